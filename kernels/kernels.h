@@ -1,0 +1,355 @@
+// The op table: every numeric operation of the runtime, once, as a plain struct of function pointers.
+//
+// What it is: the contract. Shapes, what is read, what is assigned or added to, and the largest error against the
+// double reference. What it is not: a place that knows files, models, records of users or privacy.
+// Everything is checked when a plan is made; ops themselves check nothing, allocate nothing and are thread-safe.
+//
+//   const OpTable& ops = BestOps();
+//   std::vector<float> packed(ops.packed_size(n, k));
+//   ops.pack_weights({.w_NK = w, .ldw = k, .packed = packed.data(), .n = n, .k = k});
+//   ops.linear_forward({.x_RK = x, .ldx = k, .packed = packed.data(), .bias_N = b, .y_RN = y, .ldy = n,
+//                       .rows = r, .n = n, .k = k, .store = Store::kAssign});
+//
+// Dimension key (outermost first, row-major, in elements; a buffer's name may carry its shape: y_RN):
+//   B records   T positions   R rows   D model width   H heads   K head width (or inner size of a product)
+//   F inner width of the feed-forward   V or M vocabulary (items)   N columns of a product
+// `ld*` is the distance in elements between the starts of two rows. Any pointer may be aligned to 4 bytes only.
+// Every op accepts zero rows, columns or elements. Buffers of one call do not overlap unless the contract says so.
+//
+// Argument structs are templates over the number type: the table uses float; the reference (kernels/reference/) is
+// instantiated with float (the specification), double (the truth) and dual numbers (exact derivatives).
+#ifndef WISP_KERNELS_KERNELS_H_
+#define WISP_KERNELS_KERNELS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace wisp::kernels {
+
+enum class Store { kAssign, kAdd };
+enum class Activation { kRelu, kGelu };     // kGelu is exact: x * Phi(x), with erf
+enum class AttentionMask { kCausal, kFull };
+
+// ---- Products. Max error: 4 * (inner size + 4) * 2^-24 * sum_k |a_k b_k| per element. -------------------------------
+
+// packed <- W in the layout that linear_forward of the SAME table reads; `packed_size(n, k)` floats.
+template <class T = float>
+struct PackWeightsArgs {
+  const T* w_NK;
+  size_t ldw;
+  T* packed;
+  size_t n, k;
+};
+
+// y (=|+=) x W^T + bias. `bias_N` may be null.
+template <class T = float>
+struct LinearForwardArgs {
+  const T* x_RK;
+  size_t ldx;
+  const T* packed;
+  const T* bias_N;
+  T* y_RN;
+  size_t ldy;
+  size_t rows, n, k;
+  Store store;
+};
+
+// dx (=|+=) dy W, with W unpacked.
+template <class T = float>
+struct LinearBackwardInputArgs {
+  const T* dy_RN;
+  size_t lddy;
+  const T* w_NK;
+  size_t ldw;
+  T* dx_RK;
+  size_t lddx;
+  size_t rows, n, k;
+  Store store;
+};
+
+// dw (=|+=) scale * dy^T x.
+template <class T = float>
+struct LinearBackwardWeightArgs {
+  const T* dy_RN;
+  size_t lddy;
+  const T* x_RK;
+  size_t ldx;
+  T* dw_NK;
+  size_t lddw;
+  size_t rows, n, k;
+  T scale;
+  Store store;
+};
+
+// out_N (=|+=) scale * sum over rows of x: the gradient of a bias.
+template <class T = float>
+struct ColumnSumArgs {
+  const T* x_RN;
+  size_t ldx;
+  T* out_N;
+  size_t rows, n;
+  T scale;
+  Store store;
+};
+
+// ---- Layer norm. y = (x - mean) * rstd * gain + bias, rstd = 1 / sqrt(var + epsilon), var with 1/D. -----------------
+// Max error 1e-5 relative to the row's largest |y| (|dx|).
+template <class T = float>
+struct LayerNormForwardArgs {
+  const T* x_RD;
+  const T* gain_D;
+  const T* bias_D;
+  T* y_RD;
+  T* mean_R;  // saved for backward
+  T* rstd_R;
+  size_t rows, d;
+  T epsilon;
+};
+
+// dx (=|+=) the derivative; dgain and dbias are ASSIGNED the sums over these rows.
+template <class T = float>
+struct LayerNormBackwardArgs {
+  const T* dy_RD;
+  const T* x_RD;
+  const T* gain_D;
+  const T* mean_R;
+  const T* rstd_R;
+  T* dx_RD;
+  T* dgain_D;
+  T* dbias_D;
+  size_t rows, d;
+  Store store;
+};
+
+// ---- Fused attention of one record, all heads. ----------------------------------------------------------------------
+// Head h of row t of q is q[t * ldq + h * head_width ...]; likewise k, v, out. Query i stands at key position
+// num_keys - num_queries + i. It attends keys j >= first_key (earlier ones are padding) and, when causal, j <= its own
+// position. A query that may attend nothing gets output 0 and lse 0, and passes no gradient.
+// probabilities P = softmax(scale * q k^T); out = (P * keep) v, where keep = keep_HQT[...] * keep_scale, or 1 if null
+// (keep_HQT holds 0 or 1, [heads, num_queries, num_keys]).
+// `scratch`: attention_scratch_size(num_queries, num_keys, head_width) floats (a field of the table).
+// Max error 2e-5 relative to the largest |v| (forward) or to the largest |gradient| of the same buffer (backward).
+template <class T = float>
+struct AttentionForwardArgs {
+  const T* q;
+  const T* k;
+  const T* v;
+  size_t ldq, ldkv;
+  T* out;
+  size_t ldout;
+  T* lse_HQ;  // log-sum-exp of each row's scaled logits, saved for backward
+  const uint8_t* keep_HQT;
+  T keep_scale;
+  T* scratch;
+  size_t num_queries, num_keys, heads, head_width, first_key;
+  T scale;
+  AttentionMask mask;
+};
+
+// dq, dk, dv are ASSIGNED (same strides as q, k, v: ldq for dq, ldkv for dk and dv).
+template <class T = float>
+struct AttentionBackwardArgs {
+  const T* q;
+  const T* k;
+  const T* v;
+  size_t ldq, ldkv;
+  const T* out;
+  const T* dout;
+  size_t ldout;  // of out and dout
+  const T* lse_HQ;
+  const uint8_t* keep_HQT;
+  T keep_scale;
+  T* dq;
+  T* dk;
+  T* dv;
+  T* scratch;
+  size_t num_queries, num_keys, heads, head_width, first_key;
+  T scale;
+  AttentionMask mask;
+};
+
+// ---- Elementwise. Max error 4 ulp of the result, gelu 2e-6 absolute for |x| < 10, relative beyond. ------------------
+// y may be x.
+template <class T = float>
+struct ActivationForwardArgs {
+  const T* x;
+  T* y;
+  size_t n;
+  Activation kind;
+};
+
+// dx <- dy * f'(x); dx may be dy. relu'(0) = 0.
+template <class T = float>
+struct ActivationBackwardArgs {
+  const T* dy;
+  const T* x;  // the forward input
+  T* dx;
+  size_t n;
+  Activation kind;
+};
+
+// y (=|+=) a * x. y may be x when assigning.
+template <class T = float>
+struct ScaleArgs {
+  const T* x;
+  T* y;
+  size_t n;
+  T a;
+  Store store;
+};
+
+// y <- x * keep * scale, keep in {0, 1}: dropout, forward and backward alike. y may be x.
+template <class T = float>
+struct ApplyKeepArgs {
+  const T* x;
+  const uint8_t* keep;
+  T* y;
+  size_t n;
+  T scale;
+};
+
+// ---- Embedding. ids < 0 are padding. --------------------------------------------------------------------------------
+// y[t] <- scale * table[ids[t]] + positions[t]; a padding row is all zero. `positions_TD` may be null.
+template <class T = float>
+struct EmbedForwardArgs {
+  const T* table_MD;
+  const T* positions_TD;  // the row for t = 0; already offset by the caller
+  const int32_t* ids_T;
+  T* y_TD;
+  size_t rows, d;
+  T scale;
+};
+
+// table[ids[t]] += scale * dx[t], in the order of t. Padding rows are skipped.
+template <class T = float>
+struct ScatterAddArgs {
+  const T* dx_TD;
+  size_t lddx;
+  const int32_t* ids_T;
+  T* table_MD;
+  size_t ldtable;
+  size_t rows, d;
+  T scale;
+};
+
+// ---- Softmax with cross-entropy over tiles of classes. --------------------------------------------------------------
+// Running log-sum-exp over the tiles of a row: start with max = -inf, sum = 0; after the last tile
+// lse = max + log(sum). Where target_R[r] lies in [first, first + n), target_logit_R[r] is assigned.
+// Max error of the finished lse: 2e-6 * max(1, |lse|).
+template <class T = float>
+struct SoftmaxStatsArgs {
+  const T* z_RN;
+  size_t ldz;
+  const int32_t* target_R;
+  T* max_R;
+  T* sum_R;
+  T* target_logit_R;
+  size_t rows, n;
+  int32_t first;
+};
+
+// In place: z <- (exp(z - lse_R) - [target_R == first + j]) * weight_R: the gradient of the weighted cross-entropy at
+// the logits. Rows with weight 0 (padding) become zero whatever they hold. Max error 2e-6 * |weight| absolute.
+template <class T = float>
+struct CrossEntropyGradientArgs {
+  T* z_RN;
+  size_t ldz;
+  const int32_t* target_R;
+  const T* lse_R;
+  const T* weight_R;
+  size_t rows, n;
+  int32_t first;
+};
+
+// ---- Reductions, in double. Max error 1e-12 relative to the sum of absolute terms. ----------------------------------
+// dot(x, y, n) and sum_squares(x, n); see the table.
+
+// ---- Sums on an integer grid (the exact noise path; runtime/privacy explains why). ----------------------------------
+// r_i = nearest integer to x_i * scale (ties to even; the product is formed in float and must lie within +-2^30);
+// sum_i += sign * r_i; returns sum r_i^2 in double. Called again with the opposite sign it undoes itself exactly.
+template <class T = float>
+struct AccumulateOnGridArgs {
+  const T* x;
+  int64_t* sum;
+  size_t n;
+  T scale;
+  int32_t sign;  // +1 or -1
+};
+
+// ---- Optimizers. Max error 8 ulp per element. -----------------------------------------------------------------------
+// m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2;
+// w -= rate * (m * correction1 / (sqrt(v * correction2) + epsilon) + decay * w)
+// with correction_i = 1 / (1 - beta_i^step), passed in.
+template <class T = float>
+struct AdamArgs {
+  T* w;
+  T* m;
+  T* v;
+  const T* g;
+  size_t n;
+  T rate, beta1, beta2, epsilon, decay, correction1, correction2;
+};
+
+// m = momentum m + g; w -= rate * (m + decay * w). `m` may be null when momentum is 0 (then m = g).
+template <class T = float>
+struct SgdArgs {
+  T* w;
+  T* m;
+  const T* g;
+  size_t n;
+  T rate, momentum, decay;
+};
+
+struct OpTable {
+  const char* name;  // "reference", "AVX3", "AVX2", "NEON", ...
+
+  size_t (*packed_size)(size_t n, size_t k);
+  void (*pack_weights)(const PackWeightsArgs<>&);
+  void (*linear_forward)(const LinearForwardArgs<>&);
+  void (*linear_backward_input)(const LinearBackwardInputArgs<>&);
+  void (*linear_backward_weight)(const LinearBackwardWeightArgs<>&);
+  void (*column_sum)(const ColumnSumArgs<>&);
+
+  void (*layer_norm_forward)(const LayerNormForwardArgs<>&);
+  void (*layer_norm_backward)(const LayerNormBackwardArgs<>&);
+
+  size_t (*attention_scratch_size)(size_t num_queries, size_t num_keys, size_t head_width);
+  void (*attention_forward)(const AttentionForwardArgs<>&);
+  void (*attention_backward)(const AttentionBackwardArgs<>&);
+
+  void (*activation_forward)(const ActivationForwardArgs<>&);
+  void (*activation_backward)(const ActivationBackwardArgs<>&);
+  void (*scale)(const ScaleArgs<>&);
+  void (*apply_keep)(const ApplyKeepArgs<>&);
+
+  void (*embed_forward)(const EmbedForwardArgs<>&);
+  void (*scatter_add)(const ScatterAddArgs<>&);
+
+  void (*softmax_stats)(const SoftmaxStatsArgs<>&);
+  void (*cross_entropy_gradient)(const CrossEntropyGradientArgs<>&);
+
+  double (*dot)(const float* x, const float* y, size_t n);
+  double (*sum_squares)(const float* x, size_t n);
+  double (*accumulate_on_grid)(const AccumulateOnGridArgs<>&);
+
+  void (*adam)(const AdamArgs<>&);
+  void (*sgd)(const SgdArgs<>&);
+};
+
+// The specification, in float: slow, plain loops.
+const OpTable& ReferenceOps();
+
+// The fastest table for this processor, chosen once.
+const OpTable& BestOps();
+
+// Every table this build has and this processor can run, reference first. For tests and `--ops`.
+std::span<const OpTable* const> AllOps();
+
+// Null if there is no such table here.
+const OpTable* FindOps(std::string_view name);
+
+}  // namespace wisp::kernels
+
+#endif  // WISP_KERNELS_KERNELS_H_
