@@ -1,0 +1,84 @@
+// Memory planned once, used many times: a plan hands out offsets, an arena holds the bytes.
+//
+//   ArenaPlan plan;
+//   Slot<float> x = plan.Reserve<float>(rows * d);
+//   Arena arena(plan);              // the only allocation
+//   float* p = arena[x];            // 64-byte aligned, valid as long as the arena
+//
+// Not a general allocator: nothing is freed, nothing grows. The contents start at zero.
+#ifndef WISP_RUNTIME_CORE_ARENA_H_
+#define WISP_RUNTIME_CORE_ARENA_H_
+
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <new>
+
+namespace wisp {
+
+template <class T>
+struct Slot {
+  size_t offset_bytes = 0;
+};
+
+class ArenaPlan {
+ public:
+  static constexpr size_t kAlignment = 64;  // one cache line, one AVX-512 register
+
+  template <class T>
+  Slot<T> Reserve(size_t count) {
+    Slot<T> slot{size_bytes_};
+    size_bytes_ += (count * sizeof(T) + kAlignment - 1) / kAlignment * kAlignment;
+    return slot;
+  }
+  size_t size_bytes() const { return size_bytes_; }
+
+ private:
+  size_t size_bytes_ = 0;
+};
+
+class Arena {
+ public:
+  Arena() = default;
+  explicit Arena(const ArenaPlan& plan) : size_bytes_(plan.size_bytes()) {
+    if (size_bytes_ == 0) return;
+    bytes_.reset(static_cast<std::byte*>(::operator new(size_bytes_, std::align_val_t{ArenaPlan::kAlignment})));
+    std::memset(bytes_.get(), 0, size_bytes_);
+  }
+
+  template <class T>
+  T* operator[](Slot<T> slot) const {
+    return reinterpret_cast<T*>(bytes_.get() + slot.offset_bytes);
+  }
+  size_t size_bytes() const { return size_bytes_; }
+
+ private:
+  struct Free {
+    void operator()(std::byte* p) const { ::operator delete(p, std::align_val_t{ArenaPlan::kAlignment}); }
+  };
+  std::unique_ptr<std::byte, Free> bytes_;
+  size_t size_bytes_ = 0;
+};
+
+// One aligned array of fixed size, zeroed: weights, moments, sums.
+template <class T>
+class AlignedArray {
+ public:
+  AlignedArray() = default;
+  explicit AlignedArray(size_t size) : size_(size) {
+    ArenaPlan plan;
+    plan.Reserve<T>(size);
+    arena_ = Arena(plan);
+  }
+  T* data() const { return arena_[Slot<T>{0}]; }
+  size_t size() const { return size_; }
+  T& operator[](size_t i) const { return data()[i]; }
+
+ private:
+  Arena arena_;
+  size_t size_ = 0;
+};
+
+}  // namespace wisp
+
+#endif  // WISP_RUNTIME_CORE_ARENA_H_

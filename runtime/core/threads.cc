@@ -1,0 +1,53 @@
+#include "runtime/core/threads.h"
+
+#include <algorithm>
+
+namespace wisp {
+
+Workers::Workers(size_t size) {
+  for (size_t worker = 1; worker < size; ++worker) threads_.emplace_back([this, worker] { Loop(worker); });
+}
+
+Workers::~Workers() {
+  {
+    std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  start_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void Workers::Run(const std::function<void(size_t)>& task) {
+  if (!threads_.empty()) {
+    std::lock_guard lock(mutex_);
+    task_ = &task;
+    running_ = threads_.size();
+    ++generation_;
+  }
+  start_.notify_all();
+  task(0);
+  if (threads_.empty()) return;
+  std::unique_lock lock(mutex_);
+  done_.wait(lock, [this] { return running_ == 0; });
+}
+
+void Workers::Loop(size_t worker) {
+  uint64_t seen = 0;
+  while (true) {
+    const std::function<void(size_t)>* task;
+    {
+      std::unique_lock lock(mutex_);
+      start_.wait(lock, [&] { return stop_ || generation_ != seen; });
+      if (stop_) return;
+      seen = generation_;
+      task = task_;
+    }
+    (*task)(worker);
+    std::lock_guard lock(mutex_);
+    if (--running_ == 0) done_.notify_one();
+  }
+}
+
+size_t DefaultThreads() { return std::clamp<size_t>(std::thread::hardware_concurrency(), 1, 4); }
+
+}  // namespace wisp

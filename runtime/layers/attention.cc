@@ -1,0 +1,57 @@
+#include "runtime/layers/attention.h"
+
+#include <cmath>
+
+namespace wisp {
+
+Attention::Attention(const Architecture& a, const kernels::OpTable& ops, const std::vector<ParameterSpec>& parameters,
+                     const std::string& block, uint64_t site, BufferPlan& plan)
+    : d_(a.width),
+      heads_(a.num_heads),
+      mask_(a.attend == Attend::kCausal ? kernels::AttentionMask::kCausal : kernels::AttentionMask::kFull),
+      scale_(1.0f / std::sqrt(static_cast<float>(a.width / a.num_heads))),
+      qkv_(parameters, block + ".qkv", plan),
+      out_(parameters, block + ".attention_out", plan),
+      dropout_(site, size_t{a.num_heads} * a.max_length * a.max_length, plan) {
+  const size_t t = a.max_length;
+  projected_ = plan.forward.Reserve<float>(t * 3 * d_);
+  mixed_ = plan.forward.Reserve<float>(t * d_);
+  lse_ = plan.forward.Reserve<float>(heads_ * t);
+  forward_scratch_ = plan.forward.Reserve<float>(ops.attention_scratch_size(t, t, d_ / heads_));
+  dprojected_ = plan.backward.Reserve<float>(t * 3 * d_);
+  dmixed_ = plan.backward.Reserve<float>(t * d_);
+}
+
+void Attention::Forward(const RecordContext& context, const float* x, float* y) const {
+  const size_t t = context.rows;
+  float* qkv = context.forward(projected_);
+  float* mixed = context.forward(mixed_);
+  qkv_.Forward(context, x, qkv, t);
+  const float rate = Rate(context);
+  context.ops().attention_forward({.q = qkv, .k = qkv + d_, .v = qkv + 2 * d_, .ldq = 3 * d_, .ldkv = 3 * d_,
+                                   .out = mixed, .ldout = d_, .lse_HQ = context.forward(lse_),
+                                   .keep_HQT = dropout_.Draw(context, rate, heads_ * t * t), .keep_scale = KeepScale(rate),
+                                   .scratch = context.forward(forward_scratch_), .num_queries = t, .num_keys = t, .heads = heads_,
+                                   .head_width = d_ / heads_, .first_key = context.first_valid, .scale = scale_, .mask = mask_});
+  out_.Forward(context, mixed, y, t);
+}
+
+void Attention::Backward(const RecordContext& context, const float* x, const float* dy, float* dx, kernels::Store store,
+                         FactorSink& sink) const {
+  const size_t t = context.rows;
+  const float* qkv = context.forward(projected_);
+  const float* mixed = context.forward(mixed_);
+  float* dmixed = context.backward(dmixed_);
+  float* dqkv = context.backward(dprojected_);
+  out_.Backward(context, mixed, dy, dmixed, kernels::Store::kAssign, sink);
+  const float rate = Rate(context);
+  context.ops().attention_backward({.q = qkv, .k = qkv + d_, .v = qkv + 2 * d_, .ldq = 3 * d_, .ldkv = 3 * d_,
+                                    .out = mixed, .dout = dmixed, .ldout = d_, .lse_HQ = context.forward(lse_),
+                                    .keep_HQT = dropout_.Mask(context, rate), .keep_scale = KeepScale(rate),
+                                    .dq = dqkv, .dk = dqkv + d_, .dv = dqkv + 2 * d_, .scratch = context.forward(forward_scratch_),
+                                    .num_queries = t, .num_keys = t, .heads = heads_, .head_width = d_ / heads_,
+                                    .first_key = context.first_valid, .scale = scale_, .mask = mask_});
+  qkv_.Backward(context, x, dqkv, dx, store, sink);
+}
+
+}  // namespace wisp

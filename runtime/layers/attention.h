@@ -1,0 +1,40 @@
+// Multi-head self-attention: one product for queries, keys and values, the fused kernel, the output product.
+#ifndef WISP_RUNTIME_LAYERS_ATTENTION_H_
+#define WISP_RUNTIME_LAYERS_ATTENTION_H_
+
+#include <string>
+
+#include "runtime/layers/context.h"
+#include "runtime/layers/dropout.h"
+#include "runtime/layers/factors.h"
+#include "runtime/layers/linear.h"
+
+namespace wisp {
+
+class Attention {
+ public:
+  // `block` is the block's name ("block0"), `site` the first of two dropout sites.
+  Attention(const Architecture& architecture, const kernels::OpTable& ops, const std::vector<ParameterSpec>& parameters,
+            const std::string& block, uint64_t site, BufferPlan& plan);
+
+  // x, y [rows, D]; y before the residual is added.
+  void Forward(const RecordContext& context, const float* x, float* y) const;
+
+  // dy, dx [rows, D]; dx is assigned or added to.
+  void Backward(const RecordContext& context, const float* x, const float* dy, float* dx, kernels::Store store, FactorSink& sink) const;
+
+ private:
+  float Rate(const RecordContext& context) const { return context.dropout != nullptr ? context.dropout->attention : 0; }
+
+  size_t d_, heads_;
+  kernels::AttentionMask mask_;
+  float scale_;
+  Linear qkv_, out_;
+  Dropout dropout_;
+  Slot<float> projected_, mixed_, lse_, forward_scratch_;
+  Slot<float> dprojected_, dmixed_;
+};
+
+}  // namespace wisp
+
+#endif  // WISP_RUNTIME_LAYERS_ATTENTION_H_

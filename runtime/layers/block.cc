@@ -1,0 +1,108 @@
+#include "runtime/layers/block.h"
+
+namespace wisp {
+namespace {
+
+constexpr uint64_t kSitesPerBlock = 3;  // attention probabilities, two residuals; site 0 is the embedding's
+
+}  // namespace
+
+Block::Block(const Architecture& a, const kernels::OpTable& ops, const std::vector<ParameterSpec>& parameters, size_t index,
+             BufferPlan& plan)
+    : d_(a.width),
+      placement_(a.norm),
+      norm1_(parameters, "block" + std::to_string(index) + ".attention_norm", a.norm_epsilon, a.max_length, plan),
+      norm2_(parameters, "block" + std::to_string(index) + ".feed_forward_norm", a.norm_epsilon, a.max_length, plan),
+      attention_(a, ops, parameters, "block" + std::to_string(index), 1 + kSitesPerBlock * index, plan),
+      feed_forward_(a, parameters, "block" + std::to_string(index), plan),
+      dropout1_(2 + kSitesPerBlock * index, size_t{a.max_length} * a.width, plan),
+      dropout2_(3 + kSitesPerBlock * index, size_t{a.max_length} * a.width, plan) {
+  const size_t size = size_t{a.max_length} * a.width;
+  for (Slot<float>* slot : {&a_, &middle_, &b_}) *slot = plan.forward.Reserve<float>(size);
+  for (Slot<float>* slot : {&dmiddle_, &da_, &db_, &ddropped1_, &ddropped2_}) *slot = plan.backward.Reserve<float>(size);
+}
+
+void Block::Copy(const RecordContext& context, const float* from, float* to) const {
+  context.ops().scale({.x = from, .y = to, .n = context.rows * d_, .a = 1.0f, .store = kernels::Store::kAssign});
+}
+
+void Block::Add(const RecordContext& context, const float* from, float* to) const {
+  context.ops().scale({.x = from, .y = to, .n = context.rows * d_, .a = 1.0f, .store = kernels::Store::kAdd});
+}
+
+void Block::Forward(const RecordContext& context, const float* x, float* y) const {
+  placement_ == NormPlacement::kPre ? ForwardPre(context, x, y) : ForwardPost(context, x, y);
+}
+
+void Block::Backward(const RecordContext& context, const float* x, const float* dy, float* dx, FactorSink& sink) const {
+  placement_ == NormPlacement::kPre ? BackwardPre(context, x, dy, dx, sink) : BackwardPost(context, x, dy, dx, sink);
+}
+
+void Block::ForwardPre(const RecordContext& context, const float* x, float* y) const {
+  const size_t n = context.rows * d_;
+  float* a = context.forward(a_);
+  float* middle = context.forward(middle_);
+  float* b = context.forward(b_);
+  norm1_.Forward(context, x, a);
+  attention_.Forward(context, a, middle);
+  dropout1_.Forward(context, Rate(context), middle, n);
+  Add(context, x, middle);
+  norm2_.Forward(context, middle, b);
+  feed_forward_.Forward(context, b, y);
+  dropout2_.Forward(context, Rate(context), y, n);
+  Add(context, middle, y);
+}
+
+void Block::BackwardPre(const RecordContext& context, const float* x, const float* dy, float* dx, FactorSink& sink) const {
+  const size_t n = context.rows * d_;
+  const float* a = context.forward(a_);
+  const float* middle = context.forward(middle_);
+  const float* b = context.forward(b_);
+  float* dmiddle = context.backward(dmiddle_);
+  float* da = context.backward(da_);
+  float* db = context.backward(db_);
+  // y = middle + drop(F(N2(middle)))
+  const float* dfed = dropout2_.Backward(context, Rate(context), dy, context.backward(ddropped2_), n);
+  feed_forward_.Backward(context, b, dfed, db, kernels::Store::kAssign, sink);
+  Copy(context, dy, dmiddle);
+  norm2_.Backward(context, middle, db, dmiddle, kernels::Store::kAdd, sink);
+  // middle = x + drop(A(N1(x)))
+  const float* dattended = dropout1_.Backward(context, Rate(context), dmiddle, context.backward(ddropped1_), n);
+  attention_.Backward(context, a, dattended, da, kernels::Store::kAssign, sink);
+  Copy(context, dmiddle, dx);
+  norm1_.Backward(context, x, da, dx, kernels::Store::kAdd, sink);
+}
+
+void Block::ForwardPost(const RecordContext& context, const float* x, float* y) const {
+  const size_t n = context.rows * d_;
+  float* a = context.forward(a_);
+  float* middle = context.forward(middle_);
+  float* b = context.forward(b_);
+  attention_.Forward(context, x, a);
+  dropout1_.Forward(context, Rate(context), a, n);
+  Add(context, x, a);
+  norm1_.Forward(context, a, middle);
+  feed_forward_.Forward(context, middle, b);
+  dropout2_.Forward(context, Rate(context), b, n);
+  Add(context, middle, b);
+  norm2_.Forward(context, b, y);
+}
+
+void Block::BackwardPost(const RecordContext& context, const float* x, const float* dy, float* dx, FactorSink& sink) const {
+  const size_t n = context.rows * d_;
+  float* dmiddle = context.backward(dmiddle_);
+  float* da = context.backward(da_);
+  float* db = context.backward(db_);
+  // y = N2(b), b = middle + drop(F(middle))
+  norm2_.Backward(context, context.forward(b_), dy, db, kernels::Store::kAssign, sink);
+  const float* dfed = dropout2_.Backward(context, Rate(context), db, context.backward(ddropped2_), n);
+  Copy(context, db, dmiddle);
+  feed_forward_.Backward(context, context.forward(middle_), dfed, dmiddle, kernels::Store::kAdd, sink);
+  // middle = N1(a), a = x + drop(A(x))
+  norm1_.Backward(context, context.forward(a_), dmiddle, da, kernels::Store::kAssign, sink);
+  const float* dattended = dropout1_.Backward(context, Rate(context), da, context.backward(ddropped1_), n);
+  Copy(context, da, dx);
+  attention_.Backward(context, x, dattended, dx, kernels::Store::kAdd, sink);
+}
+
+}  // namespace wisp

@@ -1,0 +1,47 @@
+// One Transformer block: attention and feed-forward, each with a residual and a layer norm before or after it.
+//
+//   before (pre-norm):  m = x + A(N1(x));   y = m + F(N2(m))
+//   after (post-norm):  m = N1(x + A(x));   y = N2(m + F(m))
+#ifndef WISP_RUNTIME_LAYERS_BLOCK_H_
+#define WISP_RUNTIME_LAYERS_BLOCK_H_
+
+#include "runtime/layers/attention.h"
+#include "runtime/layers/feed_forward.h"
+#include "runtime/layers/layer_norm.h"
+
+namespace wisp {
+
+class Block {
+ public:
+  Block(const Architecture& architecture, const kernels::OpTable& ops, const std::vector<ParameterSpec>& parameters, size_t index,
+        BufferPlan& plan);
+
+  // x, y [rows, D]; x must stay as it is until Backward.
+  void Forward(const RecordContext& context, const float* x, float* y) const;
+
+  // dx is assigned; dy and dx must stay as they are until the record is finished.
+  void Backward(const RecordContext& context, const float* x, const float* dy, float* dx, FactorSink& sink) const;
+
+ private:
+  void ForwardPre(const RecordContext& context, const float* x, float* y) const;
+  void ForwardPost(const RecordContext& context, const float* x, float* y) const;
+  void BackwardPre(const RecordContext& context, const float* x, const float* dy, float* dx, FactorSink& sink) const;
+  void BackwardPost(const RecordContext& context, const float* x, const float* dy, float* dx, FactorSink& sink) const;
+  void Copy(const RecordContext& context, const float* from, float* to) const;
+  void Add(const RecordContext& context, const float* from, float* to) const;
+  float Rate(const RecordContext& context) const { return context.dropout != nullptr ? context.dropout->residual : 0; }
+
+  size_t d_;
+  NormPlacement placement_;
+  LayerNorm norm1_, norm2_;
+  Attention attention_;
+  FeedForward feed_forward_;
+  Dropout dropout1_, dropout2_;
+  // `a`, `b`: what enters attention and feed-forward (pre) or the norms (post); `middle`: between the two halves.
+  Slot<float> a_, middle_, b_;
+  Slot<float> dmiddle_, da_, db_, ddropped1_, ddropped2_;
+};
+
+}  // namespace wisp
+
+#endif  // WISP_RUNTIME_LAYERS_BLOCK_H_

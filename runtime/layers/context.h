@@ -1,0 +1,50 @@
+// What every layer needs while one record passes through it: weights, buffers, length, dropout.
+//
+// Buffers come in two halves: `forward` holds activations (all that inference needs), `backward` holds gradients.
+// A layer reserves its slots in a BufferPlan when the graph is built; an inference session never allocates `backward`.
+#ifndef WISP_RUNTIME_LAYERS_CONTEXT_H_
+#define WISP_RUNTIME_LAYERS_CONTEXT_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "runtime/core/arena.h"
+#include "runtime/layers/weights.h"
+
+namespace wisp {
+
+struct BufferPlan {
+  ArenaPlan forward, backward;
+};
+
+struct Buffers {
+  Arena forward, backward;
+};
+
+// Probabilities of dropping; all zero (or `training` off) makes every dropout the identity at no cost.
+struct DropoutRates {
+  float embedding = 0, attention = 0, residual = 0;
+};
+
+struct RecordContext {
+  const Weights& weights;
+  const Buffers& buffers;
+  size_t rows = 0;                // T: positions of this record, padding included
+  size_t first_valid = 0;         // rows before this one are padding
+  const DropoutRates* dropout = nullptr;  // null: inference
+  uint64_t dropout_seed = 0;      // of this record in this step
+
+  const kernels::OpTable& ops() const { return *weights.ops; }
+  template <class T>
+  T* forward(Slot<T> slot) const {
+    return buffers.forward[slot];
+  }
+  template <class T>
+  T* backward(Slot<T> slot) const {
+    return buffers.backward[slot];
+  }
+};
+
+}  // namespace wisp
+
+#endif  // WISP_RUNTIME_LAYERS_CONTEXT_H_

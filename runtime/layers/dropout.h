@@ -1,0 +1,41 @@
+// Dropout: keep masks drawn from a counter, so that a record's masks depend on its seed and the site alone, never on
+// which worker ran it or in what order. Not a source of privacy; the generator is not secure and need not be.
+#ifndef WISP_RUNTIME_LAYERS_DROPOUT_H_
+#define WISP_RUNTIME_LAYERS_DROPOUT_H_
+
+#include <string>
+
+#include "runtime/layers/context.h"
+
+namespace wisp {
+
+// keep[i] = 1 with probability 1 - rate (to 1/65536), else 0. `site` tells the places of one graph apart.
+void DrawKeep(uint64_t seed, uint64_t site, float rate, uint8_t* keep, size_t n);
+
+// 1 / (the probability that DrawKeep keeps).
+float KeepScale(float rate);
+
+class Dropout {
+ public:
+  // Reserves a mask for `size` elements. `site` must differ between the dropouts of a graph.
+  Dropout(uint64_t site, size_t size, BufferPlan& plan) : site_(site), keep_(plan.backward.Reserve<uint8_t>(size)) {}
+
+  // In place. The identity in inference or at rate 0.
+  void Forward(const RecordContext& context, float rate, float* x, size_t n) const;
+
+  // dx <- dy * mask * scale where Forward dropped; returns dy itself where Forward was the identity.
+  const float* Backward(const RecordContext& context, float rate, const float* dy, float* dx, size_t n) const;
+
+  // Draws a mask for a kernel that applies it itself; null where dropout is the identity.
+  const uint8_t* Draw(const RecordContext& context, float rate, size_t n) const;
+  // The mask of the last Draw.
+  const uint8_t* Mask(const RecordContext& context, float rate) const;
+
+ private:
+  uint64_t site_;
+  Slot<uint8_t> keep_;
+};
+
+}  // namespace wisp
+
+#endif  // WISP_RUNTIME_LAYERS_DROPOUT_H_

@@ -1,0 +1,35 @@
+// Input embedding: scale * table[item] + position, then dropout.
+#ifndef WISP_RUNTIME_LAYERS_EMBEDDING_H_
+#define WISP_RUNTIME_LAYERS_EMBEDDING_H_
+
+#include "runtime/layers/context.h"
+#include "runtime/layers/dropout.h"
+#include "runtime/layers/factors.h"
+
+namespace wisp {
+
+class Embedding {
+ public:
+  Embedding(const Architecture& architecture, const std::vector<ParameterSpec>& parameters, BufferPlan& plan);
+
+  // ids [rows], < 0 for padding -> y [rows, D].
+  void Forward(const RecordContext& context, const int32_t* ids, float* y) const;
+
+  // dy [rows, D]; emits Rows for the table and for the positions. ids and dy must outlive the record.
+  void Backward(const RecordContext& context, const int32_t* ids, const float* dy, FactorSink& sink) const;
+
+ private:
+  // The row of the position table that belongs to row 0 of the record.
+  size_t FirstPosition(size_t rows) const { return align_ == PositionAlignment::kEnd ? max_length_ - rows : 0; }
+
+  size_t table_, positions_, d_, max_length_;
+  float scale_;
+  PositionAlignment align_;
+  Dropout dropout_;
+  Slot<float> dx_;
+  Slot<int32_t> position_ids_;
+};
+
+}  // namespace wisp
+
+#endif  // WISP_RUNTIME_LAYERS_EMBEDDING_H_

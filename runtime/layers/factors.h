@@ -1,0 +1,54 @@
+// What a layer's backward hands out instead of weight gradients: factors, one of three shapes per parameter.
+//
+//   Outer   dW[first_row + n, k] = sum_r dy[r, n] x[r, k]     a linear weight, the output use of a table
+//   Rows    dW[ids[r], :]       += scale * dx[r, :]            the input use of a table, positions
+//   Vector  dW[first + i]        = g[i]                        biases, gains
+//
+// A gradient method (runtime/gradients) is a sink of factors. Layers know nothing of what it does with them.
+// Lifetime: every pointer stays valid, and what it points at unchanged, until the record is finished, except the
+// `dy` of Outer blocks that the head emits: those only during the call (the head can emit them again).
+#ifndef WISP_RUNTIME_LAYERS_FACTORS_H_
+#define WISP_RUNTIME_LAYERS_FACTORS_H_
+
+#include <cstddef>
+#include <cstdint>
+
+namespace wisp {
+
+struct OuterFactor {
+  size_t parameter;  // index in ParametersOf(architecture)
+  size_t first_row;  // first row of the parameter that this block covers
+  const float* dy_RN;
+  size_t lddy;
+  const float* x_RK;
+  size_t ldx;
+  size_t rows, n, k;
+};
+
+struct RowsFactor {
+  size_t parameter;
+  const int32_t* ids_R;  // < 0: padding, contributes nothing
+  const float* dx_RD;
+  size_t lddx;
+  size_t rows, d;
+  float scale;
+};
+
+struct VectorFactor {
+  size_t parameter;
+  size_t first;
+  const float* g_N;
+  size_t n;
+};
+
+class FactorSink {
+ public:
+  virtual ~FactorSink() = default;
+  virtual void Outer(const OuterFactor& factor) = 0;
+  virtual void Rows(const RowsFactor& factor) = 0;
+  virtual void Vector(const VectorFactor& factor) = 0;
+};
+
+}  // namespace wisp
+
+#endif  // WISP_RUNTIME_LAYERS_FACTORS_H_

@@ -1,0 +1,31 @@
+#include "runtime/layers/feed_forward.h"
+
+namespace wisp {
+
+FeedForward::FeedForward(const Architecture& a, const std::vector<ParameterSpec>& parameters, const std::string& block, BufferPlan& plan)
+    : inner_(a.inner_width),
+      activation_(a.activation == ActivationKind::kGelu ? kernels::Activation::kGelu : kernels::Activation::kRelu),
+      in_(parameters, block + ".feed_forward_in", plan),
+      out_(parameters, block + ".feed_forward_out", plan),
+      before_(plan.forward.Reserve<float>(a.max_length * inner_)),
+      after_(plan.forward.Reserve<float>(a.max_length * inner_)),
+      dinner_(plan.backward.Reserve<float>(a.max_length * inner_)) {}
+
+void FeedForward::Forward(const RecordContext& context, const float* x, float* y) const {
+  float* before = context.forward(before_);
+  float* after = context.forward(after_);
+  in_.Forward(context, x, before, context.rows);
+  context.ops().activation_forward({.x = before, .y = after, .n = context.rows * inner_, .kind = activation_});
+  out_.Forward(context, after, y, context.rows);
+}
+
+void FeedForward::Backward(const RecordContext& context, const float* x, const float* dy, float* dx, kernels::Store store,
+                           FactorSink& sink) const {
+  float* dinner = context.backward(dinner_);
+  out_.Backward(context, context.forward(after_), dy, dinner, kernels::Store::kAssign, sink);
+  context.ops().activation_backward({.dy = dinner, .x = context.forward(before_), .dx = dinner, .n = context.rows * inner_,
+                                     .kind = activation_});
+  in_.Backward(context, x, dinner, dx, store, sink);
+}
+
+}  // namespace wisp

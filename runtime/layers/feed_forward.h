@@ -1,0 +1,32 @@
+// Two linear layers with an activation between them.
+#ifndef WISP_RUNTIME_LAYERS_FEED_FORWARD_H_
+#define WISP_RUNTIME_LAYERS_FEED_FORWARD_H_
+
+#include <string>
+
+#include "runtime/layers/context.h"
+#include "runtime/layers/factors.h"
+#include "runtime/layers/linear.h"
+
+namespace wisp {
+
+class FeedForward {
+ public:
+  FeedForward(const Architecture& architecture, const std::vector<ParameterSpec>& parameters, const std::string& block, BufferPlan& plan);
+
+  // x, y [rows, D]; y before the residual is added.
+  void Forward(const RecordContext& context, const float* x, float* y) const;
+
+  // dy, dx [rows, D]; dx is assigned or added to.
+  void Backward(const RecordContext& context, const float* x, const float* dy, float* dx, kernels::Store store, FactorSink& sink) const;
+
+ private:
+  size_t inner_;
+  kernels::Activation activation_;
+  Linear in_, out_;
+  Slot<float> before_, after_, dinner_;
+};
+
+}  // namespace wisp
+
+#endif  // WISP_RUNTIME_LAYERS_FEED_FORWARD_H_

@@ -1,0 +1,60 @@
+// The weights as layers see them: one flat buffer laid out by ParametersOf, and packed copies of what is multiplied by.
+//
+// Weights are packed once per step (training) or once per load (inference) and shared by all records and workers.
+// The head's table is packed in tiles of kHeadTile items, each tile on its own, so that a tile can be used alone.
+#ifndef WISP_RUNTIME_LAYERS_WEIGHTS_H_
+#define WISP_RUNTIME_LAYERS_WEIGHTS_H_
+
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+#include "kernels/kernels.h"
+#include "runtime/core/arena.h"
+#include "runtime/core/architecture.h"
+
+namespace wisp {
+
+// Items per tile of the output table: 200 x 256 logits and 256 x 64 weights lie in a 2 MB L2 together with the rest.
+inline constexpr size_t kHeadTile = 256;
+
+inline constexpr size_t kNoParameter = static_cast<size_t>(-1);
+
+// Index of the parameter of that name, kNoParameter if the architecture has none.
+size_t FindParameter(const std::vector<ParameterSpec>& parameters, std::string_view name);
+
+// Where each packed matrix lies; made once per architecture and op table.
+class PackPlan {
+ public:
+  PackPlan() = default;
+  PackPlan(const kernels::OpTable& ops, const Architecture& architecture);
+
+  size_t size() const { return size_; }                                        // floats
+  size_t offset(size_t parameter) const { return offsets_[parameter]; }        // of a matrix, or of the head's tile 0
+  size_t tile_stride() const { return tile_stride_; }                          // floats between packed head tiles
+  size_t head_parameter() const { return head_parameter_; }
+
+  // Packs share `part` of `num_parts` of the work: call once for each part, from as many threads.
+  void Pack(const kernels::OpTable& ops, const float* flat, float* packed, size_t part, size_t num_parts) const;
+
+ private:
+  std::vector<ParameterSpec> parameters_;
+  std::vector<size_t> offsets_;
+  size_t size_ = 0, tile_stride_ = 0, head_parameter_ = 0;
+};
+
+// A view for layers. Nothing is owned; both buffers must outlive the calls.
+struct Weights {
+  const kernels::OpTable* ops;
+  const PackPlan* plan;
+  const std::vector<ParameterSpec>* parameters;
+  const float* flat;
+  const float* packed;
+
+  const float* at(size_t parameter) const { return flat + (*parameters)[parameter].offset; }
+  const float* packed_at(size_t parameter) const { return packed + plan->offset(parameter); }
+};
+
+}  // namespace wisp
+
+#endif  // WISP_RUNTIME_LAYERS_WEIGHTS_H_
