@@ -1,0 +1,114 @@
+#include "runtime/layers/next_item_head.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace wisp {
+
+NextItemHead::NextItemHead(const Architecture& a, const std::vector<ParameterSpec>& parameters, BufferPlan& plan)
+    : table_(FindParameter(parameters, a.output_table == OutputTable::kTied ? "item_embedding" : "output_embedding")),
+      bias_(FindParameter(parameters, "output_bias")),
+      d_(a.width),
+      num_items_(a.num_items),
+      max_rows_(a.max_length),
+      bias_kind_(a.output_bias) {
+  const size_t tiles = (num_items_ + kHeadTile - 1) / kHeadTile;
+  stored_ = tiles * kHeadTile * max_rows_ * sizeof(float) <= kStoredLogitsBytes;
+  logits_ = plan.backward.Reserve<float>((stored_ ? tiles : 1) * kHeadTile * max_rows_);
+  for (Slot<float>* slot : {&max_, &sum_, &lse_, &target_logit_, &weight_}) *slot = plan.backward.Reserve<float>(max_rows_);
+  dbias_ = plan.backward.Reserve<float>(kHeadTile);
+}
+
+template <class F>
+void NextItemHead::ForEachTile(F&& f) const {
+  for (size_t index = 0; index * kHeadTile < num_items_; ++index) {
+    const size_t first = index * kHeadTile;
+    f(Tile{index, first, std::min(kHeadTile, num_items_ - first)});
+  }
+}
+
+float* NextItemHead::TileLogits(const RecordContext& context, const Tile& tile) const {
+  return context.backward(logits_) + (stored_ ? tile.index * kHeadTile * max_rows_ : 0);
+}
+
+const float* NextItemHead::Bias(const Weights& weights, size_t first) const {
+  return bias_kind_ == OutputBias::kNone ? nullptr : weights.at(bias_) + first;
+}
+
+void NextItemHead::ComputeLogits(const Weights& weights, const Tile& tile, const float* h, size_t rows, float* z) const {
+  weights.ops->linear_forward({.x_RK = h, .ldx = d_, .packed = weights.packed_at(table_) + tile.index * weights.plan->tile_stride(),
+                               .bias_N = Bias(weights, tile.first), .y_RN = z, .ldy = tile.n, .rows = rows, .n = tile.n, .k = d_,
+                               .store = kernels::Store::kAssign});
+}
+
+double NextItemHead::Forward(const RecordContext& context, const float* h, const int32_t* targets, const float* row_weights) const {
+  const kernels::OpTable& ops = context.ops();
+  const size_t rows = context.rows;
+  float* max = context.backward(max_);
+  float* sum = context.backward(sum_);
+  float* target_logit = context.backward(target_logit_);
+  float* weight = context.backward(weight_);
+  for (size_t r = 0; r < rows; ++r) {
+    max[r] = -std::numeric_limits<float>::infinity();
+    sum[r] = target_logit[r] = 0;
+    weight[r] = targets[r] < 0 ? 0.0f : row_weights[r];
+  }
+  ForEachTile([&](const Tile& tile) {
+    float* z = TileLogits(context, tile);
+    ComputeLogits(context.weights, tile, h, rows, z);
+    ops.softmax_stats({.z_RN = z, .ldz = tile.n, .target_R = targets, .max_R = max, .sum_R = sum, .target_logit_R = target_logit,
+                       .rows = rows, .n = tile.n, .first = static_cast<int32_t>(tile.first)});
+  });
+  double loss = 0;
+  float* lse = context.backward(lse_);
+  for (size_t r = 0; r < rows; ++r) {
+    lse[r] = max[r] + std::log(sum[r]);
+    if (weight[r] != 0) loss += static_cast<double>(weight[r]) * (static_cast<double>(lse[r]) - target_logit[r]);
+  }
+  return loss;
+}
+
+void NextItemHead::Emit(const RecordContext& context, const Tile& tile, const float* h, const float* dz, FactorSink& sink) const {
+  sink.Outer({.parameter = table_, .first_row = tile.first, .dy_RN = dz, .lddy = tile.n, .x_RK = h, .ldx = d_,
+              .rows = context.rows, .n = tile.n, .k = d_});
+  if (bias_kind_ != OutputBias::kTrained) return;
+  float* dbias = context.backward(dbias_);
+  context.ops().column_sum({.x_RN = dz, .ldx = tile.n, .out_N = dbias, .rows = context.rows, .n = tile.n, .scale = 1.0f,
+                            .store = kernels::Store::kAssign});
+  sink.Vector({.parameter = bias_, .first = tile.first, .g_N = dbias, .n = tile.n});
+}
+
+void NextItemHead::Backward(const RecordContext& context, const float* h, const int32_t* targets, float* dh, FactorSink& sink) const {
+  const kernels::OpTable& ops = context.ops();
+  ForEachTile([&](const Tile& tile) {
+    float* z = TileLogits(context, tile);
+    if (!stored_) ComputeLogits(context.weights, tile, h, context.rows, z);
+    ops.cross_entropy_gradient({.z_RN = z, .ldz = tile.n, .target_R = targets, .lse_R = context.backward(lse_),
+                                .weight_R = context.backward(weight_), .rows = context.rows, .n = tile.n,
+                                .first = static_cast<int32_t>(tile.first)});
+    Emit(context, tile, h, z, sink);
+    ops.linear_backward_input({.dy_RN = z, .lddy = tile.n, .w_NK = context.weights.at(table_) + tile.first * d_, .ldw = d_,
+                               .dx_RK = dh, .lddx = d_, .rows = context.rows, .n = tile.n, .k = d_,
+                               .store = tile.index == 0 ? kernels::Store::kAssign : kernels::Store::kAdd});
+  });
+}
+
+void NextItemHead::Replay(const RecordContext& context, const float* h, const int32_t* targets, FactorSink& sink) const {
+  ForEachTile([&](const Tile& tile) {
+    float* z = TileLogits(context, tile);
+    if (!stored_) {
+      ComputeLogits(context.weights, tile, h, context.rows, z);
+      context.ops().cross_entropy_gradient({.z_RN = z, .ldz = tile.n, .target_R = targets, .lse_R = context.backward(lse_),
+                                            .weight_R = context.backward(weight_), .rows = context.rows, .n = tile.n,
+                                            .first = static_cast<int32_t>(tile.first)});
+    }
+    Emit(context, tile, h, z, sink);
+  });
+}
+
+void NextItemHead::Score(const Weights& weights, const float* h, float* scores) const {
+  ForEachTile([&](const Tile& tile) { ComputeLogits(weights, tile, h, 1, scores + tile.first); });
+}
+
+}  // namespace wisp

@@ -1,0 +1,60 @@
+// Next-item head: logits = h E^T + b over all items, softmax, cross-entropy; walked in tiles of kHeadTile items.
+//
+// The logits of one record are kept between the two sweeps when they fit kStoredLogitsBytes; else each tile is
+// computed again in the second sweep, so the memory of the head does not grow with the catalogue.
+//
+//   double loss = head.Forward(context, h, targets, weights);
+//   head.Backward(context, h, targets, dh, sink);      // emits one Outer block per tile
+//   head.Replay(context, h, targets, sink);            // emits the same blocks again, for sinks that need the norm first
+#ifndef WISP_RUNTIME_LAYERS_NEXT_ITEM_HEAD_H_
+#define WISP_RUNTIME_LAYERS_NEXT_ITEM_HEAD_H_
+
+#include "runtime/layers/context.h"
+#include "runtime/layers/factors.h"
+
+namespace wisp {
+
+// Above this a record's logits are computed twice instead of kept (200 x 3,416 floats are 2.7 MB). Keeping them saves
+// a quarter of the head's arithmetic; past this size they no longer come from the last-level cache of a small device.
+inline constexpr size_t kStoredLogitsBytes = size_t{4} << 20;
+
+class NextItemHead {
+ public:
+  NextItemHead(const Architecture& architecture, const std::vector<ParameterSpec>& parameters, BufferPlan& plan);
+
+  // Sum over rows of weights[r] * cross-entropy(targets[r]); rows with target < 0 or weight 0 do not count.
+  // h [rows, D]. Saves what Backward needs.
+  double Forward(const RecordContext& context, const float* h, const int32_t* targets, const float* row_weights) const;
+
+  // dh [rows, D] is assigned.
+  void Backward(const RecordContext& context, const float* h, const int32_t* targets, float* dh, FactorSink& sink) const;
+
+  // After Backward: emits the Outer and Vector factors once more.
+  void Replay(const RecordContext& context, const float* h, const int32_t* targets, FactorSink& sink) const;
+
+  // scores [num_items] of one hidden state h [D], bias included. Needs no buffers.
+  void Score(const Weights& weights, const float* h, float* scores) const;
+
+  // The parameter that the Outer blocks belong to.
+  size_t table() const { return table_; }
+
+ private:
+  struct Tile {
+    size_t index, first, n;
+  };
+  template <class F>
+  void ForEachTile(F&& f) const;
+  float* TileLogits(const RecordContext& context, const Tile& tile) const;
+  void ComputeLogits(const Weights& weights, const Tile& tile, const float* h, size_t rows, float* z) const;
+  void Emit(const RecordContext& context, const Tile& tile, const float* h, const float* dz, FactorSink& sink) const;
+  const float* Bias(const Weights& weights, size_t first) const;
+
+  size_t table_, bias_, d_, num_items_, max_rows_;
+  OutputBias bias_kind_;
+  bool stored_;
+  Slot<float> logits_, max_, sum_, lse_, target_logit_, weight_, dbias_;
+};
+
+}  // namespace wisp
+
+#endif  // WISP_RUNTIME_LAYERS_NEXT_ITEM_HEAD_H_

@@ -1,0 +1,73 @@
+#include "runtime/layers/recommender.h"
+
+#include <algorithm>
+
+namespace wisp {
+
+Recommender::Recommender(const Architecture& a, const kernels::OpTable& ops)
+    : architecture_(a),
+      ops_(&ops),
+      parameters_(ParametersOf(a)),
+      pack_plan_(ops, a),
+      embedding_(a, parameters_, plan_),
+      head_(a, parameters_, plan_) {
+  const size_t size = size_t{a.max_length} * a.width;
+  for (size_t b = 0; b < a.num_blocks; ++b) blocks_.emplace_back(a, ops, parameters_, b, plan_);
+  if (a.norm == NormPlacement::kPre) final_norm_.emplace_back(parameters_, "final_norm", a.norm_epsilon, a.max_length, plan_);
+  for (size_t b = 0; b <= a.num_blocks; ++b) {
+    states_.push_back(plan_.forward.Reserve<float>(size));
+    dstates_.push_back(plan_.backward.Reserve<float>(size));
+  }
+  hidden_ = plan_.forward.Reserve<float>(size);
+  dhidden_ = plan_.backward.Reserve<float>(size);
+  weights_ = plan_.backward.Reserve<float>(a.max_length);
+}
+
+Buffers Recommender::AllocateForTraining() const { return {Arena(plan_.forward), Arena(plan_.backward)}; }
+Buffers Recommender::AllocateForInference() const { return {Arena(plan_.forward), Arena()}; }
+
+const float* Recommender::Encode(RecordContext& context, std::span<const int32_t> inputs) const {
+  context.rows = inputs.size();
+  context.first_valid = static_cast<size_t>(
+      std::find_if(inputs.begin(), inputs.end(), [](int32_t id) { return id >= 0; }) - inputs.begin());
+  embedding_.Forward(context, inputs.data(), context.forward(states_[0]));
+  for (size_t b = 0; b < blocks_.size(); ++b) {
+    blocks_[b].Forward(context, context.forward(states_[b]), context.forward(states_[b + 1]));
+  }
+  const float* last = context.forward(states_.back());
+  if (final_norm_.empty()) return last;
+  final_norm_[0].Forward(context, last, context.forward(hidden_));
+  return context.forward(hidden_);
+}
+
+double Recommender::Forward(RecordContext& context, const Record& record, float position_weight) const {
+  const float* h = Encode(context, record.inputs);
+  float* weights = context.backward(weights_);
+  std::fill_n(weights, record.inputs.size(), position_weight);
+  return head_.Forward(context, h, record.targets.data(), weights);
+}
+
+void Recommender::Backward(const RecordContext& context, const Record& record, FactorSink& sink) const {
+  const bool normed = !final_norm_.empty();
+  const float* h = normed ? context.forward(hidden_) : context.forward(states_.back());
+  float* dlast = context.backward(dstates_.back());
+  float* dh = normed ? context.backward(dhidden_) : dlast;
+  head_.Backward(context, h, record.targets.data(), dh, sink);
+  if (normed) final_norm_[0].Backward(context, context.forward(states_.back()), dh, dlast, kernels::Store::kAssign, sink);
+  for (size_t b = blocks_.size(); b-- > 0;) {
+    blocks_[b].Backward(context, context.forward(states_[b]), context.backward(dstates_[b + 1]), context.backward(dstates_[b]), sink);
+  }
+  embedding_.Backward(context, record.inputs.data(), context.backward(dstates_[0]), sink);
+}
+
+void Recommender::ReplayHead(const RecordContext& context, const Record& record, FactorSink& sink) const {
+  const float* h = final_norm_.empty() ? context.forward(states_.back()) : context.forward(hidden_);
+  head_.Replay(context, h, record.targets.data(), sink);
+}
+
+void Recommender::Score(RecordContext& context, std::span<const int32_t> history, float* scores) const {
+  const float* h = Encode(context, history);
+  head_.Score(context.weights, h + (history.size() - 1) * architecture_.width, scores);
+}
+
+}  // namespace wisp

@@ -1,0 +1,73 @@
+// The recommender as one graph: embedding, blocks, final norm, next-item head. Forward, backward, scoring.
+//
+//   Recommender graph(architecture, ops);
+//   Buffers buffers = graph.AllocateForTraining();                 // one per worker
+//   RecordContext context{.weights = weights, .buffers = buffers};
+//   double loss = graph.Forward(context, record);
+//   graph.Backward(context, record, sink);
+//
+// The graph itself is immutable and shared by all workers; what changes lies in Buffers. No allocation after the plan.
+#ifndef WISP_RUNTIME_LAYERS_RECOMMENDER_H_
+#define WISP_RUNTIME_LAYERS_RECOMMENDER_H_
+
+#include <span>
+#include <vector>
+
+#include "runtime/layers/block.h"
+#include "runtime/layers/embedding.h"
+#include "runtime/layers/next_item_head.h"
+
+namespace wisp {
+
+// One training record: position t sees inputs[0..t] and is asked for targets[t]. Both have 1 to max_length entries;
+// -1 is padding (leading entries of `inputs`) or "no target here". Lifetime: until the record is finished.
+struct Record {
+  std::span<const int32_t> inputs;
+  std::span<const int32_t> targets;
+};
+
+class Recommender {
+ public:
+  // The architecture must have passed Validate.
+  Recommender(const Architecture& architecture, const kernels::OpTable& ops);
+
+  Buffers AllocateForTraining() const;
+  Buffers AllocateForInference() const;
+  size_t training_bytes() const { return plan_.forward.size_bytes() + plan_.backward.size_bytes(); }
+  size_t inference_bytes() const { return plan_.forward.size_bytes(); }
+
+  // Sum over positions of weight * cross-entropy, with the same weight for each position that has a target.
+  double Forward(RecordContext& context, const Record& record, float position_weight) const;
+  // Emits every factor of the record once.
+  void Backward(const RecordContext& context, const Record& record, FactorSink& sink) const;
+  // Emits the head's factors once more, after Backward.
+  void ReplayHead(const RecordContext& context, const Record& record, FactorSink& sink) const;
+
+  // Scores of every item [num_items] after `history` (1 to max_length items, oldest first). Forward buffers only.
+  void Score(RecordContext& context, std::span<const int32_t> history, float* scores) const;
+
+  const Architecture& architecture() const { return architecture_; }
+  const std::vector<ParameterSpec>& parameters() const { return parameters_; }
+  const kernels::OpTable& ops() const { return *ops_; }
+  const PackPlan& pack_plan() const { return pack_plan_; }
+
+ private:
+  // Returns the last hidden states [rows, D].
+  const float* Encode(RecordContext& context, std::span<const int32_t> inputs) const;
+
+  Architecture architecture_;
+  const kernels::OpTable* ops_;
+  std::vector<ParameterSpec> parameters_;
+  PackPlan pack_plan_;
+  BufferPlan plan_;
+  Embedding embedding_;
+  std::vector<Block> blocks_;
+  std::vector<LayerNorm> final_norm_;  // one when norms stand before (pre-norm), else none
+  NextItemHead head_;
+  std::vector<Slot<float>> states_, dstates_;  // the residual stream before each block, and after the last
+  Slot<float> hidden_, dhidden_, weights_;
+};
+
+}  // namespace wisp
+
+#endif  // WISP_RUNTIME_LAYERS_RECOMMENDER_H_
