@@ -1,0 +1,49 @@
+#include "runtime/gradients/gradient_sum.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+namespace wisp {
+
+FloatGradientSum::FloatGradientSum(const kernels::OpTable& ops, size_t size, size_t num_workers) : ops_(&ops) {
+  for (size_t i = 0; i < num_workers; ++i) sums_.emplace_back(size);
+}
+
+double FloatGradientSum::Add(size_t worker, size_t offset, const float* g, size_t n, float scale, int32_t sign) {
+  ops_->scale({.x = g, .y = sums_[worker].data() + offset, .n = n, .a = scale * static_cast<float>(sign), .store = kernels::Store::kAdd});
+  return 0;
+}
+
+double FloatGradientSum::MaxSumSquares() const { return std::numeric_limits<double>::infinity(); }
+
+void FloatGradientSum::Clear() {
+  for (auto& sum : sums_) std::memset(sum.data(), 0, sum.size() * sizeof(float));
+}
+
+std::span<float> FloatGradientSum::Reduce() {
+  for (size_t w = 1; w < sums_.size(); ++w) {
+    ops_->scale({.x = sums_[w].data(), .y = sums_[0].data(), .n = sums_[0].size(), .a = 1.0f, .store = kernels::Store::kAdd});
+  }
+  return {sums_[0].data(), sums_[0].size()};
+}
+
+GridGradientSum::GridGradientSum(const kernels::OpTable& ops, size_t size, Grid grid) : ops_(&ops), grid_(grid), sum_(size) {}
+
+double GridGradientSum::Add(size_t, size_t offset, const float* g, size_t n, float scale, int32_t sign) {
+  const float steps = scale * grid_.steps_per_unit;
+  double sum_squares = 0;
+  for (size_t done = 0; done < n;) {
+    const size_t position = offset + done;
+    const size_t stripe = position / kStripe;
+    const size_t count = std::min(n - done, (stripe + 1) * kStripe - position);
+    std::lock_guard lock(locks_[stripe % kLocks]);
+    sum_squares += ops_->accumulate_on_grid({.x = g + done, .sum = sum_.data() + position, .n = count, .scale = steps, .sign = sign});
+    done += count;
+  }
+  return sum_squares;
+}
+
+void GridGradientSum::Clear() { std::memset(sum_.data(), 0, sum_.size() * sizeof(int64_t)); }
+
+}  // namespace wisp

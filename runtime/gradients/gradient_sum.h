@@ -1,0 +1,78 @@
+// Where clipped record gradients are added up: in float, one sum per worker, or exactly, on an integer grid.
+//
+// The exact sum is one 64-bit integer per coordinate, shared by all workers: integer addition does not care about
+// order, so the result repeats bit for bit whatever the number of threads. What the grid and the bound are, and why,
+// is the business of whoever makes it (runtime/train, with runtime/privacy).
+#ifndef WISP_RUNTIME_GRADIENTS_GRADIENT_SUM_H_
+#define WISP_RUNTIME_GRADIENTS_GRADIENT_SUM_H_
+
+#include <array>
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "kernels/kernels.h"
+#include "runtime/core/arena.h"
+
+namespace wisp {
+
+class GradientSum {
+ public:
+  virtual ~GradientSum() = default;
+
+  // Adds scale * g[0..n) at coordinate `offset` of the flat buffer on behalf of `worker`; with sign -1 takes exactly
+  // that away again (only where IsExact()). Returns the sum of squares of what was added, in units of the sum.
+  virtual double Add(size_t worker, size_t offset, const float* g, size_t n, float scale, int32_t sign) = 0;
+
+  // Largest sum of squares that one record may add over all its calls; a record above it must be taken away.
+  // Infinite where nothing is bounded.
+  virtual double MaxSumSquares() const = 0;
+  virtual bool IsExact() const = 0;
+  virtual void Clear() = 0;
+};
+
+class FloatGradientSum : public GradientSum {
+ public:
+  FloatGradientSum(const kernels::OpTable& ops, size_t size, size_t num_workers);
+  double Add(size_t worker, size_t offset, const float* g, size_t n, float scale, int32_t sign) override;
+  double MaxSumSquares() const override;
+  bool IsExact() const override { return false; }
+  void Clear() override;
+
+  // Adds all workers' sums into the first, in their order, and returns it.
+  std::span<float> Reduce();
+
+ private:
+  const kernels::OpTable* ops_;
+  std::vector<AlignedArray<float>> sums_;
+};
+
+class GridGradientSum : public GradientSum {
+ public:
+  struct Grid {
+    float steps_per_unit;    // integer steps per 1.0 of gradient
+    double max_sum_squares;  // in squared steps
+  };
+  GridGradientSum(const kernels::OpTable& ops, size_t size, Grid grid);
+  double Add(size_t worker, size_t offset, const float* g, size_t n, float scale, int32_t sign) override;
+  double MaxSumSquares() const override { return grid_.max_sum_squares; }
+  bool IsExact() const override { return true; }
+  void Clear() override;
+
+  std::span<int64_t> sum() const { return {sum_.data(), sum_.size()}; }
+
+ private:
+  // Coordinates per lock: 256 KB of sums, a stretch that takes longer to add than a lock takes to pass.
+  static constexpr size_t kStripe = size_t{1} << 15;
+  static constexpr size_t kLocks = 16;
+
+  const kernels::OpTable* ops_;
+  Grid grid_;
+  AlignedArray<int64_t> sum_;
+  std::array<std::mutex, kLocks> locks_;
+};
+
+}  // namespace wisp
+
+#endif  // WISP_RUNTIME_GRADIENTS_GRADIENT_SUM_H_

@@ -1,0 +1,233 @@
+#include "runtime/gradients/phantom_gradients.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace wisp {
+namespace {
+
+constexpr size_t kBlockRows = 256;  // rows of dW formed at a time in the Gram way; the head's tiles are no larger
+
+size_t AlignUp(size_t n) { return (n + 15) / 16 * 16; }
+
+}  // namespace
+
+PhantomGradients::PhantomGradients(const kernels::OpTable& ops, const Setup& setup, const PhantomOptions& options, GradientSum& sum)
+    : ops_(&ops),
+      parameters_(&setup.parameters),
+      clip_(options.clip),
+      sum_(&sum),
+      head_(setup.head_parameter),
+      worker_(setup.worker),
+      max_rows_(setup.max_rows),
+      d_(setup.parameters[setup.head_parameter].cols),
+      entries_(setup.parameters.size()) {
+  PlanWays(setup, options);
+}
+
+void PhantomGradients::PlanWays(const Setup& setup, const PhantomOptions& options) {
+  size_t formed = 0, widest_gram = 0;
+  for (const ParameterSpec& p : setup.parameters) {
+    if (p.trained && (p.role != ParameterRole::kTable || &p == &setup.parameters[head_])) formed += AlignUp(p.size());
+  }
+  const bool gram = options.form == NormForm::kGram ||
+                    (options.form == NormForm::kAutomatic && formed * sizeof(float) > options.max_formed_bytes);
+  size_t scratch = 0;
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    const ParameterSpec& p = setup.parameters[i];
+    Entry& entry = entries_[i];
+    if (!p.trained) continue;
+    if (p.role == ParameterRole::kTable) {
+      entry.rows_slot = row_gradients_.size();
+      row_gradients_.emplace_back(max_rows_, p.cols);
+      entry.way = Way::kRows;
+    }
+    if (p.role == ParameterRole::kVector || i == head_ || p.role == ParameterRole::kMatrix) {
+      entry.way = gram && p.role != ParameterRole::kVector ? Way::kGram : Way::kFormed;
+    }
+    if (entry.way == Way::kGram) widest_gram = std::max<size_t>(widest_gram, p.cols);
+    if (entry.way != Way::kFormed) continue;
+    entry.offset = scratch;
+    scratch += AlignUp(p.size());
+  }
+  scratch_ = AlignedArray<float>(scratch);
+  if (gram) {
+    size_t widest = kBlockRows;
+    for (const ParameterSpec& p : setup.parameters) {
+      widest = std::max<size_t>({widest, p.cols, p.role == ParameterRole::kMatrix ? p.rows : 0});
+    }
+    block_ = AlignedArray<float>(kBlockRows * widest_gram);
+    packed_ = AlignedArray<float>(ops_->packed_size(max_rows_, widest));
+    for (AlignedArray<float>* square : {&gram_x_, &gram_dy_, &head_gram_, &columns_}) *square = AlignedArray<float>(max_rows_ * max_rows_);
+    cross_ = AlignedArray<float>(max_rows_ * d_);
+  }
+  for (const AlignedArray<float>* buffer : {&scratch_, &block_, &packed_, &gram_x_, &gram_dy_, &head_gram_, &columns_, &cross_}) {
+    scratch_bytes_ += buffer->size() * sizeof(float);
+  }
+}
+
+void PhantomGradients::BeginRecord(std::span<const int32_t> input_ids) {
+  input_ids_ = input_ids;
+  gram_squares_ = cross_squares_ = 0;
+  head_seen_ = false;
+  for (RowGradient& rows : row_gradients_) rows.Clear();
+}
+
+void PhantomGradients::Outer(const OuterFactor& factor) {
+  Entry& entry = entries_[factor.parameter];
+  if (entry.way == Way::kUntrained) return;
+  if (replaying_) {
+    if (entry.way == Way::kGram) AccumulateGramBlock(factor);
+    return;
+  }
+  if (entry.way == Way::kFormed) {
+    ops_->linear_backward_weight({.dy_RN = factor.dy_RN, .lddy = factor.lddy, .x_RK = factor.x_RK, .ldx = factor.ldx,
+                                  .dw_NK = scratch_.data() + entry.offset + factor.first_row * factor.k, .lddw = factor.k,
+                                  .rows = factor.rows, .n = factor.n, .k = factor.k, .scale = 1.0f, .store = kernels::Store::kAssign});
+    return;
+  }
+  if (factor.parameter != head_) entry.factor = factor;
+  if (clip_.kind() != ClipKind::kNone) AddGram(factor);
+}
+
+void PhantomGradients::Rows(const RowsFactor& factor) {
+  const Entry& entry = entries_[factor.parameter];
+  if (entry.way == Way::kUntrained) return;
+  if (entry.way == Way::kFormed) {
+    ops_->scatter_add({.dx_TD = factor.dx_RD, .lddx = factor.lddx, .ids_T = factor.ids_R, .table_MD = scratch_.data() + entry.offset,
+                       .ldtable = factor.d, .rows = factor.rows, .d = factor.d, .scale = factor.scale});
+    return;
+  }
+  row_gradients_[entry.rows_slot].Assign(*ops_, factor);
+  if (entry.way == Way::kGram && clip_.kind() != ClipKind::kNone) cross_squares_ += 2 * TableCross(factor);
+}
+
+void PhantomGradients::Vector(const VectorFactor& factor) {
+  const Entry& entry = entries_[factor.parameter];
+  if (entry.way == Way::kUntrained || replaying_) return;
+  std::memcpy(scratch_.data() + entry.offset + factor.first, factor.g_N, factor.n * sizeof(float));
+}
+
+// out [rows, rows] (=|+=) a a^T.
+void PhantomGradients::Gram(const float* a, size_t ld, size_t rows, size_t width, float* out, kernels::Store store) {
+  ops_->pack_weights({.w_NK = a, .ldw = ld, .packed = packed_.data(), .n = rows, .k = width});
+  ops_->linear_forward({.x_RK = a, .ldx = ld, .packed = packed_.data(), .bias_N = nullptr, .y_RN = out, .ldy = rows,
+                        .rows = rows, .n = rows, .k = width, .store = store});
+}
+
+// Adds <x x^T, dy dy^T>. The head's blocks share x: their dy dy^T add up, the product is taken in FinishRecord.
+void PhantomGradients::AddGram(const OuterFactor& f) {
+  if (f.parameter == head_) {
+    Gram(f.dy_RN, f.lddy, f.rows, f.n, head_gram_.data(), head_seen_ ? kernels::Store::kAdd : kernels::Store::kAssign);
+    head_seen_ = true;
+    head_factor_ = f;
+    GatherInputColumns(f);
+    return;
+  }
+  Gram(f.dy_RN, f.lddy, f.rows, f.n, gram_dy_.data(), kernels::Store::kAssign);
+  Gram(f.x_RK, f.ldx, f.rows, f.k, gram_x_.data(), kernels::Store::kAssign);
+  gram_squares_ += ops_->dot(gram_x_.data(), gram_dy_.data(), f.rows * f.rows);
+}
+
+// columns_[r, t] <- dZ[r, s_t] for the record's items s_t that this block of the catalogue covers.
+void PhantomGradients::GatherInputColumns(const OuterFactor& f) {
+  for (size_t t = 0; t < input_ids_.size(); ++t) {
+    const int64_t column = int64_t{input_ids_[t]} - static_cast<int64_t>(f.first_row);
+    if (column < 0 || column >= static_cast<int64_t>(f.n)) continue;
+    for (size_t r = 0; r < f.rows; ++r) columns_[r * input_ids_.size() + t] = f.dy_RN[r * f.lddy + static_cast<size_t>(column)];
+  }
+}
+
+// <g_in, g_out> = sum_t <scale dx_t, sum_r dZ[r, s_t] h_r>.
+double PhantomGradients::TableCross(const RowsFactor& factor) {
+  const size_t rows = factor.rows;
+  ops_->linear_backward_weight({.dy_RN = columns_.data(), .lddy = rows, .x_RK = head_factor_.x_RK, .ldx = head_factor_.ldx,
+                                .dw_NK = cross_.data(), .lddw = d_, .rows = head_factor_.rows, .n = rows, .k = d_, .scale = 1.0f,
+                                .store = kernels::Store::kAssign});
+  double total = 0;
+  for (size_t t = 0; t < rows; ++t) {
+    if (factor.ids_R[t] >= 0) total += ops_->dot(factor.dx_RD + t * factor.lddx, cross_.data() + t * d_, d_);
+  }
+  return total * factor.scale;
+}
+
+double PhantomGradients::SquaredNorm() {
+  double squares = gram_squares_ + cross_squares_ + ops_->sum_squares(scratch_.data(), scratch_.size());
+  for (const RowGradient& rows : row_gradients_) squares += rows.SumSquares(*ops_);
+  return squares;
+}
+
+// Forms one block of c_i dW, adds the rows of the table's input use that fall into it, and adds it to the sum once:
+// a coordinate is rounded to the grid exactly once per record.
+void PhantomGradients::AccumulateGramBlock(const OuterFactor& f) {
+  const ParameterSpec& p = (*parameters_)[f.parameter];
+  const Entry& entry = entries_[f.parameter];
+  for (size_t first = 0; first < f.n; first += kBlockRows) {
+    const size_t n = std::min(kBlockRows, f.n - first);
+    ops_->linear_backward_weight({.dy_RN = f.dy_RN + first, .lddy = f.lddy, .x_RK = f.x_RK, .ldx = f.ldx, .dw_NK = block_.data(),
+                                  .lddw = f.k, .rows = f.rows, .n = n, .k = f.k, .scale = 1.0f, .store = kernels::Store::kAssign});
+    const size_t begin = f.first_row + first;
+    if (p.role == ParameterRole::kTable) {
+      const RowGradient& rows = row_gradients_[entry.rows_slot];
+      const auto ids = rows.ids();
+      auto it = std::lower_bound(ids.begin(), ids.end(), static_cast<int32_t>(begin));
+      for (; it != ids.end() && static_cast<size_t>(*it) < begin + n; ++it) {
+        ops_->scale({.x = rows.row(static_cast<size_t>(it - ids.begin())), .y = block_.data() + (static_cast<size_t>(*it) - begin) * f.k,
+                     .n = f.k, .a = 1.0f, .store = kernels::Store::kAdd});
+      }
+    }
+    replay_squares_ += sum_->Add(worker_, p.offset + begin * f.k, block_.data(), n * f.k, replay_factor_, replay_sign_);
+  }
+}
+
+double PhantomGradients::Accumulate(HeadReplay& replay, float factor, int32_t sign) {
+  replay_factor_ = factor;
+  replay_sign_ = sign;
+  replay_squares_ = 0;
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    const Entry& entry = entries_[i];
+    const ParameterSpec& p = (*parameters_)[i];
+    if (entry.way == Way::kFormed) {
+      replay_squares_ += sum_->Add(worker_, p.offset, scratch_.data() + entry.offset, p.size(), factor, sign);
+    } else if (entry.way == Way::kRows) {
+      const RowGradient& rows = row_gradients_[entry.rows_slot];
+      for (size_t r = 0; r < rows.ids().size(); ++r) {
+        replay_squares_ += sum_->Add(worker_, p.offset + static_cast<size_t>(rows.ids()[r]) * p.cols, rows.row(r), p.cols, factor, sign);
+      }
+    } else if (entry.way == Way::kGram && i != head_) {
+      AccumulateGramBlock(entry.factor);
+    }
+  }
+  if (entries_[head_].way == Way::kGram) {
+    replaying_ = true;
+    replay.Replay(*this);
+    replaying_ = false;
+  }
+  return replay_squares_;
+}
+
+RecordOutcome PhantomGradients::FinishRecord(HeadReplay& replay) {
+  RecordOutcome outcome;
+  if (clip_.kind() != ClipKind::kNone) {
+    if (head_seen_) {
+      const OuterFactor& f = head_factor_;
+      Gram(f.x_RK, f.ldx, f.rows, f.k, gram_x_.data(), kernels::Store::kAssign);
+      gram_squares_ += ops_->dot(gram_x_.data(), head_gram_.data(), f.rows * f.rows);
+    }
+    outcome.norm = std::sqrt(std::max(0.0, SquaredNorm()));
+  }
+  outcome.factor = clip_.Factor(outcome.norm);
+  outcome.finite = std::isfinite(outcome.norm);
+  if (!outcome.finite) return outcome;
+  const double squares = Accumulate(replay, static_cast<float>(outcome.factor), 1);
+  // The bound is checked on what was really added, not on what the norm promised.
+  if (!(squares <= sum_->MaxSumSquares())) {
+    outcome.within = false;
+    outcome.factor = 0;
+    Accumulate(replay, static_cast<float>(clip_.Factor(outcome.norm)), -1);
+  }
+  return outcome;
+}
+
+}  // namespace wisp
