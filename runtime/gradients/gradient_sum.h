@@ -42,6 +42,8 @@ class FloatGradientSum : public GradientSum {
 
   // Adds all workers' sums into the first, in their order, and returns it.
   std::span<float> Reduce();
+  // The sum of the first worker: after Reduce, of all.
+  std::span<const float> sum() const { return {sums_[0].data(), sums_[0].size()}; }
 
  private:
   const kernels::OpTable* ops_;

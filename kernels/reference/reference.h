@@ -1,0 +1,342 @@
+// Every op of the table once, as a template over the number type: plain loops, never optimised. The specification.
+//
+// With float it is the table `ReferenceOps()`; with double the truth that other tables are held against; with dual
+// numbers (dual.h) the derivative that a backward op must equal. Contracts are in kernels/kernels.h.
+// The packed format of this table is W itself, [n, k] row-major.
+#ifndef WISP_KERNELS_REFERENCE_REFERENCE_H_
+#define WISP_KERNELS_REFERENCE_REFERENCE_H_
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/kernels.h"
+
+namespace wisp::kernels::reference {
+
+template <class T>
+void Put(T& to, T value, Store store) {
+  to = store == Store::kAdd ? to + value : value;
+}
+
+template <class T>
+void PackWeights(const PackWeightsArgs<T>& a) {
+  for (size_t j = 0; j < a.n; ++j) {
+    for (size_t i = 0; i < a.k; ++i) a.packed[j * a.k + i] = a.w_NK[j * a.ldw + i];
+  }
+}
+
+template <class T>
+void LinearForward(const LinearForwardArgs<T>& a) {
+  for (size_t r = 0; r < a.rows; ++r) {
+    for (size_t j = 0; j < a.n; ++j) {
+      T sum = a.bias_N != nullptr ? a.bias_N[j] : T(0);
+      for (size_t i = 0; i < a.k; ++i) sum = sum + a.x_RK[r * a.ldx + i] * a.packed[j * a.k + i];
+      Put(a.y_RN[r * a.ldy + j], sum, a.store);
+    }
+  }
+}
+
+template <class T>
+void LinearBackwardInput(const LinearBackwardInputArgs<T>& a) {
+  for (size_t r = 0; r < a.rows; ++r) {
+    for (size_t i = 0; i < a.k; ++i) {
+      T sum(0);
+      for (size_t j = 0; j < a.n; ++j) sum = sum + a.dy_RN[r * a.lddy + j] * a.w_NK[j * a.ldw + i];
+      Put(a.dx_RK[r * a.lddx + i], sum, a.store);
+    }
+  }
+}
+
+template <class T>
+void LinearBackwardWeight(const LinearBackwardWeightArgs<T>& a) {
+  for (size_t j = 0; j < a.n; ++j) {
+    for (size_t i = 0; i < a.k; ++i) {
+      T sum(0);
+      for (size_t r = 0; r < a.rows; ++r) sum = sum + a.dy_RN[r * a.lddy + j] * a.x_RK[r * a.ldx + i];
+      Put(a.dw_NK[j * a.lddw + i], a.scale * sum, a.store);
+    }
+  }
+}
+
+template <class T>
+void ColumnSum(const ColumnSumArgs<T>& a) {
+  for (size_t j = 0; j < a.n; ++j) {
+    T sum(0);
+    for (size_t r = 0; r < a.rows; ++r) sum = sum + a.x_RN[r * a.ldx + j];
+    Put(a.out_N[j], a.scale * sum, a.store);
+  }
+}
+
+template <class T>
+void LayerNormForward(const LayerNormForwardArgs<T>& a) {
+  using std::sqrt;
+  for (size_t r = 0; r < a.rows; ++r) {
+    const T* x = a.x_RD + r * a.d;
+    T mean(0), variance(0);
+    for (size_t i = 0; i < a.d; ++i) mean = mean + x[i];
+    mean = mean / T(static_cast<double>(a.d));
+    for (size_t i = 0; i < a.d; ++i) variance = variance + (x[i] - mean) * (x[i] - mean);
+    variance = variance / T(static_cast<double>(a.d));
+    const T rstd = T(1) / sqrt(variance + a.epsilon);
+    for (size_t i = 0; i < a.d; ++i) a.y_RD[r * a.d + i] = (x[i] - mean) * rstd * a.gain_D[i] + a.bias_D[i];
+    a.mean_R[r] = mean;
+    a.rstd_R[r] = rstd;
+  }
+}
+
+// With u = (x - mean) rstd and e = dy gain:  dx = rstd (e - mean(e) - u mean(e u)).
+template <class T>
+void LayerNormBackward(const LayerNormBackwardArgs<T>& a) {
+  for (size_t i = 0; i < a.d; ++i) a.dgain_D[i] = a.dbias_D[i] = T(0);
+  for (size_t r = 0; r < a.rows; ++r) {
+    const T* x = a.x_RD + r * a.d;
+    const T* dy = a.dy_RD + r * a.d;
+    T mean_e(0), mean_eu(0);
+    for (size_t i = 0; i < a.d; ++i) {
+      const T u = (x[i] - a.mean_R[r]) * a.rstd_R[r];
+      const T e = dy[i] * a.gain_D[i];
+      mean_e = mean_e + e;
+      mean_eu = mean_eu + e * u;
+      a.dgain_D[i] = a.dgain_D[i] + dy[i] * u;
+      a.dbias_D[i] = a.dbias_D[i] + dy[i];
+    }
+    mean_e = mean_e / T(static_cast<double>(a.d));
+    mean_eu = mean_eu / T(static_cast<double>(a.d));
+    for (size_t i = 0; i < a.d; ++i) {
+      const T u = (x[i] - a.mean_R[r]) * a.rstd_R[r];
+      Put(a.dx_RD[r * a.d + i], a.rstd_R[r] * (dy[i] * a.gain_D[i] - mean_e - u * mean_eu), a.store);
+    }
+  }
+}
+
+// The keys that query i may attend: [first_key, end).
+template <class Args>
+size_t AttendEnd(const Args& a, size_t query) {
+  return a.mask == AttentionMask::kCausal ? a.num_keys - a.num_queries + query + 1 : a.num_keys;
+}
+
+template <class T, class Args>
+T AttentionLogit(const Args& a, size_t head, size_t query, size_t key) {
+  T dot(0);
+  for (size_t c = 0; c < a.head_width; ++c) {
+    dot = dot + a.q[query * a.ldq + head * a.head_width + c] * a.k[key * a.ldkv + head * a.head_width + c];
+  }
+  return dot * a.scale;
+}
+
+template <class T, class Args>
+T AttentionKeep(const Args& a, size_t head, size_t query, size_t key) {
+  if (a.keep_HQT == nullptr) return T(1);
+  return a.keep_HQT[(head * a.num_queries + query) * a.num_keys + key] != 0 ? a.keep_scale : T(0);
+}
+
+template <class T>
+void AttentionForward(const AttentionForwardArgs<T>& a) {
+  using std::exp;
+  using std::log;
+  for (size_t h = 0; h < a.heads; ++h) {
+    for (size_t i = 0; i < a.num_queries; ++i) {
+      T* out = a.out + i * a.ldout + h * a.head_width;
+      for (size_t c = 0; c < a.head_width; ++c) out[c] = T(0);
+      T& lse = a.lse_HQ[h * a.num_queries + i];
+      lse = T(0);
+      const size_t end = AttendEnd(a, i);
+      if (end <= a.first_key) continue;
+      T largest = AttentionLogit<T>(a, h, i, a.first_key);
+      for (size_t j = a.first_key + 1; j < end; ++j) {
+        const T logit = AttentionLogit<T>(a, h, i, j);
+        if (largest < logit) largest = logit;
+      }
+      T sum(0);
+      for (size_t j = a.first_key; j < end; ++j) sum = sum + exp(AttentionLogit<T>(a, h, i, j) - largest);
+      lse = largest + log(sum);
+      for (size_t j = a.first_key; j < end; ++j) {
+        const T p = exp(AttentionLogit<T>(a, h, i, j) - lse) * AttentionKeep<T>(a, h, i, j);
+        for (size_t c = 0; c < a.head_width; ++c) out[c] = out[c] + p * a.v[j * a.ldkv + h * a.head_width + c];
+      }
+    }
+  }
+}
+
+// With P = softmax, m = keep, dP = dout v^T:  dv += (P m)^T dout;  dS = P (m dP - <dout, out>) scale;  dq = dS k;  dk = dS^T q.
+template <class T>
+void AttentionBackward(const AttentionBackwardArgs<T>& a) {
+  using std::exp;
+  const size_t width = a.heads * a.head_width;
+  for (size_t i = 0; i < a.num_queries; ++i) {
+    for (size_t c = 0; c < width; ++c) a.dq[i * a.ldq + c] = T(0);
+  }
+  for (size_t j = 0; j < a.num_keys; ++j) {
+    for (size_t c = 0; c < width; ++c) a.dk[j * a.ldkv + c] = a.dv[j * a.ldkv + c] = T(0);
+  }
+  for (size_t h = 0; h < a.heads; ++h) {
+    const size_t first = h * a.head_width;
+    for (size_t i = 0; i < a.num_queries; ++i) {
+      const T* dout = a.dout + i * a.ldout + first;
+      T delta(0);
+      for (size_t c = 0; c < a.head_width; ++c) delta = delta + dout[c] * a.out[i * a.ldout + first + c];
+      for (size_t j = a.first_key; j < AttendEnd(a, i); ++j) {
+        const T p = exp(AttentionLogit<T>(a, h, i, j) - a.lse_HQ[h * a.num_queries + i]);
+        const T keep = AttentionKeep<T>(a, h, i, j);
+        T dp(0);
+        for (size_t c = 0; c < a.head_width; ++c) dp = dp + dout[c] * a.v[j * a.ldkv + first + c];
+        const T ds = p * (keep * dp - delta) * a.scale;
+        for (size_t c = 0; c < a.head_width; ++c) {
+          T& dv = a.dv[j * a.ldkv + first + c];
+          T& dk = a.dk[j * a.ldkv + first + c];
+          T& dq = a.dq[i * a.ldq + first + c];
+          dv = dv + p * keep * dout[c];
+          dk = dk + ds * a.q[i * a.ldq + first + c];
+          dq = dq + ds * a.k[j * a.ldkv + first + c];
+        }
+      }
+    }
+  }
+}
+
+inline constexpr double kSqrtHalf = 0.70710678118654752440;
+inline constexpr double kInvSqrt2Pi = 0.39894228040143267794;
+
+template <class T>
+void ActivationForward(const ActivationForwardArgs<T>& a) {
+  using std::erf;
+  for (size_t i = 0; i < a.n; ++i) {
+    const T x = a.x[i];
+    if (a.kind == Activation::kRelu) {
+      a.y[i] = T(0) < x ? x : T(0);
+    } else {
+      a.y[i] = x * T(0.5) * (T(1) + erf(x * T(kSqrtHalf)));
+    }
+  }
+}
+
+template <class T>
+void ActivationBackward(const ActivationBackwardArgs<T>& a) {
+  using std::erf;
+  using std::exp;
+  for (size_t i = 0; i < a.n; ++i) {
+    const T x = a.x[i];
+    if (a.kind == Activation::kRelu) {
+      a.dx[i] = T(0) < x ? a.dy[i] : T(0);
+    } else {
+      const T cdf = T(0.5) * (T(1) + erf(x * T(kSqrtHalf)));
+      const T density = T(kInvSqrt2Pi) * exp(T(-0.5) * x * x);
+      a.dx[i] = a.dy[i] * (cdf + x * density);
+    }
+  }
+}
+
+template <class T>
+void Scale(const ScaleArgs<T>& a) {
+  for (size_t i = 0; i < a.n; ++i) Put(a.y[i], a.a * a.x[i], a.store);
+}
+
+template <class T>
+void ApplyKeep(const ApplyKeepArgs<T>& a) {
+  for (size_t i = 0; i < a.n; ++i) a.y[i] = a.keep[i] != 0 ? a.x[i] * a.scale : T(0);
+}
+
+template <class T>
+void EmbedForward(const EmbedForwardArgs<T>& a) {
+  for (size_t t = 0; t < a.rows; ++t) {
+    for (size_t i = 0; i < a.d; ++i) {
+      T& y = a.y_TD[t * a.d + i];
+      y = T(0);
+      if (a.ids_T[t] < 0) continue;
+      y = a.scale * a.table_MD[static_cast<size_t>(a.ids_T[t]) * a.d + i];
+      if (a.positions_TD != nullptr) y = y + a.positions_TD[t * a.d + i];
+    }
+  }
+}
+
+template <class T>
+void ScatterAdd(const ScatterAddArgs<T>& a) {
+  for (size_t t = 0; t < a.rows; ++t) {
+    if (a.ids_T[t] < 0) continue;
+    for (size_t i = 0; i < a.d; ++i) {
+      T& row = a.table_MD[static_cast<size_t>(a.ids_T[t]) * a.ldtable + i];
+      row = row + a.scale * a.dx_TD[t * a.lddx + i];
+    }
+  }
+}
+
+template <class T>
+void SoftmaxStats(const SoftmaxStatsArgs<T>& a) {
+  using std::exp;
+  for (size_t r = 0; r < a.rows; ++r) {
+    if (a.n == 0) continue;
+    const T* z = a.z_RN + r * a.ldz;
+    T largest = a.max_R[r];
+    for (size_t j = 0; j < a.n; ++j) {
+      if (largest < z[j]) largest = z[j];
+    }
+    T sum = a.sum_R[r] * exp(a.max_R[r] - largest);
+    for (size_t j = 0; j < a.n; ++j) sum = sum + exp(z[j] - largest);
+    a.max_R[r] = largest;
+    a.sum_R[r] = sum;
+    const int64_t column = int64_t{a.target_R[r]} - a.first;
+    if (column >= 0 && column < static_cast<int64_t>(a.n)) a.target_logit_R[r] = z[column];
+  }
+}
+
+template <class T>
+void CrossEntropyGradient(const CrossEntropyGradientArgs<T>& a) {
+  using std::exp;
+  for (size_t r = 0; r < a.rows; ++r) {
+    const int64_t column = int64_t{a.target_R[r]} - a.first;
+    for (size_t j = 0; j < a.n; ++j) {
+      T& z = a.z_RN[r * a.ldz + j];
+      if (a.weight_R[r] == T(0)) {
+        z = T(0);
+        continue;
+      }
+      T p = exp(z - a.lse_R[r]);
+      if (column == static_cast<int64_t>(j)) p = p - T(1);
+      z = p * a.weight_R[r];
+    }
+  }
+}
+
+template <class T>
+void Adam(const AdamArgs<T>& a) {
+  using std::sqrt;
+  for (size_t i = 0; i < a.n; ++i) {
+    a.m[i] = a.beta1 * a.m[i] + (T(1) - a.beta1) * a.g[i];
+    a.v[i] = a.beta2 * a.v[i] + (T(1) - a.beta2) * a.g[i] * a.g[i];
+    const T step = a.m[i] * a.correction1 / (sqrt(a.v[i] * a.correction2) + a.epsilon);
+    a.w[i] = a.w[i] - a.rate * (step + a.decay * a.w[i]);
+  }
+}
+
+template <class T>
+void Sgd(const SgdArgs<T>& a) {
+  for (size_t i = 0; i < a.n; ++i) {
+    T m = a.g[i];
+    if (a.m != nullptr) m = a.m[i] = a.momentum * a.m[i] + a.g[i];
+    a.w[i] = a.w[i] - a.rate * (m + a.decay * a.w[i]);
+  }
+}
+
+inline double Dot(const float* x, const float* y, size_t n) {
+  double sum = 0;
+  for (size_t i = 0; i < n; ++i) sum += static_cast<double>(x[i]) * static_cast<double>(y[i]);
+  return sum;
+}
+
+inline double SumSquares(const float* x, size_t n) { return Dot(x, x, n); }
+
+inline double AccumulateOnGrid(const AccumulateOnGridArgs<float>& a) {
+  double sum_squares = 0;
+  for (size_t i = 0; i < a.n; ++i) {
+    const float product = a.x[i] * a.scale;
+    const auto steps = static_cast<int64_t>(std::nearbyint(product));  // the default mode: ties to even
+    a.sum[i] += a.sign * steps;
+    sum_squares += static_cast<double>(steps) * static_cast<double>(steps);
+  }
+  return sum_squares;
+}
+
+}  // namespace wisp::kernels::reference
+
+#endif  // WISP_KERNELS_REFERENCE_REFERENCE_H_
