@@ -215,7 +215,8 @@ RecordOutcome PhantomGradients::FinishRecord(HeadReplay& replay) {
       Gram(f.x_RK, f.ldx, f.rows, f.k, gram_x_.data(), kernels::Store::kAssign);
       gram_squares_ += ops_->dot(gram_x_.data(), head_gram_.data(), f.rows * f.rows);
     }
-    outcome.norm = std::sqrt(std::max(0.0, SquaredNorm()));
+    const double squares = SquaredNorm();
+    outcome.norm = std::sqrt(squares < 0 ? 0.0 : squares);  // rounding may leave a tiny negative; NaN must stay NaN
   }
   outcome.factor = clip_.Factor(outcome.norm);
   outcome.finite = std::isfinite(outcome.norm);

@@ -1,0 +1,137 @@
+// Small recommenders, records and the naive gradients that the product's are held against.
+#ifndef WISP_TESTS_UNIT_GRADIENT_TEST_UTIL_H_
+#define WISP_TESTS_UNIT_GRADIENT_TEST_UTIL_H_
+
+#include <random>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernels/reference/dual.h"
+#include "runtime/gradients/phantom_gradients.h"
+#include "runtime/layers/recommender.h"
+#include "tests/unit/naive_recommender.h"
+
+namespace wisp::testing {
+
+inline std::vector<float> RandomWeights(const Architecture& a, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal(0.0f, 0.4f);
+  std::vector<float> weights(FlatSize(ParametersOf(a)), 0.0f);
+  for (const ParameterSpec& p : ParametersOf(a)) {
+    for (size_t i = 0; i < p.size(); ++i) weights[p.offset + i] = normal(random) + (p.name.ends_with("gain") ? 1.0f : 0.0f);
+  }
+  return weights;
+}
+
+// A record that owns its items: `length` random transitions, the first `padding` of them padding.
+struct OwnedRecord {
+  std::vector<int32_t> inputs, targets;
+  Record view() const { return {inputs, targets}; }
+};
+
+inline OwnedRecord RandomRecord(uint32_t num_items, size_t length, uint32_t seed, size_t padding = 0) {
+  std::mt19937 random(seed);
+  std::uniform_int_distribution<int32_t> item(0, static_cast<int32_t>(num_items) - 1);
+  OwnedRecord record;
+  for (size_t t = 0; t < length; ++t) {
+    record.inputs.push_back(t < padding ? -1 : item(random));
+    record.targets.push_back(t < padding ? -1 : item(random));
+  }
+  return record;
+}
+
+// d loss / d weight for every trained weight (others 0), by dual numbers through the naive recommender.
+inline std::vector<double> NaiveGradient(const Architecture& a, std::span<const float> weights, const Record& record) {
+  using kernels::reference::Dual;
+  std::vector<Dual> dual(weights.begin(), weights.end());
+  std::vector<double> gradient(weights.size(), 0.0);
+  double targets = 0;
+  for (int32_t id : record.targets) targets += id >= 0;
+  const NaiveRecommender<Dual> naive(a, dual);
+  for (const ParameterSpec& p : ParametersOf(a)) {
+    for (size_t i = p.offset; p.trained && i < p.offset + p.size(); ++i) {
+      dual[i].derivative = 1;
+      gradient[i] = naive.Loss(record.inputs, record.targets, 1.0 / targets).derivative;
+      dual[i].derivative = 0;
+    }
+  }
+  return gradient;
+}
+
+inline double Norm(std::span<const double> g) {
+  double sum = 0;
+  for (double v : g) sum += v * v;
+  return std::sqrt(sum);
+}
+
+// The product's graph with everything a record needs.
+class Harness {
+ public:
+  Harness(const Architecture& a, std::vector<float> weights, const kernels::OpTable& ops)
+      : graph(a, ops), flat(std::move(weights)), packed(graph.pack_plan().size()), buffers(graph.AllocateForTraining()),
+        view{&ops, &graph.pack_plan(), &graph.parameters(), flat.data(), packed.data()} {
+    graph.pack_plan().Pack(ops, flat.data(), packed.data(), 0, 1);
+  }
+
+  double Loss(const Record& record) {
+    RecordContext context{.weights = view, .buffers = buffers};
+    return graph.Forward(context, record, PositionWeight(record));
+  }
+
+  RecordOutcome Add(const Record& record, PhantomGradients& gradients) {
+    struct Replayer final : HeadReplay {
+      Harness& h;
+      const RecordContext& context;
+      const Record& record;
+      Replayer(Harness& harness, const RecordContext& c, const Record& r) : h(harness), context(c), record(r) {}
+      void Replay(FactorSink& sink) override { h.graph.ReplayHead(context, record, sink); }
+    };
+    RecordContext context{.weights = view, .buffers = buffers};
+    gradients.BeginRecord(record.inputs);
+    graph.Forward(context, record, PositionWeight(record));
+    graph.Backward(context, record, gradients);
+    Replayer replayer(*this, context, record);
+    return gradients.FinishRecord(replayer);
+  }
+
+  PhantomGradients::Setup Setup() const {
+    return {.parameters = graph.parameters(), .head_parameter = graph.pack_plan().head_parameter(),
+            .max_rows = graph.architecture().max_length, .worker = 0};
+  }
+
+  Recommender graph;
+  std::vector<float> flat;
+  AlignedArray<float> packed;
+  Buffers buffers;
+  Weights view;
+
+ private:
+  static float PositionWeight(const Record& record) {
+    size_t targets = 0;
+    for (int32_t id : record.targets) targets += id >= 0;
+    return 1.0f / static_cast<float>(targets);
+  }
+};
+
+// Every switch of the graph at least once.
+inline std::vector<Architecture> SmallArchitectures() {
+  const Architecture base{.num_items = 9, .max_length = 6, .width = 4, .num_heads = 2, .num_blocks = 2, .inner_width = 6,
+                          .embedding_scale = 1.7f, .positions = PositionAlignment::kEnd};
+  std::vector<Architecture> all(6, base);
+  all[1].norm = NormPlacement::kPost;
+  all[2].output_table = OutputTable::kUntied;
+  all[2].output_bias = OutputBias::kTrained;
+  all[3].activation = ActivationKind::kRelu;
+  all[3].output_bias = OutputBias::kFixed;
+  all[4].attend = Attend::kAll;
+  all[4].num_heads = 1;
+  all[5].norm = NormPlacement::kPost;
+  all[5].output_table = OutputTable::kUntied;
+  all[5].activation = ActivationKind::kRelu;
+  return all;
+}
+
+}  // namespace wisp::testing
+
+#endif  // WISP_TESTS_UNIT_GRADIENT_TEST_UTIL_H_
