@@ -1,0 +1,62 @@
+// How the SIMD tables are put together: every group of ops replaces its entries of a table that starts as a copy of
+// the reference, once per instruction set.
+//
+// A group is one unit, kernels/simd/<group>.cc:
+//
+//   #include "kernels/simd/fill.h"
+//   #undef HWY_TARGET_INCLUDE
+//   #define HWY_TARGET_INCLUDE "kernels/simd/<group>.cc"
+//   #include "hwy/foreach_target.h"
+//   #include "hwy/highway.h"
+//
+//   HWY_BEFORE_NAMESPACE();
+//   namespace wisp::kernels::HWY_NAMESPACE {
+//   namespace { ... the ops ... }
+//   void FillGroup(OpTable& table) { table.some_op = SomeOp; }
+//   }
+//   HWY_AFTER_NAMESPACE();
+//
+//   #if HWY_ONCE
+//   namespace wisp::kernels { WISP_EXPORT_FILL(FillGroup) }
+//   #endif
+//
+// The choice of the instruction set happens once, in simd.cc; no op dispatches again.
+#ifndef WISP_KERNELS_SIMD_FILL_H_
+#define WISP_KERNELS_SIMD_FILL_H_
+
+#include "kernels/simd/targets.h"
+
+#include <cstdint>
+
+#include "kernels/kernels.h"
+
+namespace wisp::kernels {
+
+// `target` is one Highway target bit, supported by this processor. Unknown targets leave the table as it is.
+void FillGemm(int64_t target, OpTable& table);         // products, column_sum
+void FillSoftmax(int64_t target, OpTable& table);      // softmax_stats, cross_entropy_gradient
+void FillAttention(int64_t target, OpTable& table);
+void FillNorm(int64_t target, OpTable& table);         // layer norm
+void FillElementwise(int64_t target, OpTable& table);  // activations, scale, apply_keep
+void FillEmbedding(int64_t target, OpTable& table);    // embed_forward, scatter_add
+void FillReduce(int64_t target, OpTable& table);       // dot, sum_squares, accumulate_on_grid
+void FillOptimizer(int64_t target, OpTable& table);    // adam, sgd
+
+using FillFunction = void (*)(OpTable&);
+
+}  // namespace wisp::kernels
+
+// Defines Name(target, table), which calls N_<target>::Name(table). HWY_CHOOSE_X is null where X is not compiled.
+#define WISP_EXPORT_FILL(Name)                                                    \
+  void Name(int64_t target, OpTable& table) {                                     \
+    FillFunction fill = nullptr;                                                  \
+    if (target == HWY_AVX3) fill = HWY_CHOOSE_AVX3(Name);                         \
+    if (target == HWY_AVX2) fill = HWY_CHOOSE_AVX2(Name);                         \
+    if (target == HWY_SSE4) fill = HWY_CHOOSE_SSE4(Name);                         \
+    if (target == HWY_NEON) fill = HWY_CHOOSE_NEON(Name);                         \
+    if (target == HWY_WASM) fill = HWY_CHOOSE_WASM(Name);                         \
+    if (target == HWY_STATIC_TARGET) fill = &HWY_STATIC_DISPATCH(Name);           \
+    if (fill != nullptr) fill(table);                                             \
+  }
+
+#endif  // WISP_KERNELS_SIMD_FILL_H_

@@ -1,0 +1,67 @@
+// The list of op tables: the reference and one table per instruction set that this processor has.
+//
+// Built once, at first use, in static storage; thread-safe, no allocation. Not here: any op.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/kernels.h"
+#include "kernels/simd/fill.h"
+#include "hwy/targets.h"
+
+namespace wisp::kernels {
+namespace {
+
+constexpr size_t kMaxTables = 8;
+
+struct Tables {
+  std::array<OpTable, kMaxTables> simd;
+  std::array<const OpTable*, kMaxTables + 1> all;  // the reference, then fastest first
+  size_t num_all;
+
+  Tables() : num_all(0) {
+    all[num_all++] = &ReferenceOps();
+    // A lower bit is a better target.
+    for (int64_t left = hwy::SupportedTargets() & (HWY_TARGETS); left != 0 && num_all <= kMaxTables; left &= left - 1) {
+      const int64_t target = left & -left;
+      OpTable& table = simd[num_all - 1];
+      table = ReferenceOps();
+      table.name = hwy::TargetName(target);
+      FillGemm(target, table);
+      FillSoftmax(target, table);
+      FillAttention(target, table);
+      FillNorm(target, table);
+      FillElementwise(target, table);
+      FillEmbedding(target, table);
+      FillReduce(target, table);
+      FillOptimizer(target, table);
+      all[num_all++] = &table;
+    }
+  }
+};
+
+const Tables& AllTables() {
+  static const Tables tables;
+  return tables;
+}
+
+}  // namespace
+
+const OpTable& BestOps() {
+  const Tables& tables = AllTables();
+  return *tables.all[tables.num_all > 1 ? 1 : 0];
+}
+
+std::span<const OpTable* const> AllOps() {
+  const Tables& tables = AllTables();
+  return {tables.all.data(), tables.num_all};
+}
+
+const OpTable* FindOps(std::string_view name) {
+  for (const OpTable* ops : AllOps()) {
+    if (name == ops->name) return ops;
+  }
+  return nullptr;
+}
+
+}  // namespace wisp::kernels
