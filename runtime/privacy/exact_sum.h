@@ -1,0 +1,97 @@
+// The integer grid on which clipped record gradients are summed in the `exact` noise mode: its step, the bound on what a
+// record adds, the noise in steps, and what the discrete noise costs in delta. Arithmetic only: no tensors, no sums.
+//
+//   const ExactGrid grid(clipping_norm, num_coordinates);        // after Validate
+//   record: c_i = the clip factor for grid.reduced_clipping_norm(); r = nearest integers of c_i g_i * steps_per_unit
+//   if (!grid.Within(sum of r^2)) take r away again: the record contributes zero
+//   AddDiscreteGaussian(noise, grid.sigma_in_steps(noise_multiplier), sum);   gradient = sum * grid.Scale(batch)
+//
+// Why the sensitivity is what is charged. Let K = 2^30 steps stand for the clipping norm C, P coordinates, u = 2^-24.
+//   By the check  A record stays in the sum only if the computed sum of its r_j^2 is at most K^2 (1 + 1e-6)^2. Squares of
+//       integers below 2^31 and their sum in double have a relative error of at most P 2^-53 <= 2^-21 for P <= 2^32, on
+//       the norm 2^-22. So ||r|| <= K (1 + 1e-6) (1 + 2^-21) < K (1 + 3e-6), whatever happened before: wrong norms,
+//       other roundings, another kernel. The noise has sigma >= noise_multiplier * K (1 + 3e-6): the ratio is never below
+//       the noise multiplier that is charged.
+//   In practice   No record is dropped: with an honest norm, off by 1e-5 relative at most, c ||g|| <= C' / (1 - 1e-5).
+//       Four roundings (c, the steps per unit, their product, the product with g_j) give |v_j| <= (K / C) c |g_j| (1 + 5 u),
+//       the nearest integer is within 1/2 of v_j, hence ||r|| <= (K / C) c ||g|| (1 + 5 u) + sqrt(P) / 2. With
+//           C' = C (1 - sqrt(P) / (2 K)) / (1 + 2^-16)
+//       and 2^-16 > 1.01e-5 + 5 u this is at most K.
+//   No overflow   Each |r_j| < 2^31, so 2^31 records keep every sum below 2^62, and the noise adds less than 2^62.
+#ifndef WISP_RUNTIME_PRIVACY_EXACT_SUM_H_
+#define WISP_RUNTIME_PRIVACY_EXACT_SUM_H_
+
+#include <cstdint>
+
+#include "runtime/core/status.h"
+
+namespace wisp::privacy {
+
+class ExactGrid {
+ public:
+  static constexpr double kStepsPerClippingNorm = 0x1p30;  // integers up to here convert to float and back in the kernels
+  static constexpr double kCheckMargin = 1e-6;             // privacy.md: ||c g|| <= C (1 + 1e-6)
+  static constexpr double kNoiseMargin = 3e-6;
+  static constexpr uint64_t kMaxCoordinates = uint64_t{1} << 32;
+  static constexpr uint64_t kMaxRecords = uint64_t{1} << 31;   // in one sum
+  static constexpr double kMaxNoiseMultiplier = 0x1p19;    // sigma in steps stays below kMaxDiscreteGaussianSigma
+
+  struct Options {
+    double clipping_norm = 0;      // C, 2^-60 .. 2^60
+    uint64_t num_coordinates = 0;  // P, 1 .. kMaxCoordinates: all released coordinates of a step together
+    double noise_multiplier = 0;   // above 2^-20, up to kMaxNoiseMultiplier
+  };
+  // Whether an exact grid can serve; to be asked before one is made. kInvalidArgument names the value and what is allowed.
+  static Status Validate(const Options& options);
+
+  // Values as Validate wants them.
+  ExactGrid(double clipping_norm, uint64_t num_coordinates);
+
+  double clipping_norm() const { return clipping_norm_; }
+  uint64_t num_coordinates() const { return num_coordinates_; }
+  // The gradient that one step stands for.
+  double grid() const { return clipping_norm_ / kStepsPerClippingNorm; }
+  double steps_per_unit() const { return kStepsPerClippingNorm / clipping_norm_; }
+  // C', what records are clipped to.
+  double reduced_clipping_norm() const { return reduced_clipping_norm_; }
+  // Largest sum of squared steps of a record that may stay.
+  double max_sum_squares() const;
+  bool Within(double sum_squares) const { return sum_squares <= max_sum_squares(); }  // false for NaN
+  // Standard deviation of the noise, rounded up to whole steps.
+  uint64_t sigma_in_steps(double noise_multiplier) const;
+  // What turns a noised sum of steps into the mean gradient over the expected batch.
+  double Scale(double expected_batch) const { return grid() / expected_batch; }
+
+ private:
+  double clipping_norm_;
+  uint64_t num_coordinates_;
+  double reduced_clipping_norm_;
+};
+
+// What the accountant is told and what is drawn: it composes continuous Gaussians, the noise is the discrete one.
+// Rounding N(s, sigma^2) to integers, s an integer, is s + round(N(0, sigma^2)): post-processing, exactly as private as
+// the continuous Gaussian. The discrete Gaussian differs from round(N(0, sigma^2)) by a total variation of at most
+//     tau = 1 / (48 sigma^2)     for every coordinate, sigma >= 128.
+// Proof. Let f be the density of N(0, sigma^2), q(x) its integral over [x - 1/2, x + 1/2], p(x) = f(x) / Z, Z = sum of f
+// over the integers. By the kernel K(h) = (1/2 - |h|)^2 / 2 of the midpoint rule, q(x) - f(x) = int K(h) f''(x + h) dh with
+// int K = 1/24. A sum over the integers differs from the integral by at most the variation of the summand, so
+// sum_x |f''(x + h)| <= 0.9680 / sigma^2 + 1.52 / sigma^3 (int |f''| = 4 phi(1) / sigma^2; the variation of (z^2 - 1) phi(z) is
+// 2 (0.3990 + 2 * 0.1785)), and sum |q - f| <= 0.9799 / (24 sigma^2) at sigma >= 128. By Poisson's summation formula
+// |Z - 1| <= 3 exp(-2 pi^2 sigma^2), which is nothing. Half the sum: tau < 0.0205 / sigma^2 < 1 / (48 sigma^2). QED
+// Over P coordinates and T steps, adaptively, the outputs are within P T tau of each other, for each of two neighbouring
+// data sets; hence delta(epsilon) <= delta_continuous(epsilon) + (1 + exp(epsilon)) P T tau.
+struct Discretisation {
+  uint64_t sigma_in_steps = 0;
+  uint64_t num_coordinates = 0;
+  uint64_t num_steps = 0;
+};
+
+// P T tau, rounded up; at most 1, and 1 for sigma < 128.
+double DiscretisationTotalVariation(const Discretisation& d);
+
+// (1 + exp(epsilon)) P T tau, rounded up: to be added to the accountant's delta at this epsilon.
+double DiscretisationDelta(const Discretisation& d, double epsilon);
+
+}  // namespace wisp::privacy
+
+#endif  // WISP_RUNTIME_PRIVACY_EXACT_SUM_H_
