@@ -1,0 +1,157 @@
+/* wisp: load a recommender, run it, fine-tune it privately on the device. The stable C interface.
+ *
+ * Conventions
+ *   - Every function that can fail returns a wisp_code and fills `error` (which may be NULL) with a sentence that names
+ *     the file, the value and what is allowed. On failure outputs are untouched, files are untouched, and nothing is
+ *     spent from the privacy budget unless the sentence says so.
+ *   - Handles are opaque, made by *_open and released by *_close (NULL is allowed there). A handle is used by one
+ *     thread at a time; different handles are independent. The library has no global state, prints nothing, never
+ *     exits, and lets no C++ exception out.
+ *   - Structs that may grow begin with `size`: set it with WISP_INIT(type), which also zeroes the rest; zero means
+ *     "default" for every field unless said otherwise.
+ *   - Strings are UTF-8 and belong to the caller (arguments) or to the handle (results, valid until it is closed).
+ *   - Items have an index 0 .. n-1 in the model and a key, the name they carry in the app's own data.
+ *
+ * A complete program is in example.c.
+ */
+#ifndef WISP_PORTS_C_WISP_H_
+#define WISP_PORTS_C_WISP_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(_WIN32)
+#define WISP_API __declspec(dllexport)
+#else
+#define WISP_API __attribute__((visibility("default")))
+#endif
+
+#define WISP_INIT(type) ((type){.size = sizeof(type)})
+
+typedef enum wisp_code {
+  WISP_OK = 0,
+  WISP_INTERNAL = 1,         /* out of memory, or a defect of the library */
+  WISP_INVALID_ARGUMENT = 2, /* asked for something that does not exist or is out of range */
+  WISP_INVALID_DATA = 3,     /* a file or a record is malformed */
+  WISP_PRIVACY_REFUSED = 4,  /* the request has no guarantee, or would pass the budget */
+  WISP_IO = 5,               /* the operating system refused */
+  WISP_UNSUPPORTED = 6,      /* from a newer version, or not in this build */
+  WISP_CANCELLED = 7         /* the progress callback asked to stop */
+} wisp_code;
+
+typedef struct wisp_error {
+  wisp_code code;
+  char message[1024]; /* cut at a character boundary if longer */
+} wisp_error;
+
+/* "0.1.0". Never NULL. */
+WISP_API const char* wisp_version(void);
+
+/* ---- Model ------------------------------------------------------------------------------------------------------ */
+
+typedef struct wisp_model wisp_model;
+
+/* Maps the file read-only and checks it. The file must not be changed in place while open (replacing it is fine). */
+WISP_API wisp_code wisp_model_open(const char* path, wisp_model** model, wisp_error* error);
+WISP_API void wisp_model_close(wisp_model* model);
+
+WISP_API size_t wisp_model_num_items(const wisp_model* model);
+/* The item's index, or -1 if the model does not know the key. */
+WISP_API int32_t wisp_model_find_item(const wisp_model* model, const char* key);
+/* "" if the model carries none, or for an index out of range. Valid until the model is closed. */
+WISP_API const char* wisp_model_item_key(const wisp_model* model, int32_t item);
+WISP_API const char* wisp_model_item_name(const wisp_model* model, int32_t item);
+
+typedef struct wisp_recommendation {
+  int32_t item;
+  float score; /* comparable within one call only */
+} wisp_recommendation;
+
+typedef struct wisp_recommend_options {
+  size_t size;
+  const int32_t* excluded; /* never recommended */
+  size_t num_excluded;
+  const int32_t* candidates; /* if given, only these are considered */
+  size_t num_candidates;
+  int32_t allow_seen; /* 1: items of the history may come back */
+} wisp_recommend_options;
+
+/* Writes the best `*count` items after `history` (oldest first, at least one) to `out`, best first, and their number,
+ * which may be smaller, to `*count`. `options` may be NULL. */
+WISP_API wisp_code wisp_recommend(wisp_model* model, const int32_t* history, size_t num_history,
+                                  const wisp_recommend_options* options, wisp_recommendation* out, size_t* count, wisp_error* error);
+
+/* ---- Log of events, one SQLite file ----------------------------------------------------------------------------- */
+
+typedef struct wisp_log wisp_log;
+
+/* Opens the file, or makes it. Table events(user TEXT, item TEXT, time INTEGER). */
+WISP_API wisp_code wisp_log_open(const char* path, wisp_log** log, wisp_error* error);
+WISP_API void wisp_log_close(wisp_log* log);
+/* Appends one event; on disk when the call returns. `time` in any unit that grows. */
+WISP_API wisp_code wisp_log_append(wisp_log* log, const char* user, const char* item_key, int64_t time, wisp_error* error);
+/* The user's items that `model` knows, oldest first: the newest *count of them to `items`, and their number to *count. */
+WISP_API wisp_code wisp_log_history(wisp_log* log, const wisp_model* model, const char* user, int32_t* items, size_t* count,
+                                    wisp_error* error);
+
+/* ---- Private fine-tuning ---------------------------------------------------------------------------------------- */
+
+typedef struct wisp_progress {
+  size_t size;
+  uint64_t step, num_steps;
+  double loss;    /* mean per position; local only: not private, do not send it anywhere */
+  double epsilon; /* spent by this run so far; NaN while not yet known */
+} wisp_progress;
+
+/* Return 0 to go on, anything else to stop. Called on the caller's thread. */
+typedef int (*wisp_progress_callback)(const wisp_progress* progress, void* user_data);
+
+typedef struct wisp_personalise_options {
+  size_t size;
+  const char* model_path;  /* the model to start from */
+  const char* log_path;    /* SQLite file with events */
+  const char* output_path; /* the fine-tuned model; may be model_path: replaced in one step at the end */
+  const char* ledger_path; /* the data set's privacy ledger; made if absent; never delete it */
+  double epsilon;          /* of this run; required */
+  double delta;            /* required; below 1 / num_users_public */
+  uint32_t num_users_public; /* a number of users that may be known to anybody; sampling follows from it; required */
+  double budget_epsilon;   /* limit over everything ever done with this data; 0: the limit already in the ledger, or none */
+  uint32_t expected_batch; /* 0: 64 */
+  double epochs;           /* 0: 20 */
+  double learning_rate;    /* 0: 0.003 */
+  double clipping_norm;    /* 0: 1 */
+  uint32_t num_threads;    /* 0: min(4, processors) */
+  wisp_progress_callback progress;
+  void* user_data;
+} wisp_personalise_options;
+
+typedef struct wisp_personalise_result {
+  size_t size;
+  uint64_t num_steps;
+  double epsilon;          /* of this run, at `delta` */
+  double noise_multiplier;
+} wisp_personalise_result;
+
+/* Fine-tunes with DP-SGD (record = one user of the log; Poisson sampling; exact discrete Gaussian noise from the
+ * operating system's randomness). Every step is charged to the ledger before its noise is drawn. `result` may be NULL.
+ * When cancelled or failed, no model is written and what was charged stays charged. */
+WISP_API wisp_code wisp_personalise(const wisp_personalise_options* options, wisp_personalise_result* result, wisp_error* error);
+
+/* ---- Statement -------------------------------------------------------------------------------------------------- */
+
+typedef enum wisp_statement_format { WISP_STATEMENT_TEXT = 0, WISP_STATEMENT_JSON = 1 } wisp_statement_format;
+
+/* The privacy statement over everything in the ledger, at `delta`. Copies at most `capacity` bytes with the final zero
+ * to `text` (which may be NULL when capacity is 0) and the size needed, zero included, to `*needed`. */
+WISP_API wisp_code wisp_privacy_statement(const char* ledger_path, double delta, wisp_statement_format format, char* text,
+                                          size_t capacity, size_t* needed, wisp_error* error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* WISP_PORTS_C_WISP_H_ */

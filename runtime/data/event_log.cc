@@ -1,0 +1,86 @@
+#include "runtime/data/event_log.h"
+
+#include <sqlite3.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace wisp::data {
+namespace {
+
+constexpr int kBusyTimeoutMs = 5000;  // another process may be appending
+
+constexpr char kSchema[] =
+    "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"
+    "CREATE TABLE IF NOT EXISTS events(user TEXT NOT NULL, item TEXT NOT NULL, time INTEGER NOT NULL);"
+    "CREATE INDEX IF NOT EXISTS events_by_user ON events(user, time);";
+
+struct Finalize {
+  void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+};
+using Statement = std::unique_ptr<sqlite3_stmt, Finalize>;
+
+Statement Prepare(sqlite3* database, const char* sql) {
+  sqlite3_stmt* statement = nullptr;
+  sqlite3_prepare_v2(database, sql, -1, &statement, nullptr);
+  return Statement(statement);
+}
+
+void BindText(sqlite3_stmt* statement, int index, const std::string& text) {
+  sqlite3_bind_text64(statement, index, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+}
+
+}  // namespace
+
+EventLog::EventLog(std::string path, sqlite3* database) : path_(std::move(path)), database_(database) {}
+EventLog::EventLog(EventLog&& other) noexcept : path_(std::move(other.path_)), database_(std::exchange(other.database_, nullptr)) {}
+EventLog& EventLog::operator=(EventLog&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(database_, other.database_);
+  return *this;
+}
+EventLog::~EventLog() { sqlite3_close(database_); }
+
+Status EventLog::Error(const char* doing) const {
+  const int code = sqlite3_errcode(database_);
+  const std::string sentence = "event log '" + path_ + "': " + doing + ": " + sqlite3_errmsg(database_);
+  return code == SQLITE_NOTADB || code == SQLITE_CORRUPT || code == SQLITE_ERROR ? InvalidData(sentence) : IoError(sentence);
+}
+
+Result<EventLog> EventLog::Open(const std::string& path) {
+  sqlite3* database = nullptr;
+  const int code = sqlite3_open_v2(path.c_str(), &database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);
+  EventLog log(path, database);
+  if (code != SQLITE_OK) return log.Error("cannot open");
+  sqlite3_busy_timeout(database, kBusyTimeoutMs);
+  if (sqlite3_exec(database, kSchema, nullptr, nullptr, nullptr) != SQLITE_OK) return log.Error("cannot prepare the table events");
+  return log;
+}
+
+Status EventLog::Append(const Event& event) {
+  if (event.user.empty() || event.item.empty()) return InvalidArgument("event log '" + path_ + "': user and item must not be empty");
+  const Statement insert = Prepare(database_, "INSERT INTO events(user, item, time) VALUES(?, ?, ?)");
+  if (insert == nullptr) return Error("cannot append");
+  BindText(insert.get(), 1, event.user);
+  BindText(insert.get(), 2, event.item);
+  sqlite3_bind_int64(insert.get(), 3, event.time);
+  return sqlite3_step(insert.get()) == SQLITE_DONE ? OkStatus() : Error("cannot append");
+}
+
+Result<std::vector<std::string>> EventLog::History(const std::string& user, size_t limit) const {
+  const Statement select = Prepare(database_, "SELECT item FROM events WHERE user = ? ORDER BY time DESC, rowid DESC LIMIT ?");
+  if (select == nullptr) return Error("cannot read");
+  BindText(select.get(), 1, user);
+  sqlite3_bind_int64(select.get(), 2, static_cast<sqlite3_int64>(limit));
+  std::vector<std::string> items;
+  int code;
+  while ((code = sqlite3_step(select.get())) == SQLITE_ROW) {
+    const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(select.get(), 0));
+    items.emplace_back(text != nullptr ? text : "", static_cast<size_t>(sqlite3_column_bytes(select.get(), 0)));
+  }
+  if (code != SQLITE_DONE) return Error("cannot read");
+  std::reverse(items.begin(), items.end());
+  return items;
+}
+
+}  // namespace wisp::data
