@@ -1,0 +1,233 @@
+// Products for SIMD tables: packing, blocking and edges around the register tile of gemm_tile-inl.h.
+//
+// All three orientations are one loop nest over C = A B. Forward reads B = W^T from packed panels, K-major and
+// kPanelWidth columns wide; the two backward products read B's rows (of W, of x) where they lie, and A either by rows
+// (dy) or by columns (dy^T). Ragged columns go through a tile on the stack, so that nothing outside is touched.
+#include "kernels/simd/fill.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/simd/gemm.cc"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "kernels/simd/gemm_tile-inl.h"
+#include "kernels/simd/partial-inl.h"
+
+#include <algorithm>
+#include <cstddef>
+
+HWY_BEFORE_NAMESPACE();
+namespace wisp::kernels::HWY_NAMESPACE {
+namespace {
+
+// A block of B, kInnerBlock rows of a few panels, stays in the first-level cache (32 to 64 KiB) while all rows of A
+// pass by. Several panels at once, because a pass over a tall, wide C with one panel touches a page per row.
+constexpr size_t kInnerBlock = 256;
+constexpr size_t kBlockFloats = 8192;
+
+struct Product {
+  const float* a;
+  size_t lda;
+  bool transposed_a;
+  const float* b;  // packed panels, or rows
+  size_t ldb;      // of rows; not used when packed
+  bool packed_b;
+  float* c;
+  size_t ldc;
+  const float* bias;
+  float scale;
+  size_t rows, cols, inner;
+  Store store;
+};
+
+// One block of the inner size: what the tiles of all rows and panels have in common.
+struct Block {
+  size_t first, size;  // of the inner index
+  bool add;
+  const float* bias;
+};
+
+// C's ragged right edge: `cols` < kPanelWidth columns of `rows` rows from a whole tile.
+void MergeEdge(const float* tile, size_t rows, size_t cols, const Product& p, const Block& block, float* c,
+               const float* bias) {
+  const hn::ScalableTag<float> d;
+  for (size_t r = 0; r < rows; ++r) {
+    for (size_t j = 0; j < cols; j += kTileLanes) {
+      const size_t count = std::min(kTileLanes, cols - j);
+      auto value = hn::Load(d, tile + r * kPanelWidth + j);
+      auto base = bias != nullptr ? LoadPartial(d, bias + j, count) : hn::Zero(d);
+      if (block.add) base = hn::Add(LoadPartial(d, c + r * p.ldc + j, count), base);
+      StorePartial(hn::MulAdd(value, hn::Set(d, p.scale), base), d, c + r * p.ldc + j, count);
+    }
+  }
+}
+
+// Rows [row, row + rows) of C, panels [first, last) of `cols_left` columns in all, one block of the inner size.
+void MultiplyRows(const Product& p, const Block& block, size_t row, size_t rows, size_t first_panel, size_t num_panels,
+                  const float* edge_b) {
+  const auto& tiles = p.transposed_a ? kTiles<true> : kTiles<false>;
+  TileArgs t;
+  t.a = p.transposed_a ? p.a + block.first * p.lda + row : p.a + row * p.lda + block.first;
+  t.lda = p.lda;
+  t.ldb = p.packed_b ? kPanelWidth : p.ldb;
+  t.b_panel = p.packed_b ? p.inner * kPanelWidth : kPanelWidth;
+  t.ldc = p.ldc;
+  t.scale = p.scale;
+  t.inner = block.size;
+  t.add = block.add;
+  const size_t whole_panels = p.cols / kPanelWidth;
+  const size_t end = first_panel + num_panels;
+  for (size_t panel = first_panel; panel < end;) {
+    const size_t col = panel * kPanelWidth;
+    t.b = p.packed_b ? p.b + panel * t.b_panel + block.first * kPanelWidth : p.b + block.first * p.ldb + col;
+    t.c = p.c + row * p.ldc + col;
+    t.bias = block.bias != nullptr ? block.bias + col : nullptr;
+    if (panel == whole_panels) {
+      HWY_ALIGN float tile[kTileRows * kPanelWidth];
+      TileArgs edge = t;
+      if (!p.packed_b) {
+        edge.b = edge_b;
+        edge.ldb = kPanelWidth;
+      }
+      edge.c = tile;
+      edge.ldc = kPanelWidth;
+      edge.bias = nullptr;
+      edge.scale = 1;
+      edge.add = false;
+      tiles[rows - 1](edge);
+      MergeEdge(tile, rows, p.cols - col, p, block, t.c, t.bias);
+      return;
+    }
+    const size_t left = std::min(end, whole_panels) - panel;
+    // Few rows: several panels at once, or the additions of one accumulator would wait for each other.
+    if (rows == 1 && left >= 4 && !p.transposed_a) {
+      MultiplyTile<1, 4, false>(t);
+      panel += 4;
+    } else if (rows <= 3 && left >= 2 && !p.transposed_a) {
+      rows == 1 ? MultiplyTile<1, 2, false>(t) : rows == 2 ? MultiplyTile<2, 2, false>(t) : MultiplyTile<3, 2, false>(t);
+      panel += 2;
+    } else {
+      tiles[rows - 1](t);
+      panel += 1;
+    }
+  }
+}
+
+// The last, ragged panel of a block of B's rows, filled up with zeros.
+void CopyEdge(const Product& p, const Block& block, size_t col, float* edge_b) {
+  const hn::ScalableTag<float> d;
+  for (size_t k = 0; k < block.size; ++k) {
+    const float* from = p.b + (block.first + k) * p.ldb + col;
+    for (size_t j = 0; j < kPanelWidth; j += kTileLanes) {
+      const size_t left = p.cols - std::min(p.cols, col + j);
+      const size_t count = std::min(kTileLanes, left);
+      hn::Store(count == 0 ? hn::Zero(d) : LoadPartial(d, from + j, count), d, edge_b + k * kPanelWidth + j);
+    }
+  }
+}
+
+void MultiplyBlock(const Product& p, const Block& block) {
+  HWY_ALIGN float edge_b[kInnerBlock * kPanelWidth];
+  const size_t panels = (p.cols + kPanelWidth - 1) / kPanelWidth;
+  const size_t group = std::max<size_t>(1, kBlockFloats / (std::max<size_t>(1, block.size) * kPanelWidth));
+  const size_t row_blocks = (p.rows + kTileRows - 1) / kTileRows;
+  for (size_t first = 0; first < panels; first += group) {
+    const size_t count = std::min(group, panels - first);
+    const size_t edge_col = p.cols / kPanelWidth * kPanelWidth;
+    if (!p.packed_b && edge_col < p.cols && first + count == panels) CopyEdge(p, block, edge_col, edge_b);
+    for (size_t i = 0; i < row_blocks; ++i) {
+      // As even as possible: 15 rows are 8 + 7, not 14 + 1.
+      const size_t row = p.rows * i / row_blocks;
+      const size_t next = p.rows * (i + 1) / row_blocks;
+      MultiplyRows(p, block, row, next - row, first, count, edge_b);
+    }
+  }
+}
+
+void Multiply(const Product& p) {
+  Block block{.first = 0, .size = 0, .add = p.store == Store::kAdd, .bias = p.bias};
+  do {
+    block.size = std::min(kInnerBlock, p.inner - block.first);
+    MultiplyBlock(p, block);
+    block.first += block.size;
+    block.add = true;
+    block.bias = nullptr;
+  } while (block.first < p.inner);
+}
+
+size_t PackedSize(size_t n, size_t k) { return (n + kPanelWidth - 1) / kPanelWidth * kPanelWidth * k; }
+
+void PackWeights(const PackWeightsArgs<>& a) {
+  float* to = a.packed;
+  for (size_t first = 0; first < a.n; first += kPanelWidth) {
+    const size_t count = std::min(kPanelWidth, a.n - first);
+    const float* from = a.w_NK + first * a.ldw;
+    for (size_t k = 0; k < a.k; ++k, to += kPanelWidth) {
+      for (size_t j = 0; j < count; ++j) to[j] = from[j * a.ldw + k];
+      for (size_t j = count; j < kPanelWidth; ++j) to[j] = 0;
+    }
+  }
+}
+
+void LinearForward(const LinearForwardArgs<>& a) {
+  Multiply({.a = a.x_RK, .lda = a.ldx, .transposed_a = false, .b = a.packed, .ldb = kPanelWidth, .packed_b = true,
+            .c = a.y_RN, .ldc = a.ldy, .bias = a.bias_N, .scale = 1, .rows = a.rows, .cols = a.n, .inner = a.k,
+            .store = a.store});
+}
+
+void LinearBackwardInput(const LinearBackwardInputArgs<>& a) {
+  Multiply({.a = a.dy_RN, .lda = a.lddy, .transposed_a = false, .b = a.w_NK, .ldb = a.ldw, .packed_b = false,
+            .c = a.dx_RK, .ldc = a.lddx, .bias = nullptr, .scale = 1, .rows = a.rows, .cols = a.k, .inner = a.n,
+            .store = a.store});
+}
+
+void LinearBackwardWeight(const LinearBackwardWeightArgs<>& a) {
+  Multiply({.a = a.dy_RN, .lda = a.lddy, .transposed_a = true, .b = a.x_RK, .ldb = a.ldx, .packed_b = false,
+            .c = a.dw_NK, .ldc = a.lddw, .bias = nullptr, .scale = a.scale, .rows = a.n, .cols = a.k, .inner = a.rows,
+            .store = a.store});
+}
+
+// Four vectors of columns at a time, so that four additions are under way.
+void ColumnSum(const ColumnSumArgs<>& a) {
+  const hn::ScalableTag<float> d;
+  const auto scale = hn::Set(d, a.scale);
+  const bool add = a.store == Store::kAdd;
+  size_t j = 0;
+  for (; j + 4 * kTileLanes <= a.n; j += 4 * kTileLanes) {
+    hn::Vec<decltype(d)> sum[4] = {hn::Zero(d), hn::Zero(d), hn::Zero(d), hn::Zero(d)};
+    const float* x = a.x_RN + j;
+    for (size_t r = 0; r < a.rows; ++r, x += a.ldx) {
+      for (size_t v = 0; v < 4; ++v) sum[v] = hn::Add(sum[v], hn::LoadU(d, x + v * kTileLanes));
+    }
+    for (size_t v = 0; v < 4; ++v) {
+      float* out = a.out_N + j + v * kTileLanes;
+      hn::StoreU(hn::MulAdd(sum[v], scale, add ? hn::LoadU(d, out) : hn::Zero(d)), d, out);
+    }
+  }
+  for (; j < a.n; j += kTileLanes) {
+    const size_t count = std::min(kTileLanes, a.n - j);
+    auto sum = hn::Zero(d);
+    for (size_t r = 0; r < a.rows; ++r) sum = hn::Add(sum, LoadPartial(d, a.x_RN + r * a.ldx + j, count));
+    const auto old = add ? LoadPartial(d, a.out_N + j, count) : hn::Zero(d);
+    StorePartial(hn::MulAdd(sum, scale, old), d, a.out_N + j, count);
+  }
+}
+
+}  // namespace
+
+void FillGemm(OpTable& table) {
+  table.packed_size = PackedSize;
+  table.pack_weights = PackWeights;
+  table.linear_forward = LinearForward;
+  table.linear_backward_input = LinearBackwardInput;
+  table.linear_backward_weight = LinearBackwardWeight;
+  table.column_sum = ColumnSum;
+}
+
+}  // namespace wisp::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace wisp::kernels {
+WISP_EXPORT_FILL(FillGemm)
+}  // namespace wisp::kernels
+#endif

@@ -1,0 +1,123 @@
+// The inner loop of every product: a tile of C in registers, C (=|+=) scale * A B + bias over one block of the inner
+// size. What it is not: blocking, packing and ragged edges; they are gemm.cc's.
+#if defined(WISP_KERNELS_SIMD_GEMM_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef WISP_KERNELS_SIMD_GEMM_TILE_INL_H_
+#undef WISP_KERNELS_SIMD_GEMM_TILE_INL_H_
+#else
+#define WISP_KERNELS_SIMD_GEMM_TILE_INL_H_
+#endif
+
+#include <array>
+#include <cstddef>
+#include <utility>
+
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace wisp::kernels::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Accumulators, two vectors of B and one of A must fit the registers: 28 + 3 of 32, or 12 + 3 of 16.
+#if HWY_TARGET == HWY_AVX3 || (HWY_TARGET == HWY_NEON && HWY_ARCH_ARM_A64)
+inline constexpr size_t kTileRows = 14;
+#else
+inline constexpr size_t kTileRows = 6;
+#endif
+inline constexpr size_t kTileVectors = 2;
+inline constexpr size_t kTileLanes = HWY_LANES(float);
+inline constexpr size_t kPanelWidth = kTileVectors * kTileLanes;  // columns of a tile
+
+// One call: kRows rows by kPanels panels of kPanelWidth columns. B(k, j) of panel p is b[p * b_panel + k * ldb + j].
+struct TileArgs {
+  const float* a;
+  size_t lda;
+  const float* b;
+  size_t ldb, b_panel;
+  float* c;
+  size_t ldc;
+  const float* bias;  // kPanels * kPanelWidth of them, or null
+  float scale;
+  size_t inner;
+  bool add;  // onto C; otherwise C is not read
+};
+
+using TileFunction = void (*)(const TileArgs&);
+
+// Row r of A at inner index k: a[r * lda + k], or a[k * lda + r] when transposed. Every element of C has one
+// accumulator that goes through k in order, whatever the tile: a row's result does not depend on its neighbours.
+template <size_t kRows, size_t kPanels, bool kTransposedA>
+HWY_NOINLINE void MultiplyTile(const TileArgs& t) {
+  using D = hn::ScalableTag<float>;
+  using V = hn::Vec<D>;
+  const D d;
+  constexpr size_t kVectors = kPanels * kTileVectors;
+  constexpr size_t kBases = kTransposedA ? 1 : (kRows + 2) / 3;
+
+  V acc[kRows][kVectors];
+#pragma GCC unroll 16
+  for (size_t r = 0; r < kRows; ++r) {
+#pragma GCC unroll 8
+    for (size_t v = 0; v < kVectors; ++v) acc[r][v] = hn::Zero(d);
+  }
+
+  // x86 addresses base, base + lda and base + 2 lda from two registers: a third as many pointers as rows.
+  const size_t lda = t.lda;
+  const float* HWY_RESTRICT a[kBases];
+#pragma GCC unroll 8
+  for (size_t i = 0; i < kBases; ++i) a[i] = t.a + 3 * i * lda;
+  const float* HWY_RESTRICT b = t.b;
+  const size_t ldb = t.ldb;
+  const size_t b_panel = t.b_panel;
+  for (size_t k = t.inner; k != 0; --k) {
+    V bv[kVectors];
+#pragma GCC unroll 8
+    for (size_t v = 0; v < kVectors; ++v) {
+      bv[v] = hn::LoadU(d, b + (v / kTileVectors) * b_panel + (v % kTileVectors) * kTileLanes);
+    }
+#pragma GCC unroll 16
+    for (size_t r = 0; r < kRows; ++r) {
+      const V av = hn::Set(d, kTransposedA ? a[0][r] : a[r / 3][(r % 3) * lda]);
+#pragma GCC unroll 8
+      for (size_t v = 0; v < kVectors; ++v) acc[r][v] = hn::MulAdd(av, bv[v], acc[r][v]);
+    }
+    b += ldb;
+#pragma GCC unroll 8
+    for (size_t i = 0; i < kBases; ++i) a[i] += kTransposedA ? lda : 1;
+  }
+
+  const V scale = hn::Set(d, t.scale);
+  V base[kVectors];
+#pragma GCC unroll 8
+  for (size_t v = 0; v < kVectors; ++v) base[v] = t.bias != nullptr ? hn::LoadU(d, t.bias + v * kTileLanes) : hn::Zero(d);
+  float* HWY_RESTRICT c = t.c;
+  if (t.add) {
+#pragma GCC unroll 16
+    for (size_t r = 0; r < kRows; ++r, c += t.ldc) {
+#pragma GCC unroll 8
+      for (size_t v = 0; v < kVectors; ++v) {
+        const V old = hn::Add(hn::LoadU(d, c + v * kTileLanes), base[v]);
+        hn::StoreU(hn::MulAdd(acc[r][v], scale, old), d, c + v * kTileLanes);
+      }
+    }
+  } else {
+#pragma GCC unroll 16
+    for (size_t r = 0; r < kRows; ++r, c += t.ldc) {
+#pragma GCC unroll 8
+      for (size_t v = 0; v < kVectors; ++v) hn::StoreU(hn::MulAdd(acc[r][v], scale, base[v]), d, c + v * kTileLanes);
+    }
+  }
+}
+
+// kTiles<transposed>[rows - 1]: one panel wide.
+template <bool kTransposedA, size_t... kIndex>
+constexpr std::array<TileFunction, sizeof...(kIndex)> MakeTiles(std::index_sequence<kIndex...>) {
+  return {MultiplyTile<kIndex + 1, 1, kTransposedA>...};
+}
+template <bool kTransposedA>
+inline constexpr auto kTiles = MakeTiles<kTransposedA>(std::make_index_sequence<kTileRows>());
+
+}  // namespace wisp::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // WISP_KERNELS_SIMD_GEMM_TILE_INL_H_

@@ -1,0 +1,47 @@
+// Loads and stores of the first few lanes of a vector that touch nothing else, on every target.
+//
+// Highway's MaskedLoad and BlendedStore do the same where the processor masks memory (AVX2 and up); elsewhere they may
+// read whole vectors, so these go through a buffer. Lanes beyond `count` load as zero. count <= Lanes(d).
+#if defined(WISP_KERNELS_SIMD_PARTIAL_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef WISP_KERNELS_SIMD_PARTIAL_INL_H_
+#undef WISP_KERNELS_SIMD_PARTIAL_INL_H_
+#else
+#define WISP_KERNELS_SIMD_PARTIAL_INL_H_
+#endif
+
+#include <cstddef>
+#include <cstring>
+
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace wisp::kernels::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class D, class T = hn::TFromD<D>>
+HWY_INLINE hn::Vec<D> LoadPartial(D d, const T* from, size_t count) {
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
+  return hn::MaskedLoad(hn::FirstN(d, count), d, from);
+#else
+  HWY_ALIGN T buffer[HWY_LANES(T)] = {};
+  std::memcpy(buffer, from, count * sizeof(T));
+  return hn::Load(d, buffer);
+#endif
+}
+
+template <class D, class T = hn::TFromD<D>>
+HWY_INLINE void StorePartial(hn::Vec<D> v, D d, T* to, size_t count) {
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
+  hn::BlendedStore(v, hn::FirstN(d, count), d, to);
+#else
+  HWY_ALIGN T buffer[HWY_LANES(T)];
+  hn::Store(v, d, buffer);
+  std::memcpy(to, buffer, count * sizeof(T));
+#endif
+}
+
+}  // namespace wisp::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // WISP_KERNELS_SIMD_PARTIAL_INL_H_
