@@ -1,0 +1,188 @@
+#include "runtime/core/file.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <limits>
+#include <system_error>
+#include <utility>
+
+namespace wisp {
+namespace {
+
+// write(2) moves at most about 2 GiB a call; less than that keeps signals responsive.
+constexpr size_t kWriteChunk = size_t{1} << 28;
+
+std::string Reason(int error) { return std::generic_category().message(error); }
+
+int OpenRetrying(const char* path, int flags, mode_t mode = 0) {
+  int fd;
+  do fd = open(path, flags | O_CLOEXEC, mode);
+  while (fd < 0 && errno == EINTR);
+  return fd;
+}
+
+std::string FolderOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+// Whoever writes a temporary file holds a lock on it, so a file that can be locked is nobody's: its writer was killed.
+// A file system without locks refuses the lock, and nothing is removed.
+void RemoveIfAbandoned(const std::string& path) {
+  const int fd = OpenRetrying(path.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK);
+  if (fd < 0) return;
+  if (flock(fd, LOCK_EX | LOCK_NB) == 0) unlink(path.c_str());
+  close(fd);
+}
+
+void RemoveAbandoned(const std::string& path) {
+  const std::string folder = FolderOf(path);
+  const std::string prefix = path.substr(path.rfind('/') + 1) + ".tmp-";
+  DIR* listing = opendir(folder.c_str());
+  if (listing == nullptr) return;
+  while (const dirent* entry = readdir(listing)) {
+    const std::string name = entry->d_name;
+    if (name.size() <= prefix.size() || name.compare(0, prefix.size(), prefix) != 0) continue;
+    if (name.find_first_not_of("0123456789-", prefix.size()) != std::string::npos) continue;
+    RemoveIfAbandoned(folder + "/" + name);
+  }
+  closedir(listing);
+}
+
+}  // namespace
+
+Result<MappedFile> MappedFile::Open(const std::string& path) {
+  // O_NONBLOCK: a pipe must be refused below, not waited for.
+  const int fd = OpenRetrying(path.c_str(), O_RDONLY | O_NONBLOCK);
+  if (fd < 0) return IoError(path + ": cannot be opened: " + Reason(errno));
+  struct stat info;
+  MappedFile file;
+  Status status;
+  if (fstat(fd, &info) != 0) {
+    status = IoError(path + ": cannot be examined: " + Reason(errno));
+  } else if (S_ISDIR(info.st_mode)) {
+    status = IoError(path + ": is a folder, a file is needed");
+  } else if (!S_ISREG(info.st_mode)) {
+    status = IoError(path + ": is not a regular file, and only those can be mapped");
+  } else if (static_cast<uint64_t>(info.st_size) > std::numeric_limits<size_t>::max() / 2) {
+    status = Unsupported(path + ": has " + std::to_string(info.st_size) + " bytes, more than this device can map");
+  } else if (info.st_size > 0) {
+    const size_t size = static_cast<size_t>(info.st_size);
+    void* data = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (data == MAP_FAILED) {
+      status = IoError(path + ": cannot be mapped: " + Reason(errno));
+    } else {
+      file.data_ = static_cast<const std::byte*>(data);
+      file.size_ = size;
+    }
+  }
+  close(fd);
+  if (!status.ok()) return status;
+  return file;
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+
+MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+MappedFile::~MappedFile() {
+  if (data_ != nullptr) munmap(const_cast<std::byte*>(data_), size_);
+}
+
+Result<FileReplacement> FileReplacement::Begin(const std::string& path, FileAccess access) {
+  struct stat info;
+  if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
+    return InvalidArgument(path + ": is not a regular file and will not be replaced by one");
+  }
+  if (path.empty() || path.back() == '/') return InvalidArgument("\"" + path + "\" does not name a file to write");
+  RemoveAbandoned(path);
+  static std::atomic<uint64_t> counter{0};
+  FileReplacement out;
+  out.path_ = path;
+  while (true) {
+    const std::string name = path + ".tmp-" + std::to_string(getpid()) + "-" + std::to_string(counter++);
+    out.fd_ = OpenRetrying(name.c_str(), O_WRONLY | O_CREAT | O_EXCL, access == FileAccess::kOwner ? 0600 : 0666);
+    if (out.fd_ < 0 && errno == EEXIST) continue;
+    if (out.fd_ < 0) return out.Error("the new file cannot be created beside it");
+    // Between creation and lock another writer may have taken the file for abandoned and removed it: then once more.
+    const int locked = flock(out.fd_, LOCK_EX);
+    if (locked == 0 && fstat(out.fd_, &info) == 0 && info.st_nlink == 0) {
+      close(out.fd_);
+      continue;
+    }
+    out.temporary_ = name;
+    return out;
+  }
+}
+
+FileReplacement::FileReplacement(FileReplacement&& other) noexcept
+    : path_(std::move(other.path_)),
+      temporary_(std::exchange(other.temporary_, {})),
+      fd_(std::exchange(other.fd_, -1)),
+      size_(other.size_) {}
+
+FileReplacement::~FileReplacement() {
+  if (!temporary_.empty()) unlink(temporary_.c_str());
+  if (fd_ >= 0) close(fd_);
+}
+
+Status FileReplacement::Error(const char* doing) const { return IoError(path_ + ": " + doing + ": " + Reason(errno)); }
+
+Status FileReplacement::Write(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t done = write(fd_, bytes.data(), std::min(bytes.size(), kWriteChunk));
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0) return Error("writing failed");
+    size_ += static_cast<uint64_t>(done);
+    bytes = bytes.subspan(static_cast<size_t>(done));
+  }
+  return OkStatus();
+}
+
+Status FileReplacement::WriteZeros(size_t count) {
+  static constexpr std::byte kZeros[4096] = {};
+  while (count > 0) {
+    const size_t part = std::min(count, sizeof(kZeros));
+    WISP_RETURN_IF_ERROR(Write({kZeros, part}));
+    count -= part;
+  }
+  return OkStatus();
+}
+
+Status FileReplacement::Commit() {
+  int synced;
+  do synced = fsync(fd_);
+  while (synced != 0 && errno == EINTR);
+  if (synced != 0) return Error("the new file cannot be synced to the disk");
+  if (rename(temporary_.c_str(), path_.c_str()) != 0) return Error("the new file cannot be put in its place");
+  temporary_.clear();
+  // Closing the file releases the lock; only now, so that nobody takes the temporary file for abandoned before.
+  const int closed = close(std::exchange(fd_, -1));
+  if (closed != 0 && errno != EINTR) return Error("the file was replaced, but closing it failed");
+  const int folder = OpenRetrying(FolderOf(path_).c_str(), O_RDONLY | O_DIRECTORY);
+  if (folder < 0) return Error("the file was replaced, but its folder cannot be opened to be synced");
+  // Some file systems do not sync folders and say EINVAL; there is nothing more to be had from them.
+  const bool failed = fsync(folder) != 0 && errno != EINVAL && errno != ENOTSUP;
+  const int error = errno;
+  close(folder);
+  errno = error;
+  if (failed) return Error("the file was replaced, but its folder cannot be synced");
+  return OkStatus();
+}
+
+}  // namespace wisp

@@ -1,0 +1,78 @@
+// Files as the operating system gives them: a read-only mapping, and a replacement that happens entirely or not at all.
+// Knows nothing of what is in them. POSIX.
+//
+//   WISP_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open("model.wisp"));
+//   Parse(file.bytes());
+//
+//   WISP_ASSIGN_OR_RETURN(FileReplacement out, FileReplacement::Begin("model.wisp", FileAccess::kShared));
+//   WISP_RETURN_IF_ERROR(out.Write(bytes));
+//   WISP_RETURN_IF_ERROR(out.Commit());   // without it, nothing has happened
+#ifndef WISP_RUNTIME_CORE_FILE_H_
+#define WISP_RUNTIME_CORE_FILE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "runtime/core/status.h"
+
+namespace wisp {
+
+// A regular file mapped for reading; unmapped by the destructor. The start is page-aligned.
+// A file that another program shortens in place while it is mapped raises SIGBUS on access; FileReplacement never
+// does that: who has the old file mapped keeps the old file.
+class MappedFile {
+ public:
+  // kIo: not there, not readable, not a regular file; the sentence names `path`.
+  static Result<MappedFile> Open(const std::string& path);
+
+  MappedFile() = default;
+  MappedFile(MappedFile&& other) noexcept;
+  MappedFile& operator=(MappedFile&& other) noexcept;
+  ~MappedFile();
+
+  std::span<const std::byte> bytes() const { return {data_, size_}; }
+
+ private:
+  const std::byte* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+enum class FileAccess {
+  kShared,  // as the umask says
+  kOwner,   // readable and writable by the owner alone
+};
+
+// Writes a temporary file beside `path` ("name.tmp-PID-N"), then renames it over `path`. Readers see the old file or the
+// new one, never a part, also after a crash or a power cut. An error, or destruction without Commit, removes the
+// temporary file and leaves the old one alone. A process that is killed leaves its temporary file behind; the next
+// replacement of the same path removes it. A symbolic link at `path` is replaced, not followed.
+class FileReplacement {
+ public:
+  // kInvalidArgument when something that is not a regular file is at `path`; kIo when the folder refuses.
+  static Result<FileReplacement> Begin(const std::string& path, FileAccess access);
+
+  FileReplacement(FileReplacement&& other) noexcept;
+  FileReplacement& operator=(FileReplacement&&) = delete;
+  ~FileReplacement();
+
+  Status Write(std::span<const std::byte> bytes);
+  Status WriteZeros(size_t count);
+  uint64_t size() const { return size_; }
+
+  // Syncs, renames, syncs the folder. Call once, last.
+  Status Commit();
+
+ private:
+  FileReplacement() = default;
+  Status Error(const char* doing) const;
+
+  std::string path_, temporary_;  // temporary_ is empty once there is nothing to remove
+  int fd_ = -1;
+  uint64_t size_ = 0;
+};
+
+}  // namespace wisp
+
+#endif  // WISP_RUNTIME_CORE_FILE_H_

@@ -1,0 +1,226 @@
+#include "runtime/model/checkpoint.h"
+
+#include <algorithm>
+
+#include "runtime/core/file.h"
+#include "runtime/core/hash.h"
+#include "runtime/model/container.h"
+#include "runtime/model/metadata.h"
+#include "schema/generated/checkpoint_generated.h"
+
+namespace wisp {
+namespace {
+
+using flatbuffers::FlatBufferBuilder;
+using flatbuffers::Offset;
+
+constexpr container::Format kCheckpointFormat{
+    .kind = 'C', .noun = "wisp checkpoint", .version = kCheckpointFormatVersion, .oldest_reader = 1};
+
+constexpr size_t kMaxStreams = 4096;
+constexpr size_t kNumArrays = 5;
+
+// The arrays by name and where they live in a Checkpoint; exactly one of the two pointers is set.
+struct Slot {
+  const char* name;
+  std::vector<float> Checkpoint::*floats;
+  std::vector<uint32_t> Checkpoint::*indices;
+};
+constexpr Slot kSlots[kNumArrays] = {{"weights", &Checkpoint::weights, nullptr},
+                                     {"first_moment", &Checkpoint::first_moment, nullptr},
+                                     {"second_moment", &Checkpoint::second_moment, nullptr},
+                                     {"average", &Checkpoint::average, nullptr},
+                                     {"order", nullptr, &Checkpoint::order}};
+
+std::span<const std::byte> BytesOf(const Checkpoint& c, const Slot& slot) {
+  return slot.floats ? std::as_bytes(std::span(c.*slot.floats)) : std::as_bytes(std::span(c.*slot.indices));
+}
+
+std::string Text(uint64_t value) { return std::to_string(value); }
+
+// The metadata, verified and checked.
+struct Metadata {
+  const schema::Checkpoint* root = nullptr;
+  Architecture architecture;
+  std::vector<const Slot*> slots;  // of each array, in the order of the file
+  std::vector<container::Array> arrays;
+};
+
+const Slot* FindSlot(std::string_view name) {
+  for (const Slot& slot : kSlots) {
+    if (name == slot.name) return &slot;
+  }
+  return nullptr;
+}
+
+Status ReadArray(const std::string& name, const schema::SavedArray& saved, Metadata& metadata) {
+  const schema::Tensor& tensor = *saved.data();
+  if (tensor.name()->size() > 80) return InvalidData(name + ": the name of an array has " + Text(tensor.name()->size()) + " bytes, allowed are 80");
+  const Slot* slot = FindSlot(metadata::ViewOf(tensor.name()));
+  if (slot == nullptr) return InvalidData(name + ": has an array \"" + metadata::StringOf(tensor.name()) + "\", which is unknown");
+  if (saved.rows() != nullptr) return Unsupported(name + ": array " + slot->name + " holds some rows only, this build reads whole arrays");
+  for (const Slot* other : metadata.slots) {
+    if (other == slot) return InvalidData(name + ": has two arrays " + slot->name);
+  }
+  const bool is_float = slot->floats != nullptr;
+  uint64_t count = FlatSize(ParametersOf(metadata.architecture));
+  // The order of records has any length, which the file's size bounds.
+  if (!is_float) count = tensor.shape()->size() == 1 ? std::min<uint64_t>(tensor.shape()->Get(0), UINT32_MAX) : 0;
+  const metadata::ExpectedTensor expected{.type = is_float ? schema::ElementType::F32 : schema::ElementType::U32, .shape = {&count, 1}};
+  WISP_RETURN_IF_ERROR(metadata::CheckTensor(name, tensor, expected));
+  metadata.slots.push_back(slot);
+  metadata.arrays.push_back(metadata::ArrayOf(tensor));
+  return OkStatus();
+}
+
+Status CheckStreams(const std::string& name, const schema::Checkpoint& root, metadata::TextChecker& texts) {
+  if (root.random() > schema::RandomSource::MAX) {
+    return InvalidData(name + ": random is " + Text(static_cast<uint64_t>(root.random())) + ", allowed are 0 to " + Text(static_cast<uint64_t>(schema::RandomSource::MAX)));
+  }
+  const auto* streams = root.streams();
+  if (streams == nullptr || streams->size() == 0) return OkStatus();
+  if (root.random() == schema::RandomSource::Secure) {
+    return InvalidData(name + ": has positions of secure random streams; they must not be saved, the noise would repeat");
+  }
+  if (streams->size() > kMaxStreams) return InvalidData(name + ": has " + Text(streams->size()) + " streams, allowed are " + Text(kMaxStreams));
+  std::vector<std::string_view> seen;
+  for (const schema::Stream* stream : *streams) {
+    WISP_RETURN_IF_ERROR(texts.Check("name of a stream", stream->name(), metadata::Lines::kOne));
+    seen.push_back(metadata::ViewOf(stream->name()));
+  }
+  std::sort(seen.begin(), seen.end());
+  if (const auto twice = std::adjacent_find(seen.begin(), seen.end()); twice != seen.end()) {
+    return InvalidData(name + ": has two streams \"" + std::string(twice->substr(0, 80)) + "\"");
+  }
+  return OkStatus();
+}
+
+Result<Metadata> ReadMetadata(const std::string& name, std::span<const std::byte> bytes) {
+  WISP_RETURN_IF_ERROR(metadata::VerifyBuffer(name, bytes, schema::VerifyCheckpointBuffer));
+  Metadata metadata{.root = schema::GetCheckpoint(bytes.data())};
+  const schema::Checkpoint& root = *metadata.root;
+  WISP_ASSIGN_OR_RETURN(metadata.architecture, metadata::ReadArchitecture(name, *root.architecture()));
+  if (root.arrays()->size() > kNumArrays) return InvalidData(name + ": has " + Text(root.arrays()->size()) + " arrays, allowed are " + Text(kNumArrays));
+  for (const schema::SavedArray* saved : *root.arrays()) WISP_RETURN_IF_ERROR(ReadArray(name, *saved, metadata));
+  if (std::find(metadata.slots.begin(), metadata.slots.end(), &kSlots[0]) == metadata.slots.end()) return InvalidData(name + ": has no weights");
+  uint64_t order_size = 0;
+  for (size_t i = 0; i < metadata.slots.size(); ++i) {
+    if (metadata.slots[i]->indices) order_size = metadata.arrays[i].bytes / sizeof(uint32_t);
+  }
+  if (root.order_next() > order_size) return InvalidData(name + ": order_next is " + Text(root.order_next()) + ", allowed are 0 to " + Text(order_size));
+  metadata::TextChecker texts(name, bytes.size());
+  WISP_RETURN_IF_ERROR(texts.Check("run_id", root.run_id(), metadata::Lines::kOne));
+  WISP_RETURN_IF_ERROR(texts.Check("created_by", root.created_by(), metadata::Lines::kOne));
+  WISP_RETURN_IF_ERROR(texts.Check("config", root.config(), metadata::Lines::kMany));
+  WISP_RETURN_IF_ERROR(CheckStreams(name, root, texts));
+  return metadata;
+}
+
+Status CheckFinite(const std::string& name, const Checkpoint& c) {
+  for (const Slot& slot : kSlots) {
+    if (slot.floats && !metadata::AllFinite(c.*slot.floats)) return InvalidData(name + ": " + slot.name + " holds a number that is not finite");
+  }
+  return OkStatus();
+}
+
+void Build(FlatBufferBuilder& builder, const Checkpoint& c, std::span<const std::span<const std::byte>> arrays) {
+  const container::Placement placement = container::Place(arrays);
+  std::vector<Offset<schema::SavedArray>> saved;
+  for (const Slot& slot : kSlots) {
+    const auto bytes = BytesOf(c, slot);
+    if (bytes.empty()) continue;
+    const uint64_t count = bytes.size() / sizeof(float), offset = placement.offsets[saved.size()];
+    const auto name = builder.CreateString(slot.name);
+    const auto shape = builder.CreateVector(&count, 1);
+    const auto type = slot.floats ? schema::ElementType::F32 : schema::ElementType::U32;
+    const auto tensor = schema::CreateTensor(builder, name, type, shape, 0, offset, bytes.size(), Hash64(bytes));
+    saved.push_back(schema::CreateSavedArray(builder, tensor));
+  }
+  std::vector<Offset<schema::Stream>> streams;
+  for (const StreamPosition& s : c.streams) streams.push_back(schema::CreateStream(builder, builder.CreateString(s.name), s.position));
+  const auto architecture = metadata::BuildArchitecture(builder, c.architecture);
+  const auto segments = builder.CreateVector(&placement.segment_bytes, 1);
+  const auto array_list = builder.CreateVector(saved);
+  const auto stream_list = builder.CreateVector(streams);
+  const auto run_id = builder.CreateString(c.run_id);
+  const auto config = builder.CreateString(c.config);
+  const auto created_by = builder.CreateString(c.created_by);
+  schema::CheckpointBuilder out(builder);
+  out.add_architecture(architecture);
+  out.add_segment_bytes(segments);
+  out.add_arrays(array_list);
+  out.add_run_id(run_id);
+  out.add_config(config);
+  out.add_created_by(created_by);
+  out.add_base_model_hash(c.base_model_hash);
+  out.add_step(c.step);
+  out.add_epoch(c.epoch);
+  out.add_order_next(c.order_next);
+  out.add_seed(c.seed);
+  out.add_random(static_cast<schema::RandomSource>(c.random));
+  out.add_streams(stream_list);
+  schema::FinishCheckpointBuffer(builder, out.Finish());
+}
+
+uint64_t TextBytes(const Checkpoint& c) {
+  uint64_t bytes = c.run_id.size() + c.config.size() + c.created_by.size();
+  for (const StreamPosition& s : c.streams) bytes += s.name.size() + 32;
+  return bytes;
+}
+
+}  // namespace
+
+Status WriteCheckpoint(const std::string& path, const Checkpoint& checkpoint) {
+  WISP_RETURN_IF_ERROR(metadata::AsArgument(CheckFinite(path, checkpoint)));
+  if (const uint64_t bytes = TextBytes(checkpoint); bytes > container::kMaxMetadataBytes) {
+    return InvalidArgument(path + ": texts and streams take " + Text(bytes) + " bytes, allowed are " + Text(container::kMaxMetadataBytes));
+  }
+  std::vector<std::span<const std::byte>> arrays;
+  for (const Slot& slot : kSlots) {
+    if (const auto bytes = BytesOf(checkpoint, slot); !bytes.empty()) arrays.push_back(bytes);
+  }
+  FlatBufferBuilder builder;
+  Build(builder, checkpoint, arrays);
+  const auto bytes = std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize()));
+  WISP_RETURN_IF_ERROR(metadata::AsArgument(ReadMetadata(path, bytes).status()));
+  return container::Write(path, kCheckpointFormat, {.metadata = bytes, .arrays = arrays, .access = FileAccess::kOwner});
+}
+
+Result<Checkpoint> ReadCheckpoint(const std::string& path) {
+  WISP_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path));
+  WISP_ASSIGN_OR_RETURN(const container::View view, container::Parse(path, file.bytes(), kCheckpointFormat));
+  WISP_ASSIGN_OR_RETURN(const Metadata metadata, ReadMetadata(path, view.metadata));
+  const schema::Checkpoint& root = *metadata.root;
+  const std::span<const uint64_t> segments(root.segment_bytes()->data(), root.segment_bytes()->size());
+  WISP_ASSIGN_OR_RETURN(const auto located, container::Locate(view, segments, metadata.arrays));
+  WISP_RETURN_IF_ERROR(container::CheckArrays(view, metadata.arrays, located));
+  Checkpoint c{.architecture = metadata.architecture,
+               .order_next = root.order_next(),
+               .step = root.step(),
+               .epoch = root.epoch(),
+               .seed = root.seed(),
+               .random = static_cast<RandomSource>(root.random()),
+               .run_id = metadata::StringOf(root.run_id()),
+               .config = metadata::StringOf(root.config()),
+               .created_by = metadata::StringOf(root.created_by()),
+               .base_model_hash = root.base_model_hash()};
+  // Each array is as large as its bytes in the file: nothing is allocated that the file does not hold.
+  for (size_t i = 0; i < located.size(); ++i) {
+    const Slot& slot = *metadata.slots[i];
+    const size_t count = located[i].size() / sizeof(float);
+    if (slot.floats) {
+      const float* values = reinterpret_cast<const float*>(located[i].data());
+      (c.*slot.floats).assign(values, values + count);
+    } else {
+      const uint32_t* values = reinterpret_cast<const uint32_t*>(located[i].data());
+      (c.*slot.indices).assign(values, values + count);
+    }
+  }
+  if (root.streams() != nullptr) {
+    for (const schema::Stream* s : *root.streams()) c.streams.push_back({metadata::StringOf(s->name()), s->position()});
+  }
+  WISP_RETURN_IF_ERROR(CheckFinite(path, c));
+  return c;
+}
+
+}  // namespace wisp

@@ -1,0 +1,161 @@
+#include "runtime/model/metadata.h"
+
+#include <bit>
+
+namespace wisp::metadata {
+namespace {
+
+// Root, tensor or provenance entry, and one more below: nothing in our schema is deeper.
+constexpr flatbuffers::uoffset_t kMaxDepth = 4;
+// 256 blocks have 3072 parameters; the rest is for provenance and streams.
+constexpr flatbuffers::uoffset_t kMaxTables = 8192;
+
+// Length of the UTF-8 sequence at the start of `s`, 0 when there is none (RFC 3629, section 4).
+size_t SequenceLength(std::string_view s) {
+  const auto byte = [&](size_t i) { return i < s.size() ? static_cast<uint8_t>(s[i]) : uint8_t{0}; };
+  const auto tail = [&](size_t i) { return (byte(i) & 0xc0) == 0x80; };
+  const uint8_t lead = byte(0), second = byte(1);
+  if (lead < 0x80) return 1;
+  if (lead >= 0xc2 && lead <= 0xdf) return tail(1) ? 2 : 0;
+  if (lead >= 0xe0 && lead <= 0xef) {
+    const bool overlong = lead == 0xe0 && second < 0xa0, surrogate = lead == 0xed && second > 0x9f;
+    return tail(1) && tail(2) && !overlong && !surrogate ? 3 : 0;
+  }
+  if (lead >= 0xf0 && lead <= 0xf4) {
+    const bool overlong = lead == 0xf0 && second < 0x90, too_large = lead == 0xf4 && second > 0x8f;
+    return tail(1) && tail(2) && tail(3) && !overlong && !too_large ? 4 : 0;
+  }
+  return 0;
+}
+
+const char* TypeName(schema::ElementType type) {
+  switch (type) {
+    case schema::ElementType::F32: return "f32";
+    case schema::ElementType::U32: return "u32";
+    case schema::ElementType::F16: return "f16";
+    case schema::ElementType::I8: return "int8";
+  }
+  return nullptr;
+}
+
+std::string ShapeText(const uint64_t* shape, size_t count) {
+  std::string text = "[";
+  for (size_t i = 0; i < count; ++i) text += (i > 0 ? ", " : "") + std::to_string(shape[i]);
+  return text + "]";
+}
+
+}  // namespace
+
+bool IsText(std::string_view text, Lines lines) {
+  while (!text.empty()) {
+    const char c = text.front();
+    const bool is_line = c == '\n' || c == '\r' || c == '\t';
+    if (static_cast<uint8_t>(c) < 0x20 && !(is_line && lines == Lines::kMany)) return false;
+    if (c == 0x7f) return false;
+    const size_t length = SequenceLength(text);
+    // C1 controls (U+0080 to U+009F) drive terminals as escape sequences do.
+    if (length == 0 || (length == 2 && static_cast<uint8_t>(c) == 0xc2 && static_cast<uint8_t>(text[1]) < 0xa0)) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+Status TextChecker::Check(std::string_view field, const flatbuffers::String* text, Lines lines) {
+  if (text == nullptr) return OkStatus();
+  const uint64_t cost = uint64_t{text->size()} + 2 * sizeof(flatbuffers::uoffset_t);  // an offset and a length at least
+  if (cost > bytes_left_) {
+    return InvalidData(name_ + ": " + std::string(field) + ": the texts are larger than the metadata that holds them");
+  }
+  bytes_left_ -= cost;
+  if (IsText(text->string_view(), lines)) return OkStatus();
+  return InvalidData(name_ + ": " + std::string(field) + " is not text: allowed is UTF-8 without control characters");
+}
+
+flatbuffers::Offset<schema::Architecture> BuildArchitecture(flatbuffers::FlatBufferBuilder& builder, const Architecture& a) {
+  schema::ArchitectureBuilder out(builder);
+  out.add_num_items(a.num_items);
+  out.add_max_length(a.max_length);
+  out.add_width(a.width);
+  out.add_num_heads(a.num_heads);
+  out.add_num_blocks(a.num_blocks);
+  out.add_inner_width(a.inner_width);
+  out.add_embedding_scale(a.embedding_scale);
+  out.add_norm_epsilon(a.norm_epsilon);
+  out.add_activation(static_cast<schema::Activation>(a.activation));
+  out.add_norm(static_cast<schema::NormPlacement>(a.norm));
+  out.add_output_table(static_cast<schema::OutputTable>(a.output_table));
+  out.add_output_bias(static_cast<schema::OutputBias>(a.output_bias));
+  out.add_positions(static_cast<schema::PositionAlignment>(a.positions));
+  out.add_attend(static_cast<schema::Attend>(a.attend));
+  return out.Finish();
+}
+
+Result<Architecture> ReadArchitecture(const std::string& name, const schema::Architecture& stored) {
+  const Architecture a{
+      .num_items = stored.num_items(),
+      .max_length = stored.max_length(),
+      .width = stored.width(),
+      .num_heads = stored.num_heads(),
+      .num_blocks = stored.num_blocks(),
+      .inner_width = stored.inner_width(),
+      .embedding_scale = stored.embedding_scale(),
+      .norm_epsilon = stored.norm_epsilon(),
+      .activation = static_cast<ActivationKind>(stored.activation()),
+      .norm = static_cast<NormPlacement>(stored.norm()),
+      .output_table = static_cast<OutputTable>(stored.output_table()),
+      .output_bias = static_cast<OutputBias>(stored.output_bias()),
+      .positions = static_cast<PositionAlignment>(stored.positions()),
+      .attend = static_cast<Attend>(stored.attend()),
+  };
+  if (const Status status = Validate(a); !status.ok()) return Status(status.code(), name + ": " + status.message());
+  return a;
+}
+
+Status CheckTensor(const std::string& name, const schema::Tensor& tensor, const ExpectedTensor& expected) {
+  const std::string which = name + ": tensor " + StringOf(tensor.name());
+  const char* type = TypeName(tensor.type());
+  if (type == nullptr) {
+    return InvalidData(which + " has element type " + std::to_string(static_cast<int>(tensor.type())) + ", allowed are 0 to " +
+                       std::to_string(static_cast<int>(schema::ElementType::MAX)));
+  }
+  if (tensor.type() != expected.type) {
+    return Unsupported(which + " has elements of type " + type + ", this build reads it as " + TypeName(expected.type));
+  }
+  const auto& shape = *tensor.shape();
+  bool equal = shape.size() == expected.shape.size();
+  uint64_t count = 1;
+  for (size_t i = 0; equal && i < shape.size(); ++i) {
+    equal = shape.Get(static_cast<flatbuffers::uoffset_t>(i)) == expected.shape[i];
+    count *= expected.shape[i];
+  }
+  if (!equal) {
+    const std::string found = shape.size() > 4 ? std::to_string(shape.size()) + " dimensions" : "shape " + ShapeText(shape.data(), shape.size());
+    return InvalidData(which + " has " + found + ", the architecture needs " + ShapeText(expected.shape.data(), expected.shape.size()));
+  }
+  if (tensor.bytes() != count * sizeof(float)) {
+    return InvalidData(which + " has " + std::to_string(tensor.bytes()) + " bytes, its shape needs " + std::to_string(count * sizeof(float)));
+  }
+  return OkStatus();
+}
+
+container::Array ArrayOf(const schema::Tensor& tensor) {
+  return {.name = ViewOf(tensor.name()), .segment = tensor.segment(), .offset = tensor.offset(), .bytes = tensor.bytes(), .hash = tensor.hash()};
+}
+
+bool AllFinite(std::span<const float> values) {
+  // An exponent of all ones is infinity or NaN. Without a branch, so that the loop vectorises.
+  constexpr uint32_t kExponent = 0x7f800000;
+  uint32_t found = 0;
+  for (float value : values) found |= static_cast<uint32_t>((std::bit_cast<uint32_t>(value) & kExponent) == kExponent);
+  return found == 0;
+}
+
+Status VerifyBuffer(const std::string& name, std::span<const std::byte> metadata, VerifyRoot verify) {
+  flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(metadata.data()), metadata.size(), kMaxDepth, kMaxTables);
+  if (verify(verifier)) return OkStatus();
+  return InvalidData(name + ": the metadata is not a valid FlatBuffer of this kind, or has more than " + std::to_string(kMaxTables) + " tables");
+}
+
+Status AsArgument(const Status& status) { return status.ok() ? status : InvalidArgument(status.message()); }
+
+}  // namespace wisp::metadata

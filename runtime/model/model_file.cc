@@ -1,0 +1,117 @@
+#include "runtime/model/model_file.h"
+
+#include <algorithm>
+
+#include "runtime/core/file.h"
+#include "runtime/model/container.h"
+#include "runtime/model/metadata.h"
+#include "runtime/model/model_metadata.h"
+
+namespace wisp {
+
+struct ModelFile::Impl {
+  MappedFile mapping;  // empty when the bytes are somebody else's
+  container::View view;
+  metadata::ModelMetadata model;
+  std::vector<std::span<const std::byte>> arrays;  // as model.arrays
+  std::vector<const float*> tensors;               // as model.parameters
+  std::span<const float> flat;
+
+  Status Load(const std::string& name, std::span<const std::byte> bytes);
+};
+
+namespace {
+
+// The flat buffer, if every tensor lies where ParametersOf has it and nothing else is in the one segment.
+std::span<const float> FlatWeights(const metadata::ModelMetadata& model, std::span<const float* const> tensors) {
+  const size_t flat_size = FlatSize(model.parameters);
+  const auto segments = model.segment_bytes();
+  if (segments.size() != 1 || segments[0] != flat_size * sizeof(float)) return {};
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (tensors[i] != tensors[0] + model.parameters[i].offset) return {};
+  }
+  return {tensors[0], flat_size};
+}
+
+}  // namespace
+
+Status ModelFile::Impl::Load(const std::string& name, std::span<const std::byte> bytes) {
+  WISP_ASSIGN_OR_RETURN(view, container::Parse(name, bytes, metadata::kModelFormat));
+  WISP_ASSIGN_OR_RETURN(model, metadata::ReadModelMetadata(name, view.metadata));
+  WISP_ASSIGN_OR_RETURN(arrays, container::Locate(view, model.segment_bytes(), model.arrays));
+  for (size_t index : model.array_of_parameter) tensors.push_back(reinterpret_cast<const float*>(arrays[index].data()));
+  flat = FlatWeights(model, tensors);
+  return OkStatus();
+}
+
+Result<ModelFile> ModelFile::Open(const std::string& path, Verify verify) {
+  auto impl = std::make_unique<Impl>();
+  WISP_ASSIGN_OR_RETURN(impl->mapping, MappedFile::Open(path));
+  WISP_RETURN_IF_ERROR(impl->Load(path, impl->mapping.bytes()));
+  ModelFile file(std::move(impl));
+  if (verify == Verify::kFull) WISP_RETURN_IF_ERROR(file.VerifyWeights());
+  return file;
+}
+
+Result<ModelFile> ModelFile::OpenMemory(const std::string& name, std::span<const std::byte> bytes, Verify verify) {
+  auto impl = std::make_unique<Impl>();
+  WISP_RETURN_IF_ERROR(impl->Load(name, bytes));
+  ModelFile file(std::move(impl));
+  if (verify == Verify::kFull) WISP_RETURN_IF_ERROR(file.VerifyWeights());
+  return file;
+}
+
+ModelFile::ModelFile(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+ModelFile::ModelFile(ModelFile&&) noexcept = default;
+ModelFile& ModelFile::operator=(ModelFile&&) noexcept = default;
+ModelFile::~ModelFile() = default;
+
+Status ModelFile::VerifyWeights() const {
+  WISP_RETURN_IF_ERROR(container::CheckArrays(impl_->view, impl_->model.arrays, impl_->arrays));
+  for (size_t i = 0; i < impl_->tensors.size(); ++i) {
+    const ParameterSpec& p = impl_->model.parameters[i];
+    if (!metadata::AllFinite({impl_->tensors[i], p.size()})) {
+      return InvalidData(impl_->view.name + ": tensor " + p.name + " holds a number that is not finite");
+    }
+  }
+  return OkStatus();
+}
+
+const Architecture& ModelFile::architecture() const { return impl_->model.architecture; }
+std::span<const ParameterSpec> ModelFile::parameters() const { return impl_->model.parameters; }
+const float* ModelFile::Tensor(size_t parameter_index) const { return impl_->tensors[parameter_index]; }
+std::span<const float> ModelFile::flat_weights() const { return impl_->flat; }
+
+bool ModelFile::has_item_keys() const { return impl_->model.root->item_keys() && impl_->model.root->item_keys()->size() > 0; }
+bool ModelFile::has_item_names() const { return impl_->model.root->item_names() && impl_->model.root->item_names()->size() > 0; }
+
+std::string_view ModelFile::item_key(size_t item) const {
+  if (!has_item_keys()) return {};
+  return metadata::ViewOf(impl_->model.root->item_keys()->Get(static_cast<flatbuffers::uoffset_t>(item)));
+}
+
+std::string_view ModelFile::item_name(size_t item) const {
+  if (!has_item_names()) return {};
+  return metadata::ViewOf(impl_->model.root->item_names()->Get(static_cast<flatbuffers::uoffset_t>(item)));
+}
+
+std::optional<uint32_t> ModelFile::FindItem(std::string_view key) const {
+  if (!has_item_keys()) return std::nullopt;
+  const auto* order = impl_->model.root->item_key_order();
+  const uint32_t *first = order->data(), *last = first + order->size();
+  const uint32_t* found = std::lower_bound(first, last, key, [this](uint32_t item, std::string_view k) { return item_key(item) < k; });
+  if (found == last || item_key(*found) != key) return std::nullopt;
+  return *found;
+}
+
+std::span<const ProvenanceEntry> ModelFile::provenance() const { return impl_->model.provenance; }
+OutputBiasOrigin ModelFile::output_bias_origin() const {
+  return static_cast<OutputBiasOrigin>(impl_->model.root->output_bias_origin());
+}
+std::string_view ModelFile::description() const { return metadata::ViewOf(impl_->model.root->description()); }
+std::string_view ModelFile::created_by() const { return metadata::ViewOf(impl_->model.root->created_by()); }
+uint32_t ModelFile::format_version() const { return impl_->view.version; }
+uint64_t ModelFile::content_hash() const { return impl_->view.hash; }
+uint64_t ModelFile::size_bytes() const { return impl_->view.file.size(); }
+
+}  // namespace wisp

@@ -1,0 +1,139 @@
+// Model files: written whole, mapped read-only, checked before anything believes them.
+// Not the running of a model (runtime/layers, runtime/inference) and not checkpoints (checkpoint.h).
+//
+//   WISP_RETURN_IF_ERROR(WriteModel("m.wisp", {.architecture = a, .weights = w, .created_by = "wisp 0.1"}));
+//   WISP_ASSIGN_OR_RETURN(ModelFile file, ModelFile::Open("m.wisp"));
+//   const float* gain = file.Tensor(2);
+//
+// Format: the header and the placement of segments are described in container.h, the metadata in schema/model.fbs, how
+// both may change in schema/README.md. In short: a 64-byte header with magic, versions, sizes and hashes; FlatBuffers
+// metadata of at most 64 MiB (architecture, tensors, items, provenance); weights on 16 KiB pages, each tensor on 64
+// bytes. Files of this writer have one segment that is, byte for byte, the flat buffer of ParametersOf(architecture).
+//
+// The checks, in release builds too: header and metadata hashes, FlatBuffers verifier with tight limits, enum ranges,
+// sizes without overflow, shapes against the architecture, every tensor exactly once, alignment in memory, texts in
+// UTF-8. Numbers of weights are looked at by Verify::kFull only. The hashes find damage, not forgery.
+#ifndef WISP_RUNTIME_MODEL_MODEL_FILE_H_
+#define WISP_RUNTIME_MODEL_MODEL_FILE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/core/architecture.h"
+#include "runtime/core/status.h"
+
+namespace wisp {
+
+inline constexpr uint32_t kModelFormatVersion = 1;
+
+// Where the noise of a run came from. kReproducible gives no guarantee.
+enum class NoiseOrigin : uint8_t { kNone = 0, kSecure = 1, kReproducible = 2 };
+
+// Where a fixed output bias comes from: it is released with the model. kNone: no bias, or one that started at zero.
+enum class OutputBiasOrigin : uint8_t { kNone = 0, kPublicCounts = 1, kPrivateCounts = 2, kExactCounts = 3 };
+
+// One run that touched the weights. Texts are UTF-8.
+struct ProvenanceEntry {
+  std::string description;
+  std::vector<std::string> mechanisms;  // a sentence each, with parameters; empty: no private mechanism
+  // Absent: no guarantee. Only with secure noise; infinity is "could not be bounded".
+  std::optional<double> epsilon;
+  double delta = 0;
+  std::string accountant;
+  std::string privacy_unit;
+  std::string adjacency;
+  NoiseOrigin noise = NoiseOrigin::kNone;
+  std::string sampling;
+  uint64_t steps = 0;
+  std::string dataset;                  // a label, not a path
+  std::string date;                     // ISO 8601
+  uint64_t base_model_hash = 0;         // content_hash() of the model the run began with, 0: none
+  bool operator==(const ProvenanceEntry&) const = default;
+};
+
+// What WriteModel needs. Spans are read during the call only.
+struct ModelContents {
+  Architecture architecture;
+  std::span<const float> weights;       // FlatSize(ParametersOf(architecture)) floats; gaps are written as zeros
+  std::vector<std::string> item_keys;   // outside identifiers, unique, num_items or none
+  std::vector<std::string> item_names;  // for people, num_items or none
+  std::vector<ProvenanceEntry> provenance;  // oldest first
+  std::string description;
+  std::string created_by;               // program and version
+  OutputBiasOrigin output_bias_origin = OutputBiasOrigin::kNone;
+};
+
+// Writes `path` whole or not at all: a temporary file in the same folder, synced, renamed (FileReplacement). On an
+// error the old file is untouched and the temporary one is gone. The same contents give the same bytes.
+// kInvalidArgument: contents that ModelFile would refuse, weights that are not finite. kIo: the system refused.
+// May replace the very file whose mapping `weights` points into.
+Status WriteModel(const std::string& path, const ModelContents& contents);
+
+enum class Verify {
+  kStructure,  // everything but the weights: what is needed to run safely; cost independent of their size
+  kFull,       // also the hash of every tensor, and that every weight is finite
+};
+
+// An open model. Movable; pointers, spans and string views from it are valid as long as it (or what it was moved to)
+// lives. Any number of threads may read it.
+class ModelFile {
+ public:
+  // kIo: cannot be read. kInvalidData: not a model, damaged, contradicts itself. kUnsupported: from a newer version.
+  // Each sentence starts with `path`.
+  static Result<ModelFile> Open(const std::string& path, Verify verify = Verify::kStructure);
+
+  // The same from memory, which must outlive the ModelFile and start on 64 bytes (kInvalidArgument). `name` is used in
+  // messages.
+  static Result<ModelFile> OpenMemory(const std::string& name, std::span<const std::byte> bytes,
+                                      Verify verify = Verify::kStructure);
+
+  ModelFile(ModelFile&&) noexcept;
+  ModelFile& operator=(ModelFile&&) noexcept;
+  ~ModelFile();
+
+  // What kFull adds, for a file that is open already.
+  Status VerifyWeights() const;
+
+  const Architecture& architecture() const;
+  // ParametersOf(architecture()).
+  std::span<const ParameterSpec> parameters() const;
+  // Row-major [rows, cols] of parameters()[parameter_index], on 64 bytes.
+  const float* Tensor(size_t parameter_index) const;
+  // All of them as one flat buffer laid out by ParametersOf; empty when the file has another layout, which no version
+  // of this writer produces.
+  std::span<const float> flat_weights() const;
+
+  uint32_t num_items() const { return architecture().num_items; }
+  bool has_item_keys() const;
+  bool has_item_names() const;
+  // Empty when the file has none. `item` < num_items().
+  std::string_view item_key(size_t item) const;
+  std::string_view item_name(size_t item) const;
+  // The item of that key; none when there is no such key or the file has no keys. Logarithmic, allocates nothing.
+  std::optional<uint32_t> FindItem(std::string_view key) const;
+
+  std::span<const ProvenanceEntry> provenance() const;
+  OutputBiasOrigin output_bias_origin() const;
+  std::string_view description() const;
+  std::string_view created_by() const;
+
+  uint32_t format_version() const;
+  // Stands for the whole file, weights included: equal files have equal hashes.
+  uint64_t content_hash() const;
+  uint64_t size_bytes() const;
+
+ private:
+  struct Impl;
+  explicit ModelFile(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace wisp
+
+#endif  // WISP_RUNTIME_MODEL_MODEL_FILE_H_

@@ -1,0 +1,179 @@
+#include "runtime/model/model_metadata.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <unordered_map>
+
+#include "runtime/model/metadata.h"
+
+namespace wisp::metadata {
+namespace {
+
+using Texts = flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>;
+
+std::string Text(uint64_t value) { return std::to_string(value); }
+
+// A name from the file, short enough for a sentence.
+std::string Short(std::string_view text) {
+  if (text.size() > 80) return "of " + Text(text.size()) + " bytes";
+  return std::string("\"").append(text).append("\"");
+}
+
+Status ReadTensors(const std::string& name, ModelMetadata& model, TextChecker& texts) {
+  std::unordered_map<std::string_view, size_t> index_of;
+  for (size_t i = 0; i < model.parameters.size(); ++i) index_of[model.parameters[i].name] = i;
+  const auto& tensors = *model.root->tensors();
+  // Room for each parameter and one too many: enough to name what is wrong, and a bound on the work.
+  const size_t count = std::min<size_t>(tensors.size(), model.parameters.size() + 1);
+  model.array_of_parameter.assign(model.parameters.size(), SIZE_MAX);
+  for (size_t i = 0; i < count; ++i) {
+    const schema::Tensor& tensor = *tensors.Get(static_cast<flatbuffers::uoffset_t>(i));
+    WISP_RETURN_IF_ERROR(texts.Check("name of tensor " + Text(i), tensor.name(), Lines::kOne));
+    const std::string_view tensor_name = ViewOf(tensor.name());
+    const auto found = index_of.find(tensor_name);
+    if (found == index_of.end()) return InvalidData(name + ": has a tensor " + Short(tensor_name) + ", which this architecture does not have");
+    if (model.array_of_parameter[found->second] != SIZE_MAX) return InvalidData(name + ": has two tensors " + Short(tensor_name));
+    const ParameterSpec& p = model.parameters[found->second];
+    const uint64_t shape[2] = {p.rows, p.cols};
+    const size_t skip = p.role == ParameterRole::kVector ? 1 : 0;
+    WISP_RETURN_IF_ERROR(CheckTensor(name, tensor, {.type = schema::ElementType::F32, .shape = std::span(shape).subspan(skip)}));
+    model.array_of_parameter[found->second] = i;
+    model.arrays.push_back(ArrayOf(tensor));
+  }
+  for (size_t i = 0; i < model.parameters.size(); ++i) {
+    if (model.array_of_parameter[i] == SIZE_MAX) return InvalidData(name + ": tensor " + model.parameters[i].name + " is missing");
+  }
+  return OkStatus();
+}
+
+Status CheckTexts(const std::string& name, const char* field, const Texts* values, size_t num_items, TextChecker& texts) {
+  if (values == nullptr || values->size() == 0) return OkStatus();
+  if (values->size() != num_items) {
+    return InvalidData(name + ": " + field + " has " + Text(values->size()) + " entries, allowed are none or one for each of " + Text(num_items) + " items");
+  }
+  for (flatbuffers::uoffset_t i = 0; i < values->size(); ++i) {
+    const flatbuffers::String* value = values->Get(i);
+    // The common case without building the name of the field.
+    if (const Status status = texts.Check(field, value, Lines::kOne); !status.ok()) {
+      return InvalidData(status.message() + " (item " + Text(i) + ")");
+    }
+  }
+  return OkStatus();
+}
+
+// item_key_order must sort the keys strictly: then it names each item once and no key occurs twice.
+Status CheckKeyOrder(const std::string& name, const schema::Model& root) {
+  const Texts* keys = root.item_keys();
+  const auto* order = root.item_key_order();
+  const size_t num_keys = keys ? keys->size() : 0, num_order = order ? order->size() : 0;
+  if (num_keys != num_order) return InvalidData(name + ": item_key_order has " + Text(num_order) + " entries, there are " + Text(num_keys) + " keys");
+  std::string_view previous;
+  for (flatbuffers::uoffset_t i = 0; i < num_order; ++i) {
+    const uint32_t item = order->Get(i);
+    if (item >= num_keys) return InvalidData(name + ": item_key_order names item " + Text(item) + ", allowed are 0 to " + Text(num_keys - 1));
+    const std::string_view key = ViewOf(keys->Get(item));
+    if (i > 0 && key == previous) return InvalidData(name + ": two items have the key " + Short(key));
+    if (i > 0 && key < previous) return InvalidData(name + ": item_key_order is not sorted at entry " + Text(i));
+    previous = key;
+  }
+  return OkStatus();
+}
+
+Status CheckTexts(const schema::Provenance& entry, const std::string& which, TextChecker& texts) {
+  const std::pair<const char*, const flatbuffers::String*> fields[] = {
+      {"description", entry.description()}, {"accountant", entry.accountant()}, {"privacy_unit", entry.privacy_unit()},
+      {"adjacency", entry.adjacency()},     {"sampling", entry.sampling()},     {"dataset", entry.dataset()},
+      {"date", entry.date()}};
+  for (const auto& [field, text] : fields) WISP_RETURN_IF_ERROR(texts.Check(which + "." + field, text, Lines::kMany));
+  if (entry.mechanisms() == nullptr) return OkStatus();
+  for (const flatbuffers::String* text : *entry.mechanisms()) WISP_RETURN_IF_ERROR(texts.Check(which + ".mechanisms", text, Lines::kMany));
+  return OkStatus();
+}
+
+// What is claimed must be something that can be claimed: no epsilon without a mechanism and secure noise.
+Status CheckClaim(const std::string& which, const schema::Provenance& entry) {
+  if (entry.noise() > schema::NoiseSource::MAX) {
+    return InvalidData(which + ".noise is " + Text(static_cast<uint64_t>(entry.noise())) + ", allowed are 0 to " +
+                       Text(static_cast<uint64_t>(schema::NoiseSource::MAX)));
+  }
+  if (!(entry.delta() >= 0 && entry.delta() < 1)) return InvalidData(which + ".delta is " + std::to_string(entry.delta()) + ", allowed is 0 <= delta < 1");
+  if (!entry.epsilon().has_value()) return OkStatus();
+  if (!(*entry.epsilon() >= 0)) return InvalidData(which + ".epsilon is " + std::to_string(*entry.epsilon()) + ", allowed are 0 and more");
+  if (entry.noise() != schema::NoiseSource::Secure) {
+    return InvalidData(which + " states an epsilon, but its noise is not from the secure generator: there is no guarantee to state");
+  }
+  if (entry.mechanisms() == nullptr || entry.mechanisms()->size() == 0) {
+    return InvalidData(which + " states an epsilon, but names no mechanism");
+  }
+  return OkStatus();
+}
+
+ProvenanceEntry EntryOf(const schema::Provenance& stored) {
+  ProvenanceEntry entry{
+      .description = StringOf(stored.description()),
+      .epsilon = stored.epsilon().has_value() ? std::optional<double>(*stored.epsilon()) : std::nullopt,
+      .delta = stored.delta(),
+      .accountant = StringOf(stored.accountant()),
+      .privacy_unit = StringOf(stored.privacy_unit()),
+      .adjacency = StringOf(stored.adjacency()),
+      .noise = static_cast<NoiseOrigin>(stored.noise()),
+      .sampling = StringOf(stored.sampling()),
+      .steps = stored.steps(),
+      .dataset = StringOf(stored.dataset()),
+      .date = StringOf(stored.date()),
+      .base_model_hash = stored.base_model_hash(),
+  };
+  if (stored.mechanisms() == nullptr) return entry;
+  for (const flatbuffers::String* text : *stored.mechanisms()) entry.mechanisms.push_back(StringOf(text));
+  return entry;
+}
+
+Status ReadProvenance(const std::string& name, ModelMetadata& model, TextChecker& texts) {
+  const auto* entries = model.root->provenance();
+  if (entries == nullptr) return OkStatus();
+  if (entries->size() > kMaxProvenanceEntries) {
+    return InvalidData(name + ": provenance has " + Text(entries->size()) + " entries, allowed are " + Text(kMaxProvenanceEntries));
+  }
+  for (flatbuffers::uoffset_t i = 0; i < entries->size(); ++i) {
+    const schema::Provenance& entry = *entries->Get(i);
+    const std::string which = "provenance[" + Text(i) + "]";
+    WISP_RETURN_IF_ERROR(CheckTexts(entry, which, texts));
+    WISP_RETURN_IF_ERROR(CheckClaim(name + ": " + which, entry));
+    model.provenance.push_back(EntryOf(entry));
+  }
+  return OkStatus();
+}
+
+Status CheckBiasOrigin(const std::string& name, const ModelMetadata& model) {
+  const schema::OutputBiasOrigin origin = model.root->output_bias_origin();
+  if (origin > schema::OutputBiasOrigin::MAX) {
+    return InvalidData(name + ": output_bias_origin is " + Text(static_cast<uint64_t>(origin)) + ", allowed are 0 to " +
+                       Text(static_cast<uint64_t>(schema::OutputBiasOrigin::MAX)));
+  }
+  if (model.architecture.output_bias == OutputBias::kNone && origin != schema::OutputBiasOrigin::None) {
+    return InvalidData(name + ": states an origin of the output bias, but the architecture has no output bias");
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Result<ModelMetadata> ReadModelMetadata(const std::string& name, std::span<const std::byte> metadata) {
+  WISP_RETURN_IF_ERROR(VerifyBuffer(name, metadata, schema::VerifyModelBuffer));
+  ModelMetadata model{.root = schema::GetModel(metadata.data())};
+  const schema::Model& root = *model.root;
+  TextChecker texts(name, metadata.size());
+  WISP_ASSIGN_OR_RETURN(model.architecture, ReadArchitecture(name, *root.architecture()));
+  model.parameters = ParametersOf(model.architecture);
+  WISP_RETURN_IF_ERROR(ReadTensors(name, model, texts));
+  WISP_RETURN_IF_ERROR(texts.Check("description", root.description(), Lines::kMany));
+  WISP_RETURN_IF_ERROR(texts.Check("created_by", root.created_by(), Lines::kOne));
+  WISP_RETURN_IF_ERROR(CheckBiasOrigin(name, model));
+  WISP_RETURN_IF_ERROR(ReadProvenance(name, model, texts));
+  WISP_RETURN_IF_ERROR(CheckTexts(name, "item_names", root.item_names(), model.architecture.num_items, texts));
+  WISP_RETURN_IF_ERROR(CheckTexts(name, "item_keys", root.item_keys(), model.architecture.num_items, texts));
+  WISP_RETURN_IF_ERROR(CheckKeyOrder(name, root));
+  return model;
+}
+
+}  // namespace wisp::metadata

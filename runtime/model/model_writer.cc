@@ -1,0 +1,152 @@
+#include <algorithm>
+#include <numeric>
+
+#include "runtime/core/hash.h"
+#include "runtime/model/container.h"
+#include "runtime/model/metadata.h"
+#include "runtime/model/model_file.h"
+#include "runtime/model/model_metadata.h"
+
+namespace wisp {
+namespace {
+
+using flatbuffers::FlatBufferBuilder;
+using flatbuffers::Offset;
+using flatbuffers::String;
+using Texts = Offset<flatbuffers::Vector<Offset<String>>>;
+
+// Added up before anything is built: the builder asserts at 2 GiB.
+uint64_t TextBytes(const ModelContents& contents) {
+  uint64_t bytes = contents.description.size() + contents.created_by.size();
+  const auto add = [&bytes](const std::vector<std::string>& texts) {
+    for (const std::string& text : texts) bytes += text.size() + 2 * sizeof(flatbuffers::uoffset_t);
+  };
+  add(contents.item_keys);
+  add(contents.item_names);
+  for (const ProvenanceEntry& e : contents.provenance) {
+    add(e.mechanisms);
+    add({e.description, e.accountant, e.privacy_unit, e.adjacency, e.sampling, e.dataset, e.date});
+  }
+  return bytes;
+}
+
+Status CheckSizes(const std::string& path, const ModelContents& contents, size_t flat_size) {
+  if (contents.weights.size() != flat_size) {
+    return InvalidArgument(path + ": there are " + std::to_string(contents.weights.size()) + " weights to write, the architecture needs " +
+                           std::to_string(flat_size));
+  }
+  if (const uint64_t bytes = TextBytes(contents); bytes > container::kMaxMetadataBytes) {
+    return InvalidArgument(path + ": names, keys and provenance take " + std::to_string(bytes) + " bytes, allowed are " +
+                           std::to_string(container::kMaxMetadataBytes));
+  }
+  return OkStatus();
+}
+
+Offset<String> TextOrNone(FlatBufferBuilder& builder, const std::string& text) {
+  return text.empty() ? Offset<String>() : builder.CreateString(text);
+}
+
+Texts TextsOrNone(FlatBufferBuilder& builder, const std::vector<std::string>& texts) {
+  return texts.empty() ? Texts() : builder.CreateVectorOfStrings(texts);
+}
+
+Offset<schema::Provenance> BuildEntry(FlatBufferBuilder& builder, const ProvenanceEntry& e) {
+  const auto description = TextOrNone(builder, e.description);
+  const auto mechanisms = TextsOrNone(builder, e.mechanisms);
+  const auto accountant = TextOrNone(builder, e.accountant);
+  const auto privacy_unit = TextOrNone(builder, e.privacy_unit);
+  const auto adjacency = TextOrNone(builder, e.adjacency);
+  const auto sampling = TextOrNone(builder, e.sampling);
+  const auto dataset = TextOrNone(builder, e.dataset);
+  const auto date = TextOrNone(builder, e.date);
+  schema::ProvenanceBuilder out(builder);
+  out.add_description(description);
+  out.add_mechanisms(mechanisms);
+  if (e.epsilon) out.add_epsilon(*e.epsilon);
+  out.add_delta(e.delta);
+  out.add_accountant(accountant);
+  out.add_privacy_unit(privacy_unit);
+  out.add_adjacency(adjacency);
+  out.add_noise(static_cast<schema::NoiseSource>(e.noise));
+  out.add_sampling(sampling);
+  out.add_steps(e.steps);
+  out.add_dataset(dataset);
+  out.add_date(date);
+  out.add_base_model_hash(e.base_model_hash);
+  return out.Finish();
+}
+
+std::vector<uint32_t> SortedByKey(const std::vector<std::string>& keys) {
+  std::vector<uint32_t> order(keys.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::sort(order.begin(), order.end(), [&keys](uint32_t a, uint32_t b) { return keys[a] < keys[b]; });
+  return order;
+}
+
+struct WeightArrays {
+  std::span<const ParameterSpec> parameters;
+  std::span<const std::span<const std::byte>> arrays;
+};
+
+Offset<flatbuffers::Vector<Offset<schema::Tensor>>> BuildTensors(FlatBufferBuilder& builder, const WeightArrays& weights, const container::Placement& placement) {
+  std::vector<Offset<schema::Tensor>> tensors;
+  for (size_t i = 0; i < weights.parameters.size(); ++i) {
+    const ParameterSpec& p = weights.parameters[i];
+    const uint64_t shape[2] = {p.rows, p.cols};
+    const size_t skip = p.role == ParameterRole::kVector ? 1 : 0;
+    const auto name = builder.CreateString(p.name);
+    const auto dimensions = builder.CreateVector(shape + skip, 2 - skip);
+    tensors.push_back(schema::CreateTensor(builder, name, schema::ElementType::F32, dimensions, 0, placement.offsets[i],
+                                           weights.arrays[i].size(), Hash64(weights.arrays[i])));
+  }
+  return builder.CreateVector(tensors);
+}
+
+void BuildModel(FlatBufferBuilder& builder, const ModelContents& contents, const WeightArrays& weights) {
+  const container::Placement placement = container::Place(weights.arrays);
+  const auto architecture = metadata::BuildArchitecture(builder, contents.architecture);
+  const auto segments = builder.CreateVector(&placement.segment_bytes, 1);
+  const auto tensors = BuildTensors(builder, weights, placement);
+  const auto description = TextOrNone(builder, contents.description);
+  const auto created_by = TextOrNone(builder, contents.created_by);
+  std::vector<Offset<schema::Provenance>> entries;
+  for (const ProvenanceEntry& entry : contents.provenance) entries.push_back(BuildEntry(builder, entry));
+  const auto provenance = builder.CreateVector(entries);
+  const auto names = TextsOrNone(builder, contents.item_names);
+  const auto keys = TextsOrNone(builder, contents.item_keys);
+  Offset<flatbuffers::Vector<uint32_t>> key_order;
+  if (!contents.item_keys.empty()) key_order = builder.CreateVector(SortedByKey(contents.item_keys));
+  schema::ModelBuilder out(builder);
+  out.add_architecture(architecture);
+  out.add_segment_bytes(segments);
+  out.add_tensors(tensors);
+  out.add_description(description);
+  out.add_created_by(created_by);
+  out.add_output_bias_origin(static_cast<schema::OutputBiasOrigin>(contents.output_bias_origin));
+  out.add_provenance(provenance);
+  out.add_item_names(names);
+  out.add_item_keys(keys);
+  out.add_item_key_order(key_order);
+  schema::FinishModelBuffer(builder, out.Finish());
+}
+
+}  // namespace
+
+Status WriteModel(const std::string& path, const ModelContents& contents) {
+  if (const Status status = Validate(contents.architecture); !status.ok()) return InvalidArgument(path + ": " + status.message());
+  const std::vector<ParameterSpec> parameters = ParametersOf(contents.architecture);
+  WISP_RETURN_IF_ERROR(CheckSizes(path, contents, FlatSize(parameters)));
+  std::vector<std::span<const std::byte>> arrays;
+  for (const ParameterSpec& p : parameters) {
+    const std::span<const float> values = contents.weights.subspan(p.offset, p.size());
+    if (!metadata::AllFinite(values)) return InvalidArgument(path + ": tensor " + p.name + " holds a number that is not finite");
+    arrays.push_back(std::as_bytes(values));
+  }
+  FlatBufferBuilder builder;
+  BuildModel(builder, contents, {.parameters = parameters, .arrays = arrays});
+  const auto bytes = std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize()));
+  WISP_RETURN_IF_ERROR(metadata::AsArgument(metadata::ReadModelMetadata(path, bytes).status()));
+  return container::Write(path, metadata::kModelFormat, {.metadata = bytes, .arrays = arrays});
+}
+
+}  // namespace wisp
