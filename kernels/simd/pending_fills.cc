@@ -4,7 +4,6 @@
 
 namespace wisp::kernels {
 
-void FillSoftmax(int64_t, OpTable&) {}
 void FillAttention(int64_t, OpTable&) {}
 void FillNorm(int64_t, OpTable&) {}
 void FillElementwise(int64_t, OpTable&) {}
