@@ -26,11 +26,12 @@ HWY_INLINE V ExpNonPositive(D d, V x) {
   V r = hn::NegMulAdd(n, hn::Set(d, 0.693359375f), x);
   r = hn::NegMulAdd(n, hn::Set(d, -2.12194440e-4f), r);
   // exp(r) = 1 + r + r^2 q(r), q of degree 4: least largest relative error, 3.1e-9, by Lawson's iteration.
-  V q = hn::MulAdd(hn::Set(d, 0.001381454f), r, hn::Set(d, 0.008368745f));
-  q = hn::MulAdd(q, r, hn::Set(d, 0.04166839f));
-  q = hn::MulAdd(q, r, hn::Set(d, 0.16666521f));
-  q = hn::MulAdd(q, r, hn::Set(d, 0.49999994f));
-  const V p = hn::MulAdd(hn::Mul(r, r), q, hn::Add(r, hn::Set(d, 1.0f)));
+  V p = hn::MulAdd(hn::Set(d, 0.001381454f), r, hn::Set(d, 0.008368745f));
+  p = hn::MulAdd(p, r, hn::Set(d, 0.04166839f));
+  p = hn::MulAdd(p, r, hn::Set(d, 0.16666521f));
+  p = hn::MulAdd(p, r, hn::Set(d, 0.49999994f));
+  p = hn::MulAdd(p, r, hn::Set(d, 1.0f));
+  p = hn::MulAdd(p, r, hn::Set(d, 1.0f));
   // Times 2^n: n added to the exponent.
   const hn::RebindToSigned<D> di;
   const auto exponent = hn::ShiftLeft<23>(hn::BitCast(di, shifted));

@@ -27,18 +27,22 @@ HWY_INLINE V LoadOrMinusInfinity(D d, const float* from, size_t count) {
 }
 
 HWY_INLINE float RowMax(D d, const float* z, size_t n, float start) {
-  V m0 = hn::Set(d, start), m1 = m0;
+  V m0 = hn::Set(d, start), m1 = m0, m2 = m0, m3 = m0;
   size_t j = 0;
-  for (; j + 2 * kLanes <= n; j += 2 * kLanes) {
+  for (; j + 4 * kLanes <= n; j += 4 * kLanes) {
     m0 = hn::Max(m0, hn::LoadU(d, z + j));
     m1 = hn::Max(m1, hn::LoadU(d, z + j + kLanes));
+    m2 = hn::Max(m2, hn::LoadU(d, z + j + 2 * kLanes));
+    m3 = hn::Max(m3, hn::LoadU(d, z + j + 3 * kLanes));
   }
-  for (; j < n; j += kLanes) m0 = hn::Max(m0, LoadOrMinusInfinity(d, z + j, std::min(kLanes, n - j)));
-  return hn::GetLane(hn::MaxOfLanes(d, hn::Max(m0, m1)));
+  for (; j + kLanes <= n; j += kLanes) m0 = hn::Max(m0, hn::LoadU(d, z + j));
+  if (j < n) m1 = hn::Max(m1, LoadOrMinusInfinity(d, z + j, n - j));
+  return hn::GetLane(hn::MaxOfLanes(d, hn::Max(hn::Max(m0, m1), hn::Max(m2, m3))));
 }
 
 // The sum of exp(z - shift).
-HWY_INLINE V RowExpSum(D d, const float* z, size_t n, V shift) {
+HWY_INLINE float RowExpSum(D d, const float* z, size_t n, float shift_by) {
+  const V shift = hn::Set(d, shift_by);
   V s0 = hn::Zero(d), s1 = s0;
   size_t j = 0;
   for (; j + 2 * kLanes <= n; j += 2 * kLanes) {
@@ -49,23 +53,31 @@ HWY_INLINE V RowExpSum(D d, const float* z, size_t n, V shift) {
     const V value = LoadOrMinusInfinity(d, z + j, std::min(kLanes, n - j));
     s0 = hn::Add(s0, ExpNonPositive(d, hn::Sub(value, shift)));
   }
-  return hn::SumOfLanes(d, hn::Add(s0, s1));
+  return hn::GetLane(hn::SumOfLanes(d, hn::Add(s0, s1)));
 }
 
+// A vector of rows at a time: first all their maxima, then all their sums, so that the processor need not wait for one
+// row's maximum; and what is done once per row is done for all of them at once.
 void SoftmaxStats(const SoftmaxStatsArgs<>& a) {
   const D d;
   if (a.n == 0) return;
-  for (size_t r = 0; r < a.rows; ++r) {
-    const float* z = a.z_RN + r * a.ldz;
-    const float largest = RowMax(d, z, a.n, a.max_R[r]);
-    const V shift = hn::Set(d, largest);
-    const V sum = RowExpSum(d, z, a.n, shift);
+  for (size_t first = 0; first < a.rows; first += kLanes) {
+    const size_t rows = std::min(kLanes, a.rows - first);
+    const float* z = a.z_RN + first * a.ldz;
+    HWY_ALIGN float largest[kLanes] = {};
+    HWY_ALIGN float sums[kLanes] = {};
+    for (size_t r = 0; r < rows; ++r) largest[r] = RowMax(d, z + r * a.ldz, a.n, a.max_R[first + r]);
+    for (size_t r = 0; r < rows; ++r) sums[r] = RowExpSum(d, z + r * a.ldz, a.n, largest[r]);
+    const V new_max = hn::Load(d, largest);
     // Minus infinity, the max before the first tile, makes the old sum count for nothing.
-    const V old = ExpNonPositive(d, hn::Sub(hn::Set(d, a.max_R[r]), shift));
-    a.sum_R[r] = hn::GetLane(hn::MulAdd(hn::Set(d, a.sum_R[r]), old, sum));
-    a.max_R[r] = largest;
-    const int64_t column = int64_t{a.target_R[r]} - a.first;
-    if (column >= 0 && column < static_cast<int64_t>(a.n)) a.target_logit_R[r] = z[column];
+    const V keep = ExpNonPositive(d, hn::Sub(LoadPartial(d, a.max_R + first, rows), new_max));
+    const V sum = hn::MulAdd(LoadPartial(d, a.sum_R + first, rows), keep, hn::Load(d, sums));
+    StorePartial(sum, d, a.sum_R + first, rows);
+    StorePartial(new_max, d, a.max_R + first, rows);
+    for (size_t r = 0; r < rows; ++r) {
+      const int64_t column = int64_t{a.target_R[first + r]} - a.first;
+      if (column >= 0 && column < static_cast<int64_t>(a.n)) a.target_logit_R[first + r] = z[r * a.ldz + column];
+    }
   }
 }
 
