@@ -24,6 +24,11 @@ namespace {
 constexpr size_t kInnerBlock = 256;
 constexpr size_t kBlockFloats = 8192;
 
+// A transposed A is read across its rows: with long rows every step is on another page. Then a few tiles' columns are
+// copied first.
+constexpr size_t kCopyTiles = 4;
+constexpr size_t kCopyStride = 512;
+
 struct Product {
   const float* a;
   size_t lda;
@@ -61,13 +66,13 @@ void MergeEdge(const float* tile, size_t rows, size_t cols, const Product& p, co
   }
 }
 
-// Rows [row, row + rows) of C, panels [first, last) of `cols_left` columns in all, one block of the inner size.
-void MultiplyRows(const Product& p, const Block& block, size_t row, size_t rows, size_t first_panel, size_t num_panels,
-                  const float* edge_b) {
+// Rows [row, row + rows) of C by `num_panels` panels, one block of the inner size. `a` is A's first element for them.
+void MultiplyRows(const Product& p, const Block& block, const float* a, size_t lda, size_t row, size_t rows,
+                  size_t first_panel, size_t num_panels, const float* edge_b) {
   const auto& tiles = p.transposed_a ? kTiles<true> : kTiles<false>;
   TileArgs t;
-  t.a = p.transposed_a ? p.a + block.first * p.lda + row : p.a + row * p.lda + block.first;
-  t.lda = p.lda;
+  t.a = a;
+  t.lda = lda;
   t.ldb = p.packed_b ? kPanelWidth : p.ldb;
   t.b_panel = p.packed_b ? p.inner * kPanelWidth : kPanelWidth;
   t.ldc = p.ldc;
@@ -125,20 +130,41 @@ void CopyEdge(const Product& p, const Block& block, size_t col, float* edge_b) {
   }
 }
 
+// Columns [first, first + count) of a transposed A, row by row.
+void CopyColumns(const Product& p, const Block& block, size_t first, size_t count, float* copy) {
+  const hn::ScalableTag<float> d;
+  for (size_t k = 0; k < block.size; ++k) {
+    const float* from = p.a + (block.first + k) * p.lda + first;
+    float* to = copy + k * kCopyTiles * kTileRows;
+    size_t j = 0;
+    for (; j + kTileLanes <= count; j += kTileLanes) hn::StoreU(hn::LoadU(d, from + j), d, to + j);
+    if (j < count) StorePartial(LoadPartial(d, from + j, count - j), d, to + j, count - j);
+  }
+}
+
 void MultiplyBlock(const Product& p, const Block& block) {
   HWY_ALIGN float edge_b[kInnerBlock * kPanelWidth];
+  HWY_ALIGN float copy[kInnerBlock * kCopyTiles * kTileRows];
   const size_t panels = (p.cols + kPanelWidth - 1) / kPanelWidth;
-  const size_t group = std::max<size_t>(1, kBlockFloats / (std::max<size_t>(1, block.size) * kPanelWidth));
+  const size_t group = p.transposed_a ? 4 : std::max<size_t>(1, kBlockFloats / (std::max<size_t>(1, block.size) * kPanelWidth));
   const size_t row_blocks = (p.rows + kTileRows - 1) / kTileRows;
   for (size_t first = 0; first < panels; first += group) {
     const size_t count = std::min(group, panels - first);
     const size_t edge_col = p.cols / kPanelWidth * kPanelWidth;
     if (!p.packed_b && edge_col < p.cols && first + count == panels) CopyEdge(p, block, edge_col, edge_b);
+    // As even as possible: 15 rows are 8 + 7, not 14 + 1.
+    const auto row_at = [&](size_t i) { return p.rows * i / row_blocks; };
     for (size_t i = 0; i < row_blocks; ++i) {
-      // As even as possible: 15 rows are 8 + 7, not 14 + 1.
-      const size_t row = p.rows * i / row_blocks;
-      const size_t next = p.rows * (i + 1) / row_blocks;
-      MultiplyRows(p, block, row, next - row, first, count, edge_b);
+      const size_t row = row_at(i);
+      const float* a = p.transposed_a ? p.a + block.first * p.lda + row : p.a + row * p.lda + block.first;
+      size_t lda = p.lda;
+      if (p.transposed_a && p.lda >= kCopyStride) {
+        const size_t start = row_at(i / kCopyTiles * kCopyTiles);
+        if (i % kCopyTiles == 0) CopyColumns(p, block, row, row_at(std::min(row_blocks, i + kCopyTiles)) - row, copy);
+        a = copy + (row - start);
+        lda = kCopyTiles * kTileRows;
+      }
+      MultiplyRows(p, block, a, lda, row, row_at(i + 1) - row, first, count, edge_b);
     }
   }
 }
