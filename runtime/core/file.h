@@ -44,8 +44,8 @@ enum class FileAccess {
   kOwner,   // readable and writable by the owner alone
 };
 
-// Writes a temporary file beside `path` ("name.tmp-PID-N"), then renames it over `path`. Readers see the old file or the
-// new one, never a part, also after a crash or a power cut. An error, or destruction without Commit, removes the
+// Writes a temporary file beside `path` ("name.tmp-PID-N"), then renames it over `path`. Readers see the old file or
+// the new one, never a part, also after a crash or a power cut. An error, or destruction without Commit, removes the
 // temporary file and leaves the old one alone. A process that is killed leaves its temporary file behind; the next
 // replacement of the same path removes it. A symbolic link at `path` is replaced, not followed.
 class FileReplacement {

@@ -53,12 +53,20 @@ const Slot* FindSlot(std::string_view name) {
   return nullptr;
 }
 
-Status ReadArray(const std::string& name, const schema::SavedArray& saved, Metadata& metadata) {
+Status ReadArray(const std::string& name, const schema::SavedArray& saved, metadata::TextChecker& texts,
+                 Metadata& metadata) {
   const schema::Tensor& tensor = *saved.data();
-  if (tensor.name()->size() > 80) return InvalidData(name + ": the name of an array has " + Text(tensor.name()->size()) + " bytes, allowed are 80");
+  WISP_RETURN_IF_ERROR(texts.Check("name of an array", tensor.name(), metadata::Lines::kOne));
+  if (tensor.name()->size() > 80) {
+    return InvalidData(name + ": the name of an array has " + Text(tensor.name()->size()) + " bytes, allowed are 80");
+  }
   const Slot* slot = FindSlot(metadata::ViewOf(tensor.name()));
-  if (slot == nullptr) return InvalidData(name + ": has an array \"" + metadata::StringOf(tensor.name()) + "\", which is unknown");
-  if (saved.rows() != nullptr) return Unsupported(name + ": array " + slot->name + " holds some rows only, this build reads whole arrays");
+  if (slot == nullptr) {
+    return InvalidData(name + ": has an array \"" + metadata::StringOf(tensor.name()) + "\", which is unknown");
+  }
+  if (saved.rows() != nullptr) {
+    return Unsupported(name + ": array " + slot->name + " holds some rows only, this build reads whole arrays");
+  }
   for (const Slot* other : metadata.slots) {
     if (other == slot) return InvalidData(name + ": has two arrays " + slot->name);
   }
@@ -66,7 +74,8 @@ Status ReadArray(const std::string& name, const schema::SavedArray& saved, Metad
   uint64_t count = FlatSize(ParametersOf(metadata.architecture));
   // The order of records has any length, which the file's size bounds.
   if (!is_float) count = tensor.shape()->size() == 1 ? std::min<uint64_t>(tensor.shape()->Get(0), UINT32_MAX) : 0;
-  const metadata::ExpectedTensor expected{.type = is_float ? schema::ElementType::F32 : schema::ElementType::U32, .shape = {&count, 1}};
+  const metadata::ExpectedTensor expected{.type = is_float ? schema::ElementType::F32 : schema::ElementType::U32,
+                                          .shape = {&count, 1}};
   WISP_RETURN_IF_ERROR(metadata::CheckTensor(name, tensor, expected));
   metadata.slots.push_back(slot);
   metadata.arrays.push_back(metadata::ArrayOf(tensor));
@@ -75,14 +84,18 @@ Status ReadArray(const std::string& name, const schema::SavedArray& saved, Metad
 
 Status CheckStreams(const std::string& name, const schema::Checkpoint& root, metadata::TextChecker& texts) {
   if (root.random() > schema::RandomSource::MAX) {
-    return InvalidData(name + ": random is " + Text(static_cast<uint64_t>(root.random())) + ", allowed are 0 to " + Text(static_cast<uint64_t>(schema::RandomSource::MAX)));
+    return InvalidData(name + ": random is " + Text(static_cast<uint64_t>(root.random())) + ", allowed are 0 to " +
+                       Text(static_cast<uint64_t>(schema::RandomSource::MAX)));
   }
   const auto* streams = root.streams();
   if (streams == nullptr || streams->size() == 0) return OkStatus();
   if (root.random() == schema::RandomSource::Secure) {
-    return InvalidData(name + ": has positions of secure random streams; they must not be saved, the noise would repeat");
+    return InvalidData(name +
+                       ": has positions of secure random streams; they must not be saved, the noise would repeat");
   }
-  if (streams->size() > kMaxStreams) return InvalidData(name + ": has " + Text(streams->size()) + " streams, allowed are " + Text(kMaxStreams));
+  if (streams->size() > kMaxStreams) {
+    return InvalidData(name + ": has " + Text(streams->size()) + " streams, allowed are " + Text(kMaxStreams));
+  }
   std::vector<std::string_view> seen;
   for (const schema::Stream* stream : *streams) {
     WISP_RETURN_IF_ERROR(texts.Check("name of a stream", stream->name(), metadata::Lines::kOne));
@@ -100,15 +113,21 @@ Result<Metadata> ReadMetadata(const std::string& name, std::span<const std::byte
   Metadata metadata{.root = schema::GetCheckpoint(bytes.data())};
   const schema::Checkpoint& root = *metadata.root;
   WISP_ASSIGN_OR_RETURN(metadata.architecture, metadata::ReadArchitecture(name, *root.architecture()));
-  if (root.arrays()->size() > kNumArrays) return InvalidData(name + ": has " + Text(root.arrays()->size()) + " arrays, allowed are " + Text(kNumArrays));
-  for (const schema::SavedArray* saved : *root.arrays()) WISP_RETURN_IF_ERROR(ReadArray(name, *saved, metadata));
-  if (std::find(metadata.slots.begin(), metadata.slots.end(), &kSlots[0]) == metadata.slots.end()) return InvalidData(name + ": has no weights");
+  metadata::TextChecker texts(name, bytes.size());
+  if (root.arrays()->size() > kNumArrays) {
+    return InvalidData(name + ": has " + Text(root.arrays()->size()) + " arrays, allowed are " + Text(kNumArrays));
+  }
+  for (const schema::SavedArray* saved : *root.arrays()) WISP_RETURN_IF_ERROR(ReadArray(name, *saved, texts, metadata));
+  if (std::find(metadata.slots.begin(), metadata.slots.end(), &kSlots[0]) == metadata.slots.end()) {
+    return InvalidData(name + ": has no weights");
+  }
   uint64_t order_size = 0;
   for (size_t i = 0; i < metadata.slots.size(); ++i) {
     if (metadata.slots[i]->indices) order_size = metadata.arrays[i].bytes / sizeof(uint32_t);
   }
-  if (root.order_next() > order_size) return InvalidData(name + ": order_next is " + Text(root.order_next()) + ", allowed are 0 to " + Text(order_size));
-  metadata::TextChecker texts(name, bytes.size());
+  if (root.order_next() > order_size) {
+    return InvalidData(name + ": order_next is " + Text(root.order_next()) + ", allowed are 0 to " + Text(order_size));
+  }
   WISP_RETURN_IF_ERROR(texts.Check("run_id", root.run_id(), metadata::Lines::kOne));
   WISP_RETURN_IF_ERROR(texts.Check("created_by", root.created_by(), metadata::Lines::kOne));
   WISP_RETURN_IF_ERROR(texts.Check("config", root.config(), metadata::Lines::kMany));
@@ -118,7 +137,9 @@ Result<Metadata> ReadMetadata(const std::string& name, std::span<const std::byte
 
 Status CheckFinite(const std::string& name, const Checkpoint& c) {
   for (const Slot& slot : kSlots) {
-    if (slot.floats && !metadata::AllFinite(c.*slot.floats)) return InvalidData(name + ": " + slot.name + " holds a number that is not finite");
+    if (slot.floats && !metadata::AllFinite(c.*slot.floats)) {
+      return InvalidData(name + ": " + slot.name + " holds a number that is not finite");
+    }
   }
   return OkStatus();
 }
@@ -137,7 +158,9 @@ void Build(FlatBufferBuilder& builder, const Checkpoint& c, std::span<const std:
     saved.push_back(schema::CreateSavedArray(builder, tensor));
   }
   std::vector<Offset<schema::Stream>> streams;
-  for (const StreamPosition& s : c.streams) streams.push_back(schema::CreateStream(builder, builder.CreateString(s.name), s.position));
+  for (const StreamPosition& s : c.streams) {
+    streams.push_back(schema::CreateStream(builder, builder.CreateString(s.name), s.position));
+  }
   const auto architecture = metadata::BuildArchitecture(builder, c.architecture);
   const auto segments = builder.CreateVector(&placement.segment_bytes, 1);
   const auto array_list = builder.CreateVector(saved);
@@ -173,7 +196,8 @@ uint64_t TextBytes(const Checkpoint& c) {
 Status WriteCheckpoint(const std::string& path, const Checkpoint& checkpoint) {
   WISP_RETURN_IF_ERROR(metadata::AsArgument(CheckFinite(path, checkpoint)));
   if (const uint64_t bytes = TextBytes(checkpoint); bytes > container::kMaxMetadataBytes) {
-    return InvalidArgument(path + ": texts and streams take " + Text(bytes) + " bytes, allowed are " + Text(container::kMaxMetadataBytes));
+    return InvalidArgument(path + ": texts and streams take " + Text(bytes) + " bytes, allowed are " +
+                           Text(container::kMaxMetadataBytes));
   }
   std::vector<std::span<const std::byte>> arrays;
   for (const Slot& slot : kSlots) {

@@ -41,13 +41,13 @@ struct Checkpoint {
   uint64_t order_next = 0;           // next entry of `order`; at most its size
   uint64_t step = 0;                 // steps done
   uint64_t epoch = 0;
-  uint64_t seed = 0;                 // of shuffling and dropout; never a key
+  uint64_t seed = 0;  // of shuffling and dropout; never a key
   RandomSource random = RandomSource::kReproducible;
   std::vector<StreamPosition> streams;
   std::string run_id;
-  std::string config;                // the run's options as text, UTF-8; the trainer compares it
+  std::string config;  // the run's options as text, UTF-8; the trainer compares it
   std::string created_by;
-  uint64_t base_model_hash = 0;      // ModelFile::content_hash() of the start, 0: none
+  uint64_t base_model_hash = 0;  // ModelFile::content_hash() of the start, 0: none
   bool operator==(const Checkpoint&) const = default;
 };
 

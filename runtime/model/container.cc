@@ -46,7 +46,9 @@ Status CheckMagic(const std::string& name, std::span<const std::byte> file, cons
   Magic magic{};
   std::memcpy(magic.data(), file.data(), std::min(file.size(), magic.size()));
   if (magic == MagicOf(format.kind)) return OkStatus();
-  if (magic == MagicOf(kModelKind)) return InvalidData(name + ": is a wisp model, a " + format.noun + " file is needed");
+  if (magic == MagicOf(kModelKind)) {
+    return InvalidData(name + ": is a wisp model, a " + format.noun + " file is needed");
+  }
   if (magic == MagicOf(kCheckpointKind)) {
     return InvalidData(name + ": is a wisp checkpoint, a " + format.noun + " file is needed");
   }
@@ -55,8 +57,8 @@ Status CheckMagic(const std::string& name, std::span<const std::byte> file, cons
 
 Status CheckVersions(const std::string& name, const Header& header, const Format& format) {
   if (header.oldest_reader > format.version) {
-    return Unsupported(name + ": written by format " + Text(header.version) + " for readers of format " + Text(header.oldest_reader) +
-                       " or newer, this build reads up to " + Text(format.version));
+    return Unsupported(name + ": written by format " + Text(header.version) + " for readers of format " +
+                       Text(header.oldest_reader) + " or newer, this build reads up to " + Text(format.version));
   }
   if (header.oldest_reader == 0 || header.version < header.oldest_reader) {
     return InvalidData(name + ": the header states format " + Text(header.version) + " and oldest reader " +
@@ -73,7 +75,8 @@ Result<View> Parse(const std::string& name, std::span<const std::byte> file, con
   }
   WISP_RETURN_IF_ERROR(CheckMagic(name, file, format));
   if (file.size() < kHeaderBytes) {
-    return InvalidData(name + ": was cut short: it has " + Text(file.size()) + " bytes, the header alone takes " + Text(kHeaderBytes));
+    return InvalidData(name + ": was cut short: it has " + Text(file.size()) + " bytes, the header alone takes " +
+                       Text(kHeaderBytes));
   }
   Header header;
   std::memcpy(&header, file.data(), sizeof(header));
@@ -84,11 +87,13 @@ Result<View> Parse(const std::string& name, std::span<const std::byte> file, con
                        ": it was cut short or appended to");
   }
   if (header.metadata_offset != kHeaderBytes || header.zero != 0) {
-    return InvalidData(name + ": the header has metadata at offset " + Text(header.metadata_offset) + ", allowed is " + Text(kHeaderBytes));
+    return InvalidData(name + ": the header has metadata at offset " + Text(header.metadata_offset) + ", allowed is " +
+                       Text(kHeaderBytes));
   }
   const uint64_t most = std::min<uint64_t>(kMaxMetadataBytes, file.size() - kHeaderBytes);
   if (header.metadata_bytes == 0 || header.metadata_bytes > most) {
-    return InvalidData(name + ": the header states " + Text(header.metadata_bytes) + " bytes of metadata, allowed are 1 to " + Text(most));
+    return InvalidData(name + ": the header states " + Text(header.metadata_bytes) +
+                       " bytes of metadata, allowed are 1 to " + Text(most));
   }
   View view{.name = name, .file = file, .version = header.version, .hash = header.hash};
   view.metadata = file.subspan(kHeaderBytes, static_cast<size_t>(header.metadata_bytes));
@@ -111,7 +116,8 @@ Result<std::vector<std::span<const std::byte>>> LocateSegments(const View& view,
     const uint64_t start = AlignUp(end, kSegmentAlignment);
     const std::string which = view.name + ": segment " + Text(segments.size());
     if (start > view.file.size() || size > view.file.size() - start) {
-      return InvalidData(which + " of " + Text(size) + " bytes would end behind the file, which has " + Text(view.file.size()));
+      return InvalidData(which + " of " + Text(size) + " bytes would end behind the file, which has " +
+                         Text(view.file.size()));
     }
     if (size == 0 || size % kArrayAlignment != 0) {
       return InvalidData(which + " has " + Text(size) + " bytes, allowed are multiples of " + Text(kArrayAlignment));
@@ -123,7 +129,8 @@ Result<std::vector<std::span<const std::byte>>> LocateSegments(const View& view,
     end = start + size;
   }
   if (end != view.file.size()) {
-    return InvalidData(view.name + ": the segments end at byte " + Text(end) + ", the file has " + Text(view.file.size()));
+    return InvalidData(view.name + ": the segments end at byte " + Text(end) + ", the file has " +
+                       Text(view.file.size()));
   }
   return segments;
 }
@@ -144,8 +151,8 @@ Result<std::vector<std::span<const std::byte>>> Locate(const View& view, std::sp
       next = 0;
     }
     if (array.segment != segment || array.offset != next) {
-      return InvalidData(which + " is at offset " + Text(array.offset) + " of segment " + Text(array.segment) + ", it must follow the one before, at " +
-                         Text(next) + " of " + Text(segment));
+      return InvalidData(which + " is at offset " + Text(array.offset) + " of segment " + Text(array.segment) +
+                         ", it must follow the one before, at " + Text(next) + " of " + Text(segment));
     }
     const uint64_t room = segments[segment].size() - next;
     if (array.bytes == 0 || array.bytes > room) {
@@ -158,12 +165,14 @@ Result<std::vector<std::span<const std::byte>>> Locate(const View& view, std::sp
     next = AlignUp(next + array.bytes, kArrayAlignment);
   }
   if (segment + 1 != segments.size() || next != segments[segment].size()) {
-    return InvalidData(view.name + ": the tensors end at byte " + Text(next) + " of segment " + Text(segment) + ", which is not the end of the last");
+    return InvalidData(view.name + ": the tensors end at byte " + Text(next) + " of segment " + Text(segment) +
+                       ", which is not the end of the last");
   }
   return located;
 }
 
-Status CheckArrays(const View& view, std::span<const Array> arrays, std::span<const std::span<const std::byte>> located) {
+Status CheckArrays(const View& view, std::span<const Array> arrays,
+                   std::span<const std::span<const std::byte>> located) {
   for (size_t i = 0; i < arrays.size(); ++i) {
     const std::string_view name = arrays[i].name;
     if (Hash64(located[i]) != arrays[i].hash) {
@@ -188,10 +197,11 @@ Placement Place(std::span<const std::span<const std::byte>> arrays) {
 }
 
 Status Write(const std::string& path, const Format& format, const Contents& contents) {
-  const uint64_t metadata_end = kHeaderBytes + contents.metadata.size(), start = AlignUp(metadata_end, kSegmentAlignment);
+  const uint64_t metadata_end = kHeaderBytes + contents.metadata.size(),
+                 start = AlignUp(metadata_end, kSegmentAlignment);
   if (contents.metadata.size() > kMaxMetadataBytes) {
-    return InvalidArgument(path + ": the metadata would take " + Text(contents.metadata.size()) + " bytes, allowed are " + Text(kMaxMetadataBytes) +
-                           ": shorten the item names and keys");
+    return InvalidArgument(path + ": the metadata would take " + Text(contents.metadata.size()) +
+                           " bytes, allowed are " + Text(kMaxMetadataBytes) + ": shorten the item names and keys");
   }
   Header header{.magic = MagicOf(format.kind),
                 .version = format.version,

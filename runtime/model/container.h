@@ -10,11 +10,11 @@
 //   32             8  size of the metadata in bytes, at most 64 MiB
 //   40             8  XXH3-64 of the metadata
 //   48             8  zero
-//   56             8  XXH3-64 of bytes 0 to 55; since it covers the metadata, and that the arrays, it stands for the file
+//   56             8  XXH3-64 of bytes 0 to 55; through the metadata, which has all arrays' hashes, it covers the file
 //   64                metadata: a FlatBuffer (schema/model.fbs, schema/checkpoint.fbs)
-//   then              segments, each from the next multiple of 16384 on, in order, sizes as in the metadata. Inside one,
-//                     arrays from the next multiple of 64 bytes on, in order. Bytes between are zero. Nothing follows
-//                     the last segment.
+//   then              segments, each from the next multiple of 16384 on, in order, sizes as in the metadata. In
+//                     each, arrays from the next multiple of 64 bytes on, in order. Bytes between are zero. Nothing
+//                     follows the last segment.
 //
 // Every byte is therefore covered: by a hash that is always checked (header, metadata), by being zero (gaps before
 // segments: always; between arrays: with the arrays), or by the hash of an array (checked on demand).
@@ -48,15 +48,17 @@ struct Format {
   uint32_t oldest_reader;  // written
 };
 
-constexpr uint64_t AlignUp(uint64_t value, uint64_t alignment) { return (value + alignment - 1) / alignment * alignment; }
+constexpr uint64_t AlignUp(uint64_t value, uint64_t alignment) {
+  return (value + alignment - 1) / alignment * alignment;
+}
 
 // A file whose header and metadata are intact. Points into the bytes given to Parse.
 struct View {
-  std::string name;                     // of the file, for messages
+  std::string name;  // of the file, for messages
   std::span<const std::byte> file;
   std::span<const std::byte> metadata;  // its FlatBuffer is not verified yet
   uint32_t version = 0;
-  uint64_t hash = 0;                    // stands for the whole file
+  uint64_t hash = 0;  // stands for the whole file
 };
 
 // Checks magic, versions, sizes and the two hashes, in this order of messages: not such a file, damaged, too new, cut
@@ -69,12 +71,13 @@ struct Array {
   uint64_t segment, offset, bytes, hash;
 };
 
-// The bytes of each array, in the order given, once it is certain that segments tile the file and arrays their segments.
+// The bytes of each array, in the order given, once it is certain that segments tile the file and arrays segments.
 Result<std::vector<std::span<const std::byte>>> Locate(const View& view, std::span<const uint64_t> segment_bytes,
                                                        std::span<const Array> arrays);
 
 // Whether the bytes of `arrays` (from Locate) have their hashes, and the bytes behind each up to the next are zero.
-Status CheckArrays(const View& view, std::span<const Array> arrays, std::span<const std::span<const std::byte>> located);
+Status CheckArrays(const View& view, std::span<const Array> arrays,
+                   std::span<const std::span<const std::byte>> located);
 
 // Offsets within one segment, and its size.
 struct Placement {

@@ -54,7 +54,9 @@ bool IsText(std::string_view text, Lines lines) {
     if (c == 0x7f) return false;
     const size_t length = SequenceLength(text);
     // C1 controls (U+0080 to U+009F) drive terminals as escape sequences do.
-    if (length == 0 || (length == 2 && static_cast<uint8_t>(c) == 0xc2 && static_cast<uint8_t>(text[1]) < 0xa0)) return false;
+    if (length == 0 || (length == 2 && static_cast<uint8_t>(c) == 0xc2 && static_cast<uint8_t>(text[1]) < 0xa0)) {
+      return false;
+    }
     text.remove_prefix(length);
   }
   return true;
@@ -71,7 +73,8 @@ Status TextChecker::Check(std::string_view field, const flatbuffers::String* tex
   return InvalidData(name_ + ": " + std::string(field) + " is not text: allowed is UTF-8 without control characters");
 }
 
-flatbuffers::Offset<schema::Architecture> BuildArchitecture(flatbuffers::FlatBufferBuilder& builder, const Architecture& a) {
+flatbuffers::Offset<schema::Architecture> BuildArchitecture(flatbuffers::FlatBufferBuilder& builder,
+                                                            const Architecture& a) {
   schema::ArchitectureBuilder out(builder);
   out.add_num_items(a.num_items);
   out.add_max_length(a.max_length);
@@ -115,8 +118,8 @@ Status CheckTensor(const std::string& name, const schema::Tensor& tensor, const 
   const std::string which = name + ": tensor " + StringOf(tensor.name());
   const char* type = TypeName(tensor.type());
   if (type == nullptr) {
-    return InvalidData(which + " has element type " + std::to_string(static_cast<int>(tensor.type())) + ", allowed are 0 to " +
-                       std::to_string(static_cast<int>(schema::ElementType::MAX)));
+    return InvalidData(which + " has element type " + std::to_string(static_cast<int>(tensor.type())) +
+                       ", allowed are 0 to " + std::to_string(static_cast<int>(schema::ElementType::MAX)));
   }
   if (tensor.type() != expected.type) {
     return Unsupported(which + " has elements of type " + type + ", this build reads it as " + TypeName(expected.type));
@@ -129,17 +132,24 @@ Status CheckTensor(const std::string& name, const schema::Tensor& tensor, const 
     count *= expected.shape[i];
   }
   if (!equal) {
-    const std::string found = shape.size() > 4 ? std::to_string(shape.size()) + " dimensions" : "shape " + ShapeText(shape.data(), shape.size());
-    return InvalidData(which + " has " + found + ", the architecture needs " + ShapeText(expected.shape.data(), expected.shape.size()));
+    const std::string found = shape.size() > 4 ? std::to_string(shape.size()) + " dimensions"
+                                               : "shape " + ShapeText(shape.data(), shape.size());
+    return InvalidData(which + " has " + found + ", the architecture needs " +
+                       ShapeText(expected.shape.data(), expected.shape.size()));
   }
   if (tensor.bytes() != count * sizeof(float)) {
-    return InvalidData(which + " has " + std::to_string(tensor.bytes()) + " bytes, its shape needs " + std::to_string(count * sizeof(float)));
+    return InvalidData(which + " has " + std::to_string(tensor.bytes()) + " bytes, its shape needs " +
+                       std::to_string(count * sizeof(float)));
   }
   return OkStatus();
 }
 
 container::Array ArrayOf(const schema::Tensor& tensor) {
-  return {.name = ViewOf(tensor.name()), .segment = tensor.segment(), .offset = tensor.offset(), .bytes = tensor.bytes(), .hash = tensor.hash()};
+  return {.name = ViewOf(tensor.name()),
+          .segment = tensor.segment(),
+          .offset = tensor.offset(),
+          .bytes = tensor.bytes(),
+          .hash = tensor.hash()};
 }
 
 bool AllFinite(std::span<const float> values) {
@@ -151,9 +161,11 @@ bool AllFinite(std::span<const float> values) {
 }
 
 Status VerifyBuffer(const std::string& name, std::span<const std::byte> metadata, VerifyRoot verify) {
-  flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(metadata.data()), metadata.size(), kMaxDepth, kMaxTables);
+  flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(metadata.data()), metadata.size(), kMaxDepth,
+                                 kMaxTables);
   if (verify(verifier)) return OkStatus();
-  return InvalidData(name + ": the metadata is not a valid FlatBuffer of this kind, or has more than " + std::to_string(kMaxTables) + " tables");
+  return InvalidData(name + ": the metadata is not a valid FlatBuffer of this kind, or has more than " +
+                     std::to_string(kMaxTables) + " tables");
 }
 
 Status AsArgument(const Status& status) { return status.ok() ? status : InvalidArgument(status.message()); }

@@ -34,10 +34,13 @@ class TextChecker {
   uint64_t bytes_left_;
 };
 
-inline std::string_view ViewOf(const flatbuffers::String* text) { return text ? text->string_view() : std::string_view(); }
+inline std::string_view ViewOf(const flatbuffers::String* text) {
+  return text ? text->string_view() : std::string_view();
+}
 inline std::string StringOf(const flatbuffers::String* text) { return std::string(ViewOf(text)); }
 
-flatbuffers::Offset<schema::Architecture> BuildArchitecture(flatbuffers::FlatBufferBuilder& builder, const Architecture& a);
+flatbuffers::Offset<schema::Architecture> BuildArchitecture(flatbuffers::FlatBufferBuilder& builder,
+                                                            const Architecture& a);
 
 // Checked by Validate; the sentence starts with `name`.
 Result<Architecture> ReadArchitecture(const std::string& name, const schema::Architecture& stored);

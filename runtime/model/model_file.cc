@@ -82,8 +82,12 @@ std::span<const ParameterSpec> ModelFile::parameters() const { return impl_->mod
 const float* ModelFile::Tensor(size_t parameter_index) const { return impl_->tensors[parameter_index]; }
 std::span<const float> ModelFile::flat_weights() const { return impl_->flat; }
 
-bool ModelFile::has_item_keys() const { return impl_->model.root->item_keys() && impl_->model.root->item_keys()->size() > 0; }
-bool ModelFile::has_item_names() const { return impl_->model.root->item_names() && impl_->model.root->item_names()->size() > 0; }
+bool ModelFile::has_item_keys() const {
+  return impl_->model.root->item_keys() && impl_->model.root->item_keys()->size() > 0;
+}
+bool ModelFile::has_item_names() const {
+  return impl_->model.root->item_names() && impl_->model.root->item_names()->size() > 0;
+}
 
 std::string_view ModelFile::item_key(size_t item) const {
   if (!has_item_keys()) return {};
@@ -99,7 +103,8 @@ std::optional<uint32_t> ModelFile::FindItem(std::string_view key) const {
   if (!has_item_keys()) return std::nullopt;
   const auto* order = impl_->model.root->item_key_order();
   const uint32_t *first = order->data(), *last = first + order->size();
-  const uint32_t* found = std::lower_bound(first, last, key, [this](uint32_t item, std::string_view k) { return item_key(item) < k; });
+  const uint32_t* found =
+      std::lower_bound(first, last, key, [this](uint32_t item, std::string_view k) { return item_key(item) < k; });
   if (found == last || item_key(*found) != key) return std::nullopt;
   return *found;
 }

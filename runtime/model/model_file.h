@@ -51,21 +51,21 @@ struct ProvenanceEntry {
   NoiseOrigin noise = NoiseOrigin::kNone;
   std::string sampling;
   uint64_t steps = 0;
-  std::string dataset;                  // a label, not a path
-  std::string date;                     // ISO 8601
-  uint64_t base_model_hash = 0;         // content_hash() of the model the run began with, 0: none
+  std::string dataset;           // a label, not a path
+  std::string date;              // ISO 8601
+  uint64_t base_model_hash = 0;  // content_hash() of the model the run began with, 0: none
   bool operator==(const ProvenanceEntry&) const = default;
 };
 
 // What WriteModel needs. Spans are read during the call only.
 struct ModelContents {
   Architecture architecture;
-  std::span<const float> weights;       // FlatSize(ParametersOf(architecture)) floats; gaps are written as zeros
-  std::vector<std::string> item_keys;   // outside identifiers, unique, num_items or none
-  std::vector<std::string> item_names;  // for people, num_items or none
+  std::span<const float> weights;           // FlatSize(ParametersOf(architecture)) floats; gaps are written as zeros
+  std::vector<std::string> item_keys;       // outside identifiers, unique, num_items or none
+  std::vector<std::string> item_names;      // for people, num_items or none
   std::vector<ProvenanceEntry> provenance;  // oldest first
   std::string description;
-  std::string created_by;               // program and version
+  std::string created_by;  // program and version
   OutputBiasOrigin output_bias_origin = OutputBiasOrigin::kNone;
 };
 

@@ -31,25 +31,34 @@ Status ReadTensors(const std::string& name, ModelMetadata& model, TextChecker& t
     WISP_RETURN_IF_ERROR(texts.Check("name of tensor " + Text(i), tensor.name(), Lines::kOne));
     const std::string_view tensor_name = ViewOf(tensor.name());
     const auto found = index_of.find(tensor_name);
-    if (found == index_of.end()) return InvalidData(name + ": has a tensor " + Short(tensor_name) + ", which this architecture does not have");
-    if (model.array_of_parameter[found->second] != SIZE_MAX) return InvalidData(name + ": has two tensors " + Short(tensor_name));
+    if (found == index_of.end()) {
+      return InvalidData(name + ": has a tensor " + Short(tensor_name) + ", which this architecture does not have");
+    }
+    if (model.array_of_parameter[found->second] != SIZE_MAX) {
+      return InvalidData(name + ": has two tensors " + Short(tensor_name));
+    }
     const ParameterSpec& p = model.parameters[found->second];
     const uint64_t shape[2] = {p.rows, p.cols};
     const size_t skip = p.role == ParameterRole::kVector ? 1 : 0;
-    WISP_RETURN_IF_ERROR(CheckTensor(name, tensor, {.type = schema::ElementType::F32, .shape = std::span(shape).subspan(skip)}));
+    WISP_RETURN_IF_ERROR(
+        CheckTensor(name, tensor, {.type = schema::ElementType::F32, .shape = std::span(shape).subspan(skip)}));
     model.array_of_parameter[found->second] = i;
     model.arrays.push_back(ArrayOf(tensor));
   }
   for (size_t i = 0; i < model.parameters.size(); ++i) {
-    if (model.array_of_parameter[i] == SIZE_MAX) return InvalidData(name + ": tensor " + model.parameters[i].name + " is missing");
+    if (model.array_of_parameter[i] == SIZE_MAX) {
+      return InvalidData(name + ": tensor " + model.parameters[i].name + " is missing");
+    }
   }
   return OkStatus();
 }
 
-Status CheckTexts(const std::string& name, const char* field, const Texts* values, size_t num_items, TextChecker& texts) {
+Status CheckTexts(const std::string& name, const char* field, const Texts* values, size_t num_items,
+                  TextChecker& texts) {
   if (values == nullptr || values->size() == 0) return OkStatus();
   if (values->size() != num_items) {
-    return InvalidData(name + ": " + field + " has " + Text(values->size()) + " entries, allowed are none or one for each of " + Text(num_items) + " items");
+    return InvalidData(name + ": " + field + " has " + Text(values->size()) +
+                       " entries, allowed are none or one for each of " + Text(num_items) + " items");
   }
   for (flatbuffers::uoffset_t i = 0; i < values->size(); ++i) {
     const flatbuffers::String* value = values->Get(i);
@@ -66,11 +75,17 @@ Status CheckKeyOrder(const std::string& name, const schema::Model& root) {
   const Texts* keys = root.item_keys();
   const auto* order = root.item_key_order();
   const size_t num_keys = keys ? keys->size() : 0, num_order = order ? order->size() : 0;
-  if (num_keys != num_order) return InvalidData(name + ": item_key_order has " + Text(num_order) + " entries, there are " + Text(num_keys) + " keys");
+  if (num_keys != num_order) {
+    return InvalidData(name + ": item_key_order has " + Text(num_order) + " entries, there are " + Text(num_keys) +
+                       " keys");
+  }
   std::string_view previous;
   for (flatbuffers::uoffset_t i = 0; i < num_order; ++i) {
     const uint32_t item = order->Get(i);
-    if (item >= num_keys) return InvalidData(name + ": item_key_order names item " + Text(item) + ", allowed are 0 to " + Text(num_keys - 1));
+    if (item >= num_keys) {
+      return InvalidData(name + ": item_key_order names item " + Text(item) + ", allowed are 0 to " +
+                         Text(num_keys - 1));
+    }
     const std::string_view key = ViewOf(keys->Get(item));
     if (i > 0 && key == previous) return InvalidData(name + ": two items have the key " + Short(key));
     if (i > 0 && key < previous) return InvalidData(name + ": item_key_order is not sorted at entry " + Text(i));
@@ -80,13 +95,18 @@ Status CheckKeyOrder(const std::string& name, const schema::Model& root) {
 }
 
 Status CheckTexts(const schema::Provenance& entry, const std::string& which, TextChecker& texts) {
-  const std::pair<const char*, const flatbuffers::String*> fields[] = {
-      {"description", entry.description()}, {"accountant", entry.accountant()}, {"privacy_unit", entry.privacy_unit()},
-      {"adjacency", entry.adjacency()},     {"sampling", entry.sampling()},     {"dataset", entry.dataset()},
-      {"date", entry.date()}};
+  const std::pair<const char*, const flatbuffers::String*> fields[] = {{"description", entry.description()},
+                                                                       {"accountant", entry.accountant()},
+                                                                       {"privacy_unit", entry.privacy_unit()},
+                                                                       {"adjacency", entry.adjacency()},
+                                                                       {"sampling", entry.sampling()},
+                                                                       {"dataset", entry.dataset()},
+                                                                       {"date", entry.date()}};
   for (const auto& [field, text] : fields) WISP_RETURN_IF_ERROR(texts.Check(which + "." + field, text, Lines::kMany));
   if (entry.mechanisms() == nullptr) return OkStatus();
-  for (const flatbuffers::String* text : *entry.mechanisms()) WISP_RETURN_IF_ERROR(texts.Check(which + ".mechanisms", text, Lines::kMany));
+  for (const flatbuffers::String* text : *entry.mechanisms()) {
+    WISP_RETURN_IF_ERROR(texts.Check(which + ".mechanisms", text, Lines::kMany));
+  }
   return OkStatus();
 }
 
@@ -96,11 +116,16 @@ Status CheckClaim(const std::string& which, const schema::Provenance& entry) {
     return InvalidData(which + ".noise is " + Text(static_cast<uint64_t>(entry.noise())) + ", allowed are 0 to " +
                        Text(static_cast<uint64_t>(schema::NoiseSource::MAX)));
   }
-  if (!(entry.delta() >= 0 && entry.delta() < 1)) return InvalidData(which + ".delta is " + std::to_string(entry.delta()) + ", allowed is 0 <= delta < 1");
+  if (!(entry.delta() >= 0 && entry.delta() < 1)) {
+    return InvalidData(which + ".delta is " + std::to_string(entry.delta()) + ", allowed is 0 <= delta < 1");
+  }
   if (!entry.epsilon().has_value()) return OkStatus();
-  if (!(*entry.epsilon() >= 0)) return InvalidData(which + ".epsilon is " + std::to_string(*entry.epsilon()) + ", allowed are 0 and more");
+  if (!(*entry.epsilon() >= 0)) {
+    return InvalidData(which + ".epsilon is " + std::to_string(*entry.epsilon()) + ", allowed are 0 and more");
+  }
   if (entry.noise() != schema::NoiseSource::Secure) {
-    return InvalidData(which + " states an epsilon, but its noise is not from the secure generator: there is no guarantee to state");
+    return InvalidData(
+        which + " states an epsilon, but its noise is not from the secure generator: there is no guarantee to state");
   }
   if (entry.mechanisms() == nullptr || entry.mechanisms()->size() == 0) {
     return InvalidData(which + " states an epsilon, but names no mechanism");
@@ -132,7 +157,8 @@ Status ReadProvenance(const std::string& name, ModelMetadata& model, TextChecker
   const auto* entries = model.root->provenance();
   if (entries == nullptr) return OkStatus();
   if (entries->size() > kMaxProvenanceEntries) {
-    return InvalidData(name + ": provenance has " + Text(entries->size()) + " entries, allowed are " + Text(kMaxProvenanceEntries));
+    return InvalidData(name + ": provenance has " + Text(entries->size()) + " entries, allowed are " +
+                       Text(kMaxProvenanceEntries));
   }
   for (flatbuffers::uoffset_t i = 0; i < entries->size(); ++i) {
     const schema::Provenance& entry = *entries->Get(i);

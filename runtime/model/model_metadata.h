@@ -21,13 +21,15 @@ inline constexpr container::Format kModelFormat{
 inline constexpr size_t kMaxProvenanceEntries = 1024;
 
 struct ModelMetadata {
-  const schema::Model* root = nullptr;          // points into the bytes given
+  const schema::Model* root = nullptr;  // points into the bytes given
   Architecture architecture;
   std::vector<ParameterSpec> parameters;
-  std::vector<container::Array> arrays;         // in the order of the file
-  std::vector<size_t> array_of_parameter;       // index into `arrays`
+  std::vector<container::Array> arrays;    // in the order of the file
+  std::vector<size_t> array_of_parameter;  // index into `arrays`
   std::vector<ProvenanceEntry> provenance;
-  std::span<const uint64_t> segment_bytes() const { return {root->segment_bytes()->data(), root->segment_bytes()->size()}; }
+  std::span<const uint64_t> segment_bytes() const {
+    return {root->segment_bytes()->data(), root->segment_bytes()->size()};
+  }
 };
 
 // Everything that can be said of the metadata without looking at the weights. Sentences start with `name`.

@@ -32,12 +32,12 @@ uint64_t TextBytes(const ModelContents& contents) {
 
 Status CheckSizes(const std::string& path, const ModelContents& contents, size_t flat_size) {
   if (contents.weights.size() != flat_size) {
-    return InvalidArgument(path + ": there are " + std::to_string(contents.weights.size()) + " weights to write, the architecture needs " +
-                           std::to_string(flat_size));
+    return InvalidArgument(path + ": there are " + std::to_string(contents.weights.size()) +
+                           " weights to write, the architecture needs " + std::to_string(flat_size));
   }
   if (const uint64_t bytes = TextBytes(contents); bytes > container::kMaxMetadataBytes) {
-    return InvalidArgument(path + ": names, keys and provenance take " + std::to_string(bytes) + " bytes, allowed are " +
-                           std::to_string(container::kMaxMetadataBytes));
+    return InvalidArgument(path + ": names, keys and provenance take " + std::to_string(bytes) +
+                           " bytes, allowed are " + std::to_string(container::kMaxMetadataBytes));
   }
   return OkStatus();
 }
@@ -88,7 +88,9 @@ struct WeightArrays {
   std::span<const std::span<const std::byte>> arrays;
 };
 
-Offset<flatbuffers::Vector<Offset<schema::Tensor>>> BuildTensors(FlatBufferBuilder& builder, const WeightArrays& weights, const container::Placement& placement) {
+Offset<flatbuffers::Vector<Offset<schema::Tensor>>> BuildTensors(FlatBufferBuilder& builder,
+                                                                 const WeightArrays& weights,
+                                                                 const container::Placement& placement) {
   std::vector<Offset<schema::Tensor>> tensors;
   for (size_t i = 0; i < weights.parameters.size(); ++i) {
     const ParameterSpec& p = weights.parameters[i];
@@ -133,13 +135,17 @@ void BuildModel(FlatBufferBuilder& builder, const ModelContents& contents, const
 }  // namespace
 
 Status WriteModel(const std::string& path, const ModelContents& contents) {
-  if (const Status status = Validate(contents.architecture); !status.ok()) return InvalidArgument(path + ": " + status.message());
+  if (const Status status = Validate(contents.architecture); !status.ok()) {
+    return InvalidArgument(path + ": " + status.message());
+  }
   const std::vector<ParameterSpec> parameters = ParametersOf(contents.architecture);
   WISP_RETURN_IF_ERROR(CheckSizes(path, contents, FlatSize(parameters)));
   std::vector<std::span<const std::byte>> arrays;
   for (const ParameterSpec& p : parameters) {
     const std::span<const float> values = contents.weights.subspan(p.offset, p.size());
-    if (!metadata::AllFinite(values)) return InvalidArgument(path + ": tensor " + p.name + " holds a number that is not finite");
+    if (!metadata::AllFinite(values)) {
+      return InvalidArgument(path + ": tensor " + p.name + " holds a number that is not finite");
+    }
     arrays.push_back(std::as_bytes(values));
   }
   FlatBufferBuilder builder;
