@@ -29,12 +29,12 @@ struct Tables {
       table.name = hwy::TargetName(target);
       FillGemm(target, table);
       FillSoftmax(target, table);
-      FillAttention(target, table);
       FillNorm(target, table);
       FillElementwise(target, table);
       FillEmbedding(target, table);
       FillReduce(target, table);
       FillOptimizer(target, table);
+      FillAttention(target, table);  // last: made of the others' entries
       all[num_all++] = &table;
     }
   }

@@ -1,0 +1,234 @@
+// Fused attention for SIMD tables: blocks of queries against the keys they may attend, by the products of the same table.
+//
+// Per head, keys (and in backward values) are packed once; a block of kBlock queries has its logits in scratch, small
+// enough for the first-level cache, and nothing right of the causal edge of the block is computed.
+#include "kernels/simd/fill.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/simd/attention.cc"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "kernels/simd/exp-inl.h"
+#include "kernels/simd/partial-inl.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+HWY_BEFORE_NAMESPACE();
+namespace wisp::kernels::HWY_NAMESPACE {
+namespace {
+
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+constexpr size_t kLanes = HWY_LANES(float);
+constexpr size_t kBlock = 28;  // queries: two register tiles; more would compute more beyond the causal edge
+
+// The products of this instruction set; set once, when its table is filled, before any call.
+OpTable products;
+
+size_t RoundUp(size_t n) { return (n + 15) / 16 * 16; }
+
+size_t ScratchSize(size_t, size_t num_keys, size_t head_width) {
+  return 2 * RoundUp(products.packed_size(num_keys, head_width)) + 2 * kBlock * num_keys;
+}
+
+template <class Args>
+struct Head {
+  const Args& a;
+  size_t h;
+  const float* q() const { return a.q + h * a.head_width; }
+  const float* k() const { return a.k + h * a.head_width; }
+  const float* v() const { return a.v + h * a.head_width; }
+  const uint8_t* keep(size_t query) const {
+    return a.keep_HQT == nullptr ? nullptr : a.keep_HQT + (h * a.num_queries + query) * a.num_keys;
+  }
+  // One past the last key that `query` may attend.
+  size_t end(size_t query) const {
+    return a.mask == AttentionMask::kCausal ? a.num_keys - a.num_queries + query + 1 : a.num_keys;
+  }
+};
+
+// out [rows, keys] = rows of `x` times packed^T.
+template <class Args>
+void MultiplyPacked(const Args& a, const float* x, size_t ldx, const float* packed, size_t rows, size_t keys, float* out) {
+  products.linear_forward({.x_RK = x, .ldx = ldx, .packed = packed, .bias_N = nullptr, .y_RN = out, .ldy = keys, .rows = rows,
+                           .n = keys, .k = a.head_width, .store = Store::kAssign});
+}
+
+// In place over row[0, keys): exp(scale * row - shift) inside [first, end), 0 outside. Returns the sum.
+HWY_INLINE float Exponentials(float* row, size_t first, size_t end, size_t keys, float scale, float shift) {
+  const D d;
+  const V scale_v = hn::Set(d, scale), shift_v = hn::Set(d, shift);
+  std::fill(row, row + first, 0.0f);
+  V sum = hn::Zero(d);
+  size_t j = first;
+  for (; j + kLanes <= end; j += kLanes) {
+    const V p = ExpNonPositive(d, hn::MulSub(scale_v, hn::LoadU(d, row + j), shift_v));
+    sum = hn::Add(sum, p);
+    hn::StoreU(p, d, row + j);
+  }
+  if (j < end) {
+    V p = ExpNonPositive(d, hn::MulSub(scale_v, LoadPartial(d, row + j, end - j), shift_v));
+    p = hn::IfThenElseZero(hn::FirstN(d, end - j), p);
+    sum = hn::Add(sum, p);
+    StorePartial(p, d, row + j, end - j);
+  }
+  std::fill(row + end, row + keys, 0.0f);
+  return hn::GetLane(hn::SumOfLanes(d, sum));
+}
+
+HWY_INLINE float RowMax(const float* row, size_t first, size_t end) {
+  const D d;
+  V largest = hn::Set(d, row[first]);
+  size_t j = first;
+  for (; j + kLanes <= end; j += kLanes) largest = hn::Max(largest, hn::LoadU(d, row + j));
+  float max = hn::GetLane(hn::MaxOfLanes(d, largest));
+  for (; j < end; ++j) max = std::max(max, row[j]);
+  return max;
+}
+
+HWY_INLINE void ApplyKeepRow(float* row, const uint8_t* keep, size_t keys, float scale) {
+  products.apply_keep({.x = row, .keep = keep, .y = row, .n = keys, .scale = scale});
+}
+
+void Forward(const AttentionForwardArgs<>& a) {
+  const size_t width = a.head_width;
+  float* packed_k = a.scratch;
+  float* p = packed_k + 2 * RoundUp(products.packed_size(a.num_keys, width));
+  for (size_t h = 0; h < a.heads; ++h) {
+    const Head<AttentionForwardArgs<>> head{a, h};
+    products.pack_weights({.w_NK = head.k(), .ldw = a.ldkv, .packed = packed_k, .n = a.num_keys, .k = width});
+    for (size_t i = 0; i < a.num_queries; i += kBlock) {
+      const size_t rows = std::min(kBlock, a.num_queries - i);
+      const size_t keys = head.end(i + rows - 1);
+      float inverse[kBlock];
+      MultiplyPacked(a, head.q() + i * a.ldq, a.ldq, packed_k, rows, keys, p);
+      for (size_t r = 0; r < rows; ++r) {
+        float* row = p + r * keys;
+        const size_t end = head.end(i + r);
+        float& lse = a.lse_HQ[h * a.num_queries + i + r];
+        lse = inverse[r] = 0;
+        if (end <= a.first_key) {
+          std::fill(row, row + keys, 0.0f);
+          continue;
+        }
+        // A negative scale would turn the largest into the smallest: the maximum is of scaled logits.
+        const float largest = a.scale * RowMax(row, a.first_key, end);
+        const float sum = Exponentials(row, a.first_key, end, keys, a.scale, largest);
+        lse = largest + std::log(sum);
+        inverse[r] = 1.0f / sum;
+        if (a.keep_HQT != nullptr) ApplyKeepRow(row, head.keep(i + r), keys, a.keep_scale);
+      }
+      float* out = a.out + i * a.ldout + h * width;
+      products.linear_backward_input({.dy_RN = p, .lddy = keys, .w_NK = head.v(), .ldw = a.ldkv, .dx_RK = out, .lddx = a.ldout,
+                                      .rows = rows, .n = keys, .k = width, .store = Store::kAssign});
+      for (size_t r = 0; r < rows; ++r) {
+        float* row = out + r * a.ldout;
+        products.scale({.x = row, .y = row, .n = width, .a = inverse[r], .store = Store::kAssign});
+      }
+    }
+  }
+}
+
+HWY_INLINE float DotRow(const float* x, const float* y, size_t n) {
+  const D d;
+  V sum = hn::Zero(d);
+  size_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) sum = hn::MulAdd(hn::LoadU(d, x + i), hn::LoadU(d, y + i), sum);
+  if (i < n) sum = hn::MulAdd(LoadPartial(d, x + i, n - i), LoadPartial(d, y + i, n - i), sum);
+  return hn::GetLane(hn::SumOfLanes(d, sum));
+}
+
+// dp <- p (dp - delta) scale
+HWY_INLINE void SoftmaxGradientRow(const float* p, float* dp, size_t keys, float delta, float scale) {
+  const D d;
+  const V delta_v = hn::Set(d, delta), scale_v = hn::Set(d, scale);
+  size_t j = 0;
+  for (; j + kLanes <= keys; j += kLanes) {
+    hn::StoreU(hn::Mul(hn::Mul(hn::LoadU(d, p + j), scale_v), hn::Sub(hn::LoadU(d, dp + j), delta_v)), d, dp + j);
+  }
+  if (j == keys) return;
+  const size_t left = keys - j;
+  StorePartial(hn::Mul(hn::Mul(LoadPartial(d, p + j, left), scale_v), hn::Sub(LoadPartial(d, dp + j, left), delta_v)), d, dp + j, left);
+}
+
+void ZeroRows(float* x, size_t ld, size_t rows, size_t n) {
+  for (size_t r = 0; r < rows; ++r) std::fill(x + r * ld, x + r * ld + n, 0.0f);
+}
+
+void AddTransposed(const float* dy, const float* x, size_t ldx, float* out, size_t ldout, size_t rows, size_t keys, size_t width) {
+  products.linear_backward_weight({.dy_RN = dy, .lddy = keys, .x_RK = x, .ldx = ldx, .dw_NK = out, .lddw = ldout, .rows = rows,
+                                   .n = keys, .k = width, .scale = 1.0f, .store = Store::kAdd});
+}
+
+// Turns a block's logits and dP into (P keep) and dS, row by row.
+template <class Args>
+void SoftmaxBackwardBlock(const Head<Args>& head, size_t i, size_t rows, size_t keys, float* p, float* dp) {
+  const auto& a = head.a;
+  for (size_t r = 0; r < rows; ++r) {
+    float* row = p + r * keys;
+    const size_t end = head.end(i + r);
+    if (end <= a.first_key) {
+      std::fill(row, row + keys, 0.0f);
+      std::fill(dp + r * keys, dp + (r + 1) * keys, 0.0f);
+      continue;
+    }
+    const size_t at = (i + r) * a.ldout + head.h * a.head_width;
+    const float delta = DotRow(a.dout + at, a.out + at, a.head_width);
+    Exponentials(row, a.first_key, end, keys, a.scale, a.lse_HQ[head.h * a.num_queries + i + r]);
+    const uint8_t* keep = head.keep(i + r);
+    if (keep != nullptr) ApplyKeepRow(dp + r * keys, keep, keys, a.keep_scale);
+    SoftmaxGradientRow(row, dp + r * keys, keys, delta, a.scale);
+    if (keep != nullptr) ApplyKeepRow(row, keep, keys, a.keep_scale);
+  }
+}
+
+// dP = dout v^T;  dv += (P keep)^T dout;  dS = P (keep dP - <dout, out>) scale;  dq = dS k;  dk += dS^T q.
+void Backward(const AttentionBackwardArgs<>& a) {
+  const size_t width = a.head_width;
+  const size_t packed = RoundUp(products.packed_size(a.num_keys, width));
+  float *packed_k = a.scratch, *packed_v = packed_k + packed;
+  float *p = packed_v + packed, *dp = p + kBlock * a.num_keys;
+  for (size_t h = 0; h < a.heads; ++h) {
+    const Head<AttentionBackwardArgs<>> head{a, h};
+    products.pack_weights({.w_NK = head.k(), .ldw = a.ldkv, .packed = packed_k, .n = a.num_keys, .k = width});
+    products.pack_weights({.w_NK = head.v(), .ldw = a.ldkv, .packed = packed_v, .n = a.num_keys, .k = width});
+    float *dk = a.dk + h * width, *dv = a.dv + h * width;
+    ZeroRows(dk, a.ldkv, a.num_keys, width);
+    ZeroRows(dv, a.ldkv, a.num_keys, width);
+    for (size_t i = 0; i < a.num_queries; i += kBlock) {
+      const size_t rows = std::min(kBlock, a.num_queries - i);
+      const size_t keys = head.end(i + rows - 1);
+      const float* q = head.q() + i * a.ldq;
+      const float* dout = a.dout + i * a.ldout + h * width;
+      MultiplyPacked(a, q, a.ldq, packed_k, rows, keys, p);
+      MultiplyPacked(a, dout, a.ldout, packed_v, rows, keys, dp);
+      SoftmaxBackwardBlock(head, i, rows, keys, p, dp);
+      AddTransposed(p, dout, a.ldout, dv, a.ldkv, rows, keys, width);
+      AddTransposed(dp, q, a.ldq, dk, a.ldkv, rows, keys, width);
+      products.linear_backward_input({.dy_RN = dp, .lddy = keys, .w_NK = head.k(), .ldw = a.ldkv, .dx_RK = a.dq + i * a.ldq + h * width,
+                                      .lddx = a.ldq, .rows = rows, .n = keys, .k = width, .store = Store::kAssign});
+    }
+  }
+}
+
+}  // namespace
+
+// After FillGemm and FillElementwise, whose entries it uses.
+void FillAttention(OpTable& table) {
+  products = table;
+  table.attention_scratch_size = ScratchSize;
+  table.attention_forward = Forward;
+  table.attention_backward = Backward;
+}
+
+}  // namespace wisp::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace wisp::kernels {
+WISP_EXPORT_FILL(FillAttention)
+}  // namespace wisp::kernels
+#endif

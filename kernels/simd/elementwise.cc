@@ -1,0 +1,131 @@
+// Activations, scaling, dropout masks for SIMD tables.
+#include "kernels/simd/fill.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/simd/elementwise.cc"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "kernels/simd/exp-inl.h"
+#include "kernels/simd/partial-inl.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+HWY_BEFORE_NAMESPACE();
+namespace wisp::kernels::HWY_NAMESPACE {
+namespace {
+
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+constexpr size_t kLanes = HWY_LANES(float);
+
+// f(i, count) for every vector, the last one with fewer lanes.
+template <class F>
+HWY_INLINE void ForEachVector(size_t n, F&& f) {
+  size_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) f(i, kLanes);
+  if (i < n) f(i, n - i);
+}
+
+HWY_INLINE V LoadSome(D d, const float* from, size_t count) {
+  return HWY_LIKELY(count == kLanes) ? hn::LoadU(d, from) : LoadPartial(d, from, count);
+}
+
+HWY_INLINE void StoreSome(V v, D d, float* to, size_t count) {
+  if (HWY_LIKELY(count == kLanes)) {
+    hn::StoreU(v, d, to);
+  } else {
+    StorePartial(v, d, to, count);
+  }
+}
+
+struct Normal {
+  V cdf;      // Phi(x)
+  V density;  // phi(x)
+};
+
+// Abramowitz and Stegun 7.1.26: erfc(z) = t (a1 + t (a2 + ...)) exp(-z^2) with t = 1 / (1 + 0.3275911 z), z >= 0, absolute
+// error 1.5e-7. One exponential serves Phi and phi; small values of Phi are formed without cancellation.
+HWY_INLINE Normal NormalOf(D d, V x) {
+  const V z = hn::Mul(hn::Abs(x), hn::Set(d, 0.70710678f));
+  const V e = ExpNonPositive(d, hn::Neg(hn::Mul(z, z)));
+  const V t = hn::Div(hn::Set(d, 1.0f), hn::MulAdd(hn::Set(d, 0.3275911f), z, hn::Set(d, 1.0f)));
+  V p = hn::MulAdd(hn::Set(d, 1.061405429f), t, hn::Set(d, -1.453152027f));
+  p = hn::MulAdd(p, t, hn::Set(d, 1.421413741f));
+  p = hn::MulAdd(p, t, hn::Set(d, -0.284496736f));
+  p = hn::MulAdd(p, t, hn::Set(d, 0.254829592f));
+  const V half_erfc = hn::Mul(hn::Mul(hn::Mul(hn::Set(d, 0.5f), p), t), e);
+  const V cdf = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), half_erfc, hn::Sub(hn::Set(d, 1.0f), half_erfc));
+  return {cdf, hn::Mul(hn::Set(d, 0.39894228f), e)};
+}
+
+void ActivationForward(const ActivationForwardArgs<>& a) {
+  const D d;
+  ForEachVector(a.n, [&](size_t i, size_t count) {
+    const V x = LoadSome(d, a.x + i, count);
+    const V y = a.kind == Activation::kRelu ? hn::Max(x, hn::Zero(d)) : hn::Mul(x, NormalOf(d, x).cdf);
+    StoreSome(y, d, a.y + i, count);
+  });
+}
+
+void ActivationBackward(const ActivationBackwardArgs<>& a) {
+  const D d;
+  ForEachVector(a.n, [&](size_t i, size_t count) {
+    const V x = LoadSome(d, a.x + i, count);
+    const V dy = LoadSome(d, a.dy + i, count);
+    V dx;
+    if (a.kind == Activation::kRelu) {
+      dx = hn::IfThenElseZero(hn::Gt(x, hn::Zero(d)), dy);
+    } else {
+      const Normal normal = NormalOf(d, x);
+      dx = hn::Mul(dy, hn::MulAdd(x, normal.density, normal.cdf));
+    }
+    StoreSome(dx, d, a.dx + i, count);
+  });
+}
+
+void Scale(const ScaleArgs<>& a) {
+  const D d;
+  const V factor = hn::Set(d, a.a);
+  if (a.store == Store::kAssign) {
+    ForEachVector(a.n, [&](size_t i, size_t count) { StoreSome(hn::Mul(factor, LoadSome(d, a.x + i, count)), d, a.y + i, count); });
+  } else {
+    ForEachVector(a.n, [&](size_t i, size_t count) {
+      StoreSome(hn::MulAdd(factor, LoadSome(d, a.x + i, count), LoadSome(d, a.y + i, count)), d, a.y + i, count);
+    });
+  }
+}
+
+void ApplyKeep(const ApplyKeepArgs<>& a) {
+  const D d;
+  const hn::Rebind<int32_t, D> di;
+  const hn::Rebind<uint8_t, D> du;
+  const V scale = hn::Set(d, a.scale);
+  size_t i = 0;
+  for (; i + kLanes <= a.n; i += kLanes) {
+    const V keep = hn::ConvertTo(d, hn::PromoteTo(di, hn::LoadU(du, a.keep + i)));
+    const V x = hn::LoadU(d, a.x + i);
+    // A mask, not a product: what is dropped is zero even where x is not finite.
+    hn::StoreU(hn::IfThenElseZero(hn::Gt(keep, hn::Zero(d)), hn::Mul(x, scale)), d, a.y + i);
+  }
+  for (; i < a.n; ++i) a.y[i] = a.keep[i] != 0 ? a.x[i] * a.scale : 0.0f;
+}
+
+}  // namespace
+
+void FillElementwise(OpTable& table) {
+  table.activation_forward = ActivationForward;
+  table.activation_backward = ActivationBackward;
+  table.scale = Scale;
+  table.apply_keep = ApplyKeep;
+}
+
+}  // namespace wisp::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace wisp::kernels {
+WISP_EXPORT_FILL(FillElementwise)
+}  // namespace wisp::kernels
+#endif
