@@ -52,69 +52,83 @@ struct Block {
   const float* bias;
 };
 
-// C's ragged right edge: `cols` < kPanelWidth columns of `rows` rows from a whole tile.
-void MergeEdge(const float* tile, size_t rows, size_t cols, const Product& p, const Block& block, float* c,
-               const float* bias) {
+// C's ragged right edge: `cols` < kPanelWidth columns from a whole tile of products; `t` says where and how.
+void MergeEdge(const float* tile, size_t rows, size_t cols, const TileArgs& t) {
   const hn::ScalableTag<float> d;
-  for (size_t r = 0; r < rows; ++r) {
-    for (size_t j = 0; j < cols; j += kTileLanes) {
-      const size_t count = std::min(kTileLanes, cols - j);
-      auto value = hn::Load(d, tile + r * kPanelWidth + j);
-      auto base = bias != nullptr ? LoadPartial(d, bias + j, count) : hn::Zero(d);
-      if (block.add) base = hn::Add(LoadPartial(d, c + r * p.ldc + j, count), base);
-      StorePartial(hn::MulAdd(value, hn::Set(d, p.scale), base), d, c + r * p.ldc + j, count);
+  const auto scale = hn::Set(d, t.scale);
+  for (size_t j = 0; j < cols; j += kTileLanes) {
+    const size_t count = std::min(kTileLanes, cols - j);
+    const auto bias = t.bias != nullptr ? LoadPartial(d, t.bias + j, count) : hn::Zero(d);
+    for (size_t r = 0; r < rows; ++r) {
+      float* c = t.c + r * t.ldc + j;
+      const auto base = t.add ? hn::Add(LoadPartial(d, c, count), bias) : bias;
+      StorePartial(hn::MulAdd(hn::Load(d, tile + r * kPanelWidth + j), scale, base), d, c, count);
     }
   }
 }
 
-// Rows [row, row + rows) of C by `num_panels` panels, one block of the inner size. `a` is A's first element for them.
-void MultiplyRows(const Product& p, const Block& block, const float* a, size_t lda, size_t row, size_t rows,
-                  size_t first_panel, size_t num_panels, const float* edge_b) {
+// A strip of C: rows [row, row + rows) by `num_panels` panels. `a` is A's first element for it; `edge_b` the ragged
+// panel of B if it is among them and B is not packed.
+struct Strip {
+  const float* a;
+  size_t lda;
+  size_t row, rows, first_panel, num_panels;
+  const float* edge_b;
+};
+
+void MultiplyStrip(const Product& p, const Block& block, const Strip& strip) {
   const auto& tiles = p.transposed_a ? kTiles<true> : kTiles<false>;
   TileArgs t;
-  t.a = a;
-  t.lda = lda;
+  t.a = strip.a;
+  t.lda = strip.lda;
   t.ldb = p.packed_b ? kPanelWidth : p.ldb;
   t.b_panel = p.packed_b ? p.inner * kPanelWidth : kPanelWidth;
   t.ldc = p.ldc;
   t.scale = p.scale;
   t.inner = block.size;
   t.add = block.add;
-  const size_t whole_panels = p.cols / kPanelWidth;
-  const size_t end = first_panel + num_panels;
-  for (size_t panel = first_panel; panel < end;) {
+  const size_t rows = strip.rows;
+  const size_t end = strip.first_panel + strip.num_panels;
+  const size_t whole = std::min(end, p.cols / kPanelWidth);
+  const auto move_to = [&](size_t panel) {
     const size_t col = panel * kPanelWidth;
     t.b = p.packed_b ? p.b + panel * t.b_panel + block.first * kPanelWidth : p.b + block.first * p.ldb + col;
-    t.c = p.c + row * p.ldc + col;
+    t.c = p.c + strip.row * p.ldc + col;
     t.bias = block.bias != nullptr ? block.bias + col : nullptr;
-    if (panel == whole_panels) {
-      HWY_ALIGN float tile[kTileRows * kPanelWidth];
-      TileArgs edge = t;
-      if (!p.packed_b) {
-        edge.b = edge_b;
-        edge.ldb = kPanelWidth;
-      }
-      edge.c = tile;
-      edge.ldc = kPanelWidth;
-      edge.bias = nullptr;
-      edge.scale = 1;
-      edge.add = false;
-      tiles[rows - 1](edge);
-      MergeEdge(tile, rows, p.cols - col, p, block, t.c, t.bias);
-      return;
-    }
-    const size_t left = std::min(end, whole_panels) - panel;
+  };
+  size_t panel = strip.first_panel;
+  while (panel < whole) {
+    move_to(panel);
+    const size_t left = whole - panel;
     // Few rows: several panels at once, or the additions of one accumulator would wait for each other.
     if (rows == 1 && left >= 4 && !p.transposed_a) {
       MultiplyTile<1, 4, false>(t);
       panel += 4;
     } else if (rows <= 3 && left >= 2 && !p.transposed_a) {
-      rows == 1 ? MultiplyTile<1, 2, false>(t) : rows == 2 ? MultiplyTile<2, 2, false>(t) : MultiplyTile<3, 2, false>(t);
+      constexpr TileFunction kWide[] = {MultiplyTile<1, 2, false>, MultiplyTile<2, 2, false>,
+                                        MultiplyTile<3, 2, false>};
+      kWide[rows - 1](t);
       panel += 2;
     } else {
       tiles[rows - 1](t);
       panel += 1;
     }
+  }
+  if (panel < end) {
+    move_to(panel);
+    HWY_ALIGN float tile[kTileRows * kPanelWidth];
+    TileArgs edge = t;
+    if (!p.packed_b) {
+      edge.b = strip.edge_b;
+      edge.ldb = kPanelWidth;
+    }
+    edge.c = tile;
+    edge.ldc = kPanelWidth;
+    edge.bias = nullptr;
+    edge.scale = 1;
+    edge.add = false;
+    tiles[rows - 1](edge);
+    MergeEdge(tile, rows, p.cols - panel * kPanelWidth, t);
   }
 }
 
@@ -143,6 +157,7 @@ void CopyColumns(const Product& p, const Block& block, size_t first, size_t coun
   }
 }
 
+// All of C, for one block of the inner size.
 void MultiplyBlock(const Product& p, const Block& block) {
   HWY_ALIGN float edge_b[kInnerBlock * kPanelWidth];
   HWY_ALIGN float copy[kInnerBlock * kCopyTiles * kTileRows];
@@ -165,7 +180,8 @@ void MultiplyBlock(const Product& p, const Block& block) {
         a = copy + (row - start);
         lda = kCopyTiles * kTileRows;
       }
-      MultiplyRows(p, block, a, lda, row, row_at(i + 1) - row, first, count, edge_b);
+      MultiplyStrip(p, block, {.a = a, .lda = lda, .row = row, .rows = row_at(i + 1) - row, .first_panel = first,
+                               .num_panels = count, .edge_b = edge_b});
     }
   }
 }

@@ -89,7 +89,9 @@ HWY_NOINLINE void MultiplyTile(const TileArgs& t) {
   const V scale = hn::Set(d, t.scale);
   V base[kVectors];
 #pragma GCC unroll 8
-  for (size_t v = 0; v < kVectors; ++v) base[v] = t.bias != nullptr ? hn::LoadU(d, t.bias + v * kTileLanes) : hn::Zero(d);
+  for (size_t v = 0; v < kVectors; ++v) {
+    base[v] = t.bias != nullptr ? hn::LoadU(d, t.bias + v * kTileLanes) : hn::Zero(d);
+  }
   float* HWY_RESTRICT c = t.c;
   if (t.add) {
 #pragma GCC unroll 16

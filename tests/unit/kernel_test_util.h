@@ -20,6 +20,7 @@
 #include <iostream>
 #include <limits>
 #include <random>
+#include <type_traits>
 #include <vector>
 
 #include "kernels/kernels.h"
