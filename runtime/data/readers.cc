@@ -1,45 +1,14 @@
 #include "runtime/data/readers.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include <algorithm>
 
-#include <cerrno>
-#include <cstring>
-
+#include "runtime/core/file.h"
 #include "runtime/data/lines.h"
 
 namespace wisp::data {
 namespace {
 
-constexpr size_t kMaxFileBytes = size_t{8} << 30;
 constexpr std::string_view kBlanks = " \t";
-
-Status SystemError(const std::string& path, const char* doing) { return IoError(path + ": " + doing + ": " + std::strerror(errno)); }
-
-Result<std::string> ReadFile(const std::string& path) {
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return SystemError(path, "cannot be opened");
-  struct Closer {
-    int file;
-    ~Closer() { close(file); }
-  } closer{file};
-  struct stat info;
-  if (fstat(file, &info) != 0) return SystemError(path, "cannot be looked at");
-  if (!S_ISREG(info.st_mode)) return InvalidData(path + ": not a regular file");
-  if (static_cast<uint64_t>(info.st_size) > kMaxFileBytes) {
-    return InvalidData(path + ": " + std::to_string(info.st_size) + " bytes, allowed are up to " + std::to_string(kMaxFileBytes));
-  }
-  std::string text(static_cast<size_t>(info.st_size), '\0');
-  for (size_t done = 0; done < text.size();) {
-    const ssize_t n = read(file, text.data() + done, text.size() - done);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return SystemError(path, "cannot be read");
-    if (n == 0) text.resize(done);
-    done += static_cast<size_t>(n);
-  }
-  return text;
-}
 
 std::string_view TakeField(std::string_view& rest) {
   const size_t begin = rest.find_first_not_of(kBlanks);
@@ -96,7 +65,8 @@ Status ReadRatingsDat(const std::string& name, std::string_view text, SequenceBu
 
 Result<ReadResult> ReadSequences(const std::string& path, Format format, const ReadOptions& options) {
   SequenceBuilder builder;
-  WISP_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  WISP_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path));
+  const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
   if (format == Format::kAuto) format = Guess(path, text);
   Status status;
   switch (format) {

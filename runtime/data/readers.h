@@ -6,7 +6,7 @@
 //   .inter         RecBole: tab-separated, header "user_id:token<TAB>item_id:token"   196<TAB>242<TAB>881250949
 //   SQLite         a table; ordered by time, then rowid
 //
-// Errors name file, line, field, the value found and what is allowed. Files are read whole; blank lines are skipped.
+// Errors name file, line, field, the value found and what is allowed. Blank lines are skipped.
 #ifndef WISP_RUNTIME_DATA_READERS_H_
 #define WISP_RUNTIME_DATA_READERS_H_
 
