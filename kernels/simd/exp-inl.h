@@ -1,6 +1,6 @@
 // exp for softmax: arguments of about zero and below.
 //
-// Relative error at most 2e-7 for -80 <= x <= 88. Below -80 the result is zero (a subnormal would slow down whatever
+// Relative error at most 1e-7 for -80 <= x <= 88. Below -80 the result is zero (a subnormal would slow down whatever
 // multiplies it, and the true value is lost in any sum with exp(0)); minus infinity gives zero, NaN stays NaN.
 #if defined(WISP_KERNELS_SIMD_EXP_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef WISP_KERNELS_SIMD_EXP_INL_H_

@@ -104,6 +104,7 @@ double CheckForward(const OpTable& ops, const Shape& s, Store store, bool with_b
   Problem problem(random, s.rows, s.n, s.pad, store);
   ops.pack_weights({.w_NK = w.data(), .ldw = w.ld(), .packed = packed.data(), .n = s.n, .k = s.k});
   EXPECT_TRUE(packed.GuardsIntact()) << "packing wrote past packed_size()";
+  for (size_t i = 0; i < packed.cols(); ++i) EXPECT_FALSE(std::isnan(*packed.at(0, i))) << "packing left out " << i;
   return problem.Run(
       s.k,
       [&] {
@@ -272,6 +273,27 @@ TEST(LinearForward, RowDoesNotDependOnHowManyRowsAreInTheCall) {
         for (size_t first = 0; first < rows; first += count) run(first, std::min(count, rows - first), part);
         EXPECT_EQ(std::memcmp(whole.data(), part.data(), whole.size() * sizeof(float)), 0) << count << " rows a call";
       }
+    }
+  }
+}
+
+TEST(Products, NothingIsReadOrWrittenPastTheEndOfABuffer) {
+  std::mt19937_64 random(TestSeed(8));
+  for (const OpTable* ops : AllOps()) {
+    for (int i = 0; i < 100; ++i) {
+      const size_t rows = PickSize(random), n = PickSize(random), k = PickSize(random);
+      SCOPED_TRACE(testing::Message() << ops->name << ": rows " << rows << ", n " << n << ", k " << k);
+      PageEndFloats x(rows * k), w(n * k), bias(n), packed(ops->packed_size(n, k)), y(rows * n), sums(n);
+      const Store store = i % 2 == 0 ? Store::kAssign : Store::kAdd;
+      ops->pack_weights({.w_NK = w.data(), .ldw = k, .packed = packed.data(), .n = n, .k = k});
+      ops->linear_forward({.x_RK = x.data(), .ldx = k, .packed = packed.data(), .bias_N = bias.data(),
+                           .y_RN = y.data(), .ldy = n, .rows = rows, .n = n, .k = k, .store = store});
+      ops->linear_backward_input({.dy_RN = y.data(), .lddy = n, .w_NK = w.data(), .ldw = k, .dx_RK = x.data(),
+                                  .lddx = k, .rows = rows, .n = n, .k = k, .store = store});
+      ops->linear_backward_weight({.dy_RN = y.data(), .lddy = n, .x_RK = x.data(), .ldx = k, .dw_NK = w.data(),
+                                   .lddw = k, .rows = rows, .n = n, .k = k, .scale = 1, .store = store});
+      ops->column_sum({.x_RN = y.data(), .ldx = n, .out_N = sums.data(), .rows = rows, .n = n, .scale = 1,
+                       .store = store});
     }
   }
 }

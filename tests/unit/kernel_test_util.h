@@ -12,6 +12,9 @@
 #ifndef WISP_TESTS_UNIT_KERNEL_TEST_UTIL_H_
 #define WISP_TESTS_UNIT_KERNEL_TEST_UTIL_H_
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -107,6 +110,28 @@ class GuardedMatrixOf {
 };
 
 using GuardedMatrix = GuardedMatrixOf<float>;
+
+// `size` floats that end where an inaccessible page begins: whoever reads or writes past the end crashes. This is what
+// finds reads that do no harm to the result.
+class PageEndFloats {
+ public:
+  explicit PageEndFloats(size_t size) : page_(static_cast<size_t>(sysconf(_SC_PAGESIZE))) {
+    bytes_ = (size * sizeof(float) + page_ - 1) / page_ * page_ + page_;
+    map_ = static_cast<char*>(mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    if (map_ == MAP_FAILED || mprotect(map_ + bytes_ - page_, page_, PROT_NONE) != 0) std::abort();
+    data_ = reinterpret_cast<float*>(map_ + bytes_ - page_) - size;
+  }
+  PageEndFloats(const PageEndFloats&) = delete;
+  PageEndFloats& operator=(const PageEndFloats&) = delete;
+  ~PageEndFloats() { munmap(map_, bytes_); }
+
+  float* data() { return data_; }
+
+ private:
+  size_t page_, bytes_;
+  char* map_;
+  float* data_;
+};
 
 // The largest error relative to its tolerance. A NaN where a number is expected counts as infinite.
 class ErrorMeter {

@@ -146,6 +146,40 @@ TEST(Softmax, NoRowsAndNoClassesTouchNothing) {
   }
 }
 
+TEST(Softmax, NothingIsReadOrWrittenPastTheEndOfABuffer) {
+  for (const OpTable* ops : AllOps()) {
+    for (size_t rows : {1, 3, 17}) {
+      for (size_t n : kTestSizes) {
+        PageEndFloats z(rows * n), max(rows), sum(rows), target_logit(rows);
+        const std::vector<int32_t> target(rows, 0);
+        ops->softmax_stats({.z_RN = z.data(), .ldz = n, .target_R = target.data(), .max_R = max.data(),
+                            .sum_R = sum.data(), .target_logit_R = target_logit.data(), .rows = rows, .n = n,
+                            .first = 0});
+        ops->cross_entropy_gradient({.z_RN = z.data(), .ldz = n, .target_R = target.data(), .lse_R = max.data(),
+                                     .weight_R = sum.data(), .rows = rows, .n = n, .first = 0});
+      }
+    }
+  }
+}
+
+// Small probabilities are as exact as large ones, though the contract asks for no more than an absolute bound.
+TEST(CrossEntropyGradient, ProbabilitiesKeepTheirRelativePrecision) {
+  for (const OpTable* ops : AllOps()) {
+    constexpr size_t kCount = 400000;
+    std::vector<float> x(kCount), z;
+    for (size_t i = 0; i < kCount; ++i) x[i] = -80.0f * static_cast<float>(i) / kCount;
+    z = x;
+    const int32_t target = -1;
+    const float lse = 0, weight = 1;
+    ops->cross_entropy_gradient({.z_RN = z.data(), .ldz = kCount, .target_R = &target, .lse_R = &lse,
+                                 .weight_R = &weight, .rows = 1, .n = kCount, .first = 0});
+    ErrorMeter meter;
+    for (size_t i = 0; i < kCount; ++i) meter.Add(z[i], std::exp(static_cast<double>(x[i])), 1e-7 * std::exp(x[i]));
+    EXPECT_LE(meter.worst(), 1) << ops->name;
+    std::cout << ops->name << ": largest relative error of exp " << meter.worst() * 1e-7 << "\n";
+  }
+}
+
 // A diverged record must be seen to be one: its norm is what is tested later.
 TEST(Softmax, NanLogitsReachTheSumAndTheGradient) {
   for (const OpTable* ops : AllOps()) {
