@@ -1,0 +1,35 @@
+// Accountants: what a list of mechanisms costs together, as epsilon at a given delta.
+//
+//   PLD      the figure that may be stated: an upper bound by construction
+//   RDP      an upper bound, looser; fast, for brackets and cross-checks
+//   GDP-CLT  a limit theorem, asymptotic: may understate; only to restate papers, beside PLD
+//
+// All assume the mechanisms are adaptively composed on the same data under add/remove or zero-out adjacency. A pairing
+// that has no proof here (sampling with replace-one adjacency) is kPrivacyRefused. An empty list costs 0.
+#ifndef WISP_RUNTIME_PRIVACY_ACCOUNTANT_H_
+#define WISP_RUNTIME_PRIVACY_ACCOUNTANT_H_
+
+#include <span>
+
+#include "runtime/core/status.h"
+#include "runtime/privacy/mechanism.h"
+
+namespace wisp::privacy {
+
+// Smallest epsilon that connect-the-dots proves, maximum of both directions; infinity where none is found. ~0.2 s.
+Result<double> PldEpsilon(std::span<const Mechanism> mechanisms, Delta delta);
+// delta(epsilon) >= 0 likewise.
+Result<double> PldDelta(std::span<const Mechanism> mechanisms, double epsilon);
+
+Result<double> RdpEpsilon(std::span<const Mechanism> mechanisms, Delta delta);
+// The same with the orders (> 1) chosen by the caller.
+Result<double> RdpEpsilonAtOrders(std::span<const Mechanism> mechanisms, Delta delta, std::span<const double> orders);
+
+Result<double> GdpCltEpsilon(std::span<const Mechanism> mechanisms, Delta delta);
+
+// kPrivacyRefused with the reason where no accountant here has a proof.
+Status CheckAccountable(std::span<const Mechanism> mechanisms);
+
+}  // namespace wisp::privacy
+
+#endif  // WISP_RUNTIME_PRIVACY_ACCOUNTANT_H_

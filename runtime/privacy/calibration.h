@@ -1,0 +1,33 @@
+// The noise that a target allows.
+//
+//   WISP_ASSIGN_OR_RETURN(Calibration c, CalibrateNoise({.target = target, .sampling_probability = 0.04, .steps = 2000}));
+#ifndef WISP_RUNTIME_PRIVACY_CALIBRATION_H_
+#define WISP_RUNTIME_PRIVACY_CALIBRATION_H_
+
+#include <cstdint>
+#include <span>
+
+#include "runtime/core/status.h"
+#include "runtime/privacy/mechanism.h"
+
+namespace wisp::privacy {
+
+struct CalibrationRequest {
+  EpsilonDelta target;
+  double sampling_probability = 0;             // 1: the plain Gaussian
+  uint64_t steps = 0;
+  std::span<const Mechanism> composed_with = {};  // spent beside the steps
+};
+
+struct Calibration {
+  double noise_multiplier = 0;
+  double epsilon = 0;  // by PLD, at most the target's
+};
+
+// The smallest noise multiplier within 1e-4 relative whose PLD epsilon is at most the target: the end of the bisection
+// that keeps the promise. kPrivacyRefused where no noise up to 1e5 reaches it, or what it is composed with is too much.
+Result<Calibration> CalibrateNoise(const CalibrationRequest& request);
+
+}  // namespace wisp::privacy
+
+#endif  // WISP_RUNTIME_PRIVACY_CALIBRATION_H_
