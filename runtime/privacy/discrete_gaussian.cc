@@ -39,12 +39,6 @@ enum class Path { kFiltered, kSlow };
 
 constexpr double kError = 0x1p-40;
 
-// floor(2^63 S(v) / S(inf)), see HalfGaussianQuantile; the test recomputes them. S(9) / S(inf) = 1 - 2^-73.
-constexpr std::array<uint64_t, 10> kHalfGaussianTable = {
-    0x49012d8ca4167395, 0x7548bcc2a3d077c9, 0x7f2a0ae374ed25d7, 0x7ff9a9198cc84608,
-    0x7fffee18dc77aca1, 0x7fffffed516b91a2, 0x7ffffffff8d106d2, 0x7ffffffffffefbb6,
-    0x7ffffffffffffff2, 0x7fffffffffffffff,
-};
 constexpr uint64_t kMaxFilteredV = kHalfGaussianTable.size() - 1;
 
 constexpr size_t kExpSteps = 32;                              // table entries per unit of g

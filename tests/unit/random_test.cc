@@ -162,15 +162,18 @@ TEST(RandomStream, BitsAreBalanced) {
 TEST(RandomStream, UniformBelowIsUniformWhereModuloWouldNotBe) {
   auto stream = Seeded(19);
   constexpr int kDraws = 60000;
-  // 3 * 2^62: modulo would hit the lowest third twice as often.
+  // 3 * 2^62: four words for three values. Modulo would hit the lowest third twice as often, the product without
+  // rejection the multiples of three.
   const uint64_t n = uint64_t{3} << 62;
-  std::array<int, 3> hits{};
+  std::array<int, 3> thirds{}, residues{};
   for (int i = 0; i < kDraws; ++i) {
     const uint64_t x = stream.UniformBelow(n);
     ASSERT_LT(x, n);
-    ++hits[x >> 62];
+    ++thirds[x >> 62];
+    ++residues[x % 3];
   }
-  for (int h : hits) EXPECT_LT(Deviations(h, kDraws, 1.0 / 3), kDeviations);
+  for (int h : thirds) EXPECT_LT(Deviations(h, kDraws, 1.0 / 3), kDeviations);
+  for (int h : residues) EXPECT_LT(Deviations(h, kDraws, 1.0 / 3), kDeviations);
   std::array<int, 6> die{};
   for (int i = 0; i < kDraws; ++i) ++die[stream.UniformBelow(6)];
   for (int h : die) EXPECT_LT(Deviations(h, kDraws, 1.0 / 6), kDeviations);
@@ -187,8 +190,30 @@ TEST(RandomStream, BernoulliComparesWithTheBinaryExpansion) {
   }
 }
 
+// p chosen to begin with the very word that is drawn: what follows must decide.
+TEST(RandomStream, BernoulliEqualFirstDigitIsDecidedByTheRest) {
+  auto stream = Seeded(23);
+  int exact = 0, halves = 0;
+  for (uint64_t i = 0; i < 60000; ++i) {
+    ASSERT_TRUE(stream.Seek(i).ok());
+    const uint64_t word = stream.NextU64(), next = stream.NextU64();
+    if (word % 2048 == 0) {  // p = word / 2^64 is a double: W = p + more, never below p
+      ASSERT_TRUE(stream.Seek(i).ok());
+      EXPECT_FALSE(stream.Bernoulli(static_cast<double>(word) * 0x1p-64));
+      ++exact;
+    }
+    if (word < uint64_t{1} << 52) {  // p = (word + 1/2) / 2^64 is a double: the next word is compared with 1/2
+      ASSERT_TRUE(stream.Seek(i).ok());
+      EXPECT_EQ(stream.Bernoulli((static_cast<double>(word) + 0.5) * 0x1p-64), next < uint64_t{1} << 63);
+      ++halves;
+    }
+  }
+  EXPECT_GT(exact, 5);
+  EXPECT_GT(halves, 5);
+}
+
 TEST(RandomStream, BernoulliTinyProbabilityNeedsSeveralDigits) {
-  // p = 2^-64: true exactly when the first word is 0, and then by the next comparison (1 >= 1). Never here.
+  // For p = 2^-64 the first word must be 0: never here.
   auto stream = Seeded(29);
   for (double p : {0x1p-64, 0x1p-65, std::numeric_limits<double>::denorm_min()}) {
     for (int i = 0; i < 1000; ++i) ASSERT_FALSE(stream.Bernoulli(p));
