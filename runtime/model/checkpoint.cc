@@ -113,6 +113,7 @@ Result<Metadata> ReadMetadata(const std::string& name, std::span<const std::byte
   Metadata metadata{.root = schema::GetCheckpoint(bytes.data())};
   const schema::Checkpoint& root = *metadata.root;
   WISP_ASSIGN_OR_RETURN(metadata.architecture, metadata::ReadArchitecture(name, *root.architecture()));
+  WISP_RETURN_IF_ERROR(metadata::CheckAlignment(name, *root.segment_bytes()));
   metadata::TextChecker texts(name, bytes.size());
   if (root.arrays()->size() > kNumArrays) {
     return InvalidData(name + ": has " + Text(root.arrays()->size()) + " arrays, allowed are " + Text(kNumArrays));

@@ -114,6 +114,11 @@ Result<Architecture> ReadArchitecture(const std::string& name, const schema::Arc
   return a;
 }
 
+Status CheckAlignment(const std::string& name, const flatbuffers::Vector<uint64_t>& values) {
+  if (values.size() == 0 || reinterpret_cast<uintptr_t>(values.Data()) % alignof(uint64_t) == 0) return OkStatus();
+  return InvalidData(name + ": the metadata holds numbers that are not aligned");
+}
+
 Status CheckTensor(const std::string& name, const schema::Tensor& tensor, const ExpectedTensor& expected) {
   const std::string which = name + ": tensor " + StringOf(tensor.name());
   const char* type = TypeName(tensor.type());
@@ -125,6 +130,7 @@ Status CheckTensor(const std::string& name, const schema::Tensor& tensor, const 
     return Unsupported(which + " has elements of type " + type + ", this build reads it as " + TypeName(expected.type));
   }
   const auto& shape = *tensor.shape();
+  WISP_RETURN_IF_ERROR(CheckAlignment(name, shape));
   bool equal = shape.size() == expected.shape.size();
   uint64_t count = 1;
   for (size_t i = 0; equal && i < shape.size(); ++i) {

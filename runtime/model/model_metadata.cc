@@ -104,8 +104,8 @@ Status CheckTexts(const schema::Provenance& entry, const std::string& which, Tex
                                                                        {"date", entry.date()}};
   for (const auto& [field, text] : fields) WISP_RETURN_IF_ERROR(texts.Check(which + "." + field, text, Lines::kMany));
   if (entry.mechanisms() == nullptr) return OkStatus();
-  for (const flatbuffers::String* text : *entry.mechanisms()) {
-    WISP_RETURN_IF_ERROR(texts.Check(which + ".mechanisms", text, Lines::kMany));
+  for (const schema::Mechanism* mechanism : *entry.mechanisms()) {
+    WISP_RETURN_IF_ERROR(texts.Check(which + ".mechanisms", mechanism->text(), Lines::kMany));
   }
   return OkStatus();
 }
@@ -149,7 +149,8 @@ ProvenanceEntry EntryOf(const schema::Provenance& stored) {
       .base_model_hash = stored.base_model_hash(),
   };
   if (stored.mechanisms() == nullptr) return entry;
-  for (const flatbuffers::String* text : *stored.mechanisms()) entry.mechanisms.push_back(StringOf(text));
+  for (const schema::Mechanism* mechanism : *stored.mechanisms())
+    entry.mechanisms.push_back(StringOf(mechanism->text()));
   return entry;
 }
 
@@ -191,6 +192,7 @@ Result<ModelMetadata> ReadModelMetadata(const std::string& name, std::span<const
   TextChecker texts(name, metadata.size());
   WISP_ASSIGN_OR_RETURN(model.architecture, ReadArchitecture(name, *root.architecture()));
   model.parameters = ParametersOf(model.architecture);
+  WISP_RETURN_IF_ERROR(CheckAlignment(name, *root.segment_bytes()));
   WISP_RETURN_IF_ERROR(ReadTensors(name, model, texts));
   WISP_RETURN_IF_ERROR(texts.Check("description", root.description(), Lines::kMany));
   WISP_RETURN_IF_ERROR(texts.Check("created_by", root.created_by(), Lines::kOne));

@@ -52,7 +52,10 @@ Texts TextsOrNone(FlatBufferBuilder& builder, const std::vector<std::string>& te
 
 Offset<schema::Provenance> BuildEntry(FlatBufferBuilder& builder, const ProvenanceEntry& e) {
   const auto description = TextOrNone(builder, e.description);
-  const auto mechanisms = TextsOrNone(builder, e.mechanisms);
+  std::vector<Offset<schema::Mechanism>> list;
+  for (const std::string& text : e.mechanisms)
+    list.push_back(schema::CreateMechanism(builder, builder.CreateString(text)));
+  const auto mechanisms = builder.CreateVector(list);
   const auto accountant = TextOrNone(builder, e.accountant);
   const auto privacy_unit = TextOrNone(builder, e.privacy_unit);
   const auto adjacency = TextOrNone(builder, e.adjacency);

@@ -18,6 +18,10 @@ static_assert(FLATBUFFERS_VERSION_MAJOR == 2 &&
 namespace wisp {
 namespace schema {
 
+struct Mechanism;
+struct MechanismBuilder;
+struct MechanismT;
+
 struct Provenance;
 struct ProvenanceBuilder;
 struct ProvenanceT;
@@ -95,10 +99,79 @@ inline const char *EnumNameNoiseSource(NoiseSource e) {
   return EnumNamesNoiseSource()[index];
 }
 
+struct MechanismT : public flatbuffers::NativeTable {
+  typedef Mechanism TableType;
+  std::string text{};
+};
+
+struct Mechanism FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
+  typedef MechanismT NativeTableType;
+  typedef MechanismBuilder Builder;
+  struct Traits;
+  enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
+    VT_TEXT = 4
+  };
+  const flatbuffers::String *text() const {
+    return GetPointer<const flatbuffers::String *>(VT_TEXT);
+  }
+  bool Verify(flatbuffers::Verifier &verifier) const {
+    return VerifyTableStart(verifier) &&
+           VerifyOffsetRequired(verifier, VT_TEXT) &&
+           verifier.VerifyString(text()) &&
+           verifier.EndTable();
+  }
+  MechanismT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
+  void UnPackTo(MechanismT *_o, const flatbuffers::resolver_function_t *_resolver = nullptr) const;
+  static flatbuffers::Offset<Mechanism> Pack(flatbuffers::FlatBufferBuilder &_fbb, const MechanismT* _o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
+};
+
+struct MechanismBuilder {
+  typedef Mechanism Table;
+  flatbuffers::FlatBufferBuilder &fbb_;
+  flatbuffers::uoffset_t start_;
+  void add_text(flatbuffers::Offset<flatbuffers::String> text) {
+    fbb_.AddOffset(Mechanism::VT_TEXT, text);
+  }
+  explicit MechanismBuilder(flatbuffers::FlatBufferBuilder &_fbb)
+        : fbb_(_fbb) {
+    start_ = fbb_.StartTable();
+  }
+  flatbuffers::Offset<Mechanism> Finish() {
+    const auto end = fbb_.EndTable(start_);
+    auto o = flatbuffers::Offset<Mechanism>(end);
+    fbb_.Required(o, Mechanism::VT_TEXT);
+    return o;
+  }
+};
+
+inline flatbuffers::Offset<Mechanism> CreateMechanism(
+    flatbuffers::FlatBufferBuilder &_fbb,
+    flatbuffers::Offset<flatbuffers::String> text = 0) {
+  MechanismBuilder builder_(_fbb);
+  builder_.add_text(text);
+  return builder_.Finish();
+}
+
+struct Mechanism::Traits {
+  using type = Mechanism;
+  static auto constexpr Create = CreateMechanism;
+};
+
+inline flatbuffers::Offset<Mechanism> CreateMechanismDirect(
+    flatbuffers::FlatBufferBuilder &_fbb,
+    const char *text = nullptr) {
+  auto text__ = text ? _fbb.CreateString(text) : 0;
+  return wisp::schema::CreateMechanism(
+      _fbb,
+      text__);
+}
+
+flatbuffers::Offset<Mechanism> CreateMechanism(flatbuffers::FlatBufferBuilder &_fbb, const MechanismT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
+
 struct ProvenanceT : public flatbuffers::NativeTable {
   typedef Provenance TableType;
   std::string description{};
-  std::vector<std::string> mechanisms{};
+  std::vector<std::unique_ptr<wisp::schema::MechanismT>> mechanisms{};
   flatbuffers::Optional<double> epsilon = flatbuffers::nullopt;
   double delta = 0.0;
   std::string accountant{};
@@ -110,6 +183,10 @@ struct ProvenanceT : public flatbuffers::NativeTable {
   std::string dataset{};
   std::string date{};
   uint64_t base_model_hash = 0;
+  ProvenanceT() = default;
+  ProvenanceT(const ProvenanceT &o);
+  ProvenanceT(ProvenanceT&&) FLATBUFFERS_NOEXCEPT = default;
+  ProvenanceT &operator=(ProvenanceT o) FLATBUFFERS_NOEXCEPT;
 };
 
 struct Provenance FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
@@ -134,8 +211,8 @@ struct Provenance FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   const flatbuffers::String *description() const {
     return GetPointer<const flatbuffers::String *>(VT_DESCRIPTION);
   }
-  const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>> *mechanisms() const {
-    return GetPointer<const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>> *>(VT_MECHANISMS);
+  const flatbuffers::Vector<flatbuffers::Offset<wisp::schema::Mechanism>> *mechanisms() const {
+    return GetPointer<const flatbuffers::Vector<flatbuffers::Offset<wisp::schema::Mechanism>> *>(VT_MECHANISMS);
   }
   flatbuffers::Optional<double> epsilon() const {
     return GetOptional<double, double>(VT_EPSILON);
@@ -176,7 +253,7 @@ struct Provenance FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            verifier.VerifyString(description()) &&
            VerifyOffset(verifier, VT_MECHANISMS) &&
            verifier.VerifyVector(mechanisms()) &&
-           verifier.VerifyVectorOfStrings(mechanisms()) &&
+           verifier.VerifyVectorOfTables(mechanisms()) &&
            VerifyField<double>(verifier, VT_EPSILON, 8) &&
            VerifyField<double>(verifier, VT_DELTA, 8) &&
            VerifyOffset(verifier, VT_ACCOUNTANT) &&
@@ -208,7 +285,7 @@ struct ProvenanceBuilder {
   void add_description(flatbuffers::Offset<flatbuffers::String> description) {
     fbb_.AddOffset(Provenance::VT_DESCRIPTION, description);
   }
-  void add_mechanisms(flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>> mechanisms) {
+  void add_mechanisms(flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<wisp::schema::Mechanism>>> mechanisms) {
     fbb_.AddOffset(Provenance::VT_MECHANISMS, mechanisms);
   }
   void add_epsilon(double epsilon) {
@@ -258,7 +335,7 @@ struct ProvenanceBuilder {
 inline flatbuffers::Offset<Provenance> CreateProvenance(
     flatbuffers::FlatBufferBuilder &_fbb,
     flatbuffers::Offset<flatbuffers::String> description = 0,
-    flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>> mechanisms = 0,
+    flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<wisp::schema::Mechanism>>> mechanisms = 0,
     flatbuffers::Optional<double> epsilon = flatbuffers::nullopt,
     double delta = 0.0,
     flatbuffers::Offset<flatbuffers::String> accountant = 0,
@@ -295,7 +372,7 @@ struct Provenance::Traits {
 inline flatbuffers::Offset<Provenance> CreateProvenanceDirect(
     flatbuffers::FlatBufferBuilder &_fbb,
     const char *description = nullptr,
-    const std::vector<flatbuffers::Offset<flatbuffers::String>> *mechanisms = nullptr,
+    const std::vector<flatbuffers::Offset<wisp::schema::Mechanism>> *mechanisms = nullptr,
     flatbuffers::Optional<double> epsilon = flatbuffers::nullopt,
     double delta = 0.0,
     const char *accountant = nullptr,
@@ -308,7 +385,7 @@ inline flatbuffers::Offset<Provenance> CreateProvenanceDirect(
     const char *date = nullptr,
     uint64_t base_model_hash = 0) {
   auto description__ = description ? _fbb.CreateString(description) : 0;
-  auto mechanisms__ = mechanisms ? _fbb.CreateVector<flatbuffers::Offset<flatbuffers::String>>(*mechanisms) : 0;
+  auto mechanisms__ = mechanisms ? _fbb.CreateVector<flatbuffers::Offset<wisp::schema::Mechanism>>(*mechanisms) : 0;
   auto accountant__ = accountant ? _fbb.CreateString(accountant) : 0;
   auto privacy_unit__ = privacy_unit ? _fbb.CreateString(privacy_unit) : 0;
   auto adjacency__ = adjacency ? _fbb.CreateString(adjacency) : 0;
@@ -545,6 +622,66 @@ inline flatbuffers::Offset<Model> CreateModelDirect(
 
 flatbuffers::Offset<Model> CreateModel(flatbuffers::FlatBufferBuilder &_fbb, const ModelT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
 
+inline MechanismT *Mechanism::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
+  auto _o = std::make_unique<MechanismT>();
+  UnPackTo(_o.get(), _resolver);
+  return _o.release();
+}
+
+inline void Mechanism::UnPackTo(MechanismT *_o, const flatbuffers::resolver_function_t *_resolver) const {
+  (void)_o;
+  (void)_resolver;
+  { auto _e = text(); if (_e) _o->text = _e->str(); }
+}
+
+inline flatbuffers::Offset<Mechanism> Mechanism::Pack(flatbuffers::FlatBufferBuilder &_fbb, const MechanismT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
+  return CreateMechanism(_fbb, _o, _rehasher);
+}
+
+inline flatbuffers::Offset<Mechanism> CreateMechanism(flatbuffers::FlatBufferBuilder &_fbb, const MechanismT *_o, const flatbuffers::rehasher_function_t *_rehasher) {
+  (void)_rehasher;
+  (void)_o;
+  struct _VectorArgs { flatbuffers::FlatBufferBuilder *__fbb; const MechanismT* __o; const flatbuffers::rehasher_function_t *__rehasher; } _va = { &_fbb, _o, _rehasher}; (void)_va;
+  auto _text = _fbb.CreateString(_o->text);
+  return wisp::schema::CreateMechanism(
+      _fbb,
+      _text);
+}
+
+inline ProvenanceT::ProvenanceT(const ProvenanceT &o)
+      : description(o.description),
+        epsilon(o.epsilon),
+        delta(o.delta),
+        accountant(o.accountant),
+        privacy_unit(o.privacy_unit),
+        adjacency(o.adjacency),
+        noise(o.noise),
+        sampling(o.sampling),
+        steps(o.steps),
+        dataset(o.dataset),
+        date(o.date),
+        base_model_hash(o.base_model_hash) {
+  mechanisms.reserve(o.mechanisms.size());
+  for (const auto &mechanisms_ : o.mechanisms) { mechanisms.emplace_back((mechanisms_) ? new wisp::schema::MechanismT(*mechanisms_) : nullptr); }
+}
+
+inline ProvenanceT &ProvenanceT::operator=(ProvenanceT o) FLATBUFFERS_NOEXCEPT {
+  std::swap(description, o.description);
+  std::swap(mechanisms, o.mechanisms);
+  std::swap(epsilon, o.epsilon);
+  std::swap(delta, o.delta);
+  std::swap(accountant, o.accountant);
+  std::swap(privacy_unit, o.privacy_unit);
+  std::swap(adjacency, o.adjacency);
+  std::swap(noise, o.noise);
+  std::swap(sampling, o.sampling);
+  std::swap(steps, o.steps);
+  std::swap(dataset, o.dataset);
+  std::swap(date, o.date);
+  std::swap(base_model_hash, o.base_model_hash);
+  return *this;
+}
+
 inline ProvenanceT *Provenance::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
   auto _o = std::make_unique<ProvenanceT>();
   UnPackTo(_o.get(), _resolver);
@@ -555,7 +692,7 @@ inline void Provenance::UnPackTo(ProvenanceT *_o, const flatbuffers::resolver_fu
   (void)_o;
   (void)_resolver;
   { auto _e = description(); if (_e) _o->description = _e->str(); }
-  { auto _e = mechanisms(); if (_e) { _o->mechanisms.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->mechanisms[_i] = _e->Get(_i)->str(); } } }
+  { auto _e = mechanisms(); if (_e) { _o->mechanisms.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->mechanisms[_i] = std::unique_ptr<wisp::schema::MechanismT>(_e->Get(_i)->UnPack(_resolver)); } } }
   { auto _e = epsilon(); _o->epsilon = _e; }
   { auto _e = delta(); _o->delta = _e; }
   { auto _e = accountant(); if (_e) _o->accountant = _e->str(); }
@@ -578,7 +715,7 @@ inline flatbuffers::Offset<Provenance> CreateProvenance(flatbuffers::FlatBufferB
   (void)_o;
   struct _VectorArgs { flatbuffers::FlatBufferBuilder *__fbb; const ProvenanceT* __o; const flatbuffers::rehasher_function_t *__rehasher; } _va = { &_fbb, _o, _rehasher}; (void)_va;
   auto _description = _o->description.empty() ? 0 : _fbb.CreateString(_o->description);
-  auto _mechanisms = _o->mechanisms.size() ? _fbb.CreateVectorOfStrings(_o->mechanisms) : 0;
+  auto _mechanisms = _o->mechanisms.size() ? _fbb.CreateVector<flatbuffers::Offset<wisp::schema::Mechanism>> (_o->mechanisms.size(), [](size_t i, _VectorArgs *__va) { return CreateMechanism(*__va->__fbb, __va->__o->mechanisms[i].get(), __va->__rehasher); }, &_va ) : 0;
   auto _epsilon = _o->epsilon;
   auto _delta = _o->delta;
   auto _accountant = _o->accountant.empty() ? 0 : _fbb.CreateString(_o->accountant);

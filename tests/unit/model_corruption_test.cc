@@ -163,12 +163,7 @@ TEST(ModelCorruption, PartsOfTwoFilesDoNotMakeOne) {
 class CheckpointCorruption : public testing::Test {
  protected:
   CheckpointCorruption() {
-    checkpoint_.architecture = SmallModel().architecture;
-    checkpoint_.weights = checkpoint_.first_moment = SmallModel().weights;
-    checkpoint_.order = {2, 0, 1};
-    checkpoint_.streams = {{"sampling", 7}, {"noise 0", 9}};
-    checkpoint_.config = "steps = 3\n";
-    const Status status = WriteCheckpoint(path_, checkpoint_);
+    const Status status = WriteCheckpoint(path_, test::SmallCheckpoint());
     EXPECT_TRUE(status.ok()) << status.message();
     whole_ = test::ReadBytes(path_);
   }
@@ -182,7 +177,6 @@ class CheckpointCorruption : public testing::Test {
 
   test::TemporaryFolder folder_;
   std::string path_ = folder_ / "memory", whole_;
-  Checkpoint checkpoint_;
 };
 
 TEST_F(CheckpointCorruption, EveryDamagedByteIsFound) {

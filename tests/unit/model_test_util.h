@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "runtime/core/hash.h"
+#include "runtime/model/checkpoint.h"
 #include "runtime/model/container.h"
 #include "runtime/model/model_file.h"
 #include "schema/generated/checkpoint_generated.h"
@@ -124,6 +125,26 @@ struct SmallModel {
     return ReadBytes(folder / "m.wisp");
   }
 };
+
+// A checkpoint with something in every field.
+inline Checkpoint SmallCheckpoint() {
+  const Architecture a = SmallModel().architecture;
+  return {.architecture = a,
+          .weights = SomeWeights(a),
+          .first_moment = SomeWeights(a, -1),
+          .second_moment = SomeWeights(a, 2),
+          .average = SomeWeights(a, 3),
+          .order = {4, 0, 3, 1, 2},
+          .order_next = 3,
+          .step = 1234567890123,
+          .epoch = 7,
+          .seed = ~uint64_t{0},
+          .streams = {{"sampling", 1}, {"noise 0", ~uint64_t{0}}, {"noise 1", 0}},
+          .run_id = "run-\xc3\xa9",
+          .config = "learning_rate = 0.001\nbatch = 256\n",
+          .created_by = "checkpoint_test 1",
+          .base_model_hash = 99};
+}
 
 // Fields of the header by offset, as documented in runtime/model/container.h; written here a second time on purpose.
 inline constexpr size_t kVersionAt = 8, kOldestReaderAt = 12, kFileBytesAt = 16, kMetadataOffsetAt = 24, kMetadataBytesAt = 32,
