@@ -1,0 +1,122 @@
+// The ledger: what a data set's privacy has been spent on, in one SQLite database on the device.
+//
+// What it is: charged before spending. Charge returns after the charge is on disk, and only then may noise be drawn; a
+// crash in between leaves the charge counted, never a release uncounted. It belongs to the data, not to a model or a
+// checkpoint, and nothing here gives spent budget back. A limit set by the app is enforced inside the transaction that
+// charges, so processes sharing the file cannot pass it together.
+// What it is not: proof against someone who deletes the file, puts an old copy in its place, or takes away the "-wal"
+// file beside it, which holds the latest charges. Copy a ledger with SQLite's own backup or when no process has it open.
+//
+//   WISP_ASSIGN_OR_RETURN(Ledger ledger, Ledger::Open("history.ledger", {.dataset = "watch history",
+//                                                                        .unit = PrivacyUnit::kSession}));
+//   WISP_ASSIGN_OR_RETURN(EpsilonDelta limit, EpsilonDelta::Create(8, 1e-6));
+//   WISP_RETURN_IF_ERROR(ledger.SetLimit(limit));
+//   WISP_RETURN_IF_ERROR(ledger.Charge({.mechanism = hundred_steps, .run = "2026-05-01"}).status());
+//   ... draw the noise of a hundred steps ...
+//
+// Thread-safe. Not to be used across fork(): a child opens the file anew. Blocks of steps with the same mechanism and run
+// are one mechanism to the accountant, so its time does not grow with the number of charges.
+#ifndef WISP_RUNTIME_PRIVACY_LEDGER_H_
+#define WISP_RUNTIME_PRIVACY_LEDGER_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/core/status.h"
+#include "runtime/privacy/mechanism.h"
+
+namespace wisp::privacy {
+
+// What one record is: everything of it is protected together. "User" only where a device holds several.
+enum class PrivacyUnit { kUser, kSession, kDay, kInteraction };
+std::string_view ToText(PrivacyUnit unit);  // "user", "session", "day", "interaction"
+Result<PrivacyUnit> PrivacyUnitFromText(std::string_view text);
+
+// Where the noise came from. Reproducible noise carries no guarantee: whoever knows the seed can take it away.
+enum class NoiseKind { kSecure, kReproducible };
+std::string_view ToText(NoiseKind noise);  // "secure", "reproducible"
+Result<NoiseKind> NoiseKindFromText(std::string_view text);
+
+using ChargeId = int64_t;  // 1, 2, 3, ... without gaps
+
+struct ChargeRequest {
+  Mechanism mechanism;                    // all that may be released on this charge, e.g. a block of steps
+  std::string run;                        // names the run
+  std::string purpose;                    // for people: "training", "token frequencies"
+  NoiseKind noise = NoiseKind::kSecure;
+  // Total variation between the noise drawn and the mechanism's, e.g. DiscretisationTotalVariation for these steps.
+  double total_variation = 0;
+};
+
+struct LedgerEntry {
+  ChargeId id = 0;
+  std::string time_utc;  // 2026-05-01T12:00:00Z
+  std::string run, purpose;
+  Mechanism mechanism;
+  NoiseKind noise = NoiseKind::kSecure;
+  double total_variation = 0;
+  enum class State { kCharged, kReleased } state = State::kCharged;  // both are spent
+};
+
+struct LedgerOptions {
+  std::string dataset;  // for people
+  PrivacyUnit unit = PrivacyUnit::kSession;
+  Adjacency adjacency = Adjacency::kAddRemove;
+  // How long a charge waits for other processes; they hold the file while they compute, 0.2 s or so.
+  int busy_timeout_ms = 30000;
+};
+
+class Ledger {
+ public:
+  // Opens the ledger, or creates it. An existing one must have the unit and the adjacency of `options`; its name stays.
+  // Errors: kIo (cannot be opened, read-only, busy), kInvalidData (not a ledger, damaged, another unit or adjacency),
+  // kUnsupported (a newer version). A file that is not a ledger is left as it is.
+  static Result<Ledger> Open(const std::string& path, const LedgerOptions& options);
+  // Opens what is there, whatever its unit; for display.
+  static Result<Ledger> OpenExisting(const std::string& path);
+  Ledger(Ledger&&) noexcept;
+  Ledger& operator=(Ledger&&) noexcept;
+  ~Ledger();
+
+  const std::string& dataset() const;
+  PrivacyUnit unit() const;
+  Adjacency adjacency() const;
+
+  // From now on no charge may bring the total above `limit`. The newest limit counts, all are kept. A limit below what is
+  // spent is accepted: every further charge is refused.
+  Status SetLimit(const EpsilonDelta& limit);
+  Result<std::optional<EpsilonDelta>> Limit() const;
+
+  // Records the charge durably. kPrivacyRefused, with nothing changed, if the total would pass the limit (a reproducible
+  // charge passes any), if the mechanism's adjacency is not the data set's, or if no accountant has a proof for it.
+  // After any error nothing may be released; an I/O error may leave the charge recorded.
+  // With a limit the first charge of a run asks the accountant (0.2 s a call) how far ahead it may go, most of the others
+  // only write: about the time of one disk sync.
+  Result<ChargeId> Charge(const ChargeRequest& request);
+
+  // Notes that what the charge paid for was released. For display only: an entry counts either way.
+  Status MarkReleased(ChargeId id);
+
+  // The epsilon of everything charged so far, an upper bound. Infinity where it cannot be bounded: after any charge with
+  // reproducible noise, or if the entries' total variation leaves nothing of delta.
+  Result<double> Spent(const Delta& delta) const;
+  Result<double> SpentByRun(const std::string& run, const Delta& delta) const;
+
+  Result<std::vector<LedgerEntry>> Entries() const;
+  // Data set, limit, total at `delta`, entries, composition.
+  Result<std::string> ExportJson(const Delta& delta) const;
+
+ private:
+  struct Impl;
+  explicit Ledger(std::unique_ptr<Impl> impl);
+  static Result<Ledger> OpenImpl(const std::string& path, const LedgerOptions* options);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace wisp::privacy
+
+#endif  // WISP_RUNTIME_PRIVACY_LEDGER_H_

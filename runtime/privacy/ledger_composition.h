@@ -1,0 +1,61 @@
+// What a ledger's entries cost together: merged, composed by the PLD accountant, and compared with a limit.
+//
+// What it is not: aware of files. ledger.cc feeds it the entries and asks.
+#ifndef WISP_RUNTIME_PRIVACY_LEDGER_COMPOSITION_H_
+#define WISP_RUNTIME_PRIVACY_LEDGER_COMPOSITION_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "runtime/core/status.h"
+#include "runtime/privacy/ledger.h"
+#include "runtime/privacy/mechanism.h"
+
+namespace wisp::privacy {
+
+class Composition {
+ public:
+  // Mechanisms that differ in the number of steps only become one; the order of composition does not matter.
+  void Add(const Mechanism& mechanism, NoiseKind noise, double total_variation);
+
+  const std::vector<Mechanism>& mechanisms() const { return mechanisms_; }
+  double total_variation() const { return total_variation_; }
+  // Some charge used reproducible noise: no epsilon holds.
+  bool has_reproducible() const { return has_reproducible_; }
+
+  // Upper bound on epsilon at `delta`; infinity where there is none. With a total variation V between the noise drawn
+  // and the one accounted for, delta(epsilon) grows by (1 + exp(epsilon)) V: a share of delta is set aside for that.
+  Result<double> Epsilon(const Delta& delta) const;
+
+ private:
+  std::vector<Mechanism> mechanisms_;
+  double total_variation_ = 0;
+  bool has_reproducible_ = false;
+};
+
+// Answers "does this charge stay within the limit" and remembers how much more of the same it has proved to fit, so that
+// a run of equal charges asks the accountant a few times instead of each time. Sound because spending less than what was
+// proved to fit is less: k steps are post-processing of m >= k steps.
+class LimitCheck {
+ public:
+  // `spent` without the charge. OkStatus, or kPrivacyRefused with the figures.
+  Status Check(const Composition& spent, const ChargeRequest& charge, const EpsilonDelta& limit);
+  // The charge that was checked last has been recorded.
+  void Recorded();
+  // Something else was recorded, or the limit changed.
+  void Forget() { ahead_.reset(); }
+
+ private:
+  struct Ahead {
+    Mechanism mechanism;  // of the charges proved to fit; its steps are those of one charge
+    uint64_t charges;     // how many of them
+    double total_variation;
+    EpsilonDelta limit;
+  };
+  std::optional<Ahead> ahead_;
+};
+
+}  // namespace wisp::privacy
+
+#endif  // WISP_RUNTIME_PRIVACY_LEDGER_COMPOSITION_H_

@@ -1,0 +1,203 @@
+#include "runtime/privacy/ledger_database.h"
+
+#include <utility>
+
+namespace wisp::privacy {
+namespace {
+
+constexpr int64_t kApplicationId = 0x77697370;  // "wisp"
+constexpr int64_t kVersion = 1;
+
+// Entries are never changed or removed, by whatever program holds the file, except that a charge may be marked as
+// released. Identifiers therefore count 1, 2, 3, ... without gaps, which CheckContents verifies.
+constexpr char kSchema[] = R"sql(
+CREATE TABLE dataset (
+  id INTEGER PRIMARY KEY CHECK (id = 1), name TEXT NOT NULL, unit TEXT NOT NULL, adjacency TEXT NOT NULL,
+  created TEXT NOT NULL);
+CREATE TABLE limits (
+  id INTEGER PRIMARY KEY AUTOINCREMENT, time TEXT NOT NULL, epsilon REAL NOT NULL, delta REAL NOT NULL);
+CREATE TABLE entries (
+  id INTEGER PRIMARY KEY AUTOINCREMENT, time TEXT NOT NULL, run TEXT NOT NULL, purpose TEXT NOT NULL,
+  noise TEXT NOT NULL CHECK (noise IN ('secure', 'reproducible')), mechanism TEXT NOT NULL,
+  total_variation REAL NOT NULL CHECK (total_variation >= 0),
+  state TEXT NOT NULL DEFAULT 'charged' CHECK (state IN ('charged', 'released')));
+CREATE TRIGGER entries_stay BEFORE DELETE ON entries
+  BEGIN SELECT RAISE(ABORT, 'spent budget cannot be taken back'); END;
+CREATE TRIGGER entries_are_final BEFORE UPDATE OF id, time, run, purpose, noise, mechanism, total_variation ON entries
+  BEGIN SELECT RAISE(ABORT, 'spent budget cannot be changed'); END;
+CREATE TRIGGER entries_release_once BEFORE UPDATE OF state ON entries WHEN NEW.state <> 'released'
+  BEGIN SELECT RAISE(ABORT, 'a released charge stays released'); END;
+PRAGMA application_id = 0x77697370;
+PRAGMA user_version = 1;
+)sql";
+
+}  // namespace
+
+Status Database::Error(int code) const {
+  const std::string file = "ledger '" + path_ + "' ";
+  const std::string detail = handle_ != nullptr ? std::string(" (") + sqlite3_errmsg(handle_.get()) + ")" : std::string();
+  switch (code & 0xFF) {
+    case SQLITE_NOTADB:
+      return InvalidData(file + "is not an SQLite database");
+    case SQLITE_CORRUPT:
+      return InvalidData(file + "is damaged" + detail + "; what was spent cannot be told, restore it from a copy");
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+      return IoError(file + "is read-only" + detail + "; a charge must be written before noise is drawn");
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return IoError(file + "is held by another process for too long" + detail + "; nothing was charged, try again");
+    case SQLITE_FULL:
+      return IoError(file + "cannot grow: the disk is full; nothing was charged");
+    case SQLITE_CANTOPEN:
+      return IoError(file + "cannot be opened" + detail);
+    default:
+      return IoError(file + "cannot be read or written" + detail);
+  }
+}
+
+Result<Statement> Database::Prepare(std::string_view sql) {
+  sqlite3_stmt* statement = nullptr;
+  const int code = sqlite3_prepare_v2(handle_.get(), sql.data(), static_cast<int>(sql.size()), &statement, nullptr);
+  if (code != SQLITE_OK) return Error(code);
+  return Statement(this, statement);
+}
+
+Status Database::Execute(const char* sql) {
+  const int code = sqlite3_exec(handle_.get(), sql, nullptr, nullptr, nullptr);
+  return code == SQLITE_OK ? OkStatus() : Error(code);
+}
+
+Result<int64_t> Database::ReadNumber(const char* sql) {
+  WISP_ASSIGN_OR_RETURN(Statement statement, Prepare(sql));
+  WISP_ASSIGN_OR_RETURN(const bool row, statement.Step());
+  if (!row) return InvalidData("ledger '" + path_ + "' is damaged: no answer to " + sql);
+  return statement.Number(0);
+}
+
+Result<bool> Database::Recognise() {
+  WISP_ASSIGN_OR_RETURN(const int64_t tables, ReadNumber("SELECT count(*) FROM sqlite_master"));
+  WISP_ASSIGN_OR_RETURN(const int64_t application, ReadNumber("PRAGMA application_id"));
+  WISP_ASSIGN_OR_RETURN(const int64_t version, ReadNumber("PRAGMA user_version"));
+  if (application == 0 && tables == 0 && version == 0) return false;
+  if (application != kApplicationId) {
+    return InvalidData("'" + path_ + "' is an SQLite database but not a privacy ledger (application id " + std::to_string(application) +
+                       ", a ledger has " + std::to_string(kApplicationId) + ")");
+  }
+  if (version != kVersion) {
+    return Unsupported("ledger '" + path_ + "' has version " + std::to_string(version) + ", this build reads version " +
+                       std::to_string(kVersion) + (version > kVersion ? "; a newer build wrote it" : ""));
+  }
+  return true;
+}
+
+// A commit returns after its pages were synced to the log. fullfsync matters on Apple systems only, where fsync alone
+// leaves data in the drive's cache.
+Status Database::UseWriteAheadLog() {
+  WISP_ASSIGN_OR_RETURN(Statement journal, Prepare("PRAGMA journal_mode = WAL"));
+  WISP_ASSIGN_OR_RETURN(const bool row, journal.Step());
+  const std::string mode = row ? journal.Text(0) : "";
+  if (mode != "wal") {
+    return IoError("ledger '" + path_ + "' cannot use a write-ahead log here (journal mode '" + mode +
+                   "'): it belongs on a local file system");
+  }
+  WISP_RETURN_IF_ERROR(Execute("PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON"));
+  WISP_ASSIGN_OR_RETURN(const int64_t synchronous, ReadNumber("PRAGMA synchronous"));
+  return synchronous == 2 ? OkStatus() : IoError("ledger '" + path_ + "' cannot be synced to disk on every commit");
+}
+
+Status Database::CreateSchema(const OpenOptions& options) {
+  WISP_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(*this));
+  WISP_ASSIGN_OR_RETURN(const bool created_meanwhile, Recognise());
+  if (created_meanwhile) return OkStatus();
+  WISP_RETURN_IF_ERROR(Execute(kSchema));
+  WISP_ASSIGN_OR_RETURN(Statement insert, Prepare("INSERT INTO dataset VALUES (1, ?, ?, ?, strftime('%Y-%m-%dT%H:%M:%SZ', 'now'))"));
+  WISP_RETURN_IF_ERROR(insert.Bind(0, options.dataset).Bind(1, options.unit).Bind(2, options.adjacency).Run());
+  return transaction.Commit();
+}
+
+Status Database::CheckContents() {
+  WISP_ASSIGN_OR_RETURN(Statement check, Prepare("PRAGMA quick_check(1)"));
+  WISP_ASSIGN_OR_RETURN(const bool row, check.Step());
+  if (!row || check.Text(0) != "ok") {
+    return InvalidData("ledger '" + path_ + "' is damaged (" + (row ? check.Text(0) : std::string("no answer to a check")) +
+                       "); what was spent cannot be told, restore it from a copy");
+  }
+  WISP_ASSIGN_OR_RETURN(const int64_t lost, ReadNumber(
+      "SELECT max((SELECT coalesce(max(id), 0) FROM entries), (SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'entries'))"
+      " - (SELECT count(*) FROM entries)"));
+  if (lost == 0) return OkStatus();
+  return InvalidData("ledger '" + path_ + "' is damaged: " + std::to_string(lost) + " entries are missing, so what was spent cannot be told");
+}
+
+Result<Database> Database::Open(const OpenOptions& options) {
+  sqlite3* handle = nullptr;
+  const int flags = SQLITE_OPEN_READWRITE | (options.missing == Missing::kCreate ? SQLITE_OPEN_CREATE : 0) | SQLITE_OPEN_NOMUTEX;
+  const int code = sqlite3_open_v2(options.path.c_str(), &handle, flags, nullptr);
+  Database database(options.path, handle);
+  if (code != SQLITE_OK) return database.Error(code);
+  sqlite3_busy_timeout(handle, options.busy_timeout_ms);
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  WISP_ASSIGN_OR_RETURN(const bool is_ledger, database.Recognise());
+  if (sqlite3_db_readonly(handle, "main") == 1) return database.Error(SQLITE_READONLY);
+  if (!is_ledger && options.missing == Missing::kError) {
+    return InvalidData("'" + options.path + "' is empty, not a privacy ledger");
+  }
+  WISP_RETURN_IF_ERROR(database.UseWriteAheadLog());
+  if (!is_ledger) WISP_RETURN_IF_ERROR(database.CreateSchema(options));
+  WISP_RETURN_IF_ERROR(database.CheckContents());
+  return database;
+}
+
+// A failed binding leaves the parameter NULL, which every column of the schema refuses: Step reports it.
+Statement& Statement::Bind(int index, std::string_view text) {
+  sqlite3_bind_text64(statement_.get(), index + 1, text.data() != nullptr ? text.data() : "", text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+  return *this;
+}
+
+Statement& Statement::Bind(int index, double number) {
+  sqlite3_bind_double(statement_.get(), index + 1, number);
+  return *this;
+}
+
+Statement& Statement::Bind(int index, int64_t number) {
+  sqlite3_bind_int64(statement_.get(), index + 1, number);
+  return *this;
+}
+
+Result<bool> Statement::Step() {
+  const int code = sqlite3_step(statement_.get());
+  if (code == SQLITE_ROW) return true;
+  if (code == SQLITE_DONE) return false;
+  return database_->Error(code);
+}
+
+Status Statement::Run() {
+  for (;;) {
+    WISP_ASSIGN_OR_RETURN(const bool row, Step());
+    if (!row) return OkStatus();
+  }
+}
+
+std::string Statement::Text(int column) const {
+  const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement_.get(), column));
+  return text == nullptr ? std::string() : std::string(text, static_cast<size_t>(sqlite3_column_bytes(statement_.get(), column)));
+}
+
+Result<Transaction> Transaction::Begin(Database& database) {
+  WISP_RETURN_IF_ERROR(database.Execute("BEGIN IMMEDIATE"));
+  return Transaction(database);
+}
+
+Transaction::~Transaction() {
+  // Nothing is left to do should the rollback fail: what was not committed is not in the file either way.
+  if (database_ != nullptr) (void)database_->Execute("ROLLBACK");
+}
+
+Status Transaction::Commit() {
+  WISP_RETURN_IF_ERROR(database_->Execute("COMMIT"));
+  database_ = nullptr;
+  return OkStatus();
+}
+
+}  // namespace wisp::privacy

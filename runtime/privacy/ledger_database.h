@@ -1,0 +1,102 @@
+// The SQLite side of the ledger: opening and checking the file, statements, transactions, and errors as sentences.
+//
+// What it is not: aware of what a charge costs; that is ledger_composition.h. Only ledger.cc uses this header.
+#ifndef WISP_RUNTIME_PRIVACY_LEDGER_DATABASE_H_
+#define WISP_RUNTIME_PRIVACY_LEDGER_DATABASE_H_
+
+#include <sqlite3.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "runtime/core/status.h"
+
+namespace wisp::privacy {
+
+class Statement;
+
+// One connection. Used by one thread at a time, never across a fork.
+class Database {
+ public:
+  enum class Missing { kCreate, kError };
+
+  // Opens `path` and makes sure that it is a ledger this build can write, whose commits are on disk when they return.
+  // An empty or new file gets the schema and the given first row. Nothing is changed in a file that is something else.
+  struct OpenOptions {
+    std::string path;
+    Missing missing = Missing::kCreate;
+    std::string dataset, unit, adjacency;  // the first row of a new ledger
+    int busy_timeout_ms = 0;
+  };
+  static Result<Database> Open(const OpenOptions& options);
+
+  Result<Statement> Prepare(std::string_view sql);
+  Status Execute(const char* sql);
+  int64_t last_insert_id() const { return sqlite3_last_insert_rowid(handle_.get()); }
+  int changes() const { return sqlite3_changes(handle_.get()); }  // rows changed by the last statement
+  const std::string& path() const { return path_; }
+
+  // The sentence for an SQLite result code, e.g. "ledger '/a/b' is damaged (database disk image is malformed)".
+  Status Error(int code) const;
+
+ private:
+  struct Closer {
+    void operator()(sqlite3* handle) const { sqlite3_close_v2(handle); }
+  };
+  Database(std::string path, sqlite3* handle) : path_(std::move(path)), handle_(handle) {}
+
+  Result<int64_t> ReadNumber(const char* sql);
+  // Whether the file is a ledger (true) or empty (false); an error if it is anything else.
+  Result<bool> Recognise();
+  Status UseWriteAheadLog();
+  Status CreateSchema(const OpenOptions& options);
+  Status CheckContents();
+
+  std::string path_;
+  std::unique_ptr<sqlite3, Closer> handle_;
+};
+
+// A prepared statement. Parameters and columns count from 0. Texts returned live until the next Step.
+class Statement {
+ public:
+  Statement& Bind(int index, std::string_view text);
+  Statement& Bind(int index, double number);
+  Statement& Bind(int index, int64_t number);
+  // True when there is a row, false when done.
+  Result<bool> Step();
+  // Steps to the end, for statements without rows.
+  Status Run();
+  int64_t Number(int column) const { return sqlite3_column_int64(statement_.get(), column); }
+  double Real(int column) const { return sqlite3_column_double(statement_.get(), column); }
+  std::string Text(int column) const;
+
+ private:
+  friend class Database;
+  struct Finalizer {
+    void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+  };
+  Statement(const Database* database, sqlite3_stmt* statement) : database_(database), statement_(statement) {}
+  const Database* database_;  // must outlive the statement
+  std::unique_ptr<sqlite3_stmt, Finalizer> statement_;
+};
+
+// BEGIN IMMEDIATE: from here on nobody else writes. Rolled back unless committed.
+class Transaction {
+ public:
+  static Result<Transaction> Begin(Database& database);
+  Transaction(Transaction&& other) noexcept : database_(std::exchange(other.database_, nullptr)) {}
+  Transaction& operator=(Transaction&&) = delete;
+  ~Transaction();
+  // On return the transaction is on disk, or it is an error and it is rolled back.
+  Status Commit();
+
+ private:
+  explicit Transaction(Database& database) : database_(&database) {}
+  Database* database_;
+};
+
+}  // namespace wisp::privacy
+
+#endif  // WISP_RUNTIME_PRIVACY_LEDGER_DATABASE_H_

@@ -1,0 +1,71 @@
+// The privacy statement: what may be said about a run, in words for people and in JSON for machines.
+//
+// What it is: everything a reader needs to judge an epsilon, in the order of the reporting checklist of Ponomareva et al.,
+// "How to DP-fy ML" (2023), section 5.3.3: the setting; the definition with every part named (what accesses to the data
+// are covered, what is released, unit, adjacency); the accounting (accountant, assumptions and whether they hold, the
+// formal statement); how to verify it. What it is not: an accountant. The figures come from one, and from the ledger.
+//
+// No epsilon appears anywhere, in neither form, where nothing is guaranteed: see WhyNoGuarantee.
+//
+//   PrivacyStatement s{.dataset = ledger.dataset(), .delta = delta, ...};
+//   std::puts(ToText(s).c_str());     // `wisp privacy`
+//   Write("privacy.json", ToJson(s));
+#ifndef WISP_RUNTIME_PRIVACY_STATEMENT_H_
+#define WISP_RUNTIME_PRIVACY_STATEMENT_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/privacy/ledger.h"
+#include "runtime/privacy/mechanism.h"
+
+namespace wisp::privacy {
+
+// How the records of a step were really chosen, whatever the mechanism assumes.
+enum class SamplingDone { kPoisson, kFullBatch, kShuffled };
+
+// privacy.md: exact is integers and a discrete Gaussian, fast is floating point on a power-of-two grid.
+enum class NoiseMode { kExact, kFast };
+
+struct PrivacyStatement {
+  // The setting, and what is covered.
+  std::string setting = "central: the device holds the records, computes on them and releases the output named below";
+  std::string dataset;
+  std::string run;
+  std::vector<std::string> uncharged_tuning;  // what was chosen by looking at the same data without a charge
+  std::string output = "the weights after every step, and all that is computed from them";
+  PrivacyUnit unit = PrivacyUnit::kSession;
+  Adjacency adjacency = Adjacency::kAddRemove;
+  std::vector<std::string> protected_parts = {"whether a record took part, and everything in it"};
+  std::vector<std::string> unprotected_parts = {"the number of steps", "the architecture", "the hyper-parameters"};
+
+  // The accounting.
+  std::string accountant = "PLD (connect the dots, Doroshenko et al. 2022), an upper bound";
+  std::vector<Mechanism> mechanisms;
+  uint64_t num_steps = 0;
+  SamplingDone sampling = SamplingDone::kPoisson;
+  NoiseKind noise = NoiseKind::kSecure;
+  NoiseMode noise_mode = NoiseMode::kExact;
+  double total_variation = 0;  // between the noise drawn and the one accounted for; its cost is part of epsilon
+  double delta = 0;
+  std::optional<double> epsilon;         // of the run; absent where nobody computed one
+  std::optional<double> ledger_epsilon;  // of everything charged to the data set, at the same delta
+  std::optional<EpsilonDelta> limit;
+
+  // How to verify it.
+  std::string software = "wisp";
+  std::string ledger_path;
+};
+
+// Empty where the figures may be stated; else the reason why no epsilon is: "noise: reproducible, no guarantee", or
+// shuffled batches accounted for as if they were drawn at random.
+std::string WhyNoGuarantee(const PrivacyStatement& statement);
+
+std::string ToText(const PrivacyStatement& statement);
+std::string ToJson(const PrivacyStatement& statement);
+
+}  // namespace wisp::privacy
+
+#endif  // WISP_RUNTIME_PRIVACY_STATEMENT_H_

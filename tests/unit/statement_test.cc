@@ -1,0 +1,175 @@
+// The statement says everything it must, in its order, and no epsilon where nothing is guaranteed.
+#include "runtime/privacy/statement.h"
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "runtime/privacy/json.h"
+
+namespace wisp::privacy {
+namespace {
+
+Mechanism Steps() {
+  return *Mechanism::PoissonSubsampledGaussian({.noise_multiplier = 0.75, .sampling_probability = 0.0424, .steps = 1234});
+}
+
+PrivacyStatement Complete() {
+  PrivacyStatement s;
+  s.dataset = "watch history";
+  s.run = "run 7";
+  s.uncharged_tuning = {"the learning rate (3 values)"};
+  s.unit = PrivacyUnit::kDay;
+  s.unprotected_parts.push_back("the labels");
+  s.mechanisms = {Steps()};
+  s.num_steps = 1234;
+  s.total_variation = 1e-12;
+  s.delta = 1e-6;
+  s.epsilon = 3.14159265;
+  s.ledger_epsilon = 5.5;
+  s.limit = *EpsilonDelta::Create(8, 1e-6);
+  s.ledger_path = "watch.ledger";
+  return s;
+}
+
+TEST(Statement, TextSaysEverythingInTheOrderOfTheChecklist) {
+  const std::string text = ToText(Complete());
+  size_t at = 0;
+  for (const char* part : {"1. Setting", "central", "2. Definition", "watch history", "run 7", "the learning rate (3 values)", "released",
+                           "privacy unit: one day", "adjacency: ", "protected: ", "not protected: the number of steps",
+                           "not protected: the architecture", "not protected: the labels", "3. Accounting", "accountant: PLD",
+                           "mechanism: ", "steps: 1234", "Poisson", "noise: secure", "noise mode: exact", "epsilon of this run: 3.1416 (delta 1e-06)",
+                           "epsilon of the data set, all runs: 5.5", "limit of the data set: 8", "4. Verification", "wisp",
+                           "watch.ledger"}) {
+    const size_t found = text.find(part, at);
+    ASSERT_NE(found, std::string::npos) << part << " is missing, or out of order, in\n" << text;
+    at = found;
+  }
+  EXPECT_NE(text.find(Steps().Describe()), std::string::npos);
+}
+
+TEST(Statement, JsonHoldsTheSame) {
+  const auto json = nlohmann::ordered_json::parse(ToJson(Complete()));
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : json.items()) keys.push_back(key);
+  EXPECT_EQ(keys, (std::vector<std::string>{"setting", "definition", "accounting", "verification"}));
+  const auto& definition = json["definition"];
+  EXPECT_EQ(definition["dataset"], "watch history");
+  EXPECT_EQ(definition["run"], "run 7");
+  EXPECT_EQ(definition["uncharged_tuning"].size(), 1u);
+  EXPECT_EQ(definition["privacy_unit"], "day");
+  EXPECT_EQ(definition["adjacency"], std::string(ToText(Adjacency::kAddRemove)));
+  EXPECT_EQ(definition["not_protected"].size(), 4u);
+  const auto& accounting = json["accounting"];
+  EXPECT_EQ(accounting["mechanisms"][0], Steps().ToText());
+  EXPECT_EQ(accounting["steps"], 1234);
+  EXPECT_EQ(accounting["sampling"], "poisson");
+  EXPECT_EQ(accounting["noise"], "secure");
+  EXPECT_EQ(accounting["noise_mode"], "exact");
+  EXPECT_EQ(accounting["delta"].get<double>(), 1e-6);
+  EXPECT_EQ(accounting["epsilon"].get<double>(), 3.14159265);
+  EXPECT_EQ(accounting["ledger_epsilon"].get<double>(), 5.5);
+  EXPECT_EQ(accounting["limit"]["epsilon"].get<double>(), 8);
+  EXPECT_EQ(accounting["guarantee"], "differential privacy");
+  EXPECT_EQ(json["verification"]["ledger"], "watch.ledger");
+}
+
+// No figure of the statement may be read as a guarantee: neither the number nor the word.
+void ExpectNoEpsilon(const PrivacyStatement& s, const std::string& reason) {
+  const std::string text = ToText(s);
+  EXPECT_NE(text.find(reason), std::string::npos) << text;
+  for (const char* part : {"epsilon", "3.14", "5.5", "limit of"}) EXPECT_EQ(text.find(part), std::string::npos) << text;
+  const auto accounting = nlohmann::json::parse(ToJson(s))["accounting"];
+  EXPECT_TRUE(accounting["epsilon"].is_null());
+  EXPECT_TRUE(accounting["ledger_epsilon"].is_null());
+  EXPECT_TRUE(accounting["limit"].is_null());
+  EXPECT_TRUE(accounting["guarantee"].is_null());
+  EXPECT_NE(accounting["no_guarantee_because"].get<std::string>().find(reason), std::string::npos);
+}
+
+TEST(Statement, ReproducibleNoiseStatesNoEpsilon) {
+  PrivacyStatement s = Complete();
+  s.noise = NoiseKind::kReproducible;
+  ExpectNoEpsilon(s, "noise: reproducible, no guarantee");
+}
+
+TEST(Statement, ShuffledBatchesStateNoEpsilon) {
+  PrivacyStatement s = Complete();
+  s.sampling = SamplingDone::kShuffled;
+  ExpectNoEpsilon(s, "sampling: shuffled, no guarantee");
+}
+
+TEST(Statement, InfiniteEpsilonIsSaidSo) {
+  PrivacyStatement s = Complete();
+  s.epsilon = INFINITY;
+  EXPECT_NE(ToText(s).find("epsilon of this run: infinite"), std::string::npos);
+  EXPECT_EQ(nlohmann::json::parse(ToJson(s))["accounting"]["epsilon"], "infinity");
+}
+
+TEST(Statement, UnknownEpsilonIsNotZero) {
+  PrivacyStatement s = Complete();
+  s.epsilon.reset();
+  EXPECT_NE(ToText(s).find("epsilon of this run: not computed"), std::string::npos);
+  EXPECT_TRUE(nlohmann::json::parse(ToJson(s))["accounting"]["epsilon"].is_null());
+}
+
+TEST(Statement, PrintedEpsilonIsNeverBelowTheComputedOne) {
+  PrivacyStatement s = Complete();
+  for (double epsilon : {0.00001, 1.00004, 2.99999, 7.123449999}) {
+    s.epsilon = epsilon;
+    const std::string text = ToText(s), name = "epsilon of this run: ";
+    EXPECT_GE(std::stod(text.substr(text.find(name) + name.size())), epsilon);
+  }
+}
+
+TEST(JsonWriter, DoublesReadBackAsWritten) {
+  for (double x : {0.1, 1e-300, -2.5, 1e22, 1.0 / 3, 5e-324, std::numeric_limits<double>::max(), 0.0, 3.0}) {
+    JsonWriter json;
+    json.BeginArray().Value(x).EndArray();
+    const auto read = nlohmann::json::parse(json.Take());
+    EXPECT_EQ(read[0].get<double>(), x);
+  }
+  JsonWriter json;
+  json.BeginArray().Value(double{INFINITY}).Value(double{-INFINITY}).Value(std::nan("")).Value(uint64_t{18446744073709551615u}).EndArray();
+  const auto read = nlohmann::json::parse(json.Take());
+  EXPECT_EQ(read[0], "infinity");
+  EXPECT_EQ(read[1], "-infinity");
+  EXPECT_EQ(read[2], "nan");
+  EXPECT_EQ(read[3].get<uint64_t>(), 18446744073709551615u);
+}
+
+TEST(JsonWriter, StringsAreEscaped) {
+  std::string nasty = "\"\\/\b\f\n\r\t\x01\x1f\x7f plain \xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80";
+  nasty.push_back('\0');
+  nasty += "end";
+  JsonWriter json;
+  json.BeginObject().Key(nasty).Value(nasty).EndObject();
+  const auto read = nlohmann::json::parse(json.Take());
+  EXPECT_EQ(read.begin().key(), nasty);
+  EXPECT_EQ(read.begin().value(), nasty);
+}
+
+TEST(JsonWriter, BytesThatAreNotUtf8AreReplaced) {
+  const std::string replacement = "\xEF\xBF\xBD";
+  for (const std::string& bad : {std::string("\xff"), std::string("\x80"), std::string("\xc3"), std::string("\xc0\xaf"),
+                                 std::string("\xed\xa0\x80"), std::string("\xf4\x90\x80\x80"), std::string("\xe2\x82")}) {
+    JsonWriter json;
+    json.BeginArray().Value("a" + bad + "z").EndArray();
+    const auto text = nlohmann::json::parse(json.Take())[0].get<std::string>();
+    EXPECT_EQ(text.substr(0, 4), "a" + replacement);
+    EXPECT_EQ(text.back(), 'z');
+  }
+}
+
+TEST(JsonWriter, NestingIsIndentedAndEmptyBracketsAreShort) {
+  JsonWriter json;
+  json.BeginObject().Key("a").BeginArray().Value(true).Null().EndArray().Key("b").BeginObject().EndObject().EndObject();
+  EXPECT_EQ(json.Take(), "{\n  \"a\": [\n    true,\n    null\n  ],\n  \"b\": {}\n}\n");
+  EXPECT_EQ(json.BeginArray().EndArray().Take(), "[]\n");
+}
+
+}  // namespace
+}  // namespace wisp::privacy
