@@ -1,0 +1,54 @@
+// Discretised privacy loss distributions: masses on multiples of a grid step, an upper bound by construction.
+//
+// Internal to the PLD accountant (accountant.h). A mechanism's loss L = log(P/Q) under P is put on a grid by connecting
+// the dots (Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022): the P- and Q-mass of each interval between two grid points is
+// split between its ends so that both masses are kept. The pair so made dominates the true pair.
+#ifndef WISP_RUNTIME_PRIVACY_PLD_H_
+#define WISP_RUNTIME_PRIVACY_PLD_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "runtime/privacy/mechanism.h"
+
+namespace wisp::privacy {
+
+// The two orders of a pair of neighbours: P with the record and Q without it, or the other way round.
+enum class Direction { kRemove, kAdd };
+
+struct DiscretePld {
+  double step = 0;             // of the grid
+  int64_t first = 0;           // mass[i] lies at (first + i) * step
+  std::vector<double> mass;
+  double infinity = 0;         // mass at loss infinity
+};
+
+// Of one step of the mechanism. `step` > 0; at most about 2^22 points.
+DiscretePld Discretise(const Mechanism& mechanism, Direction direction, double step);
+
+// The range of losses that Discretise would cover, without making it.
+struct LossRange {
+  double low, high;
+};
+LossRange RangeOf(const Mechanism& mechanism, Direction direction);
+
+// One term of a composition: `pld` composed with itself `count` times.
+struct PldPower {
+  DiscretePld pld;
+  uint64_t count;
+};
+
+// All of them together, on the same step. The bounds on what leaves the computed range and on rounding are added to
+// `infinity`.
+DiscretePld Compose(const std::vector<PldPower>& terms);
+
+// Where the composition's mass lies, but for at most exp(-log_tail) at either end (Chernoff). From coarse terms.
+LossRange ComposedRange(const std::vector<PldPower>& terms, double log_tail);
+
+// delta at epsilon, and the smallest epsilon >= 0 for a delta (infinity if there is none).
+double DeltaOf(const DiscretePld& pld, double epsilon);
+double EpsilonOf(const DiscretePld& pld, double delta);
+
+}  // namespace wisp::privacy
+
+#endif  // WISP_RUNTIME_PRIVACY_PLD_H_

@@ -1,0 +1,203 @@
+// Accountants against figures computed elsewhere, against each other, and against the one-step definition.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "runtime/privacy/accountant.h"
+#include "runtime/privacy/calibration.h"
+#include "runtime/privacy/pld.h"
+
+namespace wisp::privacy {
+namespace {
+
+Mechanism Subsampled(double sigma, double q, uint64_t steps) {
+  return *Mechanism::PoissonSubsampledGaussian({.noise_multiplier = sigma, .sampling_probability = q, .steps = steps});
+}
+Delta DeltaAt(double value) { return *Delta::Create(value); }
+double Pld(const std::vector<Mechanism>& m, double delta) { return *PldEpsilon(m, DeltaAt(delta)); }
+double Cdf(double x) { return 0.5 * std::erfc(-x * M_SQRT1_2); }
+
+struct Golden {
+  double q, sigma;
+  uint64_t steps;
+  double delta, pld_remove, pld_add, rdp, gdp_clt;
+};
+
+// Computed independently of this code: connect the dots at grid 1e-4, and 40-digit arithmetic for the rest.
+constexpr Golden kComputed[] = {
+    {0.00426667, 1.1, 14062, 1e-5, 2.381686, 2.243657, 2.596556, 2.3243},
+    {0.01, 1, 10000, 1e-5, 6.187745, 5.611546, 6.712738, 6.0071},
+    {0.1, 2, 500, 1e-5, 5.55547, 4.956576, 6.034322, 5.3695},
+    {0.02, 0.7, 500, 1e-5, 6.65378, 3.262659, 7.664088, 5.1885},
+    {0.05, 1.5, 1000, 1e-6, 6.199695, 5.395919, 6.667814, 5.9221},
+    {0.0001, 0.5, 10000, 1e-6, 1.954782, 0.219948, 3.421697, 0.2844},
+};
+
+TEST(Pld, EpsilonEqualsIndependentComputation) {
+  for (const Golden& g : kComputed) {
+    const double epsilon = Pld({Subsampled(g.sigma, g.q, g.steps)}, g.delta);
+    EXPECT_NEAR(epsilon, std::max(g.pld_remove, g.pld_add), 1e-4) << g.q << " " << g.sigma;
+  }
+}
+
+// Both directions matter to the bound even where one is always smaller in the table: each is checked by itself.
+TEST(Pld, EachDirectionEqualsIndependentComputation) {
+  for (const Golden& g : kComputed) {
+    for (Direction direction : {Direction::kRemove, Direction::kAdd}) {
+      const DiscretePld step = Discretise(Subsampled(g.sigma, g.q, 1), direction, 1e-4);
+      const double epsilon = EpsilonOf(Compose({{step, g.steps}}), g.delta);
+      EXPECT_NEAR(epsilon, direction == Direction::kRemove ? g.pld_remove : g.pld_add, 1e-4) << g.q << " " << g.sigma;
+    }
+  }
+}
+
+TEST(Gdp, EpsilonEqualsIndependentComputation) {
+  for (const Golden& g : kComputed) {
+    EXPECT_NEAR(*GdpCltEpsilon(std::vector{Subsampled(g.sigma, g.q, g.steps)}, DeltaAt(g.delta)), g.gdp_clt, 1e-4);
+  }
+}
+
+TEST(Rdp, EpsilonIsNearIndependentComputationAndAbovePld) {
+  for (const Golden& g : kComputed) {
+    const std::vector m = {Subsampled(g.sigma, g.q, g.steps)};
+    const double rdp = *RdpEpsilon(m, DeltaAt(g.delta));
+    EXPECT_NEAR(rdp, g.rdp, 0.01 * g.rdp) << "other orders";
+    EXPECT_GT(rdp, Pld(m, g.delta));
+  }
+}
+
+// Opacus, accountants_test.py: sigma 1.5, q 0.04, 2250 steps, delta 1e-5, its orders.
+TEST(Rdp, EpsilonAtOpacusOrdersEqualsOpacus) {
+  std::vector<double> orders;
+  for (int x = 1; x < 100; ++x) orders.push_back(1 + x / 10.0);
+  for (int x = 12; x < 64; ++x) orders.push_back(x);
+  EXPECT_NEAR(*RdpEpsilonAtOrders(std::vector{Subsampled(1.5, 0.04, 2250)}, DeltaAt(1e-5), orders), 7.32911117143, 5e-8);
+}
+
+// Analytic Gaussian mechanism (Balle and Wang 2018), sigma for (epsilon, delta) at 15 digits.
+TEST(Pld, PlainGaussianEqualsAnalyticGaussian) {
+  constexpr struct {
+    double epsilon, delta, sigma;
+  } kAnalytic[] = {{1, 1e-5, 3.73063163481594}, {0.5, 1e-6, 8.05761848072504}, {2, 1e-6, 2.23047627118642},
+                   {5, 1e-5, 0.891868264951518}, {10, 1e-8, 0.615846355760122}};
+  for (const auto& g : kAnalytic) {
+    const Mechanism m = *Mechanism::Gaussian({.noise_multiplier = g.sigma});
+    const double epsilon = Pld({m}, g.delta);
+    EXPECT_NEAR(epsilon, g.epsilon, 1e-4);
+    EXPECT_GE(epsilon, g.epsilon - 1e-9) << "an upper bound may not fall below the exact value";
+    const Mechanism quarter = *Mechanism::Gaussian({.noise_multiplier = 2 * g.sigma, .count = 4});
+    EXPECT_NEAR(Pld({quarter}, g.delta), g.epsilon, 1e-4);
+  }
+}
+
+// One step, by the definition: delta = E_P max(0, 1 - e^(epsilon - loss)), on an interval of outcomes with a closed form.
+TEST(Pld, OneStepIsNeverBelowTheDefinition) {
+  for (double sigma : {0.5, 1.0, 3.0}) {
+    for (double q : {0.01, 0.3, 0.9}) {
+      for (double epsilon : {0.01, 0.1, 0.5, 1.0}) {
+        const auto exact = [&](bool remove) {
+          // remove: outcomes above x exceed epsilon; add: below x, where the ratio is under e^-epsilon.
+          const double bound = remove ? std::exp(epsilon) : std::exp(-epsilon);
+          if (bound <= 1 - q) return 0.0;
+          const double x = sigma * sigma * std::log((bound - (1 - q)) / q) + 0.5;
+          const double without = remove ? Cdf(-x / sigma) : Cdf(x / sigma);
+          const double with = (1 - q) * without + q * (remove ? Cdf((1 - x) / sigma) : Cdf((x - 1) / sigma));
+          return remove ? with - std::exp(epsilon) * without : without - std::exp(epsilon) * with;
+        };
+        const double delta = std::max({0.0, exact(true), exact(false)});
+        const double bound = *PldDelta(std::vector{Subsampled(sigma, q, 1)}, epsilon);
+        EXPECT_GE(bound, delta) << sigma << " " << q << " " << epsilon;
+        EXPECT_LE(bound, delta + 1e-7) << sigma << " " << q << " " << epsilon;
+      }
+    }
+  }
+}
+
+TEST(Pld, EpsilonGrowsWithStepsSamplingAndLessNoise) {
+  const double base = Pld({Subsampled(1.0, 0.02, 300)}, 1e-5);
+  EXPECT_GT(Pld({Subsampled(1.0, 0.02, 301)}, 1e-5), base);
+  EXPECT_GT(Pld({Subsampled(1.0, 0.021, 300)}, 1e-5), base);
+  EXPECT_GT(Pld({Subsampled(0.99, 0.02, 300)}, 1e-5), base);
+  EXPECT_GT(Pld({Subsampled(1.0, 0.02, 300)}, 0.9e-5), base);
+}
+
+TEST(Pld, HalvesTogetherCostTheWhole) {
+  const double whole = Pld({Subsampled(1.0, 0.02, 300)}, 1e-5);
+  EXPECT_DOUBLE_EQ(Pld({Subsampled(1.0, 0.02, 100), Subsampled(1.0, 0.02, 200)}, 1e-5), whole);
+  // Not merged, because the noise differs in its last digits: composed in the frequency domain.
+  EXPECT_NEAR(Pld({Subsampled(1.0, 0.02, 100), Subsampled(1.0 + 1e-12, 0.02, 200)}, 1e-5), whole, 1e-4);
+}
+
+TEST(Pld, AnotherMechanismCostsMoreThanOneAndLessThanTheSum) {
+  const Mechanism histogram = *Mechanism::Gaussian({.noise_multiplier = 5});
+  const Mechanism steps = Subsampled(1.2, 0.1, 100);
+  const double together = Pld({histogram, steps}, 1e-5);
+  EXPECT_GT(together, Pld({steps}, 1e-5));
+  EXPECT_LT(together, Pld({steps}, 1e-5) + Pld({histogram}, 1e-5));
+}
+
+TEST(Pld, ExtremesAreFiniteOrSaidToBeInfinite) {
+  EXPECT_LT(Pld({Subsampled(1, 1e-6, 1000000)}, 1e-6), 0.01);
+  EXPECT_LT(Pld({Subsampled(100, 1, 1000000)}, 1e-6), 120);
+  EXPECT_TRUE(std::isfinite(Pld({Subsampled(0.3, 0.1, 10)}, 1e-5)));
+  EXPECT_TRUE(std::isinf(Pld({Subsampled(0.01, 1, 1)}, 1e-5)));
+  EXPECT_EQ(Pld({}, 1e-5), 0);
+}
+
+TEST(Accountants, PairingsWithoutProofAreRefused) {
+  const auto replace = Mechanism::PoissonSubsampledGaussian(
+      {.noise_multiplier = 1, .sampling_probability = 0.1, .steps = 1, .adjacency = Adjacency::kReplaceOne});
+  for (const auto& result : {PldEpsilon(std::vector{*replace}, DeltaAt(1e-5)), RdpEpsilon(std::vector{*replace}, DeltaAt(1e-5)),
+                             PldEpsilon(std::vector{Subsampled(1, 0.1, 1), *Mechanism::Gaussian({.noise_multiplier = 1, .adjacency = Adjacency::kZeroOut})},
+                                        DeltaAt(1e-5))}) {
+    ASSERT_FALSE(result.ok());
+    EXPECT_EQ(result.status().code(), StatusCode::kPrivacyRefused);
+    EXPECT_NE(result.status().message().find("adjacency"), std::string::npos);
+  }
+}
+
+TEST(Calibration, NoiseIsTheSmallestThatKeepsThePromise) {
+  for (double target : {0.5, 8.0}) {
+    const auto c = CalibrateNoise({.target = *EpsilonDelta::Create(target, 1e-5), .sampling_probability = 0.04, .steps = 2000});
+    ASSERT_TRUE(c.ok()) << c.status().message();
+    EXPECT_LE(c->epsilon, target);
+    EXPECT_LE(Pld({Subsampled(c->noise_multiplier, 0.04, 2000)}, 1e-5), target);
+    EXPECT_GT(Pld({Subsampled(c->noise_multiplier * 0.999, 0.04, 2000)}, 1e-5), target);
+  }
+}
+
+TEST(Calibration, WhatIsSpentBesideIsPaidFor) {
+  const std::vector beside = {*Mechanism::Gaussian({.noise_multiplier = 5})};
+  const EpsilonDelta target = *EpsilonDelta::Create(8, 1e-5);
+  const auto alone = CalibrateNoise({.target = target, .sampling_probability = 0.04, .steps = 2000});
+  const auto with = CalibrateNoise({.target = target, .sampling_probability = 0.04, .steps = 2000, .composed_with = beside});
+  EXPECT_GT(with->noise_multiplier, alone->noise_multiplier);
+  const std::vector too_much = {*Mechanism::Gaussian({.noise_multiplier = 0.3})};
+  const auto refused = CalibrateNoise({.target = target, .sampling_probability = 0.04, .steps = 2000, .composed_with = too_much});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.status().code(), StatusCode::kPrivacyRefused);
+}
+
+TEST(Mechanism, TextReadsBackBitForBit) {
+  for (const Mechanism& m : {Subsampled(1.0 / 3, 1e-7 / 3, 12345678901), *Mechanism::Gaussian({.noise_multiplier = M_PI, .count = 3})}) {
+    const auto back = Mechanism::FromText(m.ToText());
+    ASSERT_TRUE(back.ok()) << m.ToText();
+    EXPECT_EQ(*back, m);
+  }
+  for (const char* bad : {"", "gaussian", "gaussian noise_multiplier=-1 steps=1 adjacency=add_remove", "gaussian noise_multiplier=1 steps=1 adjacency=x",
+                          "laplace noise_multiplier=1 steps=1 adjacency=add_remove", "gaussian noise_multiplier=1 steps=1 adjacency=add_remove "}) {
+    EXPECT_FALSE(Mechanism::FromText(bad).ok()) << bad;
+  }
+}
+
+TEST(Mechanism, ImpossibleParametersAreRefused) {
+  for (double bad : {0.0, -1.0, std::nan(""), HUGE_VAL}) EXPECT_FALSE(Mechanism::Gaussian({.noise_multiplier = bad}).ok());
+  for (double bad : {0.0, -0.1, 1.1, std::nan("")}) {
+    EXPECT_FALSE(Mechanism::PoissonSubsampledGaussian({.noise_multiplier = 1, .sampling_probability = bad, .steps = 1}).ok());
+  }
+  EXPECT_FALSE(Mechanism::PoissonSubsampledGaussian({.noise_multiplier = 1, .sampling_probability = 0.1, .steps = 0}).ok());
+}
+
+}  // namespace
+}  // namespace wisp::privacy
