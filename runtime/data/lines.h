@@ -1,31 +1,39 @@
-// Walking through a text line by line, and numbers in it.
+// What the text readers share: lines, and numbers and values as messages show them.
 #ifndef WISP_RUNTIME_DATA_LINES_H_
 #define WISP_RUNTIME_DATA_LINES_H_
 
 #include <charconv>
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "runtime/core/status.h"
+#include "runtime/data/sequences.h"
 
 namespace wisp::data {
 
-inline std::string Where(const std::string& name, uint64_t line) { return name + ", line " + std::to_string(line); }
+// A line or a quoted record that is longer is no event log: a wrong file, or a quote that is never closed.
+inline constexpr size_t kMaxLineBytes = size_t{1} << 20;
+
+inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 // A value as a message shows it: cut, and without what a terminal would act on.
 inline std::string Shown(std::string_view value) {
-  std::string shown(value.substr(0, 40));
+  constexpr size_t kMost = 40;
+  std::string shown(value.substr(0, kMost));
   for (char& c : shown) {
     if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) >= 0x7f) c = '?';
   }
-  return "'" + shown + (value.size() > 40 ? "...'" : "'");
+  return "'" + shown + (value.size() > kMost ? "...'" : "'");
 }
 
-// Lines without their ends (LF or CRLF), without a byte order mark, blank ones skipped. `number` counts from 1.
+// Lines without their ends (LF or CRLF), without a byte order mark; blank ones are skipped. `number` counts from 1.
 class Lines {
  public:
-  explicit Lines(std::string_view text) : rest_(text.starts_with("\xef\xbb\xbf") ? text.substr(3) : text) {}
+  explicit Lines(std::string_view text) : rest_(text) {
+    if (rest_.starts_with(kByteOrderMark)) rest_.remove_prefix(kByteOrderMark.size());
+  }
   bool Next() {
     while (!rest_.empty()) {
       const size_t end = rest_.find('\n');
@@ -45,16 +53,24 @@ class Lines {
   uint64_t number_ = 0;
 };
 
+inline std::string TooLong(size_t bytes) {
+  return std::to_string(bytes) + " bytes without an end of the line; allowed are at most " + std::to_string(kMaxLineBytes);
+}
+
 // A whole number, or one with a fraction, which is cut off (some exports write 8.8e8 or 881250949.0).
-inline Result<int64_t> ParseTime(const std::string& where, std::string_view value) {
-  int64_t whole = 0;
+inline bool ParseTime(std::string_view value, int64_t& time) {
   const char* end = value.data() + value.size();
-  const auto exact = std::from_chars(value.data(), end, whole);
-  if (exact.ec == std::errc() && exact.ptr == end) return whole;
+  const auto exact = std::from_chars(value.data(), end, time);
+  if (exact.ec == std::errc() && exact.ptr == end) return true;
   double real = 0;
   const auto general = std::from_chars(value.data(), end, real);
-  if (general.ec == std::errc() && general.ptr == end && real > -9e18 && real < 9e18) return static_cast<int64_t>(real);
-  return InvalidData(where + ": the time is " + Shown(value) + "; allowed is a number between -9e18 and 9e18");
+  if (general.ec != std::errc() || general.ptr != end || !(real > -9e18 && real < 9e18)) return false;
+  time = static_cast<int64_t>(std::floor(real));
+  return true;
+}
+
+inline Status BadTime(const SequenceBuilder& builder, uint64_t line, std::string_view value) {
+  return builder.Error(line, "the time is " + Shown(value) + "; allowed is a number between -9e18 and 9e18, such as 978300760");
 }
 
 }  // namespace wisp::data

@@ -1,6 +1,10 @@
 #include "runtime/data/readers.h"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
+#include <new>
+#include <utility>
 
 #include "runtime/core/file.h"
 #include "runtime/data/lines.h"
@@ -8,77 +12,99 @@
 namespace wisp::data {
 namespace {
 
-constexpr std::string_view kBlanks = " \t";
+constexpr std::array<std::pair<Format, const char*>, 7> kFormats = {{{Format::kAuto, "auto"},
+                                                                    {Format::kUserItem, "user-item"},
+                                                                    {Format::kRatingsDat, "ratings-dat"},
+                                                                    {Format::kCsv, "csv"},
+                                                                    {Format::kTsv, "tsv"},
+                                                                    {Format::kInter, "inter"},
+                                                                    {Format::kSqlite, "sqlite"}}};
 
-std::string_view TakeField(std::string_view& rest) {
-  const size_t begin = rest.find_first_not_of(kBlanks);
-  if (begin == std::string_view::npos) return rest = {};
-  rest.remove_prefix(begin);
-  const size_t end = std::min(rest.find_first_of(kBlanks), rest.size());
-  const std::string_view field = rest.substr(0, end);
-  rest.remove_prefix(end);
-  return field;
-}
-
-Format Guess(const std::string& path, std::string_view start) {
-  if (start.starts_with(std::string_view("SQLite format 3\0", 16))) return Format::kSqlite;
-  if (path.ends_with(".dat")) return Format::kRatingsDat;
+Format GuessByName(std::string_view path) {
+  if (path.ends_with(".db") || path.ends_with(".sqlite") || path.ends_with(".sqlite3")) return Format::kSqlite;
   if (path.ends_with(".csv")) return Format::kCsv;
   if (path.ends_with(".tsv")) return Format::kTsv;
-  return path.ends_with(".inter") ? Format::kInter : Format::kUserItem;
+  return path.ends_with(".inter") ? Format::kInter : Format::kAuto;
+}
+
+size_t CountOf(std::string_view text, std::string_view part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != std::string_view::npos; at = text.find(part, at + part.size())) ++count;
+  return count;
+}
+
+Format GuessByText(std::string_view text) {
+  if (text.starts_with(std::string_view("SQLite format 3\0", 16))) return Format::kSqlite;
+  Lines lines(text.substr(0, 4096));
+  if (!lines.Next()) return Format::kUserItem;
+  const std::string_view line = lines.line();
+  if (line.find_first_of(" \t") == std::string_view::npos) return CountOf(line, "::") == 3 ? Format::kRatingsDat : Format::kUserItem;
+  return line.find(":token\t") != std::string_view::npos ? Format::kInter : Format::kUserItem;
+}
+
+Status FillFromText(std::string_view text, Format format, const ReadOptions& options, SequenceBuilder& builder) {
+  if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff")) {
+    return InvalidData(builder.name() + ": it starts with the mark of UTF-16; allowed is UTF-8");
+  }
+  switch (format) {
+    case Format::kRatingsDat: return ReadRatingsDat(text, options, builder);
+    case Format::kCsv: return ReadDelimited(text, ',', options, builder);
+    case Format::kTsv: return ReadDelimited(text, '\t', options, builder);
+    case Format::kInter: return ReadInter(text, options, builder);
+    case Format::kUserItem: return ReadUserItem(text, builder);
+    case Format::kAuto:
+    case Format::kSqlite: break;
+  }
+  return InvalidArgument(builder.name() + ": the format " + FormatName(format) + " is not one of text");
+}
+
+Result<ReadResult> ReadDatabase(const std::string& path, const ReadOptions& options) {
+  SequenceBuilder builder(path, "table " + options.table + ", row");
+  WISP_RETURN_IF_ERROR(ReadSqlite(path, options, builder));
+  return builder.Finish(options);
+}
+
+Result<ReadResult> ReadFile(const std::string& path, Format format, const ReadOptions& options) {
+  if (format == Format::kAuto) format = GuessByName(path);
+  if (format == Format::kSqlite) return ReadDatabase(path, options);
+  WISP_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path));
+  const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
+  if (format == Format::kAuto) format = GuessByText(text);
+  if (format == Format::kSqlite) return ReadDatabase(path, options);
+  return ReadText(path, text, format, options);
 }
 
 }  // namespace
 
-Status ReadUserItem(const std::string& name, std::string_view text, SequenceBuilder& builder) {
-  for (Lines lines(text); lines.Next();) {
-    std::string_view rest = lines.line();
-    const std::string_view user = TakeField(rest), item = TakeField(rest);
-    if (item.empty() || rest.find_first_not_of(kBlanks) != std::string_view::npos) {
-      return InvalidData(Where(name, lines.number()) + ": " + Shown(lines.line()) + "; allowed is a user and an item, separated by a blank");
-    }
-    // The order of the lines is the order in time.
-    WISP_RETURN_IF_ERROR(builder.Add(Where(name, lines.number()), user, item, static_cast<int64_t>(lines.number())));
+const char* FormatName(Format format) {
+  for (const auto& [candidate, name] : kFormats) {
+    if (candidate == format) return name;
   }
-  return OkStatus();
+  return "unknown";
 }
 
-Status ReadRatingsDat(const std::string& name, std::string_view text, SequenceBuilder& builder) {
-  for (Lines lines(text); lines.Next();) {
-    std::string_view rest = lines.line(), fields[4];
-    size_t count = 0;
-    for (bool more = true; more && count < 4; ++count) {
-      const size_t end = rest.find("::");
-      more = end != std::string_view::npos;
-      fields[count] = rest.substr(0, end);
-      rest.remove_prefix(more ? end + 2 : rest.size());
-    }
-    const std::string where = Where(name, lines.number());
-    if (count != 4 || !rest.empty()) {
-      return InvalidData(where + ": " + Shown(lines.line()) + "; allowed is user::item::rating::timestamp");
-    }
-    WISP_ASSIGN_OR_RETURN(const int64_t time, ParseTime(where, fields[3]));
-    WISP_RETURN_IF_ERROR(builder.Add(where, fields[0], fields[1], time));
+Result<Format> ParseFormat(std::string_view name) {
+  std::string allowed;
+  for (const auto& [format, candidate] : kFormats) {
+    if (name == candidate) return format;
+    allowed += (allowed.empty() ? "" : ", ") + std::string(candidate);
   }
-  return OkStatus();
+  return InvalidArgument("the format is " + Shown(name) + "; allowed are " + allowed);
+}
+
+Result<ReadResult> ReadText(const std::string& name, std::string_view text, Format format, const ReadOptions& options) {
+  SequenceBuilder builder(name);
+  WISP_RETURN_IF_ERROR(FillFromText(text, format, options, builder));
+  return builder.Finish(options);
 }
 
 Result<ReadResult> ReadSequences(const std::string& path, Format format, const ReadOptions& options) {
-  SequenceBuilder builder;
-  WISP_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path));
-  const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
-  if (format == Format::kAuto) format = Guess(path, text);
-  Status status;
-  switch (format) {
-    case Format::kSqlite: status = ReadSqlite(path, options, builder); break;
-    case Format::kRatingsDat: status = ReadRatingsDat(path, text, builder); break;
-    case Format::kCsv: status = ReadDelimited(path, text, ',', options, builder); break;
-    case Format::kTsv: status = ReadDelimited(path, text, '\t', options, builder); break;
-    case Format::kInter: status = ReadInter(path, text, options, builder); break;
-    default: status = ReadUserItem(path, text, builder); break;
+  // A file within the limits can still be larger than the memory of a device.
+  try {
+    return ReadFile(path, format, options);
+  } catch (const std::bad_alloc&) {
+    return IoError(path + ": there is not enough memory for its events");
   }
-  WISP_RETURN_IF_ERROR(status);
-  return builder.Finish(path, options);
 }
 
 }  // namespace wisp::data

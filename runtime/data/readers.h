@@ -1,12 +1,16 @@
-// Readers of interaction data. Each knows one format and nothing of the others; all of them end in a SequenceBuilder.
+// Readers of interaction data. Each knows one format and nothing of the others; all of them fill a SequenceBuilder.
 //
 //   user item      one event a line, separated by blanks, in time order               1 32
 //   ratings.dat    MovieLens: user::item::rating::timestamp                           1::1193::5::978300760
 //   CSV, TSV       a header that names the columns; RFC 4180 quotes                   user,item,time
 //   .inter         RecBole: tab-separated, header "user_id:token<TAB>item_id:token"   196<TAB>242<TAB>881250949
-//   SQLite         a table; ordered by time, then rowid
+//   SQLite         a table; ties in time in the order of rowid
 //
-// Errors name file, line, field, the value found and what is allowed. Blank lines are skipped.
+//   WISP_ASSIGN_OR_RETURN(ReadResult data, ReadSequences("events.db", Format::kSqlite, {.known_items = &index}));
+//
+// Text is UTF-8, with or without a byte order mark, lines end in LF or CRLF, the last one may lack its end. Blank lines
+// are skipped. Times are numbers, also negative; a fraction is cut off (towards the past). Errors name file, line,
+// field, the value found and what is allowed: kInvalidData for what the file says, kIo for what the system says.
 #ifndef WISP_RUNTIME_DATA_READERS_H_
 #define WISP_RUNTIME_DATA_READERS_H_
 
@@ -19,14 +23,25 @@ namespace wisp::data {
 
 enum class Format { kAuto, kUserItem, kRatingsDat, kCsv, kTsv, kInter, kSqlite };
 
-// kAuto goes by the first bytes (SQLite), then by the name: .dat, .csv, .tsv, .inter; anything else is "user item".
+// "csv" and so on, for messages and options: auto, user-item, ratings-dat, csv, tsv, inter, sqlite.
+const char* FormatName(Format format);
+// kInvalidArgument, with the allowed names, if there is no such format.
+Result<Format> ParseFormat(std::string_view name);
+
+// kAuto goes by the name (.db .sqlite .sqlite3 .csv .tsv .inter), then by the first bytes (SQLite; a first line of
+// four fields between "::"; a first line with "name:token" between tabs); anything else is "user item".
+// A database that this process itself has open must be named as kSqlite or end in .db, .sqlite or .sqlite3: looking
+// into it otherwise would drop the locks that SQLite holds for the process.
 Result<ReadResult> ReadSequences(const std::string& path, Format format, const ReadOptions& options);
 
-// One format each, from text in memory; `name` is used in messages.
-Status ReadUserItem(const std::string& name, std::string_view text, SequenceBuilder& builder);
-Status ReadRatingsDat(const std::string& name, std::string_view text, SequenceBuilder& builder);
-Status ReadDelimited(const std::string& name, std::string_view text, char separator, const ReadOptions& options, SequenceBuilder& builder);
-Status ReadInter(const std::string& name, std::string_view text, const ReadOptions& options, SequenceBuilder& builder);
+// The same from text in memory (not kAuto, not kSqlite); `name` is used in messages.
+Result<ReadResult> ReadText(const std::string& name, std::string_view text, Format format, const ReadOptions& options);
+
+// One format each.
+Status ReadUserItem(std::string_view text, SequenceBuilder& builder);
+Status ReadRatingsDat(std::string_view text, const ReadOptions& options, SequenceBuilder& builder);
+Status ReadDelimited(std::string_view text, char separator, const ReadOptions& options, SequenceBuilder& builder);
+Status ReadInter(std::string_view text, const ReadOptions& options, SequenceBuilder& builder);
 Status ReadSqlite(const std::string& path, const ReadOptions& options, SequenceBuilder& builder);
 
 }  // namespace wisp::data

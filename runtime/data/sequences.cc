@@ -3,40 +3,13 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
-#include <numeric>
-#include <optional>
-#include <unordered_map>
+
+#include "runtime/data/lines.h"
 
 namespace wisp::data {
 namespace {
 
-constexpr size_t kMaxKeyBytes = 256;
-constexpr size_t kMaxEvents = std::numeric_limits<int32_t>::max();
-
-struct Hash {
-  using is_transparent = void;
-  size_t operator()(std::string_view s) const { return std::hash<std::string_view>()(s); }
-};
-
-// Numbers strings in the order of their arrival.
-class Interner {
- public:
-  uint32_t Id(std::string_view key) {
-    const auto it = ids_.find(key);
-    if (it != ids_.end()) return it->second;
-    const auto id = static_cast<uint32_t>(keys_.size());
-    keys_.emplace_back(key);
-    ids_.emplace(keys_.back(), id);
-    return id;
-  }
-  const std::vector<std::string>& keys() const { return keys_; }
-
- private:
-  std::unordered_map<std::string, uint32_t, Hash, std::equal_to<>> ids_;
-  std::vector<std::string> keys_;
-};
-
-// Length of a well-formed UTF-8 character at the front, 0 if there is none.
+// Length of the well-formed UTF-8 character at the front, 0 if there is none (RFC 3629: no surrogates, shortest form).
 size_t Utf8Length(std::string_view s) {
   const auto byte = [&](size_t i) { return i < s.size() ? static_cast<uint8_t>(s[i]) : uint8_t{0}; };
   const auto tail = [&](size_t n) {
@@ -45,155 +18,231 @@ size_t Utf8Length(std::string_view s) {
     }
     return true;
   };
-  const uint8_t lead = byte(0);
+  const uint8_t lead = byte(0), second = byte(1);
   if (lead < 0x80) return 1;
   if (lead >= 0xc2 && lead < 0xe0 && tail(1)) return 2;
-  if (lead >= 0xe0 && lead < 0xf0 && tail(2) && !(lead == 0xe0 && byte(1) < 0xa0) && !(lead == 0xed && byte(1) >= 0xa0)) return 3;
-  if (lead >= 0xf0 && lead < 0xf5 && tail(3) && !(lead == 0xf0 && byte(1) < 0x90) && !(lead == 0xf4 && byte(1) >= 0x90)) return 4;
+  if (lead >= 0xe0 && lead < 0xf0 && tail(2)) {
+    return (lead == 0xe0 && second < 0xa0) || (lead == 0xed && second >= 0xa0) ? 0 : 3;
+  }
+  if (lead >= 0xf0 && lead < 0xf5 && tail(3)) {
+    return (lead == 0xf0 && second < 0x90) || (lead == 0xf4 && second >= 0x90) ? 0 : 4;
+  }
   return 0;
 }
 
-Status CheckKey(const std::string& where, const char* field, std::string_view key) {
-  const std::string start = where + ": the " + field;
-  if (key.empty()) return InvalidData(start + " is empty; allowed are 1 to 256 bytes");
+// What is wrong with a key; empty if nothing.
+std::string KeyFault(std::string_view key) {
+  if (key.empty()) return "is empty; allowed are 1 to " + std::to_string(kMaxKeyBytes) + " bytes";
   if (key.size() > kMaxKeyBytes) {
-    return InvalidData(start + " '" + std::string(key.substr(0, 32)) + "...' has " + std::to_string(key.size()) + " bytes; allowed are 1 to 256");
+    return "is " + Shown(key) + " of " + std::to_string(key.size()) + " bytes; allowed are 1 to " + std::to_string(kMaxKeyBytes);
   }
-  for (std::string_view rest = key; !rest.empty();) {
-    const size_t n = Utf8Length(rest);
-    if (n == 0 || static_cast<uint8_t>(rest[0]) < 0x20) {
-      return InvalidData(start + " has byte " + std::to_string(static_cast<uint8_t>(rest[0])) + " at " + std::to_string(key.size() - rest.size()) +
-                         "; allowed is UTF-8 without control characters");
+  for (size_t at = 0; at < key.size();) {
+    const size_t length = Utf8Length(key.substr(at));
+    const auto byte = static_cast<uint8_t>(key[at]);
+    if (length == 0 || byte < 0x20 || byte == 0x7f) {
+      return "is " + Shown(key) + " with byte " + std::to_string(byte) + " at " + std::to_string(at) +
+             "; allowed is UTF-8 without control characters";
     }
-    rest.remove_prefix(n);
+    at += length;
   }
-  return OkStatus();
+  return {};
 }
 
-std::optional<int64_t> WholeNumber(std::string_view key) {
-  int64_t value;
+bool WholeNumber(std::string_view key, int64_t& value) {
   const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), value);
-  if (error != std::errc() || end != key.data() + key.size()) return std::nullopt;
-  return value;
+  return error == std::errc() && end == key.data() + key.size();
 }
 
-struct Event {
-  uint32_t user, item;
-  int64_t time;
+// Events by node of the bipartite graph of users and items: those of node n are at[begin[n]] .. at[begin[n + 1] - 1].
+struct Incidence {
+  std::vector<uint64_t> begin;
+  std::vector<uint32_t> at;
 };
 
-// Drops users and items below their minimum until nothing changes.
-void DropRare(std::vector<Event>& events, size_t users, size_t items, const ReadOptions& options) {
-  if (options.min_user_events <= 1 && options.min_item_events <= 1) return;
-  for (size_t before = events.size() + 1; before != events.size();) {
-    before = events.size();
-    std::vector<uint32_t> by_user(users, 0), by_item(items, 0);
-    for (const Event& e : events) ++by_user[e.user], ++by_item[e.item];
-    std::erase_if(events, [&](const Event& e) {
-      return by_user[e.user] < options.min_user_events || by_item[e.item] < options.min_item_events;
-    });
+template <class Event>
+Incidence MakeIncidence(const std::vector<Event>& events, uint32_t num_users, uint32_t num_nodes) {
+  Incidence incidence{std::vector<uint64_t>(size_t{num_nodes} + 1, 0), std::vector<uint32_t>(events.size() * 2)};
+  for (const Event& e : events) ++incidence.begin[e.user + 1], ++incidence.begin[size_t{num_users} + e.item + 1];
+  for (size_t n = 0; n < num_nodes; ++n) incidence.begin[n + 1] += incidence.begin[n];
+  std::vector<uint64_t> next(incidence.begin.begin(), incidence.begin.end() - 1);
+  for (uint32_t i = 0; i < events.size(); ++i) {
+    incidence.at[next[events[i].user]++] = i;
+    incidence.at[next[num_users + events[i].item]++] = i;
   }
+  return incidence;
 }
 
-// Ranks of the items that occur, by key.
-std::vector<uint32_t> OrderByKey(const std::vector<std::string>& keys, const std::vector<uint8_t>& present) {
-  std::vector<uint32_t> order;
-  bool numbers = true;
-  for (uint32_t i = 0; i < keys.size(); ++i) {
-    if (present[i] == 0) continue;
-    order.push_back(i);
-    numbers = numbers && WholeNumber(keys[i]).has_value();
-  }
-  std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
-    if (!numbers) return keys[a] < keys[b];
-    const int64_t x = *WholeNumber(keys[a]), y = *WholeNumber(keys[b]);
-    return x != y ? x < y : keys[a] < keys[b];
-  });
-  return order;
-}
+std::string Count(uint64_t n, const char* what) { return std::to_string(n) + " " + what + (n == 1 ? "" : "s"); }
 
 }  // namespace
 
-struct SequenceBuilder::Impl {
-  Interner users, items;
-  std::vector<Event> events;
-
-  Status MapToKnown(const std::string& name, const ReadOptions& options, ReadReport& report, std::vector<int32_t>& ids);
-  void NumberByKey(Sequences& sequences, std::vector<int32_t>& ids);
-  void Emit(const std::vector<int32_t>& ids, Sequences& sequences, ReadReport& report);
-};
-
-SequenceBuilder::SequenceBuilder() : impl_(new Impl) {}
-SequenceBuilder::~SequenceBuilder() { delete impl_; }
-
-Status SequenceBuilder::Add(const std::string& where, std::string_view user, std::string_view item, int64_t time) {
-  WISP_RETURN_IF_ERROR(CheckKey(where, "user", user));
-  WISP_RETURN_IF_ERROR(CheckKey(where, "item", item));
-  if (impl_->events.size() >= kMaxEvents) return InvalidData(where + ": more than " + std::to_string(kMaxEvents) + " events");
-  impl_->events.push_back({impl_->users.Id(user), impl_->items.Id(item), time});
-  return OkStatus();
-}
-
-Status SequenceBuilder::Impl::MapToKnown(const std::string& name, const ReadOptions& options, ReadReport& report, std::vector<int32_t>& ids) {
-  for (size_t i = 0; i < ids.size(); ++i) {
-    ids[i] = options.known_item(items.keys()[i]);
-    if (ids[i] < 0 && options.unknown_items == UnknownItems::kRefuse) {
-      return InvalidData(name + ": item '" + items.keys()[i] + "' is not in the model");
+Result<ItemIndex> ItemIndex::Make(const std::string& name, std::span<const std::string> keys) {
+  if (keys.empty()) return InvalidData(name + ": it has no item");
+  if (keys.size() > static_cast<size_t>(std::numeric_limits<int32_t>::max())) {
+    return InvalidData(name + ": " + std::to_string(keys.size()) + " items; allowed are at most 2147483647");
+  }
+  ItemIndex index;
+  for (size_t i = 0; i < keys.size(); ++i) {
+    const KeyTable::Added added = index.table_.Add(keys[i]);
+    if (!added.added) {
+      return InvalidData(name + ": items " + std::to_string(added.id) + " and " + std::to_string(i) + " have the same key " + Shown(keys[i]));
     }
   }
-  report.unknown_items = std::erase_if(events, [&](const Event& e) { return ids[e.item] < 0; });
+  return index;
+}
+
+std::vector<std::string> Warnings(const ReadReport& r) {
+  std::vector<std::string> warnings;
+  if (r.unknown_events > 0) {
+    warnings.push_back(Count(r.unknown_events, "event") + " of " + Count(r.unknown_items, "item") +
+                       " that the model does not know left out, the first is " + Shown(r.first_unknown_item));
+  }
+  if (r.dropped_events > 0) {
+    warnings.push_back(Count(r.dropped_events, "event") + " left out by the minimum counts, with them " +
+                       Count(r.dropped_users, "user") + " and " + Count(r.dropped_items, "item"));
+  }
+  if (r.ties > 0) {
+    warnings.push_back(Count(r.ties, "event") + " at the same time as the event of the same user before: kept in the order of the file");
+  }
+  if (r.repeats > 0) warnings.push_back(Count(r.repeats, "event") + " of an item that the user had before");
+  return warnings;
+}
+
+Status SequenceBuilder::Error(uint64_t line, const std::string& sentence) const {
+  return InvalidData(name_ + ", " + unit_ + " " + std::to_string(line) + ": " + sentence);
+}
+
+Status SequenceBuilder::AddKey(uint64_t line, const char* field, std::string_view key, KeyTable& table, uint32_t& id) {
+  const KeyTable::Added added = table.Add(key);
+  id = added.id;
+  if (!added.added) return OkStatus();  // was checked when it came first
+  const std::string fault = KeyFault(key);
+  return fault.empty() ? OkStatus() : Error(line, std::string("the ") + field + " " + fault);
+}
+
+Status SequenceBuilder::Add(uint64_t line, std::string_view user, std::string_view item, int64_t time) {
+  if (events_.size() >= kMaxEvents) return Error(line, "more than " + std::to_string(kMaxEvents) + " events; that is the most allowed");
+  Event event{.time = time};
+  if (!events_.empty() && users_.keys()[last_user_] == user) {
+    event.user = last_user_;
+  } else {
+    WISP_RETURN_IF_ERROR(AddKey(line, "user", user, users_, event.user));
+    last_user_ = event.user;
+  }
+  WISP_RETURN_IF_ERROR(AddKey(line, "item", item, items_, event.item));
+  events_.push_back(event);
   return OkStatus();
 }
 
-void SequenceBuilder::Impl::NumberByKey(Sequences& sequences, std::vector<int32_t>& ids) {
-  std::vector<uint8_t> present(items.keys().size(), 0);
-  for (const Event& e : events) present[e.item] = 1;
-  for (uint32_t item : OrderByKey(items.keys(), present)) {
-    ids[item] = static_cast<int32_t>(sequences.item_keys.size());
-    sequences.item_keys.push_back(items.keys()[item]);
+Status SequenceBuilder::MapToKnown(const ReadOptions& options, ReadReport& report, std::vector<int32_t>& ids) {
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const std::string& key = items_.keys()[i];
+    ids[i] = options.known_items->Find(key);
+    if (ids[i] >= 0) continue;
+    if (options.unknown_items == UnknownItems::kRefuse) {
+      return InvalidData(name_ + ": the item " + Shown(key) + " is not one of the " +
+                         Count(options.known_items->keys().size(), "item") + " of the model");
+    }
+    if (report.unknown_items++ == 0) report.first_unknown_item = key;
   }
+  if (report.unknown_items == 0) return OkStatus();
+  report.unknown_events = std::erase_if(events_, [&](const Event& e) { return ids[e.item] < 0; });
+  return OkStatus();
 }
 
-void SequenceBuilder::Impl::Emit(const std::vector<int32_t>& ids, Sequences& sequences, ReadReport& report) {
-  // By user in the order of first arrival, then time; equal times keep the file's order.
-  std::stable_sort(events.begin(), events.end(), [](const Event& a, const Event& b) {
-    return a.user != b.user ? a.user < b.user : a.time < b.time;
+// Peels the graph: whoever falls below the minimum takes its events along, which may pull others below theirs. Linear.
+void SequenceBuilder::DropRare(const ReadOptions& options, ReadReport& report) {
+  if (options.min_user_events <= 1 && options.min_item_events <= 1) return;
+  const auto num_users = static_cast<uint32_t>(users_.keys().size());
+  const auto num_nodes = static_cast<uint32_t>(num_users + items_.keys().size());
+  const Incidence incidence = MakeIncidence(events_, num_users, num_nodes);
+  std::vector<uint64_t> count(num_nodes);
+  std::vector<uint32_t> falling;
+  const auto minimum = [&](uint32_t node) { return uint64_t{node < num_users ? options.min_user_events : options.min_item_events}; };
+  for (uint32_t n = 0; n < num_nodes; ++n) {
+    count[n] = incidence.begin[n + 1] - incidence.begin[n];
+    if (count[n] > 0 && count[n] < minimum(n)) falling.push_back(n);
+  }
+  std::vector<bool> dropped(events_.size(), false);
+  for (size_t done = 0; done < falling.size(); ++done) {
+    const uint32_t node = falling[done];
+    ++(node < num_users ? report.dropped_users : report.dropped_items);
+    for (uint64_t k = incidence.begin[node]; k < incidence.begin[node + 1]; ++k) {
+      const uint32_t i = incidence.at[k];
+      if (dropped[i]) continue;
+      dropped[i] = true;
+      const uint32_t other = node < num_users ? num_users + events_[i].item : events_[i].user;
+      if (count[other]-- == minimum(other)) falling.push_back(other);
+    }
+  }
+  size_t index = 0;
+  report.dropped_events = std::erase_if(events_, [&](const Event&) { return dropped[index++]; });
+}
+
+std::vector<std::string> SequenceBuilder::NumberByKey(std::vector<int32_t>& ids) const {
+  const std::vector<std::string>& keys = items_.keys();
+  for (const Event& e : events_) ids[e.item] = 0;
+  std::vector<uint32_t> order;
+  std::vector<int64_t> numbers(keys.size());
+  bool all_numbers = true;
+  for (uint32_t i = 0; i < keys.size(); ++i) {
+    if (ids[i] < 0) continue;
+    order.push_back(i);
+    all_numbers = all_numbers && WholeNumber(keys[i], numbers[i]);
+  }
+  std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+    return all_numbers && numbers[a] != numbers[b] ? numbers[a] < numbers[b] : keys[a] < keys[b];  // 7 and 07 are two keys
   });
-  std::vector<uint32_t> seen(items.keys().size(), 0);  // user + 1 who had the item last
-  for (size_t i = 0; i < events.size(); ++i) {
-    const Event& e = events[i];
-    const bool first = i == 0 || events[i - 1].user != e.user;
+  std::vector<std::string> sorted;
+  sorted.reserve(order.size());
+  for (uint32_t i : order) {
+    ids[i] = static_cast<int32_t>(sorted.size());
+    sorted.push_back(keys[i]);
+  }
+  return sorted;
+}
+
+void SequenceBuilder::Emit(const std::vector<int32_t>& ids, ReadResult& result) {
+  Sequences& sequences = result.sequences;
+  // By user in the order of first arrival, then time; equal times keep the file's order.
+  const auto before = [](const Event& a, const Event& b) { return a.user != b.user ? a.user < b.user : a.time < b.time; };
+  if (!std::is_sorted(events_.begin(), events_.end(), before)) std::stable_sort(events_.begin(), events_.end(), before);
+  sequences.items.reserve(events_.size());
+  std::vector<uint32_t> last_user(ids.size(), KeyTable::kNone);  // who had the item last
+  for (size_t i = 0; i < events_.size(); ++i) {
+    const Event& e = events_[i];
+    const bool first = i == 0 || events_[i - 1].user != e.user;
     if (first) {
       if (i > 0) sequences.offsets.push_back(i);
-      sequences.user_keys.push_back(users.keys()[e.user]);
+      sequences.user_keys.push_back(users_.keys()[e.user]);
     }
-    report.ties += !first && events[i - 1].time == e.time;
-    report.repeats += seen[e.item] == e.user + 1;
-    seen[e.item] = e.user + 1;
+    result.report.ties += !first && events_[i - 1].time == e.time;
+    result.report.repeats += last_user[e.item] == e.user;
+    last_user[e.item] = e.user;
     sequences.items.push_back(ids[e.item]);
   }
-  sequences.offsets.push_back(events.size());
+  sequences.offsets.push_back(events_.size());
 }
 
-Result<ReadResult> SequenceBuilder::Finish(const std::string& name, const ReadOptions& options) {
+Result<ReadResult> SequenceBuilder::Finish(const ReadOptions& options) {
   ReadResult result;
   ReadReport& report = result.report;
-  const uint64_t read = impl_->events.size();
-  if (read == 0) return InvalidData(name + ": there is no event in it");
-  std::vector<int32_t> ids(impl_->items.keys().size(), -1);
-  if (options.known_item) WISP_RETURN_IF_ERROR(impl_->MapToKnown(name, options, report, ids));
-  const uint64_t known = impl_->events.size();
-  DropRare(impl_->events, impl_->users.keys().size(), ids.size(), options);
-  report.dropped_events = known - impl_->events.size();
-  if (impl_->events.empty()) {
-    return InvalidData(name + ": of " + std::to_string(read) + " events none is left: " + std::to_string(report.unknown_items) +
-                       " of items that the model does not know, " + std::to_string(report.dropped_events) + " below the minimum counts");
+  report.num_lines = num_lines_;
+  report.num_read = events_.size();
+  if (events_.empty()) return InvalidData(name_ + ": there is no event in it");
+  std::vector<int32_t> ids(items_.keys().size(), -1);
+  if (options.known_items != nullptr) WISP_RETURN_IF_ERROR(MapToKnown(options, report, ids));
+  DropRare(options, report);
+  if (events_.empty()) {
+    return InvalidData(name_ + ": of " + Count(report.num_read, "event") + " none is left: " + std::to_string(report.unknown_events) +
+                       " of items that the model does not know, " + std::to_string(report.dropped_events) + " below the minimum counts (" +
+                       std::to_string(options.min_user_events) + " per user, " + std::to_string(options.min_item_events) + " per item)");
   }
-  if (!options.known_item) impl_->NumberByKey(result.sequences, ids);
-  impl_->Emit(ids, result.sequences, report);
-  report.num_events = impl_->events.size();
+  result.sequences.item_keys = options.known_items != nullptr ? options.known_items->keys() : NumberByKey(ids);
+  Emit(ids, result);
+  report.num_events = events_.size();
   report.num_users = result.sequences.num_users();
-  report.num_items = options.known_item ? options.num_known_items : result.sequences.item_keys.size();
+  report.num_items = result.sequences.num_items();
   return result;
 }
 

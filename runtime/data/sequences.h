@@ -1,82 +1,140 @@
 // Who did what in which order: the form in which every reader delivers interactions and the trainer takes them.
 //
-//   WISP_ASSIGN_OR_RETURN(ReadResult data, ReadSequences("ml-1m.txt", {}));
+//   WISP_ASSIGN_OR_RETURN(ReadResult data, ReadSequences("ml-1m.txt", Format::kAuto, {}));
+//   for (const std::string& warning : Warnings(data.report)) Show(warning);
 //   for (size_t u = 0; u < data.sequences.num_users(); ++u) Use(data.sequences.User(u));
 //
-// Items are numbered 0 .. M-1. Without a given index they are numbered by their keys: ascending numbers where every key
-// is a whole number, else ascending bytes; so the numbering does not depend on the order of the file. Users keep the
-// order of their first event.
+// Items are numbered 0 .. M-1. With ReadOptions::known_items the numbers are those of that index (a model's). Without,
+// they go by the keys: in ascending numeric order where every key is a whole number of 64 bits, else in ascending order
+// of bytes; so the numbering does not depend on the order of the file. Users keep the order of their first event.
 #ifndef WISP_RUNTIME_DATA_SEQUENCES_H_
 #define WISP_RUNTIME_DATA_SEQUENCES_H_
 
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "runtime/core/status.h"
+#include "runtime/data/key_table.h"
 
 namespace wisp::data {
 
 struct Sequences {
-  std::vector<int32_t> items;          // user after user, each in time order
+  std::vector<int32_t> items;           // user after user, each in time order
   std::vector<uint64_t> offsets = {0};  // num_users + 1
   std::vector<std::string> user_keys;
-  std::vector<std::string> item_keys;  // of item 0 .. M-1
+  std::vector<std::string> item_keys;   // of item 0 .. M-1
 
   size_t num_users() const { return offsets.size() - 1; }
+  size_t num_items() const { return item_keys.size(); }
   std::span<const int32_t> User(size_t user) const {
     return std::span<const int32_t>(items).subspan(offsets[user], offsets[user + 1] - offsets[user]);
   }
 };
 
+// The items of a model by their keys.
+class ItemIndex {
+ public:
+  // keys[i] is the key of item i. kInvalidData when there is none or one occurs twice; `name` names the model.
+  static Result<ItemIndex> Make(const std::string& name, std::span<const std::string> keys);
+
+  // -1 if unknown.
+  int32_t Find(std::string_view key) const { return static_cast<int32_t>(table_.Find(key)); }
+  const std::vector<std::string>& keys() const { return table_.keys(); }
+
+ private:
+  ItemIndex() = default;
+  KeyTable table_;
+};
+
 enum class UnknownItems { kDrop, kRefuse };
 
+enum class TimeSource {
+  kColumn,     // the format's column of times; its absence is an error
+  kFileOrder,  // the order of the lines, also where there are times
+};
+
 struct ReadOptions {
-  uint32_t min_user_events = 1;  // users and items below are dropped, again and again until nothing changes
+  // Users and items with fewer events are dropped, again and again until nothing changes (a core in the sense of
+  // bipartite graphs): what is left has the minimum on both sides.
+  uint32_t min_user_events = 1;
   uint32_t min_item_events = 1;
-  // Numbers of known items by key, -1 if unknown: set when the ids must be those of a model. `num_known_items` then is M.
-  std::function<int32_t(std::string_view key)> known_item;
-  uint32_t num_known_items = 0;
+  // Set when the ids must be those of a model; must outlive the call. What it does not know is dropped first, before
+  // the minimum counts.
+  const ItemIndex* known_items = nullptr;
   UnknownItems unknown_items = UnknownItems::kDrop;
-  // Names of columns, for formats that name them.
-  std::string user_column = "user", item_column = "item", time_column = "time";
+  // For formats that name their columns (CSV, TSV, .inter, SQLite). Empty: the first of user, user_id; item, item_id;
+  // time, timestamp that is there.
+  std::string user_column, item_column, time_column;
+  TimeSource time = TimeSource::kColumn;
   std::string table = "events";  // SQLite
 };
 
 // What a person should know about what was read.
 struct ReadReport {
-  uint64_t num_events = 0;       // kept
-  uint64_t num_users = 0, num_items = 0;
-  uint64_t dropped_events = 0;   // by minimum counts
-  uint64_t unknown_items = 0;    // events of items that the model does not know
-  uint64_t ties = 0;             // neighbouring events of one user at the same time: their order is the file's
-  uint64_t repeats = 0;          // events of an item that the user had before
+  uint64_t num_lines = 0;            // in the file, blank ones and the header included; SQLite: rows
+  uint64_t num_read = 0;             // events in the file
+  uint64_t num_events = 0;           // kept
+  uint64_t num_users = 0;            // kept
+  uint64_t num_items = 0;            // M; with known_items that of the index
+  uint64_t dropped_events = 0;       // by the minimum counts
+  uint64_t dropped_users = 0, dropped_items = 0;
+  uint64_t unknown_events = 0;       // of items that known_items lacks
+  uint64_t unknown_items = 0;        // how many such items
+  std::string first_unknown_item;
+  uint64_t ties = 0;                 // kept neighbouring events of one user at the same time: their order is the file's
+  uint64_t repeats = 0;              // kept events of an item that the user had before
 };
+
+// One sentence for each thing that a person might not expect; none when all is as it should be.
+std::vector<std::string> Warnings(const ReadReport& report);
 
 struct ReadResult {
   Sequences sequences;
   ReadReport report;
 };
 
-// Collects events of any reader and makes sequences of them. Used by one reader at a time.
+inline constexpr size_t kMaxKeyBytes = 256;
+inline constexpr uint64_t kMaxEvents = (uint64_t{1} << 31) - 1;
+
+// Collects the events of one file, from any reader, and makes sequences of them.
 class SequenceBuilder {
  public:
-  SequenceBuilder();
-  ~SequenceBuilder();
+  // Messages say "NAME, UNIT 17: ...".
+  explicit SequenceBuilder(std::string name, std::string unit = "line") : name_(std::move(name)), unit_(std::move(unit)) {}
   SequenceBuilder(const SequenceBuilder&) = delete;
   SequenceBuilder& operator=(const SequenceBuilder&) = delete;
 
-  // `where` names file and line in messages. Keys: 1 to 256 bytes of UTF-8 without control characters.
-  Status Add(const std::string& where, std::string_view user, std::string_view item, int64_t time);
-  // `name` names the file. An error when nothing is left.
-  Result<ReadResult> Finish(const std::string& name, const ReadOptions& options);
+  // `line` is where the event stands. Keys: 1 to kMaxKeyBytes bytes of UTF-8 without control characters.
+  Status Add(uint64_t line, std::string_view user, std::string_view item, int64_t time);
+  void set_num_lines(uint64_t lines) { num_lines_ = lines; }
+
+  // Once, last. An error when nothing is left.
+  Result<ReadResult> Finish(const ReadOptions& options);
+
+  const std::string& name() const { return name_; }
+  // A message about line `line`.
+  Status Error(uint64_t line, const std::string& sentence) const;
 
  private:
-  struct Impl;
-  Impl* impl_;
+  struct Event {
+    uint32_t user, item;
+    int64_t time;
+  };
+
+  Status AddKey(uint64_t line, const char* field, std::string_view key, KeyTable& table, uint32_t& id);
+  Status MapToKnown(const ReadOptions& options, ReadReport& report, std::vector<int32_t>& ids);
+  void DropRare(const ReadOptions& options, ReadReport& report);
+  std::vector<std::string> NumberByKey(std::vector<int32_t>& ids) const;
+  void Emit(const std::vector<int32_t>& ids, ReadResult& result);
+
+  std::string name_, unit_;
+  KeyTable users_, items_;
+  std::vector<Event> events_;
+  uint64_t num_lines_ = 0;
+  uint32_t last_user_ = 0;  // files are mostly grouped by user
 };
 
 }  // namespace wisp::data

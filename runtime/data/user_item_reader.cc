@@ -1,0 +1,37 @@
+// "user item": the form in which SASRec's data sets are passed around. The order of the lines is the order in time.
+#include "runtime/data/lines.h"
+#include "runtime/data/readers.h"
+
+namespace wisp::data {
+namespace {
+
+bool IsBlank(char c) { return c == ' ' || c == '\t'; }
+
+std::string_view TakeField(std::string_view& rest) {
+  size_t begin = 0, end;
+  while (begin < rest.size() && IsBlank(rest[begin])) ++begin;
+  for (end = begin; end < rest.size() && !IsBlank(rest[end]);) ++end;
+  const std::string_view field = rest.substr(begin, end - begin);
+  rest.remove_prefix(end);
+  return field;
+}
+
+}  // namespace
+
+Status ReadUserItem(std::string_view text, SequenceBuilder& builder) {
+  Lines lines(text);
+  while (lines.Next()) {
+    std::string_view rest = lines.line();
+    if (rest.size() > kMaxLineBytes) return builder.Error(lines.number(), TooLong(rest.size()));
+    const std::string_view user = TakeField(rest), item = TakeField(rest), more = TakeField(rest);
+    if (item.empty() || !more.empty()) {
+      const char* what = item.empty() ? "one field, " : "more than two fields, ";
+      return builder.Error(lines.number(), what + Shown(lines.line()) + "; allowed is a user and an item, separated by blanks");
+    }
+    WISP_RETURN_IF_ERROR(builder.Add(lines.number(), user, item, static_cast<int64_t>(lines.number())));
+  }
+  builder.set_num_lines(lines.number());
+  return OkStatus();
+}
+
+}  // namespace wisp::data
