@@ -95,9 +95,9 @@ struct Ledger::Impl {
   // Brings `composition` up to date with what this and other processes have written.
   Status Refresh() {
     WISP_ASSIGN_OR_RETURN(const std::vector<LedgerEntry> entries, ReadEntries(database, last_id));
-    if (!entries.empty()) check.Forget();
     for (const LedgerEntry& e : entries) {
       composition.Add(e.mechanism, e.noise, e.total_variation);
+      check.Recorded(e.mechanism, e.noise, e.total_variation);
       last_id = e.id;
     }
     return OkStatus();
@@ -159,9 +159,7 @@ Status Ledger::SetLimit(const EpsilonDelta& limit) {
   WISP_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(impl_->database));
   WISP_ASSIGN_OR_RETURN(Statement insert, impl_->database.Prepare(std::string("INSERT INTO limits (time, epsilon, delta) VALUES (") + kNow + ", ?, ?)"));
   WISP_RETURN_IF_ERROR(insert.Bind(0, limit.epsilon()).Bind(1, limit.delta()).Run());
-  WISP_RETURN_IF_ERROR(transaction.Commit());
-  impl_->check.Forget();
-  return OkStatus();
+  return transaction.Commit();
 }
 
 Result<std::optional<EpsilonDelta>> Ledger::Limit() const {
@@ -192,7 +190,7 @@ Result<ChargeId> Ledger::Charge(const ChargeRequest& charge) {
   WISP_RETURN_IF_ERROR(transaction.Commit());
   impl_->composition.Add(charge.mechanism, charge.noise, charge.total_variation);
   impl_->last_id = id;
-  impl_->check.Recorded();
+  impl_->check.Recorded(charge.mechanism, charge.noise, charge.total_variation);
   return id;
 }
 

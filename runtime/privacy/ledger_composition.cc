@@ -10,10 +10,13 @@
 namespace wisp::privacy {
 namespace {
 
+// Sums of total variations are rounded, once an entry; this covers millions of entries.
+constexpr double kRoundUp = 1 + 1e-9;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// How many charges like this one the check tries to prove at once: none of the accountant's work for the next ones.
-constexpr uint64_t kLookAhead[] = {256, 16, 1};
+// How many charges like this one the check tries to prove at once. If so many do not fit, it bisects for the number that
+// does: ten calls of the accountant, then none until the budget is spent.
+constexpr uint64_t kLookAhead = 1024;
 
 std::string Figures(double epsilon, const EpsilonDelta& limit) {
   return "epsilon " + DoubleText(epsilon) + " at delta " + DoubleText(limit.delta());
@@ -42,42 +45,59 @@ Result<double> Composition::Epsilon(const Delta& delta) const {
   for (double share : {1e-4, 1e-2, 0.5}) {
     WISP_ASSIGN_OR_RETURN(const Delta rest, Delta::Create(delta.value() * (1 - share)));
     WISP_ASSIGN_OR_RETURN(const double epsilon, PldEpsilon(mechanisms_, rest));
-    if ((1 + std::exp(epsilon)) * total_variation_ * (1 + 1e-12) <= delta.value() * share) return epsilon;
+    if ((1 + std::exp(epsilon)) * total_variation_ * kRoundUp <= delta.value() * share) return epsilon;
   }
   return kInfinity;
 }
 
+bool LimitCheck::Fits(const Mechanism& mechanism, NoiseKind noise, double total_variation) const {
+  return room_ && noise == NoiseKind::kSecure && room_->mechanism.DiffersInStepsOnly(mechanism) &&
+         mechanism.steps() <= room_->mechanism.steps() && total_variation <= room_->total_variation;
+}
+
 Status LimitCheck::Check(const Composition& spent, const ChargeRequest& charge, const EpsilonDelta& limit) {
-  WISP_ASSIGN_OR_RETURN(const Delta delta, Delta::Create(limit.delta()));
-  if (ahead_ && charge.noise == NoiseKind::kSecure && ahead_->mechanism.DiffersInStepsOnly(charge.mechanism) &&
-      charge.mechanism.steps() <= ahead_->mechanism.steps() && charge.total_variation <= ahead_->total_variation &&
-      limit.epsilon() == ahead_->limit.epsilon() && limit.delta() == ahead_->limit.delta() && ahead_->charges > 0) {
-    return OkStatus();
-  }
-  ahead_.reset();
-  double total = kInfinity;
-  for (uint64_t charges : kLookAhead) {
-    auto together = charge.mechanism.WithSteps(charge.mechanism.steps() * charges);
-    if (!together.ok()) continue;  // more steps than a mechanism may have; a single charge's are allowed
-    Composition after = spent;
-    after.Add(*together, charge.noise, charge.total_variation * static_cast<double>(charges));
-    WISP_ASSIGN_OR_RETURN(total, after.Epsilon(delta));
-    if (total > limit.epsilon()) continue;
-    ahead_ = Ahead{charge.mechanism, charges, charge.total_variation, limit};
-    return OkStatus();
-  }
+  const bool same_limit = room_ && room_->limit.epsilon() == limit.epsilon() && room_->limit.delta() == limit.delta();
+  if (same_limit && Fits(charge.mechanism, charge.noise, charge.total_variation)) return OkStatus();
+  room_.reset();
   if (charge.noise == NoiseKind::kReproducible) {
     return PrivacyRefused("a charge with reproducible noise has no guarantee and passes every limit; the data set's is " +
                           Figures(limit.epsilon(), limit) + ": nothing was charged");
   }
+  WISP_ASSIGN_OR_RETURN(const Delta delta, Delta::Create(limit.delta()));
+  // The total after `charges` like this one; where it is within the limit, so much is remembered to fit.
+  const auto total_after = [&](uint64_t charges) -> Result<double> {
+    const auto together = charge.mechanism.WithSteps(charge.mechanism.steps() * charges);
+    if (!together.ok()) return kInfinity;  // more steps than a mechanism may have
+    const double total_variation = charge.total_variation * static_cast<double>(charges);
+    Composition after = spent;
+    after.Add(*together, charge.noise, total_variation);
+    WISP_ASSIGN_OR_RETURN(const double total, after.Epsilon(delta));
+    if (total <= limit.epsilon()) room_ = Room{*together, total_variation, limit};
+    return total;
+  };
+  uint64_t fit = 0, too_many = kLookAhead;
+  WISP_RETURN_IF_ERROR(total_after(kLookAhead).status());
+  if (room_) return OkStatus();
+  WISP_ASSIGN_OR_RETURN(const double total, total_after(1));
+  if (room_) fit = 1;
+  while (fit > 0 && too_many - fit > 1) {
+    const uint64_t middle = fit + (too_many - fit) / 2;
+    WISP_ASSIGN_OR_RETURN(const double total_middle, total_after(middle));
+    (total_middle <= limit.epsilon() ? fit : too_many) = middle;
+  }
+  if (fit > 0) return OkStatus();
   WISP_ASSIGN_OR_RETURN(const double before, spent.Epsilon(delta));
   return PrivacyRefused("charging " + charge.mechanism.ToText() + " to run '" + charge.run + "' would bring the data set to " +
                         Figures(total, limit) + "; spent is " + DoubleText(before) + ", the limit is " + DoubleText(limit.epsilon()) +
                         ": nothing was charged");
 }
 
-void LimitCheck::Recorded() {
-  if (ahead_) --ahead_->charges;
+void LimitCheck::Recorded(const Mechanism& mechanism, NoiseKind noise, double total_variation) {
+  if (!Fits(mechanism, noise, total_variation) || mechanism.steps() == room_->mechanism.steps()) return room_.reset();
+  auto left = room_->mechanism.WithSteps(room_->mechanism.steps() - mechanism.steps());
+  if (!left.ok()) return room_.reset();
+  room_->mechanism = *left;
+  room_->total_variation -= total_variation;
 }
 
 }  // namespace wisp::privacy

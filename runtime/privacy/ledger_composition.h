@@ -35,25 +35,25 @@ class Composition {
 };
 
 // Answers "does this charge stay within the limit" and remembers how much more of the same it has proved to fit, so that
-// a run of equal charges asks the accountant a few times instead of each time. Sound because spending less than what was
-// proved to fit is less: k steps are post-processing of m >= k steps.
+// a run of equal charges asks the accountant a few times instead of each time. Sound because less than what was proved to
+// fit is less: k steps are post-processing of m >= k steps, whoever charges them.
 class LimitCheck {
  public:
   // `spent` without the charge. OkStatus, or kPrivacyRefused with the figures.
   Status Check(const Composition& spent, const ChargeRequest& charge, const EpsilonDelta& limit);
-  // The charge that was checked last has been recorded.
-  void Recorded();
-  // Something else was recorded, or the limit changed.
-  void Forget() { ahead_.reset(); }
+  // To be told of every charge that is recorded, by this process or another.
+  void Recorded(const Mechanism& mechanism, NoiseKind noise, double total_variation);
 
  private:
-  struct Ahead {
-    Mechanism mechanism;  // of the charges proved to fit; its steps are those of one charge
-    uint64_t charges;     // how many of them
+  // What more fits under `limit` after everything recorded so far.
+  struct Room {
+    Mechanism mechanism;  // with the steps that are left
     double total_variation;
     EpsilonDelta limit;
   };
-  std::optional<Ahead> ahead_;
+  bool Fits(const Mechanism& mechanism, NoiseKind noise, double total_variation) const;
+
+  std::optional<Room> room_;
 };
 
 }  // namespace wisp::privacy
