@@ -1,0 +1,105 @@
+#include "runtime/inference/session.h"
+
+#include <algorithm>
+#include <queue>
+
+namespace wisp {
+namespace {
+
+// Better: higher score, then smaller id, so that results do not depend on the order of candidates.
+bool Better(const Recommendation& a, const Recommendation& b) { return a.score != b.score ? a.score > b.score : a.item < b.item; }
+
+// A heap whose top is the worst of the best `count` so far.
+class TopK {
+ public:
+  explicit TopK(size_t count) : count_(count) { best_.reserve(count); }
+  void Offer(Recommendation r) {
+    if (best_.size() < count_) {
+      best_.push_back(r);
+      std::push_heap(best_.begin(), best_.end(), Better);
+    } else if (count_ > 0 && Better(r, best_.front())) {
+      std::pop_heap(best_.begin(), best_.end(), Better);
+      best_.back() = r;
+      std::push_heap(best_.begin(), best_.end(), Better);
+    }
+  }
+  std::vector<Recommendation> Take() {
+    std::sort_heap(best_.begin(), best_.end(), Better);
+    return std::move(best_);
+  }
+
+ private:
+  size_t count_;
+  std::vector<Recommendation> best_;
+};
+
+}  // namespace
+
+Session::Session(ModelFile file)
+    : file_(std::move(file)),
+      graph_(file_.architecture(), kernels::BestOps()),
+      buffers_(graph_.AllocateForInference()),
+      packed_(graph_.pack_plan().size()),
+      weights_{&graph_.ops(), &graph_.pack_plan(), &graph_.parameters(), file_.flat_weights().data(), packed_.data()},
+      scores_(file_.architecture().num_items),
+      excluded_(file_.architecture().num_items, 0) {
+  graph_.pack_plan().Pack(graph_.ops(), weights_.flat, packed_.data(), 0, 1);
+}
+
+Result<std::unique_ptr<Session>> Session::Open(const std::string& path) {
+  WISP_ASSIGN_OR_RETURN(ModelFile file, ModelFile::Open(path));
+  return Create(std::move(file));
+}
+
+Result<std::unique_ptr<Session>> Session::Create(ModelFile file) {
+  if (file.flat_weights().empty()) return Unsupported("the model's weights are not laid out as this build needs them: write the file again with this version");
+  return std::unique_ptr<Session>(new Session(std::move(file)));
+}
+
+size_t Session::planned_bytes() const {
+  return graph_.inference_bytes() + (packed_.size() + scores_.size()) * sizeof(float) + excluded_.size();
+}
+
+Status Session::CheckItems(const char* what, std::span<const int32_t> items) const {
+  for (int32_t id : items) {
+    if (id < 0 || static_cast<size_t>(id) >= scores_.size()) {
+      return InvalidArgument(std::string(what) + " names item " + std::to_string(id) + "; the model has items 0 to " + std::to_string(scores_.size() - 1));
+    }
+  }
+  return OkStatus();
+}
+
+Status Session::Score(std::span<const int32_t> history, std::span<float> scores) {
+  if (history.empty()) return InvalidArgument("the history is empty: at least one item is needed");
+  if (scores.size() != scores_.size()) {
+    return InvalidArgument("room for " + std::to_string(scores.size()) + " scores, the model has " + std::to_string(scores_.size()) + " items");
+  }
+  WISP_RETURN_IF_ERROR(CheckItems("the history", history));
+  RecordContext context{.weights = weights_, .buffers = buffers_};
+  graph_.Score(context, history.last(std::min<size_t>(history.size(), graph_.architecture().max_length)), scores.data());
+  return OkStatus();
+}
+
+Result<std::vector<Recommendation>> Session::Recommend(std::span<const int32_t> history, const RecommendOptions& options) {
+  WISP_RETURN_IF_ERROR(CheckItems("the list of excluded items", options.excluded));
+  WISP_RETURN_IF_ERROR(CheckItems("the list of candidates", options.candidates));
+  WISP_RETURN_IF_ERROR(Score(history, scores_));
+  std::fill(excluded_.begin(), excluded_.end(), uint8_t{0});
+  if (options.seen == SeenItems::kExclude) {
+    for (int32_t id : history) excluded_[static_cast<size_t>(id)] = 1;
+  }
+  for (int32_t id : options.excluded) excluded_[static_cast<size_t>(id)] = 1;
+  TopK top(std::min(options.count, scores_.size()));
+  const auto offer = [&](int32_t id) {
+    uint8_t& taken = excluded_[static_cast<size_t>(id)];
+    if (taken == 0) top.Offer({id, scores_[static_cast<size_t>(id)]});
+    taken = 1;  // a candidate named twice is offered once
+  };
+  for (int32_t id : options.candidates) offer(id);
+  if (options.candidates.empty()) {
+    for (size_t id = 0; id < scores_.size(); ++id) offer(static_cast<int32_t>(id));
+  }
+  return top.Take();
+}
+
+}  // namespace wisp

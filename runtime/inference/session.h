@@ -1,0 +1,66 @@
+// A loaded model ready to score: maps the file, packs once, keeps one set of buffers. The recommender's inference side.
+//
+//   WISP_ASSIGN_OR_RETURN(auto session, Session::Open("model.wisp"));
+//   WISP_ASSIGN_OR_RETURN(auto top, session->Recommend(history, {.count = 10}));
+//
+// Not thread-safe: one session per thread, or one lock. Allocates nothing in Recommend beyond what it returns.
+#ifndef WISP_RUNTIME_INFERENCE_SESSION_H_
+#define WISP_RUNTIME_INFERENCE_SESSION_H_
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/layers/recommender.h"
+#include "runtime/model/model_file.h"
+
+namespace wisp {
+
+struct Recommendation {
+  int32_t item;
+  float score;  // a logit: comparable within one call only
+};
+
+enum class SeenItems { kExclude, kAllow };  // whether items of the history may be recommended again
+
+struct RecommendOptions {
+  size_t count = 10;
+  SeenItems seen = SeenItems::kExclude;
+  std::span<const int32_t> excluded = {};    // never recommended
+  std::span<const int32_t> candidates = {};  // when not empty, only these are considered
+};
+
+class Session {
+ public:
+  static Result<std::unique_ptr<Session>> Open(const std::string& path);
+  static Result<std::unique_ptr<Session>> Create(ModelFile file);
+
+  // The best items after `history` (item ids, oldest first, at least one; the last max_length are read), best first,
+  // ties by smaller id. Fewer than `count` when not that many are left.
+  Result<std::vector<Recommendation>> Recommend(std::span<const int32_t> history, const RecommendOptions& options);
+
+  // Scores of all items [num_items].
+  Status Score(std::span<const int32_t> history, std::span<float> scores);
+
+  const ModelFile& file() const { return file_; }
+  const Architecture& architecture() const { return graph_.architecture(); }
+  // Bytes held beside the mapped file.
+  size_t planned_bytes() const;
+
+ private:
+  explicit Session(ModelFile file);
+  Status CheckItems(const char* what, std::span<const int32_t> items) const;
+
+  ModelFile file_;
+  Recommender graph_;
+  Buffers buffers_;
+  AlignedArray<float> packed_;
+  Weights weights_;
+  std::vector<float> scores_;
+  std::vector<uint8_t> excluded_;
+};
+
+}  // namespace wisp
+
+#endif  // WISP_RUNTIME_INFERENCE_SESSION_H_

@@ -1,0 +1,196 @@
+#include "runtime/train/job.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "runtime/privacy/accountant.h"
+#include "runtime/privacy/calibration.h"
+#include "runtime/train/popularity.h"
+
+namespace wisp {
+namespace {
+
+using privacy::Mechanism;
+using privacy::RandomStream;
+using privacy::StreamPurpose;
+
+// Accounting for the display takes about 0.2 s a time; this often is enough for a bar that moves.
+constexpr uint64_t kEpsilonDisplays = 20;
+
+bool IsPrivate(const TrainingJob& job) { return job.training.method != Method::kOrdinary; }
+
+Status CheckGoal(const TrainingJob& job, double num_records) {
+  const PrivacyGoal& goal = job.goal;
+  if (goal.epsilon.has_value() == goal.noise_multiplier.has_value()) {
+    return InvalidArgument("private training needs either a target epsilon or a noise multiplier, not both and not neither");
+  }
+  if (!(goal.delta > 0 && goal.delta < 1)) {
+    return InvalidArgument("delta is " + std::to_string(goal.delta) + ", allowed is a number between 0 and 1, below 1 / records");
+  }
+  if (goal.delta > 1.0 / num_records) {
+    return PrivacyRefused("delta is " + std::to_string(goal.delta) + ", which is above 1 / " + std::to_string(static_cast<uint64_t>(num_records)) +
+                          " records: such a guarantee allows publishing some record whole");
+  }
+  return OkStatus();
+}
+
+// What is spent beside the steps themselves.
+Result<std::vector<Mechanism>> Overheads(const TrainingJob& job) {
+  std::vector<Mechanism> mechanisms;
+  if (job.histogram_noise > 0) {
+    WISP_ASSIGN_OR_RETURN(Mechanism histogram, Mechanism::Gaussian({.noise_multiplier = job.histogram_noise}));
+    mechanisms.push_back(std::move(histogram));
+  }
+  return mechanisms;
+}
+
+Result<double> NoiseMultiplier(const TrainingJob& job, uint64_t num_steps, double q, std::span<const Mechanism> overheads) {
+  if (job.goal.noise_multiplier) return *job.goal.noise_multiplier;
+  WISP_ASSIGN_OR_RETURN(const auto target, privacy::EpsilonDelta::Create(*job.goal.epsilon, job.goal.delta));
+  WISP_ASSIGN_OR_RETURN(const auto calibration, privacy::CalibrateNoise({.target = target, .sampling_probability = q, .steps = num_steps,
+                                                                         .composed_with = overheads}));
+  return calibration.noise_multiplier;
+}
+
+Status SetPopularity(const TrainingJob& job, std::span<const Record> records, std::span<float> weights) {
+  const Architecture& a = job.architecture;
+  if (a.output_bias == OutputBias::kNone || (IsPrivate(job) && job.histogram_noise <= 0)) return OkStatus();
+  if (!IsPrivate(job)) {
+    if (job.start_weights.empty()) SetOutputBias(a, PopularityBias(records, a.num_items), weights);
+    return OkStatus();
+  }
+  const PrivateTraining& p = job.training.privacy;
+  std::optional<RandomStream> noise;
+  if (p.reproducible_seed) {
+    noise = RandomStream::Reproducible(*p.reproducible_seed + 1, StreamPurpose::kNoise);
+  } else {
+    WISP_ASSIGN_OR_RETURN(noise, RandomStream::Secure());
+  }
+  WISP_ASSIGN_OR_RETURN(const std::vector<float> bias,
+                        PrivatePopularityBias(records, a.num_items, {.noise_multiplier = job.histogram_noise, .ledger = p.ledger, .run = p.run}, *noise));
+  SetOutputBias(a, bias, weights);
+  return OkStatus();
+}
+
+class JobRun {
+ public:
+  explicit JobRun(const TrainingJob& job) : job_(job) {}
+
+  Result<JobResult> Run() {
+    const auto start = std::chrono::steady_clock::now();
+    WISP_RETURN_IF_ERROR(Prepare());
+    WISP_RETURN_IF_ERROR(Train());
+    result_.weights.assign(trainer_->final_weights().begin(), trainer_->final_weights().end());
+    result_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (!set_.test.empty()) result_.test = Evaluate(set_.test);
+    if (!set_.validation.empty()) result_.validation = Evaluate(set_.validation);
+    return std::move(result_);
+  }
+
+ private:
+  Status Prepare() {
+    WISP_RETURN_IF_ERROR(Validate(job_.architecture));
+    set_ = MakeRecords(*job_.sequences, job_.architecture.max_length, job_.hold_out);
+    result_.num_records = set_.records.size();
+    if (set_.records.empty()) return InvalidData("no user has two events or more to train on");
+    options_ = job_.training;
+    if (options_.num_steps == 0) {
+      options_.num_steps = static_cast<uint64_t>(std::ceil(job_.epochs * NumRecords() / std::max(1u, options_.expected_batch)));
+    }
+    if (options_.num_steps == 0) return InvalidArgument("neither epochs nor steps are given");
+    if (job_.evaluate_every > 0 && set_.validation.empty()) {
+      return InvalidArgument("evaluation during training needs a validation item: set the hold-out to validation_and_test");
+    }
+    if (IsPrivate(job_)) WISP_RETURN_IF_ERROR(PreparePrivacy());
+    std::vector<float> weights(FlatSize(ParametersOf(job_.architecture)));
+    if (job_.start_weights.empty()) {
+      RandomStream random = RandomStream::Reproducible(job_.training.seed, StreamPurpose::kInitialisation);
+      InitialiseWeights(job_.architecture, job_.initialisation, random, weights);
+    } else {
+      weights.assign(job_.start_weights.begin(), job_.start_weights.end());
+    }
+    WISP_RETURN_IF_ERROR(SetPopularity(job_, set_.records, weights));
+    WISP_ASSIGN_OR_RETURN(trainer_, Trainer::Create(job_.architecture, weights, set_.records, options_));
+    result_.planned_bytes = trainer_->planned_bytes();
+    return OkStatus();
+  }
+
+  // The declared number where there is one: steps and sampling probability of a private run are public constants.
+  double NumRecords() const {
+    return job_.training.num_records_public != 0 ? job_.training.num_records_public : static_cast<double>(set_.records.size());
+  }
+
+  Status PreparePrivacy() {
+    if (job_.training.num_records_public == 0) {
+      return PrivacyRefused("private training needs the number of records declared as public: steps and sampling probability "
+                            "follow from it and must not be counted from private data");
+    }
+    WISP_RETURN_IF_ERROR(CheckGoal(job_, NumRecords()));
+    if (options_.privacy.ledger == nullptr) {
+      return PrivacyRefused("private training needs a ledger: without one the budget spent would be forgotten");
+    }
+    WISP_ASSIGN_OR_RETURN(overheads_, Overheads(job_));
+    WISP_ASSIGN_OR_RETURN(options_.privacy.noise_multiplier,
+                          NoiseMultiplier(job_, options_.num_steps, std::min(1.0, options_.expected_batch / NumRecords()), overheads_));
+    result_.noise_multiplier = options_.privacy.noise_multiplier;
+    return OkStatus();
+  }
+
+  // Epsilon of the run after `steps` steps; nothing when the noise can be repeated.
+  Result<std::optional<double>> EpsilonAfter(uint64_t steps) {
+    if (!IsPrivate(job_) || job_.training.privacy.reproducible_seed) return std::optional<double>();
+    std::vector<Mechanism> spent = overheads_;
+    WISP_ASSIGN_OR_RETURN(Mechanism mechanism, trainer_->StepMechanism(steps));
+    spent.push_back(std::move(mechanism));
+    WISP_ASSIGN_OR_RETURN(const auto delta, privacy::Delta::Create(job_.goal.delta));
+    WISP_ASSIGN_OR_RETURN(const double epsilon, privacy::PldEpsilon(spent, delta));
+    return std::optional<double>(epsilon);
+  }
+
+  Status Train() {
+    const uint64_t total = options_.num_steps;
+    JobProgress progress{.num_steps = total};
+    while (trainer_->step() < total) {
+      WISP_ASSIGN_OR_RETURN(const StepReport report, trainer_->Step());
+      result_.num_dropped += report.num_dropped;
+      progress.step = trainer_->step();
+      progress.mean_loss = report.mean_loss;
+      const bool shown = progress.step % std::max<uint64_t>(1, total / kEpsilonDisplays) == 0 || progress.step == total;
+      if (shown) {
+        WISP_ASSIGN_OR_RETURN(progress.epsilon, EpsilonAfter(progress.step));
+      }
+      progress.validation.reset();
+      if (job_.evaluate_every > 0 && progress.step % job_.evaluate_every == 0) progress.validation = Evaluate(set_.validation);
+      if (job_.progress && !job_.progress(progress)) {
+        return Cancelled("training was cancelled after step " + std::to_string(progress.step) + " of " + std::to_string(total) +
+                         "; what was charged to the ledger stays charged");
+      }
+    }
+    result_.num_steps = trainer_->step();
+    result_.epsilon = progress.epsilon;
+    if (IsPrivate(job_)) {
+      result_.mechanisms = overheads_;
+      WISP_ASSIGN_OR_RETURN(Mechanism mechanism, trainer_->StepMechanism(result_.num_steps));
+      result_.mechanisms.push_back(std::move(mechanism));
+    }
+    return OkStatus();
+  }
+
+  RankingQuality Evaluate(std::span<const RankingCase> cases) {
+    return EvaluateRanking(trainer_->graph(), trainer_->final_weights().data(), cases, trainer_->workers());
+  }
+
+  const TrainingJob& job_;
+  TrainingOptions options_;
+  RecordSet set_;
+  std::vector<Mechanism> overheads_;
+  std::unique_ptr<Trainer> trainer_;
+  JobResult result_;
+};
+
+}  // namespace
+
+Result<JobResult> RunTrainingJob(const TrainingJob& job) { return JobRun(job).Run(); }
+
+}  // namespace wisp

@@ -1,0 +1,74 @@
+// A whole training run: from sequences and options to a model file's contents, private or not.
+//
+// What `wisp train`, the C API and the tests share: calibrates the noise, pays for the popularity bias, trains, evaluates,
+// writes down the provenance. It reads no file and writes none except the ledger.
+//
+//   TrainingJob job{.sequences = &sequences, .start = {...}, .training = {...}};
+//   WISP_ASSIGN_OR_RETURN(JobResult result, RunTrainingJob(job));
+#ifndef WISP_RUNTIME_TRAIN_JOB_H_
+#define WISP_RUNTIME_TRAIN_JOB_H_
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/data/sequences.h"
+#include "runtime/privacy/ledger.h"
+#include "runtime/privacy/mechanism.h"
+#include "runtime/train/evaluate.h"
+#include "runtime/train/initialise.h"
+#include "runtime/train/records.h"
+#include "runtime/train/trainer.h"
+
+namespace wisp {
+
+// What the run may cost and how the cost is found.
+struct PrivacyGoal {
+  std::optional<double> epsilon;           // calibrate the noise to this, everything of the run included
+  std::optional<double> noise_multiplier;  // or this noise, whatever it costs; exactly one of the two
+  double delta = 0;                        // required, between 0 and 1
+};
+
+struct JobProgress {
+  uint64_t step = 0, num_steps = 0;        // steps done
+  double mean_loss = 0;                    // of the last step, per position; local only
+  std::optional<double> epsilon;           // of this run so far, by PLD, at the goal's delta; absent without a guarantee
+  std::optional<RankingQuality> validation;
+};
+
+struct TrainingJob {
+  const data::Sequences* sequences = nullptr;  // must outlive the run
+  HoldOut hold_out = HoldOut::kTest;
+  Architecture architecture;
+  // Start from these weights (flat layout of `architecture`); empty: initialise.
+  std::span<const float> start_weights;
+  InitialisationOptions initialisation;
+  TrainingOptions training;                // num_steps 0: from epochs
+  double epochs = 0;                       // steps = ceil(epochs * records / expected_batch)
+  // Standard deviation of the charged popularity histogram, in units of one record; 0: no bias is set.
+  // Non-private training with an output bias uses the exact histogram.
+  double histogram_noise = 0;
+  PrivacyGoal goal;                        // read when training.method is private
+  uint64_t evaluate_every = 0;             // steps between validations (needs kValidationAndTest); 0: never
+  // Called after each step from the caller's thread; return false to cancel. What was charged stays charged.
+  std::function<bool(const JobProgress&)> progress;
+};
+
+struct JobResult {
+  std::vector<float> weights;
+  uint64_t num_steps = 0, num_records = 0, num_dropped = 0;
+  double seconds = 0;
+  size_t planned_bytes = 0;
+  std::vector<privacy::Mechanism> mechanisms;  // of a private run, in the order of spending
+  double noise_multiplier = 0;
+  std::optional<double> epsilon;               // PLD, at goal.delta; absent without a guarantee
+  std::optional<RankingQuality> validation, test;
+};
+
+Result<JobResult> RunTrainingJob(const TrainingJob& job);
+
+}  // namespace wisp
+
+#endif  // WISP_RUNTIME_TRAIN_JOB_H_

@@ -1,0 +1,55 @@
+// Optimizers and learning-rate schedules as data, and the state they keep. They see the released gradient only.
+#ifndef WISP_RUNTIME_TRAIN_OPTIMIZER_H_
+#define WISP_RUNTIME_TRAIN_OPTIMIZER_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/kernels.h"
+#include "runtime/core/arena.h"
+#include "runtime/core/architecture.h"
+#include "runtime/core/status.h"
+
+namespace wisp {
+
+enum class OptimizerKind { kAdam, kAdamW, kSgd };
+enum class Decay { kConstant, kLinear };
+
+struct OptimizerOptions {
+  OptimizerKind kind = OptimizerKind::kAdam;
+  float learning_rate = 1e-3f;
+  float beta1 = 0.9f, beta2 = 0.999f;  // Adam
+  float epsilon = 1e-8f;
+  float momentum = 0.0f;               // SGD
+  float weight_decay = 0.0f;           // tables and matrices only; AdamW and SGD
+  uint32_t warmup_steps = 0;
+  Decay decay = Decay::kConstant;
+  float final_fraction = 0.0f;         // of the learning rate, reached at the last step of a linear decay
+};
+
+Status Validate(const OptimizerOptions& options);
+
+// The rate of step `step` (from 0) of `num_steps`: linear warm-up, then constant or linear.
+float LearningRate(const OptimizerOptions& options, uint64_t step, uint64_t num_steps);
+
+class Optimizer {
+ public:
+  Optimizer(const kernels::OpTable& ops, const OptimizerOptions& options, size_t flat_size);
+
+  // Updates weights[offset, offset + n) of `parameter` from gradient g[0, n). Call for every range once a step, in any
+  // order and from any thread. `rate` from LearningRate, `step` from 0.
+  void Update(const ParameterSpec& parameter, size_t offset, const float* g, size_t n, float rate, uint64_t step, float* weights) const;
+
+  // State as it goes into a checkpoint: first and second moments (Adam), momentum (SGD: second is empty).
+  AlignedArray<float>& first() { return first_; }
+  AlignedArray<float>& second() { return second_; }
+
+ private:
+  const kernels::OpTable* ops_;
+  OptimizerOptions options_;
+  AlignedArray<float> first_, second_;
+};
+
+}  // namespace wisp
+
+#endif  // WISP_RUNTIME_TRAIN_OPTIMIZER_H_

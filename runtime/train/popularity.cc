@@ -1,0 +1,82 @@
+#include "runtime/train/popularity.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/privacy/discrete_gaussian.h"
+#include "runtime/privacy/exact_sum.h"
+
+namespace wisp {
+namespace {
+
+constexpr double kSteps = 1073741824.0;  // 2^30 integer steps per unit of sensitivity
+
+// Adds floor(2^30 / sqrt(n)) for each of the n distinct items: squares sum to at most 2^60, so the L2 norm of what a
+// record adds is at most one unit.
+void AddRecord(const Record& record, std::vector<int32_t>& distinct, std::vector<int64_t>& histogram) {
+  distinct.clear();
+  for (std::span<const int32_t> ids : {record.inputs, record.targets}) {
+    for (int32_t id : ids) {
+      if (id >= 0) distinct.push_back(id);
+    }
+  }
+  std::sort(distinct.begin(), distinct.end());
+  distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
+  if (distinct.empty()) return;
+  const auto share = static_cast<int64_t>(std::floor(kSteps / std::sqrt(static_cast<double>(distinct.size())) * (1 - 1e-15)));
+  for (int32_t id : distinct) histogram[static_cast<size_t>(id)] += share;
+}
+
+std::vector<int64_t> Histogram(std::span<const Record> records, uint32_t num_items) {
+  std::vector<int64_t> histogram(num_items, 0);
+  std::vector<int32_t> distinct;
+  for (const Record& record : records) AddRecord(record, distinct, histogram);
+  return histogram;
+}
+
+std::vector<float> LogShares(const std::vector<int64_t>& histogram, double floor) {
+  std::vector<float> bias(histogram.size());
+  double mean = 0;
+  for (size_t i = 0; i < bias.size(); ++i) {
+    const double value = std::log(std::max(static_cast<double>(histogram[i]) / kSteps, floor));
+    bias[i] = static_cast<float>(value);
+    mean += value / static_cast<double>(bias.size());
+  }
+  for (float& b : bias) b -= static_cast<float>(mean);
+  return bias;
+}
+
+}  // namespace
+
+Result<std::vector<float>> PrivatePopularityBias(std::span<const Record> records, uint32_t num_items, const PopularityOptions& options,
+                                                 privacy::RandomStream& noise) {
+  if (options.ledger == nullptr) return PrivacyRefused("a private histogram needs a ledger: without one the budget spent would be forgotten");
+  WISP_ASSIGN_OR_RETURN(const privacy::Mechanism mechanism, privacy::Mechanism::Gaussian({.noise_multiplier = options.noise_multiplier}));
+  const auto sigma = static_cast<uint64_t>(std::ceil(options.noise_multiplier * kSteps));
+  if (!(options.noise_multiplier <= privacy::ExactGrid::kMaxNoiseMultiplier)) {
+    return InvalidArgument("histogram noise is " + std::to_string(options.noise_multiplier) + ", allowed is up to " +
+                           std::to_string(privacy::ExactGrid::kMaxNoiseMultiplier));
+  }
+  const privacy::ChargeRequest charge{
+      .mechanism = mechanism,
+      .run = options.run,
+      .purpose = "item popularity",
+      .noise = noise.IsSecure() ? privacy::NoiseKind::kSecure : privacy::NoiseKind::kReproducible,
+      .total_variation = privacy::DiscretisationTotalVariation({.sigma_in_steps = sigma, .num_coordinates = num_items, .num_steps = 1})};
+  WISP_RETURN_IF_ERROR(options.ledger->Charge(charge).status());
+  std::vector<int64_t> histogram = Histogram(records, num_items);
+  privacy::AddDiscreteGaussian(noise, sigma, histogram);
+  return LogShares(histogram, options.noise_multiplier);
+}
+
+std::vector<float> PopularityBias(std::span<const Record> records, uint32_t num_items) {
+  return LogShares(Histogram(records, num_items), 0.1);
+}
+
+void SetOutputBias(const Architecture& architecture, std::span<const float> bias, std::span<float> weights) {
+  for (const ParameterSpec& p : ParametersOf(architecture)) {
+    if (p.name == "output_bias") std::copy(bias.begin(), bias.end(), weights.begin() + static_cast<std::ptrdiff_t>(p.offset));
+  }
+}
+
+}  // namespace wisp

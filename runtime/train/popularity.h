@@ -1,0 +1,39 @@
+// A fixed output bias: the log of how often records contain each item, from a histogram released under DP, once.
+//
+//   sensitivity   each record adds 1/sqrt(n) to each of its n distinct items: L2 norm at most 1 (rounded down to the grid)
+//   released      the noised histogram; floor, log and the bias are post-processing
+//   ledger        PrivatePopularityBias charges one Gaussian mechanism before it looks at a record
+//   noise         exact discrete Gaussian, noise_multiplier standard deviations of 1
+#ifndef WISP_RUNTIME_TRAIN_POPULARITY_H_
+#define WISP_RUNTIME_TRAIN_POPULARITY_H_
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/layers/recommender.h"
+#include "runtime/privacy/ledger.h"
+#include "runtime/privacy/random.h"
+
+namespace wisp {
+
+struct PopularityOptions {
+  double noise_multiplier = 5;
+  privacy::Ledger* ledger = nullptr;  // required
+  std::string run;
+};
+
+// bias[item] = log of its share, floored at the noise level, centred to mean 0. An item counts where it is an input
+// or a target of the record.
+Result<std::vector<float>> PrivatePopularityBias(std::span<const Record> records, uint32_t num_items, const PopularityOptions& options,
+                                                 privacy::RandomStream& noise);
+
+// The same without noise, for non-private training: floored at one record's share.
+std::vector<float> PopularityBias(std::span<const Record> records, uint32_t num_items);
+
+// Writes `bias` into the output bias of `weights`. The architecture must have one.
+void SetOutputBias(const Architecture& architecture, std::span<const float> bias, std::span<float> weights);
+
+}  // namespace wisp
+
+#endif  // WISP_RUNTIME_TRAIN_POPULARITY_H_

@@ -1,0 +1,32 @@
+// From users' sequences to training records and ranking cases (leave-one-out, algorithms section 8). Views, no copies.
+#ifndef WISP_RUNTIME_TRAIN_RECORDS_H_
+#define WISP_RUNTIME_TRAIN_RECORDS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "runtime/data/sequences.h"
+#include "runtime/layers/recommender.h"
+#include "runtime/train/evaluate.h"
+
+namespace wisp {
+
+enum class HoldOut {
+  kNothing,            // train on everything (a device that only wants to get better)
+  kTest,               // the last item of each user is the test
+  kValidationAndTest,  // and the one before it the validation; never seen in training
+};
+
+struct RecordSet {
+  std::vector<Record> records;          // one per user with at least two training items: inputs s[..-1], targets s[1..]
+  std::vector<RankingCase> validation;  // empty unless kValidationAndTest
+  std::vector<RankingCase> test;        // empty for kNothing
+  uint64_t too_short = 0;               // users without a training record
+};
+
+// Keeps the newest max_length transitions of each user. `sequences` must outlive the result.
+RecordSet MakeRecords(const data::Sequences& sequences, uint32_t max_length, HoldOut hold_out);
+
+}  // namespace wisp
+
+#endif  // WISP_RUNTIME_TRAIN_RECORDS_H_

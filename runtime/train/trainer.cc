@@ -1,0 +1,340 @@
+#include "runtime/train/trainer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+#include "kernels/kernels.h"
+#include "runtime/privacy/discrete_gaussian.h"
+
+namespace wisp {
+namespace {
+
+using privacy::RandomStream;
+using privacy::StreamPurpose;
+
+constexpr size_t kUpdateChunk = 4096;  // coordinates noised and stepped at a time: 16 KB of gradient on the stack
+
+Status ValidatePrivacy(const Architecture& a, const TrainingOptions& o) {
+  const PrivateTraining& p = o.privacy;
+  if (p.ledger == nullptr) {
+    return PrivacyRefused("private training needs a ledger: without one the budget spent would be forgotten");
+  }
+  if (o.sampling != Sampling::kPoisson) {
+    return PrivacyRefused("private training with shuffled batches: the guarantee is computed for Poisson sampling; set sampling to poisson");
+  }
+  if (o.loss != LossWeighting::kRecordMean) {
+    return PrivacyRefused("private training weights positions by record (loss record_mean): a divisor that depends on the batch would leak");
+  }
+  if (!(p.noise_multiplier > 0) || !std::isfinite(p.noise_multiplier)) {
+    return PrivacyRefused("private training with noise multiplier " + std::to_string(p.noise_multiplier) + ": it must be a positive number");
+  }
+  if (o.num_records_public == 0) {
+    return PrivacyRefused("private training needs the number of records declared as public (num_records_public): the sampling "
+                          "probability is a public constant and must not be derived from the data");
+  }
+  uint64_t coordinates = 0;
+  for (const ParameterSpec& spec : ParametersOf(a)) coordinates += spec.trained ? spec.size() : 0;
+  WISP_RETURN_IF_ERROR(privacy::ExactGrid::Validate({.clipping_norm = p.clipping_norm, .num_coordinates = coordinates, .noise_multiplier = p.noise_multiplier}));
+  if (p.clipping == ClipKind::kNone) return PrivacyRefused("private training without clipping has no bounded sensitivity");
+  if (p.steps_per_charge == 0) return InvalidArgument("steps_per_charge is 0, allowed are 1 and above");
+  return OkStatus();
+}
+
+Status ValidateRecords(const Architecture& a, std::span<const Record> records) {
+  for (size_t i = 0; i < records.size(); ++i) {
+    const Record& r = records[i];
+    const std::string name = "record " + std::to_string(i);
+    if (r.inputs.empty() || r.inputs.size() > a.max_length || r.targets.size() != r.inputs.size()) {
+      return InvalidData(name + " has " + std::to_string(r.inputs.size()) + " inputs and " + std::to_string(r.targets.size()) +
+                         " targets; allowed are 1 to " + std::to_string(a.max_length) + " of each, equally many");
+    }
+    for (std::span<const int32_t> ids : {r.inputs, r.targets}) {
+      for (int32_t id : ids) {
+        if (id < -1 || id >= static_cast<int64_t>(a.num_items)) {
+          return InvalidData(name + " names item " + std::to_string(id) + "; the model has items 0 to " + std::to_string(a.num_items - 1));
+        }
+      }
+    }
+  }
+  return OkStatus();
+}
+
+Status ValidateOptions(const Architecture& a, std::span<const float> weights, std::span<const Record> records, const TrainingOptions& o) {
+  WISP_RETURN_IF_ERROR(Validate(a));
+  WISP_RETURN_IF_ERROR(Validate(o.optimizer));
+  if (weights.size() != FlatSize(ParametersOf(a))) {
+    return InvalidArgument("weights have " + std::to_string(weights.size()) + " numbers, the architecture " + std::to_string(FlatSize(ParametersOf(a))));
+  }
+  if (o.expected_batch == 0) return InvalidArgument("expected_batch is 0, allowed are 1 and above");
+  const uint64_t n = o.num_records_public != 0 ? o.num_records_public : records.size();
+  if (o.expected_batch > n) {
+    return InvalidArgument("expected_batch is " + std::to_string(o.expected_batch) + ", more than the " + std::to_string(n) + " records");
+  }
+  for (float rate : {o.dropout.embedding, o.dropout.attention, o.dropout.residual}) {
+    if (!(rate >= 0 && rate < 1)) return InvalidArgument("a dropout rate is " + std::to_string(rate) + ", allowed is 0 <= rate < 1");
+  }
+  if (!(o.ema_decay >= 0 && o.ema_decay < 1)) return InvalidArgument("ema_decay is " + std::to_string(o.ema_decay) + ", allowed is 0 <= decay < 1");
+  if (o.method != Method::kOrdinary) WISP_RETURN_IF_ERROR(ValidatePrivacy(a, o));
+  return ValidateRecords(a, records);
+}
+
+size_t NumTargets(const Record& record) {
+  return static_cast<size_t>(std::count_if(record.targets.begin(), record.targets.end(), [](int32_t id) { return id >= 0; }));
+}
+
+PhantomOptions GradientOptions(const TrainingOptions& o, const std::optional<privacy::ExactGrid>& grid) {
+  PhantomOptions options{.form = o.privacy.norm_form};
+  if (!grid) return options;
+  const double bound = grid->reduced_clipping_norm();
+  options.clip = o.privacy.clipping == ClipKind::kFlat ? ClipRule::Flat(bound) : ClipRule::Automatic(bound);
+  return options;
+}
+
+}  // namespace
+
+// What one worker owns: buffers, gradient method, noise stream, this step's records and figures.
+struct Trainer::Worker {
+  Worker(const Recommender& graph, const Weights& view, const TrainingOptions& options, const std::optional<privacy::ExactGrid>& grid,
+         GradientSum& sum, size_t index, RandomStream noise_stream)
+      : buffers(graph.AllocateForTraining()),
+        weights(view),
+        gradients(graph.ops(),
+                  {.parameters = graph.parameters(), .head_parameter = graph.pack_plan().head_parameter(),
+                   .max_rows = graph.architecture().max_length, .worker = index},
+                  GradientOptions(options, grid), sum),
+        noise(std::move(noise_stream)) {}
+
+  Buffers buffers;
+  Weights weights;
+  PhantomGradients gradients;
+  RandomStream noise;
+  std::vector<uint32_t> records;
+  size_t load = 0;
+  // This step's figures.
+  double loss = 0, norm = 0;
+  size_t num_targets = 0, num_dropped = 0;
+};
+
+Result<std::unique_ptr<Trainer>> Trainer::Create(const Architecture& architecture, std::span<const float> weights,
+                                                 std::span<const Record> records, const TrainingOptions& given) {
+  TrainingOptions options = given;
+  if (options.num_threads == 0) options.num_threads = DefaultThreads();
+  WISP_RETURN_IF_ERROR(ValidateOptions(architecture, weights, records, options));
+  const bool secure = options.method != Method::kOrdinary && !options.privacy.reproducible_seed;
+  const uint64_t seed = options.privacy.reproducible_seed.value_or(options.seed);
+  // Stream 0 samples; streams 1.. are the workers' noise.
+  std::vector<RandomStream> streams;
+  for (size_t i = 0; i <= options.num_threads; ++i) {
+    if (secure) {
+      WISP_ASSIGN_OR_RETURN(RandomStream stream, RandomStream::Secure());
+      streams.push_back(std::move(stream));
+    } else {
+      streams.push_back(RandomStream::Reproducible(seed + (i << 32), i == 0 ? StreamPurpose::kSampling : StreamPurpose::kNoise));
+    }
+  }
+  return std::unique_ptr<Trainer>(new Trainer(architecture, weights, records, options, std::move(streams)));
+}
+
+Trainer::Trainer(const Architecture& architecture, std::span<const float> weights, std::span<const Record> records,
+                 const TrainingOptions& options, std::vector<RandomStream> streams)
+    : options_(options),
+      graph_(architecture, kernels::BestOps()),
+      records_(records),
+      workers_(options.num_threads),
+      weights_(weights.size()),
+      packed_(graph_.pack_plan().size()),
+      ema_(options.ema_decay > 0 ? weights.size() : 0),
+      optimizer_(graph_.ops(), options.optimizer, weights.size()),
+      sampling_stream_(std::move(streams[0])) {
+  if (options_.num_records_public == 0) options_.num_records_public = static_cast<uint32_t>(records.size());
+  std::memcpy(weights_.data(), weights.data(), weights.size_bytes());
+  if (ema_.size() > 0) std::memcpy(ema_.data(), weights.data(), weights.size_bytes());
+  GradientSum* sum;
+  if (is_private()) {
+    uint64_t coordinates = 0;
+    for (const ParameterSpec& p : graph_.parameters()) coordinates += p.trained ? p.size() : 0;
+    grid_.emplace(options.privacy.clipping_norm, coordinates);
+    grid_sum_ = std::make_unique<GridGradientSum>(
+        graph_.ops(), weights.size(),
+        GridGradientSum::Grid{.steps_per_unit = static_cast<float>(grid_->steps_per_unit()), .max_sum_squares = grid_->max_sum_squares()});
+    sum = grid_sum_.get();
+    planned_bytes_ += weights.size() * sizeof(int64_t);
+  } else {
+    float_sum_ = std::make_unique<FloatGradientSum>(graph_.ops(), weights.size(), workers_.size());
+    sum = float_sum_.get();
+    planned_bytes_ += weights.size_bytes() * workers_.size();
+  }
+  const Weights view{&graph_.ops(), &graph_.pack_plan(), &graph_.parameters(), weights_.data(), packed_.data()};
+  for (size_t w = 0; w < workers_.size(); ++w) {
+    worker_state_.push_back(std::make_unique<Worker>(graph_, view, options_, grid_, *sum, w, std::move(streams[w + 1])));
+    worker_state_.back()->records.reserve(records.size());
+    planned_bytes_ += graph_.training_bytes() + worker_state_.back()->gradients.scratch_bytes();
+  }
+  batch_.reserve(records.size());
+  order_.resize(records.size());
+  planned_bytes_ += (weights_.size() + packed_.size() + ema_.size() + optimizer_.first().size() + optimizer_.second().size()) * sizeof(float);
+}
+
+Trainer::~Trainer() = default;
+
+RandomStream& Trainer::NoiseStream(size_t worker) { return worker_state_[worker]->noise; }
+
+std::span<const float> Trainer::final_weights() const {
+  return ema_.size() > 0 ? std::span<const float>(ema_.data(), ema_.size()) : weights();
+}
+
+Result<privacy::Mechanism> Trainer::StepMechanism(uint64_t steps) const {
+  return privacy::Mechanism::PoissonSubsampledGaussian(
+      {.noise_multiplier = options_.privacy.noise_multiplier,
+       .sampling_probability = static_cast<double>(options_.expected_batch) / options_.num_records_public,
+       .steps = steps});
+}
+
+Status Trainer::ChargeIfNeeded() {
+  if (!is_private() || step_ < charged_until_) return OkStatus();
+  const uint64_t steps = std::min<uint64_t>(options_.privacy.steps_per_charge, std::max<uint64_t>(options_.num_steps, step_ + 1) - step_);
+  WISP_ASSIGN_OR_RETURN(const privacy::Mechanism mechanism, StepMechanism(steps));
+  const privacy::ChargeRequest charge{
+      .mechanism = mechanism,
+      .run = options_.privacy.run,
+      .purpose = "training",
+      .noise = options_.privacy.reproducible_seed ? privacy::NoiseKind::kReproducible : privacy::NoiseKind::kSecure,
+      .total_variation = privacy::DiscretisationTotalVariation({.sigma_in_steps = grid_->sigma_in_steps(options_.privacy.noise_multiplier),
+                                                                .num_coordinates = grid_->num_coordinates(),
+                                                                .num_steps = steps})};
+  WISP_RETURN_IF_ERROR(options_.privacy.ledger->Charge(charge).status());
+  charged_until_ = step_ + steps;
+  return OkStatus();
+}
+
+void Trainer::DrawBatch() {
+  const uint32_t n = static_cast<uint32_t>(records_.size());
+  if (options_.sampling == Sampling::kPoisson) {
+    const double q = static_cast<double>(options_.expected_batch) / options_.num_records_public;
+    privacy::PoissonSample(sampling_stream_, q, n, batch_);
+    return;
+  }
+  batch_.clear();
+  while (batch_.size() < options_.expected_batch) {
+    if (order_next_ == 0) {
+      std::iota(order_.begin(), order_.end(), 0u);
+      for (uint32_t i = n; i > 1; --i) std::swap(order_[i - 1], order_[sampling_stream_.UniformBelow(i)]);
+    }
+    batch_.push_back(order_[order_next_]);
+    order_next_ = (order_next_ + 1) % n;
+    if (order_next_ == 0) break;  // an epoch's last batch may be smaller
+  }
+}
+
+// Longest first to the least loaded worker: balanced, and the same for the same batch.
+void Trainer::AssignBatch() {
+  std::sort(batch_.begin(), batch_.end(), [this](uint32_t a, uint32_t b) {
+    const size_t la = records_[a].inputs.size(), lb = records_[b].inputs.size();
+    return la != lb ? la > lb : a < b;
+  });
+  for (auto& w : worker_state_) {
+    w->records.clear();
+    w->load = 0;
+    w->loss = w->norm = 0;
+    w->num_targets = w->num_dropped = 0;
+  }
+  for (uint32_t record : batch_) {
+    auto& least = *std::min_element(worker_state_.begin(), worker_state_.end(), [](const auto& a, const auto& b) { return a->load < b->load; });
+    least->records.push_back(record);
+    least->load += records_[record].inputs.size();
+  }
+}
+
+void Trainer::RunRecords(size_t index) {
+  struct Replayer final : HeadReplay {
+    const Recommender& graph;
+    const RecordContext& context;
+    const Record& record;
+    Replayer(const Recommender& g, const RecordContext& c, const Record& r) : graph(g), context(c), record(r) {}
+    void Replay(FactorSink& sink) override { graph.ReplayHead(context, record, sink); }
+  };
+  Worker& worker = *worker_state_[index];
+  RecordContext context{.weights = worker.weights, .buffers = worker.buffers, .dropout = &options_.dropout};
+  for (uint32_t i : worker.records) {
+    const Record& record = records_[i];
+    const size_t targets = NumTargets(record);
+    if (targets == 0) continue;
+    const float weight = options_.loss == LossWeighting::kRecordMean ? 1.0f / static_cast<float>(targets) : 1.0f;
+    context.dropout_seed = options_.seed * 0x9e3779b97f4a7c15ull + step_ * records_.size() + i;
+    worker.gradients.BeginRecord(record.inputs);
+    const double loss = graph_.Forward(context, record, weight);
+    graph_.Backward(context, record, worker.gradients);
+    Replayer replayer(graph_, context, record);
+    const RecordOutcome outcome = worker.gradients.FinishRecord(replayer);
+    worker.loss += loss / weight;
+    worker.norm += outcome.finite ? outcome.norm : 0;
+    worker.num_targets += targets;
+    worker.num_dropped += outcome.finite && outcome.within ? 0 : 1;
+  }
+}
+
+// Every trained coordinate, in chunks dealt out to the workers: noise, scale, optimizer, average.
+void Trainer::UpdateWeights(size_t index, double divisor) {
+  Worker& worker = *worker_state_[index];
+  const float scale = static_cast<float>(is_private() ? grid_->Scale(divisor) : 1.0 / divisor);
+  float g[kUpdateChunk];
+  size_t turn = 0;
+  for (const ParameterSpec& p : graph_.parameters()) {
+    if (!p.trained) continue;
+    for (size_t first = 0; first < p.size(); first += kUpdateChunk) {
+      if (turn++ % worker_state_.size() != index) continue;
+      const size_t n = std::min(kUpdateChunk, p.size() - first), offset = p.offset + first;
+      if (is_private()) {
+        const std::span<int64_t> sum = grid_sum_->sum().subspan(offset, n);
+        privacy::AddDiscreteGaussian(worker.noise, grid_->sigma_in_steps(options_.privacy.noise_multiplier), sum);
+        for (size_t i = 0; i < n; ++i) g[i] = static_cast<float>(sum[i]) * scale;
+      } else {
+        graph_.ops().scale({.x = float_sum_->sum().data() + offset, .y = g, .n = n, .a = scale, .store = kernels::Store::kAssign});
+      }
+      optimizer_.Update(p, offset, g, n, rate_, step_, weights_.data());
+      if (ema_.size() == 0) continue;
+      // The first steps would otherwise remember the start for ever: decay grows towards its final value.
+      const float decay = std::min(options_.ema_decay, static_cast<float>(1 + step_) / static_cast<float>(10 + step_));
+      graph_.ops().scale({.x = ema_.data() + offset, .y = ema_.data() + offset, .n = n, .a = decay, .store = kernels::Store::kAssign});
+      graph_.ops().scale({.x = weights_.data() + offset, .y = ema_.data() + offset, .n = n, .a = 1 - decay, .store = kernels::Store::kAdd});
+    }
+  }
+}
+
+Result<StepReport> Trainer::Step() {
+  if (records_.empty() && !is_private()) return InvalidData("there is no record to train on");
+  WISP_RETURN_IF_ERROR(ChargeIfNeeded());
+  DrawBatch();
+  AssignBatch();
+  workers_.Run([this](size_t w) {
+    graph_.pack_plan().Pack(graph_.ops(), weights_.data(), packed_.data(), w, workers_.size());
+  });
+  is_private() ? grid_sum_->Clear() : float_sum_->Clear();
+  workers_.Run([this](size_t w) { RunRecords(w); });
+  StepReport report{.step = step_, .num_records = batch_.size()};
+  size_t targets = 0;
+  double loss = 0;
+  for (const auto& w : worker_state_) {
+    loss += w->loss;
+    report.mean_norm += w->norm;
+    report.num_dropped += w->num_dropped;
+    targets += w->num_targets;
+  }
+  if (targets > 0) report.mean_loss = loss / static_cast<double>(targets);
+  if (!batch_.empty()) report.mean_norm /= static_cast<double>(batch_.size());
+  if (!is_private() && !std::isfinite(report.mean_loss)) {
+    return InvalidData("the loss of step " + std::to_string(step_) + " is not finite: the learning rate " +
+                       std::to_string(options_.optimizer.learning_rate) + " is too high for this model");
+  }
+  if (!is_private()) float_sum_->Reduce();
+  report.learning_rate = rate_ = LearningRate(options_.optimizer, step_, options_.num_steps);
+  double divisor = options_.expected_batch;
+  if (!is_private()) divisor = static_cast<double>(options_.loss == LossWeighting::kRecordMean ? std::max<size_t>(1, batch_.size()) : std::max<size_t>(1, targets));
+  workers_.Run([this, divisor](size_t w) { UpdateWeights(w, divisor); });
+  ++step_;
+  return report;
+}
+
+}  // namespace wisp

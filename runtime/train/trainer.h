@@ -1,0 +1,141 @@
+// The training loop: sample records, sum their gradients (clipped and noised, or not), let the optimizer step.
+//
+//   WISP_ASSIGN_OR_RETURN(auto trainer, Trainer::Create(architecture, weights, records, options));
+//   while (trainer->step() < options.num_steps) WISP_ASSIGN_OR_RETURN(StepReport report, trainer->Step());
+//
+// Private training (Method::kPhantom) is one Poisson-subsampled Gaussian mechanism. Where is what:
+//   sensitivity   PhantomGradients::FinishRecord: clip factor from the norm, then the check of what was added
+//   released      the noised sum of each step, and nothing else; StepReport's figures marked local are not private
+//   ledger        Trainer::Step charges the step (or the block it opens) before the batch is drawn
+//   noise         Trainer::AddNoise, exact discrete Gaussian on the integer grid of privacy::ExactGrid
+//
+// Determinism: the same seed, options and number of threads give the same bits (private runs with a secure generator
+// excepted, on purpose). No allocation in a steady step.
+#ifndef WISP_RUNTIME_TRAIN_TRAINER_H_
+#define WISP_RUNTIME_TRAIN_TRAINER_H_
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/core/threads.h"
+#include "runtime/gradients/phantom_gradients.h"
+#include "runtime/layers/recommender.h"
+#include "runtime/model/checkpoint.h"
+#include "runtime/privacy/exact_sum.h"
+#include "runtime/privacy/ledger.h"
+#include "runtime/privacy/random.h"
+#include "runtime/train/optimizer.h"
+
+namespace wisp {
+
+enum class Method { kOrdinary, kPhantom };
+enum class Sampling { kPoisson, kShuffled };
+// What a record's loss is: the mean over its positions (the only choice under DP), or their sum, so that a step
+// averages over all positions of the batch.
+enum class LossWeighting { kRecordMean, kPositionMean };
+
+// Everything that makes a run private. Created by the caller, who owns the ledger.
+struct PrivateTraining {
+  double noise_multiplier = 0;
+  double clipping_norm = 1;
+  ClipKind clipping = ClipKind::kAutomatic;
+  NormForm norm_form = NormForm::kAutomatic;
+  privacy::Ledger* ledger = nullptr;  // must outlive the trainer; required
+  std::string run;                    // names the run in the ledger
+  uint32_t steps_per_charge = 1;      // steps charged at a time; what was charged is spent, used or not
+  std::optional<uint64_t> reproducible_seed;  // set: noise repeats and there is NO guarantee
+};
+
+struct TrainingOptions {
+  Method method = Method::kOrdinary;
+  Sampling sampling = Sampling::kShuffled;
+  LossWeighting loss = LossWeighting::kRecordMean;
+  uint64_t num_steps = 0;
+  uint32_t expected_batch = 256;      // records; with Poisson sampling the expectation, q = expected_batch / num_records
+  // N in q = B / N: a public constant of the run, never counted from private data. Private methods require it; 0 means
+  // "as many as there are" otherwise.
+  uint32_t num_records_public = 0;
+  OptimizerOptions optimizer;
+  DropoutRates dropout;
+  float ema_decay = 0;                // 0: no weight averaging
+  uint64_t seed = 1;                  // shuffling, dropout and (unless private and secure) sampling
+  size_t num_threads = 0;             // 0: DefaultThreads()
+  PrivateTraining privacy;            // read when method is private
+};
+
+// Local-only: none of these figures but `step` and `learning_rate` is private.
+struct StepReport {
+  uint64_t step = 0;
+  float learning_rate = 0;
+  size_t num_records = 0;
+  double mean_loss = 0;         // per position
+  double mean_norm = 0;         // of the records' gradients before clipping
+  size_t num_dropped = 0;       // records whose gradient was not finite, or not within the bound after rounding
+};
+
+class Trainer {
+ public:
+  // `weights` is the start, flat layout. `records` must outlive the trainer, and so must what they point at.
+  static Result<std::unique_ptr<Trainer>> Create(const Architecture& architecture, std::span<const float> weights,
+                                                 std::span<const Record> records, const TrainingOptions& options);
+  ~Trainer();
+
+  // One step. An error leaves weights and ledger as they were before it (a charge already made stays).
+  Result<StepReport> Step();
+
+  uint64_t step() const { return step_; }
+  std::span<const float> weights() const { return {weights_.data(), weights_.size()}; }
+  // The averaged weights where ema_decay > 0, else the current ones.
+  std::span<const float> final_weights() const;
+  const Recommender& graph() const { return graph_; }
+  Workers& workers() { return workers_; }
+
+  // The mechanism of one step, as it is charged. Only for private methods.
+  Result<privacy::Mechanism> StepMechanism(uint64_t steps) const;
+
+  // What a later process needs to go on. The keys of secure streams are never part of it.
+  Checkpoint Save();
+  // Restores what Save gave; refused when it belongs to another architecture or seed.
+  Status Restore(const Checkpoint& checkpoint);
+
+  // Bytes this object holds, known before the first step: weights, moments, sums, all workers' buffers.
+  size_t planned_bytes() const { return planned_bytes_; }
+
+ private:
+  struct Worker;
+  Trainer(const Architecture& architecture, std::span<const float> weights, std::span<const Record> records,
+          const TrainingOptions& options, std::vector<privacy::RandomStream> streams);
+
+  std::string Config() const;
+  privacy::RandomStream& NoiseStream(size_t worker);
+  void DrawBatch();
+  void AssignBatch();
+  void RunRecords(size_t worker);
+  Status ChargeIfNeeded();
+  void UpdateWeights(size_t worker, double divisor);
+  bool is_private() const { return options_.method != Method::kOrdinary; }
+
+  TrainingOptions options_;
+  Recommender graph_;
+  std::span<const Record> records_;
+  Workers workers_;
+  AlignedArray<float> weights_, packed_, ema_;
+  Optimizer optimizer_;
+  std::optional<privacy::ExactGrid> grid_;
+  std::unique_ptr<FloatGradientSum> float_sum_;
+  std::unique_ptr<GridGradientSum> grid_sum_;
+  std::vector<std::unique_ptr<Worker>> worker_state_;
+  privacy::RandomStream sampling_stream_;
+  std::vector<uint32_t> batch_, order_;
+  size_t order_next_ = 0;
+  uint64_t step_ = 0, charged_until_ = 0;
+  float rate_ = 0;
+  size_t planned_bytes_ = 0;
+};
+
+}  // namespace wisp
+
+#endif  // WISP_RUNTIME_TRAIN_TRAINER_H_
