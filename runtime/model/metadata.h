@@ -45,7 +45,7 @@ flatbuffers::Offset<schema::Architecture> BuildArchitecture(flatbuffers::FlatBuf
 // Checked by Validate; the sentence starts with `name`.
 Result<Architecture> ReadArchitecture(const std::string& name, const schema::Architecture& stored);
 
-// Whether the numbers lie on 8 bytes: the FlatBuffers verifier (2.0.8) looks at the alignment of a vector's length only.
+// Whether the numbers lie on 8 bytes: the FlatBuffers verifier (2.0.8) checks the alignment of a vector's length only.
 Status CheckAlignment(const std::string& name, const flatbuffers::Vector<uint64_t>& values);
 
 // Name, type and shape of a tensor that must be `type` [dimensions]; bytes must agree with the shape.

@@ -1,4 +1,5 @@
-// Checkpoints: what is saved is what is restored, and what must never be saved is not. Damage: model_corruption_test.cc.
+// Checkpoints: what is saved is what is restored, and what must never be saved is not.
+// Damage of every byte: model_corruption_test.cc.
 #include "runtime/model/checkpoint.h"
 
 #include <gtest/gtest.h>
@@ -40,15 +41,22 @@ TEST_F(CheckpointFile, EverythingComesBack) {
 TEST_F(CheckpointFile, EveryFieldMatters) {
   ASSERT_TRUE(WriteCheckpoint(path_, full_).ok());
   const std::string bytes = test::ReadBytes(path_);
-  const std::function<void(Checkpoint&)> changes[] = {
-      [](Checkpoint& c) { c.architecture.norm_epsilon *= 2; }, [](Checkpoint& c) { c.weights[1] += 1; },
-      [](Checkpoint& c) { c.first_moment[1] += 1; },           [](Checkpoint& c) { c.second_moment[1] += 1; },
-      [](Checkpoint& c) { c.average[1] += 1; },                [](Checkpoint& c) { std::swap(c.order[0], c.order[1]); },
-      [](Checkpoint& c) { ++c.order_next; },                   [](Checkpoint& c) { ++c.step; },
-      [](Checkpoint& c) { ++c.epoch; },                        [](Checkpoint& c) { --c.seed; },
-      [](Checkpoint& c) { ++c.streams[0].position; },          [](Checkpoint& c) { c.streams[0].name += "x"; },
-      [](Checkpoint& c) { c.run_id += "x"; },                  [](Checkpoint& c) { c.config += "x"; },
-      [](Checkpoint& c) { c.created_by += "x"; },              [](Checkpoint& c) { ++c.base_model_hash; }};
+  const std::function<void(Checkpoint&)> changes[] = {[](Checkpoint& c) { c.architecture.norm_epsilon *= 2; },
+                                                      [](Checkpoint& c) { c.weights[1] += 1; },
+                                                      [](Checkpoint& c) { c.first_moment[1] += 1; },
+                                                      [](Checkpoint& c) { c.second_moment[1] += 1; },
+                                                      [](Checkpoint& c) { c.average[1] += 1; },
+                                                      [](Checkpoint& c) { std::swap(c.order[0], c.order[1]); },
+                                                      [](Checkpoint& c) { ++c.order_next; },
+                                                      [](Checkpoint& c) { ++c.step; },
+                                                      [](Checkpoint& c) { ++c.epoch; },
+                                                      [](Checkpoint& c) { --c.seed; },
+                                                      [](Checkpoint& c) { ++c.streams[0].position; },
+                                                      [](Checkpoint& c) { c.streams[0].name += "x"; },
+                                                      [](Checkpoint& c) { c.run_id += "x"; },
+                                                      [](Checkpoint& c) { c.config += "x"; },
+                                                      [](Checkpoint& c) { c.created_by += "x"; },
+                                                      [](Checkpoint& c) { ++c.base_model_hash; }};
   for (const auto& change : changes) {
     Checkpoint changed = full_;
     change(changed);
@@ -95,29 +103,31 @@ TEST_F(CheckpointFile, ContentsThatNobodyCouldReadAreNotWritten) {
     const char* part;
     std::function<void(Checkpoint&)> spoil;
   };
-  const Case cases[] = {{"has no weights", [](Checkpoint& c) { c.weights.clear(); }},
-                        {"tensor weights has shape", [](Checkpoint& c) { c.weights.pop_back(); }},
-                        {"tensor average has shape", [](Checkpoint& c) { c.average.resize(3); }},
-                        {"first_moment holds a number that is not finite", [](Checkpoint& c) { c.first_moment[7] = std::nanf(""); }},
-                        {"num_items is 0", [](Checkpoint& c) { c.architecture.num_items = 0; }},
-                        {"order_next is 6, allowed are 0 to 5", [](Checkpoint& c) { c.order_next = 6; }},
-                        {"order_next is 1, allowed are 0 to 0",
-                         [](Checkpoint& c) {
-                           c.order.clear();
-                           c.order_next = 1;
-                         }},
-                        {"run_id is not text", [](Checkpoint& c) { c.run_id = "a\nb"; }},
-                        {"config is not text", [](Checkpoint& c) { c.config = "\xff"; }},
-                        {"has two streams \"sampling\"", [](Checkpoint& c) { c.streams[2].name = "sampling"; }},
-                        {"has 4097 streams, allowed are 4096", [](Checkpoint& c) { c.streams.resize(4097); }},
-                        {"random is 7", [](Checkpoint& c) { c.random = RandomSource(7); }},
-                        {"texts and streams take", [](Checkpoint& c) { c.config.assign(container::kMaxMetadataBytes + 1, 'x'); }}};
+  const Case cases[] = {
+      {"has no weights", [](Checkpoint& c) { c.weights.clear(); }},
+      {"tensor weights has shape", [](Checkpoint& c) { c.weights.pop_back(); }},
+      {"tensor average has shape", [](Checkpoint& c) { c.average.resize(3); }},
+      {"first_moment holds a number that is not finite", [](Checkpoint& c) { c.first_moment[7] = std::nanf(""); }},
+      {"num_items is 0", [](Checkpoint& c) { c.architecture.num_items = 0; }},
+      {"order_next is 6, allowed are 0 to 5", [](Checkpoint& c) { c.order_next = 6; }},
+      {"order_next is 1, allowed are 0 to 0",
+       [](Checkpoint& c) {
+         c.order.clear();
+         c.order_next = 1;
+       }},
+      {"run_id is not text", [](Checkpoint& c) { c.run_id = "a\nb"; }},
+      {"config is not text", [](Checkpoint& c) { c.config = "\xff"; }},
+      {"has two streams \"sampling\"", [](Checkpoint& c) { c.streams[2].name = "sampling"; }},
+      {"has 4097 streams, allowed are 4096", [](Checkpoint& c) { c.streams.resize(4097); }},
+      {"random is 7", [](Checkpoint& c) { c.random = RandomSource(7); }},
+      {"texts and streams take", [](Checkpoint& c) { c.config.assign(container::kMaxMetadataBytes + 1, 'x'); }}};
   for (const Case& c : cases) {
     Checkpoint spoilt = full_;
     c.spoil(spoilt);
     const Status status = WriteCheckpoint(path_, spoilt);
     EXPECT_EQ(static_cast<int>(status.code()), static_cast<int>(StatusCode::kInvalidArgument)) << c.part;
-    EXPECT_NE(status.message().find(c.part), std::string::npos) << "wanted: " << c.part << "\nfound: " << status.message();
+    EXPECT_NE(status.message().find(c.part), std::string::npos)
+        << "wanted: " << c.part << "\nfound: " << status.message();
     EXPECT_EQ(status.message().rfind(path_ + ": ", 0), 0u) << status.message();
   }
   EXPECT_EQ(test::ReadBytes(path_), bytes);
@@ -131,15 +141,18 @@ TEST_F(CheckpointFile, LiesWithFittingChecksumsAreRefused) {
   };
   const Case cases[] = {
       {"has no weights", [](CheckpointT& c) { c.arrays.clear(); }},
-      {"has 6 arrays, allowed are 5", [](CheckpointT& c) { c.arrays.push_back(std::make_unique<schema::SavedArrayT>(*c.arrays[0])); }},
+      {"has 6 arrays, allowed are 5",
+       [](CheckpointT& c) { c.arrays.push_back(std::make_unique<schema::SavedArrayT>(*c.arrays[0])); }},
       {"has two arrays weights", [](CheckpointT& c) { c.arrays[1]->data->name = "weights"; }},
       {"has an array \"ledger\", which is unknown", [](CheckpointT& c) { c.arrays[1]->data->name = "ledger"; }},
       {"name of an array is not text", [](CheckpointT& c) { c.arrays[1]->data->name = "\xff"; }},
-      {"holds some rows only", [](CheckpointT& c) { c.arrays[1]->rows = std::make_unique<schema::TensorT>(*c.arrays[1]->data); },
+      {"holds some rows only",
+       [](CheckpointT& c) { c.arrays[1]->rows = std::make_unique<schema::TensorT>(*c.arrays[1]->data); },
        StatusCode::kUnsupported},
-      {"has elements of type u32", [](CheckpointT& c) { c.arrays[0]->data->type = schema::ElementType::U32; }, StatusCode::kUnsupported},
-      {"has elements of type f32, this build reads it as u32", [](CheckpointT& c) { c.arrays[4]->data->type = schema::ElementType::F32; },
+      {"has elements of type u32", [](CheckpointT& c) { c.arrays[0]->data->type = schema::ElementType::U32; },
        StatusCode::kUnsupported},
+      {"has elements of type f32, this build reads it as u32",
+       [](CheckpointT& c) { c.arrays[4]->data->type = schema::ElementType::F32; }, StatusCode::kUnsupported},
       {"tensor weights has shape", [](CheckpointT& c) { c.architecture->num_items = kMaxItems; }},
       {"tensor order has", [](CheckpointT& c) { c.arrays[4]->data->shape = {uint64_t{1} << 62}; }},
       {"tensor order has", [](CheckpointT& c) { c.arrays[4]->data->shape = {}; }},
@@ -158,8 +171,10 @@ TEST_F(CheckpointFile, LiesWithFittingChecksumsAreRefused) {
       {"name of a stream is not text", [](CheckpointT& c) { c.streams[0]->name = "\n"; }}};
   for (const Case& c : cases) {
     const Status status = AfterChange(c.tell);
-    EXPECT_EQ(static_cast<int>(status.code()), static_cast<int>(c.code)) << "wanted: " << c.part << "\nfound: " << status.message();
-    EXPECT_NE(status.message().find(c.part), std::string::npos) << "wanted: " << c.part << "\nfound: " << status.message();
+    EXPECT_EQ(static_cast<int>(status.code()), static_cast<int>(c.code))
+        << "wanted: " << c.part << "\nfound: " << status.message();
+    EXPECT_NE(status.message().find(c.part), std::string::npos)
+        << "wanted: " << c.part << "\nfound: " << status.message();
     EXPECT_EQ(status.message().rfind(path_ + ": ", 0), 0u) << status.message();
   }
 }
@@ -175,7 +190,8 @@ TEST_F(CheckpointFile, ModelsAndNewerCheckpointsHaveTheirOwnMessages) {
   test::WriteBytes(path_, test::Reseal(bytes));
   const Status status = ReadCheckpoint(path_).status();
   EXPECT_EQ(static_cast<int>(status.code()), static_cast<int>(StatusCode::kUnsupported));
-  EXPECT_NE(status.message().find("written by format 5 for readers of format 4 or newer, this build reads up to 1"), std::string::npos);
+  EXPECT_NE(status.message().find("written by format 5 for readers of format 4 or newer, this build reads up to 1"),
+            std::string::npos);
 }
 
 TEST_F(CheckpointFile, NotFiniteNumbersAreRefusedOnReading) {
@@ -186,7 +202,8 @@ TEST_F(CheckpointFile, NotFiniteNumbersAreRefusedOnReading) {
     c.arrays[0]->data->hash = test::HashOf(test::DataOf(bytes).substr(0, c.arrays[0]->data->bytes));
   });
   test::WriteBytes(path_, bytes);
-  EXPECT_NE(ReadCheckpoint(path_).status().message().find("weights holds a number that is not finite"), std::string::npos);
+  EXPECT_NE(ReadCheckpoint(path_).status().message().find("weights holds a number that is not finite"),
+            std::string::npos);
 }
 
 }  // namespace

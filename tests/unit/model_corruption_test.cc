@@ -29,13 +29,15 @@ double ReadEverything(const ModelFile& file) {
     const std::string key(file.item_key(i)), name(file.item_name(i));
     sum += static_cast<double>(key.size() + name.size()) + file.FindItem(key).value_or(0);
   }
-  for (const ProvenanceEntry& entry : file.provenance()) sum += static_cast<double>(entry.description.size() + entry.mechanisms.size());
+  for (const ProvenanceEntry& entry : file.provenance())
+    sum += static_cast<double>(entry.description.size() + entry.mechanisms.size());
   return sum;
 }
 
 // A refusal is data's fault, or a newer version's; it has a sentence with the file's name.
 void ExpectProperRefusal(const Status& status) {
-  EXPECT_TRUE(status.code() == StatusCode::kInvalidData || status.code() == StatusCode::kUnsupported) << status.message();
+  EXPECT_TRUE(status.code() == StatusCode::kInvalidData || status.code() == StatusCode::kUnsupported)
+      << status.message();
   EXPECT_EQ(status.message().rfind("memory: ", 0), 0u) << status.message();
 }
 
@@ -91,7 +93,8 @@ TEST(ModelCorruption, EveryDamagedByteIsRefusedOrChangesOneWeightAndIsFound) {
       copy.data()[at] ^= std::byte{mask};
     }
   }
-  EXPECT_EQ(accepted, 4 * (whole.size() - container::kSegmentAlignment)) << "the weights, and nothing else, are not looked at";
+  EXPECT_EQ(accepted, 4 * (whole.size() - container::kSegmentAlignment))
+      << "the weights, and nothing else, are not looked at";
   EXPECT_TRUE(ModelFile::OpenMemory("memory", copy.bytes(), Verify::kFull).ok());
 }
 
@@ -126,7 +129,8 @@ TEST(ModelCorruption, RandomDamageWithFittingChecksumsIsSafe) {
   std::mt19937_64 random(seed);
   const std::string whole = SmallModel().Bytes();
   const size_t metadata_bytes = test::MetadataOf(whole).size();
-  const uint32_t words[] = {0, 1, 2, 4, 6, 64, 0x7f, 0x80, 0xff, 0xffff, 0x7fffffff, 0x80000000, 0xffffffff, 0xfffffffc};
+  const uint32_t words[] = {0,    1,    2,      4,          6,          64,         0x7f,
+                            0x80, 0xff, 0xffff, 0x7fffffff, 0x80000000, 0xffffffff, 0xfffffffc};
   double sum = 0;
   size_t accepted = 0;
   for (int round = 0; round < 20000; ++round) {
@@ -136,7 +140,9 @@ TEST(ModelCorruption, RandomDamageWithFittingChecksumsIsSafe) {
       switch (random() % 3) {
         case 0: test::Set(bytes, at, words[random() % std::size(words)]); break;
         case 1: test::Set(bytes, at, static_cast<uint32_t>(random())); break;
-        default: test::Set(bytes, at, test::Get<uint32_t>(bytes, test::kMetadataAt + random() % metadata_bytes / 4 * 4)); break;
+        default:
+          test::Set(bytes, at, test::Get<uint32_t>(bytes, test::kMetadataAt + random() % metadata_bytes / 4 * 4));
+          break;
       }
     }
     const test::AlignedCopy copy(test::Reseal(std::move(bytes)));

@@ -40,7 +40,8 @@ TEST(ModelFile, WrittenModelComesBackWhole) {
     EXPECT_EQ(file->Tensor(i), file->flat_weights().data() + parameters[i].offset);
     EXPECT_EQ(reinterpret_cast<uintptr_t>(file->Tensor(i)) % 64, 0u);
   }
-  EXPECT_TRUE(std::equal(contents.provenance.begin(), contents.provenance.end(), file->provenance().begin(), file->provenance().end()));
+  EXPECT_TRUE(std::equal(contents.provenance.begin(), contents.provenance.end(), file->provenance().begin(),
+                         file->provenance().end()));
   EXPECT_EQ(file->description(), contents.description);
   EXPECT_EQ(file->created_by(), contents.created_by);
   EXPECT_EQ(file->output_bias_origin(), contents.output_bias_origin);
@@ -52,11 +53,27 @@ TEST(ModelFile, EveryVariantOfTheArchitectureComesBack) {
   const TemporaryFolder folder;
   const Architecture variants[] = {
       {.num_items = 1, .max_length = 1, .width = 1, .num_heads = 1, .num_blocks = 0, .inner_width = 1},
-      {.num_items = 17, .max_length = 3, .width = 12, .num_heads = 3, .num_blocks = 2, .inner_width = 31, .embedding_scale = 8,
-       .norm_epsilon = 1e-8f, .activation = ActivationKind::kRelu, .norm = NormPlacement::kPost,
-       .output_table = OutputTable::kUntied, .output_bias = OutputBias::kTrained, .positions = PositionAlignment::kEnd,
+      {.num_items = 17,
+       .max_length = 3,
+       .width = 12,
+       .num_heads = 3,
+       .num_blocks = 2,
+       .inner_width = 31,
+       .embedding_scale = 8,
+       .norm_epsilon = 1e-8f,
+       .activation = ActivationKind::kRelu,
+       .norm = NormPlacement::kPost,
+       .output_table = OutputTable::kUntied,
+       .output_bias = OutputBias::kTrained,
+       .positions = PositionAlignment::kEnd,
        .attend = Attend::kAll},
-      {.num_items = 100, .max_length = 16, .width = 16, .num_heads = 2, .num_blocks = 11, .inner_width = 7, .output_bias = OutputBias::kFixed}};
+      {.num_items = 100,
+       .max_length = 16,
+       .width = 16,
+       .num_heads = 2,
+       .num_blocks = 11,
+       .inner_width = 7,
+       .output_bias = OutputBias::kFixed}};
   for (const Architecture& a : variants) {
     const auto weights = test::SomeWeights(a);
     ASSERT_TRUE(WriteModel(folder / "m.wisp", {.architecture = a, .weights = weights}).ok());
@@ -83,7 +100,8 @@ TEST(ModelFile, ItemsAreFoundByTheirKeysAndNoOthers) {
     EXPECT_EQ(file->item_name(i), contents.item_names[i]);
     EXPECT_EQ(file->FindItem(contents.item_keys[i]), std::optional<uint32_t>(i));
   }
-  for (const char* absent : {"", "A", "aa", "tt011116", "tt01111611", "z", "\xff", "~"}) EXPECT_FALSE(file->FindItem(absent).has_value());
+  for (const char* absent : {"", "A", "aa", "tt011116", "tt01111611", "z", "\xff", "~"})
+    EXPECT_FALSE(file->FindItem(absent).has_value());
 }
 
 TEST(ModelFile, MoveKeepsPointersValid) {
@@ -118,7 +136,8 @@ TEST(ModelFile, GapsAreWrittenAsZerosWhateverTheBufferHolds) {
   SmallModel model;
   const std::string clean = model.Bytes();
   std::vector<bool> used(model.weights.size(), false);
-  for (const auto& p : ParametersOf(model.architecture)) std::fill_n(used.begin() + static_cast<ptrdiff_t>(p.offset), p.size(), true);
+  for (const auto& p : ParametersOf(model.architecture))
+    std::fill_n(used.begin() + static_cast<ptrdiff_t>(p.offset), p.size(), true);
   size_t gaps = 0;
   for (size_t i = 0; i < used.size(); ++i) {
     if (used[i]) continue;
@@ -160,10 +179,12 @@ TEST(ModelFile, WhatIsNotAModelIsRefusedByNameAndReason) {
       {path, std::string(20000, '\0'), StatusCode::kInvalidData, "is not a wisp model file"},
       {path, whole.substr(0, 8), StatusCode::kInvalidData, "was cut short: it has 8 bytes"},
       {path, whole.substr(0, 20), StatusCode::kInvalidData, "was cut short"},
-      {path, whole.substr(0, 64), StatusCode::kInvalidData, "has 64 bytes, its header says " + std::to_string(whole.size())},
+      {path, whole.substr(0, 64), StatusCode::kInvalidData,
+       "has 64 bytes, its header says " + std::to_string(whole.size())},
       {path, whole.substr(0, whole.size() - 1), StatusCode::kInvalidData, "cut short or appended"},
       {path, whole + "\n", StatusCode::kInvalidData, "cut short or appended"},
-      {path, "\x89WSPC\r\n\x1a" + whole.substr(8), StatusCode::kInvalidData, "is a wisp checkpoint, a wisp model file is needed"},
+      {path, "\x89WSPC\r\n\x1a" + whole.substr(8), StatusCode::kInvalidData,
+       "is a wisp checkpoint, a wisp model file is needed"},
       {folder.path(), "", StatusCode::kIo, "is a folder"},
       {folder / "absent.wisp", "", StatusCode::kIo, "No such file"},
       {folder / "m.wisp/below", "", StatusCode::kIo, "cannot be opened"},
@@ -212,7 +233,8 @@ TEST(ModelFile, NewerFormatHasItsOwnMessage) {
 TEST(ModelFile, MemoryMustBeAligned) {
   const std::string bytes = SmallModel().Bytes();
   const test::AlignedCopy copy(std::string(4, 'x') + bytes);
-  ExpectRefused(ModelFile::OpenMemory("m", copy.bytes().subspan(4)).status(), StatusCode::kInvalidArgument, "multiple of 64");
+  ExpectRefused(ModelFile::OpenMemory("m", copy.bytes().subspan(4)).status(), StatusCode::kInvalidArgument,
+                "multiple of 64");
 }
 
 TEST(ModelFile, HeaderFieldsOutOfRangeAreRefused) {

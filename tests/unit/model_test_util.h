@@ -37,7 +37,8 @@ class TemporaryFolder {
   std::string operator/(const std::string& name) const { return path_ + "/" + name; }
   const std::string& path() const { return path_; }
   size_t NumFiles() const {
-    return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(path_), std::filesystem::directory_iterator()));
+    return static_cast<size_t>(
+        std::distance(std::filesystem::directory_iterator(path_), std::filesystem::directory_iterator()));
   }
 
  private:
@@ -50,7 +51,8 @@ inline std::string ReadBytes(const std::string& path) {
 }
 
 inline void WriteBytes(const std::string& path, const std::string& bytes) {
-  std::ofstream(path, std::ios::binary | std::ios::trunc).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  std::ofstream(path, std::ios::binary | std::ios::trunc)
+      .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
 }
 
 // A copy of exactly these bytes on 64 bytes, so that an address sanitizer sees every access behind its end.
@@ -89,7 +91,12 @@ inline std::vector<float> SomeWeights(const Architecture& a, float first = 0.25f
 
 // A model whose file is a little more than one page: fast enough to damage every byte of it.
 struct SmallModel {
-  Architecture architecture{.num_items = 6, .max_length = 4, .width = 4, .num_heads = 2, .num_blocks = 1, .inner_width = 3,
+  Architecture architecture{.num_items = 6,
+                            .max_length = 4,
+                            .width = 4,
+                            .num_heads = 2,
+                            .num_blocks = 1,
+                            .inner_width = 3,
                             .output_bias = OutputBias::kFixed};
   std::vector<float> weights = SomeWeights(architecture);
 
@@ -98,7 +105,10 @@ struct SmallModel {
             .weights = weights,
             .item_keys = {"tt0111161", "b", "a", "z\xc3\xa9", "10", "9"},
             .item_names = {"One", "Two", "", "One", "F\xc3\xbcnf", "Six"},
-            .provenance = {{.description = "pre-trained on a public catalogue", .steps = 10, .dataset = "synthetic", .date = "2026-11-20"},
+            .provenance = {{.description = "pre-trained on a public catalogue",
+                            .steps = 10,
+                            .dataset = "synthetic",
+                            .date = "2026-11-20"},
                            {.description = "fine-tuned",
                             .mechanisms = {"Poisson-subsampled Gaussian, sigma 1, q 0.01, 100 steps"},
                             .epsilon = 2.5,
@@ -147,8 +157,8 @@ inline Checkpoint SmallCheckpoint() {
 }
 
 // Fields of the header by offset, as documented in runtime/model/container.h; written here a second time on purpose.
-inline constexpr size_t kVersionAt = 8, kOldestReaderAt = 12, kFileBytesAt = 16, kMetadataOffsetAt = 24, kMetadataBytesAt = 32,
-                        kMetadataHashAt = 40, kZeroAt = 48, kHeaderHashAt = 56, kMetadataAt = 64;
+inline constexpr size_t kVersionAt = 8, kOldestReaderAt = 12, kFileBytesAt = 16, kMetadataOffsetAt = 24,
+                        kMetadataBytesAt = 32, kMetadataHashAt = 40, kZeroAt = 48, kHeaderHashAt = 56, kMetadataAt = 64;
 
 template <class T>
 T Get(const std::string& bytes, size_t offset) {
@@ -190,7 +200,8 @@ inline std::string_view MetadataOf(const std::string& bytes) {
 }
 
 inline std::string_view DataOf(const std::string& bytes) {
-  return std::string_view(bytes).substr(container::AlignUp(kMetadataAt + MetadataOf(bytes).size(), container::kSegmentAlignment));
+  return std::string_view(bytes).substr(
+      container::AlignUp(kMetadataAt + MetadataOf(bytes).size(), container::kSegmentAlignment));
 }
 
 // The file after `change` to its unpacked metadata, checksums fitting. Root is schema::Model or schema::Checkpoint.

@@ -49,7 +49,8 @@ TEST_F(ModelWrite, ContentsThatNobodyCouldReadAreRefused) {
   weights[5] = std::nanf("");
   const Case cases[] = {
       {"weights to write, the architecture needs", [](ModelContents& c) { c.weights = c.weights.first(3); }},
-      {"tensor item_embedding holds a number that is not finite", [&weights](ModelContents& c) { c.weights = weights; }},
+      {"tensor item_embedding holds a number that is not finite",
+       [&weights](ModelContents& c) { c.weights = weights; }},
       {"num_heads is 3, which does not divide", [](ModelContents& c) { c.architecture.num_heads = 3; }},
       {"num_items is 0", [](ModelContents& c) { c.architecture.num_items = 0; }},
       {"item_names has 5 entries", [](ModelContents& c) { c.item_names.pop_back(); }},
@@ -57,7 +58,8 @@ TEST_F(ModelWrite, ContentsThatNobodyCouldReadAreRefused) {
       {"item_keys is not text", [](ModelContents& c) { c.item_keys[0] = "a\tb"; }},
       {"item_names is not text", [](ModelContents& c) { c.item_names[0] = std::string("a\0", 2); }},
       {"description is not text", [](ModelContents& c) { c.description = "\xff"; }},
-      {"noise is not from the secure generator", [](ModelContents& c) { c.provenance[1].noise = NoiseOrigin::kReproducible; }},
+      {"noise is not from the secure generator",
+       [](ModelContents& c) { c.provenance[1].noise = NoiseOrigin::kReproducible; }},
       {"names no mechanism", [](ModelContents& c) { c.provenance[1].mechanisms.clear(); }},
       {"epsilon is nan", [](ModelContents& c) { c.provenance[1].epsilon = std::nan(""); }},
       {"noise is 9", [](ModelContents& c) { c.provenance[1].noise = NoiseOrigin(9); }},
@@ -67,15 +69,18 @@ TEST_F(ModelWrite, ContentsThatNobodyCouldReadAreRefused) {
          c.weights = c.weights.first(FlatSize(ParametersOf(c.architecture)));
        }},
       {"provenance has 1025 entries", [](ModelContents& c) { c.provenance.resize(1025); }},
-      {"names, keys and provenance take", [](ModelContents& c) { c.description.assign(container::kMaxMetadataBytes + 1, 'x'); }},
-      {"the metadata would take", [](ModelContents& c) { c.description.assign(container::kMaxMetadataBytes - 1000, 'x'); }},
+      {"names, keys and provenance take",
+       [](ModelContents& c) { c.description.assign(container::kMaxMetadataBytes + 1, 'x'); }},
+      {"the metadata would take",
+       [](ModelContents& c) { c.description.assign(container::kMaxMetadataBytes - 1000, 'x'); }},
   };
   for (const Case& c : cases) {
     ModelContents contents = old_.contents();
     c.spoil(contents);
     const Status status = WriteModel(path_, contents);
     EXPECT_EQ(static_cast<int>(status.code()), static_cast<int>(StatusCode::kInvalidArgument)) << c.part;
-    EXPECT_NE(status.message().find(c.part), std::string::npos) << "wanted: " << c.part << "\nfound: " << status.message();
+    EXPECT_NE(status.message().find(c.part), std::string::npos)
+        << "wanted: " << c.part << "\nfound: " << status.message();
     EXPECT_EQ(status.message().rfind(path_ + ": ", 0), 0u) << status.message();
   }
   ExpectOldFileAlone();
@@ -241,7 +246,8 @@ TEST_F(ModelWrite, ReadersNeverSeeAPartWhileWritersReplace) {
   std::atomic<int> failures{0};
   for (int t = 0; t < 2; ++t) {
     threads.emplace_back([&, t] {
-      for (int i = 0; i < 25; ++i) failures += WriteModel(path_, (i + t) % 2 == 0 ? new_.contents() : old_.contents()).ok() ? 0 : 1;
+      for (int i = 0; i < 25; ++i)
+        failures += WriteModel(path_, (i + t) % 2 == 0 ? new_.contents() : old_.contents()).ok() ? 0 : 1;
     });
   }
   for (int t = 0; t < 3; ++t) {
@@ -266,7 +272,8 @@ TEST_F(ModelWrite, OneOpenFileServesManyThreads) {
     threads.emplace_back([&] {
       for (int i = 0; i < 200; ++i) {
         failures += file->VerifyWeights().ok() ? 0 : 1;
-        for (uint32_t item = 0; item < file->num_items(); ++item) failures += file->FindItem(file->item_key(item)) == item ? 0 : 1;
+        for (uint32_t item = 0; item < file->num_items(); ++item)
+          failures += file->FindItem(file->item_key(item)) == item ? 0 : 1;
       }
     });
   }

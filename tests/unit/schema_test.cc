@@ -26,13 +26,15 @@ class Schema : public testing::Test {
  protected:
   void SetUp() override {
     std::string version;
-    if (RunShell("flatc --version", &version) != 0) GTEST_SKIP() << "flatc is not installed (Debian: flatbuffers-compiler)";
+    if (RunShell("flatc --version", &version) != 0)
+      GTEST_SKIP() << "flatc is not installed (Debian: flatbuffers-compiler)";
     if (version.find("2.0.8") == std::string::npos) GTEST_SKIP() << "flatc 2.0.8 is needed, found " << version;
   }
   // Whether the schema in `folder` can replace the first version.
   int Conforms(const std::string& folder, const std::string& name, std::string* output) {
-    return RunShell("flatc -I '" + folder + "' --conform-includes '" + kSchema + "/v1' --conform '" + kSchema + "/v1/" + name + "' '" + folder + "/" + name + "'",
-               output);
+    return RunShell("flatc -I '" + folder + "' --conform-includes '" + kSchema + "/v1' --conform '" + kSchema + "/v1/" +
+                        name + "' '" + folder + "/" + name + "'",
+                    output);
   }
 };
 
@@ -44,7 +46,8 @@ TEST_F(Schema, GeneratedHeadersAreCurrent) {
     const std::string file = std::string(name) + "_generated.h";
     const std::string committed = test::ReadBytes(kSchema + "/generated/" + file);
     EXPECT_GT(committed.size(), 1000u);
-    EXPECT_TRUE(committed == test::ReadBytes(folder / file)) << file << " is not what flatc makes of the schema: run schema/generate.sh";
+    EXPECT_TRUE(committed == test::ReadBytes(folder / file))
+        << file << " is not what flatc makes of the schema: run schema/generate.sh";
   }
 }
 
@@ -62,13 +65,14 @@ TEST_F(Schema, BreakingChangesAreSeen) {
     const char* from;
     const char* to;
   };
-  const Case cases[] = {{"common.fbs", "num_items:uint;", ""},
-                        {"common.fbs", "max_length:uint;", "max_length:ulong;"},
-                        {"common.fbs", "F32 = 0, U32 = 1", "U32 = 0, F32 = 1"},
-                        {"common.fbs", "offset:ulong; ", "offset:ulong = 64; "},
-                        {"model.fbs", "description:string;\n  created_by:string;", "created_by:string;\n  description:string;"},
-                        {"model.fbs", "PrivateCounts = 2, ExactCounts = 3", "ExactCounts = 2, PrivateCounts = 3"},
-                        {"checkpoint.fbs", "step:ulong;", "step:float;"}};
+  const Case cases[] = {
+      {"common.fbs", "num_items:uint;", ""},
+      {"common.fbs", "max_length:uint;", "max_length:ulong;"},
+      {"common.fbs", "F32 = 0, U32 = 1", "U32 = 0, F32 = 1"},
+      {"common.fbs", "offset:ulong; ", "offset:ulong = 64; "},
+      {"model.fbs", "description:string;\n  created_by:string;", "created_by:string;\n  description:string;"},
+      {"model.fbs", "PrivateCounts = 2, ExactCounts = 3", "ExactCounts = 2, PrivateCounts = 3"},
+      {"checkpoint.fbs", "step:ulong;", "step:float;"}};
   for (const Case& c : cases) {
     const test::TemporaryFolder folder;
     for (const char* name : {"common.fbs", "model.fbs", "checkpoint.fbs"}) {
@@ -94,8 +98,10 @@ TEST(SchemaVersion1, ModelFileIsRead) {
   ASSERT_TRUE(file.ok()) << file.status().message();
   EXPECT_EQ(file->format_version(), 1u);
   EXPECT_EQ(file->architecture(), model.architecture);
-  EXPECT_TRUE(std::equal(model.weights.begin(), model.weights.end(), file->flat_weights().begin(), file->flat_weights().end()));
-  EXPECT_TRUE(std::equal(contents.provenance.begin(), contents.provenance.end(), file->provenance().begin(), file->provenance().end()));
+  EXPECT_TRUE(
+      std::equal(model.weights.begin(), model.weights.end(), file->flat_weights().begin(), file->flat_weights().end()));
+  EXPECT_TRUE(std::equal(contents.provenance.begin(), contents.provenance.end(), file->provenance().begin(),
+                         file->provenance().end()));
   for (uint32_t i = 0; i < file->num_items(); ++i) {
     EXPECT_EQ(file->item_name(i), contents.item_names[i]);
     EXPECT_EQ(file->FindItem(contents.item_keys[i]), std::optional<uint32_t>(i));
