@@ -2,25 +2,45 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
+#include <utility>
 
 namespace wisp::data {
 namespace {
 
-constexpr std::array<const char*, 24> kNouns = {
-    "Coffee",  "Tea",    "Lemonade", "Smoothie", "Granola", "Yoghurt", "Muffin",  "Bagel",
-    "Sandwich", "Wrap",  "Salad",    "Soup",     "Noodles", "Curry",   "Pizza",   "Burger",
-    "Tacos",   "Fries",  "Brownie",  "Cookie",   "Sorbet",  "Waffle",  "Dumplings", "Porridge"};
-constexpr std::array<const char*, 20> kStyles = {
-    "Classic", "Honey", "Smoky",  "Spicy",  "Double", "Garden", "Golden", "Berry",  "Mint",    "Ginger",
-    "Almond",  "Maple", "Lemon",  "Pepper", "Coconut", "Herb",  "Sesame", "Cherry", "Caramel", "Winter"};
-static_assert(kNouns.size() * kStyles.size() == kSynthItems);
+// What a category may be made of. Words ascend, so that the numbers of items ascend with their keys.
+using Styles = std::array<const char*, 20>;
+constexpr Styles kHot = {"Almond", "Caramel", "Cardamom", "Cinnamon", "Classic", "Coconut", "Creamy", "Ginger", "Hazelnut", "Honey",
+                         "Iced",   "Lavender", "Maple",   "Mint",     "Nutmeg",  "Oat",     "Orange", "Pumpkin", "Spiced",  "Vanilla"};
+constexpr Styles kCold = {"Apple", "Berry", "Blueberry", "Cherry", "Cranberry", "Cucumber", "Elderflower", "Ginger", "Grape",     "Guava",
+                          "Kiwi",  "Lime",  "Mango",     "Melon",  "Mint",      "Orange",   "Peach",       "Pear",   "Raspberry", "Rhubarb"};
+constexpr Styles kBaked = {"Almond", "Apple", "Apricot", "Banana",   "Blueberry", "Caramel", "Carrot", "Cherry", "Cinnamon",  "Coconut",
+                           "Date",   "Fudge", "Ginger",  "Hazelnut", "Lemon",     "Oat",     "Orange", "Pecan",  "Raspberry", "Walnut"};
+constexpr Styles kBowl = {"Almond",   "Apple", "Banana", "Berry", "Blueberry", "Cherry", "Cinnamon", "Coconut", "Date",      "Fig",
+                          "Hazelnut", "Honey", "Maple",  "Peach", "Pear",      "Pecan",  "Plum",     "Pumpkin", "Raspberry", "Vanilla"};
+constexpr Styles kFilled = {"Avocado", "Bean",   "Beetroot",   "Brie",     "Chicken", "Egg",    "Falafel", "Feta", "Halloumi", "Ham",
+                            "Hummus",  "Lentil", "Mozzarella", "Mushroom", "Pesto",   "Salmon", "Spinach", "Tofu", "Tomato",   "Tuna"};
+constexpr Styles kWarm = {"Aubergine", "Basil",  "Bean", "Cabbage", "Chicken", "Chickpea", "Coconut", "Garlic", "Ginger", "Lentil",
+                          "Mushroom",  "Peanut", "Pork", "Prawn",   "Pumpkin", "Sesame",   "Spinach", "Tofu",   "Tomato", "Vegetable"};
 
-constexpr uint32_t kPerCategory = kStyles.size();
-constexpr uint32_t kSuccessors = 3;
-constexpr uint32_t kDeviceCategories = 8;  // the last ones: rare in public, favoured on the device
+struct Category {
+  const char* name;
+  const Styles* styles;
+  enum class Where { kAnywhere, kLocal } where;
+};
+constexpr auto kAnywhere = Category::Where::kAnywhere;
+constexpr auto kLocal = Category::Where::kLocal;
+constexpr std::array<Category, kSynthCategories> kCategories = {{
+    {"Bagel", &kFilled, kAnywhere},  {"Brownie", &kBaked, kAnywhere},  {"Chai", &kHot, kLocal},
+    {"Cocoa", &kHot, kAnywhere},     {"Coffee", &kHot, kAnywhere},     {"Cookie", &kBaked, kAnywhere},
+    {"Curry", &kWarm, kLocal},       {"Dumplings", &kWarm, kLocal},    {"Granola", &kBowl, kAnywhere},
+    {"Juice", &kCold, kAnywhere},    {"Lemonade", &kCold, kLocal},     {"Muffin", &kBaked, kAnywhere},
+    {"Noodles", &kWarm, kLocal},     {"Porridge", &kBowl, kAnywhere},  {"Salad", &kFilled, kLocal},
+    {"Sandwich", &kFilled, kAnywhere}, {"Scone", &kBaked, kAnywhere},  {"Smoothie", &kCold, kAnywhere},
+    {"Soda", &kCold, kAnywhere},     {"Soup", &kWarm, kLocal},         {"Tea", &kHot, kAnywhere},
+    {"Waffle", &kBowl, kAnywhere},   {"Wrap", &kFilled, kLocal},       {"Yoghurt", &kBowl, kAnywhere},
+}};
 
-// SplitMix64 (Steele, Lea, Flood 2014).
+// SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014).
 class Generator {
  public:
   explicit Generator(uint64_t seed) : state_(seed) {}
@@ -30,101 +50,178 @@ class Generator {
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
     return z ^ (z >> 31);
   }
-  // Biased by less than 2^-32, which is of no consequence here.
+  // Biased by less than n / 2^32, which is of no consequence here.
   uint32_t Below(uint32_t n) { return static_cast<uint32_t>(((Next() >> 32) * n) >> 32); }
   bool Percent(uint32_t p) { return Below(100) < p; }
-  // Small ranks are likelier: the smaller of two draws.
-  uint32_t Skewed(uint32_t n) { return std::min(Below(n), Below(n)); }
+  template <class Items>
+  void Shuffle(Items& items) {
+    for (size_t i = items.size(); i > 1; --i) std::swap(items[i - 1], items[Below(static_cast<uint32_t>(i))]);
+  }
 
  private:
   uint64_t state_;
 };
 
-// Successor s of an item. The map belongs to the catalogue, not to the seed: public and device share it, except for the
-// items that a device's people follow differently.
-uint32_t Successor(uint32_t item, uint32_t s, Population population) {
-  const bool shifted = population == Population::kDevice && item % 2 == 0;
-  Generator g((uint64_t{item} << 8 | s) + (shifted ? 0x5eed0000ull : 0x10ull));
-  const uint32_t category = item / kPerCategory;
-  const uint32_t to = s == 0 ? (category + 1 + item % 3) % kNouns.size() : category;
-  return to * kPerCategory + g.Below(kPerCategory);
-}
-
-class Person {
+// Rank r is drawn with a weight of 1 / (r + flatness).
+class Zipf {
  public:
-  Person(Generator& g, Population population) : g_(g), population_(population) {
-    const auto common = static_cast<uint32_t>(kNouns.size()) - kDeviceCategories;
-    for (uint32_t& favourite : favourites_) {
-      const bool local = population == Population::kDevice ? g.Percent(70) : g.Percent(10);
-      favourite = local ? common + g.Below(kDeviceCategories) : g.Below(common);
+  Zipf(uint32_t ranks, uint32_t flatness) {
+    uint32_t sum = 0;
+    for (uint32_t r = 0; r < ranks; ++r) cumulative_.push_back(sum += (1u << 20) / (r + flatness));
+  }
+  uint32_t Draw(Generator& g) const {
+    const uint32_t at = g.Below(cumulative_.back());
+    return static_cast<uint32_t>(std::upper_bound(cumulative_.begin(), cumulative_.end(), at) - cumulative_.begin());
+  }
+
+ private:
+  std::vector<uint32_t> cumulative_;
+};
+
+// What all guests of a population share. Of the catalogue and the population alone, not of the seed: a model trained on
+// one seed's public is good for another's.
+class Taste {
+ public:
+  Taste(uint32_t num_items, Population population)
+      : per_category_(num_items / kSynthCategories), in_category_(per_category_, 1), over_categories_(kSynthCategories, 3) {
+    Generator g(0xcafe);  // a constant of the catalogue
+    std::vector<uint32_t> local, other;
+    for (uint32_t c = 0; c < kSynthCategories; ++c) (kCategories[c].where == kLocal ? local : other).push_back(c);
+    g.Shuffle(local);
+    g.Shuffle(other);
+    const bool device = population == Population::kDevice;
+    categories_ = device ? local : other;
+    categories_.insert(categories_.end(), device ? other.begin() : local.begin(), device ? other.end() : local.end());
+    item_at_.resize(num_items);
+    for (uint32_t c = 0; c < kSynthCategories; ++c) {
+      std::vector<uint32_t> items;
+      for (uint32_t i = 0; i < per_category_; ++i) items.push_back(c * per_category_ + i);
+      g.Shuffle(items);
+      std::copy(items.begin(), items.end(), item_at_.begin() + c * per_category_);
+    }
+    rank_.resize(num_items);
+    for (uint32_t at = 0; at < num_items; ++at) rank_[item_at_[at]] = at % per_category_;
+    // One cycle through all categories; on a device every other one passes on to the follower of its opposite.
+    std::vector<uint32_t> cycle;
+    for (uint32_t c = 0; c < kSynthCategories; ++c) cycle.push_back(c);
+    g.Shuffle(cycle);
+    for (uint32_t i = 0; i < kSynthCategories; ++i) {
+      const uint32_t step = device && i % 2 == 0 ? kSynthCategories / 2 + 1 : 1;
+      follower_[cycle[i]] = cycle[(i + step) % kSynthCategories];
     }
   }
 
-  // The next item, one that was not chosen yet.
+  uint32_t DrawCategory(Generator& g) const { return categories_[over_categories_.Draw(g)]; }
+  uint32_t DrawItem(Generator& g, uint32_t category) const { return ItemAt(category, in_category_.Draw(g)); }
+  uint32_t DrawSuccessor(Generator& g, uint32_t item) const {
+    const uint32_t category = item / per_category_, rank = rank_[item], which = g.Below(100);
+    if (which < 60) return ItemAt(follower_[category], rank);
+    if (which < 85) return ItemAt(category, rank ^ 1);  // per_category_ is even
+    return ItemAt(follower_[follower_[category]], rank ^ 1);
+  }
+
+ private:
+  uint32_t ItemAt(uint32_t category, uint32_t rank) const { return item_at_[category * per_category_ + rank]; }
+
+  uint32_t per_category_;
+  Zipf in_category_, over_categories_;
+  std::vector<uint32_t> categories_;               // the liked ones first
+  std::vector<uint32_t> item_at_, rank_;           // by category and rank; by item
+  std::array<uint32_t, kSynthCategories> follower_;
+};
+
+class Guest {
+ public:
+  Guest(Generator& g, const Taste& taste, uint32_t num_items) : g_(g), taste_(taste), chosen_(num_items, false) {
+    for (uint32_t& favourite : favourites_) favourite = taste.DrawCategory(g);
+  }
+
+  // The next item, one that was not chosen yet. Ends: at most a quarter of all items is ever chosen.
   uint32_t Next() {
-    while (true) {
-      const uint32_t item = Propose();
-      if (chosen_[item]) continue;
-      chosen_[item] = true;
-      last_ = item;
-      any_ = true;
-      return item;
-    }
+    if (g_.Percent(5)) favourites_[g_.Below(favourites_.size())] = taste_.DrawCategory(g_);
+    uint32_t item = Propose();
+    while (chosen_[item]) item = Propose();
+    chosen_[item] = true;
+    last_ = item;
+    any_ = true;
+    return item;
   }
 
  private:
   uint32_t Propose() {
-    if (any_ && g_.Percent(60)) return Successor(last_, g_.Percent(65) ? 0 : 1 + g_.Below(kSuccessors - 1), population_);
-    if (g_.Percent(85)) return favourites_[g_.Below(favourites_.size())] * kPerCategory + g_.Skewed(kPerCategory);
-    return g_.Skewed(kSynthItems);
+    if (any_ && g_.Percent(60)) return taste_.DrawSuccessor(g_, last_);
+    if (g_.Percent(80)) return taste_.DrawItem(g_, favourites_[g_.Below(favourites_.size())]);
+    if (g_.Percent(50)) return taste_.DrawItem(g_, taste_.DrawCategory(g_));
+    return g_.Below(static_cast<uint32_t>(chosen_.size()));
   }
 
   Generator& g_;
-  Population population_;
+  const Taste& taste_;
   std::array<uint32_t, 3> favourites_;
-  std::array<bool, kSynthItems> chosen_{};
+  std::vector<bool> chosen_;
   uint32_t last_ = 0;
   bool any_ = false;
 };
 
 std::string Lower(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   return text;
 }
 
-void MakeCatalogue(SynthData& data) {
-  for (const char* noun : kNouns) {
-    for (const char* style : kStyles) {
-      data.sequences.item_keys.push_back(Lower(noun) + "-" + Lower(style));
-      data.item_names.push_back(std::string(style) + " " + noun);
-    }
+std::string UserKey(uint32_t user) {
+  const std::string number = std::to_string(user + 1);
+  std::string key = "u";
+  key.append(number.size() < 5 ? 5 - number.size() : 0, '0');
+  return key + number;
+}
+
+Status CheckOptions(const SynthOptions& o) {
+  if (o.num_users == 0 || o.num_users > 1000000) {
+    return InvalidArgument("synth: " + std::to_string(o.num_users) + " users; allowed are 1 to 1000000");
   }
+  if (o.min_events < 1 || o.max_events < o.min_events || o.max_events > o.num_items / 4) {
+    return InvalidArgument("synth: " + std::to_string(o.min_events) + " to " + std::to_string(o.max_events) + " events per user; allowed are 1 to " +
+                           std::to_string(o.num_items / 4) + " (a quarter of the items), the smaller number first");
+  }
+  return OkStatus();
 }
 
 }  // namespace
 
-Result<SynthData> Synthesize(const SynthOptions& options) {
-  if (options.num_users == 0 || options.num_users > 10000000) {
-    return InvalidArgument("synth: " + std::to_string(options.num_users) + " users; allowed are 1 to 10000000");
-  }
-  if (options.min_events < 1 || options.max_events < options.min_events || options.max_events > kSynthItems / 4) {
-    return InvalidArgument("synth: " + std::to_string(options.min_events) + " to " + std::to_string(options.max_events) +
-                           " events per user; allowed are 1 to " + std::to_string(kSynthItems / 4) + ", ascending");
+Result<SynthData> SynthCatalogue(uint32_t num_items) {
+  if (num_items == 0 || num_items > kSynthMaxItems || num_items % (2 * kSynthCategories) != 0) {
+    return InvalidArgument("synth: " + std::to_string(num_items) + " items; allowed are multiples of " + std::to_string(2 * kSynthCategories) +
+                           " up to " + std::to_string(kSynthMaxItems));
   }
   SynthData data;
-  MakeCatalogue(data);
+  for (const Category& category : kCategories) {
+    for (uint32_t i = 0; i < num_items / kSynthCategories; ++i) {
+      const std::string style = (*category.styles)[i];
+      data.sequences.item_keys.push_back(Lower(category.name) + "-" + Lower(style));
+      data.item_names.push_back(style + " " + category.name);
+    }
+  }
+  return data;
+}
+
+Result<SynthData> Synthesize(const SynthOptions& options) {
+  WISP_ASSIGN_OR_RETURN(SynthData data, SynthCatalogue(options.num_items));
+  WISP_RETURN_IF_ERROR(CheckOptions(options));
+  const Taste taste(options.num_items, options.population);
+  // Neighbouring seeds of SplitMix64 give unrelated streams; the two populations of one seed are two streams.
   Generator g(options.seed * 2 + (options.population == Population::kDevice ? 1 : 0));
-  int64_t time = 1700000000;
+  constexpr int64_t kOpening = 1700000000;
+  constexpr uint32_t kOpenSeconds = 60 * 24 * 3600, kMostSecondsBetween = 48 * 3600;
   for (uint32_t u = 0; u < options.num_users; ++u) {
-    Person person(g, options.population);
+    Guest guest(g, taste, options.num_items);
     const uint32_t events = options.min_events + g.Below(options.max_events - options.min_events + 1);
+    int64_t time = kOpening + g.Below(kOpenSeconds);
     for (uint32_t e = 0; e < events; ++e) {
-      data.sequences.items.push_back(static_cast<int32_t>(person.Next()));
-      data.times.push_back(time += 1 + g.Below(600));
+      data.sequences.items.push_back(static_cast<int32_t>(guest.Next()));
+      data.times.push_back(time += 1 + g.Below(kMostSecondsBetween));
     }
     data.sequences.offsets.push_back(data.sequences.items.size());
-    std::string key = std::to_string(u);
-    data.sequences.user_keys.push_back("u" + std::string(5 - std::min<size_t>(5, key.size()), '0') + key);
+    data.sequences.user_keys.push_back(UserKey(u));
   }
   return data;
 }

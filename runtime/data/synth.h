@@ -1,12 +1,15 @@
-// A made-up catalogue with readable names and people who choose from it: public data for the shipped model, and the log
-// of a device whose people differ, for the demo and the tests. Deterministic: the same options give the same data on
-// every machine (integers only, no library distributions).
+// A made-up cafe's menu with readable names and guests who order from it: public data for the shipped model, and the log
+// of a device whose guests differ, for the demo and the tests. Deterministic: the same options give the same data on
+// every machine (integers only, no library distributions). Not a model of any real place.
 //
-// How people choose: everybody has a few favourite categories; after an item comes one of its three successors more
-// often than not. On a device some categories are favoured that the public rarely picks, and part of the items are
-// followed by other items: what a model trained in public cannot know, and can learn there.
+// How guests choose: everybody has three favourite categories, which drift; in a category popularity falls like 1/rank;
+// and an item is followed by one of its three successors (the same rank of the category that follows, its neighbour in
+// rank, the neighbour two categories on) more often than not. On a device the local categories, which the public rarely
+// picks, are favoured, and half of the categories are followed by other ones: what a model trained in public cannot
+// know, and can learn there.
 //
-//   WISP_ASSIGN_OR_RETURN(SynthData data, Synthesize({.seed = 1, .num_users = 2000, .population = Population::kDevice}));
+//   WISP_ASSIGN_OR_RETURN(SynthData data, Synthesize({.num_users = 4000, .population = Population::kDevice}));
+//   WISP_RETURN_IF_ERROR(WriteSqliteLog("events.db", data));
 #ifndef WISP_RUNTIME_DATA_SYNTH_H_
 #define WISP_RUNTIME_DATA_SYNTH_H_
 
@@ -21,27 +24,36 @@ namespace wisp::data {
 
 enum class Population { kPublic, kDevice };
 
+inline constexpr uint32_t kSynthCategories = 24;
+inline constexpr uint32_t kSynthMaxItems = 480;
+
 struct SynthOptions {
   uint64_t seed = 1;
-  uint32_t num_users = 2000;
-  uint32_t min_events = 12, max_events = 40;  // per user, uniform; no item twice
+  uint32_t num_items = kSynthMaxItems;  // a multiple of 48, at most 480; the catalogue depends on nothing else
+  uint32_t num_users = 2000;            // 1 to 1000000
+  uint32_t min_events = 12, max_events = 40;  // per user, uniform, no item twice; at most a quarter of the items
   Population population = Population::kPublic;
 };
 
 struct SynthData {
-  Sequences sequences;                  // item_keys "granola-honey", user_keys "u0001"
-  std::vector<std::string> item_names;  // "Honey Granola"
-  std::vector<int64_t> times;           // of each event, seconds, strictly ascending over all users
+  Sequences sequences;                  // item_keys "muffin-almond", in ascending order; user_keys "u00001"
+  std::vector<std::string> item_names;  // "Almond Muffin"
+  std::vector<int64_t> times;           // of each event of `sequences`, seconds, ascending in a user
 };
 
-inline constexpr uint32_t kSynthItems = 480;
+// The items alone, as Synthesize numbers them (users and times are empty). kInvalidArgument as there.
+Result<SynthData> SynthCatalogue(uint32_t num_items);
 
+// kInvalidArgument, with the value and what is allowed, for options out of range.
 Result<SynthData> Synthesize(const SynthOptions& options);
 
-// Tables events(user, item, time), as EventLog's, and items(key, name). Whole or not at all; replaces the file.
+// Tables events(user, item, time), as EventLog's and in the order of time, and items(key, name). Whole or not at all;
+// replaces the file, unless journals of SQLite beside it show that somebody uses it or died doing so.
 Status WriteSqliteLog(const std::string& path, const SynthData& data);
-// "user item" lines, and beside them `path`.items.tsv with key and name. Whole or not at all.
+// "user item" lines, each user's in the order of time. Whole or not at all; replaces the file.
 Status WriteUserItemText(const std::string& path, const SynthData& data);
+// Key and name, tab-separated, with a header. Whole or not at all; replaces the file.
+Status WriteItemNames(const std::string& path, const SynthData& data);
 
 }  // namespace wisp::data
 

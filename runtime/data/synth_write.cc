@@ -1,10 +1,10 @@
-// Writing synthetic data: text through FileReplacement, SQLite into a temporary file that is renamed when complete.
-#include <fcntl.h>
+// Writing synthetic data. All through FileReplacement: a database is made in memory first.
 #include <sqlite3.h>
 #include <unistd.h>
 
-#include <cstdio>
+#include <algorithm>
 #include <memory>
+#include <span>
 
 #include "runtime/core/file.h"
 #include "runtime/data/synth.h"
@@ -12,23 +12,26 @@
 namespace wisp::data {
 namespace {
 
-Status WriteText(const std::string& path, const std::string& text) {
+Status WriteBytes(const std::string& path, std::span<const std::byte> bytes) {
   WISP_ASSIGN_OR_RETURN(FileReplacement file, FileReplacement::Begin(path, FileAccess::kShared));
-  WISP_RETURN_IF_ERROR(file.Write(std::as_bytes(std::span<const char>(text))));
+  WISP_RETURN_IF_ERROR(file.Write(bytes));
   return file.Commit();
 }
 
+Status WriteText(const std::string& path, const std::string& text) { return WriteBytes(path, std::as_bytes(std::span(text))); }
+
+// A database in memory, made for the file `path`.
 class Database {
  public:
-  explicit Database(std::string path) : path_(std::move(path)) { code_ = sqlite3_open(path_.c_str(), &database_); }
+  explicit Database(const std::string& path) : path_(path) { code_ = sqlite3_open(":memory:", &database_); }
   ~Database() { sqlite3_close(database_); }
   Database(const Database&) = delete;
+  Database& operator=(const Database&) = delete;
 
   Status Execute(const char* sql) {
     if (code_ == SQLITE_OK) code_ = sqlite3_exec(database_, sql, nullptr, nullptr, nullptr);
     return Check();
   }
-  Status Check() const { return code_ == SQLITE_OK ? OkStatus() : IoError(path_ + ": " + sqlite3_errmsg(database_)); }
 
   // Runs `sql` once for every row that `bind(statement, row)` fills.
   template <class Bind>
@@ -43,18 +46,41 @@ class Database {
     return Check();
   }
 
+  Status Write() {
+    sqlite3_int64 size = 0;
+    const std::unique_ptr<unsigned char, decltype(&sqlite3_free)> bytes(sqlite3_serialize(database_, "main", &size, 0), &sqlite3_free);
+    if (bytes == nullptr) return IoError(path_ + ": there is not enough memory for the database");
+    return WriteBytes(path_, std::as_bytes(std::span(bytes.get(), static_cast<size_t>(size))));
+  }
+
  private:
-  std::string path_;
+  Status Check() const { return code_ == SQLITE_OK ? OkStatus() : IoError(path_ + ": cannot be made: " + sqlite3_errmsg(database_)); }
+
+  const std::string& path_;
   sqlite3* database_ = nullptr;
   int code_;
 };
 
 void BindText(sqlite3_stmt* statement, int index, const std::string& text) {
-  sqlite3_bind_text(statement, index, text.c_str(), static_cast<int>(text.size()), SQLITE_TRANSIENT);
+  sqlite3_bind_text64(statement, index, text.data(), text.size(), SQLITE_STATIC, SQLITE_UTF8);
 }
 
-Status FillDatabase(const std::string& path, const SynthData& data) {
-  Database database(path);
+struct LoggedEvent {
+  int64_t time;
+  size_t user, event;
+};
+
+// As a device would have written them down.
+std::vector<LoggedEvent> ByTime(const SynthData& data) {
+  std::vector<LoggedEvent> log;
+  for (size_t u = 0; u < data.sequences.num_users(); ++u) {
+    for (size_t e = data.sequences.offsets[u]; e < data.sequences.offsets[u + 1]; ++e) log.push_back({data.times[e], u, e});
+  }
+  std::stable_sort(log.begin(), log.end(), [](const LoggedEvent& a, const LoggedEvent& b) { return a.time < b.time; });
+  return log;
+}
+
+Status Fill(Database& database, const SynthData& data) {
   WISP_RETURN_IF_ERROR(database.Execute("CREATE TABLE items(key TEXT PRIMARY KEY, name TEXT NOT NULL);"
                                         "CREATE TABLE events(user TEXT NOT NULL, item TEXT NOT NULL, time INTEGER NOT NULL);"
                                         "CREATE INDEX events_by_user ON events(user, time); BEGIN"));
@@ -63,12 +89,11 @@ Status FillDatabase(const std::string& path, const SynthData& data) {
     BindText(row, 1, s.item_keys[i]);
     BindText(row, 2, data.item_names[i]);
   }));
-  size_t user = 0;
-  WISP_RETURN_IF_ERROR(database.Insert("INSERT INTO events VALUES(?, ?, ?)", s.items.size(), [&](sqlite3_stmt* row, size_t i) {
-    while (i >= s.offsets[user + 1]) ++user;
-    BindText(row, 1, s.user_keys[user]);
-    BindText(row, 2, s.item_keys[static_cast<size_t>(s.items[i])]);
-    sqlite3_bind_int64(row, 3, data.times[i]);
+  const std::vector<LoggedEvent> log = ByTime(data);
+  WISP_RETURN_IF_ERROR(database.Insert("INSERT INTO events VALUES(?, ?, ?)", log.size(), [&](sqlite3_stmt* row, size_t i) {
+    BindText(row, 1, s.user_keys[log[i].user]);
+    BindText(row, 2, s.item_keys[static_cast<size_t>(s.items[log[i].event])]);
+    sqlite3_bind_int64(row, 3, log[i].time);
   }));
   return database.Execute("COMMIT");
 }
@@ -76,23 +101,29 @@ Status FillDatabase(const std::string& path, const SynthData& data) {
 }  // namespace
 
 Status WriteSqliteLog(const std::string& path, const SynthData& data) {
-  const std::string temporary = path + ".tmp-" + std::to_string(getpid());
-  std::remove(temporary.c_str());
-  Status status = FillDatabase(temporary, data);
-  if (status.ok() && std::rename(temporary.c_str(), path.c_str()) != 0) status = IoError(path + ": cannot be replaced");
-  if (!status.ok()) std::remove(temporary.c_str());
-  return status;
+  // SQLite would play the journal of the old database into the new one.
+  for (const char* journal : {"-wal", "-journal"}) {
+    if (access((path + journal).c_str(), F_OK) != 0) continue;
+    return IoError(path + ": will not be replaced while " + path + journal + " is there: the database is in use, or was left by a crash; remove both files or name another");
+  }
+  Database database(path);
+  WISP_RETURN_IF_ERROR(Fill(database, data));
+  return database.Write();
 }
 
 Status WriteUserItemText(const std::string& path, const SynthData& data) {
   const Sequences& s = data.sequences;
-  std::string events, items;
+  std::string text;
   for (size_t u = 0; u < s.num_users(); ++u) {
-    for (int32_t item : s.User(u)) events += s.user_keys[u] + " " + s.item_keys[static_cast<size_t>(item)] + "\n";
+    for (int32_t item : s.User(u)) text.append(s.user_keys[u]).append(" ").append(s.item_keys[static_cast<size_t>(item)]).append("\n");
   }
-  for (size_t i = 0; i < s.item_keys.size(); ++i) items += s.item_keys[i] + "\t" + data.item_names[i] + "\n";
-  WISP_RETURN_IF_ERROR(WriteText(path + ".items.tsv", items));
-  return WriteText(path, events);
+  return WriteText(path, text);
+}
+
+Status WriteItemNames(const std::string& path, const SynthData& data) {
+  std::string text = "item\tname\n";
+  for (size_t i = 0; i < data.item_names.size(); ++i) text.append(data.sequences.item_keys[i]).append("\t").append(data.item_names[i]).append("\n");
+  return WriteText(path, text);
 }
 
 }  // namespace wisp::data
