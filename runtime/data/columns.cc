@@ -8,7 +8,7 @@ namespace wisp::data {
 namespace {
 
 struct Wanted {
-  const std::string& name;            // as the caller says; empty: one of the usual ones
+  const std::string& name;  // as the caller says; empty: one of the usual ones
   std::array<const char*, 2> usual;
 };
 
@@ -26,17 +26,20 @@ Result<size_t> Choose(const std::string& where, const std::vector<std::string>& 
     const auto first = std::find(present.begin(), present.end(), candidate);
     if (first == present.end()) continue;
     if (std::find(first + 1, present.end(), candidate) != present.end()) {
-      return InvalidData(where + ": the column " + Shown(candidate) + " is there twice; the columns are " + List(present));
+      return InvalidData(where + ": the column " + Shown(candidate) + " is there twice; the columns are " +
+                         List(present));
     }
     return static_cast<size_t>(first - present.begin());
   }
   const std::string or_other = candidates.size() > 1 ? " or " + Shown(candidates[1]) : "";
-  return InvalidData(where + ": there is no column " + Shown(candidates[0]) + or_other + "; the columns are " + List(present));
+  return InvalidData(where + ": there is no column " + Shown(candidates[0]) + or_other + "; the columns are " +
+                     List(present));
 }
 
 }  // namespace
 
-Result<Columns> ChooseColumns(const std::string& where, const std::vector<std::string>& present, const ReadOptions& options) {
+Result<Columns> ChooseColumns(const std::string& where, const std::vector<std::string>& present,
+                              const ReadOptions& options) {
   Columns columns;
   WISP_ASSIGN_OR_RETURN(columns.user, Choose(where, present, {options.user_column, {"user", "user_id"}}));
   WISP_ASSIGN_OR_RETURN(columns.item, Choose(where, present, {options.item_column, {"item", "item_id"}}));

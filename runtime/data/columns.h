@@ -19,7 +19,8 @@ struct Columns {
 
 // An error that lists the columns present when one is missing, or when one that is asked for is there twice.
 // `where` starts the message.
-Result<Columns> ChooseColumns(const std::string& where, const std::vector<std::string>& present, const ReadOptions& options);
+Result<Columns> ChooseColumns(const std::string& where, const std::vector<std::string>& present,
+                              const ReadOptions& options);
 
 }  // namespace wisp::data
 

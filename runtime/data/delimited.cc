@@ -14,7 +14,8 @@ namespace {
 // doubles the quotes in it. A quote inside an unquoted field stands for itself.
 class Records {
  public:
-  Records(const SequenceBuilder& builder, std::string_view text, char separator) : builder_(builder), rest_(text), separator_(separator) {
+  Records(const SequenceBuilder& builder, std::string_view text, char separator)
+      : builder_(builder), rest_(text), separator_(separator) {
     if (rest_.starts_with(kByteOrderMark)) rest_.remove_prefix(kByteOrderMark.size());
   }
 
@@ -31,7 +32,7 @@ class Records {
   const Status& status() const { return status_; }
   // Valid until Next.
   const std::vector<std::string_view>& fields() const { return fields_; }
-  uint64_t line() const { return line_; }       // where the record starts
+  uint64_t line() const { return line_; }                                      // where the record starts
   uint64_t num_lines() const { return ended_ ? next_line_ - 1 : next_line_; }  // read so far
 
  private:
@@ -71,7 +72,8 @@ class Records {
     std::string* joined = nullptr;  // made for a field with quotes in it; others are views
     while (true) {
       const size_t end = rest_.find('"');
-      if (end == std::string_view::npos) return builder_.Error(line_, "a quoted field is not closed; a quote is needed after " + Shown(rest_));
+      if (end == std::string_view::npos)
+        return builder_.Error(line_, "a quoted field is not closed; a quote is needed after " + Shown(rest_));
       const std::string_view part = rest_.substr(0, end);
       next_line_ += static_cast<uint64_t>(std::count(part.begin(), part.end(), '\n'));
       rest_.remove_prefix(end + 1);
@@ -102,8 +104,8 @@ Status ReadRows(Records& records, const Columns& columns, const ReadOptions& opt
   while (records.Next()) {
     const std::vector<std::string_view>& fields = records.fields();
     if (fields.size() != width) {
-      return builder.Error(records.line(), std::to_string(fields.size()) + " fields, the first is " + Shown(fields[0]) + "; allowed are " +
-                                               std::to_string(width) + ", as in the header");
+      return builder.Error(records.line(), std::to_string(fields.size()) + " fields, the first is " + Shown(fields[0]) +
+                                               "; allowed are " + std::to_string(width) + ", as in the header");
     }
     auto time = static_cast<int64_t>(records.line());
     if (options.time == TimeSource::kColumn && !ParseTime(fields[*columns.time], time)) {
@@ -117,7 +119,8 @@ Status ReadRows(Records& records, const Columns& columns, const ReadOptions& opt
 
 // `name_of` makes the name of a column out of a field of the header, or an error.
 template <class NameOf>
-Status ReadTable(std::string_view text, char separator, const ReadOptions& options, SequenceBuilder& builder, NameOf&& name_of) {
+Status ReadTable(std::string_view text, char separator, const ReadOptions& options, SequenceBuilder& builder,
+                 NameOf&& name_of) {
   Records records(builder, text, separator);
   if (!records.Next()) {
     WISP_RETURN_IF_ERROR(records.status());
@@ -149,7 +152,8 @@ Status ReadInter(std::string_view text, const ReadOptions& options, SequenceBuil
     const std::string_view type = colon == std::string_view::npos ? std::string_view() : field.substr(colon + 1);
     name = field.substr(0, colon);
     if (type == "token" || type == "float" || type == "token_seq" || type == "float_seq") return OkStatus();
-    return builder.Error(line, "the header has " + Shown(field) + "; allowed is name:type with type token, float, token_seq or float_seq");
+    return builder.Error(line, "the header has " + Shown(field) +
+                                   "; allowed is name:type with type token, float, token_seq or float_seq");
   });
 }
 

@@ -33,7 +33,8 @@ void BindText(sqlite3_stmt* statement, int index, const std::string& text) {
 }  // namespace
 
 EventLog::EventLog(std::string path, sqlite3* database) : path_(std::move(path)), database_(database) {}
-EventLog::EventLog(EventLog&& other) noexcept : path_(std::move(other.path_)), database_(std::exchange(other.database_, nullptr)) {}
+EventLog::EventLog(EventLog&& other) noexcept
+    : path_(std::move(other.path_)), database_(std::exchange(other.database_, nullptr)) {}
 EventLog& EventLog::operator=(EventLog&& other) noexcept {
   std::swap(path_, other.path_);
   std::swap(database_, other.database_);
@@ -44,7 +45,8 @@ EventLog::~EventLog() { sqlite3_close(database_); }
 Status EventLog::Error(const char* doing) const {
   const int code = sqlite3_errcode(database_);
   const std::string sentence = "event log '" + path_ + "': " + doing + ": " + sqlite3_errmsg(database_);
-  return code == SQLITE_NOTADB || code == SQLITE_CORRUPT || code == SQLITE_ERROR ? InvalidData(sentence) : IoError(sentence);
+  return code == SQLITE_NOTADB || code == SQLITE_CORRUPT || code == SQLITE_ERROR ? InvalidData(sentence)
+                                                                                 : IoError(sentence);
 }
 
 Result<EventLog> EventLog::Open(const std::string& path) {
@@ -53,12 +55,14 @@ Result<EventLog> EventLog::Open(const std::string& path) {
   EventLog log(path, database);
   if (code != SQLITE_OK) return log.Error("cannot open");
   sqlite3_busy_timeout(database, kBusyTimeoutMs);
-  if (sqlite3_exec(database, kSchema, nullptr, nullptr, nullptr) != SQLITE_OK) return log.Error("cannot prepare the table events");
+  if (sqlite3_exec(database, kSchema, nullptr, nullptr, nullptr) != SQLITE_OK)
+    return log.Error("cannot prepare the table events");
   return log;
 }
 
 Status EventLog::Append(const Event& event) {
-  if (event.user.empty() || event.item.empty()) return InvalidArgument("event log '" + path_ + "': user and item must not be empty");
+  if (event.user.empty() || event.item.empty())
+    return InvalidArgument("event log '" + path_ + "': user and item must not be empty");
   const Statement insert = Prepare(database_, "INSERT INTO events(user, item, time) VALUES(?, ?, ?)");
   if (insert == nullptr) return Error("cannot append");
   BindText(insert.get(), 1, event.user);
@@ -68,7 +72,8 @@ Status EventLog::Append(const Event& event) {
 }
 
 Result<std::vector<std::string>> EventLog::History(const std::string& user, size_t limit) const {
-  const Statement select = Prepare(database_, "SELECT item FROM events WHERE user = ? ORDER BY time DESC, rowid DESC LIMIT ?");
+  const Statement select =
+      Prepare(database_, "SELECT item FROM events WHERE user = ? ORDER BY time DESC, rowid DESC LIMIT ?");
   if (select == nullptr) return Error("cannot read");
   BindText(select.get(), 1, user);
   sqlite3_bind_int64(select.get(), 2, static_cast<sqlite3_int64>(limit));

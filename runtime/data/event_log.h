@@ -1,9 +1,11 @@
-// The device's log of what its users did: one SQLite file, appended to as events happen, read when the model is fine-tuned.
+// The device's log of what its users did: one SQLite file, appended to as events happen, read when the model is
+// fine-tuned.
 //
 //   WISP_ASSIGN_OR_RETURN(EventLog log, EventLog::Open("events.db"));
 //   WISP_RETURN_IF_ERROR(log.Append({.user = "anna", .item = "espresso", .time = 1700000000}));
 //
-// Table events(user TEXT, item TEXT, time INTEGER), the same that the SQLite reader reads. Used by one thread at a time.
+// Table events(user TEXT, item TEXT, time INTEGER), the same that the SQLite reader reads. Used by one thread at a
+// time.
 #ifndef WISP_RUNTIME_DATA_EVENT_LOG_H_
 #define WISP_RUNTIME_DATA_EVENT_LOG_H_
 

@@ -54,7 +54,8 @@ class Lines {
 };
 
 inline std::string TooLong(size_t bytes) {
-  return std::to_string(bytes) + " bytes without an end of the line; allowed are at most " + std::to_string(kMaxLineBytes);
+  return std::to_string(bytes) + " bytes without an end of the line; allowed are at most " +
+         std::to_string(kMaxLineBytes);
 }
 
 // A whole number, or one with a fraction, which is cut off (some exports write 8.8e8 or 881250949.0).
@@ -70,7 +71,8 @@ inline bool ParseTime(std::string_view value, int64_t& time) {
 }
 
 inline Status BadTime(const SequenceBuilder& builder, uint64_t line, std::string_view value) {
-  return builder.Error(line, "the time is " + Shown(value) + "; allowed is a number between -9e18 and 9e18, such as 978300760");
+  return builder.Error(
+      line, "the time is " + Shown(value) + "; allowed is a number between -9e18 and 9e18, such as 978300760");
 }
 
 }  // namespace wisp::data

@@ -22,7 +22,8 @@ Status ReadRatingsDat(std::string_view text, const ReadOptions& options, Sequenc
     }
     double rating;
     const char* end = fields[2].data() + fields[2].size();
-    if (const auto parsed = std::from_chars(fields[2].data(), end, rating); parsed.ec != std::errc() || parsed.ptr != end) {
+    if (const auto parsed = std::from_chars(fields[2].data(), end, rating);
+        parsed.ec != std::errc() || parsed.ptr != end) {
       return builder.Error(lines.number(), "the rating is " + Shown(fields[2]) + "; allowed is a number");
     }
     int64_t time;

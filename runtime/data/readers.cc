@@ -13,12 +13,12 @@ namespace wisp::data {
 namespace {
 
 constexpr std::array<std::pair<Format, const char*>, 7> kFormats = {{{Format::kAuto, "auto"},
-                                                                    {Format::kUserItem, "user-item"},
-                                                                    {Format::kRatingsDat, "ratings-dat"},
-                                                                    {Format::kCsv, "csv"},
-                                                                    {Format::kTsv, "tsv"},
-                                                                    {Format::kInter, "inter"},
-                                                                    {Format::kSqlite, "sqlite"}}};
+                                                                     {Format::kUserItem, "user-item"},
+                                                                     {Format::kRatingsDat, "ratings-dat"},
+                                                                     {Format::kCsv, "csv"},
+                                                                     {Format::kTsv, "tsv"},
+                                                                     {Format::kInter, "inter"},
+                                                                     {Format::kSqlite, "sqlite"}}};
 
 Format GuessByName(std::string_view path) {
   if (path.ends_with(".db") || path.ends_with(".sqlite") || path.ends_with(".sqlite3")) return Format::kSqlite;
@@ -38,7 +38,8 @@ Format GuessByText(std::string_view text) {
   Lines lines(text.substr(0, 4096));
   if (!lines.Next()) return Format::kUserItem;
   const std::string_view line = lines.line();
-  if (line.find_first_of(" \t") == std::string_view::npos) return CountOf(line, "::") == 3 ? Format::kRatingsDat : Format::kUserItem;
+  if (line.find_first_of(" \t") == std::string_view::npos)
+    return CountOf(line, "::") == 3 ? Format::kRatingsDat : Format::kUserItem;
   return line.find(":token\t") != std::string_view::npos ? Format::kInter : Format::kUserItem;
 }
 

@@ -34,7 +34,8 @@ size_t Utf8Length(std::string_view s) {
 std::string KeyFault(std::string_view key) {
   if (key.empty()) return "is empty; allowed are 1 to " + std::to_string(kMaxKeyBytes) + " bytes";
   if (key.size() > kMaxKeyBytes) {
-    return "is " + Shown(key) + " of " + std::to_string(key.size()) + " bytes; allowed are 1 to " + std::to_string(kMaxKeyBytes);
+    return "is " + Shown(key) + " of " + std::to_string(key.size()) + " bytes; allowed are 1 to " +
+           std::to_string(kMaxKeyBytes);
   }
   for (size_t at = 0; at < key.size();) {
     const size_t length = Utf8Length(key.substr(at));
@@ -85,7 +86,8 @@ Result<ItemIndex> ItemIndex::Make(const std::string& name, std::span<const std::
   for (size_t i = 0; i < keys.size(); ++i) {
     const KeyTable::Added added = index.table_.Add(keys[i]);
     if (!added.added) {
-      return InvalidData(name + ": items " + std::to_string(added.id) + " and " + std::to_string(i) + " have the same key " + Shown(keys[i]));
+      return InvalidData(name + ": items " + std::to_string(added.id) + " and " + std::to_string(i) +
+                         " have the same key " + Shown(keys[i]));
     }
   }
   return index;
@@ -102,7 +104,8 @@ std::vector<std::string> Warnings(const ReadReport& r) {
                        Count(r.dropped_users, "user") + " and " + Count(r.dropped_items, "item"));
   }
   if (r.ties > 0) {
-    warnings.push_back(Count(r.ties, "event") + " at the same time as the event of the same user before: kept in the order of the file");
+    warnings.push_back(Count(r.ties, "event") +
+                       " at the same time as the event of the same user before: kept in the order of the file");
   }
   if (r.repeats > 0) warnings.push_back(Count(r.repeats, "event") + " of an item that the user had before");
   return warnings;
@@ -121,7 +124,8 @@ Status SequenceBuilder::AddKey(uint64_t line, const char* field, std::string_vie
 }
 
 Status SequenceBuilder::Add(uint64_t line, std::string_view user, std::string_view item, int64_t time) {
-  if (events_.size() >= kMaxEvents) return Error(line, "more than " + std::to_string(kMaxEvents) + " events; that is the most allowed");
+  if (events_.size() >= kMaxEvents)
+    return Error(line, "more than " + std::to_string(kMaxEvents) + " events; that is the most allowed");
   Event event{.time = time};
   if (!events_.empty() && users_.keys()[last_user_] == user) {
     event.user = last_user_;
@@ -158,7 +162,9 @@ void SequenceBuilder::DropRare(const ReadOptions& options, ReadReport& report) {
   const Incidence incidence = MakeIncidence(events_, num_users, num_nodes);
   std::vector<uint64_t> count(num_nodes);
   std::vector<uint32_t> falling;
-  const auto minimum = [&](uint32_t node) { return uint64_t{node < num_users ? options.min_user_events : options.min_item_events}; };
+  const auto minimum = [&](uint32_t node) {
+    return uint64_t{node < num_users ? options.min_user_events : options.min_item_events};
+  };
   for (uint32_t n = 0; n < num_nodes; ++n) {
     count[n] = incidence.begin[n + 1] - incidence.begin[n];
     if (count[n] > 0 && count[n] < minimum(n)) falling.push_back(n);
@@ -191,7 +197,8 @@ std::vector<std::string> SequenceBuilder::NumberByKey(std::vector<int32_t>& ids)
     all_numbers = all_numbers && WholeNumber(keys[i], numbers[i]);
   }
   std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
-    return all_numbers && numbers[a] != numbers[b] ? numbers[a] < numbers[b] : keys[a] < keys[b];  // 7 and 07 are two keys
+    return all_numbers && numbers[a] != numbers[b] ? numbers[a] < numbers[b]
+                                                   : keys[a] < keys[b];  // 7 and 07 are two keys
   });
   std::vector<std::string> sorted;
   sorted.reserve(order.size());
@@ -205,7 +212,9 @@ std::vector<std::string> SequenceBuilder::NumberByKey(std::vector<int32_t>& ids)
 void SequenceBuilder::Emit(const std::vector<int32_t>& ids, ReadResult& result) {
   Sequences& sequences = result.sequences;
   // By user in the order of first arrival, then time; equal times keep the file's order.
-  const auto before = [](const Event& a, const Event& b) { return a.user != b.user ? a.user < b.user : a.time < b.time; };
+  const auto before = [](const Event& a, const Event& b) {
+    return a.user != b.user ? a.user < b.user : a.time < b.time;
+  };
   if (!std::is_sorted(events_.begin(), events_.end(), before)) std::stable_sort(events_.begin(), events_.end(), before);
   sequences.items.reserve(events_.size());
   std::vector<uint32_t> last_user(ids.size(), KeyTable::kNone);  // who had the item last
@@ -234,9 +243,11 @@ Result<ReadResult> SequenceBuilder::Finish(const ReadOptions& options) {
   if (options.known_items != nullptr) WISP_RETURN_IF_ERROR(MapToKnown(options, report, ids));
   DropRare(options, report);
   if (events_.empty()) {
-    return InvalidData(name_ + ": of " + Count(report.num_read, "event") + " none is left: " + std::to_string(report.unknown_events) +
-                       " of items that the model does not know, " + std::to_string(report.dropped_events) + " below the minimum counts (" +
-                       std::to_string(options.min_user_events) + " per user, " + std::to_string(options.min_item_events) + " per item)");
+    return InvalidData(name_ + ": of " + Count(report.num_read, "event") +
+                       " none is left: " + std::to_string(report.unknown_events) +
+                       " of items that the model does not know, " + std::to_string(report.dropped_events) +
+                       " below the minimum counts (" + std::to_string(options.min_user_events) + " per user, " +
+                       std::to_string(options.min_item_events) + " per item)");
   }
   result.sequences.item_keys = options.known_items != nullptr ? options.known_items->keys() : NumberByKey(ids);
   Emit(ids, result);

@@ -25,7 +25,7 @@ struct Sequences {
   std::vector<int32_t> items;           // user after user, each in time order
   std::vector<uint64_t> offsets = {0};  // num_users + 1
   std::vector<std::string> user_keys;
-  std::vector<std::string> item_keys;   // of item 0 .. M-1
+  std::vector<std::string> item_keys;  // of item 0 .. M-1
 
   size_t num_users() const { return offsets.size() - 1; }
   size_t num_items() const { return item_keys.size(); }
@@ -74,18 +74,18 @@ struct ReadOptions {
 
 // What a person should know about what was read.
 struct ReadReport {
-  uint64_t num_lines = 0;            // in the file, blank ones and the header included; SQLite: rows
-  uint64_t num_read = 0;             // events in the file
-  uint64_t num_events = 0;           // kept
-  uint64_t num_users = 0;            // kept
-  uint64_t num_items = 0;            // M; with known_items that of the index
-  uint64_t dropped_events = 0;       // by the minimum counts
+  uint64_t num_lines = 0;       // in the file, blank ones and the header included; SQLite: rows
+  uint64_t num_read = 0;        // events in the file
+  uint64_t num_events = 0;      // kept
+  uint64_t num_users = 0;       // kept
+  uint64_t num_items = 0;       // M; with known_items that of the index
+  uint64_t dropped_events = 0;  // by the minimum counts
   uint64_t dropped_users = 0, dropped_items = 0;
-  uint64_t unknown_events = 0;       // of items that known_items lacks
-  uint64_t unknown_items = 0;        // how many such items
+  uint64_t unknown_events = 0;  // of items that known_items lacks
+  uint64_t unknown_items = 0;   // how many such items
   std::string first_unknown_item;
-  uint64_t ties = 0;                 // kept neighbouring events of one user at the same time: their order is the file's
-  uint64_t repeats = 0;              // kept events of an item that the user had before
+  uint64_t ties = 0;     // kept neighbouring events of one user at the same time: their order is the file's
+  uint64_t repeats = 0;  // kept events of an item that the user had before
 };
 
 // One sentence for each thing that a person might not expect; none when all is as it should be.
@@ -103,7 +103,8 @@ inline constexpr uint64_t kMaxEvents = (uint64_t{1} << 31) - 1;
 class SequenceBuilder {
  public:
   // Messages say "NAME, UNIT 17: ...".
-  explicit SequenceBuilder(std::string name, std::string unit = "line") : name_(std::move(name)), unit_(std::move(unit)) {}
+  explicit SequenceBuilder(std::string name, std::string unit = "line")
+      : name_(std::move(name)), unit_(std::move(unit)) {}
   SequenceBuilder(const SequenceBuilder&) = delete;
   SequenceBuilder& operator=(const SequenceBuilder&) = delete;
 

@@ -15,14 +15,15 @@
 namespace wisp::data {
 
 enum class HoldOut {
-  kNothing,            // all events are for training
-  kTest,               // for the final training, when nothing is chosen by validation any more
+  kNothing,  // all events are for training
+  kTest,     // for the final training, when nothing is chosen by validation any more
   kValidationAndTest,
 };
 
 struct HeldOutItem {
   uint32_t user;
-  std::span<const int32_t> history;  // everything of the user before the item; the test's includes the validation's item
+  std::span<const int32_t>
+      history;  // everything of the user before the item; the test's includes the validation's item
   int32_t item;
 };
 

@@ -10,8 +10,8 @@
 namespace wisp::data {
 namespace {
 
-constexpr int kBusyTimeoutMs = 5000;        // another process may be appending
-constexpr int kMaxValueBytes = 1 << 20;     // as kMaxLineBytes: a longer value is an error, not an allocation
+constexpr int kBusyTimeoutMs = 5000;     // another process may be appending
+constexpr int kMaxValueBytes = 1 << 20;  // as kMaxLineBytes: a longer value is an error, not an allocation
 
 struct Close {
   void operator()(sqlite3* database) const { sqlite3_close(database); }
@@ -23,7 +23,8 @@ using Database = std::unique_ptr<sqlite3, Close>;
 using Statement = std::unique_ptr<sqlite3_stmt, Finalize>;
 
 Status DatabaseError(const std::string& path, sqlite3* database, int code) {
-  const std::string sentence = path + ": cannot be read as a SQLite database: " + (database != nullptr ? sqlite3_errmsg(database) : sqlite3_errstr(code));
+  const std::string sentence = path + ": cannot be read as a SQLite database: " +
+                               (database != nullptr ? sqlite3_errmsg(database) : sqlite3_errstr(code));
   switch (code & 0xff) {
     case SQLITE_CANTOPEN:
     case SQLITE_IOERR:
@@ -44,7 +45,8 @@ std::string Quoted(const std::string& identifier) {
 
 std::string_view Text(sqlite3_stmt* row, int column) {
   const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(row, column));
-  return text == nullptr ? std::string_view() : std::string_view(text, static_cast<size_t>(sqlite3_column_bytes(row, column)));
+  return text == nullptr ? std::string_view()
+                         : std::string_view(text, static_cast<size_t>(sqlite3_column_bytes(row, column)));
 }
 
 const char* TypeName(int type) {
@@ -73,7 +75,8 @@ Result<Database> Open(const std::string& path) {
 }
 
 // One column of a query that yields names.
-Status Names(const std::string& path, sqlite3* database, const char* sql, const std::string& bound, std::vector<std::string>& names) {
+Status Names(const std::string& path, sqlite3* database, const char* sql, const std::string& bound,
+             std::vector<std::string>& names) {
   sqlite3_stmt* prepared = nullptr;
   int code = sqlite3_prepare_v2(database, sql, -1, &prepared, nullptr);
   const Statement statement(prepared);
@@ -87,18 +90,22 @@ Status Names(const std::string& path, sqlite3* database, const char* sql, const 
 
 Status MissingTable(const std::string& path, sqlite3* database, const std::string& table) {
   std::vector<std::string> tables;
-  WISP_RETURN_IF_ERROR(Names(path, database, "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'",
-                             "", tables));
+  WISP_RETURN_IF_ERROR(
+      Names(path, database,
+            "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'",
+            "", tables));
   std::string list;
   for (const std::string& name : tables) list += (list.empty() ? "" : ", ") + Shown(name);
-  return InvalidData(path + ": there is no table " + Shown(table) + (list.empty() ? "; there is none at all" : "; the tables are " + list));
+  return InvalidData(path + ": there is no table " + Shown(table) +
+                     (list.empty() ? "; there is none at all" : "; the tables are " + list));
 }
 
 Status AddRow(sqlite3_stmt* row, uint64_t number, const ReadOptions& options, SequenceBuilder& builder) {
   for (int column = 0; column < 2; ++column) {
     const int type = sqlite3_column_type(row, column);
     if (type == SQLITE_TEXT || type == SQLITE_INTEGER) continue;
-    return builder.Error(number, std::string("the ") + (column == 0 ? "user" : "item") + " is " + TypeName(type) + "; allowed is a TEXT or an INTEGER");
+    return builder.Error(number, std::string("the ") + (column == 0 ? "user" : "item") + " is " + TypeName(type) +
+                                     "; allowed is a TEXT or an INTEGER");
   }
   auto time = static_cast<int64_t>(number);
   if (options.time == TimeSource::kColumn) {
@@ -106,8 +113,9 @@ Status AddRow(sqlite3_stmt* row, uint64_t number, const ReadOptions& options, Se
     if (type == SQLITE_INTEGER) {
       time = sqlite3_column_int64(row, 2);
     } else if ((type != SQLITE_FLOAT && type != SQLITE_TEXT) || !ParseTime(Text(row, 2), time)) {
-      return type == SQLITE_FLOAT || type == SQLITE_TEXT ? BadTime(builder, number, Text(row, 2))
-                                                         : builder.Error(number, std::string("the time is ") + TypeName(type) + "; allowed is a number");
+      return type == SQLITE_FLOAT || type == SQLITE_TEXT
+                 ? BadTime(builder, number, Text(row, 2))
+                 : builder.Error(number, std::string("the time is ") + TypeName(type) + "; allowed is a number");
     }
   }
   return builder.Add(number, Text(row, 0), Text(row, 1), time);
@@ -121,7 +129,8 @@ Status ReadSqlite(const std::string& path, const ReadOptions& options, SequenceB
   WISP_RETURN_IF_ERROR(Names(path, database.get(), "SELECT name FROM pragma_table_info(?)", options.table, names));
   if (names.empty()) return MissingTable(path, database.get(), options.table);
   WISP_ASSIGN_OR_RETURN(const Columns columns, ChooseColumns(path + ", table " + options.table, names, options));
-  // Sorting is the builder's, which keeps this order among equal times. A table without rowid or a view has its own order.
+  // Sorting is the builder's, which keeps this order among equal times. A table without rowid or a view has its own
+  // order.
   const std::string select = "SELECT " + Quoted(names[columns.user]) + ", " + Quoted(names[columns.item]) + ", " +
                              (columns.time ? Quoted(names[*columns.time]) : "0") + " FROM " + Quoted(options.table);
   sqlite3_stmt* prepared = nullptr;

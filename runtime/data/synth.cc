@@ -9,18 +9,24 @@ namespace {
 
 // What a category may be made of. Words ascend, so that the numbers of items ascend with their keys.
 using Styles = std::array<const char*, 20>;
-constexpr Styles kHot = {"Almond", "Caramel", "Cardamom", "Cinnamon", "Classic", "Coconut", "Creamy", "Ginger", "Hazelnut", "Honey",
-                         "Iced",   "Lavender", "Maple",   "Mint",     "Nutmeg",  "Oat",     "Orange", "Pumpkin", "Spiced",  "Vanilla"};
-constexpr Styles kCold = {"Apple", "Berry", "Blueberry", "Cherry", "Cranberry", "Cucumber", "Elderflower", "Ginger", "Grape",     "Guava",
-                          "Kiwi",  "Lime",  "Mango",     "Melon",  "Mint",      "Orange",   "Peach",       "Pear",   "Raspberry", "Rhubarb"};
-constexpr Styles kBaked = {"Almond", "Apple", "Apricot", "Banana",   "Blueberry", "Caramel", "Carrot", "Cherry", "Cinnamon",  "Coconut",
-                           "Date",   "Fudge", "Ginger",  "Hazelnut", "Lemon",     "Oat",     "Orange", "Pecan",  "Raspberry", "Walnut"};
-constexpr Styles kBowl = {"Almond",   "Apple", "Banana", "Berry", "Blueberry", "Cherry", "Cinnamon", "Coconut", "Date",      "Fig",
-                          "Hazelnut", "Honey", "Maple",  "Peach", "Pear",      "Pecan",  "Plum",     "Pumpkin", "Raspberry", "Vanilla"};
-constexpr Styles kFilled = {"Avocado", "Bean",   "Beetroot",   "Brie",     "Chicken", "Egg",    "Falafel", "Feta", "Halloumi", "Ham",
-                            "Hummus",  "Lentil", "Mozzarella", "Mushroom", "Pesto",   "Salmon", "Spinach", "Tofu", "Tomato",   "Tuna"};
-constexpr Styles kWarm = {"Aubergine", "Basil",  "Bean", "Cabbage", "Chicken", "Chickpea", "Coconut", "Garlic", "Ginger", "Lentil",
-                          "Mushroom",  "Peanut", "Pork", "Prawn",   "Pumpkin", "Sesame",   "Spinach", "Tofu",   "Tomato", "Vegetable"};
+constexpr Styles kHot = {"Almond", "Caramel",  "Cardamom", "Cinnamon", "Classic",  "Coconut", "Creamy",
+                         "Ginger", "Hazelnut", "Honey",    "Iced",     "Lavender", "Maple",   "Mint",
+                         "Nutmeg", "Oat",      "Orange",   "Pumpkin",  "Spiced",   "Vanilla"};
+constexpr Styles kCold = {"Apple",  "Berry",  "Blueberry", "Cherry", "Cranberry", "Cucumber", "Elderflower",
+                          "Ginger", "Grape",  "Guava",     "Kiwi",   "Lime",      "Mango",    "Melon",
+                          "Mint",   "Orange", "Peach",     "Pear",   "Raspberry", "Rhubarb"};
+constexpr Styles kBaked = {"Almond", "Apple",    "Apricot", "Banana", "Blueberry", "Caramel", "Carrot",
+                           "Cherry", "Cinnamon", "Coconut", "Date",   "Fudge",     "Ginger",  "Hazelnut",
+                           "Lemon",  "Oat",      "Orange",  "Pecan",  "Raspberry", "Walnut"};
+constexpr Styles kBowl = {"Almond",  "Apple", "Banana", "Berry",    "Blueberry", "Cherry", "Cinnamon",
+                          "Coconut", "Date",  "Fig",    "Hazelnut", "Honey",     "Maple",  "Peach",
+                          "Pear",    "Pecan", "Plum",   "Pumpkin",  "Raspberry", "Vanilla"};
+constexpr Styles kFilled = {"Avocado", "Bean",     "Beetroot", "Brie",   "Chicken", "Egg",        "Falafel",
+                            "Feta",    "Halloumi", "Ham",      "Hummus", "Lentil",  "Mozzarella", "Mushroom",
+                            "Pesto",   "Salmon",   "Spinach",  "Tofu",   "Tomato",  "Tuna"};
+constexpr Styles kWarm = {"Aubergine", "Basil",  "Bean",    "Cabbage",  "Chicken", "Chickpea", "Coconut",
+                          "Garlic",    "Ginger", "Lentil",  "Mushroom", "Peanut",  "Pork",     "Prawn",
+                          "Pumpkin",   "Sesame", "Spinach", "Tofu",     "Tomato",  "Vegetable"};
 
 struct Category {
   const char* name;
@@ -30,14 +36,14 @@ struct Category {
 constexpr auto kAnywhere = Category::Where::kAnywhere;
 constexpr auto kLocal = Category::Where::kLocal;
 constexpr std::array<Category, kSynthCategories> kCategories = {{
-    {"Bagel", &kFilled, kAnywhere},  {"Brownie", &kBaked, kAnywhere},  {"Chai", &kHot, kLocal},
-    {"Cocoa", &kHot, kAnywhere},     {"Coffee", &kHot, kAnywhere},     {"Cookie", &kBaked, kAnywhere},
-    {"Curry", &kWarm, kLocal},       {"Dumplings", &kWarm, kLocal},    {"Granola", &kBowl, kAnywhere},
-    {"Juice", &kCold, kAnywhere},    {"Lemonade", &kCold, kLocal},     {"Muffin", &kBaked, kAnywhere},
-    {"Noodles", &kWarm, kLocal},     {"Porridge", &kBowl, kAnywhere},  {"Salad", &kFilled, kLocal},
-    {"Sandwich", &kFilled, kAnywhere}, {"Scone", &kBaked, kAnywhere},  {"Smoothie", &kCold, kAnywhere},
-    {"Soda", &kCold, kAnywhere},     {"Soup", &kWarm, kLocal},         {"Tea", &kHot, kAnywhere},
-    {"Waffle", &kBowl, kAnywhere},   {"Wrap", &kFilled, kLocal},       {"Yoghurt", &kBowl, kAnywhere},
+    {"Bagel", &kFilled, kAnywhere},    {"Brownie", &kBaked, kAnywhere}, {"Chai", &kHot, kLocal},
+    {"Cocoa", &kHot, kAnywhere},       {"Coffee", &kHot, kAnywhere},    {"Cookie", &kBaked, kAnywhere},
+    {"Curry", &kWarm, kLocal},         {"Dumplings", &kWarm, kLocal},   {"Granola", &kBowl, kAnywhere},
+    {"Juice", &kCold, kAnywhere},      {"Lemonade", &kCold, kLocal},    {"Muffin", &kBaked, kAnywhere},
+    {"Noodles", &kWarm, kLocal},       {"Porridge", &kBowl, kAnywhere}, {"Salad", &kFilled, kLocal},
+    {"Sandwich", &kFilled, kAnywhere}, {"Scone", &kBaked, kAnywhere},   {"Smoothie", &kCold, kAnywhere},
+    {"Soda", &kCold, kAnywhere},       {"Soup", &kWarm, kLocal},        {"Tea", &kHot, kAnywhere},
+    {"Waffle", &kBowl, kAnywhere},     {"Wrap", &kFilled, kLocal},      {"Yoghurt", &kBowl, kAnywhere},
 }};
 
 // SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014).
@@ -83,7 +89,9 @@ class Zipf {
 class Taste {
  public:
   Taste(uint32_t num_items, Population population)
-      : per_category_(num_items / kSynthCategories), in_category_(per_category_, 1), over_categories_(kSynthCategories, 3) {
+      : per_category_(num_items / kSynthCategories),
+        in_category_(per_category_, 1),
+        over_categories_(kSynthCategories, 3) {
     Generator g(0xcafe);  // a constant of the catalogue
     std::vector<uint32_t> local, other;
     for (uint32_t c = 0; c < kSynthCategories; ++c) (kCategories[c].where == kLocal ? local : other).push_back(c);
@@ -125,8 +133,8 @@ class Taste {
 
   uint32_t per_category_;
   Zipf in_category_, over_categories_;
-  std::vector<uint32_t> categories_;               // the liked ones first
-  std::vector<uint32_t> item_at_, rank_;           // by category and rank; by item
+  std::vector<uint32_t> categories_;      // the liked ones first
+  std::vector<uint32_t> item_at_, rank_;  // by category and rank; by item
   std::array<uint32_t, kSynthCategories> follower_;
 };
 
@@ -180,8 +188,9 @@ Status CheckOptions(const SynthOptions& o) {
     return InvalidArgument("synth: " + std::to_string(o.num_users) + " users; allowed are 1 to 1000000");
   }
   if (o.min_events < 1 || o.max_events < o.min_events || o.max_events > o.num_items / 4) {
-    return InvalidArgument("synth: " + std::to_string(o.min_events) + " to " + std::to_string(o.max_events) + " events per user; allowed are 1 to " +
-                           std::to_string(o.num_items / 4) + " (a quarter of the items), the smaller number first");
+    return InvalidArgument("synth: " + std::to_string(o.min_events) + " to " + std::to_string(o.max_events) +
+                           " events per user; allowed are 1 to " + std::to_string(o.num_items / 4) +
+                           " (a quarter of the items), the smaller number first");
   }
   return OkStatus();
 }
@@ -190,8 +199,8 @@ Status CheckOptions(const SynthOptions& o) {
 
 Result<SynthData> SynthCatalogue(uint32_t num_items) {
   if (num_items == 0 || num_items > kSynthMaxItems || num_items % (2 * kSynthCategories) != 0) {
-    return InvalidArgument("synth: " + std::to_string(num_items) + " items; allowed are multiples of " + std::to_string(2 * kSynthCategories) +
-                           " up to " + std::to_string(kSynthMaxItems));
+    return InvalidArgument("synth: " + std::to_string(num_items) + " items; allowed are multiples of " +
+                           std::to_string(2 * kSynthCategories) + " up to " + std::to_string(kSynthMaxItems));
   }
   SynthData data;
   for (const Category& category : kCategories) {

@@ -1,6 +1,6 @@
-// A made-up cafe's menu with readable names and guests who order from it: public data for the shipped model, and the log
-// of a device whose guests differ, for the demo and the tests. Deterministic: the same options give the same data on
-// every machine (integers only, no library distributions). Not a model of any real place.
+// A made-up cafe's menu with readable names and guests who order from it: public data for the shipped model, and the
+// log of a device whose guests differ, for the demo and the tests. Deterministic: the same options give the same data
+// on every machine (integers only, no library distributions). Not a model of any real place.
 //
 // How guests choose: everybody has three favourite categories, which drift; in a category popularity falls like 1/rank;
 // and an item is followed by one of its three successors (the same rank of the category that follows, its neighbour in
@@ -29,8 +29,8 @@ inline constexpr uint32_t kSynthMaxItems = 480;
 
 struct SynthOptions {
   uint64_t seed = 1;
-  uint32_t num_items = kSynthMaxItems;  // a multiple of 48, at most 480; the catalogue depends on nothing else
-  uint32_t num_users = 2000;            // 1 to 1000000
+  uint32_t num_items = kSynthMaxItems;        // a multiple of 48, at most 480; the catalogue depends on nothing else
+  uint32_t num_users = 2000;                  // 1 to 1000000
   uint32_t min_events = 12, max_events = 40;  // per user, uniform, no item twice; at most a quarter of the items
   Population population = Population::kPublic;
 };

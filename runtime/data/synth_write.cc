@@ -18,7 +18,9 @@ Status WriteBytes(const std::string& path, std::span<const std::byte> bytes) {
   return file.Commit();
 }
 
-Status WriteText(const std::string& path, const std::string& text) { return WriteBytes(path, std::as_bytes(std::span(text))); }
+Status WriteText(const std::string& path, const std::string& text) {
+  return WriteBytes(path, std::as_bytes(std::span(text)));
+}
 
 // A database in memory, made for the file `path`.
 class Database {
@@ -48,13 +50,16 @@ class Database {
 
   Status Write() {
     sqlite3_int64 size = 0;
-    const std::unique_ptr<unsigned char, decltype(&sqlite3_free)> bytes(sqlite3_serialize(database_, "main", &size, 0), &sqlite3_free);
+    const std::unique_ptr<unsigned char, decltype(&sqlite3_free)> bytes(sqlite3_serialize(database_, "main", &size, 0),
+                                                                        &sqlite3_free);
     if (bytes == nullptr) return IoError(path_ + ": there is not enough memory for the database");
     return WriteBytes(path_, std::as_bytes(std::span(bytes.get(), static_cast<size_t>(size))));
   }
 
  private:
-  Status Check() const { return code_ == SQLITE_OK ? OkStatus() : IoError(path_ + ": cannot be made: " + sqlite3_errmsg(database_)); }
+  Status Check() const {
+    return code_ == SQLITE_OK ? OkStatus() : IoError(path_ + ": cannot be made: " + sqlite3_errmsg(database_));
+  }
 
   const std::string& path_;
   sqlite3* database_ = nullptr;
@@ -74,27 +79,31 @@ struct LoggedEvent {
 std::vector<LoggedEvent> ByTime(const SynthData& data) {
   std::vector<LoggedEvent> log;
   for (size_t u = 0; u < data.sequences.num_users(); ++u) {
-    for (size_t e = data.sequences.offsets[u]; e < data.sequences.offsets[u + 1]; ++e) log.push_back({data.times[e], u, e});
+    for (size_t e = data.sequences.offsets[u]; e < data.sequences.offsets[u + 1]; ++e)
+      log.push_back({data.times[e], u, e});
   }
   std::stable_sort(log.begin(), log.end(), [](const LoggedEvent& a, const LoggedEvent& b) { return a.time < b.time; });
   return log;
 }
 
 Status Fill(Database& database, const SynthData& data) {
-  WISP_RETURN_IF_ERROR(database.Execute("CREATE TABLE items(key TEXT PRIMARY KEY, name TEXT NOT NULL);"
-                                        "CREATE TABLE events(user TEXT NOT NULL, item TEXT NOT NULL, time INTEGER NOT NULL);"
-                                        "CREATE INDEX events_by_user ON events(user, time); BEGIN"));
+  WISP_RETURN_IF_ERROR(
+      database.Execute("CREATE TABLE items(key TEXT PRIMARY KEY, name TEXT NOT NULL);"
+                       "CREATE TABLE events(user TEXT NOT NULL, item TEXT NOT NULL, time INTEGER NOT NULL);"
+                       "CREATE INDEX events_by_user ON events(user, time); BEGIN"));
   const Sequences& s = data.sequences;
-  WISP_RETURN_IF_ERROR(database.Insert("INSERT INTO items VALUES(?, ?)", s.item_keys.size(), [&](sqlite3_stmt* row, size_t i) {
-    BindText(row, 1, s.item_keys[i]);
-    BindText(row, 2, data.item_names[i]);
-  }));
+  WISP_RETURN_IF_ERROR(
+      database.Insert("INSERT INTO items VALUES(?, ?)", s.item_keys.size(), [&](sqlite3_stmt* row, size_t i) {
+        BindText(row, 1, s.item_keys[i]);
+        BindText(row, 2, data.item_names[i]);
+      }));
   const std::vector<LoggedEvent> log = ByTime(data);
-  WISP_RETURN_IF_ERROR(database.Insert("INSERT INTO events VALUES(?, ?, ?)", log.size(), [&](sqlite3_stmt* row, size_t i) {
-    BindText(row, 1, s.user_keys[log[i].user]);
-    BindText(row, 2, s.item_keys[static_cast<size_t>(s.items[log[i].event])]);
-    sqlite3_bind_int64(row, 3, log[i].time);
-  }));
+  WISP_RETURN_IF_ERROR(
+      database.Insert("INSERT INTO events VALUES(?, ?, ?)", log.size(), [&](sqlite3_stmt* row, size_t i) {
+        BindText(row, 1, s.user_keys[log[i].user]);
+        BindText(row, 2, s.item_keys[static_cast<size_t>(s.items[log[i].event])]);
+        sqlite3_bind_int64(row, 3, log[i].time);
+      }));
   return database.Execute("COMMIT");
 }
 
@@ -104,7 +113,8 @@ Status WriteSqliteLog(const std::string& path, const SynthData& data) {
   // SQLite would play the journal of the old database into the new one.
   for (const char* journal : {"-wal", "-journal"}) {
     if (access((path + journal).c_str(), F_OK) != 0) continue;
-    return IoError(path + ": will not be replaced while " + path + journal + " is there: the database is in use, or was left by a crash; remove both files or name another");
+    return IoError(path + ": will not be replaced while " + path + journal +
+                   " is there: the database is in use, or was left by a crash; remove both files or name another");
   }
   Database database(path);
   WISP_RETURN_IF_ERROR(Fill(database, data));
@@ -115,14 +125,16 @@ Status WriteUserItemText(const std::string& path, const SynthData& data) {
   const Sequences& s = data.sequences;
   std::string text;
   for (size_t u = 0; u < s.num_users(); ++u) {
-    for (int32_t item : s.User(u)) text.append(s.user_keys[u]).append(" ").append(s.item_keys[static_cast<size_t>(item)]).append("\n");
+    for (int32_t item : s.User(u))
+      text.append(s.user_keys[u]).append(" ").append(s.item_keys[static_cast<size_t>(item)]).append("\n");
   }
   return WriteText(path, text);
 }
 
 Status WriteItemNames(const std::string& path, const SynthData& data) {
   std::string text = "item\tname\n";
-  for (size_t i = 0; i < data.item_names.size(); ++i) text.append(data.sequences.item_keys[i]).append("\t").append(data.item_names[i]).append("\n");
+  for (size_t i = 0; i < data.item_names.size(); ++i)
+    text.append(data.sequences.item_keys[i]).append("\t").append(data.item_names[i]).append("\n");
   return WriteText(path, text);
 }
 

@@ -26,7 +26,8 @@ Status ReadUserItem(std::string_view text, SequenceBuilder& builder) {
     const std::string_view user = TakeField(rest), item = TakeField(rest), more = TakeField(rest);
     if (item.empty() || !more.empty()) {
       const char* what = item.empty() ? "one field, " : "more than two fields, ";
-      return builder.Error(lines.number(), what + Shown(lines.line()) + "; allowed is a user and an item, separated by blanks");
+      return builder.Error(lines.number(),
+                           what + Shown(lines.line()) + "; allowed is a user and an item, separated by blanks");
     }
     WISP_RETURN_IF_ERROR(builder.Add(lines.number(), user, item, static_cast<int64_t>(lines.number())));
   }
