@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <sstream>
 
 #include "runtime/privacy/discrete_gaussian.h"
@@ -52,16 +53,11 @@ uint64_t ExactGrid::sigma_in_steps(double noise_multiplier) const {
   return static_cast<uint64_t>(std::clamp(sigma, 1.0, static_cast<double>(kMaxDiscreteGaussianSigma)));
 }
 
-double DiscretisationTotalVariation(const Discretisation& d) {
+double DiscretisationLoss(const Discretisation& d) {
   if (d.num_coordinates == 0 || d.num_steps == 0) return 0;
-  if (d.sigma_in_steps < 128) return 1;
+  if (d.sigma_in_steps < 128) return std::numeric_limits<double>::infinity();
   const double sigma = static_cast<double>(d.sigma_in_steps);
-  return std::min(1.0, static_cast<double>(d.num_coordinates) * static_cast<double>(d.num_steps) / (48 * sigma * sigma) * kRoundUp);
-}
-
-double DiscretisationDelta(const Discretisation& d, double epsilon) {
-  const double total_variation = DiscretisationTotalVariation(d);
-  return total_variation == 0 ? 0 : (1 + std::exp(epsilon)) * total_variation * kRoundUp;
+  return 113 * static_cast<double>(d.num_coordinates) * static_cast<double>(d.num_steps) / (sigma * sigma) * kRoundUp;
 }
 
 }  // namespace wisp::privacy

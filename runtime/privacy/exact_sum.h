@@ -70,27 +70,32 @@ class ExactGrid {
 
 // What the accountant is told and what is drawn: it composes continuous Gaussians, the noise is the discrete one.
 // Rounding N(s, sigma^2) to integers, s an integer, is s + round(N(0, sigma^2)): post-processing, exactly as private as
-// the continuous Gaussian. The discrete Gaussian differs from round(N(0, sigma^2)) by a total variation of at most
-//     tau = 1 / (48 sigma^2)     for every coordinate, sigma >= 128.
-// Proof. Let f be the density of N(0, sigma^2), q(x) its integral over [x - 1/2, x + 1/2], p(x) = f(x) / Z, Z = sum of f
-// over the integers. By the kernel K(h) = (1/2 - |h|)^2 / 2 of the midpoint rule, q(x) - f(x) = int K(h) f''(x + h) dh with
-// int K = 1/24. A sum over the integers differs from the integral by at most the variation of the summand, so
-// sum_x |f''(x + h)| <= 0.9680 / sigma^2 + 1.52 / sigma^3 (int |f''| = 4 phi(1) / sigma^2; the variation of (z^2 - 1) phi(z) is
-// 2 (0.3990 + 2 * 0.1785)), and sum |q - f| <= 0.9799 / (24 sigma^2) at sigma >= 128. By Poisson's summation formula
-// |Z - 1| <= 3 exp(-2 pi^2 sigma^2), which is nothing. Half the sum: tau < 0.0205 / sigma^2 < 1 / (48 sigma^2). QED
-// Over P coordinates and T steps, adaptively, the outputs are within P T tau of each other, for each of two neighbouring
-// data sets; hence delta(epsilon) <= delta_continuous(epsilon) + (1 + exp(epsilon)) P T tau.
+// the continuous Gaussian. The discrete Gaussian is so close to round(N(0, sigma^2)) that the difference costs epsilon
+// next to nothing, and delta only as a factor (a total variation would cost (1 + exp(epsilon)) times itself).
+//
+// Claim. With N = coordinates * steps and eta = 113 N / sigma^2, if the continuous Gaussians are (epsilon, delta)-DP then
+// the discrete ones are (epsilon + 2 eta, exp(eta) delta + tail)-DP, tail below 1e-70 for epsilon <= 200, sigma >= 128.
+// Proof. Let f be the density of N(0, sigma^2), q(x) its integral over [x - 1/2, x + 1/2], p(x) = f(x) / Z, Z the sum of f
+// over the integers, z = x / sigma. Pairing h and -h,
+//     q(x) / f(x) = int_0^(1/2) 2 exp(-h^2 / (2 sigma^2)) cosh(x h / sigma^2) dh,
+// which is at least exp(-1 / (8 sigma^2)) and, as cosh(y) <= exp(y^2 / 2), at most exp(z^2 / (8 sigma^2)). By Poisson's
+// summation formula 1 <= Z <= 1 + 3 exp(-2 pi^2 sigma^2). So |log(p(x) / q(x))| <= 113 / sigma^2 wherever |z| <= 30. All
+// noise of a run stays there but for a chance of 3 N exp(-449) (both distributions are sub-Gaussian), and N < 1e31. On
+// that set the joint probability of batches and outputs changes by a factor within exp(+-eta), adaptively as well, since
+// given the outputs so far every noise is independent. For neighbours D, D' and an event S:
+//     P_disc(S) <= e^eta P(S) + t <= e^eta (e^epsilon P'(S) + delta) + t <= e^(epsilon + 2 eta) P'_disc(S) + e^eta delta + tail
+// with tail = (1 + e^(epsilon + eta)) t. QED
 struct Discretisation {
   uint64_t sigma_in_steps = 0;
   uint64_t num_coordinates = 0;
   uint64_t num_steps = 0;
 };
 
-// P T tau, rounded up; at most 1, and 1 for sigma < 128.
-double DiscretisationTotalVariation(const Discretisation& d);
+// eta, rounded up: about 1e-6 for 1e10 numbers of noise with the noise multiplier 1. Infinity for sigma < 128.
+double DiscretisationLoss(const Discretisation& d);
 
-// (1 + exp(epsilon)) P T tau, rounded up: to be added to the accountant's delta at this epsilon.
-double DiscretisationDelta(const Discretisation& d, double epsilon);
+// Where the claim's tail is nothing beside a delta of 1e-60 or more.
+inline constexpr double kMaxDiscretisationEpsilon = 200;
 
 }  // namespace wisp::privacy
 

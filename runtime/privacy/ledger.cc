@@ -13,7 +13,7 @@ namespace {
 
 constexpr char kNow[] = "strftime('%Y-%m-%dT%H:%M:%SZ', 'now')";
 constexpr char kSelectEntries[] =
-    "SELECT id, time, run, purpose, noise, mechanism, total_variation, state FROM entries WHERE id > ? ORDER BY id";
+    "SELECT id, time, run, purpose, noise, mechanism, loss_slack, state FROM entries WHERE id > ? ORDER BY id";
 
 Status Damaged(const Database& database, const std::string& what) {
   return InvalidData("ledger '" + database.path() + "' is damaged: " + what);
@@ -35,7 +35,7 @@ Result<LedgerEntry> ReadEntry(const Database& database, const Statement& row) {
                      .purpose = row.Text(3),
                      .mechanism = *std::move(mechanism),
                      .noise = *noise,
-                     .total_variation = row.Real(6),
+                     .loss_slack = row.Real(6),
                      .state = row.Text(7) == "released" ? LedgerEntry::State::kReleased : LedgerEntry::State::kCharged};
 }
 
@@ -96,8 +96,8 @@ struct Ledger::Impl {
   Status Refresh() {
     WISP_ASSIGN_OR_RETURN(const std::vector<LedgerEntry> entries, ReadEntries(database, last_id));
     for (const LedgerEntry& e : entries) {
-      composition.Add(e.mechanism, e.noise, e.total_variation);
-      check.Recorded(e.mechanism, e.noise, e.total_variation);
+      composition.Add(e.mechanism, e.noise, e.loss_slack);
+      check.Recorded(e.mechanism, e.noise, e.loss_slack);
       last_id = e.id;
     }
     return OkStatus();
@@ -168,8 +168,8 @@ Result<std::optional<EpsilonDelta>> Ledger::Limit() const {
 }
 
 Result<ChargeId> Ledger::Charge(const ChargeRequest& charge) {
-  if (!(charge.total_variation >= 0 && charge.total_variation <= 1)) {
-    return InvalidArgument("the total variation of a charge is " + DoubleText(charge.total_variation) + ", allowed is 0 to 1");
+  if (!(charge.loss_slack >= 0 && charge.loss_slack <= 1)) {
+    return InvalidArgument("the loss slack of a charge is " + DoubleText(charge.loss_slack) + ", allowed is 0 to 1");
   }
   std::lock_guard lock(impl_->mutex);
   if (charge.mechanism.adjacency() != impl_->adjacency) {
@@ -182,15 +182,15 @@ Result<ChargeId> Ledger::Charge(const ChargeRequest& charge) {
   WISP_ASSIGN_OR_RETURN(const std::optional<EpsilonDelta> limit, ReadLimit(impl_->database));
   if (limit) WISP_RETURN_IF_ERROR(impl_->check.Check(impl_->composition, charge, *limit));
   WISP_ASSIGN_OR_RETURN(Statement insert, impl_->database.Prepare(
-      std::string("INSERT INTO entries (time, run, purpose, noise, mechanism, total_variation) VALUES (") + kNow + ", ?, ?, ?, ?, ?)"));
+      std::string("INSERT INTO entries (time, run, purpose, noise, mechanism, loss_slack) VALUES (") + kNow + ", ?, ?, ?, ?, ?)"));
   WISP_RETURN_IF_ERROR(insert.Bind(0, charge.run).Bind(1, charge.purpose).Bind(2, ToText(charge.noise))
-                           .Bind(3, charge.mechanism.ToText()).Bind(4, charge.total_variation).Run());
+                           .Bind(3, charge.mechanism.ToText()).Bind(4, charge.loss_slack).Run());
   const ChargeId id = impl_->database.last_insert_id();
   // Should the commit fail after all, the entry may or may not be there: then Refresh finds it by its identifier.
   WISP_RETURN_IF_ERROR(transaction.Commit());
-  impl_->composition.Add(charge.mechanism, charge.noise, charge.total_variation);
+  impl_->composition.Add(charge.mechanism, charge.noise, charge.loss_slack);
   impl_->last_id = id;
-  impl_->check.Recorded(charge.mechanism, charge.noise, charge.total_variation);
+  impl_->check.Recorded(charge.mechanism, charge.noise, charge.loss_slack);
   return id;
 }
 
@@ -213,7 +213,7 @@ Result<double> Ledger::SpentByRun(const std::string& run, const Delta& delta) co
   WISP_ASSIGN_OR_RETURN(const std::vector<LedgerEntry> entries, ReadEntries(impl_->database, 0));
   Composition composition;
   for (const LedgerEntry& e : entries) {
-    if (e.run == run) composition.Add(e.mechanism, e.noise, e.total_variation);
+    if (e.run == run) composition.Add(e.mechanism, e.noise, e.loss_slack);
   }
   return composition.Epsilon(delta);
 }
@@ -227,7 +227,7 @@ Result<std::string> Ledger::ExportJson(const Delta& delta) const {
   WISP_ASSIGN_OR_RETURN(const std::optional<EpsilonDelta> limit, Limit());
   WISP_ASSIGN_OR_RETURN(const std::vector<LedgerEntry> entries, Entries());
   Composition composition;
-  for (const LedgerEntry& e : entries) composition.Add(e.mechanism, e.noise, e.total_variation);
+  for (const LedgerEntry& e : entries) composition.Add(e.mechanism, e.noise, e.loss_slack);
   JsonWriter json;
   json.BeginObject();
   json.Key("dataset").Value(dataset());
@@ -254,7 +254,7 @@ Result<std::string> Ledger::ExportJson(const Delta& delta) const {
     json.BeginObject();
     json.Key("id").Value(static_cast<uint64_t>(e.id)).Key("time").Value(e.time_utc).Key("run").Value(e.run);
     json.Key("purpose").Value(e.purpose).Key("noise").Value(ToText(e.noise)).Key("mechanism").Value(e.mechanism.ToText());
-    json.Key("total_variation").Value(e.total_variation);
+    json.Key("loss_slack").Value(e.loss_slack);
     json.Key("state").Value(e.state == LedgerEntry::State::kReleased ? "released" : "charged");
     json.EndObject();
   }

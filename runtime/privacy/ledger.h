@@ -48,8 +48,9 @@ struct ChargeRequest {
   std::string run;                        // names the run
   std::string purpose;                    // for people: "training", "token frequencies"
   NoiseKind noise = NoiseKind::kSecure;
-  // Total variation between the noise drawn and the mechanism's, e.g. DiscretisationTotalVariation for these steps.
-  double total_variation = 0;
+  // How far the noise drawn is from the mechanism's: DiscretisationLoss (exact_sum.h) for all that is released on this
+  // charge. 0 to 1; 0 where the noise is the mechanism's own.
+  double loss_slack = 0;
 };
 
 struct LedgerEntry {
@@ -58,7 +59,7 @@ struct LedgerEntry {
   std::string run, purpose;
   Mechanism mechanism;
   NoiseKind noise = NoiseKind::kSecure;
-  double total_variation = 0;
+  double loss_slack = 0;
   enum class State { kCharged, kReleased } state = State::kCharged;  // both are spent
 };
 
@@ -102,7 +103,7 @@ class Ledger {
   Status MarkReleased(ChargeId id);
 
   // The epsilon of everything charged so far, an upper bound. Infinity where it cannot be bounded: after any charge with
-  // reproducible noise, or if the entries' total variation leaves nothing of delta.
+  // reproducible noise, or where the accountant finds none.
   Result<double> Spent(const Delta& delta) const;
   Result<double> SpentByRun(const std::string& run, const Delta& delta) const;
 

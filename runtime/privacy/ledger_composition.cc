@@ -5,13 +5,17 @@
 #include <string>
 
 #include "runtime/privacy/accountant.h"
+#include "runtime/privacy/exact_sum.h"
 #include "runtime/privacy/json.h"
 
 namespace wisp::privacy {
 namespace {
 
-// Sums of total variations are rounded, once an entry; this covers millions of entries.
+// Sums of loss slack are rounded, once an entry; this covers millions of entries.
 constexpr double kRoundUp = 1 + 1e-9;
+// The tail of exact_sum.h is below 1e-70: less than this share of any delta of at least kMinDelta.
+constexpr double kTailShare = 1e-9;
+constexpr double kMinDelta = 1e-60;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // How many charges like this one the check tries to prove at once. If so many do not fit, it bisects for the number that
@@ -24,8 +28,8 @@ std::string Figures(double epsilon, const EpsilonDelta& limit) {
 
 }  // namespace
 
-void Composition::Add(const Mechanism& mechanism, NoiseKind noise, double total_variation) {
-  total_variation_ += total_variation;
+void Composition::Add(const Mechanism& mechanism, NoiseKind noise, double loss_slack) {
+  loss_slack_ += loss_slack;
   if (noise == NoiseKind::kReproducible) has_reproducible_ = true;
   for (Mechanism& m : mechanisms_) {
     if (!m.DiffersInStepsOnly(mechanism)) continue;
@@ -39,25 +43,23 @@ void Composition::Add(const Mechanism& mechanism, NoiseKind noise, double total_
 
 Result<double> Composition::Epsilon(const Delta& delta) const {
   if (has_reproducible_) return kInfinity;
-  if (mechanisms_.empty()) return total_variation_ <= delta.value() / 2 ? 0 : kInfinity;
-  if (total_variation_ == 0) return PldEpsilon(mechanisms_, delta);
-  // The smallest share that suffices; a ten-thousandth of delta moves epsilon in its fifth digit only.
-  for (double share : {1e-4, 1e-2, 0.5}) {
-    WISP_ASSIGN_OR_RETURN(const Delta rest, Delta::Create(delta.value() * (1 - share)));
-    WISP_ASSIGN_OR_RETURN(const double epsilon, PldEpsilon(mechanisms_, rest));
-    if ((1 + std::exp(epsilon)) * total_variation_ * kRoundUp <= delta.value() * share) return epsilon;
-  }
-  return kInfinity;
+  if (loss_slack_ == 0) return PldEpsilon(mechanisms_, delta);
+  // exact_sum.h: (epsilon, delta') becomes (epsilon + 2 eta, exp(eta) delta' + tail).
+  const double eta = loss_slack_ * kRoundUp;
+  const auto rest = Delta::Create(delta.value() * (1 - kTailShare) * std::exp(-eta));
+  if (!rest.ok() || delta.value() < kMinDelta) return kInfinity;
+  WISP_ASSIGN_OR_RETURN(const double epsilon, PldEpsilon(mechanisms_, *rest));
+  return epsilon <= kMaxDiscretisationEpsilon ? epsilon + 2 * eta : kInfinity;
 }
 
-bool LimitCheck::Fits(const Mechanism& mechanism, NoiseKind noise, double total_variation) const {
+bool LimitCheck::Fits(const Mechanism& mechanism, NoiseKind noise, double loss_slack) const {
   return room_ && noise == NoiseKind::kSecure && room_->mechanism.DiffersInStepsOnly(mechanism) &&
-         mechanism.steps() <= room_->mechanism.steps() && total_variation <= room_->total_variation;
+         mechanism.steps() <= room_->mechanism.steps() && loss_slack <= room_->loss_slack;
 }
 
 Status LimitCheck::Check(const Composition& spent, const ChargeRequest& charge, const EpsilonDelta& limit) {
   const bool same_limit = room_ && room_->limit.epsilon() == limit.epsilon() && room_->limit.delta() == limit.delta();
-  if (same_limit && Fits(charge.mechanism, charge.noise, charge.total_variation)) return OkStatus();
+  if (same_limit && Fits(charge.mechanism, charge.noise, charge.loss_slack)) return OkStatus();
   room_.reset();
   if (charge.noise == NoiseKind::kReproducible) {
     return PrivacyRefused("a charge with reproducible noise has no guarantee and passes every limit; the data set's is " +
@@ -68,11 +70,11 @@ Status LimitCheck::Check(const Composition& spent, const ChargeRequest& charge, 
   const auto total_after = [&](uint64_t charges) -> Result<double> {
     const auto together = charge.mechanism.WithSteps(charge.mechanism.steps() * charges);
     if (!together.ok()) return kInfinity;  // more steps than a mechanism may have
-    const double total_variation = charge.total_variation * static_cast<double>(charges);
+    const double loss_slack = charge.loss_slack * static_cast<double>(charges);
     Composition after = spent;
-    after.Add(*together, charge.noise, total_variation);
+    after.Add(*together, charge.noise, loss_slack);
     WISP_ASSIGN_OR_RETURN(const double total, after.Epsilon(delta));
-    if (total <= limit.epsilon()) room_ = Room{*together, total_variation, limit};
+    if (total <= limit.epsilon()) room_ = Room{*together, loss_slack, limit};
     return total;
   };
   uint64_t fit = 0, too_many = kLookAhead;
@@ -92,12 +94,12 @@ Status LimitCheck::Check(const Composition& spent, const ChargeRequest& charge, 
                         ": nothing was charged");
 }
 
-void LimitCheck::Recorded(const Mechanism& mechanism, NoiseKind noise, double total_variation) {
-  if (!Fits(mechanism, noise, total_variation) || mechanism.steps() == room_->mechanism.steps()) return room_.reset();
+void LimitCheck::Recorded(const Mechanism& mechanism, NoiseKind noise, double loss_slack) {
+  if (!Fits(mechanism, noise, loss_slack) || mechanism.steps() == room_->mechanism.steps()) return room_.reset();
   auto left = room_->mechanism.WithSteps(room_->mechanism.steps() - mechanism.steps());
   if (!left.ok()) return room_.reset();
   room_->mechanism = *left;
-  room_->total_variation -= total_variation;
+  room_->loss_slack -= loss_slack;
 }
 
 }  // namespace wisp::privacy

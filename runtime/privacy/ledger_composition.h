@@ -17,20 +17,20 @@ namespace wisp::privacy {
 class Composition {
  public:
   // Mechanisms that differ in the number of steps only become one; the order of composition does not matter.
-  void Add(const Mechanism& mechanism, NoiseKind noise, double total_variation);
+  void Add(const Mechanism& mechanism, NoiseKind noise, double loss_slack);
 
   const std::vector<Mechanism>& mechanisms() const { return mechanisms_; }
-  double total_variation() const { return total_variation_; }
+  double loss_slack() const { return loss_slack_; }
   // Some charge used reproducible noise: no epsilon holds.
   bool has_reproducible() const { return has_reproducible_; }
 
-  // Upper bound on epsilon at `delta`; infinity where there is none. With a total variation V between the noise drawn
-  // and the one accounted for, delta(epsilon) grows by (1 + exp(epsilon)) V: a share of delta is set aside for that.
+  // Upper bound on epsilon at `delta`; infinity where there is none. The loss slack of all entries together is paid for
+  // as exact_sum.h proves.
   Result<double> Epsilon(const Delta& delta) const;
 
  private:
   std::vector<Mechanism> mechanisms_;
-  double total_variation_ = 0;
+  double loss_slack_ = 0;
   bool has_reproducible_ = false;
 };
 
@@ -42,16 +42,16 @@ class LimitCheck {
   // `spent` without the charge. OkStatus, or kPrivacyRefused with the figures.
   Status Check(const Composition& spent, const ChargeRequest& charge, const EpsilonDelta& limit);
   // To be told of every charge that is recorded, by this process or another.
-  void Recorded(const Mechanism& mechanism, NoiseKind noise, double total_variation);
+  void Recorded(const Mechanism& mechanism, NoiseKind noise, double loss_slack);
 
  private:
   // What more fits under `limit` after everything recorded so far.
   struct Room {
     Mechanism mechanism;  // with the steps that are left
-    double total_variation;
+    double loss_slack;
     EpsilonDelta limit;
   };
-  bool Fits(const Mechanism& mechanism, NoiseKind noise, double total_variation) const;
+  bool Fits(const Mechanism& mechanism, NoiseKind noise, double loss_slack) const;
 
   std::optional<Room> room_;
 };

@@ -19,11 +19,11 @@ CREATE TABLE limits (
 CREATE TABLE entries (
   id INTEGER PRIMARY KEY AUTOINCREMENT, time TEXT NOT NULL, run TEXT NOT NULL, purpose TEXT NOT NULL,
   noise TEXT NOT NULL CHECK (noise IN ('secure', 'reproducible')), mechanism TEXT NOT NULL,
-  total_variation REAL NOT NULL CHECK (total_variation >= 0),
+  loss_slack REAL NOT NULL CHECK (loss_slack >= 0),
   state TEXT NOT NULL DEFAULT 'charged' CHECK (state IN ('charged', 'released')));
 CREATE TRIGGER entries_stay BEFORE DELETE ON entries
   BEGIN SELECT RAISE(ABORT, 'spent budget cannot be taken back'); END;
-CREATE TRIGGER entries_are_final BEFORE UPDATE OF id, time, run, purpose, noise, mechanism, total_variation ON entries
+CREATE TRIGGER entries_are_final BEFORE UPDATE OF id, time, run, purpose, noise, mechanism, loss_slack ON entries
   BEGIN SELECT RAISE(ABORT, 'spent budget cannot be changed'); END;
 CREATE TRIGGER entries_release_once BEFORE UPDATE OF state ON entries WHEN NEW.state <> 'released'
   BEGIN SELECT RAISE(ABORT, 'a released charge stays released'); END;

@@ -100,6 +100,7 @@ std::string ToText(const PrivacyStatement& s) {
     Line(text, "noise", "secure (ChaCha20 keyed by the operating system)");
   }
   Line(text, "noise mode", std::string(ToText(s.noise_mode)) + " (" + ModeInWords(s.noise_mode) + ")");
+  if (s.loss_slack > 0) Line(text, "distance of the noise drawn from the one accounted for", DoubleText(s.loss_slack) + " (log ratio), paid for");
   FormalStatement(text, s);
   text += "\n4. Verification\n";
   Line(text, "software", s.software);
@@ -130,7 +131,7 @@ std::string ToJson(const PrivacyStatement& s) {
   json.Key("sampling").Value(ToText(s.sampling));
   json.Key("noise").Value(s.noise == NoiseKind::kReproducible ? "reproducible, no guarantee" : "secure");
   json.Key("noise_mode").Value(ToText(s.noise_mode));
-  json.Key("total_variation").Value(s.total_variation);
+  json.Key("loss_slack").Value(s.loss_slack);
   json.Key("guarantee");
   guaranteed ? json.Value("differential privacy") : json.Null();
   if (!guaranteed) json.Key("no_guarantee_because").Value(reason);

@@ -48,7 +48,7 @@ struct PrivacyStatement {
   SamplingDone sampling = SamplingDone::kPoisson;
   NoiseKind noise = NoiseKind::kSecure;
   NoiseMode noise_mode = NoiseMode::kExact;
-  double total_variation = 0;  // between the noise drawn and the one accounted for; its cost is part of epsilon
+  double loss_slack = 0;  // as charged (ChargeRequest); its cost is part of epsilon
   double delta = 0;
   std::optional<double> epsilon;         // of the run; absent where nobody computed one
   std::optional<double> ledger_epsilon;  // of everything charged to the data set, at the same delta

@@ -81,7 +81,7 @@ TEST_F(LedgerTest, ChargesSurviveReopening) {
     auto first = ledger.Charge({.mechanism = Steps(10), .run = "a", .purpose = "training"});
     ASSERT_TRUE(first.ok()) << first.status().message();
     EXPECT_EQ(*first, 1);
-    EXPECT_EQ(*ledger.Charge({.mechanism = Steps(5), .run = "b", .noise = NoiseKind::kReproducible, .total_variation = 0.25}), 2);
+    EXPECT_EQ(*ledger.Charge({.mechanism = Steps(5), .run = "b", .noise = NoiseKind::kReproducible, .loss_slack = 0.25}), 2);
     ASSERT_TRUE(ledger.MarkReleased(1).ok());
     EXPECT_EQ(ledger.MarkReleased(7).code(), StatusCode::kInvalidArgument);
   }
@@ -99,7 +99,7 @@ TEST_F(LedgerTest, ChargesSurviveReopening) {
   EXPECT_EQ(entries[0].time_utc.size(), 20u);
   EXPECT_EQ(entries[0].time_utc.back(), 'Z');
   EXPECT_EQ(entries[1].noise, NoiseKind::kReproducible);
-  EXPECT_EQ(entries[1].total_variation, 0.25);
+  EXPECT_EQ(entries[1].loss_slack, 0.25);
   EXPECT_EQ(entries[1].state, LedgerEntry::State::kCharged);
 }
 
@@ -193,7 +193,7 @@ TEST_F(LedgerTest, LookAheadCoversOnlyWhatItProved) {
   ASSERT_TRUE(ledger.Charge({.mechanism = Steps(1), .run = "a"}).ok());
   EXPECT_FALSE(ledger.Charge({.mechanism = Steps(1, 0.5), .run = "a"}).ok());
   ASSERT_TRUE(ledger.Charge({.mechanism = Steps(1), .run = "a"}).ok());
-  EXPECT_FALSE(ledger.Charge({.mechanism = Steps(1), .run = "a", .total_variation = 0.1}).ok());
+  EXPECT_FALSE(ledger.Charge({.mechanism = Steps(1), .run = "a", .loss_slack = 0.5}).ok());
   EXPECT_EQ(ledger.Charge({.mechanism = Steps(1), .run = "a", .noise = NoiseKind::kReproducible}).status().code(),
             StatusCode::kPrivacyRefused);
   EXPECT_TRUE(ledger.Charge({.mechanism = Steps(397), .run = "a"}).ok());
@@ -205,29 +205,26 @@ TEST_F(LedgerTest, ManyBlocksAreOneMechanism) {
   for (int i = 0; i < 5000; ++i) composition.Add(Steps(2, i % 2 == 0 ? 20 : 30), NoiseKind::kSecure, 1e-12);
   ASSERT_EQ(composition.mechanisms().size(), 2u);
   EXPECT_EQ(composition.mechanisms()[0].steps(), 5000u);
-  EXPECT_NEAR(composition.total_variation(), 5e-9, 1e-15);
+  EXPECT_NEAR(composition.loss_slack(), 5e-9, 1e-15);
 }
 
-TEST_F(LedgerTest, TotalVariationCostsDelta) {
-  const std::vector<Mechanism> steps = {Steps(100)};
+TEST_F(LedgerTest, LossSlackIsPaidFor) {
+  const std::vector<Mechanism> steps = {Steps(1000)};
   const double free = *PldEpsilon(steps, AtDelta());
-  double last = free;
-  for (double v : {1e-12, 1e-9, 1e-8}) {
+  for (double eta : {1e-9, 1e-6, 1e-3, 0.1}) {
     Composition composition;
-    composition.Add(steps[0], NoiseKind::kSecure, v);
+    composition.Add(*steps[0].WithSteps(400), NoiseKind::kSecure, eta / 4);
+    composition.Add(*steps[0].WithSteps(600), NoiseKind::kSecure, eta * 3 / 4);
     const double epsilon = *composition.Epsilon(AtDelta());
-    EXPECT_GT(epsilon, last);
-    // The claim itself: some split of delta pays for both parts at this epsilon.
-    EXPECT_LE(*PldEpsilon(steps, AtDelta(1e-6 - (1 + std::exp(epsilon)) * v)), epsilon * (1 + 1e-9));
-    last = epsilon;
+    EXPECT_GE(epsilon, *PldEpsilon(steps, AtDelta(1e-6 * std::exp(-eta))) + 2 * eta) << eta;
+    EXPECT_LE(epsilon, free + 2.2 * eta + 1e-6) << eta;
   }
-  EXPECT_LT(last, free * 1.1);
-  Composition hopeless;
-  hopeless.Add(steps[0], NoiseKind::kSecure, 1e-6);
-  EXPECT_EQ(*hopeless.Epsilon(AtDelta()), INFINITY);
+  Composition tiny_delta;
+  tiny_delta.Add(steps[0], NoiseKind::kSecure, 1e-9);
+  EXPECT_EQ(*tiny_delta.Epsilon(AtDelta(1e-70)), INFINITY);
   Ledger ledger = MustOpen(Path());
-  for (double v : {-1e-9, 1.5, std::nan("")}) {
-    EXPECT_EQ(ledger.Charge({.mechanism = steps[0], .run = "a", .total_variation = v}).status().code(), StatusCode::kInvalidArgument);
+  for (double eta : {-1e-9, 1.5, std::nan(""), double{INFINITY}}) {
+    EXPECT_EQ(ledger.Charge({.mechanism = steps[0], .run = "a", .loss_slack = eta}).status().code(), StatusCode::kInvalidArgument);
   }
 }
 
