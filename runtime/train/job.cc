@@ -1,8 +1,11 @@
 #include "runtime/train/job.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdio>
 
 #include "runtime/privacy/accountant.h"
 #include "runtime/privacy/calibration.h"
@@ -110,10 +113,14 @@ class JobRun {
     } else {
       weights.assign(job_.start_weights.begin(), job_.start_weights.end());
     }
-    WISP_RETURN_IF_ERROR(SetPopularity(job_, set_.records, weights));
+    // A run that goes on has its bias, paid for, in the checkpoint's weights.
+    const bool resumes = !job_.checkpoint_path.empty() && access(job_.checkpoint_path.c_str(), F_OK) == 0;
+    if (!resumes) WISP_RETURN_IF_ERROR(SetPopularity(job_, set_.records, weights));
     WISP_ASSIGN_OR_RETURN(trainer_, Trainer::Create(job_.architecture, weights, set_.records, options_));
     result_.planned_bytes = trainer_->planned_bytes();
-    return OkStatus();
+    if (!resumes) return OkStatus();
+    WISP_ASSIGN_OR_RETURN(const Checkpoint checkpoint, ReadCheckpoint(job_.checkpoint_path));
+    return trainer_->Restore(checkpoint);
   }
 
   // The declared number where there is one: steps and sampling probability of a private run are public constants.
@@ -162,11 +169,15 @@ class JobRun {
       }
       progress.validation.reset();
       if (job_.evaluate_every > 0 && progress.step % job_.evaluate_every == 0) progress.validation = Evaluate(set_.validation);
+      if (!job_.checkpoint_path.empty() && progress.step % std::max<uint64_t>(1, job_.checkpoint_every) == 0) {
+        WISP_RETURN_IF_ERROR(WriteCheckpoint(job_.checkpoint_path, trainer_->Save()));
+      }
       if (job_.progress && !job_.progress(progress)) {
         return Cancelled("training was cancelled after step " + std::to_string(progress.step) + " of " + std::to_string(total) +
                          "; what was charged to the ledger stays charged");
       }
     }
+    if (!job_.checkpoint_path.empty()) std::remove(job_.checkpoint_path.c_str());
     result_.num_steps = trainer_->step();
     result_.epsilon = progress.epsilon;
     if (IsPrivate(job_)) {

@@ -1,7 +1,7 @@
 // A whole training run: from sequences and options to a model file's contents, private or not.
 //
 // What `wisp train`, the C API and the tests share: calibrates the noise, pays for the popularity bias, trains, evaluates,
-// writes down the provenance. It reads no file and writes none except the ledger.
+// says what was spent. The only files it touches are the ledger and, if asked for, the checkpoint.
 //
 //   TrainingJob job{.sequences = &sequences, .start = {...}, .training = {...}};
 //   WISP_ASSIGN_OR_RETURN(JobResult result, RunTrainingJob(job));
@@ -51,6 +51,9 @@ struct TrainingJob {
   // Non-private training with an output bias uses the exact histogram.
   double histogram_noise = 0;
   PrivacyGoal goal;                        // read when training.method is private
+  // Saved here every checkpoint_every steps, gone on from when it exists, removed when the run is complete. Empty: none.
+  std::string checkpoint_path;
+  uint64_t checkpoint_every = 50;
   uint64_t evaluate_every = 0;             // steps between validations (needs kValidationAndTest); 0: never
   // Called after each step from the caller's thread; return false to cancel. What was charged stays charged.
   std::function<bool(const JobProgress&)> progress;

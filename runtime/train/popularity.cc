@@ -62,7 +62,7 @@ Result<std::vector<float>> PrivatePopularityBias(std::span<const Record> records
       .run = options.run,
       .purpose = "item popularity",
       .noise = noise.IsSecure() ? privacy::NoiseKind::kSecure : privacy::NoiseKind::kReproducible,
-      .total_variation = privacy::DiscretisationTotalVariation({.sigma_in_steps = sigma, .num_coordinates = num_items, .num_steps = 1})};
+      .loss_slack = privacy::DiscretisationLoss({.sigma_in_steps = sigma, .num_coordinates = num_items, .num_steps = 1})};
   WISP_RETURN_IF_ERROR(options.ledger->Charge(charge).status());
   std::vector<int64_t> histogram = Histogram(records, num_items);
   privacy::AddDiscreteGaussian(noise, sigma, histogram);

@@ -201,7 +201,7 @@ Status Trainer::ChargeIfNeeded() {
       .run = options_.privacy.run,
       .purpose = "training",
       .noise = options_.privacy.reproducible_seed ? privacy::NoiseKind::kReproducible : privacy::NoiseKind::kSecure,
-      .total_variation = privacy::DiscretisationTotalVariation({.sigma_in_steps = grid_->sigma_in_steps(options_.privacy.noise_multiplier),
+      .loss_slack = privacy::DiscretisationLoss({.sigma_in_steps = grid_->sigma_in_steps(options_.privacy.noise_multiplier),
                                                                 .num_coordinates = grid_->num_coordinates(),
                                                                 .num_steps = steps})};
   WISP_RETURN_IF_ERROR(options_.privacy.ledger->Charge(charge).status());

@@ -1,0 +1,125 @@
+// wisp evaluate, wisp recommend, wisp inspect
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "runtime/inference/session.h"
+#include "runtime/train/records.h"
+#include "tools/wisp/commands.h"
+#include "tools/wisp/dataset.h"
+
+namespace wisp::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Result<std::vector<int32_t>> FindItems(const ModelFile& model, const std::string& option, const std::string& keys) {
+  std::vector<int32_t> items;
+  for (const std::string& key : SplitCommas(keys)) {
+    const auto item = model.FindItem(key);
+    if (!item) return InvalidArgument(option + " names item '" + key + "', which the model does not have");
+    items.push_back(static_cast<int32_t>(*item));
+  }
+  return items;
+}
+
+Result<std::vector<int32_t>> HistoryOf(const RecommendArguments& a, const ModelFile& model) {
+  if (a.history.empty() == a.user.empty()) return InvalidArgument("either --history or --user with --data is needed");
+  if (!a.history.empty()) return FindItems(model, "--history", a.history);
+  if (a.data.path.empty()) return InvalidArgument("--user needs --data, the log with the user's events");
+  WISP_ASSIGN_OR_RETURN(const data::ReadResult data, ReadData(a.data, {}, &model));
+  const data::Sequences& s = data.sequences;
+  for (size_t u = 0; u < s.num_users(); ++u) {
+    if (s.user_keys[u] == a.user) return std::vector<int32_t>(s.User(u).begin(), s.User(u).end());
+  }
+  return InvalidArgument(a.data.path + ": there is no user '" + a.user + "' with items that the model knows");
+}
+
+Json ArchitectureJson(const Architecture& a) {
+  return {{"items", a.num_items}, {"max_length", a.max_length}, {"width", a.width}, {"heads", a.num_heads}, {"blocks", a.num_blocks},
+          {"inner_width", a.inner_width}, {"embedding_scale", a.embedding_scale}, {"norm_epsilon", a.norm_epsilon},
+          {"activation", a.activation == ActivationKind::kGelu ? "gelu" : "relu"}, {"norm", a.norm == NormPlacement::kPre ? "pre" : "post"},
+          {"output_table", a.output_table == OutputTable::kTied ? "tied" : "untied"},
+          {"output_bias", a.output_bias == OutputBias::kNone ? "none" : a.output_bias == OutputBias::kFixed ? "fixed" : "trained"},
+          {"positions", a.positions == PositionAlignment::kStart ? "start" : "end"}, {"attend", a.attend == Attend::kCausal ? "causal" : "all"}};
+}
+
+Json ProvenanceJson(const ProvenanceEntry& p) {
+  const bool guaranteed = p.epsilon.has_value();
+  return {{"description", p.description}, {"dataset", p.dataset}, {"date", p.date}, {"steps", p.steps}, {"sampling", p.sampling},
+          {"mechanisms", p.mechanisms}, {"epsilon", guaranteed ? Json(*p.epsilon) : Json()}, {"delta", guaranteed ? Json(p.delta) : Json()},
+          {"accountant", p.accountant}, {"privacy_unit", p.privacy_unit}, {"adjacency", p.adjacency},
+          {"noise", p.noise == NoiseOrigin::kSecure ? "secure" : p.noise == NoiseOrigin::kReproducible ? "reproducible, no guarantee" : "none"}};
+}
+
+Json InspectJson(const std::string& path, const ModelFile& m) {
+  Json tensors = Json::array(), provenance = Json::array();
+  for (const ParameterSpec& p : m.parameters()) tensors.push_back({{"name", p.name}, {"rows", p.rows}, {"columns", p.cols}});
+  for (const ProvenanceEntry& p : m.provenance()) provenance.push_back(ProvenanceJson(p));
+  char hash[32];
+  std::snprintf(hash, sizeof(hash), "%016llx", static_cast<unsigned long long>(m.content_hash()));
+  return {{"file", path}, {"bytes", m.size_bytes()}, {"format_version", m.format_version()}, {"hash", hash}, {"created_by", m.created_by()},
+          {"description", m.description()}, {"architecture", ArchitectureJson(m.architecture())}, {"tensors", tensors},
+          {"item_keys", m.has_item_keys()}, {"item_names", m.has_item_names()}, {"provenance", provenance}};
+}
+
+}  // namespace
+
+Status Evaluate(const EvaluateArguments& a, OutputFormat format) {
+  if (a.split != "test" && a.split != "validation") return InvalidArgument("--split is '" + a.split + "', allowed are test and validation");
+  WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::Open(a.model));
+  if (model.flat_weights().empty()) return Unsupported(a.model + ": its weights are laid out in another order than this build reads");
+  WISP_ASSIGN_OR_RETURN(const data::ReadResult data, ReadData(a.data, {}, &model));
+  const RecordSet set = MakeRecords(data.sequences, model.architecture().max_length, HoldOut::kValidationAndTest);
+  const Recommender graph(model.architecture(), kernels::BestOps());
+  Workers workers(a.threads == 0 ? DefaultThreads() : a.threads);
+  const RankingQuality q = EvaluateRanking(graph, model.flat_weights().data(), a.split == "test" ? set.test : set.validation, workers);
+  if (q.num_users == 0) return InvalidData(a.data.path + ": no user has enough events to be tested");
+  if (format == OutputFormat::kJson) {
+    std::printf("%s\n", Json({{"ndcg@10", q.ndcg_at_10}, {"hit@10", q.hit_at_10}, {"users", q.num_users}}).dump().c_str());
+  } else {
+    std::printf("NDCG@10 %.4f, HIT@10 %.4f over %llu users\n", q.ndcg_at_10, q.hit_at_10, static_cast<unsigned long long>(q.num_users));
+  }
+  return OkStatus();
+}
+
+Status Recommend(const RecommendArguments& a, OutputFormat format) {
+  WISP_ASSIGN_OR_RETURN(const auto session, Session::Open(a.model));
+  const ModelFile& model = session->file();
+  WISP_ASSIGN_OR_RETURN(const std::vector<int32_t> history, HistoryOf(a, model));
+  WISP_ASSIGN_OR_RETURN(const std::vector<int32_t> candidates, FindItems(model, "--candidates", a.candidates));
+  WISP_ASSIGN_OR_RETURN(const std::vector<Recommendation> top,
+                        session->Recommend(history, {.count = a.count, .seen = a.allow_seen ? SeenItems::kAllow : SeenItems::kExclude,
+                                                     .candidates = candidates}));
+  Json list = Json::array();
+  for (size_t i = 0; i < top.size(); ++i) {
+    const auto item = static_cast<size_t>(top[i].item);
+    if (format == OutputFormat::kText) std::printf("%2zu. %-32s %8.3f\n", i + 1, ShownItem(model, item).c_str(), static_cast<double>(top[i].score));
+    list.push_back({{"item", model.has_item_keys() ? Json(model.item_key(item)) : Json(item)}, {"name", ShownItem(model, item)}, {"score", top[i].score}});
+  }
+  if (format == OutputFormat::kJson) std::printf("%s\n", list.dump(2).c_str());
+  return OkStatus();
+}
+
+Status Inspect(const InspectArguments& a, OutputFormat format) {
+  WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::Open(a.model, a.verify ? Verify::kFull : Verify::kStructure));
+  const Json j = InspectJson(a.model, model);
+  if (format == OutputFormat::kJson) {
+    std::printf("%s\n", j.dump(2).c_str());
+    return OkStatus();
+  }
+  std::printf("%s: %llu bytes, format %u, hash %s%s\n", a.model.c_str(), static_cast<unsigned long long>(model.size_bytes()), model.format_version(),
+              j["hash"].get<std::string>().c_str(), a.verify ? ", every checksum holds" : "");
+  std::printf("architecture\n");
+  for (const auto& [key, value] : j["architecture"].items()) std::printf("  %-16s %s\n", key.c_str(), value.is_string() ? value.get<std::string>().c_str() : value.dump().c_str());
+  std::printf("tensors\n");
+  for (const ParameterSpec& p : model.parameters()) std::printf("  %-34s %6u x %u\n", p.name.c_str(), p.rows, p.cols);
+  std::printf("provenance%s\n", model.provenance().empty() ? ": none, untrained" : "");
+  for (const ProvenanceEntry& p : model.provenance()) {
+    const std::string cost = p.epsilon ? "epsilon " + Json(*p.epsilon).dump() + " at delta " + Json(p.delta).dump() : "no privacy guarantee";
+    std::printf("  %s on %s, %s, %llu steps: %s\n", p.description.c_str(), p.dataset.c_str(), p.date.c_str(), static_cast<unsigned long long>(p.steps), cost.c_str());
+    for (const std::string& m : p.mechanisms) std::printf("    %s\n", m.c_str());
+  }
+  return OkStatus();
+}
+
+}  // namespace wisp::tools

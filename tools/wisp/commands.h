@@ -1,0 +1,86 @@
+// The commands of the `wisp` program: what each is told, and what it does. The command line itself is in main.cc.
+#ifndef WISP_TOOLS_WISP_COMMANDS_H_
+#define WISP_TOOLS_WISP_COMMANDS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/core/status.h"
+
+namespace wisp::tools {
+
+enum class OutputFormat { kText, kJson };
+
+// Where events come from and how they are read.
+struct DataArguments {
+  std::string path, format = "auto", table = "events", user_column, item_column, time_column;
+};
+
+struct SynthArguments {
+  std::string out, population = "public";
+  uint64_t seed = 1;
+  uint32_t users = 2000, min_events = 12, max_events = 40;
+};
+
+struct NewArguments {
+  std::string recipe, out, item_names;
+  uint32_t num_items = 0;
+  DataArguments data;  // items are taken from it when a path is given
+};
+
+struct TrainArguments {
+  std::string recipe, model, out, item_names, ledger, checkpoint, privacy_json, dataset;
+  DataArguments data;
+  std::optional<double> epsilon, noise_multiplier, delta, epochs, learning_rate, budget;
+  std::optional<uint64_t> seed, reproducible_noise_seed;
+  std::optional<uint32_t> num_records_public, expected_batch;
+  std::string method;
+  uint32_t threads = 0;
+};
+
+struct EvaluateArguments {
+  std::string model, split = "test";
+  DataArguments data;
+  uint32_t threads = 0;
+};
+
+struct RecommendArguments {
+  std::string model, user, history, candidates;
+  DataArguments data;
+  uint32_t count = 10;
+  bool allow_seen = false;
+};
+
+struct InspectArguments {
+  std::string model;
+  bool verify = false;
+};
+
+struct PrivacyArguments {
+  std::string ledger;
+  double delta = 1e-5;
+  double noise_multiplier = 0, sampling_probability = 0, epsilon = 0;
+  uint64_t steps = 0;
+};
+
+struct BenchArguments {
+  std::string what = "all", model;
+  uint32_t threads = 0, items = 3416, length = 200, repeats = 20, batch = 64;
+};
+
+Status Synth(const SynthArguments& arguments, OutputFormat format);
+Status New(const NewArguments& arguments, OutputFormat format);
+Status Train(const TrainArguments& arguments, OutputFormat format);
+Status Evaluate(const EvaluateArguments& arguments, OutputFormat format);
+Status Recommend(const RecommendArguments& arguments, OutputFormat format);
+Status Inspect(const InspectArguments& arguments, OutputFormat format);
+Status PrivacyEpsilon(const PrivacyArguments& arguments, OutputFormat format);
+Status PrivacyCalibrate(const PrivacyArguments& arguments, OutputFormat format);
+Status PrivacyLedger(const PrivacyArguments& arguments, OutputFormat format);
+Status Bench(const BenchArguments& arguments, OutputFormat format);
+
+}  // namespace wisp::tools
+
+#endif  // WISP_TOOLS_WISP_COMMANDS_H_

@@ -1,0 +1,84 @@
+#include "tools/wisp/dataset.h"
+
+#include <cstdio>
+#include <ctime>
+#include <fstream>
+#include <optional>
+#include <unordered_map>
+
+namespace wisp::tools {
+
+std::string Version() { return WISP_VERSION; }
+
+std::string Today() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  char text[16];
+  std::strftime(text, sizeof(text), "%Y-%m-%d", &utc);
+  return text;
+}
+
+std::vector<std::string> ItemKeys(const ModelFile& model) {
+  std::vector<std::string> keys;
+  for (size_t i = 0; model.has_item_keys() && i < model.num_items(); ++i) keys.emplace_back(model.item_key(i));
+  return keys;
+}
+
+Result<data::ReadResult> ReadData(const DataArguments& a, const ReadLimits& limits, const ModelFile* model) {
+  data::ReadOptions options{.min_user_events = limits.min_user_events, .min_item_events = limits.min_item_events};
+  options.user_column = a.user_column;
+  options.item_column = a.item_column;
+  options.time_column = a.time_column;
+  options.table = a.table;
+  std::optional<data::ItemIndex> index;
+  if (model != nullptr) {
+    if (!model->has_item_keys()) return InvalidData("the model carries no item keys: events cannot be matched to its items");
+    const std::vector<std::string> keys = ItemKeys(*model);
+    WISP_ASSIGN_OR_RETURN(index, data::ItemIndex::Make("the model", keys));
+    options.known_items = &*index;
+  }
+  WISP_ASSIGN_OR_RETURN(const data::Format format, data::ParseFormat(a.format));
+  WISP_ASSIGN_OR_RETURN(data::ReadResult result, data::ReadSequences(a.path, format, options));
+  for (const std::string& warning : data::Warnings(result.report)) std::fprintf(stderr, "wisp: %s: %s\n", a.path.c_str(), warning.c_str());
+  return result;
+}
+
+Result<std::vector<std::string>> ReadItemNames(const std::string& path, const std::vector<std::string>& keys) {
+  std::vector<std::string> names;
+  if (path.empty()) return names;
+  std::ifstream file(path);
+  if (!file) return IoError(path + ": the item names cannot be opened");
+  std::unordered_map<std::string, std::string> by_key;
+  std::string line;
+  for (size_t number = 1; std::getline(file, line); ++number) {
+    if (line.empty()) continue;
+    const size_t tab = line.find('\t');
+    if (tab == std::string::npos) return InvalidData(path + ", line " + std::to_string(number) + ": there is no tab; allowed is key<TAB>name");
+    // More columns may follow the name.
+    by_key[line.substr(0, tab)] = line.substr(tab + 1, line.find('\t', tab + 1) - tab - 1);
+  }
+  for (const std::string& key : keys) {
+    const auto it = by_key.find(key);
+    names.push_back(it != by_key.end() && !it->second.empty() ? it->second : key);
+  }
+  return names;
+}
+
+std::string ShownItem(const ModelFile& model, size_t item) {
+  if (model.has_item_names()) return std::string(model.item_name(item));
+  if (model.has_item_keys()) return std::string(model.item_key(item));
+  return std::to_string(item);
+}
+
+std::vector<std::string> SplitCommas(const std::string& text) {
+  std::vector<std::string> parts;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    if (end > begin) parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+}  // namespace wisp::tools

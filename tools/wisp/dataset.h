@@ -1,0 +1,37 @@
+// What several commands do with data and models: read events, number items as a model does, name items.
+#ifndef WISP_TOOLS_WISP_DATASET_H_
+#define WISP_TOOLS_WISP_DATASET_H_
+
+#include <string>
+#include <vector>
+
+#include "runtime/data/readers.h"
+#include "runtime/model/model_file.h"
+#include "tools/wisp/commands.h"
+
+namespace wisp::tools {
+
+struct ReadLimits {
+  uint32_t min_user_events = 1, min_item_events = 1;
+};
+
+// Reads events; warnings go to standard error. With a model, items get its numbers (by key).
+Result<data::ReadResult> ReadData(const DataArguments& arguments, const ReadLimits& limits, const ModelFile* model);
+
+std::vector<std::string> ItemKeys(const ModelFile& model);
+
+// Names for `keys` from lines of key<TAB>name; a key without a line keeps its key as its name. No path: no names.
+Result<std::vector<std::string>> ReadItemNames(const std::string& path, const std::vector<std::string>& keys);
+
+// The name, or the key, or the number of an item.
+std::string ShownItem(const ModelFile& model, size_t item);
+
+std::vector<std::string> SplitCommas(const std::string& text);
+
+std::string Version();
+// Today, ISO 8601, UTC.
+std::string Today();
+
+}  // namespace wisp::tools
+
+#endif  // WISP_TOOLS_WISP_DATASET_H_

@@ -1,0 +1,215 @@
+// The command line of `wisp`: options, help, exit codes. The only unit that knows CLI11.
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+#include <exception>
+
+#include "tools/wisp/commands.h"
+
+namespace wisp::tools {
+namespace {
+
+int ExitCode(const Status& status) {
+  switch (status.code()) {
+    case StatusCode::kOk: return 0;
+    case StatusCode::kInvalidArgument: return 2;
+    case StatusCode::kInvalidData:
+    case StatusCode::kIo:
+    case StatusCode::kUnsupported: return 3;
+    case StatusCode::kPrivacyRefused: return 4;
+    case StatusCode::kCancelled: return 130;
+  }
+  return 1;
+}
+
+template <class T>
+void AddOptional(CLI::App* app, const std::string& name, std::optional<T>& value, const std::string& help) {
+  app->add_option(name, value, help);
+}
+
+void AddData(CLI::App* app, DataArguments& data, bool required) {
+  auto* path = app->add_option("--data", data.path, "File of events: \"user item\" lines, ratings.dat, CSV, TSV, .inter or SQLite");
+  if (required) path->required();
+  app->add_option("--format", data.format, "auto, user-item, ratings-dat, csv, tsv, inter or sqlite")->capture_default_str();
+  app->add_option("--table", data.table, "Table of a SQLite file")->capture_default_str();
+  app->add_option("--user-column", data.user_column, "Name of the column of users");
+  app->add_option("--item-column", data.item_column, "Name of the column of items");
+  app->add_option("--time-column", data.time_column, "Name of the column of times");
+}
+
+class CommandLine {
+ public:
+  CommandLine() : app_("wisp: small recommenders that learn privately on the device.\n"
+                       "Results go to standard output, progress to standard error.\n"
+                       "Exit codes: 0 done, 2 usage, 3 data, 4 a refused privacy request, 130 cancelled.", "wisp") {
+    app_.require_subcommand(1);
+    AddSynth();
+    AddNew();
+    AddTrain();
+    AddEvaluate();
+    AddRecommend();
+    AddInspect();
+    AddPrivacy();
+    AddBench();
+  }
+
+  int Run(int argc, char** argv) {
+    try {
+      app_.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+      return app_.exit(error) == 0 ? 0 : 2;
+    }
+    const Status status = action_();
+    if (!status.ok()) std::fprintf(stderr, "wisp: %s\n", status.message().c_str());
+    return ExitCode(status);
+  }
+
+ private:
+  template <class Arguments>
+  void OnCall(CLI::App* command, Status (*run)(const Arguments&, OutputFormat), const Arguments& arguments) {
+    command->add_flag("--json", json_, "Print the result as JSON");
+    // CLI11 runs a command's callback after those of its sub-commands: the innermost one decides.
+    command->callback([this, command, run, &arguments] {
+      if (!command->get_subcommands().empty()) return;
+      action_ = [this, run, &arguments] { return run(arguments, json_ ? OutputFormat::kJson : OutputFormat::kText); };
+    });
+  }
+
+  void AddSynth() {
+    CLI::App* c = app_.add_subcommand("synth", "Make a synthetic log of events with readable items.\n"
+                                               "  wisp synth --out device.db --population device --users 2000");
+    c->add_option("--out", synth_.out, "File to write: .db is SQLite, anything else \"user item\" lines")->required();
+    c->add_option("--population", synth_.population, "public (what the shipped model learned from) or device")->capture_default_str();
+    c->add_option("--users", synth_.users, "Number of users")->capture_default_str();
+    c->add_option("--min-events", synth_.min_events, "Fewest events of a user")->capture_default_str();
+    c->add_option("--max-events", synth_.max_events, "Most events of a user")->capture_default_str();
+    c->add_option("--seed", synth_.seed, "The same seed gives the same data")->capture_default_str();
+    OnCall(c, Synth, synth_);
+  }
+
+  void AddNew() {
+    CLI::App* c = app_.add_subcommand("new", "Make an untrained model from a recipe.\n"
+                                             "  wisp new --recipe models/recipes/ml-1m.json --data ml-1m.txt --out new.wisp");
+    c->add_option("--recipe", new_.recipe, "Architecture and hyper-parameters, JSON")->required();
+    c->add_option("--out", new_.out, "Model file to write")->required();
+    c->add_option("--num-items", new_.num_items, "Size of the catalogue, when no data is given");
+    c->add_option("--item-names", new_.item_names, "Lines of key<TAB>name for people to read");
+    AddData(c, new_.data, false);
+    OnCall(c, New, new_);
+  }
+
+  void AddTrain() {
+    CLI::App* c = app_.add_subcommand("train", "Train a model, or fine-tune one, privately if the recipe says so.\n"
+                                               "  wisp train --recipe models/recipes/ml-1m.json --data ml-1m.txt --out m.wisp\n"
+                                               "  wisp train --recipe r.json --model base.wisp --data log.db --out m.wisp --ledger log.ledger --epsilon 8");
+    c->add_option("--recipe", train_.recipe, "Architecture and hyper-parameters, JSON")->required();
+    c->add_option("--out", train_.out, "Model file to write")->required();
+    c->add_option("--model", train_.model, "Start from this model instead of fresh weights");
+    c->add_option("--item-names", train_.item_names, "Lines of key<TAB>name for people to read");
+    c->add_option("--ledger", train_.ledger, "The data set's privacy ledger; required for private training, made if absent");
+    AddOptional(c, "--budget", train_.budget, "Limit the ledger to this epsilon over everything, from now on");
+    AddOptional(c, "--epsilon", train_.epsilon, "Privacy target of this run, in place of the recipe's");
+    AddOptional(c, "--noise-multiplier", train_.noise_multiplier, "This noise instead of a target");
+    AddOptional(c, "--delta", train_.delta, "In place of the recipe's");
+    AddOptional(c, "--num-records-public", train_.num_records_public, "Number of users that may be known to anybody");
+    c->add_option("--method", train_.method, "ordinary or phantom, in place of the recipe's");
+    AddOptional(c, "--epochs", train_.epochs, "In place of the recipe's");
+    AddOptional(c, "--batch", train_.expected_batch, "Expected batch, in place of the recipe's");
+    AddOptional(c, "--learning-rate", train_.learning_rate, "In place of the recipe's");
+    AddOptional(c, "--seed", train_.seed, "Of weights, shuffling and dropout");
+    AddOptional(c, "--reproducible-noise", train_.reproducible_noise_seed, "Seed of repeatable noise: for experiments, NO guarantee");
+    c->add_option("--checkpoint", train_.checkpoint, "Save progress here and go on from it when it exists");
+    c->add_option("--privacy-json", train_.privacy_json, "Write the privacy statement of the run here");
+    c->add_option("--dataset", train_.dataset, "Name of the data set in ledger and provenance");
+    c->add_option("--threads", train_.threads, "0: up to 4");
+    AddData(c, train_.data, true);
+    OnCall(c, Train, train_);
+  }
+
+  void AddEvaluate() {
+    CLI::App* c = app_.add_subcommand("evaluate", "HIT@10 and NDCG@10 with full ranking; items of the history are excluded.\n"
+                                                  "  wisp evaluate --model m.wisp --data ml-1m.txt --json");
+    c->add_option("--model", evaluate_.model, "Model file")->required();
+    c->add_option("--split", evaluate_.split, "test (the last item of each user) or validation (the one before)")->capture_default_str();
+    c->add_option("--threads", evaluate_.threads, "0: up to 4");
+    AddData(c, evaluate_.data, true);
+    OnCall(c, Evaluate, evaluate_);
+  }
+
+  void AddRecommend() {
+    CLI::App* c = app_.add_subcommand("recommend", "The best next items for a user of a log, or after a history.\n"
+                                                   "  wisp recommend --model m.wisp --data log.db --user u00007\n"
+                                                   "  wisp recommend --model m.wisp --history tea-mint,bagel-sesame --count 5");
+    c->add_option("--model", recommend_.model, "Model file")->required();
+    c->add_option("--user", recommend_.user, "A user of the data");
+    c->add_option("--history", recommend_.history, "Item keys, oldest first, separated by commas");
+    c->add_option("--candidates", recommend_.candidates, "Consider only these item keys, separated by commas");
+    c->add_option("--count", recommend_.count, "How many")->capture_default_str();
+    c->add_flag("--allow-seen", recommend_.allow_seen, "Items of the history may come back");
+    AddData(c, recommend_.data, false);
+    OnCall(c, Recommend, recommend_);
+  }
+
+  void AddInspect() {
+    CLI::App* c = app_.add_subcommand("inspect", "What is in a model file: architecture, tensors, provenance.");
+    c->add_option("model", inspect_.model, "Model file")->required();
+    c->add_flag("--verify", inspect_.verify, "Also check every weight against its checksum");
+    OnCall(c, Inspect, inspect_);
+  }
+
+  void AddPrivacy() {
+    CLI::App* c = app_.add_subcommand("privacy", "What a ledger's data set has spent; or accounting without one.\n"
+                                                 "  wisp privacy --ledger log.ledger --delta 1e-5\n"
+                                                 "  wisp privacy epsilon --sigma 1 --q 0.01 --steps 1000 --delta 1e-5 --json");
+    c->require_subcommand(0, 1);
+    c->add_option("--ledger", privacy_.ledger, "Privacy ledger of a data set");
+    c->add_option("--delta", privacy_.delta, "At this delta")->capture_default_str();
+    OnCall(c, PrivacyLedger, privacy_);
+    CLI::App* epsilon = c->add_subcommand("epsilon", "Epsilon of a number of steps of the Poisson-subsampled Gaussian.");
+    epsilon->add_option("--sigma", privacy_.noise_multiplier, "Noise multiplier")->required();
+    CLI::App* calibrate = c->add_subcommand("calibrate", "The smallest noise multiplier for a target epsilon.");
+    calibrate->add_option("--epsilon", privacy_.epsilon, "Target")->required();
+    for (CLI::App* sub : {epsilon, calibrate}) {
+      sub->add_option("--q", privacy_.sampling_probability, "Sampling probability")->required();
+      sub->add_option("--steps", privacy_.steps, "Number of steps")->required();
+      sub->add_option("--delta", privacy_.delta, "Delta")->required();
+    }
+    OnCall(epsilon, PrivacyEpsilon, privacy_);
+    OnCall(calibrate, PrivacyCalibrate, privacy_);
+  }
+
+  void AddBench() {
+    CLI::App* c = app_.add_subcommand("bench", "Measure this machine: products, training steps with and without privacy, scoring.\n"
+                                               "  wisp bench --threads 2\n  wisp bench --model m.wisp --what score");
+    c->add_option("--what", bench_.what, "all, train or score")->capture_default_str();
+    c->add_option("--model", bench_.model, "Score with this model; default: one of the size of ML-1M");
+    c->add_option("--threads", bench_.threads, "0: up to 4");
+    c->add_option("--batch", bench_.batch, "Records per training step")->capture_default_str();
+    c->add_option("--repeats", bench_.repeats, "Samples of each figure")->capture_default_str();
+    OnCall(c, Bench, bench_);
+  }
+
+  CLI::App app_;
+  bool json_ = false;
+  std::function<Status()> action_;
+  SynthArguments synth_;
+  NewArguments new_;
+  TrainArguments train_;
+  EvaluateArguments evaluate_;
+  RecommendArguments recommend_;
+  InspectArguments inspect_;
+  PrivacyArguments privacy_;
+  BenchArguments bench_;
+};
+
+}  // namespace
+}  // namespace wisp::tools
+
+int main(int argc, char** argv) {
+  try {
+    return wisp::tools::CommandLine().Run(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "wisp: %s\n", error.what());
+    return 1;
+  }
+}

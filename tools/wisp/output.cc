@@ -1,0 +1,41 @@
+#include "tools/wisp/output.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+namespace wisp::tools {
+
+Progress::Progress(std::string title) : title_(std::move(title)), terminal_(isatty(STDERR_FILENO) == 1), start_(std::chrono::steady_clock::now()) {}
+
+Progress::~Progress() {
+  if (terminal_ && drawn_) std::fputc('\n', stderr);
+}
+
+void Progress::Update(uint64_t done, uint64_t total, const std::string& suffix) {
+  const double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  const double left = done == 0 ? 0 : elapsed / static_cast<double>(done) * static_cast<double>(total - done);
+  const uint64_t tenth = total == 0 ? 10 : done * 10 / total;
+  if (terminal_) {
+    constexpr uint64_t kWidth = 30;
+    const uint64_t filled = total == 0 ? kWidth : done * kWidth / total;
+    const std::string bar = std::string(filled, '#') + std::string(kWidth - filled, '.');
+    std::fprintf(stderr, "\r%s [%s] %llu/%llu %s, %.0f s left \x1b[K", title_.c_str(), bar.c_str(), static_cast<unsigned long long>(done),
+                 static_cast<unsigned long long>(total), suffix.c_str(), left);
+    std::fflush(stderr);
+    drawn_ = true;
+  } else if (tenth != last_tenth_) {
+    last_tenth_ = tenth;
+    std::fprintf(stderr, "%s %llu/%llu %s, %.0f s left\n", title_.c_str(), static_cast<unsigned long long>(done),
+                 static_cast<unsigned long long>(total), suffix.c_str(), left);
+  }
+}
+
+std::string Fixed(double value, int digits) {
+  char text[64];
+  std::snprintf(text, sizeof(text), "%.*f", digits, value);
+  return text;
+}
+
+}  // namespace wisp::tools

@@ -1,0 +1,30 @@
+// Recipes: architecture and hyper-parameters as data, a strict JSON file. Unknown keys, wrong types and values out of
+// range are errors that name file, key, value and what is allowed.
+#ifndef WISP_TOOLS_WISP_RECIPE_H_
+#define WISP_TOOLS_WISP_RECIPE_H_
+
+#include <string>
+
+#include "runtime/data/sequences.h"
+#include "runtime/train/job.h"
+
+namespace wisp::tools {
+
+struct Recipe {
+  std::string name;
+  Architecture architecture;  // num_items comes from the data or the model
+  InitialisationOptions initialisation;
+  TrainingOptions training;
+  double epochs = 0;
+  PrivacyGoal goal;
+  double histogram_noise = 0;
+  privacy::PrivacyUnit unit = privacy::PrivacyUnit::kUser;
+  HoldOut hold_out = HoldOut::kTest;
+  uint32_t min_user_events = 1, min_item_events = 1;
+};
+
+Result<Recipe> ReadRecipe(const std::string& path);
+
+}  // namespace wisp::tools
+
+#endif  // WISP_TOOLS_WISP_RECIPE_H_
