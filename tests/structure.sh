@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# The shape of the house: who includes whom, what the library never does, how long files are.
+#   tests/structure.sh [ROOT]     prints every breach; exits 1 if there is one
+set -uo pipefail
+cd "${1:-$(dirname "$0")/..}"
+breaches=0
+breach() { echo "$*"; breaches=$((breaches + 1)); }
+
+sources() { find "$@" \( -name '*.h' -o -name '*.cc' -o -name '*.c' \) -not -path '*/generated/*' 2>/dev/null | sort; }
+
+# folder -> what its files may include of ours, as an extended regular expression
+check_arrows() {
+  local folder=$1 allowed=$2 file include
+  while read -r file; do
+    while read -r include; do
+      [[ $include =~ ^($allowed) ]] || breach "$file includes $include; $folder may include: $allowed"
+    done < <(grep -oE '^#include "[^"]+"' "$file" | cut -d'"' -f2 | grep -E '^(runtime|kernels|schema|ports|tools|tests)/')
+  done < <(sources "$folder")
+}
+check_arrows kernels 'kernels/'
+check_arrows schema 'schema/'
+check_arrows runtime/core 'runtime/core/|kernels/kernels\.h$'
+check_arrows runtime/model 'runtime/(model|core)/|schema/'
+check_arrows runtime/layers 'runtime/(layers|core)/|kernels/kernels\.h$'
+check_arrows runtime/privacy 'runtime/privacy/|runtime/core/status\.h$'
+check_arrows runtime/gradients 'runtime/(gradients|core)/|runtime/layers/factors\.h$|kernels/kernels\.h$'
+check_arrows runtime/data 'runtime/(data|core)/'
+check_arrows runtime/train 'runtime/(train|model|layers|gradients|privacy|data|core)/|kernels/kernels\.h$'
+check_arrows runtime/inference 'runtime/(inference|model|layers|privacy|core)/|kernels/kernels\.h$'
+check_arrows ports/c 'ports/c/|runtime/'
+
+# The library prints nothing, ends no process, throws nothing.
+while read -r hit; do breach "in the library: $hit"; done < <(
+  sources runtime kernels | xargs grep -nE '\b(printf|fprintf|puts|abort|exit|_exit|std::cout|std::cerr|throw)\b *[(;<"]' |
+    grep -vE '//.*(printf|fprintf|puts|abort|exit|throw)|snprintf')
+# Nothing above the kernels names an instruction set or a device.
+while read -r hit; do breach "above the kernels: $hit"; done < <(sources runtime | xargs sed -s 's://.*$::' | grep -nE '\b(CUDA|AVX2?|AVX512|NEON|_mm[0-9]*_)\b')
+while read -r lines file; do
+  [ "$file" = total ] || [ "$lines" -le 500 ] || breach "$file has $lines lines; 500 are allowed"
+done < <(sources runtime kernels ports tools schema | xargs wc -l)
+
+[ "$breaches" -eq 0 ] || { echo "$breaches breaches"; exit 1; }
