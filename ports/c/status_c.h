@@ -1,0 +1,84 @@
+// How statuses, exceptions and sized option structs cross the C interface. Not part of it.
+#ifndef WISP_PORTS_C_STATUS_C_H_
+#define WISP_PORTS_C_STATUS_C_H_
+
+#include <cstring>
+#include <exception>
+#include <new>
+#include <string>
+
+#include "ports/c/wisp.h"
+#include "runtime/core/status.h"
+
+namespace wisp {
+class Session;
+}
+
+namespace wisp::ports {
+
+inline wisp_code CodeOf(StatusCode code) {
+  switch (code) {
+    case StatusCode::kOk: return WISP_OK;
+    case StatusCode::kInvalidArgument: return WISP_INVALID_ARGUMENT;
+    case StatusCode::kInvalidData: return WISP_INVALID_DATA;
+    case StatusCode::kIo: return WISP_IO;
+    case StatusCode::kUnsupported: return WISP_UNSUPPORTED;
+    case StatusCode::kPrivacyRefused: return WISP_PRIVACY_REFUSED;
+    case StatusCode::kCancelled: return WISP_CANCELLED;
+  }
+  return WISP_INTERNAL;
+}
+
+inline wisp_code Report(wisp_error* error, wisp_code code, const char* message) {
+  if (error == nullptr) return code;
+  error->code = code;
+  size_t size = std::strlen(message);
+  if (size >= sizeof(error->message)) {
+    size = sizeof(error->message) - 1;
+    while (size > 0 && (static_cast<unsigned char>(message[size]) & 0xc0) == 0x80) --size;  // not within a character
+  }
+  std::memcpy(error->message, message, size);
+  error->message[size] = '\0';
+  return code;
+}
+
+// Runs `work`, which returns a Status; lets no exception out. `error` may be null.
+template <class Work>
+wisp_code Guarded(wisp_error* error, Work&& work) {
+  try {
+    const Status status = work();
+    return Report(error, CodeOf(status.code()), status.message().c_str());
+  } catch (const std::bad_alloc&) {
+    return Report(error, WISP_INTERNAL, "out of memory");
+  } catch (const std::exception& exception) {
+    return Report(error, WISP_INTERNAL, exception.what());
+  } catch (...) {
+    return Report(error, WISP_INTERNAL, "unknown failure");
+  }
+}
+
+// The options as this version knows them: fields that an older caller does not have are zero. Null: all zero.
+template <class Options>
+Result<Options> OptionsOf(const Options* given, const char* name) {
+  Options options{};
+  if (given == nullptr) return options;
+  if (given->size < sizeof(size_t) || given->size > 4096) {
+    return InvalidArgument(std::string(name) + ": size is " + std::to_string(given->size) + "; set it with WISP_INIT");
+  }
+  if (given->size > sizeof(Options)) {
+    // A newer caller: what this version does not know must not have been asked for.
+    const auto* bytes = reinterpret_cast<const unsigned char*>(given);
+    for (size_t i = sizeof(Options); i < given->size; ++i) {
+      if (bytes[i] != 0) return Unsupported(std::string(name) + ": it has options that this version does not know");
+    }
+  }
+  std::memcpy(&options, given, given->size < sizeof(Options) ? given->size : sizeof(Options));
+  options.size = sizeof(Options);
+  return options;
+}
+
+const Session& SessionOf(const wisp_model* model);
+
+}  // namespace wisp::ports
+
+#endif  // WISP_PORTS_C_STATUS_C_H_

@@ -1,0 +1,99 @@
+// The C interface over the runtime: handles, messages, no exception out.
+#include "ports/c/wisp.h"
+
+#include <cmath>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ports/c/status_c.h"
+#include "runtime/inference/session.h"
+
+struct wisp_model {
+  std::unique_ptr<wisp::Session> session;
+  std::vector<std::string> keys, names;  // with a final zero each, which the file does not promise
+};
+
+namespace wisp::ports {
+
+const Session& SessionOf(const wisp_model* model) { return *model->session; }
+
+}  // namespace wisp::ports
+
+namespace {
+
+using wisp::InvalidArgument;
+using wisp::OkStatus;
+using wisp::Status;
+using wisp::ports::Guarded;
+
+Status OpenModel(const char* path, wisp_model** out) {
+  if (path == nullptr || out == nullptr) return InvalidArgument("wisp_model_open: path and model must not be NULL");
+  WISP_ASSIGN_OR_RETURN(auto session, wisp::Session::Open(path));
+  auto model = std::make_unique<wisp_model>();
+  const wisp::ModelFile& file = session->file();
+  for (size_t i = 0; i < file.num_items(); ++i) {
+    if (file.has_item_keys()) model->keys.emplace_back(file.item_key(i));
+    if (file.has_item_names()) model->names.emplace_back(file.item_name(i));
+  }
+  model->session = std::move(session);
+  *out = model.release();
+  return OkStatus();
+}
+
+Status RecommendItems(wisp_model* model, const int32_t* history, size_t num_history, const wisp_recommend_options* given,
+                      wisp_recommendation* out, size_t* count) {
+  if (model == nullptr || history == nullptr || out == nullptr || count == nullptr) {
+    return InvalidArgument("wisp_recommend: model, history, out and count must not be NULL");
+  }
+  WISP_ASSIGN_OR_RETURN(const auto o, wisp::ports::OptionsOf(given, "wisp_recommend_options"));
+  if ((o.excluded == nullptr && o.num_excluded > 0) || (o.candidates == nullptr && o.num_candidates > 0)) {
+    return InvalidArgument("wisp_recommend: a list is NULL but its number is not 0");
+  }
+  wisp::RecommendOptions options{.count = *count};
+  options.seen = o.allow_seen != 0 ? wisp::SeenItems::kAllow : wisp::SeenItems::kExclude;
+  options.excluded = {o.excluded, o.num_excluded};
+  options.candidates = {o.candidates, o.num_candidates};
+  WISP_ASSIGN_OR_RETURN(const auto top, model->session->Recommend({history, num_history}, options));
+  for (size_t i = 0; i < top.size(); ++i) out[i] = {top[i].item, top[i].score};
+  *count = top.size();
+  return OkStatus();
+}
+
+const char* TextAt(const std::vector<std::string>& texts, int32_t item) {
+  return item >= 0 && static_cast<size_t>(item) < texts.size() ? texts[static_cast<size_t>(item)].c_str() : "";
+}
+
+}  // namespace
+
+extern "C" {
+
+const char* wisp_version(void) { return WISP_VERSION; }
+
+wisp_code wisp_model_open(const char* path, wisp_model** model, wisp_error* error) {
+  return Guarded(error, [&] { return OpenModel(path, model); });
+}
+
+void wisp_model_close(wisp_model* model) { delete model; }
+
+size_t wisp_model_num_items(const wisp_model* model) { return model == nullptr ? 0 : model->session->architecture().num_items; }
+
+int32_t wisp_model_find_item(const wisp_model* model, const char* key) {
+  if (model == nullptr || key == nullptr) return -1;
+  const auto item = model->session->file().FindItem(key);
+  return item ? static_cast<int32_t>(*item) : -1;
+}
+
+const char* wisp_model_item_key(const wisp_model* model, int32_t item) { return model == nullptr ? "" : TextAt(model->keys, item); }
+
+const char* wisp_model_item_name(const wisp_model* model, int32_t item) { return model == nullptr ? "" : TextAt(model->names, item); }
+
+wisp_code wisp_recommend(wisp_model* model, const int32_t* history, size_t num_history, const wisp_recommend_options* options,
+                         wisp_recommendation* out, size_t* count, wisp_error* error) {
+  return Guarded(error, [&] { return RecommendItems(model, history, num_history, options, out, count); });
+}
+
+}  // extern "C"

@@ -1,0 +1,196 @@
+// The half of the C interface that needs training and privacy: log, fine-tuning, statement.
+#include <cmath>
+#include <limits>
+
+#include "ports/c/status_c.h"
+#include "runtime/data/event_log.h"
+#include "runtime/data/readers.h"
+#include "runtime/inference/session.h"
+#include "runtime/privacy/ledger_statement.h"
+#include "runtime/train/job.h"
+
+struct wisp_log {
+  wisp::data::EventLog log;
+};
+
+namespace {
+
+using wisp::InvalidArgument;
+using wisp::OkStatus;
+using wisp::Result;
+using wisp::Status;
+using wisp::ports::Guarded;
+namespace data = wisp::data;
+namespace privacy = wisp::privacy;
+
+Status History(wisp_log* log, const wisp_model* model, const char* user, int32_t* items, size_t* count) {
+  if (log == nullptr || model == nullptr || user == nullptr || items == nullptr || count == nullptr) {
+    return InvalidArgument("wisp_log_history: no argument but error may be NULL");
+  }
+  // Events of items that the model does not know do not count: more may have to be read than are wanted.
+  WISP_ASSIGN_OR_RETURN(const auto keys, log->log.History(user, std::numeric_limits<int32_t>::max()));
+  std::vector<int32_t> known;
+  for (const std::string& key : keys) {
+    const auto item = wisp::ports::SessionOf(model).file().FindItem(key);
+    if (item) known.push_back(static_cast<int32_t>(*item));
+  }
+  const size_t n = std::min(*count, known.size());
+  std::copy(known.end() - static_cast<std::ptrdiff_t>(n), known.end(), items);
+  *count = n;
+  return OkStatus();
+}
+
+Status CheckOptions(const wisp_personalise_options& o) {
+  if (o.model_path == nullptr || o.log_path == nullptr || o.output_path == nullptr || o.ledger_path == nullptr) {
+    return InvalidArgument("wisp_personalise: model_path, log_path, output_path and ledger_path are required");
+  }
+  if (o.num_users_public == 0) return InvalidArgument("wisp_personalise: num_users_public is required: a number of users that may be known to anybody");
+  for (double value : {o.epochs, o.learning_rate, o.clipping_norm, o.budget_epsilon}) {
+    if (!(value >= 0 && std::isfinite(value))) return InvalidArgument("wisp_personalise: a number is negative or not finite");
+  }
+  WISP_RETURN_IF_ERROR(privacy::EpsilonDelta::Create(o.epsilon, o.delta).status());
+  return OkStatus();
+}
+
+// One fine-tuning, from option struct to model file.
+class Personalisation {
+ public:
+  explicit Personalisation(const wisp_personalise_options& options) : o_(options) {}
+
+  Result<wisp::JobResult> Run() {
+    WISP_RETURN_IF_ERROR(CheckOptions(o_));
+    WISP_ASSIGN_OR_RETURN(const wisp::ModelFile base, wisp::ModelFile::Open(o_.model_path, wisp::Verify::kFull));
+    if (base.flat_weights().empty()) return wisp::Unsupported(std::string(o_.model_path) + ": its weights are laid out in another order than this build trains");
+    WISP_ASSIGN_OR_RETURN(const data::ReadResult events, ReadEvents(base));
+    WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(o_.ledger_path, {.dataset = o_.log_path, .unit = privacy::PrivacyUnit::kUser}));
+    if (o_.budget_epsilon > 0) {
+      WISP_ASSIGN_OR_RETURN(const auto limit, privacy::EpsilonDelta::Create(o_.budget_epsilon, o_.delta));
+      WISP_RETURN_IF_ERROR(ledger.SetLimit(limit));
+    }
+    WISP_ASSIGN_OR_RETURN(wisp::JobResult result, wisp::RunTrainingJob(MakeJob(base, events, ledger)));
+    WISP_RETURN_IF_ERROR(Write(base, result));
+    return result;
+  }
+
+ private:
+  Result<data::ReadResult> ReadEvents(const wisp::ModelFile& base) const {
+    std::vector<std::string> keys;
+    for (size_t i = 0; base.has_item_keys() && i < base.num_items(); ++i) keys.emplace_back(base.item_key(i));
+    WISP_ASSIGN_OR_RETURN(const data::ItemIndex index, data::ItemIndex::Make(o_.model_path, keys));
+    return data::ReadSequences(o_.log_path, data::Format::kSqlite, {.known_items = &index});
+  }
+
+  wisp::TrainingJob MakeJob(const wisp::ModelFile& base, const data::ReadResult& events, privacy::Ledger& ledger) const {
+    wisp::TrainingJob job;
+    job.sequences = &events.sequences;
+    job.hold_out = wisp::HoldOut::kNothing;
+    job.architecture = base.architecture();
+    job.start_weights = base.flat_weights();
+    job.training.method = wisp::Method::kPhantom;
+    job.training.sampling = wisp::Sampling::kPoisson;
+    job.training.expected_batch = std::min(o_.expected_batch == 0 ? 64u : o_.expected_batch, o_.num_users_public);
+    job.training.num_records_public = o_.num_users_public;
+    job.training.optimizer.learning_rate = static_cast<float>(o_.learning_rate == 0 ? 0.003 : o_.learning_rate);
+    job.training.optimizer.decay = wisp::Decay::kLinear;
+    job.training.num_threads = o_.num_threads;
+    job.training.privacy.clipping_norm = o_.clipping_norm == 0 ? 1.0 : o_.clipping_norm;
+    job.training.privacy.ledger = &ledger;
+    job.training.privacy.run = "personalise";
+    job.epochs = o_.epochs == 0 ? 20 : o_.epochs;
+    job.goal = {.epsilon = o_.epsilon, .noise_multiplier = {}, .delta = o_.delta};
+    job.progress = [this, epsilon = std::nan("")](const wisp::JobProgress& p) mutable {
+      if (o_.progress == nullptr) return true;
+      epsilon = p.epsilon.value_or(epsilon);
+      const wisp_progress progress{sizeof(wisp_progress), p.step, p.num_steps, p.mean_loss, epsilon};
+      return o_.progress(&progress, o_.user_data) == 0;
+    };
+    return job;
+  }
+
+  Status Write(const wisp::ModelFile& base, const wisp::JobResult& result) const {
+    wisp::ModelContents contents;
+    contents.architecture = base.architecture();
+    contents.weights = result.weights;
+    for (size_t i = 0; i < base.num_items(); ++i) {
+      if (base.has_item_keys()) contents.item_keys.emplace_back(base.item_key(i));
+      if (base.has_item_names()) contents.item_names.emplace_back(base.item_name(i));
+    }
+    contents.provenance.assign(base.provenance().begin(), base.provenance().end());
+    wisp::ProvenanceEntry entry{.description = "personalised on the device", .epsilon = result.epsilon, .delta = o_.delta, .accountant = "PLD",
+                                .privacy_unit = "user", .adjacency = "add_remove", .noise = wisp::NoiseOrigin::kSecure, .sampling = "poisson",
+                                .steps = result.num_steps, .base_model_hash = base.content_hash()};
+    for (const auto& m : result.mechanisms) entry.mechanisms.push_back(m.Describe());
+    contents.provenance.push_back(std::move(entry));
+    contents.description = base.description();
+    contents.created_by = std::string("wisp ") + wisp_version();
+    contents.output_bias_origin = base.output_bias_origin();
+    return wisp::WriteModel(o_.output_path, contents);
+  }
+
+  const wisp_personalise_options& o_;
+};
+
+Status Personalise(const wisp_personalise_options* given, wisp_personalise_result* out) {
+  if (given == nullptr) return InvalidArgument("wisp_personalise: options must not be NULL");
+  WISP_ASSIGN_OR_RETURN(const auto options, wisp::ports::OptionsOf(given, "wisp_personalise_options"));
+  WISP_ASSIGN_OR_RETURN(const wisp::JobResult result, Personalisation(options).Run());
+  if (out != nullptr) {
+    const wisp_personalise_result filled{sizeof(wisp_personalise_result), result.num_steps, result.epsilon.value_or(HUGE_VAL), result.noise_multiplier};
+    std::memcpy(out, &filled, std::min(out->size, sizeof(filled)));
+  }
+  return OkStatus();
+}
+
+Status Statement(const char* path, double delta, wisp_statement_format format, char* text, size_t capacity, size_t* needed) {
+  if (path == nullptr || needed == nullptr || (text == nullptr && capacity > 0)) {
+    return InvalidArgument("wisp_privacy_statement: ledger_path and needed must not be NULL, nor text with a capacity");
+  }
+  if (format != WISP_STATEMENT_TEXT && format != WISP_STATEMENT_JSON) return InvalidArgument("wisp_privacy_statement: there is no such format");
+  WISP_ASSIGN_OR_RETURN(const privacy::Delta at, privacy::Delta::Create(delta));
+  WISP_ASSIGN_OR_RETURN(const privacy::Ledger ledger, privacy::Ledger::OpenExisting(path));
+  WISP_ASSIGN_OR_RETURN(const privacy::PrivacyStatement statement, privacy::StatementOf(ledger, path, at));
+  const std::string full = format == WISP_STATEMENT_JSON ? privacy::ToJson(statement) : privacy::ToText(statement);
+  *needed = full.size() + 1;
+  if (capacity == 0) return OkStatus();
+  const size_t n = std::min(full.size(), capacity - 1);
+  std::memcpy(text, full.data(), n);
+  text[n] = '\0';
+  return OkStatus();
+}
+
+}  // namespace
+
+extern "C" {
+
+wisp_code wisp_log_open(const char* path, wisp_log** log, wisp_error* error) {
+  return Guarded(error, [&]() -> Status {
+    if (path == nullptr || log == nullptr) return InvalidArgument("wisp_log_open: path and log must not be NULL");
+    WISP_ASSIGN_OR_RETURN(data::EventLog opened, data::EventLog::Open(path));
+    *log = new wisp_log{std::move(opened)};
+    return OkStatus();
+  });
+}
+
+void wisp_log_close(wisp_log* log) { delete log; }
+
+wisp_code wisp_log_append(wisp_log* log, const char* user, const char* item_key, int64_t time, wisp_error* error) {
+  return Guarded(error, [&]() -> Status {
+    if (log == nullptr || user == nullptr || item_key == nullptr) return InvalidArgument("wisp_log_append: log, user and item_key must not be NULL");
+    return log->log.Append({.user = user, .item = item_key, .time = time});
+  });
+}
+
+wisp_code wisp_log_history(wisp_log* log, const wisp_model* model, const char* user, int32_t* items, size_t* count, wisp_error* error) {
+  return Guarded(error, [&] { return History(log, model, user, items, count); });
+}
+
+wisp_code wisp_personalise(const wisp_personalise_options* options, wisp_personalise_result* result, wisp_error* error) {
+  return Guarded(error, [&] { return Personalise(options, result); });
+}
+
+wisp_code wisp_privacy_statement(const char* ledger_path, double delta, wisp_statement_format format, char* text, size_t capacity,
+                                 size_t* needed, wisp_error* error) {
+  return Guarded(error, [&] { return Statement(ledger_path, delta, format, text, capacity, needed); });
+}
+
+}  // extern "C"
