@@ -19,8 +19,8 @@ namespace wisp::privacy {
 // Largest sigma: |X| then stays below 2^62 but for a chance of exp(-2^23).
 inline constexpr uint64_t kMaxDiscreteGaussianSigma = uint64_t{1} << 50;
 
-// Adds an independent sample to every element. sigma in 1 .. kMaxDiscreteGaussianSigma (ExactGrid::Validate sees to it);
-// sigma = 0 is no noise. Allocates nothing but for comparisons that 53 bits cannot decide, about one in 1e12.
+// Adds an independent sample to every element. sigma in 1 .. kMaxDiscreteGaussianSigma (ExactGrid::Validate sees to
+// it); sigma = 0 is no noise. Allocates nothing but for comparisons that 53 bits cannot decide, about one in 1e12.
 void AddDiscreteGaussian(RandomStream& random, uint64_t sigma, std::span<int64_t> sum);
 
 // The same samples for the same bits, with every comparison evaluated in multi-precision arithmetic instead of the few

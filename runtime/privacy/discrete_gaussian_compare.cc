@@ -178,7 +178,9 @@ int CompareScaled(const LazyUniform& w, const Enclosed* scale, const Enclosed& t
 }  // namespace
 
 LazyUniform::LazyUniform(RandomStream& random, uint64_t word, int num_bits)
-    : random_(&random), digits_{num_bits == 64 ? word : word & ~uint64_t{1}}, num_bits_(static_cast<size_t>(num_bits)) {}
+    : random_(&random),
+      digits_{num_bits == 64 ? word : word & ~uint64_t{1}},
+      num_bits_(static_cast<size_t>(num_bits)) {}
 
 void LazyUniform::Extend() {
   uint64_t word = random_->NextU64();

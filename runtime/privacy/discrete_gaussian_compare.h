@@ -41,12 +41,11 @@ bool BelowExp(LazyUniform& w, unsigned __int128 numerator, unsigned __int128 den
 // a draw of the half discrete Gaussian with sigma 1.
 uint64_t HalfGaussianQuantile(LazyUniform& w);
 
-// floor(2^63 S(v) / S(inf)), from 120 decimal digits. A word of 63 bits below entry v means a quantile of at most v, one
-// above it means more than v, an equal one decides nothing. The last entry is 1 - 2^-73, rounded.
+// floor(2^63 S(v) / S(inf)), from 120 decimal digits. A word of 63 bits below entry v means a quantile of at most v,
+// one above it means more than v, an equal one decides nothing. The last entry is 1 - 2^-73, rounded.
 inline constexpr std::array<uint64_t, 10> kHalfGaussianTable = {
-    0x49012d8ca4167395, 0x7548bcc2a3d077c9, 0x7f2a0ae374ed25d7, 0x7ff9a9198cc84608,
-    0x7fffee18dc77aca1, 0x7fffffed516b91a2, 0x7ffffffff8d106d2, 0x7ffffffffffefbb6,
-    0x7ffffffffffffff2, 0x7fffffffffffffff,
+    0x49012d8ca4167395, 0x7548bcc2a3d077c9, 0x7f2a0ae374ed25d7, 0x7ff9a9198cc84608, 0x7fffee18dc77aca1,
+    0x7fffffed516b91a2, 0x7ffffffff8d106d2, 0x7ffffffffffefbb6, 0x7ffffffffffffff2, 0x7fffffffffffffff,
 };
 
 // exp(-numerator / denominator) within 2^-52 relative, for the tables of the fast path.

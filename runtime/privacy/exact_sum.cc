@@ -40,8 +40,9 @@ Status ExactGrid::Validate(const Options& o) {
 ExactGrid::ExactGrid(double clipping_norm, uint64_t num_coordinates)
     : clipping_norm_(clipping_norm),
       num_coordinates_(num_coordinates),
-      reduced_clipping_norm_(
-          clipping_norm * (1 - std::sqrt(static_cast<double>(num_coordinates)) / (2 * kStepsPerClippingNorm)) / (1 + 0x1p-16)) {}
+      reduced_clipping_norm_(clipping_norm *
+                             (1 - std::sqrt(static_cast<double>(num_coordinates)) / (2 * kStepsPerClippingNorm)) /
+                             (1 + 0x1p-16)) {}
 
 double ExactGrid::max_sum_squares() const {
   constexpr double kMaxNorm = kStepsPerClippingNorm * (1 + kCheckMargin);

@@ -2,8 +2,8 @@
 //
 // What it is: enough for privacy.json and the ledger's export. Strings are escaped, bytes that are not UTF-8 become the
 // replacement character, doubles are written so that reading gives the same double. JSON has no infinity: a number that
-// is not finite becomes the string "infinity", "-infinity" or "nan", never a silent null. What it is not: a parser, or a
-// checker of what the caller does; keys belong in objects, every Begin has its End.
+// is not finite becomes the string "infinity", "-infinity" or "nan", never a silent null. What it is not: a parser, or
+// a checker of what the caller does; keys belong in objects, every Begin has its End.
 //
 //   JsonWriter json;
 //   json.BeginObject().Key("epsilon").Value(2.5).Key("steps").Value(uint64_t{10}).EndObject();

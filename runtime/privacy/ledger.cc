@@ -124,7 +124,8 @@ PrivacyUnit Ledger::unit() const { return impl_->unit; }
 Adjacency Ledger::adjacency() const { return impl_->adjacency; }
 
 Result<Ledger> Ledger::OpenImpl(const std::string& path, const LedgerOptions* options) {
-  Database::OpenOptions open{.path = path, .missing = Database::Missing::kError, .busy_timeout_ms = LedgerOptions().busy_timeout_ms};
+  Database::OpenOptions open{
+      .path = path, .missing = Database::Missing::kError, .busy_timeout_ms = LedgerOptions().busy_timeout_ms};
   if (options != nullptr) {
     open.missing = Database::Missing::kCreate;
     open.dataset = options->dataset;
@@ -145,8 +146,9 @@ Result<Ledger> Ledger::OpenImpl(const std::string& path, const LedgerOptions* op
   impl->unit = *unit;
   impl->adjacency = *adjacency;
   if (options != nullptr && (*unit != options->unit || *adjacency != options->adjacency)) {
-    return InvalidData("ledger '" + path + "' protects a " + row.Text(1) + " under " + row.Text(2) + ", asked for was a " +
-                       open.unit + " under " + open.adjacency + ": costs of different units do not add up");
+    return InvalidData("ledger '" + path + "' protects a " + row.Text(1) + " under " + row.Text(2) +
+                       ", asked for was a " + open.unit + " under " + open.adjacency +
+                       ": costs of different units do not add up");
   }
   return Ledger(std::move(impl));
 }
@@ -157,7 +159,9 @@ Result<Ledger> Ledger::OpenExisting(const std::string& path) { return OpenImpl(p
 Status Ledger::SetLimit(const EpsilonDelta& limit) {
   std::lock_guard lock(impl_->mutex);
   WISP_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(impl_->database));
-  WISP_ASSIGN_OR_RETURN(Statement insert, impl_->database.Prepare(std::string("INSERT INTO limits (time, epsilon, delta) VALUES (") + kNow + ", ?, ?)"));
+  WISP_ASSIGN_OR_RETURN(
+      Statement insert,
+      impl_->database.Prepare(std::string("INSERT INTO limits (time, epsilon, delta) VALUES (") + kNow + ", ?, ?)"));
   WISP_RETURN_IF_ERROR(insert.Bind(0, limit.epsilon()).Bind(1, limit.delta()).Run());
   return transaction.Commit();
 }
@@ -173,18 +177,26 @@ Result<ChargeId> Ledger::Charge(const ChargeRequest& charge) {
   }
   std::lock_guard lock(impl_->mutex);
   if (charge.mechanism.adjacency() != impl_->adjacency) {
-    return PrivacyRefused("the mechanism is private under " + std::string(ToText(charge.mechanism.adjacency())) + ", the data set of ledger '" +
-                          impl_->database.path() + "' is protected under " + std::string(ToText(impl_->adjacency)));
+    return PrivacyRefused("the mechanism is private under " + std::string(ToText(charge.mechanism.adjacency())) +
+                          ", the data set of ledger '" + impl_->database.path() + "' is protected under " +
+                          std::string(ToText(impl_->adjacency)));
   }
   WISP_RETURN_IF_ERROR(CheckAccountable({&charge.mechanism, 1}));
   WISP_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(impl_->database));
   WISP_RETURN_IF_ERROR(impl_->Refresh());
   WISP_ASSIGN_OR_RETURN(const std::optional<EpsilonDelta> limit, ReadLimit(impl_->database));
   if (limit) WISP_RETURN_IF_ERROR(impl_->check.Check(impl_->composition, charge, *limit));
-  WISP_ASSIGN_OR_RETURN(Statement insert, impl_->database.Prepare(
-      std::string("INSERT INTO entries (time, run, purpose, noise, mechanism, loss_slack) VALUES (") + kNow + ", ?, ?, ?, ?, ?)"));
-  WISP_RETURN_IF_ERROR(insert.Bind(0, charge.run).Bind(1, charge.purpose).Bind(2, ToText(charge.noise))
-                           .Bind(3, charge.mechanism.ToText()).Bind(4, charge.loss_slack).Run());
+  WISP_ASSIGN_OR_RETURN(
+      Statement insert,
+      impl_->database.Prepare(
+          std::string("INSERT INTO entries (time, run, purpose, noise, mechanism, loss_slack) VALUES (") + kNow +
+          ", ?, ?, ?, ?, ?)"));
+  WISP_RETURN_IF_ERROR(insert.Bind(0, charge.run)
+                           .Bind(1, charge.purpose)
+                           .Bind(2, ToText(charge.noise))
+                           .Bind(3, charge.mechanism.ToText())
+                           .Bind(4, charge.loss_slack)
+                           .Run());
   const ChargeId id = impl_->database.last_insert_id();
   // Should the commit fail after all, the entry may or may not be there: then Refresh finds it by its identifier.
   WISP_RETURN_IF_ERROR(transaction.Commit());
@@ -196,7 +208,8 @@ Result<ChargeId> Ledger::Charge(const ChargeRequest& charge) {
 
 Status Ledger::MarkReleased(ChargeId id) {
   std::lock_guard lock(impl_->mutex);
-  WISP_ASSIGN_OR_RETURN(Statement update, impl_->database.Prepare("UPDATE entries SET state = 'released' WHERE id = ?"));
+  WISP_ASSIGN_OR_RETURN(Statement update,
+                        impl_->database.Prepare("UPDATE entries SET state = 'released' WHERE id = ?"));
   WISP_RETURN_IF_ERROR(update.Bind(0, id).Run());
   if (impl_->database.changes() == 1) return OkStatus();
   return InvalidArgument("ledger '" + impl_->database.path() + "' has no charge " + std::to_string(id));
@@ -253,7 +266,12 @@ Result<std::string> Ledger::ExportJson(const Delta& delta) const {
   for (const LedgerEntry& e : entries) {
     json.BeginObject();
     json.Key("id").Value(static_cast<uint64_t>(e.id)).Key("time").Value(e.time_utc).Key("run").Value(e.run);
-    json.Key("purpose").Value(e.purpose).Key("noise").Value(ToText(e.noise)).Key("mechanism").Value(e.mechanism.ToText());
+    json.Key("purpose")
+        .Value(e.purpose)
+        .Key("noise")
+        .Value(ToText(e.noise))
+        .Key("mechanism")
+        .Value(e.mechanism.ToText());
     json.Key("loss_slack").Value(e.loss_slack);
     json.Key("state").Value(e.state == LedgerEntry::State::kReleased ? "released" : "charged");
     json.EndObject();

@@ -5,7 +5,8 @@
 // checkpoint, and nothing here gives spent budget back. A limit set by the app is enforced inside the transaction that
 // charges, so processes sharing the file cannot pass it together.
 // What it is not: proof against someone who deletes the file, puts an old copy in its place, or takes away the "-wal"
-// file beside it, which holds the latest charges. Copy a ledger with SQLite's own backup or when no process has it open.
+// file beside it, which holds the latest charges. Copy a ledger with SQLite's own backup or when no process has it
+// open.
 //
 //   WISP_ASSIGN_OR_RETURN(Ledger ledger, Ledger::Open("history.ledger", {.dataset = "watch history",
 //                                                                        .unit = PrivacyUnit::kSession}));
@@ -14,8 +15,8 @@
 //   WISP_RETURN_IF_ERROR(ledger.Charge({.mechanism = hundred_steps, .run = "2026-05-01"}).status());
 //   ... draw the noise of a hundred steps ...
 //
-// Thread-safe. Not to be used across fork(): a child opens the file anew. Blocks of steps with the same mechanism and run
-// are one mechanism to the accountant, so its time does not grow with the number of charges.
+// Thread-safe. Not to be used across fork(): a child opens the file anew. Blocks of steps with the same mechanism and
+// run are one mechanism to the accountant, so its time does not grow with the number of charges.
 #ifndef WISP_RUNTIME_PRIVACY_LEDGER_H_
 #define WISP_RUNTIME_PRIVACY_LEDGER_H_
 
@@ -44,9 +45,9 @@ Result<NoiseKind> NoiseKindFromText(std::string_view text);
 using ChargeId = int64_t;  // 1, 2, 3, ... without gaps
 
 struct ChargeRequest {
-  Mechanism mechanism;                    // all that may be released on this charge, e.g. a block of steps
-  std::string run;                        // names the run
-  std::string purpose;                    // for people: "training", "token frequencies"
+  Mechanism mechanism;  // all that may be released on this charge, e.g. a block of steps
+  std::string run;      // names the run
+  std::string purpose;  // for people: "training", "token frequencies"
   NoiseKind noise = NoiseKind::kSecure;
   // How far the noise drawn is from the mechanism's: DiscretisationLoss (exact_sum.h) for all that is released on this
   // charge. 0 to 1; 0 where the noise is the mechanism's own.
@@ -87,23 +88,23 @@ class Ledger {
   PrivacyUnit unit() const;
   Adjacency adjacency() const;
 
-  // From now on no charge may bring the total above `limit`. The newest limit counts, all are kept. A limit below what is
-  // spent is accepted: every further charge is refused.
+  // From now on no charge may bring the total above `limit`. The newest limit counts, all are kept. A limit below what
+  // is spent is accepted: every further charge is refused.
   Status SetLimit(const EpsilonDelta& limit);
   Result<std::optional<EpsilonDelta>> Limit() const;
 
-  // Records the charge durably. kPrivacyRefused, with nothing changed, if the total would pass the limit (a reproducible
-  // charge passes any), if the mechanism's adjacency is not the data set's, or if no accountant has a proof for it.
-  // After any error nothing may be released; an I/O error may leave the charge recorded.
-  // With a limit the first charge of a run asks the accountant (0.2 s a call) how far ahead it may go, most of the others
-  // only write: about the time of one disk sync.
+  // Records the charge durably. kPrivacyRefused, with nothing changed, if the total would pass the limit (a
+  // reproducible charge passes any), if the mechanism's adjacency is not the data set's, or if no accountant has a
+  // proof for it. After any error nothing may be released; an I/O error may leave the charge recorded. With a limit the
+  // first charge of a run asks the accountant (0.2 s a call) how far ahead it may go, most of the others only write:
+  // about the time of one disk sync.
   Result<ChargeId> Charge(const ChargeRequest& request);
 
   // Notes that what the charge paid for was released. For display only: an entry counts either way.
   Status MarkReleased(ChargeId id);
 
-  // The epsilon of everything charged so far, an upper bound. Infinity where it cannot be bounded: after any charge with
-  // reproducible noise, or where the accountant finds none.
+  // The epsilon of everything charged so far, an upper bound. Infinity where it cannot be bounded: after any charge
+  // with reproducible noise, or where the accountant finds none.
   Result<double> Spent(const Delta& delta) const;
   Result<double> SpentByRun(const std::string& run, const Delta& delta) const;
 

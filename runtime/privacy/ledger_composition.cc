@@ -18,8 +18,8 @@ constexpr double kTailShare = 1e-9;
 constexpr double kMinDelta = 1e-60;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// How many charges like this one the check tries to prove at once. If so many do not fit, it bisects for the number that
-// does: ten calls of the accountant, then none until the budget is spent.
+// How many charges like this one the check tries to prove at once. If so many do not fit, it bisects for the number
+// that does: ten calls of the accountant, then none until the budget is spent.
 constexpr uint64_t kLookAhead = 1024;
 
 std::string Figures(double epsilon, const EpsilonDelta& limit) {
@@ -62,8 +62,9 @@ Status LimitCheck::Check(const Composition& spent, const ChargeRequest& charge, 
   if (same_limit && Fits(charge.mechanism, charge.noise, charge.loss_slack)) return OkStatus();
   room_.reset();
   if (charge.noise == NoiseKind::kReproducible) {
-    return PrivacyRefused("a charge with reproducible noise has no guarantee and passes every limit; the data set's is " +
-                          Figures(limit.epsilon(), limit) + ": nothing was charged");
+    return PrivacyRefused(
+        "a charge with reproducible noise has no guarantee and passes every limit; the data set's is " +
+        Figures(limit.epsilon(), limit) + ": nothing was charged");
   }
   WISP_ASSIGN_OR_RETURN(const Delta delta, Delta::Create(limit.delta()));
   // The total after `charges` like this one; where it is within the limit, so much is remembered to fit.
@@ -89,9 +90,9 @@ Status LimitCheck::Check(const Composition& spent, const ChargeRequest& charge, 
   }
   if (fit > 0) return OkStatus();
   WISP_ASSIGN_OR_RETURN(const double before, spent.Epsilon(delta));
-  return PrivacyRefused("charging " + charge.mechanism.ToText() + " to run '" + charge.run + "' would bring the data set to " +
-                        Figures(total, limit) + "; spent is " + DoubleText(before) + ", the limit is " + DoubleText(limit.epsilon()) +
-                        ": nothing was charged");
+  return PrivacyRefused("charging " + charge.mechanism.ToText() + " to run '" + charge.run +
+                        "' would bring the data set to " + Figures(total, limit) + "; spent is " + DoubleText(before) +
+                        ", the limit is " + DoubleText(limit.epsilon()) + ": nothing was charged");
 }
 
 void LimitCheck::Recorded(const Mechanism& mechanism, NoiseKind noise, double loss_slack) {

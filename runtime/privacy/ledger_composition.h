@@ -34,9 +34,9 @@ class Composition {
   bool has_reproducible_ = false;
 };
 
-// Answers "does this charge stay within the limit" and remembers how much more of the same it has proved to fit, so that
-// a run of equal charges asks the accountant a few times instead of each time. Sound because less than what was proved to
-// fit is less: k steps are post-processing of m >= k steps, whoever charges them.
+// Answers "does this charge stay within the limit" and remembers how much more of the same it has proved to fit, so
+// that a run of equal charges asks the accountant a few times instead of each time. Sound because less than what was
+// proved to fit is less: k steps are post-processing of m >= k steps, whoever charges them.
 class LimitCheck {
  public:
   // `spent` without the charge. OkStatus, or kPrivacyRefused with the figures.

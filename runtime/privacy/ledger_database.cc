@@ -35,10 +35,10 @@ PRAGMA user_version = 1;
 
 Status Database::Error(int code) const {
   const std::string file = "ledger '" + path_ + "' ";
-  const std::string detail = handle_ != nullptr ? std::string(" (") + sqlite3_errmsg(handle_.get()) + ")" : std::string();
+  const std::string detail =
+      handle_ != nullptr ? std::string(" (") + sqlite3_errmsg(handle_.get()) + ")" : std::string();
   switch (code & 0xFF) {
-    case SQLITE_NOTADB:
-      return InvalidData(file + "is not an SQLite database");
+    case SQLITE_NOTADB: return InvalidData(file + "is not an SQLite database");
     case SQLITE_CORRUPT:
       return InvalidData(file + "is damaged" + detail + "; what was spent cannot be told, restore it from a copy");
     case SQLITE_READONLY:
@@ -47,12 +47,9 @@ Status Database::Error(int code) const {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       return IoError(file + "is held by another process for too long" + detail + "; nothing was charged, try again");
-    case SQLITE_FULL:
-      return IoError(file + "cannot grow: the disk is full; nothing was charged");
-    case SQLITE_CANTOPEN:
-      return IoError(file + "cannot be opened" + detail);
-    default:
-      return IoError(file + "cannot be read or written" + detail);
+    case SQLITE_FULL: return IoError(file + "cannot grow: the disk is full; nothing was charged");
+    case SQLITE_CANTOPEN: return IoError(file + "cannot be opened" + detail);
+    default: return IoError(file + "cannot be read or written" + detail);
   }
 }
 
@@ -81,8 +78,8 @@ Result<bool> Database::Recognise() {
   WISP_ASSIGN_OR_RETURN(const int64_t version, ReadNumber("PRAGMA user_version"));
   if (application == 0 && tables == 0 && version == 0) return false;
   if (application != kApplicationId) {
-    return InvalidData("'" + path_ + "' is an SQLite database but not a privacy ledger (application id " + std::to_string(application) +
-                       ", a ledger has " + std::to_string(kApplicationId) + ")");
+    return InvalidData("'" + path_ + "' is an SQLite database but not a privacy ledger (application id " +
+                       std::to_string(application) + ", a ledger has " + std::to_string(kApplicationId) + ")");
   }
   if (version != kVersion) {
     return Unsupported("ledger '" + path_ + "' has version " + std::to_string(version) + ", this build reads version " +
@@ -111,7 +108,8 @@ Status Database::CreateSchema(const OpenOptions& options) {
   WISP_ASSIGN_OR_RETURN(const bool created_meanwhile, Recognise());
   if (created_meanwhile) return OkStatus();
   WISP_RETURN_IF_ERROR(Execute(kSchema));
-  WISP_ASSIGN_OR_RETURN(Statement insert, Prepare("INSERT INTO dataset VALUES (1, ?, ?, ?, strftime('%Y-%m-%dT%H:%M:%SZ', 'now'))"));
+  WISP_ASSIGN_OR_RETURN(Statement insert,
+                        Prepare("INSERT INTO dataset VALUES (1, ?, ?, ?, strftime('%Y-%m-%dT%H:%M:%SZ', 'now'))"));
   WISP_RETURN_IF_ERROR(insert.Bind(0, options.dataset).Bind(1, options.unit).Bind(2, options.adjacency).Run());
   return transaction.Commit();
 }
@@ -120,19 +118,23 @@ Status Database::CheckContents() {
   WISP_ASSIGN_OR_RETURN(Statement check, Prepare("PRAGMA quick_check(1)"));
   WISP_ASSIGN_OR_RETURN(const bool row, check.Step());
   if (!row || check.Text(0) != "ok") {
-    return InvalidData("ledger '" + path_ + "' is damaged (" + (row ? check.Text(0) : std::string("no answer to a check")) +
+    return InvalidData("ledger '" + path_ + "' is damaged (" +
+                       (row ? check.Text(0) : std::string("no answer to a check")) +
                        "); what was spent cannot be told, restore it from a copy");
   }
-  WISP_ASSIGN_OR_RETURN(const int64_t lost, ReadNumber(
-      "SELECT max((SELECT coalesce(max(id), 0) FROM entries), (SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'entries'))"
-      " - (SELECT count(*) FROM entries)"));
+  WISP_ASSIGN_OR_RETURN(const int64_t lost,
+                        ReadNumber("SELECT max((SELECT coalesce(max(id), 0) FROM entries), (SELECT coalesce(max(seq), "
+                                   "0) FROM sqlite_sequence WHERE name = 'entries'))"
+                                   " - (SELECT count(*) FROM entries)"));
   if (lost == 0) return OkStatus();
-  return InvalidData("ledger '" + path_ + "' is damaged: " + std::to_string(lost) + " entries are missing, so what was spent cannot be told");
+  return InvalidData("ledger '" + path_ + "' is damaged: " + std::to_string(lost) +
+                     " entries are missing, so what was spent cannot be told");
 }
 
 Result<Database> Database::Open(const OpenOptions& options) {
   sqlite3* handle = nullptr;
-  const int flags = SQLITE_OPEN_READWRITE | (options.missing == Missing::kCreate ? SQLITE_OPEN_CREATE : 0) | SQLITE_OPEN_NOMUTEX;
+  const int flags =
+      SQLITE_OPEN_READWRITE | (options.missing == Missing::kCreate ? SQLITE_OPEN_CREATE : 0) | SQLITE_OPEN_NOMUTEX;
   const int code = sqlite3_open_v2(options.path.c_str(), &handle, flags, nullptr);
   Database database(options.path, handle);
   if (code != SQLITE_OK) return database.Error(code);
@@ -151,7 +153,8 @@ Result<Database> Database::Open(const OpenOptions& options) {
 
 // A failed binding leaves the parameter NULL, which every column of the schema refuses: Step reports it.
 Statement& Statement::Bind(int index, std::string_view text) {
-  sqlite3_bind_text64(statement_.get(), index + 1, text.data() != nullptr ? text.data() : "", text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+  sqlite3_bind_text64(statement_.get(), index + 1, text.data() != nullptr ? text.data() : "", text.size(),
+                      SQLITE_TRANSIENT, SQLITE_UTF8);
   return *this;
 }
 
@@ -181,7 +184,8 @@ Status Statement::Run() {
 
 std::string Statement::Text(int column) const {
   const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement_.get(), column));
-  return text == nullptr ? std::string() : std::string(text, static_cast<size_t>(sqlite3_column_bytes(statement_.get(), column)));
+  return text == nullptr ? std::string()
+                         : std::string(text, static_cast<size_t>(sqlite3_column_bytes(statement_.get(), column)));
 }
 
 Result<Transaction> Transaction::Begin(Database& database) {

@@ -23,9 +23,7 @@ static_assert(std::endian::native == std::endian::little, "ChaCha20 words are re
 
 // Lets libsodium pick the fastest ChaCha20 for this processor (3 ns a word instead of 12). Should it fail, the portable
 // code is used: the bits are the same.
-void ChooseImplementation() {
-  [[maybe_unused]] static const int chosen = sodium_init();
-}
+void ChooseImplementation() { [[maybe_unused]] static const int chosen = sodium_init(); }
 
 }  // namespace
 
@@ -135,9 +133,9 @@ Status RandomStream::Seek(uint64_t position) {
   return OkStatus();
 }
 
-// With W the random real 0.w1 w2 ... of 64-bit digits, returns [W < p]. The first digit decides unless it equals that of
-// p; then what is left of p, scaled up, is compared with what is left of W. Every double ends after at most 17 digits
-// (2^-1074 = 2^-(17 * 64 - 14)), and p * 2^64, its floor and its fraction are exact.
+// With W the random real 0.w1 w2 ... of 64-bit digits, returns [W < p]. The first digit decides unless it equals that
+// of p; then what is left of p, scaled up, is compared with what is left of W. Every double ends after at most 17
+// digits (2^-1074 = 2^-(17 * 64 - 14)), and p * 2^64, its floor and its fraction are exact.
 bool RandomStream::Bernoulli(double p) {
   while (p > 0) {
     if (p >= 1) return true;

@@ -47,7 +47,8 @@ class RandomStream {
 
   uint64_t NextU64() {
     State& s = *state_;
-    if (s.next >= kBufferWords || s.fork_count != fork_count_.load(std::memory_order_relaxed)) [[unlikely]] Refill();
+    if (s.next >= kBufferWords || s.fork_count != fork_count_.load(std::memory_order_relaxed)) [[unlikely]]
+      Refill();
     return s.buffer[s.next++];
   }
   // The high half of a 64-bit word; the low half is dropped, so that positions count whole words.
@@ -70,8 +71,8 @@ class RandomStream {
   // Uniform on the multiples of 2^-53 in [0, 1). Not a real number: no privacy argument may rest on it.
   double UniformDouble() { return static_cast<double>(NextU64() >> 11) * 0x1p-53; }
 
-  // Standard normal in floating point (Box and Muller), for INITIALISATION ONLY. Its low-order bits give away what it is
-  // added to (Mironov 2012): noise for privacy comes from discrete_gaussian.h.
+  // Standard normal in floating point (Box and Muller), for INITIALISATION ONLY. Its low-order bits give away what it
+  // is added to (Mironov 2012): noise for privacy comes from discrete_gaussian.h.
   double Normal();
 
   // 64-bit words drawn since the start of a reproducible stream; what a checkpoint saves. 0 for a secure stream, which
@@ -81,7 +82,8 @@ class RandomStream {
   Status Seek(uint64_t position);
 
  private:
-  static constexpr size_t kBufferWords = 512;  // 4 KB: the cost of a call spread over 64 blocks, still in first-level cache
+  // 4 KB: the cost of a call is spread over 64 blocks, the words still lie in first-level cache.
+  static constexpr size_t kBufferWords = 512;
   static constexpr size_t kKeyBytes = 32;
 
   struct State {

@@ -27,8 +27,10 @@ const char* ModeInWords(NoiseMode mode) {
 
 std::string SamplingInWords(const PrivacyStatement& s) {
   switch (s.sampling) {
-    case SamplingDone::kPoisson: return "every record entered every step independently (Poisson), as the accountant assumes";
-    case SamplingDone::kFullBatch: return "every record took part in every step; no amplification by sampling is claimed";
+    case SamplingDone::kPoisson:
+      return "every record entered every step independently (Poisson), as the accountant assumes";
+    case SamplingDone::kFullBatch:
+      return "every record took part in every step; no amplification by sampling is claimed";
     case SamplingDone::kShuffled: return "records were shuffled into fixed batches, which no accountant here covers";
   }
   return "";
@@ -65,14 +67,15 @@ void WriteStrings(JsonWriter& json, std::string_view key, const std::vector<std:
 
 void WriteEpsilon(JsonWriter& json, std::string_view key, const std::optional<double>& epsilon, bool guaranteed) {
   json.Key(key);
-  guaranteed && epsilon ? json.Value(*epsilon) : json.Null();
+  guaranteed&& epsilon ? json.Value(*epsilon) : json.Null();
 }
 
 }  // namespace
 
 std::string WhyNoGuarantee(const PrivacyStatement& s) {
   if (s.noise == NoiseKind::kReproducible) return kReproducible;
-  if (s.sampling == SamplingDone::kShuffled) return "sampling: shuffled, no guarantee (the accountant assumes Poisson sampling)";
+  if (s.sampling == SamplingDone::kShuffled)
+    return "sampling: shuffled, no guarantee (the accountant assumes Poisson sampling)";
   return "";
 }
 
@@ -100,7 +103,9 @@ std::string ToText(const PrivacyStatement& s) {
     Line(text, "noise", "secure (ChaCha20 keyed by the operating system)");
   }
   Line(text, "noise mode", std::string(ToText(s.noise_mode)) + " (" + ModeInWords(s.noise_mode) + ")");
-  if (s.loss_slack > 0) Line(text, "distance of the noise drawn from the one accounted for", DoubleText(s.loss_slack) + " (log ratio), paid for");
+  if (s.loss_slack > 0)
+    Line(text, "distance of the noise drawn from the one accounted for",
+         DoubleText(s.loss_slack) + " (log ratio), paid for");
   FormalStatement(text, s);
   text += "\n4. Verification\n";
   Line(text, "software", s.software);

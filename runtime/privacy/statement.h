@@ -1,9 +1,10 @@
 // The privacy statement: what may be said about a run, in words for people and in JSON for machines.
 //
-// What it is: everything a reader needs to judge an epsilon, in the order of the reporting checklist of Ponomareva et al.,
-// "How to DP-fy ML" (2023), section 5.3.3: the setting; the definition with every part named (what accesses to the data
-// are covered, what is released, unit, adjacency); the accounting (accountant, assumptions and whether they hold, the
-// formal statement); how to verify it. What it is not: an accountant. The figures come from one, and from the ledger.
+// What it is: everything a reader needs to judge an epsilon, in the order of the reporting checklist of Ponomareva et
+// al., "How to DP-fy ML" (2023), section 5.3.3: the setting; the definition with every part named (what accesses to the
+// data are covered, what is released, unit, adjacency); the accounting (accountant, assumptions and whether they hold,
+// the formal statement); how to verify it. What it is not: an accountant. The figures come from one, and from the
+// ledger.
 //
 // No epsilon appears anywhere, in neither form, where nothing is guaranteed: see WhyNoGuarantee.
 //

@@ -1,7 +1,7 @@
 // An SQLite file system that ends the process at its k-th write, truncation, sync or deletion.
 //
 // What it is: a layer over the default file system, made the default in a child process of a test. Two kinds of end:
-//   kKill        the process dies before the k-th operation (or in the middle of it, see `torn`); what was written stays
+//   kKill        the process dies before the k-th operation (or inside it, see `torn`); what was written stays
 //   kPowerLoss   writes live in memory until they are synced; at the end each of those not synced reaches the disk or
 //                not, by a coin of its own
 // What it is not: safe in the process of the test itself, or thread-safe.
@@ -96,7 +96,8 @@ inline int Size(sqlite3_file* file, sqlite3_int64* size) {
   const int code = f->real()->pMethods->xFileSize(f->real(), size);
   if (code != SQLITE_OK || !Holds(f)) return code;
   for (const Write& w : g_state.pending[f->path]) {
-    *size = w.bytes.empty() ? std::min(*size, w.offset) : std::max(*size, w.offset + static_cast<sqlite3_int64>(w.bytes.size()));
+    const sqlite3_int64 end = w.offset + static_cast<sqlite3_int64>(w.bytes.size());
+    *size = w.bytes.empty() ? std::min(*size, end) : std::max(*size, end);
   }
   return SQLITE_OK;
 }
@@ -149,8 +150,10 @@ inline int Sync(sqlite3_file* file, int flags) {
   return SQLITE_OK;
 }
 
-#define WISP_FORWARD(name, parameters, ...)                                                \
-  inline int name parameters { return Of(file)->real()->pMethods->x##name(Of(file)->real() __VA_OPT__(, ) __VA_ARGS__); }
+#define WISP_FORWARD(name, parameters, ...)                                                  \
+  inline int name parameters {                                                               \
+    return Of(file)->real()->pMethods->x##name(Of(file)->real() __VA_OPT__(, ) __VA_ARGS__); \
+  }
 WISP_FORWARD(Lock, (sqlite3_file* file, int level), level)
 WISP_FORWARD(Unlock, (sqlite3_file* file, int level), level)
 WISP_FORWARD(CheckReservedLock, (sqlite3_file* file, int* out), out)

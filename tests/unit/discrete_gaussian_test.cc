@@ -104,7 +104,8 @@ TEST(DiscreteGaussian, LargeSigmaIsNormalInDistribution) {
   double distance = 0;
   for (size_t i = 0; i < samples.size(); ++i) {
     const double cdf = 0.5 * std::erfc(-static_cast<double>(samples[i]) / static_cast<double>(kSigma) / std::sqrt(2.0));
-    distance = std::max({distance, std::abs(cdf - static_cast<double>(i) / n), std::abs(cdf - static_cast<double>(i + 1) / n)});
+    distance = std::max(
+        {distance, std::abs(cdf - static_cast<double>(i) / n), std::abs(cdf - static_cast<double>(i + 1) / n)});
   }
   EXPECT_LT(distance * std::sqrt(n), 2.694);
 }
@@ -150,7 +151,8 @@ TEST(DiscreteGaussian, AddsToWhatIsThere) {
 TEST(LazyUniform, ExtendsBitByBitWithoutGaps) {
   for (uint64_t seed = 0; seed < 16; ++seed) {  // the borrowed bit is 0 for some seeds and 1 for others
     const int bits = seed % 2 == 0 ? 63 : 64;
-    auto stream = RandomStream::Reproducible(seed, StreamPurpose::kNoise), words = RandomStream::Reproducible(seed, StreamPurpose::kNoise);
+    auto stream = RandomStream::Reproducible(seed, StreamPurpose::kNoise),
+         words = RandomStream::Reproducible(seed, StreamPurpose::kNoise);
     LazyUniform w(stream, 0x8000000000000001u, bits);
     w.Extend();
     w.Extend();
@@ -217,7 +219,8 @@ TEST(HalfGaussianQuantile, ThresholdsOfTheTableAreTheTrueOnes) {
   auto stream = RandomStream::Reproducible(83, StreamPurpose::kNoise);
   for (uint64_t v = 0; v < 9; ++v) {
     // The word at the threshold is undecided, its neighbours are not.
-    LazyUniform below(stream, (kHalfGaussianTable[v] - 1) << 1, 63), above(stream, (kHalfGaussianTable[v] + 1) << 1, 63);
+    LazyUniform below(stream, (kHalfGaussianTable[v] - 1) << 1, 63),
+        above(stream, (kHalfGaussianTable[v] + 1) << 1, 63);
     EXPECT_EQ(HalfGaussianQuantile(below), v);
     EXPECT_EQ(HalfGaussianQuantile(above), v + 1);
   }

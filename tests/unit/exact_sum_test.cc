@@ -64,8 +64,8 @@ TEST(ExactGrid, AnHonestRecordStaysWithinAndWastesLittle) {
   }
 }
 
-// Every coordinate just above one half of a step: rounding doubles each of them. Without the reduction by sqrt(P) / 2 the
-// record would not stay within.
+// Every coordinate just above one half of a step: rounding doubles each of them. Without the reduction by sqrt(P) / 2
+// the record would not stay within.
 TEST(ExactGrid, RoundingOfManySmallCoordinatesIsAllowedFor) {
   constexpr uint64_t kCoordinates = uint64_t{1} << 32;
   const ExactGrid grid(1, kCoordinates);

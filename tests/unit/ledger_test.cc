@@ -46,7 +46,8 @@ const LedgerOptions kOptions{.dataset = "watch history"};
 
 // Parameters for which the accountant is quick.
 Mechanism Steps(uint64_t steps, double noise_multiplier = 20, double q = 0.1) {
-  return *Mechanism::PoissonSubsampledGaussian({.noise_multiplier = noise_multiplier, .sampling_probability = q, .steps = steps});
+  return *Mechanism::PoissonSubsampledGaussian(
+      {.noise_multiplier = noise_multiplier, .sampling_probability = q, .steps = steps});
 }
 Delta AtDelta(double delta = 1e-6) { return *Delta::Create(delta); }
 EpsilonDelta LimitOf(double epsilon, double delta = 1e-6) { return *EpsilonDelta::Create(epsilon, delta); }
@@ -81,7 +82,8 @@ TEST_F(LedgerTest, ChargesSurviveReopening) {
     auto first = ledger.Charge({.mechanism = Steps(10), .run = "a", .purpose = "training"});
     ASSERT_TRUE(first.ok()) << first.status().message();
     EXPECT_EQ(*first, 1);
-    EXPECT_EQ(*ledger.Charge({.mechanism = Steps(5), .run = "b", .noise = NoiseKind::kReproducible, .loss_slack = 0.25}), 2);
+    EXPECT_EQ(
+        *ledger.Charge({.mechanism = Steps(5), .run = "b", .noise = NoiseKind::kReproducible, .loss_slack = 0.25}), 2);
     ASSERT_TRUE(ledger.MarkReleased(1).ok());
     EXPECT_EQ(ledger.MarkReleased(7).code(), StatusCode::kInvalidArgument);
   }
@@ -168,7 +170,9 @@ TEST_F(LedgerTest, StepByStepNeverPassesTheLimitNorStopsEarly) {
 // What was proved to fit must shrink when another process spends, and be forgotten when the limit falls.
 TEST_F(LedgerTest, LookAheadDoesNotSurviveOthersChargesOrANewLimit) {
   Ledger one = MustOpen(Path()), other = MustOpen(Path());
-  const auto limit_of = [](uint64_t steps) { return LimitOf(*PldEpsilon(std::vector<Mechanism>{Steps(steps)}, AtDelta())); };
+  const auto limit_of = [](uint64_t steps) {
+    return LimitOf(*PldEpsilon(std::vector<Mechanism>{Steps(steps)}, AtDelta()));
+  };
   ASSERT_TRUE(one.SetLimit(limit_of(400)).ok());
   ASSERT_TRUE(one.Charge({.mechanism = Steps(1), .run = "a"}).ok());  // proves that 399 more fit
   ASSERT_TRUE(other.Charge({.mechanism = Steps(398), .run = "b"}).ok());
@@ -224,7 +228,8 @@ TEST_F(LedgerTest, LossSlackIsPaidFor) {
   EXPECT_EQ(*tiny_delta.Epsilon(AtDelta(1e-70)), INFINITY);
   Ledger ledger = MustOpen(Path());
   for (double eta : {-1e-9, 1.5, std::nan(""), double{INFINITY}}) {
-    EXPECT_EQ(ledger.Charge({.mechanism = steps[0], .run = "a", .loss_slack = eta}).status().code(), StatusCode::kInvalidArgument);
+    EXPECT_EQ(ledger.Charge({.mechanism = steps[0], .run = "a", .loss_slack = eta}).status().code(),
+              StatusCode::kInvalidArgument);
   }
 }
 
@@ -271,11 +276,11 @@ TEST_F(LedgerTest, WhatIsNotALedgerIsLeftAlone) {
     StatusCode code;
     const char* part;
   };
-  for (const Case& c : {Case{"text", StatusCode::kInvalidData, "not an SQLite database"},
-                        Case{"app.db", StatusCode::kInvalidData, "not a privacy ledger"},
-                        Case{"newer", StatusCode::kUnsupported, "newer"},
-                        Case{"folder", StatusCode::kIo, "cannot be opened"},
-                        Case{"missing/ledger", StatusCode::kIo, "cannot be opened"}}) {
+  for (const Case& c :
+       {Case{"text", StatusCode::kInvalidData, "not an SQLite database"},
+        Case{"app.db", StatusCode::kInvalidData, "not a privacy ledger"},
+        Case{"newer", StatusCode::kUnsupported, "newer"}, Case{"folder", StatusCode::kIo, "cannot be opened"},
+        Case{"missing/ledger", StatusCode::kIo, "cannot be opened"}}) {
     const std::string before = ReadFile(Path(c.name));
     const auto opened = Ledger::Open(Path(c.name), kOptions);
     ASSERT_FALSE(opened.ok()) << c.name;
@@ -294,7 +299,8 @@ TEST_F(LedgerTest, WhatIsNotALedgerIsLeftAlone) {
 TEST_F(LedgerTest, DamageIsNoticedOrHarmless) {
   {
     Ledger ledger = MustOpen(Path());
-    for (int i = 0; i < 120; ++i) ASSERT_TRUE(ledger.Charge({.mechanism = Steps(1), .run = "run " + std::to_string(i)}).ok());
+    for (int i = 0; i < 120; ++i)
+      ASSERT_TRUE(ledger.Charge({.mechanism = Steps(1), .run = "run " + std::to_string(i)}).ok());
   }
   const std::string whole = ReadFile(Path());
   ASSERT_EQ(whole.size() % 4096, 0u);
@@ -345,7 +351,9 @@ TEST_F(LedgerTest, ReadOnlyFileIsAnError) {
     if (geteuid() == 0 && setuid(65534) != 0) _exit(3);
     const auto opened = Ledger::Open(Path(), kOptions);
     _exit(!opened.ok() && opened.status().code() == StatusCode::kIo &&
-          opened.status().message().find(Path()) != std::string::npos ? 0 : 1);
+                  opened.status().message().find(Path()) != std::string::npos
+              ? 0
+              : 1);
   }
   int status = 0;
   waitpid(child, &status, 0);

@@ -27,7 +27,8 @@ RandomStream Seeded(uint64_t seed) {
 double Deviations(double hits, double n, double p) { return std::abs(hits - n * p) / std::sqrt(n * p * (1 - p)); }
 
 TEST(RandomStream, ReproducibleSameSeedAndPurposeRepeats) {
-  auto a = RandomStream::Reproducible(3, StreamPurpose::kSampling), b = RandomStream::Reproducible(3, StreamPurpose::kSampling);
+  auto a = RandomStream::Reproducible(3, StreamPurpose::kSampling),
+       b = RandomStream::Reproducible(3, StreamPurpose::kSampling);
   for (int i = 0; i < 2000; ++i) ASSERT_EQ(a.NextU64(), b.NextU64());
   EXPECT_FALSE(a.IsSecure());
 }
@@ -46,7 +47,8 @@ TEST(RandomStream, OtherSeedOrPurposeGivesOtherBits) {
   std::set<uint64_t> words;
   size_t drawn = 0;
   for (uint64_t seed : {0ull, 1ull, 1ull << 32, 1ull << 63}) {
-    for (auto purpose : {StreamPurpose::kSampling, StreamPurpose::kNoise, StreamPurpose::kInitialisation, StreamPurpose::kDropout}) {
+    for (auto purpose :
+         {StreamPurpose::kSampling, StreamPurpose::kNoise, StreamPurpose::kInitialisation, StreamPurpose::kDropout}) {
       auto stream = RandomStream::Reproducible(seed, purpose);
       for (int i = 0; i < 1000; ++i, ++drawn) words.insert(stream.NextU64());
     }
@@ -67,7 +69,10 @@ TEST(RandomStream, SecureStreamsDiffer) {
 }
 
 TEST(RandomStream, SecureWithoutEntropyIsAnErrorNotAWeakKey) {
-  auto refused = RandomStream::SecureForTesting([](void*, size_t) { errno = ENOSYS; return -1; });
+  auto refused = RandomStream::SecureForTesting([](void*, size_t) {
+    errno = ENOSYS;
+    return -1;
+  });
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.status().code(), StatusCode::kIo);
   EXPECT_NE(refused.status().message().find("operating system"), std::string::npos);

@@ -14,7 +14,8 @@ namespace wisp::privacy {
 namespace {
 
 Mechanism Steps() {
-  return *Mechanism::PoissonSubsampledGaussian({.noise_multiplier = 0.75, .sampling_probability = 0.0424, .steps = 1234});
+  return *Mechanism::PoissonSubsampledGaussian(
+      {.noise_multiplier = 0.75, .sampling_probability = 0.0424, .steps = 1234});
 }
 
 PrivacyStatement Complete() {
@@ -38,11 +39,31 @@ PrivacyStatement Complete() {
 TEST(Statement, TextSaysEverythingInTheOrderOfTheChecklist) {
   const std::string text = ToText(Complete());
   size_t at = 0;
-  for (const char* part : {"1. Setting", "central", "2. Definition", "watch history", "run 7", "the learning rate (3 values)", "released",
-                           "privacy unit: one day", "adjacency: ", "protected: ", "not protected: the number of steps",
-                           "not protected: the architecture", "not protected: the labels", "3. Accounting", "accountant: PLD",
-                           "mechanism: ", "steps: 1234", "Poisson", "noise: secure", "noise mode: exact", "epsilon of this run: 3.1416 (delta 1e-06)",
-                           "epsilon of the data set, all runs: 5.5", "limit of the data set: 8", "4. Verification", "wisp",
+  for (const char* part : {"1. Setting",
+                           "central",
+                           "2. Definition",
+                           "watch history",
+                           "run 7",
+                           "the learning rate (3 values)",
+                           "released",
+                           "privacy unit: one day",
+                           "adjacency: ",
+                           "protected: ",
+                           "not protected: the number of steps",
+                           "not protected: the architecture",
+                           "not protected: the labels",
+                           "3. Accounting",
+                           "accountant: PLD",
+                           "mechanism: ",
+                           "steps: 1234",
+                           "Poisson",
+                           "noise: secure",
+                           "noise mode: exact",
+                           "epsilon of this run: 3.1416 (delta 1e-06)",
+                           "epsilon of the data set, all runs: 5.5",
+                           "limit of the data set: 8",
+                           "4. Verification",
+                           "wisp",
                            "watch.ledger"}) {
     const size_t found = text.find(part, at);
     ASSERT_NE(found, std::string::npos) << part << " is missing, or out of order, in\n" << text;
@@ -133,7 +154,12 @@ TEST(JsonWriter, DoublesReadBackAsWritten) {
     EXPECT_EQ(read[0].get<double>(), x);
   }
   JsonWriter json;
-  json.BeginArray().Value(double{INFINITY}).Value(double{-INFINITY}).Value(std::nan("")).Value(uint64_t{18446744073709551615u}).EndArray();
+  json.BeginArray()
+      .Value(double{INFINITY})
+      .Value(double{-INFINITY})
+      .Value(std::nan(""))
+      .Value(uint64_t{18446744073709551615u})
+      .EndArray();
   const auto read = nlohmann::json::parse(json.Take());
   EXPECT_EQ(read[0], "infinity");
   EXPECT_EQ(read[1], "-infinity");
@@ -154,8 +180,9 @@ TEST(JsonWriter, StringsAreEscaped) {
 
 TEST(JsonWriter, BytesThatAreNotUtf8AreReplaced) {
   const std::string replacement = "\xEF\xBF\xBD";
-  for (const std::string& bad : {std::string("\xff"), std::string("\x80"), std::string("\xc3"), std::string("\xc0\xaf"),
-                                 std::string("\xed\xa0\x80"), std::string("\xf4\x90\x80\x80"), std::string("\xe2\x82")}) {
+  for (const std::string& bad :
+       {std::string("\xff"), std::string("\x80"), std::string("\xc3"), std::string("\xc0\xaf"),
+        std::string("\xed\xa0\x80"), std::string("\xf4\x90\x80\x80"), std::string("\xe2\x82")}) {
     JsonWriter json;
     json.BeginArray().Value("a" + bad + "z").EndArray();
     const auto text = nlohmann::json::parse(json.Take())[0].get<std::string>();
