@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/data/sequences.h"
+
 namespace wisp::data {
 namespace {
 
@@ -61,8 +63,11 @@ Result<EventLog> EventLog::Open(const std::string& path) {
 }
 
 Status EventLog::Append(const Event& event) {
-  if (event.user.empty() || event.item.empty())
-    return InvalidArgument("event log '" + path_ + "': user and item must not be empty");
+  // What the readers would refuse must not get into the log: one such event would make all of it unreadable.
+  for (const auto& [field, key] : {std::pair("user", &event.user), std::pair("item", &event.item)}) {
+    const std::string fault = KeyFault(*key);
+    if (!fault.empty()) return InvalidArgument("event log '" + path_ + "': the " + field + " " + fault);
+  }
   const Statement insert = Prepare(database_, "INSERT INTO events(user, item, time) VALUES(?, ?, ?)");
   if (insert == nullptr) return Error("cannot append");
   BindText(insert.get(), 1, event.user);

@@ -35,7 +35,7 @@ class EventLog {
   EventLog& operator=(EventLog&&) noexcept;
   ~EventLog();
 
-  // On disk when it returns. Empty users or items are refused.
+  // On disk when it returns. Users and items with a KeyFault (sequences.h) are refused.
   Status Append(const Event& event);
 
   // The item keys of the user's newest `limit` events, oldest first; ties in time in the order of appending.

@@ -30,25 +30,6 @@ size_t Utf8Length(std::string_view s) {
   return 0;
 }
 
-// What is wrong with a key; empty if nothing.
-std::string KeyFault(std::string_view key) {
-  if (key.empty()) return "is empty; allowed are 1 to " + std::to_string(kMaxKeyBytes) + " bytes";
-  if (key.size() > kMaxKeyBytes) {
-    return "is " + Shown(key) + " of " + std::to_string(key.size()) + " bytes; allowed are 1 to " +
-           std::to_string(kMaxKeyBytes);
-  }
-  for (size_t at = 0; at < key.size();) {
-    const size_t length = Utf8Length(key.substr(at));
-    const auto byte = static_cast<uint8_t>(key[at]);
-    if (length == 0 || byte < 0x20 || byte == 0x7f) {
-      return "is " + Shown(key) + " with byte " + std::to_string(byte) + " at " + std::to_string(at) +
-             "; allowed is UTF-8 without control characters";
-    }
-    at += length;
-  }
-  return {};
-}
-
 bool WholeNumber(std::string_view key, int64_t& value) {
   const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), value);
   return error == std::errc() && end == key.data() + key.size();
@@ -76,6 +57,24 @@ Incidence MakeIncidence(const std::vector<Event>& events, uint32_t num_users, ui
 std::string Count(uint64_t n, const char* what) { return std::to_string(n) + " " + what + (n == 1 ? "" : "s"); }
 
 }  // namespace
+
+std::string KeyFault(std::string_view key) {
+  if (key.empty()) return "is empty; allowed are 1 to " + std::to_string(kMaxKeyBytes) + " bytes";
+  if (key.size() > kMaxKeyBytes) {
+    return "is " + Shown(key) + " of " + std::to_string(key.size()) + " bytes; allowed are 1 to " +
+           std::to_string(kMaxKeyBytes);
+  }
+  for (size_t at = 0; at < key.size();) {
+    const size_t length = Utf8Length(key.substr(at));
+    const auto byte = static_cast<uint8_t>(key[at]);
+    if (length == 0 || byte < 0x20 || byte == 0x7f) {
+      return "is " + Shown(key) + " with byte " + std::to_string(byte) + " at " + std::to_string(at) +
+             "; allowed is UTF-8 without control characters";
+    }
+    at += length;
+  }
+  return {};
+}
 
 Result<ItemIndex> ItemIndex::Make(const std::string& name, std::span<const std::string> keys) {
   if (keys.empty()) return InvalidData(name + ": it has no item");

@@ -97,6 +97,10 @@ struct ReadResult {
 };
 
 inline constexpr size_t kMaxKeyBytes = 256;
+// What is wrong with a key of a user or an item, to follow its name in a sentence; empty if nothing. Allowed are 1 to
+// kMaxKeyBytes bytes of UTF-8 without control characters.
+std::string KeyFault(std::string_view key);
+
 inline constexpr uint64_t kMaxEvents = (uint64_t{1} << 31) - 1;
 
 // Collects the events of one file, from any reader, and makes sequences of them.
@@ -108,7 +112,7 @@ class SequenceBuilder {
   SequenceBuilder(const SequenceBuilder&) = delete;
   SequenceBuilder& operator=(const SequenceBuilder&) = delete;
 
-  // `line` is where the event stands. Keys: 1 to kMaxKeyBytes bytes of UTF-8 without control characters.
+  // `line` is where the event stands. Keys without a KeyFault.
   Status Add(uint64_t line, std::string_view user, std::string_view item, int64_t time);
   void set_num_lines(uint64_t lines) { num_lines_ = lines; }
 

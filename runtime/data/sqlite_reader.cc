@@ -32,6 +32,7 @@ Status DatabaseError(const std::string& path, sqlite3* database, int code) {
     case SQLITE_LOCKED:
     case SQLITE_NOMEM:
     case SQLITE_PERM:
+    case SQLITE_READONLY:  // a writer died, and recovery would have to write
     case SQLITE_AUTH: return IoError(sentence);
     default: return InvalidData(sentence);
   }

@@ -369,6 +369,21 @@ TEST(Sqlite, EventLog_IsReadWhileItIsOpen) {
   EXPECT_EQ(ToldOfFile(folder / "events.db"), "anna: cake tea soup");
 }
 
+TEST(EventLog, WhatTheReaderWouldRefuse_DoesNotGetIn) {
+  const Folder folder;
+  Result<EventLog> log = EventLog::Open(folder / "events.db");
+  ASSERT_TRUE(log.ok());
+  ASSERT_TRUE(log->Append({.user = "anna", .item = "tea", .time = 1}).ok());
+  for (const std::string& bad : {""s, "a\nb"s, "\xff"s, std::string(257, 'k'), "a\0b"s}) {
+    EXPECT_EQ(log->Append({.user = "anna", .item = bad, .time = 2}).code(), StatusCode::kInvalidArgument);
+    EXPECT_EQ(log->Append({.user = bad, .item = "tea", .time = 2}).code(), StatusCode::kInvalidArgument);
+  }
+  EXPECT_EQ(log->Append({.user = "anna", .item = "a\tb", .time = 2}).message(),
+            "event log '" + (folder / "events.db") +
+                "': the item is 'a?b' with byte 9 at 1; allowed is UTF-8 without control characters");
+  EXPECT_EQ(ToldOfFile(folder / "events.db"), "anna: tea");
+}
+
 TEST(ReadSequences, Auto_GoesByNameThenByFirstBytes) {
   const Folder folder;
   EXPECT_EQ(ToldOfFile(folder.Write("a.csv", "user,item,time\nu,i,1\n")), "u: i");
@@ -377,6 +392,9 @@ TEST(ReadSequences, Auto_GoesByNameThenByFirstBytes) {
   EXPECT_EQ(ToldOfFile(folder.Write("b.txt", "user_id:token\titem_id:token\ttimestamp:float\nu\ti\t1\n")), "u: i");
   EXPECT_EQ(ToldOfFile(folder.Write("ratings.dat", "u::i::3::1\n")), "u: i");
   EXPECT_EQ(ToldOfFile(folder.Write("b.dat", "u i\n")), "u: i");
+  EXPECT_EQ(ToldOfFile(folder.Write("c.txt", "u::i\n")),
+            "error: " + (folder / "c.txt") +
+                ", line 1: one field, 'u::i'; allowed is a user and an item, separated by blanks");
   EXPECT_EQ(ToldOfFile(folder.Write("a.txt", "u a::b::c::d\n")), "u: a::b::c::d");
 }
 

@@ -80,7 +80,7 @@ TEST(Order, UsersByFirstEvent_EventsByTime_TiesAsInTheFile) {
 
 TEST(Report, RepeatsAndTies_AreOfOneUser) {
   // The same item of another user is no repeat, the same time of another user no tie.
-  const auto read = Build({{"a", "x", 1}, {"b", "x", 1}, {"a", "y", 2}, {"a", "x", 3}, {"a", "x", 3}});
+  const auto read = Build({{"a", "x", 1}, {"b", "x", 3}, {"a", "y", 2}, {"a", "x", 3}, {"a", "x", 3}});
   ASSERT_TRUE(read.ok());
   EXPECT_EQ(read->report.repeats, 2u);
   EXPECT_EQ(read->report.ties, 1u);
