@@ -65,7 +65,8 @@ TEST(Synthesize, SameOptions_SameDataOnEveryMachine) {
   // A model that was shipped was trained on these: whoever changes them trains it again.
   EXPECT_EQ(HashOf(Make({})), 16800577161862522600u);
   EXPECT_EQ(HashOf(Make({.population = Population::kDevice})), 4569103500341363442u);
-  EXPECT_EQ(HashOf(Make({.seed = 7, .num_items = 96, .num_users = 50, .min_events = 3, .max_events = 9})), 8140216127510834806u);
+  EXPECT_EQ(HashOf(Make({.seed = 7, .num_items = 96, .num_users = 50, .min_events = 3, .max_events = 9})),
+            8140216127510834806u);
 }
 
 TEST(Synthesize, SeedAndPopulation_ChangeTheGuestsNotTheMenu) {
