@@ -59,9 +59,9 @@ enum class TimeSource {
 struct ReadOptions {
   // Users and items with fewer events are dropped, again and again until nothing changes (a core in the sense of
   // bipartite graphs): what is left has the minimum on both sides.
-  // For private training min_item_events must stay 1 and known_items must be set: otherwise one user's events decide which
-  // events of others remain and which items there are, and a bound on one record bounds nothing. (min_user_events alone
-  // looks at each user alone.)
+  // For private training min_item_events must stay 1 and known_items must be set: otherwise one user's events decide
+  // which events of others remain and which items there are, and a bound on one record bounds nothing. (min_user_events
+  // alone looks at each user alone.)
   uint32_t min_user_events = 1;
   uint32_t min_item_events = 1;
   // Set when the ids must be those of a model; must outlive the call. What it does not know is dropped first, before
