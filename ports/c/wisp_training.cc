@@ -1,6 +1,9 @@
 // The half of the C interface that needs training and privacy: log, fine-tuning, statement.
+#include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "ports/c/status_c.h"
 #include "runtime/data/event_log.h"
@@ -73,6 +76,11 @@ class Personalisation {
   }
 
  private:
+  static std::string RunName() {
+    const auto now = std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::system_clock::now().time_since_epoch());
+    return "personalise " + std::to_string(now.count());
+  }
+
   Result<data::ReadResult> ReadEvents(const wisp::ModelFile& base) const {
     std::vector<std::string> keys;
     for (size_t i = 0; base.has_item_keys() && i < base.num_items(); ++i) keys.emplace_back(base.item_key(i));
@@ -95,7 +103,7 @@ class Personalisation {
     job.training.num_threads = o_.num_threads;
     job.training.privacy.clipping_norm = o_.clipping_norm == 0 ? 1.0 : o_.clipping_norm;
     job.training.privacy.ledger = &ledger;
-    job.training.privacy.run = "personalise";
+    job.training.privacy.run = RunName();
     job.epochs = o_.epochs == 0 ? 20 : o_.epochs;
     job.goal = {.epsilon = o_.epsilon, .noise_multiplier = {}, .delta = o_.delta};
     job.progress = [this, epsilon = std::nan("")](const wisp::JobProgress& p) mutable {

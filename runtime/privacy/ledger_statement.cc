@@ -15,11 +15,12 @@ Result<PrivacyStatement> StatementOf(const Ledger& ledger, const std::string& pa
   WISP_ASSIGN_OR_RETURN(s.limit, ledger.Limit());
   WISP_ASSIGN_OR_RETURN(s.ledger_epsilon, ledger.Spent(delta));
   s.epsilon = s.ledger_epsilon;
+  std::vector<std::string> runs;
   for (const LedgerEntry& entry : entries) {
     if (entry.noise == NoiseKind::kReproducible) s.noise = NoiseKind::kReproducible;
     s.loss_slack += entry.loss_slack;
     s.num_steps += entry.mechanism.steps();
-    if (s.run.find(entry.run) == std::string::npos) s.run += (s.run.empty() ? "" : "; ") + entry.run;
+    if (std::find(runs.begin(), runs.end(), entry.run) == runs.end()) runs.push_back(entry.run);
     const auto same = std::find_if(s.mechanisms.begin(), s.mechanisms.end(), [&](const Mechanism& m) { return m.DiffersInStepsOnly(entry.mechanism); });
     if (same == s.mechanisms.end()) {
       s.mechanisms.push_back(entry.mechanism);
@@ -27,6 +28,7 @@ Result<PrivacyStatement> StatementOf(const Ledger& ledger, const std::string& pa
       WISP_ASSIGN_OR_RETURN(*same, same->WithSteps(same->steps() + entry.mechanism.steps()));
     }
   }
+  for (const std::string& run : runs) s.run += (s.run.empty() ? "" : "; ") + run;
   return s;
 }
 

@@ -9,6 +9,7 @@
 
 #include "runtime/privacy/accountant.h"
 #include "runtime/privacy/calibration.h"
+#include "runtime/privacy/exact_sum.h"
 #include "runtime/train/popularity.h"
 
 namespace wisp {
@@ -48,12 +49,38 @@ Result<std::vector<Mechanism>> Overheads(const TrainingJob& job) {
   return mechanisms;
 }
 
+// eta of exact_sum.h for the whole run: how far the discrete noise is from the Gaussian that is accounted for.
+double LossSlack(const TrainingJob& job, double noise_multiplier, uint64_t num_steps) {
+  uint64_t coordinates = 0;
+  for (const ParameterSpec& p : ParametersOf(job.architecture)) coordinates += p.trained ? p.size() : 0;
+  const privacy::ExactGrid grid(job.training.privacy.clipping_norm, coordinates);
+  double slack = privacy::DiscretisationLoss({.sigma_in_steps = grid.sigma_in_steps(noise_multiplier), .num_coordinates = coordinates,
+                                              .num_steps = num_steps});
+  if (job.histogram_noise > 0) {
+    slack += privacy::DiscretisationLoss({.sigma_in_steps = grid.sigma_in_steps(job.histogram_noise),
+                                          .num_coordinates = job.architecture.num_items, .num_steps = 1});
+  }
+  return slack;
+}
+
+// The noise whose cost, the slack of the discrete noise included, meets the goal: the ledger, which counts it, must be able
+// to pay for the last step out of a budget that equals the goal.
 Result<double> NoiseMultiplier(const TrainingJob& job, uint64_t num_steps, double q, std::span<const Mechanism> overheads) {
   if (job.goal.noise_multiplier) return *job.goal.noise_multiplier;
-  WISP_ASSIGN_OR_RETURN(const auto target, privacy::EpsilonDelta::Create(*job.goal.epsilon, job.goal.delta));
-  WISP_ASSIGN_OR_RETURN(const auto calibration, privacy::CalibrateNoise({.target = target, .sampling_probability = q, .steps = num_steps,
-                                                                         .composed_with = overheads}));
-  return calibration.noise_multiplier;
+  double slack = 0;
+  for (int attempt = 0;; ++attempt) {
+    WISP_ASSIGN_OR_RETURN(const auto target, privacy::EpsilonDelta::Create(*job.goal.epsilon - 2.2 * slack,
+                                                                           job.goal.delta * (1 - 1e-6) * std::exp(-1.1 * slack)));
+    WISP_ASSIGN_OR_RETURN(const auto calibration, privacy::CalibrateNoise({.target = target, .sampling_probability = q, .steps = num_steps,
+                                                                           .composed_with = overheads}));
+    const double needed = LossSlack(job, calibration.noise_multiplier, num_steps);
+    const double room = *job.goal.epsilon - calibration.epsilon;
+    if (2 * needed <= room && needed <= 1.1 * slack + 1e-7) return calibration.noise_multiplier;
+    if (attempt == 3) {
+      return PrivacyRefused("epsilon " + std::to_string(*job.goal.epsilon) + " cannot be met: the integer grid of the noise alone costs " + std::to_string(2 * needed));
+    }
+    slack = std::max(needed, slack) * 1.01 + 1e-9;
+  }
 }
 
 Status SetPopularity(const TrainingJob& job, std::span<const Record> records, std::span<float> weights) {
@@ -144,14 +171,11 @@ class JobRun {
     return OkStatus();
   }
 
-  // Epsilon of the run after `steps` steps; nothing when the noise can be repeated.
-  Result<std::optional<double>> EpsilonAfter(uint64_t steps) {
+  // What the ledger has charged to this run; nothing when the noise can be repeated.
+  Result<std::optional<double>> EpsilonSoFar() {
     if (!IsPrivate(job_) || job_.training.privacy.reproducible_seed) return std::optional<double>();
-    std::vector<Mechanism> spent = overheads_;
-    WISP_ASSIGN_OR_RETURN(Mechanism mechanism, trainer_->StepMechanism(steps));
-    spent.push_back(std::move(mechanism));
     WISP_ASSIGN_OR_RETURN(const auto delta, privacy::Delta::Create(job_.goal.delta));
-    WISP_ASSIGN_OR_RETURN(const double epsilon, privacy::PldEpsilon(spent, delta));
+    WISP_ASSIGN_OR_RETURN(const double epsilon, options_.privacy.ledger->SpentByRun(trainer_->run(), delta));
     return std::optional<double>(epsilon);
   }
 
@@ -165,7 +189,7 @@ class JobRun {
       progress.mean_loss = report.mean_loss;
       const bool shown = progress.step % std::max<uint64_t>(1, total / kEpsilonDisplays) == 0 || progress.step == total;
       if (shown) {
-        WISP_ASSIGN_OR_RETURN(progress.epsilon, EpsilonAfter(progress.step));
+        WISP_ASSIGN_OR_RETURN(progress.epsilon, EpsilonSoFar());
       }
       progress.validation.reset();
       if (job_.evaluate_every > 0 && progress.step % job_.evaluate_every == 0) progress.validation = Evaluate(set_.validation);

@@ -34,7 +34,7 @@ struct PrivacyGoal {
 struct JobProgress {
   uint64_t step = 0, num_steps = 0;        // steps done
   double mean_loss = 0;                    // of the last step, per position; local only
-  std::optional<double> epsilon;           // of this run so far, by PLD, at the goal's delta; absent without a guarantee
+  std::optional<double> epsilon;           // charged to this run so far, by PLD, at the goal's delta; absent without a guarantee
   std::optional<RankingQuality> validation;
 };
 

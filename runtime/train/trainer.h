@@ -44,7 +44,7 @@ struct PrivateTraining {
   ClipKind clipping = ClipKind::kAutomatic;
   NormForm norm_form = NormForm::kAutomatic;
   privacy::Ledger* ledger = nullptr;  // must outlive the trainer; required
-  std::string run;                    // names the run in the ledger
+  std::string run;                    // names the run in the ledger; unique, or its cost is added to its namesake's
   uint32_t steps_per_charge = 1;      // steps charged at a time; what was charged is spent, used or not
   std::optional<uint64_t> reproducible_seed;  // set: noise repeats and there is NO guarantee
 };
@@ -87,6 +87,8 @@ class Trainer {
   Result<StepReport> Step();
 
   uint64_t step() const { return step_; }
+  // The run's name in the ledger; after Restore that of the run that goes on.
+  const std::string& run() const { return options_.privacy.run; }
   std::span<const float> weights() const { return {weights_.data(), weights_.size()}; }
   // The averaged weights where ema_decay > 0, else the current ones.
   std::span<const float> final_weights() const;

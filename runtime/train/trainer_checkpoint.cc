@@ -99,6 +99,7 @@ Status Trainer::Restore(const Checkpoint& c) {
   std::copy(c.order.begin(), c.order.end(), order_.begin());
   order_next_ = c.order_next;
   step_ = c.step;
+  options_.privacy.run = c.run_id;
   charged_until_ = 0;  // what the other process was charged for is spent; this one pays for its own steps
   return OkStatus();
 }

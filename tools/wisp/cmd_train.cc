@@ -120,7 +120,8 @@ class TrainCommand {
     return job;
   }
 
-  std::string RunName() const { return (recipe_.name.empty() ? FileName(a_.recipe) : recipe_.name) + " " + Today(); }
+  // Unique on this device: a second run of the same recipe has a cost of its own.
+  std::string RunName() const { return (recipe_.name.empty() ? FileName(a_.recipe) : recipe_.name) + " " + run_id_; }
 
   ProvenanceEntry Provenance(const JobResult& r) const {
     ProvenanceEntry entry;
@@ -209,6 +210,7 @@ class TrainCommand {
   const TrainArguments& a_;
   OutputFormat format_;
   Recipe recipe_;
+  std::string run_id_ = Timestamp();
   std::optional<ModelFile> base_;
   std::optional<privacy::Ledger> ledger_;
   data::ReadResult data_;

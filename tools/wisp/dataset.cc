@@ -1,5 +1,7 @@
 #include "tools/wisp/dataset.h"
 
+#include <unistd.h>
+
 #include <cstdio>
 #include <ctime>
 #include <fstream>
@@ -10,14 +12,22 @@ namespace wisp::tools {
 
 std::string Version() { return WISP_VERSION; }
 
-std::string Today() {
+namespace {
+
+std::string Utc(const char* format) {
   const std::time_t now = std::time(nullptr);
   std::tm utc{};
   gmtime_r(&now, &utc);
-  char text[16];
-  std::strftime(text, sizeof(text), "%Y-%m-%d", &utc);
+  char text[32];
+  std::strftime(text, sizeof(text), format, &utc);
   return text;
 }
+
+}  // namespace
+
+std::string Today() { return Utc("%Y-%m-%d"); }
+
+std::string Timestamp() { return Utc("%Y-%m-%dT%H:%M:%SZ-") + std::to_string(getpid()); }
 
 std::vector<std::string> ItemKeys(const ModelFile& model) {
   std::vector<std::string> keys;

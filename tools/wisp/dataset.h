@@ -29,8 +29,9 @@ std::string ShownItem(const ModelFile& model, size_t item);
 std::vector<std::string> SplitCommas(const std::string& text);
 
 std::string Version();
-// Today, ISO 8601, UTC.
+// Now, UTC: 2026-05-01, and 2026-05-01T12:00:00Z-4711 with the number of this process.
 std::string Today();
+std::string Timestamp();
 
 }  // namespace wisp::tools
 
