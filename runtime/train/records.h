@@ -5,17 +5,13 @@
 #include <cstdint>
 #include <vector>
 
-#include "runtime/data/sequences.h"
+#include "runtime/data/split.h"
 #include "runtime/layers/recommender.h"
 #include "runtime/train/evaluate.h"
 
 namespace wisp {
 
-enum class HoldOut {
-  kNothing,            // train on everything (a device that only wants to get better)
-  kTest,               // the last item of each user is the test
-  kValidationAndTest,  // and the one before it the validation; never seen in training
-};
+using data::HoldOut;
 
 struct RecordSet {
   std::vector<Record> records;          // one per user with at least two training items: inputs s[..-1], targets s[1..]

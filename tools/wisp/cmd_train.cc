@@ -77,6 +77,7 @@ class TrainCommand {
       base_.emplace(std::move(model));
       if (base_->flat_weights().empty()) return Unsupported(a_.model + ": its weights are laid out in another order than this build trains");
     }
+    if (is_private()) WISP_RETURN_IF_ERROR(CheckPublic());
     WISP_ASSIGN_OR_RETURN(data_, ReadData(a_.data, {recipe_.min_user_events, recipe_.min_item_events}, base_ ? &*base_ : nullptr));
     if (base_) {
       recipe_.architecture = base_->architecture();
@@ -86,6 +87,19 @@ class TrainCommand {
     item_keys_ = base_ ? ItemKeys(*base_) : data_.sequences.item_keys;
     WISP_ASSIGN_OR_RETURN(item_names_, ReadItemNames(a_.item_names, item_keys_));
     for (size_t i = 0; base_ && item_names_.empty() && base_->has_item_names() && i < item_keys_.size(); ++i) base_names_.emplace_back(base_->item_name(i));
+    return OkStatus();
+  }
+
+  // What would let one user decide over others' records, or over the shape of the model, outside of the clipping norm.
+  Status CheckPublic() const {
+    if (recipe_.min_item_events > 1) {
+      return PrivacyRefused("private training with data.min_item_events " + std::to_string(recipe_.min_item_events) +
+                            ": one user could decide whether others' events stay; allowed is 1");
+    }
+    if (!base_ && recipe_.catalogue != Recipe::Catalogue::kPublic) {
+      return PrivacyRefused("private training takes the catalogue from the data: declare it public (\"catalogue\": \"public\" under data), "
+                            "or start from a model with --model");
+    }
     return OkStatus();
   }
 

@@ -1,5 +1,6 @@
 #include "tools/wisp/recipe.h"
 
+#include <algorithm>
 #include <fstream>
 #include <initializer_list>
 #include <limits>
@@ -179,6 +180,7 @@ void ReadPrivacy(Section& s, Recipe& r) {
 void ReadData(Section& s, Recipe& r) {
   s.Number("min_user_events", r.min_user_events, 1, 1e9);
   s.Number("min_item_events", r.min_item_events, 1, 1e9);
+  s.Choice<Recipe::Catalogue>("catalogue", r.catalogue, {{"public", Recipe::Catalogue::kPublic}});
   s.Choice<HoldOut>("hold_out", r.hold_out, {{"nothing", HoldOut::kNothing}, {"test", HoldOut::kTest}, {"validation_and_test", HoldOut::kValidationAndTest}});
 }
 

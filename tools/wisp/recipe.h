@@ -21,6 +21,8 @@ struct Recipe {
   privacy::PrivacyUnit unit = privacy::PrivacyUnit::kUser;
   HoldOut hold_out = HoldOut::kTest;
   uint32_t min_user_events = 1, min_item_events = 1;
+  // Whether which items exist may be known to anybody: private training from data alone requires it.
+  enum class Catalogue { kUnsaid, kPublic } catalogue = Catalogue::kUnsaid;
 };
 
 Result<Recipe> ReadRecipe(const std::string& path);

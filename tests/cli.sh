@@ -1,0 +1,105 @@
+#!/usr/bin/env bash
+# The program from outside: commands, exit codes, JSON on standard output, nothing half-written.
+#   tests/cli.sh BUILD_FOLDER
+set -uo pipefail
+build=$(cd "$1" && pwd)
+root=$(cd "$(dirname "$0")/.." && pwd)
+wisp=$build/wisp
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+failures=0
+
+fail() { echo "FAILED: $*"; failures=$((failures + 1)); }
+# expect CODE WORD COMMAND...: exit code, and a word on standard error
+expect() {
+  local code=$1 word=$2 got=0
+  shift 2
+  "$@" >out 2>err || got=$?
+  [ "$got" -eq "$code" ] || fail "$* exited $got, expected $code: $(head -c 300 err)"
+  [ -z "$word" ] || grep -q -- "$word" err || fail "$* did not say '$word': $(head -c 300 err)"
+}
+# json FILTER: a Python expression over the parsed output `j` that must hold
+json() { python3 -c "import json,sys; j=json.load(open('out')); sys.exit(0 if ($1) else 1)" || fail "$1 does not hold: $(head -c 300 out)"; }
+
+# Accounting without a ledger.
+expect 0 "" "$wisp" privacy epsilon --sigma 1 --q 0.01 --steps 1000 --delta 1e-5 --json
+json 'abs(j["pld"] - 1.82824) < 1e-4 and j["rdp"] > j["pld"] and abs(j["gdp_clt"] - 1.61771) < 1e-4'
+expect 0 "" "$wisp" privacy calibrate --epsilon 8 --delta 1e-5 --q 0.04 --steps 2000 --json
+json '1.289 < j["sigma"] < 1.291 and j["pld"] <= 8'
+
+# Usage.
+expect 2 "required" "$wisp" evaluate
+expect 2 "" "$wisp" no-such-command
+expect 2 "population" "$wisp" synth --out x.db --population martian
+expect 2 "ledger" "$wisp" privacy
+expect 0 "" "$wisp" train --help
+grep -q "fine-tune" out || fail "train --help does not explain itself"
+
+# Data.
+"$wisp" synth --out log.db --population device --users 60 --seed 3 --json >out 2>err || fail "synth"
+json 'j["users"] == 60 and j["items"] == 480'
+cp "$root/models/cafe.wisp" base.wisp
+expect 3 "nowhere.wisp" "$wisp" evaluate --model nowhere.wisp --data log.db
+echo "not a model" >text.wisp
+expect 3 "text.wisp" "$wisp" inspect text.wisp
+head -c 70000 base.wisp >cut.wisp
+expect 3 "cut.wisp" "$wisp" inspect cut.wisp
+printf '1 2 3\n' >bad.txt
+expect 3 "bad.txt, line 1" "$wisp" evaluate --model base.wisp --data bad.txt
+expect 0 "" "$wisp" inspect base.wisp --verify --json
+json 'j["architecture"]["items"] == 480 and j["item_names"] and j["provenance"][0]["epsilon"] is None'
+expect 0 "" "$wisp" evaluate --model base.wisp --data log.db --json
+json '0 < j["ndcg@10"] < 1 and j["hit@10"] >= j["ndcg@10"] and j["users"] == 60'
+expect 0 "" "$wisp" recommend --model base.wisp --data log.db --user u00003 --count 4 --json
+json 'len(j) == 4 and j[0]["score"] >= j[3]["score"] and j[0]["name"]'
+expect 2 "u99999" "$wisp" recommend --model base.wisp --data log.db --user u99999
+
+# Recipes.
+sed 's/"epochs"/"epochz"/' "$root/models/recipes/cafe-device.json" >unknown.json
+expect 3 "epochz" "$wisp" train --recipe unknown.json --model base.wisp --data log.db --out o.wisp --ledger l.db
+sed 's/"expected_batch": [0-9]*/"expected_batch": "many"/' "$root/models/recipes/cafe-device.json" >type.json
+expect 3 "expected_batch" "$wisp" train --recipe type.json --model base.wisp --data log.db --out o.wisp --ledger l.db
+
+# What has no guarantee.
+recipe=$root/models/recipes/cafe-device.json
+tiny=(--model base.wisp --data log.db --num-records-public 60 --batch 20 --epochs 1)
+small=("${tiny[@]}" --delta 0.001)
+expect 4 "ledger" "$wisp" train --recipe "$recipe" "${small[@]}" --out o.wisp
+sed 's/"sampling": "poisson"/"sampling": "shuffled"/' "$recipe" >shuffled.json
+expect 4 "shuffled" "$wisp" train --recipe shuffled.json "${small[@]}" --out o.wisp --ledger l.db
+expect 4 "cannot be met" "$wisp" train --recipe "$recipe" "${tiny[@]}" --delta 1e-9 --epsilon 0.000001 --out o.wisp --ledger l.db
+expect 4 "public" "$wisp" train --recipe "$root/models/recipes/cafe.json" --method phantom --data log.db --out o.wisp --ledger l.db
+[ ! -e o.wisp ] || fail "a refused run left a model behind"
+sqlite3 l.db 'select count(*) from entries' 2>/dev/null | grep -qv '^[1-9]' || fail "a refused run was charged"
+
+# A private run, then a budget that is spent.
+expect 0 "" "$wisp" train --recipe "$recipe" "${small[@]}" --epsilon 4 --budget 5 --out o.wisp --ledger l.db --privacy-json p.json --json
+json 'abs(j["epsilon"] - 4) < 0.01 and j["steps"] == 3'
+cp p.json out
+json 'any("psilon" in k or "psilon" in json.dumps(v) for k, v in j.items())'
+expect 4 "nothing was charged" "$wisp" train --recipe "$recipe" "${small[@]}" --epsilon 4 --out o2.wisp --ledger l.db
+[ ! -e o2.wisp ] || fail "a run stopped by its budget left a model behind"
+expect 0 "" "$wisp" privacy --ledger l.db --delta 0.001
+grep -q "epsilon" out || fail "the statement states no epsilon"
+expect 0 "" "$wisp" train --recipe "$recipe" "${small[@]}" --reproducible-noise 1 --out r.wisp --ledger r.db --privacy-json r.json --json
+json 'j["epsilon"] is None'
+expect 0 "" "$wisp" privacy --ledger r.db
+grep -q "no guarantee" out || fail "reproducible noise must be called what it is"
+
+# A run that is stopped and goes on gives the same model, bit for bit.
+resume=(train --recipe "$root/models/recipes/cafe.json" --data log.db --epochs 60 --batch 20 --threads 2)
+expect 0 "" "$wisp" "${resume[@]}" --out whole.wisp
+"$wisp" "${resume[@]}" --out part.wisp --checkpoint run.ckpt >out 2>err &
+pid=$!
+for _ in $(seq 200); do [ -e run.ckpt ] && break; sleep 0.02; done
+kill -9 "$pid" 2>/dev/null
+wait "$pid" 2>/dev/null
+expect 0 "" "$wisp" "${resume[@]}" --out part.wisp --checkpoint run.ckpt
+cmp -s whole.wisp part.wisp || fail "a resumed run gives another model"
+
+# The C example: the main job through the C interface.
+expect 0 "epsilon so far" "$build/wisp_example" base.wisp log.db c.db c.wisp u00003 8
+grep -q "after" out && grep -q "Privacy statement" out || fail "the C example printed $(head -c 300 out)"
+
+[ "$failures" -eq 0 ] && echo "all held" || { echo "$failures failures"; exit 1; }
