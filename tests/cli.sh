@@ -98,6 +98,10 @@ wait "$pid" 2>/dev/null
 expect 0 "" "$wisp" "${resume[@]}" --out part.wisp --checkpoint run.ckpt
 cmp -s whole.wisp part.wisp || fail "a resumed run gives another model"
 
+# The README's example compiles as it stands.
+awk '/^```c$/ { on = 1; next } /^```$/ { on = 0 } on' "$root/README.md" >readme.c
+cc -std=c11 -Wall -Wextra -Werror -I"$root" readme.c -o readme -L"$build" -lwisp -Wl,-rpath,"$build" 2>err || fail "the README's example: $(head -c 300 err)"
+
 # The C example: the main job through the C interface.
 expect 0 "epsilon so far" "$build/wisp_example" base.wisp log.db c.db c.wisp u00003 8
 grep -q "after" out && grep -q "Privacy statement" out || fail "the C example printed $(head -c 300 out)"

@@ -58,7 +58,8 @@ class [[nodiscard]] Result {
   const Status& status() const { return status_; }
   T& operator*() & { return *value_; }
   const T& operator*() const& { return *value_; }
-  T&& operator*() && { return *std::move(value_); }
+  // By value: `for (x : *f())` must not look into a temporary that is gone.
+  T operator*() && { return *std::move(value_); }
   T* operator->() { return &*value_; }
   const T* operator->() const { return &*value_; }
 

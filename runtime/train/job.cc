@@ -140,6 +140,7 @@ class JobRun {
     } else {
       weights.assign(job_.start_weights.begin(), job_.start_weights.end());
     }
+    WISP_RETURN_IF_ERROR(Trainer::Check(job_.architecture, weights, set_.records, options_));
     // A run that goes on has its bias, paid for, in the checkpoint's weights.
     const bool resumes = !job_.checkpoint_path.empty() && access(job_.checkpoint_path.c_str(), F_OK) == 0;
     if (!resumes) WISP_RETURN_IF_ERROR(SetPopularity(job_, set_.records, weights));

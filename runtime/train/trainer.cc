@@ -117,6 +117,11 @@ struct Trainer::Worker {
   size_t num_targets = 0, num_dropped = 0;
 };
 
+Status Trainer::Check(const Architecture& architecture, std::span<const float> weights, std::span<const Record> records,
+                      const TrainingOptions& options) {
+  return ValidateOptions(architecture, weights, records, options);
+}
+
 Result<std::unique_ptr<Trainer>> Trainer::Create(const Architecture& architecture, std::span<const float> weights,
                                                  std::span<const Record> records, const TrainingOptions& given) {
   TrainingOptions options = given;

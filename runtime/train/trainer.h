@@ -78,6 +78,10 @@ struct StepReport {
 
 class Trainer {
  public:
+  // Everything that Create would refuse, without making anything: to be asked before budget is spent on the run.
+  static Status Check(const Architecture& architecture, std::span<const float> weights, std::span<const Record> records,
+                      const TrainingOptions& options);
+
   // `weights` is the start, flat layout. `records` must outlive the trainer, and so must what they point at.
   static Result<std::unique_ptr<Trainer>> Create(const Architecture& architecture, std::span<const float> weights,
                                                  std::span<const Record> records, const TrainingOptions& options);

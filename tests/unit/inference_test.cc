@@ -1,0 +1,104 @@
+// The session: scores equal the naive recommender's, recommendations respect what is excluded, bad requests are refused.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "runtime/inference/session.h"
+#include "runtime/train/evaluate.h"
+#include "tests/unit/gradient_test_util.h"
+
+namespace wisp {
+namespace {
+
+class SessionTest : public ::testing::Test {
+ protected:
+  SessionTest() : path_((std::filesystem::temp_directory_path() / ("wisp_session_" + std::to_string(getpid()))).string()) {}
+  ~SessionTest() override { std::filesystem::remove(path_); }
+
+  std::unique_ptr<Session> Open(const Architecture& a, uint32_t seed) {
+    weights_ = testing::RandomWeights(a, seed);
+    EXPECT_TRUE(WriteModel(path_, {.architecture = a, .weights = weights_, .created_by = "test"}).ok());
+    auto session = Session::Open(path_);
+    EXPECT_TRUE(session.ok()) << session.status().message();
+    return *std::move(session);
+  }
+
+  std::string path_;
+  std::vector<float> weights_;
+};
+
+TEST_F(SessionTest, ScoresEqualTheNaiveRecommender) {
+  uint32_t seed = 30;
+  for (const Architecture& a : testing::SmallArchitectures()) {
+    const auto session = Open(a, ++seed);
+    const std::vector<double> exact(weights_.begin(), weights_.end());
+    const testing::NaiveRecommender<double> naive(a, exact);
+    for (size_t length : {1, 2, 6, 9}) {
+      const std::vector<int32_t> history = testing::RandomRecord(a.num_items, length, seed).inputs;
+      const size_t read = std::min<size_t>(length, a.max_length);  // the newest
+      const auto expected = naive.Logits(naive.Encode(std::span(history).last(read)).back());
+      std::vector<float> scores(a.num_items);
+      ASSERT_TRUE(session->Score(history, scores).ok());
+      for (size_t j = 0; j < scores.size(); ++j) EXPECT_NEAR(scores[j], expected[j], 2e-5 * (1 + std::abs(expected[j])));
+    }
+  }
+}
+
+TEST_F(SessionTest, RecommendationsAreTheBestThatAreAllowed) {
+  const Architecture a = testing::SmallArchitectures()[0];
+  const auto session = Open(a, 40);
+  const std::vector<int32_t> history = {1, 4};
+  std::vector<float> scores(a.num_items);
+  ASSERT_TRUE(session->Score(history, scores).ok());
+  const auto expect = [&](const RecommendOptions& options, auto&& allowed) {
+    std::vector<int32_t> order;
+    for (int32_t i = 0; i < static_cast<int32_t>(a.num_items); ++i) {
+      if (allowed(i)) order.push_back(i);
+    }
+    std::sort(order.begin(), order.end(), [&](int32_t x, int32_t y) { return scores[x] > scores[y]; });
+    order.resize(std::min(order.size(), options.count));
+    const auto top = *session->Recommend(history, options);
+    ASSERT_EQ(top.size(), order.size());
+    for (size_t i = 0; i < top.size(); ++i) {
+      EXPECT_EQ(top[i].item, order[i]);
+      EXPECT_EQ(top[i].score, scores[static_cast<size_t>(order[i])]);
+    }
+  };
+  const std::vector<int32_t> excluded = {0, 7}, candidates = {2, 4, 5, 5, 7};
+  expect({.count = 3}, [](int32_t i) { return i != 1 && i != 4; });
+  expect({.count = 100}, [](int32_t i) { return i != 1 && i != 4; });
+  expect({.count = 0}, [](int32_t) { return true; });
+  expect({.count = 9, .seen = SeenItems::kAllow}, [](int32_t) { return true; });
+  expect({.count = 9, .excluded = excluded}, [](int32_t i) { return i != 1 && i != 4 && i != 0 && i != 7; });
+  expect({.count = 9, .candidates = candidates}, [](int32_t i) { return i == 2 || i == 5 || i == 7; });
+}
+
+TEST_F(SessionTest, BadRequestsAreNamed) {
+  const auto session = Open(testing::SmallArchitectures()[0], 41);
+  const auto message = [&](std::vector<int32_t> history, const RecommendOptions& options) {
+    const auto result = session->Recommend(history, options);
+    EXPECT_EQ(result.status().code(), StatusCode::kInvalidArgument);
+    return result.status().message();
+  };
+  EXPECT_NE(message({}, {}).find("empty"), std::string::npos);
+  EXPECT_NE(message({9}, {}).find("item 9"), std::string::npos);
+  EXPECT_NE(message({-1}, {}).find("item -1"), std::string::npos);
+  const std::vector<int32_t> far = {99};
+  EXPECT_NE(message({1}, {.excluded = far}).find("99"), std::string::npos);
+  EXPECT_NE(message({1}, {.candidates = far}).find("99"), std::string::npos);
+}
+
+TEST(Evaluate, RankCountsTiesAndNansAgainstTheModel) {
+  const std::vector<float> scores = {0.5f, 0.9f, 0.5f, NAN, 0.1f};
+  const std::vector<uint8_t> none(5, 0), without_best = {0, 1, 0, 0, 0};
+  EXPECT_EQ(RankOf(scores, none, 0), 3u);  // behind 1, the tie 2 and the NaN
+  EXPECT_EQ(RankOf(scores, without_best, 0), 2u);
+  EXPECT_EQ(RankOf(scores, none, 1), 1u);  // only the NaN
+  EXPECT_DOUBLE_EQ(Ndcg(0, 10), 1.0);
+  EXPECT_NEAR(Ndcg(2, 10), 0.5, 1e-12);
+  EXPECT_EQ(Ndcg(10, 10), 0);
+}
+
+}  // namespace
+}  // namespace wisp

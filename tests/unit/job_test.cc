@@ -1,0 +1,140 @@
+// Whole runs: the popularity bias is bounded, noised and paid for; the goal is met by what the ledger says; bad goals are
+// refused before anything is spent.
+#include "runtime/train/job.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "runtime/train/popularity.h"
+#include "tests/unit/train_test_util.h"
+
+namespace wisp {
+namespace {
+
+using privacy::Ledger;
+using privacy::RandomStream;
+using privacy::StreamPurpose;
+
+class JobTest : public ::testing::Test {
+ protected:
+  JobTest() : folder_(std::filesystem::temp_directory_path() / ("wisp_job_" + std::to_string(getpid()))) {
+    std::filesystem::create_directories(folder_);
+    for (size_t u = 0; u < 80; ++u) {
+      for (size_t t = 0; t < 8; ++t) sequences_.items.push_back(static_cast<int32_t>((u * 7 + t) % 20));
+      sequences_.offsets.push_back(sequences_.items.size());
+      sequences_.user_keys.push_back(std::to_string(u));
+    }
+    for (int i = 0; i < 20; ++i) sequences_.item_keys.push_back(std::to_string(i));
+    ledger_.emplace(*Ledger::Open((folder_ / "l").string(), {.dataset = "ring", .unit = privacy::PrivacyUnit::kUser}));
+  }
+  ~JobTest() override { std::filesystem::remove_all(folder_); }
+
+  TrainingJob PrivateJob() {
+    TrainingJob job{.sequences = &sequences_};
+    job.architecture = {.num_items = 20, .max_length = 8, .width = 8, .num_heads = 1, .num_blocks = 1, .inner_width = 8,
+                        .output_bias = OutputBias::kFixed};
+    job.training = {.method = Method::kPhantom, .sampling = Sampling::kPoisson, .expected_batch = 20, .num_records_public = 80, .num_threads = 1};
+    job.training.privacy.ledger = &*ledger_;
+    job.training.privacy.run = "run";
+    job.epochs = 2;
+    job.histogram_noise = 5;
+    job.goal = {.epsilon = 3.0, .noise_multiplier = {}, .delta = 1e-3};
+    return job;
+  }
+
+  std::filesystem::path folder_;
+  data::Sequences sequences_;
+  std::optional<Ledger> ledger_;
+};
+
+TEST_F(JobTest, GoalIsMetByWhatTheLedgerChargedHistogramIncluded) {
+  // The budget equals the goal: the last step must still be paid for.
+  ASSERT_TRUE(ledger_->SetLimit(*privacy::EpsilonDelta::Create(3.0, 1e-3)).ok());
+  const auto result = RunTrainingJob(PrivateJob());
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_EQ(result->num_steps, 8u);
+  const double spent = *ledger_->Spent(*privacy::Delta::Create(1e-3));
+  EXPECT_LE(spent, 3.0);
+  EXPECT_GT(spent, 2.98) << "noise is wasted";
+  EXPECT_DOUBLE_EQ(*result->epsilon, spent);
+  const auto entries = *ledger_->Entries();
+  ASSERT_EQ(entries.size(), 9u);
+  EXPECT_EQ(entries[0].purpose, "item popularity");
+  EXPECT_DOUBLE_EQ(entries[0].mechanism.noise_multiplier(), 5);
+  EXPECT_TRUE(result->test.has_value());
+}
+
+TEST_F(JobTest, RefusedGoalsSpendNothing) {
+  const auto refused = [&](auto&& change, StatusCode code, const char* word) {
+    TrainingJob job = PrivateJob();
+    change(job);
+    const auto result = RunTrainingJob(job);
+    EXPECT_EQ(result.status().code(), code) << word;
+    EXPECT_NE(result.status().message().find(word), std::string::npos) << result.status().message();
+    EXPECT_TRUE(ledger_->Entries()->empty()) << word;
+  };
+  refused([](TrainingJob& j) { j.goal.delta = 0.1; }, StatusCode::kPrivacyRefused, "1 / 80");
+  refused([](TrainingJob& j) { j.goal.delta = 0; }, StatusCode::kInvalidArgument, "delta");
+  refused([](TrainingJob& j) { j.goal.epsilon = 0.3; j.goal.delta = 1e-6; }, StatusCode::kPrivacyRefused, "cannot be met");
+  refused([](TrainingJob& j) { j.goal.noise_multiplier = 1; }, StatusCode::kInvalidArgument, "not both");
+  refused([](TrainingJob& j) { j.training.privacy.ledger = nullptr; }, StatusCode::kPrivacyRefused, "ledger");
+  refused([](TrainingJob& j) { j.training.num_records_public = 0; }, StatusCode::kPrivacyRefused, "public");
+  refused([](TrainingJob& j) { j.training.sampling = Sampling::kShuffled; }, StatusCode::kPrivacyRefused, "shuffled");
+  refused([](TrainingJob& j) { j.epochs = 0; }, StatusCode::kInvalidArgument, "epochs");
+}
+
+TEST_F(JobTest, CancelledRunSaysSoAndKeepsItsCharges) {
+  TrainingJob job = PrivateJob();
+  job.progress = [](const JobProgress& p) { return p.step < 3; };
+  EXPECT_EQ(RunTrainingJob(job).status().code(), StatusCode::kCancelled);
+  EXPECT_EQ(ledger_->Entries()->size(), 4u);  // the histogram and three steps
+}
+
+// One record more or less moves the histogram by at most 1 in L2: with the same reproducible noise the difference of the
+// shares is the record's own contribution.
+TEST_F(JobTest, HistogramMovesByAtMostOneRecord) {
+  const RecordSet set = MakeRecords(sequences_, 8, HoldOut::kNothing);
+  std::vector<float> bias[2];
+  for (size_t with = 0; with < 2; ++with) {
+    RandomStream noise = RandomStream::Reproducible(5, StreamPurpose::kNoise);
+    const std::span<const Record> records(set.records.data(), 79 + with);
+    bias[with] = *PrivatePopularityBias(records, 20, {.noise_multiplier = 0.01, .ledger = &*ledger_, .run = "h"}, noise);
+  }
+  // Shares up to a common factor: recover it from an item that the last record does not have.
+  std::vector<bool> touched(20, false);
+  for (auto ids : {set.records[79].inputs, set.records[79].targets}) {
+    for (int32_t id : ids) touched[static_cast<size_t>(id)] = true;
+  }
+  const auto untouched = static_cast<size_t>(std::find(touched.begin(), touched.end(), false) - touched.begin());
+  const double shift = static_cast<double>(bias[1][untouched]) - bias[0][untouched];
+  // Without noise an item's share is the sum of 1/sqrt(8) over the records that have it.
+  double share = 0;
+  for (size_t r = 0; r < 79; ++r) {
+    bool has = false;
+    for (auto ids : {set.records[r].inputs, set.records[r].targets}) has = has || std::count(ids.begin(), ids.end(), static_cast<int32_t>(untouched)) > 0;
+    share += has ? 1 / std::sqrt(8.0) : 0;
+  }
+  double squares = 0;
+  for (size_t i = 0; i < 20; ++i) {
+    const double before = share * std::exp(static_cast<double>(bias[0][i]) - bias[0][untouched]);
+    const double after = before * std::exp(static_cast<double>(bias[1][i]) - bias[0][i] - shift);
+    squares += (after - before) * (after - before);
+    EXPECT_EQ(std::abs(after - before) > 0.05, touched[i]) << i;
+  }
+  EXPECT_NEAR(std::sqrt(squares), 1.0, 0.02);
+}
+
+TEST_F(JobTest, HistogramIsChargedBeforeItIsTaken) {
+  ASSERT_TRUE(ledger_->SetLimit(*privacy::EpsilonDelta::Create(0.01, 1e-3)).ok());
+  const RecordSet set = MakeRecords(sequences_, 8, HoldOut::kNothing);
+  auto noise = *RandomStream::Secure();
+  const auto result = PrivatePopularityBias(set.records, 20, {.noise_multiplier = 5, .ledger = &*ledger_, .run = "h"}, noise);
+  EXPECT_EQ(result.status().code(), StatusCode::kPrivacyRefused);
+  EXPECT_TRUE(ledger_->Entries()->empty());
+}
+
+}  // namespace
+}  // namespace wisp
