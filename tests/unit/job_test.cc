@@ -127,6 +127,18 @@ TEST_F(JobTest, HistogramMovesByAtMostOneRecord) {
   EXPECT_NEAR(std::sqrt(squares), 1.0, 0.02);
 }
 
+// A record's n items share a norm of 1: each gets 1/sqrt(n). Items that nobody has lie at the floor, which is the noise
+// level: against it the share is seen in absolute terms.
+TEST_F(JobTest, HistogramShareOfOneRecordIsNormalised) {
+  std::vector<int32_t> items;
+  for (int32_t i = 0; i < 17; ++i) items.push_back(i % 16);
+  const Record record[] = {{std::span<const int32_t>(items).first(16), std::span<const int32_t>(items).last(16)}};
+  RandomStream noise = RandomStream::Reproducible(6, StreamPurpose::kNoise);
+  const auto bias = *PrivatePopularityBias(record, 20, {.noise_multiplier = 1e-3, .ledger = &*ledger_, .run = "h"}, noise);
+  const float floor = *std::min_element(bias.begin() + 16, bias.end());
+  for (size_t i = 0; i < 16; ++i) EXPECT_NEAR(std::exp(bias[i] - floor) * 1e-3, 0.25, 0.01) << i;
+}
+
 TEST_F(JobTest, HistogramIsChargedBeforeItIsTaken) {
   ASSERT_TRUE(ledger_->SetLimit(*privacy::EpsilonDelta::Create(0.01, 1e-3)).ok());
   const RecordSet set = MakeRecords(sequences_, 8, HoldOut::kNothing);
