@@ -130,7 +130,8 @@ struct LayerNormBackwardArgs {
 // probabilities P = softmax(scale * q k^T); out = (P * keep) v, where keep = keep_HQT[...] * keep_scale, or 1 if null
 // (keep_HQT holds 0 or 1, [heads, num_queries, num_keys]).
 // `scratch`: attention_scratch_size(num_queries, num_keys, head_width) floats (a field of the table).
-// Max error 2e-5 relative to the largest |v| (forward) or to the largest |gradient| of the same buffer (backward).
+// Max error 2e-5 relative to the largest |v| (forward); backward: to the largest |gradient| of the same buffer, or, where
+// that is smaller because terms cancel (one key: P = 1, dS = 0), to the largest |dout| * |v| * scale * max(|q|, |k|).
 template <class T = float>
 struct AttentionForwardArgs {
   const T* q;

@@ -1,0 +1,163 @@
+// Fused attention of every op table against the reference in double, whole and perturbed.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "kernels/reference/reference.h"
+#include "tests/unit/kernel_test_util.h"
+
+namespace wisp::kernels {
+namespace {
+
+struct Shape {
+  size_t queries, keys, heads, width, first_key;
+  AttentionMask mask;
+  bool dropped;  // with a keep mask
+};
+
+std::vector<double> ToDouble(const GuardedMatrix& m) {
+  std::vector<double> out;
+  for (size_t r = 0; r < m.rows(); ++r) {
+    for (size_t c = 0; c < m.cols(); ++c) out.push_back(*m.at(r, c));
+  }
+  return out;
+}
+
+double Largest(const std::vector<double>& v) {
+  double largest = 1e-30;
+  for (double x : v) largest = std::max(largest, std::abs(x));
+  return largest;
+}
+
+// Everything of one call, in float with guards and in double.
+struct Problem {
+  Problem(const Shape& s, uint64_t seed)
+      : d(s.heads * s.width), q(s.queries, d, 3 * d + 1), k(s.keys, d, 2 * d + 3), v(s.keys, d, 2 * d + 3), dout(s.queries, d, d + 2),
+        scale(static_cast<float>(1 / std::sqrt(static_cast<double>(s.width)))) {
+    std::mt19937_64 random(seed);
+    for (GuardedMatrix* m : {&q, &k, &v, &dout}) m->Fill(random, std::normal_distribution<float>(0, 1.5f));
+    keep.resize(s.heads * s.queries * s.keys);
+    for (uint8_t& bit : keep) bit = random() % 4 != 0;
+    out.assign(s.queries * d, 0);
+    lse.assign(s.heads * s.queries, 0);
+    const std::vector<double> qd = ToDouble(q), kd = ToDouble(k), vd = ToDouble(v), doutd = ToDouble(dout);
+    reference::AttentionForward<double>({.q = qd.data(), .k = kd.data(), .v = vd.data(), .ldq = d, .ldkv = d, .out = out.data(), .ldout = d,
+                                         .lse_HQ = lse.data(), .keep_HQT = s.dropped ? keep.data() : nullptr, .keep_scale = 4.0 / 3,
+                                         .scratch = nullptr, .num_queries = s.queries, .num_keys = s.keys, .heads = s.heads,
+                                         .head_width = s.width, .first_key = s.first_key, .scale = scale, .mask = s.mask});
+    dq.assign(s.queries * d, 0);
+    dk.assign(s.keys * d, 0);
+    dv.assign(s.keys * d, 0);
+    reference::AttentionBackward<double>({.q = qd.data(), .k = kd.data(), .v = vd.data(), .ldq = d, .ldkv = d, .out = out.data(),
+                                          .dout = doutd.data(), .ldout = d, .lse_HQ = lse.data(),
+                                          .keep_HQT = s.dropped ? keep.data() : nullptr, .keep_scale = 4.0 / 3, .dq = dq.data(),
+                                          .dk = dk.data(), .dv = dv.data(), .scratch = nullptr, .num_queries = s.queries,
+                                          .num_keys = s.keys, .heads = s.heads, .head_width = s.width, .first_key = s.first_key,
+                                          .scale = scale, .mask = s.mask});
+  }
+  size_t d;
+  GuardedMatrix q, k, v, dout;
+  float scale;
+  std::vector<uint8_t> keep;
+  std::vector<double> out, lse, dq, dk, dv;
+};
+
+void Compare(const GuardedMatrix& actual, const std::vector<double>& expected, double tolerance, ErrorMeter& meter) {
+  for (size_t r = 0; r < actual.rows(); ++r) {
+    for (size_t c = 0; c < actual.cols(); ++c) meter.Add(*actual.at(r, c), expected[r * actual.cols() + c], tolerance);
+  }
+}
+
+AttentionForwardArgs<> ForwardArgs(const Shape& s, const Problem& p, GuardedMatrix& out, float* lse, float* scratch) {
+  return {.q = p.q.data(), .k = p.k.data(), .v = p.v.data(), .ldq = p.q.ld(), .ldkv = p.k.ld(), .out = out.data(), .ldout = out.ld(),
+          .lse_HQ = lse, .keep_HQT = s.dropped ? p.keep.data() : nullptr, .keep_scale = 4.0f / 3, .scratch = scratch,
+          .num_queries = s.queries, .num_keys = s.keys, .heads = s.heads, .head_width = s.width, .first_key = s.first_key,
+          .scale = p.scale, .mask = s.mask};
+}
+
+std::vector<float> Scratch(const OpTable& ops, const Shape& s) {
+  return std::vector<float>(ops.attention_scratch_size(s.queries, s.keys, s.width) + 1, NAN);
+}
+
+double CheckForward(const OpTable& ops, const Shape& s, uint64_t seed) {
+  const Problem p(s, seed);
+  GuardedMatrix out(s.queries, p.d, p.d + 5), lse(1, s.heads * s.queries, s.heads * s.queries);
+  out.Fill(NAN);
+  std::vector<float> scratch = Scratch(ops, s);
+  const double tolerance = 2e-5 * Largest(ToDouble(p.v));
+  PlanPerturbation(out.at(s.queries - 1, 0), 4 * tolerance);
+  ops.attention_forward(ForwardArgs(s, p, out, lse.data(), scratch.data()));
+  ErrorMeter meter;
+  Compare(out, p.out, tolerance, meter);
+  Compare(lse, p.lse, 2e-5 * (1 + Largest(p.lse)), meter);
+  EXPECT_TRUE(out.GuardsIntact() && lse.GuardsIntact());
+  return meter.worst();
+}
+
+double CheckBackward(const OpTable& ops, const Shape& s, uint64_t seed) {
+  const Problem p(s, seed);
+  GuardedMatrix out(s.queries, p.d, p.dout.ld()), lse(1, s.heads * s.queries, s.heads * s.queries);
+  std::vector<float> scratch = Scratch(ops, s);
+  PlanPerturbation(nullptr, 0);
+  ops.attention_forward(ForwardArgs(s, p, out, lse.data(), scratch.data()));
+  GuardedMatrix dq(s.queries, p.d, p.q.ld()), dk(s.keys, p.d, p.k.ld()), dv(s.keys, p.d, p.k.ld());
+  for (GuardedMatrix* m : {&dq, &dk, &dv}) m->Fill(NAN);
+  // Where terms cancel the gradient is smaller than what it is made of.
+  const double made_of = Largest(ToDouble(p.dout)) * Largest(ToDouble(p.v)) * p.scale * std::max(Largest(ToDouble(p.q)), Largest(ToDouble(p.k)));
+  const auto tolerance = [&](const std::vector<double>& gradient) { return 2e-5 * std::max(Largest(gradient), made_of); };
+  PlanPerturbation(dk.at(s.keys - 1, p.d - 1), 4 * tolerance(p.dk));
+  ops.attention_backward({.q = p.q.data(), .k = p.k.data(), .v = p.v.data(), .ldq = p.q.ld(), .ldkv = p.k.ld(), .out = out.data(),
+                          .dout = p.dout.data(), .ldout = p.dout.ld(), .lse_HQ = lse.data(),
+                          .keep_HQT = s.dropped ? p.keep.data() : nullptr, .keep_scale = 4.0f / 3, .dq = dq.data(), .dk = dk.data(),
+                          .dv = dv.data(), .scratch = scratch.data(), .num_queries = s.queries, .num_keys = s.keys, .heads = s.heads,
+                          .head_width = s.width, .first_key = s.first_key, .scale = p.scale, .mask = s.mask});
+  ErrorMeter meter;
+  Compare(dq, p.dq, tolerance(p.dq), meter);
+  Compare(dk, p.dk, tolerance(p.dk), meter);
+  Compare(dv, p.dv, 2e-5 * Largest(p.dv), meter);
+  EXPECT_TRUE(dq.GuardsIntact() && dk.GuardsIntact() && dv.GuardsIntact());
+  return meter.worst();
+}
+
+std::vector<Shape> Shapes() {
+  std::vector<Shape> shapes = {{200, 200, 1, 64, 0, AttentionMask::kCausal, false}};
+  for (size_t keys : {1, 2, 3, 7, 8, 15, 17, 29, 33, 57, 100}) {
+    for (AttentionMask mask : {AttentionMask::kCausal, AttentionMask::kFull}) {
+      for (bool dropped : {false, true}) {
+        const size_t heads = keys % 3 == 0 ? 4 : 1 + keys % 2, width = std::vector<size_t>{1, 3, 8, 16, 33, 64}[keys % 6];
+        shapes.push_back({keys, keys, heads, width, 0, mask, dropped});
+        shapes.push_back({keys, keys, heads, width, keys / 3, mask, dropped});  // causal: the first queries attend nothing
+        shapes.push_back({1 + keys / 2, keys, heads, width, keys / 4, mask, dropped});
+      }
+    }
+  }
+  return shapes;
+}
+
+template <auto kEntry, class Check>
+void Hold(Check check) {
+  std::mt19937_64 random(TestSeed(71));
+  for (const OpTable* ops : AllOps()) {
+    const OpTable perturbed = PerturbedTable<kEntry>(*ops);
+    double worst = 0;
+    for (const Shape& s : Shapes()) {
+      const uint64_t seed = random();
+      SCOPED_TRACE(testing::Message() << ops->name << ": " << s.queries << " queries, " << s.keys << " keys, " << s.heads << " x " << s.width
+                                      << ", first " << s.first_key << (s.mask == AttentionMask::kCausal ? ", causal" : ", full")
+                                      << (s.dropped ? ", dropped" : ""));
+      const double error = check(*ops, s, seed);
+      EXPECT_LE(error, 1);
+      worst = std::max(worst, error);
+      EXPECT_GT(check(perturbed, s, seed), 1) << "a wrong element went unnoticed";
+    }
+    std::cout << ops->name << ": largest error " << worst << " of the tolerance\n";
+  }
+}
+
+TEST(Attention, ForwardEqualsReferenceInDouble) { Hold<&OpTable::attention_forward>(CheckForward); }
+TEST(Attention, BackwardEqualsReferenceInDouble) { Hold<&OpTable::attention_backward>(CheckBackward); }
+
+}  // namespace
+}  // namespace wisp::kernels
