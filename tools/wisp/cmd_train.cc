@@ -218,7 +218,10 @@ class TrainCommand {
       std::printf("privacy: %s\n", r.epsilon ? ("epsilon " + Fixed(*r.epsilon, 3) + " at delta " + j["delta"].dump() + ", noise multiplier " +
                                                 Fixed(r.noise_multiplier, 3)).c_str() : "noise: reproducible, no guarantee");
     }
-    if (r.test) std::printf("test: NDCG@10 %.4f, HIT@10 %.4f over %llu users\n", r.test->ndcg_at_10, r.test->hit_at_10, static_cast<unsigned long long>(r.test->num_users));
+    if (r.test) {
+      std::printf("test: NDCG@10 %.4f, HIT@10 %.4f over %llu users%s\n", r.test->ndcg_at_10, r.test->hit_at_10,
+                  static_cast<unsigned long long>(r.test->num_users), is_private() ? " (like the loss, not private: keep it on this device)" : "");
+    }
   }
 
   const TrainArguments& a_;
