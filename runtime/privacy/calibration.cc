@@ -42,6 +42,12 @@ Status Unreachable(const CalibrationRequest& r, double epsilon) {
 Result<Calibration> CalibrateNoise(const CalibrationRequest& request) {
   Search search(request);
   const double target = request.target.epsilon();
+  WISP_ASSIGN_OR_RETURN(const Delta delta, Delta::Create(request.target.delta()));
+  WISP_ASSIGN_OR_RETURN(const double beside, PldEpsilon(request.composed_with, delta));
+  if (beside > target) {
+    return PrivacyRefused("epsilon " + std::to_string(target) + " at delta " + std::to_string(request.target.delta()) +
+                          " cannot be met: what is spent beside the steps costs " + std::to_string(beside) + " by itself");
+  }
   // A bracket that doubles away from 1, then bisection of its logarithm. `high` always keeps the promise.
   double high = 1;
   WISP_ASSIGN_OR_RETURN(double high_epsilon, search.Epsilon(high));

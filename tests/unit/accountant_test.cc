@@ -7,6 +7,7 @@
 #include "runtime/privacy/accountant.h"
 #include "runtime/privacy/calibration.h"
 #include "runtime/privacy/pld.h"
+#include "tests/unit/accountant_golden.h"
 
 namespace wisp::privacy {
 namespace {
@@ -53,6 +54,27 @@ TEST(Pld, EachDirectionEqualsIndependentComputation) {
       const double epsilon = EpsilonOf(Compose({{step, g.steps}}), g.delta);
       EXPECT_NEAR(epsilon, direction == Direction::kRemove ? g.pld_remove : g.pld_add, Tolerance(g)) << g.q << " " << g.sigma;
     }
+  }
+}
+
+TEST(Pld, EpsilonAgreesWithOpacus) {
+  for (const PublicEpsilon& g : kOpacusPrv) {
+    const double epsilon = Pld({Subsampled(g.sigma, g.q, g.steps)}, g.delta);
+    EXPECT_LE(epsilon, g.epsilon) << g.sigma << " " << g.q << " " << g.steps;
+    EXPECT_GE(epsilon, g.epsilon - g.tolerance) << g.sigma << " " << g.q << " " << g.steps;
+  }
+}
+
+TEST(Pld, EpsilonAgreesWithTensorflowPrivacy) {
+  for (const PublicEpsilon& g : kTensorflowPld) {
+    EXPECT_NEAR(Pld({Subsampled(g.sigma, g.q, g.steps)}, g.delta), g.epsilon, g.tolerance + 1e-4) << g.sigma << " " << g.q;
+  }
+}
+
+TEST(Pld, OneStepAgreesWithGoogleHockeyStick) {
+  for (const PublicDelta& g : kGoogleHockeyStick) {
+    const DiscretePld pld = Discretise(Subsampled(g.sigma, g.q, 1), g.direction, 1e-5);
+    EXPECT_NEAR(DeltaOf(pld, g.epsilon), g.delta, 1e-7) << g.sigma << " " << g.q << " " << g.epsilon;
   }
 }
 
