@@ -337,6 +337,9 @@ struct OpTable {
 
   void (*adam)(const AdamArgs<>&);
   void (*sgd)(const SgdArgs<>&);
+
+  // Gives back what pack_weights made beside the buffer; null where there is nothing. Call once per packed buffer.
+  void (*release_packed)(float* packed);
 };
 
 // The specification, in float: slow, plain loops.
@@ -344,6 +347,10 @@ const OpTable& ReferenceOps();
 
 // The fastest table for this processor, chosen once.
 const OpTable& BestOps();
+
+// For inference only, one session per thread: linear layers through XNNPACK. Null where this build has none, or where it
+// does not run. x of linear_forward must be readable for 16 bytes past its end.
+const OpTable* XnnpackOps();
 
 // Every table this build has and this processor can run, reference first. For tests and `--ops`.
 std::span<const OpTable* const> AllOps();

@@ -36,6 +36,7 @@ const OpTable& ReferenceOps() {
       .accumulate_on_grid = reference::AccumulateOnGrid,
       .adam = reference::Adam<float>,
       .sgd = reference::Sgd<float>,
+      .release_packed = nullptr,
   };
   return kTable;
 }

@@ -42,8 +42,10 @@ class Arena {
   Arena() = default;
   explicit Arena(const ArenaPlan& plan) : size_bytes_(plan.size_bytes()) {
     if (size_bytes_ == 0) return;
-    bytes_.reset(static_cast<std::byte*>(::operator new(size_bytes_, std::align_val_t{ArenaPlan::kAlignment})));
-    std::memset(bytes_.get(), 0, size_bytes_);
+    // One line more than planned: some kernels read (never write) a few bytes past the end of their input.
+    const size_t allocated = size_bytes_ + ArenaPlan::kAlignment;
+    bytes_.reset(static_cast<std::byte*>(::operator new(allocated, std::align_val_t{ArenaPlan::kAlignment})));
+    std::memset(bytes_.get(), 0, allocated);
   }
 
   template <class T>

@@ -35,9 +35,9 @@ class TopK {
 
 }  // namespace
 
-Session::Session(ModelFile file)
+Session::Session(ModelFile file, const kernels::OpTable& ops)
     : file_(std::move(file)),
-      graph_(file_.architecture(), kernels::BestOps()),
+      graph_(file_.architecture(), ops),
       buffers_(graph_.AllocateForInference()),
       packed_(graph_.pack_plan().size()),
       weights_{&graph_.ops(), &graph_.pack_plan(), &graph_.parameters(), file_.flat_weights().data(), packed_.data()},
@@ -46,14 +46,18 @@ Session::Session(ModelFile file)
   graph_.pack_plan().Pack(graph_.ops(), weights_.flat, packed_.data(), 0, 1);
 }
 
-Result<std::unique_ptr<Session>> Session::Open(const std::string& path) {
+Session::~Session() { graph_.pack_plan().Release(graph_.ops(), packed_.data()); }
+
+Result<std::unique_ptr<Session>> Session::Open(const std::string& path, Backend backend) {
   WISP_ASSIGN_OR_RETURN(ModelFile file, ModelFile::Open(path));
-  return Create(std::move(file));
+  return Create(std::move(file), backend);
 }
 
-Result<std::unique_ptr<Session>> Session::Create(ModelFile file) {
+Result<std::unique_ptr<Session>> Session::Create(ModelFile file, Backend backend) {
+  const kernels::OpTable* ops = backend == Backend::kXnnpack ? kernels::XnnpackOps() : &kernels::BestOps();
+  if (ops == nullptr) return Unsupported("this build has no XNNPACK (configure with -DWISP_XNNPACK=ON), or it does not run on this processor");
   if (file.flat_weights().empty()) return Unsupported("the model's weights are not laid out as this build needs them: write the file again with this version");
-  return std::unique_ptr<Session>(new Session(std::move(file)));
+  return std::unique_ptr<Session>(new Session(std::move(file), *ops));
 }
 
 size_t Session::planned_bytes() const {

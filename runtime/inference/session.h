@@ -31,10 +31,18 @@ struct RecommendOptions {
   std::span<const int32_t> candidates = {};  // when not empty, only these are considered
 };
 
+enum class Backend {
+  kSimd,     // our own kernels, the fastest set that the processor has
+  kXnnpack,  // linear layers through XNNPACK; kUnsupported where the build has none
+};
+
 class Session {
  public:
-  static Result<std::unique_ptr<Session>> Open(const std::string& path);
-  static Result<std::unique_ptr<Session>> Create(ModelFile file);
+  static Result<std::unique_ptr<Session>> Open(const std::string& path, Backend backend = Backend::kSimd);
+  static Result<std::unique_ptr<Session>> Create(ModelFile file, Backend backend = Backend::kSimd);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
 
   // The best items after `history` (item ids, oldest first, at least one; the last max_length are read), best first,
   // ties by smaller id. Fewer than `count` when not that many are left.
@@ -49,7 +57,7 @@ class Session {
   size_t planned_bytes() const;
 
  private:
-  explicit Session(ModelFile file);
+  Session(ModelFile file, const kernels::OpTable& ops);
   Status CheckItems(const char* what, std::span<const int32_t> items) const;
 
   ModelFile file_;

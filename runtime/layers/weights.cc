@@ -41,4 +41,14 @@ void PackPlan::Pack(const kernels::OpTable& ops, const float* flat, float* packe
   }
 }
 
+void PackPlan::Release(const kernels::OpTable& ops, float* packed) const {
+  if (ops.release_packed == nullptr) return;
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    if (parameters_[i].role == ParameterRole::kMatrix) ops.release_packed(packed + offsets_[i]);
+    for (size_t first = 0; i == head_parameter_ && first < parameters_[i].rows; first += kHeadTile) {
+      ops.release_packed(packed + offsets_[i] + first / kHeadTile * tile_stride_);
+    }
+  }
+}
+
 }  // namespace wisp

@@ -34,6 +34,9 @@ class PackPlan {
   size_t tile_stride() const { return tile_stride_; }                          // floats between packed head tiles
   size_t head_parameter() const { return head_parameter_; }
 
+  // Gives back what packing made beside the buffer (OpTable::release_packed); once, when `packed` is done with.
+  void Release(const kernels::OpTable& ops, float* packed) const;
+
   // Packs share `part` of `num_parts` of the work: call once for each part, from as many threads.
   void Pack(const kernels::OpTable& ops, const float* flat, float* packed, size_t part, size_t num_parts) const;
 

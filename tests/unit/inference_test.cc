@@ -45,6 +45,25 @@ TEST_F(SessionTest, ScoresEqualTheNaiveRecommender) {
   }
 }
 
+TEST_F(SessionTest, XnnpackScoresEqualSimdScores) {
+  const Architecture a = {.num_items = 700, .max_length = 40, .width = 32, .num_heads = 2, .num_blocks = 2, .inner_width = 48};
+  const auto simd = Open(a, 50);
+  if (kernels::XnnpackOps() == nullptr) {
+    EXPECT_EQ(Session::Open(path_, Backend::kXnnpack).status().code(), StatusCode::kUnsupported);
+    GTEST_SKIP() << "this build has no XNNPACK";
+  }
+  for (int again = 0; again < 20; ++again) {  // made and released: a leak checker sees what is left
+    const auto session = *Session::Open(path_, Backend::kXnnpack);
+    for (size_t length : {1, 7, 40}) {
+      const std::vector<int32_t> history = testing::RandomRecord(a.num_items, length, 60).inputs;
+      std::vector<float> expected(a.num_items), scores(a.num_items);
+      ASSERT_TRUE(simd->Score(history, expected).ok());
+      ASSERT_TRUE(session->Score(history, scores).ok());
+      for (size_t j = 0; j < scores.size(); ++j) ASSERT_NEAR(scores[j], expected[j], 1e-4 * (1 + std::abs(expected[j])));
+    }
+  }
+}
+
 TEST_F(SessionTest, RecommendationsAreTheBestThatAreAllowed) {
   const Architecture a = testing::SmallArchitectures()[0];
   const auto session = Open(a, 40);

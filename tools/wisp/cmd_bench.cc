@@ -166,7 +166,18 @@ Status BenchScoring(const BenchArguments& a, Json& result) {
     }));
     WISP_RETURN_IF_ERROR(status);
   }
+  Json xnnpack;
+  if (kernels::XnnpackOps() != nullptr) {
+    WISP_ASSIGN_OR_RETURN(const auto other, Session::Open(path, Backend::kXnnpack));
+    std::vector<double> samples;
+    for (uint32_t i = 0; i < std::max(20u, a.repeats) * 5; ++i) {
+      samples.push_back(1e3 * Seconds([&] { status = other->Recommend(history, {.count = 10}).status(); }));
+      WISP_RETURN_IF_ERROR(status);
+    }
+    xnnpack = ToJson(SpreadOf(samples));
+  }
   result["scoring"] = {{"history", a.length}, {"items", session->architecture().num_items}, {"threads", 1}, {"top_10_ms", ToJson(SpreadOf(score))},
+                       {"top_10_ms_xnnpack", xnnpack},
                        {"open_and_top_10_ms", ToJson(SpreadOf(cold))}, {"planned_bytes", session->planned_bytes()}, {"file_bytes", session->file().size_bytes()}};
   return OkStatus();
 }
