@@ -28,18 +28,6 @@ HWY_INLINE void ForEachVector(size_t n, F&& f) {
   if (i < n) f(i, n - i);
 }
 
-HWY_INLINE V LoadSome(D d, const float* from, size_t count) {
-  return HWY_LIKELY(count == kLanes) ? hn::LoadU(d, from) : LoadPartial(d, from, count);
-}
-
-HWY_INLINE void StoreSome(V v, D d, float* to, size_t count) {
-  if (HWY_LIKELY(count == kLanes)) {
-    hn::StoreU(v, d, to);
-  } else {
-    StorePartial(v, d, to, count);
-  }
-}
-
 struct Normal {
   V cdf;      // Phi(x)
   V density;  // phi(x)

@@ -19,18 +19,6 @@ using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 constexpr size_t kLanes = HWY_LANES(float);
 
-HWY_INLINE V LoadSome(D d, const float* from, size_t count) {
-  return HWY_LIKELY(count >= kLanes) ? hn::LoadU(d, from) : LoadPartial(d, from, count);
-}
-
-HWY_INLINE void StoreSome(V v, D d, float* to, size_t count) {
-  if (HWY_LIKELY(count >= kLanes)) {
-    hn::StoreU(v, d, to);
-  } else {
-    StorePartial(v, d, to, count);
-  }
-}
-
 HWY_INLINE float Sum(D d, V v) { return hn::GetLane(hn::SumOfLanes(d, v)); }
 
 void LayerNormForward(const LayerNormForwardArgs<>& a) {

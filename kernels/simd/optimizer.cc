@@ -18,18 +18,6 @@ using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 constexpr size_t kLanes = HWY_LANES(float);
 
-HWY_INLINE V LoadSome(D d, const float* from, size_t count) {
-  return HWY_LIKELY(count == kLanes) ? hn::LoadU(d, from) : LoadPartial(d, from, count);
-}
-
-HWY_INLINE void StoreSome(V v, D d, float* to, size_t count) {
-  if (HWY_LIKELY(count == kLanes)) {
-    hn::StoreU(v, d, to);
-  } else {
-    StorePartial(v, d, to, count);
-  }
-}
-
 void Adam(const AdamArgs<>& a) {
   const D d;
   const V beta1 = hn::Set(d, a.beta1), beta2 = hn::Set(d, a.beta2);

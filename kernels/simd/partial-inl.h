@@ -41,6 +41,21 @@ HWY_INLINE void StorePartial(hn::Vec<D> v, D d, T* to, size_t count) {
 #endif
 }
 
+// The first `count` lanes, or a whole vector where there are as many or more.
+template <class D, class T = hn::TFromD<D>>
+HWY_INLINE hn::Vec<D> LoadSome(D d, const T* from, size_t count) {
+  return HWY_LIKELY(count >= HWY_LANES(T)) ? hn::LoadU(d, from) : LoadPartial(d, from, count);
+}
+
+template <class D, class T = hn::TFromD<D>>
+HWY_INLINE void StoreSome(hn::Vec<D> v, D d, T* to, size_t count) {
+  if (HWY_LIKELY(count >= HWY_LANES(T))) {
+    hn::StoreU(v, d, to);
+  } else {
+    StorePartial(v, d, to, count);
+  }
+}
+
 }  // namespace wisp::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
