@@ -8,7 +8,8 @@
 //   power      |d(F^T)_k| <= T |F_k|^(T-1) e for each factor, times the other factors
 //   inverse    ||d p||_1 <= sqrt(N) ||d p||_2 = ||d F||_2, plus the inverse's own c u log2(N) ||F||_2
 //
-// with u = 2^-53 and c = 4, about ten times what is observed. The bound goes to infinity as well.
+// with u = 2^-53 and c = 4, on the safe side of the usual error analyses of radix-2 transforms. The bound goes to infinity
+// as well.
 #include <algorithm>
 #include <cmath>
 #include <complex>
