@@ -132,6 +132,13 @@ struct LayerNormBackwardArgs {
 // `scratch`: attention_scratch_size(num_queries, num_keys, head_width) floats (a field of the table).
 // Max error 2e-5 relative to the largest |v| (forward); backward: to the largest |gradient| of the same buffer, or, where
 // that is smaller because terms cancel (one key: P = 1, dS = 0), to the largest |dout| * |v| * scale * max(|q|, |k|).
+//
+// With `key_variance` (Re-Attention: the variance of each key's entries, strides ldvariance, heads as in k) the logit of
+// key j for query i is lowered by half the variance that the keys give it:
+//     scale <q_i, k_j> - scale^2 / 2 * sum_c q_ic^2 key_variance_jc
+// and the gradient reaches q through the correction too; the variances are constants. All of them zero: the same bits as
+// without. With `value_variance`, out_variance_i = sum_j (P keep)_ij^2 value_variance_j is assigned, strides
+// ldout_variance; max error 2e-5 relative to the largest value_variance.
 template <class T = float>
 struct AttentionForwardArgs {
   const T* q;
@@ -147,6 +154,11 @@ struct AttentionForwardArgs {
   size_t num_queries, num_keys, heads, head_width, first_key;
   T scale;
   AttentionMask mask;
+  const T* key_variance = nullptr;
+  const T* value_variance = nullptr;
+  size_t ldvariance = 0;
+  T* out_variance = nullptr;
+  size_t ldout_variance = 0;
 };
 
 // dq, dk, dv are ASSIGNED (same strides as q, k, v: ldq for dq, ldkv for dk and dv).
@@ -169,6 +181,8 @@ struct AttentionBackwardArgs {
   size_t num_queries, num_keys, heads, head_width, first_key;
   T scale;
   AttentionMask mask;
+  const T* key_variance = nullptr;
+  size_t ldvariance = 0;
 };
 
 // ---- Elementwise. Max error 4 ulp of the result, gelu 2e-6 absolute for |x| < 10, relative beyond. ------------------
@@ -209,6 +223,43 @@ struct ApplyKeepArgs {
   T* y;
   size_t n;
   T scale;
+};
+
+// ---- Variances (Re-Attention: what the noise in the weights does to activations). All are >= 0, at most kMaxVariance. ----
+// Errors relative to the largest element of the row: 2e-5.
+inline constexpr float kMaxVariance = 1e18f;
+
+// y_RN += weight_variance * sum_k (mean_rk^2 + variance_rk) + bias_variance, then held to [0, kMaxVariance]. `y` already
+// holds variance (W o W)^T, a product. `variance` may be null: 0.
+template <class T = float>
+struct LinearVarianceArgs {
+  const T* mean_RK;
+  size_t ldmean;
+  const T* variance_RK;
+  size_t ldvariance;
+  T* y_RN;
+  size_t ldy;
+  size_t rows, n, k;
+  T weight_variance, bias_variance;
+};
+
+// y <- x * (gain * rstd)^2. y may be x.
+template <class T = float>
+struct LayerNormVarianceArgs {
+  const T* x_RD;
+  const T* gain_D;
+  const T* rstd_R;
+  T* y_RD;
+  size_t rows, d;
+};
+
+// y <- Var[max(0, N(mean, variance))], for kGelu as for kRelu. y may be x. Error relative to x.
+template <class T = float>
+struct ActivationVarianceArgs {
+  const T* mean;
+  const T* x;  // the variance
+  T* y;
+  size_t n;
 };
 
 // ---- Embedding. ids < 0 are padding. --------------------------------------------------------------------------------
@@ -324,6 +375,10 @@ struct OpTable {
   void (*activation_backward)(const ActivationBackwardArgs<>&);
   void (*scale)(const ScaleArgs<>&);
   void (*apply_keep)(const ApplyKeepArgs<>&);
+
+  void (*linear_variance)(const LinearVarianceArgs<>&);
+  void (*layer_norm_variance)(const LayerNormVarianceArgs<>&);
+  void (*activation_variance)(const ActivationVarianceArgs<>&);
 
   void (*embed_forward)(const EmbedForwardArgs<>&);
   void (*scatter_add)(const ScatterAddArgs<>&);

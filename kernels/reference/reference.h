@@ -122,7 +122,13 @@ T AttentionLogit(const Args& a, size_t head, size_t query, size_t key) {
   for (size_t c = 0; c < a.head_width; ++c) {
     dot = dot + a.q[query * a.ldq + head * a.head_width + c] * a.k[key * a.ldkv + head * a.head_width + c];
   }
-  return dot * a.scale;
+  if (a.key_variance == nullptr) return dot * a.scale;
+  T variance(0);
+  for (size_t c = 0; c < a.head_width; ++c) {
+    const T q = a.q[query * a.ldq + head * a.head_width + c];
+    variance = variance + q * q * a.key_variance[key * a.ldvariance + head * a.head_width + c];
+  }
+  return dot * a.scale - T(0.5) * a.scale * a.scale * variance;
 }
 
 template <class T, class Args>
@@ -138,7 +144,10 @@ void AttentionForward(const AttentionForwardArgs<T>& a) {
   for (size_t h = 0; h < a.heads; ++h) {
     for (size_t i = 0; i < a.num_queries; ++i) {
       T* out = a.out + i * a.ldout + h * a.head_width;
-      for (size_t c = 0; c < a.head_width; ++c) out[c] = T(0);
+      for (size_t c = 0; c < a.head_width; ++c) {
+        out[c] = T(0);
+        if (a.value_variance != nullptr) a.out_variance[i * a.ldout_variance + h * a.head_width + c] = T(0);
+      }
       T& lse = a.lse_HQ[h * a.num_queries + i];
       lse = T(0);
       const size_t end = AttendEnd(a, i);
@@ -154,12 +163,18 @@ void AttentionForward(const AttentionForwardArgs<T>& a) {
       for (size_t j = a.first_key; j < end; ++j) {
         const T p = exp(AttentionLogit<T>(a, h, i, j) - lse) * AttentionKeep<T>(a, h, i, j);
         for (size_t c = 0; c < a.head_width; ++c) out[c] = out[c] + p * a.v[j * a.ldkv + h * a.head_width + c];
+        if (a.value_variance == nullptr) continue;
+        for (size_t c = 0; c < a.head_width; ++c) {
+          T& variance = a.out_variance[i * a.ldout_variance + h * a.head_width + c];
+          variance = variance + p * p * a.value_variance[j * a.ldvariance + h * a.head_width + c];
+        }
       }
     }
   }
 }
 
 // With P = softmax, m = keep, dP = dout v^T:  dv += (P m)^T dout;  dS = P (m dP - <dout, out>) scale;  dq = dS k;  dk = dS^T q.
+// Re-Attention: dq -= scale (dS key_variance) o q.
 template <class T>
 void AttentionBackward(const AttentionBackwardArgs<T>& a) {
   using std::exp;
@@ -189,6 +204,8 @@ void AttentionBackward(const AttentionBackwardArgs<T>& a) {
           dv = dv + p * keep * dout[c];
           dk = dk + ds * a.q[i * a.ldq + first + c];
           dq = dq + ds * a.k[j * a.ldkv + first + c];
+          if (a.key_variance == nullptr) continue;
+          dq = dq - ds * a.scale * a.q[i * a.ldq + first + c] * a.key_variance[j * a.ldvariance + first + c];
         }
       }
     }
@@ -235,6 +252,61 @@ void Scale(const ScaleArgs<T>& a) {
 template <class T>
 void ApplyKeep(const ApplyKeepArgs<T>& a) {
   for (size_t i = 0; i < a.n; ++i) a.y[i] = a.keep[i] != 0 ? a.x[i] * a.scale : T(0);
+}
+
+template <class T>
+T HeldVariance(T v) {
+  const T largest(static_cast<double>(kMaxVariance));
+  if (!(T(0) < v)) return T(0);
+  return v < largest ? v : largest;
+}
+
+template <class T>
+void LinearVariance(const LinearVarianceArgs<T>& a) {
+  for (size_t r = 0; r < a.rows; ++r) {
+    T sum(0);
+    for (size_t k = 0; k < a.k; ++k) {
+      const T mean = a.mean_RK[r * a.ldmean + k];
+      sum = sum + mean * mean;
+      if (a.variance_RK != nullptr) sum = sum + a.variance_RK[r * a.ldvariance + k];
+    }
+    for (size_t n = 0; n < a.n; ++n) {
+      T& y = a.y_RN[r * a.ldy + n];
+      y = HeldVariance(y + a.weight_variance * sum + a.bias_variance);
+    }
+  }
+}
+
+template <class T>
+void LayerNormVariance(const LayerNormVarianceArgs<T>& a) {
+  for (size_t r = 0; r < a.rows; ++r) {
+    for (size_t i = 0; i < a.d; ++i) {
+      const T factor = a.gain_D[i] * a.rstd_R[r];
+      a.y_RD[r * a.d + i] = HeldVariance(a.x_RD[r * a.d + i] * factor * factor);
+    }
+  }
+}
+
+// With z = mean / deviation, E = deviation (z Phi + phi) and E[x^2] = variance ((z^2 + 1) Phi + z phi). The difference is
+// written so that nothing cancels for large z: variance (Phi + z^2 Phi (1 - Phi) + z phi (1 - 2 Phi) - phi^2).
+template <class T>
+void ActivationVariance(const ActivationVarianceArgs<T>& a) {
+  using std::erf;
+  using std::exp;
+  using std::sqrt;
+  for (size_t i = 0; i < a.n; ++i) {
+    const T variance = a.x[i];
+    if (!(T(0) < variance)) {
+      a.y[i] = T(0);
+      continue;
+    }
+    T z = a.mean[i] / sqrt(variance);
+    if (z < T(-8)) z = T(-8);
+    if (T(8) < z) z = T(8);
+    const T cdf = T(0.5) * (T(1) + erf(z * T(kSqrtHalf)));
+    const T density = T(kInvSqrt2Pi) * exp(T(-0.5) * z * z);
+    a.y[i] = HeldVariance(variance * (cdf + z * z * cdf * (T(1) - cdf) + z * density * (T(1) - T(2) * cdf) - density * density));
+  }
 }
 
 template <class T>

@@ -30,9 +30,23 @@ OpTable products;
 
 size_t RoundUp(size_t n) { return (n + 15) / 16 * 16; }
 
+// Packed keys, packed values, packed variances of keys; two blocks of logits; one of squared queries.
 size_t ScratchSize(size_t, size_t num_keys, size_t head_width) {
-  return 2 * RoundUp(products.packed_size(num_keys, head_width)) + 2 * kBlock * num_keys;
+  return 3 * RoundUp(products.packed_size(num_keys, head_width)) + 2 * kBlock * num_keys + kBlock * head_width;
 }
+
+struct Scratch {
+  Scratch(float* scratch, size_t num_keys, size_t head_width) {
+    const size_t packed = RoundUp(products.packed_size(num_keys, head_width));
+    packed_k = scratch;
+    packed_v = packed_k + packed;
+    packed_variance = packed_v + packed;
+    p = packed_variance + packed;
+    dp = p + kBlock * num_keys;
+    squares = dp + kBlock * num_keys;
+  }
+  float *packed_k, *packed_v, *packed_variance, *p, *dp, *squares;
+};
 
 template <class Args>
 struct Head {
@@ -55,6 +69,35 @@ template <class Args>
 void MultiplyPacked(const Args& a, const float* x, size_t ldx, const float* packed, size_t rows, size_t keys, float* out) {
   products.linear_forward({.x_RK = x, .ldx = ldx, .packed = packed, .bias_N = nullptr, .y_RN = out, .ldy = keys, .rows = rows,
                            .n = keys, .k = a.head_width, .store = Store::kAssign});
+}
+
+void PackHead(const float* w, size_t ldw, size_t keys, size_t width, float* packed) {
+  products.pack_weights({.w_NK = w, .ldw = ldw, .packed = packed, .n = keys, .k = width});
+}
+
+// p -= scale / 2 * (q o q) variance^T: the correction of Re-Attention, to logits that are yet to be scaled.
+template <class Args>
+void Correct(const Head<Args>& head, size_t i, size_t rows, size_t keys, const Scratch& s) {
+  const Args& a = head.a;
+  const D d;
+  const V factor = hn::Set(d, -0.5f * a.scale);
+  for (size_t r = 0; r < rows; ++r) {
+    const float* q = head.q() + (i + r) * a.ldq;
+    float* square = s.squares + r * a.head_width;
+    ForEachVector(a.head_width, [&](size_t c, size_t count) {
+      const V x = LoadSome(d, q + c, count);
+      StoreSome(hn::Mul(hn::Mul(x, x), factor), d, square + c, count);
+    });
+  }
+  products.linear_forward({.x_RK = s.squares, .ldx = a.head_width, .packed = s.packed_variance, .bias_N = nullptr, .y_RN = s.p,
+                           .ldy = keys, .rows = rows, .n = keys, .k = a.head_width, .store = Store::kAdd});
+}
+
+// The block's logits before scaling.
+template <class Args>
+void Logits(const Head<Args>& head, size_t i, size_t rows, size_t keys, const Scratch& s) {
+  MultiplyPacked(head.a, head.q() + i * head.a.ldq, head.a.ldq, s.packed_k, rows, keys, s.p);
+  if (head.a.key_variance != nullptr) Correct(head, i, rows, keys, s);
 }
 
 // In place over row[0, keys): exp(scale * row - shift) inside [first, end), 0 outside. Returns the sum.
@@ -93,41 +136,67 @@ HWY_INLINE void ApplyKeepRow(float* row, const uint8_t* keep, size_t keys, float
   products.apply_keep({.x = row, .keep = keep, .y = row, .n = keys, .scale = scale});
 }
 
+using ForwardHead = Head<AttentionForwardArgs<>>;
+
+// Turns a block's logits into unnormalised probabilities; inverse[r] is what normalises row r.
+void SoftmaxBlock(const ForwardHead& head, size_t i, size_t rows, size_t keys, float* p, float* inverse) {
+  const auto& a = head.a;
+  for (size_t r = 0; r < rows; ++r) {
+    float* row = p + r * keys;
+    const size_t end = head.end(i + r);
+    float& lse = a.lse_HQ[head.h * a.num_queries + i + r];
+    lse = inverse[r] = 0;
+    if (end <= a.first_key) {
+      std::fill(row, row + keys, 0.0f);
+      continue;
+    }
+    // A negative scale would turn the largest into the smallest: the maximum is of scaled logits.
+    const float largest = a.scale * RowMax(row, a.first_key, end);
+    const float sum = Exponentials(row, a.first_key, end, keys, a.scale, largest);
+    lse = largest + std::log(sum);
+    inverse[r] = 1.0f / sum;
+    if (a.keep_HQT != nullptr) ApplyKeepRow(row, head.keep(i + r), keys, a.keep_scale);
+  }
+}
+
+// out [rows, width] = diag(inverse) p w, for unnormalised probabilities p.
+void MixBlock(const float* p, size_t keys, const float* w, size_t ldw, const float* inverse, float* out, size_t ldout, size_t rows, size_t width) {
+  products.linear_backward_input({.dy_RN = p, .lddy = keys, .w_NK = w, .ldw = ldw, .dx_RK = out, .lddx = ldout, .rows = rows,
+                                  .n = keys, .k = width, .store = Store::kAssign});
+  for (size_t r = 0; r < rows; ++r) {
+    float* row = out + r * ldout;
+    products.scale({.x = row, .y = row, .n = width, .a = inverse[r], .store = Store::kAssign});
+  }
+}
+
+// The same for the variance: probabilities and what normalises them are squared, in place.
+void MixVarianceBlock(const ForwardHead& head, size_t i, size_t rows, size_t keys, float* p, float* inverse) {
+  const auto& a = head.a;
+  const D d;
+  ForEachVector(rows * keys, [&](size_t j, size_t count) {
+    const V x = LoadSome(d, p + j, count);
+    StoreSome(hn::Mul(x, x), d, p + j, count);
+  });
+  for (size_t r = 0; r < rows; ++r) inverse[r] *= inverse[r];
+  const size_t first = head.h * a.head_width;
+  MixBlock(p, keys, a.value_variance + first, a.ldvariance, inverse, a.out_variance + i * a.ldout_variance + first, a.ldout_variance, rows, a.head_width);
+}
+
 void Forward(const AttentionForwardArgs<>& a) {
   const size_t width = a.head_width;
-  float* packed_k = a.scratch;
-  float* p = packed_k + 2 * RoundUp(products.packed_size(a.num_keys, width));
+  const Scratch s(a.scratch, a.num_keys, width);
   for (size_t h = 0; h < a.heads; ++h) {
-    const Head<AttentionForwardArgs<>> head{a, h};
-    products.pack_weights({.w_NK = head.k(), .ldw = a.ldkv, .packed = packed_k, .n = a.num_keys, .k = width});
+    const ForwardHead head{a, h};
+    PackHead(head.k(), a.ldkv, a.num_keys, width, s.packed_k);
+    if (a.key_variance != nullptr) PackHead(a.key_variance + h * width, a.ldvariance, a.num_keys, width, s.packed_variance);
     for (size_t i = 0; i < a.num_queries; i += kBlock) {
       const size_t rows = std::min(kBlock, a.num_queries - i);
       const size_t keys = head.end(i + rows - 1);
       float inverse[kBlock];
-      MultiplyPacked(a, head.q() + i * a.ldq, a.ldq, packed_k, rows, keys, p);
-      for (size_t r = 0; r < rows; ++r) {
-        float* row = p + r * keys;
-        const size_t end = head.end(i + r);
-        float& lse = a.lse_HQ[h * a.num_queries + i + r];
-        lse = inverse[r] = 0;
-        if (end <= a.first_key) {
-          std::fill(row, row + keys, 0.0f);
-          continue;
-        }
-        // A negative scale would turn the largest into the smallest: the maximum is of scaled logits.
-        const float largest = a.scale * RowMax(row, a.first_key, end);
-        const float sum = Exponentials(row, a.first_key, end, keys, a.scale, largest);
-        lse = largest + std::log(sum);
-        inverse[r] = 1.0f / sum;
-        if (a.keep_HQT != nullptr) ApplyKeepRow(row, head.keep(i + r), keys, a.keep_scale);
-      }
-      float* out = a.out + i * a.ldout + h * width;
-      products.linear_backward_input({.dy_RN = p, .lddy = keys, .w_NK = head.v(), .ldw = a.ldkv, .dx_RK = out, .lddx = a.ldout,
-                                      .rows = rows, .n = keys, .k = width, .store = Store::kAssign});
-      for (size_t r = 0; r < rows; ++r) {
-        float* row = out + r * a.ldout;
-        products.scale({.x = row, .y = row, .n = width, .a = inverse[r], .store = Store::kAssign});
-      }
+      Logits(head, i, rows, keys, s);
+      SoftmaxBlock(head, i, rows, keys, s.p, inverse);
+      MixBlock(s.p, keys, head.v(), a.ldkv, inverse, a.out + i * a.ldout + h * width, a.ldout, rows, width);
+      if (a.value_variance != nullptr) MixVarianceBlock(head, i, rows, keys, s.p, inverse);
     }
   }
 }
@@ -185,16 +254,33 @@ void SoftmaxBackwardBlock(const Head<Args>& head, size_t i, size_t rows, size_t 
   }
 }
 
+// dq -= scale (dS variance) o q: the correction's share of the gradient.
+void CorrectQueryGradient(const Head<AttentionBackwardArgs<>>& head, size_t i, size_t rows, size_t keys, const Scratch& s) {
+  const auto& a = head.a;
+  const size_t width = a.head_width;
+  products.linear_backward_input({.dy_RN = s.dp, .lddy = keys, .w_NK = a.key_variance + head.h * width, .ldw = a.ldvariance,
+                                  .dx_RK = s.squares, .lddx = width, .rows = rows, .n = keys, .k = width, .store = Store::kAssign});
+  const D d;
+  const V factor = hn::Set(d, -a.scale);
+  for (size_t r = 0; r < rows; ++r) {
+    const float* q = head.q() + (i + r) * a.ldq;
+    float* dq = a.dq + (i + r) * a.ldq + head.h * width;
+    ForEachVector(width, [&](size_t c, size_t count) {
+      const V weighted = hn::Mul(LoadSome(d, s.squares + r * width + c, count), factor);
+      StoreSome(hn::MulAdd(weighted, LoadSome(d, q + c, count), LoadSome(d, dq + c, count)), d, dq + c, count);
+    });
+  }
+}
+
 // dP = dout v^T;  dv += (P keep)^T dout;  dS = P (keep dP - <dout, out>) scale;  dq = dS k;  dk += dS^T q.
 void Backward(const AttentionBackwardArgs<>& a) {
   const size_t width = a.head_width;
-  const size_t packed = RoundUp(products.packed_size(a.num_keys, width));
-  float *packed_k = a.scratch, *packed_v = packed_k + packed;
-  float *p = packed_v + packed, *dp = p + kBlock * a.num_keys;
+  const Scratch s(a.scratch, a.num_keys, width);
   for (size_t h = 0; h < a.heads; ++h) {
     const Head<AttentionBackwardArgs<>> head{a, h};
-    products.pack_weights({.w_NK = head.k(), .ldw = a.ldkv, .packed = packed_k, .n = a.num_keys, .k = width});
-    products.pack_weights({.w_NK = head.v(), .ldw = a.ldkv, .packed = packed_v, .n = a.num_keys, .k = width});
+    PackHead(head.k(), a.ldkv, a.num_keys, width, s.packed_k);
+    PackHead(head.v(), a.ldkv, a.num_keys, width, s.packed_v);
+    if (a.key_variance != nullptr) PackHead(a.key_variance + h * width, a.ldvariance, a.num_keys, width, s.packed_variance);
     float *dk = a.dk + h * width, *dv = a.dv + h * width;
     ZeroRows(dk, a.ldkv, a.num_keys, width);
     ZeroRows(dv, a.ldkv, a.num_keys, width);
@@ -203,13 +289,14 @@ void Backward(const AttentionBackwardArgs<>& a) {
       const size_t keys = head.end(i + rows - 1);
       const float* q = head.q() + i * a.ldq;
       const float* dout = a.dout + i * a.ldout + h * width;
-      MultiplyPacked(a, q, a.ldq, packed_k, rows, keys, p);
-      MultiplyPacked(a, dout, a.ldout, packed_v, rows, keys, dp);
-      SoftmaxBackwardBlock(head, i, rows, keys, p, dp);
-      AddTransposed(p, dout, a.ldout, dv, a.ldkv, rows, keys, width);
-      AddTransposed(dp, q, a.ldq, dk, a.ldkv, rows, keys, width);
-      products.linear_backward_input({.dy_RN = dp, .lddy = keys, .w_NK = head.k(), .ldw = a.ldkv, .dx_RK = a.dq + i * a.ldq + h * width,
+      Logits(head, i, rows, keys, s);
+      MultiplyPacked(a, dout, a.ldout, s.packed_v, rows, keys, s.dp);
+      SoftmaxBackwardBlock(head, i, rows, keys, s.p, s.dp);
+      AddTransposed(s.p, dout, a.ldout, dv, a.ldkv, rows, keys, width);
+      AddTransposed(s.dp, q, a.ldq, dk, a.ldkv, rows, keys, width);
+      products.linear_backward_input({.dy_RN = s.dp, .lddy = keys, .w_NK = head.k(), .ldw = a.ldkv, .dx_RK = a.dq + i * a.ldq + h * width,
                                       .lddx = a.ldq, .rows = rows, .n = keys, .k = width, .store = Store::kAssign});
+      if (a.key_variance != nullptr) CorrectQueryGradient(head, i, rows, keys, s);
     }
   }
 }

@@ -5,7 +5,7 @@
 #define HWY_TARGET_INCLUDE "kernels/simd/elementwise.cc"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
-#include "kernels/simd/exp-inl.h"
+#include "kernels/simd/normal-inl.h"
 #include "kernels/simd/partial-inl.h"
 
 #include <algorithm>
@@ -19,34 +19,6 @@ namespace {
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 constexpr size_t kLanes = HWY_LANES(float);
-
-// f(i, count) for every vector, the last one with fewer lanes.
-template <class F>
-HWY_INLINE void ForEachVector(size_t n, F&& f) {
-  size_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) f(i, kLanes);
-  if (i < n) f(i, n - i);
-}
-
-struct Normal {
-  V cdf;      // Phi(x)
-  V density;  // phi(x)
-};
-
-// Abramowitz and Stegun 7.1.26: erfc(z) = t (a1 + t (a2 + ...)) exp(-z^2) with t = 1 / (1 + 0.3275911 z), z >= 0, absolute
-// error 1.5e-7. One exponential serves Phi and phi; small values of Phi are formed without cancellation.
-HWY_INLINE Normal NormalOf(D d, V x) {
-  const V z = hn::Mul(hn::Abs(x), hn::Set(d, 0.70710678f));
-  const V e = ExpNonPositive(d, hn::Neg(hn::Mul(z, z)));
-  const V t = hn::Div(hn::Set(d, 1.0f), hn::MulAdd(hn::Set(d, 0.3275911f), z, hn::Set(d, 1.0f)));
-  V p = hn::MulAdd(hn::Set(d, 1.061405429f), t, hn::Set(d, -1.453152027f));
-  p = hn::MulAdd(p, t, hn::Set(d, 1.421413741f));
-  p = hn::MulAdd(p, t, hn::Set(d, -0.284496736f));
-  p = hn::MulAdd(p, t, hn::Set(d, 0.254829592f));
-  const V half_erfc = hn::Mul(hn::Mul(hn::Mul(hn::Set(d, 0.5f), p), t), e);
-  const V cdf = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), half_erfc, hn::Sub(hn::Set(d, 1.0f), half_erfc));
-  return {cdf, hn::Mul(hn::Set(d, 0.39894228f), e)};
-}
 
 void ActivationForward(const ActivationForwardArgs<>& a) {
   const D d;
@@ -66,7 +38,7 @@ void ActivationBackward(const ActivationBackwardArgs<>& a) {
     if (a.kind == Activation::kRelu) {
       dx = hn::IfThenElseZero(hn::Gt(x, hn::Zero(d)), dy);
     } else {
-      const Normal normal = NormalOf(d, x);
+      const Normal<V> normal = NormalOf(d, x);
       dx = hn::Mul(dy, hn::MulAdd(x, normal.density, normal.cdf));
     }
     StoreSome(dx, d, a.dx + i, count);

@@ -38,6 +38,7 @@ void FillSoftmax(int64_t target, OpTable& table);      // softmax_stats, cross_e
 void FillAttention(int64_t target, OpTable& table);
 void FillNorm(int64_t target, OpTable& table);         // layer norm
 void FillElementwise(int64_t target, OpTable& table);  // activations, scale, apply_keep
+void FillVariance(int64_t target, OpTable& table);     // linear_variance, layer_norm_variance, activation_variance
 void FillEmbedding(int64_t target, OpTable& table);    // embed_forward, scatter_add
 void FillReduce(int64_t target, OpTable& table);       // dot, sum_squares, accumulate_on_grid
 void FillOptimizer(int64_t target, OpTable& table);    // adam, sgd

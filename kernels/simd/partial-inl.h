@@ -56,6 +56,15 @@ HWY_INLINE void StoreSome(hn::Vec<D> v, D d, T* to, size_t count) {
   }
 }
 
+// f(i, count) for every vector, the last one with fewer lanes.
+template <class T = float, class F>
+HWY_INLINE void ForEachVector(size_t n, F&& f) {
+  constexpr size_t kLanes = HWY_LANES(T);
+  size_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) f(i, kLanes);
+  if (i < n) f(i, n - i);
+}
+
 }  // namespace wisp::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

@@ -31,6 +31,7 @@ struct Tables {
       FillSoftmax(target, table);
       FillNorm(target, table);
       FillElementwise(target, table);
+      FillVariance(target, table);
       FillEmbedding(target, table);
       FillReduce(target, table);
       FillOptimizer(target, table);

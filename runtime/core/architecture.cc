@@ -45,6 +45,7 @@ Status Validate(const Architecture& a) {
   WISP_RETURN_IF_ERROR(CheckRange("output_bias", static_cast<uint8_t>(a.output_bias), 0, 2));
   WISP_RETURN_IF_ERROR(CheckRange("positions", static_cast<uint8_t>(a.positions), 0, 1));
   WISP_RETURN_IF_ERROR(CheckRange("attend", static_cast<uint8_t>(a.attend), 0, 1));
+  WISP_RETURN_IF_ERROR(CheckRange("re_attention", static_cast<uint8_t>(a.re_attention), 0, 1));
   if (a.width % a.num_heads != 0) {
     return InvalidData("architecture: num_heads is " + std::to_string(a.num_heads) + ", which does not divide width " +
                        std::to_string(a.width));
@@ -56,7 +57,7 @@ Status Validate(const Architecture& a) {
     return InvalidData("architecture: norm_epsilon must lie between 0 and 1");
   }
   const uint64_t d = a.width, f = a.inner_width, tables = a.output_table == OutputTable::kUntied ? 2 : 1;
-  const uint64_t total = (tables * a.num_items + a.max_length) * d + a.num_items + a.num_blocks * (4 * d * d + 2 * d * f + 16 * d + f);
+  const uint64_t total = (tables * a.num_items + a.max_length) * d + 2 * uint64_t{a.num_items} + a.num_blocks * (4 * d * d + 2 * d * f + 16 * d + f);
   return CheckRange("number of parameters", total, 1, kMaxParameters);
 }
 
@@ -78,6 +79,11 @@ std::vector<ParameterSpec> ParametersOf(const Architecture& a) {
   if (a.output_table == OutputTable::kUntied) list.Add("output_embedding", a.num_items, d, ParameterRole::kTable);
   if (a.output_bias != OutputBias::kNone) {
     list.Add("output_bias", 1, a.num_items, ParameterRole::kVector, a.output_bias == OutputBias::kTrained);
+  }
+  if (a.re_attention == ReAttention::kOn) {
+    const auto num_parameters = static_cast<uint32_t>(list.specs.size());
+    list.Add(kItemVariance, 1, a.num_items, ParameterRole::kVector, false);
+    list.Add(kParameterVariance, 1, num_parameters, ParameterRole::kVector, false);
   }
   return std::move(list.specs);
 }

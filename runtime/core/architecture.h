@@ -23,6 +23,9 @@ enum class OutputTable : uint8_t { kTied = 0, kUntied = 1 };
 enum class OutputBias : uint8_t { kNone = 0, kFixed = 1, kTrained = 2 };      // kFixed: set once (popularity), never trained
 enum class PositionAlignment : uint8_t { kStart = 0, kEnd = 1 };              // kEnd: the newest event is at max_length - 1
 enum class Attend : uint8_t { kCausal = 0, kAll = 1 };
+// kOn: attention logits are corrected for the variance that training noise left in the weights (Ding et al. 2024, section 4).
+// The variances are parameters of the model that no gradient trains: see ParametersOf.
+enum class ReAttention : uint8_t { kOff = 0, kOn = 1 };
 
 // Limits that a file is held to before anything is allocated.
 inline constexpr uint32_t kMaxItems = 1u << 26;
@@ -47,6 +50,7 @@ struct Architecture {
   OutputBias output_bias = OutputBias::kNone;
   PositionAlignment positions = PositionAlignment::kStart;
   Attend attend = Attend::kCausal;
+  ReAttention re_attention = ReAttention::kOff;
   bool operator==(const Architecture&) const = default;
 };
 
@@ -65,7 +69,12 @@ struct ParameterSpec {
 // A sentence for the first field that is out of range. Overflow-safe; call before ParametersOf.
 Status Validate(const Architecture& architecture);
 
-// In the order of the forward pass; names are stable, they are the names in the model file.
+inline constexpr char kItemVariance[] = "item_embedding.variance";
+inline constexpr char kParameterVariance[] = "parameter_variance";
+
+// In the order of the forward pass; names are stable, they are the names in the model file. With Re-Attention two more at
+// the end, not trained, >= 0: kItemVariance [1, M], what noise left in each row of the item table, and kParameterVariance,
+// one number for each parameter before those two (the item table's own entry is not used).
 std::vector<ParameterSpec> ParametersOf(const Architecture& architecture);
 
 // Floats of the flat buffer that holds all of them, gaps included.

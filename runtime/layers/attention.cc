@@ -5,35 +5,51 @@
 namespace wisp {
 
 Attention::Attention(const Architecture& a, const kernels::OpTable& ops, const std::vector<ParameterSpec>& parameters,
-                     const std::string& block, uint64_t site, BufferPlan& plan)
+                     size_t block, uint64_t site, BufferPlan& plan)
     : d_(a.width),
       heads_(a.num_heads),
       mask_(a.attend == Attend::kCausal ? kernels::AttentionMask::kCausal : kernels::AttentionMask::kFull),
       scale_(1.0f / std::sqrt(static_cast<float>(a.width / a.num_heads))),
-      qkv_(parameters, block + ".qkv", plan),
-      out_(parameters, block + ".attention_out", plan),
+      qkv_(parameters, "block" + std::to_string(block) + ".qkv", plan),
+      out_(parameters, "block" + std::to_string(block) + ".attention_out", plan),
       dropout_(site, size_t{a.num_heads} * a.max_length * a.max_length, plan) {
   const size_t t = a.max_length;
   projected_ = plan.forward.Reserve<float>(t * 3 * d_);
   mixed_ = plan.forward.Reserve<float>(t * d_);
   lse_ = plan.forward.Reserve<float>(heads_ * t);
   forward_scratch_ = plan.forward.Reserve<float>(ops.attention_scratch_size(t, t, d_ / heads_));
+  re_attention_ = a.re_attention == ReAttention::kOn;
+  variance_width_ = block + 1 == a.num_blocks ? d_ : 2 * d_;
+  if (re_attention_) {
+    key_value_variance_ = plan.forward.Reserve<float>(t * variance_width_);
+    mixed_variance_ = plan.forward.Reserve<float>(t * d_);
+  }
   dprojected_ = plan.backward.Reserve<float>(t * 3 * d_);
   dmixed_ = plan.backward.Reserve<float>(t * d_);
 }
 
-void Attention::Forward(const RecordContext& context, const float* x, float* y) const {
+void Attention::Forward(const RecordContext& context, const float* x, float* y, const float* var_x, float* var_y) const {
   const size_t t = context.rows;
   float* qkv = context.forward(projected_);
   float* mixed = context.forward(mixed_);
   qkv_.Forward(context, x, qkv, t);
+  float* key_variance = nullptr;
+  float* mixed_variance = nullptr;
+  if (re_attention_) {
+    key_variance = context.forward(key_value_variance_);
+    qkv_.Variance(context, x, var_x, key_variance, variance_width_);
+    if (variance_width_ > d_) mixed_variance = context.forward(mixed_variance_);
+  }
   const float rate = Rate(context);
   context.ops().attention_forward({.q = qkv, .k = qkv + d_, .v = qkv + 2 * d_, .ldq = 3 * d_, .ldkv = 3 * d_,
                                    .out = mixed, .ldout = d_, .lse_HQ = context.forward(lse_),
                                    .keep_HQT = dropout_.Draw(context, rate, heads_ * t * t), .keep_scale = KeepScale(rate),
                                    .scratch = context.forward(forward_scratch_), .num_queries = t, .num_keys = t, .heads = heads_,
-                                   .head_width = d_ / heads_, .first_key = context.first_valid, .scale = scale_, .mask = mask_});
+                                   .head_width = d_ / heads_, .first_key = context.first_valid, .scale = scale_, .mask = mask_,
+                                   .key_variance = key_variance, .value_variance = mixed_variance == nullptr ? nullptr : key_variance + d_,
+                                   .ldvariance = variance_width_, .out_variance = mixed_variance, .ldout_variance = d_});
   out_.Forward(context, mixed, y, t);
+  if (mixed_variance != nullptr) out_.Variance(context, mixed, mixed_variance, var_y);
 }
 
 void Attention::Backward(const RecordContext& context, const float* x, const float* dy, float* dx, kernels::Store store,
@@ -50,7 +66,8 @@ void Attention::Backward(const RecordContext& context, const float* x, const flo
                                     .keep_HQT = dropout_.Mask(context, rate), .keep_scale = KeepScale(rate),
                                     .dq = dqkv, .dk = dqkv + d_, .dv = dqkv + 2 * d_, .scratch = context.forward(forward_scratch_),
                                     .num_queries = t, .num_keys = t, .heads = heads_, .head_width = d_ / heads_,
-                                    .first_key = context.first_valid, .scale = scale_, .mask = mask_});
+                                    .first_key = context.first_valid, .scale = scale_, .mask = mask_,
+                                    .key_variance = KeyVariance(context), .ldvariance = variance_width_});
   qkv_.Backward(context, x, dqkv, dx, store, sink);
 }
 

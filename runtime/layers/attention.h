@@ -13,17 +13,19 @@ namespace wisp {
 
 class Attention {
  public:
-  // `block` is the block's name ("block0"), `site` the first of two dropout sites.
+  // `block` is the block's index, `site` the first of two dropout sites.
   Attention(const Architecture& architecture, const kernels::OpTable& ops, const std::vector<ParameterSpec>& parameters,
-            const std::string& block, uint64_t site, BufferPlan& plan);
+            size_t block, uint64_t site, BufferPlan& plan);
 
-  // x, y [rows, D]; y before the residual is added.
-  void Forward(const RecordContext& context, const float* x, float* y) const;
+  // x, y [rows, D]; y before the residual is added. Re-Attention: var_x [rows, D] is the variance of x (else null), and
+  // var_y [rows, D] is assigned that of y, except in the last block, where nobody reads it.
+  void Forward(const RecordContext& context, const float* x, float* y, const float* var_x = nullptr, float* var_y = nullptr) const;
 
   // dy, dx [rows, D]; dx is assigned or added to.
   void Backward(const RecordContext& context, const float* x, const float* dy, float* dx, kernels::Store store, FactorSink& sink) const;
 
  private:
+  const float* KeyVariance(const RecordContext& context) const { return re_attention_ ? context.forward(key_value_variance_) : nullptr; }
   float Rate(const RecordContext& context) const { return context.dropout != nullptr ? context.dropout->attention : 0; }
 
   size_t d_, heads_;
@@ -32,6 +34,9 @@ class Attention {
   Linear qkv_, out_;
   Dropout dropout_;
   Slot<float> projected_, mixed_, lse_, forward_scratch_;
+  Slot<float> key_value_variance_, mixed_variance_;  // Re-Attention: [T, 2 D] (or keys only, [T, D]), [T, D]
+  bool re_attention_;
+  size_t variance_width_;  // D in the last block, whose values' variance nobody reads; else 2 D
   Slot<float> dprojected_, dmixed_;
 };
 

@@ -8,12 +8,14 @@ constexpr uint64_t kSitesPerBlock = 3;  // attention probabilities, two residual
 }  // namespace
 
 Block::Block(const Architecture& a, const kernels::OpTable& ops, const std::vector<ParameterSpec>& parameters, size_t index,
-             BufferPlan& plan)
+             const VarianceBuffers& variance, BufferPlan& plan)
     : d_(a.width),
+      variance_to_the_end_(variance.on && index + 1 < a.num_blocks),
+      variance_(variance),
       placement_(a.norm),
       norm1_(parameters, "block" + std::to_string(index) + ".attention_norm", a.norm_epsilon, a.max_length, plan),
       norm2_(parameters, "block" + std::to_string(index) + ".feed_forward_norm", a.norm_epsilon, a.max_length, plan),
-      attention_(a, ops, parameters, "block" + std::to_string(index), 1 + kSitesPerBlock * index, plan),
+      attention_(a, ops, parameters, index, 1 + kSitesPerBlock * index, plan),
       feed_forward_(a, parameters, "block" + std::to_string(index), plan),
       dropout1_(2 + kSitesPerBlock * index, size_t{a.max_length} * a.width, plan),
       dropout2_(3 + kSitesPerBlock * index, size_t{a.max_length} * a.width, plan) {
@@ -44,11 +46,19 @@ void Block::ForwardPre(const RecordContext& context, const float* x, float* y) c
   float* middle = context.forward(middle_);
   float* b = context.forward(b_);
   norm1_.Forward(context, x, a);
-  attention_.Forward(context, a, middle);
+  if (variance_.on) norm1_.Variance(context, context.forward(variance_.stream), context.forward(variance_.normed));
+  attention_.Forward(context, a, middle, VarianceOf(context, variance_.normed), VarianceOf(context, variance_.out));
   dropout1_.Forward(context, Rate(context), middle, n);
   Add(context, x, middle);
   norm2_.Forward(context, middle, b);
   feed_forward_.Forward(context, b, y);
+  if (variance_to_the_end_) {
+    float* stream = context.forward(variance_.stream);
+    Add(context, context.forward(variance_.out), stream);
+    norm2_.Variance(context, stream, context.forward(variance_.normed));
+    feed_forward_.Variance(context, b, context.forward(variance_.normed), context.forward(variance_.inner), context.forward(variance_.out));
+    Add(context, context.forward(variance_.out), stream);
+  }
   dropout2_.Forward(context, Rate(context), y, n);
   Add(context, middle, y);
 }
@@ -78,14 +88,22 @@ void Block::ForwardPost(const RecordContext& context, const float* x, float* y) 
   float* a = context.forward(a_);
   float* middle = context.forward(middle_);
   float* b = context.forward(b_);
-  attention_.Forward(context, x, a);
+  attention_.Forward(context, x, a, VarianceOf(context, variance_.stream), VarianceOf(context, variance_.out));
   dropout1_.Forward(context, Rate(context), a, n);
   Add(context, x, a);
   norm1_.Forward(context, a, middle);
   feed_forward_.Forward(context, middle, b);
+  if (variance_to_the_end_) {
+    float* stream = context.forward(variance_.stream);
+    Add(context, context.forward(variance_.out), stream);
+    norm1_.Variance(context, stream, stream);
+    feed_forward_.Variance(context, middle, stream, context.forward(variance_.inner), context.forward(variance_.out));
+    Add(context, context.forward(variance_.out), stream);
+  }
   dropout2_.Forward(context, Rate(context), b, n);
   Add(context, middle, b);
   norm2_.Forward(context, b, y);
+  if (variance_to_the_end_) norm2_.Variance(context, context.forward(variance_.stream), context.forward(variance_.stream));
 }
 
 void Block::BackwardPost(const RecordContext& context, const float* x, const float* dy, float* dx, FactorSink& sink) const {

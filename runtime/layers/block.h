@@ -8,15 +8,17 @@
 #include "runtime/layers/attention.h"
 #include "runtime/layers/feed_forward.h"
 #include "runtime/layers/layer_norm.h"
+#include "runtime/layers/variance.h"
 
 namespace wisp {
 
 class Block {
  public:
   Block(const Architecture& architecture, const kernels::OpTable& ops, const std::vector<ParameterSpec>& parameters, size_t index,
-        BufferPlan& plan);
+        const VarianceBuffers& variance, BufferPlan& plan);
 
-  // x, y [rows, D]; x must stay as it is until Backward.
+  // With Re-Attention the variance of x, in the stream of the variance buffers, is replaced by that of y; the last block
+  // leaves it as it is. x, y [rows, D]; x must stay as it is until Backward.
   void Forward(const RecordContext& context, const float* x, float* y) const;
 
   // dx is assigned; dy and dx must stay as they are until the record is finished.
@@ -25,6 +27,7 @@ class Block {
  private:
   void ForwardPre(const RecordContext& context, const float* x, float* y) const;
   void ForwardPost(const RecordContext& context, const float* x, float* y) const;
+  float* VarianceOf(const RecordContext& context, Slot<float> slot) const { return variance_.on ? context.forward(slot) : nullptr; }
   void BackwardPre(const RecordContext& context, const float* x, const float* dy, float* dx, FactorSink& sink) const;
   void BackwardPost(const RecordContext& context, const float* x, const float* dy, float* dx, FactorSink& sink) const;
   void Copy(const RecordContext& context, const float* from, float* to) const;
@@ -32,6 +35,8 @@ class Block {
   float Rate(const RecordContext& context) const { return context.dropout != nullptr ? context.dropout->residual : 0; }
 
   size_t d_;
+  bool variance_to_the_end_;  // Re-Attention, and not the last block: somebody reads the variance of y
+  VarianceBuffers variance_;
   NormPlacement placement_;
   LayerNorm norm1_, norm2_;
   Attention attention_;

@@ -1,5 +1,7 @@
 #include "runtime/layers/embedding.h"
 
+#include <algorithm>
+
 namespace wisp {
 
 Embedding::Embedding(const Architecture& architecture, const std::vector<ParameterSpec>& parameters, BufferPlan& plan)
@@ -19,6 +21,15 @@ void Embedding::Forward(const RecordContext& context, const int32_t* ids, float*
                                .positions_TD = weights.at(positions_) + FirstPosition(context.rows) * d_,
                                .ids_T = ids, .y_TD = y, .rows = context.rows, .d = d_, .scale = scale_});
   dropout_.Forward(context, context.dropout != nullptr ? context.dropout->embedding : 0, y, context.rows * d_);
+}
+
+void Embedding::Variance(const RecordContext& context, const int32_t* ids, float* var_y) const {
+  const Weights& weights = context.weights;
+  for (size_t t = 0; t < context.rows; ++t) {
+    float variance = 0;
+    if (ids[t] >= 0) variance = scale_ * scale_ * weights.item_variances()[ids[t]] + weights.variance(positions_);
+    std::fill_n(var_y + t * d_, d_, std::min(variance, kernels::kMaxVariance));
+  }
 }
 
 void Embedding::Backward(const RecordContext& context, const int32_t* ids, const float* dy, FactorSink& sink) const {

@@ -19,6 +19,12 @@ void FeedForward::Forward(const RecordContext& context, const float* x, float* y
   out_.Forward(context, after, y, context.rows);
 }
 
+void FeedForward::Variance(const RecordContext& context, const float* x, const float* var_x, float* var_inner, float* var_y) const {
+  in_.Variance(context, x, var_x, var_inner);
+  context.ops().activation_variance({.mean = context.forward(before_), .x = var_inner, .y = var_inner, .n = context.rows * inner_});
+  out_.Variance(context, context.forward(after_), var_inner, var_y);
+}
+
 void FeedForward::Backward(const RecordContext& context, const float* x, const float* dy, float* dx, kernels::Store store,
                            FactorSink& sink) const {
   float* dinner = context.backward(dinner_);

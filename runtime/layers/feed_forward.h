@@ -17,6 +17,9 @@ class FeedForward {
   // x, y [rows, D]; y before the residual is added.
   void Forward(const RecordContext& context, const float* x, float* y) const;
 
+  // Re-Attention: var_y [rows, D] from the variance of the last Forward's input x; `var_inner` [rows, F] is scratch.
+  void Variance(const RecordContext& context, const float* x, const float* var_x, float* var_inner, float* var_y) const;
+
   // dy, dx [rows, D]; dx is assigned or added to.
   void Backward(const RecordContext& context, const float* x, const float* dy, float* dx, kernels::Store store, FactorSink& sink) const;
 

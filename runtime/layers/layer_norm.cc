@@ -20,6 +20,11 @@ void LayerNorm::Forward(const RecordContext& context, const float* x, float* y) 
                                     .d = d_, .epsilon = epsilon_});
 }
 
+void LayerNorm::Variance(const RecordContext& context, const float* var_x, float* var_y) const {
+  context.ops().layer_norm_variance({.x_RD = var_x, .gain_D = context.weights.at(gain_), .rstd_R = context.forward(rstd_), .y_RD = var_y,
+                                     .rows = context.rows, .d = d_});
+}
+
 void LayerNorm::Backward(const RecordContext& context, const float* x, const float* dy, float* dx, kernels::Store store,
                          FactorSink& sink) const {
   float* dgain = context.backward(dgain_);

@@ -16,6 +16,9 @@ class LayerNorm {
   // x, y [rows, D].
   void Forward(const RecordContext& context, const float* x, float* y) const;
 
+  // Re-Attention: var_y [rows, D] from the variance of the input of the last Forward; var_y may be var_x.
+  void Variance(const RecordContext& context, const float* var_x, float* var_y) const;
+
   // dx [rows, D] is assigned or added to. `x` is the forward input.
   void Backward(const RecordContext& context, const float* x, const float* dy, float* dx, kernels::Store store, FactorSink& sink) const;
 

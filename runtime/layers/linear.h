@@ -17,13 +17,17 @@ class Linear {
   // x [rows, k] -> y [rows, n], both dense. `rows` may be fewer than the record's.
   void Forward(const RecordContext& context, const float* x, float* y, size_t rows) const;
 
+  // Re-Attention: var_y [rows, n] of the first `n` outputs of those that have squares (SquaredFirstRow), given the mean x
+  // and its variance. `n` up to all of them; 0: all.
+  void Variance(const RecordContext& context, const float* x, const float* var_x, float* var_y, size_t n = 0) const;
+
   // Emits the weight's and the bias's factors; dx [rows, k] is assigned or added to.
   // x and dy must stay as they are until the record is finished.
   void Backward(const RecordContext& context, const float* x, const float* dy, float* dx, kernels::Store store,
                 FactorSink& sink) const;
 
  private:
-  size_t weight_, bias_, n_, k_;
+  size_t weight_, bias_, n_, k_, num_squared_;
   Slot<float> dbias_;
 };
 

@@ -9,10 +9,11 @@ Recommender::Recommender(const Architecture& a, const kernels::OpTable& ops)
       ops_(&ops),
       parameters_(ParametersOf(a)),
       pack_plan_(ops, a),
+      variance_(a, plan_),
       embedding_(a, parameters_, plan_),
       head_(a, parameters_, plan_) {
   const size_t size = size_t{a.max_length} * a.width;
-  for (size_t b = 0; b < a.num_blocks; ++b) blocks_.emplace_back(a, ops, parameters_, b, plan_);
+  for (size_t b = 0; b < a.num_blocks; ++b) blocks_.emplace_back(a, ops, parameters_, b, variance_, plan_);
   if (a.norm == NormPlacement::kPre) final_norm_.emplace_back(parameters_, "final_norm", a.norm_epsilon, a.max_length, plan_);
   for (size_t b = 0; b <= a.num_blocks; ++b) {
     states_.push_back(plan_.forward.Reserve<float>(size));
@@ -31,6 +32,7 @@ const float* Recommender::Encode(RecordContext& context, std::span<const int32_t
   context.first_valid = static_cast<size_t>(
       std::find_if(inputs.begin(), inputs.end(), [](int32_t id) { return id >= 0; }) - inputs.begin());
   embedding_.Forward(context, inputs.data(), context.forward(states_[0]));
+  if (variance_.on) embedding_.Variance(context, inputs.data(), context.forward(variance_.stream));
   for (size_t b = 0; b < blocks_.size(); ++b) {
     blocks_[b].Forward(context, context.forward(states_[b]), context.forward(states_[b + 1]));
   }

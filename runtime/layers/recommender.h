@@ -60,6 +60,7 @@ class Recommender {
   std::vector<ParameterSpec> parameters_;
   PackPlan pack_plan_;
   BufferPlan plan_;
+  VarianceBuffers variance_;
   Embedding embedding_;
   std::vector<Block> blocks_;
   std::vector<LayerNorm> final_norm_;  // one when norms stand before (pre-norm), else none

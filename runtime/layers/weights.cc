@@ -1,8 +1,14 @@
 #include "runtime/layers/weights.h"
 
 #include <algorithm>
+#include <vector>
 
 namespace wisp {
+namespace {
+
+size_t AlignUp(size_t n) { return (n + 15) / 16 * 16; }
+
+}  // namespace
 
 size_t FindParameter(const std::vector<ParameterSpec>& parameters, std::string_view name) {
   for (size_t i = 0; i < parameters.size(); ++i) {
@@ -11,17 +17,36 @@ size_t FindParameter(const std::vector<ParameterSpec>& parameters, std::string_v
   return kNoParameter;
 }
 
+size_t SquaredFirstRow(const ParameterSpec& matrix) { return matrix.name.ends_with(".qkv.weight") ? matrix.rows / 3 : 0; }
+
 PackPlan::PackPlan(const kernels::OpTable& ops, const Architecture& architecture)
-    : parameters_(ParametersOf(architecture)), offsets_(parameters_.size(), 0) {
+    : parameters_(ParametersOf(architecture)), offsets_(parameters_.size(), 0), squared_offsets_(parameters_.size(), 0) {
+  item_variance_ = FindParameter(parameters_, kItemVariance);
+  parameter_variance_ = FindParameter(parameters_, kParameterVariance);
   const bool tied = architecture.output_table == OutputTable::kTied;
   head_parameter_ = FindParameter(parameters_, tied ? "item_embedding" : "output_embedding");
   tile_stride_ = ops.packed_size(kHeadTile, architecture.width);
   for (size_t i = 0; i < parameters_.size(); ++i) {
     const ParameterSpec& p = parameters_[i];
     offsets_[i] = size_;
-    if (p.role == ParameterRole::kMatrix) size_ += (ops.packed_size(p.rows, p.cols) + 15) / 16 * 16;
+    if (p.role == ParameterRole::kMatrix) size_ += AlignUp(ops.packed_size(p.rows, p.cols));
+    if (p.role == ParameterRole::kMatrix && item_variance_ != kNoParameter) {
+      squared_offsets_[i] = size_;
+      const size_t n = p.rows - SquaredFirstRow(p);
+      size_ += AlignUp(ops.packed_size(n, p.cols)) + AlignUp(n * p.cols);  // behind it, the squares before packing
+    }
     if (i == head_parameter_) size_ += (p.rows + kHeadTile - 1) / kHeadTile * tile_stride_;
   }
+}
+
+void PackPlan::PackSquares(const kernels::OpTable& ops, const float* flat, float* packed, size_t parameter) const {
+  const ParameterSpec& p = parameters_[parameter];
+  const size_t first = SquaredFirstRow(p), n = p.rows - first;
+  float* target = packed + squared_offsets_[parameter];
+  float* squares = target + AlignUp(ops.packed_size(n, p.cols));
+  const float* w = flat + p.offset + first * p.cols;
+  for (size_t i = 0; i < size_t{n} * p.cols; ++i) squares[i] = w[i] * w[i];
+  ops.pack_weights({.w_NK = squares, .ldw = p.cols, .packed = target, .n = n, .k = p.cols});
 }
 
 void PackPlan::Pack(const kernels::OpTable& ops, const float* flat, float* packed, size_t part, size_t num_parts) const {
@@ -30,6 +55,7 @@ void PackPlan::Pack(const kernels::OpTable& ops, const float* flat, float* packe
     const ParameterSpec& p = parameters_[i];
     if (p.role == ParameterRole::kMatrix && turn++ % num_parts == part) {
       ops.pack_weights({.w_NK = flat + p.offset, .ldw = p.cols, .packed = packed + offsets_[i], .n = p.rows, .k = p.cols});
+      if (item_variance_ != kNoParameter) PackSquares(ops, flat, packed, i);
     }
     if (i != head_parameter_) continue;
     for (size_t first = 0; first < p.rows; first += kHeadTile) {
@@ -44,7 +70,10 @@ void PackPlan::Pack(const kernels::OpTable& ops, const float* flat, float* packe
 void PackPlan::Release(const kernels::OpTable& ops, float* packed) const {
   if (ops.release_packed == nullptr) return;
   for (size_t i = 0; i < parameters_.size(); ++i) {
-    if (parameters_[i].role == ParameterRole::kMatrix) ops.release_packed(packed + offsets_[i]);
+    if (parameters_[i].role == ParameterRole::kMatrix) {
+      ops.release_packed(packed + offsets_[i]);
+      if (item_variance_ != kNoParameter) ops.release_packed(packed + squared_offsets_[i]);
+    }
     for (size_t first = 0; i == head_parameter_ && first < parameters_[i].rows; first += kHeadTile) {
       ops.release_packed(packed + offsets_[i] + first / kHeadTile * tile_stride_);
     }

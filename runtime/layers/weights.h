@@ -23,6 +23,9 @@ inline constexpr size_t kNoParameter = static_cast<size_t>(-1);
 // Index of the parameter of that name, kNoParameter if the architecture has none.
 size_t FindParameter(const std::vector<ParameterSpec>& parameters, std::string_view name);
 
+// Rows of a stacked query-key-value matrix whose variance nobody asks for: the queries'.
+size_t SquaredFirstRow(const ParameterSpec& matrix);
+
 // Where each packed matrix lies; made once per architecture and op table.
 class PackPlan {
  public:
@@ -33,6 +36,10 @@ class PackPlan {
   size_t offset(size_t parameter) const { return offsets_[parameter]; }        // of a matrix, or of the head's tile 0
   size_t tile_stride() const { return tile_stride_; }                          // floats between packed head tiles
   size_t head_parameter() const { return head_parameter_; }
+  // Re-Attention: the squares of a matrix's entries from SquaredFirstRow on, packed.
+  size_t squared_offset(size_t parameter) const { return squared_offsets_[parameter]; }
+  size_t item_variance_parameter() const { return item_variance_; }            // kNoParameter without Re-Attention
+  size_t parameter_variance_parameter() const { return parameter_variance_; }
 
   // Gives back what packing made beside the buffer (OpTable::release_packed); once, when `packed` is done with.
   void Release(const kernels::OpTable& ops, float* packed) const;
@@ -41,9 +48,12 @@ class PackPlan {
   void Pack(const kernels::OpTable& ops, const float* flat, float* packed, size_t part, size_t num_parts) const;
 
  private:
+  void PackSquares(const kernels::OpTable& ops, const float* flat, float* packed, size_t parameter) const;
+
   std::vector<ParameterSpec> parameters_;
-  std::vector<size_t> offsets_;
+  std::vector<size_t> offsets_, squared_offsets_;
   size_t size_ = 0, tile_stride_ = 0, head_parameter_ = 0;
+  size_t item_variance_ = kNoParameter, parameter_variance_ = kNoParameter;
 };
 
 // A view for layers. Nothing is owned; both buffers must outlive the calls.
@@ -56,6 +66,10 @@ struct Weights {
 
   const float* at(size_t parameter) const { return flat + (*parameters)[parameter].offset; }
   const float* packed_at(size_t parameter) const { return packed + plan->offset(parameter); }
+  // Re-Attention: variance of each entry of a parameter, of each entry of an item's row; packed squares of a matrix.
+  float variance(size_t parameter) const { return at(plan->parameter_variance_parameter())[parameter]; }
+  const float* item_variances() const { return at(plan->item_variance_parameter()); }
+  const float* packed_squares_at(size_t parameter) const { return packed + plan->squared_offset(parameter); }
 };
 
 }  // namespace wisp

@@ -90,6 +90,7 @@ flatbuffers::Offset<schema::Architecture> BuildArchitecture(flatbuffers::FlatBuf
   out.add_output_bias(static_cast<schema::OutputBias>(a.output_bias));
   out.add_positions(static_cast<schema::PositionAlignment>(a.positions));
   out.add_attend(static_cast<schema::Attend>(a.attend));
+  out.add_re_attention(static_cast<schema::ReAttention>(a.re_attention));
   return out.Finish();
 }
 
@@ -109,6 +110,7 @@ Result<Architecture> ReadArchitecture(const std::string& name, const schema::Arc
       .output_bias = static_cast<OutputBias>(stored.output_bias()),
       .positions = static_cast<PositionAlignment>(stored.positions()),
       .attend = static_cast<Attend>(stored.attend()),
+      .re_attention = static_cast<ReAttention>(stored.re_attention()),
   };
   if (const Status status = Validate(a); !status.ok()) return Status(status.code(), name + ": " + status.message());
   return a;

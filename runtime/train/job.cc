@@ -83,12 +83,21 @@ Result<double> NoiseMultiplier(const TrainingJob& job, uint64_t num_steps, doubl
   }
 }
 
-Status SetPopularity(const TrainingJob& job, std::span<const Record> records, std::span<float> weights) {
+bool NeedsFrequencies(const TrainingJob& job) {
+  return job.architecture.re_attention == ReAttention::kOn && job.training.re_attention.source == ReAttentionOptions::Source::kPrinted;
+}
+
+// Writes the output bias into `weights` and returns what else the release says.
+Result<Popularity> SetPopularity(const TrainingJob& job, std::span<const Record> records, std::span<float> weights) {
   const Architecture& a = job.architecture;
-  if (a.output_bias == OutputBias::kNone || (IsPrivate(job) && job.histogram_noise <= 0)) return OkStatus();
+  Popularity popularity;
+  if (IsPrivate(job) && NeedsFrequencies(job) && job.histogram_noise <= 0 && job.training.re_attention.item_frequencies.empty()) {
+    return InvalidArgument("re-attention with the printed deviations needs item frequencies: set histogram_noise, or use the optimizer's deviations");
+  }
+  if (IsPrivate(job) ? job.histogram_noise <= 0 : a.output_bias == OutputBias::kNone) return popularity;
   if (!IsPrivate(job)) {
     if (job.start_weights.empty()) SetOutputBias(a, PopularityBias(records, a.num_items), weights);
-    return OkStatus();
+    return popularity;
   }
   const PrivateTraining& p = job.training.privacy;
   std::optional<RandomStream> noise;
@@ -97,10 +106,11 @@ Status SetPopularity(const TrainingJob& job, std::span<const Record> records, st
   } else {
     WISP_ASSIGN_OR_RETURN(noise, RandomStream::Secure());
   }
-  WISP_ASSIGN_OR_RETURN(const std::vector<float> bias,
-                        PrivatePopularityBias(records, a.num_items, {.noise_multiplier = job.histogram_noise, .ledger = p.ledger, .run = p.run}, *noise));
-  SetOutputBias(a, bias, weights);
-  return OkStatus();
+  WISP_ASSIGN_OR_RETURN(popularity, PrivatePopularity(records, a.num_items,
+                                                      {.noise_multiplier = job.histogram_noise, .ledger = p.ledger, .run = p.run,
+                                                       .num_records_public = NeedsFrequencies(job) ? job.training.num_records_public : 0}, *noise));
+  if (a.output_bias == OutputBias::kFixed && job.start_weights.empty()) SetOutputBias(a, popularity.bias, weights);
+  return popularity;
 }
 
 class JobRun {
@@ -140,10 +150,18 @@ class JobRun {
     } else {
       weights.assign(job_.start_weights.begin(), job_.start_weights.end());
     }
+    // Until the release is paid for, and in a run that goes on, whose variances lie in the checkpoint.
+    if (NeedsFrequencies(job_) && options_.re_attention.item_frequencies.empty()) {
+      popularity_.frequencies.assign(job_.architecture.num_items, 1.0f);
+      options_.re_attention.item_frequencies = popularity_.frequencies;
+    }
     WISP_RETURN_IF_ERROR(Trainer::Check(job_.architecture, weights, set_.records, options_));
     // A run that goes on has its bias, paid for, in the checkpoint's weights.
     const bool resumes = !job_.checkpoint_path.empty() && access(job_.checkpoint_path.c_str(), F_OK) == 0;
-    if (!resumes) WISP_RETURN_IF_ERROR(SetPopularity(job_, set_.records, weights));
+    if (!resumes) {
+      WISP_ASSIGN_OR_RETURN(popularity_, SetPopularity(job_, set_.records, weights));
+      if (!popularity_.frequencies.empty()) options_.re_attention.item_frequencies = popularity_.frequencies;
+    }
     WISP_ASSIGN_OR_RETURN(trainer_, Trainer::Create(job_.architecture, weights, set_.records, options_));
     result_.planned_bytes = trainer_->planned_bytes();
     if (!resumes) return OkStatus();
@@ -220,6 +238,7 @@ class JobRun {
   const TrainingJob& job_;
   TrainingOptions options_;
   RecordSet set_;
+  Popularity popularity_;
   std::vector<Mechanism> overheads_;
   std::unique_ptr<Trainer> trainer_;
   JobResult result_;

@@ -48,4 +48,27 @@ void Optimizer::Update(const ParameterSpec& parameter, size_t offset, const floa
               .correction2 = correction(options_.beta2)});
 }
 
+namespace {
+
+// How much of one step's gradient Adam's bias-corrected average hands on in all steps together, as a multiple of it: the sum
+// over k of (1 - beta1) beta1^k / (1 - beta1^(step + 1 + k)). The first gradients count several times.
+double TotalMomentum(double beta1, uint64_t step) {
+  double sum = 0, share = 1 - beta1, power = std::pow(beta1, static_cast<double>(step + 1));
+  for (; share > 1e-4 * (1 - beta1); share *= beta1, power *= beta1) sum += share / (1 - power);
+  return sum;
+}
+
+}  // namespace
+
+double Optimizer::MeanSquaredMove(size_t offset, size_t n, uint64_t step, double size) const {
+  if (options_.kind == OptimizerKind::kSgd) return std::pow(size / (1 - static_cast<double>(options_.momentum)), 2);
+  const auto correction = static_cast<float>(1 / (1 - std::pow(static_cast<double>(options_.beta2), static_cast<double>(step + 1))));
+  double sum = 0;
+  for (size_t i = offset; i < offset + n; ++i) {
+    const float move = std::min(1.0f, static_cast<float>(size) / (std::sqrt(second_.data()[i] * correction) + options_.epsilon));
+    sum += static_cast<double>(move) * static_cast<double>(move);
+  }
+  return n == 0 ? 0 : sum / static_cast<double>(n) * std::pow(TotalMomentum(static_cast<double>(options_.beta1), step), 2);
+}
+
 }  // namespace wisp

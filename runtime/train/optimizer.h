@@ -40,9 +40,16 @@ class Optimizer {
   // order and from any thread. `rate` from LearningRate, `step` from 0.
   void Update(const ParameterSpec& parameter, size_t offset, const float* g, size_t n, float rate, uint64_t step, float* weights) const;
 
+  // Mean over coordinates [offset, offset + n) of the square of how far a gradient of `size` moves a weight in the end, per
+  // unit of learning rate, as of step `step`. Adam: min(1, size / (sqrt(v) + epsilon))^2 (times what
+  // bias correction makes of the first steps' momentum), as v is at least size^2 in the
+  // mean when every gradient holds noise of that size; SGD: (size / (1 - momentum))^2.
+  double MeanSquaredMove(size_t offset, size_t n, uint64_t step, double size) const;
+
   // State as it goes into a checkpoint: first and second moments (Adam), momentum (SGD: second is empty).
   AlignedArray<float>& first() { return first_; }
   AlignedArray<float>& second() { return second_; }
+  const OptimizerOptions& options() const { return options_; }
 
  private:
   const kernels::OpTable* ops_;

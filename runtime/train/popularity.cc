@@ -46,9 +46,23 @@ std::vector<float> LogShares(const std::vector<int64_t>& histogram, double floor
   return bias;
 }
 
+std::vector<float> Frequencies(const std::vector<int64_t>& histogram, const PopularityOptions& options) {
+  std::vector<float> frequencies;
+  if (options.num_records_public == 0) return frequencies;
+  const double n = options.num_records_public;
+  double total = 0;
+  for (int64_t h : histogram) total += static_cast<double>(h) / kSteps;
+  const double mean_sqrt = std::max(1.0, total / n);
+  for (int64_t h : histogram) {
+    const double share = std::max(static_cast<double>(h) / kSteps, options.noise_multiplier) / n;
+    frequencies.push_back(static_cast<float>(std::min(1.0, share * mean_sqrt)));
+  }
+  return frequencies;
+}
+
 }  // namespace
 
-Result<std::vector<float>> PrivatePopularityBias(std::span<const Record> records, uint32_t num_items, const PopularityOptions& options,
+Result<Popularity> PrivatePopularity(std::span<const Record> records, uint32_t num_items, const PopularityOptions& options,
                                                  privacy::RandomStream& noise) {
   if (options.ledger == nullptr) return PrivacyRefused("a private histogram needs a ledger: without one the budget spent would be forgotten");
   WISP_ASSIGN_OR_RETURN(const privacy::Mechanism mechanism, privacy::Mechanism::Gaussian({.noise_multiplier = options.noise_multiplier}));
@@ -66,7 +80,7 @@ Result<std::vector<float>> PrivatePopularityBias(std::span<const Record> records
   WISP_RETURN_IF_ERROR(options.ledger->Charge(charge).status());
   std::vector<int64_t> histogram = Histogram(records, num_items);
   privacy::AddDiscreteGaussian(noise, sigma, histogram);
-  return LogShares(histogram, options.noise_multiplier);
+  return Popularity{LogShares(histogram, options.noise_multiplier), Frequencies(histogram, options)};
 }
 
 std::vector<float> PopularityBias(std::span<const Record> records, uint32_t num_items) {

@@ -21,11 +21,19 @@ struct PopularityOptions {
   double noise_multiplier = 5;
   privacy::Ledger* ledger = nullptr;  // required
   std::string run;
+  uint32_t num_records_public = 0;  // N as declared; read for the frequencies only, 0: none are given
 };
 
-// bias[item] = log of its share, floored at the noise level, centred to mean 0. An item counts where it is an input
-// or a target of the record.
-Result<std::vector<float>> PrivatePopularityBias(std::span<const Record> records, uint32_t num_items, const PopularityOptions& options,
+struct Popularity {
+  // Log of each item's share, floored at the noise level, centred to mean 0. An item counts where it is an input or a
+  // target of the record.
+  std::vector<float> bias;
+  // Estimate of the probability that a record contains each item, above 0 and up to 1; empty unless N was declared. From
+  // the same release: with h the histogram, h / N times the mean of sqrt(n), which is the sum of h over N.
+  std::vector<float> frequencies;
+};
+
+Result<Popularity> PrivatePopularity(std::span<const Record> records, uint32_t num_items, const PopularityOptions& options,
                                                  privacy::RandomStream& noise);
 
 // The same without noise, for non-private training: floored at one record's share.

@@ -76,6 +76,7 @@ Status ValidateOptions(const Architecture& a, std::span<const float> weights, st
     if (!(rate >= 0 && rate < 1)) return InvalidArgument("a dropout rate is " + std::to_string(rate) + ", allowed is 0 <= rate < 1");
   }
   if (!(o.ema_decay >= 0 && o.ema_decay < 1)) return InvalidArgument("ema_decay is " + std::to_string(o.ema_decay) + ", allowed is 0 <= decay < 1");
+  if (a.re_attention == ReAttention::kOn) WISP_RETURN_IF_ERROR(Validate(o.re_attention, a));
   if (o.method != Method::kOrdinary) WISP_RETURN_IF_ERROR(ValidatePrivacy(a, o));
   return ValidateRecords(a, records);
 }
@@ -156,6 +157,11 @@ Trainer::Trainer(const Architecture& architecture, std::span<const float> weight
   if (options_.num_records_public == 0) options_.num_records_public = static_cast<uint32_t>(records.size());
   std::memcpy(weights_.data(), weights.data(), weights.size_bytes());
   if (ema_.size() > 0) std::memcpy(ema_.data(), weights.data(), weights.size_bytes());
+  if (is_private() && architecture.re_attention == ReAttention::kOn) {
+    noise_variance_.emplace(architecture, options.re_attention, options.privacy.noise_multiplier * options.privacy.clipping_norm / options.expected_batch);
+    noise_variance_->Initialise({weights_.data(), weights_.size()});
+  }
+  options_.re_attention.item_frequencies = {};
   GradientSum* sum;
   if (is_private()) {
     uint64_t coordinates = 0;
@@ -308,6 +314,18 @@ void Trainer::UpdateWeights(size_t index, double divisor) {
   }
 }
 
+// The variances are parameters that no gradient trains: averaged weights keep those of the newest.
+void Trainer::KeepVariances() {
+  for (const ParameterSpec& p : graph_.parameters()) {
+    const bool variance = p.name == kItemVariance || p.name == kParameterVariance;
+    if (variance && ema_.size() > 0) std::memcpy(ema_.data() + p.offset, weights_.data() + p.offset, p.size() * sizeof(float));
+  }
+}
+
+void Trainer::UpdateVariances(size_t index) {
+  noise_variance_->Add(optimizer_, rate_, step_, index, workers_.size(), {weights_.data(), weights_.size()});
+}
+
 Result<StepReport> Trainer::Step() {
   if (records_.empty() && !is_private()) return InvalidData("there is no record to train on");
   WISP_RETURN_IF_ERROR(ChargeIfNeeded());
@@ -338,6 +356,10 @@ Result<StepReport> Trainer::Step() {
   double divisor = options_.expected_batch;
   if (!is_private()) divisor = static_cast<double>(options_.loss == LossWeighting::kRecordMean ? std::max<size_t>(1, batch_.size()) : std::max<size_t>(1, targets));
   workers_.Run([this, divisor](size_t w) { UpdateWeights(w, divisor); });
+  if (noise_variance_) {
+    workers_.Run([this](size_t w) { UpdateVariances(w); });
+    KeepVariances();
+  }
   ++step_;
   return report;
 }

@@ -27,6 +27,7 @@
 #include "runtime/privacy/exact_sum.h"
 #include "runtime/privacy/ledger.h"
 #include "runtime/privacy/random.h"
+#include "runtime/train/noise_variance.h"
 #include "runtime/train/optimizer.h"
 
 namespace wisp {
@@ -60,6 +61,7 @@ struct TrainingOptions {
   uint32_t num_records_public = 0;
   OptimizerOptions optimizer;
   DropoutRates dropout;
+  ReAttentionOptions re_attention;    // read when the architecture has it and the method is private
   float ema_decay = 0;                // 0: no weight averaging
   uint64_t seed = 1;                  // shuffling, dropout and (unless private and secure) sampling
   size_t num_threads = 0;             // 0: DefaultThreads()
@@ -122,6 +124,8 @@ class Trainer {
   void RunRecords(size_t worker);
   Status ChargeIfNeeded();
   void UpdateWeights(size_t worker, double divisor);
+  void UpdateVariances(size_t worker);
+  void KeepVariances();
   bool is_private() const { return options_.method != Method::kOrdinary; }
 
   TrainingOptions options_;
@@ -130,6 +134,7 @@ class Trainer {
   Workers workers_;
   AlignedArray<float> weights_, packed_, ema_;
   Optimizer optimizer_;
+  std::optional<NoiseVariance> noise_variance_;  // private training with Re-Attention
   std::optional<privacy::ExactGrid> grid_;
   std::unique_ptr<FloatGradientSum> float_sum_;
   std::unique_ptr<GridGradientSum> grid_sum_;

@@ -45,6 +45,7 @@ std::string Trainer::Config() const {
   if (is_private()) {
     text += " noise " + Text(o.privacy.noise_multiplier) + " clip " + Text(o.privacy.clipping_norm) + " kind " +
             std::to_string(static_cast<int>(o.privacy.clipping));
+    if (noise_variance_) text += " re-attention " + std::to_string(static_cast<int>(o.re_attention.source)) + " scale " + Text(o.re_attention.scale);
   }
   return text;
 }

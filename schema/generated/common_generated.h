@@ -207,6 +207,36 @@ inline const char *EnumNameAttend(Attend e) {
   return EnumNamesAttend()[index];
 }
 
+enum class ReAttention : uint8_t {
+  Off = 0,
+  On = 1,
+  MIN = Off,
+  MAX = On
+};
+
+inline const ReAttention (&EnumValuesReAttention())[2] {
+  static const ReAttention values[] = {
+    ReAttention::Off,
+    ReAttention::On
+  };
+  return values;
+}
+
+inline const char * const *EnumNamesReAttention() {
+  static const char * const names[3] = {
+    "Off",
+    "On",
+    nullptr
+  };
+  return names;
+}
+
+inline const char *EnumNameReAttention(ReAttention e) {
+  if (flatbuffers::IsOutRange(e, ReAttention::Off, ReAttention::On)) return "";
+  const size_t index = static_cast<size_t>(e);
+  return EnumNamesReAttention()[index];
+}
+
 enum class ElementType : uint8_t {
   F32 = 0,
   U32 = 1,
@@ -259,6 +289,7 @@ struct ArchitectureT : public flatbuffers::NativeTable {
   wisp::schema::OutputBias output_bias = wisp::schema::OutputBias::None;
   wisp::schema::PositionAlignment positions = wisp::schema::PositionAlignment::Start;
   wisp::schema::Attend attend = wisp::schema::Attend::Causal;
+  wisp::schema::ReAttention re_attention = wisp::schema::ReAttention::Off;
 };
 
 struct Architecture FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
@@ -279,7 +310,8 @@ struct Architecture FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_OUTPUT_TABLE = 24,
     VT_OUTPUT_BIAS = 26,
     VT_POSITIONS = 28,
-    VT_ATTEND = 30
+    VT_ATTEND = 30,
+    VT_RE_ATTENTION = 32
   };
   uint32_t num_items() const {
     return GetField<uint32_t>(VT_NUM_ITEMS, 0);
@@ -323,6 +355,9 @@ struct Architecture FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   wisp::schema::Attend attend() const {
     return static_cast<wisp::schema::Attend>(GetField<uint8_t>(VT_ATTEND, 0));
   }
+  wisp::schema::ReAttention re_attention() const {
+    return static_cast<wisp::schema::ReAttention>(GetField<uint8_t>(VT_RE_ATTENTION, 0));
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyField<uint32_t>(verifier, VT_NUM_ITEMS, 4) &&
@@ -339,6 +374,7 @@ struct Architecture FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyField<uint8_t>(verifier, VT_OUTPUT_BIAS, 1) &&
            VerifyField<uint8_t>(verifier, VT_POSITIONS, 1) &&
            VerifyField<uint8_t>(verifier, VT_ATTEND, 1) &&
+           VerifyField<uint8_t>(verifier, VT_RE_ATTENTION, 1) &&
            verifier.EndTable();
   }
   ArchitectureT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
@@ -392,6 +428,9 @@ struct ArchitectureBuilder {
   void add_attend(wisp::schema::Attend attend) {
     fbb_.AddElement<uint8_t>(Architecture::VT_ATTEND, static_cast<uint8_t>(attend), 0);
   }
+  void add_re_attention(wisp::schema::ReAttention re_attention) {
+    fbb_.AddElement<uint8_t>(Architecture::VT_RE_ATTENTION, static_cast<uint8_t>(re_attention), 0);
+  }
   explicit ArchitectureBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -418,7 +457,8 @@ inline flatbuffers::Offset<Architecture> CreateArchitecture(
     wisp::schema::OutputTable output_table = wisp::schema::OutputTable::Tied,
     wisp::schema::OutputBias output_bias = wisp::schema::OutputBias::None,
     wisp::schema::PositionAlignment positions = wisp::schema::PositionAlignment::Start,
-    wisp::schema::Attend attend = wisp::schema::Attend::Causal) {
+    wisp::schema::Attend attend = wisp::schema::Attend::Causal,
+    wisp::schema::ReAttention re_attention = wisp::schema::ReAttention::Off) {
   ArchitectureBuilder builder_(_fbb);
   builder_.add_norm_epsilon(norm_epsilon);
   builder_.add_embedding_scale(embedding_scale);
@@ -428,6 +468,7 @@ inline flatbuffers::Offset<Architecture> CreateArchitecture(
   builder_.add_width(width);
   builder_.add_max_length(max_length);
   builder_.add_num_items(num_items);
+  builder_.add_re_attention(re_attention);
   builder_.add_attend(attend);
   builder_.add_positions(positions);
   builder_.add_output_bias(output_bias);
@@ -617,6 +658,7 @@ inline void Architecture::UnPackTo(ArchitectureT *_o, const flatbuffers::resolve
   { auto _e = output_bias(); _o->output_bias = _e; }
   { auto _e = positions(); _o->positions = _e; }
   { auto _e = attend(); _o->attend = _e; }
+  { auto _e = re_attention(); _o->re_attention = _e; }
 }
 
 inline flatbuffers::Offset<Architecture> Architecture::Pack(flatbuffers::FlatBufferBuilder &_fbb, const ArchitectureT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
@@ -641,6 +683,7 @@ inline flatbuffers::Offset<Architecture> CreateArchitecture(flatbuffers::FlatBuf
   auto _output_bias = _o->output_bias;
   auto _positions = _o->positions;
   auto _attend = _o->attend;
+  auto _re_attention = _o->re_attention;
   return wisp::schema::CreateArchitecture(
       _fbb,
       _num_items,
@@ -656,7 +699,8 @@ inline flatbuffers::Offset<Architecture> CreateArchitecture(flatbuffers::FlatBuf
       _output_table,
       _output_bias,
       _positions,
-      _attend);
+      _attend,
+      _re_attention);
 }
 
 inline TensorT *Tensor::UnPack(const flatbuffers::resolver_function_t *_resolver) const {

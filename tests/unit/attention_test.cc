@@ -15,6 +15,7 @@ struct Shape {
   size_t queries, keys, heads, width, first_key;
   AttentionMask mask;
   bool dropped;  // with a keep mask
+  bool varied = false;  // Re-Attention: with variances of keys and values
 };
 
 std::vector<double> ToDouble(const GuardedMatrix& m) {
@@ -34,19 +35,26 @@ double Largest(const std::vector<double>& v) {
 // Everything of one call, in float with guards and in double.
 struct Problem {
   Problem(const Shape& s, uint64_t seed)
-      : d(s.heads * s.width), q(s.queries, d, 3 * d + 1), k(s.keys, d, 2 * d + 3), v(s.keys, d, 2 * d + 3), dout(s.queries, d, d + 2),
+      : d(s.heads * s.width), q(s.queries, d, 3 * d + 1), k(s.keys, d, 2 * d + 3), v(s.keys, d, 2 * d + 3), dout(s.queries, d, d + 2), key_variance(s.keys, d, 2 * d + 1),
+        value_variance(s.keys, d, 2 * d + 1),
         scale(static_cast<float>(1 / std::sqrt(static_cast<double>(s.width)))) {
     std::mt19937_64 random(seed);
     for (GuardedMatrix* m : {&q, &k, &v, &dout}) m->Fill(random, std::normal_distribution<float>(0, 1.5f));
+    for (GuardedMatrix* m : {&key_variance, &value_variance}) m->Fill(random, std::uniform_real_distribution<float>(0, 2));
     keep.resize(s.heads * s.queries * s.keys);
     for (uint8_t& bit : keep) bit = random() % 4 != 0;
+    const std::vector<double> kvd = ToDouble(key_variance), vvd = ToDouble(value_variance);
+    const double* kv = s.varied ? kvd.data() : nullptr;
     out.assign(s.queries * d, 0);
+    out_variance.assign(s.queries * d, 0);
     lse.assign(s.heads * s.queries, 0);
     const std::vector<double> qd = ToDouble(q), kd = ToDouble(k), vd = ToDouble(v), doutd = ToDouble(dout);
     reference::AttentionForward<double>({.q = qd.data(), .k = kd.data(), .v = vd.data(), .ldq = d, .ldkv = d, .out = out.data(), .ldout = d,
                                          .lse_HQ = lse.data(), .keep_HQT = s.dropped ? keep.data() : nullptr, .keep_scale = 4.0 / 3,
                                          .scratch = nullptr, .num_queries = s.queries, .num_keys = s.keys, .heads = s.heads,
-                                         .head_width = s.width, .first_key = s.first_key, .scale = scale, .mask = s.mask});
+                                         .head_width = s.width, .first_key = s.first_key, .scale = scale, .mask = s.mask, .key_variance = kv,
+                                         .value_variance = s.varied ? vvd.data() : nullptr, .ldvariance = d,
+                                         .out_variance = out_variance.data(), .ldout_variance = d});
     dq.assign(s.queries * d, 0);
     dk.assign(s.keys * d, 0);
     dv.assign(s.keys * d, 0);
@@ -55,13 +63,13 @@ struct Problem {
                                           .keep_HQT = s.dropped ? keep.data() : nullptr, .keep_scale = 4.0 / 3, .dq = dq.data(),
                                           .dk = dk.data(), .dv = dv.data(), .scratch = nullptr, .num_queries = s.queries,
                                           .num_keys = s.keys, .heads = s.heads, .head_width = s.width, .first_key = s.first_key,
-                                          .scale = scale, .mask = s.mask});
+                                          .scale = scale, .mask = s.mask, .key_variance = kv, .ldvariance = d});
   }
   size_t d;
-  GuardedMatrix q, k, v, dout;
+  GuardedMatrix q, k, v, dout, key_variance, value_variance;
   float scale;
   std::vector<uint8_t> keep;
-  std::vector<double> out, lse, dq, dk, dv;
+  std::vector<double> out, out_variance, lse, dq, dk, dv;
 };
 
 void Compare(const GuardedMatrix& actual, const std::vector<double>& expected, double tolerance, ErrorMeter& meter) {
@@ -70,11 +78,13 @@ void Compare(const GuardedMatrix& actual, const std::vector<double>& expected, d
   }
 }
 
-AttentionForwardArgs<> ForwardArgs(const Shape& s, const Problem& p, GuardedMatrix& out, float* lse, float* scratch) {
+AttentionForwardArgs<> ForwardArgs(const Shape& s, const Problem& p, GuardedMatrix& out, GuardedMatrix& out_variance, float* lse, float* scratch) {
   return {.q = p.q.data(), .k = p.k.data(), .v = p.v.data(), .ldq = p.q.ld(), .ldkv = p.k.ld(), .out = out.data(), .ldout = out.ld(),
           .lse_HQ = lse, .keep_HQT = s.dropped ? p.keep.data() : nullptr, .keep_scale = 4.0f / 3, .scratch = scratch,
           .num_queries = s.queries, .num_keys = s.keys, .heads = s.heads, .head_width = s.width, .first_key = s.first_key,
-          .scale = p.scale, .mask = s.mask};
+          .scale = p.scale, .mask = s.mask, .key_variance = s.varied ? p.key_variance.data() : nullptr,
+          .value_variance = s.varied ? p.value_variance.data() : nullptr, .ldvariance = p.key_variance.ld(),
+          .out_variance = out_variance.data(), .ldout_variance = out_variance.ld()};
 }
 
 std::vector<float> Scratch(const OpTable& ops, const Shape& s) {
@@ -83,25 +93,27 @@ std::vector<float> Scratch(const OpTable& ops, const Shape& s) {
 
 double CheckForward(const OpTable& ops, const Shape& s, uint64_t seed) {
   const Problem p(s, seed);
-  GuardedMatrix out(s.queries, p.d, p.d + 5), lse(1, s.heads * s.queries, s.heads * s.queries);
+  GuardedMatrix out(s.queries, p.d, p.d + 5), variance(s.queries, p.d, p.d + 1), lse(1, s.heads * s.queries, s.heads * s.queries);
   out.Fill(NAN);
+  if (s.varied) variance.Fill(NAN);
   std::vector<float> scratch = Scratch(ops, s);
   const double tolerance = 2e-5 * Largest(ToDouble(p.v));
   PlanPerturbation(out.at(s.queries - 1, 0), 4 * tolerance);
-  ops.attention_forward(ForwardArgs(s, p, out, lse.data(), scratch.data()));
+  ops.attention_forward(ForwardArgs(s, p, out, variance, lse.data(), scratch.data()));
   ErrorMeter meter;
   Compare(out, p.out, tolerance, meter);
+  Compare(variance, p.out_variance, 2e-5 * Largest(ToDouble(p.value_variance)), meter);
   Compare(lse, p.lse, 2e-5 * (1 + Largest(p.lse)), meter);
-  EXPECT_TRUE(out.GuardsIntact() && lse.GuardsIntact());
+  EXPECT_TRUE(out.GuardsIntact() && variance.GuardsIntact() && lse.GuardsIntact());
   return meter.worst();
 }
 
 double CheckBackward(const OpTable& ops, const Shape& s, uint64_t seed) {
   const Problem p(s, seed);
-  GuardedMatrix out(s.queries, p.d, p.dout.ld()), lse(1, s.heads * s.queries, s.heads * s.queries);
+  GuardedMatrix out(s.queries, p.d, p.dout.ld()), variance(s.queries, p.d, p.d), lse(1, s.heads * s.queries, s.heads * s.queries);
   std::vector<float> scratch = Scratch(ops, s);
   PlanPerturbation(nullptr, 0);
-  ops.attention_forward(ForwardArgs(s, p, out, lse.data(), scratch.data()));
+  ops.attention_forward(ForwardArgs(s, p, out, variance, lse.data(), scratch.data()));
   GuardedMatrix dq(s.queries, p.d, p.q.ld()), dk(s.keys, p.d, p.k.ld()), dv(s.keys, p.d, p.k.ld());
   for (GuardedMatrix* m : {&dq, &dk, &dv}) m->Fill(NAN);
   // Where terms cancel the gradient is smaller than what it is made of.
@@ -112,7 +124,8 @@ double CheckBackward(const OpTable& ops, const Shape& s, uint64_t seed) {
                           .dout = p.dout.data(), .ldout = p.dout.ld(), .lse_HQ = lse.data(),
                           .keep_HQT = s.dropped ? p.keep.data() : nullptr, .keep_scale = 4.0f / 3, .dq = dq.data(), .dk = dk.data(),
                           .dv = dv.data(), .scratch = scratch.data(), .num_queries = s.queries, .num_keys = s.keys, .heads = s.heads,
-                          .head_width = s.width, .first_key = s.first_key, .scale = p.scale, .mask = s.mask});
+                          .head_width = s.width, .first_key = s.first_key, .scale = p.scale, .mask = s.mask,
+                          .key_variance = s.varied ? p.key_variance.data() : nullptr, .ldvariance = p.key_variance.ld()});
   ErrorMeter meter;
   Compare(dq, p.dq, tolerance(p.dq), meter);
   Compare(dk, p.dk, tolerance(p.dk), meter);
@@ -122,7 +135,7 @@ double CheckBackward(const OpTable& ops, const Shape& s, uint64_t seed) {
 }
 
 std::vector<Shape> Shapes() {
-  std::vector<Shape> shapes = {{200, 200, 1, 64, 0, AttentionMask::kCausal, false}};
+  std::vector<Shape> shapes = {{200, 200, 1, 64, 0, AttentionMask::kCausal, false}, {200, 200, 1, 64, 0, AttentionMask::kCausal, false, true}};
   for (size_t keys : {1, 2, 3, 7, 8, 15, 17, 29, 33, 57, 100}) {
     for (AttentionMask mask : {AttentionMask::kCausal, AttentionMask::kFull}) {
       for (bool dropped : {false, true}) {
@@ -130,6 +143,8 @@ std::vector<Shape> Shapes() {
         shapes.push_back({keys, keys, heads, width, 0, mask, dropped});
         shapes.push_back({keys, keys, heads, width, keys / 3, mask, dropped});  // causal: the first queries attend nothing
         shapes.push_back({1 + keys / 2, keys, heads, width, keys / 4, mask, dropped});
+        shapes.push_back({keys, keys, heads, width, keys / 3, mask, dropped, true});
+        shapes.push_back({1 + keys / 2, keys, heads, width, 0, mask, dropped, true});
       }
     }
   }
@@ -146,7 +161,7 @@ void Hold(Check check) {
       const uint64_t seed = random();
       SCOPED_TRACE(testing::Message() << ops->name << ": " << s.queries << " queries, " << s.keys << " keys, " << s.heads << " x " << s.width
                                       << ", first " << s.first_key << (s.mask == AttentionMask::kCausal ? ", causal" : ", full")
-                                      << (s.dropped ? ", dropped" : ""));
+                                      << (s.dropped ? ", dropped" : "") << (s.varied ? ", varied" : ""));
       const double error = check(*ops, s, seed);
       EXPECT_LE(error, 1);
       worst = std::max(worst, error);
@@ -157,6 +172,23 @@ void Hold(Check check) {
 }
 
 TEST(Attention, ForwardEqualsReferenceInDouble) { Hold<&OpTable::attention_forward>(CheckForward); }
+// Re-Attention without noise is attention, to the bit.
+TEST(Attention, ZeroVariancesChangeNoBit) {
+  for (const OpTable* ops : AllOps()) {
+    for (Shape s : Shapes()) {
+      if (!s.varied) continue;
+      Problem p(s, 5);
+      for (GuardedMatrix* m : {&p.key_variance, &p.value_variance}) m->Fill(0);
+      std::vector<float> scratch = Scratch(*ops, s);
+      GuardedMatrix with(s.queries, p.d, p.d), without(s.queries, p.d, p.d), variance(s.queries, p.d, p.d), lse(1, s.heads * s.queries, s.heads * s.queries);
+      ops->attention_forward(ForwardArgs(s, p, with, variance, lse.data(), scratch.data()));
+      s.varied = false;
+      ops->attention_forward(ForwardArgs(s, p, without, variance, lse.data(), scratch.data()));
+      EXPECT_EQ(ToDouble(with), ToDouble(without)) << ops->name;
+    }
+  }
+}
+
 TEST(Attention, BackwardEqualsReferenceInDouble) { Hold<&OpTable::attention_backward>(CheckBackward); }
 
 }  // namespace

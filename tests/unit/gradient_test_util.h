@@ -20,6 +20,7 @@ inline std::vector<float> RandomWeights(const Architecture& a, uint32_t seed) {
   std::vector<float> weights(FlatSize(ParametersOf(a)), 0.0f);
   for (const ParameterSpec& p : ParametersOf(a)) {
     for (size_t i = 0; i < p.size(); ++i) weights[p.offset + i] = normal(random) + (p.name.ends_with("gain") ? 1.0f : 0.0f);
+    for (size_t i = 0; p.name.ends_with("variance") && i < p.size(); ++i) weights[p.offset + i] = 0.1f * std::abs(weights[p.offset + i]);
   }
   return weights;
 }
@@ -118,7 +119,7 @@ class Harness {
 inline std::vector<Architecture> SmallArchitectures() {
   const Architecture base{.num_items = 9, .max_length = 6, .width = 4, .num_heads = 2, .num_blocks = 2, .inner_width = 6,
                           .embedding_scale = 1.7f, .positions = PositionAlignment::kEnd};
-  std::vector<Architecture> all(6, base);
+  std::vector<Architecture> all(8, base);
   all[1].norm = NormPlacement::kPost;
   all[2].output_table = OutputTable::kUntied;
   all[2].output_bias = OutputBias::kTrained;
@@ -129,6 +130,9 @@ inline std::vector<Architecture> SmallArchitectures() {
   all[5].norm = NormPlacement::kPost;
   all[5].output_table = OutputTable::kUntied;
   all[5].activation = ActivationKind::kRelu;
+  all[6].re_attention = ReAttention::kOn;
+  all[7] = all[5];
+  all[7].re_attention = ReAttention::kOn;
   return all;
 }
 

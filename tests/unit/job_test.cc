@@ -101,7 +101,7 @@ TEST_F(JobTest, HistogramMovesByAtMostOneRecord) {
   for (size_t with = 0; with < 2; ++with) {
     RandomStream noise = RandomStream::Reproducible(5, StreamPurpose::kNoise);
     const std::span<const Record> records(set.records.data(), 79 + with);
-    bias[with] = *PrivatePopularityBias(records, 20, {.noise_multiplier = 0.01, .ledger = &*ledger_, .run = "h"}, noise);
+    bias[with] = PrivatePopularity(records, 20, {.noise_multiplier = 0.01, .ledger = &*ledger_, .run = "h"}, noise)->bias;
   }
   // Shares up to a common factor: recover it from an item that the last record does not have.
   std::vector<bool> touched(20, false);
@@ -134,7 +134,7 @@ TEST_F(JobTest, HistogramShareOfOneRecordIsNormalised) {
   for (int32_t i = 0; i < 17; ++i) items.push_back(i % 16);
   const Record record[] = {{std::span<const int32_t>(items).first(16), std::span<const int32_t>(items).last(16)}};
   RandomStream noise = RandomStream::Reproducible(6, StreamPurpose::kNoise);
-  const auto bias = *PrivatePopularityBias(record, 20, {.noise_multiplier = 1e-3, .ledger = &*ledger_, .run = "h"}, noise);
+  const auto bias = PrivatePopularity(record, 20, {.noise_multiplier = 1e-3, .ledger = &*ledger_, .run = "h"}, noise)->bias;
   const float floor = *std::min_element(bias.begin() + 16, bias.end());
   for (size_t i = 0; i < 16; ++i) EXPECT_NEAR(std::exp(bias[i] - floor) * 1e-3, 0.25, 0.01) << i;
 }
@@ -143,9 +143,45 @@ TEST_F(JobTest, HistogramIsChargedBeforeItIsTaken) {
   ASSERT_TRUE(ledger_->SetLimit(*privacy::EpsilonDelta::Create(0.01, 1e-3)).ok());
   const RecordSet set = MakeRecords(sequences_, 8, HoldOut::kNothing);
   auto noise = *RandomStream::Secure();
-  const auto result = PrivatePopularityBias(set.records, 20, {.noise_multiplier = 5, .ledger = &*ledger_, .run = "h"}, noise);
+  const auto result = PrivatePopularity(set.records, 20, {.noise_multiplier = 5, .ledger = &*ledger_, .run = "h"}, noise);
   EXPECT_EQ(result.status().code(), StatusCode::kPrivacyRefused);
   EXPECT_TRUE(ledger_->Entries()->empty());
+}
+
+// Frequencies are post-processing of the same release: with next to no noise they are the shares of records.
+TEST_F(JobTest, FrequenciesEstimateHowManyRecordsContainAnItem) {
+  const std::vector<int32_t> items = {0, 1, 2, 3, 0, 1, 2, 4, 0, 1, 5, 6};
+  const std::span<const int32_t> all(items);
+  std::vector<Record> records;  // four items each: sqrt(n) is 2 for all, the estimate is exact
+  for (size_t i = 0; i < 3; ++i) records.push_back({all.subspan(4 * i, 3), all.subspan(4 * i + 1, 3)});
+  auto noise = privacy::RandomStream::Reproducible(4, privacy::StreamPurpose::kNoise);
+  const auto p = PrivatePopularity(records, 8, {.noise_multiplier = 1e-4, .ledger = &*ledger_, .run = "h", .num_records_public = 3}, noise);
+  ASSERT_TRUE(p.ok());
+  const std::vector<double> expected = {1, 1, 2. / 3, 1. / 3, 1. / 3, 1. / 3, 1. / 3};
+  for (size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(p->frequencies[i], expected[i], 2e-3) << i;
+  EXPECT_GT(p->frequencies[7], 0);  // floored at the noise
+  EXPECT_LT(p->frequencies[7], 1e-3);
+}
+
+TEST_F(JobTest, ReAttentionLearnsItsVariancesFromTheNoiseAndGoesOnFromACheckpoint) {
+  for (auto source : {ReAttentionOptions::Source::kOptimizer, ReAttentionOptions::Source::kPrinted}) {
+    TrainingJob job = PrivateJob();
+    job.architecture.re_attention = ReAttention::kOn;
+    job.training.re_attention.source = source;
+    job.training.privacy.run = "re-attention " + std::to_string(static_cast<int>(source));
+    const auto result = RunTrainingJob(job);
+    ASSERT_TRUE(result.ok()) << result.status().message();
+    const auto parameters = ParametersOf(job.architecture);
+    for (const ParameterSpec& p : parameters) {
+      if (p.name != kItemVariance) continue;
+      for (size_t i = 0; i < p.size(); ++i) EXPECT_GT(result->weights[p.offset + i], 0) << i;
+    }
+  }
+  TrainingJob job = PrivateJob();
+  job.architecture.re_attention = ReAttention::kOn;
+  job.training.re_attention.source = ReAttentionOptions::Source::kPrinted;
+  job.histogram_noise = 0;
+  EXPECT_NE(RunTrainingJob(job).status().message().find("frequencies"), std::string::npos);
 }
 
 }  // namespace

@@ -8,20 +8,32 @@
 #include <cmath>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "runtime/core/architecture.h"
 
 namespace wisp::testing {
 
+// A number without its derivative: the variance path passes no gradient.
+inline double PlainValue(double x) { return x; }
+template <class T>
+double PlainValue(const T& x) {
+  return x.value;
+}
+
 template <class T>
 class NaiveRecommender {
  public:
+  using Variances = std::vector<std::vector<double>>;  // Re-Attention, [T][D]; empty without
+
   using Row = std::vector<T>;
   using Matrix = std::vector<Row>;
 
   // `weights` in the flat layout; must outlive this object.
-  NaiveRecommender(const Architecture& a, std::span<const T> weights) : a_(a), parameters_(ParametersOf(a)), weights_(weights) {}
+  NaiveRecommender(const Architecture& a, std::span<const T> weights) : a_(a), parameters_(ParametersOf(a)), weights_(weights) {
+    for (size_t i = 0; i < parameters_.size(); ++i) index_[parameters_[i].name] = i;
+  }
 
   // Last hidden states [T][D]. ids < 0 are padding.
   Matrix Encode(std::span<const int32_t> ids) const {
@@ -33,7 +45,12 @@ class NaiveRecommender {
         x[t][k] = T(a_.embedding_scale) * At("item_embedding", ids[t] * d + k) + At("position_embedding", (first + t) * d + k);
       }
     }
-    for (size_t b = 0; b < a_.num_blocks; ++b) x = RunBlock("block" + std::to_string(b), x, ids);
+    Variances v;
+    for (size_t t = 0; a_.re_attention == ReAttention::kOn && t < t_max; ++t) {
+      const double scale = a_.embedding_scale;
+      v.emplace_back(d, ids[t] < 0 ? 0 : scale * scale * PlainValue(At(kItemVariance, ids[t])) + VarianceOf("position_embedding"));
+    }
+    for (size_t b = 0; b < a_.num_blocks; ++b) x = RunBlock("block" + std::to_string(b), x, ids, v);
     return a_.norm == NormPlacement::kPre ? Norm("final_norm", x) : x;
   }
 
@@ -64,18 +81,54 @@ class NaiveRecommender {
 
  private:
   T At(const std::string& name, size_t i) const {
-    for (const ParameterSpec& p : parameters_) {
-      if (p.name == name) return weights_[p.offset + i];
+    const auto found = index_.find(name);
+    return found == index_.end() ? T(NAN) : weights_[parameters_[found->second].offset + i];
+  }
+
+  double VarianceOf(const std::string& name) const {
+    const auto found = index_.find(name);
+    return found == index_.end() ? NAN : PlainValue(At(kParameterVariance, found->second));
+  }
+
+  Variances LinearVariance(const std::string& name, const Matrix& x, const Variances& v, size_t n) const {
+    Variances y(v.size(), std::vector<double>(n, 0));
+    const double bias = VarianceOf(name + ".bias"), weight = VarianceOf(name + ".weight");
+    for (size_t t = 0; t < v.size(); ++t) {
+      for (size_t j = 0; j < n; ++j) {
+        y[t][j] = bias;
+        for (size_t k = 0; k < v[t].size(); ++k) {
+          const double w = PlainValue(At(name + ".weight", j * v[t].size() + k)), mean = PlainValue(x[t][k]);
+          y[t][j] += v[t][k] * w * w + weight * (mean * mean + v[t][k]);
+        }
+      }
     }
-    return T(NAN);
+    return y;
+  }
+
+  Variances NormVariance(const std::string& name, const Matrix& x, Variances v) const {
+    for (size_t t = 0; t < v.size(); ++t) {
+      double mean = 0, variance = 0;
+      for (const T& value : x[t]) mean += PlainValue(value) / double(x[t].size());
+      for (const T& value : x[t]) variance += std::pow(PlainValue(value) - mean, 2) / double(x[t].size());
+      for (size_t k = 0; k < v[t].size(); ++k) v[t][k] *= std::pow(PlainValue(At(name + ".gain", k)), 2) / (variance + a_.norm_epsilon);
+    }
+    return v;
+  }
+
+  static double ActivationVariance(double mean, double v) {
+    if (v <= 0) return 0;
+    const double z = mean / std::sqrt(v), cdf = 0.5 * std::erfc(-z * M_SQRT1_2), density = std::exp(-z * z / 2) / std::sqrt(2 * M_PI);
+    const double e = mean * cdf + std::sqrt(v) * density;
+    return (mean * mean + v) * cdf + mean * std::sqrt(v) * density - e * e;
   }
 
   Matrix Linear(const std::string& name, const Matrix& x, size_t n) const {
     Matrix y(x.size(), Row(n, T(0)));
+    const std::string weight = name + ".weight", bias = name + ".bias";
     for (size_t t = 0; t < x.size(); ++t) {
       for (size_t j = 0; j < n; ++j) {
-        y[t][j] = At(name + ".bias", j);
-        for (size_t k = 0; k < x[t].size(); ++k) y[t][j] = y[t][j] + x[t][k] * At(name + ".weight", j * x[t].size() + k);
+        y[t][j] = At(bias, j);
+        for (size_t k = 0; k < x[t].size(); ++k) y[t][j] = y[t][j] + x[t][k] * At(weight, j * x[t].size() + k);
       }
     }
     return y;
@@ -102,36 +155,56 @@ class NaiveRecommender {
     return a;
   }
 
-  Matrix Attention(const std::string& block, const Matrix& x, std::span<const int32_t> ids) const {
+  // `v` is the variance of x and becomes that of the result.
+  Matrix Attention(const std::string& block, const Matrix& x, std::span<const int32_t> ids, Variances& v) const {
     using std::exp;
     const size_t d = a_.width, width = d / a_.num_heads;
     const Matrix qkv = Linear(block + ".qkv", x, 3 * d);
     Matrix mixed(x.size(), Row(d, T(0)));
+    const Variances kv = LinearVariance(block + ".qkv", x, v, 3 * d);
+    Variances mixed_v(kv.size(), std::vector<double>(d, 0));
     for (size_t head = 0; head < a_.num_heads; ++head) {
       for (size_t i = 0; i < x.size(); ++i) {
         T sum(0);
+        double largest = -1e300;
         Row weights(x.size(), T(0));
         for (size_t j = 0; j < (a_.attend == Attend::kCausal ? i + 1 : x.size()); ++j) {
           if (ids[j] < 0) continue;
           T dot(0);
           for (size_t k = 0; k < width; ++k) dot = dot + qkv[i][head * width + k] * qkv[j][d + head * width + k];
-          weights[j] = exp(dot * T(1.0 / std::sqrt(double(width))));
+          T logit = dot * T(1.0 / std::sqrt(double(width)));
+          for (size_t k = 0; !kv.empty() && k < width; ++k) {
+            const T q = qkv[i][head * width + k];
+            logit = logit - q * q * T(kv[j][d + head * width + k] / (2 * double(width)));
+          }
+          weights[j] = logit;
+          if (largest < PlainValue(logit)) largest = PlainValue(logit);
+        }
+        for (size_t j = 0; j < (a_.attend == Attend::kCausal ? i + 1 : x.size()); ++j) {
+          if (ids[j] < 0) continue;
+          weights[j] = exp(weights[j] - T(largest));
           sum = sum + weights[j];
         }
         if (sum == T(0)) continue;
         for (size_t j = 0; j < x.size(); ++j) {
           for (size_t k = 0; k < width; ++k) {
             mixed[i][head * width + k] = mixed[i][head * width + k] + weights[j] / sum * qkv[j][2 * d + head * width + k];
+            if (!kv.empty()) mixed_v[i][head * width + k] += std::pow(PlainValue(weights[j] / sum), 2) * kv[j][2 * d + head * width + k];
           }
         }
       }
     }
+    v = LinearVariance(block + ".attention_out", mixed, mixed_v, d);
     return Linear(block + ".attention_out", mixed, d);
   }
 
-  Matrix FeedForward(const std::string& block, const Matrix& x) const {
+  Matrix FeedForward(const std::string& block, const Matrix& x, Variances& v) const {
     using std::erf;
     Matrix inner = Linear(block + ".feed_forward_in", x, a_.inner_width);
+    Variances inner_v = LinearVariance(block + ".feed_forward_in", x, v, a_.inner_width);
+    for (size_t t = 0; t < inner_v.size(); ++t) {
+      for (size_t k = 0; k < inner_v[t].size(); ++k) inner_v[t][k] = ActivationVariance(PlainValue(inner[t][k]), inner_v[t][k]);
+    }
     for (Row& row : inner) {
       for (T& v : row) {
         if (a_.activation == ActivationKind::kGelu) {
@@ -141,20 +214,41 @@ class NaiveRecommender {
         }
       }
     }
+    v = LinearVariance(block + ".feed_forward_out", inner, inner_v, a_.width);
     return Linear(block + ".feed_forward_out", inner, a_.width);
   }
 
-  Matrix RunBlock(const std::string& block, const Matrix& x, std::span<const int32_t> ids) const {
-    if (a_.norm == NormPlacement::kPre) {
-      const Matrix middle = Add(x, Attention(block, Norm(block + ".attention_norm", x), ids));
-      return Add(middle, FeedForward(block, Norm(block + ".feed_forward_norm", middle)));
+  static void AddTo(Variances& v, const Variances& w) {
+    for (size_t t = 0; t < v.size(); ++t) {
+      for (size_t k = 0; k < v[t].size(); ++k) v[t][k] += w[t][k];
     }
-    const Matrix middle = Norm(block + ".attention_norm", Add(x, Attention(block, x, ids)));
-    return Norm(block + ".feed_forward_norm", Add(middle, FeedForward(block, middle)));
+  }
+
+  Matrix RunBlock(const std::string& block, const Matrix& x, std::span<const int32_t> ids, Variances& v) const {
+    const std::string norm1 = block + ".attention_norm", norm2 = block + ".feed_forward_norm";
+    if (a_.norm == NormPlacement::kPre) {
+      Variances inner = NormVariance(norm1, x, v);
+      const Matrix middle = Add(x, Attention(block, Norm(norm1, x), ids, inner));
+      AddTo(v, inner);
+      inner = NormVariance(norm2, middle, v);
+      const Matrix y = Add(middle, FeedForward(block, Norm(norm2, middle), inner));
+      AddTo(v, inner);
+      return y;
+    }
+    Variances inner = v;
+    const Matrix attended = Add(x, Attention(block, x, ids, inner));
+    AddTo(v, inner);
+    v = inner = NormVariance(norm1, attended, v);
+    const Matrix middle = Norm(norm1, attended);
+    const Matrix fed = Add(middle, FeedForward(block, middle, inner));
+    AddTo(v, inner);
+    v = NormVariance(norm2, fed, v);
+    return Norm(norm2, fed);
   }
 
   Architecture a_;
   std::vector<ParameterSpec> parameters_;
+  std::unordered_map<std::string, size_t> index_;
   std::span<const T> weights_;
 };
 

@@ -129,6 +129,59 @@ double CheckActivationBackward(const OpTable& ops, size_t n, int variant, uint64
   return meter.worst();
 }
 
+double CheckLinearVariance(const OpTable& ops, size_t n, int variant, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  const size_t rows = 1 + random() % 5, k = PickSize(random);
+  Row mean(rows * k, random, 2.0f), variance(rows * k, random, 1.0f), y(rows * n, random, 1.0f);
+  for (size_t i = 0; i < rows * k; ++i) variance.data()[i] = std::abs(variance.data()[i]);
+  if (variant != 3) y.Fill(random, std::uniform_real_distribution<float>(0, 3));  // variant 3: some fall below 0
+  const bool given = variant % 2 == 0;
+  const std::vector<double> md = mean.Double(), vd = variance.Double();
+  std::vector<double> yd = y.Double();
+  reference::LinearVariance<double>({md.data(), k, given ? vd.data() : nullptr, k, yd.data(), n, rows, n, k, 0.25, 0.125});
+  if (n > 0) PlanPerturbation(y.data(), 8e-5 * Largest(yd.data(), n));
+  ops.linear_variance({mean.data(), k, given ? variance.data() : nullptr, k, y.data(), n, rows, n, k, 0.25f, 0.125f});
+  ErrorMeter meter;
+  for (size_t i = 0; i < rows * n; ++i) meter.Add(y.data()[i], yd[i], 2e-5 * Largest(yd.data() + i / n * n, n));
+  EXPECT_TRUE(y.GuardsIntact());
+  return meter.worst();
+}
+
+double CheckLayerNormVariance(const OpTable& ops, size_t d, int variant, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  const size_t rows = 1 + random() % 5;
+  Row x(rows * d), gain(d, random, 1.0f), rstd(rows, random, 1.0f), y(rows * d);
+  x.Fill(random, std::uniform_real_distribution<float>(0, 3));
+  const std::vector<double> xd = x.Double(), gd = gain.Double(), rd = rstd.Double();
+  std::vector<double> yd(rows * d);
+  reference::LayerNormVariance<double>({xd.data(), gd.data(), rd.data(), yd.data(), rows, d});
+  GuardedMatrix& out = variant % 2 == 0 ? x : y;
+  if (d > 0) PlanPerturbation(out.data(), 8e-5 * Largest(yd.data(), d));
+  ops.layer_norm_variance({x.data(), gain.data(), rstd.data(), out.data(), rows, d});
+  ErrorMeter meter;
+  for (size_t i = 0; i < rows * d; ++i) meter.Add(out.data()[i], yd[i], 2e-5 * Largest(yd.data() + i / d * d, d));
+  EXPECT_TRUE(out.GuardsIntact());
+  return meter.worst();
+}
+
+double CheckActivationVariance(const OpTable& ops, size_t n, int variant, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  Row mean(n, random, variant == 3 ? 30.0f : 1.5f), x(n), y(n);
+  x.Fill(random, std::uniform_real_distribution<float>(-0.2f, 2));  // below 0: no variance
+  if (n > 2) x.data()[1] = 0, x.data()[2] = 1e-30f;
+  const std::vector<double> md = mean.Double(), xd = x.Double();
+  std::vector<double> yd(n);
+  reference::ActivationVariance<double>({md.data(), xd.data(), yd.data(), n});
+  GuardedMatrix& out = variant % 2 == 0 ? x : y;
+  const auto tolerance = [&](size_t i) { return 2e-5 * std::max(1e-3, xd[i]); };
+  if (n > 0) PlanPerturbation(out.data(), 4 * tolerance(0) + 1e-9);
+  ops.activation_variance({mean.data(), x.data(), out.data(), n});
+  ErrorMeter meter;
+  for (size_t i = 0; i < n; ++i) meter.Add(out.data()[i], yd[i], tolerance(i));
+  EXPECT_TRUE(out.GuardsIntact());
+  return meter.worst();
+}
+
 double CheckScale(const OpTable& ops, size_t n, int variant, uint64_t seed) {
   std::mt19937_64 random(seed);
   const Store store = variant % 2 == 0 ? Store::kAssign : Store::kAdd;
@@ -243,6 +296,9 @@ TEST(LayerNorm, ForwardEqualsReferenceInDouble) { Hold<&OpTable::layer_norm_forw
 TEST(LayerNorm, BackwardEqualsReferenceInDouble) { Hold<&OpTable::layer_norm_backward>(2, CheckLayerNormBackward); }
 TEST(Activation, ForwardEqualsReferenceInDouble) { Hold<&OpTable::activation_forward>(3, CheckActivationForward); }
 TEST(Activation, BackwardEqualsReferenceInDouble) { Hold<&OpTable::activation_backward>(4, CheckActivationBackward); }
+TEST(LinearVariance, EqualsReferenceInDouble) { Hold<&OpTable::linear_variance>(11, CheckLinearVariance); }
+TEST(LayerNormVariance, EqualsReferenceInDouble) { Hold<&OpTable::layer_norm_variance>(12, CheckLayerNormVariance); }
+TEST(ActivationVariance, EqualsReferenceInDouble) { Hold<&OpTable::activation_variance>(13, CheckActivationVariance); }
 TEST(Scale, EqualsReferenceInDouble) { Hold<&OpTable::scale>(5, CheckScale); }
 TEST(ApplyKeep, EqualsReferenceInDouble) { Hold<&OpTable::apply_keep>(6, CheckApplyKeep); }
 TEST(Embed, EqualsReferenceInDouble) { Hold<&OpTable::embed_forward>(7, CheckEmbed); }

@@ -80,8 +80,14 @@ class TrainCommand {
     if (is_private()) WISP_RETURN_IF_ERROR(CheckPublic());
     WISP_ASSIGN_OR_RETURN(data_, ReadData(a_.data, {recipe_.min_user_events, recipe_.min_item_events}, base_ ? &*base_ : nullptr));
     if (base_) {
+      const ReAttention asked = a_.re_attention ? ReAttention::kOn : recipe_.architecture.re_attention;
       recipe_.architecture = base_->architecture();
+      start_weights_.assign(base_->flat_weights().begin(), base_->flat_weights().end());
+      // Re-Attention's variances stand behind all other parameters: a model without them starts with none left by noise.
+      if (asked == ReAttention::kOn) recipe_.architecture.re_attention = asked;
+      start_weights_.resize(FlatSize(ParametersOf(recipe_.architecture)), 0.0f);
     } else {
+      if (a_.re_attention) recipe_.architecture.re_attention = ReAttention::kOn;
       recipe_.architecture.num_items = static_cast<uint32_t>(data_.sequences.item_keys.size());
     }
     item_keys_ = base_ ? ItemKeys(*base_) : data_.sequences.item_keys;
@@ -120,7 +126,7 @@ class TrainCommand {
     job.sequences = &data_.sequences;
     job.hold_out = recipe_.hold_out;
     job.architecture = recipe_.architecture;
-    if (base_) job.start_weights = base_->flat_weights();
+    job.start_weights = start_weights_;
     job.initialisation = recipe_.initialisation;
     job.training = recipe_.training;
     job.epochs = recipe_.epochs;
@@ -128,7 +134,10 @@ class TrainCommand {
     job.checkpoint_path = a_.checkpoint;
     if (!is_private()) return job;
     // The bias of a model that comes with one is kept.
-    job.histogram_noise = !base_ && recipe_.architecture.output_bias == OutputBias::kFixed ? recipe_.histogram_noise : 0;
+    const bool sets_bias = !base_ && recipe_.architecture.output_bias == OutputBias::kFixed;
+    const bool needs_frequencies = recipe_.architecture.re_attention == ReAttention::kOn &&
+                                   recipe_.training.re_attention.source == ReAttentionOptions::Source::kPrinted;
+    job.histogram_noise = sets_bias || needs_frequencies ? recipe_.histogram_noise : 0;
     job.training.privacy.ledger = &*ledger_;
     job.training.privacy.run = RunName();
     return job;
@@ -230,6 +239,7 @@ class TrainCommand {
   std::string run_id_ = Timestamp();
   std::optional<ModelFile> base_;
   std::optional<privacy::Ledger> ledger_;
+  std::vector<float> start_weights_;  // the base model's; empty without one
   data::ReadResult data_;
   std::vector<std::string> item_keys_, item_names_, base_names_;
 };

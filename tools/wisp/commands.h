@@ -37,6 +37,7 @@ struct TrainArguments {
   std::optional<uint64_t> seed, reproducible_noise_seed;
   std::optional<uint32_t> num_records_public, expected_batch;
   std::string method;
+  bool re_attention = false;
   uint32_t threads = 0;
 };
 

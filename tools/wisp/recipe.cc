@@ -121,6 +121,7 @@ void ReadArchitecture(Section& s, Architecture& a) {
   s.Choice<OutputTable>("output_table", a.output_table, {{"tied", OutputTable::kTied}, {"untied", OutputTable::kUntied}});
   s.Choice<OutputBias>("output_bias", a.output_bias, {{"none", OutputBias::kNone}, {"fixed", OutputBias::kFixed}, {"trained", OutputBias::kTrained}});
   s.Choice<PositionAlignment>("positions", a.positions, {{"start", PositionAlignment::kStart}, {"end", PositionAlignment::kEnd}});
+  s.Choice<ReAttention>("re_attention", a.re_attention, {{"off", ReAttention::kOff}, {"on", ReAttention::kOn}});
   s.Choice<Attend>("attend", a.attend, {{"causal", Attend::kCausal}, {"all", Attend::kAll}});
 }
 
@@ -155,6 +156,11 @@ void ReadTraining(Section& s, Recipe& r) {
   s.Number("seed", o.seed, 0, 1.8e19);
   s.Number("ema_decay", o.ema_decay, 0, 0.999999);
   s.Object("optimizer", [&](Section& inner) { ReadOptimizer(inner, o.optimizer); });
+  s.Object("re_attention", [&](Section& inner) {
+    using Source = ReAttentionOptions::Source;
+    inner.Choice<Source>("deviations", o.re_attention.source, {{"optimizer", Source::kOptimizer}, {"printed", Source::kPrinted}});
+    inner.Number("scale", o.re_attention.scale, 0, 1e6);
+  });
   s.Object("dropout", [&](Section& inner) {
     inner.Number("embedding", o.dropout.embedding, 0, 0.99);
     inner.Number("attention", o.dropout.attention, 0, 0.99);

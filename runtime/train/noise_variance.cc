@@ -1,0 +1,60 @@
+#include "runtime/train/noise_variance.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "runtime/layers/weights.h"
+
+namespace wisp {
+
+Status Validate(const ReAttentionOptions& o, const Architecture& a) {
+  if (!(o.scale >= 0 && o.scale <= 1e6)) return InvalidArgument("re-attention scale is " + std::to_string(o.scale) + ", allowed is 0 to 1e6");
+  if (o.source != ReAttentionOptions::Source::kPrinted) return OkStatus();
+  if (o.item_frequencies.size() != a.num_items) {
+    return InvalidArgument("re-attention with the printed deviations needs the frequency of each of the " + std::to_string(a.num_items) +
+                           " items; " + std::to_string(o.item_frequencies.size()) + " are given");
+  }
+  for (size_t i = 0; i < o.item_frequencies.size(); ++i) {
+    const float p = o.item_frequencies[i];
+    if (!(p > 0 && p <= 1)) {
+      return InvalidArgument("the frequency of item " + std::to_string(i) + " is " + std::to_string(p) + ", allowed is above 0 and up to 1");
+    }
+  }
+  return OkStatus();
+}
+
+NoiseVariance::NoiseVariance(const Architecture& a, const ReAttentionOptions& options, double noise_deviation)
+    : parameters_(ParametersOf(a)), options_(options), deviation_(noise_deviation) {
+  item_variance_ = FindParameter(parameters_, kItemVariance);
+  parameter_variance_ = FindParameter(parameters_, kParameterVariance);
+  for (float p : options.item_frequencies) printed_item_variance_.push_back(static_cast<float>(std::pow(deviation_ * options.scale / static_cast<double>(p), 2)));
+  options_.item_frequencies = {};
+}
+
+void NoiseVariance::Initialise(std::span<float> weights) const {
+  if (options_.source != ReAttentionOptions::Source::kPrinted) return;
+  std::copy(printed_item_variance_.begin(), printed_item_variance_.end(), weights.begin() + static_cast<std::ptrdiff_t>(parameters_[item_variance_].offset));
+  for (size_t i = 0; i < item_variance_; ++i) {
+    weights[parameters_[parameter_variance_].offset + i] = parameters_[i].trained ? static_cast<float>(std::pow(deviation_ * options_.scale, 2)) : 0.0f;
+  }
+}
+
+void NoiseVariance::Add(const Optimizer& optimizer, float rate, uint64_t step, size_t part, size_t num_parts, std::span<float> weights) const {
+  if (options_.source != ReAttentionOptions::Source::kOptimizer) return;
+  const double moved = std::pow(static_cast<double>(rate) * options_.scale, 2);
+  const auto left = [&](size_t offset, size_t n) { return static_cast<float>(moved * optimizer.MeanSquaredMove(offset, n, step, deviation_)); };
+  for (size_t i = 0; i < item_variance_; ++i) {
+    const ParameterSpec& p = parameters_[i];
+    if (!p.trained) continue;
+    if (i == 0) {  // the item table, row by row
+      for (size_t row = p.rows * part / num_parts; row < p.rows * (part + 1) / num_parts; ++row) {
+        weights[parameters_[item_variance_].offset + row] += left(p.offset + row * p.cols, p.cols);
+      }
+    } else if (i % num_parts == part) {
+      weights[parameters_[parameter_variance_].offset + i] += left(p.offset, p.size());
+    }
+  }
+}
+
+}  // namespace wisp

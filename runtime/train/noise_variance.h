@@ -1,0 +1,61 @@
+// What the noise of private training has left in each parameter: the variances that Re-Attention needs (algorithms, 3).
+//
+// It reads released values only (weights' moments, learning rates, the noise multiplier), so it costs no privacy.
+//
+// The paper takes sigma C / (q N) for every weight and divides by an item's frequency for its row: the noise of one step's
+// gradient. That is not what is left in the weights. A step moves a coordinate by rate * m / sqrt(v), m a moving average
+// of gradients whose noise has deviation s = sigma C / B. An average spreads a gradient's noise over later steps and loses
+// nothing of it, so noise n_t moves the coordinate by rate_t n_t / sqrt(v_t) in the end, the moves of different steps are
+// independent, and after T steps the noise has left
+//     sum over t of rate_t^2 min(1, s^2 / v_t)
+// With v = s^2 (noise alone) and a linear decay this is rate^2 T / 3; where the gradient is larger than the noise, v is and
+// the variance smaller. v is Adam's second moment, released with the weights. Not counted: that the gradient pulls the
+// weights back towards where the noise took them from; so the sum is an upper estimate (measured: docs/re-attention.md).
+#ifndef WISP_RUNTIME_TRAIN_NOISE_VARIANCE_H_
+#define WISP_RUNTIME_TRAIN_NOISE_VARIANCE_H_
+
+#include <span>
+#include <vector>
+
+#include "runtime/core/architecture.h"
+#include "runtime/core/status.h"
+#include "runtime/train/optimizer.h"
+
+namespace wisp {
+
+struct ReAttentionOptions {
+  enum class Source {
+    kOptimizer,  // the sum above, from the optimizer's moments
+    kPrinted,    // as the paper prints it: constant, needs item_frequencies
+  } source = Source::kOptimizer;
+  double scale = 1;  // multiplies the deviations: 10 is 100 times the variance
+  // kPrinted: the probability that a record contains each item, released under DP or public; read while the trainer is made.
+  std::span<const float> item_frequencies = {};
+};
+
+// kInvalidArgument for a scale outside 0 .. 1e6, or kPrinted without num_items positive frequencies.
+Status Validate(const ReAttentionOptions& options, const Architecture& architecture);
+
+class NoiseVariance {
+ public:
+  // `noise_deviation`: s, of one coordinate of a step's gradient. The architecture has Re-Attention.
+  NoiseVariance(const Architecture& architecture, const ReAttentionOptions& options, double noise_deviation);
+
+  // kPrinted: writes the variances once.
+  void Initialise(std::span<float> weights) const;
+
+  // kOptimizer: adds what step `step` with learning rate `rate` left, after the optimizer has seen its gradient. Call for
+  // each part of num_parts, from as many threads.
+  void Add(const Optimizer& optimizer, float rate, uint64_t step, size_t part, size_t num_parts, std::span<float> weights) const;
+
+ private:
+  std::vector<ParameterSpec> parameters_;
+  ReAttentionOptions options_;
+  double deviation_;
+  size_t item_variance_ = 0, parameter_variance_ = 0;  // indices in parameters_
+  std::vector<float> printed_item_variance_;
+};
+
+}  // namespace wisp
+
+#endif  // WISP_RUNTIME_TRAIN_NOISE_VARIANCE_H_
