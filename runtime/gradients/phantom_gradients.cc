@@ -208,7 +208,7 @@ double PhantomGradients::Accumulate(HeadReplay& replay, float factor, int32_t si
 }
 
 RecordOutcome PhantomGradients::FinishRecord(HeadReplay& replay) {
-  RecordOutcome outcome;
+  double norm = 0;
   if (clip_.kind() != ClipKind::kNone) {
     if (head_seen_) {
       const OuterFactor& f = head_factor_;
@@ -216,19 +216,9 @@ RecordOutcome PhantomGradients::FinishRecord(HeadReplay& replay) {
       gram_squares_ += ops_->dot(gram_x_.data(), head_gram_.data(), f.rows * f.rows);
     }
     const double squares = SquaredNorm();
-    outcome.norm = std::sqrt(squares < 0 ? 0.0 : squares);  // rounding may leave a tiny negative; NaN must stay NaN
+    norm = std::sqrt(squares < 0 ? 0.0 : squares);  // rounding may leave a tiny negative; NaN must stay NaN
   }
-  outcome.factor = clip_.Factor(outcome.norm);
-  outcome.finite = std::isfinite(outcome.norm);
-  if (!outcome.finite) return outcome;
-  const double squares = Accumulate(replay, static_cast<float>(outcome.factor), 1);
-  // The bound is checked on what was really added, not on what the norm promised.
-  if (!(squares <= sum_->MaxSumSquares())) {
-    outcome.within = false;
-    outcome.factor = 0;
-    Accumulate(replay, static_cast<float>(clip_.Factor(outcome.norm)), -1);
-  }
-  return outcome;
+  return ClipAndAdd(clip_, norm, *sum_, [&](float factor, int32_t sign) { return Accumulate(replay, factor, sign); });
 }
 
 }  // namespace wisp

@@ -26,6 +26,7 @@
 #include "runtime/core/architecture.h"
 #include "runtime/gradients/clipping.h"
 #include "runtime/gradients/gradient_sum.h"
+#include "runtime/gradients/record_gradients.h"
 #include "runtime/gradients/row_gradient.h"
 #include "runtime/layers/factors.h"
 
@@ -33,27 +34,13 @@ namespace wisp {
 
 enum class NormForm { kAutomatic, kFormed, kGram };
 
-struct RecordOutcome {
-  double norm = 0;       // ||g_i||; 0 where it was not asked for (ClipKind::kNone)
-  double factor = 0;     // c_i
-  bool finite = true;    // false: the norm was not finite, nothing was added
-  bool within = true;    // false: the clipped gradient exceeded its bound after rounding and was taken away again
-};
-
-// Emits the head's Outer and Vector factors of the current record once more.
-class HeadReplay {
- public:
-  virtual ~HeadReplay() = default;
-  virtual void Replay(FactorSink& sink) = 0;
-};
-
 struct PhantomOptions {
   ClipRule clip = ClipRule::None();
   NormForm form = NormForm::kAutomatic;
   size_t max_formed_bytes = size_t{64} << 20;  // per worker
 };
 
-class PhantomGradients : public FactorSink {
+class PhantomGradients : public RecordGradients {
  public:
   // `head_parameter` is the table that receives Outer blocks; tied when it also receives Rows. `sum` and `ops` must
   // outlive this object. One object per worker.
@@ -65,15 +52,13 @@ class PhantomGradients : public FactorSink {
   };
   PhantomGradients(const kernels::OpTable& ops, const Setup& setup, const PhantomOptions& options, GradientSum& sum);
 
-  // `input_ids` are the record's items, in the order in which the Rows factor of a tied table will name them.
-  void BeginRecord(std::span<const int32_t> input_ids);
+  void BeginRecord(std::span<const int32_t> input_ids) override;
   void Outer(const OuterFactor& factor) override;
   void Rows(const RowsFactor& factor) override;
   void Vector(const VectorFactor& factor) override;
-  // Takes the norm and adds the clipped gradient.
-  RecordOutcome FinishRecord(HeadReplay& replay);
+  RecordOutcome FinishRecord(HeadReplay& replay) override;
 
-  size_t scratch_bytes() const { return scratch_bytes_; }
+  size_t scratch_bytes() const override { return scratch_bytes_; }
 
  private:
   enum class Way { kUntrained, kFormed, kGram, kRows };

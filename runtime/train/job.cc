@@ -51,15 +51,8 @@ Result<std::vector<Mechanism>> Overheads(const TrainingJob& job) {
 
 // eta of exact_sum.h for the whole run: how far the discrete noise is from the Gaussian that is accounted for.
 double LossSlack(const TrainingJob& job, double noise_multiplier, uint64_t num_steps) {
-  uint64_t coordinates = 0;
-  for (const ParameterSpec& p : ParametersOf(job.architecture)) coordinates += p.trained ? p.size() : 0;
-  const privacy::ExactGrid grid(job.training.privacy.clipping_norm, coordinates);
-  double slack = privacy::DiscretisationLoss({.sigma_in_steps = grid.sigma_in_steps(noise_multiplier), .num_coordinates = coordinates,
-                                              .num_steps = num_steps});
-  if (job.histogram_noise > 0) {
-    slack += privacy::DiscretisationLoss({.sigma_in_steps = grid.sigma_in_steps(job.histogram_noise),
-                                          .num_coordinates = job.architecture.num_items, .num_steps = 1});
-  }
+  double slack = StepLossSlack(job.architecture, job.training, noise_multiplier, num_steps);
+  if (job.histogram_noise > 0) slack += PopularityLossSlack(job.histogram_noise, job.architecture.num_items);
   return slack;
 }
 

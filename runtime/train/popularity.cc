@@ -60,13 +60,18 @@ std::vector<float> Frequencies(const std::vector<int64_t>& histogram, const Popu
   return frequencies;
 }
 
+uint64_t SigmaInSteps(double noise_multiplier) { return static_cast<uint64_t>(std::ceil(noise_multiplier * kSteps)); }
+
 }  // namespace
+
+double PopularityLossSlack(double noise_multiplier, uint32_t num_items) {
+  return privacy::DiscretisationLoss({.sigma_in_steps = SigmaInSteps(noise_multiplier), .num_coordinates = num_items, .num_steps = 1});
+}
 
 Result<Popularity> PrivatePopularity(std::span<const Record> records, uint32_t num_items, const PopularityOptions& options,
                                                  privacy::RandomStream& noise) {
   if (options.ledger == nullptr) return PrivacyRefused("a private histogram needs a ledger: without one the budget spent would be forgotten");
   WISP_ASSIGN_OR_RETURN(const privacy::Mechanism mechanism, privacy::Mechanism::Gaussian({.noise_multiplier = options.noise_multiplier}));
-  const auto sigma = static_cast<uint64_t>(std::ceil(options.noise_multiplier * kSteps));
   if (!(options.noise_multiplier <= privacy::ExactGrid::kMaxNoiseMultiplier)) {
     return InvalidArgument("histogram noise is " + std::to_string(options.noise_multiplier) + ", allowed is up to " +
                            std::to_string(privacy::ExactGrid::kMaxNoiseMultiplier));
@@ -76,10 +81,10 @@ Result<Popularity> PrivatePopularity(std::span<const Record> records, uint32_t n
       .run = options.run,
       .purpose = "item popularity",
       .noise = noise.IsSecure() ? privacy::NoiseKind::kSecure : privacy::NoiseKind::kReproducible,
-      .loss_slack = privacy::DiscretisationLoss({.sigma_in_steps = sigma, .num_coordinates = num_items, .num_steps = 1})};
+      .loss_slack = PopularityLossSlack(options.noise_multiplier, num_items)};
   WISP_RETURN_IF_ERROR(options.ledger->Charge(charge).status());
   std::vector<int64_t> histogram = Histogram(records, num_items);
-  privacy::AddDiscreteGaussian(noise, sigma, histogram);
+  privacy::AddDiscreteGaussian(noise, SigmaInSteps(options.noise_multiplier), histogram);
   return Popularity{LogShares(histogram, options.noise_multiplier), Frequencies(histogram, options)};
 }
 

@@ -36,6 +36,9 @@ struct Popularity {
 Result<Popularity> PrivatePopularity(std::span<const Record> records, uint32_t num_items, const PopularityOptions& options,
                                                  privacy::RandomStream& noise);
 
+// How far the discrete noise of a release is from the Gaussian that is accounted for.
+double PopularityLossSlack(double noise_multiplier, uint32_t num_items);
+
 // The same without noise, for non-private training: floored at one record's share.
 std::vector<float> PopularityBias(std::span<const Record> records, uint32_t num_items);
 

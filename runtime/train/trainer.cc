@@ -6,15 +6,13 @@
 #include <numeric>
 
 #include "kernels/kernels.h"
-#include "runtime/privacy/discrete_gaussian.h"
+#include "runtime/privacy/exact_sum.h"
 
 namespace wisp {
 namespace {
 
 using privacy::RandomStream;
 using privacy::StreamPurpose;
-
-constexpr size_t kUpdateChunk = 4096;  // coordinates noised and stepped at a time: 16 KB of gradient on the stack
 
 Status ValidatePrivacy(const Architecture& a, const TrainingOptions& o) {
   const PrivateTraining& p = o.privacy;
@@ -34,9 +32,9 @@ Status ValidatePrivacy(const Architecture& a, const TrainingOptions& o) {
     return PrivacyRefused("private training needs the number of records declared as public (num_records_public): the sampling "
                           "probability is a public constant and must not be derived from the data");
   }
-  uint64_t coordinates = 0;
-  for (const ParameterSpec& spec : ParametersOf(a)) coordinates += spec.trained ? spec.size() : 0;
-  WISP_RETURN_IF_ERROR(privacy::ExactGrid::Validate({.clipping_norm = p.clipping_norm, .num_coordinates = coordinates, .noise_multiplier = p.noise_multiplier}));
+  if (o.method == Method::kRgp) WISP_RETURN_IF_ERROR(Validate(o.rgp, ParametersOf(a)));
+  WISP_RETURN_IF_ERROR(privacy::ExactGrid::Validate(
+      {.clipping_norm = p.clipping_norm, .num_coordinates = NumReleased(a, o), .noise_multiplier = p.noise_multiplier}));
   if (p.clipping == ClipKind::kNone) return PrivacyRefused("private training without clipping has no bounded sensitivity");
   if (p.steps_per_charge == 0) return InvalidArgument("steps_per_charge is 0, allowed are 1 and above");
   return OkStatus();
@@ -85,31 +83,15 @@ size_t NumTargets(const Record& record) {
   return static_cast<size_t>(std::count_if(record.targets.begin(), record.targets.end(), [](int32_t id) { return id >= 0; }));
 }
 
-PhantomOptions GradientOptions(const TrainingOptions& o, const std::optional<privacy::ExactGrid>& grid) {
-  PhantomOptions options{.form = o.privacy.norm_form};
-  if (!grid) return options;
-  const double bound = grid->reduced_clipping_norm();
-  options.clip = o.privacy.clipping == ClipKind::kFlat ? ClipRule::Flat(bound) : ClipRule::Automatic(bound);
-  return options;
-}
-
 }  // namespace
 
 // What one worker owns: buffers, gradient method, noise stream, this step's records and figures.
 struct Trainer::Worker {
-  Worker(const Recommender& graph, const Weights& view, const TrainingOptions& options, const std::optional<privacy::ExactGrid>& grid,
-         GradientSum& sum, size_t index, RandomStream noise_stream)
-      : buffers(graph.AllocateForTraining()),
-        weights(view),
-        gradients(graph.ops(),
-                  {.parameters = graph.parameters(), .head_parameter = graph.pack_plan().head_parameter(),
-                   .max_rows = graph.architecture().max_length, .worker = index},
-                  GradientOptions(options, grid), sum),
-        noise(std::move(noise_stream)) {}
+  Worker(const Recommender& graph, const Weights& view, RandomStream noise_stream)
+      : buffers(graph.AllocateForTraining()), weights(view), noise(std::move(noise_stream)) {}
 
   Buffers buffers;
   Weights weights;
-  PhantomGradients gradients;
   RandomStream noise;
   std::vector<uint32_t> records;
   size_t load = 0;
@@ -162,28 +144,17 @@ Trainer::Trainer(const Architecture& architecture, std::span<const float> weight
     noise_variance_->Initialise({weights_.data(), weights_.size()});
   }
   options_.re_attention.item_frequencies = {};
-  GradientSum* sum;
-  if (is_private()) {
-    uint64_t coordinates = 0;
-    for (const ParameterSpec& p : graph_.parameters()) coordinates += p.trained ? p.size() : 0;
-    grid_.emplace(options.privacy.clipping_norm, coordinates);
-    grid_sum_ = std::make_unique<GridGradientSum>(
-        graph_.ops(), weights.size(),
-        GridGradientSum::Grid{.steps_per_unit = static_cast<float>(grid_->steps_per_unit()), .max_sum_squares = grid_->max_sum_squares()});
-    sum = grid_sum_.get();
-    planned_bytes_ += weights.size() * sizeof(int64_t);
-  } else {
-    float_sum_ = std::make_unique<FloatGradientSum>(graph_.ops(), weights.size(), workers_.size());
-    sum = float_sum_.get();
-    planned_bytes_ += weights.size_bytes() * workers_.size();
-  }
+  apply_ = [this](const ParameterSpec& p, size_t first, const float* g, size_t n) { Apply(p, first, g, n); };
+  release_ = MakeStepRelease(graph_, weights, options_);
+  planned_bytes_ += release_->planned_bytes();
   const Weights view{&graph_.ops(), &graph_.pack_plan(), &graph_.parameters(), weights_.data(), packed_.data()};
   for (size_t w = 0; w < workers_.size(); ++w) {
-    worker_state_.push_back(std::make_unique<Worker>(graph_, view, options_, grid_, *sum, w, std::move(streams[w + 1])));
+    worker_state_.push_back(std::make_unique<Worker>(graph_, view, std::move(streams[w + 1])));
     worker_state_.back()->records.reserve(records.size());
-    planned_bytes_ += graph_.training_bytes() + worker_state_.back()->gradients.scratch_bytes();
+    planned_bytes_ += graph_.training_bytes();
   }
   batch_.reserve(records.size());
+  batch_records_.reserve(records.size());
   order_.resize(records.size());
   planned_bytes_ += (weights_.size() + packed_.size() + ema_.size() + optimizer_.first().size() + optimizer_.second().size()) * sizeof(float);
 }
@@ -212,9 +183,7 @@ Status Trainer::ChargeIfNeeded() {
       .run = options_.privacy.run,
       .purpose = "training",
       .noise = options_.privacy.reproducible_seed ? privacy::NoiseKind::kReproducible : privacy::NoiseKind::kSecure,
-      .loss_slack = privacy::DiscretisationLoss({.sigma_in_steps = grid_->sigma_in_steps(options_.privacy.noise_multiplier),
-                                                                .num_coordinates = grid_->num_coordinates(),
-                                                                .num_steps = steps})};
+      .loss_slack = StepLossSlack(graph_.architecture(), options_, options_.privacy.noise_multiplier, steps)};
   WISP_RETURN_IF_ERROR(options_.privacy.ledger->Charge(charge).status());
   charged_until_ = step_ + steps;
   return OkStatus();
@@ -251,7 +220,9 @@ void Trainer::AssignBatch() {
     w->loss = w->norm = 0;
     w->num_targets = w->num_dropped = 0;
   }
+  batch_records_.clear();
   for (uint32_t record : batch_) {
+    batch_records_.push_back(&records_[record]);
     auto& least = *std::min_element(worker_state_.begin(), worker_state_.end(), [](const auto& a, const auto& b) { return a->load < b->load; });
     least->records.push_back(record);
     least->load += records_[record].inputs.size();
@@ -267,6 +238,7 @@ void Trainer::RunRecords(size_t index) {
     void Replay(FactorSink& sink) override { graph.ReplayHead(context, record, sink); }
   };
   Worker& worker = *worker_state_[index];
+  RecordGradients& gradients = release_->Gradients(index);
   RecordContext context{.weights = worker.weights, .buffers = worker.buffers, .dropout = &options_.dropout};
   for (uint32_t i : worker.records) {
     const Record& record = records_[i];
@@ -274,11 +246,11 @@ void Trainer::RunRecords(size_t index) {
     if (targets == 0) continue;
     const float weight = options_.loss == LossWeighting::kRecordMean ? 1.0f / static_cast<float>(targets) : 1.0f;
     context.dropout_seed = options_.seed * 0x9e3779b97f4a7c15ull + step_ * records_.size() + i;
-    worker.gradients.BeginRecord(record.inputs);
+    gradients.BeginRecord(record.inputs);
     const double loss = graph_.Forward(context, record, weight);
-    graph_.Backward(context, record, worker.gradients);
+    graph_.Backward(context, record, gradients);
     Replayer replayer(graph_, context, record);
-    const RecordOutcome outcome = worker.gradients.FinishRecord(replayer);
+    const RecordOutcome outcome = gradients.FinishRecord(replayer);
     worker.loss += loss / weight;
     worker.norm += outcome.finite ? outcome.norm : 0;
     worker.num_targets += targets;
@@ -286,32 +258,15 @@ void Trainer::RunRecords(size_t index) {
   }
 }
 
-// Every trained coordinate, in chunks dealt out to the workers: noise, scale, optimizer, average.
-void Trainer::UpdateWeights(size_t index, double divisor) {
-  Worker& worker = *worker_state_[index];
-  const float scale = static_cast<float>(is_private() ? grid_->Scale(divisor) : 1.0 / divisor);
-  float g[kUpdateChunk];
-  size_t turn = 0;
-  for (const ParameterSpec& p : graph_.parameters()) {
-    if (!p.trained) continue;
-    for (size_t first = 0; first < p.size(); first += kUpdateChunk) {
-      if (turn++ % worker_state_.size() != index) continue;
-      const size_t n = std::min(kUpdateChunk, p.size() - first), offset = p.offset + first;
-      if (is_private()) {
-        const std::span<int64_t> sum = grid_sum_->sum().subspan(offset, n);
-        privacy::AddDiscreteGaussian(worker.noise, grid_->sigma_in_steps(options_.privacy.noise_multiplier), sum);
-        for (size_t i = 0; i < n; ++i) g[i] = static_cast<float>(sum[i]) * scale;
-      } else {
-        graph_.ops().scale({.x = float_sum_->sum().data() + offset, .y = g, .n = n, .a = scale, .store = kernels::Store::kAssign});
-      }
-      optimizer_.Update(p, offset, g, n, rate_, step_, weights_.data());
-      if (ema_.size() == 0) continue;
-      // The first steps would otherwise remember the start for ever: decay grows towards its final value.
-      const float decay = std::min(options_.ema_decay, static_cast<float>(1 + step_) / static_cast<float>(10 + step_));
-      graph_.ops().scale({.x = ema_.data() + offset, .y = ema_.data() + offset, .n = n, .a = decay, .store = kernels::Store::kAssign});
-      graph_.ops().scale({.x = weights_.data() + offset, .y = ema_.data() + offset, .n = n, .a = 1 - decay, .store = kernels::Store::kAdd});
-    }
-  }
+// One range of the step's gradient: optimizer, average.
+void Trainer::Apply(const ParameterSpec& p, size_t first, const float* gradient, size_t n) {
+  const size_t offset = p.offset + first;
+  optimizer_.Update(p, offset, gradient, n, rate_, step_, weights_.data());
+  if (ema_.size() == 0) return;
+  // The first steps would otherwise remember the start for ever: decay grows towards its final value.
+  const float decay = std::min(options_.ema_decay, static_cast<float>(1 + step_) / static_cast<float>(10 + step_));
+  graph_.ops().scale({.x = ema_.data() + offset, .y = ema_.data() + offset, .n = n, .a = decay, .store = kernels::Store::kAssign});
+  graph_.ops().scale({.x = weights_.data() + offset, .y = ema_.data() + offset, .n = n, .a = 1 - decay, .store = kernels::Store::kAdd});
 }
 
 // The variances are parameters that no gradient trains: averaged weights keep those of the newest.
@@ -334,7 +289,7 @@ Result<StepReport> Trainer::Step() {
   workers_.Run([this](size_t w) {
     graph_.pack_plan().Pack(graph_.ops(), weights_.data(), packed_.data(), w, workers_.size());
   });
-  is_private() ? grid_sum_->Clear() : float_sum_->Clear();
+  release_->Begin(step_, weights(), batch_records_, NoiseStream(0));
   workers_.Run([this](size_t w) { RunRecords(w); });
   StepReport report{.step = step_, .num_records = batch_.size()};
   size_t targets = 0;
@@ -351,11 +306,13 @@ Result<StepReport> Trainer::Step() {
     return InvalidData("the loss of step " + std::to_string(step_) + " is not finite: the learning rate " +
                        std::to_string(options_.optimizer.learning_rate) + " is too high for this model");
   }
-  if (!is_private()) float_sum_->Reduce();
+  release_->Reduce();
   report.learning_rate = rate_ = LearningRate(options_.optimizer, step_, options_.num_steps);
   double divisor = options_.expected_batch;
   if (!is_private()) divisor = static_cast<double>(options_.loss == LossWeighting::kRecordMean ? std::max<size_t>(1, batch_.size()) : std::max<size_t>(1, targets));
-  workers_.Run([this, divisor](size_t w) { UpdateWeights(w, divisor); });
+  workers_.Run([this](size_t w) { release_->AddNoise(w, NoiseStream(w)); });
+  release_->Prepare();
+  workers_.Run([this, divisor](size_t w) { release_->Update(w, NoiseStream(w), divisor, apply_); });
   if (noise_variance_) {
     workers_.Run([this](size_t w) { UpdateVariances(w); });
     KeepVariances();

@@ -3,11 +3,11 @@
 //   WISP_ASSIGN_OR_RETURN(auto trainer, Trainer::Create(architecture, weights, records, options));
 //   while (trainer->step() < options.num_steps) WISP_ASSIGN_OR_RETURN(StepReport report, trainer->Step());
 //
-// Private training (Method::kPhantom) is one Poisson-subsampled Gaussian mechanism. Where is what:
-//   sensitivity   PhantomGradients::FinishRecord: clip factor from the norm, then the check of what was added
+// Private training (every method but kOrdinary) is one Poisson-subsampled Gaussian mechanism. Where is what:
+//   sensitivity   RecordGradients::FinishRecord: clip factor from the norm, then the check of what was added
 //   released      the noised sum of each step, and nothing else; StepReport's figures marked local are not private
 //   ledger        Trainer::Step charges the step (or the block it opens) before the batch is drawn
-//   noise         Trainer::AddNoise, exact discrete Gaussian on the integer grid of privacy::ExactGrid
+//   noise         StepRelease, exact discrete Gaussian on the integer grid of privacy::ExactGrid
 //
 // Determinism: the same seed, options and number of threads give the same bits (private runs with a secure generator
 // excepted, on purpose). No allocation in a steady step.
@@ -22,17 +22,18 @@
 
 #include "runtime/core/threads.h"
 #include "runtime/gradients/phantom_gradients.h"
+#include "runtime/gradients/rgp_carriers.h"
 #include "runtime/layers/recommender.h"
 #include "runtime/model/checkpoint.h"
-#include "runtime/privacy/exact_sum.h"
 #include "runtime/privacy/ledger.h"
 #include "runtime/privacy/random.h"
 #include "runtime/train/noise_variance.h"
 #include "runtime/train/optimizer.h"
+#include "runtime/train/step_release.h"
 
 namespace wisp {
 
-enum class Method { kOrdinary, kPhantom };
+enum class Method { kOrdinary, kPhantom, kRgp };
 enum class Sampling { kPoisson, kShuffled };
 // What a record's loss is: the mean over its positions (the only choice under DP), or their sum, so that a step
 // averages over all positions of the batch.
@@ -66,6 +67,7 @@ struct TrainingOptions {
   uint64_t seed = 1;                  // shuffling, dropout and (unless private and secure) sampling
   size_t num_threads = 0;             // 0: DefaultThreads()
   PrivateTraining privacy;            // read when method is private
+  RgpOptions rgp;                     // read when method is kRgp
 };
 
 // Local-only: none of these figures but `step` and `learning_rate` is private.
@@ -123,7 +125,7 @@ class Trainer {
   void AssignBatch();
   void RunRecords(size_t worker);
   Status ChargeIfNeeded();
-  void UpdateWeights(size_t worker, double divisor);
+  void Apply(const ParameterSpec& parameter, size_t first, const float* gradient, size_t n);
   void UpdateVariances(size_t worker);
   void KeepVariances();
   bool is_private() const { return options_.method != Method::kOrdinary; }
@@ -135,12 +137,12 @@ class Trainer {
   AlignedArray<float> weights_, packed_, ema_;
   Optimizer optimizer_;
   std::optional<NoiseVariance> noise_variance_;  // private training with Re-Attention
-  std::optional<privacy::ExactGrid> grid_;
-  std::unique_ptr<FloatGradientSum> float_sum_;
-  std::unique_ptr<GridGradientSum> grid_sum_;
+  std::unique_ptr<StepRelease> release_;
   std::vector<std::unique_ptr<Worker>> worker_state_;
   privacy::RandomStream sampling_stream_;
   std::vector<uint32_t> batch_, order_;
+  std::vector<const Record*> batch_records_;
+  StepRelease::Apply apply_;  // Apply as a function, made once: a step allocates nothing
   size_t order_next_ = 0;
   uint64_t step_ = 0, charged_until_ = 0;
   float rate_ = 0;

@@ -45,6 +45,13 @@ std::string Trainer::Config() const {
   if (is_private()) {
     text += " noise " + Text(o.privacy.noise_multiplier) + " clip " + Text(o.privacy.clipping_norm) + " kind " +
             std::to_string(static_cast<int>(o.privacy.clipping));
+    if (o.method == Method::kRgp) {
+      const RgpOptions& r = o.rgp;
+      for (uint32_t v : {r.rank, r.power_iterations, r.warmup_steps, static_cast<uint32_t>(r.item_tables), static_cast<uint32_t>(r.positions),
+                         static_cast<uint32_t>(r.matrices), static_cast<uint32_t>(r.vectors)}) {
+        text += " " + std::to_string(v);
+      }
+    }
     if (noise_variance_) text += " re-attention " + std::to_string(static_cast<int>(o.re_attention.source)) + " scale " + Text(o.re_attention.scale);
   }
   return text;

@@ -80,7 +80,7 @@ class Harness {
     return graph.Forward(context, record, PositionWeight(record));
   }
 
-  RecordOutcome Add(const Record& record, PhantomGradients& gradients) {
+  RecordOutcome Add(const Record& record, RecordGradients& gradients) {
     struct Replayer final : HeadReplay {
       Harness& h;
       const RecordContext& context;

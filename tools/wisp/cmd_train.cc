@@ -33,10 +33,13 @@ void Override(const TrainArguments& a, Recipe& r) {
 
 Status OverrideMethod(const std::string& method, TrainingOptions& o) {
   if (method.empty()) return OkStatus();
-  if (method != "ordinary" && method != "phantom") return InvalidArgument("--method is '" + method + "', allowed are ordinary and phantom");
-  o.method = method == "phantom" ? Method::kPhantom : Method::kOrdinary;
-  if (o.method == Method::kPhantom) o.sampling = Sampling::kPoisson;
-  return OkStatus();
+  for (const auto& [name, value] : {std::pair{"ordinary", Method::kOrdinary}, std::pair{"phantom", Method::kPhantom}, std::pair{"rgp", Method::kRgp}}) {
+    if (method != name) continue;
+    o.method = value;
+    if (o.method != Method::kOrdinary) o.sampling = Sampling::kPoisson;
+    return OkStatus();
+  }
+  return InvalidArgument("--method is '" + method + "', allowed are ordinary, phantom and rgp");
 }
 
 // One training command from start to end.

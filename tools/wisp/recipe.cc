@@ -144,9 +144,19 @@ void ReadOptimizer(Section& s, OptimizerOptions& o) {
   s.Number("final_fraction", o.final_fraction, 0, 1);
 }
 
+void ReadRgp(Section& s, RgpOptions& o) {
+  s.Number("rank", o.rank, 1, kMaxWidth);
+  s.Number("power_iterations", o.power_iterations, 1, 100);
+  s.Number("warmup_steps", o.warmup_steps, 0, 1e9);
+  for (const auto& [key, value] : {std::pair{"item_tables", &o.item_tables}, std::pair{"positions", &o.positions}, std::pair{"matrices", &o.matrices}}) {
+    s.Choice<RgpTrain>(key, *value, {{"frozen", RgpTrain::kFrozen}, {"projected", RgpTrain::kProjected}, {"full", RgpTrain::kFull}});
+  }
+  s.Choice<RgpTrain>("vectors", o.vectors, {{"frozen", RgpTrain::kFrozen}, {"full", RgpTrain::kFull}});
+}
+
 void ReadTraining(Section& s, Recipe& r) {
   TrainingOptions& o = r.training;
-  s.Choice<Method>("method", o.method, {{"ordinary", Method::kOrdinary}, {"phantom", Method::kPhantom}});
+  s.Choice<Method>("method", o.method, {{"ordinary", Method::kOrdinary}, {"phantom", Method::kPhantom}, {"rgp", Method::kRgp}});
   s.Choice<Sampling>("sampling", o.sampling, {{"poisson", Sampling::kPoisson}, {"shuffled", Sampling::kShuffled}});
   s.Choice<LossWeighting>("loss", o.loss, {{"record_mean", LossWeighting::kRecordMean}, {"position_mean", LossWeighting::kPositionMean}});
   s.Number("epochs", r.epochs, 0, 1e6);
@@ -156,6 +166,7 @@ void ReadTraining(Section& s, Recipe& r) {
   s.Number("seed", o.seed, 0, 1.8e19);
   s.Number("ema_decay", o.ema_decay, 0, 0.999999);
   s.Object("optimizer", [&](Section& inner) { ReadOptimizer(inner, o.optimizer); });
+  s.Object("rgp", [&](Section& inner) { ReadRgp(inner, o.rgp); });
   s.Object("re_attention", [&](Section& inner) {
     using Source = ReAttentionOptions::Source;
     inner.Choice<Source>("deviations", o.re_attention.source, {{"optimizer", Source::kOptimizer}, {"printed", Source::kPrinted}});

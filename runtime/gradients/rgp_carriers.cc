@@ -1,0 +1,186 @@
+#include "runtime/gradients/rgp_carriers.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+namespace wisp {
+namespace {
+
+using kernels::Store;
+
+// Below this share of its length a vector is said to lie in the span of others: what is left of it is rounding.
+constexpr double kDependent = 1e-4;
+
+size_t AlignUp(size_t n) { return (n + 15) / 16 * 16; }
+
+RgpTrain TrainOf(const RgpOptions& o, const ParameterSpec& p) {
+  if (!p.trained) return RgpTrain::kFrozen;
+  if (p.role == ParameterRole::kVector) return o.vectors;
+  if (p.role == ParameterRole::kMatrix) return o.matrices;
+  return p.name == "position_embedding" ? o.positions : o.item_tables;
+}
+
+double Dot(const float* a, const float* b, size_t n) {
+  double sum = 0;
+  for (size_t i = 0; i < n; ++i) sum += static_cast<double>(a[i]) * static_cast<double>(b[i]);
+  return sum;
+}
+
+// Takes the parts along the first `before` vectors away and returns the length left.
+double Reduce(float* v, size_t index, size_t length) {
+  float* x = v + index * length;
+  for (size_t j = 0; j < index; ++j) {
+    const double along = Dot(x, v + j * length, length);
+    for (size_t i = 0; i < length; ++i) x[i] = static_cast<float>(x[i] - along * v[j * length + i]);
+  }
+  return std::sqrt(Dot(x, x, length));
+}
+
+// to [cols, rows] <- from [rows, cols]
+void Transpose(const float* from, size_t rows, size_t cols, float* to) {
+  for (size_t r = 0; r < rows; ++r) {
+    for (size_t c = 0; c < cols; ++c) to[c * rows + r] = from[r * cols + c];
+  }
+}
+
+}  // namespace
+
+void Orthonormalise(float* v, size_t n, size_t length, const std::function<float()>& normal) {
+  for (size_t index = 0; index < n; ++index) {
+    float* x = v + index * length;
+    double before = std::sqrt(Dot(x, x, length));
+    for (double left = 0;;) {
+      if (std::isfinite(before) && before > 1e-30) {
+        for (size_t i = 0; i < length; ++i) x[i] = static_cast<float>(x[i] / before);
+        if (Reduce(v, index, length) > kDependent && (left = Reduce(v, index, length)) > kDependent) {
+          for (size_t i = 0; i < length; ++i) x[i] = static_cast<float>(x[i] / left);
+          break;
+        }
+      }
+      for (size_t i = 0; i < length; ++i) x[i] = normal();
+      before = std::sqrt(Dot(x, x, length));
+    }
+  }
+}
+
+Status Validate(const RgpOptions& o, const std::vector<ParameterSpec>& parameters) {
+  if (o.vectors == RgpTrain::kProjected) return InvalidArgument("rgp: vectors cannot be projected, allowed are full and frozen");
+  if (o.power_iterations < 1 || o.power_iterations > 100) {
+    return InvalidArgument("rgp: power_iterations is " + std::to_string(o.power_iterations) + ", allowed are 1 to 100");
+  }
+  bool trains = false;
+  for (const ParameterSpec& p : parameters) {
+    const RgpTrain train = TrainOf(o, p);
+    trains |= train != RgpTrain::kFrozen;
+    const uint32_t smaller = std::min(p.rows, p.cols);
+    if (train == RgpTrain::kProjected && (o.rank < 1 || o.rank > smaller)) {
+      return InvalidArgument("rgp: rank is " + std::to_string(o.rank) + ", allowed are 1 to " + std::to_string(smaller) + ", the smaller side of " +
+                             p.name + " [" + std::to_string(p.rows) + ", " + std::to_string(p.cols) + "]");
+    }
+  }
+  return trains ? OkStatus() : InvalidArgument("rgp: every parameter is frozen, nothing is left to train");
+}
+
+uint64_t RgpReleaseSize(const RgpOptions& o, const std::vector<ParameterSpec>& parameters) {
+  uint64_t size = 0;
+  for (const ParameterSpec& p : parameters) {
+    const RgpTrain train = TrainOf(o, p);
+    if (train == RgpTrain::kFull) size += p.size();
+    if (train == RgpTrain::kProjected) size += uint64_t{o.rank} * (uint64_t{p.rows} + p.cols);
+  }
+  return size;
+}
+
+RgpCarriers::RgpCarriers(const kernels::OpTable& ops, const std::vector<ParameterSpec>& parameters, const RgpOptions& options)
+    : ops_(&ops), parameters_(&parameters), options_(options), entries_(parameters.size()), left_(parameters.size()), right_(parameters.size()),
+      right_transposed_(parameters.size()), remainder_(parameters.size()) {
+  size_t largest = 0, longest = 0;
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const ParameterSpec& p = parameters[i];
+    Entry& entry = entries_[i];
+    entry.train = TrainOf(options, p);
+    if (entry.train == RgpTrain::kFrozen) continue;
+    const bool projected = entry.train == RgpTrain::kProjected;
+    const size_t left = projected ? size_t{p.rows} * options.rank : p.size(), right = projected ? size_t{options.rank} * p.cols : 0;
+    entry.left_offset = release_size_;
+    entry.right_offset = entry.left_offset + AlignUp(left);
+    release_size_ = entry.right_offset + AlignUp(right);
+    if (!projected) continue;
+    largest = std::max(largest, p.size());
+    longest = std::max<size_t>(longest, p.rows);
+    left_[i] = AlignedArray<float>(left);
+    for (auto* array : {&right_[i], &right_transposed_[i], &remainder_[i]}) *array = AlignedArray<float>(right);
+  }
+  num_coordinates_ = RgpReleaseSize(options, parameters);
+  delta_ = AlignedArray<float>(largest);
+  left_transposed_ = AlignedArray<float>(longest * options.rank);
+  both_ = AlignedArray<float>(size_t{options.rank} * options.rank);
+}
+
+void RgpCarriers::Update(std::span<const float> weights, std::span<const float> start, uint64_t step, const std::function<float()>& normal) {
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    if (entries_[i].train != RgpTrain::kProjected) continue;
+    const ParameterSpec& p = (*parameters_)[i];
+    const float* w = weights.data() + p.offset;
+    if (step >= options_.warmup_steps) {
+      for (size_t j = 0; j < p.size(); ++j) delta_.data()[j] = w[j] - start[p.offset + j];
+      w = delta_.data();
+    }
+    Iterate(i, w, normal);
+  }
+}
+
+// K times: L = orthonormal columns of D R^T, R = L^T D; then R = orthonormal rows.
+void RgpCarriers::Iterate(size_t parameter, const float* d, const std::function<float()>& normal) {
+  const ParameterSpec& p = (*parameters_)[parameter];
+  const size_t rows = p.rows, cols = p.cols, r = options_.rank;
+  float *left = left_[parameter].data(), *right = right_[parameter].data(), *right_t = right_transposed_[parameter].data();
+  for (size_t i = 0; i < r * cols; ++i) right[i] = normal();
+  for (uint32_t k = 0; k < options_.power_iterations; ++k) {
+    Transpose(right, r, cols, right_t);
+    ops_->linear_backward_input({.dy_RN = d, .lddy = cols, .w_NK = right_t, .ldw = r, .dx_RK = left, .lddx = r, .rows = rows, .n = cols, .k = r,
+                                 .store = Store::kAssign});
+    Transpose(left, rows, r, left_transposed_.data());
+    Orthonormalise(left_transposed_.data(), r, rows, normal);
+    Transpose(left_transposed_.data(), r, rows, left);
+    ops_->linear_backward_weight({.dy_RN = left, .lddy = r, .x_RK = d, .ldx = cols, .dw_NK = right, .lddw = cols, .rows = rows, .n = r, .k = cols,
+                                  .scale = 1.0f, .store = Store::kAssign});
+  }
+  Orthonormalise(right, r, cols, normal);
+  Transpose(right, r, cols, right_t);
+}
+
+void RgpCarriers::Prepare(std::span<const float> released) {
+  const size_t r = options_.rank;
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    const Entry& entry = entries_[i];
+    if (entry.train != RgpTrain::kProjected) continue;
+    const ParameterSpec& p = (*parameters_)[i];
+    const float *g_left = released.data() + entry.left_offset, *g_right = released.data() + entry.right_offset;
+    ops_->linear_backward_weight({.dy_RN = left(i), .lddy = r, .x_RK = g_left, .ldx = r, .dw_NK = both_.data(), .lddw = r, .rows = p.rows, .n = r,
+                                  .k = r, .scale = -1.0f, .store = Store::kAssign});
+    std::copy(g_right, g_right + r * p.cols, remainder_[i].data());
+    ops_->linear_backward_input({.dy_RN = both_.data(), .lddy = r, .w_NK = right(i), .ldw = p.cols, .dx_RK = remainder_[i].data(), .lddx = p.cols,
+                                 .rows = r, .n = r, .k = p.cols, .store = Store::kAdd});
+  }
+}
+
+void RgpCarriers::Gradient(std::span<const float> released, size_t parameter, size_t first_row, size_t num_rows, float* gradient) const {
+  const size_t r = options_.rank, d = (*parameters_)[parameter].cols;
+  const float* g_left = released.data() + entries_[parameter].left_offset + first_row * r;
+  ops_->linear_backward_input({.dy_RN = g_left, .lddy = r, .w_NK = right(parameter), .ldw = d, .dx_RK = gradient, .lddx = d, .rows = num_rows,
+                               .n = r, .k = d, .store = Store::kAssign});
+  ops_->linear_backward_input({.dy_RN = left(parameter) + first_row * r, .lddy = r, .w_NK = remainder_[parameter].data(), .ldw = d,
+                               .dx_RK = gradient, .lddx = d, .rows = num_rows, .n = r, .k = d, .store = Store::kAdd});
+}
+
+size_t RgpCarriers::size_bytes() const {
+  size_t floats = delta_.size() + left_transposed_.size() + both_.size();
+  for (const auto* arrays : {&left_, &right_, &right_transposed_, &remainder_}) {
+    for (const auto& a : *arrays) floats += a.size();
+  }
+  return floats * sizeof(float);
+}
+
+}  // namespace wisp

@@ -1,0 +1,101 @@
+// Reparametrised gradient perturbation (algorithms, section 4; Yu et al. 2021): what is released instead of a matrix's
+// gradient, and the carriers it is projected on.
+//
+// A projected matrix W [p, d] has carriers L [p, r], orthonormal columns, and R [r, d], orthonormal rows. A record's
+// gradient G is released as g_L = G R^T and g_R = L^T G, r (p + d) numbers; the update is G' = g_L R + L g_R - L L^T g_L R,
+// the projection of G onto the matrices that share L's columns or R's rows. Carriers come from released weights and from
+// public randomness, never from the batch.
+//
+//   WISP_RETURN_IF_ERROR(Validate(options, architecture));
+//   RgpCarriers carriers(ops, parameters, options);
+//   carriers.Update(weights, start, step, random);          // once a step, before the batch is read
+//   ... RgpGradients sums records in carriers.layout() ... noise ...
+//   carriers.Gradient(released, parameter, first_row, num_rows, scratch, gradient);
+#ifndef WISP_RUNTIME_GRADIENTS_RGP_CARRIERS_H_
+#define WISP_RUNTIME_GRADIENTS_RGP_CARRIERS_H_
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "kernels/kernels.h"
+#include "runtime/core/arena.h"
+#include "runtime/core/architecture.h"
+
+namespace wisp {
+
+// What happens to a group of parameters.
+enum class RgpTrain {
+  kFrozen,     // not trained
+  kProjected,  // matrices and tables: through carriers
+  kFull,       // all coordinates released
+};
+
+struct RgpOptions {
+  uint32_t rank = 4;
+  uint32_t power_iterations = 1;
+  uint32_t warmup_steps = 0;  // T_warm: up to here the carriers follow W, then W - W_0 (what training changed)
+  RgpTrain item_tables = RgpTrain::kProjected;  // item_embedding, output_embedding
+  RgpTrain positions = RgpTrain::kProjected;
+  RgpTrain matrices = RgpTrain::kProjected;
+  RgpTrain vectors = RgpTrain::kFull;           // kFrozen or kFull
+};
+
+// A sentence for a rank that is 0 or above the smaller side of a projected matrix, projected vectors, nothing to train.
+Status Validate(const RgpOptions& options, const std::vector<ParameterSpec>& parameters);
+
+// Released numbers of a step.
+uint64_t RgpReleaseSize(const RgpOptions& options, const std::vector<ParameterSpec>& parameters);
+
+class RgpCarriers {
+ public:
+  struct Entry {
+    RgpTrain train = RgpTrain::kFrozen;
+    size_t left_offset = 0;   // in the release: g_L [p, r]; of a full parameter: all of it
+    size_t right_offset = 0;  // g_R [r, d]
+  };
+  // Options must have passed Validate; `parameters` must outlive this object.
+  RgpCarriers(const kernels::OpTable& ops, const std::vector<ParameterSpec>& parameters, const RgpOptions& options);
+
+  size_t release_size() const { return release_size_; }          // floats of the release, gaps of alignment included
+  uint64_t num_coordinates() const { return num_coordinates_; }  // released numbers
+  const Entry& entry(size_t parameter) const { return entries_[parameter]; }
+  size_t rank() const { return options_.rank; }
+  const float* left(size_t parameter) const { return left_[parameter].data(); }                          // L [p, r]
+  const float* right(size_t parameter) const { return right_[parameter].data(); }                        // R [r, d]
+  const float* right_transposed(size_t parameter) const { return right_transposed_[parameter].data(); }  // R^T [d, r]
+
+  // Makes the carriers of a step. `normal` draws standard normal numbers: public randomness, it needs no secrecy.
+  void Update(std::span<const float> weights, std::span<const float> start, uint64_t step, const std::function<float()>& normal);
+
+  // Once a step after `released` [release_size] is final: what Gradient needs of it.
+  void Prepare(std::span<const float> released);
+  // gradient [num_rows, d] <- rows [first_row, first_row + num_rows) of a projected parameter's G'. Thread-safe.
+  void Gradient(std::span<const float> released, size_t parameter, size_t first_row, size_t num_rows, float* gradient) const;
+
+  size_t size_bytes() const;
+
+ private:
+  void Iterate(size_t parameter, const float* delta, const std::function<float()>& normal);
+
+  const kernels::OpTable* ops_;
+  const std::vector<ParameterSpec>* parameters_;
+  RgpOptions options_;
+  std::vector<Entry> entries_;
+  std::vector<AlignedArray<float>> left_, right_, right_transposed_;
+  std::vector<AlignedArray<float>> remainder_;  // g_R - L^T g_L R  [r, d]
+  AlignedArray<float> delta_, left_transposed_;  // scratch: W - W_0 and L^T of the largest projected matrix
+  AlignedArray<float> both_;                     // scratch: L^T g_L  [r, r]
+  size_t release_size_ = 0;
+  uint64_t num_coordinates_ = 0;
+};
+
+// Makes the `n` vectors of `length` numbers in v [n, length] orthonormal (modified Gram-Schmidt, twice). A vector that
+// lies in the span of those before it, or is zero, is replaced by a random one: the result is orthonormal always,
+// where n <= length.
+void Orthonormalise(float* v, size_t n, size_t length, const std::function<float()>& normal);
+
+}  // namespace wisp
+
+#endif  // WISP_RUNTIME_GRADIENTS_RGP_CARRIERS_H_

@@ -1,0 +1,80 @@
+// Ordinary training and DP-SGD by Phantom Clipping: the sum has the layout of the weights.
+#include <algorithm>
+#include <vector>
+
+#include "runtime/gradients/phantom_gradients.h"
+#include "runtime/privacy/discrete_gaussian.h"
+#include "runtime/train/step_release_parts.h"
+#include "runtime/train/trainer.h"
+
+namespace wisp {
+namespace {
+
+class FlatRelease final : public StepRelease {
+ public:
+  FlatRelease(const Recommender& graph, const TrainingOptions& options) : graph_(&graph), num_workers_(options.num_threads) {
+    const size_t size = FlatSize(graph.parameters());
+    PhantomOptions phantom{.form = options.privacy.norm_form};
+    GradientSum* sum;
+    if (options.method == Method::kOrdinary) {
+      float_sum_ = std::make_unique<FloatGradientSum>(graph.ops(), size, num_workers_);
+      sum = float_sum_.get();
+      planned_bytes_ += size * sizeof(float) * num_workers_;
+    } else {
+      grid_.emplace(MakeGrid(options, NumTrained(graph.parameters())));
+      grid_sum_ = std::make_unique<GridGradientSum>(graph.ops(), size, SumGrid(*grid_));
+      sum = grid_sum_.get();
+      sigma_ = grid_->sigma_in_steps(options.privacy.noise_multiplier);
+      phantom.clip = ClipOnGrid(options.privacy.clipping, *grid_);
+      planned_bytes_ += size * sizeof(int64_t);
+    }
+    for (size_t w = 0; w < num_workers_; ++w) {
+      gradients_.push_back(std::make_unique<PhantomGradients>(
+          graph.ops(),
+          PhantomGradients::Setup{.parameters = graph.parameters(), .head_parameter = graph.pack_plan().head_parameter(),
+                                  .max_rows = graph.architecture().max_length, .worker = w},
+          phantom, *sum));
+      planned_bytes_ += gradients_.back()->scratch_bytes();
+    }
+  }
+
+  RecordGradients& Gradients(size_t worker) override { return *gradients_[worker]; }
+  void Begin(uint64_t, std::span<const float>, std::span<const Record* const>, privacy::RandomStream&) override {
+    grid_ ? grid_sum_->Clear() : float_sum_->Clear();
+  }
+  void Reduce() override {
+    if (!grid_) float_sum_->Reduce();
+  }
+
+  void Update(size_t worker, privacy::RandomStream& noise, double divisor, const Apply& apply) override {
+    const float scale = static_cast<float>(grid_ ? grid_->Scale(divisor) : 1.0 / divisor);
+    float g[kUpdateChunk];
+    ForEachChunk(graph_->parameters(), worker, num_workers_, [&](const ParameterSpec& p, size_t first, size_t n) {
+      if (grid_) {
+        NoiseAndScale(grid_sum_->sum().subspan(p.offset + first, n), sigma_, scale, noise, g);
+      } else {
+        graph_->ops().scale({.x = float_sum_->sum().data() + p.offset + first, .y = g, .n = n, .a = scale, .store = kernels::Store::kAssign});
+      }
+      apply(p, first, g, n);
+    });
+  }
+
+  size_t planned_bytes() const override { return planned_bytes_; }
+
+ private:
+  const Recommender* graph_;
+  size_t num_workers_, planned_bytes_ = 0;
+  std::optional<privacy::ExactGrid> grid_;  // private
+  uint64_t sigma_ = 0;
+  std::unique_ptr<FloatGradientSum> float_sum_;
+  std::unique_ptr<GridGradientSum> grid_sum_;
+  std::vector<std::unique_ptr<PhantomGradients>> gradients_;
+};
+
+}  // namespace
+
+std::unique_ptr<StepRelease> MakeFlatRelease(const Recommender& graph, const TrainingOptions& options) {
+  return std::make_unique<FlatRelease>(graph, options);
+}
+
+}  // namespace wisp

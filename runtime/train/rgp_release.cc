@@ -1,0 +1,96 @@
+// RGP: what is released are projections onto carriers; they become a gradient of the weights afterwards.
+#include <algorithm>
+#include <vector>
+
+#include "runtime/gradients/rgp_gradients.h"
+#include "runtime/train/step_release_parts.h"
+#include "runtime/train/trainer.h"
+
+namespace wisp {
+namespace {
+
+// Words of the carriers' stream that belong to one step; far more than any step draws.
+constexpr uint64_t kWordsPerStep = uint64_t{1} << 40;
+
+class RgpRelease final : public StepRelease {
+ public:
+  RgpRelease(const Recommender& graph, std::span<const float> start, const TrainingOptions& options)
+      : graph_(&graph), num_workers_(options.num_threads), carriers_(graph.ops(), graph.parameters(), options.rgp),
+        grid_(MakeGrid(options, carriers_.num_coordinates())), sigma_(grid_.sigma_in_steps(options.privacy.noise_multiplier)),
+        sum_(graph.ops(), carriers_.release_size(), SumGrid(grid_)), released_(carriers_.release_size()), start_(start.begin(), start.end()),
+        random_(privacy::RandomStream::Reproducible(options.seed, privacy::StreamPurpose::kInitialisation)) {
+    planned_bytes_ = carriers_.size_bytes() + released_.size() * (sizeof(float) + sizeof(int64_t)) + start_.size() * sizeof(float);
+    for (const ParameterSpec& p : graph.parameters()) row_ = std::max<size_t>(row_, p.cols);
+    for (size_t w = 0; w < num_workers_; ++w) {
+      gradients_.push_back(std::make_unique<RgpGradients>(
+          graph.ops(), RgpGradients::Setup{.parameters = graph.parameters(), .max_rows = graph.architecture().max_length, .worker = w}, carriers_,
+          ClipOnGrid(options.privacy.clipping, grid_), sum_));
+      buffers_.emplace_back(std::max(kUpdateChunk, row_));
+      planned_bytes_ += gradients_.back()->scratch_bytes() + buffers_.back().size() * sizeof(float);
+    }
+  }
+
+  RecordGradients& Gradients(size_t worker) override { return *gradients_[worker]; }
+
+  // The carriers follow from released weights and a public stream.
+  void Begin(uint64_t step, std::span<const float> weights, std::span<const Record* const>, privacy::RandomStream&) override {
+    (void)random_.Seek(step * kWordsPerStep);  // a reproducible stream always can
+    carriers_.Update(weights, start_, step, [this] { return static_cast<float>(random_.Normal()); });
+    sum_.Clear();
+  }
+
+  void AddNoise(size_t worker, privacy::RandomStream& noise) override {
+    const size_t size = released_.size();
+    for (size_t chunk = worker; chunk * kUpdateChunk < size; chunk += num_workers_) {
+      const size_t first = chunk * kUpdateChunk, n = std::min(kUpdateChunk, size - first);
+      NoiseAndScale(sum_.sum().subspan(first, n), sigma_, 1.0f, noise, released_.data() + first);
+    }
+  }
+  void Prepare() override { carriers_.Prepare({released_.data(), released_.size()}); }
+
+  void Update(size_t worker, privacy::RandomStream&, double divisor, const Apply& apply) override {
+    const float scale = static_cast<float>(grid_.Scale(divisor));
+    float* g = buffers_[worker].data();
+    size_t turn = 0;
+    for (size_t i = 0; i < graph_->parameters().size(); ++i) {
+      const ParameterSpec& p = graph_->parameters()[i];
+      const RgpCarriers::Entry& entry = carriers_.entry(i);
+      if (entry.train == RgpTrain::kFrozen) continue;
+      const size_t chunk_rows = std::max<size_t>(1, kUpdateChunk / p.cols);
+      for (size_t first = 0; first < p.rows; first += chunk_rows) {
+        if (turn++ % num_workers_ != worker) continue;
+        const size_t rows = std::min<size_t>(chunk_rows, p.rows - first), n = rows * p.cols;
+        if (entry.train == RgpTrain::kProjected) {
+          carriers_.Gradient({released_.data(), released_.size()}, i, first, rows, g);
+        } else {
+          std::copy_n(released_.data() + entry.left_offset + first * p.cols, n, g);
+        }
+        graph_->ops().scale({.x = g, .y = g, .n = n, .a = scale, .store = kernels::Store::kAssign});
+        apply(p, first * p.cols, g, n);
+      }
+    }
+  }
+
+  size_t planned_bytes() const override { return planned_bytes_; }
+
+ private:
+  const Recommender* graph_;
+  size_t num_workers_, planned_bytes_ = 0, row_ = 0;
+  RgpCarriers carriers_;
+  privacy::ExactGrid grid_;
+  uint64_t sigma_;
+  GridGradientSum sum_;
+  AlignedArray<float> released_;  // in steps of the grid
+  std::vector<float> start_;      // W_0
+  privacy::RandomStream random_;
+  std::vector<std::unique_ptr<RgpGradients>> gradients_;
+  std::vector<AlignedArray<float>> buffers_;
+};
+
+}  // namespace
+
+std::unique_ptr<StepRelease> MakeRgpRelease(const Recommender& graph, std::span<const float> start, const TrainingOptions& options) {
+  return std::make_unique<RgpRelease>(graph, start, options);
+}
+
+}  // namespace wisp

@@ -1,0 +1,61 @@
+// What one training step sums over records, and how the sum becomes a gradient of the weights: the part of a step that
+// differs between methods. Where it is private, the part that is released.
+//
+//   release->Begin(step, weights, batch);                       // one thread
+//   records -> release->Gradients(worker) ...                   // all workers
+//   release->Reduce();                                          // one thread
+//   release->AddNoise(worker, noise);                           // all workers
+//   release->Prepare();                                         // one thread
+//   release->Update(worker, noise, divisor, apply);             // all workers: apply(parameter, first, gradient, n)
+//
+// Sensitivity: RecordGradients clip to the grid's reduced norm and check what they added (privacy/exact_sum.h). Noise:
+// exact discrete Gaussian, one draw per released coordinate, in AddNoise or Update, in nothing else.
+// Noise multipliers here are of one release; what a step costs is the trainer's business.
+#ifndef WISP_RUNTIME_TRAIN_STEP_RELEASE_H_
+#define WISP_RUNTIME_TRAIN_STEP_RELEASE_H_
+
+#include <functional>
+#include <memory>
+#include <span>
+
+#include "runtime/gradients/record_gradients.h"
+#include "runtime/layers/recommender.h"
+#include "runtime/privacy/exact_sum.h"
+#include "runtime/privacy/random.h"
+
+namespace wisp {
+
+struct TrainingOptions;
+
+class StepRelease {
+ public:
+  // Coordinates [first, first + n) of a parameter and their gradient.
+  using Apply = std::function<void(const ParameterSpec& parameter, size_t first, const float* gradient, size_t n)>;
+
+  virtual ~StepRelease() = default;
+  virtual RecordGradients& Gradients(size_t worker) = 0;
+  // Before the records of a step are run. `noise` is for what a method releases before the sum.
+  virtual void Begin(uint64_t step, std::span<const float> weights, std::span<const Record* const> batch, privacy::RandomStream& noise) = 0;
+  virtual void Reduce() {}
+  virtual void AddNoise(size_t /*worker*/, privacy::RandomStream& /*noise*/) {}
+  virtual void Prepare() {}
+  // Every trained coordinate of the step exactly once over all workers. `divisor`: what the sum is divided by.
+  virtual void Update(size_t worker, privacy::RandomStream& noise, double divisor, const Apply& apply) = 0;
+
+  virtual size_t planned_bytes() const = 0;
+};
+
+// Numbers that are noised in a step, at most.
+uint64_t NumReleased(const Architecture& architecture, const TrainingOptions& options);
+// How far the discrete noise of `steps` steps with this noise multiplier is from the Gaussian that is accounted for.
+double StepLossSlack(const Architecture& architecture, const TrainingOptions& options, double noise_multiplier, uint64_t steps);
+
+// `options` as Trainer has checked them, num_threads set. `graph` must outlive the result.
+std::unique_ptr<StepRelease> MakeStepRelease(const Recommender& graph, std::span<const float> start, const TrainingOptions& options);
+
+// The clip rule of private training on a grid.
+ClipRule ClipOnGrid(ClipKind kind, const privacy::ExactGrid& grid);
+
+}  // namespace wisp
+
+#endif  // WISP_RUNTIME_TRAIN_STEP_RELEASE_H_

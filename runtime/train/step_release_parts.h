@@ -1,0 +1,42 @@
+// What the kinds of StepRelease share. Internal to runtime/train.
+#ifndef WISP_RUNTIME_TRAIN_STEP_RELEASE_PARTS_H_
+#define WISP_RUNTIME_TRAIN_STEP_RELEASE_PARTS_H_
+
+#include <algorithm>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "runtime/gradients/gradient_sum.h"
+#include "runtime/train/step_release.h"
+
+namespace wisp {
+
+inline constexpr size_t kUpdateChunk = 4096;  // coordinates noised and stepped at a time: 16 KB of gradient on the stack
+
+// f(parameter, first, n) for the worker's share of all trained coordinates, in chunks.
+template <class F>
+void ForEachChunk(std::span<const ParameterSpec> parameters, size_t worker, size_t num_workers, F&& f) {
+  size_t turn = 0;
+  for (const ParameterSpec& p : parameters) {
+    if (!p.trained) continue;
+    for (size_t first = 0; first < p.size(); first += kUpdateChunk) {
+      if (turn++ % num_workers == worker) f(p, first, std::min(kUpdateChunk, p.size() - first));
+    }
+  }
+}
+
+// The noise of one range of a sum, then g <- scale * sum.
+void NoiseAndScale(std::span<int64_t> sum, uint64_t sigma, float scale, privacy::RandomStream& noise, float* g);
+
+uint64_t NumTrained(const std::vector<ParameterSpec>& parameters);
+privacy::ExactGrid MakeGrid(const TrainingOptions& options, uint64_t num_coordinates);
+GridGradientSum::Grid SumGrid(const privacy::ExactGrid& grid);
+
+std::unique_ptr<StepRelease> MakeFlatRelease(const Recommender& graph, const TrainingOptions& options);
+std::unique_ptr<StepRelease> MakeRgpRelease(const Recommender& graph, std::span<const float> start, const TrainingOptions& options);
+std::unique_ptr<StepRelease> MakeSparseRelease(const Recommender& graph, const TrainingOptions& options);
+
+}  // namespace wisp
+
+#endif  // WISP_RUNTIME_TRAIN_STEP_RELEASE_PARTS_H_
