@@ -59,7 +59,7 @@ struct GuessCounts {
 Result<OneRunOutcome> CountGuesses(std::span<const double> scores, std::span<const uint8_t> included, const GuessCounts& guesses);
 
 // An upper bound on the probability of at least `correct` correct guesses under the claim, adjacency add/remove of one
-// canary (their theorem 5.2, with its formula 15 for f):
+// canary (their main theorem for approximate DP, as in the program of their appendix D):
 //
 //   f(v) + 2 m delta max_{1 <= i <= m} (f(v - i) - f(v)) / i ,   f(x) = P[Binomial(r, e^epsilon / (1 + e^epsilon)) >= x]
 Result<double> OneRunPValue(const OneRunOutcome& outcome, const AuditClaim& claim);

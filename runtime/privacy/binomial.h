@@ -2,7 +2,7 @@
 //
 //   WISP_ASSIGN_OR_RETURN(Proportion rate, Proportion::Of({.hits = 3, .trials = 1000}, 0.95));  // rate.interval.high = 0.0087
 //
-// Accurate to about 1e-12 relative for up to 1e9 trials: the mass function by its saddle point (Loader 2000, "Fast and
+// Accurate to about 1e-11 relative for up to 1e9 trials: the mass function by its saddle point (Loader 2000, "Fast and
 // Accurate Computation of Binomial Probabilities"), not by differences of large logarithms. Pure functions, any thread.
 #ifndef WISP_RUNTIME_PRIVACY_BINOMIAL_H_
 #define WISP_RUNTIME_PRIVACY_BINOMIAL_H_

@@ -289,8 +289,11 @@ TEST(Membership, MemorisedRecordsAreAllFound) {
   const Losses losses{std::vector<double>(4000, 0.01), std::vector<double>(4000, kInfinity)};
   const auto report = InferMembership(losses, 0.95);
   EXPECT_EQ(report->accuracy, 1);
-  EXPECT_GT(report->accuracy_interval.low, 0.997);
+  // 2000 of 2000 right for either kind; the two rates share 0.05, each interval's ends share what it has.
+  EXPECT_NEAR(report->accuracy_interval.low, std::pow(0.05 / 4, 1 / 2000.0), 1e-12);
+  EXPECT_EQ(report->accuracy_interval.high, 1);
   EXPECT_EQ(report->auc, 1);
+  EXPECT_NEAR(report->auc_interval.low, 1 - std::sqrt(std::log(2 / 0.05) / 8000), 1e-12);
   EXPECT_EQ(report->at_fpr_01_percent.true_positives.rate(), 1);
   EXPECT_EQ(report->at_fpr_01_percent.false_positives.rate(), 0);
 }

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <limits>
@@ -141,7 +142,8 @@ TEST(OneRun, RareDisclosureWithinDeltaIsNotRejected) {
   const auto wrong_at = [&](double delta) {
     double wrong = 0;
     for (uint64_t v = 0; v <= 300; ++v) {
-      const double mass = (1 - kDisclosure) * std::exp(BinomialLogMass(v, 300, Chance::OfRandomizedResponse(kEpsilon))) + (v == 300 ? kDisclosure : 0);
+      const double usual = std::exp(BinomialLogMass(v, 300, Chance::OfRandomizedResponse(kEpsilon)));
+      const double mass = (1 - kDisclosure) * usual + (v == 300 ? kDisclosure : 0);
       if (*OneRunEpsilon({300, 300, v}, {.delta = delta, .confidence = 0.95}) > kEpsilon) wrong += mass;
     }
     return wrong;
@@ -194,6 +196,9 @@ TEST(OneRun, CountGuessesTakesBothEndsAndBreaksTiesByIndex) {
   EXPECT_EQ(CountGuesses(scores, swapped, {.positive = 2, .negative = 2})->correct, 3u);
   EXPECT_EQ(CountGuesses(scores, included, {.positive = 5})->correct, 3u);
   EXPECT_EQ(CountGuesses(scores, included, {.negative = 5})->correct, 2u);
+  std::vector<uint8_t> first_ten(100, 0);
+  std::fill_n(first_ten.begin(), 10, 1);
+  EXPECT_EQ(CountGuesses(std::vector<double>(100, 3), first_ten, {.positive = 10, .negative = 10})->correct, 20u);
 }
 
 // The best of many numbers of guesses stays within the confidence: randomised response with confident-looking scores.
