@@ -26,11 +26,14 @@ size_t FindParameter(const std::vector<ParameterSpec>& parameters, std::string_v
 // Rows of a stacked query-key-value matrix whose variance nobody asks for: the queries'.
 size_t SquaredFirstRow(const ParameterSpec& matrix);
 
+// Whether the head's table is packed, tile by tile, or not at all (sampled softmax: nothing loops over the catalogue).
+enum class HeadPacking { kTiles, kNone };
+
 // Where each packed matrix lies; made once per architecture and op table.
 class PackPlan {
  public:
   PackPlan() = default;
-  PackPlan(const kernels::OpTable& ops, const Architecture& architecture);
+  PackPlan(const kernels::OpTable& ops, const Architecture& architecture, HeadPacking head = HeadPacking::kTiles);
 
   size_t size() const { return size_; }                                        // floats
   size_t offset(size_t parameter) const { return offsets_[parameter]; }        // of a matrix, or of the head's tile 0
@@ -52,6 +55,7 @@ class PackPlan {
 
   std::vector<ParameterSpec> parameters_;
   std::vector<size_t> offsets_, squared_offsets_;
+  HeadPacking head_ = HeadPacking::kTiles;
   size_t size_ = 0, tile_stride_ = 0, head_parameter_ = 0;
   size_t item_variance_ = kNoParameter, parameter_variance_ = kNoParameter;
 };
