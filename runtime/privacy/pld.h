@@ -23,8 +23,18 @@ struct DiscretePld {
   double infinity = 0;         // mass at loss infinity
 };
 
-// Of one step of the mechanism. `step` > 0; at most about 2^22 points.
+// Of one step of the mechanism. `step` > 0; at most about 2^22 points. Randomised response and bounded-range draws have the
+// same distribution in both directions.
 DiscretePld Discretise(const Mechanism& mechanism, Direction direction, double step);
+
+// All draws of a randomised response together, on a grid whose step is eps0: nothing is rounded to a grid, and each mass is
+// an upper bound to a relative 1e-8 whatever its size. Time goes with the square of the points that matter: WorthALattice
+// says whether they are few (a few thousand). lambda > 0.
+bool WorthALattice(const Mechanism& response);
+DiscretePld ResponseLattice(const Mechanism& response);
+
+// The same distribution on another grid, by connecting the dots: dominates the one given.
+DiscretePld Regrid(const DiscretePld& pld, double step);
 
 // The range of losses that Discretise would cover, without making it.
 struct LossRange {
