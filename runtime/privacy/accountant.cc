@@ -19,6 +19,7 @@ constexpr double kCoarsePoints = 4096;
 constexpr double kMostStepPoints = 1 << 22;
 // Losses of hundreds and more per step: no finite figure but the pure one is of use, and the arithmetic would overflow.
 constexpr double kSmallestNoise = 0.03, kLargestLoss = 500;
+constexpr ptrdiff_t kMostKinds = 24;
 
 // What costs nothing has no losses to put on a grid.
 bool Costs(const Mechanism& m) { return m.is_gaussian() || m.PureEpsilonOfStep() > 0; }
@@ -35,6 +36,40 @@ std::vector<Mechanism> Merge(std::span<const Mechanism> mechanisms) {
     } else {
       merged.push_back(m);
     }
+  }
+  return merged;
+}
+
+// The mechanism with its parameters rounded up to powers of 2^(1 / per_octave): it costs no less. Randomised response has
+// H_gamma = max(0, lambda (1 + (gamma - 1) u) - (gamma - 1) u), u = min_probability, which rises with lambda and falls with
+// u; a bounded range is bounded by a larger one.
+Mechanism RoundedUp(const Mechanism& m, double per_octave) {
+  const auto up = [&](double value) { return std::exp2(std::ceil(std::log2(value) * per_octave) / per_octave) * (1 + 1e-13); };
+  if (m.kind() == Mechanism::Kind::kBoundedRange) {
+    const auto rounded = Mechanism::BoundedRange({.range = up(m.range()), .count = m.steps(), .adjacency = m.adjacency()});
+    return rounded.ok() ? *rounded : m;
+  }
+  if (m.kind() == Mechanism::Kind::kRandomisedResponse) {
+    const double lambda = up(m.lambda());
+    const auto rounded = Mechanism::NonUniformResponse({.min_probability = 1 / up(1 / m.min_probability()),
+                                                        .lambda = lambda < 1 ? lambda : m.lambda(),
+                                                        .count = m.steps(),
+                                                        .adjacency = m.adjacency()});
+    return rounded.ok() ? *rounded : m;
+  }
+  return m;
+}
+
+// Candidate lists of every length make as many kinds of draws. Beyond kMostKinds they are rounded up until they are few.
+std::vector<Mechanism> FewKinds(std::vector<Mechanism> merged) {
+  const auto few = [](const std::vector<Mechanism>& list) {
+    return std::count_if(list.begin(), list.end(), [](const Mechanism& m) { return !m.is_gaussian(); }) <= kMostKinds;
+  };
+  const std::vector<Mechanism> exact = merged;
+  for (double per_octave = 1024; !few(merged) && per_octave >= 1; per_octave /= 2) {
+    std::vector<Mechanism> rounded;
+    for (const Mechanism& m : exact) rounded.push_back(RoundedUp(m, per_octave));
+    merged = Merge(rounded);
   }
   return merged;
 }
@@ -86,7 +121,9 @@ DiscretePld ComposeDirection(const std::vector<Mechanism>& mechanisms, Direction
     if (m.kind() == Mechanism::Kind::kRandomisedResponse && WorthALattice(m)) {
       parts.back().composed = ResponseLattice(m);
     } else {
-      parts.back().composed = ComposeParts({parts.back()}, direction);
+      DiscretePld composed = ComposeParts({parts.back()}, direction);
+      TrimTails(composed, composed.infinity);  // the rounding's noise, which fills the whole circle
+      parts.back().composed = std::move(composed);
     }
   }
   return parts.size() == 1 && parts.front().composed ? *parts.front().composed : ComposeParts(parts, direction);
@@ -95,7 +132,7 @@ DiscretePld ComposeDirection(const std::vector<Mechanism>& mechanisms, Direction
 // `pure` is what the figure is where only that can be said.
 template <class F>
 Result<double> WorstOfDirections(std::span<const Mechanism> mechanisms, double pure, F&& figure) {
-  const std::vector<Mechanism> merged = Merge(mechanisms);
+  const std::vector<Mechanism> merged = FewKinds(Merge(mechanisms));
   if (merged.empty()) return pure;
   for (const Mechanism& m : merged) {
     if (m.is_gaussian() ? m.noise_multiplier() / std::sqrt(PlainGaussian(m) ? static_cast<double>(m.steps()) : 1.0) < kSmallestNoise

@@ -48,6 +48,14 @@ struct PldPower {
   uint64_t count;
 };
 
+// Mass of less than `cut` at either end is taken away: from below it goes to the lowest point that is kept, from above to
+// infinity.
+void TrimTails(DiscretePld& pld, double cut);
+constexpr double kTailCut = 1e-30;
+// The composition of two, tails trimmed to kTailCut, each mass to the relative accuracy of a sum of products. Time is the
+// number of points times the number of those of `sparse` that are not 0.
+DiscretePld ConvolveDirectly(const DiscretePld& dense, const DiscretePld& sparse);
+
 // All of them together, on the same step. The bounds on what leaves the computed range and on rounding are added to
 // `infinity`.
 DiscretePld Compose(const std::vector<PldPower>& terms);
