@@ -129,20 +129,27 @@ DiscretePld ComposeDirection(const std::vector<Mechanism>& mechanisms, Direction
   return parts.size() == 1 && parts.front().composed ? *parts.front().composed : ComposeParts(parts, direction);
 }
 
-// `pure` is what the figure is where only that can be said.
+// `known` bounds the figure by other means, and is what it is where only that can be said.
 template <class F>
-Result<double> WorstOfDirections(std::span<const Mechanism> mechanisms, double pure, F&& figure) {
+double WorstOfDirections(std::span<const Mechanism> mechanisms, double known, F&& figure) {
   const std::vector<Mechanism> merged = FewKinds(Merge(mechanisms));
-  if (merged.empty()) return pure;
+  if (merged.empty()) return known;
   for (const Mechanism& m : merged) {
     if (m.is_gaussian() ? m.noise_multiplier() / std::sqrt(PlainGaussian(m) ? static_cast<double>(m.steps()) : 1.0) < kSmallestNoise
                         : m.PureEpsilonOfStep() > kLargestLoss) {
-      return pure;
+      return known;
     }
   }
   const bool symmetric = std::all_of(merged.begin(), merged.end(), [](const Mechanism& m) { return PlainGaussian(m) || !m.is_gaussian(); });
   const double remove = figure(ComposeDirection(merged, Direction::kRemove));
-  return std::min(pure, symmetric ? remove : std::max(remove, figure(ComposeDirection(merged, Direction::kAdd))));
+  return std::min(known, symmetric ? remove : std::max(remove, figure(ComposeDirection(merged, Direction::kAdd))));
+}
+
+// The pair that dominates a bounded-range draw (pld.cc) pays for the worst t at every epsilon at once: its losses have
+// variance eta^2 / 3 where each member's have at most eta^2 / 4. RDP, which adds up the members' own, may be below; as it may
+// be where draws are rounded up to few kinds, or are so many that the transform's rounding exceeds delta.
+bool RdpMayBeBelow(std::span<const Mechanism> mechanisms) {
+  return std::any_of(mechanisms.begin(), mechanisms.end(), [](const Mechanism& m) { return !m.is_gaussian(); });
 }
 
 }  // namespace
@@ -156,14 +163,23 @@ Result<double> PureEpsilon(std::span<const Mechanism> mechanisms) {
 }
 
 Result<double> PldEpsilon(std::span<const Mechanism> mechanisms, Delta delta) {
-  WISP_ASSIGN_OR_RETURN(const double pure, PureEpsilon(mechanisms));
-  return WorstOfDirections(mechanisms, pure, [&](const DiscretePld& pld) { return EpsilonOf(pld, delta.value()); });
+  WISP_ASSIGN_OR_RETURN(double known, PureEpsilon(mechanisms));
+  if (RdpMayBeBelow(mechanisms)) {
+    WISP_ASSIGN_OR_RETURN(const double rdp, RdpEpsilon(Merge(mechanisms), delta));
+    known = std::min(known, rdp);
+  }
+  return WorstOfDirections(mechanisms, known, [&](const DiscretePld& pld) { return EpsilonOf(pld, delta.value()); });
 }
 
 Result<double> PldDelta(std::span<const Mechanism> mechanisms, double epsilon) {
   if (!(epsilon >= 0)) return InvalidArgument("epsilon is " + std::to_string(epsilon) + ", allowed are 0 and above");
   WISP_ASSIGN_OR_RETURN(const double pure, PureEpsilon(mechanisms));
-  return WorstOfDirections(mechanisms, epsilon >= pure ? 0.0 : 1.0, [&](const DiscretePld& pld) { return DeltaOf(pld, epsilon); });
+  double known = epsilon >= pure ? 0 : 1;
+  if (RdpMayBeBelow(mechanisms)) {
+    WISP_ASSIGN_OR_RETURN(const double rdp, RdpDelta(Merge(mechanisms), epsilon));
+    known = std::min(known, rdp);
+  }
+  return WorstOfDirections(mechanisms, known, [&](const DiscretePld& pld) { return DeltaOf(pld, epsilon); });
 }
 
 }  // namespace wisp::privacy

@@ -28,7 +28,7 @@ struct DiscretePld {
 DiscretePld Discretise(const Mechanism& mechanism, Direction direction, double step);
 
 // All draws of a randomised response together, on a grid whose step is eps0: nothing is rounded to a grid, and each mass is
-// an upper bound to a relative 1e-8 whatever its size. Time goes with the square of the points that matter: WorthALattice
+// an upper bound to a relative 1e-8 or less whatever its size. Time goes with the square of the points that matter: WorthALattice
 // says whether they are few (a few thousand). lambda > 0.
 bool WorthALattice(const Mechanism& response);
 DiscretePld ResponseLattice(const Mechanism& response);

