@@ -19,6 +19,7 @@ constexpr double kCoarsePoints = 4096;
 constexpr double kMostStepPoints = 1 << 22;
 // Losses of hundreds and more per step: no finite figure but the pure one is of use, and the arithmetic would overflow.
 constexpr double kSmallestNoise = 0.03, kLargestLoss = 500;
+constexpr ptrdiff_t kMostKinds = 24;
 
 // What costs nothing has no losses to put on a grid.
 bool Costs(const Mechanism& m) { return m.is_gaussian() || m.PureEpsilonOfStep() > 0; }
@@ -35,6 +36,40 @@ std::vector<Mechanism> Merge(std::span<const Mechanism> mechanisms) {
     } else {
       merged.push_back(m);
     }
+  }
+  return merged;
+}
+
+// The mechanism with its parameters rounded up to powers of 2^(1 / per_octave): it costs no less. Randomised response has
+// H_gamma = max(0, lambda (1 + (gamma - 1) u) - (gamma - 1) u), u = min_probability, which rises with lambda and falls with
+// u; a bounded range is bounded by a larger one.
+Mechanism RoundedUp(const Mechanism& m, double per_octave) {
+  const auto up = [&](double value) { return std::exp2(std::ceil(std::log2(value) * per_octave) / per_octave) * (1 + 1e-13); };
+  if (m.kind() == Mechanism::Kind::kBoundedRange) {
+    const auto rounded = Mechanism::BoundedRange({.range = up(m.range()), .count = m.steps(), .adjacency = m.adjacency()});
+    return rounded.ok() ? *rounded : m;
+  }
+  if (m.kind() == Mechanism::Kind::kRandomisedResponse) {
+    const double lambda = up(m.lambda());
+    const auto rounded = Mechanism::NonUniformResponse({.min_probability = 1 / up(1 / m.min_probability()),
+                                                        .lambda = lambda < 1 ? lambda : m.lambda(),
+                                                        .count = m.steps(),
+                                                        .adjacency = m.adjacency()});
+    return rounded.ok() ? *rounded : m;
+  }
+  return m;
+}
+
+// Candidate lists of every length make as many kinds of draws. Beyond kMostKinds they are rounded up until they are few.
+std::vector<Mechanism> FewKinds(std::vector<Mechanism> merged) {
+  const auto few = [](const std::vector<Mechanism>& list) {
+    return std::count_if(list.begin(), list.end(), [](const Mechanism& m) { return !m.is_gaussian(); }) <= kMostKinds;
+  };
+  const std::vector<Mechanism> exact = merged;
+  for (double per_octave = 1024; !few(merged) && per_octave >= 1; per_octave /= 2) {
+    std::vector<Mechanism> rounded;
+    for (const Mechanism& m : exact) rounded.push_back(RoundedUp(m, per_octave));
+    merged = Merge(rounded);
   }
   return merged;
 }
@@ -86,26 +121,35 @@ DiscretePld ComposeDirection(const std::vector<Mechanism>& mechanisms, Direction
     if (m.kind() == Mechanism::Kind::kRandomisedResponse && WorthALattice(m)) {
       parts.back().composed = ResponseLattice(m);
     } else {
-      parts.back().composed = ComposeParts({parts.back()}, direction);
+      DiscretePld composed = ComposeParts({parts.back()}, direction);
+      TrimTails(composed, composed.infinity);  // the rounding's noise, which fills the whole circle
+      parts.back().composed = std::move(composed);
     }
   }
   return parts.size() == 1 && parts.front().composed ? *parts.front().composed : ComposeParts(parts, direction);
 }
 
-// `pure` is what the figure is where only that can be said.
+// `known` bounds the figure by other means, and is what it is where only that can be said.
 template <class F>
-Result<double> WorstOfDirections(std::span<const Mechanism> mechanisms, double pure, F&& figure) {
-  const std::vector<Mechanism> merged = Merge(mechanisms);
-  if (merged.empty()) return pure;
+double WorstOfDirections(std::span<const Mechanism> mechanisms, double known, F&& figure) {
+  const std::vector<Mechanism> merged = FewKinds(Merge(mechanisms));
+  if (merged.empty()) return known;
   for (const Mechanism& m : merged) {
     if (m.is_gaussian() ? m.noise_multiplier() / std::sqrt(PlainGaussian(m) ? static_cast<double>(m.steps()) : 1.0) < kSmallestNoise
                         : m.PureEpsilonOfStep() > kLargestLoss) {
-      return pure;
+      return known;
     }
   }
   const bool symmetric = std::all_of(merged.begin(), merged.end(), [](const Mechanism& m) { return PlainGaussian(m) || !m.is_gaussian(); });
   const double remove = figure(ComposeDirection(merged, Direction::kRemove));
-  return std::min(pure, symmetric ? remove : std::max(remove, figure(ComposeDirection(merged, Direction::kAdd))));
+  return std::min(known, symmetric ? remove : std::max(remove, figure(ComposeDirection(merged, Direction::kAdd))));
+}
+
+// The pair that dominates a bounded-range draw (pld.cc) pays for the worst t at every epsilon at once: its losses have
+// variance eta^2 / 3 where each member's have at most eta^2 / 4. RDP, which adds up the members' own, may be below; as it may
+// be where draws are rounded up to few kinds, or are so many that the transform's rounding exceeds delta.
+bool RdpMayBeBelow(std::span<const Mechanism> mechanisms) {
+  return std::any_of(mechanisms.begin(), mechanisms.end(), [](const Mechanism& m) { return !m.is_gaussian(); });
 }
 
 }  // namespace
@@ -119,14 +163,23 @@ Result<double> PureEpsilon(std::span<const Mechanism> mechanisms) {
 }
 
 Result<double> PldEpsilon(std::span<const Mechanism> mechanisms, Delta delta) {
-  WISP_ASSIGN_OR_RETURN(const double pure, PureEpsilon(mechanisms));
-  return WorstOfDirections(mechanisms, pure, [&](const DiscretePld& pld) { return EpsilonOf(pld, delta.value()); });
+  WISP_ASSIGN_OR_RETURN(double known, PureEpsilon(mechanisms));
+  if (RdpMayBeBelow(mechanisms)) {
+    WISP_ASSIGN_OR_RETURN(const double rdp, RdpEpsilon(Merge(mechanisms), delta));
+    known = std::min(known, rdp);
+  }
+  return WorstOfDirections(mechanisms, known, [&](const DiscretePld& pld) { return EpsilonOf(pld, delta.value()); });
 }
 
 Result<double> PldDelta(std::span<const Mechanism> mechanisms, double epsilon) {
   if (!(epsilon >= 0)) return InvalidArgument("epsilon is " + std::to_string(epsilon) + ", allowed are 0 and above");
   WISP_ASSIGN_OR_RETURN(const double pure, PureEpsilon(mechanisms));
-  return WorstOfDirections(mechanisms, epsilon >= pure ? 0.0 : 1.0, [&](const DiscretePld& pld) { return DeltaOf(pld, epsilon); });
+  double known = epsilon >= pure ? 0 : 1;
+  if (RdpMayBeBelow(mechanisms)) {
+    WISP_ASSIGN_OR_RETURN(const double rdp, RdpDelta(Merge(mechanisms), epsilon));
+    known = std::min(known, rdp);
+  }
+  return WorstOfDirections(mechanisms, known, [&](const DiscretePld& pld) { return DeltaOf(pld, epsilon); });
 }
 
 }  // namespace wisp::privacy

@@ -1,6 +1,7 @@
 // Accountants: what a list of mechanisms costs together, as epsilon at a given delta.
 //
-//   PLD      the figure that may be stated: an upper bound by construction
+//   PLD      the figure that may be stated: an upper bound by construction. Where draws take part it is the smallest of
+//            PLD, RDP and pure: the pair that dominates a bounded-range draw is not the tightest for many of them
 //   RDP      an upper bound, looser; fast, for brackets and cross-checks
 //   GDP-CLT  a limit theorem, asymptotic: may understate; only to restate papers, beside PLD
 //   pure     epsilon at delta 0, by adding up; infinite once a Gaussian takes part
@@ -26,6 +27,7 @@ Result<double> PldEpsilon(std::span<const Mechanism> mechanisms, Delta delta);
 Result<double> PldDelta(std::span<const Mechanism> mechanisms, double epsilon);
 
 Result<double> RdpEpsilon(std::span<const Mechanism> mechanisms, Delta delta);
+Result<double> RdpDelta(std::span<const Mechanism> mechanisms, double epsilon);  // epsilon >= 0
 // The same with the orders (> 1) chosen by the caller.
 Result<double> RdpEpsilonAtOrders(std::span<const Mechanism> mechanisms, Delta delta, std::span<const double> orders);
 

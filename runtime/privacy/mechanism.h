@@ -81,8 +81,9 @@ class Mechanism {
     uint64_t count = 1;
     Adjacency adjacency = Adjacency::kAddRemove;
   };
-  // Exponential mechanism, softmax sampling, Gumbel-max: between neighbours each logit (divided by the temperature) moves by
-  // at most range / 2. Logits (b + clip(f - b, -c, c)) / tau with public b: range 4 c / tau. Gumbel noise with the k largest
+  // Exponential mechanism, softmax sampling, Gumbel-max: between neighbours the logits (divided by the temperature) move by
+  // amounts that differ by at most range; so it is where each moves by at most range / 2, or by at most range and all the
+  // same way, as counts do when a record joins. Logits (b + clip(f - b, -c, c)) / tau with public b: range 4 c / tau. Gumbel noise with the k largest
   // taken, in order or not: k such draws.
   struct BoundedRangeOptions {
     double range = 0;  // above 0 and finite

@@ -76,7 +76,7 @@ class Pair {
 //   Supremum    Over t it is largest at t = (x + eta) / 2:  delta(x) = (1 - e^((x - eta) / 2))^2 / D; 0 above eta, 1 - e^x
 //       below -eta. A supremum of convex functions of e^x, between max(0, 1 - e^x) and 1: so some pair has exactly this curve
 //       (Zhu, Dong, Wang 2022, proposition 8), it dominates every mechanism of the family, and products of dominating pairs
-//       dominate adaptive compositions (their theorem 10). That t may differ between steps and neighbours is paid for.
+//       dominate adaptive compositions (their theorem 10). Changing t from step to step is paid for.
 //   The pair    From delta and its derivative in e^x:  P(L > x) = (1 - e^((x - eta) / 2)) / D  and
 //       Q(L > x) = (e^(-(x + eta) / 2) - e^-eta) / D: densities on [-eta, eta], no atoms. e^x delta(-x) + 1 - e^x = delta(x):
 //       both directions are the same.
@@ -163,11 +163,11 @@ double DeltaOf(const DiscretePld& pld, double epsilon) {
     if (loss <= epsilon) break;
     delta += pld.mass[i] * -std::expm1(epsilon - loss);
   }
-  return std::min(1.0, delta);
+  return delta < 1 ? delta : 1.0;  // 1 also where it is not a number
 }
 
 double EpsilonOf(const DiscretePld& pld, double delta) {
-  if (pld.infinity > delta) return kInfinity;
+  if (!(pld.infinity <= delta)) return kInfinity;  // also where it is not a number
   // From the top: delta(e) = infinity + sum m - e^e sum m e^-l over the losses above e, linear in e^e between two losses.
   double above = 0, scaled = 0, reference = 0;  // sums of m and of m e^-(l - reference), reference: the current loss
   for (size_t i = pld.mass.size(); i-- > 0;) {

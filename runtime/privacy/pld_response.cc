@@ -26,37 +26,39 @@ namespace {
 
 // A lattice with more points than this is composed by transforms instead.
 constexpr double kMostPoints = 4096;
-// What is cut off at either end after each convolution, the upper end to infinity.
-constexpr double kCut = 1e-30;
 constexpr double kMostDraws = 0x1p20;
-// Relative, above what the convolutions round. Sums of n products of positive numbers are off by (n + 1) u, u = 2^-53, and
-// the factors' errors add up: e(2 T) = 2 e(T) + (min(2 T + 1, kMostPoints) + 1) u and e(1) <= 4 u give e(T) <= 20 T u for
-// powers of two, hence 40 T u < 5e-9 for the product of several.
-constexpr double kRounding = 1e-8;
+// Relative and per draw, above what the convolutions round. Sums of n products of positive numbers are off by (n + 1) u,
+// u = 2^-53, and the factors' errors add up: e(2 T) = 2 e(T) + (min(2 T + 1, kMostPoints) + 1) u and e(1) <= 4 u give
+// e(T) <= 20 T u for powers of two, hence 40 T u for the product of several.
+constexpr double kRoundingOfDraw = 64 * 0x1p-53;
+// And for ConvolveDirectly's use in Compose, on at most 512 points that are not 0.
+constexpr double kRoundingOfTerm = 600 * 0x1p-53;
 
-// Mass of at most kCut at either end goes: below, up to the lowest point that is kept; above, to infinity.
-void Trim(DiscretePld& pld) {
+}  // namespace
+
+void TrimTails(DiscretePld& pld, double cut) {
   size_t begin = 0, end = pld.mass.size();
   double below = 0, above = 0;
-  while (begin + 1 < end && below + pld.mass[begin] < kCut) below += pld.mass[begin++];
-  while (begin + 1 < end && above + pld.mass[end - 1] < kCut) above += pld.mass[--end];
+  while (begin + 1 < end && below + pld.mass[begin] < cut) below += pld.mass[begin++];
+  while (begin + 1 < end && above + pld.mass[end - 1] < cut) above += pld.mass[--end];
   pld.mass = std::vector<double>(pld.mass.begin() + static_cast<ptrdiff_t>(begin), pld.mass.begin() + static_cast<ptrdiff_t>(end));
   pld.mass.front() += below;
   pld.infinity += above;
   pld.first += static_cast<int64_t>(begin);
 }
 
-DiscretePld Convolve(const DiscretePld& a, const DiscretePld& b) {
-  DiscretePld sum{.step = a.step, .first = a.first + b.first, .infinity = a.infinity + b.infinity};
-  sum.mass.assign(a.mass.size() + b.mass.size() - 1, 0.0);
-  for (size_t i = 0; i < a.mass.size(); ++i) {
-    for (size_t j = 0; j < b.mass.size(); ++j) sum.mass[i + j] += a.mass[i] * b.mass[j];
+DiscretePld ConvolveDirectly(const DiscretePld& dense, const DiscretePld& sparse) {
+  DiscretePld sum{.step = dense.step, .first = dense.first + sparse.first, .infinity = dense.infinity + sparse.infinity};
+  sum.mass.assign(dense.mass.size() + sparse.mass.size() - 1, 0.0);
+  for (size_t j = 0; j < sparse.mass.size(); ++j) {
+    const double weight = sparse.mass[j];
+    if (weight == 0) continue;
+    double* out = &sum.mass[j];
+    for (size_t i = 0; i < dense.mass.size(); ++i) out[i] += weight * dense.mass[i];
   }
-  Trim(sum);
+  TrimTails(sum, kTailCut);
   return sum;
 }
-
-}  // namespace
 
 bool WorthALattice(const Mechanism& response) {
   const double moves = response.lambda() + 2 * (1 - response.lambda()) * response.min_probability();
@@ -70,10 +72,11 @@ DiscretePld ResponseLattice(const Mechanism& response) {
   DiscretePld power{.step = response.PureEpsilonOfStep(), .first = -1, .mass = {m, (1 - lambda) * (1 - 2 * response.min_probability()), lambda + m}};
   DiscretePld all{.step = power.step, .first = 0, .mass = {1.0}};
   for (uint64_t rest = response.steps(); rest > 0; rest /= 2) {
-    if (rest % 2 == 1) all = Convolve(all, power);
-    if (rest > 1) power = Convolve(power, power);
+    if (rest % 2 == 1) all = ConvolveDirectly(all, power);
+    if (rest > 1) power = ConvolveDirectly(power, power);
   }
-  for (double& mass : all.mass) mass *= 1 + kRounding;
+  const double rounding = kRoundingOfDraw * static_cast<double>(response.steps()) + kRoundingOfTerm;
+  for (double& mass : all.mass) mass *= 1 + (response.steps() == 1 ? 0.0 : rounding);
   return all;
 }
 

@@ -73,6 +73,14 @@ double GdpDelta(double mu, double epsilon) {
   return NormalCdf(-epsilon / mu + mu / 2) - std::exp(epsilon) * NormalCdf(-epsilon / mu - mu / 2);
 }
 
+std::vector<double> UsualOrders() {
+  std::vector<double> orders;
+  for (double a = 1.05; a < 2; a += 0.05) orders.push_back(a);
+  for (double a = 2; a < 12; a += 0.25) orders.push_back(a);
+  for (double a = 12; a < 2000; a *= 1.12) orders.push_back(a);
+  return orders;
+}
+
 }  // namespace
 
 Status CheckAccountable(std::span<const Mechanism> mechanisms) {
@@ -103,12 +111,20 @@ Result<double> RdpEpsilonAtOrders(std::span<const Mechanism> mechanisms, Delta d
   return std::max(0.0, best);
 }
 
-Result<double> RdpEpsilon(std::span<const Mechanism> mechanisms, Delta delta) {
-  std::vector<double> orders;
-  for (double a = 1.05; a < 2; a += 0.05) orders.push_back(a);
-  for (double a = 2; a < 12; a += 0.25) orders.push_back(a);
-  for (double a = 12; a < 2000; a *= 1.12) orders.push_back(a);
-  return RdpEpsilonAtOrders(mechanisms, delta, orders);
+Result<double> RdpEpsilon(std::span<const Mechanism> mechanisms, Delta delta) { return RdpEpsilonAtOrders(mechanisms, delta, UsualOrders()); }
+
+Result<double> RdpDelta(std::span<const Mechanism> mechanisms, double epsilon) {
+  WISP_RETURN_IF_ERROR(CheckAccountable(mechanisms));
+  if (!(epsilon >= 0)) return InvalidArgument("epsilon is " + std::to_string(epsilon) + ", allowed are 0 and above");
+  if (mechanisms.empty()) return 0.0;
+  double best = 0;  // of the logarithm
+  for (double a : UsualOrders()) {
+    double total = 0;
+    for (const Mechanism& m : mechanisms) total += Rdp(m, a);
+    // The conversion above, solved for delta.
+    best = std::min(best, (a - 1) * (total - epsilon + std::log1p(-1 / a)) - std::log(a));
+  }
+  return std::exp(best);
 }
 
 Result<double> GdpCltEpsilon(std::span<const Mechanism> mechanisms, Delta delta) {
