@@ -105,11 +105,11 @@ std::vector<double> IntegerWeights(std::span<const double> u) {
   return weights;
 }
 
-void AnchoredWeights(std::span<const float> scores, std::span<const float> base_scores, std::span<const int32_t> items,
-                     const AnchoredOptions& options, std::vector<double>& weights) {
+float AnchoredWeights(std::span<const float> scores, std::span<const float> base_scores, std::span<const int32_t> items,
+                      const AnchoredOptions& options, std::vector<double>& weights) {
   const double c = options.clip;
-  double best_base = -kInfinity;
-  for (int32_t item : items) best_base = std::max<double>(best_base, base_scores[static_cast<size_t>(item)]);
+  float best_base = -std::numeric_limits<float>::infinity();
+  for (int32_t item : items) best_base = std::max(best_base, base_scores[static_cast<size_t>(item)]);
   const double reach = best_base + c;  // m of the header: public
   weights.resize(items.size());
   for (size_t i = 0; i < items.size(); ++i) {
@@ -118,6 +118,7 @@ void AnchoredWeights(std::span<const float> scores, std::span<const float> base_
     const double moved = std::isnan(difference) ? 0 : std::clamp(difference, -c, c);
     weights[i] = std::max(0x1p53, 0x1p95 * std::exp((base + moved - reach) / options.temperature));
   }
+  return best_base;
 }
 
 }  // namespace wisp

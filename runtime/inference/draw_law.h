@@ -64,8 +64,9 @@ struct AnchoredOptions {
   double clip = 0;
   double temperature = 1;
 };
-void AnchoredWeights(std::span<const float> scores, std::span<const float> base_scores, std::span<const int32_t> items,
-                     const AnchoredOptions& options, std::vector<double>& weights);
+// Returns the best base score of these items; it and the scores of an item make its weight.
+float AnchoredWeights(std::span<const float> scores, std::span<const float> base_scores, std::span<const int32_t> items,
+                      const AnchoredOptions& options, std::vector<double>& weights);
 
 }  // namespace wisp
 

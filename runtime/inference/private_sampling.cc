@@ -203,11 +203,13 @@ std::vector<int32_t> PrivateSampler::DrawDistinct(const DrawRequest& r, std::vec
   std::vector<int32_t> drawn;
   const size_t count = std::min(r.count, left.size());
   drawn.reserve(count);
+  bool stale = true;  // the weights of the anchored law hang on the best base score that is left
+  float best_base = 0;
   while (drawn.size() < count) {
-    // The weights of the anchored law hang on the best base score that is left.
-    if (anchored) AnchoredWeights(r.scores, r.base_scores, left, {.clip = options_.clip, .temperature = options_.temperature}, weights);
+    if (anchored && stale) best_base = AnchoredWeights(r.scores, r.base_scores, left, {.clip = options_.clip, .temperature = options_.temperature}, weights);
     const size_t index = anchored ? DrawExactly(random_, weights) : DrawMixed(random_, lambda, weights, u);
     drawn.push_back(left[index]);
+    stale = anchored && r.base_scores[static_cast<size_t>(left[index])] == best_base;
     const auto at = static_cast<ptrdiff_t>(index);
     left.erase(left.begin() + at);
     weights.erase(weights.begin() + at);

@@ -131,7 +131,9 @@ TEST(DrawCost, LambdaForEpsilonSpendsItAndNoMore) {
       const double lambda = *LambdaForEpsilon(epsilon, draws, 10000);
       const double spent = static_cast<double>(draws) * EpsilonOf(UniformDrawCost(10000, lambda));
       // At 69.3 a draw 1 - lambda is 1e-26: the nearest double below 1 has to do.
-      if (epsilon / static_cast<double>(draws) < 10) EXPECT_NEAR(spent, epsilon, 1e-10 * epsilon);
+      if (epsilon / static_cast<double>(draws) < 10) {
+        EXPECT_NEAR(spent, epsilon, 1e-10 * epsilon);
+      }
       EXPECT_LE(spent, epsilon * (1 + 1e-15));
     }
   }
@@ -223,6 +225,15 @@ TEST(AnchoredWeights, AreTheFormulaWithinTheErrorThatIsCharged) {
   EXPECT_LT(4 * worst, kAnchoredRangeSlack);
 }
 
+TEST(AnchoredWeights, AreIntegersAndNoneIsBelowTheFloor) {
+  const std::vector<float> base = {0, -3.3f, -28.9f, -29.2f, -90, 0.1f}, scores = {1, -3, -29, -28, -90, 0};
+  const std::vector<int32_t> items = {0, 1, 2, 3, 4, 5};
+  std::vector<double> weights;
+  AnchoredWeights(scores, base, items, {.clip = 0.3, .temperature = 1}, weights);
+  for (double w : weights) EXPECT_TRUE(w >= 0x1p53 && w <= 0x1p95 && w == std::floor(w)) << w;
+  EXPECT_EQ(weights[4], 0x1p53);
+}
+
 TEST(DrawExactly, HasTheLawOfItsIntegersHoweverLarge) {
   const std::vector<std::vector<double>> cases = {
       {1, 2, 3, 4}, {0x1p53, 0x1p54, 0x1p53}, {0x1p95, 0x1p53, 0x1p94 + 0x1p53}, {0x1p63, 0x1p63 + 0x1p52, 0x1p62}, {0x1p63, 0x1p63}, {5}};
@@ -248,6 +259,14 @@ TEST(DrawMixed, HasExactlyTheLawOfTheMixture) {
       EXPECT_GT(ChiSquarePValue(counts, law), kAlpha) << lambda << " " << is_uniform;
     }
   }
+}
+
+TEST(DrawMixed, WithoutAnyScoreTheModelCountsAsThePublicDistribution) {
+  const std::vector<double> q = {0, 0, 0}, u = {1, 2, 5};
+  RandomStream random = Seeded(300);
+  std::vector<uint64_t> counts(q.size());
+  for (int i = 0; i < 100000; ++i) ++counts[DrawMixed(random, 0.8, q, u)];
+  EXPECT_GT(ChiSquarePValue(counts, Normalised(u)), kAlpha);
 }
 
 TEST(SoftmaxWeights, TruncatesAndTakesAnyScore) {

@@ -216,6 +216,7 @@ TEST_F(PrivateSamplingTest, RefusedChargeDrawsNoRandomNumberAndReturnsNothing) {
     if (!ledger_->Limit()->has_value()) {
       ASSERT_TRUE(sampler.Draw(Request(mode, 2)).ok());
       EXPECT_GT(sampler.random_position(), 0u);
+      EXPECT_EQ(ledger_->Entries()->back().noise, privacy::NoiseKind::kReproducible);
       ASSERT_TRUE(ledger_->SetLimit(*EpsilonDelta::Create(1, 1e-6)).ok());
     }
     const uint64_t position = sampler.random_position();
@@ -344,39 +345,6 @@ TEST_F(PrivateSamplingTest, PlainSamplingOfGuaranteedWeightsCostsNothing) {
   o.ledger = nullptr;
   o.top_k = 1;
   EXPECT_EQ(*Must(o).Draw(Request(DecodingMode::kPlain)), (std::vector<int32_t>{2}));
-}
-
-TEST(DecodingNeed, IsReadFromTheProvenance) {
-  const ProvenanceEntry good{.mechanisms = {"Gaussian"}, .epsilon = 2, .delta = 1e-6, .privacy_unit = "user", .adjacency = "add_remove",
-                             .noise = NoiseOrigin::kSecure, .dataset = "history"};
-  const ProvenanceEntry shipped{.description = "trained offline", .dataset = "movies"};
-  const auto kind = [](std::vector<ProvenanceEntry> entries, const DecodingPolicy& policy = {}) { return NeedOf(entries, policy).kind; };
-  const auto with = [&](const std::function<void(ProvenanceEntry&)>& change) {
-    ProvenanceEntry e = good;
-    change(e);
-    return e;
-  };
-  constexpr auto kFree = DecodingNeed::Kind::kFree, kCharge = DecodingNeed::Kind::kCharge;
-  const std::vector<std::string> labels = {"movies", ""};
-  EXPECT_EQ(kind({}), kCharge);
-  EXPECT_EQ(kind({good}), kFree);
-  EXPECT_EQ(kind({good, good}), kFree);
-  EXPECT_EQ(kind({shipped, good}), kCharge);
-  EXPECT_EQ(kind({shipped, good}, {.public_datasets = labels}), kFree);
-  EXPECT_EQ(kind({shipped}, {.public_datasets = labels}), kFree);
-  EXPECT_EQ(kind({good, ProvenanceEntry{}}, {.public_datasets = labels}), kCharge);  // no label is not a public label
-  EXPECT_EQ(kind({with([](auto& e) { e.epsilon.reset(); })}), kCharge);
-  EXPECT_EQ(kind({with([](auto& e) { e.epsilon = kInf; })}), kCharge);
-  EXPECT_EQ(kind({with([](auto& e) { e.epsilon = kNan; })}), kCharge);
-  EXPECT_EQ(kind({with([](auto& e) { e.noise = NoiseOrigin::kReproducible; })}), kCharge);
-  EXPECT_EQ(kind({with([](auto& e) { e.mechanisms.clear(); })}), kCharge);
-  const EpsilonDelta three = *EpsilonDelta::Create(3, 1e-5), five = *EpsilonDelta::Create(5, 1e-5), tiny_delta = *EpsilonDelta::Create(5, 1e-7);
-  EXPECT_EQ(kind({good}, {.wanted = three}), kFree);
-  EXPECT_EQ(kind({good, good}, {.wanted = three}), kCharge);
-  EXPECT_EQ(kind({good, good}, {.wanted = five}), kFree);
-  EXPECT_EQ(kind({good}, {.wanted = tiny_delta}), kCharge);
-  EXPECT_EQ(kind({good, with([](auto& e) { e.privacy_unit = "day"; })}, {.wanted = five}), kCharge);
-  EXPECT_NE(NeedOf(std::vector<ProvenanceEntry>{good, shipped}).reason.find("provenance[1] (data set 'movies')"), std::string::npos);
 }
 
 }  // namespace
