@@ -51,7 +51,9 @@ enum class SupportOrigin { kPublic, kPrivateModel };
 
 // With which support a draw is charged.
 enum class ChargeFor {
-  kSupportLeft,    // the one it is drawn from: cheapest for short candidate lists
+  // The one it is drawn from: cheapest for short candidate lists. Charged one at a time under a limit, every draw with
+  // another support asks the accountant again: 30 to 70 ms a draw at 1e4 items (2 cores, 2026-11-21) against 0.01 ms in a block.
+  kSupportLeft,
   // All items, which covers every draw: each charge is then the same mechanism whatever was drawn before, so
   // composing them needs no argument about parameters that were chosen adaptively, and blocks are never cut short.
   kWholeCatalogue,

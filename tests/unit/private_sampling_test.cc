@@ -245,6 +245,33 @@ TEST_F(PrivateSamplingTest, TheLedgersLimitIsTheLifetimeOfDraws) {
   EXPECT_LE(*ledger_->Spent(*privacy::Delta::Create(1e-6)), 1);
 }
 
+// algorithms.md, section 7: |V| = 1e4, lambda = 1e-4, T = 100 costs 69.3 at delta 0 and 1.38 at delta 1e-6.
+TEST_F(PrivateSamplingTest, AHundredDrawsCostWhatTheSpecificationSays) {
+  PrivateSamplerOptions o = Options(DecodingMode::kUniform);
+  o.num_items = 10000;
+  o.lambda = 1e-4;
+  o.draws_per_charge = 100;
+  PrivateSampler sampler = Must(o);
+  const std::vector<float> scores(o.num_items);
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(sampler.Draw({.scores = scores}).ok());
+  EXPECT_EQ(Charged().size(), 1u);
+  EXPECT_NEAR(100 * EpsilonOf(UniformDrawCost(o.num_items, o.lambda)), 69.3, 0.05);
+  EXPECT_NEAR(*ledger_->Spent(*privacy::Delta::Create(1e-6)), 1.38, 0.01);
+}
+
+TEST_F(PrivateSamplingTest, AnchoredDrawsAfterTheFirstStillTellFarItemsApart) {
+  PrivateSamplerOptions o = Options(DecodingMode::kBaseAnchored, 41);
+  o.num_items = 3;
+  o.temperature = 1;
+  o.clip = 0.01;
+  o.draws_per_charge = 1u << 30;
+  PrivateSampler sampler = Must(o);
+  const std::vector<float> base = {0, -40, -41};  // both below the floor of the weights while item 0 is there
+  std::vector<uint64_t> counts(3);
+  for (int i = 0; i < 20000; ++i) ++counts[static_cast<size_t>((*sampler.Draw({.scores = base, .base_scores = base, .count = 2}))[1])];
+  EXPECT_GT(ChiSquarePValue(counts, std::vector<double>{0, 1 / (1 + std::exp(-1.0)), 1 / (1 + std::exp(1.0))}), kAlpha);
+}
+
 TEST_F(PrivateSamplingTest, NoScoreIsAnError) {
   for (float value : {kNan, kInf, -kInf, 3e38f}) {
     for (DecodingMode mode : kPrivateModes) {
