@@ -59,7 +59,8 @@ Status CheckAnchored(const PrivateSamplerOptions& o) {
     return PrivacyRefused("base-anchored decoding with clip " + std::to_string(o.clip) + ": it must be a positive number, or nothing is bounded");
   }
   if (o.top_k != 0 || o.nucleus != 1) {
-    return PrivacyRefused("base-anchored decoding with top-k or nucleus: truncation by private scores voids it; give candidates chosen by the public model");
+    return PrivacyRefused("base-anchored decoding with top-k or nucleus: truncation by private scores voids it; give candidates chosen "
+                          "by the public model");
   }
   if (o.clip / o.temperature > kAnchoredMaxReach) {
     return InvalidArgument("clip over temperature is " + std::to_string(o.clip / o.temperature) + ", allowed is up to 2^20");
@@ -84,7 +85,8 @@ Status CheckOptions(const PrivateSamplerOptions& o) {
 Status CheckIds(const char* what, std::span<const int32_t> items, uint32_t num_items) {
   for (int32_t id : items) {
     if (id >= 0 && static_cast<uint32_t>(id) < num_items) continue;
-    return InvalidArgument(std::string(what) + " names item " + std::to_string(id) + "; the catalogue has items 0 to " + std::to_string(num_items - 1));
+    return InvalidArgument(std::string(what) + " names item " + std::to_string(id) + "; the catalogue has items 0 to " +
+                           std::to_string(num_items - 1));
   }
   return OkStatus();
 }
@@ -195,7 +197,8 @@ std::vector<int32_t> PrivateSampler::DrawDistinct(const DrawRequest& r, std::vec
   const double lambda = options_.mode == DecodingMode::kPlain ? 1 : options_.lambda;
   std::vector<double> weights, u;  // of q, or of the anchored law; of the mixing distribution
   if (!anchored) {
-    SoftmaxWeights(r.scores, left, {.temperature = options_.temperature, .top_k = options_.top_k, .nucleus = options_.nucleus}, weights);
+    const SoftmaxOptions softmax{.temperature = options_.temperature, .top_k = options_.top_k, .nucleus = options_.nucleus};
+    SoftmaxWeights(r.scores, left, softmax, weights);
   }
   if (options_.mode == DecodingMode::kNonUniform) {
     for (int32_t item : left) u.push_back(u_[static_cast<size_t>(item)]);
@@ -206,7 +209,9 @@ std::vector<int32_t> PrivateSampler::DrawDistinct(const DrawRequest& r, std::vec
   bool stale = true;  // the weights of the anchored law hang on the best base score that is left
   float best_base = 0;
   while (drawn.size() < count) {
-    if (anchored && stale) best_base = AnchoredWeights(r.scores, r.base_scores, left, {.clip = options_.clip, .temperature = options_.temperature}, weights);
+    if (anchored && stale) {
+      best_base = AnchoredWeights(r.scores, r.base_scores, left, {.clip = options_.clip, .temperature = options_.temperature}, weights);
+    }
     const size_t index = anchored ? DrawExactly(random_, weights) : DrawMixed(random_, lambda, weights, u);
     drawn.push_back(left[index]);
     stale = anchored && r.base_scores[static_cast<size_t>(left[index])] == best_base;
