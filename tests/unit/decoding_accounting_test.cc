@@ -199,8 +199,8 @@ TEST(Response, ManyKindsAreRoundedUp) {
   std::vector<Mechanism> lengths, lambdas;
   std::vector<PldPower> each_length, each_lambda;
   for (uint64_t i = 0; i < 40; ++i) {
-    lengths.push_back(Response(1000 + 60 * i, 1e-3, 5));
-    lambdas.push_back(Response(1000, 1e-4 * (1 + static_cast<double>(i) / 15), 5));
+    lengths.push_back(Response(1000 + 60 * i, 0x1p-10, 5));  // a power of 2: only the lengths are rounded
+    lambdas.push_back(Response(1024, 1e-4 * (1 + static_cast<double>(i) / 15), 5));
     each_length.push_back({Regrid(ResponseLattice(lengths.back()), 1e-4), 1});
     each_lambda.push_back({Regrid(ResponseLattice(lambdas.back()), 1e-4), 1});
   }
