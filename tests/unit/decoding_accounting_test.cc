@@ -43,7 +43,8 @@ double TrinomialDelta(double support, double lambda, int draws, double epsilon) 
       const long double loss = (up - down) * eps0;
       if (loss <= epsilon) break;
       const long double log_p = log_factorial[static_cast<size_t>(draws)] - log_factorial[static_cast<size_t>(up)] -
-                                log_factorial[static_cast<size_t>(down)] - log_factorial[static_cast<size_t>(rest)] + up * std::log(high) + down * std::log(low) + rest * std::log(still);
+                                log_factorial[static_cast<size_t>(down)] - log_factorial[static_cast<size_t>(rest)] +
+                                up * std::log(high) + down * std::log(low) + rest * std::log(still);
       delta += std::exp(log_p) * -std::expm1(epsilon - loss);
     }
   }
@@ -237,7 +238,8 @@ TEST(BoundedRange, DotsLieOnTheClosedForm) {
       const DiscretePld pld = Discretise(Range(eta), Direction::kAdd, step * eta);
       for (int i = -6; i <= 6; ++i) {
         const double epsilon = i * step * eta;
-        const double exact = epsilon < -eta ? -std::expm1(epsilon) : epsilon > eta ? 0 : std::pow(-std::expm1((epsilon - eta) / 2), 2) / -std::expm1(-eta);
+        const double exact = epsilon < -eta ? -std::expm1(epsilon)
+                              : epsilon > eta ? 0 : std::pow(-std::expm1((epsilon - eta) / 2), 2) / -std::expm1(-eta);
         EXPECT_NEAR(DeltaOf(pld, epsilon), exact, 1e-8) << eta << " " << step << " " << i;
       }
     }
