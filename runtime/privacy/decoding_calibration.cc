@@ -60,7 +60,8 @@ Result<Mechanism> LargestPure(const PureRequest& request, const MechanismOfLoss&
     WISP_ASSIGN_OR_RETURN(const double epsilon, PureEpsilon(std::span(&m, 1)));
     if (epsilon <= request.epsilon) return m;
   }
-  return PrivacyRefused("epsilon " + std::to_string(request.epsilon) + " over " + std::to_string(request.draws) + " draws is below what can be computed");
+  return PrivacyRefused("epsilon " + std::to_string(request.epsilon) + " over " + std::to_string(request.draws) +
+                        " draws is below what can be computed");
 }
 
 class Search {

@@ -168,26 +168,22 @@ double DeltaOf(const DiscretePld& pld, double epsilon) {
 
 double EpsilonOf(const DiscretePld& pld, double delta) {
   if (!(pld.infinity <= delta)) return kInfinity;  // also where it is not a number
-  // From the top: delta(e) = infinity + sum m - e^e sum m e^-l over the losses above e, linear in e^e between two losses.
-  double above = 0, scaled = 0, reference = 0;  // sums of m and of m e^-(l - reference), reference: the current loss
+  // From the top, with the losses above e: delta(e) = infinity + sum m (1 - e^(e - l)), linear in e^e between two losses.
+  // above = sum m and missed = sum m (1 - e^(reference - l)), by sums of positive terms: small deltas keep their digits.
+  double above = 0, missed = 0, reference = 0;
+  const double spread = -std::expm1(-pld.step);
+  const auto crossing = [&] { return std::max(0.0, reference + std::log1p((pld.infinity + missed - delta) / (above - missed))); };
   for (size_t i = pld.mass.size(); i-- > 0;) {
     const double loss = static_cast<double>(pld.first + static_cast<int64_t>(i)) * pld.step;
     if (loss < 0) break;
     reference = loss;
-    scaled *= std::exp(-pld.step);  // the reference moved down by one step
-    // At e = loss (this mass not counted yet): delta = infinity + above - scaled.
-    if (pld.infinity + above - scaled > delta) {
-      // Crossed between loss and loss + step: solve infinity + above - e^(e - loss) scaled = delta.
-      const double ratio = (pld.infinity + above - delta) / scaled;
-      return std::max(0.0, loss + std::log(std::max(1.0, ratio)));
-    }
+    missed += (above - missed) * spread;  // the reference moved down by one step
+    // At e = loss (this mass adds nothing yet). If crossed: between loss and loss + step.
+    if (pld.infinity + missed > delta) return crossing();
     above += pld.mass[i];
-    scaled += pld.mass[i];
   }
-  // Not crossed at or above loss 0... the whole of delta(0) is spent below the first loss under zero.
-  const double at_zero = DeltaOf(pld, 0.0);
-  if (at_zero <= delta) return 0.0;
-  return std::max(0.0, reference + std::log((pld.infinity + above - delta) / scaled));
+  // Not crossed at or above loss 0, or at the lowest loss if that is above 0: below it, where no more masses come.
+  return DeltaOf(pld, 0.0) <= delta ? 0.0 : crossing();
 }
 
 }  // namespace wisp::privacy

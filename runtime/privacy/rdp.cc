@@ -36,8 +36,8 @@ double LogMoment(double q, double s, double a) {
 double ResponseRdp(const Mechanism& m, double order) {
   const double a = order - 1, eps0 = m.PureEpsilonOfStep(), low = (1 - m.lambda()) * m.min_probability();
   const double still = (1 - m.lambda()) * (1 - 2 * m.min_probability());
-  // E of e^(a L) less 1, by differences where they are small.
-  if (a * eps0 < 1) return std::log1p((m.lambda() + low) * std::expm1(a * eps0) + low * std::expm1(-a * eps0)) / a;
+  // E of e^(a L) less 1 is lambda (e^(a eps0) - 1) + low (e^(a eps0) + e^(-a eps0) - 2): no difference of near numbers.
+  if (a * eps0 < 1) return std::log1p(m.lambda() * std::expm1(a * eps0) + 4 * low * std::pow(std::sinh(a * eps0 / 2), 2)) / a;
   return LogAddExp(LogAddExp(std::log(m.lambda() + low) + a * eps0, std::log(still)), std::log(low) - a * eps0) / a;
 }
 

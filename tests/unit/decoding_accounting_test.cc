@@ -12,19 +12,11 @@
 #include <vector>
 
 #include "runtime/privacy/accountant.h"
-#include "runtime/privacy/decoding_calibration.h"
-#include "runtime/privacy/ledger_composition.h"
 #include "runtime/privacy/pld.h"
+#include "tests/unit/draw_test_util.h"
 
 namespace wisp::privacy {
 namespace {
-
-Mechanism Response(uint64_t support, double lambda, uint64_t count = 1) {
-  return *Mechanism::RandomisedResponse({.support = support, .lambda = lambda, .count = count});
-}
-Mechanism Range(double range, uint64_t count = 1) { return *Mechanism::BoundedRange({.range = range, .count = count}); }
-Delta DeltaAt(double value) { return *Delta::Create(value); }
-double Pld(const std::vector<Mechanism>& m, double delta) { return *PldEpsilon(m, DeltaAt(delta)); }
 
 // delta at epsilon of two distributions over the same values, by the definition.
 double HockeyStick(const std::vector<double>& p, const std::vector<double>& q, double epsilon) {
@@ -50,8 +42,9 @@ double TrinomialDelta(double support, double lambda, int draws, double epsilon) 
       const int rest = draws - up - down;
       const long double loss = (up - down) * eps0;
       if (loss <= epsilon) break;
-      const long double log_p = log_factorial[static_cast<size_t>(draws)] - log_factorial[static_cast<size_t>(up)] - log_factorial[static_cast<size_t>(down)] -
-                                log_factorial[static_cast<size_t>(rest)] + up * std::log(high) + down * std::log(low) + rest * std::log(still);
+      const long double log_p = log_factorial[static_cast<size_t>(draws)] - log_factorial[static_cast<size_t>(up)] -
+                                log_factorial[static_cast<size_t>(down)] - log_factorial[static_cast<size_t>(rest)] +
+                                up * std::log(high) + down * std::log(low) + rest * std::log(still);
       delta += std::exp(log_p) * -std::expm1(epsilon - loss);
     }
   }
@@ -171,7 +164,9 @@ TEST(Response, DifferentSupportsComposeAsTheirProduct) {
     for (int i = 0; i < 2; ++i) {
       std::vector<double> next_p, next_q;
       for (size_t j = 0; j < p.size(); ++j) {
-        for (const auto& [a, b] : {std::pair{0.1 + low, low}, {low, 0.1 + low}, {0.9 - 2 * low, 0.9 - 2 * low}}) next_p.push_back(p[j] * a), next_q.push_back(q[j] * b);
+        for (const auto& [a, b] : {std::pair{0.1 + low, low}, {low, 0.1 + low}, {0.9 - 2 * low, 0.9 - 2 * low}}) {
+          next_p.push_back(p[j] * a), next_q.push_back(q[j] * b);
+        }
       }
       p = next_p, q = next_q;
     }
@@ -200,14 +195,21 @@ TEST(Response, SmallDeltasAreNotDrownedByRounding) {
   EXPECT_NEAR(together, whole, 1e-2);
 }
 
-// A hundred lengths of the candidate list: rounded up to a few, between the shortest and the longest.
-TEST(Response, ManySupportsAreRoundedUp) {
-  std::vector<Mechanism> m;
-  for (uint64_t support = 1000; support < 1100; ++support) m.push_back(Response(support, 1e-3));
-  const double figure = Pld(m, 1e-6);
-  EXPECT_GE(figure, Pld({Response(1000, 1e-3, 100)}, 1e-6));
-  EXPECT_GE(figure, Pld({Response(1049, 1e-3, 100)}, 1e-6)) << "the middle is about what they cost exactly";
-  EXPECT_LE(figure, Pld({Response(1100, 1e-3, 100)}, 1e-6));
+// Candidate lists of many lengths, and lambdas: rounded up to a few kinds. Against all of them, one by one.
+TEST(Response, ManyKindsAreRoundedUp) {
+  std::vector<Mechanism> lengths, lambdas;
+  std::vector<PldPower> each_length, each_lambda;
+  for (uint64_t i = 0; i < 40; ++i) {
+    lengths.push_back(Response(1000 + 60 * i, 0x1p-10, 5));  // a power of 2: only the lengths are rounded
+    lambdas.push_back(Response(1024, 1e-4 * (1 + static_cast<double>(i) / 15), 5));
+    each_length.push_back({Regrid(ResponseLattice(lengths.back()), 1e-4), 1});
+    each_lambda.push_back({Regrid(ResponseLattice(lambdas.back()), 1e-4), 1});
+  }
+  for (const auto& [kinds, each] : {std::pair{&lengths, &each_length}, {&lambdas, &each_lambda}}) {
+    const double exact = EpsilonOf(Compose(*each), 1e-6), figure = Pld(*kinds, 1e-6);
+    EXPECT_GT(figure, exact * 1.0001);
+    EXPECT_LT(figure, exact * 1.2);
+  }
 }
 
 // Every pair of the family at once: the supremum over t, in closed form and on a grid of t.
@@ -225,6 +227,22 @@ TEST(BoundedRange, DeltaIsTheSupremumOfTheFamily) {
       EXPECT_LE(bound, worst + 1e-6 * eta) << eta << " " << epsilon;
     }
     EXPECT_EQ(*PldDelta(std::vector{Range(eta)}, eta * (1 + 1e-12)), 0);
+  }
+}
+
+// Connecting the dots keeps both masses of every interval, so that at the grid's points the curve is the exact one: also on
+// a coarse grid whose ends lie outside the range.
+TEST(BoundedRange, DotsLieOnTheClosedForm) {
+  for (double eta : {0.3, 1.0, 5.0}) {
+    for (double step : {0.17, 0.4, 0.9}) {
+      const DiscretePld pld = Discretise(Range(eta), Direction::kAdd, step * eta);
+      for (int i = -6; i <= 6; ++i) {
+        const double epsilon = i * step * eta;
+        const double exact = epsilon < -eta ? -std::expm1(epsilon)
+                              : epsilon > eta ? 0 : std::pow(-std::expm1((epsilon - eta) / 2), 2) / -std::expm1(-eta);
+        EXPECT_NEAR(DeltaOf(pld, epsilon), exact, 1e-8) << eta << " " << step << " " << i;
+      }
+    }
   }
 }
 
@@ -279,7 +297,9 @@ TEST(BoundedRange, NeverAboveThePureSumNorTheConversionOfZeroConcentration) {
     EXPECT_NEAR(*PureEpsilon(m), pure, 1e-12 * pure);
     for (double delta : {1e-3, 1e-6, 1e-12}) {
       double converted = HUGE_VAL;
-      for (double a = 1.01; a < 1e4; a *= 1.01) converted = std::min(converted, rho * a + std::log1p(-1 / a) - (std::log(delta) + std::log(a)) / (a - 1));
+      for (double a = 1.01; a < 1e4; a *= 1.01) {
+        converted = std::min(converted, rho * a + std::log1p(-1 / a) - (std::log(delta) + std::log(a)) / (a - 1));
+      }
       const double epsilon = Pld(m, delta);
       EXPECT_LE(epsilon, pure * (1 + 1e-12)) << eta << " " << delta;
       EXPECT_LE(epsilon, converted) << eta << " " << delta;
@@ -365,6 +385,11 @@ TEST(Rdp, BoundedRangeIsTheSupremumOfTheFamily) {
     }
   }
   EXPECT_NEAR(RdpAt(Range(1e-3), 2), 1e-6 / 4, 1e-12);
+  // chi-squared of the pair at order 2: E e^L - 1 = lambda (e^eps0 - 1) + low (e^eps0 + e^-eps0 - 2), about 2 eps0^2 low.
+  const Mechanism tiny = *Mechanism::NonUniformResponse({.min_probability = 0.1, .lambda = 1e-9});
+  const double orders[] = {2};
+  const double rdp = *RdpEpsilonAtOrders(std::vector{*tiny.WithSteps(uint64_t{1} << 50)}, DeltaAt(0.25), orders) - std::log(0.5) + std::log(0.25 * 2);
+  EXPECT_NEAR(rdp, 0x1p50 * 2 * 0.1 * 1e-16, 1e-6);
 }
 
 double Cdf(double x) { return 0.5 * std::erfc(-x * M_SQRT1_2); }
@@ -448,7 +473,9 @@ TEST(Accountants, FiguresThatAreNotNumbersProveNothing) {
   EXPECT_EQ(DeltaOf(broken, 0.5), 1);
   // All losses above 0.
   const DiscretePld high{.step = 1, .first = 5, .mass = {0.5, 0.5}};
-  EXPECT_NEAR(EpsilonOf(high, 0.999), SmallestEpsilon([&](double epsilon) { return DeltaOf(high, epsilon); }, 0.999), 1e-9);
+  for (double delta : {0.1, 0.4, 0.9, 0.99}) {
+    EXPECT_NEAR(EpsilonOf(high, delta), SmallestEpsilon([&](double epsilon) { return DeltaOf(high, epsilon); }, delta), 1e-9);
+  }
 }
 
 TEST(Pld, NothingIsLostInTrimmingConvolvingAndRegridding) {
@@ -483,16 +510,6 @@ TEST(Pld, NothingIsLostInTrimmingConvolvingAndRegridding) {
   }
 }
 
-TEST(Ledger, DrawsChargedOneByOneAreOneMechanism) {
-  Composition spent;
-  for (int i = 0; i < 50; ++i) {
-    spent.Add(Response(10000, 1e-4, 2), NoiseKind::kSecure, 0);
-    spent.Add(Range(0.01), NoiseKind::kSecure, 0);
-  }
-  ASSERT_EQ(spent.mechanisms().size(), 2);
-  EXPECT_DOUBLE_EQ(*spent.Epsilon(DeltaAt(1e-6)), Pld({Response(10000, 1e-4, 100), Range(0.01, 50)}, 1e-6));
-}
-
 TEST(Accountants, EqualDrawsAreOneMechanism) {
   std::vector<Mechanism> singly(100, Response(10000, 1e-4));
   EXPECT_DOUBLE_EQ(Pld(singly, 1e-6), Pld({Response(10000, 1e-4, 100)}, 1e-6));
@@ -501,98 +518,6 @@ TEST(Accountants, EqualDrawsAreOneMechanism) {
   EXPECT_FALSE(Response(10, 0.1).DiffersInStepsOnly(Response(10, 0.2)));
   EXPECT_FALSE(Range(0.1).DiffersInStepsOnly(Range(0.2)));
   EXPECT_FALSE(Range(0.1).DiffersInStepsOnly(*Mechanism::BoundedRange({.range = 0.1, .adjacency = Adjacency::kZeroOut})));
-}
-
-TEST(Mechanism, DrawsReadBackBitForBitAndOldTextsStand) {
-  for (const Mechanism& m : {Response(10000, 1.0 / 3, 12345678901), Range(M_PI, 3),
-                             *Mechanism::NonUniformResponse({.min_probability = 1e-5 / 3, .lambda = 1e-4 / 3, .count = 9, .adjacency = Adjacency::kZeroOut})}) {
-    const auto back = Mechanism::FromText(m.ToText());
-    ASSERT_TRUE(back.ok()) << m.ToText();
-    EXPECT_EQ(*back, m);
-  }
-  EXPECT_EQ(Response(10000, 1e-4, 100).ToText(), "randomised_response support=10000 lambda=1e-04 steps=100 adjacency=add_remove");
-  EXPECT_EQ(Range(0.25).ToText(), "bounded_range range=0.25 steps=1 adjacency=add_remove");
-  EXPECT_EQ(Range(0.25).Describe(), "bounded-range draw, range 0.25, 1 draw, adjacency add_remove");
-  EXPECT_EQ(Response(10, 0.5, 2).Describe(), "randomised response, support 10, lambda 0.5, 2 draws, adjacency add_remove");
-  for (const char* old : {"gaussian noise_multiplier=1.5 steps=3 adjacency=zero_out",
-                          "poisson_subsampled_gaussian noise_multiplier=1.1 sampling_probability=0.01 steps=1000 adjacency=add_remove"}) {
-    const auto m = Mechanism::FromText(old);
-    ASSERT_TRUE(m.ok()) << old;
-    EXPECT_EQ(m->ToText(), old);
-  }
-  for (const char* bad : {"randomised_response", "randomised_response support=1 lambda=0.1 steps=1 adjacency=add_remove",
-                          "randomised_response support=10 lambda=1 steps=1 adjacency=add_remove",
-                          "randomised_response support=10 min_probability=0.1 lambda=0.1 steps=1 adjacency=add_remove",
-                          "randomised_response min_probability=0 lambda=0.1 steps=1 adjacency=add_remove",
-                          "randomised_response support=min_probability=0.1 lambda=0.1 steps=1 adjacency=add_remove",
-                          "bounded_range range=0 steps=1 adjacency=add_remove", "bounded_range lambda=1 steps=1 adjacency=add_remove"}) {
-    EXPECT_FALSE(Mechanism::FromText(bad).ok()) << bad;
-  }
-}
-
-TEST(Mechanism, ImpossibleDrawsAreRefused) {
-  for (double bad : {-0.1, 1.0, 2.0, std::nan("")}) EXPECT_FALSE(Mechanism::RandomisedResponse({.support = 10, .lambda = bad}).ok());
-  for (uint64_t bad : {uint64_t{0}, uint64_t{1}, (uint64_t{1} << 53) + 1}) EXPECT_FALSE(Mechanism::RandomisedResponse({.support = bad, .lambda = 0.1}).ok());
-  for (double bad : {0.0, 0.6, -1.0, 1e-300, std::nan("")}) EXPECT_FALSE(Mechanism::NonUniformResponse({.min_probability = bad, .lambda = 0.1}).ok());
-  for (double bad : {0.0, -1.0, HUGE_VAL, std::nan("")}) EXPECT_FALSE(Mechanism::BoundedRange({.range = bad}).ok());
-  EXPECT_FALSE(Mechanism::BoundedRange({.range = 1, .count = 0}).ok());
-  EXPECT_FALSE(Mechanism::RandomisedResponse({.support = 10, .lambda = 0.1, .count = 0}).ok());
-}
-
-TEST(Calibration, PureLambdaIsTheClosedFormOnTheSafeSide) {
-  for (const auto& [epsilon, draws, support] : {std::tuple{1.0, 100, 10000}, {8.0, 1, 2}, {0.1, 1000000, 50}, {60.0, 1, 10}}) {
-    const auto m = PureResponse({.epsilon = epsilon, .draws = static_cast<uint64_t>(draws)}, {.support = static_cast<uint64_t>(support)});
-    ASSERT_TRUE(m.ok()) << m.status().message();
-    const double a = std::exp(epsilon / draws);
-    EXPECT_NEAR(m->lambda(), (a - 1) / (a - 1 + support), 1e-9 * m->lambda());
-    EXPECT_LE(*PureEpsilon(std::vector{*m}), epsilon);
-    EXPECT_GE(*PureEpsilon(std::vector{*m}), epsilon * (draws == 1 && epsilon > 20 ? 0.5 : 1 - 1e-12)) << "lambda near 1 has few digits";
-    const auto same = PureResponse({.epsilon = epsilon, .draws = static_cast<uint64_t>(draws)}, {.min_probability = 1.0 / support});
-    EXPECT_NEAR(same->lambda(), m->lambda(), 1e-12);
-    const auto range = PureBoundedRange({.epsilon = epsilon, .draws = static_cast<uint64_t>(draws)});
-    EXPECT_LE(*PureEpsilon(std::vector{*range}), epsilon);
-    EXPECT_NEAR(range->range(), epsilon / draws, 1e-12);
-  }
-  EXPECT_FALSE(PureResponse({.epsilon = 1, .draws = 0}, {.support = 10}).ok());
-  EXPECT_FALSE(PureResponse({.epsilon = -1, .draws = 1}, {.support = 10}).ok());
-  EXPECT_FALSE(PureResponse({.epsilon = 1, .draws = 1}, {.support = 10, .min_probability = 0.1}).ok());
-  EXPECT_NEAR(ClipOfRange(2, 0.5), 0.25, 1e-15);
-  EXPECT_LE(4 * ClipOfRange(0.3, 0.7) / 0.7, 0.3);
-}
-
-TEST(Calibration, LambdaIsTheLargestThatKeepsThePromise) {
-  const EpsilonDelta target = *EpsilonDelta::Create(1, 1e-6);
-  for (const PublicMixture& mixture : {PublicMixture{.support = 10000}, PublicMixture{.min_probability = 1e-6}}) {
-    const auto c = CalibrateResponse({.target = target, .draws = 100}, mixture);
-    ASSERT_TRUE(c.ok()) << c.status().message();
-    EXPECT_LE(Pld({c->mechanism}, 1e-6), 1);
-    EXPECT_EQ(c->mechanism.steps(), 100);
-    const double u = c->mechanism.min_probability();
-    EXPECT_GT(Pld({*Mechanism::NonUniformResponse({.min_probability = u, .lambda = c->mechanism.lambda() * 1.001, .count = 100})}, 1e-6), 1);
-    EXPECT_GT(c->mechanism.lambda(), 5 * PureResponse({.epsilon = 1, .draws = 100}, mixture)->lambda());
-  }
-}
-
-TEST(Calibration, RangeIsTheLargestThatKeepsThePromise) {
-  const EpsilonDelta target = *EpsilonDelta::Create(1, 1e-6);
-  const auto c = CalibrateBoundedRange({.target = target, .draws = 50});
-  ASSERT_TRUE(c.ok()) << c.status().message();
-  EXPECT_LE(Pld({c->mechanism}, 1e-6), 1);
-  EXPECT_GT(Pld({Range(c->mechanism.range() * 1.001, 50)}, 1e-6), 1);
-  EXPECT_GT(c->mechanism.range(), 1.5 * PureBoundedRange({.epsilon = 1, .draws = 50})->range());
-}
-
-TEST(Calibration, DrawsPayForWhatIsSpentBeside) {
-  const std::vector beside = {Response(10000, 1e-4, 100)};
-  const EpsilonDelta target = *EpsilonDelta::Create(2, 1e-6);
-  const auto alone = CalibrateResponse({.target = target, .draws = 100}, {.support = 10000});
-  const auto with = CalibrateResponse({.target = target, .draws = 100, .composed_with = beside}, {.support = 10000});
-  ASSERT_TRUE(with.ok()) << with.status().message();
-  EXPECT_LT(with->mechanism.lambda(), alone->mechanism.lambda());
-  EXPECT_LE(Pld({beside[0], with->mechanism}, 1e-6), 2);
-  const auto refused = CalibrateResponse({.target = *EpsilonDelta::Create(0.5, 1e-6), .draws = 100, .composed_with = beside}, {.support = 10000});
-  ASSERT_FALSE(refused.ok());
-  EXPECT_EQ(refused.status().code(), StatusCode::kPrivacyRefused);
 }
 
 }  // namespace
