@@ -24,6 +24,15 @@ PackPlan::PackPlan(const kernels::OpTable& ops, const Architecture& architecture
   }
 }
 
+PackPlan::PackPlan(const kernels::OpTable& ops, const std::vector<ParameterSpec>& parameters)
+    : parameters_(parameters), offsets_(parameters.size(), 0), head_parameter_(kNoParameter) {
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    const ParameterSpec& p = parameters_[i];
+    offsets_[i] = size_;
+    if (p.role == ParameterRole::kMatrix) size_ += (ops.packed_size(p.rows, p.cols) + 15) / 16 * 16;
+  }
+}
+
 void PackPlan::Pack(const kernels::OpTable& ops, const float* flat, float* packed, size_t part, size_t num_parts) const {
   size_t turn = 0;
   for (size_t i = 0; i < parameters_.size(); ++i) {

@@ -28,6 +28,8 @@ class PackPlan {
  public:
   PackPlan() = default;
   PackPlan(const kernels::OpTable& ops, const Architecture& architecture);
+  // A graph without a next-item head: matrices only, head_parameter() is kNoParameter.
+  PackPlan(const kernels::OpTable& ops, const std::vector<ParameterSpec>& parameters);
 
   size_t size() const { return size_; }                                        // floats
   size_t offset(size_t parameter) const { return offsets_[parameter]; }        // of a matrix, or of the head's tile 0
