@@ -243,19 +243,19 @@ Result<DpFpStepReport> DpFpTrainer::Step() {
   Pack();
   if (is_private()) UpdateHead();
   rate_ = LearningRate(options_.optimizer, step_, options_.num_steps);
+  DpFpStepReport report{.step = step_, .num_records = draws_.size()};
   size_t with_loss = 0;
   if (options_.mode == DpFpMode::kClipped) {
     Pack();  // the head has changed
     grid_sum_->Clear();
     workers_.Run([this](size_t w) { AddEncoderGradients(w); });
-    with_loss = encoder_batch_.size();
+    with_loss = report.num_encoder_records = encoder_batch_.size();
     workers_.Run([this](size_t w) { UpdateWeights(w, options_.expected_batch); });
   } else if (!is_private()) {
     float_sum_->Clear();
     workers_.Run([this](size_t w) { AddPaperGradients(w); });
     with_loss = draws_.size();
   }
-  DpFpStepReport report{.step = step_, .num_records = draws_.size()};
   for (const auto& w : worker_state_) {
     report.mean_loss += w->loss / static_cast<double>(std::max<size_t>(1, with_loss));
     report.num_dropped += w->num_dropped;

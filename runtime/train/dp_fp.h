@@ -71,6 +71,7 @@ struct DpFpOptions {
 struct DpFpStepReport {
   uint64_t step = 0;
   size_t num_records = 0;   // in the micro-batches together; one that two of them drew counts twice
+  size_t num_encoder_records = 0;  // kClipped: in the encoder's draw
   size_t num_dropped = 0;   // not finite, or not within the bound after rounding
   double mean_loss = 0;     // kClipped: of the encoder's draw; kPaper: of the micro-batches; else 0, it is not computed
 };

@@ -3,6 +3,7 @@
 #define WISP_TESTS_UNIT_CLASSIFIER_TEST_UTIL_H_
 
 #include <cmath>
+#include <cstring>
 #include <random>
 #include <vector>
 
@@ -91,6 +92,7 @@ class ClassifierHarness {
       : graph(a, ops), flat(std::move(weights)), packed(graph.pack_plan().size()), buffers(graph.AllocateForTraining()),
         view{&ops, &graph.pack_plan(), &graph.parameters(), flat.data(), packed.data()} {
     graph.pack_plan().Pack(ops, flat.data(), packed.data(), 0, 1);
+    std::memset(buffers.backward[Slot<std::byte>{0}], 0xff, buffers.backward.size_bytes());  // NaN: nothing may be read before it is written
   }
   RecordContext Context() const { return {.weights = view, .buffers = buffers}; }
   RecordOutcome Add(const LabelledRecord& record, const HeadInput& input, PhantomGradients& gradients) {
