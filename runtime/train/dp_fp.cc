@@ -80,7 +80,7 @@ DpFpTrainer::DpFpTrainer(const ClassifierArchitecture& architecture, std::span<c
                                               .micro_batches = options.micro_batches, .clipping_norm = options.clipping_norm,
                                               .noise_multiplier = options.noise_multiplier, .sampling_probability = micro_probability(),
                                               .num_records_public = options_.num_records_public, .release_decay = options.release_decay,
-                                              .class_prior = options.class_prior});
+                                              .effective_dimensions = options.effective_dimensions, .class_prior = options.class_prior});
   } else {
     float_sum_ = std::make_unique<FloatGradientSum>(ops, weights.size(), workers_.size());
     sum = float_sum_.get();

@@ -57,6 +57,7 @@ struct DpFpOptions {
   double clipping_norm = 1;          // C: of a representation
   double noise_multiplier = 0;       // of a release; kPaper: sigma / C of a record's representation
   double release_decay = 1;          // as HeadReleaseOptions
+  double effective_dimensions = 1;   // likewise
   std::vector<double> class_prior;   // likewise
   EncoderGradients encoder;          // read in kClipped
   OptimizerOptions optimizer{.kind = OptimizerKind::kAdamW};  // of the encoder in kClipped, of everything in kPaper

@@ -21,6 +21,10 @@ Status CheckPrivate(const ClassifierArchitecture& a, const DpFpOptions& o) {
   if (!(o.release_decay > 0 && o.release_decay <= 1)) {
     return InvalidArgument("release_decay is " + std::to_string(o.release_decay) + ", allowed is 0 < decay <= 1");
   }
+  if (!(o.effective_dimensions >= 1 && o.effective_dimensions <= a.encoder.width)) {
+    return InvalidArgument("effective_dimensions is " + std::to_string(o.effective_dimensions) + ", allowed are 1 to the width " +
+                           std::to_string(a.encoder.width));
+  }
   if (!o.class_prior.empty()) {
     bool good = o.class_prior.size() == a.num_classes;
     for (double p : o.class_prior) good = good && p > 0;

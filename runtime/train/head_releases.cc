@@ -63,7 +63,7 @@ void HeadReleases::FitHead(float* weight, float* bias) const {
   const double noise_between = width * noise * (inverse_priors - k) / (n * n), noise_centre = width * noise * k / (n * n);
   const double trust = between > 0 ? std::max(kLeastTrust, 1 - noise_between / between) : kLeastTrust;
   const double explained = std::max(0.0, centre_squares - noise_centre) + std::max(0.0, between - noise_between);
-  const double variance = std::max(c2 - explained, 1e-3 * c2) / width;  // a spread of nothing would make logits infinite
+  const double variance = std::max(c2 - explained, 1e-3 * c2) / options_.effective_dimensions;  // a spread of nothing would make logits infinite
   for (size_t c = 0; c < classes; ++c) {
     double along = 0;
     for (size_t j = 0; j < d; ++j) {

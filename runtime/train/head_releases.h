@@ -15,7 +15,10 @@
 // variance s^2 in all classes, whose posterior is exactly softmax(W x + b):
 //     n = R p N, R releases;   mu_c = A_c / (n prior_c), A the sum of the releases;   centre = sum_c prior_c mu_c
 //     W_c = f (mu_c - centre) / s^2,   b_c = -<W_c, centre> - |f (mu_c - centre)|^2 / (2 s^2) + log prior_c
-// s^2 follows from E |x|^2 <= C^2. f in [kLeastTrust, 1] shrinks towards "no difference" by how much of the observed
+// s^2 = (C^2 - what the means explain of it) / effective_dimensions, from E |x|^2 <= C^2. With 1 that bounds the variance
+// along every direction, so the head is never surer than its features allow; D would take them for independent, which a
+// Transformer's are not. It scales the logits against the prior, and so the gradient that kClipped's encoder gets.
+// f in [kLeastTrust, 1] shrinks towards "no difference" by how much of the observed
 // difference the noise alone would show; its variance is known. Counts are never released: prior_c is a public
 // statement (uniform unless given), and a wrong one costs accuracy, never privacy.
 #ifndef WISP_RUNTIME_TRAIN_HEAD_RELEASES_H_
@@ -39,6 +42,7 @@ struct HeadReleaseOptions {
   double sampling_probability = 0;  // p of one micro-batch
   uint32_t num_records_public = 0;  // N
   double release_decay = 1;      // what a release weighs one step later: below 1 where the encoder moves
+  double effective_dimensions = 1;  // 1 to D
   std::vector<double> class_prior;  // positive, adds up to 1; empty: uniform
 };
 

@@ -150,28 +150,33 @@ TEST(HeadReleases, EveryCoordinateIsNoisedAlsoWhereNothingWasDrawn) {
   EXPECT_NEAR(std::sqrt(squares / static_cast<double>(n)), 1.7 * 2.0, 3.4 * 0.068);
 }
 
-// Without noise to speak of, the head is the nearest class mean, with a posterior that its formula gives.
+// Without noise to speak of the head names the nearest class mean, whatever the means share and however rare a class is,
+// as long as the public prior is right.
 TEST(HeadReleases, HeadSeparatesClassMeansThatShareAMean) {
-  HeadReleaseOptions o = Releases(10);
-  o.noise_multiplier = 1e-5;
-  HeadReleases releases(kernels::BestOps(), o);
-  auto noise = RandomStream::Reproducible(8, StreamPurpose::kNoise);
   const float means[3][5] = {{5, 1, 0, 0, 0}, {5, 0, 1, 0, 0}, {5, -1, -1, 0, 0.5f}};
-  releases.Clear();
-  // n = R p N = 20 records are expected; so many come, as the uniform prior has it: 20 / 3 each.
-  for (int repeat = 0; repeat < 7; ++repeat) {
-    for (uint32_t c = 0; c < 3; ++c) ASSERT_TRUE(releases.Add(0, repeat % 2, means[c], c));
-  }
-  releases.Release(noise);
-  float w[15], b[3];
-  releases.FitHead(w, b);
-  for (uint32_t c = 0; c < 3; ++c) {
-    double z[3];
-    for (uint32_t j = 0; j < 3; ++j) {
-      z[j] = b[j];
-      for (size_t k = 0; k < 5; ++k) z[j] += static_cast<double>(w[j * 5 + k]) * means[c][k];
+  // n = R p N = 20 records are expected, and that many come.
+  for (const std::vector<int>& counts : {std::vector<int>{7, 7, 6}, std::vector<int>{14, 4, 2}}) {
+    HeadReleaseOptions o = Releases(10);
+    o.noise_multiplier = 1e-5;
+    o.effective_dimensions = 5;
+    for (int n : counts) o.class_prior.push_back(n / 20.0);
+    HeadReleases releases(kernels::BestOps(), o);
+    auto noise = RandomStream::Reproducible(8, StreamPurpose::kNoise);
+    releases.Clear();
+    for (uint32_t c = 0; c < 3; ++c) {
+      for (int i = 0; i < counts[c]; ++i) ASSERT_TRUE(releases.Add(0, static_cast<size_t>(i % 2), means[c], c));
     }
-    EXPECT_EQ(std::max_element(z, z + 3) - z, c);
+    releases.Release(noise);
+    float w[15], b[3];
+    releases.FitHead(w, b);
+    for (uint32_t c = 0; c < 3; ++c) {
+      double z[3];
+      for (uint32_t j = 0; j < 3; ++j) {
+        z[j] = b[j] - std::log(o.class_prior[j]);  // the prior speaks for common classes; here the distances are asked for
+        for (size_t k = 0; k < 5; ++k) z[j] += static_cast<double>(w[j * 5 + k]) * means[c][k];
+      }
+      EXPECT_EQ(std::max_element(z, z + 3) - z, c) << counts[0];
+    }
   }
 }
 
@@ -359,6 +364,9 @@ TEST_F(DpFpTest, WhatHasNoGuaranteeIsRefused) {
   EXPECT_EQ(code(o), StatusCode::kPrivacyRefused);
   o = Options(DpFpMode::kAggregate, &ledger);
   o.class_prior = {0.5, 0.6};
+  EXPECT_NE(code(o), StatusCode::kOk);
+  o = Options(DpFpMode::kAggregate, &ledger);
+  o.effective_dimensions = 0.5;
   EXPECT_NE(code(o), StatusCode::kOk);
   const std::vector<int32_t> tokens = {39, 40};
   const std::vector<LabelledRecord> bad_token = {{tokens, 0}}, bad_label = {{std::span(tokens).first(1), 2}};
