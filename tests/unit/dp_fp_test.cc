@@ -153,7 +153,7 @@ TEST(HeadReleases, EveryCoordinateIsNoisedAlsoWhereNothingWasDrawn) {
 // Without noise to speak of the head names the nearest class mean, whatever the means share and however rare a class is,
 // as long as the public prior is right.
 TEST(HeadReleases, HeadSeparatesClassMeansThatShareAMean) {
-  const float means[3][5] = {{5, 1, 0, 0, 0}, {5, 0, 1, 0, 0}, {5, -1, -1, 0, 0.5f}};
+  const float means[3][5] = {{5, 1, 0, 0, 0}, {4, 0, 1, 0, 0}, {6.5f, -1, -1, 0, 0.5f}};
   // n = R p N = 20 records are expected, and that many come.
   for (const std::vector<int>& counts : {std::vector<int>{7, 7, 6}, std::vector<int>{14, 4, 2}}) {
     HeadReleaseOptions o = Releases(10);
