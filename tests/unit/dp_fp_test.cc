@@ -150,9 +150,9 @@ TEST(HeadReleases, EveryCoordinateIsNoisedAlsoWhereNothingWasDrawn) {
   EXPECT_NEAR(std::sqrt(squares / static_cast<double>(n)), 1.7 * 2.0, 3.4 * 0.068);
 }
 
-// Without noise to speak of the head names the nearest class mean, whatever the means share and however rare a class is,
-// as long as the public prior is right.
-TEST(HeadReleases, HeadSeparatesClassMeansThatShareAMean) {
+// Without noise to speak of the head is the posterior of Gaussian classes around the records' means, whatever the means
+// share and however rare a class is, as long as the public prior is right.
+TEST(HeadReleases, HeadIsThePosteriorOfSphericalClasses) {
   const float means[3][5] = {{5, 1, 0, 0, 0}, {4, 0, 1, 0, 0}, {6.5f, -1, -1, 0, 0.5f}};
   // n = R p N = 20 records are expected, and that many come.
   for (const std::vector<int>& counts : {std::vector<int>{7, 7, 6}, std::vector<int>{14, 4, 2}}) {
@@ -169,13 +169,24 @@ TEST(HeadReleases, HeadSeparatesClassMeansThatShareAMean) {
     releases.Release(noise);
     float w[15], b[3];
     releases.FitHead(w, b);
+    // Logits are log posteriors up to a constant: log prior - |x - mean|^2 / (2 s^2), at any x.
+    double s2 = 100;
     for (uint32_t c = 0; c < 3; ++c) {
-      double z[3];
-      for (uint32_t j = 0; j < 3; ++j) {
-        z[j] = b[j] - std::log(o.class_prior[j]);  // the prior speaks for common classes; here the distances are asked for
-        for (size_t k = 0; k < 5; ++k) z[j] += static_cast<double>(w[j * 5 + k]) * means[c][k];
+      for (float v : means[c]) s2 -= o.class_prior[c] * v * v;
+    }
+    s2 /= o.effective_dimensions;
+    const float points[4][5] = {{5, 1, 0, 0, 0}, {4, 0, 1, 0, 0}, {6.5f, -1, -1, 0, 0.5f}, {-3, 2, 0.5f, -1, 4}};
+    for (const auto& x : points) {
+      double logit[3], expected[3];
+      for (uint32_t c = 0; c < 3; ++c) {
+        logit[c] = b[c];
+        expected[c] = std::log(o.class_prior[c]);
+        for (size_t k = 0; k < 5; ++k) {
+          logit[c] += static_cast<double>(w[c * 5 + k]) * x[k];
+          expected[c] -= std::pow(x[k] - means[c][k], 2) / (2 * s2);
+        }
       }
-      EXPECT_EQ(std::max_element(z, z + 3) - z, c) << counts[0];
+      for (uint32_t c = 1; c < 3; ++c) EXPECT_NEAR(logit[c] - logit[0], expected[c] - expected[0], 2e-4);
     }
   }
 }
@@ -269,7 +280,7 @@ double Norm(const std::vector<double>& v) {
 TEST_F(DpFpTest, EncoderStepIsBoundedByItsClippingNormAndNoisedByItsMultiplier) {
   Ledger ledger = OpenLedger("l");
   DpFpOptions o = Options(DpFpMode::kClipped, &ledger);
-  o.num_records_public = o.expected_batch = 1;  // q = 1
+  o.num_records_public = o.expected_batch = o.micro_batches = 1;  // p = q = 1: the record is always drawn
   o.noise_multiplier = 1e-4;
   o.optimizer = {.kind = OptimizerKind::kSgd, .learning_rate = 1.0f};
   o.encoder = {.noise_multiplier = 1e-4, .clipping_norm = 0.03};
