@@ -148,7 +148,7 @@ class Trainer {
   std::optional<NegativeSampler> negatives_;
   std::vector<std::unique_ptr<Worker>> worker_state_;
   privacy::RandomStream sampling_stream_;
-  std::vector<uint32_t> batch_, order_;
+  std::vector<uint32_t> batch_, order_, sparse_rows_;
   std::vector<const Record*> batch_records_;
   StepRelease::Apply apply_;  // Apply as a function, made once: a step allocates nothing
   size_t order_next_ = 0;
