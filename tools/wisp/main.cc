@@ -182,7 +182,7 @@ class CommandLine {
   void AddBench() {
     CLI::App* c = app_.add_subcommand("bench", "Measure this machine: products, training steps with and without privacy, scoring.\n"
                                                "  wisp bench --threads 2\n  wisp bench --model m.wisp --what score");
-    c->add_option("--what", bench_.what, "all, train or score")->capture_default_str();
+    c->add_option("--what", bench_.what, "all, train, score or sparse (catalogues of 1e5 to 1e7 items: 16 GB, minutes)")->capture_default_str();
     c->add_option("--model", bench_.model, "Score with this model; default: one of the size of ML-1M");
     c->add_option("--threads", bench_.threads, "0: up to 4");
     c->add_option("--batch", bench_.batch, "Records per training step")->capture_default_str();

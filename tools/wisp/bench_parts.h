@@ -1,0 +1,62 @@
+// What the parts of `wisp bench` share: times, spreads, a temporary folder.
+#ifndef WISP_TOOLS_WISP_BENCH_PARTS_H_
+#define WISP_TOOLS_WISP_BENCH_PARTS_H_
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tools/wisp/commands.h"
+
+namespace wisp::tools {
+
+using Json = nlohmann::ordered_json;
+
+inline double Seconds(const std::function<void()>& work) {
+  const auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+struct Spread {
+  double low, median, high;  // quartiles
+};
+
+inline Spread SpreadOf(std::vector<double> samples) {
+  std::sort(samples.begin(), samples.end());
+  const size_t n = samples.size();
+  return {samples[n / 4], samples[n / 2], samples[n * 3 / 4]};
+}
+
+inline Json ToJson(const Spread& s) { return {{"median", s.median}, {"quartiles", {s.low, s.high}}}; }
+
+// A folder that goes away with its contents.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "wisp-bench-XXXXXX").string();
+    if (mkdtemp(pattern.data()) != nullptr) path_ = pattern;
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  }
+  std::string File(const char* name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+// A step of DP-AdaFEST and of dense DP-SGD over catalogues of 1e5 to 1e7 items (bench_sparse.cc).
+Status BenchSparse(const BenchArguments& arguments, Json& result);
+
+}  // namespace wisp::tools
+
+#endif  // WISP_TOOLS_WISP_BENCH_PARTS_H_
