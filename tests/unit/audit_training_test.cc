@@ -127,6 +127,13 @@ TEST_F(AuditTraining, TrainerIsNotRefutedAndPaysForEveryRelease) {
   s.others = {};
   s.training.privacy.noise_multiplier = 2;
   EXPECT_FALSE(Audit(s).refuted);
+  // Hardly any noise, but nine times of ten the canary is not there: at delta q nothing can be told.
+  s.training.expected_batch = 10;
+  s.training.privacy.noise_multiplier = 0.3;
+  s.deltas = {0.1};
+  const StepAuditResult seldom = Audit(s);
+  EXPECT_FALSE(seldom.refuted);
+  EXPECT_LT(seldom.at_delta[0].claimed, 0.1);
 }
 
 TEST_F(AuditTraining, NaiveMechanismWithoutABreachIsNotRefuted) {

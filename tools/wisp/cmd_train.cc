@@ -31,6 +31,8 @@ void Override(const TrainArguments& a, Recipe& r) {
   r.training.privacy.reproducible_seed = a.reproducible_noise_seed;
 }
 
+}  // namespace
+
 Status OverrideMethod(const std::string& method, TrainingOptions& o) {
   if (method.empty()) return OkStatus();
   for (const auto& [name, value] : {std::pair{"ordinary", Method::kOrdinary}, std::pair{"phantom", Method::kPhantom}, std::pair{"rgp", Method::kRgp}}) {
@@ -41,6 +43,8 @@ Status OverrideMethod(const std::string& method, TrainingOptions& o) {
   }
   return InvalidArgument("--method is '" + method + "', allowed are ordinary, phantom and rgp");
 }
+
+namespace {
 
 // One training command from start to end.
 class TrainCommand {
