@@ -74,8 +74,9 @@ struct StepAuditResult {
     privacy::CanaryBound bound;
   };
   std::vector<AtDelta> at_delta;
-  // What the canary adds to the release, in clipping norms, 0 to 1. No bound on mu can be expected above reach / noise
-  // multiplier: a small one says that the audit is weak, not that the mechanism is good.
+  // What the canary adds to the product's release, in clipping norms, 0 to 1; above it clipping does not hold, which refutes
+  // the claim without any statistics. No bound on mu can be expected above reach / noise multiplier: a small reach says that
+  // the audit is weak, not that the mechanism is good.
   double reach = 0;
   double level = 0;  // the confidence of each bound by itself, so that all hold together
   bool refuted = false;

@@ -92,6 +92,26 @@ TEST_F(AuditTraining, SoundStepIsNotRefutedAndTheBoundIsTight) {
   }
 }
 
+TEST_F(AuditTraining, ReleasesArePaidForBeforeTheyAreMade) {
+  StepAuditOptions s = Step(30);
+  s.observations = 10;
+  EXPECT_FALSE(Audit(s).refuted);
+  const auto entries = *ledger_->Entries();
+  ASSERT_EQ(entries.size(), 1u);
+  EXPECT_EQ(entries[0].mechanism.steps(), 20u);
+  EXPECT_EQ(entries[0].mechanism.sampling_probability(), 0.3);
+  EXPECT_GT(entries[0].loss_slack, 0);
+  // A spent budget stops the audit.
+  const auto limit = privacy::EpsilonDelta::Create(0.1, 1e-5);
+  ASSERT_TRUE(ledger_->SetLimit(*limit).ok());
+  s.training.privacy.reproducible_seed.reset();
+  for (Through through : {Through::kRelease, Through::kTrainer}) {
+    s.through = through;
+    EXPECT_EQ(AuditStep(s).status().code(), StatusCode::kPrivacyRefused);
+  }
+  EXPECT_EQ(ledger_->Entries()->size(), 1u);
+}
+
 TEST_F(AuditTraining, SoundRgpIsNotRefuted) {
   StepAuditOptions s = Step();
   s.training.method = Method::kRgp;
@@ -122,7 +142,7 @@ TEST_F(AuditTraining, TrainerIsNotRefutedAndPaysForEveryRelease) {
   EXPECT_EQ(charged, 700u);
   s = Step(50);
   s.through = Through::kTrainer;
-  s.observations = 250;
+  s.observations = 500;
   s.deltas = {1e-2};
   s.others = {};
   s.training.privacy.noise_multiplier = 2;

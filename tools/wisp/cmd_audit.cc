@@ -199,7 +199,11 @@ void PrintStep(const StepAuditOptions& o, const StepAuditResult& r, OutputFormat
               static_cast<unsigned long long>(o.observations));
   std::printf("  claimed mu      %8.4f                  bound %8.4f\n", r.claimed_mu, r.mu.mu);
   for (const auto& at : r.at_delta) std::printf("  claimed epsilon %8.4f  delta %-8g  bound %8.4f\n", at.claimed, at.delta, at.bound.epsilon);
-  std::printf("  the canary adds %.3f clipping norms: no bound on mu above %.3f can be expected\n", r.reach, r.reach / sigma);
+  if (r.reach > 1.001) {
+    std::printf("  the canary adds %.3f clipping norms: clipping does not hold\n", r.reach);
+  } else {
+    std::printf("  the canary adds %.3f clipping norms: no bound on mu above %.3f can be expected\n", r.reach, r.reach / sigma);
+  }
   std::printf("%s, with %g%% confidence in all bounds together\n", Word(r.refuted), 100 * o.confidence);
 }
 
