@@ -31,6 +31,8 @@ void Override(const TrainArguments& a, Recipe& r) {
   r.training.privacy.reproducible_seed = a.reproducible_noise_seed;
 }
 
+}  // namespace
+
 Status OverrideMethod(const std::string& method, TrainingOptions& o) {
   if (method.empty()) return OkStatus();
   constexpr std::pair<const char*, Method> kMethods[] = {{"ordinary", Method::kOrdinary}, {"phantom", Method::kPhantom}, {"rgp", Method::kRgp},
@@ -47,6 +49,8 @@ Status OverrideMethod(const std::string& method, TrainingOptions& o) {
   }
   return InvalidArgument("--method is '" + method + "', allowed are ordinary, phantom, rgp, fest, adafest and adafest+");
 }
+
+namespace {
 
 // One training command from start to end.
 class TrainCommand {

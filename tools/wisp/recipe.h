@@ -28,6 +28,9 @@ struct Recipe {
 
 Result<Recipe> ReadRecipe(const std::string& path);
 
+// The method named on the command line in place of the recipe's; nothing for an empty name.
+Status OverrideMethod(const std::string& method, TrainingOptions& options);
+
 }  // namespace wisp::tools
 
 #endif  // WISP_TOOLS_WISP_RECIPE_H_
