@@ -157,6 +157,7 @@ class JobRun {
     }
     WISP_ASSIGN_OR_RETURN(trainer_, Trainer::Create(job_.architecture, weights, set_.records, options_));
     result_.planned_bytes = trainer_->planned_bytes();
+    result_.record_state_bytes = trainer_->record_state_bytes();
     if (!resumes) return OkStatus();
     WISP_ASSIGN_OR_RETURN(const Checkpoint checkpoint, ReadCheckpoint(job_.checkpoint_path));
     return trainer_->Restore(checkpoint);

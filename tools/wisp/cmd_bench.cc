@@ -2,14 +2,10 @@
 //
 // The two methods take turns, step by step, in one process; figures are medians with their quartiles. On a noisy machine
 // only ratios of one run mean much.
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
 
@@ -19,6 +15,7 @@
 #include "runtime/train/trainer.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/fma_peak.h"
+#include "tools/wisp/temporary_folder.h"
 
 namespace wisp::tools {
 namespace {
@@ -63,23 +60,6 @@ double RecordFlops(const Architecture& a, double t) {
   return 3 * 2 * t * m * d + a.num_blocks * (3 * linear + 3.5 * attention);
 }
 
-// A folder that goes away with its contents.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "wisp-bench-XXXXXX").string();
-    if (mkdtemp(pattern.data()) != nullptr) path_ = pattern;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-  std::string File(const char* name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
-
 struct Problem {
   explicit Problem(const BenchArguments& arguments) {
     architecture = {.num_items = arguments.items, .max_length = arguments.length, .width = 64, .num_heads = 1, .num_blocks = 2,
@@ -110,7 +90,7 @@ TrainingOptions Options(const BenchArguments& a, Method method, privacy::Ledger*
 
 Status BenchTraining(const BenchArguments& a, Json& result) {
   const Problem problem(a);
-  const TemporaryFolder folder;
+  WISP_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::Create());
   WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(folder.File("ledger"), {.dataset = "bench"}));
   std::unique_ptr<Trainer> trainers[2];
   std::vector<double> samples[2], percents;
@@ -143,7 +123,7 @@ Status BenchTraining(const BenchArguments& a, Json& result) {
 }
 
 Status BenchScoring(const BenchArguments& a, Json& result) {
-  const TemporaryFolder folder;
+  WISP_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::Create());
   const Problem problem(a);
   std::string path = a.model;
   if (path.empty()) {

@@ -71,6 +71,14 @@ struct BenchArguments {
   uint32_t threads = 0, items = 3416, length = 200, repeats = 20, batch = 64;
 };
 
+struct ReproduceArguments {
+  std::string table, out, cell;
+  DataArguments data;
+  std::optional<uint64_t> seed;
+  bool list = false, skip_done = false;
+  uint32_t threads = 0;
+};
+
 Status Synth(const SynthArguments& arguments, OutputFormat format);
 Status New(const NewArguments& arguments, OutputFormat format);
 Status Train(const TrainArguments& arguments, OutputFormat format);
@@ -81,6 +89,7 @@ Status PrivacyEpsilon(const PrivacyArguments& arguments, OutputFormat format);
 Status PrivacyCalibrate(const PrivacyArguments& arguments, OutputFormat format);
 Status PrivacyLedger(const PrivacyArguments& arguments, OutputFormat format);
 Status Bench(const BenchArguments& arguments, OutputFormat format);
+Status Reproduce(const ReproduceArguments& arguments, OutputFormat format);
 
 }  // namespace wisp::tools
 

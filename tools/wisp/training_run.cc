@@ -1,0 +1,139 @@
+#include "tools/wisp/training_run.h"
+
+#include <csignal>
+
+#include "tools/wisp/dataset.h"
+#include "tools/wisp/output.h"
+
+namespace wisp::tools {
+namespace {
+
+volatile std::sig_atomic_t interrupted = 0;
+
+void Override(const TrainArguments& a, Recipe& r) {
+  if (a.epsilon) r.goal.epsilon = a.epsilon, r.goal.noise_multiplier.reset();
+  if (a.noise_multiplier) r.goal.noise_multiplier = a.noise_multiplier, r.goal.epsilon.reset();
+  if (a.delta) r.goal.delta = *a.delta;
+  if (a.epochs) r.epochs = *a.epochs, r.training.num_steps = 0;
+  if (a.seed) r.training.seed = *a.seed;
+  if (a.expected_batch) r.training.expected_batch = *a.expected_batch;
+  if (a.num_records_public) r.training.num_records_public = *a.num_records_public;
+  if (a.learning_rate) r.training.optimizer.learning_rate = static_cast<float>(*a.learning_rate);
+  r.training.num_threads = a.threads;
+  r.training.privacy.reproducible_seed = a.reproducible_noise_seed;
+}
+
+Status OverrideMethod(const std::string& method, TrainingOptions& o) {
+  if (method.empty()) return OkStatus();
+  for (const auto& [name, value] : {std::pair{"ordinary", Method::kOrdinary}, std::pair{"phantom", Method::kPhantom}, std::pair{"rgp", Method::kRgp}}) {
+    if (method != name) continue;
+    o.method = value;
+    if (o.method != Method::kOrdinary) o.sampling = Sampling::kPoisson;
+    return OkStatus();
+  }
+  return InvalidArgument("--method is '" + method + "', allowed are ordinary, phantom and rgp");
+}
+
+}  // namespace
+
+std::string FileName(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
+
+Result<JobResult> TrainingRun::Run() {
+  run_id_ = Timestamp();
+  WISP_RETURN_IF_ERROR(Read());
+  WISP_RETURN_IF_ERROR(OpenLedger());
+  TrainingJob job = MakeJob();
+  Progress progress(title_);
+  std::signal(SIGINT, [](int) { interrupted = 1; });
+  std::optional<double> epsilon;
+  job.progress = [&](const JobProgress& p) {
+    if (p.epsilon) epsilon = p.epsilon;
+    std::string suffix = "loss " + Fixed(p.mean_loss, 3);
+    if (epsilon) suffix += ", epsilon " + Fixed(*epsilon, 2);
+    progress.Update(p.step, p.num_steps, suffix);
+    return interrupted == 0;
+  };
+  return RunTrainingJob(job);
+}
+
+Status TrainingRun::Read() {
+  Override(a_, recipe_);
+  WISP_RETURN_IF_ERROR(OverrideMethod(a_.method, recipe_.training));
+  if (!a_.model.empty()) {
+    WISP_ASSIGN_OR_RETURN(ModelFile model, ModelFile::Open(a_.model, Verify::kFull));
+    base_.emplace(std::move(model));
+    if (base_->flat_weights().empty()) return Unsupported(a_.model + ": its weights are laid out in another order than this build trains");
+  }
+  if (is_private()) WISP_RETURN_IF_ERROR(CheckPublic());
+  WISP_ASSIGN_OR_RETURN(data_, ReadData(a_.data, {recipe_.min_user_events, recipe_.min_item_events}, base_ ? &*base_ : nullptr));
+  WISP_RETURN_IF_ERROR(CheckSize());
+  if (base_) {
+    const ReAttention asked = a_.re_attention ? ReAttention::kOn : recipe_.architecture.re_attention;
+    recipe_.architecture = base_->architecture();
+    start_weights_.assign(base_->flat_weights().begin(), base_->flat_weights().end());
+    // Re-Attention's variances stand behind all other parameters: a model without them starts with none left by noise.
+    if (asked == ReAttention::kOn) recipe_.architecture.re_attention = asked;
+    start_weights_.resize(FlatSize(ParametersOf(recipe_.architecture)), 0.0f);
+  } else {
+    if (a_.re_attention) recipe_.architecture.re_attention = ReAttention::kOn;
+    recipe_.architecture.num_items = static_cast<uint32_t>(data_.sequences.item_keys.size());
+  }
+  item_keys_ = base_ ? ItemKeys(*base_) : data_.sequences.item_keys;
+  WISP_ASSIGN_OR_RETURN(item_names_, ReadItemNames(a_.item_names, item_keys_));
+  for (size_t i = 0; base_ && a_.item_names.empty() && base_->has_item_names() && i < item_keys_.size(); ++i) item_names_.emplace_back(base_->item_name(i));
+  return OkStatus();
+}
+
+// What would let one user decide over others' records, or over the shape of the model, outside of the clipping norm.
+Status TrainingRun::CheckPublic() const {
+  if (recipe_.min_item_events > 1) {
+    return PrivacyRefused("private training with data.min_item_events " + std::to_string(recipe_.min_item_events) +
+                          ": one user could decide whether others' events stay; allowed is 1");
+  }
+  if (!base_ && recipe_.catalogue != Recipe::Catalogue::kPublic) {
+    return PrivacyRefused("private training takes the catalogue from the data: declare it public (\"catalogue\": \"public\" under data), "
+                          "or start from a model with --model");
+  }
+  return OkStatus();
+}
+
+Status TrainingRun::CheckSize() const {
+  const size_t users = data_.sequences.num_users(), items = data_.sequences.item_keys.size();
+  if ((expected_users == 0 || users == expected_users) && (expected_items == 0 || items == expected_items)) return OkStatus();
+  return InvalidData(a_.data.path + " has " + std::to_string(users) + " users and " + std::to_string(items) + " items, " + Dataset() + " has " +
+                     std::to_string(expected_users) + " and " + std::to_string(expected_items));
+}
+
+Status TrainingRun::OpenLedger() {
+  if (!is_private()) return OkStatus();
+  if (a_.ledger.empty()) return PrivacyRefused("private training needs --ledger: the file that remembers what this data set's privacy was spent on");
+  WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(a_.ledger, {.dataset = Dataset(), .unit = recipe_.unit}));
+  ledger_.emplace(std::move(ledger));
+  if (!a_.budget) return OkStatus();
+  WISP_ASSIGN_OR_RETURN(const auto limit, privacy::EpsilonDelta::Create(*a_.budget, recipe_.goal.delta));
+  return ledger_->SetLimit(limit);
+}
+
+TrainingJob TrainingRun::MakeJob() {
+  TrainingJob job;
+  job.sequences = &data_.sequences;
+  job.hold_out = recipe_.hold_out;
+  job.architecture = recipe_.architecture;
+  job.start_weights = start_weights_;
+  job.initialisation = recipe_.initialisation;
+  job.training = recipe_.training;
+  job.epochs = recipe_.epochs;
+  job.goal = recipe_.goal;
+  job.checkpoint_path = a_.checkpoint;
+  if (!is_private()) return job;
+  // The bias of a model that comes with one is kept.
+  const bool sets_bias = !base_ && recipe_.architecture.output_bias == OutputBias::kFixed;
+  const bool needs_frequencies = recipe_.architecture.re_attention == ReAttention::kOn &&
+                                 recipe_.training.re_attention.source == ReAttentionOptions::Source::kPrinted;
+  job.histogram_noise = sets_bias || needs_frequencies ? recipe_.histogram_noise : 0;
+  job.training.privacy.ledger = &*ledger_;
+  job.training.privacy.run = RunName();
+  return job;
+}
+
+}  // namespace wisp::tools
