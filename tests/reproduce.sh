@@ -37,7 +37,7 @@ done
 cat >base.json <<'END'
 {"name": "tiny", "architecture": {"max_length": 20, "width": 8, "num_heads": 1, "num_blocks": 1, "inner_width": 8},
  "training": {"method": "phantom", "sampling": "poisson", "epochs": 1, "expected_batch": 20, "num_records_public": 60, "seed": 7},
- "privacy": {"epsilon": 4, "delta": 0.001}, "data": {"hold_out": "test", "catalogue": "public"}}
+ "privacy": {"noise_multiplier": 1.2, "delta": 0.001}, "data": {"hold_out": "test", "catalogue": "public"}}
 END
 cat >tiny.json <<'END'
 {"name": "tiny", "title": "Tiny <table>", "reference": "nobody, table 0", "row_title": "method", "column_title": "epsilon",
@@ -74,11 +74,11 @@ lines 1 "one run"
 expect 0 "left out here" "${run[@]}" --skip-done
 lines 3 "the missing runs"
 holds r.jsonl '[(l["row"], l["seed"]) for l in j] == [("private", 2), ("private", 1), ("not private", 1)]'
-holds r.jsonl 'all(0 < l["epsilon"] <= 4 and l["delta"] == 0.001 and l["noise_multiplier"] > 0 for l in j[:2]) and "epsilon" not in j[2]'
+holds r.jsonl 'all(2.07 < l["epsilon"] < 2.08 and l["delta"] == 0.001 and l["noise_multiplier"] == 1.2 for l in j[:2]) and "epsilon" not in j[2]'
 holds r.jsonl 'all(l["steps"] == 3 and l["threads"] == 1 and 0 <= l["ndcg@10"] <= l["hit@10"] <= 1 and l["users"] == 60 for l in j)'
 holds r.jsonl 'all(l["seconds"] > 0 and l["planned_bytes"] > l["record_state_bytes"] > 0 and "cores" in l["device"] for l in j[:2])'
 holds r.jsonl 'j[0]["recipe"] == j[1]["recipe"] != j[2]["recipe"] and len(j[0]["recipe"]) == 16'
-holds r.jsonl "j[2][\"command\"] == \"wisp reproduce tiny --data log.txt --cell 'not private/none' --seed 1 --threads 1\""
+holds r.jsonl "j[2][\"command\"] == \"wisp reproduce tiny --data log.txt --out r.jsonl --cell 'not private/none' --seed 1 --threads 1\""
 expect 0 "nothing is left" "${run[@]}" --skip-done
 lines 3 "nothing left"
 expect 0 "" "$wisp" reproduce tiny.json --list --out r.jsonl
@@ -88,26 +88,35 @@ lines 4 "a run again without --skip-done"
 [ -z "$(ls -A tmp)" ] || fail "temporary ledgers are left behind: $(ls tmp)"
 
 # Another recipe makes the old lines old.
-sed 's/"epsilon": 4/"epsilon": 3/' base.json >b && mv b base.json
+sed 's/1.2/1.3/' base.json >b && mv b base.json
 expect 0 "" "$wisp" reproduce tiny.json --list --out r.jsonl
 grep -q "private/4 .*0 of 2 done" out || fail "results of another recipe count as done: $(cat out)"
-sed 's/"epsilon": 3/"epsilon": 4/' base.json >b && mv b base.json
+sed 's/1.3/1.2/' base.json >b && mv b base.json
+
+# A run that is stopped leaves nothing.
+sed 's/"epochs": 1/"epochs": 1000000/' base.json >long-base.json
+sed 's/"base.json"/"long-base.json"/; s/"tiny"/"long"/' tiny.json >long.json
+"$wisp" reproduce long.json --data log.txt --out long.jsonl --cell "not private/none" >out 2>err &
+pid=$!
+for _ in $(seq 200); do [ -n "$(ls -A tmp)" ] && break; sleep 0.02; done
+sleep 0.3
+kill -INT "$pid"
+wait "$pid"
+[ $? -eq 130 ] && [ ! -e long.jsonl ] && [ -z "$(ls -A tmp)" ] || fail "a cancelled run left something, or another exit code: $(cat err)"
 
 # Programs that append at once all succeed.
-"${run[@]}" --cell private/4 --seed 1 >/dev/null 2>&1 &
-first=$!
-"${run[@]}" --cell private/4 --seed 2 >/dev/null 2>&1 || fail "the second of two at once"
-wait "$first" || fail "the first of two at once"
-lines 6 "two at once"
+for i in $(seq 12); do "${run[@]}" --cell "not private/none" >/dev/null 2>&1 & done
+wait
+lines 16 "twelve at once"
 
 # The drawing.
 draw=("$root/tools/reproduce/draw.py" --table tiny.json --markdown t.md --svg t.svg)
 echo '{"table": "tiny", "row": "private", "column": "speed", "step_ms": 12.5, "device": "a device", "date": "2026-01-01", "command": "wisp bench"}' >bench
 cat r.jsonl bench >drawn.jsonl
 expect 0 "" "${draw[@]}" --results drawn.jsonl
-grep -q '| private | [0-9.]* ± [0-9.]* (n 5); published 5.00 ± 1.00 |' t.md || fail "the table of NDCG: $(cat t.md)"
-grep -q '^| not private |  | [0-9.]* (n 1) |' t.md || fail "a single run has no deviation: $(cat t.md)"
-grep -q '12.500 (n 1)' t.md || fail "a bench figure is not drawn: $(cat t.md)"
+grep -q '| private | [0-9.]* ± [0-9.]* (n 3); published 5.00 ± 1.00 |' t.md || fail "the table of NDCG: $(cat t.md)"
+grep -q '^| not private |  | [0-9.]* ± [0-9.]* (n 13) |' t.md || fail "the repeated runs of a cell: $(cat t.md)"
+grep -q '| 12.500 (n 1) |' t.md || fail "a bench figure is not drawn, or has a deviation: $(cat t.md)"
 for word in '# Tiny' 'nobody, table 0' '- A note' '(t.svg)' 'Device: a device' '^wisp bench$' 'Wall time'; do
   grep -q -- "$word" t.md || fail "t.md does not say '$word'"
 done
@@ -118,13 +127,14 @@ kind = lambda tag: [e for e in tree.iter() if e.tag.endswith("}" + tag)]
 texts = [e.text for e in kind("text")]
 assert {"Tiny <table>", "NDCG@10 (%)", "epsilon", "4", "none", "private", "not private", "published", "0"} <= set(texts), texts
 bars = [e for e in kind("rect") if float(e.get("height")) != 12]
-assert len(bars) == 2 and sum(e.get("class") == "error" for e in kind("path")) == 1
+assert len(bars) == 2 and sum(e.get("class") == "error" for e in kind("path")) == 2
 # A bar is as high as its mean: both against the axis' first ticks.
 ticks = sorted((float(e.get("y")) - 4, float(e.text)) for e in kind("text") if e.get("text-anchor") == "end")
 (y1, v1), (y0, v0) = ticks[0], ticks[-1]
 values = [json.loads(l)["ndcg@10"] * 100 for l in open("drawn.jsonl") if '"not private"' in l]
+assert len(values) == 13
 heights = [(float(b.get("height")) / (y0 - y1)) * (v1 - v0) for b in bars]
-assert v0 == 0 and abs(heights[1] - values[0]) < 0.02 * v1, (heights, values)
+assert v0 == 0 and abs(heights[1] - sum(values) / 13) < 0.02 * v1, (heights, values)
 assert "prefers-color-scheme: dark" in open("t.svg").read()
 END
 sed 's/"kind": "bars"/"kind": "lines", "log": true/' tiny.json >log.json
@@ -142,8 +152,8 @@ expect 3 "damaged.jsonl, line 2: it is damaged" "$wisp" reproduce tiny.json --li
 expect 3 "damaged.jsonl, line 2: it is damaged" "${draw[@]}" --results damaged.jsonl
 head -c -1 r.jsonl >torn.jsonl
 cp torn.jsonl before
-expect 3 "torn.jsonl, line 6: the last line is cut off" "$wisp" reproduce tiny.json --data log.txt --out torn.jsonl
-expect 3 "torn.jsonl, line 6: the last line is cut off" "${draw[@]}" --results torn.jsonl
+expect 3 "torn.jsonl, line 16: the last line is cut off" "$wisp" reproduce tiny.json --data log.txt --out torn.jsonl
+expect 3 "torn.jsonl, line 16: the last line is cut off" "${draw[@]}" --results torn.jsonl
 cmp -s torn.jsonl before || fail "a damaged file was changed"
 
 [ "$failures" -eq 0 ] && echo "all held" || { echo "$failures failures"; exit 1; }

@@ -128,10 +128,13 @@ def metric_table(table, groups, metric):
     return out + [""]
 
 
-def shown(value, digits=4):
+def shown(field, value):
     if isinstance(value, bool) or value is None:
         return ""
-    return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
+    if field in ("epsilon", "delta"):  # upper bounds are rounded up
+        digits = 3 - math.floor(math.log10(value)) if 0 < value < 1 else 3
+        return f"{math.ceil(value * 10**digits) / 10**digits:.10g}"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def runs_table(table, lines):
@@ -141,7 +144,7 @@ def runs_table(table, lines):
     fields = [f for f in fields if any(f in line for line in lines)]
     out = ["## Runs", "", row_of(["cell", "seed"] + fields), "| --- |" + " --- |" * (len(fields) + 1)]
     for line in lines:
-        out.append(row_of([f"{line['row']}/{line['column']}", line.get("seed", "")] + [shown(line.get(f)) for f in fields]))
+        out.append(row_of([f"{line['row']}/{line['column']}", line.get("seed", "")] + [shown(f, line.get(f)) for f in fields]))
     return out + [""]
 
 

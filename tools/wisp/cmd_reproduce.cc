@@ -172,8 +172,8 @@ class ReproduceCommand {
     line["threads"] = threads;
     line["device"] = Device();
     line["date"] = Today();
-    line["command"] = "wisp reproduce " + Quoted(table_.name) + " --data " + Quoted(FileName(a_.data.path)) + " --cell " + Quoted(planned.cell->Name()) +
-                      " --seed " + std::to_string(planned.seed) + " --threads " + std::to_string(threads);
+    line["command"] = "wisp reproduce " + Quoted(table_.name) + " --data " + Quoted(FileName(a_.data.path)) + " --out " + Quoted(FileName(a_.out)) +
+                      " --cell " + Quoted(planned.cell->Name()) + " --seed " + std::to_string(planned.seed) + " --threads " + std::to_string(threads);
     line["wisp"] = Version();
     line["recipe"] = planned.cell->recipe_hash;
     return line;
