@@ -45,7 +45,7 @@ cat >tiny.json <<'END'
  "metrics": [{"field": "ndcg@10", "title": "NDCG@10 (%)", "scale": 100, "digits": 2}, {"field": "step_ms", "title": "Step (ms)"}],
  "plot": {"kind": "bars", "field": "ndcg@10"}, "notes": ["A note."],
  "cells": [{"row": "private", "column": "4", "seeds": [1, 2], "published": {"ndcg@10": 0.05}, "published_deviation": {"ndcg@10": 0.01}},
-           {"row": "not private", "column": "none", "overrides": {"training": {"method": "ordinary", "sampling": "shuffled"}}, "seeds": [1]},
+           {"row": "not private", "column": "none", "overrides": {"training": {"method": "ordinary", "sampling": "shuffled"}}, "seeds": [1, 2]},
            {"row": "private", "column": "speed", "kind": "bench"}]}
 END
 
@@ -72,19 +72,20 @@ expect 0 "" "${run[@]}" --cell private/4 --seed 2 --json
 holds out 'len(j) == 1 and j[0]["seed"] == 2'
 lines 1 "one run"
 expect 0 "left out here" "${run[@]}" --skip-done
-lines 3 "the missing runs"
-holds r.jsonl '[(l["row"], l["seed"]) for l in j] == [("private", 2), ("private", 1), ("not private", 1)]'
-holds r.jsonl 'all(2.07 < l["epsilon"] < 2.08 and l["delta"] == 0.001 and l["noise_multiplier"] == 1.2 for l in j[:2]) and "epsilon" not in j[2]'
+lines 4 "the missing runs"
+holds r.jsonl '[(l["row"], l["seed"]) for l in j] == [("private", 2), ("private", 1), ("not private", 1), ("not private", 2)]'
+holds r.jsonl 'all(2.07 < l["epsilon"] < 2.08 and l["delta"] == 0.001 and l["noise_multiplier"] == 1.2 for l in j[:2]) and not any("epsilon" in l for l in j[2:])'
 holds r.jsonl 'all(l["steps"] == 3 and l["threads"] == 1 and 0 <= l["ndcg@10"] <= l["hit@10"] <= 1 and l["users"] == 60 for l in j)'
 holds r.jsonl 'all(l["seconds"] > 0 and l["planned_bytes"] > l["record_state_bytes"] > 0 and "cores" in l["device"] for l in j[:2])'
+holds r.jsonl 'j[2]["ndcg@10"] != j[3]["ndcg@10"] and j[2]["recipe"] == j[3]["recipe"]'
 holds r.jsonl 'j[0]["recipe"] == j[1]["recipe"] != j[2]["recipe"] and len(j[0]["recipe"]) == 16'
 holds r.jsonl "j[2][\"command\"] == \"wisp reproduce tiny --data log.txt --out r.jsonl --cell 'not private/none' --seed 1 --threads 1\""
 expect 0 "nothing is left" "${run[@]}" --skip-done
-lines 3 "nothing left"
+lines 4 "nothing left"
 expect 0 "" "$wisp" reproduce tiny.json --list --out r.jsonl
 grep -q "private/4 .*2 of 2 done" out || fail "--list does not count: $(cat out)"
 expect 0 "" "${run[@]}" --cell private/4 --seed 1
-lines 4 "a run again without --skip-done"
+lines 5 "a run again without --skip-done"
 [ -z "$(ls -A tmp)" ] || fail "temporary ledgers are left behind: $(ls tmp)"
 
 # Another recipe makes the old lines old.
@@ -105,17 +106,27 @@ wait "$pid"
 [ $? -eq 130 ] && [ ! -e long.jsonl ] && [ -z "$(ls -A tmp)" ] || fail "a cancelled run left something, or another exit code: $(cat err)"
 
 # Programs that append at once all succeed.
-for i in $(seq 12); do "${run[@]}" --cell "not private/none" >/dev/null 2>&1 & done
+for i in $(seq 12); do "${run[@]}" --cell "not private/none" --seed 1 >/dev/null 2>&1 & done
 wait
-lines 16 "twelve at once"
+lines 17 "twelve at once"
+holds r.jsonl 'len({l["ndcg@10"] for l in j if l["row"] == "not private" and l["seed"] == 1}) == 1'
 
 # The drawing.
 draw=("$root/tools/reproduce/draw.py" --table tiny.json --markdown t.md --svg t.svg)
 echo '{"table": "tiny", "row": "private", "column": "speed", "step_ms": 12.5, "device": "a device", "date": "2026-01-01", "command": "wisp bench"}' >bench
 cat r.jsonl bench >drawn.jsonl
 expect 0 "" "${draw[@]}" --results drawn.jsonl
-grep -q '| private | [0-9.]* ± [0-9.]* (n 3); published 5.00 ± 1.00 |' t.md || fail "the table of NDCG: $(cat t.md)"
-grep -q '^| not private |  | [0-9.]* ± [0-9.]* (n 13) |' t.md || fail "the repeated runs of a cell: $(cat t.md)"
+python3 - <<'END' || fail "the table of NDCG: $(head -n 20 t.md)"
+import json, statistics
+ndcg = lambda row: [json.loads(l)["ndcg@10"] * 100 for l in open("drawn.jsonl") if f'"row":"{row}"' in l]
+cell = lambda v: f"{statistics.mean(v):.2f} ± {statistics.stdev(v):.2f} (n {len(v)})"
+text = open("t.md").read()
+assert len(ndcg("private")) == 3 and len(ndcg("not private")) == 14
+assert f"| method | epsilon 4 | epsilon none | epsilon speed |" in text
+assert f"| private | {cell(ndcg('private'))}; published 5.00 ± 1.00 |  | not run |" in text, cell(ndcg("private"))
+assert f"| not private |  | {cell(ndcg('not private'))} |  |" in text, cell(ndcg("not private"))
+assert "| 2.071 | 0.001 |" in text  # 2.0702: a bound is rounded up
+END
 grep -q '| 12.500 (n 1) |' t.md || fail "a bench figure is not drawn, or has a deviation: $(cat t.md)"
 for word in '# Tiny' 'nobody, table 0' '- A note' '(t.svg)' 'Device: a device' '^wisp bench$' 'Wall time'; do
   grep -q -- "$word" t.md || fail "t.md does not say '$word'"
@@ -132,9 +143,9 @@ assert len(bars) == 2 and sum(e.get("class") == "error" for e in kind("path")) =
 ticks = sorted((float(e.get("y")) - 4, float(e.text)) for e in kind("text") if e.get("text-anchor") == "end")
 (y1, v1), (y0, v0) = ticks[0], ticks[-1]
 values = [json.loads(l)["ndcg@10"] * 100 for l in open("drawn.jsonl") if '"not private"' in l]
-assert len(values) == 13
+assert len(values) == 14
 heights = [(float(b.get("height")) / (y0 - y1)) * (v1 - v0) for b in bars]
-assert v0 == 0 and abs(heights[1] - sum(values) / 13) < 0.02 * v1, (heights, values)
+assert v0 == 0 and abs(heights[1] - sum(values) / 14) < 0.02 * v1, (heights, values)
 assert "prefers-color-scheme: dark" in open("t.svg").read()
 END
 sed 's/"kind": "bars"/"kind": "lines", "log": true/' tiny.json >log.json
@@ -152,8 +163,8 @@ expect 3 "damaged.jsonl, line 2: it is damaged" "$wisp" reproduce tiny.json --li
 expect 3 "damaged.jsonl, line 2: it is damaged" "${draw[@]}" --results damaged.jsonl
 head -c -1 r.jsonl >torn.jsonl
 cp torn.jsonl before
-expect 3 "torn.jsonl, line 16: the last line is cut off" "$wisp" reproduce tiny.json --data log.txt --out torn.jsonl
-expect 3 "torn.jsonl, line 16: the last line is cut off" "${draw[@]}" --results torn.jsonl
+expect 3 "torn.jsonl, line 17: the last line is cut off" "$wisp" reproduce tiny.json --data log.txt --out torn.jsonl
+expect 3 "torn.jsonl, line 17: the last line is cut off" "${draw[@]}" --results torn.jsonl
 cmp -s torn.jsonl before || fail "a damaged file was changed"
 
 [ "$failures" -eq 0 ] && echo "all held" || { echo "$failures failures"; exit 1; }
