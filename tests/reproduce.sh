@@ -65,6 +65,11 @@ sed 's/"column": "speed", "kind": "bench"/"column": "4", "kind": "bench"/' tiny.
 expect 3 "twice" "$wisp" reproduce twice.json --list
 sed 's/"users": 60/"users": 61/' tiny.json >users.json
 expect 3 "60 users.*61" "$wisp" reproduce users.json --data log.txt --out r.jsonl
+mkdir a-folder
+expect 3 "log.txt" "$wisp" reproduce tiny.json --data log.txt --out log.txt/r.jsonl
+[ ! -s out ] || fail "an --out in no folder was refused after a run"
+expect 2 "a-folder" "$wisp" reproduce tiny.json --data log.txt --out a-folder
+[ ! -s out ] || fail "an --out that is a folder was refused after a run"
 [ ! -e r.jsonl ] || fail "a refused run wrote results"
 
 # One cell, then what is missing, then nothing.

@@ -107,7 +107,7 @@ class ReproduceCommand {
       }
     }
     if (a_.seed && !has_seed) return InvalidArgument("no selected cell of " + table_.name + " has the seed " + std::to_string(*a_.seed));
-    return OkStatus();
+    return runs_.empty() ? OkStatus() : CheckAppendable(a_.out);
   }
 
   Status List(const std::vector<const ReproductionCell*>& cells) const {
@@ -153,7 +153,9 @@ class ReproduceCommand {
                   result.epsilon ? (", epsilon " + Fixed(*result.epsilon, 3)).c_str() : "", result.seconds);
     }
     std::fflush(stdout);
-    return AppendResultLine(a_.out, line);
+    const Status appended = AppendResultLine(a_.out, line);
+    if (!appended.ok()) std::fprintf(stderr, "wisp: this line could not be added: %s\n", line.dump().c_str());
+    return appended;
   }
 
   ResultLine Line(const PlannedRun& planned, const TrainingRun& run, const JobResult& r, uint32_t threads, double cpu_seconds) const {

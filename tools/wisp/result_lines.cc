@@ -22,6 +22,12 @@ std::string FolderOf(const std::string& path) {
   return folder.empty() ? "." : folder;
 }
 
+Status MakeFolder(const std::string& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  return error ? IoError(folder + ": the folder cannot be made: " + error.message()) : OkStatus();
+}
+
 // Holds a folder for one writer at a time; released by the destructor, or the end of the process.
 class FolderLock {
  public:
@@ -78,12 +84,16 @@ Result<std::vector<ResultLine>> ReadResultLines(const std::string& path) {
   return Parse(path, text);
 }
 
+Status CheckAppendable(const std::string& path) {
+  WISP_RETURN_IF_ERROR(MakeFolder(FolderOf(path)));
+  const FolderLock lock(FolderOf(path));
+  WISP_RETURN_IF_ERROR(lock.status());
+  return FileReplacement::Begin(path, FileAccess::kShared).status();  // and is given up
+}
+
 Status AppendResultLine(const std::string& path, const ResultLine& line) {
-  const std::string folder = FolderOf(path);
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) return IoError(folder + ": the folder cannot be made: " + error.message());
-  const FolderLock lock(folder);
+  WISP_RETURN_IF_ERROR(MakeFolder(FolderOf(path)));
+  const FolderLock lock(FolderOf(path));
   WISP_RETURN_IF_ERROR(lock.status());
   WISP_ASSIGN_OR_RETURN(std::string text, ReadText(path));
   WISP_RETURN_IF_ERROR(Parse(path, text).status());

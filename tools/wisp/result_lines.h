@@ -23,6 +23,9 @@ Result<std::vector<ResultLine>> ReadResultLines(const std::string& path);
 // file must be readable, or nothing happens.
 Status AppendResultLine(const std::string& path, const ResultLine& line);
 
+// Makes the folder, and says now what would keep AppendResultLine from writing: to be asked before hours of work.
+Status CheckAppendable(const std::string& path);
+
 }  // namespace wisp::tools
 
 #endif  // WISP_TOOLS_WISP_RESULT_LINES_H_
