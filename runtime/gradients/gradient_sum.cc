@@ -28,7 +28,7 @@ std::span<float> FloatGradientSum::Reduce() {
   return {sums_[0].data(), sums_[0].size()};
 }
 
-GridGradientSum::GridGradientSum(const kernels::OpTable& ops, size_t size, Grid grid) : ops_(&ops), grid_(grid), sum_(size) {}
+GridGradientSum::GridGradientSum(const kernels::OpTable& ops, size_t size, Grid grid) : ops_(&ops), grid_(grid), sum_(size), size_(size) {}
 
 double GridGradientSum::Add(size_t, size_t offset, const float* g, size_t n, float scale, int32_t sign) {
   const float steps = scale * grid_.steps_per_unit;
@@ -44,6 +44,12 @@ double GridGradientSum::Add(size_t, size_t offset, const float* g, size_t n, flo
   return sum_squares;
 }
 
-void GridGradientSum::Clear() { std::memset(sum_.data(), 0, sum_.size() * sizeof(int64_t)); }
+void GridGradientSum::Clear() { std::memset(sum_.data(), 0, size_ * sizeof(int64_t)); }
+
+void GridGradientSum::Clear(size_t size) {
+  if (size > sum_.size()) sum_ = AlignedArray<int64_t>(std::max(size, sum_.size() * 3 / 2));
+  size_ = size;
+  Clear();
+}
 
 }  // namespace wisp

@@ -61,8 +61,10 @@ class GridGradientSum : public GradientSum {
   double MaxSumSquares() const override { return grid_.max_sum_squares; }
   bool IsExact() const override { return true; }
   void Clear() override;
+  // The first `size` coordinates, from now on all there are: room is made where there is too little.
+  void Clear(size_t size);
 
-  std::span<int64_t> sum() const { return {sum_.data(), sum_.size()}; }
+  std::span<int64_t> sum() const { return {sum_.data(), size_}; }
 
  private:
   // Coordinates per lock: 256 KB of sums, a stretch that takes longer to add than a lock takes to pass.
@@ -72,6 +74,7 @@ class GridGradientSum : public GradientSum {
   const kernels::OpTable* ops_;
   Grid grid_;
   AlignedArray<int64_t> sum_;
+  size_t size_;
   std::array<std::mutex, kLocks> locks_;
 };
 

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "runtime/core/arena.h"
 #include "runtime/layers/weights.h"
@@ -26,6 +27,14 @@ struct DropoutRates {
   float embedding = 0, attention = 0, residual = 0;
 };
 
+// The negatives of a step's sampled softmax, the same for all its records, chosen independently of the data.
+struct Negatives {
+  std::span<const int32_t> items;  // K, distinct, ascending
+  const float* rows_KD;            // their rows of the output table
+  const float* packed;             // the same, packed for linear_forward
+  const float* bias_K;             // output bias + log of how many items each stands for
+};
+
 struct RecordContext {
   const Weights& weights;
   const Buffers& buffers;
@@ -33,6 +42,7 @@ struct RecordContext {
   size_t first_valid = 0;         // rows before this one are padding
   const DropoutRates* dropout = nullptr;  // null: inference
   uint64_t dropout_seed = 0;      // of this record in this step
+  const Negatives* negatives = nullptr;  // null: softmax over all items
 
   const kernels::OpTable& ops() const { return *weights.ops; }
   template <class T>

@@ -1,6 +1,6 @@
 // What a layer's backward hands out instead of weight gradients: factors, one of three shapes per parameter.
 //
-//   Outer   dW[first_row + n, k] = sum_r dy[r, n] x[r, k]     a linear weight, the output use of a table
+//   Outer   dW[first_row + n, k] = sum_r dy[r, n] x[r, k]     a linear weight, the output use of a table (dW[ids[n], k] with ids)
 //   Rows    dW[ids[r], :]       += scale * dx[r, :]            the input use of a table, positions
 //   Vector  dW[first + i]        = g[i]                        biases, gains
 //
@@ -23,6 +23,8 @@ struct OuterFactor {
   const float* x_RK;
   size_t ldx;
   size_t rows, n, k;
+  // Sampled softmax: the table's rows that the columns of dy stand for, distinct and ascending; null: first_row + n.
+  const int32_t* ids_N = nullptr;
 };
 
 struct RowsFactor {

@@ -4,14 +4,16 @@
 
 namespace wisp {
 
-Recommender::Recommender(const Architecture& a, const kernels::OpTable& ops)
+Recommender::Recommender(const Architecture& a, const kernels::OpTable& ops, size_t num_negatives)
     : architecture_(a),
       ops_(&ops),
       parameters_(ParametersOf(a)),
-      pack_plan_(ops, a),
+      pack_plan_(ops, a, num_negatives > 0 ? HeadPacking::kNone : HeadPacking::kTiles),
       variance_(a, plan_),
       embedding_(a, parameters_, plan_),
-      head_(a, parameters_, plan_) {
+      head_(a, parameters_, plan_),
+      sampled_head_(a, parameters_, num_negatives, plan_),
+      sampled_(num_negatives > 0) {
   const size_t size = size_t{a.max_length} * a.width;
   for (size_t b = 0; b < a.num_blocks; ++b) blocks_.emplace_back(a, ops, parameters_, b, variance_, plan_);
   if (a.norm == NormPlacement::kPre) final_norm_.emplace_back(parameters_, "final_norm", a.norm_epsilon, a.max_length, plan_);
@@ -46,6 +48,7 @@ double Recommender::Forward(RecordContext& context, const Record& record, float 
   const float* h = Encode(context, record.inputs);
   float* weights = context.backward(weights_);
   std::fill_n(weights, record.inputs.size(), position_weight);
+  if (sampled_) return sampled_head_.Forward(context, h, record.targets.data(), weights);
   return head_.Forward(context, h, record.targets.data(), weights);
 }
 
@@ -54,7 +57,7 @@ void Recommender::Backward(const RecordContext& context, const Record& record, F
   const float* h = normed ? context.forward(hidden_) : context.forward(states_.back());
   float* dlast = context.backward(dstates_.back());
   float* dh = normed ? context.backward(dhidden_) : dlast;
-  head_.Backward(context, h, record.targets.data(), dh, sink);
+  sampled_ ? sampled_head_.Backward(context, h, record.targets.data(), dh, sink) : head_.Backward(context, h, record.targets.data(), dh, sink);
   if (normed) final_norm_[0].Backward(context, context.forward(states_.back()), dh, dlast, kernels::Store::kAssign, sink);
   for (size_t b = blocks_.size(); b-- > 0;) {
     blocks_[b].Backward(context, context.forward(states_[b]), context.backward(dstates_[b + 1]), context.backward(dstates_[b]), sink);

@@ -16,6 +16,7 @@
 #include "runtime/layers/block.h"
 #include "runtime/layers/embedding.h"
 #include "runtime/layers/next_item_head.h"
+#include "runtime/layers/sampled_head.h"
 
 namespace wisp {
 
@@ -28,8 +29,9 @@ struct Record {
 
 class Recommender {
  public:
-  // The architecture must have passed Validate.
-  Recommender(const Architecture& architecture, const kernels::OpTable& ops);
+  // The architecture must have passed Validate. `num_negatives` > 0: trained with a sampled softmax of that many negatives,
+  // given in the context; such a graph does not Score, and a step of it costs the same for any number of items.
+  Recommender(const Architecture& architecture, const kernels::OpTable& ops, size_t num_negatives = 0);
 
   Buffers AllocateForTraining() const;
   Buffers AllocateForInference() const;
@@ -65,6 +67,8 @@ class Recommender {
   std::vector<Block> blocks_;
   std::vector<LayerNorm> final_norm_;  // one when norms stand before (pre-norm), else none
   NextItemHead head_;
+  SampledHead sampled_head_;
+  bool sampled_;
   std::vector<Slot<float>> states_, dstates_;  // the residual stream before each block, and after the last
   Slot<float> hidden_, dhidden_, weights_;
 };

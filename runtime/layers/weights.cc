@@ -19,24 +19,30 @@ size_t FindParameter(const std::vector<ParameterSpec>& parameters, std::string_v
 
 size_t SquaredFirstRow(const ParameterSpec& matrix) { return matrix.name.ends_with(".qkv.weight") ? matrix.rows / 3 : 0; }
 
-PackPlan::PackPlan(const kernels::OpTable& ops, const Architecture& architecture)
-    : parameters_(ParametersOf(architecture)), offsets_(parameters_.size(), 0), squared_offsets_(parameters_.size(), 0) {
+PackPlan::PackPlan(const kernels::OpTable& ops, const std::vector<ParameterSpec>& parameters)
+    : parameters_(parameters), offsets_(parameters.size(), 0), squared_offsets_(parameters.size(), 0) {
   item_variance_ = FindParameter(parameters_, kItemVariance);
   parameter_variance_ = FindParameter(parameters_, kParameterVariance);
-  const bool tied = architecture.output_table == OutputTable::kTied;
-  head_parameter_ = FindParameter(parameters_, tied ? "item_embedding" : "output_embedding");
-  tile_stride_ = ops.packed_size(kHeadTile, architecture.width);
   for (size_t i = 0; i < parameters_.size(); ++i) {
     const ParameterSpec& p = parameters_[i];
+    if (p.role != ParameterRole::kMatrix) continue;
     offsets_[i] = size_;
-    if (p.role == ParameterRole::kMatrix) size_ += AlignUp(ops.packed_size(p.rows, p.cols));
-    if (p.role == ParameterRole::kMatrix && item_variance_ != kNoParameter) {
-      squared_offsets_[i] = size_;
-      const size_t n = p.rows - SquaredFirstRow(p);
-      size_ += AlignUp(ops.packed_size(n, p.cols)) + AlignUp(n * p.cols);  // behind it, the squares before packing
-    }
-    if (i == head_parameter_) size_ += (p.rows + kHeadTile - 1) / kHeadTile * tile_stride_;
+    size_ += AlignUp(ops.packed_size(p.rows, p.cols));
+    if (item_variance_ == kNoParameter) continue;
+    squared_offsets_[i] = size_;
+    const size_t n = p.rows - SquaredFirstRow(p);
+    size_ += AlignUp(ops.packed_size(n, p.cols)) + AlignUp(n * p.cols);  // behind it, the squares before packing
   }
+}
+
+PackPlan::PackPlan(const kernels::OpTable& ops, const Architecture& architecture, HeadPacking head) : PackPlan(ops, ParametersOf(architecture)) {
+  const bool tied = architecture.output_table == OutputTable::kTied;
+  head_ = head;
+  head_parameter_ = FindParameter(parameters_, tied ? "item_embedding" : "output_embedding");
+  tile_stride_ = ops.packed_size(kHeadTile, architecture.width);
+  if (head == HeadPacking::kNone) return;
+  offsets_[head_parameter_] = size_;
+  size_ += (parameters_[head_parameter_].rows + kHeadTile - 1) / kHeadTile * tile_stride_;
 }
 
 void PackPlan::PackSquares(const kernels::OpTable& ops, const float* flat, float* packed, size_t parameter) const {
@@ -57,7 +63,7 @@ void PackPlan::Pack(const kernels::OpTable& ops, const float* flat, float* packe
       ops.pack_weights({.w_NK = flat + p.offset, .ldw = p.cols, .packed = packed + offsets_[i], .n = p.rows, .k = p.cols});
       if (item_variance_ != kNoParameter) PackSquares(ops, flat, packed, i);
     }
-    if (i != head_parameter_) continue;
+    if (i != head_parameter_ || head_ == HeadPacking::kNone) continue;
     for (size_t first = 0; first < p.rows; first += kHeadTile) {
       if (turn++ % num_parts != part) continue;
       ops.pack_weights({.w_NK = flat + p.offset + first * p.cols, .ldw = p.cols,
@@ -74,7 +80,7 @@ void PackPlan::Release(const kernels::OpTable& ops, float* packed) const {
       ops.release_packed(packed + offsets_[i]);
       if (item_variance_ != kNoParameter) ops.release_packed(packed + squared_offsets_[i]);
     }
-    for (size_t first = 0; i == head_parameter_ && first < parameters_[i].rows; first += kHeadTile) {
+    for (size_t first = 0; i == head_parameter_ && head_ == HeadPacking::kTiles && first < parameters_[i].rows; first += kHeadTile) {
       ops.release_packed(packed + offsets_[i] + first / kHeadTile * tile_stride_);
     }
   }

@@ -26,11 +26,16 @@ size_t FindParameter(const std::vector<ParameterSpec>& parameters, std::string_v
 // Rows of a stacked query-key-value matrix whose variance nobody asks for: the queries'.
 size_t SquaredFirstRow(const ParameterSpec& matrix);
 
+// Whether the head's table is packed, tile by tile, or not at all (sampled softmax: nothing loops over the catalogue).
+enum class HeadPacking { kTiles, kNone };
+
 // Where each packed matrix lies; made once per architecture and op table.
 class PackPlan {
  public:
   PackPlan() = default;
-  PackPlan(const kernels::OpTable& ops, const Architecture& architecture);
+  PackPlan(const kernels::OpTable& ops, const Architecture& architecture, HeadPacking head = HeadPacking::kTiles);
+  // A graph without a next-item head: matrices only, head_parameter() is kNoParameter.
+  PackPlan(const kernels::OpTable& ops, const std::vector<ParameterSpec>& parameters);
 
   size_t size() const { return size_; }                                        // floats
   size_t offset(size_t parameter) const { return offsets_[parameter]; }        // of a matrix, or of the head's tile 0
@@ -52,7 +57,8 @@ class PackPlan {
 
   std::vector<ParameterSpec> parameters_;
   std::vector<size_t> offsets_, squared_offsets_;
-  size_t size_ = 0, tile_stride_ = 0, head_parameter_ = 0;
+  size_t size_ = 0, tile_stride_ = 0, head_parameter_ = kNoParameter;
+  HeadPacking head_ = HeadPacking::kNone;
   size_t item_variance_ = kNoParameter, parameter_variance_ = kNoParameter;
 };
 

@@ -1,11 +1,15 @@
 // Accountants: what a list of mechanisms costs together, as epsilon at a given delta.
 //
-//   PLD      the figure that may be stated: an upper bound by construction
+//   PLD      the figure that may be stated: an upper bound by construction. Where draws take part it is the smallest of
+//            PLD, RDP and pure: the pair that dominates a bounded-range draw is not the tightest for many of them
 //   RDP      an upper bound, looser; fast, for brackets and cross-checks
 //   GDP-CLT  a limit theorem, asymptotic: may understate; only to restate papers, beside PLD
+//   pure     epsilon at delta 0, by adding up; infinite once a Gaussian takes part
 //
-// All assume the mechanisms are adaptively composed on the same data under add/remove or zero-out adjacency. A pairing
-// that has no proof here (sampling with replace-one adjacency) is kPrivacyRefused. An empty list costs 0.
+// All assume the mechanisms are adaptively composed on the same data under the same adjacency. A pairing that has no proof
+// here (sampling with replace-one adjacency) is kPrivacyRefused. Randomised response and bounded-range draws are bounded
+// pointwise for any two distributions that may have to be told apart: they cost the same under every adjacency. An empty
+// list costs 0. Kinds compose with each other freely.
 #ifndef WISP_RUNTIME_PRIVACY_ACCOUNTANT_H_
 #define WISP_RUNTIME_PRIVACY_ACCOUNTANT_H_
 
@@ -16,15 +20,21 @@
 
 namespace wisp::privacy {
 
-// Smallest epsilon that connect-the-dots proves, maximum of both directions; infinity where none is found. ~0.2 s.
+// Smallest epsilon that connect-the-dots proves, maximum of both directions, and never above PureEpsilon; infinity where
+// none is found. ~0.2 s.
 Result<double> PldEpsilon(std::span<const Mechanism> mechanisms, Delta delta);
 // delta(epsilon) >= 0 likewise.
 Result<double> PldDelta(std::span<const Mechanism> mechanisms, double epsilon);
 
 Result<double> RdpEpsilon(std::span<const Mechanism> mechanisms, Delta delta);
+Result<double> RdpDelta(std::span<const Mechanism> mechanisms, double epsilon);  // epsilon >= 0
 // The same with the orders (> 1) chosen by the caller.
 Result<double> RdpEpsilonAtOrders(std::span<const Mechanism> mechanisms, Delta delta, std::span<const double> orders);
 
+// Sum over all steps of eps0 or of the range (mechanism.h), rounded up; infinity where there is a Gaussian.
+Result<double> PureEpsilon(std::span<const Mechanism> mechanisms);
+
+// Gaussian kinds only; kPrivacyRefused for others, to which the theorem does not apply.
 Result<double> GdpCltEpsilon(std::span<const Mechanism> mechanisms, Delta delta);
 
 // kPrivacyRefused with the reason where no accountant here has a proof.

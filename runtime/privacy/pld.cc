@@ -21,6 +21,11 @@ double NormalMass(double a, double b) {
   return a > 0 ? UpperTail(a) - UpperTail(b) : UpperTail(-b) - UpperTail(-a);
 }
 
+// Of an interval of losses (low, high]: the P-mass, and excess = p - q exp(low) with the Q-mass q.
+struct Masses {
+  double p, excess;
+};
+
 // One step of a Poisson-subsampled Gaussian: outcomes x, N(0, s^2) without the record, the mixture with it.
 class Pair {
  public:
@@ -44,16 +49,14 @@ class Pair {
     return s_ * s_ * (base + log_excess - std::log(q_)) + 0.5;
   }
 
-  struct Masses {
-    double p, q;
-  };
   // Of the outcomes whose loss lies in (low, high].
   Masses Between(double low, double high) const {
     const bool remove = direction_ == Direction::kRemove;
     const double a = remove ? Outcome(low) : Outcome(-high), b = remove ? Outcome(high) : Outcome(-low);
     const double without = NormalMass(a / s_, b / s_);
     const double with = (1 - q_) * without + q_ * NormalMass((a - 1) / s_, (b - 1) / s_);
-    return remove ? Masses{with, without} : Masses{without, with};
+    const double p = remove ? with : without, q = remove ? without : with;
+    return {p, p - q * std::exp(low)};
   }
   LossRange Range() const {
     const double low = MixtureRatio(-kTailDeviations * s_), high = MixtureRatio(1 + kTailDeviations * s_);
@@ -65,12 +68,39 @@ class Pair {
   Direction direction_;
 };
 
-}  // namespace
+// One draw of bounded range eta, the worst of all mechanisms that are. Why it is:
+//   Family      Between neighbours the losses log(P / Q) lie in some [t - eta, t], and 0 <= t <= eta since both P and Q sum
+//       to 1. P / Q has mean 1 under Q, and a convex function of it is largest with all mass at the two ends (Dong, Durfee,
+//       Rogers 2020): P has p_t = (1 - e^(t - eta)) / D at loss t, the rest at t - eta; D = 1 - e^-eta. Hence for |x| <= eta
+//           delta_t(x) = (1 - e^(t - eta)) (1 - e^(x - t)) / D   where t - eta <= x <= t.
+//   Supremum    Over t it is largest at t = (x + eta) / 2:  delta(x) = (1 - e^((x - eta) / 2))^2 / D; 0 above eta, 1 - e^x
+//       below -eta. A supremum of convex functions of e^x, between max(0, 1 - e^x) and 1: so some pair has exactly this curve
+//       (Zhu, Dong, Wang 2022, proposition 8), it dominates every mechanism of the family, and products of dominating pairs
+//       dominate adaptive compositions (their theorem 10). Changing t from step to step is paid for.
+//   The pair    From delta and its derivative in e^x:  P(L > x) = (1 - e^((x - eta) / 2)) / D  and
+//       Q(L > x) = (e^(-(x + eta) / 2) - e^-eta) / D: densities on [-eta, eta], no atoms. e^x delta(-x) + 1 - e^x = delta(x):
+//       both directions are the same.
+class BoundedRangePair {
+ public:
+  explicit BoundedRangePair(double eta) : eta_(eta) {}
 
-LossRange RangeOf(const Mechanism& mechanism, Direction direction) { return Pair(mechanism, direction).Range(); }
+  // With w = high - low, inside the range: p = e^((low - eta) / 2) (e^(w / 2) - 1) / D and
+  // excess = e^((low - eta) / 2) (e^(w / 2) + e^(-w / 2) - 2) / D, written without a difference of near numbers.
+  Masses Between(double low, double high) const {
+    const double a = std::max(low, -eta_), w = std::min(high, eta_) - a;
+    if (!(w > 0)) return {0, 0};
+    const double scale = std::exp((a - eta_) / 2) / -std::expm1(-eta_), sinh = std::sinh(w / 4);
+    const double cut = low < a ? std::expm1(low - a) * std::expm1(-w / 2) : 0;
+    return {scale * std::expm1(w / 2), scale * (4 * sinh * sinh + cut)};
+  }
+  LossRange Range() const { return {-eta_, eta_}; }
 
-DiscretePld Discretise(const Mechanism& mechanism, Direction direction, double step) {
-  const Pair pair(mechanism, direction);
+ private:
+  double eta_;
+};
+
+template <class Pair>
+DiscretePld ConnectTheDots(const Pair& pair, double step) {
   const LossRange range = pair.Range();
   DiscretePld pld{.step = step};
   pld.first = static_cast<int64_t>(std::floor(range.low / step));
@@ -79,10 +109,10 @@ DiscretePld Discretise(const Mechanism& mechanism, Direction direction, double s
   const double spread = -std::expm1(-step);  // 1 - exp(-step)
   for (size_t i = 0; i + 1 < pld.mass.size(); ++i) {
     const double low = static_cast<double>(pld.first + static_cast<int64_t>(i)) * step, high = low + step;
-    const Pair::Masses m = pair.Between(low, high);
+    const Masses m = pair.Between(low, high);
     if (m.p <= 0) continue;
     // upper + lower = p and upper e^-high + lower e^-low = q: upper = (p - q e^low) / (1 - e^-step).
-    const double upper = (m.p - m.q * std::exp(low)) / spread + kSplitAllowance * m.p;
+    const double upper = m.excess / spread + kSplitAllowance * m.p;
     pld.mass[i + 1] += std::clamp(upper, 0.0, m.p);
     pld.mass[i] += m.p - std::clamp(upper, 0.0, m.p);
   }
@@ -93,6 +123,39 @@ DiscretePld Discretise(const Mechanism& mechanism, Direction direction, double s
   return pld;
 }
 
+}  // namespace
+
+LossRange RangeOf(const Mechanism& mechanism, Direction direction) {
+  if (mechanism.is_gaussian()) return Pair(mechanism, direction).Range();
+  const double loss = mechanism.PureEpsilonOfStep();
+  return {-loss, loss};
+}
+
+DiscretePld Discretise(const Mechanism& mechanism, Direction direction, double step) {
+  if (mechanism.kind() == Mechanism::Kind::kBoundedRange) return ConnectTheDots(BoundedRangePair(mechanism.range()), step);
+  if (mechanism.kind() == Mechanism::Kind::kRandomisedResponse) return Regrid(ResponseLattice(*mechanism.WithSteps(1)), step);
+  return ConnectTheDots(Pair(mechanism, direction), step);
+}
+
+DiscretePld Regrid(const DiscretePld& pld, double step) {
+  const auto loss_at = [&](size_t i) { return static_cast<double>(pld.first + static_cast<int64_t>(i)) * pld.step; };
+  DiscretePld out{.step = step, .infinity = pld.infinity};
+  out.first = static_cast<int64_t>(std::floor(loss_at(0) / step));
+  const auto last = static_cast<int64_t>(std::ceil(loss_at(pld.mass.size() - 1) / step)) + 1;
+  out.mass.assign(static_cast<size_t>(last - out.first + 1), 0.0);
+  const double spread = -std::expm1(-step);
+  for (size_t i = 0; i < pld.mass.size(); ++i) {
+    const double loss = loss_at(i), p = pld.mass[i];
+    const auto low = static_cast<int64_t>(std::floor(loss / step));
+    // As above with q = p e^-loss.
+    const double upper = std::clamp(-std::expm1(static_cast<double>(low) * step - loss) / spread + kSplitAllowance, 0.0, 1.0) * p;
+    const auto index = static_cast<size_t>(low - out.first);
+    out.mass[index + 1] += upper;
+    out.mass[index] += p - upper;
+  }
+  return out;
+}
+
 double DeltaOf(const DiscretePld& pld, double epsilon) {
   double delta = pld.infinity;
   for (size_t i = pld.mass.size(); i-- > 0;) {
@@ -100,30 +163,27 @@ double DeltaOf(const DiscretePld& pld, double epsilon) {
     if (loss <= epsilon) break;
     delta += pld.mass[i] * -std::expm1(epsilon - loss);
   }
-  return std::min(1.0, delta);
+  return delta < 1 ? delta : 1.0;  // 1 also where it is not a number
 }
 
 double EpsilonOf(const DiscretePld& pld, double delta) {
-  if (pld.infinity > delta) return kInfinity;
-  // From the top: delta(e) = infinity + sum m - e^e sum m e^-l over the losses above e, linear in e^e between two losses.
-  double above = 0, scaled = 0;  // sums of m and of m e^-(l - reference), reference: the current loss
+  if (!(pld.infinity <= delta)) return kInfinity;  // also where it is not a number
+  // From the top, with the losses above e: delta(e) = infinity + sum m (1 - e^(e - l)), linear in e^e between two losses.
+  // above = sum m and missed = sum m (1 - e^(reference - l)), by sums of positive terms: small deltas keep their digits.
+  double above = 0, missed = 0, reference = 0;
+  const double spread = -std::expm1(-pld.step);
+  const auto crossing = [&] { return std::max(0.0, reference + std::log1p((pld.infinity + missed - delta) / (above - missed))); };
   for (size_t i = pld.mass.size(); i-- > 0;) {
     const double loss = static_cast<double>(pld.first + static_cast<int64_t>(i)) * pld.step;
     if (loss < 0) break;
-    scaled *= std::exp(-pld.step);  // the reference moved down by one step
-    // At e = loss (this mass not counted yet): delta = infinity + above - scaled.
-    if (pld.infinity + above - scaled > delta) {
-      // Crossed between loss and loss + step: solve infinity + above - e^(e - loss) scaled = delta.
-      const double ratio = (pld.infinity + above - delta) / scaled;
-      return std::max(0.0, loss + std::log(std::max(1.0, ratio)));
-    }
+    reference = loss;
+    missed += (above - missed) * spread;  // the reference moved down by one step
+    // At e = loss (this mass adds nothing yet). If crossed: between loss and loss + step.
+    if (pld.infinity + missed > delta) return crossing();
     above += pld.mass[i];
-    scaled += pld.mass[i];
   }
-  // Not crossed at or above loss 0... the whole of delta(0) is spent below the first loss under zero.
-  const double at_zero = DeltaOf(pld, 0.0);
-  if (at_zero <= delta) return 0.0;
-  return std::max(0.0, std::log(std::max(1.0, (pld.infinity + above - delta) / scaled)));
+  // Not crossed at or above loss 0, or at the lowest loss if that is above 0: below it, where no more masses come.
+  return DeltaOf(pld, 0.0) <= delta ? 0.0 : crossing();
 }
 
 }  // namespace wisp::privacy

@@ -23,8 +23,18 @@ struct DiscretePld {
   double infinity = 0;         // mass at loss infinity
 };
 
-// Of one step of the mechanism. `step` > 0; at most about 2^22 points.
+// Of one step of the mechanism. `step` > 0; at most about 2^22 points. Randomised response and bounded-range draws have the
+// same distribution in both directions.
 DiscretePld Discretise(const Mechanism& mechanism, Direction direction, double step);
+
+// All draws of a randomised response together, on a grid whose step is eps0: nothing is rounded to a grid, and each mass is
+// an upper bound to a relative 1e-8 or less whatever its size. Time goes with the square of the points that matter: WorthALattice
+// says whether they are few (a few thousand). lambda > 0.
+bool WorthALattice(const Mechanism& response);
+DiscretePld ResponseLattice(const Mechanism& response);
+
+// The same distribution on another grid, by connecting the dots: dominates the one given.
+DiscretePld Regrid(const DiscretePld& pld, double step);
 
 // The range of losses that Discretise would cover, without making it.
 struct LossRange {
@@ -37,6 +47,14 @@ struct PldPower {
   DiscretePld pld;
   uint64_t count;
 };
+
+// Mass of less than `cut` at either end is taken away: from below it goes to the lowest point that is kept, from above to
+// infinity.
+void TrimTails(DiscretePld& pld, double cut);
+constexpr double kTailCut = 1e-30;
+// The composition of two, tails trimmed to kTailCut, each mass to the relative accuracy of a sum of products. Time is the
+// number of points times the number of those of `sparse` that are not 0.
+DiscretePld ConvolveDirectly(const DiscretePld& dense, const DiscretePld& sparse);
 
 // All of them together, on the same step. The bounds on what leaves the computed range and on rounding are added to
 // `infinity`.

@@ -9,7 +9,8 @@
 //   inverse    ||d p||_1 <= sqrt(N) ||d p||_2 = ||d F||_2, plus the inverse's own c u log2(N) ||F||_2
 //
 // with u = 2^-53 and c = 4, on the safe side of the usual error analyses of radix-2 transforms. The bound goes to infinity
-// as well.
+// as well. Terms that occur once and have mass on few points (draws of a randomised response) are convolved directly instead:
+// their transforms do not decay, and the bound would exceed the deltas of interest.
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -25,6 +26,7 @@ using Complex = std::complex<double>;
 
 constexpr double kLogTail = 40;  // e^-40 = 4e-18 at either end is left out of the range
 constexpr double kTransformConstant = 4;
+constexpr ptrdiff_t kFewPoints = 512;
 
 double LossAt(const DiscretePld& pld, size_t i) { return static_cast<double>(pld.first + static_cast<int64_t>(i)) * pld.step; }
 
@@ -107,18 +109,7 @@ Complex Power(Complex z, double count) {
   return std::polar(std::exp(count * std::log(modulus)), std::remainder(count * std::arg(z), 2 * M_PI));
 }
 
-}  // namespace
-
-LossRange ComposedRange(const std::vector<PldPower>& terms, double log_tail) {
-  double lowest = 0, highest = 0;
-  for (const PldPower& term : terms) {
-    lowest += static_cast<double>(term.count) * LossAt(term.pld, 0);
-    highest += static_cast<double>(term.count) * LossAt(term.pld, term.pld.mass.size() - 1);
-  }
-  return {std::max(lowest, ChernoffEnd(terms, log_tail, -1)), std::min(highest, ChernoffEnd(terms, log_tail, 1))};
-}
-
-DiscretePld Compose(const std::vector<PldPower>& terms) {
+DiscretePld ComposeByTransform(const std::vector<PldPower>& terms) {
   const double step = terms.front().pld.step;
   const LossRange range = ComposedRange(terms, kLogTail);
   const auto first = static_cast<int64_t>(std::floor(range.low / step));
@@ -135,7 +126,7 @@ DiscretePld Compose(const std::vector<PldPower>& terms) {
     fft.fwd(spectrum, circle);
     for (size_t k = 0; k < product.size(); ++k) {
       relative[k] += count * error / std::max(1e-300, std::abs(spectrum[k])) + 4 * count * u;
-      product[k] *= Power(spectrum[k], count);
+      product[k] *= term.count == 1 ? spectrum[k] : Power(spectrum[k], count);
     }
   }
   double forward_squares = 0, spectrum_squares = 0;
@@ -156,6 +147,35 @@ DiscretePld Compose(const std::vector<PldPower>& terms) {
   composed.infinity = 2 * std::exp(-kLogTail) + std::sqrt(forward_squares) + kTransformConstant * u * logn * std::sqrt(spectrum_squares);
   for (const PldPower& term : terms) composed.infinity += static_cast<double>(term.count) * term.pld.infinity;
   return composed;
+}
+
+bool IsSparse(const PldPower& term) {
+  const std::vector<double>& mass = term.pld.mass;
+  return term.count == 1 && std::count_if(mass.begin(), mass.end(), [](double m) { return m > 0; }) <= kFewPoints;
+}
+
+}  // namespace
+
+LossRange ComposedRange(const std::vector<PldPower>& terms, double log_tail) {
+  double lowest = 0, highest = 0;
+  for (const PldPower& term : terms) {
+    lowest += static_cast<double>(term.count) * LossAt(term.pld, 0);
+    highest += static_cast<double>(term.count) * LossAt(term.pld, term.pld.mass.size() - 1);
+  }
+  return {std::max(lowest, ChernoffEnd(terms, log_tail, -1)), std::min(highest, ChernoffEnd(terms, log_tail, 1))};
+}
+
+DiscretePld Compose(const std::vector<PldPower>& terms) {
+  std::vector<PldPower> sparse, rest;
+  for (const PldPower& term : terms) (IsSparse(term) ? sparse : rest).push_back(term);
+  if (sparse.empty()) return ComposeByTransform(rest);
+  DiscretePld all{.step = terms.front().pld.step, .mass = {1.0}};
+  if (!rest.empty()) {
+    all = ComposeByTransform(rest);
+    TrimTails(all, all.infinity);  // the rounding's noise, which fills the whole circle
+  }
+  for (const PldPower& term : sparse) all = ConvolveDirectly(all, term.pld);
+  return all;
 }
 
 }  // namespace wisp::privacy

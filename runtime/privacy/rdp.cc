@@ -32,9 +32,34 @@ double LogMoment(double q, double s, double a) {
   return sum + std::log(step / (s * std::sqrt(2 * M_PI)));
 }
 
+// Of the dominating pair (pld_response.cc), exactly.
+double ResponseRdp(const Mechanism& m, double order) {
+  const double a = order - 1, eps0 = m.PureEpsilonOfStep(), low = (1 - m.lambda()) * m.min_probability();
+  const double still = (1 - m.lambda()) * (1 - 2 * m.min_probability());
+  // E of e^(a L) less 1 is lambda (e^(a eps0) - 1) + low (e^(a eps0) + e^(-a eps0) - 2): no difference of near numbers.
+  if (a * eps0 < 1) return std::log1p(m.lambda() * std::expm1(a * eps0) + 4 * low * std::pow(std::sinh(a * eps0 / 2), 2)) / a;
+  return LogAddExp(LogAddExp(std::log(m.lambda() + low) + a * eps0, std::log(still)), std::log(low) - a * eps0) / a;
+}
+
+// The largest over the family of binary pairs (pld.cc), at its t. With a = order - 1, D = 1 - e^-eta,
+//   E e^(a L) = e^(a t) (A - B e^t) / D,   A = 1 - e^(-(a + 1) eta),   B = e^-eta (1 - e^(-a eta)),
+// largest at e^t = a A / ((a + 1) B), between 1 and e^eta, where it is e^(a t) A / ((a + 1) D). Never above eta^2 / 8 times the order (eta-bounded
+// range is eta^2 / 8-zCDP: Dong, Durfee, Rogers 2020; Cesar, Rogers 2021), which is taken where eta is so small that the
+// logarithms would cancel, nor above eta.
+double BoundedRangeRdp(double eta, double order) {
+  const double a = order - 1, simple = std::min(eta, order * eta * eta / 8);
+  const double big_a = -std::expm1(-(a + 1) * eta), share = std::log(big_a) - std::log1p(a);
+  const double t = std::log(a) + share + eta - std::log(-std::expm1(-a * eta));
+  const double exact = t + (share - std::log(-std::expm1(-eta))) / a;
+  constexpr double kRounding = 1e-14;  // of each logarithm: they are of the size of 1 wherever `simple` is not taken
+  return std::min(simple, exact + kRounding * (1 + 1 / a) * (1 + std::abs(share)));
+}
+
 double Rdp(const Mechanism& m, double order) {
   const double s = m.noise_multiplier(), q = m.sampling_probability();
   const double steps = static_cast<double>(m.steps());
+  if (m.kind() == Mechanism::Kind::kRandomisedResponse) return steps * ResponseRdp(m, order);
+  if (m.kind() == Mechanism::Kind::kBoundedRange) return steps * BoundedRangeRdp(m.range(), order);
   if (q == 1) return steps * order / (2 * s * s);
   // Far orders of little noise overflow the quadrature's range without ever being the best order.
   if (order / s > 2e4) return kInfinity;
@@ -46,6 +71,14 @@ double NormalCdf(double x) { return 0.5 * std::erfc(-x * M_SQRT1_2); }
 // delta of mu-GDP at epsilon.
 double GdpDelta(double mu, double epsilon) {
   return NormalCdf(-epsilon / mu + mu / 2) - std::exp(epsilon) * NormalCdf(-epsilon / mu - mu / 2);
+}
+
+std::vector<double> UsualOrders() {
+  std::vector<double> orders;
+  for (double a = 1.05; a < 2; a += 0.05) orders.push_back(a);
+  for (double a = 2; a < 12; a += 0.25) orders.push_back(a);
+  for (double a = 12; a < 2000; a *= 1.12) orders.push_back(a);
+  return orders;
 }
 
 }  // namespace
@@ -78,18 +111,27 @@ Result<double> RdpEpsilonAtOrders(std::span<const Mechanism> mechanisms, Delta d
   return std::max(0.0, best);
 }
 
-Result<double> RdpEpsilon(std::span<const Mechanism> mechanisms, Delta delta) {
-  std::vector<double> orders;
-  for (double a = 1.05; a < 2; a += 0.05) orders.push_back(a);
-  for (double a = 2; a < 12; a += 0.25) orders.push_back(a);
-  for (double a = 12; a < 2000; a *= 1.12) orders.push_back(a);
-  return RdpEpsilonAtOrders(mechanisms, delta, orders);
+Result<double> RdpEpsilon(std::span<const Mechanism> mechanisms, Delta delta) { return RdpEpsilonAtOrders(mechanisms, delta, UsualOrders()); }
+
+Result<double> RdpDelta(std::span<const Mechanism> mechanisms, double epsilon) {
+  WISP_RETURN_IF_ERROR(CheckAccountable(mechanisms));
+  if (!(epsilon >= 0)) return InvalidArgument("epsilon is " + std::to_string(epsilon) + ", allowed are 0 and above");
+  if (mechanisms.empty()) return 0.0;
+  double best = 0;  // of the logarithm
+  for (double a : UsualOrders()) {
+    double total = 0;
+    for (const Mechanism& m : mechanisms) total += Rdp(m, a);
+    // The conversion above, solved for delta.
+    best = std::min(best, (a - 1) * (total - epsilon + std::log1p(-1 / a)) - std::log(a));
+  }
+  return std::exp(best);
 }
 
 Result<double> GdpCltEpsilon(std::span<const Mechanism> mechanisms, Delta delta) {
   WISP_RETURN_IF_ERROR(CheckAccountable(mechanisms));
   double mu_squared = 0;
   for (const Mechanism& m : mechanisms) {
+    if (!m.is_gaussian()) return PrivacyRefused("the central limit of Gaussian DP is offered for Gaussian mechanisms only, not for: " + m.Describe());
     const double s = m.noise_multiplier(), q = m.sampling_probability(), steps = static_cast<double>(m.steps());
     mu_squared += q == 1 ? steps / (s * s) : q * q * steps * std::expm1(1 / (s * s));
   }

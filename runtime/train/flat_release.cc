@@ -39,7 +39,7 @@ class FlatRelease final : public StepRelease {
   }
 
   RecordGradients& Gradients(size_t worker) override { return *gradients_[worker]; }
-  void Begin(uint64_t, std::span<const float>, std::span<const Record* const>, privacy::RandomStream&) override {
+  void Begin(uint64_t, std::span<const float>, const StepBatch&, privacy::RandomStream&) override {
     grid_ ? grid_sum_->Clear() : float_sum_->Clear();
   }
   void Reduce() override {

@@ -40,15 +40,17 @@ void NoiseVariance::Initialise(std::span<float> weights) const {
   }
 }
 
-void NoiseVariance::Add(const Optimizer& optimizer, float rate, uint64_t step, size_t part, size_t num_parts, std::span<float> weights) const {
+void NoiseVariance::Add(const Step& s, size_t part, size_t num_parts, std::span<float> weights) const {
   if (options_.source != ReAttentionOptions::Source::kOptimizer) return;
-  const double moved = std::pow(static_cast<double>(rate) * options_.scale, 2);
-  const auto left = [&](size_t offset, size_t n) { return static_cast<float>(moved * optimizer.MeanSquaredMove(offset, n, step, deviation_)); };
+  const double moved = std::pow(static_cast<double>(s.rate) * options_.scale, 2);
+  const auto left = [&](size_t offset, size_t n) { return static_cast<float>(moved * s.optimizer.MeanSquaredMove(offset, n, s.step, deviation_)); };
   for (size_t i = 0; i < item_variance_; ++i) {
     const ParameterSpec& p = parameters_[i];
     if (!p.trained) continue;
     if (i == 0) {  // the item table, row by row
-      for (size_t row = p.rows * part / num_parts; row < p.rows * (part + 1) / num_parts; ++row) {
+      const size_t count = s.item_rows.empty() ? p.rows : s.item_rows.size();
+      for (size_t r = count * part / num_parts; r < count * (part + 1) / num_parts; ++r) {
+        const size_t row = s.item_rows.empty() ? r : static_cast<size_t>(s.item_rows[r]);
         weights[parameters_[item_variance_].offset + row] += left(p.offset + row * p.cols, p.cols);
       }
     } else if (i % num_parts == part) {

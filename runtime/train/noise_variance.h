@@ -44,9 +44,14 @@ class NoiseVariance {
   // kPrinted: writes the variances once.
   void Initialise(std::span<float> weights) const;
 
-  // kOptimizer: adds what step `step` with learning rate `rate` left, after the optimizer has seen its gradient. Call for
-  // each part of num_parts, from as many threads.
-  void Add(const Optimizer& optimizer, float rate, uint64_t step, size_t part, size_t num_parts, std::span<float> weights) const;
+  struct Step {
+    const Optimizer& optimizer;                    // has seen the step's gradient
+    float rate;                                    // learning rate
+    uint64_t step;
+    std::span<const int32_t> item_rows = {};       // rows of the item table that were stepped; empty: all
+  };
+  // kOptimizer: adds what the step left. Call for each part of num_parts, from as many threads.
+  void Add(const Step& step, size_t part, size_t num_parts, std::span<float> weights) const;
 
  private:
   std::vector<ParameterSpec> parameters_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "runtime/privacy/discrete_gaussian.h"
 #include "runtime/privacy/exact_sum.h"
@@ -14,14 +15,7 @@ constexpr double kSteps = 1073741824.0;  // 2^30 integer steps per unit of sensi
 // Adds floor(2^30 / sqrt(n)) for each of the n distinct items: squares sum to at most 2^60, so the L2 norm of what a
 // record adds is at most one unit.
 void AddRecord(const Record& record, std::vector<int32_t>& distinct, std::vector<int64_t>& histogram) {
-  distinct.clear();
-  for (std::span<const int32_t> ids : {record.inputs, record.targets}) {
-    for (int32_t id : ids) {
-      if (id >= 0) distinct.push_back(id);
-    }
-  }
-  std::sort(distinct.begin(), distinct.end());
-  distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
+  DistinctItems(record, distinct);
   if (distinct.empty()) return;
   const auto share = static_cast<int64_t>(std::floor(kSteps / std::sqrt(static_cast<double>(distinct.size())) * (1 - 1e-15)));
   for (int32_t id : distinct) histogram[static_cast<size_t>(id)] += share;
@@ -64,6 +58,30 @@ uint64_t SigmaInSteps(double noise_multiplier) { return static_cast<uint64_t>(st
 
 }  // namespace
 
+void DistinctItems(const Record& record, std::vector<int32_t>& distinct) {
+  distinct.clear();
+  for (std::span<const int32_t> ids : {record.inputs, record.targets}) {
+    for (int32_t id : ids) {
+      if (id >= 0) distinct.push_back(id);
+    }
+  }
+  std::sort(distinct.begin(), distinct.end());
+  distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
+}
+
+std::vector<int32_t> LargestRows(std::span<const float> scores, size_t k) {
+  std::vector<int32_t> rows(scores.size());
+  std::iota(rows.begin(), rows.end(), 0);
+  k = std::min(k, rows.size());
+  std::partial_sort(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(k), rows.end(), [&](int32_t a, int32_t b) {
+    const float x = scores[static_cast<size_t>(a)], y = scores[static_cast<size_t>(b)];
+    return x != y ? x > y : a < b;
+  });
+  rows.resize(k);
+  std::sort(rows.begin(), rows.end());
+  return rows;
+}
+
 double PopularityLossSlack(double noise_multiplier, uint32_t num_items) {
   return privacy::DiscretisationLoss({.sigma_in_steps = SigmaInSteps(noise_multiplier), .num_coordinates = num_items, .num_steps = 1});
 }
@@ -85,7 +103,9 @@ Result<Popularity> PrivatePopularity(std::span<const Record> records, uint32_t n
   WISP_RETURN_IF_ERROR(options.ledger->Charge(charge).status());
   std::vector<int64_t> histogram = Histogram(records, num_items);
   privacy::AddDiscreteGaussian(noise, SigmaInSteps(options.noise_multiplier), histogram);
-  return Popularity{LogShares(histogram, options.noise_multiplier), Frequencies(histogram, options)};
+  Popularity popularity{LogShares(histogram, options.noise_multiplier), Frequencies(histogram, options), {}};
+  for (int64_t h : histogram) popularity.histogram.push_back(static_cast<float>(static_cast<double>(h) / kSteps));
+  return popularity;
 }
 
 std::vector<float> PopularityBias(std::span<const Record> records, uint32_t num_items) {

@@ -31,13 +31,21 @@ struct Popularity {
   // Estimate of the probability that a record contains each item, above 0 and up to 1; empty unless N was declared. From
   // the same release: with h the histogram, h / N times the mean of sqrt(n), which is the sum of h over N.
   std::vector<float> frequencies;
+  // The released histogram itself, in records' shares 1 / sqrt(n).
+  std::vector<float> histogram;
 };
+
+// The k largest of `scores`, ascending by index; ties by smaller index. Post-processing.
+std::vector<int32_t> LargestRows(std::span<const float> scores, size_t k);
 
 Result<Popularity> PrivatePopularity(std::span<const Record> records, uint32_t num_items, const PopularityOptions& options,
                                                  privacy::RandomStream& noise);
 
 // How far the discrete noise of a release is from the Gaussian that is accounted for.
 double PopularityLossSlack(double noise_multiplier, uint32_t num_items);
+
+// `distinct` <- the items that the record's inputs or targets name, ascending.
+void DistinctItems(const Record& record, std::vector<int32_t>& distinct);
 
 // The same without noise, for non-private training: floored at one record's share.
 std::vector<float> PopularityBias(std::span<const Record> records, uint32_t num_items);

@@ -33,7 +33,7 @@ class RgpRelease final : public StepRelease {
   RecordGradients& Gradients(size_t worker) override { return *gradients_[worker]; }
 
   // The carriers follow from released weights and a public stream.
-  void Begin(uint64_t step, std::span<const float> weights, std::span<const Record* const>, privacy::RandomStream&) override {
+  void Begin(uint64_t step, std::span<const float> weights, const StepBatch&, privacy::RandomStream&) override {
     (void)random_.Seek(step * kWordsPerStep);  // a reproducible stream always can
     carriers_.Update(weights, start_, step, [this] { return static_cast<float>(random_.Normal()); });
     sum_.Clear();

@@ -1,5 +1,7 @@
 #include "runtime/train/step_release.h"
 
+#include <algorithm>
+
 #include "runtime/gradients/rgp_carriers.h"
 #include "runtime/privacy/discrete_gaussian.h"
 #include "runtime/train/step_release_parts.h"
@@ -34,17 +36,31 @@ ClipRule ClipOnGrid(ClipKind kind, const privacy::ExactGrid& grid) {
 uint64_t NumReleased(const Architecture& architecture, const TrainingOptions& options) {
   const std::vector<ParameterSpec> parameters = ParametersOf(architecture);
   if (options.method == Method::kRgp) return RgpReleaseSize(options.rgp, parameters);
+  if (options.method == Method::kFest) {
+    const uint64_t rows = std::min<uint64_t>(architecture.num_items, options.sparse.rows.size() + options.num_negatives);
+    return NumTrained(parameters) - (architecture.num_items - rows) * architecture.width;
+  }
   return NumTrained(parameters);
 }
 
 double StepLossSlack(const Architecture& architecture, const TrainingOptions& options, double noise_multiplier, uint64_t steps) {
   const uint64_t coordinates = NumReleased(architecture, options);
   const privacy::ExactGrid grid = MakeGrid(options, coordinates);
-  return privacy::DiscretisationLoss({.sigma_in_steps = grid.sigma_in_steps(noise_multiplier), .num_coordinates = coordinates, .num_steps = steps});
+  const auto loss = [&](double multiplier, uint64_t n) {
+    return privacy::DiscretisationLoss({.sigma_in_steps = grid.sigma_in_steps(multiplier), .num_coordinates = n, .num_steps = steps});
+  };
+  if (!IsAdaptive(options.method)) return loss(noise_multiplier, coordinates);
+  // Untouched rows survive with the continuous Gaussian's chance, touched ones by the discrete: the map counts all rows.
+  const PairOfNoises pair = SplitNoise(noise_multiplier, options.sparse.map_noise_ratio);
+  return loss(pair.gradient, coordinates) + loss(pair.map, architecture.num_items);
 }
+
+bool IsSparse(Method method) { return method == Method::kFest || IsAdaptive(method); }
+bool IsAdaptive(Method method) { return method == Method::kAdaFest || method == Method::kAdaFestPlus; }
 
 std::unique_ptr<StepRelease> MakeStepRelease(const Recommender& graph, std::span<const float> start, const TrainingOptions& options) {
   if (options.method == Method::kRgp) return MakeRgpRelease(graph, start, options);
+  if (IsSparse(options.method) || options.num_negatives > 0) return MakeSparseRelease(graph, options);
   return MakeFlatRelease(graph, options);
 }
 

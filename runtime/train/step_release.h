@@ -27,6 +27,12 @@ namespace wisp {
 
 struct TrainingOptions;
 
+// What a step works on.
+struct StepBatch {
+  std::span<const Record* const> records;
+  std::span<const int32_t> negatives;  // sampled softmax: ascending; else empty
+};
+
 class StepRelease {
  public:
   // Coordinates [first, first + n) of a parameter and their gradient.
@@ -35,12 +41,14 @@ class StepRelease {
   virtual ~StepRelease() = default;
   virtual RecordGradients& Gradients(size_t worker) = 0;
   // Before the records of a step are run. `noise` is for what a method releases before the sum.
-  virtual void Begin(uint64_t step, std::span<const float> weights, std::span<const Record* const> batch, privacy::RandomStream& noise) = 0;
+  virtual void Begin(uint64_t step, std::span<const float> weights, const StepBatch& batch, privacy::RandomStream& noise) = 0;
   virtual void Reduce() {}
   virtual void AddNoise(size_t /*worker*/, privacy::RandomStream& /*noise*/) {}
   virtual void Prepare() {}
   // Every trained coordinate of the step exactly once over all workers. `divisor`: what the sum is divided by.
   virtual void Update(size_t worker, privacy::RandomStream& noise, double divisor, const Apply& apply) = 0;
+  // Rows of the item table that the step may change, ascending; empty: all.
+  virtual std::span<const int32_t> ItemRows() const { return {}; }
 
   virtual size_t planned_bytes() const = 0;
 };

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "runtime/gradients/gradient_sum.h"
+#include "runtime/train/contribution_map.h"
 #include "runtime/train/step_release.h"
+#include "runtime/train/trainer.h"
 
 namespace wisp {
 
@@ -32,6 +34,9 @@ void NoiseAndScale(std::span<int64_t> sum, uint64_t sigma, float scale, privacy:
 uint64_t NumTrained(const std::vector<ParameterSpec>& parameters);
 privacy::ExactGrid MakeGrid(const TrainingOptions& options, uint64_t num_coordinates);
 GridGradientSum::Grid SumGrid(const privacy::ExactGrid& grid);
+
+bool IsAdaptive(Method method);  // DP-AdaFEST and DP-AdaFEST+
+ContributionMapOptions MapOptions(const TrainingOptions& options);
 
 std::unique_ptr<StepRelease> MakeFlatRelease(const Recommender& graph, const TrainingOptions& options);
 std::unique_ptr<StepRelease> MakeRgpRelease(const Recommender& graph, std::span<const float> start, const TrainingOptions& options);

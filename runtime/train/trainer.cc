@@ -7,12 +7,49 @@
 
 #include "kernels/kernels.h"
 #include "runtime/privacy/exact_sum.h"
+#include "runtime/train/step_release_parts.h"
 
 namespace wisp {
 namespace {
 
 using privacy::RandomStream;
 using privacy::StreamPurpose;
+
+Status ValidateSparse(const Architecture& a, const TrainingOptions& o) {
+  if (a.output_table != OutputTable::kTied) {
+    return PrivacyRefused("fest and adafest with an untied output table: its softmax touches every row, and no mask covers it; use a tied table");
+  }
+  if (o.ema_decay > 0) return InvalidArgument("fest and adafest step some rows only: averaged weights (ema_decay) are not offered with them");
+  if (o.method != Method::kFest) {
+    if (!(o.sparse.map_noise_ratio >= 1e-3 && o.sparse.map_noise_ratio <= 1e3)) {
+      return InvalidArgument("adafest: map_noise_ratio is " + std::to_string(o.sparse.map_noise_ratio) + ", allowed is 0.001 to 1000");
+    }
+    WISP_RETURN_IF_ERROR(Validate(MapOptions(o)));
+  }
+  if (o.method == Method::kAdaFest) return OkStatus();
+  if (o.sparse.rows.empty()) return InvalidArgument("fest and adafest+ need the rows that may be trained; none are given");
+  int64_t before = -1;
+  for (int32_t row : o.sparse.rows) {
+    if (row <= before || row >= static_cast<int64_t>(a.num_items)) {
+      return InvalidArgument("fest: row " + std::to_string(row) + " after " + std::to_string(before) + "; allowed are ascending rows below " + std::to_string(a.num_items));
+    }
+    before = row;
+  }
+  return OkStatus();
+}
+
+Status ValidateNegatives(const Architecture& a, const TrainingOptions& o) {
+  if (o.num_negatives == 0) return OkStatus();
+  if (o.num_negatives < 2 || o.num_negatives > a.num_items / 2) {
+    return InvalidArgument("num_negatives is " + std::to_string(o.num_negatives) + ", allowed are 0 (full softmax) and 2 to half of the " +
+                           std::to_string(a.num_items) + " items");
+  }
+  if (o.method == Method::kRgp) return Unsupported("rgp with a sampled softmax is not offered: set num_negatives to 0");
+  if (a.output_table != OutputTable::kTied || a.output_bias == OutputBias::kTrained) {
+    return Unsupported("a sampled softmax needs a tied table and no trained output bias");
+  }
+  return OkStatus();
+}
 
 Status ValidatePrivacy(const Architecture& a, const TrainingOptions& o) {
   const PrivateTraining& p = o.privacy;
@@ -33,6 +70,7 @@ Status ValidatePrivacy(const Architecture& a, const TrainingOptions& o) {
                           "probability is a public constant and must not be derived from the data");
   }
   if (o.method == Method::kRgp) WISP_RETURN_IF_ERROR(Validate(o.rgp, ParametersOf(a)));
+  if (IsSparse(o.method)) WISP_RETURN_IF_ERROR(ValidateSparse(a, o));
   WISP_RETURN_IF_ERROR(privacy::ExactGrid::Validate(
       {.clipping_norm = p.clipping_norm, .num_coordinates = NumReleased(a, o), .noise_multiplier = p.noise_multiplier}));
   if (p.clipping == ClipKind::kNone) return PrivacyRefused("private training without clipping has no bounded sensitivity");
@@ -74,6 +112,7 @@ Status ValidateOptions(const Architecture& a, std::span<const float> weights, st
     if (!(rate >= 0 && rate < 1)) return InvalidArgument("a dropout rate is " + std::to_string(rate) + ", allowed is 0 <= rate < 1");
   }
   if (!(o.ema_decay >= 0 && o.ema_decay < 1)) return InvalidArgument("ema_decay is " + std::to_string(o.ema_decay) + ", allowed is 0 <= decay < 1");
+  WISP_RETURN_IF_ERROR(ValidateNegatives(a, o));
   if (a.re_attention == ReAttention::kOn) WISP_RETURN_IF_ERROR(Validate(o.re_attention, a));
   if (o.method != Method::kOrdinary) WISP_RETURN_IF_ERROR(ValidatePrivacy(a, o));
   return ValidateRecords(a, records);
@@ -128,7 +167,7 @@ Result<std::unique_ptr<Trainer>> Trainer::Create(const Architecture& architectur
 Trainer::Trainer(const Architecture& architecture, std::span<const float> weights, std::span<const Record> records,
                  const TrainingOptions& options, std::vector<RandomStream> streams)
     : options_(options),
-      graph_(architecture, kernels::BestOps()),
+      graph_(architecture, kernels::BestOps(), options.num_negatives),
       records_(records),
       workers_(options.num_threads),
       weights_(weights.size()),
@@ -146,7 +185,13 @@ Trainer::Trainer(const Architecture& architecture, std::span<const float> weight
   options_.re_attention.item_frequencies = {};
   apply_ = [this](const ParameterSpec& p, size_t first, const float* g, size_t n) { Apply(p, first, g, n); };
   release_ = MakeStepRelease(graph_, weights, options_);
+  sparse_rows_.assign(options.sparse.rows.begin(), options.sparse.rows.end());
+  options_.sparse.rows = {};
   planned_bytes_ += release_->planned_bytes();
+  if (options.num_negatives > 0) {
+    negatives_.emplace(graph_, options.num_negatives, options.seed);
+    planned_bytes_ += negatives_->size_bytes();
+  }
   const Weights view{&graph_.ops(), &graph_.pack_plan(), &graph_.parameters(), weights_.data(), packed_.data()};
   for (size_t w = 0; w < workers_.size(); ++w) {
     worker_state_.push_back(std::make_unique<Worker>(graph_, view, std::move(streams[w + 1])));
@@ -239,7 +284,8 @@ void Trainer::RunRecords(size_t index) {
   };
   Worker& worker = *worker_state_[index];
   RecordGradients& gradients = release_->Gradients(index);
-  RecordContext context{.weights = worker.weights, .buffers = worker.buffers, .dropout = &options_.dropout};
+  RecordContext context{.weights = worker.weights, .buffers = worker.buffers, .dropout = &options_.dropout,
+                        .negatives = negatives_ ? &negatives_->negatives() : nullptr};
   for (uint32_t i : worker.records) {
     const Record& record = records_[i];
     const size_t targets = NumTargets(record);
@@ -278,7 +324,8 @@ void Trainer::KeepVariances() {
 }
 
 void Trainer::UpdateVariances(size_t index) {
-  noise_variance_->Add(optimizer_, rate_, step_, index, workers_.size(), {weights_.data(), weights_.size()});
+  noise_variance_->Add({.optimizer = optimizer_, .rate = rate_, .step = step_, .item_rows = release_->ItemRows()}, index, workers_.size(),
+                       {weights_.data(), weights_.size()});
 }
 
 Result<StepReport> Trainer::Step() {
@@ -289,7 +336,8 @@ Result<StepReport> Trainer::Step() {
   workers_.Run([this](size_t w) {
     graph_.pack_plan().Pack(graph_.ops(), weights_.data(), packed_.data(), w, workers_.size());
   });
-  release_->Begin(step_, weights(), batch_records_, NoiseStream(0));
+  if (negatives_) negatives_->Draw(step_, weights_.data());
+  release_->Begin(step_, weights(), {batch_records_, negatives_ ? negatives_->negatives().items : std::span<const int32_t>()}, NoiseStream(0));
   workers_.Run([this](size_t w) { RunRecords(w); });
   StepReport report{.step = step_, .num_records = batch_.size()};
   size_t targets = 0;

@@ -29,11 +29,14 @@
 #include "runtime/privacy/random.h"
 #include "runtime/train/noise_variance.h"
 #include "runtime/train/optimizer.h"
+#include "runtime/train/negative_sampler.h"
+#include "runtime/train/sparse_release.h"
 #include "runtime/train/step_release.h"
 
 namespace wisp {
 
-enum class Method { kOrdinary, kPhantom, kRgp };
+enum class Method { kOrdinary, kPhantom, kRgp, kFest, kAdaFest, kAdaFestPlus };
+bool IsSparse(Method method);  // only some rows of the item table are trained: FEST, AdaFEST, AdaFEST+
 enum class Sampling { kPoisson, kShuffled };
 // What a record's loss is: the mean over its positions (the only choice under DP), or their sum, so that a step
 // averages over all positions of the batch.
@@ -68,6 +71,10 @@ struct TrainingOptions {
   size_t num_threads = 0;             // 0: DefaultThreads()
   PrivateTraining privacy;            // read when method is private
   RgpOptions rgp;                     // read when method is kRgp
+  SparseOptions sparse;               // read when method is kFest, kAdaFest or kAdaFestPlus
+  // Sampled softmax: this many items, drawn anew each step from all of them without looking at the data, stand for all
+  // others. 0: the full softmax.
+  uint32_t num_negatives = 0;
 };
 
 // Local-only: none of these figures but `step` and `learning_rate` is private.
@@ -140,9 +147,10 @@ class Trainer {
   Optimizer optimizer_;
   std::optional<NoiseVariance> noise_variance_;  // private training with Re-Attention
   std::unique_ptr<StepRelease> release_;
+  std::optional<NegativeSampler> negatives_;
   std::vector<std::unique_ptr<Worker>> worker_state_;
   privacy::RandomStream sampling_stream_;
-  std::vector<uint32_t> batch_, order_;
+  std::vector<uint32_t> batch_, order_, sparse_rows_;
   std::vector<const Record*> batch_records_;
   StepRelease::Apply apply_;  // Apply as a function, made once: a step allocates nothing
   size_t order_next_ = 0;

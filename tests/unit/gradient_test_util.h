@@ -42,8 +42,10 @@ inline OwnedRecord RandomRecord(uint32_t num_items, size_t length, uint32_t seed
   return record;
 }
 
-// d loss / d weight for every trained weight (others 0), by dual numbers through the naive recommender.
-inline std::vector<double> NaiveGradient(const Architecture& a, std::span<const float> weights, const Record& record) {
+// d loss / d weight for every trained weight (others 0), by dual numbers through the naive recommender. With negatives: of
+// the sampled softmax.
+inline std::vector<double> NaiveGradient(const Architecture& a, std::span<const float> weights, const Record& record,
+                                         std::span<const int32_t> negatives = {}) {
   using kernels::reference::Dual;
   std::vector<Dual> dual(weights.begin(), weights.end());
   std::vector<double> gradient(weights.size(), 0.0);
@@ -53,7 +55,8 @@ inline std::vector<double> NaiveGradient(const Architecture& a, std::span<const 
   for (const ParameterSpec& p : ParametersOf(a)) {
     for (size_t i = p.offset; p.trained && i < p.offset + p.size(); ++i) {
       dual[i].derivative = 1;
-      gradient[i] = naive.Loss(record.inputs, record.targets, 1.0 / targets).derivative;
+      gradient[i] = negatives.empty() ? naive.Loss(record.inputs, record.targets, 1.0 / targets).derivative
+                                      : naive.SampledLoss(record.inputs, record.targets, negatives, 1.0 / targets).derivative;
       dual[i].derivative = 0;
     }
   }

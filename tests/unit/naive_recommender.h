@@ -79,6 +79,25 @@ class NaiveRecommender {
     return loss;
   }
 
+  // The sampled softmax of runtime/layers/sampled_head.h: each negative stands for num_items / K items.
+  T SampledLoss(std::span<const int32_t> inputs, std::span<const int32_t> targets, std::span<const int32_t> negatives, double weight) const {
+    using std::exp;
+    using std::log;
+    const Matrix h = Encode(inputs);
+    T loss(0);
+    for (size_t t = 0; t < inputs.size(); ++t) {
+      if (targets[t] < 0) continue;
+      const Row z = Logits(h[t]);
+      const T target = z[static_cast<size_t>(targets[t])];
+      T sum = exp(target);
+      for (int32_t n : negatives) {
+        if (n != targets[t]) sum = sum + T(double(a_.num_items) / double(negatives.size())) * exp(z[static_cast<size_t>(n)]);
+      }
+      loss = loss + T(weight) * (log(sum) - target);
+    }
+    return loss;
+  }
+
  private:
   T At(const std::string& name, size_t i) const {
     const auto found = index_.find(name);

@@ -222,7 +222,7 @@ TEST(NoiseVariance, EqualsTheVarianceOverSeedsWhereOnlyNoiseMovesTheWeights) {
       const float rate = LearningRate(o, step, steps);
       for (float& x : g) x = noise(random);
       optimizer.Update(parameters[0], parameters[0].offset, g.data(), g.size(), rate, step, weights.data());
-      variance.Add(optimizer, rate, step, 0, 1, weights);
+      variance.Add({.optimizer = optimizer, .rate = rate, .step = step}, 0, 1, weights);
     }
     double left = 0, estimated = 0;
     for (size_t i = 0; i < g.size(); ++i) left += std::pow(weights[i], 2) / double(g.size());

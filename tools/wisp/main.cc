@@ -113,7 +113,7 @@ class CommandLine {
     AddOptional(c, "--noise-multiplier", train_.noise_multiplier, "This noise instead of a target");
     AddOptional(c, "--delta", train_.delta, "In place of the recipe's");
     AddOptional(c, "--num-records-public", train_.num_records_public, "Number of users that may be known to anybody");
-    c->add_option("--method", train_.method, "ordinary, phantom or rgp, in place of the recipe's");
+    c->add_option("--method", train_.method, "ordinary, phantom, rgp, fest, adafest or adafest+, in place of the recipe's");
     c->add_flag("--re-attention", train_.re_attention, "Correct attention for the variance that the noise leaves in the weights");
     AddOptional(c, "--epochs", train_.epochs, "In place of the recipe's");
     AddOptional(c, "--batch", train_.expected_batch, "Expected batch, in place of the recipe's");

@@ -58,7 +58,8 @@ void ReadRgp(JsonSection& s, RgpOptions& o) {
 
 void ReadTraining(JsonSection& s, Recipe& r) {
   TrainingOptions& o = r.training;
-  s.Choice<Method>("method", o.method, {{"ordinary", Method::kOrdinary}, {"phantom", Method::kPhantom}, {"rgp", Method::kRgp}});
+  s.Choice<Method>("method", o.method, {{"ordinary", Method::kOrdinary}, {"phantom", Method::kPhantom}, {"rgp", Method::kRgp}, {"fest", Method::kFest},
+                                          {"adafest", Method::kAdaFest}, {"adafest+", Method::kAdaFestPlus}});
   s.Choice<Sampling>("sampling", o.sampling, {{"poisson", Sampling::kPoisson}, {"shuffled", Sampling::kShuffled}});
   s.Choice<LossWeighting>("loss", o.loss, {{"record_mean", LossWeighting::kRecordMean}, {"position_mean", LossWeighting::kPositionMean}});
   s.Number("epochs", r.epochs, 0, 1e6);
@@ -68,6 +69,14 @@ void ReadTraining(JsonSection& s, Recipe& r) {
   s.Number("seed", o.seed, 0, 1.8e19);
   s.Number("ema_decay", o.ema_decay, 0, 0.999999);
   s.Object("optimizer", [&](JsonSection& inner) { ReadOptimizer(inner, o.optimizer); });
+  s.Number("num_negatives", o.num_negatives, 0, kMaxItems);
+  s.Object("sparse", [&](JsonSection& inner) {
+    inner.Choice<RowSelection::Source>("rows_from", r.rows.source, {{"private", RowSelection::Source::kPrivate}, {"public", RowSelection::Source::kPublic}});
+    inner.Number("rows", r.rows.count, 1, kMaxItems);
+    inner.Number("map_clipping_norm", o.sparse.map_clipping_norm, 1e-6, 1e6);
+    inner.Number("map_threshold", o.sparse.map_threshold, 1e-9, 1e9);
+    inner.Number("map_noise_ratio", o.sparse.map_noise_ratio, 1e-3, 1e3);
+  });
   s.Object("rgp", [&](JsonSection& inner) { ReadRgp(inner, o.rgp); });
   s.Object("re_attention", [&](JsonSection& inner) {
     using Source = ReAttentionOptions::Source;

@@ -19,6 +19,7 @@ struct Recipe {
   double epochs = 0;
   PrivacyGoal goal;
   double histogram_noise = 0;
+  RowSelection rows;
   privacy::PrivacyUnit unit = privacy::PrivacyUnit::kUser;
   HoldOut hold_out = HoldOut::kTest;
   uint32_t min_user_events = 1, min_item_events = 1;

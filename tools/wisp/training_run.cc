@@ -25,13 +25,19 @@ void Override(const TrainArguments& a, Recipe& r) {
 
 Status OverrideMethod(const std::string& method, TrainingOptions& o) {
   if (method.empty()) return OkStatus();
-  for (const auto& [name, value] : {std::pair{"ordinary", Method::kOrdinary}, std::pair{"phantom", Method::kPhantom}, std::pair{"rgp", Method::kRgp}}) {
+  constexpr std::pair<const char*, Method> kMethods[] = {{"ordinary", Method::kOrdinary}, {"phantom", Method::kPhantom}, {"rgp", Method::kRgp},
+                                                         {"fest", Method::kFest}, {"adafest", Method::kAdaFest}, {"adafest+", Method::kAdaFestPlus}};
+  for (const auto& [name, value] : kMethods) {
     if (method != name) continue;
     o.method = value;
-    if (o.method != Method::kOrdinary) o.sampling = Sampling::kPoisson;
+    if (o.method != Method::kOrdinary) {
+      // A recipe for ordinary training becomes one for private training: what only the former may do is put right.
+      o.sampling = Sampling::kPoisson;
+      o.loss = LossWeighting::kRecordMean;
+    }
     return OkStatus();
   }
-  return InvalidArgument("--method is '" + method + "', allowed are ordinary, phantom and rgp");
+  return InvalidArgument("--method is '" + method + "', allowed are ordinary, phantom, rgp, fest, adafest and adafest+");
 }
 
 }  // namespace
@@ -42,7 +48,7 @@ Result<JobResult> TrainingRun::Run() {
   run_id_ = Timestamp();
   WISP_RETURN_IF_ERROR(Read());
   WISP_RETURN_IF_ERROR(OpenLedger());
-  TrainingJob job = MakeJob();
+  WISP_ASSIGN_OR_RETURN(TrainingJob job, MakeJob());
   Progress progress(title_);
   std::signal(SIGINT, [](int) { interrupted = 1; });
   std::optional<double> epsilon;
@@ -114,7 +120,22 @@ Status TrainingRun::OpenLedger() {
   return ledger_->SetLimit(limit);
 }
 
-TrainingJob TrainingRun::MakeJob() {
+// Public scores of the items: the output bias of a model whose popularity was public, or released and charged before.
+Status TrainingRun::ChooseRows(TrainingJob& job) {
+  job.rows = recipe_.rows;
+  if (!SelectsRows() || job.rows.source == RowSelection::Source::kPrivate) return OkStatus();
+  if (!base_ || (base_->output_bias_origin() != OutputBiasOrigin::kPublicCounts && base_->output_bias_origin() != OutputBiasOrigin::kPrivateCounts)) {
+    return PrivacyRefused("rows_from is public, which takes the items' popularity from the output bias of --model: that must come from public or from "
+                          "privately released counts; set rows_from to private to pay for a selection");
+  }
+  const auto parameters = ParametersOf(base_->architecture());
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    if (parameters[i].name == "output_bias") job.rows.public_scores = {base_->Tensor(i), parameters[i].size()};
+  }
+  return OkStatus();
+}
+
+Result<TrainingJob> TrainingRun::MakeJob() {
   TrainingJob job;
   job.sequences = &data_.sequences;
   job.hold_out = recipe_.hold_out;
@@ -126,11 +147,13 @@ TrainingJob TrainingRun::MakeJob() {
   job.goal = recipe_.goal;
   job.checkpoint_path = a_.checkpoint;
   if (!is_private()) return job;
+  WISP_RETURN_IF_ERROR(ChooseRows(job));
   // The bias of a model that comes with one is kept.
   const bool sets_bias = !base_ && recipe_.architecture.output_bias == OutputBias::kFixed;
   const bool needs_frequencies = recipe_.architecture.re_attention == ReAttention::kOn &&
                                  recipe_.training.re_attention.source == ReAttentionOptions::Source::kPrinted;
-  job.histogram_noise = sets_bias || needs_frequencies ? recipe_.histogram_noise : 0;
+  const bool selects_rows = SelectsRows() && job.rows.source == RowSelection::Source::kPrivate;
+  job.histogram_noise = sets_bias || needs_frequencies || selects_rows ? recipe_.histogram_noise : 0;
   job.training.privacy.ledger = &*ledger_;
   job.training.privacy.run = RunName();
   return job;

@@ -51,7 +51,9 @@ class TrainingRun {
   Status CheckPublic() const;
   Status CheckSize() const;
   Status OpenLedger();
-  TrainingJob MakeJob();
+  bool SelectsRows() const { return recipe_.training.method == Method::kFest || recipe_.training.method == Method::kAdaFestPlus; }
+  Status ChooseRows(TrainingJob& job);
+  Result<TrainingJob> MakeJob();
 
   std::string title_;
   const TrainArguments& a_;

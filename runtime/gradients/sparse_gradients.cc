@@ -1,0 +1,112 @@
+#include "runtime/gradients/sparse_gradients.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace wisp {
+
+using kernels::Store;
+
+SparseGradients::SparseGradients(const kernels::OpTable& ops, const Setup& setup, const RowSet& rows, const ClipRule& clip, GradientSum& sum)
+    : ops_(&ops), parameters_(&setup.parameters), layout_(setup.parameters), set_(&rows), clip_(clip), sum_(&sum), worker_(setup.worker),
+      dense_(layout_.dense_size()) {}
+
+void SparseGradients::BeginRecord(std::span<const int32_t>) {
+  for (uint32_t slot : slots_) index_of_slot_[slot] = -1;
+  slots_.clear();
+  if (index_of_slot_.size() < set_->size()) index_of_slot_.resize(set_->size(), -1);
+  std::memset(dense_.data(), 0, dense_.size() * sizeof(float));
+}
+
+size_t SparseGradients::Append(size_t slot) {
+  const size_t index = slots_.size(), end = (index + 1) * layout_.d();
+  index_of_slot_[slot] = static_cast<int32_t>(index);
+  slots_.push_back(static_cast<uint32_t>(slot));
+  if (rows_.size() < end) rows_.resize(std::max(end, rows_.size() * 3 / 2));
+  return index;
+}
+
+void SparseGradients::Outer(const OuterFactor& f) {
+  const ParameterSpec& p = (*parameters_)[f.parameter];
+  if (!p.trained) return;
+  if (f.parameter == 0) return TableOuter(f);
+  ops_->linear_backward_weight({.dy_RN = f.dy_RN, .lddy = f.lddy, .x_RK = f.x_RK, .ldx = f.ldx,
+                                .dw_NK = dense_.data() + layout_.dense(p.offset) + f.first_row * f.k, .lddw = f.k, .rows = f.rows, .n = f.n, .k = f.k,
+                                .scale = 1.0f, .store = Store::kAdd});
+}
+
+// The head comes before the input use, and names each row once: the rows of a block are new, and lie one after the other.
+void SparseGradients::TableOuter(const OuterFactor& f) {
+  picked_.clear();
+  size_t first = slots_.size();
+  for (size_t n = 0; n < f.n; ++n) {
+    const int32_t row = f.ids_N != nullptr ? f.ids_N[n] : static_cast<int32_t>(f.first_row + n);
+    const int32_t slot = set_->slot(row);
+    if (slot < 0) continue;
+    picked_.push_back(static_cast<uint32_t>(n));
+    Append(static_cast<size_t>(slot));
+  }
+  const float* dy = f.dy_RN;
+  size_t lddy = f.lddy;
+  if (picked_.size() < f.n) {
+    lddy = picked_.size();
+    if (columns_.size() < f.rows * lddy) columns_.resize(f.rows * lddy);
+    for (size_t r = 0; r < f.rows; ++r) {
+      for (size_t i = 0; i < lddy; ++i) columns_[r * lddy + i] = f.dy_RN[r * f.lddy + picked_[i]];
+    }
+    dy = columns_.data();
+  }
+  ops_->linear_backward_weight({.dy_RN = dy, .lddy = lddy, .x_RK = f.x_RK, .ldx = f.ldx, .dw_NK = rows_.data() + first * f.k, .lddw = f.k,
+                                .rows = f.rows, .n = picked_.size(), .k = f.k, .scale = 1.0f, .store = Store::kAssign});
+}
+
+void SparseGradients::Rows(const RowsFactor& f) {
+  const ParameterSpec& p = (*parameters_)[f.parameter];
+  if (!p.trained) return;
+  if (f.parameter == 0) return TableRows(f);
+  ops_->scatter_add({.dx_TD = f.dx_RD, .lddx = f.lddx, .ids_T = f.ids_R, .table_MD = dense_.data() + layout_.dense(p.offset), .ldtable = f.d,
+                     .rows = f.rows, .d = f.d, .scale = f.scale});
+}
+
+void SparseGradients::TableRows(const RowsFactor& f) {
+  for (size_t t = 0; t < f.rows; ++t) {
+    const int32_t slot = f.ids_R[t] < 0 ? -1 : set_->slot(f.ids_R[t]);
+    if (slot < 0) continue;
+    const int32_t known = index_of_slot_[static_cast<size_t>(slot)];
+    const size_t index = known >= 0 ? static_cast<size_t>(known) : Append(static_cast<size_t>(slot));
+    ops_->scale({.x = f.dx_RD + t * f.lddx, .y = rows_.data() + index * f.d, .n = f.d, .a = f.scale, .store = known >= 0 ? Store::kAdd : Store::kAssign});
+  }
+}
+
+void SparseGradients::Vector(const VectorFactor& f) {
+  const ParameterSpec& p = (*parameters_)[f.parameter];
+  if (p.trained) std::memcpy(dense_.data() + layout_.dense(p.offset) + f.first, f.g_N, f.n * sizeof(float));
+}
+
+// Neighbouring slots go to the sum in one piece.
+double SparseGradients::Accumulate(float factor, int32_t sign) {
+  double squares = sum_->Add(worker_, 0, dense_.data(), dense_.size(), factor, sign);
+  for (size_t i = 0; i < slots_.size();) {
+    size_t end = i + 1;
+    while (end < slots_.size() && slots_[end] == slots_[end - 1] + 1) ++end;
+    squares += sum_->Add(worker_, layout_.slot(slots_[i]), rows_.data() + i * layout_.d(), (end - i) * layout_.d(), factor, sign);
+    i = end;
+  }
+  return squares;
+}
+
+RecordOutcome SparseGradients::FinishRecord(HeadReplay&) {
+  double norm = 0;
+  if (clip_.kind() != ClipKind::kNone) {
+    norm = std::sqrt(ops_->sum_squares(dense_.data(), dense_.size()) + ops_->sum_squares(rows_.data(), slots_.size() * layout_.d()));
+  }
+  return ClipAndAdd(clip_, norm, *sum_, [&](float factor, int32_t sign) { return Accumulate(factor, sign); });
+}
+
+size_t SparseGradients::scratch_bytes() const {
+  return (dense_.size() + rows_.capacity() + columns_.capacity()) * sizeof(float) +
+         (slots_.capacity() + picked_.capacity() + index_of_slot_.capacity()) * sizeof(uint32_t);
+}
+
+}  // namespace wisp

@@ -1,0 +1,44 @@
+// Whether what is sampled from a model must be paid for, read from the model's provenance.
+//
+// Sampling from weights that were trained with a guarantee is post-processing and costs nothing. Weights trained without one
+// (or with a weaker one than is wanted) must be sampled by a PrivateSampler that charges (private_sampling.h).
+//
+//   const DecodingNeed need = NeedOf(session.file(), {.public_datasets = shipped});
+//   if (need.kind == DecodingNeed::Kind::kCharge) Tell(need.reason);
+//
+// What it is not: proof. It believes what the file says; a file says what its writer knew.
+#ifndef WISP_RUNTIME_INFERENCE_DECODING_NEED_H_
+#define WISP_RUNTIME_INFERENCE_DECODING_NEED_H_
+
+#include <optional>
+#include <span>
+#include <string>
+
+#include "runtime/model/model_file.h"
+#include "runtime/privacy/mechanism.h"
+
+namespace wisp {
+
+struct DecodingNeed {
+  enum class Kind { kFree, kCharge } kind = Kind::kCharge;
+  std::string reason = "nobody has looked at the provenance of the weights";
+};
+
+struct DecodingPolicy {
+  // Labels (ProvenanceEntry::dataset) that the app declares to be public data. A model file has no say in this: nothing in
+  // it marks data as public. Entries without a label are never public.
+  std::span<const std::string> public_datasets = {};
+  // Set: the entries on private data must give this together (epsilons and deltas added up, one privacy unit and adjacency).
+  std::optional<privacy::EpsilonDelta> wanted = std::nullopt;
+};
+
+// kFree if every entry that is not on public data states a finite epsilon, from secure noise, by mechanisms it names, and
+// all of them together are as good as `wanted`. No entries at all: kCharge, nothing is known of the weights.
+DecodingNeed NeedOf(std::span<const ProvenanceEntry> provenance, const DecodingPolicy& policy = {});
+// The same, and the output bias: exact counts are covered by no entry's mechanisms, so with them every entry must be on
+// public data.
+DecodingNeed NeedOf(const ModelFile& file, const DecodingPolicy& policy = {});
+
+}  // namespace wisp
+
+#endif  // WISP_RUNTIME_INFERENCE_DECODING_NEED_H_

@@ -1,0 +1,178 @@
+#include "runtime/layers/classifier.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace wisp {
+namespace {
+
+constexpr size_t kAlignFloats = 16;  // every parameter starts on 64 bytes (ParameterSpec::offset)
+
+// log(sum of exp(z)) in double. K classes of one row: a loop, not a kernel.
+double LogSumExp(const float* z, size_t n) {
+  const double max = *std::max_element(z, z + n);
+  double sum = 0;
+  for (size_t c = 0; c < n; ++c) sum += std::exp(z[c] - max);
+  return max + std::log(sum);
+}
+
+// A record's context seen through its first position alone.
+RecordContext FirstRow(const RecordContext& context) {
+  RecordContext row = context;
+  row.rows = 1;
+  row.first_valid = 0;
+  return row;
+}
+
+}  // namespace
+
+Status Validate(const ClassifierArchitecture& a) {
+  WISP_RETURN_IF_ERROR(Validate(a.encoder));
+  if (a.num_classes < 2 || a.num_classes > kMaxClasses) {
+    return InvalidData("classifier: num_classes is " + std::to_string(a.num_classes) + ", allowed are 2 to " + std::to_string(kMaxClasses));
+  }
+  if (a.encoder.output_table != OutputTable::kTied || a.encoder.output_bias != OutputBias::kNone) {
+    return InvalidData("classifier: the encoder has a next-item head of its own; output_table must be tied and output_bias none");
+  }
+  if (a.encoder.re_attention == ReAttention::kOn) return Unsupported("classifier: re-attention is offered for recommenders only; re_attention must be off");
+  if (a.encoder.attend != Attend::kAll) {
+    return InvalidData("classifier: the first position is pooled, and with causal attention it sees itself alone; attend must be all");
+  }
+  return OkStatus();
+}
+
+std::vector<ParameterSpec> ParametersOf(const ClassifierArchitecture& a) {
+  std::vector<ParameterSpec> parameters = ParametersOf(a.encoder);
+  const uint32_t d = a.encoder.width;
+  size_t next = FlatSize(parameters);
+  const auto add = [&](const char* name, uint32_t rows, uint32_t cols, ParameterRole role) {
+    parameters.push_back({name, rows, cols, role, /*trained=*/true, next});
+    next += (parameters.back().size() + kAlignFloats - 1) / kAlignFloats * kAlignFloats;
+  };
+  add("pooler.weight", d, d, ParameterRole::kMatrix);
+  add("pooler.bias", 1, d, ParameterRole::kVector);
+  add("head.weight", a.num_classes, d, ParameterRole::kMatrix);
+  add("head.bias", 1, a.num_classes, ParameterRole::kVector);
+  return parameters;
+}
+
+double ClipScale(const float* h, size_t n, double bound) {
+  if (bound == 0) return 1;
+  double squares = 0;
+  for (size_t k = 0; k < n; ++k) squares += static_cast<double>(h[k]) * h[k];
+  const double norm = std::sqrt(squares);
+  return norm > bound ? bound / norm : 1.0;
+}
+
+Classifier::Classifier(const ClassifierArchitecture& a, const kernels::OpTable& ops)
+    : architecture_(a),
+      ops_(&ops),
+      parameters_(ParametersOf(a)),
+      pack_plan_(ops, parameters_),
+      variance_(a.encoder, plan_),
+      embedding_(a.encoder, parameters_, plan_),
+      pooler_(parameters_, "pooler", plan_),
+      head_(parameters_, "head", plan_),
+      head_weight_(FindParameter(parameters_, "head.weight")),
+      head_bias_(FindParameter(parameters_, "head.bias")) {
+  const Architecture& e = a.encoder;
+  const size_t size = size_t{e.max_length} * e.width;
+  for (size_t b = 0; b < e.num_blocks; ++b) blocks_.emplace_back(e, ops, parameters_, b, variance_, plan_);
+  if (e.norm == NormPlacement::kPre) final_norm_.emplace_back(parameters_, "final_norm", e.norm_epsilon, 1, plan_);
+  for (size_t b = 0; b <= e.num_blocks; ++b) {
+    states_.push_back(plan_.forward.Reserve<float>(size));
+    dstates_.push_back(plan_.backward.Reserve<float>(size));
+  }
+  for (Slot<float>* slot : {&hidden_, &h_, &x_}) *slot = plan_.forward.Reserve<float>(e.width);
+  for (Slot<float>* slot : {&dhidden_, &dh_, &dx_}) *slot = plan_.backward.Reserve<float>(e.width);
+  logits_ = plan_.forward.Reserve<float>(a.num_classes);
+  dlogits_ = plan_.backward.Reserve<float>(a.num_classes);
+}
+
+const float* Classifier::Represent(RecordContext& context, std::span<const int32_t> tokens) const {
+  context.rows = tokens.size();
+  context.first_valid = 0;
+  embedding_.Forward(context, tokens.data(), context.forward(states_[0]));
+  for (size_t b = 0; b < blocks_.size(); ++b) {
+    blocks_[b].Forward(context, context.forward(states_[b]), context.forward(states_[b + 1]));
+  }
+  // Everything above the encoder sees row 0 only.
+  const RecordContext row = FirstRow(context);
+  const size_t d = architecture_.encoder.width;
+  const float* e = context.forward(states_.back());
+  float* hidden = context.forward(hidden_);
+  if (final_norm_.empty()) {
+    std::memcpy(hidden, e, d * sizeof(float));
+  } else {
+    final_norm_[0].Forward(row, e, hidden);
+  }
+  float* h = context.forward(h_);
+  pooler_.Forward(row, hidden, h, 1);
+  // tanh of one row of D values a record: a scalar loop is nothing beside the blocks, so it is no kernel.
+  for (size_t k = 0; k < d; ++k) h[k] = std::tanh(h[k]);
+  return h;
+}
+
+const float* Classifier::Logits(RecordContext& context, std::span<const int32_t> tokens, const HeadInput& input) const {
+  const size_t d = architecture_.encoder.width;
+  const float* h = Represent(context, tokens);
+  float* x = context.forward(x_);
+  const double scale = ClipScale(h, d, input.norm_bound);
+  for (size_t k = 0; k < d; ++k) x[k] = static_cast<float>(scale * h[k]) + (input.noise_D != nullptr ? input.noise_D[k] : 0.0f);
+  float* z = context.forward(logits_);
+  head_.Forward(FirstRow(context), x, z, 1);
+  return z;
+}
+
+double Classifier::Forward(RecordContext& context, const LabelledRecord& record, const HeadInput& input) const {
+  const float* z = Logits(context, record.tokens, input);
+  return LogSumExp(z, architecture_.num_classes) - z[record.label];
+}
+
+void Classifier::Backward(const RecordContext& context, const LabelledRecord& record, const HeadInput& input, FactorSink& sink) const {
+  const RecordContext row = FirstRow(context);
+  const size_t d = architecture_.encoder.width, classes = architecture_.num_classes;
+  // loss = logsumexp(z) - z[label]
+  const float* z = context.forward(logits_);
+  float* dz = context.backward(dlogits_);
+  const double lse = LogSumExp(z, classes);
+  for (size_t c = 0; c < classes; ++c) {
+    dz[c] = static_cast<float>(std::exp(z[c] - lse) - (static_cast<size_t>(record.label) == c ? 1.0 : 0.0));
+  }
+  float* dx = context.backward(dx_);
+  head_.Backward(row, context.forward(x_), dz, dx, kernels::Store::kAssign, sink);
+  // x = s h + noise with s = C / ||h|| where ||h|| > C: dh = s (dx - h <h, dx> / ||h||^2); else s = 1 and dh = dx.
+  const float* h = context.forward(h_);
+  float* dh = context.backward(dh_);
+  const double scale = ClipScale(h, d, input.norm_bound);
+  double along = 0, squares = 0;
+  for (size_t k = 0; k < d; ++k) {
+    along += static_cast<double>(h[k]) * dx[k];
+    squares += static_cast<double>(h[k]) * h[k];
+  }
+  const double radial = scale < 1 ? along / squares : 0.0;
+  // h = tanh(p): dp = dh (1 - h^2)
+  for (size_t k = 0; k < d; ++k) dh[k] = static_cast<float>(scale * (dx[k] - h[k] * radial) * (1.0 - static_cast<double>(h[k]) * h[k]));
+  float* dlast = context.backward(dstates_.back());
+  std::memset(dlast, 0, context.rows * d * sizeof(float));
+  float* dhidden = final_norm_.empty() ? dlast : context.backward(dhidden_);
+  pooler_.Backward(row, context.forward(hidden_), dh, dhidden, kernels::Store::kAssign, sink);
+  if (!final_norm_.empty()) {
+    final_norm_[0].Backward(row, context.forward(states_.back()), dhidden, dlast, kernels::Store::kAssign, sink);
+  }
+  for (size_t b = blocks_.size(); b-- > 0;) {
+    blocks_[b].Backward(context, context.forward(states_[b]), context.backward(dstates_[b + 1]), context.backward(dstates_[b]), sink);
+  }
+  embedding_.Backward(context, record.tokens.data(), context.backward(dstates_[0]), sink);
+}
+
+void Classifier::ReplayHead(const RecordContext& context, FactorSink& sink) const {
+  const size_t d = architecture_.encoder.width, classes = architecture_.num_classes;
+  const float* dz = context.backward(dlogits_);
+  sink.Outer({.parameter = head_weight_, .first_row = 0, .dy_RN = dz, .lddy = classes, .x_RK = context.forward(x_), .ldx = d,
+              .rows = 1, .n = classes, .k = d});
+  sink.Vector({.parameter = head_bias_, .first = 0, .g_N = dz, .n = classes});
+}
+
+}  // namespace wisp

@@ -1,0 +1,275 @@
+#include "runtime/train/dp_fp.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "kernels/kernels.h"
+#include "runtime/privacy/discrete_gaussian.h"
+#include "runtime/train/dp_fp_report.h"
+
+namespace wisp {
+namespace {
+
+using privacy::RandomStream;
+using privacy::StreamPurpose;
+
+constexpr size_t kUpdateChunk = 4096;  // coordinates noised and stepped at a time: 16 KB of gradient on the stack
+
+PhantomOptions GradientOptions(const DpFpOptions& o, const std::optional<privacy::ExactGrid>& grid) {
+  PhantomOptions options{.form = o.encoder.norm_form};
+  if (!grid) return options;
+  const double bound = grid->reduced_clipping_norm();
+  options.clip = o.encoder.clipping == ClipKind::kFlat ? ClipRule::Flat(bound) : ClipRule::Automatic(bound);
+  return options;
+}
+
+}  // namespace
+
+// What one worker owns: buffers, noise stream, gradient method (not in kAggregate), this step's figures.
+struct DpFpTrainer::Worker {
+  Worker(const Classifier& graph, const Weights& view, RandomStream noise_stream)
+      : buffers(graph.AllocateForTraining()), weights(view), noise(std::move(noise_stream)),
+        noise_steps(graph.architecture().encoder.width), noise_values(graph.architecture().encoder.width) {}
+
+  Buffers buffers;
+  Weights weights;
+  RandomStream noise;
+  std::optional<PhantomGradients> gradients;
+  std::vector<int64_t> noise_steps;  // kPaper: of one representation
+  std::vector<float> noise_values;
+  double loss = 0;
+  size_t num_dropped = 0;
+};
+
+Result<std::unique_ptr<DpFpTrainer>> DpFpTrainer::Create(const ClassifierArchitecture& architecture, std::span<const float> weights,
+                                                         std::span<const LabelledRecord> records, const DpFpOptions& given) {
+  DpFpOptions options = given;
+  if (options.num_threads == 0) options.num_threads = DefaultThreads();
+  WISP_RETURN_IF_ERROR(Check(architecture, weights, records, options));
+  // Stream 0 samples; streams 1.. are the workers' noise.
+  std::vector<RandomStream> streams;
+  for (size_t i = 0; i <= options.num_threads; ++i) {
+    if (!options.reproducible_seed) {
+      WISP_ASSIGN_OR_RETURN(RandomStream stream, RandomStream::Secure());
+      streams.push_back(std::move(stream));
+    } else {
+      streams.push_back(RandomStream::Reproducible(*options.reproducible_seed + (i << 32), i == 0 ? StreamPurpose::kSampling : StreamPurpose::kNoise));
+    }
+  }
+  return std::unique_ptr<DpFpTrainer>(new DpFpTrainer(architecture, weights, records, options, std::move(streams)));
+}
+
+DpFpTrainer::DpFpTrainer(const ClassifierArchitecture& architecture, std::span<const float> weights, std::span<const LabelledRecord> records,
+                         const DpFpOptions& options, std::vector<RandomStream> streams)
+    : options_(options),
+      graph_(architecture, kernels::BestOps()),
+      records_(records),
+      workers_(options.num_threads),
+      gradient_parameters_(graph_.parameters()),
+      weights_(weights.size()),
+      packed_(graph_.pack_plan().size()),
+      sampling_stream_(std::move(streams[0])),
+      charged_until_(2, 0) {
+  if (options_.num_records_public == 0) options_.num_records_public = static_cast<uint32_t>(records.size());
+  std::memcpy(weights_.data(), weights.data(), weights.size_bytes());
+  const kernels::OpTable& ops = graph_.ops();
+  GradientSum* sum = nullptr;
+  if (is_private()) {
+    releases_.emplace(ops, HeadReleaseOptions{.num_classes = architecture.num_classes, .width = architecture.encoder.width,
+                                              .micro_batches = options.micro_batches, .clipping_norm = options.clipping_norm,
+                                              .noise_multiplier = options.noise_multiplier, .sampling_probability = micro_probability(),
+                                              .num_records_public = options_.num_records_public, .release_decay = options.release_decay,
+                                              .effective_dimensions = options.effective_dimensions, .class_prior = options.class_prior});
+  } else {
+    float_sum_ = std::make_unique<FloatGradientSum>(ops, weights.size(), workers_.size());
+    sum = float_sum_.get();
+  }
+  if (options.mode == DpFpMode::kClipped) {
+    uint64_t coordinates = 0;
+    for (size_t i = 0; i < gradient_parameters_.size(); ++i) {
+      ParameterSpec& p = gradient_parameters_[i];
+      p.trained = p.trained && i != graph_.head_weight() && i != graph_.head_bias();  // those are made of the releases
+      coordinates += p.trained ? p.size() : 0;
+    }
+    gradient_grid_.emplace(options.encoder.clipping_norm, coordinates);
+    grid_sum_ = std::make_unique<GridGradientSum>(
+        ops, weights.size(), GridGradientSum::Grid{.steps_per_unit = static_cast<float>(gradient_grid_->steps_per_unit()),
+                                                   .max_sum_squares = gradient_grid_->max_sum_squares()});
+    sum = grid_sum_.get();
+  }
+  if (sum != nullptr) optimizer_.emplace(ops, options.optimizer, weights.size());
+  const Weights view{&ops, &graph_.pack_plan(), &graph_.parameters(), weights_.data(), packed_.data()};
+  for (size_t w = 0; w < workers_.size(); ++w) {
+    worker_state_.push_back(std::make_unique<Worker>(graph_, view, std::move(streams[w + 1])));
+    if (sum == nullptr) continue;
+    const PhantomGradients::Setup setup{.parameters = gradient_parameters_, .head_parameter = graph_.head_weight(),
+                                        .max_rows = architecture.encoder.max_length, .worker = w};
+    worker_state_.back()->gradients.emplace(ops, setup, GradientOptions(options_, gradient_grid_), *sum);
+  }
+  sample_.reserve(records.size());
+  encoder_batch_.reserve(records.size());
+}
+
+DpFpTrainer::~DpFpTrainer() = default;
+
+double DpFpTrainer::micro_probability() const {
+  return static_cast<double>(options_.expected_batch) / options_.num_records_public / options_.micro_batches;
+}
+
+// Each mechanism remembers how far it is charged: where the second is refused, the first charge serves the next try.
+Status DpFpTrainer::ChargeIfNeeded() {
+  if (!is_private()) return OkStatus();
+  const uint64_t steps = std::min<uint64_t>(options_.steps_per_charge, std::max<uint64_t>(options_.num_steps, step_ + 1) - step_);
+  WISP_ASSIGN_OR_RETURN(const std::vector<privacy::Mechanism> mechanisms, DpFpMechanisms(options_, steps));
+  for (size_t i = 0; i < mechanisms.size(); ++i) {
+    if (step_ < charged_until_[i]) continue;
+    const bool head = i == 0;
+    const privacy::ExactGrid& grid = head ? releases_->grid() : *gradient_grid_;
+    const privacy::ChargeRequest charge{
+        .mechanism = mechanisms[i],
+        .run = options_.run,
+        .purpose = head ? "class sums of representations" : "encoder training",
+        .noise = options_.reproducible_seed ? privacy::NoiseKind::kReproducible : privacy::NoiseKind::kSecure,
+        .loss_slack = privacy::DiscretisationLoss({.sigma_in_steps = grid.sigma_in_steps(mechanisms[i].noise_multiplier()),
+                                                   .num_coordinates = grid.num_coordinates(),
+                                                   .num_steps = mechanisms[i].steps()})};
+    WISP_RETURN_IF_ERROR(options_.ledger->Charge(charge).status());
+    charged_until_[i] = step_ + steps;
+  }
+  return OkStatus();
+}
+
+void DpFpTrainer::DrawBatches() {
+  const uint32_t n = static_cast<uint32_t>(records_.size());
+  draws_.clear();
+  for (uint32_t m = 0; m < options_.micro_batches; ++m) {
+    privacy::PoissonSample(sampling_stream_, micro_probability(), n, sample_);
+    for (uint32_t record : sample_) draws_.push_back({record, m});
+  }
+  if (options_.mode != DpFpMode::kClipped) return;
+  privacy::PoissonSample(sampling_stream_, static_cast<double>(options_.expected_batch) / options_.num_records_public, n, encoder_batch_);
+}
+
+void DpFpTrainer::Pack() {
+  workers_.Run([this](size_t w) {
+    graph_.pack_plan().Pack(graph_.ops(), weights_.data(), packed_.data(), w, workers_.size());
+  });
+}
+
+void DpFpTrainer::AddRepresentations(size_t index) {
+  Worker& worker = *worker_state_[index];
+  RecordContext context{.weights = worker.weights, .buffers = worker.buffers};
+  for (size_t i = index; i < draws_.size(); i += worker_state_.size()) {
+    const LabelledRecord& record = records_[draws_[i].record];
+    const float* h = graph_.Represent(context, record.tokens);
+    if (!releases_->Add(index, draws_[i].micro_batch, h, static_cast<uint32_t>(record.label))) ++worker.num_dropped;
+  }
+}
+
+void DpFpTrainer::AddRecordGradient(Worker& worker, const LabelledRecord& record, const HeadInput& input) {
+  struct Replayer final : HeadReplay {
+    const Classifier& graph;
+    const RecordContext& context;
+    Replayer(const Classifier& g, const RecordContext& c) : graph(g), context(c) {}
+    void Replay(FactorSink& sink) override { graph.ReplayHead(context, sink); }
+  };
+  RecordContext context{.weights = worker.weights, .buffers = worker.buffers};
+  worker.gradients->BeginRecord(record.tokens);
+  worker.loss += graph_.Forward(context, record, input);
+  graph_.Backward(context, record, input, *worker.gradients);
+  Replayer replayer(graph_, context);
+  const RecordOutcome outcome = worker.gradients->FinishRecord(replayer);
+  if (!outcome.finite || !outcome.within) ++worker.num_dropped;
+}
+
+void DpFpTrainer::AddEncoderGradients(size_t index) {
+  for (size_t i = index; i < encoder_batch_.size(); i += worker_state_.size()) {
+    AddRecordGradient(*worker_state_[index], records_[encoder_batch_[i]], inference_input());
+  }
+}
+
+void DpFpTrainer::AddPaperGradients(size_t index) {
+  Worker& worker = *worker_state_[index];
+  const privacy::ExactGrid grid(options_.clipping_norm, worker.noise_steps.size());
+  for (size_t i = index; i < draws_.size(); i += worker_state_.size()) {
+    std::fill(worker.noise_steps.begin(), worker.noise_steps.end(), 0);
+    privacy::AddDiscreteGaussian(worker.noise, grid.sigma_in_steps(options_.noise_multiplier), worker.noise_steps);
+    for (size_t k = 0; k < worker.noise_steps.size(); ++k) {
+      worker.noise_values[k] = static_cast<float>(static_cast<double>(worker.noise_steps[k]) * grid.grid());
+    }
+    AddRecordGradient(worker, records_[draws_[i].record], {.norm_bound = options_.clipping_norm, .noise_D = worker.noise_values.data()});
+  }
+}
+
+// Every coordinate that a gradient moves, in chunks dealt out to the workers: noise (kClipped), scale, optimizer.
+void DpFpTrainer::UpdateWeights(size_t index, double divisor) {
+  Worker& worker = *worker_state_[index];
+  const float scale = static_cast<float>(is_private() ? gradient_grid_->Scale(divisor) : 1.0 / divisor);
+  float g[kUpdateChunk];
+  size_t turn = 0;
+  for (const ParameterSpec& p : gradient_parameters_) {
+    if (!p.trained) continue;
+    for (size_t first = 0; first < p.size(); first += kUpdateChunk) {
+      if (turn++ % worker_state_.size() != index) continue;
+      const size_t n = std::min(kUpdateChunk, p.size() - first), offset = p.offset + first;
+      if (is_private()) {
+        const std::span<int64_t> sum = grid_sum_->sum().subspan(offset, n);
+        privacy::AddDiscreteGaussian(worker.noise, gradient_grid_->sigma_in_steps(options_.encoder.noise_multiplier), sum);
+        for (size_t i = 0; i < n; ++i) g[i] = static_cast<float>(sum[i]) * scale;
+      } else {
+        for (size_t i = 0; i < n; ++i) g[i] = float_sum_->sum()[offset + i] * scale;
+      }
+      optimizer_->Update(p, offset, g, n, rate_, step_, weights_.data());
+    }
+  }
+}
+
+void DpFpTrainer::UpdateHead() {
+  releases_->Clear();
+  workers_.Run([this](size_t w) { AddRepresentations(w); });
+  releases_->Release(worker_state_[0]->noise);
+  releases_->FitHead(weights_.data() + graph_.parameters()[graph_.head_weight()].offset,
+                     weights_.data() + graph_.parameters()[graph_.head_bias()].offset);
+}
+
+Result<DpFpStepReport> DpFpTrainer::Step() {
+  WISP_RETURN_IF_ERROR(ChargeIfNeeded());
+  DrawBatches();
+  for (auto& w : worker_state_) {
+    w->loss = 0;
+    w->num_dropped = 0;
+  }
+  Pack();
+  if (is_private()) UpdateHead();
+  rate_ = LearningRate(options_.optimizer, step_, options_.num_steps);
+  DpFpStepReport report{.step = step_, .num_records = draws_.size()};
+  size_t with_loss = 0;
+  if (options_.mode == DpFpMode::kClipped) {
+    Pack();  // the head has changed
+    grid_sum_->Clear();
+    workers_.Run([this](size_t w) { AddEncoderGradients(w); });
+    with_loss = report.num_encoder_records = encoder_batch_.size();
+    workers_.Run([this](size_t w) { UpdateWeights(w, options_.expected_batch); });
+  } else if (!is_private()) {
+    float_sum_->Clear();
+    workers_.Run([this](size_t w) { AddPaperGradients(w); });
+    with_loss = draws_.size();
+  }
+  for (const auto& w : worker_state_) {
+    report.mean_loss += w->loss / static_cast<double>(std::max<size_t>(1, with_loss));
+    report.num_dropped += w->num_dropped;
+  }
+  if (!is_private()) {
+    if (!std::isfinite(report.mean_loss)) {
+      return InvalidData("the loss of step " + std::to_string(step_) + " is not finite: the learning rate " +
+                         std::to_string(options_.optimizer.learning_rate) + " is too high for this model");
+    }
+    float_sum_->Reduce();
+    workers_.Run([this, with_loss](size_t w) { UpdateWeights(w, static_cast<double>(std::max<size_t>(1, with_loss))); });
+  }
+  ++step_;
+  return report;
+}
+
+}  // namespace wisp

@@ -1,0 +1,88 @@
+// What DpFpTrainer refuses, and why.
+#include <cmath>
+#include <numeric>
+
+#include "runtime/train/dp_fp.h"
+#include "runtime/train/dp_fp_report.h"
+
+namespace wisp {
+namespace {
+
+Status CheckPrivate(const ClassifierArchitecture& a, const DpFpOptions& o) {
+  if (o.ledger == nullptr) {
+    return PrivacyRefused("private training needs a ledger: without one the budget spent would be forgotten");
+  }
+  if (o.num_records_public == 0) {
+    return PrivacyRefused("private training needs the number of records declared as public (num_records_public): the sampling "
+                          "probability is a public constant and must not be derived from the data");
+  }
+  if (o.steps_per_charge == 0) return InvalidArgument("steps_per_charge is 0, allowed are 1 and above");
+  WISP_RETURN_IF_ERROR(DpFpMechanisms(o, 1).status());
+  if (!(o.release_decay > 0 && o.release_decay <= 1)) {
+    return InvalidArgument("release_decay is " + std::to_string(o.release_decay) + ", allowed is 0 < decay <= 1");
+  }
+  if (!(o.effective_dimensions >= 1 && o.effective_dimensions <= a.encoder.width)) {
+    return InvalidArgument("effective_dimensions is " + std::to_string(o.effective_dimensions) + ", allowed are 1 to the width " +
+                           std::to_string(a.encoder.width));
+  }
+  if (!o.class_prior.empty()) {
+    bool good = o.class_prior.size() == a.num_classes;
+    for (double p : o.class_prior) good = good && p > 0;
+    if (!good || !(std::abs(std::accumulate(o.class_prior.begin(), o.class_prior.end(), -1.0)) < 1e-6)) {
+      return InvalidArgument("class_prior must name a positive probability for each class, together 1");
+    }
+  }
+  if (o.mode != DpFpMode::kClipped) return OkStatus();
+  if (o.encoder.clipping == ClipKind::kNone) return PrivacyRefused("private training without clipping has no bounded sensitivity");
+  uint64_t coordinates = 0;
+  for (const ParameterSpec& p : ParametersOf(a)) coordinates += p.name.starts_with("head.") ? 0 : p.size();
+  return privacy::ExactGrid::Validate({.clipping_norm = o.encoder.clipping_norm, .num_coordinates = coordinates,
+                                       .noise_multiplier = o.encoder.noise_multiplier});
+}
+
+Status CheckRecords(const ClassifierArchitecture& a, std::span<const LabelledRecord> records) {
+  for (size_t i = 0; i < records.size(); ++i) {
+    const LabelledRecord& r = records[i];
+    const std::string name = "record " + std::to_string(i);
+    if (r.tokens.empty() || r.tokens.size() > a.encoder.max_length) {
+      return InvalidData(name + " has " + std::to_string(r.tokens.size()) + " tokens, allowed are 1 to " + std::to_string(a.encoder.max_length));
+    }
+    for (int32_t id : r.tokens) {
+      if (id < 0 || id >= static_cast<int64_t>(a.encoder.num_items)) {
+        return InvalidData(name + " names token " + std::to_string(id) + "; the model has tokens 0 to " + std::to_string(a.encoder.num_items - 1));
+      }
+    }
+    if (r.label < 0 || r.label >= static_cast<int64_t>(a.num_classes)) {
+      return InvalidData(name + " has label " + std::to_string(r.label) + "; the model has classes 0 to " + std::to_string(a.num_classes - 1));
+    }
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Status DpFpTrainer::Check(const ClassifierArchitecture& a, std::span<const float> weights, std::span<const LabelledRecord> records,
+                          const DpFpOptions& o) {
+  WISP_RETURN_IF_ERROR(Validate(a));
+  if (o.mode != DpFpMode::kAggregate) WISP_RETURN_IF_ERROR(Validate(o.optimizer));
+  if (weights.size() != FlatSize(ParametersOf(a))) {
+    return InvalidArgument("weights have " + std::to_string(weights.size()) + " numbers, the architecture " + std::to_string(FlatSize(ParametersOf(a))));
+  }
+  if (o.micro_batches == 0 || o.expected_batch == 0) return InvalidArgument("expected_batch and micro_batches must be 1 or above");
+  WISP_RETURN_IF_ERROR(privacy::ExactGrid::Validate({.clipping_norm = o.clipping_norm, .num_coordinates = uint64_t{a.num_classes} * a.encoder.width,
+                                                     .noise_multiplier = o.noise_multiplier}));
+  if (o.mode != DpFpMode::kPaper) {
+    WISP_RETURN_IF_ERROR(CheckPrivate(a, o));
+  } else if (o.ledger != nullptr) {
+    return PrivacyRefused("mode paper on a data set with a ledger: no charge could cover it. " + WhyPaperHasNoGuarantee());
+  } else if (records.empty()) {
+    return InvalidData("there is no record to train on");
+  }
+  const uint64_t n = o.num_records_public != 0 ? o.num_records_public : records.size();
+  if (o.expected_batch > n) {
+    return InvalidArgument("expected_batch is " + std::to_string(o.expected_batch) + ", more than the " + std::to_string(n) + " records");
+  }
+  return CheckRecords(a, records);
+}
+
+}  // namespace wisp

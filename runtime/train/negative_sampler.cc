@@ -1,0 +1,44 @@
+#include "runtime/train/negative_sampler.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace wisp {
+namespace {
+
+constexpr uint64_t kWordsPerStep = uint64_t{1} << 32;  // far more than any step draws
+
+}  // namespace
+
+NegativeSampler::NegativeSampler(const Recommender& graph, uint32_t num_negatives, uint64_t seed)
+    : graph_(&graph), table_(graph.pack_plan().head_parameter()), bias_(FindParameter(graph.parameters(), "output_bias")),
+      // Not the stream of the batches: the same seed gives another stream for this purpose.
+      random_(privacy::RandomStream::Reproducible(seed, privacy::StreamPurpose::kDropout)), drawn_(graph.architecture().num_items),
+      items_(num_negatives), rows_(size_t{num_negatives} * graph.architecture().width),
+      packed_(graph.ops().packed_size(num_negatives, graph.architecture().width)), bias_values_(num_negatives) {
+  view_ = {.items = items_, .rows_KD = rows_.data(), .packed = packed_.data(), .bias_K = bias_values_.data()};
+}
+
+void NegativeSampler::Draw(uint64_t step, const float* weights) {
+  const uint32_t num_items = graph_->architecture().num_items;
+  const size_t d = graph_->architecture().width, k = items_.size();
+  (void)random_.Seek(step * kWordsPerStep);
+  drawn_.Clear();
+  while (drawn_.size() < k) drawn_.Insert(static_cast<int32_t>(random_.UniformBelow(num_items)));
+  std::copy(drawn_.rows().begin(), drawn_.rows().end(), items_.begin());
+  std::sort(items_.begin(), items_.end());
+  const float log_weight = std::log(static_cast<float>(num_items) / static_cast<float>(k));
+  const float* table = weights + graph_->parameters()[table_].offset;
+  for (size_t i = 0; i < k; ++i) {
+    const auto item = static_cast<size_t>(items_[i]);
+    std::copy_n(table + item * d, d, rows_.data() + i * d);
+    bias_values_.data()[i] = log_weight + (bias_ == kNoParameter ? 0.0f : weights[graph_->parameters()[bias_].offset + item]);
+  }
+  graph_->ops().pack_weights({.w_NK = rows_.data(), .ldw = d, .packed = packed_.data(), .n = k, .k = d});
+}
+
+size_t NegativeSampler::size_bytes() const {
+  return (rows_.size() + packed_.size() + bias_values_.size()) * sizeof(float) + items_.size() * sizeof(int32_t) + drawn_.size_bytes();
+}
+
+}  // namespace wisp

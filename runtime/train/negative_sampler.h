@@ -1,0 +1,37 @@
+// The negatives of a sampled softmax: distinct items, uniform over the catalogue, drawn anew for each step from a public
+// stream, and their rows gathered and packed once for all records of the step. Independent of the data.
+#ifndef WISP_RUNTIME_TRAIN_NEGATIVE_SAMPLER_H_
+#define WISP_RUNTIME_TRAIN_NEGATIVE_SAMPLER_H_
+
+#include <vector>
+
+#include "runtime/gradients/row_set.h"
+#include "runtime/layers/recommender.h"
+#include "runtime/privacy/random.h"
+
+namespace wisp {
+
+class NegativeSampler {
+ public:
+  // 2 <= num_negatives < num_items. `graph` must outlive this object.
+  NegativeSampler(const Recommender& graph, uint32_t num_negatives, uint64_t seed);
+
+  // The same (seed, step) gives the same items. Cost: num_negatives, whatever the catalogue's size.
+  void Draw(uint64_t step, const float* weights);
+
+  const Negatives& negatives() const { return view_; }
+  size_t size_bytes() const;
+
+ private:
+  const Recommender* graph_;
+  size_t table_, bias_;
+  privacy::RandomStream random_;
+  RowSet drawn_;
+  std::vector<int32_t> items_;
+  AlignedArray<float> rows_, packed_, bias_values_;
+  Negatives view_;
+};
+
+}  // namespace wisp
+
+#endif  // WISP_RUNTIME_TRAIN_NEGATIVE_SAMPLER_H_

@@ -1,0 +1,141 @@
+// Small classifiers and the naive one that the product's is held against.
+#ifndef WISP_TESTS_UNIT_CLASSIFIER_TEST_UTIL_H_
+#define WISP_TESTS_UNIT_CLASSIFIER_TEST_UTIL_H_
+
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "kernels/reference/dual.h"
+#include "runtime/gradients/phantom_gradients.h"
+#include "runtime/layers/classifier.h"
+#include "tests/unit/naive_recommender.h"
+
+namespace wisp::testing {
+
+inline std::vector<float> RandomClassifierWeights(const ClassifierArchitecture& a, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal(0.0f, 0.4f);
+  const auto parameters = ParametersOf(a);
+  std::vector<float> weights(FlatSize(parameters), 0.0f);
+  for (const ParameterSpec& p : parameters) {
+    for (size_t i = 0; i < p.size(); ++i) weights[p.offset + i] = normal(random) + (p.name.ends_with("gain") ? 1.0f : 0.0f);
+  }
+  return weights;
+}
+
+// Pooler, tanh, clipping, noise and head over any number type, on top of the naive encoder.
+template <class T>
+struct NaiveClassifier {
+  const ClassifierArchitecture& a;
+  std::span<const T> weights;
+
+  T At(const char* name, size_t i) const {
+    const auto parameters = ParametersOf(a);
+    return weights[parameters[FindParameter(parameters, name)].offset + i];
+  }
+  std::vector<T> Represent(std::span<const int32_t> tokens) const {
+    using std::tanh;
+    const size_t d = a.encoder.width;
+    const auto states = NaiveRecommender<T>(a.encoder, weights).Encode(tokens);
+    std::vector<T> h(d, T(0));
+    for (size_t j = 0; j < d; ++j) {
+      h[j] = At("pooler.bias", j);
+      for (size_t k = 0; k < d; ++k) h[j] = h[j] + states[0][k] * At("pooler.weight", j * d + k);
+      h[j] = tanh(h[j]);
+    }
+    return h;
+  }
+  T Loss(const LabelledRecord& record, const HeadInput& input) const {
+    using std::exp;
+    using std::log;
+    using std::sqrt;
+    std::vector<T> x = Represent(record.tokens);
+    T squares(0), sum(0), own(0);
+    for (const T& v : x) squares = squares + v * v;
+    const bool clip = input.norm_bound > 0 && T(input.norm_bound) < sqrt(squares);
+    for (size_t k = 0; k < x.size(); ++k) {
+      if (clip) x[k] = x[k] * T(input.norm_bound) / sqrt(squares);
+      if (input.noise_D != nullptr) x[k] = x[k] + T(input.noise_D[k]);
+    }
+    for (size_t c = 0; c < a.num_classes; ++c) {
+      T z = At("head.bias", c);
+      for (size_t k = 0; k < x.size(); ++k) z = z + x[k] * At("head.weight", c * x.size() + k);
+      sum = sum + exp(z);
+      if (static_cast<size_t>(record.label) == c) own = z;
+    }
+    return log(sum) - own;
+  }
+};
+
+// d loss / d weight for every weight, by dual numbers.
+inline std::vector<double> NaiveClassifierGradient(const ClassifierArchitecture& a, std::span<const float> weights,
+                                                   const LabelledRecord& record, const HeadInput& input) {
+  using kernels::reference::Dual;
+  std::vector<Dual> dual(weights.begin(), weights.end());
+  std::vector<double> gradient(weights.size(), 0.0);
+  for (const ParameterSpec& p : ParametersOf(a)) {
+    for (size_t i = p.offset; i < p.offset + p.size(); ++i) {
+      dual[i].derivative = 1;
+      gradient[i] = NaiveClassifier<Dual>{a, dual}.Loss(record, input).derivative;
+      dual[i].derivative = 0;
+    }
+  }
+  return gradient;
+}
+
+// The product's graph with everything a record needs.
+class ClassifierHarness {
+ public:
+  ClassifierHarness(const ClassifierArchitecture& a, std::vector<float> weights, const kernels::OpTable& ops)
+      : graph(a, ops), flat(std::move(weights)), packed(graph.pack_plan().size()), buffers(graph.AllocateForTraining()),
+        view{&ops, &graph.pack_plan(), &graph.parameters(), flat.data(), packed.data()} {
+    graph.pack_plan().Pack(ops, flat.data(), packed.data(), 0, 1);
+    std::memset(buffers.backward[Slot<std::byte>{0}], 0xff, buffers.backward.size_bytes());  // NaN: nothing may be read before it is written
+  }
+  RecordContext Context() const { return {.weights = view, .buffers = buffers}; }
+  RecordOutcome Add(const LabelledRecord& record, const HeadInput& input, PhantomGradients& gradients) {
+    struct Replayer final : HeadReplay {
+      const Classifier& graph;
+      const RecordContext& context;
+      Replayer(const Classifier& g, const RecordContext& c) : graph(g), context(c) {}
+      void Replay(FactorSink& sink) override { graph.ReplayHead(context, sink); }
+    };
+    RecordContext context = Context();
+    gradients.BeginRecord(record.tokens);
+    loss = graph.Forward(context, record, input);
+    graph.Backward(context, record, input, gradients);
+    Replayer replayer(graph, context);
+    return gradients.FinishRecord(replayer);
+  }
+  PhantomGradients::Setup Setup() const {
+    return {.parameters = graph.parameters(), .head_parameter = graph.head_weight(), .max_rows = graph.architecture().encoder.max_length,
+            .worker = 0};
+  }
+
+  Classifier graph;
+  std::vector<float> flat;
+  AlignedArray<float> packed;
+  Buffers buffers;
+  Weights view;
+  double loss = 0;
+};
+
+inline std::vector<ClassifierArchitecture> SmallClassifiers() {
+  ClassifierArchitecture base{.encoder = {.num_items = 9, .max_length = 6, .width = 4, .num_heads = 2, .num_blocks = 2, .inner_width = 6,
+                                          .embedding_scale = 1.7f, .attend = Attend::kAll},
+                              .num_classes = 3};
+  std::vector<ClassifierArchitecture> all(4, base);
+  all[1].encoder.norm = NormPlacement::kPost;
+  all[2].num_classes = 2;
+  all[2].encoder.positions = PositionAlignment::kEnd;
+  all[2].encoder.activation = ActivationKind::kRelu;
+  all[3].encoder.num_blocks = 0;
+  all[3].num_classes = 5;
+  return all;
+}
+
+}  // namespace wisp::testing
+
+#endif  // WISP_TESTS_UNIT_CLASSIFIER_TEST_UTIL_H_

@@ -1,0 +1,74 @@
+// What the provenance of a model says about sampling from it.
+#include "runtime/inference/decoding_need.h"
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "tests/unit/model_test_util.h"
+
+namespace wisp {
+namespace {
+
+using privacy::EpsilonDelta;
+
+constexpr double kInf = std::numeric_limits<double>::infinity(), kNan = std::numeric_limits<double>::quiet_NaN();
+
+TEST(DecodingNeed, IsReadFromTheProvenance) {
+  const ProvenanceEntry good{.mechanisms = {"Gaussian"}, .epsilon = 2, .delta = 1e-6, .privacy_unit = "user", .adjacency = "add_remove",
+                             .noise = NoiseOrigin::kSecure, .dataset = "history"};
+  const ProvenanceEntry shipped{.description = "trained offline", .dataset = "movies"};
+  const auto kind = [](std::vector<ProvenanceEntry> entries, const DecodingPolicy& policy = {}) { return NeedOf(entries, policy).kind; };
+  const auto with = [&](const std::function<void(ProvenanceEntry&)>& change) {
+    ProvenanceEntry e = good;
+    change(e);
+    return e;
+  };
+  constexpr auto kFree = DecodingNeed::Kind::kFree, kCharge = DecodingNeed::Kind::kCharge;
+  const std::vector<std::string> labels = {"movies", ""};
+  EXPECT_EQ(kind({}), kCharge);
+  EXPECT_EQ(kind({good}), kFree);
+  EXPECT_EQ(kind({good, good}), kFree);
+  EXPECT_EQ(kind({shipped, good}), kCharge);
+  EXPECT_EQ(kind({shipped, good}, {.public_datasets = labels}), kFree);
+  EXPECT_EQ(kind({shipped}, {.public_datasets = labels}), kFree);
+  EXPECT_EQ(kind({good, ProvenanceEntry{}}, {.public_datasets = labels}), kCharge);  // no label is not a public label
+  EXPECT_EQ(kind({with([](auto& e) { e.epsilon.reset(); })}), kCharge);
+  EXPECT_EQ(kind({with([](auto& e) { e.epsilon = kInf; })}), kCharge);
+  EXPECT_EQ(kind({with([](auto& e) { e.epsilon = kNan; })}), kCharge);
+  EXPECT_EQ(kind({with([](auto& e) { e.noise = NoiseOrigin::kReproducible; })}), kCharge);
+  EXPECT_EQ(kind({with([](auto& e) { e.mechanisms.clear(); })}), kCharge);
+  const EpsilonDelta three = *EpsilonDelta::Create(3, 1e-5), five = *EpsilonDelta::Create(5, 1e-5), tiny_delta = *EpsilonDelta::Create(5, 1e-7);
+  EXPECT_EQ(kind({good}, {.wanted = three}), kFree);
+  EXPECT_EQ(kind({good, good}, {.wanted = three}), kCharge);
+  EXPECT_EQ(kind({good, good}, {.wanted = five}), kFree);
+  EXPECT_EQ(kind({good}, {.wanted = tiny_delta}), kCharge);
+  EXPECT_EQ(kind({good, with([](auto& e) { e.privacy_unit = "day"; })}, {.wanted = five}), kCharge);
+  EXPECT_NE(NeedOf(std::vector<ProvenanceEntry>{good, shipped}).reason.find("provenance[1] (data set 'movies')"), std::string::npos);
+}
+
+TEST(DecodingNeed, ExactCountsInTheOutputBiasAreCoveredByNoMechanism) {
+  const std::vector<std::string> labels = {"movies"};
+  const test::TemporaryFolder folder;
+  const test::SmallModel model;
+  const auto kind = [&](OutputBiasOrigin origin, const char* dataset) {
+    ModelContents contents = model.contents();
+    contents.output_bias_origin = origin;
+    contents.provenance = {{.mechanisms = {"Gaussian"}, .epsilon = 2, .delta = 1e-6, .noise = NoiseOrigin::kSecure, .dataset = dataset}};
+    const std::string path = folder / "m.wisp";
+    EXPECT_TRUE(WriteModel(path, contents).ok());
+    auto file = ModelFile::Open(path);
+    EXPECT_TRUE(file.ok()) << file.status().message();
+    return NeedOf(*file, {.public_datasets = labels}).kind;
+  };
+  EXPECT_EQ(kind(OutputBiasOrigin::kExactCounts, "history"), DecodingNeed::Kind::kCharge);
+  EXPECT_EQ(kind(OutputBiasOrigin::kExactCounts, "movies"), DecodingNeed::Kind::kFree);
+  EXPECT_EQ(kind(OutputBiasOrigin::kPrivateCounts, "history"), DecodingNeed::Kind::kFree);
+  EXPECT_EQ(kind(OutputBiasOrigin::kPublicCounts, "history"), DecodingNeed::Kind::kFree);
+}
+
+}  // namespace
+}  // namespace wisp
