@@ -62,10 +62,14 @@ class ThroughRelease final : public Observed {
  public:
   ThroughRelease(const StepAuditOptions& o, const TrainingOptions& step, std::span<const Record> records, const ReleaseFactory& make,
                  RandomStream random)
-      : options_(step), records_(records), weights_(o.weights), graph_(o.architecture, kernels::BestOps()), packed_(graph_.pack_plan().size()),
+      : options_(step), records_(records), weights_(o.weights), graph_(o.architecture, kernels::BestOps(), step.num_negatives), packed_(graph_.pack_plan().size()),
         buffers_(graph_.AllocateForTraining()), random_(std::move(random)) {
     options_.num_threads = 1;
     graph_.pack_plan().Pack(graph_.ops(), weights_.data(), packed_.data(), 0, 1);
+    if (step.num_negatives > 0) {
+      negatives_.emplace(graph_, step.num_negatives, step.seed);
+      negatives_->Draw(0, weights_.data());
+    }
     release_ = make ? make(graph_, weights_, options_) : MakeStepRelease(graph_, weights_, options_);
   }
 
@@ -75,7 +79,7 @@ class ThroughRelease final : public Observed {
                            static_cast<uint32_t>(records_.size()), drawn_);
     batch_.clear();
     for (uint32_t i : drawn_) batch_.push_back(&records_[i]);
-    release_->Begin(0, weights_, batch_, random_);
+    release_->Begin(0, weights_, {batch_, negatives_ ? negatives_->negatives().items : std::span<const int32_t>()}, random_);
     for (const Record* record : batch_) Add(*record);
     release_->Reduce();
     release_->AddNoise(0, random_);
@@ -99,7 +103,7 @@ class ThroughRelease final : public Observed {
     const auto targets = std::count_if(record.targets.begin(), record.targets.end(), [](int32_t id) { return id >= 0; });
     if (targets == 0) return;
     const Weights view{&graph_.ops(), &graph_.pack_plan(), &graph_.parameters(), weights_.data(), packed_.data()};
-    RecordContext context{.weights = view, .buffers = buffers_};
+    RecordContext context{.weights = view, .buffers = buffers_, .negatives = negatives_ ? &negatives_->negatives() : nullptr};
     RecordGradients& gradients = release_->Gradients(0);
     gradients.BeginRecord(record.inputs);
     graph_.Forward(context, record, 1.0f / static_cast<float>(targets));
@@ -115,6 +119,7 @@ class ThroughRelease final : public Observed {
   AlignedArray<float> packed_;
   Buffers buffers_;
   RandomStream random_;
+  std::optional<NegativeSampler> negatives_;
   std::unique_ptr<StepRelease> release_;
   std::vector<uint32_t> drawn_;
   std::vector<const Record*> batch_;
@@ -141,6 +146,8 @@ Result<RandomStream> Stream(const TrainingOptions& o, uint64_t which) {
 Result<std::vector<float>> ReleaseOf(const StepAuditOptions& o, const Record& canary) {
   TrainingOptions step = OneStep(o.training);
   step.expected_batch = step.num_records_public = 1;
+  // AdaFEST's threshold falls with the noise: all rows that the canary names survive, and hardly any other.
+  step.sparse.map_threshold *= kHardlyAnyNoise / step.privacy.noise_multiplier;
   step.privacy.noise_multiplier = kHardlyAnyNoise;
   WISP_RETURN_IF_ERROR(Trainer::Check(o.architecture, o.weights, std::span(&canary, 1), step));
   ThroughRelease alone(o, step, std::span(&canary, 1), {}, RandomStream::Reproducible(o.training.seed, StreamPurpose::kNoise));

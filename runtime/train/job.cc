@@ -155,6 +155,7 @@ class JobRun {
     }
     WISP_ASSIGN_OR_RETURN(trainer_, Trainer::Create(job_.architecture, weights, set_.records, options_));
     result_.planned_bytes = trainer_->planned_bytes();
+    result_.record_state_bytes = trainer_->record_state_bytes();
     return checkpoint ? trainer_->Restore(*checkpoint) : OkStatus();
   }
 

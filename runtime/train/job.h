@@ -74,7 +74,7 @@ struct JobResult {
   std::vector<float> weights;
   uint64_t num_steps = 0, num_records = 0, num_dropped = 0;
   double seconds = 0;
-  size_t planned_bytes = 0;
+  size_t planned_bytes = 0, record_state_bytes = 0;  // of the Trainer
   std::vector<privacy::Mechanism> mechanisms;  // of a private run, in the order of spending
   double noise_multiplier = 0;
   std::optional<double> epsilon;               // PLD, at goal.delta; absent without a guarantee

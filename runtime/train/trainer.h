@@ -120,6 +120,8 @@ class Trainer {
 
   // Bytes this object holds, known before the first step: weights, moments, sums, all workers' buffers.
   size_t planned_bytes() const { return planned_bytes_; }
+  // Of these, what the gradient method keeps of the one record that a worker is at.
+  size_t record_state_bytes() const { return release_->Gradients(0).scratch_bytes(); }
 
  private:
   struct Worker;

@@ -28,8 +28,8 @@ class BrokenRelease final : public StepRelease {
       : graph_(&graph), options_(o), breach_(breach), sum_(FlatSize(graph.parameters()), 0.0), gradients_(this) {}
 
   RecordGradients& Gradients(size_t) override { return gradients_; }
-  void Begin(uint64_t, std::span<const float>, std::span<const Record* const> batch, privacy::RandomStream&) override {
-    empty_ = batch.empty();
+  void Begin(uint64_t, std::span<const float>, const StepBatch& batch, privacy::RandomStream&) override {
+    empty_ = batch.records.empty();
     sum_.assign(sum_.size(), 0.0);
   }
   void Update(size_t, privacy::RandomStream& noise, double divisor, const Apply& apply) override {

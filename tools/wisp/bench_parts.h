@@ -1,19 +1,16 @@
-// What the parts of `wisp bench` share: times, spreads, a temporary folder.
+// What the parts of `wisp bench` share: times, spreads, JSON.
 #ifndef WISP_TOOLS_WISP_BENCH_PARTS_H_
 #define WISP_TOOLS_WISP_BENCH_PARTS_H_
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
-#include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "tools/wisp/commands.h"
+#include "tools/wisp/temporary_folder.h"
 
 namespace wisp::tools {
 
@@ -36,23 +33,6 @@ inline Spread SpreadOf(std::vector<double> samples) {
 }
 
 inline Json ToJson(const Spread& s) { return {{"median", s.median}, {"quartiles", {s.low, s.high}}}; }
-
-// A folder that goes away with its contents.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "wisp-bench-XXXXXX").string();
-    if (mkdtemp(pattern.data()) != nullptr) path_ = pattern;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-  std::string File(const char* name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
 
 // A step of DP-AdaFEST and of dense DP-SGD over catalogues of 1e5 to 1e7 items (bench_sparse.cc).
 Status BenchSparse(const BenchArguments& arguments, Json& result);

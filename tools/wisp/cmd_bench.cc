@@ -2,14 +2,10 @@
 //
 // The two methods take turns, step by step, in one process; figures are medians with their quartiles. On a noisy machine
 // only ratios of one run mean much.
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
 
@@ -20,6 +16,7 @@
 #include "tools/wisp/bench_parts.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/fma_peak.h"
+#include "tools/wisp/temporary_folder.h"
 
 namespace wisp::tools {
 namespace {
@@ -74,7 +71,7 @@ TrainingOptions Options(const BenchArguments& a, Method method, privacy::Ledger*
 
 Status BenchTraining(const BenchArguments& a, Json& result) {
   const Problem problem(a);
-  const TemporaryFolder folder;
+  WISP_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::Create());
   WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(folder.File("ledger"), {.dataset = "bench"}));
   std::unique_ptr<Trainer> trainers[2];
   std::vector<double> samples[2], percents;
@@ -107,7 +104,7 @@ Status BenchTraining(const BenchArguments& a, Json& result) {
 }
 
 Status BenchScoring(const BenchArguments& a, Json& result) {
-  const TemporaryFolder folder;
+  WISP_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::Create());
   const Problem problem(a);
   std::string path = a.model;
   if (path.empty()) {

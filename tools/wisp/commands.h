@@ -86,6 +86,14 @@ struct BenchArguments {
   uint32_t threads = 0, items = 3416, length = 200, repeats = 20, batch = 64;
 };
 
+struct ReproduceArguments {
+  std::string table, out, cell;
+  DataArguments data;
+  std::optional<uint64_t> seed;
+  bool list = false, skip_done = false;
+  uint32_t threads = 0;
+};
+
 Status Synth(const SynthArguments& arguments, OutputFormat format);
 Status New(const NewArguments& arguments, OutputFormat format);
 Status Train(const TrainArguments& arguments, OutputFormat format);
@@ -100,6 +108,7 @@ Status AuditRunCommand(const AuditArguments& arguments, OutputFormat format);
 Status AuditMembershipCommand(const AuditArguments& arguments, OutputFormat format);
 Status AuditDecodingCommand(const AuditArguments& arguments, OutputFormat format);
 Status Bench(const BenchArguments& arguments, OutputFormat format);
+Status Reproduce(const ReproduceArguments& arguments, OutputFormat format);
 
 }  // namespace wisp::tools
 

@@ -52,6 +52,7 @@ class CommandLine {
     AddPrivacy();
     AddAudit();
     AddBench();
+    AddReproduce();
   }
 
   int Run(int argc, char** argv) {
@@ -245,6 +246,22 @@ class CommandLine {
     OnCall(c, Bench, bench_);
   }
 
+  void AddReproduce() {
+    CLI::App* c = app_.add_subcommand("reproduce", "Run a paper's table again, cell by cell; a line of JSON for each run. For public benchmark data only:\n"
+                                                   "the ledger of a private run is thrown away, and its test figures are written down.\n"
+                                                   "  wisp reproduce phantom-table-2 --list\n"
+                                                   "  wisp reproduce phantom-table-2 --data ml-1m.txt --out docs/results/phantom-table-2.jsonl --skip-done");
+    c->add_option("name", reproduce_.table, "A table of models/reproduce, or a path that ends in .json")->required();
+    c->add_option("--out", reproduce_.out, "File of results, a line is appended for each run");
+    c->add_option("--cell", reproduce_.cell, "Only this cell, ROW/COLUMN");
+    AddOptional(c, "--seed", reproduce_.seed, "Only this seed of the table's");
+    c->add_flag("--list", reproduce_.list, "Show the cells, and how many of their runs --out has");
+    c->add_flag("--skip-done", reproduce_.skip_done, "Leave out runs that --out has, with the recipe as it is now");
+    c->add_option("--threads", reproduce_.threads, "0: up to 4");
+    AddData(c, reproduce_.data, false);
+    OnCall(c, Reproduce, reproduce_);
+  }
+
   CLI::App app_;
   bool json_ = false;
   std::function<Status()> action_;
@@ -257,6 +274,7 @@ class CommandLine {
   PrivacyArguments privacy_;
   AuditArguments audit_;
   BenchArguments bench_;
+  ReproduceArguments reproduce_;
 };
 
 }  // namespace

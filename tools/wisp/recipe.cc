@@ -1,114 +1,16 @@
 #include "tools/wisp/recipe.h"
 
-#include <algorithm>
 #include <fstream>
-#include <initializer_list>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
-#include <type_traits>
 #include <utility>
-#include <vector>
+
+#include "tools/wisp/json_section.h"
 
 namespace wisp::tools {
 namespace {
 
-using Json = nlohmann::json;
-
-// Reads the keys of one object; Finish complains about those that nobody asked for.
-class Section {
- public:
-  Section(std::string where, const Json& object) : where_(std::move(where)), object_(object) {
-    if (!object.is_object()) Fail(InvalidData(where_ + " is " + object.dump().substr(0, 40) + ", allowed is an object"));
-  }
-
-  // Numbers. `low` and `high` are included.
-  template <class T>
-  void Number(const char* key, T& value, double low, double high) {
-    const Json* json = Find(key);
-    if (json == nullptr) return;
-    const bool whole = std::is_integral_v<T>;
-    const bool type = whole ? json->is_number_integer() || json->is_number_unsigned() : json->is_number();
-    if (!type || !(json->get<double>() >= low && json->get<double>() <= high)) {
-      std::ostringstream allowed;
-      allowed << (whole ? "a whole number" : "a number") << " from " << low << " to " << high;
-      Fail(InvalidData(where_ + "." + key + " is " + json->dump().substr(0, 40) + ", allowed is " + allowed.str()));
-      return;
-    }
-    value = json->get<T>();
-  }
-
-  template <class T>
-  void Number(const char* key, std::optional<T>& value, double low, double high) {
-    T number{};
-    if (Has(key)) {
-      Number(key, number, low, high);
-      value = number;
-    } else {
-      Find(key);
-    }
-  }
-
-  template <class T>
-  void Choice(const char* key, T& value, std::initializer_list<std::pair<const char*, T>> choices) {
-    const Json* json = Find(key);
-    if (json == nullptr) return;
-    std::string allowed;
-    for (const auto& [name, choice] : choices) {
-      if (json->is_string() && json->get<std::string>() == name) {
-        value = choice;
-        return;
-      }
-      allowed += (allowed.empty() ? "" : ", ") + std::string(name);
-    }
-    Fail(InvalidData(where_ + "." + key + " is " + json->dump().substr(0, 40) + ", allowed are " + allowed));
-  }
-
-  void Text(const char* key, std::string& value) {
-    const Json* json = Find(key);
-    if (json == nullptr) return;
-    if (!json->is_string()) return Fail(InvalidData(where_ + "." + key + " is " + json->dump().substr(0, 40) + ", allowed is a text"));
-    value = json->get<std::string>();
-  }
-
-  // Runs `read` on the object under `key`, if there is one.
-  template <class Read>
-  void Object(const char* key, Read&& read) {
-    const Json* json = Find(key);
-    if (json == nullptr) return;
-    Section inner(where_ + (where_.ends_with(":") ? " " : ".") + key, *json);
-    if (inner.status_.ok()) read(inner);
-    Fail(inner.Finish());
-  }
-
-  Status Finish() {
-    if (!status_.ok() || !object_.is_object()) return status_;
-    for (const auto& [key, value] : object_.items()) {
-      if (std::find(asked_.begin(), asked_.end(), key) != asked_.end()) continue;
-      std::string allowed;
-      for (const std::string& name : asked_) allowed += (allowed.empty() ? "" : ", ") + name;
-      return InvalidData(where_ + " has the unknown key '" + key + "', allowed are " + allowed);
-    }
-    return status_;
-  }
-
- private:
-  bool Has(const char* key) const { return object_.is_object() && object_.contains(key); }
-  const Json* Find(const char* key) {
-    asked_.push_back(key);
-    return Has(key) ? &object_[key] : nullptr;
-  }
-  void Fail(Status status) {
-    if (status_.ok()) status_ = std::move(status);
-  }
-
-  std::string where_;
-  const Json& object_;
-  std::vector<std::string> asked_;
-  Status status_;
-};
-
-void ReadArchitecture(Section& s, Architecture& a) {
+void ReadArchitecture(JsonSection& s, Architecture& a) {
   s.Number("max_length", a.max_length, 1, kMaxLength);
   s.Number("width", a.width, 1, kMaxWidth);
   s.Number("num_heads", a.num_heads, 1, kMaxWidth);
@@ -125,13 +27,13 @@ void ReadArchitecture(Section& s, Architecture& a) {
   s.Choice<Attend>("attend", a.attend, {{"causal", Attend::kCausal}, {"all", Attend::kAll}});
 }
 
-void ReadInitialisation(Section& s, InitialisationOptions& o) {
+void ReadInitialisation(JsonSection& s, InitialisationOptions& o) {
   s.Number("table_deviation", o.table_deviation, 0, 100);
   s.Number("position_deviation", o.position_deviation, 0, 100);
   s.Number("matrix_gain", o.matrix_gain, 0, 100);
 }
 
-void ReadOptimizer(Section& s, OptimizerOptions& o) {
+void ReadOptimizer(JsonSection& s, OptimizerOptions& o) {
   s.Choice<OptimizerKind>("kind", o.kind, {{"adam", OptimizerKind::kAdam}, {"adamw", OptimizerKind::kAdamW}, {"sgd", OptimizerKind::kSgd}});
   s.Number("learning_rate", o.learning_rate, 1e-12, 1e3);
   s.Number("beta1", o.beta1, 0, 0.999999);
@@ -144,7 +46,7 @@ void ReadOptimizer(Section& s, OptimizerOptions& o) {
   s.Number("final_fraction", o.final_fraction, 0, 1);
 }
 
-void ReadRgp(Section& s, RgpOptions& o) {
+void ReadRgp(JsonSection& s, RgpOptions& o) {
   s.Number("rank", o.rank, 1, kMaxWidth);
   s.Number("power_iterations", o.power_iterations, 1, 100);
   s.Number("warmup_steps", o.warmup_steps, 0, 1e9);
@@ -154,7 +56,7 @@ void ReadRgp(Section& s, RgpOptions& o) {
   s.Choice<RgpTrain>("vectors", o.vectors, {{"frozen", RgpTrain::kFrozen}, {"full", RgpTrain::kFull}});
 }
 
-void ReadTraining(Section& s, Recipe& r) {
+void ReadTraining(JsonSection& s, Recipe& r) {
   TrainingOptions& o = r.training;
   s.Choice<Method>("method", o.method, {{"ordinary", Method::kOrdinary}, {"phantom", Method::kPhantom}, {"rgp", Method::kRgp}, {"fest", Method::kFest},
                                           {"adafest", Method::kAdaFest}, {"adafest+", Method::kAdaFestPlus}});
@@ -166,29 +68,29 @@ void ReadTraining(Section& s, Recipe& r) {
   s.Number("num_records_public", o.num_records_public, 1, 4e9);
   s.Number("seed", o.seed, 0, 1.8e19);
   s.Number("ema_decay", o.ema_decay, 0, 0.999999);
-  s.Object("optimizer", [&](Section& inner) { ReadOptimizer(inner, o.optimizer); });
+  s.Object("optimizer", [&](JsonSection& inner) { ReadOptimizer(inner, o.optimizer); });
   s.Number("num_negatives", o.num_negatives, 0, kMaxItems);
-  s.Object("sparse", [&](Section& inner) {
+  s.Object("sparse", [&](JsonSection& inner) {
     inner.Choice<RowSelection::Source>("rows_from", r.rows.source, {{"private", RowSelection::Source::kPrivate}, {"public", RowSelection::Source::kPublic}});
     inner.Number("rows", r.rows.count, 1, kMaxItems);
     inner.Number("map_clipping_norm", o.sparse.map_clipping_norm, 1e-6, 1e6);
     inner.Number("map_threshold", o.sparse.map_threshold, 1e-9, 1e9);
     inner.Number("map_noise_ratio", o.sparse.map_noise_ratio, 1e-3, 1e3);
   });
-  s.Object("rgp", [&](Section& inner) { ReadRgp(inner, o.rgp); });
-  s.Object("re_attention", [&](Section& inner) {
+  s.Object("rgp", [&](JsonSection& inner) { ReadRgp(inner, o.rgp); });
+  s.Object("re_attention", [&](JsonSection& inner) {
     using Source = ReAttentionOptions::Source;
     inner.Choice<Source>("deviations", o.re_attention.source, {{"optimizer", Source::kOptimizer}, {"printed", Source::kPrinted}});
     inner.Number("scale", o.re_attention.scale, 0, 1e6);
   });
-  s.Object("dropout", [&](Section& inner) {
+  s.Object("dropout", [&](JsonSection& inner) {
     inner.Number("embedding", o.dropout.embedding, 0, 0.99);
     inner.Number("attention", o.dropout.attention, 0, 0.99);
     inner.Number("residual", o.dropout.residual, 0, 0.99);
   });
 }
 
-void ReadPrivacy(Section& s, Recipe& r) {
+void ReadPrivacy(JsonSection& s, Recipe& r) {
   PrivateTraining& p = r.training.privacy;
   s.Number("epsilon", r.goal.epsilon, 1e-6, 1e4);
   s.Number("noise_multiplier", r.goal.noise_multiplier, 1e-6, 1e6);
@@ -203,7 +105,7 @@ void ReadPrivacy(Section& s, Recipe& r) {
                                          {"interaction", PrivacyUnit::kInteraction}});
 }
 
-void ReadData(Section& s, Recipe& r) {
+void ReadData(JsonSection& s, Recipe& r) {
   s.Number("min_user_events", r.min_user_events, 1, 1e9);
   s.Number("min_item_events", r.min_item_events, 1, 1e9);
   s.Choice<Recipe::Catalogue>("catalogue", r.catalogue, {{"public", Recipe::Catalogue::kPublic}});
@@ -213,24 +115,31 @@ void ReadData(Section& s, Recipe& r) {
 }  // namespace
 
 Result<Recipe> ReadRecipe(const std::string& path) {
+  WISP_ASSIGN_OR_RETURN(const nlohmann::json json, ReadJson(path));
+  return ParseRecipe(path + ":", json);
+}
+
+Result<nlohmann::json> ReadJson(const std::string& path) {
   std::ifstream file(path);
-  if (!file) return IoError(path + ": the recipe cannot be opened");
+  if (!file) return IoError(path + ": cannot be opened");
   std::stringstream text;
   text << file.rdbuf();
-  Json json;
   try {
-    json = Json::parse(text.str());
-  } catch (const Json::exception& error) {
+    return nlohmann::json::parse(text.str());
+  } catch (const nlohmann::json::exception& error) {
     return InvalidData(path + ": not JSON: " + error.what());
   }
+}
+
+Result<Recipe> ParseRecipe(const std::string& where, const nlohmann::json& json) {
   Recipe recipe;
-  Section s(path + ":", json);
+  JsonSection s(where, json);
   s.Text("name", recipe.name);
-  s.Object("architecture", [&](Section& inner) { ReadArchitecture(inner, recipe.architecture); });
-  s.Object("initialisation", [&](Section& inner) { ReadInitialisation(inner, recipe.initialisation); });
-  s.Object("training", [&](Section& inner) { ReadTraining(inner, recipe); });
-  s.Object("privacy", [&](Section& inner) { ReadPrivacy(inner, recipe); });
-  s.Object("data", [&](Section& inner) { ReadData(inner, recipe); });
+  s.Object("architecture", [&](JsonSection& inner) { ReadArchitecture(inner, recipe.architecture); });
+  s.Object("initialisation", [&](JsonSection& inner) { ReadInitialisation(inner, recipe.initialisation); });
+  s.Object("training", [&](JsonSection& inner) { ReadTraining(inner, recipe); });
+  s.Object("privacy", [&](JsonSection& inner) { ReadPrivacy(inner, recipe); });
+  s.Object("data", [&](JsonSection& inner) { ReadData(inner, recipe); });
   WISP_RETURN_IF_ERROR(s.Finish());
   return recipe;
 }

@@ -3,6 +3,7 @@
 #ifndef WISP_TOOLS_WISP_RECIPE_H_
 #define WISP_TOOLS_WISP_RECIPE_H_
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "runtime/data/sequences.h"
@@ -27,6 +28,11 @@ struct Recipe {
 };
 
 Result<Recipe> ReadRecipe(const std::string& path);
+// The same of what was read or put together elsewhere; errors begin with `where`.
+Result<Recipe> ParseRecipe(const std::string& where, const nlohmann::json& json);
+
+// The whole of a file. kIo, or kInvalidData when it is not JSON.
+Result<nlohmann::json> ReadJson(const std::string& path);
 
 // The method named on the command line in place of the recipe's; nothing for an empty name.
 Status OverrideMethod(const std::string& method, TrainingOptions& options);
