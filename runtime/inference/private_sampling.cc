@@ -181,6 +181,7 @@ Status PrivateSampler::Pay(std::span<const DrawCost> costs) {
                                                   .noise = random_.IsSecure() ? NoiseKind::kSecure : NoiseKind::kReproducible}).status());
     block_ = block;
     block_left_ = options_.draws_per_charge - 1;
+    draws_charged_ += options_.draws_per_charge;
   }
   return OkStatus();
 }

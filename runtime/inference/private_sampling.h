@@ -109,6 +109,8 @@ class PrivateSampler {
   // What `count` draws from a support of these items would be charged for, one by one.
   std::vector<DrawCost> CostsOf(std::span<const int32_t> support, size_t count) const;
 
+  // Draws paid for by this sampler, made or not.
+  uint64_t draws_charged() const { return draws_charged_; }
   // Draws paid for and not made.
   uint64_t draws_left_in_block() const { return block_left_; }
   // RandomStream::position().
@@ -127,6 +129,7 @@ class PrivateSampler {
   DrawCost whole_catalogue_;  // a draw from all items
   DrawCost block_;            // what the draws left were paid as
   uint64_t block_left_ = 0;
+  uint64_t draws_charged_ = 0;
 };
 
 }  // namespace wisp

@@ -64,6 +64,13 @@ class Section {
     Fail(InvalidData(where_ + "." + key + " is " + json->dump().substr(0, 40) + ", allowed are " + allowed));
   }
 
+  void Flag(const char* key, bool& value) {
+    const Json* json = Find(key);
+    if (json == nullptr) return;
+    if (!json->is_boolean()) return Fail(InvalidData(where_ + "." + key + " is " + json->dump().substr(0, 40) + ", allowed are true and false"));
+    value = json->get<bool>();
+  }
+
   void Text(const char* key, std::string& value) {
     const Json* json = Find(key);
     if (json == nullptr) return;
@@ -184,6 +191,7 @@ void ReadPrivacy(Section& s, Recipe& r) {
   s.Number("epsilon", r.goal.epsilon, 1e-6, 1e4);
   s.Number("noise_multiplier", r.goal.noise_multiplier, 1e-6, 1e6);
   s.Number("delta", r.goal.delta, 1e-300, 0.5);
+  s.Flag("allow_delta_of_one_record", r.goal.allow_delta_of_one_record);
   s.Choice<ClipKind>("clipping", p.clipping, {{"flat", ClipKind::kFlat}, {"automatic", ClipKind::kAutomatic}});
   s.Number("clipping_norm", p.clipping_norm, 1e-9, 1e9);
   s.Choice<NormForm>("norm_form", p.norm_form, {{"automatic", NormForm::kAutomatic}, {"formed", NormForm::kFormed}, {"gram", NormForm::kGram}});
