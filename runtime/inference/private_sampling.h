@@ -122,6 +122,7 @@ class PrivateSampler {
   std::vector<int32_t> SupportOf(const DrawRequest& request) const;
   Status Pay(std::span<const DrawCost> costs);
   std::vector<int32_t> DrawDistinct(const DrawRequest& request, std::vector<int32_t> left);
+  std::vector<int32_t> DrawAnchored(const DrawRequest& request, std::vector<int32_t> left);
 
   PrivateSamplerOptions options_;
   privacy::RandomStream random_;
