@@ -68,6 +68,7 @@ small=("${tiny[@]}" --delta 0.001)
 expect 4 "ledger" "$wisp" train --recipe "$recipe" "${small[@]}" --out o.wisp
 sed 's/"sampling": "poisson"/"sampling": "shuffled"/' "$recipe" >shuffled.json
 expect 4 "shuffled" "$wisp" train --recipe shuffled.json "${small[@]}" --out o.wisp --ledger l.db
+expect 4 "not below 1 / 60" "$wisp" train --recipe "$recipe" "${tiny[@]}" --delta 0.016666666666666666 --out o.wisp --ledger l.db
 expect 4 "cannot be met" "$wisp" train --recipe "$recipe" "${tiny[@]}" --delta 1e-9 --epsilon 0.000001 --out o.wisp --ledger l.db
 expect 4 "public" "$wisp" train --recipe "$root/models/recipes/cafe.json" --method phantom --data log.db --out o.wisp --ledger l.db
 [ ! -e o.wisp ] || fail "a refused run left a model behind"
@@ -108,6 +109,51 @@ for mode in uniform "non-uniform --mixing 0.4,0.3,0.2,0.1" base-anchored; do
   json 'not j["refuted"] and 0.8 * j["claimed"] < j["exact"] <= j["claimed"] + 1e-9'
   expect 4 "REFUTED" "$wisp" audit decoding --mode $mode --claim 0.1
 done
+
+# Draws: refused without a ledger or a guarantee, charged while the budget lasts, free for weights that carry a guarantee.
+label="synthetic public cafe guests"
+expect 0 "" "$wisp" train --recipe "$root/models/recipes/cafe.json" --model base.wisp --data log.db --epochs 2 --batch 20 --out plain.wisp
+one=("$wisp" recommend --model plain.wisp --history tea-mint,bagel-lentil --private --count)
+draw=("${one[@]}" 4)
+expect 4 "needs a ledger" "${draw[@]}" --lambda 1e-3
+expect 2 "exactly one of lambda" "${draw[@]}" --ledger d.db
+expect 4 "base model must be public" "${draw[@]}" --ledger d.db --base base.wisp --clip 0.5
+expect 4 "support computed from the private model" "${draw[@]}" --ledger d.db --lambda 1e-3 --support model:20
+expect 4 "arg-max" "${draw[@]}" --ledger d.db --lambda 1e-3 --select best
+expect 4 "after mixing" "${draw[@]}" --ledger d.db --lambda 1e-3 --after-mixing top-k
+expect 2 "private" "$wisp" recommend --model plain.wisp --history tea-mint --lambda 1e-3
+target=(--ledger d.db --base base.wisp --public-dataset "$label" --epsilon 2 --lifetime 8)
+expect 4 "1 / 1000" "${draw[@]}" "${target[@]}" --delta 0.001 --num-records-public 1000
+[ "$(sqlite3 d.db 'select count(*) from entries')" = 0 ] || fail "a refused draw was charged"
+expect 0 "" "${draw[@]}" "${target[@]}" --delta 1e-6 --json
+json 'len(j["items"]) == 4 and all("score" not in i for i in j["items"]) and j["privacy"]["mode"] == "anchored"'
+json 'j["privacy"]["draws_charged"] == 4 and 0 < j["privacy"]["spent"] < 2 and j["privacy"]["limit"]["epsilon"] == 2'
+expect 0 "" "$wisp" privacy --ledger d.db --delta 1e-6 --json
+cp out first.json
+json 'j["accounting"]["draws"]["number"] == 4 and j["accounting"]["draws"]["pure_epsilon"] > 0 and j["accounting"]["parts"][0]["purpose"] == "decoding"'
+expect 0 "" "${draw[@]}" "${target[@]}" --delta 1e-6
+expect 0 "" "$wisp" privacy --ledger d.db --delta 1e-6 --json
+json 'j["accounting"]["ledger_epsilon"] > json.load(open("first.json"))["accounting"]["ledger_epsilon"] and j["accounting"]["ledger_epsilon"] <= 2'
+expect 4 "nothing was charged" "${draw[@]}" "${target[@]}" --delta 1e-6
+[ ! -s out ] || fail "a refused draw printed $(head -c 300 out)"
+expect 0 "" "$wisp" privacy --ledger d.db --delta 1e-6
+grep -q "draws alone: 8 draws: pure epsilon .* set by" out && grep -q "the figure was set by" out || fail "the statement says of draws: $(grep draws out)"
+# A block gives none back; training and draws are one figure.
+expect 0 "" "${one[@]}" 1 --ledger o.db --epsilon-per-draw 0.01 --block 50 --json
+json 'j["privacy"]["draws_charged"] == 50 and j["privacy"]["mode"] == "mixed" and j["privacy"]["pure_epsilon_per_draw"] <= 0.0100001'
+expect 0 "" "${one[@]}" 1 --ledger o.db --epsilon-per-draw 0.01 --block 50
+[ "$(sqlite3 o.db 'select group_concat(mechanism) from entries' | grep -o 'steps=50' | wc -l)" = 2 ] || fail "blocks are not charged whole"
+before=$(sqlite3 l.db 'select count(*) from entries')
+expect 0 "" "$wisp" recommend --model o.wisp --history tea-mint --private --public-dataset "$label" --ledger l.db
+grep -q "weights carry a guarantee: drawing is free post-processing" out || fail "free draws do not say so: $(head -c 300 out)"
+[ "$(sqlite3 l.db 'select count(*) from entries')" = "$before" ] || fail "a free draw was charged"
+expect 4 "nothing was charged" "${draw[@]}" --ledger l.db --epsilon-per-draw 3
+expect 0 "" "$wisp" privacy decoding --support 10000 --lambda 1e-4 --draws 100 --delta 1e-6 --json
+json 'abs(j["pure"] - 69.3) < 0.1 and abs(j["pld"] - 1.38) < 0.01 and j["rdp"] > j["pld"] and j["set_by"] == "PLD"'
+expect 0 "" "$wisp" privacy decoding --calibrate --epsilon 2 --draws 100 --delta 1e-6 --json
+json '0 < j["clip"] and 1.99 < j["pld"] <= 2'
+cc -std=c11 -Wall -Wextra -Werror -I"$root" "$root/tests/private_recommend.c" -o private_recommend -L"$build" -lwisp -Wl,-rpath,"$build" 2>err || fail "the C test of draws: $(head -c 300 err)"
+expect 0 "" ./private_recommend plain.wisp base.wisp p.db "$label"
 
 # A run that is stopped and goes on gives the same model, bit for bit.
 resume=(train --recipe "$root/models/recipes/cafe.json" --data log.db --epochs 60 --batch 20 --threads 2)

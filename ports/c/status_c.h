@@ -78,6 +78,7 @@ Result<Options> OptionsOf(const Options* given, const char* name) {
 }
 
 const Session& SessionOf(const wisp_model* model);
+Session& SessionOf(wisp_model* model);
 
 }  // namespace wisp::ports
 

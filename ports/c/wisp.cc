@@ -20,6 +20,7 @@ struct wisp_model {
 namespace wisp::ports {
 
 const Session& SessionOf(const wisp_model* model) { return *model->session; }
+Session& SessionOf(wisp_model* model) { return *model->session; }
 
 }  // namespace wisp::ports
 

@@ -85,6 +85,59 @@ typedef struct wisp_recommend_options {
 WISP_API wisp_code wisp_recommend(wisp_model* model, const int32_t* history, size_t num_history,
                                   const wisp_recommend_options* options, wisp_recommendation* out, size_t* count, wisp_error* error);
 
+/* ---- Recommending privately ------------------------------------------------------------------------------------- */
+
+/* For weights that were fine-tuned without a guarantee: items are drawn instead of ranked, and the ledger of the data is
+ * charged before each draw. What is protected are the records the weights learned from; not the history given here, the
+ * candidates and the number of items. Only items come out, in the order they were drawn: no scores. Weights whose provenance
+ * carries a guarantee for everything, or comes from public data alone, are drawn from freely: nothing is charged and no
+ * ledger is needed. */
+typedef struct wisp_private_recommender wisp_private_recommender;
+
+typedef enum wisp_decoding {
+  WISP_DECODING_DEFAULT = 0, /* anchored if there is a base model, else mixed */
+  WISP_DECODING_MIXED = 1,   /* the model with probability lambda, else uniform */
+  WISP_DECODING_ANCHORED = 2 /* the base model, moved by the fine-tuned one by at most `clip` logits */
+} wisp_decoding;
+
+typedef struct wisp_private_options {
+  size_t size;
+  wisp_decoding decoding;
+  const char* ledger_path; /* of the data the model learned from; required where draws are charged; made if absent */
+  wisp_model* base_model;  /* the public model, as shipped, with the same items; must stay open; may be NULL if mixed */
+  /* Labels of data sets in the models' provenance that are public: the app's word. The base model must be free under it. */
+  const char* const* public_datasets;
+  size_t num_public_datasets;
+  /* Exactly one of the next four where draws are charged. */
+  double lambda;           /* mixed: above 0 and below 1 */
+  double clip;             /* anchored: above 0 */
+  double epsilon_per_draw; /* at delta 0 */
+  double epsilon;          /* of `lifetime_draws` draws together, at `delta`: over all calls there will ever be. It becomes the
+                              limit of a ledger that has none and on which nothing was spent; one with spendings needs a limit */
+  double delta;            /* with epsilon or budget_epsilon */
+  uint64_t lifetime_draws; /* with epsilon */
+  double budget_epsilon;   /* limit over everything ever done with this data; 0: the limit already in the ledger, or none */
+  uint32_t num_records_public; /* a number of records that may be known to anybody: delta must be below 1 over it; 0: unknown */
+  int32_t allow_large_delta;   /* 1: a delta of 1 / num_records_public or more is accepted */
+  double temperature;          /* 0: 1 */
+  uint32_t top_k;              /* mixed: only so many of the model's best, before mixing; 0: all */
+  double top_p;                /* mixed: then the fewest that hold this share, before mixing; 0: all */
+  uint32_t draws_per_charge;   /* a charge is one write to disk; what was charged is spent, drawn or not; 0: 1 */
+} wisp_private_options;
+
+/* `model` must stay open until the recommender is closed, and both are used by one thread at a time. WISP_PRIVACY_REFUSED:
+ * the sentence says what has no guarantee, or that a ledger is needed. */
+WISP_API wisp_code wisp_private_recommender_open(wisp_model* model, const wisp_private_options* options,
+                                                 wisp_private_recommender** recommender, wisp_error* error);
+WISP_API void wisp_private_recommender_close(wisp_private_recommender* recommender);
+/* 1: draws are free; 0: they are charged. */
+WISP_API int32_t wisp_private_recommender_is_free(const wisp_private_recommender* recommender);
+
+/* Draws at most `*count` distinct items after `history` to `items`, and their number to `*count`. `options` may be NULL; its
+ * candidates must be public. WISP_PRIVACY_REFUSED when the budget is spent: then nothing was drawn. */
+WISP_API wisp_code wisp_private_recommend(wisp_private_recommender* recommender, const int32_t* history, size_t num_history,
+                                          const wisp_recommend_options* options, int32_t* items, size_t* count, wisp_error* error);
+
 /* ---- Log of events, one SQLite file ----------------------------------------------------------------------------- */
 
 typedef struct wisp_log wisp_log;

@@ -48,7 +48,7 @@ DecodingNeed NeedOf(std::span<const ProvenanceEntry> provenance, const DecodingP
     return Charge("the weights' guarantees add up to epsilon " + std::to_string(epsilon) + " at delta " + std::to_string(delta) +
                   ", wanted is epsilon " + std::to_string(policy.wanted->epsilon()) + " at delta " + std::to_string(policy.wanted->delta()));
   }
-  return {Kind::kFree, "every run on private data has a guarantee: sampling is post-processing"};
+  return {Kind::kFree, "the weights carry a guarantee: drawing is free post-processing"};
 }
 
 DecodingNeed NeedOf(const ModelFile& file, const DecodingPolicy& policy) {

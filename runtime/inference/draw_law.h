@@ -34,6 +34,20 @@ void SoftmaxWeights(std::span<const float> scores, std::span<const int32_t> item
 // An index with weight above 0, with probability about in proportion; weights.size() where all are 0.
 size_t DrawApproximately(privacy::RandomStream& random, std::span<const double> weights);
 
+// Exact draws without replacement. Weights: integers of 1 and above, the sum below 2^127.
+class ExactLaw {
+ public:
+  void Assign(std::span<const double> integer_weights);
+  // An index that was not removed, with probability exactly its weight / the sum of those. One must be left.
+  size_t Draw(privacy::RandomStream& random) const;
+  void Remove(size_t index);
+
+ private:
+  static constexpr size_t kBlock = 64;
+  std::vector<unsigned __int128> weights_, sums_;  // 0 where removed; sums of blocks
+  unsigned __int128 total_ = 0;
+};
+
 // An index with probability exactly weights[i] / sum. Weights: integers of 1 and above, the sum below 2^127.
 size_t DrawExactly(privacy::RandomStream& random, std::span<const double> integer_weights);
 

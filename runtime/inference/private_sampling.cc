@@ -181,6 +181,7 @@ Status PrivateSampler::Pay(std::span<const DrawCost> costs) {
                                                   .noise = random_.IsSecure() ? NoiseKind::kSecure : NoiseKind::kReproducible}).status());
     block_ = block;
     block_left_ = options_.draws_per_charge - 1;
+    draws_charged_ += options_.draws_per_charge;
   }
   return OkStatus();
 }
@@ -193,32 +194,48 @@ Result<std::vector<int32_t>> PrivateSampler::Draw(const DrawRequest& request) {
 }
 
 std::vector<int32_t> PrivateSampler::DrawDistinct(const DrawRequest& r, std::vector<int32_t> left) {
-  const bool anchored = options_.mode == DecodingMode::kBaseAnchored;
+  if (options_.mode == DecodingMode::kBaseAnchored) return DrawAnchored(r, std::move(left));
   const double lambda = options_.mode == DecodingMode::kPlain ? 1 : options_.lambda;
-  std::vector<double> weights, u;  // of q, or of the anchored law; of the mixing distribution
-  if (!anchored) {
-    const SoftmaxOptions softmax{.temperature = options_.temperature, .top_k = options_.top_k, .nucleus = options_.nucleus};
-    SoftmaxWeights(r.scores, left, softmax, weights);
-  }
+  std::vector<double> weights, u;  // of q; of the mixing distribution
+  const SoftmaxOptions softmax{.temperature = options_.temperature, .top_k = options_.top_k, .nucleus = options_.nucleus};
+  SoftmaxWeights(r.scores, left, softmax, weights);
   if (options_.mode == DecodingMode::kNonUniform) {
     for (int32_t item : left) u.push_back(u_[static_cast<size_t>(item)]);
   }
   std::vector<int32_t> drawn;
   const size_t count = std::min(r.count, left.size());
   drawn.reserve(count);
-  bool stale = true;  // the weights of the anchored law hang on the best base score that is left
-  float best_base = 0;
   while (drawn.size() < count) {
-    if (anchored && stale) {
-      best_base = AnchoredWeights(r.scores, r.base_scores, left, {.clip = options_.clip, .temperature = options_.temperature}, weights);
-    }
-    const size_t index = anchored ? DrawExactly(random_, weights) : DrawMixed(random_, lambda, weights, u);
+    const size_t index = DrawMixed(random_, lambda, weights, u);
     drawn.push_back(left[index]);
-    stale = anchored && r.base_scores[static_cast<size_t>(left[index])] == best_base;
     const auto at = static_cast<ptrdiff_t>(index);
     left.erase(left.begin() + at);
     weights.erase(weights.begin() + at);
     if (!u.empty()) u.erase(u.begin() + at);
+  }
+  return drawn;
+}
+
+std::vector<int32_t> PrivateSampler::DrawAnchored(const DrawRequest& r, std::vector<int32_t> left) {
+  constexpr int32_t kGone = -1;
+  std::vector<int32_t> drawn;
+  const size_t count = std::min(r.count, left.size());
+  drawn.reserve(count);
+  std::vector<double> weights;
+  ExactLaw law;
+  bool stale = true;  // the weights hang on the best base score that is left
+  float best_base = 0;
+  while (drawn.size() < count) {
+    if (stale) {
+      std::erase(left, kGone);
+      best_base = AnchoredWeights(r.scores, r.base_scores, left, {.clip = options_.clip, .temperature = options_.temperature}, weights);
+      law.Assign(weights);
+    }
+    const size_t index = law.Draw(random_);
+    const int32_t item = std::exchange(left[index], kGone);
+    law.Remove(index);
+    drawn.push_back(item);
+    stale = r.base_scores[static_cast<size_t>(item)] == best_base;
   }
   return drawn;
 }

@@ -109,6 +109,8 @@ class PrivateSampler {
   // What `count` draws from a support of these items would be charged for, one by one.
   std::vector<DrawCost> CostsOf(std::span<const int32_t> support, size_t count) const;
 
+  // Draws paid for by this sampler, made or not.
+  uint64_t draws_charged() const { return draws_charged_; }
   // Draws paid for and not made.
   uint64_t draws_left_in_block() const { return block_left_; }
   // RandomStream::position().
@@ -120,6 +122,7 @@ class PrivateSampler {
   std::vector<int32_t> SupportOf(const DrawRequest& request) const;
   Status Pay(std::span<const DrawCost> costs);
   std::vector<int32_t> DrawDistinct(const DrawRequest& request, std::vector<int32_t> left);
+  std::vector<int32_t> DrawAnchored(const DrawRequest& request, std::vector<int32_t> left);
 
   PrivateSamplerOptions options_;
   privacy::RandomStream random_;
@@ -127,6 +130,7 @@ class PrivateSampler {
   DrawCost whole_catalogue_;  // a draw from all items
   DrawCost block_;            // what the draws left were paid as
   uint64_t block_left_ = 0;
+  uint64_t draws_charged_ = 0;
 };
 
 }  // namespace wisp

@@ -162,13 +162,31 @@ Result<double> PureEpsilon(std::span<const Mechanism> mechanisms) {
   return sum * (1 + static_cast<double>(mechanisms.size() + 8) * std::numeric_limits<double>::epsilon());
 }
 
-Result<double> PldEpsilon(std::span<const Mechanism> mechanisms, Delta delta) {
-  WISP_ASSIGN_OR_RETURN(double known, PureEpsilon(mechanisms));
+std::string_view ToText(Accountant accountant) {
+  switch (accountant) {
+    case Accountant::kPld: return "PLD";
+    case Accountant::kRdp: return "RDP";
+    case Accountant::kPure: return "pure";
+  }
+  return "unknown";
+}
+
+Result<StatedEpsilon> StateEpsilon(std::span<const Mechanism> mechanisms, Delta delta) {
+  WISP_ASSIGN_OR_RETURN(const double pure, PureEpsilon(mechanisms));
+  // Infinite is nobody's figure: PLD is the one that found none.
+  StatedEpsilon stated{pure, std::isinf(pure) ? Accountant::kPld : Accountant::kPure};
   if (RdpMayBeBelow(mechanisms)) {
     WISP_ASSIGN_OR_RETURN(const double rdp, RdpEpsilon(Merge(mechanisms), delta));
-    known = std::min(known, rdp);
+    if (rdp < stated.epsilon) stated = {rdp, Accountant::kRdp};
   }
-  return WorstOfDirections(mechanisms, known, [&](const DiscretePld& pld) { return EpsilonOf(pld, delta.value()); });
+  const double pld = WorstOfDirections(mechanisms, stated.epsilon, [&](const DiscretePld& p) { return EpsilonOf(p, delta.value()); });
+  if (pld < stated.epsilon) stated = {pld, Accountant::kPld};
+  return stated;
+}
+
+Result<double> PldEpsilon(std::span<const Mechanism> mechanisms, Delta delta) {
+  WISP_ASSIGN_OR_RETURN(const StatedEpsilon stated, StateEpsilon(mechanisms, delta));
+  return stated.epsilon;
 }
 
 Result<double> PldDelta(std::span<const Mechanism> mechanisms, double epsilon) {

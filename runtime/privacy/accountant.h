@@ -14,11 +14,23 @@
 #define WISP_RUNTIME_PRIVACY_ACCOUNTANT_H_
 
 #include <span>
+#include <string_view>
 
 #include "runtime/core/status.h"
 #include "runtime/privacy/mechanism.h"
 
 namespace wisp::privacy {
+
+// The figure that may be stated, and who set it.
+enum class Accountant { kPld, kRdp, kPure };
+std::string_view ToText(Accountant accountant);  // "PLD", "RDP", "pure"
+struct StatedEpsilon {
+  double epsilon = 0;
+  Accountant accountant = Accountant::kPld;
+};
+// The smallest of what the accountants prove: PldEpsilon's figure, with the name of the one that reached it first in the order
+// pure, RDP (asked where draws take part), PLD.
+Result<StatedEpsilon> StateEpsilon(std::span<const Mechanism> mechanisms, Delta delta);
 
 // Smallest epsilon that connect-the-dots proves, maximum of both directions, and never above PureEpsilon; infinity where
 // none is found. ~0.2 s.

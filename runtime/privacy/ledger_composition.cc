@@ -41,15 +41,21 @@ void Composition::Add(const Mechanism& mechanism, NoiseKind noise, double loss_s
   mechanisms_.push_back(mechanism);
 }
 
-Result<double> Composition::Epsilon(const Delta& delta) const {
-  if (has_reproducible_) return kInfinity;
-  if (loss_slack_ == 0) return PldEpsilon(mechanisms_, delta);
+Result<StatedEpsilon> Composition::State(const Delta& delta) const {
+  if (has_reproducible_) return StatedEpsilon{kInfinity};
+  if (loss_slack_ == 0) return StateEpsilon(mechanisms_, delta);
   // exact_sum.h: (epsilon, delta') becomes (epsilon + 2 eta, exp(eta) delta' + tail).
   const double eta = loss_slack_ * kRoundUp;
   const auto rest = Delta::Create(delta.value() * (1 - kTailShare) * std::exp(-eta));
-  if (!rest.ok() || delta.value() < kMinDelta) return kInfinity;
-  WISP_ASSIGN_OR_RETURN(const double epsilon, PldEpsilon(mechanisms_, *rest));
-  return epsilon <= kMaxDiscretisationEpsilon ? epsilon + 2 * eta : kInfinity;
+  if (!rest.ok() || delta.value() < kMinDelta) return StatedEpsilon{kInfinity};
+  WISP_ASSIGN_OR_RETURN(StatedEpsilon stated, StateEpsilon(mechanisms_, *rest));
+  stated.epsilon = stated.epsilon <= kMaxDiscretisationEpsilon ? stated.epsilon + 2 * eta : kInfinity;
+  return stated;
+}
+
+Result<double> Composition::Epsilon(const Delta& delta) const {
+  WISP_ASSIGN_OR_RETURN(const StatedEpsilon stated, State(delta));
+  return stated.epsilon;
 }
 
 bool LimitCheck::Fits(const Mechanism& mechanism, NoiseKind noise, double loss_slack) const {

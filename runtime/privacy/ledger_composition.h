@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runtime/core/status.h"
+#include "runtime/privacy/accountant.h"
 #include "runtime/privacy/ledger.h"
 #include "runtime/privacy/mechanism.h"
 
@@ -27,6 +28,8 @@ class Composition {
   // Upper bound on epsilon at `delta`; infinity where there is none. The loss slack of all entries together is paid for
   // as exact_sum.h proves.
   Result<double> Epsilon(const Delta& delta) const;
+  // The same, and the accountant that set it.
+  Result<StatedEpsilon> State(const Delta& delta) const;
 
  private:
   std::vector<Mechanism> mechanisms_;

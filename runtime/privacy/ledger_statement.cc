@@ -2,7 +2,50 @@
 
 #include <algorithm>
 
+#include "runtime/privacy/ledger_composition.h"
+
 namespace wisp::privacy {
+namespace {
+
+struct Purpose {
+  std::string name;
+  Composition composition;
+};
+
+Composition& OfPurpose(std::vector<Purpose>& purposes, const std::string& name) {
+  for (Purpose& p : purposes) {
+    if (p.name == name) return p.composition;
+  }
+  purposes.push_back({name, {}});
+  return purposes.back().composition;
+}
+
+uint64_t NumSteps(const Composition& composition) {
+  uint64_t sum = 0;
+  for (const Mechanism& m : composition.mechanisms()) sum += m.steps();
+  return sum;
+}
+
+Result<DrawFigures> FiguresOf(const Composition& draws, const Delta& delta) {
+  DrawFigures figures{.num_draws = NumSteps(draws)};
+  WISP_ASSIGN_OR_RETURN(figures.pure_epsilon, PureEpsilon(draws.mechanisms()));
+  WISP_ASSIGN_OR_RETURN(figures.alone, draws.State(delta));
+  return figures;
+}
+
+// What is released, and by which accountant the figure stands, in words.
+void Describe(PrivacyStatement& s, bool draws, bool steps) {
+  if (draws && !steps) s.sampling = SamplingDone::kNone;
+  if (draws) {
+    for (const char* part : {"the history that is given for a recommendation", "the lists of candidates", "the number of draws"}) s.unprotected_parts.push_back(part);
+    s.output = std::string(steps ? "the weights of the charged runs after every step, " : "") +
+               "the items that were drawn, in their order, and all that is computed from them; not the scores or the weights that they were drawn with";
+  }
+  if (s.set_by == Accountant::kRdp) s.accountant = "RDP (tight conversion), an upper bound, below PLD (connect the dots) here";
+  if (s.set_by == Accountant::kPure) s.accountant = "pure differential privacy (adding up), an upper bound, not above PLD (connect the dots) here";
+}
+
+}  // namespace
 
 Result<PrivacyStatement> StatementOf(const Ledger& ledger, const std::string& path, const Delta& delta) {
   WISP_ASSIGN_OR_RETURN(const std::vector<LedgerEntry> entries, ledger.Entries());
@@ -13,22 +56,31 @@ Result<PrivacyStatement> StatementOf(const Ledger& ledger, const std::string& pa
   s.delta = delta.value();
   s.ledger_path = path;
   WISP_ASSIGN_OR_RETURN(s.limit, ledger.Limit());
-  WISP_ASSIGN_OR_RETURN(s.ledger_epsilon, ledger.Spent(delta));
-  s.epsilon = s.ledger_epsilon;
+  Composition all, draws;
+  std::vector<Purpose> purposes;
   std::vector<std::string> runs;
   for (const LedgerEntry& entry : entries) {
-    if (entry.noise == NoiseKind::kReproducible) s.noise = NoiseKind::kReproducible;
-    s.loss_slack += entry.loss_slack;
-    s.num_steps += entry.mechanism.steps();
+    all.Add(entry.mechanism, entry.noise, entry.loss_slack);
+    OfPurpose(purposes, entry.purpose).Add(entry.mechanism, entry.noise, entry.loss_slack);
+    if (!entry.mechanism.is_gaussian()) draws.Add(entry.mechanism, entry.noise, entry.loss_slack);
     if (std::find(runs.begin(), runs.end(), entry.run) == runs.end()) runs.push_back(entry.run);
-    const auto same = std::find_if(s.mechanisms.begin(), s.mechanisms.end(), [&](const Mechanism& m) { return m.DiffersInStepsOnly(entry.mechanism); });
-    if (same == s.mechanisms.end()) {
-      s.mechanisms.push_back(entry.mechanism);
-    } else {
-      WISP_ASSIGN_OR_RETURN(*same, same->WithSteps(same->steps() + entry.mechanism.steps()));
-    }
   }
   for (const std::string& run : runs) s.run += (s.run.empty() ? "" : "; ") + run;
+  s.mechanisms = all.mechanisms();
+  s.num_steps = NumSteps(all);
+  s.loss_slack = all.loss_slack();
+  if (all.has_reproducible()) s.noise = NoiseKind::kReproducible;
+  WISP_ASSIGN_OR_RETURN(const StatedEpsilon stated, all.State(delta));
+  s.epsilon = s.ledger_epsilon = stated.epsilon;
+  if (!entries.empty()) s.set_by = stated.accountant;
+  for (const Purpose& p : purposes) {
+    WISP_ASSIGN_OR_RETURN(const StatedEpsilon alone, p.composition.State(delta));
+    s.parts.push_back({p.name, NumSteps(p.composition), alone});
+  }
+  if (!draws.mechanisms().empty()) {
+    WISP_ASSIGN_OR_RETURN(s.draws, FiguresOf(draws, delta));
+  }
+  Describe(s, s.draws.has_value(), NumSteps(draws) < s.num_steps);
   return s;
 }
 

@@ -14,6 +14,7 @@ std::string_view ToText(SamplingDone sampling) {
     case SamplingDone::kPoisson: return "poisson";
     case SamplingDone::kFullBatch: return "full batch";
     case SamplingDone::kShuffled: return "shuffled";
+    case SamplingDone::kNone: return "none";
   }
   return "unknown";
 }
@@ -32,6 +33,7 @@ std::string SamplingInWords(const PrivacyStatement& s) {
     case SamplingDone::kFullBatch:
       return "every record took part in every step; no amplification by sampling is claimed";
     case SamplingDone::kShuffled: return "records were shuffled into fixed batches, which no accountant here covers";
+    case SamplingDone::kNone: return "no records were sampled: what was charged are draws from weights as they are";
   }
   return "";
 }
@@ -52,10 +54,33 @@ std::string EpsilonInWords(double epsilon, double delta) {
   return DoubleText(std::ceil(epsilon * 1e4) / 1e4) + " (delta " + DoubleText(delta) + ")";
 }
 
+std::string SetByInWords(Accountant accountant) {
+  switch (accountant) {
+    case Accountant::kPld: return "PLD, the smallest of what the accountants prove";
+    case Accountant::kRdp: return "RDP, which is below PLD here; an upper bound too";
+    case Accountant::kPure: return "adding up (pure differential privacy, it holds at delta 0), which is below PLD here";
+  }
+  return "";
+}
+
+std::string Counted(uint64_t number, const char* what) { return std::to_string(number) + " " + what + (number == 1 ? "" : "s"); }
+
+void Breakdown(std::string& text, const PrivacyStatement& s) {
+  for (const SpendingPart& part : s.parts) {
+    Line(text, part.purpose + " alone", EpsilonInWords(part.alone.epsilon, s.delta) + ", " + Counted(part.num_steps, "step") + ", set by " +
+                                            std::string(ToText(part.alone.accountant)));
+  }
+  if (!s.draws) return;
+  Line(text, "draws alone", Counted(s.draws->num_draws, "draw") + ": pure epsilon " + EpsilonInWords(s.draws->pure_epsilon, 0) + "; epsilon " +
+                                EpsilonInWords(s.draws->alone.epsilon, s.delta) + ", set by " + std::string(ToText(s.draws->alone.accountant)));
+}
+
 void FormalStatement(std::string& text, const PrivacyStatement& s) {
   if (const std::string reason = WhyNoGuarantee(s); !reason.empty()) return Line(text, "statement", reason);
+  Breakdown(text, s);
   Line(text, "epsilon of this run", s.epsilon ? EpsilonInWords(*s.epsilon, s.delta) : "not computed");
   if (s.ledger_epsilon) Line(text, "epsilon of the data set, all runs", EpsilonInWords(*s.ledger_epsilon, s.delta));
+  if (s.set_by) Line(text, "the figure was set by", SetByInWords(*s.set_by));
   if (s.limit) Line(text, "limit of the data set", EpsilonInWords(s.limit->epsilon(), s.limit->delta()));
 }
 
@@ -68,6 +93,27 @@ void WriteStrings(JsonWriter& json, std::string_view key, const std::vector<std:
 void WriteEpsilon(JsonWriter& json, std::string_view key, const std::optional<double>& epsilon, bool guaranteed) {
   json.Key(key);
   guaranteed&& epsilon ? json.Value(*epsilon) : json.Null();
+}
+
+void WriteStated(JsonWriter& json, const StatedEpsilon& stated) {
+  json.Key("epsilon").Value(stated.epsilon).Key("set_by").Value(ToText(stated.accountant));
+}
+
+void WriteBreakdown(JsonWriter& json, const PrivacyStatement& s) {
+  if (s.set_by) json.Key("set_by").Value(ToText(*s.set_by));
+  if (!s.parts.empty()) {
+    json.Key("parts").BeginArray();
+    for (const SpendingPart& part : s.parts) {
+      json.BeginObject().Key("purpose").Value(part.purpose).Key("steps").Value(part.num_steps);
+      WriteStated(json, part.alone);
+      json.EndObject();
+    }
+    json.EndArray();
+  }
+  if (!s.draws) return;
+  json.Key("draws").BeginObject().Key("number").Value(s.draws->num_draws).Key("pure_epsilon").Value(s.draws->pure_epsilon);
+  WriteStated(json, s.draws->alone);
+  json.EndObject();
 }
 
 }  // namespace
@@ -102,7 +148,8 @@ std::string ToText(const PrivacyStatement& s) {
   } else {
     Line(text, "noise", "secure (ChaCha20 keyed by the operating system)");
   }
-  Line(text, "noise mode", std::string(ToText(s.noise_mode)) + " (" + ModeInWords(s.noise_mode) + ")");
+  // Draws add no noise: they are exact random choices.
+  if (s.sampling != SamplingDone::kNone) Line(text, "noise mode", std::string(ToText(s.noise_mode)) + " (" + ModeInWords(s.noise_mode) + ")");
   if (s.loss_slack > 0)
     Line(text, "distance of the noise drawn from the one accounted for",
          DoubleText(s.loss_slack) + " (log ratio), paid for");
@@ -143,6 +190,7 @@ std::string ToJson(const PrivacyStatement& s) {
   json.Key("delta").Value(s.delta);
   WriteEpsilon(json, "epsilon", s.epsilon, guaranteed);
   WriteEpsilon(json, "ledger_epsilon", s.ledger_epsilon, guaranteed);
+  if (guaranteed) WriteBreakdown(json, s);
   json.Key("limit");
   if (s.limit && guaranteed) {
     json.BeginObject().Key("epsilon").Value(s.limit->epsilon()).Key("delta").Value(s.limit->delta()).EndObject();

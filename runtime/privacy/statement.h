@@ -19,16 +19,31 @@
 #include <string>
 #include <vector>
 
+#include "runtime/privacy/accountant.h"
 #include "runtime/privacy/ledger.h"
 #include "runtime/privacy/mechanism.h"
 
 namespace wisp::privacy {
 
 // How the records of a step were really chosen, whatever the mechanism assumes.
-enum class SamplingDone { kPoisson, kFullBatch, kShuffled };
+enum class SamplingDone { kPoisson, kFullBatch, kShuffled, kNone };  // kNone: no records were read, only weights
 
 // privacy.md: exact is integers and a discrete Gaussian, fast is floating point on a power-of-two grid.
 enum class NoiseMode { kExact, kFast };
+
+// What a part of the spendings, all of one purpose, would cost alone, at the statement's delta.
+struct SpendingPart {
+  std::string purpose;
+  uint64_t num_steps = 0;
+  StatedEpsilon alone;
+};
+
+// Draws of a private decoder: both figures are stated.
+struct DrawFigures {
+  uint64_t num_draws = 0;
+  double pure_epsilon = 0;  // at delta 0
+  StatedEpsilon alone;
+};
 
 struct PrivacyStatement {
   // The setting, and what is covered.
@@ -53,6 +68,9 @@ struct PrivacyStatement {
   double delta = 0;
   std::optional<double> epsilon;         // of the run; absent where nobody computed one
   std::optional<double> ledger_epsilon;  // of everything charged to the data set, at the same delta
+  std::optional<Accountant> set_by;      // who set the figure, where that is known
+  std::vector<SpendingPart> parts;       // parts do not add up to the whole, which is less
+  std::optional<DrawFigures> draws;
   std::optional<EpsilonDelta> limit;
 
   // How to verify it.

@@ -32,8 +32,8 @@ Status CheckGoal(const TrainingJob& job, double num_records) {
   if (!(goal.delta > 0 && goal.delta < 1)) {
     return InvalidArgument("delta is " + std::to_string(goal.delta) + ", allowed is a number between 0 and 1, below 1 / records");
   }
-  if (goal.delta > 1.0 / num_records) {
-    return PrivacyRefused("delta is " + std::to_string(goal.delta) + ", which is above 1 / " + std::to_string(static_cast<uint64_t>(num_records)) +
+  if (goal.delta >= 1.0 / num_records && !(goal.allow_delta_of_one_record && goal.delta == 1.0 / num_records)) {
+    return PrivacyRefused("delta is " + std::to_string(goal.delta) + ", which is not below 1 / " + std::to_string(static_cast<uint64_t>(num_records)) +
                           " records: such a guarantee allows publishing some record whole");
   }
   return OkStatus();

@@ -28,7 +28,8 @@ namespace wisp {
 struct PrivacyGoal {
   std::optional<double> epsilon;           // calibrate the noise to this, everything of the run included
   std::optional<double> noise_multiplier;  // or this noise, whatever it costs; exactly one of the two
-  double delta = 0;                        // required, between 0 and 1
+  double delta = 0;                        // required, above 0 and below 1 / records
+  bool allow_delta_of_one_record = false;  // accept delta = 1 / records, as papers have it; never more
 };
 
 // FEST and AdaFEST+: which rows of the item table are trained.

@@ -234,6 +234,44 @@ TEST(AnchoredWeights, AreIntegersAndNoneIsBelowTheFloor) {
   EXPECT_EQ(weights[4], 0x1p53);
 }
 
+// What is left after removals is drawn as if it had been assigned alone, with the same random numbers: 300 items, five blocks.
+TEST(ExactLaw, ForgetsWhatWasRemoved) {
+  auto random = privacy::RandomStream::Reproducible(8, privacy::StreamPurpose::kDecoding);
+  auto same = privacy::RandomStream::Reproducible(8, privacy::StreamPurpose::kDecoding);
+  std::vector<double> weights;
+  for (int i = 0; i < 300; ++i) weights.push_back(i % 3 == 0 ? 1 + i : std::floor(std::ldexp(1 + i / 300.0, i % 3 == 1 ? 95 : 53)));
+  ExactLaw law;
+  law.Assign(weights);
+  std::vector<int> left(300);
+  std::iota(left.begin(), left.end(), 0);
+  while (!left.empty()) {
+    std::vector<double> of_left;
+    for (int i : left) of_left.push_back(weights[static_cast<size_t>(i)]);
+    const size_t drawn = law.Draw(random), index = DrawExactly(same, of_left);
+    ASSERT_EQ(drawn, static_cast<size_t>(left[index]));
+    law.Remove(drawn);
+    left.erase(left.begin() + static_cast<ptrdiff_t>(index));
+  }
+}
+
+TEST(ExactLaw, HasTheLawOfItsWeightsOverManyBlocks) {
+  auto random = privacy::RandomStream::Reproducible(9, privacy::StreamPurpose::kDecoding);
+  std::vector<double> weights, law(200);
+  for (int i = 0; i < 200; ++i) weights.push_back(i % 7 == 0 ? 1 : std::ldexp(1 + i, 53));
+  ExactLaw exact;
+  exact.Assign(weights);
+  double sum = 0;
+  for (size_t gone : {63, 64, 65, 128, 199}) exact.Remove(gone), weights[gone] = 0;
+  for (double w : weights) sum += w;
+  for (size_t i = 0; i < 200; ++i) law[i] = weights[i] / sum;
+  std::vector<uint64_t> counts(200);
+  for (int i = 0; i < 200000; ++i) ++counts[exact.Draw(random)];
+  for (size_t i = 0; i < 200; ++i) {
+    if (i % 7 == 0) law[i] = 0;  // one in 2^66: never
+  }
+  EXPECT_GT(ChiSquarePValue(counts, law), 1e-6);
+}
+
 TEST(DrawExactly, HasTheLawOfItsIntegersHoweverLarge) {
   const std::vector<std::vector<double>> cases = {
       {1, 2, 3, 4}, {0x1p53, 0x1p54, 0x1p53}, {0x1p95, 0x1p53, 0x1p94 + 0x1p53}, {0x1p63, 0x1p63 + 0x1p52, 0x1p62}, {0x1p63, 0x1p63}, {5}};

@@ -77,6 +77,8 @@ TEST_F(JobTest, RefusedGoalsSpendNothing) {
     EXPECT_TRUE(ledger_->Entries()->empty()) << word;
   };
   refused([](TrainingJob& j) { j.goal.delta = 0.1; }, StatusCode::kPrivacyRefused, "1 / 80");
+  refused([](TrainingJob& j) { j.goal.delta = 1.0 / 80; }, StatusCode::kPrivacyRefused, "1 / 80");
+  refused([](TrainingJob& j) { j.goal.delta = 0.0126, j.goal.allow_delta_of_one_record = true; }, StatusCode::kPrivacyRefused, "1 / 80");
   refused([](TrainingJob& j) { j.goal.delta = 0; }, StatusCode::kInvalidArgument, "delta");
   refused([](TrainingJob& j) { j.goal.epsilon = 0.3; j.goal.delta = 1e-6; }, StatusCode::kPrivacyRefused, "cannot be met");
   refused([](TrainingJob& j) { j.goal.noise_multiplier = 1; }, StatusCode::kInvalidArgument, "not both");
@@ -84,6 +86,17 @@ TEST_F(JobTest, RefusedGoalsSpendNothing) {
   refused([](TrainingJob& j) { j.training.num_records_public = 0; }, StatusCode::kPrivacyRefused, "public");
   refused([](TrainingJob& j) { j.training.sampling = Sampling::kShuffled; }, StatusCode::kPrivacyRefused, "shuffled");
   refused([](TrainingJob& j) { j.epochs = 0; }, StatusCode::kInvalidArgument, "epochs");
+}
+
+TEST_F(JobTest, ADeltaOfOneRecordHasToBeAllowed) {
+  TrainingJob job = PrivateJob();
+  job.goal.delta = 1.0 / 80;
+  job.goal.allow_delta_of_one_record = true;
+  job.goal.epsilon.reset();
+  job.goal.noise_multiplier = 2;
+  job.epochs = 0.25;
+  const auto result = RunTrainingJob(job);
+  EXPECT_TRUE(result.ok()) << result.status().message();
 }
 
 TEST_F(JobTest, CancelledRunSaysSoAndKeepsItsCharges) {

@@ -3,8 +3,11 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "runtime/inference/draw_cost.h"
+#include "runtime/inference/draw_law.h"
 #include "runtime/privacy/accountant.h"
 #include "runtime/privacy/calibration.h"
+#include "runtime/privacy/decoding_calibration.h"
 #include "runtime/privacy/ledger_statement.h"
 #include "tools/wisp/commands.h"
 
@@ -16,7 +19,44 @@ using Json = nlohmann::ordered_json;
 // JSON has no infinity; the word is what scripts look for.
 Json Figure(double value) { return std::isinf(value) ? Json("infinity") : Json(value); }
 
+Result<privacy::Mechanism> CalibratedDraws(const PrivacyArguments& a) {
+  WISP_ASSIGN_OR_RETURN(const auto target, privacy::EpsilonDelta::Create(a.epsilon, a.delta));
+  const privacy::DrawRequest request{.target = target, .draws = a.steps};
+  WISP_ASSIGN_OR_RETURN(const auto c, a.support > 0 ? privacy::CalibrateResponse(request, {.support = a.support}) : privacy::CalibrateBoundedRange(request));
+  return c.mechanism;
+}
+
+// With a support, mixing; without, anchored.
+Result<privacy::Mechanism> Draws(const PrivacyArguments& a) {
+  if (a.calibrate) return CalibratedDraws(a);
+  if ((a.support > 0) == (a.clip > 0)) return InvalidArgument("draws are described by --support and --lambda, or by --clip (and --temperature)");
+  if (a.support > 0) return privacy::Mechanism::RandomisedResponse({.support = a.support, .lambda = a.lambda, .count = a.steps});
+  return ToMechanism(AnchoredDrawCost(a.clip, a.temperature, 2), a.steps, privacy::Adjacency::kAddRemove);
+}
+
 }  // namespace
+
+Status PrivacyDecoding(const PrivacyArguments& a, OutputFormat format) {
+  WISP_ASSIGN_OR_RETURN(const auto delta, privacy::Delta::Create(a.delta));
+  WISP_ASSIGN_OR_RETURN(const auto draws, Draws(a));
+  const std::vector spent = {draws};
+  WISP_ASSIGN_OR_RETURN(const double pure, privacy::PureEpsilon(spent));
+  WISP_ASSIGN_OR_RETURN(const auto stated, privacy::StateEpsilon(spent, delta));
+  WISP_ASSIGN_OR_RETURN(const double rdp, privacy::RdpEpsilon(spent, delta));
+  const bool mixed = draws.kind() == privacy::Mechanism::Kind::kRandomisedResponse;
+  const double strength = mixed ? draws.lambda() : !a.calibrate ? a.clip : privacy::ClipOfRange(draws.range() - kAnchoredRangeSlack, a.temperature);
+  if (format == OutputFormat::kJson) {
+    std::printf("%s\n", Json({{mixed ? "lambda" : "clip", strength}, {"draws", draws.steps()}, {"pure_per_draw", draws.PureEpsilonOfStep()},
+                              {"pure", Figure(pure)}, {"pld", Figure(stated.epsilon)}, {"rdp", Figure(rdp)},
+                              {"set_by", privacy::ToText(stated.accountant)}}).dump().c_str());
+    return OkStatus();
+  }
+  std::printf("%s\n  %s %.6g\n  pure     epsilon %.4f   (delta 0, %.4g a draw)\n"
+              "  PLD      epsilon %.4f   (delta %g; an upper bound, the figure to state; set by %s)\n  RDP      epsilon %.4f   (delta %g; an upper bound)\n",
+              draws.Describe().c_str(), mixed ? "lambda" : "clip", strength, pure, draws.PureEpsilonOfStep(), stated.epsilon, a.delta,
+              std::string(privacy::ToText(stated.accountant)).c_str(), rdp, a.delta);
+  return OkStatus();
+}
 
 Status PrivacyEpsilon(const PrivacyArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(const auto mechanism, privacy::Mechanism::PoissonSubsampledGaussian(
@@ -48,7 +88,7 @@ Status PrivacyCalibrate(const PrivacyArguments& a, OutputFormat format) {
 }
 
 Status PrivacyLedger(const PrivacyArguments& a, OutputFormat format) {
-  if (a.ledger.empty()) return InvalidArgument("wisp privacy needs --ledger, or one of the commands epsilon and calibrate; see wisp privacy --help");
+  if (a.ledger.empty()) return InvalidArgument("wisp privacy needs --ledger, or one of the commands epsilon, calibrate and decoding; see wisp privacy --help");
   WISP_ASSIGN_OR_RETURN(const privacy::Ledger ledger, privacy::Ledger::OpenExisting(a.ledger));
   WISP_ASSIGN_OR_RETURN(const auto delta, privacy::Delta::Create(a.delta));
   WISP_ASSIGN_OR_RETURN(const privacy::PrivacyStatement statement, privacy::StatementOf(ledger, a.ledger, delta));

@@ -1,8 +1,7 @@
-// wisp evaluate, wisp recommend, wisp inspect
+// wisp evaluate, wisp inspect
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "runtime/inference/session.h"
 #include "runtime/train/records.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/dataset.h"
@@ -11,28 +10,6 @@ namespace wisp::tools {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-Result<std::vector<int32_t>> FindItems(const ModelFile& model, const std::string& option, const std::string& keys) {
-  std::vector<int32_t> items;
-  for (const std::string& key : SplitCommas(keys)) {
-    const auto item = model.FindItem(key);
-    if (!item) return InvalidArgument(option + " names item '" + key + "', which the model does not have");
-    items.push_back(static_cast<int32_t>(*item));
-  }
-  return items;
-}
-
-Result<std::vector<int32_t>> HistoryOf(const RecommendArguments& a, const ModelFile& model) {
-  if (a.history.empty() == a.user.empty()) return InvalidArgument("either --history or --user with --data is needed");
-  if (!a.history.empty()) return FindItems(model, "--history", a.history);
-  if (a.data.path.empty()) return InvalidArgument("--user needs --data, the log with the user's events");
-  WISP_ASSIGN_OR_RETURN(const data::ReadResult data, ReadData(a.data, {}, &model));
-  const data::Sequences& s = data.sequences;
-  for (size_t u = 0; u < s.num_users(); ++u) {
-    if (s.user_keys[u] == a.user) return std::vector<int32_t>(s.User(u).begin(), s.User(u).end());
-  }
-  return InvalidArgument(a.data.path + ": there is no user '" + a.user + "' with items that the model knows");
-}
 
 Json ArchitectureJson(const Architecture& a) {
   return {{"items", a.num_items}, {"max_length", a.max_length}, {"width", a.width}, {"heads", a.num_heads}, {"blocks", a.num_blocks},
@@ -79,24 +56,6 @@ Status Evaluate(const EvaluateArguments& a, OutputFormat format) {
   } else {
     std::printf("NDCG@10 %.4f, HIT@10 %.4f over %llu users\n", q.ndcg_at_10, q.hit_at_10, static_cast<unsigned long long>(q.num_users));
   }
-  return OkStatus();
-}
-
-Status Recommend(const RecommendArguments& a, OutputFormat format) {
-  WISP_ASSIGN_OR_RETURN(const auto session, Session::Open(a.model));
-  const ModelFile& model = session->file();
-  WISP_ASSIGN_OR_RETURN(const std::vector<int32_t> history, HistoryOf(a, model));
-  WISP_ASSIGN_OR_RETURN(const std::vector<int32_t> candidates, FindItems(model, "--candidates", a.candidates));
-  WISP_ASSIGN_OR_RETURN(const std::vector<Recommendation> top,
-                        session->Recommend(history, {.count = a.count, .seen = a.allow_seen ? SeenItems::kAllow : SeenItems::kExclude,
-                                                     .candidates = candidates}));
-  Json list = Json::array();
-  for (size_t i = 0; i < top.size(); ++i) {
-    const auto item = static_cast<size_t>(top[i].item);
-    if (format == OutputFormat::kText) std::printf("%2zu. %-32s %8.3f\n", i + 1, ShownItem(model, item).c_str(), static_cast<double>(top[i].score));
-    list.push_back({{"item", model.has_item_keys() ? Json(model.item_key(item)) : Json(item)}, {"name", ShownItem(model, item)}, {"score", top[i].score}});
-  }
-  if (format == OutputFormat::kJson) std::printf("%s\n", list.dump(2).c_str());
   return OkStatus();
 }
 

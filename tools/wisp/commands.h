@@ -31,7 +31,7 @@ struct NewArguments {
 };
 
 struct TrainArguments {
-  std::string recipe, model, out, item_names, ledger, checkpoint, privacy_json, dataset;
+  std::string recipe, model, out, item_names, ledger, checkpoint, privacy_json, dataset, allow_large_delta;
   DataArguments data;
   std::optional<double> epsilon, noise_multiplier, delta, epochs, learning_rate, budget;
   std::optional<uint64_t> seed, reproducible_noise_seed;
@@ -47,11 +47,23 @@ struct EvaluateArguments {
   uint32_t threads = 0;
 };
 
+// Of `wisp recommend --private`.
+struct PrivateRecommendArguments {
+  bool on = false;
+  std::string ledger, mode, base, dataset, unit = "user", support = "all", select = "sample", after_mixing = "nothing", allow_large_delta;
+  std::optional<double> lambda, clip, epsilon_per_draw, epsilon, delta, budget;
+  std::optional<uint64_t> lifetime, num_records_public;
+  double temperature = 1, top_p = 1;
+  uint32_t top_k = 0, block = 0;
+  std::vector<std::string> public_datasets;
+};
+
 struct RecommendArguments {
   std::string model, user, history, candidates;
   DataArguments data;
   uint32_t count = 10;
   bool allow_seen = false;
+  PrivateRecommendArguments priv;
 };
 
 struct InspectArguments {
@@ -64,6 +76,10 @@ struct PrivacyArguments {
   double delta = 1e-5;
   double noise_multiplier = 0, sampling_probability = 0, epsilon = 0;
   uint64_t steps = 0;
+  // Of `wisp privacy decoding`.
+  uint64_t support = 0;
+  double lambda = 0, clip = 0, temperature = 1;
+  bool calibrate = false;
 };
 
 struct AuditArguments {
@@ -102,6 +118,7 @@ Status Recommend(const RecommendArguments& arguments, OutputFormat format);
 Status Inspect(const InspectArguments& arguments, OutputFormat format);
 Status PrivacyEpsilon(const PrivacyArguments& arguments, OutputFormat format);
 Status PrivacyCalibrate(const PrivacyArguments& arguments, OutputFormat format);
+Status PrivacyDecoding(const PrivacyArguments& arguments, OutputFormat format);
 Status PrivacyLedger(const PrivacyArguments& arguments, OutputFormat format);
 Status AuditStepCommand(const AuditArguments& arguments, OutputFormat format);
 Status AuditRunCommand(const AuditArguments& arguments, OutputFormat format);

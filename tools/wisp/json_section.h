@@ -71,6 +71,13 @@ class JsonSection {
     Fail(InvalidData(where_ + "." + key + " is " + json->dump().substr(0, 40) + ", allowed are " + allowed));
   }
 
+  void Flag(const char* key, bool& value) {
+    const nlohmann::json* json = Find(key);
+    if (json == nullptr) return;
+    if (!json->is_boolean()) return Fail(InvalidData(where_ + "." + key + " is " + json->dump().substr(0, 40) + ", allowed are true and false"));
+    value = json->get<bool>();
+  }
+
   void Text(const char* key, std::string& value) {
     const nlohmann::json* json = Find(key);
     if (json == nullptr) return;

@@ -124,6 +124,7 @@ class CommandLine {
     c->add_option("--checkpoint", train_.checkpoint, "Save progress here and go on from it when it exists");
     c->add_option("--privacy-json", train_.privacy_json, "Write the privacy statement of the run here");
     c->add_option("--dataset", train_.dataset, "Name of the data set in ledger and provenance");
+    c->add_option("--allow-large-delta", train_.allow_large_delta, "yes: accept a delta of exactly 1 / records")->check(CLI::IsMember({"yes"}));
     c->add_option("--threads", train_.threads, "0: up to 4");
     AddData(c, train_.data, true);
     OnCall(c, Train, train_);
@@ -142,7 +143,9 @@ class CommandLine {
   void AddRecommend() {
     CLI::App* c = app_.add_subcommand("recommend", "The best next items for a user of a log, or after a history.\n"
                                                    "  wisp recommend --model m.wisp --data log.db --user u00007\n"
-                                                   "  wisp recommend --model m.wisp --history tea-mint,bagel-sesame --count 5");
+                                                   "  wisp recommend --model m.wisp --history tea-mint,bagel-sesame --count 5\n"
+                                                   "  wisp recommend --model m.wisp --history tea-mint --private --ledger log.ledger --base base.wisp\n"
+                                                   "      --public-dataset shipped --epsilon 2 --delta 1e-6 --lifetime 5000");
     c->add_option("--model", recommend_.model, "Model file")->required();
     c->add_option("--user", recommend_.user, "A user of the data");
     c->add_option("--history", recommend_.history, "Item keys, oldest first, separated by commas");
@@ -150,7 +153,37 @@ class CommandLine {
     c->add_option("--count", recommend_.count, "How many")->capture_default_str();
     c->add_flag("--allow-seen", recommend_.allow_seen, "Items of the history may come back");
     AddData(c, recommend_.data, false);
+    AddPrivateRecommend(c, recommend_.priv);
     OnCall(c, Recommend, recommend_);
+  }
+
+  // Options that mean nothing without --private need it.
+  void AddPrivateRecommend(CLI::App* c, PrivateRecommendArguments& p) {
+    auto* on = c->add_flag("--private", p.on, "Draw items instead of showing the best, and charge the ledger before each draw; free for\n"
+                                              "weights that carry a guarantee. Shows no scores");
+    const auto add = [&](const char* name, auto& value, const char* help) { return c->add_option(name, value, help)->needs(on); };
+    add("--ledger", p.ledger, "Privacy ledger of the data the model learned from; made if absent");
+    add("--mode", p.mode, "mixed (with the uniform over the support) or anchored (to --base); default: anchored with --base");
+    add("--base", p.base, "The public model as it was shipped: same items, data sets declared by --public-dataset");
+    add("--public-dataset", p.public_datasets, "Label of a data set in the provenance that is public; may be repeated");
+    add("--lambda", p.lambda, "mixed: the model's share in a draw");
+    add("--clip", p.clip, "anchored: how far a logit may move from the base's");
+    add("--epsilon-per-draw", p.epsilon_per_draw, "Instead: the cost of one draw at delta 0");
+    add("--epsilon", p.epsilon, "Instead: a target for --lifetime draws together, at --delta; limits a ledger that is still empty");
+    add("--lifetime", p.lifetime, "Number of draws over all queries, for the target");
+    add("--delta", p.delta, "Of the target and of --budget");
+    add("--budget", p.budget, "Limit the ledger to this epsilon over everything, from now on");
+    add("--num-records-public", p.num_records_public, "Number of records that may be known to anybody; delta must be below 1 over it");
+    add("--allow-large-delta", p.allow_large_delta, "yes: accept a delta of 1 / records or more")->check(CLI::IsMember({"yes"}));
+    add("--temperature", p.temperature, "Of the softmax, before mixing; or of the anchored one")->capture_default_str();
+    add("--top-k", p.top_k, "mixed: keep so many of the model's best before mixing; 0: all");
+    add("--top-p", p.top_p, "mixed: then the fewest that hold this share")->capture_default_str();
+    add("--support", p.support, "all, or base:K, the public base's K best; model:K is refused")->capture_default_str();
+    add("--select", p.select, "sample; best is refused")->capture_default_str();
+    add("--after-mixing", p.after_mixing, "nothing; top-k, top-p and temperature are refused")->capture_default_str();
+    add("--block", p.block, "Draws charged at a time; what is not drawn is lost. 0: as many as are asked for");
+    add("--unit", p.unit, "Of a ledger that is made: user, session, day or interaction")->capture_default_str();
+    add("--dataset", p.dataset, "Of a ledger that is made: the name of its data set");
   }
 
   void AddInspect() {
@@ -177,6 +210,7 @@ class CommandLine {
       sub->add_option("--steps", privacy_.steps, "Number of steps")->required();
       sub->add_option("--delta", privacy_.delta, "Delta")->required();
     }
+    AddPrivacyDecoding(c);
     OnCall(epsilon, PrivacyEpsilon, privacy_);
     OnCall(calibrate, PrivacyCalibrate, privacy_);
   }
@@ -233,6 +267,22 @@ class CommandLine {
     OnCall(run, AuditRunCommand, audit_);
     OnCall(membership, AuditMembershipCommand, audit_);
     OnCall(decoding, AuditDecodingCommand, audit_);
+  }
+
+  void AddPrivacyDecoding(CLI::App* privacy) {
+    CLI::App* c = privacy->add_subcommand("decoding", "What private draws cost together; or, with --calibrate, what a target allows.\n"
+                                                      "  wisp privacy decoding --support 10000 --lambda 1e-4 --draws 100 --delta 1e-6\n"
+                                                      "  wisp privacy decoding --clip 0.5 --draws 100 --delta 1e-6\n"
+                                                      "  wisp privacy decoding --calibrate --epsilon 2 --support 10000 --draws 100 --delta 1e-6");
+    c->add_option("--draws", privacy_.steps, "Number of draws in the life of the model")->required();
+    c->add_option("--delta", privacy_.delta, "Delta")->required();
+    c->add_option("--support", privacy_.support, "Mixed: number of items drawn from");
+    c->add_option("--lambda", privacy_.lambda, "Mixed: the model's share in a draw");
+    c->add_option("--clip", privacy_.clip, "Anchored: how far a logit may move from the base's");
+    c->add_option("--temperature", privacy_.temperature, "Anchored")->capture_default_str();
+    c->add_flag("--calibrate", privacy_.calibrate, "Find lambda (with --support) or clip (without) for --epsilon");
+    c->add_option("--epsilon", privacy_.epsilon, "Target of --calibrate");
+    OnCall(c, PrivacyDecoding, privacy_);
   }
 
   void AddBench() {

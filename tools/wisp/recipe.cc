@@ -95,6 +95,7 @@ void ReadPrivacy(JsonSection& s, Recipe& r) {
   s.Number("epsilon", r.goal.epsilon, 1e-6, 1e4);
   s.Number("noise_multiplier", r.goal.noise_multiplier, 1e-6, 1e6);
   s.Number("delta", r.goal.delta, 1e-300, 0.5);
+  s.Flag("allow_delta_of_one_record", r.goal.allow_delta_of_one_record);
   s.Choice<ClipKind>("clipping", p.clipping, {{"flat", ClipKind::kFlat}, {"automatic", ClipKind::kAutomatic}});
   s.Number("clipping_norm", p.clipping_norm, 1e-9, 1e9);
   s.Choice<NormForm>("norm_form", p.norm_form, {{"automatic", NormForm::kAutomatic}, {"formed", NormForm::kFormed}, {"gram", NormForm::kGram}});

@@ -1,0 +1,133 @@
+// The C interface's private recommending: drawing items and charging the ledger for them.
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ports/c/status_c.h"
+#include "runtime/inference/private_recommender.h"
+
+struct wisp_private_recommender {
+  std::optional<wisp::privacy::Ledger> ledger;
+  std::optional<wisp::PrivateRecommender> recommender;
+};
+
+namespace {
+
+using wisp::InvalidArgument;
+using wisp::OkStatus;
+using wisp::Result;
+using wisp::Status;
+using wisp::ports::Guarded;
+namespace privacy = wisp::privacy;
+
+Status CheckOptions(const wisp_private_options& o) {
+  for (double value : {o.lambda, o.clip, o.epsilon_per_draw, o.epsilon, o.delta, o.budget_epsilon, o.temperature, o.top_p}) {
+    if (!(value >= 0 && std::isfinite(value))) return InvalidArgument("wisp_private_options: a number is negative or not finite");
+  }
+  if (o.public_datasets == nullptr && o.num_public_datasets > 0) return InvalidArgument("wisp_private_options: a list is NULL but its number is not 0");
+  for (size_t i = 0; i < o.num_public_datasets; ++i) {
+    if (o.public_datasets[i] == nullptr) return InvalidArgument("wisp_private_options: a label of public_datasets is NULL");
+  }
+  if ((o.epsilon > 0) != (o.lifetime_draws > 0)) return InvalidArgument("wisp_private_options: epsilon and lifetime_draws belong together");
+  return OkStatus();
+}
+
+std::optional<double> Given(double value) { return value > 0 ? std::optional<double>(value) : std::nullopt; }
+
+Result<wisp::DrawGoal> GoalOf(const wisp_private_options& o) {
+  wisp::DrawGoal goal{.lambda = Given(o.lambda), .clip = Given(o.clip), .epsilon_per_draw = Given(o.epsilon_per_draw)};
+  if (o.epsilon == 0) return goal;
+  WISP_ASSIGN_OR_RETURN(const auto target, privacy::EpsilonDelta::Create(o.epsilon, o.delta));
+  goal.lifetime = wisp::DrawGoal::Lifetime{target, o.lifetime_draws};
+  return goal;
+}
+
+Result<std::optional<wisp::DecodingMode>> ModeOf(wisp_decoding decoding) {
+  using Mode = std::optional<wisp::DecodingMode>;
+  switch (decoding) {
+    case WISP_DECODING_DEFAULT: return Mode();
+    case WISP_DECODING_MIXED: return Mode(wisp::DecodingMode::kUniform);
+    case WISP_DECODING_ANCHORED: return Mode(wisp::DecodingMode::kBaseAnchored);
+  }
+  return InvalidArgument("wisp_private_options: there is no such decoding");
+}
+
+// What exists is opened whatever its unit: draws cost the same for all.
+Status OpenLedger(const wisp_private_options& o, std::optional<privacy::Ledger>& out) {
+  if (o.ledger_path == nullptr) return OkStatus();
+  WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, std::filesystem::exists(o.ledger_path)
+                                                    ? privacy::Ledger::OpenExisting(o.ledger_path)
+                                                    : privacy::Ledger::Open(o.ledger_path, {.dataset = o.ledger_path, .unit = privacy::PrivacyUnit::kUser}));
+  out.emplace(std::move(ledger));
+  if (o.budget_epsilon == 0) return OkStatus();
+  WISP_ASSIGN_OR_RETURN(const auto limit, privacy::EpsilonDelta::Create(o.budget_epsilon, o.delta));
+  return out->SetLimit(limit);
+}
+
+Status Open(wisp_model* model, const wisp_private_options* given, wisp_private_recommender** out) {
+  if (model == nullptr || given == nullptr || out == nullptr) {
+    return InvalidArgument("wisp_private_recommender_open: model, options and recommender must not be NULL");
+  }
+  WISP_ASSIGN_OR_RETURN(const auto o, wisp::ports::OptionsOf(given, "wisp_private_options"));
+  WISP_RETURN_IF_ERROR(CheckOptions(o));
+  const std::vector<std::string> labels(o.public_datasets, o.public_datasets + o.num_public_datasets);
+  auto made = std::make_unique<wisp_private_recommender>();
+  wisp::PrivateRecommenderOptions options{.temperature = o.temperature == 0 ? 1 : o.temperature, .top_k = o.top_k, .nucleus = o.top_p == 0 ? 1 : o.top_p,
+                                          .public_datasets = labels, .num_records_public = o.num_records_public,
+                                          .allow_large_delta = o.allow_large_delta != 0, .draws_per_charge = std::max(1u, o.draws_per_charge)};
+  WISP_ASSIGN_OR_RETURN(options.mode, ModeOf(o.decoding));
+  WISP_ASSIGN_OR_RETURN(options.goal, GoalOf(o));
+  if (o.base_model != nullptr) options.base = &wisp::ports::SessionOf(o.base_model);
+  WISP_RETURN_IF_ERROR(OpenLedger(o, made->ledger));
+  options.ledger = made->ledger ? &*made->ledger : nullptr;
+  WISP_ASSIGN_OR_RETURN(wisp::PrivateRecommender recommender, wisp::PrivateRecommender::Create(wisp::ports::SessionOf(model), options));
+  made->recommender.emplace(std::move(recommender));
+  *out = made.release();
+  return OkStatus();
+}
+
+Status RecommendItems(wisp_private_recommender* r, const int32_t* history, size_t num_history, const wisp_recommend_options* given, int32_t* items,
+                      size_t* count) {
+  if (r == nullptr || history == nullptr || items == nullptr || count == nullptr) {
+    return InvalidArgument("wisp_private_recommend: recommender, history, items and count must not be NULL");
+  }
+  WISP_ASSIGN_OR_RETURN(const auto o, wisp::ports::OptionsOf(given, "wisp_recommend_options"));
+  if ((o.excluded == nullptr && o.num_excluded > 0) || (o.candidates == nullptr && o.num_candidates > 0)) {
+    return InvalidArgument("wisp_private_recommend: a list is NULL but its number is not 0");
+  }
+  wisp::PrivateRecommendOptions options{.count = *count};
+  options.seen = o.allow_seen != 0 ? wisp::SeenItems::kAllow : wisp::SeenItems::kExclude;
+  options.excluded = {o.excluded, o.num_excluded};
+  options.candidates = {o.candidates, o.num_candidates};
+  WISP_ASSIGN_OR_RETURN(const auto drawn, r->recommender->Recommend({history, num_history}, options));
+  std::copy(drawn.begin(), drawn.end(), items);
+  *count = drawn.size();
+  return OkStatus();
+}
+
+}  // namespace
+
+extern "C" {
+
+wisp_code wisp_private_recommender_open(wisp_model* model, const wisp_private_options* options, wisp_private_recommender** recommender,
+                                        wisp_error* error) {
+  return Guarded(error, [&] { return Open(model, options, recommender); });
+}
+
+void wisp_private_recommender_close(wisp_private_recommender* recommender) { delete recommender; }
+
+int32_t wisp_private_recommender_is_free(const wisp_private_recommender* recommender) {
+  return recommender != nullptr && recommender->recommender->is_free() ? 1 : 0;
+}
+
+wisp_code wisp_private_recommend(wisp_private_recommender* recommender, const int32_t* history, size_t num_history,
+                                 const wisp_recommend_options* options, int32_t* items, size_t* count, wisp_error* error) {
+  return Guarded(error, [&] { return RecommendItems(recommender, history, num_history, options, items, count); });
+}
+
+}  // extern "C"

@@ -1,0 +1,183 @@
+#include "runtime/inference/private_recommender.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/inference/draw_law.h"
+#include "runtime/privacy/decoding_calibration.h"
+
+namespace wisp {
+namespace {
+
+using privacy::EpsilonDelta;
+
+// Scores of a base are read as public: that it is must follow from what it states of itself and from what the app declares.
+Status CheckBase(const Session& session, const PrivateRecommenderOptions& o) {
+  if (o.base == nullptr) return OkStatus();
+  const ModelFile &base = o.base->file(), &model = session.file();
+  if (const DecodingNeed need = NeedOf(base, {.public_datasets = o.public_datasets}); need.kind != DecodingNeed::Kind::kFree) {
+    return PrivacyRefused("the base model must be public: " + need.reason);
+  }
+  const std::string differ = "the base model has other items than the model";
+  if (base.num_items() != model.num_items()) {
+    return InvalidArgument(differ + ": " + std::to_string(base.num_items()) + " against " + std::to_string(model.num_items()));
+  }
+  if (!base.has_item_keys() || !model.has_item_keys()) return OkStatus();
+  for (size_t i = 0; i < model.num_items(); ++i) {
+    if (base.item_key(i) != model.item_key(i)) return InvalidArgument(differ + ": item " + std::to_string(i) + " has another key");
+  }
+  return OkStatus();
+}
+
+Result<DecodingMode> ModeOf(const PrivateRecommenderOptions& o) {
+  const DecodingMode mode = o.mode.value_or(o.base != nullptr ? DecodingMode::kBaseAnchored : DecodingMode::kUniform);
+  if (mode != DecodingMode::kUniform && mode != DecodingMode::kBaseAnchored) return InvalidArgument("recommending knows the modes uniform and base-anchored");
+  if (mode == DecodingMode::kBaseAnchored && o.base == nullptr) return InvalidArgument("base-anchored recommending needs the base model");
+  return mode;
+}
+
+Status CheckDelta(const char* whose, double delta, const PrivateRecommenderOptions& o) {
+  if (o.num_records_public == 0 || o.allow_large_delta || delta < 1 / static_cast<double>(o.num_records_public)) return OkStatus();
+  return PrivacyRefused(std::string(whose) + " delta is " + std::to_string(delta) + ", which is not below 1 / " + std::to_string(o.num_records_public) +
+                        " records: such a guarantee allows publishing some record whole");
+}
+
+Status CheckGoal(const PrivateRecommenderOptions& o, DecodingMode mode) {
+  const DrawGoal& goal = o.goal;
+  if (goal.lambda.has_value() + goal.clip.has_value() + goal.epsilon_per_draw.has_value() + goal.lifetime.has_value() != 1) {
+    return InvalidArgument("draws from this model are charged: exactly one of lambda (or clip, base-anchored), an epsilon per draw, or a target "
+                           "with a lifetime is needed");
+  }
+  if (goal.lambda && mode != DecodingMode::kUniform) return InvalidArgument("lambda was given, but base-anchored decoding has a clip instead");
+  if (goal.clip && mode != DecodingMode::kBaseAnchored) return InvalidArgument("a clip was given, but the mode is uniform, which has lambda instead");
+  return goal.lifetime ? CheckDelta("the target's", goal.lifetime->target.delta(), o) : OkStatus();
+}
+
+// Nothing but a limit ends the draws after their lifetime.
+Status CheckLimit(const PrivateRecommenderOptions& o) {
+  WISP_ASSIGN_OR_RETURN(const std::optional<EpsilonDelta> limit, o.ledger->Limit());
+  if (limit) return CheckDelta("the ledger's limit: its", limit->delta(), o);
+  if (!o.goal.lifetime) return OkStatus();
+  WISP_ASSIGN_OR_RETURN(const auto entries, o.ledger->Entries());
+  if (entries.empty()) return o.ledger->SetLimit(o.goal.lifetime->target);
+  return PrivacyRefused("a target for all draws together, from data whose ledger has spendings and no limit: nothing would end the draws; "
+                        "limit the ledger first, over everything");
+}
+
+Result<double> LambdaOf(const PrivateRecommenderOptions& o, uint64_t support) {
+  if (o.goal.lambda) return *o.goal.lambda;
+  const privacy::PublicMixture uniform{.support = support};
+  const auto adjacency = o.ledger->adjacency();
+  if (o.goal.epsilon_per_draw) {
+    WISP_ASSIGN_OR_RETURN(const auto m, privacy::PureResponse({.epsilon = *o.goal.epsilon_per_draw, .draws = 1, .adjacency = adjacency}, uniform));
+    return m.lambda();
+  }
+  WISP_ASSIGN_OR_RETURN(const auto c, privacy::CalibrateResponse({o.goal.lifetime->target, o.goal.lifetime->draws, adjacency}, uniform));
+  return c.mechanism.lambda();
+}
+
+// The clip whose charge, the arithmetic's error included, is for at most this range.
+Result<double> ClipOf(const PrivateRecommenderOptions& o) {
+  if (o.goal.clip) return *o.goal.clip;
+  double range = o.goal.epsilon_per_draw.value_or(0);
+  if (o.goal.lifetime) {
+    WISP_ASSIGN_OR_RETURN(const auto c, privacy::CalibrateBoundedRange({o.goal.lifetime->target, o.goal.lifetime->draws, o.ledger->adjacency()}));
+    range = c.mechanism.range();
+  }
+  const double clip = privacy::ClipOfRange(range - kAnchoredRangeSlack, o.temperature);
+  if (clip > 0 && AnchoredDrawCost(clip, o.temperature, 2).range <= range) return clip;
+  return PrivacyRefused("base-anchored decoding with epsilon " + std::to_string(range) + " a draw at temperature " + std::to_string(o.temperature) +
+                        ": there is no clip for it, less than the arithmetic's error is left");
+}
+
+// All that is charged for: checked, and made into lambda or clip.
+Status SetUpCharge(const PrivateRecommenderOptions& o, uint64_t support, PrivateSamplerOptions& s) {
+  if (o.ledger == nullptr) {
+    return PrivacyRefused("private recommending from these weights needs a ledger, the file that remembers what was spent: " + s.need.reason);
+  }
+  WISP_ASSIGN_OR_RETURN(s.mode, ModeOf(o));
+  WISP_RETURN_IF_ERROR(CheckGoal(o, s.mode));
+  if (s.mode == DecodingMode::kUniform) {
+    WISP_ASSIGN_OR_RETURN(s.lambda, LambdaOf(o, support));
+  } else {
+    WISP_ASSIGN_OR_RETURN(s.clip, ClipOf(o));
+  }
+  return OkStatus();
+}
+
+uint64_t SupportFor(const PrivateRecommenderOptions& o, uint64_t num_items) {
+  const bool smaller = o.charge_for == ChargeFor::kSupportLeft && o.largest_support > 0;
+  return smaller ? std::min<uint64_t>(o.largest_support, num_items) : num_items;
+}
+
+// f less the mean of f - b: what is the same for all items changes no softmax but would use up the clip. Any function of f
+// may be clipped: this one is free.
+void Centre(std::span<float> scores, std::span<const float> base) {
+  double sum = 0;
+  for (size_t i = 0; i < scores.size(); ++i) sum += static_cast<double>(scores[i]) - static_cast<double>(base[i]);
+  const double mean = sum / static_cast<double>(scores.size());
+  for (float& score : scores) score = static_cast<float>(score - mean);
+}
+
+}  // namespace
+
+PrivateRecommender::PrivateRecommender(Session& session, const PrivateRecommenderOptions& options, PrivateSamplerOptions&& set_up, PrivateSampler sampler)
+    : session_(&session),
+      base_(options.base),
+      reason_(std::move(set_up.need.reason)),
+      mode_(set_up.mode),
+      lambda_(set_up.lambda),
+      clip_(set_up.clip),
+      sampler_(std::move(sampler)),
+      scores_(session.architecture().num_items),
+      base_scores_(mode_ == DecodingMode::kBaseAnchored ? scores_.size() : 0) {
+  const uint64_t support = SupportFor(options, scores_.size());
+  if (mode_ == DecodingMode::kUniform) epsilon_per_draw_ = EpsilonOf(UniformDrawCost(support, lambda_));
+  if (mode_ == DecodingMode::kBaseAnchored) epsilon_per_draw_ = EpsilonOf(AnchoredDrawCost(clip_, options.temperature, support));
+}
+
+Result<PrivateRecommender> PrivateRecommender::Create(Session& session, const PrivateRecommenderOptions& o) {
+  WISP_RETURN_IF_ERROR(CheckBase(session, o));
+  PrivateSamplerOptions s{.mode = DecodingMode::kPlain, .num_items = session.architecture().num_items, .temperature = o.temperature,
+                          .top_k = o.top_k, .nucleus = o.nucleus, .need = NeedOf(session.file(), {.public_datasets = o.public_datasets}),
+                          .run = o.run, .draws_per_charge = o.draws_per_charge, .charge_for = o.charge_for,
+                          .reproducible_seed = o.reproducible_seed, .selection = o.selection, .after_mixing = o.after_mixing};
+  const bool charged = s.need.kind == DecodingNeed::Kind::kCharge;
+  if (charged) {
+    s.ledger = o.ledger;
+    WISP_RETURN_IF_ERROR(SetUpCharge(o, SupportFor(o, s.num_items), s));
+  }
+  WISP_ASSIGN_OR_RETURN(PrivateSampler sampler, PrivateSampler::Create(s));
+  // Last, for it may write: a request that was refused leaves the ledger as it is.
+  if (charged) WISP_RETURN_IF_ERROR(CheckLimit(o));
+  return PrivateRecommender(session, o, std::move(s), std::move(sampler));
+}
+
+Result<std::vector<int32_t>> PrivateRecommender::SupportFromBase(std::span<const int32_t> history, const PrivateRecommendOptions& o) {
+  if (base_ == nullptr) return InvalidArgument("the base's best items are to be drawn from, but there is no base model");
+  WISP_ASSIGN_OR_RETURN(const auto best,
+                        base_->Recommend(history, {.count = o.base_top, .seen = o.seen, .excluded = o.excluded, .candidates = o.candidates}));
+  std::vector<int32_t> support;
+  for (const Recommendation& r : best) support.push_back(r.item);
+  return support;
+}
+
+Result<std::vector<int32_t>> PrivateRecommender::Recommend(std::span<const int32_t> history, const PrivateRecommendOptions& o) {
+  DrawRequest request{.scores = scores_, .base_scores = base_scores_, .candidates = o.candidates, .count = o.count, .support_origin = o.support_origin};
+  std::vector<int32_t> support, excluded(o.excluded.begin(), o.excluded.end());
+  if (o.base_top > 0) {
+    WISP_ASSIGN_OR_RETURN(support, SupportFromBase(history, o));
+    if (support.empty()) return support;  // an empty list of candidates would stand for all items
+    request.candidates = support;
+  }
+  WISP_RETURN_IF_ERROR(session_->Score(history, scores_));
+  if (!base_scores_.empty()) {
+    WISP_RETURN_IF_ERROR(base_->Score(history, base_scores_));
+    Centre(scores_, base_scores_);
+  }
+  if (o.seen == SeenItems::kExclude) excluded.insert(excluded.end(), history.begin(), history.end());
+  request.excluded = excluded;
+  return sampler_.Draw(request);
+}
+
+}  // namespace wisp

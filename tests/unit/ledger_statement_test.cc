@@ -1,0 +1,95 @@
+// The statement of a whole ledger: one figure over everything, its parts by purpose, both figures of draws, who set them.
+#include "runtime/privacy/ledger_statement.h"
+
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "tests/unit/draw_test_util.h"
+#include "tests/unit/model_test_util.h"
+
+namespace wisp::privacy {
+namespace {
+
+const Mechanism kTraining = *Mechanism::PoissonSubsampledGaussian({.noise_multiplier = 1.2, .sampling_probability = 0.02, .steps = 50});
+const Mechanism kSelection = *Mechanism::Gaussian({.noise_multiplier = 20});
+constexpr double kDelta = 1e-6, kTiny = 1e-300;  // at the second nothing is below pure
+
+TEST(StateEpsilon, NamesTheAccountantThatSetTheFigure) {
+  const auto state = [](const std::vector<Mechanism>& m, double delta = kDelta) { return *StateEpsilon(m, DeltaAt(delta)); };
+  EXPECT_EQ(state({kTraining}).accountant, Accountant::kPld);
+  EXPECT_EQ(state({Response(10000, 1e-4, 100)}).accountant, Accountant::kPld);
+  EXPECT_EQ(state({Range(1)}, kTiny).accountant, Accountant::kPure);
+  EXPECT_EQ(state({Range(0.02, 5000)}).accountant, Accountant::kRdp);
+  EXPECT_EQ(state({Range(0.02, 5000)}).epsilon, *RdpEpsilon(std::vector{Range(0.02, 5000)}, DeltaAt(kDelta)));
+  for (const auto& m : {kTraining, Response(10000, 1e-4, 100), Range(0.02, 5000)}) EXPECT_EQ(state({m}).epsilon, Pld({m}, kDelta));
+}
+
+class LedgerStatementTest : public ::testing::Test {
+ protected:
+  LedgerStatementTest() : ledger_(*Ledger::Open(folder_ / "l", {.dataset = "history"})) {}
+  void Charge(const Mechanism& m, const char* purpose, NoiseKind noise = NoiseKind::kSecure, double slack = 0) {
+    ASSERT_TRUE(ledger_.Charge({.mechanism = m, .run = "run", .purpose = purpose, .noise = noise, .loss_slack = slack}).ok());
+  }
+  PrivacyStatement Stated(double delta = kDelta) { return *StatementOf(ledger_, "l", DeltaAt(delta)); }
+
+  test::TemporaryFolder folder_;
+  Ledger ledger_;
+};
+
+TEST_F(LedgerStatementTest, OneFigureOverSelectionTrainingAndDraws) {
+  Charge(kSelection, "selection");
+  Charge(kTraining, "training", NoiseKind::kSecure, 1e-9);
+  Charge(kTraining, "training", NoiseKind::kSecure, 1e-9);
+  const double before = *Stated().ledger_epsilon;
+  for (int i = 0; i < 3; ++i) Charge(Response(1000, 1e-3, 10), "decoding");
+  Charge(Range(0.01, 20), "decoding");
+  const PrivacyStatement s = Stated();
+  EXPECT_EQ(*s.ledger_epsilon, *ledger_.Spent(DeltaAt(kDelta)));
+  EXPECT_GT(*s.ledger_epsilon, before);
+  EXPECT_EQ(s.num_steps, 1u + 100 + 50);
+  ASSERT_EQ(s.parts.size(), 3u);
+  EXPECT_EQ(s.parts[0].purpose, "selection");
+  EXPECT_EQ(s.parts[0].alone.epsilon, Pld({kSelection}, kDelta));
+  EXPECT_EQ(s.parts[1].num_steps, 100u);
+  EXPECT_GT(s.parts[1].alone.epsilon, Pld({*kTraining.WithSteps(100)}, kDelta)) << "the slack was not paid for";
+  EXPECT_EQ(s.parts[2].num_steps, 50u);
+  for (const SpendingPart& part : s.parts) EXPECT_LT(part.alone.epsilon, *s.ledger_epsilon);
+  ASSERT_TRUE(s.draws.has_value());
+  const std::vector draws = {Response(1000, 1e-3, 30), Range(0.01, 20)};
+  EXPECT_EQ(s.draws->num_draws, 50u);
+  EXPECT_EQ(s.draws->pure_epsilon, *PureEpsilon(draws));
+  EXPECT_EQ(s.draws->alone.epsilon, Pld(draws, kDelta));
+  EXPECT_EQ(s.set_by, Accountant::kPld);
+  const std::string text = ToText(s);
+  for (const char* part : {"selection alone: ", "training alone: ", "decoding alone: ", "draws alone: 50 draws: pure epsilon ", "(delta 0); epsilon ",
+                           "the figure was set by: PLD", "the items that were drawn", "the weights of the charged runs", "not protected: the number of draws"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << " is missing in\n" << text;
+  }
+  const auto json = nlohmann::json::parse(ToJson(s))["accounting"];
+  EXPECT_EQ(json["set_by"], "PLD");
+  EXPECT_EQ(json["parts"].size(), 3u);
+  EXPECT_EQ(json["draws"]["pure_epsilon"], s.draws->pure_epsilon);
+  EXPECT_EQ(json["draws"]["epsilon"], s.draws->alone.epsilon);
+}
+
+TEST_F(LedgerStatementTest, DrawsAloneAreNoSteps) {
+  Charge(Range(1), "decoding");
+  const PrivacyStatement s = Stated(kTiny);
+  EXPECT_EQ(s.set_by, Accountant::kPure);
+  const std::string text = ToText(s);
+  EXPECT_EQ(text.find("Poisson"), std::string::npos) << text;
+  EXPECT_EQ(text.find("discrete Gaussian"), std::string::npos) << text;
+  EXPECT_NE(text.find("accountant: pure"), std::string::npos) << text;
+  EXPECT_NE(text.find("epsilon of the data set, all runs: 1.0001 (delta 1e-300)"), std::string::npos) << text;
+}
+
+TEST_F(LedgerStatementTest, ReproducibleDrawsShowNoFigure) {
+  Charge(kTraining, "training");
+  Charge(Range(0.1), "decoding", NoiseKind::kReproducible);
+  const PrivacyStatement s = Stated();
+  for (const std::string& text : {ToText(s), ToJson(s)}) EXPECT_EQ(text.find("alone"), std::string::npos) << text;
+  EXPECT_FALSE(nlohmann::json::parse(ToJson(s))["accounting"].contains("parts"));
+  EXPECT_FALSE(nlohmann::json::parse(ToJson(s))["accounting"].contains("draws"));
+}
+
+}  // namespace
+}  // namespace wisp::privacy

@@ -1,0 +1,218 @@
+// wisp recommend: the best items, or, with --private, items drawn and paid for.
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "runtime/inference/private_recommender.h"
+#include "tools/wisp/commands.h"
+#include "tools/wisp/dataset.h"
+
+namespace wisp::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Result<std::vector<int32_t>> FindItems(const ModelFile& model, const std::string& option, const std::string& keys) {
+  std::vector<int32_t> items;
+  for (const std::string& key : SplitCommas(keys)) {
+    const auto item = model.FindItem(key);
+    if (!item) return InvalidArgument(option + " names item '" + key + "', which the model does not have");
+    items.push_back(static_cast<int32_t>(*item));
+  }
+  return items;
+}
+
+Result<std::vector<int32_t>> HistoryOf(const RecommendArguments& a, const ModelFile& model) {
+  if (a.history.empty() == a.user.empty()) return InvalidArgument("either --history or --user with --data is needed");
+  if (!a.history.empty()) return FindItems(model, "--history", a.history);
+  if (a.data.path.empty()) return InvalidArgument("--user needs --data, the log with the user's events");
+  WISP_ASSIGN_OR_RETURN(const data::ReadResult data, ReadData(a.data, {}, &model));
+  const data::Sequences& s = data.sequences;
+  for (size_t u = 0; u < s.num_users(); ++u) {
+    if (s.user_keys[u] == a.user) return std::vector<int32_t>(s.User(u).begin(), s.User(u).end());
+  }
+  return InvalidArgument(a.data.path + ": there is no user '" + a.user + "' with items that the model knows");
+}
+
+Json ItemJson(const ModelFile& model, size_t item) {
+  return {{"item", model.has_item_keys() ? Json(model.item_key(item)) : Json(item)}, {"name", ShownItem(model, item)}};
+}
+
+Status RecommendBest(const RecommendArguments& a, Session& session, OutputFormat format) {
+  const ModelFile& model = session.file();
+  WISP_ASSIGN_OR_RETURN(const std::vector<int32_t> history, HistoryOf(a, model));
+  WISP_ASSIGN_OR_RETURN(const std::vector<int32_t> candidates, FindItems(model, "--candidates", a.candidates));
+  WISP_ASSIGN_OR_RETURN(const std::vector<Recommendation> top,
+                        session.Recommend(history, {.count = a.count, .seen = a.allow_seen ? SeenItems::kAllow : SeenItems::kExclude,
+                                                    .candidates = candidates}));
+  Json list = Json::array();
+  for (size_t i = 0; i < top.size(); ++i) {
+    const auto item = static_cast<size_t>(top[i].item);
+    if (format == OutputFormat::kText) std::printf("%2zu. %-32s %8.3f\n", i + 1, ShownItem(model, item).c_str(), static_cast<double>(top[i].score));
+    list.push_back(ItemJson(model, item));
+    list.back()["score"] = top[i].score;
+  }
+  if (format == OutputFormat::kJson) std::printf("%s\n", list.dump(2).c_str());
+  return OkStatus();
+}
+
+template <class T>
+Result<T> Choice(const char* option, const std::string& text, std::initializer_list<std::pair<const char*, T>> choices) {
+  std::string allowed;
+  for (const auto& [name, value] : choices) {
+    if (text == name) return value;
+    allowed += std::string(allowed.empty() ? "" : ", ") + name;
+  }
+  return InvalidArgument(std::string(option) + " is '" + text + "', allowed are " + allowed);
+}
+
+// One `wisp recommend --private` from start to end.
+class PrivateCommand {
+ public:
+  PrivateCommand(const RecommendArguments& arguments, Session& session) : a_(arguments), p_(arguments.priv), session_(session) {}
+
+  Status Run(OutputFormat format) {
+    const ModelFile& model = session_.file();
+    WISP_ASSIGN_OR_RETURN(const std::vector<int32_t> history, HistoryOf(a_, model));
+    WISP_ASSIGN_OR_RETURN(const std::vector<int32_t> candidates, FindItems(model, "--candidates", a_.candidates));
+    PrivateRecommendOptions request{.count = a_.count, .seen = a_.allow_seen ? SeenItems::kAllow : SeenItems::kExclude, .candidates = candidates};
+    WISP_RETURN_IF_ERROR(ReadSupport(request));
+    WISP_ASSIGN_OR_RETURN(const PrivateRecommenderOptions options, Options(request));
+    WISP_ASSIGN_OR_RETURN(PrivateRecommender recommender, PrivateRecommender::Create(session_, options));
+    WISP_ASSIGN_OR_RETURN(const std::vector<int32_t> items, recommender.Recommend(history, request));
+    return Print(recommender, items, format);
+  }
+
+ private:
+  // --support all, base:K or model:K; the last exists to be refused.
+  Status ReadSupport(PrivateRecommendOptions& request) const {
+    if (p_.support == "all") return OkStatus();
+    const size_t colon = p_.support.find(':');
+    const std::string from = p_.support.substr(0, colon), number = colon == std::string::npos ? "" : p_.support.substr(colon + 1);
+    const bool whole = !number.empty() && number.size() <= 9 && number.find_first_not_of("0123456789") == std::string::npos;
+    if (!whole || std::stoul(number) == 0 || (from != "base" && from != "model")) {
+      return InvalidArgument("--support is '" + p_.support + "', allowed are all and base:K, the K best of the base model");
+    }
+    if (from == "model") request.support_origin = SupportOrigin::kPrivateModel;
+    if (from == "base") request.base_top = std::stoul(number);
+    return OkStatus();
+  }
+
+  Result<DrawGoal> Goal() const {
+    DrawGoal goal{.lambda = p_.lambda, .clip = p_.clip, .epsilon_per_draw = p_.epsilon_per_draw};
+    if (p_.epsilon.has_value() != p_.lifetime.has_value() || (p_.epsilon && !p_.delta)) {
+      return InvalidArgument("a target for all draws is --epsilon, --delta and --lifetime together");
+    }
+    if (!p_.epsilon) return goal;
+    WISP_ASSIGN_OR_RETURN(const auto target, privacy::EpsilonDelta::Create(*p_.epsilon, *p_.delta));
+    goal.lifetime = DrawGoal::Lifetime{target, *p_.lifetime};
+    return goal;
+  }
+
+  // What exists is opened whatever its unit: these costs are the same for all.
+  Status OpenLedger() {
+    if (p_.ledger.empty()) return OkStatus();
+    WISP_ASSIGN_OR_RETURN(const auto unit, privacy::PrivacyUnitFromText(p_.unit));
+    const auto& provenance = session_.file().provenance();
+    const std::string dataset = !p_.dataset.empty() || provenance.empty() ? p_.dataset : provenance.back().dataset;
+    const bool exists = std::filesystem::exists(p_.ledger);
+    WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, exists ? privacy::Ledger::OpenExisting(p_.ledger)
+                                                         : privacy::Ledger::Open(p_.ledger, {.dataset = dataset, .unit = unit}));
+    ledger_.emplace(std::move(ledger));
+    if (!p_.budget) return OkStatus();
+    if (!p_.delta) return InvalidArgument("--budget needs --delta");
+    WISP_ASSIGN_OR_RETURN(const auto limit, privacy::EpsilonDelta::Create(*p_.budget, *p_.delta));
+    return ledger_->SetLimit(limit);
+  }
+
+  Result<PrivateRecommenderOptions> Options(const PrivateRecommendOptions& request) {
+    PrivateRecommenderOptions o{.temperature = p_.temperature, .top_k = p_.top_k, .nucleus = p_.top_p, .public_datasets = p_.public_datasets,
+                                .num_records_public = p_.num_records_public.value_or(0), .allow_large_delta = p_.allow_large_delta == "yes"};
+    WISP_ASSIGN_OR_RETURN(o.selection, Choice<Selection>("--select", p_.select, {{"sample", Selection::kSample}, {"best", Selection::kArgMax}}));
+    WISP_ASSIGN_OR_RETURN(o.after_mixing, Choice<AfterMixing>("--after-mixing", p_.after_mixing,
+                                                              {{"nothing", AfterMixing::kNothing}, {"top-k", AfterMixing::kTopK},
+                                                               {"top-p", AfterMixing::kNucleus}, {"temperature", AfterMixing::kTemperature}}));
+    if (!p_.mode.empty()) {
+      WISP_ASSIGN_OR_RETURN(o.mode, Choice<DecodingMode>("--mode", p_.mode, {{"mixed", DecodingMode::kUniform}, {"anchored", DecodingMode::kBaseAnchored}}));
+    }
+    WISP_ASSIGN_OR_RETURN(o.goal, Goal());
+    if (!p_.base.empty()) {
+      WISP_ASSIGN_OR_RETURN(base_, Session::Open(p_.base));
+      o.base = base_.get();
+    }
+    WISP_RETURN_IF_ERROR(OpenLedger());
+    o.ledger = ledger_ ? &*ledger_ : nullptr;
+    // A short public list is cheap: then every draw is charged for what is left of it.
+    const size_t listed = request.base_top > 0 ? request.base_top : request.candidates.size();
+    if (listed > 0) o.charge_for = ChargeFor::kSupportLeft;
+    o.largest_support = static_cast<uint32_t>(listed);
+    const size_t most = std::min<size_t>(a_.count, listed > 0 ? listed : session_.architecture().num_items);
+    o.draws_per_charge = p_.block > 0 ? p_.block : static_cast<uint32_t>(std::max<size_t>(1, most));
+    return o;
+  }
+
+  // Public numbers only: parameters, charges, what the ledger says.
+  Result<Json> CostJson(const PrivateRecommender& r) const {
+    Json j = {{"free", r.is_free()}, {"because", r.reason()}};
+    if (r.is_free()) return j;
+    const bool mixed = r.mode() == DecodingMode::kUniform;
+    j["mode"] = mixed ? "mixed" : "anchored";
+    j[mixed ? "lambda" : "clip"] = mixed ? r.lambda() : r.clip();
+    j["temperature"] = p_.temperature;
+    j["pure_epsilon_per_draw"] = r.epsilon_per_draw();
+    j["draws_charged"] = r.draws_charged();
+    WISP_ASSIGN_OR_RETURN(const auto limit, ledger_->Limit());
+    j["limit"] = limit ? Json({{"epsilon", limit->epsilon()}, {"delta", limit->delta()}}) : Json();
+    if (!limit) return j;
+    WISP_ASSIGN_OR_RETURN(const auto delta, privacy::Delta::Create(limit->delta()));
+    WISP_ASSIGN_OR_RETURN(const double spent, ledger_->Spent(delta));
+    j["spent"] = spent;
+    return j;
+  }
+
+  void PrintCost(const Json& cost) const {
+    if (cost["free"]) {
+      std::printf("%s\n", cost["because"].get<std::string>().c_str());
+      return;
+    }
+    const char* strength = cost.contains("lambda") ? "lambda" : "clip";
+    std::printf("drawn privately, %s, %s %.4g: %llu draws charged to %s, epsilon %.4g each at delta 0\n", cost["mode"].get<std::string>().c_str(), strength,
+                cost[strength].get<double>(), static_cast<unsigned long long>(cost["draws_charged"]), p_.ledger.c_str(),
+                cost["pure_epsilon_per_draw"].get<double>());
+    if (cost["limit"].is_null()) {
+      std::printf("the ledger has no limit (--budget sets one)\n");
+    } else {
+      std::printf("spent on this data, everything together: epsilon %.4f of %.4f at delta %g\n", cost["spent"].get<double>(),
+                  cost["limit"]["epsilon"].get<double>(), cost["limit"]["delta"].get<double>());
+    }
+  }
+
+  Status Print(const PrivateRecommender& r, const std::vector<int32_t>& items, OutputFormat format) const {
+    WISP_ASSIGN_OR_RETURN(const Json cost, CostJson(r));
+    Json j = {{"items", Json::array()}, {"privacy", cost}};
+    for (int32_t item : items) j["items"].push_back(ItemJson(session_.file(), static_cast<size_t>(item)));
+    if (format == OutputFormat::kJson) {
+      std::printf("%s\n", j.dump(2).c_str());
+      return OkStatus();
+    }
+    for (size_t i = 0; i < items.size(); ++i) std::printf("%2zu. %s\n", i + 1, ShownItem(session_.file(), static_cast<size_t>(items[i])).c_str());
+    PrintCost(cost);
+    return OkStatus();
+  }
+
+  const RecommendArguments& a_;
+  const PrivateRecommendArguments& p_;
+  Session& session_;
+  std::unique_ptr<Session> base_;
+  std::optional<privacy::Ledger> ledger_;
+};
+
+}  // namespace
+
+Status Recommend(const RecommendArguments& a, OutputFormat format) {
+  WISP_ASSIGN_OR_RETURN(const auto session, Session::Open(a.model));
+  return a.priv.on ? PrivateCommand(a, *session).Run(format) : RecommendBest(a, *session, format);
+}
+
+}  // namespace wisp::tools
