@@ -66,6 +66,24 @@ struct PrivacyArguments {
   uint64_t steps = 0;
 };
 
+struct ClassifyTrainArguments {
+  std::string recipe, data, out, format = "auto", mode, base, vocabulary, ledger, dataset;
+  std::optional<double> epsilon, noise_multiplier, delta, budget, epochs, learning_rate;
+  std::optional<uint64_t> seed, reproducible_noise_seed;
+  std::optional<uint32_t> num_records_public, expected_batch;
+  uint32_t threads = 0;
+};
+
+struct ClassifyEvaluateArguments {
+  std::string model, data, format = "auto", text_column, label_column;
+  uint32_t threads = 0;
+};
+
+struct ClassifyPredictArguments {
+  std::string model, input;
+  std::vector<std::string> texts;
+};
+
 struct BenchArguments {
   std::string what = "all", model;
   uint32_t threads = 0, items = 3416, length = 200, repeats = 20, batch = 64;
@@ -81,6 +99,9 @@ Status PrivacyEpsilon(const PrivacyArguments& arguments, OutputFormat format);
 Status PrivacyCalibrate(const PrivacyArguments& arguments, OutputFormat format);
 Status PrivacyLedger(const PrivacyArguments& arguments, OutputFormat format);
 Status Bench(const BenchArguments& arguments, OutputFormat format);
+Status ClassifyTrain(const ClassifyTrainArguments& arguments, OutputFormat format);
+Status ClassifyEvaluate(const ClassifyEvaluateArguments& arguments, OutputFormat format);
+Status ClassifyPredict(const ClassifyPredictArguments& arguments, OutputFormat format);
 
 }  // namespace wisp::tools
 

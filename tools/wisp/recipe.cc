@@ -1,112 +1,12 @@
 #include "tools/wisp/recipe.h"
 
-#include <algorithm>
 #include <fstream>
-#include <initializer_list>
-#include <limits>
-#include <nlohmann/json.hpp>
 #include <sstream>
-#include <type_traits>
 #include <utility>
-#include <vector>
+
+#include "tools/wisp/recipe_section.h"
 
 namespace wisp::tools {
-namespace {
-
-using Json = nlohmann::json;
-
-// Reads the keys of one object; Finish complains about those that nobody asked for.
-class Section {
- public:
-  Section(std::string where, const Json& object) : where_(std::move(where)), object_(object) {
-    if (!object.is_object()) Fail(InvalidData(where_ + " is " + object.dump().substr(0, 40) + ", allowed is an object"));
-  }
-
-  // Numbers. `low` and `high` are included.
-  template <class T>
-  void Number(const char* key, T& value, double low, double high) {
-    const Json* json = Find(key);
-    if (json == nullptr) return;
-    const bool whole = std::is_integral_v<T>;
-    const bool type = whole ? json->is_number_integer() || json->is_number_unsigned() : json->is_number();
-    if (!type || !(json->get<double>() >= low && json->get<double>() <= high)) {
-      std::ostringstream allowed;
-      allowed << (whole ? "a whole number" : "a number") << " from " << low << " to " << high;
-      Fail(InvalidData(where_ + "." + key + " is " + json->dump().substr(0, 40) + ", allowed is " + allowed.str()));
-      return;
-    }
-    value = json->get<T>();
-  }
-
-  template <class T>
-  void Number(const char* key, std::optional<T>& value, double low, double high) {
-    T number{};
-    if (Has(key)) {
-      Number(key, number, low, high);
-      value = number;
-    } else {
-      Find(key);
-    }
-  }
-
-  template <class T>
-  void Choice(const char* key, T& value, std::initializer_list<std::pair<const char*, T>> choices) {
-    const Json* json = Find(key);
-    if (json == nullptr) return;
-    std::string allowed;
-    for (const auto& [name, choice] : choices) {
-      if (json->is_string() && json->get<std::string>() == name) {
-        value = choice;
-        return;
-      }
-      allowed += (allowed.empty() ? "" : ", ") + std::string(name);
-    }
-    Fail(InvalidData(where_ + "." + key + " is " + json->dump().substr(0, 40) + ", allowed are " + allowed));
-  }
-
-  void Text(const char* key, std::string& value) {
-    const Json* json = Find(key);
-    if (json == nullptr) return;
-    if (!json->is_string()) return Fail(InvalidData(where_ + "." + key + " is " + json->dump().substr(0, 40) + ", allowed is a text"));
-    value = json->get<std::string>();
-  }
-
-  // Runs `read` on the object under `key`, if there is one.
-  template <class Read>
-  void Object(const char* key, Read&& read) {
-    const Json* json = Find(key);
-    if (json == nullptr) return;
-    Section inner(where_ + (where_.ends_with(":") ? " " : ".") + key, *json);
-    if (inner.status_.ok()) read(inner);
-    Fail(inner.Finish());
-  }
-
-  Status Finish() {
-    if (!status_.ok() || !object_.is_object()) return status_;
-    for (const auto& [key, value] : object_.items()) {
-      if (std::find(asked_.begin(), asked_.end(), key) != asked_.end()) continue;
-      std::string allowed;
-      for (const std::string& name : asked_) allowed += (allowed.empty() ? "" : ", ") + name;
-      return InvalidData(where_ + " has the unknown key '" + key + "', allowed are " + allowed);
-    }
-    return status_;
-  }
-
- private:
-  bool Has(const char* key) const { return object_.is_object() && object_.contains(key); }
-  const Json* Find(const char* key) {
-    asked_.push_back(key);
-    return Has(key) ? &object_[key] : nullptr;
-  }
-  void Fail(Status status) {
-    if (status_.ok()) status_ = std::move(status);
-  }
-
-  std::string where_;
-  const Json& object_;
-  std::vector<std::string> asked_;
-  Status status_;
-};
 
 void ReadArchitecture(Section& s, Architecture& a) {
   s.Number("max_length", a.max_length, 1, kMaxLength);
@@ -143,6 +43,20 @@ void ReadOptimizer(Section& s, OptimizerOptions& o) {
   s.Choice<Decay>("decay", o.decay, {{"constant", Decay::kConstant}, {"linear", Decay::kLinear}});
   s.Number("final_fraction", o.final_fraction, 0, 1);
 }
+
+Result<Json> ReadJson(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) return IoError(path + ": the recipe cannot be opened");
+  std::stringstream text;
+  text << file.rdbuf();
+  try {
+    return Json::parse(text.str());
+  } catch (const Json::exception& error) {
+    return InvalidData(path + ": not JSON: " + error.what());
+  }
+}
+
+namespace {
 
 void ReadRgp(Section& s, RgpOptions& o) {
   s.Number("rank", o.rank, 1, kMaxWidth);
@@ -204,16 +118,7 @@ void ReadData(Section& s, Recipe& r) {
 }  // namespace
 
 Result<Recipe> ReadRecipe(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) return IoError(path + ": the recipe cannot be opened");
-  std::stringstream text;
-  text << file.rdbuf();
-  Json json;
-  try {
-    json = Json::parse(text.str());
-  } catch (const Json::exception& error) {
-    return InvalidData(path + ": not JSON: " + error.what());
-  }
+  WISP_ASSIGN_OR_RETURN(const Json json, ReadJson(path));
   Recipe recipe;
   Section s(path + ":", json);
   s.Text("name", recipe.name);
