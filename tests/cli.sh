@@ -136,7 +136,7 @@ json 'j["mode"] == "aggregate" and j["epsilon"] > 0 and j["steps"] == 12 and "no
 expect 0 "" "$wisp" privacy --ledger c.db --delta 0.001
 grep -q "24 steps" out && grep -q "one interaction" out || fail "the ledger's statement does not name the releases"
 expect 0 "" "$wisp" inspect c.wisp --verify --json
-json 'j["classifier"]["class_names"] == ["bad", "good"] and j["provenance"][0]["epsilon"] > 0 and j["architecture"]["items"] == 9'
+json 'j["classifier"]["class_names"] == ["bad", "good"] and j["classifier"]["norm_bound"] == 1 and j["provenance"][0]["epsilon"] > 0 and j["architecture"]["items"] == 9'
 expect 0 "" "$wisp" classify evaluate --model c.wisp --data test.txt --json
 json '0.4 < j["accuracy"] <= 1 and j["unknown_tokens"] == 0'
 expect 3 "is a classifier" "$wisp" recommend --model c.wisp --history film
