@@ -87,6 +87,28 @@ json 'j["epsilon"] is None'
 expect 0 "" "$wisp" privacy --ledger r.db
 grep -q "no guarantee" out || fail "reproducible noise must be called what it is"
 
+# Audits: sound mechanisms pass, false claims are refuted with exit code 4.
+expect 2 "" "$wisp" audit
+for method in phantom rgp; do
+  expect 0 "" "$wisp" audit step --method $method --noise-multiplier 1 --observations 1000 --reproducible-noise 3 --confidence 0.999 --json
+  json 'not j["refuted"] and 0.3 < j["mu"]["bound"] < j["mu"]["claimed"] == 1 and j["reach"] > 0.8 and len(j["epsilon"]) == 3'
+done
+expect 0 "" "$wisp" audit run --canaries 100 --users 50 --steps 20 --noise-multiplier 20 --json
+json 'not j["refuted"] and 0 < j["claimed"] < 2 and j["guesses"] >= 4'
+expect 4 "REFUTED" "$wisp" audit run --method ordinary --claim 1
+grep -q "REFUTED, with 95% confidence" out || fail "a refuted run printed $(head -c 300 out)"
+expect 4 "ledger" "$wisp" audit run --data log.db --num-records-public 60
+expect 0 "" "$wisp" audit run --data log.db --ledger a.db --num-records-public 60 --batch 20 --steps 3 --noise-multiplier 4
+expect 0 "" "$wisp" privacy --ledger a.db --delta 0.001 --json
+json 'any("psilon" in k or "psilon" in json.dumps(v) for k, v in j.items())'
+expect 0 "" "$wisp" audit membership --method ordinary --json
+json 'j["auc"] > 0.7 and j["members"] == j["non_members"] == 200'
+for mode in uniform "non-uniform --mixing 0.4,0.3,0.2,0.1" base-anchored; do
+  expect 0 "" "$wisp" audit decoding --mode $mode --draws 2 --json
+  json 'not j["refuted"] and 0.8 * j["claimed"] < j["exact"] <= j["claimed"] + 1e-9'
+  expect 4 "REFUTED" "$wisp" audit decoding --mode $mode --claim 0.1
+done
+
 # A run that is stopped and goes on gives the same model, bit for bit.
 resume=(train --recipe "$root/models/recipes/cafe.json" --data log.db --epochs 60 --batch 20 --threads 2)
 expect 0 "" "$wisp" "${resume[@]}" --out whole.wisp

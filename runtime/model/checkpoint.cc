@@ -18,7 +18,7 @@ constexpr container::Format kCheckpointFormat{
     .kind = 'C', .noun = "wisp checkpoint", .version = kCheckpointFormatVersion, .oldest_reader = 1};
 
 constexpr size_t kMaxStreams = 4096;
-constexpr size_t kNumArrays = 5;
+constexpr size_t kNumArrays = 6;
 
 // The arrays by name and where they live in a Checkpoint; exactly one of the two pointers is set.
 struct Slot {
@@ -30,7 +30,8 @@ constexpr Slot kSlots[kNumArrays] = {{"weights", &Checkpoint::weights, nullptr},
                                      {"first_moment", &Checkpoint::first_moment, nullptr},
                                      {"second_moment", &Checkpoint::second_moment, nullptr},
                                      {"average", &Checkpoint::average, nullptr},
-                                     {"order", nullptr, &Checkpoint::order}};
+                                     {"order", nullptr, &Checkpoint::order},
+                                     {"item_rows", nullptr, &Checkpoint::item_rows}};
 
 std::span<const std::byte> BytesOf(const Checkpoint& c, const Slot& slot) {
   return slot.floats ? std::as_bytes(std::span(c.*slot.floats)) : std::as_bytes(std::span(c.*slot.indices));
@@ -72,7 +73,7 @@ Status ReadArray(const std::string& name, const schema::SavedArray& saved, metad
   }
   const bool is_float = slot->floats != nullptr;
   uint64_t count = FlatSize(ParametersOf(metadata.architecture));
-  // The order of records has any length, which the file's size bounds.
+  // An order of records and a list of rows have any length, which the file's size bounds.
   if (!is_float) count = tensor.shape()->size() == 1 ? std::min<uint64_t>(tensor.shape()->Get(0), UINT32_MAX) : 0;
   const metadata::ExpectedTensor expected{.type = is_float ? schema::ElementType::F32 : schema::ElementType::U32,
                                           .shape = {&count, 1}};
@@ -124,7 +125,7 @@ Result<Metadata> ReadMetadata(const std::string& name, std::span<const std::byte
   }
   uint64_t order_size = 0;
   for (size_t i = 0; i < metadata.slots.size(); ++i) {
-    if (metadata.slots[i]->indices) order_size = metadata.arrays[i].bytes / sizeof(uint32_t);
+    if (metadata.slots[i]->indices == &Checkpoint::order) order_size = metadata.arrays[i].bytes / sizeof(uint32_t);
   }
   if (root.order_next() > order_size) {
     return InvalidData(name + ": order_next is " + Text(root.order_next()) + ", allowed are 0 to " + Text(order_size));

@@ -38,6 +38,7 @@ struct Checkpoint {
   std::vector<float> second_moment;  // Adam v
   std::vector<float> average;        // weight averaging
   std::vector<uint32_t> order;       // the epoch's shuffled order (shuffled sampling), else empty
+  std::vector<uint32_t> item_rows;   // rows of the item table that a sparse method trains, ascending; else empty
   uint64_t order_next = 0;           // next entry of `order`; at most its size
   uint64_t step = 0;                 // steps done
   uint64_t epoch = 0;

@@ -51,7 +51,9 @@ Result<std::vector<Mechanism>> Overheads(const TrainingJob& job) {
 
 // eta of exact_sum.h for the whole run: how far the discrete noise is from the Gaussian that is accounted for.
 double LossSlack(const TrainingJob& job, double noise_multiplier, uint64_t num_steps) {
-  double slack = StepLossSlack(job.architecture, job.training, noise_multiplier, num_steps);
+  TrainingOptions options = job.training;
+  if (options.method == Method::kFest) options.method = Method::kPhantom;  // more coordinates than FEST will have
+  double slack = StepLossSlack(job.architecture, options, noise_multiplier, num_steps);
   if (job.histogram_noise > 0) slack += PopularityLossSlack(job.histogram_noise, job.architecture.num_items);
   return slack;
 }
@@ -135,7 +137,69 @@ class JobRun {
     if (job_.evaluate_every > 0 && set_.validation.empty()) {
       return InvalidArgument("evaluation during training needs a validation item: set the hold-out to validation_and_test");
     }
+    std::optional<Checkpoint> checkpoint;
+    if (!job_.checkpoint_path.empty() && access(job_.checkpoint_path.c_str(), F_OK) == 0) {
+      WISP_ASSIGN_OR_RETURN(checkpoint, ReadCheckpoint(job_.checkpoint_path));
+    }
+    WISP_RETURN_IF_ERROR(PreparePlaceholders());
     if (IsPrivate(job_)) WISP_RETURN_IF_ERROR(PreparePrivacy());
+    std::vector<float> weights = StartWeights();
+    WISP_RETURN_IF_ERROR(Trainer::Check(job_.architecture, weights, set_.records, options_));
+    // A run that goes on has what was released before its first step, paid for, in the checkpoint.
+    if (checkpoint) {
+      rows_.assign(checkpoint->item_rows.begin(), checkpoint->item_rows.end());
+      if (!rows_.empty()) options_.sparse.rows = rows_;
+    } else {
+      WISP_ASSIGN_OR_RETURN(const Popularity popularity, SetPopularity(job_, set_.records, weights));
+      UseRelease(popularity);
+    }
+    WISP_ASSIGN_OR_RETURN(trainer_, Trainer::Create(job_.architecture, weights, set_.records, options_));
+    result_.planned_bytes = trainer_->planned_bytes();
+    result_.record_state_bytes = trainer_->record_state_bytes();
+    return checkpoint ? trainer_->Restore(*checkpoint) : OkStatus();
+  }
+
+  bool SelectsRows() const {
+    const Method method = job_.training.method;
+    return (method == Method::kFest || method == Method::kAdaFestPlus) && job_.training.sparse.rows.empty();
+  }
+
+  // What a release will say, as far as its shape is known: for checks before anything is paid.
+  Status PreparePlaceholders() {
+    if (NeedsFrequencies(job_) && options_.re_attention.item_frequencies.empty()) {
+      frequencies_.assign(job_.architecture.num_items, 1.0f);
+      options_.re_attention.item_frequencies = frequencies_;
+    }
+    if (!SelectsRows()) return OkStatus();
+    const RowSelection& selection = job_.rows;
+    const uint32_t num_items = job_.architecture.num_items;
+    if (selection.count == 0 || selection.count > num_items) {
+      return InvalidArgument("fest: " + std::to_string(selection.count) + " rows are to be chosen, allowed are 1 to " + std::to_string(num_items));
+    }
+    if (selection.source == RowSelection::Source::kPrivate && job_.histogram_noise <= 0) {
+      return InvalidArgument("fest with a private selection needs the popularity histogram: set histogram_noise");
+    }
+    if (selection.source == RowSelection::Source::kPublic && selection.public_scores.size() != num_items) {
+      return InvalidArgument("fest with a public selection needs a public score for each of the " + std::to_string(num_items) + " items; " +
+                             std::to_string(selection.public_scores.size()) + " are given");
+    }
+    const std::vector<float> none(num_items, 0.0f);
+    rows_ = LargestRows(selection.source == RowSelection::Source::kPublic ? selection.public_scores : std::span<const float>(none), selection.count);
+    options_.sparse.rows = rows_;
+    return OkStatus();
+  }
+
+  void UseRelease(const Popularity& popularity) {
+    if (NeedsFrequencies(job_) && !popularity.frequencies.empty()) {
+      frequencies_ = popularity.frequencies;
+      options_.re_attention.item_frequencies = frequencies_;
+    }
+    if (!SelectsRows() || job_.rows.source != RowSelection::Source::kPrivate) return;
+    rows_ = LargestRows(popularity.histogram, job_.rows.count);
+    options_.sparse.rows = rows_;
+  }
+
+  std::vector<float> StartWeights() const {
     std::vector<float> weights(FlatSize(ParametersOf(job_.architecture)));
     if (job_.start_weights.empty()) {
       RandomStream random = RandomStream::Reproducible(job_.training.seed, StreamPurpose::kInitialisation);
@@ -143,23 +207,7 @@ class JobRun {
     } else {
       weights.assign(job_.start_weights.begin(), job_.start_weights.end());
     }
-    // Until the release is paid for, and in a run that goes on, whose variances lie in the checkpoint.
-    if (NeedsFrequencies(job_) && options_.re_attention.item_frequencies.empty()) {
-      popularity_.frequencies.assign(job_.architecture.num_items, 1.0f);
-      options_.re_attention.item_frequencies = popularity_.frequencies;
-    }
-    WISP_RETURN_IF_ERROR(Trainer::Check(job_.architecture, weights, set_.records, options_));
-    // A run that goes on has its bias, paid for, in the checkpoint's weights.
-    const bool resumes = !job_.checkpoint_path.empty() && access(job_.checkpoint_path.c_str(), F_OK) == 0;
-    if (!resumes) {
-      WISP_ASSIGN_OR_RETURN(popularity_, SetPopularity(job_, set_.records, weights));
-      if (!popularity_.frequencies.empty()) options_.re_attention.item_frequencies = popularity_.frequencies;
-    }
-    WISP_ASSIGN_OR_RETURN(trainer_, Trainer::Create(job_.architecture, weights, set_.records, options_));
-    result_.planned_bytes = trainer_->planned_bytes();
-    if (!resumes) return OkStatus();
-    WISP_ASSIGN_OR_RETURN(const Checkpoint checkpoint, ReadCheckpoint(job_.checkpoint_path));
-    return trainer_->Restore(checkpoint);
+    return weights;
   }
 
   // The declared number where there is one: steps and sampling probability of a private run are public constants.
@@ -225,15 +273,19 @@ class JobRun {
   }
 
   RankingQuality Evaluate(std::span<const RankingCase> cases) {
-    return EvaluateRanking(trainer_->graph(), trainer_->final_weights().data(), cases, trainer_->workers());
+    // A graph that was trained with a sampled softmax cannot score all items.
+    if (options_.num_negatives > 0 && !scoring_) scoring_.emplace(job_.architecture, kernels::BestOps());
+    return EvaluateRanking(scoring_ ? *scoring_ : trainer_->graph(), trainer_->final_weights().data(), cases, trainer_->workers());
   }
 
   const TrainingJob& job_;
   TrainingOptions options_;
   RecordSet set_;
-  Popularity popularity_;
+  std::vector<float> frequencies_;
+  std::vector<int32_t> rows_;
   std::vector<Mechanism> overheads_;
   std::unique_ptr<Trainer> trainer_;
+  std::optional<Recommender> scoring_;
   JobResult result_;
 };
 

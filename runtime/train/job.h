@@ -31,6 +31,16 @@ struct PrivacyGoal {
   double delta = 0;                        // required, between 0 and 1
 };
 
+// FEST and AdaFEST+: which rows of the item table are trained.
+struct RowSelection {
+  enum class Source {
+    kPrivate,  // the most frequent by the charged popularity histogram; needs histogram_noise
+    kPublic,   // the largest of public_scores: costs nothing
+  } source = Source::kPublic;
+  uint32_t count = 0;                        // rows; as many as there are items at most
+  std::span<const float> public_scores = {}; // one per item; from public data, or released before
+};
+
 struct JobProgress {
   uint64_t step = 0, num_steps = 0;        // steps done
   double mean_loss = 0;                    // of the last step, per position; local only
@@ -50,6 +60,7 @@ struct TrainingJob {
   // Standard deviation of the charged popularity histogram, in units of one record; 0: no bias is set.
   // Non-private training with an output bias uses the exact histogram.
   double histogram_noise = 0;
+  RowSelection rows;                       // read when training.method is kFest or kAdaFestPlus and training.sparse.rows is empty
   PrivacyGoal goal;                        // read when training.method is private
   // Saved here every checkpoint_every steps, gone on from when it exists, removed when the run is complete. Empty: none.
   std::string checkpoint_path;
@@ -63,7 +74,7 @@ struct JobResult {
   std::vector<float> weights;
   uint64_t num_steps = 0, num_records = 0, num_dropped = 0;
   double seconds = 0;
-  size_t planned_bytes = 0;
+  size_t planned_bytes = 0, record_state_bytes = 0;  // of the Trainer
   std::vector<privacy::Mechanism> mechanisms;  // of a private run, in the order of spending
   double noise_multiplier = 0;
   std::optional<double> epsilon;               // PLD, at goal.delta; absent without a guarantee

@@ -185,6 +185,7 @@ Trainer::Trainer(const Architecture& architecture, std::span<const float> weight
   options_.re_attention.item_frequencies = {};
   apply_ = [this](const ParameterSpec& p, size_t first, const float* g, size_t n) { Apply(p, first, g, n); };
   release_ = MakeStepRelease(graph_, weights, options_);
+  sparse_rows_.assign(options.sparse.rows.begin(), options.sparse.rows.end());
   options_.sparse.rows = {};
   planned_bytes_ += release_->planned_bytes();
   if (options.num_negatives > 0) {

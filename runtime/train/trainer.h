@@ -120,6 +120,8 @@ class Trainer {
 
   // Bytes this object holds, known before the first step: weights, moments, sums, all workers' buffers.
   size_t planned_bytes() const { return planned_bytes_; }
+  // Of these, what the gradient method keeps of the one record that a worker is at.
+  size_t record_state_bytes() const { return release_->Gradients(0).scratch_bytes(); }
 
  private:
   struct Worker;
@@ -148,7 +150,7 @@ class Trainer {
   std::optional<NegativeSampler> negatives_;
   std::vector<std::unique_ptr<Worker>> worker_state_;
   privacy::RandomStream sampling_stream_;
-  std::vector<uint32_t> batch_, order_;
+  std::vector<uint32_t> batch_, order_, sparse_rows_;
   std::vector<const Record*> batch_records_;
   StepRelease::Apply apply_;  // Apply as a function, made once: a step allocates nothing
   size_t order_next_ = 0;

@@ -42,9 +42,13 @@ std::string Trainer::Config() const {
                   static_cast<float>(p.warmup_steps), static_cast<float>(p.decay), o.dropout.embedding, o.dropout.attention, o.dropout.residual}) {
     text += " " + Text(v);
   }
+  if (o.num_negatives > 0) text += " negatives " + std::to_string(o.num_negatives);
   if (is_private()) {
     text += " noise " + Text(o.privacy.noise_multiplier) + " clip " + Text(o.privacy.clipping_norm) + " kind " +
             std::to_string(static_cast<int>(o.privacy.clipping));
+    if (IsSparse(o.method)) {
+      text += " map " + Text(o.sparse.map_clipping_norm) + " " + Text(o.sparse.map_threshold) + " " + Text(o.sparse.map_noise_ratio);
+    }
     if (o.method == Method::kRgp) {
       const RgpOptions& r = o.rgp;
       for (uint32_t v : {r.rank, r.power_iterations, r.warmup_steps, static_cast<uint32_t>(r.item_tables), static_cast<uint32_t>(r.positions),
@@ -68,6 +72,7 @@ Checkpoint Trainer::Save() {
     c.order = order_;
     c.order_next = order_next_;
   }
+  c.item_rows.assign(sparse_rows_.begin(), sparse_rows_.end());
   c.step = step_;
   c.seed = options_.seed;
   c.run_id = options_.privacy.run;
@@ -92,6 +97,9 @@ Status Trainer::Restore(const Checkpoint& c) {
   WISP_RETURN_IF_ERROR(CheckSize("first moment", c.first_moment.size(), optimizer_.first().size()));
   WISP_RETURN_IF_ERROR(CheckSize("second moment", c.second_moment.size(), optimizer_.second().size()));
   WISP_RETURN_IF_ERROR(CheckSize("average", c.average.size(), ema_.size()));
+  if (!std::equal(c.item_rows.begin(), c.item_rows.end(), sparse_rows_.begin(), sparse_rows_.end())) {
+    return InvalidData("checkpoint: it belongs to a run that trains other rows of the item table");
+  }
   for (uint32_t index : c.order) {
     if (index >= records_.size()) return InvalidData("checkpoint: its order names record " + std::to_string(index) + " of " + std::to_string(records_.size()));
   }

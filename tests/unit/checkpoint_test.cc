@@ -141,7 +141,7 @@ TEST_F(CheckpointFile, LiesWithFittingChecksumsAreRefused) {
   };
   const Case cases[] = {
       {"has no weights", [](CheckpointT& c) { c.arrays.clear(); }},
-      {"has 6 arrays, allowed are 5",
+      {"has 7 arrays, allowed are 6",
        [](CheckpointT& c) { c.arrays.push_back(std::make_unique<schema::SavedArrayT>(*c.arrays[0])); }},
       {"has two arrays weights", [](CheckpointT& c) { c.arrays[1]->data->name = "weights"; }},
       {"has an array \"ledger\", which is unknown", [](CheckpointT& c) { c.arrays[1]->data->name = "ledger"; }},

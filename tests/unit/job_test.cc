@@ -184,5 +184,74 @@ TEST_F(JobTest, ReAttentionLearnsItsVariancesFromTheNoiseAndGoesOnFromACheckpoin
   EXPECT_NE(RunTrainingJob(job).status().message().find("frequencies"), std::string::npos);
 }
 
+// Rows that a run changed, against initial weights of the same seed.
+std::vector<int32_t> ChangedRows(const TrainingJob& job, const std::vector<float>& weights) {
+  std::vector<float> start(weights.size());
+  auto random = privacy::RandomStream::Reproducible(job.training.seed, privacy::StreamPurpose::kInitialisation);
+  InitialiseWeights(job.architecture, job.initialisation, random, start);
+  std::vector<int32_t> changed;
+  for (uint32_t row = 0; row < job.architecture.num_items; ++row) {
+    const auto first = static_cast<std::ptrdiff_t>(row * job.architecture.width);
+    if (!std::equal(start.begin() + first, start.begin() + first + job.architecture.width, weights.begin() + first)) changed.push_back(static_cast<int32_t>(row));
+  }
+  return changed;
+}
+
+TEST_F(JobTest, FestPaysForAPrivateSelectionOnceAndTrainsItsRowsOnly) {
+  TrainingJob job = PrivateJob();
+  job.training.method = Method::kFest;
+  job.goal = {.epsilon = {}, .noise_multiplier = 1.0, .delta = 1e-3};
+  job.rows = {.source = RowSelection::Source::kPrivate, .count = 6};
+  job.checkpoint_path = (folder_ / "fest.ckpt").string();
+  job.checkpoint_every = 3;
+  job.progress = [](const JobProgress& p) { return p.step < 4; };  // interrupted after the checkpoint of step 3
+  EXPECT_EQ(RunTrainingJob(job).status().code(), StatusCode::kCancelled);
+  job.progress = nullptr;
+  const auto result = RunTrainingJob(job);  // goes on with the rows of the checkpoint
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_EQ(ChangedRows(job, result->weights).size(), 6u);
+  size_t histograms = 0;
+  for (const auto& entry : *ledger_->Entries()) histograms += entry.purpose == "item popularity";
+  EXPECT_EQ(histograms, 1u) << "a run that goes on does not choose again";
+}
+
+TEST_F(JobTest, FestTakesAPublicSelectionForNothing) {
+  TrainingJob job = PrivateJob();
+  job.training.method = Method::kFest;
+  job.goal = {.epsilon = {}, .noise_multiplier = 1.0, .delta = 1e-3};
+  job.histogram_noise = 0;
+  std::vector<float> scores(20, 0.0f);
+  scores[3] = scores[11] = scores[17] = 1;
+  job.rows = {.source = RowSelection::Source::kPublic, .count = 3, .public_scores = scores};
+  const auto result = RunTrainingJob(job);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_EQ(ChangedRows(job, result->weights), (std::vector<int32_t>{3, 11, 17}));
+  for (const auto& entry : *ledger_->Entries()) EXPECT_EQ(entry.purpose, "training");
+}
+
+TEST_F(JobTest, FestWithoutAMeansToChooseSpendsNothing) {
+  TrainingJob job = PrivateJob();
+  job.training.method = Method::kFest;
+  job.rows = {.source = RowSelection::Source::kPublic, .count = 3};
+  EXPECT_NE(RunTrainingJob(job).status().message().find("public score"), std::string::npos);
+  job.rows = {.source = RowSelection::Source::kPrivate, .count = 0};
+  EXPECT_NE(RunTrainingJob(job).status().message().find("1 to 20"), std::string::npos);
+  job.rows.count = 3;
+  job.histogram_noise = 0;
+  EXPECT_NE(RunTrainingJob(job).status().message().find("histogram"), std::string::npos);
+  EXPECT_TRUE(ledger_->Entries()->empty());
+}
+
+TEST_F(JobTest, AdaFestMeetsItsGoal) {
+  TrainingJob job = PrivateJob();
+  job.training.method = Method::kAdaFest;
+  job.training.num_negatives = 8;
+  const auto result = RunTrainingJob(job);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_LE(*result->epsilon, 3.0);
+  EXPECT_GT(*result->epsilon, 2.97);
+  EXPECT_TRUE(result->test.has_value());
+}
+
 }  // namespace
 }  // namespace wisp

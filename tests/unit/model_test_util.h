@@ -145,6 +145,7 @@ inline Checkpoint SmallCheckpoint() {
           .second_moment = SomeWeights(a, 2),
           .average = SomeWeights(a, 3),
           .order = {4, 0, 3, 1, 2},
+          .item_rows = {1, 4},
           .order_next = 3,
           .step = 1234567890123,
           .epoch = 7,

@@ -1,15 +1,20 @@
 // Re-Attention: analytic variances of every layer against sampled weights, the paper's Table 1, what noise really leaves in
 // weights, and training with it.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <functional>
 #include <random>
 
 #include "kernels/reference/reference.h"
+#include "runtime/train/initialise.h"
 #include "runtime/train/noise_variance.h"
+#include "runtime/train/trainer.h"
 #include "tests/unit/gradient_test_util.h"
+#include "tests/unit/train_test_util.h"
 
 namespace wisp {
 namespace {
@@ -246,6 +251,55 @@ TEST(NoiseVariance, PrintedDeviationsAreThePapers) {
   EXPECT_FALSE(Validate({.source = ReAttentionOptions::Source::kPrinted}, a).ok());
   const std::vector<float> zero = {1.0f, 0.0f, 1.0f, 1.0f};
   EXPECT_NE(Validate({.source = ReAttentionOptions::Source::kPrinted, .item_frequencies = zero}, a).message().find("item 1"), std::string::npos);
+}
+
+// Whole private runs that differ in noise and batches only: the variance over them against what the last of them stored.
+// Adam, linear decay; matrices, positions, rows of rare and of frequent items.
+TEST(NoiseVariance, AgreesWithTheVarianceOverSeedsOfPrivateRuns) {
+  const Architecture a{.num_items = 40, .max_length = 10, .width = 16, .num_heads = 2, .num_blocks = 2, .inner_width = 16, .embedding_scale = 8,
+                       .re_attention = ReAttention::kOn};
+  const testing::Ring ring(30, 400, 10);  // items 30 to 39 never occur
+  const auto parameters = ParametersOf(a);
+  std::vector<float> start(FlatSize(parameters));
+  auto random = privacy::RandomStream::Reproducible(3, privacy::StreamPurpose::kInitialisation);
+  InitialiseWeights(a, {.table_deviation = 0.02f, .matrix_gain = 0.3f}, random, start);
+  const std::string path = (std::filesystem::temp_directory_path() / ("wisp_variance_" + std::to_string(getpid()))).string();
+  auto ledger = privacy::Ledger::Open(path, {.dataset = "ring", .unit = privacy::PrivacyUnit::kUser});
+  ASSERT_TRUE(ledger.ok());
+  const size_t runs = 12, steps = 60;
+  std::vector<double> sum(start.size(), 0.0), squares(start.size(), 0.0);
+  std::vector<float> stored;
+  for (size_t run = 0; run < runs; ++run) {
+    TrainingOptions o{.method = Method::kPhantom, .sampling = Sampling::kPoisson, .num_steps = steps, .expected_batch = 200, .num_records_public = 400,
+                      .optimizer = {.learning_rate = 0.02f, .decay = Decay::kLinear}, .seed = 5, .num_threads = 2,
+                      .privacy = {.noise_multiplier = 4, .ledger = &*ledger, .run = "v", .steps_per_charge = steps, .reproducible_seed = 100 + run}};
+    auto trainer = *Trainer::Create(a, start, ring.records, o);
+    for (size_t i = 0; i < steps; ++i) ASSERT_TRUE(trainer->Step().ok());
+    stored.assign(trainer->weights().begin(), trainer->weights().end());
+    for (size_t i = 0; i < stored.size(); ++i) sum[i] += stored[i], squares[i] += double(stored[i]) * stored[i];
+  }
+  std::filesystem::remove(path);
+  const auto measured = [&](size_t offset, size_t n) {
+    double variance = 0;
+    for (size_t i = offset; i < offset + n; ++i) variance += (squares[i] - sum[i] * sum[i] / runs) / (runs - 1) / double(n);
+    return variance;
+  };
+  const float* of_parameter = stored.data() + parameters[FindParameter(parameters, kParameterVariance)].offset;
+  const float* of_item = stored.data() + parameters[FindParameter(parameters, kItemVariance)].offset;
+  const auto compare = [&](const std::string& what, double estimate, double variance, double least = 0.6) {
+    std::printf("%-34s estimated %.3g, over seeds %.3g, ratio %.2f\n", what.c_str(), estimate, variance, estimate / variance);
+    EXPECT_GT(estimate, least * variance) << what;
+    EXPECT_LT(estimate, 2.0 * variance) << what;  // the pull of the loss, which is not counted, takes some of it away
+  };
+  for (const auto& [what, first, last] : {std::tuple{"items that occur", size_t{0}, size_t{30}}, {"items that never occur", size_t{30}, size_t{40}}}) {
+    double estimate = 0;
+    for (size_t i = first; i < last; ++i) estimate += of_item[i] / double(last - first);
+    // Learned rows differ between runs by more than their noise: early noise decides which of many solutions is learned.
+    compare(what, estimate, measured(first * a.width, (last - first) * a.width), first == 0 ? 0.3 : 0.6);
+  }
+  for (size_t i = 1; i < parameters.size(); ++i) {
+    if (parameters[i].role == ParameterRole::kMatrix) compare(parameters[i].name, of_parameter[i], measured(parameters[i].offset, parameters[i].size()));
+  }
 }
 
 }  // namespace

@@ -2,14 +2,10 @@
 //
 // The two methods take turns, step by step, in one process; figures are medians with their quartiles. On a noisy machine
 // only ratios of one run mean much.
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
 
@@ -17,31 +13,13 @@
 #include "runtime/inference/session.h"
 #include "runtime/train/initialise.h"
 #include "runtime/train/trainer.h"
+#include "tools/wisp/bench_parts.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/fma_peak.h"
+#include "tools/wisp/temporary_folder.h"
 
 namespace wisp::tools {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-double Seconds(const std::function<void()>& work) {
-  const auto start = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-struct Spread {
-  double low, median, high;  // quartiles
-};
-
-Spread SpreadOf(std::vector<double> samples) {
-  std::sort(samples.begin(), samples.end());
-  const size_t n = samples.size();
-  return {samples[n / 4], samples[n / 2], samples[n * 3 / 4]};
-}
-
-Json ToJson(const Spread& s) { return {{"median", s.median}, {"quartiles", {s.low, s.high}}}; }
 
 // The peak of `threads` threads at once, by probes between the samples.
 double Peak(Workers& workers) {
@@ -62,23 +40,6 @@ double RecordFlops(const Architecture& a, double t) {
   const double attention = 2 * t * t * d;  // forward: two products over half of T x T
   return 3 * 2 * t * m * d + a.num_blocks * (3 * linear + 3.5 * attention);
 }
-
-// A folder that goes away with its contents.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "wisp-bench-XXXXXX").string();
-    if (mkdtemp(pattern.data()) != nullptr) path_ = pattern;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-  std::string File(const char* name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
 
 struct Problem {
   explicit Problem(const BenchArguments& arguments) {
@@ -110,7 +71,7 @@ TrainingOptions Options(const BenchArguments& a, Method method, privacy::Ledger*
 
 Status BenchTraining(const BenchArguments& a, Json& result) {
   const Problem problem(a);
-  const TemporaryFolder folder;
+  WISP_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::Create());
   WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(folder.File("ledger"), {.dataset = "bench"}));
   std::unique_ptr<Trainer> trainers[2];
   std::vector<double> samples[2], percents;
@@ -143,7 +104,7 @@ Status BenchTraining(const BenchArguments& a, Json& result) {
 }
 
 Status BenchScoring(const BenchArguments& a, Json& result) {
-  const TemporaryFolder folder;
+  WISP_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::Create());
   const Problem problem(a);
   std::string path = a.model;
   if (path.empty()) {
@@ -201,13 +162,14 @@ void PrintText(const Json& json, const std::string& indent) {
 }  // namespace
 
 Status Bench(const BenchArguments& a, OutputFormat format) {
-  if (a.what != "all" && a.what != "train" && a.what != "score") {
-    return InvalidArgument("--what is '" + a.what + "', allowed are all, train and score");
+  if (a.what != "all" && a.what != "train" && a.what != "score" && a.what != "sparse") {
+    return InvalidArgument("--what is '" + a.what + "', allowed are all, train, score and sparse");
   }
   if (a.repeats == 0 || a.batch == 0) return InvalidArgument("--repeats and --batch must be 1 or more");
   Json result = {{"ops", kernels::BestOps().name}};
-  if (a.what != "score") WISP_RETURN_IF_ERROR(BenchTraining(a, result));
-  if (a.what != "train") WISP_RETURN_IF_ERROR(BenchScoring(a, result));
+  if (a.what == "all" || a.what == "train") WISP_RETURN_IF_ERROR(BenchTraining(a, result));
+  if (a.what == "all" || a.what == "score") WISP_RETURN_IF_ERROR(BenchScoring(a, result));
+  if (a.what == "sparse") WISP_RETURN_IF_ERROR(BenchSparse(a, result));
   if (format == OutputFormat::kJson) {
     std::printf("%s\n", result.dump().c_str());
   } else {

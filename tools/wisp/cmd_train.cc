@@ -1,7 +1,5 @@
 // wisp new, wisp train
-#include <csignal>
 #include <cstdio>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "runtime/core/file.h"
@@ -10,58 +8,19 @@
 #include "tools/wisp/dataset.h"
 #include "tools/wisp/output.h"
 #include "tools/wisp/recipe.h"
+#include "tools/wisp/training_run.h"
 
 namespace wisp::tools {
 namespace {
 
-volatile std::sig_atomic_t interrupted = 0;
-
-std::string FileName(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
-
-void Override(const TrainArguments& a, Recipe& r) {
-  if (a.epsilon) r.goal.epsilon = a.epsilon, r.goal.noise_multiplier.reset();
-  if (a.noise_multiplier) r.goal.noise_multiplier = a.noise_multiplier, r.goal.epsilon.reset();
-  if (a.delta) r.goal.delta = *a.delta;
-  if (a.epochs) r.epochs = *a.epochs, r.training.num_steps = 0;
-  if (a.seed) r.training.seed = *a.seed;
-  if (a.expected_batch) r.training.expected_batch = *a.expected_batch;
-  if (a.num_records_public) r.training.num_records_public = *a.num_records_public;
-  if (a.learning_rate) r.training.optimizer.learning_rate = static_cast<float>(*a.learning_rate);
-  r.training.num_threads = a.threads;
-  r.training.privacy.reproducible_seed = a.reproducible_noise_seed;
-}
-
-Status OverrideMethod(const std::string& method, TrainingOptions& o) {
-  if (method.empty()) return OkStatus();
-  for (const auto& [name, value] : {std::pair{"ordinary", Method::kOrdinary}, std::pair{"phantom", Method::kPhantom}, std::pair{"rgp", Method::kRgp}}) {
-    if (method != name) continue;
-    o.method = value;
-    if (o.method != Method::kOrdinary) o.sampling = Sampling::kPoisson;
-    return OkStatus();
-  }
-  return InvalidArgument("--method is '" + method + "', allowed are ordinary, phantom and rgp");
-}
-
 // One training command from start to end.
 class TrainCommand {
  public:
-  TrainCommand(const TrainArguments& arguments, OutputFormat format) : a_(arguments), format_(format) {}
+  TrainCommand(const TrainArguments& arguments, OutputFormat format, Recipe recipe)
+      : a_(arguments), format_(format), run_("train", arguments, std::move(recipe)) {}
 
   Status Run() {
-    WISP_RETURN_IF_ERROR(Read());
-    WISP_RETURN_IF_ERROR(OpenLedger());
-    TrainingJob job = MakeJob();
-    Progress progress("train");
-    std::signal(SIGINT, [](int) { interrupted = 1; });
-    std::optional<double> epsilon;
-    job.progress = [&](const JobProgress& p) {
-      if (p.epsilon) epsilon = p.epsilon;
-      std::string suffix = "loss " + Fixed(p.mean_loss, 3);
-      if (epsilon) suffix += ", epsilon " + Fixed(*epsilon, 2);
-      progress.Update(p.step, p.num_steps, suffix);
-      return interrupted == 0;
-    };
-    WISP_ASSIGN_OR_RETURN(const JobResult result, RunTrainingJob(job));
+    WISP_ASSIGN_OR_RETURN(const JobResult result, run_.Run());
     WISP_RETURN_IF_ERROR(Write(result));
     WISP_RETURN_IF_ERROR(WriteStatement(result));
     Print(result);
@@ -69,93 +28,16 @@ class TrainCommand {
   }
 
  private:
-  bool is_private() const { return recipe_.training.method != Method::kOrdinary; }
-
-  Status Read() {
-    WISP_ASSIGN_OR_RETURN(recipe_, ReadRecipe(a_.recipe));
-    Override(a_, recipe_);
-    WISP_RETURN_IF_ERROR(OverrideMethod(a_.method, recipe_.training));
-    if (!a_.model.empty()) {
-      WISP_ASSIGN_OR_RETURN(ModelFile model, ModelFile::Open(a_.model, Verify::kFull));
-      base_.emplace(std::move(model));
-      if (base_->flat_weights().empty()) return Unsupported(a_.model + ": its weights are laid out in another order than this build trains");
-    }
-    if (is_private()) WISP_RETURN_IF_ERROR(CheckPublic());
-    WISP_ASSIGN_OR_RETURN(data_, ReadData(a_.data, {recipe_.min_user_events, recipe_.min_item_events}, base_ ? &*base_ : nullptr));
-    if (base_) {
-      const ReAttention asked = a_.re_attention ? ReAttention::kOn : recipe_.architecture.re_attention;
-      recipe_.architecture = base_->architecture();
-      start_weights_.assign(base_->flat_weights().begin(), base_->flat_weights().end());
-      // Re-Attention's variances stand behind all other parameters: a model without them starts with none left by noise.
-      if (asked == ReAttention::kOn) recipe_.architecture.re_attention = asked;
-      start_weights_.resize(FlatSize(ParametersOf(recipe_.architecture)), 0.0f);
-    } else {
-      if (a_.re_attention) recipe_.architecture.re_attention = ReAttention::kOn;
-      recipe_.architecture.num_items = static_cast<uint32_t>(data_.sequences.item_keys.size());
-    }
-    item_keys_ = base_ ? ItemKeys(*base_) : data_.sequences.item_keys;
-    WISP_ASSIGN_OR_RETURN(item_names_, ReadItemNames(a_.item_names, item_keys_));
-    for (size_t i = 0; base_ && item_names_.empty() && base_->has_item_names() && i < item_keys_.size(); ++i) base_names_.emplace_back(base_->item_name(i));
-    return OkStatus();
-  }
-
-  // What would let one user decide over others' records, or over the shape of the model, outside of the clipping norm.
-  Status CheckPublic() const {
-    if (recipe_.min_item_events > 1) {
-      return PrivacyRefused("private training with data.min_item_events " + std::to_string(recipe_.min_item_events) +
-                            ": one user could decide whether others' events stay; allowed is 1");
-    }
-    if (!base_ && recipe_.catalogue != Recipe::Catalogue::kPublic) {
-      return PrivacyRefused("private training takes the catalogue from the data: declare it public (\"catalogue\": \"public\" under data), "
-                            "or start from a model with --model");
-    }
-    return OkStatus();
-  }
-
-  std::string Dataset() const { return a_.dataset.empty() ? FileName(a_.data.path) : a_.dataset; }
-
-  Status OpenLedger() {
-    if (!is_private()) return OkStatus();
-    if (a_.ledger.empty()) return PrivacyRefused("private training needs --ledger: the file that remembers what this data set's privacy was spent on");
-    WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(a_.ledger, {.dataset = Dataset(), .unit = recipe_.unit}));
-    ledger_.emplace(std::move(ledger));
-    if (!a_.budget) return OkStatus();
-    WISP_ASSIGN_OR_RETURN(const auto limit, privacy::EpsilonDelta::Create(*a_.budget, recipe_.goal.delta));
-    return ledger_->SetLimit(limit);
-  }
-
-  TrainingJob MakeJob() {
-    TrainingJob job;
-    job.sequences = &data_.sequences;
-    job.hold_out = recipe_.hold_out;
-    job.architecture = recipe_.architecture;
-    job.start_weights = start_weights_;
-    job.initialisation = recipe_.initialisation;
-    job.training = recipe_.training;
-    job.epochs = recipe_.epochs;
-    job.goal = recipe_.goal;
-    job.checkpoint_path = a_.checkpoint;
-    if (!is_private()) return job;
-    // The bias of a model that comes with one is kept.
-    const bool sets_bias = !base_ && recipe_.architecture.output_bias == OutputBias::kFixed;
-    const bool needs_frequencies = recipe_.architecture.re_attention == ReAttention::kOn &&
-                                   recipe_.training.re_attention.source == ReAttentionOptions::Source::kPrinted;
-    job.histogram_noise = sets_bias || needs_frequencies ? recipe_.histogram_noise : 0;
-    job.training.privacy.ledger = &*ledger_;
-    job.training.privacy.run = RunName();
-    return job;
-  }
-
-  // Unique on this device: a second run of the same recipe has a cost of its own.
-  std::string RunName() const { return (recipe_.name.empty() ? FileName(a_.recipe) : recipe_.name) + " " + run_id_; }
+  bool is_private() const { return run_.is_private(); }
 
   ProvenanceEntry Provenance(const JobResult& r) const {
+    const ModelFile* base = run_.base();
     ProvenanceEntry entry;
-    entry.description = (base_ ? "fine-tuned by " : "trained by ") + (recipe_.name.empty() ? FileName(a_.recipe) : recipe_.name);
+    entry.description = (base ? "fine-tuned by " : "trained by ") + (recipe_.name.empty() ? FileName(a_.recipe) : recipe_.name);
     entry.steps = r.num_steps;
-    entry.dataset = Dataset();
+    entry.dataset = run_.Dataset();
     entry.date = Today();
-    entry.base_model_hash = base_ ? base_->content_hash() : 0;
+    entry.base_model_hash = base ? base->content_hash() : 0;
     entry.sampling = recipe_.training.sampling == Sampling::kPoisson ? "poisson" : "shuffled";
     if (!is_private()) return entry;
     for (const auto& m : r.mechanisms) entry.mechanisms.push_back(m.Describe());
@@ -169,17 +51,18 @@ class TrainCommand {
   }
 
   Status Write(const JobResult& r) const {
+    const ModelFile* base = run_.base();
     ModelContents contents;
     contents.architecture = recipe_.architecture;
     contents.weights = r.weights;
-    contents.item_keys = item_keys_;
-    contents.item_names = item_names_.empty() ? base_names_ : item_names_;
-    for (size_t i = 0; base_ && i < base_->provenance().size(); ++i) contents.provenance.push_back(base_->provenance()[i]);
+    contents.item_keys = run_.item_keys();
+    contents.item_names = run_.item_names();
+    for (size_t i = 0; base && i < base->provenance().size(); ++i) contents.provenance.push_back(base->provenance()[i]);
     contents.provenance.push_back(Provenance(r));
     contents.description = recipe_.name;
     contents.created_by = "wisp " + Version();
-    if (base_) {
-      contents.output_bias_origin = base_->output_bias_origin();
+    if (base) {
+      contents.output_bias_origin = base->output_bias_origin();
     } else if (recipe_.architecture.output_bias == OutputBias::kFixed) {
       contents.output_bias_origin = !is_private() ? OutputBiasOrigin::kExactCounts
                                     : recipe_.histogram_noise > 0 ? OutputBiasOrigin::kPrivateCounts : OutputBiasOrigin::kNone;
@@ -187,11 +70,11 @@ class TrainCommand {
     return WriteModel(a_.out, contents);
   }
 
-  Status WriteStatement(const JobResult& r) const {
+  Status WriteStatement(const JobResult& r) {
     if (!is_private() || a_.privacy_json.empty()) return OkStatus();
     privacy::PrivacyStatement s;
-    s.dataset = ledger_->dataset();
-    s.run = RunName();
+    s.dataset = run_.ledger().dataset();
+    s.run = run_.RunName();
     s.unit = recipe_.unit;
     s.mechanisms = r.mechanisms;
     s.num_steps = r.num_steps;
@@ -199,9 +82,9 @@ class TrainCommand {
     s.delta = recipe_.goal.delta;
     s.epsilon = r.epsilon;
     s.ledger_path = FileName(a_.ledger);
-    WISP_ASSIGN_OR_RETURN(s.limit, ledger_->Limit());
+    WISP_ASSIGN_OR_RETURN(s.limit, run_.ledger().Limit());
     WISP_ASSIGN_OR_RETURN(const auto delta, privacy::Delta::Create(recipe_.goal.delta));
-    WISP_ASSIGN_OR_RETURN(s.ledger_epsilon, ledger_->Spent(delta));
+    WISP_ASSIGN_OR_RETURN(s.ledger_epsilon, run_.ledger().Spent(delta));
     WISP_ASSIGN_OR_RETURN(FileReplacement file, FileReplacement::Begin(a_.privacy_json, FileAccess::kShared));
     const std::string text = privacy::ToJson(s);
     WISP_RETURN_IF_ERROR(file.Write(std::as_bytes(std::span<const char>(text))));
@@ -238,18 +121,16 @@ class TrainCommand {
 
   const TrainArguments& a_;
   OutputFormat format_;
-  Recipe recipe_;
-  std::string run_id_ = Timestamp();
-  std::optional<ModelFile> base_;
-  std::optional<privacy::Ledger> ledger_;
-  std::vector<float> start_weights_;  // the base model's; empty without one
-  data::ReadResult data_;
-  std::vector<std::string> item_keys_, item_names_, base_names_;
+  TrainingRun run_;
+  const Recipe& recipe_ = run_.recipe();
 };
 
 }  // namespace
 
-Status Train(const TrainArguments& arguments, OutputFormat format) { return TrainCommand(arguments, format).Run(); }
+Status Train(const TrainArguments& arguments, OutputFormat format) {
+  WISP_ASSIGN_OR_RETURN(Recipe recipe, ReadRecipe(arguments.recipe));
+  return TrainCommand(arguments, format, std::move(recipe)).Run();
+}
 
 Status New(const NewArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(Recipe recipe, ReadRecipe(a.recipe));

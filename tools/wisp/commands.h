@@ -84,9 +84,32 @@ struct ClassifyPredictArguments {
   std::vector<std::string> texts;
 };
 
+struct AuditArguments {
+  std::string recipe, model, ledger, method, through = "release";
+  DataArguments data;
+  std::optional<double> noise_multiplier, epsilon, clipping_norm, claim, epochs;
+  std::optional<uint64_t> steps, reproducible_noise_seed;
+  std::optional<uint32_t> num_records_public, expected_batch;
+  double delta = 1e-5, confidence = 0.95, sampling_probability = 1;
+  uint64_t observations = 2000;
+  uint32_t canaries = 500, users = 400, threads = 0;
+  // Of decoding.
+  std::string mode = "uniform", mixing;
+  double lambda = 0.1, clip = 1, temperature = 1;
+  uint32_t items = 4, draws = 1;
+};
+
 struct BenchArguments {
   std::string what = "all", model;
   uint32_t threads = 0, items = 3416, length = 200, repeats = 20, batch = 64;
+};
+
+struct ReproduceArguments {
+  std::string table, out, cell;
+  DataArguments data;
+  std::optional<uint64_t> seed;
+  bool list = false, skip_done = false;
+  uint32_t threads = 0;
 };
 
 Status Synth(const SynthArguments& arguments, OutputFormat format);
@@ -98,10 +121,15 @@ Status Inspect(const InspectArguments& arguments, OutputFormat format);
 Status PrivacyEpsilon(const PrivacyArguments& arguments, OutputFormat format);
 Status PrivacyCalibrate(const PrivacyArguments& arguments, OutputFormat format);
 Status PrivacyLedger(const PrivacyArguments& arguments, OutputFormat format);
+Status AuditStepCommand(const AuditArguments& arguments, OutputFormat format);
+Status AuditRunCommand(const AuditArguments& arguments, OutputFormat format);
+Status AuditMembershipCommand(const AuditArguments& arguments, OutputFormat format);
+Status AuditDecodingCommand(const AuditArguments& arguments, OutputFormat format);
 Status Bench(const BenchArguments& arguments, OutputFormat format);
 Status ClassifyTrain(const ClassifyTrainArguments& arguments, OutputFormat format);
 Status ClassifyEvaluate(const ClassifyEvaluateArguments& arguments, OutputFormat format);
 Status ClassifyPredict(const ClassifyPredictArguments& arguments, OutputFormat format);
+Status Reproduce(const ReproduceArguments& arguments, OutputFormat format);
 
 }  // namespace wisp::tools
 

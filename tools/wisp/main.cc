@@ -41,7 +41,7 @@ class CommandLine {
  public:
   CommandLine() : app_("wisp: small recommenders that learn privately on the device.\n"
                        "Results go to standard output, progress to standard error.\n"
-                       "Exit codes: 0 done, 2 usage, 3 data, 4 a refused privacy request, 130 cancelled.", "wisp") {
+                       "Exit codes: 0 done, 2 usage, 3 data, 4 a refused privacy request or a refuted claim, 130 cancelled.", "wisp") {
     app_.require_subcommand(1);
     AddSynth();
     AddNew();
@@ -50,8 +50,10 @@ class CommandLine {
     AddRecommend();
     AddInspect();
     AddPrivacy();
+    AddAudit();
     AddBench();
     AddClassify();
+    AddReproduce();
   }
 
   int Run(int argc, char** argv) {
@@ -113,7 +115,7 @@ class CommandLine {
     AddOptional(c, "--noise-multiplier", train_.noise_multiplier, "This noise instead of a target");
     AddOptional(c, "--delta", train_.delta, "In place of the recipe's");
     AddOptional(c, "--num-records-public", train_.num_records_public, "Number of users that may be known to anybody");
-    c->add_option("--method", train_.method, "ordinary, phantom or rgp, in place of the recipe's");
+    c->add_option("--method", train_.method, "ordinary, phantom, rgp, fest, adafest or adafest+, in place of the recipe's");
     c->add_flag("--re-attention", train_.re_attention, "Correct attention for the variance that the noise leaves in the weights");
     AddOptional(c, "--epochs", train_.epochs, "In place of the recipe's");
     AddOptional(c, "--batch", train_.expected_batch, "Expected batch, in place of the recipe's");
@@ -180,10 +182,64 @@ class CommandLine {
     OnCall(calibrate, PrivacyCalibrate, privacy_);
   }
 
+  void AddAudit() {
+    CLI::App* c = app_.add_subcommand("audit", "Attack training or decoding as they really run, and hold what is found against what is claimed.\n"
+                                               "Not refuted proves nothing; refuted (exit code 4) is certain but for the confidence stated.\n"
+                                               "  wisp audit step --method phantom --noise-multiplier 1\n"
+                                               "  wisp audit run --recipe r.json --data log.db --ledger log.ledger\n"
+                                               "  wisp audit decoding --mode base-anchored --clip 1");
+    c->require_subcommand(1);
+    CLI::App* step = c->add_subcommand("step", "Many releases of one step, with a canary and without (made-up records; white box).");
+    step->add_option("--q", audit_.sampling_probability, "Sampling probability")->capture_default_str();
+    step->add_option("--through", audit_.through, "release (what a step adds up and noises) or trainer (the whole loop, a charge each: slow)")->capture_default_str();
+    CLI::App* run = c->add_subcommand("run", "One training run with canaries, half of them in the data (Steinke et al. 2023).");
+    run->add_option("--canaries", audit_.canaries, "Number of canaries, made-up users of two items each")->capture_default_str();
+    CLI::App* membership = c->add_subcommand("membership", "Train on half of the users; tell them from the others by the loss.");
+    CLI::App* decoding = c->add_subcommand("decoding", "Every outcome of private draws on a small support, under the worst pairs of models.");
+    for (CLI::App* sub : {step, run, membership}) {
+      sub->add_option("--recipe", audit_.recipe, "Architecture and hyper-parameters, JSON; default: something small");
+      sub->add_option("--model", audit_.model, "Start from this model");
+      sub->add_option("--method", audit_.method, "In place of the recipe's");
+      AddOptional(sub, "--noise-multiplier", audit_.noise_multiplier, "In place of the recipe's");
+      AddOptional(sub, "--clipping-norm", audit_.clipping_norm, "In place of the recipe's");
+    }
+    for (CLI::App* sub : {run, membership}) {
+      sub->add_option("--ledger", audit_.ledger, "The data set's ledger: an audit is charged like training");
+      sub->add_option("--users", audit_.users, "Made-up users, where no data is given")->capture_default_str();
+      AddOptional(sub, "--epsilon", audit_.epsilon, "Privacy target of the run");
+      AddOptional(sub, "--num-records-public", audit_.num_records_public, "Number of users that may be known to anybody; membership: of the half");
+      AddOptional(sub, "--batch", audit_.expected_batch, "Expected batch, in place of the recipe's");
+      AddOptional(sub, "--epochs", audit_.epochs, "In place of the recipe's");
+      AddOptional(sub, "--steps", audit_.steps, "Steps instead of epochs");
+      sub->add_option("--threads", audit_.threads, "0: up to 4");
+      AddData(sub, audit_.data, false);
+    }
+    for (CLI::App* sub : {run, decoding}) AddOptional(sub, "--claim", audit_.claim, "Test this epsilon instead of what is charged");
+    for (CLI::App* sub : {step, decoding}) {
+      sub->add_option("--observations", audit_.observations, "Releases with the canary, and as many without; draws of the sampler")->capture_default_str();
+    }
+    decoding->add_option("--mode", audit_.mode, "uniform, non-uniform or base-anchored")->capture_default_str();
+    decoding->add_option("--items", audit_.items, "Size of the support, up to 6")->capture_default_str();
+    decoding->add_option("--draws", audit_.draws, "Distinct items drawn")->capture_default_str();
+    decoding->add_option("--lambda", audit_.lambda, "Share of the private model in a mixture")->capture_default_str();
+    decoding->add_option("--mixing", audit_.mixing, "Public probabilities of the items, separated by commas");
+    decoding->add_option("--clip", audit_.clip, "Base-anchored: how far a logit may leave the base model's")->capture_default_str();
+    decoding->add_option("--temperature", audit_.temperature, "Base-anchored: of the softmax")->capture_default_str();
+    for (CLI::App* sub : {step, run, membership, decoding}) {
+      if (sub != membership) sub->add_option("--delta", audit_.delta, "At this delta")->capture_default_str();
+      sub->add_option("--confidence", audit_.confidence, "Of the verdict")->capture_default_str();
+      AddOptional(sub, "--reproducible-noise", audit_.reproducible_noise_seed, "Seed of repeatable noise: for experiments");
+    }
+    OnCall(step, AuditStepCommand, audit_);
+    OnCall(run, AuditRunCommand, audit_);
+    OnCall(membership, AuditMembershipCommand, audit_);
+    OnCall(decoding, AuditDecodingCommand, audit_);
+  }
+
   void AddBench() {
     CLI::App* c = app_.add_subcommand("bench", "Measure this machine: products, training steps with and without privacy, scoring.\n"
                                                "  wisp bench --threads 2\n  wisp bench --model m.wisp --what score");
-    c->add_option("--what", bench_.what, "all, train or score")->capture_default_str();
+    c->add_option("--what", bench_.what, "all, train, score or sparse (catalogues of 1e5 to 1e7 items: 16 GB, minutes)")->capture_default_str();
     c->add_option("--model", bench_.model, "Score with this model; default: one of the size of ML-1M");
     c->add_option("--threads", bench_.threads, "0: up to 4");
     c->add_option("--batch", bench_.batch, "Records per training step")->capture_default_str();
@@ -240,6 +296,22 @@ class CommandLine {
     OnCall(c, ClassifyTrain, a);
   }
 
+  void AddReproduce() {
+    CLI::App* c = app_.add_subcommand("reproduce", "Run a paper's table again, cell by cell; a line of JSON for each run. For public benchmark data only:\n"
+                                                   "the ledger of a private run is thrown away, and its test figures are written down.\n"
+                                                   "  wisp reproduce phantom-table-2 --list\n"
+                                                   "  wisp reproduce phantom-table-2 --data ml-1m.txt --out docs/results/phantom-table-2.jsonl --skip-done");
+    c->add_option("name", reproduce_.table, "A table of models/reproduce, or a path that ends in .json")->required();
+    c->add_option("--out", reproduce_.out, "File of results, a line is appended for each run");
+    c->add_option("--cell", reproduce_.cell, "Only this cell, ROW/COLUMN");
+    AddOptional(c, "--seed", reproduce_.seed, "Only this seed of the table's");
+    c->add_flag("--list", reproduce_.list, "Show the cells, and how many of their runs --out has");
+    c->add_flag("--skip-done", reproduce_.skip_done, "Leave out runs that --out has, with the recipe as it is now");
+    c->add_option("--threads", reproduce_.threads, "0: up to 4");
+    AddData(c, reproduce_.data, false);
+    OnCall(c, Reproduce, reproduce_);
+  }
+
   CLI::App app_;
   bool json_ = false;
   std::function<Status()> action_;
@@ -250,10 +322,12 @@ class CommandLine {
   RecommendArguments recommend_;
   InspectArguments inspect_;
   PrivacyArguments privacy_;
+  AuditArguments audit_;
   BenchArguments bench_;
   ClassifyTrainArguments classify_train_;
   ClassifyEvaluateArguments classify_evaluate_;
   ClassifyPredictArguments classify_predict_;
+  ReproduceArguments reproduce_;
 };
 
 }  // namespace

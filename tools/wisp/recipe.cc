@@ -1,14 +1,14 @@
 #include "tools/wisp/recipe.h"
 
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <utility>
 
 #include "tools/wisp/recipe_section.h"
 
 namespace wisp::tools {
-
-void ReadArchitecture(Section& s, Architecture& a) {
+void ReadArchitecture(JsonSection& s, Architecture& a) {
   s.Number("max_length", a.max_length, 1, kMaxLength);
   s.Number("width", a.width, 1, kMaxWidth);
   s.Number("num_heads", a.num_heads, 1, kMaxWidth);
@@ -25,13 +25,13 @@ void ReadArchitecture(Section& s, Architecture& a) {
   s.Choice<Attend>("attend", a.attend, {{"causal", Attend::kCausal}, {"all", Attend::kAll}});
 }
 
-void ReadInitialisation(Section& s, InitialisationOptions& o) {
+void ReadInitialisation(JsonSection& s, InitialisationOptions& o) {
   s.Number("table_deviation", o.table_deviation, 0, 100);
   s.Number("position_deviation", o.position_deviation, 0, 100);
   s.Number("matrix_gain", o.matrix_gain, 0, 100);
 }
 
-void ReadOptimizer(Section& s, OptimizerOptions& o) {
+void ReadOptimizer(JsonSection& s, OptimizerOptions& o) {
   s.Choice<OptimizerKind>("kind", o.kind, {{"adam", OptimizerKind::kAdam}, {"adamw", OptimizerKind::kAdamW}, {"sgd", OptimizerKind::kSgd}});
   s.Number("learning_rate", o.learning_rate, 1e-12, 1e3);
   s.Number("beta1", o.beta1, 0, 0.999999);
@@ -44,21 +44,9 @@ void ReadOptimizer(Section& s, OptimizerOptions& o) {
   s.Number("final_fraction", o.final_fraction, 0, 1);
 }
 
-Result<Json> ReadJson(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) return IoError(path + ": the recipe cannot be opened");
-  std::stringstream text;
-  text << file.rdbuf();
-  try {
-    return Json::parse(text.str());
-  } catch (const Json::exception& error) {
-    return InvalidData(path + ": not JSON: " + error.what());
-  }
-}
-
 namespace {
 
-void ReadRgp(Section& s, RgpOptions& o) {
+void ReadRgp(JsonSection& s, RgpOptions& o) {
   s.Number("rank", o.rank, 1, kMaxWidth);
   s.Number("power_iterations", o.power_iterations, 1, 100);
   s.Number("warmup_steps", o.warmup_steps, 0, 1e9);
@@ -68,9 +56,10 @@ void ReadRgp(Section& s, RgpOptions& o) {
   s.Choice<RgpTrain>("vectors", o.vectors, {{"frozen", RgpTrain::kFrozen}, {"full", RgpTrain::kFull}});
 }
 
-void ReadTraining(Section& s, Recipe& r) {
+void ReadTraining(JsonSection& s, Recipe& r) {
   TrainingOptions& o = r.training;
-  s.Choice<Method>("method", o.method, {{"ordinary", Method::kOrdinary}, {"phantom", Method::kPhantom}, {"rgp", Method::kRgp}});
+  s.Choice<Method>("method", o.method, {{"ordinary", Method::kOrdinary}, {"phantom", Method::kPhantom}, {"rgp", Method::kRgp}, {"fest", Method::kFest},
+                                          {"adafest", Method::kAdaFest}, {"adafest+", Method::kAdaFestPlus}});
   s.Choice<Sampling>("sampling", o.sampling, {{"poisson", Sampling::kPoisson}, {"shuffled", Sampling::kShuffled}});
   s.Choice<LossWeighting>("loss", o.loss, {{"record_mean", LossWeighting::kRecordMean}, {"position_mean", LossWeighting::kPositionMean}});
   s.Number("epochs", r.epochs, 0, 1e6);
@@ -79,21 +68,29 @@ void ReadTraining(Section& s, Recipe& r) {
   s.Number("num_records_public", o.num_records_public, 1, 4e9);
   s.Number("seed", o.seed, 0, 1.8e19);
   s.Number("ema_decay", o.ema_decay, 0, 0.999999);
-  s.Object("optimizer", [&](Section& inner) { ReadOptimizer(inner, o.optimizer); });
-  s.Object("rgp", [&](Section& inner) { ReadRgp(inner, o.rgp); });
-  s.Object("re_attention", [&](Section& inner) {
+  s.Object("optimizer", [&](JsonSection& inner) { ReadOptimizer(inner, o.optimizer); });
+  s.Number("num_negatives", o.num_negatives, 0, kMaxItems);
+  s.Object("sparse", [&](JsonSection& inner) {
+    inner.Choice<RowSelection::Source>("rows_from", r.rows.source, {{"private", RowSelection::Source::kPrivate}, {"public", RowSelection::Source::kPublic}});
+    inner.Number("rows", r.rows.count, 1, kMaxItems);
+    inner.Number("map_clipping_norm", o.sparse.map_clipping_norm, 1e-6, 1e6);
+    inner.Number("map_threshold", o.sparse.map_threshold, 1e-9, 1e9);
+    inner.Number("map_noise_ratio", o.sparse.map_noise_ratio, 1e-3, 1e3);
+  });
+  s.Object("rgp", [&](JsonSection& inner) { ReadRgp(inner, o.rgp); });
+  s.Object("re_attention", [&](JsonSection& inner) {
     using Source = ReAttentionOptions::Source;
     inner.Choice<Source>("deviations", o.re_attention.source, {{"optimizer", Source::kOptimizer}, {"printed", Source::kPrinted}});
     inner.Number("scale", o.re_attention.scale, 0, 1e6);
   });
-  s.Object("dropout", [&](Section& inner) {
+  s.Object("dropout", [&](JsonSection& inner) {
     inner.Number("embedding", o.dropout.embedding, 0, 0.99);
     inner.Number("attention", o.dropout.attention, 0, 0.99);
     inner.Number("residual", o.dropout.residual, 0, 0.99);
   });
 }
 
-void ReadPrivacy(Section& s, Recipe& r) {
+void ReadPrivacy(JsonSection& s, Recipe& r) {
   PrivateTraining& p = r.training.privacy;
   s.Number("epsilon", r.goal.epsilon, 1e-6, 1e4);
   s.Number("noise_multiplier", r.goal.noise_multiplier, 1e-6, 1e6);
@@ -108,7 +105,7 @@ void ReadPrivacy(Section& s, Recipe& r) {
                                          {"interaction", PrivacyUnit::kInteraction}});
 }
 
-void ReadData(Section& s, Recipe& r) {
+void ReadData(JsonSection& s, Recipe& r) {
   s.Number("min_user_events", r.min_user_events, 1, 1e9);
   s.Number("min_item_events", r.min_item_events, 1, 1e9);
   s.Choice<Recipe::Catalogue>("catalogue", r.catalogue, {{"public", Recipe::Catalogue::kPublic}});
@@ -118,15 +115,31 @@ void ReadData(Section& s, Recipe& r) {
 }  // namespace
 
 Result<Recipe> ReadRecipe(const std::string& path) {
-  WISP_ASSIGN_OR_RETURN(const Json json, ReadJson(path));
+  WISP_ASSIGN_OR_RETURN(const nlohmann::json json, ReadJson(path));
+  return ParseRecipe(path + ":", json);
+}
+
+Result<nlohmann::json> ReadJson(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) return IoError(path + ": cannot be opened");
+  std::stringstream text;
+  text << file.rdbuf();
+  try {
+    return nlohmann::json::parse(text.str());
+  } catch (const nlohmann::json::exception& error) {
+    return InvalidData(path + ": not JSON: " + error.what());
+  }
+}
+
+Result<Recipe> ParseRecipe(const std::string& where, const nlohmann::json& json) {
   Recipe recipe;
-  Section s(path + ":", json);
+  JsonSection s(where, json);
   s.Text("name", recipe.name);
-  s.Object("architecture", [&](Section& inner) { ReadArchitecture(inner, recipe.architecture); });
-  s.Object("initialisation", [&](Section& inner) { ReadInitialisation(inner, recipe.initialisation); });
-  s.Object("training", [&](Section& inner) { ReadTraining(inner, recipe); });
-  s.Object("privacy", [&](Section& inner) { ReadPrivacy(inner, recipe); });
-  s.Object("data", [&](Section& inner) { ReadData(inner, recipe); });
+  s.Object("architecture", [&](JsonSection& inner) { ReadArchitecture(inner, recipe.architecture); });
+  s.Object("initialisation", [&](JsonSection& inner) { ReadInitialisation(inner, recipe.initialisation); });
+  s.Object("training", [&](JsonSection& inner) { ReadTraining(inner, recipe); });
+  s.Object("privacy", [&](JsonSection& inner) { ReadPrivacy(inner, recipe); });
+  s.Object("data", [&](JsonSection& inner) { ReadData(inner, recipe); });
   WISP_RETURN_IF_ERROR(s.Finish());
   return recipe;
 }

@@ -3,6 +3,7 @@
 #ifndef WISP_TOOLS_WISP_RECIPE_H_
 #define WISP_TOOLS_WISP_RECIPE_H_
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "runtime/data/sequences.h"
@@ -18,6 +19,7 @@ struct Recipe {
   double epochs = 0;
   PrivacyGoal goal;
   double histogram_noise = 0;
+  RowSelection rows;
   privacy::PrivacyUnit unit = privacy::PrivacyUnit::kUser;
   HoldOut hold_out = HoldOut::kTest;
   uint32_t min_user_events = 1, min_item_events = 1;
@@ -26,6 +28,14 @@ struct Recipe {
 };
 
 Result<Recipe> ReadRecipe(const std::string& path);
+// The same of what was read or put together elsewhere; errors begin with `where`.
+Result<Recipe> ParseRecipe(const std::string& where, const nlohmann::json& json);
+
+// The whole of a file. kIo, or kInvalidData when it is not JSON.
+Result<nlohmann::json> ReadJson(const std::string& path);
+
+// The method named on the command line in place of the recipe's; nothing for an empty name.
+Status OverrideMethod(const std::string& method, TrainingOptions& options);
 
 }  // namespace wisp::tools
 

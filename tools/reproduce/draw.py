@@ -1,0 +1,211 @@
+#!/usr/bin/env python3
+"""Draws the results of `wisp reproduce`: a table in Markdown and a plot in SVG, with Python's standard library alone.
+
+    tools/reproduce/draw.py --table phantom-table-2 --results docs/results/phantom-table-2.jsonl \\
+        --markdown docs/phantom-table-2.md --svg docs/phantom-table-2.svg
+
+A cell's value is the mean over its lines and their standard deviation (n - 1). All lines of a cell with its newest recipe
+count, repeated seeds too; lines of older recipes are left out, by name, on standard error. Any numeric field of the lines can
+be a metric or the plot's field: lines of `wisp bench` need only table, row, column, date, device and command beside it.
+"""
+import argparse
+import json
+import math
+import os
+import shlex
+import statistics
+import sys
+
+from svg_plot import draw_plot
+
+
+def fail(sentence):
+    print(f"draw.py: {sentence}", file=sys.stderr)
+    sys.exit(3)
+
+
+def read_table(name):
+    path = name
+    if not name.endswith(".json"):
+        path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "models", "reproduce", name + ".json")
+    try:
+        with open(path, encoding="utf-8") as file:
+            return json.load(file)
+    except (OSError, ValueError) as error:
+        fail(f"{name}: the table cannot be read: {error}")
+
+
+def read_lines(path, table):
+    try:
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+    except OSError as error:
+        fail(f"{path}: {error.strerror}")
+    cells = {(c["row"], c["column"]) for c in table["cells"]}
+    lines = []
+    for number, line in enumerate(text.splitlines(keepends=True), 1):
+        where = f"{path}, line {number}"
+        if not line.endswith("\n"):
+            fail(f"{where}: the last line is cut off; remove it and run its cell again")
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            entry = None
+        if not isinstance(entry, dict):
+            fail(f"{where}: it is damaged, allowed is a JSON object on one line")
+        if entry.get("table") != table["name"]:
+            fail(f"{where}: it belongs to another table than {table['name']}")
+        if (entry.get("row"), entry.get("column")) not in cells:
+            fail(f"{where}: {table['name']} has no cell {entry.get('row')}/{entry.get('column')}")
+        lines.append(entry)
+    return lines
+
+
+def lines_by_cell(table, lines):
+    """Lines of each cell, in the table's order; of those with several recipes only the newest."""
+    groups = {}
+    for cell in table["cells"]:
+        name = (cell["row"], cell["column"])
+        own = [line for line in lines if (line["row"], line["column"]) == name]
+        current = [line for line in own if line.get("recipe") == own[-1].get("recipe")] if own else []
+        if len(current) < len(own):
+            print(f"draw.py: {name[0]}/{name[1]}: {len(own) - len(current)} lines of an older recipe are left out", file=sys.stderr)
+        groups[name] = current
+    return groups
+
+
+def is_number(value):
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def summary(lines, field):
+    """(mean, standard deviation or None, n) of a field, or None without a value."""
+    values = [line[field] for line in lines if is_number(line.get(field))]
+    if not values:
+        return None
+    return statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else None, len(values)
+
+
+def spread_text(mean, deviation, scale, digits):
+    text = f"{mean * scale:.{digits}f}"
+    return text if deviation is None else f"{text} ± {deviation * scale:.{digits}f}"
+
+
+def unique(values):
+    return list(dict.fromkeys(values))
+
+
+def escaped(text):
+    return str(text).replace("|", "\\|").replace("\n", " ")
+
+
+def row_of(cells):
+    return "| " + " | ".join(escaped(cell) for cell in cells) + " |"
+
+
+def metric_table(table, groups, metric):
+    rows, columns = unique(c["row"] for c in table["cells"]), unique(c["column"] for c in table["cells"])
+    definitions = {(c["row"], c["column"]): c for c in table["cells"]}
+    scale, digits, field = metric.get("scale", 1), metric.get("digits", 3), metric["field"]
+    column_title = table.get("column_title", "")
+    out = [f"## {metric['title']}", "", row_of([table.get("row_title", "")] + [f"{column_title} {c}".strip() for c in columns]),
+           "| --- |" + " --- |" * len(columns)]
+    for row in rows:
+        cells = []
+        for column in columns:
+            definition = definitions.get((row, column))
+            if definition is None:
+                cells.append("")
+                continue
+            ours = summary(groups[(row, column)], field)
+            text = "not run" if ours is None else f"{spread_text(ours[0], ours[1], scale, digits)} (n {ours[2]})"
+            published = definition.get("published", {}).get(field)
+            if published is not None:
+                deviation = definition.get("published_deviation", {}).get(field)
+                text += f"; published {spread_text(published, deviation, scale, digits)}"
+            cells.append(text)
+        out.append(row_of([row] + cells))
+    return out + [""]
+
+
+def shown(field, value):
+    if isinstance(value, bool) or value is None:
+        return ""
+    if field in ("epsilon", "delta"):  # upper bounds are rounded up
+        digits = 3 - math.floor(math.log10(value)) if 0 < value < 1 else 3
+        return f"{math.ceil(value * 10**digits) / 10**digits:.10g}"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def runs_table(table, lines):
+    """Every line as it is: what was run, on what, when, for how long."""
+    fields = unique([m["field"] for m in table["metrics"]] +
+                    ["epsilon", "delta", "noise_multiplier", "steps", "seconds", "cpu_seconds", "threads", "date", "wisp", "recipe"])
+    fields = [f for f in fields if any(f in line for line in lines)]
+    out = ["## Runs", "", row_of(["cell", "seed"] + fields), "| --- |" + " --- |" * (len(fields) + 1)]
+    for line in lines:
+        out.append(row_of([f"{line['row']}/{line['column']}", line.get("seed", "")] + [shown(f, line.get(f)) for f in fields]))
+    return out + [""]
+
+
+def markdown(table, groups, arguments):
+    lines = [line for group in groups.values() for line in group]
+    folder = os.path.dirname(os.path.abspath(arguments.markdown))
+    out = [f"# {table['title']}", "", f"After {table['reference']}. Data: {table['data']['label']}. A cell is the mean over its n runs ± their standard deviation."]
+    out += ["", *(f"- {note}" for note in table.get("notes", [])), ""]
+    if arguments.svg:
+        out += [f"![{table['title']}]({os.path.relpath(os.path.abspath(arguments.svg), folder)})", ""]
+    for metric in table["metrics"]:
+        out += metric_table(table, groups, metric)
+    if lines:
+        out += runs_table(table, lines)
+        out += [f"Device: {escaped(device)}." for device in unique(line.get("device", "not noted") for line in lines)]
+        seconds = [line["seconds"] for line in lines if is_number(line.get("seconds"))]
+        if seconds:
+            out.append(f"Wall time of all runs shown: {sum(seconds) / 60:.1f} minutes.")
+        out += ["", "Commands:", "", "```", *unique(line.get("command", "not noted") for line in lines), "```", ""]
+    out += ["Drawn by:", "", "```", "tools/reproduce/draw.py " + shlex.join(arguments.shown), "```"]
+    return "\n".join(out) + "\n"
+
+
+def plot_series(table, groups):
+    """What the plot shows, scaled: columns, and per row {column: (mean, deviation, published)}."""
+    field = table["plot"]["field"]
+    metric = next((m for m in table["metrics"] if m["field"] == field), {"title": field})
+    scale = metric.get("scale", 1)
+    series = {}
+    for cell in table["cells"]:
+        ours = summary(groups[(cell["row"], cell["column"])], field)
+        published = cell.get("published", {}).get(field)
+        series.setdefault(cell["row"], {})[cell["column"]] = (
+            None if ours is None else ours[0] * scale, None if ours is None or ours[1] is None else ours[1] * scale,
+            None if published is None else published * scale)
+    return metric["title"], unique(c["column"] for c in table["cells"]), series
+
+
+def replace_file(path, text):
+    temporary = f"{path}.tmp-{os.getpid()}"
+    with open(temporary, "w", encoding="utf-8") as file:
+        file.write(text)
+    os.replace(temporary, path)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--table", required=True, help="a table of models/reproduce, or a path that ends in .json")
+    parser.add_argument("--results", required=True, help="the lines that wisp reproduce has written")
+    parser.add_argument("--markdown", required=True, help="file to write")
+    parser.add_argument("--svg", help="file to write")
+    arguments = parser.parse_args()
+    arguments.shown = [part for name in ("table", "results", "markdown", "svg") if getattr(arguments, name)
+                       for part in (f"--{name}", getattr(arguments, name))]
+    table = read_table(arguments.table)
+    groups = lines_by_cell(table, read_lines(arguments.results, table))
+    if arguments.svg:
+        title, columns, series = plot_series(table, groups)
+        replace_file(arguments.svg, draw_plot(table["plot"], table["title"], title, table.get("column_title", ""), columns, series))
+    replace_file(arguments.markdown, markdown(table, groups, arguments))
+
+
+if __name__ == "__main__":
+    main()

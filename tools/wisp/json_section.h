@@ -1,0 +1,151 @@
+// Strict reading of a JSON object: unknown keys, wrong types and values out of range are errors that name where, key, value
+// and what is allowed.
+//
+//   JsonSection s(path + ":", json);
+//   s.Number("epochs", recipe.epochs, 0, 1e6);
+//   WISP_RETURN_IF_ERROR(s.Finish());   // the first failure; or a key that nobody asked for
+#ifndef WISP_TOOLS_WISP_JSON_SECTION_H_
+#define WISP_TOOLS_WISP_JSON_SECTION_H_
+
+#include <algorithm>
+#include <initializer_list>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "runtime/core/status.h"
+
+namespace wisp::tools {
+
+// Reads the keys of one object; Finish complains about those that nobody asked for.
+class JsonSection {
+ public:
+  // `object` must outlive this.
+  JsonSection(std::string where, const nlohmann::json& object) : where_(std::move(where)), object_(object) {
+    if (!object.is_object()) Fail(InvalidData(where_ + " is " + object.dump().substr(0, 40) + ", allowed is an object"));
+  }
+
+  // Numbers. `low` and `high` are included.
+  template <class T>
+  void Number(const char* key, T& value, double low, double high) {
+    const nlohmann::json* json = Find(key);
+    if (json == nullptr) return;
+    const bool whole = std::is_integral_v<T>;
+    const bool type = whole ? json->is_number_integer() || json->is_number_unsigned() : json->is_number();
+    if (!type || !(json->get<double>() >= low && json->get<double>() <= high)) {
+      std::ostringstream allowed;
+      allowed << (whole ? "a whole number" : "a number") << " from " << low << " to " << high;
+      Fail(InvalidData(where_ + "." + key + " is " + json->dump().substr(0, 40) + ", allowed is " + allowed.str()));
+      return;
+    }
+    value = json->get<T>();
+  }
+
+  template <class T>
+  void Number(const char* key, std::optional<T>& value, double low, double high) {
+    T number{};
+    if (Has(key)) {
+      Number(key, number, low, high);
+      value = number;
+    } else {
+      Find(key);
+    }
+  }
+
+  template <class T>
+  void Choice(const char* key, T& value, std::initializer_list<std::pair<const char*, T>> choices) {
+    const nlohmann::json* json = Find(key);
+    if (json == nullptr) return;
+    std::string allowed;
+    for (const auto& [name, choice] : choices) {
+      if (json->is_string() && json->get<std::string>() == name) {
+        value = choice;
+        return;
+      }
+      allowed += (allowed.empty() ? "" : ", ") + std::string(name);
+    }
+    Fail(InvalidData(where_ + "." + key + " is " + json->dump().substr(0, 40) + ", allowed are " + allowed));
+  }
+
+  void Text(const char* key, std::string& value) {
+    const nlohmann::json* json = Find(key);
+    if (json == nullptr) return;
+    if (!json->is_string()) return Fail(InvalidData(where_ + "." + key + " is " + json->dump().substr(0, 40) + ", allowed is a text"));
+    value = json->get<std::string>();
+  }
+
+  // Lists. T: std::string or double.
+  template <class T>
+  void List(const char* key, std::vector<T>& values) {
+    const nlohmann::json* json = Find(key);
+    if (json == nullptr) return;
+    constexpr bool kText = std::is_same_v<T, std::string>;
+    bool good = json->is_array();
+    for (size_t i = 0; good && i < json->size(); ++i) good = kText ? (*json)[i].is_string() : (*json)[i].is_number();
+    if (!good) return Fail(InvalidData(where_ + "." + key + " is " + json->dump().substr(0, 40) + ", allowed is a list of " + (kText ? "texts" : "numbers")));
+    values = json->get<std::vector<T>>();
+  }
+
+  // The value as it is, for somebody else to check; null when there is none.
+  const nlohmann::json* Any(const char* key) { return Find(key); }
+
+  // Runs `read` on the object under `key`, if there is one.
+  template <class Read>
+  void Object(const char* key, Read&& read) {
+    const nlohmann::json* json = Find(key);
+    if (json == nullptr) return;
+    JsonSection inner(where_ + (where_.ends_with(":") ? " " : ".") + key, *json);
+    if (inner.status_.ok()) read(inner);
+    Fail(inner.Finish());
+  }
+
+  // Runs `read` on each object of the array under `key`.
+  template <class Read>
+  void Objects(const char* key, Read&& read) {
+    const nlohmann::json* json = Find(key);
+    if (json == nullptr) return;
+    if (!json->is_array()) return Fail(InvalidData(where_ + "." + key + " is " + json->dump().substr(0, 40) + ", allowed is an array of objects"));
+    for (size_t i = 0; i < json->size(); ++i) {
+      JsonSection inner(where_ + " " + key + "[" + std::to_string(i) + "]", (*json)[i]);
+      if (inner.status_.ok()) read(inner);
+      Fail(inner.Finish());
+    }
+  }
+
+  const std::string& where() const { return where_; }
+  // The first failure is the one that Finish reports.
+  void Fail(Status status) {
+    if (status_.ok()) status_ = std::move(status);
+  }
+
+  Status Finish() {
+    if (!status_.ok() || !object_.is_object()) return status_;
+    for (const auto& [key, value] : object_.items()) {
+      if (std::find(asked_.begin(), asked_.end(), key) != asked_.end()) continue;
+      std::string allowed;
+      for (const std::string& name : asked_) allowed += (allowed.empty() ? "" : ", ") + name;
+      return InvalidData(where_ + " has the unknown key '" + key + "', allowed are " + allowed);
+    }
+    return status_;
+  }
+
+ private:
+  bool Has(const char* key) const { return object_.is_object() && object_.contains(key); }
+  const nlohmann::json* Find(const char* key) {
+    asked_.push_back(key);
+    return Has(key) ? &object_[key] : nullptr;
+  }
+
+  std::string where_;
+  const nlohmann::json& object_;
+  std::vector<std::string> asked_;
+  Status status_;
+};
+
+}  // namespace wisp::tools
+
+#endif  // WISP_TOOLS_WISP_JSON_SECTION_H_

@@ -1,0 +1,162 @@
+#include "tools/wisp/training_run.h"
+
+#include <csignal>
+
+#include "tools/wisp/dataset.h"
+#include "tools/wisp/output.h"
+
+namespace wisp::tools {
+namespace {
+
+volatile std::sig_atomic_t interrupted = 0;
+
+void Override(const TrainArguments& a, Recipe& r) {
+  if (a.epsilon) r.goal.epsilon = a.epsilon, r.goal.noise_multiplier.reset();
+  if (a.noise_multiplier) r.goal.noise_multiplier = a.noise_multiplier, r.goal.epsilon.reset();
+  if (a.delta) r.goal.delta = *a.delta;
+  if (a.epochs) r.epochs = *a.epochs, r.training.num_steps = 0;
+  if (a.seed) r.training.seed = *a.seed;
+  if (a.expected_batch) r.training.expected_batch = *a.expected_batch;
+  if (a.num_records_public) r.training.num_records_public = *a.num_records_public;
+  if (a.learning_rate) r.training.optimizer.learning_rate = static_cast<float>(*a.learning_rate);
+  r.training.num_threads = a.threads;
+  r.training.privacy.reproducible_seed = a.reproducible_noise_seed;
+}
+
+}  // namespace
+
+Status OverrideMethod(const std::string& method, TrainingOptions& o) {
+  if (method.empty()) return OkStatus();
+  constexpr std::pair<const char*, Method> kMethods[] = {{"ordinary", Method::kOrdinary}, {"phantom", Method::kPhantom}, {"rgp", Method::kRgp},
+                                                         {"fest", Method::kFest}, {"adafest", Method::kAdaFest}, {"adafest+", Method::kAdaFestPlus}};
+  for (const auto& [name, value] : kMethods) {
+    if (method != name) continue;
+    o.method = value;
+    if (o.method != Method::kOrdinary) {
+      // A recipe for ordinary training becomes one for private training: what only the former may do is put right.
+      o.sampling = Sampling::kPoisson;
+      o.loss = LossWeighting::kRecordMean;
+    }
+    return OkStatus();
+  }
+  return InvalidArgument("--method is '" + method + "', allowed are ordinary, phantom, rgp, fest, adafest and adafest+");
+}
+
+std::string FileName(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
+
+Result<JobResult> TrainingRun::Run() {
+  run_id_ = Timestamp();
+  WISP_RETURN_IF_ERROR(Read());
+  WISP_RETURN_IF_ERROR(OpenLedger());
+  WISP_ASSIGN_OR_RETURN(TrainingJob job, MakeJob());
+  Progress progress(title_);
+  std::signal(SIGINT, [](int) { interrupted = 1; });
+  std::optional<double> epsilon;
+  job.progress = [&](const JobProgress& p) {
+    if (p.epsilon) epsilon = p.epsilon;
+    std::string suffix = "loss " + Fixed(p.mean_loss, 3);
+    if (epsilon) suffix += ", epsilon " + Fixed(*epsilon, 2);
+    progress.Update(p.step, p.num_steps, suffix);
+    return interrupted == 0;
+  };
+  return RunTrainingJob(job);
+}
+
+Status TrainingRun::Read() {
+  Override(a_, recipe_);
+  WISP_RETURN_IF_ERROR(OverrideMethod(a_.method, recipe_.training));
+  if (!a_.model.empty()) {
+    WISP_ASSIGN_OR_RETURN(ModelFile model, ModelFile::Open(a_.model, Verify::kFull));
+    base_.emplace(std::move(model));
+    if (base_->flat_weights().empty()) return Unsupported(a_.model + ": its weights are laid out in another order than this build trains");
+  }
+  if (is_private()) WISP_RETURN_IF_ERROR(CheckPublic());
+  WISP_ASSIGN_OR_RETURN(data_, ReadData(a_.data, {recipe_.min_user_events, recipe_.min_item_events}, base_ ? &*base_ : nullptr));
+  WISP_RETURN_IF_ERROR(CheckSize());
+  if (base_) {
+    const ReAttention asked = a_.re_attention ? ReAttention::kOn : recipe_.architecture.re_attention;
+    recipe_.architecture = base_->architecture();
+    start_weights_.assign(base_->flat_weights().begin(), base_->flat_weights().end());
+    // Re-Attention's variances stand behind all other parameters: a model without them starts with none left by noise.
+    if (asked == ReAttention::kOn) recipe_.architecture.re_attention = asked;
+    start_weights_.resize(FlatSize(ParametersOf(recipe_.architecture)), 0.0f);
+  } else {
+    if (a_.re_attention) recipe_.architecture.re_attention = ReAttention::kOn;
+    recipe_.architecture.num_items = static_cast<uint32_t>(data_.sequences.item_keys.size());
+  }
+  item_keys_ = base_ ? ItemKeys(*base_) : data_.sequences.item_keys;
+  WISP_ASSIGN_OR_RETURN(item_names_, ReadItemNames(a_.item_names, item_keys_));
+  for (size_t i = 0; base_ && a_.item_names.empty() && base_->has_item_names() && i < item_keys_.size(); ++i) item_names_.emplace_back(base_->item_name(i));
+  return OkStatus();
+}
+
+// What would let one user decide over others' records, or over the shape of the model, outside of the clipping norm.
+Status TrainingRun::CheckPublic() const {
+  if (recipe_.min_item_events > 1) {
+    return PrivacyRefused("private training with data.min_item_events " + std::to_string(recipe_.min_item_events) +
+                          ": one user could decide whether others' events stay; allowed is 1");
+  }
+  if (!base_ && recipe_.catalogue != Recipe::Catalogue::kPublic) {
+    return PrivacyRefused("private training takes the catalogue from the data: declare it public (\"catalogue\": \"public\" under data), "
+                          "or start from a model with --model");
+  }
+  return OkStatus();
+}
+
+Status TrainingRun::CheckSize() const {
+  const size_t users = data_.sequences.num_users(), items = data_.sequences.item_keys.size();
+  if ((expected_users == 0 || users == expected_users) && (expected_items == 0 || items == expected_items)) return OkStatus();
+  return InvalidData(a_.data.path + " has " + std::to_string(users) + " users and " + std::to_string(items) + " items, " + Dataset() + " has " +
+                     std::to_string(expected_users) + " and " + std::to_string(expected_items));
+}
+
+Status TrainingRun::OpenLedger() {
+  if (!is_private()) return OkStatus();
+  if (a_.ledger.empty()) return PrivacyRefused("private training needs --ledger: the file that remembers what this data set's privacy was spent on");
+  WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(a_.ledger, {.dataset = Dataset(), .unit = recipe_.unit}));
+  ledger_.emplace(std::move(ledger));
+  if (!a_.budget) return OkStatus();
+  WISP_ASSIGN_OR_RETURN(const auto limit, privacy::EpsilonDelta::Create(*a_.budget, recipe_.goal.delta));
+  return ledger_->SetLimit(limit);
+}
+
+// Public scores of the items: the output bias of a model whose popularity was public, or released and charged before.
+Status TrainingRun::ChooseRows(TrainingJob& job) {
+  job.rows = recipe_.rows;
+  if (!SelectsRows() || job.rows.source == RowSelection::Source::kPrivate) return OkStatus();
+  if (!base_ || (base_->output_bias_origin() != OutputBiasOrigin::kPublicCounts && base_->output_bias_origin() != OutputBiasOrigin::kPrivateCounts)) {
+    return PrivacyRefused("rows_from is public, which takes the items' popularity from the output bias of --model: that must come from public or from "
+                          "privately released counts; set rows_from to private to pay for a selection");
+  }
+  const auto parameters = ParametersOf(base_->architecture());
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    if (parameters[i].name == "output_bias") job.rows.public_scores = {base_->Tensor(i), parameters[i].size()};
+  }
+  return OkStatus();
+}
+
+Result<TrainingJob> TrainingRun::MakeJob() {
+  TrainingJob job;
+  job.sequences = &data_.sequences;
+  job.hold_out = recipe_.hold_out;
+  job.architecture = recipe_.architecture;
+  job.start_weights = start_weights_;
+  job.initialisation = recipe_.initialisation;
+  job.training = recipe_.training;
+  job.epochs = recipe_.epochs;
+  job.goal = recipe_.goal;
+  job.checkpoint_path = a_.checkpoint;
+  if (!is_private()) return job;
+  WISP_RETURN_IF_ERROR(ChooseRows(job));
+  // The bias of a model that comes with one is kept.
+  const bool sets_bias = !base_ && recipe_.architecture.output_bias == OutputBias::kFixed;
+  const bool needs_frequencies = recipe_.architecture.re_attention == ReAttention::kOn &&
+                                 recipe_.training.re_attention.source == ReAttentionOptions::Source::kPrinted;
+  const bool selects_rows = SelectsRows() && job.rows.source == RowSelection::Source::kPrivate;
+  job.histogram_noise = sets_bias || needs_frequencies || selects_rows ? recipe_.histogram_noise : 0;
+  job.training.privacy.ledger = &*ledger_;
+  job.training.privacy.run = RunName();
+  return job;
+}
+
+}  // namespace wisp::tools
