@@ -166,6 +166,64 @@ wait "$pid" 2>/dev/null
 expect 0 "" "$wisp" "${resume[@]}" --out part.wisp --checkpoint run.ckpt
 cmp -s whole.wisp part.wisp || fail "a resumed run gives another model"
 
+# Classifiers: a tiny task of two words for each class, in the three modes.
+python3 - >train.txt <<'PY'
+import random
+random.seed(5)
+words = [["awful", "dull"], ["charming", "great"]]
+for i in range(400):
+    label = random.randrange(2)
+    print("%s\t%s" % (("bad", "good")[label], " ".join(["the", "film", "is", random.choice(words[label])])))
+PY
+head -c 6000 train.txt >test.txt
+cat >tiny.json <<'JSON'
+{"name": "tiny", "architecture": {"max_length": 8, "width": 16, "num_heads": 2, "num_blocks": 1, "inner_width": 16, "attend": "all"},
+ "initialisation": {"table_deviation": 0.5},
+ "training": {"epochs": 6, "expected_batch": 200, "num_records_public": 400, "optimizer": {"kind": "adamw", "learning_rate": 0.01}},
+ "dp_fp": {"mode": "aggregate", "micro_batches": 2, "paper": {"noise_multiplier": 0.5}, "encoder": {"noise_multiplier": 1}},
+ "privacy": {"noise_multiplier": 1, "delta": 0.001, "steps_per_charge": 12},
+ "data": {"catalogue": "public", "classes": ["bad", "good"]}}
+JSON
+classify=(classify train --recipe tiny.json --data train.txt --out texts.wisp --threads 1)
+expect 4 "ledger" "$wisp" "${classify[@]}"
+sed 's/"catalogue": "public", //' tiny.json >private-words.json
+expect 4 "vocabulary" "$wisp" classify train --recipe private-words.json --data train.txt --out texts.wisp --ledger texts.db
+sed 's/"micro_batches"/"micro_batchez"/' tiny.json >unknown-key.json
+expect 3 "micro_batchez" "$wisp" classify train --recipe unknown-key.json --data train.txt --out texts.wisp --ledger texts.db
+for guarantee in "--ledger texts.db" "--epsilon 4" "--budget 4" "--delta 0.001"; do
+  # shellcheck disable=SC2086
+  expect 4 "no differential privacy guarantee" "$wisp" "${classify[@]}" --mode paper $guarantee
+done
+sed 's/"mode": "aggregate"/"mode": "paper"/' tiny.json >paper-goal.json
+expect 4 "mode paper with a goal" "$wisp" classify train --recipe paper-goal.json --data train.txt --out texts.wisp
+printf 'good\ta\nugly\tb\n' >bad-label.txt
+expect 3 "bad-label.txt, line 2" "$wisp" classify train --recipe tiny.json --data bad-label.txt --out texts.wisp --ledger texts.db
+[ ! -e texts.wisp ] && [ ! -e texts.db ] || fail "a refused classifier left something behind"
+expect 0 "" "$wisp" "${classify[@]}" --ledger texts.db --json
+json 'j["mode"] == "aggregate" and j["epsilon"] > 0 and j["steps"] == 12 and "no_guarantee" not in j'
+expect 0 "" "$wisp" privacy --ledger texts.db --delta 0.001
+grep -q "24 steps" out && grep -q "one interaction" out || fail "the ledger's statement does not name the releases"
+expect 0 "" "$wisp" inspect texts.wisp --verify --json
+json 'j["classifier"]["class_names"] == ["bad", "good"] and j["classifier"]["norm_bound"] == 1 and j["provenance"][0]["epsilon"] > 0 and j["architecture"]["items"] == 9'
+expect 0 "" "$wisp" classify evaluate --model texts.wisp --data test.txt --json
+json 'j["records"] > 100 and 0 <= j["accuracy"] <= 1 and j["unknown_tokens"] == 0'
+expect 3 "is a classifier" "$wisp" recommend --model texts.wisp --history film
+expect 3 "is no classifier" "$wisp" classify predict --model base.wisp --text film
+expect 0 "" "$wisp" "${classify[@]}" --mode clipped --base texts.wisp --ledger texts.db --json
+json 'j["mode"] == "clipped" and j["encoder_noise_multiplier"] == 1 and j["epsilon"] > 0'
+expect 0 "" "$wisp" inspect texts.wisp --json
+json 'len(j["provenance"]) == 2 and len(j["provenance"][1]["mechanisms"]) == 2'
+expect 0 "" "$wisp" "${classify[@]}" --mode paper --json
+json '"guarantee" in j["no_guarantee"] and "epsilon" not in j and "delta" not in j'
+expect 0 "" "$wisp" "${classify[@]}" --mode paper --epochs 30 --reproducible-noise 3
+grep -qi "epsilon" out && fail "mode paper speaks of an epsilon"
+expect 0 "" "$wisp" inspect texts.wisp --json
+json 'j["provenance"][0]["epsilon"] is None and j["provenance"][0]["mechanisms"] == [] and "no differential" in j["provenance"][0]["description"]'
+expect 0 "" "$wisp" classify evaluate --model texts.wisp --data test.txt --json
+json 'j["accuracy"] > 0.9'
+expect 0 "" "$wisp" classify predict --model texts.wisp --text "the film is GREAT" --text "the film is dull" --json
+json 'j[0]["class"] == "good" and j[1]["class"] == "bad" and j[0]["probability"] > 0.5'
+
 # The README's example compiles as it stands.
 awk '/^```c$/ { on = 1; next } /^```$/ { on = 0 } on' "$root/README.md" >readme.c
 cc -std=c11 -Wall -Wextra -Werror -I"$root" readme.c -o readme -L"$build" -lwisp -Wl,-rpath,"$build" 2>err || fail "the README's example: $(head -c 300 err)"

@@ -20,27 +20,11 @@
 #include <span>
 #include <vector>
 
+#include "runtime/core/classifier_architecture.h"
 #include "runtime/layers/block.h"
 #include "runtime/layers/embedding.h"
 
 namespace wisp {
-
-inline constexpr uint32_t kMaxClasses = 1u << 16;
-
-// The encoder is an Architecture whose next-item head is absent: tied table, no output bias. Classifiers usually attend
-// to all positions (Attend::kAll); causal attention leaves the first position with itself alone and is refused.
-struct ClassifierArchitecture {
-  Architecture encoder;
-  uint32_t num_classes = 2;
-  bool operator==(const ClassifierArchitecture&) const = default;
-};
-
-// A sentence for the first field that is out of range or has no meaning here.
-Status Validate(const ClassifierArchitecture& architecture);
-
-// The encoder's parameters at the encoder's own offsets (so its weights are a prefix of the flat buffer), then
-// "pooler.weight" [D, D], "pooler.bias", "head.weight" [num_classes, D], "head.bias".
-std::vector<ParameterSpec> ParametersOf(const ClassifierArchitecture& architecture);
 
 // One labelled sequence. tokens: 1 to max_length, 0 .. num_items - 1; the first position is the one that is pooled.
 struct LabelledRecord {

@@ -17,7 +17,7 @@ struct ModelFile::Impl {
   std::vector<const float*> tensors;               // as model.parameters
   std::span<const float> flat;
 
-  Status Load(const std::string& name, std::span<const std::byte> bytes);
+  Status Load(Kind kind, const std::string& name, std::span<const std::byte> bytes);
 };
 
 namespace {
@@ -35,31 +35,41 @@ std::span<const float> FlatWeights(const metadata::ModelMetadata& model, std::sp
 
 }  // namespace
 
-Status ModelFile::Impl::Load(const std::string& name, std::span<const std::byte> bytes) {
+Status ModelFile::Impl::Load(Kind kind, const std::string& name, std::span<const std::byte> bytes) {
   WISP_ASSIGN_OR_RETURN(view, container::Parse(name, bytes, metadata::kModelFormat));
   WISP_ASSIGN_OR_RETURN(model, metadata::ReadModelMetadata(name, view.metadata));
+  if (model.classifier && kind == Kind::kRecommender) return InvalidData(name + ": is a classifier, a recommender is needed");
+  if (!model.classifier && kind == Kind::kClassifier) return InvalidData(name + ": is no classifier, one is needed");
   WISP_ASSIGN_OR_RETURN(arrays, container::Locate(view, model.segment_bytes(), model.arrays));
   for (size_t index : model.array_of_parameter) tensors.push_back(reinterpret_cast<const float*>(arrays[index].data()));
   flat = FlatWeights(model, tensors);
   return OkStatus();
 }
 
-Result<ModelFile> ModelFile::Open(const std::string& path, Verify verify) {
+Result<ModelFile> ModelFile::OpenAs(Kind kind, const std::string& path, Verify verify) {
   auto impl = std::make_unique<Impl>();
   WISP_ASSIGN_OR_RETURN(impl->mapping, MappedFile::Open(path));
-  WISP_RETURN_IF_ERROR(impl->Load(path, impl->mapping.bytes()));
+  WISP_RETURN_IF_ERROR(impl->Load(kind, path, impl->mapping.bytes()));
   ModelFile file(std::move(impl));
   if (verify == Verify::kFull) WISP_RETURN_IF_ERROR(file.VerifyWeights());
   return file;
 }
 
-Result<ModelFile> ModelFile::OpenMemory(const std::string& name, std::span<const std::byte> bytes, Verify verify) {
+Result<ModelFile> ModelFile::OpenMemoryAs(Kind kind, const std::string& name, std::span<const std::byte> bytes, Verify verify) {
   auto impl = std::make_unique<Impl>();
-  WISP_RETURN_IF_ERROR(impl->Load(name, bytes));
+  WISP_RETURN_IF_ERROR(impl->Load(kind, name, bytes));
   ModelFile file(std::move(impl));
   if (verify == Verify::kFull) WISP_RETURN_IF_ERROR(file.VerifyWeights());
   return file;
 }
+
+Result<ModelFile> ModelFile::Open(const std::string& path, Verify verify) { return OpenAs(Kind::kRecommender, path, verify); }
+
+Result<ModelFile> ModelFile::OpenMemory(const std::string& name, std::span<const std::byte> bytes, Verify verify) {
+  return OpenMemoryAs(Kind::kRecommender, name, bytes, verify);
+}
+
+const metadata::ModelMetadata& ModelFile::metadata() const { return impl_->model; }
 
 ModelFile::ModelFile(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 ModelFile::ModelFile(ModelFile&&) noexcept = default;

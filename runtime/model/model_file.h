@@ -30,6 +30,10 @@
 
 namespace wisp {
 
+namespace metadata {
+struct ModelMetadata;
+}
+
 inline constexpr uint32_t kModelFormatVersion = 1;
 
 // Where the noise of a run came from. kReproducible gives no guarantee.
@@ -80,11 +84,12 @@ enum class Verify {
   kFull,       // also the hash of every tensor, and that every weight is finite
 };
 
-// An open model. Movable; pointers, spans and string views from it are valid as long as it (or what it was moved to)
+// An open model: a recommender, or what ClassifierFile::model() hands out. Movable; pointers, spans and string views from it are valid as long as it (or what it was moved to)
 // lives. Any number of threads may read it.
 class ModelFile {
  public:
-  // kIo: cannot be read. kInvalidData: not a model, damaged, contradicts itself. kUnsupported: from a newer version.
+  // kIo: cannot be read. kInvalidData: not a model, damaged, contradicts itself, a classifier (classifier_file.h reads
+  // those). kUnsupported: from a newer version.
   // Each sentence starts with `path`.
   static Result<ModelFile> Open(const std::string& path, Verify verify = Verify::kStructure);
 
@@ -101,7 +106,7 @@ class ModelFile {
   Status VerifyWeights() const;
 
   const Architecture& architecture() const;
-  // ParametersOf(architecture()).
+  // ParametersOf(architecture()), of a classifier ParametersOf(ClassifierFile::description().architecture).
   std::span<const ParameterSpec> parameters() const;
   // Row-major [rows, cols] of parameters()[parameter_index], on 64 bytes.
   const float* Tensor(size_t parameter_index) const;
@@ -129,7 +134,12 @@ class ModelFile {
   uint64_t size_bytes() const;
 
  private:
+  friend class ClassifierFile;
+  enum class Kind { kRecommender, kClassifier };
   struct Impl;
+  static Result<ModelFile> OpenAs(Kind kind, const std::string& path, Verify verify);
+  static Result<ModelFile> OpenMemoryAs(Kind kind, const std::string& name, std::span<const std::byte> bytes, Verify verify);
+  const metadata::ModelMetadata& metadata() const;
   explicit ModelFile(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

@@ -1,6 +1,7 @@
 #include "runtime/model/model_metadata.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <unordered_map>
 
@@ -53,18 +54,19 @@ Status ReadTensors(const std::string& name, ModelMetadata& model, TextChecker& t
   return OkStatus();
 }
 
-Status CheckTexts(const std::string& name, const char* field, const Texts* values, size_t num_items,
+// `noun`: what there is one text of, "item".
+Status CheckTexts(const std::string& name, const char* field, const Texts* values, size_t count, const char* noun,
                   TextChecker& texts) {
   if (values == nullptr || values->size() == 0) return OkStatus();
-  if (values->size() != num_items) {
+  if (values->size() != count) {
     return InvalidData(name + ": " + field + " has " + Text(values->size()) +
-                       " entries, allowed are none or one for each of " + Text(num_items) + " items");
+                       " entries, allowed are none or one for each of " + Text(count) + (noun == std::string_view("class") ? " classes" : " items"));
   }
   for (flatbuffers::uoffset_t i = 0; i < values->size(); ++i) {
     const flatbuffers::String* value = values->Get(i);
     // The common case without building the name of the field.
     if (const Status status = texts.Check(field, value, Lines::kOne); !status.ok()) {
-      return InvalidData(status.message() + " (item " + Text(i) + ")");
+      return InvalidData(status.message() + " (" + noun + " " + Text(i) + ")");
     }
   }
   return OkStatus();
@@ -183,6 +185,51 @@ Status CheckBiasOrigin(const std::string& name, const ModelMetadata& model) {
   return OkStatus();
 }
 
+// Before the tensors: the classifier says which there are.
+Status ReadClassifier(const std::string& name, ModelMetadata& model) {
+  const schema::Classifier* stored = model.root->classifier();
+  if (stored == nullptr) {
+    const Texts* names = model.root->class_names();
+    if (names != nullptr && names->size() > 0) return InvalidData(name + ": class_names are given, but it is no classifier");
+    return OkStatus();
+  }
+  if (stored->tokenizer() > schema::Tokenizer::MAX) {
+    return Unsupported(name + ": classifier.tokenizer is " + Text(static_cast<uint64_t>(stored->tokenizer())) +
+                       ", this build knows 0 to " + Text(static_cast<uint64_t>(schema::Tokenizer::MAX)));
+  }
+  if (!(stored->norm_bound() >= 0 && std::isfinite(stored->norm_bound()))) {
+    return InvalidData(name + ": classifier.norm_bound is " + std::to_string(stored->norm_bound()) +
+                       ", allowed are 0 and above");
+  }
+  model.classifier = ClassifierDescription{
+      .architecture = {.encoder = model.architecture, .num_classes = stored->num_classes()},
+      .norm_bound = stored->norm_bound(),
+      .tokenizer = static_cast<Tokenizer>(stored->tokenizer()),
+  };
+  const Texts* keys = model.root->item_keys();
+  if (model.classifier->tokenizer != Tokenizer::kNone && (keys == nullptr || keys->size() == 0)) {
+    return InvalidData(name + ": the classifier has a tokenizer, but no item_keys to look tokens up in");
+  }
+  const Status status = Validate(model.classifier->architecture);
+  return status.ok() ? status : Status(status.code(), name + ": " + status.message());
+}
+
+Status ReadClassNames(const std::string& name, ModelMetadata& model, TextChecker& texts) {
+  if (!model.classifier || model.root->class_names() == nullptr) return OkStatus();
+  const Texts& stored = *model.root->class_names();
+  const uint32_t num_classes = model.classifier->architecture.num_classes;
+  WISP_RETURN_IF_ERROR(CheckTexts(name, "class_names", &stored, num_classes, "class", texts));
+  std::vector<std::string_view> sorted;
+  for (const flatbuffers::String* text : stored) {
+    if (text->size() == 0) return InvalidData(name + ": a class has an empty name");
+    model.classifier->class_names.push_back(StringOf(text));
+    sorted.push_back(ViewOf(text));
+  }
+  std::sort(sorted.begin(), sorted.end());
+  const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+  return twice == sorted.end() ? OkStatus() : InvalidData(name + ": two classes have the name " + Short(*twice));
+}
+
 }  // namespace
 
 Result<ModelMetadata> ReadModelMetadata(const std::string& name, std::span<const std::byte> metadata) {
@@ -191,15 +238,17 @@ Result<ModelMetadata> ReadModelMetadata(const std::string& name, std::span<const
   const schema::Model& root = *model.root;
   TextChecker texts(name, metadata.size());
   WISP_ASSIGN_OR_RETURN(model.architecture, ReadArchitecture(name, *root.architecture()));
-  model.parameters = ParametersOf(model.architecture);
+  WISP_RETURN_IF_ERROR(ReadClassifier(name, model));
+  model.parameters = model.classifier ? ParametersOf(model.classifier->architecture) : ParametersOf(model.architecture);
   WISP_RETURN_IF_ERROR(CheckAlignment(name, *root.segment_bytes()));
   WISP_RETURN_IF_ERROR(ReadTensors(name, model, texts));
   WISP_RETURN_IF_ERROR(texts.Check("description", root.description(), Lines::kMany));
   WISP_RETURN_IF_ERROR(texts.Check("created_by", root.created_by(), Lines::kOne));
   WISP_RETURN_IF_ERROR(CheckBiasOrigin(name, model));
   WISP_RETURN_IF_ERROR(ReadProvenance(name, model, texts));
-  WISP_RETURN_IF_ERROR(CheckTexts(name, "item_names", root.item_names(), model.architecture.num_items, texts));
-  WISP_RETURN_IF_ERROR(CheckTexts(name, "item_keys", root.item_keys(), model.architecture.num_items, texts));
+  WISP_RETURN_IF_ERROR(CheckTexts(name, "item_names", root.item_names(), model.architecture.num_items, "item", texts));
+  WISP_RETURN_IF_ERROR(CheckTexts(name, "item_keys", root.item_keys(), model.architecture.num_items, "item", texts));
+  WISP_RETURN_IF_ERROR(ReadClassNames(name, model, texts));
   WISP_RETURN_IF_ERROR(CheckKeyOrder(name, root));
   return model;
 }

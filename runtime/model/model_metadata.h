@@ -3,12 +3,15 @@
 #ifndef WISP_RUNTIME_MODEL_MODEL_METADATA_H_
 #define WISP_RUNTIME_MODEL_MODEL_METADATA_H_
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "runtime/core/architecture.h"
+#include "runtime/core/classifier_architecture.h"
 #include "runtime/core/status.h"
+#include "runtime/model/classifier_file.h"
 #include "runtime/model/container.h"
 #include "runtime/model/model_file.h"
 #include "schema/generated/model_generated.h"
@@ -23,7 +26,8 @@ inline constexpr size_t kMaxProvenanceEntries = 1024;
 struct ModelMetadata {
   const schema::Model* root = nullptr;  // points into the bytes given
   Architecture architecture;
-  std::vector<ParameterSpec> parameters;
+  std::optional<ClassifierDescription> classifier;  // none: a recommender
+  std::vector<ParameterSpec> parameters;            // of the recommender or the classifier
   std::vector<container::Array> arrays;    // in the order of the file
   std::vector<size_t> array_of_parameter;  // index into `arrays`
   std::vector<ProvenanceEntry> provenance;

@@ -2,6 +2,7 @@
 #include <numeric>
 
 #include "runtime/core/hash.h"
+#include "runtime/model/classifier_file.h"
 #include "runtime/model/container.h"
 #include "runtime/model/metadata.h"
 #include "runtime/model/model_file.h"
@@ -16,13 +17,14 @@ using flatbuffers::String;
 using Texts = Offset<flatbuffers::Vector<Offset<String>>>;
 
 // Added up before anything is built: the builder asserts at 2 GiB.
-uint64_t TextBytes(const ModelContents& contents) {
+uint64_t TextBytes(const ModelContents& contents, const ClassifierDescription* classifier) {
   uint64_t bytes = contents.description.size() + contents.created_by.size();
   const auto add = [&bytes](const std::vector<std::string>& texts) {
     for (const std::string& text : texts) bytes += text.size() + 2 * sizeof(flatbuffers::uoffset_t);
   };
   add(contents.item_keys);
   add(contents.item_names);
+  if (classifier != nullptr) add(classifier->class_names);
   for (const ProvenanceEntry& e : contents.provenance) {
     add(e.mechanisms);
     add({e.description, e.accountant, e.privacy_unit, e.adjacency, e.sampling, e.dataset, e.date});
@@ -30,12 +32,12 @@ uint64_t TextBytes(const ModelContents& contents) {
   return bytes;
 }
 
-Status CheckSizes(const std::string& path, const ModelContents& contents, size_t flat_size) {
+Status CheckSizes(const std::string& path, const ModelContents& contents, const ClassifierDescription* classifier, size_t flat_size) {
   if (contents.weights.size() != flat_size) {
     return InvalidArgument(path + ": there are " + std::to_string(contents.weights.size()) +
                            " weights to write, the architecture needs " + std::to_string(flat_size));
   }
-  if (const uint64_t bytes = TextBytes(contents); bytes > container::kMaxMetadataBytes) {
+  if (const uint64_t bytes = TextBytes(contents, classifier); bytes > container::kMaxMetadataBytes) {
     return InvalidArgument(path + ": names, keys and provenance take " + std::to_string(bytes) +
                            " bytes, allowed are " + std::to_string(container::kMaxMetadataBytes));
   }
@@ -107,7 +109,13 @@ Offset<flatbuffers::Vector<Offset<schema::Tensor>>> BuildTensors(FlatBufferBuild
   return builder.CreateVector(tensors);
 }
 
-void BuildModel(FlatBufferBuilder& builder, const ModelContents& contents, const WeightArrays& weights) {
+Offset<schema::Classifier> BuildClassifier(FlatBufferBuilder& builder, const ClassifierDescription& c) {
+  return schema::CreateClassifier(builder, c.architecture.num_classes, c.norm_bound, static_cast<schema::Tokenizer>(c.tokenizer));
+}
+
+// `classifier` may be null: a recommender.
+void BuildModel(FlatBufferBuilder& builder, const ModelContents& contents, const ClassifierDescription* classifier,
+                const WeightArrays& weights) {
   const container::Placement placement = container::Place(weights.arrays);
   const auto architecture = metadata::BuildArchitecture(builder, contents.architecture);
   const auto segments = builder.CreateVector(&placement.segment_bytes, 1);
@@ -121,6 +129,12 @@ void BuildModel(FlatBufferBuilder& builder, const ModelContents& contents, const
   const auto keys = TextsOrNone(builder, contents.item_keys);
   Offset<flatbuffers::Vector<uint32_t>> key_order;
   if (!contents.item_keys.empty()) key_order = builder.CreateVector(SortedByKey(contents.item_keys));
+  Offset<schema::Classifier> classifier_table;
+  Texts class_names;
+  if (classifier != nullptr) {
+    classifier_table = BuildClassifier(builder, *classifier);
+    class_names = TextsOrNone(builder, classifier->class_names);
+  }
   schema::ModelBuilder out(builder);
   out.add_architecture(architecture);
   out.add_segment_bytes(segments);
@@ -132,17 +146,15 @@ void BuildModel(FlatBufferBuilder& builder, const ModelContents& contents, const
   out.add_item_names(names);
   out.add_item_keys(keys);
   out.add_item_key_order(key_order);
+  out.add_classifier(classifier_table);
+  out.add_class_names(class_names);
   schema::FinishModelBuffer(builder, out.Finish());
 }
 
-}  // namespace
-
-Status WriteModel(const std::string& path, const ModelContents& contents) {
-  if (const Status status = Validate(contents.architecture); !status.ok()) {
-    return InvalidArgument(path + ": " + status.message());
-  }
-  const std::vector<ParameterSpec> parameters = ParametersOf(contents.architecture);
-  WISP_RETURN_IF_ERROR(CheckSizes(path, contents, FlatSize(parameters)));
+// What both kinds share once their architecture is known to be valid.
+Status WriteContents(const std::string& path, const ModelContents& contents, const ClassifierDescription* classifier,
+                     const std::vector<ParameterSpec>& parameters) {
+  WISP_RETURN_IF_ERROR(CheckSizes(path, contents, classifier, FlatSize(parameters)));
   std::vector<std::span<const std::byte>> arrays;
   for (const ParameterSpec& p : parameters) {
     const std::span<const float> values = contents.weights.subspan(p.offset, p.size());
@@ -152,10 +164,29 @@ Status WriteModel(const std::string& path, const ModelContents& contents) {
     arrays.push_back(std::as_bytes(values));
   }
   FlatBufferBuilder builder;
-  BuildModel(builder, contents, {.parameters = parameters, .arrays = arrays});
+  BuildModel(builder, contents, classifier, {.parameters = parameters, .arrays = arrays});
   const auto bytes = std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize()));
   WISP_RETURN_IF_ERROR(metadata::AsArgument(metadata::ReadModelMetadata(path, bytes).status()));
   return container::Write(path, metadata::kModelFormat, {.metadata = bytes, .arrays = arrays});
+}
+
+}  // namespace
+
+Status WriteModel(const std::string& path, const ModelContents& contents) {
+  if (const Status status = Validate(contents.architecture); !status.ok()) {
+    return InvalidArgument(path + ": " + status.message());
+  }
+  return WriteContents(path, contents, nullptr, ParametersOf(contents.architecture));
+}
+
+Status WriteClassifier(const std::string& path, const ModelContents& contents, const ClassifierDescription& classifier) {
+  if (const Status status = Validate(classifier.architecture); !status.ok()) {
+    return InvalidArgument(path + ": " + status.message());
+  }
+  if (contents.architecture != classifier.architecture.encoder) {
+    return InvalidArgument(path + ": the model's architecture is not the one of the classifier's encoder");
+  }
+  return WriteContents(path, contents, &classifier, ParametersOf(classifier.architecture));
 }
 
 }  // namespace wisp

@@ -26,6 +26,10 @@ struct Provenance;
 struct ProvenanceBuilder;
 struct ProvenanceT;
 
+struct Classifier;
+struct ClassifierBuilder;
+struct ClassifierT;
+
 struct Model;
 struct ModelBuilder;
 struct ModelT;
@@ -97,6 +101,39 @@ inline const char *EnumNameNoiseSource(NoiseSource e) {
   if (flatbuffers::IsOutRange(e, NoiseSource::None, NoiseSource::Reproducible)) return "";
   const size_t index = static_cast<size_t>(e);
   return EnumNamesNoiseSource()[index];
+}
+
+enum class Tokenizer : uint8_t {
+  None = 0,
+  Whitespace = 1,
+  WhitespaceLower = 2,
+  MIN = None,
+  MAX = WhitespaceLower
+};
+
+inline const Tokenizer (&EnumValuesTokenizer())[3] {
+  static const Tokenizer values[] = {
+    Tokenizer::None,
+    Tokenizer::Whitespace,
+    Tokenizer::WhitespaceLower
+  };
+  return values;
+}
+
+inline const char * const *EnumNamesTokenizer() {
+  static const char * const names[4] = {
+    "None",
+    "Whitespace",
+    "WhitespaceLower",
+    nullptr
+  };
+  return names;
+}
+
+inline const char *EnumNameTokenizer(Tokenizer e) {
+  if (flatbuffers::IsOutRange(e, Tokenizer::None, Tokenizer::WhitespaceLower)) return "";
+  const size_t index = static_cast<size_t>(e);
+  return EnumNamesTokenizer()[index];
 }
 
 struct MechanismT : public flatbuffers::NativeTable {
@@ -411,6 +448,86 @@ inline flatbuffers::Offset<Provenance> CreateProvenanceDirect(
 
 flatbuffers::Offset<Provenance> CreateProvenance(flatbuffers::FlatBufferBuilder &_fbb, const ProvenanceT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
 
+struct ClassifierT : public flatbuffers::NativeTable {
+  typedef Classifier TableType;
+  uint32_t num_classes = 0;
+  double norm_bound = 0.0;
+  wisp::schema::Tokenizer tokenizer = wisp::schema::Tokenizer::None;
+};
+
+struct Classifier FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
+  typedef ClassifierT NativeTableType;
+  typedef ClassifierBuilder Builder;
+  struct Traits;
+  enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
+    VT_NUM_CLASSES = 4,
+    VT_NORM_BOUND = 6,
+    VT_TOKENIZER = 8
+  };
+  uint32_t num_classes() const {
+    return GetField<uint32_t>(VT_NUM_CLASSES, 0);
+  }
+  double norm_bound() const {
+    return GetField<double>(VT_NORM_BOUND, 0.0);
+  }
+  wisp::schema::Tokenizer tokenizer() const {
+    return static_cast<wisp::schema::Tokenizer>(GetField<uint8_t>(VT_TOKENIZER, 0));
+  }
+  bool Verify(flatbuffers::Verifier &verifier) const {
+    return VerifyTableStart(verifier) &&
+           VerifyField<uint32_t>(verifier, VT_NUM_CLASSES, 4) &&
+           VerifyField<double>(verifier, VT_NORM_BOUND, 8) &&
+           VerifyField<uint8_t>(verifier, VT_TOKENIZER, 1) &&
+           verifier.EndTable();
+  }
+  ClassifierT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
+  void UnPackTo(ClassifierT *_o, const flatbuffers::resolver_function_t *_resolver = nullptr) const;
+  static flatbuffers::Offset<Classifier> Pack(flatbuffers::FlatBufferBuilder &_fbb, const ClassifierT* _o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
+};
+
+struct ClassifierBuilder {
+  typedef Classifier Table;
+  flatbuffers::FlatBufferBuilder &fbb_;
+  flatbuffers::uoffset_t start_;
+  void add_num_classes(uint32_t num_classes) {
+    fbb_.AddElement<uint32_t>(Classifier::VT_NUM_CLASSES, num_classes, 0);
+  }
+  void add_norm_bound(double norm_bound) {
+    fbb_.AddElement<double>(Classifier::VT_NORM_BOUND, norm_bound, 0.0);
+  }
+  void add_tokenizer(wisp::schema::Tokenizer tokenizer) {
+    fbb_.AddElement<uint8_t>(Classifier::VT_TOKENIZER, static_cast<uint8_t>(tokenizer), 0);
+  }
+  explicit ClassifierBuilder(flatbuffers::FlatBufferBuilder &_fbb)
+        : fbb_(_fbb) {
+    start_ = fbb_.StartTable();
+  }
+  flatbuffers::Offset<Classifier> Finish() {
+    const auto end = fbb_.EndTable(start_);
+    auto o = flatbuffers::Offset<Classifier>(end);
+    return o;
+  }
+};
+
+inline flatbuffers::Offset<Classifier> CreateClassifier(
+    flatbuffers::FlatBufferBuilder &_fbb,
+    uint32_t num_classes = 0,
+    double norm_bound = 0.0,
+    wisp::schema::Tokenizer tokenizer = wisp::schema::Tokenizer::None) {
+  ClassifierBuilder builder_(_fbb);
+  builder_.add_norm_bound(norm_bound);
+  builder_.add_num_classes(num_classes);
+  builder_.add_tokenizer(tokenizer);
+  return builder_.Finish();
+}
+
+struct Classifier::Traits {
+  using type = Classifier;
+  static auto constexpr Create = CreateClassifier;
+};
+
+flatbuffers::Offset<Classifier> CreateClassifier(flatbuffers::FlatBufferBuilder &_fbb, const ClassifierT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
+
 struct ModelT : public flatbuffers::NativeTable {
   typedef Model TableType;
   std::unique_ptr<wisp::schema::ArchitectureT> architecture{};
@@ -423,6 +540,8 @@ struct ModelT : public flatbuffers::NativeTable {
   std::vector<std::string> item_names{};
   std::vector<std::string> item_keys{};
   std::vector<uint32_t> item_key_order{};
+  std::unique_ptr<wisp::schema::ClassifierT> classifier{};
+  std::vector<std::string> class_names{};
   ModelT() = default;
   ModelT(const ModelT &o);
   ModelT(ModelT&&) FLATBUFFERS_NOEXCEPT = default;
@@ -443,7 +562,9 @@ struct Model FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_PROVENANCE = 16,
     VT_ITEM_NAMES = 18,
     VT_ITEM_KEYS = 20,
-    VT_ITEM_KEY_ORDER = 22
+    VT_ITEM_KEY_ORDER = 22,
+    VT_CLASSIFIER = 24,
+    VT_CLASS_NAMES = 26
   };
   const wisp::schema::Architecture *architecture() const {
     return GetPointer<const wisp::schema::Architecture *>(VT_ARCHITECTURE);
@@ -475,6 +596,12 @@ struct Model FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   const flatbuffers::Vector<uint32_t> *item_key_order() const {
     return GetPointer<const flatbuffers::Vector<uint32_t> *>(VT_ITEM_KEY_ORDER);
   }
+  const wisp::schema::Classifier *classifier() const {
+    return GetPointer<const wisp::schema::Classifier *>(VT_CLASSIFIER);
+  }
+  const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>> *class_names() const {
+    return GetPointer<const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>> *>(VT_CLASS_NAMES);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyOffsetRequired(verifier, VT_ARCHITECTURE) &&
@@ -500,6 +627,11 @@ struct Model FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            verifier.VerifyVectorOfStrings(item_keys()) &&
            VerifyOffset(verifier, VT_ITEM_KEY_ORDER) &&
            verifier.VerifyVector(item_key_order()) &&
+           VerifyOffset(verifier, VT_CLASSIFIER) &&
+           verifier.VerifyTable(classifier()) &&
+           VerifyOffset(verifier, VT_CLASS_NAMES) &&
+           verifier.VerifyVector(class_names()) &&
+           verifier.VerifyVectorOfStrings(class_names()) &&
            verifier.EndTable();
   }
   ModelT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
@@ -541,6 +673,12 @@ struct ModelBuilder {
   void add_item_key_order(flatbuffers::Offset<flatbuffers::Vector<uint32_t>> item_key_order) {
     fbb_.AddOffset(Model::VT_ITEM_KEY_ORDER, item_key_order);
   }
+  void add_classifier(flatbuffers::Offset<wisp::schema::Classifier> classifier) {
+    fbb_.AddOffset(Model::VT_CLASSIFIER, classifier);
+  }
+  void add_class_names(flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>> class_names) {
+    fbb_.AddOffset(Model::VT_CLASS_NAMES, class_names);
+  }
   explicit ModelBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -566,8 +704,12 @@ inline flatbuffers::Offset<Model> CreateModel(
     flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<wisp::schema::Provenance>>> provenance = 0,
     flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>> item_names = 0,
     flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>> item_keys = 0,
-    flatbuffers::Offset<flatbuffers::Vector<uint32_t>> item_key_order = 0) {
+    flatbuffers::Offset<flatbuffers::Vector<uint32_t>> item_key_order = 0,
+    flatbuffers::Offset<wisp::schema::Classifier> classifier = 0,
+    flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>> class_names = 0) {
   ModelBuilder builder_(_fbb);
+  builder_.add_class_names(class_names);
+  builder_.add_classifier(classifier);
   builder_.add_item_key_order(item_key_order);
   builder_.add_item_keys(item_keys);
   builder_.add_item_names(item_names);
@@ -597,7 +739,9 @@ inline flatbuffers::Offset<Model> CreateModelDirect(
     const std::vector<flatbuffers::Offset<wisp::schema::Provenance>> *provenance = nullptr,
     const std::vector<flatbuffers::Offset<flatbuffers::String>> *item_names = nullptr,
     const std::vector<flatbuffers::Offset<flatbuffers::String>> *item_keys = nullptr,
-    const std::vector<uint32_t> *item_key_order = nullptr) {
+    const std::vector<uint32_t> *item_key_order = nullptr,
+    flatbuffers::Offset<wisp::schema::Classifier> classifier = 0,
+    const std::vector<flatbuffers::Offset<flatbuffers::String>> *class_names = nullptr) {
   auto segment_bytes__ = segment_bytes ? _fbb.CreateVector<uint64_t>(*segment_bytes) : 0;
   auto tensors__ = tensors ? _fbb.CreateVector<flatbuffers::Offset<wisp::schema::Tensor>>(*tensors) : 0;
   auto description__ = description ? _fbb.CreateString(description) : 0;
@@ -606,6 +750,7 @@ inline flatbuffers::Offset<Model> CreateModelDirect(
   auto item_names__ = item_names ? _fbb.CreateVector<flatbuffers::Offset<flatbuffers::String>>(*item_names) : 0;
   auto item_keys__ = item_keys ? _fbb.CreateVector<flatbuffers::Offset<flatbuffers::String>>(*item_keys) : 0;
   auto item_key_order__ = item_key_order ? _fbb.CreateVector<uint32_t>(*item_key_order) : 0;
+  auto class_names__ = class_names ? _fbb.CreateVector<flatbuffers::Offset<flatbuffers::String>>(*class_names) : 0;
   return wisp::schema::CreateModel(
       _fbb,
       architecture,
@@ -617,7 +762,9 @@ inline flatbuffers::Offset<Model> CreateModelDirect(
       provenance__,
       item_names__,
       item_keys__,
-      item_key_order__);
+      item_key_order__,
+      classifier,
+      class_names__);
 }
 
 flatbuffers::Offset<Model> CreateModel(flatbuffers::FlatBufferBuilder &_fbb, const ModelT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
@@ -744,6 +891,38 @@ inline flatbuffers::Offset<Provenance> CreateProvenance(flatbuffers::FlatBufferB
       _base_model_hash);
 }
 
+inline ClassifierT *Classifier::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
+  auto _o = std::make_unique<ClassifierT>();
+  UnPackTo(_o.get(), _resolver);
+  return _o.release();
+}
+
+inline void Classifier::UnPackTo(ClassifierT *_o, const flatbuffers::resolver_function_t *_resolver) const {
+  (void)_o;
+  (void)_resolver;
+  { auto _e = num_classes(); _o->num_classes = _e; }
+  { auto _e = norm_bound(); _o->norm_bound = _e; }
+  { auto _e = tokenizer(); _o->tokenizer = _e; }
+}
+
+inline flatbuffers::Offset<Classifier> Classifier::Pack(flatbuffers::FlatBufferBuilder &_fbb, const ClassifierT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
+  return CreateClassifier(_fbb, _o, _rehasher);
+}
+
+inline flatbuffers::Offset<Classifier> CreateClassifier(flatbuffers::FlatBufferBuilder &_fbb, const ClassifierT *_o, const flatbuffers::rehasher_function_t *_rehasher) {
+  (void)_rehasher;
+  (void)_o;
+  struct _VectorArgs { flatbuffers::FlatBufferBuilder *__fbb; const ClassifierT* __o; const flatbuffers::rehasher_function_t *__rehasher; } _va = { &_fbb, _o, _rehasher}; (void)_va;
+  auto _num_classes = _o->num_classes;
+  auto _norm_bound = _o->norm_bound;
+  auto _tokenizer = _o->tokenizer;
+  return wisp::schema::CreateClassifier(
+      _fbb,
+      _num_classes,
+      _norm_bound,
+      _tokenizer);
+}
+
 inline ModelT::ModelT(const ModelT &o)
       : architecture((o.architecture) ? new wisp::schema::ArchitectureT(*o.architecture) : nullptr),
         segment_bytes(o.segment_bytes),
@@ -752,7 +931,9 @@ inline ModelT::ModelT(const ModelT &o)
         output_bias_origin(o.output_bias_origin),
         item_names(o.item_names),
         item_keys(o.item_keys),
-        item_key_order(o.item_key_order) {
+        item_key_order(o.item_key_order),
+        classifier((o.classifier) ? new wisp::schema::ClassifierT(*o.classifier) : nullptr),
+        class_names(o.class_names) {
   tensors.reserve(o.tensors.size());
   for (const auto &tensors_ : o.tensors) { tensors.emplace_back((tensors_) ? new wisp::schema::TensorT(*tensors_) : nullptr); }
   provenance.reserve(o.provenance.size());
@@ -770,6 +951,8 @@ inline ModelT &ModelT::operator=(ModelT o) FLATBUFFERS_NOEXCEPT {
   std::swap(item_names, o.item_names);
   std::swap(item_keys, o.item_keys);
   std::swap(item_key_order, o.item_key_order);
+  std::swap(classifier, o.classifier);
+  std::swap(class_names, o.class_names);
   return *this;
 }
 
@@ -792,6 +975,8 @@ inline void Model::UnPackTo(ModelT *_o, const flatbuffers::resolver_function_t *
   { auto _e = item_names(); if (_e) { _o->item_names.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->item_names[_i] = _e->Get(_i)->str(); } } }
   { auto _e = item_keys(); if (_e) { _o->item_keys.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->item_keys[_i] = _e->Get(_i)->str(); } } }
   { auto _e = item_key_order(); if (_e) { _o->item_key_order.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->item_key_order[_i] = _e->Get(_i); } } }
+  { auto _e = classifier(); if (_e) _o->classifier = std::unique_ptr<wisp::schema::ClassifierT>(_e->UnPack(_resolver)); }
+  { auto _e = class_names(); if (_e) { _o->class_names.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->class_names[_i] = _e->Get(_i)->str(); } } }
 }
 
 inline flatbuffers::Offset<Model> Model::Pack(flatbuffers::FlatBufferBuilder &_fbb, const ModelT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
@@ -812,6 +997,8 @@ inline flatbuffers::Offset<Model> CreateModel(flatbuffers::FlatBufferBuilder &_f
   auto _item_names = _o->item_names.size() ? _fbb.CreateVectorOfStrings(_o->item_names) : 0;
   auto _item_keys = _o->item_keys.size() ? _fbb.CreateVectorOfStrings(_o->item_keys) : 0;
   auto _item_key_order = _o->item_key_order.size() ? _fbb.CreateVector(_o->item_key_order) : 0;
+  auto _classifier = _o->classifier ? CreateClassifier(_fbb, _o->classifier.get(), _rehasher) : 0;
+  auto _class_names = _o->class_names.size() ? _fbb.CreateVectorOfStrings(_o->class_names) : 0;
   return wisp::schema::CreateModel(
       _fbb,
       _architecture,
@@ -823,7 +1010,9 @@ inline flatbuffers::Offset<Model> CreateModel(flatbuffers::FlatBufferBuilder &_f
       _provenance,
       _item_names,
       _item_keys,
-      _item_key_order);
+      _item_key_order,
+      _classifier,
+      _class_names);
 }
 
 inline const wisp::schema::Model *GetModel(const void *buf) {

@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "runtime/model/classifier_file.h"
 #include "runtime/train/records.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/dataset.h"
@@ -39,6 +40,34 @@ Json InspectJson(const std::string& path, const ModelFile& m) {
           {"item_keys", m.has_item_keys()}, {"item_names", m.has_item_names()}, {"provenance", provenance}};
 }
 
+Json ClassifierJson(const ClassifierDescription& c) {
+  const char* tokenizers[] = {"none", "whitespace", "whitespace, lower case"};
+  return {{"classes", c.architecture.num_classes}, {"class_names", c.class_names}, {"norm_bound", c.norm_bound},
+          {"tokenizer", tokenizers[static_cast<size_t>(c.tokenizer)]}};
+}
+
+void PrintInspected(const InspectArguments& a, const ModelFile& model, const Json& j, OutputFormat format) {
+  if (format == OutputFormat::kJson) {
+    std::printf("%s\n", j.dump(2).c_str());
+    return;
+  }
+  std::printf("%s: %llu bytes, format %u, hash %s%s\n", a.model.c_str(), static_cast<unsigned long long>(model.size_bytes()), model.format_version(),
+              j["hash"].get<std::string>().c_str(), a.verify ? ", every checksum holds" : "");
+  std::printf("architecture\n");
+  for (const auto& [key, value] : j["architecture"].items()) std::printf("  %-16s %s\n", key.c_str(), value.is_string() ? value.get<std::string>().c_str() : value.dump().c_str());
+  const Json classifier = j.value("classifier", Json::object());
+  if (!classifier.empty()) std::printf("classifier\n");
+  for (const auto& [key, value] : classifier.items()) std::printf("  %-16s %s\n", key.c_str(), value.is_string() ? value.get<std::string>().c_str() : value.dump().c_str());
+  std::printf("tensors\n");
+  for (const ParameterSpec& p : model.parameters()) std::printf("  %-34s %6u x %u\n", p.name.c_str(), p.rows, p.cols);
+  std::printf("provenance%s\n", model.provenance().empty() ? ": none, untrained" : "");
+  for (const ProvenanceEntry& p : model.provenance()) {
+    const std::string cost = p.epsilon ? "epsilon " + Json(*p.epsilon).dump() + " at delta " + Json(p.delta).dump() : "no privacy guarantee";
+    std::printf("  %s on %s, %s, %llu steps: %s\n", p.description.c_str(), p.dataset.c_str(), p.date.c_str(), static_cast<unsigned long long>(p.steps), cost.c_str());
+    for (const std::string& m : p.mechanisms) std::printf("    %s\n", m.c_str());
+  }
+}
+
 }  // namespace
 
 Status Evaluate(const EvaluateArguments& a, OutputFormat format) {
@@ -60,24 +89,17 @@ Status Evaluate(const EvaluateArguments& a, OutputFormat format) {
 }
 
 Status Inspect(const InspectArguments& a, OutputFormat format) {
-  WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::Open(a.model, a.verify ? Verify::kFull : Verify::kStructure));
-  const Json j = InspectJson(a.model, model);
-  if (format == OutputFormat::kJson) {
-    std::printf("%s\n", j.dump(2).c_str());
+  const Verify verify = a.verify ? Verify::kFull : Verify::kStructure;
+  WISP_ASSIGN_OR_RETURN(const bool is_classifier, HoldsClassifier(a.model));
+  if (is_classifier) {
+    WISP_ASSIGN_OR_RETURN(const ClassifierFile file, ClassifierFile::Open(a.model, verify));
+    Json j = InspectJson(a.model, file.model());
+    j["classifier"] = ClassifierJson(file.description());
+    PrintInspected(a, file.model(), j, format);
     return OkStatus();
   }
-  std::printf("%s: %llu bytes, format %u, hash %s%s\n", a.model.c_str(), static_cast<unsigned long long>(model.size_bytes()), model.format_version(),
-              j["hash"].get<std::string>().c_str(), a.verify ? ", every checksum holds" : "");
-  std::printf("architecture\n");
-  for (const auto& [key, value] : j["architecture"].items()) std::printf("  %-16s %s\n", key.c_str(), value.is_string() ? value.get<std::string>().c_str() : value.dump().c_str());
-  std::printf("tensors\n");
-  for (const ParameterSpec& p : model.parameters()) std::printf("  %-34s %6u x %u\n", p.name.c_str(), p.rows, p.cols);
-  std::printf("provenance%s\n", model.provenance().empty() ? ": none, untrained" : "");
-  for (const ProvenanceEntry& p : model.provenance()) {
-    const std::string cost = p.epsilon ? "epsilon " + Json(*p.epsilon).dump() + " at delta " + Json(p.delta).dump() : "no privacy guarantee";
-    std::printf("  %s on %s, %s, %llu steps: %s\n", p.description.c_str(), p.dataset.c_str(), p.date.c_str(), static_cast<unsigned long long>(p.steps), cost.c_str());
-    for (const std::string& m : p.mechanisms) std::printf("    %s\n", m.c_str());
-  }
+  WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::Open(a.model, verify));
+  PrintInspected(a, model, InspectJson(a.model, model), format);
   return OkStatus();
 }
 

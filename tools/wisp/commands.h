@@ -82,6 +82,24 @@ struct PrivacyArguments {
   bool calibrate = false;
 };
 
+struct ClassifyTrainArguments {
+  std::string recipe, data, out, format = "auto", mode, base, vocabulary, ledger, dataset;
+  std::optional<double> epsilon, noise_multiplier, delta, budget, epochs, learning_rate;
+  std::optional<uint64_t> seed, reproducible_noise_seed;
+  std::optional<uint32_t> num_records_public, expected_batch;
+  uint32_t threads = 0;
+};
+
+struct ClassifyEvaluateArguments {
+  std::string model, data, format = "auto", text_column, label_column;
+  uint32_t threads = 0;
+};
+
+struct ClassifyPredictArguments {
+  std::string model, input;
+  std::vector<std::string> texts;
+};
+
 struct AuditArguments {
   std::string recipe, model, ledger, method, through = "release";
   DataArguments data;
@@ -125,6 +143,9 @@ Status AuditRunCommand(const AuditArguments& arguments, OutputFormat format);
 Status AuditMembershipCommand(const AuditArguments& arguments, OutputFormat format);
 Status AuditDecodingCommand(const AuditArguments& arguments, OutputFormat format);
 Status Bench(const BenchArguments& arguments, OutputFormat format);
+Status ClassifyTrain(const ClassifyTrainArguments& arguments, OutputFormat format);
+Status ClassifyEvaluate(const ClassifyEvaluateArguments& arguments, OutputFormat format);
+Status ClassifyPredict(const ClassifyPredictArguments& arguments, OutputFormat format);
 Status Reproduce(const ReproduceArguments& arguments, OutputFormat format);
 
 }  // namespace wisp::tools

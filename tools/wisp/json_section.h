@@ -85,6 +85,18 @@ class JsonSection {
     value = json->get<std::string>();
   }
 
+  // Lists. T: std::string or double.
+  template <class T>
+  void List(const char* key, std::vector<T>& values) {
+    const nlohmann::json* json = Find(key);
+    if (json == nullptr) return;
+    constexpr bool kText = std::is_same_v<T, std::string>;
+    bool good = json->is_array();
+    for (size_t i = 0; good && i < json->size(); ++i) good = kText ? (*json)[i].is_string() : (*json)[i].is_number();
+    if (!good) return Fail(InvalidData(where_ + "." + key + " is " + json->dump().substr(0, 40) + ", allowed is a list of " + (kText ? "texts" : "numbers")));
+    values = json->get<std::vector<T>>();
+  }
+
   // The value as it is, for somebody else to check; null when there is none.
   const nlohmann::json* Any(const char* key) { return Find(key); }
 

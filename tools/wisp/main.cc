@@ -52,6 +52,7 @@ class CommandLine {
     AddPrivacy();
     AddAudit();
     AddBench();
+    AddClassify();
     AddReproduce();
   }
 
@@ -296,6 +297,55 @@ class CommandLine {
     OnCall(c, Bench, bench_);
   }
 
+  void AddClassify() {
+    CLI::App* c = app_.add_subcommand("classify", "Classify texts: train a classifier privately (DP-FP), test it, use it.\n"
+                                                  "  wisp classify train --recipe models/recipes/sst2-dp-fp.json --data train.tsv --out c.wisp --ledger l.db\n"
+                                                  "  wisp classify predict --model c.wisp --text \"a charming film\"");
+    c->require_subcommand(1);
+    AddClassifyTrain(c->add_subcommand("train", "Train: mode aggregate (encoder frozen), clipped (encoder trained too) or paper (NO guarantee)."));
+    CLI::App* evaluate = c->add_subcommand("evaluate", "The share of labelled texts whose class is predicted.");
+    evaluate->add_option("--model", classify_evaluate_.model, "Classifier file")->required();
+    evaluate->add_option("--text-column", classify_evaluate_.text_column, "Name of the column of texts");
+    evaluate->add_option("--label-column", classify_evaluate_.label_column, "Name of the column of labels");
+    evaluate->add_option("--threads", classify_evaluate_.threads, "0: up to 4");
+    AddLabelled(evaluate, classify_evaluate_.data, classify_evaluate_.format);
+    OnCall(evaluate, ClassifyEvaluate, classify_evaluate_);
+    CLI::App* predict = c->add_subcommand("predict", "The class of each text, with its probability.");
+    predict->add_option("--model", classify_predict_.model, "Classifier file")->required();
+    predict->add_option("--text", classify_predict_.texts, "A text; may be given several times");
+    predict->add_option("--input", classify_predict_.input, "File of texts, one a line");
+    OnCall(predict, ClassifyPredict, classify_predict_);
+  }
+
+  void AddLabelled(CLI::App* app, std::string& path, std::string& format) {
+    app->add_option("--data", path, "Labelled texts: label<TAB>text lines, or TSV or CSV with a header")->required();
+    app->add_option("--format", format, "auto, lines, tsv or csv")->capture_default_str();
+  }
+
+  void AddClassifyTrain(CLI::App* c) {
+    ClassifyTrainArguments& a = classify_train_;
+    c->add_option("--recipe", a.recipe, "Architecture and hyper-parameters, JSON")->required();
+    c->add_option("--out", a.out, "Classifier file to write")->required();
+    AddLabelled(c, a.data, a.format);
+    c->add_option("--mode", a.mode, "aggregate, clipped or paper, in place of the recipe's");
+    c->add_option("--base", a.base, "Start from this encoder or classifier, with its vocabulary");
+    c->add_option("--vocabulary", a.vocabulary, "File of tokens that may be known to anybody, one a line");
+    c->add_option("--ledger", a.ledger, "The data set's privacy ledger; required but for mode paper, made if absent");
+    AddOptional(c, "--budget", a.budget, "Limit the ledger to this epsilon over everything, from now on");
+    AddOptional(c, "--epsilon", a.epsilon, "Privacy target of this run, in place of the recipe's");
+    AddOptional(c, "--noise-multiplier", a.noise_multiplier, "This noise instead of a target: of the releases, or of mode paper");
+    AddOptional(c, "--delta", a.delta, "In place of the recipe's");
+    AddOptional(c, "--num-records-public", a.num_records_public, "Number of texts that may be known to anybody");
+    AddOptional(c, "--epochs", a.epochs, "In place of the recipe's");
+    AddOptional(c, "--batch", a.expected_batch, "Expected batch, in place of the recipe's");
+    AddOptional(c, "--learning-rate", a.learning_rate, "In place of the recipe's");
+    AddOptional(c, "--seed", a.seed, "Of fresh weights");
+    AddOptional(c, "--reproducible-noise", a.reproducible_noise_seed, "Seed of repeatable noise: for experiments, NO guarantee");
+    c->add_option("--dataset", a.dataset, "Name of the data set in ledger and provenance");
+    c->add_option("--threads", a.threads, "0: up to 4");
+    OnCall(c, ClassifyTrain, a);
+  }
+
   void AddReproduce() {
     CLI::App* c = app_.add_subcommand("reproduce", "Run a paper's table again, cell by cell; a line of JSON for each run. For public benchmark data only:\n"
                                                    "the ledger of a private run is thrown away, and its test figures are written down.\n"
@@ -324,6 +374,9 @@ class CommandLine {
   PrivacyArguments privacy_;
   AuditArguments audit_;
   BenchArguments bench_;
+  ClassifyTrainArguments classify_train_;
+  ClassifyEvaluateArguments classify_evaluate_;
+  ClassifyPredictArguments classify_predict_;
   ReproduceArguments reproduce_;
 };
 

@@ -5,11 +5,9 @@
 #include <sstream>
 #include <utility>
 
-#include "tools/wisp/json_section.h"
+#include "tools/wisp/recipe_section.h"
 
 namespace wisp::tools {
-namespace {
-
 void ReadArchitecture(JsonSection& s, Architecture& a) {
   s.Number("max_length", a.max_length, 1, kMaxLength);
   s.Number("width", a.width, 1, kMaxWidth);
@@ -45,6 +43,8 @@ void ReadOptimizer(JsonSection& s, OptimizerOptions& o) {
   s.Choice<Decay>("decay", o.decay, {{"constant", Decay::kConstant}, {"linear", Decay::kLinear}});
   s.Number("final_fraction", o.final_fraction, 0, 1);
 }
+
+namespace {
 
 void ReadRgp(JsonSection& s, RgpOptions& o) {
   s.Number("rank", o.rank, 1, kMaxWidth);

@@ -1,0 +1,112 @@
+// Records of a text with separators, field by field. What the fields mean is the readers' business.
+#ifndef WISP_RUNTIME_DATA_DELIMITED_RECORDS_H_
+#define WISP_RUNTIME_DATA_DELIMITED_RECORDS_H_
+
+#include <algorithm>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "runtime/core/status.h"
+#include "runtime/data/lines.h"
+
+namespace wisp::data {
+
+// Records of RFC 4180: fields between separators; a field that starts with a quote ends with one, may span lines and
+// doubles the quotes in it. A quote inside an unquoted field stands for itself.
+class Records {
+ public:
+  Records(std::string name, std::string_view text, char separator)
+      : name_(std::move(name)), rest_(text), separator_(separator) {
+    if (rest_.starts_with(kByteOrderMark)) rest_.remove_prefix(kByteOrderMark.size());
+  }
+
+  // False at the end, or after an error. Blank lines are skipped.
+  bool Next() {
+    while (!rest_.empty() && status_.ok()) {
+      line_ = next_line_;
+      status_ = ReadRecord();
+      if (!status_.ok()) return false;
+      if (fields_.size() > 1 || fields_[0].find_first_not_of(" \t") != std::string_view::npos) return true;
+    }
+    return false;
+  }
+  const Status& status() const { return status_; }
+  // Valid until Next.
+  const std::vector<std::string_view>& fields() const { return fields_; }
+  uint64_t line() const { return line_; }                                      // where the record starts
+  uint64_t num_lines() const { return ended_ ? next_line_ - 1 : next_line_; }  // read so far
+
+ private:
+  Status Error(uint64_t line, const std::string& sentence) const {
+    return InvalidData(name_ + ", line " + std::to_string(line) + ": " + sentence);
+  }
+
+  Status ReadRecord() {
+    fields_.clear();
+    unquoted_.clear();
+    const size_t before = rest_.size();
+    for (bool more = true; more;) {
+      if (rest_.starts_with('"')) {
+        WISP_RETURN_IF_ERROR(ReadQuoted());
+      } else {
+        size_t end = 0;
+        while (end < rest_.size() && rest_[end] != separator_ && rest_[end] != '\n') ++end;
+        std::string_view field = rest_.substr(0, end);
+        rest_.remove_prefix(end);
+        if (field.ends_with('\r') && (rest_.empty() || rest_[0] == '\n')) field.remove_suffix(1);
+        fields_.push_back(field);
+      }
+      if (before - rest_.size() > kMaxLineBytes) return Error(line_, TooLong(before - rest_.size()));
+      more = rest_.starts_with(separator_);
+      if (more) rest_.remove_prefix(1);
+    }
+    if (rest_ == "\r" || rest_.starts_with("\r\n")) rest_.remove_prefix(1);
+    ended_ = !rest_.empty();  // else the text ends without an end of its last line
+    if (!ended_) return OkStatus();
+    if (rest_[0] != '\n') {
+      return Error(next_line_, Shown(rest_.substr(0, rest_.find('\n'))) +
+                                            " follows a closing quote; allowed is a separator or the end of the line");
+    }
+    rest_.remove_prefix(1);
+    ++next_line_;
+    return OkStatus();
+  }
+
+  Status ReadQuoted() {
+    rest_.remove_prefix(1);
+    std::string* joined = nullptr;  // made for a field with quotes in it; others are views
+    while (true) {
+      const size_t end = rest_.find('"');
+      if (end == std::string_view::npos)
+        return Error(line_, "a quoted field is not closed; a quote is needed after " + Shown(rest_));
+      const std::string_view part = rest_.substr(0, end);
+      next_line_ += static_cast<uint64_t>(std::count(part.begin(), part.end(), '\n'));
+      rest_.remove_prefix(end + 1);
+      const bool doubled = rest_.starts_with('"');
+      if (doubled && joined == nullptr) joined = &unquoted_.emplace_back();
+      if (joined != nullptr) joined->append(part);
+      if (!doubled) {
+        fields_.push_back(joined != nullptr ? std::string_view(*joined) : part);
+        return OkStatus();
+      }
+      joined->push_back('"');
+      rest_.remove_prefix(1);
+    }
+  }
+
+  std::string name_;
+  std::string_view rest_;
+  char separator_;
+  Status status_;
+  std::vector<std::string_view> fields_;
+  std::deque<std::string> unquoted_;  // a deque: fields_ points into its strings
+  uint64_t line_ = 1, next_line_ = 1;
+  bool ended_ = true;  // the last record had an end of line
+};
+
+}  // namespace wisp::data
+
+#endif  // WISP_RUNTIME_DATA_DELIMITED_RECORDS_H_

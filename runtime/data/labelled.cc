@@ -1,0 +1,263 @@
+#include "runtime/data/labelled.h"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <optional>
+
+#include "runtime/core/file.h"
+#include "runtime/data/delimited_records.h"
+#include "runtime/data/lines.h"
+#include "runtime/data/sequences.h"
+
+namespace wisp::data {
+namespace {
+
+constexpr std::string_view kBlanks = " \t\n\v\f\r";
+constexpr size_t kMaxTexts = std::numeric_limits<int32_t>::max();
+
+Status ErrorAt(const std::string& name, uint64_t line, const std::string& sentence) {
+  return InvalidData(name + ", line " + std::to_string(line) + ": " + sentence);
+}
+
+// Calls `use` with each token of the text; letters A-Z made small in `buffer` where asked for. `use` returns whether to go on.
+template <class Use>
+void ForEachToken(std::string_view text, LetterCase letters, std::string& buffer, Use&& use) {
+  while (true) {
+    const size_t start = text.find_first_not_of(kBlanks);
+    if (start == std::string_view::npos) return;
+    text.remove_prefix(start);
+    const size_t end = std::min(text.find_first_of(kBlanks), text.size());
+    buffer.assign(text.substr(0, end));
+    if (letters == LetterCase::kLower) {
+      for (char& c : buffer) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    }
+    if (!use(std::string_view(buffer))) return;
+    text.remove_prefix(end);
+  }
+}
+
+std::vector<std::string_view> SplitTabs(std::string_view line) {
+  std::vector<std::string_view> fields;
+  while (true) {
+    const size_t end = line.find('\t');
+    fields.push_back(line.substr(0, end));
+    if (end == std::string_view::npos) return fields;
+    line.remove_prefix(end + 1);
+  }
+}
+
+struct TextColumns {
+  size_t text = 0, label = 0;
+};
+
+// The columns in a header; none where it lacks one, or has one twice.
+std::optional<TextColumns> FindColumns(const std::vector<std::string_view>& header, const LabelledOptions& options) {
+  const auto find = [&](std::string_view name) {
+    const auto at = std::find(header.begin(), header.end(), name);
+    const bool once = at != header.end() && std::find(at + 1, header.end(), name) == header.end();
+    return once ? std::optional<size_t>(at - header.begin()) : std::nullopt;
+  };
+  std::optional<size_t> text = find(options.text_column.empty() ? "sentence" : options.text_column);
+  if (!text && options.text_column.empty()) text = find("text");
+  const std::optional<size_t> label = find(options.label_column.empty() ? "label" : options.label_column);
+  if (!text || !label || *text == *label) return std::nullopt;
+  return TextColumns{*text, *label};
+}
+
+// Collects the texts of one file.
+class Collector {
+ public:
+  Collector(std::string name, const LabelledOptions& options) : options_(options) { texts_.name = std::move(name); }
+
+  Status Header(uint64_t line, const std::vector<std::string_view>& header) {
+    const auto columns = FindColumns(header, options_);
+    if (!columns) {
+      return ErrorAt(texts_.name, line, "the header does not name one column " + (options_.label_column.empty() ? "label" : Shown(options_.label_column)) +
+                                            " and one column " + (options_.text_column.empty() ? "sentence or text" : Shown(options_.text_column)));
+    }
+    columns_ = *columns;
+    width_ = header.size();
+    return OkStatus();
+  }
+
+  Status Row(uint64_t line, const std::vector<std::string_view>& fields) {
+    if (fields.size() == width_) return Add(line, fields[columns_.label], fields[columns_.text]);
+    return ErrorAt(texts_.name, line, std::to_string(fields.size()) + " fields; allowed are " + std::to_string(width_) + ", as in the header");
+  }
+
+  Status Add(uint64_t line, std::string_view label, std::string_view text) {
+    if (texts_.texts.size() >= kMaxTexts) return ErrorAt(texts_.name, line, "more than " + std::to_string(kMaxTexts) + " texts; that is the most allowed");
+    texts_.texts.emplace_back(text);
+    texts_.labels.emplace_back(label);
+    texts_.lines.push_back(line);
+    return OkStatus();
+  }
+
+  LabelledTexts Take() { return std::move(texts_); }
+
+ private:
+  const LabelledOptions& options_;
+  LabelledTexts texts_;
+  TextColumns columns_;
+  size_t width_ = 0;
+};
+
+Status ReadCsv(const std::string& name, std::string_view text, Collector& collector) {
+  Records records(name, text, ',');
+  for (bool header = true; records.Next(); header = false) {
+    WISP_RETURN_IF_ERROR(header ? collector.Header(records.line(), records.fields()) : collector.Row(records.line(), records.fields()));
+  }
+  return records.status();
+}
+
+Status ReadTabbed(const std::string& name, std::string_view text, LabelledFormat format, const LabelledOptions& options, Collector& collector) {
+  Lines lines(text);
+  for (bool first = true; lines.Next(); first = false) {
+    if (lines.line().size() > kMaxLineBytes) return ErrorAt(name, lines.number(), TooLong(lines.line().size()));
+    const std::vector<std::string_view> fields = SplitTabs(lines.line());
+    if (first && format == LabelledFormat::kAuto) format = FindColumns(fields, options) ? LabelledFormat::kTsv : LabelledFormat::kLines;
+    if (format == LabelledFormat::kTsv) {
+      WISP_RETURN_IF_ERROR(first ? collector.Header(lines.number(), fields) : collector.Row(lines.number(), fields));
+    } else if (fields.size() != 2) {
+      return ErrorAt(name, lines.number(), std::to_string(fields.size()) + " fields between tabs; allowed is label<TAB>token token ...");
+    } else {
+      WISP_RETURN_IF_ERROR(collector.Add(lines.number(), fields[0], fields[1]));
+    }
+  }
+  return OkStatus();
+}
+
+// The class of a label: by name or, where no class is called so, by number.
+std::optional<int32_t> ClassOf(std::string_view label, std::span<const std::string> classes) {
+  const auto named = std::find(classes.begin(), classes.end(), label);
+  if (named != classes.end()) return static_cast<int32_t>(named - classes.begin());
+  uint32_t number = 0;
+  const auto [end, error] = std::from_chars(label.data(), label.data() + label.size(), number);
+  if (error != std::errc() || end != label.data() + label.size() || number >= classes.size()) return std::nullopt;
+  return static_cast<int32_t>(number);
+}
+
+// KeyFault, and the control characters U+0080 to U+009F, which model files refuse too.
+std::string TokenFault(std::string_view token) {
+  if (std::string fault = KeyFault(token); !fault.empty()) return fault;
+  for (size_t i = 0; i + 1 < token.size(); ++i) {
+    if (token[i] == '\xc2' && static_cast<uint8_t>(token[i + 1]) < 0xa0) return "is " + Shown(token) + "; allowed is UTF-8 without control characters";
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<LabelledFormat> ParseLabelledFormat(std::string_view name) {
+  for (const auto& [text, format] : {std::pair{"auto", LabelledFormat::kAuto}, std::pair{"lines", LabelledFormat::kLines},
+                                     std::pair{"tsv", LabelledFormat::kTsv}, std::pair{"csv", LabelledFormat::kCsv}}) {
+    if (name == text) return format;
+  }
+  return InvalidArgument("the format is " + Shown(name) + ", allowed are auto, lines, tsv and csv");
+}
+
+Result<LabelledTexts> ParseLabelled(const std::string& name, std::string_view text, const LabelledOptions& options) {
+  Collector collector(name, options);
+  const bool csv = options.format == LabelledFormat::kCsv || (options.format == LabelledFormat::kAuto && name.ends_with(".csv"));
+  WISP_RETURN_IF_ERROR(csv ? ReadCsv(name, text, collector) : ReadTabbed(name, text, options.format, options, collector));
+  LabelledTexts texts = collector.Take();
+  if (texts.texts.empty()) return InvalidData(name + ": it has no labelled text");
+  return texts;
+}
+
+Result<LabelledTexts> ReadLabelled(const std::string& path, const LabelledOptions& options) {
+  WISP_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path));
+  return ParseLabelled(path, {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()}, options);
+}
+
+Result<Vocabulary> Vocabulary::Create(const std::string& name, std::span<const std::string> tokens) {
+  if (tokens.size() > kMaxTexts) return InvalidData(name + ": " + std::to_string(tokens.size()) + " tokens; allowed are at most " + std::to_string(kMaxTexts));
+  Vocabulary vocabulary;
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    if (const std::string fault = TokenFault(tokens[i]); !fault.empty()) return InvalidData(name + ": token " + std::to_string(i) + " " + fault);
+    const KeyTable::Added added = vocabulary.table_.Add(tokens[i]);
+    if (!added.added) {
+      return InvalidData(name + ": tokens " + std::to_string(added.id) + " and " + std::to_string(i) + " are both " + Shown(tokens[i]));
+    }
+  }
+  for (const auto& [token, id] : {std::pair{kFirstToken, &vocabulary.first_}, std::pair{kUnknownToken, &vocabulary.unknown_}}) {
+    const uint32_t found = vocabulary.table_.Find(token);
+    if (found == KeyTable::kNone) return InvalidData(name + ": the vocabulary has no token " + std::string(token));
+    *id = static_cast<int32_t>(found);
+  }
+  return vocabulary;
+}
+
+int32_t Vocabulary::Find(std::string_view token) const {
+  const uint32_t found = table_.Find(token);
+  return found == KeyTable::kNone ? unknown_ : static_cast<int32_t>(found);
+}
+
+Result<std::vector<std::string>> ReadTokens(const std::string& path) {
+  WISP_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path));
+  std::vector<std::string> tokens;
+  Lines lines({reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()});
+  while (lines.Next()) {
+    if (lines.line().find_first_of(kBlanks) != std::string_view::npos) {
+      return ErrorAt(path, lines.number(), Shown(lines.line()) + " has a blank in it; allowed is one token a line");
+    }
+    tokens.emplace_back(lines.line());
+  }
+  std::vector<std::string> special;
+  for (const std::string_view token : {kFirstToken, kUnknownToken}) {
+    if (std::find(tokens.begin(), tokens.end(), token) == tokens.end()) special.emplace_back(token);
+  }
+  tokens.insert(tokens.begin(), special.begin(), special.end());
+  return tokens;
+}
+
+std::vector<std::string> TokensOf(const LabelledTexts& texts, LetterCase letters) {
+  KeyTable seen;
+  std::string buffer;
+  for (const std::string& text : texts.texts) {
+    ForEachToken(text, letters, buffer, [&](std::string_view token) {
+      if (token != kFirstToken && token != kUnknownToken) seen.Add(token);
+      return true;
+    });
+  }
+  std::vector<std::string> tokens = seen.keys();
+  std::sort(tokens.begin(), tokens.end());
+  tokens.insert(tokens.begin(), {std::string(kFirstToken), std::string(kUnknownToken)});
+  return tokens;
+}
+
+void AppendTokens(std::string_view text, const Vocabulary& vocabulary, LetterCase letters, uint32_t max_length, std::vector<int32_t>& tokens) {
+  std::string buffer;
+  const size_t end = tokens.size() + max_length;
+  tokens.push_back(vocabulary.first());
+  ForEachToken(text, letters, buffer, [&](std::string_view token) {
+    if (tokens.size() == end) return false;
+    tokens.push_back(vocabulary.Find(token));
+    return true;
+  });
+}
+
+Result<LabelledSequences> Encode(const LabelledTexts& texts, const Vocabulary& vocabulary, const EncodeOptions& options) {
+  LabelledSequences out;
+  std::string buffer;
+  for (size_t i = 0; i < texts.texts.size(); ++i) {
+    const auto label = ClassOf(texts.labels[i], options.classes);
+    if (!label) {
+      std::string allowed;
+      for (size_t c = 0; c < std::min<size_t>(options.classes.size(), 8); ++c) allowed += (c == 0 ? "" : ", ") + Shown(options.classes[c]);
+      return ErrorAt(texts.name, texts.lines[i], "the label is " + Shown(texts.labels[i]) + "; allowed are the classes " + allowed +
+                                                     (options.classes.size() > 8 ? ", ..." : "") + " and their numbers, from 0");
+    }
+    AppendTokens(texts.texts[i], vocabulary, options.letters, options.max_length, out.tokens);
+    size_t length = 1;
+    ForEachToken(texts.texts[i], options.letters, buffer, [&](std::string_view) { return ++length <= options.max_length; });
+    out.num_cut += length > options.max_length ? 1 : 0;
+    out.num_unknown += static_cast<uint64_t>(std::count(out.tokens.begin() + static_cast<ptrdiff_t>(out.begin.back()) + 1, out.tokens.end(), vocabulary.unknown()));
+    out.begin.push_back(out.tokens.size());
+    out.labels.push_back(*label);
+  }
+  return out;
+}
+
+}  // namespace wisp::data

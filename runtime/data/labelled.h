@@ -1,0 +1,97 @@
+// Labelled texts and the vocabulary that turns them into tokens: what a classifier is trained and tested on.
+//
+//   lines   label<TAB>token token ...     no header; also the default where nothing else is recognised
+//   TSV     a header that names the columns "label" and "sentence" or "text"; no quotes: a tab or a line end ends a field
+//   CSV     the same with RFC 4180 quotes
+//
+// What it is not: a source of privacy. A vocabulary must be public, or it says which words the records have: TokensOf is for
+// data whose set of tokens is declared public. It sorts, so that no more than the set shows (order of arrival and counts do
+// not). Labels are looked up in classes that the caller names; nothing here collects them.
+//
+//   WISP_ASSIGN_OR_RETURN(const Vocabulary vocabulary, Vocabulary::Create("v.txt", tokens));
+//   WISP_ASSIGN_OR_RETURN(const LabelledTexts texts, ReadLabelled("train.tsv", {}));
+//   WISP_ASSIGN_OR_RETURN(const LabelledSequences data, Encode(texts, vocabulary, {.classes = classes, .max_length = 64}));
+#ifndef WISP_RUNTIME_DATA_LABELLED_H_
+#define WISP_RUNTIME_DATA_LABELLED_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/core/status.h"
+#include "runtime/data/key_table.h"
+
+namespace wisp::data {
+
+enum class LabelledFormat { kAuto, kLines, kTsv, kCsv };
+Result<LabelledFormat> ParseLabelledFormat(std::string_view name);  // auto, lines, tsv, csv
+
+struct LabelledOptions {
+  LabelledFormat format = LabelledFormat::kAuto;  // by the name for CSV, by the first line for TSV
+  std::string text_column, label_column;          // empty: "sentence" or "text", and "label"
+};
+
+// Texts as they stand in the file; text i has label i and begins on line i.
+struct LabelledTexts {
+  std::string name;  // of the file, for messages
+  std::vector<std::string> texts, labels;
+  std::vector<uint64_t> lines;
+};
+
+// Blank lines are skipped. Errors name file, line, the value found and what is allowed. At most 2^31 - 1 texts.
+Result<LabelledTexts> ReadLabelled(const std::string& path, const LabelledOptions& options);
+Result<LabelledTexts> ParseLabelled(const std::string& name, std::string_view text, const LabelledOptions& options);
+
+enum class LetterCase { kKeep, kLower };  // kLower: A-Z only, whatever the language of the machine
+
+// The token that every sequence begins with, and the one for whatever the vocabulary does not have. Both are entries of it.
+inline constexpr std::string_view kFirstToken = "[CLS]", kUnknownToken = "[UNK]";
+
+class Vocabulary {
+ public:
+  // Entry i is token i. kInvalidData: a token twice, one that is no text (KeyFault), kFirstToken or kUnknownToken missing.
+  static Result<Vocabulary> Create(const std::string& name, std::span<const std::string> tokens);
+
+  const std::vector<std::string>& tokens() const { return table_.keys(); }
+  // unknown() for a token that it does not have.
+  int32_t Find(std::string_view token) const;
+  int32_t first() const { return first_; }
+  int32_t unknown() const { return unknown_; }
+
+ private:
+  KeyTable table_;
+  int32_t first_ = 0, unknown_ = 0;
+};
+
+// The tokens of a file, one a line, the two special ones in front where the file does not have them.
+Result<std::vector<std::string>> ReadTokens(const std::string& path);
+
+// The set of tokens that occur, sorted by their bytes, behind the two special ones. FOR PUBLIC SETS OF TOKENS ONLY.
+std::vector<std::string> TokensOf(const LabelledTexts& texts, LetterCase letters);
+
+// Appends kFirstToken and the text's tokens (separated by ASCII blanks), max_length of them at most.
+void AppendTokens(std::string_view text, const Vocabulary& vocabulary, LetterCase letters, uint32_t max_length, std::vector<int32_t>& tokens);
+
+struct EncodeOptions {
+  std::span<const std::string> classes;  // public. A label is a class's name or, where no class is called so, its number
+  LetterCase letters = LetterCase::kLower;
+  uint32_t max_length = 0;               // 1 and above, kFirstToken included
+};
+
+// One buffer of tokens: those of record i are tokens[begin[i]] .. tokens[begin[i + 1] - 1].
+struct LabelledSequences {
+  std::vector<int32_t> tokens, labels;
+  std::vector<uint64_t> begin = {0};
+  uint64_t num_unknown = 0, num_cut = 0;  // unknown tokens, and texts that were longer; local only
+  size_t size() const { return labels.size(); }
+  std::span<const int32_t> Record(size_t i) const { return {tokens.data() + begin[i], static_cast<size_t>(begin[i + 1] - begin[i])}; }
+};
+
+// kInvalidData: a label that is no class.
+Result<LabelledSequences> Encode(const LabelledTexts& texts, const Vocabulary& vocabulary, const EncodeOptions& options);
+
+}  // namespace wisp::data
+
+#endif  // WISP_RUNTIME_DATA_LABELLED_H_

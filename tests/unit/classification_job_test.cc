@@ -1,0 +1,189 @@
+// Whole DP-FP runs: the goal is met by what the ledger charged, in one mechanism and in two; what has no guarantee states
+// none; bad goals are refused before anything is spent.
+#include "runtime/train/classification_job.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <random>
+
+#include "runtime/privacy/accountant.h"
+#include "runtime/train/classification.h"
+
+namespace wisp {
+namespace {
+
+using privacy::Ledger;
+using privacy::RandomStream;
+
+class ClassificationJobTest : public ::testing::Test {
+ protected:
+  ClassificationJobTest() : folder_(std::filesystem::temp_directory_path() / ("wisp_classification_" + std::to_string(getpid()))) {
+    std::filesystem::create_directories(folder_);
+    std::mt19937 random(4);
+    for (size_t i = 0; i < kRecords; ++i) {
+      const int32_t label = static_cast<int32_t>(random() % 2);
+      tokens_.push_back({0, static_cast<int32_t>(1 + 4 * label + random() % 4), static_cast<int32_t>(9 + random() % 3)});
+      labels_.push_back(label);
+    }
+    for (size_t i = 0; i < kRecords; ++i) records_.push_back({tokens_[i], labels_[i]});
+    weights_.resize(FlatSize(ParametersOf(kArchitecture)));
+    auto stream = RandomStream::Reproducible(3, privacy::StreamPurpose::kInitialisation);
+    InitialiseClassifier(kArchitecture, {.table_deviation = 0.5f}, stream, weights_);
+    ledger_.emplace(*Ledger::Open((folder_ / "l").string(), {.dataset = "texts", .unit = privacy::PrivacyUnit::kInteraction}));
+  }
+  ~ClassificationJobTest() override { std::filesystem::remove_all(folder_); }
+
+  ClassificationJob Job(DpFpMode mode) {
+    ClassificationJob job{.records = records_, .architecture = kArchitecture, .start_weights = weights_};
+    job.options = {.mode = mode, .expected_batch = 200, .micro_batches = 2, .num_records_public = kRecords, .noise_multiplier = 1,
+                   .encoder = {.clipping_norm = 0.5}, .optimizer = {.kind = OptimizerKind::kAdamW, .learning_rate = 1e-3f}, .run = "run",
+                   .steps_per_charge = 1, .num_threads = 1};
+    job.epochs = 1;  // 2 steps
+    if (mode == DpFpMode::kPaper) return job;
+    job.options.ledger = &*ledger_;
+    job.goal = {.epsilon = 2.0, .noise_multiplier = {}, .delta = kDelta};
+    return job;
+  }
+  // Without the seconds that calibration takes.
+  ClassificationJob JobOfFixedNoise() {
+    ClassificationJob job = Job(DpFpMode::kAggregate);
+    job.goal = {.epsilon = {}, .noise_multiplier = 2.0, .delta = kDelta};
+    return job;
+  }
+  double Spent() { return *ledger_->Spent(*privacy::Delta::Create(kDelta)); }
+  void ExpectRefused(const ClassificationJob& job, StatusCode code, const char* sentence) {
+    const auto result = RunClassificationJob(job);
+    ASSERT_FALSE(result.ok()) << sentence;
+    EXPECT_EQ(result.status().code(), code) << result.status().message();
+    EXPECT_NE(result.status().message().find(sentence), std::string::npos) << result.status().message();
+    EXPECT_TRUE(ledger_->Entries()->empty()) << "a refused run was charged: " << sentence;
+  }
+
+  static constexpr size_t kRecords = 400;
+  static constexpr double kDelta = 1e-3;
+  static constexpr ClassifierArchitecture kArchitecture{
+      .encoder = {.num_items = 12, .max_length = 4, .width = 8, .num_heads = 2, .num_blocks = 1, .inner_width = 8, .attend = Attend::kAll},
+      .num_classes = 2};
+  std::filesystem::path folder_;
+  std::vector<std::vector<int32_t>> tokens_;
+  std::vector<int32_t> labels_;
+  std::vector<LabelledRecord> records_;
+  std::vector<float> weights_;
+  std::optional<Ledger> ledger_;
+};
+
+// Not more than the goal, so that a budget that equals it pays for the last step; and nearly all of it.
+TEST_F(ClassificationJobTest, GoalIsMetByWhatTheLedgerCharged) {
+  const auto result = RunClassificationJob(Job(DpFpMode::kAggregate));
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_EQ(result->num_steps, 2u);
+  EXPECT_EQ(result->norm_bound, 1.0);
+  ASSERT_EQ(result->mechanisms.size(), 1u);
+  EXPECT_EQ(result->mechanisms[0].steps(), 4u);
+  EXPECT_DOUBLE_EQ(result->mechanisms[0].sampling_probability(), 0.25);
+  EXPECT_EQ(result->mechanisms[0].noise_multiplier(), result->options.noise_multiplier);
+  EXPECT_LE(Spent(), 2.0);
+  EXPECT_GT(Spent(), 1.99);
+  EXPECT_EQ(result->epsilon, std::optional<double>(Spent()));
+}
+
+TEST_F(ClassificationJobTest, BothMechanismsOfClippedComposeToTheGoal) {
+  const auto result = RunClassificationJob(Job(DpFpMode::kClipped));
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  ASSERT_EQ(result->mechanisms.size(), 2u);
+  EXPECT_LE(Spent(), 2.0);
+  EXPECT_GT(Spent(), 1.99);
+  // Each alone costs less than both; the head about its share.
+  const auto delta = *privacy::Delta::Create(kDelta);
+  const double head = *privacy::PldEpsilon(std::span(result->mechanisms).first(1), delta);
+  EXPECT_NEAR(head, 0.3 * 2.0, 0.01);
+  EXPECT_LT(*privacy::PldEpsilon(std::span(result->mechanisms).last(1), delta), 2.0);
+  uint64_t charged[2] = {0, 0};
+  const auto entries = ledger_->Entries();
+  for (const auto& entry : *entries) charged[entry.purpose == "encoder training"] += entry.mechanism.steps();
+  EXPECT_EQ(charged[0], 4u);
+  EXPECT_EQ(charged[1], 2u);
+}
+
+TEST_F(ClassificationJobTest, PaperStatesNothing) {
+  const auto result = RunClassificationJob(Job(DpFpMode::kPaper));
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_FALSE(result->epsilon.has_value());
+  EXPECT_TRUE(result->mechanisms.empty());
+  EXPECT_EQ(result->norm_bound, 0.0);
+  EXPECT_NE(result->description.find("no differential privacy guarantee"), std::string::npos);
+  EXPECT_EQ(result->description.find_first_of("0123456789"), std::string::npos) << "a figure beside what has no guarantee";
+  EXPECT_TRUE(ledger_->Entries()->empty());
+}
+
+TEST_F(ClassificationJobTest, PaperRefusesWhatSpeaksOfAGuarantee) {
+  ClassificationJob job = Job(DpFpMode::kPaper);
+  job.goal = {.epsilon = 2.0, .noise_multiplier = {}, .delta = kDelta};
+  ExpectRefused(job, StatusCode::kPrivacyRefused, "mode paper has no epsilon");
+  job.goal = {};
+  job.options.ledger = &*ledger_;
+  ExpectRefused(job, StatusCode::kPrivacyRefused, "no charge could cover it");
+}
+
+TEST_F(ClassificationJobTest, ReproducibleNoiseStatesNoEpsilon) {
+  ClassificationJob job = JobOfFixedNoise();
+  job.options.reproducible_seed = 5;
+  const auto result = RunClassificationJob(job);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_FALSE(result->epsilon.has_value());
+  EXPECT_NE(result->description.find("reproducible, no guarantee"), std::string::npos);
+}
+
+TEST_F(ClassificationJobTest, BadGoalsAreRefusedBeforeAnythingIsSpent) {
+  for (const DpFpMode mode : {DpFpMode::kAggregate, DpFpMode::kClipped}) {
+    ClassificationJob job = Job(mode);
+    job.goal.epsilon.reset();
+    ExpectRefused(job, StatusCode::kInvalidArgument, "either a target epsilon or a noise multiplier");
+    job = Job(mode);
+    job.goal.delta = 0.01;
+    ExpectRefused(job, StatusCode::kPrivacyRefused, "above 1 / 400");
+    job = Job(mode);
+    job.goal.delta = 0;
+    ExpectRefused(job, StatusCode::kInvalidArgument, "delta is 0");
+    job = Job(mode);
+    job.options.num_records_public = 0;
+    ExpectRefused(job, StatusCode::kPrivacyRefused, "must not be counted from private data");
+    job = Job(mode);
+    job.options.ledger = nullptr;
+    ExpectRefused(job, StatusCode::kPrivacyRefused, "needs a ledger");
+    job = Job(mode);
+    job.epochs = 0;
+    ExpectRefused(job, StatusCode::kInvalidArgument, "neither epochs nor steps");
+    job = Job(mode);
+    job.options.class_prior = {0.5, 0.6};
+    ExpectRefused(job, StatusCode::kInvalidArgument, "class_prior");
+  }
+  ClassificationJob job = Job(DpFpMode::kClipped);
+  job.head_share = 1;
+  ExpectRefused(job, StatusCode::kInvalidArgument, "head_share");
+  job = Job(DpFpMode::kAggregate);
+  job.goal.epsilon = 1e-7;
+  job.goal.delta = 1e-12;
+  ExpectRefused(job, StatusCode::kPrivacyRefused, "cannot be met");
+}
+
+// A charge that the budget has no room for stops the run, and no weights come of it.
+TEST_F(ClassificationJobTest, BudgetThatIsTooSmallStopsTheRun) {
+  ASSERT_TRUE(ledger_->SetLimit(*privacy::EpsilonDelta::Create(0.5, kDelta)).ok());
+  const auto result = RunClassificationJob(JobOfFixedNoise());
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.status().code(), StatusCode::kPrivacyRefused);
+  EXPECT_LE(Spent(), 0.5);
+}
+
+TEST_F(ClassificationJobTest, CancelledRunKeepsItsCharges) {
+  ClassificationJob job = JobOfFixedNoise();
+  job.progress = [](const ClassificationProgress& p) { return p.step < 1; };
+  EXPECT_EQ(RunClassificationJob(job).status().code(), StatusCode::kCancelled);
+  EXPECT_GT(Spent(), 0);
+}
+
+}  // namespace
+}  // namespace wisp

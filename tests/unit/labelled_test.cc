@@ -1,0 +1,108 @@
+// Labelled texts: each format, what is wrong with a line, the vocabulary, and how a text becomes tokens.
+#include "runtime/data/labelled.h"
+
+#include <gtest/gtest.h>
+
+namespace wisp::data {
+namespace {
+
+using Strings = std::vector<std::string>;
+
+LabelledTexts Parse(const std::string& text, const LabelledOptions& options = {}, const std::string& name = "f.txt") {
+  auto texts = ParseLabelled(name, text, options);
+  EXPECT_TRUE(texts.ok()) << texts.status().message();
+  return texts.ok() ? *std::move(texts) : LabelledTexts{};
+}
+
+TEST(Labelled, EveryFormatGivesTheSameTexts) {
+  const Strings texts = {"a good film", "\"quoted\" bad, bad"}, labels = {"1", "0"};
+  const std::pair<const char*, const char*> files[] = {
+      {"f.txt", "1\ta good film\n\n0\t\"quoted\" bad, bad\n"},
+      {"f.txt", "\xef\xbb\xbf" "1\ta good film\r\n0\t\"quoted\" bad, bad"},
+      {"f.tsv", "sentence\tlabel\na good film\t1\n\"quoted\" bad, bad\t0\n"},
+      {"f.tsv", "id\tlabel\ttext\n7\t1\ta good film\n8\t0\t\"quoted\" bad, bad\n"},
+      {"f.csv", "label,text\n1,a good film\n0,\"\"\"quoted\"\" bad, bad\"\n"},
+  };
+  for (const auto& [name, text] : files) {
+    const LabelledTexts read = Parse(text, {}, name);
+    EXPECT_EQ(read.texts, texts) << text;
+    EXPECT_EQ(read.labels, labels) << text;
+  }
+  const LabelledTexts named = Parse("x\ty\nt\tl\n", {.format = LabelledFormat::kTsv, .text_column = "x", .label_column = "y"});
+  EXPECT_EQ(named.texts, Strings{"t"});
+  EXPECT_EQ(Parse("1\t\n").texts, Strings{""});
+}
+
+TEST(Labelled, FaultsNameFileAndLine) {
+  struct Case {
+    const char *name, *text, *sentence;
+    LabelledFormat format = LabelledFormat::kAuto;
+  };
+  const Case cases[] = {
+      {"f.txt", "1\ta\nno tab here\n", "f.txt, line 2: 1 fields between tabs; allowed is label<TAB>token"},
+      {"f.txt", "1\ta\tb\n", "f.txt, line 1: 3 fields"},
+      {"f.txt", "\n \n", "f.txt: it has no labelled text"},
+      {"f.tsv", "sentence\tlabel\nonly text\n", "f.tsv, line 2: 1 fields; allowed are 2, as in the header"},
+      {"f.tsv", "sentence\tstars\n", "f.tsv, line 1: the header does not name one column label", LabelledFormat::kTsv},
+      {"f.tsv", "text\tlabel\tlabel\n", "f.tsv, line 1: the header", LabelledFormat::kTsv},
+      {"f.csv", "text,label\n\"open,1\n", "f.csv, line 2: a quoted field is not closed"},
+      {"f.csv", "text,label\na,1,2\n", "f.csv, line 2: 3 fields"},
+  };
+  for (const Case& c : cases) {
+    const auto texts = ParseLabelled(c.name, c.text, {.format = c.format});
+    ASSERT_FALSE(texts.ok()) << c.text;
+    EXPECT_EQ(texts.status().code(), StatusCode::kInvalidData);
+    EXPECT_NE(texts.status().message().find(c.sentence), std::string::npos) << texts.status().message();
+  }
+  EXPECT_EQ(ReadLabelled("/nowhere/f.tsv", {}).status().code(), StatusCode::kIo);
+  EXPECT_EQ(ParseLabelledFormat("xml").status().code(), StatusCode::kInvalidArgument);
+}
+
+// Which tokens occur is declared public; in which order and how often is not, and must not show.
+TEST(Vocabulary, FromDataDependsOnTheSetOfTokensAlone) {
+  const Strings expected = {"[CLS]", "[UNK]", "B", "a", "b"};
+  EXPECT_EQ(TokensOf(Parse("1\tb a\n0\tB b [CLS]\n"), LetterCase::kKeep), expected);
+  EXPECT_EQ(TokensOf(Parse("0\tB\n1\ta\n1\tb b b a a [UNK]\n"), LetterCase::kKeep), expected);
+  EXPECT_EQ(TokensOf(Parse("1\tb A\n0\tB b\n"), LetterCase::kLower), (Strings{"[CLS]", "[UNK]", "a", "b"}));
+}
+
+TEST(Vocabulary, BadTokensAreRefused) {
+  const std::pair<Strings, const char*> cases[] = {
+      {{"[CLS]", "[UNK]", "a", "a"}, "tokens 2 and 3 are both 'a'"}, {{"[UNK]", "a"}, "has no token [CLS]"}, {{"[CLS]", "a"}, "has no token [UNK]"},
+      {{"[CLS]", "[UNK]", "\xff"}, "token 2 is"}, {{"[CLS]", "[UNK]", "a\xc2\x9b"}, "token 2 is"}, {{"[CLS]", "[UNK]", ""}, "token 2 is empty"}};
+  for (const auto& [tokens, sentence] : cases) {
+    const auto vocabulary = Vocabulary::Create("v", tokens);
+    ASSERT_FALSE(vocabulary.ok()) << sentence;
+    EXPECT_NE(vocabulary.status().message().find(sentence), std::string::npos) << vocabulary.status().message();
+  }
+}
+
+TEST(Labelled, TextsBecomeTokens) {
+  const Strings tokens = {"a", "[UNK]", "b", "[CLS]"}, classes = {"bad", "good", "0"};
+  const auto vocabulary = *Vocabulary::Create("v", tokens);
+  const auto data = Encode(Parse("good\tA b\n1\t  a\fzebra\va a \n0\t\n2\ta b a\n"), vocabulary, {.classes = classes, .max_length = 4});
+  ASSERT_TRUE(data.ok()) << data.status().message();
+  EXPECT_EQ(data->labels, (std::vector<int32_t>{1, 1, 2, 2}));  // "0" is a class's name, "1" and "2" are numbers
+  const auto record = [&](size_t i) { return std::vector<int32_t>(data->Record(i).begin(), data->Record(i).end()); };
+  EXPECT_EQ(record(0), (std::vector<int32_t>{3, 0, 2}));
+  EXPECT_EQ(record(1), (std::vector<int32_t>{3, 0, 1, 0}));
+  EXPECT_EQ(record(2), (std::vector<int32_t>{3}));
+  EXPECT_EQ(record(3), (std::vector<int32_t>{3, 0, 2, 0}));
+  EXPECT_EQ(data->num_unknown, 1u);
+  EXPECT_EQ(data->num_cut, 1u);
+  const auto keep = Encode(Parse("good\tA b\n"), vocabulary, {.classes = classes, .letters = LetterCase::kKeep, .max_length = 4});
+  EXPECT_EQ(keep->tokens, (std::vector<int32_t>{3, 1, 2}));
+}
+
+TEST(Labelled, LabelThatIsNoClassIsRefused) {
+  const Strings tokens = {"[CLS]", "[UNK]"}, classes = {"bad", "good"};
+  const auto vocabulary = *Vocabulary::Create("v", tokens);
+  for (const char* label : {"2", "-1", "ugly", "1.0", "", "99999999999999999999"}) {
+    const auto data = Encode(Parse("1\ta\n" + std::string(label) + "\tb\n"), vocabulary, {.classes = classes, .max_length = 4});
+    ASSERT_FALSE(data.ok()) << label;
+    EXPECT_NE(data.status().message().find("f.txt, line 2: the label is '" + std::string(label)), std::string::npos) << data.status().message();
+  }
+}
+
+}  // namespace
+}  // namespace wisp::data

@@ -1,0 +1,346 @@
+// wisp classify train, evaluate, predict
+#include <algorithm>
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "runtime/core/file.h"
+#include "runtime/data/lines.h"
+#include "runtime/model/classifier_file.h"
+#include "runtime/train/classification.h"
+#include "runtime/train/dp_fp_report.h"
+#include "tools/wisp/classify_recipe.h"
+#include "tools/wisp/commands.h"
+#include "tools/wisp/dataset.h"
+#include "tools/wisp/output.h"
+
+namespace wisp::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using data::LetterCase;
+
+volatile std::sig_atomic_t interrupted = 0;
+
+std::string FileName(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
+
+LetterCase LettersOf(Tokenizer tokenizer) { return tokenizer == Tokenizer::kWhitespaceLower ? LetterCase::kLower : LetterCase::kKeep; }
+Tokenizer TokenizerOf(LetterCase letters) { return letters == LetterCase::kLower ? Tokenizer::kWhitespaceLower : Tokenizer::kWhitespace; }
+
+const char* ModeName(DpFpMode mode) {
+  return mode == DpFpMode::kAggregate ? "aggregate" : mode == DpFpMode::kClipped ? "clipped" : "paper";
+}
+
+std::vector<LabelledRecord> RecordsOf(const data::LabelledSequences& sequences) {
+  std::vector<LabelledRecord> records;
+  for (size_t i = 0; i < sequences.size(); ++i) records.push_back({sequences.Record(i), sequences.labels[i]});
+  return records;
+}
+
+Status Override(const ClassifyTrainArguments& a, ClassifyRecipe& r) {
+  bool found = a.mode.empty();
+  for (DpFpMode mode : {DpFpMode::kAggregate, DpFpMode::kClipped, DpFpMode::kPaper}) {
+    if (a.mode != ModeName(mode)) continue;
+    found = true;
+    // A recipe for the private modes, run as the paper has it: its goal is of no use there. One of mode paper with a goal is refused.
+    if (mode == DpFpMode::kPaper && r.options.mode != mode) r.goal = {};
+    r.options.mode = mode;
+  }
+  if (!found) return InvalidArgument("--mode is '" + a.mode + "', allowed are aggregate, clipped and paper");
+  if (a.epsilon) r.goal.epsilon = a.epsilon, r.goal.noise_multiplier.reset();
+  if (a.noise_multiplier && r.options.mode == DpFpMode::kPaper) {
+    r.options.noise_multiplier = *a.noise_multiplier;
+  } else if (a.noise_multiplier) {
+    r.goal.noise_multiplier = a.noise_multiplier, r.goal.epsilon.reset();
+  }
+  if (a.delta) r.goal.delta = *a.delta;
+  if (a.epochs) r.epochs = *a.epochs, r.options.num_steps = 0;
+  if (a.seed) r.seed = *a.seed;
+  if (a.expected_batch) r.options.expected_batch = *a.expected_batch;
+  if (a.num_records_public) r.options.num_records_public = *a.num_records_public;
+  if (a.learning_rate) r.options.optimizer.learning_rate = static_cast<float>(*a.learning_rate);
+  r.options.num_threads = a.threads;
+  r.options.reproducible_seed = a.reproducible_noise_seed;
+  return OkStatus();
+}
+
+// One training command from start to end.
+class ClassifyTrainCommand {
+ public:
+  ClassifyTrainCommand(const ClassifyTrainArguments& arguments, OutputFormat format) : a_(arguments), format_(format) {}
+
+  Status Run() {
+    WISP_ASSIGN_OR_RETURN(recipe_, ReadClassifyRecipe(a_.recipe));
+    WISP_RETURN_IF_ERROR(Override(a_, recipe_));
+    WISP_RETURN_IF_ERROR(is_private() ? CheckPrivate() : CheckPaper());
+    WISP_RETURN_IF_ERROR(CheckClasses());
+    WISP_RETURN_IF_ERROR(ReadData());
+    WISP_RETURN_IF_ERROR(MakeStart());
+    WISP_RETURN_IF_ERROR(OpenLedger());
+    ClassificationJob job{.records = records_, .architecture = description_.architecture, .start_weights = start_weights_,
+                          .options = recipe_.options, .epochs = recipe_.epochs, .goal = recipe_.goal, .head_share = recipe_.head_share};
+    job.options.ledger = ledger_ ? &*ledger_ : nullptr;
+    job.options.run = Name() + " " + run_id_;
+    Progress progress("classify train");
+    std::signal(SIGINT, [](int) { interrupted = 1; });
+    job.progress = [&](const ClassificationProgress& p) {
+      progress.Update(p.step, p.num_steps, p.mean_loss != 0 ? "loss " + Fixed(p.mean_loss, 3) : "");
+      return interrupted == 0;
+    };
+    WISP_ASSIGN_OR_RETURN(const ClassificationResult result, RunClassificationJob(job));
+    WISP_RETURN_IF_ERROR(Write(result));
+    Print(result);
+    return OkStatus();
+  }
+
+ private:
+  bool is_private() const { return recipe_.options.mode != DpFpMode::kPaper; }
+  std::string Name() const { return recipe_.name.empty() ? FileName(a_.recipe) : recipe_.name; }
+  std::string Dataset() const { return a_.dataset.empty() ? FileName(a_.data) : a_.dataset; }
+
+  Status CheckPrivate() const {
+    if (!a_.ledger.empty()) return OkStatus();
+    return PrivacyRefused("private training needs --ledger: the file that remembers what this data set's privacy was spent on");
+  }
+
+  // Nothing that speaks of a guarantee goes with a mode that has none.
+  Status CheckPaper() const {
+    const PrivacyGoal& goal = recipe_.goal;
+    const char* asked = !a_.ledger.empty() ? "--ledger" : a_.budget ? "--budget" : a_.epsilon ? "--epsilon" : a_.delta ? "--delta" : nullptr;
+    if (asked != nullptr) return PrivacyRefused(std::string(asked) + " does not go with mode paper: there is nothing to charge or to calibrate to. " + WhyPaperHasNoGuarantee());
+    if (!goal.epsilon && !goal.noise_multiplier) return OkStatus();
+    return PrivacyRefused(a_.recipe + ": mode paper with a goal under privacy: there is nothing to calibrate to. " + WhyPaperHasNoGuarantee());
+  }
+
+  // What the file would refuse, before anything is spent.
+  Status CheckClasses() const {
+    for (size_t i = 0; i < recipe_.classes.size(); ++i) {
+      const std::string fault = data::KeyFault(recipe_.classes[i]);
+      if (!fault.empty()) return InvalidData(a_.recipe + ": class " + std::to_string(i) + " " + fault);
+      if (std::find(recipe_.classes.begin(), recipe_.classes.begin() + static_cast<ptrdiff_t>(i), recipe_.classes[i]) != recipe_.classes.begin() + static_cast<ptrdiff_t>(i)) {
+        return InvalidData(a_.recipe + ": two classes are called " + recipe_.classes[i]);
+      }
+    }
+    return OkStatus();
+  }
+
+  Status ReadData() {
+    WISP_ASSIGN_OR_RETURN(const auto format, data::ParseLabelledFormat(a_.format));
+    WISP_RETURN_IF_ERROR(OpenBase());
+    WISP_ASSIGN_OR_RETURN(const data::LabelledTexts texts, data::ReadLabelled(a_.data, {.format = format, .text_column = recipe_.text_column,
+                                                                                       .label_column = recipe_.label_column}));
+    WISP_ASSIGN_OR_RETURN(const std::vector<std::string> tokens, Tokens(texts));
+    WISP_ASSIGN_OR_RETURN(vocabulary_, data::Vocabulary::Create(VocabularyName(), tokens));
+    recipe_.encoder.num_items = static_cast<uint32_t>(tokens.size());
+    WISP_ASSIGN_OR_RETURN(sequences_, data::Encode(texts, vocabulary_, {.classes = recipe_.classes, .letters = recipe_.letters,
+                                                                       .max_length = recipe_.encoder.max_length}));
+    records_ = RecordsOf(sequences_);
+    return OkStatus();
+  }
+
+  Status OpenBase() {
+    if (a_.base.empty()) return OkStatus();
+    if (!a_.vocabulary.empty()) return InvalidArgument("--vocabulary does not go with --base, which has its own");
+    WISP_ASSIGN_OR_RETURN(const bool is_classifier, HoldsClassifier(a_.base));
+    if (is_classifier) {
+      WISP_ASSIGN_OR_RETURN(ClassifierFile file, ClassifierFile::Open(a_.base, Verify::kFull));
+      base_classifier_.emplace(std::move(file));
+      if (base_classifier_->description().class_names != recipe_.classes) return InvalidData(a_.base + ": its classes are not those of the recipe");
+      recipe_.letters = LettersOf(base_classifier_->description().tokenizer);
+    } else {
+      WISP_ASSIGN_OR_RETURN(ModelFile file, ModelFile::Open(a_.base, Verify::kFull));
+      base_encoder_.emplace(std::move(file));
+    }
+    if (!base()->has_item_keys()) return InvalidData(a_.base + ": it carries no tokens (item keys): texts cannot be matched to it");
+    if (base()->flat_weights().empty()) return Unsupported(a_.base + ": its weights are laid out in another order than this build trains");
+    recipe_.encoder = base()->architecture();
+    return OkStatus();
+  }
+
+  const ModelFile* base() const { return base_classifier_ ? &base_classifier_->model() : base_encoder_ ? &*base_encoder_ : nullptr; }
+  std::string VocabularyName() const { return !a_.base.empty() ? a_.base : !a_.vocabulary.empty() ? a_.vocabulary : a_.data; }
+
+  // In every mode: a vocabulary is part of the model file, so it must be nobody's secret.
+  Result<std::vector<std::string>> Tokens(const data::LabelledTexts& texts) const {
+    if (base() != nullptr) return ItemKeys(*base());
+    if (!a_.vocabulary.empty()) return data::ReadTokens(a_.vocabulary);
+    if (recipe_.catalogue_public) return data::TokensOf(texts, recipe_.letters);
+    return PrivacyRefused("the vocabulary would say which words the texts have: name a public one with --vocabulary, start from a model with --base, "
+                          "or declare the set of words public (\"catalogue\": \"public\" under data)");
+  }
+
+  Status MakeStart() {
+    description_ = {.architecture = {.encoder = recipe_.encoder, .num_classes = static_cast<uint32_t>(recipe_.classes.size())},
+                    .class_names = recipe_.classes, .tokenizer = TokenizerOf(recipe_.letters)};
+    WISP_RETURN_IF_ERROR(Validate(description_.architecture));
+    start_weights_.resize(FlatSize(ParametersOf(description_.architecture)));
+    auto random = privacy::RandomStream::Reproducible(recipe_.seed, privacy::StreamPurpose::kInitialisation);
+    InitialiseClassifier(description_.architecture, recipe_.initialisation, random, start_weights_);
+    // An encoder's weights are a prefix of the classifier's.
+    if (base() != nullptr) std::copy(base()->flat_weights().begin(), base()->flat_weights().end(), start_weights_.begin());
+    return OkStatus();
+  }
+
+  Status OpenLedger() {
+    if (!is_private()) return OkStatus();
+    WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(a_.ledger, {.dataset = Dataset(), .unit = recipe_.unit}));
+    ledger_.emplace(std::move(ledger));
+    if (!a_.budget) return OkStatus();
+    WISP_ASSIGN_OR_RETURN(const auto limit, privacy::EpsilonDelta::Create(*a_.budget, recipe_.goal.delta));
+    return ledger_->SetLimit(limit);
+  }
+
+  ProvenanceEntry Provenance(const ClassificationResult& r) const {
+    ProvenanceEntry entry;
+    entry.description = (base() != nullptr ? "fine-tuned by " : "trained by ") + Name() + ", DP-FP " + r.description;
+    entry.steps = r.num_steps;
+    entry.dataset = Dataset();
+    entry.date = Today();
+    entry.base_model_hash = base() != nullptr ? base()->content_hash() : 0;
+    entry.sampling = "poisson";
+    if (!is_private()) return entry;
+    for (const auto& m : r.mechanisms) entry.mechanisms.push_back(m.Describe());
+    entry.epsilon = r.epsilon;
+    entry.delta = recipe_.goal.delta;
+    entry.accountant = "PLD";
+    entry.privacy_unit = privacy::ToText(recipe_.unit);
+    entry.adjacency = "add_remove";
+    entry.noise = a_.reproducible_noise_seed ? NoiseOrigin::kReproducible : NoiseOrigin::kSecure;
+    return entry;
+  }
+
+  Status Write(const ClassificationResult& r) const {
+    ModelContents contents;
+    contents.architecture = description_.architecture.encoder;
+    contents.weights = r.weights;
+    contents.item_keys = vocabulary_.tokens();
+    if (base() != nullptr) contents.provenance.assign(base()->provenance().begin(), base()->provenance().end());
+    contents.provenance.push_back(Provenance(r));
+    contents.description = recipe_.name;
+    contents.created_by = "wisp " + Version();
+    ClassifierDescription description = description_;
+    description.norm_bound = r.norm_bound;
+    return WriteClassifier(a_.out, contents, description);
+  }
+
+  void Print(const ClassificationResult& r) const {
+    Json j = {{"model", a_.out}, {"mode", ModeName(r.options.mode)}, {"records", records_.size()}, {"tokens", vocabulary_.tokens().size()},
+              {"steps", r.num_steps}, {"seconds", r.seconds}, {"records_dropped", r.num_dropped}, {"noise_multiplier", r.options.noise_multiplier}};
+    if (r.options.mode == DpFpMode::kClipped) j["encoder_noise_multiplier"] = r.options.encoder.noise_multiplier;
+    if (is_private()) {
+      j["epsilon"] = r.epsilon ? Json(*r.epsilon) : Json();
+      j["delta"] = recipe_.goal.delta;
+    } else {
+      j["no_guarantee"] = WhyPaperHasNoGuarantee();
+    }
+    if (format_ == OutputFormat::kJson) {
+      std::printf("%s\n", j.dump(2).c_str());
+      return;
+    }
+    std::printf("%s: %llu steps over %zu records in %.1f s\n%s\n", a_.out.c_str(), static_cast<unsigned long long>(r.num_steps), records_.size(), r.seconds,
+                r.description.c_str());
+    if (r.epsilon) std::printf("privacy: epsilon %s at delta %s\n", Fixed(*r.epsilon, 3).c_str(), j["delta"].dump().c_str());
+  }
+
+  const ClassifyTrainArguments& a_;
+  OutputFormat format_;
+  ClassifyRecipe recipe_;
+  std::string run_id_ = Timestamp();
+  std::optional<ModelFile> base_encoder_;
+  std::optional<ClassifierFile> base_classifier_;
+  std::optional<privacy::Ledger> ledger_;
+  data::Vocabulary vocabulary_;
+  data::LabelledSequences sequences_;
+  std::vector<LabelledRecord> records_;
+  ClassifierDescription description_;
+  std::vector<float> start_weights_;
+};
+
+// An open classifier with its vocabulary, ready for texts.
+struct Opened {
+  ClassifierFile file;
+  data::Vocabulary vocabulary;
+  LetterCase letters;
+  HeadInput input() const { return {.norm_bound = file.description().norm_bound}; }
+};
+
+Result<Opened> OpenClassifier(const std::string& path) {
+  WISP_ASSIGN_OR_RETURN(ClassifierFile file, ClassifierFile::Open(path));
+  if (file.model().flat_weights().empty()) return Unsupported(path + ": its weights are laid out in another order than this build reads");
+  const Tokenizer tokenizer = file.description().tokenizer;
+  if (tokenizer == Tokenizer::kNone) return Unsupported(path + ": it has no tokenizer; wisp classify reads texts");
+  WISP_ASSIGN_OR_RETURN(data::Vocabulary vocabulary, data::Vocabulary::Create(path, ItemKeys(file.model())));
+  return Opened{std::move(file), std::move(vocabulary), LettersOf(tokenizer)};
+}
+
+Result<std::vector<std::string>> ReadTexts(const ClassifyPredictArguments& a) {
+  if (a.texts.empty() == a.input.empty()) return InvalidArgument("either --text or --input is needed");
+  if (!a.texts.empty()) return a.texts;
+  WISP_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(a.input));
+  std::vector<std::string> texts;
+  data::Lines lines({reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()});
+  while (lines.Next()) texts.emplace_back(lines.line());
+  return texts;
+}
+
+}  // namespace
+
+Status ClassifyTrain(const ClassifyTrainArguments& arguments, OutputFormat format) { return ClassifyTrainCommand(arguments, format).Run(); }
+
+Status ClassifyEvaluate(const ClassifyEvaluateArguments& a, OutputFormat format) {
+  WISP_ASSIGN_OR_RETURN(const auto file_format, data::ParseLabelledFormat(a.format));
+  WISP_ASSIGN_OR_RETURN(const Opened opened, OpenClassifier(a.model));
+  const ClassifierDescription& c = opened.file.description();
+  std::vector<std::string> classes = c.class_names;
+  for (uint32_t i = static_cast<uint32_t>(classes.size()); i < c.architecture.num_classes; ++i) classes.push_back(std::to_string(i));
+  WISP_ASSIGN_OR_RETURN(const data::LabelledTexts texts, data::ReadLabelled(a.data, {.format = file_format, .text_column = a.text_column,
+                                                                                    .label_column = a.label_column}));
+  WISP_ASSIGN_OR_RETURN(const data::LabelledSequences sequences, data::Encode(texts, opened.vocabulary, {.classes = classes, .letters = opened.letters,
+                                                                                                         .max_length = c.architecture.encoder.max_length}));
+  const std::vector<LabelledRecord> records = RecordsOf(sequences);
+  std::vector<size_t> counts(classes.size(), 0);
+  for (const int32_t label : sequences.labels) ++counts[static_cast<size_t>(label)];
+  const double largest = static_cast<double>(*std::max_element(counts.begin(), counts.end())) / static_cast<double>(records.size());
+  Workers workers(a.threads == 0 ? DefaultThreads() : a.threads);
+  const Classifier graph(c.architecture, kernels::BestOps());
+  const double accuracy = Accuracy(graph, opened.file.model().flat_weights().data(), records, opened.input(), workers);
+  if (format == OutputFormat::kJson) {
+    std::printf("%s\n", Json({{"accuracy", accuracy}, {"records", records.size()}, {"largest_class", largest}, {"unknown_tokens", sequences.num_unknown},
+                              {"texts_cut", sequences.num_cut}}).dump().c_str());
+  } else {
+    std::printf("accuracy %.4f over %zu texts (the largest class has %.4f of them)\n", accuracy, records.size(), largest);
+  }
+  return OkStatus();
+}
+
+Status ClassifyPredict(const ClassifyPredictArguments& a, OutputFormat format) {
+  WISP_ASSIGN_OR_RETURN(const Opened opened, OpenClassifier(a.model));
+  WISP_ASSIGN_OR_RETURN(const std::vector<std::string> texts, ReadTexts(a));
+  const ClassifierDescription& c = opened.file.description();
+  const Classifier graph(c.architecture, kernels::BestOps());
+  const float* flat = opened.file.model().flat_weights().data();
+  AlignedArray<float> packed(graph.pack_plan().size());
+  graph.pack_plan().Pack(graph.ops(), flat, packed.data(), 0, 1);
+  const Weights weights{&graph.ops(), &graph.pack_plan(), &graph.parameters(), flat, packed.data()};
+  const Buffers buffers = graph.AllocateForInference();
+  RecordContext context{.weights = weights, .buffers = buffers};
+  Json list = Json::array();
+  std::vector<int32_t> tokens;
+  for (const std::string& text : texts) {
+    tokens.clear();
+    data::AppendTokens(text, opened.vocabulary, opened.letters, c.architecture.encoder.max_length, tokens);
+    const float* z = graph.Logits(context, tokens, opened.input());
+    const float* best = std::max_element(z, z + c.architecture.num_classes);
+    double sum = 0;
+    for (uint32_t k = 0; k < c.architecture.num_classes; ++k) sum += std::exp(static_cast<double>(z[k]) - *best);
+    const auto k = static_cast<size_t>(best - z);
+    const std::string name = c.class_names.empty() ? std::to_string(k) : c.class_names[k];
+    if (format == OutputFormat::kText) std::printf("%-16s %.4f  %s\n", name.c_str(), 1 / sum, text.c_str());
+    list.push_back({{"text", text}, {"class", name}, {"probability", 1 / sum}});
+  }
+  if (format == OutputFormat::kJson) std::printf("%s\n", list.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+  return OkStatus();
+}
+
+}  // namespace wisp::tools
