@@ -113,7 +113,9 @@ TEST(SchemaVersion1, ModelFileIsRead) {
 TEST(SchemaVersion1, CheckpointIsRead) {
   const auto read = ReadCheckpoint(kSchema + "/v1/checkpoint.ckpt");
   ASSERT_TRUE(read.ok()) << read.status().message();
-  EXPECT_TRUE(*read == test::SmallCheckpoint());
+  Checkpoint expected = test::SmallCheckpoint();
+  expected.item_rows.clear();  // the slot was appended after version 1 was written
+  EXPECT_TRUE(*read == expected);
 }
 
 }  // namespace
