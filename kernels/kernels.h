@@ -330,6 +330,14 @@ struct AccumulateOnGridArgs {
   int32_t sign;  // +1 or -1
 };
 
+// ---- Exponentials in double (private drawing charges for their error). Max error 4 ulp for x in [-700, 700]. -----------
+// y_i = exp(x_i); `y` may be `x`. Below -700: at most exp(-700) and at least 0, above 700: at least exp(700), NaN: anything.
+struct ExpDoubleArgs {
+  const double* x;
+  double* y;
+  size_t n;
+};
+
 // ---- Optimizers. Max error 8 ulp per element. -----------------------------------------------------------------------
 // m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2;
 // w -= rate * (m * correction1 / (sqrt(v * correction2) + epsilon) + decay * w)
@@ -389,6 +397,7 @@ struct OpTable {
   double (*dot)(const float* x, const float* y, size_t n);
   double (*sum_squares)(const float* x, size_t n);
   double (*accumulate_on_grid)(const AccumulateOnGridArgs<>&);
+  void (*exp_double)(const ExpDoubleArgs&);
 
   void (*adam)(const AdamArgs<>&);
   void (*sgd)(const SgdArgs<>&);

@@ -37,6 +37,7 @@ const OpTable& ReferenceOps() {
       .dot = reference::Dot,
       .sum_squares = reference::SumSquares,
       .accumulate_on_grid = reference::AccumulateOnGrid,
+      .exp_double = reference::ExpDouble,
       .adam = reference::Adam<float>,
       .sgd = reference::Sgd<float>,
       .release_packed = nullptr,

@@ -32,6 +32,7 @@ struct Tables {
       FillNorm(target, table);
       FillElementwise(target, table);
       FillVariance(target, table);
+      FillExpDouble(target, table);
       FillEmbedding(target, table);
       FillReduce(target, table);
       FillOptimizer(target, table);

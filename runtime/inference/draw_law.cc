@@ -6,6 +6,8 @@
 #include <limits>
 #include <numeric>
 
+#include "kernels/kernels.h"
+
 namespace wisp {
 namespace {
 
@@ -145,8 +147,10 @@ float AnchoredWeights(std::span<const float> scores, std::span<const float> base
     const double base = base_scores[static_cast<size_t>(items[i])];
     const double difference = static_cast<double>(scores[static_cast<size_t>(items[i])]) - base;
     const double moved = std::isnan(difference) ? 0 : std::clamp(difference, -c, c);
-    weights[i] = std::max(0x1p53, 0x1p95 * std::exp((base + moved - reach) / options.temperature));
+    weights[i] = (base + moved - reach) / options.temperature;
   }
+  kernels::BestOps().exp_double({.x = weights.data(), .y = weights.data(), .n = weights.size()});
+  for (double& w : weights) w = std::max(0x1p53, 0x1p95 * w);
   return best_base;
 }
 

@@ -69,7 +69,7 @@ std::vector<double> IntegerWeights(std::span<const double> u);
 //   moves no more than t does: between f and f' each log psi(t_j) moves by at most 2c/tau, up or down, so the range is 4c/tau.
 //   Error of log w_j against log psi(t_j), with u = 2^-53 and z = |b_j| + c <= max_j |b_j| + c =: Z: rounding b_j + d_j u Z,
 //   the difference to m 2 u Z, the quotient 2 u Z / tau: below 6 u Z / tau <= 6 * 2^-33 for Z / tau <= kAnchoredMaxReach.
-//   exp: 16 units in the last place are allowed for (libraries state 1 to 4), 2^-48; the power of two is exact, and so is the
+//   exp: 16 units in the last place are allowed for (the kernels promise 4), 2^-48; the power of two is exact, and so is the
 //   conversion. Together e < 2^-30 * 0.76; the range is off by at most 4e (each of two logarithms by 2e) < kAnchoredRangeSlack.
 inline constexpr double kAnchoredRangeSlack = 0x1p-28;
 inline constexpr double kAnchoredMaxReach = 0x1p20;

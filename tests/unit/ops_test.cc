@@ -323,6 +323,31 @@ TEST(Reductions, EqualSumsInLongDouble) {
   }
 }
 
+TEST(ExpDouble, IsWithinFourUnitsInTheLastPlace) {
+  std::mt19937_64 random(TestSeed(14));
+  for (const OpTable* ops : AllOps()) {
+    for (size_t n : {0, 1, 2, 3, 5, 8, 15, 16, 17, 4099}) {
+      std::vector<double> x(n), y(n + 1, 42.0);  // one more: nothing is written behind the end
+      // Where the drawing is most of the time, and everywhere.
+      for (size_t i = 0; i < n; ++i) x[i] = std::uniform_real_distribution<double>(i % 2 == 0 ? -30 : -700, i % 2 == 0 ? 0 : 700)(random);
+      ops->exp_double({.x = x.data(), .y = y.data(), .n = n});
+      for (size_t i = 0; i < n; ++i) {
+        const long double truth = std::exp(static_cast<long double>(x[i]));
+        const double unit = std::nextafter(static_cast<double>(truth), HUGE_VAL) - static_cast<double>(truth);
+        ASSERT_LE(std::abs(static_cast<long double>(y[i]) - truth), 4.0L * unit) << ops->name << " exp(" << x[i] << ")";
+      }
+      EXPECT_EQ(y[n], 42.0) << ops->name << " " << n;
+      ops->exp_double({.x = x.data(), .y = x.data(), .n = n});
+      for (size_t i = 0; i < n; ++i) EXPECT_EQ(x[i], y[i]) << ops->name << ": in place";
+    }
+    const double far[] = {-HUGE_VAL, -1e300, -800, 800, 1e300, HUGE_VAL};
+    double y[6];
+    ops->exp_double({.x = far, .y = y, .n = 6});
+    for (int i = 0; i < 3; ++i) EXPECT_TRUE(y[i] >= 0 && y[i] <= std::exp(-699.0)) << ops->name << " " << far[i];
+    for (int i = 3; i < 6; ++i) EXPECT_GE(y[i], std::exp(699.0)) << ops->name << " " << far[i];
+  }
+}
+
 TEST(AccumulateOnGrid, RoundsTiesToEvenAddsExactlyAndUndoesItself) {
   std::mt19937_64 random(TestSeed(12));
   for (const OpTable* ops : AllOps()) {
