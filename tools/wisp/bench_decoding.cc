@@ -42,13 +42,14 @@ Status CheckBase(const std::string& path, const ModelFile& base, const ModelFile
 struct Law {
   ItemLaw item;
   size_t base_top = 0;
-  Json figures;
+  bool of_base = false;
+  Json figures = Json::object();
 };
 
 Result<Law> LawOf(const DecodeCell& c, uint64_t num_items) {
-  Law law{.item = {.mode = c.mode, .temperature = c.temperature}, .base_top = c.base_top};
-  if (c.mode == DecodingMode::kPlain) return law;
+  Law law{.item = {.mode = c.mode, .temperature = c.temperature}, .base_top = c.base_top, .of_base = c.of_base};
   if (c.base_top > num_items) return InvalidArgument("the support base:" + std::to_string(c.base_top) + " is larger than the catalogue of " + std::to_string(num_items));
+  if (c.mode == DecodingMode::kPlain) return law;
   const bool pure = c.composition == DecodeCell::Composition::kPure, anchored = c.mode == DecodingMode::kBaseAnchored;
   const privacy::PublicMixture uniform{.support = c.base_top > 0 ? c.base_top : num_items};
   double epsilon = c.epsilon, lambda = 0, range = 0;
@@ -150,7 +151,8 @@ class DecodingBench {
       }
       const std::vector<int32_t>& support = top > 0 ? best : left;
       const bool inside = std::find(support.begin(), support.end(), c.target) != support.end();
-      probabilities_[l][index] = inside ? ItemProbability(laws_[l].item, {reader.scores, reader.base_scores}, support, c.target) : kOutside;
+      const ItemScores scores{laws_[l].of_base ? reader.base_scores : reader.scores, reader.base_scores};
+      probabilities_[l][index] = inside ? ItemProbability(laws_[l].item, scores, support, c.target) : kOutside;
     }
     return OkStatus();
   }

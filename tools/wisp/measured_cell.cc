@@ -1,6 +1,8 @@
 #include "tools/wisp/measured_cell.h"
 
 #include <algorithm>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "tools/wisp/json_section.h"
@@ -22,7 +24,7 @@ Status ReadSupport(const std::string& where, const std::string& text, uint32_t& 
 Status CheckTarget(const std::string& where, const DecodeCell& c) {
   if (c.mode == DecodingMode::kPlain) {
     if (c.epsilon == 0 && c.delta == 0 && c.draws == 0) return OkStatus();
-    return InvalidData(where + ": the mode plain has no guarantee, it takes no epsilon, delta or draws");
+    return InvalidData(where + ": the modes plain and base are without a target, they take no epsilon, delta or draws");
   }
   if (c.epsilon == 0 || c.draws == 0) return InvalidData(where + ": it needs an epsilon and the number of draws that it is for");
   if (c.composition == DecodeCell::Composition::kPld && c.delta == 0) return InvalidData(where + ": the composition pld needs a delta");
@@ -61,8 +63,11 @@ Result<DecodeCell> ReadDecodeCell(const std::string& where, const Json& json) {
   DecodeCell cell;
   std::string support = "all";
   JsonSection s(where, json);
-  s.Choice<DecodingMode>("mode", cell.mode,
-                         {{"uniform", DecodingMode::kUniform}, {"anchored", DecodingMode::kBaseAnchored}, {"plain", DecodingMode::kPlain}});
+  std::pair<DecodingMode, bool> mode(cell.mode, false);  // and whether it is the base's
+  s.Choice<std::pair<DecodingMode, bool>>("mode", mode,
+                                          {{"uniform", {DecodingMode::kUniform, false}}, {"anchored", {DecodingMode::kBaseAnchored, false}},
+                                           {"plain", {DecodingMode::kPlain, false}}, {"base", {DecodingMode::kPlain, true}}});
+  std::tie(cell.mode, cell.of_base) = mode;
   s.Choice<Composition>("composition", cell.composition, {{"pure", Composition::kPure}, {"pld", Composition::kPld}});
   s.Number("epsilon", cell.epsilon, 1e-9, 1e6);
   s.Number("delta", cell.delta, 1e-300, 0.5);
@@ -70,7 +75,7 @@ Result<DecodeCell> ReadDecodeCell(const std::string& where, const Json& json) {
   s.Number("draws", cell.draws, 1, 1e9);
   s.Text("support", support);
   WISP_RETURN_IF_ERROR(s.Finish());
-  if (!json.contains("mode")) return InvalidData(where + ": it needs a mode: uniform, anchored or plain");
+  if (!json.contains("mode")) return InvalidData(where + ": it needs a mode: uniform, anchored, plain or base");
   WISP_RETURN_IF_ERROR(ReadSupport(where, support, cell.base_top));
   WISP_RETURN_IF_ERROR(CheckTarget(where, cell));
   return cell;

@@ -22,18 +22,20 @@ struct BenchCell {
 };
 Result<BenchCell> ReadBenchCell(const std::string& where, const nlohmann::json& json);
 
-// The next item's perplexity under a law of drawing. kPlain: the model's own, no further keys but the support's.
+// The next item's perplexity under a law of drawing. The modes plain and base are the model's own and the base's own, what
+// private draws lie between: they take no target.
 struct DecodeCell {
   enum class Composition {
     kPure,  // epsilon over `draws` draws at delta 0
     kPld,   // at delta, by the accountant
   };
   DecodingMode mode = DecodingMode::kPlain;
+  bool of_base = false;  // kPlain: of the base
   Composition composition = Composition::kPld;
   double epsilon = 0, delta = 0, temperature = 1;
-  uint64_t draws = 0;      // in the life of the model
-  uint32_t base_top = 0;   // the support: so many best of the base that are not in the history; 0: all that are not
-  bool NeedsBase() const { return mode == DecodingMode::kBaseAnchored || base_top > 0; }
+  uint64_t draws = 0;     // in the life of the model
+  uint32_t base_top = 0;  // the support: so many best of the base that are not in the history; 0: all that are not
+  bool NeedsBase() const { return mode == DecodingMode::kBaseAnchored || of_base || base_top > 0; }
 };
 Result<DecodeCell> ReadDecodeCell(const std::string& where, const nlohmann::json& json);
 
