@@ -52,6 +52,7 @@ Result<BenchCell> ReadBenchCell(const std::string& where, const Json& json) {
     return InvalidData(where + ".method is '" + cell.method + "', allowed are " + (clipping ? "ordinary, phantom and ghost" : "adafest and dense"));
   }
   if (!clipping && json.contains("length")) return InvalidData(where + ": sparse steps have 8 positions, it takes no length");
+  if (!clipping && a.items < 512) return InvalidData(where + ": sparse steps have 256 negatives, which takes 512 items or more");
   Json rest = json;
   rest.erase("method");
   cell.together = rest.dump();
