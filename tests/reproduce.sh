@@ -46,7 +46,8 @@ cat >tiny.json <<'END'
  "plot": {"kind": "bars", "field": "ndcg@10"}, "notes": ["A note."],
  "cells": [{"row": "private", "column": "4", "seeds": [1, 2], "published": {"ndcg@10": 0.05}, "published_deviation": {"ndcg@10": 0.01}},
            {"row": "not private", "column": "none", "overrides": {"training": {"method": "ordinary", "sampling": "shuffled"}}, "seeds": [1, 2]},
-           {"row": "private", "column": "speed", "kind": "bench"}]}
+           {"row": "private", "column": "speed", "kind": "bench",
+            "bench": {"what": "clipping", "method": "phantom", "items": 50, "batch": 8, "length": 10, "repeats": 2}}]}
 END
 
 # What is refused before anything is run.
@@ -56,13 +57,18 @@ expect 2 "no-such-table" "$wisp" reproduce no-such-table --list
 expect 2 "seed 9" "${run[@]}" --seed 9
 expect 2 "--out" "$wisp" reproduce tiny.json --data log.txt
 expect 2 "--data" "$wisp" reproduce tiny.json --out r.jsonl
-expect 2 "wisp bench" "${run[@]}" --cell private/speed
 sed 's/"method": "ordinary"/"methd": "ordinary"/' tiny.json >typo.json
 expect 3 "cells\[1\].*methd" "$wisp" reproduce typo.json --list
 sed 's/"overrides"/"override"/' tiny.json >key.json
 expect 3 "'override'" "$wisp" reproduce key.json --list
 sed 's/"column": "speed", "kind": "bench"/"column": "4", "kind": "bench"/' tiny.json >twice.json
 expect 3 "twice" "$wisp" reproduce twice.json --list
+sed 's/"kind": "bench"/"kind": "bench", "seeds": [1]/' tiny.json >seeds.json
+expect 3 "'seeds'" "$wisp" reproduce seeds.json --list
+sed 's/"bench": {/"decode": {/' tiny.json >nothing.json
+expect 3 "cells\[2\].bench is missing" "$wisp" reproduce nothing.json --list
+sed 's/"method": "phantom"/"method": "dense"/' tiny.json >method.json
+expect 3 "ordinary, phantom and ghost" "$wisp" reproduce method.json --list
 sed 's/"users": 60/"users": 61/' tiny.json >users.json
 expect 3 "60 users.*61" "$wisp" reproduce users.json --data log.txt --out r.jsonl
 mkdir a-folder
@@ -76,21 +82,21 @@ expect 2 "a-folder" "$wisp" reproduce tiny.json --data log.txt --out a-folder
 expect 0 "" "${run[@]}" --cell private/4 --seed 2 --json
 holds out 'len(j) == 1 and j[0]["seed"] == 2'
 lines 1 "one run"
-expect 0 "left out here" "${run[@]}" --skip-done
-lines 4 "the missing runs"
-holds r.jsonl '[(l["row"], l["seed"]) for l in j] == [("private", 2), ("private", 1), ("not private", 1), ("not private", 2)]'
+expect 0 "" "${run[@]}" --skip-done
+lines 5 "the missing runs"
+holds r.jsonl '[(l["row"], l.get("seed")) for l in j] == [("private", 2), ("private", 1), ("not private", 1), ("not private", 2), ("private", None)]'
 holds r.jsonl 'all(2.07 < l["epsilon"] < 2.08 and l["delta"] == 0.001 and l["noise_multiplier"] == 1.2 for l in j[:2]) and not any("epsilon" in l for l in j[2:])'
-holds r.jsonl 'all(l["steps"] == 3 and l["threads"] == 1 and 0 <= l["ndcg@10"] <= l["hit@10"] <= 1 and l["users"] == 60 for l in j)'
+holds r.jsonl 'all(l["steps"] == 3 and l["threads"] == 1 and 0 <= l["ndcg@10"] <= l["hit@10"] <= 1 and l["users"] == 60 for l in j[:4])'
 holds r.jsonl 'all(l["seconds"] > 0 and l["planned_bytes"] > l["record_state_bytes"] > 0 and "cores" in l["device"] for l in j[:2])'
 holds r.jsonl 'j[2]["ndcg@10"] != j[3]["ndcg@10"] and j[2]["recipe"] == j[3]["recipe"]'
 holds r.jsonl 'j[0]["recipe"] == j[1]["recipe"] != j[2]["recipe"] and len(j[0]["recipe"]) == 16'
 holds r.jsonl "j[2][\"command\"] == \"wisp reproduce tiny --data log.txt --out r.jsonl --cell 'not private/none' --seed 1 --threads 1\""
 expect 0 "nothing is left" "${run[@]}" --skip-done
-lines 4 "nothing left"
+lines 5 "nothing left"
 expect 0 "" "$wisp" reproduce tiny.json --list --out r.jsonl
 grep -q "private/4 .*2 of 2 done" out || fail "--list does not count: $(cat out)"
 expect 0 "" "${run[@]}" --cell private/4 --seed 1
-lines 5 "a run again without --skip-done"
+lines 6 "a run again without --skip-done"
 [ -z "$(ls -A tmp)" ] || fail "temporary ledgers are left behind: $(ls tmp)"
 
 # Another recipe makes the old lines old.
@@ -113,8 +119,98 @@ wait "$pid"
 # Programs that append at once all succeed.
 for i in $(seq 12); do "${run[@]}" --cell "not private/none" --seed 1 >/dev/null 2>&1 & done
 wait
-lines 17 "twelve at once"
+lines 18 "twelve at once"
 holds r.jsonl 'len({l["ndcg@10"] for l in j if l["row"] == "not private" and l["seed"] == 1}) == 1'
+
+# Cells that are measured. Those that differ in the method only are measured together; they need no data.
+cat >measured.json <<'END'
+{"name": "measured", "title": "Measured", "reference": "nobody", "data": {"label": "none"}, "metrics": [{"field": "step_seconds", "title": "Step"}],
+ "plot": {"kind": "lines", "field": "step_seconds", "log": true},
+ "cells": [{"row": "ordinary", "column": "8", "kind": "bench", "bench": {"what": "clipping", "method": "ordinary", "items": 50, "batch": 8, "length": 10, "repeats": 2}},
+           {"row": "phantom", "column": "8", "kind": "bench", "bench": {"what": "clipping", "method": "phantom", "items": 50, "batch": 8, "length": 10, "repeats": 2}},
+           {"row": "ghost", "column": "8", "kind": "bench", "bench": {"what": "clipping", "method": "ghost", "items": 50, "batch": 8, "length": 10, "repeats": 2}},
+           {"row": "sparse", "column": "600", "kind": "bench", "bench": {"what": "sparse", "method": "adafest", "items": 600, "batch": 8, "repeats": 4}},
+           {"row": "dense", "column": "600", "kind": "bench", "bench": {"what": "sparse", "method": "dense", "items": 600, "batch": 8, "repeats": 4}}]}
+END
+sed 's/"items": 600/"items": 50/' measured.json >few.json
+expect 3 "512 items or more" "$wisp" reproduce few.json --list
+measured=("$wisp" reproduce measured.json --out m.jsonl --threads 2)
+expect 2 "--seed is of cells that train" "${measured[@]}" --seed 1
+[ ! -e m.jsonl ] || fail "a refused measurement wrote results"
+expect 0 "" "${measured[@]}"
+holds m.jsonl 'len(j) == 5 and len({l["together"] for l in j[:3]}) == len({l["together"] for l in j[3:]}) == 1 and j[0]["together"] != j[3]["together"]'
+holds m.jsonl 'all(abs(l["records_per_second"] * l["step_seconds"] - 8) < 1e-6 and l["batch"] == 8 and l["items"] == 50 for l in j[:3])'
+holds m.jsonl 'j[2]["memory_bytes"] == j[1]["memory_bytes"] + 8 * 50 * 50 * 4 and j[2]["memory_bytes_one_record_per_thread"] == j[1]["memory_bytes"] + 2 * 50 * 50 * 4'
+holds m.jsonl 'j[2]["step_seconds"] > j[1]["step_seconds"] and j[2]["gram_records_measured"] == 8 and j[2]["gram_sample_multiplied_by"] == 2'
+holds m.jsonl 'j[3]["steps_measured"] == 4 and j[4]["steps_measured"] == 3 and abs(j[3]["dense_over_adafest"] * j[3]["step_seconds"] / j[4]["step_seconds"] - 1) < 1e-9'
+holds m.jsonl 'j[0]["command"] == "wisp reproduce measured --out m.jsonl --cell ordinary/8 --threads 2" and len({l["recipe"] for l in j}) == 5'
+expect 0 "nothing is left" "${measured[@]}" --skip-done
+expect 0 "" "${measured[@]}" --cell ghost/8
+holds m.jsonl 'len(j) == 6 and j[5]["row"] == "ghost" and j[5]["together"] != j[2]["together"]'
+expect 0 "" "$root/tools/reproduce/draw.py" --table measured.json --results m.jsonl --markdown m.md --svg m.svg
+
+# Perplexity of private draws.
+awk '{ print >(substr($1, 2) % 3 == 0 ? "public.txt" : "private.txt") }' log.txt
+cat >plain.json <<'END'
+{"name": "plain", "architecture": {"max_length": 20, "width": 8, "num_heads": 1, "num_blocks": 1, "inner_width": 8},
+ "training": {"method": "ordinary", "sampling": "shuffled", "epochs": 1, "expected_batch": 10, "seed": 7}, "data": {"hold_out": "test"}}
+END
+expect 0 "" "$wisp" new --recipe plain.json --data log.txt --out new.wisp
+expect 0 "" "$wisp" train --recipe plain.json --model new.wisp --data public.txt --dataset shipped --out shipped.wisp
+expect 0 "" "$wisp" train --recipe plain.json --model shipped.wisp --data private.txt --dataset own --out own.wisp
+expect 0 "" "$wisp" train --recipe base.json --model new.wisp --data log.txt --out safe.wisp --ledger safe.ledger
+cat >decode.json <<'END'
+{"name": "decode", "title": "Decode", "reference": "nobody", "data": {"label": "synthetic"}, "metrics": [{"field": "perplexity", "title": "Perplexity"}],
+ "plot": {"kind": "lines", "field": "perplexity"},
+ "cells": [{"row": "uniform", "column": "0", "kind": "decode", "decode": {"mode": "uniform", "composition": "pure", "epsilon": 1e-6, "draws": 100}},
+           {"row": "uniform", "column": "all", "kind": "decode", "decode": {"mode": "uniform", "composition": "pure", "epsilon": 5000, "draws": 100}},
+           {"row": "model", "column": "all", "kind": "decode", "decode": {"mode": "plain"}},
+           {"row": "uniform base 9", "column": "0", "kind": "decode", "decode": {"mode": "uniform", "composition": "pure", "epsilon": 1e-6, "draws": 100, "support": "base:9"}},
+           {"row": "base", "column": "all", "kind": "decode", "decode": {"mode": "base"}},
+           {"row": "anchored", "column": "0", "kind": "decode", "decode": {"mode": "anchored", "composition": "pure", "epsilon": 1e-4, "draws": 100}},
+           {"row": "anchored", "column": "4", "kind": "decode", "decode": {"mode": "anchored", "composition": "pld", "epsilon": 4, "delta": 1e-6, "draws": 100}}]}
+END
+decode=("$wisp" reproduce decode.json --data private.txt --out d.jsonl --threads 2)
+expect 2 "--model is needed" "${decode[@]}"
+expect 2 "--data is needed" "$wisp" reproduce decode.json --model own.wisp --out d.jsonl
+expect 2 "--base is needed.*not public" "${decode[@]}" --model own.wisp
+expect 4 "base model must be public.*'shipped'" "${decode[@]}" --model own.wisp --base shipped.wisp
+expect 2 "draws from it are free" "${decode[@]}" --model safe.wisp --base new.wisp
+expect 2 "draws from it are free" "${decode[@]}" --model shipped.wisp --public-dataset shipped --base shipped.wisp
+"$wisp" new --recipe plain.json --data public.txt --out few.wisp >out 2>err
+expect 2 "other items" "${decode[@]}" --model own.wisp --base few.wisp --cell base/all
+sed 's/"support": "base:9"/"support": "model:9"/' decode.json >support.json
+expect 3 "all and base:K" "$wisp" reproduce support.json --list
+sed 's/"delta": 1e-6, //' decode.json >delta.json
+expect 3 "pld needs a delta" "$wisp" reproduce delta.json --list
+sed 's/"mode": "plain"/"mode": "plain", "draws": 3/' decode.json >target.json
+expect 3 "without a target" "$wisp" reproduce target.json --list
+[ ! -e d.jsonl ] || fail "refused draws wrote results"
+decode+=(--model own.wisp --base shipped.wisp --public-dataset shipped)
+expect 0 "" "${decode[@]}"
+python3 - <<'END' || fail "the perplexities: $(cat d.jsonl)"
+import json, math
+users = {}
+for line in open("private.txt"):
+    user, item = line.split()[:2]
+    users.setdefault(user, []).append(item)
+items = len({line.split()[1] for line in open("log.txt")})
+new = [u for u in users.values() if u[-1] not in u[:-1]]
+left = math.exp(sum(math.log(items - len(set(u[:-1]))) for u in new) / len(new))
+j = {l["row"] + "/" + l["column"]: l for l in map(json.loads, open("d.jsonl"))}
+value = lambda name: j[name]["perplexity"]
+assert len(j) == 7 and abs(value("uniform/0") / left - 1) < 1e-5, left
+assert abs(j["uniform/0"]["covered"] - len(new) / len(users)) < 1e-12 and j["uniform/0"]["users"] == len(users)
+assert abs(value("uniform/all") / value("model/all") - 1) < 1e-6 and value("model/all") != value("base/all")
+assert abs(value("uniform base 9/0") - 9) < 1e-6 and 0 < j["uniform base 9/0"]["covered"] < 0.5
+assert abs(value("anchored/0") / value("base/all") - 1) < 1e-5
+assert 3.99 < j["anchored/4"]["epsilon"] <= 4 and j["anchored/4"]["delta"] == 1e-6 and j["anchored/4"]["clip"] > 0
+assert "base" in j["anchored/4"] and "base" not in j["uniform/0"] and len({l["together"] for l in j.values()}) == 1
+END
+expect 0 "nothing is left" "${decode[@]}" --skip-done
+expect 0 "" "$wisp" reproduce decode.json --list --model new.wisp --out d.jsonl
+grep -q "model/all .*0 of 1 done" out || fail "figures of another model count as done: $(cat out)"
+expect 0 "" "$root/tools/reproduce/draw.py" --table decode.json --results d.jsonl --markdown d.md --svg d.svg
 
 # The drawing.
 draw=("$root/tools/reproduce/draw.py" --table tiny.json --markdown t.md --svg t.svg)
@@ -123,7 +219,7 @@ cat r.jsonl bench >drawn.jsonl
 expect 0 "" "${draw[@]}" --results drawn.jsonl
 python3 - <<'END' || fail "the table of NDCG: $(head -n 20 t.md)"
 import json, statistics
-ndcg = lambda row: [json.loads(l)["ndcg@10"] * 100 for l in open("drawn.jsonl") if f'"row":"{row}"' in l]
+ndcg = lambda row: [json.loads(l)["ndcg@10"] * 100 for l in open("drawn.jsonl") if f'"row":"{row}"' in l and "ndcg" in l]
 cell = lambda v: f"{statistics.mean(v):.2f} ± {statistics.stdev(v):.2f} (n {len(v)})"
 text = open("t.md").read()
 assert len(ndcg("private")) == 3 and len(ndcg("not private")) == 14
@@ -157,7 +253,7 @@ sed 's/"kind": "bars"/"kind": "lines", "log": true/' tiny.json >log.json
 expect 0 "" "${draw[@]}" --table log.json --results drawn.jsonl
 python3 -c "import xml.etree.ElementTree as E; t=E.parse('t.svg'); assert any(e.tag.endswith('circle') for e in t.iter())" || fail "lines are not drawn"
 sed 's/"recipe":"[0-9a-f]*"/"recipe":"older"/' r.jsonl | head -n 1 | cat - r.jsonl >mixed.jsonl
-expect 0 "1 lines of an older recipe" "${draw[@]}" --results mixed.jsonl
+expect 0 "1 lines of an older recipe or model" "${draw[@]}" --results mixed.jsonl
 
 # Damage is named by its line, and nothing is added behind it.
 sed 's/"table":"tiny"/"table":"tinier"/' r.jsonl >other.jsonl
@@ -168,8 +264,8 @@ expect 3 "damaged.jsonl, line 2: it is damaged" "$wisp" reproduce tiny.json --li
 expect 3 "damaged.jsonl, line 2: it is damaged" "${draw[@]}" --results damaged.jsonl
 head -c -1 r.jsonl >torn.jsonl
 cp torn.jsonl before
-expect 3 "torn.jsonl, line 17: the last line is cut off" "$wisp" reproduce tiny.json --data log.txt --out torn.jsonl
-expect 3 "torn.jsonl, line 17: the last line is cut off" "${draw[@]}" --results torn.jsonl
+expect 3 "torn.jsonl, line 18: the last line is cut off" "$wisp" reproduce tiny.json --data log.txt --out torn.jsonl
+expect 3 "torn.jsonl, line 18: the last line is cut off" "${draw[@]}" --results torn.jsonl
 cmp -s torn.jsonl before || fail "a damaged file was changed"
 
 [ "$failures" -eq 0 ] && echo "all held" || { echo "$failures failures"; exit 1; }

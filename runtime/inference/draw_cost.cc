@@ -6,6 +6,7 @@
 #include <string>
 
 #include "runtime/inference/draw_law.h"
+#include "runtime/privacy/decoding_calibration.h"
 
 namespace wisp {
 namespace {
@@ -32,6 +33,13 @@ DrawCost NonUniformDrawCost(std::span<const double> sorted, size_t drawn, double
 DrawCost AnchoredDrawCost(double clip, double temperature, uint64_t support) {
   if (support < 2) return {};
   return {.kind = DrawCost::Kind::kBoundedRange, .range = Up(Up(4 * clip / temperature) + kAnchoredRangeSlack)};
+}
+
+Result<double> ClipForRange(double range, double temperature) {
+  const double clip = privacy::ClipOfRange(range - kAnchoredRangeSlack, temperature);
+  if (clip > 0 && AnchoredDrawCost(clip, temperature, 2).range <= range) return clip;
+  return PrivacyRefused("base-anchored decoding with epsilon " + std::to_string(range) + " a draw at temperature " + std::to_string(temperature) +
+                        ": there is no clip for it, less than the arithmetic's error is left");
 }
 
 double EpsilonOf(const DrawCost& cost) {

@@ -49,6 +49,8 @@ DrawCost UniformDrawCost(uint64_t support, double lambda);
 DrawCost NonUniformDrawCost(std::span<const double> sorted, size_t drawn, double lambda);
 // 4c/tau and the error of the arithmetic, rounded up.
 DrawCost AnchoredDrawCost(double clip, double temperature, uint64_t support);
+// The clip whose cost, the arithmetic's error included, is at most this range. kPrivacyRefused where there is none.
+Result<double> ClipForRange(double range, double temperature);
 
 // Epsilon of one such draw at delta 0.
 double EpsilonOf(const DrawCost& cost);

@@ -154,4 +154,11 @@ float AnchoredWeights(std::span<const float> scores, std::span<const float> base
   return best_base;
 }
 
+void Centre(std::span<float> scores, std::span<const float> base_scores) {
+  double sum = 0;
+  for (size_t i = 0; i < scores.size(); ++i) sum += static_cast<double>(scores[i]) - static_cast<double>(base_scores[i]);
+  const double mean = sum / static_cast<double>(scores.size());
+  for (float& score : scores) score = static_cast<float>(score - mean);
+}
+
 }  // namespace wisp

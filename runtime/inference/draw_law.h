@@ -82,6 +82,10 @@ struct AnchoredOptions {
 float AnchoredWeights(std::span<const float> scores, std::span<const float> base_scores, std::span<const int32_t> items,
                       const AnchoredOptions& options, std::vector<double>& weights);
 
+// f less the mean of f - b: what is the same for all items changes no softmax but would use up the clip. Any function of f
+// may be clipped: this one is free.
+void Centre(std::span<float> scores, std::span<const float> base_scores);
+
 }  // namespace wisp
 
 #endif  // WISP_RUNTIME_INFERENCE_DRAW_LAW_H_

@@ -76,7 +76,6 @@ Result<double> LambdaOf(const PrivateRecommenderOptions& o, uint64_t support) {
   return c.mechanism.lambda();
 }
 
-// The clip whose charge, the arithmetic's error included, is for at most this range.
 Result<double> ClipOf(const PrivateRecommenderOptions& o) {
   if (o.goal.clip) return *o.goal.clip;
   double range = o.goal.epsilon_per_draw.value_or(0);
@@ -84,10 +83,7 @@ Result<double> ClipOf(const PrivateRecommenderOptions& o) {
     WISP_ASSIGN_OR_RETURN(const auto c, privacy::CalibrateBoundedRange({o.goal.lifetime->target, o.goal.lifetime->draws, o.ledger->adjacency()}));
     range = c.mechanism.range();
   }
-  const double clip = privacy::ClipOfRange(range - kAnchoredRangeSlack, o.temperature);
-  if (clip > 0 && AnchoredDrawCost(clip, o.temperature, 2).range <= range) return clip;
-  return PrivacyRefused("base-anchored decoding with epsilon " + std::to_string(range) + " a draw at temperature " + std::to_string(o.temperature) +
-                        ": there is no clip for it, less than the arithmetic's error is left");
+  return ClipForRange(range, o.temperature);
 }
 
 // All that is charged for: checked, and made into lambda or clip.
@@ -108,15 +104,6 @@ Status SetUpCharge(const PrivateRecommenderOptions& o, uint64_t support, Private
 uint64_t SupportFor(const PrivateRecommenderOptions& o, uint64_t num_items) {
   const bool smaller = o.charge_for == ChargeFor::kSupportLeft && o.largest_support > 0;
   return smaller ? std::min<uint64_t>(o.largest_support, num_items) : num_items;
-}
-
-// f less the mean of f - b: what is the same for all items changes no softmax but would use up the clip. Any function of f
-// may be clipped: this one is free.
-void Centre(std::span<float> scores, std::span<const float> base) {
-  double sum = 0;
-  for (size_t i = 0; i < scores.size(); ++i) sum += static_cast<double>(scores[i]) - static_cast<double>(base[i]);
-  const double mean = sum / static_cast<double>(scores.size());
-  for (float& score : scores) score = static_cast<float>(score - mean);
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
         --markdown docs/phantom-table-2.md --svg docs/phantom-table-2.svg
 
 A cell's value is the mean over its lines and their standard deviation (n - 1). All lines of a cell with its newest recipe
-count, repeated seeds too; lines of older recipes are left out, by name, on standard error. Any numeric field of the lines can
+count, repeated seeds too; lines of older recipes, or of another model, are left out, by name, on standard error. Any numeric field of the lines can
 be a metric or the plot's field: lines of `wisp bench` need only table, row, column, date, device and command beside it.
 """
 import argparse
@@ -61,15 +61,19 @@ def read_lines(path, table):
     return lines
 
 
+def made_with(line):
+    return [line.get(field) for field in ("recipe", "model", "base")]
+
+
 def lines_by_cell(table, lines):
-    """Lines of each cell, in the table's order; of those with several recipes only the newest."""
+    """Lines of each cell, in the table's order; of those with several recipes, or models, only the newest."""
     groups = {}
     for cell in table["cells"]:
         name = (cell["row"], cell["column"])
         own = [line for line in lines if (line["row"], line["column"]) == name]
-        current = [line for line in own if line.get("recipe") == own[-1].get("recipe")] if own else []
+        current = [line for line in own if made_with(line) == made_with(own[-1])] if own else []
         if len(current) < len(own):
-            print(f"draw.py: {name[0]}/{name[1]}: {len(own) - len(current)} lines of an older recipe are left out", file=sys.stderr)
+            print(f"draw.py: {name[0]}/{name[1]}: {len(own) - len(current)} lines of an older recipe or model are left out", file=sys.stderr)
         groups[name] = current
     return groups
 
@@ -140,7 +144,8 @@ def shown(field, value):
 def runs_table(table, lines):
     """Every line as it is: what was run, on what, when, for how long."""
     fields = unique([m["field"] for m in table["metrics"]] +
-                    ["epsilon", "delta", "noise_multiplier", "steps", "seconds", "cpu_seconds", "threads", "date", "wisp", "recipe"])
+                    ["epsilon", "delta", "noise_multiplier", "draws", "lambda", "clip", "steps", "steps_measured", "gram_records_measured",
+                     "gram_sample_multiplied_by", "seconds", "cpu_seconds", "threads", "ops", "date", "wisp", "model", "base", "recipe"])
     fields = [f for f in fields if any(f in line for line in lines)]
     out = ["## Runs", "", row_of(["cell", "seed"] + fields), "| --- |" + " --- |" * (len(fields) + 1)]
     for line in lines:

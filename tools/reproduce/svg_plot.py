@@ -7,7 +7,7 @@ from xml.sax.saxutils import escape
 
 WIDTH, HEIGHT = 720, 420
 LEFT, RIGHT, TOP, BOTTOM = 72, 20, 84, 60
-NUM_COLOURS = 6
+NUM_COLOURS = 7
 
 # Mid-tones with a contrast of 3 or more against white and against a dark page's #0d1117: readable in viewers that do not
 # know the page's scheme; text and marks are stronger in those that do.
@@ -19,6 +19,7 @@ STYLE = """
   .published { stroke: #24292f; stroke-width: 1.5; fill: #ffffff }
   .c0 { fill: #2f7ed8; stroke: #2f7ed8 } .c1 { fill: #c2601c; stroke: #c2601c } .c2 { fill: #2f8f4e; stroke: #2f8f4e }
   .c3 { fill: #9a5fc9; stroke: #9a5fc9 } .c4 { fill: #a87d00; stroke: #a87d00 } .c5 { fill: #c0477f; stroke: #c0477f }
+  .c6 { fill: #1f8a92; stroke: #1f8a92 }
   .line { fill: none; stroke-width: 2 } .level { stroke-dasharray: 6 4 }
   @media (prefers-color-scheme: light) { text { fill: #24292f } .error { stroke: #24292f } }
   @media (prefers-color-scheme: dark) { text { fill: #e6edf3 } .error { stroke: #e6edf3 } }
@@ -108,6 +109,8 @@ def lines(columns, series, scale, centre):
 def legend(series, has_published):
     out, x, y = [], float(LEFT), 56.0
     for colour, row in enumerate(series):
+        if x > LEFT and x + 18 + 7.5 * len(row) > WIDTH - RIGHT:  # another line
+            x, y = float(LEFT), y + 18
         out += [f'<rect x="{x:.1f}" y="{y - 10:.1f}" width="12" height="12" class="c{colour % NUM_COLOURS}"/>', text(x + 18, y + 1, row, "start")]
         x += 40 + 7.5 * len(row)
     if has_published:

@@ -3,6 +3,7 @@
 // Both train the same model (d = 64, one block, 8 positions, a sampled softmax of 256 negatives) on the same records with
 // the same expected batch; only the item table's treatment differs. One catalogue after the other, as the largest needs
 // 13 GB for the dense method: weights, two moments, and an exact sum of 64-bit integers.
+#include <algorithm>
 #include <cmath>
 
 #include "runtime/train/initialise.h"
@@ -59,17 +60,44 @@ Result<std::vector<double>> TimeSteps(const BenchArguments& a, const SparseProbl
   return samples;
 }
 
+struct SparseSeconds {
+  std::vector<double> sparse, dense;  // of single steps
+};
+
+Result<SparseSeconds> TimeBoth(const BenchArguments& a, uint32_t num_items) {
+  if (a.batch > kRecords / 2) return InvalidArgument("--batch is " + std::to_string(a.batch) + ", allowed are 1 to " + std::to_string(kRecords / 2) + " for sparse steps");
+  const SparseProblem problem(num_items);
+  SparseSeconds seconds;
+  WISP_ASSIGN_OR_RETURN(seconds.sparse, TimeSteps(a, problem, Method::kAdaFest, a.repeats));
+  WISP_ASSIGN_OR_RETURN(seconds.dense, TimeSteps(a, problem, Method::kPhantom, std::min<size_t>(a.repeats, kDenseSteps)));
+  return seconds;
+}
+
+Json StepFigures(const BenchArguments& a, const std::vector<double>& seconds) {
+  const Spread s = SpreadOf(seconds);
+  return {{"batch", a.batch}, {"items", a.items}, {"positions", kLength}, {"negatives", kNegatives}, {"seconds_of_100_steps", 100 * s.median},
+          {"step_seconds", s.median}, {"step_seconds_quartile_1", s.low}, {"step_seconds_quartile_3", s.high}, {"steps_measured", seconds.size()}};
+}
+
 }  // namespace
 
+Result<std::vector<MethodFigures>> MeasureSparse(const BenchArguments& a) {
+  Result<SparseSeconds> measured = SparseSeconds();
+  const double total = Seconds([&] { measured = TimeBoth(a, a.items); });
+  WISP_ASSIGN_OR_RETURN(const SparseSeconds seconds, std::move(measured));
+  std::vector<MethodFigures> all = {{"adafest", StepFigures(a, seconds.sparse)}, {"dense", StepFigures(a, seconds.dense)}};
+  all[0].figures["dense_over_adafest"] = SpreadOf(seconds.dense).median / SpreadOf(seconds.sparse).median;
+  for (MethodFigures& m : all) m.figures["measured_seconds"] = total;
+  return all;
+}
+
 Status BenchSparse(const BenchArguments& a, Json& result) {
-  if (a.batch > kRecords / 2) return InvalidArgument("--batch is " + std::to_string(a.batch) + ", allowed are 1 to " + std::to_string(kRecords / 2) + " for sparse steps");
   Json rows = Json::object();
   for (uint32_t num_items : {100'000u, 1'000'000u, 10'000'000u}) {
-    const SparseProblem problem(num_items);
-    WISP_ASSIGN_OR_RETURN(const std::vector<double> sparse, TimeSteps(a, problem, Method::kAdaFest, a.repeats));
-    WISP_ASSIGN_OR_RETURN(const std::vector<double> dense, TimeSteps(a, problem, Method::kPhantom, kDenseSteps));
-    rows[std::to_string(num_items)] = {{"adafest_step_seconds", ToJson(SpreadOf(sparse))}, {"dense_step_seconds", ToJson(SpreadOf(dense))},
-                                       {"dense_over_adafest", SpreadOf(dense).median / SpreadOf(sparse).median}};
+    WISP_ASSIGN_OR_RETURN(const SparseSeconds seconds, TimeBoth(a, num_items));
+    const Spread sparse = SpreadOf(seconds.sparse), dense = SpreadOf(seconds.dense);
+    rows[std::to_string(num_items)] = {{"adafest_step_seconds", ToJson(sparse)}, {"dense_step_seconds", ToJson(dense)},
+                                       {"dense_over_adafest", dense.median / sparse.median}};
   }
   result["sparse"] = {{"records", a.batch}, {"positions", kLength}, {"negatives", kNegatives}, {"items", rows}};
   return OkStatus();

@@ -9,10 +9,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
-#include "runtime/data/synth.h"
 #include "runtime/inference/private_recommender.h"
-#include "runtime/train/initialise.h"
-#include "runtime/train/trainer.h"
 #include "tools/wisp/bench_parts.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/fma_peak.h"
@@ -41,65 +38,24 @@ double RecordFlops(const Architecture& a, double t) {
   return 3 * 2 * t * m * d + a.num_blocks * (3 * linear + 3.5 * attention);
 }
 
-struct Problem {
-  explicit Problem(const BenchArguments& arguments) {
-    architecture = {.num_items = arguments.items, .max_length = arguments.length, .width = 64, .num_heads = 1, .num_blocks = 2,
-                    .inner_width = 256, .embedding_scale = 8};
-    auto random = privacy::RandomStream::Reproducible(1, privacy::StreamPurpose::kInitialisation);
-    weights.resize(FlatSize(ParametersOf(architecture)));
-    InitialiseWeights(architecture, {}, random, weights);
-    items.resize(size_t{arguments.batch} * (arguments.length + 1));
-    for (int32_t& item : items) item = static_cast<int32_t>(random.UniformBelow(arguments.items));
-    for (size_t r = 0; r < arguments.batch; ++r) {
-      const std::span<const int32_t> all(items.data() + r * (arguments.length + 1), arguments.length + 1);
-      records.push_back({all.first(arguments.length), all.last(arguments.length)});
-    }
-  }
-  Architecture architecture;
-  std::vector<float> weights;
-  std::vector<int32_t> items;
-  std::vector<Record> records;
-};
-
-TrainingOptions Options(const BenchArguments& a, Method method, privacy::Ledger* ledger) {
-  TrainingOptions o{.method = method, .sampling = Sampling::kPoisson, .num_steps = 1000000, .expected_batch = a.batch,
-                    .num_records_public = a.batch, .optimizer = {.learning_rate = 1e-4f}, .num_threads = a.threads};
-  // A charge is a disk sync; it is taken once, for the whole bench.
-  o.privacy = {.noise_multiplier = 1, .ledger = ledger, .run = "bench", .steps_per_charge = 1000000};
-  return o;
-}
-
 Status BenchTraining(const BenchArguments& a, Json& result) {
-  const Problem problem(a);
-  WISP_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::Create());
-  WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(folder.File("ledger"), {.dataset = "bench"}));
-  std::unique_ptr<Trainer> trainers[2];
-  std::vector<double> samples[2], percents;
-  for (size_t m = 0; m < 2; ++m) {
-    WISP_ASSIGN_OR_RETURN(trainers[m], Trainer::Create(problem.architecture, problem.weights, problem.records,
-                                                       Options(a, m == 0 ? Method::kOrdinary : Method::kPhantom, &ledger)));
-    WISP_RETURN_IF_ERROR(trainers[m]->Step().status());
-  }
-  const double flops = RecordFlops(problem.architecture, a.length) * a.batch;
-  std::vector<double> ratios;
+  WISP_ASSIGN_OR_RETURN(const auto pair, StepPair::Create(a));
+  const double flops = RecordFlops(pair->problem().architecture, a.length) * a.batch;
+  std::vector<double> percents;
   double peak = 0;
   for (uint32_t i = 0; i < a.repeats; ++i) {
-    Status status;
-    for (size_t m = 0; m < 2; ++m) {
-      samples[m].push_back(Seconds([&] { status = trainers[m]->Step().status(); }));
-      WISP_RETURN_IF_ERROR(status);
-    }
-    ratios.push_back(samples[1].back() / samples[0].back());
-    const double roof = Peak(trainers[0]->workers());
+    WISP_RETURN_IF_ERROR(pair->Sample());
+    const double roof = Peak(pair->ordinary().workers());
     peak = std::max(peak, roof);
-    percents.push_back(100 * flops / samples[0].back() / 1e9 / roof);
+    percents.push_back(100 * flops / pair->ordinary_seconds().back() / 1e9 / roof);
   }
-  result["training"] = {{"records", a.batch}, {"positions", a.length}, {"items", a.items}, {"threads", trainers[0]->workers().size()},
-                        {"ordinary_step_seconds", ToJson(SpreadOf(samples[0]))}, {"private_step_seconds", ToJson(SpreadOf(samples[1]))},
-                        {"private_over_ordinary", ToJson(SpreadOf(ratios))}, {"gflops_per_step", flops / 1e9}, {"fma_peak_gflops", peak},
-                        {"ordinary_percent_of_peak", ToJson(SpreadOf(percents))}, {"ordinary_bytes", trainers[0]->planned_bytes()},
-                        {"private_bytes", trainers[1]->planned_bytes()},
-                        {"private_over_ordinary_bytes", static_cast<double>(trainers[1]->planned_bytes()) / static_cast<double>(trainers[0]->planned_bytes())}};
+  const size_t bytes[2] = {pair->ordinary().planned_bytes(), pair->with_privacy().planned_bytes()};
+  result["training"] = {{"records", a.batch}, {"positions", a.length}, {"items", a.items}, {"threads", pair->ordinary().workers().size()},
+                        {"ordinary_step_seconds", ToJson(SpreadOf(pair->ordinary_seconds()))},
+                        {"private_step_seconds", ToJson(SpreadOf(pair->private_seconds()))},
+                        {"private_over_ordinary", ToJson(SpreadOf(pair->ratios()))}, {"gflops_per_step", flops / 1e9}, {"fma_peak_gflops", peak},
+                        {"ordinary_percent_of_peak", ToJson(SpreadOf(percents))}, {"ordinary_bytes", bytes[0]}, {"private_bytes", bytes[1]},
+                        {"private_over_ordinary_bytes", static_cast<double>(bytes[1]) / static_cast<double>(bytes[0])}};
   return OkStatus();
 }
 
@@ -140,7 +96,7 @@ Status BenchDrawing(const BenchArguments& a, Session& session, std::span<const i
 
 Status BenchScoring(const BenchArguments& a, Json& result) {
   WISP_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::Create());
-  const Problem problem(a);
+  const BenchProblem problem(a);
   std::string path = a.model;
   if (path.empty()) {
     path = folder.File("model.wisp");
@@ -197,13 +153,15 @@ void PrintText(const Json& json, const std::string& indent) {
 }  // namespace
 
 Status Bench(const BenchArguments& a, OutputFormat format) {
-  if (a.what != "all" && a.what != "train" && a.what != "score" && a.what != "sparse") {
-    return InvalidArgument("--what is '" + a.what + "', allowed are all, train, score and sparse");
+  if (a.what != "all" && a.what != "train" && a.what != "score" && a.what != "sparse" && a.what != "clipping") {
+    return InvalidArgument("--what is '" + a.what + "', allowed are all, train, score, sparse and clipping");
   }
   if (a.repeats == 0 || a.batch == 0) return InvalidArgument("--repeats and --batch must be 1 or more");
+  if (a.items < 2) return InvalidArgument("--items must be 2 or more");
   Json result = {{"ops", kernels::BestOps().name}};
   if (a.what == "all" || a.what == "train") WISP_RETURN_IF_ERROR(BenchTraining(a, result));
   if (a.what == "all" || a.what == "score") WISP_RETURN_IF_ERROR(BenchScoring(a, result));
+  if (a.what == "clipping") WISP_RETURN_IF_ERROR(BenchClipping(a, result));
   if (a.what == "sparse") WISP_RETURN_IF_ERROR(BenchSparse(a, result));
   if (format == OutputFormat::kJson) {
     std::printf("%s\n", result.dump().c_str());

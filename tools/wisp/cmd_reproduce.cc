@@ -1,4 +1,4 @@
-// wisp reproduce: runs the cells of a paper's table one after the other and notes each run as a line of JSON.
+// wisp reproduce: runs the cells of a paper's table one after the other, trains or measures, and notes each run as a line of JSON.
 //
 // For public benchmark data only: private runs are paid for from a ledger that is thrown away with the run, and what is
 // noted are figures of the test items. The noise is secure, never repeated; a seed is that of weights and shuffling.
@@ -13,6 +13,7 @@
 #include "runtime/core/threads.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/dataset.h"
+#include "tools/wisp/measured_runs.h"
 #include "tools/wisp/output.h"
 #include "tools/wisp/reproduction.h"
 #include "tools/wisp/result_lines.h"
@@ -24,8 +25,12 @@ namespace {
 
 struct PlannedRun {
   const ReproductionCell* cell;
-  uint64_t seed;
+  std::optional<uint64_t> seed;  // of one that trains
 };
+
+using Kind = ReproductionCell::Kind;
+
+const char* ToText(Kind kind) { return kind == Kind::kTrain ? "train" : kind == Kind::kBench ? "bench" : "decode"; }
 
 // The processor as Linux calls it; machines that do not say are called by their number of cores alone.
 std::string Device() {
@@ -71,7 +76,7 @@ class ReproduceCommand {
   }
 
  private:
-  static std::string RunTitle(const PlannedRun& run) { return run.cell->Name() + " seed " + std::to_string(run.seed); }
+  static std::string RunTitle(const PlannedRun& run) { return run.cell->Name() + (run.seed ? " seed " + std::to_string(*run.seed) : ""); }
 
   // Lines of another table in the file are a mistake that would surface after hours.
   Status CheckLines() const {
@@ -82,75 +87,96 @@ class ReproduceCommand {
     return OkStatus();
   }
 
-  // Lines of a run as its recipe is now; older ones of another recipe do not count.
+  // Lines of a run as its recipe is now; older ones of another recipe do not count, nor those of another model.
   size_t NumDone(const PlannedRun& run) const {
     return static_cast<size_t>(std::count_if(done_.begin(), done_.end(), [&](const ResultLine& line) {
       const auto is = [&](const char* key, const ResultLine& value) { return line.contains(key) && line[key] == value; };
-      return is("row", run.cell->row) && is("column", run.cell->column) && is("seed", run.seed) && is("recipe", run.cell->recipe_hash);
+      const bool decodes = run.cell->kind == Kind::kDecode && !files_.model.empty();
+      return is("row", run.cell->row) && is("column", run.cell->column) && is("recipe", run.cell->recipe_hash) && (!run.seed || is("seed", *run.seed)) &&
+             (!decodes || is("model", files_.model)) && (!decodes || !run.cell->decode.NeedsBase() || is("base", files_.base));
     }));
   }
 
-  Status Plan(const std::vector<const ReproductionCell*>& cells) {
-    if (a_.data.path.empty()) return InvalidArgument("--data is needed: the file of " + table_.data_label);
+  // What the selected cells need, before hours of work; and nothing that they do not.
+  Status CheckNeeds(const std::vector<const ReproductionCell*>& cells) {
+    const auto any = [&](auto&& is) { return std::any_of(cells.begin(), cells.end(), [&](const ReproductionCell* c) { return is(*c); }); };
+    const bool decodes = any([](const ReproductionCell& c) { return c.kind == Kind::kDecode; });
+    const bool trains = any([](const ReproductionCell& c) { return c.kind == Kind::kTrain; });
+    if (a_.data.path.empty() && (trains || decodes)) return InvalidArgument("--data is needed: the file of " + table_.data_label);
     if (a_.out.empty()) return InvalidArgument("--out is needed: the file that gets a line of JSON for each run");
+    if (a_.seed && !trains) return InvalidArgument("--seed is of cells that train; the selected cells of " + table_.name + " are measured");
+    if (!decodes) return OkStatus();
+    if (a_.model.empty()) return InvalidArgument("--model is needed: the model, trained without privacy, that is drawn from");
+    if (a_.base.empty() && any([](const ReproductionCell& c) { return c.kind == Kind::kDecode && c.decode.NeedsBase(); })) {
+      return InvalidArgument("--base is needed, the public model that these cells lean on; what the model itself knows of popularity is not public");
+    }
+    return ReadFiles();
+  }
+
+  DecodingData Decoding() const {
+    DecodingData d{.model = a_.model, .base = a_.base, .public_datasets = a_.public_datasets, .data = a_.data, .users = table_.users, .items = table_.items,
+                   .threads = Threads()};
+    if (d.data.format == "auto") d.data.format = table_.data_format;
+    return d;
+  }
+  Status ReadFiles() {
+    WISP_ASSIGN_OR_RETURN(files_, CheckDecodingFiles(Decoding()));
+    return OkStatus();
+  }
+
+  Status Plan(const std::vector<const ReproductionCell*>& cells) {
+    WISP_RETURN_IF_ERROR(CheckNeeds(cells));
+    measured_ = MeasuredRuns(Threads(), Decoding());
     bool has_seed = false;
     for (const ReproductionCell* cell : cells) {
-      if (cell->kind == ReproductionCell::Kind::kBench) {
-        if (!a_.cell.empty()) return InvalidArgument("the cell " + cell->Name() + " is measured by wisp bench, not by training");
-        std::fprintf(stderr, "wisp: %s is measured by wisp bench; left out here\n", cell->Name().c_str());
-      }
-      for (const uint64_t seed : cell->seeds) {
-        if (a_.seed && seed != *a_.seed) continue;
+      for (const PlannedRun& run : RunsOf(*cell)) {
+        if (a_.seed && run.seed != a_.seed) continue;
         has_seed = true;
-        const PlannedRun run{cell, seed};
-        if (!a_.skip_done || NumDone(run) == 0) runs_.push_back(run);
+        if (a_.skip_done && NumDone(run) > 0) continue;
+        runs_.push_back(run);
+        if (cell->kind == Kind::kDecode) measured_.Expect(*cell);
       }
     }
     if (a_.seed && !has_seed) return InvalidArgument("no selected cell of " + table_.name + " has the seed " + std::to_string(*a_.seed));
     return runs_.empty() ? OkStatus() : CheckAppendable(a_.out);
   }
 
-  Status List(const std::vector<const ReproductionCell*>& cells) const {
+  static std::vector<PlannedRun> RunsOf(const ReproductionCell& cell) {
+    if (cell.kind != Kind::kTrain) return {{&cell, std::nullopt}};
+    std::vector<PlannedRun> runs;
+    for (const uint64_t seed : cell.seeds) runs.push_back({&cell, seed});
+    return runs;
+  }
+
+  Status List(const std::vector<const ReproductionCell*>& cells) {
+    if (!a_.model.empty()) WISP_RETURN_IF_ERROR(ReadFiles());
     ResultLine list = ResultLine::array();
     for (const ReproductionCell* cell : cells) {
       size_t done = 0;
       std::string seeds;
-      for (const uint64_t seed : cell->seeds) {
-        done += NumDone({cell, seed}) > 0 ? 1 : 0;
-        seeds += (seeds.empty() ? "" : ", ") + std::to_string(seed);
+      const std::vector<PlannedRun> runs = RunsOf(*cell);
+      for (const PlannedRun& run : runs) {
+        done += NumDone(run) > 0 ? 1 : 0;
+        if (run.seed) seeds += (seeds.empty() ? "" : ", ") + std::to_string(*run.seed);
       }
-      const bool trains = cell->kind == ReproductionCell::Kind::kTrain;
-      list.push_back({{"cell", cell->Name()}, {"kind", trains ? "train" : "bench"}, {"seeds", cell->seeds}, {"done", done}, {"recipe", cell->recipe_hash}});
+      list.push_back({{"cell", cell->Name()}, {"kind", ToText(cell->kind)}, {"seeds", cell->seeds}, {"done", done}, {"recipe", cell->recipe_hash}});
       if (format_ == OutputFormat::kJson) continue;
-      if (trains) std::printf("%-32s seeds %s; %zu of %zu done\n", cell->Name().c_str(), seeds.c_str(), done, cell->seeds.size());
-      if (!trains) std::printf("%-32s measured by wisp bench\n", cell->Name().c_str());
+      const std::string what = cell->kind == Kind::kTrain ? "seeds " + seeds : cell->kind == Kind::kBench ? "measured" : "perplexity of draws";
+      std::printf("%-32s %s; %zu of %zu done\n", cell->Name().c_str(), what.c_str(), done, runs.size());
     }
     if (format_ == OutputFormat::kJson) std::printf("%s\n", list.dump(2).c_str());
     return OkStatus();
   }
 
   Status RunOne(const std::string& title, const PlannedRun& planned) {
-    WISP_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::Create());
-    TrainArguments arguments;
-    arguments.data = a_.data;
-    if (arguments.data.format == "auto") arguments.data.format = table_.data_format;
-    arguments.dataset = table_.data_label;
-    arguments.ledger = folder.File("ledger");
-    arguments.seed = planned.seed;
-    arguments.threads = a_.threads == 0 ? static_cast<uint32_t>(DefaultThreads()) : a_.threads;
-    TrainingRun run(title, arguments, planned.cell->recipe);
-    run.expected_users = table_.users;
-    run.expected_items = table_.items;
-    const std::clock_t start = std::clock();
-    WISP_ASSIGN_OR_RETURN(const JobResult result, run.Run());
-    const double cpu_seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
-    if (!result.test) return InvalidData(a_.data.path + ": no user has enough events to be tested");
-    const ResultLine line = Line(planned, run, result, arguments.threads, cpu_seconds);
+    const bool trains = planned.cell->kind == Kind::kTrain;
+    if (!trains) std::fprintf(stderr, "wisp: %s\n", title.c_str());
+    WISP_ASSIGN_OR_RETURN(const ResultLine figures, trains ? RunTraining(title, planned) : measured_.Figures(*planned.cell));
+    const ResultLine line = Line(planned, figures);
     if (format_ == OutputFormat::kJson) {
       std::printf("%s\n", line.dump().c_str());
     } else {
-      std::printf("%s: NDCG@10 %.4f, HIT@10 %.4f%s, %.0f s\n", RunTitle(planned).c_str(), result.test->ndcg_at_10, result.test->hit_at_10,
-                  result.epsilon ? (", epsilon " + Fixed(*result.epsilon, 3)).c_str() : "", result.seconds);
+      std::printf("%s: %s\n", RunTitle(planned).c_str(), Shown(*planned.cell, figures).c_str());
     }
     std::fflush(stdout);
     const Status appended = AppendResultLine(a_.out, line);
@@ -158,34 +184,82 @@ class ReproduceCommand {
     return appended;
   }
 
-  ResultLine Line(const PlannedRun& planned, const TrainingRun& run, const JobResult& r, uint32_t threads, double cpu_seconds) const {
-    ResultLine line = {{"table", table_.name}, {"row", planned.cell->row}, {"column", planned.cell->column}, {"seed", planned.seed},
-                       {"ndcg@10", r.test->ndcg_at_10}, {"hit@10", r.test->hit_at_10}, {"users", r.test->num_users}};
-    if (run.is_private()) {
-      line["epsilon"] = r.epsilon ? ResultLine(*r.epsilon) : ResultLine();
-      line["delta"] = run.recipe().goal.delta;
-      line["noise_multiplier"] = r.noise_multiplier;
+  static std::string Shown(const ReproductionCell& cell, const ResultLine& f) {
+    const auto number = [&](const char* key, int digits) { return Fixed(f[key].get<double>(), digits); };
+    switch (cell.kind) {
+      case Kind::kTrain:
+        return "NDCG@10 " + number("ndcg@10", 4) + ", HIT@10 " + number("hit@10", 4) +
+               (f.contains("epsilon") && f["epsilon"].is_number() ? ", epsilon " + number("epsilon", 3) : "") + ", " + number("seconds", 0) + " s";
+      case Kind::kBench: return number("step_seconds", 4) + " s a step, median of " + f["steps_measured"].dump();
+      case Kind::kDecode: return "perplexity " + number("perplexity", 2) + (f.contains("epsilon") ? ", epsilon " + number("epsilon", 3) : "");
     }
-    line["steps"] = r.num_steps;
-    line["seconds"] = r.seconds;
-    line["cpu_seconds"] = cpu_seconds;
-    line["planned_bytes"] = r.planned_bytes;
-    line["record_state_bytes"] = r.record_state_bytes;
-    line["threads"] = threads;
+    return "";
+  }
+
+  Result<ResultLine> RunTraining(const std::string& title, const PlannedRun& planned) {
+    WISP_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::Create());
+    TrainArguments arguments;
+    arguments.data = a_.data;
+    if (arguments.data.format == "auto") arguments.data.format = table_.data_format;
+    arguments.dataset = table_.data_label;
+    arguments.ledger = folder.File("ledger");
+    arguments.seed = planned.seed;
+    arguments.threads = Threads();
+    TrainingRun run(title, arguments, planned.cell->recipe);
+    run.expected_users = table_.users;
+    run.expected_items = table_.items;
+    const std::clock_t start = std::clock();
+    WISP_ASSIGN_OR_RETURN(const JobResult r, run.Run());
+    const double cpu_seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+    if (!r.test) return InvalidData(a_.data.path + ": no user has enough events to be tested");
+    ResultLine figures = {{"seed", *planned.seed}, {"ndcg@10", r.test->ndcg_at_10}, {"hit@10", r.test->hit_at_10}, {"users", r.test->num_users}};
+    if (run.is_private()) {
+      figures["epsilon"] = r.epsilon ? ResultLine(*r.epsilon) : ResultLine();
+      figures["delta"] = run.recipe().goal.delta;
+      figures["noise_multiplier"] = r.noise_multiplier;
+    }
+    figures["steps"] = r.num_steps;
+    figures["seconds"] = r.seconds;
+    figures["cpu_seconds"] = cpu_seconds;
+    figures["planned_bytes"] = r.planned_bytes;
+    figures["record_state_bytes"] = r.record_state_bytes;
+    return figures;
+  }
+
+  // As a shell reads it.
+  std::string Command(const PlannedRun& planned) const {
+    const bool decodes = planned.cell->kind == Kind::kDecode;
+    std::string text = "wisp reproduce " + Quoted(table_.name);
+    if (decodes) text += " --model " + Quoted(FileName(a_.model));
+    if (decodes && !a_.base.empty()) text += " --base " + Quoted(FileName(a_.base));
+    for (const std::string& dataset : a_.public_datasets) text += decodes ? " --public-dataset " + Quoted(dataset) : "";
+    if (planned.cell->kind != Kind::kBench) text += " --data " + Quoted(FileName(a_.data.path));
+    text += " --out " + Quoted(FileName(a_.out)) + " --cell " + Quoted(planned.cell->Name());
+    if (planned.seed) text += " --seed " + std::to_string(*planned.seed);
+    return text + " --threads " + std::to_string(Threads());
+  }
+
+  ResultLine Line(const PlannedRun& planned, const ResultLine& figures) const {
+    ResultLine line = {{"table", table_.name}, {"row", planned.cell->row}, {"column", planned.cell->column}};
+    line.update(figures);
+    line["threads"] = Threads();
     line["device"] = Device();
     line["date"] = Today();
-    line["command"] = "wisp reproduce " + Quoted(table_.name) + " --data " + Quoted(FileName(a_.data.path)) + " --out " + Quoted(FileName(a_.out)) +
-                      " --cell " + Quoted(planned.cell->Name()) + " --seed " + std::to_string(planned.seed) + " --threads " + std::to_string(threads);
+    line["command"] = Command(planned);
     line["wisp"] = Version();
     line["recipe"] = planned.cell->recipe_hash;
     return line;
   }
 
+  uint32_t Threads() const { return a_.threads == 0 ? static_cast<uint32_t>(DefaultThreads()) : a_.threads; }
+
   const ReproduceArguments& a_;
   OutputFormat format_;
   Reproduction table_;
   std::vector<ResultLine> done_;  // what is in the file
+  DecodingFiles files_;           // where --model is given
   std::vector<PlannedRun> runs_;
+  MeasuredRuns measured_;
 };
 
 }  // namespace

@@ -122,6 +122,8 @@ struct BenchArguments {
 
 struct ReproduceArguments {
   std::string table, out, cell;
+  std::string model, base;  // of decode cells
+  std::vector<std::string> public_datasets;
   DataArguments data;
   std::optional<uint64_t> seed;
   bool list = false, skip_done = false;

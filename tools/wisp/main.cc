@@ -289,10 +289,13 @@ class CommandLine {
   void AddBench() {
     CLI::App* c = app_.add_subcommand("bench", "Measure this machine: products, training steps with and without privacy, scoring.\n"
                                                "  wisp bench --threads 2\n  wisp bench --model m.wisp --what score");
-    c->add_option("--what", bench_.what, "all, train, score or sparse (catalogues of 1e5 to 1e7 items: 16 GB, minutes)")->capture_default_str();
+    c->add_option("--what", bench_.what, "all, train, score, clipping (what ghost clipping of the embedding would add to a private step) or\n"
+                                         "sparse (catalogues of 1e5 to 1e7 items: 16 GB, minutes)")->capture_default_str();
     c->add_option("--model", bench_.model, "Score with this model; default: one of the size of ML-1M");
     c->add_option("--threads", bench_.threads, "0: up to 4");
     c->add_option("--batch", bench_.batch, "Records per training step")->capture_default_str();
+    c->add_option("--items", bench_.items, "Size of the catalogue; sparse has its own")->capture_default_str();
+    c->add_option("--length", bench_.length, "Positions of a record; sparse has its own")->capture_default_str();
     c->add_option("--repeats", bench_.repeats, "Samples of each figure")->capture_default_str();
     OnCall(c, Bench, bench_);
   }
@@ -349,7 +352,9 @@ class CommandLine {
   void AddReproduce() {
     CLI::App* c = app_.add_subcommand("reproduce", "Run a paper's table again, cell by cell; a line of JSON for each run. For public benchmark data only:\n"
                                                    "the ledger of a private run is thrown away, and its test figures are written down.\n"
+                                                   "Cells that time steps need no data; those of private draws need a model and data.\n"
                                                    "  wisp reproduce phantom-table-2 --list\n"
+                                                   "  wisp reproduce phantom-figure-8 --out docs/results/phantom-figure-8.jsonl\n"
                                                    "  wisp reproduce phantom-table-2 --data ml-1m.txt --out docs/results/phantom-table-2.jsonl --skip-done");
     c->add_option("name", reproduce_.table, "A table of models/reproduce, or a path that ends in .json")->required();
     c->add_option("--out", reproduce_.out, "File of results, a line is appended for each run");
@@ -357,6 +362,9 @@ class CommandLine {
     AddOptional(c, "--seed", reproduce_.seed, "Only this seed of the table's");
     c->add_flag("--list", reproduce_.list, "Show the cells, and how many of their runs --out has");
     c->add_flag("--skip-done", reproduce_.skip_done, "Leave out runs that --out has, with the recipe as it is now");
+    c->add_option("--model", reproduce_.model, "Cells of private draws: draw from this model, trained without privacy");
+    c->add_option("--base", reproduce_.base, "Cells of private draws: the public model, same items; untrained, or its data sets declared public");
+    c->add_option("--public-dataset", reproduce_.public_datasets, "Label of a data set in the base's provenance that is public; may be repeated");
     c->add_option("--threads", reproduce_.threads, "0: up to 4");
     AddData(c, reproduce_.data, false);
     OnCall(c, Reproduce, reproduce_);

@@ -46,18 +46,33 @@ Status CheckPublished(const std::string& where, const char* key, const Json* jso
   return good ? OkStatus() : InvalidData(where + "." + key + " is " + json->dump().substr(0, 40) + ", allowed is an object of numbers");
 }
 
+Status ReadMeasured(JsonSection& s, ReproductionCell& cell) {
+  const bool bench = cell.kind == ReproductionCell::Kind::kBench;
+  const char* key = bench ? "bench" : "decode";
+  const std::string where = s.where() + "." + key;
+  const Json* settings = s.Any(key);
+  if (settings == nullptr) return InvalidData(where + " is missing, allowed is an object that says what is measured");
+  if (bench) {
+    WISP_ASSIGN_OR_RETURN(cell.bench, ReadBenchCell(where, *settings));
+  } else {
+    WISP_ASSIGN_OR_RETURN(cell.decode, ReadDecodeCell(where, *settings));
+  }
+  cell.recipe_hash = RecipeHash(*settings);
+  return OkStatus();
+}
+
 Status ReadCell(JsonSection& s, const Json& base, ReproductionCell& cell) {
   using Kind = ReproductionCell::Kind;
   s.Text("row", cell.row);
   s.Text("column", cell.column);
-  s.Choice<Kind>("kind", cell.kind, {{"train", Kind::kTrain}, {"bench", Kind::kBench}});
+  s.Choice<Kind>("kind", cell.kind, {{"train", Kind::kTrain}, {"bench", Kind::kBench}, {"decode", Kind::kDecode}});
   for (const auto& name : {cell.row, cell.column}) {
     if (name.empty() || name.find('/') != std::string::npos) return InvalidData(s.where() + ": row and column need a name without '/'");
   }
   for (const char* key : {"published", "published_deviation"}) WISP_RETURN_IF_ERROR(CheckPublished(s.where(), key, s.Any(key)));
+  if (cell.kind != Kind::kTrain) return ReadMeasured(s, cell);
   const Json* overrides = s.Any("overrides");
   const Json* seeds = s.Any("seeds");
-  if (cell.kind == Kind::kBench) return OkStatus();
   WISP_ASSIGN_OR_RETURN(cell.seeds, ReadSeeds(s.where(), seeds));
   Json merged = base;
   if (overrides != nullptr) merged.merge_patch(*overrides);

@@ -7,6 +7,8 @@
 //    "cells": [{"row": "vanilla", "column": "5", "overrides": {"privacy": {"epsilon": 5}}, "seeds": [1, 2, 3],
 //               "published": {"ndcg@10": 0.0457}}]}
 //
+// Cells of the kinds bench and decode are measured, not trained: they have an object of settings and no seeds (measured_cell.h).
+//
 // What is only drawn (titles, metrics, plot, published, notes) is read by tools/reproduce/draw.py.
 #ifndef WISP_TOOLS_WISP_REPRODUCTION_H_
 #define WISP_TOOLS_WISP_REPRODUCTION_H_
@@ -14,20 +16,24 @@
 #include <string>
 #include <vector>
 
+#include "tools/wisp/measured_cell.h"
 #include "tools/wisp/recipe.h"
 
 namespace wisp::tools {
 
 struct ReproductionCell {
   enum class Kind {
-    kTrain,  // one training run per seed
-    kBench,  // measured by wisp bench; lines of its figures only need this cell's names to be drawn
+    kTrain,   // one training run per seed
+    kBench,   // steps of random records, timed
+    kDecode,  // the perplexity of a model's private draws
   };
   std::string row, column;
   Kind kind = Kind::kTrain;
   Recipe recipe;            // base with overrides; of kTrain
-  std::string recipe_hash;  // of the merged recipe's text without its seed, 16 hexadecimal digits
-  std::vector<uint64_t> seeds;
+  BenchCell bench;          // of kBench
+  DecodeCell decode;        // of kDecode
+  std::string recipe_hash;  // of the merged recipe's text without its seed, or of the settings; 16 hexadecimal digits
+  std::vector<uint64_t> seeds;  // of kTrain
 
   std::string Name() const { return row + "/" + column; }
 };
