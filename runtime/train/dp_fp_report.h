@@ -14,6 +14,9 @@ namespace wisp {
 // kPrivacyRefused in kPaper: there is nothing that an accountant could be asked about.
 Result<std::vector<privacy::Mechanism>> DpFpMechanisms(const DpFpOptions& options, uint64_t steps);
 
+// eta of exact_sum.h for so many steps, as DpFpTrainer charges it: how far the discrete noise is from the Gaussian. Private modes.
+double DpFpLossSlack(const ClassifierArchitecture& architecture, const DpFpOptions& options, uint64_t num_steps);
+
 // Which of the paper's claims do not hold, in words. Holds no figure.
 const std::string& WhyPaperHasNoGuarantee();
 

@@ -155,7 +155,7 @@ class ClassifyTrainCommand {
     if (!base()->has_item_keys()) return InvalidData(a_.base + ": it carries no tokens (item keys): texts cannot be matched to it");
     if (base()->flat_weights().empty()) return Unsupported(a_.base + ": its weights are laid out in another order than this build trains");
     recipe_.encoder = base()->architecture();
-    return OkStatus();
+    return is_private() ? CheckStart(*base(), a_.base, Dataset()) : OkStatus();
   }
 
   const ModelFile* base() const { return base_classifier_ ? &base_classifier_->model() : base_encoder_ ? &*base_encoder_ : nullptr; }
@@ -184,6 +184,8 @@ class ClassifyTrainCommand {
 
   Status OpenLedger() {
     if (!is_private()) return OkStatus();
+    // Before --budget is written down: what is refused changes no limit.
+    if (a_.budget && recipe_.options.num_records_public > 0) WISP_RETURN_IF_ERROR(CheckPrivacyGoal(recipe_.goal, recipe_.options.num_records_public));
     WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(a_.ledger, {.dataset = Dataset(), .unit = recipe_.unit}));
     ledger_.emplace(std::move(ledger));
     if (!a_.budget) return OkStatus();
@@ -240,7 +242,7 @@ class ClassifyTrainCommand {
     }
     std::printf("%s: %llu steps over %zu records in %.1f s\n%s\n", a_.out.c_str(), static_cast<unsigned long long>(r.num_steps), records_.size(), r.seconds,
                 r.description.c_str());
-    if (r.epsilon) std::printf("privacy: epsilon %s at delta %s\n", Fixed(*r.epsilon, 3).c_str(), j["delta"].dump().c_str());
+    if (r.epsilon) std::printf("privacy: epsilon %s at delta %s%s\n", Fixed(*r.epsilon, 3).c_str(), j["delta"].dump().c_str(), StartInWords(base()).c_str());
   }
 
   const ClassifyTrainArguments& a_;
