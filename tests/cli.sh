@@ -225,6 +225,12 @@ expect 0 "" "$wisp" inspect texts.wisp --json
 json 'j["provenance"][0]["epsilon"] is None and j["provenance"][0]["mechanisms"] == [] and "no differential" in j["provenance"][0]["description"]'
 expect 0 "" "$wisp" classify evaluate --model texts.wisp --data test.txt --json
 json 'j["accuracy"] > 0.9'
+# What the paper claims for a step falls to steps that are really taken; the default mode stands.
+expect 4 "REFUTED" "$wisp" audit step --recipe tiny.json --method paper --noise-multiplier 20 --observations 300 --json
+json 'j["refuted"] and j["epsilon"][0]["claimed"] < 0.3 < j["epsilon"][0]["bound_by_rows"] and "no_guarantee" in j'
+expect 0 "" "$wisp" audit step --recipe tiny.json --observations 40
+grep -q "^not refuted" out || fail "a sound step of DP-FP: $(head -c 300 out)"
+expect 2 "aggregate, clipped and paper" "$wisp" audit step --recipe tiny.json --method phantom
 # No epsilon for a head on an encoder that shows the same texts.
 expect 4 "without a guarantee" "$wisp" classify train --recipe tiny.json --data train.txt --base texts.wisp --out again.wisp --ledger texts.db
 expect 0 "" "$wisp" classify train --recipe tiny.json --data train.txt --dataset other --base texts.wisp --out again.wisp --ledger texts.db

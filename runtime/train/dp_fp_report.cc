@@ -18,6 +18,15 @@ uint64_t EncoderCoordinates(const ClassifierArchitecture& a) {
 
 }  // namespace
 
+const char* ToText(DpFpMode mode) { return mode == DpFpMode::kAggregate ? "aggregate" : mode == DpFpMode::kClipped ? "clipped" : "paper"; }
+
+std::optional<DpFpMode> DpFpModeFromText(std::string_view text) {
+  for (DpFpMode mode : {DpFpMode::kAggregate, DpFpMode::kClipped, DpFpMode::kPaper}) {
+    if (text == ToText(mode)) return mode;
+  }
+  return std::nullopt;
+}
+
 Result<std::vector<Mechanism>> DpFpMechanisms(const DpFpOptions& o, uint64_t steps) {
   if (o.mode == DpFpMode::kPaper) return PrivacyRefused(WhyPaperHasNoGuarantee());
   if (o.num_records_public == 0 || o.micro_batches == 0) return InvalidArgument("num_records_public and micro_batches must be 1 or above");

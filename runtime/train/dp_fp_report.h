@@ -2,13 +2,18 @@
 #ifndef WISP_RUNTIME_TRAIN_DP_FP_REPORT_H_
 #define WISP_RUNTIME_TRAIN_DP_FP_REPORT_H_
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/privacy/mechanism.h"
 #include "runtime/train/dp_fp.h"
 
 namespace wisp {
+
+const char* ToText(DpFpMode mode);  // "aggregate", "clipped", "paper"
+std::optional<DpFpMode> DpFpModeFromText(std::string_view text);
 
 // What `steps` steps are charged as: the releases for the head and, in kClipped, the encoder's gradients.
 // kPrivacyRefused in kPaper: there is nothing that an accountant could be asked about.

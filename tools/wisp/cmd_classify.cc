@@ -28,10 +28,6 @@ std::string FileName(const std::string& path) { return path.substr(path.find_las
 LetterCase LettersOf(Tokenizer tokenizer) { return tokenizer == Tokenizer::kWhitespaceLower ? LetterCase::kLower : LetterCase::kKeep; }
 Tokenizer TokenizerOf(LetterCase letters) { return letters == LetterCase::kLower ? Tokenizer::kWhitespaceLower : Tokenizer::kWhitespace; }
 
-const char* ModeName(DpFpMode mode) {
-  return mode == DpFpMode::kAggregate ? "aggregate" : mode == DpFpMode::kClipped ? "clipped" : "paper";
-}
-
 std::vector<LabelledRecord> RecordsOf(const data::LabelledSequences& sequences) {
   std::vector<LabelledRecord> records;
   for (size_t i = 0; i < sequences.size(); ++i) records.push_back({sequences.Record(i), sequences.labels[i]});
@@ -39,15 +35,13 @@ std::vector<LabelledRecord> RecordsOf(const data::LabelledSequences& sequences) 
 }
 
 Status Override(const ClassifyTrainArguments& a, ClassifyRecipe& r) {
-  bool found = a.mode.empty();
-  for (DpFpMode mode : {DpFpMode::kAggregate, DpFpMode::kClipped, DpFpMode::kPaper}) {
-    if (a.mode != ModeName(mode)) continue;
-    found = true;
+  if (!a.mode.empty()) {
+    const auto mode = DpFpModeFromText(a.mode);
+    if (!mode) return InvalidArgument("--mode is '" + a.mode + "', allowed are aggregate, clipped and paper");
     // A recipe for the private modes, run as the paper has it: its goal is of no use there. One of mode paper with a goal is refused.
-    if (mode == DpFpMode::kPaper && r.options.mode != mode) r.goal = {};
-    r.options.mode = mode;
+    if (*mode == DpFpMode::kPaper && r.options.mode != *mode) r.goal = {};
+    r.options.mode = *mode;
   }
-  if (!found) return InvalidArgument("--mode is '" + a.mode + "', allowed are aggregate, clipped and paper");
   if (a.epsilon) r.goal.epsilon = a.epsilon, r.goal.noise_multiplier.reset();
   if (a.noise_multiplier && r.options.mode == DpFpMode::kPaper) {
     r.options.noise_multiplier = *a.noise_multiplier;
@@ -227,7 +221,7 @@ class ClassifyTrainCommand {
   }
 
   void Print(const ClassificationResult& r) const {
-    Json j = {{"model", a_.out}, {"mode", ModeName(r.options.mode)}, {"records", records_.size()}, {"tokens", vocabulary_.tokens().size()},
+    Json j = {{"model", a_.out}, {"mode", ToText(r.options.mode)}, {"records", records_.size()}, {"tokens", vocabulary_.tokens().size()},
               {"steps", r.num_steps}, {"seconds", r.seconds}, {"records_dropped", r.num_dropped}, {"noise_multiplier", r.options.noise_multiplier}};
     if (r.options.mode == DpFpMode::kClipped) j["encoder_noise_multiplier"] = r.options.encoder.noise_multiplier;
     if (is_private()) {
