@@ -72,6 +72,7 @@ TEST_F(AuditDpFp, PaperModeRefutesItsOwnClaim) {
   o.training.noise_multiplier = 20;
   const DpFpAuditResult always = Audit(o);
   EXPECT_TRUE(always.refuted);
+  EXPECT_NEAR(1 - always.level, 1e-4 / 6, 1e-12) << "three deltas, two numbers each";
   for (const auto& at : always.at_delta) {
     EXPECT_LT(at.claimed, 0.3);
     EXPECT_GT(at.rows.epsilon, 2);
@@ -82,6 +83,7 @@ TEST_F(AuditDpFp, PaperModeRefutesItsOwnClaim) {
   o.observations = 1500;
   o.deltas = {1e-5};
   const DpFpAuditResult sampled = Audit(o);
+  ASSERT_EQ(sampled.at_delta.size(), 1u);
   EXPECT_TRUE(sampled.refuted);
   EXPECT_LT(sampled.at_delta[0].claimed, 0.02);
   EXPECT_GT(sampled.at_delta[0].rows.epsilon, 0.5);
@@ -107,6 +109,7 @@ TEST_F(AuditDpFp, FalseClaimOfAPrivateModeIsRefuted) {
   o.observations = 150;
   o.claimed_epsilon = 0.5;
   const DpFpAuditResult r = Audit(o);
+  ASSERT_EQ(r.at_delta.size(), 3u);
   EXPECT_TRUE(r.refuted);
   EXPECT_EQ(r.at_delta[0].rows.epsilon, 0) << "nothing below the noise may move";
 }
