@@ -108,6 +108,7 @@ for mode in uniform "non-uniform --mixing 0.4,0.3,0.2,0.1" base-anchored; do
   expect 0 "" "$wisp" audit decoding --mode $mode --draws 2 --json
   json 'not j["refuted"] and 0.8 * j["claimed"] < j["exact"] <= j["claimed"] + 1e-9'
   expect 4 "REFUTED" "$wisp" audit decoding --mode $mode --claim 0.1
+  expect 2 "cannot be tested" "$wisp" audit decoding --mode $mode --claim nan
 done
 
 # Draws: refused without a ledger or a guarantee, charged while the budget lasts, free for weights that carry a guarantee.
@@ -213,6 +214,9 @@ expect 0 "" "$wisp" "${classify[@]}" --mode clipped --base texts.wisp --ledger t
 json 'j["mode"] == "clipped" and j["encoder_noise_multiplier"] == 1 and j["epsilon"] > 0'
 expect 0 "" "$wisp" inspect texts.wisp --json
 json 'len(j["provenance"]) == 2 and len(j["provenance"][1]["mechanisms"]) == 2'
+before=$(sqlite3 texts.db 'select count(*) from limits')
+expect 4 "1 / 400" "$wisp" "${classify[@]}" --ledger texts.db --budget 50 --delta 0.0025
+[ "$(sqlite3 texts.db 'select count(*) from limits')" = "$before" ] || fail "a refused run set a limit"
 expect 0 "" "$wisp" "${classify[@]}" --mode paper --json
 json '"guarantee" in j["no_guarantee"] and "epsilon" not in j and "delta" not in j'
 expect 0 "" "$wisp" "${classify[@]}" --mode paper --epochs 30 --reproducible-noise 3
@@ -221,6 +225,16 @@ expect 0 "" "$wisp" inspect texts.wisp --json
 json 'j["provenance"][0]["epsilon"] is None and j["provenance"][0]["mechanisms"] == [] and "no differential" in j["provenance"][0]["description"]'
 expect 0 "" "$wisp" classify evaluate --model texts.wisp --data test.txt --json
 json 'j["accuracy"] > 0.9'
+# What the paper claims for a step falls to steps that are really taken; the default mode stands.
+expect 4 "REFUTED" "$wisp" audit step --recipe tiny.json --method paper --noise-multiplier 20 --observations 300 --json
+json 'j["refuted"] and j["epsilon"][0]["claimed"] < 0.3 < j["epsilon"][0]["bound_by_rows"] and "no_guarantee" in j'
+expect 0 "" "$wisp" audit step --recipe tiny.json --observations 40
+grep -q "^not refuted" out || fail "a sound step of DP-FP: $(head -c 300 out)"
+expect 2 "aggregate, clipped and paper" "$wisp" audit step --recipe tiny.json --method phantom
+# No epsilon for a head on an encoder that shows the same texts.
+expect 4 "without a guarantee" "$wisp" classify train --recipe tiny.json --data train.txt --base texts.wisp --out again.wisp --ledger texts.db
+expect 0 "" "$wisp" classify train --recipe tiny.json --data train.txt --dataset other --base texts.wisp --out again.wisp --ledger texts.db
+grep -q "of this run alone; of the weights it began with: .*states no epsilon" out || fail "an epsilon is shown without what it leaves out: $(head -c 300 out)"
 expect 0 "" "$wisp" classify predict --model texts.wisp --text "the film is GREAT" --text "the film is dull" --json
 json 'j[0]["class"] == "good" and j[1]["class"] == "bad" and j[0]["probability"] > 0.5'
 

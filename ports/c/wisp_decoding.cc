@@ -64,9 +64,7 @@ Status OpenLedger(const wisp_private_options& o, std::optional<privacy::Ledger>&
                                                     ? privacy::Ledger::OpenExisting(o.ledger_path)
                                                     : privacy::Ledger::Open(o.ledger_path, {.dataset = o.ledger_path, .unit = privacy::PrivacyUnit::kUser}));
   out.emplace(std::move(ledger));
-  if (o.budget_epsilon == 0) return OkStatus();
-  WISP_ASSIGN_OR_RETURN(const auto limit, privacy::EpsilonDelta::Create(o.budget_epsilon, o.delta));
-  return out->SetLimit(limit);
+  return OkStatus();
 }
 
 Status Open(wisp_model* model, const wisp_private_options* given, wisp_private_recommender** out) {
@@ -82,6 +80,9 @@ Status Open(wisp_model* model, const wisp_private_options* given, wisp_private_r
                                           .allow_large_delta = o.allow_large_delta != 0, .draws_per_charge = std::max(1u, o.draws_per_charge)};
   WISP_ASSIGN_OR_RETURN(options.mode, ModeOf(o.decoding));
   WISP_ASSIGN_OR_RETURN(options.goal, GoalOf(o));
+  if (o.budget_epsilon > 0) {
+    WISP_ASSIGN_OR_RETURN(options.new_limit, privacy::EpsilonDelta::Create(o.budget_epsilon, o.delta));
+  }
   if (o.base_model != nullptr) options.base = &wisp::ports::SessionOf(o.base_model);
   WISP_RETURN_IF_ERROR(OpenLedger(o, made->ledger));
   options.ledger = made->ledger ? &*made->ledger : nullptr;

@@ -52,7 +52,7 @@ Status CheckOptions(const wisp_personalise_options& o) {
     if (!(value >= 0 && std::isfinite(value))) return InvalidArgument("wisp_personalise: a number is negative or not finite");
   }
   WISP_RETURN_IF_ERROR(privacy::EpsilonDelta::Create(o.epsilon, o.delta).status());
-  return OkStatus();
+  return wisp::CheckPrivacyGoal({.epsilon = o.epsilon, .noise_multiplier = {}, .delta = o.delta}, o.num_users_public);
 }
 
 // One fine-tuning, from option struct to model file.

@@ -32,6 +32,7 @@ Status CheckOptions(const DecodingAuditOptions& o) {
   }
   if (o.mode == DecodingMode::kPlain) return InvalidArgument("plain sampling makes no claim that could be audited");
   if (!(o.delta >= 0 && o.delta < 1)) return InvalidArgument("delta is " + std::to_string(o.delta) + ", allowed is 0 <= delta < 1");
+  if (o.claimed_epsilon) WISP_RETURN_IF_ERROR(privacy::CheckClaimedEpsilon(*o.claimed_epsilon));
   if (o.mode == DecodingMode::kBaseAnchored) {
     if (!(o.clip > 0 && std::isfinite(o.clip) && o.temperature > 0 && std::isfinite(o.temperature))) {
       return InvalidArgument("base-anchored decoding needs a clip and a temperature above 0");

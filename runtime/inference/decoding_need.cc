@@ -20,6 +20,7 @@ std::string WhyNone(const ProvenanceEntry& entry) {
   if (!(entry.delta >= 0 && entry.delta < 1)) return "states a delta that is no probability";
   if (entry.noise != NoiseOrigin::kSecure) return "had noise that was not from the secure generator";
   if (entry.mechanisms.empty()) return "names no mechanism";
+  if (entry.sampling == "shuffled") return "was sampled by shuffling, which no accountant here covers";
   return "";
 }
 
@@ -29,6 +30,9 @@ DecodingNeed Charge(std::string reason) { return {Kind::kCharge, std::move(reaso
 
 DecodingNeed NeedOf(std::span<const ProvenanceEntry> provenance, const DecodingPolicy& policy) {
   if (provenance.empty()) return Charge("the weights have no provenance: nothing is known of the data they came from");
+  if (provenance.front().base_model_hash != 0) {
+    return Charge("the weights began as those of another model, of which no entry tells: nothing is known of the data that it came from");
+  }
   const ProvenanceEntry* first = nullptr;
   double epsilon = 0, delta = 0;
   for (size_t i = 0; i < provenance.size(); ++i) {
@@ -36,6 +40,10 @@ DecodingNeed NeedOf(std::span<const ProvenanceEntry> provenance, const DecodingP
     if (IsPublic(entry, policy)) continue;
     const std::string name = "provenance[" + std::to_string(i) + "]" + (entry.dataset.empty() ? "" : " (data set '" + entry.dataset + "')");
     if (const std::string why = WhyNone(entry); !why.empty()) return Charge(name + " " + why + ", and its data set is not declared public");
+    if (policy.num_records_public > 0 && entry.delta >= 1 / static_cast<double>(policy.num_records_public)) {
+      return Charge(name + " states its epsilon at a delta that is not below 1 / " + std::to_string(policy.num_records_public) +
+                    " records: such a guarantee allows publishing some record whole");
+    }
     if (first == nullptr) first = &entry;
     if (policy.wanted && (entry.privacy_unit != first->privacy_unit || entry.adjacency != first->adjacency)) {
       return Charge(name + " protects another unit or adjacency than the entries before it: their guarantees do not add up");

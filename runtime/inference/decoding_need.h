@@ -30,10 +30,13 @@ struct DecodingPolicy {
   std::span<const std::string> public_datasets = {};
   // Set: the entries on private data must give this together (epsilons and deltas added up, one privacy unit and adjacency).
   std::optional<privacy::EpsilonDelta> wanted = std::nullopt;
+  // Above 0: a guarantee at a delta of 1 over it, or more, counts as none.
+  uint64_t num_records_public = 0;
 };
 
 // kFree if every entry that is not on public data states a finite epsilon, from secure noise, by mechanisms it names, and
-// all of them together are as good as `wanted`. No entries at all: kCharge, nothing is known of the weights.
+// all of them together are as good as `wanted`. kCharge where nothing is known of the weights: no entries at all, or a first one
+// that began with another model, which must have been described before it.
 DecodingNeed NeedOf(std::span<const ProvenanceEntry> provenance, const DecodingPolicy& policy = {});
 // The same, and the output bias: exact counts are covered by no entry's mechanisms, so with them every entry must be on
 // public data.

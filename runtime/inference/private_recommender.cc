@@ -11,11 +11,15 @@ namespace {
 
 using privacy::EpsilonDelta;
 
+DecodingPolicy PolicyOf(const PrivateRecommenderOptions& o) {
+  return {.public_datasets = o.public_datasets, .num_records_public = o.allow_large_delta ? 0 : o.num_records_public};
+}
+
 // Scores of a base are read as public: that it is must follow from what it states of itself and from what the app declares.
 Status CheckBase(const Session& session, const PrivateRecommenderOptions& o) {
   if (o.base == nullptr) return OkStatus();
   const ModelFile &base = o.base->file(), &model = session.file();
-  if (const DecodingNeed need = NeedOf(base, {.public_datasets = o.public_datasets}); need.kind != DecodingNeed::Kind::kFree) {
+  if (const DecodingNeed need = NeedOf(base, PolicyOf(o)); need.kind != DecodingNeed::Kind::kFree) {
     return PrivacyRefused("the base model must be public: " + need.reason);
   }
   const std::string differ = "the base model has other items than the model";
@@ -55,6 +59,10 @@ Status CheckGoal(const PrivateRecommenderOptions& o, DecodingMode mode) {
 
 // Nothing but a limit ends the draws after their lifetime.
 Status CheckLimit(const PrivateRecommenderOptions& o) {
+  if (o.new_limit) {
+    WISP_RETURN_IF_ERROR(CheckDelta("the new limit's", o.new_limit->delta(), o));
+    return o.ledger->SetLimit(*o.new_limit);
+  }
   WISP_ASSIGN_OR_RETURN(const std::optional<EpsilonDelta> limit, o.ledger->Limit());
   if (limit) return CheckDelta("the ledger's limit: its", limit->delta(), o);
   if (!o.goal.lifetime) return OkStatus();
@@ -126,7 +134,7 @@ PrivateRecommender::PrivateRecommender(Session& session, const PrivateRecommende
 Result<PrivateRecommender> PrivateRecommender::Create(Session& session, const PrivateRecommenderOptions& o) {
   WISP_RETURN_IF_ERROR(CheckBase(session, o));
   PrivateSamplerOptions s{.mode = DecodingMode::kPlain, .num_items = session.architecture().num_items, .temperature = o.temperature,
-                          .top_k = o.top_k, .nucleus = o.nucleus, .need = NeedOf(session.file(), {.public_datasets = o.public_datasets}),
+                          .top_k = o.top_k, .nucleus = o.nucleus, .need = NeedOf(session.file(), PolicyOf(o)),
                           .run = o.run, .draws_per_charge = o.draws_per_charge, .charge_for = o.charge_for,
                           .reproducible_seed = o.reproducible_seed, .selection = o.selection, .after_mixing = o.after_mixing};
   const bool charged = s.need.kind == DecodingNeed::Kind::kCharge;

@@ -53,6 +53,8 @@ struct PrivateRecommenderOptions {
   uint64_t num_records_public = 0;
   bool allow_large_delta = false;
 
+  // Set: the ledger's limit from now on, over everything. Only once nothing else is refused; not read where draws are free.
+  std::optional<privacy::EpsilonDelta> new_limit = std::nullopt;
   privacy::Ledger* ledger = nullptr;  // of the training data, must outlive the recommender; may be absent where draws are free
   std::string run = "recommendations";
   uint32_t draws_per_charge = 1;  // PrivateSamplerOptions

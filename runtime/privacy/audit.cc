@@ -62,6 +62,11 @@ Status CheckAuditLevel(const AuditLevel& level) {
   return InvalidArgument("delta is " + std::to_string(level.delta) + ", allowed are 0 and values below 1");
 }
 
+Status CheckClaimedEpsilon(double epsilon) {
+  if (epsilon >= 0 && std::isfinite(epsilon)) return OkStatus();
+  return InvalidArgument("the claimed epsilon is " + std::to_string(epsilon) + ", allowed are 0 and finite values above: any other cannot be tested");
+}
+
 Result<OneRunOutcome> CountGuesses(std::span<const double> scores, std::span<const uint8_t> included, const GuessCounts& guesses) {
   const size_t m = scores.size();
   if (m != included.size()) {

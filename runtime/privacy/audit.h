@@ -36,6 +36,8 @@ struct AuditLevel {
   double confidence = 0.95;
 };
 Status CheckAuditLevel(const AuditLevel& level);
+// A number that is none would be "not refuted" whatever is seen: nothing compares above it.
+Status CheckClaimedEpsilon(double epsilon);
 
 // ---- One run (Steinke, Nasr, Jagielski 2023, "Privacy Auditing with One (1) Training Run") ----
 

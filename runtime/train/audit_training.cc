@@ -103,6 +103,7 @@ Result<double> ClaimedEpsilon(const privacy::Mechanism& mechanism, double loss_s
 Result<RunAuditResult> AuditRun(const RunAuditOptions& o) {
   WISP_RETURN_IF_ERROR(Validate(o.architecture));
   WISP_RETURN_IF_ERROR(privacy::CheckAuditLevel(o.level));
+  if (o.claimed_epsilon) WISP_RETURN_IF_ERROR(privacy::CheckClaimedEpsilon(*o.claimed_epsilon));
   const uint64_t pairs = uint64_t{o.architecture.num_items} * (o.architecture.num_items - 1);
   if (o.canaries < 10 || o.canaries > std::min(pairs, privacy::kMostCanaries)) {
     return InvalidArgument("canaries is " + std::to_string(o.canaries) + ", allowed are 10 to " + std::to_string(std::min(pairs, privacy::kMostCanaries)) +

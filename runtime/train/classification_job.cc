@@ -6,7 +6,6 @@
 
 #include "runtime/privacy/accountant.h"
 #include "runtime/privacy/calibration.h"
-#include "runtime/privacy/exact_sum.h"
 #include "runtime/train/dp_fp_report.h"
 
 namespace wisp {
@@ -19,36 +18,7 @@ Status CheckGoal(const PrivacyGoal& goal, DpFpMode mode, double num_records) {
     if (!goal.epsilon && !goal.noise_multiplier) return OkStatus();
     return PrivacyRefused("mode paper has no epsilon that its noise could be calibrated to. " + WhyPaperHasNoGuarantee());
   }
-  if (goal.epsilon.has_value() == goal.noise_multiplier.has_value()) {
-    return InvalidArgument("private training needs either a target epsilon or a noise multiplier, not both and not neither");
-  }
-  if (!(goal.delta > 0 && goal.delta < 1)) {
-    return InvalidArgument("delta is " + std::to_string(goal.delta) + ", allowed is a number between 0 and 1, below 1 / records");
-  }
-  if (goal.delta > 1.0 / num_records) {
-    return PrivacyRefused("delta is " + std::to_string(goal.delta) + ", which is above 1 / " + std::to_string(static_cast<uint64_t>(num_records)) +
-                          " records: such a guarantee allows publishing some record whole");
-  }
-  return OkStatus();
-}
-
-uint64_t EncoderCoordinates(const ClassifierArchitecture& a) {
-  uint64_t coordinates = 0;
-  for (const ParameterSpec& p : ParametersOf(a)) coordinates += p.name.starts_with("head.") ? 0 : p.size();
-  return coordinates;
-}
-
-// eta of exact_sum.h for the whole run, as DpFpTrainer charges it step by step.
-double LossSlack(const ClassifierArchitecture& a, const DpFpOptions& o) {
-  const auto loss = [](const privacy::ExactGrid& grid, double noise_multiplier, uint64_t rounds) {
-    return privacy::DiscretisationLoss(
-        {.sigma_in_steps = grid.sigma_in_steps(noise_multiplier), .num_coordinates = grid.num_coordinates(), .num_steps = rounds});
-  };
-  // A step's m releases are the steps of one mechanism, each with the coordinates of one matrix.
-  const double head = loss(privacy::ExactGrid(o.clipping_norm, uint64_t{a.num_classes} * a.encoder.width), o.noise_multiplier,
-                           o.num_steps * o.micro_batches);
-  if (o.mode == DpFpMode::kAggregate) return head;
-  return head + loss(privacy::ExactGrid(o.encoder.clipping_norm, EncoderCoordinates(a)), o.encoder.noise_multiplier, o.num_steps);
+  return CheckPrivacyGoal(goal, num_records);
 }
 
 struct NoiseTarget {
@@ -118,7 +88,7 @@ Status FillInNoise(const ClassificationJob& job, DpFpOptions& o) {
   for (int attempt = 0;; ++attempt) {
     const NoiseTarget target{.epsilon = *job.goal.epsilon - 2.2 * slack, .delta = job.goal.delta * (1 - 1e-6) * std::exp(-1.1 * slack)};
     WISP_ASSIGN_OR_RETURN(const double epsilon, CalibrateTo(job, target, o));
-    const double needed = LossSlack(job.architecture, o);
+    const double needed = DpFpLossSlack(job.architecture, o, o.num_steps);
     if (2 * needed <= *job.goal.epsilon - epsilon && needed <= 1.1 * slack + 1e-7) return OkStatus();
     if (attempt == 3) {
       return PrivacyRefused("epsilon " + std::to_string(*job.goal.epsilon) + " cannot be met: the integer grid of the noise alone costs " +

@@ -2,9 +2,30 @@
 
 #include <cmath>
 
+#include "runtime/privacy/exact_sum.h"
+
 namespace wisp {
 
 using privacy::Mechanism;
+
+namespace {
+
+uint64_t EncoderCoordinates(const ClassifierArchitecture& a) {
+  uint64_t coordinates = 0;
+  for (const ParameterSpec& p : ParametersOf(a)) coordinates += p.name.starts_with("head.") ? 0 : p.size();
+  return coordinates;
+}
+
+}  // namespace
+
+const char* ToText(DpFpMode mode) { return mode == DpFpMode::kAggregate ? "aggregate" : mode == DpFpMode::kClipped ? "clipped" : "paper"; }
+
+std::optional<DpFpMode> DpFpModeFromText(std::string_view text) {
+  for (DpFpMode mode : {DpFpMode::kAggregate, DpFpMode::kClipped, DpFpMode::kPaper}) {
+    if (text == ToText(mode)) return mode;
+  }
+  return std::nullopt;
+}
 
 Result<std::vector<Mechanism>> DpFpMechanisms(const DpFpOptions& o, uint64_t steps) {
   if (o.mode == DpFpMode::kPaper) return PrivacyRefused(WhyPaperHasNoGuarantee());
@@ -20,6 +41,18 @@ Result<std::vector<Mechanism>> DpFpMechanisms(const DpFpOptions& o, uint64_t ste
                                                                                    .sampling_probability = q, .steps = steps}));
   mechanisms.push_back(std::move(gradients));
   return mechanisms;
+}
+
+double DpFpLossSlack(const ClassifierArchitecture& a, const DpFpOptions& o, uint64_t num_steps) {
+  const auto loss = [](const privacy::ExactGrid& grid, double noise_multiplier, uint64_t rounds) {
+    return privacy::DiscretisationLoss(
+        {.sigma_in_steps = grid.sigma_in_steps(noise_multiplier), .num_coordinates = grid.num_coordinates(), .num_steps = rounds});
+  };
+  // A step's m releases are the steps of one mechanism, each with the coordinates of one matrix.
+  const double head = loss(privacy::ExactGrid(o.clipping_norm, uint64_t{a.num_classes} * a.encoder.width), o.noise_multiplier,
+                           num_steps * o.micro_batches);
+  if (o.mode == DpFpMode::kAggregate) return head;
+  return head + loss(privacy::ExactGrid(o.encoder.clipping_norm, EncoderCoordinates(a)), o.encoder.noise_multiplier, num_steps);
 }
 
 const std::string& WhyPaperHasNoGuarantee() {

@@ -2,7 +2,9 @@
 #ifndef WISP_RUNTIME_TRAIN_DP_FP_REPORT_H_
 #define WISP_RUNTIME_TRAIN_DP_FP_REPORT_H_
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/privacy/mechanism.h"
@@ -10,9 +12,15 @@
 
 namespace wisp {
 
+const char* ToText(DpFpMode mode);  // "aggregate", "clipped", "paper"
+std::optional<DpFpMode> DpFpModeFromText(std::string_view text);
+
 // What `steps` steps are charged as: the releases for the head and, in kClipped, the encoder's gradients.
 // kPrivacyRefused in kPaper: there is nothing that an accountant could be asked about.
 Result<std::vector<privacy::Mechanism>> DpFpMechanisms(const DpFpOptions& options, uint64_t steps);
+
+// eta of exact_sum.h for so many steps, as DpFpTrainer charges it: how far the discrete noise is from the Gaussian. Private modes.
+double DpFpLossSlack(const ClassifierArchitecture& architecture, const DpFpOptions& options, uint64_t num_steps);
 
 // Which of the paper's claims do not hold, in words. Holds no figure.
 const std::string& WhyPaperHasNoGuarantee();

@@ -24,21 +24,6 @@ constexpr uint64_t kEpsilonDisplays = 20;
 
 bool IsPrivate(const TrainingJob& job) { return job.training.method != Method::kOrdinary; }
 
-Status CheckGoal(const TrainingJob& job, double num_records) {
-  const PrivacyGoal& goal = job.goal;
-  if (goal.epsilon.has_value() == goal.noise_multiplier.has_value()) {
-    return InvalidArgument("private training needs either a target epsilon or a noise multiplier, not both and not neither");
-  }
-  if (!(goal.delta > 0 && goal.delta < 1)) {
-    return InvalidArgument("delta is " + std::to_string(goal.delta) + ", allowed is a number between 0 and 1, below 1 / records");
-  }
-  if (goal.delta >= 1.0 / num_records && !(goal.allow_delta_of_one_record && goal.delta == 1.0 / num_records)) {
-    return PrivacyRefused("delta is " + std::to_string(goal.delta) + ", which is not below 1 / " + std::to_string(static_cast<uint64_t>(num_records)) +
-                          " records: such a guarantee allows publishing some record whole");
-  }
-  return OkStatus();
-}
-
 // What is spent beside the steps themselves.
 Result<std::vector<Mechanism>> Overheads(const TrainingJob& job) {
   std::vector<Mechanism> mechanisms;
@@ -220,7 +205,7 @@ class JobRun {
       return PrivacyRefused("private training needs the number of records declared as public: steps and sampling probability "
                             "follow from it and must not be counted from private data");
     }
-    WISP_RETURN_IF_ERROR(CheckGoal(job_, NumRecords()));
+    WISP_RETURN_IF_ERROR(CheckPrivacyGoal(job_.goal, NumRecords()));
     if (options_.privacy.ledger == nullptr) {
       return PrivacyRefused("private training needs a ledger: without one the budget spent would be forgotten");
     }
@@ -290,6 +275,20 @@ class JobRun {
 };
 
 }  // namespace
+
+Status CheckPrivacyGoal(const PrivacyGoal& goal, double num_records) {
+  if (goal.epsilon.has_value() == goal.noise_multiplier.has_value()) {
+    return InvalidArgument("private training needs either a target epsilon or a noise multiplier, not both and not neither");
+  }
+  if (!(goal.delta > 0 && goal.delta < 1)) {
+    return InvalidArgument("delta is " + std::to_string(goal.delta) + ", allowed is a number between 0 and 1, below 1 / records");
+  }
+  if (goal.delta >= 1.0 / num_records && !(goal.allow_delta_of_one_record && goal.delta == 1.0 / num_records)) {
+    return PrivacyRefused("delta is " + std::to_string(goal.delta) + ", which is not below 1 / " + std::to_string(static_cast<uint64_t>(num_records)) +
+                          " records: such a guarantee allows publishing some record whole");
+  }
+  return OkStatus();
+}
 
 Result<JobResult> RunTrainingJob(const TrainingJob& job) { return JobRun(job).Run(); }
 

@@ -32,6 +32,9 @@ struct PrivacyGoal {
   bool allow_delta_of_one_record = false;  // accept delta = 1 / records, as papers have it; never more
 };
 
+// What a goal must be with so many records, a public number. kPrivacyRefused: a delta with which some record could be published.
+Status CheckPrivacyGoal(const PrivacyGoal& goal, double num_records);
+
 // FEST and AdaFEST+: which rows of the item table are trained.
 struct RowSelection {
   enum class Source {

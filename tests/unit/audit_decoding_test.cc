@@ -88,6 +88,8 @@ TEST(AuditDecoding, RefusesWhatItCannotEnumerate) {
   EXPECT_FALSE(AuditDecoding({.mode = DecodingMode::kNonUniform, .num_items = 4, .lambda = 0.1, .mixing = {1, 1}}).ok());
   EXPECT_FALSE(AuditDecoding({.mode = DecodingMode::kBaseAnchored, .num_items = 4}).ok());
   EXPECT_FALSE(AuditDecoding({.num_items = 4, .lambda = 0.1, .delta = 1}).ok());
+  // Nothing is above a claim that is no number: it would never be refuted.
+  for (double claim : {std::nan(""), HUGE_VAL, -1.0}) EXPECT_FALSE(AuditDecoding({.num_items = 4, .lambda = 0.1, .claimed_epsilon = claim}).ok());
 }
 
 }  // namespace

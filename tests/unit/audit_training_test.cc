@@ -328,6 +328,11 @@ TEST_F(AuditTraining, RefusesWhatIsNoAudit) {
   RunAuditOptions o{.architecture = kTiny, .weights = weights_, .training = Run(Method::kPhantom, 1), .canaries = 133};
   EXPECT_EQ(AuditRun(o).status().code(), StatusCode::kInvalidArgument);
   o.canaries = 20;
+  for (double claim : {std::nan(""), HUGE_VAL}) {
+    o.claimed_epsilon = claim;  // never refuted, whatever is seen
+    EXPECT_EQ(AuditRun(o).status().code(), StatusCode::kInvalidArgument);
+  }
+  o.claimed_epsilon.reset();
   o.training.num_steps = 0;
   EXPECT_EQ(AuditRun(o).status().code(), StatusCode::kInvalidArgument);
 }

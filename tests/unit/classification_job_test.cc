@@ -143,7 +143,9 @@ TEST_F(ClassificationJobTest, BadGoalsAreRefusedBeforeAnythingIsSpent) {
     ExpectRefused(job, StatusCode::kInvalidArgument, "either a target epsilon or a noise multiplier");
     job = Job(mode);
     job.goal.delta = 0.01;
-    ExpectRefused(job, StatusCode::kPrivacyRefused, "above 1 / 400");
+    ExpectRefused(job, StatusCode::kPrivacyRefused, "not below 1 / 400");
+    job.goal.delta = 1.0 / 400;  // publishes one record whole, in the mean: not without being asked for
+    ExpectRefused(job, StatusCode::kPrivacyRefused, "not below 1 / 400");
     job = Job(mode);
     job.goal.delta = 0;
     ExpectRefused(job, StatusCode::kInvalidArgument, "delta is 0");

@@ -41,6 +41,16 @@ TEST(DecodingNeed, IsReadFromTheProvenance) {
   EXPECT_EQ(kind({with([](auto& e) { e.epsilon = kNan; })}), kCharge);
   EXPECT_EQ(kind({with([](auto& e) { e.noise = NoiseOrigin::kReproducible; })}), kCharge);
   EXPECT_EQ(kind({with([](auto& e) { e.mechanisms.clear(); })}), kCharge);
+  EXPECT_EQ(kind({with([](auto& e) { e.sampling = "shuffled"; })}), kCharge);
+  // Fine-tuned from a model that left no entry: a guarantee for the fine-tuning says nothing of that one's data.
+  const ProvenanceEntry fine_tuned = with([](auto& e) { e.base_model_hash = 42; });
+  EXPECT_EQ(kind({fine_tuned}), kCharge);
+  EXPECT_EQ(kind({good, fine_tuned}), kFree);
+  EXPECT_EQ(kind({with([](auto& e) { e.dataset = "movies", e.base_model_hash = 42; })}, {.public_datasets = labels}), kCharge);
+  // A delta that allows publishing a record whole.
+  EXPECT_EQ(kind({good}, {.num_records_public = 999'999}), kFree);
+  EXPECT_EQ(kind({good}, {.num_records_public = 1'000'000}), kCharge);
+  EXPECT_EQ(kind({with([](auto& e) { e.dataset = "movies"; })}, {.public_datasets = labels, .num_records_public = 1'000'000}), kFree);
   const EpsilonDelta three = *EpsilonDelta::Create(3, 1e-5), five = *EpsilonDelta::Create(5, 1e-5), tiny_delta = *EpsilonDelta::Create(5, 1e-7);
   EXPECT_EQ(kind({good}, {.wanted = three}), kFree);
   EXPECT_EQ(kind({good, good}, {.wanted = three}), kCharge);

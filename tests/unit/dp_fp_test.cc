@@ -223,6 +223,21 @@ TEST_F(DpFpTest, ClippedChargesBothMechanisms) {
   EXPECT_EQ(entries[1].mechanism.steps(), 2u);
 }
 
+// What noise is calibrated with is what the ledger is charged, release for release.
+TEST_F(DpFpTest, TheGridsSlackIsThatOfAllReleases) {
+  for (DpFpMode mode : {DpFpMode::kAggregate, DpFpMode::kClipped}) {
+    Ledger ledger = OpenLedger(mode == DpFpMode::kAggregate ? "a" : "c");
+    DpFpOptions o = Options(mode, &ledger);
+    o.steps_per_charge = 3;
+    auto trainer = Make(o);
+    ASSERT_TRUE(trainer->Step().ok());
+    double slack = 0;
+    for (const privacy::LedgerEntry& entry : *ledger.Entries()) slack += entry.loss_slack;
+    EXPECT_GT(slack, 0);
+    EXPECT_NEAR(DpFpLossSlack(kSmall, o, 3), slack, 1e-9 * slack);
+  }
+}
+
 // Nothing is drawn, moved or released where the ledger refuses; and what was charged of a step that did not happen is
 // used by the next try instead of being paid twice.
 TEST_F(DpFpTest, RefusedStepChangesNothing) {

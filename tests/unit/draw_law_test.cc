@@ -199,6 +199,12 @@ TEST(AnchoredWeights, AnUnlikelyItemReachesTheEpsilonThatIsCharged) {
   EXPECT_NEAR(worst, 4, 1e-5);
 }
 
+TEST(AnchoredWeights, TheErrorOfTheArithmeticIsPaidFor) {
+  for (double clip : {1e-3, 0.5, 40.0}) {
+    for (double temperature : {0.1, 1.0, 7.0}) EXPECT_GE(AnchoredDrawCost(clip, temperature, 2).range, 4 * clip / temperature + kAnchoredRangeSlack);
+  }
+}
+
 TEST(AnchoredWeights, AreTheFormulaWithinTheErrorThatIsCharged) {
   std::mt19937_64 rng(5);
   double worst = 0;

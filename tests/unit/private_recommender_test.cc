@@ -269,6 +269,22 @@ TEST_F(PrivateRecommenderTest, WhatHasNoGuaranteeIsRefusedAndNothingIsCharged) {
   EXPECT_FALSE(ledger_.Limit()->has_value());
 }
 
+// A request that is refused leaves the limit as it was, the one that it asked for included.
+TEST_F(PrivateRecommenderTest, ANewLimitIsWrittenOnlyWhereNothingIsRefused) {
+  ASSERT_TRUE(ledger_.SetLimit(*EpsilonDelta::Create(1, 1e-6)).ok());
+  PrivateRecommenderOptions options = Mixed();
+  options.new_limit = *EpsilonDelta::Create(50, 0.5);
+  options.num_records_public = 1000;
+  EXPECT_EQ(PrivateRecommender::Create(*model_, options).status().code(), StatusCode::kPrivacyRefused);
+  options.new_limit = *EpsilonDelta::Create(50, 1e-6);
+  options.selection = Selection::kArgMax;
+  EXPECT_EQ(PrivateRecommender::Create(*model_, options).status().code(), StatusCode::kPrivacyRefused);
+  EXPECT_EQ((*ledger_.Limit())->epsilon(), 1);
+  options.selection = Selection::kSample;
+  EXPECT_TRUE(PrivateRecommender::Create(*model_, options).ok());
+  EXPECT_EQ((*ledger_.Limit())->epsilon(), 50);
+}
+
 TEST_F(PrivateRecommenderTest, ALargeDeltaHasToBeAllowed) {
   ASSERT_TRUE(ledger_.SetLimit(*EpsilonDelta::Create(5, 1.0 / 1000)).ok());
   PrivateRecommenderOptions options = Mixed();

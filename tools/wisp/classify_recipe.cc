@@ -37,6 +37,7 @@ void ReadPrivacy(JsonSection& s, ClassifyRecipe& r) {
   s.Number("epsilon", r.goal.epsilon, 1e-6, 1e4);
   s.Number("noise_multiplier", r.goal.noise_multiplier, 1e-6, 1e5);
   s.Number("delta", r.goal.delta, 1e-300, 0.5);
+  s.Flag("allow_delta_of_one_record", r.goal.allow_delta_of_one_record);
   s.Number("steps_per_charge", r.options.steps_per_charge, 1, 1e9);
   using privacy::PrivacyUnit;
   s.Choice<PrivacyUnit>("unit", r.unit, {{"user", PrivacyUnit::kUser}, {"session", PrivacyUnit::kSession}, {"day", PrivacyUnit::kDay},

@@ -12,6 +12,7 @@
 #include "runtime/privacy/calibration.h"
 #include "runtime/train/audit_training.h"
 #include "runtime/train/job.h"
+#include "tools/wisp/audit_classifier.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/dataset.h"
 #include "tools/wisp/output.h"
@@ -210,6 +211,8 @@ void PrintStep(const StepAuditOptions& o, const StepAuditResult& r, OutputFormat
 }  // namespace
 
 Status AuditStepCommand(const AuditArguments& a, OutputFormat format) {
+  WISP_ASSIGN_OR_RETURN(const bool of_classifier, IsClassifyRecipe(a.recipe));
+  if (of_classifier) return AuditClassifierStep(a, format);
   TrainingAudit audit(a);
   WISP_RETURN_IF_ERROR(audit.PrepareOptions());
   if (!audit.base_ && a.recipe.empty()) {

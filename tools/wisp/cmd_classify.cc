@@ -28,10 +28,6 @@ std::string FileName(const std::string& path) { return path.substr(path.find_las
 LetterCase LettersOf(Tokenizer tokenizer) { return tokenizer == Tokenizer::kWhitespaceLower ? LetterCase::kLower : LetterCase::kKeep; }
 Tokenizer TokenizerOf(LetterCase letters) { return letters == LetterCase::kLower ? Tokenizer::kWhitespaceLower : Tokenizer::kWhitespace; }
 
-const char* ModeName(DpFpMode mode) {
-  return mode == DpFpMode::kAggregate ? "aggregate" : mode == DpFpMode::kClipped ? "clipped" : "paper";
-}
-
 std::vector<LabelledRecord> RecordsOf(const data::LabelledSequences& sequences) {
   std::vector<LabelledRecord> records;
   for (size_t i = 0; i < sequences.size(); ++i) records.push_back({sequences.Record(i), sequences.labels[i]});
@@ -39,15 +35,13 @@ std::vector<LabelledRecord> RecordsOf(const data::LabelledSequences& sequences) 
 }
 
 Status Override(const ClassifyTrainArguments& a, ClassifyRecipe& r) {
-  bool found = a.mode.empty();
-  for (DpFpMode mode : {DpFpMode::kAggregate, DpFpMode::kClipped, DpFpMode::kPaper}) {
-    if (a.mode != ModeName(mode)) continue;
-    found = true;
+  if (!a.mode.empty()) {
+    const auto mode = DpFpModeFromText(a.mode);
+    if (!mode) return InvalidArgument("--mode is '" + a.mode + "', allowed are aggregate, clipped and paper");
     // A recipe for the private modes, run as the paper has it: its goal is of no use there. One of mode paper with a goal is refused.
-    if (mode == DpFpMode::kPaper && r.options.mode != mode) r.goal = {};
-    r.options.mode = mode;
+    if (*mode == DpFpMode::kPaper && r.options.mode != *mode) r.goal = {};
+    r.options.mode = *mode;
   }
-  if (!found) return InvalidArgument("--mode is '" + a.mode + "', allowed are aggregate, clipped and paper");
   if (a.epsilon) r.goal.epsilon = a.epsilon, r.goal.noise_multiplier.reset();
   if (a.noise_multiplier && r.options.mode == DpFpMode::kPaper) {
     r.options.noise_multiplier = *a.noise_multiplier;
@@ -155,7 +149,7 @@ class ClassifyTrainCommand {
     if (!base()->has_item_keys()) return InvalidData(a_.base + ": it carries no tokens (item keys): texts cannot be matched to it");
     if (base()->flat_weights().empty()) return Unsupported(a_.base + ": its weights are laid out in another order than this build trains");
     recipe_.encoder = base()->architecture();
-    return OkStatus();
+    return is_private() ? CheckStart(*base(), a_.base, Dataset()) : OkStatus();
   }
 
   const ModelFile* base() const { return base_classifier_ ? &base_classifier_->model() : base_encoder_ ? &*base_encoder_ : nullptr; }
@@ -184,6 +178,8 @@ class ClassifyTrainCommand {
 
   Status OpenLedger() {
     if (!is_private()) return OkStatus();
+    // Before --budget is written down: what is refused changes no limit.
+    if (a_.budget && recipe_.options.num_records_public > 0) WISP_RETURN_IF_ERROR(CheckPrivacyGoal(recipe_.goal, recipe_.options.num_records_public));
     WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(a_.ledger, {.dataset = Dataset(), .unit = recipe_.unit}));
     ledger_.emplace(std::move(ledger));
     if (!a_.budget) return OkStatus();
@@ -225,7 +221,7 @@ class ClassifyTrainCommand {
   }
 
   void Print(const ClassificationResult& r) const {
-    Json j = {{"model", a_.out}, {"mode", ModeName(r.options.mode)}, {"records", records_.size()}, {"tokens", vocabulary_.tokens().size()},
+    Json j = {{"model", a_.out}, {"mode", ToText(r.options.mode)}, {"records", records_.size()}, {"tokens", vocabulary_.tokens().size()},
               {"steps", r.num_steps}, {"seconds", r.seconds}, {"records_dropped", r.num_dropped}, {"noise_multiplier", r.options.noise_multiplier}};
     if (r.options.mode == DpFpMode::kClipped) j["encoder_noise_multiplier"] = r.options.encoder.noise_multiplier;
     if (is_private()) {
@@ -240,7 +236,7 @@ class ClassifyTrainCommand {
     }
     std::printf("%s: %llu steps over %zu records in %.1f s\n%s\n", a_.out.c_str(), static_cast<unsigned long long>(r.num_steps), records_.size(), r.seconds,
                 r.description.c_str());
-    if (r.epsilon) std::printf("privacy: epsilon %s at delta %s\n", Fixed(*r.epsilon, 3).c_str(), j["delta"].dump().c_str());
+    if (r.epsilon) std::printf("privacy: epsilon %s at delta %s%s\n", Fixed(*r.epsilon, 3).c_str(), j["delta"].dump().c_str(), StartInWords(base()).c_str());
   }
 
   const ClassifyTrainArguments& a_;

@@ -120,10 +120,7 @@ class PrivateCommand {
     WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, exists ? privacy::Ledger::OpenExisting(p_.ledger)
                                                          : privacy::Ledger::Open(p_.ledger, {.dataset = dataset, .unit = unit}));
     ledger_.emplace(std::move(ledger));
-    if (!p_.budget) return OkStatus();
-    if (!p_.delta) return InvalidArgument("--budget needs --delta");
-    WISP_ASSIGN_OR_RETURN(const auto limit, privacy::EpsilonDelta::Create(*p_.budget, *p_.delta));
-    return ledger_->SetLimit(limit);
+    return OkStatus();
   }
 
   Result<PrivateRecommenderOptions> Options(const PrivateRecommendOptions& request) {
@@ -140,6 +137,10 @@ class PrivateCommand {
     if (!p_.base.empty()) {
       WISP_ASSIGN_OR_RETURN(base_, Session::Open(p_.base));
       o.base = base_.get();
+    }
+    if (p_.budget && !p_.delta) return InvalidArgument("--budget needs --delta");
+    if (p_.budget) {
+      WISP_ASSIGN_OR_RETURN(o.new_limit, privacy::EpsilonDelta::Create(*p_.budget, *p_.delta));
     }
     WISP_RETURN_IF_ERROR(OpenLedger());
     o.ledger = ledger_ ? &*ledger_ : nullptr;

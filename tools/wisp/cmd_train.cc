@@ -111,7 +111,7 @@ class TrainCommand {
                 static_cast<unsigned long long>(r.num_records), r.seconds);
     if (is_private()) {
       std::printf("privacy: %s\n", r.epsilon ? ("epsilon " + Fixed(*r.epsilon, 3) + " at delta " + j["delta"].dump() + ", noise multiplier " +
-                                                Fixed(r.noise_multiplier, 3)).c_str() : "noise: reproducible, no guarantee");
+                                                Fixed(r.noise_multiplier, 3) + StartInWords(run_.base())).c_str() : "noise: reproducible, no guarantee");
     }
     if (r.test) {
       std::printf("test: NDCG@10 %.4f, HIT@10 %.4f over %llu users%s\n", r.test->ndcg_at_10, r.test->hit_at_10,
@@ -132,6 +132,12 @@ Status Train(const TrainArguments& arguments, OutputFormat format) {
   return TrainCommand(arguments, format, std::move(recipe)).Run();
 }
 
+// Says that there is no data behind the weights: a model without entries is one of which nothing is known.
+ProvenanceEntry RandomStart() {
+  return {.description = "random weights, from no data", .mechanisms = {"random weights, the same whatever the data"}, .epsilon = 0,
+          .noise = NoiseOrigin::kSecure, .date = Today()};
+}
+
 Status New(const NewArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(Recipe recipe, ReadRecipe(a.recipe));
   ModelContents contents;
@@ -149,6 +155,7 @@ Status New(const NewArguments& a, OutputFormat format) {
   InitialiseWeights(recipe.architecture, recipe.initialisation, random, weights);
   contents.architecture = recipe.architecture;
   contents.weights = weights;
+  contents.provenance.push_back(RandomStart());
   contents.description = recipe.name;
   contents.created_by = "wisp " + Version();
   WISP_RETURN_IF_ERROR(WriteModel(a.out, contents));

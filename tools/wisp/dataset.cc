@@ -8,6 +8,8 @@
 #include <optional>
 #include <unordered_map>
 
+#include "runtime/inference/decoding_need.h"
+
 namespace wisp::tools {
 
 std::string Version() { return WISP_VERSION; }
@@ -33,6 +35,21 @@ std::vector<std::string> ItemKeys(const ModelFile& model) {
   std::vector<std::string> keys;
   for (size_t i = 0; model.has_item_keys() && i < model.num_items(); ++i) keys.emplace_back(model.item_key(i));
   return keys;
+}
+
+Status CheckStart(const ModelFile& base, const std::string& path, const std::string& dataset) {
+  for (const ProvenanceEntry& entry : base.provenance()) {
+    if (entry.dataset != dataset || entry.epsilon) continue;
+    return PrivacyRefused(path + ": it was trained on '" + dataset + "' before, without a guarantee: no epsilon of a private run on the same data would hold. " +
+                          "If that was other data, name this one with --dataset");
+  }
+  return OkStatus();
+}
+
+std::string StartInWords(const ModelFile* base) {
+  if (base == nullptr) return "";
+  const DecodingNeed need = NeedOf(*base);
+  return need.kind == DecodingNeed::Kind::kFree ? "" : ", of this run alone; of the weights it began with: " + need.reason;
 }
 
 Result<data::ReadResult> ReadData(const DataArguments& a, const ReadLimits& limits, const ModelFile* model) {

@@ -220,6 +220,7 @@ class CommandLine {
     CLI::App* c = app_.add_subcommand("audit", "Attack training or decoding as they really run, and hold what is found against what is claimed.\n"
                                                "Not refuted proves nothing; refuted (exit code 4) is certain but for the confidence stated.\n"
                                                "  wisp audit step --method phantom --noise-multiplier 1\n"
+                                               "  wisp audit step --recipe models/recipes/sst2-dp-fp.json --method paper\n"
                                                "  wisp audit run --recipe r.json --data log.db --ledger log.ledger\n"
                                                "  wisp audit decoding --mode base-anchored --clip 1");
     c->require_subcommand(1);

@@ -72,6 +72,7 @@ Status TrainingRun::Read() {
     if (base_->flat_weights().empty()) return Unsupported(a_.model + ": its weights are laid out in another order than this build trains");
   }
   if (is_private()) WISP_RETURN_IF_ERROR(CheckPublic());
+  if (is_private() && base_) WISP_RETURN_IF_ERROR(CheckStart(*base_, a_.model, Dataset()));
   WISP_ASSIGN_OR_RETURN(data_, ReadData(a_.data, {recipe_.min_user_events, recipe_.min_item_events}, base_ ? &*base_ : nullptr));
   WISP_RETURN_IF_ERROR(CheckSize());
   if (base_) {
@@ -114,6 +115,8 @@ Status TrainingRun::CheckSize() const {
 Status TrainingRun::OpenLedger() {
   if (!is_private()) return OkStatus();
   if (a_.ledger.empty()) return PrivacyRefused("private training needs --ledger: the file that remembers what this data set's privacy was spent on");
+  // Before --budget is written down: what is refused changes no limit.
+  if (a_.budget && recipe_.training.num_records_public > 0) WISP_RETURN_IF_ERROR(CheckPrivacyGoal(recipe_.goal, recipe_.training.num_records_public));
   WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(a_.ledger, {.dataset = Dataset(), .unit = recipe_.unit}));
   ledger_.emplace(std::move(ledger));
   if (!a_.budget) return OkStatus();

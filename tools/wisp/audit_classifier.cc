@@ -1,0 +1,132 @@
+// wisp audit step with a recipe of a classifier: one step of DP-FP, in the mode of the recipe or of --method.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "runtime/train/audit_dp_fp.h"
+#include "runtime/train/classification.h"
+#include "runtime/train/dp_fp_report.h"
+#include "tools/wisp/audit_classifier.h"
+#include "tools/wisp/classify_recipe.h"
+#include "tools/wisp/recipe.h"
+#include "tools/wisp/temporary_folder.h"
+
+namespace wisp::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr uint32_t kAuditedRecords = 10000;  // what the sampling probability is a share of
+constexpr uint32_t kAuditedTokens = 64;      // the upper half is the canary's alone
+constexpr size_t kOthers = 4;
+
+struct MadeUpRecords {
+  std::vector<std::vector<int32_t>> tokens;
+  std::vector<LabelledRecord> others;
+  LabelledRecord canary;
+};
+
+MadeUpRecords MakeRecords(const ClassifierArchitecture& a, privacy::RandomStream& random) {
+  MadeUpRecords made;
+  for (size_t i = 0; i <= kOthers; ++i) {
+    const uint32_t first = i < kOthers ? 0 : kAuditedTokens / 2;
+    std::vector<int32_t> tokens(std::min<size_t>(8, a.encoder.max_length));
+    for (int32_t& token : tokens) token = static_cast<int32_t>(first + random.UniformBelow(kAuditedTokens / 2));
+    made.tokens.push_back(std::move(tokens));
+  }
+  for (size_t i = 0; i < kOthers; ++i) made.others.push_back({made.tokens[i], static_cast<int32_t>(i % a.num_classes)});
+  made.canary = {made.tokens.back(), 0};
+  return made;
+}
+
+// As training would start, but for the head: one of zeros sends no gradient down.
+std::vector<float> MakeStart(const ClassifierArchitecture& a, const InitialisationOptions& initialisation, privacy::RandomStream& random) {
+  const auto parameters = ParametersOf(a);
+  std::vector<float> weights(FlatSize(parameters));
+  InitialiseClassifier(a, initialisation, random, weights);
+  const ParameterSpec& head = parameters[FindParameter(parameters, "head.weight")];
+  for (size_t i = 0; i < head.size(); ++i) weights[head.offset + i] = static_cast<float>(random.Normal());
+  return weights;
+}
+
+Status Override(const AuditArguments& a, ClassifyRecipe& r) {
+  DpFpOptions& o = r.options;
+  if (!a.method.empty()) {
+    const auto mode = DpFpModeFromText(a.method);
+    if (!mode) return InvalidArgument("--method is '" + a.method + "', allowed with a recipe of a classifier are aggregate, clipped and paper");
+    o.mode = *mode;
+  }
+  if (!a.model.empty()) return InvalidArgument("--model does not go with a recipe of a classifier: its step is audited from random weights");
+  if (!(a.sampling_probability > 0 && a.sampling_probability <= 1)) return InvalidArgument("--q is not above 0 and up to 1");
+  o.num_records_public = kAuditedRecords;
+  o.expected_batch = std::max(1u, static_cast<uint32_t>(std::lround(a.sampling_probability * kAuditedRecords)));
+  if (o.mode != DpFpMode::kPaper) o.noise_multiplier = r.goal.noise_multiplier.value_or(1.0);
+  if (a.noise_multiplier) o.noise_multiplier = *a.noise_multiplier;
+  if (o.mode == DpFpMode::kClipped && o.encoder.noise_multiplier == 0) o.encoder.noise_multiplier = o.noise_multiplier;
+  if (a.clipping_norm) o.clipping_norm = *a.clipping_norm;
+  o.reproducible_seed = a.reproducible_noise_seed;
+  o.run = "audit";
+  return OkStatus();
+}
+
+void Print(const DpFpAuditOptions& o, const DpFpAuditResult& r, OutputFormat format) {
+  const bool paper = o.training.mode == DpFpMode::kPaper;
+  const double q = static_cast<double>(o.training.expected_batch) / o.training.num_records_public;
+  if (format == OutputFormat::kJson) {
+    Json j = {{"mode", ToText(o.training.mode)}, {"claim_of", paper ? "the paper's limit theorem" : "the accountant"},
+              {"noise_multiplier", o.training.noise_multiplier}, {"sampling_probability", q}, {"observations", o.observations}};
+    for (const auto& at : r.at_delta) {
+      j["epsilon"].push_back({{"delta", at.delta}, {"claimed", std::isinf(at.claimed) ? Json("infinity") : Json(at.claimed)},
+                              {"bound_by_rows", at.rows.epsilon}, {"bound_by_head", at.head.epsilon}});
+    }
+    j["confidence"] = o.confidence;
+    j["refuted"] = r.refuted;
+    if (paper) j["no_guarantee"] = WhyPaperHasNoGuarantee();
+    std::printf("%s\n", j.dump(2).c_str());
+    return;
+  }
+  std::printf("audit of one step of DP-FP, mode %s: noise multiplier %g, %g of the records a step, %llu steps with the canary and as many without\n",
+              ToText(o.training.mode), o.training.noise_multiplier, q, static_cast<unsigned long long>(o.observations));
+  for (const auto& at : r.at_delta) {
+    std::printf("  claimed%s %8.4f  delta %-8g  bound %8.4f by the table's rows, %8.4f by the head\n", paper ? " by the paper" : " epsilon", at.claimed,
+                at.delta, at.rows.epsilon, at.head.epsilon);
+  }
+  std::printf("%s, with %g%% confidence in all bounds together\n", r.refuted ? "REFUTED" : "not refuted", 100 * o.confidence);
+  if (paper) std::printf("%s\n", WhyPaperHasNoGuarantee().c_str());
+}
+
+}  // namespace
+
+Result<bool> IsClassifyRecipe(const std::string& path) {
+  if (path.empty()) return false;
+  WISP_ASSIGN_OR_RETURN(const nlohmann::json json, ReadJson(path));
+  return json.is_object() && (json.contains("dp_fp") || (json.contains("data") && json["data"].is_object() && json["data"].contains("classes")));
+}
+
+Status AuditClassifierStep(const AuditArguments& a, OutputFormat format) {
+  WISP_ASSIGN_OR_RETURN(ClassifyRecipe recipe, ReadClassifyRecipe(a.recipe));
+  WISP_RETURN_IF_ERROR(Override(a, recipe));
+  recipe.encoder.num_items = kAuditedTokens;
+  const ClassifierArchitecture architecture{.encoder = recipe.encoder, .num_classes = static_cast<uint32_t>(recipe.classes.size())};
+  WISP_RETURN_IF_ERROR(Validate(architecture));
+  auto random = privacy::RandomStream::Reproducible(recipe.seed, privacy::StreamPurpose::kInitialisation);
+  const std::vector<float> start = MakeStart(architecture, recipe.initialisation, random);
+  const MadeUpRecords records = MakeRecords(architecture, random);
+  WISP_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::Create());
+  std::optional<privacy::Ledger> ledger;  // made-up data is charged too, but nobody needs to know
+  if (recipe.options.mode != DpFpMode::kPaper) {
+    WISP_ASSIGN_OR_RETURN(privacy::Ledger opened, privacy::Ledger::Open(folder.File("ledger"), {.dataset = "made up", .unit = recipe.unit}));
+    ledger.emplace(std::move(opened));
+    recipe.options.ledger = &*ledger;
+  }
+  DpFpAuditOptions options{.architecture = architecture, .weights = start, .training = recipe.options, .others = records.others, .canary = records.canary};
+  options.observations = a.observations;
+  options.confidence = a.confidence;
+  options.deltas = {a.delta, 1e-2, 1e-1};
+  WISP_ASSIGN_OR_RETURN(const DpFpAuditResult result, AuditDpFpStep(options));
+  Print(options, result, format);
+  return result.refuted ? PrivacyRefused("REFUTED: the step is worse than what is claimed for it") : OkStatus();
+}
+
+}  // namespace wisp::tools

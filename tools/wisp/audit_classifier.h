@@ -1,0 +1,19 @@
+// The part of wisp audit step that attacks classifiers.
+#ifndef WISP_TOOLS_WISP_AUDIT_CLASSIFIER_H_
+#define WISP_TOOLS_WISP_AUDIT_CLASSIFIER_H_
+
+#include <string>
+
+#include "tools/wisp/commands.h"
+
+namespace wisp::tools {
+
+// Whether the recipe is one of a classifier; false for no path.
+Result<bool> IsClassifyRecipe(const std::string& path);
+
+// kPrivacyRefused: the claim was refuted.
+Status AuditClassifierStep(const AuditArguments& arguments, OutputFormat format);
+
+}  // namespace wisp::tools
+
+#endif  // WISP_TOOLS_WISP_AUDIT_CLASSIFIER_H_
