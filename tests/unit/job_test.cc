@@ -88,6 +88,17 @@ TEST_F(JobTest, RefusedGoalsSpendNothing) {
   refused([](TrainingJob& j) { j.epochs = 0; }, StatusCode::kInvalidArgument, "epochs");
 }
 
+// As numbers of steps they would be endless runs that charge on and on.
+TEST_F(JobTest, EpochsThatAreNoNumberAreRefused) {
+  for (double epochs : std::initializer_list<double>{-1, -INFINITY, INFINITY, NAN, 1e300}) {
+    TrainingJob job = PrivateJob();
+    job.epochs = epochs;
+    job.progress = [](const JobProgress&) { return false; };
+    EXPECT_NE(RunTrainingJob(job).status().message().find("epochs is"), std::string::npos) << epochs;
+  }
+  EXPECT_TRUE(ledger_->Entries()->empty());
+}
+
 TEST_F(JobTest, ADeltaOfOneRecordHasToBeAllowed) {
   TrainingJob job = PrivateJob();
   job.goal.delta = 1.0 / 80;
