@@ -9,6 +9,7 @@
 
 #include "runtime/train/contribution_map.h"
 #include "runtime/train/initialise.h"
+#include "runtime/train/popularity.h"
 #include "runtime/train/step_release.h"
 #include "runtime/train/trainer.h"
 #include "tests/unit/train_test_util.h"
@@ -150,6 +151,46 @@ TEST_F(StepGuarantee, EveryMethodRepeatsAndGoesOnBitForBit) {
       EXPECT_EQ(once, run(true)) << way.name;
     }
   }
+}
+
+// Nobody in the batch: what moves the weights is the noise alone, and its deviation is what was paid for, whatever the method.
+TEST_F(StepGuarantee, TheNoiseOfEveryMethodHasItsDeviation) {
+  for (const Way& way : kWays) {
+    TrainingOptions o = Options(way, 2.0);
+    o.optimizer = {.kind = OptimizerKind::kSgd, .learning_rate = 120.0f};  // 30 / 0.25: in units of the clipping norm
+    auto trainer = Make(o, {});
+    ASSERT_TRUE(trainer->Step().ok());
+    const auto& parameters = trainer->graph().parameters();
+    double squares = 0, n = 0;
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      const ParameterSpec& p = parameters[i];
+      if (!p.trained || (way.method == Method::kRgp && p.role != ParameterRole::kVector)) continue;  // RGP: noise in other coordinates
+      for (size_t j = p.offset; j < p.offset + p.size(); ++j) {
+        const double moved = static_cast<double>(trainer->weights()[j]) - start_[j];
+        if (moved == 0 && i == 0) continue;  // a row outside of the set
+        squares += moved * moved, n += 1;
+      }
+    }
+    const double expected = way.method == Method::kAdaFest || way.method == Method::kAdaFestPlus ? SplitNoise(2.0, 1).gradient : 2.0;
+    EXPECT_GT(n, 150) << way.name;
+    EXPECT_NEAR(std::sqrt(squares / n) / expected, 1, 5 / std::sqrt(2 * n)) << way.name << "; five standard errors: alpha 6e-7";
+  }
+}
+
+// A charge that is refused comes before everything that is drawn: no stream has moved.
+TEST_F(StepGuarantee, NothingIsDrawnForAChargeThatIsRefused) {
+  auto other = *privacy::Ledger::Open((folder_ / "zero-out").string(), {.dataset = "ring", .adjacency = privacy::Adjacency::kZeroOut});
+  for (const Way& way : kWays) {
+    TrainingOptions o = Options(way, 1.0);
+    o.privacy.ledger = &other;
+    auto trainer = Make(o, ring_.records);
+    EXPECT_EQ(trainer->Step().status().code(), StatusCode::kPrivacyRefused);
+    for (const auto& stream : trainer->Save().streams) EXPECT_EQ(stream.position, 0u) << way.name << " " << stream.name;
+  }
+  auto noise = privacy::RandomStream::Reproducible(3, privacy::StreamPurpose::kNoise);
+  const auto popularity = PrivatePopularity(ring_.records, 30, {.ledger = &other, .run = "h"}, noise);
+  EXPECT_EQ(popularity.status().code(), StatusCode::kPrivacyRefused);
+  EXPECT_EQ(noise.position(), 0u);
 }
 
 // What the ledger is told of the discrete noise counts every coordinate that is noised, FEST's rows too.
