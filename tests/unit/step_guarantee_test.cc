@@ -224,6 +224,9 @@ TEST_F(StepGuarantee, ACheckpointGoesOnOnlyWithTheLedgerThatPaidForIt) {
   auto second = Make(o, ring_.records);
   EXPECT_EQ(second->Restore(saved).code(), StatusCode::kPrivacyRefused);
   ASSERT_TRUE(second->Step().ok());  // one step of the same name is not three
+  o.privacy.run = "another";
+  auto third = Make(o, ring_.records);  // nor are steps of another name
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(third->Step().ok());
   EXPECT_EQ(Make(o, ring_.records)->Restore(saved).code(), StatusCode::kPrivacyRefused);
   o.privacy.ledger = &*ledger_;
   EXPECT_TRUE(Make(o, ring_.records)->Restore(saved).ok());
@@ -242,6 +245,27 @@ TEST_F(StepGuarantee, UntouchedRowsSurviveLikeTouchedRowsWithoutACount) {
     survive += x >= 64 ? weight : 0;
   }
   EXPECT_NEAR(map.expected_false_rows() / 1000 / (survive / all), 1, 1e-4);
+}
+
+// Variances beyond all measure are clamped: no score and no gradient becomes infinite or no number.
+TEST_F(StepGuarantee, VariancesWithoutBoundLeaveEverythingFinite) {
+  Architecture a = kSmall;
+  a.re_attention = ReAttention::kOn;
+  a.num_blocks = 2;
+  const auto parameters = ParametersOf(a);
+  for (float variance : {10.0f, 1e3f, 1e6f, 1e12f, 3e38f, INFINITY}) {
+    std::vector<float> weights = Start(a);
+    for (const char* name : {kItemVariance, kParameterVariance}) {
+      const ParameterSpec& p = parameters[FindParameter(parameters, name)];
+      std::fill_n(weights.begin() + static_cast<std::ptrdiff_t>(p.offset), p.size(), variance);
+    }
+    auto trainer = *Trainer::Create(a, weights, ring_.records, Options(kWays[0], 1.0));
+    const auto report = trainer->Step();
+    ASSERT_TRUE(report.ok());
+    EXPECT_GT(report->num_records, 0u);
+    EXPECT_EQ(report->num_dropped, 0u) << variance;
+    EXPECT_TRUE(std::isfinite(report->mean_loss)) << variance;
+  }
 }
 
 // The variances of Re-Attention are of the noise that was drawn: AdaFEST's is larger than what is charged, and what RGP
