@@ -75,6 +75,10 @@ void PackHead(const float* w, size_t ldw, size_t keys, size_t width, float* pack
   products.pack_weights({.w_NK = w, .ldw = ldw, .packed = packed, .n = keys, .k = width});
 }
 
+// The lowest a corrected logit gets. Beyond it a float's last place is no longer small beside 1: the largest exponent of a
+// softmax would not be 0 but whatever rounding makes of it, and the sum 0 or infinite.
+constexpr float kLowestCorrected = -1e6f;
+
 // p -= scale / 2 * (q o q) variance^T: the correction of Re-Attention, to logits that are yet to be scaled.
 template <class Args>
 void Correct(const Head<Args>& head, size_t i, size_t rows, size_t keys, const Scratch& s) {
@@ -91,6 +95,8 @@ void Correct(const Head<Args>& head, size_t i, size_t rows, size_t keys, const S
   }
   products.linear_forward({.x_RK = s.squares, .ldx = a.head_width, .packed = s.packed_variance, .bias_N = nullptr, .y_RN = s.p,
                            .ldy = keys, .rows = rows, .n = keys, .k = a.head_width, .store = Store::kAdd});
+  const V lowest = hn::Set(d, kLowestCorrected);
+  ForEachVector(rows * keys, [&](size_t j, size_t count) { StoreSome(hn::Max(LoadSome(d, s.p + j, count), lowest), d, s.p + j, count); });
 }
 
 // The block's logits before scaling.

@@ -7,6 +7,7 @@
 #include "runtime/privacy/accountant.h"
 #include "runtime/privacy/calibration.h"
 #include "runtime/train/dp_fp_report.h"
+#include "runtime/train/records.h"
 
 namespace wisp {
 namespace {
@@ -62,7 +63,9 @@ Status Prepare(const ClassificationJob& job, DpFpOptions& o) {
   if (o.expected_batch > o.num_records_public) {
     return InvalidArgument("expected_batch is " + std::to_string(o.expected_batch) + ", more than the " + std::to_string(o.num_records_public) + " records");
   }
-  if (o.num_steps == 0) o.num_steps = static_cast<uint64_t>(std::ceil(job.epochs * o.num_records_public / o.expected_batch));
+  if (o.num_steps == 0) {
+    WISP_ASSIGN_OR_RETURN(o.num_steps, StepsOfEpochs(job.epochs, o.num_records_public, o.expected_batch));
+  }
   if (o.num_steps == 0) return InvalidArgument("neither epochs nor steps are given");
   if (o.mode == DpFpMode::kPaper) return OkStatus();
   // What DpFpTrainer::Create would refuse only after the seconds that calibration takes, with noise that stands for what is to come.

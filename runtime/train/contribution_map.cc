@@ -33,8 +33,9 @@ ContributionMap::ContributionMap(uint32_t num_rows, const ContributionMapOptions
       sigma_(static_cast<uint64_t>(std::ceil(o.noise_multiplier * kSteps))),
       threshold_(static_cast<int64_t>(std::ceil(o.threshold / o.clipping_norm * kSteps))),
       touched_(num_rows) {
-  // The chance that goes with the noise and the threshold as they are drawn and compared.
-  const double p = privacy::UpperTail(static_cast<double>(threshold_) / static_cast<double>(sigma_));
+  // The chance that goes with the noise and the threshold as they are drawn and compared: that of round(N(0, sigma^2)), which
+  // the discrete noise is as good as, to reach a whole number of steps.
+  const double p = privacy::UpperTail((static_cast<double>(threshold_) - 0.5) / static_cast<double>(sigma_));
   gaps_.emplace(p);
   false_rows_ = p * static_cast<double>(allowed != nullptr ? allowed->size() : num_rows);
 }

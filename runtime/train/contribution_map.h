@@ -6,7 +6,7 @@
 //   sensitivity   C1: each entry is floor(2^30 min(1/C1, 1/sqrt(n))) steps of C1 / 2^30, so the squares sum to 2^60 at most
 //   released      the set, and nothing else of V
 //   noise         discrete Gaussian for touched rows; a row that no record touches survives with p = P[N(0,1) >= tau /
-//                 (sigma1 C1)], and the gaps between such rows are drawn from their exact distribution: no loop over rows
+//                 (sigma1 C1)] (tau half a step lower, as rounding has it), and the gaps between such rows are drawn from their exact distribution: no loop over rows
 // Whoever selects has charged for it: together with the gradient's noise it is one subsampled Gaussian (sparse_release.cc).
 #ifndef WISP_RUNTIME_TRAIN_CONTRIBUTION_MAP_H_
 #define WISP_RUNTIME_TRAIN_CONTRIBUTION_MAP_H_

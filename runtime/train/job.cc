@@ -116,7 +116,7 @@ class JobRun {
     if (set_.records.empty()) return InvalidData("no user has two events or more to train on");
     options_ = job_.training;
     if (options_.num_steps == 0) {
-      options_.num_steps = static_cast<uint64_t>(std::ceil(job_.epochs * NumRecords() / std::max(1u, options_.expected_batch)));
+      WISP_ASSIGN_OR_RETURN(options_.num_steps, StepsOfEpochs(job_.epochs, NumRecords(), options_.expected_batch));
     }
     if (options_.num_steps == 0) return InvalidArgument("neither epochs nor steps are given");
     if (job_.evaluate_every > 0 && set_.validation.empty()) {
@@ -249,6 +249,7 @@ class JobRun {
     if (!job_.checkpoint_path.empty()) std::remove(job_.checkpoint_path.c_str());
     result_.num_steps = trainer_->step();
     result_.epsilon = progress.epsilon;
+    result_.run = trainer_->run();
     if (IsPrivate(job_)) {
       result_.mechanisms = overheads_;
       WISP_ASSIGN_OR_RETURN(Mechanism mechanism, trainer_->StepMechanism(result_.num_steps));

@@ -80,6 +80,7 @@ struct JobResult {
   double seconds = 0;
   size_t planned_bytes = 0, record_state_bytes = 0;  // of the Trainer
   std::vector<privacy::Mechanism> mechanisms;  // of a private run, in the order of spending
+  std::string run;                             // its name in the ledger: that of the run that was gone on with
   double noise_multiplier = 0;
   std::optional<double> epsilon;               // PLD, at goal.delta; absent without a guarantee
   std::optional<RankingQuality> validation, test;

@@ -34,7 +34,8 @@ NoiseVariance::NoiseVariance(const Architecture& a, const ReAttentionOptions& op
 
 void NoiseVariance::Initialise(std::span<float> weights) const {
   if (options_.source != ReAttentionOptions::Source::kPrinted) return;
-  std::copy(printed_item_variance_.begin(), printed_item_variance_.end(), weights.begin() + static_cast<std::ptrdiff_t>(parameters_[item_variance_].offset));
+  const auto of_items = weights.begin() + static_cast<std::ptrdiff_t>(parameters_[item_variance_].offset);
+  if (parameters_[0].trained) std::copy(printed_item_variance_.begin(), printed_item_variance_.end(), of_items);
   for (size_t i = 0; i < item_variance_; ++i) {
     weights[parameters_[parameter_variance_].offset + i] = parameters_[i].trained ? static_cast<float>(std::pow(deviation_ * options_.scale, 2)) : 0.0f;
   }

@@ -41,6 +41,8 @@ class NoiseVariance {
   // `noise_deviation`: s, of one coordinate of a step's gradient. The architecture has Re-Attention.
   NoiseVariance(const Architecture& architecture, const ReAttentionOptions& options, double noise_deviation);
 
+  // The method leaves this parameter as it is: no noise gets in. Before Initialise.
+  void Freeze(size_t parameter) { parameters_[parameter].trained = false; }
   // kPrinted: writes the variances once.
   void Initialise(std::span<float> weights) const;
 

@@ -1,6 +1,8 @@
 #include "runtime/train/records.h"
 
 #include <algorithm>
+#include <cmath>
+#include <string>
 
 namespace wisp {
 
@@ -16,6 +18,11 @@ RecordSet MakeRecords(const data::Sequences& sequences, uint32_t max_length, Hol
   for (const data::HeldOutItem& held : split.validation) set.validation.push_back({held.history, held.item});
   for (const data::HeldOutItem& held : split.test) set.test.push_back({held.history, held.item});
   return set;
+}
+
+Result<uint64_t> StepsOfEpochs(double epochs, double num_records, uint32_t expected_batch) {
+  if (!(epochs >= 0 && epochs <= 1e6)) return InvalidArgument("epochs is " + std::to_string(epochs) + ", allowed is 0 to 1000000");
+  return static_cast<uint64_t>(std::ceil(epochs * num_records / std::max(1u, expected_batch)));
 }
 
 }  // namespace wisp

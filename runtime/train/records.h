@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "runtime/core/status.h"
 #include "runtime/data/split.h"
 #include "runtime/layers/recommender.h"
 #include "runtime/train/evaluate.h"
@@ -22,6 +23,10 @@ struct RecordSet {
 
 // Keeps the newest max_length transitions of each user. `sequences` must outlive the result.
 RecordSet MakeRecords(const data::Sequences& sequences, uint32_t max_length, HoldOut hold_out);
+
+// Steps of so many passes: ceil(epochs * records / expected_batch), 0 for no epochs. kInvalidArgument unless 0 <= epochs <= 1e6:
+// what is no such number would make an endless run, which charges on and on.
+Result<uint64_t> StepsOfEpochs(double epochs, double num_records, uint32_t expected_batch);
 
 }  // namespace wisp
 

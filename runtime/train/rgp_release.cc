@@ -71,6 +71,7 @@ class RgpRelease final : public StepRelease {
     }
   }
 
+  bool Steps(size_t parameter) const override { return carriers_.entry(parameter).train != RgpTrain::kFrozen; }
   size_t planned_bytes() const override { return planned_bytes_; }
 
  private:

@@ -29,16 +29,13 @@ class SparseRelease final : public StepRelease {
       for (int32_t row : o.sparse.rows) fixed_->Insert(row);
       candidates_.assign(o.sparse.rows.begin(), o.sparse.rows.end());
     }
-    double noise_multiplier = o.privacy.noise_multiplier;
     if (IsAdaptive(o.method)) {
-      const PairOfNoises pair = SplitNoise(noise_multiplier, o.sparse.map_noise_ratio);
-      noise_multiplier = pair.gradient;
       map_.emplace(num_items, MapOptions(o), fixed_ ? &*fixed_ : nullptr);
     } else if (o.method != Method::kFest) {
       candidates_.resize(num_items);
       std::iota(candidates_.begin(), candidates_.end(), 0);
     }
-    MakeSum(o, noise_multiplier);
+    MakeSum(o);
     if (!map_) SetRows({});
   }
 
@@ -81,7 +78,7 @@ class SparseRelease final : public StepRelease {
   size_t planned_bytes() const override { return planned_bytes_; }
 
  private:
-  void MakeSum(const TrainingOptions& o, double noise_multiplier) {
+  void MakeSum(const TrainingOptions& o) {
     ClipRule clip = ClipRule::None();
     GradientSum* sum;
     const size_t known_rows = map_ ? 0 : candidates_.size() + o.num_negatives;
@@ -91,7 +88,7 @@ class SparseRelease final : public StepRelease {
       planned_bytes_ += layout_.size(known_rows) * sizeof(float) * num_workers_;
     } else {
       grid_.emplace(MakeGrid(o, NumReleased(graph_->architecture(), o)));
-      sigma_ = grid_->sigma_in_steps(noise_multiplier);
+      sigma_ = grid_->sigma_in_steps(GradientNoise(o));
       clip = ClipOnGrid(o.privacy.clipping, *grid_);
       grid_sum_ = std::make_unique<GridGradientSum>(graph_->ops(), layout_.size(known_rows), SumGrid(*grid_));
       sum = grid_sum_.get();

@@ -43,6 +43,10 @@ uint64_t NumReleased(const Architecture& architecture, const TrainingOptions& op
   return NumTrained(parameters);
 }
 
+double GradientNoise(const TrainingOptions& o) {
+  return IsAdaptive(o.method) ? SplitNoise(o.privacy.noise_multiplier, o.sparse.map_noise_ratio).gradient : o.privacy.noise_multiplier;
+}
+
 double StepLossSlack(const Architecture& architecture, const TrainingOptions& options, double noise_multiplier, uint64_t steps) {
   const uint64_t coordinates = NumReleased(architecture, options);
   const privacy::ExactGrid grid = MakeGrid(options, coordinates);
@@ -50,7 +54,7 @@ double StepLossSlack(const Architecture& architecture, const TrainingOptions& op
     return privacy::DiscretisationLoss({.sigma_in_steps = grid.sigma_in_steps(multiplier), .num_coordinates = n, .num_steps = steps});
   };
   if (!IsAdaptive(options.method)) return loss(noise_multiplier, coordinates);
-  // Untouched rows survive with the continuous Gaussian's chance, touched ones by the discrete: the map counts all rows.
+  // Untouched rows survive with the rounded Gaussian's chance, touched ones by the discrete: the map counts all rows.
   const PairOfNoises pair = SplitNoise(noise_multiplier, options.sparse.map_noise_ratio);
   return loss(pair.gradient, coordinates) + loss(pair.map, architecture.num_items);
 }

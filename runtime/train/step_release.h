@@ -50,6 +50,9 @@ class StepRelease {
   // Rows of the item table that the step may change, ascending; empty: all.
   virtual std::span<const int32_t> ItemRows() const { return {}; }
 
+  // Whether a parameter that the architecture trains is trained here.
+  virtual bool Steps(size_t /*parameter*/) const { return true; }
+
   virtual size_t planned_bytes() const = 0;
 };
 
@@ -60,6 +63,9 @@ double StepLossSlack(const Architecture& architecture, const TrainingOptions& op
 
 // `options` as Trainer has checked them, num_threads set. `graph` must outlive the result.
 std::unique_ptr<StepRelease> MakeStepRelease(const Recommender& graph, std::span<const float> start, const TrainingOptions& options);
+
+// The noise multiplier of the sum of gradients: above the one that is charged where a step releases something else beside it.
+double GradientNoise(const TrainingOptions& options);
 
 // The clip rule of private training on a grid.
 ClipRule ClipOnGrid(ClipKind kind, const privacy::ExactGrid& grid);

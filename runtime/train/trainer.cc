@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "kernels/kernels.h"
+#include "runtime/core/hash.h"
 #include "runtime/privacy/exact_sum.h"
 #include "runtime/train/step_release_parts.h"
 
@@ -72,7 +73,7 @@ Status ValidatePrivacy(const Architecture& a, const TrainingOptions& o) {
   if (o.method == Method::kRgp) WISP_RETURN_IF_ERROR(Validate(o.rgp, ParametersOf(a)));
   if (IsSparse(o.method)) WISP_RETURN_IF_ERROR(ValidateSparse(a, o));
   WISP_RETURN_IF_ERROR(privacy::ExactGrid::Validate(
-      {.clipping_norm = p.clipping_norm, .num_coordinates = NumReleased(a, o), .noise_multiplier = p.noise_multiplier}));
+      {.clipping_norm = p.clipping_norm, .num_coordinates = NumReleased(a, o), .noise_multiplier = GradientNoise(o)}));
   if (p.clipping == ClipKind::kNone) return PrivacyRefused("private training without clipping has no bounded sensitivity");
   if (p.steps_per_charge == 0) return InvalidArgument("steps_per_charge is 0, allowed are 1 and above");
   return OkStatus();
@@ -120,6 +121,13 @@ Status ValidateOptions(const Architecture& a, std::span<const float> weights, st
 
 size_t NumTargets(const Record& record) {
   return static_cast<size_t>(std::count_if(record.targets.begin(), record.targets.end(), [](int32_t id) { return id >= 0; }));
+}
+
+// In private training a record's gradient must hang on nothing but the record, or one record more would change those of all
+// others: its masks follow from what it holds, not from its place among the records.
+uint64_t PrivateDropoutSeed(uint64_t seed, uint64_t step, const Record& record) {
+  const uint64_t parts[] = {seed, step, Hash64(std::as_bytes(record.inputs)), Hash64(std::as_bytes(record.targets))};
+  return Hash64(std::as_bytes(std::span(parts)));
 }
 
 }  // namespace
@@ -178,15 +186,18 @@ Trainer::Trainer(const Architecture& architecture, std::span<const float> weight
   if (options_.num_records_public == 0) options_.num_records_public = static_cast<uint32_t>(records.size());
   std::memcpy(weights_.data(), weights.data(), weights.size_bytes());
   if (ema_.size() > 0) std::memcpy(ema_.data(), weights.data(), weights.size_bytes());
+  apply_ = [this](const ParameterSpec& p, size_t first, const float* g, size_t n) { Apply(p, first, g, n); };
+  release_ = MakeStepRelease(graph_, weights, options_);
   if (is_private() && architecture.re_attention == ReAttention::kOn) {
-    noise_variance_.emplace(architecture, options.re_attention, options.privacy.noise_multiplier * options.privacy.clipping_norm / options.expected_batch);
+    noise_variance_.emplace(architecture, options.re_attention, GradientNoise(options) * options.privacy.clipping_norm / options.expected_batch);
+    for (size_t i = 0; i < graph_.parameters().size(); ++i) {
+      if (!release_->Steps(i)) noise_variance_->Freeze(i);
+    }
     noise_variance_->Initialise({weights_.data(), weights_.size()});
   }
   options_.re_attention.item_frequencies = {};
-  apply_ = [this](const ParameterSpec& p, size_t first, const float* g, size_t n) { Apply(p, first, g, n); };
-  release_ = MakeStepRelease(graph_, weights, options_);
   sparse_rows_.assign(options.sparse.rows.begin(), options.sparse.rows.end());
-  options_.sparse.rows = {};
+  options_.sparse.rows = sparse_rows_;
   planned_bytes_ += release_->planned_bytes();
   if (options.num_negatives > 0) {
     negatives_.emplace(graph_, options.num_negatives, options.seed);
@@ -291,7 +302,8 @@ void Trainer::RunRecords(size_t index) {
     const size_t targets = NumTargets(record);
     if (targets == 0) continue;
     const float weight = options_.loss == LossWeighting::kRecordMean ? 1.0f / static_cast<float>(targets) : 1.0f;
-    context.dropout_seed = options_.seed * 0x9e3779b97f4a7c15ull + step_ * records_.size() + i;
+    context.dropout_seed = is_private() ? PrivateDropoutSeed(options_.seed, step_, record)
+                                        : options_.seed * 0x9e3779b97f4a7c15ull + step_ * records_.size() + i;
     gradients.BeginRecord(record.inputs);
     const double loss = graph_.Forward(context, record, weight);
     graph_.Backward(context, record, gradients);

@@ -115,7 +115,8 @@ class Trainer {
 
   // What a later process needs to go on. The keys of secure streams are never part of it.
   Checkpoint Save();
-  // Restores what Save gave; refused when it belongs to another architecture or seed.
+  // Restores what Save gave; refused when it belongs to another architecture or seed, and kPrivacyRefused where the ledger
+  // does not hold the charges of its steps: what they cost would be forgotten.
   Status Restore(const Checkpoint& checkpoint);
 
   // Bytes this object holds, known before the first step: weights, moments, sums, all workers' buffers.
@@ -150,7 +151,8 @@ class Trainer {
   std::optional<NegativeSampler> negatives_;
   std::vector<std::unique_ptr<Worker>> worker_state_;
   privacy::RandomStream sampling_stream_;
-  std::vector<uint32_t> batch_, order_, sparse_rows_;
+  std::vector<uint32_t> batch_, order_;
+  std::vector<int32_t> sparse_rows_;  // what options_.sparse.rows shows
   std::vector<const Record*> batch_records_;
   StepRelease::Apply apply_;  // Apply as a function, made once: a step allocates nothing
   size_t order_next_ = 0;

@@ -27,6 +27,16 @@ Status CheckSize(const char* what, size_t found, size_t needed) {
 
 std::vector<float> Copy(const AlignedArray<float>& array) { return {array.data(), array.data() + array.size()}; }
 
+// A ledger that was not charged for the steps of a checkpoint, another one or an old copy, would report less than was spent.
+Status CheckCharged(const privacy::Ledger& ledger, const Checkpoint& c) {
+  WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerEntry> entries, ledger.Entries());
+  uint64_t charged = 0;
+  for (const privacy::LedgerEntry& entry : entries) charged += entry.run == c.run_id && entry.purpose == "training" ? entry.mechanism.steps() : 0;
+  if (charged >= c.step) return OkStatus();
+  return PrivacyRefused("checkpoint: the ledger was charged for " + std::to_string(charged) + " of the " + std::to_string(c.step) + " steps of run '" +
+                        c.run_id + "'; go on with the ledger that paid for them");
+}
+
 }  // namespace
 
 // Every option that decides what the next step computes. Data and weights are given again or lie in the checkpoint.
@@ -97,6 +107,7 @@ Status Trainer::Restore(const Checkpoint& c) {
   WISP_RETURN_IF_ERROR(CheckSize("first moment", c.first_moment.size(), optimizer_.first().size()));
   WISP_RETURN_IF_ERROR(CheckSize("second moment", c.second_moment.size(), optimizer_.second().size()));
   WISP_RETURN_IF_ERROR(CheckSize("average", c.average.size(), ema_.size()));
+  if (is_private()) WISP_RETURN_IF_ERROR(CheckCharged(*options_.privacy.ledger, c));
   if (!std::equal(c.item_rows.begin(), c.item_rows.end(), sparse_rows_.begin(), sparse_rows_.end())) {
     return InvalidData("checkpoint: it belongs to a run that trains other rows of the item table");
   }

@@ -88,6 +88,17 @@ TEST_F(JobTest, RefusedGoalsSpendNothing) {
   refused([](TrainingJob& j) { j.epochs = 0; }, StatusCode::kInvalidArgument, "epochs");
 }
 
+// As numbers of steps they would be endless runs that charge on and on.
+TEST_F(JobTest, EpochsThatAreNoNumberAreRefused) {
+  for (double epochs : std::initializer_list<double>{-1, -INFINITY, INFINITY, NAN, 1e300}) {
+    TrainingJob job = PrivateJob();
+    job.epochs = epochs;
+    job.progress = [](const JobProgress&) { return false; };
+    EXPECT_NE(RunTrainingJob(job).status().message().find("epochs is"), std::string::npos) << epochs;
+  }
+  EXPECT_TRUE(ledger_->Entries()->empty());
+}
+
 TEST_F(JobTest, ADeltaOfOneRecordHasToBeAllowed) {
   TrainingJob job = PrivateJob();
   job.goal.delta = 1.0 / 80;
@@ -220,12 +231,14 @@ TEST_F(JobTest, FestPaysForAPrivateSelectionOnceAndTrainsItsRowsOnly) {
   job.progress = [](const JobProgress& p) { return p.step < 4; };  // interrupted after the checkpoint of step 3
   EXPECT_EQ(RunTrainingJob(job).status().code(), StatusCode::kCancelled);
   job.progress = nullptr;
+  job.training.privacy.run = "another name";
   const auto result = RunTrainingJob(job);  // goes on with the rows of the checkpoint
   ASSERT_TRUE(result.ok()) << result.status().message();
   EXPECT_EQ(ChangedRows(job, result->weights).size(), 6u);
   size_t histograms = 0;
   for (const auto& entry : *ledger_->Entries()) histograms += entry.purpose == "item popularity";
   EXPECT_EQ(histograms, 1u) << "a run that goes on does not choose again";
+  EXPECT_EQ(result->run, "run");
 }
 
 TEST_F(JobTest, FestTakesAPublicSelectionForNothing) {

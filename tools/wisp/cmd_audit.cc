@@ -161,7 +161,9 @@ class TrainingAudit {
     const double n = is_private() ? o.num_records_public : synthetic_records;
     o.expected_batch = std::min(o.expected_batch, static_cast<uint32_t>(n));
     if (a_.epochs) o.num_steps = 0, recipe_.epochs = *a_.epochs;
-    if (o.num_steps == 0) o.num_steps = static_cast<uint64_t>(std::ceil(recipe_.epochs * n / std::max(1u, o.expected_batch)));
+    if (o.num_steps == 0) {
+      WISP_ASSIGN_OR_RETURN(o.num_steps, StepsOfEpochs(recipe_.epochs, n, o.expected_batch));
+    }
     if (o.num_steps == 0) o.num_steps = 60;
     if (!is_private()) return OkStatus();
     o.privacy.steps_per_charge = static_cast<uint32_t>(o.num_steps);

@@ -74,7 +74,7 @@ class TrainCommand {
     if (!is_private() || a_.privacy_json.empty()) return OkStatus();
     privacy::PrivacyStatement s;
     s.dataset = run_.ledger().dataset();
-    s.run = run_.RunName();
+    s.run = r.run;
     s.unit = recipe_.unit;
     s.mechanisms = r.mechanisms;
     s.num_steps = r.num_steps;
