@@ -139,6 +139,9 @@ struct LayerNormBackwardArgs {
 // and the gradient reaches q through the correction too; the variances are constants. All of them zero: the same bits as
 // without. With `value_variance`, out_variance_i = sum_j (P keep)_ij^2 value_variance_j is assigned, strides
 // ldout_variance; max error 2e-5 relative to the largest value_variance.
+//
+// With `slope_H` (ALiBi: a linear bias by distance) the logit of key j for query i is lowered by slope_H[h] * |position of i - j|
+// in head h; `scale` must not be 0 then. All of them zero: the same bits as without.
 template <class T = float>
 struct AttentionForwardArgs {
   const T* q;
@@ -159,6 +162,7 @@ struct AttentionForwardArgs {
   size_t ldvariance = 0;
   T* out_variance = nullptr;
   size_t ldout_variance = 0;
+  const T* slope_H = nullptr;
 };
 
 // dq, dk, dv are ASSIGNED (same strides as q, k, v: ldq for dq, ldkv for dk and dv).
@@ -183,6 +187,7 @@ struct AttentionBackwardArgs {
   AttentionMask mask;
   const T* key_variance = nullptr;
   size_t ldvariance = 0;
+  const T* slope_H = nullptr;
 };
 
 // ---- Elementwise. Max error 4 ulp of the result, gelu 2e-6 absolute for |x| < 10, relative beyond. ------------------

@@ -117,19 +117,28 @@ size_t AttendEnd(const Args& a, size_t query) {
   return a.mask == AttentionMask::kCausal ? a.num_keys - a.num_queries + query + 1 : a.num_keys;
 }
 
+// What the distance takes off a logit: slope * |position of the query - key|.
+template <class T, class Args>
+T DistanceBias(const Args& a, size_t head, size_t query, size_t key) {
+  if (a.slope_H == nullptr) return T(0);
+  const size_t position = a.num_keys - a.num_queries + query;
+  return a.slope_H[head] * T(static_cast<double>(std::max(position, key) - std::min(position, key)));
+}
+
 template <class T, class Args>
 T AttentionLogit(const Args& a, size_t head, size_t query, size_t key) {
   T dot(0);
   for (size_t c = 0; c < a.head_width; ++c) {
     dot = dot + a.q[query * a.ldq + head * a.head_width + c] * a.k[key * a.ldkv + head * a.head_width + c];
   }
-  if (a.key_variance == nullptr) return dot * a.scale;
+  const T bias = DistanceBias<T>(a, head, query, key);
+  if (a.key_variance == nullptr) return dot * a.scale - bias;
   T variance(0);
   for (size_t c = 0; c < a.head_width; ++c) {
     const T q = a.q[query * a.ldq + head * a.head_width + c];
     variance = variance + q * q * a.key_variance[key * a.ldvariance + head * a.head_width + c];
   }
-  return dot * a.scale - T(0.5) * a.scale * a.scale * variance;
+  return dot * a.scale - T(0.5) * a.scale * a.scale * variance - bias;
 }
 
 template <class T, class Args>

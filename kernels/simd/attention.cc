@@ -99,11 +99,28 @@ void Correct(const Head<Args>& head, size_t i, size_t rows, size_t keys, const S
   ForEachVector(rows * keys, [&](size_t j, size_t count) { StoreSome(hn::Max(LoadSome(d, s.p + j, count), lowest), d, s.p + j, count); });
 }
 
+// p -= slope / scale * |position - j|: the linear bias of ALiBi, to logits that are yet to be scaled.
+template <class Args>
+void AddDistanceBias(const Head<Args>& head, size_t i, size_t rows, size_t keys, const Scratch& s) {
+  const Args& a = head.a;
+  const D d;
+  const V factor = hn::Set(d, a.slope_H[head.h] / a.scale);
+  for (size_t r = 0; r < rows; ++r) {
+    const V position = hn::Set(d, static_cast<float>(a.num_keys - a.num_queries + i + r));
+    float* row = s.p + r * keys;
+    ForEachVector(keys, [&](size_t j, size_t count) {
+      const V distance = hn::Abs(hn::Sub(position, hn::Iota(d, static_cast<float>(j))));
+      StoreSome(hn::NegMulAdd(factor, distance, LoadSome(d, row + j, count)), d, row + j, count);
+    });
+  }
+}
+
 // The block's logits before scaling.
 template <class Args>
 void Logits(const Head<Args>& head, size_t i, size_t rows, size_t keys, const Scratch& s) {
   MultiplyPacked(head.a, head.q() + i * head.a.ldq, head.a.ldq, s.packed_k, rows, keys, s.p);
   if (head.a.key_variance != nullptr) Correct(head, i, rows, keys, s);
+  if (head.a.slope_H != nullptr) AddDistanceBias(head, i, rows, keys, s);
 }
 
 // In place over row[0, keys): exp(scale * row - shift) inside [first, end), 0 outside. Returns the sum.

@@ -56,6 +56,9 @@ Status Validate(const Architecture& a) {
   if (!(a.norm_epsilon > 0 && a.norm_epsilon < 1)) {
     return InvalidData("architecture: norm_epsilon must lie between 0 and 1");
   }
+  if (!(a.attention_slope >= 0 && a.attention_slope <= 100)) {
+    return InvalidData("architecture: attention_slope must lie between 0 and 100");
+  }
   const uint64_t d = a.width, f = a.inner_width, tables = a.output_table == OutputTable::kUntied ? 2 : 1;
   const uint64_t total = (tables * a.num_items + a.max_length) * d + 2 * uint64_t{a.num_items} + a.num_blocks * (4 * d * d + 2 * d * f + 16 * d + f);
   return CheckRange("number of parameters", total, 1, kMaxParameters);
@@ -86,6 +89,14 @@ std::vector<ParameterSpec> ParametersOf(const Architecture& a) {
     list.Add(kParameterVariance, 1, num_parameters, ParameterRole::kVector, false);
   }
   return std::move(list.specs);
+}
+
+std::vector<float> AttentionSlopes(const Architecture& a) {
+  std::vector<float> slopes;
+  for (uint32_t h = 0; a.attention_slope > 0 && h < a.num_heads; ++h) {
+    slopes.push_back(static_cast<float>(a.attention_slope * std::exp2(-8.0 * h / a.num_heads)));
+  }
+  return slopes;
 }
 
 size_t FlatSize(const std::vector<ParameterSpec>& parameters) {

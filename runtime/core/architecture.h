@@ -51,6 +51,9 @@ struct Architecture {
   PositionAlignment positions = PositionAlignment::kStart;
   Attend attend = Attend::kCausal;
   ReAttention re_attention = ReAttention::kOff;
+  // ALiBi (Press et al. 2022): attention logits fall by slope * distance, constants that nothing trains. This is the slope of the
+  // first head, head h has attention_slope * 2^(-8 h / H); 0: none.
+  float attention_slope = 0.0f;
   bool operator==(const Architecture&) const = default;
 };
 
@@ -76,6 +79,9 @@ inline constexpr char kParameterVariance[] = "parameter_variance";
 // the end, not trained, >= 0: kItemVariance [1, M], what noise left in each row of the item table, and kParameterVariance,
 // one number for each parameter before those two (the item table's own entry is not used).
 std::vector<ParameterSpec> ParametersOf(const Architecture& architecture);
+
+// The slope of each head, [H]; empty where attention_slope is 0.
+std::vector<float> AttentionSlopes(const Architecture& architecture);
 
 // Floats of the flat buffer that holds all of them, gaps included.
 size_t FlatSize(const std::vector<ParameterSpec>& parameters);

@@ -10,6 +10,7 @@ Attention::Attention(const Architecture& a, const kernels::OpTable& ops, const s
       heads_(a.num_heads),
       mask_(a.attend == Attend::kCausal ? kernels::AttentionMask::kCausal : kernels::AttentionMask::kFull),
       scale_(1.0f / std::sqrt(static_cast<float>(a.width / a.num_heads))),
+      slopes_(AttentionSlopes(a)),
       qkv_(parameters, "block" + std::to_string(block) + ".qkv", plan),
       out_(parameters, "block" + std::to_string(block) + ".attention_out", plan),
       dropout_(site, size_t{a.num_heads} * a.max_length * a.max_length, plan) {
@@ -47,7 +48,7 @@ void Attention::Forward(const RecordContext& context, const float* x, float* y, 
                                    .scratch = context.forward(forward_scratch_), .num_queries = t, .num_keys = t, .heads = heads_,
                                    .head_width = d_ / heads_, .first_key = context.first_valid, .scale = scale_, .mask = mask_,
                                    .key_variance = key_variance, .value_variance = mixed_variance == nullptr ? nullptr : key_variance + d_,
-                                   .ldvariance = variance_width_, .out_variance = mixed_variance, .ldout_variance = d_});
+                                   .ldvariance = variance_width_, .out_variance = mixed_variance, .ldout_variance = d_, .slope_H = Slopes()});
   out_.Forward(context, mixed, y, t);
   if (mixed_variance != nullptr) out_.Variance(context, mixed, mixed_variance, var_y);
 }
@@ -67,7 +68,7 @@ void Attention::Backward(const RecordContext& context, const float* x, const flo
                                     .dq = dqkv, .dk = dqkv + d_, .dv = dqkv + 2 * d_, .scratch = context.forward(forward_scratch_),
                                     .num_queries = t, .num_keys = t, .heads = heads_, .head_width = d_ / heads_,
                                     .first_key = context.first_valid, .scale = scale_, .mask = mask_,
-                                    .key_variance = KeyVariance(context), .ldvariance = variance_width_});
+                                    .key_variance = KeyVariance(context), .ldvariance = variance_width_, .slope_H = Slopes()});
   qkv_.Backward(context, x, dqkv, dx, store, sink);
 }
 

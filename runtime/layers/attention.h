@@ -26,11 +26,13 @@ class Attention {
 
  private:
   const float* KeyVariance(const RecordContext& context) const { return re_attention_ ? context.forward(key_value_variance_) : nullptr; }
+  const float* Slopes() const { return slopes_.empty() ? nullptr : slopes_.data(); }
   float Rate(const RecordContext& context) const { return context.dropout != nullptr ? context.dropout->attention : 0; }
 
   size_t d_, heads_;
   kernels::AttentionMask mask_;
   float scale_;
+  std::vector<float> slopes_;  // [H], or empty
   Linear qkv_, out_;
   Dropout dropout_;
   Slot<float> projected_, mixed_, lse_, forward_scratch_;

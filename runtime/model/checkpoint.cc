@@ -209,7 +209,7 @@ Status WriteCheckpoint(const std::string& path, const Checkpoint& checkpoint) {
   Build(builder, checkpoint, arrays);
   const auto bytes = std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize()));
   WISP_RETURN_IF_ERROR(metadata::AsArgument(ReadMetadata(path, bytes).status()));
-  return container::Write(path, kCheckpointFormat, {.metadata = bytes, .arrays = arrays, .access = FileAccess::kOwner});
+  return container::Write(path, metadata::FormatFor(kCheckpointFormat, checkpoint.architecture), {.metadata = bytes, .arrays = arrays, .access = FileAccess::kOwner});
 }
 
 Result<Checkpoint> ReadCheckpoint(const std::string& path) {

@@ -17,7 +17,7 @@
 
 namespace wisp {
 
-inline constexpr uint32_t kCheckpointFormatVersion = 1;
+inline constexpr uint32_t kCheckpointFormatVersion = 2;  // 2: attention_slope
 
 enum class RandomSource : uint8_t {
   kReproducible = 0,

@@ -90,8 +90,14 @@ flatbuffers::Offset<schema::Architecture> BuildArchitecture(flatbuffers::FlatBuf
   out.add_output_bias(static_cast<schema::OutputBias>(a.output_bias));
   out.add_positions(static_cast<schema::PositionAlignment>(a.positions));
   out.add_attend(static_cast<schema::Attend>(a.attend));
+  out.add_attention_slope(a.attention_slope);
   out.add_re_attention(static_cast<schema::ReAttention>(a.re_attention));
   return out.Finish();
+}
+
+container::Format FormatFor(container::Format format, const Architecture& a) {
+  if (a.attention_slope != 0) format.oldest_reader = 2;
+  return format;
 }
 
 Result<Architecture> ReadArchitecture(const std::string& name, const schema::Architecture& stored) {
@@ -111,6 +117,7 @@ Result<Architecture> ReadArchitecture(const std::string& name, const schema::Arc
       .positions = static_cast<PositionAlignment>(stored.positions()),
       .attend = static_cast<Attend>(stored.attend()),
       .re_attention = static_cast<ReAttention>(stored.re_attention()),
+      .attention_slope = stored.attention_slope(),
   };
   if (const Status status = Validate(a); !status.ok()) return Status(status.code(), name + ": " + status.message());
   return a;

@@ -42,6 +42,9 @@ inline std::string StringOf(const flatbuffers::String* text) { return std::strin
 flatbuffers::Offset<schema::Architecture> BuildArchitecture(flatbuffers::FlatBufferBuilder& builder,
                                                             const Architecture& a);
 
+// `format` with the oldest reader that understands the architecture (schema/README.md).
+container::Format FormatFor(container::Format format, const Architecture& architecture);
+
 // Checked by Validate; the sentence starts with `name`.
 Result<Architecture> ReadArchitecture(const std::string& name, const schema::Architecture& stored);
 

@@ -167,7 +167,7 @@ Status WriteContents(const std::string& path, const ModelContents& contents, con
   BuildModel(builder, contents, classifier, {.parameters = parameters, .arrays = arrays});
   const auto bytes = std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize()));
   WISP_RETURN_IF_ERROR(metadata::AsArgument(metadata::ReadModelMetadata(path, bytes).status()));
-  return container::Write(path, metadata::kModelFormat, {.metadata = bytes, .arrays = arrays});
+  return container::Write(path, metadata::FormatFor(metadata::kModelFormat, contents.architecture), {.metadata = bytes, .arrays = arrays});
 }
 
 }  // namespace

@@ -290,6 +290,7 @@ struct ArchitectureT : public flatbuffers::NativeTable {
   wisp::schema::PositionAlignment positions = wisp::schema::PositionAlignment::Start;
   wisp::schema::Attend attend = wisp::schema::Attend::Causal;
   wisp::schema::ReAttention re_attention = wisp::schema::ReAttention::Off;
+  float attention_slope = 0.0f;
 };
 
 struct Architecture FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
@@ -311,7 +312,8 @@ struct Architecture FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_OUTPUT_BIAS = 26,
     VT_POSITIONS = 28,
     VT_ATTEND = 30,
-    VT_RE_ATTENTION = 32
+    VT_RE_ATTENTION = 32,
+    VT_ATTENTION_SLOPE = 34
   };
   uint32_t num_items() const {
     return GetField<uint32_t>(VT_NUM_ITEMS, 0);
@@ -358,6 +360,9 @@ struct Architecture FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   wisp::schema::ReAttention re_attention() const {
     return static_cast<wisp::schema::ReAttention>(GetField<uint8_t>(VT_RE_ATTENTION, 0));
   }
+  float attention_slope() const {
+    return GetField<float>(VT_ATTENTION_SLOPE, 0.0f);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyField<uint32_t>(verifier, VT_NUM_ITEMS, 4) &&
@@ -375,6 +380,7 @@ struct Architecture FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyField<uint8_t>(verifier, VT_POSITIONS, 1) &&
            VerifyField<uint8_t>(verifier, VT_ATTEND, 1) &&
            VerifyField<uint8_t>(verifier, VT_RE_ATTENTION, 1) &&
+           VerifyField<float>(verifier, VT_ATTENTION_SLOPE, 4) &&
            verifier.EndTable();
   }
   ArchitectureT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
@@ -431,6 +437,9 @@ struct ArchitectureBuilder {
   void add_re_attention(wisp::schema::ReAttention re_attention) {
     fbb_.AddElement<uint8_t>(Architecture::VT_RE_ATTENTION, static_cast<uint8_t>(re_attention), 0);
   }
+  void add_attention_slope(float attention_slope) {
+    fbb_.AddElement<float>(Architecture::VT_ATTENTION_SLOPE, attention_slope, 0.0f);
+  }
   explicit ArchitectureBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -458,8 +467,10 @@ inline flatbuffers::Offset<Architecture> CreateArchitecture(
     wisp::schema::OutputBias output_bias = wisp::schema::OutputBias::None,
     wisp::schema::PositionAlignment positions = wisp::schema::PositionAlignment::Start,
     wisp::schema::Attend attend = wisp::schema::Attend::Causal,
-    wisp::schema::ReAttention re_attention = wisp::schema::ReAttention::Off) {
+    wisp::schema::ReAttention re_attention = wisp::schema::ReAttention::Off,
+    float attention_slope = 0.0f) {
   ArchitectureBuilder builder_(_fbb);
+  builder_.add_attention_slope(attention_slope);
   builder_.add_norm_epsilon(norm_epsilon);
   builder_.add_embedding_scale(embedding_scale);
   builder_.add_inner_width(inner_width);
@@ -659,6 +670,7 @@ inline void Architecture::UnPackTo(ArchitectureT *_o, const flatbuffers::resolve
   { auto _e = positions(); _o->positions = _e; }
   { auto _e = attend(); _o->attend = _e; }
   { auto _e = re_attention(); _o->re_attention = _e; }
+  { auto _e = attention_slope(); _o->attention_slope = _e; }
 }
 
 inline flatbuffers::Offset<Architecture> Architecture::Pack(flatbuffers::FlatBufferBuilder &_fbb, const ArchitectureT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
@@ -684,6 +696,7 @@ inline flatbuffers::Offset<Architecture> CreateArchitecture(flatbuffers::FlatBuf
   auto _positions = _o->positions;
   auto _attend = _o->attend;
   auto _re_attention = _o->re_attention;
+  auto _attention_slope = _o->attention_slope;
   return wisp::schema::CreateArchitecture(
       _fbb,
       _num_items,
@@ -700,7 +713,8 @@ inline flatbuffers::Offset<Architecture> CreateArchitecture(flatbuffers::FlatBuf
       _output_bias,
       _positions,
       _attend,
-      _re_attention);
+      _re_attention,
+      _attention_slope);
 }
 
 inline TensorT *Tensor::UnPack(const flatbuffers::resolver_function_t *_resolver) const {

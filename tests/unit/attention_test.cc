@@ -16,6 +16,7 @@ struct Shape {
   AttentionMask mask;
   bool dropped;  // with a keep mask
   bool varied = false;  // Re-Attention: with variances of keys and values
+  bool sloped = false;  // ALiBi: with a bias by distance
 };
 
 std::vector<double> ToDouble(const GuardedMatrix& m) {
@@ -45,6 +46,9 @@ struct Problem {
     for (uint8_t& bit : keep) bit = random() % 4 != 0;
     const std::vector<double> kvd = ToDouble(key_variance), vvd = ToDouble(value_variance);
     const double* kv = s.varied ? kvd.data() : nullptr;
+    for (size_t h = 0; h < s.heads; ++h) slopes.push_back(0.05f * static_cast<float>(h + 1));
+    const std::vector<double> sd(slopes.begin(), slopes.end());
+    const double* slope = s.sloped ? sd.data() : nullptr;
     out.assign(s.queries * d, 0);
     out_variance.assign(s.queries * d, 0);
     lse.assign(s.heads * s.queries, 0);
@@ -54,7 +58,7 @@ struct Problem {
                                          .scratch = nullptr, .num_queries = s.queries, .num_keys = s.keys, .heads = s.heads,
                                          .head_width = s.width, .first_key = s.first_key, .scale = scale, .mask = s.mask, .key_variance = kv,
                                          .value_variance = s.varied ? vvd.data() : nullptr, .ldvariance = d,
-                                         .out_variance = out_variance.data(), .ldout_variance = d});
+                                         .out_variance = out_variance.data(), .ldout_variance = d, .slope_H = slope});
     dq.assign(s.queries * d, 0);
     dk.assign(s.keys * d, 0);
     dv.assign(s.keys * d, 0);
@@ -63,12 +67,13 @@ struct Problem {
                                           .keep_HQT = s.dropped ? keep.data() : nullptr, .keep_scale = 4.0 / 3, .dq = dq.data(),
                                           .dk = dk.data(), .dv = dv.data(), .scratch = nullptr, .num_queries = s.queries,
                                           .num_keys = s.keys, .heads = s.heads, .head_width = s.width, .first_key = s.first_key,
-                                          .scale = scale, .mask = s.mask, .key_variance = kv, .ldvariance = d});
+                                          .scale = scale, .mask = s.mask, .key_variance = kv, .ldvariance = d, .slope_H = slope});
   }
   size_t d;
   GuardedMatrix q, k, v, dout, key_variance, value_variance;
   float scale;
   std::vector<uint8_t> keep;
+  std::vector<float> slopes;
   std::vector<double> out, out_variance, lse, dq, dk, dv;
 };
 
@@ -84,7 +89,7 @@ AttentionForwardArgs<> ForwardArgs(const Shape& s, const Problem& p, GuardedMatr
           .num_queries = s.queries, .num_keys = s.keys, .heads = s.heads, .head_width = s.width, .first_key = s.first_key,
           .scale = p.scale, .mask = s.mask, .key_variance = s.varied ? p.key_variance.data() : nullptr,
           .value_variance = s.varied ? p.value_variance.data() : nullptr, .ldvariance = p.key_variance.ld(),
-          .out_variance = out_variance.data(), .ldout_variance = out_variance.ld()};
+          .out_variance = out_variance.data(), .ldout_variance = out_variance.ld(), .slope_H = s.sloped ? p.slopes.data() : nullptr};
 }
 
 std::vector<float> Scratch(const OpTable& ops, const Shape& s) {
@@ -125,7 +130,8 @@ double CheckBackward(const OpTable& ops, const Shape& s, uint64_t seed) {
                           .keep_HQT = s.dropped ? p.keep.data() : nullptr, .keep_scale = 4.0f / 3, .dq = dq.data(), .dk = dk.data(),
                           .dv = dv.data(), .scratch = scratch.data(), .num_queries = s.queries, .num_keys = s.keys, .heads = s.heads,
                           .head_width = s.width, .first_key = s.first_key, .scale = p.scale, .mask = s.mask,
-                          .key_variance = s.varied ? p.key_variance.data() : nullptr, .ldvariance = p.key_variance.ld()});
+                          .key_variance = s.varied ? p.key_variance.data() : nullptr, .ldvariance = p.key_variance.ld(),
+                          .slope_H = s.sloped ? p.slopes.data() : nullptr});
   ErrorMeter meter;
   Compare(dq, p.dq, tolerance(p.dq), meter);
   Compare(dk, p.dk, tolerance(p.dk), meter);
@@ -145,6 +151,8 @@ std::vector<Shape> Shapes() {
         shapes.push_back({1 + keys / 2, keys, heads, width, keys / 4, mask, dropped});
         shapes.push_back({keys, keys, heads, width, keys / 3, mask, dropped, true});
         shapes.push_back({1 + keys / 2, keys, heads, width, 0, mask, dropped, true});
+        shapes.push_back({keys, keys, heads, width, keys / 3, mask, dropped, false, true});
+        shapes.push_back({1 + keys / 2, keys, heads, width, 0, mask, dropped, true, true});
       }
     }
   }
@@ -161,7 +169,7 @@ void Hold(Check check) {
       const uint64_t seed = random();
       SCOPED_TRACE(testing::Message() << ops->name << ": " << s.queries << " queries, " << s.keys << " keys, " << s.heads << " x " << s.width
                                       << ", first " << s.first_key << (s.mask == AttentionMask::kCausal ? ", causal" : ", full")
-                                      << (s.dropped ? ", dropped" : "") << (s.varied ? ", varied" : ""));
+                                      << (s.dropped ? ", dropped" : "") << (s.varied ? ", varied" : "") << (s.sloped ? ", sloped" : ""));
       const double error = check(*ops, s, seed);
       EXPECT_LE(error, 1);
       worst = std::max(worst, error);
@@ -183,6 +191,23 @@ TEST(Attention, ZeroVariancesChangeNoBit) {
       GuardedMatrix with(s.queries, p.d, p.d), without(s.queries, p.d, p.d), variance(s.queries, p.d, p.d), lse(1, s.heads * s.queries, s.heads * s.queries);
       ops->attention_forward(ForwardArgs(s, p, with, variance, lse.data(), scratch.data()));
       s.varied = false;
+      ops->attention_forward(ForwardArgs(s, p, without, variance, lse.data(), scratch.data()));
+      EXPECT_EQ(ToDouble(with), ToDouble(without)) << ops->name;
+    }
+  }
+}
+
+// A bias of nothing is attention, to the bit.
+TEST(Attention, SlopesOfZeroChangeNothing) {
+  for (const OpTable* ops : AllOps()) {
+    for (Shape s : Shapes()) {
+      if (!s.sloped) continue;
+      Problem p(s, 6);
+      std::fill(p.slopes.begin(), p.slopes.end(), 0.0f);
+      std::vector<float> scratch = Scratch(*ops, s);
+      GuardedMatrix with(s.queries, p.d, p.d), without(s.queries, p.d, p.d), variance(s.queries, p.d, p.d), lse(1, s.heads * s.queries, s.heads * s.queries);
+      ops->attention_forward(ForwardArgs(s, p, with, variance, lse.data(), scratch.data()));
+      s.sloped = false;
       ops->attention_forward(ForwardArgs(s, p, without, variance, lse.data(), scratch.data()));
       EXPECT_EQ(ToDouble(with), ToDouble(without)) << ops->name;
     }

@@ -190,8 +190,17 @@ TEST_F(CheckpointFile, ModelsAndNewerCheckpointsHaveTheirOwnMessages) {
   test::WriteBytes(path_, test::Reseal(bytes));
   const Status status = ReadCheckpoint(path_).status();
   EXPECT_EQ(static_cast<int>(status.code()), static_cast<int>(StatusCode::kUnsupported));
-  EXPECT_NE(status.message().find("written by format 5 for readers of format 4 or newer, this build reads up to 1"),
+  EXPECT_NE(status.message().find("written by format 5 for readers of format 4 or newer, this build reads up to 2"),
             std::string::npos);
+}
+
+TEST_F(CheckpointFile, AttentionSlopeNeedsReadersOfFormatTwo) {
+  full_.architecture.attention_slope = 0.25f;
+  ASSERT_TRUE(WriteCheckpoint(path_, full_).ok());
+  EXPECT_EQ(test::Get<uint32_t>(test::ReadBytes(path_), test::kOldestReaderAt), 2u);
+  const auto read = ReadCheckpoint(path_);
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_TRUE(*read == full_);
 }
 
 TEST_F(CheckpointFile, NotFiniteNumbersAreRefusedOnReading) {

@@ -122,7 +122,7 @@ class Harness {
 inline std::vector<Architecture> SmallArchitectures() {
   const Architecture base{.num_items = 9, .max_length = 6, .width = 4, .num_heads = 2, .num_blocks = 2, .inner_width = 6,
                           .embedding_scale = 1.7f, .positions = PositionAlignment::kEnd};
-  std::vector<Architecture> all(8, base);
+  std::vector<Architecture> all(10, base);
   all[1].norm = NormPlacement::kPost;
   all[2].output_table = OutputTable::kUntied;
   all[2].output_bias = OutputBias::kTrained;
@@ -136,6 +136,11 @@ inline std::vector<Architecture> SmallArchitectures() {
   all[6].re_attention = ReAttention::kOn;
   all[7] = all[5];
   all[7].re_attention = ReAttention::kOn;
+  all[8].attention_slope = 0.7f;
+  all[9] = all[4];
+  all[9].num_heads = 4;
+  all[9].attention_slope = 2.0f;
+  all[9].re_attention = ReAttention::kOn;
   return all;
 }
 

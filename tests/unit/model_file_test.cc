@@ -217,9 +217,9 @@ TEST(ModelFile, UnreadableFileIsRefused) {
 TEST(ModelFile, NewerFormatHasItsOwnMessage) {
   std::string bytes = SmallModel().Bytes();
   test::Set<uint32_t>(bytes, test::kVersionAt, 3);
-  test::Set<uint32_t>(bytes, test::kOldestReaderAt, 2);
+  test::Set<uint32_t>(bytes, test::kOldestReaderAt, 3);
   ExpectRefused(OpenBytes(test::Reseal(bytes)), StatusCode::kUnsupported,
-                "memory.wisp: written by format 3 for readers of format 2 or newer, this build reads up to 1");
+                "memory.wisp: written by format 3 for readers of format 3 or newer, this build reads up to 2");
   // A newer writer whose file older readers may read.
   test::Set<uint32_t>(bytes, test::kOldestReaderAt, 1);
   EXPECT_TRUE(OpenBytes(test::Reseal(bytes), Verify::kFull).ok());
@@ -228,6 +228,19 @@ TEST(ModelFile, NewerFormatHasItsOwnMessage) {
   test::Set<uint32_t>(bytes, test::kVersionAt, 0);
   test::Set<uint32_t>(bytes, test::kOldestReaderAt, 1);
   ExpectRefused(OpenBytes(test::Reseal(bytes)), StatusCode::kInvalidData, "which cannot be");
+}
+
+// Readers of format 1 would leave the bias out and compute something else.
+TEST(ModelFile, AttentionSlopeNeedsReadersOfFormatTwo) {
+  test::SmallModel model;
+  EXPECT_EQ(test::Get<uint32_t>(model.Bytes(), test::kOldestReaderAt), 1u);
+  model.architecture.attention_slope = 0.25f;
+  EXPECT_EQ(test::Get<uint32_t>(model.Bytes(), test::kOldestReaderAt), 2u);
+  const TemporaryFolder folder;
+  ASSERT_TRUE(WriteModel(folder / "m.wisp", model.contents()).ok());
+  const auto read = ModelFile::Open(folder / "m.wisp", Verify::kFull);
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(read->architecture(), model.architecture);
 }
 
 TEST(ModelFile, MemoryMustBeAligned) {

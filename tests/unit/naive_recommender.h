@@ -192,6 +192,8 @@ class NaiveRecommender {
           T dot(0);
           for (size_t k = 0; k < width; ++k) dot = dot + qkv[i][head * width + k] * qkv[j][d + head * width + k];
           T logit = dot * T(1.0 / std::sqrt(double(width)));
+          // ALiBi: slopes halve 8 / H times from head to head.
+          logit = logit - T(double(a_.attention_slope) * std::pow(2.0, -8.0 * double(head) / a_.num_heads) * std::abs(double(i) - double(j)));
           for (size_t k = 0; !kv.empty() && k < width; ++k) {
             const T q = qkv[i][head * width + k];
             logit = logit - q * q * T(kv[j][d + head * width + k] / (2 * double(width)));

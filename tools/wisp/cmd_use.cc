@@ -14,11 +14,12 @@ using Json = nlohmann::ordered_json;
 
 Json ArchitectureJson(const Architecture& a) {
   return {{"items", a.num_items}, {"max_length", a.max_length}, {"width", a.width}, {"heads", a.num_heads}, {"blocks", a.num_blocks},
-          {"inner_width", a.inner_width}, {"embedding_scale", a.embedding_scale}, {"norm_epsilon", a.norm_epsilon},
+          {"inner_width", a.inner_width}, {"embedding_scale", a.embedding_scale}, {"attention_slope", a.attention_slope}, {"norm_epsilon", a.norm_epsilon},
           {"activation", a.activation == ActivationKind::kGelu ? "gelu" : "relu"}, {"norm", a.norm == NormPlacement::kPre ? "pre" : "post"},
           {"output_table", a.output_table == OutputTable::kTied ? "tied" : "untied"},
           {"output_bias", a.output_bias == OutputBias::kNone ? "none" : a.output_bias == OutputBias::kFixed ? "fixed" : "trained"},
-          {"positions", a.positions == PositionAlignment::kStart ? "start" : "end"}, {"attend", a.attend == Attend::kCausal ? "causal" : "all"}};
+          {"positions", a.positions == PositionAlignment::kStart ? "start" : "end"}, {"attend", a.attend == Attend::kCausal ? "causal" : "all"},
+          {"re_attention", a.re_attention == ReAttention::kOn ? "on" : "off"}};
 }
 
 Json ProvenanceJson(const ProvenanceEntry& p) {

@@ -15,6 +15,7 @@ void ReadArchitecture(JsonSection& s, Architecture& a) {
   s.Number("num_blocks", a.num_blocks, 0, kMaxBlocks);
   s.Number("inner_width", a.inner_width, 1, 4.0 * kMaxWidth);
   s.Number("embedding_scale", a.embedding_scale, 1e-6, 1e6);
+  s.Number("attention_slope", a.attention_slope, 0, 100);
   s.Number("norm_epsilon", a.norm_epsilon, 1e-12, 1e-1);
   s.Choice<ActivationKind>("activation", a.activation, {{"relu", ActivationKind::kRelu}, {"gelu", ActivationKind::kGelu}});
   s.Choice<NormPlacement>("norm", a.norm, {{"pre", NormPlacement::kPre}, {"post", NormPlacement::kPost}});
