@@ -8,17 +8,7 @@ wisp=$build/wisp
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
-failures=0
-
-fail() { echo "FAILED: $*"; failures=$((failures + 1)); }
-# expect CODE WORD COMMAND...: exit code, and a word on standard error
-expect() {
-  local code=$1 word=$2 got=0
-  shift 2
-  "$@" >out 2>err || got=$?
-  [ "$got" -eq "$code" ] || fail "$* exited $got, expected $code: $(head -c 300 err)"
-  [ -z "$word" ] || grep -q -- "$word" err || fail "$* did not say '$word': $(head -c 300 err)"
-}
+. "$root/tests/shell.sh"
 # json FILTER: a Python expression over the parsed output `j` that must hold
 json() { python3 -c "import json,sys; j=json.load(open('out')); sys.exit(0 if ($1) else 1)" || fail "$1 does not hold: $(head -c 300 out)"; }
 
@@ -246,4 +236,4 @@ cc -std=c11 -Wall -Wextra -Werror -I"$root" readme.c -o readme -L"$build" -lwisp
 expect 0 "epsilon so far" "$build/wisp_example" base.wisp log.db c.db c.wisp u00003 8
 grep -q "after" out && grep -q "Privacy statement" out || fail "the C example printed $(head -c 300 out)"
 
-[ "$failures" -eq 0 ] && echo "all held" || { echo "$failures failures"; exit 1; }
+finish

@@ -10,17 +10,7 @@ trap 'rm -rf "$work"' EXIT
 cd "$work"
 mkdir tmp
 export TMPDIR=$work/tmp PYTHONDONTWRITEBYTECODE=1
-failures=0
-
-fail() { echo "FAILED: $*"; failures=$((failures + 1)); }
-# expect CODE WORD COMMAND...: exit code, and a word on standard error
-expect() {
-  local code=$1 word=$2 got=0
-  shift 2
-  "$@" >out 2>err || got=$?
-  [ "$got" -eq "$code" ] || fail "$* exited $got, expected $code: $(head -c 300 err)"
-  [ -z "$word" ] || grep -q -- "$word" err || fail "$* did not say '$word': $(head -c 300 err)"
-}
+. "$root/tests/shell.sh"
 # holds FILE FILTER: a Python expression over `j`, the list of the file's lines parsed, that must hold
 holds() { python3 -c "import json,sys; j=[json.loads(l) for l in open('$1')]; sys.exit(0 if ($2) else 1)" || fail "$2 does not hold: $(head -c 300 "$1")"; }
 lines() { [ "$(wc -l <r.jsonl)" -eq "$1" ] || fail "$2: $(wc -l <r.jsonl) lines, expected $1"; }
@@ -268,4 +258,4 @@ expect 3 "torn.jsonl, line 18: the last line is cut off" "$wisp" reproduce tiny.
 expect 3 "torn.jsonl, line 18: the last line is cut off" "${draw[@]}" --results torn.jsonl
 cmp -s torn.jsonl before || fail "a damaged file was changed"
 
-[ "$failures" -eq 0 ] && echo "all held" || { echo "$failures failures"; exit 1; }
+finish

@@ -5,6 +5,7 @@
 
 #include "runtime/privacy/accountant.h"
 #include "runtime/train/audit_training.h"
+#include "runtime/train/recommender_replay.h"
 
 namespace wisp {
 namespace {
@@ -93,13 +94,6 @@ class ThroughRelease final : public Observed {
 
  private:
   void Add(const Record& record) {
-    struct Replayer final : HeadReplay {
-      const Recommender& graph;
-      const RecordContext& context;
-      const Record& record;
-      Replayer(const Recommender& g, const RecordContext& c, const Record& r) : graph(g), context(c), record(r) {}
-      void Replay(FactorSink& sink) override { graph.ReplayHead(context, record, sink); }
-    };
     const auto targets = std::count_if(record.targets.begin(), record.targets.end(), [](int32_t id) { return id >= 0; });
     if (targets == 0) return;
     const Weights view{&graph_.ops(), &graph_.pack_plan(), &graph_.parameters(), weights_.data(), packed_.data()};
@@ -108,7 +102,7 @@ class ThroughRelease final : public Observed {
     gradients.BeginRecord(record.inputs);
     graph_.Forward(context, record, 1.0f / static_cast<float>(targets));
     graph_.Backward(context, record, gradients);
-    Replayer replayer(graph_, context, record);
+    RecommenderReplay replayer(graph_, context, record);
     gradients.FinishRecord(replayer);
   }
 

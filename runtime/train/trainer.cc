@@ -8,6 +8,7 @@
 #include "kernels/kernels.h"
 #include "runtime/core/hash.h"
 #include "runtime/privacy/exact_sum.h"
+#include "runtime/train/recommender_replay.h"
 #include "runtime/train/step_release_parts.h"
 
 namespace wisp {
@@ -286,13 +287,6 @@ void Trainer::AssignBatch() {
 }
 
 void Trainer::RunRecords(size_t index) {
-  struct Replayer final : HeadReplay {
-    const Recommender& graph;
-    const RecordContext& context;
-    const Record& record;
-    Replayer(const Recommender& g, const RecordContext& c, const Record& r) : graph(g), context(c), record(r) {}
-    void Replay(FactorSink& sink) override { graph.ReplayHead(context, record, sink); }
-  };
   Worker& worker = *worker_state_[index];
   RecordGradients& gradients = release_->Gradients(index);
   RecordContext context{.weights = worker.weights, .buffers = worker.buffers, .dropout = &options_.dropout,
@@ -307,7 +301,7 @@ void Trainer::RunRecords(size_t index) {
     gradients.BeginRecord(record.inputs);
     const double loss = graph_.Forward(context, record, weight);
     graph_.Backward(context, record, gradients);
-    Replayer replayer(graph_, context, record);
+    RecommenderReplay replayer(graph_, context, record);
     const RecordOutcome outcome = gradients.FinishRecord(replayer);
     worker.loss += loss / weight;
     worker.norm += outcome.finite ? outcome.norm : 0;

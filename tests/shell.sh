@@ -1,0 +1,13 @@
+# What the shell tests share. Sourced by them in their folder of work, with $wisp and $build set.
+failures=0
+fail() { echo "FAILED: $*"; failures=$((failures + 1)); }
+# expect CODE WORD COMMAND...: exit code, and a word on standard error
+expect() {
+  local code=$1 word=$2 got=0
+  shift 2
+  "$@" >out 2>err || got=$?
+  [ "$got" -eq "$code" ] || fail "$* exited $got, expected $code: $(head -c 300 err)"
+  [ -z "$word" ] || grep -q -- "$word" err || fail "$* did not say '$word': $(head -c 300 err)"
+}
+# Ends the test: 1 if anything failed.
+finish() { [ "$failures" -eq 0 ] && echo "all held" || { echo "$failures failures"; exit 1; }; }
