@@ -198,7 +198,7 @@ assert 3.99 < j["anchored/4"]["epsilon"] <= 4 and j["anchored/4"]["delta"] == 1e
 assert "base" in j["anchored/4"] and "base" not in j["uniform/0"] and len({l["together"] for l in j.values()}) == 1
 END
 expect 0 "nothing is left" "${decode[@]}" --skip-done
-expect 0 "" "$wisp" reproduce decode.json --list --model new.wisp --out d.jsonl
+expect 0 "" "$wisp" reproduce decode.json --list --model shipped.wisp --out d.jsonl
 grep -q "model/all .*0 of 1 done" out || fail "figures of another model count as done: $(cat out)"
 expect 0 "" "$root/tools/reproduce/draw.py" --table decode.json --results d.jsonl --markdown d.md --svg d.svg
 
