@@ -159,7 +159,8 @@ class JobRun {
     const RowSelection& selection = job_.rows;
     const uint32_t num_items = job_.architecture.num_items;
     if (selection.count == 0 || selection.count > num_items) {
-      return InvalidArgument("fest: " + std::to_string(selection.count) + " rows are to be chosen, allowed are 1 to " + std::to_string(num_items));
+      return InvalidArgument("fest: rows of the item table to train (training.sparse.rows in a recipe) are " + std::to_string(selection.count) + ", allowed are 1 to " +
+                             std::to_string(num_items));
     }
     if (selection.source == RowSelection::Source::kPrivate && job_.histogram_noise <= 0) {
       return InvalidArgument("fest with a private selection needs the popularity histogram: set histogram_noise");

@@ -40,7 +40,7 @@ struct RowSelection {
   enum class Source {
     kPrivate,  // the most frequent by the charged popularity histogram; needs histogram_noise
     kPublic,   // the largest of public_scores: costs nothing
-  } source = Source::kPublic;
+  } source = Source::kPrivate;
   uint32_t count = 0;                        // rows; as many as there are items at most
   std::span<const float> public_scores = {}; // one per item; from public data, or released before
 };

@@ -35,7 +35,7 @@ struct TrainArguments {
   DataArguments data;
   std::optional<double> epsilon, noise_multiplier, delta, epochs, learning_rate, budget;
   std::optional<uint64_t> seed, reproducible_noise_seed;
-  std::optional<uint32_t> num_records_public, expected_batch;
+  std::optional<uint32_t> num_records_public, expected_batch, rows;
   std::string method;
   bool re_attention = false;
   uint32_t threads = 0;

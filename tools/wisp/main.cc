@@ -119,6 +119,7 @@ class CommandLine {
     c->add_flag("--re-attention", train_.re_attention, "Correct attention for the variance that the noise leaves in the weights");
     AddOptional(c, "--epochs", train_.epochs, "In place of the recipe's");
     AddOptional(c, "--batch", train_.expected_batch, "Expected batch, in place of the recipe's");
+    AddOptional(c, "--rows", train_.rows, "fest and adafest+: how many rows of the item table to train, in place of the recipe's");
     AddOptional(c, "--learning-rate", train_.learning_rate, "In place of the recipe's");
     AddOptional(c, "--seed", train_.seed, "Of weights, shuffling and dropout");
     AddOptional(c, "--reproducible-noise", train_.reproducible_noise_seed, "Seed of repeatable noise: for experiments, NO guarantee");

@@ -17,6 +17,7 @@ void Override(const TrainArguments& a, Recipe& r) {
   if (a.epochs) r.epochs = *a.epochs, r.training.num_steps = 0;
   if (a.seed) r.training.seed = *a.seed;
   if (a.expected_batch) r.training.expected_batch = *a.expected_batch;
+  if (a.rows) r.rows.count = *a.rows;
   if (a.num_records_public) r.training.num_records_public = *a.num_records_public;
   if (a.learning_rate) r.training.optimizer.learning_rate = static_cast<float>(*a.learning_rate);
   if (a.allow_large_delta == "yes") r.goal.allow_delta_of_one_record = true;
