@@ -1,4 +1,4 @@
-// The factor that bounds one record's influence, as a function of its gradient's L2 norm (algorithms: DP-SGD, step 2).
+// The factor that bounds one record's influence, as a function of its gradient's L2 norm (docs/algorithms.md, section 1).
 #ifndef WISP_RUNTIME_GRADIENTS_CLIPPING_H_
 #define WISP_RUNTIME_GRADIENTS_CLIPPING_H_
 

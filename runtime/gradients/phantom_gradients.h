@@ -1,4 +1,4 @@
-// DP-SGD's record gradients: norm, clip factor, clipped sum (Phantom Clipping, papers: section 3; errata in the docs).
+// DP-SGD's record gradients: norm, clip factor, clipped sum (Phantom Clipping: docs/algorithms.md, section 2).
 //
 // For each record it takes the factors of one backward pass, finds ||g_i||, and adds c_i g_i to a GradientSum. Every
 // trained parameter goes one of two ways:

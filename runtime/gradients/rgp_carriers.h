@@ -1,4 +1,4 @@
-// Reparametrised gradient perturbation (algorithms, section 4; Yu et al. 2021): what is released instead of a matrix's
+// Reparametrised gradient perturbation (docs/algorithms.md, section 4; Yu et al. 2021): what is released instead of a matrix's
 // gradient, and the carriers it is projected on.
 //
 // A projected matrix W [p, d] has carriers L [p, r], orthonormal columns, and R [r, d], orthonormal rows. A record's

@@ -2,7 +2,7 @@
 //
 // g_L = dY^T (X R^T) and g_R = (dY L)^T X per use of a matrix; a tied table's input use adds its rows to both. Nothing of a
 // matrix's size is formed: the state of a record is what it releases, r (p + d) numbers a matrix, and a few columns a
-// position. The joined norm of everything released is clipped (algorithms, section 4).
+// position. The joined norm of everything released is clipped (docs/algorithms.md, section 4).
 #ifndef WISP_RUNTIME_GRADIENTS_RGP_GRADIENTS_H_
 #define WISP_RUNTIME_GRADIENTS_RGP_GRADIENTS_H_
 

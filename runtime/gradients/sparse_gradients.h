@@ -1,4 +1,4 @@
-// The sink of DP-FEST and DP-AdaFEST (algorithms, section 5): the gradient of one table is kept by rows, masked, then clipped.
+// The sink of DP-FEST and DP-AdaFEST (docs/algorithms.md, section 5): the gradient of one table is kept by rows, masked, then clipped.
 //
 // Rows of the table outside a given set get nothing, from its input use and from its output use alike, and they are taken
 // away before the norm: what is clipped is what is added. With a full softmax the columns of dZ that belong to the set are

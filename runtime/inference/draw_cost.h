@@ -5,7 +5,7 @@
 //     q'(S) - e^eps q''(S) <= sum_j (lambda q_j - (e^eps - 1)(1 - lambda) u_j)_+ ,
 // convex in q, so largest at a vertex: lambda - (e^eps - 1)(1 - lambda) u_min. Hence
 //     eps = log(1 + lambda / ((1 - lambda) u_min)), which for the uniform is log((1 + (n - 1) lambda) / (1 - lambda))
-// (papers/dp-decoding.txt, theorem 1), and the whole curve delta(eps) falls with u_min: a charge for a support of n, or for
+// (Majmudar et al. 2022, theorem 1), and the whole curve delta(eps) falls with u_min: a charge for a support of n, or for
 // a u_min, covers draws with a smaller support, or a larger u_min. Blocks rest on that.
 //
 // Base-anchored. softmax((b + d) / tau), b public, |d_j| <= c. Between neighbours (b_j + d_j) / tau moves by at most

@@ -1,5 +1,5 @@
 // Recommending from a model that was trained without a guarantee, privately: every item drawn is a mechanism of its own,
-// charged to the ledger before a random number of it is drawn (algorithms.md, section 7; papers/dp-decoding.txt).
+// charged to the ledger before a random number of it is drawn (docs/algorithms.md, section 7; Majmudar et al. 2022).
 //
 // What is protected: the records the scored weights were trained on. What is not: the prompt (the history given now), the
 // support, the number of items asked for, when one stops (which may depend on drawn items only), and time (draw_law.h).

@@ -1,4 +1,4 @@
-// Re-Attention's variance path (algorithms, section 3): buffers that all blocks of a graph share.
+// Re-Attention's variance path (docs/algorithms.md, section 3): buffers that all blocks of a graph share.
 //
 // The variance of the residual stream travels beside the activations, elementwise, from layer to layer; it passes no
 // gradient. Each layer says with its Variance function what it does to it. Dropout is not part of it: its mask would

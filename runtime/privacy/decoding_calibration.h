@@ -1,4 +1,4 @@
-// How far draws from a model may lean on it: the lambda or the range that a target allows. See algorithms.md, section 7.
+// How far draws from a model may lean on it: the lambda or the range that a target allows. See docs/algorithms.md, section 7.
 //
 //   WISP_ASSIGN_OR_RETURN(DrawCalibration c, CalibrateResponse({.target = target, .draws = 100}, {.support = 10000}));
 //   sample from c.mechanism.lambda() q + (1 - c.mechanism.lambda()) uniform, 100 times in the life of the model

@@ -32,7 +32,7 @@ class ExactGrid {
  public:
   // Integers up to here convert to float and back in the kernels.
   static constexpr double kStepsPerClippingNorm = 0x1p30;
-  static constexpr double kCheckMargin = 1e-6;  // privacy.md: ||c g|| <= C (1 + 1e-6)
+  static constexpr double kCheckMargin = 1e-6;  // ||c g|| <= C (1 + 1e-6)
   static constexpr double kNoiseMargin = 3e-6;
   static constexpr uint64_t kMaxCoordinates = uint64_t{1} << 32;
   static constexpr uint64_t kMaxRecords = uint64_t{1} << 31;  // in one sum

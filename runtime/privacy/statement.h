@@ -28,7 +28,7 @@ namespace wisp::privacy {
 // How the records of a step were really chosen, whatever the mechanism assumes.
 enum class SamplingDone { kPoisson, kFullBatch, kShuffled, kNone };  // kNone: no records were read, only weights
 
-// privacy.md: exact is integers and a discrete Gaussian, fast is floating point on a power-of-two grid.
+// exact is integers and a discrete Gaussian, fast is floating point on a power-of-two grid.
 enum class NoiseMode { kExact, kFast };
 
 // What a part of the spendings, all of one purpose, would cost alone, at the statement's delta.

@@ -1,4 +1,4 @@
-// DP-AdaFEST's first release of a step (algorithms, section 5): which rows of the item table enough records touch.
+// DP-AdaFEST's first release of a step (docs/algorithms.md, section 5): which rows of the item table enough records touch.
 //
 //   v_i[j] = 1 for each of the n rows that record i's inputs and targets name, scaled to L2 norm at most C1
 //   V = sum over the batch of v_i + N(0, sigma1^2 C1^2);   the set is { j : V[j] >= tau }

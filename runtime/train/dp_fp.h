@@ -1,10 +1,10 @@
-// DP-FP for classifiers (algorithms: section 6, with its errata): a noised forward pass, in three modes.
+// DP-FP for classifiers (docs/algorithms.md, section 6, with its errata): a noised forward pass, in three modes.
 //
 //   kAggregate  (default) everything below the noise is frozen. Each of a step's m micro-batches, a Poisson draw with
 //               p = B / (m N), releases one noised [num_classes, D] matrix (head_releases.h), and the head is made of
 //               the releases. Labels are protected. One mechanism: Poisson-subsampled Gaussian, q = p, m releases a step.
 //   kClipped    the same for the head; after it the encoder and the pooler take one step along the clipped and noised
-//               record gradients (algorithms: section 1) of a draw of its own, q = B / N. Both mechanisms are charged.
+//               record gradients (docs/algorithms.md, section 1) of a draw of its own, q = B / N. Both mechanisms are charged.
 //   kPaper      as the paper prints it: every record's representation is clipped and noised, AdamW moves everything.
 //               For comparison. It has NO guarantee (WhyPaperHasNoGuarantee says why), so it takes no ledger, has no
 //               mechanisms and no epsilon, and is never chosen by default.

@@ -1,4 +1,4 @@
-// Ranking quality with full ranking: every item that is not in the user's history competes (algorithms, section 8).
+// Ranking quality with full ranking: every item that is not in the user's history competes (docs/algorithms.md, section 8).
 #ifndef WISP_RUNTIME_TRAIN_EVALUATE_H_
 #define WISP_RUNTIME_TRAIN_EVALUATE_H_
 

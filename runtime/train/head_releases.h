@@ -1,4 +1,4 @@
-// What DP-FP releases in its private modes, and the linear head that is made of it (algorithms: section 6, `aggregate`).
+// What DP-FP releases in its private modes, and the linear head that is made of it (docs/algorithms.md, section 6, `aggregate`).
 //
 // Each step has m micro-batches, and each of them releases one matrix
 //     S = sum_i clip(h_i) (x) onehot(label_i) + N(0, sigma^2 C^2)      [num_classes, D], also where it drew no record

@@ -1,4 +1,4 @@
-// What the noise of private training has left in each parameter: the variances that Re-Attention needs (algorithms, 3).
+// What the noise of private training has left in each parameter: the variances that Re-Attention needs (docs/algorithms.md, section 3).
 //
 // It reads released values only (weights' moments, learning rates, the noise multiplier), so it costs no privacy.
 //

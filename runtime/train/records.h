@@ -1,4 +1,4 @@
-// From users' sequences to training records and ranking cases (leave-one-out, algorithms section 8). Views, no copies.
+// From users' sequences to training records and ranking cases (leave-one-out: docs/algorithms.md, section 8). Views, no copies.
 #ifndef WISP_RUNTIME_TRAIN_RECORDS_H_
 #define WISP_RUNTIME_TRAIN_RECORDS_H_
 

@@ -1,4 +1,4 @@
-// Options of the methods that release rows of the item table: DP-FEST, DP-AdaFEST and DP-AdaFEST+ (algorithms, section 5).
+// Options of the methods that release rows of the item table: DP-FEST, DP-AdaFEST and DP-AdaFEST+ (docs/algorithms.md, section 5).
 #ifndef WISP_RUNTIME_TRAIN_SPARSE_RELEASE_H_
 #define WISP_RUNTIME_TRAIN_SPARSE_RELEASE_H_
 

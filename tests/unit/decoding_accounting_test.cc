@@ -311,7 +311,7 @@ TEST(BoundedRange, NeverAboveThePureSumNorTheConversionOfZeroConcentration) {
   EXPECT_NEAR(Pld({Range(1, 4)}, 1e-40), 4, 1e-9);
 }
 
-// algorithms.md, section 5: counts (1, 0, 0, 0, 0, 0), a record more in the first bucket, the four largest after Gumbel noise
+// docs/algorithms.md, section 5: counts (1, 0, 0, 0, 0, 0), a record more in the first bucket, the four largest after Gumbel noise
 // of scale 1: not (1, 0)-DP, but four draws of range 1.
 TEST(BoundedRange, CoversOneShotGumbelThatItsScaleAloneDoesNot) {
   const auto sets = [](std::vector<double> counts) {

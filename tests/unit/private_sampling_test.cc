@@ -75,7 +75,7 @@ class PrivateSamplingTest : public testing::Test {
   std::optional<Ledger> ledger_;
 };
 
-// The law of one draw from `left`, written down from algorithms.md, section 7.
+// The law of one draw from `left`, written down from docs/algorithms.md, section 7.
 std::vector<double> Law(const PrivateSamplerOptions& o, const std::vector<int32_t>& left) {
   std::vector<double> q, u;
   double sum_q = 0, sum_u = 0;
@@ -245,7 +245,7 @@ TEST_F(PrivateSamplingTest, TheLedgersLimitIsTheLifetimeOfDraws) {
   EXPECT_LE(*ledger_->Spent(*privacy::Delta::Create(1e-6)), 1);
 }
 
-// algorithms.md, section 7: |V| = 1e4, lambda = 1e-4, T = 100 costs 69.3 at delta 0 and 1.38 at delta 1e-6.
+// docs/algorithms.md, section 7: |V| = 1e4, lambda = 1e-4, T = 100 costs 69.3 at delta 0 and 1.38 at delta 1e-6.
 TEST_F(PrivateSamplingTest, AHundredDrawsCostWhatTheSpecificationSays) {
   PrivateSamplerOptions o = Options(DecodingMode::kUniform);
   o.num_items = 10000;

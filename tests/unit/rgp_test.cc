@@ -94,7 +94,7 @@ TEST(Rgp, PowerIterationFindsTheDirectionsOfTheChange) {
 
 class RgpProjection : public ::testing::TestWithParam<size_t> {};
 
-// Release and reconstruction against the naive gradient G in double: g_L = G R^T, g_R = L^T G, G' as algorithms.md has it.
+// Release and reconstruction against the naive gradient G in double: g_L = G R^T, g_R = L^T G, G' as docs/algorithms.md has it.
 TEST_P(RgpProjection, EqualsTheProjectionOfTheTrueGradient) {
   const Architecture a = testing::SmallArchitectures()[GetParam()];
   const auto parameters = ParametersOf(a);

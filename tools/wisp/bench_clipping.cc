@@ -1,5 +1,5 @@
 // wisp bench --what clipping: records per second and bytes of a step, ordinary, private, and with ghost clipping's way to the
-// embedding's norms (papers/phantom.txt, figure 8).
+// embedding's norms (Ding et al. 2024, figure 8).
 //
 // Ghost clipping takes the squared norm of the scores' part of the embedding's gradient, G = grad e_C [M x d], from the inner
 // product of the Gram matrix G G^T [M x M] with the identity (equation 25); phantom clipping from ||G||^2 (equation 26). The

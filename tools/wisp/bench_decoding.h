@@ -1,4 +1,4 @@
-// What private draws are worth: the perplexity of held-out next items under the laws of some cells (papers/dp-decoding.txt,
+// What private draws are worth: the perplexity of held-out next items under the laws of some cells (Majmudar et al. 2022,
 // figure 2), in one pass over the users.
 #ifndef WISP_TOOLS_WISP_BENCH_DECODING_H_
 #define WISP_TOOLS_WISP_BENCH_DECODING_H_
