@@ -75,10 +75,6 @@ void PackHead(const float* w, size_t ldw, size_t keys, size_t width, float* pack
   products.pack_weights({.w_NK = w, .ldw = ldw, .packed = packed, .n = keys, .k = width});
 }
 
-// The lowest a corrected logit gets. Beyond it a float's last place is no longer small beside 1: the largest exponent of a
-// softmax would not be 0 but whatever rounding makes of it, and the sum 0 or infinite.
-constexpr float kLowestCorrected = -1e6f;
-
 // p -= scale / 2 * (q o q) variance^T: the correction of Re-Attention, to logits that are yet to be scaled.
 template <class Args>
 void Correct(const Head<Args>& head, size_t i, size_t rows, size_t keys, const Scratch& s) {
@@ -95,7 +91,7 @@ void Correct(const Head<Args>& head, size_t i, size_t rows, size_t keys, const S
   }
   products.linear_forward({.x_RK = s.squares, .ldx = a.head_width, .packed = s.packed_variance, .bias_N = nullptr, .y_RN = s.p,
                            .ldy = keys, .rows = rows, .n = keys, .k = a.head_width, .store = Store::kAdd});
-  const V lowest = hn::Set(d, kLowestCorrected);
+  const V lowest = hn::Set(d, kLowestCorrectedLogit);
   ForEachVector(rows * keys, [&](size_t j, size_t count) { StoreSome(hn::Max(LoadSome(d, s.p + j, count), lowest), d, s.p + j, count); });
 }
 
@@ -229,6 +225,16 @@ HWY_INLINE void SoftmaxGradientRow(const float* p, float* dp, size_t keys, float
   StorePartial(hn::Mul(hn::Mul(LoadPartial(d, p + j, left), scale_v), hn::Sub(LoadPartial(d, dp + j, left), delta_v)), d, dp + j, left);
 }
 
+// Where a corrected logit is held at its lowest, dp <- delta: its dS is 0.
+void StopGradientOfHeld(const float* logits, float* dp, size_t keys, float delta) {
+  const D d;
+  const V lowest = hn::Set(d, kLowestCorrectedLogit), delta_v = hn::Set(d, delta);
+  ForEachVector(keys, [&](size_t j, size_t count) {
+    const auto held = hn::Le(LoadSome(d, logits + j, count), lowest);
+    StoreSome(hn::IfThenElse(held, delta_v, LoadSome(d, dp + j, count)), d, dp + j, count);
+  });
+}
+
 void ZeroRows(float* x, size_t ld, size_t rows, size_t n) {
   for (size_t r = 0; r < rows; ++r) std::fill(x + r * ld, x + r * ld + n, 0.0f);
 }
@@ -252,9 +258,10 @@ void SoftmaxBackwardBlock(const Head<Args>& head, size_t i, size_t rows, size_t 
     }
     const size_t at = (i + r) * a.ldout + head.h * a.head_width;
     const float delta = DotRow(a.dout + at, a.out + at, a.head_width);
-    Exponentials(row, a.first_key, end, keys, a.scale, a.lse_HQ[head.h * a.num_queries + i + r]);
     const uint8_t* keep = head.keep(i + r);
     if (keep != nullptr) ApplyKeepRow(dp + r * keys, keep, keys, a.keep_scale);
+    if (a.key_variance != nullptr) StopGradientOfHeld(row, dp + r * keys, keys, delta);
+    Exponentials(row, a.first_key, end, keys, a.scale, a.lse_HQ[head.h * a.num_queries + i + r]);
     SoftmaxGradientRow(row, dp + r * keys, keys, delta, a.scale);
     if (keep != nullptr) ApplyKeepRow(row, keep, keys, a.keep_scale);
   }
