@@ -131,17 +131,25 @@ struct LayerNormBackwardArgs {
 // (keep_HQT holds 0 or 1, [heads, num_queries, num_keys]).
 // `scratch`: attention_scratch_size(num_queries, num_keys, head_width) floats (a field of the table).
 // Max error 2e-5 relative to the largest |v| (forward); backward: to the largest |gradient| of the same buffer, or, where
-// that is smaller because terms cancel (one key: P = 1, dS = 0), to the largest |dout| * |v| * scale * max(|q|, |k|).
+// that is smaller because terms cancel (one key: P = 1, dS = 0), to the largest |dout| * |v| * scale * max(|q|, |k|). As it
+// takes P from a rounded lse, backward's error grows by 2^-23 times the largest |lse|.
 //
 // With `key_variance` (Re-Attention: the variance of each key's entries, strides ldvariance, heads as in k) the logit of
 // key j for query i is lowered by half the variance that the keys give it:
-//     scale <q_i, k_j> - scale^2 / 2 * sum_c q_ic^2 key_variance_jc
-// and the gradient reaches q through the correction too; the variances are constants. All of them zero: the same bits as
+//     scale * max(kLowestCorrectedLogit, <q_i, k_j> - scale / 2 * sum_c q_ic^2 key_variance_jc)
+// and the gradient reaches q through the correction too; the variances are constants, 0 to the largest float. A logit that
+// is held at its lowest passes no gradient: keys that are all held are attended alike. All variances zero: the same bits as
 // without. With `value_variance`, out_variance_i = sum_j (P keep)_ij^2 value_variance_j is assigned, strides
 // ldout_variance; max error 2e-5 relative to the largest value_variance.
 //
 // With `slope_H` (ALiBi: a linear bias by distance) the logit of key j for query i is lowered by slope_H[h] * |position of i - j|
-// in head h; `scale` must not be 0 then. All of them zero: the same bits as without.
+// in head h; `scale` must not be 0 then. All of them zero: the same bits as without. Among keys that are all held at their
+// lowest corrected logit the bias is lost in rounding.
+
+// Beyond it a float's last place is no longer small beside 1: the largest exponent of a softmax would not be 0 but whatever
+// rounding makes of it, and the sum 0 or infinite.
+inline constexpr float kLowestCorrectedLogit = -1e6f;
+
 template <class T = float>
 struct AttentionForwardArgs {
   const T* q;

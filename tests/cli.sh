@@ -51,6 +51,10 @@ expect 3 "epochz" "$wisp" train --recipe unknown.json --model base.wisp --data l
 sed 's/"expected_batch": [0-9]*/"expected_batch": "many"/' "$root/models/recipes/cafe-device.json" >type.json
 expect 3 "expected_batch" "$wisp" train --recipe type.json --model base.wisp --data log.db --out o.wisp --ledger l.db
 
+sed 's/"epsilon": [0-9.]*/"epsilon": 1000/' "$root/models/recipes/cafe-device.json" >absurd.json
+expect 3 "1e-06 to 100" "$wisp" train --recipe absurd.json --model base.wisp --data log.db --out o.wisp --ledger l.db
+expect 2 "1e-06 to 100" "$wisp" privacy calibrate --epsilon 1000 --delta 1e-5 --q 0.04 --steps 2000
+
 # What has no guarantee.
 recipe=$root/models/recipes/cafe-device.json
 tiny=(--model base.wisp --data log.db --num-records-public 60 --batch 20 --epochs 1)
@@ -61,12 +65,15 @@ expect 4 "shuffled" "$wisp" train --recipe shuffled.json "${small[@]}" --out o.w
 expect 4 "not below 1 / 60" "$wisp" train --recipe "$recipe" "${tiny[@]}" --delta 0.016666666666666666 --out o.wisp --ledger l.db
 expect 4 "cannot be met" "$wisp" train --recipe "$recipe" "${tiny[@]}" --delta 1e-9 --epsilon 0.000001 --out o.wisp --ledger l.db
 expect 4 "public" "$wisp" train --recipe "$root/models/recipes/cafe.json" --method phantom --data log.db --out o.wisp --ledger l.db
+expect 2 "1e-06 to 100" "$wisp" train --recipe "$recipe" "${small[@]}" --epsilon 1000 --out o.wisp --ledger l.db
+expect 2 "epochs is" "$wisp" train --recipe "$recipe" --model base.wisp --data log.db --num-records-public 60 --batch 20 --epochs nan --delta 0.001 --out o.wisp --ledger l.db
 [ ! -e o.wisp ] || fail "a refused run left a model behind"
 sqlite3 l.db 'select count(*) from entries' 2>/dev/null | grep -qv '^[1-9]' || fail "a refused run was charged"
 
 # A private run, then a budget that is spent.
 expect 0 "" "$wisp" train --recipe "$recipe" "${small[@]}" --epsilon 4 --budget 5 --out o.wisp --ledger l.db --privacy-json p.json --json
 json 'abs(j["epsilon"] - 4) < 0.01 and j["steps"] == 3'
+json 'set(j["not_private"]) == set(j) & {"records", "records_dropped", "seconds", "validation", "test"} and "test" in j["not_private"]'
 cp p.json out
 json 'any("psilon" in k or "psilon" in json.dumps(v) for k, v in j.items())'
 expect 4 "nothing was charged" "$wisp" train --recipe "$recipe" "${small[@]}" --epsilon 4 --out o2.wisp --ledger l.db
@@ -75,6 +82,8 @@ expect 0 "" "$wisp" privacy --ledger l.db --delta 0.001
 grep -q "epsilon" out || fail "the statement states no epsilon"
 expect 0 "" "$wisp" train --recipe "$recipe" "${small[@]}" --reproducible-noise 1 --out r.wisp --ledger r.db --privacy-json r.json --json
 json 'j["epsilon"] is None'
+expect 0 "" "$wisp" train --recipe "$recipe" "${small[@]}" --reproducible-noise 1 --out r.wisp --ledger r.db
+grep -q "not private, for this device's owner only: loss, records, records_dropped, seconds, test" out || fail "a private run shows figures without a note: $(head -c 300 out)"
 expect 0 "" "$wisp" privacy --ledger r.db
 grep -q "no guarantee" out || fail "reproducible noise must be called what it is"
 
@@ -103,7 +112,8 @@ done
 
 # Draws: refused without a ledger or a guarantee, charged while the budget lasts, free for weights that carry a guarantee.
 label="synthetic public cafe guests"
-expect 0 "" "$wisp" train --recipe "$root/models/recipes/cafe.json" --model base.wisp --data log.db --epochs 2 --batch 20 --out plain.wisp
+expect 0 "" "$wisp" train --recipe "$root/models/recipes/cafe.json" --model base.wisp --data log.db --epochs 2 --batch 20 --out plain.wisp --json
+json '"not_private" not in j'
 one=("$wisp" recommend --model plain.wisp --history tea-mint,bagel-lentil --private --count)
 draw=("${one[@]}" 4)
 expect 4 "needs a ledger" "${draw[@]}" --lambda 1e-3
@@ -189,9 +199,13 @@ sed 's/"mode": "aggregate"/"mode": "paper"/' tiny.json >paper-goal.json
 expect 4 "mode paper with a goal" "$wisp" classify train --recipe paper-goal.json --data train.txt --out texts.wisp
 printf 'good\ta\nugly\tb\n' >bad-label.txt
 expect 3 "bad-label.txt, line 2" "$wisp" classify train --recipe tiny.json --data bad-label.txt --out texts.wisp --ledger texts.db
+for epochs in nan -1; do
+  expect 2 "epochs is" "$wisp" "${classify[@]}" --ledger epochs.db --epochs=$epochs
+done
 [ ! -e texts.wisp ] && [ ! -e texts.db ] || fail "a refused classifier left something behind"
 expect 0 "" "$wisp" "${classify[@]}" --ledger texts.db --json
 json 'j["mode"] == "aggregate" and j["epsilon"] > 0 and j["steps"] == 12 and "no_guarantee" not in j'
+json 'j["not_private"] == ["records", "records_dropped", "seconds"]'
 expect 0 "" "$wisp" privacy --ledger texts.db --delta 0.001
 grep -q "24 steps" out && grep -q "one interaction" out || fail "the ledger's statement does not name the releases"
 expect 0 "" "$wisp" inspect texts.wisp --verify --json

@@ -125,20 +125,32 @@ T DistanceBias(const Args& a, size_t head, size_t query, size_t key) {
   return a.slope_H[head] * T(static_cast<double>(std::max(position, key) - std::min(position, key)));
 }
 
+// The logit before scaling.
 template <class T, class Args>
-T AttentionLogit(const Args& a, size_t head, size_t query, size_t key) {
+T AttentionProduct(const Args& a, size_t head, size_t query, size_t key) {
   T dot(0);
   for (size_t c = 0; c < a.head_width; ++c) {
     dot = dot + a.q[query * a.ldq + head * a.head_width + c] * a.k[key * a.ldkv + head * a.head_width + c];
   }
-  const T bias = DistanceBias<T>(a, head, query, key);
-  if (a.key_variance == nullptr) return dot * a.scale - bias;
+  if (a.key_variance == nullptr) return dot;
   T variance(0);
   for (size_t c = 0; c < a.head_width; ++c) {
     const T q = a.q[query * a.ldq + head * a.head_width + c];
     variance = variance + q * q * a.key_variance[key * a.ldvariance + head * a.head_width + c];
   }
-  return dot * a.scale - T(0.5) * a.scale * a.scale * variance - bias;
+  const T corrected = dot - T(0.5) * a.scale * variance, lowest(kLowestCorrectedLogit);
+  return lowest < corrected ? corrected : lowest;
+}
+
+template <class T, class Args>
+T AttentionLogit(const Args& a, size_t head, size_t query, size_t key) {
+  return AttentionProduct<T>(a, head, query, key) * a.scale - DistanceBias<T>(a, head, query, key);
+}
+
+// Whether the logit is held at its lowest, where nothing moves it.
+template <class T, class Args>
+bool AttentionHeld(const Args& a, size_t head, size_t query, size_t key) {
+  return a.key_variance != nullptr && !(T(kLowestCorrectedLogit) < AttentionProduct<T>(a, head, query, key));
 }
 
 template <class T, class Args>
@@ -171,7 +183,7 @@ void AttentionForward(const AttentionForwardArgs<T>& a) {
       for (size_t j = a.first_key; j < end; ++j) sum = sum + exp(AttentionLogit<T>(a, h, i, j) - largest);
       lse = largest + log(sum);
       for (size_t j = a.first_key; j < end; ++j) {
-        const T p = exp(AttentionLogit<T>(a, h, i, j) - lse) * AttentionKeep<T>(a, h, i, j);
+        const T p = exp(AttentionLogit<T>(a, h, i, j) - largest) / sum * AttentionKeep<T>(a, h, i, j);
         for (size_t c = 0; c < a.head_width; ++c) out[c] = out[c] + p * a.v[j * a.ldkv + h * a.head_width + c];
         if (a.value_variance == nullptr) continue;
         for (size_t c = 0; c < a.head_width; ++c) {
@@ -184,7 +196,7 @@ void AttentionForward(const AttentionForwardArgs<T>& a) {
 }
 
 // With P = softmax, m = keep, dP = dout v^T:  dv += (P m)^T dout;  dS = P (m dP - <dout, out>) scale;  dq = dS k;  dk = dS^T q.
-// Re-Attention: dq -= scale (dS key_variance) o q.
+// Re-Attention: dq -= scale (dS key_variance) o q; dS = 0 where the logit is held.
 template <class T>
 void AttentionBackward(const AttentionBackwardArgs<T>& a) {
   using std::exp;
@@ -206,7 +218,7 @@ void AttentionBackward(const AttentionBackwardArgs<T>& a) {
         const T keep = AttentionKeep<T>(a, h, i, j);
         T dp(0);
         for (size_t c = 0; c < a.head_width; ++c) dp = dp + dout[c] * a.v[j * a.ldkv + first + c];
-        const T ds = p * (keep * dp - delta) * a.scale;
+        const T ds = AttentionHeld<T>(a, h, i, j) ? T(0) : p * (keep * dp - delta) * a.scale;
         for (size_t c = 0; c < a.head_width; ++c) {
           T& dv = a.dv[j * a.ldkv + first + c];
           T& dk = a.dk[j * a.ldkv + first + c];

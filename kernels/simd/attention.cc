@@ -75,10 +75,6 @@ void PackHead(const float* w, size_t ldw, size_t keys, size_t width, float* pack
   products.pack_weights({.w_NK = w, .ldw = ldw, .packed = packed, .n = keys, .k = width});
 }
 
-// The lowest a corrected logit gets. Beyond it a float's last place is no longer small beside 1: the largest exponent of a
-// softmax would not be 0 but whatever rounding makes of it, and the sum 0 or infinite.
-constexpr float kLowestCorrected = -1e6f;
-
 // p -= scale / 2 * (q o q) variance^T: the correction of Re-Attention, to logits that are yet to be scaled.
 template <class Args>
 void Correct(const Head<Args>& head, size_t i, size_t rows, size_t keys, const Scratch& s) {
@@ -95,32 +91,27 @@ void Correct(const Head<Args>& head, size_t i, size_t rows, size_t keys, const S
   }
   products.linear_forward({.x_RK = s.squares, .ldx = a.head_width, .packed = s.packed_variance, .bias_N = nullptr, .y_RN = s.p,
                            .ldy = keys, .rows = rows, .n = keys, .k = a.head_width, .store = Store::kAdd});
-  const V lowest = hn::Set(d, kLowestCorrected);
+  const V lowest = hn::Set(d, kLowestCorrectedLogit);
   ForEachVector(rows * keys, [&](size_t j, size_t count) { StoreSome(hn::Max(LoadSome(d, s.p + j, count), lowest), d, s.p + j, count); });
 }
 
-// p -= slope / scale * |position - j|: the linear bias of ALiBi, to logits that are yet to be scaled.
+// row -= slope / scale * |position - j|: the linear bias of ALiBi, to logits that are yet to be scaled.
 template <class Args>
-void AddDistanceBias(const Head<Args>& head, size_t i, size_t rows, size_t keys, const Scratch& s) {
+void AddDistanceBias(const Head<Args>& head, size_t query, size_t keys, float* row) {
   const Args& a = head.a;
   const D d;
-  const V factor = hn::Set(d, a.slope_H[head.h] / a.scale);
-  for (size_t r = 0; r < rows; ++r) {
-    const V position = hn::Set(d, static_cast<float>(a.num_keys - a.num_queries + i + r));
-    float* row = s.p + r * keys;
-    ForEachVector(keys, [&](size_t j, size_t count) {
-      const V distance = hn::Abs(hn::Sub(position, hn::Iota(d, static_cast<float>(j))));
-      StoreSome(hn::NegMulAdd(factor, distance, LoadSome(d, row + j, count)), d, row + j, count);
-    });
-  }
+  const V factor = hn::Set(d, a.slope_H[head.h] / a.scale), position = hn::Set(d, static_cast<float>(a.num_keys - a.num_queries + query));
+  ForEachVector(keys, [&](size_t j, size_t count) {
+    const V distance = hn::Abs(hn::Sub(position, hn::Iota(d, static_cast<float>(j))));
+    StoreSome(hn::NegMulAdd(factor, distance, LoadSome(d, row + j, count)), d, row + j, count);
+  });
 }
 
-// The block's logits before scaling.
+// The block's logits before scaling, without the bias by distance.
 template <class Args>
 void Logits(const Head<Args>& head, size_t i, size_t rows, size_t keys, const Scratch& s) {
   MultiplyPacked(head.a, head.q() + i * head.a.ldq, head.a.ldq, s.packed_k, rows, keys, s.p);
   if (head.a.key_variance != nullptr) Correct(head, i, rows, keys, s);
-  if (head.a.slope_H != nullptr) AddDistanceBias(head, i, rows, keys, s);
 }
 
 // In place over row[0, keys): exp(scale * row - shift) inside [first, end), 0 outside. Returns the sum.
@@ -173,6 +164,7 @@ void SoftmaxBlock(const ForwardHead& head, size_t i, size_t rows, size_t keys, f
       std::fill(row, row + keys, 0.0f);
       continue;
     }
+    if (a.slope_H != nullptr) AddDistanceBias(head, i + r, keys, row);
     // A negative scale would turn the largest into the smallest: the maximum is of scaled logits.
     const float largest = a.scale * RowMax(row, a.first_key, end);
     const float sum = Exponentials(row, a.first_key, end, keys, a.scale, largest);
@@ -246,6 +238,16 @@ HWY_INLINE void SoftmaxGradientRow(const float* p, float* dp, size_t keys, float
   StorePartial(hn::Mul(hn::Mul(LoadPartial(d, p + j, left), scale_v), hn::Sub(LoadPartial(d, dp + j, left), delta_v)), d, dp + j, left);
 }
 
+// Where a corrected logit is held at its lowest, dp <- delta: its dS is 0.
+void StopGradientOfHeld(const float* logits, float* dp, size_t keys, float delta) {
+  const D d;
+  const V lowest = hn::Set(d, kLowestCorrectedLogit), delta_v = hn::Set(d, delta);
+  ForEachVector(keys, [&](size_t j, size_t count) {
+    const auto held = hn::Le(LoadSome(d, logits + j, count), lowest);
+    StoreSome(hn::IfThenElse(held, delta_v, LoadSome(d, dp + j, count)), d, dp + j, count);
+  });
+}
+
 void ZeroRows(float* x, size_t ld, size_t rows, size_t n) {
   for (size_t r = 0; r < rows; ++r) std::fill(x + r * ld, x + r * ld + n, 0.0f);
 }
@@ -269,9 +271,11 @@ void SoftmaxBackwardBlock(const Head<Args>& head, size_t i, size_t rows, size_t 
     }
     const size_t at = (i + r) * a.ldout + head.h * a.head_width;
     const float delta = DotRow(a.dout + at, a.out + at, a.head_width);
-    Exponentials(row, a.first_key, end, keys, a.scale, a.lse_HQ[head.h * a.num_queries + i + r]);
     const uint8_t* keep = head.keep(i + r);
     if (keep != nullptr) ApplyKeepRow(dp + r * keys, keep, keys, a.keep_scale);
+    if (a.key_variance != nullptr) StopGradientOfHeld(row, dp + r * keys, keys, delta);
+    if (a.slope_H != nullptr) AddDistanceBias(head, i + r, keys, row);
+    Exponentials(row, a.first_key, end, keys, a.scale, a.lse_HQ[head.h * a.num_queries + i + r]);
     SoftmaxGradientRow(row, dp + r * keys, keys, delta, a.scale);
     if (keep != nullptr) ApplyKeepRow(row, keep, keys, a.keep_scale);
   }

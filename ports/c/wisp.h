@@ -169,7 +169,7 @@ typedef struct wisp_personalise_options {
   const char* log_path;    /* SQLite file with events */
   const char* output_path; /* the fine-tuned model; may be model_path: replaced in one step at the end */
   const char* ledger_path; /* the data set's privacy ledger; made if absent; never delete it */
-  double epsilon;          /* of this run; required */
+  double epsilon;          /* of this run; required, 1e-6 to 100 */
   double delta;            /* required; below 1 / num_users_public */
   uint32_t num_users_public; /* a number of users that may be known to anybody; sampling follows from it; required */
   double budget_epsilon;   /* limit over everything ever done with this data; 0: the limit already in the ledger, or none */

@@ -12,6 +12,12 @@
 
 namespace wisp::privacy {
 
+// Targets that noise is calibrated to. Above them it would hide nobody, and the accountant's grid is so fine and wide that
+// finding it takes minutes: who wants such noise says its multiplier.
+constexpr double kSmallestTarget = 1e-6, kLargestTarget = 100;
+// kInvalidArgument, with a sentence that names what is allowed, outside of them.
+Status CheckTarget(double epsilon);
+
 struct CalibrationRequest {
   EpsilonDelta target;
   double sampling_probability = 0;             // 1: the plain Gaussian
@@ -22,10 +28,12 @@ struct CalibrationRequest {
 struct Calibration {
   double noise_multiplier = 0;
   double epsilon = 0;  // by PLD, at most the target's
+  int accountings = 0; // how often the accountant was asked: a second each where the noise is small
 };
 
-// The smallest noise multiplier within 1e-4 relative whose PLD epsilon is at most the target: the end of the bisection
-// that keeps the promise. kPrivacyRefused where no noise up to 1e5 reaches it, or what it is composed with is too much.
+// The smallest noise multiplier within 1e-4 relative whose PLD epsilon is at most the target: the end of the search that
+// keeps the promise. kPrivacyRefused where no noise up to 1e5 reaches it, or what it is composed with is too much;
+// kInvalidArgument for a target above kLargestTarget.
 Result<Calibration> CalibrateNoise(const CalibrationRequest& request);
 
 }  // namespace wisp::privacy

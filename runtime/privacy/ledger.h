@@ -76,7 +76,9 @@ class Ledger {
  public:
   // Opens the ledger, or creates it. An existing one must have the unit and the adjacency of `options`; its name stays.
   // Errors: kIo (cannot be opened, read-only, busy), kInvalidData (not a ledger, damaged, another unit or adjacency),
-  // kUnsupported (a newer version). A file that is not a ledger is left as it is.
+  // kUnsupported (a newer version). A file that is not a ledger is left as it is. A ledger that was created here stays, even
+  // if nothing comes to be charged: between a look at it and its removal another process might open it, and what that one
+  // charges would be gone with the file. Without entries it says that nothing was spent, which is true.
   static Result<Ledger> Open(const std::string& path, const LedgerOptions& options);
   // Opens what is there, whatever its unit; for display.
   static Result<Ledger> OpenExisting(const std::string& path);

@@ -282,6 +282,7 @@ Status CheckPrivacyGoal(const PrivacyGoal& goal, double num_records) {
   if (goal.epsilon.has_value() == goal.noise_multiplier.has_value()) {
     return InvalidArgument("private training needs either a target epsilon or a noise multiplier, not both and not neither");
   }
+  if (goal.epsilon) WISP_RETURN_IF_ERROR(privacy::CheckTarget(*goal.epsilon));
   if (!(goal.delta > 0 && goal.delta < 1)) {
     return InvalidArgument("delta is " + std::to_string(goal.delta) + ", allowed is a number between 0 and 1, below 1 / records");
   }

@@ -32,6 +32,12 @@ NoiseVariance::NoiseVariance(const Architecture& a, const ReAttentionOptions& op
   options_.item_frequencies = {};
 }
 
+void NoiseVariance::KeepItems(std::span<const int32_t> rows) {
+  for (size_t row = 0; row < printed_item_variance_.size(); ++row) {
+    if (!std::binary_search(rows.begin(), rows.end(), static_cast<int32_t>(row))) printed_item_variance_[row] = 0;
+  }
+}
+
 void NoiseVariance::Initialise(std::span<float> weights) const {
   if (options_.source != ReAttentionOptions::Source::kPrinted) return;
   const auto of_items = weights.begin() + static_cast<std::ptrdiff_t>(parameters_[item_variance_].offset);

@@ -43,6 +43,8 @@ class NoiseVariance {
 
   // The method leaves this parameter as it is: no noise gets in. Before Initialise.
   void Freeze(size_t parameter) { parameters_[parameter].trained = false; }
+  // The method leaves every row of the item table but these as it is. Before Initialise; ascending, not empty.
+  void KeepItems(std::span<const int32_t> rows);
   // kPrinted: writes the variances once.
   void Initialise(std::span<float> weights) const;
 

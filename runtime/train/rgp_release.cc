@@ -18,7 +18,7 @@ class RgpRelease final : public StepRelease {
       : graph_(&graph), num_workers_(options.num_threads), carriers_(graph.ops(), graph.parameters(), options.rgp),
         grid_(MakeGrid(options, carriers_.num_coordinates())), sigma_(grid_.sigma_in_steps(options.privacy.noise_multiplier)),
         sum_(graph.ops(), carriers_.release_size(), SumGrid(grid_)), released_(carriers_.release_size()), start_(start.begin(), start.end()),
-        random_(privacy::RandomStream::Reproducible(options.seed, privacy::StreamPurpose::kInitialisation)) {
+        random_(privacy::RandomStream::Reproducible(options.seed, privacy::StreamPurpose::kCarriers)) {
     planned_bytes_ = carriers_.size_bytes() + released_.size() * (sizeof(float) + sizeof(int64_t)) + start_.size() * sizeof(float);
     for (const ParameterSpec& p : graph.parameters()) row_ = std::max<size_t>(row_, p.cols);
     for (size_t w = 0; w < num_workers_; ++w) {

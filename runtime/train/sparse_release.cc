@@ -22,7 +22,7 @@ namespace {
 class SparseRelease final : public StepRelease {
  public:
   SparseRelease(const Recommender& graph, const TrainingOptions& o)
-      : graph_(&graph), num_workers_(o.num_threads), layout_(graph.parameters()), rows_(graph.architecture().num_items) {
+      : graph_(&graph), num_workers_(o.num_threads), layout_(graph.parameters()), rows_(graph.architecture().num_items), any_negative_(o.num_negatives > 0) {
     const uint32_t num_items = graph.architecture().num_items;
     if (o.method == Method::kFest || o.method == Method::kAdaFestPlus) {
       fixed_.emplace(num_items);
@@ -75,6 +75,10 @@ class SparseRelease final : public StepRelease {
   }
 
   std::span<const int32_t> ItemRows() const override { return rows_.rows(); }
+  std::span<const int32_t> FixedItemRows() const override {
+    if (fixed_ && !any_negative_) return fixed_->rows();
+    return {};
+  }
   size_t planned_bytes() const override { return planned_bytes_; }
 
  private:
@@ -125,6 +129,7 @@ class SparseRelease final : public StepRelease {
   size_t num_workers_, planned_bytes_ = 0;
   SparseLayout layout_;
   RowSet rows_;                      // of this step
+  bool any_negative_;                // every row may become one
   std::optional<RowSet> fixed_;      // FEST, AdaFEST+
   std::optional<ContributionMap> map_;
   std::vector<int32_t> candidates_;

@@ -50,6 +50,9 @@ class StepRelease {
   // Rows of the item table that the step may change, ascending; empty: all.
   virtual std::span<const int32_t> ItemRows() const { return {}; }
 
+  // The rows that any step may change, ascending; empty: all.
+  virtual std::span<const int32_t> FixedItemRows() const { return {}; }
+
   // Whether a parameter that the architecture trains is trained here.
   virtual bool Steps(size_t /*parameter*/) const { return true; }
 

@@ -194,6 +194,7 @@ Trainer::Trainer(const Architecture& architecture, std::span<const float> weight
     for (size_t i = 0; i < graph_.parameters().size(); ++i) {
       if (!release_->Steps(i)) noise_variance_->Freeze(i);
     }
+    if (!release_->FixedItemRows().empty()) noise_variance_->KeepItems(release_->FixedItemRows());
     noise_variance_->Initialise({weights_.data(), weights_.size()});
   }
   options_.re_attention.item_frequencies = {};

@@ -193,6 +193,26 @@ TEST(Calibration, NoiseIsTheSmallestThatKeepsThePromise) {
   }
 }
 
+// Each question is a composition on up to two million points.
+TEST(Calibration, AsksTheAccountantAFewTimesOnly) {
+  int asked = 0;
+  for (const auto& [target, q, steps] : {std::tuple{0.5, 0.04, 2000u}, {8.0, 0.04, 2000u}, {8.0, 1.0, 10u}, {0.01, 0.001, 100u}}) {
+    const auto c = CalibrateNoise({.target = *EpsilonDelta::Create(target, 1e-5), .sampling_probability = q, .steps = steps});
+    ASSERT_TRUE(c.ok()) << c.status().message();
+    EXPECT_LE(c->accountings, 14) << target;
+    asked = std::max(asked, c->accountings);
+  }
+  std::printf("asked %d times at most\n", asked);
+}
+
+TEST(Calibration, TargetsThatHideNobodyAreRefused) {
+  for (double epsilon : {100.01, 1e4, 1e9}) {
+    const auto c = CalibrateNoise({.target = *EpsilonDelta::Create(epsilon, 1e-5), .sampling_probability = 0.04, .steps = 2000});
+    EXPECT_EQ(c.status().code(), StatusCode::kInvalidArgument);
+    EXPECT_NE(c.status().message().find("allowed is 1e-06 to 100"), std::string::npos) << c.status().message();
+  }
+}
+
 TEST(Calibration, WhatIsSpentBesideIsPaidFor) {
   const std::vector beside = {*Mechanism::Gaussian({.noise_multiplier = 5})};
   const EpsilonDelta target = *EpsilonDelta::Create(8, 1e-5);

@@ -158,6 +158,12 @@ TEST_F(ClassificationJobTest, BadGoalsAreRefusedBeforeAnythingIsSpent) {
     job = Job(mode);
     job.epochs = 0;
     ExpectRefused(job, StatusCode::kInvalidArgument, "neither epochs nor steps");
+    for (double epochs : std::initializer_list<double>{-1, 1e300, INFINITY, NAN}) {  // as numbers of steps, endless runs
+      job = Job(mode);
+      job.epochs = epochs;
+      job.progress = [](const ClassificationProgress&) { return false; };
+      ExpectRefused(job, StatusCode::kInvalidArgument, "epochs is");
+    }
     job = Job(mode);
     job.options.class_prior = {0.5, 0.6};
     ExpectRefused(job, StatusCode::kInvalidArgument, "class_prior");
@@ -166,7 +172,7 @@ TEST_F(ClassificationJobTest, BadGoalsAreRefusedBeforeAnythingIsSpent) {
   job.head_share = 1;
   ExpectRefused(job, StatusCode::kInvalidArgument, "head_share");
   job = Job(DpFpMode::kAggregate);
-  job.goal.epsilon = 1e-7;
+  job.goal.epsilon = 1e-6;
   job.goal.delta = 1e-12;
   ExpectRefused(job, StatusCode::kPrivacyRefused, "cannot be met");
 }

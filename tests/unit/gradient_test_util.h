@@ -42,6 +42,12 @@ inline OwnedRecord RandomRecord(uint32_t num_items, size_t length, uint32_t seed
   return record;
 }
 
+// The first and the last item where a loop over rows may miss them: as inputs and as targets, alone and again.
+inline OwnedRecord EndsRecord(uint32_t num_items) {
+  const auto last = static_cast<int32_t>(num_items) - 1;
+  return {{0, last, 3, 0, last, 2}, {last, 0, 1, 3, 0, last}};
+}
+
 // d loss / d weight for every trained weight (others 0), by dual numbers through the naive recommender. With negatives: of
 // the sampled softmax.
 inline std::vector<double> NaiveGradient(const Architecture& a, std::span<const float> weights, const Record& record,

@@ -31,6 +31,7 @@ std::vector<Case> Cases(const Architecture& a) {
   repeated.inputs = {3, 3, 7, 3, 7};
   repeated.targets = {3, 7, 3, 7, 3};
   cases.push_back({"repeated items", repeated});
+  cases.push_back({"first and last item", testing::EndsRecord(a.num_items)});
   return cases;
 }
 

@@ -45,6 +45,35 @@ TEST_F(SessionTest, ScoresEqualTheNaiveRecommender) {
   }
 }
 
+// What training's graph computes with the variances that noise left, inference computes from the file.
+TEST_F(SessionTest, StoredVariancesCorrectScores) {
+  for (const Architecture& a : testing::SmallArchitectures()) {
+    if (a.re_attention != ReAttention::kOn) continue;
+    const std::vector<int32_t> history = testing::RandomRecord(a.num_items, a.max_length, 3).inputs;
+    std::vector<float> scores(a.num_items), without(a.num_items);
+    ASSERT_TRUE(Open(a, 21)->Score(history, scores).ok());
+    // The loss of the training graph at the newest position, by the file's scores.
+    for (int32_t target = 0; target < static_cast<int32_t>(a.num_items); ++target) {
+      std::vector<int32_t> targets(history.size(), -1);
+      targets.back() = target;
+      testing::Harness training(a, weights_, kernels::BestOps());
+      double sum = 0;
+      for (float s : scores) sum += std::exp(static_cast<double>(s));
+      const double loss = training.Loss({history, targets});
+      EXPECT_NEAR(loss, std::log(sum) - scores[static_cast<size_t>(target)], 1e-4 * (1 + loss));
+    }
+    std::vector<float> zeroed = weights_;
+    for (const ParameterSpec& p : ParametersOf(a)) {
+      if (p.name == kItemVariance || p.name == kParameterVariance) std::fill_n(zeroed.begin() + static_cast<std::ptrdiff_t>(p.offset), p.size(), 0.0f);
+    }
+    ASSERT_TRUE(WriteModel(path_, {.architecture = a, .weights = zeroed, .created_by = "test"}).ok());
+    ASSERT_TRUE((*Session::Open(path_))->Score(history, without).ok());
+    double moved = 0;
+    for (size_t j = 0; j < scores.size(); ++j) moved = std::max(moved, static_cast<double>(std::abs(scores[j] - without[j])));
+    EXPECT_GT(moved, 1e-2);
+  }
+}
+
 TEST_F(SessionTest, XnnpackScoresEqualSimdScores) {
   const Architecture a = {.num_items = 700, .max_length = 40, .width = 32, .num_heads = 2, .num_blocks = 2, .inner_width = 48};
   const auto simd = Open(a, 50);

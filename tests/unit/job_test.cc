@@ -81,6 +81,9 @@ TEST_F(JobTest, RefusedGoalsSpendNothing) {
   refused([](TrainingJob& j) { j.goal.delta = 0.0126, j.goal.allow_delta_of_one_record = true; }, StatusCode::kPrivacyRefused, "1 / 80");
   refused([](TrainingJob& j) { j.goal.delta = 0; }, StatusCode::kInvalidArgument, "delta");
   refused([](TrainingJob& j) { j.goal.epsilon = 0.3; j.goal.delta = 1e-6; }, StatusCode::kPrivacyRefused, "cannot be met");
+  for (double epsilon : std::initializer_list<double>{-1, 0, 1e-7, 100.1, 1e4, INFINITY, NAN}) {
+    refused([=](TrainingJob& j) { j.goal.epsilon = epsilon; }, StatusCode::kInvalidArgument, "allowed is 1e-06 to 100");
+  }
   refused([](TrainingJob& j) { j.goal.noise_multiplier = 1; }, StatusCode::kInvalidArgument, "not both");
   refused([](TrainingJob& j) { j.training.privacy.ledger = nullptr; }, StatusCode::kPrivacyRefused, "ledger");
   refused([](TrainingJob& j) { j.training.num_records_public = 0; }, StatusCode::kPrivacyRefused, "public");

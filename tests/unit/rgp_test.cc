@@ -99,7 +99,7 @@ TEST_P(RgpProjection, EqualsTheProjectionOfTheTrueGradient) {
   const Architecture a = testing::SmallArchitectures()[GetParam()];
   const auto parameters = ParametersOf(a);
   const std::vector<float> weights = RandomWeights(a, 11), start = RandomWeights(a, 12);
-  const auto record = RandomRecord(a.num_items, a.max_length, 3);
+  const auto record = testing::EndsRecord(a.num_items);
   const std::vector<double> naive = testing::NaiveGradient(a, weights, record.view());
   for (const kernels::OpTable* ops : kernels::AllOps()) {
     Harness h(a, weights, *ops);
@@ -239,6 +239,67 @@ TEST_F(RgpTraining, ResumedRunEqualsUninterruptedRunBitForBit) {
     return std::vector<float>(trainer->weights().begin(), trainer->weights().end());
   };
   EXPECT_EQ(run(false), run(true));
+}
+
+// How much of a change of a parameter lies outside of what carriers made of `from` can express, as a share of its length: of
+// D - L L^T D - D R^T R + L L^T D R^T R.
+double OutsideOfCarriers(const RgpCarriers& carriers, size_t i, const ParameterSpec& p, std::vector<double> change) {
+  const size_t r = carriers.rank(), d = p.cols;
+  double all = 0, left = 0;
+  for (double x : change) all += x * x;
+  std::vector<double> along(std::max<size_t>(d, p.rows));
+  for (size_t c = 0; c < r; ++c) {  // orthonormal: one column after the other
+    std::fill(along.begin(), along.end(), 0.0);
+    for (size_t j = 0; j < p.rows; ++j) {
+      for (size_t k = 0; k < d; ++k) along[k] += carriers.left(i)[j * r + c] * change[j * d + k];
+    }
+    for (size_t j = 0; j < p.rows; ++j) {
+      for (size_t k = 0; k < d; ++k) change[j * d + k] -= carriers.left(i)[j * r + c] * along[k];
+    }
+  }
+  for (size_t c = 0; c < r; ++c) {
+    for (size_t j = 0; j < p.rows; ++j) {
+      double sum = 0;
+      for (size_t k = 0; k < d; ++k) sum += change[j * d + k] * carriers.right(i)[c * d + k];
+      for (size_t k = 0; k < d; ++k) change[j * d + k] -= sum * carriers.right(i)[c * d + k];
+    }
+  }
+  for (double x : change) left += x * x;
+  return std::sqrt(left / all);
+}
+
+// During the warm-up a step moves along carriers of W, after it along those of W - W_0, in both cases made with words of a
+// stream of their own: not those that the initial weights were drawn from.
+TEST_F(RgpTraining, StepsMoveAlongTheCarriersOfTheirTime) {
+  TrainingOptions o = Options(6);
+  o.optimizer = {.kind = OptimizerKind::kSgd, .learning_rate = 5};
+  o.rgp.warmup_steps = 3;
+  auto trainer = *Trainer::Create(kSmall, start_, ring_.records, o);
+  const auto parameters = ParametersOf(kSmall);
+  RgpCarriers carriers(kernels::BestOps(), parameters, o.rgp);
+  const std::vector<float> zero(start_.size(), 0.0f);
+  for (uint64_t step = 0; step < 6; ++step) {
+    const std::vector<float> before(trainer->weights().begin(), trainer->weights().end());
+    ASSERT_TRUE(trainer->Step().ok());
+    const auto outside = [&](std::span<const float> start, privacy::StreamPurpose purpose) {
+      auto random = privacy::RandomStream::Reproducible(o.seed, purpose);
+      EXPECT_TRUE(random.Seek(step << 40).ok());
+      carriers.Update(before, start, o.rgp.warmup_steps, [&random] { return static_cast<float>(random.Normal()); });
+      double largest = 0;
+      for (size_t i = 0; i < parameters.size(); ++i) {
+        const ParameterSpec& p = parameters[i];
+        if (carriers.entry(i).train != RgpTrain::kProjected) continue;
+        std::vector<double> change(p.size());
+        for (size_t j = 0; j < p.size(); ++j) change[j] = double(trainer->weights()[p.offset + j]) - before[p.offset + j];
+        largest = std::max(largest, OutsideOfCarriers(carriers, i, p, std::move(change)));
+      }
+      return largest;
+    };
+    const double of_weights = outside(zero, privacy::StreamPurpose::kCarriers), of_change = outside(start_, privacy::StreamPurpose::kCarriers);
+    EXPECT_LT(step < 3 ? of_weights : of_change, 1e-3) << step;
+    EXPECT_GT(step < 3 ? of_change : of_weights, 0.1) << step;
+    EXPECT_GT(outside(step < 3 ? zero : start_, privacy::StreamPurpose::kInitialisation), 0.1) << "at step " << step << " from the words of the weights";
+  }
 }
 
 TEST_F(RgpTraining, FrozenParametersStayAsTheyWere) {

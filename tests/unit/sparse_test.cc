@@ -103,8 +103,7 @@ class Sparse : public ::testing::TestWithParam<size_t> {};
 TEST_P(Sparse, MaskedGradientAndNormEqualDualNumbers) {
   const Architecture a = TiedArchitectures()[GetParam()];
   const std::vector<float> weights = RandomWeights(a, 21);
-  for (size_t padding : {0, 2}) {
-    const auto record = RandomRecord(a.num_items, a.max_length, 4, padding);
+  for (const auto& record : {RandomRecord(a.num_items, a.max_length, 4), RandomRecord(a.num_items, a.max_length, 4, 2), testing::EndsRecord(a.num_items)}) {
     const std::vector<double> naive = testing::NaiveGradient(a, weights, record.view());
     for (const std::vector<int32_t>& kept : {std::vector<int32_t>{0, 2, 5}, std::vector<int32_t>{}, std::vector<int32_t>{0, 1, 2, 3, 4, 5, 6, 7, 8}}) {
       RowSet rows(a.num_items);
@@ -127,18 +126,20 @@ TEST_P(Sparse, MaskedGradientAndNormEqualDualNumbers) {
 TEST_P(Sparse, SampledSoftmaxEqualsDualNumbers) {
   const Architecture a = TiedArchitectures()[GetParam()];
   const std::vector<float> weights = RandomWeights(a, 22);
-  const std::vector<int32_t> negatives = {1, 3, 4, 8};
-  const auto record = RandomRecord(a.num_items, a.max_length, 6, 1);
-  const std::vector<double> naive = testing::NaiveGradient(a, weights, record.view(), negatives);
-  for (const std::vector<int32_t>& kept : {std::vector<int32_t>{1, 3, 4, 8}, std::vector<int32_t>{0, 1, 2, 3, 4, 5, 6, 7, 8}, std::vector<int32_t>{3, 5}}) {
-    RowSet rows(a.num_items);
-    for (int32_t row : kept) rows.Insert(row);
-    std::vector<double> expected = naive;
-    Mask(a, rows, expected);
-    for (const kernels::OpTable* ops : kernels::AllOps()) {
-      const Seen seen = RunRecord(a, weights, *ops, record.view(), rows, ClipRule::Flat(1e9), negatives);
-      EXPECT_LT(Distance(seen.gradient, expected), 2e-5 * testing::Norm(naive)) << ops->name;
-      EXPECT_NEAR(seen.norm, testing::Norm(expected), 1e-5 * testing::Norm(naive)) << ops->name;
+  const std::pair<testing::OwnedRecord, std::vector<int32_t>> cases[] = {{RandomRecord(a.num_items, a.max_length, 6, 1), {1, 3, 4, 8}},
+                                                                         {testing::EndsRecord(a.num_items), {0, 3, 4, 8}}};
+  for (const auto& [record, negatives] : cases) {
+    const std::vector<double> naive = testing::NaiveGradient(a, weights, record.view(), negatives);
+    for (const std::vector<int32_t>& kept : {std::vector<int32_t>{1, 3, 4, 8}, std::vector<int32_t>{0, 1, 2, 3, 4, 5, 6, 7, 8}, std::vector<int32_t>{3, 5}}) {
+      RowSet rows(a.num_items);
+      for (int32_t row : kept) rows.Insert(row);
+      std::vector<double> expected = naive;
+      Mask(a, rows, expected);
+      for (const kernels::OpTable* ops : kernels::AllOps()) {
+        const Seen seen = RunRecord(a, weights, *ops, record.view(), rows, ClipRule::Flat(1e9), negatives);
+        EXPECT_LT(Distance(seen.gradient, expected), 2e-5 * testing::Norm(naive)) << ops->name;
+        EXPECT_NEAR(seen.norm, testing::Norm(expected), 1e-5 * testing::Norm(naive)) << ops->name;
+      }
     }
   }
 }
@@ -372,6 +373,31 @@ TEST_F(SparseTraining, FestOverAllRowsIsPhantomClipping) {
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(a->Step().ok() && b->Step().ok());
   // The noise falls on other coordinates in another order: next to none is drawn.
   for (size_t i = 0; i < start_.size(); ++i) ASSERT_NEAR(a->weights()[i], b->weights()[i], 1e-4) << i;
+}
+
+// What no step touches holds no noise; what may become a negative does.
+TEST_F(SparseTraining, PrintedDeviationsAreOfTheTrainedRowsOnly) {
+  Architecture a = kSmall;
+  a.re_attention = ReAttention::kOn;
+  const auto parameters = ParametersOf(a);
+  const ParameterSpec& variances = parameters[FindParameter(parameters, kItemVariance)];
+  start_.resize(FlatSize(parameters), 0.0f);
+  const std::vector<int32_t> rows = {0, 3, 5, 8, 13, 29};
+  const std::vector<float> frequencies(a.num_items, 0.5f);
+  for (const auto& [method, negatives, all] : {std::tuple{Method::kFest, 0u, false}, {Method::kAdaFestPlus, 0u, false}, {Method::kAdaFest, 0u, true},
+                                               {Method::kPhantom, 0u, true}, {Method::kFest, 8u, true}}) {
+    TrainingOptions o = Options(method);
+    o.num_negatives = negatives;
+    o.sparse.rows = rows;
+    o.re_attention = {.source = ReAttentionOptions::Source::kPrinted, .item_frequencies = frequencies};
+    auto trainer = Trainer::Create(a, start_, ring_.records, o);
+    ASSERT_TRUE(trainer.ok()) << trainer.status().message();
+    ASSERT_TRUE((*trainer)->Step().ok());
+    for (size_t i = 0; i < a.num_items; ++i) {
+      const bool trained = all || std::binary_search(rows.begin(), rows.end(), static_cast<int32_t>(i));
+      EXPECT_EQ((*trainer)->weights()[variances.offset + i] > 0, trained) << "row " << i << ", method " << static_cast<int>(method);
+    }
+  }
 }
 
 TEST_F(SparseTraining, EmptyBatchStillReleases) {

@@ -1,5 +1,6 @@
 #include "tools/wisp/classify_recipe.h"
 
+#include "runtime/privacy/calibration.h"
 #include "tools/wisp/recipe.h"
 #include "tools/wisp/recipe_section.h"
 
@@ -34,7 +35,7 @@ void ReadDpFp(JsonSection& s, ClassifyRecipe& r) {
 }
 
 void ReadPrivacy(JsonSection& s, ClassifyRecipe& r) {
-  s.Number("epsilon", r.goal.epsilon, 1e-6, 1e4);
+  s.Number("epsilon", r.goal.epsilon, privacy::kSmallestTarget, privacy::kLargestTarget);
   s.Number("noise_multiplier", r.goal.noise_multiplier, 1e-6, 1e5);
   s.Number("delta", r.goal.delta, 1e-300, 0.5);
   s.Flag("allow_delta_of_one_record", r.goal.allow_delta_of_one_record);

@@ -227,6 +227,7 @@ class ClassifyTrainCommand {
     if (is_private()) {
       j["epsilon"] = r.epsilon ? Json(*r.epsilon) : Json();
       j["delta"] = recipe_.goal.delta;
+      j["not_private"] = NotPrivate(j);
     } else {
       j["no_guarantee"] = WhyPaperHasNoGuarantee();
     }
@@ -236,6 +237,7 @@ class ClassifyTrainCommand {
     }
     std::printf("%s: %llu steps over %zu records in %.1f s\n%s\n", a_.out.c_str(), static_cast<unsigned long long>(r.num_steps), records_.size(), r.seconds,
                 r.description.c_str());
+    if (is_private()) std::printf("%s\n", NotPrivateInWords(j).c_str());
     if (r.epsilon) std::printf("privacy: epsilon %s at delta %s%s\n", Fixed(*r.epsilon, 3).c_str(), j["delta"].dump().c_str(), StartInWords(base()).c_str());
   }
 

@@ -103,6 +103,7 @@ class TrainCommand {
     for (const auto& [name, quality] : {std::pair{"validation", r.validation}, std::pair{"test", r.test}}) {
       if (quality) j[name] = {{"ndcg@10", quality->ndcg_at_10}, {"hit@10", quality->hit_at_10}, {"users", quality->num_users}};
     }
+    if (is_private()) j["not_private"] = NotPrivate(j);
     if (format_ == OutputFormat::kJson) {
       std::printf("%s\n", j.dump(2).c_str());
       return;
@@ -114,9 +115,10 @@ class TrainCommand {
                                                 Fixed(r.noise_multiplier, 3) + StartInWords(run_.base())).c_str() : "noise: reproducible, no guarantee");
     }
     if (r.test) {
-      std::printf("test: NDCG@10 %.4f, HIT@10 %.4f over %llu users%s\n", r.test->ndcg_at_10, r.test->hit_at_10,
-                  static_cast<unsigned long long>(r.test->num_users), is_private() ? " (like the loss, not private: keep it on this device)" : "");
+      std::printf("test: NDCG@10 %.4f, HIT@10 %.4f over %llu users\n", r.test->ndcg_at_10, r.test->hit_at_10,
+                  static_cast<unsigned long long>(r.test->num_users));
     }
+    if (is_private()) std::printf("%s\n", NotPrivateInWords(j).c_str());
   }
 
   const TrainArguments& a_;

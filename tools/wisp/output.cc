@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 
 namespace wisp::tools {
 
@@ -36,6 +37,21 @@ std::string Fixed(double value, int digits) {
   char text[64];
   std::snprintf(text, sizeof(text), "%.*f", digits, value);
   return text;
+}
+
+// Seconds too: they tell how many records took part.
+std::vector<std::string> NotPrivate(const nlohmann::ordered_json& figures) {
+  std::vector<std::string> names;
+  for (const char* name : {"records", "records_dropped", "seconds", "validation", "test"}) {
+    if (figures.contains(name)) names.emplace_back(name);
+  }
+  return names;
+}
+
+std::string NotPrivateInWords(const nlohmann::ordered_json& figures) {
+  std::string words = "not private, for this device's owner only: loss";
+  for (const std::string& name : NotPrivate(figures)) words += ", " + name;
+  return words;
 }
 
 }  // namespace wisp::tools

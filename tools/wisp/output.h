@@ -4,7 +4,9 @@
 
 #include <chrono>
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
 namespace wisp::tools {
 
@@ -23,6 +25,12 @@ class Progress {
 };
 
 std::string Fixed(double value, int digits);
+
+// Of the figures that a private run prints: the names of those that were computed from the data without noise. No guarantee
+// covers them; they are for the device's owner only.
+std::vector<std::string> NotPrivate(const nlohmann::ordered_json& figures);
+// The same as a sentence, for people.
+std::string NotPrivateInWords(const nlohmann::ordered_json& figures);
 
 }  // namespace wisp::tools
 

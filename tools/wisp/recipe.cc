@@ -5,6 +5,7 @@
 #include <sstream>
 #include <utility>
 
+#include "runtime/privacy/calibration.h"
 #include "tools/wisp/recipe_section.h"
 
 namespace wisp::tools {
@@ -93,7 +94,7 @@ void ReadTraining(JsonSection& s, Recipe& r) {
 
 void ReadPrivacy(JsonSection& s, Recipe& r) {
   PrivateTraining& p = r.training.privacy;
-  s.Number("epsilon", r.goal.epsilon, 1e-6, 1e4);
+  s.Number("epsilon", r.goal.epsilon, privacy::kSmallestTarget, privacy::kLargestTarget);
   s.Number("noise_multiplier", r.goal.noise_multiplier, 1e-6, 1e6);
   s.Number("delta", r.goal.delta, 1e-300, 0.5);
   s.Flag("allow_delta_of_one_record", r.goal.allow_delta_of_one_record);
