@@ -13,6 +13,7 @@
 #include "tools/wisp/classify_recipe.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/dataset.h"
+#include "tools/wisp/guarantee.h"
 #include "tools/wisp/output.h"
 
 namespace wisp::tools {
@@ -195,14 +196,10 @@ class ClassifyTrainCommand {
     entry.date = Today();
     entry.base_model_hash = base() != nullptr ? base()->content_hash() : 0;
     entry.sampling = "poisson";
-    if (!is_private()) return entry;
-    for (const auto& m : r.mechanisms) entry.mechanisms.push_back(m.Describe());
-    entry.epsilon = r.epsilon;
-    entry.delta = recipe_.goal.delta;
-    entry.accountant = "PLD";
-    entry.privacy_unit = privacy::ToText(recipe_.unit);
-    entry.adjacency = "add_remove";
-    entry.noise = a_.reproducible_noise_seed ? NoiseOrigin::kReproducible : NoiseOrigin::kSecure;
+    if (is_private()) {
+      SetGuarantee({.mechanisms = r.mechanisms, .epsilon = r.epsilon, .delta = recipe_.goal.delta, .unit = recipe_.unit,
+                    .reproducible_noise = a_.reproducible_noise_seed.has_value()}, entry);
+    }
     return entry;
   }
 

@@ -6,6 +6,7 @@
 #include "runtime/privacy/statement.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/dataset.h"
+#include "tools/wisp/guarantee.h"
 #include "tools/wisp/output.h"
 #include "tools/wisp/recipe.h"
 #include "tools/wisp/training_run.h"
@@ -39,14 +40,10 @@ class TrainCommand {
     entry.date = Today();
     entry.base_model_hash = base ? base->content_hash() : 0;
     entry.sampling = recipe_.training.sampling == Sampling::kPoisson ? "poisson" : "shuffled";
-    if (!is_private()) return entry;
-    for (const auto& m : r.mechanisms) entry.mechanisms.push_back(m.Describe());
-    entry.epsilon = r.epsilon;
-    entry.delta = recipe_.goal.delta;
-    entry.accountant = "PLD";
-    entry.privacy_unit = privacy::ToText(recipe_.unit);
-    entry.adjacency = "add_remove";
-    entry.noise = a_.reproducible_noise_seed ? NoiseOrigin::kReproducible : NoiseOrigin::kSecure;
+    if (is_private()) {
+      SetGuarantee({.mechanisms = r.mechanisms, .epsilon = r.epsilon, .delta = recipe_.goal.delta, .unit = recipe_.unit,
+                    .reproducible_noise = a_.reproducible_noise_seed.has_value()}, entry);
+    }
     return entry;
   }
 
