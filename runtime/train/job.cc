@@ -196,9 +196,12 @@ class JobRun {
     return weights;
   }
 
-  // The declared number where there is one: steps and sampling probability of a private run are public constants.
+  // The declared number, as steps and sampling probability of a private run are public constants. An epoch of shuffled records
+  // is once over those that there are.
   double NumRecords() const {
-    return job_.training.num_records_public != 0 ? job_.training.num_records_public : static_cast<double>(set_.records.size());
+    const bool poisson = IsPrivate(job_) || job_.training.sampling == Sampling::kPoisson;
+    const bool declared = poisson && job_.training.num_records_public != 0;
+    return declared ? job_.training.num_records_public : static_cast<double>(set_.records.size());
   }
 
   Status PreparePrivacy() {

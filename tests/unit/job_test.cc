@@ -92,6 +92,17 @@ TEST_F(JobTest, RefusedGoalsSpendNothing) {
 }
 
 // As numbers of steps they would be endless runs that charge on and on.
+TEST_F(JobTest, ShuffledEpochsCountTheRecordsThatThereAre) {
+  TrainingJob job = PrivateJob();
+  job.training.method = Method::kOrdinary;
+  job.training.sampling = Sampling::kShuffled;
+  job.training.num_records_public = 8000;
+  job.goal = {};
+  const auto result = RunTrainingJob(job);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_EQ(result->num_steps, 8u);
+}
+
 TEST_F(JobTest, EpochsThatAreNoNumberAreRefused) {
   for (double epochs : std::initializer_list<double>{-1, -INFINITY, INFINITY, NAN, 1e300}) {
     TrainingJob job = PrivateJob();
