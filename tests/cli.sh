@@ -70,6 +70,44 @@ expect 2 "epochs is" "$wisp" train --recipe "$recipe" --model base.wisp --data l
 [ ! -e o.wisp ] || fail "a refused run left a model behind"
 sqlite3 l.db 'select count(*) from entries' 2>/dev/null | grep -qv '^[1-9]' || fail "a refused run was charged"
 
+# Options that would mean nothing are refused; what --rows and a selection need is named.
+for option in "--epsilon 1" "--noise-multiplier 1" "--ledger x.db" "--budget 1" "--rows 4" "--re-attention" "--histogram-noise 5"; do
+  # shellcheck disable=SC2086
+  expect 2 "${option%% *} is given, but the method is ordinary, which protects nothing" "$wisp" train --recipe "$recipe" "${small[@]}" --method ordinary $option --out o.wisp
+done
+expect 2 "choose one" "$wisp" train --recipe "$recipe" "${small[@]}" --epsilon 4 --noise-multiplier 2 --out o.wisp --ledger x.db
+for method in phantom rgp adafest; do
+  expect 2 "--rows is given, but the method is $method" "$wisp" train --recipe "$recipe" "${small[@]}" --method $method --rows 4 --out o.wisp --ledger x.db
+done
+fest=(train --recipe "$recipe" "${small[@]}" --out o.wisp --ledger fest.db --dataset "cafe log" --epsilon 4)
+expect 2 "fest with a private selection needs .*--histogram-noise, or privacy.histogram_noise" "$wisp" "${fest[@]}" --method fest --rows 20
+expect 2 "adafest+: rows .*--rows, or training.sparse.rows" "$wisp" "${fest[@]}" --method adafest+
+expect 2 "--histogram-noise is" "$wisp" "${fest[@]}" --method fest --rows 20 --histogram-noise 0
+[ ! -e x.db ] && [ "$(sqlite3 fest.db 'select count(*) from entries')" = 0 ] || fail "a refused run was charged"
+expect 0 "" "$wisp" "${fest[@]}" --method fest --rows 20 --histogram-noise 5
+[ "$(sqlite3 fest.db 'select purpose from entries limit 1')" = "item popularity" ] || fail "--histogram-noise releases no histogram"
+
+# A ledger is of one data set: its own name stands where none is given, and no other is taken.
+paid=$(sqlite3 fest.db 'select count(*) from entries')
+expect 4 "is of the data set 'cafe log', --dataset is 'other'" "$wisp" train --recipe "$recipe" "${small[@]}" --epsilon 1 --out o.wisp --ledger fest.db --dataset other
+[ "$(sqlite3 fest.db 'select count(*) from entries')" = "$paid" ] || fail "a run on other data was charged"
+expect 0 "" "$wisp" inspect o.wisp --json
+json 'j["provenance"][-1]["dataset"] == "cafe log"'
+expect 0 "" "$wisp" train --recipe "$recipe" "${small[@]}" --epsilon 1 --out o.wisp --ledger fest.db
+expect 0 "" "$wisp" inspect o.wisp --json
+json 'j["provenance"][-1]["dataset"] == "cafe log"'
+rm -f o.wisp
+
+# What cannot be written is found before anything is charged.
+mkdir folder.wisp
+for out in nowhere/o.wisp folder.wisp o/; do
+  expect "$([ $out = nowhere/o.wisp ] && echo 3 || echo 2)" "${out%/}" "$wisp" train --recipe "$recipe" "${small[@]}" --epsilon 4 --out $out --ledger unwritten.db
+done
+for option in --privacy-json --checkpoint; do
+  expect 3 "nowhere" "$wisp" train --recipe "$recipe" "${small[@]}" --epsilon 4 --out o.wisp $option nowhere/p --ledger unwritten.db
+done
+[ ! -e unwritten.db ] && [ ! -e o.wisp ] || fail "a run whose files cannot be written left something behind"
+
 # A private run, then a budget that is spent.
 expect 0 "" "$wisp" train --recipe "$recipe" "${small[@]}" --epsilon 4 --budget 5 --out o.wisp --ledger l.db --privacy-json p.json --json
 json 'abs(j["epsilon"] - 4) < 0.01 and j["steps"] == 3'
@@ -78,6 +116,14 @@ cp p.json out
 json 'any("psilon" in k or "psilon" in json.dumps(v) for k, v in j.items())'
 expect 4 "nothing was charged" "$wisp" train --recipe "$recipe" "${small[@]}" --epsilon 4 --out o2.wisp --ledger l.db
 [ ! -e o2.wisp ] || fail "a run stopped by its budget left a model behind"
+grep -q "this run would bring the data set to epsilon .* at delta 0.001, the limit is 5, spent 3.9" err || fail "a run that does not fit says: $(head -c 300 err)"
+[ "$(sqlite3 l.db 'select count(distinct run) from entries')" = 1 ] || fail "a run that does not fit was charged in part"
+expect 4 "--budget is 3, but epsilon 3.9.* is spent" "$wisp" train --recipe "$recipe" "${small[@]}" --epsilon 4 --budget 3 --out o2.wisp --ledger l.db
+[ "$(sqlite3 l.db 'select count(*) from limits')" = 1 ] || fail "a budget below what is spent was written"
+expect 4 "reproducible" "$wisp" train --recipe "$recipe" "${small[@]}" --epsilon 4 --reproducible-noise 1 --out o2.wisp --ledger l.db
+expect 0 "limit raised from 5 to 6" "$wisp" train --recipe "$recipe" "${small[@]}" --epsilon 0.5 --budget 6 --out o2.wisp --ledger l.db
+expect 0 "" "$wisp" train --recipe "$recipe" "${small[@]}" --epsilon 0.1 --budget 5.5 --out o2.wisp --ledger l.db
+grep -q "raised" err && fail "a limit that is lowered is called raised"
 expect 0 "" "$wisp" privacy --ledger l.db --delta 0.001
 grep -q "epsilon" out || fail "the statement states no epsilon"
 expect 0 "" "$wisp" train --recipe "$recipe" "${small[@]}" --reproducible-noise 1 --out r.wisp --ledger r.db --privacy-json r.json --json
@@ -86,6 +132,7 @@ expect 0 "" "$wisp" train --recipe "$recipe" "${small[@]}" --reproducible-noise 
 grep -q "not private, for this device's owner only: loss, records, records_dropped, seconds, test" out || fail "a private run shows figures without a note: $(head -c 300 out)"
 expect 0 "" "$wisp" privacy --ledger r.db
 grep -q "no guarantee" out || fail "reproducible noise must be called what it is"
+expect 4 "use a ledger of its own for experiments" "$wisp" train --recipe "$recipe" "${small[@]}" --epsilon 4 --out o2.wisp --ledger r.db
 
 # Audits: sound mechanisms pass, false claims are refuted with exit code 4.
 expect 2 "" "$wisp" audit
@@ -114,6 +161,8 @@ done
 label="synthetic public cafe guests"
 expect 0 "" "$wisp" train --recipe "$root/models/recipes/cafe.json" --model base.wisp --data log.db --epochs 2 --batch 20 --out plain.wisp --json
 json '"not_private" not in j'
+expect 0 "" "$wisp" train --recipe "$root/models/recipes/cafe.json" --model base.wisp --data log.db --epochs 1 --batch 20 --out ordinary.wisp
+grep -q "^not private: no guarantee" out || fail "a run that protects nothing does not say so: $(head -c 300 out)"
 one=("$wisp" recommend --model plain.wisp --history tea-mint,bagel-lentil --private --count)
 draw=("${one[@]}" 4)
 expect 4 "needs a ledger" "${draw[@]}" --lambda 1e-3
@@ -136,9 +185,13 @@ expect 0 "" "${draw[@]}" "${target[@]}" --delta 1e-6
 expect 0 "" "$wisp" privacy --ledger d.db --delta 1e-6 --json
 json 'j["accounting"]["ledger_epsilon"] > json.load(open("first.json"))["accounting"]["ledger_epsilon"] and j["accounting"]["ledger_epsilon"] <= 2'
 expect 4 "nothing was charged" "${draw[@]}" "${target[@]}" --delta 1e-6
+expect 4 "is of the data set 'log.db', --dataset is 'other'" "${draw[@]}" "${target[@]}" --delta 1e-6 --dataset other
+expect 4 "--budget is 0.5, but epsilon" "${draw[@]}" "${target[@]}" --delta 1e-6 --budget 0.5
+[ "$(sqlite3 d.db 'select count(*) from limits')" = 1 ] || fail "a budget below what is spent was written"
 [ ! -s out ] || fail "a refused draw printed $(head -c 300 out)"
 expect 0 "" "$wisp" privacy --ledger d.db --delta 1e-6
 grep -q "draws alone: 8 draws: pure epsilon .* set by" out && grep -q "the figure was set by" out || fail "the statement says of draws: $(grep draws out)"
+expect 0 "limit raised from 2 to 4" "${draw[@]}" "${target[@]}" --delta 1e-6 --budget 4
 # A block gives none back; training and draws are one figure.
 expect 0 "" "${one[@]}" 1 --ledger o.db --epsilon-per-draw 0.01 --block 50 --json
 json 'j["privacy"]["draws_charged"] == 50 and j["privacy"]["mode"] == "mixed" and j["privacy"]["pure_epsilon_per_draw"] <= 0.0100001'
@@ -202,6 +255,8 @@ expect 3 "bad-label.txt, line 2" "$wisp" classify train --recipe tiny.json --dat
 for epochs in nan -1; do
   expect 2 "epochs is" "$wisp" "${classify[@]}" --ledger epochs.db --epochs=$epochs
 done
+expect 3 "nowhere" "$wisp" classify train --recipe tiny.json --data train.txt --out nowhere/t.wisp --ledger texts.db
+expect 2 "choose one" "$wisp" "${classify[@]}" --epsilon 4 --noise-multiplier 1 --ledger texts.db
 [ ! -e texts.wisp ] && [ ! -e texts.db ] || fail "a refused classifier left something behind"
 expect 0 "" "$wisp" "${classify[@]}" --ledger texts.db --json
 json 'j["mode"] == "aggregate" and j["epsilon"] > 0 and j["steps"] == 12 and "no_guarantee" not in j'
@@ -237,7 +292,8 @@ grep -q "^not refuted" out || fail "a sound step of DP-FP: $(head -c 300 out)"
 expect 2 "aggregate, clipped and paper" "$wisp" audit step --recipe tiny.json --method phantom
 # No epsilon for a head on an encoder that shows the same texts.
 expect 4 "without a guarantee" "$wisp" classify train --recipe tiny.json --data train.txt --base texts.wisp --out again.wisp --ledger texts.db
-expect 0 "" "$wisp" classify train --recipe tiny.json --data train.txt --dataset other --base texts.wisp --out again.wisp --ledger texts.db
+expect 4 "is of the data set 'train.txt'" "$wisp" classify train --recipe tiny.json --data train.txt --dataset other --base texts.wisp --out again.wisp --ledger texts.db
+expect 0 "" "$wisp" classify train --recipe tiny.json --data train.txt --dataset other --base texts.wisp --out again.wisp --ledger other.db
 grep -q "of this run alone; of the weights it began with: .*states no epsilon" out || fail "an epsilon is shown without what it leaves out: $(head -c 300 out)"
 expect 0 "" "$wisp" classify predict --model texts.wisp --text "the film is GREAT" --text "the film is dull" --json
 json 'j[0]["class"] == "good" and j[1]["class"] == "bad" and j[0]["probability"] > 0.5'

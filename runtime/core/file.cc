@@ -185,4 +185,6 @@ Status FileReplacement::Commit() {
   return OkStatus();
 }
 
+Status CheckWritable(const std::string& path) { return FileReplacement::Begin(path, FileAccess::kShared).status(); }
+
 }  // namespace wisp

@@ -73,6 +73,10 @@ class FileReplacement {
   uint64_t size_ = 0;
 };
 
+// Says now what would keep FileReplacement from beginning at `path`: no such folder, no permission, not a file's name. To be
+// asked before work, or privacy, is spent on what is to be written there. Leaves everything as it is.
+Status CheckWritable(const std::string& path);
+
 }  // namespace wisp
 
 #endif  // WISP_RUNTIME_CORE_FILE_H_

@@ -103,6 +103,16 @@ struct Ledger::Impl {
     return OkStatus();
   }
 
+  // What can be said of a charge whatever else was charged.
+  Status CheckAlone(const ChargeRequest& charge) const {
+    if (charge.mechanism.adjacency() != adjacency) {
+      return PrivacyRefused("the mechanism is private under " + std::string(ToText(charge.mechanism.adjacency())) +
+                            ", the data set of ledger '" + database.path() + "' is protected under " +
+                            std::string(ToText(adjacency)));
+    }
+    return CheckAccountable({&charge.mechanism, 1});
+  }
+
   std::mutex mutex;
   Database database;
   std::string dataset;
@@ -176,14 +186,10 @@ Result<ChargeId> Ledger::Charge(const ChargeRequest& charge) {
     return InvalidArgument("the loss slack of a charge is " + DoubleText(charge.loss_slack) + ", allowed is 0 to 1");
   }
   std::lock_guard lock(impl_->mutex);
-  if (charge.mechanism.adjacency() != impl_->adjacency) {
-    return PrivacyRefused("the mechanism is private under " + std::string(ToText(charge.mechanism.adjacency())) +
-                          ", the data set of ledger '" + impl_->database.path() + "' is protected under " +
-                          std::string(ToText(impl_->adjacency)));
-  }
-  WISP_RETURN_IF_ERROR(CheckAccountable({&charge.mechanism, 1}));
+  WISP_RETURN_IF_ERROR(impl_->CheckAlone(charge));
   WISP_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(impl_->database));
   WISP_RETURN_IF_ERROR(impl_->Refresh());
+  WISP_RETURN_IF_ERROR(impl_->composition.CheckNoise(charge.noise));
   WISP_ASSIGN_OR_RETURN(const std::optional<EpsilonDelta> limit, ReadLimit(impl_->database));
   if (limit) WISP_RETURN_IF_ERROR(impl_->check.Check(impl_->composition, charge, *limit));
   WISP_ASSIGN_OR_RETURN(
@@ -204,6 +210,20 @@ Result<ChargeId> Ledger::Charge(const ChargeRequest& charge) {
   impl_->last_id = id;
   impl_->check.Recorded(charge.mechanism, charge.noise, charge.loss_slack);
   return id;
+}
+
+Status Ledger::CheckFits(std::span<const ChargeRequest> charges) const {
+  if (charges.empty()) return OkStatus();
+  std::lock_guard lock(impl_->mutex);
+  WISP_RETURN_IF_ERROR(impl_->Refresh());
+  Composition after = impl_->composition;
+  for (const ChargeRequest& charge : charges) {
+    WISP_RETURN_IF_ERROR(impl_->CheckAlone(charge));
+    WISP_RETURN_IF_ERROR(after.CheckNoise(charge.noise));
+    after.Add(charge.mechanism, charge.noise, charge.loss_slack);
+  }
+  WISP_ASSIGN_OR_RETURN(const std::optional<EpsilonDelta> limit, ReadLimit(impl_->database));
+  return limit ? CheckRunFits(impl_->composition, after, *limit) : OkStatus();
 }
 
 Status Ledger::MarkReleased(ChargeId id) {

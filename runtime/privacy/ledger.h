@@ -23,6 +23,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -96,11 +97,17 @@ class Ledger {
   Result<std::optional<EpsilonDelta>> Limit() const;
 
   // Records the charge durably. kPrivacyRefused, with nothing changed, if the total would pass the limit (a
-  // reproducible charge passes any), if the mechanism's adjacency is not the data set's, or if no accountant has a
-  // proof for it. After any error nothing may be released; an I/O error may leave the charge recorded. With a limit the
+  // reproducible charge passes any), if the mechanism's adjacency is not the data set's, if no accountant has a proof for
+  // it, or if its noise is reproducible where charges before it had secure noise, or the other way round: that would take
+  // the epsilon from all of them, for ever. After any error nothing may be released; an I/O error may leave the charge recorded. With a limit the
   // first charge of a run asks the accountant (0.2 s a call) how far ahead it may go, most of the others only write:
   // about the time of one disk sync.
   Result<ChargeId> Charge(const ChargeRequest& request);
+
+  // Whether all of `charges`, a run's from the first to the last, could be recorded now: to be asked before the first, so that
+  // a run that cannot be paid to its end spends nothing. kPrivacyRefused as Charge, with the figures of the whole. Writes
+  // nothing and sets nothing aside: another process may spend what was found, and every charge is checked again.
+  Status CheckFits(std::span<const ChargeRequest> charges) const;
 
   // Notes that what the charge paid for was released. For display only: an entry counts either way.
   Status MarkReleased(ChargeId id);

@@ -26,11 +26,16 @@ std::string Figures(double epsilon, const EpsilonDelta& limit) {
   return "epsilon " + DoubleText(epsilon) + " at delta " + DoubleText(limit.delta());
 }
 
+Status PassesEveryLimit(const EpsilonDelta& limit) {
+  return PrivacyRefused("a charge with reproducible noise has no guarantee and passes every limit; the data set's is " +
+                        Figures(limit.epsilon(), limit) + ": nothing was charged");
+}
+
 }  // namespace
 
 void Composition::Add(const Mechanism& mechanism, NoiseKind noise, double loss_slack) {
   loss_slack_ += loss_slack;
-  if (noise == NoiseKind::kReproducible) has_reproducible_ = true;
+  (noise == NoiseKind::kReproducible ? has_reproducible_ : has_secure_) = true;
   for (Mechanism& m : mechanisms_) {
     if (!m.DiffersInStepsOnly(mechanism)) continue;
     auto merged = m.WithSteps(m.steps() + mechanism.steps());
@@ -58,6 +63,23 @@ Result<double> Composition::Epsilon(const Delta& delta) const {
   return stated.epsilon;
 }
 
+Status Composition::CheckNoise(NoiseKind noise) const {
+  if (noise == NoiseKind::kReproducible ? !has_secure_ : !has_reproducible_) return OkStatus();
+  return PrivacyRefused(std::string("the ledger holds charges with ") + (noise == NoiseKind::kReproducible ? "secure" : "reproducible") +
+                        " noise, this one is with " + std::string(ToText(noise)) +
+                        " noise, which together have no epsilon, now or later: use a ledger of its own for experiments; nothing was charged");
+}
+
+Status CheckRunFits(const Composition& spent, const Composition& after, const EpsilonDelta& limit) {
+  if (after.has_reproducible()) return PassesEveryLimit(limit);
+  WISP_ASSIGN_OR_RETURN(const Delta delta, Delta::Create(limit.delta()));
+  WISP_ASSIGN_OR_RETURN(const double total, after.Epsilon(delta));
+  if (total <= limit.epsilon()) return OkStatus();
+  WISP_ASSIGN_OR_RETURN(const double before, spent.Epsilon(delta));
+  return PrivacyRefused("this run would bring the data set to " + Figures(total, limit) + ", the limit is " + DoubleText(limit.epsilon()) +
+                        ", spent " + DoubleText(before) + "; nothing was charged");
+}
+
 bool LimitCheck::Fits(const Mechanism& mechanism, NoiseKind noise, double loss_slack) const {
   return room_ && noise == NoiseKind::kSecure && room_->mechanism.DiffersInStepsOnly(mechanism) &&
          mechanism.steps() <= room_->mechanism.steps() && loss_slack <= room_->loss_slack;
@@ -67,11 +89,7 @@ Status LimitCheck::Check(const Composition& spent, const ChargeRequest& charge, 
   const bool same_limit = room_ && room_->limit.epsilon() == limit.epsilon() && room_->limit.delta() == limit.delta();
   if (same_limit && Fits(charge.mechanism, charge.noise, charge.loss_slack)) return OkStatus();
   room_.reset();
-  if (charge.noise == NoiseKind::kReproducible) {
-    return PrivacyRefused(
-        "a charge with reproducible noise has no guarantee and passes every limit; the data set's is " +
-        Figures(limit.epsilon(), limit) + ": nothing was charged");
-  }
+  if (charge.noise == NoiseKind::kReproducible) return PassesEveryLimit(limit);
   WISP_ASSIGN_OR_RETURN(const Delta delta, Delta::Create(limit.delta()));
   // The total after `charges` like this one; where it is within the limit, so much is remembered to fit.
   const auto total_after = [&](uint64_t charges) -> Result<double> {

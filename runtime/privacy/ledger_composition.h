@@ -24,6 +24,8 @@ class Composition {
   double loss_slack() const { return loss_slack_; }
   // Some charge used reproducible noise: no epsilon holds.
   bool has_reproducible() const { return has_reproducible_; }
+  // kPrivacyRefused for noise of another kind than that of the charges so far: together they have no epsilon, for ever.
+  Status CheckNoise(NoiseKind noise) const;
 
   // Upper bound on epsilon at `delta`; infinity where there is none. The loss slack of all entries together is paid for
   // as exact_sum.h proves.
@@ -34,8 +36,11 @@ class Composition {
  private:
   std::vector<Mechanism> mechanisms_;
   double loss_slack_ = 0;
-  bool has_reproducible_ = false;
+  bool has_reproducible_ = false, has_secure_ = false;
 };
+
+// Whether all that a run is to charge stays within the limit: `after` is `spent` and the run. kPrivacyRefused with the figures.
+Status CheckRunFits(const Composition& spent, const Composition& after, const EpsilonDelta& limit);
 
 // Answers "does this charge stay within the limit" and remembers how much more of the same it has proved to fit, so
 // that a run of equal charges asks the accountant a few times instead of each time. Sound because less than what was

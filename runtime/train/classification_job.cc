@@ -75,6 +75,19 @@ Status Prepare(const ClassificationJob& job, DpFpOptions& o) {
   return FillInNoise(job, o);
 }
 
+// All that the run is to charge, held against the ledger's limit before the first of it.
+Status CheckBudget(const ClassificationJob& job, const DpFpOptions& o) {
+  if (o.mode == DpFpMode::kPaper) return OkStatus();
+  WISP_ASSIGN_OR_RETURN(const std::vector<Mechanism> mechanisms, DpFpMechanisms(o, o.num_steps));
+  std::vector<privacy::ChargeRequest> charges;
+  for (const Mechanism& m : mechanisms) {
+    charges.push_back({.mechanism = m, .run = o.run, .purpose = "training",
+                       .noise = o.reproducible_seed ? privacy::NoiseKind::kReproducible : privacy::NoiseKind::kSecure});
+  }
+  charges.front().loss_slack = DpFpLossSlack(job.architecture, o, o.num_steps);  // of both together
+  return o.ledger->CheckFits(charges);
+}
+
 }  // namespace
 
 // The slack of the discrete noise is paid out of the goal too: the ledger, which counts it, must be able to pay for the
@@ -107,6 +120,7 @@ Result<ClassificationResult> RunClassificationJob(const ClassificationJob& job) 
   DpFpOptions& o = result.options = job.options;
   WISP_RETURN_IF_ERROR(Prepare(job, o));
   WISP_ASSIGN_OR_RETURN(const auto trainer, DpFpTrainer::Create(job.architecture, job.start_weights, job.records, o));
+  WISP_RETURN_IF_ERROR(CheckBudget(job, o));
   while (trainer->step() < o.num_steps) {
     WISP_ASSIGN_OR_RETURN(const DpFpStepReport report, trainer->Step());
     result.num_dropped += report.num_dropped;

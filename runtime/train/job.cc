@@ -72,7 +72,7 @@ Result<Popularity> SetPopularity(const TrainingJob& job, std::span<const Record>
   const Architecture& a = job.architecture;
   Popularity popularity;
   if (IsPrivate(job) && NeedsFrequencies(job) && job.histogram_noise <= 0 && job.training.re_attention.item_frequencies.empty()) {
-    return InvalidArgument("re-attention with the printed deviations needs item frequencies: set histogram_noise, or use the optimizer's deviations");
+    return InvalidArgument("re-attention with the printed deviations needs item frequencies: set --histogram-noise (privacy.histogram_noise in a recipe), or use the optimizer's deviations");
   }
   if (IsPrivate(job) ? job.histogram_noise <= 0 : a.output_bias == OutputBias::kNone) return popularity;
   if (!IsPrivate(job)) {
@@ -130,6 +130,7 @@ class JobRun {
     if (IsPrivate(job_)) WISP_RETURN_IF_ERROR(PreparePrivacy());
     std::vector<float> weights = StartWeights();
     WISP_RETURN_IF_ERROR(Trainer::Check(job_.architecture, weights, set_.records, options_));
+    if (IsPrivate(job_)) WISP_RETURN_IF_ERROR(CheckBudget(checkpoint ? &*checkpoint : nullptr));
     // A run that goes on has what was released before its first step, paid for, in the checkpoint.
     if (checkpoint) {
       rows_.assign(checkpoint->item_rows.begin(), checkpoint->item_rows.end());
@@ -157,16 +158,17 @@ class JobRun {
     }
     if (!SelectsRows()) return OkStatus();
     const RowSelection& selection = job_.rows;
+    const std::string method = job_.training.method == Method::kFest ? "fest" : "adafest+";
     const uint32_t num_items = job_.architecture.num_items;
     if (selection.count == 0 || selection.count > num_items) {
-      return InvalidArgument("fest: rows of the item table to train (training.sparse.rows in a recipe) are " + std::to_string(selection.count) + ", allowed are 1 to " +
-                             std::to_string(num_items));
+      return InvalidArgument(method + ": rows of the item table to train (--rows, or training.sparse.rows in a recipe) are " +
+                             std::to_string(selection.count) + ", allowed are 1 to " + std::to_string(num_items));
     }
     if (selection.source == RowSelection::Source::kPrivate && job_.histogram_noise <= 0) {
-      return InvalidArgument("fest with a private selection needs the popularity histogram: set histogram_noise");
+      return InvalidArgument(method + " with a private selection needs the popularity histogram: set --histogram-noise, or privacy.histogram_noise in a recipe");
     }
     if (selection.source == RowSelection::Source::kPublic && selection.public_scores.size() != num_items) {
-      return InvalidArgument("fest with a public selection needs a public score for each of the " + std::to_string(num_items) + " items; " +
+      return InvalidArgument(method + " with a public selection needs a public score for each of the " + std::to_string(num_items) + " items; " +
                              std::to_string(selection.public_scores.size()) + " are given");
     }
     const std::vector<float> none(num_items, 0.0f);
@@ -218,6 +220,26 @@ class JobRun {
                           NoiseMultiplier(job_, options_.num_steps, std::min(1.0, options_.expected_batch / NumRecords()), overheads_));
     result_.noise_multiplier = options_.privacy.noise_multiplier;
     return OkStatus();
+  }
+
+  // All that is still to be charged, held against the ledger's limit before the first of it. A run that goes on has paid for
+  // what its checkpoint holds, and pays for every step after it.
+  Status CheckBudget(const Checkpoint* checkpoint) const {
+    const PrivateTraining& p = options_.privacy;
+    const uint64_t done = checkpoint ? std::min(checkpoint->step, options_.num_steps) : 0;
+    const auto noise = p.reproducible_seed ? privacy::NoiseKind::kReproducible : privacy::NoiseKind::kSecure;
+    std::vector<privacy::ChargeRequest> charges;
+    if (job_.histogram_noise > 0 && !checkpoint) {
+      charges.push_back({.mechanism = overheads_.front(), .run = p.run, .purpose = "item popularity", .noise = noise,
+                         .loss_slack = PopularityLossSlack(job_.histogram_noise, job_.architecture.num_items)});
+    }
+    if (const uint64_t left = options_.num_steps - done; left > 0) {
+      WISP_ASSIGN_OR_RETURN(Mechanism steps, Mechanism::PoissonSubsampledGaussian(
+          {.noise_multiplier = p.noise_multiplier, .sampling_probability = options_.expected_batch / NumRecords(), .steps = left}));
+      charges.push_back({.mechanism = std::move(steps), .run = p.run, .purpose = "training", .noise = noise,
+                         .loss_slack = StepLossSlack(job_.architecture, options_, p.noise_multiplier, left)});
+    }
+    return p.ledger->CheckFits(charges);
   }
 
   // What the ledger has charged to this run; nothing when the noise can be repeated.

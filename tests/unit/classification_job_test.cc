@@ -10,6 +10,7 @@
 
 #include "runtime/privacy/accountant.h"
 #include "runtime/train/classification.h"
+#include "runtime/train/dp_fp_report.h"
 
 namespace wisp {
 namespace {
@@ -177,13 +178,19 @@ TEST_F(ClassificationJobTest, BadGoalsAreRefusedBeforeAnythingIsSpent) {
   ExpectRefused(job, StatusCode::kPrivacyRefused, "cannot be met");
 }
 
-// A charge that the budget has no room for stops the run, and no weights come of it.
-TEST_F(ClassificationJobTest, BudgetThatIsTooSmallStopsTheRun) {
-  ASSERT_TRUE(ledger_->SetLimit(*privacy::EpsilonDelta::Create(0.5, kDelta)).ok());
-  const auto result = RunClassificationJob(JobOfFixedNoise());
-  ASSERT_FALSE(result.ok());
-  EXPECT_EQ(result.status().code(), StatusCode::kPrivacyRefused);
-  EXPECT_LE(Spent(), 0.5);
+// A run of which the budget has room for a part only is not begun.
+TEST_F(ClassificationJobTest, BudgetThatIsTooSmallIsLeftAlone) {
+  for (DpFpMode mode : {DpFpMode::kAggregate, DpFpMode::kClipped}) {
+    ClassificationJob job = JobOfFixedNoise();
+    job.options.mode = mode;
+    job.options.encoder.noise_multiplier = 2;
+    Ledger other = *Ledger::Open((folder_ / ToText(mode)).string(), {.dataset = "texts", .unit = privacy::PrivacyUnit::kInteraction});
+    job.options.ledger = &other;
+    const double whole = *RunClassificationJob(job)->epsilon;
+    job.options.ledger = &*ledger_;
+    ASSERT_TRUE(ledger_->SetLimit(*privacy::EpsilonDelta::Create(0.95 * whole, kDelta)).ok());
+    ExpectRefused(job, StatusCode::kPrivacyRefused, "spent 0; nothing was charged");
+  }
 }
 
 TEST_F(ClassificationJobTest, CancelledRunKeepsItsCharges) {

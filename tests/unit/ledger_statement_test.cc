@@ -83,7 +83,7 @@ TEST_F(LedgerStatementTest, DrawsAloneAreNoSteps) {
 }
 
 TEST_F(LedgerStatementTest, ReproducibleDrawsShowNoFigure) {
-  Charge(kTraining, "training");
+  Charge(kTraining, "training", NoiseKind::kReproducible);
   Charge(Range(0.1), "decoding", NoiseKind::kReproducible);
   const PrivacyStatement s = Stated();
   for (const std::string& text : {ToText(s), ToJson(s)}) EXPECT_EQ(text.find("alone"), std::string::npos) << text;

@@ -82,8 +82,7 @@ TEST_F(LedgerTest, ChargesSurviveReopening) {
     auto first = ledger.Charge({.mechanism = Steps(10), .run = "a", .purpose = "training"});
     ASSERT_TRUE(first.ok()) << first.status().message();
     EXPECT_EQ(*first, 1);
-    EXPECT_EQ(
-        *ledger.Charge({.mechanism = Steps(5), .run = "b", .noise = NoiseKind::kReproducible, .loss_slack = 0.25}), 2);
+    EXPECT_EQ(*ledger.Charge({.mechanism = Steps(5), .run = "b", .loss_slack = 0.25}), 2);
     ASSERT_TRUE(ledger.MarkReleased(1).ok());
     EXPECT_EQ(ledger.MarkReleased(7).code(), StatusCode::kInvalidArgument);
   }
@@ -100,7 +99,7 @@ TEST_F(LedgerTest, ChargesSurviveReopening) {
   EXPECT_EQ(entries[0].state, LedgerEntry::State::kReleased);
   EXPECT_EQ(entries[0].time_utc.size(), 20u);
   EXPECT_EQ(entries[0].time_utc.back(), 'Z');
-  EXPECT_EQ(entries[1].noise, NoiseKind::kReproducible);
+  EXPECT_EQ(entries[1].noise, NoiseKind::kSecure);
   EXPECT_EQ(entries[1].loss_slack, 0.25);
   EXPECT_EQ(entries[1].state, LedgerEntry::State::kCharged);
 }
@@ -137,6 +136,42 @@ TEST_F(LedgerTest, ReproducibleNoiseHasNoEpsilonAndPassesEveryLimit) {
   EXPECT_EQ(*unlimited.Spent(AtDelta()), INFINITY);
   ASSERT_TRUE(unlimited.SetLimit(LimitOf(1e9)).ok());
   EXPECT_EQ(unlimited.Charge({.mechanism = Steps(1), .run = "b"}).status().code(), StatusCode::kPrivacyRefused);
+}
+
+// One experiment would take the epsilon from everything that was charged, for ever; also one by another process.
+TEST_F(LedgerTest, NoiseOfTwoKindsDoesNotMix) {
+  for (NoiseKind first : {NoiseKind::kSecure, NoiseKind::kReproducible}) {
+    const NoiseKind second = first == NoiseKind::kSecure ? NoiseKind::kReproducible : NoiseKind::kSecure;
+    const std::string path = Path(std::string(ToText(first)).c_str());
+    Ledger one = MustOpen(path), other = MustOpen(path);
+    ASSERT_TRUE(one.Charge({.mechanism = Steps(1), .run = "a", .noise = first}).ok());
+    const ChargeRequest mixed{.mechanism = Steps(1), .run = "b", .noise = second};
+    for (const Status& refused : {other.Charge(mixed).status(), other.CheckFits({&mixed, 1})}) {
+      EXPECT_EQ(refused.code(), StatusCode::kPrivacyRefused);
+      EXPECT_NE(refused.message().find("use a ledger of its own for experiments"), std::string::npos) << refused.message();
+    }
+    EXPECT_EQ(one.Entries()->size(), 1u);
+    EXPECT_TRUE(other.Charge({.mechanism = Steps(1), .run = "b", .noise = first}).ok());
+  }
+}
+
+// What is found to fit can be charged, to the last step; what is not would have been charged in part.
+TEST_F(LedgerTest, AWholeRunIsHeldAgainstTheLimit) {
+  const double epsilon = *PldEpsilon(std::vector{Steps(30), Steps(20, 10)}, AtDelta());
+  Ledger ledger = MustOpen(Path());
+  ASSERT_TRUE(ledger.Charge({.mechanism = Steps(10), .run = "before"}).ok());
+  ASSERT_TRUE(ledger.SetLimit(LimitOf(epsilon)).ok());
+  const std::vector<ChargeRequest> fits = {{.mechanism = Steps(20), .run = "a"}, {.mechanism = Steps(20, 10), .run = "a"}};
+  const std::vector<ChargeRequest> too_long = {{.mechanism = Steps(20), .run = "a"}, {.mechanism = Steps(21, 10), .run = "a"}};
+  EXPECT_TRUE(ledger.CheckFits({}).ok());
+  EXPECT_EQ(ledger.CheckFits(too_long).code(), StatusCode::kPrivacyRefused);
+  const std::vector<ChargeRequest> slack = {{.mechanism = Steps(20), .run = "a", .loss_slack = 0.01}, {.mechanism = Steps(20, 10), .run = "a"}};
+  EXPECT_EQ(ledger.CheckFits(slack).code(), StatusCode::kPrivacyRefused);
+  ASSERT_TRUE(ledger.CheckFits(fits).ok()) << ledger.CheckFits(fits).message();
+  EXPECT_EQ(ledger.Entries()->size(), 1u);
+  for (const ChargeRequest& charge : fits) EXPECT_TRUE(ledger.Charge(charge).ok());
+  Ledger other = MustOpen(Path());  // one that has seen none of it yet
+  EXPECT_EQ(other.CheckFits({fits.data(), 1}).code(), StatusCode::kPrivacyRefused);
 }
 
 TEST_F(LedgerTest, ARefusedChargeChangesNothingAndSaysWhy) {

@@ -14,6 +14,7 @@
 #include "tools/wisp/commands.h"
 #include "tools/wisp/dataset.h"
 #include "tools/wisp/guarantee.h"
+#include "tools/wisp/ledger_access.h"
 #include "tools/wisp/output.h"
 
 namespace wisp::tools {
@@ -36,6 +37,7 @@ std::vector<LabelledRecord> RecordsOf(const data::LabelledSequences& sequences) 
 }
 
 Status Override(const ClassifyTrainArguments& a, ClassifyRecipe& r) {
+  if (a.epsilon && a.noise_multiplier) return InvalidArgument("--epsilon and --noise-multiplier are given: the one follows from the other, choose one");
   if (!a.mode.empty()) {
     const auto mode = DpFpModeFromText(a.mode);
     if (!mode) return InvalidArgument("--mode is '" + a.mode + "', allowed are aggregate, clipped and paper");
@@ -70,6 +72,8 @@ class ClassifyTrainCommand {
     WISP_RETURN_IF_ERROR(Override(a_, recipe_));
     WISP_RETURN_IF_ERROR(is_private() ? CheckPrivate() : CheckPaper());
     WISP_RETURN_IF_ERROR(CheckClasses());
+    WISP_RETURN_IF_ERROR(CheckWritable(a_.out));  // before anything is spent on it
+    WISP_ASSIGN_OR_RETURN(dataset_, LedgerDataset(is_private() ? a_.ledger : "", a_.dataset, FileName(a_.data)));
     WISP_RETURN_IF_ERROR(ReadData());
     WISP_RETURN_IF_ERROR(MakeStart());
     WISP_RETURN_IF_ERROR(OpenLedger());
@@ -92,7 +96,7 @@ class ClassifyTrainCommand {
  private:
   bool is_private() const { return recipe_.options.mode != DpFpMode::kPaper; }
   std::string Name() const { return recipe_.name.empty() ? FileName(a_.recipe) : recipe_.name; }
-  std::string Dataset() const { return a_.dataset.empty() ? FileName(a_.data) : a_.dataset; }
+  const std::string& Dataset() const { return dataset_; }
 
   Status CheckPrivate() const {
     if (!a_.ledger.empty()) return OkStatus();
@@ -185,7 +189,7 @@ class ClassifyTrainCommand {
     ledger_.emplace(std::move(ledger));
     if (!a_.budget) return OkStatus();
     WISP_ASSIGN_OR_RETURN(const auto limit, privacy::EpsilonDelta::Create(*a_.budget, recipe_.goal.delta));
-    return ledger_->SetLimit(limit);
+    return SetBudget(*ledger_, limit);
   }
 
   ProvenanceEntry Provenance(const ClassificationResult& r) const {
@@ -241,7 +245,7 @@ class ClassifyTrainCommand {
   const ClassifyTrainArguments& a_;
   OutputFormat format_;
   ClassifyRecipe recipe_;
-  std::string run_id_ = Timestamp();
+  std::string run_id_ = Timestamp(), dataset_;
   std::optional<ModelFile> base_encoder_;
   std::optional<ClassifierFile> base_classifier_;
   std::optional<privacy::Ledger> ledger_;

@@ -7,6 +7,7 @@
 #include "runtime/inference/private_recommender.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/dataset.h"
+#include "tools/wisp/ledger_access.h"
 
 namespace wisp::tools {
 namespace {
@@ -79,7 +80,12 @@ class PrivateCommand {
     PrivateRecommendOptions request{.count = a_.count, .seen = a_.allow_seen ? SeenItems::kAllow : SeenItems::kExclude, .candidates = candidates};
     WISP_RETURN_IF_ERROR(ReadSupport(request));
     WISP_ASSIGN_OR_RETURN(const PrivateRecommenderOptions options, Options(request));
+    std::optional<privacy::EpsilonDelta> before;
+    if (ledger_) {
+      WISP_ASSIGN_OR_RETURN(before, ledger_->Limit());
+    }
     WISP_ASSIGN_OR_RETURN(PrivateRecommender recommender, PrivateRecommender::Create(session_, options));
+    if (ledger_) WISP_RETURN_IF_ERROR(SayIfRaised(*ledger_, before));
     WISP_ASSIGN_OR_RETURN(const std::vector<int32_t> items, recommender.Recommend(history, request));
     return Print(recommender, items, format);
   }
@@ -115,7 +121,7 @@ class PrivateCommand {
     if (p_.ledger.empty()) return OkStatus();
     WISP_ASSIGN_OR_RETURN(const auto unit, privacy::PrivacyUnitFromText(p_.unit));
     const auto& provenance = session_.file().provenance();
-    const std::string dataset = !p_.dataset.empty() || provenance.empty() ? p_.dataset : provenance.back().dataset;
+    WISP_ASSIGN_OR_RETURN(const std::string dataset, LedgerDataset(p_.ledger, p_.dataset, provenance.empty() ? "" : provenance.back().dataset));
     const bool exists = std::filesystem::exists(p_.ledger);
     WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, exists ? privacy::Ledger::OpenExisting(p_.ledger)
                                                          : privacy::Ledger::Open(p_.ledger, {.dataset = dataset, .unit = unit}));
@@ -143,6 +149,7 @@ class PrivateCommand {
       WISP_ASSIGN_OR_RETURN(o.new_limit, privacy::EpsilonDelta::Create(*p_.budget, *p_.delta));
     }
     WISP_RETURN_IF_ERROR(OpenLedger());
+    if (ledger_ && o.new_limit) WISP_RETURN_IF_ERROR(CheckBudget(*ledger_, *o.new_limit));
     o.ledger = ledger_ ? &*ledger_ : nullptr;
     // A short public list is cheap: then every draw is charged for what is left of it.
     const size_t listed = request.base_top > 0 ? request.base_top : request.candidates.size();

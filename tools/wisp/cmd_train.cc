@@ -115,7 +115,7 @@ class TrainCommand {
       std::printf("test: NDCG@10 %.4f, HIT@10 %.4f over %llu users\n", r.test->ndcg_at_10, r.test->hit_at_10,
                   static_cast<unsigned long long>(r.test->num_users));
     }
-    if (is_private()) std::printf("%s\n", NotPrivateInWords(j).c_str());
+    std::printf("%s\n", is_private() ? NotPrivateInWords(j).c_str() : "not private: no guarantee");
   }
 
   const TrainArguments& a_;
@@ -128,6 +128,12 @@ class TrainCommand {
 
 Status Train(const TrainArguments& arguments, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(Recipe recipe, ReadRecipe(arguments.recipe));
+  WISP_RETURN_IF_ERROR(CheckOptions(arguments, recipe));
+  // What cannot be written is found before anything is spent on it.
+  WISP_RETURN_IF_ERROR(CheckWritable(arguments.out));
+  for (const std::string* path : {&arguments.privacy_json, &arguments.checkpoint}) {
+    if (!path->empty()) WISP_RETURN_IF_ERROR(CheckWritable(*path));
+  }
   return TrainCommand(arguments, format, std::move(recipe)).Run();
 }
 

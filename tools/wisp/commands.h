@@ -33,7 +33,7 @@ struct NewArguments {
 struct TrainArguments {
   std::string recipe, model, out, item_names, ledger, checkpoint, privacy_json, dataset, allow_large_delta;
   DataArguments data;
-  std::optional<double> epsilon, noise_multiplier, delta, epochs, learning_rate, budget;
+  std::optional<double> epsilon, noise_multiplier, delta, epochs, learning_rate, budget, histogram_noise;
   std::optional<uint64_t> seed, reproducible_noise_seed;
   std::optional<uint32_t> num_records_public, expected_batch, rows;
   std::string method;

@@ -120,12 +120,13 @@ class CommandLine {
     AddOptional(c, "--epochs", train_.epochs, "In place of the recipe's");
     AddOptional(c, "--batch", train_.expected_batch, "Expected batch, in place of the recipe's");
     AddOptional(c, "--rows", train_.rows, "fest and adafest+: how many rows of the item table to train, in place of the recipe's");
+    AddOptional(c, "--histogram-noise", train_.histogram_noise, "Noise of the charged popularity histogram, in records; in place of the recipe's");
     AddOptional(c, "--learning-rate", train_.learning_rate, "In place of the recipe's");
     AddOptional(c, "--seed", train_.seed, "Of weights, shuffling and dropout");
     AddOptional(c, "--reproducible-noise", train_.reproducible_noise_seed, "Seed of repeatable noise: for experiments, NO guarantee");
     c->add_option("--checkpoint", train_.checkpoint, "Save progress here and go on from it when it exists");
     c->add_option("--privacy-json", train_.privacy_json, "Write the privacy statement of the run here");
-    c->add_option("--dataset", train_.dataset, "Name of the data set in ledger and provenance");
+    c->add_option("--dataset", train_.dataset, "Name of the data set in ledger and provenance; default: the ledger's, or that of the file");
     c->add_option("--allow-large-delta", train_.allow_large_delta, "yes: accept a delta of exactly 1 / records")->check(CLI::IsMember({"yes"}));
     c->add_option("--threads", train_.threads, "0: up to 4");
     AddData(c, train_.data, true);
@@ -185,7 +186,7 @@ class CommandLine {
     add("--after-mixing", p.after_mixing, "nothing; top-k, top-p and temperature are refused")->capture_default_str();
     add("--block", p.block, "Draws charged at a time; what is not drawn is lost. 0: as many as are asked for");
     add("--unit", p.unit, "Of a ledger that is made: user, session, day or interaction")->capture_default_str();
-    add("--dataset", p.dataset, "Of a ledger that is made: the name of its data set");
+    add("--dataset", p.dataset, "Name of the data set; that of a ledger that exists must be the same");
   }
 
   void AddInspect() {

@@ -1,14 +1,19 @@
 #include "tools/wisp/training_run.h"
 
+#include <algorithm>
 #include <csignal>
 
 #include "tools/wisp/dataset.h"
+#include "tools/wisp/ledger_access.h"
 #include "tools/wisp/output.h"
 
 namespace wisp::tools {
 namespace {
 
 volatile std::sig_atomic_t interrupted = 0;
+
+constexpr std::pair<const char*, Method> kMethods[] = {{"ordinary", Method::kOrdinary}, {"phantom", Method::kPhantom}, {"rgp", Method::kRgp},
+                                                       {"fest", Method::kFest}, {"adafest", Method::kAdaFest}, {"adafest+", Method::kAdaFestPlus}};
 
 void Override(const TrainArguments& a, Recipe& r) {
   if (a.epsilon) r.goal.epsilon = a.epsilon, r.goal.noise_multiplier.reset();
@@ -18,6 +23,7 @@ void Override(const TrainArguments& a, Recipe& r) {
   if (a.seed) r.training.seed = *a.seed;
   if (a.expected_batch) r.training.expected_batch = *a.expected_batch;
   if (a.rows) r.rows.count = *a.rows;
+  if (a.histogram_noise) r.histogram_noise = *a.histogram_noise;
   if (a.num_records_public) r.training.num_records_public = *a.num_records_public;
   if (a.learning_rate) r.training.optimizer.learning_rate = static_cast<float>(*a.learning_rate);
   if (a.allow_large_delta == "yes") r.goal.allow_delta_of_one_record = true;
@@ -29,8 +35,6 @@ void Override(const TrainArguments& a, Recipe& r) {
 
 Status OverrideMethod(const std::string& method, TrainingOptions& o) {
   if (method.empty()) return OkStatus();
-  constexpr std::pair<const char*, Method> kMethods[] = {{"ordinary", Method::kOrdinary}, {"phantom", Method::kPhantom}, {"rgp", Method::kRgp},
-                                                         {"fest", Method::kFest}, {"adafest", Method::kAdaFest}, {"adafest+", Method::kAdaFestPlus}};
   for (const auto& [name, value] : kMethods) {
     if (method != name) continue;
     o.method = value;
@@ -42,6 +46,27 @@ Status OverrideMethod(const std::string& method, TrainingOptions& o) {
     return OkStatus();
   }
   return InvalidArgument("--method is '" + method + "', allowed are ordinary, phantom, rgp, fest, adafest and adafest+");
+}
+
+Status CheckOptions(const TrainArguments& a, const Recipe& recipe) {
+  TrainingOptions training = recipe.training;
+  WISP_RETURN_IF_ERROR(OverrideMethod(a.method, training));
+  const Method method = training.method;
+  if (a.epsilon && a.noise_multiplier) return InvalidArgument("--epsilon and --noise-multiplier are given: the one follows from the other, choose one");
+  if (a.histogram_noise && !(*a.histogram_noise > 0 && *a.histogram_noise <= 1e5)) {
+    return InvalidArgument("--histogram-noise is " + Fixed(*a.histogram_noise, 6) + ", allowed is above 0 to 100000");
+  }
+  const std::pair<const char*, bool> of_private[] = {{"--epsilon", a.epsilon.has_value()}, {"--noise-multiplier", a.noise_multiplier.has_value()},
+                                                     {"--ledger", !a.ledger.empty()}, {"--budget", a.budget.has_value()}, {"--rows", a.rows.has_value()},
+                                                     {"--re-attention", a.re_attention}, {"--histogram-noise", a.histogram_noise.has_value()}};
+  for (const auto& [option, given] : of_private) {
+    if (!given || method != Method::kOrdinary) continue;
+    return InvalidArgument(std::string(option) + " is given, but the method is ordinary, which protects nothing: choose --method phantom, rgp, fest, "
+                                                 "adafest or adafest+, or leave it out");
+  }
+  if (!a.rows || method == Method::kFest || method == Method::kAdaFestPlus) return OkStatus();
+  const auto* name = std::find_if(std::begin(kMethods), std::end(kMethods), [&](const auto& m) { return m.second == method; });
+  return InvalidArgument(std::string("--rows is given, but the method is ") + name->first + ", which selects none: choose --method fest or adafest+, or leave it out");
 }
 
 std::string FileName(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
@@ -67,6 +92,7 @@ Result<JobResult> TrainingRun::Run() {
 Status TrainingRun::Read() {
   Override(a_, recipe_);
   WISP_RETURN_IF_ERROR(OverrideMethod(a_.method, recipe_.training));
+  WISP_ASSIGN_OR_RETURN(dataset_, LedgerDataset(is_private() ? a_.ledger : "", a_.dataset, FileName(a_.data.path)));
   if (!a_.model.empty()) {
     WISP_ASSIGN_OR_RETURN(ModelFile model, ModelFile::Open(a_.model, Verify::kFull));
     base_.emplace(std::move(model));
@@ -122,7 +148,7 @@ Status TrainingRun::OpenLedger() {
   ledger_.emplace(std::move(ledger));
   if (!a_.budget) return OkStatus();
   WISP_ASSIGN_OR_RETURN(const auto limit, privacy::EpsilonDelta::Create(*a_.budget, recipe_.goal.delta));
-  return ledger_->SetLimit(limit);
+  return SetBudget(*ledger_, limit);
 }
 
 // Public scores of the items: the output bias of a model whose popularity was public, or released and charged before.

@@ -20,6 +20,9 @@ namespace wisp::tools {
 
 std::string FileName(const std::string& path);
 
+// Options that say nothing to the method, or contradict each other, are refused rather than ignored.
+Status CheckOptions(const TrainArguments& arguments, const Recipe& recipe);
+
 class TrainingRun {
  public:
   // `title` stands before the progress. `arguments` must outlive this object.
@@ -42,7 +45,7 @@ class TrainingRun {
   const std::vector<std::string>& item_names() const { return item_names_; }  // empty, or one per key
   const ModelFile* base() const { return base_ ? &*base_ : nullptr; }
   privacy::Ledger& ledger() { return *ledger_; }    // of a private run
-  std::string Dataset() const { return a_.dataset.empty() ? FileName(a_.data.path) : a_.dataset; }
+  const std::string& Dataset() const { return dataset_; }
   // Unique on this device: a second run of the same recipe has a cost of its own.
   std::string RunName() const { return (recipe_.name.empty() ? FileName(a_.recipe) : recipe_.name) + " " + run_id_; }
 
@@ -55,7 +58,7 @@ class TrainingRun {
   Status ChooseRows(TrainingJob& job);
   Result<TrainingJob> MakeJob();
 
-  std::string title_;
+  std::string title_, dataset_;
   const TrainArguments& a_;
   Recipe recipe_;
   std::string run_id_;
