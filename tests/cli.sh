@@ -103,9 +103,10 @@ expect 0 "" "$wisp" privacy --ledger a.db --delta 0.001 --json
 json 'any("psilon" in k or "psilon" in json.dumps(v) for k, v in j.items())'
 expect 0 "" "$wisp" audit membership --method ordinary --json
 json 'j["auc"] > 0.7 and j["members"] == j["non_members"] == 200'
-for mode in uniform "non-uniform --mixing 0.4,0.3,0.2,0.1" base-anchored; do
+for mode in uniform mixed "non-uniform --mixing 0.4,0.3,0.2,0.1" "mixed --mixing 0.4,0.3,0.2,0.1" base-anchored anchored; do
   expect 0 "" "$wisp" audit decoding --mode $mode --draws 2 --json
   json 'not j["refuted"] and 0.8 * j["claimed"] < j["exact"] <= j["claimed"] + 1e-9'
+  json 'j["mode"] == ("anchored" if "anchored" in "'"$mode"'" else "mixed")'
   expect 4 "REFUTED" "$wisp" audit decoding --mode $mode --claim 0.1
   expect 2 "cannot be tested" "$wisp" audit decoding --mode $mode --claim nan
 done
@@ -117,7 +118,7 @@ json '"not_private" not in j'
 one=("$wisp" recommend --model plain.wisp --history tea-mint,bagel-lentil --private --count)
 draw=("${one[@]}" 4)
 expect 4 "needs a ledger" "${draw[@]}" --lambda 1e-3
-expect 2 "exactly one of lambda" "${draw[@]}" --ledger d.db
+expect 2 "exactly one of --lambda (mode mixed), --clip (mode anchored)" "${draw[@]}" --ledger d.db
 expect 4 "base model must be public" "${draw[@]}" --ledger d.db --base base.wisp --clip 0.5
 expect 4 "support computed from the private model" "${draw[@]}" --ledger d.db --lambda 1e-3 --support model:20
 expect 4 "arg-max" "${draw[@]}" --ledger d.db --lambda 1e-3 --select best
@@ -146,13 +147,50 @@ expect 0 "" "${one[@]}" 1 --ledger o.db --epsilon-per-draw 0.01 --block 50
 [ "$(sqlite3 o.db 'select group_concat(mechanism) from entries' | grep -o 'steps=50' | wc -l)" = 2 ] || fail "blocks are not charged whole"
 before=$(sqlite3 l.db 'select count(*) from entries')
 expect 0 "" "$wisp" recommend --model o.wisp --history tea-mint --private --public-dataset "$label" --ledger l.db
-grep -q "weights carry a guarantee: drawing is free post-processing" out || fail "free draws do not say so: $(head -c 300 out)"
+grep -q "guarantee for all data that is not declared public: drawing is free post-processing" out || fail "free draws do not say so: $(head -c 300 out)"
 [ "$(sqlite3 l.db 'select count(*) from entries')" = "$before" ] || fail "a free draw was charged"
 expect 4 "nothing was charged" "${draw[@]}" --ledger l.db --epsilon-per-draw 3
 expect 0 "" "$wisp" privacy decoding --support 10000 --lambda 1e-4 --draws 100 --delta 1e-6 --json
 json 'abs(j["pure"] - 69.3) < 0.1 and abs(j["pld"] - 1.38) < 0.01 and j["rdp"] > j["pld"] and j["set_by"] == "PLD"'
 expect 0 "" "$wisp" privacy decoding --calibrate --epsilon 2 --draws 100 --delta 1e-6 --json
 json '0 < j["clip"] and 1.99 < j["pld"] <= 2'
+expect 0 "" "$wisp" recommend --model o.wisp --history tea-mint --private --public-dataset "$label" --public-dataset log.db
+grep -q "is declared public" out && ! grep -q "guarantee" out || fail "data that is all declared public: $(head -c 300 out)"
+# Draws that say little of the model, and options that mean nothing, in the words of the options.
+expect 0 "99.9 % of the draws are random.*--base" "${draw[@]}" --ledger w.db --lambda 1e-3 --json
+json 'abs(j["privacy"]["random_share"] - 0.999) < 1e-12'
+grep -q "w.db was charged and has no limit" err || fail "a ledger without a limit is not spoken of: $(cat err)"
+expect 0 "" "${draw[@]}" --ledger w.db --lambda 0.9 --budget 1e4 --delta 1e-6
+grep -q "^10 % of the draws are random" out && [ ! -s err ] || fail "mixed draws: $(cat out err)"
+expect 0 "follow the base model almost entirely" "${draw[@]}" --ledger w.db --base base.wisp --public-dataset "$label" --clip 0.1
+expect 0 "" "$wisp" privacy decoding --support 10000 --lambda 1e-4 --draws 100 --delta 1e-6 --json
+json 'j["random_share"] == 1 - 1e-4 and j["mode"] == "mixed"'
+before=$(sqlite3 w.db 'select count(*) from entries')
+lifetime=("${draw[@]}" --ledger w.db --delta 1e-6)
+expect 2 "--count is 4, but --lifetime allows 3" "${lifetime[@]}" --epsilon 2 --lifetime 3
+expect 2 "--block is 9, but --lifetime allows 8" "${lifetime[@]}" --epsilon 2 --lifetime 8 --block 9
+expect 2 "--lifetime is 0" "${lifetime[@]}" --epsilon 2 --lifetime 0
+expect 2 "1e-06 to 100" "${lifetime[@]}" --epsilon 1000 --lifetime 8
+expect 2 "1e-06 to 100" "$wisp" privacy decoding --calibrate --epsilon 1000 --draws 100 --delta 1e-6
+expect 2 "--count is 0" "${one[@]}" 0 --ledger w.db --lambda 0.9
+expect 2 "--count is 0" "$wisp" recommend --model plain.wisp --history tea-mint --count 0
+expect 2 "--clip is of the mode anchored.*--lambda" "${draw[@]}" --ledger w.db --clip 0.5
+expect 2 "--lambda is of the mode mixed" "${draw[@]}" --ledger w.db --base base.wisp --public-dataset "$label" --lambda 0.5
+expect 2 "--mode anchored needs --base" "${draw[@]}" --ledger w.db --mode anchored --clip 0.5
+expect 2 "not both" "$wisp" recommend --model plain.wisp --data log.db --user u00003 --history tea-mint
+expect 0 "--allow-seen" "${one[@]}" 1 --ledger w.db --lambda 0.9 --candidates tea-mint
+expect 0 "nothing is left" "$wisp" recommend --model plain.wisp --history tea-mint --candidates tea-mint
+[ "$(sqlite3 w.db 'select count(*) from entries')" = "$before" ] || fail "a refused draw was charged"
+expect 0 "" "$wisp" recommend --model plain.wisp --history " tea-mint , bagel-lentil" --json
+cp out blanks.json
+expect 0 "" "$wisp" recommend --model plain.wisp --history tea-mint,bagel-lentil --json
+cmp -s out blanks.json || fail "blanks around the items of a history change the answer"
+# A budget that is spent, in words: one draw of epsilon 0.9 fits into 1, 4 do not.
+expect 4 "does not allow 4 draws: one costs epsilon 0.9 at delta 0, spent on this data is epsilon 0, the limit is epsilon 1 at delta 1e-06; 1 more would fit" \
+  "${draw[@]}" --ledger words.db --epsilon-per-draw 0.9 --budget 1 --delta 1e-6
+expect 0 "" "${one[@]}" 1 --ledger words.db --epsilon-per-draw 0.9
+expect 4 "no more draw fits: nothing was charged" "${one[@]}" 1 --ledger words.db --epsilon-per-draw 0.9
+[ "$(sqlite3 words.db 'select count(*) from entries')" = 1 ] || fail "a draw beyond the budget was charged"
 cc -std=c11 -Wall -Wextra -Werror -I"$root" "$root/tests/private_recommend.c" -o private_recommend -L"$build" -lwisp -Wl,-rpath,"$build" 2>err || fail "the C test of draws: $(head -c 300 err)"
 expect 0 "" ./private_recommend plain.wisp base.wisp p.db "$label"
 
