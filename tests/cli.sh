@@ -20,7 +20,8 @@ json '1.289 < j["sigma"] < 1.291 and j["pld"] <= 8'
 
 # Usage.
 expect 2 "required" "$wisp" evaluate
-expect 2 "" "$wisp" no-such-command
+expect 2 "there is no command 'no-such-command'; the commands of wisp are synth, new, train" "$wisp" no-such-command
+expect 2 "there is no command 'foo'; the commands of wisp audit are step, run" "$wisp" audit foo --json
 expect 2 "population" "$wisp" synth --out x.db --population martian
 expect 2 "ledger" "$wisp" privacy
 expect 0 "" "$wisp" train --help
@@ -37,6 +38,7 @@ head -c 70000 base.wisp >cut.wisp
 expect 3 "cut.wisp" "$wisp" inspect cut.wisp
 printf '1 2 3\n' >bad.txt
 expect 3 "bad.txt, line 1" "$wisp" evaluate --model base.wisp --data bad.txt
+expect 0 "" "$wisp" inspect --model base.wisp
 expect 0 "" "$wisp" inspect base.wisp --verify --json
 json 'j["architecture"]["items"] == 480 and j["item_names"] and j["provenance"][0]["epsilon"] is None'
 expect 0 "" "$wisp" evaluate --model base.wisp --data log.db --json
@@ -54,6 +56,12 @@ expect 3 "expected_batch" "$wisp" train --recipe type.json --model base.wisp --d
 sed 's/"epsilon": [0-9.]*/"epsilon": 1000/' "$root/models/recipes/cafe-device.json" >absurd.json
 expect 3 "1e-06 to 100" "$wisp" train --recipe absurd.json --model base.wisp --data log.db --out o.wisp --ledger l.db
 expect 2 "1e-06 to 100" "$wisp" privacy calibrate --epsilon 1000 --delta 1e-5 --q 0.04 --steps 2000
+
+expect 3 "is the recipe of a classifier" "$wisp" train --recipe "$root/models/recipes/sst2-dp-fp.json" --data log.db --out o.wisp
+expect 3 "is the recipe of a recommender" "$wisp" classify train --recipe "$root/models/recipes/cafe.json" --data log.db --out o.wisp
+echo '{"name": nothing}' >no-json.json
+expect 3 "no-json.json: not JSON: parse error at line 1" "$wisp" train --recipe no-json.json --data log.db --out o.wisp
+grep -q "json.exception" err && fail "the library's name is in an error: $(cat err)"
 
 # What has no guarantee.
 recipe=$root/models/recipes/cafe-device.json
@@ -93,12 +101,24 @@ for method in phantom rgp; do
   expect 0 "" "$wisp" audit step --method $method --noise-multiplier 1 --observations 1000 --reproducible-noise 3 --confidence 0.999 --json
   json 'not j["refuted"] and 0.3 < j["mu"]["bound"] < j["mu"]["claimed"] == 1 and j["reach"] > 0.8 and len(j["epsilon"]) == 3'
 done
+for method in fest adafest+; do
+  expect 0 "" "$wisp" audit step --method $method --observations 2000 --reproducible-noise 3 --confidence 0.999 --json
+  json 'not j["refuted"] and j["mu"]["bound"] > 0.1 and j["reach"] > 0.5'
+done
+for method in phantom adafest; do
+  expect 2 "noise-multiplier is 0, allowed is above 0" "$wisp" audit step --method $method --noise-multiplier 0
+done
+expect 0 "" "$wisp" audit run --method ordinary
+grep -q "nothing was tested: this run trains without a guarantee" out || fail "an audit without a claim: $(cat out)"
 expect 0 "" "$wisp" audit run --canaries 100 --users 50 --steps 20 --noise-multiplier 20 --json
 json 'not j["refuted"] and 0 < j["claimed"] < 2 and j["guesses"] >= 4'
 expect 4 "REFUTED" "$wisp" audit run --method ordinary --claim 1
 grep -q "REFUTED, with 95% confidence" out || fail "a refuted run printed $(head -c 300 out)"
 expect 4 "ledger" "$wisp" audit run --data log.db --num-records-public 60
 expect 0 "" "$wisp" audit run --data log.db --ledger a.db --num-records-public 60 --batch 20 --steps 3 --noise-multiplier 4
+grep -q "^charged to a.db like training: 3 steps" out && grep -q "^not private" out || fail "an audit of private data: $(cat out)"
+expect 0 "" "$wisp" audit run --recipe "$root/models/recipes/cafe-device.json" --data log.db --ledger b.db --num-records-public 60 --batch 20 --steps 3 --json
+json 'j["delta"] == 1e-4 and j["charged_to"] == "b.db" and "bound" in j["not_private"]'
 expect 0 "" "$wisp" privacy --ledger a.db --delta 0.001 --json
 json 'any("psilon" in k or "psilon" in json.dumps(v) for k, v in j.items())'
 expect 0 "" "$wisp" audit membership --method ordinary --json
@@ -237,10 +257,14 @@ sed 's/"mode": "aggregate"/"mode": "paper"/' tiny.json >paper-goal.json
 expect 4 "mode paper with a goal" "$wisp" classify train --recipe paper-goal.json --data train.txt --out texts.wisp
 printf 'good\ta\nugly\tb\n' >bad-label.txt
 expect 3 "bad-label.txt, line 2" "$wisp" classify train --recipe tiny.json --data bad-label.txt --out texts.wisp --ledger texts.db
+awk -F '\t' '{ print $2 "\t" $1 }' train.txt >swapped.txt
+expect 3 "look swapped.*the label comes first" "$wisp" classify train --recipe tiny.json --data swapped.txt --out texts.wisp --ledger texts.db
 for epochs in nan -1; do
   expect 2 "epochs is" "$wisp" "${classify[@]}" --ledger epochs.db --epochs=$epochs
 done
 [ ! -e texts.wisp ] && [ ! -e texts.db ] || fail "a refused classifier left something behind"
+(echo "verdict,review"; awk -F '\t' '{ print $1 "," $2 }' train.txt) >columns.csv
+expect 0 "" "$wisp" classify train --recipe tiny.json --data columns.csv --text-column review --label-column verdict --out columns.wisp --ledger columns.db
 expect 0 "" "$wisp" "${classify[@]}" --ledger texts.db --json
 json 'j["mode"] == "aggregate" and j["epsilon"] > 0 and j["steps"] == 12 and "no_guarantee" not in j'
 json 'j["not_private"] == ["records", "records_dropped", "seconds"]'
@@ -271,7 +295,9 @@ json 'j["accuracy"] > 0.9'
 expect 4 "REFUTED" "$wisp" audit step --recipe tiny.json --method paper --noise-multiplier 20 --observations 300 --json
 json 'j["refuted"] and j["epsilon"][0]["claimed"] < 0.3 < j["epsilon"][0]["bound_by_rows"] and "no_guarantee" in j'
 expect 0 "" "$wisp" audit step --recipe tiny.json --observations 40
-grep -q "^not refuted" out || fail "a sound step of DP-FP: $(head -c 300 out)"
+grep -q "^not refuted" out && grep -q "all of the records a step" out || fail "a sound step of DP-FP: $(head -c 300 out)"
+expect 0 "" "$wisp" audit step --recipe tiny.json --observations 4
+grep -q "had no power" out || fail "bounds of 0 are not explained: $(head -c 500 out)"
 expect 2 "aggregate, clipped and paper" "$wisp" audit step --recipe tiny.json --method phantom
 # No epsilon for a head on an encoder that shows the same texts.
 expect 4 "without a guarantee" "$wisp" classify train --recipe tiny.json --data train.txt --base texts.wisp --out again.wisp --ledger texts.db
