@@ -20,7 +20,8 @@ json '1.289 < j["sigma"] < 1.291 and j["pld"] <= 8'
 
 # Usage.
 expect 2 "required" "$wisp" evaluate
-expect 2 "" "$wisp" no-such-command
+expect 2 "there is no command 'no-such-command'; the commands of wisp are synth, new, train" "$wisp" no-such-command
+expect 2 "there is no command 'foo'; the commands of wisp audit are step, run" "$wisp" audit foo --json
 expect 2 "population" "$wisp" synth --out x.db --population martian
 expect 2 "ledger" "$wisp" privacy
 expect 0 "" "$wisp" train --help
@@ -37,6 +38,7 @@ head -c 70000 base.wisp >cut.wisp
 expect 3 "cut.wisp" "$wisp" inspect cut.wisp
 printf '1 2 3\n' >bad.txt
 expect 3 "bad.txt, line 1" "$wisp" evaluate --model base.wisp --data bad.txt
+expect 0 "" "$wisp" inspect --model base.wisp
 expect 0 "" "$wisp" inspect base.wisp --verify --json
 json 'j["architecture"]["items"] == 480 and j["item_names"] and j["provenance"][0]["epsilon"] is None'
 expect 0 "" "$wisp" evaluate --model base.wisp --data log.db --json
@@ -54,6 +56,12 @@ expect 3 "expected_batch" "$wisp" train --recipe type.json --model base.wisp --d
 sed 's/"epsilon": [0-9.]*/"epsilon": 1000/' "$root/models/recipes/cafe-device.json" >absurd.json
 expect 3 "1e-06 to 100" "$wisp" train --recipe absurd.json --model base.wisp --data log.db --out o.wisp --ledger l.db
 expect 2 "1e-06 to 100" "$wisp" privacy calibrate --epsilon 1000 --delta 1e-5 --q 0.04 --steps 2000
+
+expect 3 "is the recipe of a classifier" "$wisp" train --recipe "$root/models/recipes/sst2-dp-fp.json" --data log.db --out o.wisp
+expect 3 "is the recipe of a recommender" "$wisp" classify train --recipe "$root/models/recipes/cafe.json" --data log.db --out o.wisp
+echo '{"name": nothing}' >no-json.json
+expect 3 "no-json.json: not JSON: parse error at line 1" "$wisp" train --recipe no-json.json --data log.db --out o.wisp
+grep -q "json.exception" err && fail "the library's name is in an error: $(cat err)"
 
 # What has no guarantee.
 recipe=$root/models/recipes/cafe-device.json
@@ -140,19 +148,32 @@ for method in phantom rgp; do
   expect 0 "" "$wisp" audit step --method $method --noise-multiplier 1 --observations 1000 --reproducible-noise 3 --confidence 0.999 --json
   json 'not j["refuted"] and 0.3 < j["mu"]["bound"] < j["mu"]["claimed"] == 1 and j["reach"] > 0.8 and len(j["epsilon"]) == 3'
 done
+for method in fest adafest+; do
+  expect 0 "" "$wisp" audit step --method $method --observations 2000 --reproducible-noise 3 --confidence 0.999 --json
+  json 'not j["refuted"] and j["mu"]["bound"] > 0.1 and j["reach"] > 0.5'
+done
+for method in phantom adafest; do
+  expect 2 "noise-multiplier is 0, allowed is above 0" "$wisp" audit step --method $method --noise-multiplier 0
+done
+expect 0 "" "$wisp" audit run --method ordinary
+grep -q "nothing was tested: this run trains without a guarantee" out || fail "an audit without a claim: $(cat out)"
 expect 0 "" "$wisp" audit run --canaries 100 --users 50 --steps 20 --noise-multiplier 20 --json
 json 'not j["refuted"] and 0 < j["claimed"] < 2 and j["guesses"] >= 4'
 expect 4 "REFUTED" "$wisp" audit run --method ordinary --claim 1
 grep -q "REFUTED, with 95% confidence" out || fail "a refuted run printed $(head -c 300 out)"
 expect 4 "ledger" "$wisp" audit run --data log.db --num-records-public 60
 expect 0 "" "$wisp" audit run --data log.db --ledger a.db --num-records-public 60 --batch 20 --steps 3 --noise-multiplier 4
+grep -q "^charged to a.db like training: 3 steps" out && grep -q "^not private" out || fail "an audit of private data: $(cat out)"
+expect 0 "" "$wisp" audit run --recipe "$root/models/recipes/cafe-device.json" --data log.db --ledger b.db --num-records-public 60 --batch 20 --steps 3 --json
+json 'j["delta"] == 1e-4 and j["charged_to"] == "b.db" and "bound" in j["not_private"]'
 expect 0 "" "$wisp" privacy --ledger a.db --delta 0.001 --json
 json 'any("psilon" in k or "psilon" in json.dumps(v) for k, v in j.items())'
 expect 0 "" "$wisp" audit membership --method ordinary --json
 json 'j["auc"] > 0.7 and j["members"] == j["non_members"] == 200'
-for mode in uniform "non-uniform --mixing 0.4,0.3,0.2,0.1" base-anchored; do
+for mode in uniform mixed "non-uniform --mixing 0.4,0.3,0.2,0.1" "mixed --mixing 0.4,0.3,0.2,0.1" base-anchored anchored; do
   expect 0 "" "$wisp" audit decoding --mode $mode --draws 2 --json
   json 'not j["refuted"] and 0.8 * j["claimed"] < j["exact"] <= j["claimed"] + 1e-9'
+  json 'j["mode"] == ("anchored" if "anchored" in "'"$mode"'" else "mixed")'
   expect 4 "REFUTED" "$wisp" audit decoding --mode $mode --claim 0.1
   expect 2 "cannot be tested" "$wisp" audit decoding --mode $mode --claim nan
 done
@@ -166,7 +187,7 @@ grep -q "^not private: no guarantee" out || fail "a run that protects nothing do
 one=("$wisp" recommend --model plain.wisp --history tea-mint,bagel-lentil --private --count)
 draw=("${one[@]}" 4)
 expect 4 "needs a ledger" "${draw[@]}" --lambda 1e-3
-expect 2 "exactly one of lambda" "${draw[@]}" --ledger d.db
+expect 2 "exactly one of --lambda (mode mixed), --clip (mode anchored)" "${draw[@]}" --ledger d.db
 expect 4 "base model must be public" "${draw[@]}" --ledger d.db --base base.wisp --clip 0.5
 expect 4 "support computed from the private model" "${draw[@]}" --ledger d.db --lambda 1e-3 --support model:20
 expect 4 "arg-max" "${draw[@]}" --ledger d.db --lambda 1e-3 --select best
@@ -199,13 +220,50 @@ expect 0 "" "${one[@]}" 1 --ledger o.db --epsilon-per-draw 0.01 --block 50
 [ "$(sqlite3 o.db 'select group_concat(mechanism) from entries' | grep -o 'steps=50' | wc -l)" = 2 ] || fail "blocks are not charged whole"
 before=$(sqlite3 l.db 'select count(*) from entries')
 expect 0 "" "$wisp" recommend --model o.wisp --history tea-mint --private --public-dataset "$label" --ledger l.db
-grep -q "weights carry a guarantee: drawing is free post-processing" out || fail "free draws do not say so: $(head -c 300 out)"
+grep -q "guarantee for all data that is not declared public: drawing is free post-processing" out || fail "free draws do not say so: $(head -c 300 out)"
 [ "$(sqlite3 l.db 'select count(*) from entries')" = "$before" ] || fail "a free draw was charged"
 expect 4 "nothing was charged" "${draw[@]}" --ledger l.db --epsilon-per-draw 3
 expect 0 "" "$wisp" privacy decoding --support 10000 --lambda 1e-4 --draws 100 --delta 1e-6 --json
 json 'abs(j["pure"] - 69.3) < 0.1 and abs(j["pld"] - 1.38) < 0.01 and j["rdp"] > j["pld"] and j["set_by"] == "PLD"'
 expect 0 "" "$wisp" privacy decoding --calibrate --epsilon 2 --draws 100 --delta 1e-6 --json
 json '0 < j["clip"] and 1.99 < j["pld"] <= 2'
+expect 0 "" "$wisp" recommend --model o.wisp --history tea-mint --private --public-dataset "$label" --public-dataset log.db
+grep -q "is declared public" out && ! grep -q "guarantee" out || fail "data that is all declared public: $(head -c 300 out)"
+# Draws that say little of the model, and options that mean nothing, in the words of the options.
+expect 0 "99.9 % of the draws are random.*--base" "${draw[@]}" --ledger w.db --lambda 1e-3 --json
+json 'abs(j["privacy"]["random_share"] - 0.999) < 1e-12'
+grep -q "w.db was charged and has no limit" err || fail "a ledger without a limit is not spoken of: $(cat err)"
+expect 0 "" "${draw[@]}" --ledger w.db --lambda 0.9 --budget 1e4 --delta 1e-6
+grep -q "^10 % of the draws are random" out && [ ! -s err ] || fail "mixed draws: $(cat out err)"
+expect 0 "follow the base model almost entirely" "${draw[@]}" --ledger w.db --base base.wisp --public-dataset "$label" --clip 0.1
+expect 0 "" "$wisp" privacy decoding --support 10000 --lambda 1e-4 --draws 100 --delta 1e-6 --json
+json 'j["random_share"] == 1 - 1e-4 and j["mode"] == "mixed"'
+before=$(sqlite3 w.db 'select count(*) from entries')
+lifetime=("${draw[@]}" --ledger w.db --delta 1e-6)
+expect 2 "--count is 4, but --lifetime allows 3" "${lifetime[@]}" --epsilon 2 --lifetime 3
+expect 2 "--block is 9, but --lifetime allows 8" "${lifetime[@]}" --epsilon 2 --lifetime 8 --block 9
+expect 2 "--lifetime is 0" "${lifetime[@]}" --epsilon 2 --lifetime 0
+expect 2 "1e-06 to 100" "${lifetime[@]}" --epsilon 1000 --lifetime 8
+expect 2 "1e-06 to 100" "$wisp" privacy decoding --calibrate --epsilon 1000 --draws 100 --delta 1e-6
+expect 2 "--count is 0" "${one[@]}" 0 --ledger w.db --lambda 0.9
+expect 2 "--count is 0" "$wisp" recommend --model plain.wisp --history tea-mint --count 0
+expect 2 "--clip is of the mode anchored.*--lambda" "${draw[@]}" --ledger w.db --clip 0.5
+expect 2 "--lambda is of the mode mixed" "${draw[@]}" --ledger w.db --base base.wisp --public-dataset "$label" --lambda 0.5
+expect 2 "--mode anchored needs --base" "${draw[@]}" --ledger w.db --mode anchored --clip 0.5
+expect 2 "not both" "$wisp" recommend --model plain.wisp --data log.db --user u00003 --history tea-mint
+expect 0 "--allow-seen" "${one[@]}" 1 --ledger w.db --lambda 0.9 --candidates tea-mint
+expect 0 "nothing is left" "$wisp" recommend --model plain.wisp --history tea-mint --candidates tea-mint
+[ "$(sqlite3 w.db 'select count(*) from entries')" = "$before" ] || fail "a refused draw was charged"
+expect 0 "" "$wisp" recommend --model plain.wisp --history " tea-mint , bagel-lentil" --json
+cp out blanks.json
+expect 0 "" "$wisp" recommend --model plain.wisp --history tea-mint,bagel-lentil --json
+cmp -s out blanks.json || fail "blanks around the items of a history change the answer"
+# A budget that is spent, in words: one draw of epsilon 0.9 fits into 1, 4 do not.
+expect 4 "does not allow 4 draws: one costs epsilon 0.9 at delta 0, spent on this data is epsilon 0, the limit is epsilon 1 at delta 1e-06; 1 more would fit" \
+  "${draw[@]}" --ledger words.db --epsilon-per-draw 0.9 --budget 1 --delta 1e-6
+expect 0 "" "${one[@]}" 1 --ledger words.db --epsilon-per-draw 0.9
+expect 4 "no more draw fits: nothing was charged" "${one[@]}" 1 --ledger words.db --epsilon-per-draw 0.9
+[ "$(sqlite3 words.db 'select count(*) from entries')" = 1 ] || fail "a draw beyond the budget was charged"
 cc -std=c11 -Wall -Wextra -Werror -I"$root" "$root/tests/private_recommend.c" -o private_recommend -L"$build" -lwisp -Wl,-rpath,"$build" 2>err || fail "the C test of draws: $(head -c 300 err)"
 expect 0 "" ./private_recommend plain.wisp base.wisp p.db "$label"
 
@@ -252,12 +310,16 @@ sed 's/"mode": "aggregate"/"mode": "paper"/' tiny.json >paper-goal.json
 expect 4 "mode paper with a goal" "$wisp" classify train --recipe paper-goal.json --data train.txt --out texts.wisp
 printf 'good\ta\nugly\tb\n' >bad-label.txt
 expect 3 "bad-label.txt, line 2" "$wisp" classify train --recipe tiny.json --data bad-label.txt --out texts.wisp --ledger texts.db
+awk -F '\t' '{ print $2 "\t" $1 }' train.txt >swapped.txt
+expect 3 "look swapped.*the label comes first" "$wisp" classify train --recipe tiny.json --data swapped.txt --out texts.wisp --ledger texts.db
 for epochs in nan -1; do
   expect 2 "epochs is" "$wisp" "${classify[@]}" --ledger epochs.db --epochs=$epochs
 done
 expect 3 "nowhere" "$wisp" classify train --recipe tiny.json --data train.txt --out nowhere/t.wisp --ledger texts.db
 expect 2 "choose one" "$wisp" "${classify[@]}" --epsilon 4 --noise-multiplier 1 --ledger texts.db
 [ ! -e texts.wisp ] && [ ! -e texts.db ] || fail "a refused classifier left something behind"
+(echo "verdict,review"; awk -F '\t' '{ print $1 "," $2 }' train.txt) >columns.csv
+expect 0 "" "$wisp" classify train --recipe tiny.json --data columns.csv --text-column review --label-column verdict --out columns.wisp --ledger columns.db
 expect 0 "" "$wisp" "${classify[@]}" --ledger texts.db --json
 json 'j["mode"] == "aggregate" and j["epsilon"] > 0 and j["steps"] == 12 and "no_guarantee" not in j'
 json 'j["not_private"] == ["records", "records_dropped", "seconds"]'
@@ -288,7 +350,9 @@ json 'j["accuracy"] > 0.9'
 expect 4 "REFUTED" "$wisp" audit step --recipe tiny.json --method paper --noise-multiplier 20 --observations 300 --json
 json 'j["refuted"] and j["epsilon"][0]["claimed"] < 0.3 < j["epsilon"][0]["bound_by_rows"] and "no_guarantee" in j'
 expect 0 "" "$wisp" audit step --recipe tiny.json --observations 40
-grep -q "^not refuted" out || fail "a sound step of DP-FP: $(head -c 300 out)"
+grep -q "^not refuted" out && grep -q "all of the records a step" out || fail "a sound step of DP-FP: $(head -c 300 out)"
+expect 0 "" "$wisp" audit step --recipe tiny.json --observations 4
+grep -q "had no power" out || fail "bounds of 0 are not explained: $(head -c 500 out)"
 expect 2 "aggregate, clipped and paper" "$wisp" audit step --recipe tiny.json --method phantom
 # No epsilon for a head on an encoder that shows the same texts.
 expect 4 "without a guarantee" "$wisp" classify train --recipe tiny.json --data train.txt --base texts.wisp --out again.wisp --ledger texts.db

@@ -61,6 +61,13 @@ sed 's/"method": "phantom"/"method": "dense"/' tiny.json >method.json
 expect 3 "ordinary, phantom and ghost" "$wisp" reproduce method.json --list
 sed 's/"users": 60/"users": 61/' tiny.json >users.json
 expect 3 "60 users.*61" "$wisp" reproduce users.json --data log.txt --out r.jsonl
+# A cell that could not train is named before the first cell is run.
+sed 's/"overrides": {"training": {"method": "ordinary", "sampling": "shuffled"}}/"overrides": {"privacy": {"delta": 0.5}}/' tiny.json >late.json
+expect 4 "tiny, cell not private/none: delta is 0.5" "$wisp" reproduce late.json --data log.txt --out r.jsonl
+[ ! -s out ] || fail "a bad cell is found after a run: $(cat out)"
+sed 's/"method": "ordinary", "sampling": "shuffled"/"sampling": "shuffled"/' tiny.json >late.json
+expect 4 "cell not private/none: .*shuffled" "$wisp" reproduce late.json --data log.txt --out r.jsonl
+expect 2 "tables are looked for in ./models/reproduce, which is not here.*path" "$wisp" reproduce phantom-table-2 --list
 mkdir a-folder
 expect 3 "log.txt" "$wisp" reproduce tiny.json --data log.txt --out log.txt/r.jsonl
 [ ! -s out ] || fail "an --out in no folder was refused after a run"
@@ -242,6 +249,12 @@ END
 sed 's/"kind": "bars"/"kind": "lines", "log": true/' tiny.json >log.json
 expect 0 "" "${draw[@]}" --table log.json --results drawn.jsonl
 python3 -c "import xml.etree.ElementTree as E; t=E.parse('t.svg'); assert any(e.tag.endswith('circle') for e in t.iter())" || fail "lines are not drawn"
+sed 's/ "plot": {"kind": "bars", "field": "ndcg@10"},//' tiny.json >plotless.json
+rm t.svg
+expect 0 'has no "plot"' "${draw[@]}" --table plotless.json --results drawn.jsonl
+[ ! -e t.svg ] && ! grep -q "t.svg" <(head -n 20 t.md) || fail "a table without a plot was drawn"
+sed 's/"metrics"/"metric"/' tiny.json >metricless.json
+expect 3 'has no "metrics"' "${draw[@]}" --table metricless.json --results drawn.jsonl
 sed 's/"recipe":"[0-9a-f]*"/"recipe":"older"/' r.jsonl | head -n 1 | cat - r.jsonl >mixed.jsonl
 expect 0 "1 lines of an older recipe or model" "${draw[@]}" --results mixed.jsonl
 

@@ -35,7 +35,7 @@ Status CheckOptions(const DecodingAuditOptions& o) {
   if (o.claimed_epsilon) WISP_RETURN_IF_ERROR(privacy::CheckClaimedEpsilon(*o.claimed_epsilon));
   if (o.mode == DecodingMode::kBaseAnchored) {
     if (!(o.clip > 0 && std::isfinite(o.clip) && o.temperature > 0 && std::isfinite(o.temperature))) {
-      return InvalidArgument("base-anchored decoding needs a clip and a temperature above 0");
+      return InvalidArgument("anchored decoding needs a clip and a temperature above 0");
     }
     if (!o.base_scores.empty() && o.base_scores.size() != o.num_items) return InvalidArgument("there must be one base score per item");
     for (float b : o.base_scores) {

@@ -35,9 +35,13 @@ DecodingNeed NeedOf(std::span<const ProvenanceEntry> provenance, const DecodingP
   }
   const ProvenanceEntry* first = nullptr;
   double epsilon = 0, delta = 0;
+  bool some_public = false;
   for (size_t i = 0; i < provenance.size(); ++i) {
     const ProvenanceEntry& entry = provenance[i];
-    if (IsPublic(entry, policy)) continue;
+    if (IsPublic(entry, policy)) {
+      some_public = true;
+      continue;
+    }
     const std::string name = "provenance[" + std::to_string(i) + "]" + (entry.dataset.empty() ? "" : " (data set '" + entry.dataset + "')");
     if (const std::string why = WhyNone(entry); !why.empty()) return Charge(name + " " + why + ", and its data set is not declared public");
     if (policy.num_records_public > 0 && entry.delta >= 1 / static_cast<double>(policy.num_records_public)) {
@@ -56,7 +60,8 @@ DecodingNeed NeedOf(std::span<const ProvenanceEntry> provenance, const DecodingP
     return Charge("the weights' guarantees add up to epsilon " + std::to_string(epsilon) + " at delta " + std::to_string(delta) +
                   ", wanted is epsilon " + std::to_string(policy.wanted->epsilon()) + " at delta " + std::to_string(policy.wanted->delta()));
   }
-  return {Kind::kFree, "the weights carry a guarantee: drawing is free post-processing"};
+  return {Kind::kFree, std::string("the weights carry a guarantee") + (some_public ? " for all data that is not declared public" : "") +
+                           ": drawing is free post-processing"};
 }
 
 DecodingNeed NeedOf(const ModelFile& file, const DecodingPolicy& policy) {

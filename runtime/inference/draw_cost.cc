@@ -38,7 +38,7 @@ DrawCost AnchoredDrawCost(double clip, double temperature, uint64_t support) {
 Result<double> ClipForRange(double range, double temperature) {
   const double clip = privacy::ClipOfRange(range - kAnchoredRangeSlack, temperature);
   if (clip > 0 && AnchoredDrawCost(clip, temperature, 2).range <= range) return clip;
-  return PrivacyRefused("base-anchored decoding with epsilon " + std::to_string(range) + " a draw at temperature " + std::to_string(temperature) +
+  return PrivacyRefused("anchored decoding with epsilon " + std::to_string(range) + " a draw at temperature " + std::to_string(temperature) +
                         ": there is no clip for it, less than the arithmetic's error is left");
 }
 

@@ -35,8 +35,8 @@ Status CheckBase(const Session& session, const PrivateRecommenderOptions& o) {
 
 Result<DecodingMode> ModeOf(const PrivateRecommenderOptions& o) {
   const DecodingMode mode = o.mode.value_or(o.base != nullptr ? DecodingMode::kBaseAnchored : DecodingMode::kUniform);
-  if (mode != DecodingMode::kUniform && mode != DecodingMode::kBaseAnchored) return InvalidArgument("recommending knows the modes uniform and base-anchored");
-  if (mode == DecodingMode::kBaseAnchored && o.base == nullptr) return InvalidArgument("base-anchored recommending needs the base model");
+  if (mode != DecodingMode::kUniform && mode != DecodingMode::kBaseAnchored) return InvalidArgument("recommending knows the modes mixed and anchored");
+  if (mode == DecodingMode::kBaseAnchored && o.base == nullptr) return InvalidArgument("anchored recommending needs the base model");
   return mode;
 }
 
@@ -49,11 +49,11 @@ Status CheckDelta(const char* whose, double delta, const PrivateRecommenderOptio
 Status CheckGoal(const PrivateRecommenderOptions& o, DecodingMode mode) {
   const DrawGoal& goal = o.goal;
   if (goal.lambda.has_value() + goal.clip.has_value() + goal.epsilon_per_draw.has_value() + goal.lifetime.has_value() != 1) {
-    return InvalidArgument("draws from this model are charged: exactly one of lambda (or clip, base-anchored), an epsilon per draw, or a target "
+    return InvalidArgument("draws from this model are charged: exactly one of lambda (mixed) or clip (anchored), an epsilon per draw, or a target "
                            "with a lifetime is needed");
   }
-  if (goal.lambda && mode != DecodingMode::kUniform) return InvalidArgument("lambda was given, but base-anchored decoding has a clip instead");
-  if (goal.clip && mode != DecodingMode::kBaseAnchored) return InvalidArgument("a clip was given, but the mode is uniform, which has lambda instead");
+  if (goal.lambda && mode != DecodingMode::kUniform) return InvalidArgument("lambda was given, but the mode is anchored, which has a clip instead");
+  if (goal.clip && mode != DecodingMode::kBaseAnchored) return InvalidArgument("a clip was given, but the mode is mixed, which has lambda instead");
   return goal.lifetime ? CheckDelta("the target's", goal.lifetime->target.delta(), o) : OkStatus();
 }
 

@@ -56,10 +56,10 @@ Status CheckMixing(const PrivateSamplerOptions& o) {
 
 Status CheckAnchored(const PrivateSamplerOptions& o) {
   if (!(o.clip > 0 && std::isfinite(o.clip))) {
-    return PrivacyRefused("base-anchored decoding with clip " + std::to_string(o.clip) + ": it must be a positive number, or nothing is bounded");
+    return PrivacyRefused("anchored decoding with clip " + std::to_string(o.clip) + ": it must be a positive number, or nothing is bounded");
   }
   if (o.top_k != 0 || o.nucleus != 1) {
-    return PrivacyRefused("base-anchored decoding with top-k or nucleus: truncation by private scores voids it; give candidates chosen "
+    return PrivacyRefused("anchored decoding with top-k or nucleus: truncation by private scores voids it; give candidates chosen "
                           "by the public model");
   }
   if (o.clip / o.temperature > kAnchoredMaxReach) {

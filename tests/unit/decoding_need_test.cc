@@ -57,6 +57,13 @@ TEST(DecodingNeed, IsReadFromTheProvenance) {
   EXPECT_EQ(kind({good, good}, {.wanted = five}), kFree);
   EXPECT_EQ(kind({good}, {.wanted = tiny_delta}), kCharge);
   EXPECT_EQ(kind({good, with([](auto& e) { e.privacy_unit = "day"; })}, {.wanted = five}), kCharge);
+  // Why drawing is free: no guarantee is spoken of for data that was only declared public.
+  const auto reason = [](std::vector<ProvenanceEntry> entries, const DecodingPolicy& policy = {}) { return NeedOf(entries, policy).reason; };
+  const std::vector<std::string> both = {"movies", "history"};
+  EXPECT_EQ(reason({good, good}), "the weights carry a guarantee: drawing is free post-processing");
+  EXPECT_EQ(reason({shipped, good}, {.public_datasets = labels}),
+            "the weights carry a guarantee for all data that is not declared public: drawing is free post-processing");
+  EXPECT_EQ(reason({shipped, good}, {.public_datasets = both}), "every data set the weights came from is declared public");
   EXPECT_NE(NeedOf(std::vector<ProvenanceEntry>{good, shipped}).reason.find("provenance[1] (data set 'movies')"), std::string::npos);
 }
 

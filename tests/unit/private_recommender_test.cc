@@ -109,7 +109,8 @@ TEST_F(PrivateRecommenderTest, WeightsWithAGuaranteeAndPublicOnesAreFree) {
     ASSERT_TRUE(with_ledger.Recommend(kHistory, {.count = 5}).ok());
   }
   EXPECT_EQ(Charged(), 0u);
-  EXPECT_EQ((*PrivateRecommender::Create(*dp, Mixed())).reason(), "the weights carry a guarantee: drawing is free post-processing");
+  EXPECT_EQ((*PrivateRecommender::Create(*dp, Mixed())).reason(),
+            "the weights carry a guarantee for all data that is not declared public: drawing is free post-processing");
   // Not declared public: charged for.
   PrivateRecommenderOptions nothing_public = Mixed();
   nothing_public.public_datasets = {};

@@ -30,9 +30,13 @@ def read_table(name):
         path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "models", "reproduce", name + ".json")
     try:
         with open(path, encoding="utf-8") as file:
-            return json.load(file)
+            table = json.load(file)
     except (OSError, ValueError) as error:
         fail(f"{name}: the table cannot be read: {error}")
+    for key in ("name", "title", "reference", "data", "metrics", "cells"):
+        if key not in table:
+            fail(f"{name}: the table has no \"{key}\", which the drawing needs")
+    return table
 
 
 def read_lines(path, table):
@@ -206,6 +210,10 @@ def main():
                        for part in (f"--{name}", getattr(arguments, name))]
     table = read_table(arguments.table)
     groups = lines_by_cell(table, read_lines(arguments.results, table))
+    if arguments.svg and not isinstance(table.get("plot"), dict):
+        print(f"draw.py: {table['name']}: the table has no \"plot\", so none is drawn: it says what, as in "
+              '{"kind": "bars", "field": "ndcg@10"}', file=sys.stderr)
+        arguments.svg = None
     if arguments.svg:
         title, columns, series = plot_series(table, groups)
         replace_file(arguments.svg, draw_plot(table["plot"], table["title"], title, table.get("column_title", ""), columns, series))

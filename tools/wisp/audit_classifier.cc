@@ -63,6 +63,7 @@ Status Override(const AuditArguments& a, ClassifyRecipe& r) {
   o.expected_batch = std::max(1u, static_cast<uint32_t>(std::lround(a.sampling_probability * kAuditedRecords)));
   if (o.mode != DpFpMode::kPaper) o.noise_multiplier = r.goal.noise_multiplier.value_or(1.0);
   if (a.noise_multiplier) o.noise_multiplier = *a.noise_multiplier;
+  if (!(o.noise_multiplier > 0)) return InvalidArgument("--noise-multiplier is not above 0: without noise there is no claim to audit");
   if (o.mode == DpFpMode::kClipped && o.encoder.noise_multiplier == 0) o.encoder.noise_multiplier = o.noise_multiplier;
   if (a.clipping_norm) o.clipping_norm = *a.clipping_norm;
   o.reproducible_seed = a.reproducible_noise_seed;
@@ -73,6 +74,7 @@ Status Override(const AuditArguments& a, ClassifyRecipe& r) {
 void Print(const DpFpAuditOptions& o, const DpFpAuditResult& r, OutputFormat format) {
   const bool paper = o.training.mode == DpFpMode::kPaper;
   const double q = static_cast<double>(o.training.expected_batch) / o.training.num_records_public;
+  const bool powerless = std::all_of(r.at_delta.begin(), r.at_delta.end(), [](const auto& at) { return at.rows.epsilon <= 0 && at.head.epsilon <= 0; });
   if (format == OutputFormat::kJson) {
     Json j = {{"mode", ToText(o.training.mode)}, {"claim_of", paper ? "the paper's limit theorem" : "the accountant"},
               {"noise_multiplier", o.training.noise_multiplier}, {"sampling_probability", q}, {"observations", o.observations}};
@@ -82,17 +84,19 @@ void Print(const DpFpAuditOptions& o, const DpFpAuditResult& r, OutputFormat for
     }
     j["confidence"] = o.confidence;
     j["refuted"] = r.refuted;
+    j["no_power"] = powerless;
     if (paper) j["no_guarantee"] = WhyPaperHasNoGuarantee();
     std::printf("%s\n", j.dump(2).c_str());
     return;
   }
-  std::printf("audit of one step of DP-FP, mode %s: noise multiplier %g, %g of the records a step, %llu steps with the canary and as many without\n",
-              ToText(o.training.mode), o.training.noise_multiplier, q, static_cast<unsigned long long>(o.observations));
+  std::printf("audit of one step of DP-FP, mode %s: noise multiplier %g, %s of the records a step, %llu steps with the canary and as many without\n",
+              ToText(o.training.mode), o.training.noise_multiplier, q == 1 ? "all" : (Json(100 * q).dump() + " %").c_str(), static_cast<unsigned long long>(o.observations));
   for (const auto& at : r.at_delta) {
     std::printf("  claimed%s %8.4f  delta %-8g  bound %8.4f by the table's rows, %8.4f by the head\n", paper ? " by the paper" : " epsilon", at.claimed,
                 at.delta, at.rows.epsilon, at.head.epsilon);
   }
   std::printf("%s, with %g%% confidence in all bounds together\n", r.refuted ? "REFUTED" : "not refuted", 100 * o.confidence);
+  if (powerless) std::printf("bounds of 0 say that this attack saw nothing, not that there is nothing: it had no power; more --observations give it some\n");
   if (paper) std::printf("%s\n", WhyPaperHasNoGuarantee().c_str());
 }
 
@@ -101,7 +105,7 @@ void Print(const DpFpAuditOptions& o, const DpFpAuditResult& r, OutputFormat for
 Result<bool> IsClassifyRecipe(const std::string& path) {
   if (path.empty()) return false;
   WISP_ASSIGN_OR_RETURN(const nlohmann::json json, ReadJson(path));
-  return json.is_object() && (json.contains("dp_fp") || (json.contains("data") && json["data"].is_object() && json["data"].contains("classes")));
+  return IsOfClassifier(json);
 }
 
 Status AuditClassifierStep(const AuditArguments& a, OutputFormat format) {

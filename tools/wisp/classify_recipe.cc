@@ -57,6 +57,9 @@ void ReadData(JsonSection& s, ClassifyRecipe& r) {
 
 Result<ClassifyRecipe> ReadClassifyRecipe(const std::string& path) {
   WISP_ASSIGN_OR_RETURN(const nlohmann::json json, ReadJson(path));
+  if (json.is_object() && !IsOfClassifier(json)) {
+    return InvalidData(path + ": it is the recipe of a recommender, for wisp train; one of a classifier names its classes (data.classes)");
+  }
   ClassifyRecipe recipe;
   JsonSection s(path + ":", json);
   s.Text("name", recipe.name);

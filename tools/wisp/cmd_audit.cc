@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "runtime/data/synth.h"
 #include "runtime/inference/audit_decoding.h"
@@ -101,14 +102,30 @@ class TrainingAudit {
   }
 
   Status Initialise(uint32_t num_items) {
-    if (base_) return OkStatus();
+    if (base_) {
+      ChooseRows();
+      return OkStatus();
+    }
     recipe_.architecture.num_items = num_items;
     WISP_RETURN_IF_ERROR(Validate(recipe_.architecture));
     weights_.resize(FlatSize(ParametersOf(recipe_.architecture)));
     auto random = privacy::RandomStream::Reproducible(recipe_.training.seed, privacy::StreamPurpose::kInitialisation);
     InitialiseWeights(recipe_.architecture, recipe_.initialisation, random, weights_);
+    ChooseRows();
     return OkStatus();
   }
+
+  // FEST and AdaFEST+ train some rows of the item table: here the first half of them, a choice that no data has part in.
+  void ChooseRows() {
+    const Method method = recipe_.training.method;
+    if (method != Method::kFest && method != Method::kAdaFestPlus) return;
+    rows_.resize(std::max(1u, recipe_.architecture.num_items / 2));
+    std::iota(rows_.begin(), rows_.end(), 0);
+    recipe_.training.sparse.rows = rows_;
+  }
+
+  // At which delta a run is tested: that of --delta, of the recipe's privacy, or 1e-5.
+  double RunDelta() const { return a_.run_delta.value_or(!a_.recipe.empty() && recipe_.goal.delta > 0 ? recipe_.goal.delta : a_.delta); }
 
   bool is_private() const { return recipe_.training.method != Method::kOrdinary; }
 
@@ -171,7 +188,7 @@ class TrainingAudit {
       o.privacy.noise_multiplier = recipe_.goal.noise_multiplier.value_or(1.0);
       return OkStatus();
     }
-    WISP_ASSIGN_OR_RETURN(const auto target, privacy::EpsilonDelta::Create(*recipe_.goal.epsilon, a_.delta));
+    WISP_ASSIGN_OR_RETURN(const auto target, privacy::EpsilonDelta::Create(*recipe_.goal.epsilon, RunDelta()));
     WISP_ASSIGN_OR_RETURN(const auto c, privacy::CalibrateNoise({.target = target, .sampling_probability = o.expected_batch / n, .steps = o.num_steps}));
     o.privacy.noise_multiplier = c.noise_multiplier;
     return OkStatus();
@@ -185,6 +202,7 @@ class TrainingAudit {
   data::ReadResult data_;
   RecordSet set_;
   std::vector<float> weights_;
+  std::vector<int32_t> rows_;
 };
 
 void PrintStep(const StepAuditOptions& o, const StepAuditResult& r, OutputFormat format) {
@@ -231,6 +249,9 @@ Status AuditStepCommand(const AuditArguments& a, OutputFormat format) {
   o.num_records_public = kAuditedRecords;
   o.expected_batch = std::max(1u, static_cast<uint32_t>(std::lround(a.sampling_probability * kAuditedRecords)));
   o.privacy.noise_multiplier = audit.recipe_.goal.noise_multiplier.value_or(1.0);
+  if (!(o.privacy.noise_multiplier > 0)) {
+    return InvalidArgument("--noise-multiplier is " + General(o.privacy.noise_multiplier) + ", allowed is above 0: without noise there is no claim to audit");
+  }
   StepAuditOptions options{.architecture = audit.recipe_.architecture, .weights = audit.weights_, .training = o};
   options.observations = a.observations;
   options.confidence = a.confidence;
@@ -256,7 +277,8 @@ Status AuditRunCommand(const AuditArguments& a, OutputFormat format) {
   WISP_RETURN_IF_ERROR(audit.PrepareRun(static_cast<uint32_t>(audit.set_.records.size() + a.canaries / 2)));
   RunAuditOptions options{.architecture = audit.recipe_.architecture, .weights = audit.weights_, .records = audit.set_.records,
                           .training = audit.recipe_.training, .canaries = a.canaries};
-  options.level = {.delta = a.delta, .confidence = a.confidence};
+  const double delta = audit.RunDelta();
+  options.level = {.delta = delta, .confidence = a.confidence};
   options.claimed_epsilon = a.claim;
   WISP_ASSIGN_OR_RETURN(const RunAuditResult r, AuditRun(options));
   const TrainingOptions& o = options.training;
@@ -264,16 +286,23 @@ Status AuditRunCommand(const AuditArguments& a, OutputFormat format) {
     std::printf("%s\n", Json({{"steps", o.num_steps}, {"records", audit.set_.records.size()}, {"canaries", a.canaries}, {"included", r.included},
                               {"guesses", r.bound.outcome.guesses}, {"correct", r.bound.outcome.correct},
                               {"mean_drop_included", r.mean_drop_included}, {"mean_drop_excluded", r.mean_drop_excluded},
-                              {"noise_multiplier", audit.is_private() ? Json(o.privacy.noise_multiplier) : Json()}, {"delta", a.delta},
-                              {"claimed", Figure(r.claimed)}, {"bound", r.bound.epsilon}, {"confidence", a.confidence}, {"refuted", r.refuted}})
+                              {"noise_multiplier", audit.is_private() ? Json(o.privacy.noise_multiplier) : Json()}, {"delta", delta},
+                              {"claimed", Figure(r.claimed)}, {"bound", r.bound.epsilon}, {"confidence", a.confidence}, {"refuted", r.refuted},
+                              {"charged_to", audit.ledger_ ? Json(a.ledger) : Json()},
+                              {"not_private", a.data.path.empty() ? Json::array() : Json({"records", "mean_drop_included", "mean_drop_excluded", "correct", "bound"})}})
                             .dump(2).c_str());
   } else {
     std::printf("audit of one run: %llu steps, %zu records, %u canaries of which %llu took part\n", static_cast<unsigned long long>(o.num_steps),
                 audit.set_.records.size(), a.canaries, static_cast<unsigned long long>(r.included));
     std::printf("  loss of the canaries fell by %.3f in the data, by %.3f outside of it; %llu of %llu guesses were right\n", r.mean_drop_included,
                 r.mean_drop_excluded, static_cast<unsigned long long>(r.bound.outcome.correct), static_cast<unsigned long long>(r.bound.outcome.guesses));
-    std::printf("  claimed epsilon %s  bound %.4f  at delta %g\n", r.claimed ? Fixed(*r.claimed, 4).c_str() : "none", r.bound.epsilon, a.delta);
-    std::printf("%s, with %g%% confidence\n", r.claimed ? Word(r.refuted) : "no claim to test", 100 * a.confidence);
+    std::printf("  claimed epsilon %s  bound %.4f  at delta %g\n", r.claimed ? Fixed(*r.claimed, 4).c_str() : "none", r.bound.epsilon, delta);
+    if (r.claimed) std::printf("%s, with %g%% confidence\n", Word(r.refuted), 100 * a.confidence);
+    if (!r.claimed) {
+      std::printf("nothing was tested: this run trains without a guarantee (method ordinary) and claims no epsilon; --claim tests one, --method phantom a private run\n");
+    }
+    if (audit.ledger_) std::printf("charged to %s like training: %llu steps\n", a.ledger.c_str(), static_cast<unsigned long long>(o.num_steps));
+    if (!a.data.path.empty()) std::printf("not private: keep these figures on this device\n");
   }
   return Verdict(r.refuted, "the run");
 }
@@ -311,14 +340,17 @@ Status AuditMembershipCommand(const AuditArguments& a, OutputFormat format) {
 
 Status AuditDecodingCommand(const AuditArguments& a, OutputFormat format) {
   DecodingAuditOptions o{.num_items = a.items, .draws = a.draws, .lambda = a.lambda, .clip = a.clip, .temperature = a.temperature, .delta = a.delta};
-  if (a.mode == "non-uniform") {
+  // uniform, non-uniform and base-anchored are older words for the same.
+  const bool anchored = a.mode == "anchored" || a.mode == "base-anchored";
+  if (a.mode == "non-uniform" || (a.mode == "mixed" && !a.mixing.empty())) {
     o.mode = DecodingMode::kNonUniform;
     for (const std::string& u : SplitCommas(a.mixing)) o.mixing.push_back(std::strtod(u.c_str(), nullptr));
-  } else if (a.mode == "base-anchored") {
+  } else if (anchored) {
     o.mode = DecodingMode::kBaseAnchored;
-  } else if (a.mode != "uniform") {
-    return InvalidArgument("--mode is '" + a.mode + "', allowed are uniform, non-uniform and base-anchored");
+  } else if (a.mode != "mixed" && a.mode != "uniform") {
+    return InvalidArgument("--mode is '" + a.mode + "', allowed are mixed and anchored");
   }
+  const char* mode = anchored ? "anchored" : "mixed";
   TemporaryLedger ledger;
   o.claimed_epsilon = a.claim;
   o.observations = a.observations;
@@ -329,11 +361,11 @@ Status AuditDecodingCommand(const AuditArguments& a, OutputFormat format) {
   }
   WISP_ASSIGN_OR_RETURN(const DecodingAuditResult r, AuditDecoding(o));
   if (format == OutputFormat::kJson) {
-    std::printf("%s\n", Json({{"models", r.models}, {"draws", o.draws}, {"items", o.num_items}, {"claimed", Figure(r.claimed)}, {"exact", Figure(r.exact)},
+    std::printf("%s\n", Json({{"mode", mode}, {"models", r.models}, {"draws", o.draws}, {"items", o.num_items}, {"claimed", Figure(r.claimed)}, {"exact", Figure(r.exact)},
                               {"delta", o.delta}, {"claimed_at_delta", Figure(r.claimed_at_delta)}, {"exact_at_delta", Figure(r.exact_at_delta)},
                               {"sampled", Figure(r.sampled)}, {"refuted", r.refuted}}).dump(2).c_str());
   } else {
-    std::printf("audit of decoding (%s): %u of %u items, all outcomes under all pairs of %llu models\n", a.mode.c_str(), o.draws, o.num_items,
+    std::printf("audit of decoding (%s): %u of %u items, all outcomes under all pairs of %llu models\n", mode, o.draws, o.num_items,
                 static_cast<unsigned long long>(r.models));
     std::printf("  claimed epsilon %8.4f                  exact %8.4f\n", r.claimed, r.exact);
     if (r.claimed_at_delta) std::printf("  claimed epsilon %8.4f  delta %-8g  exact %8.4f\n", *r.claimed_at_delta, o.delta, *r.exact_at_delta);

@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "runtime/core/file.h"
 #include "runtime/data/lines.h"
@@ -36,6 +37,22 @@ std::vector<LabelledRecord> RecordsOf(const data::LabelledSequences& sequences) 
   return records;
 }
 
+// Labels that name no class while texts do, or that are long or all different, are texts.
+Status CheckOrder(const std::string& path, const data::LabelledTexts& texts, const std::vector<std::string>& classes) {
+  const auto is_class = [&](const std::string& word) { return std::find(classes.begin(), classes.end(), word) != classes.end(); };
+  const auto may_be = [&](const std::string& label) { return is_class(label) || label.find_first_not_of("0123456789") == std::string::npos; };
+  if (texts.labels.empty() || std::any_of(texts.labels.begin(), texts.labels.end(), may_be)) return OkStatus();
+  size_t longest = 0, length = 0;
+  for (const std::string& name : classes) longest = std::max(longest, name.size());
+  for (const std::string& label : texts.labels) length += label.size();
+  const std::set<std::string> different(texts.labels.begin(), texts.labels.end());
+  const bool are_long = length > texts.labels.size() * (2 * longest + 10);
+  const bool all_differ = texts.labels.size() > 2 * classes.size() && different.size() == texts.labels.size();
+  if (!are_long && !all_differ && !std::any_of(texts.texts.begin(), texts.texts.end(), is_class)) return OkStatus();
+  return InvalidData(path + ": label and text look swapped, none of the labels is one of the recipe's classes: in lines the label comes first, then a tab, "
+                     "then the text; in files with a header --label-column and --text-column say which is which");
+}
+
 Status Override(const ClassifyTrainArguments& a, ClassifyRecipe& r) {
   if (a.epsilon && a.noise_multiplier) return InvalidArgument("--epsilon and --noise-multiplier are given: the one follows from the other, choose one");
   if (!a.mode.empty()) {
@@ -54,6 +71,8 @@ Status Override(const ClassifyTrainArguments& a, ClassifyRecipe& r) {
   if (a.delta) r.goal.delta = *a.delta;
   if (a.epochs) r.epochs = *a.epochs, r.options.num_steps = 0;
   if (a.seed) r.seed = *a.seed;
+  if (!a.text_column.empty()) r.text_column = a.text_column;
+  if (!a.label_column.empty()) r.label_column = a.label_column;
   if (a.expected_batch) r.options.expected_batch = *a.expected_batch;
   if (a.num_records_public) r.options.num_records_public = *a.num_records_public;
   if (a.learning_rate) r.options.optimizer.learning_rate = static_cast<float>(*a.learning_rate);
@@ -129,6 +148,7 @@ class ClassifyTrainCommand {
     WISP_RETURN_IF_ERROR(OpenBase());
     WISP_ASSIGN_OR_RETURN(const data::LabelledTexts texts, data::ReadLabelled(a_.data, {.format = format, .text_column = recipe_.text_column,
                                                                                        .label_column = recipe_.label_column}));
+    WISP_RETURN_IF_ERROR(CheckOrder(a_.data, texts, recipe_.classes));
     WISP_ASSIGN_OR_RETURN(const std::vector<std::string> tokens, Tokens(texts));
     WISP_ASSIGN_OR_RETURN(vocabulary_, data::Vocabulary::Create(VocabularyName(), tokens));
     recipe_.encoder.num_items = static_cast<uint32_t>(tokens.size());

@@ -20,6 +20,7 @@ using Json = nlohmann::ordered_json;
 Json Figure(double value) { return std::isinf(value) ? Json("infinity") : Json(value); }
 
 Result<privacy::Mechanism> CalibratedDraws(const PrivacyArguments& a) {
+  WISP_RETURN_IF_ERROR(privacy::CheckTarget(a.epsilon));
   WISP_ASSIGN_OR_RETURN(const auto target, privacy::EpsilonDelta::Create(a.epsilon, a.delta));
   const privacy::DrawRequest request{.target = target, .draws = a.steps};
   WISP_ASSIGN_OR_RETURN(const auto c, a.support > 0 ? privacy::CalibrateResponse(request, {.support = a.support}) : privacy::CalibrateBoundedRange(request));
@@ -46,15 +47,18 @@ Status PrivacyDecoding(const PrivacyArguments& a, OutputFormat format) {
   const bool mixed = draws.kind() == privacy::Mechanism::Kind::kRandomisedResponse;
   const double strength = mixed ? draws.lambda() : !a.calibrate ? a.clip : privacy::ClipOfRange(draws.range() - kAnchoredRangeSlack, a.temperature);
   if (format == OutputFormat::kJson) {
-    std::printf("%s\n", Json({{mixed ? "lambda" : "clip", strength}, {"draws", draws.steps()}, {"pure_per_draw", draws.PureEpsilonOfStep()},
-                              {"pure", Figure(pure)}, {"pld", Figure(stated.epsilon)}, {"rdp", Figure(rdp)},
-                              {"set_by", privacy::ToText(stated.accountant)}}).dump().c_str());
+    Json j = {{"mode", mixed ? "mixed" : "anchored"}, {mixed ? "lambda" : "clip", strength}};
+    if (mixed) j["random_share"] = 1 - strength;
+    j.update(Json({{"draws", draws.steps()}, {"pure_per_draw", draws.PureEpsilonOfStep()}, {"pure", Figure(pure)}, {"pld", Figure(stated.epsilon)},
+                   {"rdp", Figure(rdp)}, {"set_by", privacy::ToText(stated.accountant)}}));
+    std::printf("%s\n", j.dump().c_str());
     return OkStatus();
   }
   std::printf("%s\n  %s %.6g\n  pure     epsilon %.4f   (delta 0, %.4g a draw)\n"
               "  PLD      epsilon %.4f   (delta %g; an upper bound, the figure to state; set by %s)\n  RDP      epsilon %.4f   (delta %g; an upper bound)\n",
               draws.Describe().c_str(), mixed ? "lambda" : "clip", strength, pure, draws.PureEpsilonOfStep(), stated.epsilon, a.delta,
               std::string(privacy::ToText(stated.accountant)).c_str(), rdp, a.delta);
+  if (mixed) std::printf("  %.4g %% of the draws are random: the same for every model\n", 100 * (1 - strength));
   return OkStatus();
 }
 

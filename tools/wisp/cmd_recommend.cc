@@ -4,7 +4,10 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "runtime/inference/draw_cost.h"
 #include "runtime/inference/private_recommender.h"
+#include "runtime/privacy/calibration.h"
+#include "runtime/privacy/ledger_composition.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/dataset.h"
 #include "tools/wisp/ledger_access.h"
@@ -14,18 +17,44 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// Below these, draws tell little of the model: it is said.
+constexpr double kWeakLambda = 0.5, kWeakClip = 0.5;
+
+std::string Short(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4g", value);
+  return text;
+}
+
+void Warn(const std::string& sentence) { std::fprintf(stderr, "wisp: %s\n", sentence.c_str()); }
+
+std::string Trimmed(const std::string& text) {
+  const size_t first = text.find_first_not_of(" \t"), last = text.find_last_not_of(" \t");
+  return first == std::string::npos ? "" : text.substr(first, last - first + 1);
+}
+
+// Blanks around a name are no part of it, unless an item is called so.
 Result<std::vector<int32_t>> FindItems(const ModelFile& model, const std::string& option, const std::string& keys) {
   std::vector<int32_t> items;
   for (const std::string& key : SplitCommas(keys)) {
-    const auto item = model.FindItem(key);
-    if (!item) return InvalidArgument(option + " names item '" + key + "', which the model does not have");
+    auto item = model.FindItem(key);
+    if (!item) item = model.FindItem(Trimmed(key));
+    if (!item) return InvalidArgument(option + " names item '" + Trimmed(key) + "', which the model does not have");
     items.push_back(static_cast<int32_t>(*item));
   }
   return items;
 }
 
+// An empty answer is no error, but nobody should have to guess why.
+void SayWhyEmpty(const RecommendArguments& a, size_t num_items) {
+  if (num_items > 0) return;
+  Warn(std::string("nothing is left to recommend: the ") + (a.candidates.empty() ? "catalogue" : "candidates") +
+       (a.allow_seen ? " hold no item" : " hold no item outside the history; --allow-seen lets items of the history come back"));
+}
+
 Result<std::vector<int32_t>> HistoryOf(const RecommendArguments& a, const ModelFile& model) {
-  if (a.history.empty() == a.user.empty()) return InvalidArgument("either --history or --user with --data is needed");
+  if (!a.history.empty() && !a.user.empty()) return InvalidArgument("--history and --user were given: one of them, not both");
+  if (a.history.empty() && a.user.empty()) return InvalidArgument("either --history or --user with --data is needed");
   if (!a.history.empty()) return FindItems(model, "--history", a.history);
   if (a.data.path.empty()) return InvalidArgument("--user needs --data, the log with the user's events");
   WISP_ASSIGN_OR_RETURN(const data::ReadResult data, ReadData(a.data, {}, &model));
@@ -55,6 +84,7 @@ Status RecommendBest(const RecommendArguments& a, Session& session, OutputFormat
     list.back()["score"] = top[i].score;
   }
   if (format == OutputFormat::kJson) std::printf("%s\n", list.dump(2).c_str());
+  SayWhyEmpty(a, top.size());
   return OkStatus();
 }
 
@@ -80,17 +110,72 @@ class PrivateCommand {
     PrivateRecommendOptions request{.count = a_.count, .seen = a_.allow_seen ? SeenItems::kAllow : SeenItems::kExclude, .candidates = candidates};
     WISP_RETURN_IF_ERROR(ReadSupport(request));
     WISP_ASSIGN_OR_RETURN(const PrivateRecommenderOptions options, Options(request));
+    const DecodingNeed need = NeedOf(model, {.public_datasets = p_.public_datasets, .num_records_public = options.allow_large_delta ? 0 : options.num_records_public});
+    if (need.kind == DecodingNeed::Kind::kCharge) WISP_RETURN_IF_ERROR(CheckStrength(options));
     std::optional<privacy::EpsilonDelta> before;
     if (ledger_) {
       WISP_ASSIGN_OR_RETURN(before, ledger_->Limit());
     }
     WISP_ASSIGN_OR_RETURN(PrivateRecommender recommender, PrivateRecommender::Create(session_, options));
     if (ledger_) WISP_RETURN_IF_ERROR(SayIfRaised(*ledger_, before));
-    WISP_ASSIGN_OR_RETURN(const std::vector<int32_t> items, recommender.Recommend(history, request));
-    return Print(recommender, items, format);
+    const Result<std::vector<int32_t>> items = recommender.Recommend(history, request);
+    if (!items.ok()) return InWords(items.status(), recommender, options);
+    SayWhyEmpty(a_, items->size());
+    return Print(recommender, *items, format);
   }
 
  private:
+  // Options that do not go together where draws are charged, in the words of the options.
+  Status CheckStrength(const PrivateRecommenderOptions& o) const {
+    if (p_.ledger.empty()) return OkStatus();  // refused by the runtime, which says why one is needed
+    const bool anchored = o.mode.value_or(o.base != nullptr ? DecodingMode::kBaseAnchored : DecodingMode::kUniform) == DecodingMode::kBaseAnchored;
+    if (anchored && p_.base.empty()) return InvalidArgument("--mode anchored needs --base, the public model as it was shipped");
+    if (p_.clip && !anchored) return InvalidArgument("--clip is of the mode anchored, which needs --base; the mode here is mixed, which has --lambda");
+    if (p_.lambda && anchored) return InvalidArgument("--lambda is of the mode mixed; with --base the mode is anchored, which has --clip, unless --mode is mixed");
+    if (anchored && (p_.top_k != 0 || p_.top_p != 1)) {
+      return PrivacyRefused("--top-k and --top-p are of the mode mixed: truncation by private scores voids the mode anchored; --support base:K is allowed");
+    }
+    if (p_.lambda.has_value() + p_.clip.has_value() + p_.epsilon_per_draw.has_value() + p_.lifetime.has_value() == 1) return OkStatus();
+    return InvalidArgument("draws from this model are charged: exactly one of --lambda (mode mixed), --clip (mode anchored), --epsilon-per-draw, or "
+                           "--epsilon with --delta and --lifetime is needed");
+  }
+
+  // How many more draws the ledger has room for; fewer than `most`.
+  Result<uint64_t> DrawsLeft(const privacy::Mechanism& draw, const privacy::EpsilonDelta& limit, uint64_t most) const {
+    privacy::Composition spent;
+    WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerEntry> entries, ledger_->Entries());
+    for (const privacy::LedgerEntry& e : entries) spent.Add(e.mechanism, e.noise, e.loss_slack);
+    WISP_ASSIGN_OR_RETURN(const auto delta, privacy::Delta::Create(limit.delta()));
+    uint64_t fit = 0, too_many = most;
+    while (too_many - fit > 1) {
+      const uint64_t middle = fit + (too_many - fit) / 2;
+      WISP_ASSIGN_OR_RETURN(const privacy::Mechanism draws, draw.WithSteps(middle));
+      privacy::Composition together = spent;
+      together.Add(draws, privacy::NoiseKind::kSecure, 0);
+      WISP_ASSIGN_OR_RETURN(const double total, together.Epsilon(delta));
+      (total <= limit.epsilon() ? fit : too_many) = middle;
+    }
+    return fit;
+  }
+
+  // A refusal of the ledger, for people. Any other error stays as it is.
+  Status InWords(const Status& refused, const PrivateRecommender& r, const PrivateRecommenderOptions& o) const {
+    const bool of_ledger = refused.code() == StatusCode::kPrivacyRefused && refused.message().find("nothing was charged") != std::string::npos;
+    if (!of_ledger || !ledger_) return refused;
+    WISP_ASSIGN_OR_RETURN(const auto limit, ledger_->Limit());
+    if (!limit) return refused;
+    WISP_ASSIGN_OR_RETURN(const auto delta, privacy::Delta::Create(limit->delta()));
+    WISP_ASSIGN_OR_RETURN(const double spent, ledger_->Spent(delta));
+    const uint64_t support = o.largest_support > 0 ? o.largest_support : session_.architecture().num_items;
+    const DrawCost cost = r.mode() == DecodingMode::kUniform ? UniformDrawCost(support, r.lambda()) : AnchoredDrawCost(r.clip(), o.temperature, support);
+    WISP_ASSIGN_OR_RETURN(const privacy::Mechanism draw, ToMechanism(cost, 1, ledger_->adjacency()));
+    WISP_ASSIGN_OR_RETURN(const uint64_t left, DrawsLeft(draw, *limit, o.draws_per_charge));
+    return PrivacyRefused("the budget does not allow " + std::to_string(o.draws_per_charge) + " draws: one costs epsilon " + Short(r.epsilon_per_draw()) +
+                          " at delta 0, spent on this data is epsilon " + Short(spent) + ", the limit is epsilon " + Short(limit->epsilon()) + " at delta " +
+                          Short(limit->delta()) + "; " + (left == 0 ? "no more draw" : std::to_string(left) + " more would") + (left == 0 ? " fits" : " fit") +
+                          ": nothing was charged");
+  }
+
   // --support all, base:K or model:K; the last exists to be refused.
   Status ReadSupport(PrivateRecommendOptions& request) const {
     if (p_.support == "all") return OkStatus();
@@ -107,10 +192,12 @@ class PrivateCommand {
 
   Result<DrawGoal> Goal() const {
     DrawGoal goal{.lambda = p_.lambda, .clip = p_.clip, .epsilon_per_draw = p_.epsilon_per_draw};
+    if (p_.lifetime && *p_.lifetime == 0) return InvalidArgument("--lifetime is 0, allowed are 1 and above: the number of draws over all queries");
     if (p_.epsilon.has_value() != p_.lifetime.has_value() || (p_.epsilon && !p_.delta)) {
       return InvalidArgument("a target for all draws is --epsilon, --delta and --lifetime together");
     }
     if (!p_.epsilon) return goal;
+    WISP_RETURN_IF_ERROR(privacy::CheckTarget(*p_.epsilon));
     WISP_ASSIGN_OR_RETURN(const auto target, privacy::EpsilonDelta::Create(*p_.epsilon, *p_.delta));
     goal.lifetime = DrawGoal::Lifetime{target, *p_.lifetime};
     return goal;
@@ -157,6 +244,12 @@ class PrivateCommand {
     o.largest_support = static_cast<uint32_t>(listed);
     const size_t most = std::min<size_t>(a_.count, listed > 0 ? listed : session_.architecture().num_items);
     o.draws_per_charge = p_.block > 0 ? p_.block : static_cast<uint32_t>(std::max<size_t>(1, most));
+    if (!p_.lifetime) return o;
+    const bool block = p_.block > *p_.lifetime;
+    if (block || a_.count > *p_.lifetime) {
+      return InvalidArgument((block ? "--block is " + std::to_string(p_.block) : "--count is " + std::to_string(a_.count)) + ", but --lifetime allows " +
+                             std::to_string(*p_.lifetime) + " draws in all");
+    }
     return o;
   }
 
@@ -167,6 +260,7 @@ class PrivateCommand {
     const bool mixed = r.mode() == DecodingMode::kUniform;
     j["mode"] = mixed ? "mixed" : "anchored";
     j[mixed ? "lambda" : "clip"] = mixed ? r.lambda() : r.clip();
+    if (mixed) j["random_share"] = 1 - r.lambda();
     j["temperature"] = p_.temperature;
     j["pure_epsilon_per_draw"] = r.epsilon_per_draw();
     j["draws_charged"] = r.draws_charged();
@@ -188,16 +282,29 @@ class PrivateCommand {
     std::printf("drawn privately, %s, %s %.4g: %llu draws charged to %s, epsilon %.4g each at delta 0\n", cost["mode"].get<std::string>().c_str(), strength,
                 cost[strength].get<double>(), static_cast<unsigned long long>(cost["draws_charged"]), p_.ledger.c_str(),
                 cost["pure_epsilon_per_draw"].get<double>());
-    if (cost["limit"].is_null()) {
-      std::printf("the ledger has no limit (--budget sets one)\n");
-    } else {
+    if (cost.contains("random_share")) std::printf("%s %% of the draws are random: the same for every model\n", Short(100 * cost["random_share"].get<double>()).c_str());
+    if (!cost["limit"].is_null()) {
       std::printf("spent on this data, everything together: epsilon %.4f of %.4f at delta %g\n", cost["spent"].get<double>(),
                   cost["limit"]["epsilon"].get<double>(), cost["limit"]["delta"].get<double>());
     }
   }
 
+  // What a person who reads the items would not guess.
+  void WarnOf(const PrivateRecommender& r, const Json& cost) const {
+    if (r.is_free()) return;
+    if (r.mode() == DecodingMode::kUniform && r.lambda() < kWeakLambda) {
+      Warn("warning: lambda is " + Short(r.lambda()) + ", so " + Short(100 * (1 - r.lambda())) + " % of the draws are random, whatever the model says; with " +
+           "--base, the public model as it was shipped (mode anchored), draws say more at the same cost");
+    }
+    if (r.mode() == DecodingMode::kBaseAnchored && r.clip() < kWeakClip) {
+      Warn("warning: the clip is " + Short(r.clip()) + ", below " + Short(kWeakClip) + ": draws follow the base model almost entirely");
+    }
+    if (cost["limit"].is_null()) Warn("warning: the ledger " + p_.ledger + " was charged and has no limit: nothing ends the draws; --budget sets one");
+  }
+
   Status Print(const PrivateRecommender& r, const std::vector<int32_t>& items, OutputFormat format) const {
     WISP_ASSIGN_OR_RETURN(const Json cost, CostJson(r));
+    WarnOf(r, cost);
     Json j = {{"items", Json::array()}, {"privacy", cost}};
     for (int32_t item : items) j["items"].push_back(ItemJson(session_.file(), static_cast<size_t>(item)));
     if (format == OutputFormat::kJson) {
@@ -219,6 +326,7 @@ class PrivateCommand {
 }  // namespace
 
 Status Recommend(const RecommendArguments& a, OutputFormat format) {
+  if (a.count == 0) return InvalidArgument("--count is 0, allowed are 1 and above");
   WISP_ASSIGN_OR_RETURN(const auto session, Session::Open(a.model));
   return a.priv.on ? PrivateCommand(a, *session).Run(format) : RecommendBest(a, *session, format);
 }

@@ -11,6 +11,7 @@
 #include <fstream>
 
 #include "runtime/core/threads.h"
+#include "tools/wisp/check_cell.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/dataset.h"
 #include "tools/wisp/measured_runs.h"
@@ -126,6 +127,9 @@ class ReproduceCommand {
 
   Status Plan(const std::vector<const ReproductionCell*>& cells) {
     WISP_RETURN_IF_ERROR(CheckNeeds(cells));
+    for (const ReproductionCell* cell : cells) {
+      if (cell->kind == Kind::kTrain) WISP_RETURN_IF_ERROR(CheckTrainingCell(table_, *cell));
+    }
     measured_ = MeasuredRuns(Threads(), Decoding());
     bool has_seed = false;
     for (const ReproductionCell* cell : cells) {

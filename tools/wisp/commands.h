@@ -83,7 +83,7 @@ struct PrivacyArguments {
 };
 
 struct ClassifyTrainArguments {
-  std::string recipe, data, out, format = "auto", mode, base, vocabulary, ledger, dataset;
+  std::string recipe, data, out, format = "auto", text_column, label_column, mode, base, vocabulary, ledger, dataset;
   std::optional<double> epsilon, noise_multiplier, delta, budget, epochs, learning_rate;
   std::optional<uint64_t> seed, reproducible_noise_seed;
   std::optional<uint32_t> num_records_public, expected_batch;
@@ -103,14 +103,14 @@ struct ClassifyPredictArguments {
 struct AuditArguments {
   std::string recipe, model, ledger, method, through = "release";
   DataArguments data;
-  std::optional<double> noise_multiplier, epsilon, clipping_norm, claim, epochs;
+  std::optional<double> noise_multiplier, epsilon, clipping_norm, claim, epochs, run_delta;
   std::optional<uint64_t> steps, reproducible_noise_seed;
   std::optional<uint32_t> num_records_public, expected_batch;
   double delta = 1e-5, confidence = 0.95, sampling_probability = 1;
   uint64_t observations = 2000;
   uint32_t canaries = 500, users = 400, threads = 0;
   // Of decoding.
-  std::string mode = "uniform", mixing;
+  std::string mode = "mixed", mixing;
   double lambda = 0.1, clip = 1, temperature = 1;
   uint32_t items = 4, draws = 1;
 };

@@ -1,6 +1,7 @@
 // The command line of `wisp`: options, help, exit codes. The only unit that knows CLI11.
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 
@@ -57,6 +58,7 @@ class CommandLine {
   }
 
   int Run(int argc, char** argv) {
+    if (!KnowsCommand(argc, argv)) return 2;
     try {
       app_.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
@@ -68,6 +70,26 @@ class CommandLine {
   }
 
  private:
+  // Names a command that does not exist, and those that do; what is wrong with options is left to the parser.
+  bool KnowsCommand(int argc, char** argv) {
+    CLI::App* app = &app_;
+    std::string path = "wisp";
+    for (int i = 1; i < argc && argv[i][0] != '-' && argv[i][0] != 0; ++i) {
+      const auto commands = app->get_subcommands([](CLI::App*) { return true; });
+      if (commands.empty()) return true;
+      const auto next = std::find_if(commands.begin(), commands.end(), [&](const CLI::App* c) { return c->get_name() == argv[i]; });
+      if (next == commands.end()) {
+        std::string names;
+        for (const CLI::App* c : commands) names += (names.empty() ? "" : ", ") + c->get_name();
+        std::fprintf(stderr, "wisp: there is no command '%s'; the commands of %s are %s\n", argv[i], path.c_str(), names.c_str());
+        return false;
+      }
+      app = *next;
+      path += " " + app->get_name();
+    }
+    return true;
+  }
+
   template <class Arguments>
   void OnCall(CLI::App* command, Status (*run)(const Arguments&, OutputFormat), const Arguments& arguments) {
     command->add_flag("--json", json_, "Print the result as JSON");
@@ -191,7 +213,7 @@ class CommandLine {
 
   void AddInspect() {
     CLI::App* c = app_.add_subcommand("inspect", "What is in a model file: architecture, tensors, provenance.");
-    c->add_option("model", inspect_.model, "Model file")->required();
+    c->add_option("model,--model", inspect_.model, "Model file")->required();
     c->add_flag("--verify", inspect_.verify, "Also check every weight against its checksum");
     OnCall(c, Inspect, inspect_);
   }
@@ -224,19 +246,20 @@ class CommandLine {
                                                "  wisp audit step --method phantom --noise-multiplier 1\n"
                                                "  wisp audit step --recipe models/recipes/sst2-dp-fp.json --method paper\n"
                                                "  wisp audit run --recipe r.json --data log.db --ledger log.ledger\n"
-                                               "  wisp audit decoding --mode base-anchored --clip 1");
+                                               "  wisp audit decoding --mode anchored --clip 1");
     c->require_subcommand(1);
     CLI::App* step = c->add_subcommand("step", "Many releases of one step, with a canary and without (made-up records; white box).");
     step->add_option("--q", audit_.sampling_probability, "Sampling probability")->capture_default_str();
     step->add_option("--through", audit_.through, "release (what a step adds up and noises) or trainer (the whole loop, a charge each: slow)")->capture_default_str();
     CLI::App* run = c->add_subcommand("run", "One training run with canaries, half of them in the data (Steinke et al. 2023).");
+    AddOptional(run, "--delta", audit_.run_delta, "At this delta; default: the recipe's, or 1e-5");
     run->add_option("--canaries", audit_.canaries, "Number of canaries, made-up users of two items each")->capture_default_str();
     CLI::App* membership = c->add_subcommand("membership", "Train on half of the users; tell them from the others by the loss.");
     CLI::App* decoding = c->add_subcommand("decoding", "Every outcome of private draws on a small support, under the worst pairs of models.");
     for (CLI::App* sub : {step, run, membership}) {
       sub->add_option("--recipe", audit_.recipe, "Architecture and hyper-parameters, JSON; default: something small");
       sub->add_option("--model", audit_.model, "Start from this model");
-      sub->add_option("--method", audit_.method, "In place of the recipe's");
+      sub->add_option("--method", audit_.method, "In place of the recipe's; fest and adafest+ are audited with half of the items as the rows that are trained");
       AddOptional(sub, "--noise-multiplier", audit_.noise_multiplier, "In place of the recipe's");
       AddOptional(sub, "--clipping-norm", audit_.clipping_norm, "In place of the recipe's");
     }
@@ -255,15 +278,15 @@ class CommandLine {
     for (CLI::App* sub : {step, decoding}) {
       sub->add_option("--observations", audit_.observations, "Releases with the canary, and as many without; draws of the sampler")->capture_default_str();
     }
-    decoding->add_option("--mode", audit_.mode, "uniform, non-uniform or base-anchored")->capture_default_str();
+    decoding->add_option("--mode", audit_.mode, "mixed (with the uniform, or with --mixing) or anchored")->capture_default_str();
     decoding->add_option("--items", audit_.items, "Size of the support, up to 6")->capture_default_str();
     decoding->add_option("--draws", audit_.draws, "Distinct items drawn")->capture_default_str();
     decoding->add_option("--lambda", audit_.lambda, "Share of the private model in a mixture")->capture_default_str();
-    decoding->add_option("--mixing", audit_.mixing, "Public probabilities of the items, separated by commas");
-    decoding->add_option("--clip", audit_.clip, "Base-anchored: how far a logit may leave the base model's")->capture_default_str();
-    decoding->add_option("--temperature", audit_.temperature, "Base-anchored: of the softmax")->capture_default_str();
+    decoding->add_option("--mixing", audit_.mixing, "Mixed: public probabilities of the items, separated by commas; default: all the same");
+    decoding->add_option("--clip", audit_.clip, "Anchored: how far a logit may leave the base model's")->capture_default_str();
+    decoding->add_option("--temperature", audit_.temperature, "Anchored: of the softmax")->capture_default_str();
     for (CLI::App* sub : {step, run, membership, decoding}) {
-      if (sub != membership) sub->add_option("--delta", audit_.delta, "At this delta")->capture_default_str();
+      if (sub == step || sub == decoding) sub->add_option("--delta", audit_.delta, "At this delta")->capture_default_str();
       sub->add_option("--confidence", audit_.confidence, "Of the verdict")->capture_default_str();
       AddOptional(sub, "--reproducible-noise", audit_.reproducible_noise_seed, "Seed of repeatable noise: for experiments");
     }
@@ -333,6 +356,8 @@ class CommandLine {
     c->add_option("--recipe", a.recipe, "Architecture and hyper-parameters, JSON")->required();
     c->add_option("--out", a.out, "Classifier file to write")->required();
     AddLabelled(c, a.data, a.format);
+    c->add_option("--text-column", a.text_column, "Name of the column of texts, in place of the recipe's");
+    c->add_option("--label-column", a.label_column, "Name of the column of labels, in place of the recipe's");
     c->add_option("--mode", a.mode, "aggregate, clipped or paper, in place of the recipe's");
     c->add_option("--base", a.base, "Start from this encoder or classifier, with its vocabulary");
     c->add_option("--vocabulary", a.vocabulary, "File of tokens that may be known to anybody, one a line");

@@ -117,8 +117,13 @@ void ReadData(JsonSection& s, Recipe& r) {
 
 }  // namespace
 
+bool IsOfClassifier(const nlohmann::json& json) {
+  return json.is_object() && (json.contains("dp_fp") || (json.contains("data") && json["data"].is_object() && json["data"].contains("classes")));
+}
+
 Result<Recipe> ReadRecipe(const std::string& path) {
   WISP_ASSIGN_OR_RETURN(const nlohmann::json json, ReadJson(path));
+  if (IsOfClassifier(json)) return InvalidData(path + ": it is the recipe of a classifier, for wisp classify train and wisp audit step");
   return ParseRecipe(path + ":", json);
 }
 
@@ -130,7 +135,10 @@ Result<nlohmann::json> ReadJson(const std::string& path) {
   try {
     return nlohmann::json::parse(text.str());
   } catch (const nlohmann::json::exception& error) {
-    return InvalidData(path + ": not JSON: " + error.what());
+    // The library puts its own name before the sentence, in brackets.
+    const std::string sentence = error.what();
+    const size_t end = sentence.starts_with("[") ? sentence.find("] ") : std::string::npos;
+    return InvalidData(path + ": not JSON: " + (end == std::string::npos ? sentence : sentence.substr(end + 2)));
   }
 }
 

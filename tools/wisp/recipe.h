@@ -31,6 +31,9 @@ Result<Recipe> ReadRecipe(const std::string& path);
 // The same of what was read or put together elsewhere; errors begin with `where`.
 Result<Recipe> ParseRecipe(const std::string& where, const nlohmann::json& json);
 
+// Whether it is a recipe of a classifier (classify_recipe.h): it has dp_fp or names classes.
+bool IsOfClassifier(const nlohmann::json& json);
+
 // The whole of a file. kIo, or kInvalidData when it is not JSON.
 Result<nlohmann::json> ReadJson(const std::string& path);
 

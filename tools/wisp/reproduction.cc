@@ -76,8 +76,8 @@ Status ReadCell(JsonSection& s, const Json& base, ReproductionCell& cell) {
   WISP_ASSIGN_OR_RETURN(cell.seeds, ReadSeeds(s.where(), seeds));
   Json merged = base;
   if (overrides != nullptr) merged.merge_patch(*overrides);
-  WISP_ASSIGN_OR_RETURN(cell.recipe, ParseRecipe(s.where() + " recipe:", merged));
-  if (cell.recipe.hold_out == HoldOut::kNothing) return InvalidData(s.where() + ": its recipe holds nothing out to be tested on");
+  WISP_ASSIGN_OR_RETURN(cell.recipe, ParseRecipe(s.where() + " (" + cell.Name() + ") recipe:", merged));
+  if (cell.recipe.hold_out == HoldOut::kNothing) return InvalidData(s.where() + " (" + cell.Name() + "): its recipe holds nothing out to be tested on");
   cell.recipe_hash = RecipeHash(std::move(merged));
   return OkStatus();
 }
@@ -102,8 +102,9 @@ Result<std::string> FindTable(const std::string& table) {
   std::sort(names.begin(), names.end());
   std::string allowed;
   for (const std::string& name : names) allowed += (allowed.empty() ? "" : ", ") + name;
-  return InvalidArgument("there is no table '" + table + "'; in " + kFolder + " are: " + (allowed.empty() ? "none" : allowed) +
-                         "; a path that ends in .json is allowed too");
+  const bool elsewhere = allowed.empty();
+  return InvalidArgument("there is no table '" + table + "': tables are looked for in ./" + kFolder + (elsewhere ? ", which is not here" : ": " + allowed) +
+                         (elsewhere ? "; run this where the tables are, or give a path that ends in .json" : "; a path that ends in .json is allowed too"));
 }
 
 }  // namespace
