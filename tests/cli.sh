@@ -79,7 +79,7 @@ expect 2 "epochs is" "$wisp" train --recipe "$recipe" --model base.wisp --data l
 sqlite3 l.db 'select count(*) from entries' 2>/dev/null | grep -qv '^[1-9]' || fail "a refused run was charged"
 
 # Options that would mean nothing are refused; what --rows and a selection need is named.
-for option in "--epsilon 1" "--noise-multiplier 1" "--ledger x.db" "--budget 1" "--rows 4" "--re-attention" "--histogram-noise 5"; do
+for option in "--epsilon 1" "--noise-multiplier 1" "--ledger x.db" "--budget 1" "--rows 4" "--re-attention" "--histogram-noise 5" "--privacy-json p.json" "--reproducible-noise 3"; do
   # shellcheck disable=SC2086
   expect 2 "${option%% *} is given, but the method is ordinary, which protects nothing" "$wisp" train --recipe "$recipe" "${small[@]}" --method ordinary $option --out o.wisp
 done
@@ -126,7 +126,7 @@ expect 4 "nothing was charged" "$wisp" train --recipe "$recipe" "${small[@]}" --
 [ ! -e o2.wisp ] || fail "a run stopped by its budget left a model behind"
 grep -q "this run would bring the data set to epsilon .* at delta 0.001, the limit is 5, spent 3.9" err || fail "a run that does not fit says: $(head -c 300 err)"
 [ "$(sqlite3 l.db 'select count(distinct run) from entries')" = 1 ] || fail "a run that does not fit was charged in part"
-expect 4 "--budget is 3, but epsilon 3.9.* is spent" "$wisp" train --recipe "$recipe" "${small[@]}" --epsilon 4 --budget 3 --out o2.wisp --ledger l.db
+expect 4 "the budget is to be 3, but epsilon 3.9.* is spent" "$wisp" train --recipe "$recipe" "${small[@]}" --epsilon 4 --budget 3 --out o2.wisp --ledger l.db
 [ "$(sqlite3 l.db 'select count(*) from limits')" = 1 ] || fail "a budget below what is spent was written"
 expect 4 "reproducible" "$wisp" train --recipe "$recipe" "${small[@]}" --epsilon 4 --reproducible-noise 1 --out o2.wisp --ledger l.db
 expect 0 "limit raised from 5 to 6" "$wisp" train --recipe "$recipe" "${small[@]}" --epsilon 0.5 --budget 6 --out o2.wisp --ledger l.db
@@ -207,7 +207,7 @@ expect 0 "" "$wisp" privacy --ledger d.db --delta 1e-6 --json
 json 'j["accounting"]["ledger_epsilon"] > json.load(open("first.json"))["accounting"]["ledger_epsilon"] and j["accounting"]["ledger_epsilon"] <= 2'
 expect 4 "nothing was charged" "${draw[@]}" "${target[@]}" --delta 1e-6
 expect 4 "is of the data set 'log.db', --dataset is 'other'" "${draw[@]}" "${target[@]}" --delta 1e-6 --dataset other
-expect 4 "--budget is 0.5, but epsilon" "${draw[@]}" "${target[@]}" --delta 1e-6 --budget 0.5
+expect 4 "the budget is to be 0.5, but epsilon" "${draw[@]}" "${target[@]}" --delta 1e-6 --budget 0.5
 [ "$(sqlite3 d.db 'select count(*) from limits')" = 1 ] || fail "a budget below what is spent was written"
 [ ! -s out ] || fail "a refused draw printed $(head -c 300 out)"
 expect 0 "" "$wisp" privacy --ledger d.db --delta 1e-6
@@ -369,5 +369,10 @@ cc -std=c11 -Wall -Wextra -Werror -I"$root" readme.c -o readme -L"$build" -lwisp
 # The C example: the main job through the C interface.
 expect 0 "epsilon so far" "$build/wisp_example" base.wisp log.db c.db c.wisp u00003 8
 grep -q "after" out && grep -q "Privacy statement" out || fail "the C example printed $(head -c 300 out)"
+
+# What it refuses before anything is spent.
+cc -std=c11 -Wall -Wextra -Werror -I"$root" "$root/tests/personalise_refused.c" -o personalise_refused -L"$build" -lwisp -Wl,-rpath,"$build" 2>err || fail "the C test of refusals: $(head -c 300 err)"
+expect 0 "" ./personalise_refused base.wisp log.db c.db
+[ ! -e refused.wisp ] || fail "a refused personalisation left a model behind"
 
 finish

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ports/c/status_c.h"
+#include "runtime/core/file.h"
 #include "runtime/data/event_log.h"
 #include "runtime/data/readers.h"
 #include "runtime/inference/session.h"
@@ -62,12 +63,14 @@ class Personalisation {
 
   Result<wisp::JobResult> Run() {
     WISP_RETURN_IF_ERROR(CheckOptions(o_));
+    WISP_RETURN_IF_ERROR(wisp::CheckWritable(o_.output_path));  // before anything is spent on it
     WISP_ASSIGN_OR_RETURN(const wisp::ModelFile base, wisp::ModelFile::Open(o_.model_path, wisp::Verify::kFull));
     if (base.flat_weights().empty()) return wisp::Unsupported(std::string(o_.model_path) + ": its weights are laid out in another order than this build trains");
     WISP_ASSIGN_OR_RETURN(const data::ReadResult events, ReadEvents(base));
     WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(o_.ledger_path, {.dataset = o_.log_path, .unit = privacy::PrivacyUnit::kUser}));
     if (o_.budget_epsilon > 0) {
       WISP_ASSIGN_OR_RETURN(const auto limit, privacy::EpsilonDelta::Create(o_.budget_epsilon, o_.delta));
+      WISP_RETURN_IF_ERROR(ledger.CheckLimit(limit));
       WISP_RETURN_IF_ERROR(ledger.SetLimit(limit));
     }
     WISP_ASSIGN_OR_RETURN(wisp::JobResult result, wisp::RunTrainingJob(MakeJob(base, events, ledger)));

@@ -1,5 +1,6 @@
 #include "runtime/privacy/ledger.h"
 
+#include <cstdio>
 #include <mutex>
 #include <utility>
 
@@ -17,6 +18,12 @@ constexpr char kSelectEntries[] =
 
 Status Damaged(const Database& database, const std::string& what) {
   return InvalidData("ledger '" + database.path() + "' is damaged: " + what);
+}
+
+std::string ShortText(double value) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.6g", value);
+  return text;
 }
 
 Status NotAName(const char* what, std::string_view text, const char* allowed) {
@@ -174,6 +181,14 @@ Status Ledger::SetLimit(const EpsilonDelta& limit) {
       impl_->database.Prepare(std::string("INSERT INTO limits (time, epsilon, delta) VALUES (") + kNow + ", ?, ?)"));
   WISP_RETURN_IF_ERROR(insert.Bind(0, limit.epsilon()).Bind(1, limit.delta()).Run());
   return transaction.Commit();
+}
+
+Status Ledger::CheckLimit(const EpsilonDelta& limit) const {
+  WISP_ASSIGN_OR_RETURN(const Delta delta, Delta::Create(limit.delta()));
+  WISP_ASSIGN_OR_RETURN(const double spent, Spent(delta));
+  if (spent <= limit.epsilon()) return OkStatus();
+  return PrivacyRefused("the budget is to be " + ShortText(limit.epsilon()) + ", but epsilon " + ShortText(spent) + " at delta " + ShortText(limit.delta()) +
+                        " is spent on the data set already: nothing could be charged any more; the limit stays as it was");
 }
 
 Result<std::optional<EpsilonDelta>> Ledger::Limit() const {

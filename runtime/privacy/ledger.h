@@ -94,6 +94,8 @@ class Ledger {
   // From now on no charge may bring the total above `limit`. The newest limit counts, all are kept. A limit below what
   // is spent is accepted: every further charge is refused.
   Status SetLimit(const EpsilonDelta& limit);
+  // kPrivacyRefused for a limit below what is spent already, with both figures; for those who would rather not set one.
+  Status CheckLimit(const EpsilonDelta& limit) const;
   Result<std::optional<EpsilonDelta>> Limit() const;
 
   // Records the charge durably. kPrivacyRefused, with nothing changed, if the total would pass the limit (a

@@ -63,16 +63,13 @@ Result<double> NoiseMultiplier(const TrainingJob& job, uint64_t num_steps, doubl
   }
 }
 
-bool NeedsFrequencies(const TrainingJob& job) {
-  return job.architecture.re_attention == ReAttention::kOn && job.training.re_attention.source == ReAttentionOptions::Source::kPrinted;
-}
-
 // Writes the output bias into `weights` and returns what else the release says.
 Result<Popularity> SetPopularity(const TrainingJob& job, std::span<const Record> records, std::span<float> weights) {
   const Architecture& a = job.architecture;
   Popularity popularity;
   if (IsPrivate(job) && NeedsFrequencies(job) && job.histogram_noise <= 0 && job.training.re_attention.item_frequencies.empty()) {
-    return InvalidArgument("re-attention with the printed deviations needs item frequencies: set --histogram-noise (privacy.histogram_noise in a recipe), or use the optimizer's deviations");
+    return InvalidArgument("re-attention with the printed deviations needs item frequencies: set --histogram-noise (privacy.histogram_noise in a "
+                           "recipe), or use the optimizer's deviations");
   }
   if (IsPrivate(job) ? job.histogram_noise <= 0 : a.output_bias == OutputBias::kNone) return popularity;
   if (!IsPrivate(job)) {
@@ -165,7 +162,8 @@ class JobRun {
                              std::to_string(selection.count) + ", allowed are 1 to " + std::to_string(num_items));
     }
     if (selection.source == RowSelection::Source::kPrivate && job_.histogram_noise <= 0) {
-      return InvalidArgument(method + " with a private selection needs the popularity histogram: set --histogram-noise, or privacy.histogram_noise in a recipe");
+      return InvalidArgument(method + " with a private selection needs the popularity histogram: set --histogram-noise, or privacy.histogram_noise "
+                                      "in a recipe");
     }
     if (selection.source == RowSelection::Source::kPublic && selection.public_scores.size() != num_items) {
       return InvalidArgument(method + " with a public selection needs a public score for each of the " + std::to_string(num_items) + " items; " +
@@ -302,6 +300,10 @@ class JobRun {
 };
 
 }  // namespace
+
+bool NeedsFrequencies(const TrainingJob& job) {
+  return job.architecture.re_attention == ReAttention::kOn && job.training.re_attention.source == ReAttentionOptions::Source::kPrinted;
+}
 
 Status CheckPrivacyGoal(const PrivacyGoal& goal, double num_records) {
   if (goal.epsilon.has_value() == goal.noise_multiplier.has_value()) {

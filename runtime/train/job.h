@@ -86,6 +86,9 @@ struct JobResult {
   std::optional<RankingQuality> validation, test;
 };
 
+// Whether the run must know how frequent the items are, for Re-Attention with the printed deviations.
+bool NeedsFrequencies(const TrainingJob& job);
+
 Result<JobResult> RunTrainingJob(const TrainingJob& job);
 
 }  // namespace wisp

@@ -26,8 +26,6 @@ using data::LetterCase;
 
 volatile std::sig_atomic_t interrupted = 0;
 
-std::string FileName(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
-
 LetterCase LettersOf(Tokenizer tokenizer) { return tokenizer == Tokenizer::kWhitespaceLower ? LetterCase::kLower : LetterCase::kKeep; }
 Tokenizer TokenizerOf(LetterCase letters) { return letters == LetterCase::kLower ? Tokenizer::kWhitespaceLower : Tokenizer::kWhitespace; }
 
@@ -203,13 +201,9 @@ class ClassifyTrainCommand {
 
   Status OpenLedger() {
     if (!is_private()) return OkStatus();
-    // Before --budget is written down: what is refused changes no limit.
-    if (a_.budget && recipe_.options.num_records_public > 0) WISP_RETURN_IF_ERROR(CheckPrivacyGoal(recipe_.goal, recipe_.options.num_records_public));
-    WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(a_.ledger, {.dataset = Dataset(), .unit = recipe_.unit}));
-    ledger_.emplace(std::move(ledger));
-    if (!a_.budget) return OkStatus();
-    WISP_ASSIGN_OR_RETURN(const auto limit, privacy::EpsilonDelta::Create(*a_.budget, recipe_.goal.delta));
-    return SetBudget(*ledger_, limit);
+    WISP_ASSIGN_OR_RETURN(ledger_, OpenLedgerToTrain({.path = a_.ledger, .dataset = Dataset(), .unit = recipe_.unit, .goal = recipe_.goal,
+                                                     .num_records_public = recipe_.options.num_records_public, .budget = a_.budget}));
+    return OkStatus();
   }
 
   ProvenanceEntry Provenance(const ClassificationResult& r) const {

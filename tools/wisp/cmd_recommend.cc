@@ -236,7 +236,7 @@ class PrivateCommand {
       WISP_ASSIGN_OR_RETURN(o.new_limit, privacy::EpsilonDelta::Create(*p_.budget, *p_.delta));
     }
     WISP_RETURN_IF_ERROR(OpenLedger());
-    if (ledger_ && o.new_limit) WISP_RETURN_IF_ERROR(CheckBudget(*ledger_, *o.new_limit));
+    if (ledger_ && o.new_limit) WISP_RETURN_IF_ERROR(ledger_->CheckLimit(*o.new_limit));
     o.ledger = ledger_ ? &*ledger_ : nullptr;
     // A short public list is cheap: then every draw is charged for what is left of it.
     const size_t listed = request.base_top > 0 ? request.base_top : request.candidates.size();

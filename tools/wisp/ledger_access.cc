@@ -27,14 +27,6 @@ Result<std::string> LedgerDataset(const std::string& path, const std::string& gi
                         "' if it is the same data, else a ledger of its own");
 }
 
-Status CheckBudget(const privacy::Ledger& ledger, const privacy::EpsilonDelta& limit) {
-  WISP_ASSIGN_OR_RETURN(const auto delta, privacy::Delta::Create(limit.delta()));
-  WISP_ASSIGN_OR_RETURN(const double spent, ledger.Spent(delta));
-  if (spent <= limit.epsilon()) return OkStatus();
-  return PrivacyRefused("--budget is " + Short(limit.epsilon()) + ", but epsilon " + Short(spent) + " at delta " + Short(limit.delta()) +
-                        " is spent on the data set already: nothing could be charged any more; the limit stays as it was");
-}
-
 Status SayIfRaised(const privacy::Ledger& ledger, const std::optional<privacy::EpsilonDelta>& before) {
   WISP_ASSIGN_OR_RETURN(const auto now, ledger.Limit());
   // Either number bounds what may come out: more of one is more, whatever the other.
@@ -46,10 +38,21 @@ Status SayIfRaised(const privacy::Ledger& ledger, const std::optional<privacy::E
 }
 
 Status SetBudget(privacy::Ledger& ledger, const privacy::EpsilonDelta& limit) {
-  WISP_RETURN_IF_ERROR(CheckBudget(ledger, limit));
+  WISP_RETURN_IF_ERROR(ledger.CheckLimit(limit));
   WISP_ASSIGN_OR_RETURN(const auto before, ledger.Limit());
   WISP_RETURN_IF_ERROR(ledger.SetLimit(limit));
   return SayIfRaised(ledger, before);
+}
+
+Result<privacy::Ledger> OpenLedgerToTrain(const LedgerToTrain& l) {
+  if (l.path.empty()) return PrivacyRefused("private training needs --ledger: the file that remembers what this data set's privacy was spent on");
+  // Before --budget is written down: what is refused changes no limit.
+  if (l.budget && l.num_records_public > 0) WISP_RETURN_IF_ERROR(CheckPrivacyGoal(l.goal, l.num_records_public));
+  WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(l.path, {.dataset = l.dataset, .unit = l.unit}));
+  if (!l.budget) return ledger;
+  WISP_ASSIGN_OR_RETURN(const auto limit, privacy::EpsilonDelta::Create(*l.budget, l.goal.delta));
+  WISP_RETURN_IF_ERROR(SetBudget(ledger, limit));
+  return ledger;
 }
 
 }  // namespace wisp::tools

@@ -1,8 +1,7 @@
 // How commands come to a ledger and its limit: the right one for the data, and no limit changed unnoticed.
 //
 //   WISP_ASSIGN_OR_RETURN(const std::string dataset, LedgerDataset(a.ledger, a.dataset, FileName(a.data.path)));
-//   WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(a.ledger, {.dataset = dataset, .unit = unit}));
-//   WISP_RETURN_IF_ERROR(SetBudget(ledger, limit));
+//   WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, OpenLedgerToTrain({.path = a.ledger, .dataset = dataset, ...}));
 #ifndef WISP_TOOLS_WISP_LEDGER_ACCESS_H_
 #define WISP_TOOLS_WISP_LEDGER_ACCESS_H_
 
@@ -10,6 +9,7 @@
 #include <string>
 
 #include "runtime/privacy/ledger.h"
+#include "runtime/train/job.h"
 
 namespace wisp::tools {
 
@@ -17,14 +17,22 @@ namespace wisp::tools {
 // --dataset says, is another. Of one that does not: `given`, or else `otherwise`. Makes no ledger.
 Result<std::string> LedgerDataset(const std::string& path, const std::string& given, const std::string& otherwise);
 
-// What --budget may be: kPrivacyRefused below what is spent already, for nothing could be charged any more.
-Status CheckBudget(const privacy::Ledger& ledger, const privacy::EpsilonDelta& limit);
-
 // Says on standard error if the limit is now higher than it was `before`.
 Status SayIfRaised(const privacy::Ledger& ledger, const std::optional<privacy::EpsilonDelta>& before);
 
 // All of --budget: checks, writes, says.
 Status SetBudget(privacy::Ledger& ledger, const privacy::EpsilonDelta& limit);
+
+struct LedgerToTrain {
+  std::string path, dataset;
+  privacy::PrivacyUnit unit;
+  PrivacyGoal goal;
+  uint32_t num_records_public = 0; // 0: not declared, which the run refuses
+  std::optional<double> budget;   // --budget, at the goal's delta
+};
+// Opens or makes the ledger of a private run and sets its budget. kPrivacyRefused, with no limit changed, without a path, for a
+// goal that no run may have, and for a budget below what is spent.
+Result<privacy::Ledger> OpenLedgerToTrain(const LedgerToTrain& l);
 
 }  // namespace wisp::tools
 

@@ -39,6 +39,8 @@ std::string Fixed(double value, int digits) {
   return text;
 }
 
+std::string FileName(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
+
 // Seconds too: they tell how many records took part.
 std::vector<std::string> NotPrivate(const nlohmann::ordered_json& figures) {
   std::vector<std::string> names;

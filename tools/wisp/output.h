@@ -25,6 +25,8 @@ class Progress {
 };
 
 std::string Fixed(double value, int digits);
+// What stands behind the last '/'.
+std::string FileName(const std::string& path);
 
 // Of the figures that a private run prints: the names of those that were computed from the data without noise. No guarantee
 // covers them; they are for the device's owner only.

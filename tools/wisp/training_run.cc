@@ -58,7 +58,9 @@ Status CheckOptions(const TrainArguments& a, const Recipe& recipe) {
   }
   const std::pair<const char*, bool> of_private[] = {{"--epsilon", a.epsilon.has_value()}, {"--noise-multiplier", a.noise_multiplier.has_value()},
                                                      {"--ledger", !a.ledger.empty()}, {"--budget", a.budget.has_value()}, {"--rows", a.rows.has_value()},
-                                                     {"--re-attention", a.re_attention}, {"--histogram-noise", a.histogram_noise.has_value()}};
+                                                     {"--re-attention", a.re_attention}, {"--histogram-noise", a.histogram_noise.has_value()},
+                                                     {"--privacy-json", !a.privacy_json.empty()},
+                                                     {"--reproducible-noise", a.reproducible_noise_seed.has_value()}, {"--delta", a.delta.has_value()}};
   for (const auto& [option, given] : of_private) {
     if (!given || method != Method::kOrdinary) continue;
     return InvalidArgument(std::string(option) + " is given, but the method is ordinary, which protects nothing: choose --method phantom, rgp, fest, "
@@ -68,8 +70,6 @@ Status CheckOptions(const TrainArguments& a, const Recipe& recipe) {
   const auto* name = std::find_if(std::begin(kMethods), std::end(kMethods), [&](const auto& m) { return m.second == method; });
   return InvalidArgument(std::string("--rows is given, but the method is ") + name->first + ", which selects none: choose --method fest or adafest+, or leave it out");
 }
-
-std::string FileName(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
 
 Result<JobResult> TrainingRun::Run() {
   run_id_ = Timestamp();
@@ -141,14 +141,9 @@ Status TrainingRun::CheckSize() const {
 
 Status TrainingRun::OpenLedger() {
   if (!is_private()) return OkStatus();
-  if (a_.ledger.empty()) return PrivacyRefused("private training needs --ledger: the file that remembers what this data set's privacy was spent on");
-  // Before --budget is written down: what is refused changes no limit.
-  if (a_.budget && recipe_.training.num_records_public > 0) WISP_RETURN_IF_ERROR(CheckPrivacyGoal(recipe_.goal, recipe_.training.num_records_public));
-  WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(a_.ledger, {.dataset = Dataset(), .unit = recipe_.unit}));
-  ledger_.emplace(std::move(ledger));
-  if (!a_.budget) return OkStatus();
-  WISP_ASSIGN_OR_RETURN(const auto limit, privacy::EpsilonDelta::Create(*a_.budget, recipe_.goal.delta));
-  return SetBudget(*ledger_, limit);
+  WISP_ASSIGN_OR_RETURN(ledger_, OpenLedgerToTrain({.path = a_.ledger, .dataset = Dataset(), .unit = recipe_.unit, .goal = recipe_.goal,
+                                                   .num_records_public = recipe_.training.num_records_public, .budget = a_.budget}));
+  return OkStatus();
 }
 
 // Public scores of the items: the output bias of a model whose popularity was public, or released and charged before.
@@ -181,10 +176,8 @@ Result<TrainingJob> TrainingRun::MakeJob() {
   WISP_RETURN_IF_ERROR(ChooseRows(job));
   // The bias of a model that comes with one is kept.
   const bool sets_bias = !base_ && recipe_.architecture.output_bias == OutputBias::kFixed;
-  const bool needs_frequencies = recipe_.architecture.re_attention == ReAttention::kOn &&
-                                 recipe_.training.re_attention.source == ReAttentionOptions::Source::kPrinted;
   const bool selects_rows = SelectsRows() && job.rows.source == RowSelection::Source::kPrivate;
-  job.histogram_noise = sets_bias || needs_frequencies || selects_rows ? recipe_.histogram_noise : 0;
+  job.histogram_noise = sets_bias || NeedsFrequencies(job) || selects_rows ? recipe_.histogram_noise : 0;
   job.training.privacy.ledger = &*ledger_;
   job.training.privacy.run = RunName();
   return job;

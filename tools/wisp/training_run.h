@@ -14,11 +14,11 @@
 #include "runtime/data/readers.h"
 #include "runtime/model/model_file.h"
 #include "tools/wisp/commands.h"
+#include "tools/wisp/output.h"
 #include "tools/wisp/recipe.h"
 
 namespace wisp::tools {
 
-std::string FileName(const std::string& path);
 
 // Options that say nothing to the method, or contradict each other, are refused rather than ignored.
 Status CheckOptions(const TrainArguments& arguments, const Recipe& recipe);

@@ -1,0 +1,37 @@
+/* What wisp_personalise refuses before anything is spent, and that it leaves ledger and limit as they were.
+ *
+ *   personalise_refused MODEL.wisp LOG.db LEDGER.db      (the ledger has spent more than epsilon 2)
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "ports/c/wisp.h"
+
+static char before[1 << 16], after[1 << 16];
+
+static int Statement(const char* ledger, char* text) {
+  wisp_error error;
+  size_t needed = 0;
+  return wisp_privacy_statement(ledger, 1e-3, WISP_STATEMENT_JSON, text, sizeof(before), &needed, &error) == WISP_OK && needed <= sizeof(before);
+}
+
+static int Refused(const wisp_personalise_options* options, wisp_code code, const char* because) {
+  wisp_error error = {0};
+  const wisp_code got = wisp_personalise(options, NULL, &error);
+  const int right = got == code && strstr(error.message, because) != NULL && Statement(options->ledger_path, after) && strcmp(before, after) == 0;
+  if (!right) fprintf(stderr, "FAILED: code %d, '%s', expected %d with '%s' and an unchanged ledger\n", (int)got, error.message, (int)code, because);
+  return right;
+}
+
+int main(int argc, char** argv) {
+  if (argc != 4 || !Statement(argv[3], before)) return 1;
+  wisp_personalise_options options = {.size = sizeof(options), .model_path = argv[1], .log_path = argv[2], .output_path = "refused.wisp",
+                                      .ledger_path = argv[3], .epsilon = 4, .delta = 1e-3, .num_users_public = 60, .epochs = 1};
+  int right = 1;
+  options.output_path = "no/such/folder/out.wisp";
+  right &= Refused(&options, WISP_IO, "no/such/folder");
+  options.output_path = "refused.wisp";
+  options.budget_epsilon = 2;
+  right &= Refused(&options, WISP_PRIVACY_REFUSED, "is spent on the data set already");
+  return right ? 0 : 1;
+}
