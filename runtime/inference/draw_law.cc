@@ -147,7 +147,10 @@ float AnchoredWeights(std::span<const float> scores, std::span<const float> base
     const double base = base_scores[static_cast<size_t>(items[i])];
     const double difference = static_cast<double>(scores[static_cast<size_t>(items[i])]) - base;
     const double moved = std::isnan(difference) ? 0 : std::clamp(difference, -c, c);
-    weights[i] = (base + moved - reach) / options.temperature;
+    weights[i] = base + moved - reach;
+  }
+  if (options.temperature != 1) {
+    for (double& w : weights) w /= options.temperature;
   }
   kernels::BestOps().exp_double({.x = weights.data(), .y = weights.data(), .n = weights.size()});
   for (double& w : weights) w = std::max(0x1p53, 0x1p95 * w);

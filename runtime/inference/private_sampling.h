@@ -119,6 +119,7 @@ class PrivateSampler {
  private:
   PrivateSampler(PrivateSamplerOptions options, privacy::RandomStream random);
   Status CheckRequest(const DrawRequest& request) const;
+  Status CheckReach(std::span<const float> base_scores) const;
   std::vector<int32_t> SupportOf(const DrawRequest& request) const;
   Status Pay(std::span<const DrawCost> costs);
   std::vector<int32_t> DrawDistinct(const DrawRequest& request, std::vector<int32_t> left);
