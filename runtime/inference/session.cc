@@ -43,6 +43,7 @@ Session::Session(ModelFile file, const kernels::OpTable& ops)
       weights_{&graph_.ops(), &graph_.pack_plan(), &graph_.parameters(), file_.flat_weights().data(), packed_.data()},
       scores_(file_.architecture().num_items),
       excluded_(file_.architecture().num_items, 0) {
+  encoded_.reserve(file_.architecture().max_length);
   graph_.pack_plan().Pack(graph_.ops(), weights_.flat, packed_.data(), 0, 1);
 }
 
@@ -61,7 +62,8 @@ Result<std::unique_ptr<Session>> Session::Create(ModelFile file, Backend backend
 }
 
 size_t Session::planned_bytes() const {
-  return graph_.inference_bytes() + (packed_.size() + scores_.size()) * sizeof(float) + excluded_.size();
+  return graph_.inference_bytes() + (packed_.size() + scores_.size()) * sizeof(float) + excluded_.size() +
+         encoded_.capacity() * sizeof(int32_t);
 }
 
 Status Session::CheckItems(const char* what, std::span<const int32_t> items) const {
@@ -79,9 +81,18 @@ Status Session::Score(std::span<const int32_t> history, std::span<float> scores)
     return InvalidArgument("room for " + std::to_string(scores.size()) + " scores, the model has " + std::to_string(scores_.size()) + " items");
   }
   WISP_RETURN_IF_ERROR(CheckItems("the history", history));
-  RecordContext context{.weights = weights_, .buffers = buffers_};
-  graph_.Score(context, history.last(std::min<size_t>(history.size(), graph_.architecture().max_length)), scores.data());
+  const auto window = history.last(std::min<size_t>(history.size(), graph_.architecture().max_length));
+  RecordContext context{.weights = weights_, .buffers = buffers_, .past = ItemsKept(window)};
+  graph_.Score(context, window, scores.data());
+  encoded_.assign(window.begin(), window.end());
   return OkStatus();
+}
+
+// The first of the last history that need no second look. The newest item is always computed: its hidden state is what is asked for.
+size_t Session::ItemsKept(std::span<const int32_t> window) const {
+  if (!graph_.KeepsKeys(encoded_.size(), window.size())) return 0;
+  const auto differs = std::mismatch(encoded_.begin(), encoded_.end(), window.begin(), window.end() - 1).first;
+  return static_cast<size_t>(differs - encoded_.begin());
 }
 
 Result<std::vector<Recommendation>> Session::Recommend(std::span<const int32_t> history, const RecommendOptions& options) {

@@ -3,6 +3,9 @@
 //   WISP_ASSIGN_OR_RETURN(auto session, Session::Open("model.wisp"));
 //   WISP_ASSIGN_OR_RETURN(auto top, session->Recommend(history, {.count = 10}));
 //
+// A session remembers keys and values of the last history: one that begins alike (the same and a new event) costs only what is
+// new. That holds up to max_length items, for models with positions counted from the start; otherwise all is computed again.
+//
 // Not thread-safe: one session per thread, or one lock. Allocates nothing in Recommend beyond what it returns.
 #ifndef WISP_RUNTIME_INFERENCE_SESSION_H_
 #define WISP_RUNTIME_INFERENCE_SESSION_H_
@@ -58,6 +61,7 @@ class Session {
 
  private:
   Session(ModelFile file, const kernels::OpTable& ops);
+  size_t ItemsKept(std::span<const int32_t> window) const;
   Status CheckItems(const char* what, std::span<const int32_t> items) const;
 
   ModelFile file_;
@@ -65,6 +69,7 @@ class Session {
   Buffers buffers_;
   AlignedArray<float> packed_;
   Weights weights_;
+  std::vector<int32_t> encoded_;  // the items whose keys and values are in buffers_, in their order
   std::vector<float> scores_;
   std::vector<uint8_t> excluded_;
 };

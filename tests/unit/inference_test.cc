@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <random>
 
 #include "runtime/inference/session.h"
 #include "runtime/train/evaluate.h"
@@ -30,7 +31,9 @@ class SessionTest : public ::testing::Test {
 
 TEST_F(SessionTest, ScoresEqualTheNaiveRecommender) {
   uint32_t seed = 30;
-  for (const Architecture& a : testing::SmallArchitectures()) {
+  std::vector<Architecture> all = testing::SmallArchitectures();
+  all.push_back({.num_items = 9, .max_length = 6, .width = 8, .num_blocks = 0, .inner_width = 8});
+  for (const Architecture& a : all) {
     const auto session = Open(a, ++seed);
     const std::vector<double> exact(weights_.begin(), weights_.end());
     const testing::NaiveRecommender<double> naive(a, exact);
@@ -41,6 +44,34 @@ TEST_F(SessionTest, ScoresEqualTheNaiveRecommender) {
       std::vector<float> scores(a.num_items);
       ASSERT_TRUE(session->Score(history, scores).ok());
       for (size_t j = 0; j < scores.size(); ++j) EXPECT_NEAR(scores[j], expected[j], 2e-5 * (1 + std::abs(expected[j])));
+    }
+  }
+}
+
+// What is remembered of the last history changes no bit: events appended one by one or several at a time, histories that part,
+// shrink, repeat, and slide out of the window.
+TEST_F(SessionTest, ScoresDoNotDependOnTheHistoriesBefore) {
+  std::vector<Architecture> all = testing::SmallArchitectures();
+  all.push_back({.num_items = 50, .max_length = 30, .width = 32, .num_heads = 2, .num_blocks = 3, .inner_width = 40});
+  all.push_back({.num_items = 9, .max_length = 5, .width = 8, .num_blocks = 0, .inner_width = 8});
+  all.push_back(all.back());
+  all.back().norm = NormPlacement::kPost;
+  uint32_t seed = 90;
+  for (const Architecture& a : all) {
+    const auto session = Open(a, ++seed);
+    std::vector<int32_t> history;
+    std::vector<float> scores(a.num_items), fresh(a.num_items);
+    std::mt19937 random(seed);
+    for (int i = 0; i < 60; ++i) {
+      const auto item = static_cast<int32_t>(random() % a.num_items);
+      if (i % 11 == 10) history.resize(1 + random() % history.size());
+      if (i % 17 == 16) history[random() % history.size()] = item;
+      if (i % 7 != 6) history.push_back(item);
+      if (i % 5 == 4) history.insert(history.end(), {item, 0, 1});
+      if (history.size() > 2 * a.max_length) history.clear(), history.push_back(item);
+      ASSERT_TRUE(session->Score(history, scores).ok());
+      ASSERT_TRUE((*Session::Open(path_))->Score(history, fresh).ok());
+      ASSERT_EQ(scores, fresh) << "after " << history.size() << " items, step " << i << ", seed " << seed;
     }
   }
 }
