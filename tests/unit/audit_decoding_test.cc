@@ -31,7 +31,8 @@ TEST(AuditDecoding, ChargeHoldsAndOneDrawReachesIt) {
       o.draws = draws;
       o.delta = 0.01;
       const DecodingAuditResult several = Audit(o);
-      EXPECT_FALSE(several.refuted) << several.exact << " of " << several.claimed << "; " << *several.exact_at_delta << " of " << *several.claimed_at_delta;
+      EXPECT_FALSE(several.refuted) << several.exact << " of " << several.claimed << "; "
+                                     << *several.exact_at_delta << " of " << *several.claimed_at_delta;
       EXPECT_GT(several.exact, one.exact);
       EXPECT_LT(*several.claimed_at_delta, several.claimed + 1e-9);
       EXPECT_GT(*several.exact_at_delta, 0);

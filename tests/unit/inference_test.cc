@@ -60,7 +60,8 @@ TEST_F(SessionTest, StoredVariancesCorrectScores) {
     }
     std::vector<float> zeroed = weights_;
     for (const ParameterSpec& p : ParametersOf(a)) {
-      if (p.name == kItemVariance || p.name == kParameterVariance) std::fill_n(zeroed.begin() + static_cast<std::ptrdiff_t>(p.offset), p.size(), 0.0f);
+      if (p.name != kItemVariance && p.name != kParameterVariance) continue;
+      std::fill_n(zeroed.begin() + static_cast<std::ptrdiff_t>(p.offset), p.size(), 0.0f);
     }
     ASSERT_TRUE(WriteModel(path_, {.architecture = a, .weights = zeroed, .created_by = "test"}).ok());
     ASSERT_TRUE((*Session::Open(path_))->Score(history, without).ok());

@@ -182,7 +182,9 @@ TEST_F(JobTest, HistogramMovesByAtMostOneRecord) {
   double share = 0;
   for (size_t r = 0; r < 79; ++r) {
     bool has = false;
-    for (auto ids : {set.records[r].inputs, set.records[r].targets}) has = has || std::count(ids.begin(), ids.end(), static_cast<int32_t>(untouched)) > 0;
+    for (auto ids : {set.records[r].inputs, set.records[r].targets}) {
+      has = has || std::count(ids.begin(), ids.end(), static_cast<int32_t>(untouched)) > 0;
+    }
     share += has ? 1 / std::sqrt(8.0) : 0;
   }
   double squares = 0;
@@ -260,7 +262,8 @@ std::vector<int32_t> ChangedRows(const TrainingJob& job, const std::vector<float
   std::vector<int32_t> changed;
   for (uint32_t row = 0; row < job.architecture.num_items; ++row) {
     const auto first = static_cast<std::ptrdiff_t>(row * job.architecture.width);
-    if (!std::equal(start.begin() + first, start.begin() + first + job.architecture.width, weights.begin() + first)) changed.push_back(static_cast<int32_t>(row));
+    const bool same = std::equal(start.begin() + first, start.begin() + first + job.architecture.width, weights.begin() + first);
+    if (!same) changed.push_back(static_cast<int32_t>(row));
   }
   return changed;
 }
