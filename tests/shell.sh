@@ -1,7 +1,7 @@
 # What the shell tests share. Sourced by them with the build folder as $1: sets $build, $root and $wisp, and goes into a folder
 # of work that is gone at the end.
 set -uo pipefail
-build=$(cd "$1" && pwd)
+build=$(cd "${1:?the build folder is missing}" && pwd) || exit 2
 root=$(cd "$(dirname "$0")/.." && pwd)
 wisp=$build/wisp
 work=$(mktemp -d)
