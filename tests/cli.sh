@@ -1,14 +1,7 @@
 #!/usr/bin/env bash
 # The program from outside: commands, exit codes, JSON on standard output, nothing half-written.
 #   tests/cli.sh BUILD_FOLDER
-set -uo pipefail
-build=$(cd "$1" && pwd)
-root=$(cd "$(dirname "$0")/.." && pwd)
-wisp=$build/wisp
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work"
-. "$root/tests/shell.sh"
+. "$(dirname "$0")/shell.sh"
 # json FILTER: a Python expression over the parsed output `j` that must hold
 json() { python3 -c "import json,sys; j=json.load(open('out')); sys.exit(0 if ($1) else 1)" || fail "$1 does not hold: $(head -c 300 out)"; }
 

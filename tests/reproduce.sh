@@ -1,16 +1,9 @@
 #!/usr/bin/env bash
 # wisp reproduce and tools/reproduce/draw.py from outside: a tiny table on synthetic data, run, resumed, damaged, drawn.
 #   tests/reproduce.sh BUILD_FOLDER
-set -uo pipefail
-build=$(cd "$1" && pwd)
-root=$(cd "$(dirname "$0")/.." && pwd)
-wisp=$build/wisp
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work"
+. "$(dirname "$0")/shell.sh"
 mkdir tmp
 export TMPDIR=$work/tmp PYTHONDONTWRITEBYTECODE=1
-. "$root/tests/shell.sh"
 # holds FILE FILTER: a Python expression over `j`, the list of the file's lines parsed, that must hold
 holds() { python3 -c "import json,sys; j=[json.loads(l) for l in open('$1')]; sys.exit(0 if ($2) else 1)" || fail "$2 does not hold: $(head -c 300 "$1")"; }
 lines() { [ "$(wc -l <r.jsonl)" -eq "$1" ] || fail "$2: $(wc -l <r.jsonl) lines, expected $1"; }

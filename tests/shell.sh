@@ -1,4 +1,12 @@
-# What the shell tests share. Sourced by them in their folder of work, with $wisp and $build set.
+# What the shell tests share. Sourced by them with the build folder as $1: sets $build, $root and $wisp, and goes into a folder
+# of work that is gone at the end.
+set -uo pipefail
+build=$(cd "${1:?the build folder is missing}" && pwd) || exit 2
+root=$(cd "$(dirname "$0")/.." && pwd)
+wisp=$build/wisp
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
 failures=0
 fail() { echo "FAILED: $*"; failures=$((failures + 1)); }
 # expect CODE WORD COMMAND...: exit code, and a word on standard error

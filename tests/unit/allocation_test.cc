@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <new>
 
-#include "runtime/train/initialise.h"
 #include "runtime/train/trainer.h"
 #include "tests/unit/train_test_util.h"
 
@@ -33,11 +32,10 @@ namespace {
 TEST(Allocation, SteadyStepAllocatesNothing) {
   const Architecture a{.num_items = 300, .max_length = 12, .width = 16, .num_heads = 2, .num_blocks = 2, .inner_width = 16};
   const testing::Ring ring(300, 40, 10);
-  std::vector<float> weights(FlatSize(ParametersOf(a)));
-  auto random = privacy::RandomStream::Reproducible(3, privacy::StreamPurpose::kInitialisation);
-  InitialiseWeights(a, {}, random, weights);
+  const std::vector<float> weights = testing::StartWeights(a, {});
   for (Sampling sampling : {Sampling::kShuffled, Sampling::kPoisson}) {
-    TrainingOptions o{.sampling = sampling, .num_steps = 100, .expected_batch = 8, .dropout = {0.1f, 0.1f, 0.1f}, .ema_decay = 0.9f, .num_threads = 2};
+    TrainingOptions o{.sampling = sampling, .num_steps = 100, .expected_batch = 8, .dropout = {0.1f, 0.1f, 0.1f}, .ema_decay = 0.9f,
+                      .num_threads = 2};
     const auto trainer = *Trainer::Create(a, weights, ring.records, o);
     for (int i = 0; i < 20; ++i) ASSERT_TRUE(trainer->Step().ok());
     const size_t before = allocations;

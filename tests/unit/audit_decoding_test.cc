@@ -2,10 +2,10 @@
 #include "runtime/inference/audit_decoding.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cmath>
-#include <filesystem>
+
+#include "tests/unit/temporary_folder.h"
 
 namespace wisp {
 namespace {
@@ -31,7 +31,8 @@ TEST(AuditDecoding, ChargeHoldsAndOneDrawReachesIt) {
       o.draws = draws;
       o.delta = 0.01;
       const DecodingAuditResult several = Audit(o);
-      EXPECT_FALSE(several.refuted) << several.exact << " of " << several.claimed << "; " << *several.exact_at_delta << " of " << *several.claimed_at_delta;
+      EXPECT_FALSE(several.refuted) << several.exact << " of " << several.claimed << "; "
+                                     << *several.exact_at_delta << " of " << *several.claimed_at_delta;
       EXPECT_GT(several.exact, one.exact);
       EXPECT_LT(*several.claimed_at_delta, several.claimed + 1e-9);
       EXPECT_GT(*several.exact_at_delta, 0);
@@ -56,28 +57,24 @@ TEST(AuditDecoding, SmallerClaimIsCaught) {
 }
 
 TEST(AuditDecoding, SamplerKeepsToItsLaw) {
-  const auto folder = std::filesystem::temp_directory_path() / ("wisp_audit_decoding_" + std::to_string(getpid()));
-  std::filesystem::create_directories(folder);
-  {
-    auto ledger = privacy::Ledger::Open((folder / "ledger").string(), {.dataset = "made up"});
-    ASSERT_TRUE(ledger.ok());
-    for (DecodingAuditOptions o : Modes()) {
-      o.observations = 4000;
-      o.base_scores = std::vector<float>(o.num_items, 0.0f);
-      o.ledger = &*ledger;
-      o.reproducible_seed = 5;
-      o.confidence = 1 - 1e-4;
-      const DecodingAuditResult r = Audit(o);
-      EXPECT_FALSE(r.refuted);
-      ASSERT_TRUE(r.sampled);
-      EXPECT_GT(*r.sampled, 0.3 * r.exact);
-      // A sampler with more of the private model than is charged for.
-      DecodingAuditOptions claimed = o;
-      claimed.claimed_epsilon = 0.4 * *r.sampled;
-      EXPECT_TRUE(Audit(claimed).refuted);
-    }
+  const test::TemporaryFolder folder;
+  auto ledger = privacy::Ledger::Open(folder / "ledger", {.dataset = "made up"});
+  ASSERT_TRUE(ledger.ok());
+  for (DecodingAuditOptions o : Modes()) {
+    o.observations = 4000;
+    o.base_scores = std::vector<float>(o.num_items, 0.0f);
+    o.ledger = &*ledger;
+    o.reproducible_seed = 5;
+    o.confidence = 1 - 1e-4;
+    const DecodingAuditResult r = Audit(o);
+    EXPECT_FALSE(r.refuted);
+    ASSERT_TRUE(r.sampled);
+    EXPECT_GT(*r.sampled, 0.3 * r.exact);
+    // A sampler with more of the private model than is charged for.
+    DecodingAuditOptions claimed = o;
+    claimed.claimed_epsilon = 0.4 * *r.sampled;
+    EXPECT_TRUE(Audit(claimed).refuted);
   }
-  std::filesystem::remove_all(folder);
 }
 
 TEST(AuditDecoding, RefusesWhatItCannotEnumerate) {

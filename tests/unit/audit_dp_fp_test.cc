@@ -4,48 +4,26 @@
 #include "runtime/train/audit_dp_fp.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cmath>
-#include <filesystem>
 
-#include "runtime/train/classification.h"
 #include "runtime/train/dp_fp_report.h"
+#include "tests/unit/classifier_test_util.h"
 
 namespace wisp {
 namespace {
 
 using privacy::Ledger;
-using privacy::RandomStream;
-using privacy::StreamPurpose;
+using testing::kTinyClassifier;
 
-constexpr ClassifierArchitecture kTiny{
-    .encoder = {.num_items = 12, .max_length = 4, .width = 8, .num_heads = 2, .num_blocks = 1, .inner_width = 8, .attend = Attend::kAll},
-    .num_classes = 2};
-
-class AuditDpFp : public ::testing::Test {
+class AuditDpFp : public testing::ClassifierTraining {
  protected:
-  AuditDpFp() : folder_(std::filesystem::temp_directory_path() / ("wisp_audit_dp_fp_" + std::to_string(getpid()))), weights_(FlatSize(ParametersOf(kTiny))) {
-    std::filesystem::create_directories(folder_);
-    ledger_.emplace(*Ledger::Open((folder_ / "ledger").string(), {.dataset = "synthetic", .unit = privacy::PrivacyUnit::kInteraction}));
-    auto random = RandomStream::Reproducible(3, StreamPurpose::kInitialisation);
-    InitialiseClassifier(kTiny, {.table_deviation = 0.5f, .position_deviation = 0.5f}, random, weights_);
-    // A head that is not 0: else the first step's gradient does not reach the encoder.
-    const auto parameters = ParametersOf(kTiny);
-    const ParameterSpec& head = parameters[FindParameter(parameters, "head.weight")];
-    for (size_t i = 0; i < head.size(); ++i) weights_[head.offset + i] = static_cast<float>(random.Normal());
-  }
-  ~AuditDpFp() override {
-    ledger_.reset();
-    std::filesystem::remove_all(folder_);
-  }
-
   // p = batch / 100 / micro_batches
   DpFpAuditOptions Step(DpFpMode mode, uint32_t batch, uint32_t micro_batches) {
     DpFpOptions o{.mode = mode, .expected_batch = batch, .micro_batches = micro_batches, .num_records_public = 100, .noise_multiplier = 1,
                   .encoder = {.noise_multiplier = 1}, .optimizer = {.kind = OptimizerKind::kAdamW, .learning_rate = 1e-3f},
-                  .ledger = mode == DpFpMode::kPaper ? nullptr : &*ledger_, .run = "audit", .reproducible_seed = 11};
-    DpFpAuditOptions a{.architecture = kTiny, .weights = weights_, .training = o, .others = others_, .canary = {canary_, 1}};
+                  .ledger = mode == DpFpMode::kPaper ? nullptr : &ledger_, .run = "audit", .reproducible_seed = 11};
+    DpFpAuditOptions a{.architecture = kTinyClassifier, .weights = weights_, .training = o, .others = others_, .canary = {canary_, 1}};
     a.confidence = 1 - 1e-4;
     return a;
   }
@@ -59,9 +37,8 @@ class AuditDpFp : public ::testing::Test {
     return *result;
   }
 
-  std::filesystem::path folder_;
-  std::vector<float> weights_;
-  std::optional<Ledger> ledger_;
+  const std::vector<float> weights_ = testing::StartWeights(kTinyClassifier, {.table_deviation = 0.5f, .position_deviation = 0.5f}, 1);
+  Ledger ledger_ = OpenLedger("ledger");
   const std::vector<int32_t> first_ = {0, 1, 2}, second_ = {0, 3, 1, 4}, canary_ = {0, 7, 1, 8};
   const std::vector<LabelledRecord> others_ = {{first_, 0}, {second_, 1}};
 };
@@ -98,7 +75,7 @@ TEST_F(AuditDpFp, PrivateModesStandTheSameAttackAndPayForEveryStep) {
     EXPECT_FALSE(r.refuted);
     for (const auto& at : r.at_delta) EXPECT_GT(at.claimed, 0);
     charges += 2 * o.observations * (mode == DpFpMode::kClipped ? 2 : 1);
-    EXPECT_EQ(ledger_->Entries()->size(), charges);
+    EXPECT_EQ(ledger_.Entries()->size(), charges);
   }
 }
 
@@ -120,7 +97,7 @@ TEST_F(AuditDpFp, RefusesWhatIsNoAudit) {
   o.training.ledger = nullptr;
   EXPECT_EQ(code(o), StatusCode::kPrivacyRefused);
   o = Step(DpFpMode::kPaper, 100, 1);
-  o.training.ledger = &*ledger_;
+  o.training.ledger = &ledger_;
   EXPECT_EQ(code(o), StatusCode::kPrivacyRefused);
   o = Step(DpFpMode::kPaper, 100, 1);
   o.canary = others_[0];

@@ -3,16 +3,14 @@
 #include "runtime/train/audit_training.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cmath>
-#include <filesystem>
 #include <set>
 
 #include "runtime/privacy/ledger.h"
-#include "runtime/train/initialise.h"
 #include "tests/unit/broken_release.h"
 #include "tests/unit/gradient_test_util.h"
+#include "tests/unit/temporary_folder.h"
 #include "tests/unit/train_test_util.h"
 
 namespace wisp {
@@ -28,21 +26,18 @@ constexpr Architecture kTiny{.num_items = 12, .max_length = 4, .width = 8, .num_
 
 class AuditTraining : public ::testing::Test {
  protected:
-  AuditTraining()
-      : folder_(std::filesystem::temp_directory_path() / ("wisp_audit_" + std::to_string(getpid()))),
-        weights_(testing::RandomWeights(kTiny, 5)) {
-    std::filesystem::create_directories(folder_);
-    ledger_.emplace(*privacy::Ledger::Open((folder_ / "ledger").string(), {.dataset = "synthetic", .unit = privacy::PrivacyUnit::kUser}));
+  AuditTraining() : weights_(testing::RandomWeights(kTiny, 5)) {
+    ledger_.emplace(*privacy::Ledger::Open(folder_ / "ledger", {.dataset = "synthetic", .unit = privacy::PrivacyUnit::kUser}));
     RandomStream random = RandomStream::Reproducible(3, StreamPurpose::kSampling);
     others_ = RandomRecords(2, 3, kTiny.num_items, random);
   }
-  ~AuditTraining() override { std::filesystem::remove_all(folder_); }
 
   // q = batch / 100
   StepAuditOptions Step(uint32_t batch = 100) {
-    TrainingOptions o{.method = Method::kPhantom, .sampling = Sampling::kPoisson, .expected_batch = batch, .num_records_public = 100, .num_threads = 1};
-    o.privacy = {.noise_multiplier = 1.0, .clipping_norm = 0.5, .clipping = ClipKind::kFlat, .ledger = &*ledger_, .run = "audit", .steps_per_charge = 200,
-                 .reproducible_seed = 11};
+    TrainingOptions o{.method = Method::kPhantom, .sampling = Sampling::kPoisson, .expected_batch = batch, .num_records_public = 100,
+                      .num_threads = 1};
+    o.privacy = {.noise_multiplier = 1.0, .clipping_norm = 0.5, .clipping = ClipKind::kFlat, .ledger = &*ledger_, .run = "audit",
+                 .steps_per_charge = 200, .reproducible_seed = 11};
     StepAuditOptions s{.architecture = kTiny, .weights = weights_, .training = o, .others = others_.records, .canary = others_.records[0]};
     s.confidence = 1 - 1e-4;
     s.through = Through::kRelease;
@@ -52,7 +47,8 @@ class AuditTraining : public ::testing::Test {
     auto result = AuditStep(options);
     EXPECT_TRUE(result.ok()) << result.status().message();
     if (!result.ok()) return {};
-    std::string text = "mu " + std::to_string(result->mu.mu) + " of " + std::to_string(result->claimed_mu) + ", reach " + std::to_string(result->reach);
+    std::string text = "mu " + std::to_string(result->mu.mu) + " of " + std::to_string(result->claimed_mu) +
+                       ", reach " + std::to_string(result->reach);
     for (const auto& at : result->at_delta) text += "; " + std::to_string(at.bound.epsilon) + " of " + std::to_string(at.claimed);
     std::printf("%s\n", text.c_str());
     return *result;
@@ -64,14 +60,8 @@ class AuditTraining : public ::testing::Test {
     o.optimizer.learning_rate = 0.02f;
     return o;
   }
-  std::vector<float> Start(const Architecture& a) {
-    std::vector<float> weights(FlatSize(ParametersOf(a)));
-    auto random = RandomStream::Reproducible(3, StreamPurpose::kInitialisation);
-    InitialiseWeights(a, {.table_deviation = 0.1f}, random, weights);
-    return weights;
-  }
 
-  std::filesystem::path folder_;
+  test::TemporaryFolder folder_;
   std::vector<float> weights_;
   std::optional<privacy::Ledger> ledger_;
   SyntheticRecords others_;
@@ -243,7 +233,7 @@ TEST_F(AuditTraining, NormWithoutTheCrossTermIsCaught) {
 
 TEST_F(AuditTraining, RunThatMemorisesIsRefutedAndPrivateOneIsNot) {
   const Architecture a{.num_items = 100, .max_length = 4, .width = 16, .num_heads = 1, .num_blocks = 1, .inner_width = 16, .embedding_scale = 4.0f};
-  const std::vector<float> start = Start(a);
+  const std::vector<float> start = testing::StartWeights(a);
   const testing::Ring ring(100, 50, 4);
   RunAuditOptions o{.architecture = a, .weights = start, .records = ring.records, .training = Run(Method::kOrdinary, 150), .canaries = 100};
   o.level = {.delta = 1e-7, .confidence = 1 - 1e-4};
@@ -278,7 +268,7 @@ TEST_F(AuditTraining, RunThatMemorisesIsRefutedAndPrivateOneIsNot) {
 
 TEST_F(AuditTraining, MembersOfAnOverfittedModelAreTold) {
   const Architecture a{.num_items = 100, .max_length = 4, .width = 16, .num_heads = 1, .num_blocks = 1, .inner_width = 16, .embedding_scale = 4.0f};
-  const std::vector<float> start = Start(a);
+  const std::vector<float> start = testing::StartWeights(a);
   RandomStream random = RandomStream::Reproducible(4, StreamPurpose::kSampling);
   const SyntheticRecords records = RandomRecords(200, 4, 100, random);
   MembershipAuditOptions o{.architecture = a, .weights = start, .records = records.records, .training = Run(Method::kOrdinary, 150)};

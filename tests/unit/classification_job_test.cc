@@ -3,25 +3,21 @@
 #include "runtime/train/classification_job.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
 #include <random>
 
 #include "runtime/privacy/accountant.h"
-#include "runtime/train/classification.h"
 #include "runtime/train/dp_fp_report.h"
+#include "tests/unit/classifier_test_util.h"
 
 namespace wisp {
 namespace {
 
 using privacy::Ledger;
-using privacy::RandomStream;
 
-class ClassificationJobTest : public ::testing::Test {
+class ClassificationJobTest : public testing::ClassifierTraining {
  protected:
-  ClassificationJobTest() : folder_(std::filesystem::temp_directory_path() / ("wisp_classification_" + std::to_string(getpid()))) {
-    std::filesystem::create_directories(folder_);
+  ClassificationJobTest() {
     std::mt19937 random(4);
     for (size_t i = 0; i < kRecords; ++i) {
       const int32_t label = static_cast<int32_t>(random() % 2);
@@ -29,21 +25,16 @@ class ClassificationJobTest : public ::testing::Test {
       labels_.push_back(label);
     }
     for (size_t i = 0; i < kRecords; ++i) records_.push_back({tokens_[i], labels_[i]});
-    weights_.resize(FlatSize(ParametersOf(kArchitecture)));
-    auto stream = RandomStream::Reproducible(3, privacy::StreamPurpose::kInitialisation);
-    InitialiseClassifier(kArchitecture, {.table_deviation = 0.5f}, stream, weights_);
-    ledger_.emplace(*Ledger::Open((folder_ / "l").string(), {.dataset = "texts", .unit = privacy::PrivacyUnit::kInteraction}));
   }
-  ~ClassificationJobTest() override { std::filesystem::remove_all(folder_); }
 
   ClassificationJob Job(DpFpMode mode) {
-    ClassificationJob job{.records = records_, .architecture = kArchitecture, .start_weights = weights_};
+    ClassificationJob job{.records = records_, .architecture = testing::kTinyClassifier, .start_weights = weights_};
     job.options = {.mode = mode, .expected_batch = 200, .micro_batches = 2, .num_records_public = kRecords, .noise_multiplier = 1,
                    .encoder = {.clipping_norm = 0.5}, .optimizer = {.kind = OptimizerKind::kAdamW, .learning_rate = 1e-3f}, .run = "run",
                    .steps_per_charge = 1, .num_threads = 1};
     job.epochs = 1;  // 2 steps
     if (mode == DpFpMode::kPaper) return job;
-    job.options.ledger = &*ledger_;
+    job.options.ledger = &ledger_;
     job.goal = {.epsilon = 2.0, .noise_multiplier = {}, .delta = kDelta};
     return job;
   }
@@ -53,26 +44,22 @@ class ClassificationJobTest : public ::testing::Test {
     job.goal = {.epsilon = {}, .noise_multiplier = 2.0, .delta = kDelta};
     return job;
   }
-  double Spent() { return *ledger_->Spent(*privacy::Delta::Create(kDelta)); }
+  double Spent() { return *ledger_.Spent(*privacy::Delta::Create(kDelta)); }
   void ExpectRefused(const ClassificationJob& job, StatusCode code, const char* sentence) {
     const auto result = RunClassificationJob(job);
     ASSERT_FALSE(result.ok()) << sentence;
     EXPECT_EQ(result.status().code(), code) << result.status().message();
     EXPECT_NE(result.status().message().find(sentence), std::string::npos) << result.status().message();
-    EXPECT_TRUE(ledger_->Entries()->empty()) << "a refused run was charged: " << sentence;
+    EXPECT_TRUE(ledger_.Entries()->empty()) << "a refused run was charged: " << sentence;
   }
 
   static constexpr size_t kRecords = 400;
   static constexpr double kDelta = 1e-3;
-  static constexpr ClassifierArchitecture kArchitecture{
-      .encoder = {.num_items = 12, .max_length = 4, .width = 8, .num_heads = 2, .num_blocks = 1, .inner_width = 8, .attend = Attend::kAll},
-      .num_classes = 2};
-  std::filesystem::path folder_;
   std::vector<std::vector<int32_t>> tokens_;
   std::vector<int32_t> labels_;
   std::vector<LabelledRecord> records_;
-  std::vector<float> weights_;
-  std::optional<Ledger> ledger_;
+  const std::vector<float> weights_ = testing::StartWeights(testing::kTinyClassifier, {.table_deviation = 0.5f});
+  Ledger ledger_ = OpenLedger("l");
 };
 
 // Not more than the goal, so that a budget that equals it pays for the last step; and nearly all of it.
@@ -102,7 +89,7 @@ TEST_F(ClassificationJobTest, BothMechanismsOfClippedComposeToTheGoal) {
   EXPECT_NEAR(head, 0.3 * 2.0, 0.01);
   EXPECT_LT(*privacy::PldEpsilon(std::span(result->mechanisms).last(1), delta), 2.0);
   uint64_t charged[2] = {0, 0};
-  const auto entries = ledger_->Entries();
+  const auto entries = ledger_.Entries();
   for (const auto& entry : *entries) charged[entry.purpose == "encoder training"] += entry.mechanism.steps();
   EXPECT_EQ(charged[0], 4u);
   EXPECT_EQ(charged[1], 2u);
@@ -116,7 +103,7 @@ TEST_F(ClassificationJobTest, PaperStatesNothing) {
   EXPECT_EQ(result->norm_bound, 0.0);
   EXPECT_NE(result->description.find("no differential privacy guarantee"), std::string::npos);
   EXPECT_EQ(result->description.find_first_of("0123456789"), std::string::npos) << "a figure beside what has no guarantee";
-  EXPECT_TRUE(ledger_->Entries()->empty());
+  EXPECT_TRUE(ledger_.Entries()->empty());
 }
 
 TEST_F(ClassificationJobTest, PaperRefusesWhatSpeaksOfAGuarantee) {
@@ -124,7 +111,7 @@ TEST_F(ClassificationJobTest, PaperRefusesWhatSpeaksOfAGuarantee) {
   job.goal = {.epsilon = 2.0, .noise_multiplier = {}, .delta = kDelta};
   ExpectRefused(job, StatusCode::kPrivacyRefused, "mode paper has no epsilon");
   job.goal = {};
-  job.options.ledger = &*ledger_;
+  job.options.ledger = &ledger_;
   ExpectRefused(job, StatusCode::kPrivacyRefused, "no charge could cover it");
 }
 
@@ -184,11 +171,11 @@ TEST_F(ClassificationJobTest, BudgetThatIsTooSmallIsLeftAlone) {
     ClassificationJob job = JobOfFixedNoise();
     job.options.mode = mode;
     job.options.encoder.noise_multiplier = 2;
-    Ledger other = *Ledger::Open((folder_ / ToText(mode)).string(), {.dataset = "texts", .unit = privacy::PrivacyUnit::kInteraction});
+    Ledger other = OpenLedger(ToText(mode));
     job.options.ledger = &other;
     const double whole = *RunClassificationJob(job)->epsilon;
-    job.options.ledger = &*ledger_;
-    ASSERT_TRUE(ledger_->SetLimit(*privacy::EpsilonDelta::Create(0.95 * whole, kDelta)).ok());
+    job.options.ledger = &ledger_;
+    ASSERT_TRUE(ledger_.SetLimit(*privacy::EpsilonDelta::Create(0.95 * whole, kDelta)).ok());
     ExpectRefused(job, StatusCode::kPrivacyRefused, "spent 0; nothing was charged");
   }
 }

@@ -1,16 +1,22 @@
-// Small classifiers and the naive one that the product's is held against.
+// Small classifiers, the naive one that the product's is held against, and what tests of their private training share.
 #ifndef WISP_TESTS_UNIT_CLASSIFIER_TEST_UTIL_H_
 #define WISP_TESTS_UNIT_CLASSIFIER_TEST_UTIL_H_
+
+#include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstring>
 #include <random>
+#include <string_view>
 #include <vector>
 
 #include "kernels/reference/dual.h"
 #include "runtime/gradients/phantom_gradients.h"
 #include "runtime/layers/classifier.h"
+#include "runtime/privacy/ledger.h"
+#include "runtime/train/classification.h"
 #include "tests/unit/naive_recommender.h"
+#include "tests/unit/temporary_folder.h"
 
 namespace wisp::testing {
 
@@ -24,6 +30,31 @@ inline std::vector<float> RandomClassifierWeights(const ClassifierArchitecture& 
   }
   return weights;
 }
+
+inline constexpr ClassifierArchitecture kTinyClassifier{
+    .encoder = {.num_items = 12, .max_length = 4, .width = 8, .num_heads = 2, .num_blocks = 1, .inner_width = 8, .attend = Attend::kAll},
+    .num_classes = 2};
+
+// Initial weights, always the same. A head of deviation 0 is 0, and the first step's gradient does not reach the encoder.
+inline std::vector<float> StartWeights(const ClassifierArchitecture& a, const InitialisationOptions& options, double head_deviation = 0) {
+  const auto parameters = ParametersOf(a);
+  std::vector<float> weights(FlatSize(parameters));
+  auto random = privacy::RandomStream::Reproducible(3, privacy::StreamPurpose::kInitialisation);
+  InitialiseClassifier(a, options, random, weights);
+  const ParameterSpec& head = parameters[FindParameter(parameters, "head.weight")];
+  for (size_t i = 0; i < head.size(); ++i) weights[head.offset + i] += static_cast<float>(head_deviation * random.Normal());
+  return weights;
+}
+
+// Private training: a folder for ledgers whose unit is one text.
+class ClassifierTraining : public ::testing::Test {
+ protected:
+  privacy::Ledger OpenLedger(std::string_view name) {
+    return *privacy::Ledger::Open(folder_ / name, {.dataset = "texts", .unit = privacy::PrivacyUnit::kInteraction});
+  }
+
+  test::TemporaryFolder folder_;
+};
 
 // Pooler, tanh, clipping, noise and head over any number type, on top of the naive encoder.
 template <class T>

@@ -1,22 +1,18 @@
 // The session: scores equal the naive recommender's, recommendations respect what is excluded, bad requests are refused.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
 #include <random>
 
 #include "runtime/inference/session.h"
 #include "runtime/train/evaluate.h"
 #include "tests/unit/gradient_test_util.h"
+#include "tests/unit/temporary_folder.h"
 
 namespace wisp {
 namespace {
 
 class SessionTest : public ::testing::Test {
  protected:
-  SessionTest() : path_((std::filesystem::temp_directory_path() / ("wisp_session_" + std::to_string(getpid()))).string()) {}
-  ~SessionTest() override { std::filesystem::remove(path_); }
-
   std::unique_ptr<Session> Open(const Architecture& a, uint32_t seed) {
     weights_ = testing::RandomWeights(a, seed);
     EXPECT_TRUE(WriteModel(path_, {.architecture = a, .weights = weights_, .created_by = "test"}).ok());
@@ -25,7 +21,8 @@ class SessionTest : public ::testing::Test {
     return *std::move(session);
   }
 
-  std::string path_;
+  test::TemporaryFolder folder_;
+  const std::string path_ = folder_ / "model.wisp";
   std::vector<float> weights_;
 };
 
@@ -95,7 +92,8 @@ TEST_F(SessionTest, StoredVariancesCorrectScores) {
     }
     std::vector<float> zeroed = weights_;
     for (const ParameterSpec& p : ParametersOf(a)) {
-      if (p.name == kItemVariance || p.name == kParameterVariance) std::fill_n(zeroed.begin() + static_cast<std::ptrdiff_t>(p.offset), p.size(), 0.0f);
+      if (p.name != kItemVariance && p.name != kParameterVariance) continue;
+      std::fill_n(zeroed.begin() + static_cast<std::ptrdiff_t>(p.offset), p.size(), 0.0f);
     }
     ASSERT_TRUE(WriteModel(path_, {.architecture = a, .weights = zeroed, .created_by = "test"}).ok());
     ASSERT_TRUE((*Session::Open(path_))->Score(history, without).ok());

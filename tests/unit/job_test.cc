@@ -3,12 +3,11 @@
 #include "runtime/train/job.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cmath>
-#include <filesystem>
 
 #include "runtime/train/popularity.h"
+#include "tests/unit/temporary_folder.h"
 #include "tests/unit/train_test_util.h"
 
 namespace wisp {
@@ -20,17 +19,15 @@ using privacy::StreamPurpose;
 
 class JobTest : public ::testing::Test {
  protected:
-  JobTest() : folder_(std::filesystem::temp_directory_path() / ("wisp_job_" + std::to_string(getpid()))) {
-    std::filesystem::create_directories(folder_);
+  JobTest() {
     for (size_t u = 0; u < 80; ++u) {
       for (size_t t = 0; t < 8; ++t) sequences_.items.push_back(static_cast<int32_t>((u * 7 + t) % 20));
       sequences_.offsets.push_back(sequences_.items.size());
       sequences_.user_keys.push_back(std::to_string(u));
     }
     for (int i = 0; i < 20; ++i) sequences_.item_keys.push_back(std::to_string(i));
-    ledger_.emplace(*Ledger::Open((folder_ / "l").string(), {.dataset = "ring", .unit = privacy::PrivacyUnit::kUser}));
+    ledger_.emplace(*Ledger::Open(folder_ / "l", {.dataset = "ring", .unit = privacy::PrivacyUnit::kUser}));
   }
-  ~JobTest() override { std::filesystem::remove_all(folder_); }
 
   TrainingJob PrivateJob() {
     TrainingJob job{.sequences = &sequences_};
@@ -45,7 +42,7 @@ class JobTest : public ::testing::Test {
     return job;
   }
 
-  std::filesystem::path folder_;
+  test::TemporaryFolder folder_;
   data::Sequences sequences_;
   std::optional<Ledger> ledger_;
 };
@@ -140,9 +137,9 @@ TEST_F(JobTest, RunThatGoesOnNeedsRoomForWhatIsLeft) {
   TrainingJob job = PrivateJob();
   job.goal = {.epsilon = {}, .noise_multiplier = 2, .delta = 1e-3};  // without the seconds of calibration
   const double whole = *RunTrainingJob(job)->epsilon;
-  Ledger other = *Ledger::Open((folder_ / "other").string(), {.dataset = "ring", .unit = privacy::PrivacyUnit::kUser});
+  Ledger other = *Ledger::Open(folder_ / "other", {.dataset = "ring", .unit = privacy::PrivacyUnit::kUser});
   job.training.privacy.ledger = &other;
-  job.checkpoint_path = (folder_ / "c").string();
+  job.checkpoint_path = folder_ / "c";
   job.checkpoint_every = 1;
   job.progress = [](const JobProgress& p) { return p.step < 4; };
   ASSERT_EQ(RunTrainingJob(job).status().code(), StatusCode::kCancelled);
@@ -185,7 +182,9 @@ TEST_F(JobTest, HistogramMovesByAtMostOneRecord) {
   double share = 0;
   for (size_t r = 0; r < 79; ++r) {
     bool has = false;
-    for (auto ids : {set.records[r].inputs, set.records[r].targets}) has = has || std::count(ids.begin(), ids.end(), static_cast<int32_t>(untouched)) > 0;
+    for (auto ids : {set.records[r].inputs, set.records[r].targets}) {
+      has = has || std::count(ids.begin(), ids.end(), static_cast<int32_t>(untouched)) > 0;
+    }
     share += has ? 1 / std::sqrt(8.0) : 0;
   }
   double squares = 0;
@@ -263,7 +262,8 @@ std::vector<int32_t> ChangedRows(const TrainingJob& job, const std::vector<float
   std::vector<int32_t> changed;
   for (uint32_t row = 0; row < job.architecture.num_items; ++row) {
     const auto first = static_cast<std::ptrdiff_t>(row * job.architecture.width);
-    if (!std::equal(start.begin() + first, start.begin() + first + job.architecture.width, weights.begin() + first)) changed.push_back(static_cast<int32_t>(row));
+    const bool same = std::equal(start.begin() + first, start.begin() + first + job.architecture.width, weights.begin() + first);
+    if (!same) changed.push_back(static_cast<int32_t>(row));
   }
   return changed;
 }
@@ -273,7 +273,7 @@ TEST_F(JobTest, FestPaysForAPrivateSelectionOnceAndTrainsItsRowsOnly) {
   job.training.method = Method::kFest;
   job.goal = {.epsilon = {}, .noise_multiplier = 1.0, .delta = 1e-3};
   job.rows = {.source = RowSelection::Source::kPrivate, .count = 6};
-  job.checkpoint_path = (folder_ / "fest.ckpt").string();
+  job.checkpoint_path = folder_ / "fest.ckpt";
   job.checkpoint_every = 3;
   job.progress = [](const JobProgress& p) { return p.step < 4; };  // interrupted after the checkpoint of step 3
   EXPECT_EQ(RunTrainingJob(job).status().code(), StatusCode::kCancelled);

@@ -1,4 +1,4 @@
-// Helpers for tests of model and checkpoint files: a folder that vanishes, a small model, files damaged with intent.
+// Helpers for tests of model and checkpoint files: a small model, files damaged with intent.
 #ifndef WISP_TESTS_UNIT_MODEL_TEST_UTIL_H_
 #define WISP_TESTS_UNIT_MODEL_TEST_UTIL_H_
 
@@ -9,7 +9,6 @@
 
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iterator>
@@ -23,27 +22,9 @@
 #include "runtime/model/model_file.h"
 #include "schema/generated/checkpoint_generated.h"
 #include "schema/generated/model_generated.h"
+#include "tests/unit/temporary_folder.h"
 
 namespace wisp::test {
-
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "wisp_XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) std::abort();
-    path_ = pattern;
-  }
-  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-  const std::string& path() const { return path_; }
-  size_t NumFiles() const {
-    return static_cast<size_t>(
-        std::distance(std::filesystem::directory_iterator(path_), std::filesystem::directory_iterator()));
-  }
-
- private:
-  std::string path_;
-};
 
 inline std::string ReadBytes(const std::string& path) {
   std::ifstream in(path, std::ios::binary);

@@ -3,7 +3,6 @@
 #include "runtime/inference/private_sampling.h"
 
 #include <cmath>
-#include <filesystem>
 #include <functional>
 #include <limits>
 #include <numeric>
@@ -11,11 +10,11 @@
 
 #include "gtest/gtest.h"
 #include "tests/unit/chi_square.h"
+#include "tests/unit/temporary_folder.h"
 
 namespace wisp {
 namespace {
 
-namespace fs = std::filesystem;
 using privacy::EpsilonDelta;
 using privacy::Ledger;
 using privacy::Mechanism;
@@ -30,16 +29,9 @@ const std::vector<double> kMixing = {1, 2, 3, 4, 10};
 class PrivateSamplingTest : public testing::Test {
  protected:
   void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "wisp_decoding_XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
-    auto ledger = Ledger::Open((folder_ / "test.ledger").string(), {.dataset = "watch history"});
+    auto ledger = Ledger::Open(folder_ / "test.ledger", {.dataset = "watch history"});
     ASSERT_TRUE(ledger.ok()) << ledger.status().message();
     ledger_.emplace(*std::move(ledger));
-  }
-  void TearDown() override {
-    ledger_.reset();
-    fs::remove_all(folder_);
   }
 
   PrivateSamplerOptions Options(DecodingMode mode, std::optional<uint64_t> seed = std::nullopt) {
@@ -71,7 +63,7 @@ class PrivateSamplingTest : public testing::Test {
     return texts;
   }
 
-  fs::path folder_;
+  test::TemporaryFolder folder_;
   std::optional<Ledger> ledger_;
 };
 

@@ -1,19 +1,17 @@
 // Re-Attention: analytic variances of every layer against sampled weights, the paper's Table 1, what noise really leaves in
 // weights, and training with it.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
 #include <functional>
 #include <random>
 
 #include "kernels/reference/reference.h"
-#include "runtime/train/initialise.h"
 #include "runtime/train/noise_variance.h"
 #include "runtime/train/trainer.h"
 #include "tests/unit/gradient_test_util.h"
+#include "tests/unit/temporary_folder.h"
 #include "tests/unit/train_test_util.h"
 
 namespace wisp {
@@ -134,8 +132,11 @@ TEST_F(MonteCarlo, AttentionCorrectionUndoesTheDistraction) {
   const size_t keys = 5, width = 8;
   Vector q(width), k(keys * width), v(keys * width), kv(keys * width), vv(keys * width), out(width), out_v(width), lse(1), clean(width);
   for (double& x : q) x = Normal(0, 1);
-  for (size_t i = 0; i < keys * width; ++i) k[i] = Normal(0, 1), v[i] = Normal(0, 1), kv[i] = (i / width == 1 ? 1.5 : 0.05), vv[i] = 0.2 + 0.1 * double(i % 3);
-  kernels::AttentionForwardArgs<double> args{.q = q.data(), .k = k.data(), .v = v.data(), .ldq = width, .ldkv = width, .out = out.data(), .ldout = width,
+  for (size_t i = 0; i < keys * width; ++i) {
+    k[i] = Normal(0, 1), v[i] = Normal(0, 1), kv[i] = (i / width == 1 ? 1.5 : 0.05), vv[i] = 0.2 + 0.1 * double(i % 3);
+  }
+  kernels::AttentionForwardArgs<double> args{.q = q.data(), .k = k.data(), .v = v.data(), .ldq = width, .ldkv = width, .out = out.data(),
+                                              .ldout = width,
                                              .lse_HQ = lse.data(), .keep_HQT = nullptr, .keep_scale = 1, .scratch = nullptr, .num_queries = 1,
                                              .num_keys = keys, .heads = 1, .head_width = width, .first_key = 0, .scale = 1 / std::sqrt(double(width)),
                                              .mask = kernels::AttentionMask::kFull};
@@ -217,7 +218,8 @@ TEST(NoiseVariance, EqualsTheVarianceOverSeedsWhereOnlyNoiseMovesTheWeights) {
   const auto parameters = ParametersOf(a);
   const double s = 0.003;
   const uint64_t steps = 150;
-  for (OptimizerOptions o : {OptimizerOptions{.learning_rate = 0.02f, .decay = Decay::kLinear}, OptimizerOptions{.kind = OptimizerKind::kSgd, .learning_rate = 0.5f, .momentum = 0.8f}}) {
+  for (OptimizerOptions o : {OptimizerOptions{.learning_rate = 0.02f, .decay = Decay::kLinear},
+                             OptimizerOptions{.kind = OptimizerKind::kSgd, .learning_rate = 0.5f, .momentum = 0.8f}}) {
     std::mt19937 random(3);
     std::normal_distribution<float> noise(0, static_cast<float>(s));
     std::vector<float> weights(FlatSize(parameters), 0.0f), g(parameters[0].size());
@@ -260,25 +262,22 @@ TEST(NoiseVariance, AgreesWithTheVarianceOverSeedsOfPrivateRuns) {
                        .re_attention = ReAttention::kOn};
   const testing::Ring ring(30, 400, 10);  // items 30 to 39 never occur
   const auto parameters = ParametersOf(a);
-  std::vector<float> start(FlatSize(parameters));
-  auto random = privacy::RandomStream::Reproducible(3, privacy::StreamPurpose::kInitialisation);
-  InitialiseWeights(a, {.table_deviation = 0.02f, .matrix_gain = 0.3f}, random, start);
-  const std::string path = (std::filesystem::temp_directory_path() / ("wisp_variance_" + std::to_string(getpid()))).string();
-  auto ledger = privacy::Ledger::Open(path, {.dataset = "ring", .unit = privacy::PrivacyUnit::kUser});
+  const std::vector<float> start = testing::StartWeights(a, {.table_deviation = 0.02f, .matrix_gain = 0.3f});
+  const test::TemporaryFolder folder;
+  auto ledger = privacy::Ledger::Open(folder / "l", {.dataset = "ring", .unit = privacy::PrivacyUnit::kUser});
   ASSERT_TRUE(ledger.ok());
   const size_t runs = 12, steps = 60;
   std::vector<double> sum(start.size(), 0.0), squares(start.size(), 0.0);
   std::vector<float> stored;
   for (size_t run = 0; run < runs; ++run) {
-    TrainingOptions o{.method = Method::kPhantom, .sampling = Sampling::kPoisson, .num_steps = steps, .expected_batch = 200, .num_records_public = 400,
-                      .optimizer = {.learning_rate = 0.02f, .decay = Decay::kLinear}, .seed = 5, .num_threads = 2,
+    TrainingOptions o{.method = Method::kPhantom, .sampling = Sampling::kPoisson, .num_steps = steps, .expected_batch = 200,
+                      .num_records_public = 400, .optimizer = {.learning_rate = 0.02f, .decay = Decay::kLinear}, .seed = 5, .num_threads = 2,
                       .privacy = {.noise_multiplier = 4, .ledger = &*ledger, .run = "v", .steps_per_charge = steps, .reproducible_seed = 100 + run}};
     auto trainer = *Trainer::Create(a, start, ring.records, o);
     for (size_t i = 0; i < steps; ++i) ASSERT_TRUE(trainer->Step().ok());
     stored.assign(trainer->weights().begin(), trainer->weights().end());
     for (size_t i = 0; i < stored.size(); ++i) sum[i] += stored[i], squares[i] += double(stored[i]) * stored[i];
   }
-  std::filesystem::remove(path);
   const auto measured = [&](size_t offset, size_t n) {
     double variance = 0;
     for (size_t i = offset; i < offset + n; ++i) variance += (squares[i] - sum[i] * sum[i] / runs) / (runs - 1) / double(n);
@@ -291,14 +290,16 @@ TEST(NoiseVariance, AgreesWithTheVarianceOverSeedsOfPrivateRuns) {
     EXPECT_GT(estimate, least * variance) << what;
     EXPECT_LT(estimate, 2.0 * variance) << what;  // the pull of the loss, which is not counted, takes some of it away
   };
-  for (const auto& [what, first, last] : {std::tuple{"items that occur", size_t{0}, size_t{30}}, {"items that never occur", size_t{30}, size_t{40}}}) {
+  for (const auto& [what, first, last] : {std::tuple{"items that occur", size_t{0}, size_t{30}},
+                                         {"items that never occur", size_t{30}, size_t{40}}}) {
     double estimate = 0;
     for (size_t i = first; i < last; ++i) estimate += of_item[i] / double(last - first);
     // Learned rows differ between runs by more than their noise: early noise decides which of many solutions is learned.
     compare(what, estimate, measured(first * a.width, (last - first) * a.width), first == 0 ? 0.3 : 0.6);
   }
   for (size_t i = 1; i < parameters.size(); ++i) {
-    if (parameters[i].role == ParameterRole::kMatrix) compare(parameters[i].name, of_parameter[i], measured(parameters[i].offset, parameters[i].size()));
+    if (parameters[i].role != ParameterRole::kMatrix) continue;
+    compare(parameters[i].name, of_parameter[i], measured(parameters[i].offset, parameters[i].size()));
   }
 }
 

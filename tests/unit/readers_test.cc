@@ -1,35 +1,18 @@
-// Every format of interactions: what is read, what is refused and in which words.
+// Every format of text: what is read, what is refused and in which words. SQLite: sqlite_reader_test.cc.
 #include "runtime/data/readers.h"
 
-#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sqlite3.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <cstdio>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
 
-#include "runtime/data/event_log.h"
+#include "tests/unit/readers_test_util.h"
 
 namespace wisp::data {
 namespace {
 
 using std::string_literals::operator""s;
-using std::string_view_literals::operator""sv;
-
-// "anna: tea coffee; ben: tea", what the sequences say in keys.
-std::string Told(const Sequences& s) {
-  std::string told;
-  for (size_t u = 0; u < s.num_users(); ++u) {
-    told += (u == 0 ? "" : "; ") + s.user_keys[u] + ":";
-    for (int32_t item : s.User(u)) told += " " + s.item_keys[static_cast<size_t>(item)];
-  }
-  return told;
-}
 
 std::string ToldOf(std::string_view text, Format format, const ReadOptions& options = {}) {
   const Result<ReadResult> read = ReadText("log", text, format, options);
@@ -42,36 +25,6 @@ void ExpectRefused(std::string_view text, Format format, const std::string& sent
   ASSERT_FALSE(read.ok()) << sentence;
   EXPECT_EQ(read.status().code(), StatusCode::kInvalidData);
   EXPECT_EQ(read.status().message(), sentence);
-}
-
-class Folder {
- public:
-  Folder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "wisp-readers-XXXXXX").string();
-    path_ = mkdtemp(pattern.data());
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-  std::string Write(const std::string& name, std::string_view text) const {
-    std::ofstream(*this / name, std::ios::binary) << text;
-    return *this / name;
-  }
-  std::string MakeDatabase(const std::string& name, const std::string& sql) const {
-    sqlite3* database = nullptr;
-    EXPECT_EQ(sqlite3_open((*this / name).c_str(), &database), SQLITE_OK);
-    char* error = nullptr;
-    EXPECT_EQ(sqlite3_exec(database, sql.c_str(), nullptr, nullptr, &error), SQLITE_OK) << error;
-    sqlite3_close(database);
-    return *this / name;
-  }
-
- private:
-  std::string path_;
-};
-
-std::string ToldOfFile(const std::string& path, Format format = Format::kAuto, const ReadOptions& options = {}) {
-  const Result<ReadResult> read = ReadSequences(path, format, options);
-  return read.ok() ? Told(read->sequences) : "error: " + read.status().message();
 }
 
 TEST(UserItem, LinesInOrder_AreSequences) {
@@ -259,133 +212,8 @@ TEST(Inter, BadHeaders_AreNamed) {
   ExpectRefused("", Format::kInter, "log: it is empty; a header with the names of the columns is needed");
 }
 
-TEST(Sqlite, Rows_AreInTimeOrderThenRowid) {
-  const Folder folder;
-  const std::string path =
-      folder.MakeDatabase("log.db",
-                          "CREATE TABLE events(user TEXT, item TEXT, time INTEGER);"
-                          "INSERT INTO events(rowid, user, item, time) VALUES"
-                          "(9, 'anna', 'tied-second', 5), (2, 'anna', 'tied-first', 5), (3, 'ben', 'x', 1),"
-                          "(4, 'anna', 'early', -7), (5, 'anna', 'real', 4.5)");
-  const Result<ReadResult> read = ReadSequences(path, Format::kAuto, {});
-  ASSERT_TRUE(read.ok()) << read.status().message();
-  EXPECT_EQ(Told(read->sequences), "anna: early real tied-first tied-second; ben: x");
-  EXPECT_EQ(read->report.ties, 1u);
-  EXPECT_EQ(read->report.num_lines, 5u);
-}
-
-TEST(Sqlite, OtherTablesAndColumns_AreChosenByName) {
-  const Folder folder;
-  const std::string path = folder.MakeDatabase(
-      "log.bin",  // found out by its first bytes
-      "CREATE TABLE \"my \"\"log\"(\"who's\" INTEGER, what TEXT, at TEXT, PRIMARY KEY(at)) WITHOUT ROWID;"
-      "INSERT INTO \"my \"\"log\" VALUES(7, 'b', '20'), (7, 'a', '3');"
-      "CREATE VIEW seen AS SELECT \"who's\" AS user, what AS item, at AS time FROM \"my \"\"log\"");
-  const ReadOptions options{.user_column = "who's", .item_column = "what", .time_column = "at", .table = "my \"log"};
-  EXPECT_EQ(ToldOfFile(path, Format::kAuto, options), "7: a b");
-  EXPECT_EQ(ToldOfFile(path, Format::kSqlite, {.table = "seen"}), "7: a b");
-}
-
-TEST(Sqlite, BadTables_AreNamed) {
-  const Folder folder;
-  const std::string path =
-      folder.MakeDatabase("log.db",
-                          "CREATE TABLE events(user, item, time); CREATE TABLE other(x, y);"
-                          "CREATE TABLE nulls(user, item, time); INSERT INTO nulls VALUES('a','b',1),('a',NULL,1);"
-                          "CREATE TABLE blobs(user, item, time); INSERT INTO blobs VALUES(x'00','b',1);"
-                          "CREATE TABLE times(user, item, time); INSERT INTO times VALUES('a','b','soon');"
-                          "CREATE TABLE gone(user, item, time); INSERT INTO gone VALUES('a','b',NULL);"
-                          "CREATE TABLE huge(user, item, time); INSERT INTO huge VALUES('a',hex(zeroblob(700000)),1)");
-  const auto told = [&](const std::string& table) { return ToldOfFile(path, Format::kSqlite, {.table = table}); };
-  EXPECT_EQ(told("events"), "error: " + path + ": there is no event in it");
-  EXPECT_EQ(
-      told("event"),
-      "error: " + path +
-          ": there is no table 'event'; the tables are 'events', 'other', 'nulls', 'blobs', 'times', 'gone', 'huge'");
-  EXPECT_EQ(told("other"),
-            "error: " + path + ", table other: there is no column 'user' or 'user_id'; the columns are 'x', 'y'");
-  EXPECT_EQ(told("nulls"),
-            "error: " + path + ", table nulls, row 2: the item is NULL; allowed is a TEXT or an INTEGER");
-  EXPECT_EQ(told("blobs"),
-            "error: " + path + ", table blobs, row 1: the user is a BLOB; allowed is a TEXT or an INTEGER");
-  EXPECT_EQ(
-      told("times"),
-      "error: " + path +
-          ", table times, row 1: the time is 'soon'; allowed is a number between -9e18 and 9e18, such as 978300760");
-  EXPECT_EQ(told("gone"), "error: " + path + ", table gone, row 1: the time is NULL; allowed is a number");
-  EXPECT_EQ(told("huge"), "error: " + path + ": cannot be read as a SQLite database: string or blob too big");
-  EXPECT_EQ(ToldOfFile(folder.MakeDatabase("empty.db", "CREATE TABLE t(x); DROP TABLE t"), Format::kSqlite),
-            "error: " + (folder / "empty.db") + ": there is no table 'events'; there is none at all");
-  EXPECT_EQ(
-      ToldOfFile(folder.Write(
-          "text.db",
-          "no database, but longer than the header of one would have been........................................")),
-      "error: " + (folder / "text.db") + ": cannot be read as a SQLite database: file is not a database");
-}
-
-TEST(Sqlite, Reading_LeavesNothingBehindAndCreatesNothing) {
-  const Folder folder;
-  const Result<ReadResult> read = ReadSequences(folder / "none.db", Format::kSqlite, {});
-  ASSERT_FALSE(read.ok());
-  EXPECT_EQ(read.status().code(), StatusCode::kIo);
-  EXPECT_NE(read.status().message().find("none.db"), std::string::npos);
-  EXPECT_FALSE(std::filesystem::exists(folder / "none.db"));
-}
-
-// SQLite's locks belong to the process: closing any other descriptor of the file drops them, and so would looking into
-// the file with open and close. Another process must find the lock of a transaction after a read within it.
-TEST(Sqlite, ReadingALogThatThisProcessHasOpen_KeepsItsLocks) {
-  constexpr off_t kReservedByte = 0x40000001;  // of SQLite's file format
-  const Folder folder;
-  const std::string path =
-      folder.MakeDatabase("log.db", "CREATE TABLE events(user, item, time); INSERT INTO events VALUES('a','b',1)");
-  sqlite3* writer = nullptr;
-  ASSERT_EQ(sqlite3_open(path.c_str(), &writer), SQLITE_OK);
-  ASSERT_EQ(sqlite3_exec(writer, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr), SQLITE_OK);
-  EXPECT_EQ(ToldOfFile(path), "a: b");
-  const pid_t child = fork();
-  if (child == 0) {
-    struct flock lock = {};
-    lock.l_type = F_WRLCK;
-    lock.l_whence = SEEK_SET;
-    lock.l_start = kReservedByte;
-    lock.l_len = 1;
-    _exit(fcntl(open(path.c_str(), O_RDWR), F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK ? 0 : 1);
-  }
-  int status = -1;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0) << "the lock of this process is gone";
-  sqlite3_close(writer);
-}
-
-TEST(Sqlite, EventLog_IsReadWhileItIsOpen) {
-  const Folder folder;
-  Result<EventLog> log = EventLog::Open(folder / "events.db");
-  ASSERT_TRUE(log.ok()) << log.status().message();
-  ASSERT_TRUE(log->Append({.user = "anna", .item = "tea", .time = 2}).ok());
-  ASSERT_TRUE(log->Append({.user = "anna", .item = "cake", .time = 1}).ok());
-  EXPECT_EQ(ToldOfFile(folder / "events.db"), "anna: cake tea");
-  ASSERT_TRUE(log->Append({.user = "anna", .item = "soup", .time = 3}).ok());
-  EXPECT_EQ(ToldOfFile(folder / "events.db"), "anna: cake tea soup");
-}
-
-TEST(EventLog, WhatTheReaderWouldRefuse_DoesNotGetIn) {
-  const Folder folder;
-  Result<EventLog> log = EventLog::Open(folder / "events.db");
-  ASSERT_TRUE(log.ok());
-  ASSERT_TRUE(log->Append({.user = "anna", .item = "tea", .time = 1}).ok());
-  for (const std::string& bad : {""s, "a\nb"s, "\xff"s, std::string(257, 'k'), "a\0b"s}) {
-    EXPECT_EQ(log->Append({.user = "anna", .item = bad, .time = 2}).code(), StatusCode::kInvalidArgument);
-    EXPECT_EQ(log->Append({.user = bad, .item = "tea", .time = 2}).code(), StatusCode::kInvalidArgument);
-  }
-  EXPECT_EQ(log->Append({.user = "anna", .item = "a\tb", .time = 2}).message(),
-            "event log '" + (folder / "events.db") +
-                "': the item is 'a?b' with byte 9 at 1; allowed is UTF-8 without control characters");
-  EXPECT_EQ(ToldOfFile(folder / "events.db"), "anna: tea");
-}
-
 TEST(ReadSequences, Auto_GoesByNameThenByFirstBytes) {
-  const Folder folder;
+  const LogFolder folder;
   EXPECT_EQ(ToldOfFile(folder.Write("a.csv", "user,item,time\nu,i,1\n")), "u: i");
   EXPECT_EQ(ToldOfFile(folder.Write("a.tsv", "user\titem\ttime\nu\ti\t1\n")), "u: i");
   EXPECT_EQ(ToldOfFile(folder.Write("a.inter", "user_id:token\titem_id:token\ttimestamp:float\nu\ti\t1\n")), "u: i");
@@ -399,7 +227,7 @@ TEST(ReadSequences, Auto_GoesByNameThenByFirstBytes) {
 }
 
 TEST(ReadSequences, FilesThatAreNone_AreNamed) {
-  const Folder folder;
+  const LogFolder folder;
   const Result<ReadResult> missing = ReadSequences(folder / "none.txt", Format::kAuto, {});
   ASSERT_FALSE(missing.ok());
   EXPECT_EQ(missing.status().code(), StatusCode::kIo);
@@ -419,48 +247,6 @@ TEST(Format, Names_GoBothWays) {
   EXPECT_EQ(ParseFormat("xls").status().message(),
             "the format is 'xls'; allowed are auto, user-item, ratings-dat, csv, tsv, inter, sqlite");
   EXPECT_EQ(ReadText("log", "1 2", Format::kSqlite, {}).status().code(), StatusCode::kInvalidArgument);
-}
-
-// Bytes that a format cares about, at random; and valid files with random damage.
-class Noise {
- public:
-  explicit Noise(uint32_t seed) : random_(seed) {}
-  std::string Bytes(size_t most) {
-    static constexpr std::string_view kLikely = "\"\"\n\n\r\t\t,,:::: 0123456789-+.e\0ab\xc3\xa9\xff"sv;
-    std::string bytes(random_() % (most + 1), ' ');
-    for (char& c : bytes) c = random_() % 8 == 0 ? static_cast<char>(random_()) : kLikely[random_() % kLikely.size()];
-    return bytes;
-  }
-  std::string Damage(std::string text) {
-    for (uint32_t n = 1 + random_() % 4; n > 0 && !text.empty(); --n) {
-      const size_t at = random_() % text.size();
-      switch (random_() % 3) {
-        case 0: text[at] = Bytes(1).append("\"")[0]; break;
-        case 1: text.erase(at, random_() % 5); break;
-        default: text.insert(at, Bytes(3)); break;
-      }
-    }
-    return text;
-  }
-  uint32_t Below(uint32_t n) { return static_cast<uint32_t>(random_() % n); }
-
- private:
-  std::mt19937 random_;
-};
-
-// Either an error with a sentence, or sequences that are what they must be.
-void ExpectSound(const Result<ReadResult>& read) {
-  if (!read.ok()) {
-    EXPECT_FALSE(read.status().message().empty());
-    return;
-  }
-  const Sequences& s = read->sequences;
-  ASSERT_EQ(s.offsets.front(), 0u);
-  ASSERT_EQ(s.offsets.back(), s.items.size());
-  ASSERT_EQ(s.user_keys.size(), s.num_users());
-  ASSERT_EQ(read->report.num_events, s.items.size());
-  for (size_t u = 0; u < s.num_users(); ++u) ASSERT_LT(s.offsets[u], s.offsets[u + 1]);
-  for (int32_t item : s.items) ASSERT_TRUE(item >= 0 && static_cast<size_t>(item) < s.num_items());
 }
 
 TEST(AllTextReaders, RandomBytesAndDamage_AreRefusedOrSound) {
@@ -485,27 +271,6 @@ TEST(AllTextReaders, RandomBytesAndDamage_AreRefusedOrSound) {
   }
   EXPECT_GT(sound, 1000);  // else the damage hides everything behind the first line
   EXPECT_GT(refused, 1000);
-}
-
-TEST(Sqlite, RandomDamage_IsRefusedOrSound) {
-  const Folder folder;
-  std::string sql =
-      "PRAGMA page_size=512; CREATE TABLE events(user, item, time); CREATE INDEX i ON events(user, time);";
-  for (int i = 0; i < 60; ++i)
-    sql += "INSERT INTO events VALUES('u" + std::to_string(i % 7) + "', 'item" + std::to_string(i) + "', " +
-           std::to_string(i) + ");";
-  std::ifstream in(folder.MakeDatabase("good.db", sql), std::ios::binary);
-  const std::string good((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-  constexpr uint32_t kSeed = 4711;
-  SCOPED_TRACE("seed " + std::to_string(kSeed));
-  Noise noise(kSeed);
-  for (int round = 0; round < 400; ++round) {
-    std::string bad = good;
-    for (uint32_t n = 1 + noise.Below(6); n > 0; --n)
-      bad[noise.Below(static_cast<uint32_t>(bad.size()))] = static_cast<char>(noise.Below(256));
-    if (round % 5 == 0) bad.resize(noise.Below(static_cast<uint32_t>(bad.size())));
-    ExpectSound(ReadSequences(folder.Write("bad.db", bad), Format::kSqlite, {}));
-  }
 }
 
 }  // namespace

@@ -1,13 +1,10 @@
 // RGP: carriers are orthonormal whatever they are made of; what is summed is the projection of the true gradient; training.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cmath>
-#include <filesystem>
 #include <random>
 
 #include "runtime/gradients/rgp_gradients.h"
-#include "runtime/train/initialise.h"
 #include "runtime/train/trainer.h"
 #include "tests/unit/gradient_test_util.h"
 #include "tests/unit/train_test_util.h"
@@ -188,27 +185,17 @@ TEST(Rgp, BadOptionsAreNamed) {
   EXPECT_FALSE(Validate(RgpOptions{.rank = 1, .vectors = RgpTrain::kProjected}, one).ok());
 }
 
-class RgpTraining : public ::testing::Test {
+class RgpTraining : public testing::RingTraining {
  protected:
-  RgpTraining() : folder_(std::filesystem::temp_directory_path() / ("wisp_rgp_" + std::to_string(getpid()))), ring_(30, 200, 10) {
-    std::filesystem::create_directories(folder_);
-    ledger_.emplace(*privacy::Ledger::Open((folder_ / "l").string(), {.dataset = "ring", .unit = privacy::PrivacyUnit::kUser}));
-    start_.resize(FlatSize(ParametersOf(kSmall)));
-    auto random = privacy::RandomStream::Reproducible(3, privacy::StreamPurpose::kInitialisation);
-    InitialiseWeights(kSmall, {.table_deviation = 0.1f}, random, start_);
-  }
-  ~RgpTraining() override { std::filesystem::remove_all(folder_); }
+  RgpTraining() : RingTraining(200) {}
+
   TrainingOptions Options(uint64_t steps) {
     return {.method = Method::kRgp, .sampling = Sampling::kPoisson, .num_steps = steps, .expected_batch = 100, .num_records_public = 200,
             .optimizer = {.learning_rate = 0.02f}, .seed = 5, .num_threads = 2,
-            .privacy = {.noise_multiplier = 0.05, .ledger = &*ledger_, .run = "rgp", .reproducible_seed = 9}, .rgp = {.rank = 4, .warmup_steps = 10}};
+            .privacy = {.noise_multiplier = 0.05, .ledger = &ledger_, .run = "rgp", .reproducible_seed = 9}, .rgp = {.rank = 4, .warmup_steps = 10}};
   }
-  static constexpr Architecture kSmall{.num_items = 30, .max_length = 12, .width = 16, .num_heads = 2, .num_blocks = 1, .inner_width = 16,
-                                       .embedding_scale = 4.0f};
-  std::filesystem::path folder_;
-  testing::Ring ring_;
-  std::optional<privacy::Ledger> ledger_;
-  std::vector<float> start_;
+
+  privacy::Ledger ledger_ = OpenLedger("l");
 };
 
 TEST_F(RgpTraining, LearnsWithLittleNoise) {
@@ -298,7 +285,8 @@ TEST_F(RgpTraining, StepsMoveAlongTheCarriersOfTheirTime) {
     const double of_weights = outside(zero, privacy::StreamPurpose::kCarriers), of_change = outside(start_, privacy::StreamPurpose::kCarriers);
     EXPECT_LT(step < 3 ? of_weights : of_change, 1e-3) << step;
     EXPECT_GT(step < 3 ? of_change : of_weights, 0.1) << step;
-    EXPECT_GT(outside(step < 3 ? zero : start_, privacy::StreamPurpose::kInitialisation), 0.1) << "at step " << step << " from the words of the weights";
+    EXPECT_GT(outside(step < 3 ? zero : start_, privacy::StreamPurpose::kInitialisation), 0.1)
+        << "at step " << step << " from the words of the weights";
   }
 }
 

@@ -1,20 +1,17 @@
-// DP-FEST and DP-AdaFEST: masked rows on both paths, the contribution map's survivors, sampled softmax, training by rows.
+// DP-FEST and DP-AdaFEST: masked rows on both paths, the contribution map's survivors, sampled softmax.
+// Training by rows: sparse_training_test.cc.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cmath>
-#include <filesystem>
 #include <numeric>
 #include <set>
 
 #include "runtime/gradients/sparse_gradients.h"
 #include "runtime/train/contribution_map.h"
-#include "runtime/train/initialise.h"
 #include "runtime/train/negative_sampler.h"
 #include "runtime/train/popularity.h"
-#include "runtime/train/trainer.h"
+#include "runtime/train/sparse_release.h"
 #include "tests/unit/gradient_test_util.h"
-#include "tests/unit/train_test_util.h"
 
 namespace wisp {
 namespace {
@@ -65,7 +62,8 @@ Seen RunRecord(const Architecture& a, const std::vector<float>& weights, const k
   for (int32_t n : negatives) {
     gathered.insert(gathered.end(), weights.begin() + n * a.width, weights.begin() + (n + 1) * a.width);
     const size_t b = FindParameter(graph.parameters(), "output_bias");
-    bias.push_back(std::log(static_cast<float>(a.num_items) / negatives.size()) + (b == kNoParameter ? 0 : weights[graph.parameters()[b].offset + n]));
+    const float learned = b == kNoParameter ? 0 : weights[graph.parameters()[b].offset + n];
+    bias.push_back(std::log(static_cast<float>(a.num_items) / negatives.size()) + learned);
   }
   AlignedArray<float> packed_negatives(ops.packed_size(negatives.size(), a.width));
   ops.pack_weights({.w_NK = gathered.data(), .ldw = a.width, .packed = packed_negatives.data(), .n = negatives.size(), .k = a.width});
@@ -103,9 +101,11 @@ class Sparse : public ::testing::TestWithParam<size_t> {};
 TEST_P(Sparse, MaskedGradientAndNormEqualDualNumbers) {
   const Architecture a = TiedArchitectures()[GetParam()];
   const std::vector<float> weights = RandomWeights(a, 21);
-  for (const auto& record : {RandomRecord(a.num_items, a.max_length, 4), RandomRecord(a.num_items, a.max_length, 4, 2), testing::EndsRecord(a.num_items)}) {
+  for (const auto& record : {RandomRecord(a.num_items, a.max_length, 4), RandomRecord(a.num_items, a.max_length, 4, 2),
+                             testing::EndsRecord(a.num_items)}) {
     const std::vector<double> naive = testing::NaiveGradient(a, weights, record.view());
-    for (const std::vector<int32_t>& kept : {std::vector<int32_t>{0, 2, 5}, std::vector<int32_t>{}, std::vector<int32_t>{0, 1, 2, 3, 4, 5, 6, 7, 8}}) {
+    for (const std::vector<int32_t>& kept : {std::vector<int32_t>{0, 2, 5}, std::vector<int32_t>{},
+                                             std::vector<int32_t>{0, 1, 2, 3, 4, 5, 6, 7, 8}}) {
       RowSet rows(a.num_items);
       for (int32_t row : kept) rows.Insert(row);
       std::vector<double> expected = naive;
@@ -130,7 +130,8 @@ TEST_P(Sparse, SampledSoftmaxEqualsDualNumbers) {
                                                                          {testing::EndsRecord(a.num_items), {0, 3, 4, 8}}};
   for (const auto& [record, negatives] : cases) {
     const std::vector<double> naive = testing::NaiveGradient(a, weights, record.view(), negatives);
-    for (const std::vector<int32_t>& kept : {std::vector<int32_t>{1, 3, 4, 8}, std::vector<int32_t>{0, 1, 2, 3, 4, 5, 6, 7, 8}, std::vector<int32_t>{3, 5}}) {
+    for (const std::vector<int32_t>& kept : {std::vector<int32_t>{1, 3, 4, 8}, std::vector<int32_t>{0, 1, 2, 3, 4, 5, 6, 7, 8},
+                                             std::vector<int32_t>{3, 5}}) {
       RowSet rows(a.num_items);
       for (int32_t row : kept) rows.Insert(row);
       std::vector<double> expected = naive;
@@ -214,7 +215,9 @@ TEST(ContributionMap, SurvivorsHaveTheDenseDistribution) {
         if (i > 0 && survivors[i] == survivors[i - 1] + 1) pairs[static_cast<size_t>(survivors[i])] += 1;
       }
     }
-    const auto chance = [&](size_t row) { return masked && allowed.slot(static_cast<int32_t>(row)) < 0 ? 0 : privacy::UpperTail((tau - mean[row]) / sigma); };
+    const auto chance = [&](size_t row) {
+      return masked && allowed.slot(static_cast<int32_t>(row)) < 0 ? 0 : privacy::UpperTail((tau - mean[row]) / sigma);
+    };
     for (size_t row = 0; row < num_rows; ++row) {
       const double p = chance(row);
       if (p == 0) {
@@ -299,203 +302,6 @@ TEST(NegativeSampler, DrawsDistinctItemsThatRepeatWithTheStep) {
   sampler.Draw(3, weights.data());
   EXPECT_TRUE(std::equal(third.begin(), third.end(), sampler.negatives().items.begin()));
   EXPECT_EQ(sampler.negatives().rows_KD[0], weights[static_cast<size_t>(third[0]) * 8]);
-}
-
-// ---- Training ----
-
-class SparseTraining : public ::testing::Test {
- protected:
-  SparseTraining() : folder_(std::filesystem::temp_directory_path() / ("wisp_sparse_" + std::to_string(getpid()))), ring_(30, 200, 10) {
-    std::filesystem::create_directories(folder_);
-    ledger_.emplace(*privacy::Ledger::Open((folder_ / "l").string(), {.dataset = "ring", .unit = privacy::PrivacyUnit::kUser}));
-    start_.resize(FlatSize(ParametersOf(kSmall)));
-    auto random = RandomStream::Reproducible(3, StreamPurpose::kInitialisation);
-    InitialiseWeights(kSmall, {.table_deviation = 0.1f}, random, start_);
-  }
-  ~SparseTraining() override { std::filesystem::remove_all(folder_); }
-  TrainingOptions Options(Method method, double noise = 0.05) {
-    return {.method = method, .sampling = Sampling::kPoisson, .num_steps = 100, .expected_batch = 100, .num_records_public = 200,
-            .optimizer = {.learning_rate = 0.02f}, .seed = 5, .num_threads = 2,
-            .privacy = {.noise_multiplier = noise, .ledger = &*ledger_, .run = "sparse", .reproducible_seed = 9},
-            .sparse = {.map_threshold = 0.4}};
-  }
-  std::unique_ptr<Trainer> Make(const TrainingOptions& o) {
-    auto trainer = Trainer::Create(kSmall, start_, ring_.records, o);
-    EXPECT_TRUE(trainer.ok()) << trainer.status().message();
-    return *std::move(trainer);
-  }
-  std::string Refusal(const TrainingOptions& o, const Architecture& a = kSmall) {
-    return Trainer::Check(a, std::vector<float>(FlatSize(ParametersOf(a))), ring_.records, o).message();
-  }
-  std::vector<int32_t> ChangedRows(const Trainer& trainer) const {
-    std::vector<int32_t> changed;
-    for (size_t row = 0; row < kSmall.num_items; ++row) {
-      const auto first = static_cast<std::ptrdiff_t>(row * kSmall.width);
-      if (!std::equal(start_.begin() + first, start_.begin() + first + kSmall.width, trainer.weights().begin() + first)) changed.push_back(static_cast<int32_t>(row));
-    }
-    return changed;
-  }
-  double LossAfter(const TrainingOptions& o, int steps) {
-    auto trainer = Make(o);
-    double last = 0;
-    for (int i = 0; i < steps; ++i) {
-      const auto report = trainer->Step();
-      EXPECT_TRUE(report.ok()) << report.status().message();
-      EXPECT_EQ(report->num_dropped, 0u);
-      last = report->mean_loss;
-    }
-    return last;
-  }
-  static constexpr Architecture kSmall{.num_items = 30, .max_length = 12, .width = 16, .num_heads = 2, .num_blocks = 1, .inner_width = 16,
-                                       .embedding_scale = 4.0f};
-  std::filesystem::path folder_;
-  testing::Ring ring_;
-  std::optional<privacy::Ledger> ledger_;
-  std::vector<float> start_;
-};
-
-TEST_F(SparseTraining, FestTrainsTheChosenRowsOnly) {
-  const std::vector<int32_t> rows = {2, 3, 5, 8, 13, 21};
-  TrainingOptions o = Options(Method::kFest);
-  o.sparse.rows = rows;
-  auto trainer = Make(o);
-  for (int i = 0; i < 3; ++i) ASSERT_TRUE(trainer->Step().ok());
-  EXPECT_EQ(ChangedRows(*trainer), rows);
-}
-
-TEST_F(SparseTraining, FestOverAllRowsIsPhantomClipping) {
-  std::vector<int32_t> rows(kSmall.num_items);
-  std::iota(rows.begin(), rows.end(), 0);
-  TrainingOptions fest = Options(Method::kFest, 1e-5), phantom = Options(Method::kPhantom, 1e-5);
-  fest.sparse.rows = rows;
-  fest.optimizer = phantom.optimizer = {.kind = OptimizerKind::kSgd, .learning_rate = 0.5f};
-  auto a = Make(fest), b = Make(phantom);
-  for (int i = 0; i < 3; ++i) ASSERT_TRUE(a->Step().ok() && b->Step().ok());
-  // The noise falls on other coordinates in another order: next to none is drawn.
-  for (size_t i = 0; i < start_.size(); ++i) ASSERT_NEAR(a->weights()[i], b->weights()[i], 1e-4) << i;
-}
-
-// What no step touches holds no noise; what may become a negative does.
-TEST_F(SparseTraining, PrintedDeviationsAreOfTheTrainedRowsOnly) {
-  Architecture a = kSmall;
-  a.re_attention = ReAttention::kOn;
-  const auto parameters = ParametersOf(a);
-  const ParameterSpec& variances = parameters[FindParameter(parameters, kItemVariance)];
-  start_.resize(FlatSize(parameters), 0.0f);
-  const std::vector<int32_t> rows = {0, 3, 5, 8, 13, 29};
-  const std::vector<float> frequencies(a.num_items, 0.5f);
-  for (const auto& [method, negatives, all] : {std::tuple{Method::kFest, 0u, false}, {Method::kAdaFestPlus, 0u, false}, {Method::kAdaFest, 0u, true},
-                                               {Method::kPhantom, 0u, true}, {Method::kFest, 8u, true}}) {
-    TrainingOptions o = Options(method);
-    o.num_negatives = negatives;
-    o.sparse.rows = rows;
-    o.re_attention = {.source = ReAttentionOptions::Source::kPrinted, .item_frequencies = frequencies};
-    auto trainer = Trainer::Create(a, start_, ring_.records, o);
-    ASSERT_TRUE(trainer.ok()) << trainer.status().message();
-    ASSERT_TRUE((*trainer)->Step().ok());
-    for (size_t i = 0; i < a.num_items; ++i) {
-      const bool trained = all || std::binary_search(rows.begin(), rows.end(), static_cast<int32_t>(i));
-      EXPECT_EQ((*trainer)->weights()[variances.offset + i] > 0, trained) << "row " << i << ", method " << static_cast<int>(method);
-    }
-  }
-}
-
-TEST_F(SparseTraining, EmptyBatchStillReleases) {
-  const std::vector<Record> nobody;
-  TrainingOptions o = Options(Method::kAdaFest, 1.0);
-  o.sparse.map_threshold = 0.5;
-  auto trainer = *Trainer::Create(kSmall, start_, nobody, o);
-  ASSERT_TRUE(trainer->Step().ok());
-  const size_t changed = ChangedRows(*trainer).size();
-  EXPECT_GT(changed, 0u) << "rows that nobody touched survive by the noise alone";
-  EXPECT_LT(changed, 30u);
-}
-
-TEST_F(SparseTraining, EveryMethodLearnsWithLittleNoise) {
-  std::vector<int32_t> rows(kSmall.num_items);
-  std::iota(rows.begin(), rows.end(), 0);
-  for (Method method : {Method::kFest, Method::kAdaFest, Method::kAdaFestPlus}) {
-    TrainingOptions o = Options(method);
-    if (method != Method::kAdaFest) o.sparse.rows = rows;
-    EXPECT_LT(LossAfter(o, 100), 1.2) << static_cast<int>(method);
-  }
-  for (Method method : {Method::kOrdinary, Method::kPhantom, Method::kAdaFest}) {
-    TrainingOptions o = Options(method);
-    o.num_negatives = 10;
-    EXPECT_LT(LossAfter(o, 100), 1.2) << static_cast<int>(method);
-  }
-}
-
-TEST_F(SparseTraining, AdaFestPlusStaysWithinItsRows) {
-  const std::vector<int32_t> rows = {1, 4, 9, 16, 25};
-  TrainingOptions o = Options(Method::kAdaFestPlus, 1.0);
-  o.sparse.rows = rows;
-  auto trainer = Make(o);
-  for (int i = 0; i < 5; ++i) ASSERT_TRUE(trainer->Step().ok());
-  for (int32_t row : ChangedRows(*trainer)) EXPECT_TRUE(std::binary_search(rows.begin(), rows.end(), row)) << row;
-}
-
-TEST_F(SparseTraining, AStepIsChargedAsOneSubsampledGaussianBeforeItIsTaken) {
-  TrainingOptions o = Options(Method::kAdaFest, 1.1);
-  auto trainer = Make(o);
-  ASSERT_TRUE(trainer->Step().ok());
-  const auto entries = *ledger_->Entries();
-  ASSERT_EQ(entries.size(), 1u);
-  EXPECT_DOUBLE_EQ(entries[0].mechanism.noise_multiplier(), 1.1);
-  EXPECT_DOUBLE_EQ(entries[0].mechanism.sampling_probability(), 0.5);
-  EXPECT_EQ(entries[0].mechanism.steps(), 1u);
-  ASSERT_TRUE(ledger_->SetLimit(*privacy::EpsilonDelta::Create(1e-3, 1e-6)).ok());
-  o.privacy.reproducible_seed.reset();
-  auto refused = Make(o);
-  EXPECT_EQ(refused->Step().status().code(), StatusCode::kPrivacyRefused);
-  EXPECT_TRUE(ChangedRows(*refused).empty());
-}
-
-TEST_F(SparseTraining, ResumedRunEqualsUninterruptedRunBitForBit) {
-  TrainingOptions o = Options(Method::kAdaFest, 0.5);
-  o.num_negatives = 8;
-  const auto run = [&](bool interrupted) {
-    auto trainer = Make(o);
-    for (int i = 0; i < 12; ++i) {
-      if (interrupted && i == 7) {
-        const Checkpoint saved = trainer->Save();
-        trainer = Make(o);
-        EXPECT_TRUE(trainer->Restore(saved).ok());
-      }
-      EXPECT_TRUE(trainer->Step().ok());
-    }
-    return std::vector<float>(trainer->weights().begin(), trainer->weights().end());
-  };
-  EXPECT_EQ(run(false), run(true));
-}
-
-TEST_F(SparseTraining, WhatHasNoGuaranteeOrNoMeaningIsRefused) {
-  Architecture untied = kSmall;
-  untied.output_table = OutputTable::kUntied;
-  EXPECT_NE(Refusal(Options(Method::kAdaFest), untied).find("untied"), std::string::npos);
-  EXPECT_NE(Refusal(Options(Method::kFest)).find("none are given"), std::string::npos);
-  EXPECT_NE(Refusal(Options(Method::kAdaFestPlus)).find("none are given"), std::string::npos);
-  const std::vector<int32_t> far = {3, 30}, backwards = {3, 2};
-  TrainingOptions o = Options(Method::kFest);
-  o.sparse.rows = far;
-  EXPECT_NE(Refusal(o).find("row 30"), std::string::npos);
-  o.sparse.rows = backwards;
-  EXPECT_NE(Refusal(o).find("ascending"), std::string::npos);
-  o = Options(Method::kAdaFest);
-  o.ema_decay = 0.9f;
-  EXPECT_NE(Refusal(o).find("ema_decay"), std::string::npos);
-  o = Options(Method::kAdaFest);
-  o.sparse.map_noise_ratio = 0;
-  EXPECT_NE(Refusal(o).find("map_noise_ratio"), std::string::npos);
-  o = Options(Method::kAdaFest, 1.0);
-  o.sparse.map_threshold = 1000;
-  EXPECT_NE(Refusal(o).find("threshold"), std::string::npos);
-  o = Options(Method::kPhantom);
-  o.num_negatives = 16;
-  EXPECT_NE(Refusal(o).find("num_negatives"), std::string::npos);
-  o = Options(Method::kRgp);
-  o.num_negatives = 4;
-  EXPECT_NE(Refusal(o).find("rgp"), std::string::npos);
 }
 
 }  // namespace

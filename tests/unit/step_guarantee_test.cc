@@ -1,14 +1,11 @@
 // What a step promises, whatever the method: one record more moves what is released by the clipping norm at most, dropout
 // included; nothing that is not finite gets in; what is charged covers what is drawn; runs repeat and go on bit for bit.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cmath>
-#include <filesystem>
 #include <numeric>
 
 #include "runtime/train/contribution_map.h"
-#include "runtime/train/initialise.h"
 #include "runtime/train/popularity.h"
 #include "runtime/train/step_release.h"
 #include "runtime/train/trainer.h"
@@ -16,9 +13,6 @@
 
 namespace wisp {
 namespace {
-
-constexpr Architecture kSmall{.num_items = 30, .max_length = 12, .width = 16, .num_heads = 2, .num_blocks = 1, .inner_width = 16,
-                              .embedding_scale = 4.0f};
 
 // A way to train: a method, a sampled softmax or not.
 struct Way {
@@ -28,36 +22,23 @@ struct Way {
 };
 constexpr Way kWays[] = {{"phantom", Method::kPhantom, 0},   {"phantom sampled", Method::kPhantom, 8}, {"rgp", Method::kRgp, 0},
                          {"fest", Method::kFest, 0},         {"fest sampled", Method::kFest, 8},       {"adafest", Method::kAdaFest, 0},
-                         {"adafest sampled", Method::kAdaFest, 8}, {"adafest+", Method::kAdaFestPlus, 0}, {"adafest+ sampled", Method::kAdaFestPlus, 8}};
+                         {"adafest sampled", Method::kAdaFest, 8}, {"adafest+", Method::kAdaFestPlus, 0},
+                         {"adafest+ sampled", Method::kAdaFestPlus, 8}};
 
-class StepGuarantee : public ::testing::Test {
+class StepGuarantee : public testing::RingTraining {
  protected:
-  StepGuarantee() : folder_(std::filesystem::temp_directory_path() / ("wisp_guarantee_" + std::to_string(getpid()))), ring_(30, 59, 10) {
-    std::filesystem::create_directories(folder_);
-    ledger_.emplace(OpenLedger("l"));
-    start_ = Start(kSmall);
-  }
-  ~StepGuarantee() override { std::filesystem::remove_all(folder_); }
+  StepGuarantee() : RingTraining(59) {}
 
-  privacy::Ledger OpenLedger(const char* name) {
-    return *privacy::Ledger::Open((folder_ / name).string(), {.dataset = "ring", .unit = privacy::PrivacyUnit::kUser});
-  }
-  static std::vector<float> Start(const Architecture& a) {
-    std::vector<float> weights(FlatSize(ParametersOf(a)));
-    auto random = privacy::RandomStream::Reproducible(3, privacy::StreamPurpose::kInitialisation);
-    InitialiseWeights(a, {.table_deviation = 0.1f}, random, weights);
-    return weights;
-  }
   TrainingOptions Options(const Way& way, double noise) {
     TrainingOptions o{.method = way.method, .sampling = Sampling::kPoisson, .num_steps = 10, .expected_batch = 30, .num_records_public = 60,
                       .optimizer = {.learning_rate = 0.01f}, .seed = 5, .num_threads = 2,
-                      .privacy = {.noise_multiplier = noise, .clipping_norm = 0.25, .ledger = &*ledger_, .run = way.name, .reproducible_seed = 4},
+                      .privacy = {.noise_multiplier = noise, .clipping_norm = 0.25, .ledger = &ledger_, .run = way.name, .reproducible_seed = 4},
                       .sparse = {.map_threshold = 0.4}, .num_negatives = way.num_negatives};
     if (way.method == Method::kFest || way.method == Method::kAdaFestPlus) o.sparse.rows = rows_;
     return o;
   }
   std::unique_ptr<Trainer> Make(const TrainingOptions& o, std::span<const Record> records, const Architecture& a = kSmall) {
-    auto trainer = Trainer::Create(a, a == kSmall ? start_ : Start(a), records, o);
+    auto trainer = Trainer::Create(a, a == kSmall ? start_ : testing::StartWeights(a), records, o);
     EXPECT_TRUE(trainer.ok()) << trainer.status().message();
     return *std::move(trainer);
   }
@@ -74,10 +55,7 @@ class StepGuarantee : public ::testing::Test {
     return Copy(trainer->weights());
   }
 
-  std::filesystem::path folder_;
-  testing::Ring ring_;
-  std::optional<privacy::Ledger> ledger_;
-  std::vector<float> start_;
+  privacy::Ledger ledger_ = OpenLedger("l");
   const std::vector<int32_t> rows_ = {0, 2, 3, 5, 7, 8, 13, 14, 21, 22, 28};
 };
 
@@ -179,7 +157,7 @@ TEST_F(StepGuarantee, TheNoiseOfEveryMethodHasItsDeviation) {
 
 // A charge that is refused comes before everything that is drawn: no stream has moved.
 TEST_F(StepGuarantee, NothingIsDrawnForAChargeThatIsRefused) {
-  auto other = *privacy::Ledger::Open((folder_ / "zero-out").string(), {.dataset = "ring", .adjacency = privacy::Adjacency::kZeroOut});
+  auto other = *privacy::Ledger::Open(folder_ / "zero-out", {.dataset = "ring", .adjacency = privacy::Adjacency::kZeroOut});
   for (const Way& way : kWays) {
     TrainingOptions o = Options(way, 1.0);
     o.privacy.ledger = &other;
@@ -199,7 +177,7 @@ TEST_F(StepGuarantee, TheSlackChargedIsThatOfAllReleasedNumbers) {
     TrainingOptions o = Options(way, 1.0);
     auto trainer = Make(o, ring_.records);
     ASSERT_TRUE(trainer->Step().ok());
-    const auto entries = *ledger_->Entries();
+    const auto entries = *ledger_.Entries();
     EXPECT_DOUBLE_EQ(entries.back().loss_slack, StepLossSlack(kSmall, o, 1.0, 1)) << way.name;
   }
 }
@@ -228,7 +206,7 @@ TEST_F(StepGuarantee, ACheckpointGoesOnOnlyWithTheLedgerThatPaidForIt) {
   auto third = Make(o, ring_.records);  // nor are steps of another name
   for (int i = 0; i < 4; ++i) ASSERT_TRUE(third->Step().ok());
   EXPECT_EQ(Make(o, ring_.records)->Restore(saved).code(), StatusCode::kPrivacyRefused);
-  o.privacy.ledger = &*ledger_;
+  o.privacy.ledger = &ledger_;
   EXPECT_TRUE(Make(o, ring_.records)->Restore(saved).ok());
 }
 
@@ -254,7 +232,7 @@ TEST_F(StepGuarantee, VariancesWithoutBoundLeaveEverythingFinite) {
   a.num_blocks = 2;
   const auto parameters = ParametersOf(a);
   for (float variance : {10.0f, 1e3f, 1e6f, 1e12f, 3e38f, INFINITY}) {
-    std::vector<float> weights = Start(a);
+    std::vector<float> weights = testing::StartWeights(a);
     for (const char* name : {kItemVariance, kParameterVariance}) {
       const ParameterSpec& p = parameters[FindParameter(parameters, name)];
       std::fill_n(weights.begin() + static_cast<std::ptrdiff_t>(p.offset), p.size(), variance);

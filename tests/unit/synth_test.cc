@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -15,26 +14,10 @@
 
 #include "runtime/data/event_log.h"
 #include "runtime/data/readers.h"
+#include "tests/unit/temporary_folder.h"
 
 namespace wisp::data {
 namespace {
-
-class Folder {
- public:
-  Folder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "wisp-synth-XXXXXX").string();
-    path_ = mkdtemp(pattern.data());
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-  size_t NumFiles() const {
-    return static_cast<size_t>(
-        std::distance(std::filesystem::directory_iterator(path_), std::filesystem::directory_iterator()));
-  }
-
- private:
-  std::string path_;
-};
 
 SynthData Make(const SynthOptions& options) {
   Result<SynthData> data = Synthesize(options);
@@ -230,7 +213,7 @@ void ExpectSameSequences(const SynthData& data, const ReadResult& read) {
 }
 
 TEST(WriteSqliteLog, ReadBack_IsTheSame) {
-  const Folder folder;
+  const test::TemporaryFolder folder;
   const SynthData data = Make({.num_users = 400, .population = Population::kDevice});
   ASSERT_TRUE(WriteSqliteLog(folder / "events.db", data).ok());
   const Result<ItemIndex> index = ItemIndex::Make("menu", data.sequences.item_keys);
@@ -257,7 +240,7 @@ TEST(WriteSqliteLog, ReadBack_IsTheSame) {
 }
 
 TEST(WriteSqliteLog, Result_IsAnEventLog) {
-  const Folder folder;
+  const test::TemporaryFolder folder;
   const SynthData data = Make({.num_users = 20});
   ASSERT_TRUE(WriteSqliteLog(folder / "events.db", data).ok());
   Result<EventLog> log = EventLog::Open(folder / "events.db");
@@ -269,7 +252,7 @@ TEST(WriteSqliteLog, Result_IsAnEventLog) {
 }
 
 TEST(WriteSqliteLog, Existing_IsReplacedUnlessAJournalIsBesideIt) {
-  const Folder folder;
+  const test::TemporaryFolder folder;
   const std::string path = folder / "events.db";
   ASSERT_TRUE(WriteSqliteLog(path, Make({.num_users = 50})).ok());
   ASSERT_TRUE(WriteSqliteLog(path, Make({.num_users = 20})).ok());
@@ -285,7 +268,7 @@ TEST(WriteSqliteLog, Existing_IsReplacedUnlessAJournalIsBesideIt) {
 }
 
 TEST(Write, FolderThatIsNotThere_IsNamedAndNothingIsLeft) {
-  const Folder folder;
+  const test::TemporaryFolder folder;
   const SynthData data = Make({.num_users = 5});
   for (const Status& status : {WriteSqliteLog(folder / "no/x", data), WriteUserItemText(folder / "no/x", data),
                                WriteItemNames(folder / "no/x", data)}) {
@@ -296,7 +279,7 @@ TEST(Write, FolderThatIsNotThere_IsNamedAndNothingIsLeft) {
 }
 
 TEST(WriteUserItemText, ReadBack_IsTheSame) {
-  const Folder folder;
+  const test::TemporaryFolder folder;
   const SynthData data = Make({.num_users = 2000});
   ASSERT_TRUE(WriteUserItemText(folder / "public.txt", data).ok());
   // All items occur, so that they get the catalogue's numbers without an index.
@@ -308,7 +291,7 @@ TEST(WriteUserItemText, ReadBack_IsTheSame) {
 }
 
 TEST(WriteItemNames, FirstLines_AreHeaderAndNames) {
-  const Folder folder;
+  const test::TemporaryFolder folder;
   ASSERT_TRUE(WriteItemNames(folder / "items.tsv", *SynthCatalogue(kSynthMaxItems)).ok());
   std::ifstream in(folder / "items.tsv");
   std::string line;

@@ -2,12 +2,27 @@
 #ifndef WISP_TESTS_UNIT_TRAIN_TEST_UTIL_H_
 #define WISP_TESTS_UNIT_TRAIN_TEST_UTIL_H_
 
+#include <gtest/gtest.h>
+
 #include <cstdint>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "runtime/layers/recommender.h"
+#include "runtime/privacy/ledger.h"
+#include "runtime/train/initialise.h"
+#include "tests/unit/temporary_folder.h"
 
 namespace wisp::testing {
+
+// Initial weights, always the same.
+inline std::vector<float> StartWeights(const Architecture& a, const InitialisationOptions& options = {.table_deviation = 0.1f}) {
+  std::vector<float> weights(FlatSize(ParametersOf(a)));
+  auto random = privacy::RandomStream::Reproducible(3, privacy::StreamPurpose::kInitialisation);
+  InitialiseWeights(a, options, random, weights);
+  return weights;
+}
 
 // Users who walk a ring of items, each from a place of its own: after item i comes i + 1.
 struct Ring {
@@ -22,6 +37,22 @@ struct Ring {
   }
   std::vector<int32_t> items;
   std::vector<Record> records;
+};
+
+// Training on the ring: a model that learns it in a second, its initial weights, and a folder for ledgers.
+class RingTraining : public ::testing::Test {
+ protected:
+  explicit RingTraining(size_t num_users) : ring_(kSmall.num_items, num_users, 10) {}
+
+  privacy::Ledger OpenLedger(std::string_view name) {
+    return *privacy::Ledger::Open(folder_ / name, {.dataset = "ring", .unit = privacy::PrivacyUnit::kUser});
+  }
+
+  static constexpr Architecture kSmall{.num_items = 30, .max_length = 12, .width = 16, .num_heads = 2, .num_blocks = 1, .inner_width = 16,
+                                       .embedding_scale = 4.0f};
+  test::TemporaryFolder folder_;
+  Ring ring_;
+  std::vector<float> start_ = StartWeights(kSmall);
 };
 
 }  // namespace wisp::testing

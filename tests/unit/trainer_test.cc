@@ -2,31 +2,17 @@
 #include "runtime/train/trainer.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cmath>
-#include <filesystem>
 
 #include "runtime/privacy/accountant.h"
 #include "runtime/train/evaluate.h"
-#include "runtime/train/initialise.h"
 #include "tests/unit/train_test_util.h"
 
 namespace wisp {
 namespace {
 
 using privacy::Ledger;
-using testing::Ring;
-
-constexpr Architecture kSmall{.num_items = 30, .max_length = 12, .width = 16, .num_heads = 2, .num_blocks = 1, .inner_width = 16,
-                              .embedding_scale = 4.0f};
-
-std::vector<float> Start(const Architecture& a) {
-  std::vector<float> weights(FlatSize(ParametersOf(a)));
-  auto random = privacy::RandomStream::Reproducible(3, privacy::StreamPurpose::kInitialisation);
-  InitialiseWeights(a, {.table_deviation = 0.1f}, random, weights);
-  return weights;
-}
 
 TrainingOptions Ordinary(uint64_t steps) {
   return {.num_steps = steps, .expected_batch = 16, .optimizer = {.learning_rate = 0.01f}, .seed = 5, .num_threads = 2};
@@ -41,18 +27,12 @@ TrainingOptions Private(uint64_t steps, Ledger* ledger) {
   return o;
 }
 
-class TrainerTest : public ::testing::Test {
+class TrainerTest : public testing::RingTraining {
  protected:
-  TrainerTest() : ring_(30, 60, 10), folder_(std::filesystem::temp_directory_path() / ("wisp_trainer_" + std::to_string(getpid()))) {
-    std::filesystem::create_directories(folder_);
-  }
-  ~TrainerTest() override { std::filesystem::remove_all(folder_); }
+  TrainerTest() : RingTraining(60) {}
 
-  Ledger OpenLedger(const char* name) {
-    return *Ledger::Open((folder_ / name).string(), {.dataset = "ring", .unit = privacy::PrivacyUnit::kUser});
-  }
   std::unique_ptr<Trainer> Make(const TrainingOptions& options) {
-    auto trainer = Trainer::Create(kSmall, Start(kSmall), ring_.records, options);
+    auto trainer = Trainer::Create(kSmall, start_, ring_.records, options);
     EXPECT_TRUE(trainer.ok()) << trainer.status().message();
     return *std::move(trainer);
   }
@@ -61,10 +41,7 @@ class TrainerTest : public ::testing::Test {
     for (uint64_t i = 0; i < steps; ++i) EXPECT_TRUE(trainer->Step().ok());
     return {trainer->weights().begin(), trainer->weights().end()};
   }
-  Status Refusal(const TrainingOptions& options) { return Trainer::Create(kSmall, Start(kSmall), ring_.records, options).status(); }
-
-  Ring ring_;
-  std::filesystem::path folder_;
+  Status Refusal(const TrainingOptions& options) { return Trainer::Create(kSmall, start_, ring_.records, options).status(); }
 };
 
 TEST_F(TrainerTest, OrdinaryTrainingLearnsTheRing) {
@@ -115,7 +92,7 @@ TEST_F(TrainerTest, ResumedRunEqualsUninterruptedRunBitForBit) {
     const std::vector<float> whole = Run(o, 24);
     auto first = Make(o);
     for (int i = 0; i < 11; ++i) ASSERT_TRUE(first->Step().ok());
-    const std::string path = (folder_ / "run.ckpt").string();
+    const std::string path = folder_ / "run.ckpt";
     ASSERT_TRUE(WriteCheckpoint(path, first->Save()).ok());
     auto second = Make(o);
     const auto saved = ReadCheckpoint(path);
@@ -220,7 +197,7 @@ TEST_F(TrainerTest, OneRecordMoreMovesTheStepByAtMostTheClippingNorm) {
       o.privacy.clipping_norm = 0.25;
       o.privacy.reproducible_seed = 4;
       const std::span<const Record> records(ring_.records.data(), 59 + static_cast<size_t>(with));
-      auto trainer = *Trainer::Create(kSmall, Start(kSmall), records, o);
+      auto trainer = *Trainer::Create(kSmall, start_, records, o);
       ASSERT_TRUE(trainer->Step().ok());
       moved[with].assign(trainer->weights().begin(), trainer->weights().end());
     }
@@ -254,7 +231,7 @@ TEST_F(TrainerTest, BadRecordsAndOptionsAreNamed) {
   const Record bad[] = {{std::span<const int32_t>(items).first(1), std::span<const int32_t>(items).last(1)}};
   TrainingOptions o = Ordinary(1);
   o.expected_batch = 1;
-  EXPECT_NE(Trainer::Create(kSmall, Start(kSmall), bad, o).status().message().find("99"), std::string::npos);
+  EXPECT_NE(Trainer::Create(kSmall, start_, bad, o).status().message().find("99"), std::string::npos);
   o = Ordinary(1);
   o.expected_batch = 61;
   EXPECT_NE(Refusal(o).message().find("61"), std::string::npos);
