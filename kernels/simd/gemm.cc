@@ -199,15 +199,33 @@ void Multiply(const Product& p) {
 
 size_t PackedSize(size_t n, size_t k) { return (n + kPanelWidth - 1) / kPanelWidth * kPanelWidth * k; }
 
+// to[k * kPanelWidth + j] = from[j * ld + k] for 4 x 4 of them, by interleaving twice.
+void TransposeBlock(const float* from, size_t ld, float* to) {
+  const hn::FixedTag<float, 4> d;
+  const auto a = hn::LoadU(d, from), b = hn::LoadU(d, from + ld), c = hn::LoadU(d, from + 2 * ld), e = hn::LoadU(d, from + 3 * ld);
+  const auto ac_low = hn::InterleaveLower(d, a, c), ac_high = hn::InterleaveUpper(d, a, c);
+  const auto be_low = hn::InterleaveLower(d, b, e), be_high = hn::InterleaveUpper(d, b, e);
+  hn::StoreU(hn::InterleaveLower(d, ac_low, be_low), d, to);
+  hn::StoreU(hn::InterleaveUpper(d, ac_low, be_low), d, to + kPanelWidth);
+  hn::StoreU(hn::InterleaveLower(d, ac_high, be_high), d, to + 2 * kPanelWidth);
+  hn::StoreU(hn::InterleaveUpper(d, ac_high, be_high), d, to + 3 * kPanelWidth);
+}
+
+// A panel of `count` rows of W, zeros behind them.
+void PackPanel(const PackWeightsArgs<>& a, const float* from, size_t count, float* to) {
+  const size_t whole_j = count / 4 * 4, whole_k = a.k / 4 * 4;
+  for (size_t k = 0; k < whole_k; k += 4) {
+    for (size_t j = 0; j < whole_j; j += 4) TransposeBlock(from + j * a.ldw + k, a.ldw, to + k * kPanelWidth + j);
+  }
+  for (size_t k = 0; k < a.k; ++k) {
+    for (size_t j = k < whole_k ? whole_j : 0; j < count; ++j) to[k * kPanelWidth + j] = from[j * a.ldw + k];
+    std::fill(to + k * kPanelWidth + count, to + (k + 1) * kPanelWidth, 0.0f);
+  }
+}
+
 void PackWeights(const PackWeightsArgs<>& a) {
-  float* to = a.packed;
   for (size_t first = 0; first < a.n; first += kPanelWidth) {
-    const size_t count = std::min(kPanelWidth, a.n - first);
-    const float* from = a.w_NK + first * a.ldw;
-    for (size_t k = 0; k < a.k; ++k, to += kPanelWidth) {
-      for (size_t j = 0; j < count; ++j) to[j] = from[j * a.ldw + k];
-      for (size_t j = count; j < kPanelWidth; ++j) to[j] = 0;
-    }
+    PackPanel(a, a.w_NK + first * a.ldw, std::min(kPanelWidth, a.n - first), a.packed + first * a.k);
   }
 }
 

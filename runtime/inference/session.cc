@@ -1,7 +1,7 @@
 #include "runtime/inference/session.h"
 
 #include <algorithm>
-#include <queue>
+#include <limits>
 
 namespace wisp {
 namespace {
@@ -21,6 +21,15 @@ class TopK {
       std::pop_heap(best_.begin(), best_.end(), Better);
       best_.back() = r;
       std::push_heap(best_.begin(), best_.end(), Better);
+    }
+  }
+  // All `scores`, but those of `taken` items. Most are not above the worst so far: they cost a comparison.
+  void OfferAll(std::span<const float> scores, std::span<const uint8_t> taken) {
+    float bar = std::numeric_limits<float>::quiet_NaN();  // nothing is below it
+    for (size_t id = 0; id < scores.size(); ++id) {
+      if (scores[id] <= bar || taken[id] != 0) continue;  // equal scores: the smaller id came first
+      Offer({static_cast<int32_t>(id), scores[id]});
+      if (best_.size() == count_) bar = count_ > 0 ? best_.front().score : std::numeric_limits<float>::infinity();
     }
   }
   std::vector<Recommendation> Take() {
@@ -105,14 +114,11 @@ Result<std::vector<Recommendation>> Session::Recommend(std::span<const int32_t> 
   }
   for (int32_t id : options.excluded) excluded_[static_cast<size_t>(id)] = 1;
   TopK top(std::min(options.count, scores_.size()));
-  const auto offer = [&](int32_t id) {
+  if (options.candidates.empty()) top.OfferAll(scores_, excluded_);
+  for (int32_t id : options.candidates) {
     uint8_t& taken = excluded_[static_cast<size_t>(id)];
     if (taken == 0) top.Offer({id, scores_[static_cast<size_t>(id)]});
     taken = 1;  // a candidate named twice is offered once
-  };
-  for (int32_t id : options.candidates) offer(id);
-  if (options.candidates.empty()) {
-    for (size_t id = 0; id < scores_.size(); ++id) offer(static_cast<int32_t>(id));
   }
   return top.Take();
 }
