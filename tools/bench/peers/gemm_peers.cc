@@ -93,6 +93,8 @@ bool Parse(int argc, char** argv, Arguments& a) {
 
 Json ToJson(const Spread& s) { return {{"median", s.median}, {"quartiles", {s.low, s.high}}}; }
 
+Json OverPeer(const Measured& peer) { return {{"peer", peer.contender}, {"ratio", ToJson(peer.ours_over_this)}}; }
+
 void PrintCell(const Cell& cell) {
   const Shape& s = cell.shape;
   std::printf("\n%s, %s: rows %zu, n %zu, k %zu; peak %.0f GFLOP/s\n", s.name, NameOf(s.orientation), s.rows, s.n, s.k, cell.peak_gflops);
@@ -124,8 +126,10 @@ void WriteCell(const Cell& cell, std::FILE* file) {
       if (m.packs_ahead) line["pack_us"] = ToJson(m.pack_us);
       line["fma_peak_gflops"] = cell.peak_gflops;
     }
-    if (&m == &cell.measured[0] && best != nullptr) line["ours_over_best"] = {{"peer", best->contender}, {"ratio", ToJson(best->ours_over_this)}};
-    if (&m == &cell.measured[0] && same != nullptr) line["ours_over_best_same_work"] = {{"peer", same->contender}, {"ratio", ToJson(same->ours_over_this)}};
+    if (&m == &cell.measured[0]) {
+      if (best != nullptr) line["ours_over_best"] = OverPeer(*best);
+      if (same != nullptr) line["ours_over_best_same_work"] = OverPeer(*same);
+    }
     std::fprintf(file, "%s\n", line.dump().c_str());
   }
   std::fflush(file);
@@ -150,7 +154,8 @@ GeometricMean MeanRatio(const std::vector<Cell>& cells, const Orientation* only,
 }
 
 void PrintSummary(const std::vector<Cell>& cells, std::FILE* file) {
-  std::printf("\n%-14s %-16s %16s %8s %8s %7s  %-14s %s\n", "shape", "orientation", "rows x n x k", "ours", "% peak", "best", "peer", "ours/best [quartiles]");
+  std::printf("\n%-14s %-16s %16s %8s %8s %7s  %-14s %s\n", "shape", "orientation", "rows x n x k", "ours", "% peak", "best", "peer",
+              "ours/best [quartiles]");
   for (const Cell& c : cells) {
     const Measured* best = c.Best(false);
     const Measured* same = c.Best(true);
