@@ -25,10 +25,11 @@ namespace {
 constexpr size_t kInnerBlock = 256;
 constexpr size_t kBlockFloats = 16384;
 
-// A transposed A is read across its rows: with long rows every step is on another page. Then a few tiles' columns are
-// copied first.
+// A transposed A and an unpacked B are read across their rows: with long rows every step is on another page. Then a few tiles'
+// columns of A, and the block of B if enough rows of A pass by, are copied first.
 constexpr size_t kCopyTiles = 4;
 constexpr size_t kCopyStride = 512;
+constexpr size_t kCopyRowBlocks = 3;
 
 struct Product {
   const float* a;
@@ -67,13 +68,14 @@ void MergeEdge(const float* tile, size_t rows, size_t cols, const TileArgs& t) {
   }
 }
 
-// A strip of C: rows [row, row + rows) by `num_panels` panels. `a` is A's first element for it; `edge_b` the ragged
-// panel of B if it is among them and B is not packed.
+// A strip of C: rows [row, row + rows) by `num_panels` panels. `a` is A's first element for it. Of an unpacked B the panels from
+// `first_copied` on lie in `copied_b`, one after the other.
 struct Strip {
   const float* a;
   size_t lda;
   size_t row, rows, first_panel, num_panels;
-  const float* edge_b;
+  const float* copied_b;
+  size_t first_copied;
 };
 
 void MultiplyStrip(const Product& p, const Block& block, const Strip& strip) {
@@ -81,8 +83,6 @@ void MultiplyStrip(const Product& p, const Block& block, const Strip& strip) {
   TileArgs t;
   t.a = strip.a;
   t.lda = strip.lda;
-  t.ldb = p.packed_b ? kPanelWidth : p.ldb;
-  t.b_panel = p.packed_b ? p.inner * kPanelWidth : kPanelWidth;
   t.ldc = p.ldc;
   t.scale = p.scale;
   t.inner = block.size;
@@ -92,7 +92,12 @@ void MultiplyStrip(const Product& p, const Block& block, const Strip& strip) {
   const size_t whole = std::min(end, p.cols / kPanelWidth);
   const auto move_to = [&](size_t panel) {
     const size_t col = panel * kPanelWidth;
-    t.b = p.packed_b ? p.b + panel * t.b_panel + block.first * kPanelWidth : p.b + block.first * p.ldb + col;
+    const bool copied = !p.packed_b && panel >= strip.first_copied;
+    t.ldb = p.packed_b || copied ? kPanelWidth : p.ldb;
+    t.b_panel = p.packed_b ? p.inner * kPanelWidth : copied ? block.size * kPanelWidth : kPanelWidth;
+    t.b = p.packed_b ? p.b + panel * t.b_panel + block.first * kPanelWidth
+          : copied   ? strip.copied_b + (panel - strip.first_copied) * t.b_panel
+                     : p.b + block.first * p.ldb + col;
     t.c = p.c + strip.row * p.ldc + col;
     t.bias = block.bias != nullptr ? block.bias + col : nullptr;
   };
@@ -118,10 +123,6 @@ void MultiplyStrip(const Product& p, const Block& block, const Strip& strip) {
     move_to(panel);
     HWY_ALIGN float tile[kTileRows * kPanelWidth];
     TileArgs edge = t;
-    if (!p.packed_b) {
-      edge.b = strip.edge_b;
-      edge.ldb = kPanelWidth;
-    }
     edge.c = tile;
     edge.ldc = kPanelWidth;
     edge.bias = nullptr;
@@ -132,15 +133,14 @@ void MultiplyStrip(const Product& p, const Block& block, const Strip& strip) {
   }
 }
 
-// The last, ragged panel of a block of B's rows, filled up with zeros.
-void CopyEdge(const Product& p, const Block& block, size_t col, float* edge_b) {
+// A panel of a block of B's rows; a ragged one is filled up with zeros.
+void CopyPanel(const Product& p, const Block& block, size_t panel, float* to) {
   const hn::ScalableTag<float> d;
-  for (size_t k = 0; k < block.size; ++k) {
-    const float* from = p.b + (block.first + k) * p.ldb + col;
+  const size_t count = std::min(kPanelWidth, p.cols - panel * kPanelWidth);
+  const float* from = p.b + block.first * p.ldb + panel * kPanelWidth;
+  for (size_t k = 0; k < block.size; ++k, from += p.ldb, to += kPanelWidth) {
     for (size_t j = 0; j < kPanelWidth; j += kTileLanes) {
-      const size_t left = p.cols - std::min(p.cols, col + j);
-      const size_t count = std::min(kTileLanes, left);
-      hn::Store(count == 0 ? hn::Zero(d) : LoadPartial(d, from + j, count), d, edge_b + k * kPanelWidth + j);
+      hn::Store(j + kTileLanes <= count ? hn::LoadU(d, from + j) : j < count ? LoadPartial(d, from + j, count - j) : hn::Zero(d), d, to + j);
     }
   }
 }
@@ -159,15 +159,18 @@ void CopyColumns(const Product& p, const Block& block, size_t first, size_t coun
 
 // All of C, for one block of the inner size.
 void MultiplyBlock(const Product& p, const Block& block) {
-  HWY_ALIGN float edge_b[kInnerBlock * kPanelWidth];
+  HWY_ALIGN float copied_b[kBlockFloats];
   HWY_ALIGN float copy[kInnerBlock * kCopyTiles * kTileRows];
   const size_t panels = (p.cols + kPanelWidth - 1) / kPanelWidth;
   const size_t group = std::max<size_t>(1, kBlockFloats / (std::max<size_t>(1, block.size) * kPanelWidth));
   const size_t row_blocks = (p.rows + kTileRows - 1) / kTileRows;
   for (size_t first = 0; first < panels; first += group) {
     const size_t count = std::min(group, panels - first);
-    const size_t edge_col = p.cols / kPanelWidth * kPanelWidth;
-    if (!p.packed_b && edge_col < p.cols && first + count == panels) CopyEdge(p, block, edge_col, edge_b);
+    const bool copies = p.ldb >= kCopyStride && row_blocks >= kCopyRowBlocks;
+    const size_t first_copied = std::max(first, copies ? 0 : p.cols / kPanelWidth);  // the ragged one always
+    for (size_t panel = first_copied; !p.packed_b && panel < first + count; ++panel) {
+      CopyPanel(p, block, panel, copied_b + (panel - first_copied) * block.size * kPanelWidth);
+    }
     // As even as possible: 15 rows are 8 + 7, not 14 + 1.
     const auto row_at = [&](size_t i) { return p.rows * i / row_blocks; };
     for (size_t i = 0; i < row_blocks; ++i) {
@@ -181,7 +184,7 @@ void MultiplyBlock(const Product& p, const Block& block) {
         lda = kCopyTiles * kTileRows;
       }
       MultiplyStrip(p, block, {.a = a, .lda = lda, .row = row, .rows = row_at(i + 1) - row, .first_panel = first,
-                               .num_panels = count, .edge_b = edge_b});
+                               .num_panels = count, .copied_b = copied_b, .first_copied = first_copied});
     }
   }
 }
