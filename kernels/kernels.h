@@ -419,6 +419,18 @@ struct OpTable {
   void (*release_packed)(float* packed);
 };
 
+// What only training and privacy call is null in a build for inference: backward, softmax with cross-entropy, reductions, sums on a
+// grid, exp_double, optimizers; linear_backward_input is not, attention is made of it.
+template <class Function>
+constexpr Function* ForTraining(Function* op) {
+#ifdef WISP_INFERENCE_ONLY
+  (void)op;
+  return nullptr;
+#else
+  return op;
+#endif
+}
+
 // The specification, in float: slow, plain loops.
 const OpTable& ReferenceOps();
 

@@ -31,6 +31,9 @@ constexpr size_t kCopyTiles = 4;
 constexpr size_t kCopyStride = 512;
 constexpr size_t kCopyRowBlocks = 3;
 
+// Only the gradient of weights reads A by its columns.
+constexpr bool kTransposes = ForTraining(&FillGemm) != nullptr;
+
 struct Product {
   const float* a;
   size_t lda;
@@ -79,7 +82,7 @@ struct Strip {
 };
 
 void MultiplyStrip(const Product& p, const Block& block, const Strip& strip) {
-  const auto& tiles = p.transposed_a ? kTiles<true> : kTiles<false>;
+  const auto& tiles = kTransposes && p.transposed_a ? kTiles<true> : kTiles<false>;
   TileArgs t;
   t.a = strip.a;
   t.lda = strip.lda;
@@ -283,8 +286,8 @@ void FillGemm(OpTable& table) {
   table.pack_weights = PackWeights;
   table.linear_forward = LinearForward;
   table.linear_backward_input = LinearBackwardInput;
-  table.linear_backward_weight = LinearBackwardWeight;
-  table.column_sum = ColumnSum;
+  table.linear_backward_weight = ForTraining(LinearBackwardWeight);
+  table.column_sum = ForTraining(ColumnSum);
 }
 
 }  // namespace wisp::kernels::HWY_NAMESPACE
