@@ -147,6 +147,10 @@ class HeaderEvents {
 }  // namespace
 
 Result<Header> ParseHeader(const std::string& file, std::string_view json) {
+  // To the parser a byte 0 is the end of the text, whatever follows.
+  if (const size_t zero = json.find('\0'); zero != std::string_view::npos) {
+    return InvalidData(file + ": the header is not JSON at byte " + std::to_string(zero + 1) + ": a byte 0");
+  }
   Header header;
   HeaderEvents events(file, header);
   const bool whole = Json::sax_parse(json.begin(), json.end(), &events);
