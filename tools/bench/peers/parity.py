@@ -141,6 +141,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     a = parser.parse_args()
     torch.manual_seed(a.seed)
+    torch.set_num_threads(1)  # the models are small: more only waits where other programs run
     good = True
     with tempfile.TemporaryDirectory() as folder:
         if a.model:
