@@ -66,6 +66,14 @@ struct RecommendArguments {
   PrivateRecommendArguments priv;
 };
 
+struct ConvertArguments {
+  std::string in, out, config, item_keys, item_names, dataset;  // dataset: empty where nobody knows
+};
+
+struct ExportArguments {
+  std::string model, out;
+};
+
 struct InspectArguments {
   std::string model;
   bool verify = false;
@@ -135,6 +143,8 @@ Status New(const NewArguments& arguments, OutputFormat format);
 Status Train(const TrainArguments& arguments, OutputFormat format);
 Status Evaluate(const EvaluateArguments& arguments, OutputFormat format);
 Status Recommend(const RecommendArguments& arguments, OutputFormat format);
+Status Convert(const ConvertArguments& arguments, OutputFormat format);
+Status Export(const ExportArguments& arguments, OutputFormat format);
 Status Inspect(const InspectArguments& arguments, OutputFormat format);
 Status PrivacyEpsilon(const PrivacyArguments& arguments, OutputFormat format);
 Status PrivacyCalibrate(const PrivacyArguments& arguments, OutputFormat format);
