@@ -2,14 +2,7 @@
 # Models to and from safetensors files: bit for bit there and back, what is refused, nothing half-written, and what a model
 # from outside may not be taken for. Scores against PyTorch, where $PYTHON has it: tools/bench/peers/parity.py.
 #   tests/convert.sh BUILD_FOLDER
-set -uo pipefail
-build=$(cd "$1" && pwd)
-root=$(cd "$(dirname "$0")/.." && pwd)
-wisp=$build/wisp
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work"
-. "$root/tests/shell.sh"
+. "$(dirname "$0")/shell.sh"
 # edit IN OUT CODE: Python on a file's header `h` (a dictionary) and data `d` (a bytearray)
 edit() {
   python3 - "$1" "$2" "$3" <<'END' || fail "the edit $3 does not run"
