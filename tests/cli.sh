@@ -36,8 +36,15 @@ expect 0 "" "$wisp" inspect base.wisp --verify --json
 json 'j["architecture"]["items"] == 480 and j["item_names"] and j["provenance"][0]["epsilon"] is None'
 expect 0 "" "$wisp" evaluate --model base.wisp --data log.db --json
 json '0 < j["ndcg@10"] < 1 and j["hit@10"] >= j["ndcg@10"] and j["users"] == 60'
+expect 0 "" "$wisp" evaluate --model base.wisp --data log.db --backend int8 --json
+json '0 < j["ndcg@10"] < 1 and j["users"] == 60'
+expect 2 "allowed are simd and int8" "$wisp" evaluate --model base.wisp --data log.db --backend xnnpack
 expect 0 "" "$wisp" recommend --model base.wisp --data log.db --user u00003 --count 4 --json
 json 'len(j) == 4 and j[0]["score"] >= j[3]["score"] and j[0]["name"]'
+expect 0 "" "$wisp" recommend --model base.wisp --data log.db --user u00003 --count 4 --backend int8 --json
+json 'len(j) == 4 and j[0]["score"] >= j[3]["score"] and j[0]["name"]'
+expect 2 "allowed are simd, int8 and xnnpack" "$wisp" recommend --model base.wisp --data log.db --user u00003 --backend float
+expect 2 "not for --private" "$wisp" recommend --model base.wisp --data log.db --user u00003 --backend int8 --private
 expect 2 "u99999" "$wisp" recommend --model base.wisp --data log.db --user u99999
 
 # Recipes.

@@ -44,6 +44,15 @@ class TopK {
 
 }  // namespace
 
+Result<const kernels::OpTable*> OpsOf(Backend backend) {
+  const kernels::OpTable* ops = &kernels::BestOps();
+  if (backend == Backend::kXnnpack) ops = kernels::XnnpackOps();
+  if (backend == Backend::kInt8) ops = kernels::Int8Ops();
+  if (ops != nullptr) return ops;
+  return Unsupported(backend == Backend::kInt8 ? "there are no 8-bit kernels for this processor"
+                                               : "this build has no XNNPACK (configure with -DWISP_XNNPACK=ON), or it does not run on this processor");
+}
+
 Session::Session(ModelFile file, const kernels::OpTable& ops)
     : file_(std::move(file)),
       graph_(file_.architecture(), ops),
@@ -64,8 +73,7 @@ Result<std::unique_ptr<Session>> Session::Open(const std::string& path, Backend 
 }
 
 Result<std::unique_ptr<Session>> Session::Create(ModelFile file, Backend backend) {
-  const kernels::OpTable* ops = backend == Backend::kXnnpack ? kernels::XnnpackOps() : &kernels::BestOps();
-  if (ops == nullptr) return Unsupported("this build has no XNNPACK (configure with -DWISP_XNNPACK=ON), or it does not run on this processor");
+  WISP_ASSIGN_OR_RETURN(const kernels::OpTable* const ops, OpsOf(backend));
   if (file.flat_weights().empty()) return Unsupported("the model's weights are not laid out as this build needs them: write the file again with this version");
   return std::unique_ptr<Session>(new Session(std::move(file), *ops));
 }

@@ -37,7 +37,11 @@ struct RecommendOptions {
 enum class Backend {
   kSimd,     // our own kernels, the fastest set that the processor has
   kXnnpack,  // linear layers through XNNPACK; kUnsupported where the build has none
+  kInt8,     // linear layers over 8-bit integers: faster, a quarter of the room, scores slightly off (docs/int8.md)
 };
+
+// The ops of a backend; kUnsupported where this build or this processor has none. Xnnpack's are for one thread.
+Result<const kernels::OpTable*> OpsOf(Backend backend);
 
 class Session {
  public:

@@ -30,7 +30,13 @@ class ScoringBench {
     histories_.emplace(a_.length, session_->architecture().num_items);
     Json j = {{"history", a_.length}, {"items", session_->architecture().num_items}, {"threads", 1}};
     WISP_ASSIGN_OR_RETURN(j["top_10_ms"], WholeHistory(*session_));
-    WISP_ASSIGN_OR_RETURN(j["appended_event_top_10_ms"], AppendedEvent());
+    WISP_ASSIGN_OR_RETURN(j["appended_event_top_10_ms"], AppendedEvent(*session_));
+    if (kernels::Int8Ops() != nullptr) {
+      WISP_ASSIGN_OR_RETURN(const auto int8, Session::Open(path_, Backend::kInt8));
+      WISP_ASSIGN_OR_RETURN(j["top_10_ms_int8"], WholeHistory(*int8));
+      WISP_ASSIGN_OR_RETURN(j["appended_event_top_10_ms_int8"], AppendedEvent(*int8));
+      j["planned_bytes_int8"] = int8->planned_bytes();
+    }
     if (kernels::XnnpackOps() != nullptr) {
       WISP_ASSIGN_OR_RETURN(const auto other, Session::Open(path_, Backend::kXnnpack));
       WISP_ASSIGN_OR_RETURN(j["top_10_ms_xnnpack"], WholeHistory(*other));
@@ -60,13 +66,13 @@ class ScoringBench {
   }
 
   // The last event of a history whose other events the session has just seen.
-  Result<Json> AppendedEvent() {
+  Result<Json> AppendedEvent(Session& session) {
     std::vector<double> samples;
     for (uint32_t i = 0; i < repeats() * 5; ++i) {
       const auto history = histories_->Next();
-      Status status = history.size() > 1 ? session_->Recommend(history.first(history.size() - 1), {.count = 10}).status() : OkStatus();
+      Status status = history.size() > 1 ? session.Recommend(history.first(history.size() - 1), {.count = 10}).status() : OkStatus();
       WISP_RETURN_IF_ERROR(status);
-      samples.push_back(1e3 * Seconds([&] { status = session_->Recommend(history, {.count = 10}).status(); }));
+      samples.push_back(1e3 * Seconds([&] { status = session.Recommend(history, {.count = 10}).status(); }));
       WISP_RETURN_IF_ERROR(status);
     }
     return ToJson(SpreadOf(samples));

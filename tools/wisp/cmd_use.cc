@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "runtime/inference/session.h"
 #include "runtime/model/classifier_file.h"
 #include "runtime/train/records.h"
 #include "tools/wisp/commands.h"
@@ -73,11 +74,14 @@ void PrintInspected(const InspectArguments& a, const ModelFile& model, const Jso
 
 Status Evaluate(const EvaluateArguments& a, OutputFormat format) {
   if (a.split != "test" && a.split != "validation") return InvalidArgument("--split is '" + a.split + "', allowed are test and validation");
+  // XNNPACK's packed weights belong to one thread each: not here.
+  if (a.backend != "simd" && a.backend != "int8") return InvalidArgument("--backend is '" + a.backend + "', allowed are simd and int8");
+  WISP_ASSIGN_OR_RETURN(const kernels::OpTable* const ops, OpsOf(a.backend == "int8" ? Backend::kInt8 : Backend::kSimd));
   WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::Open(a.model));
   if (model.flat_weights().empty()) return Unsupported(a.model + ": its weights are laid out in another order than this build reads");
   WISP_ASSIGN_OR_RETURN(const data::ReadResult data, ReadData(a.data, {}, &model));
   const RecordSet set = MakeRecords(data.sequences, model.architecture().max_length, HoldOut::kValidationAndTest);
-  const Recommender graph(model.architecture(), kernels::BestOps());
+  const Recommender graph(model.architecture(), *ops);
   Workers workers(a.threads == 0 ? DefaultThreads() : a.threads);
   const RankingQuality q = EvaluateRanking(graph, model.flat_weights().data(), a.split == "test" ? set.test : set.validation, workers);
   if (q.num_users == 0) return InvalidData(a.data.path + ": no user has enough events to be tested");

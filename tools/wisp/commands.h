@@ -42,7 +42,7 @@ struct TrainArguments {
 };
 
 struct EvaluateArguments {
-  std::string model, split = "test";
+  std::string model, split = "test", backend = "simd";
   DataArguments data;
   uint32_t threads = 0;
 };
@@ -59,7 +59,7 @@ struct PrivateRecommendArguments {
 };
 
 struct RecommendArguments {
-  std::string model, user, history, candidates;
+  std::string model, user, history, candidates, backend = "simd";
   DataArguments data;
   uint32_t count = 10;
   bool allow_seen = false;

@@ -161,6 +161,7 @@ class CommandLine {
                                                   "  wisp evaluate --model m.wisp --data ml-1m.txt --json");
     c->add_option("--model", evaluate_.model, "Model file")->required();
     c->add_option("--split", evaluate_.split, "test (the last item of each user) or validation (the one before)")->capture_default_str();
+    c->add_option("--backend", evaluate_.backend, "simd, or int8: linear layers over 8-bit integers")->capture_default_str();
     c->add_option("--threads", evaluate_.threads, "0: up to 4");
     AddData(c, evaluate_.data, true);
     OnCall(c, Evaluate, evaluate_);
@@ -177,6 +178,7 @@ class CommandLine {
     c->add_option("--history", recommend_.history, "Item keys, oldest first, separated by commas");
     c->add_option("--candidates", recommend_.candidates, "Consider only these item keys, separated by commas");
     c->add_option("--count", recommend_.count, "How many")->capture_default_str();
+    c->add_option("--backend", recommend_.backend, "simd, int8 (linear layers over 8-bit integers) or xnnpack")->capture_default_str();
     c->add_flag("--allow-seen", recommend_.allow_seen, "Items of the history may come back");
     AddData(c, recommend_.data, false);
     AddPrivateRecommend(c, recommend_.priv);
