@@ -42,6 +42,12 @@ class TopK {
   std::vector<Recommendation> best_;
 };
 
+Result<const kernels::OpTable*> OpsOf(Backend backend) {
+  const kernels::OpTable* ops = backend == Backend::kXnnpack ? kernels::XnnpackOps() : &kernels::BestOps();
+  if (ops == nullptr) return Unsupported("this build has no XNNPACK (configure with -DWISP_XNNPACK=ON), or it does not run on this processor");
+  return ops;
+}
+
 }  // namespace
 
 Session::Session(ModelFile file, const kernels::OpTable& ops)
@@ -64,15 +70,24 @@ Result<std::unique_ptr<Session>> Session::Open(const std::string& path, Backend 
 }
 
 Result<std::unique_ptr<Session>> Session::Create(ModelFile file, Backend backend) {
-  const kernels::OpTable* ops = backend == Backend::kXnnpack ? kernels::XnnpackOps() : &kernels::BestOps();
-  if (ops == nullptr) return Unsupported("this build has no XNNPACK (configure with -DWISP_XNNPACK=ON), or it does not run on this processor");
+  WISP_ASSIGN_OR_RETURN(const kernels::OpTable* ops, OpsOf(backend));
   if (file.flat_weights().empty()) return Unsupported("the model's weights are not laid out as this build needs them: write the file again with this version");
   return std::unique_ptr<Session>(new Session(std::move(file), *ops));
 }
 
-size_t Session::planned_bytes() const {
-  return graph_.inference_bytes() + (packed_.size() + scores_.size()) * sizeof(float) + excluded_.size() +
-         encoded_.capacity() * sizeof(int32_t);
+Result<InferenceMemory> Session::PlanMemory(const Architecture& architecture, Backend backend) {
+  WISP_RETURN_IF_ERROR(Validate(architecture));
+  WISP_ASSIGN_OR_RETURN(const kernels::OpTable* ops, OpsOf(backend));
+  const Recommender graph(architecture, *ops);
+  return InferenceMemory{.activations = graph.inference_bytes(),
+                         .packed_weights = AlignedArray<float>::AllocatedBytes(graph.pack_plan().size()),
+                         .scores = architecture.num_items * (sizeof(float) + sizeof(uint8_t)) + architecture.max_length * sizeof(int32_t)};
+}
+
+InferenceMemory Session::memory() const {
+  return {.activations = graph_.inference_bytes(),
+          .packed_weights = packed_.allocated_bytes(),
+          .scores = scores_.capacity() * sizeof(float) + excluded_.capacity() + encoded_.capacity() * sizeof(int32_t)};
 }
 
 Status Session::CheckItems(const char* what, std::span<const int32_t> items) const {
