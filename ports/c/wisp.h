@@ -59,7 +59,7 @@ typedef struct wisp_model wisp_model;
 WISP_API wisp_code wisp_model_open(const char* path, wisp_model** model, wisp_error* error);
 WISP_API void wisp_model_close(wisp_model* model);
 
-/* Bytes that wisp_model_open will hold, exact but for what the layers themselves take: less than 4 KB for each tensor. */
+/* Bytes that wisp_model_open will hold, exact but for what the layers themselves take: less than 1 KB for each tensor. */
 typedef struct wisp_model_memory {
   size_t size;
   uint64_t file_bytes;           /* mapped: clean pages that the system shares and may drop */
@@ -213,7 +213,7 @@ typedef struct wisp_personalise_result {
 } wisp_personalise_result;
 
 /* Bytes that wisp_personalise will hold while it steps, were the log to hold the events of `num_users_public` users; exact but for
- * small objects (less than 8 KB for each tensor and thread), the events themselves and the ledger. */
+ * small objects (less than 2 KB for each tensor and 8 KB for each thread), the events themselves and the ledger. */
 typedef struct wisp_personalise_memory {
   size_t size;
   uint64_t weight_bytes;           /* beside the start, which is mapped */

@@ -4,7 +4,7 @@
 //   if (memory.total() > allowed) ...
 //
 // Each figure is what is asked of the system, paddings included. Memory does not depend on the batch: a worker has one record
-// in hand. Not counted: the objects themselves, less than 2 KB for each tensor and worker; threads' stacks; the records, which
+// in hand. Not counted: the objects themselves, less than 2 KB for each tensor and 8 KB for each worker; threads' stacks; the records, which
 // are the caller's; the ledger; the variances of Re-Attention as printed (4 bytes an item).
 #ifndef WISP_RUNTIME_TRAIN_MEMORY_H_
 #define WISP_RUNTIME_TRAIN_MEMORY_H_

@@ -22,8 +22,10 @@ std::vector<Architecture> Architectures() {
   return all;
 }
 
-// What is neither asked nor planned for: layers, names, vectors of small things. For each tensor; see the headers.
-size_t ObjectBytes(const Architecture& a, size_t per_tensor) { return ParametersOf(a).size() * per_tensor + 4096; }
+// What is not planned for: layers, names, vectors of small things, and those that are gone again. It does not grow with any
+// size: 25 tensors took 23 KB in a session, 48 KB in a trainer and 11 KB for each of its workers but the first (g++ 12.2, 2026-11-21).
+size_t SessionObjects(const Architecture& a) { return ParametersOf(a).size() * 1024 + 4096; }
+size_t TrainerObjects(const Architecture& a, size_t workers) { return ParametersOf(a).size() * 2048 + workers * 8192 + 4096; }
 
 void ExpectEqual(const TrainingMemory& a, const TrainingMemory& b) {
   EXPECT_EQ(a.weights, b.weights);
@@ -50,10 +52,10 @@ TEST(Memory, SessionHoldsWhatIsPlanned) {
     ModelFile file = *ModelFile::Open(folder / "m");
     size_t before = allocated_bytes;
     const InferenceMemory planned = *Session::PlanMemory(a);
-    EXPECT_LE(allocated_bytes - before, ObjectBytes(a, 4096)) << "planning allocates what it plans";
+    EXPECT_LE(allocated_bytes - before, SessionObjects(a)) << "planning allocates what it plans";
     before = allocated_bytes;
     const auto session = *Session::Create(std::move(file));
-    ExpectAllocated(planned.total(), allocated_bytes - before, ObjectBytes(a, 4096));
+    ExpectAllocated(planned.total(), allocated_bytes - before, SessionObjects(a));
     EXPECT_EQ(session->planned_bytes(), planned.total());
     EXPECT_EQ(session->memory().activations, planned.activations);
     EXPECT_EQ(session->memory().packed_weights, planned.packed_weights);
@@ -97,11 +99,11 @@ TEST(Memory, TrainerHoldsWhatIsPlanned) {
           size_t before = allocated_bytes;
           const auto planned = PlanTrainingMemory(a, ring.records.size(), o);
           ASSERT_TRUE(planned.ok()) << planned.status().message();
-          EXPECT_LE(allocated_bytes - before, ObjectBytes(a, 8192)) << "planning allocates what it plans";
+          EXPECT_LE(allocated_bytes - before, TrainerObjects(a, threads)) << "planning allocates what it plans";
           before = allocated_bytes;
           const auto trainer = Trainer::Create(a, weights, ring.records, o);
           ASSERT_TRUE(trainer.ok()) << trainer.status().message();
-          ExpectAllocated(planned->total(), allocated_bytes - before, ObjectBytes(a, 8192 + 2048 * threads));
+          ExpectAllocated(planned->total(), allocated_bytes - before, TrainerObjects(a, threads));
           ExpectEqual(*planned, (*trainer)->memory());
           ASSERT_TRUE((*trainer)->Step().ok());
           EXPECT_EQ((*trainer)->planned_bytes(), planned->total());
@@ -128,7 +130,7 @@ TEST(Memory, OtherMethodsAreCountedByTheTrainer) {
     const size_t before = allocated_bytes;
     const auto trainer = Trainer::Create(a, weights, ring.records, o);
     ASSERT_TRUE(trainer.ok()) << trainer.status().message();
-    ExpectAllocated((*trainer)->planned_bytes(), allocated_bytes - before, ObjectBytes(a, 16384));
+    ExpectAllocated((*trainer)->planned_bytes(), allocated_bytes - before, 2 * TrainerObjects(a, 2));
     for (int step = 0; step < 2; ++step) ASSERT_TRUE((*trainer)->Step().ok());
     ExpectAllocated((*trainer)->planned_bytes(), allocated_bytes - before, size_t{4} << 20);  // never less than it holds
   }
