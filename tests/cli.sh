@@ -375,4 +375,18 @@ cc -std=c11 -Wall -Wextra -Werror -I"$root" "$root/tests/personalise_refused.c" 
 expect 0 "" ./personalise_refused base.wisp log.db c.db
 [ ! -e refused.wisp ] || fail "a refused personalisation left a model behind"
 
+# Memory is known before a run: what is planned is what the run says, and the C interface says the same. There an app lends its threads.
+expect 0 "" "$wisp" train --recipe "$recipe" "${small[@]}" --reproducible-noise 1 --threads 2 --out held.wisp --ledger held.db --json
+read -r held records < <(python3 -c 'import json; j = json.load(open("out")); print(j["planned_bytes"], j["records"])')
+expect 0 "" "$wisp" inspect held.wisp --memory --method phantom --threads 2 --records "$records" --json
+json 'j["training"]["total"] == '"$held"' and all(p["total"] == sum(v for k, v in p.items() if k not in ("total", "file_mapped", "threads", "method")) for p in j.values())'
+expect 0 "" "$wisp" inspect held.wisp --memory
+grep -q "activations" out && grep -q "not copied" out || fail "inspect --memory printed $(head -c 300 out)"
+expect 2 "memory" "$wisp" inspect held.wisp --method phantom
+cc -std=c11 -Wall -Wextra -Werror -I"$root" "$root/tests/lent_threads.c" -o lent_threads -L"$build" -lwisp -Wl,-rpath,"$build" 2>err || fail "the C test of lent threads: $(head -c 300 err)"
+expect 0 "" ./lent_threads base.wisp log.db lent.db lent.wisp
+mv out lent.txt
+expect 0 "" "$wisp" inspect base.wisp --memory --method phantom --threads 3 --records 60 --json
+json '[str(j["inference"]["total"]), str(j["training"]["total"])] == open("lent.txt").read().split()'
+
 finish

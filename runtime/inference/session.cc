@@ -78,9 +78,19 @@ Result<std::unique_ptr<Session>> Session::Create(ModelFile file, Backend backend
   return std::unique_ptr<Session>(new Session(std::move(file), *ops));
 }
 
-size_t Session::planned_bytes() const {
-  return graph_.inference_bytes() + (packed_.size() + scores_.size()) * sizeof(float) + excluded_.size() +
-         encoded_.capacity() * sizeof(int32_t);
+Result<InferenceMemory> Session::PlanMemory(const Architecture& architecture, Backend backend) {
+  WISP_RETURN_IF_ERROR(Validate(architecture));
+  WISP_ASSIGN_OR_RETURN(const kernels::OpTable* ops, OpsOf(backend));
+  const Recommender graph(architecture, *ops);
+  return InferenceMemory{.activations = graph.inference_bytes(),
+                         .packed_weights = AlignedArray<float>::AllocatedBytes(graph.pack_plan().size()),
+                         .scores = architecture.num_items * (sizeof(float) + sizeof(uint8_t)) + architecture.max_length * sizeof(int32_t)};
+}
+
+InferenceMemory Session::memory() const {
+  return {.activations = graph_.inference_bytes(),
+          .packed_weights = packed_.allocated_bytes(),
+          .scores = scores_.capacity() * sizeof(float) + excluded_.capacity() + encoded_.capacity() * sizeof(int32_t)};
 }
 
 Status Session::CheckItems(const char* what, std::span<const int32_t> items) const {

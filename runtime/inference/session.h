@@ -43,8 +43,20 @@ enum class Backend {
 // The ops of a backend; kUnsupported where this build or this processor has none. Xnnpack's are for one thread.
 Result<const kernels::OpTable*> OpsOf(Backend backend);
 
+// What a session holds beside the mapped file, whose weights are read where they lie. Exact, but for the layers themselves:
+// less than 1 KB for each tensor of the model; and for what XNNPACK keeps of its own.
+struct InferenceMemory {
+  size_t activations = 0;     // of one history, keys and values of all of it among them
+  size_t packed_weights = 0;  // matrices, and the output table, in the order in which products read them
+  size_t scores = 0;          // of every item, with what is excluded and the last history
+  size_t total() const { return activations + packed_weights + scores; }
+};
+
 class Session {
  public:
+  // What a session of a model with this architecture will hold. Allocates none of it and reads no weights.
+  static Result<InferenceMemory> PlanMemory(const Architecture& architecture, Backend backend = Backend::kSimd);
+
   static Result<std::unique_ptr<Session>> Open(const std::string& path, Backend backend = Backend::kSimd);
   static Result<std::unique_ptr<Session>> Create(ModelFile file, Backend backend = Backend::kSimd);
   ~Session();
@@ -60,8 +72,9 @@ class Session {
 
   const ModelFile& file() const { return file_; }
   const Architecture& architecture() const { return graph_.architecture(); }
-  // Bytes held beside the mapped file.
-  size_t planned_bytes() const;
+  // What this session holds: what PlanMemory said.
+  InferenceMemory memory() const;
+  size_t planned_bytes() const { return memory().total(); }
 
  private:
   Session(ModelFile file, const kernels::OpTable& ops);

@@ -35,8 +35,9 @@ class Recommender {
 
   Buffers AllocateForTraining() const;
   Buffers AllocateForInference() const;
-  size_t training_bytes() const { return plan_.forward.size_bytes() + plan_.backward.size_bytes(); }
-  size_t inference_bytes() const { return plan_.forward.size_bytes(); }
+  // What these two take from the system; known without allocating.
+  size_t training_bytes() const { return plan_.forward.allocated_bytes() + plan_.backward.allocated_bytes(); }
+  size_t inference_bytes() const { return plan_.forward.allocated_bytes(); }
 
   // Sum over positions of weight * cross-entropy, with the same weight for each position that has a target.
   double Forward(RecordContext& context, const Record& record, float position_weight) const;

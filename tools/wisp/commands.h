@@ -77,6 +77,10 @@ struct ExportArguments {
 struct InspectArguments {
   std::string model;
   bool verify = false;
+  // Of --memory.
+  bool memory = false;
+  std::string method;
+  uint32_t threads = 0, records = 0;
 };
 
 struct PrivacyArguments {

@@ -215,9 +215,16 @@ class CommandLine {
   }
 
   void AddInspect() {
-    CLI::App* c = app_.add_subcommand("inspect", "What is in a model file: architecture, tensors, provenance.");
+    CLI::App* c = app_.add_subcommand("inspect", "What is in a model file: architecture, tensors, provenance; or what it takes.\n"
+                                                  "  wisp inspect m.wisp\n"
+                                                  "  wisp inspect m.wisp --memory --method phantom --threads 2 --records 6040");
     c->add_option("model,--model", inspect_.model, "Model file")->required();
     c->add_flag("--verify", inspect_.verify, "Also check every weight against its checksum");
+    auto* memory = c->add_flag("--memory", inspect_.memory, "Instead: what the model takes to recommend, and to train with --method. Exact, and\n"
+                                                            "known without making any of it; the size of the batch does not matter");
+    c->add_option("--method", inspect_.method, "ordinary or phantom")->check(CLI::IsMember({"ordinary", "phantom"}))->needs(memory);
+    c->add_option("--threads", inspect_.threads, "Of training; 0: up to 4")->needs(memory);
+    c->add_option("--records", inspect_.records, "Of training: 16 bytes each, and 4 for each thread")->needs(memory);
     OnCall(c, Inspect, inspect_);
   }
 
