@@ -7,7 +7,7 @@ import platform
 import shlex
 import sys
 
-PACKAGES = ("torch", "numpy", "onnx", "onnxruntime", "executorch", "ai-edge-litert", "opacus")
+PACKAGES = ("torch", "numpy", "onnx", "onnxruntime", "executorch", "ai-edge-litert", "litert-torch", "opacus")
 
 
 def spread(samples):

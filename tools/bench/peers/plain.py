@@ -8,10 +8,19 @@ from torch import nn
 from torch.nn import functional as F
 
 
+def attend(q, k, v, mask=None):
+    """Attention in the operations that ExecuTorch delegates; what it makes of scaled_dot_product_attention runs in its slow portable kernels."""
+    logits = q @ k.transpose(-2, -1) * q.shape[-1] ** -0.5
+    return F.softmax(logits if mask is None else logits + mask, dim=-1) @ v
+
+
 class PlainBlock(nn.Module):
-    def __init__(self, block, architecture):
+    def __init__(self, block, architecture, spelled_out):
         super().__init__()
         a = architecture
+        self.spelled_out = spelled_out
+        if spelled_out:
+            self.register_buffer("mask", torch.full((a.max_length, a.max_length), -torch.inf).triu(1), persistent=False)
         self.num_heads = a.num_heads
         self.attention_norm, self.feed_forward_norm = nn.LayerNorm(a.width, eps=a.norm_epsilon), nn.LayerNorm(a.width, eps=a.norm_epsilon)
         self.qkv, self.out = nn.Linear(a.width, 3 * a.width), nn.Linear(a.width, a.width)
@@ -33,29 +42,25 @@ class PlainBlock(nn.Module):
 
     def forward(self, x):
         q, k, v = (self.heads(part) for part in self.qkv(self.attention_norm(x)).chunk(3, dim=-1))
-        attended = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        if self.spelled_out:
+            attended = attend(q, k, v, self.mask[:x.shape[1], :x.shape[1]])
+        else:
+            attended = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         return self.feed_forward(x + self.out(attended.transpose(1, 2).flatten(2)))
-
-    def last(self, x):
-        """The stream after the last position only, [B, 1, D]."""
-        normed, width = self.attention_norm(x), x.shape[-1]
-        q = F.linear(normed[:, -1:], self.qkv.weight[:width], self.qkv.bias[:width])
-        k, v = F.linear(normed, self.qkv.weight[width:], self.qkv.bias[width:]).chunk(2, dim=-1)
-        attended = F.scaled_dot_product_attention(self.heads(q), self.heads(k), self.heads(v))
-        return self.feed_forward(x[:, -1:] + self.out(attended.transpose(1, 2).flatten(2)))
 
 
 class Plain(nn.Module):
-    """tied: one table at both ends. Otherwise a copy of it at the output, so that the scores are the same and the gradients are not."""
+    """tied: one table at both ends. Otherwise a copy of it at the output, so that the scores are the same and the gradients are not.
+    spelled_out: attention in elementary operations."""
 
-    def __init__(self, module, tied=True):
+    def __init__(self, module, tied=True, spelled_out=False):
         super().__init__()
         a = module.architecture
         if (a.norm, a.output_table, a.output_bias, a.attend, a.attention_slope) != ("pre", "tied", "none", "causal", 0.0):
             raise ValueError("the fast twin is of pre-norm models with a tied table, no output bias and causal attention without slopes")
         self.scale = a.embedding_scale
         self.items, self.positions = nn.Embedding(a.num_items, a.width), nn.Embedding(a.max_length, a.width)
-        self.blocks = nn.ModuleList(PlainBlock(block, a) for block in module.blocks)
+        self.blocks = nn.ModuleList(PlainBlock(block, a, spelled_out) for block in module.blocks)
         self.final_norm = nn.LayerNorm(a.width, eps=a.norm_epsilon)
         self.output = nn.Linear(a.width, a.num_items, bias=False)
         self.items.load_state_dict(module.item_embedding.state_dict())
@@ -83,15 +88,26 @@ class Plain(nn.Module):
 
 
 class Scorer(nn.Module):
-    """Scores of every item after the last position, [B, M]."""
+    """Scores of every item after the last position, [B, M]: only that position asks in the last block, the others are keys and values of it."""
 
     def __init__(self, plain):
         super().__init__()
         self.plain = plain
+        qkv, width = plain.blocks[-1].qkv, plain.blocks[-1].qkv.in_features
+        self.query, self.key_value = nn.Linear(width, width), nn.Linear(width, 2 * width)
+        with torch.no_grad():
+            for mine, rows in ((self.query, slice(width)), (self.key_value, slice(width, None))):
+                mine.weight.copy_(qkv.weight[rows])
+                mine.bias.copy_(qkv.bias[rows])
 
     def forward(self, items):
         x = self.plain.stream(items)
         for block in self.plain.blocks[:-1]:
             x = block(x)
-        x = self.plain.blocks[-1].last(x)
+        last = self.plain.blocks[-1]
+        normed = last.attention_norm(x)
+        k, v = self.key_value(normed).chunk(2, dim=-1)
+        attention = attend if last.spelled_out else F.scaled_dot_product_attention
+        attended = attention(last.heads(self.query(normed[:, -1:])), last.heads(k), last.heads(v))
+        x = last.feed_forward(x[:, -1:] + last.out(attended.transpose(1, 2).flatten(2)))
         return self.plain.output(self.plain.final_norm(x))[:, 0]

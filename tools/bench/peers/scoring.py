@@ -104,13 +104,15 @@ def executorch_opener(tensors, folder):
     with quiet():
         from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
         from executorch.exir import to_edge_transform_and_lower
+        from executorch.extension.pybindings.portable_lib import _unsafe_reset_threadpool
         from executorch.runtime import Runtime
-        module = Scorer(Plain(peer.load(tensors)[0])).eval()
+        module = Scorer(Plain(peer.load(tensors)[0], spelled_out=True)).eval()
         exported = torch.export.export(module, (torch.zeros(1, LENGTH, dtype=torch.int64),))
         program = to_edge_transform_and_lower(exported, partitioner=[XnnpackPartitioner()]).to_executorch()
     with open(path, "wb") as file:
         file.write(program.buffer)
     runtime = Runtime.get()
+    _unsafe_reset_threadpool(1)
 
     def opener():
         loaded = runtime.load_program(path)
@@ -128,7 +130,7 @@ def litert_opener(tensors, folder):
     with quiet():
         from ai_edge_litert.interpreter import Interpreter
         import litert_torch
-        module = Scorer(Plain(peer.load(tensors)[0])).eval()
+        module = Scorer(Plain(peer.load(tensors)[0], spelled_out=True)).eval()
         litert_torch.convert(module, (torch.zeros(1, LENGTH, dtype=torch.int64),)).export(path)
 
     def opener():
