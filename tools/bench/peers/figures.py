@@ -86,7 +86,7 @@ class Report:
         self.good &= within
         self.line({"what": what, "contender": contender, "check": name, "difference": difference, "limit": limit, "within": within})
         if not within:
-            print(f"  {contender}: not timed, its {name} differs by {difference:.3g}, allowed is {limit:g}", flush=True)
+            print(f"  {contender}: not timed, {name} off by {difference:.3g}, allowed is {limit:g}", flush=True)
         return within
 
     def row(self, what, contender, values, text):
