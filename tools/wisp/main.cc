@@ -349,6 +349,7 @@ class CommandLine {
     c->add_option("--batch", bench_.batch, "Records per training step")->capture_default_str();
     c->add_option("--items", bench_.items, "Size of the catalogue; sparse has its own")->capture_default_str();
     c->add_option("--length", bench_.length, "Positions of a record; sparse has its own")->capture_default_str();
+    c->add_option("--inner-width", bench_.inner_width, "Of a feed-forward")->check(CLI::Range(1, 65536))->capture_default_str();
     c->add_option("--repeats", bench_.repeats, "Samples of each figure")->capture_default_str();
     OnCall(c, Bench, bench_);
   }
