@@ -3,6 +3,7 @@ import json
 import os
 import random
 import subprocess
+import sys
 import tempfile
 
 import torch
@@ -17,6 +18,14 @@ class WispError(Exception):
     """Of a call of the program: its sentence."""
 
 
+# A process begins with the most memory that its parent ever had (Linux: getrusage(2), ru_maxrss survives exec). So it is started
+# by a small one, which tells on file descriptor 3 what its child had.
+LAUNCHER = """import os, resource, subprocess, sys
+code = subprocess.run(sys.argv[1:]).returncode
+os.write(3, str(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss).encode())
+sys.exit(code if code >= 0 else 1)"""
+
+
 class Wisp:
     def __init__(self, path):
         self.path = path
@@ -24,16 +33,20 @@ class Wisp:
     def measured(self, *arguments):
         """What it prints, what it says, and the most memory that was resident, in bytes."""
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as said:
-            process = subprocess.Popen([self.path, *map(str, arguments)], stdout=out, stderr=said)
-            _, status, usage = os.wait4(process.pid, 0)
-            process.returncode = os.waitstatus_to_exitcode(status)
+            read, write = os.pipe()
+            code = f"import os; os.dup2({write}, 3); os.close({write})\n" + LAUNCHER if write != 3 else LAUNCHER
+            process = subprocess.Popen([sys.executable, "-S", "-c", code, self.path, *map(str, arguments)], stdout=out, stderr=said, pass_fds=(write,))
+            os.close(write)
+            with os.fdopen(read) as peak:
+                peak_kib = int(peak.read() or 0)
+            process.wait()
             texts = []
             for file in (out, said):
                 file.seek(0)
                 texts.append(file.read().decode())
         if process.returncode != 0:
             raise WispError(f"wisp {' '.join(map(str, arguments[:3]))} ... exited {process.returncode}: {texts[1].strip()}")
-        return texts[0], texts[1], usage.ru_maxrss * 1024
+        return texts[0], texts[1], peak_kib * 1024
 
     def call(self, *arguments):
         return self.measured(*arguments)[0]
