@@ -419,6 +419,18 @@ struct OpTable {
   void (*release_packed)(float* packed);
 };
 
+// What only training and privacy call is null in a build for inference: backward, softmax with cross-entropy, reductions, sums on a
+// grid, exp_double, optimizers; linear_backward_input is not, attention is made of it.
+template <class Function>
+constexpr Function* ForTraining(Function* op) {
+#ifdef WISP_INFERENCE_ONLY
+  (void)op;
+  return nullptr;
+#else
+  return op;
+#endif
+}
+
 // The specification, in float: slow, plain loops.
 const OpTable& ReferenceOps();
 
@@ -428,6 +440,12 @@ const OpTable& BestOps();
 // For inference only, one session per thread: linear layers through XNNPACK. Null where this build has none, or where it
 // does not run. x of linear_forward must be readable for 16 bytes past its end.
 const OpTable* XnnpackOps();
+
+// For inference only: the fastest table with linear layers over 8-bit integers, weights and inputs quantised symmetrically by
+// row. Products are exact but for that: each factor is off by up to half of 1/127 of the largest of its row, and a row's
+// result does not depend on the rows beside it. A row of x that holds a NaN or an infinity gives NaNs (where bias, y and the
+// sums add up at all). Packed weights take a quarter of the room. Null where the processor has no vectors that we know.
+const OpTable* Int8Ops();
 
 // Every table this build has and this processor can run, reference first. For tests and `--ops`.
 std::span<const OpTable* const> AllOps();

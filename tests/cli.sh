@@ -36,8 +36,15 @@ expect 0 "" "$wisp" inspect base.wisp --verify --json
 json 'j["architecture"]["items"] == 480 and j["item_names"] and j["provenance"][0]["epsilon"] is None'
 expect 0 "" "$wisp" evaluate --model base.wisp --data log.db --json
 json '0 < j["ndcg@10"] < 1 and j["hit@10"] >= j["ndcg@10"] and j["users"] == 60'
+expect 0 "" "$wisp" evaluate --model base.wisp --data log.db --backend int8 --json
+json '0 < j["ndcg@10"] < 1 and j["users"] == 60'
+expect 2 "allowed are simd and int8" "$wisp" evaluate --model base.wisp --data log.db --backend xnnpack
 expect 0 "" "$wisp" recommend --model base.wisp --data log.db --user u00003 --count 4 --json
 json 'len(j) == 4 and j[0]["score"] >= j[3]["score"] and j[0]["name"]'
+expect 0 "" "$wisp" recommend --model base.wisp --data log.db --user u00003 --count 4 --backend int8 --json
+json 'len(j) == 4 and j[0]["score"] >= j[3]["score"] and j[0]["name"]'
+expect 2 "allowed are simd, int8 and xnnpack" "$wisp" recommend --model base.wisp --data log.db --user u00003 --backend float
+expect 2 "not for --private" "$wisp" recommend --model base.wisp --data log.db --user u00003 --backend int8 --private
 expect 2 "u99999" "$wisp" recommend --model base.wisp --data log.db --user u99999
 
 # Recipes.
@@ -367,5 +374,19 @@ grep -q "after" out && grep -q "Privacy statement" out || fail "the C example pr
 cc -std=c11 -Wall -Wextra -Werror -I"$root" "$root/tests/personalise_refused.c" -o personalise_refused -L"$build" -lwisp -Wl,-rpath,"$build" 2>err || fail "the C test of refusals: $(head -c 300 err)"
 expect 0 "" ./personalise_refused base.wisp log.db c.db
 [ ! -e refused.wisp ] || fail "a refused personalisation left a model behind"
+
+# Memory is known before a run: what is planned is what the run says, and the C interface says the same. There an app lends its threads.
+expect 0 "" "$wisp" train --recipe "$recipe" "${small[@]}" --reproducible-noise 1 --threads 2 --out held.wisp --ledger held.db --json
+read -r held records < <(python3 -c 'import json; j = json.load(open("out")); print(j["planned_bytes"], j["records"])')
+expect 0 "" "$wisp" inspect held.wisp --memory --method phantom --threads 2 --records "$records" --json
+json 'j["training"]["total"] == '"$held"' and all(p["total"] == sum(v for k, v in p.items() if k not in ("total", "file_mapped", "threads", "method")) for p in j.values())'
+expect 0 "" "$wisp" inspect held.wisp --memory
+grep -q "activations" out && grep -q "not copied" out || fail "inspect --memory printed $(head -c 300 out)"
+expect 2 "memory" "$wisp" inspect held.wisp --method phantom
+cc -std=c11 -Wall -Wextra -Werror -I"$root" "$root/tests/lent_threads.c" -o lent_threads -L"$build" -lwisp -Wl,-rpath,"$build" 2>err || fail "the C test of lent threads: $(head -c 300 err)"
+expect 0 "" ./lent_threads base.wisp log.db lent.db lent.wisp
+mv out lent.txt
+expect 0 "" "$wisp" inspect base.wisp --memory --method phantom --threads 3 --records 60 --json
+json '[str(j["inference"]["total"]), str(j["training"]["total"])] == open("lent.txt").read().split()'
 
 finish

@@ -27,6 +27,7 @@ check_arrows runtime/gradients 'runtime/(gradients|core)/|runtime/layers/factors
 check_arrows runtime/data 'runtime/(data|core)/'
 check_arrows runtime/train 'runtime/(train|model|layers|gradients|privacy|data|core)/|kernels/kernels\.h$'
 check_arrows runtime/inference 'runtime/(inference|model|layers|privacy|core)/|kernels/kernels\.h$'
+check_arrows tools/exchange 'tools/exchange/|runtime/core/'
 check_arrows ports/c 'ports/c/|runtime/'
 
 # The library prints nothing, ends no process, throws nothing.

@@ -335,7 +335,7 @@ void FillAttention(OpTable& table) {
   products = table;
   table.attention_scratch_size = ScratchSize;
   table.attention_forward = Forward;
-  table.attention_backward = Backward;
+  table.attention_backward = ForTraining(Backward);
 }
 
 }  // namespace wisp::kernels::HWY_NAMESPACE

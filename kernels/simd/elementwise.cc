@@ -76,7 +76,7 @@ void ApplyKeep(const ApplyKeepArgs<>& a) {
 
 void FillElementwise(OpTable& table) {
   table.activation_forward = ActivationForward;
-  table.activation_backward = ActivationBackward;
+  table.activation_backward = ForTraining(ActivationBackward);
   table.scale = Scale;
   table.apply_keep = ApplyKeep;
 }

@@ -56,7 +56,7 @@ void ScatterAdd(const ScatterAddArgs<>& a) {
 
 void FillEmbedding(OpTable& table) {
   table.embed_forward = EmbedForward;
-  table.scatter_add = ScatterAdd;
+  table.scatter_add = ForTraining(ScatterAdd);
 }
 
 }  // namespace wisp::kernels::HWY_NAMESPACE

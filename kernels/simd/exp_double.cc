@@ -33,7 +33,7 @@ void ExpDouble(const ExpDoubleArgs& a) {
 
 }  // namespace
 
-void FillExpDouble(OpTable& table) { table.exp_double = ExpDouble; }
+void FillExpDouble(OpTable& table) { table.exp_double = ForTraining(ExpDouble); }
 
 }  // namespace wisp::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -25,10 +25,14 @@ namespace {
 constexpr size_t kInnerBlock = 256;
 constexpr size_t kBlockFloats = 16384;
 
-// A transposed A is read across its rows: with long rows every step is on another page. Then a few tiles' columns are
-// copied first.
+// A transposed A and an unpacked B are read across their rows: with long rows every step is on another page. Then a few tiles'
+// columns of A, and the block of B if enough rows of A pass by, are copied first.
 constexpr size_t kCopyTiles = 4;
 constexpr size_t kCopyStride = 512;
+constexpr size_t kCopyRowBlocks = 3;
+
+// Only the gradient of weights reads A by its columns.
+constexpr bool kTransposes = ForTraining(&FillGemm) != nullptr;
 
 struct Product {
   const float* a;
@@ -67,22 +71,21 @@ void MergeEdge(const float* tile, size_t rows, size_t cols, const TileArgs& t) {
   }
 }
 
-// A strip of C: rows [row, row + rows) by `num_panels` panels. `a` is A's first element for it; `edge_b` the ragged
-// panel of B if it is among them and B is not packed.
+// A strip of C: rows [row, row + rows) by `num_panels` panels. `a` is A's first element for it. Of an unpacked B the panels from
+// `first_copied` on lie in `copied_b`, one after the other.
 struct Strip {
   const float* a;
   size_t lda;
   size_t row, rows, first_panel, num_panels;
-  const float* edge_b;
+  const float* copied_b;
+  size_t first_copied;
 };
 
 void MultiplyStrip(const Product& p, const Block& block, const Strip& strip) {
-  const auto& tiles = p.transposed_a ? kTiles<true> : kTiles<false>;
+  const auto& tiles = kTransposes && p.transposed_a ? kTiles<true> : kTiles<false>;
   TileArgs t;
   t.a = strip.a;
   t.lda = strip.lda;
-  t.ldb = p.packed_b ? kPanelWidth : p.ldb;
-  t.b_panel = p.packed_b ? p.inner * kPanelWidth : kPanelWidth;
   t.ldc = p.ldc;
   t.scale = p.scale;
   t.inner = block.size;
@@ -92,7 +95,12 @@ void MultiplyStrip(const Product& p, const Block& block, const Strip& strip) {
   const size_t whole = std::min(end, p.cols / kPanelWidth);
   const auto move_to = [&](size_t panel) {
     const size_t col = panel * kPanelWidth;
-    t.b = p.packed_b ? p.b + panel * t.b_panel + block.first * kPanelWidth : p.b + block.first * p.ldb + col;
+    const bool copied = !p.packed_b && panel >= strip.first_copied;
+    t.ldb = p.packed_b || copied ? kPanelWidth : p.ldb;
+    t.b_panel = p.packed_b ? p.inner * kPanelWidth : copied ? block.size * kPanelWidth : kPanelWidth;
+    t.b = p.packed_b ? p.b + panel * t.b_panel + block.first * kPanelWidth
+          : copied   ? strip.copied_b + (panel - strip.first_copied) * t.b_panel
+                     : p.b + block.first * p.ldb + col;
     t.c = p.c + strip.row * p.ldc + col;
     t.bias = block.bias != nullptr ? block.bias + col : nullptr;
   };
@@ -118,10 +126,6 @@ void MultiplyStrip(const Product& p, const Block& block, const Strip& strip) {
     move_to(panel);
     HWY_ALIGN float tile[kTileRows * kPanelWidth];
     TileArgs edge = t;
-    if (!p.packed_b) {
-      edge.b = strip.edge_b;
-      edge.ldb = kPanelWidth;
-    }
     edge.c = tile;
     edge.ldc = kPanelWidth;
     edge.bias = nullptr;
@@ -132,15 +136,14 @@ void MultiplyStrip(const Product& p, const Block& block, const Strip& strip) {
   }
 }
 
-// The last, ragged panel of a block of B's rows, filled up with zeros.
-void CopyEdge(const Product& p, const Block& block, size_t col, float* edge_b) {
+// A panel of a block of B's rows; a ragged one is filled up with zeros.
+void CopyPanel(const Product& p, const Block& block, size_t panel, float* to) {
   const hn::ScalableTag<float> d;
-  for (size_t k = 0; k < block.size; ++k) {
-    const float* from = p.b + (block.first + k) * p.ldb + col;
+  const size_t count = std::min(kPanelWidth, p.cols - panel * kPanelWidth);
+  const float* from = p.b + block.first * p.ldb + panel * kPanelWidth;
+  for (size_t k = 0; k < block.size; ++k, from += p.ldb, to += kPanelWidth) {
     for (size_t j = 0; j < kPanelWidth; j += kTileLanes) {
-      const size_t left = p.cols - std::min(p.cols, col + j);
-      const size_t count = std::min(kTileLanes, left);
-      hn::Store(count == 0 ? hn::Zero(d) : LoadPartial(d, from + j, count), d, edge_b + k * kPanelWidth + j);
+      hn::Store(j + kTileLanes <= count ? hn::LoadU(d, from + j) : j < count ? LoadPartial(d, from + j, count - j) : hn::Zero(d), d, to + j);
     }
   }
 }
@@ -159,15 +162,18 @@ void CopyColumns(const Product& p, const Block& block, size_t first, size_t coun
 
 // All of C, for one block of the inner size.
 void MultiplyBlock(const Product& p, const Block& block) {
-  HWY_ALIGN float edge_b[kInnerBlock * kPanelWidth];
+  HWY_ALIGN float copied_b[kBlockFloats];
   HWY_ALIGN float copy[kInnerBlock * kCopyTiles * kTileRows];
   const size_t panels = (p.cols + kPanelWidth - 1) / kPanelWidth;
   const size_t group = std::max<size_t>(1, kBlockFloats / (std::max<size_t>(1, block.size) * kPanelWidth));
   const size_t row_blocks = (p.rows + kTileRows - 1) / kTileRows;
   for (size_t first = 0; first < panels; first += group) {
     const size_t count = std::min(group, panels - first);
-    const size_t edge_col = p.cols / kPanelWidth * kPanelWidth;
-    if (!p.packed_b && edge_col < p.cols && first + count == panels) CopyEdge(p, block, edge_col, edge_b);
+    const bool copies = p.ldb >= kCopyStride && row_blocks >= kCopyRowBlocks;
+    const size_t first_copied = std::max(first, copies ? 0 : p.cols / kPanelWidth);  // the ragged one always
+    for (size_t panel = first_copied; !p.packed_b && panel < first + count; ++panel) {
+      CopyPanel(p, block, panel, copied_b + (panel - first_copied) * block.size * kPanelWidth);
+    }
     // As even as possible: 15 rows are 8 + 7, not 14 + 1.
     const auto row_at = [&](size_t i) { return p.rows * i / row_blocks; };
     for (size_t i = 0; i < row_blocks; ++i) {
@@ -181,7 +187,7 @@ void MultiplyBlock(const Product& p, const Block& block) {
         lda = kCopyTiles * kTileRows;
       }
       MultiplyStrip(p, block, {.a = a, .lda = lda, .row = row, .rows = row_at(i + 1) - row, .first_panel = first,
-                               .num_panels = count, .edge_b = edge_b});
+                               .num_panels = count, .copied_b = copied_b, .first_copied = first_copied});
     }
   }
 }
@@ -199,15 +205,33 @@ void Multiply(const Product& p) {
 
 size_t PackedSize(size_t n, size_t k) { return (n + kPanelWidth - 1) / kPanelWidth * kPanelWidth * k; }
 
+// to[k * kPanelWidth + j] = from[j * ld + k] for 4 x 4 of them, by interleaving twice.
+void TransposeBlock(const float* from, size_t ld, float* to) {
+  const hn::FixedTag<float, 4> d;
+  const auto a = hn::LoadU(d, from), b = hn::LoadU(d, from + ld), c = hn::LoadU(d, from + 2 * ld), e = hn::LoadU(d, from + 3 * ld);
+  const auto ac_low = hn::InterleaveLower(d, a, c), ac_high = hn::InterleaveUpper(d, a, c);
+  const auto be_low = hn::InterleaveLower(d, b, e), be_high = hn::InterleaveUpper(d, b, e);
+  hn::StoreU(hn::InterleaveLower(d, ac_low, be_low), d, to);
+  hn::StoreU(hn::InterleaveUpper(d, ac_low, be_low), d, to + kPanelWidth);
+  hn::StoreU(hn::InterleaveLower(d, ac_high, be_high), d, to + 2 * kPanelWidth);
+  hn::StoreU(hn::InterleaveUpper(d, ac_high, be_high), d, to + 3 * kPanelWidth);
+}
+
+// A panel of `count` rows of W, zeros behind them.
+void PackPanel(const PackWeightsArgs<>& a, const float* from, size_t count, float* to) {
+  const size_t whole_j = count / 4 * 4, whole_k = a.k / 4 * 4;
+  for (size_t k = 0; k < whole_k; k += 4) {
+    for (size_t j = 0; j < whole_j; j += 4) TransposeBlock(from + j * a.ldw + k, a.ldw, to + k * kPanelWidth + j);
+  }
+  for (size_t k = 0; k < a.k; ++k) {
+    for (size_t j = k < whole_k ? whole_j : 0; j < count; ++j) to[k * kPanelWidth + j] = from[j * a.ldw + k];
+    std::fill(to + k * kPanelWidth + count, to + (k + 1) * kPanelWidth, 0.0f);
+  }
+}
+
 void PackWeights(const PackWeightsArgs<>& a) {
-  float* to = a.packed;
   for (size_t first = 0; first < a.n; first += kPanelWidth) {
-    const size_t count = std::min(kPanelWidth, a.n - first);
-    const float* from = a.w_NK + first * a.ldw;
-    for (size_t k = 0; k < a.k; ++k, to += kPanelWidth) {
-      for (size_t j = 0; j < count; ++j) to[j] = from[j * a.ldw + k];
-      for (size_t j = count; j < kPanelWidth; ++j) to[j] = 0;
-    }
+    PackPanel(a, a.w_NK + first * a.ldw, std::min(kPanelWidth, a.n - first), a.packed + first * a.k);
   }
 }
 
@@ -262,8 +286,8 @@ void FillGemm(OpTable& table) {
   table.pack_weights = PackWeights;
   table.linear_forward = LinearForward;
   table.linear_backward_input = LinearBackwardInput;
-  table.linear_backward_weight = LinearBackwardWeight;
-  table.column_sum = ColumnSum;
+  table.linear_backward_weight = ForTraining(LinearBackwardWeight);
+  table.column_sum = ForTraining(ColumnSum);
 }
 
 }  // namespace wisp::kernels::HWY_NAMESPACE

@@ -86,7 +86,7 @@ void LayerNormBackward(const LayerNormBackwardArgs<>& a) {
 
 void FillNorm(OpTable& table) {
   table.layer_norm_forward = LayerNormForward;
-  table.layer_norm_backward = LayerNormBackward;
+  table.layer_norm_backward = ForTraining(LayerNormBackward);
 }
 
 }  // namespace wisp::kernels::HWY_NAMESPACE

@@ -55,8 +55,8 @@ void Sgd(const SgdArgs<>& a) {
 }  // namespace
 
 void FillOptimizer(OpTable& table) {
-  table.adam = Adam;
-  table.sgd = Sgd;
+  table.adam = ForTraining(Adam);
+  table.sgd = ForTraining(Sgd);
 }
 
 }  // namespace wisp::kernels::HWY_NAMESPACE

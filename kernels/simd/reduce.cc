@@ -72,9 +72,9 @@ double AccumulateOnGrid(const AccumulateOnGridArgs<>& a) {
 }  // namespace
 
 void FillReduce(OpTable& table) {
-  table.dot = Dot;
-  table.sum_squares = SumSquares;
-  table.accumulate_on_grid = AccumulateOnGrid;
+  table.dot = ForTraining(Dot);
+  table.sum_squares = ForTraining(SumSquares);
+  table.accumulate_on_grid = ForTraining(AccumulateOnGrid);
 }
 
 }  // namespace wisp::kernels::HWY_NAMESPACE

@@ -107,8 +107,8 @@ void CrossEntropyGradient(const CrossEntropyGradientArgs<>& a) {
 }  // namespace
 
 void FillSoftmax(OpTable& table) {
-  table.softmax_stats = SoftmaxStats;
-  table.cross_entropy_gradient = CrossEntropyGradient;
+  table.softmax_stats = ForTraining(SoftmaxStats);
+  table.cross_entropy_gradient = ForTraining(CrossEntropyGradient);
 }
 
 }  // namespace wisp::kernels::HWY_NAMESPACE

@@ -77,6 +77,18 @@ Result<Options> OptionsOf(const Options* given, const char* name) {
   return options;
 }
 
+// Fills a caller's sized struct as far as it goes; its size stays the caller's.
+template <class Filled>
+Status FillResult(const Filled& filled, Filled* out, const char* name) {
+  const size_t size = out->size;
+  if (size < sizeof(size_t) || size > 4096) {
+    return InvalidArgument(std::string(name) + ": size is " + std::to_string(size) + "; set it with WISP_INIT");
+  }
+  std::memcpy(out, &filled, size < sizeof(Filled) ? size : sizeof(Filled));
+  out->size = size;
+  return OkStatus();
+}
+
 const Session& SessionOf(const wisp_model* model);
 Session& SessionOf(wisp_model* model);
 

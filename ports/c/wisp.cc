@@ -31,11 +31,35 @@ using wisp::OkStatus;
 using wisp::Status;
 using wisp::ports::Guarded;
 
+// What a vector of strings takes that was given its size at once.
+size_t TextBytes(const wisp::ModelFile& file, std::string_view (wisp::ModelFile::*text)(size_t) const) {
+  size_t bytes = file.num_items() * sizeof(std::string);
+  for (size_t i = 0; i < file.num_items(); ++i) {
+    const size_t length = (file.*text)(i).size();
+    if (length > std::string().capacity()) bytes += length + 1;
+  }
+  return bytes;
+}
+
+Status PlanModel(const char* path, wisp_model_memory* out) {
+  if (path == nullptr || out == nullptr) return InvalidArgument("wisp_model_plan_memory: path and memory must not be NULL");
+  WISP_ASSIGN_OR_RETURN(const wisp::ModelFile file, wisp::ModelFile::Open(path));
+  WISP_ASSIGN_OR_RETURN(const wisp::InferenceMemory plan, wisp::Session::PlanMemory(file.architecture()));
+  wisp_model_memory m{.size = sizeof(wisp_model_memory), .file_bytes = file.size_bytes(), .activation_bytes = plan.activations,
+                      .packed_weights_bytes = plan.packed_weights, .score_bytes = plan.scores};
+  if (file.has_item_keys()) m.name_bytes += TextBytes(file, &wisp::ModelFile::item_key);
+  if (file.has_item_names()) m.name_bytes += TextBytes(file, &wisp::ModelFile::item_name);
+  m.total_bytes = plan.total() + m.name_bytes;
+  return wisp::ports::FillResult(m, out, "wisp_model_memory");
+}
+
 Status OpenModel(const char* path, wisp_model** out) {
   if (path == nullptr || out == nullptr) return InvalidArgument("wisp_model_open: path and model must not be NULL");
   WISP_ASSIGN_OR_RETURN(auto session, wisp::Session::Open(path));
   auto model = std::make_unique<wisp_model>();
   const wisp::ModelFile& file = session->file();
+  if (file.has_item_keys()) model->keys.reserve(file.num_items());
+  if (file.has_item_names()) model->names.reserve(file.num_items());
   for (size_t i = 0; i < file.num_items(); ++i) {
     if (file.has_item_keys()) model->keys.emplace_back(file.item_key(i));
     if (file.has_item_names()) model->names.emplace_back(file.item_name(i));
@@ -76,6 +100,10 @@ const char* wisp_version(void) { return WISP_VERSION; }
 
 wisp_code wisp_model_open(const char* path, wisp_model** model, wisp_error* error) {
   return Guarded(error, [&] { return OpenModel(path, model); });
+}
+
+wisp_code wisp_model_plan_memory(const char* path, wisp_model_memory* memory, wisp_error* error) {
+  return Guarded(error, [&] { return PlanModel(path, memory); });
 }
 
 void wisp_model_close(wisp_model* model) { delete model; }

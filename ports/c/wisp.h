@@ -59,6 +59,21 @@ typedef struct wisp_model wisp_model;
 WISP_API wisp_code wisp_model_open(const char* path, wisp_model** model, wisp_error* error);
 WISP_API void wisp_model_close(wisp_model* model);
 
+/* Bytes that wisp_model_open will hold, exact but for what the layers themselves take: less than 1 KB for each tensor. */
+typedef struct wisp_model_memory {
+  size_t size;
+  uint64_t file_bytes;           /* mapped: clean pages that the system shares and may drop */
+  uint64_t activation_bytes;     /* one history, with its keys and values */
+  uint64_t packed_weights_bytes; /* matrices and output table in the order in which products read them */
+  uint64_t score_bytes;
+  uint64_t name_bytes;           /* the items' keys and names */
+  uint64_t total_bytes;          /* of all but the file */
+} wisp_model_memory;
+
+/* What the model in that file will take on this device. Reads its description, not its weights, and allocates none of what it
+ * counts. Set memory->size with WISP_INIT. */
+WISP_API wisp_code wisp_model_plan_memory(const char* path, wisp_model_memory* memory, wisp_error* error);
+
 WISP_API size_t wisp_model_num_items(const wisp_model* model);
 /* The item's index, or -1 if the model does not know the key. */
 WISP_API int32_t wisp_model_find_item(const wisp_model* model, const char* key);
@@ -163,6 +178,12 @@ typedef struct wisp_progress {
 /* Return 0 to go on, anything else to stop. Called on the caller's thread. */
 typedef int (*wisp_progress_callback)(const wisp_progress* progress, void* user_data);
 
+/* One task of the library, for a thread of the app: task(task_data, i). */
+typedef void (*wisp_task)(void* task_data, size_t index);
+/* The app's own threads: calls task(task_data, 0) .. task(task_data, num_tasks - 1), each once, on any threads, and returns when
+ * all are done. What is left out is done on the caller's thread, what is called twice is not done again. */
+typedef void (*wisp_run_tasks)(void* user_data, size_t num_tasks, wisp_task task, void* task_data);
+
 typedef struct wisp_personalise_options {
   size_t size;
   const char* model_path;  /* the model to start from */
@@ -180,6 +201,8 @@ typedef struct wisp_personalise_options {
   uint32_t num_threads;    /* 0: min(4, processors) */
   wisp_progress_callback progress;
   void* user_data;
+  wisp_run_tasks run_tasks; /* if given, the library creates no thread; the model's bits hang on num_threads alone */
+  void* run_tasks_data;
 } wisp_personalise_options;
 
 typedef struct wisp_personalise_result {
@@ -188,6 +211,24 @@ typedef struct wisp_personalise_result {
   double epsilon;          /* of this run, at `delta` */
   double noise_multiplier;
 } wisp_personalise_result;
+
+/* Bytes that wisp_personalise will hold while it steps, were the log to hold the events of `num_users_public` users; exact but for
+ * small objects (less than 2 KB for each tensor and 8 KB for each thread), the events themselves and the ledger. */
+typedef struct wisp_personalise_memory {
+  size_t size;
+  uint64_t weight_bytes;           /* beside the start, which is mapped */
+  uint64_t packed_weights_bytes;
+  uint64_t optimizer_bytes;
+  uint64_t gradient_sum_bytes;
+  uint64_t activation_bytes;       /* of one record for each thread */
+  uint64_t record_gradient_bytes;  /* of one record for each thread */
+  uint64_t list_bytes;
+  uint64_t total_bytes;
+} wisp_personalise_memory;
+
+/* Reads model_path, num_users_public and num_threads of the options, of the model its description only; spends nothing. Set
+ * memory->size with WISP_INIT. */
+WISP_API wisp_code wisp_personalise_plan_memory(const wisp_personalise_options* options, wisp_personalise_memory* memory, wisp_error* error);
 
 /* Fine-tunes with DP-SGD (record = one user of the log; Poisson sampling; exact discrete Gaussian noise from the
  * operating system's randomness). Every step is charged to the ledger before its noise is drawn. `result` may be NULL.

@@ -79,6 +79,12 @@ class Personalisation {
   }
 
  private:
+  // The app knows the task by its address: `task` outlives every call (Executor).
+  void RunOnApp(size_t num_tasks, const std::function<void(size_t)>& task) const {
+    o_.run_tasks(o_.run_tasks_data, num_tasks, [](void* data, size_t index) { (*static_cast<const std::function<void(size_t)>*>(data))(index); },
+                 const_cast<std::function<void(size_t)>*>(&task));
+  }
+
   static std::string RunName() {
     const auto now = std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::system_clock::now().time_since_epoch());
     return "personalise " + std::to_string(now.count());
@@ -104,6 +110,7 @@ class Personalisation {
     job.training.optimizer.learning_rate = static_cast<float>(o_.learning_rate == 0 ? 0.003 : o_.learning_rate);
     job.training.optimizer.decay = wisp::Decay::kLinear;
     job.training.num_threads = o_.num_threads;
+    if (o_.run_tasks != nullptr) job.training.executor = [this](size_t n, const std::function<void(size_t)>& task) { RunOnApp(n, task); };
     job.training.privacy.clipping_norm = o_.clipping_norm == 0 ? 1.0 : o_.clipping_norm;
     job.training.privacy.ledger = &ledger;
     job.training.privacy.run = RunName();
@@ -152,6 +159,20 @@ Status Personalise(const wisp_personalise_options* given, wisp_personalise_resul
   return OkStatus();
 }
 
+Status PlanPersonalise(const wisp_personalise_options* given, wisp_personalise_memory* out) {
+  if (given == nullptr || out == nullptr) return InvalidArgument("wisp_personalise_plan_memory: options and memory must not be NULL");
+  WISP_ASSIGN_OR_RETURN(const auto o, wisp::ports::OptionsOf(given, "wisp_personalise_options"));
+  if (o.model_path == nullptr || o.num_users_public == 0) {
+    return InvalidArgument("wisp_personalise_plan_memory: model_path and num_users_public are required");
+  }
+  WISP_ASSIGN_OR_RETURN(const wisp::ModelFile base, wisp::ModelFile::Open(o.model_path));
+  WISP_ASSIGN_OR_RETURN(const wisp::TrainingMemory plan,
+                        wisp::PlanTrainingMemory(base.architecture(), o.num_users_public, {.method = wisp::Method::kPhantom, .num_threads = o.num_threads}));
+  const wisp_personalise_memory m{sizeof(wisp_personalise_memory), plan.weights, plan.packed_weights, plan.optimizer_state, plan.gradient_sums,
+                                  plan.activations, plan.record_gradients, plan.lists, plan.total()};
+  return wisp::ports::FillResult(m, out, "wisp_personalise_memory");
+}
+
 Status Statement(const char* path, double delta, wisp_statement_format format, char* text, size_t capacity, size_t* needed) {
   if (path == nullptr || needed == nullptr || (text == nullptr && capacity > 0)) {
     return InvalidArgument("wisp_privacy_statement: ledger_path and needed must not be NULL, nor text with a capacity");
@@ -197,6 +218,10 @@ wisp_code wisp_log_history(wisp_log* log, const wisp_model* model, const char* u
 
 wisp_code wisp_personalise(const wisp_personalise_options* options, wisp_personalise_result* result, wisp_error* error) {
   return Guarded(error, [&] { return Personalise(options, result); });
+}
+
+wisp_code wisp_personalise_plan_memory(const wisp_personalise_options* options, wisp_personalise_memory* memory, wisp_error* error) {
+  return Guarded(error, [&] { return PlanPersonalise(options, memory); });
 }
 
 wisp_code wisp_privacy_statement(const char* ledger_path, double delta, wisp_statement_format format, char* text, size_t capacity,

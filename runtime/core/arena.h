@@ -32,6 +32,9 @@ class ArenaPlan {
     return slot;
   }
   size_t size_bytes() const { return size_bytes_; }
+  // What an Arena of this plan takes from the system: one line more than planned, as some kernels read (never write) a few
+  // bytes past the end of their input.
+  size_t allocated_bytes() const { return size_bytes_ == 0 ? 0 : size_bytes_ + kAlignment; }
 
  private:
   size_t size_bytes_ = 0;
@@ -46,8 +49,7 @@ class Arena {
   Arena() = default;
   explicit Arena(const ArenaPlan& plan) : size_bytes_(plan.size_bytes()) {
     if (size_bytes_ == 0) return;
-    // One line more than planned: some kernels read (never write) a few bytes past the end of their input.
-    const size_t allocated = size_bytes_ + ArenaPlan::kAlignment;
+    const size_t allocated = plan.allocated_bytes();
     bytes_.reset(static_cast<std::byte*>(::operator new(allocated, std::align_val_t{ArenaPlan::kAlignment})));
     AdviseHugePages(bytes_.get(), allocated);
     std::memset(bytes_.get(), 0, allocated);
@@ -72,16 +74,21 @@ template <class T>
 class AlignedArray {
  public:
   AlignedArray() = default;
-  explicit AlignedArray(size_t size) : size_(size) {
-    ArenaPlan plan;
-    plan.Reserve<T>(size);
-    arena_ = Arena(plan);
-  }
+  explicit AlignedArray(size_t size) : arena_(PlanOf(size)), size_(size) {}
+  // What an array of `size` takes from the system; of this one.
+  static size_t AllocatedBytes(size_t size) { return PlanOf(size).allocated_bytes(); }
+  size_t allocated_bytes() const { return AllocatedBytes(size_); }
+
   T* data() const { return arena_[Slot<T>{0}]; }
   size_t size() const { return size_; }
   T& operator[](size_t i) const { return data()[i]; }
 
  private:
+  static ArenaPlan PlanOf(size_t size) {
+    ArenaPlan plan;
+    plan.Reserve<T>(size);
+    return plan;
+  }
   Arena arena_;
   size_t size_ = 0;
 };

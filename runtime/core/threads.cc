@@ -1,11 +1,18 @@
 #include "runtime/core/threads.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace wisp {
 
-Workers::Workers(size_t size) {
-  for (size_t worker = 1; worker < size; ++worker) threads_.emplace_back([this, worker] { Loop(worker); });
+Workers::Workers(size_t size, Executor executor) : size_(std::max<size_t>(1, size)), executor_(std::move(executor)) {
+  if (executor_) {
+    share_ = [this](size_t worker) { DoShare(worker); };
+    taken_ = std::make_unique<std::atomic<bool>[]>(size_);
+    for (size_t worker = 0; worker < size_; ++worker) taken_[worker] = true;
+    return;
+  }
+  for (size_t worker = 1; worker < size_; ++worker) threads_.emplace_back([this, worker] { Loop(worker); });
 }
 
 Workers::~Workers() {
@@ -18,6 +25,10 @@ Workers::~Workers() {
 }
 
 void Workers::Run(const std::function<void(size_t)>& task) {
+  if (executor_) {
+    task_ = &task;
+    return RunOnExecutor();
+  }
   if (!threads_.empty()) {
     std::lock_guard lock(mutex_);
     task_ = &task;
@@ -29,6 +40,22 @@ void Workers::Run(const std::function<void(size_t)>& task) {
   if (threads_.empty()) return;
   std::unique_lock lock(mutex_);
   done_.wait(lock, [this] { return running_ == 0; });
+}
+
+void Workers::RunOnExecutor() {
+  running_ = size_;
+  for (size_t worker = 0; worker < size_; ++worker) taken_[worker].store(false, std::memory_order_release);
+  executor_(size_, share_);
+  for (size_t worker = 0; worker < size_; ++worker) DoShare(worker);
+  std::unique_lock lock(mutex_);
+  done_.wait(lock, [this] { return running_ == 0; });
+}
+
+void Workers::DoShare(size_t worker) {
+  if (worker >= size_ || taken_[worker].exchange(true, std::memory_order_acq_rel)) return;
+  (*task_)(worker);
+  std::lock_guard lock(mutex_);
+  if (--running_ == 0) done_.notify_one();
 }
 
 void Workers::Loop(size_t worker) {

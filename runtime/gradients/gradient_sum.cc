@@ -21,6 +21,12 @@ void FloatGradientSum::Clear() {
   for (auto& sum : sums_) std::memset(sum.data(), 0, sum.size() * sizeof(float));
 }
 
+size_t FloatGradientSum::size_bytes() const {
+  size_t bytes = 0;
+  for (const auto& sum : sums_) bytes += sum.allocated_bytes();
+  return bytes;
+}
+
 std::span<float> FloatGradientSum::Reduce() {
   for (size_t w = 1; w < sums_.size(); ++w) {
     ops_->scale({.x = sums_[w].data(), .y = sums_[0].data(), .n = sums_[0].size(), .a = 1.0f, .store = kernels::Store::kAdd});

@@ -40,6 +40,8 @@ class FloatGradientSum : public GradientSum {
   bool IsExact() const override { return false; }
   void Clear() override;
 
+  size_t size_bytes() const;
+
   // Adds all workers' sums into the first, in their order, and returns it.
   std::span<float> Reduce();
   // The sum of the first worker: after Reduce, of all.
@@ -65,6 +67,7 @@ class GridGradientSum : public GradientSum {
   void Clear(size_t size);
 
   std::span<int64_t> sum() const { return {sum_.data(), size_}; }
+  size_t size_bytes() const { return sum_.allocated_bytes(); }
 
  private:
   // Coordinates per lock: 256 KB of sums, a stretch that takes longer to add than a lock takes to pass.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 namespace wisp {
 namespace {
@@ -21,50 +22,73 @@ PhantomGradients::PhantomGradients(const kernels::OpTable& ops, const Setup& set
       head_(setup.head_parameter),
       worker_(setup.worker),
       max_rows_(setup.max_rows),
-      d_(setup.parameters[setup.head_parameter].cols),
-      entries_(setup.parameters.size()) {
-  PlanWays(setup, options);
+      d_(setup.parameters[setup.head_parameter].cols) {
+  Plan plan = PlanWays(ops, setup, options);
+  entries_ = std::move(plan.entries);
+  row_gradients_.reserve(plan.row_widths.size());
+  for (size_t width : plan.row_widths) row_gradients_.emplace_back(max_rows_, width);
+  scratch_ = AlignedArray<float>(plan.scratch);
+  block_ = AlignedArray<float>(plan.block);
+  packed_ = AlignedArray<float>(plan.packed);
+  for (AlignedArray<float>* square : {&gram_x_, &gram_dy_, &head_gram_, &columns_}) *square = AlignedArray<float>(plan.square);
+  cross_ = AlignedArray<float>(plan.cross);
 }
 
-void PhantomGradients::PlanWays(const Setup& setup, const PhantomOptions& options) {
+PhantomGradients::Plan PhantomGradients::PlanWays(const kernels::OpTable& ops, const Setup& setup, const PhantomOptions& options) {
+  Plan plan{.entries = std::vector<Entry>(setup.parameters.size())};
+  const size_t head = setup.head_parameter;
   size_t formed = 0, widest_gram = 0;
   for (const ParameterSpec& p : setup.parameters) {
-    if (p.trained && (p.role != ParameterRole::kTable || &p == &setup.parameters[head_])) formed += AlignUp(p.size());
+    if (p.trained && (p.role != ParameterRole::kTable || &p == &setup.parameters[head])) formed += AlignUp(p.size());
   }
   const bool gram = options.form == NormForm::kGram ||
                     (options.form == NormForm::kAutomatic && formed * sizeof(float) > options.max_formed_bytes);
-  size_t scratch = 0;
-  for (size_t i = 0; i < entries_.size(); ++i) {
+  for (size_t i = 0; i < plan.entries.size(); ++i) {
     const ParameterSpec& p = setup.parameters[i];
-    Entry& entry = entries_[i];
+    Entry& entry = plan.entries[i];
     if (!p.trained) continue;
     if (p.role == ParameterRole::kTable) {
-      entry.rows_slot = row_gradients_.size();
-      row_gradients_.emplace_back(max_rows_, p.cols);
+      entry.rows_slot = plan.row_widths.size();
+      plan.row_widths.push_back(p.cols);
       entry.way = Way::kRows;
     }
-    if (p.role == ParameterRole::kVector || i == head_ || p.role == ParameterRole::kMatrix) {
+    if (p.role == ParameterRole::kVector || i == head || p.role == ParameterRole::kMatrix) {
       entry.way = gram && p.role != ParameterRole::kVector ? Way::kGram : Way::kFormed;
     }
     if (entry.way == Way::kGram) widest_gram = std::max<size_t>(widest_gram, p.cols);
     if (entry.way != Way::kFormed) continue;
-    entry.offset = scratch;
-    scratch += AlignUp(p.size());
+    entry.offset = plan.scratch;
+    plan.scratch += AlignUp(p.size());
   }
-  scratch_ = AlignedArray<float>(scratch);
-  if (gram) {
-    size_t widest = kBlockRows;
-    for (const ParameterSpec& p : setup.parameters) {
-      widest = std::max<size_t>({widest, p.cols, p.role == ParameterRole::kMatrix ? p.rows : 0});
-    }
-    block_ = AlignedArray<float>(kBlockRows * widest_gram);
-    packed_ = AlignedArray<float>(ops_->packed_size(max_rows_, widest));
-    for (AlignedArray<float>* square : {&gram_x_, &gram_dy_, &head_gram_, &columns_}) *square = AlignedArray<float>(max_rows_ * max_rows_);
-    cross_ = AlignedArray<float>(max_rows_ * d_);
+  if (!gram) return plan;
+  size_t widest = kBlockRows;
+  for (const ParameterSpec& p : setup.parameters) {
+    widest = std::max<size_t>({widest, p.cols, p.role == ParameterRole::kMatrix ? p.rows : 0});
   }
+  plan.block = kBlockRows * widest_gram;
+  plan.packed = ops.packed_size(setup.max_rows, widest);
+  plan.square = setup.max_rows * setup.max_rows;
+  plan.cross = setup.max_rows * setup.parameters[head].cols;
+  return plan;
+}
+
+size_t PhantomGradients::PlanBytes(const kernels::OpTable& ops, const Setup& setup, const PhantomOptions& options) {
+  const Plan plan = PlanWays(ops, setup, options);
+  size_t bytes = 0;
+  for (size_t size : {plan.scratch, plan.block, plan.packed, plan.square, plan.square, plan.square, plan.square, plan.cross}) {
+    bytes += AlignedArray<float>::AllocatedBytes(size);
+  }
+  for (size_t width : plan.row_widths) bytes += RowGradient::PlanBytes(setup.max_rows, width);
+  return bytes;
+}
+
+size_t PhantomGradients::scratch_bytes() const {
+  size_t bytes = 0;
   for (const AlignedArray<float>* buffer : {&scratch_, &block_, &packed_, &gram_x_, &gram_dy_, &head_gram_, &columns_, &cross_}) {
-    scratch_bytes_ += buffer->size() * sizeof(float);
+    bytes += buffer->allocated_bytes();
   }
+  for (const RowGradient& rows : row_gradients_) bytes += rows.size_bytes();
+  return bytes;
 }
 
 void PhantomGradients::BeginRecord(std::span<const int32_t> input_ids) {

@@ -58,7 +58,9 @@ class PhantomGradients : public RecordGradients {
   void Vector(const VectorFactor& factor) override;
   RecordOutcome FinishRecord(HeadReplay& replay) override;
 
-  size_t scratch_bytes() const override { return scratch_bytes_; }
+  size_t scratch_bytes() const override;
+  // What scratch_bytes of such an object will be; allocates none of it.
+  static size_t PlanBytes(const kernels::OpTable& ops, const Setup& setup, const PhantomOptions& options);
 
  private:
   enum class Way { kUntrained, kFormed, kGram, kRows };
@@ -69,7 +71,13 @@ class PhantomGradients : public RecordGradients {
     OuterFactor factor{};  // Gram: kept until the record is finished
   };
 
-  void PlanWays(const Setup& setup, const PhantomOptions& options);
+  // The sizes of what an object holds, in floats, and the parameters whose rows are gathered.
+  struct Plan {
+    std::vector<Entry> entries;
+    std::vector<size_t> row_widths;  // D of each of row_gradients_
+    size_t scratch = 0, block = 0, packed = 0, square = 0, cross = 0;
+  };
+  static Plan PlanWays(const kernels::OpTable& ops, const Setup& setup, const PhantomOptions& options);
   void Gram(const float* a, size_t ld, size_t rows, size_t width, float* out, kernels::Store store);
   void AddGram(const OuterFactor& factor);
   void GatherInputColumns(const OuterFactor& factor);
@@ -83,7 +91,6 @@ class PhantomGradients : public RecordGradients {
   ClipRule clip_;
   GradientSum* sum_;
   size_t head_, worker_, max_rows_, d_;
-  size_t scratch_bytes_ = 0;
   std::vector<Entry> entries_;
   std::vector<RowGradient> row_gradients_;
   AlignedArray<float> scratch_;       // formed gradients

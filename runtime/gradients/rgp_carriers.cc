@@ -176,11 +176,11 @@ void RgpCarriers::Gradient(std::span<const float> released, size_t parameter, si
 }
 
 size_t RgpCarriers::size_bytes() const {
-  size_t floats = delta_.size() + left_transposed_.size() + both_.size();
+  size_t bytes = delta_.allocated_bytes() + left_transposed_.allocated_bytes() + both_.allocated_bytes();
   for (const auto* arrays : {&left_, &right_, &right_transposed_, &remainder_}) {
-    for (const auto& a : *arrays) floats += a.size();
+    for (const auto& a : *arrays) bytes += a.allocated_bytes();
   }
-  return floats * sizeof(float);
+  return bytes;
 }
 
 }  // namespace wisp

@@ -28,7 +28,7 @@ class RgpGradients : public RecordGradients {
   void Rows(const RowsFactor& factor) override;
   void Vector(const VectorFactor& factor) override;
   RecordOutcome FinishRecord(HeadReplay& replay) override;
-  size_t scratch_bytes() const override { return (release_.size() + x_right_.size() + dy_left_.size()) * sizeof(float); }
+  size_t scratch_bytes() const override { return release_.allocated_bytes() + x_right_.allocated_bytes() + dy_left_.allocated_bytes(); }
 
  private:
   void FinishHead();

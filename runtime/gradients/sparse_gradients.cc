@@ -105,7 +105,7 @@ RecordOutcome SparseGradients::FinishRecord(HeadReplay&) {
 }
 
 size_t SparseGradients::scratch_bytes() const {
-  return (dense_.size() + rows_.capacity() + columns_.capacity()) * sizeof(float) +
+  return dense_.allocated_bytes() + (rows_.capacity() + columns_.capacity()) * sizeof(float) +
          (slots_.capacity() + picked_.capacity() + index_of_slot_.capacity()) * sizeof(uint32_t);
 }
 

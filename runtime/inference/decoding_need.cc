@@ -10,7 +10,7 @@ using Kind = DecodingNeed::Kind;
 
 bool IsPublic(const ProvenanceEntry& entry, const DecodingPolicy& policy) {
   const auto& labels = policy.public_datasets;
-  return !entry.dataset.empty() && std::find(labels.begin(), labels.end(), entry.dataset) != labels.end();
+  return !entry.dataset.empty() && entry.dataset != kUnknownDataset && std::find(labels.begin(), labels.end(), entry.dataset) != labels.end();
 }
 
 // Empty where the entry carries a guarantee.

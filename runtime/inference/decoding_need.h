@@ -26,7 +26,7 @@ struct DecodingNeed {
 
 struct DecodingPolicy {
   // Labels (ProvenanceEntry::dataset) that the app declares to be public data. A model file has no say in this: nothing in
-  // it marks data as public. Entries without a label are never public.
+  // it marks data as public. Entries without a label, or with kUnknownDataset, are never public.
   std::span<const std::string> public_datasets = {};
   // Set: the entries on private data must give this together (epsilons and deltas added up, one privacy unit and adjacency).
   std::optional<privacy::EpsilonDelta> wanted = std::nullopt;

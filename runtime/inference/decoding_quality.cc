@@ -33,7 +33,7 @@ double ItemProbability(const ItemLaw& law, const ItemScores& scores, std::span<c
   }
   SoftmaxWeights(scores.model, support, {.temperature = law.temperature}, weights);
   const double uniform = 1 / static_cast<double>(support.size()), total = Total(weights), share = ShareOf(law);
-  if (!(total > 0)) return uniform;  // DrawMixed: a q that is all 0 counts as u
+  if (!(total > 0)) return uniform;  // MixedLaw: a q that is all 0 counts as u
   return share * (weights[index] / total) + (1 - share) * uniform;
 }
 

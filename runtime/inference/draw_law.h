@@ -1,12 +1,10 @@
-// The laws that private draws are made from, and the drawing. Internal to runtime/inference.
+// The weights of the laws that private draws are made from; distinct_draws.h draws. Internal to runtime/inference.
 //
 // Which arithmetic a guarantee rests on:
 //   mixing     On two exact draws: the coin (RandomStream::Bernoulli(lambda)) and u (integer weights). q may be computed and
 //              drawn in floating point, however badly: whatever law over the support comes out is the q of the theorem.
 //   anchored   On the probabilities themselves. They are integer weights drawn exactly, so only the computing of the weights
 //              errs, and the error is bounded below and charged (kAnchoredRangeSlack).
-// What it is not: constant-time. How long a draw takes may depend on the scores; someone who can time single draws of this
-// process sees more than the items.
 #ifndef WISP_RUNTIME_INFERENCE_DRAW_LAW_H_
 #define WISP_RUNTIME_INFERENCE_DRAW_LAW_H_
 
@@ -14,8 +12,6 @@
 #include <cstdint>
 #include <span>
 #include <vector>
-
-#include "runtime/privacy/random.h"
 
 namespace wisp {
 
@@ -30,30 +26,6 @@ struct SoftmaxOptions {
 // model are finite is a fact about its records.
 void SoftmaxWeights(std::span<const float> scores, std::span<const int32_t> items, const SoftmaxOptions& options,
                     std::vector<double>& weights);
-
-// An index with weight above 0, with probability about in proportion; weights.size() where all are 0.
-size_t DrawApproximately(privacy::RandomStream& random, std::span<const double> weights);
-
-// Exact draws without replacement. Weights: integers of 1 and above, the sum below 2^127.
-class ExactLaw {
- public:
-  void Assign(std::span<const double> integer_weights);
-  // An index that was not removed, with probability exactly its weight / the sum of those. One must be left.
-  size_t Draw(privacy::RandomStream& random) const;
-  void Remove(size_t index);
-
- private:
-  static constexpr size_t kBlock = 64;
-  std::vector<unsigned __int128> weights_, sums_;  // 0 where removed; sums of blocks
-  unsigned __int128 total_ = 0;
-};
-
-// An index with probability exactly weights[i] / sum. Weights: integers of 1 and above, the sum below 2^127.
-size_t DrawExactly(privacy::RandomStream& random, std::span<const double> integer_weights);
-
-// From lambda q + (1 - lambda) u over the indices of `q`, exactly that mixture of what DrawApproximately draws and u. `u`:
-// as for DrawExactly; empty: uniform. Where q is all 0 it counts as u.
-size_t DrawMixed(privacy::RandomStream& random, double lambda, std::span<const double> q, std::span<const double> u);
 
 // Integer weights in proportion to `u` (all above 0, finite), the sum between 2^51 and 2^52 + size; none is below 1. Done
 // once: after that these integers are u, and its smallest probability is read from them.

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "runtime/inference/distinct_draws.h"
 #include "runtime/inference/draw_law.h"
 
 namespace wisp {
@@ -164,10 +165,14 @@ std::vector<int32_t> PrivateSampler::SupportOf(const DrawRequest& r) const {
   std::vector<uint8_t> in(options_.num_items, r.candidates.empty() ? 1 : 0);
   for (int32_t id : r.candidates) in[static_cast<size_t>(id)] = 1;
   for (int32_t id : r.excluded) in[static_cast<size_t>(id)] = 0;
-  std::vector<int32_t> support;
+  for (size_t i = 0; i < r.base_scores.size(); ++i) in[i] &= std::isinf(r.base_scores[i]) ? 0 : 1;
+  std::vector<int32_t> support(in.size());  // written without a branch, as who is in follows no pattern
+  size_t size = 0;
   for (size_t i = 0; i < in.size(); ++i) {
-    if (in[i] != 0 && (r.base_scores.empty() || !std::isinf(r.base_scores[i]))) support.push_back(static_cast<int32_t>(i));
+    support[size] = static_cast<int32_t>(i);
+    size += in[i];
   }
+  support.resize(size);
   return support;
 }
 
@@ -200,25 +205,23 @@ Result<std::vector<int32_t>> PrivateSampler::Draw(const DrawRequest& request) {
   return DrawDistinct(request, std::move(support));
 }
 
-std::vector<int32_t> PrivateSampler::DrawDistinct(const DrawRequest& r, std::vector<int32_t> left) {
-  if (options_.mode == DecodingMode::kBaseAnchored) return DrawAnchored(r, std::move(left));
-  const double lambda = options_.mode == DecodingMode::kPlain ? 1 : options_.lambda;
-  std::vector<double> weights, u;  // of q; of the mixing distribution
+std::vector<int32_t> PrivateSampler::DrawDistinct(const DrawRequest& r, std::vector<int32_t> support) {
+  if (options_.mode == DecodingMode::kBaseAnchored) return DrawAnchored(r, std::move(support));
+  std::vector<double> q, u;
   const SoftmaxOptions softmax{.temperature = options_.temperature, .top_k = options_.top_k, .nucleus = options_.nucleus};
-  SoftmaxWeights(r.scores, left, softmax, weights);
+  SoftmaxWeights(r.scores, support, softmax, q);
   if (options_.mode == DecodingMode::kNonUniform) {
-    for (int32_t item : left) u.push_back(u_[static_cast<size_t>(item)]);
+    for (int32_t item : support) u.push_back(u_[static_cast<size_t>(item)]);
   }
+  MixedLaw law;
+  law.Assign(options_.mode == DecodingMode::kPlain ? 1 : options_.lambda, q, u);
   std::vector<int32_t> drawn;
-  const size_t count = std::min(r.count, left.size());
+  const size_t count = std::min(r.count, support.size());
   drawn.reserve(count);
   while (drawn.size() < count) {
-    const size_t index = DrawMixed(random_, lambda, weights, u);
-    drawn.push_back(left[index]);
-    const auto at = static_cast<ptrdiff_t>(index);
-    left.erase(left.begin() + at);
-    weights.erase(weights.begin() + at);
-    if (!u.empty()) u.erase(u.begin() + at);
+    const size_t index = law.Draw(random_);
+    drawn.push_back(support[index]);
+    law.Remove(index);
   }
   return drawn;
 }

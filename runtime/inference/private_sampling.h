@@ -122,7 +122,7 @@ class PrivateSampler {
   Status CheckReach(std::span<const float> base_scores) const;
   std::vector<int32_t> SupportOf(const DrawRequest& request) const;
   Status Pay(std::span<const DrawCost> costs);
-  std::vector<int32_t> DrawDistinct(const DrawRequest& request, std::vector<int32_t> left);
+  std::vector<int32_t> DrawDistinct(const DrawRequest& request, std::vector<int32_t> support);
   std::vector<int32_t> DrawAnchored(const DrawRequest& request, std::vector<int32_t> left);
 
   PrivateSamplerOptions options_;

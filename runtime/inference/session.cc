@@ -1,7 +1,7 @@
 #include "runtime/inference/session.h"
 
 #include <algorithm>
-#include <queue>
+#include <limits>
 
 namespace wisp {
 namespace {
@@ -23,6 +23,15 @@ class TopK {
       std::push_heap(best_.begin(), best_.end(), Better);
     }
   }
+  // All `scores`, but those of `taken` items. Most are not above the worst so far: they cost a comparison.
+  void OfferAll(std::span<const float> scores, std::span<const uint8_t> taken) {
+    float bar = std::numeric_limits<float>::quiet_NaN();  // nothing is below it
+    for (size_t id = 0; id < scores.size(); ++id) {
+      if (scores[id] <= bar || taken[id] != 0) continue;  // equal scores: the smaller id came first
+      Offer({static_cast<int32_t>(id), scores[id]});
+      if (best_.size() == count_) bar = count_ > 0 ? best_.front().score : std::numeric_limits<float>::infinity();
+    }
+  }
   std::vector<Recommendation> Take() {
     std::sort_heap(best_.begin(), best_.end(), Better);
     return std::move(best_);
@@ -35,6 +44,15 @@ class TopK {
 
 }  // namespace
 
+Result<const kernels::OpTable*> OpsOf(Backend backend) {
+  const kernels::OpTable* ops = &kernels::BestOps();
+  if (backend == Backend::kXnnpack) ops = kernels::XnnpackOps();
+  if (backend == Backend::kInt8) ops = kernels::Int8Ops();
+  if (ops != nullptr) return ops;
+  return Unsupported(backend == Backend::kInt8 ? "there are no 8-bit kernels for this processor"
+                                               : "this build has no XNNPACK (configure with -DWISP_XNNPACK=ON), or it does not run on this processor");
+}
+
 Session::Session(ModelFile file, const kernels::OpTable& ops)
     : file_(std::move(file)),
       graph_(file_.architecture(), ops),
@@ -43,6 +61,7 @@ Session::Session(ModelFile file, const kernels::OpTable& ops)
       weights_{&graph_.ops(), &graph_.pack_plan(), &graph_.parameters(), file_.flat_weights().data(), packed_.data()},
       scores_(file_.architecture().num_items),
       excluded_(file_.architecture().num_items, 0) {
+  encoded_.reserve(file_.architecture().max_length);
   graph_.pack_plan().Pack(graph_.ops(), weights_.flat, packed_.data(), 0, 1);
 }
 
@@ -54,14 +73,24 @@ Result<std::unique_ptr<Session>> Session::Open(const std::string& path, Backend 
 }
 
 Result<std::unique_ptr<Session>> Session::Create(ModelFile file, Backend backend) {
-  const kernels::OpTable* ops = backend == Backend::kXnnpack ? kernels::XnnpackOps() : &kernels::BestOps();
-  if (ops == nullptr) return Unsupported("this build has no XNNPACK (configure with -DWISP_XNNPACK=ON), or it does not run on this processor");
+  WISP_ASSIGN_OR_RETURN(const kernels::OpTable* const ops, OpsOf(backend));
   if (file.flat_weights().empty()) return Unsupported("the model's weights are not laid out as this build needs them: write the file again with this version");
   return std::unique_ptr<Session>(new Session(std::move(file), *ops));
 }
 
-size_t Session::planned_bytes() const {
-  return graph_.inference_bytes() + (packed_.size() + scores_.size()) * sizeof(float) + excluded_.size();
+Result<InferenceMemory> Session::PlanMemory(const Architecture& architecture, Backend backend) {
+  WISP_RETURN_IF_ERROR(Validate(architecture));
+  WISP_ASSIGN_OR_RETURN(const kernels::OpTable* ops, OpsOf(backend));
+  const Recommender graph(architecture, *ops);
+  return InferenceMemory{.activations = graph.inference_bytes(),
+                         .packed_weights = AlignedArray<float>::AllocatedBytes(graph.pack_plan().size()),
+                         .scores = architecture.num_items * (sizeof(float) + sizeof(uint8_t)) + architecture.max_length * sizeof(int32_t)};
+}
+
+InferenceMemory Session::memory() const {
+  return {.activations = graph_.inference_bytes(),
+          .packed_weights = packed_.allocated_bytes(),
+          .scores = scores_.capacity() * sizeof(float) + excluded_.capacity() + encoded_.capacity() * sizeof(int32_t)};
 }
 
 Status Session::CheckItems(const char* what, std::span<const int32_t> items) const {
@@ -79,9 +108,18 @@ Status Session::Score(std::span<const int32_t> history, std::span<float> scores)
     return InvalidArgument("room for " + std::to_string(scores.size()) + " scores, the model has " + std::to_string(scores_.size()) + " items");
   }
   WISP_RETURN_IF_ERROR(CheckItems("the history", history));
-  RecordContext context{.weights = weights_, .buffers = buffers_};
-  graph_.Score(context, history.last(std::min<size_t>(history.size(), graph_.architecture().max_length)), scores.data());
+  const auto window = history.last(std::min<size_t>(history.size(), graph_.architecture().max_length));
+  RecordContext context{.weights = weights_, .buffers = buffers_, .past = ItemsKept(window)};
+  graph_.Score(context, window, scores.data());
+  encoded_.assign(window.begin(), window.end());
   return OkStatus();
+}
+
+// The first of the last history that need no second look. The newest item is always computed: its hidden state is what is asked for.
+size_t Session::ItemsKept(std::span<const int32_t> window) const {
+  if (!graph_.KeepsKeys(encoded_.size(), window.size())) return 0;
+  const auto differs = std::mismatch(encoded_.begin(), encoded_.end(), window.begin(), window.end() - 1).first;
+  return static_cast<size_t>(differs - encoded_.begin());
 }
 
 Result<std::vector<Recommendation>> Session::Recommend(std::span<const int32_t> history, const RecommendOptions& options) {
@@ -94,14 +132,11 @@ Result<std::vector<Recommendation>> Session::Recommend(std::span<const int32_t> 
   }
   for (int32_t id : options.excluded) excluded_[static_cast<size_t>(id)] = 1;
   TopK top(std::min(options.count, scores_.size()));
-  const auto offer = [&](int32_t id) {
+  if (options.candidates.empty()) top.OfferAll(scores_, excluded_);
+  for (int32_t id : options.candidates) {
     uint8_t& taken = excluded_[static_cast<size_t>(id)];
     if (taken == 0) top.Offer({id, scores_[static_cast<size_t>(id)]});
     taken = 1;  // a candidate named twice is offered once
-  };
-  for (int32_t id : options.candidates) offer(id);
-  if (options.candidates.empty()) {
-    for (size_t id = 0; id < scores_.size(); ++id) offer(static_cast<int32_t>(id));
   }
   return top.Take();
 }

@@ -30,27 +30,27 @@ Attention::Attention(const Architecture& a, const kernels::OpTable& ops, const s
 }
 
 void Attention::Forward(const RecordContext& context, const float* x, float* y, const float* var_x, float* var_y) const {
-  const size_t t = context.rows;
-  float* qkv = context.forward(projected_);
+  const size_t keys = context.past + context.rows, t = context.wanted_rows();
+  const float* qkv = context.forward(projected_);
   float* mixed = context.forward(mixed_);
-  qkv_.Forward(context, x, qkv, t);
+  qkv_.Forward(context, x, context.forward(projected_) + context.past * 3 * d_, context.rows);
   float* key_variance = nullptr;
   float* mixed_variance = nullptr;
   if (re_attention_) {
     key_variance = context.forward(key_value_variance_);
-    qkv_.Variance(context, x, var_x, key_variance, variance_width_);
+    qkv_.Variance(context, x, var_x, key_variance + context.past * variance_width_, variance_width_);
     if (variance_width_ > d_) mixed_variance = context.forward(mixed_variance_);
   }
   const float rate = Rate(context);
-  context.ops().attention_forward({.q = qkv, .k = qkv + d_, .v = qkv + 2 * d_, .ldq = 3 * d_, .ldkv = 3 * d_,
+  context.ops().attention_forward({.q = qkv + (keys - t) * 3 * d_, .k = qkv + d_, .v = qkv + 2 * d_, .ldq = 3 * d_, .ldkv = 3 * d_,
                                    .out = mixed, .ldout = d_, .lse_HQ = context.forward(lse_),
-                                   .keep_HQT = dropout_.Draw(context, rate, heads_ * t * t), .keep_scale = KeepScale(rate),
-                                   .scratch = context.forward(forward_scratch_), .num_queries = t, .num_keys = t, .heads = heads_,
+                                   .keep_HQT = dropout_.Draw(context, rate, heads_ * t * keys), .keep_scale = KeepScale(rate),
+                                   .scratch = context.forward(forward_scratch_), .num_queries = t, .num_keys = keys, .heads = heads_,
                                    .head_width = d_ / heads_, .first_key = context.first_valid, .scale = scale_, .mask = mask_,
                                    .key_variance = key_variance, .value_variance = mixed_variance == nullptr ? nullptr : key_variance + d_,
                                    .ldvariance = variance_width_, .out_variance = mixed_variance, .ldout_variance = d_, .slope_H = Slopes()});
   out_.Forward(context, mixed, y, t);
-  if (mixed_variance != nullptr) out_.Variance(context, mixed, mixed_variance, var_y);
+  if (mixed_variance != nullptr) out_.Variance(context.Tail(), mixed, mixed_variance, var_y);
 }
 
 void Attention::Backward(const RecordContext& context, const float* x, const float* dy, float* dx, kernels::Store store,

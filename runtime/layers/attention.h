@@ -17,7 +17,7 @@ class Attention {
   Attention(const Architecture& architecture, const kernels::OpTable& ops, const std::vector<ParameterSpec>& parameters,
             size_t block, uint64_t site, BufferPlan& plan);
 
-  // x, y [rows, D]; y before the residual is added. Re-Attention: var_x [rows, D] is the variance of x (else null), and
+  // x [rows, D], y [wanted rows, D]; y before the residual is added. Re-Attention: var_x [rows, D] is the variance of x (else null), and
   // var_y [rows, D] is assigned that of y, except in the last block, where nobody reads it.
   void Forward(const RecordContext& context, const float* x, float* y, const float* var_x = nullptr, float* var_y = nullptr) const;
 

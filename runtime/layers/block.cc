@@ -41,17 +41,18 @@ void Block::Backward(const RecordContext& context, const float* x, const float* 
 }
 
 void Block::ForwardPre(const RecordContext& context, const float* x, float* y) const {
-  const size_t n = context.rows * d_;
   float* a = context.forward(a_);
   float* middle = context.forward(middle_);
   float* b = context.forward(b_);
   norm1_.Forward(context, x, a);
   if (variance_.on) norm1_.Variance(context, context.forward(variance_.stream), context.forward(variance_.normed));
   attention_.Forward(context, a, middle, VarianceOf(context, variance_.normed), VarianceOf(context, variance_.out));
-  dropout1_.Forward(context, Rate(context), middle, n);
-  Add(context, x, middle);
-  norm2_.Forward(context, middle, b);
-  feed_forward_.Forward(context, b, y);
+  const RecordContext tail = context.Tail();
+  const size_t n = tail.rows * d_;
+  dropout1_.Forward(tail, Rate(tail), middle, n);
+  Add(tail, x + (context.rows - tail.rows) * d_, middle);
+  norm2_.Forward(tail, middle, b);
+  feed_forward_.Forward(tail, b, y);
   if (variance_to_the_end_) {
     float* stream = context.forward(variance_.stream);
     Add(context, context.forward(variance_.out), stream);
@@ -59,8 +60,8 @@ void Block::ForwardPre(const RecordContext& context, const float* x, float* y) c
     feed_forward_.Variance(context, b, context.forward(variance_.normed), context.forward(variance_.inner), context.forward(variance_.out));
     Add(context, context.forward(variance_.out), stream);
   }
-  dropout2_.Forward(context, Rate(context), y, n);
-  Add(context, middle, y);
+  dropout2_.Forward(tail, Rate(tail), y, n);
+  Add(tail, middle, y);
 }
 
 void Block::BackwardPre(const RecordContext& context, const float* x, const float* dy, float* dx, FactorSink& sink) const {
@@ -84,15 +85,16 @@ void Block::BackwardPre(const RecordContext& context, const float* x, const floa
 }
 
 void Block::ForwardPost(const RecordContext& context, const float* x, float* y) const {
-  const size_t n = context.rows * d_;
   float* a = context.forward(a_);
   float* middle = context.forward(middle_);
   float* b = context.forward(b_);
   attention_.Forward(context, x, a, VarianceOf(context, variance_.stream), VarianceOf(context, variance_.out));
-  dropout1_.Forward(context, Rate(context), a, n);
-  Add(context, x, a);
-  norm1_.Forward(context, a, middle);
-  feed_forward_.Forward(context, middle, b);
+  const RecordContext tail = context.Tail();
+  const size_t n = tail.rows * d_;
+  dropout1_.Forward(tail, Rate(tail), a, n);
+  Add(tail, x + (context.rows - tail.rows) * d_, a);
+  norm1_.Forward(tail, a, middle);
+  feed_forward_.Forward(tail, middle, b);
   if (variance_to_the_end_) {
     float* stream = context.forward(variance_.stream);
     Add(context, context.forward(variance_.out), stream);
@@ -100,9 +102,9 @@ void Block::ForwardPost(const RecordContext& context, const float* x, float* y) 
     feed_forward_.Variance(context, middle, stream, context.forward(variance_.inner), context.forward(variance_.out));
     Add(context, context.forward(variance_.out), stream);
   }
-  dropout2_.Forward(context, Rate(context), b, n);
-  Add(context, middle, b);
-  norm2_.Forward(context, b, y);
+  dropout2_.Forward(tail, Rate(tail), b, n);
+  Add(tail, middle, b);
+  norm2_.Forward(tail, b, y);
   if (variance_to_the_end_) norm2_.Variance(context, context.forward(variance_.stream), context.forward(variance_.stream));
 }
 

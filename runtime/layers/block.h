@@ -18,7 +18,7 @@ class Block {
         const VarianceBuffers& variance, BufferPlan& plan);
 
   // With Re-Attention the variance of x, in the stream of the variance buffers, is replaced by that of y; the last block
-  // leaves it as it is. x, y [rows, D]; x must stay as it is until Backward.
+  // leaves it as it is. x [rows, D], y [wanted rows, D]; fewer than all are wanted of the last block only.
   void Forward(const RecordContext& context, const float* x, float* y) const;
 
   // dx is assigned; dy and dx must stay as they are until the record is finished.

@@ -38,11 +38,25 @@ struct Negatives {
 struct RecordContext {
   const Weights& weights;
   const Buffers& buffers;
-  size_t rows = 0;                // T: positions of this record, padding included
+  size_t rows = 0;                // T: positions of this record that pass through, padding included
   size_t first_valid = 0;         // rows before this one are padding
+  // Inference only. Positions before these whose keys and values are still in the attentions' buffers: 0 to max_length - rows.
+  size_t past = 0;
+  // Inference only. The last so many rows are wanted from the next block; earlier ones give it keys and values. 0: all.
+  size_t wanted = 0;
   const DropoutRates* dropout = nullptr;  // null: inference
   uint64_t dropout_seed = 0;      // of this record in this step
   const Negatives* negatives = nullptr;  // null: softmax over all items
+
+  size_t wanted_rows() const { return wanted == 0 ? rows : wanted; }
+  // The same with the wanted rows alone.
+  RecordContext Tail() const {
+    RecordContext tail = *this;
+    tail.past += rows - wanted_rows();
+    tail.rows = wanted_rows();
+    tail.wanted = 0;
+    return tail;
+  }
 
   const kernels::OpTable& ops() const { return *weights.ops; }
   template <class T>

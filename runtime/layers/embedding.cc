@@ -18,7 +18,7 @@ Embedding::Embedding(const Architecture& architecture, const std::vector<Paramet
 void Embedding::Forward(const RecordContext& context, const int32_t* ids, float* y) const {
   const Weights& weights = context.weights;
   context.ops().embed_forward({.table_MD = weights.at(table_),
-                               .positions_TD = weights.at(positions_) + FirstPosition(context.rows) * d_,
+                               .positions_TD = weights.at(positions_) + (FirstPosition(context.past + context.rows) + context.past) * d_,
                                .ids_T = ids, .y_TD = y, .rows = context.rows, .d = d_, .scale = scale_});
   dropout_.Forward(context, context.dropout != nullptr ? context.dropout->embedding : 0, y, context.rows * d_);
 }

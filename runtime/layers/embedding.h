@@ -22,7 +22,7 @@ class Embedding {
   void Backward(const RecordContext& context, const int32_t* ids, const float* dy, FactorSink& sink) const;
 
  private:
-  // The row of the position table that belongs to row 0 of the record.
+  // The row of the position table that belongs to position 0 of a record of so many.
   size_t FirstPosition(size_t rows) const { return align_ == PositionAlignment::kEnd ? max_length_ - rows : 0; }
 
   size_t table_, positions_, d_, max_length_;

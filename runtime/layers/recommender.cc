@@ -29,23 +29,29 @@ Recommender::Recommender(const Architecture& a, const kernels::OpTable& ops, siz
 Buffers Recommender::AllocateForTraining() const { return {Arena(plan_.forward), Arena(plan_.backward)}; }
 Buffers Recommender::AllocateForInference() const { return {Arena(plan_.forward), Arena()}; }
 
-const float* Recommender::Encode(RecordContext& context, std::span<const int32_t> inputs) const {
+const float* Recommender::Encode(RecordContext& context, std::span<const int32_t> inputs, size_t wanted) const {
   context.rows = inputs.size();
+  context.wanted = 0;
   context.first_valid = static_cast<size_t>(
       std::find_if(inputs.begin(), inputs.end(), [](int32_t id) { return id >= 0; }) - inputs.begin());
   embedding_.Forward(context, inputs.data(), context.forward(states_[0]));
   if (variance_.on) embedding_.Variance(context, inputs.data(), context.forward(variance_.stream));
   for (size_t b = 0; b < blocks_.size(); ++b) {
+    if (b + 1 == blocks_.size()) context.wanted = wanted;
     blocks_[b].Forward(context, context.forward(states_[b]), context.forward(states_[b + 1]));
   }
   const float* last = context.forward(states_.back());
+  if (blocks_.empty()) {
+    context.wanted = wanted;
+    last += (context.rows - context.wanted_rows()) * architecture_.width;
+  }
   if (final_norm_.empty()) return last;
-  final_norm_[0].Forward(context, last, context.forward(hidden_));
+  final_norm_[0].Forward(context.Tail(), last, context.forward(hidden_));
   return context.forward(hidden_);
 }
 
 double Recommender::Forward(RecordContext& context, const Record& record, float position_weight) const {
-  const float* h = Encode(context, record.inputs);
+  const float* h = Encode(context, record.inputs, /*wanted=*/0);
   float* weights = context.backward(weights_);
   std::fill_n(weights, record.inputs.size(), position_weight);
   if (sampled_) return sampled_head_.Forward(context, h, record.targets.data(), weights);
@@ -70,9 +76,13 @@ void Recommender::ReplayHead(const RecordContext& context, const Record& record,
   head_.Replay(context, h, record.targets.data(), sink);
 }
 
+bool Recommender::KeepsKeys(size_t before, size_t now) const {
+  if (architecture_.attend != Attend::kCausal) return false;
+  return before == now || architecture_.positions == PositionAlignment::kStart;
+}
+
 void Recommender::Score(RecordContext& context, std::span<const int32_t> history, float* scores) const {
-  const float* h = Encode(context, history);
-  head_.Score(context.weights, h + (history.size() - 1) * architecture_.width, scores);
+  head_.Score(context.weights, Encode(context, history.subspan(context.past), /*wanted=*/1), scores);
 }
 
 }  // namespace wisp

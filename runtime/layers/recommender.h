@@ -35,8 +35,9 @@ class Recommender {
 
   Buffers AllocateForTraining() const;
   Buffers AllocateForInference() const;
-  size_t training_bytes() const { return plan_.forward.size_bytes() + plan_.backward.size_bytes(); }
-  size_t inference_bytes() const { return plan_.forward.size_bytes(); }
+  // What these two take from the system; known without allocating.
+  size_t training_bytes() const { return plan_.forward.allocated_bytes() + plan_.backward.allocated_bytes(); }
+  size_t inference_bytes() const { return plan_.forward.allocated_bytes(); }
 
   // Sum over positions of weight * cross-entropy, with the same weight for each position that has a target.
   double Forward(RecordContext& context, const Record& record, float position_weight) const;
@@ -45,8 +46,14 @@ class Recommender {
   // Emits the head's factors once more, after Backward.
   void ReplayHead(const RecordContext& context, const Record& record, FactorSink& sink) const;
 
-  // Scores of every item [num_items] after `history` (1 to max_length items, oldest first). Forward buffers only.
+  // Scores of every item [num_items] after `history` (1 to max_length items, oldest first). Forward buffers only. The first
+  // context.past of them, fewer than all, were the first of the history that passed through these buffers last, with the same
+  // weights, and the two lengths keep keys: then only the others are computed. The scores are the same, bit for bit.
   void Score(RecordContext& context, std::span<const int32_t> history, float* scores) const;
+
+  // Whether keys and values of a history of `before` items hold for one of `now` items that begins alike: items see those
+  // before them only, and stand where they stood.
+  bool KeepsKeys(size_t before, size_t now) const;
 
   const Architecture& architecture() const { return architecture_; }
   const std::vector<ParameterSpec>& parameters() const { return parameters_; }
@@ -54,8 +61,8 @@ class Recommender {
   const PackPlan& pack_plan() const { return pack_plan_; }
 
  private:
-  // Returns the last hidden states [rows, D].
-  const float* Encode(RecordContext& context, std::span<const int32_t> inputs) const;
+  // Returns the hidden states of the last `wanted` rows, of all if 0 [wanted, D].
+  const float* Encode(RecordContext& context, std::span<const int32_t> inputs, size_t wanted) const;
 
   Architecture architecture_;
   const kernels::OpTable* ops_;

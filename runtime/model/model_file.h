@@ -42,6 +42,10 @@ enum class NoiseOrigin : uint8_t { kNone = 0, kSecure = 1, kReproducible = 2 };
 // Where a fixed output bias comes from: it is released with the model. kNone: no bias, or one that started at zero.
 enum class OutputBiasOrigin : uint8_t { kNone = 0, kPublicCounts = 1, kPrivateCounts = 2, kExactCounts = 3 };
 
+// The label of the data behind weights from outside of which nobody said what they learned from. It is never public, and it may
+// be any data.
+inline constexpr char kUnknownDataset[] = "unknown, imported";
+
 // One run that touched the weights. Texts are UTF-8.
 struct ProvenanceEntry {
   std::string description;

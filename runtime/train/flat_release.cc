@@ -14,28 +14,28 @@ class FlatRelease final : public StepRelease {
  public:
   FlatRelease(const Recommender& graph, const TrainingOptions& options) : graph_(&graph), num_workers_(options.num_threads) {
     const size_t size = FlatSize(graph.parameters());
-    PhantomOptions phantom{.form = options.privacy.norm_form};
+    PhantomOptions phantom = Phantom(options);
     GradientSum* sum;
     if (options.method == Method::kOrdinary) {
       float_sum_ = std::make_unique<FloatGradientSum>(graph.ops(), size, num_workers_);
       sum = float_sum_.get();
-      planned_bytes_ += size * sizeof(float) * num_workers_;
     } else {
       grid_.emplace(MakeGrid(options, NumTrained(graph.parameters())));
       grid_sum_ = std::make_unique<GridGradientSum>(graph.ops(), size, SumGrid(*grid_));
       sum = grid_sum_.get();
       sigma_ = grid_->sigma_in_steps(options.privacy.noise_multiplier);
       phantom.clip = ClipOnGrid(options.privacy.clipping, *grid_);
-      planned_bytes_ += size * sizeof(int64_t);
     }
     for (size_t w = 0; w < num_workers_; ++w) {
       gradients_.push_back(std::make_unique<PhantomGradients>(
-          graph.ops(),
-          PhantomGradients::Setup{.parameters = graph.parameters(), .head_parameter = graph.pack_plan().head_parameter(),
-                                  .max_rows = graph.architecture().max_length, .worker = w},
-          phantom, *sum));
-      planned_bytes_ += gradients_.back()->scratch_bytes();
+          graph.ops(), SetupOf(graph, w), phantom, *sum));
     }
+  }
+
+  static PhantomOptions Phantom(const TrainingOptions& options) { return {.form = options.privacy.norm_form}; }
+  static PhantomGradients::Setup SetupOf(const Recommender& graph, size_t worker) {
+    return {.parameters = graph.parameters(), .head_parameter = graph.pack_plan().head_parameter(),
+            .max_rows = graph.architecture().max_length, .worker = worker};
   }
 
   RecordGradients& Gradients(size_t worker) override { return *gradients_[worker]; }
@@ -59,11 +59,15 @@ class FlatRelease final : public StepRelease {
     });
   }
 
-  size_t planned_bytes() const override { return planned_bytes_; }
+  size_t planned_bytes() const override {
+    size_t bytes = grid_ ? grid_sum_->size_bytes() : float_sum_->size_bytes();
+    for (const auto& gradients : gradients_) bytes += gradients->scratch_bytes();
+    return bytes;
+  }
 
  private:
   const Recommender* graph_;
-  size_t num_workers_, planned_bytes_ = 0;
+  size_t num_workers_;
   std::optional<privacy::ExactGrid> grid_;  // private
   uint64_t sigma_ = 0;
   std::unique_ptr<FloatGradientSum> float_sum_;
@@ -72,6 +76,13 @@ class FlatRelease final : public StepRelease {
 };
 
 }  // namespace
+
+ReleaseBytes PlanFlatRelease(const Recommender& graph, const TrainingOptions& options) {
+  const size_t size = FlatSize(graph.parameters()), workers = options.num_threads;
+  const bool is_private = options.method != Method::kOrdinary;
+  return {.sums = is_private ? AlignedArray<int64_t>::AllocatedBytes(size) : workers * AlignedArray<float>::AllocatedBytes(size),
+          .records = workers * PhantomGradients::PlanBytes(graph.ops(), FlatRelease::SetupOf(graph, 0), FlatRelease::Phantom(options))};
+}
 
 std::unique_ptr<StepRelease> MakeFlatRelease(const Recommender& graph, const TrainingOptions& options) {
   return std::make_unique<FlatRelease>(graph, options);

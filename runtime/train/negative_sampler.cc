@@ -38,7 +38,7 @@ void NegativeSampler::Draw(uint64_t step, const float* weights) {
 }
 
 size_t NegativeSampler::size_bytes() const {
-  return (rows_.size() + packed_.size() + bias_values_.size()) * sizeof(float) + items_.size() * sizeof(int32_t) + drawn_.size_bytes();
+  return rows_.allocated_bytes() + packed_.allocated_bytes() + bias_values_.allocated_bytes() + items_.size() * sizeof(int32_t) + drawn_.size_bytes();
 }
 
 }  // namespace wisp

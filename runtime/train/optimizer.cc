@@ -34,6 +34,11 @@ Optimizer::Optimizer(const kernels::OpTable& ops, const OptimizerOptions& option
   if (adam) second_ = AlignedArray<float>(flat_size);
 }
 
+size_t Optimizer::PlanBytes(const OptimizerOptions& options, size_t flat_size) {
+  const size_t moments = options.kind != OptimizerKind::kSgd ? 2 : options.momentum > 0 ? 1 : 0;
+  return moments * AlignedArray<float>::AllocatedBytes(flat_size);
+}
+
 void Optimizer::Update(const ParameterSpec& parameter, size_t offset, const float* g, size_t n, float rate, uint64_t step, float* weights) const {
   const float decay = parameter.role == ParameterRole::kVector ? 0.0f : options_.weight_decay;
   float* first = first_.size() > 0 ? first_.data() + offset : nullptr;

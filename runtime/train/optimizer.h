@@ -50,6 +50,9 @@ class Optimizer {
   AlignedArray<float>& first() { return first_; }
   AlignedArray<float>& second() { return second_; }
   const OptimizerOptions& options() const { return options_; }
+  size_t size_bytes() const { return first_.allocated_bytes() + second_.allocated_bytes(); }
+  // What the state of so many weights will take; nothing is allocated.
+  static size_t PlanBytes(const OptimizerOptions& options, size_t flat_size);
 
  private:
   const kernels::OpTable* ops_;

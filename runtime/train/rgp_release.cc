@@ -19,14 +19,14 @@ class RgpRelease final : public StepRelease {
         grid_(MakeGrid(options, carriers_.num_coordinates())), sigma_(grid_.sigma_in_steps(options.privacy.noise_multiplier)),
         sum_(graph.ops(), carriers_.release_size(), SumGrid(grid_)), released_(carriers_.release_size()), start_(start.begin(), start.end()),
         random_(privacy::RandomStream::Reproducible(options.seed, privacy::StreamPurpose::kCarriers)) {
-    planned_bytes_ = carriers_.size_bytes() + released_.size() * (sizeof(float) + sizeof(int64_t)) + start_.size() * sizeof(float);
+    planned_bytes_ = carriers_.size_bytes() + released_.allocated_bytes() + sum_.size_bytes() + start_.capacity() * sizeof(float);
     for (const ParameterSpec& p : graph.parameters()) row_ = std::max<size_t>(row_, p.cols);
     for (size_t w = 0; w < num_workers_; ++w) {
       gradients_.push_back(std::make_unique<RgpGradients>(
           graph.ops(), RgpGradients::Setup{.parameters = graph.parameters(), .max_rows = graph.architecture().max_length, .worker = w}, carriers_,
           ClipOnGrid(options.privacy.clipping, grid_), sum_));
       buffers_.emplace_back(std::max(kUpdateChunk, row_));
-      planned_bytes_ += gradients_.back()->scratch_bytes() + buffers_.back().size() * sizeof(float);
+      planned_bytes_ += gradients_.back()->scratch_bytes() + buffers_.back().allocated_bytes();
     }
   }
 

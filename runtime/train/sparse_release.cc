@@ -79,7 +79,12 @@ class SparseRelease final : public StepRelease {
     if (fixed_ && !any_negative_) return fixed_->rows();
     return {};
   }
-  size_t planned_bytes() const override { return planned_bytes_; }
+  size_t planned_bytes() const override {
+    size_t bytes = grid_ ? grid_sum_->size_bytes() : float_sum_->size_bytes();
+    for (const auto& gradients : gradients_) bytes += gradients->scratch_bytes();
+    bytes += rows_.size_bytes() + (map_ ? map_->size_bytes() : 0) + (fixed_ ? fixed_->size_bytes() : 0);
+    return bytes + candidates_.capacity() * sizeof(int32_t);
+  }
 
  private:
   void MakeSum(const TrainingOptions& o) {
@@ -89,22 +94,18 @@ class SparseRelease final : public StepRelease {
     if (o.method == Method::kOrdinary) {
       float_sum_ = std::make_unique<FloatGradientSum>(graph_->ops(), layout_.size(known_rows), num_workers_);
       sum = float_sum_.get();
-      planned_bytes_ += layout_.size(known_rows) * sizeof(float) * num_workers_;
     } else {
       grid_.emplace(MakeGrid(o, NumReleased(graph_->architecture(), o)));
       sigma_ = grid_->sigma_in_steps(GradientNoise(o));
       clip = ClipOnGrid(o.privacy.clipping, *grid_);
       grid_sum_ = std::make_unique<GridGradientSum>(graph_->ops(), layout_.size(known_rows), SumGrid(*grid_));
       sum = grid_sum_.get();
-      planned_bytes_ += layout_.size(known_rows) * sizeof(int64_t);
     }
     for (size_t w = 0; w < num_workers_; ++w) {
       gradients_.push_back(std::make_unique<SparseGradients>(
           graph_->ops(), SparseGradients::Setup{.parameters = graph_->parameters(), .max_rows = graph_->architecture().max_length, .worker = w},
           rows_, clip, *sum));
-      planned_bytes_ += gradients_.back()->scratch_bytes();
     }
-    planned_bytes_ += rows_.size_bytes() + (map_ ? map_->size_bytes() : 0) + (fixed_ ? fixed_->size_bytes() : 0);
   }
 
   // rows_ <- candidates_ and the step's negatives, ascending.
@@ -126,7 +127,7 @@ class SparseRelease final : public StepRelease {
   }
 
   const Recommender* graph_;
-  size_t num_workers_, planned_bytes_ = 0;
+  size_t num_workers_;
   SparseLayout layout_;
   RowSet rows_;                      // of this step
   bool any_negative_;                // every row may become one

@@ -38,6 +38,12 @@ GridGradientSum::Grid SumGrid(const privacy::ExactGrid& grid);
 bool IsAdaptive(Method method);  // DP-AdaFEST and DP-AdaFEST+
 ContributionMapOptions MapOptions(const TrainingOptions& options);
 
+// What a release will hold, without making it: its sums, and what its gradient methods keep of the records in hand.
+struct ReleaseBytes {
+  size_t sums = 0, records = 0;
+};
+ReleaseBytes PlanFlatRelease(const Recommender& graph, const TrainingOptions& options);
+
 std::unique_ptr<StepRelease> MakeFlatRelease(const Recommender& graph, const TrainingOptions& options);
 std::unique_ptr<StepRelease> MakeRgpRelease(const Recommender& graph, std::span<const float> start, const TrainingOptions& options);
 std::unique_ptr<StepRelease> MakeSparseRelease(const Recommender& graph, const TrainingOptions& options);

@@ -178,7 +178,7 @@ Trainer::Trainer(const Architecture& architecture, std::span<const float> weight
     : options_(options),
       graph_(architecture, kernels::BestOps(), options.num_negatives),
       records_(records),
-      workers_(options.num_threads),
+      workers_(options.num_threads, options.executor),
       weights_(weights.size()),
       packed_(graph_.pack_plan().size()),
       ema_(options.ema_decay > 0 ? weights.size() : 0),
@@ -200,24 +200,33 @@ Trainer::Trainer(const Architecture& architecture, std::span<const float> weight
   options_.re_attention.item_frequencies = {};
   sparse_rows_.assign(options.sparse.rows.begin(), options.sparse.rows.end());
   options_.sparse.rows = sparse_rows_;
-  planned_bytes_ += release_->planned_bytes();
-  if (options.num_negatives > 0) {
-    negatives_.emplace(graph_, options.num_negatives, options.seed);
-    planned_bytes_ += negatives_->size_bytes();
-  }
+  if (options.num_negatives > 0) negatives_.emplace(graph_, options.num_negatives, options.seed);
   const Weights view{&graph_.ops(), &graph_.pack_plan(), &graph_.parameters(), weights_.data(), packed_.data()};
   for (size_t w = 0; w < workers_.size(); ++w) {
     worker_state_.push_back(std::make_unique<Worker>(graph_, view, std::move(streams[w + 1])));
     worker_state_.back()->records.reserve(records.size());
-    planned_bytes_ += graph_.training_bytes();
   }
   batch_.reserve(records.size());
   batch_records_.reserve(records.size());
   order_.resize(records.size());
-  planned_bytes_ += (weights_.size() + packed_.size() + ema_.size() + optimizer_.first().size() + optimizer_.second().size()) * sizeof(float);
 }
 
 Trainer::~Trainer() = default;
+
+TrainingMemory Trainer::memory() const {
+  TrainingMemory m{.weights = weights_.allocated_bytes() + ema_.allocated_bytes(),
+                   .packed_weights = packed_.allocated_bytes(),
+                   .optimizer_state = optimizer_.size_bytes(),
+                   .negatives = negatives_ ? negatives_->size_bytes() : 0,
+                   .activations = worker_state_.size() * graph_.training_bytes(),
+                   .lists = (batch_.capacity() + order_.capacity()) * sizeof(uint32_t) + batch_records_.capacity() * sizeof(const Record*)};
+  for (size_t w = 0; w < worker_state_.size(); ++w) {
+    m.record_gradients += release_->Gradients(w).scratch_bytes();
+    m.lists += worker_state_[w]->records.capacity() * sizeof(uint32_t);
+  }
+  m.gradient_sums = release_->planned_bytes() - m.record_gradients;
+  return m;
+}
 
 RandomStream& Trainer::NoiseStream(size_t worker) { return worker_state_[worker]->noise; }
 

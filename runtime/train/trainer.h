@@ -27,6 +27,7 @@
 #include "runtime/model/checkpoint.h"
 #include "runtime/privacy/ledger.h"
 #include "runtime/privacy/random.h"
+#include "runtime/train/memory.h"
 #include "runtime/train/noise_variance.h"
 #include "runtime/train/optimizer.h"
 #include "runtime/train/negative_sampler.h"
@@ -68,7 +69,8 @@ struct TrainingOptions {
   ReAttentionOptions re_attention;    // read when the architecture has it and the method is private
   float ema_decay = 0;                // 0: no weight averaging
   uint64_t seed = 1;                  // shuffling, dropout and (unless private and secure) sampling
-  size_t num_threads = 0;             // 0: DefaultThreads()
+  size_t num_threads = 0;             // 0: DefaultThreads(). Workers, whose number decides the bits; 1 creates no thread
+  Executor executor;                  // the app's own threads; when given, none are created here
   PrivateTraining privacy;            // read when method is private
   RgpOptions rgp;                     // read when method is kRgp
   SparseOptions sparse;               // read when method is kFest, kAdaFest or kAdaFestPlus
@@ -119,8 +121,10 @@ class Trainer {
   // does not hold the charges of its steps: what they cost would be forgotten.
   Status Restore(const Checkpoint& checkpoint);
 
-  // Bytes this object holds, known before the first step: weights, moments, sums, all workers' buffers.
-  size_t planned_bytes() const { return planned_bytes_; }
+  // What this object holds, known before the first step and the same after it (the sparse methods' sums grow with the rows
+  // they select). PlanTrainingMemory says it before there is a trainer.
+  TrainingMemory memory() const;
+  size_t planned_bytes() const { return memory().total(); }
   // Of these, what the gradient method keeps of the one record that a worker is at.
   size_t record_state_bytes() const { return release_->Gradients(0).scratch_bytes(); }
 
@@ -158,7 +162,6 @@ class Trainer {
   size_t order_next_ = 0;
   uint64_t step_ = 0, charged_until_ = 0;
   float rate_ = 0;
-  size_t planned_bytes_ = 0;
 };
 
 }  // namespace wisp

@@ -1,46 +1,90 @@
 // A steady training step and a score allocate nothing: counted by replacing the global allocator.
+#include "tests/unit/counting_allocator.h"
+
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <cstdlib>
-#include <new>
-
+#include "runtime/inference/session.h"
 #include "runtime/train/trainer.h"
 #include "tests/unit/train_test_util.h"
-
-namespace {
-std::atomic<size_t> allocations{0};
-
-void* Count(size_t size, size_t alignment) {
-  ++allocations;
-  void* p = std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
-  if (p == nullptr) throw std::bad_alloc();
-  return p;
-}
-}  // namespace
-
-void* operator new(size_t size) { return Count(size, alignof(std::max_align_t)); }
-void* operator new(size_t size, std::align_val_t alignment) { return Count(size, static_cast<size_t>(alignment)); }
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete(void* p, size_t) noexcept { std::free(p); }
-void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
-void operator delete(void* p, size_t, std::align_val_t) noexcept { std::free(p); }
 
 namespace wisp {
 namespace {
 
+using testing::num_allocations;
+
+const Architecture kSmall{.num_items = 300, .max_length = 12, .width = 16, .num_heads = 2, .num_blocks = 2, .inner_width = 16};
+
+size_t AllocationsOf20Steps(Trainer& trainer) {
+  for (int i = 0; i < 20; ++i) EXPECT_TRUE(trainer.Step().ok());
+  const size_t before = num_allocations;
+  for (int i = 0; i < 20; ++i) EXPECT_TRUE(trainer.Step().ok());
+  return num_allocations - before;
+}
+
 TEST(Allocation, SteadyStepAllocatesNothing) {
-  const Architecture a{.num_items = 300, .max_length = 12, .width = 16, .num_heads = 2, .num_blocks = 2, .inner_width = 16};
   const testing::Ring ring(300, 40, 10);
-  const std::vector<float> weights = testing::StartWeights(a, {});
+  const std::vector<float> weights = testing::StartWeights(kSmall, {});
   for (Sampling sampling : {Sampling::kShuffled, Sampling::kPoisson}) {
     TrainingOptions o{.sampling = sampling, .num_steps = 100, .expected_batch = 8, .dropout = {0.1f, 0.1f, 0.1f}, .ema_decay = 0.9f,
                       .num_threads = 2};
-    const auto trainer = *Trainer::Create(a, weights, ring.records, o);
-    for (int i = 0; i < 20; ++i) ASSERT_TRUE(trainer->Step().ok());
-    const size_t before = allocations;
-    for (int i = 0; i < 20; ++i) ASSERT_TRUE(trainer->Step().ok());
-    EXPECT_EQ(allocations - before, 0u);
+    EXPECT_EQ(AllocationsOf20Steps(**Trainer::Create(kSmall, weights, ring.records, o)), 0u);
+  }
+}
+
+// Steps that a charge has paid for already; with repeatable noise and with the system's randomness.
+TEST(Allocation, SteadyPrivateStepAllocatesNothing) {
+  const testing::Ring ring(300, 40, 10);
+  const std::vector<float> weights = testing::StartWeights(kSmall, {});
+  const test::TemporaryFolder folder;
+  for (const bool secure : {false, true}) {
+    for (const NormForm form : {NormForm::kFormed, NormForm::kGram}) {
+      auto ledger = *privacy::Ledger::Open(folder / (std::to_string(secure) + std::to_string(static_cast<int>(form))), {.dataset = "ring"});
+      TrainingOptions o{.method = Method::kPhantom, .sampling = Sampling::kPoisson, .num_steps = 100, .expected_batch = 8, .num_records_public = 40,
+                        .dropout = {0.1f, 0.1f, 0.1f}, .num_threads = 2};
+      o.privacy = {.noise_multiplier = 1, .clipping_norm = 1, .norm_form = form, .ledger = &ledger, .run = "r", .steps_per_charge = 100};
+      if (!secure) o.privacy.reproducible_seed = 7;
+      EXPECT_EQ(AllocationsOf20Steps(**Trainer::Create(kSmall, weights, ring.records, o)), 0u) << "secure " << secure;
+    }
+  }
+}
+
+// A charge writes a row of the ledger: what that allocates is the ledger's, and the same for each.
+TEST(Allocation, StepThatChargesAllocatesInTheLedgerOnly) {
+  const testing::Ring ring(300, 40, 10);
+  const std::vector<float> weights = testing::StartWeights(kSmall, {});
+  const test::TemporaryFolder folder;
+  auto ledger = *privacy::Ledger::Open(folder / "l", {.dataset = "ring"});
+  TrainingOptions o{.method = Method::kPhantom, .sampling = Sampling::kPoisson, .num_steps = 1000, .expected_batch = 8, .num_records_public = 40,
+                    .num_threads = 1};
+  o.privacy = {.noise_multiplier = 1, .clipping_norm = 1, .ledger = &ledger, .run = "r", .steps_per_charge = 10, .reproducible_seed = 7};
+  const auto trainer = *Trainer::Create(kSmall, weights, ring.records, o);
+  const size_t charging = AllocationsOf20Steps(*trainer);  // two charges
+  EXPECT_GT(charging, 0u);
+  EXPECT_LT(charging, 2 * 200u);  // 2 x 67 with g++ 12.2, 2026-11-21
+  size_t most = 0;
+  for (int i = 0; i < 20; ++i) {
+    const size_t before = num_allocations;
+    ASSERT_TRUE(trainer->Step().ok());
+    if (i % 10 != 0) most = std::max<size_t>(most, num_allocations - before);
+  }
+  EXPECT_EQ(most, 0u);
+}
+
+TEST(Allocation, ScoreAllocatesNothingAndRecommendWhatItReturns) {
+  const test::TemporaryFolder folder;
+  ASSERT_TRUE(WriteModel(folder / "m", {.architecture = kSmall, .weights = testing::StartWeights(kSmall)}).ok());
+  const auto session = *Session::Open(folder / "m");
+  std::vector<float> scores(kSmall.num_items);
+  std::vector<int32_t> history;
+  for (int32_t item = 0; item < 20; ++item) {  // grows by one event at a time, then slides
+    history.push_back(item * 3);
+    size_t before = num_allocations;
+    ASSERT_TRUE(session->Score(history, scores).ok());
+    EXPECT_EQ(num_allocations - before, 0u) << history.size();
+    before = num_allocations;
+    const auto top = session->Recommend(history, {.count = 10, .excluded = std::span(history).first(1)});
+    EXPECT_EQ(num_allocations - before, 1u) << history.size();  // the vector that comes back
+    ASSERT_TRUE(top.ok());
   }
 }
 

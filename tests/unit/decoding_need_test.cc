@@ -36,6 +36,10 @@ TEST(DecodingNeed, IsReadFromTheProvenance) {
   EXPECT_EQ(kind({shipped, good}, {.public_datasets = labels}), kFree);
   EXPECT_EQ(kind({shipped}, {.public_datasets = labels}), kFree);
   EXPECT_EQ(kind({good, ProvenanceEntry{}}, {.public_datasets = labels}), kCharge);  // no label is not a public label
+  // Imported weights of unknown data are not public, whatever an app declares; of named data, if that is.
+  const std::vector<std::string> unknown = {kUnknownDataset, "movies"};
+  EXPECT_EQ(kind({ProvenanceEntry{.dataset = kUnknownDataset}}, {.public_datasets = unknown}), kCharge);
+  EXPECT_EQ(kind({ProvenanceEntry{.dataset = "movies"}}, {.public_datasets = unknown}), kFree);
   EXPECT_EQ(kind({with([](auto& e) { e.epsilon.reset(); })}), kCharge);
   EXPECT_EQ(kind({with([](auto& e) { e.epsilon = kInf; })}), kCharge);
   EXPECT_EQ(kind({with([](auto& e) { e.epsilon = kNan; })}), kCharge);

@@ -15,14 +15,11 @@
 namespace wisp {
 namespace {
 
-using privacy::RandomStream;
-using privacy::StreamPurpose;
 
 constexpr double kAlpha = 1e-6;
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-RandomStream Seeded(uint64_t seed) { return RandomStream::Reproducible(seed, StreamPurpose::kDecoding); }
 
 std::vector<double> Normalised(std::vector<double> weights) {
   const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
@@ -240,86 +237,13 @@ TEST(AnchoredWeights, AreIntegersAndNoneIsBelowTheFloor) {
   EXPECT_EQ(weights[4], 0x1p53);
 }
 
-// What is left after removals is drawn as if it had been assigned alone, with the same random numbers: 300 items, five blocks.
-TEST(ExactLaw, ForgetsWhatWasRemoved) {
-  auto random = privacy::RandomStream::Reproducible(8, privacy::StreamPurpose::kDecoding);
-  auto same = privacy::RandomStream::Reproducible(8, privacy::StreamPurpose::kDecoding);
-  std::vector<double> weights;
-  for (int i = 0; i < 300; ++i) weights.push_back(i % 3 == 0 ? 1 + i : std::floor(std::ldexp(1 + i / 300.0, i % 3 == 1 ? 95 : 53)));
-  ExactLaw law;
-  law.Assign(weights);
-  std::vector<int> left(300);
-  std::iota(left.begin(), left.end(), 0);
-  while (!left.empty()) {
-    std::vector<double> of_left;
-    for (int i : left) of_left.push_back(weights[static_cast<size_t>(i)]);
-    const size_t drawn = law.Draw(random), index = DrawExactly(same, of_left);
-    ASSERT_EQ(drawn, static_cast<size_t>(left[index]));
-    law.Remove(drawn);
-    left.erase(left.begin() + static_cast<ptrdiff_t>(index));
-  }
-}
-
-TEST(ExactLaw, HasTheLawOfItsWeightsOverManyBlocks) {
-  auto random = privacy::RandomStream::Reproducible(9, privacy::StreamPurpose::kDecoding);
-  std::vector<double> weights, law(200);
-  for (int i = 0; i < 200; ++i) weights.push_back(i % 7 == 0 ? 1 : std::ldexp(1 + i, 53));
-  ExactLaw exact;
-  exact.Assign(weights);
-  double sum = 0;
-  for (size_t gone : {63, 64, 65, 128, 199}) exact.Remove(gone), weights[gone] = 0;
-  for (double w : weights) sum += w;
-  for (size_t i = 0; i < 200; ++i) law[i] = weights[i] / sum;
-  std::vector<uint64_t> counts(200);
-  for (int i = 0; i < 200000; ++i) ++counts[exact.Draw(random)];
-  for (size_t i = 0; i < 200; ++i) {
-    if (i % 7 == 0) law[i] = 0;  // one in 2^66: never
-  }
-  EXPECT_GT(ChiSquarePValue(counts, law), 1e-6);
-}
-
-TEST(DrawExactly, HasTheLawOfItsIntegersHoweverLarge) {
-  const std::vector<std::vector<double>> cases = {
-      {1, 2, 3, 4}, {0x1p53, 0x1p54, 0x1p53}, {0x1p95, 0x1p53, 0x1p94 + 0x1p53}, {0x1p63, 0x1p63 + 0x1p52, 0x1p62}, {0x1p63, 0x1p63}, {5}};
-  for (size_t k = 0; k < cases.size(); ++k) {
-    RandomStream random = Seeded(100 + k);
-    std::vector<uint64_t> counts(cases[k].size());
-    for (int i = 0; i < 200000; ++i) ++counts[DrawExactly(random, cases[k])];
-    if (counts.size() == 1) continue;
-    EXPECT_GT(ChiSquarePValue(counts, Normalised(cases[k])), kAlpha) << k;
-  }
-}
-
-TEST(DrawMixed, HasExactlyTheLawOfTheMixture) {
-  const std::vector<double> q = {0, 1, 0.5, 0}, u = {4, 1, 2, 3}, uniform = {1, 1, 1, 1};
-  uint64_t seed = 200;
-  for (double lambda : {0.0, 0.3, 0.9, 1.0}) {
-    for (bool is_uniform : {true, false}) {
-      RandomStream random = Seeded(seed++);
-      std::vector<uint64_t> counts(q.size());
-      for (int i = 0; i < 300000; ++i) ++counts[DrawMixed(random, lambda, q, is_uniform ? std::span<const double>() : u)];
-      std::vector<double> law = Normalised(is_uniform ? uniform : u);
-      for (size_t j = 0; j < q.size(); ++j) law[j] = (1 - lambda) * law[j] + lambda * q[j] / 1.5;
-      EXPECT_GT(ChiSquarePValue(counts, law), kAlpha) << lambda << " " << is_uniform;
-    }
-  }
-}
-
-TEST(DrawMixed, WithoutAnyScoreTheModelCountsAsThePublicDistribution) {
-  const std::vector<double> q = {0, 0, 0}, u = {1, 2, 5};
-  RandomStream random = Seeded(300);
-  std::vector<uint64_t> counts(q.size());
-  for (int i = 0; i < 100000; ++i) ++counts[DrawMixed(random, 0.8, q, u)];
-  EXPECT_GT(ChiSquarePValue(counts, Normalised(u)), kAlpha);
-}
-
 TEST(SoftmaxWeights, TruncatesAndTakesAnyScore) {
   const std::vector<float> scores = {1, 3, kNan, -kInf, 2, 3};
   const std::vector<int32_t> all = {0, 1, 2, 3, 4, 5}, few = {2, 3}, odd = {4, 0};
   std::vector<double> w;
   SoftmaxWeights(scores, all, {.temperature = 2}, w);
   const std::vector<double> expected = {std::exp(-1.0), 1, 0, 0, std::exp(-0.5), 1};
-  for (size_t i = 0; i < w.size(); ++i) EXPECT_DOUBLE_EQ(w[i], expected[i]);
+  for (size_t i = 0; i < w.size(); ++i) EXPECT_DOUBLE_EQ(w[i], expected[i]) << i;
   SoftmaxWeights(scores, all, {.top_k = 1}, w);
   EXPECT_EQ(w, (std::vector<double>{0, 1, 0, 0, 0, 0}));
   SoftmaxWeights(scores, all, {.nucleus = 0.6}, w);
@@ -327,7 +251,8 @@ TEST(SoftmaxWeights, TruncatesAndTakesAnyScore) {
   SoftmaxWeights(scores, few, {}, w);
   EXPECT_EQ(w, (std::vector<double>{0, 0}));
   SoftmaxWeights(scores, odd, {}, w);
-  EXPECT_EQ(w, (std::vector<double>{1, std::exp(-1.0)}));
+  EXPECT_EQ(w[0], 1);
+  EXPECT_DOUBLE_EQ(w[1], std::exp(-1.0));
   const std::vector<float> infinite = {kInf, 0, kInf};
   SoftmaxWeights(infinite, std::vector<int32_t>{0, 1, 2}, {}, w);
   EXPECT_EQ(w, (std::vector<double>{1, 0, 1}));

@@ -1,6 +1,8 @@
 // The session: scores equal the naive recommender's, recommendations respect what is excluded, bad requests are refused.
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "runtime/inference/session.h"
 #include "runtime/train/evaluate.h"
 #include "tests/unit/gradient_test_util.h"
@@ -19,6 +21,25 @@ class SessionTest : public ::testing::Test {
     return *std::move(session);
   }
 
+  // Scores after a history that changes from step to step equal those of a session that sees it first.
+  void ExpectNothingRemembered(const Architecture& a, uint32_t seed, Backend backend) {
+    const auto session = *Session::Open(path_, backend);
+    std::vector<int32_t> history;
+    std::vector<float> scores(a.num_items), fresh(a.num_items);
+    std::mt19937 random(seed);
+    for (int i = 0; i < 60; ++i) {
+      const auto item = static_cast<int32_t>(random() % a.num_items);
+      if (i % 11 == 10) history.resize(1 + random() % history.size());
+      if (i % 17 == 16) history[random() % history.size()] = item;
+      if (i % 7 != 6) history.push_back(item);
+      if (i % 5 == 4) history.insert(history.end(), {item, 0, 1});
+      if (history.size() > 2 * a.max_length) history.clear(), history.push_back(item);
+      ASSERT_TRUE(session->Score(history, scores).ok());
+      ASSERT_TRUE((*Session::Open(path_, backend))->Score(history, fresh).ok());
+      ASSERT_EQ(scores, fresh) << "after " << history.size() << " items, step " << i << ", seed " << seed;
+    }
+  }
+
   test::TemporaryFolder folder_;
   const std::string path_ = folder_ / "model.wisp";
   std::vector<float> weights_;
@@ -26,7 +47,9 @@ class SessionTest : public ::testing::Test {
 
 TEST_F(SessionTest, ScoresEqualTheNaiveRecommender) {
   uint32_t seed = 30;
-  for (const Architecture& a : testing::SmallArchitectures()) {
+  std::vector<Architecture> all = testing::SmallArchitectures();
+  all.push_back({.num_items = 9, .max_length = 6, .width = 8, .num_blocks = 0, .inner_width = 8});
+  for (const Architecture& a : all) {
     const auto session = Open(a, ++seed);
     const std::vector<double> exact(weights_.begin(), weights_.end());
     const testing::NaiveRecommender<double> naive(a, exact);
@@ -38,6 +61,22 @@ TEST_F(SessionTest, ScoresEqualTheNaiveRecommender) {
       ASSERT_TRUE(session->Score(history, scores).ok());
       for (size_t j = 0; j < scores.size(); ++j) EXPECT_NEAR(scores[j], expected[j], 2e-5 * (1 + std::abs(expected[j])));
     }
+  }
+}
+
+// What is remembered of the last history changes no bit: events appended one by one or several at a time, histories that part,
+// shrink, repeat, and slide out of the window.
+TEST_F(SessionTest, ScoresDoNotDependOnTheHistoriesBefore) {
+  std::vector<Architecture> all = testing::SmallArchitectures();
+  all.push_back({.num_items = 50, .max_length = 30, .width = 32, .num_heads = 2, .num_blocks = 3, .inner_width = 40});
+  all.push_back({.num_items = 9, .max_length = 5, .width = 8, .num_blocks = 0, .inner_width = 8});
+  all.push_back(all.back());
+  all.back().norm = NormPlacement::kPost;
+  uint32_t seed = 90;
+  for (const Architecture& a : all) {
+    Open(a, ++seed);
+    ExpectNothingRemembered(a, seed, Backend::kSimd);
+    if (kernels::Int8Ops() != nullptr) ExpectNothingRemembered(a, seed, Backend::kInt8);
   }
 }
 
@@ -87,6 +126,29 @@ TEST_F(SessionTest, XnnpackScoresEqualSimdScores) {
       ASSERT_TRUE(session->Score(history, scores).ok());
       for (size_t j = 0; j < scores.size(); ++j) ASSERT_NEAR(scores[j], expected[j], 1e-4 * (1 + std::abs(expected[j])));
     }
+  }
+}
+
+// Quantised scores order items nearly as the exact ones do: off by a few percent of how far scores spread.
+TEST_F(SessionTest, Int8ScoresAreNearSimdScores) {
+  if (kernels::Int8Ops() == nullptr) GTEST_SKIP() << "this processor has no 8-bit kernels";
+  const Architecture a = {.num_items = 700, .max_length = 40, .width = 64, .num_heads = 2, .num_blocks = 2, .inner_width = 96};
+  const auto simd = Open(a, 51);
+  const auto session = *Session::Open(path_, Backend::kInt8);
+  EXPECT_LT(session->planned_bytes(), simd->planned_bytes());
+  for (size_t length : {1, 7, 40}) {
+    const std::vector<int32_t> history = testing::RandomRecord(a.num_items, length, 61).inputs;
+    std::vector<float> exact(a.num_items), scores(a.num_items);
+    ASSERT_TRUE(simd->Score(history, exact).ok());
+    ASSERT_TRUE(session->Score(history, scores).ok());
+    double error = 0, spread = 0, mean = 0;
+    for (float s : exact) mean += s / static_cast<double>(a.num_items);
+    for (size_t j = 0; j < scores.size(); ++j) {
+      error += (scores[j] - exact[j]) * (scores[j] - exact[j]);
+      spread += (exact[j] - mean) * (exact[j] - mean);
+    }
+    EXPECT_LT(std::sqrt(error / spread), 0.05) << "length " << length;
+    EXPECT_GT(error, 0) << "nothing was quantised";
   }
 }
 

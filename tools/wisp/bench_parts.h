@@ -80,6 +80,9 @@ struct MethodFigures {
   Json figures;
 };
 
+// A top 10 after a long history, after one more event, with loading the model, and drawn privately (bench_scoring.cc).
+Status BenchScoring(const BenchArguments& arguments, Json& result);
+
 // A step of DP-AdaFEST and of dense DP-SGD over catalogues of 1e5 to 1e7 items (bench_sparse.cc).
 Status BenchSparse(const BenchArguments& arguments, Json& result);
 // The same for one catalogue: methods adafest and dense.

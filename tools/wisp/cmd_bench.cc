@@ -9,11 +9,9 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
-#include "runtime/inference/private_recommender.h"
 #include "tools/wisp/bench_parts.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/fma_peak.h"
-#include "tools/wisp/temporary_folder.h"
 
 namespace wisp::tools {
 namespace {
@@ -57,81 +55,6 @@ Status BenchTraining(const BenchArguments& a, Json& result) {
                         {"ordinary_percent_of_peak", ToJson(SpreadOf(percents))}, {"ordinary_bytes", bytes[0]}, {"private_bytes", bytes[1]},
                         {"private_over_ordinary_bytes", static_cast<double>(bytes[1]) / static_cast<double>(bytes[0])}};
   return OkStatus();
-}
-
-// Ten items drawn privately over the ten best, in turns. The durable charge, a disk sync for each block, is taken once before.
-// Anchored decoding scores the base too, which costs as much as the model does and is left out here.
-Status BenchDrawing(const BenchArguments& a, Session& session, std::span<const int32_t> history, Json& result) {
-  WISP_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::Create());
-  WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(folder.File("ledger"), {.dataset = "bench"}));
-  PrivateSamplerOptions options{.mode = DecodingMode::kUniform, .num_items = session.architecture().num_items, .lambda = 1e-3, .clip = 0.5,
-                                .ledger = &ledger, .run = "bench", .draws_per_charge = 1000000, .charge_for = ChargeFor::kWholeCatalogue};
-  std::vector<float> scores(session.architecture().num_items);
-  for (const DecodingMode mode : {DecodingMode::kUniform, DecodingMode::kBaseAnchored}) {
-    options.mode = mode;
-    WISP_ASSIGN_OR_RETURN(PrivateSampler sampler, PrivateSampler::Create(options));
-    const bool anchored = mode == DecodingMode::kBaseAnchored;
-    Status status;
-    const auto draw = [&](size_t count) {
-      status = session.Score(history, scores);
-      if (!status.ok()) return;
-      status = sampler.Draw({.scores = scores, .base_scores = anchored ? std::span<const float>(scores) : std::span<const float>(), .excluded = history,
-                             .count = count}).status();
-    };
-    draw(10);
-    WISP_RETURN_IF_ERROR(status);
-    std::vector<double> best, drawn, ratios;
-    for (uint32_t i = 0; i < std::max(20u, a.repeats) * 10; ++i) {
-      best.push_back(1e3 * Seconds([&] { status = session.Recommend(history, {.count = 10}).status(); }));
-      WISP_RETURN_IF_ERROR(status);
-      drawn.push_back(1e3 * Seconds([&] { draw(10); }));
-      WISP_RETURN_IF_ERROR(status);
-      ratios.push_back(drawn.back() / best.back());
-    }
-    result[anchored ? "anchored" : "mixed"] = {{"top_10_ms", ToJson(SpreadOf(best))}, {"drawn_10_ms", ToJson(SpreadOf(drawn))},
-                                               {"drawn_over_top_10", ToJson(SpreadOf(ratios))}};
-  }
-  return OkStatus();
-}
-
-Status BenchScoring(const BenchArguments& a, Json& result) {
-  WISP_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::Create());
-  const BenchProblem problem(a);
-  std::string path = a.model;
-  if (path.empty()) {
-    path = folder.File("model.wisp");
-    WISP_RETURN_IF_ERROR(WriteModel(path, {.architecture = problem.architecture, .weights = problem.weights, .created_by = "wisp bench"}));
-  }
-  WISP_ASSIGN_OR_RETURN(const auto session, Session::Open(path));
-  std::vector<int32_t> history;
-  for (uint32_t t = 0; t < a.length; ++t) history.push_back(static_cast<int32_t>(t * 7919u % session->architecture().num_items));
-  std::vector<double> score, cold;
-  Status status;
-  for (uint32_t i = 0; i < std::max(20u, a.repeats) * 5; ++i) {
-    score.push_back(1e3 * Seconds([&] { status = session->Recommend(history, {.count = 10}).status(); }));
-    WISP_RETURN_IF_ERROR(status);
-  }
-  for (uint32_t i = 0; i < std::max(20u, a.repeats); ++i) {
-    cold.push_back(1e3 * Seconds([&] {
-      const auto opened = Session::Open(path);
-      status = opened.ok() ? (*opened)->Recommend(history, {.count = 10}).status() : opened.status();
-    }));
-    WISP_RETURN_IF_ERROR(status);
-  }
-  Json xnnpack;
-  if (kernels::XnnpackOps() != nullptr) {
-    WISP_ASSIGN_OR_RETURN(const auto other, Session::Open(path, Backend::kXnnpack));
-    std::vector<double> samples;
-    for (uint32_t i = 0; i < std::max(20u, a.repeats) * 5; ++i) {
-      samples.push_back(1e3 * Seconds([&] { status = other->Recommend(history, {.count = 10}).status(); }));
-      WISP_RETURN_IF_ERROR(status);
-    }
-    xnnpack = ToJson(SpreadOf(samples));
-  }
-  result["scoring"] = {{"history", a.length}, {"items", session->architecture().num_items}, {"threads", 1}, {"top_10_ms", ToJson(SpreadOf(score))},
-                       {"top_10_ms_xnnpack", xnnpack},
-                       {"open_and_top_10_ms", ToJson(SpreadOf(cold))}, {"planned_bytes", session->planned_bytes()}, {"file_bytes", session->file().size_bytes()}};
-  return BenchDrawing(a, *session, history, result["drawing"]);
 }
 
 void PrintText(const Json& json, const std::string& indent) {

@@ -323,11 +323,20 @@ class PrivateCommand {
   std::optional<privacy::Ledger> ledger_;
 };
 
+Result<Backend> BackendNamed(const std::string& name) {
+  if (name == "simd") return Backend::kSimd;
+  if (name == "int8") return Backend::kInt8;
+  if (name == "xnnpack") return Backend::kXnnpack;
+  return InvalidArgument("--backend is '" + name + "', allowed are simd, int8 and xnnpack");
+}
+
 }  // namespace
 
 Status Recommend(const RecommendArguments& a, OutputFormat format) {
   if (a.count == 0) return InvalidArgument("--count is 0, allowed are 1 and above");
-  WISP_ASSIGN_OR_RETURN(const auto session, Session::Open(a.model));
+  WISP_ASSIGN_OR_RETURN(const Backend backend, BackendNamed(a.backend));
+  if (a.priv.on && backend != Backend::kSimd) return InvalidArgument("--backend is not for --private");
+  WISP_ASSIGN_OR_RETURN(const auto session, Session::Open(a.model, backend));
   return a.priv.on ? PrivateCommand(a, *session).Run(format) : RecommendBest(a, *session, format);
 }
 

@@ -2,10 +2,12 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "runtime/inference/session.h"
 #include "runtime/model/classifier_file.h"
 #include "runtime/train/records.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/dataset.h"
+#include "tools/wisp/recipe.h"
 
 namespace wisp::tools {
 namespace {
@@ -69,15 +71,51 @@ void PrintInspected(const InspectArguments& a, const ModelFile& model, const Jso
   }
 }
 
+Json MemoryJson(const InferenceMemory& m, uint64_t file_bytes) {
+  return {{"file_mapped", file_bytes}, {"activations", m.activations}, {"packed_weights", m.packed_weights}, {"scores", m.scores}, {"total", m.total()}};
+}
+
+Json MemoryJson(const TrainingMemory& m) {
+  return {{"weights", m.weights}, {"packed_weights", m.packed_weights}, {"optimizer_state", m.optimizer_state}, {"gradient_sums", m.gradient_sums},
+          {"activations", m.activations}, {"record_gradients", m.record_gradients}, {"lists", m.lists}, {"total", m.total()}};
+}
+
+Status InspectMemory(const InspectArguments& a, OutputFormat format) {
+  WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::Open(a.model));
+  WISP_ASSIGN_OR_RETURN(const InferenceMemory inference, Session::PlanMemory(model.architecture()));
+  Json j = {{"inference", MemoryJson(inference, model.size_bytes())}};
+  if (!a.method.empty()) {
+    TrainingOptions options{.num_threads = a.threads == 0 ? DefaultThreads() : a.threads};
+    WISP_RETURN_IF_ERROR(OverrideMethod(a.method, options));
+    WISP_ASSIGN_OR_RETURN(const TrainingMemory training, PlanTrainingMemory(model.architecture(), a.records, options));
+    j["training"] = MemoryJson(training);
+    j["training"]["method"] = a.method;
+    j["training"]["threads"] = options.num_threads;
+  }
+  if (format == OutputFormat::kJson) {
+    std::printf("%s\n", j.dump(2).c_str());
+    return OkStatus();
+  }
+  for (const auto& [use, figures] : j.items()) {
+    std::printf("%s\n", use.c_str());
+    for (const auto& [part, bytes] : figures.items()) std::printf("  %-16s %12s\n", part.c_str(), bytes.is_string() ? bytes.get<std::string>().c_str() : bytes.dump().c_str());
+  }
+  std::printf("bytes; the total does not count the file, which is mapped, not copied\n");
+  return OkStatus();
+}
+
 }  // namespace
 
 Status Evaluate(const EvaluateArguments& a, OutputFormat format) {
   if (a.split != "test" && a.split != "validation") return InvalidArgument("--split is '" + a.split + "', allowed are test and validation");
+  // XNNPACK's packed weights belong to one thread each: not here.
+  if (a.backend != "simd" && a.backend != "int8") return InvalidArgument("--backend is '" + a.backend + "', allowed are simd and int8");
+  WISP_ASSIGN_OR_RETURN(const kernels::OpTable* const ops, OpsOf(a.backend == "int8" ? Backend::kInt8 : Backend::kSimd));
   WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::Open(a.model));
   if (model.flat_weights().empty()) return Unsupported(a.model + ": its weights are laid out in another order than this build reads");
   WISP_ASSIGN_OR_RETURN(const data::ReadResult data, ReadData(a.data, {}, &model));
   const RecordSet set = MakeRecords(data.sequences, model.architecture().max_length, HoldOut::kValidationAndTest);
-  const Recommender graph(model.architecture(), kernels::BestOps());
+  const Recommender graph(model.architecture(), *ops);
   Workers workers(a.threads == 0 ? DefaultThreads() : a.threads);
   const RankingQuality q = EvaluateRanking(graph, model.flat_weights().data(), a.split == "test" ? set.test : set.validation, workers);
   if (q.num_users == 0) return InvalidData(a.data.path + ": no user has enough events to be tested");
@@ -90,6 +128,7 @@ Status Evaluate(const EvaluateArguments& a, OutputFormat format) {
 }
 
 Status Inspect(const InspectArguments& a, OutputFormat format) {
+  if (a.memory) return InspectMemory(a, format);
   const Verify verify = a.verify ? Verify::kFull : Verify::kStructure;
   WISP_ASSIGN_OR_RETURN(const bool is_classifier, HoldsClassifier(a.model));
   if (is_classifier) {

@@ -42,7 +42,7 @@ struct TrainArguments {
 };
 
 struct EvaluateArguments {
-  std::string model, split = "test";
+  std::string model, split = "test", backend = "simd";
   DataArguments data;
   uint32_t threads = 0;
 };
@@ -59,16 +59,28 @@ struct PrivateRecommendArguments {
 };
 
 struct RecommendArguments {
-  std::string model, user, history, candidates;
+  std::string model, user, history, candidates, backend = "simd";
   DataArguments data;
   uint32_t count = 10;
   bool allow_seen = false;
   PrivateRecommendArguments priv;
 };
 
+struct ConvertArguments {
+  std::string in, out, config, item_keys, item_names, dataset;  // dataset: empty where nobody knows
+};
+
+struct ExportArguments {
+  std::string model, out;
+};
+
 struct InspectArguments {
   std::string model;
   bool verify = false;
+  // Of --memory.
+  bool memory = false;
+  std::string method;
+  uint32_t threads = 0, records = 0;
 };
 
 struct PrivacyArguments {
@@ -117,7 +129,7 @@ struct AuditArguments {
 
 struct BenchArguments {
   std::string what = "all", model;
-  uint32_t threads = 0, items = 3416, length = 200, repeats = 20, batch = 64;
+  uint32_t threads = 0, items = 3416, length = 200, inner_width = 256, repeats = 20, batch = 64;
 };
 
 struct ReproduceArguments {
@@ -135,6 +147,8 @@ Status New(const NewArguments& arguments, OutputFormat format);
 Status Train(const TrainArguments& arguments, OutputFormat format);
 Status Evaluate(const EvaluateArguments& arguments, OutputFormat format);
 Status Recommend(const RecommendArguments& arguments, OutputFormat format);
+Status Convert(const ConvertArguments& arguments, OutputFormat format);
+Status Export(const ExportArguments& arguments, OutputFormat format);
 Status Inspect(const InspectArguments& arguments, OutputFormat format);
 Status PrivacyEpsilon(const PrivacyArguments& arguments, OutputFormat format);
 Status PrivacyCalibrate(const PrivacyArguments& arguments, OutputFormat format);

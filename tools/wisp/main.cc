@@ -50,6 +50,7 @@ class CommandLine {
     AddEvaluate();
     AddRecommend();
     AddInspect();
+    AddConvert();
     AddPrivacy();
     AddAudit();
     AddBench();
@@ -160,6 +161,7 @@ class CommandLine {
                                                   "  wisp evaluate --model m.wisp --data ml-1m.txt --json");
     c->add_option("--model", evaluate_.model, "Model file")->required();
     c->add_option("--split", evaluate_.split, "test (the last item of each user) or validation (the one before)")->capture_default_str();
+    c->add_option("--backend", evaluate_.backend, "simd, or int8: linear layers over 8-bit integers")->capture_default_str();
     c->add_option("--threads", evaluate_.threads, "0: up to 4");
     AddData(c, evaluate_.data, true);
     OnCall(c, Evaluate, evaluate_);
@@ -176,6 +178,7 @@ class CommandLine {
     c->add_option("--history", recommend_.history, "Item keys, oldest first, separated by commas");
     c->add_option("--candidates", recommend_.candidates, "Consider only these item keys, separated by commas");
     c->add_option("--count", recommend_.count, "How many")->capture_default_str();
+    c->add_option("--backend", recommend_.backend, "simd, int8 (linear layers over 8-bit integers) or xnnpack")->capture_default_str();
     c->add_flag("--allow-seen", recommend_.allow_seen, "Items of the history may come back");
     AddData(c, recommend_.data, false);
     AddPrivateRecommend(c, recommend_.priv);
@@ -212,10 +215,34 @@ class CommandLine {
   }
 
   void AddInspect() {
-    CLI::App* c = app_.add_subcommand("inspect", "What is in a model file: architecture, tensors, provenance.");
+    CLI::App* c = app_.add_subcommand("inspect", "What is in a model file: architecture, tensors, provenance; or what it takes.\n"
+                                                  "  wisp inspect m.wisp\n"
+                                                  "  wisp inspect m.wisp --memory --method phantom --threads 2 --records 6040");
     c->add_option("model,--model", inspect_.model, "Model file")->required();
     c->add_flag("--verify", inspect_.verify, "Also check every weight against its checksum");
+    auto* memory = c->add_flag("--memory", inspect_.memory, "Instead: what the model takes to recommend, and to train with --method. Exact, and\n"
+                                                            "known without making any of it; the size of the batch does not matter");
+    c->add_option("--method", inspect_.method, "ordinary or phantom")->check(CLI::IsMember({"ordinary", "phantom"}))->needs(memory);
+    c->add_option("--threads", inspect_.threads, "Of training; 0: up to 4")->needs(memory);
+    c->add_option("--records", inspect_.records, "Of training: 16 bytes each, and 4 for each thread")->needs(memory);
     OnCall(c, Inspect, inspect_);
+  }
+
+  void AddConvert() {
+    CLI::App* c = app_.add_subcommand("convert", "Make a model of a PyTorch state_dict in a safetensors file; names as in docs/convert.md.\n"
+                                                 "  wisp convert m.safetensors --out m.wisp --item-keys keys.txt --dataset \"what it learned from\"");
+    c->add_option("in,--in", convert_.in, "safetensors file: F32, or F16 and BF16, which are widened")->required();
+    c->add_option("--out", convert_.out, "Model file to write")->required();
+    c->add_option("--config", convert_.config, "A recipe, or the object of its \"architecture\", in place of the file's own");
+    c->add_option("--item-keys", convert_.item_keys, "Lines, the key of an item each, in the order of the table; default: the file's own");
+    c->add_option("--item-names", convert_.item_names, "Lines of key<TAB>name for people to read");
+    c->add_option("--dataset", convert_.dataset, "Name of the data that the weights learned from; without one, no private run may begin with the model");
+    OnCall(c, Convert, convert_);
+    CLI::App* e = app_.add_subcommand("export", "Write a model as a PyTorch state_dict, a safetensors file.\n"
+                                                "  wisp export m.wisp --out m.safetensors");
+    e->add_option("model,--model", export_.model, "Model file of a recommender")->required();
+    e->add_option("--out", export_.out, "safetensors file to write")->required();
+    OnCall(e, Export, export_);
   }
 
   void AddPrivacy() {
@@ -322,6 +349,7 @@ class CommandLine {
     c->add_option("--batch", bench_.batch, "Records per training step")->capture_default_str();
     c->add_option("--items", bench_.items, "Size of the catalogue; sparse has its own")->capture_default_str();
     c->add_option("--length", bench_.length, "Positions of a record; sparse has its own")->capture_default_str();
+    c->add_option("--inner-width", bench_.inner_width, "Of a feed-forward")->check(CLI::Range(1, 65536))->capture_default_str();
     c->add_option("--repeats", bench_.repeats, "Samples of each figure")->capture_default_str();
     OnCall(c, Bench, bench_);
   }
@@ -407,6 +435,8 @@ class CommandLine {
   EvaluateArguments evaluate_;
   RecommendArguments recommend_;
   InspectArguments inspect_;
+  ConvertArguments convert_;
+  ExportArguments export_;
   PrivacyArguments privacy_;
   AuditArguments audit_;
   BenchArguments bench_;

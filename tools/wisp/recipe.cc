@@ -1,5 +1,6 @@
 #include "tools/wisp/recipe.h"
 
+#include <charconv>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -9,6 +10,29 @@
 #include "tools/wisp/recipe_section.h"
 
 namespace wisp::tools {
+namespace {
+
+// The shortest number that reads as this float, not as the double that the float is.
+double Shortest(float value) {
+  char text[32];
+  const auto end = std::to_chars(text, text + sizeof(text), value).ptr;
+  double number = 0;
+  std::from_chars(text, end, number);
+  return number;
+}
+
+}  // namespace
+
+nlohmann::ordered_json WriteArchitecture(const Architecture& a) {
+  return {{"max_length", a.max_length}, {"width", a.width}, {"num_heads", a.num_heads}, {"num_blocks", a.num_blocks}, {"inner_width", a.inner_width},
+          {"embedding_scale", Shortest(a.embedding_scale)}, {"attention_slope", Shortest(a.attention_slope)}, {"norm_epsilon", Shortest(a.norm_epsilon)},
+          {"activation", a.activation == ActivationKind::kGelu ? "gelu" : "relu"}, {"norm", a.norm == NormPlacement::kPre ? "pre" : "post"},
+          {"output_table", a.output_table == OutputTable::kTied ? "tied" : "untied"},
+          {"output_bias", a.output_bias == OutputBias::kNone ? "none" : a.output_bias == OutputBias::kFixed ? "fixed" : "trained"},
+          {"positions", a.positions == PositionAlignment::kStart ? "start" : "end"}, {"attend", a.attend == Attend::kCausal ? "causal" : "all"},
+          {"re_attention", a.re_attention == ReAttention::kOn ? "on" : "off"}};
+}
+
 void ReadArchitecture(JsonSection& s, Architecture& a) {
   s.Number("max_length", a.max_length, 1, kMaxLength);
   s.Number("width", a.width, 1, kMaxWidth);

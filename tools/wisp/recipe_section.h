@@ -10,6 +10,8 @@
 namespace wisp::tools {
 
 void ReadArchitecture(JsonSection& section, Architecture& architecture);
+// What ReadArchitecture reads: every key but num_items, which a recipe does not have.
+nlohmann::ordered_json WriteArchitecture(const Architecture& architecture);
 void ReadInitialisation(JsonSection& section, InitialisationOptions& options);
 void ReadOptimizer(JsonSection& section, OptimizerOptions& options);
 

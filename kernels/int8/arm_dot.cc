@@ -1,0 +1,84 @@
+// The int8 kernel for 64-bit Arm with the dot product instructions: most phones since 2018.
+#include "kernels/int8/kernel.h"
+
+#if defined(__aarch64__)
+#include <arm_neon.h>
+#if defined(__linux__)
+#include <sys/auxv.h>
+#endif
+
+#if defined(__clang__)
+#define WISP_INT8_TARGET __attribute__((target("dotprod")))
+#else
+#define WISP_INT8_TARGET __attribute__((target("arch=armv8.2-a+dotprod")))
+#endif
+#define WISP_INT8_INLINE WISP_INT8_TARGET inline __attribute__((always_inline))
+
+namespace wisp::kernels::int8 {
+namespace {
+
+constexpr Format kFormat = Format::kSigned;
+constexpr size_t kLanes = 4, kTileVectors = 3;  // 8 x 3 sums and 3 vectors of weights leave 5 of 32 registers for x
+
+using Sums = int32x4_t;
+using Totals = int32x4_t;
+using Weights = int8x16_t;
+using Inputs = int8x16_t;
+using Floats = float32x4_t;
+
+WISP_INT8_INLINE Sums Start(const uint8_t*) { return vdupq_n_s32(0); }  // nothing was shifted
+WISP_INT8_INLINE Weights LoadWeights(const uint8_t* p) { return vreinterpretq_s8_u8(vld1q_u8(p)); }
+WISP_INT8_INLINE Inputs Broadcast(const uint8_t* p) {
+  int32_t group;
+  __builtin_memcpy(&group, p, sizeof(group));
+  return vreinterpretq_s8_s32(vdupq_n_s32(group));
+}
+WISP_INT8_INLINE Sums Dot(Sums s, Inputs x, Weights w) { return vdotq_s32(s, x, w); }
+WISP_INT8_INLINE Totals Total(Sums s) { return s; }
+WISP_INT8_INLINE Floats ToFloats(Totals s) { return vcvtq_f32_s32(s); }
+WISP_INT8_INLINE Floats SetFloats(float f) { return vdupq_n_f32(f); }
+WISP_INT8_INLINE Floats LoadFloats(const float* p, size_t count) {
+  if (count == kLanes) return vld1q_f32(p);
+  float some[kLanes] = {};
+  for (size_t i = 0; i < count; ++i) some[i] = p[i];
+  return vld1q_f32(some);
+}
+WISP_INT8_INLINE void StoreFloats(Floats v, float* p, size_t count) {
+  if (count == kLanes) return vst1q_f32(p, v);
+  float some[kLanes];
+  vst1q_f32(some, v);
+  for (size_t i = 0; i < count; ++i) p[i] = some[i];
+}
+WISP_INT8_INLINE Floats Multiply(Floats a, Floats b) { return vmulq_f32(a, b); }
+WISP_INT8_INLINE Floats Plus(Floats a, Floats b) { return vaddq_f32(a, b); }
+
+#include "kernels/int8/tile-inl.h"
+
+constexpr Tile kTiles[] = {{8, 1, MultiplyTile<8, 1>}, {4, 1, MultiplyTile<4, 1>}, {2, 2, MultiplyTile<2, 2>},
+                           {2, 1, MultiplyTile<2, 1>}, {1, 4, MultiplyTile<1, 4>}, {1, 1, MultiplyTile<1, 1>}};
+constexpr Kernel kKernel = {.name = "int8 Arm dot product", .format = kFormat, .panel_width = kPanelWidth, .tiles = kTiles};
+
+// Built for processors that all have it, or asked of the system.
+bool HasDotProduct() {
+#if defined(__ARM_FEATURE_DOTPROD)
+  return true;
+#elif defined(__linux__) && defined(HWCAP_ASIMDDP)
+  return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
+#else
+  return false;
+#endif
+}
+
+}  // namespace
+
+const Kernel* ArmDotKernel() { return HasDotProduct() ? &kKernel : nullptr; }
+
+}  // namespace wisp::kernels::int8
+
+#else
+
+namespace wisp::kernels::int8 {
+const Kernel* ArmDotKernel() { return nullptr; }
+}  // namespace wisp::kernels::int8
+
+#endif

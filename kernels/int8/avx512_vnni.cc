@@ -1,0 +1,62 @@
+// The int8 kernel for processors with AVX-512 VNNI: four products and their sum in each of 16 lanes per instruction.
+#include "kernels/int8/kernel.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+#define WISP_INT8_TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")))
+#define WISP_INT8_INLINE WISP_INT8_TARGET inline __attribute__((always_inline))
+
+namespace wisp::kernels::int8 {
+namespace {
+
+constexpr Format kFormat = Format::kShifted;
+constexpr size_t kLanes = 16, kTileVectors = 2;  // 14 x 2 sums, 2 vectors of weights and one of x fill 31 of 32 registers
+
+using Sums = __m512i;
+using Totals = __m512i;
+using Weights = __m512i;
+using Inputs = __m512i;
+using Floats = __m512;
+
+WISP_INT8_INLINE __mmask16 First(size_t count) { return static_cast<__mmask16>((1u << count) - 1); }
+WISP_INT8_INLINE Sums Start(const uint8_t* p) { return _mm512_loadu_si512(p); }
+WISP_INT8_INLINE Weights LoadWeights(const uint8_t* p) { return _mm512_loadu_si512(p); }
+WISP_INT8_INLINE Inputs Broadcast(const uint8_t* p) {
+  int32_t group;
+  __builtin_memcpy(&group, p, sizeof(group));
+  return _mm512_set1_epi32(group);
+}
+WISP_INT8_INLINE Sums Dot(Sums s, Inputs x, Weights w) { return _mm512_dpbusd_epi32(s, x, w); }
+WISP_INT8_INLINE Totals Total(Sums s) { return s; }
+WISP_INT8_INLINE Floats ToFloats(Totals s) { return __builtin_convertvector(reinterpret_cast<__v16si>(s), __v16sf); }  // the intrinsic warns in g++ 12
+WISP_INT8_INLINE Floats SetFloats(float f) { return _mm512_set1_ps(f); }
+WISP_INT8_INLINE Floats LoadFloats(const float* p, size_t count) { return _mm512_maskz_loadu_ps(First(count), p); }
+WISP_INT8_INLINE void StoreFloats(Floats v, float* p, size_t count) { _mm512_mask_storeu_ps(p, First(count), v); }
+WISP_INT8_INLINE Floats Multiply(Floats a, Floats b) { return _mm512_mul_ps(a, b); }
+WISP_INT8_INLINE Floats Plus(Floats a, Floats b) { return _mm512_add_ps(a, b); }
+
+#include "kernels/int8/tile-inl.h"
+
+constexpr Tile kTiles[] = {{14, 1, MultiplyTile<14, 1>}, {8, 1, MultiplyTile<8, 1>}, {4, 2, MultiplyTile<4, 2>}, {4, 1, MultiplyTile<4, 1>},
+                           {2, 4, MultiplyTile<2, 4>},   {2, 1, MultiplyTile<2, 1>}, {1, 4, MultiplyTile<1, 4>}, {1, 1, MultiplyTile<1, 1>}};
+constexpr Kernel kKernel = {.name = "int8 AVX512-VNNI", .format = kFormat, .panel_width = kPanelWidth, .tiles = kTiles};
+
+}  // namespace
+
+const Kernel* Avx512VnniKernel() {
+  __builtin_cpu_init();
+  const bool runs = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+                    __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni");
+  return runs ? &kKernel : nullptr;
+}
+
+}  // namespace wisp::kernels::int8
+
+#else
+
+namespace wisp::kernels::int8 {
+const Kernel* Avx512VnniKernel() { return nullptr; }
+}  // namespace wisp::kernels::int8
+
+#endif

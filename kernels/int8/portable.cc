@@ -1,0 +1,116 @@
+// The int8 kernel for everything else: weights are widened to int16 as they are loaded, and pairs of products are summed.
+#include "kernels/int8/choose.h"
+#include "kernels/int8/kernel.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/int8/portable.cc"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "kernels/simd/partial-inl.h"
+
+#include <cstring>
+
+// On AVX-512 without VNNI the AVX2 kernel serves: half the code for a few processors' sake.
+#if HWY_TARGET == HWY_AVX3
+HWY_BEFORE_NAMESPACE();
+namespace wisp::kernels::HWY_NAMESPACE {
+const int8::Kernel* Portable() { return nullptr; }
+}  // namespace wisp::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+#else
+
+#undef WISP_INT8_TARGET
+#define WISP_INT8_TARGET
+
+HWY_BEFORE_NAMESPACE();
+namespace wisp::kernels::HWY_NAMESPACE {
+namespace {
+
+using namespace wisp::kernels::int8;  // NOLINT: tile-inl.h is written inside that namespace
+
+constexpr Format kFormat = Format::kWide;
+constexpr size_t kLanes = HWY_LANES(int32_t), kTileVectors = 1;
+
+using D32 = hn::ScalableTag<int32_t>;
+using D16 = hn::Repartition<int16_t, D32>;
+using D8 = hn::Rebind<int8_t, D16>;
+using DF = hn::ScalableTag<float>;
+
+// A vector of int16 holds the 4 products of half as many channels as a panel has; each channel's sum is spread over two
+// neighbouring lanes, and on Arm over two vectors. Constructors are written out: one that the compiler adds is not compiled
+// for the target.
+struct Sums {
+  HWY_INLINE Sums() {}
+  hn::Vec<D32> low[2], high[2];
+};
+struct Weights {
+  HWY_INLINE Weights() {}
+  hn::Vec<D16> low, high;
+};
+using Inputs = hn::Vec<D16>;
+using Totals = hn::Vec<D32>;
+using Floats = hn::Vec<DF>;
+
+HWY_INLINE Sums Start(const uint8_t*) {  // nothing was shifted
+  Sums s;
+  for (size_t i = 0; i < 2; ++i) s.low[i] = s.high[i] = hn::Zero(D32());
+  return s;
+}
+HWY_INLINE Weights LoadWeights(const uint8_t* p) {
+  const int8_t* w = reinterpret_cast<const int8_t*>(p);
+  Weights weights;
+  weights.low = hn::PromoteTo(D16(), hn::LoadU(D8(), w));
+  weights.high = hn::PromoteTo(D16(), hn::LoadU(D8(), w + 2 * kLanes));
+  return weights;
+}
+HWY_INLINE Inputs Broadcast(const uint8_t* p) {
+  int64_t group;
+  std::memcpy(&group, p, sizeof(group));
+  return hn::BitCast(D16(), hn::Set(hn::Repartition<int64_t, D16>(), group));
+}
+HWY_INLINE Sums Dot(Sums s, Inputs x, const Weights& w) {
+  s.low[0] = hn::ReorderWidenMulAccumulate(D32(), x, w.low, s.low[0], s.low[1]);
+  s.high[0] = hn::ReorderWidenMulAccumulate(D32(), x, w.high, s.high[0], s.high[1]);
+  return s;
+}
+HWY_INLINE Totals Total(const Sums& s) {
+  const auto low = hn::RearrangeToOddPlusEven(s.low[0], s.low[1]), high = hn::RearrangeToOddPlusEven(s.high[0], s.high[1]);
+  return hn::Add(hn::ConcatEven(D32(), high, low), hn::ConcatOdd(D32(), high, low));
+}
+HWY_INLINE Floats ToFloats(Totals s) { return hn::ConvertTo(DF(), s); }
+HWY_INLINE Floats SetFloats(float f) { return hn::Set(DF(), f); }
+HWY_INLINE Floats LoadFloats(const float* p, size_t count) { return LoadSome(DF(), p, count); }
+HWY_INLINE void StoreFloats(Floats v, float* p, size_t count) { StoreSome(v, DF(), p, count); }
+HWY_INLINE Floats Multiply(Floats a, Floats b) { return hn::Mul(a, b); }
+HWY_INLINE Floats Plus(Floats a, Floats b) { return hn::Add(a, b); }
+
+#include "kernels/int8/tile-inl.h"
+
+constexpr Tile kTiles[] = {{6, 1, MultiplyTile<6, 1>}, {4, 1, MultiplyTile<4, 1>}, {2, 2, MultiplyTile<2, 2>},
+                           {2, 1, MultiplyTile<2, 1>}, {1, 4, MultiplyTile<1, 4>}, {1, 1, MultiplyTile<1, 1>}};
+
+}  // namespace
+
+const int8::Kernel* Portable() {
+  static constexpr Kernel kKernel = {.name = HWY_TARGET == HWY_AVX2   ? "int8 AVX2"
+                                             : HWY_TARGET == HWY_SSE4 ? "int8 SSE4"
+                                             : HWY_TARGET == HWY_NEON ? "int8 NEON"
+                                                                      : "int8 portable",
+                                     .format = kFormat, .panel_width = kPanelWidth, .tiles = kTiles};
+  return &kKernel;
+}
+
+}  // namespace wisp::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+#endif
+
+#if HWY_ONCE
+namespace wisp::kernels::int8 {
+
+const Kernel* PortableKernel(int64_t target) {
+  const Kernel* (*const choice)() = WISP_INT8_CHOOSE(target, Portable);
+  return choice != nullptr ? choice() : nullptr;
+}
+
+}  // namespace wisp::kernels::int8
+#endif

@@ -1,0 +1,103 @@
+// Rows of floats to whole numbers from -127 to 127.
+#include "kernels/int8/choose.h"
+#include "kernels/int8/kernel.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/int8/quantise.cc"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "kernels/simd/partial-inl.h"
+
+#include <bit>
+#include <cstring>
+#include <limits>
+
+HWY_BEFORE_NAMESPACE();
+namespace wisp::kernels::HWY_NAMESPACE {
+namespace {
+
+using int8::Format;
+
+using DF = hn::ScalableTag<float>;
+using D32 = hn::RebindToSigned<DF>;
+constexpr size_t kLanes = HWY_LANES(float);
+
+// The bits of the largest magnitude. Magnitudes compare as their bits do, and what is no number or infinite is above all
+// others: the order of comparing changes nothing, on no processor.
+HWY_INLINE int32_t LargestBits(const float* x, size_t k) {
+  const DF d;
+  const D32 di;
+  auto largest = hn::Zero(di), other = hn::Zero(di);
+  size_t i = 0;
+  for (; i + 2 * kLanes <= k; i += 2 * kLanes) {
+    largest = hn::Max(largest, hn::BitCast(di, hn::Abs(hn::LoadU(d, x + i))));
+    other = hn::Max(other, hn::BitCast(di, hn::Abs(hn::LoadU(d, x + i + kLanes))));
+  }
+  for (; i < k; i += kLanes) largest = hn::Max(largest, hn::BitCast(di, hn::Abs(LoadSome(d, x + i, k - i))));
+  return hn::GetLane(hn::MaxOfLanes(di, hn::Max(largest, other)));
+}
+
+template <Format kFormat>
+HWY_INLINE void StoreVector(hn::Vec<D32> v, uint8_t* q) {
+  if constexpr (kFormat == Format::kWide) {
+    const hn::Rebind<int16_t, D32> d;
+    const auto narrow = hn::DemoteTo(d, v);
+    HWY_ALIGN int16_t values[kLanes];
+    hn::Store(narrow, d, values);
+    std::memcpy(q, values, sizeof(values));
+  } else if constexpr (kFormat == Format::kShifted) {
+    const hn::Rebind<uint8_t, D32> d;
+    hn::StoreU(hn::DemoteTo(d, hn::Add(v, hn::Set(D32(), 128))), d, q);
+  } else {
+    const hn::Rebind<int8_t, D32> d;
+    hn::StoreU(hn::DemoteTo(d, v), d, reinterpret_cast<int8_t*>(q));
+  }
+}
+
+// Lanes beyond the row are zeros: they fill its last group, as groups divide vectors.
+template <Format kFormat, bool kSum>
+void StoreRow(const float* x, size_t k, float inverse, uint8_t* q, int32_t* sum) {
+  const DF d;
+  const auto factor = hn::Set(d, inverse);
+  auto sums = hn::Zero(D32());
+  for (size_t i = 0; i < k; i += kLanes) {
+    const auto v = hn::NearestInt(hn::Mul(LoadSome(d, x + i, k - i), factor));
+    StoreVector<kFormat>(v, q + i * int8::BytesOf(kFormat));
+    if constexpr (kSum) sums = hn::Add(sums, v);
+  }
+  if constexpr (kSum) *sum = hn::GetLane(hn::SumOfLanes(D32(), sums));
+}
+
+}  // namespace
+
+float QuantiseRow(const float* x, size_t k, Format format, uint8_t* q, int32_t* sum) {
+  constexpr float kSmallest = 0x1p-100f;
+  const int32_t bits = LargestBits(x, k);
+  const float largest = std::bit_cast<float>(bits);
+  const bool finite = bits < 0x7f800000;
+  if (!finite || largest < kSmallest) {
+    std::memset(q, format == Format::kShifted ? 128 : 0, (k + 3) / 4 * 4 * int8::BytesOf(format));
+    if (sum != nullptr) *sum = 0;
+    return finite ? 0.0f : std::numeric_limits<float>::quiet_NaN();
+  }
+  const float inverse = 127.0f / largest;
+  if (format == Format::kWide) {
+    StoreRow<Format::kWide, false>(x, k, inverse, q, nullptr);
+  } else if (format == Format::kShifted) {
+    StoreRow<Format::kShifted, false>(x, k, inverse, q, nullptr);
+  } else if (sum == nullptr) {
+    StoreRow<Format::kSigned, false>(x, k, inverse, q, nullptr);
+  } else {
+    StoreRow<Format::kSigned, true>(x, k, inverse, q, sum);
+  }
+  return largest / 127.0f;
+}
+
+}  // namespace wisp::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace wisp::kernels::int8 {
+QuantiseFunction Quantiser(int64_t target) { return WISP_INT8_CHOOSE(target, QuantiseRow); }
+}  // namespace wisp::kernels::int8
+#endif

@@ -1,0 +1,160 @@
+#!/usr/bin/env bash
+# Models to and from safetensors files: bit for bit there and back, what is refused, nothing half-written, and what a model
+# from outside may not be taken for. Scores against PyTorch, where $PYTHON has it: tools/bench/peers/parity.py.
+#   tests/convert.sh BUILD_FOLDER
+. "$(dirname "$0")/shell.sh"
+# edit IN OUT CODE: Python on a file's header `h` (a dictionary) and data `d` (a bytearray)
+edit() {
+  python3 - "$1" "$2" "$3" <<'END' || fail "the edit $3 does not run"
+import json, struct, sys
+raw = open(sys.argv[1], "rb").read()
+n = struct.unpack("<Q", raw[:8])[0]
+h, d = json.loads(raw[8:8 + n]), bytearray(raw[8 + n:])
+exec(sys.argv[3])
+text = json.dumps(h).encode()
+open(sys.argv[2], "wb").write(struct.pack("<Q", len(text)) + text + d)
+END
+}
+# same A B [CODE]: the tensors of two files, by name and bit, and after CODE on the headers `a` and `b`
+same() {
+  python3 - "$1" "$2" "${3:-}" <<'END' || fail "$1 and $2 hold other tensors"
+import json, struct, sys
+def read(path):
+    raw = open(path, "rb").read()
+    n = struct.unpack("<Q", raw[:8])[0]
+    return json.loads(raw[8:8 + n]), raw[8 + n:]
+(a, x), (b, y) = read(sys.argv[1]), read(sys.argv[2])
+exec(sys.argv[3])
+of = lambda h, d: {k: (t["dtype"], t["shape"], d[slice(*t["data_offsets"])]) for k, t in h.items() if k != "__metadata__"}
+sys.exit(0 if of(a, x) == of(b, y) else 1)
+END
+}
+inspect() { python3 -c "import json,subprocess,sys; j=json.loads(subprocess.check_output(['$wisp','inspect','$1','--verify','--json'])); sys.exit(0 if ($2) else 1)" || fail "$2 does not hold of $1"; }
+
+# There and back, with every switch of a recipe in one of two models.
+cp "$root/models/cafe.wisp" cafe.wisp
+cat >other.json <<'END'
+{"architecture": {"max_length": 9, "width": 12, "num_heads": 3, "num_blocks": 3, "inner_width": 7, "embedding_scale": 3.4641016, "attention_slope": 0.3,
+  "norm_epsilon": 1e-7, "activation": "relu", "norm": "post", "output_table": "untied", "output_bias": "trained", "positions": "end", "attend": "all", "re_attention": "on"}}
+END
+expect 0 "" "$wisp" new --recipe other.json --num-items 31 --out other.wisp
+for model in cafe other; do
+  expect 0 "" "$wisp" export $model.wisp --out $model.safetensors
+  expect 0 "" "$wisp" convert $model.safetensors --out $model-back.wisp
+  expect 0 "" "$wisp" export $model-back.wisp --out $model-back.safetensors
+  same $model.safetensors $model-back.safetensors 'assert a["__metadata__"]["wisp.architecture"] == b["__metadata__"]["wisp.architecture"]'
+  "$wisp" inspect $model.wisp --json >a.json && "$wisp" inspect $model-back.wisp --json >b.json
+  python3 -c "import json; a, b = json.load(open('a.json')), json.load(open('b.json')); assert all(a[k] == b[k] for k in ('architecture', 'tensors', 'item_keys', 'item_names'))" ||
+    fail "$model came back as another model"
+done
+ask=(--history tea-mint,bagel-lentil --count 480 --allow-seen --json)
+"$wisp" recommend --model cafe.wisp "${ask[@]}" >a.json && "$wisp" recommend --model cafe-back.wisp "${ask[@]}" >b.json && cmp -s a.json b.json || fail "scores or names changed on the way"
+same cafe.safetensors cafe.safetensors 'assert "synthetic public cafe guests" in a["__metadata__"]["wisp.provenance"] and "no privacy guarantee" in a["__metadata__"]["wisp.provenance"]'
+
+# What shapes tell, a config need not say; where it says it, they must agree. A recipe is a config too.
+edit cafe.safetensors bare.safetensors 'del h["__metadata__"]'
+expect 2 "bare.safetensors: its __metadata__ has no 'wisp.architecture': --config is needed" "$wisp" convert bare.safetensors --out o.wisp
+echo '{"embedding_scale": 6}' >config.json
+expect 0 "" "$wisp" convert bare.safetensors --out o.wisp --config config.json
+expect 0 "" "$wisp" export o.wisp --out o.safetensors
+same cafe.safetensors o.safetensors 'assert a["__metadata__"]["wisp.architecture"] == b["__metadata__"]["wisp.architecture"]'
+inspect o.wisp 'not j["item_keys"] and not j["item_names"]'
+expect 0 "" "$wisp" convert bare.safetensors --out o.wisp --config "$root/models/recipes/cafe.json"
+rm -f o.wisp
+echo '{"width": 31}' >config.json
+expect 3 "config.json:.width is 31, the tensors of bare.safetensors say 32" "$wisp" convert bare.safetensors --out o.wisp --config config.json
+echo '{"num_blocks": 1}' >config.json
+expect 3 "num_blocks is 1, the tensors of bare.safetensors say 2" "$wisp" convert bare.safetensors --out o.wisp --config config.json
+echo '{"norm": "post"}' >config.json
+expect 3 "tensor 'final_norm.weight' belongs to nothing" "$wisp" convert bare.safetensors --out o.wisp --config config.json
+echo '{"num_heads": 5}' >config.json
+expect 3 "num_heads is 5, which does not divide width 32" "$wisp" convert bare.safetensors --out o.wisp --config config.json
+echo '{"widht": 32}' >config.json
+expect 3 "unknown key 'widht'" "$wisp" convert bare.safetensors --out o.wisp --config config.json
+edit cafe.safetensors no-json.safetensors 'h["__metadata__"]["wisp.architecture"] = "{"'
+expect 3 "__metadata__ 'wisp.architecture' is '{', which is not JSON" "$wisp" convert no-json.safetensors --out o.wisp
+
+# Items.
+edit bare.safetensors keyed.safetensors 'h["__metadata__"] = {"wisp.architecture": "{\"embedding_scale\": 6}", "wisp.item_keys": "[1]"}'
+expect 3 "allowed is a list of texts\|is no list of texts" "$wisp" convert keyed.safetensors --out o.wisp
+edit bare.safetensors keyed.safetensors 'h["__metadata__"] = {"wisp.architecture": "{\"embedding_scale\": 6}", "wisp.item_keys": "[\"a\"]"}'
+expect 3 "there are 1 of them for 480 items" "$wisp" convert keyed.safetensors --out o.wisp
+seq 479 >keys.txt
+expect 3 "keys.txt: there are 479 of them for 480 items" "$wisp" convert cafe.safetensors --out o.wisp --item-keys keys.txt
+(cat keys.txt; echo 7) >twice.txt
+expect 2 "'7'\|\"7\"\| 7" "$wisp" convert cafe.safetensors --out o.wisp --item-keys twice.txt
+expect 2 "--item-names needs --item-keys" "$wisp" convert bare.safetensors --out o.wisp --config "$root/models/recipes/cafe.json" --item-names keys.txt
+[ ! -e o.wisp ] || fail "a refused file left a model behind"
+(cat keys.txt; echo 480) >all.txt
+printf '3\tthree\n' >names.txt
+expect 0 "" "$wisp" convert cafe.safetensors --out keyed.wisp --item-keys all.txt --item-names names.txt
+inspect keyed.wisp 'j["item_keys"] and j["item_names"]'
+expect 0 "" "$wisp" recommend --model keyed.wisp --history 3 --count 3
+
+# Damage and other kinds: named, and what was there before stays.
+cp cafe.wisp o.wisp
+head -c 5000 cafe.safetensors >cut.safetensors
+expect 3 "cut.safetensors" "$wisp" convert cut.safetensors --out o.wisp
+expect 3 "cafe.wisp: it is no safetensors file" "$wisp" convert cafe.wisp --out o.wisp
+expect 3 "nowhere.safetensors" "$wisp" convert nowhere.safetensors --out o.wisp
+edit cafe.safetensors gap.safetensors 'd += b"1234"'
+expect 3 "gap.safetensors: there are 4 bytes of data behind the last tensor" "$wisp" convert gap.safetensors --out o.wisp
+edit cafe.safetensors type.safetensors 'h["final_norm.bias"]["dtype"] = "I32"'
+expect 3 "type.safetensors: tensor 'final_norm.bias' has the dtype 'I32', allowed are F32, F16 and BF16" "$wisp" convert type.safetensors --out o.wisp
+edit cafe.safetensors nan.safetensors 'struct.pack_into("<f", d, h["final_norm.bias"]["data_offsets"][0], float("inf"))'
+expect 3 "nan.safetensors: tensor 'final_norm.bias' holds inf at place 0, allowed are finite numbers" "$wisp" convert nan.safetensors --out o.wisp
+edit cafe.safetensors name.safetensors 'h["final_norm.beta"] = h.pop("final_norm.bias")'
+expect 3 "name.safetensors: there is no tensor 'final_norm.bias'" "$wisp" convert name.safetensors --out o.wisp
+cmp -s cafe.wisp o.wisp || fail "a refused file changed the model that was there"
+echo kept >kept.safetensors
+expect 3 "cut.wisp" "$wisp" export cut.wisp --out kept.safetensors
+expect 3 "nowhere" "$wisp" export cafe.wisp --out nowhere/o.safetensors
+expect 3 "nowhere" "$wisp" convert cafe.safetensors --out nowhere/o.wisp
+[ "$(cat kept.safetensors)" = kept ] || fail "a refused export changed the file that was there"
+ls | grep -q tmp && fail "a temporary file was left: $(ls)"
+
+# F16 and BF16 are widened: numbers that are exact in both come back as they were.
+for type in F16 BF16; do
+  edit other.safetensors narrow.safetensors "
+n = bytearray()
+for t in [h[k] for k in h if k != '__metadata__']:
+    b, e = t['data_offsets']
+    v = [0.5 if i % 3 else 2.0 for i in range((e - b) // 4)]
+    t['data_offsets'] = [len(n), len(n) + 2 * len(v)]
+    t['dtype'] = '$type'
+    n += b''.join(struct.pack('<e', x) if '$type' == 'F16' else struct.pack('<f', x)[2:] for x in v)
+d = n"
+  edit other.safetensors wide.safetensors "
+for t in [h[k] for k in h if k != '__metadata__']:
+    b, e = t['data_offsets']
+    struct.pack_into('<%df' % ((e - b) // 4), d, b, *[0.5 if i % 3 else 2.0 for i in range((e - b) // 4)])"
+  expect 0 "" "$wisp" convert narrow.safetensors --out narrow.wisp
+  expect 0 "" "$wisp" export narrow.wisp --out back.safetensors
+  same wide.safetensors back.safetensors
+done
+
+# A model from outside is not untrained, not public and not private, whatever its file says of itself.
+inspect cafe-back.wisp 'len(j["provenance"]) == 1 and j["provenance"][0]["epsilon"] is None and j["provenance"][0]["dataset"] == "unknown, imported"'
+edit cafe.safetensors boast.safetensors 'h["__metadata__"]["wisp.provenance"] = "epsilon 0, public"'
+expect 0 "" "$wisp" convert boast.safetensors --out boast.wisp
+for model in boast.wisp cafe-back.wisp; do
+  expect 4 "states no epsilon" "$wisp" recommend --model $model --history tea-mint --private --public-dataset "unknown, imported"
+done
+"$wisp" synth --out log.db --population device --users 60 --seed 3 >/dev/null || fail "synth"
+private=(--recipe "$root/models/recipes/cafe-device.json" --data log.db --num-records-public 60 --batch 20 --epochs 1 --delta 0.001 --epsilon 4)
+expect 4 "nobody said what data it learned from: that may be 'log.db'" "$wisp" train "${private[@]}" --model cafe-back.wisp --out t.wisp --ledger l.db
+expect 0 "" "$wisp" convert cafe.safetensors --out named.wisp --dataset "cafe log"
+expect 4 "trained on 'cafe log' before, without a guarantee" "$wisp" train "${private[@]}" --model named.wisp --dataset "cafe log" --out t.wisp --ledger l.db
+[ ! -e t.wisp ] && [ ! -e l.db ] || fail "a refused run left something behind"
+expect 0 "" "$wisp" convert cafe.safetensors --out shipped.wisp --dataset shipped
+expect 0 "" "$wisp" train "${private[@]}" --model shipped.wisp --out t.wisp --ledger l.db
+grep -q "of the weights it began with: .*'shipped'.* states no epsilon" out || fail "training on top of an import does not say so: $(cat out)"
+expect 0 "" "$wisp" recommend --model t.wisp --history tea-mint --private --public-dataset shipped
+expect 4 "states no epsilon" "$wisp" recommend --model t.wisp --history tea-mint --private
+
+# The same scores in PyTorch; 77: it is not installed.
+"${PYTHON:-python3}" "$root/tools/bench/peers/parity.py" cafe.wisp --wisp "$wisp" --shapes 4 >out 2>err
+code=$?
+[ $code -eq 0 ] || [ $code -eq 77 ] || fail "scores differ from PyTorch's: $(cat out err)"
+[ $code -eq 77 ] && cat err
+finish

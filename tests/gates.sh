@@ -1,0 +1,105 @@
+#!/usr/bin/env bash
+# Size, memory and instructions, held to dated baselines in tests/gates.json, in both directions: a figure that fell is
+# written down, or the next one that rises hides behind it.
+#   tests/gates.sh BUILD_FOLDER             fails where a figure is not within its tolerance
+#   tests/gates.sh BUILD_FOLDER --update    makes what is measured the baseline
+#
+#   size_*          bytes of the stripped library: all of it, and what an app links that only recommends
+#   memory_*        bytes that the recipe ml-1m takes with 3416 items and 6040 users: exact (wisp inspect --memory)
+#   instructions_*  of the runs of tests/gate_runs.cc
+# Memory and instructions hang on the instruction set, and are taken under valgrind, which knows no AVX-512: the AVX2 kernels.
+# Sizes and instructions hang on compiler and C library. Where these are not the baseline's, nothing is compared and a line
+# says so. Exit code 77: nothing at all could be compared.
+source "$(dirname "$0")/shell.sh"
+update=${2:-}
+cached() { sed -n "s/^$1:[A-Z]*=//p" "$build/CMakeCache.txt"; }
+if [ "$(cached CMAKE_BUILD_TYPE)" != Release ] || [ "$(cached WISP_SANITIZE)" = ON ]; then
+  echo "not compared: the build is not a Release without sanitizers"
+  exit 77
+fi
+# XNNPACK leaves a little code in the library: figures of their own.
+with=$([ "$(cached WISP_XNNPACK)" = ON ] && echo _xnnpack)
+
+must() { "$@" || { echo "FAILED: $* could not be measured" >&2; exit 1; }; }
+size() { strip -o stripped.so "$build/$2" && echo "size_$1$with $(stat -c %s stripped.so)"; }
+memory() {  # name json-path options...
+  local name=$1 path=$2
+  shift 2
+  valgrind -q --tool=none "$wisp" inspect ml-1m.wisp --memory --json "$@" | python3 -c "import json,sys; print('memory_$name', json.load(sys.stdin)['$path']['total'])"
+}
+instructions() {
+  valgrind --tool=callgrind --instr-atstart=no --callgrind-out-file=/dev/null "$build/gate_runs" "$1" 2>log >/dev/null &&
+    echo "instructions_$1 $(sed -n 's/^==[0-9]*== Collected : \([0-9]*\).*/\1/p' log)"
+}
+
+{
+  must size full libwisp.so
+  must size inference_only libwisp_inference_only.so
+  kernels=none
+  if command -v valgrind >/dev/null; then
+    kernels=$(valgrind -q --tool=none "$build/gate_runs" | sed -n 3p)
+    "$wisp" new --recipe "$root/models/recipes/ml-1m.json" --num-items 3416 --out ml-1m.wisp >/dev/null 2>&1
+    must memory inference inference
+    for threads in 1 2; do
+      must memory "ordinary_threads_$threads" training --method ordinary --records 6040 --threads "$threads"
+      must memory "private_threads_$threads" training --method phantom --records 6040 --threads "$threads"
+    done
+    for run in $("$build/gate_runs" | head -1); do must instructions "$run"; done
+  else
+    echo "memory and instructions are not compared: there is no valgrind (tools/dev setup installs it)" >&2
+  fi
+  echo "kernels $kernels"
+  echo "compiler $("$build/gate_runs" | sed -n 2p)"
+} >figures
+
+python3 - "$root/tests/gates.json" figures "$update" "tests/gates.sh $1 --update" <<'PY'
+import datetime, json, sys
+path, figures, update, command = sys.argv[1:]
+lines = [line.rstrip('\n').split(' ', 1) for line in open(figures)]
+told = {name: value for name, value in lines if name in ('kernels', 'compiler')}
+measured = {name: int(value) for name, value in lines if name not in told}
+book = json.load(open(path))
+tolerances = {'size': 0.01, 'memory': 0.0, 'instructions': 0.02}
+
+if update == '--update':
+    today = datetime.date.today().isoformat()
+    for name, value in sorted(measured.items()):
+        kind = name.split('_')[0]
+        entry = {'value': value, 'tolerance': tolerances[kind], 'date': today}
+        if kind != 'memory': entry['compiler'] = told['compiler']
+        if kind != 'size': entry['kernels'] = told['kernels']
+        old = book.get(name)
+        if old: entry['tolerance'] = old['tolerance']
+        if not old or old != {**entry, 'date': old['date']}:
+            print(f'{name}: {old["value"] if old else "none"} -> {value}')
+            book[name] = entry
+    with open(path, 'w') as f:
+        f.write('{\n' + ',\n'.join(f'  {json.dumps(n)}: {json.dumps(book[n])}' for n in sorted(book)) + '\n}\n')
+    sys.exit(0)
+
+failed = compared = 0
+other_sizes = [n for n in book if n.startswith('size_') and n.endswith('_xnnpack') != any(m.endswith('_xnnpack') for m in measured)]
+for name in sorted(set(book) - set(measured) - set(other_sizes)):
+    if 'kernels' in book[name] and told['kernels'] == 'none': continue
+    print(f'FAILED: {name} has a baseline and was not measured')
+    failed += 1
+for name, value in sorted(measured.items()):
+    base = book.get(name)
+    if base is None:
+        print(f'FAILED: {name} is {value:,} and has no baseline; if that is right: {command}')
+        failed += 1
+        continue
+    other = [f'{what} is {told[what]}, the baseline\'s is {base[what]}' for what in ('compiler', 'kernels') if base.get(what, told[what]) != told[what]]
+    if other:
+        print(f'{name} is {value:,}, not compared: {"; ".join(other)}')
+        continue
+    compared += 1
+    change = value / base['value'] - 1
+    if abs(change) <= base['tolerance']: print(f'{name} is {value:,} ({change:+.2%})')
+    else:
+        print(f'FAILED: {name} is {value:,}, {change:+.2%} from the baseline of {base["date"]}, {base["value"]:,}; allowed are '
+              f'{base["tolerance"]:.0%} up and down. If the change is meant: {command}')
+        failed += 1
+print(f'{compared} compared, {failed} failed')
+sys.exit(1 if failed else 0 if compared else 77)
+PY

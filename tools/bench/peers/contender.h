@@ -1,0 +1,63 @@
+// What gemm_peers.cc and the units of the libraries it measures agree on: one product, and the ways to compute it.
+//
+// What it is not: a place that names a library. Each peer has a unit of its own, which is compiled only where the library is
+// installed; the program works with any of them missing.
+#ifndef WISP_TOOLS_BENCH_PEERS_CONTENDER_H_
+#define WISP_TOOLS_BENCH_PEERS_CONTENDER_H_
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace wisp::bench {
+
+enum class Orientation { kForward, kBackwardInput, kBackwardWeight };
+
+// Row-major, without gaps: x [rows, k], w [n, k], dy [rows, n]. All are readable for 64 bytes past their end.
+//   kForward         out [rows, n] = x w^T
+//   kBackwardInput   out [rows, k] = dy w
+//   kBackwardWeight  out [n, k]    = dy^T x
+// The buffers outlive every contender.
+struct Product {
+  Orientation orientation;
+  size_t rows, n, k;
+  const float* x;
+  const float* w;
+  const float* dy;
+  float* out;
+
+  size_t out_rows() const { return orientation == Orientation::kBackwardWeight ? n : rows; }
+  size_t out_cols() const { return orientation == Orientation::kForward ? n : k; }
+  size_t inner() const {
+    return orientation == Orientation::kForward ? k : orientation == Orientation::kBackwardInput ? n : rows;
+  }
+};
+
+// `run` assigns out, on the calling thread. `pack` is empty where `run` starts from w as it lies; elsewhere it lays w out
+// ahead (it has been called once when the contender is made), and its time is not part of the product's.
+struct Contender {
+  std::string name;
+  std::string implementation;  // what the library says it runs; may be empty
+  std::function<void()> run;
+  std::function<void()> pack;
+};
+
+using Contenders = std::vector<Contender>;
+
+// Each adds its ways to compute the product, none where it has no such operation.
+void AddWisp(const Product& product, Contenders& contenders);
+void AddOpenBlas(const Product& product, Contenders& contenders);
+void AddOneDnn(const Product& product, Contenders& contenders);
+void AddEigen(const Product& product, Contenders& contenders);
+void AddXnnpack(const Product& product, Contenders& contenders);
+
+// Which library, in words: name, version, what it chose for this processor. Also keeps it to one thread.
+std::string DescribeOpenBlas();
+std::string DescribeOneDnn();
+std::string DescribeEigen();
+std::string DescribeXnnpack();
+
+}  // namespace wisp::bench
+
+#endif  // WISP_TOOLS_BENCH_PEERS_CONTENDER_H_

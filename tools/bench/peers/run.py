@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""wisp beside what one would take instead of it: the same model, the same weights, as many threads, in one invocation.
+
+    tools/bench/peers/run.py --wisp build/release/wisp
+    tools/bench/peers/run.py --wisp build/release/wisp --what training --threads 2 --rounds 5 --json training.jsonl
+
+A contender that is not installed is left out with a sentence, and so is one whose scores, losses or gradients differ.
+What is compared: README.md beside this file.
+Exit codes: 0 measured, 1 something disagreed or wisp failed, 77 there is no PyTorch.
+"""
+import argparse
+import os
+import sys
+import tempfile
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--what", choices=("scoring", "training", "private", "all"), default="all")
+    parser.add_argument("--wisp", default="build/release/wisp", help="the program")
+    parser.add_argument("--threads", type=int, default=1, help="of training; scoring has one")
+    parser.add_argument("--rounds", type=int, default=11, help="samples of each contender")
+    parser.add_argument("--batch", type=int, help="records of a step; default: 256 of an ordinary one, 64 of a private one")
+    parser.add_argument("--inner-width", type=int, default=256, help="of a feed-forward, in training")
+    parser.add_argument("--model", help="score with this model; default: an untrained one of the size of ML-1M")
+    parser.add_argument("--without", action="append", default=[], metavar="CONTENDER", help="leave it out; may be repeated")
+    parser.add_argument("--json", metavar="FILE", help="write lines of JSON")
+    a = parser.parse_args()
+    if a.threads < 1 or a.rounds < 1 or a.inner_width < 1 or (a.batch is not None and a.batch < 18):
+        parser.error("--threads, --rounds and --inner-width must be 1 or more, --batch 18 or more: each item occurs")
+    return a
+
+
+def main():
+    a = arguments()
+    os.environ.pop("OPENBLAS_CORETYPE", None)
+    os.environ["OMP_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = str(a.threads)  # before torch is loaded
+    try:
+        import torch  # noqa: F401
+    except ImportError:
+        print("run: PyTorch is not installed, nothing was compared", file=sys.stderr)
+        return 77
+    import figures
+    import scoring
+    import training
+    from wisp_program import Wisp, WispError
+    report, wisp = figures.Report(a.json), Wisp(os.path.abspath(a.wisp))
+    parts = {"scoring": scoring.run, "training": training.run_ordinary, "private": training.run_private}
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            for part in parts if a.what == "all" else (a.what,):
+                parts[part](report, wisp, a, folder)
+        except (WispError, training.WorkerError, OSError) as error:
+            print(f"run: {error}", file=sys.stderr)
+            return 1
+    return 0 if report.good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,215 @@
+"""One history of 200 items, the best ten of those that are not in it, one thread: wisp beside torch, ONNX Runtime, ExecuTorch and LiteRT."""
+import contextlib
+import io
+import logging
+import os
+import time
+import warnings
+
+import numpy
+import torch
+
+import sasrec_torch as peer
+from figures import over, shown, spread
+from plain import Plain, Scorer
+from wisp_program import LENGTH, Model, Problem
+
+COUNT, LIMIT = 10, 1e-5
+CALLS = 20  # of a contender in a round, after three that are not timed
+WHAT = "scoring"
+
+
+@contextlib.contextmanager
+def quiet():
+    """Exporters talk a lot."""
+    logging.disable(logging.WARNING)
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        warnings.simplefilter("ignore")
+        yield
+    logging.disable(logging.NOTSET)
+
+
+class Contender:
+    """`opener` makes, from a file in the page cache, a function from a history [1, T] of int64 (numpy) to scores [M]."""
+
+    def __init__(self, name, opener):
+        self.name, self.opener = name, opener
+        self.score = opener()
+        self.whole, self.opened = [], []
+
+    @staticmethod
+    def best(score, history):
+        scores = score(history).copy()
+        scores[history[0]] = -numpy.inf
+        candidates = numpy.argpartition(scores, -COUNT)[-COUNT:]
+        return candidates[numpy.argsort(-scores[candidates])]
+
+    def difference(self, history, ours):
+        scores = torch.from_numpy(self.score(history).copy()).double()
+        return ((scores - ours).abs().max() / ours.abs().max()).item()
+
+    def sample(self, histories):
+        times = []
+        for i in range(CALLS + 3):
+            history = next(histories)
+            begin = time.perf_counter()
+            self.best(self.score, history)
+            times.append(1e3 * (time.perf_counter() - begin))
+        self.whole.append(spread(times[3:])["median"])
+        begin = time.perf_counter()
+        self.best(self.opener(), next(histories))
+        self.opened.append(1e3 * (time.perf_counter() - begin))
+
+
+def of_module(module):
+    def score(history):
+        with torch.inference_mode():
+            return module(torch.from_numpy(history))[0].numpy()
+    return score
+
+
+def torch_opener(tensors, fast):
+    def opener():
+        module = peer.load(tensors)[0]
+        return of_module(Scorer(Plain(module)).eval() if fast else module)
+    return opener
+
+
+def compiled_opener(tensors):
+    """Opening it again would compile it again, which takes seconds to minutes: it is given what it has compiled."""
+    module = torch.compile(Scorer(Plain(peer.load(tensors)[0])).eval())
+    score = of_module(module)
+    return lambda: score
+
+
+def onnx_opener(tensors, folder, fast):
+    import onnxruntime  # which needs onnx for the export, but not here
+    module = peer.load(tensors)[0]
+    path = os.path.join(folder, f"scorer-{fast}.onnx")
+    example = torch.zeros(1, LENGTH, dtype=torch.int64)
+    with quiet(), torch.no_grad():
+        torch.onnx.export(Scorer(Plain(module)).eval() if fast else module, (example,), path, input_names=["items"], output_names=["scores"],
+                          opset_version=17, dynamo=False)
+
+    def opener():
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        return lambda history: session.run(["scores"], {"items": history})[0][0]
+    return opener
+
+
+def executorch_opener(tensors, folder):
+    path = os.path.join(folder, "scorer.pte")
+    with quiet():
+        from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
+        from executorch.exir import to_edge_transform_and_lower
+        from executorch.extension.pybindings.portable_lib import _unsafe_reset_threadpool
+        from executorch.runtime import Runtime
+        module = Scorer(Plain(peer.load(tensors)[0], spelled_out=True)).eval()
+        exported = torch.export.export(module, (torch.zeros(1, LENGTH, dtype=torch.int64),))
+        program = to_edge_transform_and_lower(exported, partitioner=[XnnpackPartitioner()]).to_executorch()
+    with open(path, "wb") as file:
+        file.write(program.buffer)
+    runtime = Runtime.get()
+    _unsafe_reset_threadpool(1)
+
+    def opener():
+        loaded = runtime.load_program(path)
+        method = loaded.load_method("forward")
+
+        def score(history, keep=loaded):  # a method must not outlive its program
+            return method.execute([torch.from_numpy(history)])[0][0].numpy()
+        return score
+    return opener
+
+
+def litert_opener(tensors, folder):
+    """From torch by way of litert-torch (formerly ai-edge-torch)."""
+    path = os.path.join(folder, "scorer.tflite")
+    with quiet():
+        from ai_edge_litert.interpreter import Interpreter
+        import litert_torch
+        module = Scorer(Plain(peer.load(tensors)[0], spelled_out=True)).eval()
+        litert_torch.convert(module, (torch.zeros(1, LENGTH, dtype=torch.int64),)).export(path)
+
+    def opener():
+        interpreter = Interpreter(model_path=path, num_threads=1)
+        interpreter.allocate_tensors()
+        at, to = interpreter.get_input_details()[0], interpreter.get_output_details()[0]["index"]
+
+        def score(history):
+            interpreter.set_tensor(at["index"], history.astype(at["dtype"]))
+            interpreter.invoke()
+            return interpreter.get_tensor(to)[0]
+        return score
+    return opener
+
+
+def makers(tensors, folder):
+    return {"torch": lambda: torch_opener(tensors, False), "torch fast": lambda: torch_opener(tensors, True),
+            "torch fast compiled": lambda: compiled_opener(tensors), "onnxruntime": lambda: onnx_opener(tensors, folder, False),
+            "onnxruntime fast": lambda: onnx_opener(tensors, folder, True), "executorch xnnpack fast": lambda: executorch_opener(tensors, folder),
+            "litert fast": lambda: litert_opener(tensors, folder)}
+
+
+def histories(num_items):
+    """As `wisp bench` has them: each differs from the last in its oldest item."""
+    items = numpy.array([[t * 7919 % num_items for t in range(LENGTH)]], dtype=numpy.int64)
+    while True:
+        items[0, 0] = (items[0, 0] + 1) % num_items
+        yield items.copy()
+
+
+def contenders(report, model, folder, left_out):
+    module = model.module
+    history = next(histories(module.architecture.num_items))
+    ours = model.wisp_scores(history[0].tolist())
+    agreed = []
+    for name, make in makers(model.tensors, folder).items():
+        if name in left_out:
+            continue
+        try:
+            contender = Contender(name, make())
+        except ImportError as error:
+            report.skip(WHAT, name, f"it is not installed ({error})")
+            continue
+        except Exception as error:  # of exporters and compilers, which raise what they please
+            report.skip(WHAT, name, f"it cannot run this model ({type(error).__name__}: {error})")
+            continue
+        if report.check(WHAT, name, "scores", contender.difference(history, ours), LIMIT):
+            agreed.append(contender)
+    return agreed
+
+
+def run(report, wisp, a, folder):
+    torch.set_num_threads(1)
+    model = Model(wisp, a.model, folder) if a.model else Problem(wisp, folder, 64, 256).model
+    architecture = model.module.architecture
+    report.title(f"Scoring: the best {COUNT} of {architecture.num_items} items after {LENGTH}, width {architecture.width}, "
+                 f"{architecture.num_blocks} blocks, 1 thread, {a.rounds} rounds; {model.created_by}")
+    if architecture.max_length < LENGTH:
+        report.skip(WHAT, "all", f"the model reads {architecture.max_length} items, histories have {LENGTH}")
+        return
+    peers = contenders(report, model, folder, a.without)
+    ours = {"top_10_ms": [], "appended_event_top_10_ms": [], "open_and_top_10_ms": []}
+    walk = histories(architecture.num_items)
+    for r in range(a.rounds):
+        turns = ["wisp", *peers]
+        for turn in turns[r % len(turns):] + turns[:r % len(turns)]:
+            if turn != "wisp":
+                turn.sample(walk)
+                continue
+            figures = wisp.bench("--what", "score", "--model", model.path, "--repeats", CALLS, "--length", LENGTH)["scoring"]
+            for name, samples in ours.items():
+                samples.append(figures[name]["median"])
+    whole, appended, opened = ours.values()
+    report.row(WHAT, "wisp", {name: spread(samples) for name, samples in ours.items()},
+               f"{shown(spread(whole), ' ms')}, opening included {shown(spread(opened), ' ms')}, one more event {shown(spread(appended), ' ms')}")
+    for p in peers:
+        values = {"top_10_ms": spread(p.whole), "over_wisp": over(p.whole, whole), "over_wisp_appended_event": over(p.whole, appended)}
+        text = f"{shown(values['top_10_ms'], ' ms')}, {shown(values['over_wisp'])} times wisp"
+        if "compiled" not in p.name:
+            values |= {"open_and_top_10_ms": spread(p.opened), "open_over_wisp": over(p.opened, opened)}
+            text += f"; opening included {shown(values['open_and_top_10_ms'], ' ms')}, {shown(values['open_over_wisp'])} times"
+        report.row(WHAT, p.name, values, text)

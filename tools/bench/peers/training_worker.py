@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""A contender of training in a process of its own, whose peak memory is therefore its own. For run.py, over pipes.
+
+Reads from the file named by its only argument, of torch.save: contender, tensors, inputs, targets, threads, gradients (of a tied model, or None).
+Writes lines of JSON: first, of a step that is not timed, {"loss", "gradient_difference" or "clipped_norm", "resident_bytes" before it}, then for each
+line "step" that it reads {"seconds", "peak_bytes"}.
+"""
+import json
+import resource
+import sys
+import time
+
+import torch
+from torch import nn
+
+import sasrec_torch as peer
+from plain import Plain
+
+RATE = 1e-4
+# Of the twin's parameters in the fast one; what Opacus trains has no counterpart of the tied table's gradient.
+FAST_NAMES = {"items.weight": "item_embedding.weight", "positions.weight": "position_embedding.weight", "qkv.": "attention.in_proj_",
+              "out.": "attention.out_proj."}
+
+
+class Ordinary:
+    """Adam on the mean cross-entropy over all items."""
+
+    def __init__(self, module, loss):
+        self.module, self.loss = module, loss
+        self.optimizer = torch.optim.Adam(module.parameters(), lr=RATE)
+
+    def step(self, inputs, targets, inspect=None):
+        loss = self.loss(inputs, targets)
+        loss.backward()
+        if inspect is not None:
+            inspect(self.module)
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+        return loss.item()
+
+
+class Opacus:
+    """Adam on clipped and noised gradients; every batch is the whole of `inputs`, as nothing is drawn here."""
+
+    def __init__(self, module, mode, inputs, targets):
+        from opacus import PrivacyEngine
+        loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(inputs, targets), batch_size=len(inputs))
+        criterion = nn.CrossEntropyLoss()
+        made = PrivacyEngine(accountant="rdp").make_private(
+            module=module.train(), optimizer=torch.optim.Adam(module.parameters(), lr=RATE), data_loader=loader, criterion=criterion,
+            noise_multiplier=1.0, max_grad_norm=1.0, poisson_sampling=False, grad_sample_mode=mode)
+        self.module, self.optimizer = made[0], made[1]
+        self.criterion = made[2] if mode == "ghost" else criterion
+        self.ghost = mode == "ghost"
+
+    def step(self, inputs, targets, inspect=None):
+        logits = self.module(inputs)
+        if self.ghost:
+            loss = self.criterion(logits.flatten(0, 1), targets.flatten(), shape=logits.shape)  # by records
+        else:
+            loss = self.criterion(logits.flatten(0, 1), targets.flatten())
+        loss.backward()
+        value = loss.item()
+        self.optimizer.step()
+        if inspect is not None:
+            inspect(self.module)
+        self.optimizer.zero_grad()
+        return value
+
+
+def twin_name(name):
+    for mine, theirs in FAST_NAMES.items():
+        name = theirs if name == mine else name
+        if mine.endswith("."):
+            name = name.replace("." + mine, "." + theirs)
+    return name
+
+
+def gradient_difference(module, expected):
+    """The largest, over the parameters, of |difference| / |expected|, both 2-norms."""
+    worst = 0.0
+    for name, p in module.named_parameters():
+        other = expected[twin_name(name)]
+        worst = max(worst, ((p.grad - other).norm() / other.norm().clamp(min=1e-12)).item())
+    return worst
+
+
+def main():
+    given = torch.load(sys.argv[1])
+    torch.set_num_threads(given["threads"])
+    torch.manual_seed(1)
+    contender, inputs, targets, expected = given["contender"], given["inputs"], given["targets"], given["gradients"]
+    twin = peer.load(given["tensors"])[0].train()
+    module = twin if contender == "torch" else Plain(twin, tied=contender.startswith("torch fast")).train()
+    if contender.startswith("opacus"):
+        trained = Opacus(module, contender.split()[1], inputs, targets)
+    else:
+        trained = Ordinary(module, torch.compile(module.loss) if "compiled" in contender else module.loss)
+    found = {"resident_bytes": 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}
+
+    def inspect(module):
+        if contender.startswith("opacus"):  # before noise
+            found["clipped_norm"] = torch.cat([p.summed_grad.flatten() for p in module.parameters()]).norm().item()
+        elif expected is not None:
+            found["gradient_difference"] = gradient_difference(module, expected)
+
+    found["loss"] = trained.step(inputs, targets, inspect)  # of the weights that were given
+    print(json.dumps(found), flush=True)
+    for line in sys.stdin:
+        if line.strip() != "step":
+            break
+        begin = time.perf_counter()
+        trained.step(inputs, targets)
+        seconds = time.perf_counter() - begin
+        print(json.dumps({"seconds": seconds, "peak_bytes": 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

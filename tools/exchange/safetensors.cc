@@ -1,0 +1,152 @@
+#include "tools/exchange/safetensors.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "tools/exchange/safetensors_header.h"
+
+namespace wisp::exchange {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "numbers of the format are little-endian and copied as they are");
+
+constexpr size_t kLengthBytes = 8;
+
+constexpr std::pair<const char*, ElementType> kTypes[] = {{"F32", ElementType::kF32}, {"F16", ElementType::kF16}, {"BF16", ElementType::kBf16}};
+
+// IEEE 754 half precision. Every value of it is a float, subnormal ones too.
+float FloatOfHalf(uint16_t half) {
+  const uint32_t sign = uint32_t{half} >> 15 << 31, exponent = half >> 10 & 31, fraction = half & 1023;
+  if (exponent == 31) return std::bit_cast<float>(sign | 0x7f800000u | fraction << 13);
+  if (exponent > 0) return std::bit_cast<float>(sign | (exponent + 112) << 23 | fraction << 13);
+  const float magnitude = static_cast<float>(fraction) * 0x1p-24f;
+  return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(magnitude));
+}
+
+float FloatOfBrain(uint16_t brain) { return std::bit_cast<float>(uint32_t{brain} << 16); }
+
+// Bytes that a tensor of this shape takes; kInvalidData beyond 2^64 - 1.
+Result<uint64_t> BytesOf(const std::string& where, std::span<const uint64_t> shape, ElementType type) {
+  uint64_t bytes = ElementBytes(type);
+  // A dimension of 0 makes the product 0, whatever stands before it.
+  if (std::find(shape.begin(), shape.end(), 0u) != shape.end()) return uint64_t{0};
+  for (uint64_t n : shape) {
+    if (bytes > std::numeric_limits<uint64_t>::max() / n) {
+      return InvalidData(where + " has the shape " + ShapeInWords(shape) + ", more than 2^64 - 1 bytes");
+    }
+    bytes *= n;
+  }
+  return bytes;
+}
+
+// What the header says of one tensor, held against the data.
+Result<SafeTensor> CheckTensor(const std::string& file, DescribedTensor& described, std::span<const std::byte> data) {
+  const std::string where = file + ": tensor " + Shown(described.name);
+  const auto* type = std::find_if(std::begin(kTypes), std::end(kTypes), [&](const auto& t) { return described.dtype == t.first; });
+  if (type == std::end(kTypes)) return Unsupported(where + " has the dtype " + Shown(described.dtype) + ", allowed are F32, F16 and BF16");
+  const uint64_t begin = described.offsets[0], end = described.offsets[1];
+  if (begin > end || end > data.size()) {
+    return InvalidData(where + " has the data_offsets " + ShapeInWords(described.offsets) + ", allowed is a range within the " +
+                       std::to_string(data.size()) + " bytes of data");
+  }
+  WISP_ASSIGN_OR_RETURN(const uint64_t bytes, BytesOf(where, described.shape, type->second));
+  if (bytes != end - begin) {
+    return InvalidData(where + " has " + std::to_string(end - begin) + " bytes, its shape " + ShapeInWords(described.shape) + " and dtype " + type->first +
+                       " take " + std::to_string(bytes));
+  }
+  return SafeTensor{std::move(described.name), type->second, std::move(described.shape), data.subspan(begin, end - begin)};
+}
+
+// Tensors in the order of their data: each begins where the one before ends, the last one ends with the data.
+Status CheckCover(const std::string& file, const std::vector<SafeTensor>& tensors, std::span<const std::byte> data) {
+  const std::byte* next = data.data();
+  for (const SafeTensor& t : tensors) {
+    if (t.bytes.data() != next) {
+      return InvalidData(file + ": tensor " + Shown(t.name) + " begins at byte " + std::to_string(t.bytes.data() - data.data()) +
+                         " of the data, allowed is " + std::to_string(next - data.data()) + ", where the one before it ends");
+    }
+    next = t.bytes.data() + t.bytes.size();
+  }
+  if (next == data.data() + data.size()) return OkStatus();
+  return InvalidData(file + ": there are " + std::to_string(data.data() + data.size() - next) + " bytes of data behind the last tensor, allowed are none");
+}
+
+}  // namespace
+
+const char* TypeName(ElementType type) { return kTypes[static_cast<size_t>(type)].first; }
+size_t ElementBytes(ElementType type) { return type == ElementType::kF32 ? 4 : 2; }
+
+std::string ShapeInWords(std::span<const uint64_t> shape) {
+  std::string words = "[";
+  for (size_t i = 0; i < shape.size(); ++i) words += (i == 0 ? "" : ", ") + std::to_string(shape[i]);
+  return words + "]";
+}
+
+std::string Shown(std::string_view text) {
+  constexpr size_t kMost = 120;
+  std::string shown(text.substr(0, kMost));
+  for (char& c : shown) {
+    if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) >= 0x7f) c = '?';
+  }
+  return "'" + shown + (text.size() > kMost ? "...'" : "'");
+}
+
+void SafeTensor::CopyTo(std::span<float> out) const {
+  if (bytes.empty()) return;
+  if (type == ElementType::kF32) {
+    std::memcpy(out.data(), bytes.data(), bytes.size());
+    return;
+  }
+  for (size_t i = 0; i < num_elements(); ++i) {
+    uint16_t bits = 0;
+    std::memcpy(&bits, bytes.data() + 2 * i, sizeof(bits));
+    out[i] = type == ElementType::kF16 ? FloatOfHalf(bits) : FloatOfBrain(bits);
+  }
+}
+
+Result<SafeTensorsFile> SafeTensorsFile::Open(const std::string& path) {
+  WISP_ASSIGN_OR_RETURN(MappedFile mapped, MappedFile::Open(path));
+  WISP_ASSIGN_OR_RETURN(SafeTensorsFile file, Parse(path, mapped.bytes()));
+  file.file_ = std::move(mapped);
+  return file;
+}
+
+Result<SafeTensorsFile> SafeTensorsFile::Parse(const std::string& name, std::span<const std::byte> bytes) {
+  if (bytes.size() < kLengthBytes) {
+    return InvalidData(name + ": it has " + std::to_string(bytes.size()) + " bytes, a safetensors file has 8 or more");
+  }
+  uint64_t length = 0;
+  std::memcpy(&length, bytes.data(), kLengthBytes);
+  const uint64_t most = std::min<uint64_t>(kMaxHeaderBytes, bytes.size() - kLengthBytes);
+  if (length < 2 || length > most) {
+    return InvalidData(name + ": it is no safetensors file, or damaged: the header's length is " + std::to_string(length) + ", allowed are 2 to " +
+                       std::to_string(most));
+  }
+  const std::string_view json(reinterpret_cast<const char*>(bytes.data() + kLengthBytes), length);
+  if (json[0] != '{') return InvalidData(name + ": it is no safetensors file, or damaged: the header begins with " + Shown(json.substr(0, 1)) + ", allowed is '{'");
+  WISP_ASSIGN_OR_RETURN(Header header, ParseHeader(name, json));
+  const std::span<const std::byte> data = bytes.subspan(kLengthBytes + length);
+  SafeTensorsFile file;
+  file.metadata_ = std::move(header.metadata);
+  for (DescribedTensor& described : header.tensors) {
+    WISP_ASSIGN_OR_RETURN(SafeTensor tensor, CheckTensor(name, described, data));
+    file.tensors_.push_back(std::move(tensor));
+  }
+  // Empty tensors lie at the begin of another one: before it.
+  std::stable_sort(file.tensors_.begin(), file.tensors_.end(), [](const SafeTensor& a, const SafeTensor& b) {
+    return std::pair(a.bytes.data(), a.bytes.size()) < std::pair(b.bytes.data(), b.bytes.size());
+  });
+  WISP_RETURN_IF_ERROR(CheckCover(name, file.tensors_, data));
+  for (size_t i = 0; i < file.tensors_.size(); ++i) file.by_name_.emplace(file.tensors_[i].name, i);
+  return file;
+}
+
+const SafeTensor* SafeTensorsFile::Find(std::string_view name) const {
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? nullptr : &tensors_[found->second];
+}
+
+}  // namespace wisp::exchange

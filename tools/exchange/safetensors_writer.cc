@@ -1,0 +1,50 @@
+#include <nlohmann/json.hpp>
+
+#include "tools/exchange/safetensors.h"
+#include "tools/exchange/safetensors_header.h"
+
+namespace wisp::exchange {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// The header, filled up with blanks so that the data begin on 8 bytes.
+Result<std::string> HeaderText(const std::string& path, std::span<const TensorToWrite> tensors, const std::map<std::string, std::string>& metadata) {
+  Json header = Json::object();
+  if (!metadata.empty()) header["__metadata__"] = metadata;
+  uint64_t next = 0;
+  for (const TensorToWrite& t : tensors) {
+    uint64_t elements = 1;
+    for (uint64_t n : t.shape) elements *= n;
+    if (elements != t.values.size()) {
+      return InvalidArgument(path + ": tensor " + Shown(t.name) + " has " + std::to_string(t.values.size()) + " numbers, its shape " + ShapeInWords(t.shape) +
+                             " takes " + std::to_string(elements));
+    }
+    if (header.contains(t.name)) return InvalidArgument(path + ": tensor " + Shown(t.name) + " is there twice, allowed is once");
+    header[t.name] = {{"dtype", "F32"}, {"shape", t.shape}, {"data_offsets", {next, next + t.values.size_bytes()}}};
+    next += t.values.size_bytes();
+  }
+  // Texts that are not UTF-8 get replacement characters instead of an exception.
+  std::string text = header.dump(-1, ' ', false, Json::error_handler_t::replace);
+  text.append((8 - text.size() % 8) % 8, ' ');
+  if (text.size() > kMaxHeaderBytes) {
+    return InvalidArgument(path + ": the header would have " + std::to_string(text.size()) + " bytes, allowed are " + std::to_string(kMaxHeaderBytes));
+  }
+  return text;
+}
+
+}  // namespace
+
+Status WriteSafeTensors(const std::string& path, std::span<const TensorToWrite> tensors, const std::map<std::string, std::string>& metadata) {
+  WISP_ASSIGN_OR_RETURN(const std::string header, HeaderText(path, tensors, metadata));
+  // Whatever else the reader refuses in a header, it refuses here before there is a file.
+  if (const auto parsed = ParseHeader(path, header); !parsed.ok()) return InvalidArgument(parsed.status().message());
+  const uint64_t length = header.size();
+  WISP_ASSIGN_OR_RETURN(FileReplacement file, FileReplacement::Begin(path, FileAccess::kShared));
+  WISP_RETURN_IF_ERROR(file.Write(std::as_bytes(std::span(&length, 1))));
+  WISP_RETURN_IF_ERROR(file.Write(std::as_bytes(std::span<const char>(header))));
+  for (const TensorToWrite& t : tensors) WISP_RETURN_IF_ERROR(file.Write(std::as_bytes(t.values)));
+  return file.Commit();
+}
+
+}  // namespace wisp::exchange

@@ -1,0 +1,206 @@
+// wisp convert, wisp export: the recommender from and to PyTorch's state_dict in a safetensors file (docs/convert.md).
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "runtime/core/file.h"
+#include "tools/exchange/torch_names.h"
+#include "tools/wisp/commands.h"
+#include "tools/wisp/dataset.h"
+#include "tools/wisp/output.h"
+#include "tools/wisp/recipe.h"
+#include "tools/wisp/recipe_section.h"
+
+namespace wisp::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using exchange::SafeTensorsFile;
+
+// Keys of __metadata__. Texts only: lists and objects are JSON within.
+constexpr char kArchitectureKey[] = "wisp.architecture", kItemKeysKey[] = "wisp.item_keys", kItemNamesKey[] = "wisp.item_names";
+constexpr char kProvenanceKey[] = "wisp.provenance", kCreatedByKey[] = "wisp.created_by";
+constexpr size_t kMaxArchitectureBytes = 65536;
+
+// Of __metadata__: null where there is none. kInvalidData when it is not JSON.
+Result<nlohmann::json> MetadataJson(const std::string& path, const SafeTensorsFile& file, const char* key) {
+  const auto found = file.metadata().find(key);
+  if (found == file.metadata().end()) return nlohmann::json();
+  nlohmann::json json = nlohmann::json::parse(found->second, nullptr, /*allow_exceptions=*/false);
+  if (json.is_discarded()) return InvalidData(path + ": __metadata__ '" + key + "' is " + exchange::Shown(found->second) + ", which is not JSON");
+  return json;
+}
+
+// The object of a recipe's "architecture", from --config (which may be the whole recipe) or else from the file.
+struct Description {
+  std::string where;
+  nlohmann::json json;
+};
+
+Result<Description> ReadDescription(const ConvertArguments& a, const SafeTensorsFile& file) {
+  if (!a.config.empty()) {
+    WISP_ASSIGN_OR_RETURN(nlohmann::json json, ReadJson(a.config));
+    if (IsOfClassifier(json)) return InvalidData(a.config + ": it is the recipe of a classifier, convert makes recommenders");
+    const bool recipe = json.is_object() && json.contains("architecture");
+    return Description{a.config + ":" + (recipe ? " architecture" : ""), recipe ? nlohmann::json(json["architecture"]) : json};
+  }
+  const auto found = file.metadata().find(kArchitectureKey);
+  if (found == file.metadata().end()) {
+    return InvalidArgument(a.in + ": its __metadata__ has no '" + kArchitectureKey + "': --config is needed, a recipe or the object of its \"architecture\"");
+  }
+  if (found->second.size() > kMaxArchitectureBytes) {
+    return InvalidData(a.in + ": __metadata__ '" + kArchitectureKey + "' has " + std::to_string(found->second.size()) + " bytes, allowed are " +
+                       std::to_string(kMaxArchitectureBytes));
+  }
+  WISP_ASSIGN_OR_RETURN(nlohmann::json json, MetadataJson(a.in, file, kArchitectureKey));
+  return Description{a.in + ": __metadata__ '" + kArchitectureKey + "':", std::move(json)};
+}
+
+// What shapes tell need not be said; where it is said, the tensors are held against it.
+Result<Architecture> ReadArchitectureOf(const ConvertArguments& a, const SafeTensorsFile& file) {
+  WISP_ASSIGN_OR_RETURN(const Description description, ReadDescription(a, file));
+  WISP_ASSIGN_OR_RETURN(const Architecture shapes, exchange::ArchitectureOfShapes(a.in, file));
+  Architecture architecture = shapes;
+  JsonSection section(description.where, description.json);
+  ReadArchitecture(section, architecture);
+  WISP_RETURN_IF_ERROR(section.Finish());
+  const std::pair<const char*, std::pair<uint32_t, uint32_t>> sizes[] = {{"max_length", {architecture.max_length, shapes.max_length}},
+                                                                         {"width", {architecture.width, shapes.width}},
+                                                                         {"num_blocks", {architecture.num_blocks, shapes.num_blocks}},
+                                                                         {"inner_width", {architecture.inner_width, shapes.inner_width}}};
+  for (const auto& [key, said_found] : sizes) {
+    const bool cannot_tell = key == sizes[3].first && shapes.num_blocks == 0;
+    if (said_found.first == said_found.second || cannot_tell) continue;
+    return InvalidData(description.where + "." + key + " is " + std::to_string(said_found.first) + ", the tensors of " + a.in + " say " + std::to_string(said_found.second));
+  }
+  if (Status status = Validate(architecture); !status.ok()) return InvalidData(description.where + " " + status.message());
+  return architecture;
+}
+
+// Lines, one item each.
+Result<std::vector<std::string>> ReadItemKeys(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) return IoError(path + ": the item keys cannot be opened");
+  std::vector<std::string> keys;
+  for (std::string line; std::getline(file, line);) {
+    if (line.ends_with('\r')) line.pop_back();
+    if (line.empty()) return InvalidData(path + ", line " + std::to_string(keys.size() + 1) + ": it is empty; allowed is the key of an item on each line");
+    if (keys.size() == kMaxItems) return InvalidData(path + ": there are more than " + std::to_string(kMaxItems) + " lines, which are allowed");
+    keys.push_back(std::move(line));
+  }
+  return keys;
+}
+
+Result<std::vector<std::string>> MetadataTexts(const std::string& path, const SafeTensorsFile& file, const char* key) {
+  WISP_ASSIGN_OR_RETURN(const nlohmann::json json, MetadataJson(path, file, key));
+  std::vector<std::string> texts;
+  bool good = json.is_array() || json.is_null();
+  for (size_t i = 0; good && i < json.size(); ++i) good = json[i].is_string();
+  if (!good) return InvalidData(path + ": __metadata__ '" + key + "' is no list of texts");
+  for (size_t i = 0; i < json.size(); ++i) texts.push_back(json[i].get<std::string>());
+  return texts;
+}
+
+Status CheckCount(const std::string& where, size_t found, uint32_t num_items) {
+  if (found == 0 || found == num_items) return OkStatus();
+  return InvalidData(where + ": there are " + std::to_string(found) + " of them for " + std::to_string(num_items) + " items; allowed is one for each item, or none");
+}
+
+// From --item-keys and --item-names, or else from what `wisp export` put beside the tensors.
+Status ReadItems(const ConvertArguments& a, const SafeTensorsFile& file, ModelContents& contents) {
+  const uint32_t num_items = contents.architecture.num_items;
+  WISP_ASSIGN_OR_RETURN(contents.item_keys, a.item_keys.empty() ? MetadataTexts(a.in, file, kItemKeysKey) : ReadItemKeys(a.item_keys));
+  WISP_RETURN_IF_ERROR(CheckCount(a.item_keys.empty() ? a.in + ": item keys" : a.item_keys, contents.item_keys.size(), num_items));
+  if (!a.item_keys.empty() && contents.item_keys.empty()) return InvalidData(a.item_keys + ": there is no line; allowed is the key of an item on each line");
+  if (!a.item_names.empty()) {
+    if (contents.item_keys.empty()) return InvalidArgument("--item-names needs --item-keys: lines of key<TAB>name belong to keys");
+    WISP_ASSIGN_OR_RETURN(contents.item_names, ReadItemNames(a.item_names, contents.item_keys));
+    return OkStatus();
+  }
+  // Names of the file are of the file's keys: other keys, other items.
+  if (!a.item_keys.empty()) return OkStatus();
+  WISP_ASSIGN_OR_RETURN(contents.item_names, MetadataTexts(a.in, file, kItemNamesKey));
+  return CheckCount(a.in + ": item names", contents.item_names.size(), num_items);
+}
+
+std::string DatasetOf(const ConvertArguments& a) { return a.dataset.empty() ? kUnknownDataset : a.dataset; }
+
+// Nothing that the file says of itself is believed: weights from outside have no guarantee here, and are not untrained either.
+ProvenanceEntry Imported(const ConvertArguments& a) {
+  return {.description = "imported from " + FileName(a.in) + ", not trained by wisp", 
+          .dataset = DatasetOf(a), .date = Today()};
+}
+
+// One line for each entry, for people.
+std::string ProvenanceText(const ModelFile& model) {
+  if (model.provenance().empty()) return "nothing is known of the data these weights came from";
+  std::string text;
+  for (const ProvenanceEntry& p : model.provenance()) {
+    const bool guaranteed = p.epsilon.has_value();
+    text += (text.empty() ? "" : "\n") + p.description + (p.dataset.empty() ? "" : " on '" + p.dataset + "'") + ", " + p.date + ": " +
+            (guaranteed ? "epsilon " + Json(*p.epsilon).dump() + " at delta " + Json(p.delta).dump() : "no privacy guarantee");
+    for (const std::string& m : p.mechanisms) text += "; " + m;
+  }
+  return text;
+}
+
+Json TextList(size_t count, auto&& text) {
+  Json list = Json::array();
+  for (size_t i = 0; i < count; ++i) list.push_back(std::string(text(i)));
+  return list;
+}
+
+std::map<std::string, std::string> Metadata(const ModelFile& model) {
+  std::map<std::string, std::string> metadata = {{"format", "pt"},  // what PyTorch's readers look for
+                                                 {kArchitectureKey, WriteArchitecture(model.architecture()).dump()},
+                                                 {kProvenanceKey, ProvenanceText(model)},
+                                                 {kCreatedByKey, "wisp " + Version()}};
+  if (model.has_item_keys()) metadata[kItemKeysKey] = TextList(model.num_items(), [&](size_t i) { return model.item_key(i); }).dump();
+  if (model.has_item_names()) metadata[kItemNamesKey] = TextList(model.num_items(), [&](size_t i) { return model.item_name(i); }).dump();
+  return metadata;
+}
+
+}  // namespace
+
+Status Convert(const ConvertArguments& a, OutputFormat format) {
+  WISP_RETURN_IF_ERROR(CheckWritable(a.out));
+  WISP_ASSIGN_OR_RETURN(const SafeTensorsFile file, SafeTensorsFile::Open(a.in));
+  ModelContents contents;
+  WISP_ASSIGN_OR_RETURN(contents.architecture, ReadArchitectureOf(a, file));
+  WISP_ASSIGN_OR_RETURN(const std::vector<float> weights, exchange::ReadWeights(a.in, file, contents.architecture));
+  WISP_RETURN_IF_ERROR(ReadItems(a, file, contents));
+  contents.weights = weights;
+  contents.provenance.push_back(Imported(a));
+  contents.description = "imported from " + FileName(a.in);
+  contents.created_by = "wisp " + Version();
+  // Whose counts a fixed bias is, nobody says: taken for the worst.
+  if (contents.architecture.output_bias == OutputBias::kFixed) contents.output_bias_origin = OutputBiasOrigin::kExactCounts;
+  WISP_RETURN_IF_ERROR(WriteModel(a.out, contents));
+  const Json architecture = WriteArchitecture(contents.architecture);
+  if (format == OutputFormat::kJson) {
+    std::printf("%s\n", Json({{"model", a.out}, {"items", contents.architecture.num_items}, {"dataset", DatasetOf(a)}, {"architecture", architecture}}).dump(2).c_str());
+    return OkStatus();
+  }
+  std::printf("%s: %u items, %zu tensors, no privacy guarantee, data set '%s'\narchitecture %s\n", a.out.c_str(), contents.architecture.num_items,
+              file.tensors().size(), DatasetOf(a).c_str(), architecture.dump().c_str());
+  return OkStatus();
+}
+
+Status Export(const ExportArguments& a, OutputFormat format) {
+  WISP_RETURN_IF_ERROR(CheckWritable(a.out));
+  WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::Open(a.model, Verify::kFull));
+  std::vector<exchange::TensorToWrite> tensors;
+  for (size_t i = 0; i < model.parameters().size(); ++i) {
+    const ParameterSpec& p = model.parameters()[i];
+    tensors.push_back({.name = exchange::TorchName(p.name), .shape = exchange::TorchShape(p), .values = {model.Tensor(i), p.size()}});
+  }
+  WISP_RETURN_IF_ERROR(exchange::WriteSafeTensors(a.out, tensors, Metadata(model)));
+  if (format == OutputFormat::kJson) {
+    std::printf("%s\n", Json({{"safetensors", a.out}, {"tensors", tensors.size()}, {"provenance", ProvenanceText(model)}}).dump(2).c_str());
+  } else {
+    std::printf("%s: %zu tensors\n%s\n", a.out.c_str(), tensors.size(), ProvenanceText(model).c_str());
+  }
+  return OkStatus();
+}
+
+}  // namespace wisp::tools
