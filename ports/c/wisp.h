@@ -232,7 +232,8 @@ WISP_API wisp_code wisp_personalise_plan_memory(const wisp_personalise_options* 
 
 /* Fine-tunes with DP-SGD (record = one user of the log; Poisson sampling; exact discrete Gaussian noise from the
  * operating system's randomness). Every step is charged to the ledger before its noise is drawn. `result` may be NULL.
- * When cancelled or failed, no model is written and what was charged stays charged. */
+ * When cancelled or failed, no model is written and what was charged stays charged. WISP_PRIVACY_REFUSED, before anything is spent,
+ * for a model that was imported from data nobody named, and for a budget below what is spent. */
 WISP_API wisp_code wisp_personalise(const wisp_personalise_options* options, wisp_personalise_result* result, wisp_error* error);
 
 /* ---- Statement -------------------------------------------------------------------------------------------------- */

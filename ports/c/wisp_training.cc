@@ -11,6 +11,7 @@
 #include "runtime/data/readers.h"
 #include "runtime/inference/session.h"
 #include "runtime/privacy/ledger_statement.h"
+#include "runtime/train/check_start.h"
 #include "runtime/train/job.h"
 
 struct wisp_log {
@@ -66,6 +67,7 @@ class Personalisation {
     WISP_RETURN_IF_ERROR(wisp::CheckWritable(o_.output_path));  // before anything is spent on it
     WISP_ASSIGN_OR_RETURN(const wisp::ModelFile base, wisp::ModelFile::Open(o_.model_path, wisp::Verify::kFull));
     if (base.flat_weights().empty()) return wisp::Unsupported(std::string(o_.model_path) + ": its weights are laid out in another order than this build trains");
+    WISP_RETURN_IF_ERROR(wisp::CheckStart(base, o_.model_path, o_.log_path));
     WISP_ASSIGN_OR_RETURN(const data::ReadResult events, ReadEvents(base));
     WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(o_.ledger_path, {.dataset = o_.log_path, .unit = privacy::PrivacyUnit::kUser}));
     if (o_.budget_epsilon > 0) {

@@ -9,6 +9,7 @@
 #include "runtime/core/file.h"
 #include "runtime/data/lines.h"
 #include "runtime/model/classifier_file.h"
+#include "runtime/train/check_start.h"
 #include "runtime/train/classification.h"
 #include "runtime/train/dp_fp_report.h"
 #include "tools/wisp/classify_recipe.h"

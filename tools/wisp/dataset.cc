@@ -37,19 +37,6 @@ std::vector<std::string> ItemKeys(const ModelFile& model) {
   return keys;
 }
 
-Status CheckStart(const ModelFile& base, const std::string& path, const std::string& dataset) {
-  for (const ProvenanceEntry& entry : base.provenance()) {
-    if (entry.dataset == kUnknownDataset && !entry.epsilon) {
-      return PrivacyRefused(path + ": it was imported, and nobody said what data it learned from: that may be '" + dataset + "', and then no epsilon of a private " +
-                            "run would hold. Convert it again with --dataset, the name of what it learned from");
-    }
-    if (entry.dataset != dataset || entry.epsilon) continue;
-    return PrivacyRefused(path + ": it was trained on '" + dataset + "' before, without a guarantee: no epsilon of a private run on the same data would hold. " +
-                          "If that was other data, name this one with --dataset");
-  }
-  return OkStatus();
-}
-
 std::string StartInWords(const ModelFile* base) {
   if (base == nullptr) return "";
   const DecodingNeed need = NeedOf(*base);

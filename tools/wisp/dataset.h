@@ -26,9 +26,6 @@ Result<std::vector<std::string>> ReadItemNames(const std::string& path, const st
 // The name, or the key, or the number of an item.
 std::string ShownItem(const ModelFile& model, size_t item);
 
-// kPrivacyRefused where `base`, read from `path`, learned from the data set of this name before and without a guarantee, or was
-// imported from data that nobody named (kUnknownDataset): what a private run says of its own epsilon would then be said of weights that show the data anyway.
-Status CheckStart(const ModelFile& base, const std::string& path, const std::string& dataset);
 // What stands behind the epsilon of a run that began with `base`, which may be null: nothing where the base has a guarantee itself.
 std::string StartInWords(const ModelFile* base);
 

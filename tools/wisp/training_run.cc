@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <csignal>
 
+#include "runtime/train/check_start.h"
 #include "tools/wisp/dataset.h"
 #include "tools/wisp/ledger_access.h"
 #include "tools/wisp/output.h"
