@@ -1,7 +1,8 @@
 /* What wisp_personalise refuses before anything is spent, and that it leaves ledger and limit as they were.
  *
- *   personalise_refused MODEL.wisp LOG.db LEDGER.db IMPORTED.wisp      (the ledger has spent more than epsilon 2; nobody said
- *                                                                      what the last model learned from)
+ *   personalise_refused MODEL.wisp LOG.db LEDGER.db IMPORTED.wisp TRAINED.wisp
+ *
+ * The ledger has spent more than epsilon 2; nobody said what IMPORTED learned from; TRAINED learned from LOG without a guarantee.
  */
 #include <stdio.h>
 #include <string.h>
@@ -25,7 +26,7 @@ static int Refused(const wisp_personalise_options* options, wisp_code code, cons
 }
 
 int main(int argc, char** argv) {
-  if (argc != 5 || !Statement(argv[3], before)) return 1;
+  if (argc != 6 || !Statement(argv[3], before)) return 1;
   wisp_personalise_options options = {.size = sizeof(options), .model_path = argv[1], .log_path = argv[2], .output_path = "refused.wisp",
                                       .ledger_path = argv[3], .epsilon = 4, .delta = 1e-3, .num_users_public = 60, .epochs = 1};
   int right = 1;
@@ -37,5 +38,7 @@ int main(int argc, char** argv) {
   options.budget_epsilon = 0;
   options.model_path = argv[4];
   right &= Refused(&options, WISP_PRIVACY_REFUSED, "it was imported");
+  options.model_path = argv[5];
+  right &= Refused(&options, WISP_PRIVACY_REFUSED, "without a guarantee");
   return right ? 0 : 1;
 }

@@ -2,7 +2,7 @@
 // kernels/int8/ and its tests; the runtime sees Int8Ops() of kernels/kernels.h only.
 //
 // A product is y = scale of the row * scale of the channel * sum_k qx qw + bias, with qx and qw whole numbers from -127 to
-// 127. Every kernel forms the same sums, exactly, in 32 bits (127 * 127 * 8192 < 2^27; with the shift 255 * 127 * 8192 < 2^28),
+// 127. Every kernel forms the same sums, exactly, in 32 bits (127 * 127 * 4096 < 2^26; with the shift 255 * 127 * 4096 < 2^27),
 // and finishes them with the same three float operations in the same order: results are equal to the bit on all of them.
 #ifndef WISP_KERNELS_INT8_KERNEL_H_
 #define WISP_KERNELS_INT8_KERNEL_H_
@@ -15,7 +15,7 @@
 
 namespace wisp::kernels::int8 {
 
-inline constexpr size_t kMaxInner = 8192;   // longer products are left to the float table
+inline constexpr size_t kMaxInner = 4096;   // longer products are left to the float table
 inline constexpr size_t kMaxTileRows = 14;
 inline constexpr size_t kGroup = 4;         // inner indices that lie together
 

@@ -27,9 +27,11 @@ constexpr size_t kBlockFloats = 16384;
 
 // A transposed A and an unpacked B are read across their rows: with long rows every step is on another page. Then a few tiles'
 // columns of A, and the block of B if enough rows of A pass by, are copied first.
-constexpr size_t kCopyTiles = 4;
+constexpr size_t kCopyTiles = 2;
 constexpr size_t kCopyStride = 512;
 constexpr size_t kCopyRowBlocks = 3;
+// Both lie on the stack, 60 KB in all, as threads may have 128 KB of it (musl).
+constexpr size_t kCopiedFloats = kInnerBlock * kPanelWidth;
 
 // Only the gradient of weights reads A by its columns.
 constexpr bool kTransposes = ForTraining(&FillGemm) != nullptr;
@@ -162,14 +164,14 @@ void CopyColumns(const Product& p, const Block& block, size_t first, size_t coun
 
 // All of C, for one block of the inner size.
 void MultiplyBlock(const Product& p, const Block& block) {
-  HWY_ALIGN float copied_b[kBlockFloats];
+  HWY_ALIGN float copied_b[kCopiedFloats];
   HWY_ALIGN float copy[kInnerBlock * kCopyTiles * kTileRows];
   const size_t panels = (p.cols + kPanelWidth - 1) / kPanelWidth;
-  const size_t group = std::max<size_t>(1, kBlockFloats / (std::max<size_t>(1, block.size) * kPanelWidth));
   const size_t row_blocks = (p.rows + kTileRows - 1) / kTileRows;
+  const bool copies = !p.packed_b && p.ldb >= kCopyStride && row_blocks >= kCopyRowBlocks;
+  const size_t group = std::max<size_t>(1, (copies ? kCopiedFloats : kBlockFloats) / (std::max<size_t>(1, block.size) * kPanelWidth));
   for (size_t first = 0; first < panels; first += group) {
     const size_t count = std::min(group, panels - first);
-    const bool copies = p.ldb >= kCopyStride && row_blocks >= kCopyRowBlocks;
     const size_t first_copied = std::max(first, copies ? 0 : p.cols / kPanelWidth);  // the ragged one always
     for (size_t panel = first_copied; !p.packed_b && panel < first + count; ++panel) {
       CopyPanel(p, block, panel, copied_b + (panel - first_copied) * block.size * kPanelWidth);

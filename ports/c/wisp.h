@@ -181,7 +181,8 @@ typedef int (*wisp_progress_callback)(const wisp_progress* progress, void* user_
 /* One task of the library, for a thread of the app: task(task_data, i). */
 typedef void (*wisp_task)(void* task_data, size_t index);
 /* The app's own threads: calls task(task_data, 0) .. task(task_data, num_tasks - 1), each once, on any threads, and returns when
- * all are done. What is left out is done on the caller's thread, what is called twice is not done again. */
+ * all are done. What is left out is done on the caller's thread, what is called twice is not done again. No call may come after the function that
+ * was given the threads has returned. The threads need 256 KB of stack. */
 typedef void (*wisp_run_tasks)(void* user_data, size_t num_tasks, wisp_task task, void* task_data);
 
 typedef struct wisp_personalise_options {

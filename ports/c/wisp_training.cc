@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <ctime>
 #include <limits>
 #include <vector>
 
@@ -67,9 +68,9 @@ class Personalisation {
     WISP_RETURN_IF_ERROR(wisp::CheckWritable(o_.output_path));  // before anything is spent on it
     WISP_ASSIGN_OR_RETURN(const wisp::ModelFile base, wisp::ModelFile::Open(o_.model_path, wisp::Verify::kFull));
     if (base.flat_weights().empty()) return wisp::Unsupported(std::string(o_.model_path) + ": its weights are laid out in another order than this build trains");
-    WISP_RETURN_IF_ERROR(wisp::CheckStart(base, o_.model_path, o_.log_path));
+    WISP_RETURN_IF_ERROR(wisp::CheckStart(base, o_.model_path, LogName()));
     WISP_ASSIGN_OR_RETURN(const data::ReadResult events, ReadEvents(base));
-    WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(o_.ledger_path, {.dataset = o_.log_path, .unit = privacy::PrivacyUnit::kUser}));
+    WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(o_.ledger_path, {.dataset = LogName(), .unit = privacy::PrivacyUnit::kUser}));
     if (o_.budget_epsilon > 0) {
       WISP_ASSIGN_OR_RETURN(const auto limit, privacy::EpsilonDelta::Create(o_.budget_epsilon, o_.delta));
       WISP_RETURN_IF_ERROR(ledger.CheckLimit(limit));
@@ -85,6 +86,18 @@ class Personalisation {
   void RunOnApp(size_t num_tasks, const std::function<void(size_t)>& task) const {
     o_.run_tasks(o_.run_tasks_data, num_tasks, [](void* data, size_t index) { (*static_cast<const std::function<void(size_t)>*>(data))(index); },
                  const_cast<std::function<void(size_t)>*>(&task));
+  }
+
+  // As `wisp train` names a data set.
+  std::string LogName() const { return std::string(std::string_view(o_.log_path).substr(std::string_view(o_.log_path).find_last_of('/') + 1)); }
+
+  static std::string Today() {
+    const std::time_t now = std::time(nullptr);
+    std::tm utc{};
+    gmtime_r(&now, &utc);
+    char text[16];
+    std::strftime(text, sizeof(text), "%Y-%m-%d", &utc);
+    return text;
   }
 
   static std::string RunName() {
@@ -138,7 +151,7 @@ class Personalisation {
     contents.provenance.assign(base.provenance().begin(), base.provenance().end());
     wisp::ProvenanceEntry entry{.description = "personalised on the device", .epsilon = result.epsilon, .delta = o_.delta, .accountant = "PLD",
                                 .privacy_unit = "user", .adjacency = "add_remove", .noise = wisp::NoiseOrigin::kSecure, .sampling = "poisson",
-                                .steps = result.num_steps, .base_model_hash = base.content_hash()};
+                                .steps = result.num_steps, .dataset = LogName(), .date = Today(), .base_model_hash = base.content_hash()};
     for (const auto& m : result.mechanisms) entry.mechanisms.push_back(m.Describe());
     contents.provenance.push_back(std::move(entry));
     contents.description = base.description();

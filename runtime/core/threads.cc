@@ -51,7 +51,7 @@ void Workers::RunOnExecutor() {
   done_.wait(lock, [this] { return running_ == 0; });
 }
 
-void Workers::DoShare(size_t worker) {
+void Workers::DoShare(size_t worker) noexcept {
   if (worker >= size_ || taken_[worker].exchange(true, std::memory_order_acq_rel)) return;
   (*task_)(worker);
   std::lock_guard lock(mutex_);

@@ -47,7 +47,7 @@ class Workers {
  private:
   void Loop(size_t worker);
   void RunOnExecutor();
-  void DoShare(size_t worker);
+  void DoShare(size_t worker) noexcept;
 
   size_t size_;
   Executor executor_;

@@ -8,7 +8,7 @@
 
 namespace wisp {
 
-// kPrivacyRefused where `base`, read from `path`, learned from the data set of this name before and without a guarantee, or was
+// kPrivacyRefused where `base`, read from `path`, learned from the data set of this name (of a path its last part counts) before and without a guarantee, or was
 // imported from data that nobody named (kUnknownDataset): what a private run says of its own epsilon would then be said of
 // weights that show the data anyway.
 Status CheckStart(const ModelFile& base, const std::string& path, const std::string& dataset);

@@ -1,5 +1,6 @@
 // The session: scores equal the naive recommender's, recommendations respect what is excluded, bad requests are refused.
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include <random>
 
@@ -107,6 +108,30 @@ TEST_F(SessionTest, StoredVariancesCorrectScores) {
     double moved = 0;
     for (size_t j = 0; j < scores.size(); ++j) moved = std::max(moved, static_cast<double>(std::abs(scores[j] - without[j])));
     EXPECT_GT(moved, 1e-2);
+  }
+}
+
+// Threads of other C libraries have 128 KB of stack; the products' copies must fit.
+TEST_F(SessionTest, ASmallStackIsEnough) {
+  const Architecture a = {.num_items = 900, .max_length = 40, .width = 48, .num_heads = 2, .num_blocks = 1, .inner_width = 700};
+  Open(a, 70);
+  for (Backend backend : {Backend::kSimd, Backend::kInt8}) {
+    if (backend == Backend::kInt8 && kernels::Int8Ops() == nullptr) continue;
+    const auto session = *Session::Open(path_, backend);
+    pthread_attr_t attributes;
+    ASSERT_EQ(pthread_attr_init(&attributes), 0);
+    ASSERT_EQ(pthread_attr_setstacksize(&attributes, 128 << 10), 0);
+    pthread_t thread;
+    const auto score = [](void* s) -> void* {
+      std::vector<float> scores(900);
+      const Status status = static_cast<Session*>(s)->Score(std::vector<int32_t>(40, 7), scores);
+      return status.ok() ? s : nullptr;
+    };
+    ASSERT_EQ(pthread_create(&thread, &attributes, score, session.get()), 0);
+    void* result = nullptr;
+    pthread_join(thread, &result);
+    pthread_attr_destroy(&attributes);
+    EXPECT_EQ(result, session.get());
   }
 }
 

@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "runtime/core/file.h"
 #include "tools/exchange/torch_names.h"
@@ -91,14 +92,39 @@ Result<std::vector<std::string>> ReadItemKeys(const std::string& path) {
   return keys;
 }
 
-Result<std::vector<std::string>> MetadataTexts(const std::string& path, const SafeTensorsFile& file, const char* key) {
-  WISP_ASSIGN_OR_RETURN(const nlohmann::json json, MetadataJson(path, file, key));
+// One list of texts, and no more of them than are allowed: what a file says of itself takes no memory beyond that.
+class TextList : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  explicit TextList(size_t most) : most_(most) {}
   std::vector<std::string> texts;
-  bool good = json.is_array() || json.is_null();
-  for (size_t i = 0; good && i < json.size(); ++i) good = json[i].is_string();
-  if (!good) return InvalidData(path + ": __metadata__ '" + key + "' is no list of texts");
-  for (size_t i = 0; i < json.size(); ++i) texts.push_back(json[i].get<std::string>());
-  return texts;
+  bool null() override { return false; }
+  bool boolean(bool) override { return false; }
+  bool number_integer(number_integer_t) override { return false; }
+  bool number_unsigned(number_unsigned_t) override { return false; }
+  bool number_float(number_float_t, const string_t&) override { return false; }
+  bool binary(binary_t&) override { return false; }
+  bool start_object(size_t) override { return false; }
+  bool key(string_t&) override { return false; }
+  bool end_object() override { return false; }
+  bool start_array(size_t) override { return !std::exchange(open_, true); }
+  bool end_array() override { return true; }
+  bool parse_error(size_t, const std::string&, const nlohmann::detail::exception&) override { return false; }
+  bool string(string_t& text) override {
+    if (!open_ || texts.size() == most_) return false;
+    texts.push_back(std::move(text));
+    return true;
+  }
+
+ private:
+  size_t most_;
+  bool open_ = false;
+};
+
+Result<std::vector<std::string>> MetadataTexts(const std::string& path, const SafeTensorsFile& file, const char* key, uint32_t num_items) {
+  const auto found = file.metadata().find(key);
+  TextList list(num_items);
+  if (found == file.metadata().end() || nlohmann::json::sax_parse(found->second, &list)) return std::move(list.texts);
+  return InvalidData(path + ": __metadata__ '" + key + "' is no list of texts, one for each of the " + std::to_string(num_items) + " items");
 }
 
 Status CheckCount(const std::string& where, size_t found, uint32_t num_items) {
@@ -109,7 +135,7 @@ Status CheckCount(const std::string& where, size_t found, uint32_t num_items) {
 // From --item-keys and --item-names, or else from what `wisp export` put beside the tensors.
 Status ReadItems(const ConvertArguments& a, const SafeTensorsFile& file, ModelContents& contents) {
   const uint32_t num_items = contents.architecture.num_items;
-  WISP_ASSIGN_OR_RETURN(contents.item_keys, a.item_keys.empty() ? MetadataTexts(a.in, file, kItemKeysKey) : ReadItemKeys(a.item_keys));
+  WISP_ASSIGN_OR_RETURN(contents.item_keys, a.item_keys.empty() ? MetadataTexts(a.in, file, kItemKeysKey, num_items) : ReadItemKeys(a.item_keys));
   WISP_RETURN_IF_ERROR(CheckCount(a.item_keys.empty() ? a.in + ": item keys" : a.item_keys, contents.item_keys.size(), num_items));
   if (!a.item_keys.empty() && contents.item_keys.empty()) return InvalidData(a.item_keys + ": there is no line; allowed is the key of an item on each line");
   if (!a.item_names.empty()) {
@@ -119,7 +145,7 @@ Status ReadItems(const ConvertArguments& a, const SafeTensorsFile& file, ModelCo
   }
   // Names of the file are of the file's keys: other keys, other items.
   if (!a.item_keys.empty()) return OkStatus();
-  WISP_ASSIGN_OR_RETURN(contents.item_names, MetadataTexts(a.in, file, kItemNamesKey));
+  WISP_ASSIGN_OR_RETURN(contents.item_names, MetadataTexts(a.in, file, kItemNamesKey, num_items));
   return CheckCount(a.in + ": item names", contents.item_names.size(), num_items);
 }
 
