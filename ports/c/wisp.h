@@ -118,7 +118,7 @@ typedef enum wisp_decoding {
 typedef struct wisp_private_options {
   size_t size;
   wisp_decoding decoding;
-  const char* ledger_path; /* of the data the model learned from; required where draws are charged; made if absent */
+  const char* ledger_path; /* of the data the model learned from, by name; required where draws are charged; made if absent */
   wisp_model* base_model;  /* the public model, as shipped, with the same items; must stay open; may be NULL if mixed */
   /* Labels of data sets in the models' provenance that are public: the app's word. The base model must be free under it. */
   const char* const* public_datasets;
@@ -190,7 +190,7 @@ typedef struct wisp_personalise_options {
   const char* model_path;  /* the model to start from */
   const char* log_path;    /* SQLite file with events */
   const char* output_path; /* the fine-tuned model; may be model_path: replaced in one step at the end */
-  const char* ledger_path; /* the data set's privacy ledger; made if absent; never delete it */
+  const char* ledger_path; /* the data set's privacy ledger; made by the first charge if absent; never delete it */
   double epsilon;          /* of this run; required, 1e-6 to 100 */
   double delta;            /* required; below 1 / num_users_public */
   uint32_t num_users_public; /* a number of users that may be known to anybody; sampling follows from it; required */
@@ -204,6 +204,7 @@ typedef struct wisp_personalise_options {
   void* user_data;
   wisp_run_tasks run_tasks; /* if given, the library creates no thread; the model's bits hang on num_threads alone */
   void* run_tasks_data;
+  const char* dataset;     /* name of the data set in ledger and provenance: the same each time; NULL: the log's file name */
 } wisp_personalise_options;
 
 typedef struct wisp_personalise_result {

@@ -57,12 +57,13 @@ Result<std::optional<wisp::DecodingMode>> ModeOf(wisp_decoding decoding) {
   return InvalidArgument("wisp_private_options: there is no such decoding");
 }
 
-// What exists is opened whatever its unit: draws cost the same for all.
-Status OpenLedger(const wisp_private_options& o, std::optional<privacy::Ledger>& out) {
+// What exists is opened whatever its unit: draws cost the same for all. What does not is called as the model's provenance has it.
+Status OpenLedger(const wisp_private_options& o, const wisp::DecodingNeed& need, std::optional<privacy::Ledger>& out) {
   if (o.ledger_path == nullptr) return OkStatus();
+  WISP_ASSIGN_OR_RETURN(const std::string dataset, wisp::DatasetToCharge(need));
   WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, std::filesystem::exists(o.ledger_path)
                                                     ? privacy::Ledger::OpenExisting(o.ledger_path)
-                                                    : privacy::Ledger::Open(o.ledger_path, {.dataset = o.ledger_path, .unit = privacy::PrivacyUnit::kUser}));
+                                                    : privacy::Ledger::Open(o.ledger_path, {.dataset = dataset, .unit = privacy::PrivacyUnit::kUser}));
   out.emplace(std::move(ledger));
   return OkStatus();
 }
@@ -84,7 +85,8 @@ Status Open(wisp_model* model, const wisp_private_options* given, wisp_private_r
     WISP_ASSIGN_OR_RETURN(options.new_limit, privacy::EpsilonDelta::Create(o.budget_epsilon, o.delta));
   }
   if (o.base_model != nullptr) options.base = &wisp::ports::SessionOf(o.base_model);
-  WISP_RETURN_IF_ERROR(OpenLedger(o, made->ledger));
+  const wisp::DecodingNeed need = wisp::NeedOf(wisp::ports::SessionOf(model).file(), wisp::PolicyOf(options));
+  WISP_RETURN_IF_ERROR(OpenLedger(o, need, made->ledger));
   options.ledger = made->ledger ? &*made->ledger : nullptr;
   WISP_ASSIGN_OR_RETURN(wisp::PrivateRecommender recommender, wisp::PrivateRecommender::Create(wisp::ports::SessionOf(model), options));
   made->recommender.emplace(std::move(recommender));

@@ -65,18 +65,20 @@ class Personalisation {
 
   Result<wisp::JobResult> Run() {
     WISP_RETURN_IF_ERROR(CheckOptions(o_));
-    WISP_RETURN_IF_ERROR(wisp::CheckWritable(o_.output_path));  // before anything is spent on it
+    // Before anything is spent on it. It may be the model: replaced at the end.
+    const std::string output = o_.output_path, log = o_.log_path, ledger_path = o_.ledger_path;
+    WISP_RETURN_IF_ERROR(wisp::CheckOutput({"output_path", output}, {{"log_path", log}, {"ledger_path", ledger_path}}));
     WISP_ASSIGN_OR_RETURN(const wisp::ModelFile base, wisp::ModelFile::Open(o_.model_path, wisp::Verify::kFull));
     if (base.flat_weights().empty()) return wisp::Unsupported(std::string(o_.model_path) + ": its weights are laid out in another order than this build trains");
-    WISP_RETURN_IF_ERROR(wisp::CheckStart(base, o_.model_path, LogName()));
+    WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(ledger_path, {.dataset = Dataset(), .unit = privacy::PrivacyUnit::kUser}));
+    WISP_RETURN_IF_ERROR(ledger.CheckDataset(Dataset()));
+    WISP_RETURN_IF_ERROR(wisp::CheckStart(base, o_.model_path, Dataset(), ledger));
     WISP_ASSIGN_OR_RETURN(const data::ReadResult events, ReadEvents(base));
-    WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(o_.ledger_path, {.dataset = LogName(), .unit = privacy::PrivacyUnit::kUser}));
+    wisp::TrainingJob job = MakeJob(base, events, ledger);
     if (o_.budget_epsilon > 0) {
-      WISP_ASSIGN_OR_RETURN(const auto limit, privacy::EpsilonDelta::Create(o_.budget_epsilon, o_.delta));
-      WISP_RETURN_IF_ERROR(ledger.CheckLimit(limit));
-      WISP_RETURN_IF_ERROR(ledger.SetLimit(limit));
+      WISP_ASSIGN_OR_RETURN(job.new_limit, privacy::EpsilonDelta::Create(o_.budget_epsilon, o_.delta));
     }
-    WISP_ASSIGN_OR_RETURN(wisp::JobResult result, wisp::RunTrainingJob(MakeJob(base, events, ledger)));
+    WISP_ASSIGN_OR_RETURN(wisp::JobResult result, wisp::RunTrainingJob(job));
     WISP_RETURN_IF_ERROR(Write(base, result));
     return result;
   }
@@ -89,7 +91,10 @@ class Personalisation {
   }
 
   // As `wisp train` names a data set.
-  std::string LogName() const { return std::string(std::string_view(o_.log_path).substr(std::string_view(o_.log_path).find_last_of('/') + 1)); }
+  std::string Dataset() const {
+    const std::string_view path = o_.log_path;
+    return std::string(o_.dataset != nullptr && o_.dataset[0] != '\0' ? std::string_view(o_.dataset) : path.substr(path.find_last_of('/') + 1));
+  }
 
   static std::string Today() {
     const std::time_t now = std::time(nullptr);
@@ -151,7 +156,7 @@ class Personalisation {
     contents.provenance.assign(base.provenance().begin(), base.provenance().end());
     wisp::ProvenanceEntry entry{.description = "personalised on the device", .epsilon = result.epsilon, .delta = o_.delta, .accountant = "PLD",
                                 .privacy_unit = "user", .adjacency = "add_remove", .noise = wisp::NoiseOrigin::kSecure, .sampling = "poisson",
-                                .steps = result.num_steps, .dataset = LogName(), .date = Today(), .base_model_hash = base.content_hash()};
+                                .steps = result.num_steps, .dataset = Dataset(), .date = Today(), .base_model_hash = base.content_hash()};
     for (const auto& m : result.mechanisms) entry.mechanisms.push_back(m.Describe());
     contents.provenance.push_back(std::move(entry));
     contents.description = base.description();

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -57,6 +58,32 @@ void RemoveAbandoned(const std::string& path) {
     RemoveIfAbandoned(folder + "/" + name);
   }
   closedir(listing);
+}
+
+// By the first bytes of its header (sqlite.org/fileformat.html, 1.3). A file that cannot be read is none: then the folder decides.
+bool IsDatabase(const std::string& path) {
+  constexpr char kMagic[] = "SQLite format 3";
+  char header[sizeof kMagic] = {};
+  const int fd = OpenRetrying(path.c_str(), O_RDONLY | O_NONBLOCK);
+  if (fd < 0) return false;
+  const ssize_t size = read(fd, header, sizeof header);
+  close(fd);
+  return size == static_cast<ssize_t>(sizeof header) && std::memcmp(header, kMagic, sizeof header) == 0;
+}
+
+// What tells files apart: device and number where there is one, else those of its folder and its name.
+struct FileIdentity {
+  dev_t device = 0;
+  ino_t number = 0;
+  std::string name;
+  bool operator==(const FileIdentity&) const = default;
+};
+
+std::optional<FileIdentity> IdentityOf(const std::string& path) {
+  struct stat info;
+  if (stat(path.c_str(), &info) == 0) return FileIdentity{info.st_dev, info.st_ino, ""};
+  if (stat(FolderOf(path).c_str(), &info) != 0) return std::nullopt;
+  return FileIdentity{info.st_dev, info.st_ino, path.substr(path.rfind('/') + 1)};
 }
 
 }  // namespace
@@ -110,6 +137,7 @@ Result<FileReplacement> FileReplacement::Begin(const std::string& path, FileAcce
     return InvalidArgument(path + ": is not a regular file and will not be replaced by one");
   }
   if (path.empty() || path.back() == '/') return InvalidArgument("\"" + path + "\" does not name a file to write");
+  if (IsDatabase(path)) return InvalidArgument(path + ": is an SQLite database, a log or a ledger, and will not be replaced: name another file");
   RemoveAbandoned(path);
   static std::atomic<uint64_t> counter{0};
   FileReplacement out;
@@ -186,5 +214,15 @@ Status FileReplacement::Commit() {
 }
 
 Status CheckWritable(const std::string& path) { return FileReplacement::Begin(path, FileAccess::kShared).status(); }
+
+Status CheckOutput(const NamedFile& output, std::initializer_list<NamedFile> others) {
+  if (output.path.empty()) return OkStatus();
+  const auto identity = IdentityOf(output.path);
+  for (const NamedFile& other : others) {
+    if (other.path.empty() || !identity || identity != IdentityOf(other.path)) continue;
+    return InvalidArgument(std::string(output.name) + " and " + other.name + " name the same file, " + output.path + ": it would be replaced; name another one");
+  }
+  return CheckWritable(output.path);
+}
 
 }  // namespace wisp

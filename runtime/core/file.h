@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <string>
 
@@ -50,7 +51,8 @@ enum class FileAccess {
 // replacement of the same path removes it. A symbolic link at `path` is replaced, not followed.
 class FileReplacement {
  public:
-  // kInvalidArgument when something that is not a regular file is at `path`; kIo when the folder refuses.
+  // kInvalidArgument when something that is not a regular file is at `path`, or an SQLite database: what programs add to over
+  // time, a log or a ledger, is nothing that a new file makes up for. kIo when the folder refuses.
   static Result<FileReplacement> Begin(const std::string& path, FileAccess access);
 
   FileReplacement(FileReplacement&& other) noexcept;
@@ -76,6 +78,15 @@ class FileReplacement {
 // Says now what would keep FileReplacement from beginning at `path`: no such folder, no permission, not a file's name. To be
 // asked before work, or privacy, is spent on what is to be written there. Leaves everything as it is.
 Status CheckWritable(const std::string& path);
+
+// A file as the user knows it: by an option and a path. An empty path is none.
+struct NamedFile {
+  const char* name;  // "--out"
+  const std::string& path;
+};
+// The same, and that it is none of `others`, which the work reads or writes: kInvalidArgument names both. Links are followed; a file
+// that is not there yet is known by its folder and name.
+Status CheckOutput(const NamedFile& output, std::initializer_list<NamedFile> others);
 
 }  // namespace wisp
 

@@ -26,9 +26,23 @@ std::string WhyNone(const ProvenanceEntry& entry) {
 
 DecodingNeed Charge(std::string reason) { return {Kind::kCharge, std::move(reason)}; }
 
-}  // namespace
+void AddOnce(std::vector<std::string>& names, const std::string& name) {
+  if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+}
 
-DecodingNeed NeedOf(std::span<const ProvenanceEntry> provenance, const DecodingPolicy& policy) {
+std::string Listed(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "'" : ", '") + name + "'";
+  return text;
+}
+
+// Whether draws show what the entry's data set has: it is not public, and the entry protects it too little.
+bool IsShown(const ProvenanceEntry& entry, const DecodingPolicy& policy) {
+  if (IsPublic(entry, policy)) return false;
+  return !WhyNone(entry).empty() || (policy.num_records_public > 0 && entry.delta >= 1 / static_cast<double>(policy.num_records_public));
+}
+
+DecodingNeed NeedOfEntries(std::span<const ProvenanceEntry> provenance, const DecodingPolicy& policy) {
   if (provenance.empty()) return Charge("the weights have no provenance: nothing is known of the data they came from");
   if (provenance.front().base_model_hash != 0) {
     return Charge("the weights began as those of another model, of which no entry tells: nothing is known of the data that it came from");
@@ -64,13 +78,45 @@ DecodingNeed NeedOf(std::span<const ProvenanceEntry> provenance, const DecodingP
                            ": drawing is free post-processing"};
 }
 
-DecodingNeed NeedOf(const ModelFile& file, const DecodingPolicy& policy) {
-  if (file.output_bias_origin() == OutputBiasOrigin::kExactCounts) {
-    for (const ProvenanceEntry& entry : file.provenance()) {
-      if (!IsPublic(entry, policy)) return Charge("the output bias is exact counts of the training data, which are not all declared public");
-    }
+}  // namespace
+
+DecodingNeed NeedOf(std::span<const ProvenanceEntry> provenance, const DecodingPolicy& policy) {
+  DecodingNeed need = NeedOfEntries(provenance, policy);
+  if (need.kind == Kind::kFree) return need;
+  for (const ProvenanceEntry& entry : provenance) {
+    if (IsShown(entry, policy)) AddOnce(need.datasets, entry.dataset == kUnknownDataset ? "" : entry.dataset);
   }
-  return NeedOf(file.provenance(), policy);
+  // Guarantees that do not add up to what is wanted: draws show of all of them.
+  const bool together = need.datasets.empty();
+  for (const ProvenanceEntry& entry : provenance) {
+    if (together && !IsPublic(entry, policy)) AddOnce(need.datasets, entry.dataset);
+  }
+  return need;
+}
+
+DecodingNeed NeedOf(const ModelFile& file, const DecodingPolicy& policy) {
+  DecodingNeed need = NeedOf(file.provenance(), policy);
+  if (file.output_bias_origin() != OutputBiasOrigin::kExactCounts) return need;
+  // Whose counts they are, no entry says.
+  for (const ProvenanceEntry& entry : file.provenance()) {
+    if (IsPublic(entry, policy)) continue;
+    need.kind = Kind::kCharge;
+    need.reason = "the output bias is exact counts of the training data, which are not all declared public";
+    AddOnce(need.datasets, entry.dataset == kUnknownDataset ? "" : entry.dataset);
+  }
+  return need;
+}
+
+Result<std::string> DatasetToCharge(const DecodingNeed& need) {
+  std::vector<std::string> named;
+  for (const std::string& name : need.datasets) {
+    if (!name.empty()) named.push_back(name);
+  }
+  if (named.size() > 1) {
+    return PrivacyRefused("draws from this model show the data sets " + Listed(named) + ", and a ledger pays for one of them: declare public those that are " +
+                          "(--public-dataset; in the C interface: public_datasets), or train on the others with a guarantee");
+  }
+  return named.empty() ? std::string() : named.front();
 }
 
 }  // namespace wisp

@@ -13,6 +13,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "runtime/model/model_file.h"
 #include "runtime/privacy/mechanism.h"
@@ -22,6 +23,9 @@ namespace wisp {
 struct DecodingNeed {
   enum class Kind { kFree, kCharge } kind = Kind::kCharge;
   std::string reason = "nobody has looked at the provenance of the weights";
+  // kCharge: the data sets that draws would show, by name, each once; an empty name is data that nobody named. Draws are paid
+  // for from the ledger of the one.
+  std::vector<std::string> datasets = {};
 };
 
 struct DecodingPolicy {
@@ -41,6 +45,10 @@ DecodingNeed NeedOf(std::span<const ProvenanceEntry> provenance, const DecodingP
 // The same, and the output bias: exact counts are covered by no entry's mechanisms, so with them every entry must be on
 // public data.
 DecodingNeed NeedOf(const ModelFile& file, const DecodingPolicy& policy = {});
+
+// The name of the data set whose ledger pays for draws; empty where nobody knows it. kPrivacyRefused where there are several: a
+// ledger pays for one, and what draws show of the others would be counted nowhere.
+Result<std::string> DatasetToCharge(const DecodingNeed& need);
 
 }  // namespace wisp
 

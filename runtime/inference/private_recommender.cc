@@ -11,10 +11,6 @@ namespace {
 
 using privacy::EpsilonDelta;
 
-DecodingPolicy PolicyOf(const PrivateRecommenderOptions& o) {
-  return {.public_datasets = o.public_datasets, .num_records_public = o.allow_large_delta ? 0 : o.num_records_public};
-}
-
 // Scores of a base are read as public: that it is must follow from what it states of itself and from what the app declares.
 Status CheckBase(const Session& session, const PrivateRecommenderOptions& o) {
   if (o.base == nullptr) return OkStatus();
@@ -99,6 +95,8 @@ Status SetUpCharge(const PrivateRecommenderOptions& o, uint64_t support, Private
   if (o.ledger == nullptr) {
     return PrivacyRefused("private recommending from these weights needs a ledger, the file that remembers what was spent: " + s.need.reason);
   }
+  WISP_ASSIGN_OR_RETURN(const std::string dataset, DatasetToCharge(s.need));
+  if (!dataset.empty()) WISP_RETURN_IF_ERROR(o.ledger->CheckDataset(dataset));
   WISP_ASSIGN_OR_RETURN(s.mode, ModeOf(o));
   WISP_RETURN_IF_ERROR(CheckGoal(o, s.mode));
   if (s.mode == DecodingMode::kUniform) {
@@ -115,6 +113,10 @@ uint64_t SupportFor(const PrivateRecommenderOptions& o, uint64_t num_items) {
 }
 
 }  // namespace
+
+DecodingPolicy PolicyOf(const PrivateRecommenderOptions& o) {
+  return {.public_datasets = o.public_datasets, .num_records_public = o.allow_large_delta ? 0 : o.num_records_public};
+}
 
 PrivateRecommender::PrivateRecommender(Session& session, const PrivateRecommenderOptions& options, PrivateSamplerOptions&& set_up, PrivateSampler sampler)
     : session_(&session),

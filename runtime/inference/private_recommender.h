@@ -68,6 +68,9 @@ struct PrivateRecommenderOptions {
   AfterMixing after_mixing = AfterMixing::kNothing;
 };
 
+// Under which the need of the model, and of the base, is read.
+DecodingPolicy PolicyOf(const PrivateRecommenderOptions& options);
+
 struct PrivateRecommendOptions {
   size_t count = 10;
   SeenItems seen = SeenItems::kExclude;

@@ -99,6 +99,49 @@ Result<NoiseKind> NoiseKindFromText(std::string_view text) {
 struct Ledger::Impl {
   explicit Impl(Database d) : database(std::move(d)) {}
 
+  // Reads what the ledger is of.
+  Status ReadDataset() {
+    WISP_ASSIGN_OR_RETURN(Statement row, database.Prepare("SELECT name, unit, adjacency FROM dataset"));
+    WISP_ASSIGN_OR_RETURN(const bool found, row.Step());
+    if (!found) return Damaged(database, "it names no data set");
+    dataset = row.Text(0);
+    auto stored_unit = PrivacyUnitFromText(row.Text(1));
+    if (!stored_unit.ok()) return Damaged(database, stored_unit.status().message());
+    auto stored_adjacency = AdjacencyFromText(row.Text(2));
+    if (!stored_adjacency.ok()) return Damaged(database, stored_adjacency.status().message());
+    unit = *stored_unit;
+    adjacency = *stored_adjacency;
+    return OkStatus();
+  }
+
+  Status CheckUnit(PrivacyUnit wanted, Adjacency wanted_adjacency) const {
+    if (unit == wanted && adjacency == wanted_adjacency) return OkStatus();
+    return InvalidData("ledger '" + database.path() + "' protects a " + std::string(ToText(unit)) + " under " + std::string(ToText(adjacency)) +
+                       ", asked for was a " + std::string(ToText(wanted)) + " under " + std::string(ToText(wanted_adjacency)) +
+                       ": costs of different units do not add up");
+  }
+
+  Status CheckDataset(const std::string& wanted) const {
+    if (dataset.empty() || dataset == wanted) return OkStatus();
+    return PrivacyRefused("ledger '" + database.path() + "' is of the data set '" + dataset + "', this data is called '" + wanted +
+                          "': what is spent on one must not be counted for the other; call it '" + dataset +
+                          "' if it is the same data (--dataset), else give it a ledger of its own");
+  }
+
+  // To be called before the database is read or, with `make`, written: a ledger that was not there may be by now, and that of
+  // another process may be of something else.
+  Status Attach(bool make) {
+    if (!database.is_pending()) return OkStatus();
+    const std::string wanted = dataset;
+    const PrivacyUnit wanted_unit = unit;
+    const Adjacency wanted_adjacency = adjacency;
+    WISP_ASSIGN_OR_RETURN(const bool attached, database.Attach(make));
+    if (!attached) return OkStatus();
+    WISP_RETURN_IF_ERROR(ReadDataset());
+    WISP_RETURN_IF_ERROR(CheckUnit(wanted_unit, wanted_adjacency));
+    return CheckDataset(wanted);
+  }
+
   // Brings `composition` up to date with what this and other processes have written.
   Status Refresh() {
     WISP_ASSIGN_OR_RETURN(const std::vector<LedgerEntry> entries, ReadEntries(database, last_id));
@@ -144,7 +187,7 @@ Result<Ledger> Ledger::OpenImpl(const std::string& path, const LedgerOptions* op
   Database::OpenOptions open{
       .path = path, .missing = Database::Missing::kError, .busy_timeout_ms = LedgerOptions().busy_timeout_ms};
   if (options != nullptr) {
-    open.missing = Database::Missing::kCreate;
+    open.missing = Database::Missing::kLater;
     open.dataset = options->dataset;
     open.unit = ToText(options->unit);
     open.adjacency = ToText(options->adjacency);
@@ -152,29 +195,23 @@ Result<Ledger> Ledger::OpenImpl(const std::string& path, const LedgerOptions* op
   }
   WISP_ASSIGN_OR_RETURN(Database opened, Database::Open(open));
   auto impl = std::make_unique<Impl>(std::move(opened));
-  WISP_ASSIGN_OR_RETURN(Statement row, impl->database.Prepare("SELECT name, unit, adjacency FROM dataset"));
-  WISP_ASSIGN_OR_RETURN(const bool found, row.Step());
-  if (!found) return Damaged(impl->database, "it names no data set");
-  impl->dataset = row.Text(0);
-  auto unit = PrivacyUnitFromText(row.Text(1));
-  if (!unit.ok()) return Damaged(impl->database, unit.status().message());
-  auto adjacency = AdjacencyFromText(row.Text(2));
-  if (!adjacency.ok()) return Damaged(impl->database, adjacency.status().message());
-  impl->unit = *unit;
-  impl->adjacency = *adjacency;
-  if (options != nullptr && (*unit != options->unit || *adjacency != options->adjacency)) {
-    return InvalidData("ledger '" + path + "' protects a " + row.Text(1) + " under " + row.Text(2) +
-                       ", asked for was a " + open.unit + " under " + open.adjacency +
-                       ": costs of different units do not add up");
-  }
+  WISP_RETURN_IF_ERROR(impl->ReadDataset());
+  if (options != nullptr) WISP_RETURN_IF_ERROR(impl->CheckUnit(options->unit, options->adjacency));
   return Ledger(std::move(impl));
 }
 
 Result<Ledger> Ledger::Open(const std::string& path, const LedgerOptions& options) { return OpenImpl(path, &options); }
 Result<Ledger> Ledger::OpenExisting(const std::string& path) { return OpenImpl(path, nullptr); }
 
+Status Ledger::CheckDataset(const std::string& dataset) const {
+  std::lock_guard lock(impl_->mutex);
+  WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/false));
+  return impl_->CheckDataset(dataset);
+}
+
 Status Ledger::SetLimit(const EpsilonDelta& limit) {
   std::lock_guard lock(impl_->mutex);
+  WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/true));
   WISP_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(impl_->database));
   WISP_ASSIGN_OR_RETURN(
       Statement insert,
@@ -193,6 +230,7 @@ Status Ledger::CheckLimit(const EpsilonDelta& limit) const {
 
 Result<std::optional<EpsilonDelta>> Ledger::Limit() const {
   std::lock_guard lock(impl_->mutex);
+  WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/false));
   return ReadLimit(impl_->database);
 }
 
@@ -202,6 +240,7 @@ Result<ChargeId> Ledger::Charge(const ChargeRequest& charge) {
   }
   std::lock_guard lock(impl_->mutex);
   WISP_RETURN_IF_ERROR(impl_->CheckAlone(charge));
+  WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/true));
   WISP_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(impl_->database));
   WISP_RETURN_IF_ERROR(impl_->Refresh());
   WISP_RETURN_IF_ERROR(impl_->composition.CheckNoise(charge.noise));
@@ -227,9 +266,10 @@ Result<ChargeId> Ledger::Charge(const ChargeRequest& charge) {
   return id;
 }
 
-Status Ledger::CheckFits(std::span<const ChargeRequest> charges) const {
+Status Ledger::CheckFits(std::span<const ChargeRequest> charges, const std::optional<EpsilonDelta>& new_limit) const {
   if (charges.empty()) return OkStatus();
   std::lock_guard lock(impl_->mutex);
+  WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/false));
   WISP_RETURN_IF_ERROR(impl_->Refresh());
   Composition after = impl_->composition;
   for (const ChargeRequest& charge : charges) {
@@ -237,12 +277,14 @@ Status Ledger::CheckFits(std::span<const ChargeRequest> charges) const {
     WISP_RETURN_IF_ERROR(after.CheckNoise(charge.noise));
     after.Add(charge.mechanism, charge.noise, charge.loss_slack);
   }
+  if (new_limit) return CheckRunFits(impl_->composition, after, *new_limit);
   WISP_ASSIGN_OR_RETURN(const std::optional<EpsilonDelta> limit, ReadLimit(impl_->database));
   return limit ? CheckRunFits(impl_->composition, after, *limit) : OkStatus();
 }
 
 Status Ledger::MarkReleased(ChargeId id) {
   std::lock_guard lock(impl_->mutex);
+  WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/false));
   WISP_ASSIGN_OR_RETURN(Statement update,
                         impl_->database.Prepare("UPDATE entries SET state = 'released' WHERE id = ?"));
   WISP_RETURN_IF_ERROR(update.Bind(0, id).Run());
@@ -252,12 +294,14 @@ Status Ledger::MarkReleased(ChargeId id) {
 
 Result<double> Ledger::Spent(const Delta& delta) const {
   std::lock_guard lock(impl_->mutex);
+  WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/false));
   WISP_RETURN_IF_ERROR(impl_->Refresh());
   return impl_->composition.Epsilon(delta);
 }
 
 Result<double> Ledger::SpentByRun(const std::string& run, const Delta& delta) const {
   std::lock_guard lock(impl_->mutex);
+  WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/false));
   WISP_ASSIGN_OR_RETURN(const std::vector<LedgerEntry> entries, ReadEntries(impl_->database, 0));
   Composition composition;
   for (const LedgerEntry& e : entries) {
@@ -268,6 +312,7 @@ Result<double> Ledger::SpentByRun(const std::string& run, const Delta& delta) co
 
 Result<std::vector<LedgerEntry>> Ledger::Entries() const {
   std::lock_guard lock(impl_->mutex);
+  WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/false));
   return ReadEntries(impl_->database, 0);
 }
 

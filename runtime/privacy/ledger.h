@@ -75,11 +75,11 @@ struct LedgerOptions {
 
 class Ledger {
  public:
-  // Opens the ledger, or creates it. An existing one must have the unit and the adjacency of `options`; its name stays.
+  // Opens the ledger, or one that is not there yet: nothing is spent on it, and its first charge or limit makes the file, so what is
+  // refused before leaves none behind. An existing one must have the unit and the adjacency of `options`; its name stays.
   // Errors: kIo (cannot be opened, read-only, busy), kInvalidData (not a ledger, damaged, another unit or adjacency),
-  // kUnsupported (a newer version). A file that is not a ledger is left as it is. A ledger that was created here stays, even
-  // if nothing comes to be charged: between a look at it and its removal another process might open it, and what that one
-  // charges would be gone with the file. Without entries it says that nothing was spent, which is true.
+  // kUnsupported (a newer version). A file that is not a ledger is left as it is. Where another process makes the ledger meanwhile,
+  // its is the one that counts; one of another data set, unit or adjacency is refused then.
   static Result<Ledger> Open(const std::string& path, const LedgerOptions& options);
   // Opens what is there, whatever its unit; for display.
   static Result<Ledger> OpenExisting(const std::string& path);
@@ -88,6 +88,8 @@ class Ledger {
   ~Ledger();
 
   const std::string& dataset() const;
+  // kPrivacyRefused where the ledger is of another data set, by name. One without a name is of any.
+  Status CheckDataset(const std::string& dataset) const;
   PrivacyUnit unit() const;
   Adjacency adjacency() const;
 
@@ -109,7 +111,8 @@ class Ledger {
   // Whether all of `charges`, a run's from the first to the last, could be recorded now: to be asked before the first, so that
   // a run that cannot be paid to its end spends nothing. kPrivacyRefused as Charge, with the figures of the whole. Writes
   // nothing and sets nothing aside: another process may spend what was found, and every charge is checked again.
-  Status CheckFits(std::span<const ChargeRequest> charges) const;
+  // Where `new_limit` is given it is held against that, which is about to be set.
+  Status CheckFits(std::span<const ChargeRequest> charges, const std::optional<EpsilonDelta>& new_limit = {}) const;
 
   // Notes that what the charge paid for was released. For display only: an entry counts either way.
   Status MarkReleased(ChargeId id);

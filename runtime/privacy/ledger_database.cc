@@ -1,5 +1,8 @@
 #include "runtime/privacy/ledger_database.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <utility>
 
 namespace wisp::privacy {
@@ -30,6 +33,16 @@ CREATE TRIGGER entries_release_once BEFORE UPDATE OF state ON entries WHEN NEW.s
 PRAGMA application_id = 0x77697370;
 PRAGMA user_version = 1;
 )sql";
+
+bool IsMissing(const std::string& path) {
+  struct stat info;
+  return stat(path.c_str(), &info) != 0 || (S_ISREG(info.st_mode) && info.st_size == 0);
+}
+
+std::string FolderOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash + 1);
+}
 
 }  // namespace
 
@@ -131,10 +144,39 @@ Status Database::CheckContents() {
                      " entries are missing, so what was spent cannot be told");
 }
 
+Result<Database> Database::OpenLater(const OpenOptions& options) {
+  // What would keep the file from being made is to be known now, not when a run is under way.
+  if (options.path == ":memory:") return IoError("':memory:' is no file: a ledger must outlive the program");
+  if (options.path.empty() || access(FolderOf(options.path).c_str(), W_OK | X_OK) != 0) {
+    return IoError("ledger '" + options.path + "' cannot be made: there is no folder here that can be written in");
+  }
+  if (access(options.path.c_str(), F_OK) == 0 && access(options.path.c_str(), R_OK | W_OK) != 0) {
+    return IoError("ledger '" + options.path + "' is read-only; a charge must be written before noise is drawn");
+  }
+  sqlite3* handle = nullptr;
+  const int code = sqlite3_open(":memory:", &handle);
+  Database database(options.path, handle);
+  if (code != SQLITE_OK) return database.Error(code);
+  WISP_RETURN_IF_ERROR(database.CreateSchema(options));
+  database.later_ = std::make_unique<OpenOptions>(options);
+  database.later_->missing = Missing::kCreate;
+  return database;
+}
+
+Result<bool> Database::Attach(bool make) {
+  if (!is_pending() || (!make && IsMissing(path_))) return false;
+  const OpenOptions options = *later_;
+  WISP_ASSIGN_OR_RETURN(Database opened, Open(options));
+  *this = std::move(opened);
+  return true;
+}
+
 Result<Database> Database::Open(const OpenOptions& options) {
+  if (options.missing == Missing::kLater && IsMissing(options.path)) return OpenLater(options);
   sqlite3* handle = nullptr;
   const int flags =
       SQLITE_OPEN_READWRITE | (options.missing == Missing::kCreate ? SQLITE_OPEN_CREATE : 0) | SQLITE_OPEN_NOMUTEX;
+  if (options.missing == Missing::kError && access(options.path.c_str(), F_OK) != 0) return IoError("ledger '" + options.path + "' is not there");
   const int code = sqlite3_open_v2(options.path.c_str(), &handle, flags, nullptr);
   Database database(options.path, handle);
   if (code != SQLITE_OK) return database.Error(code);

@@ -20,10 +20,11 @@ class Statement;
 // One connection. Used by one thread at a time, never across a fork.
 class Database {
  public:
-  enum class Missing { kCreate, kError };
+  // Where there is no file, or an empty one: make it a ledger, make it one only once Attach says so, or that is an error.
+  enum class Missing { kCreate, kLater, kError };
 
   // Opens `path` and makes sure that it is a ledger this build can write, whose commits are on disk when they return.
-  // An empty or new file gets the schema and the given first row. Nothing is changed in a file that is something else.
+  // A new ledger gets the schema and the given first row. Nothing is changed in a file that is something else.
   struct OpenOptions {
     std::string path;
     Missing missing = Missing::kCreate;
@@ -31,6 +32,12 @@ class Database {
     int busy_timeout_ms = 0;
   };
   static Result<Database> Open(const OpenOptions& options);
+
+  // After kLater, as long as there was no file: everything is in memory and empty.
+  bool is_pending() const { return later_ != nullptr; }
+  // Goes over to the file, if it is there by now or is to be made; whether it did. What memory held is gone, so nothing may have
+  // been written to it. Statements from before are void.
+  Result<bool> Attach(bool make);
 
   Result<Statement> Prepare(std::string_view sql);
   Status Execute(const char* sql);
@@ -50,12 +57,14 @@ class Database {
   Result<int64_t> ReadNumber(const char* sql);
   // Whether the file is a ledger (true) or empty (false); an error if it is anything else.
   Result<bool> Recognise();
+  static Result<Database> OpenLater(const OpenOptions& options);
   Status UseWriteAheadLog();
   Status CreateSchema(const OpenOptions& options);
   Status CheckContents();
 
   std::string path_;
   std::unique_ptr<sqlite3, Closer> handle_;
+  std::unique_ptr<OpenOptions> later_;
 };
 
 // A prepared statement. Parameters and columns count from 0. Texts returned live until the next Step.

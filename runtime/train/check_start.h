@@ -5,13 +5,18 @@
 #include <string>
 
 #include "runtime/model/model_file.h"
+#include "runtime/privacy/ledger.h"
 
 namespace wisp {
 
-// kPrivacyRefused where `base`, read from `path`, learned from the data set of this name (of a path its last part counts) before and without a guarantee, or was
-// imported from data that nobody named (kUnknownDataset): what a private run says of its own epsilon would then be said of
-// weights that show the data anyway.
-Status CheckStart(const ModelFile& base, const std::string& path, const std::string& dataset);
+// That a private run on the data set of this name may begin with the weights of `base`, read from `path`, and charge `ledger`.
+// kPrivacyRefused where `base` learned from that data set before and without a guarantee (of a name that is a path the last part
+// counts), or was imported from data that nobody named (kUnknownDataset): what the run says of its own epsilon would then be said
+// of weights that show the data anyway.
+//
+// Also where `base` learned from that data set with a guarantee, and the ledger has less spent than that guarantee says: then it is
+// not the one that was charged, and what it states would leave out what the weights show. Enough spent proves no more than that it may be.
+Status CheckStart(const ModelFile& base, const std::string& path, const std::string& dataset, const privacy::Ledger& ledger);
 
 }  // namespace wisp
 

@@ -59,6 +59,7 @@ Status Prepare(const ClassificationJob& job, DpFpOptions& o) {
   if (o.mode != DpFpMode::kPaper && o.ledger == nullptr) {
     return PrivacyRefused("private training needs a ledger: without one the budget spent would be forgotten");
   }
+  if (job.new_limit && o.ledger != nullptr) WISP_RETURN_IF_ERROR(o.ledger->CheckLimit(*job.new_limit));
   if (o.expected_batch == 0 || o.micro_batches == 0) return InvalidArgument("expected_batch and micro_batches must be 1 or above");
   if (o.expected_batch > o.num_records_public) {
     return InvalidArgument("expected_batch is " + std::to_string(o.expected_batch) + ", more than the " + std::to_string(o.num_records_public) + " records");
@@ -85,7 +86,8 @@ Status CheckBudget(const ClassificationJob& job, const DpFpOptions& o) {
                        .noise = o.reproducible_seed ? privacy::NoiseKind::kReproducible : privacy::NoiseKind::kSecure});
   }
   charges.front().loss_slack = DpFpLossSlack(job.architecture, o, o.num_steps);  // of both together
-  return o.ledger->CheckFits(charges);
+  WISP_RETURN_IF_ERROR(o.ledger->CheckFits(charges, job.new_limit));
+  return job.new_limit ? o.ledger->SetLimit(*job.new_limit) : OkStatus();
 }
 
 }  // namespace

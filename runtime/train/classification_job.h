@@ -37,6 +37,7 @@ struct ClassificationJob {
   // goal.epsilon: calibrate to this at goal.delta, everything of the run included. goal.noise_multiplier: of the releases;
   // kClipped takes options.encoder.noise_multiplier beside it. Exactly one of the two in the private modes.
   PrivacyGoal goal;
+  std::optional<privacy::EpsilonDelta> new_limit;  // as TrainingJob's
   // kClipped with goal.epsilon: the part of it that the releases for the head would cost alone; the encoder's noise is the
   // smallest with which both together meet the goal. Composition is sublinear: the encoder gets more than the rest.
   double head_share = 0.3;

@@ -213,6 +213,7 @@ class JobRun {
     if (options_.privacy.ledger == nullptr) {
       return PrivacyRefused("private training needs a ledger: without one the budget spent would be forgotten");
     }
+    if (job_.new_limit) WISP_RETURN_IF_ERROR(options_.privacy.ledger->CheckLimit(*job_.new_limit));
     WISP_ASSIGN_OR_RETURN(overheads_, Overheads(job_));
     WISP_ASSIGN_OR_RETURN(options_.privacy.noise_multiplier,
                           NoiseMultiplier(job_, options_.num_steps, std::min(1.0, options_.expected_batch / NumRecords()), overheads_));
@@ -237,7 +238,8 @@ class JobRun {
       charges.push_back({.mechanism = std::move(steps), .run = p.run, .purpose = "training", .noise = noise,
                          .loss_slack = StepLossSlack(job_.architecture, options_, p.noise_multiplier, left)});
     }
-    return p.ledger->CheckFits(charges);
+    WISP_RETURN_IF_ERROR(p.ledger->CheckFits(charges, job_.new_limit));
+    return job_.new_limit ? p.ledger->SetLimit(*job_.new_limit) : OkStatus();
   }
 
   // What the ledger has charged to this run; nothing when the noise can be repeated.

@@ -66,6 +66,8 @@ struct TrainingJob {
   double histogram_noise = 0;
   RowSelection rows;                       // read when training.method is kFest or kAdaFestPlus and training.sparse.rows is empty
   PrivacyGoal goal;                        // read when training.method is private
+  // Set: the ledger's limit from now on, over everything. Written once nothing else is refused, before the first charge.
+  std::optional<privacy::EpsilonDelta> new_limit;
   // Saved here every checkpoint_every steps, gone on from when it exists, removed when the run is complete. Empty: none.
   std::string checkpoint_path;
   uint64_t checkpoint_every = 50;

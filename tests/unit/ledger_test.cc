@@ -235,7 +235,7 @@ TEST_F(LedgerTest, LossSlackIsPaidFor) {
 }
 
 TEST_F(LedgerTest, AnotherUnitOrAdjacencyIsRefused) {
-  MustOpen(Path());
+  ASSERT_TRUE(MustOpen(Path()).SetLimit(LimitOf(10)).ok());
   LedgerOptions options = kOptions;
   options.unit = PrivacyUnit::kInteraction;
   const auto opened = Ledger::Open(Path(), options);
@@ -250,6 +250,46 @@ TEST_F(LedgerTest, AnotherUnitOrAdjacencyIsRefused) {
   auto renamed = Ledger::Open(Path(), options);
   ASSERT_TRUE(renamed.ok());
   EXPECT_EQ(renamed->dataset(), "watch history");
+  EXPECT_TRUE(renamed->CheckDataset("watch history").ok());
+  const Status other = renamed->CheckDataset("renamed");
+  EXPECT_EQ(other.code(), StatusCode::kPrivacyRefused);
+  EXPECT_NE(other.message().find("'watch history'"), std::string::npos) << other.message();
+}
+
+TEST_F(LedgerTest, TheFileIsMadeByTheFirstChargeOrLimit) {
+  Ledger ledger = MustOpen(Path());
+  for (const auto& [limit, fits] : {std::pair{1e-6, false}, std::pair{50.0, true}}) {
+    const std::vector<ChargeRequest> run = {{.mechanism = Steps(100), .run = "a"}};
+    EXPECT_EQ(ledger.CheckFits(run, LimitOf(limit)).ok(), fits);
+    EXPECT_EQ(*ledger.Spent(AtDelta()), 0);
+    EXPECT_TRUE(ledger.Entries()->empty());
+    EXPECT_FALSE(*ledger.Limit());
+    EXPECT_FALSE(fs::exists(Path()));
+  }
+  const auto elsewhere = *Mechanism::PoissonSubsampledGaussian({.noise_multiplier = 20, .sampling_probability = 0.1, .steps = 1,
+                                                                .adjacency = Adjacency::kZeroOut});
+  EXPECT_EQ(ledger.Charge({.mechanism = elsewhere, .run = "a"}).status().code(), StatusCode::kPrivacyRefused);
+  EXPECT_FALSE(fs::exists(Path()));
+  EXPECT_EQ(*ledger.Charge({.mechanism = Steps(100), .run = "a"}), 1);
+  EXPECT_EQ(Ledger::OpenExisting(Path())->Entries()->size(), 1u);
+}
+
+// A ledger that was not there when it was opened may have been made since: by this program's twin, or for something else.
+TEST_F(LedgerTest, ALedgerMadeMeanwhileIsTheOneThatCounts) {
+  Ledger early = MustOpen(Path()), checked = MustOpen(Path()), late = MustOpen(Path());
+  ASSERT_TRUE(early.Charge({.mechanism = Steps(100), .run = "a"}).ok());
+  const double spent = *early.Spent(AtDelta());
+  EXPECT_GT(spent, 0);
+  EXPECT_EQ(*checked.Spent(AtDelta()), spent);
+  EXPECT_EQ(*late.Charge({.mechanism = Steps(100), .run = "b"}), 2);
+  for (const bool other_unit : {false, true}) {
+    const std::string path = Path(other_unit ? "unit" : "name");
+    Ledger waiting = MustOpen(path);
+    auto other = Ledger::Open(path, {.dataset = other_unit ? "watch history" : "letters", .unit = other_unit ? PrivacyUnit::kDay : PrivacyUnit::kSession});
+    ASSERT_TRUE(other->Charge({.mechanism = Steps(1), .run = "a"}).ok());
+    EXPECT_FALSE(waiting.Charge({.mechanism = Steps(1), .run = "b"}).ok());
+    EXPECT_EQ(Ledger::OpenExisting(path)->Entries()->size(), 1u);
+  }
 }
 
 TEST_F(LedgerTest, ChargesWithoutAProofAreRefused) {
@@ -268,7 +308,7 @@ TEST_F(LedgerTest, ChargesWithoutAProofAreRefused) {
 TEST_F(LedgerTest, WhatIsNotALedgerIsLeftAlone) {
   std::ofstream(Path("text")) << std::string(5000, 'x');
   ASSERT_EQ(Sql(Path("app.db"), "CREATE TABLE t (x); INSERT INTO t VALUES (1)"), "");
-  MustOpen(Path("newer"));
+  ASSERT_TRUE(MustOpen(Path("newer")).SetLimit(LimitOf(10)).ok());
   ASSERT_EQ(Sql(Path("newer"), "PRAGMA user_version = 2"), "");
   std::ofstream(Path("empty")).close();
   fs::create_directory(folder_ / "folder");
@@ -281,7 +321,7 @@ TEST_F(LedgerTest, WhatIsNotALedgerIsLeftAlone) {
        {Case{"text", StatusCode::kInvalidData, "not an SQLite database"},
         Case{"app.db", StatusCode::kInvalidData, "not a privacy ledger"},
         Case{"newer", StatusCode::kUnsupported, "newer"}, Case{"folder", StatusCode::kIo, "cannot be opened"},
-        Case{"missing/ledger", StatusCode::kIo, "cannot be opened"}}) {
+        Case{"missing/ledger", StatusCode::kIo, "cannot be made"}}) {
     const std::string before = ReadFile(Path(c.name));
     const auto opened = Ledger::Open(Path(c.name), kOptions);
     ASSERT_FALSE(opened.ok()) << c.name;

@@ -16,6 +16,7 @@
 #include "tools/wisp/audit_classifier.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/dataset.h"
+#include "tools/wisp/ledger_access.h"
 #include "tools/wisp/output.h"
 #include "tools/wisp/recipe.h"
 
@@ -153,8 +154,9 @@ class TrainingAudit {
       }
       WISP_ASSIGN_OR_RETURN(data_, ReadData(a_.data, {recipe_.min_user_events, recipe_.min_item_events}, base_ ? &*base_ : nullptr));
       if (is_private()) {
-        const std::string name = a_.data.path.substr(a_.data.path.find_last_of('/') + 1);
-        WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(a_.ledger, {.dataset = name, .unit = recipe_.unit}));
+        const std::string name = a_.dataset.empty() ? FileName(a_.data.path) : a_.dataset;
+        WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, OpenLedgerToTrain({.path = a_.ledger, .dataset = name, .unit = recipe_.unit,
+                                                                         .base = base_ ? &*base_ : nullptr, .base_path = a_.model}));
         ledger_.emplace(std::move(ledger));
         recipe_.training.privacy.ledger = &*ledger_;
       }

@@ -9,7 +9,6 @@
 #include "runtime/core/file.h"
 #include "runtime/data/lines.h"
 #include "runtime/model/classifier_file.h"
-#include "runtime/train/check_start.h"
 #include "runtime/train/classification.h"
 #include "runtime/train/dp_fp_report.h"
 #include "tools/wisp/classify_recipe.h"
@@ -90,24 +89,30 @@ class ClassifyTrainCommand {
     WISP_RETURN_IF_ERROR(Override(a_, recipe_));
     WISP_RETURN_IF_ERROR(is_private() ? CheckPrivate() : CheckPaper());
     WISP_RETURN_IF_ERROR(CheckClasses());
-    WISP_RETURN_IF_ERROR(CheckWritable(a_.out));  // before anything is spent on it
-    WISP_ASSIGN_OR_RETURN(dataset_, LedgerDataset(is_private() ? a_.ledger : "", a_.dataset, FileName(a_.data)));
+    // Before anything is spent on it. A base may be replaced by what it is fine-tuned to.
+    WISP_RETURN_IF_ERROR(CheckOutput({"--out", a_.out}, {{"--recipe", a_.recipe}, {"--data", a_.data}, {"--vocabulary", a_.vocabulary}, {"--ledger", a_.ledger}}));
+    dataset_ = a_.dataset.empty() ? FileName(a_.data) : a_.dataset;
+    WISP_RETURN_IF_ERROR(OpenBase());
+    WISP_RETURN_IF_ERROR(CheckLabels(a_.public_datasets, {base()}));
+    WISP_RETURN_IF_ERROR(OpenLedger());
     WISP_RETURN_IF_ERROR(ReadData());
     WISP_RETURN_IF_ERROR(MakeStart());
-    WISP_RETURN_IF_ERROR(OpenLedger());
     ClassificationJob job{.records = records_, .architecture = description_.architecture, .start_weights = start_weights_,
                           .options = recipe_.options, .epochs = recipe_.epochs, .goal = recipe_.goal, .head_share = recipe_.head_share};
     job.options.ledger = ledger_ ? &*ledger_ : nullptr;
     job.options.run = Name() + " " + run_id_;
+    WISP_ASSIGN_OR_RETURN(job.new_limit, NewLimit(a_.budget, recipe_.goal.delta));
     Progress progress("classify train");
     std::signal(SIGINT, [](int) { interrupted = 1; });
     job.progress = [&](const ClassificationProgress& p) {
       progress.Update(p.step, p.num_steps, p.mean_loss != 0 ? "loss " + Fixed(p.mean_loss, 3) : "");
       return interrupted == 0;
     };
-    WISP_ASSIGN_OR_RETURN(const ClassificationResult result, RunClassificationJob(job));
-    WISP_RETURN_IF_ERROR(Write(result));
-    Print(result);
+    const Result<ClassificationResult> result = RunClassificationJob(job);
+    if (ledger_) WISP_RETURN_IF_ERROR(SayIfRaised(*ledger_, limit_before_));
+    if (!result.ok()) return result.status();
+    WISP_RETURN_IF_ERROR(Write(*result));
+    Print(*result);
     return OkStatus();
   }
 
@@ -144,7 +149,6 @@ class ClassifyTrainCommand {
 
   Status ReadData() {
     WISP_ASSIGN_OR_RETURN(const auto format, data::ParseLabelledFormat(a_.format));
-    WISP_RETURN_IF_ERROR(OpenBase());
     WISP_ASSIGN_OR_RETURN(const data::LabelledTexts texts, data::ReadLabelled(a_.data, {.format = format, .text_column = recipe_.text_column,
                                                                                        .label_column = recipe_.label_column}));
     WISP_RETURN_IF_ERROR(CheckOrder(a_.data, texts, recipe_.classes));
@@ -173,7 +177,7 @@ class ClassifyTrainCommand {
     if (!base()->has_item_keys()) return InvalidData(a_.base + ": it carries no tokens (item keys): texts cannot be matched to it");
     if (base()->flat_weights().empty()) return Unsupported(a_.base + ": its weights are laid out in another order than this build trains");
     recipe_.encoder = base()->architecture();
-    return is_private() ? CheckStart(*base(), a_.base, Dataset()) : OkStatus();
+    return OkStatus();
   }
 
   const ModelFile* base() const { return base_classifier_ ? &base_classifier_->model() : base_encoder_ ? &*base_encoder_ : nullptr; }
@@ -202,8 +206,8 @@ class ClassifyTrainCommand {
 
   Status OpenLedger() {
     if (!is_private()) return OkStatus();
-    WISP_ASSIGN_OR_RETURN(ledger_, OpenLedgerToTrain({.path = a_.ledger, .dataset = Dataset(), .unit = recipe_.unit, .goal = recipe_.goal,
-                                                     .num_records_public = recipe_.options.num_records_public, .budget = a_.budget}));
+    WISP_ASSIGN_OR_RETURN(ledger_, OpenLedgerToTrain({.path = a_.ledger, .dataset = Dataset(), .unit = recipe_.unit, .base = base(), .base_path = a_.base}));
+    WISP_ASSIGN_OR_RETURN(limit_before_, ledger_->Limit());
     return OkStatus();
   }
 
@@ -254,7 +258,7 @@ class ClassifyTrainCommand {
     std::printf("%s: %llu steps over %zu records in %.1f s\n%s\n", a_.out.c_str(), static_cast<unsigned long long>(r.num_steps), records_.size(), r.seconds,
                 r.description.c_str());
     if (is_private()) std::printf("%s\n", NotPrivateInWords(j).c_str());
-    if (r.epsilon) std::printf("privacy: epsilon %s at delta %s%s\n", Fixed(*r.epsilon, 3).c_str(), j["delta"].dump().c_str(), StartInWords(base()).c_str());
+    if (r.epsilon) std::printf("privacy: epsilon %s at delta %s%s\n", Fixed(*r.epsilon, 3).c_str(), j["delta"].dump().c_str(), StartInWords(base(), a_.public_datasets).c_str());
   }
 
   const ClassifyTrainArguments& a_;
@@ -264,6 +268,7 @@ class ClassifyTrainCommand {
   std::optional<ModelFile> base_encoder_;
   std::optional<ClassifierFile> base_classifier_;
   std::optional<privacy::Ledger> ledger_;
+  std::optional<privacy::EpsilonDelta> limit_before_;
   data::Vocabulary vocabulary_;
   data::LabelledSequences sequences_;
   std::vector<LabelledRecord> records_;

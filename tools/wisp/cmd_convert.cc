@@ -189,7 +189,7 @@ std::map<std::string, std::string> Metadata(const ModelFile& model) {
 }  // namespace
 
 Status Convert(const ConvertArguments& a, OutputFormat format) {
-  WISP_RETURN_IF_ERROR(CheckWritable(a.out));
+  WISP_RETURN_IF_ERROR(CheckOutput({"--out", a.out}, {{"the safetensors file", a.in}, {"--config", a.config}, {"--item-keys", a.item_keys}, {"--item-names", a.item_names}}));
   WISP_ASSIGN_OR_RETURN(const SafeTensorsFile file, SafeTensorsFile::Open(a.in));
   ModelContents contents;
   WISP_ASSIGN_OR_RETURN(contents.architecture, ReadArchitectureOf(a, file));
@@ -213,7 +213,7 @@ Status Convert(const ConvertArguments& a, OutputFormat format) {
 }
 
 Status Export(const ExportArguments& a, OutputFormat format) {
-  WISP_RETURN_IF_ERROR(CheckWritable(a.out));
+  WISP_RETURN_IF_ERROR(CheckOutput({"--out", a.out}, {{"the model", a.model}}));
   WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::Open(a.model, Verify::kFull));
   std::vector<exchange::TensorToWrite> tensors;
   for (size_t i = 0; i < model.parameters().size(); ++i) {

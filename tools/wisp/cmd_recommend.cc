@@ -110,7 +110,7 @@ class PrivateCommand {
     PrivateRecommendOptions request{.count = a_.count, .seen = a_.allow_seen ? SeenItems::kAllow : SeenItems::kExclude, .candidates = candidates};
     WISP_RETURN_IF_ERROR(ReadSupport(request));
     WISP_ASSIGN_OR_RETURN(const PrivateRecommenderOptions options, Options(request));
-    const DecodingNeed need = NeedOf(model, {.public_datasets = p_.public_datasets, .num_records_public = options.allow_large_delta ? 0 : options.num_records_public});
+    const DecodingNeed need = NeedOf(model, PolicyOf(options));
     if (need.kind == DecodingNeed::Kind::kCharge) WISP_RETURN_IF_ERROR(CheckStrength(options));
     std::optional<privacy::EpsilonDelta> before;
     if (ledger_) {
@@ -118,6 +118,7 @@ class PrivateCommand {
     }
     WISP_ASSIGN_OR_RETURN(PrivateRecommender recommender, PrivateRecommender::Create(session_, options));
     if (ledger_) WISP_RETURN_IF_ERROR(SayIfRaised(*ledger_, before));
+    if (before && p_.lifetime && !recommender.is_free()) WISP_RETURN_IF_ERROR(WarnOfLifetime(recommender, options));
     const Result<std::vector<int32_t>> items = recommender.Recommend(history, request);
     if (!items.ok()) return InWords(items.status(), recommender, options);
     SayWhyEmpty(a_, items->size());
@@ -158,6 +159,26 @@ class PrivateCommand {
     return fit;
   }
 
+  // One draw, at its dearest.
+  Result<privacy::Mechanism> DrawOf(const PrivateRecommender& r, const PrivateRecommenderOptions& o) const {
+    const uint64_t support = o.largest_support > 0 ? o.largest_support : session_.architecture().num_items;
+    const DrawCost cost = r.mode() == DecodingMode::kUniform ? UniformDrawCost(support, r.lambda()) : AnchoredDrawCost(r.clip(), o.temperature, support);
+    return ToMechanism(cost, 1, ledger_->adjacency());
+  }
+
+  // A target is of the draws alone; the ledger's limit, which was there before, is of everything.
+  Status WarnOfLifetime(const PrivateRecommender& r, const PrivateRecommenderOptions& o) const {
+    WISP_ASSIGN_OR_RETURN(const auto limit, ledger_->Limit());
+    WISP_ASSIGN_OR_RETURN(const privacy::Mechanism draw, DrawOf(r, o));
+    WISP_ASSIGN_OR_RETURN(const privacy::Mechanism lifetime, draw.WithSteps(*p_.lifetime));
+    const std::vector<privacy::ChargeRequest> charges = {{.mechanism = lifetime, .run = "lifetime"}};
+    if (ledger_->CheckFits(charges).ok()) return OkStatus();
+    WISP_ASSIGN_OR_RETURN(const uint64_t left, DrawsLeft(draw, *limit, *p_.lifetime));
+    Warn("warning: of the --lifetime of " + std::to_string(*p_.lifetime) + " draws the ledger's limit, epsilon " + Short(limit->epsilon()) + " at delta " +
+         Short(limit->delta()) + " over everything, leaves room for " + std::to_string(left));
+    return OkStatus();
+  }
+
   // A refusal of the ledger, for people. Any other error stays as it is.
   Status InWords(const Status& refused, const PrivateRecommender& r, const PrivateRecommenderOptions& o) const {
     const bool of_ledger = refused.code() == StatusCode::kPrivacyRefused && refused.message().find("nothing was charged") != std::string::npos;
@@ -166,9 +187,7 @@ class PrivateCommand {
     if (!limit) return refused;
     WISP_ASSIGN_OR_RETURN(const auto delta, privacy::Delta::Create(limit->delta()));
     WISP_ASSIGN_OR_RETURN(const double spent, ledger_->Spent(delta));
-    const uint64_t support = o.largest_support > 0 ? o.largest_support : session_.architecture().num_items;
-    const DrawCost cost = r.mode() == DecodingMode::kUniform ? UniformDrawCost(support, r.lambda()) : AnchoredDrawCost(r.clip(), o.temperature, support);
-    WISP_ASSIGN_OR_RETURN(const privacy::Mechanism draw, ToMechanism(cost, 1, ledger_->adjacency()));
+    WISP_ASSIGN_OR_RETURN(const privacy::Mechanism draw, DrawOf(r, o));
     WISP_ASSIGN_OR_RETURN(const uint64_t left, DrawsLeft(draw, *limit, o.draws_per_charge));
     return PrivacyRefused("the budget does not allow " + std::to_string(o.draws_per_charge) + " draws: one costs epsilon " + Short(r.epsilon_per_draw()) +
                           " at delta 0, spent on this data is epsilon " + Short(spent) + ", the limit is epsilon " + Short(limit->epsilon()) + " at delta " +
@@ -203,15 +222,22 @@ class PrivateCommand {
     return goal;
   }
 
-  // What exists is opened whatever its unit: these costs are the same for all.
-  Status OpenLedger() {
+  // What exists is opened whatever its unit: these costs are the same for all. The data set is the one that draws would show.
+  Status OpenLedger(const DecodingNeed& need) {
     if (p_.ledger.empty()) return OkStatus();
     WISP_ASSIGN_OR_RETURN(const auto unit, privacy::PrivacyUnitFromText(p_.unit));
-    const auto& provenance = session_.file().provenance();
-    WISP_ASSIGN_OR_RETURN(const std::string dataset, LedgerDataset(p_.ledger, p_.dataset, provenance.empty() ? "" : provenance.back().dataset));
+    std::string dataset;
+    if (need.kind == DecodingNeed::Kind::kCharge) {
+      WISP_ASSIGN_OR_RETURN(dataset, DatasetToCharge(need));
+    }
+    if (!dataset.empty() && !p_.dataset.empty() && p_.dataset != dataset) {
+      return PrivacyRefused("--dataset is '" + p_.dataset + "', but draws from " + a_.model + " show the data set '" + dataset + "': its ledger pays for them");
+    }
+    if (dataset.empty()) dataset = p_.dataset;
     const bool exists = std::filesystem::exists(p_.ledger);
     WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, exists ? privacy::Ledger::OpenExisting(p_.ledger)
                                                          : privacy::Ledger::Open(p_.ledger, {.dataset = dataset, .unit = unit}));
+    if (!dataset.empty()) WISP_RETURN_IF_ERROR(ledger.CheckDataset(dataset));
     ledger_.emplace(std::move(ledger));
     return OkStatus();
   }
@@ -232,10 +258,9 @@ class PrivateCommand {
       o.base = base_.get();
     }
     if (p_.budget && !p_.delta) return InvalidArgument("--budget needs --delta");
-    if (p_.budget) {
-      WISP_ASSIGN_OR_RETURN(o.new_limit, privacy::EpsilonDelta::Create(*p_.budget, *p_.delta));
-    }
-    WISP_RETURN_IF_ERROR(OpenLedger());
+    WISP_ASSIGN_OR_RETURN(o.new_limit, NewLimit(p_.budget, p_.delta.value_or(0)));
+    WISP_RETURN_IF_ERROR(CheckLabels(p_.public_datasets, {&session_.file(), base_ ? &base_->file() : nullptr}));
+    WISP_RETURN_IF_ERROR(OpenLedger(NeedOf(session_.file(), PolicyOf(o))));
     if (ledger_ && o.new_limit) WISP_RETURN_IF_ERROR(ledger_->CheckLimit(*o.new_limit));
     o.ledger = ledger_ ? &*ledger_ : nullptr;
     // A short public list is cheap: then every draw is charged for what is left of it.

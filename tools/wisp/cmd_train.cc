@@ -109,7 +109,7 @@ class TrainCommand {
                 static_cast<unsigned long long>(r.num_records), r.seconds);
     if (is_private()) {
       std::printf("privacy: %s\n", r.epsilon ? ("epsilon " + Fixed(*r.epsilon, 3) + " at delta " + j["delta"].dump() + ", noise multiplier " +
-                                                Fixed(r.noise_multiplier, 3) + StartInWords(run_.base())).c_str() : "noise: reproducible, no guarantee");
+                                                Fixed(r.noise_multiplier, 3) + StartInWords(run_.base(), a_.public_datasets)).c_str() : "noise: reproducible, no guarantee");
     }
     if (r.test) {
       std::printf("test: NDCG@10 %.4f, HIT@10 %.4f over %llu users\n", r.test->ndcg_at_10, r.test->hit_at_10,
@@ -130,10 +130,13 @@ Status Train(const TrainArguments& arguments, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(Recipe recipe, ReadRecipe(arguments.recipe));
   WISP_RETURN_IF_ERROR(CheckOptions(arguments, recipe));
   // What cannot be written is found before anything is spent on it.
-  WISP_RETURN_IF_ERROR(CheckWritable(arguments.out));
-  for (const std::string* path : {&arguments.privacy_json, &arguments.checkpoint}) {
-    if (!path->empty()) WISP_RETURN_IF_ERROR(CheckWritable(*path));
-  }
+  const TrainArguments& a = arguments;
+  // A model may be replaced by what it is fine-tuned to.
+  const NamedFile recipe_file{"--recipe", a.recipe}, data{"--data", a.data.path}, names{"--item-names", a.item_names}, ledger{"--ledger", a.ledger};
+  const NamedFile out{"--out", a.out}, model{"--model", a.model}, statement{"--privacy-json", a.privacy_json}, checkpoint{"--checkpoint", a.checkpoint};
+  WISP_RETURN_IF_ERROR(CheckOutput(out, {recipe_file, data, names, ledger, statement, checkpoint}));
+  WISP_RETURN_IF_ERROR(CheckOutput(statement, {recipe_file, data, names, ledger, model, checkpoint}));
+  WISP_RETURN_IF_ERROR(CheckOutput(checkpoint, {recipe_file, data, names, ledger, model}));
   return TrainCommand(arguments, format, std::move(recipe)).Run();
 }
 
@@ -145,6 +148,7 @@ ProvenanceEntry RandomStart() {
 
 Status New(const NewArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(Recipe recipe, ReadRecipe(a.recipe));
+  WISP_RETURN_IF_ERROR(CheckOutput({"--out", a.out}, {{"--recipe", a.recipe}, {"--data", a.data.path}, {"--item-names", a.item_names}}));
   ModelContents contents;
   if (!a.data.path.empty()) {
     WISP_ASSIGN_OR_RETURN(data::ReadResult data, ReadData(a.data, {recipe.min_user_events, recipe.min_item_events}, nullptr));

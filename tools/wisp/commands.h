@@ -37,6 +37,7 @@ struct TrainArguments {
   std::optional<uint64_t> seed, reproducible_noise_seed;
   std::optional<uint32_t> num_records_public, expected_batch, rows;
   std::string method;
+  std::vector<std::string> public_datasets;
   bool re_attention = false;
   uint32_t threads = 0;
 };
@@ -99,6 +100,7 @@ struct ClassifyTrainArguments {
   std::optional<double> epsilon, noise_multiplier, delta, budget, epochs, learning_rate;
   std::optional<uint64_t> seed, reproducible_noise_seed;
   std::optional<uint32_t> num_records_public, expected_batch;
+  std::vector<std::string> public_datasets;
   uint32_t threads = 0;
 };
 
@@ -113,7 +115,7 @@ struct ClassifyPredictArguments {
 };
 
 struct AuditArguments {
-  std::string recipe, model, ledger, method, through = "release";
+  std::string recipe, model, ledger, dataset, method, through = "release";
   DataArguments data;
   std::optional<double> noise_multiplier, epsilon, clipping_norm, claim, epochs, run_delta;
   std::optional<uint64_t> steps, reproducible_noise_seed;

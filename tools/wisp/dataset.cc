@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <ctime>
 #include <fstream>
@@ -37,9 +38,28 @@ std::vector<std::string> ItemKeys(const ModelFile& model) {
   return keys;
 }
 
-std::string StartInWords(const ModelFile* base) {
+Status CheckLabels(const std::vector<std::string>& public_datasets, std::initializer_list<const ModelFile*> models) {
+  std::vector<std::string> known;
+  std::string listed;
+  for (const ModelFile* model : models) {
+    for (size_t i = 0; model != nullptr && i < model->provenance().size(); ++i) {
+      const std::string& name = model->provenance()[i].dataset;
+      if (name.empty() || name == kUnknownDataset || std::find(known.begin(), known.end(), name) != known.end()) continue;
+      known.push_back(name);
+      listed += (listed.empty() ? "'" : ", '") + name + "'";
+    }
+  }
+  for (const std::string& label : public_datasets) {
+    if (std::find(known.begin(), known.end(), label) != known.end()) continue;
+    return InvalidArgument("--public-dataset is '" + label + "', which no provenance here names: " +
+                           (known.empty() ? "there is no data set in it" : "its data sets are " + listed));
+  }
+  return OkStatus();
+}
+
+std::string StartInWords(const ModelFile* base, const std::vector<std::string>& public_datasets) {
   if (base == nullptr) return "";
-  const DecodingNeed need = NeedOf(*base);
+  const DecodingNeed need = NeedOf(*base, {.public_datasets = public_datasets});
   return need.kind == DecodingNeed::Kind::kFree ? "" : ", of this run alone; of the weights it began with: " + need.reason;
 }
 

@@ -2,6 +2,7 @@
 #ifndef WISP_TOOLS_WISP_DATASET_H_
 #define WISP_TOOLS_WISP_DATASET_H_
 
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -26,8 +27,13 @@ Result<std::vector<std::string>> ReadItemNames(const std::string& path, const st
 // The name, or the key, or the number of an item.
 std::string ShownItem(const ModelFile& model, size_t item);
 
-// What stands behind the epsilon of a run that began with `base`, which may be null: nothing where the base has a guarantee itself.
-std::string StartInWords(const ModelFile* base);
+// What stands behind the epsilon of a run that began with `base`, which may be null: nothing where the base has a guarantee itself, or
+// learned from data sets of `public_datasets`.
+std::string StartInWords(const ModelFile* base, const std::vector<std::string>& public_datasets);
+
+// That each label of --public-dataset is one of the provenance of the models, of which each may be null: kInvalidArgument names the
+// labels that there are. A misspelt one would declare nothing.
+Status CheckLabels(const std::vector<std::string>& public_datasets, std::initializer_list<const ModelFile*> models);
 
 std::vector<std::string> SplitCommas(const std::string& text);
 

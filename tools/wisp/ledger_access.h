@@ -1,37 +1,32 @@
 // How commands come to a ledger and its limit: the right one for the data, and no limit changed unnoticed.
 //
-//   WISP_ASSIGN_OR_RETURN(const std::string dataset, LedgerDataset(a.ledger, a.dataset, FileName(a.data.path)));
 //   WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, OpenLedgerToTrain({.path = a.ledger, .dataset = dataset, ...}));
+//   WISP_ASSIGN_OR_RETURN(job.new_limit, NewLimit(a.budget, goal.delta));
 #ifndef WISP_TOOLS_WISP_LEDGER_ACCESS_H_
 #define WISP_TOOLS_WISP_LEDGER_ACCESS_H_
 
 #include <optional>
 #include <string>
 
+#include "runtime/model/model_file.h"
 #include "runtime/privacy/ledger.h"
-#include "runtime/train/job.h"
 
 namespace wisp::tools {
-
-// The name of the data set that the ledger at `path` is of. Of one that exists its own: kPrivacyRefused when `given`, what
-// --dataset says, is another. Of one that does not: `given`, or else `otherwise`. Makes no ledger.
-Result<std::string> LedgerDataset(const std::string& path, const std::string& given, const std::string& otherwise);
 
 // Says on standard error if the limit is now higher than it was `before`.
 Status SayIfRaised(const privacy::Ledger& ledger, const std::optional<privacy::EpsilonDelta>& before);
 
-// All of --budget: checks, writes, says.
-Status SetBudget(privacy::Ledger& ledger, const privacy::EpsilonDelta& limit);
+// What --budget asks for, if it was given: a limit to be set by what spends.
+Result<std::optional<privacy::EpsilonDelta>> NewLimit(const std::optional<double>& budget, double delta);
 
 struct LedgerToTrain {
-  std::string path, dataset;
+  std::string path, dataset;  // dataset: --dataset, or the file's name
   privacy::PrivacyUnit unit;
-  PrivacyGoal goal;
-  uint32_t num_records_public = 0; // 0: not declared, which the run refuses
-  std::optional<double> budget;   // --budget, at the goal's delta
+  const ModelFile* base = nullptr;  // what the run begins with
+  std::string base_path;
 };
-// Opens or makes the ledger of a private run and sets its budget. kPrivacyRefused, with no limit changed, without a path, for a
-// goal that no run may have, and for a budget below what is spent.
+// The ledger of a private run; one that is not there is made by its first charge. kPrivacyRefused, with nothing written: no path,
+// a ledger of another data set, a base that the run may not begin with (CheckStart).
 Result<privacy::Ledger> OpenLedgerToTrain(const LedgerToTrain& l);
 
 }  // namespace wisp::tools

@@ -149,7 +149,8 @@ class CommandLine {
     AddOptional(c, "--reproducible-noise", train_.reproducible_noise_seed, "Seed of repeatable noise: for experiments, NO guarantee");
     c->add_option("--checkpoint", train_.checkpoint, "Save progress here and go on from it when it exists");
     c->add_option("--privacy-json", train_.privacy_json, "Write the privacy statement of the run here");
-    c->add_option("--dataset", train_.dataset, "Name of the data set in ledger and provenance; default: the ledger's, or that of the file");
+    c->add_option("--dataset", train_.dataset, "Name of the data set in ledger and provenance: the same each time, and that of the ledger. Default: the file's");
+    c->add_option("--public-dataset", train_.public_datasets, "Label of a data set in the provenance of --model that is public; may be repeated");
     c->add_option("--allow-large-delta", train_.allow_large_delta, "yes: accept a delta of exactly 1 / records")->check(CLI::IsMember({"yes"}));
     c->add_option("--threads", train_.threads, "0: up to 4");
     AddData(c, train_.data, true);
@@ -292,6 +293,7 @@ class CommandLine {
     }
     for (CLI::App* sub : {run, membership}) {
       sub->add_option("--ledger", audit_.ledger, "The data set's ledger: an audit is charged like training");
+      sub->add_option("--dataset", audit_.dataset, "Name of the data set; that of the ledger must be the same. Default: the file's");
       sub->add_option("--users", audit_.users, "Made-up users, where no data is given")->capture_default_str();
       AddOptional(sub, "--epsilon", audit_.epsilon, "Privacy target of the run");
       AddOptional(sub, "--num-records-public", audit_.num_records_public, "Number of users that may be known to anybody; membership: of the half");
@@ -400,7 +402,8 @@ class CommandLine {
     AddOptional(c, "--learning-rate", a.learning_rate, "In place of the recipe's");
     AddOptional(c, "--seed", a.seed, "Of fresh weights");
     AddOptional(c, "--reproducible-noise", a.reproducible_noise_seed, "Seed of repeatable noise: for experiments, NO guarantee");
-    c->add_option("--dataset", a.dataset, "Name of the data set in ledger and provenance");
+    c->add_option("--dataset", a.dataset, "Name of the data set in ledger and provenance: the same each time, and that of the ledger. Default: the file's");
+    c->add_option("--public-dataset", a.public_datasets, "Label of a data set in the provenance of --base that is public; may be repeated");
     c->add_option("--threads", a.threads, "0: up to 4");
     OnCall(c, ClassifyTrain, a);
   }

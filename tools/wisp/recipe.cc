@@ -170,7 +170,10 @@ Result<Recipe> ParseRecipe(const std::string& where, const nlohmann::json& json)
   Recipe recipe;
   JsonSection s(where, json);
   s.Text("name", recipe.name);
-  s.Object("architecture", [&](JsonSection& inner) { ReadArchitecture(inner, recipe.architecture); });
+  s.Object("architecture", [&](JsonSection& inner) {
+    recipe.names_architecture = true;
+    ReadArchitecture(inner, recipe.architecture);
+  });
   s.Object("initialisation", [&](JsonSection& inner) { ReadInitialisation(inner, recipe.initialisation); });
   s.Object("training", [&](JsonSection& inner) { ReadTraining(inner, recipe); });
   s.Object("privacy", [&](JsonSection& inner) { ReadPrivacy(inner, recipe); });

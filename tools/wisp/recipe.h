@@ -14,6 +14,7 @@ namespace wisp::tools {
 struct Recipe {
   std::string name;
   Architecture architecture;  // num_items comes from the data or the model
+  bool names_architecture = false;
   InitialisationOptions initialisation;
   TrainingOptions training;
   double epochs = 0;

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdio>
 
-#include "runtime/train/check_start.h"
 #include "tools/wisp/dataset.h"
 #include "tools/wisp/ledger_access.h"
 #include "tools/wisp/output.h"
@@ -30,6 +30,15 @@ void Override(const TrainArguments& a, Recipe& r) {
   if (a.allow_large_delta == "yes") r.goal.allow_delta_of_one_record = true;
   r.training.num_threads = a.threads;
   r.training.privacy.reproducible_seed = a.reproducible_noise_seed;
+}
+
+// A recipe describes the model that it makes; with --model there is one already.
+void SayIfOther(const Recipe& recipe, const Architecture& base) {
+  Architecture asked = recipe.architecture;
+  asked.num_items = base.num_items;
+  asked.re_attention = base.re_attention;
+  if (!recipe.names_architecture || asked == base) return;
+  std::fprintf(stderr, "wisp: the recipe's architecture is not that of --model, which is the one that is trained\n");
 }
 
 }  // namespace
@@ -75,7 +84,6 @@ Status CheckOptions(const TrainArguments& a, const Recipe& recipe) {
 Result<JobResult> TrainingRun::Run() {
   run_id_ = Timestamp();
   WISP_RETURN_IF_ERROR(Read());
-  WISP_RETURN_IF_ERROR(OpenLedger());
   WISP_ASSIGN_OR_RETURN(TrainingJob job, MakeJob());
   Progress progress(title_);
   std::signal(SIGINT, [](int) { interrupted = 1; });
@@ -87,24 +95,28 @@ Result<JobResult> TrainingRun::Run() {
     progress.Update(p.step, p.num_steps, suffix);
     return interrupted == 0;
   };
-  return RunTrainingJob(job);
+  const Result<JobResult> result = RunTrainingJob(job);
+  if (ledger_) WISP_RETURN_IF_ERROR(SayIfRaised(*ledger_, limit_before_));
+  return result;
 }
 
 Status TrainingRun::Read() {
   Override(a_, recipe_);
   WISP_RETURN_IF_ERROR(OverrideMethod(a_.method, recipe_.training));
-  WISP_ASSIGN_OR_RETURN(dataset_, LedgerDataset(is_private() ? a_.ledger : "", a_.dataset, FileName(a_.data.path)));
+  dataset_ = a_.dataset.empty() ? FileName(a_.data.path) : a_.dataset;
   if (!a_.model.empty()) {
     WISP_ASSIGN_OR_RETURN(ModelFile model, ModelFile::Open(a_.model, Verify::kFull));
     base_.emplace(std::move(model));
     if (base_->flat_weights().empty()) return Unsupported(a_.model + ": its weights are laid out in another order than this build trains");
   }
+  WISP_RETURN_IF_ERROR(CheckLabels(a_.public_datasets, {base()}));
   if (is_private()) WISP_RETURN_IF_ERROR(CheckPublic());
-  if (is_private() && base_) WISP_RETURN_IF_ERROR(CheckStart(*base_, a_.model, Dataset()));
+  WISP_RETURN_IF_ERROR(OpenLedger());
   WISP_ASSIGN_OR_RETURN(data_, ReadData(a_.data, {recipe_.min_user_events, recipe_.min_item_events}, base_ ? &*base_ : nullptr));
   WISP_RETURN_IF_ERROR(CheckSize());
   if (base_) {
     const ReAttention asked = a_.re_attention ? ReAttention::kOn : recipe_.architecture.re_attention;
+    SayIfOther(recipe_, base_->architecture());
     recipe_.architecture = base_->architecture();
     start_weights_.assign(base_->flat_weights().begin(), base_->flat_weights().end());
     // Re-Attention's variances stand behind all other parameters: a model without them starts with none left by noise.
@@ -142,8 +154,8 @@ Status TrainingRun::CheckSize() const {
 
 Status TrainingRun::OpenLedger() {
   if (!is_private()) return OkStatus();
-  WISP_ASSIGN_OR_RETURN(ledger_, OpenLedgerToTrain({.path = a_.ledger, .dataset = Dataset(), .unit = recipe_.unit, .goal = recipe_.goal,
-                                                   .num_records_public = recipe_.training.num_records_public, .budget = a_.budget}));
+  WISP_ASSIGN_OR_RETURN(ledger_, OpenLedgerToTrain({.path = a_.ledger, .dataset = Dataset(), .unit = recipe_.unit, .base = base(), .base_path = a_.model}));
+  WISP_ASSIGN_OR_RETURN(limit_before_, ledger_->Limit());
   return OkStatus();
 }
 
@@ -174,6 +186,7 @@ Result<TrainingJob> TrainingRun::MakeJob() {
   job.goal = recipe_.goal;
   job.checkpoint_path = a_.checkpoint;
   if (!is_private()) return job;
+  WISP_ASSIGN_OR_RETURN(job.new_limit, NewLimit(a_.budget, recipe_.goal.delta));
   WISP_RETURN_IF_ERROR(ChooseRows(job));
   // The bias of a model that comes with one is kept.
   const bool sets_bias = !base_ && recipe_.architecture.output_bias == OutputBias::kFixed;

@@ -64,6 +64,7 @@ class TrainingRun {
   std::string run_id_;
   std::optional<ModelFile> base_;
   std::optional<privacy::Ledger> ledger_;
+  std::optional<privacy::EpsilonDelta> limit_before_;
   std::vector<float> start_weights_;  // the base model's; empty without one
   data::ReadResult data_;
   std::vector<std::string> item_keys_, item_names_;

@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# From outside: no command replaces what it reads or a ledger, a ledger pays for its own data set only, and what is refused leaves
+# everything as it was.
+#   tests/ledgers.sh BUILD_FOLDER
+. "$(dirname "$0")/shell.sh"
+recipe=$root/models/recipes/cafe-device.json
+cp "$root/models/cafe.wisp" base.wisp
+"$wisp" synth --out log.db --population device --users 60 --seed 3 >out 2>err || fail "synth"
+cp log.db other.db
+run=("$wisp" train --recipe "$recipe" --model base.wisp --batch 20 --epochs 1 --delta 0.001)
+fit=("${run[@]}")
+run+=(--num-records-public 60)
+entries() { sqlite3 "$1" 'select count(*) from entries'; }
+limits() { sqlite3 "$1" 'select count(*) from limits'; }
+
+# Files that would be lost. Links and other spellings of a path are the same file; a ledger that is not there yet is one too.
+expect 0 "" "${run[@]}" --data log.db --epsilon 2 --out o.wisp --ledger l.db
+ln -s l.db link.db
+ln log.db hard.db
+sum=$(cat log.db l.db base.wisp | md5sum)
+expect 2 "--out and --data name the same file, ./log.db" "${run[@]}" --data log.db --epsilon 1 --out ./log.db --ledger l.db
+expect 2 "--out and --data name the same file" "${run[@]}" --data log.db --epsilon 1 --out hard.db --ledger l.db
+expect 2 "--out and --ledger name the same file" "${run[@]}" --data log.db --epsilon 1 --out link.db --ledger l.db
+expect 2 "--out and --ledger name the same file" "${run[@]}" --data log.db --epsilon 1 --out new.db --ledger "$PWD/new.db"
+expect 2 "--out and --privacy-json name the same file" "${run[@]}" --data log.db --epsilon 1 --out p.wisp --privacy-json p.wisp --ledger l.db
+expect 2 "--privacy-json and --model name the same file" "${run[@]}" --data log.db --epsilon 1 --out p.wisp --privacy-json base.wisp --ledger l.db
+expect 2 "--checkpoint and --data name the same file" "${run[@]}" --data log.db --epsilon 1 --out p.wisp --checkpoint log.db --ledger l.db
+expect 2 "l.db: is an SQLite database, a log or a ledger, and will not be replaced" "${run[@]}" --data log.db --epsilon 1 --out l.db --ledger m.db
+for file in l.db link.db log.db; do expect 2 "will not be replaced" "$wisp" synth --out $file --users 20; done
+expect 2 "--out and the model name the same file" "$wisp" export base.wisp --out ./base.wisp
+expect 2 "will not be replaced" "$wisp" export base.wisp --out l.db
+expect 2 "--out and --item-keys name the same file" "$wisp" convert base.wisp --item-keys o.wisp --out o.wisp
+expect 2 "--out and --data name the same file" "$wisp" new --recipe "$root/models/recipes/cafe.json" --data log.db --out log.db
+printf 'good\ta film\nbad\ta bore\n' >texts.txt
+sed 's/"classes": \[[^]]*\]/"classes": ["good", "bad"]/' "$root/models/recipes/sst2-dp-fp.json" >texts.json
+expect 2 "--out and --data name the same file" "$wisp" classify train --recipe texts.json --data texts.txt --out texts.txt --ledger t.db
+expect 2 "--out and --ledger name the same file" "$wisp" classify train --recipe texts.json --data texts.txt --out l.db --ledger l.db
+[ "$(cat log.db l.db base.wisp | md5sum)" = "$sum" ] || fail "a refused command changed a file"
+for file in new.db p.wisp m.db t.db; do [ ! -e $file ] || fail "a refused command left $file behind"; done
+# A model may be replaced by what it becomes.
+cp base.wisp own.wisp
+expect 0 "" "$wisp" train --recipe "$recipe" --model own.wisp --data log.db --num-records-public 60 --batch 20 --epochs 1 --delta 0.001 --epsilon 0.5 --out own.wisp --ledger l.db
+
+# Weights that were paid for from one ledger are not trained on from another, which knows nothing of it.
+again=("$wisp" train --recipe "$recipe" --model o.wisp --data log.db --num-records-public 60 --batch 20 --epochs 1 --delta 0.001)
+expect 4 "trained on 'log.db' before, for epsilon 2 at delta 0.001, and this ledger has epsilon 0 spent" "${again[@]}" --epsilon 1 --out a.wisp --ledger fresh.db
+[ ! -e fresh.db ] && [ ! -e a.wisp ] || fail "a refused run left something behind"
+expect 0 "" "$wisp" train --recipe "$recipe" --model base.wisp --data other.db --dataset log.db --num-records-public 60 --batch 20 --epochs 1 --delta 0.001 --epsilon 0.5 --out a.wisp --ledger less.db
+expect 4 "for epsilon 2.* and this ledger has epsilon 0.5 spent" "${again[@]}" --epsilon 1 --out a.wisp --ledger less.db
+expect 0 "" "${again[@]}" --epsilon 0.5 --out a.wisp --ledger l.db
+expect 0 "" "${again[@]}" --epsilon 0.5 --out a.wisp --ledger fresh.db --dataset "another log"
+
+# A ledger pays for its own data set only.
+paid=$(entries l.db)
+expect 4 "is of the data set 'log.db', this data is called 'other.db'" "${run[@]}" --data other.db --epsilon 0.5 --out b.wisp --ledger l.db
+expect 4 "is of the data set 'log.db', this data is called 'other.db'" "$wisp" audit run --recipe "$recipe" --model base.wisp --data other.db --num-records-public 60 --canaries 20 --steps 1 --ledger l.db
+[ "$(entries l.db)" = "$paid" ] || fail "data of another name was charged to the ledger"
+expect 0 "" "${run[@]}" --data other.db --dataset log.db --epsilon 0.5 --out b.wisp --ledger l.db
+
+# What is refused sets no limit; what fits does, and a limit that is raised is spoken of.
+expect 4 "not below 1 / 2000" "${fit[@]}" --num-records-public 2000 --data log.db --epsilon 1 --budget 50 --out c.wisp --ledger l.db
+expect 4 "the limit is 2.9, spent" "${run[@]}" --data log.db --epsilon 2 --budget 2.9 --out c.wisp --ledger l.db
+expect 3 "nowhere" "${run[@]}" --data nowhere.db --dataset log.db --epsilon 1 --budget 50 --out c.wisp --ledger l.db
+expect 2 "--budget is -3, allowed is an epsilon above 0" "${run[@]}" --data log.db --epsilon 1 --budget -3 --out c.wisp --ledger l.db
+[ "$(limits l.db)" = 0 ] && [ ! -e c.wisp ] || fail "a refused run changed the limit"
+expect 0 "" "${run[@]}" --data log.db --epsilon 0.5 --budget 9 --out c.wisp --ledger l.db
+[ "$(limits l.db)" = 1 ] || fail "--budget sets no limit"
+expect 3 "ledger 'gone.db' is not there" "$wisp" privacy --ledger gone.db --delta 1e-3
+
+# What is said of a run: what it began with, unless that is declared public; an architecture that is not used.
+expect 0 "" "${run[@]}" --data log.db --epsilon 0.2 --out d.wisp --ledger l.db
+grep -q "of this run alone; of the weights it began with" out || fail "nothing is said of the weights that a run began with: $(cat out)"
+expect 2 "--public-dataset is 'guests', which no provenance here names" "${run[@]}" --data log.db --epsilon 0.2 --out d.wisp --ledger l.db --public-dataset guests
+expect 0 "" "${run[@]}" --data log.db --epsilon 0.2 --out d.wisp --ledger l.db --public-dataset "synthetic public cafe guests"
+grep -q "of this run alone" out && fail "a base from public data is spoken of: $(cat out)"
+sed 's/"name"/"architecture": {"width": 16}, "name"/' "$recipe" >wide.json
+expect 0 "the recipe's architecture is not that of --model" "$wisp" train --recipe wide.json --model base.wisp --data log.db --num-records-public 60 --batch 20 --epochs 1 --delta 0.001 --epsilon 0.2 --out d.wisp --ledger l.db
+
+# A lifetime that the ledger's limit, set before, does not leave room for.
+expect 0 "" "$wisp" train --recipe "$root/models/recipes/cafe.json" --model base.wisp --data log.db --epochs 1 --batch 20 --out plain.wisp
+draw=("$wisp" recommend --model plain.wisp --history tea-mint --private --base base.wisp --public-dataset "synthetic public cafe guests" --count 2)
+expect 0 "" "${draw[@]}" --ledger draws.db --clip 0.5 --budget 20 --delta 1e-6
+expect 0 "of the --lifetime of 40 draws the ledger's limit, epsilon 20 at delta 1e-06 over everything, leaves room for [1-9]" "${draw[@]}" --ledger draws.db --epsilon 19 --delta 1e-6 --lifetime 40
+finish
