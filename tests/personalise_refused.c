@@ -1,8 +1,9 @@
 /* What wisp_personalise refuses before anything is spent, and that it leaves ledger and limit as they were.
  *
- *   personalise_refused MODEL.wisp LOG.db LEDGER.db IMPORTED.wisp TRAINED.wisp
+ *   personalise_refused MODEL.wisp LOG.db LEDGER.db IMPORTED.wisp TRAINED.wisp TUNED.wisp
  *
- * The ledger has spent more than epsilon 2; nobody said what IMPORTED learned from; TRAINED learned from LOG without a guarantee.
+ * The ledger has spent more than epsilon 2; nobody said what IMPORTED learned from; TRAINED learned from LOG without a guarantee,
+ * TUNED with one, paid for from LEDGER.
  */
 #include <stdio.h>
 #include <string.h>
@@ -26,13 +27,21 @@ static int Refused(const wisp_personalise_options* options, wisp_code code, cons
 }
 
 int main(int argc, char** argv) {
-  if (argc != 6 || !Statement(argv[3], before)) return 1;
+  if (argc != 7 || !Statement(argv[3], before)) return 1;
   wisp_personalise_options options = {.size = sizeof(options), .model_path = argv[1], .log_path = argv[2], .output_path = "refused.wisp",
                                       .ledger_path = argv[3], .epsilon = 4, .delta = 1e-3, .num_users_public = 60, .epochs = 1};
+  wisp_error error = {0};
   int right = 1;
   options.output_path = "no/such/folder/out.wisp";
   right &= Refused(&options, WISP_IO, "no/such/folder");
+  options.output_path = argv[2];
+  right &= Refused(&options, WISP_INVALID_ARGUMENT, "output_path and log_path name the same file");
+  options.output_path = argv[3];
+  right &= Refused(&options, WISP_INVALID_ARGUMENT, "output_path and ledger_path name the same file");
   options.output_path = "refused.wisp";
+  options.dataset = "another";
+  right &= Refused(&options, WISP_PRIVACY_REFUSED, "this data is called 'another'");
+  options.dataset = NULL;
   options.budget_epsilon = 2;
   right &= Refused(&options, WISP_PRIVACY_REFUSED, "is spent on the data set already");
   options.budget_epsilon = 0;
@@ -40,5 +49,13 @@ int main(int argc, char** argv) {
   right &= Refused(&options, WISP_PRIVACY_REFUSED, "it was imported");
   options.model_path = argv[5];
   right &= Refused(&options, WISP_PRIVACY_REFUSED, "without a guarantee");
+  /* A model that the ledger paid for, and one that does not know of it: neither model nor limit nor file comes of it. */
+  options.model_path = argv[6];
+  options.ledger_path = "unpaid.db";
+  options.budget_epsilon = 9;
+  if (wisp_personalise(&options, NULL, &error) != WISP_PRIVACY_REFUSED || strstr(error.message, "not the one that paid for it") == NULL) {
+    fprintf(stderr, "FAILED: a ledger that knows nothing of the model: %s\n", error.message);
+    right = 0;
+  }
   return right ? 0 : 1;
 }

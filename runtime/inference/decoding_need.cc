@@ -83,6 +83,7 @@ DecodingNeed NeedOfEntries(std::span<const ProvenanceEntry> provenance, const De
 DecodingNeed NeedOf(std::span<const ProvenanceEntry> provenance, const DecodingPolicy& policy) {
   DecodingNeed need = NeedOfEntries(provenance, policy);
   if (need.kind == Kind::kFree) return need;
+  if (provenance.empty() || provenance.front().base_model_hash != 0) AddOnce(need.datasets, "");
   for (const ProvenanceEntry& entry : provenance) {
     if (IsShown(entry, policy)) AddOnce(need.datasets, entry.dataset == kUnknownDataset ? "" : entry.dataset);
   }

@@ -71,6 +71,33 @@ TEST(DecodingNeed, IsReadFromTheProvenance) {
   EXPECT_NE(NeedOf(std::vector<ProvenanceEntry>{good, shipped}).reason.find("provenance[1] (data set 'movies')"), std::string::npos);
 }
 
+TEST(DecodingNeed, DrawsArePaidFromTheLedgerOfWhatTheyShow) {
+  const ProvenanceEntry good{.mechanisms = {"Gaussian"}, .epsilon = 2, .delta = 1e-6, .noise = NoiseOrigin::kSecure, .dataset = "history"};
+  const ProvenanceEntry movies{.dataset = "movies"}, letters{.dataset = "letters"}, unknown{.dataset = kUnknownDataset};
+  ProvenanceEntry tuned = good;
+  tuned.base_model_hash = 42;
+  const std::vector<std::string> labels = {"movies"};
+  using Names = std::vector<std::string>;
+  const auto shown = [](std::vector<ProvenanceEntry> entries, const DecodingPolicy& policy = {}) { return NeedOf(entries, policy).datasets; };
+  EXPECT_EQ(shown({good}), Names{});
+  EXPECT_EQ(shown({}), Names{""});
+  EXPECT_EQ(shown({movies, good, letters, movies}), (Names{"movies", "letters"}));
+  EXPECT_EQ(shown({movies, good, letters}, {.public_datasets = labels}), Names{"letters"});
+  EXPECT_EQ(shown({unknown, letters}), (Names{"", "letters"}));
+  EXPECT_EQ(shown({tuned}), Names{""});
+  // Guarantees that are weaker than is wanted: a delta that allows publishing a record, figures that do not add up to it.
+  EXPECT_EQ(shown({good}, {.num_records_public = 1'000'000}), Names{"history"});
+  EXPECT_EQ(shown({good, letters, good}, {.wanted = *EpsilonDelta::Create(3, 1e-5)}), Names{"letters"});
+  EXPECT_EQ(shown({good, good}, {.wanted = *EpsilonDelta::Create(3, 1e-5)}), Names{"history"});
+  const auto pays = [](Names names) { return DatasetToCharge({.datasets = std::move(names)}); };
+  EXPECT_EQ(*pays({"", "letters"}), "letters");
+  EXPECT_EQ(*pays({""}), "");
+  const auto two = pays({"letters", "movies"});
+  ASSERT_FALSE(two.ok());
+  EXPECT_EQ(two.status().code(), StatusCode::kPrivacyRefused);
+  EXPECT_NE(two.status().message().find("'letters', 'movies'"), std::string::npos) << two.status().message();
+}
+
 TEST(DecodingNeed, ExactCountsInTheOutputBiasAreCoveredByNoMechanism) {
   const std::vector<std::string> labels = {"movies"};
   const test::TemporaryFolder folder;

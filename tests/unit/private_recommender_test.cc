@@ -111,10 +111,17 @@ TEST_F(PrivateRecommenderTest, WeightsWithAGuaranteeAndPublicOnesAreFree) {
   EXPECT_EQ(Charged(), 0u);
   EXPECT_EQ((*PrivateRecommender::Create(*dp, Mixed())).reason(),
             "the weights carry a guarantee for all data that is not declared public: drawing is free post-processing");
-  // Not declared public: charged for.
+  // Not declared public: charged for, from the ledger of what is shown, and that is not this one.
   PrivateRecommenderOptions nothing_public = Mixed();
   nothing_public.public_datasets = {};
+  const auto other = PrivateRecommender::Create(*dp, nothing_public);
+  ASSERT_FALSE(other.ok());
+  EXPECT_EQ(other.status().code(), StatusCode::kPrivacyRefused);
+  EXPECT_NE(other.status().message().find("is of the data set 'history', this data is called 'shipped'"), std::string::npos) << other.status().message();
+  Ledger shipped = *Ledger::Open(folder_ / "shipped", {.dataset = "shipped"});
+  nothing_public.ledger = &shipped;
   EXPECT_FALSE(PrivateRecommender::Create(*dp, nothing_public)->is_free());
+  EXPECT_EQ(PrivateRecommender::Create(*model_, nothing_public).status().code(), StatusCode::kPrivacyRefused) << "two data sets, one ledger";
 }
 
 TEST_F(PrivateRecommenderTest, ALifetimeEndsWithItsLastDraw) {

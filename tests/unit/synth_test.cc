@@ -251,20 +251,25 @@ TEST(WriteSqliteLog, Result_IsAnEventLog) {
   EXPECT_EQ(history->front(), data.sequences.item_keys[static_cast<size_t>(data.sequences.User(0).back())]);
 }
 
-TEST(WriteSqliteLog, Existing_IsReplacedUnlessAJournalIsBesideIt) {
+TEST(WriteSqliteLog, Database_IsNotReplacedAndAJournalIsRespected) {
   const test::TemporaryFolder folder;
   const std::string path = folder / "events.db";
   ASSERT_TRUE(WriteSqliteLog(path, Make({.num_users = 50})).ok());
-  ASSERT_TRUE(WriteSqliteLog(path, Make({.num_users = 20})).ok());
-  EXPECT_EQ(ReadSequences(path, Format::kAuto, {})->report.num_users, 20u);
+  for (const Status& status : {WriteSqliteLog(path, Make({.num_users = 20})), WriteUserItemText(path, Make({.num_users = 20}))}) {
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+    EXPECT_NE(status.message().find("will not be replaced"), std::string::npos) << status.message();
+  }
+  EXPECT_EQ(ReadSequences(path, Format::kAuto, {})->report.num_users, 50u);
+  std::filesystem::remove(path);
   std::ofstream(path + "-wal") << "";
   const Status status = WriteSqliteLog(path, Make({.num_users = 5}));
   EXPECT_EQ(status.code(), StatusCode::kIo);
   EXPECT_EQ(status.message(),
             path + ": will not be replaced while " + path +
                 "-wal is there: the database is in use, or was left by a crash; remove both files or name another");
+  EXPECT_FALSE(std::filesystem::exists(path));
   std::filesystem::remove(path + "-wal");
-  EXPECT_EQ(ReadSequences(path, Format::kAuto, {})->report.num_users, 20u);
+  EXPECT_TRUE(WriteSqliteLog(path, Make({.num_users = 20})).ok());
 }
 
 TEST(Write, FolderThatIsNotThere_IsNamedAndNothingIsLeft) {
