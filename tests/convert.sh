@@ -95,7 +95,7 @@ expect 0 "" "$wisp" recommend --model keyed.wisp --history 3 --count 3
 cp cafe.wisp o.wisp
 head -c 5000 cafe.safetensors >cut.safetensors
 expect 3 "cut.safetensors" "$wisp" convert cut.safetensors --out o.wisp
-expect 3 "cafe.wisp: it is no safetensors file" "$wisp" convert cafe.wisp --out o.wisp
+expect 3 "cafe.wisp: it is a wisp model already; convert reads safetensors files" "$wisp" convert cafe.wisp --out o.wisp
 expect 3 "nowhere.safetensors" "$wisp" convert nowhere.safetensors --out o.wisp
 edit cafe.safetensors gap.safetensors 'd += b"1234"'
 expect 3 "gap.safetensors: there are 4 bytes of data behind the last tensor" "$wisp" convert gap.safetensors --out o.wisp
