@@ -37,7 +37,7 @@ std::string Trimmed(const std::string& text) {
 std::string NearKeys(const ModelFile& model, const std::string& key) {
   NearNames near(key);
   for (size_t i = 0; model.has_item_keys() && i < model.num_items(); ++i) near.Add(model.item_key(i));
-  return near.Sentence("near are ");
+  return near.Question();
 }
 
 // Blanks around a name are no part of it, unless an item is called so.

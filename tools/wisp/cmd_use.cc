@@ -115,7 +115,7 @@ Status Evaluate(const EvaluateArguments& a, OutputFormat format) {
   if (a.backend != "simd" && a.backend != "int8") {
     const bool other = a.backend == "xnnpack";
     return InvalidArgument("--backend is '" + a.backend + "', allowed are simd and int8" +
-                           (other ? "; XNNPACK's packed weights belong to one thread each, wisp recommend takes it, which has one" : ""));
+                           (other ? "; XNNPACK's packed weights belong to one thread each, wisp recommend, which has one, takes it where it is built in" : ""));
   }
   WISP_ASSIGN_OR_RETURN(const kernels::OpTable* const ops, OpsOf(a.backend == "int8" ? Backend::kInt8 : Backend::kSimd));
   WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::Open(a.model));

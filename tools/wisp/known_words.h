@@ -28,7 +28,7 @@ inline std::string UnknownOption(const std::string& path, const CLI::App& app, c
   for (const CLI::Option* option : app.get_options()) {
     for (const std::string& known : option->get_lnames()) near.Add("--" + known);
   }
-  return path + " has no option '" + name + "'" + near.Sentence("near are ") + "; " + path + " --help lists all";
+  return path + " has no option '" + name + "'" + "; " + path + " --help lists all" + near.Question();
 }
 
 // A sentence about the first word of the command line that is neither a command, an option nor a value; empty if there is none.

@@ -2,7 +2,7 @@
 //
 //   NearNames near("bagel-sesame");
 //   for (const std::string_view key : keys) near.Add(key);
-//   near.Sentence("near are ")   // "; near are bagel-salmon, bagel-spinach, bagel-avocado", or nothing
+//   near.Question()   // "; did you mean bagel-salmon, bagel-spinach or bagel-avocado?", or nothing
 //
 // One pass over the names, whatever their number; it holds three of them.
 #ifndef WISP_TOOLS_WISP_NEAR_NAMES_H_
@@ -64,11 +64,11 @@ class NearNames {
     return names;
   }
 
-  // "; ", the words and the names; empty where nothing is near.
-  std::string Sentence(std::string_view words) const {
+  // As the end of a sentence; empty where nothing is near.
+  std::string Question() const {
     std::string list;
-    for (const Near& near : near_) list += (list.empty() ? "" : ", ") + near.name;
-    return list.empty() ? "" : "; " + std::string(words) + list;
+    for (size_t i = 0; i < near_.size(); ++i) list += (i == 0 ? "" : i + 1 == near_.size() ? " or " : ", ") + near_[i].name;
+    return list.empty() ? "" : "; did you mean " + list + "?";
   }
 
  private:
