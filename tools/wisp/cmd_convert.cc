@@ -169,7 +169,8 @@ std::string StatedGuarantee(const SafeTensorsFile& file) {
 
 // Nothing that the file says of itself is believed: weights from outside have no guarantee here, and are not untrained either.
 ProvenanceEntry Imported(const ConvertArguments& a, bool lost_guarantee) {
-  return {.description = "imported from " + FileName(a.in) + ", not trained by wisp" + (lost_guarantee ? "; the file stated a privacy guarantee, which was not carried over" : ""),
+  const char* lost = lost_guarantee ? "; the file stated a privacy guarantee, which was not carried over" : "";
+  return {.description = "imported from " + FileName(a.in) + ", not trained by wisp" + lost,
           .dataset = DatasetOf(a), .date = Today()};
 }
 
