@@ -15,6 +15,13 @@ json '1.289 < j["sigma"] < 1.291 and j["pld"] <= 8'
 expect 2 "required" "$wisp" evaluate
 expect 2 "there is no command 'no-such-command'; the commands of wisp are synth, new, train" "$wisp" no-such-command
 expect 2 "there is no command 'foo'; the commands of wisp audit are step, run" "$wisp" audit foo --json
+expect 2 "wisp train has no option '--epsilom'; wisp train --help lists all; did you mean --epsilon?$" "$wisp" train --epsilom 3
+expect 2 "wisp train has no option '--epsilom'.*--epsilon?" "$wisp" train --recipe r.json --epsilom=3
+expect 2 "wisp privacy epsilon has no option '-sigma'.*--sigma?" "$wisp" privacy epsilon -sigma 3
+expect 2 "wisp has no option '--zzz'; wisp --help lists all$" "$wisp" --zzz
+expect 2 "there is no command 'foo'; the commands of wisp privacy are" "$wisp" privacy --json foo
+expect 3 "nowhere.wisp" "$wisp" classify predict --model nowhere.wisp --text --looks-like-an-option
+expect 2 "the name of a table is needed: .*phantom-table-2" sh -c 'cd "$1" && "$2" reproduce' sh "$root" "$wisp"
 expect 2 "population" "$wisp" synth --out x.db --population martian
 expect 2 "ledger" "$wisp" privacy
 expect 0 "" "$wisp" train --help
@@ -24,6 +31,20 @@ grep -q "fine-tune" out || fail "train --help does not explain itself"
 "$wisp" synth --out log.db --population device --users 60 --seed 3 --json >out 2>err || fail "synth"
 json 'j["users"] == 60 and j["items"] == 480'
 cp "$root/models/cafe.wisp" base.wisp
+for log in log.txt log.csv log.tsv log.inter; do
+  expect 0 "" "$wisp" synth --out $log --population device --users 60 --seed 3
+  expect 0 "" "$wisp" evaluate --model base.wisp --data $log
+  [ -s err ] && fail "reading $log warns: $(cat err)"
+  sort out >"$log.quality"
+  cmp -s log.txt.quality "$log.quality" || fail "$log is read as another log: $(cat out)"
+done
+[ "$(head -n 1 log.csv)" = "user,item,time" ] || fail "log.csv begins with $(head -n 1 log.csv)"
+tr ',' ';' <log.csv >semicolons.csv
+expect 3 "semicolons.csv, line 1: the header is one column, 'user;item;time'; the separator seems to be ';'; allowed are ','" "$wisp" evaluate --model base.wisp --data semicolons.csv
+cut -d , -f 1,2 log.csv >timeless.csv
+expect 3 "no column 'time' or 'timestamp'; the columns are 'user', 'item'; times are needed, as numbers such as seconds" "$wisp" evaluate --model base.wisp --data timeless.csv
+printf 'user,item,time\na,tea-mint,2024-05-01\n' >dates.csv
+expect 3 "dates.csv, line 2: the time is '2024-05-01'; allowed is a number" "$wisp" evaluate --model base.wisp --data dates.csv
 expect 3 "nowhere.wisp" "$wisp" evaluate --model nowhere.wisp --data log.db
 echo "not a model" >text.wisp
 expect 3 "text.wisp" "$wisp" inspect text.wisp
@@ -38,7 +59,7 @@ expect 0 "" "$wisp" evaluate --model base.wisp --data log.db --json
 json '0 < j["ndcg@10"] < 1 and j["hit@10"] >= j["ndcg@10"] and j["users"] == 60'
 expect 0 "" "$wisp" evaluate --model base.wisp --data log.db --backend int8 --json
 json '0 < j["ndcg@10"] < 1 and j["users"] == 60'
-expect 2 "allowed are simd and int8" "$wisp" evaluate --model base.wisp --data log.db --backend xnnpack
+expect 2 "allowed are simd and int8; XNNPACK's packed weights belong to one thread each" "$wisp" evaluate --model base.wisp --data log.db --backend xnnpack
 expect 0 "" "$wisp" recommend --model base.wisp --data log.db --user u00003 --count 4 --json
 json 'len(j) == 4 and j[0]["score"] >= j[3]["score"] and j[0]["name"]'
 expect 0 "" "$wisp" recommend --model base.wisp --data log.db --user u00003 --count 4 --backend int8 --json
@@ -47,9 +68,29 @@ expect 2 "allowed are simd, int8 and xnnpack" "$wisp" recommend --model base.wis
 expect 2 "not for --private" "$wisp" recommend --model base.wisp --data log.db --user u00003 --backend int8 --private
 expect 2 "u99999" "$wisp" recommend --model base.wisp --data log.db --user u99999
 
+expect 2 "'bagel-sesame', which the model does not have; did you mean bagel-s.* or bagel-.*?" "$wisp" recommend --model base.wisp --history tea-mint,bagel-sesame
+expect 2 "did you mean tea-mint or tea-maple?" "$wisp" recommend --model base.wisp --history tea-mint --candidates tea-minty
+expect 2 "'xyz', which the model does not have$" "$wisp" recommend --model base.wisp --history xyz
+# The examples of the help, for the model that comes along.
+expect 0 "" "$wisp" recommend --help
+history=$(grep -o -- '--history [^ ]*,[^ ]*' out)
+# shellcheck disable=SC2086
+expect 0 "" "$wisp" recommend --model base.wisp $history --count 5
+
 # Recipes.
 sed 's/"epochs"/"epochz"/' "$root/models/recipes/cafe-device.json" >unknown.json
 expect 3 "epochz" "$wisp" train --recipe unknown.json --model base.wisp --data log.db --out o.wisp --ledger l.db
+printf '{"training": {"epsilon": 3}}' >misplaced.json
+expect 3 "training has the unknown key 'epsilon', allowed are method, .*; 'epsilon' belongs in 'training.optimizer' or 'privacy'$" "$wisp" train --recipe misplaced.json --data log.db --out o.wisp
+printf '{"privacy": {"delta": 1e-6, "num_records_public": 3}}' >misplaced.json
+expect 3 "'num_records_public' belongs in 'training'$" "$wisp" train --recipe misplaced.json --data log.db --out o.wisp
+printf '{"dp_fp": {"classes": ["a", "b"]}}' >misplaced.json
+expect 3 "'classes' belongs in 'data'$" "$wisp" classify train --recipe misplaced.json --data log.db --out o.wisp
+printf '{"data": {"name": "x", "catalog": "public"}}' >misplaced.json
+expect 3 "data has the unknown key 'catalog', allowed are min_user_events, .*, hold_out$" "$wisp" train --recipe misplaced.json --data log.db --out o.wisp
+printf '{"data": {"name": "x"}}' >misplaced.json
+expect 3 "'name' belongs in the top level$" "$wisp" train --recipe misplaced.json --data log.db --out o.wisp
+expect 0 "" python3 "$root/tests/recipe_keys.py" "$wisp" "$root/models/README.md"
 sed 's/"expected_batch": [0-9]*/"expected_batch": "many"/' "$root/models/recipes/cafe-device.json" >type.json
 expect 3 "expected_batch" "$wisp" train --recipe type.json --model base.wisp --data log.db --out o.wisp --ledger l.db
 
@@ -171,6 +212,7 @@ expect 0 "" "$wisp" audit run --recipe "$root/models/recipes/cafe-device.json" -
 json 'j["delta"] == 1e-4 and j["charged_to"] == "b.db" and "bound" in j["not_private"]'
 expect 0 "" "$wisp" privacy --ledger a.db --delta 0.001 --json
 json 'any("psilon" in k or "psilon" in json.dumps(v) for k, v in j.items())'
+json 'j["statement_version"] == 1 and j["created_by"].startswith("wisp ")'
 expect 0 "" "$wisp" audit membership --method ordinary --json
 json 'j["auc"] > 0.7 and j["members"] == j["non_members"] == 200'
 for mode in uniform mixed "non-uniform --mixing 0.4,0.3,0.2,0.1" "mixed --mixing 0.4,0.3,0.2,0.1" base-anchored anchored; do
@@ -257,6 +299,10 @@ expect 2 "--count is 0" "$wisp" recommend --model plain.wisp --history tea-mint 
 expect 2 "--clip is of the mode anchored.*--lambda" "${draw[@]}" --ledger w.db --clip 0.5
 expect 2 "--lambda is of the mode mixed" "${draw[@]}" --ledger w.db --base base.wisp --lambda 0.5
 expect 2 "--mode anchored needs --base" "${draw[@]}" --ledger w.db --mode anchored --clip 0.5
+expect 2 "lambda is 1.5" "${draw[@]}" --ledger w.db --lambda 1.5
+expect 2 "lambda is -1" "${draw[@]}" --ledger w.db --lambda -1
+expect 4 "nothing is mixed in" "${draw[@]}" --ledger w.db --lambda 1
+expect 2 "clip is 0" "${draw[@]}" --ledger w.db --base base.wisp --public-dataset "$label" --clip 0
 expect 2 "not both" "$wisp" recommend --model plain.wisp --data log.db --user u00003 --history tea-mint
 expect 0 "--allow-seen" "${one[@]}" 1 --ledger w.db --lambda 0.9 --candidates tea-mint
 expect 0 "nothing is left" "$wisp" recommend --model plain.wisp --history tea-mint --candidates tea-mint
@@ -369,9 +415,21 @@ grep -q "of this run alone; of the weights it began with: .*states no epsilon" o
 expect 0 "" "$wisp" classify predict --model texts.wisp --text "the film is GREAT" --text "the film is dull" --json
 json 'j[0]["class"] == "good" and j[1]["class"] == "bad" and j[0]["probability"] > 0.5'
 
-# The README's example compiles as it stands.
-awk '/^```c$/ { on = 1; next } /^```$/ { on = 0 } on' "$root/README.md" >readme.c
-cc -std=c11 -Wall -Wextra -Werror -I"$root" readme.c -o readme -L"$build" -lwisp -Wl,-rpath,"$build" 2>err || fail "the README's example: $(head -c 300 err)"
+# The README's example compiles as it stands, and its two command lines hold where they say: in the repository's root. The programs
+# find the library from elsewhere too.
+mkdir -p checkout/build
+ln -s "$root/ports" "$root/models" checkout
+ln -s "$build" checkout/build/release
+awk '/^```c$/ { on = 1; next } /^```$/ { on = 0 } on' "$root/README.md" >checkout/main.c
+cc -std=c11 -Wall -Wextra -Werror -I"$root" checkout/main.c -o readme -L"$build" -lwisp -Wl,-rpath,"$build" 2>err || fail "the README's example: $(head -c 300 err)"
+cp log.db checkout/log.db
+grep -E '^    (gcc|\./example)' "$root/README.md" >commands
+[ "$(grep -c . commands)" = 3 ] || fail "the README has $(grep -c . commands) lines that compile or run the C programs, not 3"
+while read -r command; do
+  expect 0 "" sh -c "cd checkout && $command"
+  [ -s out ] || [[ $command != *./* ]] || fail "$command prints nothing"
+done <commands
+expect 0 "" sh -c 'cp -r "$1/models" elsewhere && mkdir -p a && cp -r elsewhere a/models && cd a && ../checkout/main' sh "$root"
 
 # The C example: the main job through the C interface.
 expect 0 "epsilon so far" "$build/wisp_example" base.wisp log.db c.db c.wisp u00003 8
@@ -391,6 +449,9 @@ json 'j["training"]["total"] == '"$held"' and all(p["total"] == sum(v for k, v i
 expect 0 "" "$wisp" inspect held.wisp --memory
 grep -q "activations" out && grep -q "not copied" out || fail "inspect --memory printed $(head -c 300 out)"
 expect 2 "memory" "$wisp" inspect held.wisp --method phantom
+for method in rgp fest adafest adafest+; do
+  expect 2 "allowed are ordinary and phantom: for rgp, fest, adafest and adafest+ there is no plan ahead yet" "$wisp" inspect held.wisp --memory --method $method
+done
 cc -std=c11 -Wall -Wextra -Werror -I"$root" "$root/tests/lent_threads.c" -o lent_threads -L"$build" -lwisp -Wl,-rpath,"$build" 2>err || fail "the C test of lent threads: $(head -c 300 err)"
 expect 0 "" ./lent_threads base.wisp log.db lent.db lent.wisp
 mv out lent.txt

@@ -94,8 +94,11 @@ expect 0 "" "$wisp" recommend --model keyed.wisp --history 3 --count 3
 # Damage and other kinds: named, and what was there before stays.
 cp cafe.wisp o.wisp
 head -c 5000 cafe.safetensors >cut.safetensors
-expect 3 "cut.safetensors" "$wisp" convert cut.safetensors --out o.wisp
-expect 3 "cafe.wisp: it is no safetensors file" "$wisp" convert cafe.wisp --out o.wisp
+expect 3 "cut.safetensors: it is cut short, or damaged: the header promises [0-9]* bytes of itself, there are 4992" "$wisp" convert cut.safetensors --out o.wisp
+head -c -5 cafe.safetensors >short.safetensors
+promised=$(python3 -c 'import os,struct; print(os.path.getsize("cafe.safetensors") - 8 - struct.unpack("<Q", open("cafe.safetensors", "rb").read(8))[0])')
+expect 3 "short.safetensors: it is cut short, or damaged: the header promises $promised bytes of data, there are $((promised - 5))" "$wisp" convert short.safetensors --out o.wisp
+expect 3 "cafe.wisp: it is a wisp model already; convert reads safetensors files" "$wisp" convert cafe.wisp --out o.wisp
 expect 3 "nowhere.safetensors" "$wisp" convert nowhere.safetensors --out o.wisp
 edit cafe.safetensors gap.safetensors 'd += b"1234"'
 expect 3 "gap.safetensors: there are 4 bytes of data behind the last tensor" "$wisp" convert gap.safetensors --out o.wisp
@@ -136,9 +139,10 @@ done
 # A model from outside is not untrained, not public and not private, whatever its file says of itself.
 inspect cafe-back.wisp 'len(j["provenance"]) == 1 and j["provenance"][0]["epsilon"] is None and j["provenance"][0]["dataset"] == "unknown, imported"'
 edit cafe.safetensors boast.safetensors 'h["__metadata__"]["wisp.provenance"] = "epsilon 0, public"'
-expect 0 "" "$wisp" convert boast.safetensors --out boast.wisp
+expect 0 "boast.safetensors states 'epsilon 0, public': nothing vouches for that" "$wisp" convert boast.safetensors --out boast.wisp
 for model in boast.wisp cafe-back.wisp; do
-  expect 4 "states no epsilon" "$wisp" recommend --model $model --history tea-mint --private --public-dataset "unknown, imported"
+  expect 2 "which no provenance here names" "$wisp" recommend --model $model --history tea-mint --private --public-dataset "unknown, imported"
+  expect 4 "states no epsilon" "$wisp" recommend --model $model --history tea-mint --private
 done
 "$wisp" synth --out log.db --population device --users 60 --seed 3 >/dev/null || fail "synth"
 private=(--recipe "$root/models/recipes/cafe-device.json" --data log.db --num-records-public 60 --batch 20 --epochs 1 --delta 0.001 --epsilon 4)
@@ -151,6 +155,18 @@ expect 0 "" "$wisp" train "${private[@]}" --model shipped.wisp --out t.wisp --le
 grep -q "of the weights it began with: .*'shipped'.* states no epsilon" out || fail "training on top of an import does not say so: $(cat out)"
 expect 0 "" "$wisp" recommend --model t.wisp --history tea-mint --private --public-dataset shipped
 expect 4 "states no epsilon" "$wisp" recommend --model t.wisp --history tea-mint --private
+
+# A guarantee does not go to another program and back; that is said, not passed over.
+expect 0 "" "$wisp" export t.wisp --out t.safetensors
+expect 0 "t.safetensors states '.*epsilon 3.9.* at delta 0.001.*': nothing vouches for that, and t-back.wisp has lost the guarantee; keep the model that was exported" \
+  "$wisp" convert t.safetensors --out t-back.wisp --json
+python3 -c 'import json; assert "epsilon 3.9" in json.load(open("out"))["lost_guarantee"]' || fail "the lost guarantee is not in the JSON: $(cat out)"
+inspect t-back.wisp 'j["provenance"][0]["epsilon"] is None and "not carried over" in j["provenance"][0]["description"]'
+expect 0 "" "$wisp" convert cafe.safetensors --out o.wisp --json
+[ ! -s err ] && ! grep -q "lost_guarantee" out || fail "a guarantee is missed where there was none: $(cat err out)"
+expect 0 "" "$wisp" export t-back.wisp --out t-again.safetensors
+expect 0 "" "$wisp" convert t-again.safetensors --out o.wisp
+[ ! -s err ] || fail "a guarantee is lost twice: $(cat err)"
 
 # The same scores in PyTorch; 77: it is not installed.
 "${PYTHON:-python3}" "$root/tools/bench/peers/parity.py" cafe.wisp --wisp "$wisp" --shapes 4 >out 2>err

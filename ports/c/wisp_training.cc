@@ -200,7 +200,8 @@ Status Statement(const char* path, double delta, wisp_statement_format format, c
   if (format != WISP_STATEMENT_TEXT && format != WISP_STATEMENT_JSON) return InvalidArgument("wisp_privacy_statement: there is no such format");
   WISP_ASSIGN_OR_RETURN(const privacy::Delta at, privacy::Delta::Create(delta));
   WISP_ASSIGN_OR_RETURN(const privacy::Ledger ledger, privacy::Ledger::OpenExisting(path));
-  WISP_ASSIGN_OR_RETURN(const privacy::PrivacyStatement statement, privacy::StatementOf(ledger, path, at));
+  WISP_ASSIGN_OR_RETURN(privacy::PrivacyStatement statement, privacy::StatementOf(ledger, path, at));
+  statement.created_by = std::string("wisp ") + wisp_version();
   const std::string full = format == WISP_STATEMENT_JSON ? privacy::ToJson(statement) : privacy::ToText(statement);
   *needed = full.size() + 1;
   if (capacity == 0) return OkStatus();

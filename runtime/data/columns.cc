@@ -44,7 +44,12 @@ Result<Columns> ChooseColumns(const std::string& where, const std::vector<std::s
   WISP_ASSIGN_OR_RETURN(columns.user, Choose(where, present, {options.user_column, {"user", "user_id"}}));
   WISP_ASSIGN_OR_RETURN(columns.item, Choose(where, present, {options.item_column, {"item", "item_id"}}));
   if (options.time == TimeSource::kFileOrder) return columns;
-  WISP_ASSIGN_OR_RETURN(columns.time, Choose(where, present, {options.time_column, {"time", "timestamp"}}));
+  Result<size_t> time = Choose(where, present, {options.time_column, {"time", "timestamp"}});
+  if (!time.ok()) {
+    return InvalidData(time.status().message() + "; times are needed, as numbers such as seconds: they put the events of a user in order. "
+                       "Events without times can be lines of a user and an item, in their order (the format user-item)");
+  }
+  columns.time = *time;
   return columns;
 }
 

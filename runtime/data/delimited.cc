@@ -27,6 +27,16 @@ Status ReadRows(Records& records, const Columns& columns, const ReadOptions& opt
   return records.status();
 }
 
+// A sentence where a header of one column looks like one of several between other separators; else nothing.
+std::string OtherSeparator(std::string_view header, char separator) {
+  if (separator != ',' && header.find(',') != std::string_view::npos) return "','; allowed is a tab here, commas are the format csv";
+  if (separator != '\t' && header.find('\t') != std::string_view::npos) return "a tab; allowed is ',' here, tabs are the format tsv";
+  for (const char c : {';', '|'}) {
+    if (header.find(c) != std::string_view::npos) return std::string("'") + c + "'; allowed are ',' (the format csv) and a tab (the format tsv)";
+  }
+  return {};
+}
+
 // `name_of` makes the name of a column out of a field of the header, or an error.
 template <class NameOf>
 Status ReadTable(std::string_view text, char separator, const ReadOptions& options, SequenceBuilder& builder,
@@ -43,6 +53,10 @@ Status ReadTable(std::string_view text, char separator, const ReadOptions& optio
     header.emplace_back(name);
   }
   const std::string where = builder.name() + ", line " + std::to_string(records.line());
+  if (header.size() == 1) {
+    const std::string other = OtherSeparator(header[0], separator);
+    if (!other.empty()) return InvalidData(where + ": the header is one column, " + Shown(header[0]) + "; the separator seems to be " + other);
+  }
   WISP_ASSIGN_OR_RETURN(const Columns columns, ChooseColumns(where, header, options));
   return ReadRows(records, columns, options, builder);
 }

@@ -20,13 +20,6 @@ constexpr std::array<std::pair<Format, const char*>, 7> kFormats = {{{Format::kA
                                                                      {Format::kInter, "inter"},
                                                                      {Format::kSqlite, "sqlite"}}};
 
-Format GuessByName(std::string_view path) {
-  if (path.ends_with(".db") || path.ends_with(".sqlite") || path.ends_with(".sqlite3")) return Format::kSqlite;
-  if (path.ends_with(".csv")) return Format::kCsv;
-  if (path.ends_with(".tsv")) return Format::kTsv;
-  return path.ends_with(".inter") ? Format::kInter : Format::kAuto;
-}
-
 size_t CountOf(std::string_view text, std::string_view part) {
   size_t count = 0;
   for (size_t at = text.find(part); at != std::string_view::npos; at = text.find(part, at + part.size())) ++count;
@@ -66,7 +59,7 @@ Result<ReadResult> ReadDatabase(const std::string& path, const ReadOptions& opti
 }
 
 Result<ReadResult> ReadFile(const std::string& path, Format format, const ReadOptions& options) {
-  if (format == Format::kAuto) format = GuessByName(path);
+  if (format == Format::kAuto) format = FormatOfName(path);
   if (format == Format::kSqlite) return ReadDatabase(path, options);
   WISP_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path));
   const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
@@ -76,6 +69,13 @@ Result<ReadResult> ReadFile(const std::string& path, Format format, const ReadOp
 }
 
 }  // namespace
+
+Format FormatOfName(std::string_view path) {
+  if (path.ends_with(".db") || path.ends_with(".sqlite") || path.ends_with(".sqlite3")) return Format::kSqlite;
+  if (path.ends_with(".csv")) return Format::kCsv;
+  if (path.ends_with(".tsv")) return Format::kTsv;
+  return path.ends_with(".inter") ? Format::kInter : Format::kAuto;
+}
 
 const char* FormatName(Format format) {
   for (const auto& [candidate, name] : kFormats) {

@@ -28,6 +28,9 @@ const char* FormatName(Format format);
 // kInvalidArgument, with the allowed names, if there is no such format.
 Result<Format> ParseFormat(std::string_view name);
 
+// What a name says by its end (.db .sqlite .sqlite3 .csv .tsv .inter); kAuto where it says nothing.
+Format FormatOfName(std::string_view path);
+
 // kAuto goes by the name (.db .sqlite .sqlite3 .csv .tsv .inter), then by the first bytes (SQLite; a first line of
 // four fields between "::"; a first line with "name:token" between tabs); anything else is "user item".
 // A database that this process itself has open must be named as kSqlite or end in .db, .sqlite or .sqlite3: looking

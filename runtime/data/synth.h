@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "runtime/core/status.h"
+#include "runtime/data/readers.h"
 #include "runtime/data/sequences.h"
 
 namespace wisp::data {
@@ -50,6 +51,9 @@ Result<SynthData> Synthesize(const SynthOptions& options);
 // Tables events(user, item, time), as EventLog's and in the order of time, and items(key, name). Whole or not at all;
 // replaces the file, unless journals of SQLite beside it show that somebody uses it or died doing so.
 Status WriteSqliteLog(const std::string& path, const SynthData& data);
+// Text with a header, as ReadText reads it: kCsv, kTsv (user, item, time) or kInter (RecBole's names and types), in the order of
+// time. Whole or not at all; replaces the file. kInvalidArgument for another format.
+Status WriteTable(const std::string& path, const SynthData& data, Format format);
 // "user item" lines, each user's in the order of time. Whole or not at all; replaces the file.
 Status WriteUserItemText(const std::string& path, const SynthData& data);
 // Key and name, tab-separated, with a header. Whole or not at all; replaces the file.

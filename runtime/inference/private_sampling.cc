@@ -37,9 +37,8 @@ Status CheckWishes(const PrivateSamplerOptions& o) {
 }
 
 Status CheckMixing(const PrivateSamplerOptions& o) {
-  if (!(o.lambda >= 0 && o.lambda < 1)) {
-    return PrivacyRefused("private decoding with lambda " + std::to_string(o.lambda) + ": allowed is 0 <= lambda < 1, at 1 nothing is mixed in");
-  }
+  if (!(o.lambda >= 0 && o.lambda <= 1)) return InvalidArgument("lambda is " + std::to_string(o.lambda) + ", allowed is 0 <= lambda < 1");
+  if (o.lambda == 1) return PrivacyRefused("private decoding with lambda 1: nothing is mixed in, which leaves no guarantee; allowed is 0 <= lambda < 1");
   if (o.mode == DecodingMode::kUniform) {
     return o.mixing.empty() ? OkStatus() : InvalidArgument("a mixing distribution was given, but the mode is uniform");
   }
@@ -56,9 +55,8 @@ Status CheckMixing(const PrivateSamplerOptions& o) {
 }
 
 Status CheckAnchored(const PrivateSamplerOptions& o) {
-  if (!(o.clip > 0 && std::isfinite(o.clip))) {
-    return PrivacyRefused("anchored decoding with clip " + std::to_string(o.clip) + ": it must be a positive number, or nothing is bounded");
-  }
+  if (!(o.clip > 0)) return InvalidArgument("clip is " + std::to_string(o.clip) + ", allowed is above 0");
+  if (!std::isfinite(o.clip)) return PrivacyRefused("anchored decoding with an infinite clip: nothing is bounded, which leaves no guarantee");
   if (o.top_k != 0 || o.nucleus != 1) {
     return PrivacyRefused("anchored decoding with top-k or nucleus: truncation by private scores voids it; give candidates chosen "
                           "by the public model");

@@ -156,6 +156,7 @@ std::string ToText(const PrivacyStatement& s) {
   FormalStatement(text, s);
   text += "\n4. Verification\n";
   Line(text, "software", s.software);
+  if (!s.created_by.empty()) Line(text, "created by", s.created_by);
   if (!s.ledger_path.empty()) Line(text, "ledger", s.ledger_path);
   return text;
 }
@@ -165,6 +166,8 @@ std::string ToJson(const PrivacyStatement& s) {
   const bool guaranteed = reason.empty();
   JsonWriter json;
   json.BeginObject();
+  json.Key("statement_version").Value(kStatementVersion);
+  if (!s.created_by.empty()) json.Key("created_by").Value(s.created_by);
   json.Key("setting").Value(s.setting);
   json.Key("definition").BeginObject();
   json.Key("dataset").Value(s.dataset).Key("run").Value(s.run);

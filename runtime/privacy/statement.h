@@ -25,6 +25,9 @@
 
 namespace wisp::privacy {
 
+// Of ToJson, its first key "statement_version": grows when a key is taken away or means something else, not when one is added.
+inline constexpr uint64_t kStatementVersion = 1;
+
 // How the records of a step were really chosen, whatever the mechanism assumes.
 enum class SamplingDone { kPoisson, kFullBatch, kShuffled, kNone };  // kNone: no records were read, only weights
 
@@ -75,6 +78,7 @@ struct PrivacyStatement {
 
   // How to verify it.
   std::string software = "wisp";
+  std::string created_by;  // the program that wrote the statement, with its version; empty: not said
   std::string ledger_path;
 };
 

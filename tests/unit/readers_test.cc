@@ -104,10 +104,10 @@ TEST(RatingsDat, BadLines_AreNamed) {
   ExpectRefused("1::2::3::4\n1::2::good::4\n", Format::kRatingsDat,
                 "log, line 2: the rating is 'good'; allowed is a number");
   ExpectRefused("1::2::3::\n", Format::kRatingsDat,
-                "log, line 1: the time is ''; allowed is a number between -9e18 and 9e18, such as 978300760");
+                "log, line 1: the time is ''" + kAllowedTimes);
   ExpectRefused(
       "1::2::3::99999999999999999999\n", Format::kRatingsDat,
-      "log, line 1: the time is '99999999999999999999'; allowed is a number between -9e18 and 9e18, such as 978300760");
+      "log, line 1: the time is '99999999999999999999'" + kAllowedTimes);
   ExpectRefused("::2::3::4\n", Format::kRatingsDat, "log, line 1: the user is empty; allowed are 1 to 256 bytes");
   ExpectRefused(std::string((1 << 20) + 1, ':'), Format::kRatingsDat,
                 "log, line 1: 1048577 bytes without an end of the line; allowed are at most 1048576");
@@ -129,7 +129,7 @@ TEST(Csv, Quotes_FollowRfc4180) {
   // A quoted field over several lines, here one that is not used; the next record's line is still right.
   const std::string text = "user,item,time,note\na,b,1,\"one\ntwo\"\na,c,never,x\n";
   ExpectRefused(text, Format::kCsv,
-                "log, line 4: the time is 'never'; allowed is a number between -9e18 and 9e18, such as 978300760");
+                "log, line 4: the time is 'never'" + kAllowedTimes);
 }
 
 TEST(Csv, BadTables_AreNamed) {
@@ -139,7 +139,7 @@ TEST(Csv, BadTables_AreNamed) {
   ExpectRefused("user,thing,time\n", Format::kCsv,
                 "log, line 1: there is no column 'item' or 'item_id'; the columns are 'user', 'thing', 'time'");
   ExpectRefused("user,item\na,b\n", Format::kCsv,
-                "log, line 1: there is no column 'time' or 'timestamp'; the columns are 'user', 'item'");
+                "log, line 1: there is no column 'time' or 'timestamp'; the columns are 'user', 'item'" + kTimesNeeded);
   ExpectRefused("\nuser,item,time\n", Format::kCsv,
                 "log, line 2: there is no column 'who'; the columns are 'user', 'item', 'time'",
                 {.user_column = "who"});
@@ -159,12 +159,23 @@ TEST(Csv, BadTables_AreNamed) {
                 "log, line 2: 1048582 bytes without an end of the line; allowed are at most 1048576");
 }
 
+TEST(Csv, OtherSeparators_AreNamed) {
+  const std::string header = "log, line 1: the header is one column, ";
+  ExpectRefused("user;item;time\na;b;1\n", Format::kCsv,
+                header + "'user;item;time'; the separator seems to be ';'; allowed are ',' (the format csv) and a tab (the format tsv)");
+  ExpectRefused("user|item|time\na|b|1\n", Format::kTsv,
+                header + "'user|item|time'; the separator seems to be '|'; allowed are ',' (the format csv) and a tab (the format tsv)");
+  ExpectRefused("user\titem\ttime\n", Format::kCsv,
+                header + "'user?item?time'; the separator seems to be a tab; allowed is ',' here, tabs are the format tsv");
+  ExpectRefused("user\n", Format::kCsv, "log, line 1: there is no column 'item' or 'item_id'; the columns are 'user'");
+  EXPECT_EQ(ToldOf("user,item,time,a;b\nanna,x;y,1,\n", Format::kCsv), "anna: x;y");
+}
+
 TEST(Csv, Times_AreNumbers) {
-  const std::string allowed = "; allowed is a number between -9e18 and 9e18, such as 978300760";
   for (const std::string bad :
        {"", " 1", "1 ", "+1", "0x10", "nan", "inf", "-inf", "9e18", "1e400", "2024-01-01", "1_0"}) {
     ExpectRefused("user,item,time\na,b," + bad + "\n", Format::kCsv,
-                  "log, line 2: the time is '" + bad + "'" + allowed);
+                  "log, line 2: the time is '" + bad + "'" + kAllowedTimes);
   }
   // The fraction is cut off towards the past, on both sides of zero: -0.5 comes before 0, 1.9 is 1.
   EXPECT_EQ(
@@ -187,7 +198,7 @@ TEST(Csv, Report_CountsHeaderAndLinesOfQuotedFields) {
 TEST(Tsv, CommasAndBlanks_AreContents) {
   EXPECT_EQ(ToldOf("user\titem\ttime\nanna b\tx, y\t1\n", Format::kTsv), "anna b: x, y");
   ExpectRefused("user,item,time\na,b,1\n", Format::kTsv,
-                "log, line 1: there is no column 'user' or 'user_id'; the columns are 'user,item,time'");
+                "log, line 1: the header is one column, 'user,item,time'; the separator seems to be ','; allowed is a tab here, commas are the format csv");
 }
 
 TEST(Inter, TypedHeader_IsRead) {
@@ -208,7 +219,7 @@ TEST(Inter, BadHeaders_AreNamed) {
                 "log, line 1: the header has 'user_id:text'; allowed is name:type with type token, float, token_seq or "
                 "float_seq");
   ExpectRefused("user_id:token\titem_id:token\n", Format::kInter,
-                "log, line 1: there is no column 'time' or 'timestamp'; the columns are 'user_id', 'item_id'");
+                "log, line 1: there is no column 'time' or 'timestamp'; the columns are 'user_id', 'item_id'" + kTimesNeeded);
   ExpectRefused("", Format::kInter, "log: it is empty; a header with the names of the columns is needed");
 }
 

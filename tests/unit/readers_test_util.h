@@ -16,6 +16,12 @@
 
 namespace wisp::data {
 
+// How sentences about times end.
+inline const std::string kAllowedTimes = "; allowed is a number between -9e18 and 9e18, such as 978300760 (seconds); a date as text is none";
+inline const std::string kTimesNeeded =
+    "; times are needed, as numbers such as seconds: they put the events of a user in order. Events without times can be lines of a user and an "
+    "item, in their order (the format user-item)";
+
 // "anna: tea coffee; ben: tea", what the sequences say in keys.
 inline std::string Told(const Sequences& s) {
   std::string told;

@@ -5,8 +5,10 @@
 
 #include <cmath>
 #include <cstring>
+#include <initializer_list>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/unit/model_test_util.h"
@@ -35,11 +37,17 @@ struct Parsed {
 };
 
 void ExpectRefused(const std::string& file, const std::string& words, StatusCode code = StatusCode::kInvalidData) {
+  SCOPED_TRACE(file.size() < 300 ? file : file.substr(0, 300) + "...");
   const Parsed parsed(file);
   ASSERT_FALSE(parsed.result.ok()) << words;
   EXPECT_EQ(parsed.result.status().code(), code) << parsed.result.status().message();
   EXPECT_NE(parsed.result.status().message().find(words), std::string::npos) << parsed.result.status().message() << "\nexpected: " << words;
   EXPECT_EQ(parsed.result.status().message().rfind("f: ", 0), 0u) << parsed.result.status().message();
+}
+
+// Headers, each with what is said of it.
+void ExpectHeadersRefused(std::initializer_list<std::pair<std::string, const char*>> headers) {
+  for (const auto& [header, words] : headers) ExpectRefused(FileOf(header, 0), words);
 }
 
 const std::string kGood = R"({"__metadata__":{"format":"pt","k":"v"},"b":{"dtype":"F16","shape":[2],"data_offsets":[24,28]},)"
@@ -48,6 +56,17 @@ const std::string kGood = R"({"__metadata__":{"format":"pt","k":"v"},"b":{"dtype
 // One tensor; the rest of the header goes in the place of each %.
 std::string One(const std::string& dtype, const std::string& shape, const std::string& offsets) {
   return "{\"t\":{\"dtype\":" + dtype + ",\"shape\":" + shape + ",\"data_offsets\":" + offsets + "}}";
+}
+
+// Files of one tensor, each with what is said of it.
+struct OneTensor {
+  const char *shape, *offsets, *words;
+  size_t data_bytes = 0;
+  const char* dtype = "\"F32\"";
+  StatusCode code = StatusCode::kInvalidData;
+};
+void ExpectTensorsRefused(std::initializer_list<OneTensor> tensors) {
+  for (const OneTensor& t : tensors) ExpectRefused(FileOf(One(t.dtype, t.shape, t.offsets), t.data_bytes), t.words, t.code);
 }
 
 TEST(SafeTensors, GoodFile_IsReadInTheOrderOfItsData) {
@@ -92,7 +111,9 @@ TEST(SafeTensors, LengthOfHeader_IsHeldAgainstTheFile) {
     std::memcpy(file.data(), &length, 8);
     return file;
   };
-  for (uint64_t length : {uint64_t{0}, uint64_t{1}, uint64_t{file.size() - 7}, kMaxHeaderBytes + 1, ~uint64_t{0}, ~uint64_t{0} - 7, uint64_t{1} << 63}) {
+  ExpectRefused(with_length(file.size() - 7), "it is cut short, or damaged: the header promises " + std::to_string(file.size() - 7) +
+                                                  " bytes of itself, there are " + std::to_string(file.size() - 8));
+  for (uint64_t length : {uint64_t{0}, uint64_t{1}, kMaxHeaderBytes + 1, ~uint64_t{0}, ~uint64_t{0} - 7, uint64_t{1} << 63}) {
     ExpectRefused(with_length(length), "the header's length is " + std::to_string(length) + ", allowed are 2 to " + std::to_string(file.size() - 8));
   }
   ExpectRefused(with_length(kGood.size() - 3), "not JSON");
@@ -105,50 +126,48 @@ TEST(SafeTensors, LengthOfHeader_IsHeldAgainstTheFile) {
 }
 
 TEST(SafeTensors, HeaderThatIsNotJson_IsRefused) {
-  ExpectRefused(FileOf("[]", 0), "begins with '['");
-  ExpectRefused(FileOf(" {}", 0), "begins with ' '");
-  ExpectRefused(FileOf("{]", 0), "not JSON at byte 2");
-  ExpectRefused(FileOf("{}{}", 0), "not JSON");
-  ExpectRefused(FileOf("{} x", 0), "not JSON");
-  ExpectRefused(FileOf(std::string("{}\0", 3), 0), "not JSON at byte 3: a byte 0");
-  ExpectRefused(FileOf("{\"\xff\":1}", 0), "UTF-8");
-  ExpectRefused(FileOf("{\"__metadata__\":{\"a\":\"\xc3\x28\"}}", 0), "UTF-8");
-  ExpectRefused(FileOf("{\"a\":NaN}", 0), "not JSON");
-  ExpectRefused(FileOf("{\"a\":{\"shape\":[1e999]}}", 0), "not JSON");
-  // Depth costs nothing: the first level that may not be is refused.
-  std::string deep = "{\"t\":{\"shape\":";
-  deep.append(200000, '[');
-  ExpectRefused(FileOf(deep, 0), "tensor 't': 'shape' holds a list");
-  ExpectRefused(FileOf("{\"t\":{\"shape\":{\"a\":1}}}", 0), "is an object");
+  ExpectHeadersRefused({{"[]", "begins with '['"},
+                        {" {}", "begins with ' '"},
+                        {"{]", "not JSON at byte 2"},
+                        {"{}{}", "not JSON"},
+                        {"{} x", "not JSON"},
+                        {std::string("{}\0", 3), "not JSON at byte 3: a byte 0"},
+                        {"{\"\xff\":1}", "UTF-8"},
+                        {"{\"__metadata__\":{\"a\":\"\xc3\x28\"}}", "UTF-8"},
+                        {"{\"a\":NaN}", "not JSON"},
+                        {"{\"a\":{\"shape\":[1e999]}}", "not JSON"},
+                        // Depth costs nothing: the first level that may not be is refused.
+                        {"{\"t\":{\"shape\":" + std::string(200000, '['), "tensor 't': 'shape' holds a list"},
+                        {"{\"t\":{\"shape\":{\"a\":1}}}", "is an object"}});
 }
 
 TEST(SafeTensors, KeysAndKinds_AreThoseOfTheFormat) {
-  ExpectRefused(FileOf("{\"t\":1}", 0), "tensor 't' is 1, allowed is an object");
-  ExpectRefused(FileOf("{\"t\":null}", 0), "tensor 't' is null");
-  ExpectRefused(FileOf("{\"t\":[]}", 0), "tensor 't' is a list");
-  ExpectRefused(FileOf("{\"t\":{}}", 0), "tensor 't' has no dtype");
-  ExpectRefused(FileOf("{\"t\":{\"dtype\":\"F32\",\"shape\":[]}}", 0), "tensor 't' has no data_offsets");
-  ExpectRefused(FileOf("{\"t\":{\"dtype\":\"F32\",\"extra\":1}}", 0), "unknown key 'extra', allowed are dtype, shape and data_offsets");
-  ExpectRefused(FileOf("{\"t\":{\"dtype\":\"F32\",\"dtype\":\"F32\"}}", 0), "the key 'dtype' twice");
-  ExpectRefused(FileOf(One("1", "[]", "[0,0]"), 0), "'dtype' is 1, allowed is the name of a type");
-  ExpectRefused(FileOf(One("\"F32\"", "3", "[0,0]"), 0), "'shape' is 3, allowed is a list");
-  ExpectRefused(FileOf(One("\"F32\"", "[true]", "[0,0]"), 0), "'shape' holds true");
-  ExpectRefused(FileOf(One("\"F32\"", "[\"1\"]", "[0,0]"), 0), "'shape' holds '1'");
-  ExpectRefused(FileOf(One("\"F32\"", "[-1]", "[0,0]"), 0), "'shape' holds -1, allowed are whole numbers");
-  ExpectRefused(FileOf(One("\"F32\"", "[1.0]", "[0,0]"), 0), "'shape' holds '1.0'");
-  ExpectRefused(FileOf(One("\"F32\"", "[18446744073709551616]", "[0,0]"), 0), "'shape' holds '18446744073709551616'");
-  ExpectRefused(FileOf(One("\"F32\"", "[1,1,1,1,1,1,1,1,1]", "[0,4]"), 4), "more than 8 numbers, allowed are up to 8");
-  ExpectRefused(FileOf(One("\"F32\"", "[1]", "[0]"), 4), "'data_offsets' has 1 numbers, allowed are exactly 2");
-  ExpectRefused(FileOf(One("\"F32\"", "[1]", "[0,4,4]"), 4), "'data_offsets' has more than 2 numbers");
+  ExpectHeadersRefused({{R"({"t":1})", "tensor 't' is 1, allowed is an object"},
+                        {R"({"t":null})", "tensor 't' is null"},
+                        {R"({"t":[]})", "tensor 't' is a list"},
+                        {R"({"t":{}})", "tensor 't' has no dtype"},
+                        {R"({"t":{"dtype":"F32","shape":[]}})", "tensor 't' has no data_offsets"},
+                        {R"({"t":{"dtype":"F32","extra":1}})", "unknown key 'extra', allowed are dtype, shape and data_offsets"},
+                        {R"({"t":{"dtype":"F32","dtype":"F32"}})", "the key 'dtype' twice"},
+                        {R"({"__metadata__":{"a":1}})", "__metadata__: 'a' is 1, allowed are texts"},
+                        {R"({"__metadata__":{"a":{}}})", "__metadata__: 'a' is an object"},
+                        {R"({"__metadata__":{"a":["x"]}})", "__metadata__: 'a' is a list"},
+                        {R"({"__metadata__":{"a":"x","a":"y"}})", "__metadata__ has the key 'a' twice"},
+                        {R"({"__metadata__":"x"})", "is 'x', allowed is an object"},
+                        {R"({"__metadata__":{},"__metadata__":{}})", "is there twice"},
+                        {"{\"" + std::string(kMaxNameBytes + 1, 'n') + "\":{}}", "has 1025 bytes, allowed are 1024"}});
+  ExpectTensorsRefused({{.shape = "[]", .offsets = "[0,0]", .words = "'dtype' is 1, allowed is the name of a type", .dtype = "1"},
+                        {"3", "[0,0]", "'shape' is 3, allowed is a list"},
+                        {"[true]", "[0,0]", "'shape' holds true"},
+                        {"[\"1\"]", "[0,0]", "'shape' holds '1'"},
+                        {"[-1]", "[0,0]", "'shape' holds -1, allowed are whole numbers"},
+                        {"[1.0]", "[0,0]", "'shape' holds '1.0'"},
+                        {"[18446744073709551616]", "[0,0]", "'shape' holds '18446744073709551616'"},
+                        {"[1,1,1,1,1,1,1,1,1]", "[0,4]", "more than 8 numbers, allowed are up to 8", 4},
+                        {"[1]", "[0]", "'data_offsets' has 1 numbers, allowed are exactly 2", 4},
+                        {"[1]", "[0,4,4]", "'data_offsets' has more than 2 numbers", 4}});
   const std::string t = R"("t":{"dtype":"F32","shape":[],"data_offsets":[0,4]})";
   ExpectRefused(FileOf("{" + t + "," + t + "}", 4), "tensor 't' is there twice");
-  ExpectRefused(FileOf("{\"__metadata__\":{\"a\":1}}", 0), "__metadata__: 'a' is 1, allowed are texts");
-  ExpectRefused(FileOf("{\"__metadata__\":{\"a\":{}}}", 0), "__metadata__: 'a' is an object");
-  ExpectRefused(FileOf("{\"__metadata__\":{\"a\":[\"x\"]}}", 0), "__metadata__: 'a' is a list");
-  ExpectRefused(FileOf("{\"__metadata__\":{\"a\":\"x\",\"a\":\"y\"}}", 0), "__metadata__ has the key 'a' twice");
-  ExpectRefused(FileOf("{\"__metadata__\":\"x\"}", 0), "is 'x', allowed is an object");
-  ExpectRefused(FileOf("{\"__metadata__\":{},\"__metadata__\":{}}", 0), "is there twice");
-  ExpectRefused(FileOf("{\"" + std::string(kMaxNameBytes + 1, 'n') + "\":{}}", 0), "has 1025 bytes, allowed are 1024");
 }
 
 TEST(SafeTensors, Counts_AreBounded) {
@@ -163,18 +182,19 @@ TEST(SafeTensors, Counts_AreBounded) {
 
 TEST(SafeTensors, Sizes_AreThoseOfTheData) {
   EXPECT_TRUE(Parsed(FileOf(One("\"F32\"", "[1]", "[0,4]"), 4)).result.ok());
-  for (const char* dtype : {"F64", "I64", "BOOL", "f32", "F8_E4M3", ""}) {
-    ExpectRefused(FileOf(One("\"" + std::string(dtype) + "\"", "[1]", "[0,4]"), 4), "allowed are F32, F16 and BF16", StatusCode::kUnsupported);
+  for (const char* dtype : {"\"F64\"", "\"I64\"", "\"BOOL\"", "\"f32\"", "\"F8_E4M3\"", "\"\""}) {
+    ExpectTensorsRefused({{"[1]", "[0,4]", "allowed are F32, F16 and BF16", 4, dtype, StatusCode::kUnsupported}});
   }
-  ExpectRefused(FileOf(One("\"F32\"", "[1]", "[0,8]"), 4), "allowed is a range within the 4 bytes");
-  ExpectRefused(FileOf(One("\"F32\"", "[1]", "[4,0]"), 4), "allowed is a range within the 4 bytes");
-  ExpectRefused(FileOf(One("\"F32\"", "[1]", "[18446744073709551612,0]"), 4), "allowed is a range");
-  ExpectRefused(FileOf(One("\"F32\"", "[2]", "[0,4]"), 4), "has 4 bytes, its shape [2] and dtype F32 take 8");
-  ExpectRefused(FileOf(One("\"F16\"", "[1]", "[0,4]"), 4), "its shape [1] and dtype F16 take 2");
-  // 2^62 * 4 is 0 modulo 2^64, (2^32 + 1)^2 wraps to something small.
-  ExpectRefused(FileOf(One("\"F32\"", "[4611686018427387904]", "[0,0]"), 0), "more than 2^64 - 1 bytes");
-  ExpectRefused(FileOf(One("\"F32\"", "[4294967297,4294967297]", "[0,4]"), 4), "more than 2^64 - 1 bytes");
-  ExpectRefused(FileOf(One("\"F32\"", "[18446744073709551615,0]", "[0,4]"), 4), "take 0");
+  ExpectTensorsRefused({{"[1]", "[0,8]", "it is cut short, or damaged: the header promises 8 bytes of data, there are 4", 4},
+                        {"[1]", "[4,0]", "allowed is a range within the 4 bytes", 4},
+                        {"[1]", "[18446744073709551612,0]", "allowed is a range", 4},
+                        {"[1]", "[0,18446744073709551615]", "promises 18446744073709551615 bytes of data, there are 4", 4},
+                        {"[2]", "[0,4]", "has 4 bytes, its shape [2] and dtype F32 take 8", 4},
+                        {"[1]", "[0,4]", "its shape [1] and dtype F16 take 2", 4, "\"F16\""},
+                        // 2^62 * 4 is 0 modulo 2^64, (2^32 + 1)^2 wraps to something small.
+                        {"[4611686018427387904]", "[0,0]", "more than 2^64 - 1 bytes"},
+                        {"[4294967297,4294967297]", "[0,4]", "more than 2^64 - 1 bytes", 4},
+                        {"[18446744073709551615,0]", "[0,4]", "take 0", 4}});
   EXPECT_TRUE(Parsed(FileOf(One("\"F32\"", "[18446744073709551615,18446744073709551615,0]", "[0,0]"), 0)).result.ok());
 }
 

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <utility>
 
 #include "runtime/data/event_log.h"
 #include "runtime/data/readers.h"
@@ -18,6 +19,11 @@ namespace wisp::data {
 namespace {
 
 using std::string_literals::operator""s;
+
+// A table of events with these rows, as SQL has them.
+std::string TableOf(const std::string& name, const std::string& rows) {
+  return "CREATE TABLE " + name + "(user, item, time);" + (rows.empty() ? "" : "INSERT INTO " + name + " VALUES" + rows + ";");
+}
 
 TEST(Sqlite, Rows_AreInTimeOrderThenRowid) {
   const LogFolder folder;
@@ -48,39 +54,28 @@ TEST(Sqlite, OtherTablesAndColumns_AreChosenByName) {
 
 TEST(Sqlite, BadTables_AreNamed) {
   const LogFolder folder;
-  const std::string path =
-      folder.MakeDatabase("log.db",
-                          "CREATE TABLE events(user, item, time); CREATE TABLE other(x, y);"
-                          "CREATE TABLE nulls(user, item, time); INSERT INTO nulls VALUES('a','b',1),('a',NULL,1);"
-                          "CREATE TABLE blobs(user, item, time); INSERT INTO blobs VALUES(x'00','b',1);"
-                          "CREATE TABLE times(user, item, time); INSERT INTO times VALUES('a','b','soon');"
-                          "CREATE TABLE gone(user, item, time); INSERT INTO gone VALUES('a','b',NULL);"
-                          "CREATE TABLE huge(user, item, time); INSERT INTO huge VALUES('a',hex(zeroblob(700000)),1)");
-  const auto told = [&](const std::string& table) { return ToldOfFile(path, Format::kSqlite, {.table = table}); };
-  EXPECT_EQ(told("events"), "error: " + path + ": there is no event in it");
-  EXPECT_EQ(
-      told("event"),
-      "error: " + path +
-          ": there is no table 'event'; the tables are 'events', 'other', 'nulls', 'blobs', 'times', 'gone', 'huge'");
-  EXPECT_EQ(told("other"),
-            "error: " + path + ", table other: there is no column 'user' or 'user_id'; the columns are 'x', 'y'");
-  EXPECT_EQ(told("nulls"),
-            "error: " + path + ", table nulls, row 2: the item is NULL; allowed is a TEXT or an INTEGER");
-  EXPECT_EQ(told("blobs"),
-            "error: " + path + ", table blobs, row 1: the user is a BLOB; allowed is a TEXT or an INTEGER");
-  EXPECT_EQ(
-      told("times"),
-      "error: " + path +
-          ", table times, row 1: the time is 'soon'; allowed is a number between -9e18 and 9e18, such as 978300760");
-  EXPECT_EQ(told("gone"), "error: " + path + ", table gone, row 1: the time is NULL; allowed is a number");
-  EXPECT_EQ(told("huge"), "error: " + path + ": cannot be read as a SQLite database: string or blob too big");
-  EXPECT_EQ(ToldOfFile(folder.MakeDatabase("empty.db", "CREATE TABLE t(x); DROP TABLE t"), Format::kSqlite),
-            "error: " + (folder / "empty.db") + ": there is no table 'events'; there is none at all");
-  EXPECT_EQ(
-      ToldOfFile(folder.Write(
-          "text.db",
-          "no database, but longer than the header of one would have been........................................")),
-      "error: " + (folder / "text.db") + ": cannot be read as a SQLite database: file is not a database");
+  const std::string path = folder.MakeDatabase(
+      "log.db", TableOf("events", "") + "CREATE TABLE other(x, y);" + TableOf("nulls", "('a','b',1),('a',NULL,1)") + TableOf("blobs", "(x'00','b',1)") +
+                    TableOf("times", "('a','b','soon')") + TableOf("gone", "('a','b',NULL)") + TableOf("huge", "('a',hex(zeroblob(700000)),1)"));
+  const std::pair<const char*, std::string> refused[] = {
+      {"events", ": there is no event in it"},
+      {"event", ": there is no table 'event'; the tables are 'events', 'other', 'nulls', 'blobs', 'times', 'gone', 'huge'"},
+      {"other", ", table other: there is no column 'user' or 'user_id'; the columns are 'x', 'y'"},
+      {"nulls", ", table nulls, row 2: the item is NULL; allowed is a TEXT or an INTEGER"},
+      {"blobs", ", table blobs, row 1: the user is a BLOB; allowed is a TEXT or an INTEGER"},
+      {"times", ", table times, row 1: the time is 'soon'" + kAllowedTimes},
+      {"gone", ", table gone, row 1: the time is NULL; allowed is a number"},
+      {"huge", ": cannot be read as a SQLite database: string or blob too big"}};
+  for (const auto& [table, sentence] : refused) EXPECT_EQ(ToldOfFile(path, Format::kSqlite, {.table = table}), "error: " + path + sentence);
+}
+
+TEST(Sqlite, FilesWithoutTables_AreNamed) {
+  const LogFolder folder;
+  const std::pair<std::string, std::string> refused[] = {
+      {folder.MakeDatabase("empty.db", "CREATE TABLE t(x); DROP TABLE t"), ": there is no table 'events'; there is none at all"},
+      {folder.Write("text.db", "no database, but longer than the header of one would have been........................................"),
+       ": cannot be read as a SQLite database: file is not a database"}};
+  for (const auto& [path, sentence] : refused) EXPECT_EQ(ToldOfFile(path, Format::kSqlite), "error: " + path + sentence);
 }
 
 TEST(Sqlite, Reading_LeavesNothingBehindAndCreatesNothing) {
@@ -97,8 +92,7 @@ TEST(Sqlite, Reading_LeavesNothingBehindAndCreatesNothing) {
 TEST(Sqlite, ReadingALogThatThisProcessHasOpen_KeepsItsLocks) {
   constexpr off_t kReservedByte = 0x40000001;  // of SQLite's file format
   const LogFolder folder;
-  const std::string path =
-      folder.MakeDatabase("log.db", "CREATE TABLE events(user, item, time); INSERT INTO events VALUES('a','b',1)");
+  const std::string path = folder.MakeDatabase("log.db", TableOf("events", "('a','b',1)"));
   sqlite3* writer = nullptr;
   ASSERT_EQ(sqlite3_open(path.c_str(), &writer), SQLITE_OK);
   ASSERT_EQ(sqlite3_exec(writer, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr), SQLITE_OK);
@@ -118,27 +112,31 @@ TEST(Sqlite, ReadingALogThatThisProcessHasOpen_KeepsItsLocks) {
   sqlite3_close(writer);
 }
 
+EventLog LogOf(const LogFolder& folder) {
+  Result<EventLog> log = EventLog::Open(folder / "events.db");
+  EXPECT_TRUE(log.ok()) << log.status().message();
+  return *std::move(log);
+}
+
 TEST(Sqlite, EventLog_IsReadWhileItIsOpen) {
   const LogFolder folder;
-  Result<EventLog> log = EventLog::Open(folder / "events.db");
-  ASSERT_TRUE(log.ok()) << log.status().message();
-  ASSERT_TRUE(log->Append({.user = "anna", .item = "tea", .time = 2}).ok());
-  ASSERT_TRUE(log->Append({.user = "anna", .item = "cake", .time = 1}).ok());
+  EventLog log = LogOf(folder);
+  ASSERT_TRUE(log.Append({.user = "anna", .item = "tea", .time = 2}).ok());
+  ASSERT_TRUE(log.Append({.user = "anna", .item = "cake", .time = 1}).ok());
   EXPECT_EQ(ToldOfFile(folder / "events.db"), "anna: cake tea");
-  ASSERT_TRUE(log->Append({.user = "anna", .item = "soup", .time = 3}).ok());
+  ASSERT_TRUE(log.Append({.user = "anna", .item = "soup", .time = 3}).ok());
   EXPECT_EQ(ToldOfFile(folder / "events.db"), "anna: cake tea soup");
 }
 
 TEST(EventLog, WhatTheReaderWouldRefuse_DoesNotGetIn) {
   const LogFolder folder;
-  Result<EventLog> log = EventLog::Open(folder / "events.db");
-  ASSERT_TRUE(log.ok());
-  ASSERT_TRUE(log->Append({.user = "anna", .item = "tea", .time = 1}).ok());
+  EventLog log = LogOf(folder);
+  ASSERT_TRUE(log.Append({.user = "anna", .item = "tea", .time = 1}).ok());
   for (const std::string& bad : {""s, "a\nb"s, "\xff"s, std::string(257, 'k'), "a\0b"s}) {
-    EXPECT_EQ(log->Append({.user = "anna", .item = bad, .time = 2}).code(), StatusCode::kInvalidArgument);
-    EXPECT_EQ(log->Append({.user = bad, .item = "tea", .time = 2}).code(), StatusCode::kInvalidArgument);
+    EXPECT_EQ(log.Append({.user = "anna", .item = bad, .time = 2}).code(), StatusCode::kInvalidArgument);
+    EXPECT_EQ(log.Append({.user = bad, .item = "tea", .time = 2}).code(), StatusCode::kInvalidArgument);
   }
-  EXPECT_EQ(log->Append({.user = "anna", .item = "a\tb", .time = 2}).message(),
+  EXPECT_EQ(log.Append({.user = "anna", .item = "a\tb", .time = 2}).message(),
             "event log '" + (folder / "events.db") +
                 "': the item is 'a?b' with byte 9 at 1; allowed is UTF-8 without control characters");
   EXPECT_EQ(ToldOfFile(folder / "events.db"), "anna: tea");
@@ -146,12 +144,12 @@ TEST(EventLog, WhatTheReaderWouldRefuse_DoesNotGetIn) {
 
 TEST(Sqlite, RandomDamage_IsRefusedOrSound) {
   const LogFolder folder;
-  std::string sql =
-      "PRAGMA page_size=512; CREATE TABLE events(user, item, time); CREATE INDEX i ON events(user, time);";
-  for (int i = 0; i < 60; ++i)
-    sql += "INSERT INTO events VALUES('u" + std::to_string(i % 7) + "', 'item" + std::to_string(i) + "', " +
-           std::to_string(i) + ");";
-  std::ifstream in(folder.MakeDatabase("good.db", sql), std::ios::binary);
+  std::string rows;
+  for (int i = 0; i < 60; ++i) {
+    const std::string n = std::to_string(i);
+    rows += (i == 0 ? "('u" : ",('u") + std::to_string(i % 7) + "','item" + n + "'," + n + ")";
+  }
+  std::ifstream in(folder.MakeDatabase("good.db", "PRAGMA page_size=512;" + TableOf("events", rows) + "CREATE INDEX i ON events(user, time)"), std::ios::binary);
   const std::string good((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
   constexpr uint32_t kSeed = 4711;
   SCOPED_TRACE("seed " + std::to_string(kSeed));

@@ -76,7 +76,8 @@ TEST(Statement, JsonHoldsTheSame) {
   const auto json = nlohmann::ordered_json::parse(ToJson(Complete()));
   std::vector<std::string> keys;
   for (const auto& [key, value] : json.items()) keys.push_back(key);
-  EXPECT_EQ(keys, (std::vector<std::string>{"setting", "definition", "accounting", "verification"}));
+  EXPECT_EQ(json["statement_version"], 1);
+  EXPECT_EQ(keys, (std::vector<std::string>{"statement_version", "setting", "definition", "accounting", "verification"}));
   const auto& definition = json["definition"];
   EXPECT_EQ(definition["dataset"], "watch history");
   EXPECT_EQ(definition["run"], "run 7");
@@ -96,6 +97,16 @@ TEST(Statement, JsonHoldsTheSame) {
   EXPECT_EQ(accounting["limit"]["epsilon"].get<double>(), 8);
   EXPECT_EQ(accounting["guarantee"], "differential privacy");
   EXPECT_EQ(json["verification"]["ledger"], "watch.ledger");
+}
+
+TEST(Statement, WhoWroteItIsSaidWhereItIsKnown) {
+  PrivacyStatement s = Complete();
+  EXPECT_EQ(ToText(s).find("created by"), std::string::npos);
+  s.created_by = "wisp 1.2.3";
+  EXPECT_NE(ToText(s).find("created by: wisp 1.2.3"), std::string::npos);
+  const auto json = nlohmann::ordered_json::parse(ToJson(s));
+  EXPECT_EQ(json.begin().key(), "statement_version");
+  EXPECT_EQ(json["created_by"], "wisp 1.2.3");
 }
 
 // No figure of the statement may be read as a guarantee: neither the number nor the word.

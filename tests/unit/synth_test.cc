@@ -276,7 +276,7 @@ TEST(Write, FolderThatIsNotThere_IsNamedAndNothingIsLeft) {
   const test::TemporaryFolder folder;
   const SynthData data = Make({.num_users = 5});
   for (const Status& status : {WriteSqliteLog(folder / "no/x", data), WriteUserItemText(folder / "no/x", data),
-                               WriteItemNames(folder / "no/x", data)}) {
+                               WriteTable(folder / "no/x", data, Format::kCsv), WriteItemNames(folder / "no/x", data)}) {
     EXPECT_EQ(status.code(), StatusCode::kIo);
     EXPECT_NE(status.message().find(folder / "no/x"), std::string::npos) << status.message();
   }
@@ -293,6 +293,26 @@ TEST(WriteUserItemText, ReadBack_IsTheSame) {
   EXPECT_EQ(read->sequences.item_keys, data.sequences.item_keys);
   EXPECT_EQ(read->sequences.user_keys, data.sequences.user_keys);
   ExpectSameSequences(data, *read);
+}
+
+TEST(WriteTable, ReadBack_IsTheSame) {
+  const test::TemporaryFolder folder;
+  const SynthData data = Make({.num_users = 2000, .population = Population::kDevice});
+  const Result<ItemIndex> index = ItemIndex::Make("menu", data.sequences.item_keys);
+  ASSERT_TRUE(index.ok());
+  for (const auto& [name, header] : {std::pair{"log.csv", "user,item,time"}, std::pair{"log.tsv", "user\titem\ttime"},
+                                     std::pair{"log.inter", "user_id:token\titem_id:token\ttimestamp:float"}}) {
+    ASSERT_TRUE(WriteTable(folder / name, data, FormatOfName(name)).ok());
+    std::ifstream in(folder / name);
+    std::string line;
+    std::getline(in, line);
+    EXPECT_EQ(line, header);
+    const Result<ReadResult> read = ReadSequences(folder / name, Format::kAuto, {.known_items = &*index});
+    ASSERT_TRUE(read.ok()) << read.status().message();
+    ExpectSameSequences(data, *read);
+  }
+  EXPECT_EQ(WriteTable(folder / "log.txt", data, Format::kUserItem).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(folder.NumFiles(), 3u);
 }
 
 TEST(WriteItemNames, FirstLines_AreHeaderAndNames) {

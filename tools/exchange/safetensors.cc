@@ -121,6 +121,9 @@ Result<SafeTensorsFile> SafeTensorsFile::Parse(const std::string& name, std::spa
   uint64_t length = 0;
   std::memcpy(&length, bytes.data(), kLengthBytes);
   const uint64_t most = std::min<uint64_t>(kMaxHeaderBytes, bytes.size() - kLengthBytes);
+  if (length > most && length <= kMaxHeaderBytes && bytes.size() > kLengthBytes && bytes[kLengthBytes] == std::byte{'{'}) {
+    return InvalidData(name + ": it is cut short, or damaged: the header promises " + std::to_string(length) + " bytes of itself, there are " + std::to_string(most));
+  }
   if (length < 2 || length > most) {
     return InvalidData(name + ": it is no safetensors file, or damaged: the header's length is " + std::to_string(length) + ", allowed are 2 to " +
                        std::to_string(most));
@@ -129,6 +132,12 @@ Result<SafeTensorsFile> SafeTensorsFile::Parse(const std::string& name, std::spa
   if (json[0] != '{') return InvalidData(name + ": it is no safetensors file, or damaged: the header begins with " + Shown(json.substr(0, 1)) + ", allowed is '{'");
   WISP_ASSIGN_OR_RETURN(Header header, ParseHeader(name, json));
   const std::span<const std::byte> data = bytes.subspan(kLengthBytes + length);
+  uint64_t promised = 0;
+  for (const DescribedTensor& described : header.tensors) promised = std::max(promised, described.offsets[1]);
+  if (promised > data.size()) {
+    return InvalidData(name + ": it is cut short, or damaged: the header promises " + std::to_string(promised) + " bytes of data, there are " +
+                       std::to_string(data.size()));
+  }
   SafeTensorsFile file;
   file.metadata_ = std::move(header.metadata);
   for (DescribedTensor& described : header.tensors) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "runtime/core/file.h"
+#include "runtime/model/classifier_file.h"
 #include "tools/exchange/torch_names.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/dataset.h"
@@ -151,10 +152,33 @@ Status ReadItems(const ConvertArguments& a, const SafeTensorsFile& file, ModelCo
 
 std::string DatasetOf(const ConvertArguments& a) { return a.dataset.empty() ? kUnknownDataset : a.dataset; }
 
+// What the file says of a guarantee: the first line of its provenance with an epsilon, cut to what a message shows; or nothing.
+std::string StatedGuarantee(const SafeTensorsFile& file) {
+  const auto found = file.metadata().find(kProvenanceKey);
+  if (found == file.metadata().end()) return "";
+  constexpr std::string_view kWord = "epsilon ";  // as ProvenanceText has it, before a number
+  const std::string_view text = found->second;
+  for (size_t at = text.find(kWord); at != std::string_view::npos; at = text.find(kWord, at + 1)) {
+    const size_t number = at + kWord.size();
+    if (number == text.size() || text[number] < '0' || text[number] > '9') continue;
+    const size_t begin = at == 0 ? 0 : text.rfind('\n', at - 1) + 1;  // npos + 1 is 0
+    return exchange::Shown(text.substr(begin, text.find('\n', at) - begin));
+  }
+  return "";
+}
+
 // Nothing that the file says of itself is believed: weights from outside have no guarantee here, and are not untrained either.
-ProvenanceEntry Imported(const ConvertArguments& a) {
-  return {.description = "imported from " + FileName(a.in) + ", not trained by wisp", 
+ProvenanceEntry Imported(const ConvertArguments& a, bool lost_guarantee) {
+  const char* lost = lost_guarantee ? "; the file stated a privacy guarantee, which was not carried over" : "";
+  return {.description = "imported from " + FileName(a.in) + ", not trained by wisp" + lost,
           .dataset = DatasetOf(a), .date = Today()};
+}
+
+// The file, or a sentence for what people give instead of one.
+Result<SafeTensorsFile> OpenSafeTensors(const std::string& path) {
+  Result<SafeTensorsFile> file = SafeTensorsFile::Open(path);
+  if (file.ok() || !HoldsClassifier(path).ok()) return file;
+  return InvalidData(path + ": it is a wisp model already; convert reads safetensors files, which wisp export writes");
 }
 
 // One line for each entry, for people.
@@ -190,21 +214,28 @@ std::map<std::string, std::string> Metadata(const ModelFile& model) {
 
 Status Convert(const ConvertArguments& a, OutputFormat format) {
   WISP_RETURN_IF_ERROR(CheckOutput({"--out", a.out}, {{"the safetensors file", a.in}, {"--config", a.config}, {"--item-keys", a.item_keys}, {"--item-names", a.item_names}}));
-  WISP_ASSIGN_OR_RETURN(const SafeTensorsFile file, SafeTensorsFile::Open(a.in));
+  WISP_ASSIGN_OR_RETURN(const SafeTensorsFile file, OpenSafeTensors(a.in));
+  const std::string guarantee = StatedGuarantee(file);
   ModelContents contents;
   WISP_ASSIGN_OR_RETURN(contents.architecture, ReadArchitectureOf(a, file));
   WISP_ASSIGN_OR_RETURN(const std::vector<float> weights, exchange::ReadWeights(a.in, file, contents.architecture));
   WISP_RETURN_IF_ERROR(ReadItems(a, file, contents));
   contents.weights = weights;
-  contents.provenance.push_back(Imported(a));
+  contents.provenance.push_back(Imported(a, !guarantee.empty()));
   contents.description = "imported from " + FileName(a.in);
   contents.created_by = "wisp " + Version();
   // Whose counts a fixed bias is, nobody says: taken for the worst.
   if (contents.architecture.output_bias == OutputBias::kFixed) contents.output_bias_origin = OutputBiasOrigin::kExactCounts;
   WISP_RETURN_IF_ERROR(WriteModel(a.out, contents));
+  if (!guarantee.empty()) {
+    std::fprintf(stderr, "wisp: %s states %s: nothing vouches for that, and %s has lost the guarantee; keep the model that was exported, it has it\n", a.in.c_str(),
+                 guarantee.c_str(), a.out.c_str());
+  }
   const Json architecture = WriteArchitecture(contents.architecture);
   if (format == OutputFormat::kJson) {
-    std::printf("%s\n", Json({{"model", a.out}, {"items", contents.architecture.num_items}, {"dataset", DatasetOf(a)}, {"architecture", architecture}}).dump(2).c_str());
+    Json result = {{"model", a.out}, {"items", contents.architecture.num_items}, {"dataset", DatasetOf(a)}, {"architecture", architecture}};
+    if (!guarantee.empty()) result["lost_guarantee"] = guarantee;
+    std::printf("%s\n", result.dump(2).c_str());
     return OkStatus();
   }
   std::printf("%s: %u items, %zu tensors, no privacy guarantee, data set '%s'\narchitecture %s\n", a.out.c_str(), contents.architecture.num_items,

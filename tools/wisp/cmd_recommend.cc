@@ -11,6 +11,7 @@
 #include "tools/wisp/commands.h"
 #include "tools/wisp/dataset.h"
 #include "tools/wisp/ledger_access.h"
+#include "tools/wisp/near_names.h"
 
 namespace wisp::tools {
 namespace {
@@ -33,13 +34,19 @@ std::string Trimmed(const std::string& text) {
   return first == std::string::npos ? "" : text.substr(first, last - first + 1);
 }
 
+std::string NearKeys(const ModelFile& model, const std::string& key) {
+  NearNames near(key);
+  for (size_t i = 0; model.has_item_keys() && i < model.num_items(); ++i) near.Add(model.item_key(i));
+  return near.Question();
+}
+
 // Blanks around a name are no part of it, unless an item is called so.
 Result<std::vector<int32_t>> FindItems(const ModelFile& model, const std::string& option, const std::string& keys) {
   std::vector<int32_t> items;
   for (const std::string& key : SplitCommas(keys)) {
     auto item = model.FindItem(key);
     if (!item) item = model.FindItem(Trimmed(key));
-    if (!item) return InvalidArgument(option + " names item '" + Trimmed(key) + "', which the model does not have");
+    if (!item) return InvalidArgument(option + " names item '" + Trimmed(key) + "', which the model does not have" + NearKeys(model, Trimmed(key)));
     items.push_back(static_cast<int32_t>(*item));
   }
   return items;

@@ -15,8 +15,10 @@ Status Synth(const SynthArguments& a, OutputFormat format) {
     return InvalidArgument("--population is '" + a.population + "', allowed are public and device");
   }
   WISP_ASSIGN_OR_RETURN(const data::SynthData data, data::Synthesize(options));
-  const bool sqlite = a.out.ends_with(".db") || a.out.ends_with(".sqlite") || a.out.ends_with(".sqlite3");
-  WISP_RETURN_IF_ERROR(sqlite ? data::WriteSqliteLog(a.out, data) : data::WriteUserItemText(a.out, data));
+  const data::Format written = data::FormatOfName(a.out);
+  WISP_RETURN_IF_ERROR(written == data::Format::kSqlite ? data::WriteSqliteLog(a.out, data)
+                       : written == data::Format::kAuto ? data::WriteUserItemText(a.out, data)
+                                                        : data::WriteTable(a.out, data, written));
   const std::string names = a.out + ".items.tsv";
   WISP_RETURN_IF_ERROR(data::WriteItemNames(names, data));
   const nlohmann::ordered_json result = {{"events_file", a.out}, {"item_names_file", names}, {"population", a.population},

@@ -79,6 +79,7 @@ class TrainCommand {
     s.delta = recipe_.goal.delta;
     s.epsilon = r.epsilon;
     s.ledger_path = FileName(a_.ledger);
+    s.created_by = "wisp " + Version();
     WISP_ASSIGN_OR_RETURN(s.limit, run_.ledger().Limit());
     WISP_ASSIGN_OR_RETURN(const auto delta, privacy::Delta::Create(recipe_.goal.delta));
     WISP_ASSIGN_OR_RETURN(s.ledger_epsilon, run_.ledger().Spent(delta));

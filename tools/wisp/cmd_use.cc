@@ -87,6 +87,10 @@ Status InspectMemory(const InspectArguments& a, OutputFormat format) {
   if (!a.method.empty()) {
     TrainingOptions options{.num_threads = a.threads == 0 ? DefaultThreads() : a.threads};
     WISP_RETURN_IF_ERROR(OverrideMethod(a.method, options));
+    if (options.method != Method::kOrdinary && options.method != Method::kPhantom) {
+      return InvalidArgument("--method is '" + a.method + "', with --memory allowed are ordinary and phantom: for rgp, fest, adafest and adafest+ there is no plan "
+                             "ahead yet; wisp train says what a run of them held (planned_bytes, with --json)");
+    }
     WISP_ASSIGN_OR_RETURN(const TrainingMemory training, PlanTrainingMemory(model.architecture(), a.records, options));
     j["training"] = MemoryJson(training);
     j["training"]["method"] = a.method;
@@ -108,8 +112,11 @@ Status InspectMemory(const InspectArguments& a, OutputFormat format) {
 
 Status Evaluate(const EvaluateArguments& a, OutputFormat format) {
   if (a.split != "test" && a.split != "validation") return InvalidArgument("--split is '" + a.split + "', allowed are test and validation");
-  // XNNPACK's packed weights belong to one thread each: not here.
-  if (a.backend != "simd" && a.backend != "int8") return InvalidArgument("--backend is '" + a.backend + "', allowed are simd and int8");
+  if (a.backend != "simd" && a.backend != "int8") {
+    const bool other = a.backend == "xnnpack";
+    return InvalidArgument("--backend is '" + a.backend + "', allowed are simd and int8" +
+                           (other ? "; XNNPACK's packed weights belong to one thread each, wisp recommend, which has one, takes it where it is built in" : ""));
+  }
   WISP_ASSIGN_OR_RETURN(const kernels::OpTable* const ops, OpsOf(a.backend == "int8" ? Backend::kInt8 : Backend::kSimd));
   WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::Open(a.model));
   if (model.flat_weights().empty()) return Unsupported(a.model + ": its weights are laid out in another order than this build reads");

@@ -1,5 +1,5 @@
 // Strict reading of a JSON object: unknown keys, wrong types and values out of range are errors that name where, key, value
-// and what is allowed.
+// and what is allowed; of an unknown key also the sections that have it, where there are such.
 //
 //   JsonSection s(path + ":", json);
 //   s.Number("epochs", recipe.epochs, 0, 1e6);
@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
@@ -28,6 +29,9 @@ class JsonSection {
   JsonSection(std::string where, const nlohmann::json& object) : where_(std::move(where)), object_(object) {
     if (!object.is_object()) Fail(InvalidData(where_ + " is " + object.dump().substr(0, 40) + ", allowed is an object"));
   }
+
+  JsonSection(const JsonSection&) = delete;
+  JsonSection& operator=(const JsonSection&) = delete;
 
   // Numbers. `low` and `high` are included.
   template <class T>
@@ -100,26 +104,27 @@ class JsonSection {
   // The value as it is, for somebody else to check; null when there is none.
   const nlohmann::json* Any(const char* key) { return Find(key); }
 
-  // Runs `read` on the object under `key`, if there is one.
+  // Runs `read` on the object under `key`. Where there is none, on an empty one: so its keys are known to the errors of other
+  // sections. `read` must change nothing then.
   template <class Read>
   void Object(const char* key, Read&& read) {
+    static const nlohmann::json kNone = nlohmann::json::object();
     const nlohmann::json* json = Find(key);
-    if (json == nullptr) return;
-    JsonSection inner(where_ + (where_.ends_with(":") ? " " : ".") + key, *json);
+    JsonSection inner(*this, where_ + (where_.ends_with(":") ? " " : ".") + key, key, json == nullptr ? kNone : *json);
     if (inner.status_.ok()) read(inner);
-    Fail(inner.Finish());
+    Take(inner);
   }
 
-  // Runs `read` on each object of the array under `key`.
+  // Runs `read` on each object of the array under `key`; not at all where there is none.
   template <class Read>
   void Objects(const char* key, Read&& read) {
     const nlohmann::json* json = Find(key);
     if (json == nullptr) return;
     if (!json->is_array()) return Fail(InvalidData(where_ + "." + key + " is " + json->dump().substr(0, 40) + ", allowed is an array of objects"));
     for (size_t i = 0; i < json->size(); ++i) {
-      JsonSection inner(where_ + " " + key + "[" + std::to_string(i) + "]", (*json)[i]);
+      JsonSection inner(*this, where_ + " " + key + "[" + std::to_string(i) + "]", std::string(key) + "[]", (*json)[i]);
       if (inner.status_.ok()) read(inner);
-      Fail(inner.Finish());
+      Take(inner);
     }
   }
 
@@ -129,21 +134,48 @@ class JsonSection {
     if (status_.ok()) status_ = std::move(status);
   }
 
+  // Only the outermost section's: the errors of the others are among its own.
   Status Finish() {
-    if (!status_.ok() || !object_.is_object()) return status_;
+    CheckKeys();
+    if (unknown_key_.empty()) return status_;
+    std::string sections;
+    for (const std::string& section : root_->sections_of_[unknown_key_]) {
+      sections += (sections.empty() ? "" : " or ") + (section.empty() ? "the top level" : "'" + section + "'");
+    }
+    return sections.empty() ? status_ : InvalidData(status_.message() + "; '" + unknown_key_ + "' belongs in " + sections);
+  }
+
+ private:
+  JsonSection(JsonSection& outer, std::string where, const std::string& key, const nlohmann::json& object) : JsonSection(std::move(where), object) {
+    root_ = outer.root_;
+    path_ = outer.path_.empty() ? key : outer.path_ + "." + key;
+  }
+
+  // What is wrong within, once `inner` has been read.
+  void Take(JsonSection& inner) {
+    inner.CheckKeys();
+    if (!status_.ok()) return;
+    status_ = inner.status_;
+    unknown_key_ = inner.unknown_key_;
+  }
+
+  void CheckKeys() {
+    if (!status_.ok() || !object_.is_object()) return;
     for (const auto& [key, value] : object_.items()) {
       if (std::find(asked_.begin(), asked_.end(), key) != asked_.end()) continue;
       std::string allowed;
       for (const std::string& name : asked_) allowed += (allowed.empty() ? "" : ", ") + name;
-      return InvalidData(where_ + " has the unknown key '" + key + "', allowed are " + allowed);
+      status_ = InvalidData(where_ + " has the unknown key '" + key + "', allowed are " + allowed);
+      unknown_key_ = key;
+      return;
     }
-    return status_;
   }
 
- private:
   bool Has(const char* key) const { return object_.is_object() && object_.contains(key); }
   const nlohmann::json* Find(const char* key) {
     asked_.push_back(key);
+    std::vector<std::string>& sections = root_->sections_of_[key];
+    if (std::find(sections.begin(), sections.end(), path_) == sections.end()) sections.push_back(path_);
     return Has(key) ? &object_[key] : nullptr;
   }
 
@@ -151,6 +183,10 @@ class JsonSection {
   const nlohmann::json& object_;
   std::vector<std::string> asked_;
   Status status_;
+  std::string unknown_key_;  // where that is what status_ says
+  std::string path_;         // of this section from the outermost one: "training.optimizer"
+  JsonSection* root_ = this;
+  std::map<std::string, std::vector<std::string>> sections_of_;  // of each key that was asked for; the outermost one's
 };
 
 }  // namespace wisp::tools

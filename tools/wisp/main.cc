@@ -1,11 +1,11 @@
-// The command line of `wisp`: options, help, exit codes. The only unit that knows CLI11.
+// The command line of `wisp`: options, help, exit codes. With known_words.h the only unit that knows CLI11.
 #include <CLI/CLI.hpp>
 
-#include <algorithm>
 #include <cstdio>
 #include <exception>
 
 #include "tools/wisp/commands.h"
+#include "tools/wisp/known_words.h"
 
 namespace wisp::tools {
 namespace {
@@ -59,7 +59,10 @@ class CommandLine {
   }
 
   int Run(int argc, char** argv) {
-    if (!KnowsCommand(argc, argv)) return 2;
+    if (const std::string fault = UnknownWord(app_, argc, argv); !fault.empty()) {
+      std::fprintf(stderr, "wisp: %s\n", fault.c_str());
+      return 2;
+    }
     try {
       app_.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
@@ -71,26 +74,6 @@ class CommandLine {
   }
 
  private:
-  // Names a command that does not exist, and those that do; what is wrong with options is left to the parser.
-  bool KnowsCommand(int argc, char** argv) {
-    CLI::App* app = &app_;
-    std::string path = "wisp";
-    for (int i = 1; i < argc && argv[i][0] != '-' && argv[i][0] != 0; ++i) {
-      const auto commands = app->get_subcommands([](CLI::App*) { return true; });
-      if (commands.empty()) return true;
-      const auto next = std::find_if(commands.begin(), commands.end(), [&](const CLI::App* c) { return c->get_name() == argv[i]; });
-      if (next == commands.end()) {
-        std::string names;
-        for (const CLI::App* c : commands) names += (names.empty() ? "" : ", ") + c->get_name();
-        std::fprintf(stderr, "wisp: there is no command '%s'; the commands of %s are %s\n", argv[i], path.c_str(), names.c_str());
-        return false;
-      }
-      app = *next;
-      path += " " + app->get_name();
-    }
-    return true;
-  }
-
   template <class Arguments>
   void OnCall(CLI::App* command, Status (*run)(const Arguments&, OutputFormat), const Arguments& arguments) {
     command->add_flag("--json", json_, "Print the result as JSON");
@@ -104,7 +87,7 @@ class CommandLine {
   void AddSynth() {
     CLI::App* c = app_.add_subcommand("synth", "Make a synthetic log of events with readable items.\n"
                                                "  wisp synth --out device.db --population device --users 2000");
-    c->add_option("--out", synth_.out, "File to write: .db is SQLite, anything else \"user item\" lines")->required();
+    c->add_option("--out", synth_.out, "File to write: .db is SQLite, .csv, .tsv and .inter have a header and times, anything else is \"user item\" lines")->required();
     c->add_option("--population", synth_.population, "public (what the shipped model learned from) or device")->capture_default_str();
     c->add_option("--users", synth_.users, "Number of users")->capture_default_str();
     c->add_option("--min-events", synth_.min_events, "Fewest events of a user")->capture_default_str();
@@ -171,7 +154,7 @@ class CommandLine {
   void AddRecommend() {
     CLI::App* c = app_.add_subcommand("recommend", "The best next items for a user of a log, or after a history.\n"
                                                    "  wisp recommend --model m.wisp --data log.db --user u00007\n"
-                                                   "  wisp recommend --model m.wisp --history tea-mint,bagel-sesame --count 5\n"
+                                                   "  wisp recommend --model m.wisp --history tea-mint,bagel-lentil --count 5\n"
                                                    "  wisp recommend --model m.wisp --history tea-mint --private --ledger log.ledger --base base.wisp\n"
                                                    "      --public-dataset shipped --epsilon 2 --delta 1e-6 --lifetime 5000");
     c->add_option("--model", recommend_.model, "Model file")->required();
@@ -223,7 +206,7 @@ class CommandLine {
     c->add_flag("--verify", inspect_.verify, "Also check every weight against its checksum");
     auto* memory = c->add_flag("--memory", inspect_.memory, "Instead: what the model takes to recommend, and to train with --method. Exact, and\n"
                                                             "known without making any of it; the size of the batch does not matter");
-    c->add_option("--method", inspect_.method, "ordinary or phantom")->check(CLI::IsMember({"ordinary", "phantom"}))->needs(memory);
+    c->add_option("--method", inspect_.method, "ordinary or phantom; the other methods have no plan yet")->needs(memory);
     c->add_option("--threads", inspect_.threads, "Of training; 0: up to 4")->needs(memory);
     c->add_option("--records", inspect_.records, "Of training: 16 bytes each, and 4 for each thread")->needs(memory);
     OnCall(c, Inspect, inspect_);
@@ -415,7 +398,7 @@ class CommandLine {
                                                    "  wisp reproduce phantom-table-2 --list\n"
                                                    "  wisp reproduce phantom-figure-8 --out docs/results/phantom-figure-8.jsonl\n"
                                                    "  wisp reproduce phantom-table-2 --data ml-1m.txt --out docs/results/phantom-table-2.jsonl --skip-done");
-    c->add_option("name", reproduce_.table, "A table of models/reproduce, or a path that ends in .json")->required();
+    c->add_option("name", reproduce_.table, "A table of models/reproduce, or a path that ends in .json");
     c->add_option("--out", reproduce_.out, "File of results, a line is appended for each run");
     c->add_option("--cell", reproduce_.cell, "Only this cell, ROW/COLUMN");
     AddOptional(c, "--seed", reproduce_.seed, "Only this seed of the table's");

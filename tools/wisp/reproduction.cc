@@ -103,7 +103,7 @@ Result<std::string> FindTable(const std::string& table) {
   std::string allowed;
   for (const std::string& name : names) allowed += (allowed.empty() ? "" : ", ") + name;
   const bool elsewhere = allowed.empty();
-  return InvalidArgument("there is no table '" + table + "': tables are looked for in ./" + kFolder + (elsewhere ? ", which is not here" : ": " + allowed) +
+  return InvalidArgument((table.empty() ? "the name of a table is needed" : "there is no table '" + table + "'") + ": tables are looked for in ./" + kFolder + (elsewhere ? ", which is not here" : ": " + allowed) +
                          (elsewhere ? "; run this where the tables are, or give a path that ends in .json" : "; a path that ends in .json is allowed too"));
 }
 

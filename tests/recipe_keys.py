@@ -1,0 +1,77 @@
+"""Every key of a recipe that the program reads is explained in models/README.md, and nothing else is.
+
+  python3 tests/recipe_keys.py WISP models/README.md
+
+The keys are what the program itself says: an unknown key in a section is answered with those that it knows there. In the file each section is
+a heading of its path in backticks ("### `training.optimizer`", with " of a classifier" behind it where wisp classify reads another one), and
+each of its keys a row of a table that begins with the key in backticks.
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+WISP, README = sys.argv[1:]
+UNKNOWN = "no such key"
+KINDS = {"": ["train"], " of a classifier": ["classify", "train"]}
+
+
+def answer(command, path, value):
+    """What the program says of a recipe with `value` at `path`."""
+    recipe = value
+    for key in reversed(path):
+        recipe = {key: recipe}
+    if command[0] == "classify" and path[:1] != ["dp_fp"]:
+        recipe["dp_fp"] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        file = os.path.join(folder, "r.json")
+        with open(file, "w") as out:
+            json.dump(recipe, out)
+        run = subprocess.run([WISP, *command, "--recipe", file, "--data", "none", "--out", os.path.join(folder, "o")], capture_output=True, text=True)
+    return run.stderr
+
+
+def sections(command, path=()):
+    """{path: its keys}, for the section at `path` and those within; nothing if it is no section."""
+    said = re.search(r"has the unknown key '%s', allowed are ([^;\n]*)" % UNKNOWN, answer(command, list(path), {UNKNOWN: 1}))
+    if not said:
+        return {}
+    found = {".".join(path): set(said[1].split(", "))}
+    for key in said[1].split(", "):
+        found.update(sections(command, (*path, key)))
+    return found
+
+
+def explained():
+    """{(path, kind): keys} of the file."""
+    found, here = {}, None
+    with open(README) as file:
+        for line in file:
+            heading = re.match(r"### (?:`([a-z_.]+)`|(Top level))(.*)$", line)
+            if heading:
+                here = found.setdefault((heading[1] or "", heading[3]), set())
+            elif line.startswith("#"):
+                here = None
+            elif here is not None and (row := re.match(r"\| `([a-z0-9_]+)` \|", line)):
+                here.add(row[1])
+    return found
+
+
+written = explained()
+faults, used = [], set()
+for kind, command in KINDS.items():
+    known = sections(command)
+    assert len(known) > 5, known
+    for path, keys in known.items():
+        place = (path, kind) if (path, kind) in written else (path, "")
+        used.add(place)
+        there = written.get(place, set())
+        name = f"'{path or 'top level'}'{place[1]}"
+        faults += [f"{name} lacks the key {key}" for key in sorted(keys - there)]
+        faults += [f"{name} explains {key}, which wisp {' '.join(command)} does not know" for key in sorted(there - keys)]
+faults += [f"'{path}'{kind} is no section" for path, kind in written.keys() - used]
+for fault in faults:
+    print(f"{README}: {fault}", file=sys.stderr)
+sys.exit(1 if faults else 0)
