@@ -2,7 +2,11 @@
 #include "kernels/int8/kernel.h"
 
 #if defined(__x86_64__)
+#include <cpuid.h>
 #include <immintrin.h>
+
+#include "kernels/simd/targets.h"
+#include "hwy/targets.h"
 
 #define WISP_INT8_TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")))
 #define WISP_INT8_INLINE WISP_INT8_TARGET inline __attribute__((always_inline))
@@ -44,10 +48,10 @@ constexpr Kernel kKernel = {.name = "int8 AVX512-VNNI", .format = kFormat, .pane
 
 }  // namespace
 
+// AVX-512 VNNI is bit 11 of ECX of leaf 7; the rest of AVX-512, and that the system keeps its registers, Highway has asked.
 const Kernel* Avx512VnniKernel() {
-  __builtin_cpu_init();
-  const bool runs = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-                    __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni");
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  const bool runs = (hwy::SupportedTargets() & HWY_AVX3) != 0 && __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (c >> 11 & 1) != 0;
   return runs ? &kKernel : nullptr;
 }
 

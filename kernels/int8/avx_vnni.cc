@@ -5,6 +5,9 @@
 #include <cpuid.h>
 #include <immintrin.h>
 
+#include "kernels/simd/targets.h"
+#include "hwy/targets.h"
+
 #define WISP_INT8_TARGET __attribute__((target("avx2,avxvnni")))
 #define WISP_INT8_INLINE WISP_INT8_TARGET inline __attribute__((always_inline))
 
@@ -56,11 +59,10 @@ constexpr Kernel kKernel = {.name = "int8 AVX-VNNI", .format = kFormat, .panel_w
 
 }  // namespace
 
-// AVX-VNNI is bit 4 of EAX of leaf 7, subleaf 1; that the system keeps the registers is what "avx2" asks too.
+// AVX-VNNI is bit 4 of EAX of leaf 7, subleaf 1; that the system keeps the registers, Highway has asked.
 const Kernel* AvxVnniKernel() {
-  __builtin_cpu_init();
   unsigned a = 0, b = 0, c = 0, d = 0;
-  const bool runs = __builtin_cpu_supports("avx2") && __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a >> 4 & 1) != 0;
+  const bool runs = (hwy::SupportedTargets() & HWY_AVX2) != 0 && __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a >> 4 & 1) != 0;
   return runs ? &kKernel : nullptr;
 }
 
