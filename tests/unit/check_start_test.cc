@@ -1,0 +1,58 @@
+// Which weights a private run may begin with, and with which ledger.
+#include "runtime/train/check_start.h"
+
+#include <cmath>
+
+#include "tests/unit/ledger_test_util.h"
+#include "tests/unit/model_test_util.h"
+
+namespace wisp {
+namespace {
+
+using privacy::Ledger;
+using privacy::LedgerTest;
+
+class CheckStartTest : public LedgerTest {
+ protected:
+  CheckStartTest() : ledger_(*Ledger::Open(Path(), {.dataset = "log.db"})) {}
+  // Of a run on "log.db" with weights whose provenance is `entry`.
+  Status Check(const ProvenanceEntry& entry, const Ledger& ledger) {
+    ModelContents contents = model_.contents();
+    contents.provenance = {entry};
+    EXPECT_TRUE(WriteModel(folder_ / "m.wisp", contents).ok());
+    return CheckStart(*ModelFile::Open(folder_ / "m.wisp"), "m.wisp", "log.db", ledger);
+  }
+  static ProvenanceEntry Guaranteed(double epsilon, const char* dataset = "log.db") {
+    return {.mechanisms = {"Gaussian"}, .epsilon = epsilon, .delta = 1e-6, .noise = NoiseOrigin::kSecure, .dataset = dataset};
+  }
+
+  test::SmallModel model_;
+  Ledger ledger_;
+};
+
+TEST_F(CheckStartTest, WithoutAGuaranteeTheDataMustBeOther) {
+  EXPECT_TRUE(Check({.dataset = "shipped"}, ledger_).ok());
+  for (const char* same : {"log.db", "/data/app/log.db", "./log.db"}) {
+    const Status status = Check({.dataset = same}, ledger_);
+    EXPECT_EQ(status.code(), StatusCode::kPrivacyRefused) << same;
+    EXPECT_NE(status.message().find("without a guarantee"), std::string::npos) << status.message();
+  }
+  EXPECT_TRUE(Check({.dataset = "catalog.db"}, ledger_).ok());
+  EXPECT_NE(Check({.dataset = kUnknownDataset}, ledger_).message().find("imported"), std::string::npos);
+}
+
+TEST_F(CheckStartTest, AGuaranteeMustHaveBeenPaidFromThisLedger) {
+  EXPECT_TRUE(Check(Guaranteed(3, "shipped"), ledger_).ok()) << "other data, another ledger";
+  EXPECT_TRUE(Check(Guaranteed(0), ledger_).ok());
+  const Status unpaid = Check(Guaranteed(3), ledger_);
+  EXPECT_EQ(unpaid.code(), StatusCode::kPrivacyRefused);
+  EXPECT_NE(unpaid.message().find("for epsilon 3 at delta 1e-06, and this ledger has epsilon 0 spent"), std::string::npos) << unpaid.message();
+  ASSERT_TRUE(ledger_.Charge({.mechanism = privacy::Steps(100), .run = "a"}).ok());
+  const double spent = *ledger_.Spent(privacy::AtDelta(1e-6));
+  EXPECT_TRUE(Check(Guaranteed(spent), ledger_).ok());
+  EXPECT_FALSE(Check(Guaranteed(1.1 * spent), ledger_).ok());
+  EXPECT_FALSE(Check(Guaranteed(1.1 * spent, "/data/log.db"), ledger_).ok());
+}
+
+}  // namespace
+}  // namespace wisp
