@@ -67,7 +67,8 @@ class Personalisation {
     WISP_RETURN_IF_ERROR(CheckOptions(o_));
     WISP_RETURN_IF_ERROR(wisp::CheckWritable(o_.output_path));  // before anything is spent on it
     WISP_ASSIGN_OR_RETURN(const wisp::ModelFile base, wisp::ModelFile::Open(o_.model_path, wisp::Verify::kFull));
-    if (base.flat_weights().empty()) return wisp::Unsupported(std::string(o_.model_path) + ": its weights are laid out in another order than this build trains");
+    std::vector<float> widened;
+    const std::span<const float> start_weights = base.AllWeights(widened);
     WISP_RETURN_IF_ERROR(wisp::CheckStart(base, o_.model_path, LogName()));
     WISP_ASSIGN_OR_RETURN(const data::ReadResult events, ReadEvents(base));
     WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(o_.ledger_path, {.dataset = LogName(), .unit = privacy::PrivacyUnit::kUser}));
@@ -76,7 +77,7 @@ class Personalisation {
       WISP_RETURN_IF_ERROR(ledger.CheckLimit(limit));
       WISP_RETURN_IF_ERROR(ledger.SetLimit(limit));
     }
-    WISP_ASSIGN_OR_RETURN(wisp::JobResult result, wisp::RunTrainingJob(MakeJob(base, events, ledger)));
+    WISP_ASSIGN_OR_RETURN(wisp::JobResult result, wisp::RunTrainingJob(MakeJob(base, start_weights, events, ledger)));
     WISP_RETURN_IF_ERROR(Write(base, result));
     return result;
   }
@@ -112,12 +113,13 @@ class Personalisation {
     return data::ReadSequences(o_.log_path, data::Format::kSqlite, {.known_items = &index});
   }
 
-  wisp::TrainingJob MakeJob(const wisp::ModelFile& base, const data::ReadResult& events, privacy::Ledger& ledger) const {
+  wisp::TrainingJob MakeJob(const wisp::ModelFile& base, std::span<const float> start_weights, const data::ReadResult& events,
+                            privacy::Ledger& ledger) const {
     wisp::TrainingJob job;
     job.sequences = &events.sequences;
     job.hold_out = wisp::HoldOut::kNothing;
     job.architecture = base.architecture();
-    job.start_weights = base.flat_weights();
+    job.start_weights = start_weights;
     job.training.method = wisp::Method::kPhantom;
     job.training.sampling = wisp::Sampling::kPoisson;
     job.training.expected_batch = std::min(o_.expected_batch == 0 ? 64u : o_.expected_batch, o_.num_users_public);
