@@ -185,8 +185,9 @@ Status PlanPersonalise(const wisp_personalise_options* given, wisp_personalise_m
   WISP_ASSIGN_OR_RETURN(const wisp::ModelFile base, wisp::ModelFile::Open(o.model_path));
   WISP_ASSIGN_OR_RETURN(const wisp::TrainingMemory plan,
                         wisp::PlanTrainingMemory(base.architecture(), o.num_users_public, {.method = wisp::Method::kPhantom, .num_threads = o.num_threads}));
-  const wisp_personalise_memory m{sizeof(wisp_personalise_memory), plan.weights, plan.packed_weights, plan.optimizer_state, plan.gradient_sums,
-                                  plan.activations, plan.record_gradients, plan.lists, plan.total()};
+  const size_t widened = base.flat_weights().empty() ? wisp::FlatSize(wisp::ParametersOf(base.architecture())) * sizeof(float) : 0;
+  const wisp_personalise_memory m{sizeof(wisp_personalise_memory), plan.weights + widened, plan.packed_weights, plan.optimizer_state, plan.gradient_sums,
+                                  plan.activations, plan.record_gradients, plan.lists, plan.total() + widened};
   return wisp::ports::FillResult(m, out, "wisp_personalise_memory");
 }
 
