@@ -10,6 +10,7 @@
 #include "hwy/highway.h"
 #include "kernels/simd/partial-inl.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -38,20 +39,20 @@ HWY_INLINE V Widen(const Half* from) {
 #endif
 }
 
-// The first `count` lanes, fewer than all; zeros behind them.
-HWY_INLINE V WidenPartial(const Half* from, size_t count) {
-  HWY_ALIGN Half buffer[kLanes] = {};
-  std::memcpy(buffer, from, count * sizeof(Half));
-  return Widen(buffer);
-}
-
 void ScaleHalf(const ScaleHalfArgs& a) {
   const D d;
   const V factor = hn::Set(d, a.a);
-  ForEachVector(a.n, [&](size_t i, size_t count) {
-    const V x = count == kLanes ? Widen(a.x + i) : WidenPartial(a.x + i, count);
-    StoreSome(a.store == Store::kAdd ? hn::MulAdd(factor, x, LoadSome(d, a.y + i, count)) : hn::Mul(factor, x), d, a.y + i, count);
-  });
+  HWY_ALIGN Half end[kLanes] = {};
+  for (size_t i = 0; i < a.n; i += kLanes) {
+    const size_t count = std::min(kLanes, a.n - i);
+    const Half* from = a.x + i;
+    if (HWY_UNLIKELY(count < kLanes)) {
+      std::memcpy(end, from, count * sizeof(Half));
+      from = end;
+    }
+    const V product = hn::Mul(factor, Widen(from));
+    StoreSome(a.store == Store::kAdd ? hn::Add(product, LoadSome(d, a.y + i, count)) : product, d, a.y + i, count);
+  }
 }
 
 // The sums of each 128 bits' first, second, ... lanes.
@@ -80,50 +81,48 @@ constexpr size_t kAhead = 4 * kRows;
 // The products of kRows rows from `w` on, `distance` elements apart, in kRows / 4 vectors.
 HWY_INLINE void MultiplyRows(const Half* w, size_t distance, const float* x_K, size_t size, Four* products) {
   const D d;
-  V sums[kRows];
-#pragma GCC unroll 8
-  for (size_t r = 0; r < kRows; ++r) sums[r] = hn::Zero(d);
   // Rows to come are on their way: beyond the second-level cache the processor's own reading ahead leaves a fifth of the time
   // waiting (100,000 x 64, Sapphire Rapids, November 2026).
   const auto ahead = reinterpret_cast<uintptr_t>(w) + kAhead * distance * sizeof(Half);
   for (size_t i = 0; i < kRows * distance * sizeof(Half); i += 64) __builtin_prefetch(reinterpret_cast<const void*>(ahead + i));
-  size_t k = 0;
-  for (; k + kLanes <= size; k += kLanes) {
-    const V x = hn::LoadU(d, x_K + k);
+  V sums[kRows];
 #pragma GCC unroll 8
-    for (size_t r = 0; r < kRows; ++r) sums[r] = hn::MulAdd(Widen(w + r * distance + k), x, sums[r]);
-  }
-  if (k < size) {
-    const V x = LoadPartial(d, x_K + k, size - k);
+  for (size_t r = 0; r < kRows; ++r) sums[r] = hn::Zero(d);
+  HWY_ALIGN Half ends[kRows * kLanes];
+  for (size_t k = 0; k < size; k += kLanes, w += kLanes) {
+    if (HWY_UNLIKELY(size - k < kLanes)) {  // the rows' ends are copied, filled up with zeros, and read from there
+      std::memset(ends, 0, sizeof(ends));
+      for (size_t r = 0; r < kRows; ++r) std::memcpy(ends + r * kLanes, w + r * distance, (size - k) * sizeof(Half));
+      w = ends;
+      distance = kLanes;
+    }
+    const V x = LoadSome(d, x_K + k, size - k);
 #pragma GCC unroll 8
-    for (size_t r = 0; r < kRows; ++r) sums[r] = hn::MulAdd(WidenPartial(w + r * distance + k, size - k), x, sums[r]);
+    for (size_t r = 0; r < kRows; ++r) sums[r] = hn::MulAdd(Widen(w + r * distance), x, sums[r]);
   }
 #pragma GCC unroll 2
   for (size_t i = 0; i < kRows / 4; ++i) products[i] = AddUp(sums[4 * i], sums[4 * i + 1], sums[4 * i + 2], sums[4 * i + 3]);
 }
 
-// The last rows, fewer than kRows, one at a time: a distance of 0 reads one row kRows times.
-HWY_NOINLINE void MultiplyLast(const MultiplyHalfArgs& a, size_t first) {
-  for (size_t j = first; j < a.n; ++j) {
-    Four products[kRows / 4];
-    MultiplyRows(a.w_NK + j * a.ldw, 0, a.x_K, a.k, products);
-    a.y_N[j] = hn::GetLane(products[0]) + (a.bias_N != nullptr ? a.bias_N[j] : 0.0f);
-  }
-}
-
+// The last rows are computed with some before them, once more: the same bits. Fewer than kRows in all are computed one at a time:
+// a distance of 0 reads one row kRows times.
 void MultiplyHalf(const MultiplyHalfArgs& a) {
   const DFour four;
-  size_t j = 0;
-  for (; j + kRows <= a.n; j += kRows) {
+  const bool few = a.n < kRows;
+  for (size_t j = 0; j < a.n; j += few ? 1 : kRows) {
+    const size_t first = few ? j : std::min(j, a.n - kRows);
     Four products[kRows / 4];
-    MultiplyRows(a.w_NK + j * a.ldw, a.ldw, a.x_K, a.k, products);
+    MultiplyRows(a.w_NK + first * a.ldw, few ? 0 : a.ldw, a.x_K, a.k, products);
+    if (few) {
+      a.y_N[j] = hn::GetLane(products[0]) + (a.bias_N != nullptr ? a.bias_N[j] : 0.0f);
+      continue;
+    }
 #pragma GCC unroll 2
     for (size_t i = 0; i < kRows / 4; ++i) {
-      const Four bias = a.bias_N != nullptr ? hn::LoadU(four, a.bias_N + j + 4 * i) : hn::Zero(four);
-      hn::StoreU(hn::Add(products[i], bias), four, a.y_N + j + 4 * i);
+      const Four bias = a.bias_N != nullptr ? hn::LoadU(four, a.bias_N + first + 4 * i) : hn::Zero(four);
+      hn::StoreU(hn::Add(products[i], bias), four, a.y_N + first + 4 * i);
     }
   }
-  MultiplyLast(a, j);
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ Status ModelFile::Impl::Load(Kind kind, const std::string& name, std::span<const
   for (size_t i = 0; i < model.parameters.size(); ++i) {
     const std::byte* data = arrays[model.array_of_parameter[i]].data();
     StoredTensor& tensor = tensors.emplace_back();
-    if (model.is_half[i]) {
+    if (model.types[i] == schema::ElementType::F16) {
       tensor.halves = reinterpret_cast<const kernels::Half*>(data);
     } else {
       tensor.floats = reinterpret_cast<const float*>(data);
