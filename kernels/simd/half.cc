@@ -88,17 +88,18 @@ HWY_INLINE void MultiplyRows(const Half* w, size_t distance, const float* x_K, s
   V sums[kRows];
 #pragma GCC unroll 8
   for (size_t r = 0; r < kRows; ++r) sums[r] = hn::Zero(d);
-  HWY_ALIGN Half ends[kRows * kLanes];
-  for (size_t k = 0; k < size; k += kLanes, w += kLanes) {
-    if (HWY_UNLIKELY(size - k < kLanes)) {  // the rows' ends are copied, filled up with zeros, and read from there
-      std::memset(ends, 0, sizeof(ends));
-      for (size_t r = 0; r < kRows; ++r) std::memcpy(ends + r * kLanes, w + r * distance, (size - k) * sizeof(Half));
-      w = ends;
-      distance = kLanes;
-    }
-    const V x = LoadSome(d, x_K + k, size - k);
+  size_t k = 0;
+  for (; k + kLanes <= size; k += kLanes) {
+    const V x = hn::LoadU(d, x_K + k);
 #pragma GCC unroll 8
-    for (size_t r = 0; r < kRows; ++r) sums[r] = hn::MulAdd(Widen(w + r * distance), x, sums[r]);
+    for (size_t r = 0; r < kRows; ++r) sums[r] = hn::MulAdd(Widen(w + r * distance + k), x, sums[r]);
+  }
+  if (HWY_UNLIKELY(k < size)) {
+    HWY_ALIGN Half ends[kRows * kLanes] = {};
+    for (size_t r = 0; r < kRows; ++r) std::memcpy(ends + r * kLanes, w + r * distance + k, (size - k) * sizeof(Half));
+    const V x = LoadPartial(d, x_K + k, size - k);
+#pragma GCC unroll 8
+    for (size_t r = 0; r < kRows; ++r) sums[r] = hn::MulAdd(Widen(ends + r * kLanes), x, sums[r]);
   }
 #pragma GCC unroll 2
   for (size_t i = 0; i < kRows / 4; ++i) products[i] = AddUp(sums[4 * i], sums[4 * i + 1], sums[4 * i + 2], sums[4 * i + 3]);
