@@ -26,6 +26,8 @@
 #include <span>
 #include <string_view>
 
+#include "kernels/half.h"
+
 namespace wisp::kernels {
 
 enum class Store { kAssign, kAdd };
@@ -299,6 +301,27 @@ struct ScatterAddArgs {
   T scale;
 };
 
+// ---- Tables of halves (kernels/half.h), finite ones, read where they lie. For inference. ------------------------------
+// y (=|+=) a * x. Max error 4 ulp of the sum of magnitudes.
+struct ScaleHalfArgs {
+  const Half* x;
+  float* y;
+  size_t n;
+  float a;
+  Store store;
+};
+
+// y <- W x + bias of one x: the scores of a catalogue. `bias_N` may be null. Max error as of products. An element of y does
+// not depend on the rows beside its own.
+struct MultiplyHalfArgs {
+  const Half* w_NK;
+  size_t ldw;
+  const float* x_K;
+  const float* bias_N;
+  float* y_N;
+  size_t n, k;
+};
+
 // ---- Softmax with cross-entropy over tiles of classes. --------------------------------------------------------------
 // Running log-sum-exp over the tiles of a row: start with max = -inf, sum = 0; after the last tile
 // lse = max + log(sum). Where target_R[r] lies in [first, first + n), target_logit_R[r] is assigned.
@@ -403,6 +426,9 @@ struct OpTable {
 
   void (*embed_forward)(const EmbedForwardArgs<>&);
   void (*scatter_add)(const ScatterAddArgs<>&);
+
+  void (*scale_half)(const ScaleHalfArgs&);
+  void (*multiply_half)(const MultiplyHalfArgs&);
 
   void (*softmax_stats)(const SoftmaxStatsArgs<>&);
   void (*cross_entropy_gradient)(const CrossEntropyGradientArgs<>&);

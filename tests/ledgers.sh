@@ -28,6 +28,7 @@ expect 2 "--checkpoint and --data name the same file" "${run[@]}" --data log.db 
 expect 2 "l.db: is an SQLite database, a log or a ledger, and will not be replaced" "${run[@]}" --data log.db --epsilon 1 --out l.db --ledger m.db
 for file in l.db link.db log.db; do expect 2 "will not be replaced" "$wisp" synth --out $file --users 20; done
 expect 2 "--out and the model name the same file" "$wisp" export base.wisp --out ./base.wisp
+expect 2 "--out and the model name the same file" "$wisp" compress base.wisp --out ./base.wisp
 expect 2 "will not be replaced" "$wisp" export base.wisp --out l.db
 expect 2 "--out and --item-keys name the same file" "$wisp" convert base.wisp --item-keys o.wisp --out o.wisp
 expect 2 "--out and --data name the same file" "$wisp" new --recipe "$root/models/recipes/cafe.json" --data log.db --out log.db

@@ -32,6 +32,8 @@ const OpTable& ReferenceOps() {
       .activation_variance = reference::ActivationVariance<float>,
       .embed_forward = reference::EmbedForward<float>,
       .scatter_add = ForTraining(reference::ScatterAdd<float>),
+      .scale_half = reference::ScaleHalf,
+      .multiply_half = reference::MultiplyHalf,
       .softmax_stats = ForTraining(reference::SoftmaxStats<float>),
       .cross_entropy_gradient = ForTraining(reference::CrossEntropyGradient<float>),
       .dot = ForTraining(reference::Dot),

@@ -355,6 +355,18 @@ void ScatterAdd(const ScatterAddArgs<T>& a) {
   }
 }
 
+inline void ScaleHalf(const ScaleHalfArgs& a) {
+  for (size_t i = 0; i < a.n; ++i) Put(a.y[i], a.a * ToFloat(a.x[i]), a.store);
+}
+
+inline void MultiplyHalf(const MultiplyHalfArgs& a) {
+  for (size_t j = 0; j < a.n; ++j) {
+    float sum = a.bias_N != nullptr ? a.bias_N[j] : 0.0f;
+    for (size_t i = 0; i < a.k; ++i) sum += a.x_K[i] * ToFloat(a.w_NK[j * a.ldw + i]);
+    a.y_N[j] = sum;
+  }
+}
+
 template <class T>
 void SoftmaxStats(const SoftmaxStatsArgs<T>& a) {
   using std::exp;

@@ -41,6 +41,7 @@ void FillElementwise(int64_t target, OpTable& table);  // activations, scale, ap
 void FillVariance(int64_t target, OpTable& table);     // linear_variance, layer_norm_variance, activation_variance
 void FillExpDouble(int64_t target, OpTable& table);    // exp_double
 void FillEmbedding(int64_t target, OpTable& table);    // embed_forward, scatter_add
+void FillHalf(int64_t target, OpTable& table);         // scale_half, multiply_half
 void FillReduce(int64_t target, OpTable& table);       // dot, sum_squares, accumulate_on_grid
 void FillOptimizer(int64_t target, OpTable& table);    // adam, sgd
 

@@ -34,6 +34,7 @@ struct Tables {
       FillVariance(target, table);
       FillExpDouble(target, table);
       FillEmbedding(target, table);
+      FillHalf(target, table);
       FillReduce(target, table);
       FillOptimizer(target, table);
       FillAttention(target, table);  // last: made of the others' entries

@@ -44,7 +44,7 @@ size_t TextBytes(const wisp::ModelFile& file, std::string_view (wisp::ModelFile:
 Status PlanModel(const char* path, wisp_model_memory* out) {
   if (path == nullptr || out == nullptr) return InvalidArgument("wisp_model_plan_memory: path and memory must not be NULL");
   WISP_ASSIGN_OR_RETURN(const wisp::ModelFile file, wisp::ModelFile::Open(path));
-  WISP_ASSIGN_OR_RETURN(const wisp::InferenceMemory plan, wisp::Session::PlanMemory(file.architecture()));
+  WISP_ASSIGN_OR_RETURN(const wisp::InferenceMemory plan, wisp::Session::PlanMemory(file));
   wisp_model_memory m{.size = sizeof(wisp_model_memory), .file_bytes = file.size_bytes(), .activation_bytes = plan.activations,
                       .packed_weights_bytes = plan.packed_weights, .score_bytes = plan.scores};
   if (file.has_item_keys()) m.name_bytes += TextBytes(file, &wisp::ModelFile::item_key);

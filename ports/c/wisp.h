@@ -218,7 +218,7 @@ typedef struct wisp_personalise_result {
  * small objects (less than 2 KB for each tensor and 8 KB for each thread), the events themselves and the ledger. */
 typedef struct wisp_personalise_memory {
   size_t size;
-  uint64_t weight_bytes;           /* beside the start, which is mapped */
+  uint64_t weight_bytes;           /* beside the start, which is mapped; with it, widened, where its tables are f16 */
   uint64_t packed_weights_bytes;
   uint64_t optimizer_bytes;
   uint64_t gradient_sum_bytes;

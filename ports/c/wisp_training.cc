@@ -69,12 +69,13 @@ class Personalisation {
     const std::string output = o_.output_path, log = o_.log_path, ledger_path = o_.ledger_path;
     WISP_RETURN_IF_ERROR(wisp::CheckOutput({"output_path", output}, {{"log_path", log}, {"ledger_path", ledger_path}}));
     WISP_ASSIGN_OR_RETURN(const wisp::ModelFile base, wisp::ModelFile::Open(o_.model_path, wisp::Verify::kFull));
-    if (base.flat_weights().empty()) return wisp::Unsupported(std::string(o_.model_path) + ": its weights are laid out in another order than this build trains");
+    std::vector<float> widened;
+    const std::span<const float> start_weights = base.AllWeights(widened);
     WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(ledger_path, {.dataset = Dataset(), .unit = privacy::PrivacyUnit::kUser}));
     WISP_RETURN_IF_ERROR(ledger.CheckDataset(Dataset()));
     WISP_RETURN_IF_ERROR(wisp::CheckStart(base, o_.model_path, Dataset(), ledger));
     WISP_ASSIGN_OR_RETURN(const data::ReadResult events, ReadEvents(base));
-    wisp::TrainingJob job = MakeJob(base, events, ledger);
+    wisp::TrainingJob job = MakeJob(base, start_weights, events, ledger);
     if (o_.budget_epsilon > 0) {
       WISP_ASSIGN_OR_RETURN(job.new_limit, privacy::EpsilonDelta::Create(o_.budget_epsilon, o_.delta));
     }
@@ -117,12 +118,13 @@ class Personalisation {
     return data::ReadSequences(o_.log_path, data::Format::kSqlite, {.known_items = &index});
   }
 
-  wisp::TrainingJob MakeJob(const wisp::ModelFile& base, const data::ReadResult& events, privacy::Ledger& ledger) const {
+  wisp::TrainingJob MakeJob(const wisp::ModelFile& base, std::span<const float> start_weights, const data::ReadResult& events,
+                            privacy::Ledger& ledger) const {
     wisp::TrainingJob job;
     job.sequences = &events.sequences;
     job.hold_out = wisp::HoldOut::kNothing;
     job.architecture = base.architecture();
-    job.start_weights = base.flat_weights();
+    job.start_weights = start_weights;
     job.training.method = wisp::Method::kPhantom;
     job.training.sampling = wisp::Sampling::kPoisson;
     job.training.expected_batch = std::min(o_.expected_batch == 0 ? 64u : o_.expected_batch, o_.num_users_public);
@@ -188,8 +190,9 @@ Status PlanPersonalise(const wisp_personalise_options* given, wisp_personalise_m
   WISP_ASSIGN_OR_RETURN(const wisp::ModelFile base, wisp::ModelFile::Open(o.model_path));
   WISP_ASSIGN_OR_RETURN(const wisp::TrainingMemory plan,
                         wisp::PlanTrainingMemory(base.architecture(), o.num_users_public, {.method = wisp::Method::kPhantom, .num_threads = o.num_threads}));
-  const wisp_personalise_memory m{sizeof(wisp_personalise_memory), plan.weights, plan.packed_weights, plan.optimizer_state, plan.gradient_sums,
-                                  plan.activations, plan.record_gradients, plan.lists, plan.total()};
+  const size_t widened = base.flat_weights().empty() ? wisp::FlatSize(wisp::ParametersOf(base.architecture())) * sizeof(float) : 0;
+  const wisp_personalise_memory m{sizeof(wisp_personalise_memory), plan.weights + widened, plan.packed_weights, plan.optimizer_state, plan.gradient_sums,
+                                  plan.activations, plan.record_gradients, plan.lists, plan.total() + widened};
   return wisp::ports::FillResult(m, out, "wisp_personalise_memory");
 }
 

@@ -55,14 +55,14 @@ Result<const kernels::OpTable*> OpsOf(Backend backend) {
 
 Session::Session(ModelFile file, const kernels::OpTable& ops)
     : file_(std::move(file)),
-      graph_(file_.architecture(), ops),
+      graph_(file_.architecture(), ops, /*num_negatives=*/0, HeadPackingFor(ops, file_.architecture(), ParameterSource(file_.tensors()))),
       buffers_(graph_.AllocateForInference()),
       packed_(graph_.pack_plan().size()),
-      weights_{&graph_.ops(), &graph_.pack_plan(), &graph_.parameters(), file_.flat_weights().data(), packed_.data()},
+      weights_{&graph_.ops(), &graph_.pack_plan(), &graph_.parameters(), ParameterSource(file_.tensors()), packed_.data()},
       scores_(file_.architecture().num_items),
       excluded_(file_.architecture().num_items, 0) {
   encoded_.reserve(file_.architecture().max_length);
-  graph_.pack_plan().Pack(graph_.ops(), weights_.flat, packed_.data(), 0, 1);
+  graph_.pack_plan().Pack(graph_.ops(), weights_.source, packed_.data(), 0, 1);
 }
 
 Session::~Session() { graph_.pack_plan().Release(graph_.ops(), packed_.data()); }
@@ -74,14 +74,23 @@ Result<std::unique_ptr<Session>> Session::Open(const std::string& path, Backend 
 
 Result<std::unique_ptr<Session>> Session::Create(ModelFile file, Backend backend) {
   WISP_ASSIGN_OR_RETURN(const kernels::OpTable* const ops, OpsOf(backend));
-  if (file.flat_weights().empty()) return Unsupported("the model's weights are not laid out as this build needs them: write the file again with this version");
   return std::unique_ptr<Session>(new Session(std::move(file), *ops));
 }
 
 Result<InferenceMemory> Session::PlanMemory(const Architecture& architecture, Backend backend) {
   WISP_RETURN_IF_ERROR(Validate(architecture));
   WISP_ASSIGN_OR_RETURN(const kernels::OpTable* ops, OpsOf(backend));
-  const Recommender graph(architecture, *ops);
+  return MemoryOf(Recommender(architecture, *ops));
+}
+
+Result<InferenceMemory> Session::PlanMemory(const ModelFile& file, Backend backend) {
+  WISP_ASSIGN_OR_RETURN(const kernels::OpTable* ops, OpsOf(backend));
+  const HeadPacking head = HeadPackingFor(*ops, file.architecture(), ParameterSource(file.tensors()));
+  return MemoryOf(Recommender(file.architecture(), *ops, /*num_negatives=*/0, head));
+}
+
+InferenceMemory Session::MemoryOf(const Recommender& graph) {
+  const Architecture& architecture = graph.architecture();
   return InferenceMemory{.activations = graph.inference_bytes(),
                          .packed_weights = AlignedArray<float>::AllocatedBytes(graph.pack_plan().size()),
                          .scores = architecture.num_items * (sizeof(float) + sizeof(uint8_t)) + architecture.max_length * sizeof(int32_t)};

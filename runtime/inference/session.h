@@ -47,14 +47,16 @@ Result<const kernels::OpTable*> OpsOf(Backend backend);
 // less than 1 KB for each tensor of the model; and for what XNNPACK keeps of its own.
 struct InferenceMemory {
   size_t activations = 0;     // of one history, keys and values of all of it among them
-  size_t packed_weights = 0;  // matrices, and the output table, in the order in which products read them
+  size_t packed_weights = 0;  // matrices, and an output table that is not multiplied by where it lies, in the order in which products read them
   size_t scores = 0;          // of every item, with what is excluded and the last history
   size_t total() const { return activations + packed_weights + scores; }
 };
 
 class Session {
  public:
-  // What a session of a model with this architecture will hold. Allocates none of it and reads no weights.
+  // What a session of this model will hold, or of one with this architecture and tables of floats. Allocates none of it and reads
+  // no weights.
+  static Result<InferenceMemory> PlanMemory(const ModelFile& file, Backend backend = Backend::kSimd);
   static Result<InferenceMemory> PlanMemory(const Architecture& architecture, Backend backend = Backend::kSimd);
 
   static Result<std::unique_ptr<Session>> Open(const std::string& path, Backend backend = Backend::kSimd);
@@ -78,6 +80,7 @@ class Session {
 
  private:
   Session(ModelFile file, const kernels::OpTable& ops);
+  static InferenceMemory MemoryOf(const Recommender& graph);
   size_t ItemsKept(std::span<const int32_t> window) const;
   Status CheckItems(const char* what, std::span<const int32_t> items) const;
 

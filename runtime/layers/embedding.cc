@@ -17,10 +17,31 @@ Embedding::Embedding(const Architecture& architecture, const std::vector<Paramet
 
 void Embedding::Forward(const RecordContext& context, const int32_t* ids, float* y) const {
   const Weights& weights = context.weights;
-  context.ops().embed_forward({.table_MD = weights.at(table_),
-                               .positions_TD = weights.at(positions_) + (FirstPosition(context.past + context.rows) + context.past) * d_,
-                               .ids_T = ids, .y_TD = y, .rows = context.rows, .d = d_, .scale = scale_});
+  const size_t first = FirstPosition(context.past + context.rows) + context.past;
+  if (weights.halves_at(table_) != nullptr || weights.halves_at(positions_) != nullptr) {
+    for (size_t t = 0; t < context.rows; ++t) WidenRow(context, ids[t], first + t, y + t * d_);
+  } else {
+    context.ops().embed_forward({.table_MD = weights.at(table_), .positions_TD = weights.at(positions_) + first * d_,
+                                 .ids_T = ids, .y_TD = y, .rows = context.rows, .d = d_, .scale = scale_});
+  }
   dropout_.Forward(context, context.dropout != nullptr ? context.dropout->embedding : 0, y, context.rows * d_);
+}
+
+void Embedding::AddRow(const RecordContext& context, size_t table, size_t row, const Scaled& how, float* y) const {
+  if (const kernels::Half* halves = context.weights.halves_at(table); halves != nullptr) {
+    context.ops().scale_half({.x = halves + row * d_, .y = y, .n = d_, .a = how.factor, .store = how.store});
+  } else {
+    context.ops().scale({.x = context.weights.at(table) + row * d_, .y = y, .n = d_, .a = how.factor, .store = how.store});
+  }
+}
+
+void Embedding::WidenRow(const RecordContext& context, int32_t id, size_t position, float* y) const {
+  if (id < 0) {
+    std::fill_n(y, d_, 0.0f);
+    return;
+  }
+  AddRow(context, table_, static_cast<size_t>(id), {.factor = scale_, .store = kernels::Store::kAssign}, y);
+  AddRow(context, positions_, position, {.factor = 1.0f, .store = kernels::Store::kAdd}, y);
 }
 
 void Embedding::Variance(const RecordContext& context, const int32_t* ids, float* var_y) const {

@@ -7,7 +7,7 @@
 namespace wisp {
 
 NextItemHead::NextItemHead(const Architecture& a, const std::vector<ParameterSpec>& parameters, BufferPlan& plan)
-    : table_(FindParameter(parameters, a.output_table == OutputTable::kTied ? "item_embedding" : "output_embedding")),
+    : table_(FindHeadTable(a, parameters)),
       bias_(FindParameter(parameters, "output_bias")),
       d_(a.width),
       num_items_(a.num_items),
@@ -108,6 +108,10 @@ void NextItemHead::Replay(const RecordContext& context, const float* h, const in
 }
 
 void NextItemHead::Score(const Weights& weights, const float* h, float* scores) const {
+  if (weights.plan->head_packing() == HeadPacking::kNone) {
+    weights.ops->multiply_half({.w_NK = weights.halves_at(table_), .ldw = d_, .x_K = h, .bias_N = Bias(weights, 0), .y_N = scores, .n = num_items_, .k = d_});
+    return;
+  }
   ForEachTile([&](const Tile& tile) { ComputeLogits(weights, tile, h, 1, scores + tile.first); });
 }
 

@@ -32,7 +32,7 @@ class NextItemHead {
   // After Backward: emits the Outer and Vector factors once more.
   void Replay(const RecordContext& context, const float* h, const int32_t* targets, FactorSink& sink) const;
 
-  // scores [num_items] of one hidden state h [D], bias included. Needs no buffers.
+  // scores [num_items] of one hidden state h [D], bias included. Needs no buffers. A table that is not packed must be of halves.
   void Score(const Weights& weights, const float* h, float* scores) const;
 
   // The parameter that the Outer blocks belong to.

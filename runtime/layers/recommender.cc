@@ -4,11 +4,11 @@
 
 namespace wisp {
 
-Recommender::Recommender(const Architecture& a, const kernels::OpTable& ops, size_t num_negatives)
+Recommender::Recommender(const Architecture& a, const kernels::OpTable& ops, size_t num_negatives, HeadPacking head)
     : architecture_(a),
       ops_(&ops),
       parameters_(ParametersOf(a)),
-      pack_plan_(ops, a, num_negatives > 0 ? HeadPacking::kNone : HeadPacking::kTiles),
+      pack_plan_(ops, a, num_negatives > 0 ? HeadPacking::kNone : head),
       variance_(a, plan_),
       embedding_(a, parameters_, plan_),
       head_(a, parameters_, plan_),

@@ -30,8 +30,9 @@ struct Record {
 class Recommender {
  public:
   // The architecture must have passed Validate. `num_negatives` > 0: trained with a sampled softmax of that many negatives,
-  // given in the context; such a graph does not Score, and a step of it costs the same for any number of items.
-  Recommender(const Architecture& architecture, const kernels::OpTable& ops, size_t num_negatives = 0);
+  // given in the context; such a graph does not Score, and a step of it costs the same for any number of items. `head`: kNone for a
+  // graph that only scores, over a table of halves.
+  Recommender(const Architecture& architecture, const kernels::OpTable& ops, size_t num_negatives = 0, HeadPacking head = HeadPacking::kTiles);
 
   Buffers AllocateForTraining() const;
   Buffers AllocateForInference() const;

@@ -1,17 +1,20 @@
-// The weights as layers see them: one flat buffer laid out by ParametersOf, and packed copies of what is multiplied by.
+// The weights as layers see them: parameters where they lie, and packed copies of what is multiplied by.
 //
 // Weights are packed once per step (training) or once per load (inference) and shared by all records and workers.
-// The head's table is packed in tiles of kHeadTile items, each tile on its own, so that a tile can be used alone.
+// The head's table is packed in tiles of kHeadTile items, each tile on its own, so that a tile can be used alone; or, when it is
+// stored as halves and only scored, not at all.
 #ifndef WISP_RUNTIME_LAYERS_WEIGHTS_H_
 #define WISP_RUNTIME_LAYERS_WEIGHTS_H_
 
 #include <cstddef>
+#include <span>
 #include <string_view>
 #include <vector>
 
 #include "kernels/kernels.h"
 #include "runtime/core/arena.h"
 #include "runtime/core/architecture.h"
+#include "runtime/core/stored_tensor.h"
 
 namespace wisp {
 
@@ -23,11 +26,33 @@ inline constexpr size_t kNoParameter = static_cast<size_t>(-1);
 // Index of the parameter of that name, kNoParameter if the architecture has none.
 size_t FindParameter(const std::vector<ParameterSpec>& parameters, std::string_view name);
 
+// Index of the table that the head multiplies by.
+size_t FindHeadTable(const Architecture& architecture, const std::vector<ParameterSpec>& parameters);
+
+// Where parameters are read: in one flat buffer laid out by ParametersOf, or each where its file has it. Nothing is owned.
+class ParameterSource {
+ public:
+  ParameterSource(const float* flat) : flat_(flat) {}
+  explicit ParameterSource(std::span<const StoredTensor> tensors) : tensors_(tensors.data()) {}
+
+  // One of them is null. Halves are for inference: what trains reads floats, as only a flat buffer is written.
+  const float* floats(size_t parameter, const ParameterSpec& p) const { return tensors_ != nullptr ? tensors_[parameter].floats : flat_ + p.offset; }
+  const kernels::Half* halves(size_t parameter) const { return tensors_ != nullptr ? tensors_[parameter].halves : nullptr; }
+
+ private:
+  const float* flat_ = nullptr;
+  const StoredTensor* tensors_ = nullptr;
+};
+
 // Rows of a stacked query-key-value matrix whose variance nobody asks for: the queries'.
 size_t SquaredFirstRow(const ParameterSpec& matrix);
 
-// Whether the head's table is packed, tile by tile, or not at all (sampled softmax: nothing loops over the catalogue).
+// Whether the head's table is packed, tile by tile, or not at all: sampled softmax, where nothing loops over the catalogue, or
+// halves, which are scored where they lie.
 enum class HeadPacking { kTiles, kNone };
+
+// What is best for scoring: halves are packed only where that makes them smaller (over 8-bit integers).
+HeadPacking HeadPackingFor(const kernels::OpTable& ops, const Architecture& architecture, const ParameterSource& source);
 
 // Where each packed matrix lies; made once per architecture and op table.
 class PackPlan {
@@ -41,6 +66,7 @@ class PackPlan {
   size_t offset(size_t parameter) const { return offsets_[parameter]; }        // of a matrix, or of the head's tile 0
   size_t tile_stride() const { return tile_stride_; }                          // floats between packed head tiles
   size_t head_parameter() const { return head_parameter_; }
+  HeadPacking head_packing() const { return head_; }
   // Re-Attention: the squares of a matrix's entries from SquaredFirstRow on, packed.
   size_t squared_offset(size_t parameter) const { return squared_offsets_[parameter]; }
   size_t item_variance_parameter() const { return item_variance_; }            // kNoParameter without Re-Attention
@@ -50,10 +76,11 @@ class PackPlan {
   void Release(const kernels::OpTable& ops, float* packed) const;
 
   // Packs share `part` of `num_parts` of the work: call once for each part, from as many threads.
-  void Pack(const kernels::OpTable& ops, const float* flat, float* packed, size_t part, size_t num_parts) const;
+  void Pack(const kernels::OpTable& ops, const ParameterSource& source, float* packed, size_t part, size_t num_parts) const;
 
  private:
-  void PackSquares(const kernels::OpTable& ops, const float* flat, float* packed, size_t parameter) const;
+  void PackSquares(const kernels::OpTable& ops, const ParameterSource& source, float* packed, size_t parameter) const;
+  void PackHeadTile(const kernels::OpTable& ops, const ParameterSource& source, float* packed, size_t first) const;
 
   std::vector<ParameterSpec> parameters_;
   std::vector<size_t> offsets_, squared_offsets_;
@@ -62,15 +89,16 @@ class PackPlan {
   size_t item_variance_ = kNoParameter, parameter_variance_ = kNoParameter;
 };
 
-// A view for layers. Nothing is owned; both buffers must outlive the calls.
+// A view for layers. Nothing is owned; what it points to must outlive the calls.
 struct Weights {
   const kernels::OpTable* ops;
   const PackPlan* plan;
   const std::vector<ParameterSpec>* parameters;
-  const float* flat;
+  ParameterSource source;
   const float* packed;
 
-  const float* at(size_t parameter) const { return flat + (*parameters)[parameter].offset; }
+  const float* at(size_t parameter) const { return source.floats(parameter, (*parameters)[parameter]); }
+  const kernels::Half* halves_at(size_t parameter) const { return source.halves(parameter); }
   const float* packed_at(size_t parameter) const { return packed + plan->offset(parameter); }
   // Re-Attention: variance of each entry of a parameter, of each entry of an item's row; packed squares of a matrix.
   float variance(size_t parameter) const { return at(plan->parameter_variance_parameter())[parameter]; }

@@ -136,7 +136,8 @@ Status CheckTensor(const std::string& name, const schema::Tensor& tensor, const 
                        ", allowed are 0 to " + std::to_string(static_cast<int>(schema::ElementType::MAX)));
   }
   if (tensor.type() != expected.type) {
-    return Unsupported(which + " has elements of type " + type + ", this build reads it as " + TypeName(expected.type));
+    return Unsupported(which + " has elements of type " + type + ", this build reads it as " +
+                       (expected.readable != nullptr ? expected.readable : TypeName(expected.type)));
   }
   const auto& shape = *tensor.shape();
   WISP_RETURN_IF_ERROR(CheckAlignment(name, shape));
@@ -152,9 +153,10 @@ Status CheckTensor(const std::string& name, const schema::Tensor& tensor, const 
     return InvalidData(which + " has " + found + ", the architecture needs " +
                        ShapeText(expected.shape.data(), expected.shape.size()));
   }
-  if (tensor.bytes() != count * sizeof(float)) {
+  const uint64_t bytes = count * (expected.type == schema::ElementType::F16 ? sizeof(uint16_t) : sizeof(uint32_t));
+  if (tensor.bytes() != bytes) {
     return InvalidData(which + " has " + std::to_string(tensor.bytes()) + " bytes, its shape needs " +
-                       std::to_string(count * sizeof(float)));
+                       std::to_string(bytes));
   }
   return OkStatus();
 }

@@ -55,6 +55,7 @@ Status CheckAlignment(const std::string& name, const flatbuffers::Vector<uint64_
 struct ExpectedTensor {
   schema::ElementType type;
   std::span<const uint64_t> shape;
+  const char* readable = nullptr;  // all types that would do, for messages; null: `type` alone
 };
 Status CheckTensor(const std::string& name, const schema::Tensor& tensor, const ExpectedTensor& expected);
 

@@ -14,7 +14,7 @@ struct ModelFile::Impl {
   container::View view;
   metadata::ModelMetadata model;
   std::vector<std::span<const std::byte>> arrays;  // as model.arrays
-  std::vector<const float*> tensors;               // as model.parameters
+  std::vector<StoredTensor> tensors;               // as model.parameters
   std::span<const float> flat;
 
   Status Load(Kind kind, const std::string& name, std::span<const std::byte> bytes);
@@ -23,14 +23,14 @@ struct ModelFile::Impl {
 namespace {
 
 // The flat buffer, if every tensor lies where ParametersOf has it and nothing else is in the one segment.
-std::span<const float> FlatWeights(const metadata::ModelMetadata& model, std::span<const float* const> tensors) {
+std::span<const float> FlatWeights(const metadata::ModelMetadata& model, std::span<const StoredTensor> tensors) {
   const size_t flat_size = FlatSize(model.parameters);
   const auto segments = model.segment_bytes();
   if (segments.size() != 1 || segments[0] != flat_size * sizeof(float)) return {};
   for (size_t i = 0; i < tensors.size(); ++i) {
-    if (tensors[i] != tensors[0] + model.parameters[i].offset) return {};
+    if (tensors[i].floats == nullptr || tensors[i].floats != tensors[0].floats + model.parameters[i].offset) return {};
   }
-  return {tensors[0], flat_size};
+  return {tensors[0].floats, flat_size};
 }
 
 }  // namespace
@@ -41,7 +41,15 @@ Status ModelFile::Impl::Load(Kind kind, const std::string& name, std::span<const
   if (model.classifier && kind == Kind::kRecommender) return InvalidData(name + ": is a classifier, a recommender is needed");
   if (!model.classifier && kind == Kind::kClassifier) return InvalidData(name + ": is no classifier, one is needed");
   WISP_ASSIGN_OR_RETURN(arrays, container::Locate(view, model.segment_bytes(), model.arrays));
-  for (size_t index : model.array_of_parameter) tensors.push_back(reinterpret_cast<const float*>(arrays[index].data()));
+  for (size_t i = 0; i < model.parameters.size(); ++i) {
+    const std::byte* data = arrays[model.array_of_parameter[i]].data();
+    StoredTensor& tensor = tensors.emplace_back();
+    if (model.types[i] == schema::ElementType::F16) {
+      tensor.halves = reinterpret_cast<const kernels::Half*>(data);
+    } else {
+      tensor.floats = reinterpret_cast<const float*>(data);
+    }
+  }
   flat = FlatWeights(model, tensors);
   return OkStatus();
 }
@@ -80,7 +88,10 @@ Status ModelFile::VerifyWeights() const {
   WISP_RETURN_IF_ERROR(container::CheckArrays(impl_->view, impl_->model.arrays, impl_->arrays));
   for (size_t i = 0; i < impl_->tensors.size(); ++i) {
     const ParameterSpec& p = impl_->model.parameters[i];
-    if (!metadata::AllFinite({impl_->tensors[i], p.size()})) {
+    const StoredTensor& tensor = impl_->tensors[i];
+    const bool finite = tensor.halves != nullptr ? std::all_of(tensor.halves, tensor.halves + p.size(), kernels::IsFinite)
+                                                 : metadata::AllFinite({tensor.floats, p.size()});
+    if (!finite) {
       return InvalidData(impl_->view.name + ": tensor " + p.name + " holds a number that is not finite");
     }
   }
@@ -89,8 +100,25 @@ Status ModelFile::VerifyWeights() const {
 
 const Architecture& ModelFile::architecture() const { return impl_->model.architecture; }
 std::span<const ParameterSpec> ModelFile::parameters() const { return impl_->model.parameters; }
-const float* ModelFile::Tensor(size_t parameter_index) const { return impl_->tensors[parameter_index]; }
+std::span<const StoredTensor> ModelFile::tensors() const { return impl_->tensors; }
+const float* ModelFile::Tensor(size_t parameter_index) const { return impl_->tensors[parameter_index].floats; }
 std::span<const float> ModelFile::flat_weights() const { return impl_->flat; }
+
+std::span<const float> ModelFile::AllWeights(std::vector<float>& room) const {
+  if (!impl_->flat.empty()) return impl_->flat;
+  room.assign(FlatSize(impl_->model.parameters), 0.0f);
+  for (size_t i = 0; i < impl_->tensors.size(); ++i) {
+    const ParameterSpec& p = impl_->model.parameters[i];
+    const StoredTensor& tensor = impl_->tensors[i];
+    float* to = room.data() + p.offset;
+    if (tensor.halves != nullptr) {
+      std::transform(tensor.halves, tensor.halves + p.size(), to, kernels::ToFloat);
+    } else {
+      std::copy_n(tensor.floats, p.size(), to);
+    }
+  }
+  return room;
+}
 
 bool ModelFile::has_item_keys() const {
   return impl_->model.root->item_keys() && impl_->model.root->item_keys()->size() > 0;

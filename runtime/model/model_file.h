@@ -8,7 +8,8 @@
 // Format: the header and the placement of segments are described in container.h, the metadata in schema/model.fbs, how
 // both may change in schema/README.md. In short: a 64-byte header with magic, versions, sizes and hashes; FlatBuffers
 // metadata of at most 64 MiB (architecture, tensors, items, provenance); weights on 16 KiB pages, each tensor on 64
-// bytes. Files of this writer have one segment that is, byte for byte, the flat buffer of ParametersOf(architecture).
+// bytes. Files of this writer have one segment that is, byte for byte, the flat buffer of ParametersOf(architecture), unless
+// their tables are of halves.
 //
 // The checks, in release builds too: header and metadata hashes, FlatBuffers verifier with tight limits, enum ranges,
 // sizes without overflow, shapes against the architecture, every tensor exactly once, alignment in memory, texts in
@@ -27,6 +28,7 @@
 
 #include "runtime/core/architecture.h"
 #include "runtime/core/status.h"
+#include "runtime/core/stored_tensor.h"
 
 namespace wisp {
 
@@ -34,7 +36,7 @@ namespace metadata {
 struct ModelMetadata;
 }
 
-inline constexpr uint32_t kModelFormatVersion = 2;  // 2: attention_slope
+inline constexpr uint32_t kModelFormatVersion = 3;  // 2: attention_slope; 3: tables of halves
 
 // Where the noise of a run came from. kReproducible gives no guarantee.
 enum class NoiseOrigin : uint8_t { kNone = 0, kSecure = 1, kReproducible = 2 };
@@ -65,6 +67,10 @@ struct ProvenanceEntry {
   bool operator==(const ProvenanceEntry&) const = default;
 };
 
+// How the tables (ParameterRole::kTable: items, positions, an output table) are stored; all else is floats. kHalf: rounded to the
+// nearest half (kernels/half.h) on writing, which takes half the room in the file and in memory.
+enum class TableStorage : uint8_t { kFloat, kHalf };
+
 // What WriteModel needs. Spans are read during the call only.
 struct ModelContents {
   Architecture architecture;
@@ -75,11 +81,13 @@ struct ModelContents {
   std::string description;
   std::string created_by;  // program and version
   OutputBiasOrigin output_bias_origin = OutputBiasOrigin::kNone;
+  TableStorage tables = TableStorage::kFloat;
 };
 
 // Writes `path` whole or not at all: a temporary file in the same folder, synced, renamed (FileReplacement). On an
 // error the old file is untouched and the temporary one is gone. The same contents give the same bytes.
-// kInvalidArgument: contents that ModelFile would refuse, weights that are not finite. kIo: the system refused.
+// kInvalidArgument: contents that ModelFile would refuse, weights that are not finite or beyond what
+// halves hold. kIo: the system refused.
 // May replace the very file whose mapping `weights` points into.
 Status WriteModel(const std::string& path, const ModelContents& contents);
 
@@ -112,11 +120,14 @@ class ModelFile {
   const Architecture& architecture() const;
   // ParametersOf(architecture()), of a classifier ParametersOf(ClassifierFile::description().architecture).
   std::span<const ParameterSpec> parameters() const;
-  // Row-major [rows, cols] of parameters()[parameter_index], on 64 bytes.
+  // Where they lie in the file, in the same order: for ParameterSource (runtime/layers/weights.h).
+  std::span<const StoredTensor> tensors() const;
+  // Row-major [rows, cols] of parameters()[parameter_index], on 64 bytes; null where they are halves.
   const float* Tensor(size_t parameter_index) const;
-  // All of them as one flat buffer laid out by ParametersOf; empty when the file has another layout, which no version
-  // of this writer produces.
+  // All of them as one flat buffer laid out by ParametersOf; empty when the file has another layout: tables of halves.
   std::span<const float> flat_weights() const;
+  // The same of any file: as they lie where they can, or else copied to `room` and widened.
+  std::span<const float> AllWeights(std::vector<float>& room) const;
 
   uint32_t num_items() const { return architecture().num_items; }
   bool has_item_keys() const;

@@ -27,6 +27,7 @@ Status ReadTensors(const std::string& name, ModelMetadata& model, TextChecker& t
   // Room for each parameter and one too many: enough to name what is wrong, and a bound on the work.
   const size_t count = std::min<size_t>(tensors.size(), model.parameters.size() + 1);
   model.array_of_parameter.assign(model.parameters.size(), SIZE_MAX);
+  model.types.assign(model.parameters.size(), schema::ElementType::F32);
   for (size_t i = 0; i < count; ++i) {
     const schema::Tensor& tensor = *tensors.Get(static_cast<flatbuffers::uoffset_t>(i));
     WISP_RETURN_IF_ERROR(texts.Check("name of tensor " + Text(i), tensor.name(), Lines::kOne));
@@ -41,8 +42,11 @@ Status ReadTensors(const std::string& name, ModelMetadata& model, TextChecker& t
     const ParameterSpec& p = model.parameters[found->second];
     const uint64_t shape[2] = {p.rows, p.cols};
     const size_t skip = p.role == ParameterRole::kVector ? 1 : 0;
-    WISP_RETURN_IF_ERROR(
-        CheckTensor(name, tensor, {.type = schema::ElementType::F32, .shape = std::span(shape).subspan(skip)}));
+    const bool may_be_half = p.role == ParameterRole::kTable;
+    schema::ElementType& type = model.types[found->second];
+    if (may_be_half && tensor.type() == schema::ElementType::F16) type = schema::ElementType::F16;
+    WISP_RETURN_IF_ERROR(CheckTensor(name, tensor, {.type = type, .shape = std::span(shape).subspan(skip),
+                                                    .readable = may_be_half ? "f32 or f16" : "f32"}));
     model.array_of_parameter[found->second] = i;
     model.arrays.push_back(ArrayOf(tensor));
   }

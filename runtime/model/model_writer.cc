@@ -88,13 +88,17 @@ std::vector<uint32_t> SortedByKey(const std::vector<std::string>& keys) {
   return order;
 }
 
+bool IsHalf(const ModelContents& contents, const ParameterSpec& p) {
+  return contents.tables == TableStorage::kHalf && p.role == ParameterRole::kTable;
+}
+
 struct WeightArrays {
   std::span<const ParameterSpec> parameters;
   std::span<const std::span<const std::byte>> arrays;
 };
 
 Offset<flatbuffers::Vector<Offset<schema::Tensor>>> BuildTensors(FlatBufferBuilder& builder,
-                                                                 const WeightArrays& weights,
+                                                                 const ModelContents& contents, const WeightArrays& weights,
                                                                  const container::Placement& placement) {
   std::vector<Offset<schema::Tensor>> tensors;
   for (size_t i = 0; i < weights.parameters.size(); ++i) {
@@ -103,7 +107,8 @@ Offset<flatbuffers::Vector<Offset<schema::Tensor>>> BuildTensors(FlatBufferBuild
     const size_t skip = p.role == ParameterRole::kVector ? 1 : 0;
     const auto name = builder.CreateString(p.name);
     const auto dimensions = builder.CreateVector(shape + skip, 2 - skip);
-    tensors.push_back(schema::CreateTensor(builder, name, schema::ElementType::F32, dimensions, 0, placement.offsets[i],
+    const auto type = IsHalf(contents, p) ? schema::ElementType::F16 : schema::ElementType::F32;
+    tensors.push_back(schema::CreateTensor(builder, name, type, dimensions, 0, placement.offsets[i],
                                            weights.arrays[i].size(), Hash64(weights.arrays[i])));
   }
   return builder.CreateVector(tensors);
@@ -119,7 +124,7 @@ void BuildModel(FlatBufferBuilder& builder, const ModelContents& contents, const
   const container::Placement placement = container::Place(weights.arrays);
   const auto architecture = metadata::BuildArchitecture(builder, contents.architecture);
   const auto segments = builder.CreateVector(&placement.segment_bytes, 1);
-  const auto tensors = BuildTensors(builder, weights, placement);
+  const auto tensors = BuildTensors(builder, contents, weights, placement);
   const auto description = TextOrNone(builder, contents.description);
   const auto created_by = TextOrNone(builder, contents.created_by);
   std::vector<Offset<schema::Provenance>> entries;
@@ -151,23 +156,49 @@ void BuildModel(FlatBufferBuilder& builder, const ModelContents& contents, const
   schema::FinishModelBuffer(builder, out.Finish());
 }
 
+// The nearest halves of finite floats. kInvalidArgument when one is beyond them.
+Result<std::vector<kernels::Half>> HalvesOf(const std::string& path, const ParameterSpec& p, std::span<const float> values) {
+  std::vector<kernels::Half> halves;
+  halves.reserve(values.size());
+  for (const float value : values) {
+    halves.push_back(kernels::ToHalf(value));
+    if (kernels::IsFinite(halves.back())) continue;
+    return InvalidArgument(path + ": tensor " + p.name + " holds " + std::to_string(value) + ", the largest number of f16 is " +
+                           std::to_string(static_cast<int>(kernels::kLargestHalf)) + ": its tables must stay f32");
+  }
+  return halves;
+}
+
+// The oldest reader that understands all of it (schema/README.md).
+container::Format FormatOf(const ModelContents& contents) {
+  container::Format format = metadata::FormatFor(metadata::kModelFormat, contents.architecture);
+  if (contents.tables == TableStorage::kHalf) format.oldest_reader = 3;
+  return format;
+}
+
 // What both kinds share once their architecture is known to be valid.
 Status WriteContents(const std::string& path, const ModelContents& contents, const ClassifierDescription* classifier,
                      const std::vector<ParameterSpec>& parameters) {
   WISP_RETURN_IF_ERROR(CheckSizes(path, contents, classifier, FlatSize(parameters)));
   std::vector<std::span<const std::byte>> arrays;
+  std::vector<std::vector<kernels::Half>> halves;
   for (const ParameterSpec& p : parameters) {
     const std::span<const float> values = contents.weights.subspan(p.offset, p.size());
     if (!metadata::AllFinite(values)) {
       return InvalidArgument(path + ": tensor " + p.name + " holds a number that is not finite");
     }
-    arrays.push_back(std::as_bytes(values));
+    if (IsHalf(contents, p)) {
+      WISP_ASSIGN_OR_RETURN(halves.emplace_back(), HalvesOf(path, p, values));
+      arrays.push_back(std::as_bytes(std::span(halves.back())));
+    } else {
+      arrays.push_back(std::as_bytes(values));
+    }
   }
   FlatBufferBuilder builder;
   BuildModel(builder, contents, classifier, {.parameters = parameters, .arrays = arrays});
   const auto bytes = std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize()));
   WISP_RETURN_IF_ERROR(metadata::AsArgument(metadata::ReadModelMetadata(path, bytes).status()));
-  return container::Write(path, metadata::FormatFor(metadata::kModelFormat, contents.architecture), {.metadata = bytes, .arrays = arrays});
+  return container::Write(path, FormatOf(contents), {.metadata = bytes, .arrays = arrays});
 }
 
 }  // namespace

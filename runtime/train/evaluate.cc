@@ -43,10 +43,10 @@ size_t RankOf(std::span<const float> scores, std::span<const uint8_t> excluded, 
 
 double Ndcg(size_t rank, size_t k) { return rank < k ? 1.0 / std::log2(static_cast<double>(rank) + 2.0) : 0.0; }
 
-RankingQuality EvaluateRanking(const Recommender& graph, const float* flat, std::span<const RankingCase> cases, Workers& workers) {
+RankingQuality EvaluateRanking(const Recommender& graph, const ParameterSource& source, std::span<const RankingCase> cases, Workers& workers) {
   AlignedArray<float> packed(graph.pack_plan().size());
-  graph.pack_plan().Pack(graph.ops(), flat, packed.data(), 0, 1);
-  const Weights weights{&graph.ops(), &graph.pack_plan(), &graph.parameters(), flat, packed.data()};
+  graph.pack_plan().Pack(graph.ops(), source, packed.data(), 0, 1);
+  const Weights weights{&graph.ops(), &graph.pack_plan(), &graph.parameters(), source, packed.data()};
   std::vector<Partial> partials(workers.size());
   workers.Run([&](size_t worker) { partials[worker] = EvaluateSome(graph, weights, cases, worker, workers.size()); });
   RankingQuality quality{.num_users = cases.size()};

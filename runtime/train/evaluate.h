@@ -29,8 +29,8 @@ size_t RankOf(std::span<const float> scores, std::span<const uint8_t> excluded, 
 // 1 / log2(rank + 2) if rank < k, else 0.
 double Ndcg(size_t rank, size_t k);
 
-// `weights` in the flat layout of the graph's architecture.
-RankingQuality EvaluateRanking(const Recommender& graph, const float* weights, std::span<const RankingCase> cases, Workers& workers);
+// `weights` in the flat layout of the graph's architecture, or as a file has them.
+RankingQuality EvaluateRanking(const Recommender& graph, const ParameterSource& weights, std::span<const RankingCase> cases, Workers& workers);
 
 }  // namespace wisp
 

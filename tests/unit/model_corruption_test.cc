@@ -15,15 +15,26 @@ namespace {
 
 using test::SmallModel;
 
+// The file with tables of floats, and with tables of halves.
+class ModelCorruption : public testing::TestWithParam<TableStorage> {
+ protected:
+  SmallModel model_{.tables = GetParam()};
+};
+INSTANTIATE_TEST_SUITE_P(Tables, ModelCorruption, testing::Values(TableStorage::kFloat, TableStorage::kHalf),
+                         [](const auto& info) { return info.param == TableStorage::kHalf ? "Halves" : "Floats"; });
+
 // Looks at everything an open model offers; the sum keeps the compiler from dropping it.
 double ReadEverything(const ModelFile& file) {
   double sum = static_cast<double>(file.content_hash() % 2 + file.description().size() + file.created_by().size());
   for (size_t i = 0; i < file.parameters().size(); ++i) {
     for (size_t k = 0; k < file.parameters()[i].size(); ++k) {
-      const float value = file.Tensor(i)[k];
+      const StoredTensor& tensor = file.tensors()[i];
+      const float value = tensor.halves != nullptr ? kernels::ToFloat(tensor.halves[k]) : tensor.floats[k];
       sum += std::isfinite(value) ? value : 0;
     }
   }
+  std::vector<float> room;
+  for (float value : file.AllWeights(room)) sum += std::isfinite(value) ? value : 0;
   for (float value : file.flat_weights()) sum += std::isfinite(value) ? value : 0;
   for (uint32_t i = 0; i < file.num_items(); ++i) {
     const std::string key(file.item_key(i)), name(file.item_name(i));
@@ -43,14 +54,16 @@ void ExpectProperRefusal(const Status& status) {
 
 size_t NumDifferentWeights(const ModelFile& file, const SmallModel& model) {
   size_t count = 0;
+  std::vector<float> room;
+  const std::span<const float> weights = file.AllWeights(room);
   for (size_t i = 0; i < model.weights.size(); ++i) {
-    count += std::memcmp(&file.flat_weights()[i], &model.weights[i], sizeof(float)) != 0;
+    count += std::memcmp(&weights[i], &model.weights[i], sizeof(float)) != 0;
   }
   return count;
 }
 
-TEST(ModelCorruption, EveryTruncationIsRefused) {
-  const std::string whole = SmallModel().Bytes();
+TEST_P(ModelCorruption, EveryTruncationIsRefused) {
+  const std::string whole = model_.Bytes();
   for (size_t size = 0; size < whole.size(); ++size) {
     const test::AlignedCopy copy(std::string_view(whole).substr(0, size));
     const auto file = ModelFile::OpenMemory("memory", copy.bytes());
@@ -60,8 +73,8 @@ TEST(ModelCorruption, EveryTruncationIsRefused) {
 }
 
 // A writer that forgot the tail but patched the header: lengths and checksums agree with each other.
-TEST(ModelCorruption, EveryTruncationWithAFittingHeaderIsRefused) {
-  const std::string whole = SmallModel().Bytes();
+TEST_P(ModelCorruption, EveryTruncationWithAFittingHeaderIsRefused) {
+  const std::string whole = model_.Bytes();
   for (size_t size = test::kMetadataAt; size < whole.size(); ++size) {
     std::string bytes = whole.substr(0, size);
     test::Set<uint64_t>(bytes, test::kFileBytesAt, size);
@@ -70,9 +83,8 @@ TEST(ModelCorruption, EveryTruncationWithAFittingHeaderIsRefused) {
   }
 }
 
-TEST(ModelCorruption, EveryDamagedByteIsRefusedOrChangesOneWeightAndIsFound) {
-  const SmallModel model;
-  const std::string whole = model.Bytes();
+TEST_P(ModelCorruption, EveryDamagedByteIsRefusedOrChangesOneWeightAndIsFound) {
+  const std::string whole = model_.Bytes();
   test::AlignedCopy copy(whole);
   size_t accepted = 0;
   for (size_t at = 0; at < whole.size(); ++at) {
@@ -83,7 +95,7 @@ TEST(ModelCorruption, EveryDamagedByteIsRefusedOrChangesOneWeightAndIsFound) {
         ++accepted;
         ASSERT_GE(at, container::kSegmentAlignment) << "a damaged header, metadata or gap was accepted";
         ASSERT_EQ(file->item_key(0), "tt0111161");
-        ASSERT_LE(NumDifferentWeights(*file, model), 1u);
+        ASSERT_LE(NumDifferentWeights(*file, model_), 1u);
         const Status full = file->VerifyWeights();
         ASSERT_FALSE(full.ok()) << "byte " << at;
         ExpectProperRefusal(full);
@@ -98,8 +110,8 @@ TEST(ModelCorruption, EveryDamagedByteIsRefusedOrChangesOneWeightAndIsFound) {
   EXPECT_TRUE(ModelFile::OpenMemory("memory", copy.bytes(), Verify::kFull).ok());
 }
 
-TEST(ModelCorruption, EveryDamagedByteWithFittingChecksumsIsSafe) {
-  const std::string whole = SmallModel().Bytes();
+TEST_P(ModelCorruption, EveryDamagedByteWithFittingChecksumsIsSafe) {
+  const std::string whole = model_.Bytes();
   const size_t metadata_end = test::kMetadataAt + test::MetadataOf(whole).size();
   double sum = 0;
   size_t accepted = 0;
@@ -123,11 +135,11 @@ TEST(ModelCorruption, EveryDamagedByteWithFittingChecksumsIsSafe) {
   EXPECT_LT(accepted, 9 * metadata_end);
 }
 
-TEST(ModelCorruption, RandomDamageWithFittingChecksumsIsSafe) {
+TEST_P(ModelCorruption, RandomDamageWithFittingChecksumsIsSafe) {
   const uint64_t seed = 20261121;
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937_64 random(seed);
-  const std::string whole = SmallModel().Bytes();
+  const std::string whole = model_.Bytes();
   const size_t metadata_bytes = test::MetadataOf(whole).size();
   const uint32_t words[] = {0,    1,    2,      4,          6,          64,         0x7f,
                             0x80, 0xff, 0xffff, 0x7fffffff, 0x80000000, 0xffffffff, 0xfffffffc};
@@ -156,10 +168,10 @@ TEST(ModelCorruption, RandomDamageWithFittingChecksumsIsSafe) {
 }
 
 // The checksums must fit the parts they cover: contents of the metadata with the header of another file.
-TEST(ModelCorruption, PartsOfTwoFilesDoNotMakeOne) {
-  SmallModel other;
+TEST_P(ModelCorruption, PartsOfTwoFilesDoNotMakeOne) {
+  SmallModel other = model_;
   other.weights[0] += 1;
-  const std::string a = SmallModel().Bytes(), b = other.Bytes();
+  const std::string a = model_.Bytes(), b = other.Bytes();
   ASSERT_EQ(a.size(), b.size());
   EXPECT_FALSE(test::OpenBytes(a.substr(0, 64) + b.substr(64)).ok());
   EXPECT_TRUE(test::OpenBytes(a.substr(0, 16384) + b.substr(16384)).ok());

@@ -152,7 +152,7 @@ TEST(ModelFile, BytesAreLaidOutAsDocumented) {
   const SmallModel model;
   const std::string bytes = model.Bytes();
   EXPECT_EQ(bytes.substr(0, 8), std::string("\x89WSPM\r\n\x1a"));
-  EXPECT_EQ(test::Get<uint32_t>(bytes, test::kVersionAt), 2u);
+  EXPECT_EQ(test::Get<uint32_t>(bytes, test::kVersionAt), 3u);
   EXPECT_EQ(test::Get<uint32_t>(bytes, test::kOldestReaderAt), 1u);
   EXPECT_EQ(test::Get<uint64_t>(bytes, test::kFileBytesAt), bytes.size());
   EXPECT_EQ(test::Get<uint64_t>(bytes, test::kMetadataOffsetAt), 64u);
@@ -216,10 +216,10 @@ TEST(ModelFile, UnreadableFileIsRefused) {
 
 TEST(ModelFile, NewerFormatHasItsOwnMessage) {
   std::string bytes = SmallModel().Bytes();
-  test::Set<uint32_t>(bytes, test::kVersionAt, 3);
-  test::Set<uint32_t>(bytes, test::kOldestReaderAt, 3);
+  test::Set<uint32_t>(bytes, test::kVersionAt, 4);
+  test::Set<uint32_t>(bytes, test::kOldestReaderAt, 4);
   ExpectRefused(OpenBytes(test::Reseal(bytes)), StatusCode::kUnsupported,
-                "memory.wisp: written by format 3 for readers of format 3 or newer, this build reads up to 2");
+                "memory.wisp: written by format 4 for readers of format 4 or newer, this build reads up to 3");
   // A newer writer whose file older readers may read.
   test::Set<uint32_t>(bytes, test::kOldestReaderAt, 1);
   EXPECT_TRUE(OpenBytes(test::Reseal(bytes), Verify::kFull).ok());

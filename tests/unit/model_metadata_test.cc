@@ -27,8 +27,8 @@ struct Lie {
   StatusCode code = kInvalidData;
 };
 
-void ExpectAllRefused(const std::vector<Lie>& lies) {
-  const std::string whole = SmallModel().Bytes();
+void ExpectAllRefused(const std::vector<Lie>& lies, const SmallModel& model = {}) {
+  const std::string whole = model.Bytes();
   ASSERT_TRUE(OpenBytes(Changed<schema::Model>(whole, [](ModelT&) {}), Verify::kFull).ok());
   for (const Lie& lie : lies) {
     const Status status = OpenBytes(Changed<schema::Model>(whole, lie.tell));
@@ -109,10 +109,35 @@ TEST(ModelMetadata, TensorsThatContradictTheArchitectureAreRefused) {
          m.tensors[0]->shape = {(uint64_t{1} << 32) + 6, 4};
        }},
       {"has element type 9, allowed are 0 to 3", [](ModelT& m) { m.tensors[0]->type = schema::ElementType(9); }},
-      {"has elements of type f16, this build reads it as f32",
-       [](ModelT& m) { m.tensors[0]->type = schema::ElementType::F16; }, kUnsupported},
-      {"has elements of type int8", [](ModelT& m) { m.tensors[0]->type = schema::ElementType::I8; }, kUnsupported},
+      {"tensor item_embedding has 96 bytes, its shape needs 48", [](ModelT& m) { m.tensors[0]->type = schema::ElementType::F16; }},
+      {"has elements of type int8, this build reads it as f32 or f16",
+       [](ModelT& m) { m.tensors[0]->type = schema::ElementType::I8; }, kUnsupported},
+      {"tensor block0.attention_norm.gain has elements of type f16, this build reads it as f32",
+       [](ModelT& m) { m.tensors[2]->type = schema::ElementType::F16; }, kUnsupported},
+      {"tensor block0.qkv.weight has elements of type f16, this build reads it as f32",
+       [](ModelT& m) { m.tensors[4]->type = schema::ElementType::F16; }, kUnsupported},
+      {"tensor output_bias has elements of type f16",
+       [](ModelT& m) { m.tensors.back()->type = schema::ElementType::F16; }, kUnsupported},
   });
+}
+
+TEST(ModelMetadata, TablesOfHalvesAreHeldToTheirTypeAndPlace) {
+  ExpectAllRefused(
+      {
+          {"tensor item_embedding has 48 bytes, its shape needs 96", [](ModelT& m) { m.tensors[0]->type = schema::ElementType::F32; }},
+          {"has elements of type u32, this build reads it as f32 or f16",
+           [](ModelT& m) { m.tensors[0]->type = schema::ElementType::U32; }, kUnsupported},
+          {"has elements of type int8", [](ModelT& m) { m.tensors[1]->type = schema::ElementType::I8; }, kUnsupported},
+          {"has element type 9, allowed are 0 to 3", [](ModelT& m) { m.tensors[0]->type = schema::ElementType(9); }},
+          {"tensor item_embedding has 46 bytes, its shape needs 48", [](ModelT& m) { m.tensors[0]->bytes = 46; }},
+          {"tensor item_embedding has 96 bytes, its shape needs 48", [](ModelT& m) { m.tensors[0]->bytes = 96; }},
+          {"tensor position_embedding has shape [4, 4], the architecture needs [5, 4]", [](ModelT& m) { m.architecture->max_length = 5; }},
+          {"tensor position_embedding is at offset 48", [](ModelT& m) { m.tensors[1]->offset = 48; }},  // right behind, not on 64 bytes
+          {"tensor position_embedding is at offset 128", [](ModelT& m) { m.tensors[1]->offset = 128; }},
+          {"would end behind the file", [](ModelT& m) { m.segment_bytes[0] += 64; }},
+          {"the segments end at byte", [](ModelT& m) { m.segment_bytes[0] -= 64; }},
+      },
+      {.tables = TableStorage::kHalf});
 }
 
 TEST(ModelMetadata, PlacesOutsideTheFileOrOnEachOtherAreRefused) {

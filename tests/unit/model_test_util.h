@@ -79,7 +79,8 @@ struct SmallModel {
                             .num_blocks = 1,
                             .inner_width = 3,
                             .output_bias = OutputBias::kFixed};
-  std::vector<float> weights = SomeWeights(architecture);
+  std::vector<float> weights = SomeWeights(architecture);  // all of them halves exactly
+  TableStorage tables = TableStorage::kFloat;
 
   ModelContents contents() const {
     return {.architecture = architecture,
@@ -105,7 +106,8 @@ struct SmallModel {
                             .base_model_hash = 42}},
             .description = "a small model",
             .created_by = "model_test 1",
-            .output_bias_origin = OutputBiasOrigin::kPrivateCounts};
+            .output_bias_origin = OutputBiasOrigin::kPrivateCounts,
+            .tables = tables};
   }
 
   // The file's bytes.

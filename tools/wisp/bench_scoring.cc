@@ -37,6 +37,7 @@ class ScoringBench {
       WISP_ASSIGN_OR_RETURN(j["appended_event_top_10_ms_int8"], AppendedEvent(*int8));
       j["planned_bytes_int8"] = int8->planned_bytes();
     }
+    WISP_RETURN_IF_ERROR(TablesOfHalves(j));
     if (kernels::XnnpackOps() != nullptr) {
       WISP_ASSIGN_OR_RETURN(const auto other, Session::Open(path_, Backend::kXnnpack));
       WISP_ASSIGN_OR_RETURN(j["top_10_ms_xnnpack"], WholeHistory(*other));
@@ -76,6 +77,19 @@ class ScoringBench {
       WISP_RETURN_IF_ERROR(status);
     }
     return ToJson(SpreadOf(samples));
+  }
+
+  // The same weights with their tables as 16-bit numbers, unless they are so already or do not fit those.
+  Status TablesOfHalves(Json& j) {
+    const std::string path = folder_.File("f16.wisp");
+    const ModelFile& file = session_->file();
+    if (file.flat_weights().empty()) return OkStatus();
+    if (!WriteModel(path, {.architecture = file.architecture(), .weights = file.flat_weights(), .tables = TableStorage::kHalf}).ok()) return OkStatus();
+    WISP_ASSIGN_OR_RETURN(const auto halves, Session::Open(path));
+    WISP_ASSIGN_OR_RETURN(j["top_10_ms_f16"], WholeHistory(*halves));
+    WISP_ASSIGN_OR_RETURN(j["appended_event_top_10_ms_f16"], AppendedEvent(*halves));
+    j["planned_bytes_f16"] = halves->planned_bytes();
+    return OkStatus();
   }
 
   Result<Json> Cold() {

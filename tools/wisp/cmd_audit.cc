@@ -95,9 +95,10 @@ class TrainingAudit {
     if (!a_.model.empty()) {
       WISP_ASSIGN_OR_RETURN(ModelFile model, ModelFile::Open(a_.model, Verify::kFull));
       base_.emplace(std::move(model));
-      if (base_->flat_weights().empty()) return Unsupported(a_.model + ": its weights are laid out in another order than this build trains");
       recipe_.architecture = base_->architecture();
-      weights_.assign(base_->flat_weights().begin(), base_->flat_weights().end());
+      std::vector<float> widened;
+      const std::span<const float> weights = base_->AllWeights(widened);
+      weights_.assign(weights.begin(), weights.end());
     }
     return OkStatus();
   }

@@ -175,7 +175,6 @@ class ClassifyTrainCommand {
       base_encoder_.emplace(std::move(file));
     }
     if (!base()->has_item_keys()) return InvalidData(a_.base + ": it carries no tokens (item keys): texts cannot be matched to it");
-    if (base()->flat_weights().empty()) return Unsupported(a_.base + ": its weights are laid out in another order than this build trains");
     recipe_.encoder = base()->architecture();
     return OkStatus();
   }
@@ -200,7 +199,11 @@ class ClassifyTrainCommand {
     auto random = privacy::RandomStream::Reproducible(recipe_.seed, privacy::StreamPurpose::kInitialisation);
     InitialiseClassifier(description_.architecture, recipe_.initialisation, random, start_weights_);
     // An encoder's weights are a prefix of the classifier's.
-    if (base() != nullptr) std::copy(base()->flat_weights().begin(), base()->flat_weights().end(), start_weights_.begin());
+    if (base() != nullptr) {
+      std::vector<float> widened;
+      const std::span<const float> weights = base()->AllWeights(widened);
+      std::copy(weights.begin(), weights.end(), start_weights_.begin());
+    }
     return OkStatus();
   }
 
@@ -286,7 +289,6 @@ struct Opened {
 
 Result<Opened> OpenClassifier(const std::string& path) {
   WISP_ASSIGN_OR_RETURN(ClassifierFile file, ClassifierFile::Open(path));
-  if (file.model().flat_weights().empty()) return Unsupported(path + ": its weights are laid out in another order than this build reads");
   const Tokenizer tokenizer = file.description().tokenizer;
   if (tokenizer == Tokenizer::kNone) return Unsupported(path + ": it has no tokenizer; wisp classify reads texts");
   WISP_ASSIGN_OR_RETURN(data::Vocabulary vocabulary, data::Vocabulary::Create(path, ItemKeys(file.model())));
@@ -323,7 +325,8 @@ Status ClassifyEvaluate(const ClassifyEvaluateArguments& a, OutputFormat format)
   const double largest = static_cast<double>(*std::max_element(counts.begin(), counts.end())) / static_cast<double>(records.size());
   Workers workers(a.threads == 0 ? DefaultThreads() : a.threads);
   const Classifier graph(c.architecture, kernels::BestOps());
-  const double accuracy = Accuracy(graph, opened.file.model().flat_weights().data(), records, opened.input(), workers);
+  std::vector<float> widened;
+  const double accuracy = Accuracy(graph, opened.file.model().AllWeights(widened).data(), records, opened.input(), workers);
   if (format == OutputFormat::kJson) {
     std::printf("%s\n", Json({{"accuracy", accuracy}, {"records", records.size()}, {"largest_class", largest}, {"unknown_tokens", sequences.num_unknown},
                               {"texts_cut", sequences.num_cut}}).dump().c_str());
@@ -338,7 +341,8 @@ Status ClassifyPredict(const ClassifyPredictArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(const std::vector<std::string> texts, ReadTexts(a));
   const ClassifierDescription& c = opened.file.description();
   const Classifier graph(c.architecture, kernels::BestOps());
-  const float* flat = opened.file.model().flat_weights().data();
+  std::vector<float> widened;
+  const float* flat = opened.file.model().AllWeights(widened).data();
   AlignedArray<float> packed(graph.pack_plan().size());
   graph.pack_plan().Pack(graph.ops(), flat, packed.data(), 0, 1);
   const Weights weights{&graph.ops(), &graph.pack_plan(), &graph.parameters(), flat, packed.data()};

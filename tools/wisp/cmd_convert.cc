@@ -246,10 +246,11 @@ Status Convert(const ConvertArguments& a, OutputFormat format) {
 Status Export(const ExportArguments& a, OutputFormat format) {
   WISP_RETURN_IF_ERROR(CheckOutput({"--out", a.out}, {{"the model", a.model}}));
   WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::Open(a.model, Verify::kFull));
+  std::vector<float> widened;
+  const std::span<const float> weights = model.AllWeights(widened);
   std::vector<exchange::TensorToWrite> tensors;
-  for (size_t i = 0; i < model.parameters().size(); ++i) {
-    const ParameterSpec& p = model.parameters()[i];
-    tensors.push_back({.name = exchange::TorchName(p.name), .shape = exchange::TorchShape(p), .values = {model.Tensor(i), p.size()}});
+  for (const ParameterSpec& p : model.parameters()) {
+    tensors.push_back({.name = exchange::TorchName(p.name), .shape = exchange::TorchShape(p), .values = weights.subspan(p.offset, p.size())});
   }
   WISP_RETURN_IF_ERROR(exchange::WriteSafeTensors(a.out, tensors, Metadata(model)));
   if (format == OutputFormat::kJson) {

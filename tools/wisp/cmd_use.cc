@@ -32,9 +32,18 @@ Json ProvenanceJson(const ProvenanceEntry& p) {
           {"noise", p.noise == NoiseOrigin::kSecure ? "secure" : p.noise == NoiseOrigin::kReproducible ? "reproducible, no guarantee" : "none"}};
 }
 
+const char* TypeOf(const ModelFile& m, size_t parameter) { return m.tensors()[parameter].halves != nullptr ? "f16" : "f32"; }
+
+size_t BytesOf(const ModelFile& m, size_t parameter) {
+  return m.parameters()[parameter].size() * (m.tensors()[parameter].halves != nullptr ? sizeof(kernels::Half) : sizeof(float));
+}
+
 Json InspectJson(const std::string& path, const ModelFile& m) {
   Json tensors = Json::array(), provenance = Json::array();
-  for (const ParameterSpec& p : m.parameters()) tensors.push_back({{"name", p.name}, {"rows", p.rows}, {"columns", p.cols}});
+  for (size_t i = 0; i < m.parameters().size(); ++i) {
+    const ParameterSpec& p = m.parameters()[i];
+    tensors.push_back({{"name", p.name}, {"rows", p.rows}, {"columns", p.cols}, {"type", TypeOf(m, i)}, {"bytes", BytesOf(m, i)}});
+  }
   for (const ProvenanceEntry& p : m.provenance()) provenance.push_back(ProvenanceJson(p));
   char hash[32];
   std::snprintf(hash, sizeof(hash), "%016llx", static_cast<unsigned long long>(m.content_hash()));
@@ -62,7 +71,10 @@ void PrintInspected(const InspectArguments& a, const ModelFile& model, const Jso
   if (!classifier.empty()) std::printf("classifier\n");
   for (const auto& [key, value] : classifier.items()) std::printf("  %-16s %s\n", key.c_str(), value.is_string() ? value.get<std::string>().c_str() : value.dump().c_str());
   std::printf("tensors\n");
-  for (const ParameterSpec& p : model.parameters()) std::printf("  %-34s %6u x %u\n", p.name.c_str(), p.rows, p.cols);
+  for (size_t i = 0; i < model.parameters().size(); ++i) {
+    const ParameterSpec& p = model.parameters()[i];
+    std::printf("  %-34s %6u x %-6u %s %10zu bytes\n", p.name.c_str(), p.rows, p.cols, TypeOf(model, i), BytesOf(model, i));
+  }
   std::printf("provenance%s\n", model.provenance().empty() ? ": none, untrained" : "");
   for (const ProvenanceEntry& p : model.provenance()) {
     const std::string cost = p.epsilon ? "epsilon " + Json(*p.epsilon).dump() + " at delta " + Json(p.delta).dump() : "no privacy guarantee";
@@ -82,7 +94,7 @@ Json MemoryJson(const TrainingMemory& m) {
 
 Status InspectMemory(const InspectArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::Open(a.model));
-  WISP_ASSIGN_OR_RETURN(const InferenceMemory inference, Session::PlanMemory(model.architecture()));
+  WISP_ASSIGN_OR_RETURN(const InferenceMemory inference, Session::PlanMemory(model));
   Json j = {{"inference", MemoryJson(inference, model.size_bytes())}};
   if (!a.method.empty()) {
     TrainingOptions options{.num_threads = a.threads == 0 ? DefaultThreads() : a.threads};
@@ -119,12 +131,12 @@ Status Evaluate(const EvaluateArguments& a, OutputFormat format) {
   }
   WISP_ASSIGN_OR_RETURN(const kernels::OpTable* const ops, OpsOf(a.backend == "int8" ? Backend::kInt8 : Backend::kSimd));
   WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::Open(a.model));
-  if (model.flat_weights().empty()) return Unsupported(a.model + ": its weights are laid out in another order than this build reads");
   WISP_ASSIGN_OR_RETURN(const data::ReadResult data, ReadData(a.data, {}, &model));
   const RecordSet set = MakeRecords(data.sequences, model.architecture().max_length, HoldOut::kValidationAndTest);
-  const Recommender graph(model.architecture(), *ops);
+  const ParameterSource weights(model.tensors());
+  const Recommender graph(model.architecture(), *ops, /*num_negatives=*/0, HeadPackingFor(*ops, model.architecture(), weights));
   Workers workers(a.threads == 0 ? DefaultThreads() : a.threads);
-  const RankingQuality q = EvaluateRanking(graph, model.flat_weights().data(), a.split == "test" ? set.test : set.validation, workers);
+  const RankingQuality q = EvaluateRanking(graph, weights, a.split == "test" ? set.test : set.validation, workers);
   if (q.num_users == 0) return InvalidData(a.data.path + ": no user has enough events to be tested");
   if (format == OutputFormat::kJson) {
     std::printf("%s\n", Json({{"ndcg@10", q.ndcg_at_10}, {"hit@10", q.hit_at_10}, {"users", q.num_users}}).dump().c_str());

@@ -75,6 +75,10 @@ struct ExportArguments {
   std::string model, out;
 };
 
+struct CompressArguments {
+  std::string model, out, tables = "f16";
+};
+
 struct InspectArguments {
   std::string model;
   bool verify = false;
@@ -151,6 +155,7 @@ Status Evaluate(const EvaluateArguments& arguments, OutputFormat format);
 Status Recommend(const RecommendArguments& arguments, OutputFormat format);
 Status Convert(const ConvertArguments& arguments, OutputFormat format);
 Status Export(const ExportArguments& arguments, OutputFormat format);
+Status Compress(const CompressArguments& arguments, OutputFormat format);
 Status Inspect(const InspectArguments& arguments, OutputFormat format);
 Status PrivacyEpsilon(const PrivacyArguments& arguments, OutputFormat format);
 Status PrivacyCalibrate(const PrivacyArguments& arguments, OutputFormat format);

@@ -227,6 +227,13 @@ class CommandLine {
     e->add_option("model,--model", export_.model, "Model file of a recommender")->required();
     e->add_option("--out", export_.out, "safetensors file to write")->required();
     OnCall(e, Export, export_);
+    CLI::App* s = app_.add_subcommand("compress", "Write a model with its tables as 16-bit numbers: about half the file and the memory (docs/f16.md).\n"
+                                                  "Everything else stays as it is, a guarantee too.\n"
+                                                  "  wisp compress m.wisp --out small.wisp");
+    s->add_option("model,--model", compress_.model, "Model file of a recommender or a classifier")->required();
+    s->add_option("--out", compress_.out, "Model file to write")->required();
+    s->add_option("--tables", compress_.tables, "How items' and positions' tables are stored: f16")->capture_default_str();
+    OnCall(s, Compress, compress_);
   }
 
   void AddPrivacy() {
@@ -423,6 +430,7 @@ class CommandLine {
   InspectArguments inspect_;
   ConvertArguments convert_;
   ExportArguments export_;
+  CompressArguments compress_;
   PrivacyArguments privacy_;
   AuditArguments audit_;
   BenchArguments bench_;

@@ -107,7 +107,6 @@ Status TrainingRun::Read() {
   if (!a_.model.empty()) {
     WISP_ASSIGN_OR_RETURN(ModelFile model, ModelFile::Open(a_.model, Verify::kFull));
     base_.emplace(std::move(model));
-    if (base_->flat_weights().empty()) return Unsupported(a_.model + ": its weights are laid out in another order than this build trains");
   }
   WISP_RETURN_IF_ERROR(CheckLabels(a_.public_datasets, {base()}));
   if (is_private()) WISP_RETURN_IF_ERROR(CheckPublic());
@@ -118,7 +117,9 @@ Status TrainingRun::Read() {
     const ReAttention asked = a_.re_attention ? ReAttention::kOn : recipe_.architecture.re_attention;
     SayIfOther(recipe_, base_->architecture());
     recipe_.architecture = base_->architecture();
-    start_weights_.assign(base_->flat_weights().begin(), base_->flat_weights().end());
+    std::vector<float> widened;
+    const std::span<const float> weights = base_->AllWeights(widened);
+    start_weights_.assign(weights.begin(), weights.end());
     // Re-Attention's variances stand behind all other parameters: a model without them starts with none left by noise.
     if (asked == ReAttention::kOn) recipe_.architecture.re_attention = asked;
     start_weights_.resize(FlatSize(ParametersOf(recipe_.architecture)), 0.0f);
