@@ -76,14 +76,16 @@ void PrintText(const Json& json, const std::string& indent) {
 }  // namespace
 
 Status Bench(const BenchArguments& a, OutputFormat format) {
-  if (a.what != "all" && a.what != "train" && a.what != "score" && a.what != "sparse" && a.what != "clipping") {
-    return InvalidArgument("--what is '" + a.what + "', allowed are all, train, score, sparse and clipping");
+  if (a.what != "all" && a.what != "train" && a.what != "score" && a.what != "encoder" && a.what != "sparse" && a.what != "clipping") {
+    return InvalidArgument("--what is '" + a.what + "', allowed are all, train, score, encoder, sparse and clipping");
   }
+  if (!a.tensors.empty() && a.what != "encoder") return InvalidArgument("--tensors is of --what encoder");
   if (a.repeats == 0 || a.batch == 0) return InvalidArgument("--repeats and --batch must be 1 or more");
   if (a.items < 2) return InvalidArgument("--items must be 2 or more");
   Json result = {{"ops", kernels::BestOps().name}};
   if (a.what == "all" || a.what == "train") WISP_RETURN_IF_ERROR(BenchTraining(a, result));
   if (a.what == "all" || a.what == "score") WISP_RETURN_IF_ERROR(BenchScoring(a, result));
+  if (a.what == "encoder") WISP_RETURN_IF_ERROR(BenchEncoder(a, result));
   if (a.what == "clipping") WISP_RETURN_IF_ERROR(BenchClipping(a, result));
   if (a.what == "sparse") WISP_RETURN_IF_ERROR(BenchSparse(a, result));
   if (format == OutputFormat::kJson) {

@@ -128,7 +128,7 @@ struct AuditArguments {
 };
 
 struct BenchArguments {
-  std::string what = "all", model;
+  std::string what = "all", model, tensors;
   uint32_t threads = 0, items = 3416, length = 200, inner_width = 256, repeats = 20, batch = 64;
 };
 

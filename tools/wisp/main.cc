@@ -342,9 +342,10 @@ class CommandLine {
   void AddBench() {
     CLI::App* c = app_.add_subcommand("bench", "Measure this machine: products, training steps with and without privacy, scoring.\n"
                                                "  wisp bench --threads 2\n  wisp bench --model m.wisp --what score");
-    c->add_option("--what", bench_.what, "all, train, score, clipping (what ghost clipping of the embedding would add to a private step) or\n"
-                                         "sparse (catalogues of 1e5 to 1e7 items: 16 GB, minutes)")->capture_default_str();
+    c->add_option("--what", bench_.what, "all, train, score, encoder (128 tokens, 6 blocks of width 384), clipping (what ghost clipping of the\n"
+                                         "embedding would add to a private step) or sparse (catalogues of 1e5 to 1e7 items: 16 GB, minutes)")->capture_default_str();
     c->add_option("--model", bench_.model, "Score with this model; default: one of the size of ML-1M");
+    c->add_option("--tensors", bench_.tensors, "encoder: write its weights and what it computed there, as safetensors");
     c->add_option("--threads", bench_.threads, "0: up to 4");
     c->add_option("--batch", bench_.batch, "Records per training step")->capture_default_str();
     c->add_option("--items", bench_.items, "Size of the catalogue; sparse has its own")->capture_default_str();
