@@ -81,6 +81,7 @@ struct Strip {
   size_t row, rows, first_panel, num_panels;
   const float* copied_b;
   size_t first_copied;
+  size_t ahead;  // TileArgs::ahead
 };
 
 void MultiplyStrip(const Product& p, const Block& block, const Strip& strip) {
@@ -92,7 +93,10 @@ void MultiplyStrip(const Product& p, const Block& block, const Strip& strip) {
   t.scale = p.scale;
   t.inner = block.size;
   t.add = block.add;
+  t.ahead = strip.ahead;
   const size_t rows = strip.rows;
+  const size_t from_tallest = kTileRows - rows;
+  const TileFunction tile = strip.ahead != 0 && from_tallest < kPrefetchTiles ? kPrefetchingTiles[from_tallest] : tiles[rows - 1];
   const size_t end = strip.first_panel + strip.num_panels;
   const size_t whole = std::min(end, p.cols / kPanelWidth);
   const auto move_to = [&](size_t panel) {
@@ -120,7 +124,7 @@ void MultiplyStrip(const Product& p, const Block& block, const Strip& strip) {
       kWide[rows - 1](t);
       panel += 2;
     } else {
-      tiles[rows - 1](t);
+      tile(t);
       panel += 1;
     }
   }
@@ -162,6 +166,16 @@ void CopyColumns(const Product& p, const Block& block, size_t first, size_t coun
   }
 }
 
+// TileArgs::ahead of a row of tiles over panels [first, first + count): each of the first eight rows of tiles asks for its share of
+// the panels that come after these. Of the others, none: they walk over what is there.
+size_t Ahead(const Product& p, const Block& block, size_t first, size_t count, size_t panels, size_t row_block) {
+  if (kPrefetchTiles == 0 || !p.packed_b || row_block >= kPanelWidth / kPrefetchFloats) return 0;
+  const size_t share = row_block * block.size * kPrefetchFloats, panel = p.inner * kPanelWidth;
+  if (first + count < panels) return count * panel + share;
+  const bool last = block.first + block.size >= p.inner;
+  return last ? 0 : block.size * kPanelWidth - first * panel + share;  // back to panel 0, modulo 2^64
+}
+
 // All of C, for one block of the inner size.
 void MultiplyBlock(const Product& p, const Block& block) {
   HWY_ALIGN float copied_b[kCopiedFloats];
@@ -189,7 +203,8 @@ void MultiplyBlock(const Product& p, const Block& block) {
         lda = kCopyTiles * kTileRows;
       }
       MultiplyStrip(p, block, {.a = a, .lda = lda, .row = row, .rows = row_at(i + 1) - row, .first_panel = first,
-                               .num_panels = count, .copied_b = copied_b, .first_copied = first_copied});
+                               .num_panels = count, .copied_b = copied_b, .first_copied = first_copied,
+                               .ahead = Ahead(p, block, first, count, panels, i)});
     }
   }
 }

@@ -40,8 +40,8 @@ struct HeadInput {
 
 class Classifier {
  public:
-  // The architecture must have passed Validate.
-  Classifier(const ClassifierArchitecture& architecture, const kernels::OpTable& ops);
+  // The architecture must have passed Validate. A graph for inference takes less room, and allocates none for training.
+  Classifier(const ClassifierArchitecture& architecture, const kernels::OpTable& ops, GraphUse use = GraphUse::kTraining);
 
   Buffers AllocateForTraining() const { return {Arena(plan_.forward), Arena(plan_.backward)}; }
   Buffers AllocateForInference() const { return {Arena(plan_.forward), Arena()}; }

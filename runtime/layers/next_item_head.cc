@@ -111,4 +111,9 @@ void NextItemHead::Score(const Weights& weights, const float* h, float* scores) 
   ForEachTile([&](const Tile& tile) { ComputeLogits(weights, tile, h, 1, scores + tile.first); });
 }
 
+void NextItemHead::ScoreTile(const Weights& weights, const float* h, size_t rows, size_t tile, float* scores) const {
+  const size_t first = tile * kHeadTile;
+  ComputeLogits(weights, {tile, first, std::min(kHeadTile, num_items_ - first)}, h, rows, scores);
+}
+
 }  // namespace wisp

@@ -31,7 +31,7 @@ double Flops(const Architecture& a) {
 class Encoder {
  public:
   Encoder(const ClassifierArchitecture& architecture, const kernels::OpTable& ops, const std::vector<float>& weights)
-      : graph_(architecture, ops),
+      : graph_(architecture, ops, GraphUse::kInference),
         buffers_(graph_.AllocateForInference()),
         packed_(graph_.pack_plan().size()),
         weights_{&graph_.ops(), &graph_.pack_plan(), &graph_.parameters(), weights.data(), packed_.data()},

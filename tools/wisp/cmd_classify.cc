@@ -317,7 +317,7 @@ Status ClassifyEvaluate(const ClassifyEvaluateArguments& a, OutputFormat format)
   for (const int32_t label : sequences.labels) ++counts[static_cast<size_t>(label)];
   const double largest = static_cast<double>(*std::max_element(counts.begin(), counts.end())) / static_cast<double>(records.size());
   Workers workers(a.threads == 0 ? DefaultThreads() : a.threads);
-  const Classifier graph(c.architecture, kernels::BestOps());
+  const Classifier graph(c.architecture, kernels::BestOps(), GraphUse::kInference);
   const double accuracy = Accuracy(graph, opened.file.model().flat_weights().data(), records, opened.input(), workers);
   if (format == OutputFormat::kJson) {
     std::printf("%s\n", Json({{"accuracy", accuracy}, {"records", records.size()}, {"largest_class", largest}, {"unknown_tokens", sequences.num_unknown},
@@ -332,7 +332,7 @@ Status ClassifyPredict(const ClassifyPredictArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(const Opened opened, OpenClassifier(a.model));
   WISP_ASSIGN_OR_RETURN(const std::vector<std::string> texts, ReadTexts(a));
   const ClassifierDescription& c = opened.file.description();
-  const Classifier graph(c.architecture, kernels::BestOps());
+  const Classifier graph(c.architecture, kernels::BestOps(), GraphUse::kInference);
   const float* flat = opened.file.model().flat_weights().data();
   AlignedArray<float> packed(graph.pack_plan().size());
   graph.pack_plan().Pack(graph.ops(), flat, packed.data(), 0, 1);

@@ -115,7 +115,7 @@ Status Evaluate(const EvaluateArguments& a, OutputFormat format) {
   if (model.flat_weights().empty()) return Unsupported(a.model + ": its weights are laid out in another order than this build reads");
   WISP_ASSIGN_OR_RETURN(const data::ReadResult data, ReadData(a.data, {}, &model));
   const RecordSet set = MakeRecords(data.sequences, model.architecture().max_length, HoldOut::kValidationAndTest);
-  const Recommender graph(model.architecture(), *ops);
+  const Recommender graph(model.architecture(), *ops, /*num_negatives=*/0, GraphUse::kInference);
   Workers workers(a.threads == 0 ? DefaultThreads() : a.threads);
   const RankingQuality q = EvaluateRanking(graph, model.flat_weights().data(), a.split == "test" ? set.test : set.validation, workers);
   if (q.num_users == 0) return InvalidData(a.data.path + ": no user has enough events to be tested");

@@ -96,7 +96,8 @@ def quantised(path):
     with runners.quiet():
         from onnxruntime.quantization import QuantType, quantize_dynamic
         to = path.replace(".onnx", "-int8.onnx")
-        quantize_dynamic(path, to, per_channel=True, weight_type=QuantType.QInt8)
+        # What its optimizer made has nodes whose outputs' types are not written down.
+        quantize_dynamic(path, to, per_channel=True, weight_type=QuantType.QInt8, extra_options={"DefaultTensorType": 1})
     return to
 
 
