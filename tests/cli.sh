@@ -390,4 +390,18 @@ mv out lent.txt
 expect 0 "" "$wisp" inspect base.wisp --memory --method phantom --threads 3 --records 60 --json
 json '[str(j["inference"]["total"]), str(j["training"]["total"])] == open("lent.txt").read().split()'
 
+# Several histories at once, in C.
+cc -std=c11 -Wall -Wextra -Werror -I"$root" "$root/tests/recommend_batch.c" -o recommend_batch -L"$build" -lwisp -Wl,-rpath,"$build" 2>err || fail "the C test of batches: $(head -c 300 err)"
+expect 0 "" ./recommend_batch base.wisp
+expect 0 "" "$wisp" bench --what score --length 20 --items 300 --repeats 1 --threads 2 --json
+json 'all(0 < j["batch"][b]["histories_per_s"]["median"] for b in ("1", "8", "32")) and j["batch"]["threads"] == 2'
+
+# The encoder, its weights and what it computed.
+expect 0 "" "$wisp" bench --what encoder --items 50 --repeats 1 --tensors encoder.safetensors --json
+json 'j["encoder"]["ms"]["median"] > 0 and j["encoder"]["planned_bytes"] > j["encoder"]["planned_bytes_int8"]'
+[ -s encoder.safetensors ] || fail "bench --tensors wrote nothing"
+expect 0 "" "$wisp" bench --what ops --length 20 --items 300 --repeats 2 --json
+python3 -c 'import json; first, *ops = map(json.loads, open("out")); assert first["memory_gb_per_s"] > 0 and {o["op"] for o in ops} >= {"linear_forward", "attention_backward", "adam", "top_k"} and all(o["percent_of_roof"]["median"] > 0 for o in ops)' || fail "bench --what ops printed $(head -c 300 out)"
+expect 2 "is of --what encoder" "$wisp" bench --what score --tensors x.safetensors
+
 finish

@@ -83,6 +83,10 @@ struct MethodFigures {
 // A top 10 after a long history, after one more event, with loading the model, and drawn privately (bench_scoring.cc).
 Status BenchScoring(const BenchArguments& arguments, Json& result);
 
+// Every op of the kernels at the recommender's shapes: first what they are held against, then one of `lines` for each op. An error
+// where a result is wrong (bench_ops.cc).
+Status BenchOps(const BenchArguments& arguments, std::vector<Json>& lines);
+
 // 128 tokens through an encoder of width 384, in float and int8 (bench_encoder.cc).
 Status BenchEncoder(const BenchArguments& arguments, Json& result);
 

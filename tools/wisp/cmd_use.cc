@@ -2,7 +2,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "runtime/inference/session.h"
+#include "runtime/inference/batch_recommender.h"
 #include "runtime/model/classifier_file.h"
 #include "runtime/train/records.h"
 #include "tools/wisp/commands.h"
@@ -83,7 +83,11 @@ Json MemoryJson(const TrainingMemory& m) {
 Status InspectMemory(const InspectArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::Open(a.model));
   WISP_ASSIGN_OR_RETURN(const InferenceMemory inference, Session::PlanMemory(model.architecture()));
+  const BatchOptions batch{.num_threads = a.threads == 0 ? DefaultThreads() : a.threads};
+  WISP_ASSIGN_OR_RETURN(const InferenceMemory beside, BatchRecommender::PlanMemory(model.architecture(), batch));
   Json j = {{"inference", MemoryJson(inference, model.size_bytes())}};
+  j["batch_of_" + std::to_string(batch.rows)] = {
+      {"activations", beside.activations}, {"scores", beside.scores}, {"total", beside.total()}, {"threads", batch.num_threads}};
   if (!a.method.empty()) {
     TrainingOptions options{.num_threads = a.threads == 0 ? DefaultThreads() : a.threads};
     WISP_RETURN_IF_ERROR(OverrideMethod(a.method, options));
@@ -100,7 +104,7 @@ Status InspectMemory(const InspectArguments& a, OutputFormat format) {
     std::printf("%s\n", use.c_str());
     for (const auto& [part, bytes] : figures.items()) std::printf("  %-16s %12s\n", part.c_str(), bytes.is_string() ? bytes.get<std::string>().c_str() : bytes.dump().c_str());
   }
-  std::printf("bytes; the total does not count the file, which is mapped, not copied\n");
+  std::printf("bytes; the total does not count the file, which is mapped, not copied; a batch's stands beside that of inference\n");
   return OkStatus();
 }
 

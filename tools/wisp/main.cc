@@ -223,7 +223,7 @@ class CommandLine {
     auto* memory = c->add_flag("--memory", inspect_.memory, "Instead: what the model takes to recommend, and to train with --method. Exact, and\n"
                                                             "known without making any of it; the size of the batch does not matter");
     c->add_option("--method", inspect_.method, "ordinary or phantom")->check(CLI::IsMember({"ordinary", "phantom"}))->needs(memory);
-    c->add_option("--threads", inspect_.threads, "Of training; 0: up to 4")->needs(memory);
+    c->add_option("--threads", inspect_.threads, "Of training and of a batch; 0: up to 4")->needs(memory);
     c->add_option("--records", inspect_.records, "Of training: 16 bytes each, and 4 for each thread")->needs(memory);
     OnCall(c, Inspect, inspect_);
   }
@@ -342,7 +342,7 @@ class CommandLine {
   void AddBench() {
     CLI::App* c = app_.add_subcommand("bench", "Measure this machine: products, training steps with and without privacy, scoring.\n"
                                                "  wisp bench --threads 2\n  wisp bench --model m.wisp --what score");
-    c->add_option("--what", bench_.what, "all, train, score, encoder (128 tokens, 6 blocks of width 384), clipping (what ghost clipping of the\n"
+    c->add_option("--what", bench_.what, "all, train, score, encoder (128 tokens, 6 blocks of width 384), ops (each kernel), clipping (what ghost clipping of the\n"
                                          "embedding would add to a private step) or sparse (catalogues of 1e5 to 1e7 items: 16 GB, minutes)")->capture_default_str();
     c->add_option("--model", bench_.model, "Score with this model; default: one of the size of ML-1M");
     c->add_option("--tensors", bench_.tensors, "encoder: write its weights and what it computed there, as safetensors");
