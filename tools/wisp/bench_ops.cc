@@ -4,9 +4,10 @@
 // An op's time cannot be less than its arithmetic takes at the measured peak of multiply-adds, nor less than its bytes take at the
 // measured bandwidth of memory; the larger of the two is its roof. Bytes are what is read and written once, counted as if it lay in
 // memory. In this loop, as in a step, most of it lies in caches: such an op passes 100 % of the bandwidth of memory.
+#include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <cstring>
+#include <limits>
 
 #include "runtime/inference/top_k.h"
 #include "runtime/layers/weights.h"
@@ -226,7 +227,8 @@ class OpsBench {
   void AddTopK() {
     const auto scores = Input(m_);
     best_.resize(std::min<size_t>(10, m_));
-    OpCase c{"top_k", std::to_string(best_.size()) + " of " + std::to_string(m_), static_cast<double>(m_), 4.0 * static_cast<double>(m_), [this, scores](const OpTable&) {
+    const double items = static_cast<double>(m_);
+    OpCase c{"top_k", std::to_string(best_.size()) + " of " + std::to_string(m_), items, 4 * items, [this, scores](const OpTable&) {
       TopK top(best_);
       top.OfferAll(0, scores, [](size_t) { return false; });
       top.Finish();
@@ -264,7 +266,8 @@ class OpsBench {
         for (size_t i = 0; i < k; ++i) largest = std::max(largest, std::abs(w[j * k + i]));
         for (size_t i = 0; i < k; ++i) {
           const float off = std::abs(seen[i * n + j] - w[j * k + i]);
-          if (!(off <= largest * (0.5f / 127 + 1e-6f))) return Wrong("f32_to_int8", "row " + std::to_string(j) + " is off by " + std::to_string(off / largest) + " of its largest");
+          if (off <= largest * (0.5f / 127 + 1e-6f)) continue;
+          return Wrong("f32_to_int8", "row " + std::to_string(j) + " is off by " + std::to_string(off / largest) + " of its largest");
         }
       }
       return OkStatus();
