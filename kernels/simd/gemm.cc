@@ -81,7 +81,7 @@ struct Strip {
   size_t row, rows, first_panel, num_panels;
   const float* copied_b;
   size_t first_copied;
-  size_t ahead;  // TileArgs::ahead
+  ptrdiff_t ahead;  // TileArgs::ahead
 };
 
 void MultiplyStrip(const Product& p, const Block& block, const Strip& strip) {
@@ -168,12 +168,12 @@ void CopyColumns(const Product& p, const Block& block, size_t first, size_t coun
 
 // TileArgs::ahead of a row of tiles over panels [first, first + count): each of the first eight rows of tiles asks for its share of
 // the panels that come after these. Of the others, none: they walk over what is there.
-size_t Ahead(const Product& p, const Block& block, size_t first, size_t count, size_t panels, size_t row_block) {
+ptrdiff_t Ahead(const Product& p, const Block& block, size_t first, size_t count, size_t panels, size_t row_block) {
   if (kPrefetchTiles == 0 || !p.packed_b || row_block >= kPanelWidth / kPrefetchFloats) return 0;
   const size_t share = row_block * block.size * kPrefetchFloats, panel = p.inner * kPanelWidth;
-  if (first + count < panels) return count * panel + share;
-  const bool last = block.first + block.size >= p.inner;
-  return last ? 0 : block.size * kPanelWidth - first * panel + share;  // back to panel 0, modulo 2^64
+  if (first + count < panels) return static_cast<ptrdiff_t>(count * panel + share);
+  if (block.first + block.size >= p.inner) return 0;
+  return static_cast<ptrdiff_t>(block.size * kPanelWidth + share) - static_cast<ptrdiff_t>(first * panel);  // back to panel 0
 }
 
 // All of C, for one block of the inner size.

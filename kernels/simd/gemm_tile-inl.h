@@ -41,7 +41,7 @@ struct TileArgs {
   float scale;
   size_t inner;
   bool add;  // onto C; otherwise C is not read
-  size_t ahead = 0;  // floats from B to where prefetching begins; read by kPrefetchTiles only
+  ptrdiff_t ahead = 0;  // floats from B to where prefetching begins; read by kPrefetchTiles only
 };
 
 // Weights that lie beyond the second-level cache, as those of an encoder do, are asked for while those before them are multiplied,
