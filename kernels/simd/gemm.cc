@@ -34,7 +34,11 @@ constexpr size_t kCopyRowBlocks = 3;
 constexpr size_t kCopiedFloats = kInnerBlock * kPanelWidth;
 
 // Only the gradient of weights reads A by its columns.
-constexpr bool kTransposes = ForTraining(&FillGemm) != nullptr;
+#ifdef WISP_INFERENCE_ONLY
+constexpr bool kTransposes = false;
+#else
+constexpr bool kTransposes = true;
+#endif
 
 struct Product {
   const float* a;
