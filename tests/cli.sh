@@ -140,7 +140,7 @@ expect 0 "" "$wisp" "${fest[@]}" --method fest --rows 20 --histogram-noise 5
 paid=$(sqlite3 fest.db 'select count(*) from entries')
 for name in "--dataset other" ""; do
   # shellcheck disable=SC2086
-  expect 4 "is of the data set 'cafe log', this data is called '$([ -n "$name" ] && echo other || echo log.db)'" "$wisp" train --recipe "$recipe" "${small[@]}" --epsilon 1 --out o.wisp --ledger fest.db $name
+  expect 4 "is of the data set 'cafe log', and what is to be charged is '$([ -n "$name" ] && echo other || echo log.db)'" "$wisp" train --recipe "$recipe" "${small[@]}" --epsilon 1 --out o.wisp --ledger fest.db $name
 done
 [ "$(sqlite3 fest.db 'select count(*) from entries')" = "$paid" ] || fail "a run on other data was charged"
 expect 0 "" "$wisp" inspect o.wisp --json
@@ -255,7 +255,7 @@ expect 0 "" "$wisp" privacy --ledger d.db --delta 1e-6 --json
 json 'j["accounting"]["ledger_epsilon"] > json.load(open("first.json"))["accounting"]["ledger_epsilon"] and j["accounting"]["ledger_epsilon"] <= 2'
 expect 4 "nothing was charged" "${draw[@]}" "${target[@]}" --delta 1e-6
 expect 4 "--dataset is 'other', but draws from plain.wisp show the data set 'log.db'" "${draw[@]}" "${target[@]}" --delta 1e-6 --dataset other
-expect 4 "is of the data set 'cafe log', this data is called 'log.db'" "${draw[@]}" --ledger fest.db --lambda 1e-3
+expect 4 "is of the data set 'cafe log', and what is to be charged is 'log.db'" "${draw[@]}" --ledger fest.db --lambda 1e-3
 expect 4 "the budget is to be 0.5, but epsilon" "${draw[@]}" "${target[@]}" --delta 1e-6 --budget 0.5
 [ "$(sqlite3 d.db 'select count(*) from limits')" = 1 ] || fail "a budget below what is spent was written"
 [ ! -s out ] || fail "a refused draw printed $(head -c 300 out)"
@@ -497,5 +497,18 @@ expect 0 "" ./lent_threads small-base.wisp log.db lent-small.db lent.wisp
 mv out lent.txt
 expect 0 "" "$wisp" inspect small-base.wisp --memory --json
 json 'str(j["inference"]["total"]) == open("lent.txt").read().split()[0]'
+# Several histories at once, in C.
+cc -std=c11 -Wall -Wextra -Werror -I"$root" "$root/tests/recommend_batch.c" -o recommend_batch -L"$build" -lwisp -Wl,-rpath,"$build" 2>err || fail "the C test of batches: $(head -c 300 err)"
+expect 0 "" ./recommend_batch base.wisp
+expect 0 "" "$wisp" bench --what score --length 20 --items 300 --repeats 1 --threads 2 --json
+json 'all(0 < j["batch"][b]["histories_per_s"]["median"] for b in ("1", "8", "32")) and j["batch"]["threads"] == 2'
+
+# The encoder, its weights and what it computed.
+expect 0 "" "$wisp" bench --what encoder --items 50 --repeats 1 --tensors encoder.safetensors --json
+json 'j["encoder"]["ms"]["median"] > 0 and j["encoder"]["planned_bytes"] > j["encoder"]["planned_bytes_int8"]'
+[ -s encoder.safetensors ] || fail "bench --tensors wrote nothing"
+expect 0 "" "$wisp" bench --what ops --length 20 --items 300 --repeats 2 --json
+python3 -c 'import json; first, *ops = map(json.loads, open("out")); assert first["memory_gb_per_s"] > 0 and {o["op"] for o in ops} >= {"linear_forward", "attention_backward", "adam", "top_k"} and all(o["percent_of_roof"]["median"] > 0 for o in ops)' || fail "bench --what ops printed $(head -c 300 out)"
+expect 2 "is of --what encoder" "$wisp" bench --what score --tensors x.safetensors
 
 finish

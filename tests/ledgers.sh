@@ -25,7 +25,7 @@ expect 2 "--out and --ledger name the same file" "${run[@]}" --data log.db --eps
 expect 2 "--out and --privacy-json name the same file" "${run[@]}" --data log.db --epsilon 1 --out p.wisp --privacy-json p.wisp --ledger l.db
 expect 2 "--privacy-json and --model name the same file" "${run[@]}" --data log.db --epsilon 1 --out p.wisp --privacy-json base.wisp --ledger l.db
 expect 2 "--checkpoint and --data name the same file" "${run[@]}" --data log.db --epsilon 1 --out p.wisp --checkpoint log.db --ledger l.db
-expect 2 "l.db: is an SQLite database, a log or a ledger, and will not be replaced" "${run[@]}" --data log.db --epsilon 1 --out l.db --ledger m.db
+expect 2 "l.db: is an SQLite database, a log or a ledger, or may be one, and will not be replaced" "${run[@]}" --data log.db --epsilon 1 --out l.db --ledger m.db
 for file in l.db link.db log.db; do expect 2 "will not be replaced" "$wisp" synth --out $file --users 20; done
 expect 2 "--out and the model name the same file" "$wisp" export base.wisp --out ./base.wisp
 expect 2 "--out and the model name the same file" "$wisp" compress base.wisp --out ./base.wisp
@@ -38,6 +38,25 @@ expect 2 "--out and --data name the same file" "$wisp" classify train --recipe t
 expect 2 "--out and --ledger name the same file" "$wisp" classify train --recipe texts.json --data texts.txt --out l.db --ledger l.db
 [ "$(cat log.db l.db base.wisp | md5sum)" = "$sum" ] || fail "a refused command changed a file"
 for file in new.db p.wisp m.db t.db; do [ ! -e $file ] || fail "a refused command left $file behind"; done
+# What SQLite keeps beside a database, what cannot be read, a link to where a ledger will be, a ledger with a temporary file's name.
+touch l.db-wal
+expect 2 "will not be replaced" "$wisp" export base.wisp --out l.db-wal
+rm -f l.db-wal
+if [ "$(id -u)" != 0 ]; then
+  chmod 000 l.db
+  expect 2 "will not be replaced" "$wisp" export base.wisp --out l.db
+  chmod 600 l.db
+fi
+ln -s target.wisp dangling.db
+expect 2 "--out and --ledger name the same file" "${run[@]}" --data log.db --epsilon 1 --out target.wisp --ledger dangling.db
+expect 3 "taken as they are, not as URIs" "${run[@]}" --data log.db --epsilon 1 --out p.wisp --ledger file:l.db
+cp l.db z.wisp.tmp-1
+expect 0 "" "$wisp" export base.wisp --out z.wisp
+[ -e z.wisp.tmp-1 ] || fail "a ledger was taken for a temporary file"
+expect 2 "is not text" "${run[@]}" --data log.db --epsilon 1 --out p.wisp --ledger name.db --dataset $'bad\xff'
+[ ! -e p.wisp ] && [ ! -e name.db ] || fail "a refused command left something behind"
+python3 -c 'print("{\"training\":" + "[" * 100000 + "]" * 100000 + "}")' >deep.json
+expect 3 "objects lie deeper than 32" "$wisp" train --recipe deep.json --data log.db --out p.wisp
 # A model may be replaced by what it becomes.
 cp base.wisp own.wisp
 expect 0 "" "$wisp" train --recipe "$recipe" --model own.wisp --data log.db --num-records-public 60 --batch 20 --epochs 1 --delta 0.001 --epsilon 0.5 --out own.wisp --ledger l.db
@@ -50,11 +69,21 @@ expect 0 "" "$wisp" train --recipe "$recipe" --model base.wisp --data other.db -
 expect 4 "for epsilon 2.* and this ledger has epsilon 0.5 spent" "${again[@]}" --epsilon 1 --out a.wisp --ledger less.db
 expect 0 "" "${again[@]}" --epsilon 0.5 --out a.wisp --ledger l.db
 expect 0 "" "${again[@]}" --epsilon 0.5 --out a.wisp --ledger fresh.db --dataset "another log"
+expect 0 "" "${again[@]}" --epsilon 0.5 --out a.wisp --ledger less.db --other-data
+# Nor is a run gone on with from a checkpoint under the name of another base.
+going=(--data log.db --epsilon 1 --ledger check.db --dataset "a third log" --checkpoint c.ck --epochs 30 --batch 20 --num-records-public 60 --delta 0.001)
+"$wisp" train --recipe "$recipe" --model base.wisp "${going[@]}" --out a.wisp >out 2>err & run_pid=$!
+for _ in $(seq 200); do [ -e c.ck ] && break; sleep 0.05; done
+kill -INT $run_pid; wait $run_pid; [ -e c.ck ] || fail "no checkpoint was left: $(cat err)"
+expect 3 "it belongs to a run that began with another model" "$wisp" train --recipe "$recipe" --model own.wisp "${going[@]}" --budget 60 --out a.wisp
+[ "$(limits check.db)" = 0 ] || fail "a run that was refused at its checkpoint set a limit"
+expect 0 "" "$wisp" train --recipe "$recipe" --model base.wisp "${going[@]}" --budget 60 --out a.wisp
+[ "$(limits check.db)" = 1 ] && [ ! -e c.ck ] || fail "a run that was gone on with set no limit"
 
 # A ledger pays for its own data set only.
 paid=$(entries l.db)
-expect 4 "is of the data set 'log.db', this data is called 'other.db'" "${run[@]}" --data other.db --epsilon 0.5 --out b.wisp --ledger l.db
-expect 4 "is of the data set 'log.db', this data is called 'other.db'" "$wisp" audit run --recipe "$recipe" --model base.wisp --data other.db --num-records-public 60 --canaries 20 --steps 1 --ledger l.db
+expect 4 "is of the data set 'log.db', and what is to be charged is 'other.db'" "${run[@]}" --data other.db --epsilon 0.5 --out b.wisp --ledger l.db
+expect 4 "is of the data set 'log.db', and what is to be charged is 'other.db'" "$wisp" audit run --recipe "$recipe" --model base.wisp --data other.db --num-records-public 60 --canaries 20 --steps 1 --ledger l.db
 [ "$(entries l.db)" = "$paid" ] || fail "data of another name was charged to the ledger"
 expect 0 "" "${run[@]}" --data other.db --dataset log.db --epsilon 0.5 --out b.wisp --ledger l.db
 

@@ -40,7 +40,7 @@ int main(int argc, char** argv) {
   right &= Refused(&options, WISP_INVALID_ARGUMENT, "output_path and ledger_path name the same file");
   options.output_path = "refused.wisp";
   options.dataset = "another";
-  right &= Refused(&options, WISP_PRIVACY_REFUSED, "this data is called 'another'");
+  right &= Refused(&options, WISP_PRIVACY_REFUSED, "what is to be charged is 'another'");
   options.dataset = NULL;
   options.budget_epsilon = 2;
   right &= Refused(&options, WISP_PRIVACY_REFUSED, "is spent on the data set already");

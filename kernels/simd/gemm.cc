@@ -34,7 +34,11 @@ constexpr size_t kCopyRowBlocks = 3;
 constexpr size_t kCopiedFloats = kInnerBlock * kPanelWidth;
 
 // Only the gradient of weights reads A by its columns.
-constexpr bool kTransposes = ForTraining(&FillGemm) != nullptr;
+#ifdef WISP_INFERENCE_ONLY
+constexpr bool kTransposes = false;
+#else
+constexpr bool kTransposes = true;
+#endif
 
 struct Product {
   const float* a;
@@ -81,6 +85,7 @@ struct Strip {
   size_t row, rows, first_panel, num_panels;
   const float* copied_b;
   size_t first_copied;
+  ptrdiff_t ahead;  // TileArgs::ahead
 };
 
 void MultiplyStrip(const Product& p, const Block& block, const Strip& strip) {
@@ -92,7 +97,10 @@ void MultiplyStrip(const Product& p, const Block& block, const Strip& strip) {
   t.scale = p.scale;
   t.inner = block.size;
   t.add = block.add;
+  t.ahead = strip.ahead;
   const size_t rows = strip.rows;
+  const size_t from_tallest = kTileRows - rows;
+  const TileFunction tile = strip.ahead != 0 && from_tallest < kPrefetchTiles ? kPrefetchingTiles[from_tallest] : tiles[rows - 1];
   const size_t end = strip.first_panel + strip.num_panels;
   const size_t whole = std::min(end, p.cols / kPanelWidth);
   const auto move_to = [&](size_t panel) {
@@ -120,7 +128,7 @@ void MultiplyStrip(const Product& p, const Block& block, const Strip& strip) {
       kWide[rows - 1](t);
       panel += 2;
     } else {
-      tiles[rows - 1](t);
+      tile(t);
       panel += 1;
     }
   }
@@ -162,6 +170,16 @@ void CopyColumns(const Product& p, const Block& block, size_t first, size_t coun
   }
 }
 
+// TileArgs::ahead of a row of tiles over panels [first, first + count): each of the first eight rows of tiles asks for its share of
+// the panels that come after these. Of the others, none: they walk over what is there.
+ptrdiff_t Ahead(const Product& p, const Block& block, size_t first, size_t count, size_t panels, size_t row_block) {
+  if (kPrefetchTiles == 0 || !p.packed_b || row_block >= kPanelWidth / kPrefetchFloats) return 0;
+  const size_t share = row_block * block.size * kPrefetchFloats, panel = p.inner * kPanelWidth;
+  if (first + count < panels) return static_cast<ptrdiff_t>(count * panel + share);
+  if (block.first + block.size >= p.inner) return 0;
+  return static_cast<ptrdiff_t>(block.size * kPanelWidth + share) - static_cast<ptrdiff_t>(first * panel);  // back to panel 0
+}
+
 // All of C, for one block of the inner size.
 void MultiplyBlock(const Product& p, const Block& block) {
   HWY_ALIGN float copied_b[kCopiedFloats];
@@ -176,8 +194,8 @@ void MultiplyBlock(const Product& p, const Block& block) {
     for (size_t panel = first_copied; !p.packed_b && panel < first + count; ++panel) {
       CopyPanel(p, block, panel, copied_b + (panel - first_copied) * block.size * kPanelWidth);
     }
-    // As even as possible: 15 rows are 8 + 7, not 14 + 1.
-    const auto row_at = [&](size_t i) { return p.rows * i / row_blocks; };
+    // As even as possible: 15 rows are 8 + 7, not 14 + 1. With few heights the tallest are the best.
+    const auto row_at = [&](size_t i) { return kFewTiles ? std::min(i * kTileRows, p.rows) : p.rows * i / row_blocks; };
     for (size_t i = 0; i < row_blocks; ++i) {
       const size_t row = row_at(i);
       const float* a = p.transposed_a ? p.a + block.first * p.lda + row : p.a + row * p.lda + block.first;
@@ -189,7 +207,8 @@ void MultiplyBlock(const Product& p, const Block& block) {
         lda = kCopyTiles * kTileRows;
       }
       MultiplyStrip(p, block, {.a = a, .lda = lda, .row = row, .rows = row_at(i + 1) - row, .first_panel = first,
-                               .num_panels = count, .copied_b = copied_b, .first_copied = first_copied});
+                               .num_panels = count, .copied_b = copied_b, .first_copied = first_copied,
+                               .ahead = Ahead(p, block, first, count, panels, i)});
     }
   }
 }

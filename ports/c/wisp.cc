@@ -2,6 +2,7 @@
 #include "ports/c/wisp.h"
 
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <exception>
 #include <memory>
@@ -10,11 +11,15 @@
 #include <vector>
 
 #include "ports/c/status_c.h"
-#include "runtime/inference/session.h"
+#include "runtime/inference/batch_recommender.h"
 
 struct wisp_model {
   std::unique_ptr<wisp::Session> session;
   std::vector<std::string> keys, names;  // with a final zero each, which the file does not promise
+  std::unique_ptr<wisp::BatchRecommender> batch;  // of the last number of threads; none before a batch
+  uint32_t batch_threads = 0;
+  std::vector<std::span<const int32_t>> histories;
+  std::vector<wisp::Recommendation> best;
 };
 
 namespace wisp::ports {
@@ -69,22 +74,52 @@ Status OpenModel(const char* path, wisp_model** out) {
   return OkStatus();
 }
 
+wisp::Result<wisp::RecommendOptions> OptionsOf(const wisp_recommend_options* given, size_t count) {
+  WISP_ASSIGN_OR_RETURN(const auto o, wisp::ports::OptionsOf(given, "wisp_recommend_options"));
+  if ((o.excluded == nullptr && o.num_excluded > 0) || (o.candidates == nullptr && o.num_candidates > 0)) {
+    return InvalidArgument("wisp_recommend: a list is NULL but its number is not 0");
+  }
+  return wisp::RecommendOptions{.count = count,
+                                .seen = o.allow_seen != 0 ? wisp::SeenItems::kAllow : wisp::SeenItems::kExclude,
+                                .excluded = {o.excluded, o.num_excluded},
+                                .candidates = {o.candidates, o.num_candidates}};
+}
+
 Status RecommendItems(wisp_model* model, const int32_t* history, size_t num_history, const wisp_recommend_options* given,
                       wisp_recommendation* out, size_t* count) {
   if (model == nullptr || history == nullptr || out == nullptr || count == nullptr) {
     return InvalidArgument("wisp_recommend: model, history, out and count must not be NULL");
   }
-  WISP_ASSIGN_OR_RETURN(const auto o, wisp::ports::OptionsOf(given, "wisp_recommend_options"));
-  if ((o.excluded == nullptr && o.num_excluded > 0) || (o.candidates == nullptr && o.num_candidates > 0)) {
-    return InvalidArgument("wisp_recommend: a list is NULL but its number is not 0");
-  }
-  wisp::RecommendOptions options{.count = *count};
-  options.seen = o.allow_seen != 0 ? wisp::SeenItems::kAllow : wisp::SeenItems::kExclude;
-  options.excluded = {o.excluded, o.num_excluded};
-  options.candidates = {o.candidates, o.num_candidates};
+  WISP_ASSIGN_OR_RETURN(const wisp::RecommendOptions options, OptionsOf(given, *count));
   WISP_ASSIGN_OR_RETURN(const auto top, model->session->Recommend({history, num_history}, options));
   for (size_t i = 0; i < top.size(); ++i) out[i] = {top[i].item, top[i].score};
   *count = top.size();
+  return OkStatus();
+}
+
+Status RecommendBatch(wisp_model* model, const int32_t* const* histories, const size_t* lengths, size_t num_histories,
+                      const wisp_recommend_options* given, size_t count, uint32_t num_threads, wisp_recommendation* out, size_t* found) {
+  if (model == nullptr || histories == nullptr || lengths == nullptr || out == nullptr || found == nullptr) {
+    return InvalidArgument("wisp_recommend_batch: model, histories, lengths, out and found must not be NULL");
+  }
+  if (num_histories > SIZE_MAX / sizeof(wisp_recommendation) / (count + 1)) {
+    return InvalidArgument("wisp_recommend_batch: " + std::to_string(num_histories) + " histories with " + std::to_string(count) + " items each are too many");
+  }
+  WISP_ASSIGN_OR_RETURN(const wisp::RecommendOptions options, OptionsOf(given, count));
+  model->histories.clear();
+  for (size_t i = 0; i < num_histories; ++i) {
+    if (histories[i] == nullptr) return InvalidArgument("wisp_recommend_batch: history " + std::to_string(i) + " is NULL");
+    model->histories.emplace_back(histories[i], lengths[i]);
+  }
+  if (model->batch == nullptr || model->batch_threads != num_threads) {
+    WISP_ASSIGN_OR_RETURN(model->batch, wisp::BatchRecommender::Create(*model->session, {.num_threads = num_threads}));
+    model->batch_threads = num_threads;
+  }
+  model->best.resize(num_histories * count);
+  WISP_RETURN_IF_ERROR(model->batch->Recommend(model->histories, options, model->best, {found, num_histories}));
+  for (size_t i = 0; i < num_histories; ++i) {
+    for (size_t r = i * count; r < i * count + found[i]; ++r) out[r] = {model->best[r].item, model->best[r].score};
+  }
   return OkStatus();
 }
 
@@ -123,6 +158,12 @@ const char* wisp_model_item_name(const wisp_model* model, int32_t item) { return
 wisp_code wisp_recommend(wisp_model* model, const int32_t* history, size_t num_history, const wisp_recommend_options* options,
                          wisp_recommendation* out, size_t* count, wisp_error* error) {
   return Guarded(error, [&] { return RecommendItems(model, history, num_history, options, out, count); });
+}
+
+wisp_code wisp_recommend_batch(wisp_model* model, const int32_t* const* histories, const size_t* lengths, size_t num_histories,
+                               const wisp_recommend_options* options, size_t count, uint32_t num_threads, wisp_recommendation* out, size_t* found,
+                               wisp_error* error) {
+  return Guarded(error, [&] { return RecommendBatch(model, histories, lengths, num_histories, options, count, num_threads, out, found); });
 }
 
 }  // extern "C"

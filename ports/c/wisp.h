@@ -100,6 +100,14 @@ typedef struct wisp_recommend_options {
 WISP_API wisp_code wisp_recommend(wisp_model* model, const int32_t* history, size_t num_history,
                                   const wisp_recommend_options* options, wisp_recommendation* out, size_t* count, wisp_error* error);
 
+/* The same for several histories in one call and on `num_threads` threads (0: min(4, processors)): histories[i] has lengths[i] items.
+ * The best `count` of history i are written from out[i * count] on, and their number, which may be smaller, to found[i]: what
+ * wisp_recommend gives, to the bit. An error names the first history that is wrong. The first call with a number of threads makes
+ * the buffers it needs; they are kept until the model is closed or the number changes. */
+WISP_API wisp_code wisp_recommend_batch(wisp_model* model, const int32_t* const* histories, const size_t* lengths, size_t num_histories,
+                                        const wisp_recommend_options* options, size_t count, uint32_t num_threads,
+                                        wisp_recommendation* out, size_t* found, wisp_error* error);
+
 /* ---- Recommending privately ------------------------------------------------------------------------------------- */
 
 /* For weights that were fine-tuned without a guarantee: items are drawn instead of ranked, and the ledger of the data is
@@ -205,6 +213,7 @@ typedef struct wisp_personalise_options {
   wisp_run_tasks run_tasks; /* if given, the library creates no thread; the model's bits hang on num_threads alone */
   void* run_tasks_data;
   const char* dataset;     /* name of the data set in ledger and provenance: the same each time; NULL: the log's file name */
+  int32_t other_data;      /* 1: a data set of this name in the model's provenance is another one */
 } wisp_personalise_options;
 
 typedef struct wisp_personalise_result {

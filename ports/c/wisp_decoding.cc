@@ -1,7 +1,6 @@
 // The C interface's private recommending: drawing items and charging the ledger for them.
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -61,9 +60,7 @@ Result<std::optional<wisp::DecodingMode>> ModeOf(wisp_decoding decoding) {
 Status OpenLedger(const wisp_private_options& o, const wisp::DecodingNeed& need, std::optional<privacy::Ledger>& out) {
   if (o.ledger_path == nullptr) return OkStatus();
   WISP_ASSIGN_OR_RETURN(const std::string dataset, wisp::DatasetToCharge(need));
-  WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, std::filesystem::exists(o.ledger_path)
-                                                    ? privacy::Ledger::OpenExisting(o.ledger_path)
-                                                    : privacy::Ledger::Open(o.ledger_path, {.dataset = dataset, .unit = privacy::PrivacyUnit::kUser}));
+  WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(o.ledger_path, {.dataset = dataset, .unit = privacy::PrivacyUnit::kUser, .any_unit = true}));
   out.emplace(std::move(ledger));
   return OkStatus();
 }

@@ -71,9 +71,10 @@ class Personalisation {
     WISP_ASSIGN_OR_RETURN(const wisp::ModelFile base, wisp::ModelFile::Open(o_.model_path, wisp::Verify::kFull));
     std::vector<float> widened;
     const std::span<const float> start_weights = base.AllWeights(widened);
+    WISP_RETURN_IF_ERROR(wisp::CheckDatasetName(Dataset()));
     WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(ledger_path, {.dataset = Dataset(), .unit = privacy::PrivacyUnit::kUser}));
     WISP_RETURN_IF_ERROR(ledger.CheckDataset(Dataset()));
-    WISP_RETURN_IF_ERROR(wisp::CheckStart(base, o_.model_path, Dataset(), ledger));
+    WISP_RETURN_IF_ERROR(wisp::CheckStart(base, o_.model_path, {.dataset = Dataset(), .other_data = o_.other_data != 0}, ledger));
     WISP_ASSIGN_OR_RETURN(const data::ReadResult events, ReadEvents(base));
     wisp::TrainingJob job = MakeJob(base, start_weights, events, ledger);
     if (o_.budget_epsilon > 0) {

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <limits>
 #include <optional>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -37,9 +38,30 @@ std::string FolderOf(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
+// By the first bytes of its header (sqlite.org/fileformat.html, 1.3). A file that is there and cannot be read may be one.
+bool MayBeDatabase(const std::string& path) {
+  constexpr char kMagic[] = "SQLite format 3";
+  char header[sizeof kMagic] = {};
+  const int fd = OpenRetrying(path.c_str(), O_RDONLY | O_NONBLOCK);
+  if (fd < 0) return errno == EACCES || errno == EPERM;
+  const ssize_t size = read(fd, header, sizeof header);
+  close(fd);
+  return size < 0 || (size == static_cast<ssize_t>(sizeof header) && std::memcmp(header, kMagic, sizeof header) == 0);
+}
+
+// A database, or what SQLite keeps beside one: its latest changes may be there alone.
+bool HoldsDatabase(const std::string& path) {
+  if (MayBeDatabase(path)) return true;
+  for (const std::string_view end : {"-wal", "-shm", "-journal"}) {
+    if (path.ends_with(end) && MayBeDatabase(path.substr(0, path.size() - end.size()))) return true;
+  }
+  return false;
+}
+
 // Whoever writes a temporary file holds a lock on it, so a file that can be locked is nobody's: its writer was killed.
 // A file system without locks refuses the lock, and nothing is removed.
 void RemoveIfAbandoned(const std::string& path) {
+  if (MayBeDatabase(path)) return;  // a name like that of a temporary file, but no file of ours
   const int fd = OpenRetrying(path.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK);
   if (fd < 0) return;
   if (flock(fd, LOCK_EX | LOCK_NB) == 0) unlink(path.c_str());
@@ -60,17 +82,6 @@ void RemoveAbandoned(const std::string& path) {
   closedir(listing);
 }
 
-// By the first bytes of its header (sqlite.org/fileformat.html, 1.3). A file that cannot be read is none: then the folder decides.
-bool IsDatabase(const std::string& path) {
-  constexpr char kMagic[] = "SQLite format 3";
-  char header[sizeof kMagic] = {};
-  const int fd = OpenRetrying(path.c_str(), O_RDONLY | O_NONBLOCK);
-  if (fd < 0) return false;
-  const ssize_t size = read(fd, header, sizeof header);
-  close(fd);
-  return size == static_cast<ssize_t>(sizeof header) && std::memcmp(header, kMagic, sizeof header) == 0;
-}
-
 // What tells files apart: device and number where there is one, else those of its folder and its name.
 struct FileIdentity {
   dev_t device = 0;
@@ -79,8 +90,17 @@ struct FileIdentity {
   bool operator==(const FileIdentity&) const = default;
 };
 
-std::optional<FileIdentity> IdentityOf(const std::string& path) {
+std::optional<FileIdentity> IdentityOf(std::string path) {
   struct stat info;
+  // A link that leads to where no file is yet stands for that place.
+  constexpr int kMaxLinks = 40;
+  for (int i = 0; i < kMaxLinks && stat(path.c_str(), &info) != 0; ++i) {
+    char target[4096];
+    const ssize_t length = readlink(path.c_str(), target, sizeof target);
+    if (length <= 0) break;
+    const std::string to(target, static_cast<size_t>(length));
+    path = to.front() == '/' ? to : FolderOf(path) + "/" + to;
+  }
   if (stat(path.c_str(), &info) == 0) return FileIdentity{info.st_dev, info.st_ino, ""};
   if (stat(FolderOf(path).c_str(), &info) != 0) return std::nullopt;
   return FileIdentity{info.st_dev, info.st_ino, path.substr(path.rfind('/') + 1)};
@@ -137,7 +157,7 @@ Result<FileReplacement> FileReplacement::Begin(const std::string& path, FileAcce
     return InvalidArgument(path + ": is not a regular file and will not be replaced by one");
   }
   if (path.empty() || path.back() == '/') return InvalidArgument("\"" + path + "\" does not name a file to write");
-  if (IsDatabase(path)) return InvalidArgument(path + ": is an SQLite database, a log or a ledger, and will not be replaced: name another file");
+  if (HoldsDatabase(path)) return InvalidArgument(path + ": is an SQLite database, a log or a ledger, or may be one, and will not be replaced: name another file");
   RemoveAbandoned(path);
   static std::atomic<uint64_t> counter{0};
   FileReplacement out;

@@ -57,6 +57,13 @@ Result<EventLog> EventLog::Open(const std::string& path) {
   EventLog log(path, database);
   if (code != SQLITE_OK) return log.Error("cannot open");
   sqlite3_busy_timeout(database, kBusyTimeoutMs);
+  // A ledger, say: SQLite would add a table to it without a word.
+  const Statement id = Prepare(database, "PRAGMA application_id");
+  if (id != nullptr && sqlite3_step(id.get()) == SQLITE_ROW && sqlite3_column_int64(id.get(), 0) != 0) {
+    return InvalidData("event log '" + path + "': is a database of another kind (application id " + std::to_string(sqlite3_column_int64(id.get(), 0)) +
+                       "), such as a ledger");
+  }
+  sqlite3_reset(id.get());
   if (sqlite3_exec(database, kSchema, nullptr, nullptr, nullptr) != SQLITE_OK)
     return log.Error("cannot prepare the table events");
   return log;

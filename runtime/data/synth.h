@@ -49,7 +49,7 @@ Result<SynthData> SynthCatalogue(uint32_t num_items);
 Result<SynthData> Synthesize(const SynthOptions& options);
 
 // Tables events(user, item, time), as EventLog's and in the order of time, and items(key, name). Whole or not at all;
-// replaces the file, unless journals of SQLite beside it show that somebody uses it or died doing so.
+// replaces no database, and nothing beside which SQLite left a journal.
 Status WriteSqliteLog(const std::string& path, const SynthData& data);
 // Text with a header, as ReadText reads it: kCsv, kTsv (user, item, time) or kInter (RecBole's names and types), in the order of
 // time. Whole or not at all; replaces the file. kInvalidArgument for another format.

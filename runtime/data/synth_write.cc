@@ -110,11 +110,12 @@ Status Fill(Database& database, const SynthData& data) {
 }  // namespace
 
 Status WriteSqliteLog(const std::string& path, const SynthData& data) {
+  WISP_RETURN_IF_ERROR(CheckWritable(path));
   // SQLite would play the journal of the old database into the new one.
   for (const char* journal : {"-wal", "-journal"}) {
     if (access((path + journal).c_str(), F_OK) != 0) continue;
     return IoError(path + ": will not be replaced while " + path + journal +
-                   " is there: the database is in use, or was left by a crash; remove both files or name another");
+                   " is there, which a database left behind: name another file");
   }
   Database database(path);
   WISP_RETURN_IF_ERROR(Fill(database, data));

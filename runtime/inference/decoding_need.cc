@@ -98,26 +98,23 @@ DecodingNeed NeedOf(std::span<const ProvenanceEntry> provenance, const DecodingP
 DecodingNeed NeedOf(const ModelFile& file, const DecodingPolicy& policy) {
   DecodingNeed need = NeedOf(file.provenance(), policy);
   if (file.output_bias_origin() != OutputBiasOrigin::kExactCounts) return need;
-  // Whose counts they are, no entry says.
-  for (const ProvenanceEntry& entry : file.provenance()) {
-    if (IsPublic(entry, policy)) continue;
-    need.kind = Kind::kCharge;
-    need.reason = "the output bias is exact counts of the training data, which are not all declared public";
-    AddOnce(need.datasets, entry.dataset == kUnknownDataset ? "" : entry.dataset);
-  }
+  // Counts are set when a model is made, by the run of its first entry (model_file.h), and no later one covers them.
+  if (!file.provenance().empty() && IsPublic(file.provenance().front(), policy)) return need;
+  need.kind = Kind::kCharge;
+  need.reason = "the output bias is exact counts of the training data, which is not declared public";
+  const std::string counted = file.provenance().empty() ? "" : file.provenance().front().dataset;
+  AddOnce(need.datasets, counted == kUnknownDataset ? "" : counted);
   return need;
 }
 
 Result<std::string> DatasetToCharge(const DecodingNeed& need) {
-  std::vector<std::string> named;
-  for (const std::string& name : need.datasets) {
-    if (!name.empty()) named.push_back(name);
-  }
-  if (named.size() > 1) {
-    return PrivacyRefused("draws from this model show the data sets " + Listed(named) + ", and a ledger pays for one of them: declare public those that are " +
+  if (need.datasets.size() > 1) {
+    std::vector<std::string> names = need.datasets;
+    std::replace(names.begin(), names.end(), std::string(), std::string("data that nobody named"));
+    return PrivacyRefused("draws from this model show the data sets " + Listed(names) + ", and a ledger pays for one of them: declare public those that are " +
                           "(--public-dataset; in the C interface: public_datasets), or train on the others with a guarantee");
   }
-  return named.empty() ? std::string() : named.front();
+  return need.datasets.empty() ? std::string() : need.datasets.front();
 }
 
 }  // namespace wisp

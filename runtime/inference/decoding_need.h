@@ -42,8 +42,8 @@ struct DecodingPolicy {
 // all of them together are as good as `wanted`. kCharge where nothing is known of the weights: no entries at all, or a first one
 // that began with another model, which must have been described before it.
 DecodingNeed NeedOf(std::span<const ProvenanceEntry> provenance, const DecodingPolicy& policy = {});
-// The same, and the output bias: exact counts are covered by no entry's mechanisms, so with them every entry must be on
-// public data.
+// The same, and the output bias: exact counts are covered by no mechanism, so with them the first entry, whose data was counted, must
+// be on public data.
 DecodingNeed NeedOf(const ModelFile& file, const DecodingPolicy& policy = {});
 
 // The name of the data set whose ledger pays for draws; empty where nobody knows it. kPrivacyRefused where there are several: a

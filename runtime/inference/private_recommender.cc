@@ -57,7 +57,10 @@ Status CheckGoal(const PrivateRecommenderOptions& o, DecodingMode mode) {
 Status CheckLimit(const PrivateRecommenderOptions& o) {
   if (o.new_limit) {
     WISP_RETURN_IF_ERROR(CheckDelta("the new limit's", o.new_limit->delta(), o));
-    return o.ledger->SetLimit(*o.new_limit);
+    WISP_RETURN_IF_ERROR(o.ledger->CheckLimit(*o.new_limit));
+    WISP_ASSIGN_OR_RETURN(const std::optional<EpsilonDelta> now, o.ledger->Limit());
+    const bool same = now && now->epsilon() == o.new_limit->epsilon() && now->delta() == o.new_limit->delta();
+    return same ? OkStatus() : o.ledger->SetLimit(*o.new_limit);
   }
   WISP_ASSIGN_OR_RETURN(const std::optional<EpsilonDelta> limit, o.ledger->Limit());
   if (limit) return CheckDelta("the ledger's limit: its", limit->delta(), o);

@@ -1,49 +1,8 @@
 #include "runtime/inference/session.h"
 
 #include <algorithm>
-#include <limits>
 
 namespace wisp {
-namespace {
-
-// Better: higher score, then smaller id, so that results do not depend on the order of candidates.
-bool Better(const Recommendation& a, const Recommendation& b) { return a.score != b.score ? a.score > b.score : a.item < b.item; }
-
-// A heap whose top is the worst of the best `count` so far.
-class TopK {
- public:
-  explicit TopK(size_t count) : count_(count) { best_.reserve(count); }
-  void Offer(Recommendation r) {
-    if (best_.size() < count_) {
-      best_.push_back(r);
-      std::push_heap(best_.begin(), best_.end(), Better);
-    } else if (count_ > 0 && Better(r, best_.front())) {
-      std::pop_heap(best_.begin(), best_.end(), Better);
-      best_.back() = r;
-      std::push_heap(best_.begin(), best_.end(), Better);
-    }
-  }
-  // All `scores`, but those of `taken` items. Most are not above the worst so far: they cost a comparison.
-  void OfferAll(std::span<const float> scores, std::span<const uint8_t> taken) {
-    float bar = std::numeric_limits<float>::quiet_NaN();  // nothing is below it
-    for (size_t id = 0; id < scores.size(); ++id) {
-      if (scores[id] <= bar || taken[id] != 0) continue;  // equal scores: the smaller id came first
-      Offer({static_cast<int32_t>(id), scores[id]});
-      if (best_.size() == count_) bar = count_ > 0 ? best_.front().score : std::numeric_limits<float>::infinity();
-    }
-  }
-  std::vector<Recommendation> Take() {
-    std::sort_heap(best_.begin(), best_.end(), Better);
-    return std::move(best_);
-  }
-
- private:
-  size_t count_;
-  std::vector<Recommendation> best_;
-};
-
-}  // namespace
-
 Result<const kernels::OpTable*> OpsOf(Backend backend) {
   const kernels::OpTable* ops = &kernels::BestOps();
   if (backend == Backend::kXnnpack) ops = kernels::XnnpackOps();
@@ -55,7 +14,7 @@ Result<const kernels::OpTable*> OpsOf(Backend backend) {
 
 Session::Session(ModelFile file, const kernels::OpTable& ops)
     : file_(std::move(file)),
-      graph_(file_.architecture(), ops, /*num_negatives=*/0, HeadPackingFor(ops, file_.architecture(), ParameterSource(file_.tensors()))),
+      graph_(file_.architecture(), ops, /*num_negatives=*/0, GraphUse::kInference, HeadPackingFor(ops, file_.architecture(), ParameterSource(file_.tensors()))),
       buffers_(graph_.AllocateForInference()),
       packed_(graph_.pack_plan().size()),
       weights_{&graph_.ops(), &graph_.pack_plan(), &graph_.parameters(), ParameterSource(file_.tensors()), packed_.data()},
@@ -80,13 +39,13 @@ Result<std::unique_ptr<Session>> Session::Create(ModelFile file, Backend backend
 Result<InferenceMemory> Session::PlanMemory(const Architecture& architecture, Backend backend) {
   WISP_RETURN_IF_ERROR(Validate(architecture));
   WISP_ASSIGN_OR_RETURN(const kernels::OpTable* ops, OpsOf(backend));
-  return MemoryOf(Recommender(architecture, *ops));
+  return MemoryOf(Recommender(architecture, *ops, /*num_negatives=*/0, GraphUse::kInference));
 }
 
 Result<InferenceMemory> Session::PlanMemory(const ModelFile& file, Backend backend) {
   WISP_ASSIGN_OR_RETURN(const kernels::OpTable* ops, OpsOf(backend));
   const HeadPacking head = HeadPackingFor(*ops, file.architecture(), ParameterSource(file.tensors()));
-  return MemoryOf(Recommender(file.architecture(), *ops, /*num_negatives=*/0, head));
+  return MemoryOf(Recommender(file.architecture(), *ops, /*num_negatives=*/0, GraphUse::kInference, head));
 }
 
 InferenceMemory Session::MemoryOf(const Recommender& graph) {
@@ -140,14 +99,16 @@ Result<std::vector<Recommendation>> Session::Recommend(std::span<const int32_t> 
     for (int32_t id : history) excluded_[static_cast<size_t>(id)] = 1;
   }
   for (int32_t id : options.excluded) excluded_[static_cast<size_t>(id)] = 1;
-  TopK top(std::min(options.count, scores_.size()));
-  if (options.candidates.empty()) top.OfferAll(scores_, excluded_);
+  std::vector<Recommendation> best(std::min(options.count, scores_.size()));
+  TopK top(best);
+  if (options.candidates.empty()) top.OfferAll(0, scores_, [this](size_t id) { return excluded_[id] != 0; });
   for (int32_t id : options.candidates) {
     uint8_t& taken = excluded_[static_cast<size_t>(id)];
     if (taken == 0) top.Offer({id, scores_[static_cast<size_t>(id)]});
     taken = 1;  // a candidate named twice is offered once
   }
-  return top.Take();
+  best.resize(top.Finish());
+  return best;
 }
 
 }  // namespace wisp

@@ -6,6 +6,8 @@
 // A session remembers keys and values of the last history: one that begins alike (the same and a new event) costs only what is
 // new. That holds up to max_length items, for models with positions counted from the start; otherwise all is computed again.
 //
+// Several histories at once: batch_recommender.h.
+//
 // Not thread-safe: one session per thread, or one lock. Allocates nothing in Recommend beyond what it returns.
 #ifndef WISP_RUNTIME_INFERENCE_SESSION_H_
 #define WISP_RUNTIME_INFERENCE_SESSION_H_
@@ -15,15 +17,11 @@
 #include <string>
 #include <vector>
 
+#include "runtime/inference/top_k.h"
 #include "runtime/layers/recommender.h"
 #include "runtime/model/model_file.h"
 
 namespace wisp {
-
-struct Recommendation {
-  int32_t item;
-  float score;  // a logit: comparable within one call only
-};
 
 enum class SeenItems { kExclude, kAllow };  // whether items of the history may be recommended again
 
@@ -74,6 +72,11 @@ class Session {
 
   const ModelFile& file() const { return file_; }
   const Architecture& architecture() const { return graph_.architecture(); }
+  // What is run, and with what: for as long as the session lives, and for any number of threads that bring their own buffers.
+  const Recommender& graph() const { return graph_; }
+  const Weights& weights() const { return weights_; }
+  // kInvalidArgument: a sentence about the first item that the model does not have.
+  Status CheckItems(const char* what, std::span<const int32_t> items) const;
   // What this session holds: what PlanMemory said.
   InferenceMemory memory() const;
   size_t planned_bytes() const { return memory().total(); }
@@ -82,7 +85,6 @@ class Session {
   Session(ModelFile file, const kernels::OpTable& ops);
   static InferenceMemory MemoryOf(const Recommender& graph);
   size_t ItemsKept(std::span<const int32_t> window) const;
-  Status CheckItems(const char* what, std::span<const int32_t> items) const;
 
   ModelFile file_;
   Recommender graph_;

@@ -15,15 +15,17 @@ Attention::Attention(const Architecture& a, const kernels::OpTable& ops, const s
       out_(parameters, "block" + std::to_string(block) + ".attention_out", plan),
       dropout_(site, size_t{a.num_heads} * a.max_length * a.max_length, plan) {
   const size_t t = a.max_length;
-  projected_ = plan.forward.Reserve<float>(t * 3 * d_);
-  mixed_ = plan.forward.Reserve<float>(t * d_);
-  lse_ = plan.forward.Reserve<float>(heads_ * t);
-  forward_scratch_ = plan.forward.Reserve<float>(ops.attention_scratch_size(t, t, d_ / heads_));
+  // A session remembers keys and values where the past does not change: RecordContext::past.
+  const bool keeps_keys = a.attend == Attend::kCausal;
+  projected_ = keeps_keys ? plan.forward.Reserve<float>(t * 3 * d_) : plan.ReserveInTurn<float>(t * 3 * d_);
+  mixed_ = plan.ReserveInTurn<float>(t * d_);
+  lse_ = plan.ReserveInTurn<float>(heads_ * t);
+  forward_scratch_ = plan.ReserveInTurn<float>(ops.attention_scratch_size(t, t, d_ / heads_));
   re_attention_ = a.re_attention == ReAttention::kOn;
   variance_width_ = block + 1 == a.num_blocks ? d_ : 2 * d_;
   if (re_attention_) {
     key_value_variance_ = plan.forward.Reserve<float>(t * variance_width_);
-    mixed_variance_ = plan.forward.Reserve<float>(t * d_);
+    mixed_variance_ = plan.ReserveInTurn<float>(t * d_);
   }
   dprojected_ = plan.backward.Reserve<float>(t * 3 * d_);
   dmixed_ = plan.backward.Reserve<float>(t * d_);

@@ -20,7 +20,7 @@ Block::Block(const Architecture& a, const kernels::OpTable& ops, const std::vect
       dropout1_(2 + kSitesPerBlock * index, size_t{a.max_length} * a.width, plan),
       dropout2_(3 + kSitesPerBlock * index, size_t{a.max_length} * a.width, plan) {
   const size_t size = size_t{a.max_length} * a.width;
-  for (Slot<float>* slot : {&a_, &middle_, &b_}) *slot = plan.forward.Reserve<float>(size);
+  for (Slot<float>* slot : {&a_, &middle_, &b_}) *slot = plan.ReserveInTurn<float>(size);
   for (Slot<float>* slot : {&dmiddle_, &da_, &db_, &ddropped1_, &ddropped2_}) *slot = plan.backward.Reserve<float>(size);
 }
 

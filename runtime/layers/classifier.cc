@@ -33,11 +33,12 @@ double ClipScale(const float* h, size_t n, double bound) {
   return norm > bound ? bound / norm : 1.0;
 }
 
-Classifier::Classifier(const ClassifierArchitecture& a, const kernels::OpTable& ops)
+Classifier::Classifier(const ClassifierArchitecture& a, const kernels::OpTable& ops, GraphUse use)
     : architecture_(a),
       ops_(&ops),
       parameters_(ParametersOf(a)),
       pack_plan_(ops, parameters_),
+      plan_(use),
       variance_(a.encoder, plan_),
       embedding_(a.encoder, parameters_, plan_),
       pooler_(parameters_, "pooler", plan_),
@@ -46,10 +47,15 @@ Classifier::Classifier(const ClassifierArchitecture& a, const kernels::OpTable& 
       head_bias_(FindParameter(parameters_, "head.bias")) {
   const Architecture& e = a.encoder;
   const size_t size = size_t{e.max_length} * e.width;
-  for (size_t b = 0; b < e.num_blocks; ++b) blocks_.emplace_back(e, ops, parameters_, b, variance_, plan_);
+  for (size_t b = 0; b < e.num_blocks; ++b) {
+    plan_.BeginBlock();
+    blocks_.emplace_back(e, ops, parameters_, b, variance_, plan_);
+  }
   if (e.norm == NormPlacement::kPre) final_norm_.emplace_back(parameters_, "final_norm", e.norm_epsilon, 1, plan_);
   for (size_t b = 0; b <= e.num_blocks; ++b) {
-    states_.push_back(plan_.forward.Reserve<float>(size));
+    // In inference the stream goes to and fro between two.
+    const bool reuses = plan_.use == GraphUse::kInference && b >= 2;
+    states_.push_back(reuses ? states_[b - 2] : plan_.forward.Reserve<float>(size));
     dstates_.push_back(plan_.backward.Reserve<float>(size));
   }
   for (Slot<float>* slot : {&hidden_, &h_, &x_}) *slot = plan_.forward.Reserve<float>(e.width);

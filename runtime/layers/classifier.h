@@ -40,11 +40,13 @@ struct HeadInput {
 
 class Classifier {
  public:
-  // The architecture must have passed Validate.
-  Classifier(const ClassifierArchitecture& architecture, const kernels::OpTable& ops);
+  // The architecture must have passed Validate. A graph for inference takes less room, and allocates none for training.
+  Classifier(const ClassifierArchitecture& architecture, const kernels::OpTable& ops, GraphUse use = GraphUse::kTraining);
 
   Buffers AllocateForTraining() const { return {Arena(plan_.forward), Arena(plan_.backward)}; }
   Buffers AllocateForInference() const { return {Arena(plan_.forward), Arena()}; }
+  // What AllocateForInference takes from the system; known without allocating.
+  size_t inference_bytes() const { return plan_.forward.allocated_bytes(); }
   size_t training_bytes() const { return plan_.forward.size_bytes() + plan_.backward.size_bytes(); }
 
   // h [D], unclipped; valid until the context's buffers are used again. Forward buffers only, as Logits.

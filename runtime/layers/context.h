@@ -8,14 +8,36 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "runtime/core/arena.h"
 #include "runtime/layers/weights.h"
 
 namespace wisp {
 
+// What a graph is for. One for inference has less room: nothing is kept for a Backward, which it must not be asked for.
+enum class GraphUse { kTraining, kInference };
+
 struct BufferPlan {
+  explicit BufferPlan(GraphUse graph_use = GraphUse::kTraining) : use(graph_use) {}
+
+  const GraphUse use;
   ArenaPlan forward, backward;
+
+  // Call before the layers of each block reserve.
+  void BeginBlock() { next_shared_ = 0; }
+  // Room of `forward` that a block needs while it runs, and in training until its Backward: there each has its own; in inference
+  // blocks take turns in what the first one reserved. Blocks must ask for the same sizes in the same order.
+  template <class T>
+  Slot<T> ReserveInTurn(size_t count) {
+    if (use == GraphUse::kTraining) return forward.Reserve<T>(count);
+    if (next_shared_ == shared_.size()) shared_.push_back(forward.Reserve<T>(count).offset_bytes);
+    return Slot<T>{shared_[next_shared_++]};
+  }
+
+ private:
+  std::vector<size_t> shared_;  // offsets, in the order in which a block asks
+  size_t next_shared_ = 0;
 };
 
 struct Buffers {

@@ -7,9 +7,12 @@ FeedForward::FeedForward(const Architecture& a, const std::vector<ParameterSpec>
       activation_(a.activation == ActivationKind::kGelu ? kernels::Activation::kGelu : kernels::Activation::kRelu),
       in_(parameters, block + ".feed_forward_in", plan),
       out_(parameters, block + ".feed_forward_out", plan),
-      before_(plan.forward.Reserve<float>(a.max_length * inner_)),
-      after_(plan.forward.Reserve<float>(a.max_length * inner_)),
-      dinner_(plan.backward.Reserve<float>(a.max_length * inner_)) {}
+      before_(plan.ReserveInTurn<float>(a.max_length * inner_)),
+      dinner_(plan.backward.Reserve<float>(a.max_length * inner_)) {
+  // Backward and Variance read what was before the activation.
+  const bool in_place = plan.use == GraphUse::kInference && a.re_attention == ReAttention::kOff;
+  after_ = in_place ? before_ : plan.ReserveInTurn<float>(a.max_length * inner_);
+}
 
 void FeedForward::Forward(const RecordContext& context, const float* x, float* y) const {
   float* before = context.forward(before_);

@@ -115,4 +115,16 @@ void NextItemHead::Score(const Weights& weights, const float* h, float* scores) 
   ForEachTile([&](const Tile& tile) { ComputeLogits(weights, tile, h, 1, scores + tile.first); });
 }
 
+void NextItemHead::ScoreTile(const Weights& weights, const float* h, size_t rows, size_t tile, float* scores) const {
+  const size_t first = tile * kHeadTile, n = std::min(kHeadTile, num_items_ - first);
+  if (weights.plan->head_packing() == HeadPacking::kNone) {
+    for (size_t r = 0; r < rows; ++r) {
+      weights.ops->multiply_half({.w_NK = weights.halves_at(table_) + first * d_, .ldw = d_, .x_K = h + r * d_, .bias_N = Bias(weights, first),
+                                  .y_N = scores + r * n, .n = n, .k = d_});
+    }
+    return;
+  }
+  ComputeLogits(weights, {tile, first, n}, h, rows, scores);
+}
+
 }  // namespace wisp

@@ -35,6 +35,10 @@ class NextItemHead {
   // scores [num_items] of one hidden state h [D], bias included. Needs no buffers. A table that is not packed must be of halves.
   void Score(const Weights& weights, const float* h, float* scores) const;
 
+  // The same of `rows` hidden states h [rows, D], for the items of one tile, those from tile * kHeadTile on: scores [rows, n], with n
+  // kHeadTile or, in the last tile, what is left. A row's scores are the same, bit for bit, whatever stands in the others.
+  void ScoreTile(const Weights& weights, const float* h, size_t rows, size_t tile, float* scores) const;
+
   // The parameter that the Outer blocks belong to.
   size_t table() const { return table_; }
 

@@ -4,21 +4,27 @@
 
 namespace wisp {
 
-Recommender::Recommender(const Architecture& a, const kernels::OpTable& ops, size_t num_negatives, HeadPacking head)
+Recommender::Recommender(const Architecture& a, const kernels::OpTable& ops, size_t num_negatives, GraphUse use, HeadPacking head)
     : architecture_(a),
       ops_(&ops),
       parameters_(ParametersOf(a)),
       pack_plan_(ops, a, num_negatives > 0 ? HeadPacking::kNone : head),
+      plan_(use),
       variance_(a, plan_),
       embedding_(a, parameters_, plan_),
       head_(a, parameters_, plan_),
       sampled_head_(a, parameters_, num_negatives, plan_),
       sampled_(num_negatives > 0) {
   const size_t size = size_t{a.max_length} * a.width;
-  for (size_t b = 0; b < a.num_blocks; ++b) blocks_.emplace_back(a, ops, parameters_, b, variance_, plan_);
+  for (size_t b = 0; b < a.num_blocks; ++b) {
+    plan_.BeginBlock();
+    blocks_.emplace_back(a, ops, parameters_, b, variance_, plan_);
+  }
   if (a.norm == NormPlacement::kPre) final_norm_.emplace_back(parameters_, "final_norm", a.norm_epsilon, a.max_length, plan_);
   for (size_t b = 0; b <= a.num_blocks; ++b) {
-    states_.push_back(plan_.forward.Reserve<float>(size));
+    // In inference the stream goes to and fro between two.
+    const bool reuses = plan_.use == GraphUse::kInference && b >= 2;
+    states_.push_back(reuses ? states_[b - 2] : plan_.forward.Reserve<float>(size));
     dstates_.push_back(plan_.backward.Reserve<float>(size));
   }
   hidden_ = plan_.forward.Reserve<float>(size);
@@ -81,8 +87,12 @@ bool Recommender::KeepsKeys(size_t before, size_t now) const {
   return before == now || architecture_.positions == PositionAlignment::kStart;
 }
 
+const float* Recommender::Represent(RecordContext& context, std::span<const int32_t> history) const {
+  return Encode(context, history.subspan(context.past), /*wanted=*/1);
+}
+
 void Recommender::Score(RecordContext& context, std::span<const int32_t> history, float* scores) const {
-  head_.Score(context.weights, Encode(context, history.subspan(context.past), /*wanted=*/1), scores);
+  head_.Score(context.weights, Represent(context, history), scores);
 }
 
 }  // namespace wisp

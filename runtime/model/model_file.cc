@@ -104,6 +104,12 @@ std::span<const StoredTensor> ModelFile::tensors() const { return impl_->tensors
 const float* ModelFile::Tensor(size_t parameter_index) const { return impl_->tensors[parameter_index].floats; }
 std::span<const float> ModelFile::flat_weights() const { return impl_->flat; }
 
+Status CheckDatasetName(const std::string& name) {
+  if (metadata::IsText(name, metadata::Lines::kOne)) return OkStatus();
+  return InvalidArgument("the name of the data set is not text: allowed is UTF-8 without control characters; a file's name is taken where none is given (--dataset, in "
+                         "the C interface: dataset)");
+}
+
 std::span<const float> ModelFile::AllWeights(std::vector<float>& room) const {
   if (!impl_->flat.empty()) return impl_->flat;
   room.assign(FlatSize(impl_->model.parameters), 0.0f);

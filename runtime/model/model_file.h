@@ -41,7 +41,8 @@ inline constexpr uint32_t kModelFormatVersion = 3;  // 2: attention_slope; 3: ta
 // Where the noise of a run came from. kReproducible gives no guarantee.
 enum class NoiseOrigin : uint8_t { kNone = 0, kSecure = 1, kReproducible = 2 };
 
-// Where a fixed output bias comes from: it is released with the model. kNone: no bias, or one that started at zero.
+// Where a fixed output bias comes from: it is released with the model. kNone: no bias, or one that started at zero. Counts are of the
+// data of the first provenance entry: they are set by the run that makes a model, later ones keep them.
 enum class OutputBiasOrigin : uint8_t { kNone = 0, kPublicCounts = 1, kPrivateCounts = 2, kExactCounts = 3 };
 
 // The label of the data behind weights from outside of which nobody said what they learned from. It is never public, and it may
@@ -70,6 +71,10 @@ struct ProvenanceEntry {
 // How the tables (ParameterRole::kTable: items, positions, an output table) are stored; all else is floats. kHalf: rounded to the
 // nearest half (kernels/half.h) on writing, which takes half the room in the file and in memory.
 enum class TableStorage : uint8_t { kFloat, kHalf };
+
+// Whether the text can be a data set's name in a model file: short enough UTF-8 without control characters. kInvalidArgument says what is wrong. To be
+// asked before anything is spent on what is to be written.
+Status CheckDatasetName(const std::string& name);
 
 // What WriteModel needs. Spans are read during the call only.
 struct ModelContents {

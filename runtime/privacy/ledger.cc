@@ -99,47 +99,48 @@ Result<NoiseKind> NoiseKindFromText(std::string_view text) {
 struct Ledger::Impl {
   explicit Impl(Database d) : database(std::move(d)) {}
 
-  // Reads what the ledger is of.
-  Status ReadDataset() {
+  struct Subject {
+    std::string dataset;
+    PrivacyUnit unit = PrivacyUnit::kSession;
+    Adjacency adjacency = Adjacency::kAddRemove;
+  };
+
+  // What the ledger is of.
+  Result<Subject> ReadSubject() {
     WISP_ASSIGN_OR_RETURN(Statement row, database.Prepare("SELECT name, unit, adjacency FROM dataset"));
     WISP_ASSIGN_OR_RETURN(const bool found, row.Step());
     if (!found) return Damaged(database, "it names no data set");
-    dataset = row.Text(0);
-    auto stored_unit = PrivacyUnitFromText(row.Text(1));
-    if (!stored_unit.ok()) return Damaged(database, stored_unit.status().message());
-    auto stored_adjacency = AdjacencyFromText(row.Text(2));
-    if (!stored_adjacency.ok()) return Damaged(database, stored_adjacency.status().message());
-    unit = *stored_unit;
-    adjacency = *stored_adjacency;
-    return OkStatus();
+    auto unit = PrivacyUnitFromText(row.Text(1));
+    if (!unit.ok()) return Damaged(database, unit.status().message());
+    auto adjacency = AdjacencyFromText(row.Text(2));
+    if (!adjacency.ok()) return Damaged(database, adjacency.status().message());
+    return Subject{row.Text(0), *unit, *adjacency};
   }
 
-  Status CheckUnit(PrivacyUnit wanted, Adjacency wanted_adjacency) const {
-    if (unit == wanted && adjacency == wanted_adjacency) return OkStatus();
-    return InvalidData("ledger '" + database.path() + "' protects a " + std::string(ToText(unit)) + " under " + std::string(ToText(adjacency)) +
-                       ", asked for was a " + std::string(ToText(wanted)) + " under " + std::string(ToText(wanted_adjacency)) +
-                       ": costs of different units do not add up");
+  Status CheckUnit(const Subject& there, PrivacyUnit unit, Adjacency adjacency) const {
+    if (there.unit == unit && there.adjacency == adjacency) return OkStatus();
+    return InvalidData("ledger '" + database.path() + "' protects a " + std::string(ToText(there.unit)) + " under " + std::string(ToText(there.adjacency)) +
+                       ", asked for was a " + std::string(ToText(unit)) + " under " + std::string(ToText(adjacency)) + ": costs of different units do not add up");
   }
 
-  Status CheckDataset(const std::string& wanted) const {
-    if (dataset.empty() || dataset == wanted) return OkStatus();
-    return PrivacyRefused("ledger '" + database.path() + "' is of the data set '" + dataset + "', this data is called '" + wanted +
-                          "': what is spent on one must not be counted for the other; call it '" + dataset +
-                          "' if it is the same data (--dataset), else give it a ledger of its own");
+  Status CheckDataset(const Subject& there, const std::string& dataset) const {
+    if (there.dataset.empty() || dataset.empty() || there.dataset == dataset) return OkStatus();
+    return PrivacyRefused("ledger '" + database.path() + "' is of the data set '" + there.dataset + "', and what is to be charged is '" + dataset +
+                          "': what is spent on one must not be counted for the other");
   }
 
   // To be called before the database is read or, with `make`, written: a ledger that was not there may be by now, and that of
-  // another process may be of something else.
+  // another process may be of something else. Then nothing is read from it or charged to it, now or later.
   Status Attach(bool make) {
+    WISP_RETURN_IF_ERROR(mismatch);
     if (!database.is_pending()) return OkStatus();
-    const std::string wanted = dataset;
-    const PrivacyUnit wanted_unit = unit;
-    const Adjacency wanted_adjacency = adjacency;
     WISP_ASSIGN_OR_RETURN(const bool attached, database.Attach(make));
     if (!attached) return OkStatus();
-    WISP_RETURN_IF_ERROR(ReadDataset());
-    WISP_RETURN_IF_ERROR(CheckUnit(wanted_unit, wanted_adjacency));
-    return CheckDataset(wanted);
+    mismatch = InvalidData("ledger '" + database.path() + "' could not be read when it was made");  // unless all of this succeeds
+    WISP_ASSIGN_OR_RETURN(const Subject there, ReadSubject());
+    mismatch = CheckUnit(there, subject.unit, subject.adjacency);
+    if (mismatch.ok()) mismatch = CheckDataset(there, subject.dataset);
+    return mismatch;
   }
 
   // Brings `composition` up to date with what this and other processes have written.
@@ -155,19 +156,18 @@ struct Ledger::Impl {
 
   // What can be said of a charge whatever else was charged.
   Status CheckAlone(const ChargeRequest& charge) const {
-    if (charge.mechanism.adjacency() != adjacency) {
+    if (charge.mechanism.adjacency() != subject.adjacency) {
       return PrivacyRefused("the mechanism is private under " + std::string(ToText(charge.mechanism.adjacency())) +
                             ", the data set of ledger '" + database.path() + "' is protected under " +
-                            std::string(ToText(adjacency)));
+                            std::string(ToText(subject.adjacency)));
     }
     return CheckAccountable({&charge.mechanism, 1});
   }
 
   std::mutex mutex;
   Database database;
-  std::string dataset;
-  PrivacyUnit unit = PrivacyUnit::kSession;
-  Adjacency adjacency = Adjacency::kAddRemove;
+  Subject subject;   // as it was opened: never changed, so read without the mutex
+  Status mismatch;   // why the file that was made meanwhile is not the one wanted
   // Of the entries 1 .. last_id, which never change.
   Composition composition;
   ChargeId last_id = 0;
@@ -179,9 +179,9 @@ Ledger::Ledger(Ledger&&) noexcept = default;
 Ledger& Ledger::operator=(Ledger&&) noexcept = default;
 Ledger::~Ledger() = default;
 
-const std::string& Ledger::dataset() const { return impl_->dataset; }
-PrivacyUnit Ledger::unit() const { return impl_->unit; }
-Adjacency Ledger::adjacency() const { return impl_->adjacency; }
+const std::string& Ledger::dataset() const { return impl_->subject.dataset; }
+PrivacyUnit Ledger::unit() const { return impl_->subject.unit; }
+Adjacency Ledger::adjacency() const { return impl_->subject.adjacency; }
 
 Result<Ledger> Ledger::OpenImpl(const std::string& path, const LedgerOptions* options) {
   Database::OpenOptions open{
@@ -195,8 +195,8 @@ Result<Ledger> Ledger::OpenImpl(const std::string& path, const LedgerOptions* op
   }
   WISP_ASSIGN_OR_RETURN(Database opened, Database::Open(open));
   auto impl = std::make_unique<Impl>(std::move(opened));
-  WISP_RETURN_IF_ERROR(impl->ReadDataset());
-  if (options != nullptr) WISP_RETURN_IF_ERROR(impl->CheckUnit(options->unit, options->adjacency));
+  WISP_ASSIGN_OR_RETURN(impl->subject, impl->ReadSubject());
+  if (options != nullptr && !options->any_unit) WISP_RETURN_IF_ERROR(impl->CheckUnit(impl->subject, options->unit, options->adjacency));
   return Ledger(std::move(impl));
 }
 
@@ -206,7 +206,7 @@ Result<Ledger> Ledger::OpenExisting(const std::string& path) { return OpenImpl(p
 Status Ledger::CheckDataset(const std::string& dataset) const {
   std::lock_guard lock(impl_->mutex);
   WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/false));
-  return impl_->CheckDataset(dataset);
+  return impl_->CheckDataset(impl_->subject, dataset);
 }
 
 Status Ledger::SetLimit(const EpsilonDelta& limit) {

@@ -69,6 +69,7 @@ struct LedgerOptions {
   std::string dataset;  // for people
   PrivacyUnit unit = PrivacyUnit::kSession;
   Adjacency adjacency = Adjacency::kAddRemove;
+  bool any_unit = false;  // an existing ledger may have another unit and adjacency: for what costs the same under all
   // How long a charge waits for other processes; they hold the file while they compute, 0.2 s or so.
   int busy_timeout_ms = 30000;
 };
@@ -79,7 +80,7 @@ class Ledger {
   // refused before leaves none behind. An existing one must have the unit and the adjacency of `options`; its name stays.
   // Errors: kIo (cannot be opened, read-only, busy), kInvalidData (not a ledger, damaged, another unit or adjacency),
   // kUnsupported (a newer version). A file that is not a ledger is left as it is. Where another process makes the ledger meanwhile,
-  // its is the one that counts; one of another data set, unit or adjacency is refused then.
+  // its is the one that counts; one of another data set, unit or adjacency is refused from then on. A relative path is that of now.
   static Result<Ledger> Open(const std::string& path, const LedgerOptions& options);
   // Opens what is there, whatever its unit; for display.
   static Result<Ledger> OpenExisting(const std::string& path);
@@ -88,7 +89,7 @@ class Ledger {
   ~Ledger();
 
   const std::string& dataset() const;
-  // kPrivacyRefused where the ledger is of another data set, by name. One without a name is of any.
+  // kPrivacyRefused where the ledger is of another data set, by name. One without a name is of any, and so is data without one.
   Status CheckDataset(const std::string& dataset) const;
   PrivacyUnit unit() const;
   Adjacency adjacency() const;

@@ -3,6 +3,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 namespace wisp::privacy {
@@ -10,6 +12,7 @@ namespace {
 
 constexpr int64_t kApplicationId = 0x77697370;  // "wisp"
 constexpr int64_t kVersion = 1;
+constexpr int kBusyPollMs = 5;
 
 // Entries are never changed or removed, by whatever program holds the file, except that a charge may be marked as
 // released. Identifiers therefore count 1, 2, 3, ... without gaps, which CheckContents verifies.
@@ -86,9 +89,12 @@ Result<int64_t> Database::ReadNumber(const char* sql) {
 }
 
 Result<bool> Database::Recognise() {
-  WISP_ASSIGN_OR_RETURN(const int64_t tables, ReadNumber("SELECT count(*) FROM sqlite_master"));
-  WISP_ASSIGN_OR_RETURN(const int64_t application, ReadNumber("PRAGMA application_id"));
-  WISP_ASSIGN_OR_RETURN(const int64_t version, ReadNumber("PRAGMA user_version"));
+  // One statement, one snapshot: another process may be making the ledger.
+  WISP_ASSIGN_OR_RETURN(Statement row, Prepare("SELECT (SELECT count(*) FROM sqlite_master), a.application_id, u.user_version "
+                                               "FROM pragma_application_id a, pragma_user_version u"));
+  WISP_ASSIGN_OR_RETURN(const bool found, row.Step());
+  if (!found) return InvalidData("ledger '" + path_ + "' is damaged: it does not say what it is");
+  const int64_t tables = row.Number(0), application = row.Number(1), version = row.Number(2);
   if (application == 0 && tables == 0 && version == 0) return false;
   if (application != kApplicationId) {
     return InvalidData("'" + path_ + "' is an SQLite database but not a privacy ledger (application id " +
@@ -103,10 +109,18 @@ Result<bool> Database::Recognise() {
 
 // A commit returns after its pages were synced to the log. fullfsync matters on Apple systems only, where fsync alone
 // leaves data in the drive's cache.
-Status Database::UseWriteAheadLog() {
-  WISP_ASSIGN_OR_RETURN(Statement journal, Prepare("PRAGMA journal_mode = WAL"));
-  WISP_ASSIGN_OR_RETURN(const bool row, journal.Step());
-  const std::string mode = row ? journal.Text(0) : "";
+Status Database::UseWriteAheadLog(int busy_timeout_ms) {
+  // The first switch of a file asks no busy handler: processes that start together must wait for each other here.
+  std::string mode;
+  for (int waited = 0;; waited += kBusyPollMs) {
+    WISP_ASSIGN_OR_RETURN(Statement journal, Prepare("PRAGMA journal_mode = WAL"));
+    const Result<bool> row = journal.Step();
+    const bool busy = !row.ok() && (sqlite3_errcode(handle_.get()) & 0xFF) == SQLITE_BUSY;
+    if (!row.ok() && (!busy || waited >= busy_timeout_ms)) return row.status();
+    if (row.ok() && *row) mode = journal.Text(0);
+    if (!busy) break;
+    sqlite3_sleep(kBusyPollMs);
+  }
   if (mode != "wal") {
     return IoError("ledger '" + path_ + "' cannot use a write-ahead log here (journal mode '" + mode +
                    "'): it belongs on a local file system");
@@ -160,18 +174,25 @@ Result<Database> Database::OpenLater(const OpenOptions& options) {
   WISP_RETURN_IF_ERROR(database.CreateSchema(options));
   database.later_ = std::make_unique<OpenOptions>(options);
   database.later_->missing = Missing::kCreate;
+  // Where it is now: a program may change its folder before the first charge. The same for a link that leads nowhere yet.
+  std::error_code error;
+  const auto whole = std::filesystem::absolute(options.path, error);
+  if (error) return IoError("ledger '" + options.path + "' cannot be made: " + error.message());
+  database.later_->path = whole.string();
   return database;
 }
 
 Result<bool> Database::Attach(bool make) {
-  if (!is_pending() || (!make && IsMissing(path_))) return false;
+  if (!is_pending() || (!make && IsMissing(later_->path))) return false;
   const OpenOptions options = *later_;
   WISP_ASSIGN_OR_RETURN(Database opened, Open(options));
+  opened.path_ = path_;
   *this = std::move(opened);
   return true;
 }
 
 Result<Database> Database::Open(const OpenOptions& options) {
+  if (options.path.starts_with("file:")) return IoError("ledger '" + options.path + "': names of files are taken as they are, not as URIs");
   if (options.missing == Missing::kLater && IsMissing(options.path)) return OpenLater(options);
   sqlite3* handle = nullptr;
   const int flags =
@@ -187,7 +208,7 @@ Result<Database> Database::Open(const OpenOptions& options) {
   if (!is_ledger && options.missing == Missing::kError) {
     return InvalidData("'" + options.path + "' is empty, not a privacy ledger");
   }
-  WISP_RETURN_IF_ERROR(database.UseWriteAheadLog());
+  WISP_RETURN_IF_ERROR(database.UseWriteAheadLog(options.busy_timeout_ms));
   if (!is_ledger) WISP_RETURN_IF_ERROR(database.CreateSchema(options));
   WISP_RETURN_IF_ERROR(database.CheckContents());
   return database;

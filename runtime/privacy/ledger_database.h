@@ -58,7 +58,7 @@ class Database {
   // Whether the file is a ledger (true) or empty (false); an error if it is anything else.
   Result<bool> Recognise();
   static Result<Database> OpenLater(const OpenOptions& options);
-  Status UseWriteAheadLog();
+  Status UseWriteAheadLog(int busy_timeout_ms);
   Status CreateSchema(const OpenOptions& options);
   Status CheckContents();
 

@@ -1,12 +1,16 @@
 #include "runtime/train/check_start.h"
 
 #include <cstdio>
+#include <map>
+#include <vector>
 
 namespace wisp {
 namespace {
 
 // A label may be a path (wisp_personalise takes the log's) or the name alone.
 std::string_view NameOf(std::string_view label) { return label.substr(label.find_last_of('/') + 1); }
+
+constexpr char kIfOther[] = "If that was other data of the same name, say so: --other-data (in the C interface: other_data)";
 
 // Figures of one run and of all together come from different grids of the accountant.
 constexpr double kSlack = 0.98;
@@ -17,36 +21,47 @@ std::string ShortText(double value) {
   return text;
 }
 
-Status CheckCharged(const ProvenanceEntry& entry, const std::string& path, const privacy::Ledger& ledger) {
-  const double stated = *entry.epsilon;
-  if (stated <= 0) return OkStatus();
-  double spent = 0;
-  if (const auto delta = privacy::Delta::Create(entry.delta); delta.ok()) {
-    WISP_ASSIGN_OR_RETURN(spent, ledger.Spent(*delta));
+// The ledger is asked once for each delta, for the largest epsilon stated at it.
+Status CheckCharged(const std::vector<const ProvenanceEntry*>& entries, const std::string& path, const privacy::Ledger& ledger) {
+  std::map<double, const ProvenanceEntry*> largest;
+  for (const ProvenanceEntry* entry : entries) {
+    const ProvenanceEntry*& known = largest[entry->delta];
+    if (known == nullptr || !(*entry->epsilon <= *known->epsilon)) known = entry;
   }
-  if (spent >= kSlack * stated) return OkStatus();
-  return PrivacyRefused(path + ": it was trained on '" + entry.dataset + "' before, for epsilon " + ShortText(stated) + " at delta " + ShortText(entry.delta) +
-                        ", and this ledger has epsilon " + ShortText(spent) + " spent at that delta: it is not the one that paid for it. " +
-                        "Give the ledger that did, or, if that was other data, name this one with --dataset (in the C interface: dataset)");
+  for (const auto& [delta, entry] : largest) {
+    const double stated = *entry->epsilon;
+    if (stated <= 0) continue;
+    double spent = 0;
+    if (const auto at = privacy::Delta::Create(delta); at.ok()) {
+      WISP_ASSIGN_OR_RETURN(spent, ledger.Spent(*at));
+    }
+    if (spent >= kSlack * stated) continue;
+    return PrivacyRefused(path + ": it was trained on '" + entry->dataset + "' before, for epsilon " + ShortText(stated) + " at delta " + ShortText(delta) +
+                          ", and this ledger has epsilon " + ShortText(spent) + " spent at that delta: it is not the one that paid for it. " + kIfOther);
+  }
+  return OkStatus();
 }
 
 }  // namespace
 
-Status CheckStart(const ModelFile& base, const std::string& path, const std::string& dataset, const privacy::Ledger& ledger) {
-  for (const ProvenanceEntry& entry : base.provenance()) {
-    if (entry.dataset == kUnknownDataset && !entry.epsilon) {
-      return PrivacyRefused(path + ": it was imported, and nobody said what data it learned from: that may be '" + dataset + "', and then no epsilon of a private " +
-                            "run would hold. Convert it again with --dataset, the name of what it learned from (wisp convert)");
-    }
-    if (NameOf(entry.dataset) != NameOf(dataset)) continue;
-    if (entry.epsilon) {
-      WISP_RETURN_IF_ERROR(CheckCharged(entry, path, ledger));
-      continue;
-    }
-    return PrivacyRefused(path + ": it was trained on '" + dataset + "' before, without a guarantee: no epsilon of a private run on the same data would hold. " +
-                          "If that was other data, name this one with --dataset (in the C interface: dataset)");
+Status CheckStart(const ModelFile& base, const std::string& path, const StartOptions& options, const privacy::Ledger& ledger) {
+  const auto provenance = base.provenance();
+  if (provenance.empty() || provenance.front().base_model_hash != 0) {
+    return PrivacyRefused(path + ": nothing says what data its weights came from: that may be '" + options.dataset + "', and then no epsilon of a private run would hold");
   }
-  return OkStatus();
+  std::vector<const ProvenanceEntry*> charged;
+  for (const ProvenanceEntry& entry : provenance) {
+    if ((entry.dataset.empty() || entry.dataset == kUnknownDataset) && !entry.epsilon) {
+      return PrivacyRefused(path + ": it was imported, or made by a program that did not say what data it learned from: that may be '" + options.dataset +
+                            "', and then no epsilon of a private run would hold. wisp convert takes a name, --dataset");
+    }
+    if (NameOf(entry.dataset) != NameOf(options.dataset) || options.other_data) continue;
+    if (!entry.epsilon) {
+      return PrivacyRefused(path + ": it was trained on '" + options.dataset + "' before, without a guarantee: no epsilon of a private run on the same data would hold. " + kIfOther);
+    }
+    charged.push_back(&entry);
+  }
+  return CheckCharged(charged, path, ledger);
 }
 
 }  // namespace wisp

@@ -128,19 +128,31 @@ class JobRun {
     std::vector<float> weights = StartWeights();
     WISP_RETURN_IF_ERROR(Trainer::Check(job_.architecture, weights, set_.records, options_));
     if (IsPrivate(job_)) WISP_RETURN_IF_ERROR(CheckBudget(checkpoint ? &*checkpoint : nullptr));
-    // A run that goes on has what was released before its first step, paid for, in the checkpoint.
-    if (checkpoint) {
-      rows_.assign(checkpoint->item_rows.begin(), checkpoint->item_rows.end());
-      if (!rows_.empty()) options_.sparse.rows = rows_;
-    } else {
-      WISP_ASSIGN_OR_RETURN(const Popularity popularity, SetPopularity(job_, set_.records, weights));
-      UseRelease(popularity);
-    }
+    if (checkpoint) return GoOn(*checkpoint, weights);
+    WISP_RETURN_IF_ERROR(SetNewLimit());
+    WISP_ASSIGN_OR_RETURN(const Popularity popularity, SetPopularity(job_, set_.records, weights));
+    UseRelease(popularity);
+    return MakeTrainer(weights);
+  }
+
+  // A run that goes on has what was released before its first step, paid for, in the checkpoint.
+  Status GoOn(const Checkpoint& checkpoint, std::span<const float> weights) {
+    rows_.assign(checkpoint.item_rows.begin(), checkpoint.item_rows.end());
+    if (!rows_.empty()) options_.sparse.rows = rows_;
+    WISP_RETURN_IF_ERROR(MakeTrainer(weights));
+    WISP_RETURN_IF_ERROR(trainer_->Restore(checkpoint));
+    return SetNewLimit();
+  }
+
+  Status MakeTrainer(std::span<const float> weights) {
     WISP_ASSIGN_OR_RETURN(trainer_, Trainer::Create(job_.architecture, weights, set_.records, options_));
     result_.planned_bytes = trainer_->planned_bytes();
     result_.record_state_bytes = trainer_->record_state_bytes();
-    return checkpoint ? trainer_->Restore(*checkpoint) : OkStatus();
+    return OkStatus();
   }
+
+  // Nothing is refused after it.
+  Status SetNewLimit() const { return IsPrivate(job_) && job_.new_limit ? options_.privacy.ledger->SetLimit(*job_.new_limit) : OkStatus(); }
 
   bool SelectsRows() const {
     const Method method = job_.training.method;
@@ -238,8 +250,7 @@ class JobRun {
       charges.push_back({.mechanism = std::move(steps), .run = p.run, .purpose = "training", .noise = noise,
                          .loss_slack = StepLossSlack(job_.architecture, options_, p.noise_multiplier, left)});
     }
-    WISP_RETURN_IF_ERROR(p.ledger->CheckFits(charges, job_.new_limit));
-    return job_.new_limit ? p.ledger->SetLimit(*job_.new_limit) : OkStatus();
+    return p.ledger->CheckFits(charges, job_.new_limit);
   }
 
   // What the ledger has charged to this run; nothing when the noise can be repeated.

@@ -68,6 +68,7 @@ struct TrainingOptions {
   DropoutRates dropout;
   ReAttentionOptions re_attention;    // read when the architecture has it and the method is private
   float ema_decay = 0;                // 0: no weight averaging
+  uint64_t base_model_hash = 0;       // ModelFile::content_hash() of the start, 0: none; a checkpoint is gone on with from the same only
   uint64_t seed = 1;                  // shuffling, dropout and (unless private and secure) sampling
   size_t num_threads = 0;             // 0: DefaultThreads(). Workers, whose number decides the bits; 1 creates no thread
   Executor executor;                  // the app's own threads; when given, none are created here
@@ -117,7 +118,7 @@ class Trainer {
 
   // What a later process needs to go on. The keys of secure streams are never part of it.
   Checkpoint Save();
-  // Restores what Save gave; refused when it belongs to another architecture or seed, and kPrivacyRefused where the ledger
+  // Restores what Save gave; refused when it belongs to another architecture, seed or base model, and kPrivacyRefused where the ledger
   // does not hold the charges of its steps: what they cost would be forgotten.
   Status Restore(const Checkpoint& checkpoint);
 

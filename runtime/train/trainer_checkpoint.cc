@@ -86,6 +86,7 @@ Checkpoint Trainer::Save() {
   c.step = step_;
   c.seed = options_.seed;
   c.run_id = options_.privacy.run;
+  c.base_model_hash = options_.base_model_hash;
   c.config = Config();
   c.random = sampling_stream_.IsSecure() ? RandomSource::kSecure : RandomSource::kReproducible;
   if (c.random == RandomSource::kSecure) return c;
@@ -99,6 +100,8 @@ Status Trainer::Restore(const Checkpoint& c) {
   if (c.config != Config() || c.seed != options_.seed) {
     return InvalidData("checkpoint: it belongs to a run with other options: '" + c.config + "', here: '" + Config() + "'");
   }
+  // Or the weights would come with the provenance of another base.
+  if (c.base_model_hash != options_.base_model_hash) return InvalidData("checkpoint: it belongs to a run that began with another model");
   const RandomSource random = sampling_stream_.IsSecure() ? RandomSource::kSecure : RandomSource::kReproducible;
   if (c.random != random || (random == RandomSource::kReproducible && c.streams.size() != workers_.size() + 1)) {
     return InvalidData("checkpoint: it belongs to a run with another source of randomness");

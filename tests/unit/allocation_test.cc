@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "runtime/inference/session.h"
+#include "runtime/inference/batch_recommender.h"
 #include "runtime/train/trainer.h"
 #include "tests/unit/train_test_util.h"
 
@@ -68,6 +68,26 @@ TEST(Allocation, StepThatChargesAllocatesInTheLedgerOnly) {
     if (i % 10 != 0) most = std::max<size_t>(most, num_allocations - before);
   }
   EXPECT_EQ(most, 0u);
+}
+
+TEST(Allocation, BatchAllocatesNothing) {
+  const test::TemporaryFolder folder;
+  ASSERT_TRUE(WriteModel(folder / "m", {.architecture = kSmall, .weights = testing::StartWeights(kSmall)}).ok());
+  const auto session = *Session::Open(folder / "m");
+  std::vector<int32_t> items(40);
+  for (size_t i = 0; i < items.size(); ++i) items[i] = static_cast<int32_t>(i * 7);
+  std::vector<std::span<const int32_t>> histories;
+  for (size_t i = 1; i <= items.size(); ++i) histories.push_back(std::span(items).first(i));
+  std::vector<Recommendation> best(histories.size() * 10);
+  std::vector<size_t> found(histories.size());
+  for (const size_t threads : {1, 2}) {
+    const auto batch = *BatchRecommender::Create(*session, {.num_threads = threads, .rows = 8});
+    for (size_t count = 1; count <= histories.size(); ++count) {
+      const size_t before = num_allocations;
+      ASSERT_TRUE(batch->Recommend(std::span(histories).first(count), {.count = 10, .excluded = std::span(items).first(1)}, best, found).ok());
+      EXPECT_EQ(num_allocations - before, 0u) << count;
+    }
+  }
 }
 
 TEST(Allocation, ScoreAllocatesNothingAndRecommendWhatItReturns) {

@@ -19,13 +19,15 @@ class CheckStartTest : public LedgerTest {
   Status Check(const ProvenanceEntry& entry, const Ledger& ledger) {
     ModelContents contents = model_.contents();
     contents.provenance = {entry};
+    if (entry == ProvenanceEntry{}) contents.provenance.clear();
     EXPECT_TRUE(WriteModel(folder_ / "m.wisp", contents).ok());
-    return CheckStart(*ModelFile::Open(folder_ / "m.wisp"), "m.wisp", "log.db", ledger);
+    return CheckStart(*ModelFile::Open(folder_ / "m.wisp"), "m.wisp", {.dataset = "log.db", .other_data = other_data_}, ledger);
   }
   static ProvenanceEntry Guaranteed(double epsilon, const char* dataset = "log.db") {
     return {.mechanisms = {"Gaussian"}, .epsilon = epsilon, .delta = 1e-6, .noise = NoiseOrigin::kSecure, .dataset = dataset};
   }
 
+  bool other_data_ = false;
   test::SmallModel model_;
   Ledger ledger_;
 };
@@ -38,7 +40,15 @@ TEST_F(CheckStartTest, WithoutAGuaranteeTheDataMustBeOther) {
     EXPECT_NE(status.message().find("without a guarantee"), std::string::npos) << status.message();
   }
   EXPECT_TRUE(Check({.dataset = "catalog.db"}, ledger_).ok());
+  // Of weights of which nothing is known, nothing can be said.
   EXPECT_NE(Check({.dataset = kUnknownDataset}, ledger_).message().find("imported"), std::string::npos);
+  EXPECT_EQ(Check({.description = "no label"}, ledger_).code(), StatusCode::kPrivacyRefused);
+  EXPECT_EQ(Check({}, ledger_).code(), StatusCode::kPrivacyRefused) << "no provenance at all";
+  EXPECT_EQ(Check({.dataset = "shipped", .base_model_hash = 7}, ledger_).code(), StatusCode::kPrivacyRefused) << "of a base that left no entry";
+  // Other data of the same name, if the user says so; what nobody named stays unknown.
+  other_data_ = true;
+  EXPECT_TRUE(Check({.dataset = "log.db"}, ledger_).ok());
+  EXPECT_FALSE(Check({.dataset = kUnknownDataset}, ledger_).ok());
 }
 
 TEST_F(CheckStartTest, AGuaranteeMustHaveBeenPaidFromThisLedger) {
@@ -52,6 +62,8 @@ TEST_F(CheckStartTest, AGuaranteeMustHaveBeenPaidFromThisLedger) {
   EXPECT_TRUE(Check(Guaranteed(spent), ledger_).ok());
   EXPECT_FALSE(Check(Guaranteed(1.1 * spent), ledger_).ok());
   EXPECT_FALSE(Check(Guaranteed(1.1 * spent, "/data/log.db"), ledger_).ok());
+  other_data_ = true;
+  EXPECT_TRUE(Check(Guaranteed(1.1 * spent), ledger_).ok());
 }
 
 }  // namespace

@@ -81,6 +81,31 @@ TEST_P(ClassifierTest, GradientsAndNormsEqualDualNumbers) {
 
 INSTANTIATE_TEST_SUITE_P(EverySwitch, ClassifierTest, ::testing::Range<size_t>(0, SmallClassifiers().size()));
 
+// A graph for inference, whose blocks take turns in one room, gives the bits of training's in less of it; deep ones most of all.
+TEST(Classifier, GraphForInferenceGivesTheSameInLessRoom) {
+  std::vector<ClassifierArchitecture> all = SmallClassifiers();
+  all.push_back(all[0]);
+  all.back().encoder.num_blocks = 5;
+  all.push_back(all[1]);
+  all.back().encoder.num_blocks = 4;
+  for (const ClassifierArchitecture& a : all) {
+    ClassifierHarness training(a, RandomClassifierWeights(a, 23), kernels::BestOps());
+    const Classifier graph(a, kernels::BestOps(), GraphUse::kInference);
+    const Buffers buffers = graph.AllocateForInference();
+    EXPECT_EQ(buffers.forward.size_bytes() + ArenaPlan::kAlignment, graph.inference_bytes());
+    if (a.encoder.num_blocks > 0) {
+      EXPECT_LT(graph.inference_bytes(), training.graph.inference_bytes());
+    }
+    RecordContext context{.weights = training.view, .buffers = buffers};
+    for (const Case& c : Cases()) {
+      RecordContext reference = training.Context();
+      const float* expected = training.graph.Logits(reference, c.tokens, {});
+      const float* logits = graph.Logits(context, c.tokens, {});
+      for (size_t k = 0; k < a.num_classes; ++k) EXPECT_EQ(logits[k], expected[k]) << c.name << ", " << a.encoder.num_blocks << " blocks";
+    }
+  }
+}
+
 // So pretrained encoder weights are copied to the front and nothing else has to be known.
 TEST(Classifier, EncoderIsAPrefixOfTheFlatBuffer) {
   const ClassifierArchitecture a = SmallClassifiers()[0];

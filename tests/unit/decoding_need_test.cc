@@ -90,7 +90,8 @@ TEST(DecodingNeed, DrawsArePaidFromTheLedgerOfWhatTheyShow) {
   EXPECT_EQ(shown({good, letters, good}, {.wanted = *EpsilonDelta::Create(3, 1e-5)}), Names{"letters"});
   EXPECT_EQ(shown({good, good}, {.wanted = *EpsilonDelta::Create(3, 1e-5)}), Names{"history"});
   const auto pays = [](Names names) { return DatasetToCharge({.datasets = std::move(names)}); };
-  EXPECT_EQ(*pays({"", "letters"}), "letters");
+  EXPECT_EQ(*pays({"letters"}), "letters");
+  EXPECT_FALSE(pays({"", "letters"}).ok()) << "nobody would count what is shown of the unnamed data";
   EXPECT_EQ(*pays({""}), "");
   const auto two = pays({"letters", "movies"});
   ASSERT_FALSE(two.ok());
@@ -102,18 +103,25 @@ TEST(DecodingNeed, ExactCountsInTheOutputBiasAreCoveredByNoMechanism) {
   const std::vector<std::string> labels = {"movies"};
   const test::TemporaryFolder folder;
   const test::SmallModel model;
-  const auto kind = [&](OutputBiasOrigin origin, const char* dataset) {
+  DecodingNeed need;
+  const auto kind = [&](OutputBiasOrigin origin, const char* dataset, const char* later = nullptr) {
     ModelContents contents = model.contents();
     contents.output_bias_origin = origin;
     contents.provenance = {{.mechanisms = {"Gaussian"}, .epsilon = 2, .delta = 1e-6, .noise = NoiseOrigin::kSecure, .dataset = dataset}};
+    if (later != nullptr) contents.provenance.push_back(contents.provenance.front()), contents.provenance.back().dataset = later;
     const std::string path = folder / "m.wisp";
     EXPECT_TRUE(WriteModel(path, contents).ok());
     auto file = ModelFile::Open(path);
     EXPECT_TRUE(file.ok()) << file.status().message();
-    return NeedOf(*file, {.public_datasets = labels}).kind;
+    need = NeedOf(*file, {.public_datasets = labels});
+    return need.kind;
   };
-  EXPECT_EQ(kind(OutputBiasOrigin::kExactCounts, "history"), DecodingNeed::Kind::kCharge);
   EXPECT_EQ(kind(OutputBiasOrigin::kExactCounts, "movies"), DecodingNeed::Kind::kFree);
+  EXPECT_EQ(kind(OutputBiasOrigin::kExactCounts, "history"), DecodingNeed::Kind::kCharge);
+  EXPECT_EQ(need.datasets, std::vector<std::string>{"history"});
+  EXPECT_EQ(kind(OutputBiasOrigin::kExactCounts, "movies", "history"), DecodingNeed::Kind::kFree) << "counts of public data, then private runs";
+  EXPECT_EQ(kind(OutputBiasOrigin::kExactCounts, "history", "letters"), DecodingNeed::Kind::kCharge);
+  EXPECT_EQ(need.datasets, std::vector<std::string>{"history"}) << "not the data of the guarantee";
   EXPECT_EQ(kind(OutputBiasOrigin::kPrivateCounts, "history"), DecodingNeed::Kind::kFree);
   EXPECT_EQ(kind(OutputBiasOrigin::kPublicCounts, "history"), DecodingNeed::Kind::kFree);
 }

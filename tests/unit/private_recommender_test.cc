@@ -117,7 +117,7 @@ TEST_F(PrivateRecommenderTest, WeightsWithAGuaranteeAndPublicOnesAreFree) {
   const auto other = PrivateRecommender::Create(*dp, nothing_public);
   ASSERT_FALSE(other.ok());
   EXPECT_EQ(other.status().code(), StatusCode::kPrivacyRefused);
-  EXPECT_NE(other.status().message().find("is of the data set 'history', this data is called 'shipped'"), std::string::npos) << other.status().message();
+  EXPECT_NE(other.status().message().find("is of the data set 'history', and what is to be charged is 'shipped'"), std::string::npos) << other.status().message();
   Ledger shipped = *Ledger::Open(folder_ / "shipped", {.dataset = "shipped"});
   nothing_public.ledger = &shipped;
   EXPECT_FALSE(PrivateRecommender::Create(*dp, nothing_public)->is_free());

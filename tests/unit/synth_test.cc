@@ -266,7 +266,7 @@ TEST(WriteSqliteLog, Database_IsNotReplacedAndAJournalIsRespected) {
   EXPECT_EQ(status.code(), StatusCode::kIo);
   EXPECT_EQ(status.message(),
             path + ": will not be replaced while " + path +
-                "-wal is there: the database is in use, or was left by a crash; remove both files or name another");
+                "-wal is there, which a database left behind: name another file");
   EXPECT_FALSE(std::filesystem::exists(path));
   std::filesystem::remove(path + "-wal");
   EXPECT_TRUE(WriteSqliteLog(path, Make({.num_users = 20})).ok());

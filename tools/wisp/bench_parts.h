@@ -83,6 +83,13 @@ struct MethodFigures {
 // A top 10 after a long history, after one more event, with loading the model, and drawn privately (bench_scoring.cc).
 Status BenchScoring(const BenchArguments& arguments, Json& result);
 
+// Every op of the kernels at the recommender's shapes: first what they are held against, then one of `lines` for each op. An error
+// where a result is wrong (bench_ops.cc).
+Status BenchOps(const BenchArguments& arguments, std::vector<Json>& lines);
+
+// 128 tokens through an encoder of width 384, in float and int8 (bench_encoder.cc).
+Status BenchEncoder(const BenchArguments& arguments, Json& result);
+
 // A step of DP-AdaFEST and of dense DP-SGD over catalogues of 1e5 to 1e7 items (bench_sparse.cc).
 Status BenchSparse(const BenchArguments& arguments, Json& result);
 // The same for one catalogue: methods adafest and dense.

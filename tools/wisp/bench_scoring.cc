@@ -1,4 +1,5 @@
 // Scoring: a top 10 of a whole history, of one that grew by an event, with loading the model, drawn privately.
+#include "runtime/inference/batch_recommender.h"
 #include "runtime/inference/private_recommender.h"
 #include "tools/wisp/bench_parts.h"
 
@@ -46,6 +47,7 @@ class ScoringBench {
     j["planned_bytes"] = session_->planned_bytes();
     j["file_bytes"] = session_->file().size_bytes();
     result["scoring"] = j;
+    WISP_RETURN_IF_ERROR(Batches(result["batch"]));
     return Drawing(result["drawing"]);
   }
 
@@ -98,6 +100,38 @@ class ScoringBench {
       return opened->Recommend(histories_->Next(), {.count = 10}).status();
     }));
     return ToJson(SpreadOf(samples));
+  }
+
+  // Histories of a second in batches of 1, 8 and 32, in turns with as many one by one on one thread.
+  Status Batches(Json& result) {
+    const uint32_t num_items = session_->architecture().num_items;
+    WISP_ASSIGN_OR_RETURN(const auto recommender, BatchRecommender::Create(*session_, {.num_threads = a_.threads}));
+    result = {{"threads", recommender->num_threads()}, {"planned_bytes", recommender->memory().total()}};
+    for (const size_t size : {1, 8, 32}) {
+      std::vector<int32_t> items(size * a_.length);
+      for (size_t i = 0; i < items.size(); ++i) items[i] = static_cast<int32_t>((i * 7919 + i / a_.length) % num_items);
+      std::vector<std::span<const int32_t>> histories;
+      for (size_t i = 0; i < size; ++i) histories.push_back(std::span(items).subspan(i * a_.length, a_.length));
+      std::vector<Recommendation> best(size * 10);
+      std::vector<size_t> found(size);
+      std::vector<double> rates, ratios;
+      Status status;
+      for (uint32_t i = 0; i <= repeats(); ++i) {
+        const double together = Seconds([&] { status = recommender->Recommend(histories, {.count = 10}, best, found); });
+        WISP_RETURN_IF_ERROR(status);
+        double alone = 0;
+        for (size_t h = 0; h < size; ++h) {
+          const auto fresh = histories_->Next();  // nothing of it is remembered
+          alone += Seconds([&] { status = session_->Recommend(fresh, {.count = 10}).status(); });
+          WISP_RETURN_IF_ERROR(status);
+        }
+        if (i == 0) continue;  // warm
+        rates.push_back(static_cast<double>(size) / together);
+        ratios.push_back(alone / together);
+      }
+      result[std::to_string(size)] = {{"histories_per_s", ToJson(SpreadOf(rates))}, {"over_one_by_one", ToJson(SpreadOf(ratios))}};
+    }
+    return OkStatus();
   }
 
   // Ten items drawn privately over the ten best, in turns. The durable charge, a disk sync for each block, is taken once before.

@@ -73,17 +73,41 @@ void PrintText(const Json& json, const std::string& indent) {
   }
 }
 
+// Lines of JSON, or a table.
+Status PrintOps(const BenchArguments& a, OutputFormat format) {
+  std::vector<Json> lines;
+  WISP_RETURN_IF_ERROR(BenchOps(a, lines));
+  if (format == OutputFormat::kJson) {
+    for (const Json& line : lines) std::printf("%s\n", line.dump().c_str());
+    return OkStatus();
+  }
+  std::printf("%s, one thread: %.4g GFLOP/s of multiply-adds, %.4g GB/s of memory\n", lines[0]["ops"].get<std::string>().c_str(),
+              lines[0]["fma_peak_gflops"].get<double>(), lines[0]["memory_gb_per_s"].get<double>());
+  std::printf("%-24s %-40s %10s  %-19s %9s %9s  %s\n", "op", "shape", "us", "(quartiles)", "GFLOP/s", "GB/s", "% of the roof");
+  for (size_t i = 1; i < lines.size(); ++i) {
+    const Json &j = lines[i], &us = j["us"];
+    std::printf("%-24s %-40s %10.4g  (%8.4g-%8.4g) %9.4g %9.4g  %.3g of %s\n", j["op"].get<std::string>().c_str(), j["shape"].get<std::string>().c_str(),
+                us["median"].get<double>(), us["quartiles"][0].get<double>(), us["quartiles"][1].get<double>(), j["gflops"].get<double>(),
+                j["gb_per_s"].get<double>(), j["percent_of_roof"]["median"].get<double>(), j["roof"].get<std::string>().c_str());
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 Status Bench(const BenchArguments& a, OutputFormat format) {
-  if (a.what != "all" && a.what != "train" && a.what != "score" && a.what != "sparse" && a.what != "clipping") {
-    return InvalidArgument("--what is '" + a.what + "', allowed are all, train, score, sparse and clipping");
+  if (a.what != "all" && a.what != "train" && a.what != "score" && a.what != "encoder" && a.what != "ops" && a.what != "sparse" &&
+      a.what != "clipping") {
+    return InvalidArgument("--what is '" + a.what + "', allowed are all, train, score, encoder, ops, sparse and clipping");
   }
+  if (!a.tensors.empty() && a.what != "encoder") return InvalidArgument("--tensors is of --what encoder");
   if (a.repeats == 0 || a.batch == 0) return InvalidArgument("--repeats and --batch must be 1 or more");
   if (a.items < 2) return InvalidArgument("--items must be 2 or more");
+  if (a.what == "ops") return PrintOps(a, format);
   Json result = {{"ops", kernels::BestOps().name}};
   if (a.what == "all" || a.what == "train") WISP_RETURN_IF_ERROR(BenchTraining(a, result));
   if (a.what == "all" || a.what == "score") WISP_RETURN_IF_ERROR(BenchScoring(a, result));
+  if (a.what == "encoder") WISP_RETURN_IF_ERROR(BenchEncoder(a, result));
   if (a.what == "clipping") WISP_RETURN_IF_ERROR(BenchClipping(a, result));
   if (a.what == "sparse") WISP_RETURN_IF_ERROR(BenchSparse(a, result));
   if (format == OutputFormat::kJson) {

@@ -109,7 +109,7 @@ class ClassifyTrainCommand {
       return interrupted == 0;
     };
     const Result<ClassificationResult> result = RunClassificationJob(job);
-    if (ledger_) WISP_RETURN_IF_ERROR(SayIfRaised(*ledger_, limit_before_));
+    if (ledger_) SayIfRaised(*ledger_, limit_before_);
     if (!result.ok()) return result.status();
     WISP_RETURN_IF_ERROR(Write(*result));
     Print(*result);
@@ -209,7 +209,7 @@ class ClassifyTrainCommand {
 
   Status OpenLedger() {
     if (!is_private()) return OkStatus();
-    WISP_ASSIGN_OR_RETURN(ledger_, OpenLedgerToTrain({.path = a_.ledger, .dataset = Dataset(), .unit = recipe_.unit, .base = base(), .base_path = a_.base}));
+    WISP_ASSIGN_OR_RETURN(ledger_, OpenLedgerToTrain({.path = a_.ledger, .dataset = Dataset(), .unit = recipe_.unit, .base = base(), .base_path = a_.base, .other_data = a_.other_data}));
     WISP_ASSIGN_OR_RETURN(limit_before_, ledger_->Limit());
     return OkStatus();
   }
@@ -324,7 +324,7 @@ Status ClassifyEvaluate(const ClassifyEvaluateArguments& a, OutputFormat format)
   for (const int32_t label : sequences.labels) ++counts[static_cast<size_t>(label)];
   const double largest = static_cast<double>(*std::max_element(counts.begin(), counts.end())) / static_cast<double>(records.size());
   Workers workers(a.threads == 0 ? DefaultThreads() : a.threads);
-  const Classifier graph(c.architecture, kernels::BestOps());
+  const Classifier graph(c.architecture, kernels::BestOps(), GraphUse::kInference);
   std::vector<float> widened;
   const double accuracy = Accuracy(graph, opened.file.model().AllWeights(widened).data(), records, opened.input(), workers);
   if (format == OutputFormat::kJson) {
@@ -340,7 +340,7 @@ Status ClassifyPredict(const ClassifyPredictArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(const Opened opened, OpenClassifier(a.model));
   WISP_ASSIGN_OR_RETURN(const std::vector<std::string> texts, ReadTexts(a));
   const ClassifierDescription& c = opened.file.description();
-  const Classifier graph(c.architecture, kernels::BestOps());
+  const Classifier graph(c.architecture, kernels::BestOps(), GraphUse::kInference);
   std::vector<float> widened;
   const float* flat = opened.file.model().AllWeights(widened).data();
   AlignedArray<float> packed(graph.pack_plan().size());

@@ -1,6 +1,5 @@
 // wisp recommend: the best items, or, with --private, items drawn and paid for.
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -124,7 +123,7 @@ class PrivateCommand {
       WISP_ASSIGN_OR_RETURN(before, ledger_->Limit());
     }
     WISP_ASSIGN_OR_RETURN(PrivateRecommender recommender, PrivateRecommender::Create(session_, options));
-    if (ledger_) WISP_RETURN_IF_ERROR(SayIfRaised(*ledger_, before));
+    if (ledger_) SayIfRaised(*ledger_, before);
     if (before && p_.lifetime && !recommender.is_free()) WISP_RETURN_IF_ERROR(WarnOfLifetime(recommender, options));
     const Result<std::vector<int32_t>> items = recommender.Recommend(history, request);
     if (!items.ok()) return InWords(items.status(), recommender, options);
@@ -241,10 +240,9 @@ class PrivateCommand {
       return PrivacyRefused("--dataset is '" + p_.dataset + "', but draws from " + a_.model + " show the data set '" + dataset + "': its ledger pays for them");
     }
     if (dataset.empty()) dataset = p_.dataset;
-    const bool exists = std::filesystem::exists(p_.ledger);
-    WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, exists ? privacy::Ledger::OpenExisting(p_.ledger)
-                                                         : privacy::Ledger::Open(p_.ledger, {.dataset = dataset, .unit = unit}));
-    if (!dataset.empty()) WISP_RETURN_IF_ERROR(ledger.CheckDataset(dataset));
+    WISP_RETURN_IF_ERROR(CheckDatasetName(dataset));
+    WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(p_.ledger, {.dataset = dataset, .unit = unit, .any_unit = true}));
+    WISP_RETURN_IF_ERROR(ledger.CheckDataset(dataset));
     ledger_.emplace(std::move(ledger));
     return OkStatus();
   }

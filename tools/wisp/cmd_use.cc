@@ -2,7 +2,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "runtime/inference/session.h"
+#include "runtime/inference/batch_recommender.h"
 #include "runtime/model/classifier_file.h"
 #include "runtime/train/records.h"
 #include "tools/wisp/commands.h"
@@ -95,7 +95,11 @@ Json MemoryJson(const TrainingMemory& m) {
 Status InspectMemory(const InspectArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::Open(a.model));
   WISP_ASSIGN_OR_RETURN(const InferenceMemory inference, Session::PlanMemory(model));
+  const BatchOptions batch{.num_threads = a.threads == 0 ? DefaultThreads() : a.threads};
+  WISP_ASSIGN_OR_RETURN(const InferenceMemory beside, BatchRecommender::PlanMemory(model.architecture(), batch));
   Json j = {{"inference", MemoryJson(inference, model.size_bytes())}};
+  j["batch_of_" + std::to_string(batch.rows)] = {
+      {"activations", beside.activations}, {"scores", beside.scores}, {"total", beside.total()}, {"threads", batch.num_threads}};
   if (!a.method.empty()) {
     TrainingOptions options{.num_threads = a.threads == 0 ? DefaultThreads() : a.threads};
     WISP_RETURN_IF_ERROR(OverrideMethod(a.method, options));
@@ -116,7 +120,7 @@ Status InspectMemory(const InspectArguments& a, OutputFormat format) {
     std::printf("%s\n", use.c_str());
     for (const auto& [part, bytes] : figures.items()) std::printf("  %-16s %12s\n", part.c_str(), bytes.is_string() ? bytes.get<std::string>().c_str() : bytes.dump().c_str());
   }
-  std::printf("bytes; the total does not count the file, which is mapped, not copied\n");
+  std::printf("bytes; the total does not count the file, which is mapped, not copied; a batch's stands beside that of inference\n");
   return OkStatus();
 }
 
@@ -134,7 +138,7 @@ Status Evaluate(const EvaluateArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(const data::ReadResult data, ReadData(a.data, {}, &model));
   const RecordSet set = MakeRecords(data.sequences, model.architecture().max_length, HoldOut::kValidationAndTest);
   const ParameterSource weights(model.tensors());
-  const Recommender graph(model.architecture(), *ops, /*num_negatives=*/0, HeadPackingFor(*ops, model.architecture(), weights));
+  const Recommender graph(model.architecture(), *ops, /*num_negatives=*/0, GraphUse::kInference, HeadPackingFor(*ops, model.architecture(), weights));
   Workers workers(a.threads == 0 ? DefaultThreads() : a.threads);
   const RankingQuality q = EvaluateRanking(graph, weights, a.split == "test" ? set.test : set.validation, workers);
   if (q.num_users == 0) return InvalidData(a.data.path + ": no user has enough events to be tested");

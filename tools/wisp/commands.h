@@ -38,7 +38,7 @@ struct TrainArguments {
   std::optional<uint32_t> num_records_public, expected_batch, rows;
   std::string method;
   std::vector<std::string> public_datasets;
-  bool re_attention = false;
+  bool re_attention = false, other_data = false;
   uint32_t threads = 0;
 };
 
@@ -105,6 +105,7 @@ struct ClassifyTrainArguments {
   std::optional<uint64_t> seed, reproducible_noise_seed;
   std::optional<uint32_t> num_records_public, expected_batch;
   std::vector<std::string> public_datasets;
+  bool other_data = false;
   uint32_t threads = 0;
 };
 
@@ -134,7 +135,7 @@ struct AuditArguments {
 };
 
 struct BenchArguments {
-  std::string what = "all", model;
+  std::string what = "all", model, tensors;
   uint32_t threads = 0, items = 3416, length = 200, inner_width = 256, repeats = 20, batch = 64;
 };
 

@@ -15,14 +15,15 @@ std::string Short(double value) {
 
 }  // namespace
 
-Status SayIfRaised(const privacy::Ledger& ledger, const std::optional<privacy::EpsilonDelta>& before) {
-  WISP_ASSIGN_OR_RETURN(const auto now, ledger.Limit());
+void SayIfRaised(const privacy::Ledger& ledger, const std::optional<privacy::EpsilonDelta>& before) {
+  const auto read = ledger.Limit();
+  if (!before || !read.ok() || !*read) return;
+  const std::optional<privacy::EpsilonDelta>& now = *read;
   // Either number bounds what may come out: more of one is more, whatever the other.
-  if (!before || !now || (now->epsilon() <= before->epsilon() && now->delta() <= before->delta())) return OkStatus();
+  if (now->epsilon() <= before->epsilon() && now->delta() <= before->delta()) return;
   const bool same_delta = now->delta() == before->delta();
   const auto at = [&](const privacy::EpsilonDelta& l) { return Short(l.epsilon()) + (same_delta ? "" : " at delta " + Short(l.delta())); };
   std::fprintf(stderr, "limit raised from %s to %s\n", at(*before).c_str(), at(*now).c_str());
-  return OkStatus();
 }
 
 Result<std::optional<privacy::EpsilonDelta>> NewLimit(const std::optional<double>& budget, double delta) {
@@ -34,9 +35,12 @@ Result<std::optional<privacy::EpsilonDelta>> NewLimit(const std::optional<double
 
 Result<privacy::Ledger> OpenLedgerToTrain(const LedgerToTrain& l) {
   if (l.path.empty()) return PrivacyRefused("private training needs --ledger: the file that remembers what this data set's privacy was spent on");
+  WISP_RETURN_IF_ERROR(CheckDatasetName(l.dataset));
   WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(l.path, {.dataset = l.dataset, .unit = l.unit}));
-  WISP_RETURN_IF_ERROR(ledger.CheckDataset(l.dataset));
-  if (l.base != nullptr) WISP_RETURN_IF_ERROR(CheckStart(*l.base, l.base_path, l.dataset, ledger));
+  if (const Status other = ledger.CheckDataset(l.dataset); !other.ok()) {
+    return PrivacyRefused(other.message() + "; call the data '" + ledger.dataset() + "' if it is the same (--dataset), else give it a ledger of its own");
+  }
+  if (l.base != nullptr) WISP_RETURN_IF_ERROR(CheckStart(*l.base, l.base_path, {.dataset = l.dataset, .other_data = l.other_data}, ledger));
   return ledger;
 }
 

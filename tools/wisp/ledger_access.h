@@ -13,8 +13,8 @@
 
 namespace wisp::tools {
 
-// Says on standard error if the limit is now higher than it was `before`.
-Status SayIfRaised(const privacy::Ledger& ledger, const std::optional<privacy::EpsilonDelta>& before);
+// Says on standard error if the limit is now higher than it was `before`; nothing where it cannot be read.
+void SayIfRaised(const privacy::Ledger& ledger, const std::optional<privacy::EpsilonDelta>& before);
 
 // What --budget asks for, if it was given: a limit to be set by what spends.
 Result<std::optional<privacy::EpsilonDelta>> NewLimit(const std::optional<double>& budget, double delta);
@@ -24,6 +24,7 @@ struct LedgerToTrain {
   privacy::PrivacyUnit unit;
   const ModelFile* base = nullptr;  // what the run begins with
   std::string base_path;
+  bool other_data = false;  // StartOptions
 };
 // The ledger of a private run; one that is not there is made by its first charge. kPrivacyRefused, with nothing written: no path,
 // a ledger of another data set, a base that the run may not begin with (CheckStart).

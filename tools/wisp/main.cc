@@ -87,7 +87,8 @@ class CommandLine {
   void AddSynth() {
     CLI::App* c = app_.add_subcommand("synth", "Make a synthetic log of events with readable items.\n"
                                                "  wisp synth --out device.db --population device --users 2000");
-    c->add_option("--out", synth_.out, "File to write: .db is SQLite, .csv, .tsv and .inter have a header and times, anything else is \"user item\" lines")->required();
+    c->add_option("--out", synth_.out, "File to write: .db is SQLite, .csv, .tsv and .inter have a header and times, anything else is \"user item\" lines.\n"
+                                       "Names of the items go to the same name and .items.tsv")->required();
     c->add_option("--population", synth_.population, "public (what the shipped model learned from) or device")->capture_default_str();
     c->add_option("--users", synth_.users, "Number of users")->capture_default_str();
     c->add_option("--min-events", synth_.min_events, "Fewest events of a user")->capture_default_str();
@@ -133,6 +134,7 @@ class CommandLine {
     c->add_option("--checkpoint", train_.checkpoint, "Save progress here and go on from it when it exists");
     c->add_option("--privacy-json", train_.privacy_json, "Write the privacy statement of the run here");
     c->add_option("--dataset", train_.dataset, "Name of the data set in ledger and provenance: the same each time, and that of the ledger. Default: the file's");
+    c->add_flag("--other-data", train_.other_data, "A data set of this name in the provenance of --model is another one");
     c->add_option("--public-dataset", train_.public_datasets, "Label of a data set in the provenance of --model that is public; may be repeated");
     c->add_option("--allow-large-delta", train_.allow_large_delta, "yes: accept a delta of exactly 1 / records")->check(CLI::IsMember({"yes"}));
     c->add_option("--threads", train_.threads, "0: up to 4");
@@ -207,7 +209,7 @@ class CommandLine {
     auto* memory = c->add_flag("--memory", inspect_.memory, "Instead: what the model takes to recommend, and to train with --method. Exact, and\n"
                                                             "known without making any of it; the size of the batch does not matter");
     c->add_option("--method", inspect_.method, "ordinary or phantom; the other methods have no plan yet")->needs(memory);
-    c->add_option("--threads", inspect_.threads, "Of training; 0: up to 4")->needs(memory);
+    c->add_option("--threads", inspect_.threads, "Of training and of a batch; 0: up to 4")->needs(memory);
     c->add_option("--records", inspect_.records, "Of training: 16 bytes each, and 4 for each thread")->needs(memory);
     OnCall(c, Inspect, inspect_);
   }
@@ -334,9 +336,10 @@ class CommandLine {
   void AddBench() {
     CLI::App* c = app_.add_subcommand("bench", "Measure this machine: products, training steps with and without privacy, scoring.\n"
                                                "  wisp bench --threads 2\n  wisp bench --model m.wisp --what score");
-    c->add_option("--what", bench_.what, "all, train, score, clipping (what ghost clipping of the embedding would add to a private step) or\n"
-                                         "sparse (catalogues of 1e5 to 1e7 items: 16 GB, minutes)")->capture_default_str();
+    c->add_option("--what", bench_.what, "all, train, score, encoder (128 tokens, 6 blocks of width 384), ops (each kernel), clipping (what ghost clipping of the\n"
+                                         "embedding would add to a private step) or sparse (catalogues of 1e5 to 1e7 items: 16 GB, minutes)")->capture_default_str();
     c->add_option("--model", bench_.model, "Score with this model; default: one of the size of ML-1M");
+    c->add_option("--tensors", bench_.tensors, "encoder: write its weights and what it computed there, as safetensors");
     c->add_option("--threads", bench_.threads, "0: up to 4");
     c->add_option("--batch", bench_.batch, "Records per training step")->capture_default_str();
     c->add_option("--items", bench_.items, "Size of the catalogue; sparse has its own")->capture_default_str();
@@ -393,6 +396,7 @@ class CommandLine {
     AddOptional(c, "--seed", a.seed, "Of fresh weights");
     AddOptional(c, "--reproducible-noise", a.reproducible_noise_seed, "Seed of repeatable noise: for experiments, NO guarantee");
     c->add_option("--dataset", a.dataset, "Name of the data set in ledger and provenance: the same each time, and that of the ledger. Default: the file's");
+    c->add_flag("--other-data", a.other_data, "A data set of this name in the provenance of --base is another one");
     c->add_option("--public-dataset", a.public_datasets, "Label of a data set in the provenance of --base that is public; may be repeated");
     c->add_option("--threads", a.threads, "0: up to 4");
     OnCall(c, ClassifyTrain, a);

@@ -151,13 +151,22 @@ Result<Recipe> ReadRecipe(const std::string& path) {
   return ParseRecipe(path + ":", json);
 }
 
+constexpr size_t kMaxDepth = 32;  // of objects and lists in each other; a recipe has 4
+
 Result<nlohmann::json> ReadJson(const std::string& path) {
   std::ifstream file(path);
   if (!file) return IoError(path + ": cannot be opened");
   std::stringstream text;
   text << file.rdbuf();
   try {
-    return nlohmann::json::parse(text.str());
+    size_t deepest = 0;
+    const auto note = [&](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
+      deepest = std::max(deepest, static_cast<size_t>(depth));
+      return deepest <= kMaxDepth;
+    };
+    nlohmann::json json = nlohmann::json::parse(text.str(), note);
+    if (deepest > kMaxDepth) return InvalidData(path + ": objects lie deeper than " + std::to_string(kMaxDepth) + " in each other, which is allowed");
+    return json;
   } catch (const nlohmann::json::exception& error) {
     // The library puts its own name before the sentence, in brackets.
     const std::string sentence = error.what();

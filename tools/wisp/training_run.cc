@@ -96,7 +96,7 @@ Result<JobResult> TrainingRun::Run() {
     return interrupted == 0;
   };
   const Result<JobResult> result = RunTrainingJob(job);
-  if (ledger_) WISP_RETURN_IF_ERROR(SayIfRaised(*ledger_, limit_before_));
+  if (ledger_) SayIfRaised(*ledger_, limit_before_);
   return result;
 }
 
@@ -155,7 +155,7 @@ Status TrainingRun::CheckSize() const {
 
 Status TrainingRun::OpenLedger() {
   if (!is_private()) return OkStatus();
-  WISP_ASSIGN_OR_RETURN(ledger_, OpenLedgerToTrain({.path = a_.ledger, .dataset = Dataset(), .unit = recipe_.unit, .base = base(), .base_path = a_.model}));
+  WISP_ASSIGN_OR_RETURN(ledger_, OpenLedgerToTrain({.path = a_.ledger, .dataset = Dataset(), .unit = recipe_.unit, .base = base(), .base_path = a_.model, .other_data = a_.other_data}));
   WISP_ASSIGN_OR_RETURN(limit_before_, ledger_->Limit());
   return OkStatus();
 }
@@ -183,6 +183,7 @@ Result<TrainingJob> TrainingRun::MakeJob() {
   job.start_weights = start_weights_;
   job.initialisation = recipe_.initialisation;
   job.training = recipe_.training;
+  job.training.base_model_hash = base_ ? base_->content_hash() : 0;
   job.epochs = recipe_.epochs;
   job.goal = recipe_.goal;
   job.checkpoint_path = a_.checkpoint;

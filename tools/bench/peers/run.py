@@ -16,9 +16,9 @@ import tempfile
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--what", choices=("scoring", "training", "private", "all"), default="all")
+    parser.add_argument("--what", choices=("scoring", "encoder", "training", "private", "all"), default="all")
     parser.add_argument("--wisp", default="build/release/wisp", help="the program")
-    parser.add_argument("--threads", type=int, default=1, help="of training; scoring has one")
+    parser.add_argument("--threads", type=int, default=1, help="of training; scoring and the encoder have one")
     parser.add_argument("--rounds", type=int, default=11, help="samples of each contender")
     parser.add_argument("--batch", type=int, help="records of a step; default: 256 of an ordinary one, 64 of a private one")
     parser.add_argument("--inner-width", type=int, default=256, help="of a feed-forward, in training")
@@ -40,12 +40,13 @@ def main():
     except ImportError:
         print("run: PyTorch is not installed, nothing was compared", file=sys.stderr)
         return 77
+    import encoder
     import figures
     import scoring
     import training
     from wisp_program import Wisp, WispError
     report, wisp = figures.Report(a.json), Wisp(os.path.abspath(a.wisp))
-    parts = {"scoring": scoring.run, "training": training.run_ordinary, "private": training.run_private}
+    parts = {"scoring": scoring.run, "encoder": encoder.run, "training": training.run_ordinary, "private": training.run_private}
     with tempfile.TemporaryDirectory() as folder:
         try:
             for part in parts if a.what == "all" else (a.what,):

@@ -1,10 +1,6 @@
 """One history of 200 items, the best ten of those that are not in it, one thread: wisp beside torch, ONNX Runtime, ExecuTorch and LiteRT."""
-import contextlib
-import io
-import logging
 import os
 import time
-import warnings
 
 import numpy
 import torch
@@ -12,21 +8,12 @@ import torch
 import sasrec_torch as peer
 from figures import over, shown, spread
 from plain import Plain, Scorer
+from runners import executorch_opener, litert_opener, of_module, onnx_opener
 from wisp_program import LENGTH, Model, Problem
 
 COUNT, LIMIT = 10, 1e-5
 CALLS = 20  # of a contender in a round, after three that are not timed
 WHAT = "scoring"
-
-
-@contextlib.contextmanager
-def quiet():
-    """Exporters talk a lot."""
-    logging.disable(logging.WARNING)
-    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        warnings.simplefilter("ignore")
-        yield
-    logging.disable(logging.NOTSET)
 
 
 class Contender:
@@ -61,17 +48,9 @@ class Contender:
         self.opened.append(1e3 * (time.perf_counter() - begin))
 
 
-def of_module(module):
-    def score(history):
-        with torch.inference_mode():
-            return module(torch.from_numpy(history))[0].numpy()
-    return score
-
-
 def torch_opener(tensors, fast):
     def opener():
-        module = peer.load(tensors)[0]
-        return of_module(Scorer(Plain(module)).eval() if fast else module)
+        return of_module(scorer(tensors) if fast else peer.load(tensors)[0])
     return opener
 
 
@@ -82,75 +61,21 @@ def compiled_opener(tensors):
     return lambda: score
 
 
-def onnx_opener(tensors, folder, fast):
-    import onnxruntime  # which needs onnx for the export, but not here
-    module = peer.load(tensors)[0]
-    path = os.path.join(folder, f"scorer-{fast}.onnx")
-    example = torch.zeros(1, LENGTH, dtype=torch.int64)
-    with quiet(), torch.no_grad():
-        torch.onnx.export(Scorer(Plain(module)).eval() if fast else module, (example,), path, input_names=["items"], output_names=["scores"],
-                          opset_version=17, dynamo=False)
-
-    def opener():
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
-        session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-        return lambda history: session.run(["scores"], {"items": history})[0][0]
-    return opener
-
-
-def executorch_opener(tensors, folder):
-    path = os.path.join(folder, "scorer.pte")
-    with quiet():
-        from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
-        from executorch.exir import to_edge_transform_and_lower
-        from executorch.extension.pybindings.portable_lib import _unsafe_reset_threadpool
-        from executorch.runtime import Runtime
-        module = Scorer(Plain(peer.load(tensors)[0], spelled_out=True)).eval()
-        exported = torch.export.export(module, (torch.zeros(1, LENGTH, dtype=torch.int64),))
-        program = to_edge_transform_and_lower(exported, partitioner=[XnnpackPartitioner()]).to_executorch()
-    with open(path, "wb") as file:
-        file.write(program.buffer)
-    runtime = Runtime.get()
-    _unsafe_reset_threadpool(1)
-
-    def opener():
-        loaded = runtime.load_program(path)
-        method = loaded.load_method("forward")
-
-        def score(history, keep=loaded):  # a method must not outlive its program
-            return method.execute([torch.from_numpy(history)])[0][0].numpy()
-        return score
-    return opener
-
-
-def litert_opener(tensors, folder):
-    """From torch by way of litert-torch (formerly ai-edge-torch)."""
-    path = os.path.join(folder, "scorer.tflite")
-    with quiet():
-        from ai_edge_litert.interpreter import Interpreter
-        import litert_torch
-        module = Scorer(Plain(peer.load(tensors)[0], spelled_out=True)).eval()
-        litert_torch.convert(module, (torch.zeros(1, LENGTH, dtype=torch.int64),)).export(path)
-
-    def opener():
-        interpreter = Interpreter(model_path=path, num_threads=1)
-        interpreter.allocate_tensors()
-        at, to = interpreter.get_input_details()[0], interpreter.get_output_details()[0]["index"]
-
-        def score(history):
-            interpreter.set_tensor(at["index"], history.astype(at["dtype"]))
-            interpreter.invoke()
-            return interpreter.get_tensor(to)[0]
-        return score
-    return opener
+def scorer(tensors, spelled_out=False):
+    return Scorer(Plain(peer.load(tensors)[0], spelled_out=spelled_out)).eval()
 
 
 def makers(tensors, folder):
+    example = torch.zeros(1, LENGTH, dtype=torch.int64)
+
+    def path(name):
+        return os.path.join(folder, name)
     return {"torch": lambda: torch_opener(tensors, False), "torch fast": lambda: torch_opener(tensors, True),
-            "torch fast compiled": lambda: compiled_opener(tensors), "onnxruntime": lambda: onnx_opener(tensors, folder, False),
-            "onnxruntime fast": lambda: onnx_opener(tensors, folder, True), "executorch xnnpack fast": lambda: executorch_opener(tensors, folder),
-            "litert fast": lambda: litert_opener(tensors, folder)}
+            "torch fast compiled": lambda: compiled_opener(tensors),
+            "onnxruntime": lambda: onnx_opener(peer.load(tensors)[0], example, path("scorer.onnx")),
+            "onnxruntime fast": lambda: onnx_opener(scorer(tensors), example, path("scorer-fast.onnx")),
+            "executorch xnnpack fast": lambda: executorch_opener(scorer(tensors, spelled_out=True), example, path("scorer.pte")),
+            "litert fast": lambda: litert_opener(scorer(tensors, spelled_out=True), example, path("scorer.tflite"))}
 
 
 def histories(num_items):

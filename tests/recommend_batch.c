@@ -1,0 +1,64 @@
+/* wisp_recommend_batch gives what wisp_recommend gives, history by history, and names what is wrong.
+ *
+ *   recommend_batch MODEL.wisp
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "ports/c/wisp.h"
+
+enum { kHistories = 40, kCount = 5 };
+
+static int failures = 0;
+
+static void Expect(int right, const char* what) {
+  if (!right) fprintf(stderr, "FAILED: %s\n", what);
+  failures += !right;
+}
+
+int main(int argc, char** argv) {
+  if (argc < 2) return 2;
+  wisp_error error;
+  wisp_model* model = NULL;
+  if (wisp_model_open(argv[1], &model, &error) != WISP_OK) {
+    fprintf(stderr, "%s\n", error.message);
+    return 1;
+  }
+  int32_t items[kHistories];
+  const int32_t* histories[kHistories];
+  size_t lengths[kHistories], found[kHistories];
+  wisp_recommendation batch[kHistories * kCount];
+  for (int i = 0; i < kHistories; ++i) {
+    items[i] = i * 11;
+    histories[i] = items;
+    lengths[i] = (size_t)i + 1;
+  }
+  const int32_t candidates[] = {3, 1, 4, 15, 92, 65, 35, 89, 79};
+  wisp_recommend_options options = WISP_INIT(wisp_recommend_options);
+  options.candidates = candidates;
+  options.num_candidates = 9;
+  for (uint32_t threads = 0; threads < 3; ++threads) {
+    const wisp_recommend_options* given = threads == 1 ? &options : NULL;
+    Expect(wisp_recommend_batch(model, histories, lengths, kHistories, given, kCount, threads, batch, found, &error) == WISP_OK, "a batch");
+    for (size_t i = 0; i < kHistories; ++i) {
+      wisp_recommendation one[kCount];
+      size_t count = kCount;
+      Expect(wisp_recommend(model, histories[i], lengths[i], given, one, &count, &error) == WISP_OK, "one by one");
+      Expect(found[i] == count && memcmp(one, batch + i * kCount, count * sizeof(one[0])) == 0, "a batch gives what one by one gives");
+    }
+  }
+  lengths[7] = 0;
+  Expect(wisp_recommend_batch(model, histories, lengths, kHistories, NULL, kCount, 1, batch, found, &error) == WISP_INVALID_ARGUMENT &&
+             strstr(error.message, "history 7 is empty") != NULL,
+         "an empty history is named");
+  lengths[7] = 8;
+  histories[9] = NULL;
+  Expect(wisp_recommend_batch(model, histories, lengths, kHistories, NULL, kCount, 1, batch, found, &error) == WISP_INVALID_ARGUMENT &&
+             strstr(error.message, "history 9 is NULL") != NULL,
+         "a history that is NULL is named");
+  Expect(wisp_recommend_batch(model, NULL, lengths, 1, NULL, kCount, 1, batch, found, &error) == WISP_INVALID_ARGUMENT, "no histories");
+  Expect(wisp_recommend_batch(model, histories, lengths, 0, NULL, kCount, 1, batch, found, &error) == WISP_OK, "none of them");
+  Expect(wisp_recommend_batch(model, histories, lengths, SIZE_MAX / 8, NULL, SIZE_MAX / 8, 1, batch, found, &error) == WISP_INVALID_ARGUMENT, "too many");
+  wisp_model_close(model);
+  return failures > 0;
+}
