@@ -144,6 +144,7 @@ class GaussianSampler {
   }
 
   [[gnu::noinline]] bool AcceptByExp(uint64_t v, uint64_t y, uint64_t bits) {
+    if (y == 0) return true;  // W < 1
     LazyBits bits_of_w{bits, kAcceptBits};
     if constexpr (path == GaussianPath::kFiltered) {
       if (v < CellTable::kCells) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -192,6 +193,49 @@ TEST(Accept, CloseBitsAreBelowAsOftenAsTheExponentialSays) {
     double accepted = 0;
     for (int i = 0; i < n; ++i) accepted += fast.Accept(v, y, static_cast<uint64_t>(scaled));
     EXPECT_LT(std::abs(accepted - n * p), 4.9 * std::sqrt(n * p * (1 - p)) + 1) << v << ' ' << y;
+  }
+}
+
+// The whole of a sample once more, from the words themselves: which bits serve what, and in which order further ones are drawn.
+int64_t SampleInPlainCode(RandomStream& words, uint64_t sigma) {
+  const uint64_t range = (sigma + 31) / 32;
+  for (;;) {
+    const uint64_t word = words.NextU64();
+    uint64_t u;
+    if (range <= uint64_t{1} << 28) {
+      const uint64_t product = (word >> 32) * range;
+      if (product % (uint64_t{1} << 32) < (uint64_t{1} << 32) % range) continue;
+      u = product >> 32;
+    } else {
+      u = words.UniformBelow(range);
+    }
+    const uint64_t prefix = word >> 13 & 0x7ffff;
+    size_t v = 0;
+    while (prefix > kCellTable.threshold[v] >> 44) ++v;
+    if (prefix == kCellTable.threshold[v] >> 44) {
+      const uint64_t all = prefix << 44 | words.NextU64() >> 20;
+      while (all > kCellTable.threshold[v]) ++v;
+    }
+    const U128 start = static_cast<U128>(v) * sigma;
+    const int64_t x = static_cast<int64_t>((start + 31) / 32 + u);
+    if (32 * static_cast<U128>(x) >= start + sigma) continue;
+    const long double z = static_cast<long double>(x) / static_cast<long double>(sigma), cell = static_cast<long double>(v) / 32;
+    const long double p = std::exp((cell + z) * (cell - z) / 2);
+    const uint64_t bits = word >> 1 & 0xfff;
+    if (bits > p * 4096) continue;
+    if (bits + 1 > p * 4096 && static_cast<long double>(bits) + static_cast<long double>(words.NextU64()) * 0x1p-64L > p * 4096) continue;
+    if (x == 0 && word % 2 == 1) continue;
+    return word % 2 == 1 ? -x : x;
+  }
+}
+
+TEST(GaussianSampler, IsItsOwnDescription) {
+  for (uint64_t sigma : {uint64_t{1}, uint64_t{33}, uint64_t{5000}, (uint64_t{1} << 30) + 3222, (uint64_t{3} << 31) + 1, uint64_t{1} << 33,
+                         (uint64_t{1} << 33) + 1, uint64_t{1} << 50}) {
+    auto stream = Seeded(107 + sigma), words = Seeded(107 + sigma);
+    Fast sampler(stream, sigma);
+    for (int i = 0; i < 60000; ++i) ASSERT_EQ(sampler.Next(), SampleInPlainCode(words, sigma)) << "sigma " << sigma << ", sample " << i;
+    EXPECT_EQ(stream.position(), words.position());
   }
 }
 

@@ -174,6 +174,23 @@ TEST(DiscreteGaussian, LowBitsAreUniformForLargeSigma) {
   }
 }
 
+TEST(DiscreteGaussian, EveryElementHasNoiseOfItsOwn) {
+  constexpr uint64_t kSigma = uint64_t{1} << 40;
+  auto stream = RandomStream::Reproducible(71, StreamPurpose::kNoise), one_by_one = RandomStream::Reproducible(71, StreamPurpose::kNoise);
+  std::vector<int64_t> all;
+  for (size_t n = 0; n <= 100; ++n) {
+    std::vector<int64_t> sum(n, 0), single(n, 0);
+    AddDiscreteGaussian(stream, kSigma, sum);
+    for (int64_t& s : single) AddDiscreteGaussian(one_by_one, kSigma, std::span(&s, 1));
+    EXPECT_EQ(sum, single);
+    all.insert(all.end(), sum.begin(), sum.end());
+  }
+  for (int64_t& x : all) x = std::abs(x);
+  all.push_back(0);
+  std::sort(all.begin(), all.end());
+  EXPECT_EQ(std::adjacent_find(all.begin(), all.end()), all.end());  // two alike, or a zero, have a chance of 2e-5
+}
+
 TEST(DiscreteGaussian, AddsToWhatIsThere) {
   const auto noise = Draw(67, 1000, 100);
   auto stream = RandomStream::Reproducible(67, StreamPurpose::kNoise);
