@@ -157,6 +157,19 @@ TEST(FilterExp, IsWithinItsError) {
   for (uint64_t i = 0; i < 300; ++i) EXPECT_NEAR(FilterExp(static_cast<double>(i) / 1000), ExpNegative(i, 1000), 0x1p-48) << i;
 }
 
+// Multi-precision goes on with the bits that left double precision in doubt: other ones would not have the law.
+TEST(LazyBits, HandOnTheWordThatWasDrawn) {
+  auto stream = Seeded(5);
+  const uint64_t next = Seeded(5).NextU64();
+  LazyBits bits{0xabc, kAcceptBits};
+  EXPECT_EQ(bits.ToUniform(stream).digits(), std::vector<uint64_t>{0xabcull << 52});
+  EXPECT_EQ(bits.DrawNext(stream), next);
+  const LazyUniform w = bits.ToUniform(stream);
+  EXPECT_EQ(w.num_bits(), 76u);
+  EXPECT_EQ(w.digits(), (std::vector<uint64_t>{0xabcull << 52 | next >> 12, next << 52}));
+  EXPECT_EQ(stream.position(), 1u);
+}
+
 // Bits about exp(-g) from its cell's lower bound on: the same answer on every path, for the same number of words.
 TEST(Accept, CloseBitsGiveTheSameAnswerOnEveryPath) {
   size_t extended = 0;
