@@ -144,6 +144,12 @@ class GaussianSampler {
     return AcceptByExp(v, y, bits);
   }
 
+  // exp(-g) of step 3 within kError, for a v of the table and y < sigma.
+  double Acceptance(uint64_t v, uint64_t y) const {
+    const double t = static_cast<double>(y) * (1.0 / static_cast<double>(sigma_));
+    return FilterExp(t * (2 * static_cast<double>(v) + t) * (0.5 / (kCellsPerSigma * kCellsPerSigma)));
+  }
+
  private:
   static constexpr uint64_t Ones(int n) { return (uint64_t{1} << n) - 1; }
 
@@ -165,8 +171,7 @@ class GaussianSampler {
     if constexpr (path == GaussianPath::kFiltered) {
       if (v < CellTable::kCells) {
         constexpr double kUnit = 1.0 / (1 << kAcceptBits);
-        const double t = static_cast<double>(y) * (1.0 / static_cast<double>(sigma_));
-        const double p = FilterExp(t * (2 * static_cast<double>(v) + t) * (0.5 / (kCellsPerSigma * kCellsPerSigma)));
+        const double p = Acceptance(v, y);
         double w = static_cast<double>(bits) * kUnit;
         if (w + kUnit <= p - kError) return true;
         if (w >= p + kError) return false;

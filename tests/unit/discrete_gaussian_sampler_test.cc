@@ -157,6 +157,19 @@ TEST(FilterExp, IsWithinItsError) {
   for (uint64_t i = 0; i < 300; ++i) EXPECT_NEAR(FilterExp(static_cast<double>(i) / 1000), ExpNegative(i, 1000), 0x1p-48) << i;
 }
 
+TEST(Accept, DoublePrecisionIsWithinItsError) {
+  static_assert(Fast::kError >= 0x1p-40);
+  auto places = Seeded(109);
+  for (uint64_t sigma : {uint64_t{3}, uint64_t{1000}, (uint64_t{1} << 20) - 3}) {
+    auto stream = Seeded(1);
+    const Fast sampler(stream, sigma);
+    for (int round = 0; round < 1000; ++round) {
+      const uint64_t v = places.UniformBelow(CellTable::kCells), y = round % 8 == 0 ? sigma - 1 : places.UniformBelow(sigma);
+      ASSERT_NEAR(sampler.Acceptance(v, y), ExpNegative(y * (y + 2 * v * sigma), 2048 * sigma * sigma), 0x1p-48) << sigma << ' ' << v << ' ' << y;
+    }
+  }
+}
+
 // Multi-precision goes on with the bits that left double precision in doubt: other ones would not have the law.
 TEST(LazyBits, HandOnTheWordThatWasDrawn) {
   auto stream = Seeded(5);
