@@ -178,17 +178,16 @@ int CompareScaled(const LazyUniform& w, const Enclosed* scale, const Enclosed& t
 }  // namespace
 
 LazyUniform::LazyUniform(RandomStream& random, uint64_t word, int num_bits)
-    : random_(&random),
-      digits_{num_bits == 64 ? word : word & ~uint64_t{1}},
-      num_bits_(static_cast<size_t>(num_bits)) {}
+    : random_(&random), digits_{word & ~uint64_t{0} << (64 - num_bits)}, num_bits_(static_cast<size_t>(num_bits)) {}
 
-void LazyUniform::Extend() {
-  uint64_t word = random_->NextU64();
-  if (num_bits_ % 64 == 63) {  // the bit missing from the last digit comes first; the 63 others begin the next digit
-    digits_.back() |= word >> 63;
-    word <<= 1;
+void LazyUniform::Append(uint64_t word) {
+  const size_t known = num_bits_ % 64;
+  if (known == 0) {
+    digits_.push_back(word);
+  } else {  // bits missing from the last digit come first, the others begin the next
+    digits_.back() |= word >> known;
+    digits_.push_back(word << (64 - known));
   }
-  digits_.push_back(word);
   num_bits_ += 64;
 }
 
@@ -199,31 +198,41 @@ bool BelowExp(LazyUniform& w, U128 numerator, U128 denominator) {
   }
 }
 
-uint64_t HalfGaussianQuantile(LazyUniform& w) {
+const HalfGaussian::Sums& HalfGaussian::At(size_t n) {
+  if (sums_.size() <= n) sums_.resize(n + 1);
+  Sums& sums = sums_[n];
+  if (!sums.values.empty()) return sums;
+  Fixed sum = Zero(n);
+  uint64_t error = 0;
+  for (uint64_t k = 0;; ++k) {
+    const Enclosed term = Exp(static_cast<U128>(k) * k, 2 * static_cast<U128>(sigma_) * sigma_, n);
+    if (k > 0 && IsZero(term.value)) {
+      // What is left out: terms fall by exp(-(2 k + 1) / (2 sigma^2)) and faster, and k > sigma here, so that their sum is at most
+      // the first of them, below its error, times 1 / (1 - exp(-1 / sigma)) <= sigma + 1.
+      sums.total = sum;
+      sums.total_error = error + (sigma_ + 1) * term.error;
+      return sums;
+    }
+    Add(sum, term.value);
+    error += term.error;
+    sums.values.push_back(sum);
+    sums.errors.push_back(error);
+  }
+}
+
+uint64_t HalfGaussian::Draw(LazyUniform& w) {
   for (;; w.Extend()) {
-    const size_t n = w.digits().size() + 1;
-    std::vector<Enclosed> sums;  // S(0), S(1), ... up to terms that vanish at this precision
-    for (uint64_t k = 0;; ++k) {
-      const Enclosed term = Exp(static_cast<U128>(k) * k, 2, n);
-      if (k > 0 && IsZero(term.value)) {
-        // What is left out is at most twice its first term (later ones fall faster than by half).
-        Enclosed total = sums.back();
-        total.error += 2 * term.error;
-        sums.push_back(std::move(total));
-        break;
-      }
-      Enclosed sum = k == 0 ? Enclosed{Zero(n), 0} : sums.back();
-      Add(sum.value, term.value);
-      sum.error += term.error;
-      sums.push_back(std::move(sum));
-    }
-    const Enclosed total = std::move(sums.back());
-    sums.pop_back();
-    for (uint64_t v = 0; v < sums.size(); ++v) {
-      const int order = CompareScaled(w, &total, sums[v]);
-      if (order < 0) return v;
+    const Sums& sums = At(w.digits().size() + 1);
+    const Enclosed total{sums.total, sums.total_error};
+    // W is not below S(first - 1) / S(inf), and below S(last) / S(inf), both for certain.
+    size_t first = 0, last = sums.values.size();
+    while (first < last) {
+      const size_t v = first + (last - first) / 2;
+      const int order = CompareScaled(w, &total, {sums.values[v], sums.errors[v]});
       if (order == 0) break;
+      order < 0 ? last = v : first = v + 1;
     }
+    if (first == last && last < sums.values.size()) return last;
   }
 }
 

@@ -8,7 +8,6 @@
 #ifndef WISP_RUNTIME_PRIVACY_DISCRETE_GAUSSIAN_COMPARE_H_
 #define WISP_RUNTIME_PRIVACY_DISCRETE_GAUSSIAN_COMPARE_H_
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -17,14 +16,16 @@
 
 namespace wisp::privacy {
 
-// W in [0, 1), uniform: `word` holds its first `num_bits` bits (63 or 64) at the top, the rest is drawn from `random`.
+// W in [0, 1), uniform: `word` holds its first `num_bits` bits (1 to 64) at the top, the rest is drawn from `random`.
 class LazyUniform {
  public:
   LazyUniform(RandomStream& random, uint64_t word, int num_bits);
 
-  // Number of known bits, num_bits + 64 * (calls of Extend).
+  // Number of known bits, num_bits + 64 * (calls of Extend and Append).
   size_t num_bits() const { return num_bits_; }
-  void Extend();
+  void Extend() { Append(random_->NextU64()); }
+  // The next 64 bits, drawn by the caller.
+  void Append(uint64_t word);
   // Digits of W, most significant first; unknown bits are 0.
   const std::vector<uint64_t>& digits() const { return digits_; }
 
@@ -37,18 +38,28 @@ class LazyUniform {
 // [W < exp(-numerator / denominator)]. 0 < denominator < 2^127.
 bool BelowExp(LazyUniform& w, unsigned __int128 numerator, unsigned __int128 denominator);
 
-// The v >= 0 with S(v - 1) / S(inf) <= W < S(v) / S(inf), where S(v) = sum of exp(-k^2 / 2) over k = 0 .. v:
-// a draw of the half discrete Gaussian with sigma 1.
-uint64_t HalfGaussianQuantile(LazyUniform& w);
+// The half discrete Gaussian with an integer sigma of 1 .. 1024: v >= 0 with probability proportional to exp(-v^2 / (2 sigma^2)).
+class HalfGaussian {
+ public:
+  explicit HalfGaussian(uint64_t sigma) : sigma_(sigma) {}
+  // The v with S(v - 1) / S(inf) <= W < S(v) / S(inf), where S(v) = sum of exp(-k^2 / (2 sigma^2)) over k = 0 .. v.
+  uint64_t Draw(LazyUniform& w);
 
-// floor(2^63 S(v) / S(inf)), from 120 decimal digits. A word of 63 bits below entry v means a quantile of at most v,
-// one above it means more than v, an equal one decides nothing. The last entry is 1 - 2^-73, rounded.
-inline constexpr std::array<uint64_t, 10> kHalfGaussianTable = {
-    0x49012d8ca4167395, 0x7548bcc2a3d077c9, 0x7f2a0ae374ed25d7, 0x7ff9a9198cc84608, 0x7fffee18dc77aca1,
-    0x7fffffed516b91a2, 0x7ffffffff8d106d2, 0x7ffffffffffefbb6, 0x7ffffffffffffff2, 0x7fffffffffffffff,
+ private:
+  // S at one precision, within `error` of the last digit; total is S(inf).
+  struct Sums {
+    std::vector<std::vector<uint64_t>> values;
+    std::vector<uint64_t> errors;
+    std::vector<uint64_t> total;
+    uint64_t total_error = 0;
+  };
+  const Sums& At(size_t num_digits);
+
+  uint64_t sigma_;
+  std::vector<Sums> sums_;  // by number of digits, formed when first asked for
 };
 
-// exp(-numerator / denominator) within 2^-52 relative, for the tables of the fast path.
+// exp(-numerator / denominator) within 2^-52 relative: what tests hold double precision and tables to.
 double ExpNegative(uint64_t numerator, uint64_t denominator);
 
 }  // namespace wisp::privacy

@@ -9,6 +9,7 @@
 
 #include "gtest/gtest.h"
 #include "runtime/privacy/discrete_gaussian_compare.h"
+#include "runtime/privacy/discrete_gaussian_table.h"
 
 namespace wisp::privacy {
 namespace {
@@ -26,24 +27,28 @@ std::vector<int64_t> Draw(uint64_t seed, uint64_t sigma, size_t n) {
 // Pr[chi^2_k > bound] = 1e-6, by Wilson and Hilferty.
 double ChiSquareBound(double k) { return k * std::pow(1 - 2 / (9 * k) + 4.753 * std::sqrt(2 / (9 * k)), 3); }
 
-double Pmf(int64_t x, double sigma) {
+double Weight(int64_t x, double sigma) { return std::exp(-static_cast<double>(x) * static_cast<double>(x) / (2 * sigma * sigma)); }
+
+double TotalWeight(double sigma) {
   double total = 0;
   const int64_t reach = static_cast<int64_t>(40 * sigma) + 1;
-  for (int64_t y = -reach; y <= reach; ++y) total += std::exp(-static_cast<double>(y) * y / (2 * sigma * sigma));
-  return std::exp(-static_cast<double>(x) * x / (2 * sigma * sigma)) / total;
+  for (int64_t y = -reach; y <= reach; ++y) total += Weight(y, sigma);
+  return total;
 }
 
 // Pearson's statistic over single integers, those expected fewer than 10 times pooled into two tails.
 void ExpectMatchesPmf(const std::vector<int64_t>& samples, uint64_t sigma) {
   const double n = static_cast<double>(samples.size());
+  const double sigma_real = static_cast<double>(sigma), total = TotalWeight(sigma_real);
+  const auto pmf = [&](int64_t x) { return Weight(x, sigma_real) / total; };
   std::map<int64_t, double> counts;
   for (int64_t x : samples) ++counts[x];
   int64_t edge = 0;
-  while (n * Pmf(edge + 1, static_cast<double>(sigma)) >= 10) ++edge;
+  while (n * pmf(edge + 1) >= 10) ++edge;
   double statistic = 0, inside = 0, seen_below = 0, seen_above = 0;
   for (const auto& [x, count] : counts) (x < -edge ? seen_below : seen_above) += x < -edge || x > edge ? count : 0;
   for (int64_t x = -edge; x <= edge; ++x) {
-    const double expected = n * Pmf(x, static_cast<double>(sigma));
+    const double expected = n * pmf(x);
     inside += expected;
     statistic += (counts[x] - expected) * (counts[x] - expected) / expected;
   }
@@ -54,19 +59,53 @@ void ExpectMatchesPmf(const std::vector<int64_t>& samples, uint64_t sigma) {
 }
 
 TEST(DiscreteGaussian, SmallSigmaMatchesExactProbabilities) {
-  for (uint64_t sigma : {1, 2, 3, 5, 17}) ExpectMatchesPmf(Draw(100 + sigma, sigma, 400000), sigma);
+  for (uint64_t sigma : {1, 2, 3, 5, 17, 31, 32, 33, 100}) ExpectMatchesPmf(Draw(100 + sigma, sigma, 400000), sigma);
+}
+
+// Half cells, so that neither the law of the cell nor that of the place in it nor the acceptance can be off by a percent.
+TEST(DiscreteGaussian, EveryHalfCellHasItsShare) {
+  constexpr uint64_t kSigma = (uint64_t{1} << 30) + 3222;
+  constexpr int kPerSigma = 2 * kCellsPerSigma, kBins = 3 * kPerSigma;  // of each sign, up to 3 sigma
+  std::vector<uint64_t> counts(2 * kBins + 1, 0);
+  std::vector<double> law(counts.size(), 0);
+  const auto bin = [&](uint64_t below) { return below < kBins ? below : static_cast<uint64_t>(kBins); };
+  for (int64_t x : Draw(47, kSigma, 3000000)) {
+    const uint64_t b = bin(static_cast<uint64_t>(std::abs(x)) * kPerSigma / kSigma);
+    ++counts[b == kBins ? 2 * kBins : 2 * b + (x < 0)];
+  }
+  for (int b = 0; b < kBins; ++b) {
+    const double from = static_cast<double>(b) / kPerSigma / std::sqrt(2.0), to = static_cast<double>(b + 1) / kPerSigma / std::sqrt(2.0);
+    law[2 * b] = law[2 * b + 1] = (std::erf(to) - std::erf(from)) / 2;
+  }
+  law[2 * kBins] = std::erfc(3 / std::sqrt(2.0));
+  double statistic = 0;
+  for (size_t i = 0; i < counts.size(); ++i) {
+    const double expected = 3000000 * law[i], off = static_cast<double>(counts[i]) - expected;
+    statistic += off * off / expected;
+  }
+  EXPECT_LT(statistic, ChiSquareBound(2 * kBins));
+}
+
+// 2^32 is no multiple of 3: a product that is not rejected where it should be shows at a range of 3 * 2^26.
+TEST(DiscreteGaussian, PlacesInTheCellAreUnbiased) {
+  constexpr uint64_t kRange = uint64_t{3} << 26;
+  double residues[3] = {};
+  for (int64_t x : Draw(43, kCellsPerSigma * kRange, 300000)) ++residues[static_cast<uint64_t>(std::abs(x)) % 3];
+  double statistic = 0;
+  for (double r : residues) statistic += (r - 100000) * (r - 100000) / 100000;
+  EXPECT_LT(statistic, ChiSquareBound(2));
 }
 
 TEST(DiscreteGaussian, SlowPathMatchesExactProbabilitiesByItself) {
   auto stream = RandomStream::Reproducible(7, StreamPurpose::kNoise);
   std::vector<int64_t> samples(15000, 0);
-  AddDiscreteGaussianSlowly(stream, 2, samples);
-  ExpectMatchesPmf(samples, 2);
+  AddDiscreteGaussianSlowly(stream, 40, samples);
+  ExpectMatchesPmf(samples, 40);
 }
 
 TEST(DiscreteGaussian, EveryPathGivesTheSameSamplesForTheSameBits) {
-  for (uint64_t sigma : {uint64_t{1}, uint64_t{2}, uint64_t{7}, uint64_t{1000003}, (uint64_t{1} << 30) + 12345,
-                         (uint64_t{1} << 40) - 1, kMaxDiscreteGaussianSigma}) {
+  for (uint64_t sigma : {uint64_t{1}, uint64_t{2}, uint64_t{7}, uint64_t{1024}, uint64_t{1000003}, (uint64_t{1} << 30) + 12345,
+                         uint64_t{1} << 33, (uint64_t{1} << 33) + 1, (uint64_t{1} << 40) - 1, kMaxDiscreteGaussianSigma}) {
     auto fast_stream = RandomStream::Reproducible(sigma, StreamPurpose::kNoise);
     auto slow_stream = RandomStream::Reproducible(sigma, StreamPurpose::kNoise);
     std::vector<int64_t> fast(1500, 0), slow(1500, 0);
@@ -135,6 +174,23 @@ TEST(DiscreteGaussian, LowBitsAreUniformForLargeSigma) {
   }
 }
 
+TEST(DiscreteGaussian, EveryElementHasNoiseOfItsOwn) {
+  constexpr uint64_t kSigma = uint64_t{1} << 40;
+  auto stream = RandomStream::Reproducible(71, StreamPurpose::kNoise), one_by_one = RandomStream::Reproducible(71, StreamPurpose::kNoise);
+  std::vector<int64_t> all;
+  for (size_t n = 0; n <= 100; ++n) {
+    std::vector<int64_t> sum(n, 0), single(n, 0);
+    AddDiscreteGaussian(stream, kSigma, sum);
+    for (int64_t& s : single) AddDiscreteGaussian(one_by_one, kSigma, std::span(&s, 1));
+    EXPECT_EQ(sum, single);
+    all.insert(all.end(), sum.begin(), sum.end());
+  }
+  for (int64_t& x : all) x = std::abs(x);
+  all.push_back(0);
+  std::sort(all.begin(), all.end());
+  EXPECT_EQ(std::adjacent_find(all.begin(), all.end()), all.end());  // two alike, or a zero, have a chance of 2e-5
+}
+
 TEST(DiscreteGaussian, AddsToWhatIsThere) {
   const auto noise = Draw(67, 1000, 100);
   auto stream = RandomStream::Reproducible(67, StreamPurpose::kNoise);
@@ -150,18 +206,20 @@ TEST(DiscreteGaussian, AddsToWhatIsThere) {
 
 TEST(LazyUniform, ExtendsBitByBitWithoutGaps) {
   for (uint64_t seed = 0; seed < 16; ++seed) {  // the borrowed bit is 0 for some seeds and 1 for others
-    const int bits = seed % 2 == 0 ? 63 : 64;
+    const int bits = seed % 4 == 0 ? 12 : seed % 4 == 1 ? 64 : 63;
     auto stream = RandomStream::Reproducible(seed, StreamPurpose::kNoise),
          words = RandomStream::Reproducible(seed, StreamPurpose::kNoise);
-    LazyUniform w(stream, 0x8000000000000001u, bits);
+    LazyUniform w(stream, 0x8010000000000001u, bits);
     w.Extend();
     w.Extend();
     const uint64_t a = words.NextU64(), b = words.NextU64();
     EXPECT_EQ(w.num_bits(), static_cast<size_t>(bits) + 128);
     if (bits == 64) {
-      EXPECT_EQ(w.digits(), (std::vector<uint64_t>{0x8000000000000001u, a, b}));
+      EXPECT_EQ(w.digits(), (std::vector<uint64_t>{0x8010000000000001u, a, b}));
+    } else if (bits == 63) {
+      EXPECT_EQ(w.digits(), (std::vector<uint64_t>{0x8010000000000000u | a >> 63, a << 1 | b >> 63, b << 1}));
     } else {
-      EXPECT_EQ(w.digits(), (std::vector<uint64_t>{0x8000000000000000u | a >> 63, a << 1 | b >> 63, b << 1}));
+      EXPECT_EQ(w.digits(), (std::vector<uint64_t>{0x8010000000000000u | a >> 12, a << 52 | b >> 12, b << 52}));
     }
   }
 }
@@ -213,27 +271,6 @@ TEST(ExpNegative, AgreesWithTheLibrary) {
     const double expected = std::exp(-static_cast<double>(i) / 32);
     EXPECT_NEAR(ExpNegative(i, 32), expected, 4e-16 * expected) << i;
   }
-}
-
-TEST(HalfGaussianQuantile, ThresholdsOfTheTableAreTheTrueOnes) {
-  auto stream = RandomStream::Reproducible(83, StreamPurpose::kNoise);
-  for (uint64_t v = 0; v < 9; ++v) {
-    // The word at the threshold is undecided, its neighbours are not.
-    LazyUniform below(stream, (kHalfGaussianTable[v] - 1) << 1, 63),
-        above(stream, (kHalfGaussianTable[v] + 1) << 1, 63);
-    EXPECT_EQ(HalfGaussianQuantile(below), v);
-    EXPECT_EQ(HalfGaussianQuantile(above), v + 1);
-  }
-  EXPECT_EQ(stream.position(), 0u);
-  for (uint64_t v = 0; v < 9; ++v) {
-    const uint64_t position = stream.position();
-    LazyUniform at(stream, kHalfGaussianTable[v] << 1, 63);
-    const uint64_t quantile = HalfGaussianQuantile(at);
-    EXPECT_TRUE(quantile == v || quantile == v + 1) << quantile;
-    EXPECT_GT(stream.position(), position);
-  }
-  LazyUniform last(stream, ~uint64_t{0}, 63);  // beyond the table: v >= 9
-  EXPECT_GE(HalfGaussianQuantile(last), 9u);
 }
 
 }  // namespace
