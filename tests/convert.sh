@@ -146,7 +146,7 @@ for model in boast.wisp cafe-back.wisp; do
 done
 "$wisp" synth --out log.db --population device --users 60 --seed 3 >/dev/null || fail "synth"
 private=(--recipe "$root/models/recipes/cafe-device.json" --data log.db --num-records-public 60 --batch 20 --epochs 1 --delta 0.001 --epsilon 4)
-expect 4 "nobody said what data it learned from: that may be 'log.db'" "$wisp" train "${private[@]}" --model cafe-back.wisp --out t.wisp --ledger l.db
+expect 4 "did not say what data it learned from: that may be 'log.db'" "$wisp" train "${private[@]}" --model cafe-back.wisp --out t.wisp --ledger l.db
 expect 0 "" "$wisp" convert cafe.safetensors --out named.wisp --dataset "cafe log"
 expect 4 "trained on 'cafe log' before, without a guarantee" "$wisp" train "${private[@]}" --model named.wisp --dataset "cafe log" --out t.wisp --ledger l.db
 [ ! -e t.wisp ] && [ ! -e l.db ] || fail "a refused run left something behind"

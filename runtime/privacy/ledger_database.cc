@@ -3,8 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <filesystem>
-#include <system_error>
+#include <cstdlib>
 #include <utility>
 
 namespace wisp::privacy {
@@ -174,11 +173,11 @@ Result<Database> Database::OpenLater(const OpenOptions& options) {
   WISP_RETURN_IF_ERROR(database.CreateSchema(options));
   database.later_ = std::make_unique<OpenOptions>(options);
   database.later_->missing = Missing::kCreate;
-  // Where it is now: a program may change its folder before the first charge. The same for a link that leads nowhere yet.
-  std::error_code error;
-  const auto whole = std::filesystem::absolute(options.path, error);
-  if (error) return IoError("ledger '" + options.path + "' cannot be made: " + error.message());
-  database.later_->path = whole.string();
+  // Where it is now: a program may change its folder before the first charge.
+  if (options.path.front() == '/') return database;
+  const std::unique_ptr<char, decltype(&std::free)> folder(realpath(".", nullptr), &std::free);
+  if (folder == nullptr) return IoError("ledger '" + options.path + "' cannot be made: the folder of the program is gone");
+  database.later_->path = std::string(folder.get()) + "/" + options.path;
   return database;
 }
 
