@@ -1,7 +1,7 @@
 // The int8 kernel for processors with AVX-512 VNNI: four products and their sum in each of 16 lanes per instruction.
 #include "kernels/int8/kernel.h"
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(__OPTIMIZE_SIZE__)  // kernels/simd/targets.h
 #include <cpuid.h>
 #include <immintrin.h>
 

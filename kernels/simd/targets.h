@@ -3,6 +3,7 @@
 //
 // x86-64: AVX3 (AVX-512 F, VL, DQ, BW), AVX2 with FMA, SSE4. Left out: AVX3_DL and SSSE3 (their instructions buy these
 // kernels nothing) and Highway's scalar target: a processor without SSE4 runs the reference table.
+// Built for size (-Os), AVX3 too: the computers that such a build is for seldom have it, and it is a tenth of the library.
 // Arm: NEON. Left out: SVE, whose vectors cannot be held in arrays, which the register tiles need.
 // WebAssembly and others: what the compiler is told to target.
 #ifndef WISP_KERNELS_SIMD_TARGETS_H_
@@ -19,7 +20,11 @@
 #endif
 
 // AVX3_DL, SSSE3, SVE2_128, SVE_256, SVE2, SVE. Their macros are not defined yet at this point, but expand later.
+#ifdef __OPTIMIZE_SIZE__
+#define HWY_DISABLED_TARGETS (HWY_AVX3 | HWY_AVX3_DL | HWY_SSSE3 | HWY_SVE2_128 | HWY_SVE_256 | HWY_SVE2 | HWY_SVE)
+#else
 #define HWY_DISABLED_TARGETS (HWY_AVX3_DL | HWY_SSSE3 | HWY_SVE2_128 | HWY_SVE_256 | HWY_SVE2 | HWY_SVE)
+#endif
 
 #include "hwy/detect_targets.h"
 
