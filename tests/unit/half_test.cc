@@ -69,29 +69,6 @@ class Halves {
   size_t size_;
 };
 
-template <auto kEntry, class Check>
-void Hold(uint64_t usual_seed, Check check) {
-  std::mt19937_64 random(TestSeed(usual_seed));
-  for (const OpTable* ops : AllOps()) {
-    const OpTable perturbed = PerturbedTable<kEntry>(*ops);
-    double worst = 0;
-    for (size_t n : kTestSizes) {
-      for (int variant = 0; variant < 6; ++variant) {
-        const uint64_t seed = random();
-        SCOPED_TRACE(::testing::Message() << ops->name << ", n " << n << ", variant " << variant);
-        PlanPerturbation(nullptr, 0);
-        const double error = check(*ops, n, variant, seed);
-        EXPECT_LE(error, 1);
-        worst = std::max(worst, error);
-        if (n > 0) {
-          EXPECT_GT(check(perturbed, n, variant, seed), 1) << "a wrong element went unnoticed";
-        }
-      }
-    }
-    std::cout << ops->name << ": largest error " << worst << " of the tolerance\n";
-  }
-}
-
 double CheckScale(const OpTable& ops, size_t n, int variant, uint64_t seed) {
   std::mt19937_64 random(seed);
   Halves x(n, random);
@@ -145,8 +122,8 @@ double CheckMultiply(const OpTable& ops, size_t n, int variant, uint64_t seed) {
   return meter.worst();
 }
 
-TEST(HalfOps, ScaleEqualsDouble) { Hold<&OpTable::scale_half>(81, CheckScale); }
-TEST(HalfOps, MultiplyEqualsDouble) { Hold<&OpTable::multiply_half>(82, CheckMultiply); }
+TEST(HalfOps, ScaleEqualsDouble) { Hold<&OpTable::scale_half>(81, CheckScale, 6); }
+TEST(HalfOps, MultiplyEqualsDouble) { Hold<&OpTable::multiply_half>(82, CheckMultiply, 6); }
 
 // Every finite half, by every table: also those that have no instruction to widen it.
 TEST(HalfOps, EveryTableWidensExactly) {

@@ -26,6 +26,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "gtest/gtest.h"
 #include "kernels/kernels.h"
 
 namespace wisp::kernels {
@@ -192,6 +193,31 @@ OpTable PerturbedTable(const OpTable& base) {
   OpTable table = base;
   table.*kEntry = PerturbedEntry<kEntry>::Call;
   return table;
+}
+
+// Every table's op against the reference: check(ops, n, variant, seed) is the largest error in units of the tolerance. And a wrong element
+// (PerturbedTable) must not go unnoticed.
+template <auto kEntry, class Check>
+void Hold(uint64_t usual_seed, Check check, int variants = 4) {
+  std::mt19937_64 random(TestSeed(usual_seed));
+  for (const OpTable* ops : AllOps()) {
+    const OpTable perturbed = PerturbedTable<kEntry>(*ops);
+    double worst = 0;
+    for (size_t n : kTestSizes) {
+      for (int variant = 0; variant < variants; ++variant) {
+        const uint64_t seed = random();
+        SCOPED_TRACE(::testing::Message() << ops->name << ", n " << n << ", variant " << variant);
+        PlanPerturbation(nullptr, 0);
+        const double error = check(*ops, n, variant, seed);
+        EXPECT_LE(error, 1);
+        worst = std::max(worst, error);
+        if (n > 0) {
+          EXPECT_GT(check(perturbed, n, variant, seed), 1) << "a wrong element went unnoticed";
+        }
+      }
+    }
+    std::cout << ops->name << ": largest error " << worst << " of the tolerance\n";
+  }
 }
 
 }  // namespace wisp::kernels

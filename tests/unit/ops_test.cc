@@ -27,29 +27,6 @@ double Largest(const double* v, size_t n) {
   return largest;
 }
 
-template <auto kEntry, class Check>
-void Hold(uint64_t usual_seed, Check check) {
-  std::mt19937_64 random(TestSeed(usual_seed));
-  for (const OpTable* ops : AllOps()) {
-    const OpTable perturbed = PerturbedTable<kEntry>(*ops);
-    double worst = 0;
-    for (size_t n : kTestSizes) {
-      for (int variant = 0; variant < 4; ++variant) {
-        const uint64_t seed = random();
-        SCOPED_TRACE(testing::Message() << ops->name << ", n " << n << ", variant " << variant);
-        PlanPerturbation(nullptr, 0);
-        const double error = check(*ops, n, variant, seed);
-        EXPECT_LE(error, 1);
-        worst = std::max(worst, error);
-        if (n > 0) {
-          EXPECT_GT(check(perturbed, n, variant, seed), 1) << "a wrong element went unnoticed";
-        }
-      }
-    }
-    std::cout << ops->name << ": largest error " << worst << " of the tolerance\n";
-  }
-}
-
 double CheckLayerNormForward(const OpTable& ops, size_t d, int, uint64_t seed) {
   std::mt19937_64 random(seed);
   const size_t rows = 1 + random() % 5;

@@ -143,23 +143,13 @@ class Contender:
 def contenders(report, tensors, shape, left_out, folder):
     tokens = tensors["tokens"].to(torch.int64)[None]
     ours = tensors["represented"].double()
-    agreed = []
-    for name, make in makers(tensors, shape, tokens, folder).items():
-        if name in left_out:
-            continue
-        try:
-            contender = Contender(name, make())
-        except ImportError as error:
-            report.skip(WHAT, name, f"it is not installed ({error})")
-            continue
-        except Exception as error:  # of exporters and compilers, which raise what they please
-            report.skip(WHAT, name, f"it cannot run this model ({type(error).__name__}: {error})")
-            continue
+
+    def check(name, made):
+        contender = Contender(name, made)
         # Quantised ones cannot agree; that they are near says that the graph is the same.
         limit = 0.1 if name.endswith("int8") else LIMIT
-        if report.check(WHAT, name, "pooled position", contender.difference(tokens.numpy(), ours), limit):
-            agreed.append(contender)
-    return agreed
+        return contender if report.check(WHAT, name, "pooled position", contender.difference(tokens.numpy(), ours), limit) else None
+    return runners.agreeing(report, WHAT, makers(tensors, shape, tokens, folder), left_out, check)
 
 
 def run(report, wisp, a, folder):

@@ -88,3 +88,21 @@ def litert_opener(module, example, path):
             return interpreter.get_tensor(to)[0]
         return run
     return opener
+
+
+def agreeing(report, what, makers, left_out, check):
+    """Of the makers by name those whose product runs here and passes check(name, product), which says what it took; the others are skipped
+    with a sentence. `check` gives the contender, or None."""
+    agreed = []
+    for name, make in makers.items():
+        if name in left_out:
+            continue
+        try:
+            contender = check(name, make())
+        except ImportError as error:
+            report.skip(what, name, f"it is not installed ({error})")
+        except Exception as error:  # of exporters and compilers, which raise what they please
+            report.skip(what, name, f"it cannot run this model ({type(error).__name__}: {error})")
+        else:
+            agreed += [contender] if contender else []
+    return agreed

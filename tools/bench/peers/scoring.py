@@ -8,7 +8,7 @@ import torch
 import sasrec_torch as peer
 from figures import over, shown, spread
 from plain import Plain, Scorer
-from runners import executorch_opener, litert_opener, of_module, onnx_opener
+from runners import agreeing, executorch_opener, litert_opener, of_module, onnx_opener
 from wisp_program import LENGTH, Model, Problem
 
 COUNT, LIMIT = 10, 1e-5
@@ -90,21 +90,11 @@ def contenders(report, model, folder, left_out):
     module = model.module
     history = next(histories(module.architecture.num_items))
     ours = model.wisp_scores(history[0].tolist())
-    agreed = []
-    for name, make in makers(model.tensors, folder).items():
-        if name in left_out:
-            continue
-        try:
-            contender = Contender(name, make())
-        except ImportError as error:
-            report.skip(WHAT, name, f"it is not installed ({error})")
-            continue
-        except Exception as error:  # of exporters and compilers, which raise what they please
-            report.skip(WHAT, name, f"it cannot run this model ({type(error).__name__}: {error})")
-            continue
-        if report.check(WHAT, name, "scores", contender.difference(history, ours), LIMIT):
-            agreed.append(contender)
-    return agreed
+
+    def check(name, made):
+        contender = Contender(name, made)
+        return contender if report.check(WHAT, name, "scores", contender.difference(history, ours), LIMIT) else None
+    return agreeing(report, WHAT, makers(model.tensors, folder), left_out, check)
 
 
 def run(report, wisp, a, folder):
