@@ -16,9 +16,16 @@ static void Expect(int right, const char* what) {
   failures += !right;
 }
 
+/* The app's pool: one task after the other, the last first. */
+static void RunTasks(void* user_data, size_t num_tasks, wisp_task task, void* task_data) {
+  for (size_t i = num_tasks; i-- > 0;) task(task_data, i);
+  *(size_t*)user_data += num_tasks;
+}
+
 int main(int argc, char** argv) {
   if (argc < 2) return 2;
   wisp_error error;
+  size_t lent = 0;
   wisp_model* model = NULL;
   if (wisp_model_open(argv[1], &model, &error) != WISP_OK) {
     fprintf(stderr, "%s\n", error.message);
@@ -37,9 +44,14 @@ int main(int argc, char** argv) {
   wisp_recommend_options options = WISP_INIT(wisp_recommend_options);
   options.candidates = candidates;
   options.num_candidates = 9;
-  for (uint32_t threads = 0; threads < 3; ++threads) {
+  /* On 0, 1, 2 threads of the library, then on 3 that the app lends. */
+  for (uint32_t threads = 0; threads < 4; ++threads) {
     const wisp_recommend_options* given = threads == 1 ? &options : NULL;
-    Expect(wisp_recommend_batch(model, histories, lengths, kHistories, given, kCount, threads, batch, found, &error) == WISP_OK, "a batch");
+    wisp_batch_options how = WISP_INIT(wisp_batch_options);
+    how.num_threads = threads;
+    how.run_tasks = threads == 3 ? RunTasks : NULL;
+    how.run_tasks_data = &lent;
+    Expect(wisp_recommend_batch(model, histories, lengths, kHistories, given, &how, kCount, batch, found, &error) == WISP_OK, "a batch");
     for (size_t i = 0; i < kHistories; ++i) {
       wisp_recommendation one[kCount];
       size_t count = kCount;
@@ -47,18 +59,19 @@ int main(int argc, char** argv) {
       Expect(found[i] == count && memcmp(one, batch + i * kCount, count * sizeof(one[0])) == 0, "a batch gives what one by one gives");
     }
   }
+  Expect(lent == 3, "the app's threads are asked, one task each");
   lengths[7] = 0;
-  Expect(wisp_recommend_batch(model, histories, lengths, kHistories, NULL, kCount, 1, batch, found, &error) == WISP_INVALID_ARGUMENT &&
+  Expect(wisp_recommend_batch(model, histories, lengths, kHistories, NULL, NULL, kCount, batch, found, &error) == WISP_INVALID_ARGUMENT &&
              strstr(error.message, "history 7 is empty") != NULL,
          "an empty history is named");
   lengths[7] = 8;
   histories[9] = NULL;
-  Expect(wisp_recommend_batch(model, histories, lengths, kHistories, NULL, kCount, 1, batch, found, &error) == WISP_INVALID_ARGUMENT &&
+  Expect(wisp_recommend_batch(model, histories, lengths, kHistories, NULL, NULL, kCount, batch, found, &error) == WISP_INVALID_ARGUMENT &&
              strstr(error.message, "history 9 is NULL") != NULL,
          "a history that is NULL is named");
-  Expect(wisp_recommend_batch(model, NULL, lengths, 1, NULL, kCount, 1, batch, found, &error) == WISP_INVALID_ARGUMENT, "no histories");
-  Expect(wisp_recommend_batch(model, histories, lengths, 0, NULL, kCount, 1, batch, found, &error) == WISP_OK, "none of them");
-  Expect(wisp_recommend_batch(model, histories, lengths, SIZE_MAX / 8, NULL, SIZE_MAX / 8, 1, batch, found, &error) == WISP_INVALID_ARGUMENT, "too many");
+  Expect(wisp_recommend_batch(model, NULL, lengths, 1, NULL, NULL, kCount, batch, found, &error) == WISP_INVALID_ARGUMENT, "no histories");
+  Expect(wisp_recommend_batch(model, histories, lengths, 0, NULL, NULL, kCount, batch, found, &error) == WISP_OK, "none of them");
+  Expect(wisp_recommend_batch(model, histories, lengths, SIZE_MAX / 8, NULL, NULL, SIZE_MAX / 8, batch, found, &error) == WISP_INVALID_ARGUMENT, "too many");
   wisp_model_close(model);
   return failures > 0;
 }

@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <exception>
+#include <functional>
 #include <new>
 #include <string>
 
@@ -87,6 +88,15 @@ Status FillResult(const Filled& filled, Filled* out, const char* name) {
   std::memcpy(out, &filled, size < sizeof(Filled) ? size : sizeof(Filled));
   out->size = size;
   return OkStatus();
+}
+
+// The app's threads as the library's; none where it lends none. The task's address is what the app is told: it outlives every call (Executor).
+inline std::function<void(size_t, const std::function<void(size_t)>&)> ExecutorOf(wisp_run_tasks run_tasks, void* data) {
+  if (run_tasks == nullptr) return {};
+  return [run_tasks, data](size_t num_tasks, const std::function<void(size_t)>& task) {
+    run_tasks(data, num_tasks, [](void* t, size_t index) { (*static_cast<const std::function<void(size_t)>*>(t))(index); },
+              const_cast<std::function<void(size_t)>*>(&task));
+  };
 }
 
 const Session& SessionOf(const wisp_model* model);

@@ -16,8 +16,8 @@
 struct wisp_model {
   std::unique_ptr<wisp::Session> session;
   std::vector<std::string> keys, names;  // with a final zero each, which the file does not promise
-  std::unique_ptr<wisp::BatchRecommender> batch;  // of the last number of threads; none before a batch
-  uint32_t batch_threads = 0;
+  std::unique_ptr<wisp::BatchRecommender> batch;  // none before a batch
+  wisp_batch_options batch_how = {};              // what it was made with
   std::vector<std::span<const int32_t>> histories;
   std::vector<wisp::Recommendation> best;
 };
@@ -98,7 +98,8 @@ Status RecommendItems(wisp_model* model, const int32_t* history, size_t num_hist
 }
 
 Status RecommendBatch(wisp_model* model, const int32_t* const* histories, const size_t* lengths, size_t num_histories,
-                      const wisp_recommend_options* given, size_t count, uint32_t num_threads, wisp_recommendation* out, size_t* found) {
+                      const wisp_recommend_options* given, const wisp_batch_options* given_how, size_t count, wisp_recommendation* out,
+                      size_t* found) {
   if (model == nullptr || histories == nullptr || lengths == nullptr || out == nullptr || found == nullptr) {
     return InvalidArgument("wisp_recommend_batch: model, histories, lengths, out and found must not be NULL");
   }
@@ -106,14 +107,18 @@ Status RecommendBatch(wisp_model* model, const int32_t* const* histories, const 
     return InvalidArgument("wisp_recommend_batch: " + std::to_string(num_histories) + " histories with " + std::to_string(count) + " items each are too many");
   }
   WISP_ASSIGN_OR_RETURN(const wisp::RecommendOptions options, OptionsOf(given, count));
+  WISP_ASSIGN_OR_RETURN(wisp_batch_options how, wisp::ports::OptionsOf(given_how, "wisp_batch_options"));
+  if (given_how == nullptr) how.num_threads = 1;
   model->histories.clear();
   for (size_t i = 0; i < num_histories; ++i) {
     if (histories[i] == nullptr) return InvalidArgument("wisp_recommend_batch: history " + std::to_string(i) + " is NULL");
     model->histories.emplace_back(histories[i], lengths[i]);
   }
-  if (model->batch == nullptr || model->batch_threads != num_threads) {
-    WISP_ASSIGN_OR_RETURN(model->batch, wisp::BatchRecommender::Create(*model->session, {.num_threads = num_threads}));
-    model->batch_threads = num_threads;
+  const wisp_batch_options& was = model->batch_how;
+  if (model->batch == nullptr || was.num_threads != how.num_threads || was.run_tasks != how.run_tasks || was.run_tasks_data != how.run_tasks_data) {
+    WISP_ASSIGN_OR_RETURN(model->batch, wisp::BatchRecommender::Create(*model->session, {.num_threads = how.num_threads,
+                                                                                        .executor = wisp::ports::ExecutorOf(how.run_tasks, how.run_tasks_data)}));
+    model->batch_how = how;
   }
   model->best.resize(num_histories * count);
   WISP_RETURN_IF_ERROR(model->batch->Recommend(model->histories, options, model->best, {found, num_histories}));
@@ -161,9 +166,9 @@ wisp_code wisp_recommend(wisp_model* model, const int32_t* history, size_t num_h
 }
 
 wisp_code wisp_recommend_batch(wisp_model* model, const int32_t* const* histories, const size_t* lengths, size_t num_histories,
-                               const wisp_recommend_options* options, size_t count, uint32_t num_threads, wisp_recommendation* out, size_t* found,
+                               const wisp_recommend_options* options, const wisp_batch_options* how, size_t count, wisp_recommendation* out, size_t* found,
                                wisp_error* error) {
-  return Guarded(error, [&] { return RecommendBatch(model, histories, lengths, num_histories, options, count, num_threads, out, found); });
+  return Guarded(error, [&] { return RecommendBatch(model, histories, lengths, num_histories, options, how, count, out, found); });
 }
 
 }  // extern "C"

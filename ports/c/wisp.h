@@ -100,12 +100,26 @@ typedef struct wisp_recommend_options {
 WISP_API wisp_code wisp_recommend(wisp_model* model, const int32_t* history, size_t num_history,
                                   const wisp_recommend_options* options, wisp_recommendation* out, size_t* count, wisp_error* error);
 
-/* The same for several histories in one call and on `num_threads` threads (0: min(4, processors)): histories[i] has lengths[i] items.
- * The best `count` of history i are written from out[i * count] on, and their number, which may be smaller, to found[i]: what
- * wisp_recommend gives, to the bit. An error names the first history that is wrong. The first call with a number of threads makes
- * the buffers it needs; they are kept until the model is closed or the number changes. */
+/* One task of the library, for a thread of the app: task(task_data, i). */
+typedef void (*wisp_task)(void* task_data, size_t index);
+/* The app's own threads: calls task(task_data, 0) .. task(task_data, num_tasks - 1), each once, on any threads, and returns when
+ * all are done. What is left out is done on the caller's thread, what is called twice is not done again. No call may come after the function that
+ * was given the threads has returned. The threads need 256 KB of stack. */
+typedef void (*wisp_run_tasks)(void* user_data, size_t num_tasks, wisp_task task, void* task_data);
+
+typedef struct wisp_batch_options {
+  size_t size;
+  uint32_t num_threads;     /* 0: min(4, processors) */
+  wisp_run_tasks run_tasks; /* if given, the library creates no thread */
+  void* run_tasks_data;
+} wisp_batch_options;
+
+/* The same as wisp_recommend for several histories in one call: histories[i] has lengths[i] items. The best `count` of history i are
+ * written from out[i * count] on, and their number, which may be smaller, to found[i]: what wisp_recommend gives, to the bit. `options`
+ * and `how` may be NULL; without `how` no thread is created. An error names the first history that is wrong. The first call makes the buffers it
+ * needs; they are kept until the model is closed or `how` changes. */
 WISP_API wisp_code wisp_recommend_batch(wisp_model* model, const int32_t* const* histories, const size_t* lengths, size_t num_histories,
-                                        const wisp_recommend_options* options, size_t count, uint32_t num_threads,
+                                        const wisp_recommend_options* options, const wisp_batch_options* how, size_t count,
                                         wisp_recommendation* out, size_t* found, wisp_error* error);
 
 /* ---- Recommending privately ------------------------------------------------------------------------------------- */
@@ -185,13 +199,6 @@ typedef struct wisp_progress {
 
 /* Return 0 to go on, anything else to stop. Called on the caller's thread. */
 typedef int (*wisp_progress_callback)(const wisp_progress* progress, void* user_data);
-
-/* One task of the library, for a thread of the app: task(task_data, i). */
-typedef void (*wisp_task)(void* task_data, size_t index);
-/* The app's own threads: calls task(task_data, 0) .. task(task_data, num_tasks - 1), each once, on any threads, and returns when
- * all are done. What is left out is done on the caller's thread, what is called twice is not done again. No call may come after the function that
- * was given the threads has returned. The threads need 256 KB of stack. */
-typedef void (*wisp_run_tasks)(void* user_data, size_t num_tasks, wisp_task task, void* task_data);
 
 typedef struct wisp_personalise_options {
   size_t size;

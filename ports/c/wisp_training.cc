@@ -86,12 +86,6 @@ class Personalisation {
   }
 
  private:
-  // The app knows the task by its address: `task` outlives every call (Executor).
-  void RunOnApp(size_t num_tasks, const std::function<void(size_t)>& task) const {
-    o_.run_tasks(o_.run_tasks_data, num_tasks, [](void* data, size_t index) { (*static_cast<const std::function<void(size_t)>*>(data))(index); },
-                 const_cast<std::function<void(size_t)>*>(&task));
-  }
-
   // As `wisp train` names a data set.
   std::string Dataset() const {
     const std::string_view path = o_.log_path;
@@ -133,7 +127,7 @@ class Personalisation {
     job.training.optimizer.learning_rate = static_cast<float>(o_.learning_rate == 0 ? 0.003 : o_.learning_rate);
     job.training.optimizer.decay = wisp::Decay::kLinear;
     job.training.num_threads = o_.num_threads;
-    if (o_.run_tasks != nullptr) job.training.executor = [this](size_t n, const std::function<void(size_t)>& task) { RunOnApp(n, task); };
+    job.training.executor = wisp::ports::ExecutorOf(o_.run_tasks, o_.run_tasks_data);
     job.training.privacy.clipping_norm = o_.clipping_norm == 0 ? 1.0 : o_.clipping_norm;
     job.training.privacy.ledger = &ledger;
     job.training.privacy.run = RunName();
