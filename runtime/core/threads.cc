@@ -1,6 +1,7 @@
 #include "runtime/core/threads.h"
 
 #include <algorithm>
+#include <system_error>
 #include <utility>
 
 namespace wisp {
@@ -12,7 +13,11 @@ Workers::Workers(size_t size, Executor executor) : size_(std::max<size_t>(1, siz
     for (size_t worker = 0; worker < size_; ++worker) taken_[worker] = true;
     return;
   }
-  for (size_t worker = 1; worker < size_; ++worker) threads_.emplace_back([this, worker] { Loop(worker); });
+  try {
+    for (size_t worker = 1; worker < size_; ++worker) threads_.emplace_back([this, worker] { Loop(worker); });
+  } catch (const std::system_error&) {
+    // The system has no more threads: the caller's does what the missing ones would (Run).
+  }
 }
 
 Workers::~Workers() {
@@ -37,6 +42,7 @@ void Workers::Run(const std::function<void(size_t)>& task) {
   }
   start_.notify_all();
   task(0);
+  for (size_t worker = threads_.size() + 1; worker < size_; ++worker) task(worker);
   if (threads_.empty()) return;
   std::unique_lock lock(mutex_);
   done_.wait(lock, [this] { return running_ == 0; });

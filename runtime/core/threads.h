@@ -33,7 +33,8 @@ using Executor = std::function<void(size_t num_tasks, const std::function<void(s
 
 class Workers {
  public:
-  // `size` 0 counts as 1. With an executor no thread is created.
+  // `size` 0 counts as 1. With an executor no thread is created. Where the system has no more threads, the caller's does their
+  // tasks: slower, the same bits.
   explicit Workers(size_t size, Executor executor = {});
   ~Workers();
   Workers(const Workers&) = delete;

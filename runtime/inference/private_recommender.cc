@@ -1,6 +1,7 @@
 #include "runtime/inference/private_recommender.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <utility>
 
 #include "runtime/inference/draw_law.h"
@@ -36,9 +37,24 @@ Result<DecodingMode> ModeOf(const PrivateRecommenderOptions& o) {
   return mode;
 }
 
+std::string ShortText(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4g", value);
+  return text;
+}
+
+// Of what is asked for now, where nobody says how many records there are: as if there were so many.
+constexpr double kAssumedRecords = 10'000;
+
+Status CheckNewDelta(const char* whose, double delta, const PrivateRecommenderOptions& o) {
+  if (o.num_records_public != 0 || o.allow_large_delta || delta < 1 / kAssumedRecords) return OkStatus();
+  return PrivacyRefused(std::string(whose) + " delta is " + ShortText(delta) + ": with a number of records that nobody declares (num_records_public) allowed is below " +
+                        ShortText(1 / kAssumedRecords) + ", for a delta of 1 / records or more allows publishing some record whole");
+}
+
 Status CheckDelta(const char* whose, double delta, const PrivateRecommenderOptions& o) {
   if (o.num_records_public == 0 || o.allow_large_delta || delta < 1 / static_cast<double>(o.num_records_public)) return OkStatus();
-  return PrivacyRefused(std::string(whose) + " delta is " + std::to_string(delta) + ", which is not below 1 / " + std::to_string(o.num_records_public) +
+  return PrivacyRefused(std::string(whose) + " delta is " + ShortText(delta) + ", which is not below 1 / " + std::to_string(o.num_records_public) +
                         " records: such a guarantee allows publishing some record whole");
 }
 
@@ -50,13 +66,16 @@ Status CheckGoal(const PrivateRecommenderOptions& o, DecodingMode mode) {
   }
   if (goal.lambda && mode != DecodingMode::kUniform) return InvalidArgument("lambda was given, but the mode is anchored, which has a clip instead");
   if (goal.clip && mode != DecodingMode::kBaseAnchored) return InvalidArgument("a clip was given, but the mode is mixed, which has lambda instead");
-  return goal.lifetime ? CheckDelta("the target's", goal.lifetime->target.delta(), o) : OkStatus();
+  if (!goal.lifetime) return OkStatus();
+  WISP_RETURN_IF_ERROR(CheckNewDelta("the target's", goal.lifetime->target.delta(), o));
+  return CheckDelta("the target's", goal.lifetime->target.delta(), o);
 }
 
 // Nothing but a limit ends the draws after their lifetime.
 Status CheckLimit(const PrivateRecommenderOptions& o) {
   if (o.new_limit) {
     WISP_RETURN_IF_ERROR(CheckDelta("the new limit's", o.new_limit->delta(), o));
+    WISP_RETURN_IF_ERROR(CheckNewDelta("the new limit's", o.new_limit->delta(), o));
     WISP_RETURN_IF_ERROR(o.ledger->CheckLimit(*o.new_limit));
     WISP_ASSIGN_OR_RETURN(const std::optional<EpsilonDelta> now, o.ledger->Limit());
     const bool same = now && now->epsilon() == o.new_limit->epsilon() && now->delta() == o.new_limit->delta();

@@ -49,7 +49,7 @@ struct PrivateRecommenderOptions {
   double nucleus = 1;  // uniform: likewise; 1: all
   std::span<const std::string> public_datasets = {};  // DecodingPolicy; read by Create only
   // With so many records (a public number; 0: unknown) a delta of 1 / records or more, of the goal or of the ledger's
-  // limit, is refused: it allows publishing some record whole.
+  // limit, is refused: it allows publishing some record whole. Unknown: one of 1e-4 or more, of the goal or of a new limit.
   uint64_t num_records_public = 0;
   bool allow_large_delta = false;
 

@@ -51,7 +51,7 @@ std::string FolderOf(const std::string& path) {
 Status Database::Error(int code) const {
   const std::string file = "ledger '" + path_ + "' ";
   const std::string detail =
-      handle_ != nullptr ? std::string(" (") + sqlite3_errmsg(handle_.get()) + ")" : std::string();
+      handle_ != nullptr && sqlite3_errcode(handle_.get()) != SQLITE_OK ? std::string(" (") + sqlite3_errmsg(handle_.get()) + ")" : std::string();
   switch (code & 0xFF) {
     case SQLITE_NOTADB: return InvalidData(file + "is not an SQLite database");
     case SQLITE_CORRUPT:
@@ -161,7 +161,7 @@ Result<Database> Database::OpenLater(const OpenOptions& options) {
   // What would keep the file from being made is to be known now, not when a run is under way.
   if (options.path == ":memory:") return IoError("':memory:' is no file: a ledger must outlive the program");
   if (options.path.empty() || access(FolderOf(options.path).c_str(), W_OK | X_OK) != 0) {
-    return IoError("ledger '" + options.path + "' cannot be made: there is no folder here that can be written in");
+    return IoError("ledger '" + options.path + "' cannot be made: the folder '" + FolderOf(options.path) + "' is not there, or cannot be written in");
   }
   if (access(options.path.c_str(), F_OK) == 0 && access(options.path.c_str(), R_OK | W_OK) != 0) {
     return IoError("ledger '" + options.path + "' is read-only; a charge must be written before noise is drawn");

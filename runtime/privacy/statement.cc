@@ -78,7 +78,8 @@ void Breakdown(std::string& text, const PrivacyStatement& s) {
 void FormalStatement(std::string& text, const PrivacyStatement& s) {
   if (const std::string reason = WhyNoGuarantee(s); !reason.empty()) return Line(text, "statement", reason);
   Breakdown(text, s);
-  Line(text, "epsilon of this run", s.epsilon ? EpsilonInWords(*s.epsilon, s.delta) : "not computed");
+  const bool several = s.run.find("; ") != std::string::npos;  // StatementOf lists them so
+  Line(text, several ? "epsilon of these runs together" : "epsilon of this run", s.epsilon ? EpsilonInWords(*s.epsilon, s.delta) : "not computed");
   if (s.ledger_epsilon) Line(text, "epsilon of the data set, all runs", EpsilonInWords(*s.ledger_epsilon, s.delta));
   if (s.set_by) Line(text, "the figure was set by", SetByInWords(*s.set_by));
   if (s.limit) Line(text, "limit of the data set", EpsilonInWords(s.limit->epsilon(), s.limit->delta()));

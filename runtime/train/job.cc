@@ -22,6 +22,12 @@ using privacy::StreamPurpose;
 // Accounting for the display takes about 0.2 s a time; this often is enough for a bar that moves.
 constexpr uint64_t kEpsilonDisplays = 20;
 
+std::string ShortText(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4g", value);
+  return text;
+}
+
 bool IsPrivate(const TrainingJob& job) { return job.training.method != Method::kOrdinary; }
 
 // What is spent beside the steps themselves.
@@ -141,6 +147,7 @@ class JobRun {
     if (!rows_.empty()) options_.sparse.rows = rows_;
     WISP_RETURN_IF_ERROR(MakeTrainer(weights));
     WISP_RETURN_IF_ERROR(trainer_->Restore(checkpoint));
+    saved_ = checkpoint.step;
     return SetNewLimit();
   }
 
@@ -277,10 +284,11 @@ class JobRun {
       if (job_.evaluate_every > 0 && progress.step % job_.evaluate_every == 0) progress.validation = Evaluate(set_.validation);
       if (!job_.checkpoint_path.empty() && progress.step % std::max<uint64_t>(1, job_.checkpoint_every) == 0) {
         WISP_RETURN_IF_ERROR(WriteCheckpoint(job_.checkpoint_path, trainer_->Save()));
+        saved_ = progress.step;
       }
       if (job_.progress && !job_.progress(progress)) {
-        return Cancelled("training was cancelled after step " + std::to_string(progress.step) + " of " + std::to_string(total) +
-                         "; what was charged to the ledger stays charged");
+        return Cancelled("training was cancelled after step " + std::to_string(progress.step) + " of " + std::to_string(total) + "; what was charged stays charged, and " +
+                         (saved_ > 0 ? job_.checkpoint_path + " goes on from step " + std::to_string(saved_) : "nothing was saved to go on from (--checkpoint)"));
       }
     }
     if (!job_.checkpoint_path.empty()) std::remove(job_.checkpoint_path.c_str());
@@ -309,6 +317,7 @@ class JobRun {
   std::vector<Mechanism> overheads_;
   std::unique_ptr<Trainer> trainer_;
   std::optional<Recommender> scoring_;
+  uint64_t saved_ = 0;  // the step of the checkpoint
   JobResult result_;
 };
 
@@ -324,10 +333,11 @@ Status CheckPrivacyGoal(const PrivacyGoal& goal, double num_records) {
   }
   if (goal.epsilon) WISP_RETURN_IF_ERROR(privacy::CheckTarget(*goal.epsilon));
   if (!(goal.delta > 0 && goal.delta < 1)) {
-    return InvalidArgument("delta is " + std::to_string(goal.delta) + ", allowed is a number between 0 and 1, below 1 / records");
+    return InvalidArgument(goal.delta == 0 ? "delta is 0, or was not given: private training needs one (--delta, or privacy.delta in a recipe), below 1 / records"
+                                           : "delta is " + ShortText(goal.delta) + ", allowed is a number between 0 and 1, below 1 / records");
   }
   if (goal.delta >= 1.0 / num_records && !(goal.allow_delta_of_one_record && goal.delta == 1.0 / num_records)) {
-    return PrivacyRefused("delta is " + std::to_string(goal.delta) + ", which is not below 1 / " + std::to_string(static_cast<uint64_t>(num_records)) +
+    return PrivacyRefused("delta is " + ShortText(goal.delta) + ", which is not below 1 / " + std::to_string(static_cast<uint64_t>(num_records)) +
                           " records: such a guarantee allows publishing some record whole");
   }
   return OkStatus();

@@ -2,7 +2,10 @@
 #include "runtime/core/threads.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <ctime>
 #include <filesystem>
@@ -39,6 +42,19 @@ TEST(Workers, OneWorkerCreatesNoThread) {
   EXPECT_EQ(ThreadsOfThisProcess(), before);
   Workers three(3);
   EXPECT_EQ(ThreadsOfThisProcess(), before + 2);
+}
+
+// In a child, whose address space has no room for another stack: the work is done all the same, each task once.
+TEST(Workers, WithoutMoreThreadsTheCallerDoesTheWork) {
+  const auto child = [] {
+    const rlimit none = {64 << 20, 64 << 20};
+    if (setrlimit(RLIMIT_AS, &none) != 0) return 1;
+    Workers workers(200);
+    std::vector<int> done(workers.size(), 0);
+    workers.Run([&](size_t worker) { ++done[worker]; });
+    return workers.size() == 200 && std::count(done.begin(), done.end(), 1) == 200 ? 0 : 2;
+  };
+  EXPECT_EXIT(_exit(child()), ::testing::ExitedWithCode(0), "");
 }
 
 TEST(Workers, DefaultIsAtMostFourThreads) {

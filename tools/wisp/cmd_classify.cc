@@ -261,7 +261,9 @@ class ClassifyTrainCommand {
     std::printf("%s: %llu steps over %zu records in %.1f s\n%s\n", a_.out.c_str(), static_cast<unsigned long long>(r.num_steps), records_.size(), r.seconds,
                 r.description.c_str());
     if (is_private()) std::printf("%s\n", NotPrivateInWords(j).c_str());
-    if (r.epsilon) std::printf("privacy: epsilon %s at delta %s%s\n", Fixed(*r.epsilon, 3).c_str(), j["delta"].dump().c_str(), StartInWords(base(), a_.public_datasets).c_str());
+    if (r.epsilon) std::printf("privacy: epsilon %s at delta %s%s\n", Fixed(*r.epsilon, 3).c_str(), j["delta"].dump().c_str(), StartInWords(base(), Dataset(), a_.public_datasets).c_str());
+    const std::string spent = ledger_ ? SpentInWords(*ledger_, recipe_.goal.delta) : "";
+    if (!spent.empty()) std::printf("spent on this data, everything together: %s\n", spent.c_str());
   }
 
   const ClassifyTrainArguments& a_;

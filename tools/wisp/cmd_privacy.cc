@@ -95,7 +95,8 @@ Status PrivacyCalibrate(const PrivacyArguments& a, OutputFormat format) {
 Status PrivacyLedger(const PrivacyArguments& a, OutputFormat format) {
   if (a.ledger.empty()) return InvalidArgument("wisp privacy needs --ledger, or one of the commands epsilon, calibrate and decoding; see wisp privacy --help");
   WISP_ASSIGN_OR_RETURN(const privacy::Ledger ledger, privacy::Ledger::OpenExisting(a.ledger));
-  WISP_ASSIGN_OR_RETURN(const auto delta, privacy::Delta::Create(a.delta));
+  WISP_ASSIGN_OR_RETURN(const auto limit, ledger.Limit());
+  WISP_ASSIGN_OR_RETURN(const auto delta, privacy::Delta::Create(a.at_delta.value_or(limit ? limit->delta() : a.delta)));
   WISP_ASSIGN_OR_RETURN(privacy::PrivacyStatement statement, privacy::StatementOf(ledger, a.ledger, delta));
   statement.created_by = "wisp " + Version();
   std::printf("%s\n", (format == OutputFormat::kJson ? privacy::ToJson(statement) : privacy::ToText(statement)).c_str());

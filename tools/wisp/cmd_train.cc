@@ -7,6 +7,7 @@
 #include "tools/wisp/commands.h"
 #include "tools/wisp/dataset.h"
 #include "tools/wisp/guarantee.h"
+#include "tools/wisp/ledger_access.h"
 #include "tools/wisp/output.h"
 #include "tools/wisp/recipe.h"
 #include "tools/wisp/training_run.h"
@@ -89,7 +90,7 @@ class TrainCommand {
     return file.Commit();
   }
 
-  void Print(const JobResult& r) const {
+  void Print(const JobResult& r) {
     nlohmann::ordered_json j = {{"model", a_.out}, {"records", r.num_records}, {"steps", r.num_steps}, {"seconds", r.seconds},
                                 {"planned_bytes", r.planned_bytes}};
     if (is_private()) {
@@ -110,7 +111,9 @@ class TrainCommand {
                 static_cast<unsigned long long>(r.num_records), r.seconds);
     if (is_private()) {
       std::printf("privacy: %s\n", r.epsilon ? ("epsilon " + Fixed(*r.epsilon, 3) + " at delta " + j["delta"].dump() + ", noise multiplier " +
-                                                Fixed(r.noise_multiplier, 3) + StartInWords(run_.base(), a_.public_datasets)).c_str() : "noise: reproducible, no guarantee");
+                                                Fixed(r.noise_multiplier, 3) + StartInWords(run_.base(), run_.Dataset(), a_.public_datasets)).c_str() : "noise: reproducible, no guarantee");
+      const std::string spent = SpentInWords(run_.ledger(), recipe_.goal.delta);
+      if (!spent.empty()) std::printf("spent on this data, everything together: %s\n", spent.c_str());
     }
     if (r.test) {
       std::printf("test: NDCG@10 %.4f, HIT@10 %.4f over %llu users\n", r.test->ndcg_at_10, r.test->hit_at_10,

@@ -136,12 +136,12 @@ Status Evaluate(const EvaluateArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(const kernels::OpTable* const ops, OpsOf(a.backend == "int8" ? Backend::kInt8 : Backend::kSimd));
   WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::Open(a.model));
   WISP_ASSIGN_OR_RETURN(const data::ReadResult data, ReadData(a.data, {}, &model));
-  const RecordSet set = MakeRecords(data.sequences, model.architecture().max_length, HoldOut::kValidationAndTest);
+  const RecordSet set = MakeRecords(data.sequences, model.architecture().max_length, a.split == "test" ? HoldOut::kTest : HoldOut::kValidationAndTest);
   const ParameterSource weights(model.tensors());
   const Recommender graph(model.architecture(), *ops, /*num_negatives=*/0, GraphUse::kInference, HeadPackingFor(*ops, model.architecture(), weights));
   Workers workers(a.threads == 0 ? DefaultThreads() : a.threads);
   const RankingQuality q = EvaluateRanking(graph, weights, a.split == "test" ? set.test : set.validation, workers);
-  if (q.num_users == 0) return InvalidData(a.data.path + ": no user has enough events to be tested");
+  if (q.num_users == 0) return InvalidData(a.data.path + ": no user has enough events to be tested: " + (a.split == "test" ? "3" : "4") + " of items that the model knows");
   if (format == OutputFormat::kJson) {
     std::printf("%s\n", Json({{"ndcg@10", q.ndcg_at_10}, {"hit@10", q.hit_at_10}, {"users", q.num_users}}).dump().c_str());
   } else {

@@ -91,6 +91,7 @@ struct InspectArguments {
 struct PrivacyArguments {
   std::string ledger;
   double delta = 1e-5;
+  std::optional<double> at_delta;  // of the statement
   double noise_multiplier = 0, sampling_probability = 0, epsilon = 0;
   uint64_t steps = 0;
   // Of `wisp privacy decoding`.

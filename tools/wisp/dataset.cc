@@ -57,10 +57,20 @@ Status CheckLabels(const std::vector<std::string>& public_datasets, std::initial
   return OkStatus();
 }
 
-std::string StartInWords(const ModelFile* base, const std::vector<std::string>& public_datasets) {
+std::string StartInWords(const ModelFile* base, const std::string& dataset, const std::vector<std::string>& public_datasets) {
   if (base == nullptr) return "";
   const DecodingNeed need = NeedOf(*base, {.public_datasets = public_datasets});
-  return need.kind == DecodingNeed::Kind::kFree ? "" : ", of this run alone; of the weights it began with: " + need.reason;
+  if (need.kind != DecodingNeed::Kind::kFree) return ", of this run alone; of the weights it began with: " + need.reason + " (--public-dataset declares one public)";
+  // Guarantees on data of other names: whose data it is, only the user knows.
+  std::string others;
+  for (const ProvenanceEntry& e : base->provenance()) {
+    const bool is_public = std::find(public_datasets.begin(), public_datasets.end(), e.dataset) != public_datasets.end();
+    if (!e.epsilon || *e.epsilon <= 0 || e.dataset == dataset || is_public) continue;
+    char text[64];
+    std::snprintf(text, sizeof text, "%.4g at delta %.4g on '", *e.epsilon, e.delta);
+    others += (others.empty() ? "epsilon " : ", ") + std::string(text) + e.dataset + "'";
+  }
+  return others.empty() ? "" : "; the weights it began with carry " + others + " besides: of the same people it adds up";
 }
 
 Result<data::ReadResult> ReadData(const DataArguments& a, const ReadLimits& limits, const ModelFile* model) {

@@ -1,5 +1,6 @@
 #include "tools/wisp/ledger_access.h"
 
+#include <cmath>
 #include <cstdio>
 
 #include "runtime/train/check_start.h"
@@ -26,6 +27,16 @@ void SayIfRaised(const privacy::Ledger& ledger, const std::optional<privacy::Eps
   std::fprintf(stderr, "limit raised from %s to %s\n", at(*before).c_str(), at(*now).c_str());
 }
 
+std::string SpentInWords(const privacy::Ledger& ledger, double delta) {
+  const auto limit = ledger.Limit();
+  const bool limited = limit.ok() && *limit;
+  const auto at = privacy::Delta::Create(limited ? (*limit)->delta() : delta);
+  if (!at.ok()) return "";
+  const auto spent = ledger.Spent(*at);
+  if (!spent.ok() || std::isinf(*spent)) return "";
+  return "epsilon " + Short(*spent) + (limited ? " of " + Short((*limit)->epsilon()) : "") + " at delta " + Short(at->value());
+}
+
 Result<std::optional<privacy::EpsilonDelta>> NewLimit(const std::optional<double>& budget, double delta) {
   if (!budget) return std::optional<privacy::EpsilonDelta>();
   if (!(*budget > 0)) return InvalidArgument("--budget is " + Short(*budget) + ", allowed is an epsilon above 0");
@@ -38,7 +49,7 @@ Result<privacy::Ledger> OpenLedgerToTrain(const LedgerToTrain& l) {
   WISP_RETURN_IF_ERROR(CheckDatasetName(l.dataset));
   WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(l.path, {.dataset = l.dataset, .unit = l.unit}));
   if (const Status other = ledger.CheckDataset(l.dataset); !other.ok()) {
-    return PrivacyRefused(other.message() + "; call the data '" + ledger.dataset() + "' if it is the same (--dataset), else give it a ledger of its own");
+    return PrivacyRefused(other.message() + "; if it is the same data, or has the same people's, give --dataset '" + ledger.dataset() + "'; only other people's data takes another ledger");
   }
   if (l.base != nullptr) WISP_RETURN_IF_ERROR(CheckStart(*l.base, l.base_path, {.dataset = l.dataset, .other_data = l.other_data}, ledger));
   return ledger;

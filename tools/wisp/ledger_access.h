@@ -16,6 +16,9 @@ namespace wisp::tools {
 // Says on standard error if the limit is now higher than it was `before`; nothing where it cannot be read.
 void SayIfRaised(const privacy::Ledger& ledger, const std::optional<privacy::EpsilonDelta>& before);
 
+// What all charges together come to, for people: "epsilon 7.9 of 8 at delta 0.001". Empty without a guarantee.
+std::string SpentInWords(const privacy::Ledger& ledger, double delta);
+
 // What --budget asks for, if it was given: a limit to be set by what spends.
 Result<std::optional<privacy::EpsilonDelta>> NewLimit(const std::optional<double>& budget, double delta);
 

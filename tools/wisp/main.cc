@@ -42,7 +42,7 @@ class CommandLine {
  public:
   CommandLine() : app_("wisp: small recommenders that learn privately on the device.\n"
                        "Results go to standard output, progress to standard error.\n"
-                       "Exit codes: 0 done, 2 usage, 3 data, 4 a refused privacy request or a refuted claim, 130 cancelled.", "wisp") {
+                       "Exit codes: 0 done, 2 usage, 3 data, 4 a refused privacy request or a refuted claim, 130 cancelled, 1 a fault of the program.", "wisp") {
     app_.require_subcommand(1);
     AddSynth();
     AddNew();
@@ -137,7 +137,7 @@ class CommandLine {
     c->add_flag("--other-data", train_.other_data, "A data set of this name in the provenance of --model is another one");
     c->add_option("--public-dataset", train_.public_datasets, "Label of a data set in the provenance of --model that is public; may be repeated");
     c->add_option("--allow-large-delta", train_.allow_large_delta, "yes: accept a delta of exactly 1 / records")->check(CLI::IsMember({"yes"}));
-    c->add_option("--threads", train_.threads, "0: up to 4");
+    c->add_option("--threads", train_.threads, "0: up to 4")->check(CLI::Range(0, 1024));
     AddData(c, train_.data, true);
     OnCall(c, Train, train_);
   }
@@ -148,7 +148,7 @@ class CommandLine {
     c->add_option("--model", evaluate_.model, "Model file")->required();
     c->add_option("--split", evaluate_.split, "test (the last item of each user) or validation (the one before)")->capture_default_str();
     c->add_option("--backend", evaluate_.backend, "simd, or int8: linear layers over 8-bit integers")->capture_default_str();
-    c->add_option("--threads", evaluate_.threads, "0: up to 4");
+    c->add_option("--threads", evaluate_.threads, "0: up to 4")->check(CLI::Range(0, 1024));
     AddData(c, evaluate_.data, true);
     OnCall(c, Evaluate, evaluate_);
   }
@@ -158,7 +158,7 @@ class CommandLine {
                                                    "  wisp recommend --model m.wisp --data log.db --user u00007\n"
                                                    "  wisp recommend --model m.wisp --history tea-mint,bagel-lentil --count 5\n"
                                                    "  wisp recommend --model m.wisp --history tea-mint --private --ledger log.ledger --base base.wisp\n"
-                                                   "      --public-dataset shipped --epsilon 2 --delta 1e-6 --lifetime 5000");
+                                                   "      --public-dataset shipped --epsilon 8 --delta 1e-6 --lifetime 20");
     c->add_option("--model", recommend_.model, "Model file")->required();
     c->add_option("--user", recommend_.user, "A user of the data");
     c->add_option("--history", recommend_.history, "Item keys, oldest first, separated by commas");
@@ -209,7 +209,7 @@ class CommandLine {
     auto* memory = c->add_flag("--memory", inspect_.memory, "Instead: what the model takes to recommend, and to train with --method. Exact, and\n"
                                                             "known without making any of it; the size of the batch does not matter");
     c->add_option("--method", inspect_.method, "ordinary or phantom; the other methods have no plan yet")->needs(memory);
-    c->add_option("--threads", inspect_.threads, "Of training and of a batch; 0: up to 4")->needs(memory);
+    c->add_option("--threads", inspect_.threads, "Of training and of a batch; 0: up to 4")->check(CLI::Range(0, 1024))->needs(memory);
     c->add_option("--records", inspect_.records, "Of training: 16 bytes each, and 4 for each thread")->needs(memory);
     OnCall(c, Inspect, inspect_);
   }
@@ -229,7 +229,7 @@ class CommandLine {
     e->add_option("model,--model", export_.model, "Model file of a recommender")->required();
     e->add_option("--out", export_.out, "safetensors file to write")->required();
     OnCall(e, Export, export_);
-    CLI::App* s = app_.add_subcommand("compress", "Write a model with its tables as 16-bit numbers: about half the file and the memory (docs/f16.md).\n"
+    CLI::App* s = app_.add_subcommand("compress", "Write a model with its tables as 16-bit numbers: half the room for them, in the file and in memory (docs/f16.md).\n"
                                                   "Everything else stays as it is, a guarantee too.\n"
                                                   "  wisp compress m.wisp --out small.wisp");
     s->add_option("model,--model", compress_.model, "Model file of a recommender or a classifier")->required();
@@ -244,7 +244,7 @@ class CommandLine {
                                                  "  wisp privacy epsilon --sigma 1 --q 0.01 --steps 1000 --delta 1e-5 --json");
     c->require_subcommand(0, 1);
     c->add_option("--ledger", privacy_.ledger, "Privacy ledger of a data set");
-    c->add_option("--delta", privacy_.delta, "At this delta")->capture_default_str();
+    AddOptional(c, "--delta", privacy_.at_delta, "At this delta; default: that of the ledger's limit, or 1e-5");
     OnCall(c, PrivacyLedger, privacy_);
     CLI::App* epsilon = c->add_subcommand("epsilon", "Epsilon of a number of steps of the Poisson-subsampled Gaussian.");
     epsilon->add_option("--sigma", privacy_.noise_multiplier, "Noise multiplier")->required();
@@ -292,7 +292,7 @@ class CommandLine {
       AddOptional(sub, "--batch", audit_.expected_batch, "Expected batch, in place of the recipe's");
       AddOptional(sub, "--epochs", audit_.epochs, "In place of the recipe's");
       AddOptional(sub, "--steps", audit_.steps, "Steps instead of epochs");
-      sub->add_option("--threads", audit_.threads, "0: up to 4");
+      sub->add_option("--threads", audit_.threads, "0: up to 4")->check(CLI::Range(0, 1024));
       AddData(sub, audit_.data, false);
     }
     for (CLI::App* sub : {run, decoding}) AddOptional(sub, "--claim", audit_.claim, "Test this epsilon instead of what is charged");
@@ -340,7 +340,7 @@ class CommandLine {
                                          "embedding would add to a private step) or sparse (catalogues of 1e5 to 1e7 items: 16 GB, minutes)")->capture_default_str();
     c->add_option("--model", bench_.model, "Score with this model; default: one of the size of ML-1M");
     c->add_option("--tensors", bench_.tensors, "encoder: write its weights and what it computed there, as safetensors");
-    c->add_option("--threads", bench_.threads, "0: up to 4");
+    c->add_option("--threads", bench_.threads, "0: up to 4")->check(CLI::Range(0, 1024));
     c->add_option("--batch", bench_.batch, "Records per training step")->capture_default_str();
     c->add_option("--items", bench_.items, "Size of the catalogue; sparse has its own")->capture_default_str();
     c->add_option("--length", bench_.length, "Positions of a record; sparse has its own")->capture_default_str();
@@ -359,7 +359,7 @@ class CommandLine {
     evaluate->add_option("--model", classify_evaluate_.model, "Classifier file")->required();
     evaluate->add_option("--text-column", classify_evaluate_.text_column, "Name of the column of texts");
     evaluate->add_option("--label-column", classify_evaluate_.label_column, "Name of the column of labels");
-    evaluate->add_option("--threads", classify_evaluate_.threads, "0: up to 4");
+    evaluate->add_option("--threads", classify_evaluate_.threads, "0: up to 4")->check(CLI::Range(0, 1024));
     AddLabelled(evaluate, classify_evaluate_.data, classify_evaluate_.format);
     OnCall(evaluate, ClassifyEvaluate, classify_evaluate_);
     CLI::App* predict = c->add_subcommand("predict", "The class of each text, with its probability.");
@@ -398,7 +398,7 @@ class CommandLine {
     c->add_option("--dataset", a.dataset, "Name of the data set in ledger and provenance: the same each time, and that of the ledger. Default: the file's");
     c->add_flag("--other-data", a.other_data, "A data set of this name in the provenance of --base is another one");
     c->add_option("--public-dataset", a.public_datasets, "Label of a data set in the provenance of --base that is public; may be repeated");
-    c->add_option("--threads", a.threads, "0: up to 4");
+    c->add_option("--threads", a.threads, "0: up to 4")->check(CLI::Range(0, 1024));
     OnCall(c, ClassifyTrain, a);
   }
 
@@ -418,7 +418,7 @@ class CommandLine {
     c->add_option("--model", reproduce_.model, "Cells of private draws: draw from this model, trained without privacy");
     c->add_option("--base", reproduce_.base, "Cells of private draws: the public model, same items; untrained, or its data sets declared public");
     c->add_option("--public-dataset", reproduce_.public_datasets, "Label of a data set in the base's provenance that is public; may be repeated");
-    c->add_option("--threads", reproduce_.threads, "0: up to 4");
+    c->add_option("--threads", reproduce_.threads, "0: up to 4")->check(CLI::Range(0, 1024));
     AddData(c, reproduce_.data, false);
     OnCall(c, Reproduce, reproduce_);
   }

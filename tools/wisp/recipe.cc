@@ -3,6 +3,7 @@
 #include <charconv>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 #include <utility>
 
@@ -160,12 +161,19 @@ Result<nlohmann::json> ReadJson(const std::string& path) {
   text << file.rdbuf();
   try {
     size_t deepest = 0;
-    const auto note = [&](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
+    std::vector<std::set<std::string>> keys(kMaxDepth + 2);
+    std::string twice;
+    const auto note = [&](int depth, nlohmann::json::parse_event_t event, nlohmann::json& parsed) {
       deepest = std::max(deepest, static_cast<size_t>(depth));
-      return deepest <= kMaxDepth;
+      if (deepest > kMaxDepth) return false;
+      auto& seen = keys[static_cast<size_t>(depth)];
+      if (event == nlohmann::json::parse_event_t::object_start) keys[static_cast<size_t>(depth) + 1].clear();
+      if (event == nlohmann::json::parse_event_t::key && !seen.insert(parsed.get<std::string>()).second) twice = parsed.get<std::string>();
+      return true;
     };
     nlohmann::json json = nlohmann::json::parse(text.str(), note);
     if (deepest > kMaxDepth) return InvalidData(path + ": objects lie deeper than " + std::to_string(kMaxDepth) + " in each other, which is allowed");
+    if (!twice.empty()) return InvalidData(path + ": the key '" + twice + "' is there twice in one object; allowed is once");
     return json;
   } catch (const nlohmann::json::exception& error) {
     // The library puts its own name before the sentence, in brackets.
@@ -180,7 +188,7 @@ Result<Recipe> ParseRecipe(const std::string& where, const nlohmann::json& json)
   JsonSection s(where, json);
   s.Text("name", recipe.name);
   s.Object("architecture", [&](JsonSection& inner) {
-    recipe.names_architecture = true;
+    recipe.names_architecture = json.contains("architecture");
     ReadArchitecture(inner, recipe.architecture);
   });
   s.Object("initialisation", [&](JsonSection& inner) { ReadInitialisation(inner, recipe.initialisation); });

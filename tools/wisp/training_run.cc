@@ -19,7 +19,8 @@ constexpr std::pair<const char*, Method> kMethods[] = {{"ordinary", Method::kOrd
 void Override(const TrainArguments& a, Recipe& r) {
   if (a.epsilon) r.goal.epsilon = a.epsilon, r.goal.noise_multiplier.reset();
   if (a.noise_multiplier) r.goal.noise_multiplier = a.noise_multiplier, r.goal.epsilon.reset();
-  if (a.delta) r.goal.delta = *a.delta;
+  // A recipe's word for its own delta is none for another.
+  if (a.delta) r.goal.delta = *a.delta, r.goal.allow_delta_of_one_record = false;
   if (a.epochs) r.epochs = *a.epochs, r.training.num_steps = 0;
   if (a.seed) r.training.seed = *a.seed;
   if (a.expected_batch) r.training.expected_batch = *a.expected_batch;
