@@ -106,9 +106,24 @@ grep -q "of this run alone" out && fail "a base from public data is spoken of: $
 sed 's/"name"/"architecture": {"width": 16}, "name"/' "$recipe" >wide.json
 expect 0 "the recipe's architecture is not that of --model" "$wisp" train --recipe wide.json --model base.wisp --data log.db --num-records-public 60 --batch 20 --epochs 1 --delta 0.001 --epsilon 0.2 --out d.wisp --ledger l.db
 
+# After a run: what all of them come to, of the ledger's limit. What the weights carry on data of another name is said too.
+grep -q "spent on this data, everything together: epsilon [0-9.]* of 9 at delta 0.001" out || fail "a run does not say what is spent in all: $(cat out)"
+expect 0 "" "${again[@]}" --epsilon 0.2 --out e.wisp --ledger other.ledger --dataset "a fourth log" --public-dataset "synthetic public cafe guests"
+grep -q "the weights it began with carry epsilon .* on 'log.db' besides: of the same people it adds up" out || fail "what the weights carry is not said: $(cat out)"
+# A key that is there twice, and a delta that is the recipe's word for another.
+sed 's/"epsilon": 7.9/"epsilon": 7.9, "epsilon": 79/' "$recipe" >twice.json
+expect 3 "the key 'epsilon' is there twice" "$wisp" train --recipe twice.json --model base.wisp --data log.db --num-records-public 60 --batch 20 --epochs 1 --delta 0.001 --out f.wisp --ledger l.db
+sed 's/"epsilon": 7.9/"epsilon": 7.9, "allow_delta_of_one_record": true/' "$recipe" >allow.json
+expect 4 "not below 1 / 50" "$wisp" train --recipe allow.json --model base.wisp --data log.db --num-records-public 50 --batch 20 --epochs 1 --delta 0.02 --out f.wisp --ledger l.db
+expect 2 "threads" "${run[@]}" --data log.db --threads 99999 --out f.wisp --ledger l.db
+[ ! -e f.wisp ] || fail "a refused run left a model behind"
+
 # A lifetime that the ledger's limit, set before, does not leave room for.
 expect 0 "" "$wisp" train --recipe "$root/models/recipes/cafe.json" --model base.wisp --data log.db --epochs 1 --batch 20 --out plain.wisp
 draw=("$wisp" recommend --model plain.wisp --history tea-mint --private --base base.wisp --public-dataset "synthetic public cafe guests" --count 2)
+expect 4 "the new limit's delta is 0.999: with a number of records that nobody declares" "${draw[@]}" --ledger huge.db --clip 0.5 --budget 0.1 --delta 0.999
+expect 4 "the target's delta is 0.9" "${draw[@]}" --ledger huge.db --epsilon 8 --lifetime 20 --delta 0.9
+[ ! -e huge.db ] || fail "a delta that protects nothing was written down"
 expect 0 "" "${draw[@]}" --ledger draws.db --clip 0.5 --budget 20 --delta 1e-6
 expect 0 "of the --lifetime of 40 draws the ledger's limit, epsilon 20 at delta 1e-06 over everything, leaves room for [1-9]" "${draw[@]}" --ledger draws.db --epsilon 19 --delta 1e-6 --lifetime 40
 finish
