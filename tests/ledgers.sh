@@ -118,10 +118,18 @@ expect 4 "not below 1 / 50" "$wisp" train --recipe allow.json --model base.wisp 
 expect 2 "threads" "${run[@]}" --data log.db --threads 99999 --out f.wisp --ledger l.db
 [ ! -e f.wisp ] || fail "a refused run left a model behind"
 
+# A model is tested on the same users by the run that made it and afterwards: those with three events or more.
+sqlite3 log.db "select user || ' ' || item from (select user, item, row_number() over (partition by user order by time) as n from events) where n <= 3" >short.txt
+expect 0 "" "$wisp" train --recipe "$root/models/recipes/cafe.json" --model base.wisp --data short.txt --epochs 1 --batch 20 --out short.wisp --json
+trained=$(python3 -c 'import json; t = json.load(open("out"))["test"]; print(t["users"], t["ndcg@10"])')
+expect 0 "" "$wisp" evaluate --model short.wisp --data short.txt --json
+[ "$(python3 -c 'import json; t = json.load(open("out")); print(t["users"], t["ndcg@10"])')" = "$trained" ] && [ "${trained%% *}" = 60 ] || fail "train tested $trained, evaluate $(cat out)"
+expect 3 "no user has enough events to be tested: 4 of items that the model knows" "$wisp" evaluate --model short.wisp --data short.txt --split validation
+
 # A lifetime that the ledger's limit, set before, does not leave room for.
 expect 0 "" "$wisp" train --recipe "$root/models/recipes/cafe.json" --model base.wisp --data log.db --epochs 1 --batch 20 --out plain.wisp
 draw=("$wisp" recommend --model plain.wisp --history tea-mint --private --base base.wisp --public-dataset "synthetic public cafe guests" --count 2)
-expect 4 "the new limit's delta is 0.999: with a number of records that nobody declares" "${draw[@]}" --ledger huge.db --clip 0.5 --budget 0.1 --delta 0.999
+expect 4 "the new limit's delta is 0.999, which is not below 1 / 10000, allowed where nobody declares" "${draw[@]}" --ledger huge.db --clip 0.5 --budget 0.1 --delta 0.999
 expect 4 "the target's delta is 0.9" "${draw[@]}" --ledger huge.db --epsilon 8 --lifetime 20 --delta 0.9
 [ ! -e huge.db ] || fail "a delta that protects nothing was written down"
 expect 0 "" "${draw[@]}" --ledger draws.db --clip 0.5 --budget 20 --delta 1e-6

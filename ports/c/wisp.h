@@ -154,7 +154,8 @@ typedef struct wisp_private_options {
   double delta;            /* with epsilon or budget_epsilon */
   uint64_t lifetime_draws; /* with epsilon */
   double budget_epsilon;   /* limit over everything ever done with this data; 0: the limit already in the ledger, or none */
-  uint32_t num_records_public; /* a number of records that may be known to anybody: delta must be below 1 over it; 0: unknown */
+  uint32_t num_records_public; /* a number of records that may be known to anybody: delta must be below 1 over it; 0: unknown, then
+                                  below 1e-4 */
   int32_t allow_large_delta;   /* 1: a delta of 1 / num_records_public or more is accepted */
   double temperature;          /* 0: 1 */
   uint32_t top_k;              /* mixed: only so many of the model's best, before mixing; 0: all */

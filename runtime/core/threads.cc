@@ -1,7 +1,7 @@
 #include "runtime/core/threads.h"
 
 #include <algorithm>
-#include <system_error>
+#include <exception>
 #include <utility>
 
 namespace wisp {
@@ -13,9 +13,10 @@ Workers::Workers(size_t size, Executor executor) : size_(std::max<size_t>(1, siz
     for (size_t worker = 0; worker < size_; ++worker) taken_[worker] = true;
     return;
   }
+  threads_.reserve(size_ - 1);  // what could fail below is a thread alone
   try {
     for (size_t worker = 1; worker < size_; ++worker) threads_.emplace_back([this, worker] { Loop(worker); });
-  } catch (const std::system_error&) {
+  } catch (const std::exception&) {
     // The system has no more threads: the caller's does what the missing ones would (Run).
   }
 }

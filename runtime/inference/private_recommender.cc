@@ -1,11 +1,11 @@
 #include "runtime/inference/private_recommender.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <utility>
 
 #include "runtime/inference/draw_law.h"
 #include "runtime/privacy/decoding_calibration.h"
+#include "runtime/privacy/json.h"
 
 namespace wisp {
 namespace {
@@ -37,25 +37,18 @@ Result<DecodingMode> ModeOf(const PrivateRecommenderOptions& o) {
   return mode;
 }
 
-std::string ShortText(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.4g", value);
-  return text;
-}
-
-// Of what is asked for now, where nobody says how many records there are: as if there were so many.
+// With a number of records that nobody declares, what is asked for now is held to so many; a limit that stands was accepted before.
 constexpr double kAssumedRecords = 10'000;
+enum class DeltaOf { kRequest, kStandingLimit };
 
-Status CheckNewDelta(const char* whose, double delta, const PrivateRecommenderOptions& o) {
-  if (o.num_records_public != 0 || o.allow_large_delta || delta < 1 / kAssumedRecords) return OkStatus();
-  return PrivacyRefused(std::string(whose) + " delta is " + ShortText(delta) + ": with a number of records that nobody declares (num_records_public) allowed is below " +
-                        ShortText(1 / kAssumedRecords) + ", for a delta of 1 / records or more allows publishing some record whole");
-}
-
-Status CheckDelta(const char* whose, double delta, const PrivateRecommenderOptions& o) {
-  if (o.num_records_public == 0 || o.allow_large_delta || delta < 1 / static_cast<double>(o.num_records_public)) return OkStatus();
-  return PrivacyRefused(std::string(whose) + " delta is " + ShortText(delta) + ", which is not below 1 / " + std::to_string(o.num_records_public) +
-                        " records: such a guarantee allows publishing some record whole");
+Status CheckDelta(const char* whose, double delta, DeltaOf of, const PrivateRecommenderOptions& o) {
+  const bool declared = o.num_records_public != 0;
+  if (o.allow_large_delta || (!declared && of == DeltaOf::kStandingLimit)) return OkStatus();
+  const double records = declared ? static_cast<double>(o.num_records_public) : kAssumedRecords;
+  if (delta < 1 / records) return OkStatus();
+  return PrivacyRefused(std::string(whose) + " delta is " + privacy::ShortText(delta) + ", which is not below 1 / " + std::to_string(static_cast<uint64_t>(records)) +
+                        (declared ? " records" : ", allowed where nobody declares the number of records (num_records_public)") +
+                        ": such a guarantee allows publishing some record whole");
 }
 
 Status CheckGoal(const PrivateRecommenderOptions& o, DecodingMode mode) {
@@ -66,23 +59,20 @@ Status CheckGoal(const PrivateRecommenderOptions& o, DecodingMode mode) {
   }
   if (goal.lambda && mode != DecodingMode::kUniform) return InvalidArgument("lambda was given, but the mode is anchored, which has a clip instead");
   if (goal.clip && mode != DecodingMode::kBaseAnchored) return InvalidArgument("a clip was given, but the mode is mixed, which has lambda instead");
-  if (!goal.lifetime) return OkStatus();
-  WISP_RETURN_IF_ERROR(CheckNewDelta("the target's", goal.lifetime->target.delta(), o));
-  return CheckDelta("the target's", goal.lifetime->target.delta(), o);
+  return goal.lifetime ? CheckDelta("the target's", goal.lifetime->target.delta(), DeltaOf::kRequest, o) : OkStatus();
 }
 
 // Nothing but a limit ends the draws after their lifetime.
 Status CheckLimit(const PrivateRecommenderOptions& o) {
   if (o.new_limit) {
-    WISP_RETURN_IF_ERROR(CheckDelta("the new limit's", o.new_limit->delta(), o));
-    WISP_RETURN_IF_ERROR(CheckNewDelta("the new limit's", o.new_limit->delta(), o));
+    WISP_RETURN_IF_ERROR(CheckDelta("the new limit's", o.new_limit->delta(), DeltaOf::kRequest, o));
     WISP_RETURN_IF_ERROR(o.ledger->CheckLimit(*o.new_limit));
     WISP_ASSIGN_OR_RETURN(const std::optional<EpsilonDelta> now, o.ledger->Limit());
     const bool same = now && now->epsilon() == o.new_limit->epsilon() && now->delta() == o.new_limit->delta();
     return same ? OkStatus() : o.ledger->SetLimit(*o.new_limit);
   }
   WISP_ASSIGN_OR_RETURN(const std::optional<EpsilonDelta> limit, o.ledger->Limit());
-  if (limit) return CheckDelta("the ledger's limit: its", limit->delta(), o);
+  if (limit) return CheckDelta("the ledger's limit: its", limit->delta(), DeltaOf::kStandingLimit, o);
   if (!o.goal.lifetime) return OkStatus();
   WISP_ASSIGN_OR_RETURN(const auto entries, o.ledger->Entries());
   if (entries.empty()) return o.ledger->SetLimit(o.goal.lifetime->target);

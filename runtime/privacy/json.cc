@@ -1,5 +1,7 @@
 #include "runtime/privacy/json.h"
 
+#include <cstdio>
+
 #include <charconv>
 #include <cmath>
 #include <utility>
@@ -33,6 +35,12 @@ size_t Utf8Length(std::string_view s) {
 }
 
 }  // namespace
+
+std::string ShortText(double number, int digits) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.*g", digits, number);
+  return text;
+}
 
 std::string DoubleText(double number) {
   if (std::isnan(number)) return "nan";

@@ -50,6 +50,8 @@ class JsonWriter {
 
 // The shortest decimal text that reads back as `number`; "infinity", "-infinity", "nan".
 std::string DoubleText(double number);
+// For people: so many significant digits at most.
+std::string ShortText(double number, int digits = 4);
 
 }  // namespace wisp::privacy
 

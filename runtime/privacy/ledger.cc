@@ -1,6 +1,5 @@
 #include "runtime/privacy/ledger.h"
 
-#include <cstdio>
 #include <mutex>
 #include <utility>
 
@@ -18,12 +17,6 @@ constexpr char kSelectEntries[] =
 
 Status Damaged(const Database& database, const std::string& what) {
   return InvalidData("ledger '" + database.path() + "' is damaged: " + what);
-}
-
-std::string ShortText(double value) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "%.6g", value);
-  return text;
 }
 
 Status NotAName(const char* what, std::string_view text, const char* allowed) {
@@ -224,7 +217,7 @@ Status Ledger::CheckLimit(const EpsilonDelta& limit) const {
   WISP_ASSIGN_OR_RETURN(const Delta delta, Delta::Create(limit.delta()));
   WISP_ASSIGN_OR_RETURN(const double spent, Spent(delta));
   if (spent <= limit.epsilon()) return OkStatus();
-  return PrivacyRefused("the budget is to be " + ShortText(limit.epsilon()) + ", but epsilon " + ShortText(spent) + " at delta " + ShortText(limit.delta()) +
+  return PrivacyRefused("the budget is to be " + ShortText(limit.epsilon(), 6) + ", but epsilon " + ShortText(spent, 6) + " at delta " + ShortText(limit.delta(), 6) +
                         " is spent on the data set already: nothing could be charged any more; the limit stays as it was");
 }
 

@@ -1,25 +1,20 @@
 #include "runtime/train/check_start.h"
 
-#include <cstdio>
 #include <map>
 #include <vector>
+
+#include "runtime/privacy/json.h"
 
 namespace wisp {
 namespace {
 
-// A label may be a path (wisp_personalise takes the log's) or the name alone.
+// A label may be a path, as an app wrote it, or the name alone.
 std::string_view NameOf(std::string_view label) { return label.substr(label.find_last_of('/') + 1); }
 
 constexpr char kIfOther[] = "If that was other data of the same name, say so: --other-data (in the C interface: other_data)";
 
 // Figures of one run and of all together come from different grids of the accountant.
 constexpr double kSlack = 0.98;
-
-std::string ShortText(double value) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "%.4g", value);
-  return text;
-}
 
 // The ledger is asked once for each delta, for the largest epsilon stated at it.
 Status CheckCharged(const std::vector<const ProvenanceEntry*>& entries, const std::string& path, const privacy::Ledger& ledger) {
@@ -36,8 +31,8 @@ Status CheckCharged(const std::vector<const ProvenanceEntry*>& entries, const st
       WISP_ASSIGN_OR_RETURN(spent, ledger.Spent(*at));
     }
     if (spent >= kSlack * stated) continue;
-    return PrivacyRefused(path + ": it was trained on '" + entry->dataset + "' before, for epsilon " + ShortText(stated) + " at delta " + ShortText(delta) +
-                          ", and this ledger has epsilon " + ShortText(spent) + " spent at that delta: it is not the one that paid for it. " + kIfOther);
+    return PrivacyRefused(path + ": it was trained on '" + entry->dataset + "' before, for epsilon " + privacy::ShortText(stated) + " at delta " + privacy::ShortText(delta) +
+                          ", and this ledger has epsilon " + privacy::ShortText(spent) + " spent at that delta: it is not the one that paid for it. " + kIfOther);
   }
   return OkStatus();
 }

@@ -86,8 +86,7 @@ Status CheckBudget(const ClassificationJob& job, const DpFpOptions& o) {
                        .noise = o.reproducible_seed ? privacy::NoiseKind::kReproducible : privacy::NoiseKind::kSecure});
   }
   charges.front().loss_slack = DpFpLossSlack(job.architecture, o, o.num_steps);  // of both together
-  WISP_RETURN_IF_ERROR(o.ledger->CheckFits(charges, job.new_limit));
-  return job.new_limit ? o.ledger->SetLimit(*job.new_limit) : OkStatus();
+  return o.ledger->CheckFits(charges, job.new_limit);
 }
 
 }  // namespace
@@ -123,6 +122,8 @@ Result<ClassificationResult> RunClassificationJob(const ClassificationJob& job) 
   WISP_RETURN_IF_ERROR(Prepare(job, o));
   WISP_ASSIGN_OR_RETURN(const auto trainer, DpFpTrainer::Create(job.architecture, job.start_weights, job.records, o));
   WISP_RETURN_IF_ERROR(CheckBudget(job, o));
+  // Nothing is refused after it.
+  if (job.new_limit && o.ledger != nullptr) WISP_RETURN_IF_ERROR(o.ledger->SetLimit(*job.new_limit));
   while (trainer->step() < o.num_steps) {
     WISP_ASSIGN_OR_RETURN(const DpFpStepReport report, trainer->Step());
     result.num_dropped += report.num_dropped;

@@ -10,6 +10,7 @@
 #include "runtime/privacy/accountant.h"
 #include "runtime/privacy/calibration.h"
 #include "runtime/privacy/exact_sum.h"
+#include "runtime/privacy/json.h"
 #include "runtime/train/popularity.h"
 
 namespace wisp {
@@ -21,12 +22,6 @@ using privacy::StreamPurpose;
 
 // Accounting for the display takes about 0.2 s a time; this often is enough for a bar that moves.
 constexpr uint64_t kEpsilonDisplays = 20;
-
-std::string ShortText(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.4g", value);
-  return text;
-}
 
 bool IsPrivate(const TrainingJob& job) { return job.training.method != Method::kOrdinary; }
 
@@ -334,10 +329,10 @@ Status CheckPrivacyGoal(const PrivacyGoal& goal, double num_records) {
   if (goal.epsilon) WISP_RETURN_IF_ERROR(privacy::CheckTarget(*goal.epsilon));
   if (!(goal.delta > 0 && goal.delta < 1)) {
     return InvalidArgument(goal.delta == 0 ? "delta is 0, or was not given: private training needs one (--delta, or privacy.delta in a recipe), below 1 / records"
-                                           : "delta is " + ShortText(goal.delta) + ", allowed is a number between 0 and 1, below 1 / records");
+                                           : "delta is " + privacy::ShortText(goal.delta) + ", allowed is a number between 0 and 1, below 1 / records");
   }
   if (goal.delta >= 1.0 / num_records && !(goal.allow_delta_of_one_record && goal.delta == 1.0 / num_records)) {
-    return PrivacyRefused("delta is " + ShortText(goal.delta) + ", which is not below 1 / " + std::to_string(static_cast<uint64_t>(num_records)) +
+    return PrivacyRefused("delta is " + privacy::ShortText(goal.delta) + ", which is not below 1 / " + std::to_string(static_cast<uint64_t>(num_records)) +
                           " records: such a guarantee allows publishing some record whole");
   }
   return OkStatus();

@@ -46,10 +46,14 @@ TEST(Workers, OneWorkerCreatesNoThread) {
 
 // In a child, whose address space has no room for another stack: the work is done all the same, each task once.
 TEST(Workers, WithoutMoreThreadsTheCallerDoesTheWork) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "the sanitizer takes more address space than the child may have";
+#endif
   const auto child = [] {
     const rlimit none = {64 << 20, 64 << 20};
     if (setrlimit(RLIMIT_AS, &none) != 0) return 1;
     Workers workers(200);
+    if (std::distance(std::filesystem::directory_iterator("/proc/self/task"), {}) > 190) return 3;  // there was room after all
     std::vector<int> done(workers.size(), 0);
     workers.Run([&](size_t worker) { ++done[worker]; });
     return workers.size() == 200 && std::count(done.begin(), done.end(), 1) == 200 ? 0 : 2;

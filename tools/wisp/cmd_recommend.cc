@@ -6,6 +6,7 @@
 #include "runtime/inference/draw_cost.h"
 #include "runtime/inference/private_recommender.h"
 #include "runtime/privacy/calibration.h"
+#include "runtime/privacy/json.h"
 #include "runtime/privacy/ledger_composition.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/dataset.h"
@@ -19,12 +20,6 @@ using Json = nlohmann::ordered_json;
 
 // Below these, draws tell little of the model: it is said.
 constexpr double kWeakLambda = 0.5, kWeakClip = 0.5;
-
-std::string Short(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.4g", value);
-  return text;
-}
 
 void Warn(const std::string& sentence) { std::fprintf(stderr, "wisp: %s\n", sentence.c_str()); }
 
@@ -180,8 +175,8 @@ class PrivateCommand {
     const std::vector<privacy::ChargeRequest> charges = {{.mechanism = lifetime, .run = "lifetime"}};
     if (ledger_->CheckFits(charges).ok()) return OkStatus();
     WISP_ASSIGN_OR_RETURN(const uint64_t left, DrawsLeft(draw, *limit, *p_.lifetime));
-    Warn("warning: of the --lifetime of " + std::to_string(*p_.lifetime) + " draws the ledger's limit, epsilon " + Short(limit->epsilon()) + " at delta " +
-         Short(limit->delta()) + " over everything, leaves room for " + std::to_string(left));
+    Warn("warning: of the --lifetime of " + std::to_string(*p_.lifetime) + " draws the ledger's limit, epsilon " + privacy::ShortText(limit->epsilon()) + " at delta " +
+         privacy::ShortText(limit->delta()) + " over everything, leaves room for " + std::to_string(left));
     return OkStatus();
   }
 
@@ -195,9 +190,9 @@ class PrivateCommand {
     WISP_ASSIGN_OR_RETURN(const double spent, ledger_->Spent(delta));
     WISP_ASSIGN_OR_RETURN(const privacy::Mechanism draw, DrawOf(r, o));
     WISP_ASSIGN_OR_RETURN(const uint64_t left, DrawsLeft(draw, *limit, o.draws_per_charge));
-    return PrivacyRefused("the budget does not allow " + std::to_string(o.draws_per_charge) + " draws: one costs epsilon " + Short(r.epsilon_per_draw()) +
-                          " at delta 0, spent on this data is epsilon " + Short(spent) + ", the limit is epsilon " + Short(limit->epsilon()) + " at delta " +
-                          Short(limit->delta()) + "; " + (left == 0 ? "no more draw" : std::to_string(left) + " more would") + (left == 0 ? " fits" : " fit") +
+    return PrivacyRefused("the budget does not allow " + std::to_string(o.draws_per_charge) + " draws: one costs epsilon " + privacy::ShortText(r.epsilon_per_draw()) +
+                          " at delta 0, spent on this data is epsilon " + privacy::ShortText(spent) + ", the limit is epsilon " + privacy::ShortText(limit->epsilon()) + " at delta " +
+                          privacy::ShortText(limit->delta()) + "; " + (left == 0 ? "no more draw" : std::to_string(left) + " more would") + (left == 0 ? " fits" : " fit") +
                           ": nothing was charged");
   }
 
@@ -312,7 +307,7 @@ class PrivateCommand {
     std::printf("drawn privately, %s, %s %.4g: %llu draws charged to %s, epsilon %.4g each at delta 0\n", cost["mode"].get<std::string>().c_str(), strength,
                 cost[strength].get<double>(), static_cast<unsigned long long>(cost["draws_charged"]), p_.ledger.c_str(),
                 cost["pure_epsilon_per_draw"].get<double>());
-    if (cost.contains("random_share")) std::printf("%s %% of the draws are random: the same for every model\n", Short(100 * cost["random_share"].get<double>()).c_str());
+    if (cost.contains("random_share")) std::printf("%s %% of the draws are random: the same for every model\n", privacy::ShortText(100 * cost["random_share"].get<double>()).c_str());
     if (!cost["limit"].is_null()) {
       std::printf("spent on this data, everything together: epsilon %.4f of %.4f at delta %g\n", cost["spent"].get<double>(),
                   cost["limit"]["epsilon"].get<double>(), cost["limit"]["delta"].get<double>());
@@ -323,11 +318,11 @@ class PrivateCommand {
   void WarnOf(const PrivateRecommender& r, const Json& cost) const {
     if (r.is_free()) return;
     if (r.mode() == DecodingMode::kUniform && r.lambda() < kWeakLambda) {
-      Warn("warning: lambda is " + Short(r.lambda()) + ", so " + Short(100 * (1 - r.lambda())) + " % of the draws are random, whatever the model says; with " +
+      Warn("warning: lambda is " + privacy::ShortText(r.lambda()) + ", so " + privacy::ShortText(100 * (1 - r.lambda())) + " % of the draws are random, whatever the model says; with " +
            "--base, the public model as it was shipped (mode anchored), draws say more at the same cost");
     }
     if (r.mode() == DecodingMode::kBaseAnchored && r.clip() < kWeakClip) {
-      Warn("warning: the clip is " + Short(r.clip()) + ", below " + Short(kWeakClip) + ": draws follow the base model almost entirely");
+      Warn("warning: the clip is " + privacy::ShortText(r.clip()) + ", below " + privacy::ShortText(kWeakClip) + ": draws follow the base model almost entirely");
     }
     if (cost["limit"].is_null()) Warn("warning: the ledger " + p_.ledger + " was charged and has no limit: nothing ends the draws; --budget sets one");
   }

@@ -3,16 +3,11 @@
 #include <cmath>
 #include <cstdio>
 
+#include "runtime/privacy/json.h"
 #include "runtime/train/check_start.h"
 
 namespace wisp::tools {
 namespace {
-
-std::string Short(double value) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "%.6g", value);
-  return text;
-}
 
 }  // namespace
 
@@ -23,7 +18,7 @@ void SayIfRaised(const privacy::Ledger& ledger, const std::optional<privacy::Eps
   // Either number bounds what may come out: more of one is more, whatever the other.
   if (now->epsilon() <= before->epsilon() && now->delta() <= before->delta()) return;
   const bool same_delta = now->delta() == before->delta();
-  const auto at = [&](const privacy::EpsilonDelta& l) { return Short(l.epsilon()) + (same_delta ? "" : " at delta " + Short(l.delta())); };
+  const auto at = [&](const privacy::EpsilonDelta& l) { return privacy::ShortText(l.epsilon(), 6) + (same_delta ? "" : " at delta " + privacy::ShortText(l.delta(), 6)); };
   std::fprintf(stderr, "limit raised from %s to %s\n", at(*before).c_str(), at(*now).c_str());
 }
 
@@ -34,12 +29,12 @@ std::string SpentInWords(const privacy::Ledger& ledger, double delta) {
   if (!at.ok()) return "";
   const auto spent = ledger.Spent(*at);
   if (!spent.ok() || std::isinf(*spent)) return "";
-  return "epsilon " + Short(*spent) + (limited ? " of " + Short((*limit)->epsilon()) : "") + " at delta " + Short(at->value());
+  return "epsilon " + privacy::ShortText(*spent, 6) + (limited ? " of " + privacy::ShortText((*limit)->epsilon(), 6) : "") + " at delta " + privacy::ShortText(at->value(), 6);
 }
 
 Result<std::optional<privacy::EpsilonDelta>> NewLimit(const std::optional<double>& budget, double delta) {
   if (!budget) return std::optional<privacy::EpsilonDelta>();
-  if (!(*budget > 0)) return InvalidArgument("--budget is " + Short(*budget) + ", allowed is an epsilon above 0");
+  if (!(*budget > 0)) return InvalidArgument("--budget is " + privacy::ShortText(*budget, 6) + ", allowed is an epsilon above 0");
   WISP_ASSIGN_OR_RETURN(const auto limit, privacy::EpsilonDelta::Create(*budget, delta));
   return std::optional(limit);
 }
