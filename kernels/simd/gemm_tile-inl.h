@@ -90,26 +90,36 @@ HWY_NOINLINE void MultiplyTile(const TileArgs& t) {
   const size_t ldb = t.ldb;
   const size_t b_panel = t.b_panel;
   [[maybe_unused]] const float* next = kPrefetches ? b + t.ahead : nullptr;
-  for (size_t k = t.inner; k != 0; --k) {
-    if constexpr (kPrefetches) {
-      __builtin_prefetch(next, /*read*/ 0, /*second level*/ 2);
-      next += kPrefetchFloats;
-    }
+  // Multiplies by what lies `ahead` steps of the inner index from the pointers.
+  const auto step = [&](size_t ahead) HWY_ATTR __attribute__((always_inline)) {
+    if constexpr (kPrefetches) __builtin_prefetch(next + ahead * kPrefetchFloats, /*read*/ 0, /*second level*/ 2);
     V bv[kVectors];
 #pragma GCC unroll 8
     for (size_t v = 0; v < kVectors; ++v) {
-      bv[v] = hn::LoadU(d, b + (v / kTileVectors) * b_panel + (v % kTileVectors) * kTileLanes);
+      bv[v] = hn::LoadU(d, b + ahead * ldb + (v / kTileVectors) * b_panel + (v % kTileVectors) * kTileLanes);
     }
 #pragma GCC unroll 16
     for (size_t r = 0; r < kRows; ++r) {
-      const V av = hn::Set(d, kTransposedA ? a[0][r] : a[r / 3][(r % 3) * lda]);
+      const V av = hn::Set(d, kTransposedA ? a[0][ahead * lda + r] : a[r / 3][(r % 3) * lda + ahead]);
 #pragma GCC unroll 8
       for (size_t v = 0; v < kVectors; ++v) acc[r][v] = hn::MulAdd(av, bv[v], acc[r][v]);
     }
-    b += ldb;
+  };
+  const auto advance = [&](size_t steps) HWY_ATTR __attribute__((always_inline)) {
+    b += steps * ldb;
+    if constexpr (kPrefetches) next += steps * kPrefetchFloats;
 #pragma GCC unroll 8
-    for (size_t i = 0; i < kBases; ++i) a[i] += kTransposedA ? lda : 1;
+    for (size_t i = 0; i < kBases; ++i) a[i] += steps * (kTransposedA ? lda : 1);
+  };
+  // Moving the pointers takes the places of multiply-adds: products are 1 to 5 % faster with two steps between two moves, with four
+  // slower again (Sapphire Rapids, November 2026). Many rows have no lower tiles than these.
+  constexpr size_t kUnroll = !kFewTiles && kPanels == 1 && kRows + 2 >= kTileRows ? 2 : 1;
+  for (size_t k = t.inner / kUnroll; k != 0; --k) {
+#pragma GCC unroll 4
+    for (size_t i = 0; i < kUnroll; ++i) step(i);
+    advance(kUnroll);
   }
+  if (t.inner % kUnroll != 0) step(0);
 
   const V scale = hn::Set(d, t.scale);
   V base[kVectors];
