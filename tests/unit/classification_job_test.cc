@@ -180,6 +180,18 @@ TEST_F(ClassificationJobTest, BudgetThatIsTooSmallIsLeftAlone) {
   }
 }
 
+// Of a run that does not fit it nothing stays, neither a charge nor the limit.
+TEST_F(ClassificationJobTest, NewLimitIsSetByARunThatFitsIt) {
+  ClassificationJob job = JobOfFixedNoise();
+  job.new_limit = *privacy::EpsilonDelta::Create(0.01, kDelta);
+  ExpectRefused(job, StatusCode::kPrivacyRefused, "nothing was charged");
+  EXPECT_FALSE(ledger_.Limit()->has_value());
+  job.new_limit = *privacy::EpsilonDelta::Create(100, kDelta);
+  ASSERT_TRUE(RunClassificationJob(job).ok());
+  ASSERT_TRUE(ledger_.Limit()->has_value());
+  EXPECT_EQ((*ledger_.Limit())->epsilon(), 100);
+}
+
 TEST_F(ClassificationJobTest, CancelledRunKeepsItsCharges) {
   ClassificationJob job = JobOfFixedNoise();
   job.progress = [](const ClassificationProgress& p) { return p.step < 1; };
