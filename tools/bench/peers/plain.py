@@ -18,8 +18,8 @@ class PlainBlock(nn.Module):
     def __init__(self, block, architecture, spelled_out):
         super().__init__()
         a = architecture
-        self.spelled_out = spelled_out
-        if spelled_out:
+        self.spelled_out = spelled_out or not hasattr(F, "scaled_dot_product_attention")  # which torch has from 2.0 on
+        if self.spelled_out:
             self.register_buffer("mask", torch.full((a.max_length, a.max_length), -torch.inf).triu(1), persistent=False)
         self.num_heads = a.num_heads
         self.attention_norm, self.feed_forward_norm = nn.LayerNorm(a.width, eps=a.norm_epsilon), nn.LayerNorm(a.width, eps=a.norm_epsilon)
