@@ -1,10 +1,11 @@
 // The encoder of a classifier, of the size that sentence models have: from 128 tokens to the pooled first position, on one thread,
-// in float and in int8, in turns.
+// in float and in int8, in turns; both held to the reference kernels first.
 //
 // tools/bench/peers/encoder.py reads the weights, the tokens and what came of them, and holds others to that.
 #include "runtime/layers/classifier.h"
 #include "runtime/train/classification.h"
 #include "tools/exchange/safetensors.h"
+#include "tools/wisp/bench_checks.h"
 #include "tools/wisp/bench_parts.h"
 #include "tools/wisp/fma_peak.h"
 
@@ -42,6 +43,10 @@ class Encoder {
   Encoder(const Encoder&) = delete;
   Encoder& operator=(const Encoder&) = delete;
 
+  std::vector<float> Represented(std::span<const int32_t> tokens) {
+    const auto represented = Represent(tokens);
+    return {represented.begin(), represented.end()};
+  }
   // Valid until the next call.
   std::span<const float> Represent(std::span<const int32_t> tokens) { return {graph_.Represent(context_, tokens), graph_.architecture().encoder.width}; }
   size_t bytes() const { return graph_.inference_bytes() + packed_.allocated_bytes(); }
@@ -90,7 +95,9 @@ Status BenchEncoder(const BenchArguments& a, Json& result) {
   if (kernels::Int8Ops() != nullptr) int8.emplace(shape, *kernels::Int8Ops(), weights);
   const auto represented = encoder.Represent(tokens);
   if (!a.tensors.empty()) WISP_RETURN_IF_ERROR(WriteTensors(a.tensors, shape, weights, tokens, represented));
-  if (int8) int8->Represent(tokens);
+  const auto expected = Encoder(shape, kernels::ReferenceOps(), weights).Represented(tokens);
+  WISP_RETURN_IF_ERROR(CheckNear("the encoder's pooled position", represented, expected, 1e-4));
+  if (int8) WISP_RETURN_IF_ERROR(CheckNear("the encoder's pooled position in int8", int8->Represent(tokens), expected, 0.1));
   std::vector<double> ms, int8_ms, percents;
   const double flops = Flops(shape.encoder);
   for (uint32_t i = 0; i < a.repeats; ++i) {

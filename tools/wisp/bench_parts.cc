@@ -1,6 +1,7 @@
 #include "tools/wisp/bench_parts.h"
 
 #include "runtime/train/initialise.h"
+#include "tools/wisp/bench_checks.h"
 
 namespace wisp::tools {
 namespace {
@@ -33,11 +34,13 @@ Result<std::unique_ptr<StepPair>> StepPair::Create(const BenchArguments& a) {
   WISP_ASSIGN_OR_RETURN(TemporaryFolder folder, TemporaryFolder::Create());
   WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(folder.File("ledger"), {.dataset = "bench"}));
   std::unique_ptr<StepPair> pair(new StepPair(a, std::move(folder), std::move(ledger)));
+  WISP_RETURN_IF_ERROR(CheckGradient(pair->problem_));
   for (size_t m = 0; m < 2; ++m) {
     const Method method = m == 0 ? Method::kOrdinary : Method::kPhantom;
     WISP_ASSIGN_OR_RETURN(pair->trainers_[m], Trainer::Create(pair->problem_.architecture, pair->problem_.weights, pair->problem_.records,
                                                               Options(a, method, &pair->ledger_)));
-    WISP_RETURN_IF_ERROR(pair->trainers_[m]->Step().status());
+    WISP_ASSIGN_OR_RETURN(const StepReport first, pair->trainers_[m]->Step());
+    WISP_RETURN_IF_ERROR(CheckFirstLoss(pair->problem_, first));
   }
   return pair;
 }

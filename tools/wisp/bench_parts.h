@@ -45,8 +45,8 @@ struct BenchProblem {
   std::vector<Record> records;
 };
 
-// Two trainers of one problem, an ordinary one and a private one (phantom clipping), each a step warm. Every step takes all
-// records.
+// Two trainers of one problem, an ordinary one and a private one (phantom clipping), each a step warm, of which the loss was
+// checked, as was a record's gradient (bench_checks.h). Every step takes all records.
 class StepPair {
  public:
   static Result<std::unique_ptr<StepPair>> Create(const BenchArguments& arguments);

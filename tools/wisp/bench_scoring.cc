@@ -1,10 +1,14 @@
-// Scoring: a top 10 of a whole history, of one that grew by an event, with loading the model, drawn privately.
+// Scoring, held to the reference kernels first: a top 10 of a whole history, of one that grew by an event, with loading the model, drawn privately.
 #include "runtime/inference/batch_recommender.h"
 #include "runtime/inference/private_recommender.h"
+#include "tools/wisp/bench_checks.h"
 #include "tools/wisp/bench_parts.h"
 
 namespace wisp::tools {
 namespace {
+
+constexpr double kFloatTolerance = 1e-4;  // of the largest score
+constexpr double kInt8Tolerance = 0.1;    // of a check for mistakes; what int8 costs is another question (docs/int8.md)
 
 // Histories of one length that differ from the last in the oldest item, so that a session has nothing to remember of them.
 class Histories {
@@ -30,10 +34,12 @@ class ScoringBench {
     WISP_ASSIGN_OR_RETURN(session_, Session::Open(path_));
     histories_.emplace(a_.length, session_->architecture().num_items);
     Json j = {{"history", a_.length}, {"items", session_->architecture().num_items}, {"threads", 1}};
+    WISP_RETURN_IF_ERROR(CheckScores("a score", *session_, histories_->Next(), kFloatTolerance));
     WISP_ASSIGN_OR_RETURN(j["top_10_ms"], WholeHistory(*session_));
     WISP_ASSIGN_OR_RETURN(j["appended_event_top_10_ms"], AppendedEvent(*session_));
     if (kernels::Int8Ops() != nullptr) {
       WISP_ASSIGN_OR_RETURN(const auto int8, Session::Open(path_, Backend::kInt8));
+      WISP_RETURN_IF_ERROR(CheckScores("a score in int8", *int8, histories_->Next(), kInt8Tolerance));
       WISP_ASSIGN_OR_RETURN(j["top_10_ms_int8"], WholeHistory(*int8));
       WISP_ASSIGN_OR_RETURN(j["appended_event_top_10_ms_int8"], AppendedEvent(*int8));
       j["planned_bytes_int8"] = int8->planned_bytes();
@@ -41,6 +47,7 @@ class ScoringBench {
     WISP_RETURN_IF_ERROR(TablesOfHalves(j));
     if (kernels::XnnpackOps() != nullptr) {
       WISP_ASSIGN_OR_RETURN(const auto other, Session::Open(path_, Backend::kXnnpack));
+      WISP_RETURN_IF_ERROR(CheckScores("a score by XNNPACK", *other, histories_->Next(), kFloatTolerance));
       WISP_ASSIGN_OR_RETURN(j["top_10_ms_xnnpack"], WholeHistory(*other));
     }
     WISP_ASSIGN_OR_RETURN(j["open_and_top_10_ms"], Cold());
@@ -88,6 +95,7 @@ class ScoringBench {
     if (file.flat_weights().empty()) return OkStatus();
     if (!WriteModel(path, {.architecture = file.architecture(), .weights = file.flat_weights(), .tables = TableStorage::kHalf}).ok()) return OkStatus();
     WISP_ASSIGN_OR_RETURN(const auto halves, Session::Open(path));
+    WISP_RETURN_IF_ERROR(CheckScores("a score from tables of 16 bits", *halves, histories_->Next(), kFloatTolerance));
     WISP_ASSIGN_OR_RETURN(j["top_10_ms_f16"], WholeHistory(*halves));
     WISP_ASSIGN_OR_RETURN(j["appended_event_top_10_ms_f16"], AppendedEvent(*halves));
     j["planned_bytes_f16"] = halves->planned_bytes();

@@ -1,0 +1,119 @@
+#include "tools/wisp/bench_checks.h"
+
+#include <cmath>
+
+#include "runtime/gradients/phantom_gradients.h"
+
+namespace wisp::tools {
+namespace {
+
+constexpr double kTolerance = 1e-4;  // of losses and gradients: sums of thousands of floats in another order
+
+std::string Digits(double x) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g", x);
+  return text;
+}
+
+Status Void(const std::string& what, double difference, double tolerance) {
+  return InvalidData(what + " differs from the reference by " + Digits(difference) + " of the largest, allowed is " + Digits(tolerance) + ": the measurement is void");
+}
+
+// A graph with its weights packed and its buffers.
+class Subject {
+ public:
+  Subject(const Architecture& architecture, const kernels::OpTable& ops, const ParameterSource& weights, GraphUse use)
+      : graph_(architecture, ops, /*num_negatives=*/0, use, HeadPackingFor(ops, architecture, weights)),
+        packed_(graph_.pack_plan().size()),
+        buffers_(use == GraphUse::kTraining ? graph_.AllocateForTraining() : graph_.AllocateForInference()),
+        weights_{&ops, &graph_.pack_plan(), &graph_.parameters(), weights, packed_.data()},
+        context_{.weights = weights_, .buffers = buffers_} {
+    graph_.pack_plan().Pack(ops, weights, packed_.data(), 0, 1);
+  }
+  ~Subject() { graph_.pack_plan().Release(graph_.ops(), packed_.data()); }
+  Subject(const Subject&) = delete;
+  Subject& operator=(const Subject&) = delete;
+
+  std::vector<float> Scores(std::span<const int32_t> history) {
+    std::vector<float> scores(graph_.architecture().num_items);
+    graph_.Score(context_, history, scores.data());
+    return scores;
+  }
+
+  // The mean over the record's positions, all of which have a target.
+  double Loss(const Record& record) { return graph_.Forward(context_, record, 1.0f / static_cast<float>(record.targets.size())); }
+
+  std::vector<float> Gradient(const Record& record) {
+    FloatGradientSum sum(graph_.ops(), FlatSize(graph_.parameters()), /*num_workers=*/1);
+    sum.Clear();
+    PhantomGradients gradients(graph_.ops(),
+                               {.parameters = graph_.parameters(), .head_parameter = graph_.pack_plan().head_parameter(),
+                                .max_rows = graph_.architecture().max_length, .worker = 0},
+                               {}, sum);
+    gradients.BeginRecord(record.inputs);
+    Loss(record);
+    graph_.Backward(context_, record, gradients);
+    Replayer replayer(*this, record);
+    gradients.FinishRecord(replayer);
+    return {sum.sum().begin(), sum.sum().end()};
+  }
+
+ private:
+  class Replayer final : public HeadReplay {
+   public:
+    Replayer(const Subject& subject, const Record& record) : subject_(subject), record_(record) {}
+    void Replay(FactorSink& sink) override { subject_.graph_.ReplayHead(subject_.context_, record_, sink); }
+
+   private:
+    const Subject& subject_;
+    const Record& record_;
+  };
+
+  Recommender graph_;
+  AlignedArray<float> packed_;
+  Buffers buffers_;
+  Weights weights_;
+  RecordContext context_;
+};
+
+}  // namespace
+
+Status CheckNear(const std::string& what, std::span<const float> actual, std::span<const float> expected, double tolerance) {
+  double largest = 0, difference = 0;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    largest = std::max(largest, std::abs(double{expected[i]}));
+    const double d = std::abs(double{actual[i]} - expected[i]);
+    if (!(d <= difference)) difference = d;  // NaN stays
+  }
+  return difference <= tolerance * largest ? OkStatus() : Void(what, difference / largest, tolerance);
+}
+
+Status CheckScores(const std::string& what, Session& session, std::span<const int32_t> history, double tolerance) {
+  const ParameterSource weights(session.file().tensors());
+  const auto expected = Subject(session.architecture(), kernels::ReferenceOps(), weights, GraphUse::kInference).Scores(history);
+  std::vector<float> scores(expected.size());
+  WISP_RETURN_IF_ERROR(session.Score(history, scores));
+  WISP_RETURN_IF_ERROR(CheckNear(what, scores, expected, tolerance));
+  if (history.size() == 1) return OkStatus();
+  WISP_RETURN_IF_ERROR(session.Score(history.first(history.size() - 1), scores));
+  WISP_RETURN_IF_ERROR(session.Score(history, scores));
+  return CheckNear(what + " after one more event", scores, expected, tolerance);
+}
+
+Status CheckGradient(const BenchProblem& p) {
+  Subject subject(p.architecture, kernels::BestOps(), p.weights.data(), GraphUse::kTraining);
+  Subject reference(p.architecture, kernels::ReferenceOps(), p.weights.data(), GraphUse::kTraining);
+  const float loss = static_cast<float>(subject.Loss(p.records[0])), expected = static_cast<float>(reference.Loss(p.records[0]));
+  WISP_RETURN_IF_ERROR(CheckNear("the loss of a record", {&loss, 1}, {&expected, 1}, kTolerance));
+  return CheckNear("the gradient of a record", subject.Gradient(p.records[0]), reference.Gradient(p.records[0]), kTolerance);
+}
+
+Status CheckFirstLoss(const BenchProblem& p, const StepReport& first) {
+  Subject subject(p.architecture, kernels::BestOps(), p.weights.data(), GraphUse::kTraining);
+  double sum = 0;
+  for (const Record& record : p.records) sum += subject.Loss(record);
+  const float expected = static_cast<float>(sum / static_cast<double>(p.records.size())), loss = static_cast<float>(first.mean_loss);
+  return CheckNear("the loss of a step", {&loss, 1}, {&expected, 1}, kTolerance);
+}
+
+}  // namespace wisp::tools
