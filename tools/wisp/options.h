@@ -32,8 +32,8 @@ struct Chosen {
 };
 
 template <class T>
-void AddOptional(CLI::App* app, const std::string& name, std::optional<T>& value, const std::string& help) {
-  app->add_option(name, value, help);
+CLI::Option* AddOptional(CLI::App* app, const std::string& name, std::optional<T>& value, const std::string& help) {
+  return app->add_option(name, value, help);
 }
 
 inline void AddData(CLI::App* app, DataArguments& data, bool required) {
