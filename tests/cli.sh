@@ -500,6 +500,16 @@ json 'str(j["inference"]["total"]) == open("lent.txt").read().split()[0]'
 # Several histories at once, in C.
 cc -std=c11 -Wall -Wextra -Werror -I"$root" "$root/tests/recommend_batch.c" -o recommend_batch -L"$build" -lwisp -Wl,-rpath,"$build" 2>err || fail "the C test of batches: $(head -c 300 err)"
 expect 0 "" ./recommend_batch base.wisp
+# A backend is chosen in C as on the command line, score for score.
+cc -std=c11 -Wall -Wextra -Werror -I"$root" "$root/tests/open_with.c" -o open_with -L"$build" -lwisp -Wl,-rpath,"$build" 2>err || fail "the C test of backends: $(head -c 300 err)"
+expect 0 "" ./open_with base.wisp plain.wisp backends.db "$label"
+[ ! -e backends.db ] || fail "a refused recommender left a ledger behind"
+cp out backends.txt
+for line in $(grep -v none backends.txt); do
+  IFS=: read -r backend history scores <<<"$line"
+  expect 0 "" "$wisp" recommend --model base.wisp --history "$history" --count 5 --backend "$backend" --json
+  json '[i["item"] + "=%.9g" % i["score"] for i in j] == "'"$scores"'".split(",")'
+done
 expect 0 "" "$wisp" bench --what score --length 20 --items 300 --repeats 1 --threads 2 --json
 json 'all(0 < j["batch"][b]["histories_per_s"]["median"] for b in ("1", "8", "32")) and j["batch"]["threads"] == 2'
 

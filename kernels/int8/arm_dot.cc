@@ -28,11 +28,7 @@ using Floats = float32x4_t;
 
 WISP_INT8_INLINE Sums Start(const uint8_t*) { return vdupq_n_s32(0); }  // nothing was shifted
 WISP_INT8_INLINE Weights LoadWeights(const uint8_t* p) { return vreinterpretq_s8_u8(vld1q_u8(p)); }
-WISP_INT8_INLINE Inputs Broadcast(const uint8_t* p) {
-  int32_t group;
-  __builtin_memcpy(&group, p, sizeof(group));
-  return vreinterpretq_s8_s32(vdupq_n_s32(group));
-}
+WISP_INT8_INLINE Inputs Broadcast(const uint8_t* p) { return vreinterpretq_s8_s32(vdupq_n_s32(LoadGroup(p))); }
 WISP_INT8_INLINE Sums Dot(Sums s, Inputs x, Weights w) { return vdotq_s32(s, x, w); }
 WISP_INT8_INLINE Totals Total(Sums s) { return s; }
 WISP_INT8_INLINE Floats ToFloats(Totals s) { return vcvtq_f32_s32(s); }

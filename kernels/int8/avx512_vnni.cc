@@ -26,11 +26,7 @@ using Floats = __m512;
 WISP_INT8_INLINE __mmask16 First(size_t count) { return static_cast<__mmask16>((1u << count) - 1); }
 WISP_INT8_INLINE Sums Start(const uint8_t* p) { return _mm512_loadu_si512(p); }
 WISP_INT8_INLINE Weights LoadWeights(const uint8_t* p) { return _mm512_loadu_si512(p); }
-WISP_INT8_INLINE Inputs Broadcast(const uint8_t* p) {
-  int32_t group;
-  __builtin_memcpy(&group, p, sizeof(group));
-  return _mm512_set1_epi32(group);
-}
+WISP_INT8_INLINE Inputs Broadcast(const uint8_t* p) { return _mm512_set1_epi32(LoadGroup(p)); }
 WISP_INT8_INLINE Sums Dot(Sums s, Inputs x, Weights w) { return _mm512_dpbusd_epi32(s, x, w); }
 WISP_INT8_INLINE Totals Total(Sums s) { return s; }
 WISP_INT8_INLINE Floats ToFloats(Totals s) { return __builtin_convertvector(reinterpret_cast<__v16si>(s), __v16sf); }  // the intrinsic warns in g++ 12

@@ -29,11 +29,7 @@ WISP_INT8_INLINE __m256i First(size_t count) {
 WISP_INT8_INLINE __m256i Load(const uint8_t* p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)); }
 WISP_INT8_INLINE Sums Start(const uint8_t* p) { return Load(p); }
 WISP_INT8_INLINE Weights LoadWeights(const uint8_t* p) { return Load(p); }
-WISP_INT8_INLINE Inputs Broadcast(const uint8_t* p) {
-  int32_t group;
-  __builtin_memcpy(&group, p, sizeof(group));
-  return _mm256_set1_epi32(group);
-}
+WISP_INT8_INLINE Inputs Broadcast(const uint8_t* p) { return _mm256_set1_epi32(LoadGroup(p)); }
 WISP_INT8_INLINE Sums Dot(Sums s, Inputs x, Weights w) { return _mm256_dpbusd_avx_epi32(s, x, w); }
 WISP_INT8_INLINE Totals Total(Sums s) { return s; }
 WISP_INT8_INLINE Floats ToFloats(Totals s) { return _mm256_cvtepi32_ps(s); }

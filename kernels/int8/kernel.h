@@ -73,6 +73,13 @@ const Kernel* PortableKernel(int64_t target);  // `target`: one Highway target b
 using QuantiseFunction = float (*)(const float* x, size_t k, Format format, uint8_t* q, int32_t* sum);
 QuantiseFunction Quantiser(int64_t target);
 
+// kGroup inputs of 8 bits at p, as one number to broadcast.
+__attribute__((always_inline)) inline int32_t LoadGroup(const uint8_t* p) {
+  int32_t group;
+  __builtin_memcpy(&group, p, sizeof(group));
+  return group;
+}
+
 // The kernels that run here, fastest first.
 std::span<const Kernel* const> Kernels();
 

@@ -58,22 +58,29 @@ wisp_code Guarded(wisp_error* error, Work&& work) {
   }
 }
 
+inline Status CheckSize(size_t size, const char* name) {
+  if (size >= sizeof(size_t) && size <= 4096) return OkStatus();
+  return InvalidArgument(std::string(name) + ": size is " + std::to_string(size) + "; set it with WISP_INIT");
+}
+
+// OptionsOf for any struct, of which this version knows `known` bytes.
+inline Status CopyOptions(const void* given, void* options, size_t known, const char* name) {
+  size_t size = 0;  // the first field
+  std::memcpy(&size, given, sizeof(size));
+  WISP_RETURN_IF_ERROR(CheckSize(size, name));
+  // A newer caller: what this version does not know must not have been asked for.
+  for (size_t i = known; i < size; ++i) {
+    if (static_cast<const unsigned char*>(given)[i] != 0) return Unsupported(std::string(name) + ": it has options that this version does not know");
+  }
+  std::memcpy(options, given, size < known ? size : known);
+  return OkStatus();
+}
+
 // The options as this version knows them: fields that an older caller does not have are zero. Null: all zero.
 template <class Options>
 Result<Options> OptionsOf(const Options* given, const char* name) {
   Options options{};
-  if (given == nullptr) return options;
-  if (given->size < sizeof(size_t) || given->size > 4096) {
-    return InvalidArgument(std::string(name) + ": size is " + std::to_string(given->size) + "; set it with WISP_INIT");
-  }
-  if (given->size > sizeof(Options)) {
-    // A newer caller: what this version does not know must not have been asked for.
-    const auto* bytes = reinterpret_cast<const unsigned char*>(given);
-    for (size_t i = sizeof(Options); i < given->size; ++i) {
-      if (bytes[i] != 0) return Unsupported(std::string(name) + ": it has options that this version does not know");
-    }
-  }
-  std::memcpy(&options, given, given->size < sizeof(Options) ? given->size : sizeof(Options));
+  if (given != nullptr) WISP_RETURN_IF_ERROR(CopyOptions(given, &options, sizeof(Options), name));
   options.size = sizeof(Options);
   return options;
 }
@@ -82,9 +89,7 @@ Result<Options> OptionsOf(const Options* given, const char* name) {
 template <class Filled>
 Status FillResult(const Filled& filled, Filled* out, const char* name) {
   const size_t size = out->size;
-  if (size < sizeof(size_t) || size > 4096) {
-    return InvalidArgument(std::string(name) + ": size is " + std::to_string(size) + "; set it with WISP_INIT");
-  }
+  WISP_RETURN_IF_ERROR(CheckSize(size, name));
   std::memcpy(out, &filled, size < sizeof(Filled) ? size : sizeof(Filled));
   out->size = size;
   return OkStatus();

@@ -33,6 +33,7 @@ namespace {
 
 using wisp::InvalidArgument;
 using wisp::OkStatus;
+using wisp::Result;
 using wisp::Status;
 using wisp::ports::Guarded;
 
@@ -46,10 +47,21 @@ size_t TextBytes(const wisp::ModelFile& file, std::string_view (wisp::ModelFile:
   return bytes;
 }
 
-Status PlanModel(const char* path, wisp_model_memory* out) {
+Result<wisp::Backend> BackendOf(const wisp_open_options* given) {
+  WISP_ASSIGN_OR_RETURN(const auto o, wisp::ports::OptionsOf(given, "wisp_open_options"));
+  switch (o.backend) {
+    case WISP_BACKEND_SIMD: return wisp::Backend::kSimd;
+    case WISP_BACKEND_XNNPACK: return wisp::Backend::kXnnpack;
+    case WISP_BACKEND_INT8: return wisp::Backend::kInt8;
+  }
+  return InvalidArgument("wisp_open_options: there is no backend " + std::to_string(static_cast<int>(o.backend)));
+}
+
+Status PlanModel(const char* path, const wisp_open_options* given, wisp_model_memory* out) {
   if (path == nullptr || out == nullptr) return InvalidArgument("wisp_model_plan_memory: path and memory must not be NULL");
+  WISP_ASSIGN_OR_RETURN(const wisp::Backend backend, BackendOf(given));
   WISP_ASSIGN_OR_RETURN(const wisp::ModelFile file, wisp::ModelFile::Open(path));
-  WISP_ASSIGN_OR_RETURN(const wisp::InferenceMemory plan, wisp::Session::PlanMemory(file));
+  WISP_ASSIGN_OR_RETURN(const wisp::InferenceMemory plan, wisp::Session::PlanMemory(file, backend));
   wisp_model_memory m{.size = sizeof(wisp_model_memory), .file_bytes = file.size_bytes(), .activation_bytes = plan.activations,
                       .packed_weights_bytes = plan.packed_weights, .score_bytes = plan.scores};
   if (file.has_item_keys()) m.name_bytes += TextBytes(file, &wisp::ModelFile::item_key);
@@ -58,9 +70,10 @@ Status PlanModel(const char* path, wisp_model_memory* out) {
   return wisp::ports::FillResult(m, out, "wisp_model_memory");
 }
 
-Status OpenModel(const char* path, wisp_model** out) {
+Status OpenModel(const char* path, const wisp_open_options* given, wisp_model** out) {
   if (path == nullptr || out == nullptr) return InvalidArgument("wisp_model_open: path and model must not be NULL");
-  WISP_ASSIGN_OR_RETURN(auto session, wisp::Session::Open(path));
+  WISP_ASSIGN_OR_RETURN(const wisp::Backend backend, BackendOf(given));
+  WISP_ASSIGN_OR_RETURN(auto session, wisp::Session::Open(path, backend));
   auto model = std::make_unique<wisp_model>();
   const wisp::ModelFile& file = session->file();
   if (file.has_item_keys()) model->keys.reserve(file.num_items());
@@ -74,7 +87,7 @@ Status OpenModel(const char* path, wisp_model** out) {
   return OkStatus();
 }
 
-wisp::Result<wisp::RecommendOptions> OptionsOf(const wisp_recommend_options* given, size_t count) {
+Result<wisp::RecommendOptions> OptionsOf(const wisp_recommend_options* given, size_t count) {
   WISP_ASSIGN_OR_RETURN(const auto o, wisp::ports::OptionsOf(given, "wisp_recommend_options"));
   if ((o.excluded == nullptr && o.num_excluded > 0) || (o.candidates == nullptr && o.num_candidates > 0)) {
     return InvalidArgument("wisp_recommend: a list is NULL but its number is not 0");
@@ -138,12 +151,18 @@ extern "C" {
 
 const char* wisp_version(void) { return WISP_VERSION; }
 
-wisp_code wisp_model_open(const char* path, wisp_model** model, wisp_error* error) {
-  return Guarded(error, [&] { return OpenModel(path, model); });
+wisp_code wisp_model_open(const char* path, wisp_model** model, wisp_error* error) { return wisp_model_open_with(path, nullptr, model, error); }
+
+wisp_code wisp_model_open_with(const char* path, const wisp_open_options* options, wisp_model** model, wisp_error* error) {
+  return Guarded(error, [&] { return OpenModel(path, options, model); });
 }
 
 wisp_code wisp_model_plan_memory(const char* path, wisp_model_memory* memory, wisp_error* error) {
-  return Guarded(error, [&] { return PlanModel(path, memory); });
+  return wisp_model_plan_memory_with(path, nullptr, memory, error);
+}
+
+wisp_code wisp_model_plan_memory_with(const char* path, const wisp_open_options* options, wisp_model_memory* memory, wisp_error* error) {
+  return Guarded(error, [&] { return PlanModel(path, options, memory); });
 }
 
 void wisp_model_close(wisp_model* model) { delete model; }

@@ -59,6 +59,21 @@ typedef struct wisp_model wisp_model;
 WISP_API wisp_code wisp_model_open(const char* path, wisp_model** model, wisp_error* error);
 WISP_API void wisp_model_close(wisp_model* model);
 
+typedef enum wisp_backend {
+  WISP_BACKEND_SIMD = 0,    /* our own kernels in float, the fastest set that the processor has; the default */
+  WISP_BACKEND_XNNPACK = 1, /* linear layers through XNNPACK; not in every build, and not for wisp_recommend_batch */
+  WISP_BACKEND_INT8 = 2     /* linear layers over 8-bit integers: faster, a quarter of the room, scores slightly off (docs/int8.md) */
+} wisp_backend;
+
+typedef struct wisp_open_options {
+  size_t size;
+  wisp_backend backend;
+} wisp_open_options;
+
+/* wisp_model_open with a choice; `options` may be NULL. WISP_UNSUPPORTED for a backend that this build or this processor has not. A
+ * model with another backend than the default recommends, but is not for recommending privately. */
+WISP_API wisp_code wisp_model_open_with(const char* path, const wisp_open_options* options, wisp_model** model, wisp_error* error);
+
 /* Bytes that wisp_model_open will hold, exact but for what the layers themselves take: less than 1 KB for each tensor. */
 typedef struct wisp_model_memory {
   size_t size;
@@ -73,6 +88,8 @@ typedef struct wisp_model_memory {
 /* What the model in that file will take on this device. Reads its description, not its weights, and allocates none of what it
  * counts. Set memory->size with WISP_INIT. */
 WISP_API wisp_code wisp_model_plan_memory(const char* path, wisp_model_memory* memory, wisp_error* error);
+/* The same of wisp_model_open_with; of XNNPACK without what it keeps of its own. */
+WISP_API wisp_code wisp_model_plan_memory_with(const char* path, const wisp_open_options* options, wisp_model_memory* memory, wisp_error* error);
 
 WISP_API size_t wisp_model_num_items(const wisp_model* model);
 /* The item's index, or -1 if the model does not know the key. */
@@ -164,7 +181,8 @@ typedef struct wisp_private_options {
 } wisp_private_options;
 
 /* `model` must stay open until the recommender is closed, and both are used by one thread at a time. WISP_PRIVACY_REFUSED:
- * the sentence says what has no guarantee, or that a ledger is needed. */
+ * the sentence says what has no guarantee, or that a ledger is needed. WISP_UNSUPPORTED: a model, or a base, that was not opened with
+ * the default backend. */
 WISP_API wisp_code wisp_private_recommender_open(wisp_model* model, const wisp_private_options* options,
                                                  wisp_private_recommender** recommender, wisp_error* error);
 WISP_API void wisp_private_recommender_close(wisp_private_recommender* recommender);

@@ -32,12 +32,6 @@ int OpenRetrying(const char* path, int flags, mode_t mode = 0) {
   return fd;
 }
 
-std::string FolderOf(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
-
 // By the first bytes of its header (sqlite.org/fileformat.html, 1.3). A file that is there and cannot be read may be one.
 bool MayBeDatabase(const std::string& path) {
   constexpr char kMagic[] = "SQLite format 3";
@@ -107,6 +101,12 @@ std::optional<FileIdentity> IdentityOf(std::string path) {
 }
 
 }  // namespace
+
+std::string FolderOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
 
 Result<MappedFile> MappedFile::Open(const std::string& path) {
   // O_NONBLOCK: a pipe must be refused below, not waited for.

@@ -20,6 +20,9 @@
 
 namespace wisp {
 
+// The folder that holds what is at `path`, "." where it names none. Asks nothing of the system.
+std::string FolderOf(const std::string& path);
+
 // A regular file mapped for reading; unmapped by the destructor. The start is page-aligned.
 // A file that another program shortens in place while it is mapped raises SIGBUS on access; FileReplacement never
 // does that: who has the old file mapped keeps the old file.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernels/kernels.h"
 #include "runtime/inference/draw_law.h"
 #include "runtime/privacy/decoding_calibration.h"
 #include "runtime/privacy/json.h"
@@ -12,9 +13,16 @@ namespace {
 
 using privacy::EpsilonDelta;
 
+// What is proved holds for any scores; what the draws are worth was looked at with those of floats only.
+Status CheckBackend(const char* which, const Session& session) {
+  if (&session.graph().ops() == &kernels::BestOps()) return OkStatus();
+  return Unsupported(std::string("recommending privately is for the default kernels, in float: open the ") + which + " without another backend");
+}
+
 // Scores of a base are read as public: that it is must follow from what it states of itself and from what the app declares.
 Status CheckBase(const Session& session, const PrivateRecommenderOptions& o) {
   if (o.base == nullptr) return OkStatus();
+  WISP_RETURN_IF_ERROR(CheckBackend("base model", *o.base));
   const ModelFile &base = o.base->file(), &model = session.file();
   if (const DecodingNeed need = NeedOf(base, PolicyOf(o)); need.kind != DecodingNeed::Kind::kFree) {
     return PrivacyRefused("the base model must be public: " + need.reason);
@@ -146,6 +154,7 @@ PrivateRecommender::PrivateRecommender(Session& session, const PrivateRecommende
 }
 
 Result<PrivateRecommender> PrivateRecommender::Create(Session& session, const PrivateRecommenderOptions& o) {
+  WISP_RETURN_IF_ERROR(CheckBackend("model", session));
   WISP_RETURN_IF_ERROR(CheckBase(session, o));
   PrivateSamplerOptions s{.mode = DecodingMode::kPlain, .num_items = session.architecture().num_items, .temperature = o.temperature,
                           .top_k = o.top_k, .nucleus = o.nucleus, .need = NeedOf(session.file(), PolicyOf(o)),

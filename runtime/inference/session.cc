@@ -3,6 +3,18 @@
 #include <algorithm>
 
 namespace wisp {
+namespace {
+
+// Cold: compiled for size, which takes 4.1 KB off the library (g++ 12.2, 2026-11-21).
+[[gnu::cold]] Status NoSuchItem(const char* what, int32_t id, size_t num_items) {
+  return InvalidArgument(std::string(what) + " names item " + std::to_string(id) + "; the model has items 0 to " + std::to_string(num_items - 1));
+}
+[[gnu::cold]] Status WrongRoom(size_t given, size_t num_items) {
+  return InvalidArgument("room for " + std::to_string(given) + " scores, the model has " + std::to_string(num_items) + " items");
+}
+
+}  // namespace
+
 Result<const kernels::OpTable*> OpsOf(Backend backend) {
   const kernels::OpTable* ops = &kernels::BestOps();
   if (backend == Backend::kXnnpack) ops = kernels::XnnpackOps();
@@ -63,18 +75,14 @@ InferenceMemory Session::memory() const {
 
 Status Session::CheckItems(const char* what, std::span<const int32_t> items) const {
   for (int32_t id : items) {
-    if (id < 0 || static_cast<size_t>(id) >= scores_.size()) {
-      return InvalidArgument(std::string(what) + " names item " + std::to_string(id) + "; the model has items 0 to " + std::to_string(scores_.size() - 1));
-    }
+    if (id < 0 || static_cast<size_t>(id) >= scores_.size()) return NoSuchItem(what, id, scores_.size());
   }
   return OkStatus();
 }
 
 Status Session::Score(std::span<const int32_t> history, std::span<float> scores) {
   if (history.empty()) return InvalidArgument("the history is empty: at least one item is needed");
-  if (scores.size() != scores_.size()) {
-    return InvalidArgument("room for " + std::to_string(scores.size()) + " scores, the model has " + std::to_string(scores_.size()) + " items");
-  }
+  if (scores.size() != scores_.size()) return WrongRoom(scores.size(), scores_.size());
   WISP_RETURN_IF_ERROR(CheckItems("the history", history));
   const auto window = history.last(std::min<size_t>(history.size(), graph_.architecture().max_length));
   RecordContext context{.weights = weights_, .buffers = buffers_, .past = ItemsKept(window)};

@@ -40,6 +40,12 @@ class ModelWrite : public testing::Test {
   SmallModel old_, new_;
 };
 
+TEST(FolderOf, IsTheFolderOrTheOneWeAreIn) {
+  for (const auto& [path, folder] : {std::pair("m.wisp", "."), {"", "."}, {"a/m.wisp", "a"}, {"/a/b/m.wisp", "/a/b"}, {"/m.wisp", "/"}, {"a/", "a"}}) {
+    EXPECT_EQ(FolderOf(path), folder) << path;
+  }
+}
+
 TEST_F(ModelWrite, ContentsThatNobodyCouldReadAreRefused) {
   struct Case {
     const char* part;

@@ -1,4 +1,4 @@
-// The commands of the `wisp` program: what each is told, and what it does. The command line itself is in main.cc.
+// The commands of the `wisp` program: what each is told, and what it does. The command line itself is in main.cc and options_*.cc.
 #ifndef WISP_TOOLS_WISP_COMMANDS_H_
 #define WISP_TOOLS_WISP_COMMANDS_H_
 

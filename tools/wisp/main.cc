@@ -1,11 +1,9 @@
-// The command line of `wisp`: options, help, exit codes. With known_words.h the only unit that knows CLI11.
-#include <CLI/CLI.hpp>
-
+// The command line of `wisp`: options, help, exit codes. Options of single commands are in options_*.cc.
 #include <cstdio>
 #include <exception>
 
-#include "tools/wisp/commands.h"
 #include "tools/wisp/known_words.h"
+#include "tools/wisp/options.h"
 
 namespace wisp::tools {
 namespace {
@@ -23,21 +21,6 @@ int ExitCode(const Status& status) {
   return 1;
 }
 
-template <class T>
-void AddOptional(CLI::App* app, const std::string& name, std::optional<T>& value, const std::string& help) {
-  app->add_option(name, value, help);
-}
-
-void AddData(CLI::App* app, DataArguments& data, bool required) {
-  auto* path = app->add_option("--data", data.path, "File of events: \"user item\" lines, ratings.dat, CSV, TSV, .inter or SQLite");
-  if (required) path->required();
-  app->add_option("--format", data.format, "auto, user-item, ratings-dat, csv, tsv, inter or sqlite")->capture_default_str();
-  app->add_option("--table", data.table, "Table of a SQLite file")->capture_default_str();
-  app->add_option("--user-column", data.user_column, "Name of the column of users");
-  app->add_option("--item-column", data.item_column, "Name of the column of items");
-  app->add_option("--time-column", data.time_column, "Name of the column of times");
-}
-
 class CommandLine {
  public:
   CommandLine() : app_("wisp: small recommenders that learn privately on the device.\n"
@@ -52,9 +35,9 @@ class CommandLine {
     AddInspect();
     AddConvert();
     AddPrivacy();
-    AddAudit();
+    AddAudit(app_, chosen_, audit_);
     AddBench();
-    AddClassify();
+    AddClassify(app_, chosen_, classify_);
     AddReproduce();
   }
 
@@ -68,22 +51,12 @@ class CommandLine {
     } catch (const CLI::ParseError& error) {
       return app_.exit(error) == 0 ? 0 : 2;
     }
-    const Status status = action_();
+    const Status status = chosen_.action();
     if (!status.ok()) std::fprintf(stderr, "wisp: %s\n", status.message().c_str());
     return ExitCode(status);
   }
 
  private:
-  template <class Arguments>
-  void OnCall(CLI::App* command, Status (*run)(const Arguments&, OutputFormat), const Arguments& arguments) {
-    command->add_flag("--json", json_, "Print the result as JSON");
-    // CLI11 runs a command's callback after those of its sub-commands: the innermost one decides.
-    command->callback([this, command, run, &arguments] {
-      if (!command->get_subcommands().empty()) return;
-      action_ = [this, run, &arguments] { return run(arguments, json_ ? OutputFormat::kJson : OutputFormat::kText); };
-    });
-  }
-
   void AddSynth() {
     CLI::App* c = app_.add_subcommand("synth", "Make a synthetic log of events with readable items.\n"
                                                "  wisp synth --out device.db --population device --users 2000");
@@ -94,7 +67,7 @@ class CommandLine {
     c->add_option("--min-events", synth_.min_events, "Fewest events of a user")->capture_default_str();
     c->add_option("--max-events", synth_.max_events, "Most events of a user")->capture_default_str();
     c->add_option("--seed", synth_.seed, "The same seed gives the same data")->capture_default_str();
-    OnCall(c, Synth, synth_);
+    chosen_.OnCall(c, Synth, synth_);
   }
 
   void AddNew() {
@@ -105,7 +78,7 @@ class CommandLine {
     c->add_option("--num-items", new_.num_items, "Size of the catalogue, when no data is given");
     c->add_option("--item-names", new_.item_names, "Lines of key<TAB>name for people to read");
     AddData(c, new_.data, false);
-    OnCall(c, New, new_);
+    chosen_.OnCall(c, New, new_);
   }
 
   void AddTrain() {
@@ -139,7 +112,7 @@ class CommandLine {
     c->add_option("--allow-large-delta", train_.allow_large_delta, "yes: accept a delta of exactly 1 / records")->check(CLI::IsMember({"yes"}));
     c->add_option("--threads", train_.threads, "0: up to 4")->check(CLI::Range(0, 1024));
     AddData(c, train_.data, true);
-    OnCall(c, Train, train_);
+    chosen_.OnCall(c, Train, train_);
   }
 
   void AddEvaluate() {
@@ -150,7 +123,7 @@ class CommandLine {
     c->add_option("--backend", evaluate_.backend, "simd, or int8: linear layers over 8-bit integers")->capture_default_str();
     c->add_option("--threads", evaluate_.threads, "0: up to 4")->check(CLI::Range(0, 1024));
     AddData(c, evaluate_.data, true);
-    OnCall(c, Evaluate, evaluate_);
+    chosen_.OnCall(c, Evaluate, evaluate_);
   }
 
   void AddRecommend() {
@@ -168,7 +141,7 @@ class CommandLine {
     c->add_flag("--allow-seen", recommend_.allow_seen, "Items of the history may come back");
     AddData(c, recommend_.data, false);
     AddPrivateRecommend(c, recommend_.priv);
-    OnCall(c, Recommend, recommend_);
+    chosen_.OnCall(c, Recommend, recommend_);
   }
 
   // Options that mean nothing without --private need it.
@@ -211,7 +184,7 @@ class CommandLine {
     c->add_option("--method", inspect_.method, "ordinary or phantom; the other methods have no plan yet")->needs(memory);
     c->add_option("--threads", inspect_.threads, "Of training and of a batch; 0: up to 4")->check(CLI::Range(0, 1024))->needs(memory);
     c->add_option("--records", inspect_.records, "Of training: 16 bytes each, and 4 for each thread")->needs(memory);
-    OnCall(c, Inspect, inspect_);
+    chosen_.OnCall(c, Inspect, inspect_);
   }
 
   void AddConvert() {
@@ -223,19 +196,19 @@ class CommandLine {
     c->add_option("--item-keys", convert_.item_keys, "Lines, the key of an item each, in the order of the table; default: the file's own");
     c->add_option("--item-names", convert_.item_names, "Lines of key<TAB>name for people to read");
     c->add_option("--dataset", convert_.dataset, "Name of the data that the weights learned from; without one, no private run may begin with the model");
-    OnCall(c, Convert, convert_);
+    chosen_.OnCall(c, Convert, convert_);
     CLI::App* e = app_.add_subcommand("export", "Write a model as a PyTorch state_dict, a safetensors file.\n"
                                                 "  wisp export m.wisp --out m.safetensors");
     e->add_option("model,--model", export_.model, "Model file of a recommender")->required();
     e->add_option("--out", export_.out, "safetensors file to write")->required();
-    OnCall(e, Export, export_);
+    chosen_.OnCall(e, Export, export_);
     CLI::App* s = app_.add_subcommand("compress", "Write a model with its tables as 16-bit numbers: half the room for them, in the file and in memory (docs/f16.md).\n"
                                                   "Everything else stays as it is, a guarantee too.\n"
                                                   "  wisp compress m.wisp --out small.wisp");
     s->add_option("model,--model", compress_.model, "Model file of a recommender or a classifier")->required();
     s->add_option("--out", compress_.out, "Model file to write")->required();
     s->add_option("--tables", compress_.tables, "How items' and positions' tables are stored: f16")->capture_default_str();
-    OnCall(s, Compress, compress_);
+    chosen_.OnCall(s, Compress, compress_);
   }
 
   void AddPrivacy() {
@@ -245,7 +218,7 @@ class CommandLine {
     c->require_subcommand(0, 1);
     c->add_option("--ledger", privacy_.ledger, "Privacy ledger of a data set");
     AddOptional(c, "--delta", privacy_.at_delta, "At this delta; default: that of the ledger's limit, or 1e-5");
-    OnCall(c, PrivacyLedger, privacy_);
+    chosen_.OnCall(c, PrivacyLedger, privacy_);
     CLI::App* epsilon = c->add_subcommand("epsilon", "Epsilon of a number of steps of the Poisson-subsampled Gaussian.");
     epsilon->add_option("--sigma", privacy_.noise_multiplier, "Noise multiplier")->required();
     CLI::App* calibrate = c->add_subcommand("calibrate", "The smallest noise multiplier for a target epsilon.");
@@ -256,65 +229,8 @@ class CommandLine {
       sub->add_option("--delta", privacy_.delta, "Delta")->required();
     }
     AddPrivacyDecoding(c);
-    OnCall(epsilon, PrivacyEpsilon, privacy_);
-    OnCall(calibrate, PrivacyCalibrate, privacy_);
-  }
-
-  void AddAudit() {
-    CLI::App* c = app_.add_subcommand("audit", "Attack training or decoding as they really run, and hold what is found against what is claimed.\n"
-                                               "Not refuted proves nothing; refuted (exit code 4) is certain but for the confidence stated.\n"
-                                               "  wisp audit step --method phantom --noise-multiplier 1\n"
-                                               "  wisp audit step --recipe models/recipes/sst2-dp-fp.json --method paper\n"
-                                               "  wisp audit run --recipe r.json --data log.db --ledger log.ledger\n"
-                                               "  wisp audit decoding --mode anchored --clip 1");
-    c->require_subcommand(1);
-    CLI::App* step = c->add_subcommand("step", "Many releases of one step, with a canary and without (made-up records; white box).");
-    step->add_option("--q", audit_.sampling_probability, "Sampling probability")->capture_default_str();
-    step->add_option("--through", audit_.through, "release (what a step adds up and noises) or trainer (the whole loop, a charge each: slow)")->capture_default_str();
-    CLI::App* run = c->add_subcommand("run", "One training run with canaries, half of them in the data (Steinke et al. 2023).");
-    AddOptional(run, "--delta", audit_.run_delta, "At this delta; default: the recipe's, or 1e-5");
-    run->add_option("--canaries", audit_.canaries, "Number of canaries, made-up users of two items each")->capture_default_str();
-    CLI::App* membership = c->add_subcommand("membership", "Train on half of the users; tell them from the others by the loss.");
-    CLI::App* decoding = c->add_subcommand("decoding", "Every outcome of private draws on a small support, under the worst pairs of models.");
-    for (CLI::App* sub : {step, run, membership}) {
-      sub->add_option("--recipe", audit_.recipe, "Architecture and hyper-parameters, JSON; default: something small");
-      sub->add_option("--model", audit_.model, "Start from this model");
-      sub->add_option("--method", audit_.method, "In place of the recipe's; fest and adafest+ are audited with half of the items as the rows that are trained");
-      AddOptional(sub, "--noise-multiplier", audit_.noise_multiplier, "In place of the recipe's");
-      AddOptional(sub, "--clipping-norm", audit_.clipping_norm, "In place of the recipe's");
-    }
-    for (CLI::App* sub : {run, membership}) {
-      sub->add_option("--ledger", audit_.ledger, "The data set's ledger: an audit is charged like training");
-      sub->add_option("--dataset", audit_.dataset, "Name of the data set; that of the ledger must be the same. Default: the file's");
-      sub->add_option("--users", audit_.users, "Made-up users, where no data is given")->capture_default_str();
-      AddOptional(sub, "--epsilon", audit_.epsilon, "Privacy target of the run");
-      AddOptional(sub, "--num-records-public", audit_.num_records_public, "Number of users that may be known to anybody; membership: of the half");
-      AddOptional(sub, "--batch", audit_.expected_batch, "Expected batch, in place of the recipe's");
-      AddOptional(sub, "--epochs", audit_.epochs, "In place of the recipe's");
-      AddOptional(sub, "--steps", audit_.steps, "Steps instead of epochs");
-      sub->add_option("--threads", audit_.threads, "0: up to 4")->check(CLI::Range(0, 1024));
-      AddData(sub, audit_.data, false);
-    }
-    for (CLI::App* sub : {run, decoding}) AddOptional(sub, "--claim", audit_.claim, "Test this epsilon instead of what is charged");
-    for (CLI::App* sub : {step, decoding}) {
-      sub->add_option("--observations", audit_.observations, "Releases with the canary, and as many without; draws of the sampler")->capture_default_str();
-    }
-    decoding->add_option("--mode", audit_.mode, "mixed (with the uniform, or with --mixing) or anchored")->capture_default_str();
-    decoding->add_option("--items", audit_.items, "Size of the support, up to 6")->capture_default_str();
-    decoding->add_option("--draws", audit_.draws, "Distinct items drawn")->capture_default_str();
-    decoding->add_option("--lambda", audit_.lambda, "Share of the private model in a mixture")->capture_default_str();
-    decoding->add_option("--mixing", audit_.mixing, "Mixed: public probabilities of the items, separated by commas; default: all the same");
-    decoding->add_option("--clip", audit_.clip, "Anchored: how far a logit may leave the base model's")->capture_default_str();
-    decoding->add_option("--temperature", audit_.temperature, "Anchored: of the softmax")->capture_default_str();
-    for (CLI::App* sub : {step, run, membership, decoding}) {
-      if (sub == step || sub == decoding) sub->add_option("--delta", audit_.delta, "At this delta")->capture_default_str();
-      sub->add_option("--confidence", audit_.confidence, "Of the verdict")->capture_default_str();
-      AddOptional(sub, "--reproducible-noise", audit_.reproducible_noise_seed, "Seed of repeatable noise: for experiments");
-    }
-    OnCall(step, AuditStepCommand, audit_);
-    OnCall(run, AuditRunCommand, audit_);
-    OnCall(membership, AuditMembershipCommand, audit_);
-    OnCall(decoding, AuditDecodingCommand, audit_);
+    chosen_.OnCall(epsilon, PrivacyEpsilon, privacy_);
+    chosen_.OnCall(calibrate, PrivacyCalibrate, privacy_);
   }
 
   void AddPrivacyDecoding(CLI::App* privacy) {
@@ -330,7 +246,7 @@ class CommandLine {
     c->add_option("--temperature", privacy_.temperature, "Anchored")->capture_default_str();
     c->add_flag("--calibrate", privacy_.calibrate, "Find lambda (with --support) or clip (without) for --epsilon");
     c->add_option("--epsilon", privacy_.epsilon, "Target of --calibrate");
-    OnCall(c, PrivacyDecoding, privacy_);
+    chosen_.OnCall(c, PrivacyDecoding, privacy_);
   }
 
   void AddBench() {
@@ -346,60 +262,7 @@ class CommandLine {
     c->add_option("--length", bench_.length, "Positions of a record; sparse has its own")->capture_default_str();
     c->add_option("--inner-width", bench_.inner_width, "Of a feed-forward")->check(CLI::Range(1, 65536))->capture_default_str();
     c->add_option("--repeats", bench_.repeats, "Samples of each figure")->capture_default_str();
-    OnCall(c, Bench, bench_);
-  }
-
-  void AddClassify() {
-    CLI::App* c = app_.add_subcommand("classify", "Classify texts: train a classifier privately (DP-FP), test it, use it.\n"
-                                                  "  wisp classify train --recipe models/recipes/sst2-dp-fp.json --data train.tsv --out c.wisp --ledger l.db\n"
-                                                  "  wisp classify predict --model c.wisp --text \"a charming film\"");
-    c->require_subcommand(1);
-    AddClassifyTrain(c->add_subcommand("train", "Train: mode aggregate (encoder frozen), clipped (encoder trained too) or paper (NO guarantee)."));
-    CLI::App* evaluate = c->add_subcommand("evaluate", "The share of labelled texts whose class is predicted.");
-    evaluate->add_option("--model", classify_evaluate_.model, "Classifier file")->required();
-    evaluate->add_option("--text-column", classify_evaluate_.text_column, "Name of the column of texts");
-    evaluate->add_option("--label-column", classify_evaluate_.label_column, "Name of the column of labels");
-    evaluate->add_option("--threads", classify_evaluate_.threads, "0: up to 4")->check(CLI::Range(0, 1024));
-    AddLabelled(evaluate, classify_evaluate_.data, classify_evaluate_.format);
-    OnCall(evaluate, ClassifyEvaluate, classify_evaluate_);
-    CLI::App* predict = c->add_subcommand("predict", "The class of each text, with its probability.");
-    predict->add_option("--model", classify_predict_.model, "Classifier file")->required();
-    predict->add_option("--text", classify_predict_.texts, "A text; may be given several times");
-    predict->add_option("--input", classify_predict_.input, "File of texts, one a line");
-    OnCall(predict, ClassifyPredict, classify_predict_);
-  }
-
-  void AddLabelled(CLI::App* app, std::string& path, std::string& format) {
-    app->add_option("--data", path, "Labelled texts: label<TAB>text lines, or TSV or CSV with a header")->required();
-    app->add_option("--format", format, "auto, lines, tsv or csv")->capture_default_str();
-  }
-
-  void AddClassifyTrain(CLI::App* c) {
-    ClassifyTrainArguments& a = classify_train_;
-    c->add_option("--recipe", a.recipe, "Architecture and hyper-parameters, JSON")->required();
-    c->add_option("--out", a.out, "Classifier file to write")->required();
-    AddLabelled(c, a.data, a.format);
-    c->add_option("--text-column", a.text_column, "Name of the column of texts, in place of the recipe's");
-    c->add_option("--label-column", a.label_column, "Name of the column of labels, in place of the recipe's");
-    c->add_option("--mode", a.mode, "aggregate, clipped or paper, in place of the recipe's");
-    c->add_option("--base", a.base, "Start from this encoder or classifier, with its vocabulary");
-    c->add_option("--vocabulary", a.vocabulary, "File of tokens that may be known to anybody, one a line");
-    c->add_option("--ledger", a.ledger, "The data set's privacy ledger; required but for mode paper, made if absent");
-    AddOptional(c, "--budget", a.budget, "Limit the ledger to this epsilon over everything, from now on");
-    AddOptional(c, "--epsilon", a.epsilon, "Privacy target of this run, in place of the recipe's");
-    AddOptional(c, "--noise-multiplier", a.noise_multiplier, "This noise instead of a target: of the releases, or of mode paper");
-    AddOptional(c, "--delta", a.delta, "In place of the recipe's");
-    AddOptional(c, "--num-records-public", a.num_records_public, "Number of texts that may be known to anybody");
-    AddOptional(c, "--epochs", a.epochs, "In place of the recipe's");
-    AddOptional(c, "--batch", a.expected_batch, "Expected batch, in place of the recipe's");
-    AddOptional(c, "--learning-rate", a.learning_rate, "In place of the recipe's");
-    AddOptional(c, "--seed", a.seed, "Of fresh weights");
-    AddOptional(c, "--reproducible-noise", a.reproducible_noise_seed, "Seed of repeatable noise: for experiments, NO guarantee");
-    c->add_option("--dataset", a.dataset, "Name of the data set in ledger and provenance: the same each time, and that of the ledger. Default: the file's");
-    c->add_flag("--other-data", a.other_data, "A data set of this name in the provenance of --base is another one");
-    c->add_option("--public-dataset", a.public_datasets, "Label of a data set in the provenance of --base that is public; may be repeated");
-    c->add_option("--threads", a.threads, "0: up to 4")->check(CLI::Range(0, 1024));
-    OnCall(c, ClassifyTrain, a);
+    chosen_.OnCall(c, Bench, bench_);
   }
 
   void AddReproduce() {
@@ -420,12 +283,11 @@ class CommandLine {
     c->add_option("--public-dataset", reproduce_.public_datasets, "Label of a data set in the base's provenance that is public; may be repeated");
     c->add_option("--threads", reproduce_.threads, "0: up to 4")->check(CLI::Range(0, 1024));
     AddData(c, reproduce_.data, false);
-    OnCall(c, Reproduce, reproduce_);
+    chosen_.OnCall(c, Reproduce, reproduce_);
   }
 
   CLI::App app_;
-  bool json_ = false;
-  std::function<Status()> action_;
+  Chosen chosen_;
   SynthArguments synth_;
   NewArguments new_;
   TrainArguments train_;
@@ -438,9 +300,7 @@ class CommandLine {
   PrivacyArguments privacy_;
   AuditArguments audit_;
   BenchArguments bench_;
-  ClassifyTrainArguments classify_train_;
-  ClassifyEvaluateArguments classify_evaluate_;
-  ClassifyPredictArguments classify_predict_;
+  ClassifyArguments classify_;
   ReproduceArguments reproduce_;
 };
 

@@ -1,0 +1,61 @@
+// What the units of the command line share: helpers that declare options, and what was chosen. Together with known_words.h and
+// main.cc all that knows CLI11.
+//
+//   chosen.OnCall(app.add_subcommand("synth", "Make a log."), Synth, arguments);     // after parsing: chosen.action()
+#ifndef WISP_TOOLS_WISP_OPTIONS_H_
+#define WISP_TOOLS_WISP_OPTIONS_H_
+
+#include <CLI/CLI.hpp>
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "tools/wisp/commands.h"
+
+namespace wisp::tools {
+
+// The command to run, set by parsing. Stays where it is; so do the arguments given to OnCall.
+struct Chosen {
+  bool json = false;
+  std::function<Status()> action;
+
+  template <class Arguments>
+  void OnCall(CLI::App* command, Status (*run)(const Arguments&, OutputFormat), const Arguments& arguments) {
+    command->add_flag("--json", json, "Print the result as JSON");
+    // CLI11 runs a command's callback after those of its sub-commands: the innermost one decides.
+    command->callback([this, command, run, &arguments] {
+      if (!command->get_subcommands().empty()) return;
+      action = [this, run, &arguments] { return run(arguments, json ? OutputFormat::kJson : OutputFormat::kText); };
+    });
+  }
+};
+
+template <class T>
+CLI::Option* AddOptional(CLI::App* app, const std::string& name, std::optional<T>& value, const std::string& help) {
+  return app->add_option(name, value, help);
+}
+
+inline void AddData(CLI::App* app, DataArguments& data, bool required) {
+  auto* path = app->add_option("--data", data.path, "File of events: \"user item\" lines, ratings.dat, CSV, TSV, .inter or SQLite");
+  if (required) path->required();
+  app->add_option("--format", data.format, "auto, user-item, ratings-dat, csv, tsv, inter or sqlite")->capture_default_str();
+  app->add_option("--table", data.table, "Table of a SQLite file")->capture_default_str();
+  app->add_option("--user-column", data.user_column, "Name of the column of users");
+  app->add_option("--item-column", data.item_column, "Name of the column of items");
+  app->add_option("--time-column", data.time_column, "Name of the column of times");
+}
+
+struct ClassifyArguments {
+  ClassifyTrainArguments train;
+  ClassifyEvaluateArguments evaluate;
+  ClassifyPredictArguments predict;
+};
+
+// Each adds its command with all options to `app`; parsing fills `arguments`.
+void AddAudit(CLI::App& app, Chosen& chosen, AuditArguments& arguments);
+void AddClassify(CLI::App& app, Chosen& chosen, ClassifyArguments& arguments);
+
+}  // namespace wisp::tools
+
+#endif  // WISP_TOOLS_WISP_OPTIONS_H_

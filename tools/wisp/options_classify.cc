@@ -1,0 +1,61 @@
+// The options of `wisp classify`.
+#include "tools/wisp/options.h"
+
+namespace wisp::tools {
+namespace {
+
+void AddLabelled(CLI::App* app, std::string& path, std::string& format) {
+  app->add_option("--data", path, "Labelled texts: label<TAB>text lines, or TSV or CSV with a header")->required();
+  app->add_option("--format", format, "auto, lines, tsv or csv")->capture_default_str();
+}
+
+void AddTrain(CLI::App* c, Chosen& chosen, ClassifyTrainArguments& a) {
+  c->add_option("--recipe", a.recipe, "Architecture and hyper-parameters, JSON")->required();
+  c->add_option("--out", a.out, "Classifier file to write")->required();
+  AddLabelled(c, a.data, a.format);
+  c->add_option("--text-column", a.text_column, "Name of the column of texts, in place of the recipe's");
+  c->add_option("--label-column", a.label_column, "Name of the column of labels, in place of the recipe's");
+  c->add_option("--mode", a.mode, "aggregate, clipped or paper, in place of the recipe's");
+  c->add_option("--base", a.base, "Start from this encoder or classifier, with its vocabulary");
+  c->add_option("--vocabulary", a.vocabulary, "File of tokens that may be known to anybody, one a line");
+  c->add_option("--ledger", a.ledger, "The data set's privacy ledger; required but for mode paper, made if absent");
+  AddOptional(c, "--budget", a.budget, "Limit the ledger to this epsilon over everything, from now on");
+  AddOptional(c, "--epsilon", a.epsilon, "Privacy target of this run, in place of the recipe's");
+  AddOptional(c, "--noise-multiplier", a.noise_multiplier, "This noise instead of a target: of the releases, or of mode paper");
+  AddOptional(c, "--delta", a.delta, "In place of the recipe's");
+  AddOptional(c, "--num-records-public", a.num_records_public, "Number of texts that may be known to anybody");
+  AddOptional(c, "--epochs", a.epochs, "In place of the recipe's");
+  AddOptional(c, "--batch", a.expected_batch, "Expected batch, in place of the recipe's");
+  AddOptional(c, "--learning-rate", a.learning_rate, "In place of the recipe's");
+  AddOptional(c, "--seed", a.seed, "Of fresh weights");
+  AddOptional(c, "--reproducible-noise", a.reproducible_noise_seed, "Seed of repeatable noise: for experiments, NO guarantee");
+  c->add_option("--dataset", a.dataset, "Name of the data set in ledger and provenance: the same each time, and that of the ledger. Default: the file's");
+  c->add_flag("--other-data", a.other_data, "A data set of this name in the provenance of --base is another one");
+  c->add_option("--public-dataset", a.public_datasets, "Label of a data set in the provenance of --base that is public; may be repeated");
+  c->add_option("--threads", a.threads, "0: up to 4")->check(CLI::Range(0, 1024));
+  chosen.OnCall(c, ClassifyTrain, a);
+}
+
+}  // namespace
+
+void AddClassify(CLI::App& app, Chosen& chosen, ClassifyArguments& a) {
+  CLI::App* c = app.add_subcommand("classify", "Classify texts: train a classifier privately (DP-FP), test it, use it.\n"
+                                               "  wisp classify train --recipe models/recipes/sst2-dp-fp.json --data train.tsv --out c.wisp --ledger l.db\n"
+                                               "  wisp classify predict --model c.wisp --text \"a charming film\"");
+  c->require_subcommand(1);
+  AddTrain(c->add_subcommand("train", "Train: mode aggregate (encoder frozen), clipped (encoder trained too) or paper (NO guarantee)."), chosen, a.train);
+  CLI::App* evaluate = c->add_subcommand("evaluate", "The share of labelled texts whose class is predicted.");
+  evaluate->add_option("--model", a.evaluate.model, "Classifier file")->required();
+  evaluate->add_option("--text-column", a.evaluate.text_column, "Name of the column of texts");
+  evaluate->add_option("--label-column", a.evaluate.label_column, "Name of the column of labels");
+  evaluate->add_option("--threads", a.evaluate.threads, "0: up to 4")->check(CLI::Range(0, 1024));
+  AddLabelled(evaluate, a.evaluate.data, a.evaluate.format);
+  chosen.OnCall(evaluate, ClassifyEvaluate, a.evaluate);
+  CLI::App* predict = c->add_subcommand("predict", "The class of each text, with its probability.");
+  predict->add_option("--model", a.predict.model, "Classifier file")->required();
+  predict->add_option("--text", a.predict.texts, "A text; may be given several times");
+  predict->add_option("--input", a.predict.input, "File of texts, one a line");
+  chosen.OnCall(predict, ClassifyPredict, a.predict);
+}
+
+}  // namespace wisp::tools
