@@ -325,7 +325,8 @@ struct MultiplyHalfArgs {
 // ---- Softmax with cross-entropy over tiles of classes. --------------------------------------------------------------
 // Running log-sum-exp over the tiles of a row: start with max = -inf, sum = 0; after the last tile
 // lse = max + log(sum). Where target_R[r] lies in [first, first + n), target_logit_R[r] is assigned.
-// Max error of the finished lse: 2e-6 * max(1, |lse|).
+// Max error of the finished lse: 2e-6 * max(1, |lse|). Where exp_RN is given, which is z_RN or lies elsewhere in the same way, it becomes
+// exp(z - max_R), with max_R as the call leaves it; relative error 3e-7 (1 + |z - max_R|), zero below exp(-80).
 template <class T = float>
 struct SoftmaxStatsArgs {
   const T* z_RN;
@@ -336,10 +337,12 @@ struct SoftmaxStatsArgs {
   T* target_logit_R;
   size_t rows, n;
   int32_t first;
+  T* exp_RN = nullptr;
 };
 
 // In place: z <- (exp(z - lse_R) - [target_R == first + j]) * weight_R: the gradient of the weighted cross-entropy at
-// the logits. Rows with weight 0 (padding) become zero whatever they hold. Max error 2e-6 * |weight| absolute.
+// the logits. Rows with weight 0 (padding) become zero whatever they hold. Max error 2e-6 * |weight| absolute. Where max_R is given z holds
+// exp(z - max_R) in place of z, as SoftmaxStats leaves it; lse_R is not less than it.
 template <class T = float>
 struct CrossEntropyGradientArgs {
   T* z_RN;
@@ -349,6 +352,7 @@ struct CrossEntropyGradientArgs {
   const T* weight_R;
   size_t rows, n;
   int32_t first;
+  const T* max_R = nullptr;
 };
 
 // ---- Reductions, in double. Max error 1e-12 relative to the sum of absolute terms. ----------------------------------

@@ -378,11 +378,15 @@ void SoftmaxStats(const SoftmaxStatsArgs<T>& a) {
       if (largest < z[j]) largest = z[j];
     }
     T sum = a.sum_R[r] * exp(a.max_R[r] - largest);
-    for (size_t j = 0; j < a.n; ++j) sum = sum + exp(z[j] - largest);
-    a.max_R[r] = largest;
-    a.sum_R[r] = sum;
     const int64_t column = int64_t{a.target_R[r]} - a.first;
     if (column >= 0 && column < static_cast<int64_t>(a.n)) a.target_logit_R[r] = z[column];
+    for (size_t j = 0; j < a.n; ++j) {
+      const T e = exp(z[j] - largest);
+      sum = sum + e;
+      if (a.exp_RN != nullptr) a.exp_RN[r * a.ldz + j] = e;
+    }
+    a.max_R[r] = largest;
+    a.sum_R[r] = sum;
   }
 }
 
@@ -397,7 +401,7 @@ void CrossEntropyGradient(const CrossEntropyGradientArgs<T>& a) {
         z = T(0);
         continue;
       }
-      T p = exp(z - a.lse_R[r]);
+      T p = a.max_R != nullptr ? z * exp(a.max_R[r] - a.lse_R[r]) : exp(z - a.lse_R[r]);
       if (column == static_cast<int64_t>(j)) p = p - T(1);
       z = p * a.weight_R[r];
     }

@@ -40,18 +40,25 @@ HWY_INLINE float RowMax(D d, const float* z, size_t n, float start) {
   return hn::GetLane(hn::MaxOfLanes(d, hn::Max(hn::Max(m0, m1), hn::Max(m2, m3))));
 }
 
-// The sum of exp(z - shift).
-HWY_INLINE float RowExpSum(D d, const float* z, size_t n, float shift_by) {
+// The sum of exp(z - shift); these go to `exps`, which may be z, where it is not null.
+HWY_INLINE float RowExpSum(D d, const float* z, size_t n, float shift_by, float* exps) {
   const V shift = hn::Set(d, shift_by);
   V s0 = hn::Zero(d), s1 = s0;
   size_t j = 0;
   for (; j + 2 * kLanes <= n; j += 2 * kLanes) {
-    s0 = hn::Add(s0, ExpNonPositive(d, hn::Sub(hn::LoadU(d, z + j), shift)));
-    s1 = hn::Add(s1, ExpNonPositive(d, hn::Sub(hn::LoadU(d, z + j + kLanes), shift)));
+    const V e0 = ExpNonPositive(d, hn::Sub(hn::LoadU(d, z + j), shift));
+    const V e1 = ExpNonPositive(d, hn::Sub(hn::LoadU(d, z + j + kLanes), shift));
+    s0 = hn::Add(s0, e0);
+    s1 = hn::Add(s1, e1);
+    if (exps == nullptr) continue;
+    hn::StoreU(e0, d, exps + j);
+    hn::StoreU(e1, d, exps + j + kLanes);
   }
   for (; j < n; j += kLanes) {
-    const V value = LoadOrMinusInfinity(d, z + j, std::min(kLanes, n - j));
-    s0 = hn::Add(s0, ExpNonPositive(d, hn::Sub(value, shift)));
+    const size_t count = std::min(kLanes, n - j);
+    const V e = ExpNonPositive(d, hn::Sub(LoadOrMinusInfinity(d, z + j, count), shift));
+    s0 = hn::Add(s0, e);
+    if (exps != nullptr) StorePartial(e, d, exps + j, count);
   }
   return hn::GetLane(hn::SumOfLanes(d, hn::Add(s0, s1)));
 }
@@ -67,18 +74,32 @@ void SoftmaxStats(const SoftmaxStatsArgs<>& a) {
     HWY_ALIGN float largest[kLanes] = {};
     HWY_ALIGN float sums[kLanes] = {};
     for (size_t r = 0; r < rows; ++r) largest[r] = RowMax(d, z + r * a.ldz, a.n, a.max_R[first + r]);
-    for (size_t r = 0; r < rows; ++r) sums[r] = RowExpSum(d, z + r * a.ldz, a.n, largest[r]);
+    for (size_t r = 0; r < rows; ++r) {
+      const int64_t column = int64_t{a.target_R[first + r]} - a.first;
+      if (column >= 0 && column < static_cast<int64_t>(a.n)) a.target_logit_R[first + r] = z[r * a.ldz + column];
+      float* exps = a.exp_RN == nullptr ? nullptr : a.exp_RN + (first + r) * a.ldz;
+      sums[r] = RowExpSum(d, z + r * a.ldz, a.n, largest[r], exps);
+    }
     const V new_max = hn::Load(d, largest);
     // Minus infinity, the max before the first tile, makes the old sum count for nothing.
     const V keep = ExpNonPositive(d, hn::Sub(LoadPartial(d, a.max_R + first, rows), new_max));
     const V sum = hn::MulAdd(LoadPartial(d, a.sum_R + first, rows), keep, hn::Load(d, sums));
     StorePartial(sum, d, a.sum_R + first, rows);
     StorePartial(new_max, d, a.max_R + first, rows);
-    for (size_t r = 0; r < rows; ++r) {
-      const int64_t column = int64_t{a.target_R[first + r]} - a.first;
-      if (column >= 0 && column < static_cast<int64_t>(a.n)) a.target_logit_R[first + r] = z[r * a.ldz + column];
-    }
   }
+}
+
+// z <- exp(z - lse) * weight.
+HWY_INLINE void ExponentiateRow(D d, float* z, size_t n, V lse, V weight) {
+  size_t j = 0;
+  for (; j + kLanes <= n; j += kLanes) hn::StoreU(hn::Mul(ExpNonPositive(d, hn::Sub(hn::LoadU(d, z + j), lse)), weight), d, z + j);
+  if (j < n) StorePartial(hn::Mul(ExpNonPositive(d, hn::Sub(LoadPartial(d, z + j, n - j), lse)), weight), d, z + j, n - j);
+}
+
+HWY_INLINE void ScaleRow(D d, float* z, size_t n, V factor) {
+  size_t j = 0;
+  for (; j + kLanes <= n; j += kLanes) hn::StoreU(hn::Mul(hn::LoadU(d, z + j), factor), d, z + j);
+  if (j < n) StorePartial(hn::Mul(LoadPartial(d, z + j, n - j), factor), d, z + j, n - j);
 }
 
 void CrossEntropyGradient(const CrossEntropyGradientArgs<>& a) {
@@ -91,13 +112,10 @@ void CrossEntropyGradient(const CrossEntropyGradientArgs<>& a) {
     }
     const V weight = hn::Set(d, a.weight_R[r]);
     const V lse = hn::Set(d, a.lse_R[r]);
-    size_t j = 0;
-    for (; j + kLanes <= a.n; j += kLanes) {
-      hn::StoreU(hn::Mul(ExpNonPositive(d, hn::Sub(hn::LoadU(d, z + j), lse)), weight), d, z + j);
-    }
-    if (j < a.n) {
-      const V tail = hn::Sub(LoadPartial(d, z + j, a.n - j), lse);
-      StorePartial(hn::Mul(ExpNonPositive(d, tail), weight), d, z + j, a.n - j);
+    if (a.max_R != nullptr) {
+      ScaleRow(d, z, a.n, hn::Mul(ExpNonPositive(d, hn::Sub(hn::Set(d, a.max_R[r]), lse)), weight));
+    } else {
+      ExponentiateRow(d, z, a.n, lse, weight);
     }
     const int64_t column = int64_t{a.target_R[r]} - a.first;
     if (column >= 0 && column < static_cast<int64_t>(a.n)) z[column] -= a.weight_R[r];

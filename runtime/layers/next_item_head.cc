@@ -16,6 +16,7 @@ NextItemHead::NextItemHead(const Architecture& a, const std::vector<ParameterSpe
   const size_t tiles = (num_items_ + kHeadTile - 1) / kHeadTile;
   stored_ = tiles * kHeadTile * max_rows_ * sizeof(float) <= kStoredLogitsBytes;
   logits_ = plan.backward.Reserve<float>((stored_ ? tiles : 1) * kHeadTile * max_rows_);
+  tile_max_ = plan.backward.Reserve<float>(stored_ ? tiles * max_rows_ : 0);
   for (Slot<float>* slot : {&max_, &sum_, &lse_, &target_logit_, &weight_}) *slot = plan.backward.Reserve<float>(max_rows_);
   dbias_ = plan.backward.Reserve<float>(kHeadTile);
 }
@@ -31,6 +32,8 @@ void NextItemHead::ForEachTile(F&& f) const {
 float* NextItemHead::TileLogits(const RecordContext& context, const Tile& tile) const {
   return context.backward(logits_) + (stored_ ? tile.index * kHeadTile * max_rows_ : 0);
 }
+
+float* NextItemHead::TileMax(const RecordContext& context, const Tile& tile) const { return context.backward(tile_max_) + tile.index * max_rows_; }
 
 const float* NextItemHead::Bias(const Weights& weights, size_t first) const {
   return bias_kind_ == OutputBias::kNone ? nullptr : weights.at(bias_) + first;
@@ -58,7 +61,8 @@ double NextItemHead::Forward(const RecordContext& context, const float* h, const
     float* z = TileLogits(context, tile);
     ComputeLogits(context.weights, tile, h, rows, z);
     ops.softmax_stats({.z_RN = z, .ldz = tile.n, .target_R = targets, .max_R = max, .sum_R = sum, .target_logit_R = target_logit,
-                       .rows = rows, .n = tile.n, .first = static_cast<int32_t>(tile.first)});
+                       .rows = rows, .n = tile.n, .first = static_cast<int32_t>(tile.first), .exp_RN = stored_ ? z : nullptr});
+    if (stored_) std::copy_n(max, rows, TileMax(context, tile));
   });
   double loss = 0;
   float* lse = context.backward(lse_);
@@ -86,7 +90,7 @@ void NextItemHead::Backward(const RecordContext& context, const float* h, const 
     if (!stored_) ComputeLogits(context.weights, tile, h, context.rows, z);
     ops.cross_entropy_gradient({.z_RN = z, .ldz = tile.n, .target_R = targets, .lse_R = context.backward(lse_),
                                 .weight_R = context.backward(weight_), .rows = context.rows, .n = tile.n,
-                                .first = static_cast<int32_t>(tile.first)});
+                                .first = static_cast<int32_t>(tile.first), .max_R = stored_ ? TileMax(context, tile) : nullptr});
     Emit(context, tile, h, z, sink);
     ops.linear_backward_input({.dy_RN = z, .lddy = tile.n, .w_NK = context.weights.at(table_) + tile.first * d_, .ldw = d_,
                                .dx_RK = dh, .lddx = d_, .rows = context.rows, .n = tile.n, .k = d_,

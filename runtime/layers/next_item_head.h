@@ -1,7 +1,7 @@
 // Next-item head: logits = h E^T + b over all items, softmax, cross-entropy; walked in tiles of kHeadTile items.
 //
-// The logits of one record are kept between the two sweeps when they fit kStoredLogitsBytes; else each tile is
-// computed again in the second sweep, so the memory of the head does not grow with the catalogue.
+// The logits of one record, or rather their exponentials, are kept between the two sweeps when they fit kStoredLogitsBytes; else each
+// tile is computed again in the second sweep, so the memory of the head does not grow with the catalogue.
 //
 //   double loss = head.Forward(context, h, targets, weights);
 //   head.Backward(context, h, targets, dh, sink);      // emits one Outer block per tile
@@ -49,6 +49,7 @@ class NextItemHead {
   template <class F>
   void ForEachTile(F&& f) const;
   float* TileLogits(const RecordContext& context, const Tile& tile) const;
+  float* TileMax(const RecordContext& context, const Tile& tile) const;
   void ComputeLogits(const Weights& weights, const Tile& tile, const float* h, size_t rows, float* z) const;
   void Emit(const RecordContext& context, const Tile& tile, const float* h, const float* dz, FactorSink& sink) const;
   const float* Bias(const Weights& weights, size_t first) const;
@@ -56,7 +57,9 @@ class NextItemHead {
   size_t table_, bias_, d_, num_items_, max_rows_;
   OutputBias bias_kind_;
   bool stored_;
-  Slot<float> logits_, max_, sum_, lse_, target_logit_, weight_, dbias_;
+  Slot<float> logits_;    // of one tile, or all of them: then exp(logit - tile_max) after Forward, and the gradient after Backward
+  Slot<float> tile_max_;  // [tiles, max_rows] each row's largest logit up to a tile, where they are kept
+  Slot<float> max_, sum_, lse_, target_logit_, weight_, dbias_;
 };
 
 }  // namespace wisp

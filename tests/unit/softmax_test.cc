@@ -99,6 +99,48 @@ double CheckCrossEntropyGradient(const OpTable& ops, const Logits& s, uint64_t s
   return meter.worst();
 }
 
+// The exponentials of a tile in place, after a tile that raised or did not raise the maximum, and the gradient made from them.
+double CheckKeptExponentials(const OpTable& ops, const Logits& s, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  GuardedMatrix z(s.rows, s.classes, s.classes + s.pad), stats(3, s.rows, s.rows);
+  z.Fill(random, std::normal_distribution<float>(0, s.spread));
+  if (s.classes > 1) *z.at(0, 1) = -kInfinity;
+  std::vector<float> logits, lse, weight;
+  std::vector<int32_t> target;
+  for (size_t r = 0; r < s.rows; ++r) {
+    for (size_t j = 0; j < s.classes; ++j) logits.push_back(*z.at(r, j));
+    *stats.at(0, r) = s.spread * static_cast<float>(static_cast<int>(random() % 5) - 2);
+    *stats.at(1, r) = 1;
+    target.push_back(static_cast<int32_t>(random() % (s.classes + 1)) - 1);
+    weight.push_back(s.rows > 1 && r == 1 ? 0 : 0.5f + static_cast<float>(random() % 8));
+  }
+  ops.softmax_stats({.z_RN = z.data(), .ldz = z.ld(), .target_R = target.data(), .max_R = stats.at(0, 0), .sum_R = stats.at(1, 0),
+                     .target_logit_R = stats.at(2, 0), .rows = s.rows, .n = s.classes, .first = 0, .exp_RN = z.data()});
+  ErrorMeter meter;
+  for (size_t r = 0; r < s.rows; ++r) {
+    lse.push_back(static_cast<float>(*stats.at(0, r) + std::log(*stats.at(1, r))) + 1.5f);  // of later tiles
+    if (target[r] >= 0) {
+      EXPECT_EQ(*stats.at(2, r), logits[r * s.classes + static_cast<size_t>(target[r])]);
+    }
+    for (size_t j = 0; j < s.classes; ++j) {
+      const double below = double{logits[r * s.classes + j]} - *stats.at(0, r), expected = std::exp(below);
+      meter.Add(*z.at(r, j), expected, expected == 0 ? 1e-37 : 3e-7 * (1 - below) * expected + 2e-35);
+    }
+  }
+  const size_t row = random() % s.rows;
+  PlanPerturbation(z.at(row, random() % s.classes), 4 * 2e-6 * std::max(weight[row], 1e-6f));
+  ops.cross_entropy_gradient({.z_RN = z.data(), .ldz = z.ld(), .target_R = target.data(), .lse_R = lse.data(), .weight_R = weight.data(),
+                              .rows = s.rows, .n = s.classes, .first = 0, .max_R = stats.at(0, 0)});
+  for (size_t r = 0; r < s.rows; ++r) {
+    for (size_t j = 0; j < s.classes; ++j) {
+      const double hit = target[r] == static_cast<int32_t>(j) ? 1 : 0;
+      meter.Add(*z.at(r, j), weight[r] == 0 ? 0 : (std::exp(double{logits[r * s.classes + j]} - lse[r]) - hit) * weight[r], 2e-6 * weight[r]);
+    }
+  }
+  EXPECT_TRUE(z.GuardsIntact() && stats.GuardsIntact());
+  return meter.worst();
+}
+
 template <auto kEntry, class Check>
 void HoldSoftmaxToContract(uint64_t usual_seed, Check check) {
   std::mt19937_64 random(TestSeed(usual_seed));
@@ -127,6 +169,10 @@ TEST(SoftmaxStats, EveryTableStaysWithinContract) {
 
 TEST(CrossEntropyGradient, EveryTableStaysWithinContract) {
   HoldSoftmaxToContract<&OpTable::cross_entropy_gradient>(7, CheckCrossEntropyGradient);
+}
+
+TEST(CrossEntropyGradient, KeptExponentialsGiveItToo) {
+  HoldSoftmaxToContract<&OpTable::cross_entropy_gradient>(8, CheckKeptExponentials);
 }
 
 TEST(Softmax, NoRowsAndNoClassesTouchNothing) {
