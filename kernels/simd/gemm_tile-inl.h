@@ -31,7 +31,6 @@ inline constexpr bool kFewTiles = false;
 #endif
 inline constexpr size_t kTileVectors = 2;
 inline constexpr size_t kTileLanes = HWY_LANES(float);
-inline constexpr size_t kLineVectors = kTileLanes < 16 ? 16 / kTileLanes : 1;  // of a line of 64 bytes
 inline constexpr size_t kPanelWidth = kTileVectors * kTileLanes;  // columns of a tile
 
 // One call: kRows rows by kPanels panels of kPanelWidth columns. B(k, j) of panel p is b[p * b_panel + k * ldb + j].
@@ -73,12 +72,6 @@ HWY_NOINLINE void MultiplyTile(const TileArgs& t) {
   for (size_t r = 0; r < kRows; ++r) {
 #pragma GCC unroll 8
     for (size_t v = 0; v < kVectors; ++v) acc[r][v] = hn::Zero(d);
-  }
-
-  // C's lines are on their way while the products are formed: beyond the second-level cache a tile would wait for each.
-#pragma GCC unroll 16
-  for (size_t r = 0; r < kRows; ++r) {
-    for (size_t v = 0; v < kVectors; v += kLineVectors) __builtin_prefetch(t.c + r * t.ldc + v * kTileLanes, /*write*/ 1);
   }
 
   // x86 addresses base, base + lda and base + 2 lda from two registers: a third as many pointers as rows.
