@@ -35,6 +35,7 @@ void ExpectEqual(const TrainingMemory& a, const TrainingMemory& b) {
   EXPECT_EQ(a.negatives, b.negatives);
   EXPECT_EQ(a.activations, b.activations);
   EXPECT_EQ(a.record_gradients, b.record_gradients);
+  EXPECT_EQ(a.variances, b.variances);
   EXPECT_EQ(a.lists, b.lists);
 }
 
@@ -113,27 +114,217 @@ TEST(Memory, TrainerHoldsWhatIsPlanned) {
   }
 }
 
-// Methods that are not planned ahead say so, and their trainers still count everything.
-TEST(Memory, OtherMethodsAreCountedByTheTrainer) {
-  const test::TemporaryFolder folder;
-  auto ledger = *privacy::Ledger::Open(folder / "l", {.dataset = "ring"});
-  const Architecture a{.num_items = 3000, .max_length = 20, .width = 32, .num_heads = 2, .num_blocks = 1, .inner_width = 32};
-  const testing::Ring ring(a.num_items, 1000, 5);
-  std::vector<int32_t> rows(500);
-  for (size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<int32_t>(3 * i);
-  for (const Method method : {Method::kRgp, Method::kFest}) {
-    TrainingOptions o{.method = method, .sampling = Sampling::kPoisson, .num_steps = 2, .expected_batch = 3, .num_records_public = 1000, .num_threads = 2};
-    o.privacy = {.noise_multiplier = 1, .ledger = &ledger, .run = "r", .reproducible_seed = 1};
-    o.sparse.rows = rows;
-    EXPECT_EQ(PlanTrainingMemory(a, 1000, o).status().code(), StatusCode::kUnsupported);
+// Methods whose sums have another shape than the weights: everything is had before the first step.
+class MethodsMemory : public ::testing::Test {
+ protected:
+  TrainingOptions Options(Method method, size_t threads) {
+    TrainingOptions o{.method = method, .num_steps = 50, .expected_batch = 3, .num_threads = threads};
+    if (method == Method::kOrdinary) return o;
+    o.sampling = Sampling::kPoisson;
+    o.num_records_public = 1000;
+    o.privacy = {.noise_multiplier = 1, .ledger = &ledger_, .run = "r" + std::to_string(runs_++), .steps_per_charge = 50, .reproducible_seed = 1};
+    return o;
+  }
+
+  // What is planned is what is allocated, what the trainer says, and all that it has after three steps.
+  void ExpectHeld(const Architecture& a, const TrainingOptions& o) {
+    const testing::Ring ring(a.num_items, 1000, std::min<size_t>(a.max_length, 5));
     const std::vector<float> weights = testing::StartWeights(a, {});
-    const size_t before = allocated_bytes;
+    const size_t objects = TrainerObjects(a, o.num_threads);
+    size_t before = allocated_bytes;
+    const auto planned = PlanTrainingMemory(a, ring.records.size(), o);
+    ASSERT_TRUE(planned.ok()) << planned.status().message();
+    EXPECT_LE(allocated_bytes - before, objects) << "planning allocates what it plans";
+    before = allocated_bytes;
     const auto trainer = Trainer::Create(a, weights, ring.records, o);
     ASSERT_TRUE(trainer.ok()) << trainer.status().message();
-    ExpectAllocated((*trainer)->planned_bytes(), allocated_bytes - before, 2 * TrainerObjects(a, 2));
-    for (int step = 0; step < 2; ++step) ASSERT_TRUE((*trainer)->Step().ok());
-    ExpectAllocated((*trainer)->planned_bytes(), allocated_bytes - before, size_t{4} << 20);  // never less than it holds
+    ExpectAllocated(planned->total(), allocated_bytes - before, objects);
+    ExpectEqual(*planned, (*trainer)->memory());
+    for (int step = 0; step < 3; ++step) ASSERT_TRUE((*trainer)->Step().ok());
+    ExpectEqual(*planned, (*trainer)->memory());
+    EXPECT_EQ(planned->growth_at_most, 0u);
+    EXPECT_EQ(planned->rows_at_most, 0u);
   }
+
+  std::vector<int32_t> Rows(size_t count, int32_t stride) {
+    std::vector<int32_t> rows(count);
+    for (size_t i = 0; i < count; ++i) rows[i] = static_cast<int32_t>(i) * stride;
+    return rows;
+  }
+
+  const Architecture a_{.num_items = 3000, .max_length = 20, .width = 32, .num_heads = 2, .num_blocks = 1, .inner_width = 32};
+  const test::TemporaryFolder folder_;
+  privacy::Ledger ledger_ = *privacy::Ledger::Open(folder_ / "l", {.dataset = "ring"});
+  int runs_ = 0;
+};
+
+TEST_F(MethodsMemory, RgpHoldsWhatIsPlanned) {
+  std::vector<RgpOptions> all = {{.rank = 1}, {.rank = 4}};
+  all.push_back({.rank = 3, .item_tables = RgpTrain::kFrozen});
+  all.push_back({.rank = 2, .positions = RgpTrain::kFull, .vectors = RgpTrain::kFrozen});
+  for (const Architecture& a : Architectures()) {
+    for (const RgpOptions& rgp : all) {
+      for (const size_t threads : {1, 3}) {
+        TrainingOptions o = Options(Method::kRgp, threads);
+        o.rgp = rgp;
+        o.ema_decay = threads == 3 ? 0.9f : 0.0f;
+        ExpectHeld(a, o);
+      }
+    }
+  }
+  Architecture wide = a_;  // a row that is more than a chunk of an update
+  wide.width = 5000;
+  wide.num_items = 9;
+  wide.num_blocks = 0;
+  TrainingOptions o = Options(Method::kRgp, 2);
+  ExpectHeld(wide, o);
+}
+
+TEST_F(MethodsMemory, FestHoldsWhatIsPlanned) {
+  for (const size_t count : {1, 500, 3000}) {
+    const std::vector<int32_t> rows = Rows(count, count == 3000 ? 1 : 6);
+    for (const uint32_t negatives : {0, 64, 1500}) {
+      for (const size_t threads : {1, 3}) {
+        TrainingOptions o = Options(Method::kFest, threads);
+        o.sparse.rows = rows;
+        o.num_negatives = negatives;
+        ExpectHeld(a_, o);
+      }
+    }
+  }
+}
+
+TEST_F(MethodsMemory, SampledSoftmaxHoldsWhatIsPlanned) {
+  for (const Method method : {Method::kOrdinary, Method::kPhantom}) {
+    for (const uint32_t negatives : {2, 300, 1500}) {
+      TrainingOptions o = Options(method, 2);
+      o.num_negatives = negatives;
+      o.ema_decay = 0.9f;
+      ExpectHeld(a_, o);
+    }
+  }
+}
+
+TEST_F(MethodsMemory, ReAttentionsPrintedVariancesAreCounted) {
+  Architecture a = a_;
+  a.re_attention = ReAttention::kOn;
+  const std::vector<float> frequencies(a.num_items, 0.5f);
+  TrainingOptions o = Options(Method::kPhantom, 2);
+  ExpectHeld(a, o);
+  EXPECT_EQ(PlanTrainingMemory(a, 1000, o)->variances, 0u);
+  o = Options(Method::kPhantom, 2);
+  o.re_attention = {.source = ReAttentionOptions::Source::kPrinted, .item_frequencies = frequencies};
+  ExpectHeld(a, o);
+  EXPECT_EQ(PlanTrainingMemory(a, 1000, o)->variances, 4u * a.num_items);
+}
+
+// DP-AdaFEST selects rows by the batch: a fixed part, and a bound that what grows keeps to.
+class AdaptiveMemory : public MethodsMemory {
+ protected:
+  // The trainer after `steps` steps, held to its plan at each.
+  size_t ExpectWithin(const Architecture& a, const TrainingOptions& o, const TrainingMemory& planned, const testing::Ring& ring, int steps) {
+    const size_t before = allocated_bytes;
+    const auto trainer = *Trainer::Create(a, testing::StartWeights(a, {}), ring.records, o);
+    ExpectAllocated(planned.total(), allocated_bytes - before, TrainerObjects(a, o.num_threads) + FlatSize(ParametersOf(a)) * sizeof(float));
+    ExpectEqual(planned, trainer->memory());
+    size_t records = 0, held = 0;
+    for (int step = 0; step < steps; ++step) {
+      const auto report = trainer->Step();
+      EXPECT_TRUE(report.ok());
+      records = std::max(records, report->num_records);
+      const TrainingMemory now = trainer->memory();
+      EXPECT_LE(now.total(), planned.total() + planned.growth_at_most) << "after step " << step;
+      EXPECT_GE(now.total(), held) << "what a step took is kept";
+      held = now.total();
+      // Nothing else grows.
+      EXPECT_EQ(now.total() - now.gradient_sums - now.record_gradients, planned.total() - planned.gradient_sums - planned.record_gradients);
+    }
+    EXPECT_GT(records, 0u);
+    EXPECT_LE(records, planned.records_at_most);
+    return held;
+  }
+};
+
+TEST_F(AdaptiveMemory, StaysWithinItsBound) {
+  const testing::Ring ring(a_.num_items, 1000, 5);
+  const std::vector<int32_t> rows = Rows(1000, 3);
+  for (const bool masked : {false, true}) {
+    for (const uint32_t negatives : {0, 64}) {
+      for (const double threshold : {0.3, 3.0, 6.0}) {
+        TrainingOptions o = Options(masked ? Method::kAdaFestPlus : Method::kAdaFest, 2);
+        if (masked) o.sparse.rows = rows;
+        o.sparse.map_threshold = threshold;
+        o.num_negatives = negatives;
+        o.expected_batch = 20;
+        const auto planned = PlanTrainingMemory(a_, ring.records.size(), o);
+        ASSERT_TRUE(planned.ok()) << planned.status().message();
+        EXPECT_GT(ExpectWithin(a_, o, *planned, ring, 30), planned->total());
+        EXPECT_LE(planned->rows_at_most, (masked ? rows.size() : a_.num_items) + negatives);
+      }
+    }
+  }
+}
+
+// Where every record is drawn and hardly any noise decides, all rows that can be selected are, and the bound is what is held.
+TEST_F(AdaptiveMemory, TheBoundIsReached) {
+  Architecture a = a_;
+  a.num_items = 400;
+  const testing::Ring ring(a.num_items, 1000, 5);
+  const std::vector<int32_t> rows = Rows(200, 2);
+  for (const bool masked : {false, true}) {
+    for (const size_t threads : {1, 3}) {
+      TrainingOptions o = Options(masked ? Method::kAdaFestPlus : Method::kAdaFest, threads);
+      if (masked) o.sparse.rows = rows;
+      o.expected_batch = 1000;
+      o.privacy.noise_multiplier = 1e-3;
+      o.sparse.map_threshold = 0.01;
+      const auto planned = PlanTrainingMemory(a, ring.records.size(), o);
+      ASSERT_TRUE(planned.ok()) << planned.status().message();
+      EXPECT_EQ(planned->records_at_most, 1000u);
+      EXPECT_EQ(planned->rows_at_most, masked ? rows.size() : a.num_items);
+      EXPECT_EQ(ExpectWithin(a, o, *planned, ring, 2), planned->total() + planned->growth_at_most);
+    }
+  }
+}
+
+// Over a large catalogue the bound is that of the batch, far from the table's size; it grows with batch and false rows.
+TEST_F(AdaptiveMemory, TheBoundIsOfTheBatch) {
+  Architecture a = a_;
+  a.num_items = 2000000;
+  TrainingOptions o = Options(Method::kAdaFest, 1);
+  o.num_negatives = 100;
+  o.num_records_public = 100000;
+  o.expected_batch = 32;
+  const TrainingMemory planned = *PlanTrainingMemory(a, 100000, o);
+  EXPECT_GT(planned.records_at_most, 60u);  // of Binomial(100000, 32 / 100000), P[more than 80] = 2e-13
+  EXPECT_LT(planned.records_at_most, 90u);
+  const size_t touched = planned.records_at_most * 2 * a.max_length;
+  EXPECT_GT(planned.rows_at_most, touched + 100);  // and rows that nobody touched: the threshold is 3.5 deviations away
+  EXPECT_LT(planned.rows_at_most, touched + 2000);
+  EXPECT_LT(planned.growth_at_most, 3 * planned.rows_at_most * a.width * sizeof(int64_t));
+  o.sparse.map_threshold = 2;
+  EXPECT_GT(PlanTrainingMemory(a, 100000, o)->rows_at_most, 50000u);
+  o.sparse.map_threshold = 5;
+  o.expected_batch = 64;
+  EXPECT_GT(PlanTrainingMemory(a, 100000, o)->growth_at_most, planned.growth_at_most);
+  EXPECT_EQ(PlanTrainingMemory(a, 0, o)->records_at_most, 0u);
+}
+
+TEST_F(MethodsMemory, WhatATrainerWouldRefuseIsNotPlanned) {
+  TrainingOptions o = Options(Method::kFest, 1);
+  EXPECT_EQ(PlanTrainingMemory(a_, 1000, o).status().code(), StatusCode::kInvalidArgument);  // no rows
+  o = Options(Method::kRgp, 1);
+  o.rgp.rank = 33;
+  EXPECT_EQ(PlanTrainingMemory(a_, 1000, o).status().code(), StatusCode::kInvalidArgument);
+  o = Options(Method::kRgp, 1);
+  o.num_negatives = 10;
+  EXPECT_EQ(PlanTrainingMemory(a_, 1000, o).status().code(), StatusCode::kUnsupported);
+  o = Options(Method::kAdaFest, 1);
+  o.privacy.noise_multiplier = 0;  // how many rows survive follows from it
+  EXPECT_EQ(PlanTrainingMemory(a_, 1000, o).status().code(), StatusCode::kInvalidArgument);
+  o = Options(Method::kPhantom, 1);
+  o.num_negatives = 1501;
+  EXPECT_EQ(PlanTrainingMemory(a_, 1000, o).status().code(), StatusCode::kInvalidArgument);
 }
 
 }  // namespace
