@@ -1,5 +1,6 @@
 #include "runtime/train/memory.h"
 
+#include "runtime/privacy/binomial.h"
 #include "runtime/train/step_release_parts.h"
 #include "runtime/train/trainer.h"
 
@@ -13,6 +14,20 @@ ReleaseBytes PlanRelease(const Recommender& graph, size_t num_records, const Tra
 }
 
 }  // namespace
+
+size_t SeldomMore(size_t trials, double chance) {
+  if (chance >= 1) return trials;
+  size_t low = 0, high = trials;
+  while (low < high) {
+    const size_t middle = low + (high - low) / 2;
+    if (privacy::BinomialUpperTail(middle + 1, trials, privacy::Chance::Of(chance)) < kSeldom) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  return low;
+}
 
 Result<TrainingMemory> PlanTrainingMemory(const Architecture& architecture, size_t num_records, const TrainingOptions& given) {
   WISP_RETURN_IF_ERROR(Validate(architecture));

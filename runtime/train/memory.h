@@ -16,7 +16,14 @@
 
 namespace wisp {
 
+struct ClassifierArchitecture;
+struct DpFpOptions;
 struct TrainingOptions;
+
+// What a step draws by chance passes what memory is planned for with a chance below this, where it is not planned for the most.
+inline constexpr double kSeldom = 1e-12;
+// The least count that so many trials, each with this chance, pass with a chance below kSeldom.
+size_t SeldomMore(size_t trials, double chance);
 
 struct TrainingMemory {
   size_t weights = 0;           // and their average, where there is one
@@ -32,7 +39,7 @@ struct TrainingMemory {
     return weights + packed_weights + optimizer_state + gradient_sums + negatives + activations + record_gradients + variances + lists;
   }
 
-  // DP-AdaFEST(+), and 0 for all others and in what a trainer says: a trainer holds at most so much above total(), in gradient_sums and
+  // Of a plan; 0 in what a trainer says. DP-AdaFEST(+), and 0 for all others but records_at_most of a classifier: a trainer holds at most so much above total(), in gradient_sums and
   // record_gradients, while none of its steps has drawn more than `records_at_most` records or changed more than `rows_at_most` rows
   // of the item table. A step draws more records with a chance below kSeldom. It changes more rows without that with a chance below
   // kSeldom: they bound what so many records of the longest kind can touch, the rows that survive without, and a sampled softmax's
@@ -46,6 +53,11 @@ struct TrainingMemory {
 // map's options, expected_batch, num_records_public (0: num_records) and the noise multiplier. kInvalidArgument and the like
 // where Trainer::Check would refuse these.
 Result<TrainingMemory> PlanTrainingMemory(const Architecture& architecture, size_t num_records, const TrainingOptions& options);
+
+// The same of DpFpTrainer, which makes classifiers: equal to its memory(), before its first step and after any, while no step has
+// drawn more than `records_at_most` records, over all its micro-batches. Of `options` read: mode, expected_batch, micro_batches,
+// num_records_public (0: num_records), num_threads and, where the encoder is trained, optimizer and encoder.norm_form.
+Result<TrainingMemory> PlanClassificationMemory(const ClassifierArchitecture& architecture, size_t num_records, const DpFpOptions& options);
 
 }  // namespace wisp
 

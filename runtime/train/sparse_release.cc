@@ -12,7 +12,6 @@
 
 #include "runtime/core/room.h"
 #include "runtime/gradients/sparse_gradients.h"
-#include "runtime/privacy/binomial.h"
 #include "runtime/train/contribution_map.h"
 #include "runtime/train/step_release_parts.h"
 #include "runtime/train/trainer.h"
@@ -180,21 +179,6 @@ class SparseRelease final : public StepRelease {
   std::unique_ptr<GridGradientSum> grid_sum_;
   std::vector<std::unique_ptr<SparseGradients>> gradients_;
 };
-
-// The least count that more of `trials`, each with this chance, exceed with a chance below kSeldom.
-size_t SeldomMore(size_t trials, double chance) {
-  if (chance >= 1) return trials;
-  size_t low = 0, high = trials;
-  while (low < high) {
-    const size_t middle = low + (high - low) / 2;
-    if (privacy::BinomialUpperTail(middle + 1, trials, privacy::Chance::Of(chance)) < kSeldom) {
-      high = middle;
-    } else {
-      low = middle + 1;
-    }
-  }
-  return low;
-}
 
 }  // namespace
 

@@ -17,10 +17,6 @@ struct SparseOptions {
   double map_noise_ratio = 1;
 };
 
-// What a step of DP-AdaFEST(+) draws by chance passes what memory is planned for with this chance, for records and for rows that
-// none of them touches: TrainingMemory.
-inline constexpr double kSeldom = 1e-12;
-
 // sigma1 and sigma2 of an AdaFEST step whose cost is that of one Gaussian with `noise_multiplier`:
 // sigma1^-2 + sigma2^-2 = noise_multiplier^-2. (Two Gaussians on one sample are one with the sum of their precisions.)
 struct PairOfNoises {

@@ -3,15 +3,20 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+
+#include "runtime/core/room.h"
 #include "runtime/inference/session.h"
 #include "runtime/train/trainer.h"
 #include "tests/unit/gradient_test_util.h"
+#include "tests/unit/memory_test_util.h"
 #include "tests/unit/train_test_util.h"
 
 namespace wisp {
 namespace {
 
 using testing::allocated_bytes;
+using testing::ExpectEqual;
 
 std::vector<Architecture> Architectures() {
   std::vector<Architecture> all = testing::SmallArchitectures();
@@ -26,18 +31,6 @@ std::vector<Architecture> Architectures() {
 // size: 25 tensors took 23 KB in a session, 48 KB in a trainer and 11 KB for each of its workers but the first (g++ 12.2, 2026-11-21).
 size_t SessionObjects(const Architecture& a) { return ParametersOf(a).size() * 1024 + 4096; }
 size_t TrainerObjects(const Architecture& a, size_t workers) { return ParametersOf(a).size() * 2048 + workers * 8192 + 4096; }
-
-void ExpectEqual(const TrainingMemory& a, const TrainingMemory& b) {
-  EXPECT_EQ(a.weights, b.weights);
-  EXPECT_EQ(a.packed_weights, b.packed_weights);
-  EXPECT_EQ(a.optimizer_state, b.optimizer_state);
-  EXPECT_EQ(a.gradient_sums, b.gradient_sums);
-  EXPECT_EQ(a.negatives, b.negatives);
-  EXPECT_EQ(a.activations, b.activations);
-  EXPECT_EQ(a.record_gradients, b.record_gradients);
-  EXPECT_EQ(a.variances, b.variances);
-  EXPECT_EQ(a.lists, b.lists);
-}
 
 // `planned` is all that was allocated, but for `objects`.
 void ExpectAllocated(size_t planned, size_t allocated, size_t objects) {
@@ -287,6 +280,47 @@ TEST_F(AdaptiveMemory, TheBoundIsReached) {
   }
 }
 
+// A step that changes a few rows more than any before it makes room for half as many again: above what it needs, within the
+// bound. Every record is drawn and touches ten rows that no other does; about 97 in 100 survive, and hardly any other row.
+TEST_F(AdaptiveMemory, RoomAheadOfTheNeedIsInTheBound) {
+  Architecture a = a_;
+  a.max_length = 5;
+  testing::Ring ring(a.num_items, 100, 5);
+  std::vector<int32_t> items = Rows(1000, 1);
+  for (size_t i = 0; i < 100; ++i) ring.records[i] = {std::span(items).subspan(10 * i, 5), std::span(items).subspan(10 * i + 5, 5)};
+  TrainingOptions o = Options(Method::kAdaFest, 1);
+  o.num_records_public = o.expected_batch = 100;
+  o.privacy.noise_multiplier = 0.035;
+  o.sparse.map_threshold = 0.22;
+  const TrainingMemory planned = *PlanTrainingMemory(a, 100, o);
+  EXPECT_GE(planned.rows_at_most, 1000u);
+  EXPECT_LE(planned.rows_at_most, 1020u);
+  const size_t held = ExpectWithin(a, o, planned, ring, 10);
+  EXPECT_GT(held, planned.total() + 1020 * a.width * (sizeof(int64_t) + sizeof(float))) << "no room was made ahead";
+}
+
+TEST(Memory, RoomStaysWithinItsBound) {
+  std::mt19937 random(1);
+  for (int run = 0; run < 2000; ++run) {
+    const size_t most = 1 + random() % 300, needs_at_most = 1 + random() % most;
+    size_t room = 0;
+    for (int i = 0; i < 50; ++i) {
+      const size_t needed = random() % (needs_at_most + 1);
+      room = GrownRoom(room, needed, most);
+      ASSERT_GE(room, needed);
+      ASSERT_LE(room, MostRoom(needs_at_most, most));
+    }
+  }
+}
+
+TEST(Memory, SeldomMoreIsTheLeastCountThatIsSeldomPassed) {
+  EXPECT_EQ(SeldomMore(0, 0.5), 0u);
+  EXPECT_EQ(SeldomMore(7, 1.0), 7u);
+  EXPECT_EQ(SeldomMore(7, 0.5), 7u);    // all seven: 1 / 128
+  EXPECT_EQ(SeldomMore(50, 0.5), 48u);  // more than 48: 51 / 2^50 = 4.5e-14; more than 47: 1276 / 2^50 = 1.1e-12
+  EXPECT_EQ(SeldomMore(1000000, 1e-20), 0u);
+}
+
 // Over a large catalogue the bound is that of the batch, far from the table's size; it grows with batch and false rows.
 TEST_F(AdaptiveMemory, TheBoundIsOfTheBatch) {
   Architecture a = a_;
@@ -308,6 +342,8 @@ TEST_F(AdaptiveMemory, TheBoundIsOfTheBatch) {
   o.expected_batch = 64;
   EXPECT_GT(PlanTrainingMemory(a, 100000, o)->growth_at_most, planned.growth_at_most);
   EXPECT_EQ(PlanTrainingMemory(a, 0, o)->records_at_most, 0u);
+  o.num_records_public = 0;  // as many as there are
+  EXPECT_EQ(PlanTrainingMemory(a, 100, o)->records_at_most, SeldomMore(100, 0.64));
 }
 
 TEST_F(MethodsMemory, WhatATrainerWouldRefuseIsNotPlanned) {
