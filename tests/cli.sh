@@ -376,6 +376,11 @@ expect 0 "" "$wisp" classify train --recipe tiny.json --data columns.csv --text-
 expect 0 "" "$wisp" "${classify[@]}" --ledger texts.db --json
 json 'j["mode"] == "aggregate" and j["epsilon"] > 0 and j["steps"] == 12 and "no_guarantee" not in j'
 json 'j["not_private"] == ["records", "records_dropped", "seconds"]'
+expect 0 "" "$wisp" inspect texts.wisp --memory --recipe tiny.json --records 400 --threads 1 --json
+json 'j["training"]["mode"] == "aggregate" and j["training"]["total"] > j["training"]["activations"] > 0 and 200 < j["training"]["records_at_most"] < 400'
+expect 0 "" "$wisp" inspect texts.wisp --memory --recipe tiny.json --records 400
+grep -q "exact while" out || fail "inspect --memory of a classifier does not say what it holds for: $(tail -n 2 out)"
+expect 2 "is a classifier" "$wisp" inspect texts.wisp --memory --method phantom
 expect 0 "" "$wisp" privacy --ledger texts.db --delta 0.001
 grep -q "24 steps" out && grep -q "one interaction" out || fail "the ledger's statement does not name the releases"
 expect 0 "" "$wisp" inspect texts.wisp --verify --json

@@ -4,6 +4,9 @@
 #include <numeric>
 
 #include "runtime/inference/batch_recommender.h"
+#include "runtime/model/classifier_file.h"
+#include "runtime/train/dp_fp_report.h"
+#include "tools/wisp/classify_recipe.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/recipe.h"
 
@@ -22,6 +25,13 @@ Json MemoryJson(const TrainingMemory& m, bool grows) {
             {"lists", m.lists}, {"total", m.total()}};
   if (grows) j.update({{"growth_at_most", m.growth_at_most}, {"rows_at_most", m.rows_at_most}, {"records_at_most", m.records_at_most}});
   return j;
+}
+
+void PrintFigures(const Json& j) {
+  for (const auto& [use, figures] : j.items()) {
+    std::printf("%s\n", use.c_str());
+    for (const auto& [part, bytes] : figures.items()) std::printf("  %-16s %12s\n", part.c_str(), bytes.is_string() ? bytes.get<std::string>().c_str() : bytes.dump().c_str());
+  }
 }
 
 bool Grows(Method method) { return method == Method::kAdaFest || method == Method::kAdaFestPlus; }
@@ -72,9 +82,38 @@ Result<Json> PlanTraining(const InspectArguments& a, Architecture architecture) 
   return j;
 }
 
+// Training alone: nobody has planned ahead what a classifier takes to predict.
+Result<Json> PlanClassifier(const InspectArguments& a) {
+  if (a.recipe.empty() || !a.method.empty() || a.rank || a.rows || a.noise_multiplier) {
+    return InvalidArgument(a.model + ": is a classifier; what it takes to train follows from --recipe, --records, --threads and --batch, and from nothing else");
+  }
+  WISP_ASSIGN_OR_RETURN(const ClassifierFile file, ClassifierFile::Open(a.model));
+  WISP_ASSIGN_OR_RETURN(ClassifyRecipe recipe, ReadClassifyRecipe(a.recipe));
+  recipe.options.num_threads = a.threads == 0 ? DefaultThreads() : a.threads;
+  if (a.expected_batch) recipe.options.expected_batch = *a.expected_batch;
+  WISP_ASSIGN_OR_RETURN(const TrainingMemory m, PlanClassificationMemory(file.description().architecture, a.records, recipe.options));
+  Json j = MemoryJson(m, false);
+  j.update({{"records_at_most", m.records_at_most}, {"mode", ToText(recipe.options.mode)}, {"recipe", a.recipe}, {"threads", recipe.options.num_threads}});
+  return j;
+}
+
+Status PrintClassifier(const InspectArguments& a, OutputFormat format) {
+  Json j;
+  WISP_ASSIGN_OR_RETURN(j["training"], PlanClassifier(a));
+  if (format == OutputFormat::kJson) {
+    std::printf("%s\n", j.dump(2).c_str());
+    return OkStatus();
+  }
+  PrintFigures(j);
+  std::printf("bytes; exact while no step draws more than records_at_most records, which happens with a chance below %g\n", kSeldom);
+  return OkStatus();
+}
+
 }  // namespace
 
 Status InspectMemory(const InspectArguments& a, OutputFormat format) {
+  WISP_ASSIGN_OR_RETURN(const bool is_classifier, HoldsClassifier(a.model));
+  if (is_classifier) return PrintClassifier(a, format);
   WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::Open(a.model));
   WISP_ASSIGN_OR_RETURN(const InferenceMemory inference, Session::PlanMemory(model));
   const BatchOptions batch{.num_threads = a.threads == 0 ? DefaultThreads() : a.threads};
@@ -89,10 +128,7 @@ Status InspectMemory(const InspectArguments& a, OutputFormat format) {
     std::printf("%s\n", j.dump(2).c_str());
     return OkStatus();
   }
-  for (const auto& [use, figures] : j.items()) {
-    std::printf("%s\n", use.c_str());
-    for (const auto& [part, bytes] : figures.items()) std::printf("  %-16s %12s\n", part.c_str(), bytes.is_string() ? bytes.get<std::string>().c_str() : bytes.dump().c_str());
-  }
+  PrintFigures(j);
   std::printf("bytes; the total does not count the file, which is mapped, not copied; a batch's stands beside that of inference\n");
   if (!j.contains("training") || !j["training"].contains("growth_at_most")) return OkStatus();
   std::printf("growth_at_most stands above the total, and bounds it while no step draws more than records_at_most records or changes more than\n"

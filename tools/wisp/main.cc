@@ -211,10 +211,10 @@ class CommandLine {
                                                             "Exact, and known without making any of it; the size of the batch does not matter,\n"
                                                             "but to adafest and adafest+, whose growth is bounded by it");
     c->add_option("--method", inspect_.method, "ordinary, phantom, rgp, fest, adafest or adafest+")->needs(memory);
-    c->add_option("--recipe", inspect_.recipe, "Of training: everything that is not given here, JSON")->needs(memory);
+    c->add_option("--recipe", inspect_.recipe, "Of training: everything that is not given here, JSON; of a classifier required")->needs(memory);
     AddOptional(c, "--rank", inspect_.rank, "rgp: rank of the projections")->needs(memory);
     AddOptional(c, "--rows", inspect_.rows, "fest and adafest+: how many rows of the item table to train")->needs(memory);
-    AddOptional(c, "--batch", inspect_.expected_batch, "adafest and adafest+: expected batch")->needs(memory);
+    AddOptional(c, "--batch", inspect_.expected_batch, "adafest, adafest+ and classifiers: expected batch")->needs(memory);
     AddOptional(c, "--noise-multiplier", inspect_.noise_multiplier, "adafest and adafest+: noise of a step")->needs(memory);
     c->add_option("--threads", inspect_.threads, "Of training and of a batch; 0: up to 4")->check(CLI::Range(0, 1024))->needs(memory);
     c->add_option("--records", inspect_.records, "Of training: 16 bytes each, and 4 for each thread")->needs(memory);
