@@ -120,8 +120,8 @@ class MethodsMemory : public ::testing::Test {
   }
 
   // What is planned is what is allocated, what the trainer says, and all that it has after three steps.
-  void ExpectHeld(const Architecture& a, const TrainingOptions& o) {
-    const testing::Ring ring(a.num_items, 1000, std::min<size_t>(a.max_length, 5));
+  void ExpectHeld(const Architecture& a, const TrainingOptions& o) { ExpectHeld(a, o, testing::Ring(a.num_items, 1000, std::min<size_t>(a.max_length, 5))); }
+  void ExpectHeld(const Architecture& a, const TrainingOptions& o, const testing::Ring& ring) {
     const std::vector<float> weights = testing::StartWeights(a, {});
     const size_t objects = TrainerObjects(a, o.num_threads);
     size_t before = allocated_bytes;
@@ -195,6 +195,23 @@ TEST_F(MethodsMemory, SampledSoftmaxHoldsWhatIsPlanned) {
       o.ema_decay = 0.9f;
       ExpectHeld(a_, o);
     }
+  }
+}
+
+// Records of the longest kind, whose inputs and targets are all different: each names as many rows as a record can.
+TEST_F(MethodsMemory, RecordsThatNameTheMostRowsHaveRoom) {
+  Architecture a = a_;
+  a.max_length = 5;
+  testing::Ring ring(a.num_items, 1000, 5);
+  const std::vector<int32_t> items = Rows(1000, 2);
+  for (size_t i = 0; i < ring.records.size(); ++i) {
+    ring.records[i] = {std::span(items).subspan(10 * (i % 100), 5), std::span(items).subspan(10 * (i % 100) + 5, 5)};
+  }
+  for (const Method method : {Method::kOrdinary, Method::kPhantom, Method::kFest}) {
+    TrainingOptions o = Options(method, 2);
+    o.num_negatives = 2;
+    o.sparse.rows = method == Method::kFest ? std::span<const int32_t>(items) : std::span<const int32_t>();
+    ExpectHeld(a, o, ring);
   }
 }
 
