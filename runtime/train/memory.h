@@ -39,11 +39,12 @@ struct TrainingMemory {
     return weights + packed_weights + optimizer_state + gradient_sums + negatives + activations + record_gradients + variances + lists;
   }
 
-  // Of a plan; 0 in what a trainer says. DP-AdaFEST(+), and 0 for all others but records_at_most of a classifier: a trainer holds at most so much above total(), in gradient_sums and
-  // record_gradients, while none of its steps has drawn more than `records_at_most` records or changed more than `rows_at_most` rows
-  // of the item table. A step draws more records with a chance below kSeldom. It changes more rows without that with a chance below
-  // kSeldom: they bound what so many records of the longest kind can touch, the rows that survive without, and a sampled softmax's
-  // negatives. Past that it takes more, up to the whole table. While room grows, what is given up is given back first.
+  // Of a plan for DP-AdaFEST(+); 0 for all others (but records_at_most of a classifier) and in what a trainer says. A trainer
+  // holds at most `growth_at_most` above total(), in gradient_sums and record_gradients, while none of its steps has drawn more than
+  // `records_at_most` records or changed more than `rows_at_most` rows of the item table. A step draws more records with a chance
+  // below kSeldom, and changes more rows without that with a chance below kSeldom: counted are all rows that so many records of the
+  // longest kind can touch, those that survive untouched, and a sampled softmax's negatives. Past that it takes more, up to the
+  // whole table. While room grows, what is given up is given back first, but for lists of 4 bytes a row.
   size_t growth_at_most = 0, rows_at_most = 0, records_at_most = 0;
 };
 
