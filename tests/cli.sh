@@ -376,6 +376,11 @@ expect 0 "" "$wisp" classify train --recipe tiny.json --data columns.csv --text-
 expect 0 "" "$wisp" "${classify[@]}" --ledger texts.db --json
 json 'j["mode"] == "aggregate" and j["epsilon"] > 0 and j["steps"] == 12 and "no_guarantee" not in j'
 json 'j["not_private"] == ["records", "records_dropped", "seconds"]'
+expect 0 "" "$wisp" inspect texts.wisp --memory --recipe tiny.json --records 400 --threads 1 --json
+json 'j["training"]["mode"] == "aggregate" and j["training"]["total"] > j["training"]["activations"] > 0 and 200 < j["training"]["records_at_most"] < 400'
+expect 0 "" "$wisp" inspect texts.wisp --memory --recipe tiny.json --records 400
+grep -q "exact while" out || fail "inspect --memory of a classifier does not say what it holds for: $(tail -n 2 out)"
+expect 2 "is a classifier" "$wisp" inspect texts.wisp --memory --method phantom
 expect 0 "" "$wisp" privacy --ledger texts.db --delta 0.001
 grep -q "24 steps" out && grep -q "one interaction" out || fail "the ledger's statement does not name the releases"
 expect 0 "" "$wisp" inspect texts.wisp --verify --json
@@ -446,12 +451,34 @@ expect 0 "" "$wisp" train --recipe "$recipe" "${small[@]}" --reproducible-noise 
 read -r held records < <(python3 -c 'import json; j = json.load(open("out")); print(j["planned_bytes"], j["records"])')
 expect 0 "" "$wisp" inspect held.wisp --memory --method phantom --threads 2 --records "$records" --json
 json 'j["training"]["total"] == '"$held"' and all(p["total"] == sum(v for k, v in p.items() if k not in ("total", "file_mapped", "threads", "method")) for p in j.values())'
+# Of every method: what its run says, before the first step.
+cat >methods.txt <<'END'
+rgp --rank 3
+fest --rows 90
+adafest --noise-multiplier 1 --batch 32
+adafest+ --noise-multiplier 1 --batch 32 --rows 90
+END
+while read -r method rest; do
+  rows=
+  [[ $rest != *rows* ]] || rows="--rows 90 --histogram-noise 5"
+  python3 -c 'import json, sys; r = json.load(open(sys.argv[1])); r["training"]["rgp"] = {"rank": 3}; json.dump(r, open("method.json", "w"))' "$recipe"
+  expect 0 "" "$wisp" train --recipe method.json "${small[@]}" --method $method $rows --reproducible-noise 1 --threads 2 --out held.wisp --ledger "held-$method.db" --json
+  held=$(python3 -c 'import json; print(json.load(open("out"))["planned_bytes"])')
+  expect 0 "" "$wisp" inspect held.wisp --memory --method $method $rest --threads 2 --records "$records" --json
+  json 'j["training"]["total"] == '"$held"' and ("growth_at_most" in j["training"]) == ("'$method'".startswith("adafest"))'
+  expect 0 "" "$wisp" inspect held.wisp --memory --recipe method.json --method $method $rest --threads 2 --records "$records"
+  grep -q "gradient_sums" out || fail "inspect --memory --method $method printed $(head -c 300 out)"
+done <methods.txt
+grep -q "records_at_most" out && grep -q "1e-12" out || fail "inspect --memory does not say what its bound holds for: $(tail -n 3 out)"
 expect 0 "" "$wisp" inspect held.wisp --memory
 grep -q "activations" out && grep -q "not copied" out || fail "inspect --memory printed $(head -c 300 out)"
 expect 2 "memory" "$wisp" inspect held.wisp --method phantom
-for method in rgp fest adafest adafest+; do
-  expect 2 "allowed are ordinary and phantom: for rgp, fest, adafest and adafest+ there is no plan ahead yet" "$wisp" inspect held.wisp --memory --method $method
-done
+expect 2 "rank is 1000, allowed are 1 to" "$wisp" inspect held.wisp --memory --method rgp --rank 1000
+expect 2 "the method is not rgp" "$wisp" inspect held.wisp --memory --method phantom --rank 2
+expect 2 "need --rows" "$wisp" inspect held.wisp --memory --method fest
+expect 2 "neither fest nor adafest+" "$wisp" inspect held.wisp --memory --method adafest --rows 9
+expect 2 "need --noise-multiplier" "$wisp" inspect held.wisp --memory --method adafest --records 60
+expect 2 "need --records" "$wisp" inspect held.wisp --memory --method adafest --noise-multiplier 1
 cc -std=c11 -Wall -Wextra -Werror -I"$root" "$root/tests/lent_threads.c" -o lent_threads -L"$build" -lwisp -Wl,-rpath,"$build" 2>err || fail "the C test of lent threads: $(head -c 300 err)"
 expect 0 "" ./lent_threads base.wisp log.db lent.db lent.wisp
 mv out lent.txt

@@ -53,9 +53,15 @@ double GridGradientSum::Add(size_t, size_t offset, const float* g, size_t n, flo
 void GridGradientSum::Clear() { std::memset(sum_.data(), 0, size_ * sizeof(int64_t)); }
 
 void GridGradientSum::Clear(size_t size) {
-  if (size > sum_.size()) sum_ = AlignedArray<int64_t>(std::max(size, sum_.size() * 3 / 2));
+  if (size > sum_.size()) MakeRoom(size);
   size_ = size;
   Clear();
+}
+
+void GridGradientSum::MakeRoom(size_t size) {
+  sum_ = AlignedArray<int64_t>();  // given back first
+  sum_ = AlignedArray<int64_t>(size);
+  size_ = size;
 }
 
 }  // namespace wisp

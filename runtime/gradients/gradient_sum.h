@@ -63,8 +63,10 @@ class GridGradientSum : public GradientSum {
   double MaxSumSquares() const override { return grid_.max_sum_squares; }
   bool IsExact() const override { return true; }
   void Clear() override;
-  // The first `size` coordinates, from now on all there are: room is made where there is too little.
+  // The first `size` coordinates, from now on all there are: room for just so many is made where there is too little.
   void Clear(size_t size);
+  // Room for `size` coordinates, in place of what there is. Clear comes next.
+  void MakeRoom(size_t size);
 
   std::span<int64_t> sum() const { return {sum_.data(), size_}; }
   size_t size_bytes() const { return sum_.allocated_bytes(); }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 
 namespace wisp {
 namespace {
@@ -92,30 +93,44 @@ uint64_t RgpReleaseSize(const RgpOptions& o, const std::vector<ParameterSpec>& p
   return size;
 }
 
-RgpCarriers::RgpCarriers(const kernels::OpTable& ops, const std::vector<ParameterSpec>& parameters, const RgpOptions& options)
-    : ops_(&ops), parameters_(&parameters), options_(options), entries_(parameters.size()), left_(parameters.size()), right_(parameters.size()),
-      right_transposed_(parameters.size()), remainder_(parameters.size()) {
-  size_t largest = 0, longest = 0;
+RgpCarriers::Plan RgpCarriers::PlanOf(const std::vector<ParameterSpec>& parameters, const RgpOptions& options) {
+  Plan plan{.entries = std::vector<Entry>(parameters.size())};
+  size_t longest = 0;
   for (size_t i = 0; i < parameters.size(); ++i) {
     const ParameterSpec& p = parameters[i];
-    Entry& entry = entries_[i];
+    Entry& entry = plan.entries[i];
     entry.train = TrainOf(options, p);
     if (entry.train == RgpTrain::kFrozen) continue;
     const bool projected = entry.train == RgpTrain::kProjected;
     const size_t left = projected ? size_t{p.rows} * options.rank : p.size(), right = projected ? size_t{options.rank} * p.cols : 0;
-    entry.left_offset = release_size_;
+    entry.left_offset = plan.release_size;
     entry.right_offset = entry.left_offset + AlignUp(left);
-    release_size_ = entry.right_offset + AlignUp(right);
+    plan.release_size = entry.right_offset + AlignUp(right);
     if (!projected) continue;
-    largest = std::max(largest, p.size());
+    plan.delta = std::max(plan.delta, p.size());
     longest = std::max<size_t>(longest, p.rows);
-    left_[i] = AlignedArray<float>(left);
-    for (auto* array : {&right_[i], &right_transposed_[i], &remainder_[i]}) *array = AlignedArray<float>(right);
+    plan.size_bytes += AlignedArray<float>::AllocatedBytes(left) + 3 * AlignedArray<float>::AllocatedBytes(right);
   }
+  plan.left_transposed = longest * options.rank;
+  for (size_t size : {plan.delta, plan.left_transposed, size_t{options.rank} * options.rank}) plan.size_bytes += AlignedArray<float>::AllocatedBytes(size);
+  return plan;
+}
+
+RgpCarriers::RgpCarriers(const kernels::OpTable& ops, const std::vector<ParameterSpec>& parameters, const RgpOptions& options)
+    : ops_(&ops), parameters_(&parameters), options_(options), left_(parameters.size()), right_(parameters.size()),
+      right_transposed_(parameters.size()), remainder_(parameters.size()) {
+  Plan plan = PlanOf(parameters, options);
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    if (plan.entries[i].train != RgpTrain::kProjected) continue;
+    left_[i] = AlignedArray<float>(size_t{parameters[i].rows} * options.rank);
+    for (auto* array : {&right_[i], &right_transposed_[i], &remainder_[i]}) *array = AlignedArray<float>(size_t{options.rank} * parameters[i].cols);
+  }
+  release_size_ = plan.release_size;
   num_coordinates_ = RgpReleaseSize(options, parameters);
-  delta_ = AlignedArray<float>(largest);
-  left_transposed_ = AlignedArray<float>(longest * options.rank);
+  delta_ = AlignedArray<float>(plan.delta);
+  left_transposed_ = AlignedArray<float>(plan.left_transposed);
   both_ = AlignedArray<float>(size_t{options.rank} * options.rank);
+  entries_ = std::move(plan.entries);
 }
 
 void RgpCarriers::Update(std::span<const float> weights, std::span<const float> start, uint64_t step, const std::function<float()>& normal) {

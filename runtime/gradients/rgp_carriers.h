@@ -76,6 +76,15 @@ class RgpCarriers {
 
   size_t size_bytes() const;
 
+  // What the carriers of such a release will be; allocates none of it.
+  struct Plan {
+    std::vector<Entry> entries;
+    size_t release_size = 0;  // as release_size()
+    size_t size_bytes = 0;    // as size_bytes()
+    size_t delta = 0, left_transposed = 0;  // floats of the scratch
+  };
+  static Plan PlanOf(const std::vector<ParameterSpec>& parameters, const RgpOptions& options);
+
  private:
   void Iterate(size_t parameter, const float* delta, const std::function<float()>& normal);
 

@@ -29,6 +29,10 @@ class RgpGradients : public RecordGradients {
   void Vector(const VectorFactor& factor) override;
   RecordOutcome FinishRecord(HeadReplay& replay) override;
   size_t scratch_bytes() const override { return release_.allocated_bytes() + x_right_.allocated_bytes() + dy_left_.allocated_bytes(); }
+  // What scratch_bytes will be with carriers of this release size and rank; allocates none of it.
+  static size_t PlanBytes(size_t release_size, size_t max_rows, size_t rank) {
+    return AlignedArray<float>::AllocatedBytes(release_size) + 2 * AlignedArray<float>::AllocatedBytes(max_rows * rank);
+  }
 
  private:
   void FinishHead();

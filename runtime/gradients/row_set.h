@@ -15,6 +15,11 @@ class RowSet {
   // Rows 0 .. num_rows - 1: 4 bytes each.
   explicit RowSet(size_t num_rows) : slot_of_(num_rows, -1) {}
 
+  // What a set of `num_rows` rows holds with room for `room` members.
+  static size_t PlanBytes(size_t num_rows, size_t room) { return (num_rows + room) * sizeof(int32_t); }
+  // Room for so many members: inserting up to there allocates nothing.
+  void Reserve(size_t room) { rows_.reserve(room); }
+
   // The row's slot; it is put in when it is not there.
   size_t Insert(int32_t row) {
     int32_t& slot = slot_of_[static_cast<size_t>(row)];

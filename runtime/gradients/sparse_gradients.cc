@@ -4,13 +4,37 @@
 #include <cmath>
 #include <cstring>
 
+#include "runtime/core/room.h"
+
 namespace wisp {
 
 using kernels::Store;
 
 SparseGradients::SparseGradients(const kernels::OpTable& ops, const Setup& setup, const RowSet& rows, const ClipRule& clip, GradientSum& sum)
-    : ops_(&ops), parameters_(&setup.parameters), layout_(setup.parameters), set_(&rows), clip_(clip), sum_(&sum), worker_(setup.worker),
-      dense_(layout_.dense_size()) {}
+    : ops_(&ops), layout_(setup.parameters), set_(&rows), clip_(clip), sum_(&sum), setup_(setup), dense_(layout_.dense_size()) {}
+
+SparseGradients::Room SparseGradients::RoomFor(const Setup& s, size_t rows) {
+  const size_t picked = std::min(rows, s.block_columns);
+  return {.record_rows = std::min(rows, s.max_record_rows), .columns = s.gathers ? s.max_rows * picked : 0, .picked = picked, .index = rows};
+}
+
+void SparseGradients::MakeRoom(size_t rows) {
+  const Room room = RoomFor(setup_, rows);
+  Renew(slots_, room.record_rows);
+  Renew(rows_, room.record_rows * layout_.d());
+  rows_.resize(room.record_rows * layout_.d());
+  Renew(columns_, room.columns);
+  columns_.resize(room.columns);
+  Renew(picked_, room.picked);
+  Renew(index_of_slot_, room.index);
+}
+
+size_t SparseGradients::PlanBytes(const Setup& setup, size_t rows) {
+  const SparseLayout layout(setup.parameters);
+  const Room room = RoomFor(setup, rows);
+  return AlignedArray<float>::AllocatedBytes(layout.dense_size()) + (room.record_rows * layout.d() + room.columns) * sizeof(float) +
+         (room.record_rows + room.picked + room.index) * sizeof(uint32_t);
+}
 
 void SparseGradients::BeginRecord(std::span<const int32_t>) {
   for (uint32_t slot : slots_) index_of_slot_[slot] = -1;
@@ -28,7 +52,7 @@ size_t SparseGradients::Append(size_t slot) {
 }
 
 void SparseGradients::Outer(const OuterFactor& f) {
-  const ParameterSpec& p = (*parameters_)[f.parameter];
+  const ParameterSpec& p = setup_.parameters[f.parameter];
   if (!p.trained) return;
   if (f.parameter == 0) return TableOuter(f);
   ops_->linear_backward_weight({.dy_RN = f.dy_RN, .lddy = f.lddy, .x_RK = f.x_RK, .ldx = f.ldx,
@@ -62,7 +86,7 @@ void SparseGradients::TableOuter(const OuterFactor& f) {
 }
 
 void SparseGradients::Rows(const RowsFactor& f) {
-  const ParameterSpec& p = (*parameters_)[f.parameter];
+  const ParameterSpec& p = setup_.parameters[f.parameter];
   if (!p.trained) return;
   if (f.parameter == 0) return TableRows(f);
   ops_->scatter_add({.dx_TD = f.dx_RD, .lddx = f.lddx, .ids_T = f.ids_R, .table_MD = dense_.data() + layout_.dense(p.offset), .ldtable = f.d,
@@ -80,17 +104,17 @@ void SparseGradients::TableRows(const RowsFactor& f) {
 }
 
 void SparseGradients::Vector(const VectorFactor& f) {
-  const ParameterSpec& p = (*parameters_)[f.parameter];
+  const ParameterSpec& p = setup_.parameters[f.parameter];
   if (p.trained) std::memcpy(dense_.data() + layout_.dense(p.offset) + f.first, f.g_N, f.n * sizeof(float));
 }
 
 // Neighbouring slots go to the sum in one piece.
 double SparseGradients::Accumulate(float factor, int32_t sign) {
-  double squares = sum_->Add(worker_, 0, dense_.data(), dense_.size(), factor, sign);
+  double squares = sum_->Add(setup_.worker, 0, dense_.data(), dense_.size(), factor, sign);
   for (size_t i = 0; i < slots_.size();) {
     size_t end = i + 1;
     while (end < slots_.size() && slots_[end] == slots_[end - 1] + 1) ++end;
-    squares += sum_->Add(worker_, layout_.slot(slots_[i]), rows_.data() + i * layout_.d(), (end - i) * layout_.d(), factor, sign);
+    squares += sum_->Add(setup_.worker, layout_.slot(slots_[i]), rows_.data() + i * layout_.d(), (end - i) * layout_.d(), factor, sign);
     i = end;
   }
   return squares;

@@ -39,10 +39,19 @@ class SparseGradients : public RecordGradients {
     const std::vector<ParameterSpec>& parameters;
     size_t max_rows;  // positions of the longest record
     size_t worker;
+    // What room is made for: rows of the table that a record names at most, whatever the set; the columns of a head's block, and
+    // whether some of them may lie outside of the set.
+    size_t max_record_rows = 0, block_columns = 0;
+    bool gathers = true;
   };
   // `rows`: the set, which may change between steps but not while a record is open; ascending when the head is a full
   // softmax. `ops`, `rows` and `sum` (of SparseLayout::size(rows.size()) at least) must outlive this object.
   SparseGradients(const kernels::OpTable& ops, const Setup& setup, const RowSet& rows, const ClipRule& clip, GradientSum& sum);
+
+  // Room for sets of up to `rows` rows, in place of what there is; no record is open. Records on such sets allocate nothing.
+  void MakeRoom(size_t rows);
+  // What an object with room for so many rows holds; allocates none of it.
+  static size_t PlanBytes(const Setup& setup, size_t rows);
 
   void BeginRecord(std::span<const int32_t> input_ids) override;
   void Outer(const OuterFactor& factor) override;
@@ -59,12 +68,17 @@ class SparseGradients : public RecordGradients {
   double Accumulate(float factor, int32_t sign);
 
   const kernels::OpTable* ops_;
-  const std::vector<ParameterSpec>* parameters_;
   SparseLayout layout_;
   const RowSet* set_;
   ClipRule clip_;
   GradientSum* sum_;
-  size_t worker_;
+  // The elements of each list with room for so many rows.
+  struct Room {
+    size_t record_rows, columns, picked, index;
+  };
+  static Room RoomFor(const Setup& setup, size_t rows);
+
+  Setup setup_;
   AlignedArray<float> dense_;                // formed gradients
   std::vector<float> rows_, columns_;        // the record's rows of the table; gathered columns of dZ
   std::vector<uint32_t> slots_, picked_;     // of rows_; columns of a block that are in the set

@@ -47,7 +47,7 @@ class Classifier {
   Buffers AllocateForInference() const { return {Arena(plan_.forward), Arena()}; }
   // What AllocateForInference takes from the system; known without allocating.
   size_t inference_bytes() const { return plan_.forward.allocated_bytes(); }
-  size_t training_bytes() const { return plan_.forward.size_bytes() + plan_.backward.size_bytes(); }
+  size_t training_bytes() const { return plan_.forward.allocated_bytes() + plan_.backward.allocated_bytes(); }
 
   // h [D], unclipped; valid until the context's buffers are used again. Forward buffers only, as Logits.
   const float* Represent(RecordContext& context, std::span<const int32_t> tokens) const;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string>
 
+#include "runtime/core/room.h"
 #include "runtime/privacy/discrete_gaussian.h"
 #include "runtime/train/popularity.h"
 
@@ -18,6 +19,9 @@ Status Check(const char* field, double value, double most) {
   return InvalidArgument(std::string("contribution map: ") + field + " is " + std::to_string(value) + ", allowed is above 0 and up to " + std::to_string(most));
 }
 
+int64_t ThresholdInSteps(const ContributionMapOptions& o) { return static_cast<int64_t>(std::ceil(o.threshold / o.clipping_norm * kSteps)); }
+uint64_t SigmaInSteps(const ContributionMapOptions& o) { return static_cast<uint64_t>(std::ceil(o.noise_multiplier * kSteps)); }
+
 }  // namespace
 
 Status Validate(const ContributionMapOptions& o) {
@@ -26,18 +30,40 @@ Status Validate(const ContributionMapOptions& o) {
   return Check("threshold", o.threshold, kMostThresholdDeviations * o.noise_multiplier * o.clipping_norm);
 }
 
-ContributionMap::ContributionMap(uint32_t num_rows, const ContributionMapOptions& o, const RowSet* allowed)
-    : num_rows_(num_rows),
+// The chance that goes with the noise and the threshold as they are drawn and compared: that of round(N(0, sigma^2)), which
+// the discrete noise is as good as, to reach a whole number of steps.
+double ContributionMap::FalseRowChance(const ContributionMapOptions& o) {
+  return privacy::UpperTail((static_cast<double>(ThresholdInSteps(o)) - 0.5) / static_cast<double>(SigmaInSteps(o)));
+}
+
+ContributionMap::ContributionMap(uint32_t num_rows, const ContributionMapOptions& o, const RowSet* allowed, size_t max_length)
+    : places_(allowed != nullptr ? allowed->size() : num_rows),
       clipping_norm_(o.clipping_norm),
       allowed_(allowed),
-      sigma_(static_cast<uint64_t>(std::ceil(o.noise_multiplier * kSteps))),
-      threshold_(static_cast<int64_t>(std::ceil(o.threshold / o.clipping_norm * kSteps))),
+      sigma_(SigmaInSteps(o)),
+      threshold_(ThresholdInSteps(o)),
       touched_(num_rows) {
-  // The chance that goes with the noise and the threshold as they are drawn and compared: that of round(N(0, sigma^2)), which
-  // the discrete noise is as good as, to reach a whole number of steps.
-  const double p = privacy::UpperTail((static_cast<double>(threshold_) - 0.5) / static_cast<double>(sigma_));
+  const double p = FalseRowChance(o);
   gaps_.emplace(p);
-  false_rows_ = p * static_cast<double>(allowed != nullptr ? allowed->size() : num_rows);
+  false_rows_ = p * static_cast<double>(places_);
+  distinct_.reserve(kNamesPerPosition * max_length);
+}
+
+// For all that the batch can touch: what a step then counts allocates nothing.
+void ContributionMap::MakeRoom(std::span<const Record* const> batch) {
+  size_t names = 0;
+  for (const Record* record : batch) names += record->inputs.size() + record->targets.size();
+  const size_t room = GrownRoom(room_, std::min(names, places_), places_);
+  if (room == room_) return;
+  room_ = room;
+  touched_.Reserve(room);
+  Renew(counts_, room);
+  Renew(ascending_, room);
+}
+
+void ContributionMap::Keep(int32_t row, std::vector<int32_t>& survivors) const {
+  wisp::MakeRoom(survivors, survivors.size() + 1, places_);
+  survivors.push_back(row);
 }
 
 void ContributionMap::Count(const Record& record) {
@@ -57,10 +83,11 @@ void ContributionMap::Select(std::span<const Record* const> batch, privacy::Rand
   survivors.clear();
   touched_.Clear();
   counts_.clear();
+  MakeRoom(batch);
   for (const Record* record : batch) Count(*record);
   privacy::AddDiscreteGaussian(noise, sigma_, counts_);
   for (size_t slot = 0; slot < counts_.size(); ++slot) {
-    if (counts_[slot] >= threshold_) survivors.push_back(touched_.rows()[slot]);
+    if (counts_[slot] >= threshold_) Keep(touched_.rows()[slot], survivors);
   }
   SelectUntouched(noise, survivors);
   std::sort(survivors.begin(), survivors.end());
@@ -71,12 +98,12 @@ void ContributionMap::SelectUntouched(privacy::RandomStream& noise, std::vector<
   ascending_.clear();
   for (int32_t row : touched_.rows()) ascending_.push_back(allowed_ == nullptr ? row : allowed_->slot(row));  // places among all
   std::sort(ascending_.begin(), ascending_.end());
-  const uint64_t places = allowed_ == nullptr ? num_rows_ : allowed_->size(), trials = places - ascending_.size();
+  const uint64_t trials = places_ - ascending_.size();
   size_t passed = 0;  // touched places before the current one
   for (uint64_t i = gaps_->Next(noise); i < trials; i += 1 + gaps_->Next(noise)) {
     while (passed < ascending_.size() && static_cast<uint64_t>(ascending_[passed]) <= i + passed) ++passed;
     const uint64_t place = i + passed;
-    survivors.push_back(allowed_ == nullptr ? static_cast<int32_t>(place) : allowed_->rows()[place]);
+    Keep(allowed_ == nullptr ? static_cast<int32_t>(place) : allowed_->rows()[place], survivors);
   }
 }
 

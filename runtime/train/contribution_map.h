@@ -37,23 +37,37 @@ Status Validate(const ContributionMapOptions& options);
 
 class ContributionMap {
  public:
-  // `allowed`: the rows that may be selected, ascending (DP-AdaFEST+); null: all. It must outlive this object.
-  ContributionMap(uint32_t num_rows, const ContributionMapOptions& options, const RowSet* allowed);
+  // `allowed`: the rows that may be selected, ascending (DP-AdaFEST+); null: all. It must outlive this object. `max_length`: of the
+  // longest record, where it is known.
+  ContributionMap(uint32_t num_rows, const ContributionMapOptions& options, const RowSet* allowed, size_t max_length = 0);
 
   // `survivors` <- the selected rows, ascending.
   void Select(std::span<const Record* const> batch, privacy::RandomStream& noise, std::vector<int32_t>& survivors);
 
+  // The chance that a row survives which no record touches.
+  static double FalseRowChance(const ContributionMapOptions& options);
   // Rows that survive without any record, in the mean.
   double expected_false_rows() const { return false_rows_; }
   // Standard deviation of the noise, in steps; discrete coordinates of a step, at most.
   uint64_t sigma_in_steps() const { return sigma_; }
-  size_t size_bytes() const { return touched_.size_bytes() + counts_.capacity() * sizeof(int64_t); }
+  size_t size_bytes() const {
+    return touched_.size_bytes() + counts_.capacity() * sizeof(int64_t) + (distinct_.capacity() + ascending_.capacity()) * sizeof(int32_t);
+  }
+  // What a map holds that has room for `touched` rows in a step, and for those of one record.
+  static size_t PlanBytes(uint32_t num_rows, size_t max_length, size_t touched) {
+    return RowSet::PlanBytes(num_rows, touched) + touched * (sizeof(int64_t) + sizeof(int32_t)) + kNamesPerPosition * max_length * sizeof(int32_t);
+  }
+  // Rows that a record names at each of its positions, at most: its input and its target.
+  static constexpr size_t kNamesPerPosition = 2;
 
  private:
+  void MakeRoom(std::span<const Record* const> batch);
   void Count(const Record& record);
+  void Keep(int32_t row, std::vector<int32_t>& survivors) const;
   void SelectUntouched(privacy::RandomStream& noise, std::vector<int32_t>& survivors);
 
-  uint32_t num_rows_;
+  size_t places_;  // rows that may be selected
+  size_t room_ = 0;  // for touched rows
   double clipping_norm_;
   const RowSet* allowed_;
   uint64_t sigma_;

@@ -24,6 +24,23 @@ PhantomOptions GradientOptions(const DpFpOptions& o, const std::optional<privacy
   return options;
 }
 
+// `trained` where the gradient moves them: all in kPaper; not the head in kClipped, which is made of the releases.
+std::vector<ParameterSpec> GradientParameters(const Classifier& graph, DpFpMode mode) {
+  std::vector<ParameterSpec> parameters = graph.parameters();
+  if (mode != DpFpMode::kClipped) return parameters;
+  for (size_t head : {graph.head_weight(), graph.head_bias()}) parameters[head].trained = false;
+  return parameters;
+}
+
+PhantomGradients::Setup SetupOf(const Classifier& graph, const std::vector<ParameterSpec>& parameters, size_t worker) {
+  return {.parameters = parameters, .head_parameter = graph.head_weight(), .max_rows = graph.architecture().encoder.max_length, .worker = worker};
+}
+
+double MicroProbability(const DpFpOptions& o) { return static_cast<double>(o.expected_batch) / o.num_records_public / o.micro_batches; }
+
+// Draws of a step that room is made for, over all micro-batches.
+size_t DrawsAtMost(size_t num_records, const DpFpOptions& o) { return SeldomMore(num_records * o.micro_batches, MicroProbability(o)); }
+
 }  // namespace
 
 // What one worker owns: buffers, noise stream, gradient method (not in kAggregate), this step's figures.
@@ -66,11 +83,11 @@ DpFpTrainer::DpFpTrainer(const ClassifierArchitecture& architecture, std::span<c
       graph_(architecture, kernels::BestOps()),
       records_(records),
       workers_(options.num_threads),
-      gradient_parameters_(graph_.parameters()),
+      gradient_parameters_(GradientParameters(graph_, options.mode)),
       weights_(weights.size()),
       packed_(graph_.pack_plan().size()),
       sampling_stream_(std::move(streams[0])),
-      charged_until_(2, 0) {
+      charged_until_(options.mode == DpFpMode::kClipped ? 2 : 1, 0) {
   if (options_.num_records_public == 0) options_.num_records_public = static_cast<uint32_t>(records.size());
   std::memcpy(weights_.data(), weights.data(), weights.size_bytes());
   const kernels::OpTable& ops = graph_.ops();
@@ -87,11 +104,7 @@ DpFpTrainer::DpFpTrainer(const ClassifierArchitecture& architecture, std::span<c
   }
   if (options.mode == DpFpMode::kClipped) {
     uint64_t coordinates = 0;
-    for (size_t i = 0; i < gradient_parameters_.size(); ++i) {
-      ParameterSpec& p = gradient_parameters_[i];
-      p.trained = p.trained && i != graph_.head_weight() && i != graph_.head_bias();  // those are made of the releases
-      coordinates += p.trained ? p.size() : 0;
-    }
+    for (const ParameterSpec& p : gradient_parameters_) coordinates += p.trained ? p.size() : 0;
     gradient_grid_.emplace(options.encoder.clipping_norm, coordinates);
     grid_sum_ = std::make_unique<GridGradientSum>(
         ops, weights.size(), GridGradientSum::Grid{.steps_per_unit = static_cast<float>(gradient_grid_->steps_per_unit()),
@@ -103,23 +116,62 @@ DpFpTrainer::DpFpTrainer(const ClassifierArchitecture& architecture, std::span<c
   for (size_t w = 0; w < workers_.size(); ++w) {
     worker_state_.push_back(std::make_unique<Worker>(graph_, view, std::move(streams[w + 1])));
     if (sum == nullptr) continue;
-    const PhantomGradients::Setup setup{.parameters = gradient_parameters_, .head_parameter = graph_.head_weight(),
-                                        .max_rows = architecture.encoder.max_length, .worker = w};
-    worker_state_.back()->gradients.emplace(ops, setup, GradientOptions(options_, gradient_grid_), *sum);
+    worker_state_.back()->gradients.emplace(ops, SetupOf(graph_, gradient_parameters_, w), GradientOptions(options_, gradient_grid_), *sum);
   }
   sample_.reserve(records.size());
-  encoder_batch_.reserve(records.size());
+  if (options.mode == DpFpMode::kClipped) encoder_batch_.reserve(records.size());
+  draws_.reserve(DrawsAtMost(records.size(), options_));
 }
 
 DpFpTrainer::~DpFpTrainer() = default;
 
-double DpFpTrainer::micro_probability() const {
-  return static_cast<double>(options_.expected_batch) / options_.num_records_public / options_.micro_batches;
+TrainingMemory DpFpTrainer::memory() const {
+  TrainingMemory m{.weights = weights_.allocated_bytes(),
+                   .packed_weights = packed_.allocated_bytes(),
+                   .optimizer_state = optimizer_ ? optimizer_->size_bytes() : 0,
+                   .gradient_sums = (releases_ ? releases_->size_bytes() : 0) + (grid_sum_ ? grid_sum_->size_bytes() : 0) +
+                                    (float_sum_ ? float_sum_->size_bytes() : 0),
+                   .activations = worker_state_.size() * graph_.training_bytes(),
+                   .lists = (sample_.capacity() + encoder_batch_.capacity()) * sizeof(uint32_t) + draws_.capacity() * sizeof(Draw)};
+  for (const auto& w : worker_state_) {
+    m.record_gradients += w->noise_steps.capacity() * sizeof(int64_t) + w->noise_values.capacity() * sizeof(float);
+    if (w->gradients) m.record_gradients += w->gradients->scratch_bytes();
+  }
+  return m;
 }
+
+Result<TrainingMemory> PlanClassificationMemory(const ClassifierArchitecture& architecture, size_t num_records, const DpFpOptions& given) {
+  WISP_RETURN_IF_ERROR(Validate(architecture));
+  if (given.micro_batches == 0 || given.expected_batch == 0) return InvalidArgument("expected_batch and micro_batches must be 1 or above");
+  DpFpOptions o = given;
+  if (o.num_threads == 0) o.num_threads = DefaultThreads();
+  if (o.num_records_public == 0) o.num_records_public = static_cast<uint32_t>(num_records);
+  const Classifier graph(architecture, kernels::BestOps());
+  const size_t size = FlatSize(graph.parameters()), workers = o.num_threads, width = architecture.encoder.width;
+  const bool clipped = o.mode == DpFpMode::kClipped, paper = o.mode == DpFpMode::kPaper;
+  TrainingMemory m{.weights = AlignedArray<float>::AllocatedBytes(size),
+                   .packed_weights = AlignedArray<float>::AllocatedBytes(graph.pack_plan().size()),
+                   .activations = workers * graph.training_bytes(),
+                   .record_gradients = workers * width * (sizeof(int64_t) + sizeof(float)),
+                   .records_at_most = DrawsAtMost(num_records, o)};
+  m.lists = (clipped ? 2 : 1) * num_records * sizeof(uint32_t) + m.records_at_most * sizeof(DpFpTrainer::Draw);
+  if (paper) m.gradient_sums = workers * AlignedArray<float>::AllocatedBytes(size);
+  if (!paper) m.gradient_sums = HeadReleases::PlanBytes({.num_classes = architecture.num_classes, .width = architecture.encoder.width, .micro_batches = o.micro_batches});
+  if (clipped) m.gradient_sums += AlignedArray<int64_t>::AllocatedBytes(size);
+  if (!clipped && !paper) return m;
+  WISP_RETURN_IF_ERROR(Validate(o.optimizer));
+  m.optimizer_state = Optimizer::PlanBytes(o.optimizer, size);
+  const std::vector<ParameterSpec> parameters = GradientParameters(graph, o.mode);
+  m.record_gradients += workers * PhantomGradients::PlanBytes(graph.ops(), SetupOf(graph, parameters, 0), GradientOptions(o, std::nullopt));
+  return m;
+}
+
+double DpFpTrainer::micro_probability() const { return MicroProbability(options_); }
 
 // Each mechanism remembers how far it is charged: where the second is refused, the first charge serves the next try.
 Status DpFpTrainer::ChargeIfNeeded() {
   if (!is_private()) return OkStatus();
+  if (std::all_of(charged_until_.begin(), charged_until_.end(), [this](uint64_t until) { return step_ < until; })) return OkStatus();
   const uint64_t steps = std::min<uint64_t>(options_.steps_per_charge, std::max<uint64_t>(options_.num_steps, step_ + 1) - step_);
   WISP_ASSIGN_OR_RETURN(const std::vector<privacy::Mechanism> mechanisms, DpFpMechanisms(options_, steps));
   for (size_t i = 0; i < mechanisms.size(); ++i) {

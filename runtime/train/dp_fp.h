@@ -34,6 +34,7 @@
 #include "runtime/layers/classifier.h"
 #include "runtime/privacy/ledger.h"
 #include "runtime/train/head_releases.h"
+#include "runtime/train/memory.h"
 #include "runtime/train/optimizer.h"
 
 namespace wisp {
@@ -94,6 +95,8 @@ class DpFpTrainer {
 
   uint64_t step() const { return step_; }
   std::span<const float> weights() const { return {weights_.data(), weights_.size()}; }
+  // What this object holds, the same after any step. PlanClassificationMemory says it before there is a trainer.
+  TrainingMemory memory() const;
   const Classifier& graph() const { return graph_; }
   Workers& workers() { return workers_; }
   // What the head reads at inference with these weights.
@@ -104,6 +107,7 @@ class DpFpTrainer {
   struct Draw {
     uint32_t record, micro_batch;
   };
+  friend Result<TrainingMemory> PlanClassificationMemory(const ClassifierArchitecture&, size_t, const DpFpOptions&);
   DpFpTrainer(const ClassifierArchitecture& architecture, std::span<const float> weights, std::span<const LabelledRecord> records,
               const DpFpOptions& options, std::vector<privacy::RandomStream> streams);
 

@@ -13,7 +13,7 @@ HeadReleases::HeadReleases(const kernels::OpTable& ops, const HeadReleaseOptions
       grid_(options.clipping_norm, size_t{options.num_classes} * options.width),
       sum_(ops, size_t{options.micro_batches} * options.num_classes * options.width,
            {.steps_per_unit = static_cast<float>(grid_.steps_per_unit()), .max_sum_squares = grid_.max_sum_squares()}),
-      total_(size_t{options.num_classes} * options.width, 0.0) {
+      total_(size_t{options.num_classes} * options.width, 0.0), centre_(options.width), difference_(total_.size()), squares_(options.num_classes) {
   if (options_.class_prior.empty()) options_.class_prior.assign(options.num_classes, 1.0 / options.num_classes);
 }
 
@@ -39,15 +39,27 @@ void HeadReleases::Release(privacy::RandomStream& noise) {
   for (size_t i = 0; i < sum_.sum().size(); ++i) total_[i % total_.size()] += static_cast<double>(sum_.sum()[i]) * grid_.grid();
 }
 
-void HeadReleases::FitHead(float* weight, float* bias) const {
+size_t HeadReleases::PlanBytes(const HeadReleaseOptions& o) {
+  const size_t coordinates = size_t{o.num_classes} * o.width;
+  return AlignedArray<int64_t>::AllocatedBytes(o.micro_batches * coordinates) + (2 * coordinates + o.width + size_t{2} * o.num_classes) * sizeof(double);
+}
+
+size_t HeadReleases::size_bytes() const {
+  size_t bytes = sum_.size_bytes();
+  for (const auto* list : {&options_.class_prior, &total_, &centre_, &difference_, &squares_}) bytes += list->capacity() * sizeof(double);
+  return bytes;
+}
+
+void HeadReleases::FitHead(float* weight, float* bias) {
   const size_t d = options_.width, classes = options_.num_classes;
   const std::vector<double>& prior = options_.class_prior;
   const double n = weight_ * options_.sampling_probability * options_.num_records_public;
   const double c2 = options_.clipping_norm * options_.clipping_norm;
   const double noise = squared_weight_ * options_.noise_multiplier * options_.noise_multiplier * c2;  // variance in a coordinate of A
-  std::vector<double> centre(d, 0.0), difference(classes * d);
+  std::vector<double>&centre = centre_, &difference = difference_, &squares = squares_;
+  std::fill(centre.begin(), centre.end(), 0.0);
+  std::fill(squares.begin(), squares.end(), 0.0);
   for (size_t i = 0; i < total_.size(); ++i) centre[i % d] += total_[i] / n;
-  std::vector<double> squares(classes, 0.0);
   double between = 0, inverse_priors = 0, centre_squares = 0;
   for (double v : centre) centre_squares += v * v;
   for (size_t c = 0; c < classes; ++c) {

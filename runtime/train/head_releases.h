@@ -62,11 +62,14 @@ class HeadReleases {
   void Release(privacy::RandomStream& noise);
 
   // Assigns weight [num_classes, D] and bias [num_classes]. After the first Release.
-  void FitHead(float* weight, float* bias) const;
+  void FitHead(float* weight, float* bias);
 
   // The matrices of this step, in grid steps: not private before Release.
   std::span<const int64_t> matrices() const { return sum_.sum(); }
   const privacy::ExactGrid& grid() const { return grid_; }
+  size_t size_bytes() const;
+  // What size_bytes of such an object is; allocates none of it.
+  static size_t PlanBytes(const HeadReleaseOptions& options);
   size_t num_coordinates() const { return size_t{options_.num_classes} * options_.width; }  // of one release
 
  private:
@@ -77,6 +80,7 @@ class HeadReleases {
   privacy::ExactGrid grid_;
   GridGradientSum sum_;        // [m, num_classes, D]
   std::vector<double> total_;  // A [num_classes, D], in units of h
+  std::vector<double> centre_, difference_, squares_;  // scratch of FitHead: [D], [num_classes, D], [num_classes]
   double weight_ = 0, squared_weight_ = 0;  // R, and the sum of the releases' squared weights
 };
 

@@ -16,6 +16,7 @@ NegativeSampler::NegativeSampler(const Recommender& graph, uint32_t num_negative
       random_(privacy::RandomStream::Reproducible(seed, privacy::StreamPurpose::kDropout)), drawn_(graph.architecture().num_items),
       items_(num_negatives), rows_(size_t{num_negatives} * graph.architecture().width),
       packed_(graph.ops().packed_size(num_negatives, graph.architecture().width)), bias_values_(num_negatives) {
+  drawn_.Reserve(num_negatives);
   view_ = {.items = items_, .rows_KD = rows_.data(), .packed = packed_.data(), .bias_K = bias_values_.data()};
 }
 
@@ -35,6 +36,15 @@ void NegativeSampler::Draw(uint64_t step, const float* weights) {
     bias_values_.data()[i] = log_weight + (bias_ == kNoParameter ? 0.0f : weights[graph_->parameters()[bias_].offset + item]);
   }
   graph_->ops().pack_weights({.w_NK = rows_.data(), .ldw = d, .packed = packed_.data(), .n = k, .k = d});
+}
+
+size_t NegativeSampler::PlanBytes(const Recommender& graph, uint32_t num_negatives) {
+  const Architecture& a = graph.architecture();
+  size_t bytes = num_negatives * sizeof(int32_t) + RowSet::PlanBytes(a.num_items, num_negatives);
+  for (size_t size : {size_t{num_negatives} * a.width, graph.ops().packed_size(num_negatives, a.width), size_t{num_negatives}}) {
+    bytes += AlignedArray<float>::AllocatedBytes(size);
+  }
+  return bytes;
 }
 
 size_t NegativeSampler::size_bytes() const {

@@ -21,6 +21,8 @@ class NegativeSampler {
 
   const Negatives& negatives() const { return view_; }
   size_t size_bytes() const;
+  // What size_bytes of such an object is; allocates none of it.
+  static size_t PlanBytes(const Recommender& graph, uint32_t num_negatives);
 
  private:
   const Recommender* graph_;

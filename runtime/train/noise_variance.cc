@@ -28,8 +28,10 @@ NoiseVariance::NoiseVariance(const Architecture& a, const ReAttentionOptions& op
     : parameters_(ParametersOf(a)), options_(options), deviation_(noise_deviation) {
   item_variance_ = FindParameter(parameters_, kItemVariance);
   parameter_variance_ = FindParameter(parameters_, kParameterVariance);
-  for (float p : options.item_frequencies) printed_item_variance_.push_back(static_cast<float>(std::pow(deviation_ * options.scale / static_cast<double>(p), 2)));
   options_.item_frequencies = {};
+  if (options.source != ReAttentionOptions::Source::kPrinted) return;
+  printed_item_variance_.reserve(options.item_frequencies.size());
+  for (float p : options.item_frequencies) printed_item_variance_.push_back(static_cast<float>(std::pow(deviation_ * options.scale / static_cast<double>(p), 2)));
 }
 
 void NoiseVariance::KeepItems(std::span<const int32_t> rows) {

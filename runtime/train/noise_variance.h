@@ -41,6 +41,12 @@ class NoiseVariance {
   // `noise_deviation`: s, of one coordinate of a step's gradient. The architecture has Re-Attention.
   NoiseVariance(const Architecture& architecture, const ReAttentionOptions& options, double noise_deviation);
 
+  size_t size_bytes() const { return printed_item_variance_.capacity() * sizeof(float); }
+  // What size_bytes of such an object is.
+  static size_t PlanBytes(const Architecture& architecture, const ReAttentionOptions& options) {
+    return options.source == ReAttentionOptions::Source::kPrinted ? architecture.num_items * sizeof(float) : 0;
+  }
+
   // The method leaves this parameter as it is: no noise gets in. Before Initialise.
   void Freeze(size_t parameter) { parameters_[parameter].trained = false; }
   // The method leaves every row of the item table but these as it is. Before Initialise; ascending, not empty.

@@ -20,14 +20,21 @@ class RgpRelease final : public StepRelease {
         sum_(graph.ops(), carriers_.release_size(), SumGrid(grid_)), released_(carriers_.release_size()), start_(start.begin(), start.end()),
         random_(privacy::RandomStream::Reproducible(options.seed, privacy::StreamPurpose::kCarriers)) {
     planned_bytes_ = carriers_.size_bytes() + released_.allocated_bytes() + sum_.size_bytes() + start_.capacity() * sizeof(float);
-    for (const ParameterSpec& p : graph.parameters()) row_ = std::max<size_t>(row_, p.cols);
+    const size_t buffer = BufferSize(graph);
     for (size_t w = 0; w < num_workers_; ++w) {
       gradients_.push_back(std::make_unique<RgpGradients>(
           graph.ops(), RgpGradients::Setup{.parameters = graph.parameters(), .max_rows = graph.architecture().max_length, .worker = w}, carriers_,
           ClipOnGrid(options.privacy.clipping, grid_), sum_));
-      buffers_.emplace_back(std::max(kUpdateChunk, row_));
+      buffers_.emplace_back(buffer);
       planned_bytes_ += gradients_.back()->scratch_bytes() + buffers_.back().allocated_bytes();
     }
+  }
+
+  // Floats of a worker's piece of a gradient: whole rows, one at least.
+  static size_t BufferSize(const Recommender& graph) {
+    size_t size = kUpdateChunk;
+    for (const ParameterSpec& p : graph.parameters()) size = std::max<size_t>(size, p.cols);
+    return size;
   }
 
   RecordGradients& Gradients(size_t worker) override { return *gradients_[worker]; }
@@ -76,7 +83,7 @@ class RgpRelease final : public StepRelease {
 
  private:
   const Recommender* graph_;
-  size_t num_workers_, planned_bytes_ = 0, row_ = 0;
+  size_t num_workers_, planned_bytes_ = 0;
   RgpCarriers carriers_;
   privacy::ExactGrid grid_;
   uint64_t sigma_;
@@ -89,6 +96,15 @@ class RgpRelease final : public StepRelease {
 };
 
 }  // namespace
+
+ReleaseBytes PlanRgpRelease(const Recommender& graph, const TrainingOptions& options) {
+  const RgpCarriers::Plan carriers = RgpCarriers::PlanOf(graph.parameters(), options.rgp);
+  const size_t workers = options.num_threads;
+  return {.sums = carriers.size_bytes + AlignedArray<float>::AllocatedBytes(carriers.release_size) +
+                  AlignedArray<int64_t>::AllocatedBytes(carriers.release_size) + FlatSize(graph.parameters()) * sizeof(float) +
+                  workers * AlignedArray<float>::AllocatedBytes(RgpRelease::BufferSize(graph)),
+          .records = workers * RgpGradients::PlanBytes(carriers.release_size, graph.architecture().max_length, options.rgp.rank)};
+}
 
 std::unique_ptr<StepRelease> MakeRgpRelease(const Recommender& graph, std::span<const float> start, const TrainingOptions& options) {
   return std::make_unique<RgpRelease>(graph, start, options);

@@ -8,9 +8,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <vector>
 
+#include "runtime/core/room.h"
 #include "runtime/gradients/sparse_gradients.h"
 #include "runtime/train/contribution_map.h"
 #include "runtime/train/step_release_parts.h"
@@ -19,24 +19,51 @@
 namespace wisp {
 namespace {
 
+// How many rows there are to make room for.
+struct RowCounts {
+  RowCounts(const Architecture& a, const TrainingOptions& o)
+      : places(NamesRows(o.method) ? o.sparse.rows.size() : a.num_items), negatives(o.num_negatives),
+        most(std::min<size_t>(a.num_items, places + negatives)), known(IsAdaptive(o.method) ? 0 : most) {}
+
+  static bool NamesRows(Method method) { return method == Method::kFest || method == Method::kAdaFestPlus; }
+
+  size_t places;     // rows that may be trained, negatives aside
+  size_t negatives;  // of a step
+  size_t most;       // rows of a step, whatever is selected
+  size_t known;      // rows that room is made for before the first step: all, where none are selected step by step
+};
+
+SparseGradients::Setup SetupOf(const Recommender& graph, const TrainingOptions& o, size_t worker) {
+  const size_t num_items = graph.architecture().num_items, length = graph.architecture().max_length, negatives = o.num_negatives;
+  SparseGradients::Setup setup{.parameters = graph.parameters(), .max_rows = length, .worker = worker};
+  // A full softmax names every row. A sampled one: the negatives, which always belong to the set, and targets and inputs.
+  setup.max_record_rows = negatives == 0 ? num_items : std::min(num_items, negatives + 2 * length);
+  setup.block_columns = negatives == 0 ? std::min(num_items, kHeadTile) : negatives;
+  setup.gathers = negatives == 0;
+  return setup;
+}
+
 class SparseRelease final : public StepRelease {
  public:
   SparseRelease(const Recommender& graph, const TrainingOptions& o)
-      : graph_(&graph), num_workers_(o.num_threads), layout_(graph.parameters()), rows_(graph.architecture().num_items), any_negative_(o.num_negatives > 0) {
+      : graph_(&graph), num_workers_(o.num_threads), layout_(graph.parameters()), counts_(graph.architecture(), o), room_(counts_.known),
+        rows_(graph.architecture().num_items) {
     const uint32_t num_items = graph.architecture().num_items;
-    if (o.method == Method::kFest || o.method == Method::kAdaFestPlus) {
+    if (RowCounts::NamesRows(o.method)) {
       fixed_.emplace(num_items);
+      fixed_->Reserve(o.sparse.rows.size());
       for (int32_t row : o.sparse.rows) fixed_->Insert(row);
-      candidates_.assign(o.sparse.rows.begin(), o.sparse.rows.end());
     }
-    if (IsAdaptive(o.method)) {
-      map_.emplace(num_items, MapOptions(o), fixed_ ? &*fixed_ : nullptr);
-    } else if (o.method != Method::kFest) {
-      candidates_.resize(num_items);
-      std::iota(candidates_.begin(), candidates_.end(), 0);
-    }
+    if (IsAdaptive(o.method)) map_.emplace(num_items, MapOptions(o), fixed_ ? &*fixed_ : nullptr, graph.architecture().max_length);
     MakeSum(o);
-    if (!map_) SetRows({});
+    if (map_) return;
+    rows_.Reserve(room_);
+    if (any_negative() && fixed_) Renew(candidates_, counts_.places + counts_.negatives);
+    if (fixed_) {
+      for (int32_t row : fixed_->rows()) rows_.Insert(row);
+    } else {
+      for (size_t row = 0; row < num_items; ++row) rows_.Insert(static_cast<int32_t>(row));
+    }
   }
 
   RecordGradients& Gradients(size_t worker) override { return *gradients_[worker]; }
@@ -44,6 +71,7 @@ class SparseRelease final : public StepRelease {
   void Begin(uint64_t, std::span<const float>, const StepBatch& batch, privacy::RandomStream& noise) override {
     if (map_) {
       map_->Select(batch.records, noise, candidates_);
+      wisp::MakeRoom(candidates_, candidates_.size() + batch.negatives.size(), counts_.places + counts_.negatives);
       SetRows(batch.negatives);
     } else if (fixed_ && !batch.negatives.empty()) {
       candidates_.assign(fixed_->rows().begin(), fixed_->rows().end());
@@ -76,7 +104,7 @@ class SparseRelease final : public StepRelease {
 
   std::span<const int32_t> ItemRows() const override { return rows_.rows(); }
   std::span<const int32_t> FixedItemRows() const override {
-    if (fixed_ && !any_negative_) return fixed_->rows();
+    if (fixed_ && !any_negative()) return fixed_->rows();
     return {};
   }
   size_t planned_bytes() const override {
@@ -90,22 +118,29 @@ class SparseRelease final : public StepRelease {
   void MakeSum(const TrainingOptions& o) {
     ClipRule clip = ClipRule::None();
     GradientSum* sum;
-    const size_t known_rows = map_ ? 0 : candidates_.size() + o.num_negatives;
     if (o.method == Method::kOrdinary) {
-      float_sum_ = std::make_unique<FloatGradientSum>(graph_->ops(), layout_.size(known_rows), num_workers_);
+      float_sum_ = std::make_unique<FloatGradientSum>(graph_->ops(), layout_.size(room_), num_workers_);
       sum = float_sum_.get();
     } else {
       grid_.emplace(MakeGrid(o, NumReleased(graph_->architecture(), o)));
       sigma_ = grid_->sigma_in_steps(GradientNoise(o));
       clip = ClipOnGrid(o.privacy.clipping, *grid_);
-      grid_sum_ = std::make_unique<GridGradientSum>(graph_->ops(), layout_.size(known_rows), SumGrid(*grid_));
+      grid_sum_ = std::make_unique<GridGradientSum>(graph_->ops(), layout_.size(room_), SumGrid(*grid_));
       sum = grid_sum_.get();
     }
     for (size_t w = 0; w < num_workers_; ++w) {
-      gradients_.push_back(std::make_unique<SparseGradients>(
-          graph_->ops(), SparseGradients::Setup{.parameters = graph_->parameters(), .max_rows = graph_->architecture().max_length, .worker = w},
-          rows_, clip, *sum));
+      gradients_.push_back(std::make_unique<SparseGradients>(graph_->ops(), SetupOf(*graph_, o, w), rows_, clip, *sum));
+      gradients_.back()->MakeRoom(room_);
     }
+  }
+
+  // For steps of up to `rows` rows; the float sum has it from the start.
+  void MakeRoom(size_t rows) {
+    if (rows <= room_) return;
+    room_ = GrownRoom(room_, rows, counts_.most);
+    rows_.Reserve(room_);
+    if (grid_) grid_sum_->MakeRoom(layout_.size(room_));
+    for (auto& gradients : gradients_) gradients->MakeRoom(room_);
   }
 
   // rows_ <- candidates_ and the step's negatives, ascending.
@@ -114,6 +149,7 @@ class SparseRelease final : public StepRelease {
     std::sort(candidates_.begin(), candidates_.end());
     candidates_.erase(std::unique(candidates_.begin(), candidates_.end()), candidates_.end());
     rows_.Clear();
+    MakeRoom(candidates_.size());
     for (int32_t row : candidates_) rows_.Insert(row);
   }
 
@@ -126,11 +162,14 @@ class SparseRelease final : public StepRelease {
     }
   }
 
+  bool any_negative() const { return counts_.negatives > 0; }  // every row may become one
+
   const Recommender* graph_;
   size_t num_workers_;
   SparseLayout layout_;
+  RowCounts counts_;
+  size_t room_;                      // rows that room is made for
   RowSet rows_;                      // of this step
-  bool any_negative_;                // every row may become one
   std::optional<RowSet> fixed_;      // FEST, AdaFEST+
   std::optional<ContributionMap> map_;
   std::vector<int32_t> candidates_;
@@ -151,6 +190,37 @@ PairOfNoises SplitNoise(double noise_multiplier, double ratio) {
 ContributionMapOptions MapOptions(const TrainingOptions& o) {
   return {.clipping_norm = o.sparse.map_clipping_norm, .threshold = o.sparse.map_threshold,
           .noise_multiplier = SplitNoise(o.privacy.noise_multiplier, o.sparse.map_noise_ratio).map};
+}
+
+ReleaseBytes PlanSparseRelease(const Recommender& graph, size_t num_records, const TrainingOptions& o) {
+  const Architecture& a = graph.architecture();
+  const RowCounts counts(a, o);
+  const SparseLayout layout(graph.parameters());
+  const SparseGradients::Setup setup = SetupOf(graph, o, 0);
+  const size_t workers = o.num_threads, list = sizeof(int32_t);
+  const auto sums = [&](size_t room) {
+    return RowSet::PlanBytes(a.num_items, room) + (o.method == Method::kOrdinary ? workers * AlignedArray<float>::AllocatedBytes(layout.size(room))
+                                                                                 : AlignedArray<int64_t>::AllocatedBytes(layout.size(room)));
+  };
+  const auto records = [&](size_t room) { return workers * SparseGradients::PlanBytes(setup, room); };
+  ReleaseBytes bytes{.sums = sums(counts.known), .records = records(counts.known)};
+  if (RowCounts::NamesRows(o.method)) bytes.sums += RowSet::PlanBytes(a.num_items, counts.places);
+  if (!IsAdaptive(o.method)) {
+    if (o.method == Method::kFest && o.num_negatives > 0) bytes.sums += (counts.places + counts.negatives) * list;
+    return bytes;
+  }
+  bytes.sums += ContributionMap::PlanBytes(a.num_items, a.max_length, 0);
+  const ContributionMapOptions map = MapOptions(o);
+  bytes.records_at_most = SeldomMore(num_records, static_cast<double>(o.expected_batch) / o.num_records_public);
+  const size_t touched = std::min(counts.places, bytes.records_at_most * ContributionMap::kNamesPerPosition * a.max_length);
+  const size_t selected = std::min(counts.places, touched + SeldomMore(counts.places, ContributionMap::FalseRowChance(map)));
+  bytes.rows_at_most = std::min(counts.most, selected + counts.negatives);
+  const size_t room = MostRoom(bytes.rows_at_most, counts.most);
+  bytes.growth_at_most = sums(room) - sums(0) + records(room) - records(0) +
+                         MostRoom(selected + counts.negatives, counts.places + counts.negatives) * list +
+                         ContributionMap::PlanBytes(a.num_items, a.max_length, MostRoom(touched, counts.places)) -
+                         ContributionMap::PlanBytes(a.num_items, a.max_length, 0);
+  return bytes;
 }
 
 std::unique_ptr<StepRelease> MakeSparseRelease(const Recommender& graph, const TrainingOptions& options) {

@@ -41,8 +41,15 @@ ContributionMapOptions MapOptions(const TrainingOptions& options);
 // What a release will hold, without making it: its sums, and what its gradient methods keep of the records in hand.
 struct ReleaseBytes {
   size_t sums = 0, records = 0;
+  size_t growth_at_most = 0, rows_at_most = 0, records_at_most = 0;  // as TrainingMemory's
 };
 ReleaseBytes PlanFlatRelease(const Recommender& graph, const TrainingOptions& options);
+ReleaseBytes PlanRgpRelease(const Recommender& graph, const TrainingOptions& options);
+ReleaseBytes PlanSparseRelease(const Recommender& graph, size_t num_records, const TrainingOptions& options);
+
+// What Trainer::Check asks of the sampled softmax, and of the methods that release rows.
+Status ValidateNegatives(const Architecture& architecture, const TrainingOptions& options);
+Status ValidateSparse(const Architecture& architecture, const TrainingOptions& options);
 
 std::unique_ptr<StepRelease> MakeFlatRelease(const Recommender& graph, const TrainingOptions& options);
 std::unique_ptr<StepRelease> MakeRgpRelease(const Recommender& graph, std::span<const float> start, const TrainingOptions& options);

@@ -17,42 +17,6 @@ namespace {
 using privacy::RandomStream;
 using privacy::StreamPurpose;
 
-Status ValidateSparse(const Architecture& a, const TrainingOptions& o) {
-  if (a.output_table != OutputTable::kTied) {
-    return PrivacyRefused("fest and adafest with an untied output table: its softmax touches every row, and no mask covers it; use a tied table");
-  }
-  if (o.ema_decay > 0) return InvalidArgument("fest and adafest step some rows only: averaged weights (ema_decay) are not offered with them");
-  if (o.method != Method::kFest) {
-    if (!(o.sparse.map_noise_ratio >= 1e-3 && o.sparse.map_noise_ratio <= 1e3)) {
-      return InvalidArgument("adafest: map_noise_ratio is " + std::to_string(o.sparse.map_noise_ratio) + ", allowed is 0.001 to 1000");
-    }
-    WISP_RETURN_IF_ERROR(Validate(MapOptions(o)));
-  }
-  if (o.method == Method::kAdaFest) return OkStatus();
-  if (o.sparse.rows.empty()) return InvalidArgument("fest and adafest+ need the rows that may be trained; none are given");
-  int64_t before = -1;
-  for (int32_t row : o.sparse.rows) {
-    if (row <= before || row >= static_cast<int64_t>(a.num_items)) {
-      return InvalidArgument("fest: row " + std::to_string(row) + " after " + std::to_string(before) + "; allowed are ascending rows below " + std::to_string(a.num_items));
-    }
-    before = row;
-  }
-  return OkStatus();
-}
-
-Status ValidateNegatives(const Architecture& a, const TrainingOptions& o) {
-  if (o.num_negatives == 0) return OkStatus();
-  if (o.num_negatives < 2 || o.num_negatives > a.num_items / 2) {
-    return InvalidArgument("num_negatives is " + std::to_string(o.num_negatives) + ", allowed are 0 (full softmax) and 2 to half of the " +
-                           std::to_string(a.num_items) + " items");
-  }
-  if (o.method == Method::kRgp) return Unsupported("rgp with a sampled softmax is not offered: set num_negatives to 0");
-  if (a.output_table != OutputTable::kTied || a.output_bias == OutputBias::kTrained) {
-    return Unsupported("a sampled softmax needs a tied table and no trained output bias");
-  }
-  return OkStatus();
-}
-
 Status ValidatePrivacy(const Architecture& a, const TrainingOptions& o) {
   const PrivateTraining& p = o.privacy;
   if (p.ledger == nullptr) {
@@ -219,7 +183,8 @@ TrainingMemory Trainer::memory() const {
                    .optimizer_state = optimizer_.size_bytes(),
                    .negatives = negatives_ ? negatives_->size_bytes() : 0,
                    .activations = worker_state_.size() * graph_.training_bytes(),
-                   .lists = (batch_.capacity() + order_.capacity()) * sizeof(uint32_t) + batch_records_.capacity() * sizeof(const Record*)};
+                   .variances = noise_variance_ ? noise_variance_->size_bytes() : 0,
+                   .lists = (batch_.capacity() + order_.capacity() + sparse_rows_.capacity()) * sizeof(uint32_t) + batch_records_.capacity() * sizeof(const Record*)};
   for (size_t w = 0; w < worker_state_.size(); ++w) {
     m.record_gradients += release_->Gradients(w).scratch_bytes();
     m.lists += worker_state_[w]->records.capacity() * sizeof(uint32_t);

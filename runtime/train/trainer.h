@@ -122,8 +122,8 @@ class Trainer {
   // does not hold the charges of its steps: what they cost would be forgotten.
   Status Restore(const Checkpoint& checkpoint);
 
-  // What this object holds, known before the first step and the same after it (the sparse methods' sums grow with the rows
-  // they select). PlanTrainingMemory says it before there is a trainer.
+  // What this object holds, known before the first step and the same after it (DP-AdaFEST's sums grow with the rows that it
+  // selects). PlanTrainingMemory says it before there is a trainer, and how far that growth may go.
   TrainingMemory memory() const;
   size_t planned_bytes() const { return memory().total(); }
   // Of these, what the gradient method keeps of the one record that a worker is at.

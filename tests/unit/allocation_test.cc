@@ -48,6 +48,38 @@ TEST(Allocation, SteadyPrivateStepAllocatesNothing) {
   }
 }
 
+// The other methods: rgp, and those that release rows, whose room is had before the first step (fest, a sampled softmax) or grows
+// where a step changes more rows than any before it did (adafest: not any more after 60 steps of these seeds).
+TEST(Allocation, SteadyStepOfEveryMethodAllocatesNothing) {
+  const testing::Ring ring(300, 40, 10);
+  const std::vector<float> weights = testing::StartWeights(kSmall, {});
+  const test::TemporaryFolder folder;
+  auto ledger = *privacy::Ledger::Open(folder / "l", {.dataset = "ring"});
+  std::vector<int32_t> rows(100);
+  for (size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<int32_t>(3 * i);
+  int run = 0;
+  for (const Method method : {Method::kOrdinary, Method::kPhantom, Method::kRgp, Method::kFest, Method::kAdaFest, Method::kAdaFestPlus}) {
+    for (const uint32_t negatives : {0, 50}) {
+      if (method == Method::kRgp && negatives > 0) continue;
+      TrainingOptions o{.method = method, .sampling = Sampling::kPoisson, .num_steps = 100, .expected_batch = 8, .num_records_public = 40,
+                        .dropout = {0.1f, 0.1f, 0.1f}, .num_threads = 2};
+      o.privacy = {.noise_multiplier = 1, .ledger = &ledger, .run = std::to_string(run++), .steps_per_charge = 100, .reproducible_seed = 7};
+      if (method == Method::kFest || method == Method::kAdaFestPlus) o.sparse.rows = rows;
+      o.sparse.map_threshold = 0.1;
+      o.num_negatives = negatives;
+      const auto trainer = *Trainer::Create(kSmall, weights, ring.records, o);
+      EXPECT_TRUE(trainer->Step().ok());  // charges
+      const size_t before = num_allocations;
+      const bool grows = method == Method::kAdaFest || method == Method::kAdaFestPlus;
+      for (int i = 0; i < (grows ? 40 : 1); ++i) EXPECT_TRUE(trainer->Step().ok());
+      if (!grows) {
+        EXPECT_EQ(num_allocations - before, 0u) << "method " << static_cast<int>(method) << ", " << negatives << " negatives: the second step";
+      }
+      EXPECT_EQ(AllocationsOf20Steps(*trainer), 0u) << "method " << static_cast<int>(method) << ", " << negatives << " negatives";
+    }
+  }
+}
+
 // A charge writes a row of the ledger: what that allocates is the ledger's, and the same for each.
 TEST(Allocation, StepThatChargesAllocatesInTheLedgerOnly) {
   const testing::Ring ring(300, 40, 10);

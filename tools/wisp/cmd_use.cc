@@ -7,7 +7,6 @@
 #include "runtime/train/records.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/dataset.h"
-#include "tools/wisp/recipe.h"
 
 namespace wisp::tools {
 namespace {
@@ -81,47 +80,6 @@ void PrintInspected(const InspectArguments& a, const ModelFile& model, const Jso
     std::printf("  %s on %s, %s, %llu steps: %s\n", p.description.c_str(), p.dataset.c_str(), p.date.c_str(), static_cast<unsigned long long>(p.steps), cost.c_str());
     for (const std::string& m : p.mechanisms) std::printf("    %s\n", m.c_str());
   }
-}
-
-Json MemoryJson(const InferenceMemory& m, uint64_t file_bytes) {
-  return {{"file_mapped", file_bytes}, {"activations", m.activations}, {"packed_weights", m.packed_weights}, {"scores", m.scores}, {"total", m.total()}};
-}
-
-Json MemoryJson(const TrainingMemory& m) {
-  return {{"weights", m.weights}, {"packed_weights", m.packed_weights}, {"optimizer_state", m.optimizer_state}, {"gradient_sums", m.gradient_sums},
-          {"activations", m.activations}, {"record_gradients", m.record_gradients}, {"lists", m.lists}, {"total", m.total()}};
-}
-
-Status InspectMemory(const InspectArguments& a, OutputFormat format) {
-  WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::Open(a.model));
-  WISP_ASSIGN_OR_RETURN(const InferenceMemory inference, Session::PlanMemory(model));
-  const BatchOptions batch{.num_threads = a.threads == 0 ? DefaultThreads() : a.threads};
-  WISP_ASSIGN_OR_RETURN(const InferenceMemory beside, BatchRecommender::PlanMemory(model.architecture(), batch));
-  Json j = {{"inference", MemoryJson(inference, model.size_bytes())}};
-  j["batch_of_" + std::to_string(batch.rows)] = {
-      {"activations", beside.activations}, {"scores", beside.scores}, {"total", beside.total()}, {"threads", batch.num_threads}};
-  if (!a.method.empty()) {
-    TrainingOptions options{.num_threads = a.threads == 0 ? DefaultThreads() : a.threads};
-    WISP_RETURN_IF_ERROR(OverrideMethod(a.method, options));
-    if (options.method != Method::kOrdinary && options.method != Method::kPhantom) {
-      return InvalidArgument("--method is '" + a.method + "', with --memory allowed are ordinary and phantom: for rgp, fest, adafest and adafest+ there is no plan "
-                             "ahead yet; wisp train says what a run of them held (planned_bytes, with --json)");
-    }
-    WISP_ASSIGN_OR_RETURN(const TrainingMemory training, PlanTrainingMemory(model.architecture(), a.records, options));
-    j["training"] = MemoryJson(training);
-    j["training"]["method"] = a.method;
-    j["training"]["threads"] = options.num_threads;
-  }
-  if (format == OutputFormat::kJson) {
-    std::printf("%s\n", j.dump(2).c_str());
-    return OkStatus();
-  }
-  for (const auto& [use, figures] : j.items()) {
-    std::printf("%s\n", use.c_str());
-    for (const auto& [part, bytes] : figures.items()) std::printf("  %-16s %12s\n", part.c_str(), bytes.is_string() ? bytes.get<std::string>().c_str() : bytes.dump().c_str());
-  }
-  std::printf("bytes; the total does not count the file, which is mapped, not copied; a batch's stands beside that of inference\n");
-  return OkStatus();
 }
 
 }  // namespace

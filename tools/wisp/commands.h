@@ -84,7 +84,9 @@ struct InspectArguments {
   bool verify = false;
   // Of --memory.
   bool memory = false;
-  std::string method;
+  std::string method, recipe;
+  std::optional<uint32_t> rank, rows, expected_batch;
+  std::optional<double> noise_multiplier;
   uint32_t threads = 0, records = 0;
 };
 
@@ -159,6 +161,7 @@ Status Convert(const ConvertArguments& arguments, OutputFormat format);
 Status Export(const ExportArguments& arguments, OutputFormat format);
 Status Compress(const CompressArguments& arguments, OutputFormat format);
 Status Inspect(const InspectArguments& arguments, OutputFormat format);
+Status InspectMemory(const InspectArguments& arguments, OutputFormat format);  // its --memory
 Status PrivacyEpsilon(const PrivacyArguments& arguments, OutputFormat format);
 Status PrivacyCalibrate(const PrivacyArguments& arguments, OutputFormat format);
 Status PrivacyDecoding(const PrivacyArguments& arguments, OutputFormat format);

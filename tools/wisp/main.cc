@@ -176,12 +176,19 @@ class CommandLine {
   void AddInspect() {
     CLI::App* c = app_.add_subcommand("inspect", "What is in a model file: architecture, tensors, provenance; or what it takes.\n"
                                                   "  wisp inspect m.wisp\n"
-                                                  "  wisp inspect m.wisp --memory --method phantom --threads 2 --records 6040");
+                                                  "  wisp inspect m.wisp --memory --method phantom --threads 2 --records 6040\n"
+                                                  "  wisp inspect m.wisp --memory --method adafest --noise-multiplier 1 --batch 256 --records 6040");
     c->add_option("model,--model", inspect_.model, "Model file")->required();
     c->add_flag("--verify", inspect_.verify, "Also check every weight against its checksum");
-    auto* memory = c->add_flag("--memory", inspect_.memory, "Instead: what the model takes to recommend, and to train with --method. Exact, and\n"
-                                                            "known without making any of it; the size of the batch does not matter");
-    c->add_option("--method", inspect_.method, "ordinary or phantom; the other methods have no plan yet")->needs(memory);
+    auto* memory = c->add_flag("--memory", inspect_.memory, "Instead: what the model takes to recommend, and to train with --method or --recipe.\n"
+                                                            "Exact, and known without making any of it; the size of the batch does not matter,\n"
+                                                            "but to adafest and adafest+, whose growth is bounded by it");
+    c->add_option("--method", inspect_.method, "ordinary, phantom, rgp, fest, adafest or adafest+")->needs(memory);
+    c->add_option("--recipe", inspect_.recipe, "Of training: everything that is not given here, JSON; of a classifier required")->needs(memory);
+    AddOptional(c, "--rank", inspect_.rank, "rgp: rank of the projections")->needs(memory);
+    AddOptional(c, "--rows", inspect_.rows, "fest and adafest+: how many rows of the item table to train")->needs(memory);
+    AddOptional(c, "--batch", inspect_.expected_batch, "adafest, adafest+ and classifiers: expected batch")->needs(memory);
+    AddOptional(c, "--noise-multiplier", inspect_.noise_multiplier, "adafest and adafest+: noise of a step")->needs(memory);
     c->add_option("--threads", inspect_.threads, "Of training and of a batch; 0: up to 4")->check(CLI::Range(0, 1024))->needs(memory);
     c->add_option("--records", inspect_.records, "Of training: 16 bytes each, and 4 for each thread")->needs(memory);
     chosen_.OnCall(c, Inspect, inspect_);

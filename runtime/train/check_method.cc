@@ -1,0 +1,45 @@
+// What the methods that release rows, and the sampled softmax, ask of the options.
+#include <string>
+
+#include "runtime/train/step_release_parts.h"
+#include "runtime/train/trainer.h"
+
+namespace wisp {
+
+Status ValidateSparse(const Architecture& a, const TrainingOptions& o) {
+  if (a.output_table != OutputTable::kTied) {
+    return PrivacyRefused("fest and adafest with an untied output table: its softmax touches every row, and no mask covers it; use a tied table");
+  }
+  if (o.ema_decay > 0) return InvalidArgument("fest and adafest step some rows only: averaged weights (ema_decay) are not offered with them");
+  if (o.method != Method::kFest) {
+    if (!(o.sparse.map_noise_ratio >= 1e-3 && o.sparse.map_noise_ratio <= 1e3)) {
+      return InvalidArgument("adafest: map_noise_ratio is " + std::to_string(o.sparse.map_noise_ratio) + ", allowed is 0.001 to 1000");
+    }
+    WISP_RETURN_IF_ERROR(Validate(MapOptions(o)));
+  }
+  if (o.method == Method::kAdaFest) return OkStatus();
+  if (o.sparse.rows.empty()) return InvalidArgument("fest and adafest+ need the rows that may be trained; none are given");
+  int64_t before = -1;
+  for (int32_t row : o.sparse.rows) {
+    if (row <= before || row >= static_cast<int64_t>(a.num_items)) {
+      return InvalidArgument("fest: row " + std::to_string(row) + " after " + std::to_string(before) + "; allowed are ascending rows below " + std::to_string(a.num_items));
+    }
+    before = row;
+  }
+  return OkStatus();
+}
+
+Status ValidateNegatives(const Architecture& a, const TrainingOptions& o) {
+  if (o.num_negatives == 0) return OkStatus();
+  if (o.num_negatives < 2 || o.num_negatives > a.num_items / 2) {
+    return InvalidArgument("num_negatives is " + std::to_string(o.num_negatives) + ", allowed are 0 (full softmax) and 2 to half of the " +
+                           std::to_string(a.num_items) + " items");
+  }
+  if (o.method == Method::kRgp) return Unsupported("rgp with a sampled softmax is not offered: set num_negatives to 0");
+  if (a.output_table != OutputTable::kTied || a.output_bias == OutputBias::kTrained) {
+    return Unsupported("a sampled softmax needs a tied table and no trained output bias");
+  }
+  return OkStatus();
+}
+
+}  // namespace wisp
