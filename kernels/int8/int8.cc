@@ -11,8 +11,7 @@
 #include <cstring>
 
 #include "kernels/int8/kernel.h"
-#include "kernels/simd/targets.h"
-#include "hwy/targets.h"
+#include "kernels/simd/processor.h"
 
 namespace wisp::kernels {
 namespace int8 {
@@ -30,7 +29,7 @@ struct Available {
     Add(AvxVnniKernel());
     Add(ArmDotKernel());
     // A lower bit is a better target.
-    for (int64_t left = hwy::SupportedTargets() & (HWY_TARGETS); left != 0; left &= left - 1) {
+    for (int64_t left = ProcessorTargets(); left != 0; left &= left - 1) {
       const int64_t target = left & -left;
       if (quantise == nullptr) quantise = Quantiser(target);
       Add(PortableKernel(target));

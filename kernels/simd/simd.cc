@@ -7,6 +7,7 @@
 
 #include "kernels/kernels.h"
 #include "kernels/simd/fill.h"
+#include "kernels/simd/processor.h"
 #include "hwy/targets.h"
 
 namespace wisp::kernels {
@@ -22,7 +23,7 @@ struct Tables {
   Tables() : num_all(0) {
     all[num_all++] = &ReferenceOps();
     // A lower bit is a better target.
-    for (int64_t left = hwy::SupportedTargets() & (HWY_TARGETS); left != 0 && num_all <= kMaxTables; left &= left - 1) {
+    for (int64_t left = ProcessorTargets(); left != 0 && num_all <= kMaxTables; left &= left - 1) {
       const int64_t target = left & -left;
       OpTable& table = simd[num_all - 1];
       table = ReferenceOps();
