@@ -1,6 +1,8 @@
 #include "tools/wisp/bench_checks.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstdio>
 
 #include "runtime/gradients/phantom_gradients.h"
 
@@ -36,7 +38,7 @@ class Subject {
 
   std::vector<float> Scores(std::span<const int32_t> history) {
     std::vector<float> scores(graph_.architecture().num_items);
-    graph_.Score(context_, history, scores.data());
+    graph_.Score(context_, history.last(std::min<size_t>(history.size(), graph_.architecture().max_length)), scores.data());
     return scores;
   }
 
