@@ -96,10 +96,12 @@ HWY_INLINE void ExponentiateRow(D d, float* z, size_t n, V lse, V weight) {
   if (j < n) StorePartial(hn::Mul(ExpNonPositive(d, hn::Sub(LoadPartial(d, z + j, n - j), lse)), weight), d, z + j, n - j);
 }
 
-HWY_INLINE void ScaleRow(D d, float* z, size_t n, V factor) {
+// z <- z * factor, zero where z is below `least`: a product of two small numbers would be subnormal, and slow down whatever multiplies it.
+HWY_INLINE void ScaleRow(D d, float* z, size_t n, V factor, V least) {
+  const auto scaled = [&](V e) HWY_ATTR { return hn::IfThenZeroElse(hn::Lt(e, least), hn::Mul(e, factor)); };
   size_t j = 0;
-  for (; j + kLanes <= n; j += kLanes) hn::StoreU(hn::Mul(hn::LoadU(d, z + j), factor), d, z + j);
-  if (j < n) StorePartial(hn::Mul(LoadPartial(d, z + j, n - j), factor), d, z + j, n - j);
+  for (; j + kLanes <= n; j += kLanes) hn::StoreU(scaled(hn::LoadU(d, z + j)), d, z + j);
+  if (j < n) StorePartial(scaled(LoadPartial(d, z + j, n - j)), d, z + j, n - j);
 }
 
 void CrossEntropyGradient(const CrossEntropyGradientArgs<>& a) {
@@ -113,7 +115,9 @@ void CrossEntropyGradient(const CrossEntropyGradientArgs<>& a) {
     const V weight = hn::Set(d, a.weight_R[r]);
     const V lse = hn::Set(d, a.lse_R[r]);
     if (a.max_R != nullptr) {
-      ScaleRow(d, z, a.n, hn::Mul(ExpNonPositive(d, hn::Sub(hn::Set(d, a.max_R[r]), lse)), weight));
+      // As exp(z - lse) is zero below exp(-80). Where the row's maximum itself is that far below, the factor is zero.
+      const V below = hn::Sub(hn::Set(d, a.max_R[r]), lse);
+      ScaleRow(d, z, a.n, hn::Mul(ExpNonPositive(d, below), weight), ExpNonPositive(d, hn::Sub(hn::Set(d, -80.0f), below)));
     } else {
       ExponentiateRow(d, z, a.n, lse, weight);
     }

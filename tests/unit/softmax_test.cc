@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -175,6 +176,30 @@ TEST(CrossEntropyGradient, KeptExponentialsGiveItToo) {
   HoldSoftmaxToContract<&OpTable::cross_entropy_gradient>(8, CheckKeptExponentials);
 }
 
+// Numbers below 1.2e-38 would make the products after it a hundred times slower.
+TEST(CrossEntropyGradient, KeptExponentialsGiveNoSubnormalNumbers) {
+  for (const OpTable* ops : AllOps()) {
+    if (ops == &ReferenceOps()) continue;
+    std::vector<float> z;
+    for (size_t j = 0; j < 100; ++j) z.push_back(-static_cast<float>(j));
+    const int32_t target = -1;
+    float max = -kInfinity, sum = 0, target_logit = 0;
+    ops->softmax_stats({.z_RN = z.data(), .ldz = 100, .target_R = &target, .max_R = &max, .sum_R = &sum, .target_logit_R = &target_logit, .rows = 1,
+                        .n = 100, .first = 0, .exp_RN = z.data()});
+    for (const float later : {0.0f, 20.0f, 79.0f, 100.0f, 300.0f}) {
+      std::vector<float> gradient = z;
+      const float lse = max + std::log(sum) + later, weight = 0.5f;
+      ops->cross_entropy_gradient({.z_RN = gradient.data(), .ldz = 100, .target_R = &target, .lse_R = &lse, .weight_R = &weight, .rows = 1, .n = 100,
+                                   .first = 0, .max_R = &max});
+      for (size_t j = 0; j < 100; ++j) {
+        const double expected = 0.5 * std::exp(-static_cast<double>(j) - lse);
+        EXPECT_NE(std::fpclassify(gradient[j]), FP_SUBNORMAL) << ops->name << ", " << j << " below, lse " << lse;
+        EXPECT_NEAR(gradient[j], expected, 1e-5 * expected + 2e-35) << ops->name << ", " << j << " below, lse " << lse;
+      }
+    }
+  }
+}
+
 TEST(Softmax, NoRowsAndNoClassesTouchNothing) {
   for (const OpTable* ops : AllOps()) {
     GuardedMatrix z(3, 0, 4), stats(3, 3, 3);
@@ -196,13 +221,15 @@ TEST(Softmax, NothingIsReadOrWrittenPastTheEndOfABuffer) {
   for (const OpTable* ops : AllOps()) {
     for (size_t rows : {1, 3, 17}) {
       for (size_t n : kTestSizes) {
-        PageEndFloats z(rows * n), max(rows), sum(rows), target_logit(rows);
-        const std::vector<int32_t> target(rows, 0);
-        ops->softmax_stats({.z_RN = z.data(), .ldz = n, .target_R = target.data(), .max_R = max.data(),
-                            .sum_R = sum.data(), .target_logit_R = target_logit.data(), .rows = rows, .n = n,
-                            .first = 0});
-        ops->cross_entropy_gradient({.z_RN = z.data(), .ldz = n, .target_R = target.data(), .lse_R = max.data(),
-                                     .weight_R = sum.data(), .rows = rows, .n = n, .first = 0});
+        for (bool kept : {false, true}) {
+          PageEndFloats z(rows * n), max(rows), sum(rows), target_logit(rows);
+          const std::vector<int32_t> target(rows, 0);
+          ops->softmax_stats({.z_RN = z.data(), .ldz = n, .target_R = target.data(), .max_R = max.data(),
+                              .sum_R = sum.data(), .target_logit_R = target_logit.data(), .rows = rows, .n = n,
+                              .first = 0, .exp_RN = kept ? z.data() : nullptr});
+          ops->cross_entropy_gradient({.z_RN = z.data(), .ldz = n, .target_R = target.data(), .lse_R = max.data(),
+                                       .weight_R = sum.data(), .rows = rows, .n = n, .first = 0, .max_R = kept ? max.data() : nullptr});
+        }
       }
     }
   }
@@ -230,17 +257,19 @@ TEST(CrossEntropyGradient, ProbabilitiesKeepTheirRelativePrecision) {
 TEST(Softmax, NanLogitsReachTheSumAndTheGradient) {
   for (const OpTable* ops : AllOps()) {
     for (size_t n : {5, 16, 70}) {
-      for (size_t at : {size_t{0}, n / 2, n - 1}) {
+      for (size_t i = 0; i < 6; ++i) {
+        const size_t at = std::array{size_t{0}, n / 2, n - 1}[i / 2];
+        const bool kept = i % 2 == 1;
         std::vector<float> z(n, 0.5f);
         z[at] = kNan;
         float max = -kInfinity, sum = 0, target_logit = 0;
         const int32_t target = 0;
         ops->softmax_stats({.z_RN = z.data(), .ldz = n, .target_R = &target, .max_R = &max, .sum_R = &sum,
-                            .target_logit_R = &target_logit, .rows = 1, .n = n, .first = 0});
+                            .target_logit_R = &target_logit, .rows = 1, .n = n, .first = 0, .exp_RN = kept ? z.data() : nullptr});
         EXPECT_TRUE(std::isnan(max + std::log(sum))) << ops->name << ", " << at << " of " << n;
         const float lse = 2, weight = 1;
         ops->cross_entropy_gradient({.z_RN = z.data(), .ldz = n, .target_R = &target, .lse_R = &lse,
-                                     .weight_R = &weight, .rows = 1, .n = n, .first = 0});
+                                     .weight_R = &weight, .rows = 1, .n = n, .first = 0, .max_R = kept ? &max : nullptr});
         EXPECT_TRUE(std::isnan(z[at])) << ops->name << ", " << at << " of " << n;
       }
     }

@@ -82,12 +82,13 @@ class Subject {
 
 Status CheckNear(const std::string& what, std::span<const float> actual, std::span<const float> expected, double tolerance) {
   double largest = 0, difference = 0;
-  for (size_t i = 0; i < expected.size(); ++i) {
+  bool finite = actual.size() == expected.size();
+  for (size_t i = 0; finite && i < expected.size(); ++i) {
     largest = std::max(largest, std::abs(double{expected[i]}));
-    const double d = std::abs(double{actual[i]} - expected[i]);
-    if (!(d <= difference)) difference = d;  // NaN stays
+    difference = std::max(difference, std::abs(double{actual[i]} - expected[i]));
+    finite = std::isfinite(actual[i]) && std::isfinite(expected[i]);
   }
-  return difference <= tolerance * largest ? OkStatus() : Void(what, difference / largest, tolerance);
+  return finite && difference <= tolerance * largest ? OkStatus() : Void(what, finite ? difference / largest : std::nan(""), tolerance);
 }
 
 Status CheckScores(const std::string& what, Session& session, std::span<const int32_t> history, double tolerance) {

@@ -101,7 +101,7 @@ Status Bench(const BenchArguments& a, OutputFormat format) {
     return InvalidArgument("--what is '" + a.what + "', allowed are all, train, score, encoder, ops, sparse and clipping");
   }
   if (!a.tensors.empty() && a.what != "encoder") return InvalidArgument("--tensors is of --what encoder");
-  if (a.repeats == 0 || a.batch == 0) return InvalidArgument("--repeats and --batch must be 1 or more");
+  if (a.repeats == 0 || a.batch == 0 || a.length == 0) return InvalidArgument("--repeats, --batch and --length must be 1 or more");
   if (a.items < 2) return InvalidArgument("--items must be 2 or more");
   if (a.what == "ops") return PrintOps(a, format);
   Json result = {{"ops", kernels::BestOps().name}};
