@@ -3,6 +3,7 @@
 #include "runtime/inference/private_recommender.h"
 #include "tools/wisp/bench_checks.h"
 #include "tools/wisp/bench_parts.h"
+#include "tools/wisp/resident_memory.h"
 
 namespace wisp::tools {
 namespace {
@@ -31,9 +32,15 @@ class ScoringBench {
   ScoringBench(const BenchArguments& a, std::string path, const TemporaryFolder& folder) : a_(a), path_(std::move(path)), folder_(folder) {}
 
   Status Run(Json& result) {
+    const auto before = MeasureResidentMemory();
     WISP_ASSIGN_OR_RETURN(session_, Session::Open(path_));
     histories_.emplace(a_.length, session_->architecture().num_items);
     Json j = {{"history", a_.length}, {"items", session_->architecture().num_items}, {"threads", 1}};
+    WISP_RETURN_IF_ERROR(session_->Recommend(histories_->Next(), {.count = 10}).status());
+    if (const auto after = MeasureResidentMemory(); before && after) {
+      j["opened_own_bytes"] = after->own_bytes - before->own_bytes;
+      j["opened_mapped_bytes"] = after->mapped_bytes - before->mapped_bytes;  // the file, and what of the program it was that ran first
+    }
     WISP_RETURN_IF_ERROR(CheckScores("a score", *session_, histories_->Next(), kFloatTolerance));
     WISP_ASSIGN_OR_RETURN(j["top_10_ms"], WholeHistory(*session_));
     WISP_ASSIGN_OR_RETURN(j["appended_event_top_10_ms"], AppendedEvent(*session_));
