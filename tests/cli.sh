@@ -474,7 +474,15 @@ expect 0 "" "$wisp" inspect held.wisp --memory
 grep -q "activations" out && grep -q "not copied" out || fail "inspect --memory printed $(head -c 300 out)"
 expect 2 "memory" "$wisp" inspect held.wisp --method phantom
 expect 2 "rank is 1000, allowed are 1 to" "$wisp" inspect held.wisp --memory --method rgp --rank 1000
+python3 -c 'import json, sys; r = json.load(open(sys.argv[1])); r["training"]["rgp"] = {p: "full" for p in ("item_tables", "positions", "matrices", "vectors")}; json.dump(r, open("full.json", "w"))' "$recipe"
+expect 2 "rank is 4294967295, allowed are 1 to 8192" "$wisp" inspect held.wisp --memory --recipe full.json --method rgp --rank 4294967295
 expect 2 "the method is not rgp" "$wisp" inspect held.wisp --memory --method phantom --rank 2
+expect 2 "^wisp: --batch is given" "$wisp" inspect held.wisp --memory --method phantom --batch 32
+expect 2 "^wisp: --noise-multiplier is given" "$wisp" inspect held.wisp --memory --method rgp --noise-multiplier 1
+expect 2 "expected_batch is 61, more than the 60" "$wisp" inspect held.wisp --memory --method adafest --noise-multiplier 1 --batch 61 --records 60
+for figure in "--rank 3" "--rows 9" "--batch 32" "--noise-multiplier 1" "--records 60"; do
+  expect 2 "need --method or --recipe" "$wisp" inspect held.wisp --memory $figure
+done
 expect 2 "need --rows" "$wisp" inspect held.wisp --memory --method fest
 expect 2 "neither fest nor adafest+" "$wisp" inspect held.wisp --memory --method adafest --rows 9
 expect 2 "need --noise-multiplier" "$wisp" inspect held.wisp --memory --method adafest --records 60

@@ -93,9 +93,22 @@ static void Options(const char* path, const wisp_recommendation* simd) {
   newer.later = 1;
   Expect(wisp_model_open_with(path, &newer.known, &model, &error) == WISP_UNSUPPORTED && strstr(error.message, "wisp_open_options") != NULL, "a later option");
   wisp_open_options options = WISP_INIT(wisp_open_options);
-  options.backend = (wisp_backend)3;
-  Expect(wisp_model_open_with(path, &options, &model, &error) == WISP_INVALID_ARGUMENT && strstr(error.message, "no backend 3") != NULL, "no such backend");
-  Expect(wisp_model_plan_memory_with(path, &options, &memory, &error) == WISP_INVALID_ARGUMENT && memory.total_bytes == 0, "no such backend to plan for");
+  options.reserved = 1; /* as a later version may name what is padding otherwise */
+  Expect(wisp_model_open_with(path, &options, &model, &error) == WISP_UNSUPPORTED && strstr(error.message, "reserved is 1") != NULL, "a reserved option");
+  Expect(wisp_model_plan_memory_with(path, &options, &memory, &error) == WISP_UNSUPPORTED && memory.total_bytes == 0, "a reserved option of a plan");
+  options.reserved = 0;
+  const int backends[] = {3, -1, 1000};
+  for (int i = 0; i < 3; ++i) {
+    char reason[32];
+    snprintf(reason, sizeof(reason), "no backend %d", backends[i]);
+    memcpy(&options.backend, &backends[i], sizeof(options.backend));
+    Expect(wisp_model_open_with(path, &options, &model, &error) == WISP_INVALID_ARGUMENT && strstr(error.message, reason) != NULL, "no such backend");
+    Expect(wisp_model_plan_memory_with(path, &options, &memory, &error) == WISP_INVALID_ARGUMENT && memory.total_bytes == 0, "no such backend to plan for");
+  }
+  Expect(wisp_model_open_with(NULL, &options, &model, &error) == WISP_INVALID_ARGUMENT && strstr(error.message, "wisp_model_open_with:") != NULL, "no path");
+  Expect(wisp_model_plan_memory_with(path, &options, NULL, &error) == WISP_INVALID_ARGUMENT, "no memory");
+  Expect(strstr(error.message, "wisp_model_plan_memory_with:") != NULL, "no memory, in the words of who was called");
+  Expect(wisp_model_open(NULL, &model, &error) == WISP_INVALID_ARGUMENT && strstr(error.message, "wisp_model_open:") != NULL, "no path without options");
   options.size = 0;
   Expect(wisp_model_open_with(path, &options, &model, &error) == WISP_INVALID_ARGUMENT && strstr(error.message, "WISP_INIT") != NULL, "no size");
   Expect(model == NULL, "nothing comes out of a refusal");
@@ -104,7 +117,20 @@ static void Options(const char* path, const wisp_recommendation* simd) {
   Expect(wisp_model_open_with("absent.wisp", &options, &model, &error) == WISP_IO && strstr(error.message, "absent.wisp") != NULL, "an absent model is named");
 }
 
-/* Private draws are for float, of the model and of its base. */
+static void Decodings(wisp_model* model, wisp_private_options options) {
+  const int decodings[] = {3, -1, 1000};
+  for (int i = 0; i < 3; ++i) {
+    wisp_error error;
+    wisp_private_recommender* recommender = NULL;
+    char reason[32];
+    snprintf(reason, sizeof(reason), "no decoding %d", decodings[i]);
+    memcpy(&options.decoding, &decodings[i], sizeof(options.decoding));
+    const wisp_code code = wisp_private_recommender_open(model, &options, &recommender, &error);
+    Expect(code == WISP_INVALID_ARGUMENT && strstr(error.message, reason) != NULL && recommender == NULL, "no such decoding");
+  }
+}
+
+/* Private draws are for float, of the model and of its base. What is refused sets no limit, which would make the ledger, and opens none. */
 static void Private(const char* path, const char* base_path, const char* ledger, const char* label) {
   wisp_error error;
   wisp_model *models[2] = {NULL, NULL}, *bases[2] = {NULL, NULL};
@@ -119,15 +145,23 @@ static void Private(const char* path, const char* base_path, const char* ledger,
   options.num_public_datasets = 1;
   options.ledger_path = ledger;
   options.clip = 0.5;
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < 8; ++i) {
     wisp_private_recommender* recommender = NULL;
-    options.base_model = bases[i / 2];
-    const wisp_code code = wisp_private_recommender_open(models[i % 2], &options, &recommender, &error);
+    const int which = i % 4; /* of the model's backend and the base's */
+    options.base_model = bases[which / 2];
+    options.budget_epsilon = i > 0 ? 1 : 0;
+    options.delta = i > 0 ? 1e-6 : 0;
+    options.ledger_path = i < 4 ? ledger : path; /* which is no ledger */
+    if (i == 4) continue;
+    const wisp_code code = wisp_private_recommender_open(models[which % 2], &options, &recommender, &error);
     const int is_model = strstr(error.message, "open the model") != NULL, is_base = strstr(error.message, "open the base") != NULL;
-    if (i > 0) Expect(code == WISP_UNSUPPORTED && is_model == i % 2 && is_base == (i == 2) && recommender == NULL, "private draws in int8 are refused");
+    if (i > 0) Expect(code == WISP_UNSUPPORTED && is_model == which % 2 && is_base == (which == 2) && recommender == NULL, "private draws in int8 are refused");
     if (i == 0) Expect(code == WISP_OK, "private draws in float");
     wisp_private_recommender_close(recommender);
   }
+  options.ledger_path = ledger;
+  options.base_model = bases[0];
+  Decodings(models[0], options);
   for (int i = 0; i < 2; ++i) {
     wisp_model_close(models[i]);
     wisp_model_close(bases[i]);

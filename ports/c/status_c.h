@@ -2,11 +2,13 @@
 #ifndef WISP_PORTS_C_STATUS_C_H_
 #define WISP_PORTS_C_STATUS_C_H_
 
+#include <cstdint>
 #include <cstring>
 #include <exception>
 #include <functional>
 #include <new>
 #include <string>
+#include <type_traits>
 
 #include "ports/c/wisp.h"
 #include "runtime/core/status.h"
@@ -83,6 +85,15 @@ Result<Options> OptionsOf(const Options* given, const char* name) {
   if (given != nullptr) WISP_RETURN_IF_ERROR(CopyOptions(given, &options, sizeof(Options), name));
   options.size = sizeof(Options);
   return options;
+}
+
+// The number in a field of an enum's type. C lets a caller put any there; reading one that is out of the enum's range would be undefined.
+template <class Enum>
+int32_t NumberOf(const Enum& field) {
+  static_assert(std::is_enum_v<Enum> && sizeof(Enum) == sizeof(int32_t));
+  int32_t number = 0;
+  std::memcpy(&number, &field, sizeof(number));
+  return number;
 }
 
 // Fills a caller's sized struct as far as it goes; its size stays the caller's.

@@ -35,6 +35,7 @@ using wisp::InvalidArgument;
 using wisp::OkStatus;
 using wisp::Result;
 using wisp::Status;
+using wisp::Unsupported;
 using wisp::ports::Guarded;
 
 // What a vector of strings takes that was given its size at once.
@@ -49,16 +50,19 @@ size_t TextBytes(const wisp::ModelFile& file, std::string_view (wisp::ModelFile:
 
 Result<wisp::Backend> BackendOf(const wisp_open_options* given) {
   WISP_ASSIGN_OR_RETURN(const auto o, wisp::ports::OptionsOf(given, "wisp_open_options"));
-  switch (o.backend) {
+  if (o.reserved != 0) return Unsupported("wisp_open_options: reserved is " + std::to_string(o.reserved) + "; this version knows nothing but 0 there");
+  const int32_t backend = wisp::ports::NumberOf(o.backend);
+  switch (backend) {
     case WISP_BACKEND_SIMD: return wisp::Backend::kSimd;
     case WISP_BACKEND_XNNPACK: return wisp::Backend::kXnnpack;
     case WISP_BACKEND_INT8: return wisp::Backend::kInt8;
   }
-  return InvalidArgument("wisp_open_options: there is no backend " + std::to_string(static_cast<int>(o.backend)));
+  return InvalidArgument("wisp_open_options: there is no backend " + std::to_string(backend));
 }
 
-Status PlanModel(const char* path, const wisp_open_options* given, wisp_model_memory* out) {
-  if (path == nullptr || out == nullptr) return InvalidArgument("wisp_model_plan_memory: path and memory must not be NULL");
+// `called`: the function that was, for its refusals.
+Status PlanModel(const std::string& called, const char* path, const wisp_open_options* given, wisp_model_memory* out) {
+  if (path == nullptr || out == nullptr) return InvalidArgument(called + ": path and memory must not be NULL");
   WISP_ASSIGN_OR_RETURN(const wisp::Backend backend, BackendOf(given));
   WISP_ASSIGN_OR_RETURN(const wisp::ModelFile file, wisp::ModelFile::Open(path));
   WISP_ASSIGN_OR_RETURN(const wisp::InferenceMemory plan, wisp::Session::PlanMemory(file, backend));
@@ -70,8 +74,8 @@ Status PlanModel(const char* path, const wisp_open_options* given, wisp_model_me
   return wisp::ports::FillResult(m, out, "wisp_model_memory");
 }
 
-Status OpenModel(const char* path, const wisp_open_options* given, wisp_model** out) {
-  if (path == nullptr || out == nullptr) return InvalidArgument("wisp_model_open: path and model must not be NULL");
+Status OpenModel(const std::string& called, const char* path, const wisp_open_options* given, wisp_model** out) {
+  if (path == nullptr || out == nullptr) return InvalidArgument(called + ": path and model must not be NULL");
   WISP_ASSIGN_OR_RETURN(const wisp::Backend backend, BackendOf(given));
   WISP_ASSIGN_OR_RETURN(auto session, wisp::Session::Open(path, backend));
   auto model = std::make_unique<wisp_model>();
@@ -151,18 +155,20 @@ extern "C" {
 
 const char* wisp_version(void) { return WISP_VERSION; }
 
-wisp_code wisp_model_open(const char* path, wisp_model** model, wisp_error* error) { return wisp_model_open_with(path, nullptr, model, error); }
+wisp_code wisp_model_open(const char* path, wisp_model** model, wisp_error* error) {
+  return Guarded(error, [&] { return OpenModel("wisp_model_open", path, nullptr, model); });
+}
 
 wisp_code wisp_model_open_with(const char* path, const wisp_open_options* options, wisp_model** model, wisp_error* error) {
-  return Guarded(error, [&] { return OpenModel(path, options, model); });
+  return Guarded(error, [&] { return OpenModel("wisp_model_open_with", path, options, model); });
 }
 
 wisp_code wisp_model_plan_memory(const char* path, wisp_model_memory* memory, wisp_error* error) {
-  return wisp_model_plan_memory_with(path, nullptr, memory, error);
+  return Guarded(error, [&] { return PlanModel("wisp_model_plan_memory", path, nullptr, memory); });
 }
 
 wisp_code wisp_model_plan_memory_with(const char* path, const wisp_open_options* options, wisp_model_memory* memory, wisp_error* error) {
-  return Guarded(error, [&] { return PlanModel(path, options, memory); });
+  return Guarded(error, [&] { return PlanModel("wisp_model_plan_memory_with", path, options, memory); });
 }
 
 void wisp_model_close(wisp_model* model) { delete model; }

@@ -68,6 +68,7 @@ typedef enum wisp_backend {
 typedef struct wisp_open_options {
   size_t size;
   wisp_backend backend;
+  uint32_t reserved; /* 0 */
 } wisp_open_options;
 
 /* wisp_model_open with a choice; `options` may be NULL. WISP_UNSUPPORTED for a backend that this build or this processor has not. A

@@ -46,14 +46,15 @@ Result<wisp::DrawGoal> GoalOf(const wisp_private_options& o) {
   return goal;
 }
 
-Result<std::optional<wisp::DecodingMode>> ModeOf(wisp_decoding decoding) {
+Result<std::optional<wisp::DecodingMode>> ModeOf(const wisp_private_options& o) {
   using Mode = std::optional<wisp::DecodingMode>;
+  const int32_t decoding = wisp::ports::NumberOf(o.decoding);
   switch (decoding) {
     case WISP_DECODING_DEFAULT: return Mode();
     case WISP_DECODING_MIXED: return Mode(wisp::DecodingMode::kUniform);
     case WISP_DECODING_ANCHORED: return Mode(wisp::DecodingMode::kBaseAnchored);
   }
-  return InvalidArgument("wisp_private_options: there is no such decoding");
+  return InvalidArgument("wisp_private_options: there is no decoding " + std::to_string(decoding));
 }
 
 // What exists is opened whatever its unit: draws cost the same for all. What does not is called as the model's provenance has it.
@@ -76,13 +77,14 @@ Status Open(wisp_model* model, const wisp_private_options* given, wisp_private_r
   wisp::PrivateRecommenderOptions options{.temperature = o.temperature == 0 ? 1 : o.temperature, .top_k = o.top_k, .nucleus = o.top_p == 0 ? 1 : o.top_p,
                                           .public_datasets = labels, .num_records_public = o.num_records_public,
                                           .allow_large_delta = o.allow_large_delta != 0, .draws_per_charge = std::max(1u, o.draws_per_charge)};
-  WISP_ASSIGN_OR_RETURN(options.mode, ModeOf(o.decoding));
+  WISP_ASSIGN_OR_RETURN(options.mode, ModeOf(o));
   WISP_ASSIGN_OR_RETURN(options.goal, GoalOf(o));
   if (o.budget_epsilon > 0) {
     WISP_ASSIGN_OR_RETURN(options.new_limit, privacy::EpsilonDelta::Create(o.budget_epsilon, o.delta));
   }
   if (o.base_model != nullptr) options.base = &wisp::ports::SessionOf(o.base_model);
   const wisp::DecodingNeed need = wisp::NeedOf(wisp::ports::SessionOf(model).file(), wisp::PolicyOf(options));
+  WISP_RETURN_IF_ERROR(wisp::PrivateRecommender::CheckBackends(wisp::ports::SessionOf(model), options.base));
   WISP_RETURN_IF_ERROR(OpenLedger(o, need, made->ledger));
   options.ledger = made->ledger ? &*made->ledger : nullptr;
   WISP_ASSIGN_OR_RETURN(wisp::PrivateRecommender recommender, wisp::PrivateRecommender::Create(wisp::ports::SessionOf(model), options));

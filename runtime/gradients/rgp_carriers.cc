@@ -70,12 +70,15 @@ Status Validate(const RgpOptions& o, const std::vector<ParameterSpec>& parameter
   if (o.power_iterations < 1 || o.power_iterations > 100) {
     return InvalidArgument("rgp: power_iterations is " + std::to_string(o.power_iterations) + ", allowed are 1 to 100");
   }
+  if (o.rank < 1 || o.rank > kMaxWidth) {  // also where nothing is projected: room is made for it
+    return InvalidArgument("rgp: rank is " + std::to_string(o.rank) + ", allowed are 1 to " + std::to_string(kMaxWidth));
+  }
   bool trains = false;
   for (const ParameterSpec& p : parameters) {
     const RgpTrain train = TrainOf(o, p);
     trains |= train != RgpTrain::kFrozen;
     const uint32_t smaller = std::min(p.rows, p.cols);
-    if (train == RgpTrain::kProjected && (o.rank < 1 || o.rank > smaller)) {
+    if (train == RgpTrain::kProjected && o.rank > smaller) {
       return InvalidArgument("rgp: rank is " + std::to_string(o.rank) + ", allowed are 1 to " + std::to_string(smaller) + ", the smaller side of " +
                              p.name + " [" + std::to_string(p.rows) + ", " + std::to_string(p.cols) + "]");
     }

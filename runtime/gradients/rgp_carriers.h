@@ -42,7 +42,7 @@ struct RgpOptions {
   RgpTrain vectors = RgpTrain::kFull;           // kFrozen or kFull
 };
 
-// A sentence for a rank that is 0 or above the smaller side of a projected matrix, projected vectors, nothing to train.
+// A sentence for a rank that is 0, above kMaxWidth or above the smaller side of a projected matrix, projected vectors, nothing to train.
 Status Validate(const RgpOptions& options, const std::vector<ParameterSpec>& parameters);
 
 // Released numbers of a step.

@@ -22,7 +22,6 @@ Status CheckBackend(const char* which, const Session& session) {
 // Scores of a base are read as public: that it is must follow from what it states of itself and from what the app declares.
 Status CheckBase(const Session& session, const PrivateRecommenderOptions& o) {
   if (o.base == nullptr) return OkStatus();
-  WISP_RETURN_IF_ERROR(CheckBackend("base model", *o.base));
   const ModelFile &base = o.base->file(), &model = session.file();
   if (const DecodingNeed need = NeedOf(base, PolicyOf(o)); need.kind != DecodingNeed::Kind::kFree) {
     return PrivacyRefused("the base model must be public: " + need.reason);
@@ -153,8 +152,13 @@ PrivateRecommender::PrivateRecommender(Session& session, const PrivateRecommende
   if (mode_ == DecodingMode::kBaseAnchored) epsilon_per_draw_ = EpsilonOf(AnchoredDrawCost(clip_, options.temperature, support));
 }
 
-Result<PrivateRecommender> PrivateRecommender::Create(Session& session, const PrivateRecommenderOptions& o) {
+Status PrivateRecommender::CheckBackends(const Session& session, const Session* base) {
   WISP_RETURN_IF_ERROR(CheckBackend("model", session));
+  return base == nullptr ? OkStatus() : CheckBackend("base model", *base);
+}
+
+Result<PrivateRecommender> PrivateRecommender::Create(Session& session, const PrivateRecommenderOptions& o) {
+  WISP_RETURN_IF_ERROR(CheckBackends(session, o.base));
   WISP_RETURN_IF_ERROR(CheckBase(session, o));
   PrivateSamplerOptions s{.mode = DecodingMode::kPlain, .num_items = session.architecture().num_items, .temperature = o.temperature,
                           .top_k = o.top_k, .nucleus = o.nucleus, .need = NeedOf(session.file(), PolicyOf(o)),

@@ -83,8 +83,10 @@ struct PrivateRecommendOptions {
 // Used by one thread at a time, with its sessions.
 class PrivateRecommender {
  public:
-  // `session` must outlive the recommender. kPrivacyRefused: what has no guarantee, or no ledger where a charge is needed. kUnsupported: a
-  // session, or a base, with another backend than kSimd.
+  // kUnsupported: a session, or a base (may be null), with another backend than kSimd.
+  static Status CheckBackends(const Session& session, const Session* base);
+  // `session` must outlive the recommender. kPrivacyRefused: what has no guarantee, or no ledger where a charge is needed. kUnsupported:
+  // CheckBackends.
   static Result<PrivateRecommender> Create(Session& session, const PrivateRecommenderOptions& options);
 
   // `count` distinct items in the order drawn, fewer when not so many are left. kPrivacyRefused where the budget is spent:

@@ -1,4 +1,4 @@
-// What the methods that release rows, and the sampled softmax, ask of the options.
+// What the methods that release rows, the sampled softmax, the batch and the averaged weights ask of the options.
 #include <string>
 
 #include "runtime/train/step_release_parts.h"
@@ -40,6 +40,18 @@ Status ValidateNegatives(const Architecture& a, const TrainingOptions& o) {
     return Unsupported("a sampled softmax needs a tied table and no trained output bias");
   }
   return OkStatus();
+}
+
+Status ValidateBatch(const TrainingOptions& o, uint64_t num_records) {
+  if (o.expected_batch == 0) return InvalidArgument("expected_batch is 0, allowed are 1 and above");
+  const uint64_t n = o.num_records_public != 0 ? o.num_records_public : num_records;
+  if (o.expected_batch <= n) return OkStatus();
+  return InvalidArgument("expected_batch is " + std::to_string(o.expected_batch) + ", more than the " + std::to_string(n) + " records");
+}
+
+Status ValidateAverage(const TrainingOptions& o) {
+  if (o.ema_decay >= 0 && o.ema_decay < 1) return OkStatus();
+  return InvalidArgument("ema_decay is " + std::to_string(o.ema_decay) + ", allowed is 0 <= decay < 1");
 }
 
 }  // namespace wisp

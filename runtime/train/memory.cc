@@ -32,9 +32,11 @@ size_t SeldomMore(size_t trials, double chance) {
 Result<TrainingMemory> PlanTrainingMemory(const Architecture& architecture, size_t num_records, const TrainingOptions& given) {
   WISP_RETURN_IF_ERROR(Validate(architecture));
   WISP_RETURN_IF_ERROR(Validate(given.optimizer));
+  WISP_RETURN_IF_ERROR(ValidateAverage(given));
   WISP_RETURN_IF_ERROR(ValidateNegatives(architecture, given));
   if (given.method == Method::kRgp) WISP_RETURN_IF_ERROR(Validate(given.rgp, ParametersOf(architecture)));
   if (IsSparse(given.method)) WISP_RETURN_IF_ERROR(ValidateSparse(architecture, given));
+  if (given.method == Method::kAdaFest || given.method == Method::kAdaFestPlus) WISP_RETURN_IF_ERROR(ValidateBatch(given, num_records));
   TrainingOptions options = given;
   if (options.num_threads == 0) options.num_threads = DefaultThreads();
   if (options.num_records_public == 0) options.num_records_public = static_cast<uint32_t>(num_records);

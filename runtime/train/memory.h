@@ -4,8 +4,9 @@
 //   if (memory.total() > allowed) ...
 //
 // Each figure is what is asked of the system, paddings included. Memory does not depend on the batch: a worker has one record
-// in hand. Only DP-AdaFEST's and DP-AdaFEST+'s does, which select rows by it: growth_at_most. Not counted: the objects themselves,
-// less than 2 KB for each tensor and 8 KB for each worker; threads' stacks; the records, which are the caller's; the ledger.
+// in hand. DP-AdaFEST's and DP-AdaFEST+'s does, which select rows by it (growth_at_most), and so do a classifier's lists
+// (records_at_most). Not counted: the objects themselves, less than 2 KB for each tensor and 8 KB for each worker; threads' stacks;
+// the records, which are the caller's; the ledger.
 #ifndef WISP_RUNTIME_TRAIN_MEMORY_H_
 #define WISP_RUNTIME_TRAIN_MEMORY_H_
 
@@ -52,7 +53,7 @@ struct TrainingMemory {
 // any. Allocates none of it and reads no weights. Of `options` read: method, optimizer, ema_decay, num_threads, num_negatives,
 // re_attention.source; of phantom training norm_form; rgp; of fest and adafest+ how many sparse.rows there are; of adafest(+) the
 // map's options, expected_batch, num_records_public (0: num_records) and the noise multiplier. kInvalidArgument and the like
-// where Trainer::Check would refuse these.
+// where Trainer::Check would refuse these, but for printed Re-Attention without frequencies, which no figure hangs on.
 Result<TrainingMemory> PlanTrainingMemory(const Architecture& architecture, size_t num_records, const TrainingOptions& options);
 
 // The same of DpFpTrainer, which makes classifiers: equal to its memory(), before its first step and after any, while no step has

@@ -47,7 +47,9 @@ ReleaseBytes PlanFlatRelease(const Recommender& graph, const TrainingOptions& op
 ReleaseBytes PlanRgpRelease(const Recommender& graph, const TrainingOptions& options);
 ReleaseBytes PlanSparseRelease(const Recommender& graph, size_t num_records, const TrainingOptions& options);
 
-// What Trainer::Check asks of the sampled softmax, and of the methods that release rows.
+// What Trainer::Check asks of the batch, averaged weights, the sampled softmax, and of the methods that release rows.
+Status ValidateBatch(const TrainingOptions& options, uint64_t num_records);
+Status ValidateAverage(const TrainingOptions& options);
 Status ValidateNegatives(const Architecture& architecture, const TrainingOptions& options);
 Status ValidateSparse(const Architecture& architecture, const TrainingOptions& options);
 

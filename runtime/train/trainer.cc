@@ -69,15 +69,11 @@ Status ValidateOptions(const Architecture& a, std::span<const float> weights, st
   if (weights.size() != FlatSize(ParametersOf(a))) {
     return InvalidArgument("weights have " + std::to_string(weights.size()) + " numbers, the architecture " + std::to_string(FlatSize(ParametersOf(a))));
   }
-  if (o.expected_batch == 0) return InvalidArgument("expected_batch is 0, allowed are 1 and above");
-  const uint64_t n = o.num_records_public != 0 ? o.num_records_public : records.size();
-  if (o.expected_batch > n) {
-    return InvalidArgument("expected_batch is " + std::to_string(o.expected_batch) + ", more than the " + std::to_string(n) + " records");
-  }
+  WISP_RETURN_IF_ERROR(ValidateBatch(o, records.size()));
   for (float rate : {o.dropout.embedding, o.dropout.attention, o.dropout.residual}) {
     if (!(rate >= 0 && rate < 1)) return InvalidArgument("a dropout rate is " + std::to_string(rate) + ", allowed is 0 <= rate < 1");
   }
-  if (!(o.ema_decay >= 0 && o.ema_decay < 1)) return InvalidArgument("ema_decay is " + std::to_string(o.ema_decay) + ", allowed is 0 <= decay < 1");
+  WISP_RETURN_IF_ERROR(ValidateAverage(o));
   WISP_RETURN_IF_ERROR(ValidateNegatives(a, o));
   if (a.re_attention == ReAttention::kOn) WISP_RETURN_IF_ERROR(Validate(o.re_attention, a));
   if (o.method != Method::kOrdinary) WISP_RETURN_IF_ERROR(ValidatePrivacy(a, o));

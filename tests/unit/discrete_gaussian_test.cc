@@ -62,7 +62,6 @@ TEST(DiscreteGaussian, SmallSigmaMatchesExactProbabilities) {
   for (uint64_t sigma : {1, 2, 3, 5, 17, 31, 32, 33, 100}) ExpectMatchesPmf(Draw(100 + sigma, sigma, 400000), sigma);
 }
 
-// Half cells, so that neither the law of the cell nor that of the place in it nor the acceptance can be off by a percent.
 // Private runs with a seed can be repeated on another processor: the filter's doubles decide nothing that the exact path would not.
 TEST(DiscreteGaussian, SamplesAreTheSameOnEveryProcessor) {
   const auto fingerprint = [](uint64_t sigma) {
@@ -75,6 +74,7 @@ TEST(DiscreteGaussian, SamplesAreTheSameOnEveryProcessor) {
   EXPECT_EQ(fingerprint(uint64_t{1} << 40), 2102125866033976135u);
 }
 
+// Half cells, so that neither the law of the cell nor that of the place in it nor the acceptance can be off by a percent.
 TEST(DiscreteGaussian, EveryHalfCellHasItsShare) {
   constexpr uint64_t kSigma = (uint64_t{1} << 30) + 3222;
   constexpr int kPerSigma = 2 * kCellsPerSigma, kBins = 3 * kPerSigma;  // of each sign, up to 3 sigma

@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <random>
+#include <string>
 
 #include "runtime/core/room.h"
 #include "runtime/inference/session.h"
@@ -378,6 +380,41 @@ TEST_F(MethodsMemory, WhatATrainerWouldRefuseIsNotPlanned) {
   o = Options(Method::kPhantom, 1);
   o.num_negatives = 1501;
   EXPECT_EQ(PlanTrainingMemory(a_, 1000, o).status().code(), StatusCode::kInvalidArgument);
+}
+
+// Its sentence, word for word; the batch only where the plan depends on it.
+TEST_F(MethodsMemory, WhatIsNotPlannedIsRefusedInTheTrainersWords) {
+  const testing::Ring ring(a_.num_items, 1000, 5);
+  const std::vector<float> weights = testing::StartWeights(a_, {});
+  const std::vector<int32_t> rows = Rows(100, 3);
+  const auto expect_refused = [&](const TrainingOptions& o, const char* reason) {
+    const Status planned = PlanTrainingMemory(a_, ring.records.size(), o).status();
+    EXPECT_EQ(planned.code(), StatusCode::kInvalidArgument) << reason;
+    EXPECT_NE(planned.message().find(reason), std::string::npos) << planned.message();
+    EXPECT_EQ(planned.message(), Trainer::Check(a_, weights, ring.records, o).message());
+  };
+  for (const Method method : {Method::kAdaFest, Method::kAdaFestPlus}) {
+    TrainingOptions o = Options(method, 1);
+    if (method == Method::kAdaFestPlus) o.sparse.rows = rows;
+    for (const uint32_t records_public : {1000, 2000}) {
+      o.num_records_public = records_public;
+      o.expected_batch = 0;
+      expect_refused(o, "expected_batch is 0, allowed");
+      o.expected_batch = records_public + 1;
+      expect_refused(o, "01, more than the ");
+      o.expected_batch = records_public;
+      EXPECT_TRUE(PlanTrainingMemory(a_, ring.records.size(), o).ok());
+    }
+  }
+  for (const Method method : {Method::kOrdinary, Method::kPhantom, Method::kRgp}) {
+    TrainingOptions o = Options(method, 1);
+    for (const float decay : {-0.1f, 1.0f, NAN}) {
+      o.ema_decay = decay;
+      expect_refused(o, "ema_decay is ");
+    }
+    o.ema_decay = 0.5f;
+    EXPECT_TRUE(PlanTrainingMemory(a_, 0, o).ok());
+  }
 }
 
 }  // namespace

@@ -181,6 +181,10 @@ TEST(Rgp, BadOptionsAreNamed) {
   EXPECT_NE(Validate(RgpOptions{.rank = 9}, one).message().find("1 to 8"), std::string::npos);
   EXPECT_FALSE(Validate(RgpOptions{.rank = 0}, one).ok());
   EXPECT_TRUE(Validate(RgpOptions{.rank = 8}, one).ok());
+  // Of nothing projected too, where the widest model bounds it.
+  EXPECT_TRUE(Validate(RgpOptions{.rank = kMaxWidth, .matrices = RgpTrain::kFull}, one).ok());
+  EXPECT_NE(Validate(RgpOptions{.rank = kMaxWidth + 1, .matrices = RgpTrain::kFull}, one).message().find("1 to 8192"), std::string::npos);
+  EXPECT_FALSE(Validate(RgpOptions{.rank = 0, .matrices = RgpTrain::kFull}, one).ok());
   EXPECT_FALSE(Validate(RgpOptions{.rank = 1, .matrices = RgpTrain::kFrozen}, one).ok());
   EXPECT_FALSE(Validate(RgpOptions{.rank = 1, .vectors = RgpTrain::kProjected}, one).ok());
 }

@@ -41,7 +41,11 @@ Status CheckGiven(const InspectArguments& a, const TrainingOptions& o) {
   const bool names_rows = o.method == Method::kFest || o.method == Method::kAdaFestPlus;
   if (a.rank && o.method != Method::kRgp) return InvalidArgument("--rank is given, but the method is not rgp");
   if (a.rows && !names_rows) return InvalidArgument("--rows is given, but the method is neither fest nor adafest+, which alone train rows that are named");
-  if (!Grows(o.method)) return OkStatus();
+  if (!Grows(o.method)) {
+    if (!a.expected_batch && !a.noise_multiplier) return OkStatus();
+    const std::string given = a.expected_batch ? "--batch" : "--noise-multiplier";
+    return InvalidArgument(given + " is given, but the method is neither adafest nor adafest+, whose memory alone depends on it");
+  }
   if (!(o.privacy.noise_multiplier > 0)) {
     return InvalidArgument("adafest and adafest+ need --noise-multiplier: how many rows survive that no record touches follows from it");
   }
@@ -114,6 +118,10 @@ Status PrintClassifier(const InspectArguments& a, OutputFormat format) {
 Status InspectMemory(const InspectArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(const bool is_classifier, HoldsClassifier(a.model));
   if (is_classifier) return PrintClassifier(a, format);
+  const bool trains = !a.method.empty() || !a.recipe.empty();
+  if (!trains && (a.rank || a.rows || a.expected_batch || a.noise_multiplier || a.records > 0)) {
+    return InvalidArgument("--rank, --rows, --batch, --noise-multiplier and --records are of training: they need --method or --recipe");
+  }
   WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::Open(a.model));
   WISP_ASSIGN_OR_RETURN(const InferenceMemory inference, Session::PlanMemory(model));
   const BatchOptions batch{.num_threads = a.threads == 0 ? DefaultThreads() : a.threads};
@@ -121,7 +129,7 @@ Status InspectMemory(const InspectArguments& a, OutputFormat format) {
   Json j = {{"inference", MemoryJson(inference, model.size_bytes())}};
   j["batch_of_" + std::to_string(batch.rows)] = {
       {"activations", beside.activations}, {"scores", beside.scores}, {"total", beside.total()}, {"threads", batch.num_threads}};
-  if (!a.method.empty() || !a.recipe.empty()) {
+  if (trains) {
     WISP_ASSIGN_OR_RETURN(j["training"], PlanTraining(a, model.architecture()));
   }
   if (format == OutputFormat::kJson) {

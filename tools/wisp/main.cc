@@ -182,7 +182,7 @@ class CommandLine {
     c->add_flag("--verify", inspect_.verify, "Also check every weight against its checksum");
     auto* memory = c->add_flag("--memory", inspect_.memory, "Instead: what the model takes to recommend, and to train with --method or --recipe.\n"
                                                             "Exact, and known without making any of it; the size of the batch does not matter,\n"
-                                                            "but to adafest and adafest+, whose growth is bounded by it");
+                                                            "but to adafest and adafest+, whose growth is bounded by it, and to a classifier's lists");
     c->add_option("--method", inspect_.method, "ordinary, phantom, rgp, fest, adafest or adafest+")->needs(memory);
     c->add_option("--recipe", inspect_.recipe, "Of training: everything that is not given here, JSON; of a classifier required")->needs(memory);
     AddOptional(c, "--rank", inspect_.rank, "rgp: rank of the projections")->needs(memory);
