@@ -11,8 +11,9 @@
 namespace wisp::privacy {
 namespace {
 
-// The composed range gets at least this many points and at most the other number; in between the step is 1e-4.
-constexpr double kFewestPoints = 1 << 17, kMostPoints = 1 << 21;
+// The composed range gets at least this many points and at most the other number; in between the step is 1e-4. A point takes about 40
+// bytes for as long as a figure is computed.
+constexpr double kFewestPoints = 1 << 17, kMostPoints = 1 << 19;
 constexpr double kUsualStep = 1e-4;
 constexpr double kCoarsePoints = 4096;
 // One step's losses on more points than this are not worth having.

@@ -109,42 +109,55 @@ Complex Power(Complex z, double count) {
   return std::polar(std::exp(count * std::log(modulus)), std::remainder(count * std::arg(z), 2 * M_PI));
 }
 
+// The transform of a composition, and what bounds its rounding. Vectors of the size of the circle are most of what an accountant
+// takes; none is held longer than it is read.
+struct Spectrum {
+  std::vector<Complex> product;
+  double forward_squares = 0, squares = 0;
+};
+
+Spectrum TransformAll(const std::vector<PldPower>& terms, size_t n, Eigen::FFT<double>& fft) {
+  const double u = std::numeric_limits<double>::epsilon() / 2, logn = std::log2(static_cast<double>(n));
+  Spectrum all;
+  std::vector<double> relative(n / 2 + 1, 0.0);  // bound on |dF| / |F|, summed over the factors
+  for (const PldPower& term : terms) {
+    std::vector<double> circle = OnCircle(term.pld, n);
+    const double error = kTransformConstant * u * logn * std::sqrt(SumSquares(circle));
+    const double count = static_cast<double>(term.count);
+    std::vector<Complex> spectrum;
+    fft.fwd(spectrum, circle);
+    circle = {};
+    for (size_t k = 0; k < spectrum.size(); ++k) {
+      relative[k] += count * error / std::max(1e-300, std::abs(spectrum[k])) + 4 * count * u;
+      if (term.count != 1) spectrum[k] = Power(spectrum[k], count);
+      if (!all.product.empty()) spectrum[k] *= all.product[k];
+    }
+    all.product = std::move(spectrum);
+  }
+  for (size_t k = 0; k < all.product.size(); ++k) {
+    const double modulus = std::norm(all.product[k]);
+    if (modulus == 0) continue;
+    all.forward_squares += 2 * modulus * relative[k] * relative[k];
+    all.squares += 2 * modulus;
+  }
+  return all;
+}
+
 DiscretePld ComposeByTransform(const std::vector<PldPower>& terms) {
   const double step = terms.front().pld.step;
   const LossRange range = ComposedRange(terms, kLogTail);
   const auto first = static_cast<int64_t>(std::floor(range.low / step));
   const size_t n = NextSize((range.high - range.low) / step + 4);
-  const double u = std::numeric_limits<double>::epsilon() / 2, logn = std::log2(static_cast<double>(n));
   Eigen::FFT<double> fft;
   fft.SetFlag(Eigen::FFT<double>::HalfSpectrum);
-  std::vector<Complex> product(n / 2 + 1, Complex(1)), spectrum;
-  std::vector<double> relative(product.size(), 0.0);  // bound on |dF| / |F|, summed over the factors
-  for (const PldPower& term : terms) {
-    const std::vector<double> circle = OnCircle(term.pld, n);
-    const double error = kTransformConstant * u * logn * std::sqrt(SumSquares(circle));
-    const double count = static_cast<double>(term.count);
-    fft.fwd(spectrum, circle);
-    for (size_t k = 0; k < product.size(); ++k) {
-      relative[k] += count * error / std::max(1e-300, std::abs(spectrum[k])) + 4 * count * u;
-      product[k] *= term.count == 1 ? spectrum[k] : Power(spectrum[k], count);
-    }
-  }
-  double forward_squares = 0, spectrum_squares = 0;
-  for (size_t k = 0; k < product.size(); ++k) {
-    const double modulus = std::norm(product[k]);
-    if (modulus == 0) continue;
-    forward_squares += 2 * modulus * relative[k] * relative[k];
-    spectrum_squares += 2 * modulus;
-  }
-  std::vector<double> circle(n);
-  fft.inv(circle, product);
+  const Spectrum spectrum = TransformAll(terms, n, fft);
   DiscretePld composed{.step = step, .first = first, .mass = std::vector<double>(n)};
+  fft.inv(composed.mass, spectrum.product);
   const auto size = static_cast<int64_t>(n);
-  for (size_t i = 0; i < n; ++i) {
-    const int64_t index = ((first + static_cast<int64_t>(i)) % size + size) % size;
-    composed.mass[i] = std::max(0.0, circle[static_cast<size_t>(index)]);
-  }
-  composed.infinity = 2 * std::exp(-kLogTail) + std::sqrt(forward_squares) + kTransformConstant * u * logn * std::sqrt(spectrum_squares);
+  std::rotate(composed.mass.begin(), composed.mass.begin() + static_cast<ptrdiff_t>((first % size + size) % size), composed.mass.end());
+  for (double& mass : composed.mass) mass = std::max(0.0, mass);
+  const double u = std::numeric_limits<double>::epsilon() / 2, logn = std::log2(static_cast<double>(n));
+  composed.infinity = 2 * std::exp(-kLogTail) + std::sqrt(spectrum.forward_squares) + kTransformConstant * u * logn * std::sqrt(spectrum.squares);
   for (const PldPower& term : terms) composed.infinity += static_cast<double>(term.count) * term.pld.infinity;
   return composed;
 }
