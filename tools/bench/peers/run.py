@@ -28,6 +28,8 @@ def arguments():
     a = parser.parse_args()
     if a.threads < 1 or a.rounds < 1 or a.inner_width < 1 or (a.batch is not None and a.batch < 18):
         parser.error("--threads, --rounds and --inner-width must be 1 or more, --batch 18 or more: each item occurs")
+    if not os.access(a.wisp, os.X_OK):
+        parser.error(f"--wisp is {a.wisp!r}: there is no program; build it first (tools/dev build)")
     return a
 
 
