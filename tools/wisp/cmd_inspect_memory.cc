@@ -130,7 +130,8 @@ Status PlanInference(const InspectArguments& a, const ModelFile& model, Json& j)
 Result<Json> PlanClassifier(const InspectArguments& a) {
   const std::string is = a.model + ": is a classifier";
   if (!a.method.empty() || a.rank || a.rows || a.noise_multiplier || !a.backend.empty()) {
-    return InvalidArgument(is + "; what it takes to train follows from --recipe, --records, --num-records-public, --threads and --batch, and from nothing else");
+    return InvalidArgument(is + ", of which only training is planned, from --recipe, --records, --num-records-public, --threads and --batch; --method, --rank, --rows,"
+                                " --noise-multiplier and --backend say nothing of it");
   }
   if (a.recipe.empty()) {
     return InvalidArgument(is + ", of which only training is planned: give --recipe, the one of `wisp classify train`, and --records where it has no num_records_public");
