@@ -134,7 +134,8 @@ Result<Json> PlanClassifier(const InspectArguments& a) {
                                 " --noise-multiplier and --backend say nothing of it");
   }
   if (a.recipe.empty()) {
-    return InvalidArgument(is + ", of which only training is planned: give --recipe, the one of `wisp classify train`, and --records where it has no num_records_public");
+    return InvalidArgument(is + ", of which only training is planned: give --recipe, the one of `wisp classify train`,"
+                                " and --records where it has no num_records_public");
   }
   WISP_ASSIGN_OR_RETURN(const ClassifierFile file, ClassifierFile::Open(a.model));
   WISP_ASSIGN_OR_RETURN(ClassifyRecipe recipe, ReadClassifyRecipe(a.recipe));

@@ -209,7 +209,8 @@ class CommandLine {
                                                                         "batches are drawn by; default: the recipe's, or --records")->needs(memory);
     c->add_option("--backend", inspect_.backend, "Of recommending: simd (the default), int8 (linear layers over 8-bit integers) or xnnpack")->needs(memory);
     c->add_option("--threads", inspect_.threads, "Of training and of a batch; 0: up to 4")->check(CLI::Range(0, 1024))->needs(memory);
-    AddOptional(c, "--records", inspect_.records, "Of training: 16 bytes each, and 4 for each thread; default: --num-records-public or the recipe's num_records_public")->needs(memory);
+    AddOptional(c, "--records", inspect_.records, "Of training: 16 bytes each, and 4 for each thread; default: --num-records-public,\n"
+                                                  "or the recipe's num_records_public")->needs(memory);
     chosen_.OnCall(c, Inspect, inspect_);
   }
 
