@@ -13,6 +13,7 @@ json '1.289 < j["sigma"] < 1.291 and j["pld"] <= 8'
 
 # Usage.
 expect 2 "required" "$wisp" evaluate
+expect 2 "^wisp: wisp inspect: 'model' is required, by its place or as --model" "$wisp" inspect
 expect 2 "there is no command 'no-such-command'; the commands of wisp are synth, new, train" "$wisp" no-such-command
 expect 2 "there is no command 'foo'; the commands of wisp audit are step, run" "$wisp" audit foo --json
 expect 2 "wisp train has no option '--epsilom'; wisp train --help lists all; did you mean --epsilon?$" "$wisp" train --epsilom 3
@@ -381,6 +382,15 @@ json 'j["training"]["mode"] == "aggregate" and j["training"]["total"] > j["train
 expect 0 "" "$wisp" inspect texts.wisp --memory --recipe tiny.json --records 400
 grep -q "exact while" out || fail "inspect --memory of a classifier does not say what it holds for: $(tail -n 2 out)"
 expect 2 "is a classifier" "$wisp" inspect texts.wisp --memory --method phantom
+expect 2 "is a classifier.* --backend" "$wisp" inspect texts.wisp --memory --recipe tiny.json --backend int8
+expect 2 "is a classifier, .*give --recipe" "$wisp" inspect texts.wisp --memory
+expect 0 "" "$wisp" inspect texts.wisp --memory --recipe tiny.json --threads 1 --json
+json 'j["training"]["records"] == j["training"]["num_records_public"] == 400 and 200 < j["training"]["records_at_most"] < 400'
+expect 0 "" "$wisp" inspect texts.wisp --memory --recipe tiny.json --num-records-public 800 --records 400 --json
+json 'j["training"]["num_records_public"] == 800 and 100 < j["training"]["records_at_most"] < 200'
+expect 2 "expected_batch is 200, more than the 199 records" "$wisp" inspect texts.wisp --memory --recipe tiny.json --num-records-public 199
+sed 's/"num_records_public": 400, //' tiny.json >uncounted.json
+expect 2 "which needs --records" "$wisp" inspect texts.wisp --memory --recipe uncounted.json
 expect 0 "" "$wisp" privacy --ledger texts.db --delta 0.001
 grep -q "24 steps" out && grep -q "one interaction" out || fail "the ledger's statement does not name the releases"
 expect 0 "" "$wisp" inspect texts.wisp --verify --json
@@ -450,7 +460,7 @@ expect 0 "" ./personalise_refused base.wisp "$PWD/log.db" c.db imported.wisp ord
 expect 0 "" "$wisp" train --recipe "$recipe" "${small[@]}" --reproducible-noise 1 --threads 2 --out held.wisp --ledger held.db --json
 read -r held records < <(python3 -c 'import json; j = json.load(open("out")); print(j["planned_bytes"], j["records"])')
 expect 0 "" "$wisp" inspect held.wisp --memory --method phantom --threads 2 --records "$records" --json
-json 'j["training"]["total"] == '"$held"' and all(p["total"] == sum(v for k, v in p.items() if k not in ("total", "file_mapped", "threads", "method")) for p in j.values())'
+json 'j["training"]["total"] == '"$held"' and all(p["total"] == sum(v for k, v in p.items() if k not in ("total", "file_mapped", "threads", "method", "backend", "records")) for p in j.values())'
 # Of every method: what its run says, before the first step.
 cat >methods.txt <<'END'
 rgp --rank 3
@@ -480,18 +490,39 @@ expect 2 "the method is not rgp" "$wisp" inspect held.wisp --memory --method pha
 expect 2 "^wisp: --batch is given" "$wisp" inspect held.wisp --memory --method phantom --batch 32
 expect 2 "^wisp: --noise-multiplier is given" "$wisp" inspect held.wisp --memory --method rgp --noise-multiplier 1
 expect 2 "expected_batch is 61, more than the 60" "$wisp" inspect held.wisp --memory --method adafest --noise-multiplier 1 --batch 61 --records 60
-for figure in "--rank 3" "--rows 9" "--batch 32" "--noise-multiplier 1" "--records 60"; do
+for figure in "--rank 3" "--rows 9" "--batch 32" "--noise-multiplier 1" "--records 60" "--num-records-public 60"; do
   expect 2 "need --method or --recipe" "$wisp" inspect held.wisp --memory $figure
 done
 expect 2 "need --rows" "$wisp" inspect held.wisp --memory --method fest
 expect 2 "neither fest nor adafest+" "$wisp" inspect held.wisp --memory --method adafest --rows 9
 expect 2 "need --noise-multiplier" "$wisp" inspect held.wisp --memory --method adafest --records 60
 expect 2 "need --records" "$wisp" inspect held.wisp --memory --method adafest --noise-multiplier 1
+# Values out of range are named, whatever the method and the recipe.
+for figure in "--batch 0" "--records 0" "--num-records-public 0" "--noise-multiplier 0" "--noise-multiplier=-1"; do
+  expect 2 "^wisp: ${figure/[= ]*/} is ${figure##*[= ]}, allowed are" "$wisp" inspect held.wisp --memory --recipe method.json --method adafest $figure
+done
+# How many records there are, and may be known of, comes from the recipe where it is not said.
+python3 -c 'import json; r = json.load(open("method.json")); r["training"]["num_records_public"] = 6040; r["training"]["expected_batch"] = 600; json.dump(r, open("known.json", "w"))'
+known=("$wisp" inspect held.wisp --memory --recipe known.json --method adafest --noise-multiplier 1 --json)
+expect 0 "" "${known[@]}"
+json 'j["training"]["records"] == j["training"]["num_records_public"] == 6040 and 600 < j["training"]["records_at_most"] < 1200'
+expect 0 "" "${known[@]}" --records 600 --num-records-public 600
+json 'j["training"]["num_records_public"] == j["training"]["records_at_most"] == 600'
+expect 0 "" "${known[@]}" --num-records-public 3000
+json 'j["training"]["records"] == j["training"]["num_records_public"] == 3000'
+expect 2 "expected_batch is 600, more than the 599 records" "${known[@]}" --num-records-public 599
+expect 2 "^wisp: --num-records-public is given, but" "$wisp" inspect held.wisp --memory --method phantom --num-records-public 60
+expect 0 "" "$wisp" inspect held.wisp --memory --recipe known.json --method phantom --threads 2 --json
+json 'j["training"]["records"] == 6040 and j["training"]["lists"] == 6040 * 24'
 cc -std=c11 -Wall -Wextra -Werror -I"$root" "$root/tests/lent_threads.c" -o lent_threads -L"$build" -lwisp -Wl,-rpath,"$build" 2>err || fail "the C test of lent threads: $(head -c 300 err)"
 expect 0 "" ./lent_threads base.wisp log.db lent.db lent.wisp
 mv out lent.txt
 expect 0 "" "$wisp" inspect base.wisp --memory --method phantom --threads 3 --records 60 --json
 json '[str(j["inference"]["total"]), str(j["training"]["total"])] == open("lent.txt").read().split()'
+# What C copies of keys and names: a string each, and what does not fit into one.
+json 'j["inference"]["names"] >= 2 * 480 * 24 and j["inference"]["total"] == sum(j["inference"][p] for p in ("activations", "packed_weights", "scores", "names"))'
+expect 0 "" "$wisp" inspect base.wisp --memory
+grep -qE "^  names +[0-9]{5}" out && grep -q "which the C interface copies" out || fail "inspect --memory leaves out the names: $(cat out)"
 
 # Tables of 16-bit numbers: half their room, and the model it was, with its guarantee; everything reads them, C too.
 expect 2 "'f8', allowed is f16" "$wisp" compress o.wisp --out small.wisp --tables f8
@@ -540,6 +571,19 @@ cc -std=c11 -Wall -Wextra -Werror -I"$root" "$root/tests/open_with.c" -o open_wi
 expect 0 "" ./open_with base.wisp plain.wisp backends.db "$label"
 [ ! -e backends.db ] || fail "a refused recommender left a ledger behind"
 cp out backends.txt
+# So is what it takes; what the build lacks is refused in the words of the runtime.
+expect 0 "" "$wisp" inspect base.wisp --memory --threads 1 --json
+cp out whole.json
+for backend in simd int8 xnnpack; do
+  if grep -q "^$backend:none" backends.txt; then
+    expect 3 "$([ $backend = int8 ] && echo 'no 8-bit kernels' || echo 'has no XNNPACK')" "$wisp" inspect base.wisp --memory --backend $backend
+    continue
+  fi
+  expect 0 "" "$wisp" inspect base.wisp --memory --threads 1 --backend $backend --json
+  json 'j["inference"]["backend"] == "'$backend'" and ("batch_of_32" in j) == ("'$backend'" != "xnnpack") and (j == json.load(open("whole.json"))) == ("'$backend'" == "simd")'
+done
+expect 2 "allowed are simd, int8 and xnnpack" "$wisp" inspect base.wisp --memory --backend int4
+expect 2 "memory" "$wisp" inspect base.wisp --backend int8
 for line in $(grep -v none backends.txt); do
   IFS=: read -r backend history scores <<<"$line"
   expect 0 "" "$wisp" recommend --model base.wisp --history "$history" --count 5 --backend "$backend" --json

@@ -40,7 +40,7 @@ static void Memory(const char* path) {
   Expect(wisp_model_plan_memory(path, &memory, &error) == WISP_OK, "memory of a model is planned");
   Expect(memory.size == sizeof(memory) && memory.file_bytes > 0 && memory.activation_bytes > 0, "memory is filled");
   Expect(memory.total_bytes == memory.activation_bytes + memory.packed_weights_bytes + memory.score_bytes + memory.name_bytes, "the parts are the total");
-  printf("%llu\n", (unsigned long long)(memory.total_bytes - memory.name_bytes));
+  printf("%llu\n", (unsigned long long)memory.total_bytes);
   Expect(wisp_model_plan_memory("absent.wisp", &memory, &error) == WISP_IO && strstr(error.message, "absent.wisp") != NULL, "an absent model is named");
   memory.size = 0;
   Expect(wisp_model_plan_memory(path, &memory, &error) == WISP_INVALID_ARGUMENT && strstr(error.message, "WISP_INIT") != NULL, "a size is asked for");

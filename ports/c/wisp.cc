@@ -12,10 +12,11 @@
 
 #include "ports/c/status_c.h"
 #include "runtime/inference/batch_recommender.h"
+#include "runtime/model/item_texts.h"
 
 struct wisp_model {
   std::unique_ptr<wisp::Session> session;
-  std::vector<std::string> keys, names;  // with a final zero each, which the file does not promise
+  wisp::ItemTexts texts;
   std::unique_ptr<wisp::BatchRecommender> batch;  // none before a batch
   wisp_batch_options batch_how = {};              // what it was made with
   std::vector<std::span<const int32_t>> histories;
@@ -38,16 +39,6 @@ using wisp::Status;
 using wisp::Unsupported;
 using wisp::ports::Guarded;
 
-// What a vector of strings takes that was given its size at once.
-size_t TextBytes(const wisp::ModelFile& file, std::string_view (wisp::ModelFile::*text)(size_t) const) {
-  size_t bytes = file.num_items() * sizeof(std::string);
-  for (size_t i = 0; i < file.num_items(); ++i) {
-    const size_t length = (file.*text)(i).size();
-    if (length > std::string().capacity()) bytes += length + 1;
-  }
-  return bytes;
-}
-
 Result<wisp::Backend> BackendOf(const wisp_open_options* given) {
   WISP_ASSIGN_OR_RETURN(const auto o, wisp::ports::OptionsOf(given, "wisp_open_options"));
   if (o.reserved != 0) return Unsupported("wisp_open_options: reserved is " + std::to_string(o.reserved) + "; this version knows nothing but 0 there");
@@ -67,9 +58,7 @@ Status PlanModel(const std::string& called, const char* path, const wisp_open_op
   WISP_ASSIGN_OR_RETURN(const wisp::ModelFile file, wisp::ModelFile::Open(path));
   WISP_ASSIGN_OR_RETURN(const wisp::InferenceMemory plan, wisp::Session::PlanMemory(file, backend));
   wisp_model_memory m{.size = sizeof(wisp_model_memory), .file_bytes = file.size_bytes(), .activation_bytes = plan.activations,
-                      .packed_weights_bytes = plan.packed_weights, .score_bytes = plan.scores};
-  if (file.has_item_keys()) m.name_bytes += TextBytes(file, &wisp::ModelFile::item_key);
-  if (file.has_item_names()) m.name_bytes += TextBytes(file, &wisp::ModelFile::item_name);
+                      .packed_weights_bytes = plan.packed_weights, .score_bytes = plan.scores, .name_bytes = wisp::PlanItemTexts(file)};
   m.total_bytes = plan.total() + m.name_bytes;
   return wisp::ports::FillResult(m, out, "wisp_model_memory");
 }
@@ -79,13 +68,7 @@ Status OpenModel(const std::string& called, const char* path, const wisp_open_op
   WISP_ASSIGN_OR_RETURN(const wisp::Backend backend, BackendOf(given));
   WISP_ASSIGN_OR_RETURN(auto session, wisp::Session::Open(path, backend));
   auto model = std::make_unique<wisp_model>();
-  const wisp::ModelFile& file = session->file();
-  if (file.has_item_keys()) model->keys.reserve(file.num_items());
-  if (file.has_item_names()) model->names.reserve(file.num_items());
-  for (size_t i = 0; i < file.num_items(); ++i) {
-    if (file.has_item_keys()) model->keys.emplace_back(file.item_key(i));
-    if (file.has_item_names()) model->names.emplace_back(file.item_name(i));
-  }
+  model->texts = wisp::CopyItemTexts(session->file());
   model->session = std::move(session);
   *out = model.release();
   return OkStatus();
@@ -181,9 +164,9 @@ int32_t wisp_model_find_item(const wisp_model* model, const char* key) {
   return item ? static_cast<int32_t>(*item) : -1;
 }
 
-const char* wisp_model_item_key(const wisp_model* model, int32_t item) { return model == nullptr ? "" : TextAt(model->keys, item); }
+const char* wisp_model_item_key(const wisp_model* model, int32_t item) { return model == nullptr ? "" : TextAt(model->texts.keys, item); }
 
-const char* wisp_model_item_name(const wisp_model* model, int32_t item) { return model == nullptr ? "" : TextAt(model->names, item); }
+const char* wisp_model_item_name(const wisp_model* model, int32_t item) { return model == nullptr ? "" : TextAt(model->texts.names, item); }
 
 wisp_code wisp_recommend(wisp_model* model, const int32_t* history, size_t num_history, const wisp_recommend_options* options,
                          wisp_recommendation* out, size_t* count, wisp_error* error) {

@@ -5,6 +5,8 @@
 
 #include "runtime/inference/batch_recommender.h"
 #include "runtime/model/classifier_file.h"
+#include "runtime/model/item_texts.h"
+#include "runtime/privacy/exact_sum.h"
 #include "runtime/train/dp_fp_report.h"
 #include "tools/wisp/classify_recipe.h"
 #include "tools/wisp/commands.h"
@@ -15,8 +17,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json MemoryJson(const InferenceMemory& m, uint64_t file_bytes) {
-  return {{"file_mapped", file_bytes}, {"activations", m.activations}, {"packed_weights", m.packed_weights}, {"scores", m.scores}, {"total", m.total()}};
+// As an app in C holds it, which copies the names.
+Json MemoryJson(const InferenceMemory& m, const ModelFile& file) {
+  const size_t names = PlanItemTexts(file);
+  return {{"file_mapped", file.size_bytes()}, {"activations", m.activations}, {"packed_weights", m.packed_weights}, {"scores", m.scores},
+          {"names", names}, {"total", m.total() + names}};
 }
 
 Json MemoryJson(const TrainingMemory& m, bool grows) {
@@ -36,20 +41,37 @@ void PrintFigures(const Json& j) {
 
 bool Grows(Method method) { return method == Method::kAdaFest || method == Method::kAdaFestPlus; }
 
+// Values that mean nothing to any method, in the words of the options.
+Status CheckValues(const InspectArguments& a) {
+  const std::pair<const char*, std::optional<uint32_t>> counts[] = {
+      {"--batch", a.expected_batch}, {"--records", a.records}, {"--num-records-public", a.num_records_public}};
+  for (const auto& [option, count] : counts) {
+    if (count && *count == 0) return InvalidArgument(std::string(option) + " is 0, allowed are 1 and above");
+  }
+  if (!a.noise_multiplier || (*a.noise_multiplier >= 0x1p-20 && *a.noise_multiplier <= privacy::ExactGrid::kMaxNoiseMultiplier)) return OkStatus();
+  char given[40];
+  std::snprintf(given, sizeof(given), "%g", *a.noise_multiplier);
+  return InvalidArgument(std::string("--noise-multiplier is ") + given + ", allowed are 9.6e-7 to 524288");
+}
+
+// How many there are where nobody says so: as many as anybody may know of. 0: nobody knows.
+uint32_t RecordsOf(const InspectArguments& a, uint32_t num_records_public) { return a.records.value_or(num_records_public); }
+
 // What each method needs to be told, and what says nothing about it.
 Status CheckGiven(const InspectArguments& a, const TrainingOptions& o) {
   const bool names_rows = o.method == Method::kFest || o.method == Method::kAdaFestPlus;
   if (a.rank && o.method != Method::kRgp) return InvalidArgument("--rank is given, but the method is not rgp");
   if (a.rows && !names_rows) return InvalidArgument("--rows is given, but the method is neither fest nor adafest+, which alone train rows that are named");
   if (!Grows(o.method)) {
-    if (!a.expected_batch && !a.noise_multiplier) return OkStatus();
-    const std::string given = a.expected_batch ? "--batch" : "--noise-multiplier";
+    if (!a.expected_batch && !a.noise_multiplier && !a.num_records_public) return OkStatus();
+    const std::string given = a.expected_batch ? "--batch" : a.noise_multiplier ? "--noise-multiplier" : "--num-records-public";
     return InvalidArgument(given + " is given, but the method is neither adafest nor adafest+, whose memory alone depends on it");
   }
   if (!(o.privacy.noise_multiplier > 0)) {
     return InvalidArgument("adafest and adafest+ need --noise-multiplier: how many rows survive that no record touches follows from it");
   }
-  return a.records > 0 ? OkStatus() : InvalidArgument("adafest and adafest+ need --records: how many of them a step may draw follows from it");
+  if (RecordsOf(a, o.num_records_public) > 0) return OkStatus();
+  return InvalidArgument("adafest and adafest+ need --records: how many of them a step may draw follows from it");
 }
 
 Result<Json> PlanTraining(const InspectArguments& a, Architecture architecture) {
@@ -67,6 +89,7 @@ Result<Json> PlanTraining(const InspectArguments& a, Architecture architecture) 
   if (a.rank) options.rgp.rank = *a.rank;
   if (a.expected_batch) options.expected_batch = *a.expected_batch;
   if (a.noise_multiplier) options.privacy.noise_multiplier = *a.noise_multiplier;
+  if (a.num_records_public) options.num_records_public = *a.num_records_public;
   WISP_RETURN_IF_ERROR(CheckGiven(a, options));
   std::vector<int32_t> rows;  // which they are does not matter, how many does
   if (options.method == Method::kFest || options.method == Method::kAdaFestPlus) {
@@ -78,26 +101,57 @@ Result<Json> PlanTraining(const InspectArguments& a, Architecture architecture) 
     std::iota(rows.begin(), rows.end(), 0);
     options.sparse.rows = rows;
   }
-  WISP_ASSIGN_OR_RETURN(const TrainingMemory memory, PlanTrainingMemory(architecture, a.records, options));
+  const uint32_t records = RecordsOf(a, options.num_records_public);
+  WISP_ASSIGN_OR_RETURN(const TrainingMemory memory, PlanTrainingMemory(architecture, records, options));
   Json j = MemoryJson(memory, Grows(options.method));
   if (!a.method.empty()) j["method"] = a.method;
   if (!a.recipe.empty()) j["recipe"] = a.recipe;
-  j["threads"] = options.num_threads;
+  j.update({{"threads", options.num_threads}, {"records", records}});
+  if (Grows(options.method)) j["num_records_public"] = options.num_records_public != 0 ? options.num_records_public : records;
   return j;
+}
+
+// Of a session, and of a batch beside it, which XNNPACK has none of.
+Status PlanInference(const InspectArguments& a, const ModelFile& model, Json& j) {
+  const std::string name = a.backend.empty() ? "simd" : a.backend;
+  WISP_ASSIGN_OR_RETURN(const Backend backend, BackendNamed(name));
+  WISP_ASSIGN_OR_RETURN(const InferenceMemory inference, Session::PlanMemory(model, backend));
+  j["inference"] = MemoryJson(inference, model);
+  j["inference"]["backend"] = name;
+  if (backend == Backend::kXnnpack) return OkStatus();
+  const BatchOptions batch{.num_threads = a.threads == 0 ? DefaultThreads() : a.threads};
+  WISP_ASSIGN_OR_RETURN(const InferenceMemory beside, BatchRecommender::PlanMemory(model.architecture(), batch, backend));
+  j["batch_of_" + std::to_string(batch.rows)] = {{"activations", beside.activations}, {"scores", beside.scores}, {"total", beside.total()},
+                                                 {"threads", batch.num_threads}, {"backend", name}};
+  return OkStatus();
 }
 
 // Training alone: nobody has planned ahead what a classifier takes to predict.
 Result<Json> PlanClassifier(const InspectArguments& a) {
-  if (a.recipe.empty() || !a.method.empty() || a.rank || a.rows || a.noise_multiplier) {
-    return InvalidArgument(a.model + ": is a classifier; what it takes to train follows from --recipe, --records, --threads and --batch, and from nothing else");
+  const std::string is = a.model + ": is a classifier";
+  if (!a.method.empty() || a.rank || a.rows || a.noise_multiplier || !a.backend.empty()) {
+    return InvalidArgument(is + ", of which only training is planned, from --recipe, --records, --num-records-public, --threads and --batch; --method, --rank, --rows,"
+                                " --noise-multiplier and --backend say nothing of it");
+  }
+  if (a.recipe.empty()) {
+    return InvalidArgument(is + ", of which only training is planned: give --recipe, the one of `wisp classify train`,"
+                                " and --records where it has no num_records_public");
   }
   WISP_ASSIGN_OR_RETURN(const ClassifierFile file, ClassifierFile::Open(a.model));
   WISP_ASSIGN_OR_RETURN(ClassifyRecipe recipe, ReadClassifyRecipe(a.recipe));
   recipe.options.num_threads = a.threads == 0 ? DefaultThreads() : a.threads;
   if (a.expected_batch) recipe.options.expected_batch = *a.expected_batch;
-  WISP_ASSIGN_OR_RETURN(const TrainingMemory m, PlanClassificationMemory(file.description().architecture, a.records, recipe.options));
+  if (a.num_records_public) recipe.options.num_records_public = *a.num_records_public;
+  const uint32_t records = RecordsOf(a, recipe.options.num_records_public);
+  if (records == 0) return InvalidArgument(is + ", which needs --records: how many of them a step may draw follows from it");
+  const uint32_t known = recipe.options.num_records_public != 0 ? recipe.options.num_records_public : records;
+  if (recipe.options.expected_batch > known) {
+    return InvalidArgument("expected_batch is " + std::to_string(recipe.options.expected_batch) + ", more than the " + std::to_string(known) + " records");
+  }
+  WISP_ASSIGN_OR_RETURN(const TrainingMemory m, PlanClassificationMemory(file.description().architecture, records, recipe.options));
   Json j = MemoryJson(m, false);
-  j.update({{"records_at_most", m.records_at_most}, {"mode", ToText(recipe.options.mode)}, {"recipe", a.recipe}, {"threads", recipe.options.num_threads}});
+  j.update({{"records_at_most", m.records_at_most}, {"mode", ToText(recipe.options.mode)}, {"recipe", a.recipe}, {"threads", recipe.options.num_threads},
+            {"records", records}, {"num_records_public", known}});
   return j;
 }
 
@@ -116,19 +170,16 @@ Status PrintClassifier(const InspectArguments& a, OutputFormat format) {
 }  // namespace
 
 Status InspectMemory(const InspectArguments& a, OutputFormat format) {
+  WISP_RETURN_IF_ERROR(CheckValues(a));
   WISP_ASSIGN_OR_RETURN(const bool is_classifier, HoldsClassifier(a.model));
   if (is_classifier) return PrintClassifier(a, format);
   const bool trains = !a.method.empty() || !a.recipe.empty();
-  if (!trains && (a.rank || a.rows || a.expected_batch || a.noise_multiplier || a.records > 0)) {
-    return InvalidArgument("--rank, --rows, --batch, --noise-multiplier and --records are of training: they need --method or --recipe");
+  if (!trains && (a.rank || a.rows || a.expected_batch || a.noise_multiplier || a.records || a.num_records_public)) {
+    return InvalidArgument("--rank, --rows, --batch, --noise-multiplier, --records and --num-records-public are of training: they need --method or --recipe");
   }
   WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::Open(a.model));
-  WISP_ASSIGN_OR_RETURN(const InferenceMemory inference, Session::PlanMemory(model));
-  const BatchOptions batch{.num_threads = a.threads == 0 ? DefaultThreads() : a.threads};
-  WISP_ASSIGN_OR_RETURN(const InferenceMemory beside, BatchRecommender::PlanMemory(model.architecture(), batch));
-  Json j = {{"inference", MemoryJson(inference, model.size_bytes())}};
-  j["batch_of_" + std::to_string(batch.rows)] = {
-      {"activations", beside.activations}, {"scores", beside.scores}, {"total", beside.total()}, {"threads", batch.num_threads}};
+  Json j;
+  WISP_RETURN_IF_ERROR(PlanInference(a, model, j));
   if (trains) {
     WISP_ASSIGN_OR_RETURN(j["training"], PlanTraining(a, model.architecture()));
   }
@@ -137,7 +188,8 @@ Status InspectMemory(const InspectArguments& a, OutputFormat format) {
     return OkStatus();
   }
   PrintFigures(j);
-  std::printf("bytes; the total does not count the file, which is mapped, not copied; a batch's stands beside that of inference\n");
+  std::printf("bytes; the total does not count the file, which is mapped, not copied; a batch's stands beside that of inference\n"
+              "names are the items' keys and names, which the C interface copies; this program reads them in the file\n");
   if (!j.contains("training") || !j["training"].contains("growth_at_most")) return OkStatus();
   std::printf("growth_at_most stands above the total, and bounds it while no step draws more than records_at_most records or changes more than\n"
               "rows_at_most rows: each happens to a step with a chance below %g\n", kSeldom);

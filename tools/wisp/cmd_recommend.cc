@@ -348,14 +348,14 @@ class PrivateCommand {
   std::optional<privacy::Ledger> ledger_;
 };
 
+}  // namespace
+
 Result<Backend> BackendNamed(const std::string& name) {
   if (name == "simd") return Backend::kSimd;
   if (name == "int8") return Backend::kInt8;
   if (name == "xnnpack") return Backend::kXnnpack;
   return InvalidArgument("--backend is '" + name + "', allowed are simd, int8 and xnnpack");
 }
-
-}  // namespace
 
 Status Recommend(const RecommendArguments& a, OutputFormat format) {
   if (a.count == 0) return InvalidArgument("--count is 0, allowed are 1 and above");

@@ -9,6 +9,10 @@
 
 #include "runtime/core/status.h"
 
+namespace wisp {
+enum class Backend;
+}
+
 namespace wisp::tools {
 
 enum class OutputFormat { kText, kJson };
@@ -84,10 +88,10 @@ struct InspectArguments {
   bool verify = false;
   // Of --memory.
   bool memory = false;
-  std::string method, recipe;
-  std::optional<uint32_t> rank, rows, expected_batch;
+  std::string method, recipe, backend;  // no backend: simd
+  std::optional<uint32_t> rank, rows, expected_batch, records, num_records_public;
   std::optional<double> noise_multiplier;
-  uint32_t threads = 0, records = 0;
+  uint32_t threads = 0;
 };
 
 struct PrivacyArguments {
@@ -162,6 +166,7 @@ Status Export(const ExportArguments& arguments, OutputFormat format);
 Status Compress(const CompressArguments& arguments, OutputFormat format);
 Status Inspect(const InspectArguments& arguments, OutputFormat format);
 Status InspectMemory(const InspectArguments& arguments, OutputFormat format);  // its --memory
+Result<Backend> BackendNamed(const std::string& name);                         // what --backend says: simd, int8 or xnnpack
 Status PrivacyEpsilon(const PrivacyArguments& arguments, OutputFormat format);
 Status PrivacyCalibrate(const PrivacyArguments& arguments, OutputFormat format);
 Status PrivacyDecoding(const PrivacyArguments& arguments, OutputFormat format);

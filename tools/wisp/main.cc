@@ -48,6 +48,8 @@ class CommandLine {
     }
     try {
       app_.parse(argc, argv);
+    } catch (const CLI::RequiredError& error) {
+      return SayMissing(error);
     } catch (const CLI::ParseError& error) {
       return app_.exit(error) == 0 ? 0 : 2;
     }
@@ -57,6 +59,20 @@ class CommandLine {
   }
 
  private:
+  // CLI11 names a positional by its option alone, which no help line shows first.
+  int SayMissing(const CLI::RequiredError& error) {
+    const CLI::App* command = &app_;
+    while (!command->get_subcommands().empty()) command = command->get_subcommands().back();
+    for (const CLI::Option* o : command->get_options([](const CLI::Option* o) { return o->get_required() && o->get_positional() && o->empty(); })) {
+      if (o->get_lnames().empty()) continue;
+      std::fprintf(stderr, "wisp: wisp %s: '%s' is required, by its place or as --%s\nRun with --help for more information.\n", command->get_name().c_str(),
+                   o->get_name(/*positional=*/true).c_str(), o->get_lnames().front().c_str());
+      return 2;
+    }
+    app_.exit(error);
+    return 2;
+  }
+
   void AddSynth() {
     CLI::App* c = app_.add_subcommand("synth", "Make a synthetic log of events with readable items.\n"
                                                "  wisp synth --out device.db --population device --users 2000");
@@ -184,13 +200,17 @@ class CommandLine {
                                                             "Exact, and known without making any of it; the size of the batch does not matter,\n"
                                                             "but to adafest and adafest+, whose growth is bounded by it, and to a classifier's lists");
     c->add_option("--method", inspect_.method, "ordinary, phantom, rgp, fest, adafest or adafest+")->needs(memory);
-    c->add_option("--recipe", inspect_.recipe, "Of training: everything that is not given here, JSON; of a classifier required")->needs(memory);
+    c->add_option("--recipe", inspect_.recipe, "Of training: everything that is not given here, JSON, --records among it; of a classifier required")->needs(memory);
     AddOptional(c, "--rank", inspect_.rank, "rgp: rank of the projections")->needs(memory);
     AddOptional(c, "--rows", inspect_.rows, "fest and adafest+: how many rows of the item table to train")->needs(memory);
     AddOptional(c, "--batch", inspect_.expected_batch, "adafest, adafest+ and classifiers: expected batch")->needs(memory);
     AddOptional(c, "--noise-multiplier", inspect_.noise_multiplier, "adafest and adafest+: noise of a step")->needs(memory);
+    AddOptional(c, "--num-records-public", inspect_.num_records_public, "adafest, adafest+ and classifiers: number of records that may be known to anybody, which\n"
+                                                                        "batches are drawn by; default: the recipe's, or --records")->needs(memory);
+    c->add_option("--backend", inspect_.backend, "Of recommending: simd (the default), int8 (linear layers over 8-bit integers) or xnnpack")->needs(memory);
     c->add_option("--threads", inspect_.threads, "Of training and of a batch; 0: up to 4")->check(CLI::Range(0, 1024))->needs(memory);
-    c->add_option("--records", inspect_.records, "Of training: 16 bytes each, and 4 for each thread")->needs(memory);
+    AddOptional(c, "--records", inspect_.records, "Of training: 16 bytes each, and 4 for each thread; default: --num-records-public,\n"
+                                                  "or the recipe's num_records_public")->needs(memory);
     chosen_.OnCall(c, Inspect, inspect_);
   }
 
