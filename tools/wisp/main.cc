@@ -1,6 +1,7 @@
 // The command line of `wisp`: options, help, exit codes. Options of single commands are in options_*.cc.
 #include <cstdio>
 #include <exception>
+#include <new>
 
 #include "tools/wisp/known_words.h"
 #include "tools/wisp/options.h"
@@ -279,8 +280,9 @@ class CommandLine {
   void AddBench() {
     CLI::App* c = app_.add_subcommand("bench", "Measure this machine: products, training steps with and without privacy, scoring.\n"
                                                "  wisp bench --threads 2\n  wisp bench --model m.wisp --what score");
-    c->add_option("--what", bench_.what, "all, train, score, encoder (128 tokens, 6 blocks of width 384), ops (each kernel), clipping (what ghost clipping of the\n"
-                                         "embedding would add to a private step) or sparse (catalogues of 1e5 to 1e7 items: 16 GB, minutes)")->capture_default_str();
+    c->add_option("--what", bench_.what, "all (train and score), train, score, encoder (128 tokens, 6 blocks of width 384), ops (each kernel; to measure memory\n"
+                                         "it takes twice the last-level cache, up to a gigabyte), clipping (what ghost clipping of the embedding would add to\n"
+                                         "a private step) or sparse (catalogues of 1e5 to 1e7 items: 16 GB, minutes)")->capture_default_str();
     c->add_option("--model", bench_.model, "Score with this model; default: one of the size of ML-1M");
     c->add_option("--tensors", bench_.tensors, "encoder: write its weights and what it computed there, as safetensors");
     c->add_option("--threads", bench_.threads, "0: up to 4")->check(CLI::Range(0, 1024));
@@ -337,6 +339,9 @@ class CommandLine {
 int main(int argc, char** argv) {
   try {
     return wisp::tools::CommandLine().Run(argc, argv);
+  } catch (const std::bad_alloc&) {
+    std::fprintf(stderr, "wisp: there is not enough memory; wisp inspect MODEL --memory tells what a model takes, and fewer --threads take less\n");
+    return 1;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "wisp: %s\n", error.what());
     return 1;
