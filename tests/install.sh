@@ -36,7 +36,6 @@ cp app.c app.cc
 flags=(-Wall -Wextra -Wpedantic -Werror -I"$work/prefix/include" -L"$lib" -Wl,-rpath,"$lib")
 grep -q '^CMAKE_SYSTEM_NAME' "$build/CMakeCache.txt" && exit 77  # built for another processor
 [ "$(cached WISP_SANITIZE)" = ON ] && flags+=(-fsanitize=address,undefined)
-sed -i 's/  how = WISP_INIT(wisp_open_options);/  how = (wisp_open_options)WISP_INIT(wisp_open_options);/' app.c
 cc -std=c11 "${flags[@]}" app.c -o app -lwisp 2>err || fail "C: $(head -c 600 err)"
 expect 0 "" ./app "$root/models/cafe.wisp"
 for standard in 11 17 20; do
