@@ -10,7 +10,7 @@ lib=$work/prefix/$(cached CMAKE_INSTALL_LIBDIR)
 [ -f "$work/prefix/include/wisp.h" ] || fail "there is no include/wisp.h"
 [ -L "$lib/libwisp.so" ] && [ -L "$lib/libwisp.so.0" ] || fail "the library's version links are missing"
 if [ "$training" = ON ] && [ "$(cached WISP_TOOLS)" = ON ]; then
-  "$work/prefix/bin/wisp" --version >out 2>err || fail "the installed program does not run: $(head -c 300 err)"
+  "$work/prefix/bin/wisp" --help >out 2>err || fail "the installed program does not run: $(head -c 300 err)"
 fi
 
 cat >app.c <<'C'
