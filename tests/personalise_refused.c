@@ -32,6 +32,14 @@ int main(int argc, char** argv) {
                                       .ledger_path = argv[3], .epsilon = 4, .delta = 1e-3, .num_users_public = 60, .epochs = 1};
   wisp_error error = {0};
   int right = 1;
+  options.num_threads = 4000000000u;
+  right &= Refused(&options, WISP_INVALID_ARGUMENT, "num_threads is 4000000000");
+  wisp_personalise_memory memory = WISP_INIT(wisp_personalise_memory);
+  if (wisp_personalise_plan_memory(&options, &memory, &error) != WISP_INVALID_ARGUMENT || strstr(error.message, "num_threads") == NULL || memory.total_bytes != 0) {
+    fprintf(stderr, "FAILED: memory for 4000000000 threads: %s\n", error.message);
+    right = 0;
+  }
+  options.num_threads = 0;
   options.output_path = "no/such/folder/out.wisp";
   right &= Refused(&options, WISP_IO, "no/such/folder");
   options.output_path = argv[2];

@@ -1,6 +1,7 @@
 // The C interface over the runtime: handles, messages, no exception out.
 #include "ports/c/wisp.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -97,16 +98,34 @@ Status RecommendItems(wisp_model* model, const int32_t* history, size_t num_hist
   return OkStatus();
 }
 
+// Has the recommender that `how` asks for, with a thread for each history at most: each has buffers of its own. One with more is kept.
+Status MakeBatch(wisp_model* model, const wisp_batch_options& how, size_t num_histories) {
+  WISP_RETURN_IF_ERROR(wisp::CheckThreads(how.num_threads));
+  const size_t wanted = how.num_threads == 0 ? wisp::DefaultThreads() : how.num_threads;
+  const size_t threads = std::clamp<size_t>(num_histories, 1, wanted);
+  const wisp_batch_options& was = model->batch_how;
+  const bool same = was.num_threads == how.num_threads && was.run_tasks == how.run_tasks && was.run_tasks_data == how.run_tasks_data;
+  if (model->batch != nullptr && same && model->batch->num_threads() >= threads) return OkStatus();
+  model->batch.reset();  // not two at once
+  WISP_ASSIGN_OR_RETURN(model->batch, wisp::BatchRecommender::Create(*model->session, {.num_threads = threads,
+                                                                                      .executor = wisp::ports::ExecutorOf(how.run_tasks, how.run_tasks_data)}));
+  model->batch_how = how;
+  return OkStatus();
+}
+
 Status RecommendBatch(wisp_model* model, const int32_t* const* histories, const size_t* lengths, size_t num_histories,
                       const wisp_recommend_options* given, const wisp_batch_options* given_how, size_t count, wisp_recommendation* out,
                       size_t* found) {
   if (model == nullptr || histories == nullptr || lengths == nullptr || out == nullptr || found == nullptr) {
     return InvalidArgument("wisp_recommend_batch: model, histories, lengths, out and found must not be NULL");
   }
-  if (num_histories > SIZE_MAX / sizeof(wisp_recommendation) / (count + 1)) {
+  // No history has more items than the model; `count` remains the distance between two histories in `out`, as far as memory reaches.
+  const size_t best_of = std::min<size_t>(count, model->session->architecture().num_items);
+  const size_t most = PTRDIFF_MAX / sizeof(wisp_recommendation);
+  if (num_histories > most || (num_histories > 1 && count > (most - best_of) / (num_histories - 1))) {
     return InvalidArgument("wisp_recommend_batch: " + std::to_string(num_histories) + " histories with " + std::to_string(count) + " items each are too many");
   }
-  WISP_ASSIGN_OR_RETURN(const wisp::RecommendOptions options, OptionsOf(given, count));
+  WISP_ASSIGN_OR_RETURN(const wisp::RecommendOptions options, OptionsOf(given, best_of));
   WISP_ASSIGN_OR_RETURN(wisp_batch_options how, wisp::ports::OptionsOf(given_how, "wisp_batch_options"));
   if (given_how == nullptr) how.num_threads = 1;
   model->histories.clear();
@@ -114,16 +133,12 @@ Status RecommendBatch(wisp_model* model, const int32_t* const* histories, const 
     if (histories[i] == nullptr) return InvalidArgument("wisp_recommend_batch: history " + std::to_string(i) + " is NULL");
     model->histories.emplace_back(histories[i], lengths[i]);
   }
-  const wisp_batch_options& was = model->batch_how;
-  if (model->batch == nullptr || was.num_threads != how.num_threads || was.run_tasks != how.run_tasks || was.run_tasks_data != how.run_tasks_data) {
-    WISP_ASSIGN_OR_RETURN(model->batch, wisp::BatchRecommender::Create(*model->session, {.num_threads = how.num_threads,
-                                                                                        .executor = wisp::ports::ExecutorOf(how.run_tasks, how.run_tasks_data)}));
-    model->batch_how = how;
-  }
-  model->best.resize(num_histories * count);
+  WISP_RETURN_IF_ERROR(MakeBatch(model, how, num_histories));
+  model->best.resize(num_histories * best_of);
   WISP_RETURN_IF_ERROR(model->batch->Recommend(model->histories, options, model->best, {found, num_histories}));
   for (size_t i = 0; i < num_histories; ++i) {
-    for (size_t r = i * count; r < i * count + found[i]; ++r) out[r] = {model->best[r].item, model->best[r].score};
+    const wisp::Recommendation* best = model->best.data() + i * best_of;
+    for (size_t r = 0; r < found[i]; ++r) out[i * count + r] = {best[r].item, best[r].score};
   }
   return OkStatus();
 }

@@ -10,6 +10,8 @@
  *   - Structs that may grow begin with `size`: set it with WISP_INIT(type), which also zeroes the rest; zero means
  *     "default" for every field unless said otherwise.
  *   - Strings are UTF-8 and belong to the caller (arguments) or to the handle (results, valid until it is closed).
+ *   - A library that only recommends (WISP_TRAINING=OFF) has wisp_version and the part "Model", no more: the functions of the parts
+ *     marked "not in a library that only recommends" are missing at link time; they do not return WISP_UNSUPPORTED.
  *   - Items have an index 0 .. n-1 in the model and a key, the name they carry in the app's own data.
  *
  * A complete program is in example.c.
@@ -21,6 +23,13 @@
 #include <stdint.h>
 
 #ifdef __cplusplus
+/* WISP_INIT's function where there are no designated initializers. */
+template <class Options>
+inline Options wisp_initialised() {
+  Options options = Options();
+  options.size = sizeof(Options);
+  return options;
+}
 extern "C" {
 #endif
 
@@ -30,7 +39,11 @@ extern "C" {
 #define WISP_API __attribute__((visibility("default")))
 #endif
 
+#ifdef __cplusplus
+#define WISP_INIT(type) (wisp_initialised<type>())
+#else
 #define WISP_INIT(type) ((type){.size = sizeof(type)})
+#endif
 
 typedef enum wisp_code {
   WISP_OK = 0,
@@ -127,20 +140,22 @@ typedef void (*wisp_run_tasks)(void* user_data, size_t num_tasks, wisp_task task
 
 typedef struct wisp_batch_options {
   size_t size;
-  uint32_t num_threads;     /* 0: min(4, processors) */
+  uint32_t num_threads;     /* at most 1024, and no more are made than there are histories; 0: min(4, processors) */
   wisp_run_tasks run_tasks; /* if given, the library creates no thread */
   void* run_tasks_data;
 } wisp_batch_options;
 
 /* The same as wisp_recommend for several histories in one call: histories[i] has lengths[i] items. The best `count` of history i are
- * written from out[i * count] on, and their number, which may be smaller, to found[i]: what wisp_recommend gives, to the bit. `options`
- * and `how` may be NULL; without `how` no thread is created. An error names the first history that is wrong. The first call makes the buffers it
- * needs; they are kept until the model is closed or `how` changes. */
+ * written from out[i * count] on, and their number, which may be smaller, to found[i]: what wisp_recommend gives, to the bit. A `count`
+ * above the model's items asks for all of them: beyond those nothing is written, so `out` has room for (num_histories - 1) * count +
+ * min(count, items). `options` and `how` may be NULL; without `how` no thread is created. An error names the first history that is
+ * wrong. The first call makes the buffers it needs; they are kept until the model is closed, `how` changes or more histories need more
+ * threads. */
 WISP_API wisp_code wisp_recommend_batch(wisp_model* model, const int32_t* const* histories, const size_t* lengths, size_t num_histories,
                                         const wisp_recommend_options* options, const wisp_batch_options* how, size_t count,
                                         wisp_recommendation* out, size_t* found, wisp_error* error);
 
-/* ---- Recommending privately ------------------------------------------------------------------------------------- */
+/* ---- Recommending privately (not in a library that only recommends) --------------------------------------------- */
 
 /* For weights that were fine-tuned without a guarantee: items are drawn instead of ranked, and the ledger of the data is
  * charged before each draw. What is protected are the records the weights learned from; not the history given here, the
@@ -195,7 +210,7 @@ WISP_API int32_t wisp_private_recommender_is_free(const wisp_private_recommender
 WISP_API wisp_code wisp_private_recommend(wisp_private_recommender* recommender, const int32_t* history, size_t num_history,
                                           const wisp_recommend_options* options, int32_t* items, size_t* count, wisp_error* error);
 
-/* ---- Log of events, one SQLite file ----------------------------------------------------------------------------- */
+/* ---- Log of events, one SQLite file (not in a library that only recommends) ------------------------------------- */
 
 typedef struct wisp_log wisp_log;
 
@@ -208,7 +223,7 @@ WISP_API wisp_code wisp_log_append(wisp_log* log, const char* user, const char* 
 WISP_API wisp_code wisp_log_history(wisp_log* log, const wisp_model* model, const char* user, int32_t* items, size_t* count,
                                     wisp_error* error);
 
-/* ---- Private fine-tuning ---------------------------------------------------------------------------------------- */
+/* ---- Private fine-tuning (not in a library that only recommends) ------------------------------------------------ */
 
 typedef struct wisp_progress {
   size_t size;
@@ -234,7 +249,7 @@ typedef struct wisp_personalise_options {
   double epochs;           /* 0: 20 */
   double learning_rate;    /* 0: 0.003 */
   double clipping_norm;    /* 0: 1 */
-  uint32_t num_threads;    /* 0: min(4, processors) */
+  uint32_t num_threads;    /* at most 1024; 0: min(4, processors) */
   wisp_progress_callback progress;
   void* user_data;
   wisp_run_tasks run_tasks; /* if given, the library creates no thread; the model's bits hang on num_threads alone */
@@ -274,7 +289,7 @@ WISP_API wisp_code wisp_personalise_plan_memory(const wisp_personalise_options* 
  * for a model that was imported from data nobody named, and for a budget below what is spent. */
 WISP_API wisp_code wisp_personalise(const wisp_personalise_options* options, wisp_personalise_result* result, wisp_error* error);
 
-/* ---- Statement -------------------------------------------------------------------------------------------------- */
+/* ---- Statement (not in a library that only recommends) ---------------------------------------------------------- */
 
 typedef enum wisp_statement_format { WISP_STATEMENT_TEXT = 0, WISP_STATEMENT_JSON = 1 } wisp_statement_format;
 

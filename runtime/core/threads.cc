@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <string>
 #include <utility>
 
 namespace wisp {
@@ -83,5 +84,11 @@ void Workers::Loop(size_t worker) {
 }
 
 size_t DefaultThreads() { return std::clamp<size_t>(std::thread::hardware_concurrency(), 1, 4); }
+
+Status CheckThreads(size_t num_threads) {
+  static_assert(kMaxThreads == 1024, "the sentence names it");
+  if (num_threads <= kMaxThreads) return OkStatus();
+  return InvalidArgument("num_threads is " + std::to_string(num_threads) + ", allowed are 0 to 1024");
+}
 
 }  // namespace wisp

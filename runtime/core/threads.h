@@ -25,6 +25,8 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/core/status.h"
+
 namespace wisp {
 
 // Calls task(0) .. task(num_tasks - 1), each once, on any threads, at once or one after the other, and returns when all are done.
@@ -65,6 +67,11 @@ class Workers {
 
 // min(4, processors): more buys little on phones and takes the app's cores away.
 size_t DefaultThreads();
+
+// What any options' num_threads may be. Buffers are made for each thread: without a limit a wrong number takes all memory.
+inline constexpr size_t kMaxThreads = 1024;
+// kInvalidArgument above kMaxThreads. 0 is allowed: DefaultThreads().
+Status CheckThreads(size_t num_threads);
 
 }  // namespace wisp
 

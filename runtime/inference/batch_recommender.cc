@@ -18,6 +18,7 @@ bool IsMarked(const uint64_t* words, size_t item) { return (words[item / kWordBi
 size_t ThreadsOf(const BatchOptions& options) { return options.num_threads == 0 ? DefaultThreads() : options.num_threads; }
 
 Status CheckOptions(const BatchOptions& options, const kernels::OpTable& ops) {
+  WISP_RETURN_IF_ERROR(CheckThreads(options.num_threads));
   if (options.rows == 0 || options.rows > kMaxRows) {
     return InvalidArgument("rows is " + std::to_string(options.rows) + ", allowed are 1 to " + std::to_string(kMaxRows));
   }

@@ -26,7 +26,7 @@
 namespace wisp {
 
 struct BatchOptions {
-  size_t num_threads = 1;  // 0: DefaultThreads()
+  size_t num_threads = 1;  // at most kMaxThreads; 0: DefaultThreads()
   size_t rows = 32;        // histories that a thread multiplies by at once, 1 to 1024: more of them, more memory
   Executor executor = {};  // an app's own threads (threads.h)
 };
@@ -36,7 +36,8 @@ class BatchRecommender {
   // What it holds beside its session, exact but for small objects; packed_weights is 0. Allocates none of it.
   static Result<InferenceMemory> PlanMemory(const Architecture& architecture, const BatchOptions& options, Backend backend = Backend::kSimd);
 
-  // The session must outlive what is returned. kUnsupported with XNNPACK, whose packed weights are for one thread.
+  // The session must outlive what is returned. kInvalidArgument for options out of range; kUnsupported with XNNPACK, whose packed
+  // weights are for one thread.
   static Result<std::unique_ptr<BatchRecommender>> Create(const Session& session, const BatchOptions& options);
   BatchRecommender(const BatchRecommender&) = delete;
   BatchRecommender& operator=(const BatchRecommender&) = delete;

@@ -142,6 +142,7 @@ TrainingMemory DpFpTrainer::memory() const {
 
 Result<TrainingMemory> PlanClassificationMemory(const ClassifierArchitecture& architecture, size_t num_records, const DpFpOptions& given) {
   WISP_RETURN_IF_ERROR(Validate(architecture));
+  WISP_RETURN_IF_ERROR(CheckThreads(given.num_threads));
   if (given.micro_batches == 0 || given.expected_batch == 0) return InvalidArgument("expected_batch and micro_batches must be 1 or above");
   DpFpOptions o = given;
   if (o.num_threads == 0) o.num_threads = DefaultThreads();

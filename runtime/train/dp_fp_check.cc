@@ -64,6 +64,7 @@ Status CheckRecords(const ClassifierArchitecture& a, std::span<const LabelledRec
 Status DpFpTrainer::Check(const ClassifierArchitecture& a, std::span<const float> weights, std::span<const LabelledRecord> records,
                           const DpFpOptions& o) {
   WISP_RETURN_IF_ERROR(Validate(a));
+  WISP_RETURN_IF_ERROR(CheckThreads(o.num_threads));
   if (o.mode != DpFpMode::kAggregate) WISP_RETURN_IF_ERROR(Validate(o.optimizer));
   if (weights.size() != FlatSize(ParametersOf(a))) {
     return InvalidArgument("weights have " + std::to_string(weights.size()) + " numbers, the architecture " + std::to_string(FlatSize(ParametersOf(a))));

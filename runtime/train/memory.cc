@@ -32,6 +32,7 @@ size_t SeldomMore(size_t trials, double chance) {
 Result<TrainingMemory> PlanTrainingMemory(const Architecture& architecture, size_t num_records, const TrainingOptions& given) {
   WISP_RETURN_IF_ERROR(Validate(architecture));
   WISP_RETURN_IF_ERROR(Validate(given.optimizer));
+  WISP_RETURN_IF_ERROR(CheckThreads(given.num_threads));
   WISP_RETURN_IF_ERROR(ValidateAverage(given));
   WISP_RETURN_IF_ERROR(ValidateNegatives(architecture, given));
   if (given.method == Method::kRgp) WISP_RETURN_IF_ERROR(Validate(given.rgp, ParametersOf(architecture)));

@@ -66,6 +66,7 @@ Status ValidateRecords(const Architecture& a, std::span<const Record> records) {
 Status ValidateOptions(const Architecture& a, std::span<const float> weights, std::span<const Record> records, const TrainingOptions& o) {
   WISP_RETURN_IF_ERROR(Validate(a));
   WISP_RETURN_IF_ERROR(Validate(o.optimizer));
+  WISP_RETURN_IF_ERROR(CheckThreads(o.num_threads));
   if (weights.size() != FlatSize(ParametersOf(a))) {
     return InvalidArgument("weights have " + std::to_string(weights.size()) + " numbers, the architecture " + std::to_string(FlatSize(ParametersOf(a))));
   }

@@ -56,6 +56,17 @@ class BatchRecommenderTest : public ::testing::Test {
   const std::string path_ = folder_ / "model.wisp";
 };
 
+TEST_F(BatchRecommenderTest, RefusesMoreThreadsThanAllowed) {
+  const Architecture a = testing::SmallArchitectures()[0];
+  Write(a, 3);
+  const auto session = *Session::Open(path_);
+  EXPECT_TRUE(BatchRecommender::PlanMemory(a, {.num_threads = kMaxThreads}).ok());
+  for (const size_t threads : {kMaxThreads + 1, SIZE_MAX}) {
+    EXPECT_EQ(BatchRecommender::PlanMemory(a, {.num_threads = threads}).status().code(), StatusCode::kInvalidArgument);
+    EXPECT_EQ(BatchRecommender::Create(*session, {.num_threads = threads}).status().code(), StatusCode::kInvalidArgument);
+  }
+}
+
 TEST_F(BatchRecommenderTest, GivesWhatOneByOneGives) {
   std::vector<Architecture> all = testing::SmallArchitectures();
   for (int of_either_storage = 0; of_either_storage < 2; ++of_either_storage)

@@ -360,6 +360,17 @@ TEST_F(DpFpTest, PaperModeLearnsTheTask) {
   EXPECT_GT(accuracy, 0.95);
 }
 
+TEST_F(DpFpTest, RefusesMoreThreadsThanAllowed) {
+  Ledger ledger = OpenLedger("l");
+  DpFpOptions o = Options(DpFpMode::kAggregate, &ledger);
+  o.num_threads = kMaxThreads;
+  EXPECT_TRUE(PlanClassificationMemory(kSmall, task_.records.size(), o).ok());
+  EXPECT_TRUE(DpFpTrainer::Check(kSmall, Start(), task_.records, o).ok());
+  o.num_threads = kMaxThreads + 1;
+  EXPECT_EQ(PlanClassificationMemory(kSmall, task_.records.size(), o).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(DpFpTrainer::Check(kSmall, Start(), task_.records, o).code(), StatusCode::kInvalidArgument);
+}
+
 // Integer sums do not care who adds, so the released matrices are the same for any number of threads.
 TEST_F(DpFpTest, AggregateRepeatsWithReproducibleNoiseOnAnyNumberOfThreads) {
   std::vector<std::vector<float>> results;

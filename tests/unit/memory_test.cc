@@ -74,6 +74,13 @@ TEST(Memory, OpeningAModelCopiesNoWeights) {
   EXPECT_EQ(file->Tensor(0), file->flat_weights().data());
 }
 
+TEST(Memory, RefusesToPlanMoreThreadsThanAllowed) {
+  TrainingOptions o{.num_steps = 2, .expected_batch = 3, .num_threads = kMaxThreads};
+  EXPECT_TRUE(PlanTrainingMemory(Architectures()[0], 100, o).ok());
+  o.num_threads = kMaxThreads + 1;
+  EXPECT_EQ(PlanTrainingMemory(Architectures()[0], 100, o).status().code(), StatusCode::kInvalidArgument);
+}
+
 TEST(Memory, TrainerHoldsWhatIsPlanned) {
   const test::TemporaryFolder folder;
   auto ledger = *privacy::Ledger::Open(folder / "l", {.dataset = "ring"});

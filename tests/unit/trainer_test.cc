@@ -44,6 +44,16 @@ class TrainerTest : public testing::RingTraining {
   Status Refusal(const TrainingOptions& options) { return Trainer::Create(kSmall, start_, ring_.records, options).status(); }
 };
 
+TEST_F(TrainerTest, RefusesMoreThreadsThanAllowed) {
+  for (const size_t threads : {kMaxThreads + 1, SIZE_MAX}) {
+    TrainingOptions o = Ordinary(1);
+    o.num_threads = threads;
+    const Status status = Trainer::Check(kSmall, start_, ring_.records, o);
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+    EXPECT_NE(status.message().find("num_threads is " + std::to_string(threads)), std::string::npos) << status.message();
+  }
+}
+
 TEST_F(TrainerTest, OrdinaryTrainingLearnsTheRing) {
   auto trainer = Make(Ordinary(150));
   double first = 0, last = 0;

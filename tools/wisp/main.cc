@@ -127,7 +127,7 @@ class CommandLine {
     c->add_flag("--other-data", train_.other_data, "A data set of this name in the provenance of --model is another one");
     c->add_option("--public-dataset", train_.public_datasets, "Label of a data set in the provenance of --model that is public; may be repeated");
     c->add_option("--allow-large-delta", train_.allow_large_delta, "yes: accept a delta of exactly 1 / records")->check(CLI::IsMember({"yes"}));
-    c->add_option("--threads", train_.threads, "0: up to 4")->check(CLI::Range(0, 1024));
+    c->add_option("--threads", train_.threads, "0: up to 4")->check(ThreadsRange());
     AddData(c, train_.data, true);
     chosen_.OnCall(c, Train, train_);
   }
@@ -138,7 +138,7 @@ class CommandLine {
     c->add_option("--model", evaluate_.model, "Model file")->required();
     c->add_option("--split", evaluate_.split, "test (the last item of each user) or validation (the one before)")->capture_default_str();
     c->add_option("--backend", evaluate_.backend, "simd, or int8: linear layers over 8-bit integers")->capture_default_str();
-    c->add_option("--threads", evaluate_.threads, "0: up to 4")->check(CLI::Range(0, 1024));
+    c->add_option("--threads", evaluate_.threads, "0: up to 4")->check(ThreadsRange());
     AddData(c, evaluate_.data, true);
     chosen_.OnCall(c, Evaluate, evaluate_);
   }
@@ -209,7 +209,7 @@ class CommandLine {
     AddOptional(c, "--num-records-public", inspect_.num_records_public, "adafest, adafest+ and classifiers: number of records that may be known to anybody, which\n"
                                                                         "batches are drawn by; default: the recipe's, or --records")->needs(memory);
     c->add_option("--backend", inspect_.backend, "Of recommending: simd (the default), int8 (linear layers over 8-bit integers) or xnnpack")->needs(memory);
-    c->add_option("--threads", inspect_.threads, "Of training and of a batch; 0: up to 4")->check(CLI::Range(0, 1024))->needs(memory);
+    c->add_option("--threads", inspect_.threads, "Of training and of a batch; 0: up to 4")->check(ThreadsRange())->needs(memory);
     AddOptional(c, "--records", inspect_.records, "Of training: 16 bytes each, and 4 for each thread; default: --num-records-public,\n"
                                                   "or the recipe's num_records_public")->needs(memory);
     chosen_.OnCall(c, Inspect, inspect_);
@@ -285,7 +285,7 @@ class CommandLine {
                                          "a private step) or sparse (catalogues of 1e5 to 1e7 items: 16 GB, minutes)")->capture_default_str();
     c->add_option("--model", bench_.model, "Score with this model; default: one of the size of ML-1M");
     c->add_option("--tensors", bench_.tensors, "encoder: write its weights and what it computed there, as safetensors");
-    c->add_option("--threads", bench_.threads, "0: up to 4")->check(CLI::Range(0, 1024));
+    c->add_option("--threads", bench_.threads, "0: up to 4")->check(ThreadsRange());
     c->add_option("--batch", bench_.batch, "Records per training step")->capture_default_str();
     c->add_option("--items", bench_.items, "Size of the catalogue; sparse has its own")->capture_default_str();
     c->add_option("--length", bench_.length, "Positions of a record; sparse has its own")->capture_default_str();
@@ -310,7 +310,7 @@ class CommandLine {
     c->add_option("--model", reproduce_.model, "Cells of private draws: draw from this model, trained without privacy");
     c->add_option("--base", reproduce_.base, "Cells of private draws: the public model, same items; untrained, or its data sets declared public");
     c->add_option("--public-dataset", reproduce_.public_datasets, "Label of a data set in the base's provenance that is public; may be repeated");
-    c->add_option("--threads", reproduce_.threads, "0: up to 4")->check(CLI::Range(0, 1024));
+    c->add_option("--threads", reproduce_.threads, "0: up to 4")->check(ThreadsRange());
     AddData(c, reproduce_.data, false);
     chosen_.OnCall(c, Reproduce, reproduce_);
   }

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 
+#include "runtime/core/threads.h"
 #include "tools/wisp/commands.h"
 
 namespace wisp::tools {
@@ -35,6 +36,8 @@ template <class T>
 CLI::Option* AddOptional(CLI::App* app, const std::string& name, std::optional<T>& value, const std::string& help) {
   return app->add_option(name, value, help);
 }
+
+inline CLI::Range ThreadsRange() { return CLI::Range(0, static_cast<int>(kMaxThreads)); }
 
 inline void AddData(CLI::App* app, DataArguments& data, bool required) {
   auto* path = app->add_option("--data", data.path, "File of events: \"user item\" lines, ratings.dat, CSV, TSV, .inter or SQLite");

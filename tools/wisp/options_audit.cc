@@ -35,7 +35,7 @@ void AddAudit(CLI::App& app, Chosen& chosen, AuditArguments& a) {
     AddOptional(sub, "--batch", a.expected_batch, "Expected batch, in place of the recipe's");
     AddOptional(sub, "--epochs", a.epochs, "In place of the recipe's");
     AddOptional(sub, "--steps", a.steps, "Steps instead of epochs");
-    sub->add_option("--threads", a.threads, "0: up to 4")->check(CLI::Range(0, 1024));
+    sub->add_option("--threads", a.threads, "0: up to 4")->check(ThreadsRange());
     AddData(sub, a.data, false);
   }
   for (CLI::App* sub : {run, decoding}) AddOptional(sub, "--claim", a.claim, "Test this epsilon instead of what is charged");

@@ -32,7 +32,7 @@ void AddTrain(CLI::App* c, Chosen& chosen, ClassifyTrainArguments& a) {
   c->add_option("--dataset", a.dataset, "Name of the data set in ledger and provenance: the same each time, and that of the ledger. Default: the file's");
   c->add_flag("--other-data", a.other_data, "A data set of this name in the provenance of --base is another one");
   c->add_option("--public-dataset", a.public_datasets, "Label of a data set in the provenance of --base that is public; may be repeated");
-  c->add_option("--threads", a.threads, "0: up to 4")->check(CLI::Range(0, 1024));
+  c->add_option("--threads", a.threads, "0: up to 4")->check(ThreadsRange());
   chosen.OnCall(c, ClassifyTrain, a);
 }
 
@@ -48,7 +48,7 @@ void AddClassify(CLI::App& app, Chosen& chosen, ClassifyArguments& a) {
   evaluate->add_option("--model", a.evaluate.model, "Classifier file")->required();
   evaluate->add_option("--text-column", a.evaluate.text_column, "Name of the column of texts");
   evaluate->add_option("--label-column", a.evaluate.label_column, "Name of the column of labels");
-  evaluate->add_option("--threads", a.evaluate.threads, "0: up to 4")->check(CLI::Range(0, 1024));
+  evaluate->add_option("--threads", a.evaluate.threads, "0: up to 4")->check(ThreadsRange());
   AddLabelled(evaluate, a.evaluate.data, a.evaluate.format);
   chosen.OnCall(evaluate, ClassifyEvaluate, a.evaluate);
   CLI::App* predict = c->add_subcommand("predict", "The class of each text, with its probability.");
