@@ -267,7 +267,7 @@ typedef struct wisp_personalise_result {
 
 /* Bytes that wisp_personalise will hold while it steps, were the log to hold the events of `num_users_public` users; exact but for
  * small objects (less than 2 KB for each tensor and 8 KB for each thread), the events themselves and the ledger. Before the first step,
- * between charges and at the end the accountant takes about 40 bytes for each point of its grid, up to 25 MB, and gives them back. */
+ * between charges and at the end the accountant takes about 40 bytes for each point of its grid (25 MB were seen, some 35 are the most), and gives them back. */
 typedef struct wisp_personalise_memory {
   size_t size;
   uint64_t weight_bytes;           /* beside the start, which is mapped; with it, widened, where its tables are f16 */
