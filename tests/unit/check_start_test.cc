@@ -66,5 +66,15 @@ TEST_F(CheckStartTest, AGuaranteeMustHaveBeenPaidFromThisLedger) {
   EXPECT_TRUE(Check(Guaranteed(1.1 * spent), ledger_).ok());
 }
 
+// A run's figure and that of all together come from different grids: two parts in a hundred are left to that, and no more.
+TEST_F(CheckStartTest, TheStatedEpsilonMayExceedWhatIsSpentByTwoPartsInAHundred) {
+  ASSERT_TRUE(ledger_.Charge({.mechanism = privacy::Steps(100), .run = "a"}).ok());
+  const double spent = *ledger_.Spent(privacy::AtDelta(1e-6));
+  for (double share : {0.999, 0.985}) EXPECT_TRUE(Check(Guaranteed(spent / share), ledger_).ok()) << share;
+  for (double share : {0.975, 0.965, 0.955}) {
+    EXPECT_EQ(Check(Guaranteed(spent / share), ledger_).code(), StatusCode::kPrivacyRefused) << share;
+  }
+}
+
 }  // namespace
 }  // namespace wisp

@@ -1,0 +1,84 @@
+// What rounding may have taken from a composition by transforms goes to infinity: the bound that is documented (pld_compose.cc), and
+// it covers what was really lost.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "runtime/privacy/accountant.h"
+#include "runtime/privacy/pld.h"
+
+namespace wisp::privacy {
+namespace {
+
+constexpr double kU = 0x1p-53, kC = 4;  // pld_compose.cc
+
+double Norm(const std::vector<double>& v) {
+  double squares = 0;
+  for (double x : v) squares += x * x;
+  return std::sqrt(squares);
+}
+
+// A distribution on more points than are convolved directly.
+DiscretePld Smooth(size_t points) {
+  DiscretePld pld{.step = 1e-3, .first = -static_cast<int64_t>(points) / 2, .mass = std::vector<double>(points)};
+  double sum = 0;
+  for (size_t i = 0; i < points; ++i) {
+    const double z = (static_cast<double>(i) - static_cast<double>(points) / 2) / (static_cast<double>(points) / 12);
+    sum += pld.mass[i] = std::exp(-z * z / 2);
+  }
+  for (double& m : pld.mass) m /= sum;
+  return pld;
+}
+
+// Forward and inverse: each c u log2(N) sqrt(N) |p| by Parseval, where there is one factor. Either alone is half of it.
+TEST(PldRounding, OneTransformCostsItsForwardAndItsInverseError) {
+  for (size_t points : {2000u, 40000u}) {
+    const DiscretePld pld = Smooth(points);
+    const DiscretePld composed = Compose({{pld, 1}});
+    const double n = static_cast<double>(composed.mass.size());
+    const double one = kC * kU * std::log2(n) * std::sqrt(n) * Norm(pld.mass);
+    EXPECT_GE(composed.infinity, 2 * one) << points;
+    EXPECT_LE(composed.infinity, 4 * one) << points << ": the bound is not what is documented";
+  }
+}
+
+// A power multiplies the forward error of each of its factors.
+TEST(PldRounding, APowerCostsTheErrorOfEachFactor) {
+  const DiscretePld pld = Smooth(2000);
+  const double once = Compose({{pld, 1}}).infinity, often = Compose({{pld, 100000}}).infinity;
+  EXPECT_GT(often, 1000 * once);
+}
+
+// Against the exact distribution: n flips of a coin of bias p are binomial. What the computed masses lack is covered by infinity,
+// and is more than the two tails that are left out (8e-18): without the bound on rounding it would not be.
+TEST(PldRounding, InfinityCoversWhatRoundingTook) {
+  for (const auto& [p, n] : {std::pair{0.5, 3000u}, {0.3, 20000u}, {0.02, 50000u}}) {
+    const DiscretePld coin{.step = 1e-3, .first = -1, .mass = {1 - p, 0, p}};  // losses -1e-3 and 1e-3
+    const DiscretePld composed = Compose({{coin, n}});
+    long double lacking = 0;
+    for (unsigned k = 0; k <= n; ++k) {
+      const long double log_mass = std::lgamma(static_cast<long double>(n) + 1) - std::lgamma(static_cast<long double>(k) + 1) -
+                                   std::lgamma(static_cast<long double>(n - k) + 1) + static_cast<long double>(k) * std::log(static_cast<long double>(p)) +
+                                   static_cast<long double>(n - k) * std::log1p(-static_cast<long double>(p));
+      const long double exact = std::exp(log_mass);
+      const int64_t at = 2 * static_cast<int64_t>(k) - static_cast<int64_t>(n) - composed.first;
+      const bool inside = at >= 0 && at < static_cast<int64_t>(composed.mass.size());
+      lacking += std::max(0.0L, exact - (inside ? static_cast<long double>(composed.mass[static_cast<size_t>(at)]) : 0.0L));
+    }
+    EXPECT_GE(composed.infinity, static_cast<double>(lacking)) << p;
+    EXPECT_GT(lacking, 1e-16L) << p << ": nothing is seen of rounding, so that this case shows nothing";
+  }
+}
+
+// Where delta is below what rounding may have taken, no epsilon is proved: infinity, not a figure read off the noise.
+TEST(PldRounding, ADeltaBelowTheRoundingHasNoEpsilon) {
+  const Mechanism steps = *Mechanism::PoissonSubsampledGaussian({.noise_multiplier = 1, .sampling_probability = 0.01, .steps = 1000});
+  const auto at = [&](double delta) { return *PldEpsilon({&steps, 1}, *Delta::Create(delta)); };
+  EXPECT_LT(at(1e-9), 10);
+  EXPECT_TRUE(std::isinf(at(1e-16)));
+}
+
+}  // namespace
+}  // namespace wisp::privacy
