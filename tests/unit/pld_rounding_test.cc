@@ -72,6 +72,34 @@ TEST(PldRounding, InfinityCoversWhatRoundingTook) {
   }
 }
 
+// What a distribution has at infinity stays there: in its deltas, in its epsilons, in every composition it is part of.
+TEST(PldRounding, InfinityIsPartOfEveryDelta) {
+  DiscretePld pld = Smooth(2000);
+  pld.infinity = 0.01;
+  EXPECT_GE(DeltaOf(pld, 0.5), 0.01);
+  EXPECT_GE(DeltaOf(pld, 50), 0.01);
+  EXPECT_NEAR(DeltaOf(pld, 0.1) - 0.01, DeltaOf(Smooth(2000), 0.1), 1e-12);
+  EXPECT_TRUE(std::isinf(EpsilonOf(pld, 0.009)));
+  EXPECT_FALSE(std::isinf(EpsilonOf(pld, 0.011)));
+}
+
+TEST(PldRounding, InfinityIsPartOfEveryComposition) {
+  DiscretePld pld = Smooth(2000);
+  pld.infinity = 1e-4;
+  for (uint64_t count : {1u, 7u}) {
+    const double all = -std::expm1(static_cast<double>(count) * std::log1p(-1e-4));  // some step goes to infinity
+    EXPECT_GE(Compose({{pld, count}}).infinity, all) << count;
+    EXPECT_GE(Compose({{Smooth(2000), 3}, {pld, count}}).infinity, all) << count;
+  }
+}
+
+// The range of a Gaussian's losses ends 9.5 deviations out: 1e-21 of the mass lies beyond.
+TEST(PldRounding, WhatLiesBeyondTheGridGoesToInfinity) {
+  for (Direction direction : {Direction::kRemove, Direction::kAdd}) {
+    EXPECT_GE(Discretise(*Mechanism::Gaussian({.noise_multiplier = 1}), direction, 1e-3).infinity, 0.5 * std::erfc(9.6 * M_SQRT1_2));
+  }
+}
+
 // Where delta is below what rounding may have taken, no epsilon is proved: infinity, not a figure read off the noise.
 TEST(PldRounding, ADeltaBelowTheRoundingHasNoEpsilon) {
   const Mechanism steps = *Mechanism::PoissonSubsampledGaussian({.noise_multiplier = 1, .sampling_probability = 0.01, .steps = 1000});

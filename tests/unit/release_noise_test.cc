@@ -178,6 +178,22 @@ TEST_F(ReleaseNoise, TheMapsSlackIsCharged) {
   }
 }
 
+// Noise that can be repeated is charged as what it is: no ledger states an epsilon of it.
+TEST_F(ReleaseNoise, RepeatableNoiseIsChargedAsSuch) {
+  for (const Way& way : kWays) {
+    TrainingOptions o = Options(way);
+    if (!o.sparse.rows.empty()) o.sparse.rows = o.sparse.rows.first(5);  // a small table's
+    ASSERT_TRUE((*Trainer::Create(kSmall, start_, {}, o))->Step().ok());
+    EXPECT_EQ(ledger_.Entries()->back().noise, privacy::NoiseKind::kSecure) << way.name;
+  }
+  privacy::Ledger experiments = OpenLedger("experiments");
+  TrainingOptions o = Options(kWays[0]);
+  o.privacy.ledger = &experiments;
+  o.privacy.reproducible_seed = 4;
+  ASSERT_TRUE((*Trainer::Create(kSmall, start_, {}, o))->Step().ok());
+  EXPECT_EQ(experiments.Entries()->back().noise, privacy::NoiseKind::kReproducible);
+}
+
 class HistogramNoise : public testing::RingTraining {
  protected:
   HistogramNoise() : RingTraining(40) {}
@@ -198,7 +214,17 @@ TEST_F(HistogramNoise, EveryItemHasTheNoiseThatIsCharged) {
     ExpectStandardNormal(z, "histogram");
     EXPECT_DOUBLE_EQ(ledger_.Entries()->back().mechanism.noise_multiplier(), sigma);
     EXPECT_EQ(ledger_.Entries()->back().noise, privacy::NoiseKind::kSecure);
+    const auto steps = static_cast<uint64_t>(std::ceil(sigma * 0x1p30));
+    const double slack = privacy::DiscretisationLoss({.sigma_in_steps = steps, .num_coordinates = kItems, .num_steps = 1});
+    EXPECT_GT(slack, 0);
+    EXPECT_DOUBLE_EQ(ledger_.Entries()->back().loss_slack, slack);
   }
+}
+
+TEST_F(HistogramNoise, RepeatableNoiseIsChargedAsSuch) {
+  auto noise = privacy::RandomStream::Reproducible(3, privacy::StreamPurpose::kNoise);
+  ASSERT_TRUE(PrivatePopularity(ring_.records, kItems, {.noise_multiplier = 1, .ledger = &ledger_, .run = "h"}, noise).ok());
+  EXPECT_EQ(ledger_.Entries()->back().noise, privacy::NoiseKind::kReproducible);
 }
 
 // The same with people in it: what is left after their shares are taken off is the noise.

@@ -1,0 +1,29 @@
+"""What a fault is, and all of them. A table has one function for each subject: faults_*.py."""
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Fault:
+    name: str
+    file: str
+    function: str  # "" for what stands in no function: it must be alone in the file
+    before: str    # blanks and line ends count alike
+    after: str
+    tests: tuple   # "program:Suite.Test", as of --gtest_filter, or "name.sh"; each must fail
+
+
+def table(file, rows):
+    """Faults of one file: rows of (name, function, before, after, test...)."""
+    return [Fault(name, file, function, before, after, tests) for name, function, before, after, *tests in
+            [(r[0], r[1], r[2], r[3], *r[4:]) for r in rows] for tests in [tuple(tests)]]
+
+
+def all_faults():
+    import faults_accounting
+    import faults_decoding
+    import faults_training
+    faults = faults_training.faults() + faults_accounting.faults() + faults_decoding.faults()
+    names = [f.name for f in faults]
+    assert len(names) == len(set(names)), "two faults of one name"
+    assert all(f.before != f.after and f.tests for f in faults), "a fault that changes nothing, or that nothing kills"
+    return faults

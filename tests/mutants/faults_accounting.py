@@ -1,0 +1,131 @@
+"""Faults of accountants, calibration, ledger, random streams, samplers and audits' statistics."""
+from faults import table
+
+PLD = "accountant_test:Pld."
+ROUNDING = "pld_rounding_test:PldRounding."
+DRAWS = "decoding_accounting_test:"
+LEDGER = "ledger_test:LedgerTest."
+RANDOM = "random_test:RandomStream."
+GAUSSIAN = "discrete_gaussian_test:DiscreteGaussian."
+AUDIT = "audit_test:"
+
+
+def pld():
+    return table("runtime/privacy/pld.cc", [
+        ("pld-directions-swapped", "Between", "const double p = remove ? with : without, q = remove ? without : with;",
+         "const double p = remove ? without : with, q = remove ? with : without;", PLD + "EachDirectionEqualsIndependentComputation"),
+        ("pld-rounds-down", "ConnectTheDots", "m.excess / spread + kSplitAllowance * m.p", "0.99 * m.excess / spread", PLD + "OneStepIsNeverBelowTheDefinition"),
+        ("pld-tail-lost", "ConnectTheDots", "pld.infinity = pair.Between(high, kInfinity).p + 1e-22;", "pld.infinity = 0;",
+         ROUNDING + "WhatLiesBeyondTheGridGoesToInfinity"),
+        ("pld-delta-without-infinity", "DeltaOf", "double delta = pld.infinity;", "double delta = 0;", ROUNDING + "InfinityIsPartOfEveryDelta"),
+        ("pld-epsilon-without-infinity", "EpsilonOf", "!(pld.infinity <= delta)", "false", ROUNDING + "InfinityIsPartOfEveryDelta"),
+        ("pld-regrid-loses-infinity", "Regrid", ".infinity = pld.infinity", ".infinity = 0", DRAWS + "Pld.NothingIsLostInTrimmingConvolvingAndRegridding"),
+        ("pld-regrid-rounds-down", "Regrid", "out.mass[index + 1] += upper;", "out.mass[index] += upper;", DRAWS + "Pld.NothingIsLostInTrimmingConvolvingAndRegridding"),
+    ]) + table("runtime/privacy/pld_response.cc", [
+        ("pld-trimmed-tail-lost", "TrimTails", "pld.infinity += above;", "", DRAWS + "Pld.NothingIsLostInTrimmingConvolvingAndRegridding"),
+        ("response-with-less-loss", "ResponseLattice", "lambda + m}", "lambda}", DRAWS + "Response.PairDominatesEveryDrawAndSomeDrawReachesIt"),
+    ]) + table("runtime/privacy/pld_compose.cc", [
+        ("rounding-bound-0", "", "constexpr double kTransformConstant = 4;", "constexpr double kTransformConstant = 0;",
+         ROUNDING + "OneTransformCostsItsForwardAndItsInverseError"),
+        ("rounding-left-out", "ComposeByTransform", "std::sqrt(spectrum.forward_squares) + kTransformConstant * u * logn * std::sqrt(spectrum.squares)",
+         "0 * u * logn", ROUNDING + "InfinityCoversWhatRoundingTook"),
+        ("rounding-forward-left-out", "ComposeByTransform", "std::sqrt(spectrum.forward_squares)", "0.0", ROUNDING + "OneTransformCostsItsForwardAndItsInverseError"),
+        ("rounding-inverse-left-out", "ComposeByTransform", "kTransformConstant * u * logn * std::sqrt(spectrum.squares)", "0 * u * logn",
+         ROUNDING + "OneTransformCostsItsForwardAndItsInverseError"),
+        ("rounding-of-one-factor", "TransformAll", "relative[k] += count * error", "relative[k] += error", ROUNDING + "APowerCostsTheErrorOfEachFactor"),
+        ("composition-loses-infinity", "ComposeByTransform", "static_cast<double>(term.count) * term.pld.infinity", "0 * term.pld.infinity",
+         ROUNDING + "InfinityIsPartOfEveryComposition"),
+        ("composition-keeps-infinity-once", "ComposeByTransform", "static_cast<double>(term.count) * term.pld.infinity", "term.pld.infinity",
+         ROUNDING + "InfinityIsPartOfEveryComposition"),
+    ])
+
+
+def accountants():
+    return table("runtime/privacy/accountant.cc", [
+        ("better-of-two-directions", "WorstOfDirections", "std::max(remove, figure(ComposeDirection(merged, Direction::kAdd)))",
+         "std::min(remove, figure(ComposeDirection(merged, Direction::kAdd)))", PLD + "EpsilonEqualsIndependentComputation"),
+        ("steps-of-the-longer-run", "Merge", "same->steps() + m.steps()", "std::max(same->steps(), m.steps())", PLD + "HalvesTogetherCostTheWhole"),
+        ("gaussians-cost-once", "DiscretiseAll", "m.noise_multiplier() / std::sqrt(static_cast<double>(m.steps()))", "m.noise_multiplier()",
+         PLD + "PlainGaussianEqualsAnalyticGaussian"),
+        ("pure-of-one-draw", "PureEpsilon", "sum += static_cast<double>(m.steps()) * m.PureEpsilonOfStep()", "sum += m.PureEpsilonOfStep()", DRAWS + "Accountants.*"),
+        ("draws-rounded-down", "RoundedUp", "std::ceil(std::log2(value) * per_octave)", "std::floor(std::log2(value) * per_octave)",
+         DRAWS + "Response.ManyKindsAreRoundedUp"),
+    ]) + table("runtime/privacy/rdp.cc", [
+        ("rdp-conversion-too-low", "RdpEpsilonAtOrders", "total + std::log1p(-1 / a)", "total + 2 * std::log1p(-1 / a)",
+         "accountant_test:Rdp.EpsilonAtOpacusOrdersEqualsOpacus"),
+        ("rdp-of-one-step", "Rdp", "steps * std::max(0.0, LogMoment(q, s, order))", "std::max(0.0, LogMoment(q, s, order))",
+         "accountant_test:Rdp.EpsilonAtOpacusOrdersEqualsOpacus"),
+        ("sampling-under-any-adjacency", "CheckAccountable", "m.adjacency() != Adjacency::kAddRemove && m.sampling_probability() < 1", "false",
+         "accountant_test:Accountants.PairingsWithoutProofAreRefused"),
+        ("bounded-range-too-cheap", "BoundedRangeRdp", "std::min(simple, exact + kRounding * (1 + 1 / a) * (1 + std::abs(share)))", "simple / 2",
+         DRAWS + "Rdp.BoundedRangeIsTheSupremumOfTheFamily"),
+    ]) + table("runtime/privacy/calibration.cc", [
+        ("calibration-ends-above-its-target", "CalibrateNoise", "(middle.epsilon > target ? low : high) = middle;",
+         "(middle.epsilon > 1.01 * target ? low : high) = middle;", "accountant_test:Calibration.NoiseIsTheSmallestThatKeepsThePromise"),
+        ("calibration-of-the-steps-alone", "Search", "spent_(request.composed_with.begin(), request.composed_with.end())", "spent_()",
+         "accountant_test:Calibration.WhatIsSpentBesideIsPaidFor"),
+    ])
+
+
+def ledger():
+    return table("runtime/privacy/ledger.cc", [
+        ("limit-not-checked", "Ledger::Charge", "if (limit) WISP_RETURN_IF_ERROR(", "if (false) WISP_RETURN_IF_ERROR(", LEDGER + "ARefusedChargeChangesNothingAndSaysWhy"),
+        ("charges-of-others-not-read", "Ledger::Charge", "WISP_RETURN_IF_ERROR(impl_->Refresh());", "", LEDGER + "LookAheadDoesNotSurviveOthersChargesOrANewLimit"),
+        ("charge-not-committed", "Ledger::Charge", "WISP_RETURN_IF_ERROR(transaction.Commit());", "", LEDGER + "ChargesSurviveReopening"),
+        ("charge-forgets-its-slack", "Ledger::Charge", ".Bind(4, charge.loss_slack)", ".Bind(4, 0.0)", LEDGER + "LossSlackIsPaidFor"),
+        ("noise-of-two-kinds-mixed", "Ledger::Charge", "WISP_RETURN_IF_ERROR(impl_->composition.CheckNoise(charge.noise));", "", LEDGER + "NoiseOfTwoKindsDoesNotMix"),
+        ("run-of-others-counted", "Ledger::SpentByRun", "e.run == run", "e.run != run", LEDGER + "*:-LedgerTest.TheFileIsMade*"),
+    ]) + table("runtime/privacy/ledger_composition.cc", [
+        ("slack-not-added-up", "Composition::Add", "loss_slack_ += loss_slack;", "loss_slack_ = loss_slack;", "composition_test:Composition.SlackCostsEpsilonAndDelta"),
+        ("slack-costs-no-epsilon", "Composition::State", "stated.epsilon + 2 * eta", "stated.epsilon", "composition_test:Composition.SlackCostsEpsilonAndDelta"),
+        ("slack-costs-no-delta", "Composition::State", "* std::exp(-eta)", "", "composition_test:Composition.SlackCostsEpsilonAndDelta"),
+        ("repeatable-noise-has-an-epsilon", "Composition::State", "if (has_reproducible_) return StatedEpsilon{kInfinity};", "",
+         LEDGER + "ReproducibleNoiseHasNoEpsilonAndPassesEveryLimit"),
+        ("run-of-twice-the-limit", "CheckRunFits", "total <= limit.epsilon()", "total <= 2 * limit.epsilon()", LEDGER + "AWholeRunIsHeldAgainstTheLimit"),
+        ("look-ahead-covers-any-steps", "LimitCheck::Fits", "mechanism.steps() <= room_->mechanism.steps()", "mechanism.steps() > 0",
+         LEDGER + "LookAheadCoversOnlyWhatItProved"),
+        ("look-ahead-never-used-up", "LimitCheck::Recorded", "room_->mechanism.steps() - mechanism.steps()", "room_->mechanism.steps()",
+         LEDGER + "StepByStepNeverPassesTheLimitNorStopsEarly"),
+    ])
+
+
+def random():
+    return table("runtime/privacy/random.cc", [
+        ("stream-repeats-its-buffer", "RandomStream::Refill", "s.first_word += kBufferWords;", "", RANDOM + "SeekReturnsToAPosition"),
+        ("child-keeps-its-parents-key", "RandomStream::Refill", "RekeyAfterFork(s);", "", RANDOM + "SecureForkedChildDrawsOtherNoise"),
+        ("key-without-entropy", "RandomStream::SecureForTesting", "source(state->key, kKeyBytes) != 0", "source(state->key, kKeyBytes) > 1000",
+         RANDOM + "SecureWithoutEntropyIsAnErrorNotAWeakKey"),
+        ("secure-stream-goes-back", "RandomStream::Seek", "if (s.secure) return", "if (false) return", RANDOM + "SeekOfASecureStreamIsRefused"),
+        ("bernoulli-of-the-first-digit", "RandomStream::Bernoulli", "p = scaled - floor;", "return false;", RANDOM + "BernoulliEqualFirstDigitIsDecidedByTheRest"),
+        ("purposes-share-a-stream", "RandomStream::Reproducible", "input[sizeof seed] = static_cast<uint8_t>(purpose);", "input[sizeof seed] = 1;",
+         RANDOM + "OtherSeedOrPurposeGivesOtherBits"),
+        ("sample-in-pairs", "PoissonSample", "if (random.Bernoulli(q)) out.push_back(i);", "if (random.Bernoulli(q)) { out.push_back(i); if (++i < n) out.push_back(i); }",
+         "random_test:PoissonSample.EachIndexIndependentlyWithProbabilityQ"),
+    ]) + table("runtime/privacy/discrete_gaussian.cc", [
+        ("one-sample-for-all", "AddSamples", "for (int64_t& s : sum) s += sampler.Next();", "const int64_t x = sampler.Next(); for (int64_t& s : sum) s += x;",
+         GAUSSIAN + "EveryElementHasNoiseOfItsOwn"),
+        ("sample-replaces-the-sum", "AddSamples", "s += sampler.Next()", "s = sampler.Next()", GAUSSIAN + "AddsToWhatIsThere"),
+    ]) + table("runtime/privacy/discrete_gaussian_sampler.h", [
+        ("sampler-keeps-minus-zero", "Next", "(place.x | ~sign) == 0", "false", GAUSSIAN + "SmallSigmaMatchesExactProbabilities"),
+        ("sampler-accepts-all", "Accept", "return AcceptByExp(v, y, bits);", "return true;", GAUSSIAN + "EveryHalfCellHasItsShare"),
+        ("sampler-leaves-its-cell", "Next", "place.y >= sigma_ ||", "", GAUSSIAN + "SmallSigmaMatchesExactProbabilities"),
+        ("sampler-has-one-sign", "Next", "-static_cast<int64_t>(word & 1)", "-static_cast<int64_t>(0 * (word & 1))", GAUSSIAN + "LargeSigmaHasItsMoments"),
+    ])
+
+
+def audits():
+    return table("runtime/privacy/audit.cc", [
+        ("audit-refutes-within-delta", "PValue", "pure + 2 * static_cast<double>(o.canaries) * claim.delta * LargestMassPerGuess(o, chance)", "pure",
+         AUDIT + "OneRun.RareDisclosureWithinDeltaIsNotRejected"),
+        ("audit-chooses-for-nothing", "OneRunBestEpsilon", "/ static_cast<double>(guess_counts.size())", "", AUDIT + "OneRun.BestOfManyPaysForTheChoice"),
+    ]) + table("runtime/privacy/audit_step.cc", [
+        ("audit-measures-what-it-chose-on", "Split", "{SortedHalf(o.with, 1), SortedHalf(o.without, 1)}", "{SortedHalf(o.with, 0), SortedHalf(o.without, 0)}",
+         AUDIT + "OneStep.MeasuresOnObservationsThatDidNotChoose"),
+        ("audit-surer-than-it-says", "CanaryEpsilon", "(1 - level.confidence) / 2", "(1 - level.confidence) * 20", AUDIT + "OneStep.*"),
+    ]) + table("runtime/privacy/audit_exact.cc", [
+        ("exact-audit-of-shared-outputs", "OneSidedDelta", "q[i] == 0 ? p[i] :", "q[i] == 0 ? 0 :", "audit_exact_test:Exact.SupportThatDiffersCostsItsMass"),
+    ])
+
+
+def faults():
+    return pld() + accountants() + ledger() + random() + audits()

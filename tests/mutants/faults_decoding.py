@@ -1,0 +1,92 @@
+"""Faults of private decoding: laws of draws, what they cost, charges, refusals, provenance."""
+from faults import table
+
+SAMPLING = "private_sampling_test:PrivateSamplingTest."
+LAW = "draw_law_test:"
+NEED = "decoding_need_test:DecodingNeed."
+RECOMMENDER = "private_recommender_test:PrivateRecommenderTest."
+REFUSED = SAMPLING + "WhatHasNoGuaranteeIsRefusedWithAReason"
+
+
+def sampling():
+    return table("runtime/inference/private_sampling.cc", [
+        ("draw-though-refused", "PrivateSampler::Draw", "WISP_RETURN_IF_ERROR(Pay(CostsOf(support, request.count)));", "(void)Pay(CostsOf(support, request.count));",
+         SAMPLING + "RefusedChargeDrawsNoRandomNumberAndReturnsNothing"),
+        ("draw-charged-for-a-smaller-support", "PrivateSampler::CostsOf", "UniformDrawCost(support.size() - i, options_.lambda)",
+         "UniformDrawCost(support.size() - i - 1, options_.lambda)", SAMPLING + "EachDrawIsChargedWithTheSupportThatIsLeft"),
+        ("draw-one-beyond-the-block", "PrivateSampler::Pay", "block_left_ = options_.draws_per_charge - 1;", "block_left_ = options_.draws_per_charge;",
+         SAMPLING + "BlocksCoverSmallerSupportsAndGiveNothingBack"),
+        ("draw-from-a-block-that-does-not-cover-it", "PrivateSampler::Pay", "block_left_ > 0 && Covers(block_, cost)", "block_left_ > 0",
+         SAMPLING + "BlocksCoverSmallerSupportsAndGiveNothingBack"),
+        ("draw-of-the-best-taken", "CheckWishes", "o.selection != Selection::kSample", "false", REFUSED),
+        ("truncation-after-mixing-taken", "CheckWishes", "o.after_mixing != AfterMixing::kNothing", "false", REFUSED),
+        ("probabilities-as-output-taken", "CheckWishes", "o.output != DrawOutput::kItems", "false", REFUSED),
+        ("lambda-1-taken", "CheckMixing", "if (o.lambda == 1) return", "if (false) return", REFUSED),
+        ("anchored-truncation-taken", "CheckAnchored", "o.top_k != 0 || o.nucleus != 1", "false", REFUSED),
+        ("private-support-taken", "PrivateSampler::CheckRequest", "r.support_origin != SupportOrigin::kPublic", "false",
+         SAMPLING + "RequestsThatCannotBeServedChargeNothing"),
+        ("drawn-items-stay", "PrivateSampler::DrawDistinct", "law.Remove(index);", "", SAMPLING + "AllOfASupportComesOutOnceAndNothingElse"),
+        ("model-alone-drawn-from", "PrivateSampler::DrawDistinct", "options_.mode == DecodingMode::kPlain ? 1 : options_.lambda", "1",
+         SAMPLING + "OrderedPairsHaveTheLawOfDrawsWithoutReplacement"),
+        ("excluded-items-drawn", "PrivateSampler::SupportOf", "for (int32_t id : r.excluded) in[static_cast<size_t>(id)] = 0;", "",
+         SAMPLING + "AllOfASupportComesOutOnceAndNothingElse"),
+    ])
+
+
+def laws():
+    return table("runtime/inference/draw_cost.cc", [
+        ("mixing-without-its-support", "EpsilonOf", "cost.lambda * static_cast<double>(cost.support) / (1 - cost.lambda)", "cost.lambda / (1 - cost.lambda)",
+         LAW + "DrawCost.MixingEpsilonIsTheLargestLogRatioOfAnyTwoLaws"),
+        ("anchored-at-half-its-range", "AnchoredDrawCost", "4 * clip / temperature", "2 * clip / temperature", LAW + "AnchoredWeights.NoTwoModelsDifferByMoreThanIsCharged"),
+        ("anchored-arithmetic-for-nothing", "AnchoredDrawCost", "+ kAnchoredRangeSlack", "", LAW + "AnchoredWeights.TheErrorOfTheArithmeticIsPaidFor"),
+        ("mixture-as-if-nothing-were-gone", "NonUniformDrawCost", "size_t j = drawn + 1; j < sorted.size()", "size_t j = 1; j + drawn < sorted.size()",
+         LAW + "DrawCost.NonUniformAfterDrawsIsTheWorstOverAllItemsThatMayBeGone"),
+        ("cover-of-a-larger-support", "Covers", "charged.support >= draw.support &&", "", LAW + "DrawCost.WhatCoversIsWorseAtEveryEpsilon"),
+        ("cover-of-a-larger-range", "Covers", "&& charged.range >= draw.range", "", LAW + "DrawCost.WhatCoversIsWorseAtEveryEpsilon"),
+        ("lambda-for-more-than-epsilon", "LambdaForEpsilon", "gain / (gain + static_cast<double>(support))", "1.001 * gain / (gain + static_cast<double>(support))",
+         LAW + "DrawCost.LambdaForEpsilonSpendsItAndNoMore"),
+    ]) + table("runtime/inference/draw_law.cc", [
+        ("anchored-clip-one-sided", "AnchoredWeights", "std::min(c, std::max(-c, difference))", "std::max(-c, difference)",
+         LAW + "AnchoredWeights.NoTwoModelsDifferByMoreThanIsCharged"),
+        ("anchored-without-a-floor", "AnchoredWeights", "std::max(0x1p53, 0x1p95 * w)", "std::floor(0x1p95 * w)", LAW + "AnchoredWeights.AreIntegersAndNoneIsBelowTheFloor"),
+        ("mixture-item-without-a-share", "IntegerWeights", "std::max(1.0, std::floor(x / largest / total * 0x1.ffffp51))", "std::floor(x / largest / total * 0x1.ffffp51)",
+         LAW + "IntegerWeights.AreIntegersOfOneAndAboveInProportion"),
+    ]) + table("runtime/inference/distinct_draws.cc", [
+        ("mixing-with-twice-lambda", "MixedLaw::Draw", "random.Bernoulli(lambda_)", "random.Bernoulli(2 * lambda_)",
+         "distinct_draws_test:MixedLaw.HasExactlyTheLawOfTheMixture"),
+        ("public-draw-of-the-gone", "MixedLaw::DrawPublic", "if (removed_[index] == 0) return index;", "return index;",
+         "distinct_draws_test:MixedLaw.RemovedItemsAreDrawnNoMore"),
+        ("exact-law-forgets-nothing", "ExactLaw::Remove", "weights_[index] = 0;", "", "distinct_draws_test:ExactLaw.ForgetsWhatWasRemoved"),
+    ]) + table("runtime/privacy/decoding_calibration.cc", [
+        ("draws-above-their-target", "Keeps", "c.epsilon <= request_.target.epsilon()", "c.epsilon <= 1.02 * request_.target.epsilon()",
+         "decoding_calibration_test:Calibration.LambdaIsTheLargestThatKeepsThePromise"),
+        ("draws-of-themselves-alone", "At", "all(request_.composed_with.begin(), request_.composed_with.end())", "all",
+         "decoding_calibration_test:Calibration.DrawsPayForWhatIsSpentBeside"),
+        ("clip-of-twice-the-range", "ClipOfRange", "range * temperature / 4", "range * temperature / 2", RECOMMENDER + "AnEpsilonPerDrawIsKept"),
+    ])
+
+
+def provenance():
+    read = NEED + "IsReadFromTheProvenance"
+    return table("runtime/inference/decoding_need.cc", [
+        ("repeatable-noise-is-a-guarantee", "WhyNone", "entry.noise != NoiseOrigin::kSecure", "false", read),
+        ("shuffling-is-a-guarantee", "WhyNone", 'entry.sampling == "shuffled"', "false", read),
+        ("no-mechanism-is-a-guarantee", "WhyNone", "entry.mechanisms.empty()", "false", read),
+        ("delta-of-one-record-is-a-guarantee", "NeedOfEntries", "policy.num_records_public > 0 && entry.delta >= 1 / static_cast<double>(policy.num_records_public)",
+         "false", read),
+        ("unknown-base-is-free", "NeedOfEntries", "provenance.front().base_model_hash != 0", "false", read),
+        ("unknown-data-is-public", "IsPublic", "entry.dataset != kUnknownDataset && ", "", read),
+        ("exact-counts-are-free", "NeedOf", "file.output_bias_origin() != OutputBiasOrigin::kExactCounts", "true", NEED + "ExactCountsInTheOutputBiasAreCoveredByNoMechanism"),
+        ("two-data-sets-from-one-ledger", "DatasetToCharge", "need.datasets.size() > 1", "need.datasets.size() > 9", NEED + "DrawsArePaidFromTheLedgerOfWhatTheyShow"),
+    ]) + table("runtime/inference/private_recommender.cc", [
+        ("base-of-private-data", "CheckBase", "need.kind != DecodingNeed::Kind::kFree", "false", RECOMMENDER + "WhatHasNoGuaranteeIsRefusedAndNothingIsCharged"),
+        ("target-without-a-limit", "CheckLimit", "if (entries.empty()) return o.ledger->SetLimit(o.goal.lifetime->target);",
+         "return entries.empty() ? o.ledger->SetLimit(o.goal.lifetime->target) : OkStatus();", RECOMMENDER + "ATargetNeedsALimitWhereSomethingWasSpent"),
+        ("draws-from-another-ledger", "SetUpCharge", "if (!dataset.empty()) WISP_RETURN_IF_ERROR(o.ledger->CheckDataset(dataset));", "",
+         RECOMMENDER + "WhatHasNoGuaranteeIsRefusedAndNothingIsCharged"),
+        ("large-delta-taken", "CheckDelta", "if (delta < 1 / records) return OkStatus();", "if (delta < 1) return OkStatus();", RECOMMENDER + "ALargeDeltaHasToBeAllowed"),
+    ])
+
+
+def faults():
+    return sampling() + laws() + provenance()
