@@ -7,58 +7,13 @@
 #include "runtime/privacy/json.h"
 #include "runtime/privacy/ledger_composition.h"
 #include "runtime/privacy/ledger_database.h"
+#include "runtime/privacy/ledger_rows.h"
 
 namespace wisp::privacy {
 namespace {
 
-constexpr char kNow[] = "strftime('%Y-%m-%dT%H:%M:%SZ', 'now')";
-constexpr char kSelectEntries[] =
-    "SELECT id, time, run, purpose, noise, mechanism, loss_slack, state FROM entries WHERE id > ? ORDER BY id";
-
-Status Damaged(const Database& database, const std::string& what) {
-  return InvalidData("ledger '" + database.path() + "' is damaged: " + what);
-}
-
 Status NotAName(const char* what, std::string_view text, const char* allowed) {
   return InvalidData(std::string(what) + " is '" + std::string(text) + "', allowed are " + allowed);
-}
-
-Result<LedgerEntry> ReadEntry(const Database& database, const Statement& row) {
-  const std::string name = "entry " + std::to_string(row.Number(0));
-  auto mechanism = Mechanism::FromText(row.Text(5));
-  if (!mechanism.ok()) return Damaged(database, name + ": " + mechanism.status().message());
-  auto noise = NoiseKindFromText(row.Text(4));
-  if (!noise.ok()) return Damaged(database, name + ": " + noise.status().message());
-  return LedgerEntry{.id = row.Number(0),
-                     .time_utc = row.Text(1),
-                     .run = row.Text(2),
-                     .purpose = row.Text(3),
-                     .mechanism = *std::move(mechanism),
-                     .noise = *noise,
-                     .loss_slack = row.Real(6),
-                     .state = row.Text(7) == "released" ? LedgerEntry::State::kReleased : LedgerEntry::State::kCharged};
-}
-
-// All entries with an identifier above `after`, in order.
-Result<std::vector<LedgerEntry>> ReadEntries(Database& database, ChargeId after) {
-  WISP_ASSIGN_OR_RETURN(Statement rows, database.Prepare(kSelectEntries));
-  rows.Bind(0, after);
-  std::vector<LedgerEntry> entries;
-  for (;;) {
-    WISP_ASSIGN_OR_RETURN(const bool row, rows.Step());
-    if (!row) return entries;
-    WISP_ASSIGN_OR_RETURN(LedgerEntry entry, ReadEntry(database, rows));
-    entries.push_back(std::move(entry));
-  }
-}
-
-Result<std::optional<EpsilonDelta>> ReadLimit(Database& database) {
-  WISP_ASSIGN_OR_RETURN(Statement rows, database.Prepare("SELECT epsilon, delta FROM limits ORDER BY id DESC LIMIT 1"));
-  WISP_ASSIGN_OR_RETURN(const bool row, rows.Step());
-  if (!row) return std::optional<EpsilonDelta>();
-  auto limit = EpsilonDelta::Create(rows.Real(0), rows.Real(1));
-  if (!limit.ok()) return Damaged(database, limit.status().message());
-  return std::optional<EpsilonDelta>(*limit);
 }
 
 }  // namespace
@@ -92,31 +47,28 @@ Result<NoiseKind> NoiseKindFromText(std::string_view text) {
 struct Ledger::Impl {
   explicit Impl(Database d) : database(std::move(d)) {}
 
-  struct Subject {
-    std::string dataset;
-    PrivacyUnit unit = PrivacyUnit::kSession;
-    Adjacency adjacency = Adjacency::kAddRemove;
-  };
-
-  // What the ledger is of.
-  Result<Subject> ReadSubject() {
-    WISP_ASSIGN_OR_RETURN(Statement row, database.Prepare("SELECT name, unit, adjacency FROM dataset"));
-    WISP_ASSIGN_OR_RETURN(const bool found, row.Step());
-    if (!found) return Damaged(database, "it names no data set");
-    auto unit = PrivacyUnitFromText(row.Text(1));
-    if (!unit.ok()) return Damaged(database, unit.status().message());
-    auto adjacency = AdjacencyFromText(row.Text(2));
-    if (!adjacency.ok()) return Damaged(database, adjacency.status().message());
-    return Subject{row.Text(0), *unit, *adjacency};
+  // What the ledger is of, and all rows from the first on.
+  Status Start() {
+    position = {};
+    WISP_ASSIGN_OR_RETURN(subject, ReadSubject(database, &position));
+    return Refresh();
   }
 
-  Status CheckUnit(const Subject& there, PrivacyUnit unit, Adjacency adjacency) const {
+  // All rows, checked anew.
+  Result<LedgerRows> ReadAll() {
+    WISP_RETURN_IF_ERROR(Attach(/*make=*/false));
+    LedgerPosition start;
+    WISP_RETURN_IF_ERROR(ReadSubject(database, &start).status());
+    return ReadRowsAfter(database, start);
+  }
+
+  Status CheckUnit(const LedgerSubject& there, PrivacyUnit unit, Adjacency adjacency) const {
     if (there.unit == unit && there.adjacency == adjacency) return OkStatus();
     return InvalidData("ledger '" + database.path() + "' protects a " + std::string(ToText(there.unit)) + " under " + std::string(ToText(there.adjacency)) +
                        ", asked for was a " + std::string(ToText(unit)) + " under " + std::string(ToText(adjacency)) + ": costs of different units do not add up");
   }
 
-  Status CheckDataset(const Subject& there, const std::string& dataset) const {
+  Status CheckDataset(const LedgerSubject& there, const std::string& dataset) const {
     if (there.dataset.empty() || dataset.empty() || there.dataset == dataset) return OkStatus();
     return PrivacyRefused("ledger '" + database.path() + "' is of the data set '" + there.dataset + "', and what is to be charged is '" + dataset +
                           "': what is spent on one must not be counted for the other");
@@ -130,21 +82,26 @@ struct Ledger::Impl {
     WISP_ASSIGN_OR_RETURN(const bool attached, database.Attach(make));
     if (!attached) return OkStatus();
     mismatch = InvalidData("ledger '" + database.path() + "' could not be read when it was made");  // unless all of this succeeds
-    WISP_ASSIGN_OR_RETURN(const Subject there, ReadSubject());
+    LedgerPosition start;
+    WISP_ASSIGN_OR_RETURN(const LedgerSubject there, ReadSubject(database, &start));
     mismatch = CheckUnit(there, subject.unit, subject.adjacency);
     if (mismatch.ok()) mismatch = CheckDataset(there, subject.dataset);
+    position = start;
     return mismatch;
   }
 
-  // Brings `composition` up to date with what this and other processes have written.
+  // Brings what is kept here up to date with what this and other processes have written.
   Status Refresh() {
-    WISP_ASSIGN_OR_RETURN(const std::vector<LedgerEntry> entries, ReadEntries(database, last_id));
-    for (const LedgerEntry& e : entries) {
-      composition.Add(e.mechanism, e.noise, e.loss_slack);
-      check.Recorded(e.mechanism, e.noise, e.loss_slack);
-      last_id = e.id;
-    }
+    WISP_ASSIGN_OR_RETURN(const LedgerRows rows, ReadRowsAfter(database, position));
+    for (const LedgerEntry& e : rows.entries) Take(e);
+    if (!rows.limits.empty()) limit = rows.limits.back().limit;
+    position = rows.end;
     return OkStatus();
+  }
+
+  void Take(const LedgerEntry& e) {
+    composition.Add(e.mechanism, e.noise, e.loss_slack);
+    check.Recorded(e.mechanism, e.noise, e.loss_slack);
   }
 
   // What can be said of a charge whatever else was charged.
@@ -159,11 +116,12 @@ struct Ledger::Impl {
 
   std::mutex mutex;
   Database database;
-  Subject subject;   // as it was opened: never changed, so read without the mutex
-  Status mismatch;   // why the file that was made meanwhile is not the one wanted
-  // Of the entries 1 .. last_id, which never change.
+  LedgerSubject subject;  // as it was opened: never changed, so read without the mutex
+  Status mismatch;        // why the file that was made meanwhile is not the one wanted
+  // Of the rows up to `position`, which never change.
+  LedgerPosition position;
   Composition composition;
-  ChargeId last_id = 0;
+  std::optional<EpsilonDelta> limit;  // the newest
   LimitCheck check;
 };
 
@@ -174,6 +132,7 @@ Ledger::~Ledger() = default;
 
 const std::string& Ledger::dataset() const { return impl_->subject.dataset; }
 PrivacyUnit Ledger::unit() const { return impl_->subject.unit; }
+bool Ledger::unit_chosen() const { return impl_->subject.unit_chosen; }
 Adjacency Ledger::adjacency() const { return impl_->subject.adjacency; }
 
 Result<Ledger> Ledger::OpenImpl(const std::string& path, const LedgerOptions* options) {
@@ -181,14 +140,16 @@ Result<Ledger> Ledger::OpenImpl(const std::string& path, const LedgerOptions* op
       .path = path, .missing = Database::Missing::kError, .busy_timeout_ms = LedgerOptions().busy_timeout_ms};
   if (options != nullptr) {
     open.missing = Database::Missing::kLater;
-    open.dataset = options->dataset;
-    open.unit = ToText(options->unit);
-    open.adjacency = ToText(options->adjacency);
+    open.create = [o = *options](Database& database) -> Status {
+      LedgerSubject subject{o.dataset, o.unit, o.adjacency, o.unit_chosen, UtcNow()};
+      WISP_ASSIGN_OR_RETURN(subject.random_id, NewRandomId());
+      return CreateTables(database, subject);
+    };
     open.busy_timeout_ms = options->busy_timeout_ms;
   }
   WISP_ASSIGN_OR_RETURN(Database opened, Database::Open(open));
   auto impl = std::make_unique<Impl>(std::move(opened));
-  WISP_ASSIGN_OR_RETURN(impl->subject, impl->ReadSubject());
+  WISP_RETURN_IF_ERROR(impl->Start());
   if (options != nullptr && !options->any_unit) WISP_RETURN_IF_ERROR(impl->CheckUnit(impl->subject, options->unit, options->adjacency));
   return Ledger(std::move(impl));
 }
@@ -206,11 +167,14 @@ Status Ledger::SetLimit(const EpsilonDelta& limit) {
   std::lock_guard lock(impl_->mutex);
   WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/true));
   WISP_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(impl_->database));
-  WISP_ASSIGN_OR_RETURN(
-      Statement insert,
-      impl_->database.Prepare(std::string("INSERT INTO limits (time, epsilon, delta) VALUES (") + kNow + ", ?, ?)"));
-  WISP_RETURN_IF_ERROR(insert.Bind(0, limit.epsilon()).Bind(1, limit.delta()).Run());
-  return transaction.Commit();
+  WISP_RETURN_IF_ERROR(impl_->Refresh());
+  LedgerLimit row{.limit = limit};
+  WISP_ASSIGN_OR_RETURN(const LedgerPosition after, Append(impl_->database, impl_->position, row));
+  // Should the commit fail after all, the row may or may not be there: then Refresh finds it.
+  WISP_RETURN_IF_ERROR(transaction.Commit());
+  impl_->position = after;
+  impl_->limit = limit;
+  return OkStatus();
 }
 
 Status Ledger::CheckLimit(const EpsilonDelta& limit) const {
@@ -224,7 +188,8 @@ Status Ledger::CheckLimit(const EpsilonDelta& limit) const {
 Result<std::optional<EpsilonDelta>> Ledger::Limit() const {
   std::lock_guard lock(impl_->mutex);
   WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/false));
-  return ReadLimit(impl_->database);
+  WISP_RETURN_IF_ERROR(impl_->Refresh());
+  return impl_->limit;
 }
 
 Result<ChargeId> Ledger::Charge(const ChargeRequest& charge) {
@@ -237,26 +202,14 @@ Result<ChargeId> Ledger::Charge(const ChargeRequest& charge) {
   WISP_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(impl_->database));
   WISP_RETURN_IF_ERROR(impl_->Refresh());
   WISP_RETURN_IF_ERROR(impl_->composition.CheckNoise(charge.noise));
-  WISP_ASSIGN_OR_RETURN(const std::optional<EpsilonDelta> limit, ReadLimit(impl_->database));
-  if (limit) WISP_RETURN_IF_ERROR(impl_->check.Check(impl_->composition, charge, *limit));
-  WISP_ASSIGN_OR_RETURN(
-      Statement insert,
-      impl_->database.Prepare(
-          std::string("INSERT INTO entries (time, run, purpose, noise, mechanism, loss_slack) VALUES (") + kNow +
-          ", ?, ?, ?, ?, ?)"));
-  WISP_RETURN_IF_ERROR(insert.Bind(0, charge.run)
-                           .Bind(1, charge.purpose)
-                           .Bind(2, ToText(charge.noise))
-                           .Bind(3, charge.mechanism.ToText())
-                           .Bind(4, charge.loss_slack)
-                           .Run());
-  const ChargeId id = impl_->database.last_insert_id();
-  // Should the commit fail after all, the entry may or may not be there: then Refresh finds it by its identifier.
+  if (impl_->limit) WISP_RETURN_IF_ERROR(impl_->check.Check(impl_->composition, charge, *impl_->limit));
+  LedgerEntry entry{.run = charge.run, .purpose = charge.purpose, .mechanism = charge.mechanism, .noise = charge.noise, .loss_slack = charge.loss_slack};
+  WISP_ASSIGN_OR_RETURN(const LedgerPosition after, Append(impl_->database, impl_->position, entry));
+  // Should the commit fail after all, the entry may or may not be there: then Refresh finds it.
   WISP_RETURN_IF_ERROR(transaction.Commit());
-  impl_->composition.Add(charge.mechanism, charge.noise, charge.loss_slack);
-  impl_->last_id = id;
-  impl_->check.Recorded(charge.mechanism, charge.noise, charge.loss_slack);
-  return id;
+  impl_->Take(entry);
+  impl_->position = after;
+  return entry.id;
 }
 
 Status Ledger::CheckFits(std::span<const ChargeRequest> charges, const std::optional<EpsilonDelta>& new_limit) const {
@@ -271,8 +224,7 @@ Status Ledger::CheckFits(std::span<const ChargeRequest> charges, const std::opti
     after.Add(charge.mechanism, charge.noise, charge.loss_slack);
   }
   if (new_limit) return CheckRunFits(impl_->composition, after, *new_limit);
-  WISP_ASSIGN_OR_RETURN(const std::optional<EpsilonDelta> limit, ReadLimit(impl_->database));
-  return limit ? CheckRunFits(impl_->composition, after, *limit) : OkStatus();
+  return impl_->limit ? CheckRunFits(impl_->composition, after, *impl_->limit) : OkStatus();
 }
 
 Status Ledger::MarkReleased(ChargeId id) {
@@ -294,10 +246,9 @@ Result<double> Ledger::Spent(const Delta& delta) const {
 
 Result<double> Ledger::SpentByRun(const std::string& run, const Delta& delta) const {
   std::lock_guard lock(impl_->mutex);
-  WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/false));
-  WISP_ASSIGN_OR_RETURN(const std::vector<LedgerEntry> entries, ReadEntries(impl_->database, 0));
+  WISP_ASSIGN_OR_RETURN(const LedgerRows rows, impl_->ReadAll());
   Composition composition;
-  for (const LedgerEntry& e : entries) {
+  for (const LedgerEntry& e : rows.entries) {
     if (e.run == run) composition.Add(e.mechanism, e.noise, e.loss_slack);
   }
   return composition.Epsilon(delta);
@@ -305,8 +256,20 @@ Result<double> Ledger::SpentByRun(const std::string& run, const Delta& delta) co
 
 Result<std::vector<LedgerEntry>> Ledger::Entries() const {
   std::lock_guard lock(impl_->mutex);
-  WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/false));
-  return ReadEntries(impl_->database, 0);
+  WISP_ASSIGN_OR_RETURN(LedgerRows rows, impl_->ReadAll());
+  return std::move(rows.entries);
+}
+
+Result<std::vector<LedgerLimit>> Ledger::Limits() const {
+  std::lock_guard lock(impl_->mutex);
+  WISP_ASSIGN_OR_RETURN(LedgerRows rows, impl_->ReadAll());
+  return std::move(rows.limits);
+}
+
+Result<std::vector<LedgerPlan>> Ledger::Plans() const {
+  std::lock_guard lock(impl_->mutex);
+  WISP_ASSIGN_OR_RETURN(LedgerRows rows, impl_->ReadAll());
+  return std::move(rows.plans);
 }
 
 Result<std::string> Ledger::ExportJson(const Delta& delta) const {

@@ -4,9 +4,9 @@
 // crash in between leaves the charge counted, never a release uncounted. It belongs to the data, not to a model or a
 // checkpoint, and nothing here gives spent budget back. A limit set by the app is enforced inside the transaction that
 // charges, so processes sharing the file cannot pass it together.
-// What it is not: proof against someone who deletes the file, puts an old copy in its place, or takes away the "-wal"
-// file beside it, which holds the latest charges. Copy a ledger with SQLite's own backup or when no process has it
-// open.
+// What it is not: proof against someone who deletes the file or puts an old copy in its place. Everything is in the one file: there is no
+// write-ahead log, whose loss would lose the latest charges without a trace. Only while a charge is being written a "-journal" lies
+// beside it. Copy or move a ledger when no process has it open. Rows are chained by hashes, so what is changed or missing is noticed.
 //
 //   WISP_ASSIGN_OR_RETURN(Ledger ledger, Ledger::Open("history.ledger", {.dataset = "watch history",
 //                                                                        .unit = PrivacyUnit::kSession}));
@@ -57,17 +57,37 @@ struct ChargeRequest {
 
 struct LedgerEntry {
   ChargeId id = 0;
+  uint64_t seq = 0;      // of all limits, plans and entries together: 1, 2, 3, ... in the order of writing
   std::string time_utc;  // 2026-05-01T12:00:00Z
   std::string run, purpose;
   Mechanism mechanism;
   NoiseKind noise = NoiseKind::kSecure;
   double loss_slack = 0;
+  uint64_t plan = 0;  // seq of the plan that pays; 0: none
   enum class State { kCharged, kReleased } state = State::kCharged;  // both are spent
+};
+
+// What a run said, before its first charge, that it would charge at most.
+struct PlannedMechanism {
+  Mechanism mechanism;    // with its total number of steps
+  double loss_slack = 0;  // of all of these steps
+};
+struct LedgerPlan {
+  uint64_t seq = 0;
+  std::string time_utc, run, purpose;
+  std::vector<PlannedMechanism> mechanisms;
+};
+
+struct LedgerLimit {
+  uint64_t seq = 0;
+  std::string time_utc;
+  EpsilonDelta limit;
 };
 
 struct LedgerOptions {
   std::string dataset;  // for people
   PrivacyUnit unit = PrivacyUnit::kSession;
+  bool unit_chosen = true;  // somebody chose the unit; false where a program took the default because nobody did
   Adjacency adjacency = Adjacency::kAddRemove;
   bool any_unit = false;  // an existing ledger may have another unit and adjacency: for what costs the same under all
   // How long a charge waits for other processes; they hold the file while they compute, 0.2 s or so.
@@ -92,6 +112,7 @@ class Ledger {
   // kPrivacyRefused where the ledger is of another data set, by name. One without a name is of any, and so is data without one.
   Status CheckDataset(const std::string& dataset) const;
   PrivacyUnit unit() const;
+  bool unit_chosen() const;
   Adjacency adjacency() const;
 
   // From now on no charge may bring the total above `limit`. The newest limit counts, all are kept. A limit below what
@@ -124,6 +145,9 @@ class Ledger {
   Result<double> SpentByRun(const std::string& run, const Delta& delta) const;
 
   Result<std::vector<LedgerEntry>> Entries() const;
+  // All limits, the newest last, and all plans.
+  Result<std::vector<LedgerLimit>> Limits() const;
+  Result<std::vector<LedgerPlan>> Plans() const;
   // Data set, limit, total at `delta`, entries, composition.
   Result<std::string> ExportJson(const Delta& delta) const;
 

@@ -6,35 +6,13 @@
 #include <cstdlib>
 #include <utility>
 
+#include "runtime/privacy/ledger_rows.h"
+#include "runtime/privacy/ledger_upgrade.h"
+
 namespace wisp::privacy {
 namespace {
 
-constexpr int64_t kApplicationId = 0x77697370;  // "wisp"
-constexpr int64_t kVersion = 1;
 constexpr int kBusyPollMs = 5;
-
-// Entries are never changed or removed, by whatever program holds the file, except that a charge may be marked as
-// released. Identifiers therefore count 1, 2, 3, ... without gaps, which CheckContents verifies.
-constexpr char kSchema[] = R"sql(
-CREATE TABLE dataset (
-  id INTEGER PRIMARY KEY CHECK (id = 1), name TEXT NOT NULL, unit TEXT NOT NULL, adjacency TEXT NOT NULL,
-  created TEXT NOT NULL);
-CREATE TABLE limits (
-  id INTEGER PRIMARY KEY AUTOINCREMENT, time TEXT NOT NULL, epsilon REAL NOT NULL, delta REAL NOT NULL);
-CREATE TABLE entries (
-  id INTEGER PRIMARY KEY AUTOINCREMENT, time TEXT NOT NULL, run TEXT NOT NULL, purpose TEXT NOT NULL,
-  noise TEXT NOT NULL CHECK (noise IN ('secure', 'reproducible')), mechanism TEXT NOT NULL,
-  loss_slack REAL NOT NULL CHECK (loss_slack >= 0),
-  state TEXT NOT NULL DEFAULT 'charged' CHECK (state IN ('charged', 'released')));
-CREATE TRIGGER entries_stay BEFORE DELETE ON entries
-  BEGIN SELECT RAISE(ABORT, 'spent budget cannot be taken back'); END;
-CREATE TRIGGER entries_are_final BEFORE UPDATE OF id, time, run, purpose, noise, mechanism, loss_slack ON entries
-  BEGIN SELECT RAISE(ABORT, 'spent budget cannot be changed'); END;
-CREATE TRIGGER entries_release_once BEFORE UPDATE OF state ON entries WHEN NEW.state <> 'released'
-  BEGIN SELECT RAISE(ABORT, 'a released charge stays released'); END;
-PRAGMA application_id = 0x77697370;
-PRAGMA user_version = 1;
-)sql";
 
 bool IsMissing(const std::string& path) {
   struct stat info;
@@ -87,32 +65,33 @@ Result<int64_t> Database::ReadNumber(const char* sql) {
   return statement.Number(0);
 }
 
-Result<bool> Database::Recognise() {
+Result<int64_t> Database::Recognise() {
   // One statement, one snapshot: another process may be making the ledger.
   WISP_ASSIGN_OR_RETURN(Statement row, Prepare("SELECT (SELECT count(*) FROM sqlite_master), a.application_id, u.user_version "
                                                "FROM pragma_application_id a, pragma_user_version u"));
   WISP_ASSIGN_OR_RETURN(const bool found, row.Step());
   if (!found) return InvalidData("ledger '" + path_ + "' is damaged: it does not say what it is");
   const int64_t tables = row.Number(0), application = row.Number(1), version = row.Number(2);
-  if (application == 0 && tables == 0 && version == 0) return false;
-  if (application != kApplicationId) {
+  if (application == 0 && tables == 0 && version == 0) return 0;
+  if (application != kLedgerApplicationId) {
     return InvalidData("'" + path_ + "' is an SQLite database but not a privacy ledger (application id " +
-                       std::to_string(application) + ", a ledger has " + std::to_string(kApplicationId) + ")");
+                       std::to_string(application) + ", a ledger has " + std::to_string(kLedgerApplicationId) + ")");
   }
-  if (version != kVersion) {
-    return Unsupported("ledger '" + path_ + "' has version " + std::to_string(version) + ", this build reads version " +
-                       std::to_string(kVersion) + (version > kVersion ? "; a newer build wrote it" : ""));
+  if (version < 1 || version > kLedgerVersion) {
+    return Unsupported("ledger '" + path_ + "' has version " + std::to_string(version) + ", this build reads versions 1 to " +
+                       std::to_string(kLedgerVersion) + (version > kLedgerVersion ? "; a newer build wrote it" : ""));
   }
-  return true;
+  return version;
 }
 
-// A commit returns after its pages were synced to the log. fullfsync matters on Apple systems only, where fsync alone
-// leaves data in the drive's cache.
-Status Database::UseWriteAheadLog(int busy_timeout_ms) {
-  // The first switch of a file asks no busy handler: processes that start together must wait for each other here.
+// A commit returns after its pages were synced to the file, the journal was deleted, and its folder synced: EXTRA, for with FULL a power loss
+// may bring the journal back, which undoes the commit. fullfsync matters on Apple systems only, where fsync alone leaves data in the drive's cache.
+Status Database::UseRollbackJournal(int busy_timeout_ms) {
+  // A ledger of version 1 has a write-ahead log, whose contents go to the file here. That takes being alone, which SQLite asks no busy
+  // handler for.
   std::string mode;
   for (int waited = 0;; waited += kBusyPollMs) {
-    WISP_ASSIGN_OR_RETURN(Statement journal, Prepare("PRAGMA journal_mode = WAL"));
+    WISP_ASSIGN_OR_RETURN(Statement journal, Prepare("PRAGMA journal_mode = DELETE"));
     const Result<bool> row = journal.Step();
     const bool busy = !row.ok() && (sqlite3_errcode(handle_.get()) & 0xFF) == SQLITE_BUSY;
     if (!row.ok() && (!busy || waited >= busy_timeout_ms)) return row.status();
@@ -120,41 +99,35 @@ Status Database::UseWriteAheadLog(int busy_timeout_ms) {
     if (!busy) break;
     sqlite3_sleep(kBusyPollMs);
   }
-  if (mode != "wal") {
-    return IoError("ledger '" + path_ + "' cannot use a write-ahead log here (journal mode '" + mode +
+  if (mode != "delete") {
+    return IoError("ledger '" + path_ + "' cannot use a rollback journal here (journal mode '" + mode +
                    "'): it belongs on a local file system");
   }
-  WISP_RETURN_IF_ERROR(Execute("PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON"));
+  WISP_RETURN_IF_ERROR(Execute("PRAGMA synchronous = EXTRA; PRAGMA fullfsync = ON"));
   WISP_ASSIGN_OR_RETURN(const int64_t synchronous, ReadNumber("PRAGMA synchronous"));
-  return synchronous == 2 ? OkStatus() : IoError("ledger '" + path_ + "' cannot be synced to disk on every commit");
+  return synchronous == 3 ? OkStatus() : IoError("ledger '" + path_ + "' cannot be synced to disk on every commit");
 }
 
-Status Database::CreateSchema(const OpenOptions& options) {
+Status Database::BringUpToDate(const OpenOptions& options) {
   WISP_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(*this));
-  WISP_ASSIGN_OR_RETURN(const bool created_meanwhile, Recognise());
-  if (created_meanwhile) return OkStatus();
-  WISP_RETURN_IF_ERROR(Execute(kSchema));
-  WISP_ASSIGN_OR_RETURN(Statement insert,
-                        Prepare("INSERT INTO dataset VALUES (1, ?, ?, ?, strftime('%Y-%m-%dT%H:%M:%SZ', 'now'))"));
-  WISP_RETURN_IF_ERROR(insert.Bind(0, options.dataset).Bind(1, options.unit).Bind(2, options.adjacency).Run());
+  WISP_ASSIGN_OR_RETURN(const int64_t version, Recognise());  // another process may have done it meanwhile
+  if (version == kLedgerVersion) return OkStatus();
+  WISP_RETURN_IF_ERROR(version == 0 ? options.create(*this) : UpgradeFromVersion1(*this));
   return transaction.Commit();
 }
 
 Status Database::CheckContents() {
   WISP_ASSIGN_OR_RETURN(Statement check, Prepare("PRAGMA quick_check(1)"));
   WISP_ASSIGN_OR_RETURN(const bool row, check.Step());
-  if (!row || check.Text(0) != "ok") {
-    return InvalidData("ledger '" + path_ + "' is damaged (" +
-                       (row ? check.Text(0) : std::string("no answer to a check")) +
-                       "); what was spent cannot be told, restore it from a copy");
-  }
-  WISP_ASSIGN_OR_RETURN(const int64_t lost,
-                        ReadNumber("SELECT max((SELECT coalesce(max(id), 0) FROM entries), (SELECT coalesce(max(seq), "
-                                   "0) FROM sqlite_sequence WHERE name = 'entries'))"
-                                   " - (SELECT count(*) FROM entries)"));
-  if (lost == 0) return OkStatus();
-  return InvalidData("ledger '" + path_ + "' is damaged: " + std::to_string(lost) +
-                     " entries are missing, so what was spent cannot be told");
+  return row && check.Text(0) == "ok" ? OkStatus() : Damaged(*this, row ? check.Text(0) : std::string("no answer to a check"));
+}
+
+Result<Database> Database::InMemory(const std::string& path) {
+  sqlite3* handle = nullptr;
+  const int code = sqlite3_open(":memory:", &handle);
+  Database database(path, handle);
+  if (code != SQLITE_OK) return database.Error(code);
+  return database;
 }
 
 Result<Database> Database::OpenLater(const OpenOptions& options) {
@@ -166,11 +139,8 @@ Result<Database> Database::OpenLater(const OpenOptions& options) {
   if (access(options.path.c_str(), F_OK) == 0 && access(options.path.c_str(), R_OK | W_OK) != 0) {
     return IoError("ledger '" + options.path + "' is read-only; a charge must be written before noise is drawn");
   }
-  sqlite3* handle = nullptr;
-  const int code = sqlite3_open(":memory:", &handle);
-  Database database(options.path, handle);
-  if (code != SQLITE_OK) return database.Error(code);
-  WISP_RETURN_IF_ERROR(database.CreateSchema(options));
+  WISP_ASSIGN_OR_RETURN(Database database, InMemory(options.path));
+  WISP_RETURN_IF_ERROR(database.BringUpToDate(options));
   database.later_ = std::make_unique<OpenOptions>(options);
   database.later_->missing = Missing::kCreate;
   // Where it is now: a program may change its folder before the first charge.
@@ -202,14 +172,15 @@ Result<Database> Database::Open(const OpenOptions& options) {
   if (code != SQLITE_OK) return database.Error(code);
   sqlite3_busy_timeout(handle, options.busy_timeout_ms);
   sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
-  WISP_ASSIGN_OR_RETURN(const bool is_ledger, database.Recognise());
+  WISP_ASSIGN_OR_RETURN(const int64_t version, database.Recognise());
   if (sqlite3_db_readonly(handle, "main") == 1) return database.Error(SQLITE_READONLY);
-  if (!is_ledger && options.missing == Missing::kError) {
+  if (version == 0 && options.missing == Missing::kError) {
     return InvalidData("'" + options.path + "' is empty, not a privacy ledger");
   }
-  WISP_RETURN_IF_ERROR(database.UseWriteAheadLog(options.busy_timeout_ms));
-  if (!is_ledger) WISP_RETURN_IF_ERROR(database.CreateSchema(options));
-  WISP_RETURN_IF_ERROR(database.CheckContents());
+  WISP_RETURN_IF_ERROR(database.UseRollbackJournal(options.busy_timeout_ms));
+  if (version != 0) WISP_RETURN_IF_ERROR(database.CheckContents());
+  if (version != kLedgerVersion) WISP_RETURN_IF_ERROR(database.BringUpToDate(options));
+  WISP_RETURN_IF_ERROR(CheckTables(database));
   return database;
 }
 
@@ -227,6 +198,11 @@ Statement& Statement::Bind(int index, double number) {
 
 Statement& Statement::Bind(int index, int64_t number) {
   sqlite3_bind_int64(statement_.get(), index + 1, number);
+  return *this;
+}
+
+Statement& Statement::BindBlob(int index, std::string_view bytes) {
+  sqlite3_bind_blob64(statement_.get(), index + 1, bytes.data(), bytes.size(), SQLITE_TRANSIENT);
   return *this;
 }
 
@@ -248,6 +224,22 @@ std::string Statement::Text(int column) const {
   const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement_.get(), column));
   return text == nullptr ? std::string()
                          : std::string(text, static_cast<size_t>(sqlite3_column_bytes(statement_.get(), column)));
+}
+
+std::string Statement::Blob(int column) const {
+  const auto* bytes = static_cast<const char*>(sqlite3_column_blob(statement_.get(), column));
+  return bytes == nullptr ? std::string()
+                          : std::string(bytes, static_cast<size_t>(sqlite3_column_bytes(statement_.get(), column)));
+}
+
+Result<Snapshot> Snapshot::Begin(Database& database) {
+  if (database.in_transaction()) return Snapshot(nullptr);
+  WISP_RETURN_IF_ERROR(database.Execute("BEGIN"));
+  return Snapshot(&database);
+}
+
+Snapshot::~Snapshot() {
+  if (database_ != nullptr) (void)database_->Execute("ROLLBACK");  // nothing was written
 }
 
 Result<Transaction> Transaction::Begin(Database& database) {

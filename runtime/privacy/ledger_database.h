@@ -1,12 +1,13 @@
 // The SQLite side of the ledger: opening and checking the file, statements, transactions, and errors as sentences.
 //
-// What it is not: aware of what a charge costs; that is ledger_composition.h. Only ledger.cc uses this header.
+// What it is not: aware of what a charge costs; that is ledger_composition.h. Only the sources of the ledger use this header.
 #ifndef WISP_RUNTIME_PRIVACY_LEDGER_DATABASE_H_
 #define WISP_RUNTIME_PRIVACY_LEDGER_DATABASE_H_
 
 #include <sqlite3.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -23,15 +24,17 @@ class Database {
   // Where there is no file, or an empty one: make it a ledger, make it one only once Attach says so, or that is an error.
   enum class Missing { kCreate, kLater, kError };
 
-  // Opens `path` and makes sure that it is a ledger this build can write, whose commits are on disk when they return.
-  // A new ledger gets the schema and the given first row. Nothing is changed in a file that is something else.
+  // Opens `path` and makes sure that it is a ledger this build can write, whose commits are on disk when they return. One of version 1 is
+  // upgraded. Nothing is changed in a file that is something else.
   struct OpenOptions {
     std::string path;
     Missing missing = Missing::kCreate;
-    std::string dataset, unit, adjacency;  // the first row of a new ledger
+    std::function<Status(Database&)> create;  // makes the tables of a new ledger, inside a transaction
     int busy_timeout_ms = 0;
   };
   static Result<Database> Open(const OpenOptions& options);
+  // An empty one in memory; messages name `path`.
+  static Result<Database> InMemory(const std::string& path);
 
   // After kLater, as long as there was no file: everything is in memory and empty.
   bool is_pending() const { return later_ != nullptr; }
@@ -41,7 +44,7 @@ class Database {
 
   Result<Statement> Prepare(std::string_view sql);
   Status Execute(const char* sql);
-  int64_t last_insert_id() const { return sqlite3_last_insert_rowid(handle_.get()); }
+  bool in_transaction() const { return sqlite3_get_autocommit(handle_.get()) == 0; }
   int changes() const { return sqlite3_changes(handle_.get()); }  // rows changed by the last statement
   const std::string& path() const { return path_; }
 
@@ -55,11 +58,12 @@ class Database {
   Database(std::string path, sqlite3* handle) : path_(std::move(path)), handle_(handle) {}
 
   Result<int64_t> ReadNumber(const char* sql);
-  // Whether the file is a ledger (true) or empty (false); an error if it is anything else.
-  Result<bool> Recognise();
+  // The version of the ledger, 0 for an empty file; an error if it is anything else.
+  Result<int64_t> Recognise();
   static Result<Database> OpenLater(const OpenOptions& options);
-  Status UseWriteAheadLog(int busy_timeout_ms);
-  Status CreateSchema(const OpenOptions& options);
+  Status UseRollbackJournal(int busy_timeout_ms);
+  // Under a lock that no other process writes under: makes what is not there, upgrades what is old.
+  Status BringUpToDate(const OpenOptions& options);
   Status CheckContents();
 
   std::string path_;
@@ -73,6 +77,7 @@ class Statement {
   Statement& Bind(int index, std::string_view text);
   Statement& Bind(int index, double number);
   Statement& Bind(int index, int64_t number);
+  Statement& BindBlob(int index, std::string_view bytes);
   // True when there is a row, false when done.
   Result<bool> Step();
   // Steps to the end, for statements without rows.
@@ -80,6 +85,7 @@ class Statement {
   int64_t Number(int column) const { return sqlite3_column_int64(statement_.get(), column); }
   double Real(int column) const { return sqlite3_column_double(statement_.get(), column); }
   std::string Text(int column) const;
+  std::string Blob(int column) const;
 
  private:
   friend class Database;
@@ -103,6 +109,19 @@ class Transaction {
 
  private:
   explicit Transaction(Database& database) : database_(&database) {}
+  Database* database_;
+};
+
+// All that is read while this lives is of one state of the file, whatever others write. Within a transaction it changes nothing.
+class Snapshot {
+ public:
+  static Result<Snapshot> Begin(Database& database);
+  Snapshot(Snapshot&& other) noexcept : database_(std::exchange(other.database_, nullptr)) {}
+  Snapshot& operator=(Snapshot&&) = delete;
+  ~Snapshot();
+
+ private:
+  explicit Snapshot(Database* database) : database_(database) {}
   Database* database_;
 };
 

@@ -326,7 +326,7 @@ TEST_F(LedgerTest, WhatIsNotALedgerIsLeftAlone) {
   std::ofstream(Path("text")) << std::string(5000, 'x');
   ASSERT_EQ(Sql(Path("app.db"), "CREATE TABLE t (x); INSERT INTO t VALUES (1)"), "");
   ASSERT_TRUE(MustOpen(Path("newer")).SetLimit(LimitOf(10)).ok());
-  ASSERT_EQ(Sql(Path("newer"), "PRAGMA user_version = 2"), "");
+  ASSERT_EQ(Sql(Path("newer"), "PRAGMA user_version = 3"), "");
   std::ofstream(Path("empty")).close();
   fs::create_directory(folder_ / "folder");
   struct Case {
@@ -394,6 +394,9 @@ TEST_F(LedgerTest, EntriesCannotBeChangedOrRemovedByOthers) {
   EXPECT_EQ(MustOpen(Path()).Entries()->size(), 3u);
   // Whoever removes the guard as well is still noticed, also when it is the newest entry that goes.
   ASSERT_EQ(Sql(Path(), "DROP TRIGGER entries_stay; DELETE FROM entries WHERE id = 3"), "");
+  EXPECT_NE(Ledger::OpenExisting(Path()).status().message().find("tables are not those of a ledger"), std::string::npos);
+  ASSERT_EQ(Sql(Path(), "CREATE TRIGGER entries_stay BEFORE DELETE ON entries\n"
+                        "  BEGIN SELECT RAISE(ABORT, 'spent budget cannot be taken back'); END"), "");
   const auto opened = Ledger::OpenExisting(Path());
   ASSERT_FALSE(opened.ok());
   EXPECT_NE(opened.status().message().find("missing"), std::string::npos) << opened.status().message();
