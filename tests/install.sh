@@ -35,7 +35,6 @@ C
 cp app.c app.cc
 flags=(-Wall -Wextra -Wpedantic -Werror -I"$work/prefix/include" -L"$lib" -Wl,-rpath,"$lib")
 grep -q '^CMAKE_SYSTEM_NAME' "$build/CMakeCache.txt" && exit 77  # built for another processor
-[ "$(cached WISP_SANITIZE)" = ON ] && flags+=(-fsanitize=address,undefined)
 cc -std=c11 "${flags[@]}" app.c -o app -lwisp 2>err || fail "C: $(head -c 600 err)"
 expect 0 "" ./app "$root/models/cafe.wisp"
 for standard in 11 17 20; do

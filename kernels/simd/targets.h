@@ -3,7 +3,7 @@
 //
 // x86-64: AVX3 (AVX-512 F, VL, DQ, BW), AVX2 with FMA, SSE4. Left out: AVX3_DL and SSSE3 (their instructions buy these
 // kernels nothing) and Highway's scalar target: a processor without SSE4 runs the reference table.
-// Built for size (-Os), AVX3 too: the computers that such a build is for seldom have it, and it is a tenth of the library.
+// Built for size (-Os) or with sanitizers, AVX3 too: the computers that such a build is for seldom have it, and it is a tenth of the library.
 // Arm: NEON, 128 bits, on processors with SVE too (kernels/simd/processor.cc). Left out: SVE. Its vectors have no size when compiled,
 // so that they can be held in no array or struct: the tiles of gemm.cc, half.cc and kernels/int8/portable.cc and the pairs of
 // normal-inl.h (elementwise, variance) do not compile; the other groups do. Phones' SVE2 has 128 bits as well: tables made half of it
@@ -23,7 +23,7 @@
 #endif
 
 // AVX3_DL, SSSE3, SVE2_128, SVE_256, SVE2, SVE. Their macros are not defined yet at this point, but expand later.
-#ifdef __OPTIMIZE_SIZE__
+#if defined(__OPTIMIZE_SIZE__) || defined(WISP_WITHOUT_AVX512)
 #define HWY_DISABLED_TARGETS (HWY_AVX3 | HWY_AVX3_DL | HWY_SSSE3 | HWY_SVE2_128 | HWY_SVE_256 | HWY_SVE2 | HWY_SVE)
 #else
 #define HWY_DISABLED_TARGETS (HWY_AVX3_DL | HWY_SSSE3 | HWY_SVE2_128 | HWY_SVE_256 | HWY_SVE2 | HWY_SVE)

@@ -1,6 +1,6 @@
 // Damage: every length and every byte of a small model file. Plain damage is refused, or it changes one weight and full
 // verification finds it. Damage whose checksums were made to fit may be accepted, but then everything that was
-// accepted can be read. Build with -DWISP_SANITIZE=ON to let the sanitizers judge "can be read".
+// accepted can be read. Build with -DWISP_SANITIZE=address to let the sanitizers judge "can be read".
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# A fuzz target over its corpus, which holds seeds and every input that once broke something; where libFuzzer is built in, then at
+# most a thousand inputs made from them: that the target works, not that nothing can be found (tools/dev fuzz).
+#   tests/fuzz.sh BUILD_FOLDER TARGET
+source "$(dirname "$0")/shell.sh"
+target=${2:?the target is missing}
+corpus=$root/tests/fuzz/corpus/$target
+# What a target writes is gone with the folder; in memory where that can be: it writes files anew for every input, and some are synced.
+if [ -w /dev/shm ]; then
+  export TMPDIR=$(mktemp -d /dev/shm/wisp_XXXXXX)
+  trap 'rm -rf "$work" "$TMPDIR"' EXIT
+fi
+if "$build/${target}_fuzz" -help=1 2>&1 | grep -q '^Usage:'; then
+  mkdir grown
+  set -- grown "$corpus" -runs=1000 -seed=1 -max_total_time=20 -timeout=25 -rss_limit_mb=2048 -max_len=8192 -artifact_prefix="$work/"
+else
+  set -- "$corpus"
+fi
+"$build/${target}_fuzz" "$@" >out 2>&1 || fail "$(tail -n 40 out)"
+finish

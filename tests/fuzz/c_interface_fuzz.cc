@@ -1,0 +1,357 @@
+// The C interface as a state machine: bytes choose calls in any order, with handles that are open or NULL, structs of any size, and
+// arguments out of range. What the header asks of a caller is kept: handles live as long as what uses them, lists are as long as said.
+#include <unistd.h>
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "ports/c/wisp.h"
+#include "runtime/data/event_log.h"
+#include "runtime/model/model_file.h"
+#include "tests/fuzz/input.h"
+#include "tests/unit/temporary_folder.h"
+
+namespace {
+
+using wisp::fuzz::Input;
+using wisp::fuzz::Require;
+
+constexpr int kMostCalls = 40;
+constexpr uint32_t kItems = 6;
+
+// A struct of the interface with room behind it, as a newer caller would have.
+template <class T>
+struct Sized {
+  T options = WISP_INIT(T);
+  std::array<unsigned char, 128> behind{};
+};
+
+template <class T>
+void Resize(Sized<T>& sized, Input& input) {
+  const uint8_t choice = input.Byte();
+  if (choice < 200) return;
+  const size_t sizes[] = {0, 1, 7, sizeof(size_t), sizeof(size_t) + 4, sizeof(T) - 8, sizeof(T) + 8, sizeof(T) + 64, 5000, std::numeric_limits<size_t>::max()};
+  sized.options.size = sizes[choice % std::size(sizes)];
+  if (choice > 250) sized.behind[input.Byte() % sized.behind.size()] = 1;
+}
+
+class Machine {
+ public:
+  explicit Machine(const wisp::test::TemporaryFolder& folder) : folder_(folder) {
+    for (const char* name : {"log.db", "a.ledger", "b.ledger", "out.wisp"}) {
+      for (const char* side : {"", "-wal", "-shm", "-journal"}) std::remove((folder_ / name + side).c_str());
+    }
+  }
+  ~Machine() {
+    wisp_private_recommender_close(recommender_);
+    for (wisp_model* model : models_) wisp_model_close(model);
+    wisp_log_close(log_);
+  }
+
+  void Call(Input& input) {
+    switch (input.Byte() % 13) {
+      case 0: return OpenModel(input);
+      case 1: return CloseModel(input);
+      case 2: return Plan(input);
+      case 3: return Ask(input);
+      case 4: return Recommend(input);
+      case 5: return Batch(input);
+      case 6: return OpenRecommender(input);
+      case 7: return Draw(input);
+      case 8: return OpenLog(input);
+      case 9: return Append(input);
+      case 10: return History(input);
+      case 11: return Personalise(input);
+      case 12: return State(input);
+    }
+  }
+
+ private:
+  // The code and the sentence agree.
+  wisp_code Held(wisp_code code) {
+    Require(code == error_.code, "the code that is returned is the error's");
+    if (code != WISP_OK) wisp::fuzz::RequireSentence(error_.message);
+    else Require(error_.message[0] == '\0', "no sentence without an error");
+    return code;
+  }
+  wisp_model*& Model(Input& input) { return models_[input.Byte() % models_.size()]; }
+  const char* Path(Input& input) {
+    static const std::string paths[] = {folder_ / "base.wisp", folder_ / "base.wisp", folder_ / "tuned.wisp", folder_ / "out.wisp", folder_ / "log.db",
+                                        folder_ / "a.ledger", folder_ / "nothing.wisp", folder_.path(), ""};
+    const size_t choice = input.Byte() % (std::size(paths) + 1);
+    return choice == std::size(paths) ? nullptr : paths[choice].c_str();
+  }
+  std::vector<int32_t> Items(Input& input) {
+    std::vector<int32_t> items(input.Byte() % 8);
+    for (int32_t& item : items) {
+      const uint8_t byte = input.Byte();
+      item = byte < 240 ? byte % kItems : input.Number<int32_t>();
+    }
+    return items;
+  }
+
+  void OpenModel(Input& input) {
+    Sized<wisp_open_options> how;
+    const uint8_t choice = input.Byte();
+    const int32_t backend = choice < 250 ? (choice % 3) : input.Number<int8_t>();
+    std::memcpy(&how.options.backend, &backend, sizeof(backend));
+    how.options.reserved = choice == 249;
+    Resize(how, input);
+    wisp_model*& model = Model(input);
+    CloseAround(model);
+    const char* path = Path(input);
+    if (choice & 1) Held(wisp_model_open(path, &model, &error_));
+    else Held(wisp_model_open_with(path, choice & 2 ? &how.options : nullptr, &model, &error_));
+  }
+  // A recommender's models stay open as long as it.
+  void CloseAround(wisp_model*& model) {
+    if (model != nullptr && (model == drawn_from_ || model == base_)) {
+      wisp_private_recommender_close(recommender_);
+      recommender_ = nullptr;
+    }
+    wisp_model_close(model);
+    model = nullptr;
+  }
+  void CloseModel(Input& input) { CloseAround(Model(input)); }
+
+  void Plan(Input& input) {
+    Sized<wisp_model_memory> memory;
+    Resize(memory, input);
+    Held(wisp_model_plan_memory(Path(input), input.Byte() == 255 ? nullptr : &memory.options, &error_));
+    Require(memory.behind[127] == 0 || memory.behind[127] == 1, "nothing behind a struct is written");
+    Sized<wisp_personalise_options> options;
+    options.options.model_path = Path(input);
+    options.options.num_users_public = input.Number<uint32_t>();
+    options.options.num_threads = input.Number<uint16_t>();
+    options.options.expected_batch = input.Number<uint32_t>();
+    Resize(options, input);
+    Sized<wisp_personalise_memory> training;
+    Resize(training, input);
+    Held(wisp_personalise_plan_memory(&options.options, &training.options, &error_));
+  }
+
+  void Ask(Input& input) {
+    wisp_model* model = Model(input);
+    if (model == nullptr) return;
+    const std::string key(input.Piece(input.Byte() % 12));
+    const int32_t found = wisp_model_find_item(model, key.c_str());
+    Require(found >= -1 && found < static_cast<int32_t>(wisp_model_num_items(model)), "an item, or -1");
+    const auto item = input.Number<int32_t>();
+    for (int32_t i : {item, found, 0}) Require(wisp_model_item_key(model, i) != nullptr && wisp_model_item_name(model, i) != nullptr, "a text, or \"\"");
+    (void)wisp_model_find_item(model, nullptr);
+  }
+
+  // What both kinds of call take; the lists live in `lists`.
+  Sized<wisp_recommend_options> Options(Input& input, std::array<std::vector<int32_t>, 2>& lists) {
+    Sized<wisp_recommend_options> o;
+    const uint8_t choice = input.Byte();
+    if (choice & 1) lists[0] = Items(input);
+    if (choice & 2) lists[1] = Items(input);
+    if (choice & 1) o.options.excluded = lists[0].data();
+    if (choice & 2) o.options.candidates = lists[1].data();
+    o.options.num_excluded = lists[0].size();
+    o.options.num_candidates = lists[1].size();
+    if ((choice & 0xf0) == 0xf0) o.options.num_excluded = 3, o.options.excluded = nullptr;
+    o.options.allow_seen = choice & 4;
+    Resize(o, input);
+    return o;
+  }
+
+  void Recommend(Input& input) {
+    wisp_model* model = Model(input);
+    std::array<std::vector<int32_t>, 2> lists;
+    const Sized<wisp_recommend_options> o = Options(input, lists);
+    const std::vector<int32_t> history = Items(input);
+    std::vector<wisp_recommendation> out(input.Byte() % 16);
+    size_t count = out.size();
+    if (Held(wisp_recommend(model, history.data(), history.size(), input.Byte() & 1 ? &o.options : nullptr, out.data(), &count, &error_)) != WISP_OK) return;
+    Require(count <= out.size(), "no more than was asked for");
+    for (size_t i = 0; i < count; ++i) {
+      Require(out[i].item >= 0 && out[i].item < static_cast<int32_t>(wisp_model_num_items(model)), "a recommended item is one of the model's");
+      Require(std::isfinite(out[i].score) && (i == 0 || out[i].score <= out[i - 1].score), "best first");
+    }
+  }
+
+  static void RunBackwards(void*, size_t num_tasks, wisp_task task, void* task_data) {
+    for (size_t i = num_tasks; i-- > 0;) task(task_data, i);
+  }
+
+  void Batch(Input& input) {
+    wisp_model* model = Model(input);
+    std::array<std::vector<int32_t>, 2> lists;
+    const Sized<wisp_recommend_options> o = Options(input, lists);
+    std::vector<std::vector<int32_t>> histories(input.Byte() % 5);
+    std::vector<const int32_t*> pointers(histories.size());
+    std::vector<size_t> lengths(histories.size());
+    for (size_t i = 0; i < histories.size(); ++i) {
+      histories[i] = Items(input);
+      pointers[i] = histories[i].data();
+      lengths[i] = histories[i].size();
+    }
+    Sized<wisp_batch_options> how;
+    const uint8_t choice = input.Byte();
+    how.options.num_threads = choice < 250 ? choice % 4 : input.Number<uint32_t>();
+    how.options.run_tasks = choice & 16 ? RunBackwards : nullptr;
+    Resize(how, input);
+    const size_t count = input.Byte() % 8;
+    std::vector<wisp_recommendation> out(histories.size() * count);
+    std::vector<size_t> found(histories.size());
+    Held(wisp_recommend_batch(model, pointers.data(), lengths.data(), histories.size(), choice & 32 ? &o.options : nullptr,
+                              choice & 64 ? &how.options : nullptr, count, out.data(), found.data(), &error_));
+  }
+
+  void OpenRecommender(Input& input) {
+    wisp_private_recommender_close(recommender_);
+    recommender_ = nullptr;
+    Sized<wisp_private_options> o;
+    const uint8_t choice = input.Byte();
+    const int32_t decoding = choice < 240 ? choice % 3 : input.Number<int8_t>();
+    std::memcpy(&o.options.decoding, &decoding, sizeof(decoding));
+    static const std::string ledger = folder_ / "b.ledger";
+    o.options.ledger_path = choice & 64 ? nullptr : ledger.c_str();
+    drawn_from_ = Model(input);
+    base_ = choice & 32 ? Model(input) : nullptr;
+    o.options.base_model = base_;
+    const char* const names[] = {"synthetic", input.Byte() & 1 ? "events" : nullptr};
+    o.options.public_datasets = names;
+    o.options.num_public_datasets = input.Byte() % 3;
+    // Targets ask the accountant for seconds: rarely.
+    const uint8_t cost = input.Byte();
+    if (cost & 1) o.options.lambda = input.Number<double>();
+    if (cost & 2) o.options.clip = input.Number<double>();
+    if (cost & 4) o.options.epsilon_per_draw = input.Number<double>();
+    if (cost == 255) o.options.epsilon = 1, o.options.lifetime_draws = 5;
+    o.options.delta = cost & 8 ? 1e-6 : input.Number<double>();
+    o.options.num_records_public = cost & 16 ? 100 : input.Number<uint32_t>();
+    o.options.temperature = cost & 32 ? input.Number<double>() : 0;
+    o.options.top_k = input.Byte() % 8;
+    o.options.top_p = cost & 64 ? input.Number<double>() : 0;
+    o.options.draws_per_charge = input.Byte();
+    Resize(o, input);
+    Held(wisp_private_recommender_open(drawn_from_, &o.options, &recommender_, &error_));
+  }
+
+  void Draw(Input& input) {
+    if (recommender_ != nullptr) (void)wisp_private_recommender_is_free(recommender_);
+    std::array<std::vector<int32_t>, 2> lists;
+    const Sized<wisp_recommend_options> o = Options(input, lists);
+    const std::vector<int32_t> history = Items(input);
+    std::vector<int32_t> items(input.Byte() % 4);
+    size_t count = items.size();
+    if (Held(wisp_private_recommend(recommender_, history.data(), history.size(), input.Byte() & 1 ? &o.options : nullptr, items.data(), &count, &error_)) != WISP_OK) return;
+    Require(count <= items.size(), "no more than was asked for");
+    for (size_t i = 0; i < count; ++i) Require(items[i] >= 0 && items[i] < static_cast<int32_t>(kItems), "a drawn item is one of the model's");
+  }
+
+  void OpenLog(Input& input) {
+    wisp_log_close(log_);
+    log_ = nullptr;
+    static const std::string paths[] = {folder_ / "log.db", folder_ / "log.db", folder_ / "log.db", folder_ / "base.wisp", folder_.path()};
+    const uint8_t choice = input.Byte();
+    Held(wisp_log_open(choice == 255 ? nullptr : paths[choice % std::size(paths)].c_str(), &log_, &error_));
+  }
+
+  void Append(Input& input) {
+    static const std::vector<std::string> keys = {"10", "9", "a", "b", "unknown"};
+    const uint8_t choice = input.Byte();
+    const std::string user = choice < 200 ? "user " + std::to_string(choice % 3) : std::string(input.Piece(choice % 16));
+    const std::string item = choice & 1 ? keys[input.Byte() % keys.size()] : std::string(input.Piece(input.Byte() % 16));
+    Held(wisp_log_append(log_, user.c_str(), item.c_str(), input.Number<int64_t>(), &error_));
+  }
+
+  void History(Input& input) {
+    std::vector<int32_t> items(input.Byte() % 8);
+    size_t count = items.size();
+    if (Held(wisp_log_history(log_, Model(input), input.Byte() & 1 ? "user 1" : "user 0", items.data(), &count, &error_)) == WISP_OK) {
+      Require(count <= items.size(), "no more than was asked for");
+    }
+  }
+
+  // One run of an input may step: the accountant takes most of the time there is.
+  void Personalise(Input& input) {
+    static const std::string log = folder_ / "log.db", output = folder_ / "out.wisp", ledger = folder_ / "a.ledger";
+    Sized<wisp_personalise_options> o;
+    const uint8_t choice = input.Byte();
+    o.options.model_path = choice & 1 ? Path(input) : models_path_.c_str();
+    o.options.log_path = choice & 2 ? Path(input) : log.c_str();
+    o.options.output_path = output.c_str();
+    o.options.ledger_path = choice & 4 ? Path(input) : ledger.c_str();
+    const bool sound = (choice & 0xbc) == 0x94 && !personalised_;
+    if (sound) o.options.ledger_path = ledger.c_str();
+    // One step, of everybody: for which noise is found soonest.
+    o.options.epsilon = sound ? 1 : input.Number<double>();
+    o.options.delta = sound ? 1e-3 : input.Number<double>();
+    o.options.num_users_public = sound ? 10 : input.Number<uint32_t>();
+    o.options.expected_batch = 10;
+    o.options.epochs = 1;
+    o.options.num_threads = 1 + input.Byte() % 2;
+    o.options.dataset = choice & 64 ? "events" : nullptr;
+    if (!sound) {
+      // Never all the way: a target that is far off, or no model.
+      o.options.model_path = nullptr;
+      if (choice & 128) o.options.epsilon = std::numeric_limits<double>::quiet_NaN(), o.options.model_path = models_path_.c_str();
+    }
+    personalised_ = personalised_ || sound;
+    stop_at_ = input.Byte();
+    o.options.progress = [](const wisp_progress* progress, void* machine) -> int { return progress->step >= static_cast<Machine*>(machine)->stop_at_ / 32u + 1; };
+    o.options.user_data = this;
+    Resize(o, input);
+    Sized<wisp_personalise_result> result;
+    Resize(result, input);
+    Held(wisp_personalise(&o.options, &result.options, &error_));
+  }
+
+  void State(Input& input) {
+    static const std::string ledgers[] = {folder_ / "a.ledger", folder_ / "b.ledger", folder_ / "base.wisp", folder_ / "none.ledger"};
+    const uint8_t choice = input.Byte();
+    std::vector<char> text(input.Byte());
+    size_t needed = 0;
+    const int32_t number = choice & 0x40 ? input.Number<int8_t>() : choice & 1;
+    wisp_statement_format format;
+    std::memcpy(&format, &number, sizeof(format));
+    const double delta = choice & 0x80 ? input.Number<double>() : 1e-5;
+    if (Held(wisp_privacy_statement(ledgers[(choice >> 1) % std::size(ledgers)].c_str(), delta, format, text.empty() ? nullptr : text.data(), text.size(), &needed, &error_)) == WISP_OK) {
+      Require(needed > 1 && (text.empty() || text[std::min(needed, text.size()) - 1] == '\0'), "a statement ends with a zero");
+    }
+  }
+
+  const wisp::test::TemporaryFolder& folder_;
+  const std::string models_path_ = folder_ / "base.wisp";
+  std::array<wisp_model*, 2> models_{};
+  wisp_model *drawn_from_ = nullptr, *base_ = nullptr;
+  wisp_private_recommender* recommender_ = nullptr;
+  wisp_log* log_ = nullptr;
+  wisp_error error_{};
+  bool personalised_ = false;
+  uint8_t stop_at_ = 0;
+};
+
+// Two small models with the same items: of public data, and without a guarantee.
+void WriteModels(const wisp::test::TemporaryFolder& folder) {
+  const wisp::Architecture a{.num_items = kItems, .max_length = 4, .width = 4, .num_heads = 2, .num_blocks = 1, .inner_width = 3};
+  std::vector<float> weights(wisp::FlatSize(wisp::ParametersOf(a)));
+  for (const wisp::ParameterSpec& p : wisp::ParametersOf(a)) {
+    for (size_t i = 0; i < p.size(); ++i) weights[p.offset + i] = static_cast<float>((p.offset + i) * 37 % 101) / 101 - 0.5f;
+  }
+  for (const bool tuned : {false, true}) {
+    const wisp::Status status = wisp::WriteModel(folder / (tuned ? "tuned.wisp" : "base.wisp"),
+                                           {.architecture = a, .weights = weights, .item_keys = {"10", "9", "a", "b", "c", "d"},
+                                            .item_names = {"One", "Two", "", "One", "Five", "Six"},
+                                            .provenance = {{.description = "trained", .dataset = tuned ? "events" : "synthetic", .date = "2026-11-20"}}});
+    Require(status.ok(), status.message().c_str());
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  static const wisp::test::TemporaryFolder folder;
+  static const bool written = (WriteModels(folder), true);
+  (void)written;
+  Input input(data, size);
+  Machine machine(folder);
+  for (int i = 0; i < kMostCalls && !input.empty(); ++i) machine.Call(input);
+  return 0;
+}

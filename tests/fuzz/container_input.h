@@ -1,0 +1,83 @@
+// Model and checkpoint files from the bytes of a fuzzer. Hashes would refuse nearly every change at the door, and segments lie on
+// 16 KiB: so an input is a byte that says how, the size of the metadata, the metadata and the numbers, and the file is built from it.
+#ifndef WISP_TESTS_FUZZ_CONTAINER_INPUT_H_
+#define WISP_TESTS_FUZZ_CONTAINER_INPUT_H_
+
+#include <flatbuffers/flatbuffers.h>
+
+#include <string>
+
+#include "runtime/core/hash.h"
+#include "runtime/model/container.h"
+#include "tests/fuzz/input.h"
+
+namespace wisp::fuzz {
+
+enum How : uint8_t {
+  kAsItIs = 1,      // what follows is the file
+  kFitArrays = 2,   // hashes of arrays are made to fit where the metadata is well formed
+  kOddHeader = 4,   // one byte of the header is another, at an offset that the input says; its hash fits
+};
+
+template <class T>
+void Put(std::string& bytes, size_t offset, T value) {
+  std::memcpy(bytes.data() + offset, &value, sizeof(value));
+}
+
+inline uint64_t HashOf(std::string_view bytes) { return Hash64(std::as_bytes(std::span(bytes.data(), bytes.size()))); }
+
+// The file of these parts, hashes of header and metadata fitting (offsets as container.h documents them).
+inline std::string Assemble(char kind, uint32_t version, std::string_view metadata, std::string_view data) {
+  std::string file(container::kHeaderBytes, '\0');
+  std::memcpy(file.data(), "\x89WSP?\r\n\x1a", 8);
+  file[4] = kind;
+  Put<uint32_t>(file, 8, version);
+  Put<uint32_t>(file, 12, 1);
+  Put<uint64_t>(file, 24, container::kHeaderBytes);
+  Put<uint64_t>(file, 32, metadata.size());
+  Put<uint64_t>(file, 40, HashOf(metadata));
+  file += metadata;
+  file.resize(container::AlignUp(file.size(), container::kSegmentAlignment), '\0');
+  file += data;
+  Put<uint64_t>(file, 16, file.size());
+  return file;
+}
+
+// `fit`: takes metadata and data, and gives metadata whose arrays have the hashes of the data.
+template <class Fit>
+std::string FileOf(Input& input, char kind, uint32_t version, Fit&& fit) {
+  const uint8_t how = input.Byte();
+  if (how & kAsItIs) return std::string(input.Rest());
+  const uint8_t at = input.Byte(), value = input.Byte();
+  std::string metadata(input.Piece(input.Number<uint16_t>()));
+  const std::string_view data = input.Rest();
+  if (how & kFitArrays) metadata = fit(metadata, data);
+  std::string file = Assemble(kind, version, metadata, data);
+  if (how & kOddHeader) file[at % container::kHeaderBytes] = static_cast<char>(value);
+  Put<uint64_t>(file, 56, HashOf(std::string_view(file).substr(0, 56)));
+  return file;
+}
+
+// Whether `metadata` is a well-formed flat buffer of this kind, in a copy on 64 bytes as its reader has it.
+template <class Root>
+bool IsWellFormed(const std::string& metadata) {
+  flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(metadata.data()), metadata.size(), 64, 1000);
+  return metadata.size() >= 8 && verifier.VerifyBuffer<Root>(nullptr);
+}
+
+template <class Root>
+std::string Packed(const typename Root::NativeTableType& root, const char* identifier) {
+  flatbuffers::FlatBufferBuilder builder;
+  builder.Finish(Root::Pack(builder, &root), identifier);
+  return {reinterpret_cast<const char*>(builder.GetBufferPointer()), builder.GetSize()};
+}
+
+template <class Tensor>
+void FitHash(Tensor& tensor, std::string_view data) {
+  if (tensor.segment != 0 || tensor.offset > data.size() || tensor.bytes > data.size() - tensor.offset) return;
+  tensor.hash = HashOf(data.substr(tensor.offset, tensor.bytes));
+}
+
+}  // namespace wisp::fuzz
+
+#endif  // WISP_TESTS_FUZZ_CONTAINER_INPUT_H_

@@ -1,0 +1,128 @@
+// Ledgers: files of any bytes, and true ledgers that somebody edited. What opens can be read, stated and charged; a charge that went
+// through is counted; everything else is a sentence.
+#include <sqlite3.h>
+
+#include <cmath>
+#include <optional>
+#include <vector>
+
+#include "runtime/privacy/ledger.h"
+#include "tests/fuzz/input.h"
+#include "tests/unit/temporary_folder.h"
+
+namespace {
+
+using namespace wisp;
+using namespace wisp::privacy;
+
+constexpr int kMostOperations = 12;
+
+// Errors of SQLite may repeat what a file says of itself; that is text, and a terminal must not act on it.
+bool Held(const Status& status) {
+  if (!status.ok()) fuzz::RequireSentence(status.message());
+  return status.ok();
+}
+
+std::optional<Mechanism> MechanismOf(fuzz::Input& input) {
+  const uint8_t kind = input.Byte();
+  const auto first = input.Number<double>(), second = input.Number<double>();
+  const uint64_t steps = kind & 0x80 ? input.Number<uint64_t>() : input.Byte();
+  Result<Mechanism> made = Mechanism::Gaussian({.noise_multiplier = first, .count = steps});
+  switch (kind % 5) {
+    case 1: made = Mechanism::PoissonSubsampledGaussian({.noise_multiplier = first, .sampling_probability = second, .steps = steps}); break;
+    case 2: made = Mechanism::RandomisedResponse({.support = input.Number<uint16_t>(), .lambda = second, .count = steps}); break;
+    case 3: made = Mechanism::NonUniformResponse({.min_probability = first, .lambda = second, .count = steps}); break;
+    case 4: made = Mechanism::BoundedRange({.range = first, .count = steps}); break;
+    default: break;
+  }
+  if (!Held(made.status())) return std::nullopt;
+  const auto read = Mechanism::FromText(made->ToText());
+  fuzz::Require(read.ok() && *read == *made, "a mechanism's text reads back");
+  return *made;
+}
+
+// One value of one row becomes another, whatever the triggers say.
+void Edit(const std::string& path, fuzz::Input& input) {
+  constexpr const char* kColumns[] = {"entries SET run", "entries SET noise", "entries SET mechanism", "entries SET loss_slack", "entries SET state",
+                                      "entries SET id", "dataset SET unit", "dataset SET adjacency", "dataset SET name", "limits SET epsilon",
+                                      "limits SET delta", "sqlite_sequence SET seq"};
+  sqlite3* database = nullptr;
+  sqlite3_open(path.c_str(), &database);
+  sqlite3_exec(database, "DROP TRIGGER entries_stay; DROP TRIGGER entries_are_final; DROP TRIGGER entries_release_once; PRAGMA ignore_check_constraints = ON",
+               nullptr, nullptr, nullptr);
+  const std::string sql = std::string("UPDATE ") + kColumns[input.Byte() % std::size(kColumns)] + " = ?1";
+  sqlite3_stmt* statement = nullptr;
+  if (sqlite3_prepare_v2(database, sql.c_str(), -1, &statement, nullptr) == SQLITE_OK) {
+    const uint8_t type = input.Byte();
+    const std::string_view text = input.Piece(type >> 2);
+    if (type % 4 == 0) sqlite3_bind_text(statement, 1, text.data(), static_cast<int>(text.size()), SQLITE_TRANSIENT);
+    if (type % 4 == 1) sqlite3_bind_blob(statement, 1, text.data(), static_cast<int>(text.size()), SQLITE_TRANSIENT);
+    if (type % 4 == 2) sqlite3_bind_double(statement, 1, input.Number<double>());
+    if (type % 4 == 3) sqlite3_bind_int64(statement, 1, input.Number<int64_t>());
+    sqlite3_step(statement);
+  }
+  sqlite3_finalize(statement);
+  sqlite3_close(database);
+}
+
+// `state`: whether the accountant is asked; it takes most of the time.
+void Read(Ledger& ledger, bool state) {
+  const auto entries = ledger.Entries();
+  Held(entries.status());
+  Held(ledger.Limit().status());
+  if (!state) return;
+  const auto spent = ledger.Spent(*Delta::Create(1e-6));
+  if (Held(spent.status())) fuzz::Require(*spent >= 0, "what is spent is no negative number");
+  const auto text = ledger.ExportJson(*Delta::Create(1e-6));
+  Held(text.status());
+}
+
+// `state`: whether limits may be set, under which a charge asks the accountant too.
+void Operate(Ledger& ledger, fuzz::Input& input, bool state) {
+  for (int i = 0; i < kMostOperations && !input.empty(); ++i) {
+    switch (input.Byte() % 4) {
+      case 0: {
+        const auto mechanism = MechanismOf(input);
+        if (!mechanism) break;
+        const auto before = ledger.Entries();
+        const auto id = ledger.Charge({.mechanism = *mechanism, .run = std::string(input.Piece(input.Byte() % 8)), .noise = input.Byte() % 8 == 7 ? NoiseKind::kReproducible : NoiseKind::kSecure});
+        if (!Held(id.status())) break;
+        const auto after = ledger.Entries();
+        fuzz::Require(before.ok() && after.ok() && after->size() == before->size() + 1 && after->back().mechanism == *mechanism, "a charge that went through is counted");
+        break;
+      }
+      case 1: {
+        const auto epsilon = input.Number<double>();
+        const auto limit = EpsilonDelta::Create(epsilon, 1e-6);
+        if (Held(limit.status()) && state) Held(ledger.SetLimit(*limit));
+        break;
+      }
+      case 2: Held(ledger.MarkReleased(input.Number<int8_t>())); break;
+      case 3: Read(ledger, false); break;
+    }
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  static const test::TemporaryFolder folder;
+  const std::string path = folder / "test.ledger";
+  for (const char* side : {"", "-wal", "-shm", "-journal"}) std::remove((path + side).c_str());
+  fuzz::Input input(data, size);
+  const uint8_t how = input.Byte();
+  if (how & 1) {
+    fuzz::WriteFile(path, input.Rest());
+  } else {
+    auto ledger = Ledger::Open(path, {.dataset = "watch history"});
+    if (!Held(ledger.status())) return 0;
+    Operate(*ledger, input, (how & 2) != 0);
+    if (how & 4) Read(*ledger, (how & 2) != 0);
+  }
+  if (how & 8) Edit(path, input);
+  auto again = how & 16 ? Ledger::OpenExisting(path) : Ledger::Open(path, {.dataset = "watch history", .busy_timeout_ms = 100});
+  if (!Held(again.status())) return 0;
+  Read(*again, (how & 2) != 0);
+  if (how & 32) Operate(*again, input, (how & 2) != 0);
+  return 0;
+}

@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""Makes the seeds of tests/fuzz/corpus/ again: small files of every format, in the form that each target takes.
+
+    tests/fuzz/make_corpus.py BUILD_FOLDER
+
+Seeds are called seed-*; what a fuzzer found and what was mended since is kept beside them under other names, and stays.
+"""
+import json, pathlib, sqlite3, struct, subprocess, sys, tempfile, time
+
+build = pathlib.Path(sys.argv[1]).resolve()
+corpus = pathlib.Path(__file__).resolve().parent / 'corpus'
+recipes = pathlib.Path(__file__).resolve().parents[2] / 'models' / 'recipes'
+
+
+def wisp(*arguments):
+    subprocess.run([build / 'wisp', *map(str, arguments)], check=True, stdout=subprocess.DEVNULL)
+
+
+def seed(target, name, data):
+    folder = corpus / target
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f'seed-{name}').write_bytes(data)
+
+
+def container(path, choice=b''):
+    """tests/fuzz/container_input.h: how, offset and value of an odd byte, size of the metadata, metadata, numbers."""
+    data = path.read_bytes()
+    size = struct.unpack_from('<Q', data, 32)[0]
+    metadata, start = data[64:64 + size], (64 + size + 16383) // 16384 * 16384
+    return choice + bytes([2, 0, 0]) + struct.pack('<H', size) + metadata + data[start:]
+
+
+def small_database(path, script):
+    """An SQLite file with small pages: a fuzzer gets further with few bytes."""
+    path.unlink(missing_ok=True)
+    with sqlite3.connect(path) as database:
+        database.execute('PRAGMA page_size = 512')
+        database.executescript(script)
+    return path.read_bytes()
+
+
+def binary_seeds(work):
+    architecture = {'max_length': 4, 'width': 4, 'num_heads': 2, 'num_blocks': 1, 'inner_width': 3}
+    training = {'method': 'ordinary', 'sampling': 'shuffled', 'epochs': 1, 'expected_batch': 2, 'seed': 1, 'optimizer': {'kind': 'adam'}}
+    (work / 'r.json').write_text(json.dumps({'name': 'small', 'architecture': architecture, 'training': training, 'data': {'hold_out': 'nothing'}}))
+    events = 'user,item,time\n' + ''.join(f'{u},{i},{t}\n' for t, (u, i) in enumerate([('anna', 'tea'), ('anna', 'espresso'), ('ben', 'cake'), ('ben', 'tea'), ('anna', 'cake')]))
+    (work / 'log.csv').write_text(events)
+    train = ['train', '--recipe', work / 'r.json', '--data', work / 'log.csv', '--dataset', 'small', '--threads', '1', '--out', work / 'm.wisp']
+    wisp(*train)
+    # A run that goes on for ever is stopped once it has saved: the file is gone when a run ends well.
+    run = subprocess.Popen([build / 'wisp', *train, '--epochs', '1000000', '--checkpoint', work / 'run.ckpt'], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while not (work / 'run.ckpt').exists() and run.poll() is None:
+        time.sleep(0.01)
+    run.kill()
+    run.wait()
+    wisp('compress', work / 'm.wisp', '--out', work / 'h.wisp')
+    wisp('export', work / 'm.wisp', '--out', work / 'm.safetensors')
+    for choice in range(4):
+        seed('model', f'floats-{choice}', container(work / 'm.wisp', bytes([choice])))
+    seed('model', 'halves', container(work / 'h.wisp', b'\0'))
+    seed('checkpoint', 'ordinary', container(work / 'run.ckpt'))
+    whole = (work / 'm.safetensors').read_bytes()
+    length = struct.unpack_from('<Q', whole)[0]
+    seed('safetensors', 'exported', b'\1' + struct.pack('<H', length) + whole[8:])
+    header = json.dumps({'__metadata__': {'format': 'pt'}, 'a': {'dtype': 'F16', 'shape': [2, 1], 'data_offsets': [0, 4]},
+                         'b': {'dtype': 'BF16', 'shape': [], 'data_offsets': [4, 6]}}).encode()
+    seed('safetensors', 'halves', b'\1' + struct.pack('<H', len(header)) + header + b'\0\x3c\1\0\x80\x3f')
+    seed('safetensors', 'as-it-is', b'\0' + struct.pack('<Q', len(header)) + header + b'\0' * 6)
+
+
+def database_seeds(work):
+    table = 'CREATE TABLE events(user TEXT, item TEXT, time INTEGER);'
+    rows = "INSERT INTO events VALUES ('anna', 'tea', 1), ('anna', 'cake', 2), ('ben', 'tea', -3), ('ben', 'cake', 4.5);"
+    seed('sqlite', 'table', b'\0' + small_database(work / 'a.db', table + rows))
+    seed('sqlite', 'view', b'\2' + small_database(work / 'a.db', "CREATE VIEW events AS SELECT 'anna' AS user, 'tea' AS item, 7 AS time;"))
+    seed('sqlite', 'index', b'\4' + small_database(work / 'a.db', table + 'CREATE INDEX by_user ON events(user);' + rows))
+    seed('sqlite', 'other-table', b'\1' + small_database(work / 'a.db', table.replace('events', '"other ""table"""') + rows.replace('events', '"other ""table"""')))
+
+
+def ledger_seeds():
+    gaussian = bytes([0]) + struct.pack('<dd', 5, 0) + bytes([1])
+    sampled = bytes([1]) + struct.pack('<dd', 1.1, 0.05) + bytes([10])
+    response = bytes([2]) + struct.pack('<dd', 0, 0.1) + bytes([3]) + struct.pack('<H', 50)
+    drawn = bytes([4]) + struct.pack('<dd', 0.1, 0) + bytes([2])
+    limit = bytes([1]) + struct.pack('<d', 8)
+    charges = b''.join(b'\0' + m + b'\1r\0' for m in (gaussian, sampled, response, drawn))
+    seed('ledger', 'charges', bytes([0]) + charges)
+    seed('ledger', 'limit', bytes([2]) + limit + b'\0' + gaussian + b'\1r\0' + b'\2\1')
+    seed('ledger', 'spent', bytes([6]) + b'\0' + gaussian + b'\1r\0')
+    for column in range(12):
+        seed('ledger', f'edit-{column}', bytes([8 | 16]) + b'\0' + gaussian + b'\1r\0' + limit + b'\3' * 9 + bytes([column, 4 * 7]) + b'gausian')
+    seed('ledger', 'no-database', bytes([1]) + b'SQLite format 3\0' + bytes(100))
+
+
+def text_seeds():
+    for choice, name, text in [
+            (0, 'user-item', '1 32\n1 7\n2 32\n'), (1, 'ratings', '1::1193::5::978300760\n1::661::3::978302109\n'),
+            (2, 'csv', 'user,item,time\nanna,"tea, green",1\nben,"a ""b""",-2.5\n'), (3, 'tsv', 'user_id\titem_id\ttimestamp\n1\t2\t3\n'),
+            (4, 'inter', 'user_id:token\titem_id:token\ttimestamp:float\n196\t242\t881250949\n')]:
+        for how in (0, 1, 16):
+            seed('readers', f'{name}-{how}', bytes([choice, how]) + text.encode())
+    seed('readers', 'lines', bytes([0x81, 0]) + b'1\ta good film\r\n0\tbad\n')
+    seed('readers', 'labelled-tsv', bytes([0x80, 4]) + b'sentence\tlabel\nA good film\tpositive\nbad\tnegative\n')
+    seed('readers', 'labelled-csv', bytes([0x83, 2]) + b'label,text\npositive,"a, b"\n0,"c\nd"\n')
+    for path in sorted(recipes.glob('*.json')):
+        seed('recipe', path.stem, path.read_bytes())
+    seed('recipe', 'deep', b'{"name":' + b'[' * 40 + b']' * 40 + b'}')
+
+
+def c_interface_seeds():
+    """Calls by number and the bytes they take, as in c_interface_fuzz.cc."""
+    open_model = bytes([0, 0, 0, 0, 0])             # open: choice, size, model, path
+    open_tuned = bytes([0, 0, 0, 1, 2])
+    history = bytes([3, 0, 1, 2])
+    recommend = bytes([4, 0, 0, 0]) + history + bytes([5, 1])
+    batch = bytes([5, 0, 0, 0, 2]) + history + history + bytes([112 + 2, 0, 3])
+    log = bytes([8, 0]) + b''.join(bytes([9, user * 2 + 1, item]) + struct.pack('<q', item) for user in range(3) for item in range(4))
+    ask = bytes([3, 0, 2]) + b'10' + struct.pack('<i', 2)
+    plan = bytes([2, 0, 0, 0, 0]) + struct.pack('<IHI', 100, 2, 0) + bytes([0, 0])
+    ledgerless = bytes([6, 0, 0, 0, 0, 1]) + struct.pack('<d', 0.01) + struct.pack('<d', 1e-6) + struct.pack('<I', 100) + bytes([0, 1, 0])
+    drawing = bytes([6, 0, 0, 0, 0, 8 | 16 | 1]) + struct.pack('<d', 0.01) + bytes([0, 1, 0])
+    draw = bytes([7, 0, 0]) + history + bytes([2, 1])
+    state = bytes([12, 0, 100])
+    seed('c_interface', 'recommend', open_model + ask + recommend + batch + recommend + bytes([1, 0]))
+    seed('c_interface', 'plan', plan)
+    seed('c_interface', 'log', open_model + log + bytes([10, 4, 0, 1]))
+    seed('c_interface', 'draw-free', open_model + ledgerless + draw + draw + state)
+    seed('c_interface', 'draw', open_tuned + bytes([6, 0, 1, 0, 0, 8 | 16 | 1]) + struct.pack('<d', 0.01) + bytes([0, 1, 0]) + bytes([7, 0, 0]) + history + bytes([2, 1]) + bytes([12, 2, 100]))
+    seed('c_interface', 'draw-shut', drawing + draw)
+    seed('c_interface', 'personalise', log + bytes([11, 0x94, 0, 0, 255, 0, 0]) + state)
+    seed('c_interface', 'refused', log + bytes([11, 0x88]) + struct.pack('<ddI', 8, 1e-3, 100) + bytes([0, 0, 0, 0]))
+
+
+with tempfile.TemporaryDirectory() as folder:
+    binary_seeds(pathlib.Path(folder))
+    database_seeds(pathlib.Path(folder))
+ledger_seeds()
+text_seeds()
+c_interface_seeds()
+print(sum(1 for _ in corpus.glob('*/seed-*')), 'seeds,', sum(p.stat().st_size for p in corpus.glob('*/*')), 'bytes')

@@ -1,0 +1,26 @@
+// Recipes of recommenders and of classifiers: strict JSON, a sentence for everything else.
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "tests/fuzz/input.h"
+#include "tests/unit/temporary_folder.h"
+#include "tools/wisp/classify_recipe.h"
+#include "tools/wisp/recipe.h"
+#include "tools/wisp/recipe_section.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace wisp;
+  static const test::TemporaryFolder folder;
+  const std::string path = folder / "recipe.json";
+  fuzz::Input input(data, size);
+  fuzz::WriteFile(path, input.Rest());
+  const auto recipe = tools::ReadRecipe(path);
+  if (!recipe.ok()) fuzz::RequireSentence(recipe.status().message());
+  if (recipe.ok()) {
+    fuzz::Require(std::isfinite(recipe->epochs) && std::isfinite(recipe->training.optimizer.learning_rate), "an accepted number is finite");
+    fuzz::Require(!tools::WriteArchitecture(recipe->architecture).dump().empty(), "an architecture can be written");
+  }
+  const auto classify = tools::ReadClassifyRecipe(path);
+  if (!classify.ok()) fuzz::RequireSentence(classify.status().message());
+  return 0;
+}

@@ -1,0 +1,45 @@
+// safetensors files: what is accepted can be read to its end, and what it says of an architecture is held against its tensors.
+#include <memory>
+#include <vector>
+
+#include "tests/fuzz/input.h"
+#include "tools/exchange/safetensors.h"
+#include "tools/exchange/torch_names.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace wisp;
+  using exchange::SafeTensorsFile;
+  // A byte says whether the length of the header, the first 8 bytes of a file, is made to fit: a byte that a fuzzer adds anywhere
+  // would else end every try there.
+  fuzz::Input input(data, size);
+  const bool fit = input.Byte() % 2 == 1;
+  std::string bytes;
+  if (fit) {
+    const uint64_t header = input.Number<uint16_t>();
+    const std::string_view json = input.Piece(header);
+    const uint64_t length = json.size();
+    bytes.assign(reinterpret_cast<const char*>(&length), sizeof(length));
+    bytes += json;
+  }
+  bytes += input.Rest();
+  const std::vector<std::byte> exact(std::as_bytes(std::span(bytes.data(), bytes.size())).begin(), std::as_bytes(std::span(bytes.data(), bytes.size())).end());
+  const auto file = SafeTensorsFile::Parse("memory", exact);
+  if (!file.ok()) {
+    fuzz::RequireSentence(file.status().message());
+    return 0;
+  }
+  for (const exchange::SafeTensor& tensor : file->tensors()) {
+    std::vector<float> values(tensor.num_elements());
+    tensor.CopyTo(values);
+    fuzz::Require(file->Find(tensor.name) != nullptr, "a tensor is found by its name");
+    (void)exchange::ShapeInWords(tensor.shape);
+  }
+  const auto architecture = exchange::ArchitectureOfShapes("memory", *file);
+  if (!architecture.ok()) {
+    fuzz::RequireSentence(architecture.status().message());
+    return 0;
+  }
+  const auto weights = exchange::ReadWeights("memory", *file, *architecture);
+  if (!weights.ok()) fuzz::RequireSentence(weights.status().message());
+  return 0;
+}
