@@ -154,7 +154,7 @@ def jobs():
     return table("runtime/train/job.cc", [
         ("steps-of-the-private-number", "NumRecords", "declared ? job_.training.num_records_public : static_cast<double>(set_.records.size())",
          "declared ? static_cast<double>(set_.records.size()) : static_cast<double>(set_.records.size())",
-         DECLARED + "StepsAndProbabilityOfARunAreOfTheDeclaredRecords", "declared.sh"),
+         DECLARED + "StepsAndProbabilityOfARunAreOfTheDeclaredRecords"),
         ("noise-for-the-private-number", "PreparePrivacy", "options_.expected_batch / NumRecords()",
          "options_.expected_batch / static_cast<double>(set_.records.size())", DECLARED + "CalibrationSeesTheDeclaredRecordsOnly"),
         ("delta-for-the-private-number", "PreparePrivacy", "CheckPrivacyGoal(job_.goal, NumRecords())",

@@ -1,0 +1,24 @@
+/* One fine-tuning through the C interface; a line for each step that is reported done, written at once.
+ *
+ *   personalise MODEL.wisp LOG.db LEDGER.db OUT.wisp
+ */
+#include <stdio.h>
+
+#include "ports/c/wisp.h"
+
+static int OnProgress(const wisp_progress* progress, void* user_data) {
+  (void)user_data;
+  fprintf(stderr, "train %llu/%llu\n", (unsigned long long)progress->step, (unsigned long long)progress->num_steps);
+  return 0;
+}
+
+int main(int argc, char** argv) {
+  if (argc != 5) return 2;
+  wisp_error error;
+  wisp_personalise_options options = {.size = sizeof(options), .model_path = argv[1], .log_path = argv[2], .output_path = argv[4],
+                                      .ledger_path = argv[3], .epsilon = 4, .delta = 1e-4, .num_users_public = 60,
+                                      .expected_batch = 20, .epochs = 2, .num_threads = 1, .progress = OnProgress};
+  if (wisp_personalise(&options, NULL, &error) == WISP_OK) return 0;
+  fprintf(stderr, "personalise: %s\n", error.message);
+  return (int)error.code;
+}
