@@ -69,10 +69,10 @@ def accountants():
 
 def ledger():
     return table("runtime/privacy/ledger.cc", [
-        ("limit-not-checked", "Ledger::Charge", "if (limit) WISP_RETURN_IF_ERROR(", "if (false) WISP_RETURN_IF_ERROR(", LEDGER + "ARefusedChargeChangesNothingAndSaysWhy"),
+        ("limit-not-checked", "Ledger::Charge", "if (impl_->limit) WISP_RETURN_IF_ERROR(", "if (false) WISP_RETURN_IF_ERROR(", LEDGER + "ARefusedChargeChangesNothingAndSaysWhy"),
         ("charges-of-others-not-read", "Ledger::Charge", "WISP_RETURN_IF_ERROR(impl_->Refresh());", "", LEDGER + "LookAheadDoesNotSurviveOthersChargesOrANewLimit"),
         ("charge-not-committed", "Ledger::Charge", "WISP_RETURN_IF_ERROR(transaction.Commit());", "", LEDGER + "ChargesSurviveReopening"),
-        ("charge-forgets-its-slack", "Ledger::Charge", ".Bind(4, charge.loss_slack)", ".Bind(4, 0.0)", LEDGER + "LossSlackIsPaidFor"),
+        ("charge-forgets-its-slack", "Ledger::Charge", ".loss_slack = charge.loss_slack", ".loss_slack = 0", LEDGER + "LossSlackIsPaidFor"),
         ("noise-of-two-kinds-mixed", "Ledger::Charge", "WISP_RETURN_IF_ERROR(impl_->composition.CheckNoise(charge.noise));", "", LEDGER + "NoiseOfTwoKindsDoesNotMix"),
         ("run-of-others-counted", "Ledger::SpentByRun", "e.run == run", "e.run != run", LEDGER + "*:-LedgerTest.TheFileIsMade*"),
     ]) + table("runtime/privacy/ledger_composition.cc", [
