@@ -18,13 +18,13 @@ EVERY_COORDINATE = NOISE + "EveryCoordinateOfEveryMethodHasItsNoise"
 
 def clipping():
     return table("runtime/gradients/clipping.h", [
-        ("clip-flat-not-at-all", "Factor", "norm > bound_ ? bound_ / norm : 1.0", "1.0", GRADIENTS + "Gradients.ClippedSumEqualsNaiveClippedSum"),
+        ("clip-flat-not-at-all", "Factor", "norm > bound_ ? bound_ / norm : 1.0", "1.0", GRADIENTS + "*Gradients.ClippedSumEqualsNaiveClippedSum*"),
         ("clip-automatic-twice", "Factor", "bound_ / (norm + kStability)", "2 * bound_ / (norm + kStability)",
-         GRADIENTS + "Gradients.ClippedSumEqualsNaiveClippedSum"),
+         GRADIENTS + "*Gradients.ClippedSumEqualsNaiveClippedSum*"),
     ]) + table("runtime/gradients/record_gradients.h", [
-        ("clip-check-left-out", "ClipAndAdd", "!(squares <= sum.MaxSumSquares())", "false", GRADIENTS + "ExactSum.RecordAboveItsBoundIsTakenAwayExactly"),
+        ("clip-check-left-out", "ClipAndAdd", "!(squares <= sum.MaxSumSquares())", "false", GRADIENTS + "*ExactSum.RecordAboveItsBoundIsTakenAwayExactly*"),
         ("clip-check-takes-nothing-away", "ClipAndAdd", "add(static_cast<float>(outcome.factor), -1);", "",
-         GRADIENTS + "ExactSum.RecordAboveItsBoundIsTakenAwayExactly"),
+         GRADIENTS + "*ExactSum.RecordAboveItsBoundIsTakenAwayExactly*"),
     ]) + table("runtime/gradients/gradient_sum.cc", [
         ("clip-check-of-the-last-stretch", "GridGradientSum::Add", "sum_squares += ops_->accumulate_on_grid", "sum_squares = ops_->accumulate_on_grid",
          CHECK + "TheSquaresOfAllStretchesAreCounted"),
@@ -34,18 +34,18 @@ def clipping():
         ("clip-check-at-twice-the-norm", "SumGrid", "grid.max_sum_squares()", "4 * grid.max_sum_squares()", CHECK + "TheBoundOfASumIsThatOfItsGrid"),
     ]) + table("runtime/gradients/phantom_gradients.cc", [
         ("norm-without-cross-term", "PhantomGradients::Rows", "cross_squares_ += 2 * TableCross(factor)", "cross_squares_ += 0 * TableCross(factor)",
-         GRADIENTS + "Gradients.NormsOfBothFormsEqualDualNumbers"),
+         GRADIENTS + "*Gradients.NormsOfBothFormsEqualDualNumbers*"),
         ("norm-with-half-the-cross-term", "PhantomGradients::Rows", "2 * TableCross(factor)", "TableCross(factor)",
-         GRADIENTS + "Gradients.NormsOfBothFormsEqualDualNumbers"),
+         GRADIENTS + "*Gradients.NormsOfBothFormsEqualDualNumbers*"),
         ("norm-without-rows", "PhantomGradients::SquaredNorm", "squares += rows.SumSquares(*ops_);", "squares += 0 * rows.SumSquares(*ops_);",
-         GRADIENTS + "Gradients.NormsOfBothFormsEqualDualNumbers"),
+         GRADIENTS + "*Gradients.NormsOfBothFormsEqualDualNumbers*"),
         ("norm-without-head", "PhantomGradients::FinishRecord", "gram_squares_ += ops_->dot(", "gram_squares_ += 0 * ops_->dot(",
-         GRADIENTS + "Gradients.NormsOfBothFormsEqualDualNumbers"),
+         GRADIENTS + "*Gradients.NormsOfBothFormsEqualDualNumbers*"),
         ("norm-without-matrices", "PhantomGradients::AddGram", "gram_squares_ += ops_->dot(", "gram_squares_ += 0 * ops_->dot(",
-         GRADIENTS + "Gradients.NormsOfBothFormsEqualDualNumbers"),
+         GRADIENTS + "*Gradients.NormsOfBothFormsEqualDualNumbers*"),
     ]) + table("runtime/gradients/sparse_gradients.cc", [
         ("norm-of-sparse-without-rows", "SparseGradients::FinishRecord", "+ ops_->sum_squares(rows_.data(), slots_.size() * layout_.d())", "",
-         SPARSE + "Sparse.MaskedGradientAndNormEqualDualNumbers"),
+         SPARSE + "*Sparse.MaskedGradientAndNormEqualDualNumbers*"),
     ]) + table("runtime/gradients/rgp_gradients.cc", [
         ("norm-of-rgp-of-half-the-release", "RgpGradients::FinishRecord", "ops_->sum_squares(release_.data(), release_.size())",
          "ops_->sum_squares(release_.data(), release_.size() / 2)", GUARANTEE + "ARecordThatJoinsMovesNothingButItsOwnShare"),
