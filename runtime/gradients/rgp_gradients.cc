@@ -9,7 +9,7 @@ namespace wisp {
 using kernels::Store;
 
 RgpGradients::RgpGradients(const kernels::OpTable& ops, const Setup& setup, const RgpCarriers& carriers, const ClipRule& clip, GradientSum& sum)
-    : ops_(&ops), parameters_(&setup.parameters), carriers_(&carriers), clip_(clip), sum_(&sum), worker_(setup.worker),
+    : ops_(&ops), carriers_(&carriers), clip_(clip), sum_(&sum), worker_(setup.worker),
       release_(carriers.release_size()), x_right_(setup.max_rows * carriers.rank()), dy_left_(setup.max_rows * carriers.rank()) {}
 
 void RgpGradients::BeginRecord(std::span<const int32_t>) {

@@ -38,7 +38,6 @@ class RgpGradients : public RecordGradients {
   void FinishHead();
 
   const kernels::OpTable* ops_;
-  const std::vector<ParameterSpec>* parameters_;
   const RgpCarriers* carriers_;
   ClipRule clip_;
   GradientSum* sum_;

@@ -2,6 +2,7 @@
 // arguments out of range. What the header asks of a caller is kept: handles live as long as what uses them, lists are as long as said.
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>

@@ -12,8 +12,13 @@ using namespace wisp;
 
 std::string FitArrays(const std::string& metadata, std::string_view data) {
   if (!fuzz::IsWellFormed<schema::Checkpoint>(metadata)) return metadata;
+  const auto* packed = flatbuffers::GetRoot<schema::Checkpoint>(metadata.data());
+  if (!fuzz::IsAligned(packed->segment_bytes())) return metadata;
+  for (const auto* array : *packed->arrays()) {
+    if (!fuzz::IsAligned(array->data()->shape()) || (array->rows() != nullptr && !fuzz::IsAligned(array->rows()->shape()))) return metadata;
+  }
   schema::CheckpointT root;
-  flatbuffers::GetRoot<schema::Checkpoint>(metadata.data())->UnPackTo(&root);
+  packed->UnPackTo(&root);
   for (const auto& array : root.arrays) {
     if (array == nullptr) continue;
     if (array->data != nullptr) fuzz::FitHash(*array->data, data);

@@ -65,6 +65,11 @@ bool IsWellFormed(const std::string& metadata) {
   return metadata.size() >= 8 && verifier.VerifyBuffer<Root>(nullptr);
 }
 
+// A verifier asks of a list of 64-bit numbers only that its length is aligned. The readers look (metadata.h), unpacking does not.
+inline bool IsAligned(const flatbuffers::Vector<uint64_t>* numbers) {
+  return numbers == nullptr || reinterpret_cast<uintptr_t>(numbers->data()) % alignof(uint64_t) == 0;
+}
+
 template <class Root>
 std::string Packed(const typename Root::NativeTableType& root, const char* identifier) {
   flatbuffers::FlatBufferBuilder builder;

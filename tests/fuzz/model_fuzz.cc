@@ -18,8 +18,13 @@ using namespace wisp;
 
 std::string FitArrays(const std::string& metadata, std::string_view data) {
   if (!fuzz::IsWellFormed<schema::Model>(metadata)) return metadata;
+  const auto* packed = flatbuffers::GetRoot<schema::Model>(metadata.data());
+  if (!fuzz::IsAligned(packed->segment_bytes())) return metadata;
+  for (const auto* tensor : *packed->tensors()) {
+    if (!fuzz::IsAligned(tensor->shape())) return metadata;
+  }
   schema::ModelT root;
-  flatbuffers::GetRoot<schema::Model>(metadata.data())->UnPackTo(&root);
+  packed->UnPackTo(&root);
   for (const auto& tensor : root.tensors) {
     if (tensor != nullptr) fuzz::FitHash(*tensor, data);
   }

@@ -22,6 +22,18 @@
 
 namespace wisp::tools {
 
+// The error without what a terminal would act on: sentences repeat keys and values of the file, which comes from anywhere.
+inline Status Readable(const Status& status) {
+  std::string message = status.message();
+  for (size_t i = 0; i < message.size(); ++i) {
+    const auto byte = [&](size_t at) { return at < message.size() ? static_cast<unsigned char>(message[at]) : 0u; };
+    const bool c1 = byte(i) == 0xc2 && byte(i + 1) >= 0x80 && byte(i + 1) < 0xa0;  // U+0080 to U+009F
+    if (c1) message[i + 1] = '?';
+    if (c1 || byte(i) < 0x20 || byte(i) == 0x7f) message[i] = '?';
+  }
+  return {status.code(), std::move(message)};
+}
+
 // Reads the keys of one object; Finish complains about those that nobody asked for.
 class JsonSection {
  public:
@@ -137,12 +149,12 @@ class JsonSection {
   // Only the outermost section's: the errors of the others are among its own.
   Status Finish() {
     CheckKeys();
-    if (unknown_key_.empty()) return status_;
+    if (unknown_key_.empty()) return Readable(status_);
     std::string sections;
     for (const std::string& section : root_->sections_of_[unknown_key_]) {
       sections += (sections.empty() ? "" : " or ") + (section.empty() ? "the top level" : "'" + section + "'");
     }
-    return sections.empty() ? status_ : InvalidData(status_.message() + "; '" + unknown_key_ + "' belongs in " + sections);
+    return Readable(sections.empty() ? status_ : InvalidData(status_.message() + "; '" + unknown_key_ + "' belongs in " + sections));
   }
 
  private:

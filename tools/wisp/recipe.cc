@@ -173,13 +173,13 @@ Result<nlohmann::json> ReadJson(const std::string& path) {
     };
     nlohmann::json json = nlohmann::json::parse(text.str(), note);
     if (deepest > kMaxDepth) return InvalidData(path + ": objects lie deeper than " + std::to_string(kMaxDepth) + " in each other, which is allowed");
-    if (!twice.empty()) return InvalidData(path + ": the key '" + twice + "' is there twice in one object; allowed is once");
+    if (!twice.empty()) return Readable(InvalidData(path + ": the key '" + twice + "' is there twice in one object; allowed is once"));
     return json;
   } catch (const nlohmann::json::exception& error) {
     // The library puts its own name before the sentence, in brackets.
     const std::string sentence = error.what();
     const size_t end = sentence.starts_with("[") ? sentence.find("] ") : std::string::npos;
-    return InvalidData(path + ": not JSON: " + (end == std::string::npos ? sentence : sentence.substr(end + 2)));
+    return Readable(InvalidData(path + ": not JSON: " + (end == std::string::npos ? sentence : sentence.substr(end + 2))));
   }
 }
 
