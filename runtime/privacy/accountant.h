@@ -13,6 +13,7 @@
 #ifndef WISP_RUNTIME_PRIVACY_ACCOUNTANT_H_
 #define WISP_RUNTIME_PRIVACY_ACCOUNTANT_H_
 
+#include <cstdint>
 #include <span>
 #include <string_view>
 
@@ -42,6 +43,10 @@ Result<double> RdpEpsilon(std::span<const Mechanism> mechanisms, Delta delta);
 Result<double> RdpDelta(std::span<const Mechanism> mechanisms, double epsilon);  // epsilon >= 0
 // The same with the orders (> 1) chosen by the caller.
 Result<double> RdpEpsilonAtOrders(std::span<const Mechanism> mechanisms, Delta delta, std::span<const double> orders);
+
+// Of one step, at an integer order from 2 on, rounded up; the larger of both directions. For what adds it up while choosing what
+// comes next (privacy_filter.h); not checked by CheckAccountable.
+double RdpOfStep(const Mechanism& mechanism, uint32_t order);
 
 // Sum over all steps of eps0 or of the range (mechanism.h), rounded up; infinity where there is a Gaussian.
 Result<double> PureEpsilon(std::span<const Mechanism> mechanisms);
