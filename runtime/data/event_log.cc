@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/core/text.h"
+#include "runtime/data/readers.h"
 #include "runtime/data/sequences.h"
 
 namespace wisp::data {
@@ -46,12 +48,13 @@ EventLog::~EventLog() { sqlite3_close(database_); }
 
 Status EventLog::Error(const char* doing) const {
   const int code = sqlite3_errcode(database_);
-  const std::string sentence = "event log '" + path_ + "': " + doing + ": " + sqlite3_errmsg(database_);
+  const std::string sentence = Printable("event log '" + path_ + "': " + doing + ": " + sqlite3_errmsg(database_));
   return code == SQLITE_NOTADB || code == SQLITE_CORRUPT || code == SQLITE_ERROR ? InvalidData(sentence)
                                                                                  : IoError(sentence);
 }
 
 Result<EventLog> EventLog::Open(const std::string& path) {
+  WISP_RETURN_IF_ERROR(CheckDatabaseName(path));
   sqlite3* database = nullptr;
   const int code = sqlite3_open_v2(path.c_str(), &database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);
   EventLog log(path, database);

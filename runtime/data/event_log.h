@@ -29,7 +29,7 @@ struct Event {
 
 class EventLog {
  public:
-  // Opens the file, or makes it with an empty table.
+  // Opens the file, or makes it with an empty table. kInvalidArgument for what is no file's name (CheckDatabaseName).
   static Result<EventLog> Open(const std::string& path);
   EventLog(EventLog&&) noexcept;
   EventLog& operator=(EventLog&&) noexcept;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "runtime/core/file.h"
+#include "runtime/core/text.h"
 #include "runtime/data/lines.h"
 
 namespace wisp::data {
@@ -34,6 +35,12 @@ Format GuessByText(std::string_view text) {
   if (line.find_first_of(" \t") == std::string_view::npos)
     return CountOf(line, "::") == 3 ? Format::kRatingsDat : Format::kUserItem;
   return line.find(":token\t") != std::string_view::npos ? Format::kInter : Format::kUserItem;
+}
+
+// The path, names of tables and columns, and what SQLite says of a schema may hold anything.
+Result<ReadResult> Quoted(Result<ReadResult> read) {
+  if (read.ok()) return read;
+  return Status(read.status().code(), Printable(read.status().message()));
 }
 
 Status FillFromText(std::string_view text, Format format, const ReadOptions& options, SequenceBuilder& builder) {
@@ -95,14 +102,14 @@ Result<Format> ParseFormat(std::string_view name) {
 
 Result<ReadResult> ReadText(const std::string& name, std::string_view text, Format format, const ReadOptions& options) {
   SequenceBuilder builder(name);
-  WISP_RETURN_IF_ERROR(FillFromText(text, format, options, builder));
-  return builder.Finish(options);
+  const Status filled = FillFromText(text, format, options, builder);
+  return filled.ok() ? Quoted(builder.Finish(options)) : Quoted(filled);
 }
 
 Result<ReadResult> ReadSequences(const std::string& path, Format format, const ReadOptions& options) {
   // A file within the limits can still be larger than the memory of a device.
   try {
-    return ReadFile(path, format, options);
+    return Quoted(ReadFile(path, format, options));
   } catch (const std::bad_alloc&) {
     return IoError(path + ": there is not enough memory for its events");
   }

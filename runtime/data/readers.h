@@ -4,7 +4,7 @@
 //   ratings.dat    MovieLens: user::item::rating::timestamp                           1::1193::5::978300760
 //   CSV, TSV       a header that names the columns; RFC 4180 quotes                   user,item,time
 //   .inter         RecBole: tab-separated, header "user_id:token<TAB>item_id:token"   196<TAB>242<TAB>881250949
-//   SQLite         a table; ties in time in the order of rowid
+//   SQLite         a table, no view and no virtual table; ties in time in the order of rowid
 //
 //   WISP_ASSIGN_OR_RETURN(ReadResult data, ReadSequences("events.db", Format::kSqlite, {.known_items = &index}));
 //
@@ -39,6 +39,9 @@ Result<ReadResult> ReadSequences(const std::string& path, Format format, const R
 
 // The same from text in memory (not kAuto, not kSqlite); `name` is used in messages.
 Result<ReadResult> ReadText(const std::string& name, std::string_view text, Format format, const ReadOptions& options);
+
+// Whether SQLite would take the path for a file's name: kInvalidArgument for "", ":memory:" and what begins with "file:".
+Status CheckDatabaseName(const std::string& path);
 
 // One format each.
 Status ReadUserItem(std::string_view text, SequenceBuilder& builder);

@@ -45,11 +45,9 @@ TEST(Sqlite, OtherTablesAndColumns_AreChosenByName) {
   const std::string path = folder.MakeDatabase(
       "log.bin",  // found out by its first bytes
       "CREATE TABLE \"my \"\"log\"(\"who's\" INTEGER, what TEXT, at TEXT, PRIMARY KEY(at)) WITHOUT ROWID;"
-      "INSERT INTO \"my \"\"log\" VALUES(7, 'b', '20'), (7, 'a', '3');"
-      "CREATE VIEW seen AS SELECT \"who's\" AS user, what AS item, at AS time FROM \"my \"\"log\"");
+      "INSERT INTO \"my \"\"log\" VALUES(7, 'b', '20'), (7, 'a', '3')");
   const ReadOptions options{.user_column = "who's", .item_column = "what", .time_column = "at", .table = "my \"log"};
   EXPECT_EQ(ToldOfFile(path, Format::kAuto, options), "7: a b");
-  EXPECT_EQ(ToldOfFile(path, Format::kSqlite, {.table = "seen"}), "7: a b");
 }
 
 TEST(Sqlite, BadTables_AreNamed) {
@@ -67,6 +65,108 @@ TEST(Sqlite, BadTables_AreNamed) {
       {"gone", ", table gone, row 1: the time is NULL; allowed is a number"},
       {"huge", ": cannot be read as a SQLite database: string or blob too big"}};
   for (const auto& [table, sentence] : refused) EXPECT_EQ(ToldOfFile(path, Format::kSqlite, {.table = table}), "error: " + path + sentence);
+}
+
+// A file from elsewhere runs nothing: a view is a program, and so is a virtual table.
+TEST(Sqlite, ViewsAndVirtualTables_AreRefused) {
+  const LogFolder folder;
+  const std::string path = folder.MakeDatabase(
+      "log.db", TableOf("events", "('a','b',1)") +
+                    "CREATE VIEW seen AS SELECT * FROM events;"
+                    "CREATE VIEW forever(user, item, time) AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT 'a', 'b', i FROM n;"
+                    "CREATE VIRTUAL TABLE found USING fts5(user, item, time)");
+  const std::string because = ", which runs what the file says; allowed are tables, whose columns can be named";
+  for (const auto& [table, kind] : {std::pair("seen", "view"), std::pair("forever", "view"), std::pair("found", "virtual")}) {
+    EXPECT_EQ(ToldOfFile(path, Format::kSqlite, {.table = table}), "error: " + path + ": '" + table + "' is no table but a " + kind + because);
+  }
+  EXPECT_EQ(ToldOfFile(path), "a: b");
+}
+
+TEST(Sqlite, ViewThatTheSchemaCallsATable_IsRefused) {
+  const LogFolder folder;
+  const std::string path = folder.MakeDatabase(
+      "log.db", TableOf("events", "('a','b',1)") +
+                    "PRAGMA writable_schema = 1;"
+                    "UPDATE sqlite_schema SET sql = 'CREATE VIEW events(user, item, time) AS SELECT 1, 2, 3' WHERE name = 'events'");
+  EXPECT_TRUE(ToldOfFile(path).starts_with("error: ")) << ToldOfFile(path);
+}
+
+// Generated columns would be computed on reading.
+TEST(Sqlite, GeneratedColumns_AreNone) {
+  const LogFolder folder;
+  const std::string path = folder.MakeDatabase("log.db", "CREATE TABLE events(user, item, time AS (length(hex(zeroblob(400000)))));INSERT INTO events VALUES('a','b')");
+  EXPECT_TRUE(ToldOfFile(path).starts_with("error: " + path + ", table events: there is no column 'time' or 'timestamp'")) << ToldOfFile(path);
+}
+
+// Inner pages that all lead to the next one, 80 times each: a file of 400 KB with 10^16 rows.
+TEST(Sqlite, PagesThatAreNamedAgainAndAgain_EndTheReading) {
+  constexpr size_t kPage = 512;
+  const LogFolder folder;
+  std::string rows;
+  for (int i = 0; i < 20000; ++i) rows += (i == 0 ? "('u" : ",('u") + std::to_string(i % 7) + "','item','" + std::to_string(i) + "')";
+  std::ifstream in(folder.MakeDatabase("good.db", "PRAGMA page_size=512;" + TableOf("events", rows)), std::ios::binary);
+  std::string bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  std::vector<size_t> inner;
+  size_t leaf = 0;
+  for (size_t page = 1; page < bytes.size() / kPage; ++page) {  // page 0 is the schema's
+    if (bytes[page * kPage] == 0x05) inner.push_back(page);
+    if (bytes[page * kPage] == 0x0d) leaf = page;
+  }
+  ASSERT_GE(inner.size(), 9u);
+  const auto put = [&](size_t at, size_t page) {
+    for (size_t i = 0; i < 4; ++i) bytes[at + i] = static_cast<char>((page + 1) >> (24 - 8 * i));  // pages are numbered from 1
+  };
+  for (size_t i = 0; i < 9; ++i) {
+    const size_t at = inner[i] * kPage, next = i + 1 < 9 ? inner[i + 1] : leaf;
+    const auto byte = [&](size_t k) { return static_cast<uint8_t>(bytes[k]); };
+    const size_t cells = size_t{byte(at + 3)} << 8 | byte(at + 4);
+    ASSERT_GT(cells, 1u);
+    for (size_t c = 0; c < cells; ++c) put(at + (size_t{byte(at + 12 + 2 * c)} << 8 | byte(at + 13 + 2 * c)), next);
+    put(at + 8, next);
+  }
+  const std::string path = folder.Write("round.db", bytes);
+  EXPECT_EQ(ToldOfFile(path), "error: " + path + ": takes more work to read than a file of its size can need: it is damaged, or made to keep a reader busy");
+}
+
+// Rows as small as they come are far from the bound on work.
+TEST(Sqlite, ManySmallRows_AreRead) {
+  const LogFolder folder;
+  const std::string path = folder.MakeDatabase(
+      "log.db", "CREATE TABLE events(user, item, time);"
+                "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000000) INSERT INTO events SELECT 1, 1, 1 FROM n");
+  const Result<ReadResult> read = ReadSequences(path, Format::kSqlite, {});
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(read->report.num_events, 1000000u);
+}
+
+TEST(Sqlite, NamesThatATerminalActsOn_AreShownWithoutThat) {
+  const LogFolder folder;
+  const std::string escape = "\x1b]0;owned\x07\x1b[2J", c1 = "\xc2\x9b" "2J", turned = "\xe2\x80\xae" "bd";
+  const std::string name = "x" + escape + c1 + turned;
+  const std::string path = folder.MakeDatabase(
+      "log" + escape + ".db", "CREATE TABLE \"" + name + "\"(\"" + name + "\", item, time);" + TableOf("events", "('" + name + "','b',1)") +
+                                  TableOf("items", "('a','" + name + "',1)") + TableOf("times", "('a','b','" + name + "')"));
+  for (const std::string& table : {"none" + escape, name, "events"s, "items"s, "times"s}) {
+    const std::string told = ToldOfFile(path, Format::kSqlite, {.table = table});
+    EXPECT_TRUE(told.starts_with("error: ")) << told;
+    for (const char* acted_on : {"\x1b", "\x07", "\xc2\x9b", "\xe2\x80\xae"}) EXPECT_EQ(told.find(acted_on), std::string::npos) << told;
+  }
+  // A schema that SQLite itself quotes.
+  const std::string broken = folder.MakeDatabase("broken.db", TableOf("events", "('a','b',1)") + "PRAGMA writable_schema = 1; UPDATE sqlite_schema SET name = '" +
+                                                                  escape + "', sql = 'CREATE TABLE \"" + escape + "\" oops'");
+  const std::string told = ToldOfFile(broken);
+  EXPECT_NE(told.find("malformed database schema"), std::string::npos) << told;
+  EXPECT_EQ(told.find('\x1b'), std::string::npos) << told;
+}
+
+TEST(Sqlite, WhatIsNoFilesName_IsRefused) {
+  const LogFolder folder;
+  for (const std::string& path : {""s, ":memory:"s, "file:" + (folder / "log.db"), "file::memory:?cache=shared"s}) {
+    EXPECT_EQ(ReadSequences(path, Format::kSqlite, {}).status().code(), StatusCode::kInvalidArgument) << path;
+    const Result<EventLog> log = EventLog::Open(path);
+    EXPECT_EQ(log.status().code(), StatusCode::kInvalidArgument) << path;
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder / "log.db"));
 }
 
 TEST(Sqlite, FilesWithoutTables_AreNamed) {

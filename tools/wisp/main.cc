@@ -3,6 +3,7 @@
 #include <exception>
 #include <new>
 
+#include "runtime/core/text.h"
 #include "tools/wisp/known_words.h"
 #include "tools/wisp/options.h"
 
@@ -55,7 +56,7 @@ class CommandLine {
       return app_.exit(error) == 0 ? 0 : 2;
     }
     const Status status = chosen_.action();
-    if (!status.ok()) std::fprintf(stderr, "wisp: %s\n", status.message().c_str());
+    if (!status.ok()) std::fprintf(stderr, "wisp: %s\n", Printable(status.message()).c_str());
     return ExitCode(status);
   }
 

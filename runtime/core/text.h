@@ -1,0 +1,65 @@
+// Text as a terminal or a log file may safely have it. Messages quote keys, names and paths that come from anywhere: what reads files,
+// and the two doors through which every message leaves (the C interface, the program), send it through here.
+//
+//   Printable("log\x1b[2J.db")    // "log?[2J.db"
+#ifndef WISP_RUNTIME_CORE_TEXT_H_
+#define WISP_RUNTIME_CORE_TEXT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace wisp {
+
+// Length of the well-formed UTF-8 character at the front, 0 if there is none (RFC 3629: no surrogates, shortest form).
+[[gnu::cold]] inline size_t Utf8Length(std::string_view s) {
+  const auto byte = [&](size_t i) { return i < s.size() ? static_cast<uint8_t>(s[i]) : uint8_t{0}; };
+  const auto tail = [&](size_t n) {
+    for (size_t i = 1; i <= n; ++i) {
+      if ((byte(i) & 0xc0) != 0x80) return false;
+    }
+    return true;
+  };
+  const uint8_t lead = byte(0), second = byte(1);
+  if (lead < 0x80) return 1;
+  if (lead >= 0xc2 && lead < 0xe0 && tail(1)) return 2;
+  if (lead >= 0xe0 && lead < 0xf0 && tail(2)) {
+    return (lead == 0xe0 && second < 0xa0) || (lead == 0xed && second >= 0xa0) ? 0 : 3;
+  }
+  if (lead >= 0xf0 && lead < 0xf5 && tail(3)) {
+    return (lead == 0xf0 && second < 0x90) || (lead == 0xf4 && second >= 0x90) ? 0 : 4;
+  }
+  return 0;
+}
+
+// Whether a terminal acts on the character of `length` bytes at the front: C0 but the line's end, DEL, C1, and what turns the order
+// of characters around (U+202A to U+202E, U+2066 to U+2069).
+[[gnu::cold]] inline bool IsControl(std::string_view s, size_t length) {
+  const auto byte = [&](size_t i) { return static_cast<uint8_t>(s[i]); };
+  if (length == 1) return (byte(0) < 0x20 && byte(0) != '\n') || byte(0) == 0x7f;
+  if (length == 2) return byte(0) == 0xc2 && byte(1) < 0xa0;
+  if (length != 3 || byte(0) != 0xe2) return false;
+  return (byte(1) == 0x80 && byte(2) >= 0xaa && byte(2) <= 0xae) || (byte(1) == 0x81 && byte(2) >= 0xa6 && byte(2) <= 0xa9);
+}
+
+// The text with a '?' for each control character and for each byte that is not UTF-8.
+[[gnu::cold]] inline std::string Printable(std::string text) {
+  size_t to = 0;
+  for (size_t at = 0; at < text.size();) {
+    const std::string_view rest = std::string_view(text).substr(at);
+    const size_t length = Utf8Length(rest);
+    if (length == 0 || IsControl(rest, length)) {
+      text[to++] = '?';
+      at += length == 0 ? 1 : length;
+    } else {
+      for (size_t i = 0; i < length; ++i) text[to++] = text[at++];
+    }
+  }
+  text.resize(to);
+  return text;
+}
+
+}  // namespace wisp
+
+#endif  // WISP_RUNTIME_CORE_TEXT_H_
