@@ -99,8 +99,9 @@ Status BatchRecommender::Recommend(std::span<const std::span<const int32_t>> his
   const size_t threads = workers_.size(), pieces = threads * ((histories.size() + threads * rows_ - 1) / (threads * rows_));
   call_ = {.histories = histories, .options = &options, .best = best.data(), .found = found.data(), .rows = (histories.size() + pieces - 1) / pieces};
   next_ = 0;
+  all_finite_ = true;
   workers_.Run(work_);
-  return OkStatus();
+  return all_finite_ ? OkStatus() : session_.NotFinite();
 }
 
 void BatchRecommender::Work(size_t worker) {
@@ -133,7 +134,10 @@ void BatchRecommender::RecommendSome(Share& share, size_t first, size_t rows) {
       share.tops[r].OfferAll(id, {share.scores.data() + r * n, n}, [&](size_t item) { return IsMarked(taken, item); });
     }
   }
-  for (size_t r = 0; r < rows; ++r) call_.found[first + r] = share.tops[r].Finish();
+  for (size_t r = 0; r < rows; ++r) {
+    call_.found[first + r] = share.tops[r].Finish();
+    if (!share.tops[r].all_finite()) all_finite_ = false;
+  }
 }
 
 }  // namespace wisp

@@ -44,7 +44,7 @@ class BatchRecommender {
 
   // Any number of histories, as Session::Recommend takes them; `options` are of all of them. Those of history i are assigned from
   // best[i * options.count] on, best first, and their number, which may be smaller, to found[i]. kInvalidArgument names the first
-  // history that is wrong; then nothing was assigned.
+  // history that is wrong; then nothing was assigned. kInvalidData as Session::Recommend, which is found out last.
   Status Recommend(std::span<const std::span<const int32_t>> histories, const RecommendOptions& options, std::span<Recommendation> best,
                    std::span<size_t> found);
 
@@ -81,6 +81,7 @@ class BatchRecommender {
   AlignedArray<uint64_t> taken_by_all_;  // [words]
   Call call_ = {};
   std::atomic<size_t> next_ = 0;  // the first history that nobody has taken up
+  std::atomic<bool> all_finite_ = true;
   std::function<void(size_t)> work_;
 };
 

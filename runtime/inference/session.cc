@@ -38,8 +38,8 @@ Session::Session(ModelFile file, const kernels::OpTable& ops)
 
 Session::~Session() { graph_.pack_plan().Release(graph_.ops(), packed_.data()); }
 
-Result<std::unique_ptr<Session>> Session::Open(const std::string& path, Backend backend) {
-  WISP_ASSIGN_OR_RETURN(ModelFile file, ModelFile::Open(path));
+Result<std::unique_ptr<Session>> Session::Open(const std::string& path, Backend backend, Verify verify) {
+  WISP_ASSIGN_OR_RETURN(ModelFile file, ModelFile::Open(path, backend == Backend::kInt8 ? Verify::kFull : verify));
   return Create(std::move(file), backend);
 }
 
@@ -71,6 +71,10 @@ InferenceMemory Session::memory() const {
   return {.activations = graph_.inference_bytes(),
           .packed_weights = packed_.allocated_bytes(),
           .scores = scores_.capacity() * sizeof(float) + excluded_.capacity() + encoded_.capacity() * sizeof(int32_t)};
+}
+
+[[gnu::cold]] Status Session::NotFinite() const {
+  return InvalidData(file_.name() + ": the score of an item is no finite number: the weights are damaged, or of no use");
 }
 
 Status Session::CheckItems(const char* what, std::span<const int32_t> items) const {
@@ -116,6 +120,7 @@ Result<std::vector<Recommendation>> Session::Recommend(std::span<const int32_t> 
     taken = 1;  // a candidate named twice is offered once
   }
   best.resize(top.Finish());
+  if (!top.all_finite()) return NotFinite();
   return best;
 }
 

@@ -57,14 +57,16 @@ class Session {
   static Result<InferenceMemory> PlanMemory(const ModelFile& file, Backend backend = Backend::kSimd);
   static Result<InferenceMemory> PlanMemory(const Architecture& architecture, Backend backend = Backend::kSimd);
 
-  static Result<std::unique_ptr<Session>> Open(const std::string& path, Backend backend = Backend::kSimd);
+  // 8-bit weights are always verified: a weight that is no number would become one among them.
+  static Result<std::unique_ptr<Session>> Open(const std::string& path, Backend backend = Backend::kSimd, Verify verify = Verify::kStructure);
   static Result<std::unique_ptr<Session>> Create(ModelFile file, Backend backend = Backend::kSimd);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
   // The best items after `history` (item ids, oldest first, at least one; the last max_length are read), best first,
-  // ties by smaller id. Fewer than `count` when not that many are left.
+  // ties by smaller id. Fewer than `count` when not that many are left. kInvalidData where the score of an item that might be
+  // recommended is no finite number: damaged weights, which a file that was opened with Verify::kStructure may have.
   Result<std::vector<Recommendation>> Recommend(std::span<const int32_t> history, const RecommendOptions& options);
 
   // Scores of all items [num_items].
@@ -77,6 +79,8 @@ class Session {
   const Weights& weights() const { return weights_; }
   // kInvalidArgument: a sentence about the first item that the model does not have.
   Status CheckItems(const char* what, std::span<const int32_t> items) const;
+  // kInvalidData, in a sentence about this model's scores.
+  Status NotFinite() const;
   // What this session holds: what PlanMemory said.
   InferenceMemory memory() const;
   size_t planned_bytes() const { return memory().total(); }

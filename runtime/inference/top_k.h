@@ -4,6 +4,7 @@
 //   TopK top(room);
 //   top.OfferAll(0, scores, [&](size_t id) { return taken[id] != 0; });
 //   room.resize(top.Finish());       // best first
+//   if (!top.all_finite()) ...       // among what was offered was a score that is no number, or infinite: it is left out
 #ifndef WISP_RUNTIME_INFERENCE_TOP_K_H_
 #define WISP_RUNTIME_INFERENCE_TOP_K_H_
 
@@ -26,7 +27,9 @@ class TopK {
   explicit TopK(std::span<Recommendation> room) : room_(room) {}
 
   void Offer(Recommendation r) {
-    if (size_ < room_.size()) {
+    if (!(r.score - r.score == 0)) {
+      all_finite_ = false;
+    } else if (size_ < room_.size()) {
       room_[size_++] = r;
       std::push_heap(room_.begin(), room_.begin() + size(), Better);
     } else if (size_ > 0 && Better(r, room_.front())) {
@@ -37,7 +40,7 @@ class TopK {
   }
 
   // Items first, first + 1, ... with `scores`, but those that are taken. Call with `first` ascending. Most are not above the worst
-  // so far: they cost a comparison.
+  // so far: they cost a comparison. NaN is not below it either, so that looking for it costs nothing.
   template <class IsTaken>
   void OfferAll(size_t first, std::span<const float> scores, IsTaken&& is_taken) {
     float bar = Bar();
@@ -47,6 +50,9 @@ class TopK {
       bar = Bar();
     }
   }
+
+  // Whether every score that was offered is finite, but for -infinity below the worst.
+  bool all_finite() const { return all_finite_; }
 
   // Sorts what was kept, best first, ties by smaller id. Returns how many there are.
   size_t Finish() {
@@ -66,6 +72,7 @@ class TopK {
 
   std::span<Recommendation> room_;
   size_t size_ = 0;
+  bool all_finite_ = true;
 };
 
 }  // namespace wisp

@@ -159,6 +159,7 @@ OutputBiasOrigin ModelFile::output_bias_origin() const {
 }
 std::string_view ModelFile::description() const { return metadata::ViewOf(impl_->model.root->description()); }
 std::string_view ModelFile::created_by() const { return metadata::ViewOf(impl_->model.root->created_by()); }
+const std::string& ModelFile::name() const { return impl_->view.name; }
 uint32_t ModelFile::format_version() const { return impl_->view.version; }
 uint64_t ModelFile::content_hash() const { return impl_->view.hash; }
 uint64_t ModelFile::size_bytes() const { return impl_->view.file.size(); }

@@ -148,6 +148,8 @@ class ModelFile {
   std::string_view description() const;
   std::string_view created_by() const;
 
+  // As messages have it: the path.
+  const std::string& name() const;
   uint32_t format_version() const;
   // Stands for the whole file, weights included: equal files have equal hashes.
   uint64_t content_hash() const;

@@ -290,7 +290,7 @@ struct Opened {
 };
 
 Result<Opened> OpenClassifier(const std::string& path) {
-  WISP_ASSIGN_OR_RETURN(ClassifierFile file, ClassifierFile::Open(path));
+  WISP_ASSIGN_OR_RETURN(ClassifierFile file, ClassifierFile::Open(path, Verify::kFull));
   const Tokenizer tokenizer = file.description().tokenizer;
   if (tokenizer == Tokenizer::kNone) return Unsupported(path + ": it has no tokenizer; wisp classify reads texts");
   WISP_ASSIGN_OR_RETURN(data::Vocabulary vocabulary, data::Vocabulary::Create(path, ItemKeys(file.model())));
@@ -359,6 +359,8 @@ Status ClassifyPredict(const ClassifyPredictArguments& a, OutputFormat format) {
     const float* best = std::max_element(z, z + c.architecture.num_classes);
     double sum = 0;
     for (uint32_t k = 0; k < c.architecture.num_classes; ++k) sum += std::exp(static_cast<double>(z[k]) - *best);
+    // The sum is at least 1, of the best class, where all are finite.
+    if (!(sum >= 1 && std::isfinite(sum))) return InvalidData(a.model + ": the score of a class is no finite number: the weights are of no use");
     const auto k = static_cast<size_t>(best - z);
     const std::string name = c.class_names.empty() ? std::to_string(k) : c.class_names[k];
     if (format == OutputFormat::kText) std::printf("%-16s %.4f  %s\n", name.c_str(), 1 / sum, text.c_str());

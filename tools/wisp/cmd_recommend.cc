@@ -43,6 +43,7 @@ Result<std::vector<int32_t>> FindItems(const ModelFile& model, const std::string
     if (!item) return InvalidArgument(option + " names item '" + Trimmed(key) + "', which the model does not have" + NearKeys(model, Trimmed(key)));
     items.push_back(static_cast<int32_t>(*item));
   }
+  if (items.empty() && !keys.empty()) return InvalidArgument(option + " is '" + keys + "', which names no item");
   return items;
 }
 
@@ -254,7 +255,7 @@ class PrivateCommand {
     }
     WISP_ASSIGN_OR_RETURN(o.goal, Goal());
     if (!p_.base.empty()) {
-      WISP_ASSIGN_OR_RETURN(base_, Session::Open(p_.base));
+      WISP_ASSIGN_OR_RETURN(base_, Session::Open(p_.base, Backend::kSimd, Verify::kFull));
       o.base = base_.get();
     }
     if (p_.budget && !p_.delta) return InvalidArgument("--budget needs --delta");
@@ -361,7 +362,7 @@ Status Recommend(const RecommendArguments& a, OutputFormat format) {
   if (a.count == 0) return InvalidArgument("--count is 0, allowed are 1 and above");
   WISP_ASSIGN_OR_RETURN(const Backend backend, BackendNamed(a.backend));
   if (a.priv.on && backend != Backend::kSimd) return InvalidArgument("--backend is not for --private");
-  WISP_ASSIGN_OR_RETURN(const auto session, Session::Open(a.model, backend));
+  WISP_ASSIGN_OR_RETURN(const auto session, Session::Open(a.model, backend, Verify::kFull));
   return a.priv.on ? PrivateCommand(a, *session).Run(format) : RecommendBest(a, *session, format);
 }
 

@@ -92,7 +92,7 @@ Status Evaluate(const EvaluateArguments& a, OutputFormat format) {
                            (other ? "; XNNPACK's packed weights belong to one thread each, wisp recommend, which has one, takes it where it is built in" : ""));
   }
   WISP_ASSIGN_OR_RETURN(const kernels::OpTable* const ops, OpsOf(a.backend == "int8" ? Backend::kInt8 : Backend::kSimd));
-  WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::Open(a.model));
+  WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::Open(a.model, Verify::kFull));
   WISP_ASSIGN_OR_RETURN(const data::ReadResult data, ReadData(a.data, {}, &model));
   const RecordSet set = MakeRecords(data.sequences, model.architecture().max_length, a.split == "test" ? HoldOut::kTest : HoldOut::kValidationAndTest);
   const ParameterSource weights(model.tensors());
