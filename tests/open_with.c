@@ -93,10 +93,6 @@ static void Options(const char* path, const wisp_recommendation* simd) {
   newer.later = 1;
   Expect(wisp_model_open_with(path, &newer.known, &model, &error) == WISP_UNSUPPORTED && strstr(error.message, "wisp_open_options") != NULL, "a later option");
   wisp_open_options options = WISP_INIT(wisp_open_options);
-  options.reserved = 1; /* as a later version may name what is padding otherwise */
-  Expect(wisp_model_open_with(path, &options, &model, &error) == WISP_UNSUPPORTED && strstr(error.message, "reserved is 1") != NULL, "a reserved option");
-  Expect(wisp_model_plan_memory_with(path, &options, &memory, &error) == WISP_UNSUPPORTED && memory.total_bytes == 0, "a reserved option of a plan");
-  options.reserved = 0;
   const int backends[] = {3, -1, 1000};
   for (int i = 0; i < 3; ++i) {
     char reason[32];

@@ -29,7 +29,7 @@ static int Refused(const wisp_personalise_options* options, wisp_code code, cons
 int main(int argc, char** argv) {
   if (argc != 7 || !Statement(argv[3], before)) return 1;
   wisp_personalise_options options = {.size = sizeof(options), .model_path = argv[1], .log_path = argv[2], .output_path = "refused.wisp",
-                                      .ledger_path = argv[3], .epsilon = 4, .delta = 1e-3, .num_users_public = 60, .epochs = 1};
+                                      .ledger_path = argv[3], .epsilon = 4, .delta = 1e-3, .num_users_public = 60, .epochs = 1, .unit = WISP_UNIT_USER};
   wisp_error error = {0};
   int right = 1;
   options.num_threads = 4000000000u;

@@ -66,6 +66,7 @@ int main(int argc, char** argv) {
   options.output_path = argv[4];
   options.epsilon = argc > 6 ? atof(argv[6]) : 8.0;
   options.delta = 1e-4;
+  options.unit = WISP_UNIT_USER; /* several people use this device; on one person's read docs/one-person.md */
   options.num_users_public = 500; /* what anybody may know of the number of users; of your log, your number */
   options.epochs = 2;
   options.progress = OnProgress;

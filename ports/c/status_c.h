@@ -12,6 +12,7 @@
 
 #include "ports/c/wisp.h"
 #include "runtime/core/status.h"
+#include "runtime/core/text.h"
 
 namespace wisp {
 class Session;
@@ -50,7 +51,7 @@ template <class Work>
 wisp_code Guarded(wisp_error* error, Work&& work) {
   try {
     const Status status = work();
-    return Report(error, CodeOf(status.code()), status.message().c_str());
+    return Report(error, CodeOf(status.code()), Printable(status.message()).c_str());
   } catch (const std::bad_alloc&) {
     return Report(error, WISP_INTERNAL, "out of memory");
   } catch (const std::exception& exception) {
@@ -60,8 +61,9 @@ wisp_code Guarded(wisp_error* error, Work&& work) {
   }
 }
 
+// A size that some version may have had: no field is cut in two.
 inline Status CheckSize(size_t size, const char* name) {
-  if (size >= sizeof(size_t) && size <= 4096) return OkStatus();
+  if (size >= sizeof(size_t) && size <= 4096 && size % alignof(size_t) == 0) return OkStatus();
   return InvalidArgument(std::string(name) + ": size is " + std::to_string(size) + "; set it with WISP_INIT");
 }
 
@@ -94,6 +96,17 @@ int32_t NumberOf(const Enum& field) {
   int32_t number = 0;
   std::memcpy(&number, &field, sizeof(number));
   return number;
+}
+
+// A list of items as the caller gives it. `num` without a list is an error; a list of none is not the same as no list.
+inline Status CheckList(const char* function, const int32_t* list, size_t num) {
+  if (list != nullptr || num == 0) return OkStatus();
+  return InvalidArgument(std::string(function) + ": a list is NULL but its number is not 0");
+}
+
+// How many items are wanted, of the `count` asked for: none where only candidates are wanted and there are none.
+inline size_t CountOf(const wisp_recommend_options& options, size_t count) {
+  return options.candidates != nullptr && options.num_candidates == 0 ? 0 : count;
 }
 
 // Fills a caller's sized struct as far as it goes; its size stays the caller's.

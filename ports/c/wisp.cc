@@ -1,6 +1,8 @@
 // The C interface over the runtime: handles, messages, no exception out.
 #include "ports/c/wisp.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -22,6 +24,7 @@ struct wisp_model {
   wisp_batch_options batch_how = {};              // what it was made with
   std::vector<std::span<const int32_t>> histories;
   std::vector<wisp::Recommendation> best;
+  std::vector<size_t> found;
 };
 
 namespace wisp::ports {
@@ -37,27 +40,56 @@ using wisp::InvalidArgument;
 using wisp::OkStatus;
 using wisp::Result;
 using wisp::Status;
-using wisp::Unsupported;
 using wisp::ports::Guarded;
 
-Result<wisp::Backend> BackendOf(const wisp_open_options* given) {
+struct OpenChoice {
+  wisp::Backend backend;
+  int32_t verify;  // wisp_verify
+  wisp_verified* verified;
+};
+
+Result<OpenChoice> ChoiceOf(const wisp_open_options* given) {
   WISP_ASSIGN_OR_RETURN(const auto o, wisp::ports::OptionsOf(given, "wisp_open_options"));
-  if (o.reserved != 0) return Unsupported("wisp_open_options: reserved is " + std::to_string(o.reserved) + "; this version knows nothing but 0 there");
-  const int32_t backend = wisp::ports::NumberOf(o.backend);
+  const int32_t verify = wisp::ports::NumberOf(o.verify), backend = wisp::ports::NumberOf(o.backend);
+  if (verify < WISP_VERIFY_DEFAULT || verify > WISP_VERIFY_NEVER) return InvalidArgument("wisp_open_options: there is no verification " + std::to_string(verify));
+  if (verify == WISP_VERIFY_ONCE && o.verified == nullptr) return InvalidArgument("wisp_open_options: verified must not be NULL with WISP_VERIFY_ONCE");
   switch (backend) {
-    case WISP_BACKEND_SIMD: return wisp::Backend::kSimd;
-    case WISP_BACKEND_XNNPACK: return wisp::Backend::kXnnpack;
-    case WISP_BACKEND_INT8: return wisp::Backend::kInt8;
+    case WISP_BACKEND_SIMD: return OpenChoice{wisp::Backend::kSimd, verify, o.verified};
+    case WISP_BACKEND_XNNPACK: return OpenChoice{wisp::Backend::kXnnpack, verify, o.verified};
+    case WISP_BACKEND_INT8: return OpenChoice{wisp::Backend::kInt8, verify, o.verified};
   }
   return InvalidArgument("wisp_open_options: there is no backend " + std::to_string(backend));
+}
+
+// What tells the file at `path` from others, and from itself before it was changed: all but its contents' hash, which is the first word.
+// Zeros where the system does not say: then nothing is remembered.
+wisp_verified MarkOf(const char* path) {
+  struct stat s;
+  if (stat(path, &s) != 0) return {};
+  const auto time = static_cast<uint64_t>(s.st_mtim.tv_sec) * 1000000000 + static_cast<uint64_t>(s.st_mtim.tv_nsec);
+  return {{0, static_cast<uint64_t>(s.st_size), time, static_cast<uint64_t>(s.st_ino) ^ static_cast<uint64_t>(s.st_dev) << 40}};
+}
+
+// The mark is of before the file is opened: one that is put in its place meanwhile has other contents, or is verified another time.
+Result<std::unique_ptr<wisp::Session>> OpenSession(const char* path, const OpenChoice& choice) {
+  if (choice.verify != WISP_VERIFY_ONCE) {
+    return wisp::Session::Open(path, choice.backend, choice.verify == WISP_VERIFY_NEVER ? wisp::Verify::kStructure : wisp::Verify::kFull);
+  }
+  wisp_verified mark = MarkOf(path);
+  WISP_ASSIGN_OR_RETURN(auto session, wisp::Session::Open(path, choice.backend));
+  mark.words[0] = session->file().content_hash();
+  if (mark.words[2] != 0 && std::memcmp(&mark, choice.verified, sizeof(mark)) == 0) return session;
+  WISP_RETURN_IF_ERROR(session->file().VerifyWeights());
+  *choice.verified = mark;
+  return session;
 }
 
 // `called`: the function that was, for its refusals.
 Status PlanModel(const std::string& called, const char* path, const wisp_open_options* given, wisp_model_memory* out) {
   if (path == nullptr || out == nullptr) return InvalidArgument(called + ": path and memory must not be NULL");
-  WISP_ASSIGN_OR_RETURN(const wisp::Backend backend, BackendOf(given));
+  WISP_ASSIGN_OR_RETURN(const OpenChoice choice, ChoiceOf(given));
   WISP_ASSIGN_OR_RETURN(const wisp::ModelFile file, wisp::ModelFile::Open(path));
-  WISP_ASSIGN_OR_RETURN(const wisp::InferenceMemory plan, wisp::Session::PlanMemory(file, backend));
+  WISP_ASSIGN_OR_RETURN(const wisp::InferenceMemory plan, wisp::Session::PlanMemory(file, choice.backend));
   wisp_model_memory m{.size = sizeof(wisp_model_memory), .file_bytes = file.size_bytes(), .activation_bytes = plan.activations,
                       .packed_weights_bytes = plan.packed_weights, .score_bytes = plan.scores, .name_bytes = wisp::PlanItemTexts(file)};
   m.total_bytes = plan.total() + m.name_bytes;
@@ -66,8 +98,8 @@ Status PlanModel(const std::string& called, const char* path, const wisp_open_op
 
 Status OpenModel(const std::string& called, const char* path, const wisp_open_options* given, wisp_model** out) {
   if (path == nullptr || out == nullptr) return InvalidArgument(called + ": path and model must not be NULL");
-  WISP_ASSIGN_OR_RETURN(const wisp::Backend backend, BackendOf(given));
-  WISP_ASSIGN_OR_RETURN(auto session, wisp::Session::Open(path, backend));
+  WISP_ASSIGN_OR_RETURN(const OpenChoice choice, ChoiceOf(given));
+  WISP_ASSIGN_OR_RETURN(auto session, OpenSession(path, choice));
   auto model = std::make_unique<wisp_model>();
   model->texts = wisp::CopyItemTexts(session->file());
   model->session = std::move(session);
@@ -77,10 +109,9 @@ Status OpenModel(const std::string& called, const char* path, const wisp_open_op
 
 Result<wisp::RecommendOptions> OptionsOf(const wisp_recommend_options* given, size_t count) {
   WISP_ASSIGN_OR_RETURN(const auto o, wisp::ports::OptionsOf(given, "wisp_recommend_options"));
-  if ((o.excluded == nullptr && o.num_excluded > 0) || (o.candidates == nullptr && o.num_candidates > 0)) {
-    return InvalidArgument("wisp_recommend: a list is NULL but its number is not 0");
-  }
-  return wisp::RecommendOptions{.count = count,
+  WISP_RETURN_IF_ERROR(wisp::ports::CheckList("wisp_recommend", o.excluded, o.num_excluded));
+  WISP_RETURN_IF_ERROR(wisp::ports::CheckList("wisp_recommend", o.candidates, o.num_candidates));
+  return wisp::RecommendOptions{.count = wisp::ports::CountOf(o, count),
                                 .seen = o.allow_seen != 0 ? wisp::SeenItems::kAllow : wisp::SeenItems::kExclude,
                                 .excluded = {o.excluded, o.num_excluded},
                                 .candidates = {o.candidates, o.num_candidates}};
@@ -134,10 +165,12 @@ Status RecommendBatch(wisp_model* model, const int32_t* const* histories, const 
     model->histories.emplace_back(histories[i], lengths[i]);
   }
   WISP_RETURN_IF_ERROR(MakeBatch(model, how, num_histories));
-  model->best.resize(num_histories * best_of);
-  WISP_RETURN_IF_ERROR(model->batch->Recommend(model->histories, options, model->best, {found, num_histories}));
+  model->best.resize(num_histories * options.count);
+  model->found.resize(num_histories);
+  WISP_RETURN_IF_ERROR(model->batch->Recommend(model->histories, options, model->best, model->found));
   for (size_t i = 0; i < num_histories; ++i) {
-    const wisp::Recommendation* best = model->best.data() + i * best_of;
+    const wisp::Recommendation* best = model->best.data() + i * options.count;
+    found[i] = model->found[i];
     for (size_t r = 0; r < found[i]; ++r) out[i * count + r] = {best[r].item, best[r].score};
   }
   return OkStatus();

@@ -8,7 +8,8 @@
  *     thread at a time; different handles are independent. The library has no global state, prints nothing, never
  *     exits, and lets no C++ exception out.
  *   - Structs that may grow begin with `size`: set it with WISP_INIT(type), which also zeroes the rest; zero means
- *     "default" for every field unless said otherwise.
+ *     "default" for every field unless said otherwise. A result struct is filled as far as its size goes, never beyond. A size that
+ *     no version ever had (below 8, no multiple of its alignment), and an enum's value that is not listed, are WISP_INVALID_ARGUMENT.
  *   - Strings are UTF-8 and belong to the caller (arguments) or to the handle (results, valid until it is closed).
  *   - A library that only recommends (WISP_TRAINING=OFF) has wisp_version and the part "Model", no more: the functions of the parts
  *     marked "not in a library that only recommends" are missing at link time; they do not return WISP_UNSUPPORTED.
@@ -68,7 +69,8 @@ WISP_API const char* wisp_version(void);
 
 typedef struct wisp_model wisp_model;
 
-/* Maps the file read-only and checks it. The file must not be changed in place while open (replacing it is fine). */
+/* Maps the file read-only and checks it, its weights included: one reading of the file (wisp_verify has other choices). The file
+ * must not be changed in place while open (replacing it is fine). */
 WISP_API wisp_code wisp_model_open(const char* path, wisp_model** model, wisp_error* error);
 WISP_API void wisp_model_close(wisp_model* model);
 
@@ -78,10 +80,26 @@ typedef enum wisp_backend {
   WISP_BACKEND_INT8 = 2     /* linear layers over 8-bit integers: faster, a quarter of the room, scores slightly off (docs/int8.md) */
 } wisp_backend;
 
+/* Whether the weights are looked at when a model is opened: each tensor against its checksum, and that every number is finite. That
+ * finds damage, not forgery. Everything else in the file is always checked. */
+typedef enum wisp_verify {
+  WISP_VERIFY_DEFAULT = 0, /* as WISP_VERIFY_ALWAYS */
+  WISP_VERIFY_ALWAYS = 1,
+  WISP_VERIFY_ONCE = 2, /* unless `verified` says that this very file was found whole before: for a fast start with large models */
+  WISP_VERIFY_NEVER = 3 /* a damaged weight may then change what is recommended; 8-bit weights are verified nevertheless */
+} wisp_verify;
+
+/* What is remembered of a file that was found whole: its contents' hash, size, time of change, place. Belongs to the app, which keeps it
+ * from one start to the next (with its settings, say); zeros at first. Damage that leaves the file's time as it is stays unseen. */
+typedef struct wisp_verified {
+  uint64_t words[4];
+} wisp_verified;
+
 typedef struct wisp_open_options {
   size_t size;
   wisp_backend backend;
-  uint32_t reserved; /* 0 */
+  wisp_verify verify;
+  wisp_verified* verified; /* WISP_VERIFY_ONCE: required, read, and filled once the file was found whole; otherwise not read */
 } wisp_open_options;
 
 /* wisp_model_open with a choice; `options` may be NULL. WISP_UNSUPPORTED for a backend that this build or this processor has not. A
@@ -121,13 +139,14 @@ typedef struct wisp_recommend_options {
   size_t size;
   const int32_t* excluded; /* never recommended */
   size_t num_excluded;
-  const int32_t* candidates; /* if given, only these are considered */
+  const int32_t* candidates; /* if given, only these are considered: not NULL with num_candidates 0 is nothing at all */
   size_t num_candidates;
   int32_t allow_seen; /* 1: items of the history may come back */
 } wisp_recommend_options;
 
 /* Writes the best `*count` items after `history` (oldest first, at least one) to `out`, best first, and their number,
- * which may be smaller, to `*count`. `options` may be NULL. */
+ * which may be smaller, to `*count`. `options` may be NULL. Every score is finite: WISP_INVALID_DATA where the score of an item that
+ * might be recommended is not, which damaged weights make. */
 WISP_API wisp_code wisp_recommend(wisp_model* model, const int32_t* history, size_t num_history,
                                   const wisp_recommend_options* options, wisp_recommendation* out, size_t* count, wisp_error* error);
 
@@ -214,7 +233,8 @@ WISP_API wisp_code wisp_private_recommend(wisp_private_recommender* recommender,
 
 typedef struct wisp_log wisp_log;
 
-/* Opens the file, or makes it. Table events(user TEXT, item TEXT, time INTEGER). */
+/* Opens the file, or makes it. Table events(user TEXT, item TEXT, time INTEGER). `path` is a file's name: "", ":memory:" and what
+ * begins with "file:" are refused ("./file:x" is a name). */
 WISP_API wisp_code wisp_log_open(const char* path, wisp_log** log, wisp_error* error);
 WISP_API void wisp_log_close(wisp_log* log);
 /* Appends one event; on disk when the call returns. `time` in any unit that grows. */
@@ -235,6 +255,15 @@ typedef struct wisp_progress {
 /* Return 0 to go on, anything else to stop. Called on the caller's thread. */
 typedef int (*wisp_progress_callback)(const wisp_progress* progress, void* user_data);
 
+/* What is protected as a whole: one record is all events of one unit, and nothing of another. The library makes the records; a person's part
+ * in each is one clipped gradient. On one person's device read docs/one-person.md first. */
+typedef enum wisp_unit {
+  WISP_UNIT_USER = 1,       /* everything one user of the log did */
+  WISP_UNIT_SESSION = 2,    /* events of one user without a pause longer than session_gap: one session, not the person */
+  WISP_UNIT_DAY = 3,        /* events of one user on one day, by UTC: one day, not the person */
+  WISP_UNIT_INTERACTION = 4 /* WISP_PRIVACY_REFUSED: a recommender learns what follows what; one event alone teaches nothing */
+} wisp_unit;
+
 typedef struct wisp_personalise_options {
   size_t size;
   const char* model_path;  /* the model to start from */
@@ -242,8 +271,8 @@ typedef struct wisp_personalise_options {
   const char* output_path; /* the fine-tuned model; may be model_path: replaced in one step at the end */
   const char* ledger_path; /* the data set's privacy ledger; made by the first charge if absent; never delete it */
   double epsilon;          /* of this run; required, 1e-6 to 100 */
-  double delta;            /* required; below 1 / num_users_public */
-  uint32_t num_users_public; /* a number of users that may be known to anybody; sampling follows from it; required */
+  double delta;            /* required; below 1 / num_users_public, at most 1e-3, and at most 1e-5 where those are ten or fewer */
+  uint32_t num_users_public; /* a number of records (users, or what `unit` says) that may be known to anybody; sampling follows from it; required */
   double budget_epsilon;   /* limit over everything ever done with this data; 0: the limit already in the ledger, or none */
   uint32_t expected_batch; /* 0: 64 */
   double epochs;           /* 0: 20 */
@@ -256,6 +285,10 @@ typedef struct wisp_personalise_options {
   void* run_tasks_data;
   const char* dataset;     /* name of the data set in ledger and provenance: the same each time; NULL: the log's file name */
   int32_t other_data;      /* 1: a data set of this name in the model's provenance is another one */
+  int32_t not_read;        /* where older callers have padding */
+  wisp_unit unit;          /* required; a caller whose struct ends before it has WISP_UNIT_USER, and the statement says that nobody chose it */
+  uint32_t times_per_second; /* of the log, for sessions and days, which need times since 1970; 0: 1; 1000: milliseconds */
+  int64_t session_gap;     /* seconds; WISP_UNIT_SESSION: required, a public constant such as 1800; otherwise 0 */
 } wisp_personalise_options;
 
 typedef struct wisp_personalise_result {
@@ -263,6 +296,13 @@ typedef struct wisp_personalise_result {
   uint64_t num_steps;
   double epsilon;          /* of this run, at `delta` */
   double noise_multiplier;
+  /* From here on counted on the log. Local only: not private, do not send it anywhere. */
+  uint64_t num_records;       /* trained on */
+  uint64_t records_too_short; /* left out: of fewer than two events that the model knows */
+  uint64_t gradients_dropped; /* how often a record was left out of a step, for a gradient that could not be bounded */
+  uint64_t num_events;        /* in the log */
+  uint64_t unknown_events;    /* left out: of items that the model does not know */
+  uint64_t unknown_items;     /* how many such items */
 } wisp_personalise_result;
 
 /* Bytes that wisp_personalise will hold while it steps, were the log to hold the events of `num_users_public` users; exact but for
@@ -284,7 +324,7 @@ typedef struct wisp_personalise_memory {
  * memory->size with WISP_INIT. */
 WISP_API wisp_code wisp_personalise_plan_memory(const wisp_personalise_options* options, wisp_personalise_memory* memory, wisp_error* error);
 
-/* Fine-tunes with DP-SGD (record = one user of the log; Poisson sampling; exact discrete Gaussian noise from the
+/* Fine-tunes with DP-SGD (record = one unit of the log; Poisson sampling; exact discrete Gaussian noise from the
  * operating system's randomness). Every step is charged to the ledger before its noise is drawn. `result` may be NULL.
  * When cancelled or failed, no model is written and what was charged stays charged. WISP_PRIVACY_REFUSED, before anything is spent,
  * for a model that was imported from data nobody named, and for a budget below what is spent. */

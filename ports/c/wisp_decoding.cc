@@ -61,7 +61,7 @@ Result<std::optional<wisp::DecodingMode>> ModeOf(const wisp_private_options& o) 
 Status OpenLedger(const wisp_private_options& o, const wisp::DecodingNeed& need, std::optional<privacy::Ledger>& out) {
   if (o.ledger_path == nullptr) return OkStatus();
   WISP_ASSIGN_OR_RETURN(const std::string dataset, wisp::DatasetToCharge(need));
-  WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(o.ledger_path, {.dataset = dataset, .unit = privacy::PrivacyUnit::kUser, .any_unit = true}));
+  WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(o.ledger_path, {.dataset = dataset, .unit = privacy::PrivacyUnit::kUser, .unit_chosen = false, .any_unit = true}));
   out.emplace(std::move(ledger));
   return OkStatus();
 }
@@ -85,6 +85,9 @@ Status Open(wisp_model* model, const wisp_private_options* given, wisp_private_r
   if (o.base_model != nullptr) options.base = &wisp::ports::SessionOf(o.base_model);
   const wisp::DecodingNeed need = wisp::NeedOf(wisp::ports::SessionOf(model).file(), wisp::PolicyOf(options));
   WISP_RETURN_IF_ERROR(wisp::PrivateRecommender::CheckBackends(wisp::ports::SessionOf(model), options.base));
+  // Nothing is paid for draws from damaged weights, whatever the models were opened with.
+  WISP_RETURN_IF_ERROR(wisp::ports::SessionOf(model).file().VerifyWeights());
+  if (options.base != nullptr) WISP_RETURN_IF_ERROR(options.base->file().VerifyWeights());
   WISP_RETURN_IF_ERROR(OpenLedger(o, need, made->ledger));
   options.ledger = made->ledger ? &*made->ledger : nullptr;
   WISP_ASSIGN_OR_RETURN(wisp::PrivateRecommender recommender, wisp::PrivateRecommender::Create(wisp::ports::SessionOf(model), options));
@@ -99,10 +102,9 @@ Status RecommendItems(wisp_private_recommender* r, const int32_t* history, size_
     return InvalidArgument("wisp_private_recommend: recommender, history, items and count must not be NULL");
   }
   WISP_ASSIGN_OR_RETURN(const auto o, wisp::ports::OptionsOf(given, "wisp_recommend_options"));
-  if ((o.excluded == nullptr && o.num_excluded > 0) || (o.candidates == nullptr && o.num_candidates > 0)) {
-    return InvalidArgument("wisp_private_recommend: a list is NULL but its number is not 0");
-  }
-  wisp::PrivateRecommendOptions options{.count = *count};
+  WISP_RETURN_IF_ERROR(wisp::ports::CheckList("wisp_private_recommend", o.excluded, o.num_excluded));
+  WISP_RETURN_IF_ERROR(wisp::ports::CheckList("wisp_private_recommend", o.candidates, o.num_candidates));
+  wisp::PrivateRecommendOptions options{.count = wisp::ports::CountOf(o, *count)};
   options.seen = o.allow_seen != 0 ? wisp::SeenItems::kAllow : wisp::SeenItems::kExclude;
   options.excluded = {o.excluded, o.num_excluded};
   options.candidates = {o.candidates, o.num_candidates};

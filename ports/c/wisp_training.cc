@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstddef>
 #include <ctime>
 #include <limits>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "runtime/privacy/ledger_statement.h"
 #include "runtime/train/check_start.h"
 #include "runtime/train/job.h"
+#include "runtime/train/records.h"
 
 struct wisp_log {
   wisp::data::EventLog log;
@@ -58,13 +60,34 @@ Status CheckOptions(const wisp_personalise_options& o) {
   return wisp::CheckPrivacyGoal({.epsilon = o.epsilon, .noise_multiplier = {}, .delta = o.delta}, o.num_users_public);
 }
 
+// The unit as the caller chose it; none where its struct is from before there was a choice.
+Result<std::optional<privacy::PrivacyUnit>> UnitOf(const wisp_personalise_options& given) {
+  using Unit = std::optional<privacy::PrivacyUnit>;
+  if (given.size < offsetof(wisp_personalise_options, unit) + sizeof(given.unit)) return Unit();
+  const int32_t unit = wisp::ports::NumberOf(given.unit);
+  switch (unit) {
+    case WISP_UNIT_USER: return Unit(privacy::PrivacyUnit::kUser);
+    case WISP_UNIT_SESSION: return Unit(privacy::PrivacyUnit::kSession);
+    case WISP_UNIT_DAY: return Unit(privacy::PrivacyUnit::kDay);
+    case WISP_UNIT_INTERACTION: return Unit(privacy::PrivacyUnit::kInteraction);
+  }
+  return InvalidArgument("wisp_personalise: unit is " + std::to_string(unit) + "; required is what one record is: WISP_UNIT_USER, WISP_UNIT_SESSION or WISP_UNIT_DAY");
+}
+
+// What a run came to, with what the log held.
+struct Personalised {
+  wisp::JobResult job;
+  data::ReadReport log;
+};
+
 // One fine-tuning, from option struct to model file.
 class Personalisation {
  public:
-  explicit Personalisation(const wisp_personalise_options& options) : o_(options) {}
+  Personalisation(const wisp_personalise_options& options, std::optional<privacy::PrivacyUnit> unit) : o_(options), unit_(unit) {}
 
-  Result<wisp::JobResult> Run() {
+  Result<Personalised> Run() {
     WISP_RETURN_IF_ERROR(CheckOptions(o_));
+    WISP_ASSIGN_OR_RETURN(const data::Units units, wisp::UnitsOf(Unit(), o_.session_gap, o_.times_per_second == 0 ? 1 : o_.times_per_second));
     // Before anything is spent on it. It may be the model: replaced at the end.
     const std::string output = o_.output_path, log = o_.log_path, ledger_path = o_.ledger_path;
     WISP_RETURN_IF_ERROR(wisp::CheckOutput({"output_path", output}, {{"log_path", log}, {"ledger_path", ledger_path}}));
@@ -72,20 +95,22 @@ class Personalisation {
     std::vector<float> widened;
     const std::span<const float> start_weights = base.AllWeights(widened);
     WISP_RETURN_IF_ERROR(wisp::CheckDatasetName(Dataset()));
-    WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(ledger_path, {.dataset = Dataset(), .unit = privacy::PrivacyUnit::kUser}));
+    WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(ledger_path, {.dataset = Dataset(), .unit = Unit(), .unit_chosen = unit_.has_value()}));
     WISP_RETURN_IF_ERROR(ledger.CheckDataset(Dataset()));
     WISP_RETURN_IF_ERROR(wisp::CheckStart(base, o_.model_path, {.dataset = Dataset(), .other_data = o_.other_data != 0}, ledger));
-    WISP_ASSIGN_OR_RETURN(const data::ReadResult events, ReadEvents(base));
+    WISP_ASSIGN_OR_RETURN(const data::ReadResult events, ReadEvents(base, units));
     wisp::TrainingJob job = MakeJob(base, start_weights, events, ledger);
     if (o_.budget_epsilon > 0) {
       WISP_ASSIGN_OR_RETURN(job.new_limit, privacy::EpsilonDelta::Create(o_.budget_epsilon, o_.delta));
     }
     WISP_ASSIGN_OR_RETURN(wisp::JobResult result, wisp::RunTrainingJob(job));
     WISP_RETURN_IF_ERROR(Write(base, result));
-    return result;
+    return Personalised{std::move(result), events.report};
   }
 
  private:
+  privacy::PrivacyUnit Unit() const { return unit_.value_or(privacy::PrivacyUnit::kUser); }
+
   // As `wisp train` names a data set.
   std::string Dataset() const {
     const std::string_view path = o_.log_path;
@@ -106,11 +131,11 @@ class Personalisation {
     return "personalise " + std::to_string(now.count());
   }
 
-  Result<data::ReadResult> ReadEvents(const wisp::ModelFile& base) const {
+  Result<data::ReadResult> ReadEvents(const wisp::ModelFile& base, const data::Units& units) const {
     std::vector<std::string> keys;
     for (size_t i = 0; base.has_item_keys() && i < base.num_items(); ++i) keys.emplace_back(base.item_key(i));
     WISP_ASSIGN_OR_RETURN(const data::ItemIndex index, data::ItemIndex::Make(o_.model_path, keys));
-    return data::ReadSequences(o_.log_path, data::Format::kSqlite, {.known_items = &index});
+    return data::ReadSequences(o_.log_path, data::Format::kSqlite, {.known_items = &index, .units = units, .may_be_empty = true});
   }
 
   wisp::TrainingJob MakeJob(const wisp::ModelFile& base, std::span<const float> start_weights, const data::ReadResult& events,
@@ -152,7 +177,7 @@ class Personalisation {
     }
     contents.provenance.assign(base.provenance().begin(), base.provenance().end());
     wisp::ProvenanceEntry entry{.description = "personalised on the device", .epsilon = result.epsilon, .delta = o_.delta, .accountant = "PLD",
-                                .privacy_unit = "user", .adjacency = "add_remove", .noise = wisp::NoiseOrigin::kSecure, .sampling = "poisson",
+                                .privacy_unit = std::string(privacy::ToText(Unit())), .adjacency = "add_remove", .noise = wisp::NoiseOrigin::kSecure, .sampling = "poisson",
                                 .steps = result.num_steps, .dataset = Dataset(), .date = Today(), .base_model_hash = base.content_hash()};
     for (const auto& m : result.mechanisms) entry.mechanisms.push_back(m.Describe());
     contents.provenance.push_back(std::move(entry));
@@ -163,17 +188,23 @@ class Personalisation {
   }
 
   const wisp_personalise_options& o_;
+  std::optional<privacy::PrivacyUnit> unit_;
 };
 
 Status Personalise(const wisp_personalise_options* given, wisp_personalise_result* out) {
   if (given == nullptr) return InvalidArgument("wisp_personalise: options must not be NULL");
   WISP_ASSIGN_OR_RETURN(const auto options, wisp::ports::OptionsOf(given, "wisp_personalise_options"));
-  WISP_ASSIGN_OR_RETURN(const wisp::JobResult result, Personalisation(options).Run());
-  if (out != nullptr) {
-    const wisp_personalise_result filled{sizeof(wisp_personalise_result), result.num_steps, result.epsilon.value_or(HUGE_VAL), result.noise_multiplier};
-    std::memcpy(out, &filled, std::min(out->size, sizeof(filled)));
-  }
-  return OkStatus();
+  WISP_ASSIGN_OR_RETURN(const auto unit, UnitOf(*given));
+  // Before anything is spent on what could not be told.
+  if (out != nullptr) WISP_RETURN_IF_ERROR(wisp::ports::CheckSize(out->size, "wisp_personalise_result"));
+  WISP_ASSIGN_OR_RETURN(const Personalised p, Personalisation(options, unit).Run());
+  if (out == nullptr) return OkStatus();
+  const wisp::JobResult& job = p.job;
+  const wisp_personalise_result filled{.size = sizeof(wisp_personalise_result), .num_steps = job.num_steps, .epsilon = job.epsilon.value_or(HUGE_VAL),
+                                       .noise_multiplier = job.noise_multiplier, .num_records = job.num_records,
+                                       .records_too_short = p.log.num_users - std::min(p.log.num_users, job.num_records), .gradients_dropped = job.num_dropped,
+                                       .num_events = p.log.num_read, .unknown_events = p.log.unknown_events, .unknown_items = p.log.unknown_items};
+  return wisp::ports::FillResult(filled, out, "wisp_personalise_result");
 }
 
 Status PlanPersonalise(const wisp_personalise_options* given, wisp_personalise_memory* out) {
@@ -191,11 +222,12 @@ Status PlanPersonalise(const wisp_personalise_options* given, wisp_personalise_m
   return wisp::ports::FillResult(m, out, "wisp_personalise_memory");
 }
 
-Status Statement(const char* path, double delta, wisp_statement_format format, char* text, size_t capacity, size_t* needed) {
+// `format`: wisp_statement_format, as a number.
+Status Statement(const char* path, double delta, int32_t format, char* text, size_t capacity, size_t* needed) {
   if (path == nullptr || needed == nullptr || (text == nullptr && capacity > 0)) {
     return InvalidArgument("wisp_privacy_statement: ledger_path and needed must not be NULL, nor text with a capacity");
   }
-  if (format != WISP_STATEMENT_TEXT && format != WISP_STATEMENT_JSON) return InvalidArgument("wisp_privacy_statement: there is no such format");
+  if (format != WISP_STATEMENT_TEXT && format != WISP_STATEMENT_JSON) return InvalidArgument("wisp_privacy_statement: there is no format " + std::to_string(format));
   WISP_ASSIGN_OR_RETURN(const privacy::Delta at, privacy::Delta::Create(delta));
   WISP_ASSIGN_OR_RETURN(const privacy::Ledger ledger, privacy::Ledger::OpenExisting(path));
   WISP_ASSIGN_OR_RETURN(privacy::PrivacyStatement statement, privacy::StatementOf(ledger, path, at));
@@ -245,7 +277,7 @@ wisp_code wisp_personalise_plan_memory(const wisp_personalise_options* options, 
 
 wisp_code wisp_privacy_statement(const char* ledger_path, double delta, wisp_statement_format format, char* text, size_t capacity,
                                  size_t* needed, wisp_error* error) {
-  return Guarded(error, [&] { return Statement(ledger_path, delta, format, text, capacity, needed); });
+  return Guarded(error, [&] { return Statement(ledger_path, delta, wisp::ports::NumberOf(format), text, capacity, needed); });
 }
 
 }  // extern "C"

@@ -4,31 +4,11 @@
 #include <charconv>
 #include <limits>
 
+#include "runtime/core/text.h"
 #include "runtime/data/lines.h"
 
 namespace wisp::data {
 namespace {
-
-// Length of the well-formed UTF-8 character at the front, 0 if there is none (RFC 3629: no surrogates, shortest form).
-size_t Utf8Length(std::string_view s) {
-  const auto byte = [&](size_t i) { return i < s.size() ? static_cast<uint8_t>(s[i]) : uint8_t{0}; };
-  const auto tail = [&](size_t n) {
-    for (size_t i = 1; i <= n; ++i) {
-      if ((byte(i) & 0xc0) != 0x80) return false;
-    }
-    return true;
-  };
-  const uint8_t lead = byte(0), second = byte(1);
-  if (lead < 0x80) return 1;
-  if (lead >= 0xc2 && lead < 0xe0 && tail(1)) return 2;
-  if (lead >= 0xe0 && lead < 0xf0 && tail(2)) {
-    return (lead == 0xe0 && second < 0xa0) || (lead == 0xed && second >= 0xa0) ? 0 : 3;
-  }
-  if (lead >= 0xf0 && lead < 0xf5 && tail(3)) {
-    return (lead == 0xf0 && second < 0x90) || (lead == 0xf4 && second >= 0x90) ? 0 : 4;
-  }
-  return 0;
-}
 
 bool WholeNumber(std::string_view key, int64_t& value) {
   const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), value);
@@ -52,6 +32,16 @@ Incidence MakeIncidence(const std::vector<Event>& events, uint32_t num_users, ui
     incidence.at[next[num_users + events[i].item]++] = i;
   }
   return incidence;
+}
+
+// Until the year 2223: milliseconds, say, that are taken for seconds lie beyond.
+constexpr int64_t kLatestSecond = 8000000000, kSecondsOfDay = 86400;
+
+// By user in the order of first arrival, then time; equal times keep the file's order.
+template <class Event>
+void SortByUserAndTime(std::vector<Event>& events) {
+  const auto before = [](const Event& a, const Event& b) { return a.user != b.user ? a.user < b.user : a.time < b.time; };
+  if (!std::is_sorted(events.begin(), events.end(), before)) std::stable_sort(events.begin(), events.end(), before);
 }
 
 std::string Count(uint64_t n, const char* what) { return std::to_string(n) + " " + what + (n == 1 ? "" : "s"); }
@@ -90,6 +80,17 @@ Result<ItemIndex> ItemIndex::Make(const std::string& name, std::span<const std::
     }
   }
   return index;
+}
+
+Status CheckUnits(const Units& units) {
+  if (units.times_per_second < 1 || units.times_per_second > 1000000000) {
+    return InvalidArgument("the log has " + std::to_string(units.times_per_second) + " times to the second, allowed are 1 to 1000000000");
+  }
+  const bool sessions = units.unit == RecordUnit::kSession;
+  if (sessions ? units.session_gap >= 1 && units.session_gap <= kMaxSessionGap : units.session_gap == 0) return OkStatus();
+  return InvalidArgument("the session gap is " + std::to_string(units.session_gap) + " seconds, allowed are " +
+                         (sessions ? "1 to " + std::to_string(kMaxSessionGap) + ": a public constant, after so long a pause a new session begins"
+                                   : std::string("none: only the unit session has one")));
 }
 
 std::vector<std::string> Warnings(const ReadReport& r) {
@@ -134,6 +135,39 @@ Status SequenceBuilder::Add(uint64_t line, std::string_view user, std::string_vi
   }
   WISP_RETURN_IF_ERROR(AddKey(line, "item", item, items_, event.item));
   events_.push_back(event);
+  return OkStatus();
+}
+
+// Numbers the units in the place of the users. The events are by user and time then.
+Status SequenceBuilder::SplitUsers(const ReadOptions& options) {
+  const Units& units = options.units;
+  WISP_RETURN_IF_ERROR(CheckUnits(units));
+  if (units.unit == RecordUnit::kUser) return OkStatus();
+  const std::string unit = units.unit == RecordUnit::kSession ? "session" : "day";
+  if (!timed_ || options.time == TimeSource::kFileOrder) {
+    return InvalidData(name_ + ": its events have no times, so they cannot be split by " + unit + "; the unit user needs none");
+  }
+  if (options.min_user_events > 1 || options.min_item_events > 1) {
+    return InvalidArgument(name_ + ": with the unit " + unit + " the minimum counts of events are " + std::to_string(options.min_user_events) + " per user and " +
+                           std::to_string(options.min_item_events) + " per item, allowed is 1: one " + unit + " could decide whether another stays");
+  }
+  const int64_t second = units.times_per_second;
+  for (const Event& e : events_) {
+    if (e.time >= 0 && e.time / second <= kLatestSecond) continue;
+    return InvalidData(name_ + ": the time of an event is " + std::to_string(e.time) + ", which is none between 1970 and 2223 with " + std::to_string(second) +
+                       " to the second; units of one " + unit + " need to know how many there are");
+  }
+  SortByUserAndTime(events_);
+  uint32_t user = 0;
+  int64_t last = 0;
+  for (Event& e : events_) {
+    const bool same = units.unit == RecordUnit::kSession ? e.time - last <= units.session_gap * second
+                                                         : e.time / second / kSecondsOfDay == last / second / kSecondsOfDay;
+    if (user_of_.empty() || e.user != user || !same) user_of_.push_back(e.user);
+    user = e.user;
+    last = e.time;
+    e.user = static_cast<uint32_t>(user_of_.size() - 1);
+  }
   return OkStatus();
 }
 
@@ -210,11 +244,7 @@ std::vector<std::string> SequenceBuilder::NumberByKey(std::vector<int32_t>& ids)
 
 void SequenceBuilder::Emit(const std::vector<int32_t>& ids, ReadResult& result) {
   Sequences& sequences = result.sequences;
-  // By user in the order of first arrival, then time; equal times keep the file's order.
-  const auto before = [](const Event& a, const Event& b) {
-    return a.user != b.user ? a.user < b.user : a.time < b.time;
-  };
-  if (!std::is_sorted(events_.begin(), events_.end(), before)) std::stable_sort(events_.begin(), events_.end(), before);
+  SortByUserAndTime(events_);
   sequences.items.reserve(events_.size());
   std::vector<uint32_t> last_user(ids.size(), KeyTable::kNone);  // who had the item last
   for (size_t i = 0; i < events_.size(); ++i) {
@@ -222,14 +252,14 @@ void SequenceBuilder::Emit(const std::vector<int32_t>& ids, ReadResult& result) 
     const bool first = i == 0 || events_[i - 1].user != e.user;
     if (first) {
       if (i > 0) sequences.offsets.push_back(i);
-      sequences.user_keys.push_back(users_.keys()[e.user]);
+      sequences.user_keys.push_back(UserKey(e.user));
     }
     result.report.ties += !first && events_[i - 1].time == e.time;
     result.report.repeats += last_user[e.item] == e.user;
     last_user[e.item] = e.user;
     sequences.items.push_back(ids[e.item]);
   }
-  sequences.offsets.push_back(events_.size());
+  if (!events_.empty()) sequences.offsets.push_back(events_.size());
 }
 
 Result<ReadResult> SequenceBuilder::Finish(const ReadOptions& options) {
@@ -237,11 +267,12 @@ Result<ReadResult> SequenceBuilder::Finish(const ReadOptions& options) {
   ReadReport& report = result.report;
   report.num_lines = num_lines_;
   report.num_read = events_.size();
-  if (events_.empty()) return InvalidData(name_ + ": there is no event in it");
+  if (events_.empty() && !options.may_be_empty) return InvalidData(name_ + ": there is no event in it");
+  WISP_RETURN_IF_ERROR(SplitUsers(options));
   std::vector<int32_t> ids(items_.keys().size(), -1);
   if (options.known_items != nullptr) WISP_RETURN_IF_ERROR(MapToKnown(options, report, ids));
   DropRare(options, report);
-  if (events_.empty()) {
+  if (events_.empty() && !options.may_be_empty) {
     return InvalidData(name_ + ": of " + Count(report.num_read, "event") +
                        " none is left: " + std::to_string(report.unknown_events) +
                        " of items that the model does not know, " + std::to_string(report.dropped_events) +

@@ -21,10 +21,31 @@
 
 namespace wisp::data {
 
+// What one record is, which is what private training protects as a whole.
+enum class RecordUnit {
+  kUser,     // all events of a user
+  kSession,  // events of a user with no pause longer than session_gap between neighbours
+  kDay,      // events of a user on one day, by UTC
+};
+
+// How events become records. Constants, never chosen by looking at the data. Units smaller than a user need times in known parts of a
+// second since 1970, or they would be smaller still than what is promised.
+//
+// Taking all events of a session away leaves every other record as it was: its neighbours are further apart then than before. So it is
+// with days. Units are made of all events, those of unknown items included, before any is dropped.
+struct Units {
+  RecordUnit unit = RecordUnit::kUser;
+  int64_t session_gap = 0;         // kSession: in seconds, 1 to kMaxSessionGap
+  uint32_t times_per_second = 1;   // of the log's times: 1000 where they are milliseconds; 1 to 1e9
+};
+inline constexpr int64_t kMaxSessionGap = 366 * 86400;
+// kInvalidArgument: a gap out of range, or one of a unit that has none.
+Status CheckUnits(const Units& units);
+
 struct Sequences {
   std::vector<int32_t> items;           // user after user, each in time order
   std::vector<uint64_t> offsets = {0};  // num_users + 1
-  std::vector<std::string> user_keys;
+  std::vector<std::string> user_keys;   // of another unit than the user: a user's key once for each unit of theirs
   std::vector<std::string> item_keys;  // of item 0 .. M-1
 
   size_t num_users() const { return offsets.size() - 1; }
@@ -72,6 +93,11 @@ struct ReadOptions {
   // time, timestamp that is there.
   std::string user_column, item_column, time_column;
   TimeSource time = TimeSource::kColumn;
+  // Smaller than a user: a `user` of the sequences is one such unit. The minimum counts must be 1 then: a count over several units
+  // would let one decide whether another stays. kInvalidData where the format, or `time`, has no times.
+  Units units;
+  // No event, or none that is left, is no error: for private training, which must not tell that by refusing. Sequences of nobody.
+  bool may_be_empty = false;
   std::string table = "events";  // SQLite
 };
 
@@ -118,6 +144,8 @@ class SequenceBuilder {
   // `line` is where the event stands. Keys without a KeyFault.
   Status Add(uint64_t line, std::string_view user, std::string_view item, int64_t time);
   void set_num_lines(uint64_t lines) { num_lines_ = lines; }
+  // The times that were added only put events in order.
+  void set_untimed() { timed_ = false; }
 
   // Once, last. An error when nothing is left.
   Result<ReadResult> Finish(const ReadOptions& options);
@@ -133,6 +161,8 @@ class SequenceBuilder {
   };
 
   Status AddKey(uint64_t line, const char* field, std::string_view key, KeyTable& table, uint32_t& id);
+  Status SplitUsers(const ReadOptions& options);
+  const std::string& UserKey(uint32_t user) const { return users_.keys()[user_of_.empty() ? user : user_of_[user]]; }
   Status MapToKnown(const ReadOptions& options, ReadReport& report, std::vector<int32_t>& ids);
   void DropRare(const ReadOptions& options, ReadReport& report);
   std::vector<std::string> NumberByKey(std::vector<int32_t>& ids) const;
@@ -141,6 +171,8 @@ class SequenceBuilder {
   std::string name_, unit_;
   KeyTable users_, items_;
   std::vector<Event> events_;
+  std::vector<uint32_t> user_of_;  // of a unit smaller than a user, whose number events have then; else empty
+  bool timed_ = true;
   uint64_t num_lines_ = 0;
   uint32_t last_user_ = 0;  // files are mostly grouped by user
 };

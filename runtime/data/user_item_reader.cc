@@ -19,6 +19,7 @@ std::string_view TakeField(std::string_view& rest) {
 }  // namespace
 
 Status ReadUserItem(std::string_view text, SequenceBuilder& builder) {
+  builder.set_untimed();
   Lines lines(text);
   while (lines.Next()) {
     std::string_view rest = lines.line();

@@ -5,6 +5,7 @@
 
 #include "kernels/kernels.h"
 #include "runtime/inference/draw_law.h"
+#include "runtime/privacy/calibration.h"
 #include "runtime/privacy/decoding_calibration.h"
 #include "runtime/privacy/json.h"
 
@@ -52,6 +53,10 @@ Status CheckDelta(const char* whose, double delta, DeltaOf of, const PrivateReco
   const bool declared = o.num_records_public != 0;
   if (o.allow_large_delta || (!declared && of == DeltaOf::kStandingLimit)) return OkStatus();
   const double records = declared ? static_cast<double>(o.num_records_public) : kAssumedRecords;
+  if (const double most = privacy::LargestDelta(records); delta < 1 / records && delta > most && of == DeltaOf::kRequest) {
+    return PrivacyRefused(std::string(whose) + " delta is " + privacy::ShortText(delta) + ", allowed with " + std::to_string(static_cast<uint64_t>(records)) +
+                          " records is at most " + privacy::ShortText(most) + ": it is the chance of no protection at all (docs/one-person.md)");
+  }
   if (delta < 1 / records) return OkStatus();
   return PrivacyRefused(std::string(whose) + " delta is " + privacy::ShortText(delta) + ", which is not below 1 / " + std::to_string(static_cast<uint64_t>(records)) +
                         (declared ? " records" : ", allowed where nobody declares the number of records (num_records_public)") +
@@ -193,6 +198,9 @@ Result<std::vector<int32_t>> PrivateRecommender::Recommend(std::span<const int32
     request.candidates = support;
   }
   WISP_RETURN_IF_ERROR(session_->Score(history, scores_));
+  // Of weights that are drawn from freely. What the others' scores are may hang on their records: no error may tell.
+  const auto finite = [](float score) { return score - score == 0; };
+  if (is_free() && !std::all_of(scores_.begin(), scores_.end(), finite)) return session_->NotFinite();
   if (!base_scores_.empty()) {
     WISP_RETURN_IF_ERROR(base_->Score(history, base_scores_));
     Centre(scores_, base_scores_);

@@ -18,6 +18,13 @@ constexpr double kSmallestTarget = 1e-6, kLargestTarget = 100;
 // kInvalidArgument, with a sentence that names what is allowed, outside of them.
 Status CheckTarget(double epsilon);
 
+// The largest delta that is a promise with so many records, a public number; that it lies below 1 / records is another condition, which says
+// little where there are few: with one record it would allow 0.99. Delta is the chance of no protection at all: at most one in a thousand.
+// With ten records or fewer it is one person's device, or a household's, and the app runs on a hundred thousand of them: 1e-5 keeps the
+// expected number of those on which the promise fails below one.
+constexpr double kFewRecords = 10;
+constexpr double LargestDelta(double num_records) { return num_records <= kFewRecords ? 1e-5 : 1e-3; }
+
 struct CalibrationRequest {
   EpsilonDelta target;
   double sampling_probability = 0;             // 1: the plain Gaussian

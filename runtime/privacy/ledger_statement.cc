@@ -52,6 +52,7 @@ Result<PrivacyStatement> StatementOf(const Ledger& ledger, const std::string& pa
   PrivacyStatement s;
   s.dataset = ledger.dataset();
   s.unit = ledger.unit();
+  s.unit_chosen = ledger.unit_chosen();
   s.adjacency = ledger.adjacency();
   s.delta = delta.value();
   s.ledger_path = path;

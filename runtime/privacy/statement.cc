@@ -38,6 +38,17 @@ std::string SamplingInWords(const PrivacyStatement& s) {
   return "";
 }
 
+// What the promise covers, for whoever takes "one session" for "the person".
+std::string_view UnitInWords(PrivacyUnit unit) {
+  switch (unit) {
+    case PrivacyUnit::kUser: return "everything one user did in this data; where one person made all of it, that is the one record there is";
+    case PrivacyUnit::kSession: return "one session of a user, not the user: what is done in many sessions may be learned";
+    case PrivacyUnit::kDay: return "one day of a user, not the user: what is done on many days may be learned";
+    case PrivacyUnit::kInteraction: return "one interaction of a user, not the user: what is done many times may be learned";
+  }
+  return "";
+}
+
 // One "name: value" line.
 void Line(std::string& text, std::string_view name, std::string_view value) {
   text.append("  ").append(name).append(": ").append(value).append("\n");
@@ -135,6 +146,8 @@ std::string ToText(const PrivacyStatement& s) {
   Lines(text, "chosen on the same data without a charge", s.uncharged_tuning, "nothing was declared");
   Line(text, "released", s.output);
   Line(text, "privacy unit", std::string("one ") + std::string(ToText(s.unit)));
+  Line(text, "which is", UnitInWords(s.unit));
+  if (!s.unit_chosen) Line(text, "the unit was chosen by", "nobody: it is the default of programs that offered no choice");
   Line(text, "adjacency", ToText(s.adjacency));
   Lines(text, "protected", s.protected_parts, "nothing");
   Lines(text, "not protected", s.unprotected_parts, "nothing was declared");
@@ -175,6 +188,7 @@ std::string ToJson(const PrivacyStatement& s) {
   WriteStrings(json, "uncharged_tuning", s.uncharged_tuning);
   json.Key("output").Value(s.output);
   json.Key("privacy_unit").Value(ToText(s.unit)).Key("adjacency").Value(ToText(s.adjacency));
+  json.Key("privacy_unit_means").Value(UnitInWords(s.unit)).Key("privacy_unit_chosen").Value(s.unit_chosen);
   WriteStrings(json, "protected", s.protected_parts);
   WriteStrings(json, "not_protected", s.unprotected_parts);
   json.EndObject();

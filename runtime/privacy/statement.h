@@ -56,6 +56,7 @@ struct PrivacyStatement {
   std::vector<std::string> uncharged_tuning;  // what was chosen by looking at the same data without a charge
   std::string output = "the weights after every step, and all that is computed from them";
   PrivacyUnit unit = PrivacyUnit::kSession;
+  bool unit_chosen = true;  // false: nobody did, it is what programs took from before there was a choice
   Adjacency adjacency = Adjacency::kAddRemove;
   std::vector<std::string> protected_parts = {"whether a record took part, and everything in it"};
   std::vector<std::string> unprotected_parts = {"the number of steps", "the architecture", "the hyper-parameters"};

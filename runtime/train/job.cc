@@ -335,6 +335,11 @@ Status CheckPrivacyGoal(const PrivacyGoal& goal, double num_records) {
     return PrivacyRefused("delta is " + privacy::ShortText(goal.delta) + ", which is not below 1 / " + std::to_string(static_cast<uint64_t>(num_records)) +
                           " records: such a guarantee allows publishing some record whole");
   }
+  const bool as_papers = goal.allow_delta_of_one_record && num_records > privacy::kFewRecords;
+  if (const double most = privacy::LargestDelta(num_records); goal.delta > most && !as_papers) {
+    return PrivacyRefused("delta is " + privacy::ShortText(goal.delta) + ", allowed with " + std::to_string(static_cast<uint64_t>(num_records)) + " records is at most " +
+                          privacy::ShortText(most) + ": it is the chance of no protection at all (docs/one-person.md)");
+  }
   return OkStatus();
 }
 

@@ -28,7 +28,7 @@ namespace wisp {
 struct PrivacyGoal {
   std::optional<double> epsilon;           // calibrate the noise to this, everything of the run included; 1e-6 to 100
   std::optional<double> noise_multiplier;  // or this noise, whatever it costs; exactly one of the two
-  double delta = 0;                        // required, above 0 and below 1 / records
+  double delta = 0;                        // required, above 0, below 1 / records and at most privacy::LargestDelta
   bool allow_delta_of_one_record = false;  // accept delta = 1 / records, as papers have it; never more
 };
 

@@ -8,14 +8,20 @@
 #include "runtime/core/status.h"
 #include "runtime/data/split.h"
 #include "runtime/layers/recommender.h"
+#include "runtime/privacy/ledger.h"
 #include "runtime/train/evaluate.h"
 
 namespace wisp {
 
 using data::HoldOut;
 
+// How the events of a log become records of this unit; `session_gap` in seconds, 0 unless it is kSession. kPrivacyRefused for kInteraction: one event
+// alone has nothing that it follows and nothing that follows it, so a recommender learns nothing from it; and were it trained together with the
+// event before, each would be in two records.
+Result<data::Units> UnitsOf(privacy::PrivacyUnit unit, int64_t session_gap, uint32_t times_per_second);
+
 struct RecordSet {
-  std::vector<Record> records;          // one per user with at least two training items: inputs s[..-1], targets s[1..]
+  std::vector<Record> records;          // one per user (or smaller unit) with at least two training items: inputs s[..-1], targets s[1..]
   std::vector<RankingCase> validation;  // empty unless kValidationAndTest
   std::vector<RankingCase> test;        // empty for kNothing
   uint64_t too_short = 0;               // users without a training record

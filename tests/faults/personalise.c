@@ -16,7 +16,7 @@ int main(int argc, char** argv) {
   if (argc != 5) return 2;
   wisp_error error;
   wisp_personalise_options options = {.size = sizeof(options), .model_path = argv[1], .log_path = argv[2], .output_path = argv[4],
-                                      .ledger_path = argv[3], .epsilon = 4, .delta = 1e-4, .num_users_public = 60,
+                                      .ledger_path = argv[3], .epsilon = 4, .delta = 1e-4, .num_users_public = 60, .unit = WISP_UNIT_USER,
                                       .expected_batch = 20, .epochs = 2, .num_threads = 1, .progress = OnProgress};
   if (wisp_personalise(&options, NULL, &error) == WISP_OK) return 0;
   fprintf(stderr, "personalise: %s\n", error.message);

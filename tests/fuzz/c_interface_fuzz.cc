@@ -98,7 +98,9 @@ class Machine {
     const uint8_t choice = input.Byte();
     const int32_t backend = choice < 250 ? (choice % 3) : input.Number<int8_t>();
     std::memcpy(&how.options.backend, &backend, sizeof(backend));
-    how.options.reserved = choice == 249;
+    const int32_t verify = choice == 249 ? input.Number<int8_t>() : choice % 4;
+    std::memcpy(&how.options.verify, &verify, sizeof(verify));
+    how.options.verified = choice & 4 ? nullptr : &verified_;
     Resize(how, input);
     wisp_model*& model = Model(input);
     CloseAround(model);
@@ -283,7 +285,8 @@ class Machine {
     if (sound) o.options.ledger_path = ledger.c_str();
     // One step, of everybody: for which noise is found soonest.
     o.options.epsilon = sound ? 1 : input.Number<double>();
-    o.options.delta = sound ? 1e-3 : input.Number<double>();
+    o.options.delta = sound ? 1e-5 : input.Number<double>();
+    o.options.unit = WISP_UNIT_USER;
     o.options.num_users_public = sound ? 10 : input.Number<uint32_t>();
     o.options.expected_batch = 10;
     o.options.epochs = 1;
@@ -326,6 +329,7 @@ class Machine {
   wisp_log* log_ = nullptr;
   wisp_error error_{};
   bool personalised_ = false;
+  wisp_verified verified_ = {};
   uint8_t stop_at_ = 0;
 };
 

@@ -77,6 +77,12 @@ TEST_F(JobTest, RefusedGoalsSpendNothing) {
   refused([](TrainingJob& j) { j.goal.delta = 1.0 / 80; }, StatusCode::kPrivacyRefused, "1 / 80");
   refused([](TrainingJob& j) { j.goal.delta = 0.0126, j.goal.allow_delta_of_one_record = true; }, StatusCode::kPrivacyRefused, "1 / 80");
   refused([](TrainingJob& j) { j.goal.delta = 0; }, StatusCode::kInvalidArgument, "delta");
+  // Below 1 / records, and no promise all the same.
+  refused([](TrainingJob& j) { j.goal.delta = 0.0011; }, StatusCode::kPrivacyRefused, "at most 0.001");
+  refused([](TrainingJob& j) { j.goal.delta = 0.1, j.training.num_records_public = 1; }, StatusCode::kPrivacyRefused, "at most 1e-05");
+  refused([](TrainingJob& j) { j.goal.delta = 1.1e-5, j.training.num_records_public = 10; }, StatusCode::kPrivacyRefused, "at most 1e-05");
+  refused([](TrainingJob& j) { j.goal.delta = 0.5, j.training.num_records_public = 2, j.goal.allow_delta_of_one_record = true; },
+          StatusCode::kPrivacyRefused, "at most 1e-05");
   refused([](TrainingJob& j) { j.goal.epsilon = 0.3; j.goal.delta = 1e-6; }, StatusCode::kPrivacyRefused, "cannot be met");
   for (double epsilon : std::initializer_list<double>{-1, 0, 1e-7, 100.1, 1e4, INFINITY, NAN}) {
     refused([=](TrainingJob& j) { j.goal.epsilon = epsilon; }, StatusCode::kInvalidArgument, "allowed is 1e-06 to 100");

@@ -99,6 +99,19 @@ TEST(Statement, JsonHoldsTheSame) {
   EXPECT_EQ(json["verification"]["ledger"], "watch.ledger");
 }
 
+TEST(Statement, WhatTheUnitCoversAndWhoChoseItIsSaid) {
+  PrivacyStatement s = Complete();
+  EXPECT_NE(ToText(s).find("which is: one day of a user, not the user"), std::string::npos);
+  EXPECT_EQ(ToText(s).find("chosen by: nobody"), std::string::npos);
+  s.unit = PrivacyUnit::kUser;
+  s.unit_chosen = false;
+  EXPECT_NE(ToText(s).find("which is: everything one user did in this data; where one person made all of it, that is the one record"), std::string::npos);
+  EXPECT_NE(ToText(s).find("the unit was chosen by: nobody"), std::string::npos);
+  const auto definition = nlohmann::ordered_json::parse(ToJson(s))["definition"];
+  EXPECT_EQ(definition["privacy_unit_chosen"], false);
+  EXPECT_TRUE(definition["privacy_unit_means"].get<std::string>().starts_with("everything one user did"));
+}
+
 TEST(Statement, WhoWroteItIsSaidWhereItIsKnown) {
   PrivacyStatement s = Complete();
   EXPECT_EQ(ToText(s).find("created by"), std::string::npos);

@@ -153,7 +153,8 @@ class TrainingAudit {
         return PrivacyRefused("a private run with data.min_item_events " + std::to_string(recipe_.min_item_events) +
                               ": one user could decide whether others' events stay; allowed is 1");
       }
-      WISP_ASSIGN_OR_RETURN(data_, ReadData(a_.data, {recipe_.min_user_events, recipe_.min_item_events}, base_ ? &*base_ : nullptr));
+      WISP_ASSIGN_OR_RETURN(const data::Units units, UnitsOf(recipe_.unit, recipe_.session_gap, recipe_.times_per_second));
+      WISP_ASSIGN_OR_RETURN(data_, ReadData(a_.data, {recipe_.min_user_events, recipe_.min_item_events, units}, base_ ? &*base_ : nullptr));
       if (is_private()) {
         const std::string name = a_.dataset.empty() ? FileName(a_.data.path) : a_.dataset;
         WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, OpenLedgerToTrain({.path = a_.ledger, .dataset = name, .unit = recipe_.unit,

@@ -131,6 +131,8 @@ void ReadPrivacy(JsonSection& s, Recipe& r) {
   using privacy::PrivacyUnit;
   s.Choice<PrivacyUnit>("unit", r.unit, {{"user", PrivacyUnit::kUser}, {"session", PrivacyUnit::kSession}, {"day", PrivacyUnit::kDay},
                                          {"interaction", PrivacyUnit::kInteraction}});
+  s.Number("session_gap", r.session_gap, 1, static_cast<double>(data::kMaxSessionGap));
+  s.Number("times_per_second", r.times_per_second, 1, 1e9);
 }
 
 void ReadData(JsonSection& s, Recipe& r) {

@@ -22,6 +22,8 @@ struct Recipe {
   double histogram_noise = 0;
   RowSelection rows;
   privacy::PrivacyUnit unit = privacy::PrivacyUnit::kUser;
+  int64_t session_gap = 0;        // of the unit session, in seconds
+  uint32_t times_per_second = 1;  // of the log
   HoldOut hold_out = HoldOut::kTest;
   uint32_t min_user_events = 1, min_item_events = 1;
   // Whether which items exist may be known to anybody: private training from data alone requires it.

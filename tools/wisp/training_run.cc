@@ -111,8 +111,10 @@ Status TrainingRun::Read() {
   }
   WISP_RETURN_IF_ERROR(CheckLabels(a_.public_datasets, {base()}));
   if (is_private()) WISP_RETURN_IF_ERROR(CheckPublic());
+  // Before the ledger is opened: what has no records spends nothing.
+  WISP_ASSIGN_OR_RETURN(const data::Units units, UnitsOf(recipe_.unit, recipe_.session_gap, recipe_.times_per_second));
   WISP_RETURN_IF_ERROR(OpenLedger());
-  WISP_ASSIGN_OR_RETURN(data_, ReadData(a_.data, {recipe_.min_user_events, recipe_.min_item_events}, base_ ? &*base_ : nullptr));
+  WISP_ASSIGN_OR_RETURN(data_, ReadData(a_.data, {recipe_.min_user_events, recipe_.min_item_events, units, is_private() && base_.has_value()}, base_ ? &*base_ : nullptr));
   WISP_RETURN_IF_ERROR(CheckSize());
   if (base_) {
     const ReAttention asked = a_.re_attention ? ReAttention::kOn : recipe_.architecture.re_attention;
@@ -189,6 +191,10 @@ Result<TrainingJob> TrainingRun::MakeJob() {
   job.goal = recipe_.goal;
   job.checkpoint_path = a_.checkpoint;
   if (!is_private()) return job;
+  if (recipe_.training.num_records_public == 1) {
+    std::fprintf(stderr, "wisp: there is one record, one %s: whatever sets it apart from no data at all is hidden, so the model can learn almost nothing "
+                 "(docs/one-person.md says what to do on one person's device)\n", std::string(privacy::ToText(recipe_.unit)).c_str());
+  }
   WISP_ASSIGN_OR_RETURN(job.new_limit, NewLimit(a_.budget, recipe_.goal.delta));
   WISP_RETURN_IF_ERROR(ChooseRows(job));
   // The bias of a model that comes with one is kept.

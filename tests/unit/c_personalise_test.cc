@@ -1,0 +1,114 @@
+// wisp_personalise through the shipped library: the unit as it is chosen, counted results, structs of every size.
+#include <cmath>
+#include <cstddef>
+#include <filesystem>
+
+#include "tests/unit/c_personalise_fixture.h"
+
+namespace wisp {
+namespace {
+
+using test::AtEverySize;
+using test::Cut;
+using test::Put;
+
+using CPersonalise = test::CPersonaliseTest;
+
+TEST_F(CPersonalise, Unit_IsRequired) {
+  for (const int32_t unit : {0, -1, 5, 1000, INT32_MAX, INT32_MIN}) {
+    Put(options_.unit, unit);
+    EXPECT_EQ(Run(), WISP_INVALID_ARGUMENT);
+    EXPECT_NE(std::string(error_.message).find("unit is " + std::to_string(unit)), std::string::npos) << error_.message;
+  }
+  options_.unit = WISP_UNIT_INTERACTION;
+  EXPECT_EQ(Run(), WISP_PRIVACY_REFUSED);
+  options_.unit = WISP_UNIT_SESSION;
+  EXPECT_EQ(Run(), WISP_INVALID_ARGUMENT) << "a session without a gap";
+  options_.unit = WISP_UNIT_DAY;
+  options_.session_gap = 1800;
+  EXPECT_EQ(Run(), WISP_INVALID_ARGUMENT) << "a day with a gap";
+  EXPECT_FALSE(std::filesystem::exists(ledger_));
+}
+
+TEST_F(CPersonalise, Users_AreRecordsAndEventsAreCounted) {
+  const wisp_personalise_result result = MustRun();
+  EXPECT_EQ(result.num_records, 10u);
+  EXPECT_EQ(result.records_too_short, 1u);
+  EXPECT_EQ(result.num_events, 61u);
+  EXPECT_EQ(result.unknown_events, 10u);
+  EXPECT_EQ(result.unknown_items, 1u);
+  EXPECT_EQ(result.gradients_dropped, 0u);
+  EXPECT_GT(result.num_steps, 0u);
+  EXPECT_LE(result.epsilon, 8);
+  EXPECT_EQ(Stated(), "user user");
+}
+
+TEST_F(CPersonalise, SessionsAndDays_AreRecordsOfTheirOwn) {
+  options_.unit = WISP_UNIT_SESSION;
+  options_.session_gap = 1800;
+  EXPECT_EQ(MustRun().num_records, 20u);
+  EXPECT_EQ(Stated(), "session session");
+  // Another unit on the same ledger is another promise.
+  options_.unit = WISP_UNIT_DAY;
+  options_.session_gap = 0;
+  options_.output_path = base_.c_str();
+  EXPECT_NE(Run(), WISP_OK);
+  const std::string other = folder_ / "other.ledger";
+  options_.ledger_path = other.c_str();
+  EXPECT_EQ(MustRun().num_records, 20u);
+}
+
+TEST_F(CPersonalise, Times_AreReadInTheirUnit) {
+  options_.unit = WISP_UNIT_SESSION;
+  options_.session_gap = 1;
+  options_.times_per_second = 60;
+  EXPECT_EQ(MustRun().num_records, 20u) << "pauses of one second do not end sessions of pauses up to one";
+}
+
+// A struct from before there was a choice: what it knows is read, and the unit is the user.
+TEST_F(CPersonalise, OlderOptions_HaveTheUser) {
+  Put(options_.unit, 77);  // is not read
+  options_.session_gap = -1;
+  Cut<wisp_personalise_options> older(options_, offsetof(wisp_personalise_options, unit));
+  wisp_personalise_result result = WISP_INIT(wisp_personalise_result);
+  ASSERT_EQ(wisp_personalise(older.get(), &result, &error_), WISP_OK) << error_.message;
+  EXPECT_EQ(result.num_records, 10u);
+  EXPECT_EQ(Stated(), "user by nobody's choice user");
+  size_t needed = 0;
+  std::vector<char> text(1 << 14);
+  ASSERT_EQ(wisp_privacy_statement(ledger_.c_str(), 1e-4, WISP_STATEMENT_TEXT, text.data(), text.size(), &needed, &error_), WISP_OK) << error_.message;
+  EXPECT_NE(std::string(text.data()).find("the unit was chosen by: nobody"), std::string::npos) << text.data();
+}
+
+TEST_F(CPersonalise, ShorterOptions_AreRefusedForWhatTheyLack) {
+  AtEverySize(options_, [&](Cut<wisp_personalise_options>& cut) {
+    if (cut.get()->size >= offsetof(wisp_personalise_options, budget_epsilon)) return;  // would run
+    EXPECT_EQ(wisp_personalise(cut.get(), nullptr, &error_), WISP_INVALID_ARGUMENT);
+  });
+  Cut<wisp_personalise_options> odd(options_, sizeof(options_) - 4);
+  EXPECT_EQ(wisp_personalise(odd.get(), nullptr, &error_), WISP_INVALID_ARGUMENT) << "a field is cut in two";
+  EXPECT_FALSE(std::filesystem::exists(ledger_));
+}
+
+TEST_F(CPersonalise, Result_IsFilledAsFarAsItGoesAndNeverBeyond) {
+  AtEverySize(wisp_personalise_result{}, [&](Cut<wisp_personalise_result>& cut) {
+    const size_t size = cut.get()->size;
+    if (!cut.IsPossible()) {
+      EXPECT_EQ(wisp_personalise(&options_, cut.get(), &error_), WISP_INVALID_ARGUMENT);
+      EXPECT_FALSE(std::filesystem::exists(ledger_)) << "something was spent on what cannot be told";
+    }
+    if (size != 32 && size != 40) return;  // 32: before there were counts
+    const std::string ledger = folder_ / std::to_string(size);
+    options_.ledger_path = ledger.c_str();
+    ASSERT_EQ(wisp_personalise(&options_, cut.get(), &error_), WISP_OK) << error_.message;
+    EXPECT_EQ(cut.get()->size, size);
+    EXPECT_GT(cut.get()->num_steps, 0u);
+    if (size == 40) {
+      EXPECT_EQ(cut.get()->num_records, 10u);
+    }
+    options_.ledger_path = ledger_.c_str();
+  });
+}
+
+}  // namespace
+}  // namespace wisp
