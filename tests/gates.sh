@@ -17,8 +17,8 @@ if [ "$(cached CMAKE_BUILD_TYPE)" != Release ] || [ -n "$(cached WISP_SANITIZE)"
   echo "not compared: the build is not a Release without sanitizers"
   exit 77
 fi
-# XNNPACK leaves a little code in the library: figures of their own.
-with=$([ "$(cached WISP_XNNPACK)" = ON ] && echo _xnnpack)
+# XNNPACK leaves a little code in the library, hardening more: figures of their own.
+with=$([ "$(cached WISP_XNNPACK)" = ON ] && echo _xnnpack)$([ "$(cached WISP_HARDENING)" = ON ] && echo _hardened)
 
 must() { "$@" || { echo "FAILED: $* could not be measured" >&2; exit 1; }; }
 size() { strip -o stripped.so "$build/$2" && echo "size_$1$with $(stat -c %s stripped.so)"; }
@@ -78,7 +78,9 @@ if update == '--update':
     sys.exit(0)
 
 failed = compared = 0
-other_sizes = [n for n in book if n.startswith('size_') and n.endswith('_xnnpack') != any(m.endswith('_xnnpack') for m in measured)]
+kind_of = lambda name: name.split('_')[-2:] if name.endswith('_xnnpack_hardened') else name.split('_')[-1:] if name.endswith(('_xnnpack', '_hardened')) else []
+kinds = [kind_of(m) for m in measured if m.startswith('size_')]
+other_sizes = [n for n in book if n.startswith('size_') and kind_of(n) not in kinds]
 for name in sorted(set(book) - set(measured) - set(other_sizes)):
     if 'kernels' in book[name] and told['kernels'] == 'none': continue
     print(f'FAILED: {name} has a baseline and was not measured')
