@@ -73,6 +73,8 @@ def database_seeds(work):
     rows = "INSERT INTO events VALUES ('anna', 'tea', 1), ('anna', 'cake', 2), ('ben', 'tea', -3), ('ben', 'cake', 4.5);"
     seed('sqlite', 'table', b'\0' + small_database(work / 'a.db', table + rows))
     seed('sqlite', 'view', b'\2' + small_database(work / 'a.db', "CREATE VIEW events AS SELECT 'anna' AS user, 'tea' AS item, 7 AS time;"))
+    seed('sqlite', 'recursive', b'\0' + small_database(
+        work / 'a.db', "CREATE VIEW events AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT 'u' AS user, 'tea' AS item, i AS time FROM n;"))
     seed('sqlite', 'index', b'\4' + small_database(work / 'a.db', table + 'CREATE INDEX by_user ON events(user);' + rows))
     seed('sqlite', 'other-table', b'\1' + small_database(work / 'a.db', table.replace('events', '"other ""table"""') + rows.replace('events', '"other ""table"""')))
 
