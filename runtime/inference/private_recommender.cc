@@ -131,6 +131,15 @@ Status SetUpCharge(const PrivateRecommenderOptions& o, uint64_t support, Private
   return OkStatus();
 }
 
+// A lifetime is a plan, where the ledger is still empty: so many draws, none dearer than these, whatever they show.
+Status PlanLifetime(const PrivateRecommenderOptions& o, uint64_t support, const PrivateSamplerOptions& s) {
+  if (!o.goal.lifetime) return OkStatus();
+  const DrawCost draw = s.mode == DecodingMode::kUniform ? UniformDrawCost(support, s.lambda) : AnchoredDrawCost(s.clip, o.temperature, support);
+  WISP_ASSIGN_OR_RETURN(const auto draws, ToMechanism(draw, o.goal.lifetime->draws, o.ledger->adjacency()));
+  const privacy::ChargeRequest all{.mechanism = draws, .run = o.run, .noise = o.reproducible_seed ? privacy::NoiseKind::kReproducible : privacy::NoiseKind::kSecure};
+  return o.ledger->PlanRun({&all, 1});
+}
+
 uint64_t SupportFor(const PrivateRecommenderOptions& o, uint64_t num_items) {
   const bool smaller = o.charge_for == ChargeFor::kSupportLeft && o.largest_support > 0;
   return smaller ? std::min<uint64_t>(o.largest_support, num_items) : num_items;
@@ -176,7 +185,10 @@ Result<PrivateRecommender> PrivateRecommender::Create(Session& session, const Pr
   }
   WISP_ASSIGN_OR_RETURN(PrivateSampler sampler, PrivateSampler::Create(s));
   // Last, for it may write: a request that was refused leaves the ledger as it is.
-  if (charged) WISP_RETURN_IF_ERROR(CheckLimit(o));
+  if (charged) {
+    WISP_RETURN_IF_ERROR(CheckLimit(o));
+    WISP_RETURN_IF_ERROR(PlanLifetime(o, SupportFor(o, s.num_items), s));
+  }
   return PrivateRecommender(session, o, std::move(s), std::move(sampler));
 }
 

@@ -1,10 +1,12 @@
 #include "runtime/privacy/ledger.h"
 
+#include <limits>
 #include <mutex>
 #include <utility>
 
 #include "runtime/privacy/accountant.h"
 #include "runtime/privacy/json.h"
+#include "runtime/privacy/ledger_budget.h"
 #include "runtime/privacy/ledger_composition.h"
 #include "runtime/privacy/ledger_database.h"
 #include "runtime/privacy/ledger_rows.h"
@@ -93,15 +95,21 @@ struct Ledger::Impl {
   // Brings what is kept here up to date with what this and other processes have written.
   Status Refresh() {
     WISP_ASSIGN_OR_RETURN(const LedgerRows rows, ReadRowsAfter(database, position));
-    for (const LedgerEntry& e : rows.entries) Take(e);
-    if (!rows.limits.empty()) limit = rows.limits.back().limit;
+    // One order over all three.
+    size_t limit = 0, plan = 0, entry = 0;
+    const auto next = [](const auto& list, size_t i) { return i < list.size() ? list[i].seq : std::numeric_limits<uint64_t>::max(); };
+    while (limit + plan + entry < rows.limits.size() + rows.plans.size() + rows.entries.size()) {
+      const uint64_t l = next(rows.limits, limit), p = next(rows.plans, plan), e = next(rows.entries, entry);
+      if (l < p && l < e) {
+        budget.Take(rows.limits[limit++]);
+      } else if (p < e) {
+        budget.Take(rows.plans[plan++]);
+      } else {
+        budget.Take(rows.entries[entry++]);
+      }
+    }
     position = rows.end;
     return OkStatus();
-  }
-
-  void Take(const LedgerEntry& e) {
-    composition.Add(e.mechanism, e.noise, e.loss_slack);
-    check.Recorded(e.mechanism, e.noise, e.loss_slack);
   }
 
   // What can be said of a charge whatever else was charged.
@@ -114,15 +122,35 @@ struct Ledger::Impl {
     return CheckAccountable({&charge.mechanism, 1});
   }
 
+  // Whether what is to be charged may be, `after` being with it.
+  Status CheckBudget(const std::string& who, const LedgerBudget& after, const std::optional<EpsilonDelta>& new_limit) const {
+    WISP_ASSIGN_OR_RETURN(const auto breach, after.FindBreach(new_limit));
+    return breach ? budget.Refusal(who, *breach) : OkStatus();
+  }
+
+  Status CheckRun(std::span<const ChargeRequest> charges, const std::optional<EpsilonDelta>& new_limit) const {
+    for (const ChargeRequest& charge : charges) {
+      WISP_RETURN_IF_ERROR(CheckAlone(charge));
+      WISP_RETURN_IF_ERROR(budget.all().CheckNoise(charge.noise));
+    }
+    return new_limit || budget.limit() ? CheckBudget("this run", budget.After(charges), new_limit) : OkStatus();
+  }
+
+  Status Write(Transaction& transaction, LedgerPlan& plan) {
+    WISP_ASSIGN_OR_RETURN(const LedgerPosition after, Append(database, position, plan));
+    WISP_RETURN_IF_ERROR(transaction.Commit());
+    budget.Take(plan);
+    position = after;
+    return OkStatus();
+  }
+
   std::mutex mutex;
   Database database;
   LedgerSubject subject;  // as it was opened: never changed, so read without the mutex
   Status mismatch;        // why the file that was made meanwhile is not the one wanted
   // Of the rows up to `position`, which never change.
   LedgerPosition position;
-  Composition composition;
-  std::optional<EpsilonDelta> limit;  // the newest
-  LimitCheck check;
+  LedgerBudget budget;
 };
 
 Ledger::Ledger(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -173,23 +201,25 @@ Status Ledger::SetLimit(const EpsilonDelta& limit) {
   // Should the commit fail after all, the row may or may not be there: then Refresh finds it.
   WISP_RETURN_IF_ERROR(transaction.Commit());
   impl_->position = after;
-  impl_->limit = limit;
+  impl_->budget.Take(row);
   return OkStatus();
 }
 
 Status Ledger::CheckLimit(const EpsilonDelta& limit) const {
-  WISP_ASSIGN_OR_RETURN(const Delta delta, Delta::Create(limit.delta()));
-  WISP_ASSIGN_OR_RETURN(const double spent, Spent(delta));
-  if (spent <= limit.epsilon()) return OkStatus();
-  return PrivacyRefused("the budget is to be " + ShortText(limit.epsilon(), 6) + ", but epsilon " + ShortText(spent, 6) + " at delta " + ShortText(limit.delta(), 6) +
-                        " is spent on the data set already: nothing could be charged any more; the limit stays as it was");
+  std::lock_guard lock(impl_->mutex);
+  WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/false));
+  WISP_RETURN_IF_ERROR(impl_->Refresh());
+  WISP_ASSIGN_OR_RETURN(const auto breach, impl_->budget.FindBreach(limit));
+  if (!breach) return OkStatus();
+  return PrivacyRefused("the budget is to be " + ShortText(limit.epsilon(), 6) + ", but epsilon " + ShortText(breach->figures.stated.epsilon, 6) + " at delta " +
+                        ShortText(limit.delta(), 6) + " is spent on the data set already: nothing could be charged any more; the limit stays as it was");
 }
 
 Result<std::optional<EpsilonDelta>> Ledger::Limit() const {
   std::lock_guard lock(impl_->mutex);
   WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/false));
   WISP_RETURN_IF_ERROR(impl_->Refresh());
-  return impl_->limit;
+  return impl_->budget.limit();
 }
 
 Result<ChargeId> Ledger::Charge(const ChargeRequest& charge) {
@@ -201,15 +231,53 @@ Result<ChargeId> Ledger::Charge(const ChargeRequest& charge) {
   WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/true));
   WISP_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(impl_->database));
   WISP_RETURN_IF_ERROR(impl_->Refresh());
-  WISP_RETURN_IF_ERROR(impl_->composition.CheckNoise(charge.noise));
-  if (impl_->limit) WISP_RETURN_IF_ERROR(impl_->check.Check(impl_->composition, charge, *impl_->limit));
-  LedgerEntry entry{.run = charge.run, .purpose = charge.purpose, .mechanism = charge.mechanism, .noise = charge.noise, .loss_slack = charge.loss_slack};
+  WISP_RETURN_IF_ERROR(impl_->budget.all().CheckNoise(charge.noise));
+  if (impl_->budget.limit()) {
+    WISP_RETURN_IF_ERROR(impl_->CheckBudget("charging " + charge.mechanism.ToText() + " to run '" + charge.run + "'", impl_->budget.AfterCharge(charge), {}));
+  }
+  LedgerEntry entry{.run = charge.run, .purpose = charge.purpose, .mechanism = charge.mechanism, .noise = charge.noise, .loss_slack = charge.loss_slack,
+                    .plan = impl_->budget.PlanFor(charge)};
   WISP_ASSIGN_OR_RETURN(const LedgerPosition after, Append(impl_->database, impl_->position, entry));
   // Should the commit fail after all, the entry may or may not be there: then Refresh finds it.
   WISP_RETURN_IF_ERROR(transaction.Commit());
-  impl_->Take(entry);
+  impl_->budget.Take(entry);
   impl_->position = after;
   return entry.id;
+}
+
+Status Ledger::WritePlan(const std::string& run, const std::string& purpose, std::span<const ChargeRequest> charges) {
+  std::lock_guard lock(impl_->mutex);
+  for (const ChargeRequest& charge : charges) WISP_RETURN_IF_ERROR(impl_->CheckAlone(charge));
+  WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/true));
+  WISP_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(impl_->database));
+  WISP_RETURN_IF_ERROR(impl_->Refresh());
+  if (impl_->budget.has_entries()) {
+    return PrivacyRefused("ledger '" + impl_->database.path() + "' has charges: a plan made now may follow from what they released, and would promise nothing");
+  }
+  LedgerPlan plan{.run = run, .purpose = purpose};
+  for (const ChargeRequest& c : charges) plan.mechanisms.push_back({c.mechanism, c.loss_slack});
+  LedgerBudget planned = impl_->budget;
+  planned.Take(plan);
+  WISP_RETURN_IF_ERROR(impl_->CheckBudget("the plan", planned.After(charges), {}));
+  return impl_->Write(transaction, plan);
+}
+
+Status Ledger::PlanRun(std::span<const ChargeRequest> charges) {
+  std::lock_guard lock(impl_->mutex);
+  for (const ChargeRequest& charge : charges) {
+    if (!impl_->CheckAlone(charge).ok() || charge.noise == NoiseKind::kReproducible) return OkStatus();
+  }
+  if (charges.empty() || !impl_->budget.MayPlanRun()) return OkStatus();
+  WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/true));
+  WISP_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(impl_->database));
+  WISP_RETURN_IF_ERROR(impl_->Refresh());
+  if (!impl_->budget.MayPlanRun() || impl_->budget.Covers(charges)) return OkStatus();
+  // What does not fit as a whole is charged as far as it goes, without a plan.
+  WISP_ASSIGN_OR_RETURN(const auto breach, impl_->budget.After(charges).FindBreach());
+  if (breach) return OkStatus();
+  LedgerPlan plan{.run = charges.front().run, .purpose = kRunPlan};
+  for (const ChargeRequest& c : charges) plan.mechanisms.push_back({c.mechanism, c.loss_slack});
+  return impl_->Write(transaction, plan);
 }
 
 Status Ledger::CheckFits(std::span<const ChargeRequest> charges, const std::optional<EpsilonDelta>& new_limit) const {
@@ -217,14 +285,25 @@ Status Ledger::CheckFits(std::span<const ChargeRequest> charges, const std::opti
   std::lock_guard lock(impl_->mutex);
   WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/false));
   WISP_RETURN_IF_ERROR(impl_->Refresh());
-  Composition after = impl_->composition;
-  for (const ChargeRequest& charge : charges) {
-    WISP_RETURN_IF_ERROR(impl_->CheckAlone(charge));
-    WISP_RETURN_IF_ERROR(after.CheckNoise(charge.noise));
-    after.Add(charge.mechanism, charge.noise, charge.loss_slack);
+  return impl_->CheckRun(charges, new_limit);
+}
+
+Result<uint64_t> Ledger::StepsThatFit(const ChargeRequest& steps, std::span<const ChargeRequest> before, const std::optional<EpsilonDelta>& new_limit) const {
+  std::lock_guard lock(impl_->mutex);
+  WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/false));
+  WISP_RETURN_IF_ERROR(impl_->Refresh());
+  uint64_t fit = 0, too_many = steps.mechanism.steps() + 1, number = too_many - 1;  // all of them first
+  while (too_many - fit > 1) {
+    std::vector<ChargeRequest> run(before.begin(), before.end());
+    run.push_back(steps);
+    WISP_ASSIGN_OR_RETURN(run.back().mechanism, steps.mechanism.WithSteps(number));
+    run.back().loss_slack *= static_cast<double>(number) / static_cast<double>(steps.mechanism.steps());
+    const Status fits = impl_->CheckRun(run, new_limit);
+    if (!fits.ok() && fits.code() != StatusCode::kPrivacyRefused) return fits;
+    (fits.ok() ? fit : too_many) = number;
+    number = fit + (too_many - fit) / 2;
   }
-  if (new_limit) return CheckRunFits(impl_->composition, after, *new_limit);
-  return impl_->limit ? CheckRunFits(impl_->composition, after, *impl_->limit) : OkStatus();
+  return fit;
 }
 
 Status Ledger::MarkReleased(ChargeId id) {
@@ -237,11 +316,19 @@ Status Ledger::MarkReleased(ChargeId id) {
   return InvalidArgument("ledger '" + impl_->database.path() + "' has no charge " + std::to_string(id));
 }
 
+Result<LedgerFigures> Ledger::Figures(const Delta& delta) const {
+  std::lock_guard lock(impl_->mutex);
+  WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/false));
+  WISP_RETURN_IF_ERROR(impl_->Refresh());
+  return impl_->budget.Figures(delta);
+}
+
 Result<double> Ledger::Spent(const Delta& delta) const {
   std::lock_guard lock(impl_->mutex);
   WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/false));
   WISP_RETURN_IF_ERROR(impl_->Refresh());
-  return impl_->composition.Epsilon(delta);
+  WISP_ASSIGN_OR_RETURN(const LedgerFigures figures, impl_->budget.Figures(delta));
+  return figures.stated.epsilon;
 }
 
 Result<double> Ledger::SpentByRun(const std::string& run, const Delta& delta) const {
@@ -270,50 +357,6 @@ Result<std::vector<LedgerPlan>> Ledger::Plans() const {
   std::lock_guard lock(impl_->mutex);
   WISP_ASSIGN_OR_RETURN(LedgerRows rows, impl_->ReadAll());
   return std::move(rows.plans);
-}
-
-Result<std::string> Ledger::ExportJson(const Delta& delta) const {
-  WISP_ASSIGN_OR_RETURN(const std::optional<EpsilonDelta> limit, Limit());
-  WISP_ASSIGN_OR_RETURN(const std::vector<LedgerEntry> entries, Entries());
-  Composition composition;
-  for (const LedgerEntry& e : entries) composition.Add(e.mechanism, e.noise, e.loss_slack);
-  JsonWriter json;
-  json.BeginObject();
-  json.Key("dataset").Value(dataset());
-  json.Key("privacy_unit").Value(ToText(unit()));
-  json.Key("adjacency").Value(ToText(adjacency()));
-  json.Key("limit");
-  if (limit) {
-    json.BeginObject().Key("epsilon").Value(limit->epsilon()).Key("delta").Value(limit->delta()).EndObject();
-  } else {
-    json.Null();
-  }
-  json.Key("delta").Value(delta.value());
-  json.Key("epsilon");
-  if (composition.has_reproducible()) {
-    json.Null().Key("note").Value("noise: reproducible, no guarantee");
-  } else {
-    WISP_ASSIGN_OR_RETURN(const double epsilon, composition.Epsilon(delta));
-    json.Value(epsilon);
-  }
-  json.Key("composition").BeginArray();
-  for (const Mechanism& m : composition.mechanisms()) json.Value(m.ToText());
-  json.EndArray().Key("entries").BeginArray();
-  for (const LedgerEntry& e : entries) {
-    json.BeginObject();
-    json.Key("id").Value(static_cast<uint64_t>(e.id)).Key("time").Value(e.time_utc).Key("run").Value(e.run);
-    json.Key("purpose")
-        .Value(e.purpose)
-        .Key("noise")
-        .Value(ToText(e.noise))
-        .Key("mechanism")
-        .Value(e.mechanism.ToText());
-    json.Key("loss_slack").Value(e.loss_slack);
-    json.Key("state").Value(e.state == LedgerEntry::State::kReleased ? "released" : "charged");
-    json.EndObject();
-  }
-  json.EndArray().EndObject();
-  return json.Take();
 }
 
 }  // namespace wisp::privacy

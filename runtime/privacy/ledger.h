@@ -29,6 +29,7 @@
 #include <vector>
 
 #include "runtime/core/status.h"
+#include "runtime/privacy/accountant.h"
 #include "runtime/privacy/mechanism.h"
 
 namespace wisp::privacy {
@@ -84,6 +85,23 @@ struct LedgerLimit {
   EpsilonDelta limit;
 };
 
+// What may be said of everything charged so far at some delta, and why (docs/algorithms.md, section 9).
+struct LedgerFigures {
+  enum class Basis {
+    kNothing,      // nothing was charged
+    kPlan,         // every charge is under a plan that was fixed before the first: its PLD figure, that of the whole plan
+    kAdaptive,     // some are not, and may have been chosen after looking at earlier outputs: filter and odometer
+    kNoGuarantee,  // noise that can be repeated
+  } basis = Basis::kNothing;
+  StatedEpsilon stated;
+  // Of kPlan, where some of it is not used yet: the figure of what is. It holds where stopping did not depend on outputs.
+  std::optional<StatedEpsilon> used = {};
+  // The limit that holds however charges were chosen: it was set before the first of them, and never raised since.
+  std::optional<EpsilonDelta> held_limit = {};
+  bool limit_is_late = false;     // the first one was set after a charge
+  bool limit_was_raised = false;  // after a charge: a new guarantee, and the old one is gone
+};
+
 struct LedgerOptions {
   std::string dataset;  // for people
   PrivacyUnit unit = PrivacyUnit::kSession;
@@ -115,8 +133,9 @@ class Ledger {
   bool unit_chosen() const;
   Adjacency adjacency() const;
 
-  // From now on no charge may bring the total above `limit`. The newest limit counts, all are kept. A limit below what
-  // is spent is accepted: every further charge is refused.
+  // From now on no charge may bring the total above `limit`, also where charges are chosen by looking at what earlier ones released.
+  // The newest limit counts, all are kept. A limit below what is spent is accepted: every further charge is refused. One that is set or raised after a
+  // charge is enforced alike, but is a new promise: what holds in the strict sense is then what Figures says.
   Status SetLimit(const EpsilonDelta& limit);
   // kPrivacyRefused for a limit below what is spent already, with both figures; for those who would rather not set one.
   Status CheckLimit(const EpsilonDelta& limit) const;
@@ -125,22 +144,33 @@ class Ledger {
   // Records the charge durably. kPrivacyRefused, with nothing changed, if the total would pass the limit (a
   // reproducible charge passes any), if the mechanism's adjacency is not the data set's, if no accountant has a proof for
   // it, or if its noise is reproducible where charges before it had secure noise, or the other way round: that would take
-  // the epsilon from all of them, for ever. After any error nothing may be released; an I/O error may leave the charge recorded. With a limit the
-  // first charge of a run asks the accountant (0.2 s a call) how far ahead it may go, most of the others only write:
-  // about the time of one disk sync.
+  // the epsilon from all of them, for ever. After any error nothing may be released; an I/O error may leave the charge recorded. What
+  // is under the plan costs one disk sync; what is not costs the accountant a second at most once, then nothing to speak of.
   Result<ChargeId> Charge(const ChargeRequest& request);
 
+  // Fixes what is to be charged, before the first charge: what then runs under the plan, in any order, composes by PLD, and the figure is that
+  // of the whole plan. The last plan before the first charge counts; where there is none the first charge is one by itself. kPrivacyRefused
+  // after a charge, and for a plan that passes the limit.
+  Status WritePlan(const std::string& run, const std::string& purpose, std::span<const ChargeRequest> charges);
+  // For a run, when it can no longer be refused and before its first charge: WritePlan of all that it will charge, where it may. Does nothing
+  // after a charge, for noise that can be repeated, where what is planned covers the run, and where somebody else's plan is written.
+  Status PlanRun(std::span<const ChargeRequest> charges);
+
   // Whether all of `charges`, a run's from the first to the last, could be recorded now: to be asked before the first, so that
-  // a run that cannot be paid to its end spends nothing. kPrivacyRefused as Charge, with the figures of the whole. Writes
-  // nothing and sets nothing aside: another process may spend what was found, and every charge is checked again.
+  // a run that cannot be paid to its end spends nothing. The run calls PlanRun with the same charges. kPrivacyRefused as Charge, with the figures of the
+  // whole. Writes nothing and sets nothing aside: another process may spend what was found, and every charge is checked again.
   // Where `new_limit` is given it is held against that, which is about to be set.
   Status CheckFits(std::span<const ChargeRequest> charges, const std::optional<EpsilonDelta>& new_limit = {}) const;
+  // Of `steps`, at most all, so many fit after `before`: 0 to its number of steps. Its loss slack goes with the number.
+  Result<uint64_t> StepsThatFit(const ChargeRequest& steps, std::span<const ChargeRequest> before = {},
+                                const std::optional<EpsilonDelta>& new_limit = {}) const;
 
   // Notes that what the charge paid for was released. For display only: an entry counts either way.
   Status MarkReleased(ChargeId id);
 
-  // The epsilon of everything charged so far, an upper bound. Infinity where it cannot be bounded: after any charge
-  // with reproducible noise, or where the accountant finds none.
+  // The epsilon of everything charged so far, an upper bound: that of Figures. Infinity where it cannot be bounded: after any charge
+  // with reproducible noise, or where the accountant finds none. Of a run: by PLD, as its parameters were fixed when it began.
+  Result<LedgerFigures> Figures(const Delta& delta) const;
   Result<double> Spent(const Delta& delta) const;
   Result<double> SpentByRun(const std::string& run, const Delta& delta) const;
 

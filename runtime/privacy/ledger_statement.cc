@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/privacy/json.h"
 #include "runtime/privacy/ledger_composition.h"
 
 namespace wisp::privacy {
@@ -83,6 +84,50 @@ Result<PrivacyStatement> StatementOf(const Ledger& ledger, const std::string& pa
   }
   Describe(s, s.draws.has_value(), NumSteps(draws) < s.num_steps);
   return s;
+}
+
+Result<std::string> Ledger::ExportJson(const Delta& delta) const {
+  WISP_ASSIGN_OR_RETURN(const std::optional<EpsilonDelta> limit, Limit());
+  WISP_ASSIGN_OR_RETURN(const std::vector<LedgerEntry> entries, Entries());
+  Composition composition;
+  for (const LedgerEntry& e : entries) composition.Add(e.mechanism, e.noise, e.loss_slack);
+  JsonWriter json;
+  json.BeginObject();
+  json.Key("dataset").Value(dataset());
+  json.Key("privacy_unit").Value(ToText(unit()));
+  json.Key("adjacency").Value(ToText(adjacency()));
+  json.Key("limit");
+  if (limit) {
+    json.BeginObject().Key("epsilon").Value(limit->epsilon()).Key("delta").Value(limit->delta()).EndObject();
+  } else {
+    json.Null();
+  }
+  json.Key("delta").Value(delta.value());
+  json.Key("epsilon");
+  if (composition.has_reproducible()) {
+    json.Null().Key("note").Value("noise: reproducible, no guarantee");
+  } else {
+    WISP_ASSIGN_OR_RETURN(const LedgerFigures figures, Figures(delta));
+    json.Value(figures.stated.epsilon);
+  }
+  json.Key("composition").BeginArray();
+  for (const Mechanism& m : composition.mechanisms()) json.Value(m.ToText());
+  json.EndArray().Key("entries").BeginArray();
+  for (const LedgerEntry& e : entries) {
+    json.BeginObject();
+    json.Key("id").Value(static_cast<uint64_t>(e.id)).Key("time").Value(e.time_utc).Key("run").Value(e.run);
+    json.Key("purpose")
+        .Value(e.purpose)
+        .Key("noise")
+        .Value(ToText(e.noise))
+        .Key("mechanism")
+        .Value(e.mechanism.ToText());
+    json.Key("loss_slack").Value(e.loss_slack).Key("plan").Value(e.plan);
+    json.Key("state").Value(e.state == LedgerEntry::State::kReleased ? "released" : "charged");
+    json.EndObject();
+  }
+  json.EndArray().EndObject();
+  return json.Take();
 }
 
 }  // namespace wisp::privacy

@@ -169,12 +169,24 @@ Result<TrainingMemory> PlanClassificationMemory(const ClassifierArchitecture& ar
 
 double DpFpTrainer::micro_probability() const { return MicroProbability(options_); }
 
+// All steps, as one plan, where the ledger is still empty: number and parameters do not depend on what is released.
+Status DpFpTrainer::PlanSteps(uint64_t steps) const {
+  WISP_ASSIGN_OR_RETURN(const std::vector<privacy::Mechanism> mechanisms, DpFpMechanisms(options_, steps));
+  std::vector<privacy::ChargeRequest> all;
+  for (const privacy::Mechanism& m : mechanisms) {
+    all.push_back({.mechanism = m, .run = options_.run, .noise = options_.reproducible_seed ? privacy::NoiseKind::kReproducible : privacy::NoiseKind::kSecure});
+  }
+  all.front().loss_slack = DpFpLossSlack(graph_.architecture(), options_, steps);  // of both together
+  return options_.ledger->PlanRun(all);
+}
+
 // Each mechanism remembers how far it is charged: where the second is refused, the first charge serves the next try.
 Status DpFpTrainer::ChargeIfNeeded() {
   if (!is_private()) return OkStatus();
   if (std::all_of(charged_until_.begin(), charged_until_.end(), [this](uint64_t until) { return step_ < until; })) return OkStatus();
   const uint64_t steps = std::min<uint64_t>(options_.steps_per_charge, std::max<uint64_t>(options_.num_steps, step_ + 1) - step_);
   WISP_ASSIGN_OR_RETURN(const std::vector<privacy::Mechanism> mechanisms, DpFpMechanisms(options_, steps));
+  if (charged_until_.front() == 0) WISP_RETURN_IF_ERROR(PlanSteps(std::max<uint64_t>(options_.num_steps, step_ + steps) - step_));
   for (size_t i = 0; i < mechanisms.size(); ++i) {
     if (step_ < charged_until_[i]) continue;
     const bool head = i == 0;

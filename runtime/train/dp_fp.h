@@ -113,6 +113,7 @@ class DpFpTrainer {
 
   bool is_private() const { return options_.mode != DpFpMode::kPaper; }
   double micro_probability() const;
+  Status PlanSteps(uint64_t steps) const;
   Status ChargeIfNeeded();
   void DrawBatches();
   void Pack();

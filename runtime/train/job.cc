@@ -154,7 +154,11 @@ class JobRun {
   }
 
   // Nothing is refused after it.
-  Status SetNewLimit() const { return IsPrivate(job_) && job_.new_limit ? options_.privacy.ledger->SetLimit(*job_.new_limit) : OkStatus(); }
+  Status SetNewLimit() const {
+    if (!IsPrivate(job_)) return OkStatus();
+    if (job_.new_limit) WISP_RETURN_IF_ERROR(options_.privacy.ledger->SetLimit(*job_.new_limit));
+    return options_.privacy.ledger->PlanRun(charges_);
+  }
 
   bool SelectsRows() const {
     const Method method = job_.training.method;
@@ -237,22 +241,21 @@ class JobRun {
 
   // All that is still to be charged, held against the ledger's limit before the first of it. A run that goes on has paid for
   // what its checkpoint holds, and pays for every step after it.
-  Status CheckBudget(const Checkpoint* checkpoint) const {
+  Status CheckBudget(const Checkpoint* checkpoint) {
     const PrivateTraining& p = options_.privacy;
     const uint64_t done = checkpoint ? std::min(checkpoint->step, options_.num_steps) : 0;
     const auto noise = p.reproducible_seed ? privacy::NoiseKind::kReproducible : privacy::NoiseKind::kSecure;
-    std::vector<privacy::ChargeRequest> charges;
     if (job_.histogram_noise > 0 && !checkpoint) {
-      charges.push_back({.mechanism = overheads_.front(), .run = p.run, .purpose = "item popularity", .noise = noise,
+      charges_.push_back({.mechanism = overheads_.front(), .run = p.run, .purpose = "item popularity", .noise = noise,
                          .loss_slack = PopularityLossSlack(job_.histogram_noise, job_.architecture.num_items)});
     }
     if (const uint64_t left = options_.num_steps - done; left > 0) {
       WISP_ASSIGN_OR_RETURN(Mechanism steps, Mechanism::PoissonSubsampledGaussian(
           {.noise_multiplier = p.noise_multiplier, .sampling_probability = options_.expected_batch / NumRecords(), .steps = left}));
-      charges.push_back({.mechanism = std::move(steps), .run = p.run, .purpose = "training", .noise = noise,
+      charges_.push_back({.mechanism = std::move(steps), .run = p.run, .purpose = "training", .noise = noise,
                          .loss_slack = StepLossSlack(job_.architecture, options_, p.noise_multiplier, left)});
     }
-    return p.ledger->CheckFits(charges, job_.new_limit);
+    return p.ledger->CheckFits(charges_, job_.new_limit);
   }
 
   // What the ledger has charged to this run; nothing when the noise can be repeated.
@@ -310,6 +313,7 @@ class JobRun {
   std::vector<float> frequencies_;
   std::vector<int32_t> rows_;
   std::vector<Mechanism> overheads_;
+  std::vector<privacy::ChargeRequest> charges_;  // all that is to come
   std::unique_ptr<Trainer> trainer_;
   std::optional<Recommender> scoring_;
   uint64_t saved_ = 0;  // the step of the checkpoint

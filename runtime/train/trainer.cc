@@ -203,6 +203,15 @@ Result<privacy::Mechanism> Trainer::StepMechanism(uint64_t steps) const {
        .steps = steps});
 }
 
+// All steps, as one plan, where the ledger is still empty: number and parameters do not depend on what is released.
+Status Trainer::PlanSteps(const privacy::ChargeRequest& first) const {
+  const uint64_t steps = std::max<uint64_t>(options_.num_steps, step_ + first.mechanism.steps()) - step_;
+  privacy::ChargeRequest all = first;
+  WISP_ASSIGN_OR_RETURN(all.mechanism, StepMechanism(steps));
+  all.loss_slack = StepLossSlack(graph_.architecture(), options_, options_.privacy.noise_multiplier, steps);
+  return options_.privacy.ledger->PlanRun({&all, 1});
+}
+
 Status Trainer::ChargeIfNeeded() {
   if (!is_private() || step_ < charged_until_) return OkStatus();
   const uint64_t steps = std::min<uint64_t>(options_.privacy.steps_per_charge, std::max<uint64_t>(options_.num_steps, step_ + 1) - step_);
@@ -213,6 +222,7 @@ Status Trainer::ChargeIfNeeded() {
       .purpose = "training",
       .noise = options_.privacy.reproducible_seed ? privacy::NoiseKind::kReproducible : privacy::NoiseKind::kSecure,
       .loss_slack = StepLossSlack(graph_.architecture(), options_, options_.privacy.noise_multiplier, steps)};
+  if (charged_until_ == 0) WISP_RETURN_IF_ERROR(PlanSteps(charge));
   WISP_RETURN_IF_ERROR(options_.privacy.ledger->Charge(charge).status());
   charged_until_ = step_ + steps;
   return OkStatus();

@@ -139,6 +139,7 @@ class Trainer {
   void DrawBatch();
   void AssignBatch();
   void RunRecords(size_t worker);
+  Status PlanSteps(const privacy::ChargeRequest& first) const;
   Status ChargeIfNeeded();
   void Apply(const ParameterSpec& parameter, size_t first, const float* gradient, size_t n);
   void UpdateVariances(size_t worker);
