@@ -125,15 +125,15 @@ struct Ledger::Impl {
   // Whether what is to be charged may be, `after` being with it.
   Status CheckBudget(const std::string& who, const LedgerBudget& after, const std::optional<EpsilonDelta>& new_limit) const {
     WISP_ASSIGN_OR_RETURN(const auto breach, after.FindBreach(new_limit));
-    return breach ? budget.Refusal(who, *breach) : OkStatus();
+    return breach ? budget.Refusal(who, after, *breach) : OkStatus();
   }
 
-  Status CheckRun(std::span<const ChargeRequest> charges, const std::optional<EpsilonDelta>& new_limit) const {
+  Status CheckEach(std::span<const ChargeRequest> charges) const {
     for (const ChargeRequest& charge : charges) {
       WISP_RETURN_IF_ERROR(CheckAlone(charge));
       WISP_RETURN_IF_ERROR(budget.all().CheckNoise(charge.noise));
     }
-    return new_limit || budget.limit() ? CheckBudget("this run", budget.After(charges), new_limit) : OkStatus();
+    return OkStatus();
   }
 
   Status Write(Transaction& transaction, LedgerPlan& plan) {
@@ -211,7 +211,9 @@ Status Ledger::CheckLimit(const EpsilonDelta& limit) const {
   WISP_RETURN_IF_ERROR(impl_->Refresh());
   WISP_ASSIGN_OR_RETURN(const auto breach, impl_->budget.FindBreach(limit));
   if (!breach) return OkStatus();
-  return PrivacyRefused("the budget is to be " + ShortText(limit.epsilon(), 6) + ", but epsilon " + ShortText(breach->figures.stated.epsilon, 6) + " at delta " +
+  WISP_ASSIGN_OR_RETURN(const Delta delta, Delta::Create(limit.delta()));
+  WISP_ASSIGN_OR_RETURN(const LedgerFigures figures, impl_->budget.Figures(delta));
+  return PrivacyRefused("the budget is to be " + ShortText(limit.epsilon(), 6) + ", but epsilon " + ShortText(figures.stated.epsilon, 6) + " at delta " +
                         ShortText(limit.delta(), 6) + " is spent on the data set already: nothing could be charged any more; the limit stays as it was");
 }
 
@@ -285,22 +287,24 @@ Status Ledger::CheckFits(std::span<const ChargeRequest> charges, const std::opti
   std::lock_guard lock(impl_->mutex);
   WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/false));
   WISP_RETURN_IF_ERROR(impl_->Refresh());
-  return impl_->CheckRun(charges, new_limit);
+  WISP_RETURN_IF_ERROR(impl_->CheckEach(charges));
+  return new_limit || impl_->budget.limit() ? impl_->CheckBudget("this run", impl_->budget.After(charges), new_limit) : OkStatus();
 }
 
 Result<uint64_t> Ledger::StepsThatFit(const ChargeRequest& steps, std::span<const ChargeRequest> before, const std::optional<EpsilonDelta>& new_limit) const {
   std::lock_guard lock(impl_->mutex);
   WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/false));
   WISP_RETURN_IF_ERROR(impl_->Refresh());
+  WISP_RETURN_IF_ERROR(impl_->CheckEach(before));
+  WISP_RETURN_IF_ERROR(impl_->CheckEach({&steps, 1}));
   uint64_t fit = 0, too_many = steps.mechanism.steps() + 1, number = too_many - 1;  // all of them first
   while (too_many - fit > 1) {
     std::vector<ChargeRequest> run(before.begin(), before.end());
     run.push_back(steps);
     WISP_ASSIGN_OR_RETURN(run.back().mechanism, steps.mechanism.WithSteps(number));
     run.back().loss_slack *= static_cast<double>(number) / static_cast<double>(steps.mechanism.steps());
-    const Status fits = impl_->CheckRun(run, new_limit);
-    if (!fits.ok() && fits.code() != StatusCode::kPrivacyRefused) return fits;
-    (fits.ok() ? fit : too_many) = number;
+    WISP_ASSIGN_OR_RETURN(const auto breach, impl_->budget.After(run).FindBreach(new_limit));
+    (breach ? too_many : fit) = number;
     number = fit + (too_many - fit) / 2;
   }
   return fit;

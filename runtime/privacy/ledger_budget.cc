@@ -170,8 +170,8 @@ Result<bool> LedgerBudget::Keeps(const EpsilonDelta& limit) const {
   return RenyiFilter({.epsilon = limit.epsilon(), .delta = kFilterShare * (limit.delta() - taken)}).Fits(path_);
 }
 
-Result<std::optional<LedgerBudget::Breach>> LedgerBudget::FindBreach(const std::optional<EpsilonDelta>& instead) const {
-  if (!has_entries()) return std::optional<Breach>();
+Result<std::optional<EpsilonDelta>> LedgerBudget::FindBreach(const std::optional<EpsilonDelta>& instead) const {
+  if (!has_entries()) return std::optional<EpsilonDelta>();
   std::vector<EpsilonDelta> limits;
   if (const auto newest = instead ? instead : limit()) limits.push_back(*newest);
   // One set later, below the one that is guaranteed, has other orders: both are kept. One set before the first charge is not the one guaranteed.
@@ -179,26 +179,24 @@ Result<std::optional<LedgerBudget::Breach>> LedgerBudget::FindBreach(const std::
   if (guaranteed && !(instead && (first_entry_ == kNotWritten || IsAbove(*instead, *guaranteed)))) limits.push_back(*guaranteed);
   for (const EpsilonDelta& limit : limits) {
     WISP_ASSIGN_OR_RETURN(const bool keeps, Keeps(limit));
-    if (keeps) continue;
-    WISP_ASSIGN_OR_RETURN(const Delta delta, Delta::Create(limit.delta()));
-    WISP_ASSIGN_OR_RETURN(LedgerFigures figures, Figures(delta));
-    return std::optional(Breach{limit, std::move(figures)});
+    if (!keeps) return std::optional(limit);
   }
-  return std::optional<Breach>();
+  return std::optional<EpsilonDelta>();
 }
 
-Status LedgerBudget::Refusal(const std::string& who, const Breach& breach) const {
-  const std::string delta = " at delta " + DoubleText(breach.limit.delta()), limit = DoubleText(breach.limit.epsilon());
-  const double total = breach.figures.stated.epsilon;
-  if (breach.figures.basis == LedgerFigures::Basis::kNoGuarantee) {
+Status LedgerBudget::Refusal(const std::string& who, const LedgerBudget& after, const EpsilonDelta& passed) const {
+  const std::string delta = " at delta " + DoubleText(passed.delta()), limit = DoubleText(passed.epsilon());
+  WISP_ASSIGN_OR_RETURN(const Delta at, Delta::Create(passed.delta()));
+  WISP_ASSIGN_OR_RETURN(const LedgerFigures figures, after.Figures(at));
+  const double total = figures.stated.epsilon;
+  if (figures.basis == LedgerFigures::Basis::kNoGuarantee) {
     return PrivacyRefused("a charge with reproducible noise has no guarantee and passes every limit; the data set's is epsilon " + limit + delta + ": nothing was charged");
   }
-  WISP_ASSIGN_OR_RETURN(const Delta at, Delta::Create(breach.limit.delta()));
   WISP_ASSIGN_OR_RETURN(const LedgerFigures before, Figures(at));
-  std::string text = who + (total > breach.limit.epsilon() ? " would bring the data set to epsilon " + DoubleText(total) + delta + ", the limit is " + limit
+  std::string text = who + (total > passed.epsilon() ? " would bring the data set to epsilon " + DoubleText(total) + delta + ", the limit is " + limit
                                                            : " would pass the data set's limit, epsilon " + limit + delta) +
                      ", spent " + DoubleText(before.stated.epsilon);
-  if (breach.figures.basis == LedgerFigures::Basis::kAdaptive) {
+  if (figures.basis == LedgerFigures::Basis::kAdaptive) {
     text += "; it is under no plan that was fixed before the first charge, so it counts as chosen after looking at what came before";
   }
   return PrivacyRefused(text + "; nothing was charged");

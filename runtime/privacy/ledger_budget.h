@@ -56,14 +56,10 @@ class LedgerBudget {
   bool limit_is_late() const;    // the first limit came after the first charge
   bool limit_was_raised() const; // after the first charge, above the one that was to hold
 
-  // What everything taken so far would pass: a limit that is to hold, or where `instead` is given, that one about to be set.
-  struct Breach {
-    EpsilonDelta limit;
-    LedgerFigures figures;  // with everything taken, at the limit's delta
-  };
-  Result<std::optional<Breach>> FindBreach(const std::optional<EpsilonDelta>& instead = {}) const;
-  // kPrivacyRefused, of `who`, a charge or a run; `this` is without it.
-  Status Refusal(const std::string& who, const Breach& breach) const;
+  // The limit that everything taken so far passes: one that is to hold, or where `instead` is given, that one about to be set.
+  Result<std::optional<EpsilonDelta>> FindBreach(const std::optional<EpsilonDelta>& instead = {}) const;
+  // kPrivacyRefused, of `who`, a charge or a run, with which it is `after`, beyond `limit`.
+  Status Refusal(const std::string& who, const LedgerBudget& after, const EpsilonDelta& limit) const;
   Result<LedgerFigures> Figures(const Delta& delta) const;
 
   // Whether a plan may be written now: nothing was charged.

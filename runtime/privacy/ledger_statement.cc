@@ -42,6 +42,9 @@ void Describe(PrivacyStatement& s, bool draws, bool steps) {
     s.output = std::string(steps ? "the weights of the charged runs after every step, " : "") +
                "the items that were drawn, in their order, and all that is computed from them; not the scores or the weights that they were drawn with";
   }
+  if (s.basis->basis == LedgerFigures::Basis::kAdaptive) {
+    s.accountant = "Renyi filter over fixed orders (Feldman and Zrnic 2021), an upper bound; parts alone by PLD (connect the dots)";
+  }
   if (s.set_by == Accountant::kRdp) s.accountant = "RDP (tight conversion), an upper bound, below PLD (connect the dots) here";
   if (s.set_by == Accountant::kPure) s.accountant = "pure differential privacy (adding up), an upper bound, not above PLD (connect the dots) here";
 }
@@ -72,9 +75,9 @@ Result<PrivacyStatement> StatementOf(const Ledger& ledger, const std::string& pa
   s.num_steps = NumSteps(all);
   s.loss_slack = all.loss_slack();
   if (all.has_reproducible()) s.noise = NoiseKind::kReproducible;
-  WISP_ASSIGN_OR_RETURN(const StatedEpsilon stated, all.State(delta));
-  s.epsilon = s.ledger_epsilon = stated.epsilon;
-  if (!entries.empty()) s.set_by = stated.accountant;
+  WISP_ASSIGN_OR_RETURN(s.basis, ledger.Figures(delta));
+  s.epsilon = s.ledger_epsilon = s.basis->stated.epsilon;
+  if (s.basis->basis == LedgerFigures::Basis::kPlan) s.set_by = s.basis->stated.accountant;
   for (const Purpose& p : purposes) {
     WISP_ASSIGN_OR_RETURN(const StatedEpsilon alone, p.composition.State(delta));
     s.parts.push_back({p.name, NumSteps(p.composition), alone});
@@ -103,13 +106,21 @@ Result<std::string> Ledger::ExportJson(const Delta& delta) const {
     json.Null();
   }
   json.Key("delta").Value(delta.value());
+  WISP_ASSIGN_OR_RETURN(const LedgerFigures figures, Figures(delta));
   json.Key("epsilon");
   if (composition.has_reproducible()) {
     json.Null().Key("note").Value("noise: reproducible, no guarantee");
   } else {
-    WISP_ASSIGN_OR_RETURN(const LedgerFigures figures, Figures(delta));
-    json.Value(figures.stated.epsilon);
+    json.Value(figures.stated.epsilon).Key("chosen_after_looking").Value(figures.basis == LedgerFigures::Basis::kAdaptive);
   }
+  WISP_ASSIGN_OR_RETURN(const std::vector<LedgerPlan> plans, Plans());
+  json.Key("plans").BeginArray();
+  for (const LedgerPlan& p : plans) {
+    json.BeginObject().Key("seq").Value(p.seq).Key("time").Value(p.time_utc).Key("run").Value(p.run).Key("purpose").Value(p.purpose).Key("mechanisms").BeginArray();
+    for (const PlannedMechanism& m : p.mechanisms) json.Value(m.mechanism.ToText());
+    json.EndArray().EndObject();
+  }
+  json.EndArray();
   json.Key("composition").BeginArray();
   for (const Mechanism& m : composition.mechanisms()) json.Value(m.ToText());
   json.EndArray().Key("entries").BeginArray();

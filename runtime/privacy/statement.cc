@@ -74,6 +74,41 @@ std::string SetByInWords(Accountant accountant) {
   return "";
 }
 
+std::string_view ToText(LedgerFigures::Basis basis) {
+  switch (basis) {
+    case LedgerFigures::Basis::kNothing: return "nothing";
+    case LedgerFigures::Basis::kPlan: return "plan";
+    case LedgerFigures::Basis::kAdaptive: return "adaptive";
+    case LedgerFigures::Basis::kNoGuarantee: return "none";
+  }
+  return "unknown";
+}
+
+// What the limit promises, which is not what it enforces.
+std::string LimitInWords(const LedgerFigures& f) {
+  if (f.held_limit) {
+    return "epsilon " + EpsilonInWords(f.held_limit->epsilon(), f.held_limit->delta()) +
+           " holds however charges were chosen: it was set before the first of them and never raised";
+  }
+  if (f.limit_is_late) return "was set after a charge: it is enforced since, but was not promised beforehand; the figure of the data set is what holds";
+  if (f.limit_was_raised) return "was raised after a charge: a new guarantee, the one before it is gone; the figure of the data set is what holds";
+  return "does not hold for what was charged before this rule: the figure of the data set is what holds";
+}
+
+// On what the figure of the data set stands.
+void Ground(std::string& text, const PrivacyStatement& s) {
+  if (!s.basis) return;
+  if (s.basis->basis == LedgerFigures::Basis::kPlan) {
+    Line(text, "the data set's figure holds for", "the whole plan that was fixed before the first charge, whatever of it is run, in any order (PLD)");
+    if (s.basis->used) {
+      Line(text, "the part of the plan that is used", EpsilonInWords(s.basis->used->epsilon, s.delta) + "; only where stopping did not depend on what was released");
+    }
+  } else if (s.basis->basis == LedgerFigures::Basis::kAdaptive) {
+    Line(text, "the data set's figure holds for", "charges that were chosen after looking at what earlier ones released (Renyi filter and odometer)");
+  }
+  if (s.limit) Line(text, "the limit", LimitInWords(*s.basis));
+}
+
 std::string Counted(uint64_t number, const char* what) { return std::to_string(number) + " " + what + (number == 1 ? "" : "s"); }
 
 void Breakdown(std::string& text, const PrivacyStatement& s) {
@@ -94,6 +129,7 @@ void FormalStatement(std::string& text, const PrivacyStatement& s) {
   if (s.ledger_epsilon) Line(text, "epsilon of the data set, all runs", EpsilonInWords(*s.ledger_epsilon, s.delta));
   if (s.set_by) Line(text, "the figure was set by", SetByInWords(*s.set_by));
   if (s.limit) Line(text, "limit of the data set", EpsilonInWords(s.limit->epsilon(), s.limit->delta()));
+  Ground(text, s);
 }
 
 void WriteStrings(JsonWriter& json, std::string_view key, const std::vector<std::string>& values) {
@@ -111,7 +147,20 @@ void WriteStated(JsonWriter& json, const StatedEpsilon& stated) {
   json.Key("epsilon").Value(stated.epsilon).Key("set_by").Value(ToText(stated.accountant));
 }
 
+void WriteGround(JsonWriter& json, const LedgerFigures& f) {
+  json.Key("composition").Value(ToText(f.basis));
+  if (f.used) json.Key("epsilon_of_used_part").Value(f.used->epsilon);
+  json.Key("held_limit");
+  if (f.held_limit) {
+    json.BeginObject().Key("epsilon").Value(f.held_limit->epsilon()).Key("delta").Value(f.held_limit->delta()).EndObject();
+  } else {
+    json.Null();
+  }
+  json.Key("limit_set_after_charges").Value(f.limit_is_late).Key("limit_raised_after_charges").Value(f.limit_was_raised);
+}
+
 void WriteBreakdown(JsonWriter& json, const PrivacyStatement& s) {
+  if (s.basis) WriteGround(json, *s.basis);
   if (s.set_by) json.Key("set_by").Value(ToText(*s.set_by));
   if (!s.parts.empty()) {
     json.Key("parts").BeginArray();

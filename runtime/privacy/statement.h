@@ -73,6 +73,7 @@ struct PrivacyStatement {
   std::optional<double> epsilon;         // of the run; absent where nobody computed one
   std::optional<double> ledger_epsilon;  // of everything charged to the data set, at the same delta
   std::optional<Accountant> set_by;      // who set the figure, where that is known
+  std::optional<LedgerFigures> basis;    // what the data set's figure stands on, and what holds of its limit
   std::vector<SpendingPart> parts;       // parts do not add up to the whole, which is less
   std::optional<DrawFigures> draws;
   std::optional<EpsilonDelta> limit;

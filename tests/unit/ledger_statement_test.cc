@@ -58,17 +58,41 @@ TEST_F(LedgerStatementTest, OneFigureOverSelectionTrainingAndDraws) {
   EXPECT_EQ(s.draws->num_draws, 50u);
   EXPECT_EQ(s.draws->pure_epsilon, *PureEpsilon(draws));
   EXPECT_EQ(s.draws->alone.epsilon, Pld(draws, kDelta));
-  EXPECT_EQ(s.set_by, Accountant::kPld);
+  EXPECT_FALSE(s.set_by.has_value());
   const std::string text = ToText(s);
   for (const char* part : {"selection alone: ", "training alone: ", "decoding alone: ", "draws alone: 50 draws: pure epsilon ", "(delta 0); epsilon ",
-                           "the figure was set by: PLD", "the items that were drawn", "the weights of the charged runs", "not protected: the number of draws"}) {
+                           "accountant: Renyi filter", "the data set's figure holds for: charges that were chosen after looking", "the items that were drawn", "the weights of the charged runs", "not protected: the number of draws"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << " is missing in\n" << text;
   }
   const auto json = nlohmann::json::parse(ToJson(s))["accounting"];
-  EXPECT_EQ(json["set_by"], "PLD");
+  EXPECT_EQ(json["composition"], "adaptive");
   EXPECT_EQ(json["parts"].size(), 3u);
   EXPECT_EQ(json["draws"]["pure_epsilon"], s.draws->pure_epsilon);
   EXPECT_EQ(json["draws"]["epsilon"], s.draws->alone.epsilon);
+}
+
+// The same under a plan, and what is said of limits.
+TEST_F(LedgerStatementTest, SaysWhatTheFigureStandsOn) {
+  const std::vector<ChargeRequest> plan = {{.mechanism = kSelection, .run = "run"}, {.mechanism = *kTraining.WithSteps(100), .run = "run", .loss_slack = 2e-9}};
+  ASSERT_TRUE(ledger_.SetLimit(*EpsilonDelta::Create(50, kDelta)).ok());
+  ASSERT_TRUE(ledger_.WritePlan("run", "a year", plan).ok());
+  Charge(kSelection, "selection");
+  Charge(kTraining, "training", NoiseKind::kSecure, 1e-9);
+  const auto says = [&](const PrivacyStatement& s, const char* part) { EXPECT_NE(ToText(s).find(part), std::string::npos) << part << " is missing in\n" << ToText(s); };
+  PrivacyStatement s = Stated();
+  EXPECT_EQ(s.set_by, Accountant::kPld);
+  for (const char* part : {"the data set's figure holds for: the whole plan", "the part of the plan that is used: ", "the limit: epsilon 50 (delta ", "holds however charges were chosen"}) says(s, part);
+  EXPECT_EQ(nlohmann::json::parse(ToJson(s))["accounting"]["composition"], "plan");
+  EXPECT_EQ(nlohmann::json::parse(ToJson(s))["accounting"]["held_limit"]["epsilon"], 50);
+  ASSERT_TRUE(ledger_.SetLimit(*EpsilonDelta::Create(60, kDelta)).ok());
+  s = Stated();
+  says(s, "the limit: was raised after a charge: a new guarantee");
+  EXPECT_TRUE(nlohmann::json::parse(ToJson(s))["accounting"]["held_limit"].is_null());
+  EXPECT_TRUE(nlohmann::json::parse(ToJson(s))["accounting"]["limit_raised_after_charges"]);
+  const auto exported = nlohmann::json::parse(*ledger_.ExportJson(DeltaAt(kDelta)));
+  EXPECT_FALSE(exported["chosen_after_looking"]);
+  EXPECT_EQ(exported["plans"][0]["mechanisms"].size(), 2u);
+  EXPECT_EQ(exported["entries"][0]["plan"], 2u);
 }
 
 TEST_F(LedgerStatementTest, DrawsAloneAreNoSteps) {

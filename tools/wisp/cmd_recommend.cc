@@ -7,7 +7,6 @@
 #include "runtime/inference/private_recommender.h"
 #include "runtime/privacy/calibration.h"
 #include "runtime/privacy/json.h"
-#include "runtime/privacy/ledger_composition.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/dataset.h"
 #include "tools/wisp/ledger_access.h"
@@ -143,22 +142,10 @@ class PrivateCommand {
                            "--epsilon with --delta and --lifetime is needed");
   }
 
-  // How many more draws the ledger has room for; fewer than `most`.
-  Result<uint64_t> DrawsLeft(const privacy::Mechanism& draw, const privacy::EpsilonDelta& limit, uint64_t most) const {
-    privacy::Composition spent;
-    WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerEntry> entries, ledger_->Entries());
-    for (const privacy::LedgerEntry& e : entries) spent.Add(e.mechanism, e.noise, e.loss_slack);
-    WISP_ASSIGN_OR_RETURN(const auto delta, privacy::Delta::Create(limit.delta()));
-    uint64_t fit = 0, too_many = most;
-    while (too_many - fit > 1) {
-      const uint64_t middle = fit + (too_many - fit) / 2;
-      WISP_ASSIGN_OR_RETURN(const privacy::Mechanism draws, draw.WithSteps(middle));
-      privacy::Composition together = spent;
-      together.Add(draws, privacy::NoiseKind::kSecure, 0);
-      WISP_ASSIGN_OR_RETURN(const double total, together.Epsilon(delta));
-      (total <= limit.epsilon() ? fit : too_many) = middle;
-    }
-    return fit;
+  // How many more draws the ledger has room for; at most `most`.
+  Result<uint64_t> DrawsLeft(const privacy::Mechanism& draw, uint64_t most) const {
+    WISP_ASSIGN_OR_RETURN(const privacy::Mechanism draws, draw.WithSteps(most));
+    return ledger_->StepsThatFit({.mechanism = draws, .run = "lifetime"});
   }
 
   // One draw, at its dearest.
@@ -173,9 +160,15 @@ class PrivateCommand {
     WISP_ASSIGN_OR_RETURN(const auto limit, ledger_->Limit());
     WISP_ASSIGN_OR_RETURN(const privacy::Mechanism draw, DrawOf(r, o));
     WISP_ASSIGN_OR_RETURN(const privacy::Mechanism lifetime, draw.WithSteps(*p_.lifetime));
+    WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerPlan> plans, ledger_->Plans());
+    for (const privacy::LedgerPlan& plan : plans) {
+      for (const privacy::PlannedMechanism& m : plan.mechanisms) {
+        if (m.mechanism == lifetime) return OkStatus();  // begun before: that some of it is used is no news
+      }
+    }
     const std::vector<privacy::ChargeRequest> charges = {{.mechanism = lifetime, .run = "lifetime"}};
     if (ledger_->CheckFits(charges).ok()) return OkStatus();
-    WISP_ASSIGN_OR_RETURN(const uint64_t left, DrawsLeft(draw, *limit, *p_.lifetime));
+    WISP_ASSIGN_OR_RETURN(const uint64_t left, DrawsLeft(draw, *p_.lifetime));
     Warn("warning: of the --lifetime of " + std::to_string(*p_.lifetime) + " draws the ledger's limit, epsilon " + privacy::ShortText(limit->epsilon()) + " at delta " +
          privacy::ShortText(limit->delta()) + " over everything, leaves room for " + std::to_string(left));
     return OkStatus();
@@ -190,7 +183,7 @@ class PrivateCommand {
     WISP_ASSIGN_OR_RETURN(const auto delta, privacy::Delta::Create(limit->delta()));
     WISP_ASSIGN_OR_RETURN(const double spent, ledger_->Spent(delta));
     WISP_ASSIGN_OR_RETURN(const privacy::Mechanism draw, DrawOf(r, o));
-    WISP_ASSIGN_OR_RETURN(const uint64_t left, DrawsLeft(draw, *limit, o.draws_per_charge));
+    WISP_ASSIGN_OR_RETURN(const uint64_t left, DrawsLeft(draw, o.draws_per_charge));
     return PrivacyRefused("the budget does not allow " + std::to_string(o.draws_per_charge) + " draws: one costs epsilon " + privacy::ShortText(r.epsilon_per_draw()) +
                           " at delta 0, spent on this data is epsilon " + privacy::ShortText(spent) + ", the limit is epsilon " + privacy::ShortText(limit->epsilon()) + " at delta " +
                           privacy::ShortText(limit->delta()) + "; " + (left == 0 ? "no more draw" : std::to_string(left) + " more would") + (left == 0 ? " fits" : " fit") +

@@ -83,7 +83,8 @@ class TrainCommand {
     s.created_by = "wisp " + Version();
     WISP_ASSIGN_OR_RETURN(s.limit, run_.ledger().Limit());
     WISP_ASSIGN_OR_RETURN(const auto delta, privacy::Delta::Create(recipe_.goal.delta));
-    WISP_ASSIGN_OR_RETURN(s.ledger_epsilon, run_.ledger().Spent(delta));
+    WISP_ASSIGN_OR_RETURN(s.basis, run_.ledger().Figures(delta));
+    s.ledger_epsilon = s.basis->stated.epsilon;
     WISP_ASSIGN_OR_RETURN(FileReplacement file, FileReplacement::Begin(a_.privacy_json, FileAccess::kShared));
     const std::string text = privacy::ToJson(s);
     WISP_RETURN_IF_ERROR(file.Write(std::as_bytes(std::span<const char>(text))));
