@@ -89,7 +89,7 @@ expect 0 "" "${run[@]}" --data other.db --dataset log.db --epsilon 0.5 --out b.w
 
 # What is refused sets no limit; what fits does, and a limit that is raised is spoken of.
 expect 4 "not below 1 / 2000" "${fit[@]}" --num-records-public 2000 --data log.db --epsilon 1 --budget 50 --out c.wisp --ledger l.db
-expect 4 "the limit is 2.9, spent" "${run[@]}" --data log.db --epsilon 2 --budget 2.9 --out c.wisp --ledger l.db
+expect 4 "the limit is 5, spent" "${run[@]}" --data log.db --epsilon 4.5 --budget 5 --out c.wisp --ledger l.db
 expect 3 "nowhere" "${run[@]}" --data nowhere.db --dataset log.db --epsilon 1 --budget 50 --out c.wisp --ledger l.db
 expect 2 "--budget is -3, allowed is an epsilon above 0" "${run[@]}" --data log.db --epsilon 1 --budget -3 --out c.wisp --ledger l.db
 [ "$(limits l.db)" = 0 ] && [ ! -e c.wisp ] || fail "a refused run changed the limit"
