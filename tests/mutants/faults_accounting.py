@@ -5,6 +5,7 @@ PLD = "accountant_test:Pld."
 ROUNDING = "pld_rounding_test:PldRounding."
 DRAWS = "decoding_accounting_test:"
 LEDGER = "ledger_test:LedgerTest."
+BUDGET = "ledger_budget_test:LedgerBudgetTest."
 RANDOM = "random_test:RandomStream."
 GAUSSIAN = "discrete_gaussian_test:DiscreteGaussian."
 AUDIT = "audit_test:"
@@ -69,23 +70,29 @@ def accountants():
 
 def ledger():
     return table("runtime/privacy/ledger.cc", [
-        ("limit-not-checked", "Ledger::Charge", "if (impl_->limit) WISP_RETURN_IF_ERROR(", "if (false) WISP_RETURN_IF_ERROR(", LEDGER + "ARefusedChargeChangesNothingAndSaysWhy"),
-        ("charges-of-others-not-read", "Ledger::Charge", "WISP_RETURN_IF_ERROR(impl_->Refresh());", "", LEDGER + "LookAheadDoesNotSurviveOthersChargesOrANewLimit"),
+        ("limit-not-checked", "Ledger::Charge", "if (impl_->budget.limit()) {", "if (false) {", LEDGER + "ARefusedChargeChangesNothingAndSaysWhy"),
+        ("charges-of-others-not-read", "Ledger::Charge", "WISP_RETURN_IF_ERROR(impl_->Refresh());", "", LEDGER + "OthersChargesAndANewLimitCountAtOnce"),
         ("charge-not-committed", "Ledger::Charge", "WISP_RETURN_IF_ERROR(transaction.Commit());", "", LEDGER + "ChargesSurviveReopening"),
         ("charge-forgets-its-slack", "Ledger::Charge", ".loss_slack = charge.loss_slack", ".loss_slack = 0", LEDGER + "LossSlackIsPaidFor"),
-        ("noise-of-two-kinds-mixed", "Ledger::Charge", "WISP_RETURN_IF_ERROR(impl_->composition.CheckNoise(charge.noise));", "", LEDGER + "NoiseOfTwoKindsDoesNotMix"),
+        ("noise-of-two-kinds-mixed", "Ledger::Charge", "WISP_RETURN_IF_ERROR(impl_->budget.all().CheckNoise(charge.noise));", "", LEDGER + "NoiseOfTwoKindsDoesNotMix"),
         ("run-of-others-counted", "Ledger::SpentByRun", "e.run == run", "e.run != run", LEDGER + "*:-LedgerTest.TheFileIsMade*"),
+        ("filter-without-what-is-about-to-run", "Ledger::Charge", "impl_->budget.AfterCharge(charge), {}", "impl_->budget, {}", BUDGET + "WhatIsAboutToRunIsCounted"),
+    ]) + table("runtime/privacy/privacy_filter.cc", [
+        ("filter-of-the-last-order", "RenyiFilter::Fits", "size_t j = 0;", "size_t j = bound_.size() - 1;", "privacy_filter_test:Filter.TheWholePathMustFitOneOrder"),
+        ("filter-gives-every-order-all-of-delta", "RenyiFilter::RenyiFilter", "delta_[j] *= budget.delta / sum * (1 - kBoundRounding);", "delta_[j] = budget.delta;",
+         "privacy_filter_test:Filter.SharesOfDeltaAddUpToDelta"),
+    ]) + table("runtime/privacy/ledger_budget.cc", [
+        ("filter-without-the-plans-steps", "LedgerBudget::Count", "path_.Add(mechanism, loss_slack);", "if (left_plan_) path_.Add(mechanism, loss_slack);",
+         BUDGET + "StepsOfThePlanCountForWhatComesAfterIt"),
+        ("plan-after-a-look", "LedgerBudget::Take", "if (has_entries()) return;", "", BUDGET + "APlanIsFixedBeforeTheFirstLook"),
+        ("choice-composed-by-pld", "LedgerBudget::Keeps", "if (!left_plan_) {", "{ const bool keeps = *all_.Epsilon(*Delta::Create(limit.delta())) <= limit.epsilon(); return keeps; }\n  {",
+         BUDGET + "AsManyStepsFitAsTheFilterHasRoomForNotAsPldWouldCount"),
     ]) + table("runtime/privacy/ledger_composition.cc", [
         ("slack-not-added-up", "Composition::Add", "loss_slack_ += loss_slack;", "loss_slack_ = loss_slack;", "composition_test:Composition.SlackCostsEpsilonAndDelta"),
         ("slack-costs-no-epsilon", "Composition::State", "stated.epsilon + 2 * eta", "stated.epsilon", "composition_test:Composition.SlackCostsEpsilonAndDelta"),
         ("slack-costs-no-delta", "Composition::State", "* std::exp(-eta)", "", "composition_test:Composition.SlackCostsEpsilonAndDelta"),
         ("repeatable-noise-has-an-epsilon", "Composition::State", "if (has_reproducible_) return StatedEpsilon{kInfinity};", "",
          LEDGER + "ReproducibleNoiseHasNoEpsilonAndPassesEveryLimit"),
-        ("run-of-twice-the-limit", "CheckRunFits", "total <= limit.epsilon()", "total <= 2 * limit.epsilon()", LEDGER + "AWholeRunIsHeldAgainstTheLimit"),
-        ("look-ahead-covers-any-steps", "LimitCheck::Fits", "mechanism.steps() <= room_->mechanism.steps()", "mechanism.steps() > 0",
-         LEDGER + "LookAheadCoversOnlyWhatItProved"),
-        ("look-ahead-never-used-up", "LimitCheck::Recorded", "room_->mechanism.steps() - mechanism.steps()", "room_->mechanism.steps()",
-         LEDGER + "StepByStepNeverPassesTheLimitNorStopsEarly"),
     ])
 
 
