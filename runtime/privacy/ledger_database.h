@@ -44,6 +44,8 @@ class Database {
 
   Result<Statement> Prepare(std::string_view sql);
   Status Execute(const char* sql);
+  // For destructors: no sentence is made of a failure, as that takes memory, which may be what there is none of.
+  void Rollback() noexcept { sqlite3_exec(handle_.get(), "ROLLBACK", nullptr, nullptr, nullptr); }
   bool in_transaction() const { return sqlite3_get_autocommit(handle_.get()) == 0; }
   int changes() const { return sqlite3_changes(handle_.get()); }  // rows changed by the last statement
   const std::string& path() const { return path_; }

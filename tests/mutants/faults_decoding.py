@@ -83,7 +83,7 @@ def provenance():
         ("target-without-a-limit", "CheckLimit", "if (entries.empty()) return o.ledger->SetLimit(o.goal.lifetime->target);",
          "return entries.empty() ? o.ledger->SetLimit(o.goal.lifetime->target) : OkStatus();", RECOMMENDER + "ATargetNeedsALimitWhereSomethingWasSpent"),
         ("draws-from-another-ledger", "SetUpCharge", "if (!dataset.empty()) WISP_RETURN_IF_ERROR(o.ledger->CheckDataset(dataset));", "",
-         RECOMMENDER + "WhatHasNoGuaranteeIsRefusedAndNothingIsCharged"),
+         RECOMMENDER + "ALedgerOfOtherDataDoesNotPay"),
         ("large-delta-taken", "CheckDelta", "if (delta < 1 / records) return OkStatus();", "if (delta < 1) return OkStatus();", RECOMMENDER + "ALargeDeltaHasToBeAllowed"),
     ])
 

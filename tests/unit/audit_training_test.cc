@@ -181,6 +181,15 @@ TEST_F(AuditTraining, MissingClippingIsCaught) {
   EXPECT_TRUE(Audit(s).refuted);
 }
 
+// The trade-off of both errors refutes by itself, where no delta is asked about.
+TEST_F(AuditTraining, NoiseBelowTheClaimIsCaughtByTheTradeOffAlone) {
+  StepAuditOptions s = Step();
+  s.deltas = {};
+  EXPECT_FALSE(Audit(s).refuted);
+  s.make_release = testing::MakeBroken(Breach::kNoNoise);
+  EXPECT_TRUE(Audit(s).refuted);
+}
+
 TEST_F(AuditTraining, SkippedEmptyBatchIsCaught) {
   StepAuditOptions s = Step(50);
   s.others = {};

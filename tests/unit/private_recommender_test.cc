@@ -84,6 +84,18 @@ TEST_F(PrivateRecommenderTest, EveryDrawIsChargedAndTheFigureGrows) {
   EXPECT_NEAR((*ledger_.Entries())[7].mechanism.range(), 2, 1e-6);
 }
 
+// What the draws show is history: a ledger of anything else does not pay for it, and learns nothing of it.
+TEST_F(PrivateRecommenderTest, ALedgerOfOtherDataDoesNotPay) {
+  Ledger other = *Ledger::Open(folder_ / "other", {.dataset = "shopping"});
+  for (PrivateRecommenderOptions options : {Mixed(), Anchored()}) {
+    options.ledger = &other;
+    const Status status = PrivateRecommender::Create(*model_, options).status();
+    EXPECT_EQ(status.code(), StatusCode::kPrivacyRefused);
+    EXPECT_NE(status.message().find("is of the data set 'shopping', and what is to be charged is 'history'"), std::string::npos) << status.message();
+  }
+  EXPECT_TRUE(other.Entries()->empty());
+}
+
 TEST_F(PrivateRecommenderTest, BlocksGiveNothingBack) {
   PrivateRecommenderOptions options = Mixed();
   options.draws_per_charge = 8;
