@@ -97,7 +97,7 @@ static void Remove(const char* suffix) {
 static wisp_code Personalise(wisp_error* error) {
   wisp_personalise_options options = {.size = sizeof(options), .model_path = model_path, .log_path = log_path, .output_path = output_path,
                                       .ledger_path = ledger_path, .epsilon = 4, .delta = 1e-4, .num_users_public = 60,
-                                      .expected_batch = 20, .epochs = 1, .num_threads = 1};
+                                      .expected_batch = 20, .epochs = 1, .num_threads = 1, .unit = WISP_UNIT_USER};
   return wisp_personalise(&options, NULL, error);
 }
 
