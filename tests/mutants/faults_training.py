@@ -163,7 +163,7 @@ def jobs():
          "noise = RandomStream::Reproducible(job.training.seed, StreamPurpose::kNoise);", HISTOGRAM + "ARunsHistogramDoesNotFollowFromItsSeed"),
         ("noise-without-the-histograms-cost", "NoiseMultiplier", ".composed_with = overheads", ".composed_with = overheads.first(0)",
          JOB + "GoalIsMetByWhatTheLedgerChargedHistogramIncluded"),
-        ("run-not-held-against-the-limit", "CheckBudget", "return p.ledger->CheckFits(charges, job_.new_limit);", "return OkStatus();",
+        ("run-not-held-against-the-limit", "CheckBudget", "return p.ledger->CheckFits(charges_, job_.new_limit);", "return OkStatus();",
          JOB + "RunThatDoesNotFitTheLimitSpendsNothing"),
         ("delta-of-a-record-taken", "CheckPrivacyGoal", "goal.delta >= 1.0 / num_records &&", "goal.delta >= 2.0 / num_records &&", JOB + "RefusedGoalsSpendNothing"),
     ]) + table("runtime/train/trainer.cc", [
