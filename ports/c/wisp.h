@@ -213,6 +213,8 @@ typedef struct wisp_private_options {
   uint32_t top_k;              /* mixed: only so many of the model's best, before mixing; 0: all */
   double top_p;                /* mixed: then the fewest that hold this share, before mixing; 0: all */
   uint32_t draws_per_charge;   /* a charge is one write to disk; what was charged is spent, drawn or not; 0: 1 */
+  int32_t other_data;          /* 1: a data set of the ledger's name in the models' provenance is another one. 0: a ledger that lacks
+                                  what they have spent on its data set is refused */
 } wisp_private_options;
 
 /* `model` must stay open until the recommender is closed, and both are used by one thread at a time. WISP_PRIVACY_REFUSED:

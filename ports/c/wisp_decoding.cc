@@ -76,7 +76,7 @@ Status Open(wisp_model* model, const wisp_private_options* given, wisp_private_r
   auto made = std::make_unique<wisp_private_recommender>();
   wisp::PrivateRecommenderOptions options{.temperature = o.temperature == 0 ? 1 : o.temperature, .top_k = o.top_k, .nucleus = o.top_p == 0 ? 1 : o.top_p,
                                           .public_datasets = labels, .num_records_public = o.num_records_public,
-                                          .allow_large_delta = o.allow_large_delta != 0, .draws_per_charge = std::max(1u, o.draws_per_charge)};
+                                          .allow_large_delta = o.allow_large_delta != 0, .other_data = o.other_data != 0, .draws_per_charge = std::max(1u, o.draws_per_charge)};
   WISP_ASSIGN_OR_RETURN(options.mode, ModeOf(o));
   WISP_ASSIGN_OR_RETURN(options.goal, GoalOf(o));
   if (o.budget_epsilon > 0) {

@@ -13,7 +13,7 @@
 #include "runtime/data/readers.h"
 #include "runtime/inference/session.h"
 #include "runtime/privacy/ledger_statement.h"
-#include "runtime/train/check_start.h"
+#include "runtime/inference/check_start.h"
 #include "runtime/train/job.h"
 #include "runtime/train/records.h"
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/privacy/json.h"
+
 namespace wisp {
 namespace {
 
@@ -71,8 +73,8 @@ DecodingNeed NeedOfEntries(std::span<const ProvenanceEntry> provenance, const De
   }
   if (first == nullptr) return {Kind::kFree, "every data set the weights came from is declared public"};
   if (policy.wanted && !(epsilon <= policy.wanted->epsilon() && delta <= policy.wanted->delta())) {
-    return Charge("the weights' guarantees add up to epsilon " + std::to_string(epsilon) + " at delta " + std::to_string(delta) +
-                  ", wanted is epsilon " + std::to_string(policy.wanted->epsilon()) + " at delta " + std::to_string(policy.wanted->delta()));
+    return Charge("the weights' guarantees add up to epsilon " + privacy::EpsilonText(epsilon) + " at delta " + privacy::EpsilonText(delta) +
+                  ", wanted is epsilon " + privacy::DoubleText(policy.wanted->epsilon()) + " at delta " + privacy::DoubleText(policy.wanted->delta()));
   }
   return {Kind::kFree, std::string("the weights carry a guarantee") + (some_public ? " for all data that is not declared public" : "") +
                            ": drawing is free post-processing"};

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "kernels/kernels.h"
+#include "runtime/inference/check_start.h"
 #include "runtime/inference/draw_law.h"
 #include "runtime/privacy/calibration.h"
 #include "runtime/privacy/decoding_calibration.h"
@@ -58,7 +59,7 @@ Status CheckDelta(const char* whose, double delta, DeltaOf of, const PrivateReco
                           " records is at most " + privacy::ShortText(most) + ": it is the chance of no protection at all (docs/one-person.md)");
   }
   if (delta < 1 / records) return OkStatus();
-  return PrivacyRefused(std::string(whose) + " delta is " + privacy::ShortText(delta) + ", which is not below 1 / " + std::to_string(static_cast<uint64_t>(records)) +
+  return PrivacyRefused(std::string(whose) + " delta is " + privacy::DoubleText(delta) + ", which is not below 1 / " + std::to_string(static_cast<uint64_t>(records)) +
                         (declared ? " records" : ", allowed where nobody declares the number of records (num_records_public)") +
                         ": such a guarantee allows publishing some record whole");
 }
@@ -140,6 +141,13 @@ Status PlanLifetime(const PrivateRecommenderOptions& o, uint64_t support, const 
   return o.ledger->PlanRun({&all, 1});
 }
 
+// What model and base have spent on the ledger's data is part of what the ledger states, charged draws or free ones.
+Status CheckLedgerHas(const Session& session, const PrivateRecommenderOptions& o) {
+  if (o.ledger == nullptr || o.other_data) return OkStatus();
+  WISP_RETURN_IF_ERROR(CheckPaid(session.file(), "the model", o.public_datasets, *o.ledger));
+  return o.base == nullptr ? OkStatus() : CheckPaid(o.base->file(), "the base model", o.public_datasets, *o.ledger);
+}
+
 uint64_t SupportFor(const PrivateRecommenderOptions& o, uint64_t num_items) {
   const bool smaller = o.charge_for == ChargeFor::kSupportLeft && o.largest_support > 0;
   return smaller ? std::min<uint64_t>(o.largest_support, num_items) : num_items;
@@ -183,6 +191,7 @@ Result<PrivateRecommender> PrivateRecommender::Create(Session& session, const Pr
     s.ledger = o.ledger;
     WISP_RETURN_IF_ERROR(SetUpCharge(o, SupportFor(o, s.num_items), s));
   }
+  WISP_RETURN_IF_ERROR(CheckLedgerHas(session, o));
   WISP_ASSIGN_OR_RETURN(PrivateSampler sampler, PrivateSampler::Create(s));
   // Last, for it may write: a request that was refused leaves the ledger as it is.
   if (charged) {

@@ -52,6 +52,9 @@ struct PrivateRecommenderOptions {
   // limit, is refused: it allows publishing some record whole. Unknown: one of 1e-4 or more, of the goal or of a new limit.
   uint64_t num_records_public = 0;
   bool allow_large_delta = false;
+  // Otherwise a ledger that lacks what the model, or the base, has spent on its data set is refused (check_start.h). True: the user's
+  // word that a data set of the ledger's name in their provenance is another one.
+  bool other_data = false;
 
   // Set: the ledger's limit from now on, over everything. Only once nothing else is refused; not read where draws are free.
   std::optional<privacy::EpsilonDelta> new_limit = std::nullopt;

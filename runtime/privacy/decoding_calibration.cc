@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/privacy/accountant.h"
+#include "runtime/privacy/json.h"
 
 namespace wisp::privacy {
 namespace {
@@ -60,7 +61,7 @@ Result<Mechanism> LargestPure(const PureRequest& request, const MechanismOfLoss&
     WISP_ASSIGN_OR_RETURN(const double epsilon, PureEpsilon(std::span(&m, 1)));
     if (epsilon <= request.epsilon) return m;
   }
-  return PrivacyRefused("epsilon " + std::to_string(request.epsilon) + " over " + std::to_string(request.draws) +
+  return PrivacyRefused("epsilon " + DoubleText(request.epsilon) + " over " + std::to_string(request.draws) +
                         " draws is below what can be computed");
 }
 
@@ -91,8 +92,8 @@ Result<DrawCalibration> Calibrate(const DrawRequest& request, const MechanismOfL
   WISP_ASSIGN_OR_RETURN(DrawCalibration best, search.At(low));
   while (!search.Keeps(best)) {
     if (low < std::min(kSmallest, 1e-6 * pure)) {
-      return PrivacyRefused("epsilon " + std::to_string(request.target.epsilon()) + " at delta " + std::to_string(request.target.delta()) +
-                            " cannot be met: what is spent beside the draws leaves no room, together they cost " + std::to_string(best.epsilon));
+      return PrivacyRefused("epsilon " + DoubleText(request.target.epsilon()) + " at delta " + DoubleText(request.target.delta()) +
+                            " cannot be met: what is spent beside the draws leaves no room, together they cost " + EpsilonText(best.epsilon));
     }
     high = low;
     low /= 2;

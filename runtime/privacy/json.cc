@@ -4,6 +4,8 @@
 
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
+#include <cstring>
 #include <utility>
 
 namespace wisp::privacy {
@@ -40,6 +42,18 @@ std::string ShortText(double number, int digits) {
   char text[32];
   std::snprintf(text, sizeof(text), "%.*g", digits, number);
   return text;
+}
+
+std::string EpsilonText(double number, int digits) {
+  if (!(number >= 0 && std::isfinite(number))) return DoubleText(number);
+  std::string text = ShortText(number, digits);
+  if (std::strtod(text.c_str(), nullptr) >= number) return text;
+  // One more in the last place that is shown. Decimals of so few digits come back from a double as they went in.
+  char nearest[40];
+  std::snprintf(nearest, sizeof nearest, "%.*e", digits - 1, number);
+  const int exponent = std::atoi(std::strchr(nearest, 'e') + 1);
+  std::snprintf(nearest, sizeof nearest, "1e%d", exponent - digits + 1);
+  return ShortText(std::strtod(text.c_str(), nullptr) + std::strtod(nearest, nullptr), digits);
 }
 
 std::string DoubleText(double number) {

@@ -50,8 +50,11 @@ class JsonWriter {
 
 // The shortest decimal text that reads back as `number`; "infinity", "-infinity", "nan".
 std::string DoubleText(double number);
-// For people: so many significant digits at most.
+// For people: so many significant digits at most. Not for what was spent: that is EpsilonText's.
 std::string ShortText(double number, int digits = 4);
+// For people, of an epsilon, a delta or what else must not be understated: at most so many significant digits (1 to 15), rounded up.
+// Read back it is never less than `number`.
+std::string EpsilonText(double number, int digits = 4);
 
 }  // namespace wisp::privacy
 

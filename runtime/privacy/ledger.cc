@@ -213,8 +213,8 @@ Status Ledger::CheckLimit(const EpsilonDelta& limit) const {
   if (!breach) return OkStatus();
   WISP_ASSIGN_OR_RETURN(const Delta delta, Delta::Create(limit.delta()));
   WISP_ASSIGN_OR_RETURN(const LedgerFigures figures, impl_->budget.Figures(delta));
-  return PrivacyRefused("the budget is to be " + ShortText(limit.epsilon(), 6) + ", but epsilon " + ShortText(figures.stated.epsilon, 6) + " at delta " +
-                        ShortText(limit.delta(), 6) + " is spent on the data set already: nothing could be charged any more; the limit stays as it was");
+  return PrivacyRefused("the budget is to be " + DoubleText(limit.epsilon()) + ", but epsilon " + EpsilonText(figures.stated.epsilon, 6) + " at delta " +
+                        DoubleText(limit.delta()) + " is spent on the data set already: nothing could be charged any more; the limit stays as it was");
 }
 
 Result<std::optional<EpsilonDelta>> Ledger::Limit() const {

@@ -70,7 +70,11 @@ Result<PrivacyStatement> StatementOf(const Ledger& ledger, const std::string& pa
     if (!entry.mechanism.is_gaussian()) draws.Add(entry.mechanism, entry.noise, entry.loss_slack);
     if (std::find(runs.begin(), runs.end(), entry.run) == runs.end()) runs.push_back(entry.run);
   }
-  for (const std::string& run : runs) s.run += (s.run.empty() ? "" : "; ") + run;
+  for (const std::string& run : runs) {
+    s.run += (s.run.empty() ? "" : "; ") + run;
+    const std::string tuning = TuningOf(run);
+    if (!tuning.empty() && std::find(s.uncharged_tuning.begin(), s.uncharged_tuning.end(), tuning) == s.uncharged_tuning.end()) s.uncharged_tuning.push_back(tuning);
+  }
   s.mechanisms = all.mechanisms();
   s.num_steps = NumSteps(all);
   s.loss_slack = all.loss_slack();

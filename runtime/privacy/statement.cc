@@ -7,6 +7,7 @@
 namespace wisp::privacy {
 namespace {
 
+constexpr char kTuned[] = ", after choosing without a charge: ";  // in a run's name
 constexpr char kReproducible[] = "noise: reproducible, no guarantee";
 
 std::string_view ToText(SamplingDone sampling) {
@@ -59,10 +60,10 @@ void Lines(std::string& text, std::string_view name, const std::vector<std::stri
   for (const std::string& v : values) Line(text, name, v);
 }
 
-// "2.4971 (delta 1e-06)", rounded up in the last place shown: what is printed is never less than what was computed.
+// "2.4971 (delta 1e-06)": what is printed is never less than what was computed.
 std::string EpsilonInWords(double epsilon, double delta) {
   if (!std::isfinite(epsilon)) return "infinite: nothing can be bounded at delta " + DoubleText(delta);
-  return DoubleText(std::ceil(epsilon * 1e4) / 1e4) + " (delta " + DoubleText(delta) + ")";
+  return EpsilonText(epsilon, 5) + " (delta " + DoubleText(delta) + ")";
 }
 
 std::string SetByInWords(Accountant accountant) {
@@ -178,6 +179,13 @@ void WriteBreakdown(JsonWriter& json, const PrivacyStatement& s) {
 }
 
 }  // namespace
+
+std::string WithTuning(const std::string& run, const std::string& tuning) { return tuning.empty() ? run : run + kTuned + tuning; }
+
+std::string TuningOf(const std::string& run) {
+  const size_t at = run.find(kTuned);
+  return at == std::string::npos ? "" : run.substr(at + sizeof(kTuned) - 1);
+}
 
 std::string WhyNoGuarantee(const PrivacyStatement& s) {
   if (s.noise == NoiseKind::kReproducible) return kReproducible;

@@ -84,6 +84,11 @@ struct PrivacyStatement {
   std::string ledger_path;
 };
 
+// The name of a run for the ledger, with what its user declares to have chosen by looking at the same data without a charge (nothing where
+// `tuning` is empty); and that declaration from such a name.
+std::string WithTuning(const std::string& run, const std::string& tuning);
+std::string TuningOf(const std::string& run);
+
 // Empty where the figures may be stated; else the reason why no epsilon is: "noise: reproducible, no guarantee", or
 // shuffled batches accounted for as if they were drawn at random.
 std::string WhyNoGuarantee(const PrivacyStatement& statement);

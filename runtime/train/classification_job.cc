@@ -6,6 +6,7 @@
 
 #include "runtime/privacy/accountant.h"
 #include "runtime/privacy/calibration.h"
+#include "runtime/privacy/json.h"
 #include "runtime/train/dp_fp_report.h"
 #include "runtime/train/records.h"
 
@@ -108,8 +109,8 @@ Status FillInNoise(const ClassificationJob& job, DpFpOptions& o) {
     const double needed = DpFpLossSlack(job.architecture, o, o.num_steps);
     if (2 * needed <= *job.goal.epsilon - epsilon && needed <= 1.1 * slack + 1e-7) return OkStatus();
     if (attempt == 3) {
-      return PrivacyRefused("epsilon " + std::to_string(*job.goal.epsilon) + " cannot be met: the integer grid of the noise alone costs " +
-                            std::to_string(2 * needed));
+      return PrivacyRefused("epsilon " + privacy::DoubleText(*job.goal.epsilon) + " cannot be met: the integer grid of the noise alone costs " +
+                            privacy::EpsilonText(2 * needed));
     }
     slack = std::max(needed, slack) * 1.01 + 1e-9;
   }

@@ -58,7 +58,7 @@ Result<double> NoiseMultiplier(const TrainingJob& job, uint64_t num_steps, doubl
     const double room = *job.goal.epsilon - calibration.epsilon;
     if (2 * needed <= room && needed <= 1.1 * slack + 1e-7) return calibration.noise_multiplier;
     if (attempt == 3) {
-      return PrivacyRefused("epsilon " + std::to_string(*job.goal.epsilon) + " cannot be met: the integer grid of the noise alone costs " + std::to_string(2 * needed));
+      return PrivacyRefused("epsilon " + privacy::DoubleText(*job.goal.epsilon) + " cannot be met: the integer grid of the noise alone costs " + privacy::EpsilonText(2 * needed));
     }
     slack = std::max(needed, slack) * 1.01 + 1e-9;
   }

@@ -120,6 +120,15 @@ def random():
     ])
 
 
+def figures():
+    return table("runtime/privacy/json.cc", [
+        ("epsilon-to-nearest", "EpsilonText", "if (std::strtod(text.c_str(), nullptr) >= number) return text;", "return text;",
+         "json_test:EpsilonText.ReadBackIsNeverLessAndNearAbove"),
+    ]) + table("runtime/privacy/ledger_statement.cc", [
+        ("tuning-kept-quiet", "StatementOf", "!tuning.empty() &&", "tuning.empty() &&", "ledger_statement_test:LedgerStatementTest.WhatWasTunedIsThereOnce"),
+    ])
+
+
 def audits():
     return table("runtime/privacy/audit.cc", [
         ("audit-refutes-within-delta", "PValue", "pure + 2 * static_cast<double>(o.canaries) * claim.delta * LargestMassPerGuess(o, chance)", "pure",
@@ -135,4 +144,4 @@ def audits():
 
 
 def faults():
-    return pld() + accountants() + ledger() + random() + audits()
+    return pld() + accountants() + ledger() + random() + figures() + audits()

@@ -84,6 +84,9 @@ def provenance():
          "return entries.empty() ? o.ledger->SetLimit(o.goal.lifetime->target) : OkStatus();", RECOMMENDER + "ATargetNeedsALimitWhereSomethingWasSpent"),
         ("draws-from-another-ledger", "SetUpCharge", "if (!dataset.empty()) WISP_RETURN_IF_ERROR(o.ledger->CheckDataset(dataset));", "",
          RECOMMENDER + "ALedgerOfOtherDataDoesNotPay"),
+        ("draws-of-a-model-paid-elsewhere", "CheckLedgerHas", 'WISP_RETURN_IF_ERROR(CheckPaid(session.file(), "the model", o.public_datasets, *o.ledger));', "",
+         RECOMMENDER + "ALedgerThatLacksWhatModelOrBaseCostIsRefused"),
+        ("draws-of-a-base-paid-elsewhere", "CheckLedgerHas", "o.base == nullptr", "true", RECOMMENDER + "ALedgerThatLacksWhatModelOrBaseCostIsRefused"),
         ("large-delta-taken", "CheckDelta", "if (delta < 1 / records) return OkStatus();", "if (delta < 1) return OkStatus();", RECOMMENDER + "ALargeDeltaHasToBeAllowed"),
     ])
 

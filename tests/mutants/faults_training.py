@@ -209,7 +209,7 @@ def dp_fp():
 
 
 def starts():
-    return table("runtime/train/check_start.cc", [
+    return table("runtime/inference/check_start.cc", [
         ("start-paid-for-by-95-percent", "", "constexpr double kSlack = 0.98;", "constexpr double kSlack = 0.95;",
          START + "TheStatedEpsilonMayExceedWhatIsSpentByTwoPartsInAHundred"),
         ("start-of-another-spelling", "CheckStart", "NameOf(entry.dataset) != NameOf(options.dataset)", "entry.dataset != options.dataset",

@@ -1,5 +1,5 @@
 // Which weights a private run may begin with, and with which ledger.
-#include "runtime/train/check_start.h"
+#include "runtime/inference/check_start.h"
 
 #include <cmath>
 

@@ -35,6 +35,17 @@ class LedgerStatementTest : public ::testing::Test {
   Ledger ledger_;
 };
 
+TEST_F(LedgerStatementTest, WhatWasTunedIsThereOnce) {
+  Charge(kTraining, "training");
+  EXPECT_TRUE(Stated().uncharged_tuning.empty());
+  for (const char* tuning : {"the rate", "the rate", "the batch", ""}) {
+    ASSERT_TRUE(ledger_.Charge({.mechanism = kTraining, .run = WithTuning("a run", tuning)}).ok());
+  }
+  EXPECT_EQ(Stated().uncharged_tuning, (std::vector<std::string>{"the rate", "the batch"}));
+  EXPECT_EQ(WithTuning("a run", ""), "a run");
+  EXPECT_EQ(TuningOf("a run"), "");
+}
+
 TEST_F(LedgerStatementTest, OneFigureOverSelectionTrainingAndDraws) {
   Charge(kSelection, "selection");
   Charge(kTraining, "training", NoiseKind::kSecure, 1e-9);

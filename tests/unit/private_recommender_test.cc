@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 
 #include "gtest/gtest.h"
@@ -56,6 +57,8 @@ class PrivateRecommenderTest : public ::testing::Test {
     for (const auto& e : *ledger_.Entries()) sum += e.mechanism.steps();
     return sum;
   }
+  // For what the weights of kGuaranteed cost.
+  void Pay() { ASSERT_TRUE(ledger_.Charge({.mechanism = *privacy::Mechanism::Gaussian({.noise_multiplier = 1}), .run = "training"}).ok()); }
   double Spent() { return *ledger_.Spent(*privacy::Delta::Create(1e-6)); }
 
   test::TemporaryFolder folder_;
@@ -112,6 +115,7 @@ TEST_F(PrivateRecommenderTest, BlocksGiveNothingBack) {
 
 TEST_F(PrivateRecommenderTest, WeightsWithAGuaranteeAndPublicOnesAreFree) {
   const auto dp = Open(3, {kShipped, kGuaranteed});
+  Pay();
   for (Session* session : {dp.get(), base_.get()}) {
     PrivateRecommender r = *PrivateRecommender::Create(*session, {.public_datasets = kPublic});
     EXPECT_TRUE(r.is_free());
@@ -120,7 +124,7 @@ TEST_F(PrivateRecommenderTest, WeightsWithAGuaranteeAndPublicOnesAreFree) {
     PrivateRecommender with_ledger = *PrivateRecommender::Create(*session, Mixed());
     ASSERT_TRUE(with_ledger.Recommend(kHistory, {.count = 5}).ok());
   }
-  EXPECT_EQ(Charged(), 0u);
+  EXPECT_EQ(Charged(), 1u) << "what the weights cost";
   EXPECT_EQ((*PrivateRecommender::Create(*dp, Mixed())).reason(),
             "the weights carry a guarantee for all data that is not declared public: drawing is free post-processing");
   // Not declared public: charged for, from the ledger of what is shown, and that is not this one.
@@ -134,6 +138,36 @@ TEST_F(PrivateRecommenderTest, WeightsWithAGuaranteeAndPublicOnesAreFree) {
   nothing_public.ledger = &shipped;
   EXPECT_FALSE(PrivateRecommender::Create(*dp, nothing_public)->is_free());
   EXPECT_EQ(PrivateRecommender::Create(*model_, nothing_public).status().code(), StatusCode::kPrivacyRefused) << "two data sets, one ledger";
+}
+
+TEST_F(PrivateRecommenderTest, ALedgerThatLacksWhatModelOrBaseCostIsRefused) {
+  const auto dp = Open(3, {kShipped, kGuaranteed}), then_bare = Open(4, {kShipped, kGuaranteed, kDevice});
+  const auto refused = [&](Session& model, Session* base, bool other_data = false) {
+    PrivateRecommenderOptions o = base == nullptr ? Mixed() : Anchored();
+    if (base != nullptr) o.base = base;
+    o.other_data = other_data;
+    const auto made = PrivateRecommender::Create(model, o);
+    const bool is = !made.ok() && made.status().code() == StatusCode::kPrivacyRefused && made.status().message().find("this ledger has epsilon") != std::string::npos;
+    EXPECT_EQ(made.ok(), !is) << made.status().message();
+    return is;
+  };
+  EXPECT_TRUE(refused(*dp, nullptr)) << "free, but the ledger's total leaves out what they show";
+  EXPECT_TRUE(refused(*then_bare, nullptr));
+  EXPECT_TRUE(refused(*model_, dp.get())) << "a base that spent on the same data";
+  EXPECT_FALSE(refused(*model_, base_.get()));
+  EXPECT_FALSE(refused(*model_, dp.get(), /*other_data=*/true));
+  EXPECT_EQ(Charged(), 0u);
+  Pay();
+  EXPECT_FALSE(refused(*dp, nullptr));
+  EXPECT_FALSE(refused(*then_bare, nullptr));
+  EXPECT_FALSE(refused(*model_, dp.get()));
+  // A path and its name are the same data; an epsilon that nobody bounded is no payment, its draws are charged.
+  ProvenanceEntry dear = kGuaranteed, unbounded = kGuaranteed;
+  dear.epsilon = 60;
+  dear.dataset = "/data/history";
+  unbounded.epsilon = std::numeric_limits<double>::infinity();
+  EXPECT_TRUE(refused(*Open(5, {kShipped, dear}), nullptr));
+  EXPECT_FALSE(refused(*Open(6, {kShipped, unbounded}), nullptr));
 }
 
 TEST_F(PrivateRecommenderTest, ALifetimeEndsWithItsLastDraw) {

@@ -4,13 +4,9 @@
 #include <cstdio>
 
 #include "runtime/privacy/json.h"
-#include "runtime/train/check_start.h"
+#include "runtime/inference/check_start.h"
 
 namespace wisp::tools {
-namespace {
-
-}  // namespace
-
 void SayIfRaised(const privacy::Ledger& ledger, const std::optional<privacy::EpsilonDelta>& before) {
   const auto read = ledger.Limit();
   if (!before || !read.ok() || !*read) return;
@@ -18,7 +14,7 @@ void SayIfRaised(const privacy::Ledger& ledger, const std::optional<privacy::Eps
   // Either number bounds what may come out: more of one is more, whatever the other.
   if (now->epsilon() <= before->epsilon() && now->delta() <= before->delta()) return;
   const bool same_delta = now->delta() == before->delta();
-  const auto at = [&](const privacy::EpsilonDelta& l) { return privacy::ShortText(l.epsilon(), 6) + (same_delta ? "" : " at delta " + privacy::ShortText(l.delta(), 6)); };
+  const auto at = [&](const privacy::EpsilonDelta& l) { return privacy::DoubleText(l.epsilon()) + (same_delta ? "" : " at delta " + privacy::DoubleText(l.delta())); };
   std::fprintf(stderr, "limit raised from %s to %s\n", at(*before).c_str(), at(*now).c_str());
 }
 
@@ -29,12 +25,12 @@ std::string SpentInWords(const privacy::Ledger& ledger, double delta) {
   if (!at.ok()) return "";
   const auto spent = ledger.Spent(*at);
   if (!spent.ok() || std::isinf(*spent)) return "";
-  return "epsilon " + privacy::ShortText(*spent, 6) + (limited ? " of " + privacy::ShortText((*limit)->epsilon(), 6) : "") + " at delta " + privacy::ShortText(at->value(), 6);
+  return "epsilon " + privacy::EpsilonText(*spent, 6) + (limited ? " of " + privacy::DoubleText((*limit)->epsilon()) : "") + " at delta " + privacy::DoubleText(at->value());
 }
 
 Result<std::optional<privacy::EpsilonDelta>> NewLimit(const std::optional<double>& budget, double delta) {
   if (!budget) return std::optional<privacy::EpsilonDelta>();
-  if (!(*budget > 0)) return InvalidArgument("--budget is " + privacy::ShortText(*budget, 6) + ", allowed is an epsilon above 0");
+  if (!(*budget > 0)) return InvalidArgument("--budget is " + privacy::DoubleText(*budget) + ", allowed is an epsilon above 0");
   WISP_ASSIGN_OR_RETURN(const auto limit, privacy::EpsilonDelta::Create(*budget, delta));
   return std::optional(limit);
 }

@@ -1,5 +1,7 @@
-#include "runtime/train/check_start.h"
+#include "runtime/inference/check_start.h"
 
+#include <algorithm>
+#include <cmath>
 #include <map>
 #include <vector>
 
@@ -31,8 +33,8 @@ Status CheckCharged(const std::vector<const ProvenanceEntry*>& entries, const st
       WISP_ASSIGN_OR_RETURN(spent, ledger.Spent(*at));
     }
     if (spent >= kSlack * stated) continue;
-    return PrivacyRefused(path + ": it was trained on '" + entry->dataset + "' before, for epsilon " + privacy::ShortText(stated) + " at delta " + privacy::ShortText(delta) +
-                          ", and this ledger has epsilon " + privacy::ShortText(spent) + " spent at that delta: it is not the one that paid for it. " + kIfOther);
+    return PrivacyRefused(path + ": it was trained on '" + entry->dataset + "' before, for epsilon " + privacy::EpsilonText(stated) + " at delta " + privacy::DoubleText(delta) +
+                          ", and this ledger has epsilon " + privacy::EpsilonText(spent) + " spent at that delta: it is not the one that paid for it. " + kIfOther);
   }
   return OkStatus();
 }
@@ -57,6 +59,17 @@ Status CheckStart(const ModelFile& base, const std::string& path, const StartOpt
     charged.push_back(&entry);
   }
   return CheckCharged(charged, path, ledger);
+}
+
+Status CheckPaid(const ModelFile& model, const std::string& name, std::span<const std::string> public_datasets, const privacy::Ledger& ledger) {
+  std::vector<const ProvenanceEntry*> charged;
+  const std::string paid_for = ledger.dataset();
+  for (const ProvenanceEntry& entry : model.provenance()) {
+    const bool is_public = std::find(public_datasets.begin(), public_datasets.end(), entry.dataset) != public_datasets.end();
+    if (entry.dataset.empty() || is_public || NameOf(entry.dataset) != NameOf(paid_for)) continue;
+    if (entry.epsilon && std::isfinite(*entry.epsilon)) charged.push_back(&entry);
+  }
+  return CheckCharged(charged, name, ledger);
 }
 
 }  // namespace wisp

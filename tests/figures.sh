@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# From outside: figures as people and scripts read them. What was spent is never shown as less, noise never as more than there was, and what is
+# computed on private data is called so, each time.
+#   tests/figures.sh BUILD_FOLDER
+. "$(dirname "$0")/shell.sh"
+recipe=$root/models/recipes/cafe-device.json
+cp "$root/models/cafe.wisp" base.wisp
+"$wisp" synth --out log.txt --population device --users 60 --seed 3 >out 2>err || fail "synth"
+# number WORD: the first number behind the word in what was printed
+number() { grep -o -- "$1 [0-9.e+-]*" out | head -n 1 | sed "s/^$1 //"; }
+# at_least SHOWN TRUE: shown, read back, is not less; nor more than a thousandth above
+at_least() { python3 -c "import sys; s, t = map(float, sys.argv[1:]); sys.exit(0 if t <= s <= t * 1.001 else 1)" "$1" "$2" || fail "shown is $1, $3 is $2"; }
+
+# Epsilons over six orders of magnitude.
+for at in "1 0.01 1000" "50 0.001 3" "2000 0.001 10" "1e5 1e-5 1" "0.7 0.04 2000" "3.3 0.01 777"; do
+  read -r sigma q steps <<<"$at"
+  accounted=("$wisp" privacy epsilon --sigma "$sigma" --q "$q" --steps "$steps" --delta 1e-6)
+  expect 0 "" "${accounted[@]}" --json
+  read -r pld rdp gdp < <(python3 -c 'import json; j = json.load(open("out")); print(j["pld"], j["rdp"], j["gdp_clt"])')
+  expect 0 "" "${accounted[@]}"
+  at_least "$(number "PLD      epsilon")" "$pld" "the epsilon of $at"
+  at_least "$(number "RDP      epsilon")" "$rdp" "the epsilon by RDP of $at"
+  at_least "$(number "GDP-CLT  epsilon")" "$gdp" "the epsilon by the limit theorem of $at"
+done
+# Noise that is found is printed in full: who reads it back has it, and its epsilon meets the target.
+for target in 0.5 3 8; do
+  found=("$wisp" privacy calibrate --epsilon $target --delta 1e-5 --q 0.04 --steps 500)
+  expect 0 "" "${found[@]}" --json
+  read -r sigma pld < <(python3 -c 'import json; j = json.load(open("out")); print(repr(j["sigma"]), j["pld"])')
+  expect 0 "" "${found[@]}"
+  [ "$(number "noise multiplier")" = "$sigma" ] || fail "calibrate prints noise $(number "noise multiplier"), and found $sigma"
+  at_least "$(number epsilon)" "$pld" "the calibrated epsilon"
+done
+expect 0 "" "$wisp" privacy decoding --support 10000 --lambda 1e-9 --draws 3 --delta 1e-6 --json
+pure=$(python3 -c 'import json; print(json.load(open("out"))["pure"])')
+expect 0 "" "$wisp" privacy decoding --support 10000 --lambda 1e-9 --draws 3 --delta 1e-6
+at_least "$(number "pure     epsilon")" "$pure" "the pure epsilon of draws"
+
+# A run: what is said at its end, of its model and of its ledger.
+fit=(--data log.txt --num-records-public 60 --batch 20 --epochs 10 --delta 0.001)
+run=("$wisp" train --recipe "$recipe" --model base.wisp "${fit[@]}" --noise-multiplier 3.123456789 --out m.wisp)
+expect 0 "train 1/30 loss" "${run[@]}" --ledger run.ledger
+shown=$(number "privacy: epsilon") spent=$(number "everything together: epsilon")
+grep -q "noise multiplier 3.123456789" out || fail "the noise is not printed in full: $(cat out)"
+expect 0 "" "$wisp" inspect m.wisp --json
+epsilon=$(python3 -c 'import json; print(json.load(open("out"))["provenance"][-1]["epsilon"])')
+at_least "$shown" "$epsilon" "the epsilon of the run"
+at_least "$spent" "$epsilon" "what is spent"
+
+# What is computed on the data without a charge is listed, all of it.
+expect 0 "" "${run[@]}" --ledger other.ledger --json
+json 'set(j["not_private"]) == set(j) & {"records", "records_dropped", "seconds", "planned_bytes", "validation", "test"} and "planned_bytes" in j["not_private"]'
+expect 0 "" "$wisp" evaluate --model m.wisp --data log.txt --json
+json 'set(j["not_private"]) == set(j) - {"not_private"}'
+# Evaluation says whom it skips.
+(cat log.txt; echo "short tea-mint"; echo "short bagel-lentil"; echo "u00001 unheard-of") >more.txt
+expect 0 "1 event of 1 item that the model does not know left out.*(local only)" "$wisp" evaluate --model m.wisp --data more.txt
+grep -q "over 60 users" out && grep -q "^skipped: 1 users with fewer than 3 events" out && grep -q "^local only" out || fail "evaluate says: $(cat out)"
+expect 0 "" "$wisp" evaluate --model m.wisp --data more.txt --json
+json 'j["users"] == 60 and j["users_skipped"] == 1 and j["unknown_events"] == 1 and j["unknown_items"] == 1'
+audit=("$wisp" audit run --recipe "$recipe" --model base.wisp --data log.txt --num-records-public 60 --batch 20 --steps 2 --canaries 20)
+expect 0 "" "${audit[@]}" --ledger audit.ledger --json
+json 'set(j["not_private"]) == {"records", "guesses", "mean_drop_included", "mean_drop_excluded", "correct", "bound", "refuted"}'
+expect 0 "" "$wisp" audit membership --method ordinary --model base.wisp --data log.txt --steps 2 --json
+json 'set(j["not_private"]) == set(j) - {"confidence", "not_private"}'
+expect 0 "" "$wisp" audit membership --method ordinary --model base.wisp --data log.txt --steps 2
+grep -q "^local only" out || fail "an attack on private data: $(cat out)"
+expect 0 "" "$wisp" audit step --model base.wisp --noise-multiplier 4 --observations 40 --json
+json 'set(j["not_private"]) == {"reach", "mu", "epsilon", "refuted"}'
+printf 'good\tthe film is great\nbad\tthe film is dull\ngood\tgreat\nbad\tdull\n' >texts.txt
+cat >texts.json <<'END'
+{"name": "texts", "architecture": {"max_length": 8, "width": 8, "num_heads": 1, "num_blocks": 1, "inner_width": 8, "attend": "all"},
+ "training": {"epochs": 1, "expected_batch": 2, "num_records_public": 4}, "dp_fp": {"micro_batches": 1, "paper": {"noise_multiplier": 1}},
+ "privacy": {"noise_multiplier": 1, "delta": 0.001}, "data": {"catalogue": "public", "classes": ["bad", "good"]}}
+END
+expect 0 "" "$wisp" classify train --recipe texts.json --data texts.txt --out texts.wisp --ledger texts.ledger --threads 1 --json
+json 'j["not_private"] == ["records", "records_dropped", "seconds"]'
+expect 0 "" "$wisp" classify train --recipe texts.json --mode paper --data texts.txt --out paper.wisp --threads 1 --json
+json 'set(j["not_private"]) == set(j) - {"not_private", "no_guarantee"}'
+expect 0 "" "$wisp" classify evaluate --model texts.wisp --data texts.txt --json
+json 'set(j["not_private"]) == set(j) - {"not_private"}'
+expect 0 "" "$wisp" classify evaluate --model texts.wisp --data texts.txt
+grep -q "^local only" out || fail "the accuracy on private texts: $(cat out)"
+finish
