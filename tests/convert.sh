@@ -53,6 +53,13 @@ same cafe.safetensors cafe.safetensors 'assert "synthetic public cafe guests" in
 
 # What shapes tell, a config need not say; where it says it, they must agree. A recipe is a config too.
 edit cafe.safetensors bare.safetensors 'del h["__metadata__"]'
+python3 - <<'PY'
+import json, struct
+header = json.dumps({"model.embed_tokens.weight": {"dtype": "F32", "shape": [3, 2], "data_offsets": [0, 24]}, "lm_head.weight": {"dtype": "F32", "shape": [1], "data_offsets": [24, 28]}}).encode()
+open("foreign.safetensors", "wb").write(struct.pack("<Q", len(header)) + header + bytes(28))
+PY
+expect 3 "foreign.safetensors: it is not a recommender of wisp's: it holds .*model.embed_tokens.weight.*Supported is .*item_embedding.weight .items, width.*docs/convert.md" "$wisp" convert foreign.safetensors --out o.wisp
+[ ! -e o.wisp ] || fail "a refused convert wrote a model"
 expect 2 "bare.safetensors: its __metadata__ has no 'wisp.architecture': --config is needed" "$wisp" convert bare.safetensors --out o.wisp
 echo '{"embedding_scale": 6}' >config.json
 expect 0 "" "$wisp" convert bare.safetensors --out o.wisp --config config.json

@@ -104,7 +104,7 @@ expect 2 "--public-dataset is 'guests', which no provenance here names" "${run[@
 expect 0 "" "${run[@]}" --data log.db --epsilon 0.2 --out d.wisp --ledger l.db --public-dataset "synthetic public cafe guests"
 grep -q "of this run alone" out && fail "a base from public data is spoken of: $(cat out)"
 sed 's/"name"/"architecture": {"width": 16}, "name"/' "$recipe" >wide.json
-expect 0 "the recipe's architecture is not that of --model" "$wisp" train --recipe wide.json --model base.wisp --data log.db --num-records-public 60 --batch 20 --epochs 1 --delta 0.001 --epsilon 0.2 --out d.wisp --ledger l.db
+expect 0 "what is trained is --model, which has other settings than the recipe's architecture: width 32 for 16$" "$wisp" train --recipe wide.json --model base.wisp --data log.db --num-records-public 60 --batch 20 --epochs 1 --delta 0.001 --epsilon 0.2 --out d.wisp --ledger l.db
 
 # After a run: what all of them come to, of the ledger's limit. What the weights carry on data of another name is said too.
 grep -q "spent on this data, everything together: epsilon [0-9.]* of 9 at delta 0.001" out || fail "a run does not say what is spent in all: $(cat out)"
@@ -133,5 +133,11 @@ expect 4 "the new limit's delta is 0.999, which is not below 1 / 10000, allowed 
 expect 4 "the target's delta is 0.9" "${draw[@]}" --ledger huge.db --epsilon 8 --lifetime 20 --delta 0.9
 [ ! -e huge.db ] || fail "a delta that protects nothing was written down"
 expect 0 "" "${draw[@]}" --ledger draws.db --clip 0.5 --budget 20 --delta 1e-6
+# A second query under the same plan is the plan at work.
+plan=("${draw[@]}" --ledger plan.db --epsilon 2 --delta 1e-6 --lifetime 5)
+expect 0 "" "${plan[@]}"
+grep -q "lifetime" err && fail "the first draws of a plan speak of it: $(cat err)"
+expect 0 "" "${plan[@]}"
+grep -q "lifetime" err && fail "the second query of a plan warns: $(cat err)"
 expect 0 "of the --lifetime of 40 draws the ledger's limit, epsilon 20 at delta 1e-06 over everything, leaves room for [1-9]" "${draw[@]}" --ledger draws.db --epsilon 19 --delta 1e-6 --lifetime 40
 finish

@@ -24,7 +24,7 @@ cat >base.json <<'END'
 END
 cat >tiny.json <<'END'
 {"name": "tiny", "title": "Tiny <table>", "reference": "nobody, table 0", "row_title": "method", "column_title": "epsilon",
- "data": {"label": "synthetic", "users": 60}, "base": "base.json",
+ "data": {"label": "synthetic", "users": 60, "public": true}, "base": "base.json",
  "metrics": [{"field": "ndcg@10", "title": "NDCG@10 (%)", "scale": 100, "digits": 2}, {"field": "step_ms", "title": "Step (ms)"}],
  "plot": {"kind": "bars", "field": "ndcg@10"}, "notes": ["A note."],
  "cells": [{"row": "private", "column": "4", "seeds": [1, 2], "published": {"ndcg@10": 0.05}, "published_deviation": {"ndcg@10": 0.01}},
@@ -67,6 +67,19 @@ expect 3 "log.txt" "$wisp" reproduce tiny.json --data log.txt --out log.txt/r.js
 expect 2 "a-folder" "$wisp" reproduce tiny.json --data log.txt --out a-folder
 [ ! -s out ] || fail "an --out that is a folder was refused after a run"
 [ ! -e r.jsonl ] || fail "a refused run wrote results"
+
+# Data that the table does not declare public, or whose size it does not say, is charged as wisp train charges it: to the ledger that is named.
+for own in 's/, "public": true//' 's/"users": 60, //'; do
+  sed "$own" tiny.json >own.json
+  expect 4 "its data is not declared public: --ledger is needed" "$wisp" reproduce own.json --data log.txt --out own.jsonl
+  [ ! -e own.jsonl ] || fail "a run that was refused wrote results"
+done
+expect 0 "" "$wisp" reproduce own.json --data log.txt --out own.jsonl --cell "private/4" --seed 1 --ledger own.ledger
+[ "$(sqlite3 own.ledger 'select count(*) from entries')" -gt 0 ] || fail "a private run on own data was not charged"
+grep -q "local only" out || fail "figures of own data are not called local: $(cat out)"
+holds own.jsonl '"ndcg@10" in j[0]["not_private"] and "planned_bytes" in j[0]["not_private"] and "epsilon" not in j[0]["not_private"]'
+expect 0 "" "$wisp" reproduce own.json --data log.txt --out own.jsonl --cell "not private/none" --seed 1
+expect 2 "runs on it are not charged" "$wisp" reproduce tiny.json --data log.txt --out r.jsonl --ledger own.ledger
 
 # One cell, then what is missing, then nothing.
 expect 0 "" "${run[@]}" --cell private/4 --seed 2 --json
@@ -145,7 +158,7 @@ cat >plain.json <<'END'
 {"name": "plain", "architecture": {"max_length": 20, "width": 8, "num_heads": 1, "num_blocks": 1, "inner_width": 8},
  "training": {"method": "ordinary", "sampling": "shuffled", "epochs": 1, "expected_batch": 10, "seed": 7}, "data": {"hold_out": "test"}}
 END
-expect 0 "" "$wisp" new --recipe plain.json --data log.txt --out new.wisp
+expect 0 "" "$wisp" new --recipe plain.json --catalogue public --data log.txt --out new.wisp
 expect 0 "" "$wisp" train --recipe plain.json --model new.wisp --data public.txt --dataset shipped --out shipped.wisp
 expect 0 "" "$wisp" train --recipe plain.json --model shipped.wisp --data private.txt --dataset own --out own.wisp
 expect 0 "" "$wisp" train --recipe base.json --model new.wisp --data log.txt --out safe.wisp --ledger safe.ledger
@@ -160,6 +173,8 @@ cat >decode.json <<'END'
            {"row": "anchored", "column": "0", "kind": "decode", "decode": {"mode": "anchored", "composition": "pure", "epsilon": 1e-4, "draws": 100}},
            {"row": "anchored", "column": "4", "kind": "decode", "decode": {"mode": "anchored", "composition": "pld", "epsilon": 4, "delta": 1e-6, "draws": 100}}]}
 END
+expect 4 "whose perplexity no ledger pays for, and its data is not declared public" "$wisp" reproduce decode.json --data private.txt --out d.jsonl --model own.wisp --base shipped.wisp --public-dataset shipped
+sed "s/\"label\": \"synthetic\"/\"label\": \"synthetic\", \"public\": true, \"users\": $(cut -d ' ' -f 1 private.txt | sort -u | grep -c .)/" decode.json >d && mv d decode.json
 decode=("$wisp" reproduce decode.json --data private.txt --out d.jsonl --threads 2)
 expect 2 "--model is needed" "${decode[@]}"
 expect 2 "--data is needed" "$wisp" reproduce decode.json --model own.wisp --out d.jsonl
@@ -167,7 +182,7 @@ expect 2 "--base is needed.*not public" "${decode[@]}" --model own.wisp
 expect 4 "base model must be public.*'shipped'" "${decode[@]}" --model own.wisp --base shipped.wisp
 expect 2 "draws from it are free" "${decode[@]}" --model safe.wisp --base new.wisp
 expect 2 "draws from it are free" "${decode[@]}" --model shipped.wisp --public-dataset shipped --base shipped.wisp
-"$wisp" new --recipe plain.json --data public.txt --out few.wisp >out 2>err
+"$wisp" new --recipe plain.json --catalogue public --data public.txt --out few.wisp >out 2>err
 expect 2 "other items" "${decode[@]}" --model own.wisp --base few.wisp --cell base/all
 sed 's/"support": "base:9"/"support": "model:9"/' decode.json >support.json
 expect 3 "all and base:K" "$wisp" reproduce support.json --list

@@ -17,5 +17,7 @@ expect() {
   [ "$got" -eq "$code" ] || fail "$* exited $got, expected $code: $(head -c 300 err)"
   [ -z "$word" ] || grep -q -- "$word" err || fail "$* did not say '$word': $(head -c 300 err)"
 }
+# json FILTER: a Python expression over the parsed output `j` that must hold
+json() { python3 -c "import json,sys; j=json.load(open('out')); sys.exit(0 if ($1) else 1)" || fail "$1 does not hold: $(head -c 300 out)"; }
 # Ends the test: 1 if anything failed.
 finish() { [ "$failures" -eq 0 ] && echo "all held" || { echo "$failures failures"; exit 1; }; }

@@ -78,6 +78,21 @@ std::vector<uint64_t> TorchShape(const ParameterSpec& p) {
   return {p.rows, p.cols};
 }
 
+Status CheckIsRecommender(const std::string& path, const SafeTensorsFile& file) {
+  if (file.Find("item_embedding.weight") != nullptr || file.Find("position_embedding.weight") != nullptr) return OkStatus();
+  constexpr size_t kShown = 3;
+  std::string names;
+  for (size_t i = 0; i < std::min(kShown, file.tensors().size()); ++i) {
+    names += (i == 0 ? "" : ", ") + Shown(file.tensors()[i].name) + " " + ShapeInWords(file.tensors()[i].shape);
+  }
+  const size_t more = file.tensors().size() - std::min(kShown, file.tensors().size());
+  return InvalidData(path + ": it is not a recommender of wisp's: it holds " + (names.empty() ? "no tensor" : names) +
+                     (more > 0 ? " and " + std::to_string(more) + " more" : "") +
+                     ". Supported is the state_dict of one model, tools/bench/peers/sasrec_torch.py (SASRec): item_embedding.weight [items, width], "
+                     "position_embedding.weight [positions, width], blocks.0.attention.in_proj_weight [3 width, width], blocks.0.feed_forward_in.weight "
+                     "[inner, width] and so on; docs/convert.md lists every name with its shape");
+}
+
 Result<Architecture> ArchitectureOfShapes(const std::string& path, const SafeTensorsFile& file) {
   Architecture a;
   WISP_ASSIGN_OR_RETURN(const SafeTensor* items, FindMatrix(path, file, "item_embedding.weight", kMaxItems));

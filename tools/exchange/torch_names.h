@@ -21,6 +21,9 @@ std::string TorchName(const std::string& name);
 // Vectors have one dimension, tables and matrices two.
 std::vector<uint64_t> TorchShape(const ParameterSpec& parameter);
 
+// That the file holds a recommender of ours at all, by its two tables that every one has. kInvalidData says what the file holds and what is supported.
+Status CheckIsRecommender(const std::string& path, const SafeTensorsFile& file);
+
 // num_items, max_length, width, num_blocks, inner_width, where norms stand, and which tables there are; all else is the default.
 // kInvalidData: a tensor that tells one of them is missing or has another number of dimensions, or a size beyond the limits.
 Result<Architecture> ArchitectureOfShapes(const std::string& path, const SafeTensorsFile& file);

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "runtime/privacy/json.h"
 #include "runtime/train/audit_dp_fp.h"
 #include "runtime/train/classification.h"
 #include "runtime/train/dp_fp_report.h"
@@ -92,8 +93,8 @@ void Print(const DpFpAuditOptions& o, const DpFpAuditResult& r, OutputFormat for
   std::printf("audit of one step of DP-FP, mode %s: noise multiplier %g, %s of the records a step, %llu steps with the canary and as many without\n",
               ToText(o.training.mode), o.training.noise_multiplier, q == 1 ? "all" : (Json(100 * q).dump() + " %").c_str(), static_cast<unsigned long long>(o.observations));
   for (const auto& at : r.at_delta) {
-    std::printf("  claimed%s %8.4f  delta %-8g  bound %8.4f by the table's rows, %8.4f by the head\n", paper ? " by the paper" : " epsilon", at.claimed,
-                at.delta, at.rows.epsilon, at.head.epsilon);
+    std::printf("  claimed%s %8s  delta %-8s  bound %8.4f by the table's rows, %8.4f by the head\n", paper ? " by the paper" : " epsilon",
+                privacy::EpsilonText(at.claimed).c_str(), privacy::DoubleText(at.delta).c_str(), at.rows.epsilon, at.head.epsilon);
   }
   std::printf("%s, with %g%% confidence in all bounds together\n", r.refuted ? "REFUTED" : "not refuted", 100 * o.confidence);
   if (powerless) std::printf("bounds of 0 say that this attack saw nothing, not that there is nothing: it had no power; more --observations give it some\n");

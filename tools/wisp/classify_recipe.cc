@@ -40,6 +40,7 @@ void ReadPrivacy(JsonSection& s, ClassifyRecipe& r) {
   s.Number("delta", r.goal.delta, 1e-300, 0.5);
   s.Flag("allow_delta_of_one_record", r.goal.allow_delta_of_one_record);
   s.Number("steps_per_charge", r.options.steps_per_charge, 1, 1e9);
+  s.Text("uncharged_tuning", r.uncharged_tuning);
   using privacy::PrivacyUnit;
   s.Choice<PrivacyUnit>("unit", r.unit, {{"user", PrivacyUnit::kUser}, {"session", PrivacyUnit::kSession}, {"day", PrivacyUnit::kDay},
                                          {"interaction", PrivacyUnit::kInteraction}});

@@ -20,6 +20,7 @@ struct ClassifyRecipe {
   PrivacyGoal goal;                   // of the private modes
   double head_share = 0.3;
   privacy::PrivacyUnit unit = privacy::PrivacyUnit::kInteraction;  // one labelled text is one record
+  std::string uncharged_tuning;       // as a recommender's
   std::vector<std::string> classes;   // public: the order is that of the classes' numbers
   data::LetterCase letters = data::LetterCase::kLower;
   // Whether which tokens occur may be known to anybody: a vocabulary from the data requires it.

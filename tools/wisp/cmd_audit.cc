@@ -10,7 +10,9 @@
 
 #include "runtime/data/synth.h"
 #include "runtime/inference/audit_decoding.h"
+#include "runtime/inference/decoding_need.h"
 #include "runtime/privacy/calibration.h"
+#include "runtime/privacy/json.h"
 #include "runtime/train/audit_training.h"
 #include "runtime/train/job.h"
 #include "tools/wisp/audit_classifier.h"
@@ -131,6 +133,12 @@ class TrainingAudit {
 
   bool is_private() const { return recipe_.training.method != Method::kOrdinary; }
 
+  // How long an ordinary run is follows from how many records there are.
+  std::vector<std::string> NotPrivate(std::vector<std::string> names) const {
+    if (!is_private()) names.emplace_back("steps");
+    return names;
+  }
+
   Status OpenTemporaryLedger() {
     WISP_ASSIGN_OR_RETURN(recipe_.training.privacy.ledger, temporary_.Open());
     return OkStatus();
@@ -209,7 +217,14 @@ class TrainingAudit {
   std::vector<int32_t> rows_;
 };
 
-void PrintStep(const StepAuditOptions& o, const StepAuditResult& r, OutputFormat format) {
+// Names of figures that tell something of weights that nothing protects.
+std::vector<std::string> NotPrivateOf(const ModelFile* model, std::vector<std::string> figures) {
+  if (model == nullptr || NeedOf(*model).kind == DecodingNeed::Kind::kFree) figures.clear();
+  return figures;
+}
+
+void PrintStep(const StepAuditOptions& o, const StepAuditResult& r, const ModelFile* model, OutputFormat format) {
+  const std::vector<std::string> not_private = NotPrivateOf(model, {"reach", "mu", "epsilon", "refuted"});
   const double sigma = o.training.privacy.noise_multiplier, q = static_cast<double>(o.training.expected_batch) / o.training.num_records_public;
   if (format == OutputFormat::kJson) {
     Json j = {{"noise_multiplier", sigma}, {"sampling_probability", q}, {"observations", o.observations}, {"reach", r.reach},
@@ -217,19 +232,23 @@ void PrintStep(const StepAuditOptions& o, const StepAuditResult& r, OutputFormat
     for (const auto& at : r.at_delta) j["epsilon"].push_back({{"delta", at.delta}, {"claimed", Figure(at.claimed)}, {"bound", at.bound.epsilon}});
     j["confidence"] = o.confidence;
     j["refuted"] = r.refuted;
+    j["not_private"] = not_private;
     std::printf("%s\n", j.dump(2).c_str());
     return;
   }
   std::printf("audit of one step: noise multiplier %g, sampling probability %g, %llu releases with the canary and as many without\n", sigma, q,
               static_cast<unsigned long long>(o.observations));
   std::printf("  claimed mu      %8.4f                  bound %8.4f\n", r.claimed_mu, r.mu.mu);
-  for (const auto& at : r.at_delta) std::printf("  claimed epsilon %8.4f  delta %-8g  bound %8.4f\n", at.claimed, at.delta, at.bound.epsilon);
+  for (const auto& at : r.at_delta) {
+    std::printf("  claimed epsilon %8s  delta %-8s  bound %8.4f\n", privacy::EpsilonText(at.claimed).c_str(), privacy::DoubleText(at.delta).c_str(), at.bound.epsilon);
+  }
   if (r.reach > 1.001) {
     std::printf("  the canary adds %.3f clipping norms: clipping does not hold\n", r.reach);
   } else {
     std::printf("  the canary adds %.3f clipping norms: no bound on mu above %.3f can be expected\n", r.reach, r.reach / sigma);
   }
   std::printf("%s, with %g%% confidence in all bounds together\n", Word(r.refuted), 100 * o.confidence);
+  if (!not_private.empty()) std::printf("local only: these figures tell something of the model's weights, which have no guarantee\n");
 }
 
 }  // namespace
@@ -270,7 +289,7 @@ Status AuditStepCommand(const AuditArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(const size_t strongest, StrongestCanary(options, candidates.records));
   options.canary = candidates.records[strongest];
   WISP_ASSIGN_OR_RETURN(const StepAuditResult result, AuditStep(options));
-  PrintStep(options, result, format);
+  PrintStep(options, result, audit.base_ ? &*audit.base_ : nullptr, format);
   return Verdict(result.refuted, "the step");
 }
 
@@ -293,20 +312,21 @@ Status AuditRunCommand(const AuditArguments& a, OutputFormat format) {
                               {"noise_multiplier", audit.is_private() ? Json(o.privacy.noise_multiplier) : Json()}, {"delta", delta},
                               {"claimed", Figure(r.claimed)}, {"bound", r.bound.epsilon}, {"confidence", a.confidence}, {"refuted", r.refuted},
                               {"charged_to", audit.ledger_ ? Json(a.ledger) : Json()},
-                              {"not_private", a.data.path.empty() ? Json::array() : Json({"records", "mean_drop_included", "mean_drop_excluded", "correct", "bound"})}})
+                              {"not_private", a.data.path.empty() ? Json::array() : Json(audit.NotPrivate({"records", "guesses", "mean_drop_included", "mean_drop_excluded", "correct", "bound", "refuted"}))}})
                             .dump(2).c_str());
   } else {
     std::printf("audit of one run: %llu steps, %zu records, %u canaries of which %llu took part\n", static_cast<unsigned long long>(o.num_steps),
                 audit.set_.records.size(), a.canaries, static_cast<unsigned long long>(r.included));
     std::printf("  loss of the canaries fell by %.3f in the data, by %.3f outside of it; %llu of %llu guesses were right\n", r.mean_drop_included,
                 r.mean_drop_excluded, static_cast<unsigned long long>(r.bound.outcome.correct), static_cast<unsigned long long>(r.bound.outcome.guesses));
-    std::printf("  claimed epsilon %s  bound %.4f  at delta %g\n", r.claimed ? Fixed(*r.claimed, 4).c_str() : "none", r.bound.epsilon, delta);
+    std::printf("  claimed epsilon %s  bound %.4f  at delta %s\n", r.claimed ? privacy::EpsilonText(*r.claimed).c_str() : "none", r.bound.epsilon,
+                privacy::DoubleText(delta).c_str());
     if (r.claimed) std::printf("%s, with %g%% confidence\n", Word(r.refuted), 100 * a.confidence);
     if (!r.claimed) {
       std::printf("nothing was tested: this run trains without a guarantee (method ordinary) and claims no epsilon; --claim tests one, --method phantom a private run\n");
     }
     if (audit.ledger_) std::printf("charged to %s like training: %llu steps\n", a.ledger.c_str(), static_cast<unsigned long long>(o.num_steps));
-    if (!a.data.path.empty()) std::printf("not private: keep these figures on this device\n");
+    if (!a.data.path.empty()) std::printf("%s\n", kLocalOnly);
   }
   return Verdict(r.refuted, "the run");
 }
@@ -328,7 +348,11 @@ Status AuditMembershipCommand(const AuditArguments& a, OutputFormat format) {
                               {"mean_loss_members", r.mean_loss_members}, {"mean_loss_non_members", r.mean_loss_non_members},
                               {"accuracy", m.accuracy}, {"accuracy_interval", {m.accuracy_interval.low, m.accuracy_interval.high}}, {"auc", m.auc},
                               {"auc_interval", {m.auc_interval.low, m.auc_interval.high}}, {"at_fpr_1_percent", rate(m.at_fpr_1_percent)},
-                              {"at_fpr_0.1_percent", rate(m.at_fpr_01_percent)}, {"confidence", a.confidence}}).dump(2).c_str());
+                              {"at_fpr_0.1_percent", rate(m.at_fpr_01_percent)}, {"confidence", a.confidence},
+                              {"not_private", a.data.path.empty() ? Json::array()
+                                                                  : Json(audit.NotPrivate({"members", "non_members", "mean_loss_members", "mean_loss_non_members", "accuracy",
+                                                                                           "accuracy_interval", "auc", "auc_interval", "at_fpr_1_percent",
+                                                                                           "at_fpr_0.1_percent"}))}}).dump(2).c_str());
     return OkStatus();
   }
   std::printf("membership inference by loss: %llu members, %llu others, %llu steps\n", static_cast<unsigned long long>(r.members),
@@ -338,7 +362,7 @@ Status AuditMembershipCommand(const AuditArguments& a, OutputFormat format) {
               m.accuracy_interval.high, m.auc, m.auc_interval.low, m.auc_interval.high);
   std::printf("  at 1%% false positives %.3f true ones, at 0.1%% %.3f\n", m.at_fpr_1_percent.true_positives.rate(), m.at_fpr_01_percent.true_positives.rate());
   std::printf("an attack, not a bound on epsilon: a stronger one may do better; each interval has %g%% confidence%s\n", 100 * a.confidence,
-              a.data.path.empty() ? "" : "\nnot private: keep these figures on this device");
+              a.data.path.empty() ? "" : (std::string("\n") + kLocalOnly).c_str());
   return OkStatus();
 }
 
@@ -371,8 +395,11 @@ Status AuditDecodingCommand(const AuditArguments& a, OutputFormat format) {
   } else {
     std::printf("audit of decoding (%s): %u of %u items, all outcomes under all pairs of %llu models\n", mode, o.draws, o.num_items,
                 static_cast<unsigned long long>(r.models));
-    std::printf("  claimed epsilon %8.4f                  exact %8.4f\n", r.claimed, r.exact);
-    if (r.claimed_at_delta) std::printf("  claimed epsilon %8.4f  delta %-8g  exact %8.4f\n", *r.claimed_at_delta, o.delta, *r.exact_at_delta);
+    const auto up = [](double epsilon) { return privacy::EpsilonText(epsilon, 5); };
+    std::printf("  claimed epsilon %8s                  exact %8s\n", up(r.claimed).c_str(), up(r.exact).c_str());
+    if (r.claimed_at_delta) {
+      std::printf("  claimed epsilon %8s  delta %-8s  exact %8s\n", up(*r.claimed_at_delta).c_str(), privacy::DoubleText(o.delta).c_str(), up(*r.exact_at_delta).c_str());
+    }
     if (r.sampled) {
       std::printf("  the sampler itself, %llu times under each of two models: bound %.4f, with %g%% confidence\n",
                   static_cast<unsigned long long>(o.observations), *r.sampled, 100 * o.confidence);

@@ -7,7 +7,10 @@
 #include <cmath>
 #include <cstdio>
 #include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
+#include <thread>
 
 #include "tools/wisp/bench_parts.h"
 #include "tools/wisp/commands.h"
@@ -16,15 +19,41 @@
 namespace wisp::tools {
 namespace {
 
-// The peak of `threads` threads at once, by probes between the samples.
+size_t Processors() { return std::max(1u, std::thread::hardware_concurrency()); }
+
+// The peak of all threads at once, by probes between the samples. Threads beyond the processors take turns: they add nothing to it.
 double Peak(Workers& workers) {
   std::vector<double> best(workers.size(), 0);
   workers.Run([&](size_t w) {
     for (int i = 0; i < 300; ++i) best[w] = std::max(best[w], FmaProbe());
   });
-  double sum = 0;
-  for (double b : best) sum += b;
-  return sum;
+  std::sort(best.begin(), best.end(), std::greater<>());
+  best.resize(std::min(workers.size(), Processors()));
+  return std::accumulate(best.begin(), best.end(), 0.0);
+}
+
+// Which options the benches read, of those that the command line may name.
+const std::map<std::string, std::vector<std::string>> kReads = {
+    {"all", {"--model", "--threads", "--batch", "--items", "--length", "--inner-width", "--repeats"}},
+    {"train", {"--threads", "--batch", "--items", "--length", "--inner-width", "--repeats"}},
+    {"score", {"--model", "--threads", "--items", "--length", "--inner-width", "--repeats"}},
+    {"encoder", {"--tensors", "--items", "--repeats"}},
+    {"ops", {"--items", "--length", "--inner-width", "--repeats"}},
+    {"clipping", {"--threads", "--batch", "--items", "--length", "--inner-width", "--repeats"}},
+    {"sparse", {"--threads", "--batch", "--repeats"}}};
+
+Status CheckGiven(const BenchArguments& a) {
+  for (const std::string& option : a.given) {
+    std::string readers;
+    bool reads = false;
+    for (const auto& [what, options] : kReads) {
+      if (std::find(options.begin(), options.end(), option) == options.end()) continue;
+      reads = reads || what == a.what;
+      readers += (readers.empty() ? "" : ", ") + what;
+    }
+    if (!reads) return InvalidArgument(option + " is of --what " + readers + "; --what " + a.what + " does not read it");
+  }
+  return OkStatus();
 }
 
 // Multiply-adds that a record of T positions needs, forward and backward, counted as two operations each. Attention is
@@ -52,6 +81,7 @@ Status BenchTraining(const BenchArguments& a, Json& result) {
                         {"ordinary_step_seconds", ToJson(SpreadOf(pair->ordinary_seconds()))},
                         {"private_step_seconds", ToJson(SpreadOf(pair->private_seconds()))},
                         {"private_over_ordinary", ToJson(SpreadOf(pair->ratios()))}, {"gflops_per_step", flops / 1e9}, {"fma_peak_gflops", peak},
+                        {"threads_in_peak", std::min(pair->ordinary().workers().size(), Processors())},
                         {"ordinary_percent_of_peak", ToJson(SpreadOf(percents))}, {"ordinary_bytes", bytes[0]}, {"private_bytes", bytes[1]},
                         {"private_over_ordinary_bytes", static_cast<double>(bytes[1]) / static_cast<double>(bytes[0])}};
   return OkStatus();
@@ -100,7 +130,10 @@ Status Bench(const BenchArguments& a, OutputFormat format) {
       a.what != "clipping") {
     return InvalidArgument("--what is '" + a.what + "', allowed are all, train, score, encoder, ops, sparse and clipping");
   }
-  if (!a.tensors.empty() && a.what != "encoder") return InvalidArgument("--tensors is of --what encoder");
+  WISP_RETURN_IF_ERROR(CheckGiven(a));
+  if (a.threads > Processors()) {
+    std::fprintf(stderr, "wisp: --threads is %u, and there are %zu processors: threads wait for each other, and the peak is that of the processors\n", a.threads, Processors());
+  }
   if (a.repeats == 0 || a.batch == 0 || a.length == 0) return InvalidArgument("--repeats, --batch and --length must be 1 or more");
   if (a.items < 2) return InvalidArgument("--items must be 2 or more");
   if (a.what == "ops") return PrintOps(a, format);

@@ -9,6 +9,8 @@
 #include "runtime/core/file.h"
 #include "runtime/data/lines.h"
 #include "runtime/model/classifier_file.h"
+#include "runtime/privacy/json.h"
+#include "runtime/privacy/statement.h"
 #include "runtime/train/classification.h"
 #include "runtime/train/dp_fp_report.h"
 #include "tools/wisp/classify_recipe.h"
@@ -17,6 +19,7 @@
 #include "tools/wisp/guarantee.h"
 #include "tools/wisp/ledger_access.h"
 #include "tools/wisp/output.h"
+#include "tools/wisp/recipe.h"
 
 namespace wisp::tools {
 namespace {
@@ -66,7 +69,10 @@ Status Override(const ClassifyTrainArguments& a, ClassifyRecipe& r) {
   } else if (a.noise_multiplier) {
     r.goal.noise_multiplier = a.noise_multiplier, r.goal.epsilon.reset();
   }
-  if (a.delta) r.goal.delta = *a.delta;
+  // A recipe's word for its own delta is none for another.
+  if (a.delta) r.goal.delta = *a.delta, r.goal.allow_delta_of_one_record = false;
+  if (!a.uncharged_tuning.empty()) r.uncharged_tuning = a.uncharged_tuning;
+  WISP_RETURN_IF_ERROR(CheckTuning(r.uncharged_tuning));
   if (a.epochs) r.epochs = *a.epochs, r.options.num_steps = 0;
   if (a.seed) r.seed = *a.seed;
   if (!a.text_column.empty()) r.text_column = a.text_column;
@@ -100,7 +106,7 @@ class ClassifyTrainCommand {
     ClassificationJob job{.records = records_, .architecture = description_.architecture, .start_weights = start_weights_,
                           .options = recipe_.options, .epochs = recipe_.epochs, .goal = recipe_.goal, .head_share = recipe_.head_share};
     job.options.ledger = ledger_ ? &*ledger_ : nullptr;
-    job.options.run = Name() + " " + run_id_;
+    job.options.run = privacy::WithTuning(Name() + " " + run_id_, recipe_.uncharged_tuning);
     WISP_ASSIGN_OR_RETURN(job.new_limit, NewLimit(a_.budget, recipe_.goal.delta));
     Progress progress("classify train");
     std::signal(SIGINT, [](int) { interrupted = 1; });
@@ -217,6 +223,7 @@ class ClassifyTrainCommand {
   ProvenanceEntry Provenance(const ClassificationResult& r) const {
     ProvenanceEntry entry;
     entry.description = (base() != nullptr ? "fine-tuned by " : "trained by ") + Name() + ", DP-FP " + r.description;
+    if (is_private() && !recipe_.uncharged_tuning.empty()) entry.description += "; chosen on the same data without a charge: " + recipe_.uncharged_tuning;
     entry.steps = r.num_steps;
     entry.dataset = Dataset();
     entry.date = Today();
@@ -252,6 +259,7 @@ class ClassifyTrainCommand {
       j["delta"] = recipe_.goal.delta;
       j["not_private"] = NotPrivate(j);
     } else {
+      j["not_private"] = AllOf(j);
       j["no_guarantee"] = WhyPaperHasNoGuarantee();
     }
     if (format_ == OutputFormat::kJson) {
@@ -260,8 +268,8 @@ class ClassifyTrainCommand {
     }
     std::printf("%s: %llu steps over %zu records in %.1f s\n%s\n", a_.out.c_str(), static_cast<unsigned long long>(r.num_steps), records_.size(), r.seconds,
                 r.description.c_str());
-    if (is_private()) std::printf("%s\n", NotPrivateInWords(j).c_str());
-    if (r.epsilon) std::printf("privacy: epsilon %s at delta %s%s\n", Fixed(*r.epsilon, 3).c_str(), j["delta"].dump().c_str(), StartInWords(base(), Dataset(), a_.public_datasets).c_str());
+    std::printf("%s\n", is_private() ? NotPrivateInWords(j).c_str() : "local only: the model, and every figure above");
+    if (r.epsilon) std::printf("privacy: epsilon %s at delta %s%s\n", privacy::EpsilonText(*r.epsilon).c_str(), j["delta"].dump().c_str(), StartInWords(base(), Dataset(), a_.public_datasets).c_str());
     const std::string spent = ledger_ ? SpentInWords(*ledger_, recipe_.goal.delta) : "";
     if (!spent.empty()) std::printf("spent on this data, everything together: %s\n", spent.c_str());
   }
@@ -330,10 +338,12 @@ Status ClassifyEvaluate(const ClassifyEvaluateArguments& a, OutputFormat format)
   std::vector<float> widened;
   const double accuracy = Accuracy(graph, opened.file.model().AllWeights(widened).data(), records, opened.input(), workers);
   if (format == OutputFormat::kJson) {
-    std::printf("%s\n", Json({{"accuracy", accuracy}, {"records", records.size()}, {"largest_class", largest}, {"unknown_tokens", sequences.num_unknown},
-                              {"texts_cut", sequences.num_cut}}).dump().c_str());
+    Json j = {{"accuracy", accuracy}, {"records", records.size()}, {"largest_class", largest}, {"unknown_tokens", sequences.num_unknown},
+              {"texts_cut", sequences.num_cut}};
+    j["not_private"] = AllOf(j);
+    std::printf("%s\n", j.dump().c_str());
   } else {
-    std::printf("accuracy %.4f over %zu texts (the largest class has %.4f of them)\n", accuracy, records.size(), largest);
+    std::printf("accuracy %.4f over %zu texts (the largest class has %.4f of them)\n%s\n", accuracy, records.size(), largest, kLocalOnly);
   }
   return OkStatus();
 }

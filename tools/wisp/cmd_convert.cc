@@ -215,6 +215,7 @@ std::map<std::string, std::string> Metadata(const ModelFile& model) {
 Status Convert(const ConvertArguments& a, OutputFormat format) {
   WISP_RETURN_IF_ERROR(CheckOutput({"--out", a.out}, {{"the safetensors file", a.in}, {"--config", a.config}, {"--item-keys", a.item_keys}, {"--item-names", a.item_names}}));
   WISP_ASSIGN_OR_RETURN(const SafeTensorsFile file, OpenSafeTensors(a.in));
+  WISP_RETURN_IF_ERROR(exchange::CheckIsRecommender(a.in, file));
   const std::string guarantee = StatedGuarantee(file);
   ModelContents contents;
   WISP_ASSIGN_OR_RETURN(contents.architecture, ReadArchitectureOf(a, file));

@@ -8,6 +8,7 @@
 #include "runtime/privacy/accountant.h"
 #include "runtime/privacy/calibration.h"
 #include "runtime/privacy/decoding_calibration.h"
+#include "runtime/privacy/json.h"
 #include "runtime/privacy/ledger_statement.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/dataset.h"
@@ -19,6 +20,8 @@ using Json = nlohmann::ordered_json;
 
 // JSON has no infinity; the word is what scripts look for.
 Json Figure(double value) { return std::isinf(value) ? Json("infinity") : Json(value); }
+
+std::string Up(double epsilon) { return privacy::EpsilonText(epsilon, 5); }
 
 Result<privacy::Mechanism> CalibratedDraws(const PrivacyArguments& a) {
   WISP_RETURN_IF_ERROR(privacy::CheckTarget(a.epsilon));
@@ -55,10 +58,11 @@ Status PrivacyDecoding(const PrivacyArguments& a, OutputFormat format) {
     std::printf("%s\n", j.dump().c_str());
     return OkStatus();
   }
-  std::printf("%s\n  %s %.6g\n  pure     epsilon %.4f   (delta 0, %.4g a draw)\n"
-              "  PLD      epsilon %.4f   (delta %g; an upper bound, the figure to state; set by %s)\n  RDP      epsilon %.4f   (delta %g; an upper bound)\n",
-              draws.Describe().c_str(), mixed ? "lambda" : "clip", strength, pure, draws.PureEpsilonOfStep(), stated.epsilon, a.delta,
-              std::string(privacy::ToText(stated.accountant)).c_str(), rdp, a.delta);
+  const std::string at = privacy::DoubleText(a.delta);
+  std::printf("%s\n  %s %s\n  pure     epsilon %s   (delta 0, %s a draw)\n"
+              "  PLD      epsilon %s   (delta %s; an upper bound, the figure to state; set by %s)\n  RDP      epsilon %s   (delta %s; an upper bound)\n",
+              draws.Describe().c_str(), mixed ? "lambda" : "clip", privacy::DoubleText(strength).c_str(), Up(pure).c_str(), Up(draws.PureEpsilonOfStep()).c_str(),
+              Up(stated.epsilon).c_str(), at.c_str(), std::string(privacy::ToText(stated.accountant)).c_str(), Up(rdp).c_str(), at.c_str());
   if (mixed) std::printf("  %.4g %% of the draws are random: the same for every model\n", 100 * (1 - strength));
   return OkStatus();
 }
@@ -74,8 +78,9 @@ Status PrivacyEpsilon(const PrivacyArguments& a, OutputFormat format) {
   if (format == OutputFormat::kJson) {
     std::printf("%s\n", Json({{"pld", Figure(pld)}, {"rdp", Figure(rdp)}, {"gdp_clt", Figure(gdp)}}).dump().c_str());
   } else {
-    std::printf("%s, delta %g\n  PLD      epsilon %.4f   (an upper bound; the figure to state)\n  RDP      epsilon %.4f   (an upper bound, looser)\n"
-                "  GDP-CLT  epsilon %.4f   (asymptotic, may understate)\n", mechanism.Describe().c_str(), a.delta, pld, rdp, gdp);
+    std::printf("%s, delta %s\n  PLD      epsilon %s   (an upper bound; the figure to state)\n  RDP      epsilon %s   (an upper bound, looser)\n"
+                "  GDP-CLT  epsilon %s   (asymptotic, may understate)\n",
+                mechanism.Describe().c_str(), privacy::DoubleText(a.delta).c_str(), Up(pld).c_str(), Up(rdp).c_str(), Up(gdp).c_str());
   }
   return OkStatus();
 }
@@ -87,7 +92,9 @@ Status PrivacyCalibrate(const PrivacyArguments& a, OutputFormat format) {
   if (format == OutputFormat::kJson) {
     std::printf("%s\n", Json({{"sigma", c.noise_multiplier}, {"pld", c.epsilon}}).dump().c_str());
   } else {
-    std::printf("noise multiplier %.5f: epsilon %.4f at delta %g by PLD\n", c.noise_multiplier, c.epsilon, a.delta);
+    // The noise in full: read back it is what was found, not a little less.
+    std::printf("noise multiplier %s: epsilon %s at delta %s by PLD\n", privacy::DoubleText(c.noise_multiplier).c_str(), Up(c.epsilon).c_str(),
+                privacy::DoubleText(a.delta).c_str());
   }
   return OkStatus();
 }

@@ -169,8 +169,8 @@ class PrivateCommand {
     const std::vector<privacy::ChargeRequest> charges = {{.mechanism = lifetime, .run = "lifetime"}};
     if (ledger_->CheckFits(charges).ok()) return OkStatus();
     WISP_ASSIGN_OR_RETURN(const uint64_t left, DrawsLeft(draw, *p_.lifetime));
-    Warn("warning: of the --lifetime of " + std::to_string(*p_.lifetime) + " draws the ledger's limit, epsilon " + privacy::ShortText(limit->epsilon()) + " at delta " +
-         privacy::ShortText(limit->delta()) + " over everything, leaves room for " + std::to_string(left));
+    Warn("warning: of the --lifetime of " + std::to_string(*p_.lifetime) + " draws the ledger's limit, epsilon " + privacy::DoubleText(limit->epsilon()) + " at delta " +
+         privacy::DoubleText(limit->delta()) + " over everything, leaves room for " + std::to_string(left));
     return OkStatus();
   }
 
@@ -184,9 +184,9 @@ class PrivateCommand {
     WISP_ASSIGN_OR_RETURN(const double spent, ledger_->Spent(delta));
     WISP_ASSIGN_OR_RETURN(const privacy::Mechanism draw, DrawOf(r, o));
     WISP_ASSIGN_OR_RETURN(const uint64_t left, DrawsLeft(draw, o.draws_per_charge));
-    return PrivacyRefused("the budget does not allow " + std::to_string(o.draws_per_charge) + " draws: one costs epsilon " + privacy::ShortText(r.epsilon_per_draw()) +
-                          " at delta 0, spent on this data is epsilon " + privacy::ShortText(spent) + ", the limit is epsilon " + privacy::ShortText(limit->epsilon()) + " at delta " +
-                          privacy::ShortText(limit->delta()) + "; " + (left == 0 ? "no more draw" : std::to_string(left) + " more would") + (left == 0 ? " fits" : " fit") +
+    return PrivacyRefused("the budget does not allow " + std::to_string(o.draws_per_charge) + " draws: one costs epsilon " + privacy::EpsilonText(r.epsilon_per_draw()) +
+                          " at delta 0, spent on this data is epsilon " + privacy::EpsilonText(spent) + ", the limit is epsilon " + privacy::DoubleText(limit->epsilon()) + " at delta " +
+                          privacy::DoubleText(limit->delta()) + "; " + (left == 0 ? "no more draw" : std::to_string(left) + " more would") + (left == 0 ? " fits" : " fit") +
                           ": nothing was charged");
   }
 
@@ -238,7 +238,8 @@ class PrivateCommand {
 
   Result<PrivateRecommenderOptions> Options(const PrivateRecommendOptions& request) {
     PrivateRecommenderOptions o{.temperature = p_.temperature, .top_k = p_.top_k, .nucleus = p_.top_p, .public_datasets = p_.public_datasets,
-                                .num_records_public = p_.num_records_public.value_or(0), .allow_large_delta = p_.allow_large_delta == "yes"};
+                                .num_records_public = p_.num_records_public.value_or(0), .allow_large_delta = p_.allow_large_delta == "yes",
+                                .other_data = p_.other_data};
     WISP_ASSIGN_OR_RETURN(o.selection, Choice<Selection>("--select", p_.select, {{"sample", Selection::kSample}, {"best", Selection::kArgMax}}));
     WISP_ASSIGN_OR_RETURN(o.after_mixing, Choice<AfterMixing>("--after-mixing", p_.after_mixing,
                                                               {{"nothing", AfterMixing::kNothing}, {"top-k", AfterMixing::kTopK},
@@ -298,13 +299,13 @@ class PrivateCommand {
       return;
     }
     const char* strength = cost.contains("lambda") ? "lambda" : "clip";
-    std::printf("drawn privately, %s, %s %.4g: %llu draws charged to %s, epsilon %.4g each at delta 0\n", cost["mode"].get<std::string>().c_str(), strength,
-                cost[strength].get<double>(), static_cast<unsigned long long>(cost["draws_charged"]), p_.ledger.c_str(),
-                cost["pure_epsilon_per_draw"].get<double>());
+    std::printf("drawn privately, %s, %s %s: %llu draws charged to %s, epsilon %s each at delta 0\n", cost["mode"].get<std::string>().c_str(), strength,
+                privacy::EpsilonText(cost[strength].get<double>()).c_str(), static_cast<unsigned long long>(cost["draws_charged"]), p_.ledger.c_str(),
+                privacy::EpsilonText(cost["pure_epsilon_per_draw"].get<double>()).c_str());
     if (cost.contains("random_share")) std::printf("%s %% of the draws are random: the same for every model\n", privacy::ShortText(100 * cost["random_share"].get<double>()).c_str());
     if (!cost["limit"].is_null()) {
-      std::printf("spent on this data, everything together: epsilon %.4f of %.4f at delta %g\n", cost["spent"].get<double>(),
-                  cost["limit"]["epsilon"].get<double>(), cost["limit"]["delta"].get<double>());
+      std::printf("spent on this data, everything together: epsilon %s of %s at delta %s\n", privacy::EpsilonText(cost["spent"].get<double>(), 6).c_str(),
+                  privacy::DoubleText(cost["limit"]["epsilon"].get<double>()).c_str(), privacy::DoubleText(cost["limit"]["delta"].get<double>()).c_str());
     }
   }
 

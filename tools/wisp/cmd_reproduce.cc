@@ -1,7 +1,8 @@
 // wisp reproduce: runs the cells of a paper's table one after the other, trains or measures, and notes each run as a line of JSON.
 //
-// For public benchmark data only: private runs are paid for from a ledger that is thrown away with the run, and what is
-// noted are figures of the test items. The noise is secure, never repeated; a seed is that of weights and shuffling.
+// On public benchmark data (Reproduction::is_public) private runs are paid for from a ledger that is thrown away with the run; on any other
+// data from the data set's own, --ledger. What is noted are figures of the test items. The noise is secure, never repeated; a seed is that of
+// weights and shuffling.
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include <fstream>
 
 #include "runtime/core/threads.h"
+#include "runtime/privacy/json.h"
 #include "tools/wisp/check_cell.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/dataset.h"
@@ -104,6 +106,7 @@ class ReproduceCommand {
     const bool decodes = any([](const ReproductionCell& c) { return c.kind == Kind::kDecode; });
     const bool trains = any([](const ReproductionCell& c) { return c.kind == Kind::kTrain; });
     if (a_.data.path.empty() && (trains || decodes)) return InvalidArgument("--data is needed: the file of " + table_.data_label);
+    WISP_RETURN_IF_ERROR(CheckDeclared(decodes, any([](const ReproductionCell& c) { return IsPrivate(c); })));
     if (a_.out.empty()) return InvalidArgument("--out is needed: the file that gets a line of JSON for each run");
     if (a_.seed && !trains) return InvalidArgument("--seed is of cells that train; the selected cells of " + table_.name + " are measured");
     if (!decodes) return OkStatus();
@@ -112,6 +115,21 @@ class ReproduceCommand {
       return InvalidArgument("--base is needed, the public model that these cells lean on; what the model itself knows of popularity is not public");
     }
     return ReadFiles();
+  }
+
+  static bool IsPrivate(const ReproductionCell& c) { return c.kind == Kind::kTrain && c.recipe.training.method != Method::kOrdinary; }
+
+  // Data that nobody declared public is charged, as wisp train charges it; what else train asks for is held to each cell (check_cell.h).
+  Status CheckDeclared(bool decodes, bool any_private) const {
+    const std::string declare = "\"public\": true with the number of \"users\" under data of the table declares a public benchmark";
+    if (decodes && !table_.is_public()) {
+      return PrivacyRefused(table_.name + " has cells of draws, whose perplexity no ledger pays for, and its data is not declared public; " + declare);
+    }
+    if (table_.is_public() && !a_.ledger.empty()) {
+      return InvalidArgument("--ledger is given, but the data of " + table_.name + " is declared public: runs on it are not charged to anybody");
+    }
+    if (table_.is_public() || !any_private || !a_.ledger.empty()) return OkStatus();
+    return PrivacyRefused(table_.name + " has private cells, and its data is not declared public: --ledger is needed, the data set's own, which is charged; " + declare);
   }
 
   DecodingData Decoding() const {
@@ -180,7 +198,8 @@ class ReproduceCommand {
     if (format_ == OutputFormat::kJson) {
       std::printf("%s\n", line.dump().c_str());
     } else {
-      std::printf("%s: %s\n", RunTitle(planned).c_str(), Shown(*planned.cell, figures).c_str());
+      const bool local = !table_.is_public() && planned.cell->kind != Kind::kBench;
+      std::printf("%s: %s%s\n", RunTitle(planned).c_str(), Shown(*planned.cell, figures).c_str(), local ? (std::string("; ") + kLocalOnly).c_str() : "");
     }
     std::fflush(stdout);
     const Status appended = AppendResultLine(a_.out, line);
@@ -193,9 +212,9 @@ class ReproduceCommand {
     switch (cell.kind) {
       case Kind::kTrain:
         return "NDCG@10 " + number("ndcg@10", 4) + ", HIT@10 " + number("hit@10", 4) +
-               (f.contains("epsilon") && f["epsilon"].is_number() ? ", epsilon " + number("epsilon", 3) : "") + ", " + number("seconds", 0) + " s";
+               (f.contains("epsilon") && f["epsilon"].is_number() ? ", epsilon " + privacy::EpsilonText(f["epsilon"].get<double>()) : "") + ", " + number("seconds", 0) + " s";
       case Kind::kBench: return number("step_seconds", 4) + " s a step, median of " + f["steps_measured"].dump();
-      case Kind::kDecode: return "perplexity " + number("perplexity", 2) + (f.contains("epsilon") ? ", epsilon " + number("epsilon", 3) : "");
+      case Kind::kDecode: return "perplexity " + number("perplexity", 2) + (f.contains("epsilon") ? ", epsilon " + privacy::EpsilonText(f["epsilon"].get<double>()) : "");
     }
     return "";
   }
@@ -206,7 +225,8 @@ class ReproduceCommand {
     arguments.data = a_.data;
     if (arguments.data.format == "auto") arguments.data.format = table_.data_format;
     arguments.dataset = table_.data_label;
-    arguments.ledger = folder.File("ledger");
+    // A limit that was set stays what it is: a run that does not fit is refused.
+    arguments.ledger = a_.ledger.empty() ? folder.File("ledger") : a_.ledger;
     arguments.seed = planned.seed;
     arguments.threads = Threads();
     TrainingRun run(title, arguments, planned.cell->recipe);
@@ -227,6 +247,7 @@ class ReproduceCommand {
     figures["cpu_seconds"] = cpu_seconds;
     figures["planned_bytes"] = r.planned_bytes;
     figures["record_state_bytes"] = r.record_state_bytes;
+    if (!table_.is_public()) figures["not_private"] = {"ndcg@10", "hit@10", "users", "seconds", "cpu_seconds", "planned_bytes", "record_state_bytes"};
     return figures;
   }
 

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/core/file.h"
+#include "runtime/privacy/json.h"
 #include "runtime/privacy/statement.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/dataset.h"
@@ -36,6 +37,7 @@ class TrainCommand {
     const ModelFile* base = run_.base();
     ProvenanceEntry entry;
     entry.description = (base ? "fine-tuned by " : "trained by ") + (recipe_.name.empty() ? FileName(a_.recipe) : recipe_.name);
+    if (is_private() && !recipe_.uncharged_tuning.empty()) entry.description += "; chosen on the same data without a charge: " + recipe_.uncharged_tuning;
     entry.steps = r.num_steps;
     entry.dataset = run_.Dataset();
     entry.date = Today();
@@ -73,6 +75,7 @@ class TrainCommand {
     privacy::PrivacyStatement s;
     s.dataset = run_.ledger().dataset();
     s.run = r.run;
+    if (!recipe_.uncharged_tuning.empty()) s.uncharged_tuning = {recipe_.uncharged_tuning};
     s.unit = recipe_.unit;
     s.mechanisms = r.mechanisms;
     s.num_steps = r.num_steps;
@@ -103,7 +106,7 @@ class TrainCommand {
     for (const auto& [name, quality] : {std::pair{"validation", r.validation}, std::pair{"test", r.test}}) {
       if (quality) j[name] = {{"ndcg@10", quality->ndcg_at_10}, {"hit@10", quality->hit_at_10}, {"users", quality->num_users}};
     }
-    if (is_private()) j["not_private"] = NotPrivate(j);
+    j["not_private"] = is_private() ? NotPrivate(j) : AllOf(j);
     if (format_ == OutputFormat::kJson) {
       std::printf("%s\n", j.dump(2).c_str());
       return;
@@ -111,8 +114,8 @@ class TrainCommand {
     std::printf("%s: %llu steps over %llu records in %.1f s\n", a_.out.c_str(), static_cast<unsigned long long>(r.num_steps),
                 static_cast<unsigned long long>(r.num_records), r.seconds);
     if (is_private()) {
-      std::printf("privacy: %s\n", r.epsilon ? ("epsilon " + Fixed(*r.epsilon, 3) + " at delta " + j["delta"].dump() + ", noise multiplier " +
-                                                Fixed(r.noise_multiplier, 3) + StartInWords(run_.base(), run_.Dataset(), a_.public_datasets)).c_str() : "noise: reproducible, no guarantee");
+      std::printf("privacy: %s\n", r.epsilon ? ("epsilon " + privacy::EpsilonText(*r.epsilon) + " at delta " + j["delta"].dump() + ", noise multiplier " +
+                                                privacy::DoubleText(r.noise_multiplier) + StartInWords(run_.base(), run_.Dataset(), a_.public_datasets)).c_str() : "noise: reproducible, no guarantee");
       const std::string spent = SpentInWords(run_.ledger(), recipe_.goal.delta);
       if (!spent.empty()) std::printf("spent on this data, everything together: %s\n", spent.c_str());
     }
@@ -120,7 +123,7 @@ class TrainCommand {
       std::printf("test: NDCG@10 %.4f, HIT@10 %.4f over %llu users\n", r.test->ndcg_at_10, r.test->hit_at_10,
                   static_cast<unsigned long long>(r.test->num_users));
     }
-    std::printf("%s\n", is_private() ? NotPrivateInWords(j).c_str() : "not private: no guarantee");
+    std::printf("%s\n", is_private() ? NotPrivateInWords(j).c_str() : "not private: no guarantee; local only: the model, and every figure above");
   }
 
   const TrainArguments& a_;
@@ -146,15 +149,28 @@ Status Train(const TrainArguments& arguments, OutputFormat format) {
 }
 
 // Says that there is no data behind the weights: a model without entries is one of which nothing is known.
-ProvenanceEntry RandomStart() {
-  return {.description = "random weights, from no data", .mechanisms = {"random weights, the same whatever the data"}, .epsilon = 0,
+ProvenanceEntry RandomStart(const std::string& data) {
+  const std::string items = data.empty() ? "" : "; the list of items is that of '" + FileName(data) + "', which was declared public";
+  return {.description = "random weights, from no data" + items, .mechanisms = {"random weights, the same whatever the data"}, .epsilon = 0,
           .noise = NoiseOrigin::kSecure, .date = Today()};
+}
+
+// The items of the data become part of the file: nothing protects whoever is the only one with an item.
+Status CheckPublicItems(const NewArguments& a, const Recipe& recipe) {
+  if (a.catalogue != "public" && recipe.catalogue != Recipe::Catalogue::kPublic) {
+    return PrivacyRefused("the model would list the items of " + a.data.path + ", which tells who did what where one user alone has an item: declare the list of "
+                          "items public (--catalogue public, or \"catalogue\": \"public\" under data), or make a model without data, with --num-items");
+  }
+  if (recipe.min_item_events <= 1) return OkStatus();
+  return PrivacyRefused("the list of items would follow from how often each is in " + a.data.path + " (data.min_item_events " + std::to_string(recipe.min_item_events) +
+                        "), which no declaration covers; allowed is 1");
 }
 
 Status New(const NewArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(Recipe recipe, ReadRecipe(a.recipe));
   WISP_RETURN_IF_ERROR(CheckOutput({"--out", a.out}, {{"--recipe", a.recipe}, {"--data", a.data.path}, {"--item-names", a.item_names}}));
   ModelContents contents;
+  if (!a.data.path.empty()) WISP_RETURN_IF_ERROR(CheckPublicItems(a, recipe));
   if (!a.data.path.empty()) {
     WISP_ASSIGN_OR_RETURN(data::ReadResult data, ReadData(a.data, {recipe.min_user_events, recipe.min_item_events}, nullptr));
     contents.item_keys = std::move(data.sequences.item_keys);
@@ -169,7 +185,7 @@ Status New(const NewArguments& a, OutputFormat format) {
   InitialiseWeights(recipe.architecture, recipe.initialisation, random, weights);
   contents.architecture = recipe.architecture;
   contents.weights = weights;
-  contents.provenance.push_back(RandomStart());
+  contents.provenance.push_back(RandomStart(a.data.path));
   contents.description = recipe.name;
   contents.created_by = "wisp " + Version();
   WISP_RETURN_IF_ERROR(WriteModel(a.out, contents));

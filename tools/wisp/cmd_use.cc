@@ -7,6 +7,7 @@
 #include "runtime/train/records.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/dataset.h"
+#include "tools/wisp/output.h"
 
 namespace wisp::tools {
 namespace {
@@ -99,12 +100,19 @@ Status Evaluate(const EvaluateArguments& a, OutputFormat format) {
   const Recommender graph(model.architecture(), *ops, /*num_negatives=*/0, GraphUse::kInference, HeadPackingFor(*ops, model.architecture(), weights));
   Workers workers(a.threads == 0 ? DefaultThreads() : a.threads);
   const RankingQuality q = EvaluateRanking(graph, weights, a.split == "test" ? set.test : set.validation, workers);
-  if (q.num_users == 0) return InvalidData(a.data.path + ": no user has enough events to be tested: " + (a.split == "test" ? "3" : "4") + " of items that the model knows");
+  const char* needed = a.split == "test" ? "3" : "4";
+  if (q.num_users == 0) return InvalidData(a.data.path + ": no user has enough events to be tested: " + needed + " of items that the model knows");
+  const uint64_t skipped = data.sequences.num_users() - q.num_users;
   if (format == OutputFormat::kJson) {
-    std::printf("%s\n", Json({{"ndcg@10", q.ndcg_at_10}, {"hit@10", q.hit_at_10}, {"users", q.num_users}}).dump().c_str());
-  } else {
-    std::printf("NDCG@10 %.4f, HIT@10 %.4f over %llu users\n", q.ndcg_at_10, q.hit_at_10, static_cast<unsigned long long>(q.num_users));
+    Json j = {{"ndcg@10", q.ndcg_at_10}, {"hit@10", q.hit_at_10}, {"users", q.num_users}, {"users_skipped", skipped},
+              {"unknown_events", data.report.unknown_events}, {"unknown_items", data.report.unknown_items}};
+    j["not_private"] = AllOf(j);
+    std::printf("%s\n", j.dump().c_str());
+    return OkStatus();
   }
+  std::printf("NDCG@10 %.4f, HIT@10 %.4f over %llu users\n", q.ndcg_at_10, q.hit_at_10, static_cast<unsigned long long>(q.num_users));
+  if (skipped > 0) std::printf("skipped: %llu users with fewer than %s events of items that the model knows\n", static_cast<unsigned long long>(skipped), needed);
+  std::printf("%s\n", kLocalOnly);
   return OkStatus();
 }
 

@@ -29,13 +29,13 @@ struct SynthArguments {
 };
 
 struct NewArguments {
-  std::string recipe, out, item_names;
+  std::string recipe, out, item_names, catalogue;
   uint32_t num_items = 0;
   DataArguments data;  // items are taken from it when a path is given
 };
 
 struct TrainArguments {
-  std::string recipe, model, out, item_names, ledger, checkpoint, privacy_json, dataset, allow_large_delta;
+  std::string recipe, model, out, item_names, ledger, checkpoint, privacy_json, dataset, allow_large_delta, uncharged_tuning;
   DataArguments data;
   std::optional<double> epsilon, noise_multiplier, delta, epochs, learning_rate, budget, histogram_noise;
   std::optional<uint64_t> seed, reproducible_noise_seed;
@@ -61,6 +61,7 @@ struct PrivateRecommendArguments {
   double temperature = 1, top_p = 1;
   uint32_t top_k = 0, block = 0;
   std::vector<std::string> public_datasets;
+  bool other_data = false;
 };
 
 struct RecommendArguments {
@@ -107,7 +108,7 @@ struct PrivacyArguments {
 };
 
 struct ClassifyTrainArguments {
-  std::string recipe, data, out, format = "auto", text_column, label_column, mode, base, vocabulary, ledger, dataset;
+  std::string recipe, data, out, format = "auto", text_column, label_column, mode, base, vocabulary, ledger, dataset, uncharged_tuning;
   std::optional<double> epsilon, noise_multiplier, delta, budget, epochs, learning_rate;
   std::optional<uint64_t> seed, reproducible_noise_seed;
   std::optional<uint32_t> num_records_public, expected_batch;
@@ -143,11 +144,12 @@ struct AuditArguments {
 
 struct BenchArguments {
   std::string what = "all", model, tensors;
+  std::vector<std::string> given = {};  // options that were named on the command line, --what aside
   uint32_t threads = 0, items = 3416, length = 200, inner_width = 256, repeats = 20, batch = 64;
 };
 
 struct ReproduceArguments {
-  std::string table, out, cell;
+  std::string table, out, cell, ledger;
   std::string model, base;  // of decode cells
   std::vector<std::string> public_datasets;
   DataArguments data;

@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "runtime/inference/decoding_need.h"
+#include "runtime/privacy/json.h"
 
 namespace wisp::tools {
 
@@ -66,9 +67,7 @@ std::string StartInWords(const ModelFile* base, const std::string& dataset, cons
   for (const ProvenanceEntry& e : base->provenance()) {
     const bool is_public = std::find(public_datasets.begin(), public_datasets.end(), e.dataset) != public_datasets.end();
     if (!e.epsilon || *e.epsilon <= 0 || e.dataset == dataset || is_public) continue;
-    char text[64];
-    std::snprintf(text, sizeof text, "%.4g at delta %.4g on '", *e.epsilon, e.delta);
-    others += (others.empty() ? "epsilon " : ", ") + std::string(text) + e.dataset + "'";
+    others += (others.empty() ? "epsilon " : ", ") + privacy::EpsilonText(*e.epsilon) + " at delta " + privacy::DoubleText(e.delta) + " on '" + e.dataset + "'";
   }
   return others.empty() ? "" : "; the weights it began with carry " + others + " besides: of the same people it adds up";
 }
@@ -88,7 +87,7 @@ Result<data::ReadResult> ReadData(const DataArguments& a, const ReadLimits& limi
   }
   WISP_ASSIGN_OR_RETURN(const data::Format format, data::ParseFormat(a.format));
   WISP_ASSIGN_OR_RETURN(data::ReadResult result, data::ReadSequences(a.path, format, options));
-  for (const std::string& warning : data::Warnings(result.report)) std::fprintf(stderr, "wisp: %s: %s\n", a.path.c_str(), warning.c_str());
+  for (const std::string& warning : data::Warnings(result.report)) std::fprintf(stderr, "wisp: %s: %s (local only)\n", a.path.c_str(), warning.c_str());
   return result;
 }
 

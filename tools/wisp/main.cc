@@ -28,6 +28,7 @@ class CommandLine {
   CommandLine() : app_("wisp: small recommenders that learn privately on the device.\n"
                        "Results go to standard output, progress to standard error.\n"
                        "Exit codes: 0 done, 2 usage, 3 data, 4 a refused privacy request or a refuted claim, 130 cancelled, 1 a fault of the program.", "wisp") {
+    app_.set_version_flag("--version", "wisp " WISP_VERSION);
     app_.require_subcommand(1);
     AddSynth();
     AddNew();
@@ -94,6 +95,8 @@ class CommandLine {
     c->add_option("--recipe", new_.recipe, "Architecture and hyper-parameters, JSON")->required();
     c->add_option("--out", new_.out, "Model file to write")->required();
     c->add_option("--num-items", new_.num_items, "Size of the catalogue, when no data is given");
+    c->add_option("--catalogue", new_.catalogue, "public: which items the data has may be known to anybody; in place of the recipe's data.catalogue")
+        ->check(CLI::IsMember({"public"}));
     c->add_option("--item-names", new_.item_names, "Lines of key<TAB>name for people to read");
     AddData(c, new_.data, false);
     chosen_.OnCall(c, New, new_);
@@ -127,6 +130,7 @@ class CommandLine {
     c->add_option("--dataset", train_.dataset, "Name of the data set in ledger and provenance: the same each time, and that of the ledger. Default: the file's");
     c->add_flag("--other-data", train_.other_data, "A data set of this name in the provenance of --model is another one");
     c->add_option("--public-dataset", train_.public_datasets, "Label of a data set in the provenance of --model that is public; may be repeated");
+    c->add_option("--uncharged-tuning", train_.uncharged_tuning, "What was chosen by looking at the same data without a charge, in words for the statement");
     c->add_option("--allow-large-delta", train_.allow_large_delta, "yes: accept a delta of exactly 1 / records")->check(CLI::IsMember({"yes"}));
     c->add_option("--threads", train_.threads, "0: up to 4")->check(ThreadsRange());
     AddData(c, train_.data, true);
@@ -189,6 +193,7 @@ class CommandLine {
     add("--block", p.block, "Draws charged at a time; what is not drawn is lost. 0: as many as are asked for");
     add("--unit", p.unit, "Of a ledger that is made: user, session, day or interaction")->capture_default_str();
     add("--dataset", p.dataset, "Name of the data set; that of a ledger that exists must be the same");
+    c->add_flag("--other-data", p.other_data, "A data set of the ledger's name in the provenance of --model and --base is another one")->needs(on);
   }
 
   void AddInspect() {
@@ -284,20 +289,24 @@ class CommandLine {
     c->add_option("--what", bench_.what, "all (train and score), train, score, encoder (128 tokens, 6 blocks of width 384), ops (each kernel; to measure memory\n"
                                          "it takes twice the last-level cache, up to a gigabyte), clipping (what ghost clipping of the embedding would add to\n"
                                          "a private step) or sparse (catalogues of 1e5 to 1e7 items: 16 GB, minutes)")->capture_default_str();
-    c->add_option("--model", bench_.model, "Score with this model; default: one of the size of ML-1M");
-    c->add_option("--tensors", bench_.tensors, "encoder: write its weights and what it computed there, as safetensors");
-    c->add_option("--threads", bench_.threads, "0: up to 4")->check(ThreadsRange());
-    c->add_option("--batch", bench_.batch, "Records per training step")->capture_default_str();
-    c->add_option("--items", bench_.items, "Size of the catalogue; sparse has its own")->capture_default_str();
-    c->add_option("--length", bench_.length, "Positions of a record; sparse has its own")->capture_default_str();
-    c->add_option("--inner-width", bench_.inner_width, "Of a feed-forward")->check(CLI::Range(1, 65536))->capture_default_str();
-    c->add_option("--repeats", bench_.repeats, "Samples of each figure")->capture_default_str();
+    const auto add = [&](const std::string& name, auto& value, const char* help) {
+      return c->add_option(name, value, help)->each([this, name](const std::string&) { bench_.given.push_back(name); });
+    };
+    add("--model", bench_.model, "score: with this model; default: one of the size of ML-1M");
+    add("--tensors", bench_.tensors, "encoder: write its weights and what it computed there, as safetensors");
+    add("--threads", bench_.threads, "0: up to 4; encoder and ops have one")->check(ThreadsRange());
+    add("--batch", bench_.batch, "Records per training step")->capture_default_str();
+    add("--items", bench_.items, "Size of the catalogue; sparse has its own")->capture_default_str();
+    add("--length", bench_.length, "Positions of a record; encoder and sparse have their own")->capture_default_str();
+    add("--inner-width", bench_.inner_width, "Of a feed-forward; encoder and sparse have their own")->check(CLI::Range(1, 65536))->capture_default_str();
+    add("--repeats", bench_.repeats, "Samples of each figure")->capture_default_str();
     chosen_.OnCall(c, Bench, bench_);
   }
 
   void AddReproduce() {
-    CLI::App* c = app_.add_subcommand("reproduce", "Run a paper's table again, cell by cell; a line of JSON for each run. For public benchmark data only:\n"
-                                                   "the ledger of a private run is thrown away, and its test figures are written down.\n"
+    CLI::App* c = app_.add_subcommand("reproduce", "Run a paper's table again, cell by cell; a line of JSON for each run. Test figures are written down.\n"
+                                                   "Private runs on public benchmark data, as the table declares it and its number of users confirms,\n"
+                                                   "are paid for from a ledger that is thrown away; on any other data --ledger is needed.\n"
                                                    "Cells that time steps need no data; those of private draws need a model and data.\n"
                                                    "  wisp reproduce phantom-table-2 --list\n"
                                                    "  wisp reproduce phantom-figure-8 --out docs/results/phantom-figure-8.jsonl\n"
@@ -309,6 +318,7 @@ class CommandLine {
     c->add_flag("--list", reproduce_.list, "Show the cells, and how many of their runs --out has");
     c->add_flag("--skip-done", reproduce_.skip_done, "Leave out runs that --out has, with the recipe as it is now");
     c->add_option("--model", reproduce_.model, "Cells of private draws: draw from this model, trained without privacy");
+    c->add_option("--ledger", reproduce_.ledger, "The data set's privacy ledger: of private cells on data that the table does not call public");
     c->add_option("--base", reproduce_.base, "Cells of private draws: the public model, same items; untrained, or its data sets declared public");
     c->add_option("--public-dataset", reproduce_.public_datasets, "Label of a data set in the base's provenance that is public; may be repeated");
     c->add_option("--threads", reproduce_.threads, "0: up to 4")->check(ThreadsRange());

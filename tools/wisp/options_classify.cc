@@ -32,6 +32,7 @@ void AddTrain(CLI::App* c, Chosen& chosen, ClassifyTrainArguments& a) {
   c->add_option("--dataset", a.dataset, "Name of the data set in ledger and provenance: the same each time, and that of the ledger. Default: the file's");
   c->add_flag("--other-data", a.other_data, "A data set of this name in the provenance of --base is another one");
   c->add_option("--public-dataset", a.public_datasets, "Label of a data set in the provenance of --base that is public; may be repeated");
+  c->add_option("--uncharged-tuning", a.uncharged_tuning, "What was chosen by looking at the same data without a charge, in words for the statement");
   c->add_option("--threads", a.threads, "0: up to 4")->check(ThreadsRange());
   chosen.OnCall(c, ClassifyTrain, a);
 }

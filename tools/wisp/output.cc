@@ -26,11 +26,17 @@ void Progress::Update(uint64_t done, uint64_t total, const std::string& suffix) 
                  static_cast<unsigned long long>(total), suffix.c_str(), left);
     std::fflush(stderr);
     drawn_ = true;
-  } else if (tenth != last_tenth_) {
-    last_tenth_ = tenth;
-    std::fprintf(stderr, "%s %llu/%llu %s, %.0f s left\n", title_.c_str(), static_cast<unsigned long long>(done),
-                 static_cast<unsigned long long>(total), suffix.c_str(), left);
+    return;
   }
+  // A first line at once: a run of hours that says nothing until its tenth looks as if it stood still.
+  constexpr std::chrono::seconds kLongest{10};
+  const auto now = std::chrono::steady_clock::now();
+  if (drawn_ && tenth == last_tenth_ && now - shown_ < kLongest) return;
+  drawn_ = true;
+  last_tenth_ = tenth;
+  shown_ = now;
+  std::fprintf(stderr, "%s %llu/%llu %s, %.0f s left\n", title_.c_str(), static_cast<unsigned long long>(done), static_cast<unsigned long long>(total),
+               suffix.c_str(), left);
 }
 
 std::string Fixed(double value, int digits) {
@@ -41,19 +47,25 @@ std::string Fixed(double value, int digits) {
 
 std::string FileName(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
 
-// Seconds too: they tell how many records took part.
+// Seconds and bytes too: they tell how many records took part.
 std::vector<std::string> NotPrivate(const nlohmann::ordered_json& figures) {
   std::vector<std::string> names;
-  for (const char* name : {"records", "records_dropped", "seconds", "validation", "test"}) {
+  for (const char* name : {"records", "records_dropped", "seconds", "planned_bytes", "validation", "test"}) {
     if (figures.contains(name)) names.emplace_back(name);
   }
   return names;
 }
 
 std::string NotPrivateInWords(const nlohmann::ordered_json& figures) {
-  std::string words = "not private, for this device's owner only: loss";
+  std::string words = "local only, not private, for this device's owner: loss";
   for (const std::string& name : NotPrivate(figures)) words += ", " + name;
   return words;
+}
+
+std::vector<std::string> AllOf(const nlohmann::ordered_json& figures) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : figures.items()) names.push_back(name);
+  return names;
 }
 
 }  // namespace wisp::tools

@@ -10,7 +10,7 @@
 
 namespace wisp::tools {
 
-// A bar on a terminal; elsewhere a line at each tenth.
+// A bar on a terminal; elsewhere a line at the first update, at each tenth, and where nothing was shown for ten seconds.
 class Progress {
  public:
   explicit Progress(std::string title);
@@ -21,7 +21,7 @@ class Progress {
   std::string title_;
   bool terminal_, drawn_ = false;
   uint64_t last_tenth_ = 0;
-  std::chrono::steady_clock::time_point start_;
+  std::chrono::steady_clock::time_point start_, shown_;
 };
 
 std::string Fixed(double value, int digits);
@@ -33,6 +33,10 @@ std::string FileName(const std::string& path);
 std::vector<std::string> NotPrivate(const nlohmann::ordered_json& figures);
 // The same as a sentence, for people.
 std::string NotPrivateInWords(const nlohmann::ordered_json& figures);
+// Every name: of what is computed from data or weights that nothing protects.
+std::vector<std::string> AllOf(const nlohmann::ordered_json& figures);
+// What stands below such figures, for people.
+inline constexpr char kLocalOnly[] = "local only: computed from the data, not private, for this device's owner";
 
 }  // namespace wisp::tools
 

@@ -128,6 +128,7 @@ void ReadPrivacy(JsonSection& s, Recipe& r) {
   s.Choice<NormForm>("norm_form", p.norm_form, {{"automatic", NormForm::kAutomatic}, {"formed", NormForm::kFormed}, {"gram", NormForm::kGram}});
   s.Number("histogram_noise", r.histogram_noise, 0, 1e5);
   s.Number("steps_per_charge", p.steps_per_charge, 1, 1e9);
+  s.Text("uncharged_tuning", r.uncharged_tuning);
   using privacy::PrivacyUnit;
   s.Choice<PrivacyUnit>("unit", r.unit, {{"user", PrivacyUnit::kUser}, {"session", PrivacyUnit::kSession}, {"day", PrivacyUnit::kDay},
                                          {"interaction", PrivacyUnit::kInteraction}});
@@ -146,6 +147,14 @@ void ReadData(JsonSection& s, Recipe& r) {
 
 bool IsOfClassifier(const nlohmann::json& json) {
   return json.is_object() && (json.contains("dp_fp") || (json.contains("data") && json["data"].is_object() && json["data"].contains("classes")));
+}
+
+Status CheckTuning(const std::string& declared) {
+  if (declared.empty()) return OkStatus();
+  const std::string fault = declared.find(';') != std::string::npos ? "has a semicolon, which stands between runs" : data::KeyFault(declared);
+  if (fault.empty()) return OkStatus();
+  return InvalidArgument("the tuning that is declared (--uncharged-tuning, or privacy.uncharged_tuning in a recipe) " + fault +
+                         "; allowed is a short list, such as 'learning rate, batch'");
 }
 
 Result<Recipe> ReadRecipe(const std::string& path) {
@@ -190,8 +199,9 @@ Result<Recipe> ParseRecipe(const std::string& where, const nlohmann::json& json)
   JsonSection s(where, json);
   s.Text("name", recipe.name);
   s.Object("architecture", [&](JsonSection& inner) {
-    recipe.names_architecture = json.contains("architecture");
     ReadArchitecture(inner, recipe.architecture);
+    if (!json.contains("architecture")) return;
+    for (const auto& [key, value] : json["architecture"].items()) recipe.names_architecture.push_back(key);
   });
   s.Object("initialisation", [&](JsonSection& inner) { ReadInitialisation(inner, recipe.initialisation); });
   s.Object("training", [&](JsonSection& inner) { ReadTraining(inner, recipe); });

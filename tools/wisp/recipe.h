@@ -5,6 +5,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
 #include "runtime/data/sequences.h"
 #include "runtime/train/job.h"
@@ -14,7 +15,7 @@ namespace wisp::tools {
 struct Recipe {
   std::string name;
   Architecture architecture;  // num_items comes from the data or the model
-  bool names_architecture = false;
+  std::vector<std::string> names_architecture;  // keys of it that the recipe has
   InitialisationOptions initialisation;
   TrainingOptions training;
   double epochs = 0;
@@ -24,6 +25,7 @@ struct Recipe {
   privacy::PrivacyUnit unit = privacy::PrivacyUnit::kUser;
   int64_t session_gap = 0;        // of the unit session, in seconds
   uint32_t times_per_second = 1;  // of the log
+  std::string uncharged_tuning;  // what was chosen by looking at the same data without a charge, for the statement
   HoldOut hold_out = HoldOut::kTest;
   uint32_t min_user_events = 1, min_item_events = 1;
   // Whether which items exist may be known to anybody: private training from data alone requires it.
@@ -36,6 +38,9 @@ Result<Recipe> ParseRecipe(const std::string& where, const nlohmann::json& json)
 
 // Whether it is a recipe of a classifier (classify_recipe.h): it has dp_fp or names classes.
 bool IsOfClassifier(const nlohmann::json& json);
+
+// That a declaration can stand in the name of a run: at most 256 bytes of UTF-8 without control characters and semicolons. kInvalidArgument.
+Status CheckTuning(const std::string& declared);
 
 // The whole of a file. kIo, or kInvalidData when it is not JSON.
 Result<nlohmann::json> ReadJson(const std::string& path);

@@ -123,6 +123,7 @@ Result<Reproduction> ReadReproduction(const std::string& table) {
     inner.Text("format", r.data_format);
     inner.Number("users", r.users, 1, 4e9);
     inner.Number("items", r.items, 1, 4e9);
+    inner.Flag("public", r.says_public);
   });
   for (const char* drawn : {"reference", "row_title", "column_title", "metrics", "plot", "notes"}) s.Any(drawn);
   Json base = Json::object();

@@ -1,7 +1,7 @@
 // A table of a paper as data: models/reproduce/<table>.json names a base recipe, and for each cell what it changes in it,
 // the seeds it is run with, and what the paper published. Strict, like a recipe; every cell's recipe is read and checked.
 //
-//   {"name": "t", "title": "...", "reference": "...", "data": {"label": "ML-1M", "users": 6040, "items": 3416},
+//   {"name": "t", "title": "...", "reference": "...", "data": {"label": "ML-1M", "users": 6040, "items": 3416, "public": true},
 //    "base": "../recipes/ml-1m-dp-10.json",                     relative to the table's file
 //    "metrics": [{"field": "ndcg@10", "title": "NDCG@10 (%)", "scale": 100, "digits": 2}],
 //    "cells": [{"row": "vanilla", "column": "5", "overrides": {"privacy": {"epsilon": 5}}, "seeds": [1, 2, 3],
@@ -41,6 +41,9 @@ struct ReproductionCell {
 struct Reproduction {
   std::string name, title, data_label, data_format = "auto";
   uint32_t users = 0, items = 0;  // of the data that the table wants; 0: not said
+  // Whether the table declares its data a public benchmark. That the data is that, the number of users must confirm.
+  bool says_public = false;
+  bool is_public() const { return says_public && users > 0; }
   std::vector<ReproductionCell> cells;
 };
 

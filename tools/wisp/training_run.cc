@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 
+#include "runtime/privacy/json.h"
 #include "tools/wisp/dataset.h"
 #include "tools/wisp/ledger_access.h"
 #include "tools/wisp/output.h"
+#include "tools/wisp/recipe_section.h"
 
 namespace wisp::tools {
 namespace {
@@ -29,17 +32,21 @@ void Override(const TrainArguments& a, Recipe& r) {
   if (a.num_records_public) r.training.num_records_public = *a.num_records_public;
   if (a.learning_rate) r.training.optimizer.learning_rate = static_cast<float>(*a.learning_rate);
   if (a.allow_large_delta == "yes") r.goal.allow_delta_of_one_record = true;
+  if (!a.uncharged_tuning.empty()) r.uncharged_tuning = a.uncharged_tuning;
   r.training.num_threads = a.threads;
   r.training.privacy.reproducible_seed = a.reproducible_noise_seed;
 }
 
-// A recipe describes the model that it makes; with --model there is one already.
+// A recipe describes the model that it makes; with --model there is one already, and its own architecture is trained. What the recipe
+// names otherwise is lost, which is said.
 void SayIfOther(const Recipe& recipe, const Architecture& base) {
-  Architecture asked = recipe.architecture;
-  asked.num_items = base.num_items;
-  asked.re_attention = base.re_attention;
-  if (!recipe.names_architecture || asked == base) return;
-  std::fprintf(stderr, "wisp: the recipe's architecture is not that of --model, which is the one that is trained\n");
+  const nlohmann::ordered_json asked = WriteArchitecture(recipe.architecture), own = WriteArchitecture(base);
+  std::string others;
+  for (const std::string& key : recipe.names_architecture) {
+    if (key == "re_attention" || asked[key] == own[key]) continue;
+    others += (others.empty() ? "" : ", ") + key + " " + own[key].dump() + " for " + asked[key].dump();
+  }
+  if (!others.empty()) std::fprintf(stderr, "wisp: what is trained is --model, which has other settings than the recipe's architecture: %s\n", others.c_str());
 }
 
 }  // namespace
@@ -70,7 +77,7 @@ Status CheckOptions(const TrainArguments& a, const Recipe& recipe) {
   const std::pair<const char*, bool> of_private[] = {{"--epsilon", a.epsilon.has_value()}, {"--noise-multiplier", a.noise_multiplier.has_value()},
                                                      {"--ledger", !a.ledger.empty()}, {"--budget", a.budget.has_value()}, {"--rows", a.rows.has_value()},
                                                      {"--re-attention", a.re_attention}, {"--histogram-noise", a.histogram_noise.has_value()},
-                                                     {"--privacy-json", !a.privacy_json.empty()},
+                                                     {"--privacy-json", !a.privacy_json.empty()}, {"--uncharged-tuning", !a.uncharged_tuning.empty()},
                                                      {"--reproducible-noise", a.reproducible_noise_seed.has_value()}, {"--delta", a.delta.has_value()}};
   for (const auto& [option, given] : of_private) {
     if (!given || method != Method::kOrdinary) continue;
@@ -92,7 +99,7 @@ Result<JobResult> TrainingRun::Run() {
   job.progress = [&](const JobProgress& p) {
     if (p.epsilon) epsilon = p.epsilon;
     std::string suffix = "loss " + Fixed(p.mean_loss, 3);
-    if (epsilon) suffix += ", epsilon " + Fixed(*epsilon, 2);
+    if (epsilon) suffix += ", epsilon " + privacy::EpsilonText(*epsilon, 3);
     progress.Update(p.step, p.num_steps, suffix);
     return interrupted == 0;
   };
@@ -104,6 +111,7 @@ Result<JobResult> TrainingRun::Run() {
 Status TrainingRun::Read() {
   Override(a_, recipe_);
   WISP_RETURN_IF_ERROR(OverrideMethod(a_.method, recipe_.training));
+  WISP_RETURN_IF_ERROR(CheckTuning(recipe_.uncharged_tuning));
   dataset_ = a_.dataset.empty() ? FileName(a_.data.path) : a_.dataset;
   if (!a_.model.empty()) {
     WISP_ASSIGN_OR_RETURN(ModelFile model, ModelFile::Open(a_.model, Verify::kFull));

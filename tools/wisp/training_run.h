@@ -13,6 +13,7 @@
 
 #include "runtime/data/readers.h"
 #include "runtime/model/model_file.h"
+#include "runtime/privacy/statement.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/output.h"
 #include "tools/wisp/recipe.h"
@@ -47,7 +48,9 @@ class TrainingRun {
   privacy::Ledger& ledger() { return *ledger_; }    // of a private run
   const std::string& Dataset() const { return dataset_; }
   // Unique on this device: a second run of the same recipe has a cost of its own.
-  std::string RunName() const { return (recipe_.name.empty() ? FileName(a_.recipe) : recipe_.name) + " " + run_id_; }
+  std::string RunName() const {
+    return privacy::WithTuning((recipe_.name.empty() ? FileName(a_.recipe) : recipe_.name) + " " + run_id_, recipe_.uncharged_tuning);
+  }
 
  private:
   Status Read();
