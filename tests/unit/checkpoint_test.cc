@@ -38,6 +38,37 @@ TEST_F(CheckpointFile, EverythingComesBack) {
   EXPECT_EQ(folder_.NumFiles(), 1u);
 }
 
+TEST_F(CheckpointFile, OfAClassifierComesBackAndIsNoneToOlderPrograms) {
+  full_.num_classes = 3;
+  full_.architecture.attend = Attend::kAll;
+  full_.architecture.output_bias = OutputBias::kNone;
+  full_.architecture.output_table = OutputTable::kTied;
+  full_.item_rows.clear();
+  const size_t size = FlatSize(ParametersOf(ClassifierArchitecture{.encoder = full_.architecture, .num_classes = 3}));
+  for (auto* floats : {&full_.weights, &full_.first_moment, &full_.second_moment, &full_.average}) floats->assign(size, 0.5f);
+  full_.head_releases = {1, 2, 3};
+  const Status written = WriteCheckpoint(path_, full_);
+  ASSERT_TRUE(written.ok()) << written.message();
+  const auto read = ReadCheckpoint(path_);
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_TRUE(*read == full_);
+  EXPECT_EQ(test::ReadBytes(path_)[12], 3) << "the oldest reader that the header names";
+  EXPECT_FALSE(AfterChange([](CheckpointT& c) { c.num_classes = 1u << 30; }).ok());
+  EXPECT_FALSE(AfterChange([](CheckpointT& c) { c.num_classes = 4; }).ok()) << "the weights are of three classes";
+}
+
+// Room that is kept does not show in the file, and is used up by one.
+TEST_F(CheckpointFile, ReservedRoomIsWrittenAndTheRestGivenBack) {
+  ASSERT_TRUE(WriteCheckpoint(path_, full_).ok());
+  const std::string bytes = test::ReadBytes(path_);
+  auto room = FileReplacement::Begin(path_);
+  ASSERT_TRUE(room.ok() && room->Reserve(bytes.size() + 100000).ok());
+  EXPECT_EQ(folder_.NumFiles(), 2u);
+  ASSERT_TRUE(WriteCheckpoint(path_, full_, &*room).ok());
+  EXPECT_EQ(test::ReadBytes(path_), bytes);
+  EXPECT_EQ(folder_.NumFiles(), 1u);
+}
+
 TEST_F(CheckpointFile, EveryFieldMatters) {
   ASSERT_TRUE(WriteCheckpoint(path_, full_).ok());
   const std::string bytes = test::ReadBytes(path_);
