@@ -200,7 +200,7 @@ Status DpFpTrainer::ChargeIfNeeded() {
   if (std::all_of(charged_until_.begin(), charged_until_.end(), [this](uint64_t until) { return step_ < until; })) return OkStatus();
   const uint64_t steps = std::min<uint64_t>(options_.steps_per_charge, std::max<uint64_t>(schedule_.end, step_ + 1) - step_);
   WISP_ASSIGN_OR_RETURN(const std::vector<privacy::Mechanism> mechanisms, DpFpMechanisms(options_, steps));
-  if (charged_until_.front() == 0) WISP_RETURN_IF_ERROR(PlanSteps(std::max<uint64_t>(options_.num_steps, step_ + steps) - step_));
+  if (charged_until_.front() == 0) WISP_RETURN_IF_ERROR(PlanSteps(std::max<uint64_t>(schedule_.end, step_ + steps) - step_));
   for (size_t i = 0; i < mechanisms.size(); ++i) {
     if (step_ < charged_until_[i]) continue;
     const bool head = i == 0;

@@ -229,7 +229,7 @@ Result<privacy::Mechanism> Trainer::StepMechanism(uint64_t steps) const {
 
 // All steps, as one plan, where the ledger is still empty: number and parameters do not depend on what is released.
 Status Trainer::PlanSteps(const privacy::ChargeRequest& first) const {
-  const uint64_t steps = std::max<uint64_t>(options_.num_steps, step_ + first.mechanism.steps()) - step_;
+  const uint64_t steps = std::max<uint64_t>(schedule_.end, step_ + first.mechanism.steps()) - step_;
   privacy::ChargeRequest all = first;
   WISP_ASSIGN_OR_RETURN(all.mechanism, StepMechanism(steps));
   all.loss_slack = StepLossSlack(graph_.architecture(), options_, options_.privacy.noise_multiplier, steps);

@@ -179,7 +179,7 @@ def jobs():
          "noise = RandomStream::Reproducible(job.training.seed, StreamPurpose::kNoise);", HISTOGRAM + "ARunsHistogramDoesNotFollowFromItsSeed"),
         ("noise-without-the-histograms-cost", "NoiseMultiplier", ".composed_with = overheads", ".composed_with = overheads.first(0)",
          JOB + "GoalIsMetByWhatTheLedgerChargedHistogramIncluded"),
-        ("run-not-held-against-the-limit", "CheckBudget", "const Status refusal = budget.ledger.CheckFits(charges, budget.new_limit);", "const Status refusal;",
+        ("run-not-held-against-the-limit", "CheckBudget", "const Status refusal = budget.ledger.CheckFits(charges_, budget.new_limit);", "const Status refusal;",
          JOB + "RunThatDoesNotFitTheLimitSpendsNothing"),
         ("refused-for-want-of-users", "Prepare", "} else if (set_.records.empty()) {", "} if (set_.records.empty()) {", INTERRUPTED + "PrivateRunTrainsOnNobody"),
         ("cancelled-without-a-checkpoint", "AfterStep", "Save(); return Cancelled(", "return Cancelled(", INTERRUPTED + "CancelSavesTheStepReachedAndSaysWhatWasCharged"),
