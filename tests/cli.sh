@@ -363,9 +363,9 @@ done
 sed 's/"mode": "aggregate"/"mode": "paper"/' tiny.json >paper-goal.json
 expect 4 "mode paper with a goal" "$wisp" classify train --recipe paper-goal.json --data train.txt --out texts.wisp
 printf 'good\ta\nugly\tb\n' >bad-label.txt
-expect 3 "bad-label.txt, line 2" "$wisp" classify train --recipe tiny.json --data bad-label.txt --out texts.wisp --ledger texts.db
+expect 3 "bad-label.txt, line 2" "$wisp" classify train --recipe tiny.json --mode paper --data bad-label.txt --out texts.wisp
 awk -F '\t' '{ print $2 "\t" $1 }' train.txt >swapped.txt
-expect 3 "look swapped.*the label comes first" "$wisp" classify train --recipe tiny.json --data swapped.txt --out texts.wisp --ledger texts.db
+expect 3 "look swapped.*the label comes first" "$wisp" classify train --recipe tiny.json --mode paper --data swapped.txt --out texts.wisp
 for epochs in nan -1; do
   expect 2 "epochs is" "$wisp" "${classify[@]}" --ledger epochs.db --epochs=$epochs
 done

@@ -182,7 +182,8 @@ FileReplacement::FileReplacement(FileReplacement&& other) noexcept
     : path_(std::move(other.path_)),
       temporary_(std::exchange(other.temporary_, {})),
       fd_(std::exchange(other.fd_, -1)),
-      size_(other.size_) {}
+      size_(other.size_),
+      reserved_(other.reserved_) {}
 
 FileReplacement::~FileReplacement() {
   if (!temporary_.empty()) unlink(temporary_.c_str());
@@ -190,6 +191,16 @@ FileReplacement::~FileReplacement() {
 }
 
 Status FileReplacement::Error(const char* doing) const { return IoError(path_ + ": " + doing + ": " + Reason(errno)); }
+
+Status FileReplacement::Reserve(uint64_t size_bytes) {
+  int error;
+  do error = size_bytes == 0 ? 0 : posix_fallocate(fd_, 0, static_cast<off_t>(size_bytes));
+  while (error == EINTR);
+  reserved_ = size_bytes;
+  if (error == 0 || error == EINVAL || error == EOPNOTSUPP) return OkStatus();  // the last two: nothing can be promised here
+  errno = error;
+  return Error(("the disk has no room for its " + std::to_string(size_bytes) + " bytes").c_str());
+}
 
 Status FileReplacement::Write(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
@@ -213,6 +224,7 @@ Status FileReplacement::WriteZeros(size_t count) {
 }
 
 Status FileReplacement::Commit() {
+  if (reserved_ > size_ && ftruncate(fd_, static_cast<off_t>(size_)) != 0) return Error("the room that was left over cannot be given back");
   int synced;
   do synced = fsync(fd_);
   while (synced != 0 && errno == EINTR);
@@ -233,7 +245,13 @@ Status FileReplacement::Commit() {
   return OkStatus();
 }
 
-Status CheckWritable(const std::string& path) { return FileReplacement::Begin(path, FileAccess::kShared).status(); }
+Status MakePrivate(const std::string& path) {
+  const int fd = OpenRetrying(path.c_str(), O_WRONLY | O_CREAT | O_EXCL, 0600);
+  if (fd >= 0) return close(fd) == 0 ? OkStatus() : IoError(path + ": cannot be made: " + Reason(errno));
+  return errno == EEXIST ? OkStatus() : IoError(path + ": cannot be made: " + Reason(errno));
+}
+
+Status CheckWritable(const std::string& path) { return FileReplacement::Begin(path).status(); }
 
 Status CheckOutput(const NamedFile& output, std::initializer_list<NamedFile> others) {
   if (output.path.empty()) return OkStatus();

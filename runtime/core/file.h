@@ -4,7 +4,8 @@
 //   WISP_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open("model.wisp"));
 //   Parse(file.bytes());
 //
-//   WISP_ASSIGN_OR_RETURN(FileReplacement out, FileReplacement::Begin("model.wisp", FileAccess::kShared));
+//   WISP_ASSIGN_OR_RETURN(FileReplacement out, FileReplacement::Begin("model.wisp"));
+//   WISP_RETURN_IF_ERROR(out.Reserve(1 << 20));   // room on the disk, before hours are spent on what is to lie there
 //   WISP_RETURN_IF_ERROR(out.Write(bytes));
 //   WISP_RETURN_IF_ERROR(out.Commit());   // without it, nothing has happened
 #ifndef WISP_RUNTIME_CORE_FILE_H_
@@ -43,9 +44,10 @@ class MappedFile {
   size_t size_ = 0;
 };
 
+// What is written may come from the data of a device's user: whoever wants to share it says so with chmod.
 enum class FileAccess {
-  kShared,  // as the umask says
-  kOwner,   // readable and writable by the owner alone
+  kOwner,   // readable and writable by the owner alone, whatever the umask
+  kShared,  // as the umask says: for what is made of no data
 };
 
 // Writes a temporary file beside `path` ("name.tmp-PID-N"), then renames it over `path`. Readers see the old file or
@@ -56,11 +58,15 @@ class FileReplacement {
  public:
   // kInvalidArgument when something that is not a regular file is at `path`, or an SQLite database: what programs add to over
   // time, a log or a ledger, is nothing that a new file makes up for. kIo when the folder refuses.
-  static Result<FileReplacement> Begin(const std::string& path, FileAccess access);
+  static Result<FileReplacement> Begin(const std::string& path, FileAccess access = FileAccess::kOwner);
 
   FileReplacement(FileReplacement&& other) noexcept;
   FileReplacement& operator=(FileReplacement&&) = delete;
   ~FileReplacement();
+
+  // Room for so many bytes: writing no more than these does not fail for want of it, where the file system can promise that. What
+  // is not written is given back by Commit. kIo: the disk is too full, or the file would be larger than is allowed.
+  Status Reserve(uint64_t size_bytes);
 
   Status Write(std::span<const std::byte> bytes);
   Status WriteZeros(size_t count);
@@ -75,8 +81,12 @@ class FileReplacement {
 
   std::string path_, temporary_;  // temporary_ is empty once there is nothing to remove
   int fd_ = -1;
-  uint64_t size_ = 0;
+  uint64_t size_ = 0, reserved_ = 0;
 };
+
+// Makes `path`, empty and the owner's alone, if nothing is there: for programs that would make it as the umask says, such as
+// SQLite. kIo where that fails.
+Status MakePrivate(const std::string& path);
 
 // Says now what would keep FileReplacement from beginning at `path`: no such folder, no permission, not a file's name. To be
 // asked before work, or privacy, is spent on what is to be written there. Leaves everything as it is.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/core/file.h"
 #include "runtime/core/text.h"
 #include "runtime/data/readers.h"
 #include "runtime/data/sequences.h"
@@ -55,6 +56,8 @@ Status EventLog::Error(const char* doing) const {
 
 Result<EventLog> EventLog::Open(const std::string& path) {
   WISP_RETURN_IF_ERROR(CheckDatabaseName(path));
+  // SQLite would make it, and what lies beside it, as the umask says.
+  WISP_RETURN_IF_ERROR(MakePrivate(path));
   sqlite3* database = nullptr;
   const int code = sqlite3_open_v2(path.c_str(), &database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);
   EventLog log(path, database);

@@ -29,7 +29,8 @@ struct Event {
 
 class EventLog {
  public:
-  // Opens the file, or makes it with an empty table. kInvalidArgument for what is no file's name (CheckDatabaseName).
+  // Opens the file, or makes it with an empty table, readable by the owner alone. kInvalidArgument for what is no file's name
+  // (CheckDatabaseName).
   static Result<EventLog> Open(const std::string& path);
   EventLog(EventLog&&) noexcept;
   EventLog& operator=(EventLog&&) noexcept;

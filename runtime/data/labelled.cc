@@ -83,7 +83,14 @@ class Collector {
 
   Status Row(uint64_t line, const std::vector<std::string_view>& fields) {
     if (fields.size() == width_) return Add(line, fields[columns_.label], fields[columns_.text]);
-    return ErrorAt(texts_.name, line, std::to_string(fields.size()) + " fields; allowed are " + std::to_string(width_) + ", as in the header");
+    return Bad(ErrorAt(texts_.name, line, std::to_string(fields.size()) + " fields; allowed are " + std::to_string(width_) + ", as in the header"));
+  }
+
+  // What comes of a record that is none.
+  Status Bad(const Status& fault) {
+    if (!options_.drop_bad) return fault;
+    if (texts_.num_dropped++ == 0) texts_.first_dropped = fault.message();
+    return OkStatus();
   }
 
   Status Add(uint64_t line, std::string_view label, std::string_view text) {
@@ -114,13 +121,16 @@ Status ReadCsv(const std::string& name, std::string_view text, Collector& collec
 Status ReadTabbed(const std::string& name, std::string_view text, LabelledFormat format, const LabelledOptions& options, Collector& collector) {
   Lines lines(text);
   for (bool first = true; lines.Next(); first = false) {
-    if (lines.line().size() > kMaxLineBytes) return ErrorAt(name, lines.number(), TooLong(lines.line().size()));
+    if (lines.line().size() > kMaxLineBytes) {
+      WISP_RETURN_IF_ERROR(collector.Bad(ErrorAt(name, lines.number(), TooLong(lines.line().size()))));
+      continue;
+    }
     const std::vector<std::string_view> fields = SplitTabs(lines.line());
     if (first && format == LabelledFormat::kAuto) format = FindColumns(fields, options) ? LabelledFormat::kTsv : LabelledFormat::kLines;
     if (format == LabelledFormat::kTsv) {
       WISP_RETURN_IF_ERROR(first ? collector.Header(lines.number(), fields) : collector.Row(lines.number(), fields));
     } else if (fields.size() != 2) {
-      return ErrorAt(name, lines.number(), std::to_string(fields.size()) + " fields between tabs; allowed is label<TAB>token token ...");
+      WISP_RETURN_IF_ERROR(collector.Bad(ErrorAt(name, lines.number(), std::to_string(fields.size()) + " fields between tabs; allowed is label<TAB>token token ...")));
     } else {
       WISP_RETURN_IF_ERROR(collector.Add(lines.number(), fields[0], fields[1]));
     }
@@ -162,7 +172,7 @@ Result<LabelledTexts> ParseLabelled(const std::string& name, std::string_view te
   const bool csv = options.format == LabelledFormat::kCsv || (options.format == LabelledFormat::kAuto && name.ends_with(".csv"));
   WISP_RETURN_IF_ERROR(csv ? ReadCsv(name, text, collector) : ReadTabbed(name, text, options.format, options, collector));
   LabelledTexts texts = collector.Take();
-  if (texts.texts.empty()) return InvalidData(name + ": it has no labelled text");
+  if (texts.texts.empty() && !options.drop_bad) return InvalidData(name + ": it has no labelled text");
   return texts;
 }
 
@@ -239,15 +249,18 @@ void AppendTokens(std::string_view text, const Vocabulary& vocabulary, LetterCas
 }
 
 Result<LabelledSequences> Encode(const LabelledTexts& texts, const Vocabulary& vocabulary, const EncodeOptions& options) {
-  LabelledSequences out;
+  LabelledSequences out{.num_dropped = texts.num_dropped, .first_dropped = texts.first_dropped};
   std::string buffer;
   for (size_t i = 0; i < texts.texts.size(); ++i) {
     const auto label = ClassOf(texts.labels[i], options.classes);
     if (!label) {
       std::string allowed;
       for (size_t c = 0; c < std::min<size_t>(options.classes.size(), 8); ++c) allowed += (c == 0 ? "" : ", ") + Shown(options.classes[c]);
-      return ErrorAt(texts.name, texts.lines[i], "the label is " + Shown(texts.labels[i]) + "; allowed are the classes " + allowed +
-                                                     (options.classes.size() > 8 ? ", ..." : "") + " and their numbers, from 0");
+      const Status fault = ErrorAt(texts.name, texts.lines[i], "the label is " + Shown(texts.labels[i]) + "; allowed are the classes " + allowed +
+                                                                   (options.classes.size() > 8 ? ", ..." : "") + " and their numbers, from 0");
+      if (!options.drop_bad) return fault;
+      if (out.num_dropped++ == 0) out.first_dropped = fault.message();
+      continue;
     }
     AppendTokens(texts.texts[i], vocabulary, options.letters, options.max_length, out.tokens);
     size_t length = 1;

@@ -31,6 +31,9 @@ Result<LabelledFormat> ParseLabelledFormat(std::string_view name);  // auto, lin
 struct LabelledOptions {
   LabelledFormat format = LabelledFormat::kAuto;  // by the name for CSV, by the first line for TSV
   std::string text_column, label_column;          // empty: "sentence" or "text", and "label"
+  // For private training, where a refusal would tell of a record: one that is malformed is left out and counted, and none at all is no
+  // error. Faults of the format stay errors: a header, or what cuts the file into records, such as a quote that is never closed.
+  bool drop_bad = false;
 };
 
 // Texts as they stand in the file; text i has label i and begins on line i.
@@ -38,6 +41,8 @@ struct LabelledTexts {
   std::string name;  // of the file, for messages
   std::vector<std::string> texts, labels;
   std::vector<uint64_t> lines;
+  uint64_t num_dropped = 0;   // local only, both
+  std::string first_dropped;  // why, in a sentence
 };
 
 // Blank lines are skipped. Errors name file, line, the value found and what is allowed. At most 2^31 - 1 texts.
@@ -78,6 +83,7 @@ struct EncodeOptions {
   std::span<const std::string> classes;  // public. A label is a class's name or, where no class is called so, its number
   LetterCase letters = LetterCase::kLower;
   uint32_t max_length = 0;               // 1 and above, kFirstToken included
+  bool drop_bad = false;                 // as LabelledOptions: here texts with a label that is no class
 };
 
 // One buffer of tokens: those of record i are tokens[begin[i]] .. tokens[begin[i + 1] - 1].
@@ -85,11 +91,13 @@ struct LabelledSequences {
   std::vector<int32_t> tokens, labels;
   std::vector<uint64_t> begin = {0};
   uint64_t num_unknown = 0, num_cut = 0;  // unknown tokens, and texts that were longer; local only
+  uint64_t num_dropped = 0;               // local only, both: those of the texts and what was dropped here
+  std::string first_dropped;
   size_t size() const { return labels.size(); }
   std::span<const int32_t> Record(size_t i) const { return {tokens.data() + begin[i], static_cast<size_t>(begin[i + 1] - begin[i])}; }
 };
 
-// kInvalidData: a label that is no class.
+// kInvalidData: a label that is no class, unless such texts are dropped.
 Result<LabelledSequences> Encode(const LabelledTexts& texts, const Vocabulary& vocabulary, const EncodeOptions& options);
 
 }  // namespace wisp::data

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/core/classifier_architecture.h"
 #include "runtime/core/file.h"
 #include "runtime/core/hash.h"
 #include "runtime/model/container.h"
@@ -18,7 +19,7 @@ constexpr container::Format kCheckpointFormat{
     .kind = 'C', .noun = "wisp checkpoint", .version = kCheckpointFormatVersion, .oldest_reader = 1};
 
 constexpr size_t kMaxStreams = 4096;
-constexpr size_t kNumArrays = 6;
+constexpr size_t kNumArrays = 7;
 
 // The arrays by name and where they live in a Checkpoint; exactly one of the two pointers is set.
 struct Slot {
@@ -31,7 +32,8 @@ constexpr Slot kSlots[kNumArrays] = {{"weights", &Checkpoint::weights, nullptr},
                                      {"second_moment", &Checkpoint::second_moment, nullptr},
                                      {"average", &Checkpoint::average, nullptr},
                                      {"order", nullptr, &Checkpoint::order},
-                                     {"item_rows", nullptr, &Checkpoint::item_rows}};
+                                     {"item_rows", nullptr, &Checkpoint::item_rows},
+                                     {"head_releases", nullptr, &Checkpoint::head_releases}};
 
 std::span<const std::byte> BytesOf(const Checkpoint& c, const Slot& slot) {
   return slot.floats ? std::as_bytes(std::span(c.*slot.floats)) : std::as_bytes(std::span(c.*slot.indices));
@@ -43,6 +45,7 @@ std::string Text(uint64_t value) { return std::to_string(value); }
 struct Metadata {
   const schema::Checkpoint* root = nullptr;
   Architecture architecture;
+  uint64_t flat_size = 0;
   std::vector<const Slot*> slots;  // of each array, in the order of the file
   std::vector<container::Array> arrays;
 };
@@ -72,7 +75,7 @@ Status ReadArray(const std::string& name, const schema::SavedArray& saved, metad
     if (other == slot) return InvalidData(name + ": has two arrays " + slot->name);
   }
   const bool is_float = slot->floats != nullptr;
-  uint64_t count = FlatSize(ParametersOf(metadata.architecture));
+  uint64_t count = metadata.flat_size;
   // An order of records and a list of rows have any length, which the file's size bounds.
   if (!is_float) count = tensor.shape()->size() == 1 ? std::min<uint64_t>(tensor.shape()->Get(0), UINT32_MAX) : 0;
   const metadata::ExpectedTensor expected{.type = is_float ? schema::ElementType::F32 : schema::ElementType::U32,
@@ -114,6 +117,13 @@ Result<Metadata> ReadMetadata(const std::string& name, std::span<const std::byte
   Metadata metadata{.root = schema::GetCheckpoint(bytes.data())};
   const schema::Checkpoint& root = *metadata.root;
   WISP_ASSIGN_OR_RETURN(metadata.architecture, metadata::ReadArchitecture(name, *root.architecture()));
+  if (const uint32_t classes = root.num_classes(); classes > 0) {
+    const ClassifierArchitecture classifier{.encoder = metadata.architecture, .num_classes = classes};
+    if (const Status status = Validate(classifier); !status.ok()) return InvalidData(name + ": " + status.message());
+    metadata.flat_size = FlatSize(ParametersOf(classifier));
+  } else {
+    metadata.flat_size = FlatSize(ParametersOf(metadata.architecture));
+  }
   WISP_RETURN_IF_ERROR(metadata::CheckAlignment(name, *root.segment_bytes()));
   metadata::TextChecker texts(name, bytes.size());
   if (root.arrays()->size() > kNumArrays) {
@@ -184,6 +194,7 @@ void Build(FlatBufferBuilder& builder, const Checkpoint& c, std::span<const std:
   out.add_seed(c.seed);
   out.add_random(static_cast<schema::RandomSource>(c.random));
   out.add_streams(stream_list);
+  out.add_num_classes(c.num_classes);
   schema::FinishCheckpointBuffer(builder, out.Finish());
 }
 
@@ -195,7 +206,7 @@ uint64_t TextBytes(const Checkpoint& c) {
 
 }  // namespace
 
-Status WriteCheckpoint(const std::string& path, const Checkpoint& checkpoint) {
+Status WriteCheckpoint(const std::string& path, const Checkpoint& checkpoint, FileReplacement* reserved) {
   WISP_RETURN_IF_ERROR(metadata::AsArgument(CheckFinite(path, checkpoint)));
   if (const uint64_t bytes = TextBytes(checkpoint); bytes > container::kMaxMetadataBytes) {
     return InvalidArgument(path + ": texts and streams take " + Text(bytes) + " bytes, allowed are " +
@@ -209,7 +220,9 @@ Status WriteCheckpoint(const std::string& path, const Checkpoint& checkpoint) {
   Build(builder, checkpoint, arrays);
   const auto bytes = std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize()));
   WISP_RETURN_IF_ERROR(metadata::AsArgument(ReadMetadata(path, bytes).status()));
-  return container::Write(path, metadata::FormatFor(kCheckpointFormat, checkpoint.architecture), {.metadata = bytes, .arrays = arrays, .access = FileAccess::kOwner});
+  container::Format format = metadata::FormatFor(kCheckpointFormat, checkpoint.architecture);
+  if (checkpoint.num_classes > 0) format.oldest_reader = 3;
+  return container::Write(path, format, {.metadata = bytes, .arrays = arrays, .reserved = reserved});
 }
 
 Result<Checkpoint> ReadCheckpoint(const std::string& path) {
@@ -221,6 +234,7 @@ Result<Checkpoint> ReadCheckpoint(const std::string& path) {
   WISP_ASSIGN_OR_RETURN(const auto located, container::Locate(view, segments, metadata.arrays));
   WISP_RETURN_IF_ERROR(container::CheckArrays(view, metadata.arrays, located));
   Checkpoint c{.architecture = metadata.architecture,
+               .num_classes = root.num_classes(),
                .order_next = root.order_next(),
                .step = root.step(),
                .epoch = root.epoch(),

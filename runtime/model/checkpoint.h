@@ -13,11 +13,12 @@
 #include <vector>
 
 #include "runtime/core/architecture.h"
+#include "runtime/core/file.h"
 #include "runtime/core/status.h"
 
 namespace wisp {
 
-inline constexpr uint32_t kCheckpointFormatVersion = 2;  // 2: attention_slope
+inline constexpr uint32_t kCheckpointFormatVersion = 3;  // 2: attention_slope; 3: num_classes, head_releases
 
 enum class RandomSource : uint8_t {
   kReproducible = 0,
@@ -32,13 +33,16 @@ struct StreamPosition {
 
 struct Checkpoint {
   Architecture architecture;
-  // Flat buffers laid out by ParametersOf(architecture), all of FlatSize floats; all but `weights` may be empty.
+  uint32_t num_classes = 0;  // of a classifier, whose encoder has `architecture`; 0: a recommender
+  // Flat buffers laid out by ParametersOf (of the classifier where there are classes), all of FlatSize floats; all but `weights`
+  // may be empty.
   std::vector<float> weights;
   std::vector<float> first_moment;   // Adam m, or momentum
   std::vector<float> second_moment;  // Adam v
   std::vector<float> average;        // weight averaging
   std::vector<uint32_t> order;       // the epoch's shuffled order (shuffled sampling), else empty
   std::vector<uint32_t> item_rows;   // rows of the item table that a sparse method trains, ascending; else empty
+  std::vector<uint32_t> head_releases;  // what a classifier's head is made of (HeadReleases::State), else empty
   uint64_t order_next = 0;           // next entry of `order`; at most its size
   uint64_t step = 0;                 // steps done
   uint64_t epoch = 0;
@@ -53,8 +57,8 @@ struct Checkpoint {
 };
 
 // Whole or not at all, like WriteModel; readable by the owner alone. kInvalidArgument: contents that ReadCheckpoint
-// would refuse.
-Status WriteCheckpoint(const std::string& path, const Checkpoint& checkpoint);
+// would refuse. `reserved`, where given, was begun at `path` and is used up, whatever comes of it.
+Status WriteCheckpoint(const std::string& path, const Checkpoint& checkpoint, FileReplacement* reserved = nullptr);
 
 // All hashes are verified, and that every number is finite. Errors as in ModelFile::Open.
 Result<Checkpoint> ReadCheckpoint(const std::string& path);

@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <optional>
 
 #include "runtime/core/hash.h"
 
@@ -213,7 +214,12 @@ Status Write(const std::string& path, const Format& format, const Contents& cont
                 .zero = 0,
                 .hash = 0};
   header.hash = HashOf(header);
-  WISP_ASSIGN_OR_RETURN(FileReplacement out, FileReplacement::Begin(path, contents.access));
+  std::optional<FileReplacement> begun;
+  if (contents.reserved == nullptr) {
+    WISP_ASSIGN_OR_RETURN(FileReplacement file, FileReplacement::Begin(path));
+    begun.emplace(std::move(file));
+  }
+  FileReplacement& out = begun ? *begun : *contents.reserved;
   WISP_RETURN_IF_ERROR(out.Write(std::as_bytes(std::span(&header, 1))));
   WISP_RETURN_IF_ERROR(out.Write(contents.metadata));
   WISP_RETURN_IF_ERROR(out.WriteZeros(static_cast<size_t>(start - metadata_end)));

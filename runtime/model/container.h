@@ -90,7 +90,7 @@ Placement Place(std::span<const std::span<const std::byte>> arrays);
 struct Contents {
   std::span<const std::byte> metadata;
   std::span<const std::span<const std::byte>> arrays;
-  FileAccess access = FileAccess::kShared;
+  FileReplacement* reserved = nullptr;  // begun at the path, with room: written instead of a new one
 };
 Status Write(const std::string& path, const Format& format, const Contents& contents);
 

@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "runtime/core/architecture.h"
+#include "runtime/core/file.h"
 #include "runtime/core/status.h"
 #include "runtime/core/stored_tensor.h"
 
@@ -87,10 +88,15 @@ struct ModelContents {
   std::string created_by;  // program and version
   OutputBiasOrigin output_bias_origin = OutputBiasOrigin::kNone;
   TableStorage tables = TableStorage::kFloat;
+  FileReplacement* reserved = nullptr;      // of ReserveModel, at the same path: used up
 };
 
+// Room on the disk for what WriteModel or WriteClassifier will write, before work or privacy is spent on its weights, which are not
+// read: `num_weights` says how many there will be. An entry of provenance and a name or two may still be added.
+Result<FileReplacement> ReserveModel(const std::string& path, const ModelContents& contents, uint64_t num_weights);
+
 // Writes `path` whole or not at all: a temporary file in the same folder, synced, renamed (FileReplacement). On an
-// error the old file is untouched and the temporary one is gone. The same contents give the same bytes.
+// error the old file is untouched and the temporary one is gone. Readable by the owner alone. The same contents give the same bytes.
 // kInvalidArgument: contents that ModelFile would refuse, weights that are not finite or beyond what
 // halves hold. kIo: the system refused.
 // May replace the very file whose mapping `weights` points into.

@@ -198,10 +198,19 @@ Status WriteContents(const std::string& path, const ModelContents& contents, con
   BuildModel(builder, contents, classifier, {.parameters = parameters, .arrays = arrays});
   const auto bytes = std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize()));
   WISP_RETURN_IF_ERROR(metadata::AsArgument(metadata::ReadModelMetadata(path, bytes).status()));
-  return container::Write(path, FormatOf(contents), {.metadata = bytes, .arrays = arrays});
+  return container::Write(path, FormatOf(contents), {.metadata = bytes, .arrays = arrays, .reserved = contents.reserved});
 }
 
 }  // namespace
+
+Result<FileReplacement> ReserveModel(const std::string& path, const ModelContents& contents, uint64_t num_weights) {
+  // What tensors, padding and further entries add: the tensors are some dozens for each block.
+  constexpr uint64_t kBeside = 256 << 10, kOfBlock = 8 << 10, kOfText = 16;
+  WISP_ASSIGN_OR_RETURN(FileReplacement file, FileReplacement::Begin(path));
+  WISP_RETURN_IF_ERROR(file.Reserve(num_weights * sizeof(float) + TextBytes(contents, nullptr) + kBeside + contents.architecture.num_blocks * kOfBlock +
+                                    kOfText * (contents.item_keys.size() + contents.item_names.size())));
+  return file;
+}
 
 Status WriteModel(const std::string& path, const ModelContents& contents) {
   if (const Status status = Validate(contents.architecture); !status.ok()) {

@@ -158,6 +158,7 @@ Ledger::Ledger(Ledger&&) noexcept = default;
 Ledger& Ledger::operator=(Ledger&&) noexcept = default;
 Ledger::~Ledger() = default;
 
+const std::string& Ledger::path() const { return impl_->database.path(); }
 const std::string& Ledger::dataset() const { return impl_->subject.dataset; }
 PrivacyUnit Ledger::unit() const { return impl_->subject.unit; }
 bool Ledger::unit_chosen() const { return impl_->subject.unit_chosen; }

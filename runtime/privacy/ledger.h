@@ -126,6 +126,7 @@ class Ledger {
   Ledger& operator=(Ledger&&) noexcept;
   ~Ledger();
 
+  const std::string& path() const;
   const std::string& dataset() const;
   // kPrivacyRefused where the ledger is of another data set, by name. One without a name is of any, and so is data without one.
   Status CheckDataset(const std::string& dataset) const;

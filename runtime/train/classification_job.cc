@@ -1,5 +1,7 @@
 #include "runtime/train/classification_job.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -9,6 +11,8 @@
 #include "runtime/privacy/json.h"
 #include "runtime/train/dp_fp_report.h"
 #include "runtime/train/records.h"
+#include "runtime/train/run_budget.h"
+#include "runtime/train/saved_run.h"
 
 namespace wisp {
 namespace {
@@ -77,17 +81,19 @@ Status Prepare(const ClassificationJob& job, DpFpOptions& o) {
   return FillInNoise(job, o);
 }
 
-// All that the run is to charge, held against the ledger's limit before the first of it.
-Status CheckBudget(const ClassificationJob& job, const DpFpOptions& o) {
-  if (o.mode == DpFpMode::kPaper) return OkStatus();
-  WISP_ASSIGN_OR_RETURN(const std::vector<Mechanism> mechanisms, DpFpMechanisms(o, o.num_steps));
+// What so many steps of the run are charged as, both mechanisms' noise multiplied.
+Result<std::vector<privacy::ChargeRequest>> Charges(const ClassificationJob& job, DpFpOptions o, uint64_t steps, double noise_factor) {
   std::vector<privacy::ChargeRequest> charges;
+  if (steps == 0) return charges;
+  o.noise_multiplier *= noise_factor;
+  o.encoder.noise_multiplier *= noise_factor;
+  WISP_ASSIGN_OR_RETURN(const std::vector<Mechanism> mechanisms, DpFpMechanisms(o, steps));
   for (const Mechanism& m : mechanisms) {
     charges.push_back({.mechanism = m, .run = o.run, .purpose = "training",
                        .noise = o.reproducible_seed ? privacy::NoiseKind::kReproducible : privacy::NoiseKind::kSecure});
   }
-  charges.front().loss_slack = DpFpLossSlack(job.architecture, o, o.num_steps);  // of both together
-  return o.ledger->CheckFits(charges, job.new_limit);
+  charges.front().loss_slack = DpFpLossSlack(job.architecture, o, steps);  // of both together
+  return charges;
 }
 
 }  // namespace
@@ -116,35 +122,128 @@ Status FillInNoise(const ClassificationJob& job, DpFpOptions& o) {
   }
 }
 
-Result<ClassificationResult> RunClassificationJob(const ClassificationJob& job) {
-  const auto start = std::chrono::steady_clock::now();
-  ClassificationResult result;
-  DpFpOptions& o = result.options = job.options;
-  WISP_RETURN_IF_ERROR(Prepare(job, o));
-  WISP_ASSIGN_OR_RETURN(const auto trainer, DpFpTrainer::Create(job.architecture, job.start_weights, job.records, o));
-  WISP_RETURN_IF_ERROR(CheckBudget(job, o));
-  // Nothing is refused after it.
-  if (job.new_limit && o.ledger != nullptr) WISP_RETURN_IF_ERROR(o.ledger->SetLimit(*job.new_limit));
-  while (trainer->step() < o.num_steps) {
-    WISP_ASSIGN_OR_RETURN(const DpFpStepReport report, trainer->Step());
-    result.num_dropped += report.num_dropped;
-    if (job.progress && !job.progress({.step = trainer->step(), .num_steps = o.num_steps, .mean_loss = report.mean_loss})) {
-      return Cancelled("training was cancelled after step " + std::to_string(trainer->step()) + " of " + std::to_string(o.num_steps) +
-                       "; what was charged to the ledger stays charged");
-    }
+namespace {
+
+class ClassificationRun {
+ public:
+  explicit ClassificationRun(const ClassificationJob& job) : job_(job), o_(result_.options) { o_ = job.options; }
+
+  Result<ClassificationResult> Run() {
+    const auto start = std::chrono::steady_clock::now();
+    WISP_RETURN_IF_ERROR(Begin());
+    WISP_RETURN_IF_ERROR(Train());
+    result_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (job_.write) WISP_RETURN_IF_ERROR(job_.write(result_));
+    saved_.Remove();
+    return std::move(result_);
   }
-  result.weights.assign(trainer->weights().begin(), trainer->weights().end());
-  result.norm_bound = trainer->inference_input().norm_bound;
-  result.num_steps = trainer->step();
-  result.description = DescribeDpFp(o, result.num_steps);
-  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  if (o.mode == DpFpMode::kPaper) return result;
-  WISP_ASSIGN_OR_RETURN(result.mechanisms, DpFpMechanisms(o, result.num_steps));
-  if (o.reproducible_seed) return result;
-  WISP_ASSIGN_OR_RETURN(const auto delta, privacy::Delta::Create(job.goal.delta));
-  WISP_ASSIGN_OR_RETURN(const double epsilon, o.ledger->SpentByRun(o.run, delta));
-  result.epsilon = epsilon;
-  return result;
-}
+
+ private:
+  bool is_private() const { return o_.mode != DpFpMode::kPaper; }
+
+  Status Begin() {
+    std::optional<Checkpoint> checkpoint;
+    if (!job_.checkpoint_path.empty() && access(job_.checkpoint_path.c_str(), F_OK) == 0) {
+      WISP_ASSIGN_OR_RETURN(checkpoint, ReadCheckpoint(job_.checkpoint_path));
+    }
+    WISP_RETURN_IF_ERROR(Prepare(job_, o_));
+    WISP_ASSIGN_OR_RETURN(trainer_, DpFpTrainer::Create(job_.architecture, job_.start_weights, job_.records, o_));
+    end_ = result_.planned_steps = o_.num_steps;
+    if (is_private()) WISP_RETURN_IF_ERROR(CheckBudget(checkpoint ? &*checkpoint : nullptr));
+    WISP_RETURN_IF_ERROR(Reserve());
+    if (checkpoint) {
+      WISP_RETURN_IF_ERROR(trainer_->Restore(*checkpoint));
+      trainer_->EndAt(std::max(end_, checkpoint->step));
+      result_.resumed_from = checkpoint->step;
+      saved_.Found(checkpoint->step);
+    }
+    // Nothing is refused after it.
+    return job_.new_limit && o_.ledger != nullptr ? o_.ledger->SetLimit(*job_.new_limit) : OkStatus();
+  }
+
+  // As the recommender's job: what is left has to fit, or as much of it as does.
+  Status CheckBudget(const Checkpoint* checkpoint) {
+    const uint64_t done = checkpoint != nullptr ? std::min(checkpoint->step, o_.num_steps) : 0;
+    const RunBudget budget{*o_.ledger, job_.new_limit, o_.num_steps - done, [this](uint64_t steps, double factor) { return Charges(job_, o_, steps, factor); }};
+    WISP_ASSIGN_OR_RETURN(const auto charges, budget.charges(budget.steps, 1));
+    const Status refusal = o_.ledger->CheckFits(charges, job_.new_limit);
+    if (refusal.ok() || refusal.code() != StatusCode::kPrivacyRefused || o_.reproducible_seed) return refusal;
+    if (done == 0) return WithWhatFits(budget, refusal);
+    WISP_ASSIGN_OR_RETURN(const uint64_t fit, StepsThatFit(budget));
+    end_ = done + fit;
+    result_.ended_early = EndedEarly(end_, o_.num_steps, refusal);
+    return OkStatus();
+  }
+
+  Status Reserve() {
+    constexpr uint64_t kBeside = 256 << 10, kEveryWithoutCharges = 50;
+    if (!job_.checkpoint_path.empty()) {
+      const uint64_t floats = FlatSize(ParametersOf(job_.architecture)), releases = uint64_t{job_.architecture.num_classes} * job_.architecture.encoder.width;
+      WISP_RETURN_IF_ERROR(saved_.Reserve({.path = job_.checkpoint_path,
+                                           .every = job_.checkpoint_every > 0 || is_private() ? job_.checkpoint_every : kEveryWithoutCharges,
+                                           .bytes = floats * sizeof(float) + Optimizer::PlanBytes(o_.optimizer, floats) + releases * sizeof(double) + kBeside}));
+    }
+    return is_private() ? saved_.ReserveLedger(o_.ledger->path(), 2 * (end_ / std::max(1u, o_.steps_per_charge) + 1)) : OkStatus();
+  }
+
+  Status Train() {
+    while (trainer_->step() < end_) {
+      auto report = trainer_->Step();
+      if (!report.ok() && report.status().code() == StatusCode::kIo && saved_.GiveUpLedgerRoom()) report = trainer_->Step();
+      if (!report.ok()) {
+        if (!is_private()) return report.status();
+        Save();
+        if (report.status().code() != StatusCode::kPrivacyRefused || trainer_->step() == 0) return WithWhatStays(report.status(), saved_, trainer_->num_charged());
+        result_.ended_early = EndedEarly(end_ = trainer_->step(), o_.num_steps, report.status());
+        break;
+      }
+      WISP_RETURN_IF_ERROR(AfterStep(*report));
+    }
+    Save();
+    return Conclude();
+  }
+
+  Status AfterStep(const DpFpStepReport& report) {
+    result_.num_dropped += report.num_dropped;
+    const uint64_t step = trainer_->step();
+    if (saved_.Due(step, trainer_->at_end_of_charge()) && step < end_) Save();
+    if (!job_.progress || job_.progress({.step = step, .num_steps = end_, .mean_loss = report.mean_loss, .saved = saved_.step(), .save_failure = saved_.failure()})) {
+      return OkStatus();
+    }
+    Save();
+    return Cancelled("training was cancelled after step " + std::to_string(step) + " of " + std::to_string(end_) + "; " + WhatStays(saved_, trainer_->num_charged()));
+  }
+
+  void Save() {
+    if (saved_.is_on()) saved_.Save(trainer_->Save());
+  }
+
+  Status Conclude() {
+    result_.save_failure = saved_.failure();
+    result_.num_dropped += trainer_->num_left_out();
+    result_.weights.assign(trainer_->weights().begin(), trainer_->weights().end());
+    result_.norm_bound = trainer_->inference_input().norm_bound;
+    result_.num_steps = trainer_->step();
+    result_.run = trainer_->run();
+    result_.description = DescribeDpFp(o_, result_.num_steps);
+    if (!is_private()) return OkStatus();
+    WISP_ASSIGN_OR_RETURN(result_.mechanisms, DpFpMechanisms(o_, result_.num_steps));
+    if (o_.reproducible_seed) return OkStatus();
+    WISP_ASSIGN_OR_RETURN(const auto delta, privacy::Delta::Create(job_.goal.delta));
+    WISP_ASSIGN_OR_RETURN(result_.epsilon, o_.ledger->SpentByRun(result_.run, delta));
+    return OkStatus();
+  }
+
+  const ClassificationJob& job_;
+  ClassificationResult result_;
+  DpFpOptions& o_;
+  std::unique_ptr<DpFpTrainer> trainer_;
+  SavedRun saved_;
+  uint64_t end_ = 0;  // of the steps that can be paid for
+};
+
+}  // namespace
+
+Result<ClassificationResult> RunClassificationJob(const ClassificationJob& job) { return ClassificationRun(job).Run(); }
 
 }  // namespace wisp

@@ -1,7 +1,7 @@
 // A whole DP-FP run: from labelled records and options to a classifier's weights and what may be said of them.
 //
 // What `wisp classify train` and the tests share: steps from epochs, noise from a target epsilon, training, the figures of
-// the ledger. It touches no file but the ledger. Sensitivity, release, noise and charges are those of DpFpTrainer (dp_fp.h);
+// the ledger. It touches no file but the ledger and, if asked for, the checkpoint. Sensitivity, release, noise and charges are those of DpFpTrainer (dp_fp.h);
 // here is only which noise it is given.
 //
 //   ClassificationJob job{.records = records, .architecture = a, .start_weights = weights, .options = {...}, .epochs = 10, .goal = {...}};
@@ -24,7 +24,11 @@ namespace wisp {
 struct ClassificationProgress {
   uint64_t step = 0, num_steps = 0;
   double mean_loss = 0;  // as DpFpStepReport: local only, 0 in kAggregate
+  std::optional<uint64_t> saved;  // as JobProgress
+  std::string save_failure;
 };
+
+struct ClassificationResult;
 
 struct ClassificationJob {
   std::span<const LabelledRecord> records;  // must outlive the run
@@ -41,6 +45,9 @@ struct ClassificationJob {
   // kClipped with goal.epsilon: the part of it that the releases for the head would cost alone; the encoder's noise is the
   // smallest with which both together meet the goal. Composition is sublinear: the encoder gets more than the rest.
   double head_share = 0.3;
+  std::string checkpoint_path;                     // as TrainingJob's, these three
+  uint64_t checkpoint_every = 0;
+  std::function<Status(const ClassificationResult&)> write;
   std::function<bool(const ClassificationProgress&)> progress;  // after each step; false cancels. Charges stay
 };
 
@@ -49,6 +56,9 @@ struct ClassificationResult {
   DpFpOptions options;                         // as they ran: steps and noise filled in
   double norm_bound = 0;                       // what the head reads at inference is clipped to
   uint64_t num_steps = 0, num_dropped = 0;
+  uint64_t planned_steps = 0, resumed_from = 0;  // as JobResult, these four
+  std::string ended_early, save_failure;
+  std::string run;
   double seconds = 0;
   std::vector<privacy::Mechanism> mechanisms;  // none in kPaper
   // PLD, of this run, at goal.delta; absent without a guarantee: kPaper, reproducible noise.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 
 #include "kernels/kernels.h"
 #include "runtime/privacy/discrete_gaussian.h"
@@ -80,6 +81,7 @@ Result<std::unique_ptr<DpFpTrainer>> DpFpTrainer::Create(const ClassifierArchite
 DpFpTrainer::DpFpTrainer(const ClassifierArchitecture& architecture, std::span<const float> weights, std::span<const LabelledRecord> records,
                          const DpFpOptions& options, std::vector<RandomStream> streams)
     : options_(options),
+      schedule_{options.num_steps, 0, options.num_steps},
       graph_(architecture, kernels::BestOps()),
       records_(records),
       workers_(options.num_threads),
@@ -89,6 +91,12 @@ DpFpTrainer::DpFpTrainer(const ClassifierArchitecture& architecture, std::span<c
       sampling_stream_(std::move(streams[0])),
       charged_until_(options.mode == DpFpMode::kClipped ? 2 : 1, 0) {
   if (options_.num_records_public == 0) options_.num_records_public = static_cast<uint32_t>(records.size());
+  const auto trainable = [&](const LabelledRecord& record) { return IsTrainable(architecture, record); };
+  if (is_private() && !std::all_of(records_.begin(), records_.end(), trainable)) {
+    std::copy_if(records_.begin(), records_.end(), std::back_inserter(trainable_), trainable);
+    num_left_out_ = records_.size() - trainable_.size();
+    records_ = trainable_;
+  }
   std::memcpy(weights_.data(), weights.data(), weights.size_bytes());
   const kernels::OpTable& ops = graph_.ops();
   GradientSum* sum = nullptr;
@@ -118,9 +126,9 @@ DpFpTrainer::DpFpTrainer(const ClassifierArchitecture& architecture, std::span<c
     if (sum == nullptr) continue;
     worker_state_.back()->gradients.emplace(ops, SetupOf(graph_, gradient_parameters_, w), GradientOptions(options_, gradient_grid_), *sum);
   }
-  sample_.reserve(records.size());
-  if (options.mode == DpFpMode::kClipped) encoder_batch_.reserve(records.size());
-  draws_.reserve(DrawsAtMost(records.size(), options_));
+  sample_.reserve(records_.size());
+  if (options.mode == DpFpMode::kClipped) encoder_batch_.reserve(records_.size());
+  draws_.reserve(DrawsAtMost(records_.size(), options_));
 }
 
 DpFpTrainer::~DpFpTrainer() = default;
@@ -167,6 +175,12 @@ Result<TrainingMemory> PlanClassificationMemory(const ClassifierArchitecture& ar
   return m;
 }
 
+std::vector<privacy::RandomStream*> DpFpTrainer::AllStreams() {
+  std::vector<privacy::RandomStream*> streams = {&sampling_stream_};
+  for (const auto& worker : worker_state_) streams.push_back(&worker->noise);
+  return streams;
+}
+
 double DpFpTrainer::micro_probability() const { return MicroProbability(options_); }
 
 // All steps, as one plan, where the ledger is still empty: number and parameters do not depend on what is released.
@@ -184,9 +198,9 @@ Status DpFpTrainer::PlanSteps(uint64_t steps) const {
 Status DpFpTrainer::ChargeIfNeeded() {
   if (!is_private()) return OkStatus();
   if (std::all_of(charged_until_.begin(), charged_until_.end(), [this](uint64_t until) { return step_ < until; })) return OkStatus();
-  const uint64_t steps = std::min<uint64_t>(options_.steps_per_charge, std::max<uint64_t>(options_.num_steps, step_ + 1) - step_);
+  const uint64_t steps = std::min<uint64_t>(options_.steps_per_charge, std::max<uint64_t>(schedule_.end, step_ + 1) - step_);
   WISP_ASSIGN_OR_RETURN(const std::vector<privacy::Mechanism> mechanisms, DpFpMechanisms(options_, steps));
-  if (charged_until_.front() == 0) WISP_RETURN_IF_ERROR(PlanSteps(std::max<uint64_t>(options_.num_steps, step_ + steps) - step_));
+  if (charged_until_.front() == 0) WISP_RETURN_IF_ERROR(PlanSteps(std::max<uint64_t>(schedule_.end, step_ + steps) - step_));
   for (size_t i = 0; i < mechanisms.size(); ++i) {
     if (step_ < charged_until_[i]) continue;
     const bool head = i == 0;
@@ -194,13 +208,14 @@ Status DpFpTrainer::ChargeIfNeeded() {
     const privacy::ChargeRequest charge{
         .mechanism = mechanisms[i],
         .run = options_.run,
-        .purpose = head ? "class sums of representations" : "encoder training",
+        .purpose = head ? kHeadPurpose : kEncoderPurpose,
         .noise = options_.reproducible_seed ? privacy::NoiseKind::kReproducible : privacy::NoiseKind::kSecure,
         .loss_slack = privacy::DiscretisationLoss({.sigma_in_steps = grid.sigma_in_steps(mechanisms[i].noise_multiplier()),
                                                    .num_coordinates = grid.num_coordinates(),
                                                    .num_steps = mechanisms[i].steps()})};
     WISP_RETURN_IF_ERROR(options_.ledger->Charge(charge).status());
     charged_until_[i] = step_ + steps;
+    if (head) num_charged_ += steps;
   }
   return OkStatus();
 }
@@ -307,7 +322,7 @@ Result<DpFpStepReport> DpFpTrainer::Step() {
   }
   Pack();
   if (is_private()) UpdateHead();
-  rate_ = LearningRate(options_.optimizer, step_, options_.num_steps);
+  rate_ = LearningRate(options_.optimizer, schedule_.Position(step_), schedule_.planned);
   DpFpStepReport report{.step = step_, .num_records = draws_.size()};
   size_t with_loss = 0;
   if (options_.mode == DpFpMode::kClipped) {

@@ -32,6 +32,7 @@
 #include "runtime/core/threads.h"
 #include "runtime/gradients/phantom_gradients.h"
 #include "runtime/layers/classifier.h"
+#include "runtime/model/checkpoint.h"
 #include "runtime/privacy/ledger.h"
 #include "runtime/train/head_releases.h"
 #include "runtime/train/memory.h"
@@ -66,6 +67,7 @@ struct DpFpOptions {
   std::string run;                   // names the run in the ledger
   uint32_t steps_per_charge = 1;     // steps charged at a time; what was charged is spent, used or not
   std::optional<uint64_t> reproducible_seed;  // set: draws and noise repeat and there is NO guarantee
+  uint64_t base_model_hash = 0;      // as TrainingOptions'
   size_t num_threads = 0;            // 0: DefaultThreads()
 };
 
@@ -78,9 +80,13 @@ struct DpFpStepReport {
   double mean_loss = 0;     // kClipped: of the encoder's draw; kPaper: of the micro-batches; else 0, it is not computed
 };
 
+// Whether a private run can be given the record: of 1 to max_length tokens that the model has, and one of its classes.
+bool IsTrainable(const ClassifierArchitecture& architecture, const LabelledRecord& record);
+
 class DpFpTrainer {
  public:
-  // Everything that Create would refuse, without making anything.
+  // Everything that Create would refuse, without making anything. The private modes refuse nothing for the sake of the records, as
+  // Trainer does not.
   static Status Check(const ClassifierArchitecture& architecture, std::span<const float> weights,
                       std::span<const LabelledRecord> records, const DpFpOptions& options);
 
@@ -94,6 +100,14 @@ class DpFpTrainer {
   Result<DpFpStepReport> Step();
 
   uint64_t step() const { return step_; }
+  // As Trainer's.
+  void EndAt(uint64_t end) { schedule_ = {options_.num_steps, step_, end}; }
+  bool at_end_of_charge() const;
+  uint64_t num_charged() const { return num_charged_; }
+  size_t num_left_out() const { return num_left_out_; }
+  const std::string& run() const { return options_.run; }
+  Checkpoint Save();
+  Status Restore(const Checkpoint& checkpoint);
   std::span<const float> weights() const { return {weights_.data(), weights_.size()}; }
   // What this object holds, the same after any step. PlanClassificationMemory says it before there is a trainer.
   TrainingMemory memory() const;
@@ -112,6 +126,8 @@ class DpFpTrainer {
               const DpFpOptions& options, std::vector<privacy::RandomStream> streams);
 
   bool is_private() const { return options_.mode != DpFpMode::kPaper; }
+  std::string Config() const;
+  std::vector<privacy::RandomStream*> AllStreams();
   double micro_probability() const;
   Status PlanSteps(uint64_t steps) const;
   Status ChargeIfNeeded();
@@ -125,8 +141,11 @@ class DpFpTrainer {
   void UpdateHead();
 
   DpFpOptions options_;
+  Schedule schedule_;
   Classifier graph_;
   std::span<const LabelledRecord> records_;
+  std::vector<LabelledRecord> trainable_;  // of records_, where some are not
+  size_t num_left_out_ = 0;
   Workers workers_;
   std::vector<ParameterSpec> gradient_parameters_;  // `trained` where the gradient moves them: not the head in kClipped
   AlignedArray<float> weights_, packed_;
@@ -141,6 +160,7 @@ class DpFpTrainer {
   std::vector<Draw> draws_;
   uint64_t step_ = 0;
   std::vector<uint64_t> charged_until_;             // of each of DpFpMechanisms
+  uint64_t num_charged_ = 0;
   float rate_ = 0;
 };
 

@@ -15,6 +15,9 @@ namespace wisp {
 const char* ToText(DpFpMode mode);  // "aggregate", "clipped", "paper"
 std::optional<DpFpMode> DpFpModeFromText(std::string_view text);
 
+// What the ledger calls the two.
+inline constexpr const char *kHeadPurpose = "class sums of representations", *kEncoderPurpose = "encoder training";
+
 // What `steps` steps are charged as: the releases for the head and, in kClipped, the encoder's gradients.
 // kPrivacyRefused in kPaper: there is nothing that an accountant could be asked about.
 Result<std::vector<privacy::Mechanism>> DpFpMechanisms(const DpFpOptions& options, uint64_t steps);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "runtime/gradients/clipping.h"
 #include "runtime/privacy/discrete_gaussian.h"
@@ -48,6 +49,25 @@ size_t HeadReleases::size_bytes() const {
   size_t bytes = sum_.size_bytes();
   for (const auto* list : {&options_.class_prior, &total_, &centre_, &difference_, &squares_}) bytes += list->capacity() * sizeof(double);
   return bytes;
+}
+
+std::vector<uint32_t> HeadReleases::State() const {
+  std::vector<double> values = total_;
+  values.insert(values.end(), {weight_, squared_weight_});
+  std::vector<uint32_t> state(2 * values.size());
+  std::memcpy(state.data(), values.data(), values.size() * sizeof(double));
+  return state;
+}
+
+bool HeadReleases::Restore(std::span<const uint32_t> state) {
+  std::vector<double> values(total_.size() + 2);
+  if (state.size() != 2 * values.size()) return false;
+  std::memcpy(values.data(), state.data(), state.size_bytes());
+  if (!std::all_of(values.begin(), values.end(), [](double v) { return std::isfinite(v); })) return false;
+  std::copy(values.begin(), values.end() - 2, total_.begin());
+  weight_ = values[total_.size()];
+  squared_weight_ = values[total_.size() + 1];
+  return true;
 }
 
 void HeadReleases::FitHead(float* weight, float* bias) {

@@ -64,6 +64,10 @@ class HeadReleases {
   // Assigns weight [num_classes, D] and bias [num_classes]. After the first Release.
   void FitHead(float* weight, float* bias);
 
+  // What FitHead reads, bit for bit, all of it computed from releases: the trainer's checkpoint holds it. Restore: whether it fits.
+  std::vector<uint32_t> State() const;
+  bool Restore(std::span<const uint32_t> state);
+
   // The matrices of this step, in grid steps: not private before Release.
   std::span<const int64_t> matrices() const { return sum_.sum(); }
   const privacy::ExactGrid& grid() const { return grid_; }

@@ -5,13 +5,15 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstdio>
 
 #include "runtime/privacy/accountant.h"
 #include "runtime/privacy/calibration.h"
 #include "runtime/privacy/exact_sum.h"
 #include "runtime/privacy/json.h"
+#include "runtime/train/checkpoint_parts.h"
 #include "runtime/train/popularity.h"
+#include "runtime/train/run_budget.h"
+#include "runtime/train/saved_run.h"
 
 namespace wisp {
 namespace {
@@ -103,6 +105,8 @@ class JobRun {
     result_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (!set_.test.empty()) result_.test = Evaluate(set_.test);
     if (!set_.validation.empty()) result_.validation = Evaluate(set_.validation);
+    if (job_.write) WISP_RETURN_IF_ERROR(job_.write(result_));
+    saved_.Remove();
     return std::move(result_);
   }
 
@@ -111,13 +115,22 @@ class JobRun {
     WISP_RETURN_IF_ERROR(Validate(job_.architecture));
     set_ = MakeRecords(*job_.sequences, job_.architecture.max_length, job_.hold_out);
     result_.num_records = set_.records.size();
-    if (set_.records.empty()) return InvalidData("no user has two events or more to train on");
+    if (IsPrivate(job_)) {
+      // Whether there is one, and whether one is malformed, is told to nobody by a refusal.
+      result_.num_dropped = std::erase_if(set_.records, [this](const Record& r) { return !IsTrainable(job_.architecture, r); });
+      const auto is_item = [this](int32_t id) { return id >= 0 && id < static_cast<int64_t>(job_.architecture.num_items); };
+      const auto is_bad = [&](const RankingCase& c) { return !is_item(c.target) || !std::all_of(c.history.begin(), c.history.end(), is_item); };
+      std::erase_if(set_.validation, is_bad);
+      std::erase_if(set_.test, is_bad);
+    } else if (set_.records.empty()) {
+      return InvalidData("no user has two events or more to train on");
+    }
     options_ = job_.training;
     if (options_.num_steps == 0) {
       WISP_ASSIGN_OR_RETURN(options_.num_steps, StepsOfEpochs(job_.epochs, NumRecords(), options_.expected_batch));
     }
     if (options_.num_steps == 0) return InvalidArgument("neither epochs nor steps are given");
-    if (job_.evaluate_every > 0 && set_.validation.empty()) {
+    if (job_.evaluate_every > 0 && (IsPrivate(job_) ? job_.hold_out != HoldOut::kValidationAndTest : set_.validation.empty())) {
       return InvalidArgument("evaluation during training needs a validation item: set the hold-out to validation_and_test");
     }
     std::optional<Checkpoint> checkpoint;
@@ -128,21 +141,44 @@ class JobRun {
     if (IsPrivate(job_)) WISP_RETURN_IF_ERROR(PreparePrivacy());
     std::vector<float> weights = StartWeights();
     WISP_RETURN_IF_ERROR(Trainer::Check(job_.architecture, weights, set_.records, options_));
+    end_ = result_.planned_steps = options_.num_steps;
     if (IsPrivate(job_)) WISP_RETURN_IF_ERROR(CheckBudget(checkpoint ? &*checkpoint : nullptr));
+    WISP_RETURN_IF_ERROR(Reserve());
     if (checkpoint) return GoOn(*checkpoint, weights);
     WISP_RETURN_IF_ERROR(SetNewLimit());
     WISP_ASSIGN_OR_RETURN(const Popularity popularity, SetPopularity(job_, set_.records, weights));
     UseRelease(popularity);
-    return MakeTrainer(weights);
+    WISP_RETURN_IF_ERROR(MakeTrainer(weights));
+    if (!popularity.histogram.empty()) Save();
+    return OkStatus();
+  }
+
+  // Room on the disk, before anything is charged.
+  Status Reserve() {
+    if (!job_.checkpoint_path.empty()) {
+      const uint64_t floats = FlatSize(ParametersOf(job_.architecture)) * (options_.ema_decay > 0 ? 2 : 1) * sizeof(float);
+      const uint64_t indices = (rows_.size() + (options_.sampling == Sampling::kShuffled ? set_.records.size() : 0)) * sizeof(uint32_t);
+      constexpr uint64_t kBeside = 256 << 10, kEveryWithoutCharges = 50;
+      WISP_RETURN_IF_ERROR(saved_.Reserve({.path = job_.checkpoint_path,
+                                           .every = job_.checkpoint_every > 0 || IsPrivate(job_) ? job_.checkpoint_every : kEveryWithoutCharges,
+                                           .bytes = floats + Optimizer::PlanBytes(options_.optimizer, FlatSize(ParametersOf(job_.architecture))) + indices + kBeside}));
+    }
+    const uint32_t block = std::max(1u, options_.privacy.steps_per_charge);
+    return IsPrivate(job_) ? saved_.ReserveLedger(options_.privacy.ledger->path(), end_ / block + 2) : OkStatus();
   }
 
   // A run that goes on has what was released before its first step, paid for, in the checkpoint.
   Status GoOn(const Checkpoint& checkpoint, std::span<const float> weights) {
+    if (IsPrivate(job_) && job_.histogram_noise > 0) {
+      WISP_RETURN_IF_ERROR(checkpoint_parts::CheckCharged(*options_.privacy.ledger, checkpoint, "item popularity", 1));
+    }
     rows_.assign(checkpoint.item_rows.begin(), checkpoint.item_rows.end());
     if (!rows_.empty()) options_.sparse.rows = rows_;
     WISP_RETURN_IF_ERROR(MakeTrainer(weights));
     WISP_RETURN_IF_ERROR(trainer_->Restore(checkpoint));
-    saved_ = checkpoint.step;
+    trainer_->EndAt(std::max(end_, checkpoint.step));
+    result_.resumed_from = checkpoint.step;
+    saved_.Found(checkpoint.step);
     return SetNewLimit();
   }
 
@@ -151,6 +187,10 @@ class JobRun {
     result_.planned_bytes = trainer_->planned_bytes();
     result_.record_state_bytes = trainer_->record_state_bytes();
     return OkStatus();
+  }
+
+  void Save() {
+    if (saved_.is_on()) saved_.Save(trainer_->Save());
   }
 
   // Nothing is refused after it.
@@ -239,23 +279,42 @@ class JobRun {
     return OkStatus();
   }
 
-  // All that is still to be charged, held against the ledger's limit before the first of it. A run that goes on has paid for
-  // what its checkpoint holds, and pays for every step after it.
-  Status CheckBudget(const Checkpoint* checkpoint) {
+  // What `steps` more steps are to be charged as, with what comes before the first of them.
+  Result<std::vector<privacy::ChargeRequest>> Charges(uint64_t steps, double noise_factor, bool histogram) const {
     const PrivateTraining& p = options_.privacy;
-    const uint64_t done = checkpoint ? std::min(checkpoint->step, options_.num_steps) : 0;
     const auto noise = p.reproducible_seed ? privacy::NoiseKind::kReproducible : privacy::NoiseKind::kSecure;
-    if (job_.histogram_noise > 0 && !checkpoint) {
-      charges_.push_back({.mechanism = overheads_.front(), .run = p.run, .purpose = "item popularity", .noise = noise,
+    std::vector<privacy::ChargeRequest> charges;
+    if (job_.histogram_noise > 0 && histogram) {
+      charges.push_back({.mechanism = overheads_.front(), .run = p.run, .purpose = "item popularity", .noise = noise,
                          .loss_slack = PopularityLossSlack(job_.histogram_noise, job_.architecture.num_items)});
     }
-    if (const uint64_t left = options_.num_steps - done; left > 0) {
-      WISP_ASSIGN_OR_RETURN(Mechanism steps, Mechanism::PoissonSubsampledGaussian(
-          {.noise_multiplier = p.noise_multiplier, .sampling_probability = options_.expected_batch / NumRecords(), .steps = left}));
-      charges_.push_back({.mechanism = std::move(steps), .run = p.run, .purpose = "training", .noise = noise,
-                         .loss_slack = StepLossSlack(job_.architecture, options_, p.noise_multiplier, left)});
-    }
-    return p.ledger->CheckFits(charges_, job_.new_limit);
+    if (steps == 0) return charges;
+    WISP_ASSIGN_OR_RETURN(Mechanism mechanism, Mechanism::PoissonSubsampledGaussian(
+        {.noise_multiplier = p.noise_multiplier * noise_factor, .sampling_probability = options_.expected_batch / NumRecords(), .steps = steps}));
+    charges.push_back({.mechanism = std::move(mechanism), .run = p.run, .purpose = "training", .noise = noise,
+                       .loss_slack = StepLossSlack(job_.architecture, options_, p.noise_multiplier * noise_factor, steps)});
+    return charges;
+  }
+
+  // All that is still to be charged, held against the ledger's limit before the first of it. A run that goes on has paid for
+  // what its checkpoint holds, and pays for every step after it: where not all of them fit it ends sooner.
+  Status CheckBudget(const Checkpoint* checkpoint) {
+    const uint64_t done = checkpoint ? std::min(checkpoint->step, options_.num_steps) : 0;
+    const RunBudget budget{*options_.privacy.ledger, job_.new_limit, options_.num_steps - done,
+                           [&](uint64_t steps, double factor) { return Charges(steps, factor, checkpoint == nullptr); }};
+    WISP_ASSIGN_OR_RETURN(charges_, budget.charges(budget.steps, 1));
+    const Status refusal = budget.ledger.CheckFits(charges_, budget.new_limit);
+    if (refusal.ok() || refusal.code() != StatusCode::kPrivacyRefused || options_.privacy.reproducible_seed) return refusal;
+    if (done == 0) return WithWhatFits(budget, refusal);
+    WISP_ASSIGN_OR_RETURN(const uint64_t fit, StepsThatFit(budget));
+    EndEarly(done + fit, refusal);
+    WISP_ASSIGN_OR_RETURN(charges_, budget.charges(fit, 1));
+    return OkStatus();
+  }
+
+  void EndEarly(uint64_t end, const Status& refusal) {
+    end_ = end;
+    result_.ended_early = EndedEarly(end, options_.num_steps, refusal);
   }
 
   // What the ledger has charged to this run; nothing when the noise can be repeated.
@@ -266,32 +325,35 @@ class JobRun {
     return std::optional<double>(epsilon);
   }
 
+  // One step. Where the disk has no more room for the charge, it gets what was kept for that.
+  Result<StepReport> Step() {
+    auto report = trainer_->Step();
+    if (!report.ok() && report.status().code() == StatusCode::kIo && saved_.GiveUpLedgerRoom()) report = trainer_->Step();
+    return report;
+  }
+
   Status Train() {
-    const uint64_t total = options_.num_steps;
-    JobProgress progress{.num_steps = total};
-    while (trainer_->step() < total) {
-      WISP_ASSIGN_OR_RETURN(const StepReport report, trainer_->Step());
-      result_.num_dropped += report.num_dropped;
-      progress.step = trainer_->step();
-      progress.mean_loss = report.mean_loss;
-      const bool shown = progress.step % std::max<uint64_t>(1, total / kEpsilonDisplays) == 0 || progress.step == total;
-      if (shown) {
-        WISP_ASSIGN_OR_RETURN(progress.epsilon, EpsilonSoFar());
+    JobProgress progress;
+    while (trainer_->step() < end_) {
+      const auto report = Step();
+      if (!report.ok()) {
+        if (!IsPrivate(job_)) return report.status();
+        Save();
+        // Somebody else spent what this run had room for: it is what it has paid for.
+        if (report.status().code() != StatusCode::kPrivacyRefused || trainer_->step() == 0) return WithWhatStays(report.status(), saved_, trainer_->num_charged());
+        EndEarly(trainer_->step(), report.status());
+        break;
       }
-      progress.validation.reset();
-      if (job_.evaluate_every > 0 && progress.step % job_.evaluate_every == 0) progress.validation = Evaluate(set_.validation);
-      if (!job_.checkpoint_path.empty() && progress.step % std::max<uint64_t>(1, job_.checkpoint_every) == 0) {
-        WISP_RETURN_IF_ERROR(WriteCheckpoint(job_.checkpoint_path, trainer_->Save()));
-        saved_ = progress.step;
-      }
-      if (job_.progress && !job_.progress(progress)) {
-        return Cancelled("training was cancelled after step " + std::to_string(progress.step) + " of " + std::to_string(total) + "; what was charged stays charged, and " +
-                         (saved_ > 0 ? job_.checkpoint_path + " goes on from step " + std::to_string(saved_) : "nothing was saved to go on from (--checkpoint)"));
-      }
+      WISP_RETURN_IF_ERROR(AfterStep(*report, progress));
     }
-    if (!job_.checkpoint_path.empty()) std::remove(job_.checkpoint_path.c_str());
+    Save();
+    result_.save_failure = saved_.failure();
     result_.num_steps = trainer_->step();
     result_.epsilon = progress.epsilon;
+    if (shown_ != result_.num_steps) {
+      WISP_ASSIGN_OR_RETURN(result_.epsilon, EpsilonSoFar());
+    }
+    result_.num_dropped += trainer_->num_left_out();
     result_.run = trainer_->run();
     if (IsPrivate(job_)) {
       result_.mechanisms = overheads_;
@@ -299,6 +361,27 @@ class JobRun {
       result_.mechanisms.push_back(std::move(mechanism));
     }
     return OkStatus();
+  }
+
+  // Saves and shows; kCancelled where the caller says so.
+  Status AfterStep(const StepReport& report, JobProgress& progress) {
+    result_.num_dropped += report.num_dropped;
+    progress.step = trainer_->step();
+    progress.num_steps = end_;
+    progress.mean_loss = report.mean_loss;
+    if (progress.step % std::max<uint64_t>(1, end_ / kEpsilonDisplays) == 0 || progress.step == end_) {
+      WISP_ASSIGN_OR_RETURN(progress.epsilon, EpsilonSoFar());
+      shown_ = progress.step;
+    }
+    progress.validation.reset();
+    if (job_.evaluate_every > 0 && progress.step % job_.evaluate_every == 0) progress.validation = Evaluate(set_.validation);
+    if (saved_.Due(progress.step, trainer_->at_end_of_charge()) && progress.step < end_) Save();
+    progress.saved = saved_.step();
+    progress.save_failure = saved_.failure();
+    if (!job_.progress || job_.progress(progress)) return OkStatus();
+    Save();
+    return Cancelled("training was cancelled after step " + std::to_string(progress.step) + " of " + std::to_string(end_) + "; " +
+                     WhatStays(saved_, trainer_->num_charged()));
   }
 
   RankingQuality Evaluate(std::span<const RankingCase> cases) {
@@ -316,7 +399,9 @@ class JobRun {
   std::vector<privacy::ChargeRequest> charges_;  // all that is to come
   std::unique_ptr<Trainer> trainer_;
   std::optional<Recommender> scoring_;
-  uint64_t saved_ = 0;  // the step of the checkpoint
+  SavedRun saved_;
+  uint64_t end_ = 0;    // of the steps that can be paid for
+  uint64_t shown_ = 0;  // the step of the newest epsilon
   JobResult result_;
 };
 

@@ -46,11 +46,15 @@ struct RowSelection {
 };
 
 struct JobProgress {
-  uint64_t step = 0, num_steps = 0;        // steps done
+  uint64_t step = 0, num_steps = 0;        // steps done, and at the end: fewer than planned where the limit allows no more
   double mean_loss = 0;                    // of the last step, per position; local only
   std::optional<double> epsilon;           // charged to this run so far, by PLD, at the goal's delta; absent without a guarantee
   std::optional<RankingQuality> validation;
+  std::optional<uint64_t> saved;           // the step from which the checkpoint goes on
+  std::string save_failure;                // why the newest checkpoint could not be written; the next is tried all the same
 };
+
+struct JobResult;
 
 struct TrainingJob {
   const data::Sequences* sequences = nullptr;  // must outlive the run
@@ -68,17 +72,27 @@ struct TrainingJob {
   PrivacyGoal goal;                        // read when training.method is private
   // Set: the ledger's limit from now on, over everything. Written once nothing else is refused, before the first charge.
   std::optional<privacy::EpsilonDelta> new_limit;
-  // Saved here every checkpoint_every steps, gone on from when it exists, removed when the run is complete. Empty: none.
+  // Saved here every checkpoint_every steps and when the run is cancelled, gone on from when it exists, removed when the run is
+  // complete and its model written. Empty: none. 0 steps: at the end of each charge of steps_per_charge, so that a process that is killed loses what one
+  // charge paid for and no more; every 50 where nothing is charged. A run that goes on pays for all of its own steps; where the limit
+  // does not allow all that are left it ends after those that it allows (JobResult::planned_steps).
   std::string checkpoint_path;
-  uint64_t checkpoint_every = 50;
+  uint64_t checkpoint_every = 0;
   uint64_t evaluate_every = 0;             // steps between validations (needs kValidationAndTest); 0: never
   // Called after each step from the caller's thread; return false to cancel. What was charged stays charged.
   std::function<bool(const JobProgress&)> progress;
+  // Called once, when all else is done: where the model is written. What it could not write the checkpoint still holds, so that a later
+  // run has nothing to pay for. Its error is the run's.
+  std::function<Status(const JobResult&)> write;
 };
 
 struct JobResult {
   std::vector<float> weights;
-  uint64_t num_steps = 0, num_records = 0, num_dropped = 0;
+  uint64_t num_steps = 0, num_records = 0;
+  uint64_t num_dropped = 0;                    // records left out, and gradients that a step could not take; local only
+  uint64_t planned_steps = 0;                  // above num_steps: the ledger's limit allowed no more, and `ended_early` says so
+  uint64_t resumed_from = 0;                   // the step of the checkpoint that was gone on from
+  std::string ended_early, save_failure;       // sentences for people, empty where there is nothing to say; save_failure: the newest
   double seconds = 0;
   size_t planned_bytes = 0, record_state_bytes = 0;  // of the Trainer
   std::vector<privacy::Mechanism> mechanisms;  // of a private run, in the order of spending

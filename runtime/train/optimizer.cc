@@ -21,10 +21,10 @@ Status Validate(const OptimizerOptions& o) {
   return check(o.final_fraction >= 0 && o.final_fraction <= 1, "final_fraction", o.final_fraction, "0 to 1");
 }
 
-float LearningRate(const OptimizerOptions& o, uint64_t step, uint64_t num_steps) {
+float LearningRate(const OptimizerOptions& o, double step, uint64_t num_steps) {
   if (step < o.warmup_steps) return o.learning_rate * static_cast<float>(step + 1) / static_cast<float>(o.warmup_steps);
   if (o.decay == Decay::kConstant || num_steps <= o.warmup_steps) return o.learning_rate;
-  const double done = static_cast<double>(step - o.warmup_steps) / static_cast<double>(num_steps - o.warmup_steps);
+  const double done = (step - static_cast<double>(o.warmup_steps)) / static_cast<double>(num_steps - o.warmup_steps);
   return o.learning_rate * static_cast<float>(1.0 - std::min(1.0, done) * (1.0 - static_cast<double>(o.final_fraction)));
 }
 

@@ -30,7 +30,17 @@ struct OptimizerOptions {
 Status Validate(const OptimizerOptions& options);
 
 // The rate of step `step` (from 0) of `num_steps`: linear warm-up, then constant or linear.
-float LearningRate(const OptimizerOptions& options, uint64_t step, uint64_t num_steps);
+float LearningRate(const OptimizerOptions& options, double step, uint64_t num_steps);
+
+// Where a step stands in a schedule of `planned` steps. A run that has to end sooner goes from step `from` on through what is left of
+// its schedule in fewer, longer strides: its rate makes no jump there, and it ends where it was to end.
+struct Schedule {
+  uint64_t planned = 0, from = 0, end = 0;
+  double Position(uint64_t step) const {
+    if (end == planned || step < from) return static_cast<double>(step);
+    return static_cast<double>(from) + static_cast<double>(step - from) * static_cast<double>(planned - from) / static_cast<double>(end - from);
+  }
+};
 
 class Optimizer {
  public:

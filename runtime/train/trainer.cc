@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <numeric>
 
 #include "kernels/kernels.h"
@@ -44,20 +45,29 @@ Status ValidatePrivacy(const Architecture& a, const TrainingOptions& o) {
   return OkStatus();
 }
 
+bool HasLength(const Architecture& a, const Record& r) {
+  return !r.inputs.empty() && r.inputs.size() <= a.max_length && r.targets.size() == r.inputs.size();
+}
+
+std::optional<int32_t> UnknownItem(const Architecture& a, const Record& r) {
+  for (std::span<const int32_t> ids : {r.inputs, r.targets}) {
+    for (int32_t id : ids) {
+      if (id < -1 || id >= static_cast<int64_t>(a.num_items)) return id;
+    }
+  }
+  return std::nullopt;
+}
+
 Status ValidateRecords(const Architecture& a, std::span<const Record> records) {
   for (size_t i = 0; i < records.size(); ++i) {
     const Record& r = records[i];
     const std::string name = "record " + std::to_string(i);
-    if (r.inputs.empty() || r.inputs.size() > a.max_length || r.targets.size() != r.inputs.size()) {
+    if (!HasLength(a, r)) {
       return InvalidData(name + " has " + std::to_string(r.inputs.size()) + " inputs and " + std::to_string(r.targets.size()) +
                          " targets; allowed are 1 to " + std::to_string(a.max_length) + " of each, equally many");
     }
-    for (std::span<const int32_t> ids : {r.inputs, r.targets}) {
-      for (int32_t id : ids) {
-        if (id < -1 || id >= static_cast<int64_t>(a.num_items)) {
-          return InvalidData(name + " names item " + std::to_string(id) + "; the model has items 0 to " + std::to_string(a.num_items - 1));
-        }
-      }
+    if (const std::optional<int32_t> id = UnknownItem(a, r)) {
+      return InvalidData(name + " names item " + std::to_string(*id) + "; the model has items 0 to " + std::to_string(a.num_items - 1));
     }
   }
   return OkStatus();
@@ -77,8 +87,7 @@ Status ValidateOptions(const Architecture& a, std::span<const float> weights, st
   WISP_RETURN_IF_ERROR(ValidateAverage(o));
   WISP_RETURN_IF_ERROR(ValidateNegatives(a, o));
   if (a.re_attention == ReAttention::kOn) WISP_RETURN_IF_ERROR(Validate(o.re_attention, a));
-  if (o.method != Method::kOrdinary) WISP_RETURN_IF_ERROR(ValidatePrivacy(a, o));
-  return ValidateRecords(a, records);
+  return o.method != Method::kOrdinary ? ValidatePrivacy(a, o) : ValidateRecords(a, records);
 }
 
 size_t NumTargets(const Record& record) {
@@ -93,6 +102,10 @@ uint64_t PrivateDropoutSeed(uint64_t seed, uint64_t step, const Record& record) 
 }
 
 }  // namespace
+
+bool IsTrainable(const Architecture& architecture, const Record& record) {
+  return HasLength(architecture, record) && !UnknownItem(architecture, record);
+}
 
 // What one worker owns: buffers, gradient method, noise stream, this step's records and figures.
 struct Trainer::Worker {
@@ -137,6 +150,7 @@ Result<std::unique_ptr<Trainer>> Trainer::Create(const Architecture& architectur
 Trainer::Trainer(const Architecture& architecture, std::span<const float> weights, std::span<const Record> records,
                  const TrainingOptions& options, std::vector<RandomStream> streams)
     : options_(options),
+      schedule_{options.num_steps, 0, options.num_steps},
       graph_(architecture, kernels::BestOps(), options.num_negatives),
       records_(records),
       workers_(options.num_threads, options.executor),
@@ -146,6 +160,7 @@ Trainer::Trainer(const Architecture& architecture, std::span<const float> weight
       optimizer_(graph_.ops(), options.optimizer, weights.size()),
       sampling_stream_(std::move(streams[0])) {
   if (options_.num_records_public == 0) options_.num_records_public = static_cast<uint32_t>(records.size());
+  if (is_private()) KeepTrainable();
   std::memcpy(weights_.data(), weights.data(), weights.size_bytes());
   if (ema_.size() > 0) std::memcpy(ema_.data(), weights.data(), weights.size_bytes());
   apply_ = [this](const ParameterSpec& p, size_t first, const float* g, size_t n) { Apply(p, first, g, n); };
@@ -165,11 +180,20 @@ Trainer::Trainer(const Architecture& architecture, std::span<const float> weight
   const Weights view{&graph_.ops(), &graph_.pack_plan(), &graph_.parameters(), weights_.data(), packed_.data()};
   for (size_t w = 0; w < workers_.size(); ++w) {
     worker_state_.push_back(std::make_unique<Worker>(graph_, view, std::move(streams[w + 1])));
-    worker_state_.back()->records.reserve(records.size());
+    worker_state_.back()->records.reserve(records_.size());
   }
-  batch_.reserve(records.size());
-  batch_records_.reserve(records.size());
-  order_.resize(records.size());
+  batch_.reserve(records_.size());
+  batch_records_.reserve(records_.size());
+  order_.resize(records_.size());
+}
+
+// One by one, whatever the others are: what one record is changes what is done with no other.
+void Trainer::KeepTrainable() {
+  const auto trainable = [this](const Record& record) { return IsTrainable(graph_.architecture(), record); };
+  if (std::all_of(records_.begin(), records_.end(), trainable)) return;
+  std::copy_if(records_.begin(), records_.end(), std::back_inserter(trainable_), trainable);
+  num_left_out_ = records_.size() - trainable_.size();
+  records_ = trainable_;
 }
 
 Trainer::~Trainer() = default;
@@ -205,7 +229,7 @@ Result<privacy::Mechanism> Trainer::StepMechanism(uint64_t steps) const {
 
 // All steps, as one plan, where the ledger is still empty: number and parameters do not depend on what is released.
 Status Trainer::PlanSteps(const privacy::ChargeRequest& first) const {
-  const uint64_t steps = std::max<uint64_t>(options_.num_steps, step_ + first.mechanism.steps()) - step_;
+  const uint64_t steps = std::max<uint64_t>(schedule_.end, step_ + first.mechanism.steps()) - step_;
   privacy::ChargeRequest all = first;
   WISP_ASSIGN_OR_RETURN(all.mechanism, StepMechanism(steps));
   all.loss_slack = StepLossSlack(graph_.architecture(), options_, options_.privacy.noise_multiplier, steps);
@@ -214,7 +238,7 @@ Status Trainer::PlanSteps(const privacy::ChargeRequest& first) const {
 
 Status Trainer::ChargeIfNeeded() {
   if (!is_private() || step_ < charged_until_) return OkStatus();
-  const uint64_t steps = std::min<uint64_t>(options_.privacy.steps_per_charge, std::max<uint64_t>(options_.num_steps, step_ + 1) - step_);
+  const uint64_t steps = std::min<uint64_t>(options_.privacy.steps_per_charge, std::max<uint64_t>(schedule_.end, step_ + 1) - step_);
   WISP_ASSIGN_OR_RETURN(const privacy::Mechanism mechanism, StepMechanism(steps));
   const privacy::ChargeRequest charge{
       .mechanism = mechanism,
@@ -225,6 +249,7 @@ Status Trainer::ChargeIfNeeded() {
   if (charged_until_ == 0) WISP_RETURN_IF_ERROR(PlanSteps(charge));
   WISP_RETURN_IF_ERROR(options_.privacy.ledger->Charge(charge).status());
   charged_until_ = step_ + steps;
+  num_charged_ += steps;
   return OkStatus();
 }
 
@@ -343,7 +368,7 @@ Result<StepReport> Trainer::Step() {
                        std::to_string(options_.optimizer.learning_rate) + " is too high for this model");
   }
   release_->Reduce();
-  report.learning_rate = rate_ = LearningRate(options_.optimizer, step_, options_.num_steps);
+  report.learning_rate = rate_ = LearningRate(options_.optimizer, schedule_.Position(step_), schedule_.planned);
   double divisor = options_.expected_batch;
   if (!is_private()) divisor = static_cast<double>(options_.loss == LossWeighting::kRecordMean ? std::max<size_t>(1, batch_.size()) : std::max<size_t>(1, targets));
   workers_.Run([this](size_t w) { release_->AddNoise(w, NoiseStream(w)); });

@@ -90,9 +90,13 @@ struct StepReport {
   size_t num_dropped = 0;       // records whose gradient was not finite, or not within the bound after rounding
 };
 
+// Whether a private run can be given the record: of 1 to max_length inputs, as many targets, and items that the model has.
+bool IsTrainable(const Architecture& architecture, const Record& record);
+
 class Trainer {
  public:
-  // Everything that Create would refuse, without making anything: to be asked before budget is spent on the run.
+  // Everything that Create would refuse, without making anything: to be asked before budget is spent on the run. Private training
+  // refuses nothing for the sake of its records, or the refusal would tell of them: it runs on none, and leaves out what is no record.
   static Status Check(const Architecture& architecture, std::span<const float> weights, std::span<const Record> records,
                       const TrainingOptions& options);
 
@@ -105,6 +109,15 @@ class Trainer {
   Result<StepReport> Step();
 
   uint64_t step() const { return step_; }
+  // One after the last step: num_steps, unless it is to end sooner.
+  uint64_t end() const { return schedule_.end; }
+  // From now on, for a run that cannot be paid to its end. step() <= end <= num_steps; the learning rate comes to its end there.
+  void EndAt(uint64_t end) { schedule_ = {options_.num_steps, step_, end}; }
+  // Whether no step is charged that was not taken. Steps charged so far by this object, taken or not.
+  bool at_end_of_charge() const { return step_ >= charged_until_; }
+  uint64_t num_charged() const { return num_charged_; }
+  // Records that were left out of a private run: IsTrainable says why. Local-only.
+  size_t num_left_out() const { return num_left_out_; }
   // The run's name in the ledger; after Restore that of the run that goes on.
   const std::string& run() const { return options_.privacy.run; }
   std::span<const float> weights() const { return {weights_.data(), weights_.size()}; }
@@ -136,6 +149,7 @@ class Trainer {
 
   std::string Config() const;
   privacy::RandomStream& NoiseStream(size_t worker);
+  std::vector<privacy::RandomStream*> AllStreams();
   void DrawBatch();
   void AssignBatch();
   void RunRecords(size_t worker);
@@ -145,10 +159,14 @@ class Trainer {
   void UpdateVariances(size_t worker);
   void KeepVariances();
   bool is_private() const { return options_.method != Method::kOrdinary; }
+  void KeepTrainable();
 
   TrainingOptions options_;
+  Schedule schedule_;
   Recommender graph_;
   std::span<const Record> records_;
+  std::vector<Record> trainable_;  // of records_, where some are not
+  size_t num_left_out_ = 0;
   Workers workers_;
   AlignedArray<float> weights_, packed_, ema_;
   Optimizer optimizer_;
@@ -162,7 +180,7 @@ class Trainer {
   std::vector<const Record*> batch_records_;
   StepRelease::Apply apply_;  // Apply as a function, made once: a step allocates nothing
   size_t order_next_ = 0;
-  uint64_t step_ = 0, charged_until_ = 0;
+  uint64_t step_ = 0, charged_until_ = 0, num_charged_ = 0;
   float rate_ = 0;
 };
 

@@ -4,54 +4,25 @@
 // draws fresh randomness; its ledger charges are never part of a checkpoint, so a step that is done again is charged
 // again.
 #include <algorithm>
-#include <charconv>
 #include <string>
 
+#include "runtime/train/checkpoint_parts.h"
 #include "runtime/train/trainer.h"
 
 namespace wisp {
-namespace {
 
-// Shortest text that reads back as the same number.
-std::string Text(double value) {
-  char buffer[32];
-  return {buffer, std::to_chars(buffer, buffer + sizeof(buffer), value).ptr};
-}
-
-std::string StreamName(size_t index) { return index == 0 ? "sampling" : "noise" + std::to_string(index - 1); }
-
-Status CheckSize(const char* what, size_t found, size_t needed) {
-  if (found == needed) return OkStatus();
-  return InvalidData(std::string("checkpoint: ") + what + " has " + std::to_string(found) + " numbers, this run needs " + std::to_string(needed));
-}
-
-std::vector<float> Copy(const AlignedArray<float>& array) { return {array.data(), array.data() + array.size()}; }
-
-// A ledger that was not charged for the steps of a checkpoint, another one or an old copy, would report less than was spent.
-Status CheckCharged(const privacy::Ledger& ledger, const Checkpoint& c) {
-  WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerEntry> entries, ledger.Entries());
-  uint64_t charged = 0;
-  for (const privacy::LedgerEntry& entry : entries) charged += entry.run == c.run_id && entry.purpose == "training" ? entry.mechanism.steps() : 0;
-  if (charged >= c.step) return OkStatus();
-  return PrivacyRefused("checkpoint: the ledger was charged for " + std::to_string(charged) + " of the " + std::to_string(c.step) + " steps of run '" +
-                        c.run_id + "'; go on with the ledger that paid for them");
-}
-
-}  // namespace
+using namespace checkpoint_parts;
 
 // Every option that decides what the next step computes. Data and weights are given again or lie in the checkpoint.
 std::string Trainer::Config() const {
   const TrainingOptions& o = options_;
-  const OptimizerOptions& p = o.optimizer;
   std::string text = "method " + std::to_string(static_cast<int>(o.method)) + " sampling " + std::to_string(static_cast<int>(o.sampling)) +
                      " loss " + std::to_string(static_cast<int>(o.loss)) + " steps " + std::to_string(o.num_steps) + " batch " +
-                     std::to_string(o.expected_batch) + " of " + std::to_string(o.num_records_public) + " records " +
-                     std::to_string(records_.size()) + " threads " + std::to_string(workers_.size()) + " ema " + Text(o.ema_decay);
-  text += " optimizer " + std::to_string(static_cast<int>(p.kind));
-  for (float v : {p.learning_rate, p.beta1, p.beta2, p.epsilon, p.momentum, p.weight_decay, p.final_fraction,
-                  static_cast<float>(p.warmup_steps), static_cast<float>(p.decay), o.dropout.embedding, o.dropout.attention, o.dropout.residual}) {
-    text += " " + Text(v);
-  }
+                     std::to_string(o.expected_batch) + " of " + std::to_string(o.num_records_public);
+  // How many there are is a private run's secret, and a checkpoint is a file that may be copied.
+  if (!is_private()) text += " records " + std::to_string(records_.size());
+  text += " threads " + std::to_string(workers_.size()) + " ema " + Text(o.ema_decay) + Text(o.optimizer);
+  for (float v : {o.dropout.embedding, o.dropout.attention, o.dropout.residual}) text += " " + Text(v);
   if (o.num_negatives > 0) text += " negatives " + std::to_string(o.num_negatives);
   if (is_private()) {
     text += " noise " + Text(o.privacy.noise_multiplier) + " clip " + Text(o.privacy.clipping_norm) + " kind " +
@@ -88,29 +59,30 @@ Checkpoint Trainer::Save() {
   c.run_id = options_.privacy.run;
   c.base_model_hash = options_.base_model_hash;
   c.config = Config();
-  c.random = sampling_stream_.IsSecure() ? RandomSource::kSecure : RandomSource::kReproducible;
-  if (c.random == RandomSource::kSecure) return c;
-  c.streams.push_back({StreamName(0), sampling_stream_.position()});
-  for (size_t w = 0; w < workers_.size(); ++w) c.streams.push_back({StreamName(w + 1), NoiseStream(w).position()});
+  checkpoint_parts::Save(AllStreams(), c);
   return c;
 }
 
+checkpoint_parts::Streams Trainer::AllStreams() {
+  Streams streams = {&sampling_stream_};
+  for (size_t w = 0; w < workers_.size(); ++w) streams.push_back(&NoiseStream(w));
+  return streams;
+}
+
 Status Trainer::Restore(const Checkpoint& c) {
-  if (!(c.architecture == graph_.architecture())) return InvalidData("checkpoint: it belongs to a model of another architecture");
-  if (c.config != Config() || c.seed != options_.seed) {
-    return InvalidData("checkpoint: it belongs to a run with other options: '" + c.config + "', here: '" + Config() + "'");
+  if (!(c.architecture == graph_.architecture()) || c.num_classes > 0) return InvalidData("checkpoint: it belongs to a model of another architecture");
+  const std::string config = is_private() ? WithoutRecords(c.config) : c.config;
+  if (config != Config() || c.seed != options_.seed) {
+    return InvalidData("checkpoint: it belongs to a run with other options: '" + config + "', here: '" + Config() + "'");
   }
   // Or the weights would come with the provenance of another base.
   if (c.base_model_hash != options_.base_model_hash) return InvalidData("checkpoint: it belongs to a run that began with another model");
-  const RandomSource random = sampling_stream_.IsSecure() ? RandomSource::kSecure : RandomSource::kReproducible;
-  if (c.random != random || (random == RandomSource::kReproducible && c.streams.size() != workers_.size() + 1)) {
-    return InvalidData("checkpoint: it belongs to a run with another source of randomness");
-  }
+  WISP_RETURN_IF_ERROR(checkpoint_parts::Check(AllStreams(), c));
   WISP_RETURN_IF_ERROR(CheckSize("weights", c.weights.size(), weights_.size()));
   WISP_RETURN_IF_ERROR(CheckSize("first moment", c.first_moment.size(), optimizer_.first().size()));
   WISP_RETURN_IF_ERROR(CheckSize("second moment", c.second_moment.size(), optimizer_.second().size()));
   WISP_RETURN_IF_ERROR(CheckSize("average", c.average.size(), ema_.size()));
-  if (is_private()) WISP_RETURN_IF_ERROR(CheckCharged(*options_.privacy.ledger, c));
+  if (is_private()) WISP_RETURN_IF_ERROR(CheckCharged(*options_.privacy.ledger, c, "training", c.step));
   if (!std::equal(c.item_rows.begin(), c.item_rows.end(), sparse_rows_.begin(), sparse_rows_.end())) {
     return InvalidData("checkpoint: it belongs to a run that trains other rows of the item table");
   }
@@ -118,10 +90,7 @@ Status Trainer::Restore(const Checkpoint& c) {
     if (index >= records_.size()) return InvalidData("checkpoint: its order names record " + std::to_string(index) + " of " + std::to_string(records_.size()));
   }
   if (!c.order.empty()) WISP_RETURN_IF_ERROR(CheckSize("order", c.order.size(), records_.size()));
-  for (size_t i = 0; random == RandomSource::kReproducible && i < c.streams.size(); ++i) {
-    if (c.streams[i].name != StreamName(i)) return InvalidData("checkpoint: stream '" + c.streams[i].name + "' where '" + StreamName(i) + "' should be");
-    WISP_RETURN_IF_ERROR((i == 0 ? sampling_stream_ : NoiseStream(i - 1)).Seek(c.streams[i].position));
-  }
+  WISP_RETURN_IF_ERROR(checkpoint_parts::Restore(AllStreams(), c));
   std::copy(c.weights.begin(), c.weights.end(), weights_.data());
   std::copy(c.first_moment.begin(), c.first_moment.end(), optimizer_.first().data());
   std::copy(c.second_moment.begin(), c.second_moment.end(), optimizer_.second().data());
@@ -130,7 +99,10 @@ Status Trainer::Restore(const Checkpoint& c) {
   order_next_ = c.order_next;
   step_ = c.step;
   options_.privacy.run = c.run_id;
-  charged_until_ = 0;  // what the other process was charged for is spent; this one pays for its own steps
+  // What the other process was charged for is spent; this one pays for its own steps. Steps of a block that was charged and not
+  // taken are no exception: nobody can tell whether this checkpoint goes on for the first time, and two draws of noise on one
+  // charge would cost twice what is counted.
+  charged_until_ = num_charged_ = 0;
   return OkStatus();
 }
 

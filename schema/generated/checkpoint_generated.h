@@ -233,6 +233,7 @@ struct CheckpointT : public flatbuffers::NativeTable {
   uint64_t seed = 0;
   wisp::schema::RandomSource random = wisp::schema::RandomSource::Reproducible;
   std::vector<std::unique_ptr<wisp::schema::StreamT>> streams{};
+  uint32_t num_classes = 0;
   CheckpointT() = default;
   CheckpointT(const CheckpointT &o);
   CheckpointT(CheckpointT&&) FLATBUFFERS_NOEXCEPT = default;
@@ -256,7 +257,8 @@ struct Checkpoint FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_ORDER_NEXT = 22,
     VT_SEED = 24,
     VT_RANDOM = 26,
-    VT_STREAMS = 28
+    VT_STREAMS = 28,
+    VT_NUM_CLASSES = 30
   };
   const wisp::schema::Architecture *architecture() const {
     return GetPointer<const wisp::schema::Architecture *>(VT_ARCHITECTURE);
@@ -297,6 +299,9 @@ struct Checkpoint FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   const flatbuffers::Vector<flatbuffers::Offset<wisp::schema::Stream>> *streams() const {
     return GetPointer<const flatbuffers::Vector<flatbuffers::Offset<wisp::schema::Stream>> *>(VT_STREAMS);
   }
+  uint32_t num_classes() const {
+    return GetField<uint32_t>(VT_NUM_CLASSES, 0);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyOffsetRequired(verifier, VT_ARCHITECTURE) &&
@@ -321,6 +326,7 @@ struct Checkpoint FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyOffset(verifier, VT_STREAMS) &&
            verifier.VerifyVector(streams()) &&
            verifier.VerifyVectorOfTables(streams()) &&
+           VerifyField<uint32_t>(verifier, VT_NUM_CLASSES, 4) &&
            verifier.EndTable();
   }
   CheckpointT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
@@ -371,6 +377,9 @@ struct CheckpointBuilder {
   void add_streams(flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<wisp::schema::Stream>>> streams) {
     fbb_.AddOffset(Checkpoint::VT_STREAMS, streams);
   }
+  void add_num_classes(uint32_t num_classes) {
+    fbb_.AddElement<uint32_t>(Checkpoint::VT_NUM_CLASSES, num_classes, 0);
+  }
   explicit CheckpointBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -399,13 +408,15 @@ inline flatbuffers::Offset<Checkpoint> CreateCheckpoint(
     uint64_t order_next = 0,
     uint64_t seed = 0,
     wisp::schema::RandomSource random = wisp::schema::RandomSource::Reproducible,
-    flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<wisp::schema::Stream>>> streams = 0) {
+    flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<wisp::schema::Stream>>> streams = 0,
+    uint32_t num_classes = 0) {
   CheckpointBuilder builder_(_fbb);
   builder_.add_seed(seed);
   builder_.add_order_next(order_next);
   builder_.add_epoch(epoch);
   builder_.add_step(step);
   builder_.add_base_model_hash(base_model_hash);
+  builder_.add_num_classes(num_classes);
   builder_.add_streams(streams);
   builder_.add_created_by(created_by);
   builder_.add_config(config);
@@ -436,7 +447,8 @@ inline flatbuffers::Offset<Checkpoint> CreateCheckpointDirect(
     uint64_t order_next = 0,
     uint64_t seed = 0,
     wisp::schema::RandomSource random = wisp::schema::RandomSource::Reproducible,
-    const std::vector<flatbuffers::Offset<wisp::schema::Stream>> *streams = nullptr) {
+    const std::vector<flatbuffers::Offset<wisp::schema::Stream>> *streams = nullptr,
+    uint32_t num_classes = 0) {
   auto segment_bytes__ = segment_bytes ? _fbb.CreateVector<uint64_t>(*segment_bytes) : 0;
   auto arrays__ = arrays ? _fbb.CreateVector<flatbuffers::Offset<wisp::schema::SavedArray>>(*arrays) : 0;
   auto run_id__ = run_id ? _fbb.CreateString(run_id) : 0;
@@ -457,7 +469,8 @@ inline flatbuffers::Offset<Checkpoint> CreateCheckpointDirect(
       order_next,
       seed,
       random,
-      streams__);
+      streams__,
+      num_classes);
 }
 
 flatbuffers::Offset<Checkpoint> CreateCheckpoint(flatbuffers::FlatBufferBuilder &_fbb, const CheckpointT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
@@ -542,7 +555,8 @@ inline CheckpointT::CheckpointT(const CheckpointT &o)
         epoch(o.epoch),
         order_next(o.order_next),
         seed(o.seed),
-        random(o.random) {
+        random(o.random),
+        num_classes(o.num_classes) {
   arrays.reserve(o.arrays.size());
   for (const auto &arrays_ : o.arrays) { arrays.emplace_back((arrays_) ? new wisp::schema::SavedArrayT(*arrays_) : nullptr); }
   streams.reserve(o.streams.size());
@@ -563,6 +577,7 @@ inline CheckpointT &CheckpointT::operator=(CheckpointT o) FLATBUFFERS_NOEXCEPT {
   std::swap(seed, o.seed);
   std::swap(random, o.random);
   std::swap(streams, o.streams);
+  std::swap(num_classes, o.num_classes);
   return *this;
 }
 
@@ -588,6 +603,7 @@ inline void Checkpoint::UnPackTo(CheckpointT *_o, const flatbuffers::resolver_fu
   { auto _e = seed(); _o->seed = _e; }
   { auto _e = random(); _o->random = _e; }
   { auto _e = streams(); if (_e) { _o->streams.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->streams[_i] = std::unique_ptr<wisp::schema::StreamT>(_e->Get(_i)->UnPack(_resolver)); } } }
+  { auto _e = num_classes(); _o->num_classes = _e; }
 }
 
 inline flatbuffers::Offset<Checkpoint> Checkpoint::Pack(flatbuffers::FlatBufferBuilder &_fbb, const CheckpointT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
@@ -611,6 +627,7 @@ inline flatbuffers::Offset<Checkpoint> CreateCheckpoint(flatbuffers::FlatBufferB
   auto _seed = _o->seed;
   auto _random = _o->random;
   auto _streams = _o->streams.size() ? _fbb.CreateVector<flatbuffers::Offset<wisp::schema::Stream>> (_o->streams.size(), [](size_t i, _VectorArgs *__va) { return CreateStream(*__va->__fbb, __va->__o->streams[i].get(), __va->__rehasher); }, &_va ) : 0;
+  auto _num_classes = _o->num_classes;
   return wisp::schema::CreateCheckpoint(
       _fbb,
       _architecture,
@@ -625,7 +642,8 @@ inline flatbuffers::Offset<Checkpoint> CreateCheckpoint(flatbuffers::FlatBufferB
       _order_next,
       _seed,
       _random,
-      _streams);
+      _streams,
+      _num_classes);
 }
 
 inline const wisp::schema::Checkpoint *GetCheckpoint(const void *buf) {

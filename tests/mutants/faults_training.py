@@ -8,6 +8,8 @@ DECLARED = "declared_numbers_test:DeclaredNumbers."
 GRADIENTS = "gradients_test:"
 SPARSE = "sparse_test:"
 JOB = "job_test:JobTest."
+CLASSIFY = "classification_job_test:ClassificationJobTest."
+INTERRUPTED = "interrupted_run_test:InterruptedRun."
 HISTOGRAM = "release_noise_test:HistogramNoise."
 DP_FP = "dp_fp_test:DpFpTest."
 DP_FP_NOISE = "release_noise_test:DpFpNoise."
@@ -110,11 +112,25 @@ def charges():
         ("shuffled-batches-taken", "ValidatePrivacy", "o.sampling != Sampling::kPoisson", "false", TRAINER + "WhatHasNoGuaranteeIsRefusedWithItsReason"),
         ("loss-over-the-batch-taken", "ValidatePrivacy", "o.loss != LossWeighting::kRecordMean", "false", TRAINER + "WhatHasNoGuaranteeIsRefusedWithItsReason"),
         ("no-clipping-taken", "ValidatePrivacy", "p.clipping == ClipKind::kNone", "false", TRAINER + "WhatHasNoGuaranteeIsRefusedWithItsReason"),
-    ]) + table("runtime/train/trainer_checkpoint.cc", [
-        ("checkpoint-of-another-ledger", "CheckCharged", "charged >= c.step", "charged + c.step >= c.step",
-         GUARANTEE + "ACheckpointGoesOnOnlyWithTheLedgerThatPaidForIt"),
+    ]) + table("runtime/train/checkpoint_parts.cc", [
+        ("checkpoint-of-another-ledger", "CheckCharged", "charged >= steps", "charged + steps >= steps",
+         GUARANTEE + "ACheckpointGoesOnOnlyWithTheLedgerThatPaidForIt", CLASSIFY + "CheckpointGoesOnOnlyWithTheLedgerThatPaidForIt"),
         ("checkpoint-paid-by-another-run", "CheckCharged", "entry.run == c.run_id && ", "", GUARANTEE + "ACheckpointGoesOnOnlyWithTheLedgerThatPaidForIt"),
-        ("checkpoint-keeps-what-is-charged", "Trainer::Restore", "charged_until_ = 0;", "charged_until_ = step_ + 1;", TRAINER + "RestoredPrivateRunPaysAgain"),
+        ("checkpoint-paid-for-another-purpose", "CheckCharged", " && entry.purpose == purpose ?", " ?",
+         CLASSIFY + "CheckpointGoesOnOnlyWithTheLedgerThatPaidForIt"),
+    ]) + table("runtime/train/trainer_checkpoint.cc", [
+        ("checkpoint-keeps-what-is-charged", "Trainer::Restore", "charged_until_ = num_charged_ = 0;", "charged_until_ = step_ + 1;",
+         TRAINER + "RestoredPrivateRunPaysAgain", INTERRUPTED + "StepsChargedAndNotTakenAreChargedAgain"),
+        ("checkpoint-tells-the-number-of-records", "Trainer::Config", 'if (!is_private()) text += " records "', 'text += " records "',
+         INTERRUPTED + "PrivateCheckpointDoesNotKnowHowManyRecordsThereAre"),
+    ]) + table("runtime/train/dp_fp_checkpoint.cc", [
+        ("classifier-keeps-what-is-charged", "DpFpTrainer::Restore", "std::fill(charged_until_.begin(), charged_until_.end(), 0);",
+         "std::fill(charged_until_.begin(), charged_until_.end(), step_ + 1);", CLASSIFY + "GoesOnInsideItsOwnBudgetWithTheStepsThatFit"),
+        ("classifier-forgets-its-releases", "DpFpTrainer::Save", "if (releases_) c.head_releases", "if (false) c.head_releases",
+         CLASSIFY + "ResumedRunEqualsUninterruptedRunBitForBit"),
+    ]) + table("runtime/train/trainer.cc", [
+        ("charged-beyond-the-end", "Trainer::ChargeIfNeeded", "std::max<uint64_t>(schedule_.end, step_ + 1)", "std::max<uint64_t>(options_.num_steps, step_ + 1)",
+         INTERRUPTED + "TheLearningRateOfAShortenedRunComesToItsEnd"),
     ])
 
 
@@ -163,8 +179,13 @@ def jobs():
          "noise = RandomStream::Reproducible(job.training.seed, StreamPurpose::kNoise);", HISTOGRAM + "ARunsHistogramDoesNotFollowFromItsSeed"),
         ("noise-without-the-histograms-cost", "NoiseMultiplier", ".composed_with = overheads", ".composed_with = overheads.first(0)",
          JOB + "GoalIsMetByWhatTheLedgerChargedHistogramIncluded"),
-        ("run-not-held-against-the-limit", "CheckBudget", "return p.ledger->CheckFits(charges_, job_.new_limit);", "return OkStatus();",
+        ("run-not-held-against-the-limit", "CheckBudget", "const Status refusal = budget.ledger.CheckFits(charges_, budget.new_limit);", "const Status refusal;",
          JOB + "RunThatDoesNotFitTheLimitSpendsNothing"),
+        ("refused-for-want-of-users", "Prepare", "} else if (set_.records.empty()) {", "} if (set_.records.empty()) {", INTERRUPTED + "PrivateRunTrainsOnNobody"),
+        ("cancelled-without-a-checkpoint", "AfterStep", "Save(); return Cancelled(", "return Cancelled(", INTERRUPTED + "CancelSavesTheStepReachedAndSaysWhatWasCharged"),
+        ("histogram-of-another-ledger", "GoOn", 'if (IsPrivate(job_) && job_.histogram_noise > 0) {', 'if (false) {',
+         INTERRUPTED + "CheckpointBeforeTheFirstStepNeedsTheLedgerThatPaidForItsHistogram"),
+        ("no-room-kept-for-the-ledger", "Step", "saved_.GiveUpLedgerRoom()", "false", INTERRUPTED + "RoomKeptForTheLedgerIsGivenToIt"),
         ("delta-of-a-record-taken", "CheckPrivacyGoal", "goal.delta >= 1.0 / num_records &&", "goal.delta >= 2.0 / num_records &&", JOB + "RefusedGoalsSpendNothing"),
     ]) + table("runtime/train/trainer.cc", [
         ("charge-for-the-private-number", "Trainer::StepMechanism", "/ options_.num_records_public", "/ static_cast<double>(records_.size())",

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <random>
 
 #include "runtime/privacy/accountant.h"
@@ -190,6 +191,92 @@ TEST_F(ClassificationJobTest, NewLimitIsSetByARunThatFitsIt) {
   ASSERT_TRUE(RunClassificationJob(job).ok());
   ASSERT_TRUE(ledger_.Limit()->has_value());
   EXPECT_EQ((*ledger_.Limit())->epsilon(), 100);
+}
+
+// The head's releases, the encoder's moments, every stream: all that the next step reads is in the checkpoint.
+TEST_F(ClassificationJobTest, ResumedRunEqualsUninterruptedRunBitForBit) {
+  for (DpFpMode mode : {DpFpMode::kAggregate, DpFpMode::kClipped, DpFpMode::kPaper}) {
+    Ledger other = OpenLedger(std::string("bits ") + ToText(mode));
+    ClassificationJob job = Job(mode);
+    job.goal = mode == DpFpMode::kPaper ? PrivacyGoal{} : PrivacyGoal{.epsilon = {}, .noise_multiplier = 2.0, .delta = kDelta};
+    job.options.ledger = mode == DpFpMode::kPaper ? nullptr : &other;
+    job.options.encoder.noise_multiplier = 2;
+    job.options.release_decay = 0.9;
+    job.options.num_steps = 5;
+    job.options.reproducible_seed = 7;
+    const auto whole = RunClassificationJob(job);
+    ASSERT_TRUE(whole.ok()) << whole.status().message();
+    job.checkpoint_path = folder_ / "c";
+    job.progress = [](const ClassificationProgress& p) { return p.step < 2; };
+    EXPECT_EQ(RunClassificationJob(job).status().code(), StatusCode::kCancelled);
+    job.progress = nullptr;
+    const auto rest = RunClassificationJob(job);
+    ASSERT_TRUE(rest.ok()) << rest.status().message();
+    EXPECT_EQ(rest->resumed_from, 2u);
+    EXPECT_EQ(rest->weights, whole->weights) << ToText(mode);
+    EXPECT_FALSE(std::filesystem::exists(job.checkpoint_path));
+  }
+}
+
+TEST_F(ClassificationJobTest, GoesOnInsideItsOwnBudgetWithTheStepsThatFit) {
+  for (DpFpMode mode : {DpFpMode::kAggregate, DpFpMode::kClipped}) {
+    ClassificationJob job = JobOfFixedNoise();
+    job.options.mode = mode;
+    job.options.encoder.noise_multiplier = 2;
+    job.options.num_steps = 8;
+    job.options.steps_per_charge = 3;
+    Ledger whole = OpenLedger(std::string("whole ") + ToText(mode)), own = OpenLedger(std::string("own ") + ToText(mode));
+    job.options.ledger = &whole;
+    const double limit = 1.001 * *RunClassificationJob(job)->epsilon;
+    job.options.ledger = &own;
+    ASSERT_TRUE(own.SetLimit(*privacy::EpsilonDelta::Create(limit, kDelta)).ok());
+    job.checkpoint_path = folder_ / "c";
+    job.progress = [](const ClassificationProgress& p) { return p.step < 4; };
+    EXPECT_NE(RunClassificationJob(job).status().message().find("6 steps were charged"), std::string::npos);
+    job.progress = nullptr;
+    const auto result = RunClassificationJob(job);
+    ASSERT_TRUE(result.ok()) << result.status().message();
+    EXPECT_EQ(result->num_steps, 6u);
+    EXPECT_EQ(result->planned_steps, 8u);
+    EXPECT_NE(result->ended_early, "");
+    EXPECT_LE(*result->epsilon, limit);
+    job.options.num_steps = 9;
+    job.options.run = "another";
+    EXPECT_NE(RunClassificationJob(job).status().message().find("not one of its steps would fit"), std::string::npos);
+  }
+}
+
+// Steps charged elsewhere would be forgotten; so would those of the encoder alone.
+TEST_F(ClassificationJobTest, CheckpointGoesOnOnlyWithTheLedgerThatPaidForIt) {
+  ClassificationJob job = JobOfFixedNoise();
+  job.options.mode = DpFpMode::kClipped;
+  job.options.encoder.noise_multiplier = 2;
+  job.options.num_steps = 4;
+  job.checkpoint_path = folder_ / "c";
+  job.progress = [](const ClassificationProgress& p) { return p.step < 2; };
+  ASSERT_EQ(RunClassificationJob(job).status().code(), StatusCode::kCancelled);
+  Ledger other = OpenLedger("other");
+  job.options.ledger = &other;
+  EXPECT_NE(RunClassificationJob(job).status().message().find("charged for 0 of the 4 steps"), std::string::npos);
+  const auto head = *privacy::Mechanism::PoissonSubsampledGaussian({.noise_multiplier = 2, .sampling_probability = 0.25, .steps = 4});
+  ASSERT_TRUE(other.Charge({.mechanism = head, .run = "run", .purpose = kHeadPurpose}).ok());
+  EXPECT_NE(RunClassificationJob(job).status().message().find("charged for 0 of the 2 steps"), std::string::npos);
+}
+
+// A refusal would tell that there is such a text, or that there is none.
+TEST_F(ClassificationJobTest, RecordsThatAreNoneAreLeftOutOneByOneAndNoneIsEnough) {
+  tokens_.push_back({0, 12});
+  records_.push_back({tokens_.back(), 0});
+  records_.push_back({tokens_.front(), 2});
+  ClassificationJob job = JobOfFixedNoise();
+  const auto result = RunClassificationJob(job);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_EQ(result->num_dropped, 2u);
+  job.records = {};
+  EXPECT_TRUE(RunClassificationJob(job).ok());
+  EXPECT_EQ(ledger_.Entries()->size(), 4u);
+  job = Job(DpFpMode::kPaper);
+  EXPECT_NE(RunClassificationJob(job).status().message().find("names token 12"), std::string::npos);
 }
 
 TEST_F(ClassificationJobTest, CancelledRunKeepsItsCharges) {

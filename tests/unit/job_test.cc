@@ -138,28 +138,6 @@ TEST_F(JobTest, RunThatDoesNotFitTheLimitSpendsNothing) {
   EXPECT_TRUE(ledger_->Entries()->empty());
 }
 
-// Of a run that goes on, the steps that are left have to fit; what was done before is spent already.
-TEST_F(JobTest, RunThatGoesOnNeedsRoomForWhatIsLeft) {
-  TrainingJob job = PrivateJob();
-  job.goal = {.epsilon = {}, .noise_multiplier = 2, .delta = 1e-3};  // without the seconds of calibration
-  const double whole = *RunTrainingJob(job)->epsilon;
-  Ledger other = *Ledger::Open(folder_ / "other", {.dataset = "ring", .unit = privacy::PrivacyUnit::kUser});
-  job.training.privacy.ledger = &other;
-  job.checkpoint_path = folder_ / "c";
-  job.checkpoint_every = 1;
-  job.progress = [](const JobProgress& p) { return p.step < 4; };
-  ASSERT_EQ(RunTrainingJob(job).status().code(), StatusCode::kCancelled);
-  const size_t paid = other.Entries()->size();
-  job.progress = nullptr;
-  ASSERT_TRUE(other.SetLimit(*privacy::EpsilonDelta::Create(0.98 * whole, 1e-3)).ok());
-  EXPECT_EQ(RunTrainingJob(job).status().code(), StatusCode::kPrivacyRefused);
-  EXPECT_EQ(other.Entries()->size(), paid);
-  ASSERT_TRUE(other.SetLimit(*privacy::EpsilonDelta::Create(1.001 * whole, 1e-3)).ok());
-  const auto result = RunTrainingJob(job);
-  ASSERT_TRUE(result.ok()) << result.status().message();
-  EXPECT_EQ(other.Entries()->size(), paid + 4);
-}
-
 TEST_F(JobTest, CancelledRunSaysSoAndKeepsItsCharges) {
   TrainingJob job = PrivateJob();
   job.progress = [](const JobProgress& p) { return p.step < 3; };

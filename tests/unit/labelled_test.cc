@@ -104,5 +104,35 @@ TEST(Labelled, LabelThatIsNoClassIsRefused) {
   }
 }
 
+// For private training: what one record is decides about itself alone. What cuts the file into records decides about all of them.
+TEST(Labelled, MalformedRecordsAreDroppedOneByOneAndFaultsOfTheFormatRefused) {
+  const Strings tokens = {"[CLS]", "[UNK]", "a", "b"}, classes = {"bad", "good"};
+  const auto vocabulary = *Vocabulary::Create("v", tokens);
+  const LabelledOptions drop{.drop_bad = true};
+  const std::string longest(2 << 20, 'x');
+  struct {
+    const char* name;
+    std::string text;
+    uint64_t dropped;
+    const char* first;
+  } const cases[] = {{"f.txt", "1\ta\nno tab\nugly\tb\n0\tb\n" + longest + "\n", 3, "line 2: 1 fields"},
+                     {"f.tsv", "label\ttext\n1\ta\n1\ta\tb\n0\tb\n", 1, "line 3: 3 fields"},
+                     {"f.csv", "label,text\n1,a\n7,\"b\"\n0,b\n0\n", 2, "line 5: 1 fields"}};
+  for (const auto& c : cases) {
+    const auto texts = ParseLabelled(c.name, c.text, drop);
+    ASSERT_TRUE(texts.ok()) << texts.status().message();
+    const auto data = Encode(*texts, vocabulary, {.classes = classes, .max_length = 4, .drop_bad = true});
+    ASSERT_TRUE(data.ok()) << data.status().message();
+    EXPECT_EQ(data->labels, (std::vector<int32_t>{1, 0})) << c.name;
+    EXPECT_EQ(data->begin, (std::vector<uint64_t>{0, 2, 4})) << c.name;
+    EXPECT_EQ(data->num_dropped, c.dropped) << c.name;
+    EXPECT_NE(data->first_dropped.find(c.first), std::string::npos) << data->first_dropped;
+    EXPECT_FALSE(ParseLabelled(c.name, c.text, {}).ok());
+  }
+  EXPECT_EQ(ParseLabelled("f.txt", "", drop)->texts.size(), 0u);
+  EXPECT_FALSE(ParseLabelled("f.csv", "no,columns\n1,a\n", drop).ok());
+  EXPECT_FALSE(ParseLabelled("f.csv", "label,text\n1,\"a\n0,b\n", drop).ok());
+}
+
 }  // namespace
 }  // namespace wisp::data

@@ -201,7 +201,7 @@ TEST_F(ModelWrite, KilledAtAnyTimeLeavesOneOfTheTwoFiles) {
 }
 
 TEST_F(ModelWrite, TemporaryFileOfALivingWriterStays) {
-  auto slow = FileReplacement::Begin(path_, FileAccess::kShared);
+  auto slow = FileReplacement::Begin(path_);
   ASSERT_TRUE(slow.ok());
   ASSERT_TRUE(WriteModel(path_, new_.contents()).ok());
   EXPECT_EQ(folder_.NumFiles(), 2u);
@@ -221,9 +221,40 @@ TEST_F(ModelWrite, FilesOfOthersWithSimilarNamesStay) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "m.wisp.tmp-123-0"));
 }
 
+// Whatever the umask: weights and names may come from the data of whoever uses the device.
+TEST_F(ModelWrite, FilesAreTheOwnersAlone) {
+  const mode_t before = umask(0);
+  EXPECT_TRUE(WriteModel(path_, new_.contents()).ok());
+  EXPECT_TRUE(MakePrivate(folder_ / "made").ok());
+  umask(before);
+  for (const std::string& path : {path_, folder_ / "made"}) {
+    struct stat info;
+    ASSERT_EQ(stat(path.c_str(), &info), 0);
+    EXPECT_EQ(info.st_mode & 0777, 0600u) << path;
+  }
+  test::WriteBytes(folder_ / "made", "kept");
+  EXPECT_TRUE(MakePrivate(folder_ / "made").ok());
+  EXPECT_EQ(test::ReadBytes(folder_ / "made"), "kept");
+}
+
+TEST_F(ModelWrite, ReservedRoomIsEnoughAndTheRestGivenBack) {
+  ModelContents contents = new_.contents();
+  const size_t num_weights = contents.weights.size();
+  contents.weights = {};
+  auto room = ReserveModel(path_, contents, num_weights);
+  ASSERT_TRUE(room.ok()) << room.status().message();
+  uint64_t reserved = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_ / "")) reserved = std::max<uint64_t>(reserved, entry.file_size());
+  contents = new_.contents();
+  contents.reserved = &*room;
+  ASSERT_TRUE(WriteModel(path_, contents).ok());
+  EXPECT_EQ(test::ReadBytes(path_), new_bytes_);
+  EXPECT_GE(reserved, new_bytes_.size());
+}
+
 TEST_F(ModelWrite, ReplacementWithoutCommitDoesNothing) {
   {
-    auto replacement = FileReplacement::Begin(path_, FileAccess::kOwner);
+    auto replacement = FileReplacement::Begin(path_);
     ASSERT_TRUE(replacement.ok());
     ASSERT_TRUE(replacement->WriteZeros(10000).ok());
     EXPECT_EQ(replacement->size(), 10000u);

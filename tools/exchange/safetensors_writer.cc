@@ -40,7 +40,7 @@ Status WriteSafeTensors(const std::string& path, std::span<const TensorToWrite> 
   // Whatever else the reader refuses in a header, it refuses here before there is a file.
   if (const auto parsed = ParseHeader(path, header); !parsed.ok()) return InvalidArgument(parsed.status().message());
   const uint64_t length = header.size();
-  WISP_ASSIGN_OR_RETURN(FileReplacement file, FileReplacement::Begin(path, FileAccess::kShared));
+  WISP_ASSIGN_OR_RETURN(FileReplacement file, FileReplacement::Begin(path));
   WISP_RETURN_IF_ERROR(file.Write(std::as_bytes(std::span(&length, 1))));
   WISP_RETURN_IF_ERROR(file.Write(std::as_bytes(std::span<const char>(header))));
   for (const TensorToWrite& t : tensors) WISP_RETURN_IF_ERROR(file.Write(std::as_bytes(t.values)));

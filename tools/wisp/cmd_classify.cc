@@ -1,7 +1,6 @@
 // wisp classify train, evaluate, predict
 #include <algorithm>
 #include <cmath>
-#include <csignal>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -26,8 +25,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 using data::LetterCase;
-
-volatile std::sig_atomic_t interrupted = 0;
 
 LetterCase LettersOf(Tokenizer tokenizer) { return tokenizer == Tokenizer::kWhitespaceLower ? LetterCase::kLower : LetterCase::kKeep; }
 Tokenizer TokenizerOf(LetterCase letters) { return letters == LetterCase::kLower ? Tokenizer::kWhitespaceLower : Tokenizer::kWhitespace; }
@@ -96,7 +93,11 @@ class ClassifyTrainCommand {
     WISP_RETURN_IF_ERROR(is_private() ? CheckPrivate() : CheckPaper());
     WISP_RETURN_IF_ERROR(CheckClasses());
     // Before anything is spent on it. A base may be replaced by what it is fine-tuned to.
-    WISP_RETURN_IF_ERROR(CheckOutput({"--out", a_.out}, {{"--recipe", a_.recipe}, {"--data", a_.data}, {"--vocabulary", a_.vocabulary}, {"--ledger", a_.ledger}}));
+    WISP_RETURN_IF_ERROR(CheckInterval(a_.checkpoint, a_.checkpoint_every));
+    for (const NamedFile& output : {NamedFile{"--out", a_.out}, NamedFile{"--checkpoint", a_.checkpoint}}) {
+      WISP_RETURN_IF_ERROR(CheckOutput(output, {{"--recipe", a_.recipe}, {"--data", a_.data}, {"--vocabulary", a_.vocabulary}, {"--ledger", a_.ledger}}));
+    }
+    WISP_RETURN_IF_ERROR(CheckOutput({"--checkpoint", a_.checkpoint}, {{"--out", a_.out}, {"--base", a_.base}}));
     dataset_ = a_.dataset.empty() ? FileName(a_.data) : a_.dataset;
     WISP_RETURN_IF_ERROR(OpenBase());
     WISP_RETURN_IF_ERROR(CheckLabels(a_.public_datasets, {base()}));
@@ -108,16 +109,22 @@ class ClassifyTrainCommand {
     job.options.ledger = ledger_ ? &*ledger_ : nullptr;
     job.options.run = privacy::WithTuning(Name() + " " + run_id_, recipe_.uncharged_tuning);
     WISP_ASSIGN_OR_RETURN(job.new_limit, NewLimit(a_.budget, recipe_.goal.delta));
+    job.options.base_model_hash = base() != nullptr ? base()->content_hash() : 0;
+    job.checkpoint_path = a_.checkpoint;
+    job.checkpoint_every = a_.checkpoint_every.value_or(0);
+    // Room for the model before anything is spent on it.
+    WISP_ASSIGN_OR_RETURN(FileReplacement room, ReserveModel(a_.out, Contents(), start_weights_.size()));
+    job.write = [&](const ClassificationResult& result) { return Write(result, &room); };
     Progress progress("classify train");
-    std::signal(SIGINT, [](int) { interrupted = 1; });
+    const volatile std::sig_atomic_t& interrupted = CatchInterrupts();
+    SavesShown saves("every " + std::to_string(a_.checkpoint_every.value_or(is_private() ? job.options.steps_per_charge : 50)));
     job.progress = [&](const ClassificationProgress& p) {
-      progress.Update(p.step, p.num_steps, p.mean_loss != 0 ? "loss " + Fixed(p.mean_loss, 3) : "");
+      progress.Update(p.step, p.num_steps, (p.mean_loss != 0 ? "loss " + Fixed(p.mean_loss, 3) : "") + saves.Suffix(p.saved, p.save_failure));
       return interrupted == 0;
     };
     const Result<ClassificationResult> result = RunClassificationJob(job);
     if (ledger_) SayIfRaised(*ledger_, limit_before_);
     if (!result.ok()) return result.status();
-    WISP_RETURN_IF_ERROR(Write(*result));
     Print(*result);
     return OkStatus();
   }
@@ -156,14 +163,20 @@ class ClassifyTrainCommand {
   Status ReadData() {
     WISP_ASSIGN_OR_RETURN(const auto format, data::ParseLabelledFormat(a_.format));
     WISP_ASSIGN_OR_RETURN(const data::LabelledTexts texts, data::ReadLabelled(a_.data, {.format = format, .text_column = recipe_.text_column,
-                                                                                       .label_column = recipe_.label_column}));
-    WISP_RETURN_IF_ERROR(CheckOrder(a_.data, texts, recipe_.classes));
+                                                                                       .label_column = recipe_.label_column, .drop_bad = is_private()}));
+    const Status order = CheckOrder(a_.data, texts, recipe_.classes);
+    // A private run is not refused for what its records hold; who started it is told, here on the device.
+    if (!order.ok() && !is_private()) return order;
+    if (!order.ok()) std::fprintf(stderr, "wisp: %s\n", order.message().c_str());
     WISP_ASSIGN_OR_RETURN(const std::vector<std::string> tokens, Tokens(texts));
     WISP_ASSIGN_OR_RETURN(vocabulary_, data::Vocabulary::Create(VocabularyName(), tokens));
     recipe_.encoder.num_items = static_cast<uint32_t>(tokens.size());
     WISP_ASSIGN_OR_RETURN(sequences_, data::Encode(texts, vocabulary_, {.classes = recipe_.classes, .letters = recipe_.letters,
-                                                                       .max_length = recipe_.encoder.max_length}));
+                                                                       .max_length = recipe_.encoder.max_length, .drop_bad = is_private()}));
     records_ = RecordsOf(sequences_);
+    if (sequences_.num_dropped > 0) {
+      std::fprintf(stderr, "wisp: %llu texts left out, the first: %s\n", static_cast<unsigned long long>(sequences_.num_dropped), sequences_.first_dropped.c_str());
+    }
     return OkStatus();
   }
 
@@ -236,15 +249,22 @@ class ClassifyTrainCommand {
     return entry;
   }
 
-  Status Write(const ClassificationResult& r) const {
+  // All but what training finds out.
+  ModelContents Contents() const {
     ModelContents contents;
     contents.architecture = description_.architecture.encoder;
-    contents.weights = r.weights;
     contents.item_keys = vocabulary_.tokens();
     if (base() != nullptr) contents.provenance.assign(base()->provenance().begin(), base()->provenance().end());
-    contents.provenance.push_back(Provenance(r));
     contents.description = recipe_.name;
     contents.created_by = "wisp " + Version();
+    return contents;
+  }
+
+  Status Write(const ClassificationResult& r, FileReplacement* room) const {
+    ModelContents contents = Contents();
+    contents.weights = r.weights;
+    contents.provenance.push_back(Provenance(r));
+    contents.reserved = room;
     ClassifierDescription description = description_;
     description.norm_bound = r.norm_bound;
     return WriteClassifier(a_.out, contents, description);
@@ -252,7 +272,10 @@ class ClassifyTrainCommand {
 
   void Print(const ClassificationResult& r) const {
     Json j = {{"model", a_.out}, {"mode", ToText(r.options.mode)}, {"records", records_.size()}, {"tokens", vocabulary_.tokens().size()},
-              {"steps", r.num_steps}, {"seconds", r.seconds}, {"records_dropped", r.num_dropped}, {"noise_multiplier", r.options.noise_multiplier}};
+              {"steps", r.num_steps}, {"seconds", r.seconds}, {"records_dropped", r.num_dropped + sequences_.num_dropped}, {"noise_multiplier", r.options.noise_multiplier}};
+    if (r.resumed_from > 0) j["resumed_from"] = r.resumed_from;
+    if (!r.ended_early.empty()) j["steps_planned"] = r.planned_steps, j["ended_early"] = r.ended_early;
+    if (!r.save_failure.empty()) j["save_failure"] = r.save_failure;
     if (r.options.mode == DpFpMode::kClipped) j["encoder_noise_multiplier"] = r.options.encoder.noise_multiplier;
     if (is_private()) {
       j["epsilon"] = r.epsilon ? Json(*r.epsilon) : Json();
@@ -268,6 +291,7 @@ class ClassifyTrainCommand {
     }
     std::printf("%s: %llu steps over %zu records in %.1f s\n%s\n", a_.out.c_str(), static_cast<unsigned long long>(r.num_steps), records_.size(), r.seconds,
                 r.description.c_str());
+    if (!r.ended_early.empty()) std::printf("%s\n", r.ended_early.c_str());
     std::printf("%s\n", is_private() ? NotPrivateInWords(j).c_str() : "local only: the model, and every figure above");
     if (r.epsilon) std::printf("privacy: epsilon %s at delta %s%s\n", privacy::EpsilonText(*r.epsilon).c_str(), j["delta"].dump().c_str(), StartInWords(base(), Dataset(), a_.public_datasets).c_str());
     const std::string spent = ledger_ ? SpentInWords(*ledger_, recipe_.goal.delta) : "";

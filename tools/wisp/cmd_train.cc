@@ -23,9 +23,17 @@ class TrainCommand {
       : a_(arguments), format_(format), run_("train", arguments, std::move(recipe)) {}
 
   Status Run() {
+    // Room for the model before anything is spent on it.
+    run_.before = [this]() -> Status {
+      WISP_ASSIGN_OR_RETURN(FileReplacement room, ReserveModel(a_.out, Contents(), FlatSize(ParametersOf(recipe_.architecture))));
+      room_.emplace(std::move(room));
+      return OkStatus();
+    };
+    run_.write = [this](const JobResult& result) -> Status {
+      WISP_RETURN_IF_ERROR(Write(result));
+      return WriteStatement(result);
+    };
     WISP_ASSIGN_OR_RETURN(const JobResult result, run_.Run());
-    WISP_RETURN_IF_ERROR(Write(result));
-    WISP_RETURN_IF_ERROR(WriteStatement(result));
     Print(result);
     return OkStatus();
   }
@@ -50,15 +58,14 @@ class TrainCommand {
     return entry;
   }
 
-  Status Write(const JobResult& r) const {
+  // All but what training finds out.
+  ModelContents Contents() const {
     const ModelFile* base = run_.base();
     ModelContents contents;
     contents.architecture = recipe_.architecture;
-    contents.weights = r.weights;
     contents.item_keys = run_.item_keys();
     contents.item_names = run_.item_names();
     for (size_t i = 0; base && i < base->provenance().size(); ++i) contents.provenance.push_back(base->provenance()[i]);
-    contents.provenance.push_back(Provenance(r));
     contents.description = recipe_.name;
     contents.created_by = "wisp " + Version();
     if (base) {
@@ -67,7 +74,17 @@ class TrainCommand {
       contents.output_bias_origin = !is_private() ? OutputBiasOrigin::kExactCounts
                                     : recipe_.histogram_noise > 0 ? OutputBiasOrigin::kPrivateCounts : OutputBiasOrigin::kNone;
     }
-    return WriteModel(a_.out, contents);
+    return contents;
+  }
+
+  Status Write(const JobResult& r) {
+    ModelContents contents = Contents();
+    contents.weights = r.weights;
+    contents.provenance.push_back(Provenance(r));
+    contents.reserved = room_ ? &*room_ : nullptr;
+    const Status written = WriteModel(a_.out, contents);
+    room_.reset();
+    return written;
   }
 
   Status WriteStatement(const JobResult& r) {
@@ -88,7 +105,7 @@ class TrainCommand {
     WISP_ASSIGN_OR_RETURN(const auto delta, privacy::Delta::Create(recipe_.goal.delta));
     WISP_ASSIGN_OR_RETURN(s.basis, run_.ledger().Figures(delta));
     s.ledger_epsilon = s.basis->stated.epsilon;
-    WISP_ASSIGN_OR_RETURN(FileReplacement file, FileReplacement::Begin(a_.privacy_json, FileAccess::kShared));
+    WISP_ASSIGN_OR_RETURN(FileReplacement file, FileReplacement::Begin(a_.privacy_json));
     const std::string text = privacy::ToJson(s);
     WISP_RETURN_IF_ERROR(file.Write(std::as_bytes(std::span<const char>(text))));
     return file.Commit();
@@ -97,6 +114,9 @@ class TrainCommand {
   void Print(const JobResult& r) {
     nlohmann::ordered_json j = {{"model", a_.out}, {"records", r.num_records}, {"steps", r.num_steps}, {"seconds", r.seconds},
                                 {"planned_bytes", r.planned_bytes}};
+    if (r.resumed_from > 0) j["resumed_from"] = r.resumed_from;
+    if (!r.ended_early.empty()) j["steps_planned"] = r.planned_steps, j["ended_early"] = r.ended_early;
+    if (!r.save_failure.empty()) j["save_failure"] = r.save_failure;
     if (is_private()) {
       j["noise_multiplier"] = r.noise_multiplier;
       j["epsilon"] = r.epsilon ? nlohmann::ordered_json(*r.epsilon) : nlohmann::ordered_json();
@@ -113,6 +133,7 @@ class TrainCommand {
     }
     std::printf("%s: %llu steps over %llu records in %.1f s\n", a_.out.c_str(), static_cast<unsigned long long>(r.num_steps),
                 static_cast<unsigned long long>(r.num_records), r.seconds);
+    if (!r.ended_early.empty()) std::printf("%s\n", r.ended_early.c_str());
     if (is_private()) {
       std::printf("privacy: %s\n", r.epsilon ? ("epsilon " + privacy::EpsilonText(*r.epsilon) + " at delta " + j["delta"].dump() + ", noise multiplier " +
                                                 privacy::DoubleText(r.noise_multiplier) + StartInWords(run_.base(), run_.Dataset(), a_.public_datasets)).c_str() : "noise: reproducible, no guarantee");
@@ -129,6 +150,7 @@ class TrainCommand {
   const TrainArguments& a_;
   OutputFormat format_;
   TrainingRun run_;
+  std::optional<FileReplacement> room_;  // for the model
   const Recipe& recipe_ = run_.recipe();
 };
 

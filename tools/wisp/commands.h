@@ -38,7 +38,7 @@ struct TrainArguments {
   std::string recipe, model, out, item_names, ledger, checkpoint, privacy_json, dataset, allow_large_delta, uncharged_tuning;
   DataArguments data;
   std::optional<double> epsilon, noise_multiplier, delta, epochs, learning_rate, budget, histogram_noise;
-  std::optional<uint64_t> seed, reproducible_noise_seed;
+  std::optional<uint64_t> seed, reproducible_noise_seed, checkpoint_every;
   std::optional<uint32_t> num_records_public, expected_batch, rows;
   std::string method;
   std::vector<std::string> public_datasets;
@@ -108,9 +108,9 @@ struct PrivacyArguments {
 };
 
 struct ClassifyTrainArguments {
-  std::string recipe, data, out, format = "auto", text_column, label_column, mode, base, vocabulary, ledger, dataset, uncharged_tuning;
+  std::string recipe, data, out, format = "auto", text_column, label_column, mode, base, vocabulary, ledger, dataset, checkpoint, uncharged_tuning;
   std::optional<double> epsilon, noise_multiplier, delta, budget, epochs, learning_rate;
-  std::optional<uint64_t> seed, reproducible_noise_seed;
+  std::optional<uint64_t> seed, reproducible_noise_seed, checkpoint_every;
   std::optional<uint32_t> num_records_public, expected_batch;
   std::vector<std::string> public_datasets;
   bool other_data = false;

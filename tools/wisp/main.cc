@@ -125,7 +125,8 @@ class CommandLine {
     AddOptional(c, "--learning-rate", train_.learning_rate, "In place of the recipe's");
     AddOptional(c, "--seed", train_.seed, "Of weights, shuffling and dropout");
     AddOptional(c, "--reproducible-noise", train_.reproducible_noise_seed, "Seed of repeatable noise: for experiments, NO guarantee");
-    c->add_option("--checkpoint", train_.checkpoint, "Save progress here and go on from it when it exists");
+    c->add_option("--checkpoint", train_.checkpoint, "Save progress here, when interrupted too, and go on from it when it exists");
+    AddOptional(c, "--checkpoint-every", train_.checkpoint_every, "Steps between saves (default: each charge of privacy.steps_per_charge steps, or 50 steps that nothing is charged for)");
     c->add_option("--privacy-json", train_.privacy_json, "Write the privacy statement of the run here");
     c->add_option("--dataset", train_.dataset, "Name of the data set in ledger and provenance: the same each time, and that of the ledger. Default: the file's");
     c->add_flag("--other-data", train_.other_data, "A data set of this name in the provenance of --model is another one");

@@ -29,6 +29,8 @@ void AddTrain(CLI::App* c, Chosen& chosen, ClassifyTrainArguments& a) {
   AddOptional(c, "--learning-rate", a.learning_rate, "In place of the recipe's");
   AddOptional(c, "--seed", a.seed, "Of fresh weights");
   AddOptional(c, "--reproducible-noise", a.reproducible_noise_seed, "Seed of repeatable noise: for experiments, NO guarantee");
+  c->add_option("--checkpoint", a.checkpoint, "Save progress here, when interrupted too, and go on from it when it exists");
+  AddOptional(c, "--checkpoint-every", a.checkpoint_every, "Steps between saves (default: each charge of privacy.steps_per_charge steps, or 50 steps that nothing is charged for)");
   c->add_option("--dataset", a.dataset, "Name of the data set in ledger and provenance: the same each time, and that of the ledger. Default: the file's");
   c->add_flag("--other-data", a.other_data, "A data set of this name in the provenance of --base is another one");
   c->add_option("--public-dataset", a.public_datasets, "Label of a data set in the provenance of --base that is public; may be repeated");

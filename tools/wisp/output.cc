@@ -39,6 +39,28 @@ void Progress::Update(uint64_t done, uint64_t total, const std::string& suffix) 
                suffix.c_str(), left);
 }
 
+std::string SavesShown::Suffix(const std::optional<uint64_t>& saved, const std::string& failure) {
+  if (!failure.empty() && failure != failure_) std::fprintf(stderr, "wisp: %s; the run goes on, and the next checkpoint is tried\n", failure.c_str());
+  failure_ = failure;
+  return saved ? ", saved " + std::to_string(*saved) + " (" + every_ + ")" : "";
+}
+
+Status CheckInterval(const std::string& checkpoint, const std::optional<uint64_t>& every) {
+  if (!every || (*every >= 1 && !checkpoint.empty())) return OkStatus();
+  return InvalidArgument(checkpoint.empty() ? "--checkpoint-every is given, but there is no --checkpoint that it would be of" : "--checkpoint-every is 0, allowed are 1 step and more");
+}
+
+namespace {
+
+volatile std::sig_atomic_t interrupted = 0;
+
+}  // namespace
+
+const volatile std::sig_atomic_t& CatchInterrupts() {
+  for (int signal : {SIGINT, SIGTERM}) std::signal(signal, [](int) { interrupted = 1; });
+  return interrupted;
+}
+
 std::string Fixed(double value, int digits) {
   char text[64];
   std::snprintf(text, sizeof(text), "%.*f", digits, value);

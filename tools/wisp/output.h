@@ -3,10 +3,14 @@
 #define WISP_TOOLS_WISP_OUTPUT_H_
 
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "runtime/core/status.h"
 
 namespace wisp::tools {
 
@@ -23,6 +27,21 @@ class Progress {
   uint64_t last_tenth_ = 0;
   std::chrono::steady_clock::time_point start_, shown_;
 };
+
+// Which step the newest checkpoint is of, behind the loss: ", saved 120 (every 10)"; nothing where none is written.
+class SavesShown {
+ public:
+  // `every`: in words, where it is known. Says once on standard error why a checkpoint could not be written.
+  explicit SavesShown(std::string every) : every_(std::move(every)) {}
+  std::string Suffix(const std::optional<uint64_t>& saved, const std::string& failure);
+
+ private:
+  std::string every_, failure_;
+};
+// What --checkpoint-every is: 1 and above, and of use with --checkpoint alone.
+Status CheckInterval(const std::string& checkpoint, const std::optional<uint64_t>& every);
+// From now on the end of a run is asked for, by Ctrl-C or a signal to terminate, rather than done: until then it can be saved.
+const volatile std::sig_atomic_t& CatchInterrupts();
 
 std::string Fixed(double value, int digits);
 // What stands behind the last '/'.

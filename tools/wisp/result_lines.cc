@@ -83,7 +83,7 @@ Status CheckAppendable(const std::string& path) {
   WISP_RETURN_IF_ERROR(MakeFolder(FolderOf(path)));
   const FolderLock lock(FolderOf(path));
   WISP_RETURN_IF_ERROR(lock.status());
-  return FileReplacement::Begin(path, FileAccess::kShared).status();  // and is given up
+  return FileReplacement::Begin(path).status();  // and is given up
 }
 
 Status AppendResultLine(const std::string& path, const ResultLine& line) {
@@ -93,7 +93,7 @@ Status AppendResultLine(const std::string& path, const ResultLine& line) {
   WISP_ASSIGN_OR_RETURN(std::string text, ReadText(path));
   WISP_RETURN_IF_ERROR(Parse(path, text).status());
   text += line.dump() + "\n";
-  WISP_ASSIGN_OR_RETURN(FileReplacement file, FileReplacement::Begin(path, FileAccess::kShared));
+  WISP_ASSIGN_OR_RETURN(FileReplacement file, FileReplacement::Begin(path));
   WISP_RETURN_IF_ERROR(file.Write(std::as_bytes(std::span<const char>(text))));
   return file.Commit();
 }

@@ -1,7 +1,6 @@
 #include "tools/wisp/training_run.h"
 
 #include <algorithm>
-#include <csignal>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -13,8 +12,6 @@
 
 namespace wisp::tools {
 namespace {
-
-volatile std::sig_atomic_t interrupted = 0;
 
 constexpr std::pair<const char*, Method> kMethods[] = {{"ordinary", Method::kOrdinary}, {"phantom", Method::kPhantom}, {"rgp", Method::kRgp},
                                                        {"fest", Method::kFest}, {"adafest", Method::kAdaFest}, {"adafest+", Method::kAdaFestPlus}};
@@ -70,6 +67,7 @@ Status CheckOptions(const TrainArguments& a, const Recipe& recipe) {
   TrainingOptions training = recipe.training;
   WISP_RETURN_IF_ERROR(OverrideMethod(a.method, training));
   const Method method = training.method;
+  WISP_RETURN_IF_ERROR(CheckInterval(a.checkpoint, a.checkpoint_every));
   if (a.epsilon && a.noise_multiplier) return InvalidArgument("--epsilon and --noise-multiplier are given: the one follows from the other, choose one");
   if (a.histogram_noise && !(*a.histogram_noise > 0 && *a.histogram_noise <= 1e5)) {
     return InvalidArgument("--histogram-noise is " + Fixed(*a.histogram_noise, 6) + ", allowed is above 0 to 100000");
@@ -93,13 +91,18 @@ Result<JobResult> TrainingRun::Run() {
   run_id_ = Timestamp();
   WISP_RETURN_IF_ERROR(Read());
   WISP_ASSIGN_OR_RETURN(TrainingJob job, MakeJob());
+  if (before) WISP_RETURN_IF_ERROR(before());
+  job.write = write;
   Progress progress(title_);
-  std::signal(SIGINT, [](int) { interrupted = 1; });
+  const volatile std::sig_atomic_t& interrupted = CatchInterrupts();
+  const uint64_t charged = is_private() ? recipe_.training.privacy.steps_per_charge : 50;
+  SavesShown saves("every " + std::to_string(a_.checkpoint_every.value_or(charged)));
   std::optional<double> epsilon;
   job.progress = [&](const JobProgress& p) {
     if (p.epsilon) epsilon = p.epsilon;
     std::string suffix = "loss " + Fixed(p.mean_loss, 3);
     if (epsilon) suffix += ", epsilon " + privacy::EpsilonText(*epsilon, 3);
+    suffix += saves.Suffix(p.saved, p.save_failure);
     progress.Update(p.step, p.num_steps, suffix);
     return interrupted == 0;
   };
@@ -198,6 +201,7 @@ Result<TrainingJob> TrainingRun::MakeJob() {
   job.epochs = recipe_.epochs;
   job.goal = recipe_.goal;
   job.checkpoint_path = a_.checkpoint;
+  job.checkpoint_every = a_.checkpoint_every.value_or(0);
   if (!is_private()) return job;
   if (recipe_.training.num_records_public == 1) {
     std::fprintf(stderr, "wisp: there is one record, one %s: whatever sets it apart from no data at all is hidden, so the model can learn almost nothing "

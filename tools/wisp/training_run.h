@@ -7,6 +7,7 @@
 #ifndef WISP_TOOLS_WISP_TRAINING_RUN_H_
 #define WISP_TOOLS_WISP_TRAINING_RUN_H_
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -34,6 +35,9 @@ class TrainingRun {
 
   // Data with other numbers of users or items is refused; 0 takes any.
   uint32_t expected_users = 0, expected_items = 0;
+  // Set before Run: what is to be done once all is read, before anything is charged; and what writes the model (TrainingJob::write).
+  std::function<Status()> before;
+  std::function<Status(const JobResult&)> write;
 
   // Once. Everything that can be refused is refused before the first charge.
   Result<JobResult> Run();

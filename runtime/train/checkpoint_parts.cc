@@ -1,0 +1,72 @@
+#include "runtime/train/checkpoint_parts.h"
+
+#include <charconv>
+
+namespace wisp::checkpoint_parts {
+namespace {
+
+std::string StreamName(size_t index) { return index == 0 ? "sampling" : "noise" + std::to_string(index - 1); }
+
+RandomSource SourceOf(const Streams& streams) { return streams[0]->IsSecure() ? RandomSource::kSecure : RandomSource::kReproducible; }
+
+}  // namespace
+
+std::string Text(double value) {
+  char buffer[32];
+  return {buffer, std::to_chars(buffer, buffer + sizeof(buffer), value).ptr};
+}
+
+std::string Text(const OptimizerOptions& p) {
+  std::string text = " optimizer " + std::to_string(static_cast<int>(p.kind));
+  for (float v : {p.learning_rate, p.beta1, p.beta2, p.epsilon, p.momentum, p.weight_decay, p.final_fraction,
+                  static_cast<float>(p.warmup_steps), static_cast<float>(p.decay)}) {
+    text += " " + Text(v);
+  }
+  return text;
+}
+
+std::string WithoutRecords(std::string config) {
+  constexpr std::string_view kWord = " records ";
+  const size_t at = config.find(kWord);
+  if (at == std::string::npos) return config;
+  return config.erase(at, std::min(config.find(' ', at + kWord.size()), config.size()) - at);
+}
+
+Status CheckSize(const char* what, size_t found, size_t needed) {
+  if (found == needed) return OkStatus();
+  return InvalidData(std::string("checkpoint: ") + what + " has " + std::to_string(found) + " numbers, this run needs " + std::to_string(needed));
+}
+
+std::vector<float> Copy(const AlignedArray<float>& array) { return {array.data(), array.data() + array.size()}; }
+
+Status CheckCharged(const privacy::Ledger& ledger, const Checkpoint& c, std::string_view purpose, uint64_t steps) {
+  WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerEntry> entries, ledger.Entries());
+  uint64_t charged = 0;
+  for (const privacy::LedgerEntry& entry : entries) charged += entry.run == c.run_id && entry.purpose == purpose ? entry.mechanism.steps() : 0;
+  if (charged >= steps) return OkStatus();
+  return PrivacyRefused("checkpoint: the ledger was charged for " + std::to_string(charged) + " of the " + std::to_string(steps) + " steps of run '" +
+                        c.run_id + "'; go on with the ledger that paid for them");
+}
+
+void Save(const Streams& streams, Checkpoint& c) {
+  c.random = SourceOf(streams);
+  if (c.random == RandomSource::kSecure) return;
+  for (size_t i = 0; i < streams.size(); ++i) c.streams.push_back({StreamName(i), streams[i]->position()});
+}
+
+Status Check(const Streams& streams, const Checkpoint& c) {
+  if (c.random != SourceOf(streams) || (c.random == RandomSource::kReproducible && c.streams.size() != streams.size())) {
+    return InvalidData("checkpoint: it belongs to a run with another source of randomness");
+  }
+  for (size_t i = 0; i < c.streams.size(); ++i) {
+    if (c.streams[i].name != StreamName(i)) return InvalidData("checkpoint: stream '" + c.streams[i].name + "' where '" + StreamName(i) + "' should be");
+  }
+  return OkStatus();
+}
+
+Status Restore(const Streams& streams, const Checkpoint& c) {
+  for (size_t i = 0; i < c.streams.size(); ++i) WISP_RETURN_IF_ERROR(streams[i]->Seek(c.streams[i].position));
+  return OkStatus();
+}
+
+}  // namespace wisp::checkpoint_parts

@@ -1,0 +1,98 @@
+#!/usr/bin/env bash
+# Runs that are interrupted or killed go on, inside their own budget; and nobody else on the machine can read what was written.
+#   tests/interrupted.sh BUILD_FOLDER
+. "$(dirname "$0")/shell.sh"
+umask 000
+recipe=$root/models/recipes/cafe-device.json
+cp "$root/models/cafe.wisp" base.wisp
+"$wisp" synth --out log.db --population device --users 60 --seed 3 >out 2>err || fail "synth"
+
+# others_can_read FILE...: files that are not the owner's alone; ledgers and what SQLite keeps beside them are tests/ledgers.sh's.
+expect_private() {
+  for file in "$@"; do [ "$(stat -c %a "$file")" = 600 ] || fail "$file has mode $(stat -c %a "$file") under umask 000"; done
+}
+charged() { sqlite3 "$1" "select coalesce(sum(cast(substr(mechanism, instr(mechanism, 'steps=') + 6) as integer)), 0) from entries where purpose = '${2:-training}'"; }
+# interrupted SIGNAL LEDGER COMMAND...: the command, ended by the signal once three charges and a checkpoint are there
+interrupted() {
+  local signal=$1 ledger=$2
+  shift 2
+  "$@" >out 2>err &
+  local pid=$!
+  for _ in $(seq 1000); do
+    [ -e run.ckpt ] && [ "$(sqlite3 "$ledger" 'select count(*) from entries' 2>/dev/null || echo 0)" -ge 3 ] && break
+    sleep 0.02
+  done
+  [ -e run.ckpt ] || fail "no checkpoint after three charges: $(head -c 300 err)"
+  expect_private run.ckpt
+  kill "-$signal" "$pid" 2>/dev/null || fail "the run was over before it could be interrupted"
+  ended=0
+  wait "$pid" 2>/dev/null || ended=$?
+}
+
+train=("$wisp" train --recipe "$recipe" --model base.wisp --data log.db --num-records-public 60 --batch 20 --epochs 200 --delta 0.001 --epsilon 4 --budget 4
+  --checkpoint run.ckpt --threads 1)
+for signal in INT TERM KILL; do
+  ledger=$signal.ledger
+  interrupted $signal $ledger "${train[@]}" --out m.wisp --ledger $ledger --json
+  if [ $signal = KILL ]; then
+    [ -n "$(find . -name 'm.wisp.tmp-*')" ] || fail "no room was kept for the model"
+  else
+    [ "$ended" = 130 ] || fail "a run that was interrupted by $signal exited $ended"
+    grep -q "run.ckpt goes on from step" err || fail "it is not said from where the run goes on: $(tail -n 1 err)"
+    [ -z "$(find . -name '*.tmp-*')" ] || fail "an interrupted run left $(find . -name '*.tmp-*')"
+  fi
+  [ ! -e m.wisp ] || fail "an interrupted run left a model"
+  expect 0 "" "${train[@]}" --out m.wisp --ledger $ledger --privacy-json p.json --json
+  python3 - <<'PY' || fail "what went on says: $(head -c 400 out)"
+import json
+j = json.load(open("out"))
+assert j["resumed_from"] > 0 and j["steps"] <= 600 and j["epsilon"] <= 4 and j["epsilon"] > 3.8, j
+assert j["steps"] == 600 or (j["steps_planned"] == 600 and "more was not allowed" in j["ended_early"]), j
+PY
+  [ ! -e run.ckpt ] && [ -z "$(find . -name '*.tmp-*')" ] || fail "a run that is complete left $(ls)"
+  expect_private m.wisp p.json
+  rm -f m.wisp p.json
+done
+expect 2 "there is no --checkpoint" "$wisp" train --recipe "$recipe" --model base.wisp --data log.db --checkpoint-every 5 --out m.wisp --ledger x.ledger
+expect 2 "allowed are 1 step and more" "${train[@]}" --checkpoint-every 0 --out m.wisp --ledger x.ledger
+"$wisp" train --help | grep -q -- "--checkpoint-every.*" || fail "the interval is not in the help"
+
+# Classifiers.
+python3 - >texts.txt <<'PY'
+import random
+random.seed(5)
+for i in range(400):
+    label = random.randrange(2)
+    print("%s\t%s" % (("bad", "good")[label], " ".join(["the", "film", "is", ("dull", "great")[label]])))
+PY
+cat >tiny.json <<'JSON'
+{"name": "tiny", "architecture": {"max_length": 8, "width": 16, "num_heads": 2, "num_blocks": 1, "inner_width": 16, "attend": "all"},
+ "initialisation": {"table_deviation": 0.5},
+ "training": {"epochs": 100, "expected_batch": 200, "num_records_public": 400},
+ "dp_fp": {"mode": "aggregate", "micro_batches": 2},
+ "privacy": {"noise_multiplier": 4, "delta": 0.001, "steps_per_charge": 10},
+ "data": {"classes": ["bad", "good"], "catalogue": "public"}}
+JSON
+classify=("$wisp" classify train --recipe tiny.json --data texts.txt --checkpoint run.ckpt --threads 1 --out c.wisp --ledger texts.ledger --json)
+interrupted INT texts.ledger "${classify[@]}"
+[ "$ended" = 130 ] || fail "a classifier's training that was interrupted exited $ended"
+expect 0 "" "${classify[@]}"
+python3 -c 'import json; j = json.load(open("out")); assert j["resumed_from"] > 0 and j["steps"] == 200, j' || fail "classify went on: $(head -c 300 out)"
+expect_private c.wisp
+
+# What other commands write of models and data is no less private.
+expect 0 "" "$wisp" export c.wisp --out c.safetensors
+expect 0 "" "$wisp" compress base.wisp --out small.wisp
+expect 0 "" "$wisp" new --recipe "$root/models/recipes/cafe.json" --num-items 10 --out new.wisp
+expect_private c.safetensors small.wisp new.wisp
+
+# A text that is malformed, or of a class that there is not, is left out; a refusal would tell that it is there. So would one for want of texts.
+{ printf 'ugly\tthe film\n'; head -n 40 texts.txt; printf 'no tab\n'; } >odd.txt
+expect 0 "2 texts left out, the first: odd.txt, line 42: 1 fields" "$wisp" classify train --recipe tiny.json --data odd.txt --epochs 1 --out c.wisp --ledger odd.ledger --json
+python3 -c 'import json; j = json.load(open("out")); assert j["records_dropped"] == 2 and "records_dropped" in j["not_private"] and j["steps"] == 2, j' || fail "texts left out: $(head -c 300 out)"
+: >none.txt
+printf 'dull\ngreat\n' >words.txt
+expect 0 "" "$wisp" classify train --recipe tiny.json --data none.txt --vocabulary words.txt --epochs 1 --out c.wisp --ledger none.ledger
+[ "$(sqlite3 none.ledger 'select count(*) from entries')" = 1 ] || fail "a run on no texts was not charged like any other"
+expect 3 "the label is 'ugly'" "$wisp" classify train --recipe tiny.json --mode paper --data odd.txt --epochs 1 --out c.wisp
+finish
