@@ -1,27 +1,45 @@
 #include "runtime/privacy/ledger_database.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include <cctype>
 #include <cstdlib>
+#include <cstring>
 #include <utility>
 
+#include "runtime/privacy/ledger_file.h"
 #include "runtime/privacy/ledger_rows.h"
 #include "runtime/privacy/ledger_upgrade.h"
 
 namespace wisp::privacy {
 namespace {
 
-constexpr int kBusyPollMs = 5;
-
-bool IsMissing(const std::string& path) {
-  struct stat info;
-  return stat(path.c_str(), &info) != 0 || (S_ISREG(info.st_mode) && info.st_size == 0);
+int WaitForOthers(void* wait, int times) {
+  auto& w = *static_cast<BusyWait*>(wait);
+  if (times == 0) w.since = std::chrono::steady_clock::now();
+  return WaitABit(w.since, w.timeout_ms) ? 1 : 0;
 }
 
-std::string FolderOf(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  return slash == std::string::npos ? "." : path.substr(0, slash + 1);
+std::string AsUri(const std::string& path) {
+  constexpr char kDigits[] = "0123456789ABCDEF";
+  std::string uri = "file:";
+  for (const char c : path) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (std::isalnum(byte) || c == '/') uri += c;
+    else (uri += '%') += {kDigits[byte >> 4], kDigits[byte & 15]};
+  }
+  return uri;
+}
+
+// Whether these are the bytes of a ledger of this version in which nothing is missing.
+bool IsWholeLedger(const std::string& path, const std::string& bytes) {
+  auto copy = Database::InMemory(path);
+  return copy.ok() && copy->TakeBytes(bytes).ok() && copy->CheckWhole().ok() &&
+         [&]() -> Status {
+           LedgerPosition start;
+           WISP_RETURN_IF_ERROR(ReadSubject(*copy, &start).status());
+           return ReadRowsAfter(*copy, start).status();
+         }().ok();
 }
 
 }  // namespace
@@ -30,6 +48,9 @@ Status Database::Error(int code) const {
   const std::string file = "ledger '" + path_ + "' ";
   const std::string detail =
       handle_ != nullptr && sqlite3_errcode(handle_.get()) != SQLITE_OK ? std::string(" (") + sqlite3_errmsg(handle_.get()) + ")" : std::string();
+  const int extended = handle_ != nullptr ? sqlite3_extended_errcode(handle_.get()) : SQLITE_NOMEM;
+  if (code == SQLITE_NOMEM || extended == SQLITE_IOERR_NOMEM) return IoError(file + "cannot be read or written: out of memory; nothing was recorded");
+  if (extended == SQLITE_READONLY_DBMOVED) return IoError(file + "was moved, replaced or removed while it was open; this charge was not recorded, open it anew");
   switch (code & 0xFF) {
     case SQLITE_NOTADB: return InvalidData(file + "is not an SQLite database");
     case SQLITE_CORRUPT:
@@ -39,8 +60,8 @@ Status Database::Error(int code) const {
       return IoError(file + "is read-only" + detail + "; a charge must be written before noise is drawn");
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-      return IoError(file + "is held by another process for too long" + detail + "; nothing was charged, try again");
-    case SQLITE_FULL: return IoError(file + "cannot grow: the disk is full; nothing was charged");
+      return IoError(file + "is held by another process for too long" + detail + "; nothing was recorded, try again");
+    case SQLITE_FULL: return IoError(file + "cannot grow: the disk is full; this charge was not recorded");
     case SQLITE_CANTOPEN: return IoError(file + "cannot be opened" + detail);
     default: return IoError(file + "cannot be read or written" + detail);
   }
@@ -86,18 +107,18 @@ Result<int64_t> Database::Recognise() {
 
 // A commit returns after its pages were synced to the file, the journal was deleted, and its folder synced: EXTRA, for with FULL a power loss
 // may bring the journal back, which undoes the commit. fullfsync matters on Apple systems only, where fsync alone leaves data in the drive's cache.
-Status Database::UseRollbackJournal(int busy_timeout_ms) {
+Status Database::UseRollbackJournal() {
   // A ledger of version 1 has a write-ahead log, whose contents go to the file here. That takes being alone, which SQLite asks no busy
   // handler for.
   std::string mode;
-  for (int waited = 0;; waited += kBusyPollMs) {
+  const auto since = std::chrono::steady_clock::now();
+  for (;;) {
     WISP_ASSIGN_OR_RETURN(Statement journal, Prepare("PRAGMA journal_mode = DELETE"));
     const Result<bool> row = journal.Step();
     const bool busy = !row.ok() && (sqlite3_errcode(handle_.get()) & 0xFF) == SQLITE_BUSY;
-    if (!row.ok() && (!busy || waited >= busy_timeout_ms)) return row.status();
+    if (!row.ok() && (!busy || !WaitABit(since, busy_->timeout_ms))) return row.status();
     if (row.ok() && *row) mode = journal.Text(0);
     if (!busy) break;
-    sqlite3_sleep(kBusyPollMs);
   }
   if (mode != "delete") {
     return IoError("ledger '" + path_ + "' cannot use a rollback journal here (journal mode '" + mode +
@@ -120,6 +141,23 @@ Status Database::CheckContents() {
   WISP_ASSIGN_OR_RETURN(Statement check, Prepare("PRAGMA quick_check(1)"));
   WISP_ASSIGN_OR_RETURN(const bool row, check.Step());
   return row && check.Text(0) == "ok" ? OkStatus() : Damaged(*this, row ? check.Text(0) : std::string("no answer to a check"));
+}
+
+Status Database::CheckWhole() {
+  WISP_ASSIGN_OR_RETURN(const int64_t version, Recognise());
+  if (version != kLedgerVersion) return Damaged(*this, "it is of another version");
+  WISP_RETURN_IF_ERROR(CheckContents());
+  return CheckTables(*this);
+}
+
+Status Database::TakeBytes(const std::string& bytes) {
+  // SQLite frees what it was given, also where it fails.
+  auto* copy = static_cast<unsigned char*>(sqlite3_malloc64(bytes.size()));
+  if (copy == nullptr) return Error(SQLITE_NOMEM);
+  std::memcpy(copy, bytes.data(), bytes.size());
+  const auto size = static_cast<sqlite3_int64>(bytes.size());
+  const int code = sqlite3_deserialize(handle_.get(), "main", copy, size, size, SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_READONLY);
+  return code == SQLITE_OK ? OkStatus() : Error(code);
 }
 
 Result<Database> Database::InMemory(const std::string& path) {
@@ -160,28 +198,84 @@ Result<bool> Database::Attach(bool make) {
   return true;
 }
 
+Status Database::Configure(int busy_timeout_ms) {
+  busy_ = std::make_unique<BusyWait>(BusyWait{.timeout_ms = busy_timeout_ms});
+  sqlite3_busy_handler(handle_.get(), WaitForOthers, busy_.get());
+  sqlite3_db_config(handle_.get(), SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  sqlite3_db_config(handle_.get(), SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  return Execute("PRAGMA cell_size_check = ON");
+}
+
 Result<Database> Database::Open(const OpenOptions& options) {
-  if (options.path.starts_with("file:")) return IoError("ledger '" + options.path + "': names of files are taken as they are, not as URIs");
-  if (options.missing == Missing::kLater && IsMissing(options.path)) return OpenLater(options);
+  const std::string& path = options.path;
+  if (path.starts_with("file:")) return IoError("ledger '" + path + "': names of files are taken as they are, not as URIs");
+  if (options.missing == Missing::kLater && IsMissing(path)) return OpenLater(options);
+  if (options.missing == Missing::kError && access(path.c_str(), F_OK) != 0) return IoError("ledger '" + path + "' is not there");
+  WISP_RETURN_IF_ERROR(CheckOneName(path));
+  const bool display_only = options.for_display && (access(path.c_str(), W_OK) != 0 || access(FolderOf(path).c_str(), W_OK | X_OK) != 0);
   sqlite3* handle = nullptr;
-  const int flags =
-      SQLITE_OPEN_READWRITE | (options.missing == Missing::kCreate ? SQLITE_OPEN_CREATE : 0) | SQLITE_OPEN_NOMUTEX;
-  if (options.missing == Missing::kError && access(options.path.c_str(), F_OK) != 0) return IoError("ledger '" + options.path + "' is not there");
-  const int code = sqlite3_open_v2(options.path.c_str(), &handle, flags, nullptr);
-  Database database(options.path, handle);
+  const int flags = (display_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) | SQLITE_OPEN_NOMUTEX;
+  const int code = OpenFile(path, options.missing == Missing::kCreate, flags, &handle);
+  Database database(path, handle);
   if (code != SQLITE_OK) return database.Error(code);
-  sqlite3_busy_timeout(handle, options.busy_timeout_ms);
-  sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  WISP_RETURN_IF_ERROR(database.Configure(options.busy_timeout_ms));
+  if (display_only) return OpenReadOnly(std::move(database));
+  WISP_RETURN_IF_ERROR(SettleJournal(handle, options.busy_timeout_ms, [&](const std::string& bytes) { return IsWholeLedger(path, bytes); }));
   WISP_ASSIGN_OR_RETURN(const int64_t version, database.Recognise());
   if (sqlite3_db_readonly(handle, "main") == 1) return database.Error(SQLITE_READONLY);
-  if (version == 0 && options.missing == Missing::kError) {
-    return InvalidData("'" + options.path + "' is empty, not a privacy ledger");
-  }
-  WISP_RETURN_IF_ERROR(database.UseRollbackJournal(options.busy_timeout_ms));
+  if (version == 0) WISP_RETURN_IF_ERROR(database.CheckNothingLost());
+  if (version == 0 && options.missing == Missing::kError) return InvalidData("'" + path + "' is empty, not a privacy ledger");
+  if (version == 1 && options.for_display) return Upgraded(std::move(database));
+  WISP_RETURN_IF_ERROR(database.UseRollbackJournal());
   if (version != 0) WISP_RETURN_IF_ERROR(database.CheckContents());
   if (version != kLedgerVersion) WISP_RETURN_IF_ERROR(database.BringUpToDate(options));
   WISP_RETURN_IF_ERROR(CheckTables(database));
   return database;
+}
+
+// A database that has a write-ahead log and nothing in it was a ledger of version 1 whose log is gone, with all that was in it.
+Status Database::CheckNothingLost() {
+  WISP_ASSIGN_OR_RETURN(Statement journal, Prepare("PRAGMA journal_mode"));
+  WISP_ASSIGN_OR_RETURN(const bool row, journal.Step());
+  if (!row || journal.Text(0) != "wal") return OkStatus();
+  return Damaged(*this, "it is empty and the '-wal' file that held its charges is not beside it");
+}
+
+Result<Database> Database::OpenReadOnly(Database database) {
+  auto version = database.Recognise();
+  if (!version.ok() && (sqlite3_errcode(database.handle_.get()) & 0xFF) == SQLITE_CANTOPEN) {
+    // A write-ahead log cannot be used where nothing can be written. Where none is left, the file is all there is.
+    const std::string path = database.path_;
+    if (!IsMissing(path + "-wal")) {
+      return IoError("ledger '" + path + "' has charges in '" + path + "-wal', which can be read only where the folder can be written in: copy both files to such a folder");
+    }
+    sqlite3* handle = nullptr;
+    const int code = sqlite3_open_v2((AsUri(path) + "?immutable=1").c_str(), &handle, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, nullptr);
+    database = Database(path, handle);
+    if (code != SQLITE_OK) return database.Error(code);
+    WISP_RETURN_IF_ERROR(database.Configure(0));
+    version = database.Recognise();
+  }
+  if (!version.ok()) return version.status();
+  if (*version == 0) return InvalidData("'" + database.path_ + "' is empty, not a privacy ledger");
+  if (*version == 1) return Upgraded(std::move(database));
+  database.display_only_ = true;
+  WISP_RETURN_IF_ERROR(database.CheckWhole());
+  return database;
+}
+
+Result<Database> Database::Upgraded(Database database) {
+  WISP_RETURN_IF_ERROR(database.CheckContents());
+  WISP_ASSIGN_OR_RETURN(Database copy, InMemory(database.path_));
+  // With what is in the write-ahead log.
+  sqlite3_backup* backup = sqlite3_backup_init(copy.handle_.get(), "main", database.handle_.get(), "main");
+  if (backup == nullptr) return copy.Error(SQLITE_NOMEM);
+  const int code = sqlite3_backup_step(backup, -1);
+  sqlite3_backup_finish(backup);
+  if (code != SQLITE_DONE) return database.Error(code);
+  WISP_RETURN_IF_ERROR(copy.BringUpToDate({}));
+  copy.display_only_ = true;
+  return copy;
 }
 
 // A failed binding leaves the parameter NULL, which every column of the schema refuses: Step reports it.
@@ -239,17 +333,25 @@ Result<Snapshot> Snapshot::Begin(Database& database) {
 }
 
 Snapshot::~Snapshot() {
-  if (database_ != nullptr) database_->Rollback();  // nothing was written
+  if (database_ != nullptr) (void)database_->Execute("ROLLBACK");  // nothing was written
 }
 
 Result<Transaction> Transaction::Begin(Database& database) {
+  if (database.display_only()) return database.Error(SQLITE_READONLY);
+  if (!database.is_file()) {
+    WISP_RETURN_IF_ERROR(database.Execute("BEGIN IMMEDIATE"));
+    return Transaction(database);
+  }
+  const std::string file = database.file();
+  WISP_RETURN_IF_ERROR(CheckOneName(file));
+  const Turn turn(FolderOf(file), database.busy_timeout_ms() / 2);
   WISP_RETURN_IF_ERROR(database.Execute("BEGIN IMMEDIATE"));
   return Transaction(database);
 }
 
 Transaction::~Transaction() {
   // Nothing is left to do should the rollback fail: what was not committed is not in the file either way.
-  if (database_ != nullptr) database_->Rollback();
+  if (database_ != nullptr) (void)database_->Execute("ROLLBACK");
 }
 
 Status Transaction::Commit() {

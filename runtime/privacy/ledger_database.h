@@ -6,6 +6,7 @@
 
 #include <sqlite3.h>
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -17,6 +18,12 @@
 namespace wisp::privacy {
 
 class Statement;
+
+// How long a call waits for other processes; of the wait that goes on now.
+struct BusyWait {
+  int timeout_ms = 0;
+  std::chrono::steady_clock::time_point since;
+};
 
 // One connection. Used by one thread at a time, never across a fork.
 class Database {
@@ -31,6 +38,8 @@ class Database {
     Missing missing = Missing::kCreate;
     std::function<Status(Database&)> create;  // makes the tables of a new ledger, inside a transaction
     int busy_timeout_ms = 0;
+    // What cannot be written is read; one of version 1 is left as it is and upgraded in memory. No transaction begins then.
+    bool for_display = false;
   };
   static Result<Database> Open(const OpenOptions& options);
   // An empty one in memory; messages name `path`.
@@ -44,8 +53,14 @@ class Database {
 
   Result<Statement> Prepare(std::string_view sql);
   Status Execute(const char* sql);
-  // For destructors: no sentence is made of a failure, as that takes memory, which may be what there is none of.
-  void Rollback() noexcept { sqlite3_exec(handle_.get(), "ROLLBACK", nullptr, nullptr, nullptr); }
+  // This database becomes one with these contents, which cannot be written.
+  Status TakeBytes(const std::string& bytes);
+  // That it is a ledger of this version with the right tables and undamaged pages.
+  Status CheckWhole();
+  bool display_only() const { return display_only_; }
+  bool is_file() const { return busy_ != nullptr; }
+  std::string file() const { return sqlite3_db_filename(handle_.get(), "main"); }  // its whole path, wherever the program is now
+  int busy_timeout_ms() const { return busy_->timeout_ms; }
   bool in_transaction() const { return sqlite3_get_autocommit(handle_.get()) == 0; }
   int changes() const { return sqlite3_changes(handle_.get()); }  // rows changed by the last statement
   const std::string& path() const { return path_; }
@@ -63,13 +78,19 @@ class Database {
   // The version of the ledger, 0 for an empty file; an error if it is anything else.
   Result<int64_t> Recognise();
   static Result<Database> OpenLater(const OpenOptions& options);
-  Status UseRollbackJournal(int busy_timeout_ms);
+  Status Configure(int busy_timeout_ms);
+  Status CheckNothingLost();
+  static Result<Database> OpenReadOnly(Database database);
+  static Result<Database> Upgraded(Database database);  // a copy in memory
+  Status UseRollbackJournal();
   // Under a lock that no other process writes under: makes what is not there, upgrades what is old.
   Status BringUpToDate(const OpenOptions& options);
   Status CheckContents();
 
   std::string path_;
+  std::unique_ptr<BusyWait> busy_;  // must outlive the handle
   std::unique_ptr<sqlite3, Closer> handle_;
+  bool display_only_ = false;
   std::unique_ptr<OpenOptions> later_;
 };
 
@@ -99,7 +120,7 @@ class Statement {
   std::unique_ptr<sqlite3_stmt, Finalizer> statement_;
 };
 
-// BEGIN IMMEDIATE: from here on nobody else writes. Rolled back unless committed.
+// From here on nobody else writes; writers take turns. Rolled back unless committed.
 class Transaction {
  public:
   static Result<Transaction> Begin(Database& database);

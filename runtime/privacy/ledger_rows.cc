@@ -258,7 +258,8 @@ Result<LedgerRows> ReadRowsAfter(Database& database, const LedgerPosition& after
   WISP_ASSIGN_OR_RETURN(const Snapshot snapshot, Snapshot::Begin(database));
   WISP_ASSIGN_OR_RETURN(const Head head, ReadHead(database));
   LedgerRows rows{.end = after};
-  if (head.seq == after.seq && head.chain == after.chain) return rows;  // the most frequent case: nothing new
+  // The most frequent case: nothing new. From the start on everything is read: a row after the head must not go unnoticed.
+  if (after.seq != 0 && head.seq == after.seq && head.chain == after.chain) return rows;
   std::vector<Place> places;
   WISP_RETURN_IF_ERROR(ReadLimits(database, after.seq, rows, places));
   WISP_RETURN_IF_ERROR(ReadPlans(database, after.seq, rows, places));
