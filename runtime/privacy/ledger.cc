@@ -166,7 +166,7 @@ Adjacency Ledger::adjacency() const { return impl_->subject.adjacency; }
 
 Result<Ledger> Ledger::OpenImpl(const std::string& path, const LedgerOptions* options) {
   Database::OpenOptions open{
-      .path = path, .missing = Database::Missing::kError, .busy_timeout_ms = LedgerOptions().busy_timeout_ms};
+      .path = path, .missing = Database::Missing::kError, .busy_timeout_ms = LedgerOptions().busy_timeout_ms, .for_display = options == nullptr};
   if (options != nullptr) {
     open.missing = Database::Missing::kLater;
     open.create = [o = *options](Database& database) -> Status {
