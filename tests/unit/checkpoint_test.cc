@@ -7,6 +7,7 @@
 
 #include <cmath>
 
+#include "runtime/core/classifier_architecture.h"
 #include "tests/unit/model_test_util.h"
 
 namespace wisp {

@@ -382,7 +382,8 @@ TEST_F(InterruptedRun, LogOfEventsIsTheOwnersAlone) {
     auto log = data::EventLog::Open(folder_ / "events.db");
     ASSERT_TRUE(log.ok() && log->Append({.user = "anna", .item = "espresso", .time = 1}).ok());
     for (const auto& entry : std::filesystem::directory_iterator(folder_ / "")) {
-      if (entry.path().filename().string().starts_with("events")) EXPECT_EQ(static_cast<int>(entry.status().permissions()), 0600) << entry.path();
+      if (!entry.path().filename().string().starts_with("events")) continue;
+      EXPECT_EQ(static_cast<int>(entry.status().permissions()), 0600) << entry.path();
     }
   }
   umask(before);
