@@ -81,10 +81,10 @@ python3 -c 'import json; j = json.load(open("out")); assert j["resumed_from"] > 
 expect_private c.wisp
 
 # What other commands write of models and data is no less private.
-expect 0 "" "$wisp" export c.wisp --out c.safetensors
+expect 0 "" "$wisp" export base.wisp --out base.safetensors
 expect 0 "" "$wisp" compress base.wisp --out small.wisp
 expect 0 "" "$wisp" new --recipe "$root/models/recipes/cafe.json" --num-items 10 --out new.wisp
-expect_private c.safetensors small.wisp new.wisp
+expect_private base.safetensors small.wisp new.wisp
 
 # A text that is malformed, or of a class that there is not, is left out; a refusal would tell that it is there. So would one for want of texts.
 { printf 'ugly\tthe film\n'; head -n 40 texts.txt; printf 'no tab\n'; } >odd.txt
@@ -94,5 +94,5 @@ python3 -c 'import json; j = json.load(open("out")); assert j["records_dropped"]
 printf 'dull\ngreat\n' >words.txt
 expect 0 "" "$wisp" classify train --recipe tiny.json --data none.txt --vocabulary words.txt --epochs 1 --out c.wisp --ledger none.ledger
 [ "$(sqlite3 none.ledger 'select count(*) from entries')" = 1 ] || fail "a run on no texts was not charged like any other"
-expect 3 "the label is 'ugly'" "$wisp" classify train --recipe tiny.json --mode paper --data odd.txt --epochs 1 --out c.wisp
+expect 3 "odd.txt, line 42: 1 fields" "$wisp" classify train --recipe tiny.json --mode paper --data odd.txt --epochs 1 --out c.wisp
 finish
