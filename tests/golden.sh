@@ -30,7 +30,8 @@ PYTHON
 done
 [ "$(wc -l <several.past)" = 8 ] && [ "$(wc -l <limits.past)" = 7 ] || fail "the old ledgers are not what this test expects: $(wc -l ./*.past)"
 
-# A run charges each of them: what was there stays, in one chain with what is new, and the write-ahead log is gone.
+# A run charges each of them, as it was left: what was there stays, in one chain with what is new; the write-ahead log is gone.
+cp "$root"/tests/golden/*.ledger* .
 run=("$wisp" train --recipe recipe.json --model base.wisp --data log.db --dataset "golden log")
 for name in closed limits several killed; do
   expect 0 "" "${run[@]}" --ledger $name.ledger --noise-multiplier 8 --epochs 1 --out $name.wisp

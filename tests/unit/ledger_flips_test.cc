@@ -28,15 +28,18 @@ std::string Said(const std::string& path) {
   const auto plans = ledger->Plans();
   if (!entries.ok() || !limits.ok() || !plans.ok()) return kRefused;
   std::ostringstream out;
-  out << std::hexfloat << ledger->dataset() << '|' << ToText(ledger->unit()) << ledger->unit_chosen() << ToText(ledger->adjacency()) << '\n';
-  for (const LedgerLimit& l : *limits) out << l.seq << '|' << l.time_utc << '|' << l.limit.epsilon() << '|' << l.limit.delta() << '\n';
+  out << std::hexfloat << ledger->dataset() << '|' << ToText(ledger->unit()) << ledger->unit_chosen()
+      << ToText(ledger->adjacency()) << '\n';
+  for (const LedgerLimit& l : *limits) {
+    out << l.seq << '|' << l.time_utc << '|' << l.limit.epsilon() << '|' << l.limit.delta() << '\n';
+  }
   for (const LedgerPlan& p : *plans) {
     out << p.seq << '|' << p.time_utc << '|' << p.run << '|' << p.purpose << '\n';
     for (const PlannedMechanism& m : p.mechanisms) out << m.mechanism.ToText() << '|' << m.loss_slack << '\n';
   }
   for (const LedgerEntry& e : *entries) {
-    out << e.id << '|' << e.seq << '|' << e.time_utc << '|' << e.run << '|' << e.purpose << '|' << e.mechanism.ToText() << '|' << ToText(e.noise) << '|'
-        << e.loss_slack << '|' << e.plan << '\n';
+    out << e.id << '|' << e.seq << '|' << e.time_utc << '|' << e.run << '|' << e.purpose << '|' << e.mechanism.ToText()
+        << '|' << ToText(e.noise) << '|' << e.loss_slack << '|' << e.plan << '\n';
   }
   return out.str();
 }

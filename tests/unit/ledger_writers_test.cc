@@ -89,7 +89,7 @@ TEST_F(LedgerTest, ManyFirstChargesAtOnceAreAllThere) {
   }
 }
 
-// With a limit and charges beside the plan the accountant works while the file is held, which is when writers can starve.
+// With a limit and charges beside the plan the accountant works while the file is held: then writers can starve.
 TEST_F(LedgerTest, FourWritersUnderALimitAllGetTurns) {
   constexpr int kWriters = 4, kCharges = 200;
   ASSERT_TRUE(MustOpen(Path()).SetLimit(LimitOf(1e4)).ok());
@@ -118,7 +118,7 @@ TEST_F(LedgerTest, FourWritersUnderALimitAllGetTurns) {
   }
   for (const pid_t child : children) ASSERT_EQ(ExitCode(child), 0);
   EXPECT_EQ(MustOpen(Path()).Entries()->size(), 1u + kWriters * kCharges);
-  // While all were at it, which ends with the first that was done, each had a fair part: far from a quarter is fine, next to nothing is not.
+  // While all were at it, which ends with the first that was done: far from a quarter is fine, next to nothing is not.
   int total = 0;
   for (const auto& charged : progress->at_first_end) total += charged;
   for (int w = 0; w < kWriters; ++w) {
