@@ -3,7 +3,8 @@
 // What it is: a layer over the default file system, made the default in a child process of a test. Two kinds of end:
 //   kKill        the process dies before the k-th operation (or inside it, see `torn`); what was written stays
 //   kPowerLoss   writes live in memory until they are synced; at the end each of those not synced reaches the disk or
-//                not, by a coin of its own
+//                not, by a coin of its own. The same holds for a file that was made or deleted, until its folder is
+//                synced: its name stands for what it stood for before, or for what it is now
 // What it is not: safe in the process of the test itself, or thread-safe.
 #ifndef WISP_TESTS_UNIT_CRASH_VFS_H_
 #define WISP_TESTS_UNIT_CRASH_VFS_H_
@@ -14,9 +15,14 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <new>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace wisp::privacy {
@@ -44,12 +50,16 @@ struct State {
   int64_t operations = 0;
   sqlite3_vfs* base = nullptr;
   std::map<std::string, std::vector<Write>> pending;  // kPowerLoss, by path
+  // kPowerLoss: what names that changed since their folder was synced stand for on the disk; no value: no such file.
+  // All are of one folder.
+  std::map<std::string, std::optional<std::string>> names;
 };
 inline State g_state;
 
 struct File {
   sqlite3_file base;  // must be first: SQLite sees this one
   const char* path;
+  bool syncs_folder;  // with its first sync, as SQLite's own files do that are made as journals
   sqlite3_file* real() { return reinterpret_cast<sqlite3_file*>(this + 1); }
 };
 inline File* Of(sqlite3_file* file) { return reinterpret_cast<File*>(file); }
@@ -65,15 +75,31 @@ inline std::map<std::string, sqlite3_file*>& OpenFiles() {
   return files;
 }
 
+// To be called before a file is made or deleted.
+inline void NameChanges(const char* path) {
+  if (g_state.plan.kind != CrashKind::kPowerLoss || g_state.names.contains(path)) return;
+  std::ifstream file(path, std::ios::binary);
+  if (file) g_state.names[path] = std::string(std::istreambuf_iterator<char>(file), {});
+  else g_state.names[path] = std::nullopt;
+}
+
 [[noreturn]] inline void Crash() {
   uint64_t random = g_state.plan.seed * 0x9e3779b97f4a7c15ull + static_cast<uint64_t>(g_state.operations);
+  const auto coin = [&random] {
+    random ^= random >> 27;
+    random *= 0x94d049bb133111ebull;
+    random ^= random >> 31;
+    return (random & 1) != 0;
+  };
   for (auto& [path, writes] : g_state.pending) {
     for (const Write& w : writes) {
-      random ^= random >> 27;
-      random *= 0x94d049bb133111ebull;
-      random ^= random >> 31;
-      if (random & 1) Apply(OpenFiles()[path], w);
+      if (coin()) Apply(OpenFiles()[path], w);
     }
+  }
+  for (const auto& [path, before] : g_state.names) {
+    if (coin()) continue;
+    std::filesystem::remove(path);
+    if (before) std::ofstream(path, std::ios::binary) << *before;
   }
   _exit(kCrashExitCode);
 }
@@ -146,6 +172,7 @@ inline int Sync(sqlite3_file* file, int flags) {
     if (const int code = Apply(f->real(), w); code != SQLITE_OK) return code;
   }
   g_state.pending[f->path].clear();
+  if (std::exchange(f->syncs_folder, false)) g_state.names.clear();
   (void)flags;
   return SQLITE_OK;
 }
@@ -173,6 +200,11 @@ inline int Open(sqlite3_vfs*, const char* path, sqlite3_file* file, int flags, i
       DeviceCharacteristics, ShmMap, ShmLock, ShmBarrier, ShmUnmap, nullptr, nullptr};
   File* f = Of(file);
   f->path = path;
+  f->syncs_folder = (flags & SQLITE_OPEN_CREATE) != 0 && (flags & (SQLITE_OPEN_MAIN_JOURNAL | SQLITE_OPEN_WAL)) != 0;
+  // A ledger's own file is made empty just before it is opened.
+  std::error_code missing;
+  const bool is_new = path != nullptr && (std::filesystem::file_size(path, missing) == 0 || missing);
+  if (is_new && g_state.plan.kind == CrashKind::kPowerLoss) g_state.names.try_emplace(path, std::nullopt);
   const int code = g_state.base->xOpen(g_state.base, path, f->real(), flags, out_flags);
   f->base.pMethods = f->real()->pMethods != nullptr ? &methods : nullptr;
   if (code == SQLITE_OK && path != nullptr) OpenFiles()[path] = f->real();
@@ -181,7 +213,12 @@ inline int Open(sqlite3_vfs*, const char* path, sqlite3_file* file, int flags, i
 
 inline int Delete(sqlite3_vfs*, const char* path, int sync_directory) {
   if (CrashesNow()) Crash();
-  return g_state.base->xDelete(g_state.base, path, sync_directory);
+  NameChanges(path);
+  const int code = g_state.base->xDelete(g_state.base, path, /*syncDir=*/0);
+  if (sync_directory == 0) return code;
+  if (CrashesNow()) Crash();
+  g_state.names.clear();
+  return code;
 }
 
 }  // namespace crash_vfs

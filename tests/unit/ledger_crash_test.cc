@@ -122,13 +122,35 @@ std::pair<std::vector<ChargeId>, int> RunToCrash(const std::string& path, const 
   return {reported, WIFEXITED(status) ? WEXITSTATUS(status) : -1};
 }
 
+// What SQLite finds by itself, without what Ledger does about a journal that was left.
+size_t NumEntriesForSqlite(const std::string& path) {
+  sqlite3* handle = nullptr;
+  sqlite3_stmt* count = nullptr;
+  size_t entries = 0;
+  if (sqlite3_open_v2(path.c_str(), &handle, SQLITE_OPEN_READWRITE, nullptr) == SQLITE_OK &&
+      sqlite3_prepare_v2(handle, "SELECT count(*) FROM entries", -1, &count, nullptr) == SQLITE_OK &&
+      sqlite3_step(count) == SQLITE_ROW) {
+    entries = static_cast<size_t>(sqlite3_column_int64(count, 0));
+  }
+  sqlite3_finalize(count);
+  sqlite3_close(handle);
+  return entries;
+}
+
+enum class FirstReader { kLedger, kSqlite };
+
 // After the crash at every single operation, one after the other: what was reported is there, the ledger works on.
 // Returns the number of operations that a run without a crash makes.
-int64_t CrashEverywhere(const test::TemporaryFolder& folder, CrashKind kind, bool torn, uint64_t seed) {
+int64_t CrashEverywhere(const test::TemporaryFolder& folder, CrashKind kind, bool torn, uint64_t seed,
+                        FirstReader reader = FirstReader::kLedger) {
   for (int64_t k = 1; k < 5000; ++k) {
     const std::string path = folder / ("crash" + std::to_string(k));
     const auto [reported, code] = RunToCrash(path, {.kind = kind, .at_operation = k, .torn = torn, .seed = seed});
     EXPECT_TRUE(code == kCrashExitCode || code == 0) << "child at operation " << k << " ended with " << code;
+    if (reader == FirstReader::kSqlite) {
+      EXPECT_GE(NumEntriesForSqlite(path), reported.size())
+          << "operation " << k << ": a journal that came back undid a charge";
+    }
     auto ledger = Ledger::Open(path, kOptions);
     EXPECT_TRUE(ledger.ok()) << "operation " << k << ": " << ledger.status().message();
     if (!ledger.ok()) return -1;
@@ -160,6 +182,14 @@ TEST_F(LedgerTest, PowerLossAtEveryWriteForgetsNoCharge) {
   for (uint64_t seed : {1, 2, 3}) {
     RecordProperty("seed", std::to_string(seed));
     EXPECT_GT(CrashEverywhere(folder_, CrashKind::kPowerLoss, false, seed), 50);
+  }
+}
+
+// A journal's deletion that is not synced may be undone, and whoever opens the file then goes back to before the charge.
+TEST_F(LedgerTest, PowerLossAfterACommitBringsNoJournalBack) {
+  for (uint64_t seed : {1, 2}) {
+    RecordProperty("seed", std::to_string(seed));
+    EXPECT_GT(CrashEverywhere(folder_, CrashKind::kPowerLoss, false, seed, FirstReader::kSqlite), 50);
   }
 }
 
