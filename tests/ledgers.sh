@@ -126,6 +126,30 @@ expect 0 "" "$wisp" evaluate --model short.wisp --data short.txt --json
 [ "$(python3 -c 'import json; t = json.load(open("out")); print(t["users"], t["ndcg@10"])')" = "$trained" ] && [ "${trained%% *}" = 60 ] || fail "train tested $trained, evaluate $(cat out)"
 expect 3 "no user has enough events to be tested: 4 of items that the model knows" "$wisp" evaluate --model short.wisp --data short.txt --split validation
 
+# An old copy put back is noticed by the ledger's anchor, in every command that takes one.
+kept=(--ledger kept.db --anchor kept.anchor)
+anchored=("${run[@]}" --data log.db --dataset "a fourth log" --epsilon 0.5 --out a.wisp)
+expect 2 "--anchor and --ledger name the same file" "${anchored[@]}" --ledger kept.db --anchor ./kept.db
+expect 2 "--out and --anchor name the same file" "${anchored[@]}" --ledger kept.db --anchor a.wisp
+expect 0 "" "${anchored[@]}" "${kept[@]}"
+cp kept.db old.db
+expect 0 "" "${anchored[@]}" "${kept[@]}"
+cp kept.db new.db
+cp old.db kept.db
+sum=$(cat kept.db kept.anchor | md5sum)
+expect 4 "is an old copy" "${anchored[@]}" "${kept[@]}"
+expect 4 "is an old copy" "$wisp" privacy "${kept[@]}"
+expect 4 "is an old copy" "$wisp" audit run --recipe "$recipe" --data log.db --dataset "a fourth log" "${kept[@]}" --batch 20 --epochs 1 --epsilon 0.5
+[ "$(cat kept.db kept.anchor | md5sum)" = "$sum" ] || fail "a refused command changed the ledger or its anchor"
+mv kept.db away.db
+expect 4 "is not there, and its anchor knows" "${anchored[@]}" "${kept[@]}"
+cp new.db kept.db
+expect 0 "" "$wisp" privacy "${kept[@]}"
+expect 4 "say once that the anchor begins now" "$wisp" privacy --ledger l.db --anchor l.anchor
+expect 0 "" "$wisp" privacy --ledger l.db --anchor l.anchor --begin-anchor
+expect 0 "" "$wisp" privacy --ledger l.db --anchor l.anchor
+rm -f new.db
+
 # A lifetime that the ledger's limit, set before, does not leave room for.
 expect 0 "" "$wisp" train --recipe "$root/models/recipes/cafe.json" --model base.wisp --data log.db --epochs 1 --batch 20 --out plain.wisp
 draw=("$wisp" recommend --model plain.wisp --history tea-mint --private --base base.wisp --public-dataset "synthetic public cafe guests" --count 2)
@@ -133,6 +157,10 @@ expect 4 "the new limit's delta is 0.999, which is not below 1 / 10000, allowed 
 expect 4 "the target's delta is 0.9" "${draw[@]}" --ledger huge.db --epsilon 8 --lifetime 20 --delta 0.9
 [ ! -e huge.db ] || fail "a delta that protects nothing was written down"
 expect 0 "" "${draw[@]}" --ledger draws.db --clip 0.5 --budget 20 --delta 1e-6
+cp draws.db old-draws.db
+expect 0 "" "${draw[@]}" --ledger draws.db --anchor draws.anchor --begin-anchor --clip 0.5
+cp old-draws.db draws.db
+expect 4 "is an old copy" "${draw[@]}" --ledger draws.db --anchor draws.anchor --clip 0.5
 # A second query under the same plan is the plan at work.
 plan=("${draw[@]}" --ledger plan.db --epsilon 2 --delta 1e-6 --lifetime 5)
 expect 0 "" "${plan[@]}"

@@ -174,6 +174,26 @@ WISP_API wisp_code wisp_recommend_batch(wisp_model* model, const int32_t* const*
                                         const wisp_recommend_options* options, const wisp_batch_options* how, size_t count,
                                         wisp_recommendation* out, size_t* found, wisp_error* error);
 
+/* ---- The ledger's anchor (not in a library that only recommends) ------------------------------------------------ */
+
+/* How far the ledger has got, kept where nobody who restores files restores it too: the platform's key store, say. With it an old copy of a
+ * ledger that was put back is noticed, and refused: WISP_PRIVACY_REFUSED. It is no proof against who can change both. Always give it, or never:
+ * a ledger that has gone on without its anchor is ahead of it, which is allowed. One anchor for each ledger. */
+enum { WISP_ANCHOR_BYTES = 64 }; /* the most that is kept */
+
+typedef struct wisp_anchor {
+  size_t size;
+  /* Copies what was written last to `bytes`, which has room for `capacity`, and its length to `*length`: 0 where nothing was. Called before
+   * each charge at least. Returns 0; anything else is WISP_IO. */
+  int (*read)(void* user_data, uint8_t* bytes, size_t capacity, size_t* length);
+  /* Keeps `length` bytes in the place of those before, whole or not at all; on return they last. Called once for each charge, limit and plan.
+   * Returns 0; anything else is WISP_IO, and what was charged stays charged. */
+  int (*write)(void* user_data, const uint8_t* bytes, size_t length);
+  void* user_data;
+  int32_t begin; /* 1: there may be no anchor yet though something was charged, which is refused otherwise: for the first time, then 0 */
+  int32_t not_read;
+} wisp_anchor;
+
 /* ---- Recommending privately (not in a library that only recommends) --------------------------------------------- */
 
 /* For weights that were fine-tuned without a guarantee: items are drawn instead of ranked, and the ledger of the data is
@@ -215,6 +235,7 @@ typedef struct wisp_private_options {
   uint32_t draws_per_charge;   /* a charge is one write to disk; what was charged is spent, drawn or not; 0: 1 */
   int32_t other_data;          /* 1: a data set of the ledger's name in the models' provenance is another one. 0: a ledger that lacks
                                   what they have spent on its data set is refused */
+  const wisp_anchor* anchor;   /* of the ledger; its callbacks are called until the recommender is closed; NULL: none */
 } wisp_private_options;
 
 /* `model` must stay open until the recommender is closed, and both are used by one thread at a time. WISP_PRIVACY_REFUSED:
@@ -291,6 +312,9 @@ typedef struct wisp_personalise_options {
   wisp_unit unit;          /* required; a caller whose struct ends before it has WISP_UNIT_USER, and the statement says that nobody chose it */
   uint32_t times_per_second; /* of the log, for sessions and days, which need times since 1970; 0: 1; 1000: milliseconds */
   int64_t session_gap;     /* seconds; WISP_UNIT_SESSION: required, a public constant such as 1800; otherwise 0 */
+  const char* checkpoint_path; /* a file of the app's, private like the log; NULL: none, and a run that is stopped has to be paid for anew */
+  uint64_t checkpoint_every;   /* steps; 0: at the end of each charge */
+  const wisp_anchor* anchor;   /* of the ledger; its callbacks are called until the call returns; NULL: none */
 } wisp_personalise_options;
 
 typedef struct wisp_personalise_result {
@@ -305,6 +329,9 @@ typedef struct wisp_personalise_result {
   uint64_t num_events;        /* in the log */
   uint64_t unknown_events;    /* left out: of items that the model does not know */
   uint64_t unknown_items;     /* how many such items */
+  /* From here on public again. */
+  uint64_t planned_steps; /* above num_steps: a run that was gone on with ended early, with the steps that the ledger's limit still allowed */
+  uint64_t resumed_from;  /* the step of the checkpoint that was gone on from; 0: there was none */
 } wisp_personalise_result;
 
 /* Bytes that wisp_personalise will hold while it steps, were the log to hold the events of `num_users_public` users; exact but for
@@ -328,7 +355,12 @@ WISP_API wisp_code wisp_personalise_plan_memory(const wisp_personalise_options* 
 
 /* Fine-tunes with DP-SGD (record = one unit of the log; Poisson sampling; exact discrete Gaussian noise from the
  * operating system's randomness). Every step is charged to the ledger before its noise is drawn. `result` may be NULL.
- * When cancelled or failed, no model is written and what was charged stays charged. WISP_PRIVACY_REFUSED, before anything is spent,
+ * When cancelled or failed, no model is written and what was charged stays charged. With a checkpoint_path the run is saved there every
+ * checkpoint_every steps, when it is cancelled, and before the model is written; a process that is killed loses what came after the last of these. The
+ * next call with the same path and the same options goes on from there, pays for the steps that are left, and removes the file once
+ * the model is written. What was charged and not used before the run stopped stays spent: where the ledger's limit has no room for all steps
+ * that are left, the run ends with those that it allows (planned_steps). A checkpoint of other options or of another model is refused and
+ * stays as it is: delete it to begin anew. It holds what learned from the log: keep it like the log. WISP_PRIVACY_REFUSED, before anything is spent,
  * for a model that was imported from data nobody named, and for a budget below what is spent. */
 WISP_API wisp_code wisp_personalise(const wisp_personalise_options* options, wisp_personalise_result* result, wisp_error* error);
 

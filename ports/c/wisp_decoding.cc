@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "ports/c/anchor_c.h"
 #include "ports/c/status_c.h"
 #include "runtime/inference/private_recommender.h"
 
@@ -61,7 +62,10 @@ Result<std::optional<wisp::DecodingMode>> ModeOf(const wisp_private_options& o) 
 Status OpenLedger(const wisp_private_options& o, const wisp::DecodingNeed& need, std::optional<privacy::Ledger>& out) {
   if (o.ledger_path == nullptr) return OkStatus();
   WISP_ASSIGN_OR_RETURN(const std::string dataset, wisp::DatasetToCharge(need));
-  WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(o.ledger_path, {.dataset = dataset, .unit = privacy::PrivacyUnit::kUser, .unit_chosen = false, .any_unit = true}));
+  WISP_ASSIGN_OR_RETURN(const auto anchor, wisp::ports::AnchorOf(o.anchor));
+  WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger,
+                        privacy::Ledger::Open(o.ledger_path, {.dataset = dataset, .unit = privacy::PrivacyUnit::kUser, .unit_chosen = false, .any_unit = true, .anchor = anchor.kept,
+                                                              .begin_anchor = anchor.begins}));
   out.emplace(std::move(ledger));
   return OkStatus();
 }

@@ -7,6 +7,7 @@
 #include <limits>
 #include <vector>
 
+#include "ports/c/anchor_c.h"
 #include "ports/c/status_c.h"
 #include "runtime/core/file.h"
 #include "runtime/data/event_log.h"
@@ -89,13 +90,17 @@ class Personalisation {
     WISP_RETURN_IF_ERROR(CheckOptions(o_));
     WISP_ASSIGN_OR_RETURN(const data::Units units, wisp::UnitsOf(Unit(), o_.session_gap, o_.times_per_second == 0 ? 1 : o_.times_per_second));
     // Before anything is spent on it. It may be the model: replaced at the end.
-    const std::string output = o_.output_path, log = o_.log_path, ledger_path = o_.ledger_path;
+    const std::string output = o_.output_path, log = o_.log_path, ledger_path = o_.ledger_path, model = o_.model_path, checkpoint = Checkpoint();
     WISP_RETURN_IF_ERROR(wisp::CheckOutput({"output_path", output}, {{"log_path", log}, {"ledger_path", ledger_path}}));
+    WISP_RETURN_IF_ERROR(wisp::CheckOutput({"checkpoint_path", checkpoint},
+                                           {{"log_path", log}, {"ledger_path", ledger_path}, {"model_path", model}, {"output_path", output}}));
     WISP_ASSIGN_OR_RETURN(const wisp::ModelFile base, wisp::ModelFile::Open(o_.model_path, wisp::Verify::kFull));
     std::vector<float> widened;
     const std::span<const float> start_weights = base.AllWeights(widened);
     WISP_RETURN_IF_ERROR(wisp::CheckDatasetName(Dataset()));
-    WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(ledger_path, {.dataset = Dataset(), .unit = Unit(), .unit_chosen = unit_.has_value()}));
+    WISP_ASSIGN_OR_RETURN(const auto anchor, wisp::ports::AnchorOf(o_.anchor));
+    WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger,
+                          privacy::Ledger::Open(ledger_path, {.dataset = Dataset(), .unit = Unit(), .unit_chosen = unit_.has_value(), .anchor = anchor.kept, .begin_anchor = anchor.begins}));
     WISP_RETURN_IF_ERROR(ledger.CheckDataset(Dataset()));
     WISP_RETURN_IF_ERROR(wisp::CheckStart(base, o_.model_path, {.dataset = Dataset(), .other_data = o_.other_data != 0}, ledger));
     WISP_ASSIGN_OR_RETURN(const data::ReadResult events, ReadEvents(base, units));
@@ -103,13 +108,16 @@ class Personalisation {
     if (o_.budget_epsilon > 0) {
       WISP_ASSIGN_OR_RETURN(job.new_limit, privacy::EpsilonDelta::Create(o_.budget_epsilon, o_.delta));
     }
+    // The checkpoint stays until the model is there.
+    job.write = [&](const wisp::JobResult& result) { return Write(base, result); };
     WISP_ASSIGN_OR_RETURN(wisp::JobResult result, wisp::RunTrainingJob(job));
-    WISP_RETURN_IF_ERROR(Write(base, result));
     return Personalised{std::move(result), events.report};
   }
 
  private:
   privacy::PrivacyUnit Unit() const { return unit_.value_or(privacy::PrivacyUnit::kUser); }
+
+  std::string Checkpoint() const { return o_.checkpoint_path == nullptr ? "" : o_.checkpoint_path; }
 
   // As `wisp train` names a data set.
   std::string Dataset() const {
@@ -156,6 +164,9 @@ class Personalisation {
     job.training.privacy.clipping_norm = o_.clipping_norm == 0 ? 1.0 : o_.clipping_norm;
     job.training.privacy.ledger = &ledger;
     job.training.privacy.run = RunName();
+    job.training.base_model_hash = base.content_hash();
+    job.checkpoint_path = Checkpoint();
+    job.checkpoint_every = o_.checkpoint_every;
     job.epochs = o_.epochs == 0 ? 20 : o_.epochs;
     job.goal = {.epsilon = o_.epsilon, .noise_multiplier = {}, .delta = o_.delta};
     job.progress = [this, epsilon = std::nan("")](const wisp::JobProgress& p) mutable {
@@ -203,7 +214,8 @@ Status Personalise(const wisp_personalise_options* given, wisp_personalise_resul
   const wisp_personalise_result filled{.size = sizeof(wisp_personalise_result), .num_steps = job.num_steps, .epsilon = job.epsilon.value_or(HUGE_VAL),
                                        .noise_multiplier = job.noise_multiplier, .num_records = job.num_records,
                                        .records_too_short = p.log.num_users - std::min(p.log.num_users, job.num_records), .gradients_dropped = job.num_dropped,
-                                       .num_events = p.log.num_read, .unknown_events = p.log.unknown_events, .unknown_items = p.log.unknown_items};
+                                       .num_events = p.log.num_read, .unknown_events = p.log.unknown_events, .unknown_items = p.log.unknown_items,
+                                       .planned_steps = job.planned_steps, .resumed_from = job.resumed_from};
   return wisp::ports::FillResult(filled, out, "wisp_personalise_result");
 }
 

@@ -6,6 +6,7 @@
 
 #include "runtime/privacy/accountant.h"
 #include "runtime/privacy/json.h"
+#include "runtime/privacy/ledger_anchored.h"
 #include "runtime/privacy/ledger_budget.h"
 #include "runtime/privacy/ledger_composition.h"
 #include "runtime/privacy/ledger_database.h"
@@ -47,12 +48,13 @@ Result<NoiseKind> NoiseKindFromText(std::string_view text) {
 }
 
 struct Ledger::Impl {
-  explicit Impl(Database d) : database(std::move(d)) {}
+  Impl(Database d, const LedgerOptions& options) : database(std::move(d)), anchored(options.anchor, options.begin_anchor) {}
 
   // What the ledger is of, and all rows from the first on.
   Status Start() {
     position = {};
     WISP_ASSIGN_OR_RETURN(subject, ReadSubject(database, &position));
+    random_id = subject.random_id;
     return Refresh();
   }
 
@@ -89,11 +91,13 @@ struct Ledger::Impl {
     mismatch = CheckUnit(there, subject.unit, subject.adjacency);
     if (mismatch.ok()) mismatch = CheckDataset(there, subject.dataset);
     position = start;
+    random_id = there.random_id;
     return mismatch;
   }
 
   // Brings what is kept here up to date with what this and other processes have written.
   Status Refresh() {
+    WISP_ASSIGN_OR_RETURN(const auto known, anchored.Read());  // before the rows: who adds rows writes the anchor after them
     WISP_ASSIGN_OR_RETURN(const LedgerRows rows, ReadRowsAfter(database, position));
     // One order over all three.
     size_t limit = 0, plan = 0, entry = 0;
@@ -109,7 +113,7 @@ struct Ledger::Impl {
       }
     }
     position = rows.end;
-    return OkStatus();
+    return anchored.Check(known, database, random_id, position);
   }
 
   // What can be said of a charge whatever else was charged.
@@ -136,16 +140,47 @@ struct Ledger::Impl {
     return OkStatus();
   }
 
-  Status Write(Transaction& transaction, LedgerPlan& plan) {
-    WISP_ASSIGN_OR_RETURN(const LedgerPosition after, Append(database, position, plan));
+  // A limit, a plan or an entry, and then the anchor.
+  template <typename Row>
+  Status Write(Transaction& transaction, Row& row) {
+    WISP_ASSIGN_OR_RETURN(const LedgerPosition after, Append(database, position, row));
+    // Should the commit fail after all, the row may or may not be there: then Refresh finds it.
     WISP_RETURN_IF_ERROR(transaction.Commit());
-    budget.Take(plan);
+    budget.Take(row);
     position = after;
-    return OkStatus();
+    return anchored.Keep(database, random_id, position);
+  }
+
+  Result<ChargeId> Charge(const ChargeRequest& charge) {
+    WISP_RETURN_IF_ERROR(CheckAlone(charge));
+    WISP_RETURN_IF_ERROR(Attach(/*make=*/true));
+    WISP_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database));
+    WISP_RETURN_IF_ERROR(Refresh());
+    WISP_RETURN_IF_ERROR(budget.all().CheckNoise(charge.noise));
+    if (budget.limit()) {
+      WISP_RETURN_IF_ERROR(CheckBudget("charging " + charge.mechanism.ToText() + " to run '" + charge.run + "'", budget.AfterCharge(charge), {}));
+    }
+    LedgerEntry entry{.run = charge.run, .purpose = charge.purpose, .mechanism = charge.mechanism, .noise = charge.noise, .loss_slack = charge.loss_slack,
+                      .plan = budget.PlanFor(charge)};
+    WISP_RETURN_IF_ERROR(Write(transaction, entry));
+    return entry.id;
+  }
+
+  // The error of a charge, and what the run was charged before: that stays spent.
+  Status WithWhatWasCharged(const Status& error, const std::string& run) {
+    const Result<LedgerRows> rows = ReadAll();
+    uint64_t steps = 0;
+    if (rows.ok()) {
+      for (const LedgerEntry& e : rows->entries) steps += e.run == run ? e.mechanism.steps() : 0;
+    }
+    if (steps == 0) return error;
+    return Status(error.code(), error.message() + "; charged to run '" + run + "' before, and spent: " + std::to_string(steps) + (steps == 1 ? " step" : " steps"));
   }
 
   std::mutex mutex;
   Database database;
+  Anchored anchored;
+  std::string random_id;  // of the file, as far as it is there
   LedgerSubject subject;  // as it was opened: never changed, so read without the mutex
   Status mismatch;        // why the file that was made meanwhile is not the one wanted
   // Of the rows up to `position`, which never change.
@@ -164,27 +199,27 @@ PrivacyUnit Ledger::unit() const { return impl_->subject.unit; }
 bool Ledger::unit_chosen() const { return impl_->subject.unit_chosen; }
 Adjacency Ledger::adjacency() const { return impl_->subject.adjacency; }
 
-Result<Ledger> Ledger::OpenImpl(const std::string& path, const LedgerOptions* options) {
-  Database::OpenOptions open{
-      .path = path, .missing = Database::Missing::kError, .busy_timeout_ms = LedgerOptions().busy_timeout_ms, .for_display = options == nullptr};
-  if (options != nullptr) {
+Result<Ledger> Ledger::OpenImpl(const std::string& path, const LedgerOptions& options, bool existing) {
+  Database::OpenOptions open{.path = path, .missing = Database::Missing::kError, .busy_timeout_ms = options.busy_timeout_ms, .for_display = existing};
+  if (!existing) {
     open.missing = Database::Missing::kLater;
-    open.create = [o = *options](Database& database) -> Status {
+    open.create = [o = options](Database& database) -> Status {
       LedgerSubject subject{o.dataset, o.unit, o.adjacency, o.unit_chosen, UtcNow()};
       WISP_ASSIGN_OR_RETURN(subject.random_id, NewRandomId());
       return CreateTables(database, subject);
     };
-    open.busy_timeout_ms = options->busy_timeout_ms;
   }
   WISP_ASSIGN_OR_RETURN(Database opened, Database::Open(open));
-  auto impl = std::make_unique<Impl>(std::move(opened));
+  auto impl = std::make_unique<Impl>(std::move(opened), options);
   WISP_RETURN_IF_ERROR(impl->Start());
-  if (options != nullptr && !options->any_unit) WISP_RETURN_IF_ERROR(impl->CheckUnit(impl->subject, options->unit, options->adjacency));
+  if (!existing && !options.any_unit) WISP_RETURN_IF_ERROR(impl->CheckUnit(impl->subject, options.unit, options.adjacency));
   return Ledger(std::move(impl));
 }
 
-Result<Ledger> Ledger::Open(const std::string& path, const LedgerOptions& options) { return OpenImpl(path, &options); }
-Result<Ledger> Ledger::OpenExisting(const std::string& path) { return OpenImpl(path, nullptr); }
+Result<Ledger> Ledger::Open(const std::string& path, const LedgerOptions& options) { return OpenImpl(path, options, /*existing=*/false); }
+Result<Ledger> Ledger::OpenExisting(const std::string& path, std::shared_ptr<LedgerAnchor> anchor, bool begin_anchor) {
+  return OpenImpl(path, {.anchor = std::move(anchor), .begin_anchor = begin_anchor}, /*existing=*/true);
+}
 
 Status Ledger::CheckDataset(const std::string& dataset) const {
   std::lock_guard lock(impl_->mutex);
@@ -198,12 +233,7 @@ Status Ledger::SetLimit(const EpsilonDelta& limit) {
   WISP_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(impl_->database));
   WISP_RETURN_IF_ERROR(impl_->Refresh());
   LedgerLimit row{.limit = limit};
-  WISP_ASSIGN_OR_RETURN(const LedgerPosition after, Append(impl_->database, impl_->position, row));
-  // Should the commit fail after all, the row may or may not be there: then Refresh finds it.
-  WISP_RETURN_IF_ERROR(transaction.Commit());
-  impl_->position = after;
-  impl_->budget.Take(row);
-  return OkStatus();
+  return impl_->Write(transaction, row);
 }
 
 Status Ledger::CheckLimit(const EpsilonDelta& limit) const {
@@ -230,22 +260,8 @@ Result<ChargeId> Ledger::Charge(const ChargeRequest& charge) {
     return InvalidArgument("the loss slack of a charge is " + DoubleText(charge.loss_slack) + ", allowed is 0 to 1");
   }
   std::lock_guard lock(impl_->mutex);
-  WISP_RETURN_IF_ERROR(impl_->CheckAlone(charge));
-  WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/true));
-  WISP_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(impl_->database));
-  WISP_RETURN_IF_ERROR(impl_->Refresh());
-  WISP_RETURN_IF_ERROR(impl_->budget.all().CheckNoise(charge.noise));
-  if (impl_->budget.limit()) {
-    WISP_RETURN_IF_ERROR(impl_->CheckBudget("charging " + charge.mechanism.ToText() + " to run '" + charge.run + "'", impl_->budget.AfterCharge(charge), {}));
-  }
-  LedgerEntry entry{.run = charge.run, .purpose = charge.purpose, .mechanism = charge.mechanism, .noise = charge.noise, .loss_slack = charge.loss_slack,
-                    .plan = impl_->budget.PlanFor(charge)};
-  WISP_ASSIGN_OR_RETURN(const LedgerPosition after, Append(impl_->database, impl_->position, entry));
-  // Should the commit fail after all, the entry may or may not be there: then Refresh finds it.
-  WISP_RETURN_IF_ERROR(transaction.Commit());
-  impl_->budget.Take(entry);
-  impl_->position = after;
-  return entry.id;
+  Result<ChargeId> id = impl_->Charge(charge);
+  return id.ok() ? id : Result<ChargeId>(impl_->WithWhatWasCharged(id.status(), charge.run));
 }
 
 Status Ledger::WritePlan(const std::string& run, const std::string& purpose, std::span<const ChargeRequest> charges) {

@@ -4,7 +4,8 @@
 // crash in between leaves the charge counted, never a release uncounted. It belongs to the data, not to a model or a
 // checkpoint, and nothing here gives spent budget back. A limit set by the app is enforced inside the transaction that
 // charges, so processes sharing the file cannot pass it together.
-// What it is not: proof against someone who deletes the file or puts an old copy in its place. Everything is in the one file: there is no
+// What it is not: proof against someone who deletes the file or puts an old copy in its place. That is noticed only where it is kept elsewhere
+// how far the ledger has got (ledger_anchor.h), and only by who opens it with that anchor. Everything is in the one file: there is no
 // write-ahead log, whose loss would lose the latest charges without a trace. Only while a charge is being written a "-journal" lies
 // beside it. Copy or move a ledger when no process has it open. Rows are chained by hashes, so what is changed or missing is noticed.
 //
@@ -102,12 +103,17 @@ struct LedgerFigures {
   bool limit_was_raised = false;  // after a charge: a new guarantee, and the old one is gone
 };
 
+class LedgerAnchor;  // ledger_anchor.h
+
 struct LedgerOptions {
   std::string dataset;  // for people
   PrivacyUnit unit = PrivacyUnit::kSession;
   bool unit_chosen = true;  // somebody chose the unit; false where a program took the default because nobody did
   Adjacency adjacency = Adjacency::kAddRemove;
   bool any_unit = false;  // an existing ledger may have another unit and adjacency: for what costs the same under all
+  // How far the ledger has got, kept elsewhere: a ledger that lacks what the anchor knows is refused. None: an old copy goes unnoticed.
+  std::shared_ptr<LedgerAnchor> anchor;
+  bool begin_anchor = false;  // the anchor may be empty though the ledger has rows: it begins now
   // How long a charge waits for other processes; they hold the file while they compute, 0.2 s or so.
   int busy_timeout_ms = 30000;
 };
@@ -117,11 +123,11 @@ class Ledger {
   // Opens the ledger, or one that is not there yet: nothing is spent on it, and its first charge or limit makes the file, so what is
   // refused before leaves none behind. An existing one must have the unit and the adjacency of `options`; its name stays.
   // Errors: kIo (cannot be opened, read-only, busy), kInvalidData (not a ledger, damaged, another unit or adjacency),
-  // kUnsupported (a newer version). A file that is not a ledger is left as it is. Where another process makes the ledger meanwhile,
+  // kUnsupported (a newer version), kPrivacyRefused (its anchor knows what it lacks). A file that is not a ledger is left as it is. Where another process makes the ledger meanwhile,
   // its is the one that counts; one of another data set, unit or adjacency is refused from then on. A relative path is that of now.
   static Result<Ledger> Open(const std::string& path, const LedgerOptions& options);
   // Opens what is there, whatever its unit; for display.
-  static Result<Ledger> OpenExisting(const std::string& path);
+  static Result<Ledger> OpenExisting(const std::string& path, std::shared_ptr<LedgerAnchor> anchor = nullptr, bool begin_anchor = false);
   Ledger(Ledger&&) noexcept;
   Ledger& operator=(Ledger&&) noexcept;
   ~Ledger();
@@ -145,7 +151,8 @@ class Ledger {
   // Records the charge durably. kPrivacyRefused, with nothing changed, if the total would pass the limit (a
   // reproducible charge passes any), if the mechanism's adjacency is not the data set's, if no accountant has a proof for
   // it, or if its noise is reproducible where charges before it had secure noise, or the other way round: that would take
-  // the epsilon from all of them, for ever. After any error nothing may be released; an I/O error may leave the charge recorded. What
+  // the epsilon from all of them, for ever. After any error nothing may be released; an I/O error, the anchor's too, may leave the
+  // charge recorded. An error says what the run was charged before. What
   // is under the plan costs one disk sync; what is not costs the accountant a second at most once, then nothing to speak of.
   Result<ChargeId> Charge(const ChargeRequest& request);
 
@@ -185,7 +192,7 @@ class Ledger {
  private:
   struct Impl;
   explicit Ledger(std::unique_ptr<Impl> impl);
-  static Result<Ledger> OpenImpl(const std::string& path, const LedgerOptions* options);
+  static Result<Ledger> OpenImpl(const std::string& path, const LedgerOptions& options, bool existing);
   std::unique_ptr<Impl> impl_;
 };
 

@@ -165,7 +165,7 @@ class TrainingAudit {
       WISP_ASSIGN_OR_RETURN(data_, ReadData(a_.data, {recipe_.min_user_events, recipe_.min_item_events, units}, base_ ? &*base_ : nullptr));
       if (is_private()) {
         const std::string name = a_.dataset.empty() ? FileName(a_.data.path) : a_.dataset;
-        WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, OpenLedgerToTrain({.path = a_.ledger, .dataset = name, .unit = recipe_.unit,
+        WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, OpenLedgerToTrain({.path = a_.ledger, .dataset = name, .anchor = a_.anchor, .unit = recipe_.unit,
                                                                          .base = base_ ? &*base_ : nullptr, .base_path = a_.model}));
         ledger_.emplace(std::move(ledger));
         recipe_.training.privacy.ledger = &*ledger_;

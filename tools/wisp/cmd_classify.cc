@@ -95,7 +95,7 @@ class ClassifyTrainCommand {
     // Before anything is spent on it. A base may be replaced by what it is fine-tuned to.
     WISP_RETURN_IF_ERROR(CheckInterval(a_.checkpoint, a_.checkpoint_every));
     for (const NamedFile& output : {NamedFile{"--out", a_.out}, NamedFile{"--checkpoint", a_.checkpoint}}) {
-      WISP_RETURN_IF_ERROR(CheckOutput(output, {{"--recipe", a_.recipe}, {"--data", a_.data}, {"--vocabulary", a_.vocabulary}, {"--ledger", a_.ledger}}));
+      WISP_RETURN_IF_ERROR(CheckOutput(output, {{"--recipe", a_.recipe}, {"--data", a_.data}, {"--vocabulary", a_.vocabulary}, {"--ledger", a_.ledger}, {"--anchor", a_.anchor.file}}));
     }
     WISP_RETURN_IF_ERROR(CheckOutput({"--checkpoint", a_.checkpoint}, {{"--out", a_.out}, {"--base", a_.base}}));
     dataset_ = a_.dataset.empty() ? FileName(a_.data) : a_.dataset;
@@ -228,7 +228,7 @@ class ClassifyTrainCommand {
 
   Status OpenLedger() {
     if (!is_private()) return OkStatus();
-    WISP_ASSIGN_OR_RETURN(ledger_, OpenLedgerToTrain({.path = a_.ledger, .dataset = Dataset(), .unit = recipe_.unit, .base = base(), .base_path = a_.base, .other_data = a_.other_data}));
+    WISP_ASSIGN_OR_RETURN(ledger_, OpenLedgerToTrain({.path = a_.ledger, .dataset = Dataset(), .anchor = a_.anchor, .unit = recipe_.unit, .base = base(), .base_path = a_.base, .other_data = a_.other_data}));
     WISP_ASSIGN_OR_RETURN(limit_before_, ledger_->Limit());
     return OkStatus();
   }

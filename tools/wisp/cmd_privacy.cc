@@ -9,6 +9,7 @@
 #include "runtime/privacy/calibration.h"
 #include "runtime/privacy/decoding_calibration.h"
 #include "runtime/privacy/json.h"
+#include "runtime/privacy/ledger_anchor.h"
 #include "runtime/privacy/ledger_statement.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/dataset.h"
@@ -101,7 +102,8 @@ Status PrivacyCalibrate(const PrivacyArguments& a, OutputFormat format) {
 
 Status PrivacyLedger(const PrivacyArguments& a, OutputFormat format) {
   if (a.ledger.empty()) return InvalidArgument("wisp privacy needs --ledger, or one of the commands epsilon, calibrate and decoding; see wisp privacy --help");
-  WISP_ASSIGN_OR_RETURN(const privacy::Ledger ledger, privacy::Ledger::OpenExisting(a.ledger));
+  const auto anchor = a.anchor.file.empty() ? nullptr : privacy::FileAnchor(a.anchor.file);  // it may be one that can only be read
+  WISP_ASSIGN_OR_RETURN(const privacy::Ledger ledger, privacy::Ledger::OpenExisting(a.ledger, anchor, a.anchor.begin));
   WISP_ASSIGN_OR_RETURN(const auto limit, ledger.Limit());
   WISP_ASSIGN_OR_RETURN(const auto delta, privacy::Delta::Create(a.at_delta.value_or(limit ? limit->delta() : a.delta)));
   WISP_ASSIGN_OR_RETURN(privacy::PrivacyStatement statement, privacy::StatementOf(ledger, a.ledger, delta));

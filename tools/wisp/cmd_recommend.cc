@@ -230,7 +230,9 @@ class PrivateCommand {
     }
     if (dataset.empty()) dataset = p_.dataset;
     WISP_RETURN_IF_ERROR(CheckDatasetName(dataset));
-    WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(p_.ledger, {.dataset = dataset, .unit = unit, .any_unit = true}));
+    WISP_ASSIGN_OR_RETURN(const auto anchor, AnchorOf(p_.anchor, p_.ledger));
+    WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(p_.ledger, {.dataset = dataset, .unit = unit, .any_unit = true, .anchor = anchor,
+                                                                                    .begin_anchor = p_.anchor.begin}));
     WISP_RETURN_IF_ERROR(ledger.CheckDataset(dataset));
     ledger_.emplace(std::move(ledger));
     return OkStatus();

@@ -162,11 +162,11 @@ Status Train(const TrainArguments& arguments, OutputFormat format) {
   // What cannot be written is found before anything is spent on it.
   const TrainArguments& a = arguments;
   // A model may be replaced by what it is fine-tuned to.
-  const NamedFile recipe_file{"--recipe", a.recipe}, data{"--data", a.data.path}, names{"--item-names", a.item_names}, ledger{"--ledger", a.ledger};
+  const NamedFile recipe_file{"--recipe", a.recipe}, data{"--data", a.data.path}, names{"--item-names", a.item_names}, ledger{"--ledger", a.ledger}, anchor{"--anchor", a.anchor.file};
   const NamedFile out{"--out", a.out}, model{"--model", a.model}, statement{"--privacy-json", a.privacy_json}, checkpoint{"--checkpoint", a.checkpoint};
-  WISP_RETURN_IF_ERROR(CheckOutput(out, {recipe_file, data, names, ledger, statement, checkpoint}));
-  WISP_RETURN_IF_ERROR(CheckOutput(statement, {recipe_file, data, names, ledger, model, checkpoint}));
-  WISP_RETURN_IF_ERROR(CheckOutput(checkpoint, {recipe_file, data, names, ledger, model}));
+  WISP_RETURN_IF_ERROR(CheckOutput(out, {recipe_file, data, names, ledger, anchor, statement, checkpoint}));
+  WISP_RETURN_IF_ERROR(CheckOutput(statement, {recipe_file, data, names, ledger, anchor, model, checkpoint}));
+  WISP_RETURN_IF_ERROR(CheckOutput(checkpoint, {recipe_file, data, names, ledger, anchor, model}));
   return TrainCommand(arguments, format, std::move(recipe)).Run();
 }
 

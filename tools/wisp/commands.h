@@ -34,8 +34,15 @@ struct NewArguments {
   DataArguments data;  // items are taken from it when a path is given
 };
 
+// Where it is kept besides how far a ledger has got, wherever --ledger is taken.
+struct AnchorArguments {
+  std::string file;
+  bool begin = false;
+};
+
 struct TrainArguments {
   std::string recipe, model, out, item_names, ledger, checkpoint, privacy_json, dataset, allow_large_delta, uncharged_tuning;
+  AnchorArguments anchor;
   DataArguments data;
   std::optional<double> epsilon, noise_multiplier, delta, epochs, learning_rate, budget, histogram_noise;
   std::optional<uint64_t> seed, reproducible_noise_seed, checkpoint_every;
@@ -62,6 +69,7 @@ struct PrivateRecommendArguments {
   uint32_t top_k = 0, block = 0;
   std::vector<std::string> public_datasets;
   bool other_data = false;
+  AnchorArguments anchor;
 };
 
 struct RecommendArguments {
@@ -97,6 +105,7 @@ struct InspectArguments {
 
 struct PrivacyArguments {
   std::string ledger;
+  AnchorArguments anchor;
   double delta = 1e-5;
   std::optional<double> at_delta;  // of the statement
   double noise_multiplier = 0, sampling_probability = 0, epsilon = 0;
@@ -109,6 +118,7 @@ struct PrivacyArguments {
 
 struct ClassifyTrainArguments {
   std::string recipe, data, out, format = "auto", text_column, label_column, mode, base, vocabulary, ledger, dataset, checkpoint, uncharged_tuning;
+  AnchorArguments anchor;
   std::optional<double> epsilon, noise_multiplier, delta, budget, epochs, learning_rate;
   std::optional<uint64_t> seed, reproducible_noise_seed, checkpoint_every;
   std::optional<uint32_t> num_records_public, expected_batch;
@@ -129,6 +139,7 @@ struct ClassifyPredictArguments {
 
 struct AuditArguments {
   std::string recipe, model, ledger, dataset, method, through = "release";
+  AnchorArguments anchor;
   DataArguments data;
   std::optional<double> noise_multiplier, epsilon, clipping_norm, claim, epochs, run_delta;
   std::optional<uint64_t> steps, reproducible_noise_seed;

@@ -3,7 +3,9 @@
 #include <cmath>
 #include <cstdio>
 
+#include "runtime/core/file.h"
 #include "runtime/privacy/json.h"
+#include "runtime/privacy/ledger_anchor.h"
 #include "runtime/inference/check_start.h"
 
 namespace wisp::tools {
@@ -35,10 +37,17 @@ Result<std::optional<privacy::EpsilonDelta>> NewLimit(const std::optional<double
   return std::optional(limit);
 }
 
+Result<std::shared_ptr<privacy::LedgerAnchor>> AnchorOf(const AnchorArguments& a, const std::string& ledger) {
+  if (a.file.empty()) return std::shared_ptr<privacy::LedgerAnchor>();
+  WISP_RETURN_IF_ERROR(CheckOutput({"--anchor", a.file}, {{"--ledger", ledger}}));
+  return privacy::FileAnchor(a.file);
+}
+
 Result<privacy::Ledger> OpenLedgerToTrain(const LedgerToTrain& l) {
   if (l.path.empty()) return PrivacyRefused("private training needs --ledger: the file that remembers what this data set's privacy was spent on");
   WISP_RETURN_IF_ERROR(CheckDatasetName(l.dataset));
-  WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(l.path, {.dataset = l.dataset, .unit = l.unit}));
+  WISP_ASSIGN_OR_RETURN(const auto anchor, AnchorOf(l.anchor, l.path));
+  WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(l.path, {.dataset = l.dataset, .unit = l.unit, .anchor = anchor, .begin_anchor = l.anchor.begin}));
   if (const Status other = ledger.CheckDataset(l.dataset); !other.ok()) {
     return PrivacyRefused(other.message() + "; if it is the same data, or has the same people's, give --dataset '" + ledger.dataset() + "'; only other people's data takes another ledger");
   }

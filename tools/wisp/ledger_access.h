@@ -5,11 +5,13 @@
 #ifndef WISP_TOOLS_WISP_LEDGER_ACCESS_H_
 #define WISP_TOOLS_WISP_LEDGER_ACCESS_H_
 
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "runtime/model/model_file.h"
 #include "runtime/privacy/ledger.h"
+#include "tools/wisp/commands.h"
 
 namespace wisp::tools {
 
@@ -22,14 +24,19 @@ std::string SpentInWords(const privacy::Ledger& ledger, double delta);
 // What --budget asks for, if it was given: a limit to be set by what spends.
 Result<std::optional<privacy::EpsilonDelta>> NewLimit(const std::optional<double>& budget, double delta);
 
+// What --anchor names, nothing without it; it must be another file than the ledger.
+Result<std::shared_ptr<privacy::LedgerAnchor>> AnchorOf(const AnchorArguments& a, const std::string& ledger);
+
 struct LedgerToTrain {
   std::string path, dataset;  // dataset: --dataset, or the file's name
+  AnchorArguments anchor;
   privacy::PrivacyUnit unit;
   const ModelFile* base = nullptr;  // what the run begins with
   std::string base_path;
   bool other_data = false;  // StartOptions
 };
 // The ledger of a private run; one that is not there is made by its first charge. kPrivacyRefused, with nothing written: no path,
+// an old copy that its anchor gives away,
 // a ledger of another data set, a base that the run may not begin with (CheckStart).
 Result<privacy::Ledger> OpenLedgerToTrain(const LedgerToTrain& l);
 

@@ -111,6 +111,7 @@ class CommandLine {
     c->add_option("--model", train_.model, "Start from this model instead of fresh weights");
     c->add_option("--item-names", train_.item_names, "Lines of key<TAB>name for people to read");
     c->add_option("--ledger", train_.ledger, "The data set's privacy ledger; required for private training, made if absent");
+    AddAnchor(c, train_.anchor);
     AddOptional(c, "--budget", train_.budget, "Limit the ledger to this epsilon over everything, from now on");
     AddOptional(c, "--epsilon", train_.epsilon, "Privacy target of this run, in place of the recipe's");
     AddOptional(c, "--noise-multiplier", train_.noise_multiplier, "This noise instead of a target");
@@ -173,6 +174,7 @@ class CommandLine {
                                               "weights that carry a guarantee. Shows no scores");
     const auto add = [&](const char* name, auto& value, const char* help) { return c->add_option(name, value, help)->needs(on); };
     add("--ledger", p.ledger, "Privacy ledger of the data the model learned from; made if absent");
+    AddAnchor(c, p.anchor);
     add("--mode", p.mode, "mixed (with the uniform over the support) or anchored (to --base); default: anchored with --base");
     add("--base", p.base, "The public model as it was shipped: same items, data sets declared by --public-dataset");
     add("--public-dataset", p.public_datasets, "Label of a data set in the provenance that is public; may be repeated");
@@ -252,6 +254,7 @@ class CommandLine {
                                                  "  wisp privacy epsilon --sigma 1 --q 0.01 --steps 1000 --delta 1e-5 --json");
     c->require_subcommand(0, 1);
     c->add_option("--ledger", privacy_.ledger, "Privacy ledger of a data set");
+    AddAnchor(c, privacy_.anchor);
     AddOptional(c, "--delta", privacy_.at_delta, "At this delta; default: that of the ledger's limit, or 1e-5");
     chosen_.OnCall(c, PrivacyLedger, privacy_);
     CLI::App* epsilon = c->add_subcommand("epsilon", "Epsilon of a number of steps of the Poisson-subsampled Gaussian.");

@@ -37,6 +37,15 @@ CLI::Option* AddOptional(CLI::App* app, const std::string& name, std::optional<T
   return app->add_option(name, value, help);
 }
 
+// To be called after --ledger.
+inline void AddAnchor(CLI::App* app, AnchorArguments& anchor) {
+  CLI::Option* ledger = app->get_option("--ledger");
+  CLI::Option* file = app->add_option("--anchor", anchor.file,
+                                      "File that remembers how far the ledger has got: an old copy of the ledger is refused. Where backups do not restore it; give it each time")
+                          ->needs(ledger);
+  app->add_flag("--begin-anchor", anchor.begin, "The ledger has charges and no anchor yet: it begins now")->needs(file);
+}
+
 inline CLI::Range ThreadsRange() { return CLI::Range(0, static_cast<int>(kMaxThreads)); }
 
 inline void AddData(CLI::App* app, DataArguments& data, bool required) {

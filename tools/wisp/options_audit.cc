@@ -28,6 +28,7 @@ void AddAudit(CLI::App& app, Chosen& chosen, AuditArguments& a) {
   }
   for (CLI::App* sub : {run, membership}) {
     sub->add_option("--ledger", a.ledger, "The data set's ledger: an audit is charged like training");
+    AddAnchor(sub, a.anchor);
     sub->add_option("--dataset", a.dataset, "Name of the data set; that of the ledger must be the same. Default: the file's");
     sub->add_option("--users", a.users, "Made-up users, where no data is given")->capture_default_str();
     AddOptional(sub, "--epsilon", a.epsilon, "Privacy target of the run");

@@ -19,6 +19,7 @@ void AddTrain(CLI::App* c, Chosen& chosen, ClassifyTrainArguments& a) {
   c->add_option("--base", a.base, "Start from this encoder or classifier, with its vocabulary");
   c->add_option("--vocabulary", a.vocabulary, "File of tokens that may be known to anybody, one a line");
   c->add_option("--ledger", a.ledger, "The data set's privacy ledger; required but for mode paper, made if absent");
+  AddAnchor(c, a.anchor);
   AddOptional(c, "--budget", a.budget, "Limit the ledger to this epsilon over everything, from now on");
   AddOptional(c, "--epsilon", a.epsilon, "Privacy target of this run, in place of the recipe's");
   AddOptional(c, "--noise-multiplier", a.noise_multiplier, "This noise instead of a target: of the releases, or of mode paper");

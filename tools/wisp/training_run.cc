@@ -169,7 +169,7 @@ Status TrainingRun::CheckSize() const {
 
 Status TrainingRun::OpenLedger() {
   if (!is_private()) return OkStatus();
-  WISP_ASSIGN_OR_RETURN(ledger_, OpenLedgerToTrain({.path = a_.ledger, .dataset = Dataset(), .unit = recipe_.unit, .base = base(), .base_path = a_.model, .other_data = a_.other_data}));
+  WISP_ASSIGN_OR_RETURN(ledger_, OpenLedgerToTrain({.path = a_.ledger, .dataset = Dataset(), .anchor = a_.anchor, .unit = recipe_.unit, .base = base(), .base_path = a_.model, .other_data = a_.other_data}));
   WISP_ASSIGN_OR_RETURN(limit_before_, ledger_->Limit());
   return OkStatus();
 }
