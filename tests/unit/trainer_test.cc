@@ -159,6 +159,8 @@ TEST_F(TrainerTest, SpentBudgetStopsTheRunAndChangesNothing) {
   const auto three = *privacy::Mechanism::PoissonSubsampledGaussian({.noise_multiplier = 1.0, .sampling_probability = 16.0 / 60, .steps = 3});
   const double epsilon = *privacy::PldEpsilon(std::vector{three}, *privacy::Delta::Create(1e-3));
   ASSERT_TRUE(ledger.SetLimit(*privacy::EpsilonDelta::Create(epsilon * 1.01, 1e-3)).ok());
+  // Three steps are planned, ten would be taken: the fourth is off the plan, and the filter has no room for it.
+  ASSERT_TRUE(ledger.WritePlan("three", "a test", std::vector<privacy::ChargeRequest>{{.mechanism = three, .loss_slack = 1e-4}}).ok());
   auto trainer = Make(Private(10, &ledger));
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(trainer->Step().ok());
   const std::vector<float> before(trainer->weights().begin(), trainer->weights().end());
