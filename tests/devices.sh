@@ -26,6 +26,7 @@ train=("$wisp" train --model base.wisp --public-dataset shipped --batch 20 --epo
 unit user '"unit": "user"'
 unit session '"unit": "session", "session_gap": 86400'
 unit day '"unit": "day"'
+records=()
 for name in user session day; do
   expect 0 "" "${train[@]}" --data log.db --recipe $name.json --num-records-public 300 --out $name.wisp --ledger $name.ledger --dataset log
   records[${#records[@]}]=$(python3 -c 'import json; print(json.load(open("out"))["records"])')

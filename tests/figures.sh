@@ -71,7 +71,7 @@ printf 'good\tthe film is great\nbad\tthe film is dull\ngood\tgreat\nbad\tdull\n
 cat >texts.json <<'END'
 {"name": "texts", "architecture": {"max_length": 8, "width": 8, "num_heads": 1, "num_blocks": 1, "inner_width": 8, "attend": "all"},
  "training": {"epochs": 1, "expected_batch": 2, "num_records_public": 4}, "dp_fp": {"micro_batches": 1, "paper": {"noise_multiplier": 1}},
- "privacy": {"noise_multiplier": 1, "delta": 0.001}, "data": {"catalogue": "public", "classes": ["bad", "good"]}}
+ "privacy": {"noise_multiplier": 1, "delta": 0.00001}, "data": {"catalogue": "public", "classes": ["bad", "good"]}}
 END
 expect 0 "" "$wisp" classify train --recipe texts.json --data texts.txt --out texts.wisp --ledger texts.ledger --threads 1 --json
 json 'j["not_private"] == ["records", "records_dropped", "seconds"]'
