@@ -70,13 +70,13 @@ def accountants():
 
 def ledger():
     return table("runtime/privacy/ledger.cc", [
-        ("limit-not-checked", "Ledger::Charge", "if (impl_->budget.limit()) {", "if (false) {", LEDGER + "ARefusedChargeChangesNothingAndSaysWhy"),
-        ("charges-of-others-not-read", "Ledger::Charge", "WISP_RETURN_IF_ERROR(impl_->Refresh());", "", LEDGER + "OthersChargesAndANewLimitCountAtOnce"),
-        ("charge-not-committed", "Ledger::Charge", "WISP_RETURN_IF_ERROR(transaction.Commit());", "", LEDGER + "ChargesSurviveReopening"),
-        ("charge-forgets-its-slack", "Ledger::Charge", ".loss_slack = charge.loss_slack", ".loss_slack = 0", LEDGER + "LossSlackIsPaidFor"),
-        ("noise-of-two-kinds-mixed", "Ledger::Charge", "WISP_RETURN_IF_ERROR(impl_->budget.all().CheckNoise(charge.noise));", "", LEDGER + "NoiseOfTwoKindsDoesNotMix"),
+        ("limit-not-checked", "Charge", "if (budget.limit()) {", "if (false) {", LEDGER + "ARefusedChargeChangesNothingAndSaysWhy"),
+        ("charges-of-others-not-read", "Charge", "WISP_RETURN_IF_ERROR(Refresh());", "", LEDGER + "OthersChargesAndANewLimitCountAtOnce"),
+        ("charge-not-committed", "Write", "WISP_RETURN_IF_ERROR(transaction.Commit());", "", LEDGER + "ChargesSurviveReopening"),
+        ("charge-forgets-its-slack", "Charge", ".loss_slack = charge.loss_slack", ".loss_slack = 0", LEDGER + "LossSlackIsPaidFor"),
+        ("noise-of-two-kinds-mixed", "Charge", "WISP_RETURN_IF_ERROR(budget.all().CheckNoise(charge.noise));", "", LEDGER + "NoiseOfTwoKindsDoesNotMix"),
         ("run-of-others-counted", "Ledger::SpentByRun", "e.run == run", "e.run != run", LEDGER + "*:-LedgerTest.TheFileIsMade*"),
-        ("filter-without-what-is-about-to-run", "Ledger::Charge", "impl_->budget.AfterCharge(charge), {}", "impl_->budget, {}", BUDGET + "WhatIsAboutToRunIsCounted"),
+        ("filter-without-what-is-about-to-run", "Charge", "budget.AfterCharge(charge), {}", "budget, {}", BUDGET + "WhatIsAboutToRunIsCounted"),
     ]) + table("runtime/privacy/privacy_filter.cc", [
         ("filter-of-the-last-order", "RenyiFilter::Fits", "size_t j = 0;", "size_t j = bound_.size() - 1;", "privacy_filter_test:Filter.TheWholePathMustFitOneOrder"),
         ("filter-gives-every-order-all-of-delta", "RenyiFilter::RenyiFilter", "delta_[j] *= budget.delta / sum * (1 - kBoundRounding);", "delta_[j] = budget.delta;",
