@@ -64,7 +64,7 @@ wisp_code Guarded(wisp_error* error, Work&& work) {
 // A size that some version may have had: no field is cut in two.
 inline Status CheckSize(size_t size, const char* name) {
   if (size >= sizeof(size_t) && size <= 4096 && size % alignof(size_t) == 0) return OkStatus();
-  return InvalidArgument(std::string(name) + ": size is " + std::to_string(size) + "; set it with WISP_INIT");
+  return InvalidArgument(name, ": size is ", size, "; set it with WISP_INIT");
 }
 
 // OptionsOf for any struct, of which this version knows `known` bytes.
@@ -74,7 +74,7 @@ inline Status CopyOptions(const void* given, void* options, size_t known, const 
   WISP_RETURN_IF_ERROR(CheckSize(size, name));
   // A newer caller: what this version does not know must not have been asked for.
   for (size_t i = known; i < size; ++i) {
-    if (static_cast<const unsigned char*>(given)[i] != 0) return Unsupported(std::string(name) + ": it has options that this version does not know");
+    if (static_cast<const unsigned char*>(given)[i] != 0) return Unsupported(name, ": it has options that this version does not know");
   }
   std::memcpy(options, given, size < known ? size : known);
   return OkStatus();
@@ -101,7 +101,7 @@ int32_t NumberOf(const Enum& field) {
 // A list of items as the caller gives it. `num` without a list is an error; a list of none is not the same as no list.
 inline Status CheckList(const char* function, const int32_t* list, size_t num) {
   if (list != nullptr || num == 0) return OkStatus();
-  return InvalidArgument(std::string(function) + ": a list is NULL but its number is not 0");
+  return InvalidArgument(function, ": a list is NULL but its number is not 0");
 }
 
 // How many items are wanted, of the `count` asked for: none where only candidates are wanted and there are none.

@@ -51,14 +51,14 @@ struct OpenChoice {
 Result<OpenChoice> ChoiceOf(const wisp_open_options* given) {
   WISP_ASSIGN_OR_RETURN(const auto o, wisp::ports::OptionsOf(given, "wisp_open_options"));
   const int32_t verify = wisp::ports::NumberOf(o.verify), backend = wisp::ports::NumberOf(o.backend);
-  if (verify < WISP_VERIFY_DEFAULT || verify > WISP_VERIFY_NEVER) return InvalidArgument("wisp_open_options: there is no verification " + std::to_string(verify));
+  if (verify < WISP_VERIFY_DEFAULT || verify > WISP_VERIFY_NEVER) return InvalidArgument("wisp_open_options: there is no verification ", verify);
   if (verify == WISP_VERIFY_ONCE && o.verified == nullptr) return InvalidArgument("wisp_open_options: verified must not be NULL with WISP_VERIFY_ONCE");
   switch (backend) {
     case WISP_BACKEND_SIMD: return OpenChoice{wisp::Backend::kSimd, verify, o.verified};
     case WISP_BACKEND_XNNPACK: return OpenChoice{wisp::Backend::kXnnpack, verify, o.verified};
     case WISP_BACKEND_INT8: return OpenChoice{wisp::Backend::kInt8, verify, o.verified};
   }
-  return InvalidArgument("wisp_open_options: there is no backend " + std::to_string(backend));
+  return InvalidArgument("wisp_open_options: there is no backend ", backend);
 }
 
 // What tells the file at `path` from others, and from itself before it was changed: all but its contents' hash, which is the first word.
@@ -86,7 +86,7 @@ Result<std::unique_ptr<wisp::Session>> OpenSession(const char* path, const OpenC
 
 // `called`: the function that was, for its refusals.
 Status PlanModel(const std::string& called, const char* path, const wisp_open_options* given, wisp_model_memory* out) {
-  if (path == nullptr || out == nullptr) return InvalidArgument(called + ": path and memory must not be NULL");
+  if (path == nullptr || out == nullptr) return InvalidArgument(called, ": path and memory must not be NULL");
   WISP_ASSIGN_OR_RETURN(const OpenChoice choice, ChoiceOf(given));
   WISP_ASSIGN_OR_RETURN(const wisp::ModelFile file, wisp::ModelFile::Open(path));
   WISP_ASSIGN_OR_RETURN(const wisp::InferenceMemory plan, wisp::Session::PlanMemory(file, choice.backend));
@@ -97,7 +97,7 @@ Status PlanModel(const std::string& called, const char* path, const wisp_open_op
 }
 
 Status OpenModel(const std::string& called, const char* path, const wisp_open_options* given, wisp_model** out) {
-  if (path == nullptr || out == nullptr) return InvalidArgument(called + ": path and model must not be NULL");
+  if (path == nullptr || out == nullptr) return InvalidArgument(called, ": path and model must not be NULL");
   WISP_ASSIGN_OR_RETURN(const OpenChoice choice, ChoiceOf(given));
   WISP_ASSIGN_OR_RETURN(auto session, OpenSession(path, choice));
   auto model = std::make_unique<wisp_model>();
@@ -154,14 +154,14 @@ Status RecommendBatch(wisp_model* model, const int32_t* const* histories, const 
   const size_t best_of = std::min<size_t>(count, model->session->architecture().num_items);
   const size_t most = PTRDIFF_MAX / sizeof(wisp_recommendation);
   if (num_histories > most || (num_histories > 1 && count > (most - best_of) / (num_histories - 1))) {
-    return InvalidArgument("wisp_recommend_batch: " + std::to_string(num_histories) + " histories with " + std::to_string(count) + " items each are too many");
+    return InvalidArgument("wisp_recommend_batch: ", num_histories, " histories with ", count, " items each are too many");
   }
   WISP_ASSIGN_OR_RETURN(const wisp::RecommendOptions options, OptionsOf(given, best_of));
   WISP_ASSIGN_OR_RETURN(wisp_batch_options how, wisp::ports::OptionsOf(given_how, "wisp_batch_options"));
   if (given_how == nullptr) how.num_threads = 1;
   model->histories.clear();
   for (size_t i = 0; i < num_histories; ++i) {
-    if (histories[i] == nullptr) return InvalidArgument("wisp_recommend_batch: history " + std::to_string(i) + " is NULL");
+    if (histories[i] == nullptr) return InvalidArgument("wisp_recommend_batch: history ", i, " is NULL");
     model->histories.emplace_back(histories[i], lengths[i]);
   }
   WISP_RETURN_IF_ERROR(MakeBatch(model, how, num_histories));

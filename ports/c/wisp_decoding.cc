@@ -55,7 +55,7 @@ Result<std::optional<wisp::DecodingMode>> ModeOf(const wisp_private_options& o) 
     case WISP_DECODING_MIXED: return Mode(wisp::DecodingMode::kUniform);
     case WISP_DECODING_ANCHORED: return Mode(wisp::DecodingMode::kBaseAnchored);
   }
-  return InvalidArgument("wisp_private_options: there is no decoding " + std::to_string(decoding));
+  return InvalidArgument("wisp_private_options: there is no decoding ", decoding);
 }
 
 // What exists is opened whatever its unit: draws cost the same for all. What does not is called as the model's provenance has it.

@@ -72,7 +72,7 @@ Result<std::optional<privacy::PrivacyUnit>> UnitOf(const wisp_personalise_option
     case WISP_UNIT_DAY: return Unit(privacy::PrivacyUnit::kDay);
     case WISP_UNIT_INTERACTION: return Unit(privacy::PrivacyUnit::kInteraction);
   }
-  return InvalidArgument("wisp_personalise: unit is " + std::to_string(unit) + "; required is what one record is: WISP_UNIT_USER, WISP_UNIT_SESSION or WISP_UNIT_DAY");
+  return InvalidArgument("wisp_personalise: unit is ", unit, "; required is what one record is: WISP_UNIT_USER, WISP_UNIT_SESSION or WISP_UNIT_DAY");
 }
 
 // What a run came to, with what the log held.
@@ -239,7 +239,7 @@ Status Statement(const char* path, double delta, int32_t format, char* text, siz
   if (path == nullptr || needed == nullptr || (text == nullptr && capacity > 0)) {
     return InvalidArgument("wisp_privacy_statement: ledger_path and needed must not be NULL, nor text with a capacity");
   }
-  if (format != WISP_STATEMENT_TEXT && format != WISP_STATEMENT_JSON) return InvalidArgument("wisp_privacy_statement: there is no format " + std::to_string(format));
+  if (format != WISP_STATEMENT_TEXT && format != WISP_STATEMENT_JSON) return InvalidArgument("wisp_privacy_statement: there is no format ", format);
   WISP_ASSIGN_OR_RETURN(const privacy::Delta at, privacy::Delta::Create(delta));
   WISP_ASSIGN_OR_RETURN(const privacy::Ledger ledger, privacy::Ledger::OpenExisting(path));
   WISP_ASSIGN_OR_RETURN(privacy::PrivacyStatement statement, privacy::StatementOf(ledger, path, at));

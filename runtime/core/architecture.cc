@@ -9,8 +9,8 @@ constexpr size_t kAlignFloats = 16;  // 64 bytes: one cache line, one AVX-512 re
 
 Status CheckRange(const char* field, uint64_t value, uint64_t low, uint64_t high) {
   if (value >= low && value <= high) return OkStatus();
-  return InvalidData(std::string("architecture: ") + field + " is " + std::to_string(value) + ", allowed are " +
-                     std::to_string(low) + " to " + std::to_string(high));
+  return InvalidData("architecture: ", field, " is ", value, ", allowed are ",
+                     low, " to ", high);
 }
 
 struct SpecList {
@@ -47,8 +47,8 @@ Status Validate(const Architecture& a) {
   WISP_RETURN_IF_ERROR(CheckRange("attend", static_cast<uint8_t>(a.attend), 0, 1));
   WISP_RETURN_IF_ERROR(CheckRange("re_attention", static_cast<uint8_t>(a.re_attention), 0, 1));
   if (a.width % a.num_heads != 0) {
-    return InvalidData("architecture: num_heads is " + std::to_string(a.num_heads) + ", which does not divide width " +
-                       std::to_string(a.width));
+    return InvalidData("architecture: num_heads is ", a.num_heads, ", which does not divide width ",
+                       a.width);
   }
   if (!std::isfinite(a.embedding_scale) || a.embedding_scale <= 0) {
     return InvalidData("architecture: embedding_scale must be a positive number");

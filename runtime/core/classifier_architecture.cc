@@ -12,7 +12,7 @@ constexpr size_t kAlignFloats = 16;  // every parameter starts on 64 bytes (Para
 Status Validate(const ClassifierArchitecture& a) {
   WISP_RETURN_IF_ERROR(Validate(a.encoder));
   if (a.num_classes < 2 || a.num_classes > kMaxClasses) {
-    return InvalidData("classifier: num_classes is " + std::to_string(a.num_classes) + ", allowed are 2 to " + std::to_string(kMaxClasses));
+    return InvalidData("classifier: num_classes is ", a.num_classes, ", allowed are 2 to ", kMaxClasses);
   }
   if (a.encoder.output_table != OutputTable::kTied || a.encoder.output_bias != OutputBias::kNone) {
     return InvalidData("classifier: the encoder has a next-item head of its own; output_table must be tied and output_bias none");

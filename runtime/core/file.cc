@@ -111,23 +111,23 @@ std::string FolderOf(const std::string& path) {
 Result<MappedFile> MappedFile::Open(const std::string& path) {
   // O_NONBLOCK: a pipe must be refused below, not waited for.
   const int fd = OpenRetrying(path.c_str(), O_RDONLY | O_NONBLOCK);
-  if (fd < 0) return IoError(path + ": cannot be opened: " + Reason(errno));
+  if (fd < 0) return IoError(path, ": cannot be opened: ", Reason(errno));
   struct stat info;
   MappedFile file;
   Status status;
   if (fstat(fd, &info) != 0) {
-    status = IoError(path + ": cannot be examined: " + Reason(errno));
+    status = IoError(path, ": cannot be examined: ", Reason(errno));
   } else if (S_ISDIR(info.st_mode)) {
-    status = IoError(path + ": is a folder, a file is needed");
+    status = IoError(path, ": is a folder, a file is needed");
   } else if (!S_ISREG(info.st_mode)) {
-    status = IoError(path + ": is not a regular file, and only those can be mapped");
+    status = IoError(path, ": is not a regular file, and only those can be mapped");
   } else if (static_cast<uint64_t>(info.st_size) > std::numeric_limits<size_t>::max() / 2) {
-    status = Unsupported(path + ": has " + std::to_string(info.st_size) + " bytes, more than this device can map");
+    status = Unsupported(path, ": has ", info.st_size, " bytes, more than this device can map");
   } else if (info.st_size > 0) {
     const size_t size = static_cast<size_t>(info.st_size);
     void* data = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (data == MAP_FAILED) {
-      status = IoError(path + ": cannot be mapped: " + Reason(errno));
+      status = IoError(path, ": cannot be mapped: ", Reason(errno));
     } else {
       file.data_ = static_cast<const std::byte*>(data);
       file.size_ = size;
@@ -154,10 +154,10 @@ MappedFile::~MappedFile() {
 Result<FileReplacement> FileReplacement::Begin(const std::string& path, FileAccess access) {
   struct stat info;
   if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
-    return InvalidArgument(path + ": is not a regular file and will not be replaced by one");
+    return InvalidArgument(path, ": is not a regular file and will not be replaced by one");
   }
-  if (path.empty() || path.back() == '/') return InvalidArgument("\"" + path + "\" does not name a file to write");
-  if (HoldsDatabase(path)) return InvalidArgument(path + ": is an SQLite database, a log or a ledger, or may be one, and will not be replaced: name another file");
+  if (path.empty() || path.back() == '/') return InvalidArgument("\"", path, "\" does not name a file to write");
+  if (HoldsDatabase(path)) return InvalidArgument(path, ": is an SQLite database, a log or a ledger, or may be one, and will not be replaced: name another file");
   RemoveAbandoned(path);
   static std::atomic<uint64_t> counter{0};
   FileReplacement out;
@@ -190,7 +190,7 @@ FileReplacement::~FileReplacement() {
   if (fd_ >= 0) close(fd_);
 }
 
-Status FileReplacement::Error(const char* doing) const { return IoError(path_ + ": " + doing + ": " + Reason(errno)); }
+Status FileReplacement::Error(const char* doing) const { return IoError(path_, ": ", doing, ": ", Reason(errno)); }
 
 Status FileReplacement::Reserve(uint64_t size_bytes) {
   int error;
@@ -247,8 +247,8 @@ Status FileReplacement::Commit() {
 
 Status MakePrivate(const std::string& path) {
   const int fd = OpenRetrying(path.c_str(), O_WRONLY | O_CREAT | O_EXCL, 0600);
-  if (fd >= 0) return close(fd) == 0 ? OkStatus() : IoError(path + ": cannot be made: " + Reason(errno));
-  return errno == EEXIST ? OkStatus() : IoError(path + ": cannot be made: " + Reason(errno));
+  if (fd >= 0) return close(fd) == 0 ? OkStatus() : IoError(path, ": cannot be made: ", Reason(errno));
+  return errno == EEXIST ? OkStatus() : IoError(path, ": cannot be made: ", Reason(errno));
 }
 
 Status CheckWritable(const std::string& path) { return FileReplacement::Begin(path).status(); }
@@ -258,7 +258,7 @@ Status CheckOutput(const NamedFile& output, std::initializer_list<NamedFile> oth
   const auto identity = IdentityOf(output.path);
   for (const NamedFile& other : others) {
     if (other.path.empty() || !identity || identity != IdentityOf(other.path)) continue;
-    return InvalidArgument(std::string(output.name) + " and " + other.name + " name the same file, " + output.path + ": it would be replaced; name another one");
+    return InvalidArgument(output.name, " and ", other.name, " name the same file, ", output.path, ": it would be replaced; name another one");
   }
   return CheckWritable(output.path);
 }

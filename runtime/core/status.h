@@ -9,8 +9,13 @@
 #ifndef WISP_RUNTIME_CORE_STATUS_H_
 #define WISP_RUNTIME_CORE_STATUS_H_
 
+#include <charconv>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace wisp {
@@ -40,12 +45,66 @@ class [[nodiscard]] Status {
 };
 
 inline Status OkStatus() { return Status(); }
-inline Status InvalidArgument(std::string m) { return {StatusCode::kInvalidArgument, std::move(m)}; }
-inline Status InvalidData(std::string m) { return {StatusCode::kInvalidData, std::move(m)}; }
-inline Status IoError(std::string m) { return {StatusCode::kIo, std::move(m)}; }
-inline Status Unsupported(std::string m) { return {StatusCode::kUnsupported, std::move(m)}; }
-inline Status PrivacyRefused(std::string m) { return {StatusCode::kPrivacyRefused, std::move(m)}; }
-inline Status Cancelled(std::string m) { return {StatusCode::kCancelled, std::move(m)}; }
+
+// One part of a sentence: text, or a number, written in decimal. It only looks at its text: for arguments, not for keeping.
+class Part {
+ public:
+  Part(std::string_view text) : kind_(Kind::kText), text_(text.data()), value_(text.size()) {}  // NOLINT: implicit on purpose
+  Part(const char* text) : Part(std::string_view(text)) {}                                       // NOLINT
+  Part(const std::string& text) : Part(std::string_view(text)) {}                                // NOLINT
+  template <std::integral T>
+    requires(!std::same_as<T, bool> && !std::same_as<T, char>)
+  Part(T number)  // NOLINT
+      : kind_(number < 0 ? Kind::kNegative : Kind::kPositive),
+        value_(number < 0 ? 0 - static_cast<uint64_t>(number) : static_cast<uint64_t>(number)) {}
+  Part(double number) : kind_(Kind::kDouble), number_(number) {}  // NOLINT
+  Part(float number) : kind_(Kind::kFloat), number_(number) {}    // NOLINT
+
+  [[gnu::noinline]] void AppendTo(std::string& sentence) const {
+    if (kind_ == Kind::kText) {
+      sentence.append(text_, static_cast<size_t>(value_));
+      return;
+    }
+    // Digits as somebody types them: 0.1 of either type is "0.1". Without the locale's comma.
+    char digits[40];
+    char* const end = digits + sizeof digits;
+    if (kind_ == Kind::kNegative) sentence += '-';
+    const bool whole = kind_ == Kind::kNegative || kind_ == Kind::kPositive;
+    const auto written = whole ? std::to_chars(digits, end, value_)
+                               : std::to_chars(digits, end, number_, std::chars_format::general, kind_ == Kind::kFloat ? 6 : 9);
+    sentence.append(digits, written.ptr);
+  }
+
+ private:
+  enum class Kind : uint8_t { kText, kPositive, kNegative, kFloat, kDouble };
+  Kind kind_;
+  const char* text_ = "";
+  union {
+    uint64_t value_;  // of the whole number, or the length of the text
+    double number_;
+  };
+};
+
+// Out of line: sentences are many, and each would take the code of its own joining.
+[[gnu::noinline]] inline Status ErrorOf(StatusCode code, const Part* parts, size_t count) {
+  std::string sentence;
+  for (size_t i = 0; i < count; ++i) parts[i].AppendTo(sentence);
+  return {code, std::move(sentence)};
+}
+
+template <StatusCode kCode, typename... Parts>
+Status MakeError(const Parts&... given) {
+  const Part parts[] = {given...};
+  return ErrorOf(kCode, parts, sizeof...(given));
+}
+
+// InvalidArgument(path, ": has ", count, " rows, allowed are 2 and above")
+template <typename... P> [[gnu::always_inline]] inline Status InvalidArgument(const P&... p) { return MakeError<StatusCode::kInvalidArgument>(p...); }
+template <typename... P> [[gnu::always_inline]] inline Status InvalidData(const P&... p) { return MakeError<StatusCode::kInvalidData>(p...); }
+template <typename... P> [[gnu::always_inline]] inline Status IoError(const P&... p) { return MakeError<StatusCode::kIo>(p...); }
+template <typename... P> [[gnu::always_inline]] inline Status Unsupported(const P&... p) { return MakeError<StatusCode::kUnsupported>(p...); }
+template <typename... P> [[gnu::always_inline]] inline Status PrivacyRefused(const P&... p) { return MakeError<StatusCode::kPrivacyRefused>(p...); }
+template <typename... P> [[gnu::always_inline]] inline Status Cancelled(const P&... p) { return MakeError<StatusCode::kCancelled>(p...); }
 
 // Either a value or the reason why there is none. Dereferencing an error is a programmer's mistake.
 template <typename T>

@@ -88,7 +88,7 @@ size_t DefaultThreads() { return std::clamp<size_t>(std::thread::hardware_concur
 Status CheckThreads(size_t num_threads) {
   static_assert(kMaxThreads == 1024, "the sentence names it");
   if (num_threads <= kMaxThreads) return OkStatus();
-  return InvalidArgument("num_threads is " + std::to_string(num_threads) + ", allowed are 0 to 1024");
+  return InvalidArgument("num_threads is ", num_threads, ", allowed are 0 to 1024");
 }
 
 }  // namespace wisp

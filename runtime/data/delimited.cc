@@ -44,7 +44,7 @@ Status ReadTable(std::string_view text, char separator, const ReadOptions& optio
   Records records(builder.name(), text, separator);
   if (!records.Next()) {
     WISP_RETURN_IF_ERROR(records.status());
-    return InvalidData(builder.name() + ": it is empty; a header with the names of the columns is needed");
+    return InvalidData(builder.name(), ": it is empty; a header with the names of the columns is needed");
   }
   std::vector<std::string> header;
   for (const std::string_view field : records.fields()) {
@@ -55,7 +55,7 @@ Status ReadTable(std::string_view text, char separator, const ReadOptions& optio
   const std::string where = builder.name() + ", line " + std::to_string(records.line());
   if (header.size() == 1) {
     const std::string other = OtherSeparator(header[0], separator);
-    if (!other.empty()) return InvalidData(where + ": the header is one column, " + Shown(header[0]) + "; the separator seems to be " + other);
+    if (!other.empty()) return InvalidData(where, ": the header is one column, ", Shown(header[0]), "; the separator seems to be ", other);
   }
   WISP_ASSIGN_OR_RETURN(const Columns columns, ChooseColumns(where, header, options));
   return ReadRows(records, columns, options, builder);

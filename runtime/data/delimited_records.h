@@ -41,7 +41,7 @@ class Records {
 
  private:
   Status Error(uint64_t line, const std::string& sentence) const {
-    return InvalidData(name_ + ", line " + std::to_string(line) + ": " + sentence);
+    return InvalidData(name_, ", line ", line, ": ", sentence);
   }
 
   Status ReadRecord() {

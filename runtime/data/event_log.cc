@@ -66,7 +66,7 @@ Result<EventLog> EventLog::Open(const std::string& path) {
   // A ledger, say: SQLite would add a table to it without a word.
   const Statement id = Prepare(database, "PRAGMA application_id");
   if (id != nullptr && sqlite3_step(id.get()) == SQLITE_ROW && sqlite3_column_int64(id.get(), 0) != 0) {
-    return InvalidData("event log '" + path + "': is a database of another kind (application id " + std::to_string(sqlite3_column_int64(id.get(), 0)) +
+    return InvalidData("event log '", path, "': is a database of another kind (application id ", sqlite3_column_int64(id.get(), 0),
                        "), such as a ledger");
   }
   sqlite3_reset(id.get());
@@ -79,7 +79,7 @@ Status EventLog::Append(const Event& event) {
   // What the readers would refuse must not get into the log: one such event would make all of it unreadable.
   for (const auto& [field, key] : {std::pair("user", &event.user), std::pair("item", &event.item)}) {
     const std::string fault = KeyFault(*key);
-    if (!fault.empty()) return InvalidArgument("event log '" + path_ + "': the " + field + " " + fault);
+    if (!fault.empty()) return InvalidArgument("event log '", path_, "': the ", field, " ", fault);
   }
   const Statement insert = Prepare(database_, "INSERT INTO events(user, item, time) VALUES(?, ?, ?)");
   if (insert == nullptr) return Error("cannot append");

@@ -17,7 +17,7 @@ constexpr std::string_view kBlanks = " \t\n\v\f\r";
 constexpr size_t kMaxTexts = std::numeric_limits<int32_t>::max();
 
 Status ErrorAt(const std::string& name, uint64_t line, const std::string& sentence) {
-  return InvalidData(name + ", line " + std::to_string(line) + ": " + sentence);
+  return InvalidData(name, ", line ", line, ": ", sentence);
 }
 
 // Calls `use` with each token of the text; letters A-Z made small in `buffer` where asked for. `use` returns whether to go on.
@@ -164,7 +164,7 @@ Result<LabelledFormat> ParseLabelledFormat(std::string_view name) {
                                      std::pair{"tsv", LabelledFormat::kTsv}, std::pair{"csv", LabelledFormat::kCsv}}) {
     if (name == text) return format;
   }
-  return InvalidArgument("the format is " + Shown(name) + ", allowed are auto, lines, tsv and csv");
+  return InvalidArgument("the format is ", Shown(name), ", allowed are auto, lines, tsv and csv");
 }
 
 Result<LabelledTexts> ParseLabelled(const std::string& name, std::string_view text, const LabelledOptions& options) {
@@ -172,7 +172,7 @@ Result<LabelledTexts> ParseLabelled(const std::string& name, std::string_view te
   const bool csv = options.format == LabelledFormat::kCsv || (options.format == LabelledFormat::kAuto && name.ends_with(".csv"));
   WISP_RETURN_IF_ERROR(csv ? ReadCsv(name, text, collector) : ReadTabbed(name, text, options.format, options, collector));
   LabelledTexts texts = collector.Take();
-  if (texts.texts.empty() && !options.drop_bad) return InvalidData(name + ": it has no labelled text");
+  if (texts.texts.empty() && !options.drop_bad) return InvalidData(name, ": it has no labelled text");
   return texts;
 }
 
@@ -182,18 +182,18 @@ Result<LabelledTexts> ReadLabelled(const std::string& path, const LabelledOption
 }
 
 Result<Vocabulary> Vocabulary::Create(const std::string& name, std::span<const std::string> tokens) {
-  if (tokens.size() > kMaxTexts) return InvalidData(name + ": " + std::to_string(tokens.size()) + " tokens; allowed are at most " + std::to_string(kMaxTexts));
+  if (tokens.size() > kMaxTexts) return InvalidData(name, ": ", tokens.size(), " tokens; allowed are at most ", kMaxTexts);
   Vocabulary vocabulary;
   for (size_t i = 0; i < tokens.size(); ++i) {
-    if (const std::string fault = TokenFault(tokens[i]); !fault.empty()) return InvalidData(name + ": token " + std::to_string(i) + " " + fault);
+    if (const std::string fault = TokenFault(tokens[i]); !fault.empty()) return InvalidData(name, ": token ", i, " ", fault);
     const KeyTable::Added added = vocabulary.table_.Add(tokens[i]);
     if (!added.added) {
-      return InvalidData(name + ": tokens " + std::to_string(added.id) + " and " + std::to_string(i) + " are both " + Shown(tokens[i]));
+      return InvalidData(name, ": tokens ", added.id, " and ", i, " are both ", Shown(tokens[i]));
     }
   }
   for (const auto& [token, id] : {std::pair{kFirstToken, &vocabulary.first_}, std::pair{kUnknownToken, &vocabulary.unknown_}}) {
     const uint32_t found = vocabulary.table_.Find(token);
-    if (found == KeyTable::kNone) return InvalidData(name + ": the vocabulary has no token " + std::string(token));
+    if (found == KeyTable::kNone) return InvalidData(name, ": the vocabulary has no token ", token);
     *id = static_cast<int32_t>(found);
   }
   return vocabulary;

@@ -45,7 +45,7 @@ Result<ReadResult> Quoted(Result<ReadResult> read) {
 
 Status FillFromText(std::string_view text, Format format, const ReadOptions& options, SequenceBuilder& builder) {
   if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff")) {
-    return InvalidData(builder.name() + ": it starts with the mark of UTF-16; allowed is UTF-8");
+    return InvalidData(builder.name(), ": it starts with the mark of UTF-16; allowed is UTF-8");
   }
   switch (format) {
     case Format::kRatingsDat: return ReadRatingsDat(text, options, builder);
@@ -56,7 +56,7 @@ Status FillFromText(std::string_view text, Format format, const ReadOptions& opt
     case Format::kAuto:
     case Format::kSqlite: break;
   }
-  return InvalidArgument(builder.name() + ": the format " + FormatName(format) + " is not one of text");
+  return InvalidArgument(builder.name(), ": the format ", FormatName(format), " is not one of text");
 }
 
 Result<ReadResult> ReadDatabase(const std::string& path, const ReadOptions& options) {
@@ -97,7 +97,7 @@ Result<Format> ParseFormat(std::string_view name) {
     if (name == candidate) return format;
     allowed += (allowed.empty() ? "" : ", ") + std::string(candidate);
   }
-  return InvalidArgument("the format is " + Shown(name) + "; allowed are " + allowed);
+  return InvalidArgument("the format is ", Shown(name), "; allowed are ", allowed);
 }
 
 Result<ReadResult> ReadText(const std::string& name, std::string_view text, Format format, const ReadOptions& options) {
@@ -111,7 +111,7 @@ Result<ReadResult> ReadSequences(const std::string& path, Format format, const R
   try {
     return Quoted(ReadFile(path, format, options));
   } catch (const std::bad_alloc&) {
-    return IoError(path + ": there is not enough memory for its events");
+    return IoError(path, ": there is not enough memory for its events");
   }
 }
 

@@ -67,16 +67,16 @@ std::string KeyFault(std::string_view key) {
 }
 
 Result<ItemIndex> ItemIndex::Make(const std::string& name, std::span<const std::string> keys) {
-  if (keys.empty()) return InvalidData(name + ": it has no item");
+  if (keys.empty()) return InvalidData(name, ": it has no item");
   if (keys.size() > static_cast<size_t>(std::numeric_limits<int32_t>::max())) {
-    return InvalidData(name + ": " + std::to_string(keys.size()) + " items; allowed are at most 2147483647");
+    return InvalidData(name, ": ", keys.size(), " items; allowed are at most 2147483647");
   }
   ItemIndex index;
   for (size_t i = 0; i < keys.size(); ++i) {
     const KeyTable::Added added = index.table_.Add(keys[i]);
     if (!added.added) {
-      return InvalidData(name + ": items " + std::to_string(added.id) + " and " + std::to_string(i) +
-                         " have the same key " + Shown(keys[i]));
+      return InvalidData(name, ": items ", added.id, " and ", i,
+                         " have the same key ", Shown(keys[i]));
     }
   }
   return index;
@@ -84,11 +84,11 @@ Result<ItemIndex> ItemIndex::Make(const std::string& name, std::span<const std::
 
 Status CheckUnits(const Units& units) {
   if (units.times_per_second < 1 || units.times_per_second > 1000000000) {
-    return InvalidArgument("the log has " + std::to_string(units.times_per_second) + " times to the second, allowed are 1 to 1000000000");
+    return InvalidArgument("the log has ", units.times_per_second, " times to the second, allowed are 1 to 1000000000");
   }
   const bool sessions = units.unit == RecordUnit::kSession;
   if (sessions ? units.session_gap >= 1 && units.session_gap <= kMaxSessionGap : units.session_gap == 0) return OkStatus();
-  return InvalidArgument("the session gap is " + std::to_string(units.session_gap) + " seconds, allowed are " +
+  return InvalidArgument("the session gap is ", units.session_gap, " seconds, allowed are ",
                          (sessions ? "1 to " + std::to_string(kMaxSessionGap) + ": a public constant, after so long a pause a new session begins"
                                    : std::string("none: only the unit session has one")));
 }
@@ -112,7 +112,7 @@ std::vector<std::string> Warnings(const ReadReport& r) {
 }
 
 Status SequenceBuilder::Error(uint64_t line, const std::string& sentence) const {
-  return InvalidData(name_ + ", " + unit_ + " " + std::to_string(line) + ": " + sentence);
+  return InvalidData(name_, ", ", unit_, " ", line, ": ", sentence);
 }
 
 Status SequenceBuilder::AddKey(uint64_t line, const char* field, std::string_view key, KeyTable& table, uint32_t& id) {
@@ -145,17 +145,17 @@ Status SequenceBuilder::SplitUsers(const ReadOptions& options) {
   if (units.unit == RecordUnit::kUser) return OkStatus();
   const std::string unit = units.unit == RecordUnit::kSession ? "session" : "day";
   if (!timed_ || options.time == TimeSource::kFileOrder) {
-    return InvalidData(name_ + ": its events have no times, so they cannot be split by " + unit + "; the unit user needs none");
+    return InvalidData(name_, ": its events have no times, so they cannot be split by ", unit, "; the unit user needs none");
   }
   if (options.min_user_events > 1 || options.min_item_events > 1) {
-    return InvalidArgument(name_ + ": with the unit " + unit + " the minimum counts of events are " + std::to_string(options.min_user_events) + " per user and " +
-                           std::to_string(options.min_item_events) + " per item, allowed is 1: one " + unit + " could decide whether another stays");
+    return InvalidArgument(name_, ": with the unit ", unit, " the minimum counts of events are ", options.min_user_events, " per user and ",
+                           options.min_item_events, " per item, allowed is 1: one ", unit, " could decide whether another stays");
   }
   const int64_t second = units.times_per_second;
   for (const Event& e : events_) {
     if (e.time >= 0 && e.time / second <= kLatestSecond) continue;
-    return InvalidData(name_ + ": the time of an event is " + std::to_string(e.time) + ", which is none between 1970 and 2223 with " + std::to_string(second) +
-                       " to the second; units of one " + unit + " need to know how many there are");
+    return InvalidData(name_, ": the time of an event is ", e.time, ", which is none between 1970 and 2223 with ", second,
+                       " to the second; units of one ", unit, " need to know how many there are");
   }
   SortByUserAndTime(events_);
   uint32_t user = 0;
@@ -177,8 +177,8 @@ Status SequenceBuilder::MapToKnown(const ReadOptions& options, ReadReport& repor
     ids[i] = options.known_items->Find(key);
     if (ids[i] >= 0) continue;
     if (options.unknown_items == UnknownItems::kRefuse) {
-      return InvalidData(name_ + ": the item " + Shown(key) + " is not one of the " +
-                         Count(options.known_items->keys().size(), "item") + " of the model");
+      return InvalidData(name_, ": the item ", Shown(key), " is not one of the ",
+                         Count(options.known_items->keys().size(), "item"), " of the model");
     }
     if (report.unknown_items++ == 0) report.first_unknown_item = key;
   }
@@ -267,17 +267,17 @@ Result<ReadResult> SequenceBuilder::Finish(const ReadOptions& options) {
   ReadReport& report = result.report;
   report.num_lines = num_lines_;
   report.num_read = events_.size();
-  if (events_.empty() && !options.may_be_empty) return InvalidData(name_ + ": there is no event in it");
+  if (events_.empty() && !options.may_be_empty) return InvalidData(name_, ": there is no event in it");
   WISP_RETURN_IF_ERROR(SplitUsers(options));
   std::vector<int32_t> ids(items_.keys().size(), -1);
   if (options.known_items != nullptr) WISP_RETURN_IF_ERROR(MapToKnown(options, report, ids));
   DropRare(options, report);
   if (events_.empty() && !options.may_be_empty) {
-    return InvalidData(name_ + ": of " + Count(report.num_read, "event") +
-                       " none is left: " + std::to_string(report.unknown_events) +
-                       " of items that the model does not know, " + std::to_string(report.dropped_events) +
-                       " below the minimum counts (" + std::to_string(options.min_user_events) + " per user, " +
-                       std::to_string(options.min_item_events) + " per item)");
+    return InvalidData(name_, ": of ", Count(report.num_read, "event"),
+                       " none is left: ", report.unknown_events,
+                       " of items that the model does not know, ", report.dropped_events,
+                       " below the minimum counts (", options.min_user_events, " per user, ",
+                       options.min_item_events, " per item)");
   }
   result.sequences.item_keys = options.known_items != nullptr ? options.known_items->keys() : NumberByKey(ids);
   Emit(ids, result);

@@ -40,7 +40,7 @@ Status DatabaseError(const std::string& path, sqlite3* database, int code) {
     case SQLITE_PERM:
     case SQLITE_READONLY:  // a writer died, and recovery would have to write
     case SQLITE_AUTH: return IoError(sentence);
-    case SQLITE_INTERRUPT: return InvalidData(path + ": takes more work to read than a file of its size can need: it is damaged, or made to keep a reader busy");
+    case SQLITE_INTERRUPT: return InvalidData(path, ": takes more work to read than a file of its size can need: it is damaged, or made to keep a reader busy");
     default: return InvalidData(sentence);
   }
 }
@@ -112,7 +112,7 @@ Status MissingTable(const std::string& path, sqlite3* database, const std::strin
   std::reverse(tables.begin(), tables.end());  // to the order of their making
   std::string list;
   for (const std::string& name : tables) list += (list.empty() ? "" : ", ") + Shown(name);
-  return InvalidData(path + ": there is no table " + Shown(table) +
+  return InvalidData(path, ": there is no table ", Shown(table),
                      (list.empty() ? "; there is none at all" : "; the tables are " + list));
 }
 
@@ -122,7 +122,7 @@ Status CheckIsTable(const std::string& path, sqlite3* database, const std::strin
   WISP_RETURN_IF_ERROR(Names(path, database, "SELECT type FROM pragma_table_list(?) WHERE schema = 'main'", table, types));
   if (types.empty()) return MissingTable(path, database, table);
   if (types[0] == "table") return OkStatus();
-  return InvalidData(path + ": " + Shown(table) + " is no table but a " + types[0] + ", which runs what the file says; allowed are tables, whose columns can be named");
+  return InvalidData(path, ": ", Shown(table), " is no table but a ", types[0], ", which runs what the file says; allowed are tables, whose columns can be named");
 }
 
 // How many operations of its machine SQLite may do for this file; ends what would go on. Lives as long as the database is read.
@@ -177,7 +177,7 @@ Status AddRow(sqlite3_stmt* row, uint64_t number, const ReadOptions& options, Se
 
 Status CheckDatabaseName(const std::string& path) {
   if (!path.empty() && path != ":memory:" && !path.starts_with("file:")) return OkStatus();
-  return InvalidArgument("the name of the SQLite file is " + Shown(path) + "; allowed is a file's name, not an empty one, ':memory:' or what begins with 'file:' ('./file:x' is one)");
+  return InvalidArgument("the name of the SQLite file is ", Shown(path), "; allowed is a file's name, not an empty one, ':memory:' or what begins with 'file:' ('./file:x' is one)");
 }
 
 Status ReadSqlite(const std::string& path, const ReadOptions& options, SequenceBuilder& builder) {

@@ -52,13 +52,13 @@ class Database {
     sqlite3_int64 size = 0;
     const std::unique_ptr<unsigned char, decltype(&sqlite3_free)> bytes(sqlite3_serialize(database_, "main", &size, 0),
                                                                         &sqlite3_free);
-    if (bytes == nullptr) return IoError(path_ + ": there is not enough memory for the database");
+    if (bytes == nullptr) return IoError(path_, ": there is not enough memory for the database");
     return WriteBytes(path_, std::as_bytes(std::span(bytes.get(), static_cast<size_t>(size))));
   }
 
  private:
   Status Check() const {
-    return code_ == SQLITE_OK ? OkStatus() : IoError(path_ + ": cannot be made: " + sqlite3_errmsg(database_));
+    return code_ == SQLITE_OK ? OkStatus() : IoError(path_, ": cannot be made: ", sqlite3_errmsg(database_));
   }
 
   const std::string& path_;
@@ -114,7 +114,7 @@ Status WriteSqliteLog(const std::string& path, const SynthData& data) {
   // SQLite would play the journal of the old database into the new one.
   for (const char* journal : {"-wal", "-journal"}) {
     if (access((path + journal).c_str(), F_OK) != 0) continue;
-    return IoError(path + ": will not be replaced while " + path + journal +
+    return IoError(path, ": will not be replaced while ", path, journal,
                    " is there, which a database left behind: name another file");
   }
   Database database(path);
@@ -134,7 +134,7 @@ Status WriteUserItemText(const std::string& path, const SynthData& data) {
 
 Status WriteTable(const std::string& path, const SynthData& data, Format format) {
   if (format != Format::kCsv && format != Format::kTsv && format != Format::kInter) {
-    return InvalidArgument(path + ": the format is " + FormatName(format) + ", allowed are csv, tsv and inter");
+    return InvalidArgument(path, ": the format is ", FormatName(format), ", allowed are csv, tsv and inter");
   }
   const Sequences& s = data.sequences;
   const char separator = format == Format::kCsv ? ',' : '\t';

@@ -68,10 +68,10 @@ void Orthonormalise(float* v, size_t n, size_t length, const std::function<float
 Status Validate(const RgpOptions& o, const std::vector<ParameterSpec>& parameters) {
   if (o.vectors == RgpTrain::kProjected) return InvalidArgument("rgp: vectors cannot be projected, allowed are full and frozen");
   if (o.power_iterations < 1 || o.power_iterations > 100) {
-    return InvalidArgument("rgp: power_iterations is " + std::to_string(o.power_iterations) + ", allowed are 1 to 100");
+    return InvalidArgument("rgp: power_iterations is ", o.power_iterations, ", allowed are 1 to 100");
   }
   if (o.rank < 1 || o.rank > kMaxWidth) {  // also where nothing is projected: room is made for it
-    return InvalidArgument("rgp: rank is " + std::to_string(o.rank) + ", allowed are 1 to " + std::to_string(kMaxWidth));
+    return InvalidArgument("rgp: rank is ", o.rank, ", allowed are 1 to ", kMaxWidth);
   }
   bool trains = false;
   for (const ParameterSpec& p : parameters) {
@@ -79,8 +79,8 @@ Status Validate(const RgpOptions& o, const std::vector<ParameterSpec>& parameter
     trains |= train != RgpTrain::kFrozen;
     const uint32_t smaller = std::min(p.rows, p.cols);
     if (train == RgpTrain::kProjected && o.rank > smaller) {
-      return InvalidArgument("rgp: rank is " + std::to_string(o.rank) + ", allowed are 1 to " + std::to_string(smaller) + ", the smaller side of " +
-                             p.name + " [" + std::to_string(p.rows) + ", " + std::to_string(p.cols) + "]");
+      return InvalidArgument("rgp: rank is ", o.rank, ", allowed are 1 to ", smaller, ", the smaller side of ",
+                             p.name, " [", p.rows, ", ", p.cols, "]");
     }
   }
   return trains ? OkStatus() : InvalidArgument("rgp: every parameter is frozen, nothing is left to train");

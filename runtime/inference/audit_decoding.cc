@@ -25,13 +25,13 @@ using Law = std::vector<double>;
 
 Status CheckOptions(const DecodingAuditOptions& o) {
   if (o.num_items < 2 || o.num_items > kMostAuditedItems) {
-    return InvalidArgument("the audited support has " + std::to_string(o.num_items) + " items, allowed are 2 to " + std::to_string(kMostAuditedItems));
+    return InvalidArgument("the audited support has ", o.num_items, " items, allowed are 2 to ", kMostAuditedItems);
   }
   if (o.draws < 1 || o.draws > o.num_items) {
-    return InvalidArgument("draws is " + std::to_string(o.draws) + ", allowed are 1 to the support's " + std::to_string(o.num_items));
+    return InvalidArgument("draws is ", o.draws, ", allowed are 1 to the support's ", o.num_items);
   }
   if (o.mode == DecodingMode::kPlain) return InvalidArgument("plain sampling makes no claim that could be audited");
-  if (!(o.delta >= 0 && o.delta < 1)) return InvalidArgument("delta is " + std::to_string(o.delta) + ", allowed is 0 <= delta < 1");
+  if (!(o.delta >= 0 && o.delta < 1)) return InvalidArgument("delta is ", o.delta, ", allowed is 0 <= delta < 1");
   if (o.claimed_epsilon) WISP_RETURN_IF_ERROR(privacy::CheckClaimedEpsilon(*o.claimed_epsilon));
   if (o.mode == DecodingMode::kBaseAnchored) {
     if (!(o.clip > 0 && std::isfinite(o.clip) && o.temperature > 0 && std::isfinite(o.temperature))) {
@@ -39,15 +39,15 @@ Status CheckOptions(const DecodingAuditOptions& o) {
     }
     if (!o.base_scores.empty() && o.base_scores.size() != o.num_items) return InvalidArgument("there must be one base score per item");
     for (float b : o.base_scores) {
-      if (!(std::abs(b) <= 100)) return InvalidArgument("a base score is " + std::to_string(b) + ", allowed are -100 to 100");
+      if (!(std::abs(b) <= 100)) return InvalidArgument("a base score is ", b, ", allowed are -100 to 100");
     }
     return OkStatus();
   }
-  if (!(o.lambda >= 0 && o.lambda < 1)) return InvalidArgument("lambda is " + std::to_string(o.lambda) + ", allowed is 0 <= lambda < 1");
+  if (!(o.lambda >= 0 && o.lambda < 1)) return InvalidArgument("lambda is ", o.lambda, ", allowed is 0 <= lambda < 1");
   if (o.mode == DecodingMode::kUniform) return OkStatus();
   if (o.mixing.size() != o.num_items) return InvalidArgument("there must be one mixing probability per item");
   for (double u : o.mixing) {
-    if (!(u > 0 && std::isfinite(u))) return InvalidArgument("a mixing probability is " + std::to_string(u) + ", allowed are positive numbers");
+    if (!(u > 0 && std::isfinite(u))) return InvalidArgument("a mixing probability is ", u, ", allowed are positive numbers");
   }
   return OkStatus();
 }

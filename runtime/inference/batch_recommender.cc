@@ -20,7 +20,7 @@ size_t ThreadsOf(const BatchOptions& options) { return options.num_threads == 0 
 Status CheckOptions(const BatchOptions& options, const kernels::OpTable& ops) {
   WISP_RETURN_IF_ERROR(CheckThreads(options.num_threads));
   if (options.rows == 0 || options.rows > kMaxRows) {
-    return InvalidArgument("rows is " + std::to_string(options.rows) + ", allowed are 1 to " + std::to_string(kMaxRows));
+    return InvalidArgument("rows is ", options.rows, ", allowed are 1 to ", kMaxRows);
   }
   if (ops.release_packed != nullptr) return Unsupported("recommending for several histories at once is not for XNNPACK, whose packed weights are for one thread");
   return OkStatus();
@@ -71,13 +71,13 @@ BatchRecommender::BatchRecommender(const Session& session, const BatchOptions& o
 Status BatchRecommender::Check(std::span<const std::span<const int32_t>> histories, const RecommendOptions& options, std::span<Recommendation> best,
                                std::span<size_t> found) const {
   if (found.size() < histories.size() || (options.count > 0 && best.size() / options.count < histories.size())) {
-    return InvalidArgument("room for " + std::to_string(best.size()) + " items and " + std::to_string(found.size()) + " numbers of them is too little for " +
-                           std::to_string(histories.size()) + " histories with " + std::to_string(options.count) + " items each");
+    return InvalidArgument("room for ", best.size(), " items and ", found.size(), " numbers of them is too little for ",
+                           histories.size(), " histories with ", options.count, " items each");
   }
   WISP_RETURN_IF_ERROR(session_.CheckItems("the list of excluded items", options.excluded));
   WISP_RETURN_IF_ERROR(session_.CheckItems("the list of candidates", options.candidates));
   for (size_t i = 0; i < histories.size(); ++i) {
-    if (histories[i].empty()) return InvalidArgument("history " + std::to_string(i) + " is empty: at least one item is needed");
+    if (histories[i].empty()) return InvalidArgument("history ", i, " is empty: at least one item is needed");
     if (session_.CheckItems("", histories[i]).ok()) continue;
     return session_.CheckItems(("history " + std::to_string(i)).c_str(), histories[i]);
   }

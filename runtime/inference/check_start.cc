@@ -33,8 +33,8 @@ Status CheckCharged(const std::vector<const ProvenanceEntry*>& entries, const st
       WISP_ASSIGN_OR_RETURN(spent, ledger.Spent(*at));
     }
     if (spent >= kSlack * stated) continue;
-    return PrivacyRefused(path + ": it was trained on '" + entry->dataset + "' before, for epsilon " + privacy::EpsilonText(stated) + " at delta " + privacy::DoubleText(delta) +
-                          ", and this ledger has epsilon " + privacy::EpsilonText(spent) + " spent at that delta: it is not the one that paid for it. " + kIfOther);
+    return PrivacyRefused(path, ": it was trained on '", entry->dataset, "' before, for epsilon ", privacy::EpsilonText(stated), " at delta ", privacy::DoubleText(delta),
+                          ", and this ledger has epsilon ", privacy::EpsilonText(spent), " spent at that delta: it is not the one that paid for it. ", kIfOther);
   }
   return OkStatus();
 }
@@ -44,17 +44,17 @@ Status CheckCharged(const std::vector<const ProvenanceEntry*>& entries, const st
 Status CheckStart(const ModelFile& base, const std::string& path, const StartOptions& options, const privacy::Ledger& ledger) {
   const auto provenance = base.provenance();
   if (provenance.empty() || provenance.front().base_model_hash != 0) {
-    return PrivacyRefused(path + ": nothing says what data its weights came from: that may be '" + options.dataset + "', and then no epsilon of a private run would hold");
+    return PrivacyRefused(path, ": nothing says what data its weights came from: that may be '", options.dataset, "', and then no epsilon of a private run would hold");
   }
   std::vector<const ProvenanceEntry*> charged;
   for (const ProvenanceEntry& entry : provenance) {
     if ((entry.dataset.empty() || entry.dataset == kUnknownDataset) && !entry.epsilon) {
-      return PrivacyRefused(path + ": it was imported, or made by a program that did not say what data it learned from: that may be '" + options.dataset +
+      return PrivacyRefused(path, ": it was imported, or made by a program that did not say what data it learned from: that may be '", options.dataset,
                             "', and then no epsilon of a private run would hold. wisp convert takes a name, --dataset");
     }
     if (NameOf(entry.dataset) != NameOf(options.dataset) || options.other_data) continue;
     if (!entry.epsilon) {
-      return PrivacyRefused(path + ": it was trained on '" + options.dataset + "' before, without a guarantee: no epsilon of a private run on the same data would hold. " + kIfOther);
+      return PrivacyRefused(path, ": it was trained on '", options.dataset, "' before, without a guarantee: no epsilon of a private run on the same data would hold. ", kIfOther);
     }
     charged.push_back(&entry);
   }

@@ -113,7 +113,7 @@ Result<std::string> DatasetToCharge(const DecodingNeed& need) {
   if (need.datasets.size() > 1) {
     std::vector<std::string> names = need.datasets;
     std::replace(names.begin(), names.end(), std::string(), std::string("data that nobody named"));
-    return PrivacyRefused("draws from this model show the data sets " + Listed(names) + ", and a ledger pays for one of them: declare public those that are " +
+    return PrivacyRefused("draws from this model show the data sets ", Listed(names), ", and a ledger pays for one of them: declare public those that are ",
                           "(--public-dataset; in the C interface: public_datasets), or train on the others with a guarantee");
   }
   return need.datasets.empty() ? std::string() : need.datasets.front();

@@ -38,7 +38,7 @@ DrawCost AnchoredDrawCost(double clip, double temperature, uint64_t support) {
 Result<double> ClipForRange(double range, double temperature) {
   const double clip = privacy::ClipOfRange(range - kAnchoredRangeSlack, temperature);
   if (clip > 0 && AnchoredDrawCost(clip, temperature, 2).range <= range) return clip;
-  return PrivacyRefused("anchored decoding with epsilon " + std::to_string(range) + " a draw at temperature " + std::to_string(temperature) +
+  return PrivacyRefused("anchored decoding with epsilon ", range, " a draw at temperature ", temperature,
                         ": there is no clip for it, less than the arithmetic's error is left");
 }
 
@@ -74,7 +74,7 @@ Result<privacy::Mechanism> ToMechanism(const DrawCost& cost, uint64_t count, pri
 }
 
 Result<double> LambdaForEpsilon(double epsilon, uint64_t draws, uint64_t support) {
-  if (!(epsilon > 0 && std::isfinite(epsilon))) return InvalidArgument("epsilon is " + std::to_string(epsilon) + ", allowed is a positive number");
+  if (!(epsilon > 0 && std::isfinite(epsilon))) return InvalidArgument("epsilon is ", epsilon, ", allowed is a positive number");
   if (draws == 0 || support == 0) return InvalidArgument("the number of draws and the support must be 1 and above");
   const double gain = std::expm1(epsilon / static_cast<double>(draws));
   if (!std::isfinite(gain)) return Down(1);

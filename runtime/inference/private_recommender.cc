@@ -18,7 +18,7 @@ using privacy::EpsilonDelta;
 // What is proved holds for any scores; what the draws are worth was looked at with those of floats only.
 Status CheckBackend(const char* which, const Session& session) {
   if (&session.graph().ops() == &kernels::BestOps()) return OkStatus();
-  return Unsupported(std::string("recommending privately is for the default kernels, in float: open the ") + which + " without another backend");
+  return Unsupported("recommending privately is for the default kernels, in float: open the ", which, " without another backend");
 }
 
 // Scores of a base are read as public: that it is must follow from what it states of itself and from what the app declares.
@@ -26,15 +26,15 @@ Status CheckBase(const Session& session, const PrivateRecommenderOptions& o) {
   if (o.base == nullptr) return OkStatus();
   const ModelFile &base = o.base->file(), &model = session.file();
   if (const DecodingNeed need = NeedOf(base, PolicyOf(o)); need.kind != DecodingNeed::Kind::kFree) {
-    return PrivacyRefused("the base model must be public: " + need.reason);
+    return PrivacyRefused("the base model must be public: ", need.reason);
   }
   const std::string differ = "the base model has other items than the model";
   if (base.num_items() != model.num_items()) {
-    return InvalidArgument(differ + ": " + std::to_string(base.num_items()) + " against " + std::to_string(model.num_items()));
+    return InvalidArgument(differ, ": ", base.num_items(), " against ", model.num_items());
   }
   if (!base.has_item_keys() || !model.has_item_keys()) return OkStatus();
   for (size_t i = 0; i < model.num_items(); ++i) {
-    if (base.item_key(i) != model.item_key(i)) return InvalidArgument(differ + ": item " + std::to_string(i) + " has another key");
+    if (base.item_key(i) != model.item_key(i)) return InvalidArgument(differ, ": item ", i, " has another key");
   }
   return OkStatus();
 }
@@ -55,12 +55,12 @@ Status CheckDelta(const char* whose, double delta, DeltaOf of, const PrivateReco
   if (o.allow_large_delta || (!declared && of == DeltaOf::kStandingLimit)) return OkStatus();
   const double records = declared ? static_cast<double>(o.num_records_public) : kAssumedRecords;
   if (const double most = privacy::LargestDelta(records); delta < 1 / records && delta > most && of == DeltaOf::kRequest) {
-    return PrivacyRefused(std::string(whose) + " delta is " + privacy::ShortText(delta) + ", allowed with " + std::to_string(static_cast<uint64_t>(records)) +
-                          " records is at most " + privacy::ShortText(most) + ": it is the chance of no protection at all (docs/one-person.md)");
+    return PrivacyRefused(whose, " delta is ", privacy::ShortText(delta), ", allowed with ", static_cast<uint64_t>(records),
+                          " records is at most ", privacy::ShortText(most), ": it is the chance of no protection at all (docs/one-person.md)");
   }
   if (delta < 1 / records) return OkStatus();
-  return PrivacyRefused(std::string(whose) + " delta is " + privacy::DoubleText(delta) + ", which is not below 1 / " + std::to_string(static_cast<uint64_t>(records)) +
-                        (declared ? " records" : ", allowed where nobody declares the number of records (num_records_public)") +
+  return PrivacyRefused(whose, " delta is ", privacy::DoubleText(delta), ", which is not below 1 / ", static_cast<uint64_t>(records),
+                        (declared ? " records" : ", allowed where nobody declares the number of records (num_records_public)"),
                         ": such a guarantee allows publishing some record whole");
 }
 
@@ -118,7 +118,7 @@ Result<double> ClipOf(const PrivateRecommenderOptions& o) {
 // All that is charged for: checked, and made into lambda or clip.
 Status SetUpCharge(const PrivateRecommenderOptions& o, uint64_t support, PrivateSamplerOptions& s) {
   if (o.ledger == nullptr) {
-    return PrivacyRefused("private recommending from these weights needs a ledger, the file that remembers what was spent: " + s.need.reason);
+    return PrivacyRefused("private recommending from these weights needs a ledger, the file that remembers what was spent: ", s.need.reason);
   }
   WISP_ASSIGN_OR_RETURN(const std::string dataset, DatasetToCharge(s.need));
   if (!dataset.empty()) WISP_RETURN_IF_ERROR(o.ledger->CheckDataset(dataset));

@@ -30,39 +30,39 @@ Status CheckWishes(const PrivateSamplerOptions& o) {
   }
   if (o.mode == DecodingMode::kPlain) {
     if (o.need.kind == DecodingNeed::Kind::kFree) return OkStatus();
-    return PrivacyRefused("plain sampling of weights without a guarantee: " + o.need.reason + "; choose a private mode and a ledger");
+    return PrivacyRefused("plain sampling of weights without a guarantee: ", o.need.reason, "; choose a private mode and a ledger");
   }
   if (o.ledger == nullptr) return PrivacyRefused("private decoding needs a ledger: without one the budget spent would be forgotten");
   return OkStatus();
 }
 
 Status CheckMixing(const PrivateSamplerOptions& o) {
-  if (!(o.lambda >= 0 && o.lambda <= 1)) return InvalidArgument("lambda is " + std::to_string(o.lambda) + ", allowed is 0 <= lambda < 1");
+  if (!(o.lambda >= 0 && o.lambda <= 1)) return InvalidArgument("lambda is ", o.lambda, ", allowed is 0 <= lambda < 1");
   if (o.lambda == 1) return PrivacyRefused("private decoding with lambda 1: nothing is mixed in, which leaves no guarantee; allowed is 0 <= lambda < 1");
   if (o.mode == DecodingMode::kUniform) {
     return o.mixing.empty() ? OkStatus() : InvalidArgument("a mixing distribution was given, but the mode is uniform");
   }
   if (o.mixing.size() != o.num_items) {
-    return InvalidArgument("the mixing distribution has " + std::to_string(o.mixing.size()) + " entries, the catalogue has " +
-                           std::to_string(o.num_items) + " items");
+    return InvalidArgument("the mixing distribution has ", o.mixing.size(), " entries, the catalogue has ",
+                           o.num_items, " items");
   }
   for (size_t i = 0; i < o.mixing.size(); ++i) {
     if (o.mixing[i] > 0 && std::isfinite(o.mixing[i])) continue;
-    return PrivacyRefused("the mixing distribution gives item " + std::to_string(i) + " " + std::to_string(o.mixing[i]) +
+    return PrivacyRefused("the mixing distribution gives item ", i, " ", o.mixing[i],
                           ": every item needs a positive share, or drawing it tells of the records without bound");
   }
   return OkStatus();
 }
 
 Status CheckAnchored(const PrivateSamplerOptions& o) {
-  if (!(o.clip > 0)) return InvalidArgument("clip is " + std::to_string(o.clip) + ", allowed is above 0");
+  if (!(o.clip > 0)) return InvalidArgument("clip is ", o.clip, ", allowed is above 0");
   if (!std::isfinite(o.clip)) return PrivacyRefused("anchored decoding with an infinite clip: nothing is bounded, which leaves no guarantee");
   if (o.top_k != 0 || o.nucleus != 1) {
     return PrivacyRefused("anchored decoding with top-k or nucleus: truncation by private scores voids it; give candidates chosen "
                           "by the public model");
   }
   if (o.clip / o.temperature > kAnchoredMaxReach) {
-    return InvalidArgument("clip over temperature is " + std::to_string(o.clip / o.temperature) + ", allowed is up to 2^20");
+    return InvalidArgument("clip over temperature is ", o.clip / o.temperature, ", allowed is up to 2^20");
   }
   return OkStatus();
 }
@@ -70,12 +70,12 @@ Status CheckAnchored(const PrivateSamplerOptions& o) {
 Status CheckOptions(const PrivateSamplerOptions& o) {
   WISP_RETURN_IF_ERROR(CheckWishes(o));
   if (o.num_items == 0 || o.num_items > uint32_t{1} << 31) {
-    return InvalidArgument("the catalogue has " + std::to_string(o.num_items) + " items, allowed are 1 to 2^31");
+    return InvalidArgument("the catalogue has ", o.num_items, " items, allowed are 1 to 2^31");
   }
   if (!(o.temperature > 0 && std::isfinite(o.temperature))) {
-    return InvalidArgument("the temperature is " + std::to_string(o.temperature) + ", allowed is a positive number");
+    return InvalidArgument("the temperature is ", o.temperature, ", allowed is a positive number");
   }
-  if (!(o.nucleus > 0 && o.nucleus <= 1)) return InvalidArgument("nucleus is " + std::to_string(o.nucleus) + ", allowed is above 0 and up to 1");
+  if (!(o.nucleus > 0 && o.nucleus <= 1)) return InvalidArgument("nucleus is ", o.nucleus, ", allowed is above 0 and up to 1");
   if (o.draws_per_charge == 0) return InvalidArgument("draws_per_charge is 0, allowed are 1 and above");
   if (Mixes(o.mode)) return CheckMixing(o);
   return o.mode == DecodingMode::kBaseAnchored ? CheckAnchored(o) : OkStatus();
@@ -84,15 +84,15 @@ Status CheckOptions(const PrivateSamplerOptions& o) {
 Status CheckIds(const char* what, std::span<const int32_t> items, uint32_t num_items) {
   for (int32_t id : items) {
     if (id >= 0 && static_cast<uint32_t>(id) < num_items) continue;
-    return InvalidArgument(std::string(what) + " names item " + std::to_string(id) + "; the catalogue has items 0 to " +
-                           std::to_string(num_items - 1));
+    return InvalidArgument(what, " names item ", id, "; the catalogue has items 0 to ",
+                           num_items - 1);
   }
   return OkStatus();
 }
 
 Status CheckSize(const char* what, size_t size, size_t expected) {
   if (size == expected) return OkStatus();
-  return InvalidArgument(std::string(what) + " are " + std::to_string(size) + ", expected are " + std::to_string(expected));
+  return InvalidArgument(what, " are ", size, ", expected are ", expected);
 }
 
 }  // namespace
@@ -153,7 +153,7 @@ Status PrivateSampler::CheckReach(std::span<const float> base_scores) const {
     const double b = base_scores[i];
     if (std::isinf(b) && b < 0) continue;
     if ((std::abs(b) + options_.clip) / options_.temperature <= kAnchoredMaxReach) continue;
-    return InvalidArgument("the base score of item " + std::to_string(i) + " is " + std::to_string(b) +
+    return InvalidArgument("the base score of item ", i, " is ", b,
                            ", allowed is -inf, or up to 2^20 with the clip, over the temperature");
   }
   return OkStatus();

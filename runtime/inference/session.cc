@@ -7,10 +7,10 @@ namespace {
 
 // Cold: compiled for size, which takes 4.1 KB off the library (g++ 12.2, 2026-11-21).
 [[gnu::cold]] Status NoSuchItem(const char* what, int32_t id, size_t num_items) {
-  return InvalidArgument(std::string(what) + " names item " + std::to_string(id) + "; the model has items 0 to " + std::to_string(num_items - 1));
+  return InvalidArgument(what, " names item ", id, "; the model has items 0 to ", num_items - 1);
 }
 [[gnu::cold]] Status WrongRoom(size_t given, size_t num_items) {
-  return InvalidArgument("room for " + std::to_string(given) + " scores, the model has " + std::to_string(num_items) + " items");
+  return InvalidArgument("room for ", given, " scores, the model has ", num_items, " items");
 }
 
 }  // namespace
@@ -74,7 +74,7 @@ InferenceMemory Session::memory() const {
 }
 
 [[gnu::cold]] Status Session::NotFinite() const {
-  return InvalidData(file_.name() + ": the score of an item is no finite number: the weights are damaged, or of no use");
+  return InvalidData(file_.name(), ": the score of an item is no finite number: the weights are damaged, or of no use");
 }
 
 Status Session::CheckItems(const char* what, std::span<const int32_t> items) const {

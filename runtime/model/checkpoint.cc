@@ -62,17 +62,17 @@ Status ReadArray(const std::string& name, const schema::SavedArray& saved, metad
   const schema::Tensor& tensor = *saved.data();
   WISP_RETURN_IF_ERROR(texts.Check("name of an array", tensor.name(), metadata::Lines::kOne));
   if (tensor.name()->size() > 80) {
-    return InvalidData(name + ": the name of an array has " + Text(tensor.name()->size()) + " bytes, allowed are 80");
+    return InvalidData(name, ": the name of an array has ", tensor.name()->size(), " bytes, allowed are 80");
   }
   const Slot* slot = FindSlot(metadata::ViewOf(tensor.name()));
   if (slot == nullptr) {
-    return InvalidData(name + ": has an array \"" + metadata::StringOf(tensor.name()) + "\", which is unknown");
+    return InvalidData(name, ": has an array \"", metadata::StringOf(tensor.name()), "\", which is unknown");
   }
   if (saved.rows() != nullptr) {
-    return Unsupported(name + ": array " + slot->name + " holds some rows only, this build reads whole arrays");
+    return Unsupported(name, ": array ", slot->name, " holds some rows only, this build reads whole arrays");
   }
   for (const Slot* other : metadata.slots) {
-    if (other == slot) return InvalidData(name + ": has two arrays " + slot->name);
+    if (other == slot) return InvalidData(name, ": has two arrays ", slot->name);
   }
   const bool is_float = slot->floats != nullptr;
   uint64_t count = metadata.flat_size;
@@ -88,17 +88,17 @@ Status ReadArray(const std::string& name, const schema::SavedArray& saved, metad
 
 Status CheckStreams(const std::string& name, const schema::Checkpoint& root, metadata::TextChecker& texts) {
   if (root.random() > schema::RandomSource::MAX) {
-    return InvalidData(name + ": random is " + Text(static_cast<uint64_t>(root.random())) + ", allowed are 0 to " +
-                       Text(static_cast<uint64_t>(schema::RandomSource::MAX)));
+    return InvalidData(name, ": random is ", static_cast<uint64_t>(root.random()), ", allowed are 0 to ",
+                       static_cast<uint64_t>(schema::RandomSource::MAX));
   }
   const auto* streams = root.streams();
   if (streams == nullptr || streams->size() == 0) return OkStatus();
   if (root.random() == schema::RandomSource::Secure) {
-    return InvalidData(name +
+    return InvalidData(name,
                        ": has positions of secure random streams; they must not be saved, the noise would repeat");
   }
   if (streams->size() > kMaxStreams) {
-    return InvalidData(name + ": has " + Text(streams->size()) + " streams, allowed are " + Text(kMaxStreams));
+    return InvalidData(name, ": has ", streams->size(), " streams, allowed are ", kMaxStreams);
   }
   std::vector<std::string_view> seen;
   for (const schema::Stream* stream : *streams) {
@@ -107,7 +107,7 @@ Status CheckStreams(const std::string& name, const schema::Checkpoint& root, met
   }
   std::sort(seen.begin(), seen.end());
   if (const auto twice = std::adjacent_find(seen.begin(), seen.end()); twice != seen.end()) {
-    return InvalidData(name + ": has two streams \"" + std::string(twice->substr(0, 80)) + "\"");
+    return InvalidData(name, ": has two streams \"", std::string(twice->substr(0, 80)), "\"");
   }
   return OkStatus();
 }
@@ -119,7 +119,7 @@ Result<Metadata> ReadMetadata(const std::string& name, std::span<const std::byte
   WISP_ASSIGN_OR_RETURN(metadata.architecture, metadata::ReadArchitecture(name, *root.architecture()));
   if (const uint32_t classes = root.num_classes(); classes > 0) {
     const ClassifierArchitecture classifier{.encoder = metadata.architecture, .num_classes = classes};
-    if (const Status status = Validate(classifier); !status.ok()) return InvalidData(name + ": " + status.message());
+    if (const Status status = Validate(classifier); !status.ok()) return InvalidData(name, ": ", status.message());
     metadata.flat_size = FlatSize(ParametersOf(classifier));
   } else {
     metadata.flat_size = FlatSize(ParametersOf(metadata.architecture));
@@ -127,18 +127,18 @@ Result<Metadata> ReadMetadata(const std::string& name, std::span<const std::byte
   WISP_RETURN_IF_ERROR(metadata::CheckAlignment(name, *root.segment_bytes()));
   metadata::TextChecker texts(name, bytes.size());
   if (root.arrays()->size() > kNumArrays) {
-    return InvalidData(name + ": has " + Text(root.arrays()->size()) + " arrays, allowed are " + Text(kNumArrays));
+    return InvalidData(name, ": has ", root.arrays()->size(), " arrays, allowed are ", kNumArrays);
   }
   for (const schema::SavedArray* saved : *root.arrays()) WISP_RETURN_IF_ERROR(ReadArray(name, *saved, texts, metadata));
   if (std::find(metadata.slots.begin(), metadata.slots.end(), &kSlots[0]) == metadata.slots.end()) {
-    return InvalidData(name + ": has no weights");
+    return InvalidData(name, ": has no weights");
   }
   uint64_t order_size = 0;
   for (size_t i = 0; i < metadata.slots.size(); ++i) {
     if (metadata.slots[i]->indices == &Checkpoint::order) order_size = metadata.arrays[i].bytes / sizeof(uint32_t);
   }
   if (root.order_next() > order_size) {
-    return InvalidData(name + ": order_next is " + Text(root.order_next()) + ", allowed are 0 to " + Text(order_size));
+    return InvalidData(name, ": order_next is ", root.order_next(), ", allowed are 0 to ", order_size);
   }
   WISP_RETURN_IF_ERROR(texts.Check("run_id", root.run_id(), metadata::Lines::kOne));
   WISP_RETURN_IF_ERROR(texts.Check("created_by", root.created_by(), metadata::Lines::kOne));
@@ -150,7 +150,7 @@ Result<Metadata> ReadMetadata(const std::string& name, std::span<const std::byte
 Status CheckFinite(const std::string& name, const Checkpoint& c) {
   for (const Slot& slot : kSlots) {
     if (slot.floats && !metadata::AllFinite(c.*slot.floats)) {
-      return InvalidData(name + ": " + slot.name + " holds a number that is not finite");
+      return InvalidData(name, ": ", slot.name, " holds a number that is not finite");
     }
   }
   return OkStatus();
@@ -209,8 +209,8 @@ uint64_t TextBytes(const Checkpoint& c) {
 Status WriteCheckpoint(const std::string& path, const Checkpoint& checkpoint, FileReplacement* reserved) {
   WISP_RETURN_IF_ERROR(metadata::AsArgument(CheckFinite(path, checkpoint)));
   if (const uint64_t bytes = TextBytes(checkpoint); bytes > container::kMaxMetadataBytes) {
-    return InvalidArgument(path + ": texts and streams take " + Text(bytes) + " bytes, allowed are " +
-                           Text(container::kMaxMetadataBytes));
+    return InvalidArgument(path, ": texts and streams take ", bytes, " bytes, allowed are ",
+                           container::kMaxMetadataBytes);
   }
   std::vector<std::span<const std::byte>> arrays;
   for (const Slot& slot : kSlots) {

@@ -43,27 +43,27 @@ bool IsZero(std::span<const std::byte> bytes) {
 }
 
 Status CheckMagic(const std::string& name, std::span<const std::byte> file, const Format& format) {
-  if (file.empty()) return InvalidData(name + ": is empty, a " + format.noun + " file is needed");
+  if (file.empty()) return InvalidData(name, ": is empty, a ", format.noun, " file is needed");
   Magic magic{};
   std::memcpy(magic.data(), file.data(), std::min(file.size(), magic.size()));
   if (magic == MagicOf(format.kind)) return OkStatus();
   if (magic == MagicOf(kModelKind)) {
-    return InvalidData(name + ": is a wisp model, a " + format.noun + " file is needed");
+    return InvalidData(name, ": is a wisp model, a ", format.noun, " file is needed");
   }
   if (magic == MagicOf(kCheckpointKind)) {
-    return InvalidData(name + ": is a wisp checkpoint, a " + format.noun + " file is needed");
+    return InvalidData(name, ": is a wisp checkpoint, a ", format.noun, " file is needed");
   }
-  return InvalidData(name + ": is not a " + format.noun + " file (its first bytes are others)");
+  return InvalidData(name, ": is not a ", format.noun, " file (its first bytes are others)");
 }
 
 Status CheckVersions(const std::string& name, const Header& header, const Format& format) {
   if (header.oldest_reader > format.version) {
-    return Unsupported(name + ": written by format " + Text(header.version) + " for readers of format " +
-                       Text(header.oldest_reader) + " or newer, this build reads up to " + Text(format.version));
+    return Unsupported(name, ": written by format ", header.version, " for readers of format ",
+                       header.oldest_reader, " or newer, this build reads up to ", format.version);
   }
   if (header.oldest_reader == 0 || header.version < header.oldest_reader) {
-    return InvalidData(name + ": the header states format " + Text(header.version) + " and oldest reader " +
-                       Text(header.oldest_reader) + ", which cannot be");
+    return InvalidData(name, ": the header states format ", header.version, " and oldest reader ",
+                       header.oldest_reader, ", which cannot be");
   }
   return OkStatus();
 }
@@ -72,34 +72,34 @@ Status CheckVersions(const std::string& name, const Header& header, const Format
 
 Result<View> Parse(const std::string& name, std::span<const std::byte> file, const Format& format) {
   if (reinterpret_cast<uintptr_t>(file.data()) % kArrayAlignment != 0) {
-    return InvalidArgument(name + ": the memory must start on a multiple of " + Text(kArrayAlignment) + " bytes");
+    return InvalidArgument(name, ": the memory must start on a multiple of ", kArrayAlignment, " bytes");
   }
   WISP_RETURN_IF_ERROR(CheckMagic(name, file, format));
   if (file.size() < kHeaderBytes) {
-    return InvalidData(name + ": was cut short: it has " + Text(file.size()) + " bytes, the header alone takes " +
-                       Text(kHeaderBytes));
+    return InvalidData(name, ": was cut short: it has ", file.size(), " bytes, the header alone takes ",
+                       kHeaderBytes);
   }
   Header header;
   std::memcpy(&header, file.data(), sizeof(header));
-  if (HashOf(header) != header.hash) return InvalidData(name + ": the header is damaged (its checksum differs)");
+  if (HashOf(header) != header.hash) return InvalidData(name, ": the header is damaged (its checksum differs)");
   WISP_RETURN_IF_ERROR(CheckVersions(name, header, format));
   if (header.file_bytes != file.size()) {
-    return InvalidData(name + ": has " + Text(file.size()) + " bytes, its header says " + Text(header.file_bytes) +
+    return InvalidData(name, ": has ", file.size(), " bytes, its header says ", header.file_bytes,
                        ": it was cut short or appended to");
   }
   if (header.metadata_offset != kHeaderBytes || header.zero != 0) {
-    return InvalidData(name + ": the header has metadata at offset " + Text(header.metadata_offset) + ", allowed is " +
-                       Text(kHeaderBytes));
+    return InvalidData(name, ": the header has metadata at offset ", header.metadata_offset, ", allowed is ",
+                       kHeaderBytes);
   }
   const uint64_t most = std::min<uint64_t>(kMaxMetadataBytes, file.size() - kHeaderBytes);
   if (header.metadata_bytes == 0 || header.metadata_bytes > most) {
-    return InvalidData(name + ": the header states " + Text(header.metadata_bytes) +
-                       " bytes of metadata, allowed are 1 to " + Text(most));
+    return InvalidData(name, ": the header states ", header.metadata_bytes,
+                       " bytes of metadata, allowed are 1 to ", most);
   }
   View view{.name = name, .file = file, .version = header.version, .hash = header.hash};
   view.metadata = file.subspan(kHeaderBytes, static_cast<size_t>(header.metadata_bytes));
   if (Hash64(view.metadata) != header.metadata_hash) {
-    return InvalidData(name + ": the metadata is damaged (its checksum differs)");
+    return InvalidData(name, ": the metadata is damaged (its checksum differs)");
   }
   return view;
 }
@@ -109,7 +109,7 @@ namespace {
 // Where segments lie: checked to tile the file, gaps zero.
 Result<std::vector<std::span<const std::byte>>> LocateSegments(const View& view, std::span<const uint64_t> sizes) {
   if (sizes.empty() || sizes.size() > kMaxSegments) {
-    return InvalidData(view.name + ": has " + Text(sizes.size()) + " segments, allowed are 1 to " + Text(kMaxSegments));
+    return InvalidData(view.name, ": has ", sizes.size(), " segments, allowed are 1 to ", kMaxSegments);
   }
   std::vector<std::span<const std::byte>> segments;
   uint64_t end = kHeaderBytes + view.metadata.size();
@@ -117,21 +117,21 @@ Result<std::vector<std::span<const std::byte>>> LocateSegments(const View& view,
     const uint64_t start = AlignUp(end, kSegmentAlignment);
     const std::string which = view.name + ": segment " + Text(segments.size());
     if (start > view.file.size() || size > view.file.size() - start) {
-      return InvalidData(which + " of " + Text(size) + " bytes would end behind the file, which has " +
-                         Text(view.file.size()));
+      return InvalidData(which, " of ", size, " bytes would end behind the file, which has ",
+                         view.file.size());
     }
     if (size == 0 || size % kArrayAlignment != 0) {
-      return InvalidData(which + " has " + Text(size) + " bytes, allowed are multiples of " + Text(kArrayAlignment));
+      return InvalidData(which, " has ", size, " bytes, allowed are multiples of ", kArrayAlignment);
     }
     if (!IsZero(view.file.subspan(static_cast<size_t>(end), static_cast<size_t>(start - end)))) {
-      return InvalidData(which + ": the bytes before it are damaged (not zero)");
+      return InvalidData(which, ": the bytes before it are damaged (not zero)");
     }
     segments.push_back(view.file.subspan(static_cast<size_t>(start), static_cast<size_t>(size)));
     end = start + size;
   }
   if (end != view.file.size()) {
-    return InvalidData(view.name + ": the segments end at byte " + Text(end) + ", the file has " +
-                       Text(view.file.size()));
+    return InvalidData(view.name, ": the segments end at byte ", end, ", the file has ",
+                       view.file.size());
   }
   return segments;
 }
@@ -152,21 +152,21 @@ Result<std::vector<std::span<const std::byte>>> Locate(const View& view, std::sp
       next = 0;
     }
     if (array.segment != segment || array.offset != next) {
-      return InvalidData(which + " is at offset " + Text(array.offset) + " of segment " + Text(array.segment) +
-                         ", it must follow the one before, at " + Text(next) + " of " + Text(segment));
+      return InvalidData(which, " is at offset ", array.offset, " of segment ", array.segment,
+                         ", it must follow the one before, at ", next, " of ", segment);
     }
     const uint64_t room = segments[segment].size() - next;
     if (array.bytes == 0 || array.bytes > room) {
-      return InvalidData(which + " has " + Text(array.bytes) + " bytes, allowed are 1 to " + Text(room));
+      return InvalidData(which, " has ", array.bytes, " bytes, allowed are 1 to ", room);
     }
     located.push_back(segments[segment].subspan(static_cast<size_t>(next), static_cast<size_t>(array.bytes)));
     if (reinterpret_cast<uintptr_t>(located.back().data()) % kArrayAlignment != 0) {
-      return InvalidData(which + " does not start on " + Text(kArrayAlignment) + " bytes in memory");
+      return InvalidData(which, " does not start on ", kArrayAlignment, " bytes in memory");
     }
     next = AlignUp(next + array.bytes, kArrayAlignment);
   }
   if (segment + 1 != segments.size() || next != segments[segment].size()) {
-    return InvalidData(view.name + ": the tensors end at byte " + Text(next) + " of segment " + Text(segment) +
+    return InvalidData(view.name, ": the tensors end at byte ", next, " of segment ", segment,
                        ", which is not the end of the last");
   }
   return located;
@@ -177,12 +177,12 @@ Status CheckArrays(const View& view, std::span<const Array> arrays,
   for (size_t i = 0; i < arrays.size(); ++i) {
     const std::string_view name = arrays[i].name;
     if (Hash64(located[i]) != arrays[i].hash) {
-      return InvalidData(view.name + ": tensor " + std::string(name) + " is damaged (its checksum differs)");
+      return InvalidData(view.name, ": tensor ", name, " is damaged (its checksum differs)");
     }
     const size_t padding = static_cast<size_t>(AlignUp(located[i].size(), kArrayAlignment) - located[i].size());
     const size_t end = static_cast<size_t>(located[i].data() - view.file.data()) + located[i].size();
     if (!IsZero(view.file.subspan(end, padding))) {
-      return InvalidData(view.name + ": the bytes behind tensor " + std::string(name) + " are damaged (not zero)");
+      return InvalidData(view.name, ": the bytes behind tensor ", name, " are damaged (not zero)");
     }
   }
   return OkStatus();
@@ -201,8 +201,8 @@ Status Write(const std::string& path, const Format& format, const Contents& cont
   const uint64_t metadata_end = kHeaderBytes + contents.metadata.size(),
                  start = AlignUp(metadata_end, kSegmentAlignment);
   if (contents.metadata.size() > kMaxMetadataBytes) {
-    return InvalidArgument(path + ": the metadata would take " + Text(contents.metadata.size()) +
-                           " bytes, allowed are " + Text(kMaxMetadataBytes) + ": shorten the item names and keys");
+    return InvalidArgument(path, ": the metadata would take ", contents.metadata.size(),
+                           " bytes, allowed are ", kMaxMetadataBytes, ": shorten the item names and keys");
   }
   Header header{.magic = MagicOf(format.kind),
                 .version = format.version,

@@ -66,11 +66,11 @@ Status TextChecker::Check(std::string_view field, const flatbuffers::String* tex
   if (text == nullptr) return OkStatus();
   const uint64_t cost = uint64_t{text->size()} + 2 * sizeof(flatbuffers::uoffset_t);  // an offset and a length at least
   if (cost > bytes_left_) {
-    return InvalidData(name_ + ": " + std::string(field) + ": the texts are larger than the metadata that holds them");
+    return InvalidData(name_, ": ", field, ": the texts are larger than the metadata that holds them");
   }
   bytes_left_ -= cost;
   if (IsText(text->string_view(), lines)) return OkStatus();
-  return InvalidData(name_ + ": " + std::string(field) + " is not text: allowed is UTF-8 without control characters");
+  return InvalidData(name_, ": ", field, " is not text: allowed is UTF-8 without control characters");
 }
 
 flatbuffers::Offset<schema::Architecture> BuildArchitecture(flatbuffers::FlatBufferBuilder& builder,
@@ -125,18 +125,18 @@ Result<Architecture> ReadArchitecture(const std::string& name, const schema::Arc
 
 Status CheckAlignment(const std::string& name, const flatbuffers::Vector<uint64_t>& values) {
   if (values.size() == 0 || reinterpret_cast<uintptr_t>(values.Data()) % alignof(uint64_t) == 0) return OkStatus();
-  return InvalidData(name + ": the metadata holds numbers that are not aligned");
+  return InvalidData(name, ": the metadata holds numbers that are not aligned");
 }
 
 Status CheckTensor(const std::string& name, const schema::Tensor& tensor, const ExpectedTensor& expected) {
   const std::string which = name + ": tensor " + StringOf(tensor.name());
   const char* type = TypeName(tensor.type());
   if (type == nullptr) {
-    return InvalidData(which + " has element type " + std::to_string(static_cast<int>(tensor.type())) +
-                       ", allowed are 0 to " + std::to_string(static_cast<int>(schema::ElementType::MAX)));
+    return InvalidData(which, " has element type ", static_cast<int>(tensor.type()),
+                       ", allowed are 0 to ", static_cast<int>(schema::ElementType::MAX));
   }
   if (tensor.type() != expected.type) {
-    return Unsupported(which + " has elements of type " + type + ", this build reads it as " +
+    return Unsupported(which, " has elements of type ", type, ", this build reads it as ",
                        (expected.readable != nullptr ? expected.readable : TypeName(expected.type)));
   }
   const auto& shape = *tensor.shape();
@@ -150,13 +150,13 @@ Status CheckTensor(const std::string& name, const schema::Tensor& tensor, const 
   if (!equal) {
     const std::string found = shape.size() > 4 ? std::to_string(shape.size()) + " dimensions"
                                                : "shape " + ShapeText(shape.data(), shape.size());
-    return InvalidData(which + " has " + found + ", the architecture needs " +
+    return InvalidData(which, " has ", found, ", the architecture needs ",
                        ShapeText(expected.shape.data(), expected.shape.size()));
   }
   const uint64_t bytes = count * (expected.type == schema::ElementType::F16 ? sizeof(uint16_t) : sizeof(uint32_t));
   if (tensor.bytes() != bytes) {
-    return InvalidData(which + " has " + std::to_string(tensor.bytes()) + " bytes, its shape needs " +
-                       std::to_string(bytes));
+    return InvalidData(which, " has ", tensor.bytes(), " bytes, its shape needs ",
+                       bytes);
   }
   return OkStatus();
 }
@@ -181,8 +181,8 @@ Status VerifyBuffer(const std::string& name, std::span<const std::byte> metadata
   flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(metadata.data()), metadata.size(), kMaxDepth,
                                  kMaxTables);
   if (verify(verifier)) return OkStatus();
-  return InvalidData(name + ": the metadata is not a valid FlatBuffer of this kind, or has more than " +
-                     std::to_string(kMaxTables) + " tables");
+  return InvalidData(name, ": the metadata is not a valid FlatBuffer of this kind, or has more than ",
+                     kMaxTables, " tables");
 }
 
 Status AsArgument(const Status& status) { return status.ok() ? status : InvalidArgument(status.message()); }

@@ -38,8 +38,8 @@ std::span<const float> FlatWeights(const metadata::ModelMetadata& model, std::sp
 Status ModelFile::Impl::Load(Kind kind, const std::string& name, std::span<const std::byte> bytes) {
   WISP_ASSIGN_OR_RETURN(view, container::Parse(name, bytes, metadata::kModelFormat));
   WISP_ASSIGN_OR_RETURN(model, metadata::ReadModelMetadata(name, view.metadata));
-  if (model.classifier && kind == Kind::kRecommender) return InvalidData(name + ": is a classifier, a recommender is needed");
-  if (!model.classifier && kind == Kind::kClassifier) return InvalidData(name + ": is no classifier, one is needed");
+  if (model.classifier && kind == Kind::kRecommender) return InvalidData(name, ": is a classifier, a recommender is needed");
+  if (!model.classifier && kind == Kind::kClassifier) return InvalidData(name, ": is no classifier, one is needed");
   WISP_ASSIGN_OR_RETURN(arrays, container::Locate(view, model.segment_bytes(), model.arrays));
   for (size_t i = 0; i < model.parameters.size(); ++i) {
     const std::byte* data = arrays[model.array_of_parameter[i]].data();
@@ -92,7 +92,7 @@ Status ModelFile::VerifyWeights() const {
     const bool finite = tensor.halves != nullptr ? std::all_of(tensor.halves, tensor.halves + p.size(), kernels::IsFinite)
                                                  : metadata::AllFinite({tensor.floats, p.size()});
     if (!finite) {
-      return InvalidData(impl_->view.name + ": tensor " + p.name + " holds a number that is not finite");
+      return InvalidData(impl_->view.name, ": tensor ", p.name, " holds a number that is not finite");
     }
   }
   return OkStatus();

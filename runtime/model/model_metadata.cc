@@ -34,10 +34,10 @@ Status ReadTensors(const std::string& name, ModelMetadata& model, TextChecker& t
     const std::string_view tensor_name = ViewOf(tensor.name());
     const auto found = index_of.find(tensor_name);
     if (found == index_of.end()) {
-      return InvalidData(name + ": has a tensor " + Short(tensor_name) + ", which this architecture does not have");
+      return InvalidData(name, ": has a tensor ", Short(tensor_name), ", which this architecture does not have");
     }
     if (model.array_of_parameter[found->second] != SIZE_MAX) {
-      return InvalidData(name + ": has two tensors " + Short(tensor_name));
+      return InvalidData(name, ": has two tensors ", Short(tensor_name));
     }
     const ParameterSpec& p = model.parameters[found->second];
     const uint64_t shape[2] = {p.rows, p.cols};
@@ -52,7 +52,7 @@ Status ReadTensors(const std::string& name, ModelMetadata& model, TextChecker& t
   }
   for (size_t i = 0; i < model.parameters.size(); ++i) {
     if (model.array_of_parameter[i] == SIZE_MAX) {
-      return InvalidData(name + ": tensor " + model.parameters[i].name + " is missing");
+      return InvalidData(name, ": tensor ", model.parameters[i].name, " is missing");
     }
   }
   return OkStatus();
@@ -63,14 +63,14 @@ Status CheckTexts(const std::string& name, const char* field, const Texts* value
                   TextChecker& texts) {
   if (values == nullptr || values->size() == 0) return OkStatus();
   if (values->size() != count) {
-    return InvalidData(name + ": " + field + " has " + Text(values->size()) +
-                       " entries, allowed are none or one for each of " + Text(count) + (noun == std::string_view("class") ? " classes" : " items"));
+    return InvalidData(name, ": ", field, " has ", values->size(),
+                       " entries, allowed are none or one for each of ", count, (noun == std::string_view("class") ? " classes" : " items"));
   }
   for (flatbuffers::uoffset_t i = 0; i < values->size(); ++i) {
     const flatbuffers::String* value = values->Get(i);
     // The common case without building the name of the field.
     if (const Status status = texts.Check(field, value, Lines::kOne); !status.ok()) {
-      return InvalidData(status.message() + " (" + noun + " " + Text(i) + ")");
+      return InvalidData(status.message(), " (", noun, " ", i, ")");
     }
   }
   return OkStatus();
@@ -82,19 +82,19 @@ Status CheckKeyOrder(const std::string& name, const schema::Model& root) {
   const auto* order = root.item_key_order();
   const size_t num_keys = keys ? keys->size() : 0, num_order = order ? order->size() : 0;
   if (num_keys != num_order) {
-    return InvalidData(name + ": item_key_order has " + Text(num_order) + " entries, there are " + Text(num_keys) +
+    return InvalidData(name, ": item_key_order has ", num_order, " entries, there are ", num_keys,
                        " keys");
   }
   std::string_view previous;
   for (flatbuffers::uoffset_t i = 0; i < num_order; ++i) {
     const uint32_t item = order->Get(i);
     if (item >= num_keys) {
-      return InvalidData(name + ": item_key_order names item " + Text(item) + ", allowed are 0 to " +
-                         Text(num_keys - 1));
+      return InvalidData(name, ": item_key_order names item ", item, ", allowed are 0 to ",
+                         num_keys - 1);
     }
     const std::string_view key = ViewOf(keys->Get(item));
-    if (i > 0 && key == previous) return InvalidData(name + ": two items have the key " + Short(key));
-    if (i > 0 && key < previous) return InvalidData(name + ": item_key_order is not sorted at entry " + Text(i));
+    if (i > 0 && key == previous) return InvalidData(name, ": two items have the key ", Short(key));
+    if (i > 0 && key < previous) return InvalidData(name, ": item_key_order is not sorted at entry ", i);
     previous = key;
   }
   return OkStatus();
@@ -119,22 +119,22 @@ Status CheckTexts(const schema::Provenance& entry, const std::string& which, Tex
 // What is claimed must be something that can be claimed: no epsilon without a mechanism and secure noise.
 Status CheckClaim(const std::string& which, const schema::Provenance& entry) {
   if (entry.noise() > schema::NoiseSource::MAX) {
-    return InvalidData(which + ".noise is " + Text(static_cast<uint64_t>(entry.noise())) + ", allowed are 0 to " +
-                       Text(static_cast<uint64_t>(schema::NoiseSource::MAX)));
+    return InvalidData(which, ".noise is ", static_cast<uint64_t>(entry.noise()), ", allowed are 0 to ",
+                       static_cast<uint64_t>(schema::NoiseSource::MAX));
   }
   if (!(entry.delta() >= 0 && entry.delta() < 1)) {
-    return InvalidData(which + ".delta is " + std::to_string(entry.delta()) + ", allowed is 0 <= delta < 1");
+    return InvalidData(which, ".delta is ", entry.delta(), ", allowed is 0 <= delta < 1");
   }
   if (!entry.epsilon().has_value()) return OkStatus();
   if (!(*entry.epsilon() >= 0)) {
-    return InvalidData(which + ".epsilon is " + std::to_string(*entry.epsilon()) + ", allowed are 0 and more");
+    return InvalidData(which, ".epsilon is ", *entry.epsilon(), ", allowed are 0 and more");
   }
   if (entry.noise() != schema::NoiseSource::Secure) {
     return InvalidData(
-        which + " states an epsilon, but its noise is not from the secure generator: there is no guarantee to state");
+        which, " states an epsilon, but its noise is not from the secure generator: there is no guarantee to state");
   }
   if (entry.mechanisms() == nullptr || entry.mechanisms()->size() == 0) {
-    return InvalidData(which + " states an epsilon, but names no mechanism");
+    return InvalidData(which, " states an epsilon, but names no mechanism");
   }
   return OkStatus();
 }
@@ -164,8 +164,8 @@ Status ReadProvenance(const std::string& name, ModelMetadata& model, TextChecker
   const auto* entries = model.root->provenance();
   if (entries == nullptr) return OkStatus();
   if (entries->size() > kMaxProvenanceEntries) {
-    return InvalidData(name + ": provenance has " + Text(entries->size()) + " entries, allowed are " +
-                       Text(kMaxProvenanceEntries));
+    return InvalidData(name, ": provenance has ", entries->size(), " entries, allowed are ",
+                       kMaxProvenanceEntries);
   }
   for (flatbuffers::uoffset_t i = 0; i < entries->size(); ++i) {
     const schema::Provenance& entry = *entries->Get(i);
@@ -180,11 +180,11 @@ Status ReadProvenance(const std::string& name, ModelMetadata& model, TextChecker
 Status CheckBiasOrigin(const std::string& name, const ModelMetadata& model) {
   const schema::OutputBiasOrigin origin = model.root->output_bias_origin();
   if (origin > schema::OutputBiasOrigin::MAX) {
-    return InvalidData(name + ": output_bias_origin is " + Text(static_cast<uint64_t>(origin)) + ", allowed are 0 to " +
-                       Text(static_cast<uint64_t>(schema::OutputBiasOrigin::MAX)));
+    return InvalidData(name, ": output_bias_origin is ", static_cast<uint64_t>(origin), ", allowed are 0 to ",
+                       static_cast<uint64_t>(schema::OutputBiasOrigin::MAX));
   }
   if (model.architecture.output_bias == OutputBias::kNone && origin != schema::OutputBiasOrigin::None) {
-    return InvalidData(name + ": states an origin of the output bias, but the architecture has no output bias");
+    return InvalidData(name, ": states an origin of the output bias, but the architecture has no output bias");
   }
   return OkStatus();
 }
@@ -194,15 +194,15 @@ Status ReadClassifier(const std::string& name, ModelMetadata& model) {
   const schema::Classifier* stored = model.root->classifier();
   if (stored == nullptr) {
     const Texts* names = model.root->class_names();
-    if (names != nullptr && names->size() > 0) return InvalidData(name + ": class_names are given, but it is no classifier");
+    if (names != nullptr && names->size() > 0) return InvalidData(name, ": class_names are given, but it is no classifier");
     return OkStatus();
   }
   if (stored->tokenizer() > schema::Tokenizer::MAX) {
-    return Unsupported(name + ": classifier.tokenizer is " + Text(static_cast<uint64_t>(stored->tokenizer())) +
-                       ", this build knows 0 to " + Text(static_cast<uint64_t>(schema::Tokenizer::MAX)));
+    return Unsupported(name, ": classifier.tokenizer is ", static_cast<uint64_t>(stored->tokenizer()),
+                       ", this build knows 0 to ", static_cast<uint64_t>(schema::Tokenizer::MAX));
   }
   if (!(stored->norm_bound() >= 0 && std::isfinite(stored->norm_bound()))) {
-    return InvalidData(name + ": classifier.norm_bound is " + std::to_string(stored->norm_bound()) +
+    return InvalidData(name, ": classifier.norm_bound is ", stored->norm_bound(),
                        ", allowed are 0 and above");
   }
   model.classifier = ClassifierDescription{
@@ -212,7 +212,7 @@ Status ReadClassifier(const std::string& name, ModelMetadata& model) {
   };
   const Texts* keys = model.root->item_keys();
   if (model.classifier->tokenizer != Tokenizer::kNone && (keys == nullptr || keys->size() == 0)) {
-    return InvalidData(name + ": the classifier has a tokenizer, but no item_keys to look tokens up in");
+    return InvalidData(name, ": the classifier has a tokenizer, but no item_keys to look tokens up in");
   }
   const Status status = Validate(model.classifier->architecture);
   return status.ok() ? status : Status(status.code(), name + ": " + status.message());
@@ -225,13 +225,13 @@ Status ReadClassNames(const std::string& name, ModelMetadata& model, TextChecker
   WISP_RETURN_IF_ERROR(CheckTexts(name, "class_names", &stored, num_classes, "class", texts));
   std::vector<std::string_view> sorted;
   for (const flatbuffers::String* text : stored) {
-    if (text->size() == 0) return InvalidData(name + ": a class has an empty name");
+    if (text->size() == 0) return InvalidData(name, ": a class has an empty name");
     model.classifier->class_names.push_back(StringOf(text));
     sorted.push_back(ViewOf(text));
   }
   std::sort(sorted.begin(), sorted.end());
   const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
-  return twice == sorted.end() ? OkStatus() : InvalidData(name + ": two classes have the name " + Short(*twice));
+  return twice == sorted.end() ? OkStatus() : InvalidData(name, ": two classes have the name ", Short(*twice));
 }
 
 }  // namespace

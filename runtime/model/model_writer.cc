@@ -34,12 +34,12 @@ uint64_t TextBytes(const ModelContents& contents, const ClassifierDescription* c
 
 Status CheckSizes(const std::string& path, const ModelContents& contents, const ClassifierDescription* classifier, size_t flat_size) {
   if (contents.weights.size() != flat_size) {
-    return InvalidArgument(path + ": there are " + std::to_string(contents.weights.size()) +
-                           " weights to write, the architecture needs " + std::to_string(flat_size));
+    return InvalidArgument(path, ": there are ", contents.weights.size(),
+                           " weights to write, the architecture needs ", flat_size);
   }
   if (const uint64_t bytes = TextBytes(contents, classifier); bytes > container::kMaxMetadataBytes) {
-    return InvalidArgument(path + ": names, keys and provenance take " + std::to_string(bytes) +
-                           " bytes, allowed are " + std::to_string(container::kMaxMetadataBytes));
+    return InvalidArgument(path, ": names, keys and provenance take ", bytes,
+                           " bytes, allowed are ", container::kMaxMetadataBytes);
   }
   return OkStatus();
 }
@@ -163,8 +163,8 @@ Result<std::vector<kernels::Half>> HalvesOf(const std::string& path, const Param
   for (const float value : values) {
     halves.push_back(kernels::ToHalf(value));
     if (kernels::IsFinite(halves.back())) continue;
-    return InvalidArgument(path + ": tensor " + p.name + " holds " + std::to_string(value) + ", the largest number of f16 is " +
-                           std::to_string(static_cast<int>(kernels::kLargestHalf)) + ": its tables must stay f32");
+    return InvalidArgument(path, ": tensor ", p.name, " holds ", value, ", the largest number of f16 is ",
+                           static_cast<int>(kernels::kLargestHalf), ": its tables must stay f32");
   }
   return halves;
 }
@@ -185,7 +185,7 @@ Status WriteContents(const std::string& path, const ModelContents& contents, con
   for (const ParameterSpec& p : parameters) {
     const std::span<const float> values = contents.weights.subspan(p.offset, p.size());
     if (!metadata::AllFinite(values)) {
-      return InvalidArgument(path + ": tensor " + p.name + " holds a number that is not finite");
+      return InvalidArgument(path, ": tensor ", p.name, " holds a number that is not finite");
     }
     if (IsHalf(contents, p)) {
       WISP_ASSIGN_OR_RETURN(halves.emplace_back(), HalvesOf(path, p, values));
@@ -214,17 +214,17 @@ Result<FileReplacement> ReserveModel(const std::string& path, const ModelContent
 
 Status WriteModel(const std::string& path, const ModelContents& contents) {
   if (const Status status = Validate(contents.architecture); !status.ok()) {
-    return InvalidArgument(path + ": " + status.message());
+    return InvalidArgument(path, ": ", status.message());
   }
   return WriteContents(path, contents, nullptr, ParametersOf(contents.architecture));
 }
 
 Status WriteClassifier(const std::string& path, const ModelContents& contents, const ClassifierDescription& classifier) {
   if (const Status status = Validate(classifier.architecture); !status.ok()) {
-    return InvalidArgument(path + ": " + status.message());
+    return InvalidArgument(path, ": ", status.message());
   }
   if (contents.architecture != classifier.architecture.encoder) {
-    return InvalidArgument(path + ": the model's architecture is not the one of the classifier's encoder");
+    return InvalidArgument(path, ": the model's architecture is not the one of the classifier's encoder");
   }
   return WriteContents(path, contents, &classifier, ParametersOf(classifier.architecture));
 }

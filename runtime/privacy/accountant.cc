@@ -191,7 +191,7 @@ Result<double> PldEpsilon(std::span<const Mechanism> mechanisms, Delta delta) {
 }
 
 Result<double> PldDelta(std::span<const Mechanism> mechanisms, double epsilon) {
-  if (!(epsilon >= 0)) return InvalidArgument("epsilon is " + std::to_string(epsilon) + ", allowed are 0 and above");
+  if (!(epsilon >= 0)) return InvalidArgument("epsilon is ", epsilon, ", allowed are 0 and above");
   WISP_ASSIGN_OR_RETURN(const double pure, PureEpsilon(mechanisms));
   double known = epsilon >= pure ? 0 : 1;
   if (RdpMayBeBelow(mechanisms)) {

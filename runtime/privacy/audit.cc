@@ -12,9 +12,9 @@ namespace {
 
 Status CheckOutcome(const OneRunOutcome& o) {
   if (o.canaries > 0 && o.canaries <= kMostCanaries && o.guesses <= o.canaries && o.correct <= o.guesses) return OkStatus();
-  return InvalidArgument(std::to_string(o.correct) + " correct of " + std::to_string(o.guesses) + " guesses about " +
-                         std::to_string(o.canaries) + " canaries, allowed are correct <= guesses <= canaries and 1 to " +
-                         std::to_string(kMostCanaries) + " canaries");
+  return InvalidArgument(o.correct, " correct of ", o.guesses, " guesses about ",
+                         o.canaries, " canaries, allowed are correct <= guesses <= canaries and 1 to ",
+                         kMostCanaries, " canaries");
 }
 
 // max over i >= 1 of P[v > W >= v - i] / i for W ~ Binomial(r, chance), the mass that delta may move up by i guesses.
@@ -59,27 +59,27 @@ double LargestRejected(const OneRunOutcome& o, const AuditLevel& level) {
 Status CheckAuditLevel(const AuditLevel& level) {
   WISP_RETURN_IF_ERROR(CheckConfidence(level.confidence));
   if (level.delta >= 0 && level.delta < 1) return OkStatus();
-  return InvalidArgument("delta is " + std::to_string(level.delta) + ", allowed are 0 and values below 1");
+  return InvalidArgument("delta is ", level.delta, ", allowed are 0 and values below 1");
 }
 
 Status CheckClaimedEpsilon(double epsilon) {
   if (epsilon >= 0 && std::isfinite(epsilon)) return OkStatus();
-  return InvalidArgument("the claimed epsilon is " + std::to_string(epsilon) + ", allowed are 0 and finite values above: any other cannot be tested");
+  return InvalidArgument("the claimed epsilon is ", epsilon, ", allowed are 0 and finite values above: any other cannot be tested");
 }
 
 Result<OneRunOutcome> CountGuesses(std::span<const double> scores, std::span<const uint8_t> included, const GuessCounts& guesses) {
   const size_t m = scores.size();
   if (m != included.size()) {
-    return InvalidArgument(std::to_string(m) + " scores and " + std::to_string(included.size()) + " inclusions; one of each per canary");
+    return InvalidArgument(m, " scores and ", included.size(), " inclusions; one of each per canary");
   }
   if (m == 0 || m > kMostCanaries || guesses.positive > m || guesses.negative > m - guesses.positive) {
-    return InvalidArgument(std::to_string(guesses.positive) + " positive and " + std::to_string(guesses.negative) + " negative guesses about " +
-                           std::to_string(m) + " canaries, allowed are as many as canaries in all and 1 to " +
-                           std::to_string(kMostCanaries) + " canaries");
+    return InvalidArgument(guesses.positive, " positive and ", guesses.negative, " negative guesses about ",
+                           m, " canaries, allowed are as many as canaries in all and 1 to ",
+                           kMostCanaries, " canaries");
   }
   for (size_t i = 0; i < m; ++i) {
-    if (std::isnan(scores[i])) return InvalidArgument("the score of canary " + std::to_string(i) + " is NaN");
-    if (included[i] > 1) return InvalidArgument("the inclusion of canary " + std::to_string(i) + " is neither 0 nor 1");
+    if (std::isnan(scores[i])) return InvalidArgument("the score of canary ", i, " is NaN");
+    if (included[i] > 1) return InvalidArgument("the inclusion of canary ", i, " is neither 0 nor 1");
   }
   std::vector<uint32_t> order(m);
   std::iota(order.begin(), order.end(), 0u);
@@ -93,9 +93,9 @@ Result<OneRunOutcome> CountGuesses(std::span<const double> scores, std::span<con
 Result<double> OneRunPValue(const OneRunOutcome& outcome, const AuditClaim& claim) {
   WISP_RETURN_IF_ERROR(CheckOutcome(outcome));
   if (!(claim.epsilon >= 0 && std::isfinite(claim.epsilon))) {
-    return InvalidArgument("epsilon is " + std::to_string(claim.epsilon) + ", allowed are 0 and finite values above");
+    return InvalidArgument("epsilon is ", claim.epsilon, ", allowed are 0 and finite values above");
   }
-  if (!(claim.delta >= 0 && claim.delta <= 1)) return InvalidArgument("delta is " + std::to_string(claim.delta) + ", allowed are 0 to 1");
+  if (!(claim.delta >= 0 && claim.delta <= 1)) return InvalidArgument("delta is ", claim.delta, ", allowed are 0 to 1");
   return PValue(outcome, claim);
 }
 

@@ -15,16 +15,16 @@ constexpr double kSumTolerance = 1e-9;
 Status CheckDistribution(std::span<const double> p) {
   double sum = 0;
   for (size_t i = 0; i < p.size(); ++i) {
-    if (!(p[i] >= 0 && std::isfinite(p[i]))) return InvalidArgument("probability " + std::to_string(i) + " is " + std::to_string(p[i]));
+    if (!(p[i] >= 0 && std::isfinite(p[i]))) return InvalidArgument("probability ", i, " is ", p[i]);
     sum += p[i];
   }
   if (std::abs(sum - 1) <= kSumTolerance) return OkStatus();
-  return InvalidArgument("probabilities sum to " + std::to_string(sum) + ", not to 1 within 1e-9");
+  return InvalidArgument("probabilities sum to ", sum, ", not to 1 within 1e-9");
 }
 
 Status CheckPair(std::span<const double> p, std::span<const double> q) {
   if (p.size() != q.size()) {
-    return InvalidArgument("distributions over " + std::to_string(p.size()) + " and " + std::to_string(q.size()) + " outputs");
+    return InvalidArgument("distributions over ", p.size(), " and ", q.size(), " outputs");
   }
   WISP_RETURN_IF_ERROR(CheckDistribution(p));
   return CheckDistribution(q);
@@ -70,7 +70,7 @@ class Enumeration {
 
   Status Extend(double p, double q) {
     if (drawn_.size() == draws_) {
-      if (pair_.p.size() == kMostTuples) return InvalidArgument("more than " + std::to_string(kMostTuples) + " tuples");
+      if (pair_.p.size() == kMostTuples) return InvalidArgument("more than ", kMostTuples, " tuples");
       pair_.p.push_back(p);
       pair_.q.push_back(q);
       return OkStatus();
@@ -96,7 +96,7 @@ class Enumeration {
     WISP_RETURN_IF_ERROR(CheckDistribution(after));
     if (num_items_ == 0) num_items_ = after.size();
     if (after.size() == num_items_) return OkStatus();
-    return InvalidArgument("a draw among " + std::to_string(after.size()) + " items after one among " + std::to_string(num_items_));
+    return InvalidArgument("a draw among ", after.size(), " items after one among ", num_items_);
   }
 
   uint32_t draws_;
@@ -121,13 +121,13 @@ Result<double> MaxLogRatio(std::span<const double> p, std::span<const double> q)
 
 Result<double> HockeyStick(std::span<const double> p, std::span<const double> q, double epsilon) {
   WISP_RETURN_IF_ERROR(CheckPair(p, q));
-  if (!(epsilon >= 0)) return InvalidArgument("epsilon is " + std::to_string(epsilon) + ", allowed are 0 and above");
+  if (!(epsilon >= 0)) return InvalidArgument("epsilon is ", epsilon, ", allowed are 0 and above");
   return std::max(OneSidedDelta(p, q, epsilon), OneSidedDelta(q, p, epsilon));
 }
 
 Result<double> ExactEpsilon(std::span<const double> p, std::span<const double> q, double delta) {
   WISP_RETURN_IF_ERROR(CheckPair(p, q));
-  if (!(delta >= 0 && delta < 1)) return InvalidArgument("delta is " + std::to_string(delta) + ", allowed are 0 and values below 1");
+  if (!(delta >= 0 && delta < 1)) return InvalidArgument("delta is ", delta, ", allowed are 0 and values below 1");
   // Differences of rounded sums cannot tell a delta of 0 from 1e-17.
   if (delta == 0) return MaxLogRatio(p, q);
   return std::max(OneSidedEpsilon(p, q, delta), OneSidedEpsilon(q, p, delta));
@@ -146,7 +146,7 @@ NextDraw WithoutReplacement(std::vector<double> probabilities) {
     for (uint32_t item : drawn) left[item] = 0;
     double sum = 0;
     for (double p : left) sum += p;
-    if (!(sum > 0)) return InvalidArgument("nothing is left to draw after " + std::to_string(drawn.size()) + " draws");
+    if (!(sum > 0)) return InvalidArgument("nothing is left to draw after ", drawn.size(), " draws");
     for (double& p : left) p /= sum;
     return left;
   };

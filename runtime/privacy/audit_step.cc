@@ -60,12 +60,12 @@ Halves Split(const CanaryObservations& o) {
 
 Status CheckObservations(const CanaryObservations& o) {
   if (o.with.size() < 2 || o.without.size() < 2) {
-    return InvalidArgument(std::to_string(o.with.size()) + " observations with the canary and " + std::to_string(o.without.size()) +
+    return InvalidArgument(o.with.size(), " observations with the canary and ", o.without.size(),
                            " without; at least 2 of each are needed");
   }
   for (std::span<const double> values : {o.with, o.without}) {
     const auto nan = std::find_if(values.begin(), values.end(), [](double x) { return std::isnan(x); });
-    if (nan != values.end()) return InvalidArgument("observation " + std::to_string(nan - values.begin()) + " is NaN");
+    if (nan != values.end()) return InvalidArgument("observation ", nan - values.begin(), " is NaN");
   }
   return OkStatus();
 }

@@ -95,14 +95,14 @@ double ClopperPearsonHigh(Count count, double error) {
 
 Status CheckConfidence(double confidence) {
   if (confidence > 0 && confidence < 1) return OkStatus();
-  return InvalidArgument("confidence is " + std::to_string(confidence) + ", allowed are values above 0 and below 1");
+  return InvalidArgument("confidence is ", confidence, ", allowed are values above 0 and below 1");
 }
 
 Result<Proportion> Proportion::Of(Count count, double confidence) {
   WISP_RETURN_IF_ERROR(CheckConfidence(confidence));
   if (count.trials == 0) return InvalidArgument("a proportion of no trials");
   if (count.hits > count.trials) {
-    return InvalidArgument(std::to_string(count.hits) + " hits in " + std::to_string(count.trials) + " trials");
+    return InvalidArgument(count.hits, " hits in ", count.trials, " trials");
   }
   const double error = (1 - confidence) / 2;
   return Proportion{count, {ClopperPearsonLow(count, error), ClopperPearsonHigh(count, error)}};

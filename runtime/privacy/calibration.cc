@@ -54,8 +54,8 @@ double Aim(const End& low, const End& high, double target, int tries) {
 }
 
 Status Unreachable(const CalibrationRequest& r, double epsilon) {
-  return PrivacyRefused("epsilon " + DoubleText(r.target.epsilon()) + " at delta " + DoubleText(r.target.delta()) +
-                        " cannot be met: even with noise multiplier 1e5 " + std::to_string(r.steps) + " steps and what they are composed with cost " +
+  return PrivacyRefused("epsilon ", DoubleText(r.target.epsilon()), " at delta ", DoubleText(r.target.delta()),
+                        " cannot be met: even with noise multiplier 1e5 ", r.steps, " steps and what they are composed with cost ",
                         EpsilonText(epsilon));
 }
 
@@ -63,7 +63,7 @@ Status Unreachable(const CalibrationRequest& r, double epsilon) {
 
 Status CheckTarget(double epsilon) {
   if (epsilon >= kSmallestTarget && epsilon <= kLargestTarget) return OkStatus();
-  return InvalidArgument("epsilon is " + DoubleText(epsilon) + ", allowed is " + DoubleText(kSmallestTarget) + " to " + DoubleText(kLargestTarget) +
+  return InvalidArgument("epsilon is ", DoubleText(epsilon), ", allowed is ", DoubleText(kSmallestTarget), " to ", DoubleText(kLargestTarget),
                          "; for less privacy give the noise multiplier itself");
 }
 
@@ -74,8 +74,8 @@ Result<Calibration> CalibrateNoise(const CalibrationRequest& request) {
   WISP_ASSIGN_OR_RETURN(const Delta delta, Delta::Create(request.target.delta()));
   WISP_ASSIGN_OR_RETURN(const double beside, PldEpsilon(request.composed_with, delta));
   if (beside > target) {
-    return PrivacyRefused("epsilon " + DoubleText(target) + " at delta " + DoubleText(request.target.delta()) +
-                          " cannot be met: what is spent beside the steps costs " + EpsilonText(beside) + " by itself");
+    return PrivacyRefused("epsilon ", DoubleText(target), " at delta ", DoubleText(request.target.delta()),
+                          " cannot be met: what is spent beside the steps costs ", EpsilonText(beside), " by itself");
   }
   // A bracket that doubles away from 1, then a search inside. `high` always keeps the promise.
   End high{.noise = 1};

@@ -49,7 +49,7 @@ Result<Mechanism> RangeOfLoss(double loss, const Draws& draws) {
 
 Status CheckPure(const PureRequest& request) {
   if (request.epsilon > 0 && std::isfinite(request.epsilon)) return OkStatus();
-  return InvalidArgument("epsilon is " + std::to_string(request.epsilon) + ", allowed is a positive number");
+  return InvalidArgument("epsilon is ", request.epsilon, ", allowed is a positive number");
 }
 
 // The closed form, then down until rounding does not exceed the target either.
@@ -61,7 +61,7 @@ Result<Mechanism> LargestPure(const PureRequest& request, const MechanismOfLoss&
     WISP_ASSIGN_OR_RETURN(const double epsilon, PureEpsilon(std::span(&m, 1)));
     if (epsilon <= request.epsilon) return m;
   }
-  return PrivacyRefused("epsilon " + DoubleText(request.epsilon) + " over " + std::to_string(request.draws) +
+  return PrivacyRefused("epsilon ", DoubleText(request.epsilon), " over ", request.draws,
                         " draws is below what can be computed");
 }
 
@@ -92,8 +92,8 @@ Result<DrawCalibration> Calibrate(const DrawRequest& request, const MechanismOfL
   WISP_ASSIGN_OR_RETURN(DrawCalibration best, search.At(low));
   while (!search.Keeps(best)) {
     if (low < std::min(kSmallest, 1e-6 * pure)) {
-      return PrivacyRefused("epsilon " + DoubleText(request.target.epsilon()) + " at delta " + DoubleText(request.target.delta()) +
-                            " cannot be met: what is spent beside the draws leaves no room, together they cost " + EpsilonText(best.epsilon));
+      return PrivacyRefused("epsilon ", DoubleText(request.target.epsilon()), " at delta ", DoubleText(request.target.delta()),
+                            " cannot be met: what is spent beside the draws leaves no room, together they cost ", EpsilonText(best.epsilon));
     }
     high = low;
     low /= 2;

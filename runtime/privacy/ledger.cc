@@ -16,7 +16,7 @@ namespace wisp::privacy {
 namespace {
 
 Status NotAName(const char* what, std::string_view text, const char* allowed) {
-  return InvalidData(std::string(what) + " is '" + std::string(text) + "', allowed are " + allowed);
+  return InvalidData(what, " is '", text, "', allowed are ", allowed);
 }
 
 }  // namespace
@@ -68,13 +68,13 @@ struct Ledger::Impl {
 
   Status CheckUnit(const LedgerSubject& there, PrivacyUnit unit, Adjacency adjacency) const {
     if (there.unit == unit && there.adjacency == adjacency) return OkStatus();
-    return InvalidData("ledger '" + database.path() + "' protects a " + std::string(ToText(there.unit)) + " under " + std::string(ToText(there.adjacency)) +
-                       ", asked for was a " + std::string(ToText(unit)) + " under " + std::string(ToText(adjacency)) + ": costs of different units do not add up");
+    return InvalidData("ledger '", database.path(), "' protects a ", std::string(ToText(there.unit)), " under ", std::string(ToText(there.adjacency)),
+                       ", asked for was a ", std::string(ToText(unit)), " under ", std::string(ToText(adjacency)), ": costs of different units do not add up");
   }
 
   Status CheckDataset(const LedgerSubject& there, const std::string& dataset) const {
     if (there.dataset.empty() || dataset.empty() || there.dataset == dataset) return OkStatus();
-    return PrivacyRefused("ledger '" + database.path() + "' is of the data set '" + there.dataset + "', and what is to be charged is '" + dataset +
+    return PrivacyRefused("ledger '", database.path(), "' is of the data set '", there.dataset, "', and what is to be charged is '", dataset,
                           "': what is spent on one must not be counted for the other");
   }
 
@@ -85,7 +85,7 @@ struct Ledger::Impl {
     if (!database.is_pending()) return OkStatus();
     WISP_ASSIGN_OR_RETURN(const bool attached, database.Attach(make));
     if (!attached) return OkStatus();
-    mismatch = InvalidData("ledger '" + database.path() + "' could not be read when it was made");  // unless all of this succeeds
+    mismatch = InvalidData("ledger '", database.path(), "' could not be read when it was made");  // unless all of this succeeds
     LedgerPosition start;
     WISP_ASSIGN_OR_RETURN(const LedgerSubject there, ReadSubject(database, &start));
     mismatch = CheckUnit(there, subject.unit, subject.adjacency);
@@ -119,8 +119,8 @@ struct Ledger::Impl {
   // What can be said of a charge whatever else was charged.
   Status CheckAlone(const ChargeRequest& charge) const {
     if (charge.mechanism.adjacency() != subject.adjacency) {
-      return PrivacyRefused("the mechanism is private under " + std::string(ToText(charge.mechanism.adjacency())) +
-                            ", the data set of ledger '" + database.path() + "' is protected under " +
+      return PrivacyRefused("the mechanism is private under ", std::string(ToText(charge.mechanism.adjacency())),
+                            ", the data set of ledger '", database.path(), "' is protected under ",
                             std::string(ToText(subject.adjacency)));
     }
     return CheckAccountable({&charge.mechanism, 1});
@@ -244,8 +244,8 @@ Status Ledger::CheckLimit(const EpsilonDelta& limit) const {
   if (!breach) return OkStatus();
   WISP_ASSIGN_OR_RETURN(const Delta delta, Delta::Create(limit.delta()));
   WISP_ASSIGN_OR_RETURN(const LedgerFigures figures, impl_->budget.Figures(delta));
-  return PrivacyRefused("the budget is to be " + DoubleText(limit.epsilon()) + ", but epsilon " + EpsilonText(figures.stated.epsilon, 6) + " at delta " +
-                        DoubleText(limit.delta()) + " is spent on the data set already: nothing could be charged any more; the limit stays as it was");
+  return PrivacyRefused("the budget is to be ", DoubleText(limit.epsilon()), ", but epsilon ", EpsilonText(figures.stated.epsilon, 6), " at delta ",
+                        DoubleText(limit.delta()), " is spent on the data set already: nothing could be charged any more; the limit stays as it was");
 }
 
 Result<std::optional<EpsilonDelta>> Ledger::Limit() const {
@@ -257,7 +257,7 @@ Result<std::optional<EpsilonDelta>> Ledger::Limit() const {
 
 Result<ChargeId> Ledger::Charge(const ChargeRequest& charge) {
   if (!(charge.loss_slack >= 0 && charge.loss_slack <= 1)) {
-    return InvalidArgument("the loss slack of a charge is " + DoubleText(charge.loss_slack) + ", allowed is 0 to 1");
+    return InvalidArgument("the loss slack of a charge is ", DoubleText(charge.loss_slack), ", allowed is 0 to 1");
   }
   std::lock_guard lock(impl_->mutex);
   Result<ChargeId> id = impl_->Charge(charge);
@@ -271,7 +271,7 @@ Status Ledger::WritePlan(const std::string& run, const std::string& purpose, std
   WISP_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(impl_->database));
   WISP_RETURN_IF_ERROR(impl_->Refresh());
   if (impl_->budget.has_entries()) {
-    return PrivacyRefused("ledger '" + impl_->database.path() + "' has charges: a plan made now may follow from what they released, and would promise nothing");
+    return PrivacyRefused("ledger '", impl_->database.path(), "' has charges: a plan made now may follow from what they released, and would promise nothing");
   }
   LedgerPlan plan{.run = run, .purpose = purpose};
   for (const ChargeRequest& c : charges) plan.mechanisms.push_back({c.mechanism, c.loss_slack});
@@ -334,7 +334,7 @@ Status Ledger::MarkReleased(ChargeId id) {
                         impl_->database.Prepare("UPDATE entries SET state = 'released' WHERE id = ?"));
   WISP_RETURN_IF_ERROR(update.Bind(0, id).Run());
   if (impl_->database.changes() == 1) return OkStatus();
-  return InvalidArgument("ledger '" + impl_->database.path() + "' has no charge " + std::to_string(id));
+  return InvalidArgument("ledger '", impl_->database.path(), "' has no charge ", id);
 }
 
 Result<LedgerFigures> Ledger::Figures(const Delta& delta) const {

@@ -70,7 +70,7 @@ class File final : public LedgerAnchor {
     if (size < 0) return Failed("cannot be read");
     std::optional<AnchorValue> value = FromLine({line, static_cast<size_t>(size)});
     if (value) return value;
-    return InvalidData("'" + path_ + "' is not the anchor of a ledger, or is damaged");
+    return InvalidData("'", path_, "' is not the anchor of a ledger, or is damaged");
   }
 
   Status Write(const AnchorValue& value) override {
@@ -89,7 +89,7 @@ class File final : public LedgerAnchor {
   }
 
  private:
-  Status Failed(const char* what) const { return IoError("the anchor '" + path_ + "' " + what + ": " + std::strerror(errno)); }
+  Status Failed(const char* what) const { return IoError("the anchor '", path_, "' ", what, ": ", std::strerror(errno)); }
 
   Status SyncFolder() const {
     const size_t slash = path_.rfind('/');

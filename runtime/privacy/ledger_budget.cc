@@ -190,7 +190,7 @@ Status LedgerBudget::Refusal(const std::string& who, const LedgerBudget& after, 
   WISP_ASSIGN_OR_RETURN(const LedgerFigures figures, after.Figures(at));
   const double total = figures.stated.epsilon;
   if (figures.basis == LedgerFigures::Basis::kNoGuarantee) {
-    return PrivacyRefused("a charge with reproducible noise has no guarantee and passes every limit; the data set's is epsilon " + limit + delta + ": nothing was charged");
+    return PrivacyRefused("a charge with reproducible noise has no guarantee and passes every limit; the data set's is epsilon ", limit, delta, ": nothing was charged");
   }
   WISP_ASSIGN_OR_RETURN(const LedgerFigures before, Figures(at));
   std::string text = who + (total > passed.epsilon() ? " would bring the data set to epsilon " + DoubleText(total) + delta + ", the limit is " + limit
@@ -199,7 +199,7 @@ Status LedgerBudget::Refusal(const std::string& who, const LedgerBudget& after, 
   if (figures.basis == LedgerFigures::Basis::kAdaptive) {
     text += "; it is under no plan that was fixed before the first charge, so it counts as chosen after looking at what came before";
   }
-  return PrivacyRefused(text + "; nothing was charged");
+  return PrivacyRefused(text, "; nothing was charged");
 }
 
 Result<double> LedgerBudget::AdaptiveEpsilon(const Delta& delta, const std::optional<EpsilonDelta>& held) const {

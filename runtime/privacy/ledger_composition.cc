@@ -61,8 +61,8 @@ Result<double> Composition::Epsilon(const Delta& delta) const {
 
 Status Composition::CheckNoise(NoiseKind noise) const {
   if (noise == NoiseKind::kReproducible ? !has_secure_ : !has_reproducible_) return OkStatus();
-  return PrivacyRefused(std::string("the ledger holds charges with ") + (noise == NoiseKind::kReproducible ? "secure" : "reproducible") +
-                        " noise, this one is with " + std::string(ToText(noise)) +
+  return PrivacyRefused("the ledger holds charges with ", (noise == NoiseKind::kReproducible ? "secure" : "reproducible"),
+                        " noise, this one is with ", std::string(ToText(noise)),
                         " noise, which together have no epsilon, now or later: use a ledger of its own for experiments; nothing was charged");
 }
 

@@ -49,21 +49,21 @@ Status Database::Error(int code) const {
   const std::string detail =
       handle_ != nullptr && sqlite3_errcode(handle_.get()) != SQLITE_OK ? std::string(" (") + sqlite3_errmsg(handle_.get()) + ")" : std::string();
   const int extended = handle_ != nullptr ? sqlite3_extended_errcode(handle_.get()) : SQLITE_NOMEM;
-  if (code == SQLITE_NOMEM || extended == SQLITE_IOERR_NOMEM) return IoError(file + "cannot be read or written: out of memory; nothing was recorded");
-  if (extended == SQLITE_READONLY_DBMOVED) return IoError(file + "was moved, replaced or removed while it was open; this charge was not recorded, open it anew");
+  if (code == SQLITE_NOMEM || extended == SQLITE_IOERR_NOMEM) return IoError(file, "cannot be read or written: out of memory; nothing was recorded");
+  if (extended == SQLITE_READONLY_DBMOVED) return IoError(file, "was moved, replaced or removed while it was open; this charge was not recorded, open it anew");
   switch (code & 0xFF) {
-    case SQLITE_NOTADB: return InvalidData(file + "is not an SQLite database");
+    case SQLITE_NOTADB: return InvalidData(file, "is not an SQLite database");
     case SQLITE_CORRUPT:
-      return InvalidData(file + "is damaged" + detail + "; what was spent cannot be told, restore it from a copy");
+      return InvalidData(file, "is damaged", detail, "; what was spent cannot be told, restore it from a copy");
     case SQLITE_READONLY:
     case SQLITE_PERM:
-      return IoError(file + "is read-only" + detail + "; a charge must be written before noise is drawn");
+      return IoError(file, "is read-only", detail, "; a charge must be written before noise is drawn");
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-      return IoError(file + "is held by another process for too long" + detail + "; nothing was recorded, try again");
-    case SQLITE_FULL: return IoError(file + "cannot grow: the disk is full; this charge was not recorded");
-    case SQLITE_CANTOPEN: return IoError(file + "cannot be opened" + detail);
-    default: return IoError(file + "cannot be read or written" + detail);
+      return IoError(file, "is held by another process for too long", detail, "; nothing was recorded, try again");
+    case SQLITE_FULL: return IoError(file, "cannot grow: the disk is full; this charge was not recorded");
+    case SQLITE_CANTOPEN: return IoError(file, "cannot be opened", detail);
+    default: return IoError(file, "cannot be read or written", detail);
   }
 }
 
@@ -82,7 +82,7 @@ Status Database::Execute(const char* sql) {
 Result<int64_t> Database::ReadNumber(const char* sql) {
   WISP_ASSIGN_OR_RETURN(Statement statement, Prepare(sql));
   WISP_ASSIGN_OR_RETURN(const bool row, statement.Step());
-  if (!row) return InvalidData("ledger '" + path_ + "' is damaged: no answer to " + sql);
+  if (!row) return InvalidData("ledger '", path_, "' is damaged: no answer to ", sql);
   return statement.Number(0);
 }
 
@@ -91,16 +91,16 @@ Result<int64_t> Database::Recognise() {
   WISP_ASSIGN_OR_RETURN(Statement row, Prepare("SELECT (SELECT count(*) FROM sqlite_master), a.application_id, u.user_version "
                                                "FROM pragma_application_id a, pragma_user_version u"));
   WISP_ASSIGN_OR_RETURN(const bool found, row.Step());
-  if (!found) return InvalidData("ledger '" + path_ + "' is damaged: it does not say what it is");
+  if (!found) return InvalidData("ledger '", path_, "' is damaged: it does not say what it is");
   const int64_t tables = row.Number(0), application = row.Number(1), version = row.Number(2);
   if (application == 0 && tables == 0 && version == 0) return 0;
   if (application != kLedgerApplicationId) {
-    return InvalidData("'" + path_ + "' is an SQLite database but not a privacy ledger (application id " +
-                       std::to_string(application) + ", a ledger has " + std::to_string(kLedgerApplicationId) + ")");
+    return InvalidData("'", path_, "' is an SQLite database but not a privacy ledger (application id ",
+                       application, ", a ledger has ", kLedgerApplicationId, ")");
   }
   if (version < 1 || version > kLedgerVersion) {
-    return Unsupported("ledger '" + path_ + "' has version " + std::to_string(version) + ", this build reads versions 1 to " +
-                       std::to_string(kLedgerVersion) + (version > kLedgerVersion ? "; a newer build wrote it" : ""));
+    return Unsupported("ledger '", path_, "' has version ", version, ", this build reads versions 1 to ",
+                       kLedgerVersion, (version > kLedgerVersion ? "; a newer build wrote it" : ""));
   }
   return version;
 }
@@ -121,12 +121,12 @@ Status Database::UseRollbackJournal() {
     if (!busy) break;
   }
   if (mode != "delete") {
-    return IoError("ledger '" + path_ + "' cannot use a rollback journal here (journal mode '" + mode +
+    return IoError("ledger '", path_, "' cannot use a rollback journal here (journal mode '", mode,
                    "'): it belongs on a local file system");
   }
   WISP_RETURN_IF_ERROR(Execute("PRAGMA synchronous = EXTRA; PRAGMA fullfsync = ON"));
   WISP_ASSIGN_OR_RETURN(const int64_t synchronous, ReadNumber("PRAGMA synchronous"));
-  return synchronous == 3 ? OkStatus() : IoError("ledger '" + path_ + "' cannot be synced to disk on every commit");
+  return synchronous == 3 ? OkStatus() : IoError("ledger '", path_, "' cannot be synced to disk on every commit");
 }
 
 Status Database::BringUpToDate(const OpenOptions& options) {
@@ -172,10 +172,10 @@ Result<Database> Database::OpenLater(const OpenOptions& options) {
   // What would keep the file from being made is to be known now, not when a run is under way.
   if (options.path == ":memory:") return IoError("':memory:' is no file: a ledger must outlive the program");
   if (options.path.empty() || access(FolderOf(options.path).c_str(), W_OK | X_OK) != 0) {
-    return IoError("ledger '" + options.path + "' cannot be made: the folder '" + FolderOf(options.path) + "' is not there, or cannot be written in");
+    return IoError("ledger '", options.path, "' cannot be made: the folder '", FolderOf(options.path), "' is not there, or cannot be written in");
   }
   if (access(options.path.c_str(), F_OK) == 0 && access(options.path.c_str(), R_OK | W_OK) != 0) {
-    return IoError("ledger '" + options.path + "' is read-only; a charge must be written before noise is drawn");
+    return IoError("ledger '", options.path, "' is read-only; a charge must be written before noise is drawn");
   }
   WISP_ASSIGN_OR_RETURN(Database database, InMemory(options.path));
   WISP_RETURN_IF_ERROR(database.BringUpToDate(options));
@@ -184,7 +184,7 @@ Result<Database> Database::OpenLater(const OpenOptions& options) {
   // Where it is now: a program may change its folder before the first charge.
   if (options.path.front() == '/') return database;
   const std::unique_ptr<char, decltype(&std::free)> folder(realpath(".", nullptr), &std::free);
-  if (folder == nullptr) return IoError("ledger '" + options.path + "' cannot be made: the folder of the program is gone");
+  if (folder == nullptr) return IoError("ledger '", options.path, "' cannot be made: the folder of the program is gone");
   database.later_->path = std::string(folder.get()) + "/" + options.path;
   return database;
 }
@@ -208,9 +208,9 @@ Status Database::Configure(int busy_timeout_ms) {
 
 Result<Database> Database::Open(const OpenOptions& options) {
   const std::string& path = options.path;
-  if (path.starts_with("file:")) return IoError("ledger '" + path + "': names of files are taken as they are, not as URIs");
+  if (path.starts_with("file:")) return IoError("ledger '", path, "': names of files are taken as they are, not as URIs");
   if (options.missing == Missing::kLater && IsMissing(path)) return OpenLater(options);
-  if (options.missing == Missing::kError && access(path.c_str(), F_OK) != 0) return IoError("ledger '" + path + "' is not there");
+  if (options.missing == Missing::kError && access(path.c_str(), F_OK) != 0) return IoError("ledger '", path, "' is not there");
   WISP_RETURN_IF_ERROR(CheckOneName(path));
   const bool display_only = options.for_display && (access(path.c_str(), W_OK) != 0 || access(FolderOf(path).c_str(), W_OK | X_OK) != 0);
   sqlite3* handle = nullptr;
@@ -224,7 +224,7 @@ Result<Database> Database::Open(const OpenOptions& options) {
   WISP_ASSIGN_OR_RETURN(const int64_t version, database.Recognise());
   if (sqlite3_db_readonly(handle, "main") == 1) return database.Error(SQLITE_READONLY);
   if (version == 0) WISP_RETURN_IF_ERROR(database.CheckNothingLost());
-  if (version == 0 && options.missing == Missing::kError) return InvalidData("'" + path + "' is empty, not a privacy ledger");
+  if (version == 0 && options.missing == Missing::kError) return InvalidData("'", path, "' is empty, not a privacy ledger");
   if (version == 1 && options.for_display) return Upgraded(std::move(database));
   WISP_RETURN_IF_ERROR(database.UseRollbackJournal());
   if (version != 0) WISP_RETURN_IF_ERROR(database.CheckContents());
@@ -247,7 +247,7 @@ Result<Database> Database::OpenReadOnly(Database database) {
     // A write-ahead log cannot be used where nothing can be written. Where none is left, the file is all there is.
     const std::string path = database.path_;
     if (!IsMissing(path + "-wal")) {
-      return IoError("ledger '" + path + "' has charges in '" + path + "-wal', which can be read only where the folder can be written in: copy both files to such a folder");
+      return IoError("ledger '", path, "' has charges in '", path, "-wal', which can be read only where the folder can be written in: copy both files to such a folder");
     }
     sqlite3* handle = nullptr;
     const int code = sqlite3_open_v2((AsUri(path) + "?immutable=1").c_str(), &handle, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, nullptr);
@@ -257,7 +257,7 @@ Result<Database> Database::OpenReadOnly(Database database) {
     version = database.Recognise();
   }
   if (!version.ok()) return version.status();
-  if (*version == 0) return InvalidData("'" + database.path_ + "' is empty, not a privacy ledger");
+  if (*version == 0) return InvalidData("'", database.path_, "' is empty, not a privacy ledger");
   if (*version == 1) return Upgraded(std::move(database));
   database.display_only_ = true;
   WISP_RETURN_IF_ERROR(database.CheckWhole());

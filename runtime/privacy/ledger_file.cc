@@ -64,7 +64,7 @@ int OpenFile(const std::string& path, bool make, int flags, sqlite3** handle) {
 Status CheckOneName(const std::string& path) {
   struct stat info;
   if (stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode) || info.st_nlink <= 1) return OkStatus();
-  return InvalidData("ledger '" + path + "' has " + std::to_string(info.st_nlink) +
+  return InvalidData("ledger '", path, "' has ", info.st_nlink,
                      " names (hard links): what is being written under one is not seen under another, so charges could be lost; remove the others, "
                      "a symbolic link may take their place");
 }
@@ -106,7 +106,7 @@ Status SettleJournal(sqlite3* handle, int timeout_ms, const std::function<bool(c
         sqlite3_vfs* vfs = nullptr;
         sqlite3_file_control(handle, "main", SQLITE_FCNTL_VFS_POINTER, &vfs);
         if (vfs == nullptr || io.xSync(file, SQLITE_SYNC_FULL) != SQLITE_OK || vfs->xDelete(vfs, journal, /*syncDir=*/1) != SQLITE_OK) {
-          result = IoError(std::string("the journal '") + journal + "', which a program that was killed left, cannot be removed");
+          result = IoError("the journal '", journal, "', which a program that was killed left, cannot be removed");
         }
       }
     }

@@ -231,7 +231,7 @@ Result<std::string> NewRandomId() {
 }
 
 Status Damaged(const Database& database, const std::string& what) {
-  return InvalidData("ledger '" + database.path() + "' is damaged: " + what + "; what was spent cannot be told, restore it from a copy");
+  return InvalidData("ledger '", database.path(), "' is damaged: ", what, "; what was spent cannot be told, restore it from a copy");
 }
 
 Status CreateTables(Database& database, const LedgerSubject& s) {

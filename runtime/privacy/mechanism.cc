@@ -22,7 +22,7 @@ std::string Number(double value) {
 
 Status Check(const char* field, double value, bool ok, const char* allowed) {
   if (ok) return OkStatus();
-  return InvalidArgument(std::string("mechanism: ") + field + " is " + Number(value) + ", allowed is " + allowed);
+  return InvalidArgument("mechanism: ", field, " is ", Number(value), ", allowed is ", allowed);
 }
 
 Status CheckSteps(const char* field, uint64_t steps) {
@@ -61,16 +61,16 @@ Result<Adjacency> AdjacencyFromText(std::string_view text) {
   for (size_t i = 0; i < kAdjacencyNames.size(); ++i) {
     if (kAdjacencyNames[i] == text) return static_cast<Adjacency>(i);
   }
-  return InvalidData("adjacency is '" + std::string(text) + "', allowed are add_remove, replace_one and zero_out");
+  return InvalidData("adjacency is '", text, "', allowed are add_remove, replace_one and zero_out");
 }
 
 Result<Delta> Delta::Create(double value) {
-  if (!(value > 0 && value < 1)) return InvalidArgument("delta is " + Number(value) + ", allowed is a number between 0 and 1");
+  if (!(value > 0 && value < 1)) return InvalidArgument("delta is ", Number(value), ", allowed is a number between 0 and 1");
   return Delta(value);
 }
 
 Result<EpsilonDelta> EpsilonDelta::Create(double epsilon, double delta) {
-  if (!(epsilon > 0 && std::isfinite(epsilon))) return InvalidArgument("epsilon is " + Number(epsilon) + ", allowed is a positive number");
+  if (!(epsilon > 0 && std::isfinite(epsilon))) return InvalidArgument("epsilon is ", Number(epsilon), ", allowed is a positive number");
   WISP_RETURN_IF_ERROR(Delta::Create(delta).status());
   return EpsilonDelta(epsilon, delta);
 }
@@ -171,7 +171,7 @@ std::string Mechanism::ToText() const {
 }
 
 Result<Mechanism> Mechanism::FromText(std::string_view text) {
-  const Status malformed = InvalidData("mechanism '" + std::string(text) + "' is not one that this version knows");
+  const Status malformed = InvalidData("mechanism '", text, "' is not one that this version knows");
   const size_t blank = text.find(' ');
   if (blank == std::string_view::npos) return malformed;
   const std::string_view name = text.substr(0, blank);

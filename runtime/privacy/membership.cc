@@ -30,10 +30,10 @@ Count AtMost(const std::vector<double>& sorted, double threshold) {
 double Share(Count c) { return static_cast<double>(c.hits) / static_cast<double>(c.trials); }
 
 Status CheckLosses(std::span<const double> losses, const char* whose) {
-  if (losses.size() < 2) return InvalidArgument(std::to_string(losses.size()) + " losses of " + whose + "; at least 2 are needed");
+  if (losses.size() < 2) return InvalidArgument(losses.size(), " losses of ", whose, "; at least 2 are needed");
   for (size_t i = 0; i < losses.size(); ++i) {
     if (!(losses[i] > -std::numeric_limits<double>::infinity())) {
-      return InvalidArgument("loss " + std::to_string(i) + " of " + whose + " is " + std::to_string(losses[i]));
+      return InvalidArgument("loss ", i, " of ", whose, " is ", losses[i]);
     }
   }
   return OkStatus();

@@ -46,15 +46,15 @@ Result<RandomStream> RandomStream::SecureForTesting(EntropySource source) {
     fork_handler_error = pthread_atfork(nullptr, nullptr, [] { fork_count_.fetch_add(1, std::memory_order_relaxed); });
   });
   if (fork_handler_error != 0) {
-    return IoError(std::string("no secure random stream: the operating system refused a fork handler (") +
-                   std::strerror(fork_handler_error) + ")");
+    return IoError("no secure random stream: the operating system refused a fork handler (",
+                   std::strerror(fork_handler_error), ")");
   }
   ChooseImplementation();
   auto state = std::make_unique<State>();
   errno = 0;
   if (source(state->key, kKeyBytes) != 0) {
-    return IoError(std::string("the operating system gave no random bytes to key a secure stream (") +
-                   (errno != 0 ? std::strerror(errno) : "no reason given") +
+    return IoError("the operating system gave no random bytes to key a secure stream (",
+                   (errno != 0 ? std::strerror(errno) : "no reason given"),
                    "); without them there is no private noise");
   }
   state->secure = true;

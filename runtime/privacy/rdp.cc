@@ -101,11 +101,11 @@ std::vector<double> UsualOrders() {
 Status CheckAccountable(std::span<const Mechanism> mechanisms) {
   for (const Mechanism& m : mechanisms) {
     if (m.kind() == Mechanism::Kind::kPoissonSubsampledGaussian && m.adjacency() != Adjacency::kAddRemove && m.sampling_probability() < 1) {
-      return PrivacyRefused("Poisson sampling under " + std::string(ToText(m.adjacency())) +
+      return PrivacyRefused("Poisson sampling under ", std::string(ToText(m.adjacency())),
                             " adjacency: amplification is proved here for add_remove only");
     }
     if (m.adjacency() != mechanisms.front().adjacency()) {
-      return PrivacyRefused("mechanisms under " + std::string(ToText(mechanisms.front().adjacency())) + " and " + std::string(ToText(m.adjacency())) +
+      return PrivacyRefused("mechanisms under ", std::string(ToText(mechanisms.front().adjacency())), " and ", std::string(ToText(m.adjacency())),
                             " adjacency do not compose to one figure");
     }
   }
@@ -134,7 +134,7 @@ Result<double> RdpEpsilonAtOrders(std::span<const Mechanism> mechanisms, Delta d
   if (mechanisms.empty()) return 0.0;
   double best = kInfinity;
   for (double a : orders) {
-    if (!(a > 1)) return InvalidArgument("RDP order is " + std::to_string(a) + ", allowed are orders above 1");
+    if (!(a > 1)) return InvalidArgument("RDP order is ", a, ", allowed are orders above 1");
     double total = 0;
     for (const Mechanism& m : mechanisms) total += Rdp(m, a);
     // Canonne, Kamath, Steinke 2020, proposition 12.
@@ -147,7 +147,7 @@ Result<double> RdpEpsilon(std::span<const Mechanism> mechanisms, Delta delta) { 
 
 Result<double> RdpDelta(std::span<const Mechanism> mechanisms, double epsilon) {
   WISP_RETURN_IF_ERROR(CheckAccountable(mechanisms));
-  if (!(epsilon >= 0)) return InvalidArgument("epsilon is " + std::to_string(epsilon) + ", allowed are 0 and above");
+  if (!(epsilon >= 0)) return InvalidArgument("epsilon is ", epsilon, ", allowed are 0 and above");
   if (mechanisms.empty()) return 0.0;
   double best = 0;  // of the logarithm
   for (double a : UsualOrders()) {
@@ -163,7 +163,7 @@ Result<double> GdpCltEpsilon(std::span<const Mechanism> mechanisms, Delta delta)
   WISP_RETURN_IF_ERROR(CheckAccountable(mechanisms));
   double mu_squared = 0;
   for (const Mechanism& m : mechanisms) {
-    if (!m.is_gaussian()) return PrivacyRefused("the central limit of Gaussian DP is offered for Gaussian mechanisms only, not for: " + m.Describe());
+    if (!m.is_gaussian()) return PrivacyRefused("the central limit of Gaussian DP is offered for Gaussian mechanisms only, not for: ", m.Describe());
     const double s = m.noise_multiplier(), q = m.sampling_probability(), steps = static_cast<double>(m.steps());
     mu_squared += q == 1 ? steps / (s * s) : q * q * steps * std::expm1(1 / (s * s));
   }

@@ -15,7 +15,7 @@ struct Observations {
 };
 
 Status CheckOptions(const DpFpAuditOptions& o) {
-  if (o.observations < 4) return InvalidArgument("observations is " + std::to_string(o.observations) + ", allowed are 4 and above");
+  if (o.observations < 4) return InvalidArgument("observations is ", o.observations, ", allowed are 4 and above");
   if (o.deltas.empty()) return InvalidArgument("there is no delta at which a claim could be tested");
   for (double delta : o.deltas) WISP_RETURN_IF_ERROR(privacy::Delta::Create(delta).status());
   if (o.claimed_epsilon) WISP_RETURN_IF_ERROR(privacy::CheckClaimedEpsilon(*o.claimed_epsilon));

@@ -184,7 +184,7 @@ Status ChargeReleases(const StepAuditOptions& o, const TrainingOptions& step, co
 
 Status CheckOptions(const StepAuditOptions& o) {
   if (o.training.method == Method::kOrdinary) return InvalidArgument("ordinary training makes no claim that a step could be audited for");
-  if (o.observations < 4) return InvalidArgument("observations is " + std::to_string(o.observations) + ", allowed are 4 and above");
+  if (o.observations < 4) return InvalidArgument("observations is ", o.observations, ", allowed are 4 and above");
   for (double delta : o.deltas) WISP_RETURN_IF_ERROR(privacy::Delta::Create(delta).status());
   return privacy::CheckAuditLevel({.delta = 0, .confidence = o.confidence});
 }

@@ -106,7 +106,7 @@ Result<RunAuditResult> AuditRun(const RunAuditOptions& o) {
   if (o.claimed_epsilon) WISP_RETURN_IF_ERROR(privacy::CheckClaimedEpsilon(*o.claimed_epsilon));
   const uint64_t pairs = uint64_t{o.architecture.num_items} * (o.architecture.num_items - 1);
   if (o.canaries < 10 || o.canaries > std::min(pairs, privacy::kMostCanaries)) {
-    return InvalidArgument("canaries is " + std::to_string(o.canaries) + ", allowed are 10 to " + std::to_string(std::min(pairs, privacy::kMostCanaries)) +
+    return InvalidArgument("canaries is ", o.canaries, ", allowed are 10 to ", std::min(pairs, privacy::kMostCanaries),
                            ": each is another pair of items");
   }
   WISP_ASSIGN_OR_RETURN(RandomStream coins, Coins(o.reproducible_coins));
@@ -146,7 +146,7 @@ Result<MembershipAuditResult> AuditMembership(const MembershipAuditOptions& o) {
   for (const Record& record : o.records) {
     if (NumTargets(record) > 0) shuffled.push_back(record);
   }
-  if (shuffled.size() < 4) return InvalidData("membership inference needs 4 records or more, there are " + std::to_string(shuffled.size()));
+  if (shuffled.size() < 4) return InvalidData("membership inference needs 4 records or more, there are ", shuffled.size());
   for (size_t i = shuffled.size(); i > 1; --i) std::swap(shuffled[i - 1], shuffled[coins.UniformBelow(i)]);
   const std::span<const Record> all(shuffled);
   const std::span<const Record> members = all.first(all.size() / 2), others = all.subspan(all.size() / 2);

@@ -34,7 +34,7 @@ std::string WithoutRecords(std::string config) {
 
 Status CheckSize(const char* what, size_t found, size_t needed) {
   if (found == needed) return OkStatus();
-  return InvalidData(std::string("checkpoint: ") + what + " has " + std::to_string(found) + " numbers, this run needs " + std::to_string(needed));
+  return InvalidData("checkpoint: ", what, " has ", found, " numbers, this run needs ", needed);
 }
 
 std::vector<float> Copy(const AlignedArray<float>& array) { return {array.data(), array.data() + array.size()}; }
@@ -44,8 +44,8 @@ Status CheckCharged(const privacy::Ledger& ledger, const Checkpoint& c, std::str
   uint64_t charged = 0;
   for (const privacy::LedgerEntry& entry : entries) charged += entry.run == c.run_id && entry.purpose == purpose ? entry.mechanism.steps() : 0;
   if (charged >= steps) return OkStatus();
-  return PrivacyRefused("checkpoint: the ledger was charged for " + std::to_string(charged) + " of the " + std::to_string(steps) + " steps of run '" +
-                        c.run_id + "'; go on with the ledger that paid for them");
+  return PrivacyRefused("checkpoint: the ledger was charged for ", charged, " of the ", steps, " steps of run '",
+                        c.run_id, "'; go on with the ledger that paid for them");
 }
 
 void Save(const Streams& streams, Checkpoint& c) {
@@ -59,7 +59,7 @@ Status Check(const Streams& streams, const Checkpoint& c) {
     return InvalidData("checkpoint: it belongs to a run with another source of randomness");
   }
   for (size_t i = 0; i < c.streams.size(); ++i) {
-    if (c.streams[i].name != StreamName(i)) return InvalidData("checkpoint: stream '" + c.streams[i].name + "' where '" + StreamName(i) + "' should be");
+    if (c.streams[i].name != StreamName(i)) return InvalidData("checkpoint: stream '", c.streams[i].name, "' where '", StreamName(i), "' should be");
   }
   return OkStatus();
 }

@@ -22,7 +22,7 @@ using privacy::Mechanism;
 Status CheckGoal(const PrivacyGoal& goal, DpFpMode mode, double num_records) {
   if (mode == DpFpMode::kPaper) {
     if (!goal.epsilon && !goal.noise_multiplier) return OkStatus();
-    return PrivacyRefused("mode paper has no epsilon that its noise could be calibrated to. " + WhyPaperHasNoGuarantee());
+    return PrivacyRefused("mode paper has no epsilon that its noise could be calibrated to. ", WhyPaperHasNoGuarantee());
   }
   return CheckPrivacyGoal(goal, num_records);
 }
@@ -67,7 +67,7 @@ Status Prepare(const ClassificationJob& job, DpFpOptions& o) {
   if (job.new_limit && o.ledger != nullptr) WISP_RETURN_IF_ERROR(o.ledger->CheckLimit(*job.new_limit));
   if (o.expected_batch == 0 || o.micro_batches == 0) return InvalidArgument("expected_batch and micro_batches must be 1 or above");
   if (o.expected_batch > o.num_records_public) {
-    return InvalidArgument("expected_batch is " + std::to_string(o.expected_batch) + ", more than the " + std::to_string(o.num_records_public) + " records");
+    return InvalidArgument("expected_batch is ", o.expected_batch, ", more than the ", o.num_records_public, " records");
   }
   if (o.num_steps == 0) {
     WISP_ASSIGN_OR_RETURN(o.num_steps, StepsOfEpochs(job.epochs, o.num_records_public, o.expected_batch));
@@ -106,7 +106,7 @@ Status FillInNoise(const ClassificationJob& job, DpFpOptions& o) {
     return OkStatus();
   }
   if (!(job.head_share > 0 && job.head_share < 1)) {
-    return InvalidArgument("head_share is " + std::to_string(job.head_share) + ", allowed is a number between 0 and 1");
+    return InvalidArgument("head_share is ", job.head_share, ", allowed is a number between 0 and 1");
   }
   double slack = 0;
   for (int attempt = 0;; ++attempt) {
@@ -115,7 +115,7 @@ Status FillInNoise(const ClassificationJob& job, DpFpOptions& o) {
     const double needed = DpFpLossSlack(job.architecture, o, o.num_steps);
     if (2 * needed <= *job.goal.epsilon - epsilon && needed <= 1.1 * slack + 1e-7) return OkStatus();
     if (attempt == 3) {
-      return PrivacyRefused("epsilon " + privacy::DoubleText(*job.goal.epsilon) + " cannot be met: the integer grid of the noise alone costs " +
+      return PrivacyRefused("epsilon ", privacy::DoubleText(*job.goal.epsilon), " cannot be met: the integer grid of the noise alone costs ",
                             privacy::EpsilonText(2 * needed));
     }
     slack = std::max(needed, slack) * 1.01 + 1e-9;
@@ -211,7 +211,7 @@ class ClassificationRun {
       return OkStatus();
     }
     Save();
-    return Cancelled("training was cancelled after step " + std::to_string(step) + " of " + std::to_string(end_) + "; " + WhatStays(saved_, trainer_->num_charged()));
+    return Cancelled("training was cancelled after step ", step, " of ", end_, "; ", WhatStays(saved_, trainer_->num_charged()));
   }
 
   void Save() {

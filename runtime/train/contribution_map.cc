@@ -16,7 +16,7 @@ constexpr double kMostNoise = 0x1p19;
 
 Status Check(const char* field, double value, double most) {
   if (value > 0 && value <= most) return OkStatus();
-  return InvalidArgument(std::string("contribution map: ") + field + " is " + std::to_string(value) + ", allowed is above 0 and up to " + std::to_string(most));
+  return InvalidArgument("contribution map: ", field, " is ", value, ", allowed is above 0 and up to ", most);
 }
 
 int64_t ThresholdInSteps(const ContributionMapOptions& o) { return static_cast<int64_t>(std::ceil(o.threshold / o.clipping_norm * kSteps)); }

@@ -342,8 +342,8 @@ Result<DpFpStepReport> DpFpTrainer::Step() {
   }
   if (!is_private()) {
     if (!std::isfinite(report.mean_loss)) {
-      return InvalidData("the loss of step " + std::to_string(step_) + " is not finite: the learning rate " +
-                         std::to_string(options_.optimizer.learning_rate) + " is too high for this model");
+      return InvalidData("the loss of step ", step_, " is not finite: the learning rate ",
+                         options_.optimizer.learning_rate, " is too high for this model");
     }
     float_sum_->Reduce();
     workers_.Run([this, with_loss](size_t w) { UpdateWeights(w, static_cast<double>(std::max<size_t>(1, with_loss))); });

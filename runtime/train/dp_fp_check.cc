@@ -20,11 +20,11 @@ Status CheckPrivate(const ClassifierArchitecture& a, const DpFpOptions& o) {
   if (o.steps_per_charge == 0) return InvalidArgument("steps_per_charge is 0, allowed are 1 and above");
   WISP_RETURN_IF_ERROR(DpFpMechanisms(o, 1).status());
   if (!(o.release_decay > 0 && o.release_decay <= 1)) {
-    return InvalidArgument("release_decay is " + std::to_string(o.release_decay) + ", allowed is 0 < decay <= 1");
+    return InvalidArgument("release_decay is ", o.release_decay, ", allowed is 0 < decay <= 1");
   }
   if (!(o.effective_dimensions >= 1 && o.effective_dimensions <= a.encoder.width)) {
-    return InvalidArgument("effective_dimensions is " + std::to_string(o.effective_dimensions) + ", allowed are 1 to the width " +
-                           std::to_string(a.encoder.width));
+    return InvalidArgument("effective_dimensions is ", o.effective_dimensions, ", allowed are 1 to the width ",
+                           a.encoder.width);
   }
   if (!o.class_prior.empty()) {
     bool good = o.class_prior.size() == a.num_classes;
@@ -47,14 +47,14 @@ Status CheckRecords(const ClassifierArchitecture& a, std::span<const LabelledRec
     if (IsTrainable(a, r)) continue;
     const std::string name = "record " + std::to_string(i);
     if (r.tokens.empty() || r.tokens.size() > a.encoder.max_length) {
-      return InvalidData(name + " has " + std::to_string(r.tokens.size()) + " tokens, allowed are 1 to " + std::to_string(a.encoder.max_length));
+      return InvalidData(name, " has ", r.tokens.size(), " tokens, allowed are 1 to ", a.encoder.max_length);
     }
     for (int32_t id : r.tokens) {
       if (id < 0 || id >= static_cast<int64_t>(a.encoder.num_items)) {
-        return InvalidData(name + " names token " + std::to_string(id) + "; the model has tokens 0 to " + std::to_string(a.encoder.num_items - 1));
+        return InvalidData(name, " names token ", id, "; the model has tokens 0 to ", a.encoder.num_items - 1);
       }
     }
-    return InvalidData(name + " has label " + std::to_string(r.label) + "; the model has classes 0 to " + std::to_string(a.num_classes - 1));
+    return InvalidData(name, " has label ", r.label, "; the model has classes 0 to ", a.num_classes - 1);
   }
   return OkStatus();
 }
@@ -72,7 +72,7 @@ Status DpFpTrainer::Check(const ClassifierArchitecture& a, std::span<const float
   WISP_RETURN_IF_ERROR(CheckThreads(o.num_threads));
   if (o.mode != DpFpMode::kAggregate) WISP_RETURN_IF_ERROR(Validate(o.optimizer));
   if (weights.size() != FlatSize(ParametersOf(a))) {
-    return InvalidArgument("weights have " + std::to_string(weights.size()) + " numbers, the architecture " + std::to_string(FlatSize(ParametersOf(a))));
+    return InvalidArgument("weights have ", weights.size(), " numbers, the architecture ", FlatSize(ParametersOf(a)));
   }
   if (o.micro_batches == 0 || o.expected_batch == 0) return InvalidArgument("expected_batch and micro_batches must be 1 or above");
   WISP_RETURN_IF_ERROR(privacy::ExactGrid::Validate({.clipping_norm = o.clipping_norm, .num_coordinates = uint64_t{a.num_classes} * a.encoder.width,
@@ -80,13 +80,13 @@ Status DpFpTrainer::Check(const ClassifierArchitecture& a, std::span<const float
   if (o.mode != DpFpMode::kPaper) {
     WISP_RETURN_IF_ERROR(CheckPrivate(a, o));
   } else if (o.ledger != nullptr) {
-    return PrivacyRefused("mode paper on a data set with a ledger: no charge could cover it. " + WhyPaperHasNoGuarantee());
+    return PrivacyRefused("mode paper on a data set with a ledger: no charge could cover it. ", WhyPaperHasNoGuarantee());
   } else if (records.empty()) {
     return InvalidData("there is no record to train on");
   }
   const uint64_t n = o.num_records_public != 0 ? o.num_records_public : records.size();
   if (o.expected_batch > n) {
-    return InvalidArgument("expected_batch is " + std::to_string(o.expected_batch) + ", more than the " + std::to_string(n) + " records");
+    return InvalidArgument("expected_batch is ", o.expected_batch, ", more than the ", n, " records");
   }
   return o.mode == DpFpMode::kPaper ? CheckRecords(a, records) : OkStatus();
 }

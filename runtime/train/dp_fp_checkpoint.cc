@@ -50,7 +50,7 @@ Status DpFpTrainer::Restore(const Checkpoint& c) {
   const ClassifierArchitecture& a = graph_.architecture();
   if (!(c.architecture == a.encoder) || c.num_classes != a.num_classes) return InvalidData("checkpoint: it belongs to a model of another architecture");
   if (c.config != Config() || c.seed != options_.reproducible_seed.value_or(0)) {
-    return InvalidData("checkpoint: it belongs to a run with other options: '" + c.config + "', here: '" + Config() + "'");
+    return InvalidData("checkpoint: it belongs to a run with other options: '", c.config, "', here: '", Config(), "'");
   }
   if (c.base_model_hash != options_.base_model_hash) return InvalidData("checkpoint: it belongs to a run that began with another model");
   WISP_RETURN_IF_ERROR(checkpoint_parts::Check(AllStreams(), c));

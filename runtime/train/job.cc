@@ -60,7 +60,7 @@ Result<double> NoiseMultiplier(const TrainingJob& job, uint64_t num_steps, doubl
     const double room = *job.goal.epsilon - calibration.epsilon;
     if (2 * needed <= room && needed <= 1.1 * slack + 1e-7) return calibration.noise_multiplier;
     if (attempt == 3) {
-      return PrivacyRefused("epsilon " + privacy::DoubleText(*job.goal.epsilon) + " cannot be met: the integer grid of the noise alone costs " + privacy::EpsilonText(2 * needed));
+      return PrivacyRefused("epsilon ", privacy::DoubleText(*job.goal.epsilon), " cannot be met: the integer grid of the noise alone costs ", privacy::EpsilonText(2 * needed));
     }
     slack = std::max(needed, slack) * 1.01 + 1e-9;
   }
@@ -216,16 +216,16 @@ class JobRun {
     const std::string method = job_.training.method == Method::kFest ? "fest" : "adafest+";
     const uint32_t num_items = job_.architecture.num_items;
     if (selection.count == 0 || selection.count > num_items) {
-      return InvalidArgument(method + ": rows of the item table to train (--rows, or training.sparse.rows in a recipe) are " +
-                             std::to_string(selection.count) + ", allowed are 1 to " + std::to_string(num_items));
+      return InvalidArgument(method, ": rows of the item table to train (--rows, or training.sparse.rows in a recipe) are ",
+                             selection.count, ", allowed are 1 to ", num_items);
     }
     if (selection.source == RowSelection::Source::kPrivate && job_.histogram_noise <= 0) {
-      return InvalidArgument(method + " with a private selection needs the popularity histogram: set --histogram-noise, or privacy.histogram_noise "
+      return InvalidArgument(method, " with a private selection needs the popularity histogram: set --histogram-noise, or privacy.histogram_noise "
                                       "in a recipe");
     }
     if (selection.source == RowSelection::Source::kPublic && selection.public_scores.size() != num_items) {
-      return InvalidArgument(method + " with a public selection needs a public score for each of the " + std::to_string(num_items) + " items; " +
-                             std::to_string(selection.public_scores.size()) + " are given");
+      return InvalidArgument(method, " with a public selection needs a public score for each of the ", num_items, " items; ",
+                             selection.public_scores.size(), " are given");
     }
     const std::vector<float> none(num_items, 0.0f);
     rows_ = LargestRows(selection.source == RowSelection::Source::kPublic ? selection.public_scores : std::span<const float>(none), selection.count);
@@ -380,7 +380,7 @@ class JobRun {
     progress.save_failure = saved_.failure();
     if (!job_.progress || job_.progress(progress)) return OkStatus();
     Save();
-    return Cancelled("training was cancelled after step " + std::to_string(progress.step) + " of " + std::to_string(end_) + "; " +
+    return Cancelled("training was cancelled after step ", progress.step, " of ", end_, "; ",
                      WhatStays(saved_, trainer_->num_charged()));
   }
 
@@ -421,13 +421,13 @@ Status CheckPrivacyGoal(const PrivacyGoal& goal, double num_records) {
                                            : "delta is " + privacy::ShortText(goal.delta) + ", allowed is a number between 0 and 1, below 1 / records");
   }
   if (goal.delta >= 1.0 / num_records && !(goal.allow_delta_of_one_record && goal.delta == 1.0 / num_records)) {
-    return PrivacyRefused("delta is " + privacy::ShortText(goal.delta) + ", which is not below 1 / " + std::to_string(static_cast<uint64_t>(num_records)) +
+    return PrivacyRefused("delta is ", privacy::ShortText(goal.delta), ", which is not below 1 / ", static_cast<uint64_t>(num_records),
                           " records: such a guarantee allows publishing some record whole");
   }
   const bool as_papers = goal.allow_delta_of_one_record && num_records > privacy::kFewRecords;
   if (const double most = privacy::LargestDelta(num_records); goal.delta > most && !as_papers) {
-    return PrivacyRefused("delta is " + privacy::ShortText(goal.delta) + ", allowed with " + std::to_string(static_cast<uint64_t>(num_records)) + " records is at most " +
-                          privacy::ShortText(most) + ": it is the chance of no protection at all (docs/one-person.md)");
+    return PrivacyRefused("delta is ", privacy::ShortText(goal.delta), ", allowed with ", static_cast<uint64_t>(num_records), " records is at most ",
+                          privacy::ShortText(most), ": it is the chance of no protection at all (docs/one-person.md)");
   }
   return OkStatus();
 }

@@ -9,16 +9,16 @@
 namespace wisp {
 
 Status Validate(const ReAttentionOptions& o, const Architecture& a) {
-  if (!(o.scale >= 0 && o.scale <= 1e6)) return InvalidArgument("re-attention scale is " + std::to_string(o.scale) + ", allowed is 0 to 1e6");
+  if (!(o.scale >= 0 && o.scale <= 1e6)) return InvalidArgument("re-attention scale is ", o.scale, ", allowed is 0 to 1e6");
   if (o.source != ReAttentionOptions::Source::kPrinted) return OkStatus();
   if (o.item_frequencies.size() != a.num_items) {
-    return InvalidArgument("re-attention with the printed deviations needs the frequency of each of the " + std::to_string(a.num_items) +
-                           " items; " + std::to_string(o.item_frequencies.size()) + " are given");
+    return InvalidArgument("re-attention with the printed deviations needs the frequency of each of the ", a.num_items,
+                           " items; ", o.item_frequencies.size(), " are given");
   }
   for (size_t i = 0; i < o.item_frequencies.size(); ++i) {
     const float p = o.item_frequencies[i];
     if (!(p > 0 && p <= 1)) {
-      return InvalidArgument("the frequency of item " + std::to_string(i) + " is " + std::to_string(p) + ", allowed is above 0 and up to 1");
+      return InvalidArgument("the frequency of item ", i, " is ", p, ", allowed is above 0 and up to 1");
     }
   }
   return OkStatus();

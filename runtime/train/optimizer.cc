@@ -8,7 +8,7 @@ namespace wisp {
 
 Status Validate(const OptimizerOptions& o) {
   const auto check = [](bool ok, const char* field, float value, const char* allowed) {
-    return ok ? OkStatus() : InvalidArgument(std::string("optimizer: ") + field + " is " + std::to_string(value) + ", allowed is " + allowed);
+    return ok ? OkStatus() : InvalidArgument("optimizer: ", field, " is ", value, ", allowed is ", allowed);
   };
   WISP_RETURN_IF_ERROR(check(std::isfinite(o.learning_rate) && o.learning_rate > 0, "learning_rate", o.learning_rate, "a positive number"));
   WISP_RETURN_IF_ERROR(check(o.beta1 >= 0 && o.beta1 < 1, "beta1", o.beta1, "0 <= beta1 < 1"));

@@ -91,8 +91,8 @@ Result<Popularity> PrivatePopularity(std::span<const Record> records, uint32_t n
   if (options.ledger == nullptr) return PrivacyRefused("a private histogram needs a ledger: without one the budget spent would be forgotten");
   WISP_ASSIGN_OR_RETURN(const privacy::Mechanism mechanism, privacy::Mechanism::Gaussian({.noise_multiplier = options.noise_multiplier}));
   if (!(options.noise_multiplier <= privacy::ExactGrid::kMaxNoiseMultiplier)) {
-    return InvalidArgument("histogram noise is " + std::to_string(options.noise_multiplier) + ", allowed is up to " +
-                           std::to_string(privacy::ExactGrid::kMaxNoiseMultiplier));
+    return InvalidArgument("histogram noise is ", options.noise_multiplier, ", allowed is up to ",
+                           privacy::ExactGrid::kMaxNoiseMultiplier);
   }
   const privacy::ChargeRequest charge{
       .mechanism = mechanism,

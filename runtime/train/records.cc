@@ -35,7 +35,7 @@ RecordSet MakeRecords(const data::Sequences& sequences, uint32_t max_length, Hol
 }
 
 Result<uint64_t> StepsOfEpochs(double epochs, double num_records, uint32_t expected_batch) {
-  if (!(epochs >= 0 && epochs <= 1e6)) return InvalidArgument("epochs is " + std::to_string(epochs) + ", allowed is 0 to 1000000");
+  if (!(epochs >= 0 && epochs <= 1e6)) return InvalidArgument("epochs is ", epochs, ", allowed is 0 to 1000000");
   return static_cast<uint64_t>(std::ceil(epochs * num_records / std::max(1u, expected_batch)));
 }
 

@@ -21,7 +21,7 @@ Status SavedRun::Reserve(const SavedRunOptions& options) {
     TakeRoom(*room);
     if (room->has_value()) continue;
     next_.reset();
-    return IoError(failure_ + "; nothing was charged");
+    return IoError(failure_, "; nothing was charged");
   }
   return OkStatus();
 }
@@ -39,7 +39,7 @@ void SavedRun::TakeRoom(std::optional<FileReplacement>& room) {
 Status SavedRun::ReserveLedger(const std::string& ledger_path, uint64_t num_charges) {
   auto begun = FileReplacement::Begin(ledger_path + "-room");
   if (begun.ok()) {
-    if (const Status status = begun->Reserve(kBytesOfLedger + num_charges * kBytesOfCharge); !status.ok()) return IoError(status.message() + "; nothing was charged");
+    if (const Status status = begun->Reserve(kBytesOfLedger + num_charges * kBytesOfCharge); !status.ok()) return IoError(status.message(), "; nothing was charged");
     ledger_room_.emplace(*std::move(begun));
   }
   return begun.status();

@@ -30,7 +30,7 @@ Status ValidatePrivacy(const Architecture& a, const TrainingOptions& o) {
     return PrivacyRefused("private training weights positions by record (loss record_mean): a divisor that depends on the batch would leak");
   }
   if (!(p.noise_multiplier > 0) || !std::isfinite(p.noise_multiplier)) {
-    return PrivacyRefused("private training with noise multiplier " + std::to_string(p.noise_multiplier) + ": it must be a positive number");
+    return PrivacyRefused("private training with noise multiplier ", p.noise_multiplier, ": it must be a positive number");
   }
   if (o.num_records_public == 0) {
     return PrivacyRefused("private training needs the number of records declared as public (num_records_public): the sampling "
@@ -63,11 +63,11 @@ Status ValidateRecords(const Architecture& a, std::span<const Record> records) {
     const Record& r = records[i];
     const std::string name = "record " + std::to_string(i);
     if (!HasLength(a, r)) {
-      return InvalidData(name + " has " + std::to_string(r.inputs.size()) + " inputs and " + std::to_string(r.targets.size()) +
-                         " targets; allowed are 1 to " + std::to_string(a.max_length) + " of each, equally many");
+      return InvalidData(name, " has ", r.inputs.size(), " inputs and ", r.targets.size(),
+                         " targets; allowed are 1 to ", a.max_length, " of each, equally many");
     }
     if (const std::optional<int32_t> id = UnknownItem(a, r)) {
-      return InvalidData(name + " names item " + std::to_string(*id) + "; the model has items 0 to " + std::to_string(a.num_items - 1));
+      return InvalidData(name, " names item ", *id, "; the model has items 0 to ", a.num_items - 1);
     }
   }
   return OkStatus();
@@ -78,11 +78,11 @@ Status ValidateOptions(const Architecture& a, std::span<const float> weights, st
   WISP_RETURN_IF_ERROR(Validate(o.optimizer));
   WISP_RETURN_IF_ERROR(CheckThreads(o.num_threads));
   if (weights.size() != FlatSize(ParametersOf(a))) {
-    return InvalidArgument("weights have " + std::to_string(weights.size()) + " numbers, the architecture " + std::to_string(FlatSize(ParametersOf(a))));
+    return InvalidArgument("weights have ", weights.size(), " numbers, the architecture ", FlatSize(ParametersOf(a)));
   }
   WISP_RETURN_IF_ERROR(ValidateBatch(o, records.size()));
   for (float rate : {o.dropout.embedding, o.dropout.attention, o.dropout.residual}) {
-    if (!(rate >= 0 && rate < 1)) return InvalidArgument("a dropout rate is " + std::to_string(rate) + ", allowed is 0 <= rate < 1");
+    if (!(rate >= 0 && rate < 1)) return InvalidArgument("a dropout rate is ", rate, ", allowed is 0 <= rate < 1");
   }
   WISP_RETURN_IF_ERROR(ValidateAverage(o));
   WISP_RETURN_IF_ERROR(ValidateNegatives(a, o));
@@ -364,8 +364,8 @@ Result<StepReport> Trainer::Step() {
   if (targets > 0) report.mean_loss = loss / static_cast<double>(targets);
   if (!batch_.empty()) report.mean_norm /= static_cast<double>(batch_.size());
   if (!is_private() && !std::isfinite(report.mean_loss)) {
-    return InvalidData("the loss of step " + std::to_string(step_) + " is not finite: the learning rate " +
-                       std::to_string(options_.optimizer.learning_rate) + " is too high for this model");
+    return InvalidData("the loss of step ", step_, " is not finite: the learning rate ",
+                       options_.optimizer.learning_rate, " is too high for this model");
   }
   release_->Reduce();
   report.learning_rate = rate_ = LearningRate(options_.optimizer, schedule_.Position(step_), schedule_.planned);

@@ -73,7 +73,7 @@ Status Trainer::Restore(const Checkpoint& c) {
   if (!(c.architecture == graph_.architecture()) || c.num_classes > 0) return InvalidData("checkpoint: it belongs to a model of another architecture");
   const std::string config = is_private() ? WithoutRecords(c.config) : c.config;
   if (config != Config() || c.seed != options_.seed) {
-    return InvalidData("checkpoint: it belongs to a run with other options: '" + config + "', here: '" + Config() + "'");
+    return InvalidData("checkpoint: it belongs to a run with other options: '", config, "', here: '", Config(), "'");
   }
   // Or the weights would come with the provenance of another base.
   if (c.base_model_hash != options_.base_model_hash) return InvalidData("checkpoint: it belongs to a run that began with another model");
@@ -87,7 +87,7 @@ Status Trainer::Restore(const Checkpoint& c) {
     return InvalidData("checkpoint: it belongs to a run that trains other rows of the item table");
   }
   for (uint32_t index : c.order) {
-    if (index >= records_.size()) return InvalidData("checkpoint: its order names record " + std::to_string(index) + " of " + std::to_string(records_.size()));
+    if (index >= records_.size()) return InvalidData("checkpoint: its order names record ", index, " of ", records_.size());
   }
   if (!c.order.empty()) WISP_RETURN_IF_ERROR(CheckSize("order", c.order.size(), records_.size()));
   WISP_RETURN_IF_ERROR(checkpoint_parts::Restore(AllStreams(), c));

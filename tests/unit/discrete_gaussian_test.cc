@@ -252,6 +252,8 @@ TEST(BelowExp, EqualDigitsAreDecidedByTheNext) {
     extended += w.digits().size() > 1;
   }
   EXPECT_EQ(extended, kRounds);
+  EXPECT_GT(below, 0);
+  EXPECT_LT(below, kRounds);
   auto stream = RandomStream::Reproducible(1, StreamPurpose::kNoise);
   LazyUniform just_below(stream, kDigit0 - 1, 64), just_above(stream, kDigit0 + 1, 64);
   EXPECT_TRUE(BelowExp(just_below, 1, 2));

@@ -15,11 +15,8 @@
 namespace wisp {
 namespace {
 
-
-constexpr double kAlpha = 1e-6;
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-
 
 std::vector<double> Normalised(std::vector<double> weights) {
   const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);

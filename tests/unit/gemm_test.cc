@@ -254,7 +254,8 @@ TEST(ColumnSum, EveryTableStaysWithinContract) {
 TEST(LinearForward, RowDoesNotDependOnHowManyRowsAreInTheCall) {
   std::mt19937_64 random(TestSeed(5));
   for (const OpTable* ops : AllOps()) {
-    for (const auto& [n, k] : {std::pair<size_t, size_t>{64, 64}, {333, 64}, {64, 600}, {200, 600}, {17, 31}}) {
+    for (const auto& shape : {std::pair<size_t, size_t>{64, 64}, {333, 64}, {64, 600}, {200, 600}, {17, 31}}) {
+      const size_t n = shape.first, k = shape.second;
       SCOPED_TRACE(testing::Message() << ops->name << ": n " << n << ", k " << k);
       const size_t rows = 47;
       std::vector<float> x(rows * k), w(n * k), bias(n), packed(ops->packed_size(n, k));

@@ -144,11 +144,11 @@ TEST(ModelMetadata, PlacesOutsideTheFileOrOnEachOtherAreRefused) {
   const uint64_t huge = ~uint64_t{0};
   ExpectAllRefused({
       {"has 92 bytes, its shape needs 96", [](ModelT& m) { m.tensors[0]->bytes = 92; }},
-      {"bytes, its shape needs 96", [huge](ModelT& m) { m.tensors[0]->bytes = huge; }},
+      {"bytes, its shape needs 96", [](ModelT& m) { m.tensors[0]->bytes = huge; }},
       {"tensor item_embedding is at offset 64", [](ModelT& m) { m.tensors[0]->offset = 64; }},
       {"tensor position_embedding is at offset 0", [](ModelT& m) { m.tensors[1]->offset = 0; }},
       {"tensor position_embedding is at offset 18446744073709551615",
-       [huge](ModelT& m) { m.tensors[1]->offset = huge; }},
+       [](ModelT& m) { m.tensors[1]->offset = huge; }},
       {"of segment 1", [](ModelT& m) { m.tensors[0]->segment = 1; }},
       {"of segment 4294967295", [](ModelT& m) { m.tensors[3]->segment = UINT32_MAX; }},
       {"tensor position_embedding is at offset 128", [](ModelT& m) { std::swap(m.tensors[0], m.tensors[1]); }},
@@ -157,7 +157,7 @@ TEST(ModelMetadata, PlacesOutsideTheFileOrOnEachOtherAreRefused) {
       {"segment 0 has 0 bytes", [](ModelT& m) { m.segment_bytes = {0}; }},
       {"multiples of 64", [](ModelT& m) { m.segment_bytes[0] -= 4; }},
       {"would end behind the file", [](ModelT& m) { m.segment_bytes[0] += 64; }},
-      {"would end behind the file", [huge](ModelT& m) { m.segment_bytes[0] = huge & ~uint64_t{63}; }},
+      {"would end behind the file", [](ModelT& m) { m.segment_bytes[0] = huge & ~uint64_t{63}; }},
       {"would end behind the file", [](ModelT& m) { m.segment_bytes.push_back(64); }},
       {"the segments end at byte", [](ModelT& m) { m.segment_bytes[0] -= 64; }},
   });

@@ -35,7 +35,7 @@ Result<uint64_t> BytesOf(const std::string& where, std::span<const uint64_t> sha
   if (std::find(shape.begin(), shape.end(), 0u) != shape.end()) return uint64_t{0};
   for (uint64_t n : shape) {
     if (bytes > std::numeric_limits<uint64_t>::max() / n) {
-      return InvalidData(where + " has the shape " + ShapeInWords(shape) + ", more than 2^64 - 1 bytes");
+      return InvalidData(where, " has the shape ", ShapeInWords(shape), ", more than 2^64 - 1 bytes");
     }
     bytes *= n;
   }
@@ -46,16 +46,16 @@ Result<uint64_t> BytesOf(const std::string& where, std::span<const uint64_t> sha
 Result<SafeTensor> CheckTensor(const std::string& file, DescribedTensor& described, std::span<const std::byte> data) {
   const std::string where = file + ": tensor " + Shown(described.name);
   const auto* type = std::find_if(std::begin(kTypes), std::end(kTypes), [&](const auto& t) { return described.dtype == t.first; });
-  if (type == std::end(kTypes)) return Unsupported(where + " has the dtype " + Shown(described.dtype) + ", allowed are F32, F16 and BF16");
+  if (type == std::end(kTypes)) return Unsupported(where, " has the dtype ", Shown(described.dtype), ", allowed are F32, F16 and BF16");
   const uint64_t begin = described.offsets[0], end = described.offsets[1];
   if (begin > end || end > data.size()) {
-    return InvalidData(where + " has the data_offsets " + ShapeInWords(described.offsets) + ", allowed is a range within the " +
-                       std::to_string(data.size()) + " bytes of data");
+    return InvalidData(where, " has the data_offsets ", ShapeInWords(described.offsets), ", allowed is a range within the ",
+                       data.size(), " bytes of data");
   }
   WISP_ASSIGN_OR_RETURN(const uint64_t bytes, BytesOf(where, described.shape, type->second));
   if (bytes != end - begin) {
-    return InvalidData(where + " has " + std::to_string(end - begin) + " bytes, its shape " + ShapeInWords(described.shape) + " and dtype " + type->first +
-                       " take " + std::to_string(bytes));
+    return InvalidData(where, " has ", end - begin, " bytes, its shape ", ShapeInWords(described.shape), " and dtype ", type->first,
+                       " take ", bytes);
   }
   return SafeTensor{std::move(described.name), type->second, std::move(described.shape), data.subspan(begin, end - begin)};
 }
@@ -65,13 +65,13 @@ Status CheckCover(const std::string& file, const std::vector<SafeTensor>& tensor
   const std::byte* next = data.data();
   for (const SafeTensor& t : tensors) {
     if (t.bytes.data() != next) {
-      return InvalidData(file + ": tensor " + Shown(t.name) + " begins at byte " + std::to_string(t.bytes.data() - data.data()) +
-                         " of the data, allowed is " + std::to_string(next - data.data()) + ", where the one before it ends");
+      return InvalidData(file, ": tensor ", Shown(t.name), " begins at byte ", t.bytes.data() - data.data(),
+                         " of the data, allowed is ", next - data.data(), ", where the one before it ends");
     }
     next = t.bytes.data() + t.bytes.size();
   }
   if (next == data.data() + data.size()) return OkStatus();
-  return InvalidData(file + ": there are " + std::to_string(data.data() + data.size() - next) + " bytes of data behind the last tensor, allowed are none");
+  return InvalidData(file, ": there are ", data.data() + data.size() - next, " bytes of data behind the last tensor, allowed are none");
 }
 
 }  // namespace
@@ -116,27 +116,27 @@ Result<SafeTensorsFile> SafeTensorsFile::Open(const std::string& path) {
 
 Result<SafeTensorsFile> SafeTensorsFile::Parse(const std::string& name, std::span<const std::byte> bytes) {
   if (bytes.size() < kLengthBytes) {
-    return InvalidData(name + ": it has " + std::to_string(bytes.size()) + " bytes, a safetensors file has 8 or more");
+    return InvalidData(name, ": it has ", bytes.size(), " bytes, a safetensors file has 8 or more");
   }
   uint64_t length = 0;
   std::memcpy(&length, bytes.data(), kLengthBytes);
   const uint64_t most = std::min<uint64_t>(kMaxHeaderBytes, bytes.size() - kLengthBytes);
   if (length > most && length <= kMaxHeaderBytes && bytes.size() > kLengthBytes && bytes[kLengthBytes] == std::byte{'{'}) {
-    return InvalidData(name + ": it is cut short, or damaged: the header promises " + std::to_string(length) + " bytes of itself, there are " + std::to_string(most));
+    return InvalidData(name, ": it is cut short, or damaged: the header promises ", length, " bytes of itself, there are ", most);
   }
   if (length < 2 || length > most) {
-    return InvalidData(name + ": it is no safetensors file, or damaged: the header's length is " + std::to_string(length) + ", allowed are 2 to " +
-                       std::to_string(most));
+    return InvalidData(name, ": it is no safetensors file, or damaged: the header's length is ", length, ", allowed are 2 to ",
+                       most);
   }
   const std::string_view json(reinterpret_cast<const char*>(bytes.data() + kLengthBytes), length);
-  if (json[0] != '{') return InvalidData(name + ": it is no safetensors file, or damaged: the header begins with " + Shown(json.substr(0, 1)) + ", allowed is '{'");
+  if (json[0] != '{') return InvalidData(name, ": it is no safetensors file, or damaged: the header begins with ", Shown(json.substr(0, 1)), ", allowed is '{'");
   WISP_ASSIGN_OR_RETURN(Header header, ParseHeader(name, json));
   const std::span<const std::byte> data = bytes.subspan(kLengthBytes + length);
   uint64_t promised = 0;
   for (const DescribedTensor& described : header.tensors) promised = std::max(promised, described.offsets[1]);
   if (promised > data.size()) {
-    return InvalidData(name + ": it is cut short, or damaged: the header promises " + std::to_string(promised) + " bytes of data, there are " +
-                       std::to_string(data.size()));
+    return InvalidData(name, ": it is cut short, or damaged: the header promises ", promised, " bytes of data, there are ",
+                       data.size());
   }
   SafeTensorsFile file;
   file.metadata_ = std::move(header.metadata);

@@ -117,7 +117,7 @@ class HeaderEvents {
   enum class At { kStart, kTop, kTensor, kMetadata, kList, kEnd };
 
   bool Fail(const std::string& what) {
-    status_ = InvalidData(file_ + ": " + what);
+    status_ = InvalidData(file_, ": ", what);
     return false;
   }
   std::string Whole() const { return at_ == At::kMetadata ? kMetadata : "tensor " + Shown(name_); }
@@ -149,13 +149,13 @@ class HeaderEvents {
 Result<Header> ParseHeader(const std::string& file, std::string_view json) {
   // To the parser a byte 0 is the end of the text, whatever follows.
   if (const size_t zero = json.find('\0'); zero != std::string_view::npos) {
-    return InvalidData(file + ": the header is not JSON at byte " + std::to_string(zero + 1) + ": a byte 0");
+    return InvalidData(file, ": the header is not JSON at byte ", zero + 1, ": a byte 0");
   }
   Header header;
   HeaderEvents events(file, header);
   const bool whole = Json::sax_parse(json.begin(), json.end(), &events);
   WISP_RETURN_IF_ERROR(events.status());
-  if (!whole) return InvalidData(file + ": the header is not JSON");
+  if (!whole) return InvalidData(file, ": the header is not JSON");
   return header;
 }
 

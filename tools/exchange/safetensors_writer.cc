@@ -17,10 +17,10 @@ Result<std::string> HeaderText(const std::string& path, std::span<const TensorTo
     uint64_t elements = 1;
     for (uint64_t n : t.shape) elements *= n;
     if (elements != t.values.size()) {
-      return InvalidArgument(path + ": tensor " + Shown(t.name) + " has " + std::to_string(t.values.size()) + " numbers, its shape " + ShapeInWords(t.shape) +
-                             " takes " + std::to_string(elements));
+      return InvalidArgument(path, ": tensor ", Shown(t.name), " has ", t.values.size(), " numbers, its shape ", ShapeInWords(t.shape),
+                             " takes ", elements);
     }
-    if (header.contains(t.name)) return InvalidArgument(path + ": tensor " + Shown(t.name) + " is there twice, allowed is once");
+    if (header.contains(t.name)) return InvalidArgument(path, ": tensor ", Shown(t.name), " is there twice, allowed is once");
     header[t.name] = {{"dtype", "F32"}, {"shape", t.shape}, {"data_offsets", {next, next + t.values.size_bytes()}}};
     next += t.values.size_bytes();
   }
@@ -28,7 +28,7 @@ Result<std::string> HeaderText(const std::string& path, std::span<const TensorTo
   std::string text = header.dump(-1, ' ', false, Json::error_handler_t::replace);
   text.append((8 - text.size() % 8) % 8, ' ');
   if (text.size() > kMaxHeaderBytes) {
-    return InvalidArgument(path + ": the header would have " + std::to_string(text.size()) + " bytes, allowed are " + std::to_string(kMaxHeaderBytes));
+    return InvalidArgument(path, ": the header would have ", text.size(), " bytes, allowed are ", kMaxHeaderBytes);
   }
   return text;
 }

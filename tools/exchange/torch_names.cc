@@ -24,11 +24,11 @@ constexpr std::pair<const char*, const char*> kOutside[] = {{"item_embedding", "
 
 Result<const SafeTensor*> FindMatrix(const std::string& path, const SafeTensorsFile& file, const std::string& name, uint64_t most_rows) {
   const SafeTensor* tensor = file.Find(name);
-  if (tensor == nullptr) return InvalidData(path + ": there is no tensor '" + name + "', which tells the architecture; names as in docs/convert.md are needed");
+  if (tensor == nullptr) return InvalidData(path, ": there is no tensor '", name, "', which tells the architecture; names as in docs/convert.md are needed");
   const auto in_range = [](uint64_t n, uint64_t most) { return n >= 1 && n <= most; };
   if (tensor->shape.size() == 2 && in_range(tensor->shape[0], most_rows) && in_range(tensor->shape[1], kMaxWidth)) return tensor;
-  return InvalidData(path + ": tensor '" + name + "' has the shape " + ShapeInWords(tensor->shape) + ", allowed are 1 to " + std::to_string(most_rows) +
-                     " rows and 1 to " + std::to_string(kMaxWidth) + " columns");
+  return InvalidData(path, ": tensor '", name, "' has the shape ", ShapeInWords(tensor->shape), ", allowed are 1 to ", most_rows,
+                     " rows and 1 to ", kMaxWidth, " columns");
 }
 
 // Every tensor is a parameter, every parameter a tensor of its shape.
@@ -37,15 +37,15 @@ Status CheckShapes(const std::string& path, const SafeTensorsFile& file, const s
   for (const ParameterSpec& p : parameters) {
     const std::string name = TorchName(p.name);
     const SafeTensor* tensor = file.Find(name);
-    if (tensor == nullptr) return InvalidData(path + ": there is no tensor '" + name + "', which the architecture has");
+    if (tensor == nullptr) return InvalidData(path, ": there is no tensor '", name, "', which the architecture has");
     if (tensor->shape != TorchShape(p)) {
-      return InvalidData(path + ": tensor '" + name + "' has the shape " + ShapeInWords(tensor->shape) + ", the architecture needs " + ShapeInWords(TorchShape(p)));
+      return InvalidData(path, ": tensor '", name, "' has the shape ", ShapeInWords(tensor->shape), ", the architecture needs ", ShapeInWords(TorchShape(p)));
     }
     known.insert(name);
   }
   for (const SafeTensor& tensor : file.tensors()) {
     if (known.contains(tensor.name)) continue;
-    return InvalidData(path + ": tensor " + Shown(tensor.name) + " belongs to nothing of the architecture; allowed are the names of docs/convert.md");
+    return InvalidData(path, ": tensor ", Shown(tensor.name), " belongs to nothing of the architecture; allowed are the names of docs/convert.md");
   }
   return OkStatus();
 }
@@ -54,8 +54,8 @@ Status CheckNumbers(const std::string& path, const ParameterSpec& p, std::span<c
   const bool variance = p.name == kItemVariance || p.name == kParameterVariance;
   const auto wrong = std::find_if(values.begin(), values.end(), [&](float v) { return !std::isfinite(v) || (variance && v < 0); });
   if (wrong == values.end()) return OkStatus();
-  return InvalidData(path + ": tensor '" + TorchName(p.name) + "' holds " + std::to_string(*wrong) + " at place " + std::to_string(wrong - values.begin()) +
-                     ", allowed are " + (variance ? "finite numbers from 0" : "finite numbers"));
+  return InvalidData(path, ": tensor '", TorchName(p.name), "' holds ", *wrong, " at place ", wrong - values.begin(),
+                     ", allowed are ", (variance ? "finite numbers from 0" : "finite numbers"));
 }
 
 }  // namespace
@@ -86,8 +86,8 @@ Status CheckIsRecommender(const std::string& path, const SafeTensorsFile& file) 
     names += (i == 0 ? "" : ", ") + Shown(file.tensors()[i].name) + " " + ShapeInWords(file.tensors()[i].shape);
   }
   const size_t more = file.tensors().size() - std::min(kShown, file.tensors().size());
-  return InvalidData(path + ": it is not a recommender of wisp's: it holds " + (names.empty() ? "no tensor" : names) +
-                     (more > 0 ? " and " + std::to_string(more) + " more" : "") +
+  return InvalidData(path, ": it is not a recommender of wisp's: it holds ", (names.empty() ? "no tensor" : names),
+                     (more > 0 ? " and " + std::to_string(more) + " more" : ""),
                      ". Supported is the state_dict of one model, tools/bench/peers/sasrec_torch.py (SASRec): item_embedding.weight [items, width], "
                      "position_embedding.weight [positions, width], blocks.0.attention.in_proj_weight [3 width, width], blocks.0.feed_forward_in.weight "
                      "[inner, width] and so on; docs/convert.md lists every name with its shape");

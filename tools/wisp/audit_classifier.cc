@@ -55,7 +55,7 @@ Status Override(const AuditArguments& a, ClassifyRecipe& r) {
   DpFpOptions& o = r.options;
   if (!a.method.empty()) {
     const auto mode = DpFpModeFromText(a.method);
-    if (!mode) return InvalidArgument("--method is '" + a.method + "', allowed with a recipe of a classifier are aggregate, clipped and paper");
+    if (!mode) return InvalidArgument("--method is '", a.method, "', allowed with a recipe of a classifier are aggregate, clipped and paper");
     o.mode = *mode;
   }
   if (!a.model.empty()) return InvalidArgument("--model does not go with a recipe of a classifier: its step is audited from random weights");

@@ -18,7 +18,7 @@ std::string Digits(double x) {
 }
 
 Status Void(const std::string& what, double difference, double tolerance) {
-  return InvalidData(what + " differs from the reference by " + Digits(difference) + " of the largest, allowed is " + Digits(tolerance) + ": the measurement is void");
+  return InvalidData(what, " differs from the reference by ", Digits(difference), " of the largest, allowed is ", Digits(tolerance), ": the measurement is void");
 }
 
 // A graph with its weights packed and its buffers.

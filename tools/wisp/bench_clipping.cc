@@ -57,7 +57,7 @@ class GramWorker {
   Status Check() {
     const double expected = ops_.sum_squares(gradients_[next_ % kGradients].data(), m_ * d_), trace = SquaredNorm();
     if (std::abs(trace - expected) <= kLargestTraceError * expected) return OkStatus();
-    return InvalidData("the Gram matrix has the trace " + std::to_string(trace) + ", the gradient's squared norm is " + std::to_string(expected) +
+    return InvalidData("the Gram matrix has the trace ", trace, ", the gradient's squared norm is ", expected,
                        ": the measurement is void");
   }
 

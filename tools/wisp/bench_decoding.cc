@@ -30,12 +30,12 @@ Status CheckBase(const std::string& path, const ModelFile& base, const ModelFile
   if (!base.provenance().empty()) {
     const DecodingNeed need = NeedOf(base, {.public_datasets = public_datasets});
     if (need.kind != DecodingNeed::Kind::kFree) {
-      return PrivacyRefused(path + ": the base model must be public: " + need.reason + "; declare its data set with --public-dataset if it is public");
+      return PrivacyRefused(path, ": the base model must be public: ", need.reason, "; declare its data set with --public-dataset if it is public");
     }
   }
   bool same = base.num_items() == model.num_items() && base.has_item_keys() == model.has_item_keys();
   for (size_t i = 0; same && model.has_item_keys() && i < model.num_items(); ++i) same = base.item_key(i) == model.item_key(i);
-  return same ? OkStatus() : InvalidArgument(path + ": the base model has other items than the model");
+  return same ? OkStatus() : InvalidArgument(path, ": the base model has other items than the model");
 }
 
 // What a cell draws with, and what that costs.
@@ -48,7 +48,7 @@ struct Law {
 
 Result<Law> LawOf(const DecodeCell& c, uint64_t num_items) {
   Law law{.item = {.mode = c.mode, .temperature = c.temperature}, .base_top = c.base_top, .of_base = c.of_base};
-  if (c.base_top > num_items) return InvalidArgument("the support base:" + std::to_string(c.base_top) + " is larger than the catalogue of " + std::to_string(num_items));
+  if (c.base_top > num_items) return InvalidArgument("the support base:", c.base_top, " is larger than the catalogue of ", num_items);
   if (c.mode == DecodingMode::kPlain) return law;
   const bool pure = c.composition == DecodeCell::Composition::kPure, anchored = c.mode == DecodingMode::kBaseAnchored;
   const privacy::PublicMixture uniform{.support = c.base_top > 0 ? c.base_top : num_items};
@@ -163,8 +163,8 @@ class DecodingBench {
     for (const double p : probabilities_[law]) {
       if (p != kOutside) sum.Add(p);
     }
-    if (sum.count() == 0) return InvalidData(d_.data.path + ": no user's next item is in the support");
-    if (!std::isfinite(sum.Value())) return InvalidData(d_.model + ": its probability of some user's next item is 0, the perplexity is infinite");
+    if (sum.count() == 0) return InvalidData(d_.data.path, ": no user's next item is in the support");
+    if (!std::isfinite(sum.Value())) return InvalidData(d_.model, ": its probability of some user's next item is 0, the perplexity is infinite");
     Json figures = {{"perplexity", sum.Value()}, {"users", num_users}, {"covered", static_cast<double>(sum.count()) / static_cast<double>(num_users)}};
     figures.update(laws_[law].figures);
     return figures;
@@ -178,8 +178,8 @@ class DecodingBench {
 Status CheckSize(const DecodingData& d, const data::Sequences& sequences) {
   const size_t users = sequences.num_users(), items = sequences.item_keys.size();
   if ((d.users == 0 || users == d.users) && (d.items == 0 || items == d.items)) return OkStatus();
-  return InvalidData(d.data.path + " has " + std::to_string(users) + " users over a catalogue of " + std::to_string(items) + " items, the table wants " +
-                     std::to_string(d.users) + " and " + std::to_string(d.items));
+  return InvalidData(d.data.path, " has ", users, " users over a catalogue of ", items, " items, the table wants ",
+                     d.users, " and ", d.items);
 }
 
 }  // namespace
@@ -187,7 +187,7 @@ Status CheckSize(const DecodingData& d, const data::Sequences& sequences) {
 Result<DecodingFiles> CheckDecodingFiles(const DecodingData& d) {
   WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::Open(d.model));
   if (!model.provenance().empty() && NeedOf(model, {.public_datasets = d.public_datasets}).kind == DecodingNeed::Kind::kFree) {
-    return InvalidArgument(d.model + ": draws from it are free, as it carries a guarantee or its data is declared public; these cells want a model that "
+    return InvalidArgument(d.model, ": draws from it are free, as it carries a guarantee or its data is declared public; these cells want a model that "
                            "was trained without privacy");
   }
   DecodingFiles files{.model = HashText(model)};
@@ -208,7 +208,7 @@ Result<std::vector<Json>> MeasureDecoding(const DecodingData& d, const std::vect
   WISP_ASSIGN_OR_RETURN(const data::ReadResult data, ReadData(d.data, {}, &model));
   WISP_RETURN_IF_ERROR(CheckSize(d, data.sequences));
   const RecordSet set = MakeRecords(data.sequences, model.architecture().max_length, HoldOut::kValidationAndTest);
-  if (set.test.empty()) return InvalidData(d.data.path + ": no user has enough events to be tested");
+  if (set.test.empty()) return InvalidData(d.data.path, ": no user has enough events to be tested");
   return DecodingBench(d, std::move(laws)).Run(set.test);
 }
 

@@ -81,7 +81,7 @@ Status WriteTensors(const std::string& path, const ClassifierArchitecture& c, co
 }  // namespace
 
 Status BenchEncoder(const BenchArguments& a, Json& result) {
-  if (a.items > 1u << 20) return InvalidArgument("--items is " + std::to_string(a.items) + ", allowed are 2 to 1048576 for the encoder");
+  if (a.items > 1u << 20) return InvalidArgument("--items is ", a.items, ", allowed are 2 to 1048576 for the encoder");
   const ClassifierArchitecture shape = Shape(a.items);
   WISP_RETURN_IF_ERROR(Validate(shape));
   std::vector<float> weights(FlatSize(ParametersOf(shape)));

@@ -282,7 +282,7 @@ class OpsBench {
   }
 
   static Status Wrong(const std::string& op, const std::string& how) {
-    return InvalidData("op " + op + " of " + kernels::BestOps().name + " is wrong, nothing was timed: " + how);
+    return InvalidData("op ", op, " of ", kernels::BestOps().name, " is wrong, nothing was timed: ", how);
   }
 
   // Runs the reference, then the best table from the same start, and compares.

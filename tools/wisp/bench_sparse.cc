@@ -65,7 +65,7 @@ struct SparseSeconds {
 };
 
 Result<SparseSeconds> TimeBoth(const BenchArguments& a, uint32_t num_items) {
-  if (a.batch > kRecords / 2) return InvalidArgument("--batch is " + std::to_string(a.batch) + ", allowed are 1 to " + std::to_string(kRecords / 2) + " for sparse steps");
+  if (a.batch > kRecords / 2) return InvalidArgument("--batch is ", a.batch, ", allowed are 1 to ", kRecords / 2, " for sparse steps");
   const SparseProblem problem(num_items);
   SparseSeconds seconds;
   WISP_ASSIGN_OR_RETURN(seconds.sparse, TimeSteps(a, problem, Method::kAdaFest, a.repeats));

@@ -59,7 +59,7 @@ void ReadData(JsonSection& s, ClassifyRecipe& r) {
 Result<ClassifyRecipe> ReadClassifyRecipe(const std::string& path) {
   WISP_ASSIGN_OR_RETURN(const nlohmann::json json, ReadJson(path));
   if (json.is_object() && !IsOfClassifier(json)) {
-    return InvalidData(path + ": it is the recipe of a recommender, for wisp train; one of a classifier names its classes (data.classes)");
+    return InvalidData(path, ": it is the recipe of a recommender, for wisp train; one of a classifier names its classes (data.classes)");
   }
   ClassifyRecipe recipe;
   JsonSection s(path + ":", json);
@@ -71,7 +71,7 @@ Result<ClassifyRecipe> ReadClassifyRecipe(const std::string& path) {
   s.Object("privacy", [&](JsonSection& inner) { ReadPrivacy(inner, recipe); });
   s.Object("data", [&](JsonSection& inner) { ReadData(inner, recipe); });
   WISP_RETURN_IF_ERROR(s.Finish());
-  if (recipe.classes.size() < 2) return InvalidData(path + ": data.classes names " + std::to_string(recipe.classes.size()) + " classes, allowed are 2 and more");
+  if (recipe.classes.size() < 2) return InvalidData(path, ": data.classes names ", recipe.classes.size(), " classes, allowed are 2 and more");
   return recipe;
 }
 

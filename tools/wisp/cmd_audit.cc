@@ -39,7 +39,7 @@ Json Figure(const std::optional<double>& value) { return !value ? Json() : std::
 
 // The verdict as an exit code: 4 where the claim is refuted.
 Status Verdict(bool refuted, const std::string& what) {
-  return refuted ? PrivacyRefused("REFUTED: " + what + " is worse than what is claimed for it") : OkStatus();
+  return refuted ? PrivacyRefused("REFUTED: ", what, " is worse than what is claimed for it") : OkStatus();
 }
 const char* Word(bool refuted) { return refuted ? "REFUTED" : "not refuted"; }
 
@@ -158,7 +158,7 @@ class TrainingAudit {
         return PrivacyRefused("an audit trains on the data and is charged like training: it needs --ledger, the data set's own");
       }
       if (is_private() && recipe_.min_item_events > 1) {
-        return PrivacyRefused("a private run with data.min_item_events " + std::to_string(recipe_.min_item_events) +
+        return PrivacyRefused("a private run with data.min_item_events ", recipe_.min_item_events,
                               ": one user could decide whether others' events stay; allowed is 1");
       }
       WISP_ASSIGN_OR_RETURN(const data::Units units, UnitsOf(recipe_.unit, recipe_.session_gap, recipe_.times_per_second));
@@ -267,19 +267,19 @@ Status AuditStepCommand(const AuditArguments& a, OutputFormat format) {
   WISP_RETURN_IF_ERROR(audit.OpenTemporaryLedger());
   TrainingOptions& o = audit.recipe_.training;
   if (!(a.sampling_probability > 0 && a.sampling_probability <= 1)) {
-    return InvalidArgument("--q is " + General(a.sampling_probability) + ", allowed is 0 < q <= 1");
+    return InvalidArgument("--q is ", General(a.sampling_probability), ", allowed is 0 < q <= 1");
   }
   o.num_records_public = kAuditedRecords;
   o.expected_batch = std::max(1u, static_cast<uint32_t>(std::lround(a.sampling_probability * kAuditedRecords)));
   o.privacy.noise_multiplier = audit.recipe_.goal.noise_multiplier.value_or(1.0);
   if (!(o.privacy.noise_multiplier > 0)) {
-    return InvalidArgument("--noise-multiplier is " + General(o.privacy.noise_multiplier) + ", allowed is above 0: without noise there is no claim to audit");
+    return InvalidArgument("--noise-multiplier is ", General(o.privacy.noise_multiplier), ", allowed is above 0: without noise there is no claim to audit");
   }
   StepAuditOptions options{.architecture = audit.recipe_.architecture, .weights = audit.weights_, .training = o};
   options.observations = a.observations;
   options.confidence = a.confidence;
   options.deltas = {a.delta, 1e-2, 1e-1};
-  if (a.through != "release" && a.through != "trainer") return InvalidArgument("--through is '" + a.through + "', allowed are release and trainer");
+  if (a.through != "release" && a.through != "trainer") return InvalidArgument("--through is '", a.through, "', allowed are release and trainer");
   options.through = a.through == "release" ? StepAuditOptions::Through::kRelease : StepAuditOptions::Through::kTrainer;
   auto random = privacy::RandomStream::Reproducible(o.seed, privacy::StreamPurpose::kSampling);
   const size_t length = std::min<size_t>(8, options.architecture.max_length);
@@ -376,7 +376,7 @@ Status AuditDecodingCommand(const AuditArguments& a, OutputFormat format) {
   } else if (anchored) {
     o.mode = DecodingMode::kBaseAnchored;
   } else if (a.mode != "mixed" && a.mode != "uniform") {
-    return InvalidArgument("--mode is '" + a.mode + "', allowed are mixed and anchored");
+    return InvalidArgument("--mode is '", a.mode, "', allowed are mixed and anchored");
   }
   const char* mode = anchored ? "anchored" : "mixed";
   TemporaryLedger ledger;

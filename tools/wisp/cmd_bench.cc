@@ -51,7 +51,7 @@ Status CheckGiven(const BenchArguments& a) {
       reads = reads || what == a.what;
       readers += (readers.empty() ? "" : ", ") + what;
     }
-    if (!reads) return InvalidArgument(option + " is of --what " + readers + "; --what " + a.what + " does not read it");
+    if (!reads) return InvalidArgument(option, " is of --what ", readers, "; --what ", a.what, " does not read it");
   }
   return OkStatus();
 }
@@ -128,7 +128,7 @@ Status PrintOps(const BenchArguments& a, OutputFormat format) {
 Status Bench(const BenchArguments& a, OutputFormat format) {
   if (a.what != "all" && a.what != "train" && a.what != "score" && a.what != "encoder" && a.what != "ops" && a.what != "sparse" &&
       a.what != "clipping") {
-    return InvalidArgument("--what is '" + a.what + "', allowed are all, train, score, encoder, ops, sparse and clipping");
+    return InvalidArgument("--what is '", a.what, "', allowed are all, train, score, encoder, ops, sparse and clipping");
   }
   WISP_RETURN_IF_ERROR(CheckGiven(a));
   if (a.threads > Processors()) {

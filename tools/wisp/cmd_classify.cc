@@ -47,7 +47,7 @@ Status CheckOrder(const std::string& path, const data::LabelledTexts& texts, con
   const bool are_long = length > texts.labels.size() * (2 * longest + 10);
   const bool all_differ = texts.labels.size() > 2 * classes.size() && different.size() == texts.labels.size();
   if (!are_long && !all_differ && !std::any_of(texts.texts.begin(), texts.texts.end(), is_class)) return OkStatus();
-  return InvalidData(path + ": label and text look swapped, none of the labels is one of the recipe's classes: in lines the label comes first, then a tab, "
+  return InvalidData(path, ": label and text look swapped, none of the labels is one of the recipe's classes: in lines the label comes first, then a tab, "
                      "then the text; in files with a header --label-column and --text-column say which is which");
 }
 
@@ -55,7 +55,7 @@ Status Override(const ClassifyTrainArguments& a, ClassifyRecipe& r) {
   if (a.epsilon && a.noise_multiplier) return InvalidArgument("--epsilon and --noise-multiplier are given: the one follows from the other, choose one");
   if (!a.mode.empty()) {
     const auto mode = DpFpModeFromText(a.mode);
-    if (!mode) return InvalidArgument("--mode is '" + a.mode + "', allowed are aggregate, clipped and paper");
+    if (!mode) return InvalidArgument("--mode is '", a.mode, "', allowed are aggregate, clipped and paper");
     // A recipe for the private modes, run as the paper has it: its goal is of no use there. One of mode paper with a goal is refused.
     if (*mode == DpFpMode::kPaper && r.options.mode != *mode) r.goal = {};
     r.options.mode = *mode;
@@ -143,18 +143,18 @@ class ClassifyTrainCommand {
   Status CheckPaper() const {
     const PrivacyGoal& goal = recipe_.goal;
     const char* asked = !a_.ledger.empty() ? "--ledger" : a_.budget ? "--budget" : a_.epsilon ? "--epsilon" : a_.delta ? "--delta" : nullptr;
-    if (asked != nullptr) return PrivacyRefused(std::string(asked) + " does not go with mode paper: there is nothing to charge or to calibrate to. " + WhyPaperHasNoGuarantee());
+    if (asked != nullptr) return PrivacyRefused(asked, " does not go with mode paper: there is nothing to charge or to calibrate to. ", WhyPaperHasNoGuarantee());
     if (!goal.epsilon && !goal.noise_multiplier) return OkStatus();
-    return PrivacyRefused(a_.recipe + ": mode paper with a goal under privacy: there is nothing to calibrate to. " + WhyPaperHasNoGuarantee());
+    return PrivacyRefused(a_.recipe, ": mode paper with a goal under privacy: there is nothing to calibrate to. ", WhyPaperHasNoGuarantee());
   }
 
   // What the file would refuse, before anything is spent.
   Status CheckClasses() const {
     for (size_t i = 0; i < recipe_.classes.size(); ++i) {
       const std::string fault = data::KeyFault(recipe_.classes[i]);
-      if (!fault.empty()) return InvalidData(a_.recipe + ": class " + std::to_string(i) + " " + fault);
+      if (!fault.empty()) return InvalidData(a_.recipe, ": class ", i, " ", fault);
       if (std::find(recipe_.classes.begin(), recipe_.classes.begin() + static_cast<ptrdiff_t>(i), recipe_.classes[i]) != recipe_.classes.begin() + static_cast<ptrdiff_t>(i)) {
-        return InvalidData(a_.recipe + ": two classes are called " + recipe_.classes[i]);
+        return InvalidData(a_.recipe, ": two classes are called ", recipe_.classes[i]);
       }
     }
     return OkStatus();
@@ -187,13 +187,13 @@ class ClassifyTrainCommand {
     if (is_classifier) {
       WISP_ASSIGN_OR_RETURN(ClassifierFile file, ClassifierFile::Open(a_.base, Verify::kFull));
       base_classifier_.emplace(std::move(file));
-      if (base_classifier_->description().class_names != recipe_.classes) return InvalidData(a_.base + ": its classes are not those of the recipe");
+      if (base_classifier_->description().class_names != recipe_.classes) return InvalidData(a_.base, ": its classes are not those of the recipe");
       recipe_.letters = LettersOf(base_classifier_->description().tokenizer);
     } else {
       WISP_ASSIGN_OR_RETURN(ModelFile file, ModelFile::Open(a_.base, Verify::kFull));
       base_encoder_.emplace(std::move(file));
     }
-    if (!base()->has_item_keys()) return InvalidData(a_.base + ": it carries no tokens (item keys): texts cannot be matched to it");
+    if (!base()->has_item_keys()) return InvalidData(a_.base, ": it carries no tokens (item keys): texts cannot be matched to it");
     recipe_.encoder = base()->architecture();
     return OkStatus();
   }
@@ -324,7 +324,7 @@ struct Opened {
 Result<Opened> OpenClassifier(const std::string& path) {
   WISP_ASSIGN_OR_RETURN(ClassifierFile file, ClassifierFile::Open(path, Verify::kFull));
   const Tokenizer tokenizer = file.description().tokenizer;
-  if (tokenizer == Tokenizer::kNone) return Unsupported(path + ": it has no tokenizer; wisp classify reads texts");
+  if (tokenizer == Tokenizer::kNone) return Unsupported(path, ": it has no tokenizer; wisp classify reads texts");
   WISP_ASSIGN_OR_RETURN(data::Vocabulary vocabulary, data::Vocabulary::Create(path, ItemKeys(file.model())));
   return Opened{std::move(file), std::move(vocabulary), LettersOf(tokenizer)};
 }
@@ -394,7 +394,7 @@ Status ClassifyPredict(const ClassifyPredictArguments& a, OutputFormat format) {
     double sum = 0;
     for (uint32_t k = 0; k < c.architecture.num_classes; ++k) sum += std::exp(static_cast<double>(z[k]) - *best);
     // The sum is at least 1, of the best class, where all are finite.
-    if (!(sum >= 1 && std::isfinite(sum))) return InvalidData(a.model + ": the score of a class is no finite number: the weights are of no use");
+    if (!(sum >= 1 && std::isfinite(sum))) return InvalidData(a.model, ": the score of a class is no finite number: the weights are of no use");
     const auto k = static_cast<size_t>(best - z);
     const std::string name = c.class_names.empty() ? std::to_string(k) : c.class_names[k];
     if (format == OutputFormat::kText) std::printf("%-16s %.4f  %s\n", name.c_str(), 1 / sum, text.c_str());

@@ -31,7 +31,7 @@ bool IsCompressed(const ModelFile& m) {
 
 // `classifier` may be null.
 Status Write(const CompressArguments& a, const ModelFile& model, const ClassifierDescription* classifier) {
-  if (IsCompressed(model)) return InvalidArgument(a.model + ": its tables are f16 already");
+  if (IsCompressed(model)) return InvalidArgument(a.model, ": its tables are f16 already");
   std::vector<float> room;
   ModelContents contents = ContentsOf(model, room);
   contents.tables = TableStorage::kHalf;
@@ -62,7 +62,7 @@ void Print(const CompressArguments& a, const ModelFile& before, const ModelFile&
 }  // namespace
 
 Status Compress(const CompressArguments& a, OutputFormat format) {
-  if (a.tables != "f16") return InvalidArgument("--tables is '" + a.tables + "', allowed is f16");
+  if (a.tables != "f16") return InvalidArgument("--tables is '", a.tables, "', allowed is f16");
   WISP_RETURN_IF_ERROR(CheckOutput({"--out", a.out}, {{"the model", a.model}}));
   WISP_ASSIGN_OR_RETURN(const bool is_classifier, HoldsClassifier(a.model));
   if (is_classifier) {

@@ -29,7 +29,7 @@ Result<nlohmann::json> MetadataJson(const std::string& path, const SafeTensorsFi
   const auto found = file.metadata().find(key);
   if (found == file.metadata().end()) return nlohmann::json();
   nlohmann::json json = nlohmann::json::parse(found->second, nullptr, /*allow_exceptions=*/false);
-  if (json.is_discarded()) return InvalidData(path + ": __metadata__ '" + key + "' is " + exchange::Shown(found->second) + ", which is not JSON");
+  if (json.is_discarded()) return InvalidData(path, ": __metadata__ '", key, "' is ", exchange::Shown(found->second), ", which is not JSON");
   return json;
 }
 
@@ -42,17 +42,17 @@ struct Description {
 Result<Description> ReadDescription(const ConvertArguments& a, const SafeTensorsFile& file) {
   if (!a.config.empty()) {
     WISP_ASSIGN_OR_RETURN(nlohmann::json json, ReadJson(a.config));
-    if (IsOfClassifier(json)) return InvalidData(a.config + ": it is the recipe of a classifier, convert makes recommenders");
+    if (IsOfClassifier(json)) return InvalidData(a.config, ": it is the recipe of a classifier, convert makes recommenders");
     const bool recipe = json.is_object() && json.contains("architecture");
     return Description{a.config + ":" + (recipe ? " architecture" : ""), recipe ? nlohmann::json(json["architecture"]) : json};
   }
   const auto found = file.metadata().find(kArchitectureKey);
   if (found == file.metadata().end()) {
-    return InvalidArgument(a.in + ": its __metadata__ has no '" + kArchitectureKey + "': --config is needed, a recipe or the object of its \"architecture\"");
+    return InvalidArgument(a.in, ": its __metadata__ has no '", kArchitectureKey, "': --config is needed, a recipe or the object of its \"architecture\"");
   }
   if (found->second.size() > kMaxArchitectureBytes) {
-    return InvalidData(a.in + ": __metadata__ '" + kArchitectureKey + "' has " + std::to_string(found->second.size()) + " bytes, allowed are " +
-                       std::to_string(kMaxArchitectureBytes));
+    return InvalidData(a.in, ": __metadata__ '", kArchitectureKey, "' has ", found->second.size(), " bytes, allowed are ",
+                       kMaxArchitectureBytes);
   }
   WISP_ASSIGN_OR_RETURN(nlohmann::json json, MetadataJson(a.in, file, kArchitectureKey));
   return Description{a.in + ": __metadata__ '" + kArchitectureKey + "':", std::move(json)};
@@ -73,21 +73,21 @@ Result<Architecture> ReadArchitectureOf(const ConvertArguments& a, const SafeTen
   for (const auto& [key, said_found] : sizes) {
     const bool cannot_tell = key == sizes[3].first && shapes.num_blocks == 0;
     if (said_found.first == said_found.second || cannot_tell) continue;
-    return InvalidData(description.where + "." + key + " is " + std::to_string(said_found.first) + ", the tensors of " + a.in + " say " + std::to_string(said_found.second));
+    return InvalidData(description.where, ".", key, " is ", said_found.first, ", the tensors of ", a.in, " say ", said_found.second);
   }
-  if (Status status = Validate(architecture); !status.ok()) return InvalidData(description.where + " " + status.message());
+  if (Status status = Validate(architecture); !status.ok()) return InvalidData(description.where, " ", status.message());
   return architecture;
 }
 
 // Lines, one item each.
 Result<std::vector<std::string>> ReadItemKeys(const std::string& path) {
   std::ifstream file(path);
-  if (!file) return IoError(path + ": the item keys cannot be opened");
+  if (!file) return IoError(path, ": the item keys cannot be opened");
   std::vector<std::string> keys;
   for (std::string line; std::getline(file, line);) {
     if (line.ends_with('\r')) line.pop_back();
-    if (line.empty()) return InvalidData(path + ", line " + std::to_string(keys.size() + 1) + ": it is empty; allowed is the key of an item on each line");
-    if (keys.size() == kMaxItems) return InvalidData(path + ": there are more than " + std::to_string(kMaxItems) + " lines, which are allowed");
+    if (line.empty()) return InvalidData(path, ", line ", keys.size() + 1, ": it is empty; allowed is the key of an item on each line");
+    if (keys.size() == kMaxItems) return InvalidData(path, ": there are more than ", kMaxItems, " lines, which are allowed");
     keys.push_back(std::move(line));
   }
   return keys;
@@ -125,12 +125,12 @@ Result<std::vector<std::string>> MetadataTexts(const std::string& path, const Sa
   const auto found = file.metadata().find(key);
   TextList list(num_items);
   if (found == file.metadata().end() || nlohmann::json::sax_parse(found->second, &list)) return std::move(list.texts);
-  return InvalidData(path + ": __metadata__ '" + key + "' is no list of texts, one for each of the " + std::to_string(num_items) + " items");
+  return InvalidData(path, ": __metadata__ '", key, "' is no list of texts, one for each of the ", num_items, " items");
 }
 
 Status CheckCount(const std::string& where, size_t found, uint32_t num_items) {
   if (found == 0 || found == num_items) return OkStatus();
-  return InvalidData(where + ": there are " + std::to_string(found) + " of them for " + std::to_string(num_items) + " items; allowed is one for each item, or none");
+  return InvalidData(where, ": there are ", found, " of them for ", num_items, " items; allowed is one for each item, or none");
 }
 
 // From --item-keys and --item-names, or else from what `wisp export` put beside the tensors.
@@ -138,7 +138,7 @@ Status ReadItems(const ConvertArguments& a, const SafeTensorsFile& file, ModelCo
   const uint32_t num_items = contents.architecture.num_items;
   WISP_ASSIGN_OR_RETURN(contents.item_keys, a.item_keys.empty() ? MetadataTexts(a.in, file, kItemKeysKey, num_items) : ReadItemKeys(a.item_keys));
   WISP_RETURN_IF_ERROR(CheckCount(a.item_keys.empty() ? a.in + ": item keys" : a.item_keys, contents.item_keys.size(), num_items));
-  if (!a.item_keys.empty() && contents.item_keys.empty()) return InvalidData(a.item_keys + ": there is no line; allowed is the key of an item on each line");
+  if (!a.item_keys.empty() && contents.item_keys.empty()) return InvalidData(a.item_keys, ": there is no line; allowed is the key of an item on each line");
   if (!a.item_names.empty()) {
     if (contents.item_keys.empty()) return InvalidArgument("--item-names needs --item-keys: lines of key<TAB>name belong to keys");
     WISP_ASSIGN_OR_RETURN(contents.item_names, ReadItemNames(a.item_names, contents.item_keys));
@@ -178,7 +178,7 @@ ProvenanceEntry Imported(const ConvertArguments& a, bool lost_guarantee) {
 Result<SafeTensorsFile> OpenSafeTensors(const std::string& path) {
   Result<SafeTensorsFile> file = SafeTensorsFile::Open(path);
   if (file.ok() || !HoldsClassifier(path).ok()) return file;
-  return InvalidData(path + ": it is a wisp model already; convert reads safetensors files, which wisp export writes");
+  return InvalidData(path, ": it is a wisp model already; convert reads safetensors files, which wisp export writes");
 }
 
 // One line for each entry, for people.

@@ -46,12 +46,12 @@ Status CheckValues(const InspectArguments& a) {
   const std::pair<const char*, std::optional<uint32_t>> counts[] = {
       {"--batch", a.expected_batch}, {"--records", a.records}, {"--num-records-public", a.num_records_public}};
   for (const auto& [option, count] : counts) {
-    if (count && *count == 0) return InvalidArgument(std::string(option) + " is 0, allowed are 1 and above");
+    if (count && *count == 0) return InvalidArgument(option, " is 0, allowed are 1 and above");
   }
   if (!a.noise_multiplier || (*a.noise_multiplier >= 0x1p-20 && *a.noise_multiplier <= privacy::ExactGrid::kMaxNoiseMultiplier)) return OkStatus();
   char given[40];
   std::snprintf(given, sizeof(given), "%g", *a.noise_multiplier);
-  return InvalidArgument(std::string("--noise-multiplier is ") + given + ", allowed are 9.6e-7 to 524288");
+  return InvalidArgument("--noise-multiplier is ", given, ", allowed are 9.6e-7 to 524288");
 }
 
 // How many there are where nobody says so: as many as anybody may know of. 0: nobody knows.
@@ -65,7 +65,7 @@ Status CheckGiven(const InspectArguments& a, const TrainingOptions& o) {
   if (!Grows(o.method)) {
     if (!a.expected_batch && !a.noise_multiplier && !a.num_records_public) return OkStatus();
     const std::string given = a.expected_batch ? "--batch" : a.noise_multiplier ? "--noise-multiplier" : "--num-records-public";
-    return InvalidArgument(given + " is given, but the method is neither adafest nor adafest+, whose memory alone depends on it");
+    return InvalidArgument(given, " is given, but the method is neither adafest nor adafest+, whose memory alone depends on it");
   }
   if (!(o.privacy.noise_multiplier > 0)) {
     return InvalidArgument("adafest and adafest+ need --noise-multiplier: how many rows survive that no record touches follows from it");
@@ -94,8 +94,8 @@ Result<Json> PlanTraining(const InspectArguments& a, Architecture architecture) 
   std::vector<int32_t> rows;  // which they are does not matter, how many does
   if (options.method == Method::kFest || options.method == Method::kAdaFestPlus) {
     if (num_rows == 0 || num_rows > architecture.num_items) {
-      return InvalidArgument("fest and adafest+ need --rows, how many rows of the item table are trained: " + std::to_string(num_rows) + " are given, allowed are 1 to " +
-                             std::to_string(architecture.num_items));
+      return InvalidArgument("fest and adafest+ need --rows, how many rows of the item table are trained: ", num_rows, " are given, allowed are 1 to ",
+                             architecture.num_items);
     }
     rows.resize(num_rows);
     std::iota(rows.begin(), rows.end(), 0);
@@ -130,11 +130,11 @@ Status PlanInference(const InspectArguments& a, const ModelFile& model, Json& j)
 Result<Json> PlanClassifier(const InspectArguments& a) {
   const std::string is = a.model + ": is a classifier";
   if (!a.method.empty() || a.rank || a.rows || a.noise_multiplier || !a.backend.empty()) {
-    return InvalidArgument(is + ", of which only training is planned, from --recipe, --records, --num-records-public, --threads and --batch; --method, --rank, --rows,"
+    return InvalidArgument(is, ", of which only training is planned, from --recipe, --records, --num-records-public, --threads and --batch; --method, --rank, --rows,"
                                 " --noise-multiplier and --backend say nothing of it");
   }
   if (a.recipe.empty()) {
-    return InvalidArgument(is + ", of which only training is planned: give --recipe, the one of `wisp classify train`,"
+    return InvalidArgument(is, ", of which only training is planned: give --recipe, the one of `wisp classify train`,"
                                 " and --records where it has no num_records_public");
   }
   WISP_ASSIGN_OR_RETURN(const ClassifierFile file, ClassifierFile::Open(a.model));
@@ -143,10 +143,10 @@ Result<Json> PlanClassifier(const InspectArguments& a) {
   if (a.expected_batch) recipe.options.expected_batch = *a.expected_batch;
   if (a.num_records_public) recipe.options.num_records_public = *a.num_records_public;
   const uint32_t records = RecordsOf(a, recipe.options.num_records_public);
-  if (records == 0) return InvalidArgument(is + ", which needs --records: how many of them a step may draw follows from it");
+  if (records == 0) return InvalidArgument(is, ", which needs --records: how many of them a step may draw follows from it");
   const uint32_t known = recipe.options.num_records_public != 0 ? recipe.options.num_records_public : records;
   if (recipe.options.expected_batch > known) {
-    return InvalidArgument("expected_batch is " + std::to_string(recipe.options.expected_batch) + ", more than the " + std::to_string(known) + " records");
+    return InvalidArgument("expected_batch is ", recipe.options.expected_batch, ", more than the ", known, " records");
   }
   WISP_ASSIGN_OR_RETURN(const TrainingMemory m, PlanClassificationMemory(file.description().architecture, records, recipe.options));
   Json j = MemoryJson(m, false);

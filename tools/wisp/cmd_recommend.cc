@@ -39,10 +39,10 @@ Result<std::vector<int32_t>> FindItems(const ModelFile& model, const std::string
   for (const std::string& key : SplitCommas(keys)) {
     auto item = model.FindItem(key);
     if (!item) item = model.FindItem(Trimmed(key));
-    if (!item) return InvalidArgument(option + " names item '" + Trimmed(key) + "', which the model does not have" + NearKeys(model, Trimmed(key)));
+    if (!item) return InvalidArgument(option, " names item '", Trimmed(key), "', which the model does not have", NearKeys(model, Trimmed(key)));
     items.push_back(static_cast<int32_t>(*item));
   }
-  if (items.empty() && !keys.empty()) return InvalidArgument(option + " is '" + keys + "', which names no item");
+  if (items.empty() && !keys.empty()) return InvalidArgument(option, " is '", keys, "', which names no item");
   return items;
 }
 
@@ -63,7 +63,7 @@ Result<std::vector<int32_t>> HistoryOf(const RecommendArguments& a, const ModelF
   for (size_t u = 0; u < s.num_users(); ++u) {
     if (s.user_keys[u] == a.user) return std::vector<int32_t>(s.User(u).begin(), s.User(u).end());
   }
-  return InvalidArgument(a.data.path + ": there is no user '" + a.user + "' with items that the model knows");
+  return InvalidArgument(a.data.path, ": there is no user '", a.user, "' with items that the model knows");
 }
 
 Json ItemJson(const ModelFile& model, size_t item) {
@@ -96,7 +96,7 @@ Result<T> Choice(const char* option, const std::string& text, std::initializer_l
     if (text == name) return value;
     allowed += std::string(allowed.empty() ? "" : ", ") + name;
   }
-  return InvalidArgument(std::string(option) + " is '" + text + "', allowed are " + allowed);
+  return InvalidArgument(option, " is '", text, "', allowed are ", allowed);
 }
 
 // One `wisp recommend --private` from start to end.
@@ -184,9 +184,9 @@ class PrivateCommand {
     WISP_ASSIGN_OR_RETURN(const double spent, ledger_->Spent(delta));
     WISP_ASSIGN_OR_RETURN(const privacy::Mechanism draw, DrawOf(r, o));
     WISP_ASSIGN_OR_RETURN(const uint64_t left, DrawsLeft(draw, o.draws_per_charge));
-    return PrivacyRefused("the budget does not allow " + std::to_string(o.draws_per_charge) + " draws: one costs epsilon " + privacy::EpsilonText(r.epsilon_per_draw()) +
-                          " at delta 0, spent on this data is epsilon " + privacy::EpsilonText(spent) + ", the limit is epsilon " + privacy::DoubleText(limit->epsilon()) + " at delta " +
-                          privacy::DoubleText(limit->delta()) + "; " + (left == 0 ? "no more draw" : std::to_string(left) + " more would") + (left == 0 ? " fits" : " fit") +
+    return PrivacyRefused("the budget does not allow ", o.draws_per_charge, " draws: one costs epsilon ", privacy::EpsilonText(r.epsilon_per_draw()),
+                          " at delta 0, spent on this data is epsilon ", privacy::EpsilonText(spent), ", the limit is epsilon ", privacy::DoubleText(limit->epsilon()), " at delta ",
+                          privacy::DoubleText(limit->delta()), "; ", (left == 0 ? "no more draw" : std::to_string(left) + " more would"), (left == 0 ? " fits" : " fit"),
                           ": nothing was charged");
   }
 
@@ -197,7 +197,7 @@ class PrivateCommand {
     const std::string from = p_.support.substr(0, colon), number = colon == std::string::npos ? "" : p_.support.substr(colon + 1);
     const bool whole = !number.empty() && number.size() <= 9 && number.find_first_not_of("0123456789") == std::string::npos;
     if (!whole || std::stoul(number) == 0 || (from != "base" && from != "model")) {
-      return InvalidArgument("--support is '" + p_.support + "', allowed are all and base:K, the K best of the base model");
+      return InvalidArgument("--support is '", p_.support, "', allowed are all and base:K, the K best of the base model");
     }
     if (from == "model") request.support_origin = SupportOrigin::kPrivateModel;
     if (from == "base") request.base_top = std::stoul(number);
@@ -226,7 +226,7 @@ class PrivateCommand {
       WISP_ASSIGN_OR_RETURN(dataset, DatasetToCharge(need));
     }
     if (!dataset.empty() && !p_.dataset.empty() && p_.dataset != dataset) {
-      return PrivacyRefused("--dataset is '" + p_.dataset + "', but draws from " + a_.model + " show the data set '" + dataset + "': its ledger pays for them");
+      return PrivacyRefused("--dataset is '", p_.dataset, "', but draws from ", a_.model, " show the data set '", dataset, "': its ledger pays for them");
     }
     if (dataset.empty()) dataset = p_.dataset;
     WISP_RETURN_IF_ERROR(CheckDatasetName(dataset));
@@ -269,8 +269,8 @@ class PrivateCommand {
     if (!p_.lifetime) return o;
     const bool block = p_.block > *p_.lifetime;
     if (block || a_.count > *p_.lifetime) {
-      return InvalidArgument((block ? "--block is " + std::to_string(p_.block) : "--count is " + std::to_string(a_.count)) + ", but --lifetime allows " +
-                             std::to_string(*p_.lifetime) + " draws in all");
+      return InvalidArgument((block ? "--block is " + std::to_string(p_.block) : "--count is " + std::to_string(a_.count)), ", but --lifetime allows ",
+                             *p_.lifetime, " draws in all");
     }
     return o;
   }
@@ -351,7 +351,7 @@ Result<Backend> BackendNamed(const std::string& name) {
   if (name == "simd") return Backend::kSimd;
   if (name == "int8") return Backend::kInt8;
   if (name == "xnnpack") return Backend::kXnnpack;
-  return InvalidArgument("--backend is '" + name + "', allowed are simd, int8 and xnnpack");
+  return InvalidArgument("--backend is '", name, "', allowed are simd, int8 and xnnpack");
 }
 
 Status Recommend(const RecommendArguments& a, OutputFormat format) {

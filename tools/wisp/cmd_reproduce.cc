@@ -85,7 +85,7 @@ class ReproduceCommand {
   Status CheckLines() const {
     for (size_t i = 0; i < done_.size(); ++i) {
       if (done_[i].contains("table") && done_[i]["table"] == table_.name) continue;
-      return InvalidData(a_.out + ", line " + std::to_string(i + 1) + ": it belongs to another table than " + table_.name);
+      return InvalidData(a_.out, ", line ", i + 1, ": it belongs to another table than ", table_.name);
     }
     return OkStatus();
   }
@@ -105,10 +105,10 @@ class ReproduceCommand {
     const auto any = [&](auto&& is) { return std::any_of(cells.begin(), cells.end(), [&](const ReproductionCell* c) { return is(*c); }); };
     const bool decodes = any([](const ReproductionCell& c) { return c.kind == Kind::kDecode; });
     const bool trains = any([](const ReproductionCell& c) { return c.kind == Kind::kTrain; });
-    if (a_.data.path.empty() && (trains || decodes)) return InvalidArgument("--data is needed: the file of " + table_.data_label);
+    if (a_.data.path.empty() && (trains || decodes)) return InvalidArgument("--data is needed: the file of ", table_.data_label);
     WISP_RETURN_IF_ERROR(CheckDeclared(decodes, any([](const ReproductionCell& c) { return IsPrivate(c); })));
     if (a_.out.empty()) return InvalidArgument("--out is needed: the file that gets a line of JSON for each run");
-    if (a_.seed && !trains) return InvalidArgument("--seed is of cells that train; the selected cells of " + table_.name + " are measured");
+    if (a_.seed && !trains) return InvalidArgument("--seed is of cells that train; the selected cells of ", table_.name, " are measured");
     if (!decodes) return OkStatus();
     if (a_.model.empty()) return InvalidArgument("--model is needed: the model, trained without privacy, that is drawn from");
     if (a_.base.empty() && any([](const ReproductionCell& c) { return c.kind == Kind::kDecode && c.decode.NeedsBase(); })) {
@@ -123,13 +123,13 @@ class ReproduceCommand {
   Status CheckDeclared(bool decodes, bool any_private) const {
     const std::string declare = "\"public\": true with the number of \"users\" under data of the table declares a public benchmark";
     if (decodes && !table_.is_public()) {
-      return PrivacyRefused(table_.name + " has cells of draws, whose perplexity no ledger pays for, and its data is not declared public; " + declare);
+      return PrivacyRefused(table_.name, " has cells of draws, whose perplexity no ledger pays for, and its data is not declared public; ", declare);
     }
     if (table_.is_public() && !a_.ledger.empty()) {
-      return InvalidArgument("--ledger is given, but the data of " + table_.name + " is declared public: runs on it are not charged to anybody");
+      return InvalidArgument("--ledger is given, but the data of ", table_.name, " is declared public: runs on it are not charged to anybody");
     }
     if (table_.is_public() || !any_private || !a_.ledger.empty()) return OkStatus();
-    return PrivacyRefused(table_.name + " has private cells, and its data is not declared public: --ledger is needed, the data set's own, which is charged; " + declare);
+    return PrivacyRefused(table_.name, " has private cells, and its data is not declared public: --ledger is needed, the data set's own, which is charged; ", declare);
   }
 
   DecodingData Decoding() const {
@@ -159,7 +159,7 @@ class ReproduceCommand {
         if (cell->kind == Kind::kDecode) measured_.Expect(*cell);
       }
     }
-    if (a_.seed && !has_seed) return InvalidArgument("no selected cell of " + table_.name + " has the seed " + std::to_string(*a_.seed));
+    if (a_.seed && !has_seed) return InvalidArgument("no selected cell of ", table_.name, " has the seed ", *a_.seed);
     return runs_.empty() ? OkStatus() : CheckAppendable(a_.out);
   }
 
@@ -235,7 +235,7 @@ class ReproduceCommand {
     const std::clock_t start = std::clock();
     WISP_ASSIGN_OR_RETURN(const JobResult r, run.Run());
     const double cpu_seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
-    if (!r.test) return InvalidData(a_.data.path + ": no user has enough events to be tested");
+    if (!r.test) return InvalidData(a_.data.path, ": no user has enough events to be tested");
     ResultLine figures = {{"seed", *planned.seed}, {"ndcg@10", r.test->ndcg_at_10}, {"hit@10", r.test->hit_at_10}, {"users", r.test->num_users}};
     if (run.is_private()) {
       figures["epsilon"] = r.epsilon ? ResultLine(*r.epsilon) : ResultLine();

@@ -12,7 +12,7 @@ Status Synth(const SynthArguments& a, OutputFormat format) {
   if (a.population == "device") {
     options.population = data::Population::kDevice;
   } else if (a.population != "public") {
-    return InvalidArgument("--population is '" + a.population + "', allowed are public and device");
+    return InvalidArgument("--population is '", a.population, "', allowed are public and device");
   }
   WISP_ASSIGN_OR_RETURN(const data::SynthData data, data::Synthesize(options));
   const data::Format written = data::FormatOfName(a.out);

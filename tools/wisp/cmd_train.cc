@@ -180,11 +180,11 @@ ProvenanceEntry RandomStart(const std::string& data) {
 // The items of the data become part of the file: nothing protects whoever is the only one with an item.
 Status CheckPublicItems(const NewArguments& a, const Recipe& recipe) {
   if (a.catalogue != "public" && recipe.catalogue != Recipe::Catalogue::kPublic) {
-    return PrivacyRefused("the model would list the items of " + a.data.path + ", which tells who did what where one user alone has an item: declare the list of "
+    return PrivacyRefused("the model would list the items of ", a.data.path, ", which tells who did what where one user alone has an item: declare the list of "
                           "items public (--catalogue public, or \"catalogue\": \"public\" under data), or make a model without data, with --num-items");
   }
   if (recipe.min_item_events <= 1) return OkStatus();
-  return PrivacyRefused("the list of items would follow from how often each is in " + a.data.path + " (data.min_item_events " + std::to_string(recipe.min_item_events) +
+  return PrivacyRefused("the list of items would follow from how often each is in ", a.data.path, " (data.min_item_events ", recipe.min_item_events,
                         "), which no declaration covers; allowed is 1");
 }
 

@@ -86,10 +86,10 @@ void PrintInspected(const InspectArguments& a, const ModelFile& model, const Jso
 }  // namespace
 
 Status Evaluate(const EvaluateArguments& a, OutputFormat format) {
-  if (a.split != "test" && a.split != "validation") return InvalidArgument("--split is '" + a.split + "', allowed are test and validation");
+  if (a.split != "test" && a.split != "validation") return InvalidArgument("--split is '", a.split, "', allowed are test and validation");
   if (a.backend != "simd" && a.backend != "int8") {
     const bool other = a.backend == "xnnpack";
-    return InvalidArgument("--backend is '" + a.backend + "', allowed are simd and int8" +
+    return InvalidArgument("--backend is '", a.backend, "', allowed are simd and int8",
                            (other ? "; XNNPACK's packed weights belong to one thread each, wisp recommend, which has one, takes it where it is built in" : ""));
   }
   WISP_ASSIGN_OR_RETURN(const kernels::OpTable* const ops, OpsOf(a.backend == "int8" ? Backend::kInt8 : Backend::kSimd));
@@ -101,7 +101,7 @@ Status Evaluate(const EvaluateArguments& a, OutputFormat format) {
   Workers workers(a.threads == 0 ? DefaultThreads() : a.threads);
   const RankingQuality q = EvaluateRanking(graph, weights, a.split == "test" ? set.test : set.validation, workers);
   const char* needed = a.split == "test" ? "3" : "4";
-  if (q.num_users == 0) return InvalidData(a.data.path + ": no user has enough events to be tested: " + needed + " of items that the model knows");
+  if (q.num_users == 0) return InvalidData(a.data.path, ": no user has enough events to be tested: ", needed, " of items that the model knows");
   const uint64_t skipped = data.sequences.num_users() - q.num_users;
   if (format == OutputFormat::kJson) {
     Json j = {{"ndcg@10", q.ndcg_at_10}, {"hit@10", q.hit_at_10}, {"users", q.num_users}, {"users_skipped", skipped},

@@ -52,7 +52,7 @@ Status CheckLabels(const std::vector<std::string>& public_datasets, std::initial
   }
   for (const std::string& label : public_datasets) {
     if (std::find(known.begin(), known.end(), label) != known.end()) continue;
-    return InvalidArgument("--public-dataset is '" + label + "', which no provenance here names: " +
+    return InvalidArgument("--public-dataset is '", label, "', which no provenance here names: ",
                            (known.empty() ? "there is no data set in it" : "its data sets are " + listed));
   }
   return OkStatus();
@@ -95,13 +95,13 @@ Result<std::vector<std::string>> ReadItemNames(const std::string& path, const st
   std::vector<std::string> names;
   if (path.empty()) return names;
   std::ifstream file(path);
-  if (!file) return IoError(path + ": the item names cannot be opened");
+  if (!file) return IoError(path, ": the item names cannot be opened");
   std::unordered_map<std::string, std::string> by_key;
   std::string line;
   for (size_t number = 1; std::getline(file, line); ++number) {
     if (line.empty()) continue;
     const size_t tab = line.find('\t');
-    if (tab == std::string::npos) return InvalidData(path + ", line " + std::to_string(number) + ": there is no tab; allowed is key<TAB>name");
+    if (tab == std::string::npos) return InvalidData(path, ", line ", number, ": there is no tab; allowed is key<TAB>name");
     // More columns may follow the name.
     by_key[line.substr(0, tab)] = line.substr(tab + 1, line.find('\t', tab + 1) - tab - 1);
   }

@@ -39,7 +39,7 @@ class JsonSection {
  public:
   // `object` must outlive this.
   JsonSection(std::string where, const nlohmann::json& object) : where_(std::move(where)), object_(object) {
-    if (!object.is_object()) Fail(InvalidData(where_ + " is " + object.dump().substr(0, 40) + ", allowed is an object"));
+    if (!object.is_object()) Fail(InvalidData(where_, " is ", object.dump().substr(0, 40), ", allowed is an object"));
   }
 
   JsonSection(const JsonSection&) = delete;
@@ -55,7 +55,7 @@ class JsonSection {
     if (!type || !(json->get<double>() >= low && json->get<double>() <= high)) {
       std::ostringstream allowed;
       allowed << (whole ? "a whole number" : "a number") << " from " << low << " to " << high;
-      Fail(InvalidData(where_ + "." + key + " is " + json->dump().substr(0, 40) + ", allowed is " + allowed.str()));
+      Fail(InvalidData(where_, ".", key, " is ", json->dump().substr(0, 40), ", allowed is ", allowed.str()));
       return;
     }
     value = json->get<T>();
@@ -84,20 +84,20 @@ class JsonSection {
       }
       allowed += (allowed.empty() ? "" : ", ") + std::string(name);
     }
-    Fail(InvalidData(where_ + "." + key + " is " + json->dump().substr(0, 40) + ", allowed are " + allowed));
+    Fail(InvalidData(where_, ".", key, " is ", json->dump().substr(0, 40), ", allowed are ", allowed));
   }
 
   void Flag(const char* key, bool& value) {
     const nlohmann::json* json = Find(key);
     if (json == nullptr) return;
-    if (!json->is_boolean()) return Fail(InvalidData(where_ + "." + key + " is " + json->dump().substr(0, 40) + ", allowed are true and false"));
+    if (!json->is_boolean()) return Fail(InvalidData(where_, ".", key, " is ", json->dump().substr(0, 40), ", allowed are true and false"));
     value = json->get<bool>();
   }
 
   void Text(const char* key, std::string& value) {
     const nlohmann::json* json = Find(key);
     if (json == nullptr) return;
-    if (!json->is_string()) return Fail(InvalidData(where_ + "." + key + " is " + json->dump().substr(0, 40) + ", allowed is a text"));
+    if (!json->is_string()) return Fail(InvalidData(where_, ".", key, " is ", json->dump().substr(0, 40), ", allowed is a text"));
     value = json->get<std::string>();
   }
 
@@ -109,7 +109,7 @@ class JsonSection {
     constexpr bool kText = std::is_same_v<T, std::string>;
     bool good = json->is_array();
     for (size_t i = 0; good && i < json->size(); ++i) good = kText ? (*json)[i].is_string() : (*json)[i].is_number();
-    if (!good) return Fail(InvalidData(where_ + "." + key + " is " + json->dump().substr(0, 40) + ", allowed is a list of " + (kText ? "texts" : "numbers")));
+    if (!good) return Fail(InvalidData(where_, ".", key, " is ", json->dump().substr(0, 40), ", allowed is a list of ", (kText ? "texts" : "numbers")));
     values = json->get<std::vector<T>>();
   }
 
@@ -132,7 +132,7 @@ class JsonSection {
   void Objects(const char* key, Read&& read) {
     const nlohmann::json* json = Find(key);
     if (json == nullptr) return;
-    if (!json->is_array()) return Fail(InvalidData(where_ + "." + key + " is " + json->dump().substr(0, 40) + ", allowed is an array of objects"));
+    if (!json->is_array()) return Fail(InvalidData(where_, ".", key, " is ", json->dump().substr(0, 40), ", allowed is an array of objects"));
     for (size_t i = 0; i < json->size(); ++i) {
       JsonSection inner(*this, where_ + " " + key + "[" + std::to_string(i) + "]", std::string(key) + "[]", (*json)[i]);
       if (inner.status_.ok()) read(inner);
@@ -154,7 +154,7 @@ class JsonSection {
     for (const std::string& section : root_->sections_of_[unknown_key_]) {
       sections += (sections.empty() ? "" : " or ") + (section.empty() ? "the top level" : "'" + section + "'");
     }
-    return Readable(sections.empty() ? status_ : InvalidData(status_.message() + "; '" + unknown_key_ + "' belongs in " + sections));
+    return Readable(sections.empty() ? status_ : InvalidData(status_.message(), "; '", unknown_key_, "' belongs in ", sections));
   }
 
  private:
@@ -177,7 +177,7 @@ class JsonSection {
       if (std::find(asked_.begin(), asked_.end(), key) != asked_.end()) continue;
       std::string allowed;
       for (const std::string& name : asked_) allowed += (allowed.empty() ? "" : ", ") + name;
-      status_ = InvalidData(where_ + " has the unknown key '" + key + "', allowed are " + allowed);
+      status_ = InvalidData(where_, " has the unknown key '", key, "', allowed are ", allowed);
       unknown_key_ = key;
       return;
     }

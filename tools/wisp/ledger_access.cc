@@ -32,7 +32,7 @@ std::string SpentInWords(const privacy::Ledger& ledger, double delta) {
 
 Result<std::optional<privacy::EpsilonDelta>> NewLimit(const std::optional<double>& budget, double delta) {
   if (!budget) return std::optional<privacy::EpsilonDelta>();
-  if (!(*budget > 0)) return InvalidArgument("--budget is " + privacy::DoubleText(*budget) + ", allowed is an epsilon above 0");
+  if (!(*budget > 0)) return InvalidArgument("--budget is ", privacy::DoubleText(*budget), ", allowed is an epsilon above 0");
   WISP_ASSIGN_OR_RETURN(const auto limit, privacy::EpsilonDelta::Create(*budget, delta));
   return std::optional(limit);
 }
@@ -49,7 +49,7 @@ Result<privacy::Ledger> OpenLedgerToTrain(const LedgerToTrain& l) {
   WISP_ASSIGN_OR_RETURN(const auto anchor, AnchorOf(l.anchor, l.path));
   WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(l.path, {.dataset = l.dataset, .unit = l.unit, .anchor = anchor, .begin_anchor = l.anchor.begin}));
   if (const Status other = ledger.CheckDataset(l.dataset); !other.ok()) {
-    return PrivacyRefused(other.message() + "; if it is the same data, or has the same people's, give --dataset '" + ledger.dataset() + "'; only other people's data takes another ledger");
+    return PrivacyRefused(other.message(), "; if it is the same data, or has the same people's, give --dataset '", ledger.dataset(), "'; only other people's data takes another ledger");
   }
   if (l.base != nullptr) WISP_RETURN_IF_ERROR(CheckStart(*l.base, l.base_path, {.dataset = l.dataset, .other_data = l.other_data}, ledger));
   return ledger;

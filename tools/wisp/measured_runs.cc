@@ -30,7 +30,7 @@ Result<Json> MeasuredRuns::BenchFigures(const BenchCell& cell) {
     figures["together"] = measured.id;
     return figures;
   }
-  return InvalidArgument("the bench " + cell.arguments.what + " has no method '" + cell.method + "'");
+  return InvalidArgument("the bench ", cell.arguments.what, " has no method '", cell.method, "'");
 }
 
 Status MeasuredRuns::MeasureExpected() {

@@ -153,13 +153,13 @@ Status CheckTuning(const std::string& declared) {
   if (declared.empty()) return OkStatus();
   const std::string fault = declared.find(';') != std::string::npos ? "has a semicolon, which stands between runs" : data::KeyFault(declared);
   if (fault.empty()) return OkStatus();
-  return InvalidArgument("the tuning that is declared (--uncharged-tuning, or privacy.uncharged_tuning in a recipe) " + fault +
+  return InvalidArgument("the tuning that is declared (--uncharged-tuning, or privacy.uncharged_tuning in a recipe) ", fault,
                          "; allowed is a short list, such as 'learning rate, batch'");
 }
 
 Result<Recipe> ReadRecipe(const std::string& path) {
   WISP_ASSIGN_OR_RETURN(const nlohmann::json json, ReadJson(path));
-  if (IsOfClassifier(json)) return InvalidData(path + ": it is the recipe of a classifier, for wisp classify train and wisp audit step");
+  if (IsOfClassifier(json)) return InvalidData(path, ": it is the recipe of a classifier, for wisp classify train and wisp audit step");
   return ParseRecipe(path + ":", json);
 }
 
@@ -167,7 +167,7 @@ constexpr size_t kMaxDepth = 32;  // of objects and lists in each other; a recip
 
 Result<nlohmann::json> ReadJson(const std::string& path) {
   std::ifstream file(path);
-  if (!file) return IoError(path + ": cannot be opened");
+  if (!file) return IoError(path, ": cannot be opened");
   std::stringstream text;
   text << file.rdbuf();
   try {
@@ -183,14 +183,14 @@ Result<nlohmann::json> ReadJson(const std::string& path) {
       return true;
     };
     nlohmann::json json = nlohmann::json::parse(text.str(), note);
-    if (deepest > kMaxDepth) return InvalidData(path + ": objects lie deeper than " + std::to_string(kMaxDepth) + " in each other, which is allowed");
-    if (!twice.empty()) return Readable(InvalidData(path + ": the key '" + twice + "' is there twice in one object; allowed is once"));
+    if (deepest > kMaxDepth) return InvalidData(path, ": objects lie deeper than ", kMaxDepth, " in each other, which is allowed");
+    if (!twice.empty()) return Readable(InvalidData(path, ": the key '", twice, "' is there twice in one object; allowed is once"));
     return json;
   } catch (const nlohmann::json::exception& error) {
     // The library puts its own name before the sentence, in brackets.
     const std::string sentence = error.what();
     const size_t end = sentence.starts_with("[") ? sentence.find("] ") : std::string::npos;
-    return Readable(InvalidData(path + ": not JSON: " + (end == std::string::npos ? sentence : sentence.substr(end + 2))));
+    return Readable(InvalidData(path, ": not JSON: ", (end == std::string::npos ? sentence : sentence.substr(end + 2))));
   }
 }
 

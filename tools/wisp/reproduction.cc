@@ -35,7 +35,7 @@ Result<std::vector<uint64_t>> ReadSeeds(const std::string& where, const Json* js
   std::sort(sorted.begin(), sorted.end());
   const bool repeats = std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end();
   if (seeds.empty() || seeds.size() != json->size() || repeats) {
-    return InvalidData(where + ".seeds is " + (json == nullptr ? "missing" : json->dump().substr(0, 40)) + ", allowed is an array of different whole numbers");
+    return InvalidData(where, ".seeds is ", (json == nullptr ? "missing" : json->dump().substr(0, 40)), ", allowed is an array of different whole numbers");
   }
   return seeds;
 }
@@ -43,7 +43,7 @@ Result<std::vector<uint64_t>> ReadSeeds(const std::string& where, const Json* js
 Status CheckPublished(const std::string& where, const char* key, const Json* json) {
   if (json == nullptr) return OkStatus();
   const bool good = json->is_object() && std::all_of(json->begin(), json->end(), [](const Json& value) { return value.is_number(); });
-  return good ? OkStatus() : InvalidData(where + "." + key + " is " + json->dump().substr(0, 40) + ", allowed is an object of numbers");
+  return good ? OkStatus() : InvalidData(where, ".", key, " is ", json->dump().substr(0, 40), ", allowed is an object of numbers");
 }
 
 Status ReadMeasured(JsonSection& s, ReproductionCell& cell) {
@@ -51,7 +51,7 @@ Status ReadMeasured(JsonSection& s, ReproductionCell& cell) {
   const char* key = bench ? "bench" : "decode";
   const std::string where = s.where() + "." + key;
   const Json* settings = s.Any(key);
-  if (settings == nullptr) return InvalidData(where + " is missing, allowed is an object that says what is measured");
+  if (settings == nullptr) return InvalidData(where, " is missing, allowed is an object that says what is measured");
   if (bench) {
     WISP_ASSIGN_OR_RETURN(cell.bench, ReadBenchCell(where, *settings));
   } else {
@@ -67,7 +67,7 @@ Status ReadCell(JsonSection& s, const Json& base, ReproductionCell& cell) {
   s.Text("column", cell.column);
   s.Choice<Kind>("kind", cell.kind, {{"train", Kind::kTrain}, {"bench", Kind::kBench}, {"decode", Kind::kDecode}});
   for (const auto& name : {cell.row, cell.column}) {
-    if (name.empty() || name.find('/') != std::string::npos) return InvalidData(s.where() + ": row and column need a name without '/'");
+    if (name.empty() || name.find('/') != std::string::npos) return InvalidData(s.where(), ": row and column need a name without '/'");
   }
   for (const char* key : {"published", "published_deviation"}) WISP_RETURN_IF_ERROR(CheckPublished(s.where(), key, s.Any(key)));
   if (cell.kind != Kind::kTrain) return ReadMeasured(s, cell);
@@ -77,7 +77,7 @@ Status ReadCell(JsonSection& s, const Json& base, ReproductionCell& cell) {
   Json merged = base;
   if (overrides != nullptr) merged.merge_patch(*overrides);
   WISP_ASSIGN_OR_RETURN(cell.recipe, ParseRecipe(s.where() + " (" + cell.Name() + ") recipe:", merged));
-  if (cell.recipe.hold_out == HoldOut::kNothing) return InvalidData(s.where() + " (" + cell.Name() + "): its recipe holds nothing out to be tested on");
+  if (cell.recipe.hold_out == HoldOut::kNothing) return InvalidData(s.where(), " (", cell.Name(), "): its recipe holds nothing out to be tested on");
   cell.recipe_hash = RecipeHash(std::move(merged));
   return OkStatus();
 }
@@ -85,9 +85,9 @@ Status ReadCell(JsonSection& s, const Json& base, ReproductionCell& cell) {
 Status CheckUnique(const std::string& path, const std::vector<ReproductionCell>& cells) {
   std::set<std::string> names;
   for (const ReproductionCell& cell : cells) {
-    if (!names.insert(cell.Name()).second) return InvalidData(path + ": the cell " + cell.Name() + " is there twice");
+    if (!names.insert(cell.Name()).second) return InvalidData(path, ": the cell ", cell.Name(), " is there twice");
   }
-  return cells.empty() ? InvalidData(path + ": there are no cells") : OkStatus();
+  return cells.empty() ? InvalidData(path, ": there are no cells") : OkStatus();
 }
 
 Result<std::string> FindTable(const std::string& table) {
@@ -103,7 +103,7 @@ Result<std::string> FindTable(const std::string& table) {
   std::string allowed;
   for (const std::string& name : names) allowed += (allowed.empty() ? "" : ", ") + name;
   const bool elsewhere = allowed.empty();
-  return InvalidArgument((table.empty() ? "the name of a table is needed" : "there is no table '" + table + "'") + ": tables are looked for in ./" + kFolder + (elsewhere ? ", which is not here" : ": " + allowed) +
+  return InvalidArgument((table.empty() ? "the name of a table is needed" : "there is no table '" + table + "'"), ": tables are looked for in ./", kFolder, (elsewhere ? ", which is not here" : ": " + allowed),
                          (elsewhere ? "; run this where the tables are, or give a path that ends in .json" : "; a path that ends in .json is allowed too"));
 }
 
@@ -136,7 +136,7 @@ Result<Reproduction> ReadReproduction(const std::string& table) {
     r.cells.push_back(std::move(cell));
   });
   WISP_RETURN_IF_ERROR(s.Finish());
-  if (r.name.empty() || r.data_label.empty()) return InvalidData(path + ": it needs a name, and data with a label");
+  if (r.name.empty() || r.data_label.empty()) return InvalidData(path, ": it needs a name, and data with a label");
   WISP_RETURN_IF_ERROR(CheckUnique(path, r.cells));
   return r;
 }
@@ -148,7 +148,7 @@ Result<std::vector<const ReproductionCell*>> SelectCells(const Reproduction& tab
     if (name.empty() || cell.Name() == name) cells.push_back(&cell);
     allowed += (allowed.empty() ? "" : ", ") + cell.Name();
   }
-  if (cells.empty()) return InvalidArgument(table.name + " has no cell '" + name + "', allowed are " + allowed);
+  if (cells.empty()) return InvalidArgument(table.name, " has no cell '", name, "', allowed are ", allowed);
   return cells;
 }
 

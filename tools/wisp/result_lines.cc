@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 Status MakeFolder(const std::string& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
-  return error ? IoError(folder + ": the folder cannot be made: " + error.message()) : OkStatus();
+  return error ? IoError(folder, ": the folder cannot be made: ", error.message()) : OkStatus();
 }
 
 // Holds a folder for one writer at a time; released by the destructor, or the end of the process.
@@ -33,7 +33,7 @@ class FolderLock {
         result = flock(fd_, LOCK_EX);
       } while (result != 0 && errno == EINTR);
     }
-    if (result != 0) status_ = IoError(folder + ": the folder cannot be locked: " + std::strerror(errno));
+    if (result != 0) status_ = IoError(folder, ": the folder cannot be locked: ", std::strerror(errno));
   }
   ~FolderLock() {
     if (fd_ >= 0) close(fd_);
@@ -54,7 +54,7 @@ Result<std::string> ReadText(const std::string& path) {
   std::ostringstream text;
   text << file.rdbuf();
   // An empty file sets failbit on the insertion; only what the file itself says counts.
-  if (!file.is_open() || file.bad()) return IoError(path + ": the results cannot be read");
+  if (!file.is_open() || file.bad()) return IoError(path, ": the results cannot be read");
   return text.str();
 }
 
@@ -63,9 +63,9 @@ Result<std::vector<ResultLine>> Parse(const std::string& path, const std::string
   for (size_t begin = 0; begin < text.size();) {
     const std::string where = path + ", line " + std::to_string(lines.size() + 1);
     const size_t end = text.find('\n', begin);
-    if (end == std::string::npos) return InvalidData(where + ": the last line is cut off; remove it and run its cell again");
+    if (end == std::string::npos) return InvalidData(where, ": the last line is cut off; remove it and run its cell again");
     ResultLine line = ResultLine::parse(text.begin() + static_cast<std::ptrdiff_t>(begin), text.begin() + static_cast<std::ptrdiff_t>(end), nullptr, false);
-    if (!line.is_object()) return InvalidData(where + ": it is damaged, allowed is a JSON object on one line");
+    if (!line.is_object()) return InvalidData(where, ": it is damaged, allowed is a JSON object on one line");
     lines.push_back(std::move(line));
     begin = end + 1;
   }

@@ -16,7 +16,7 @@ class TemporaryFolder {
   static Result<TemporaryFolder> Create() {
     std::error_code error;
     std::string pattern = (std::filesystem::temp_directory_path(error) / "wisp-XXXXXX").string();
-    if (error || mkdtemp(pattern.data()) == nullptr) return IoError(pattern + ": no temporary folder can be made");
+    if (error || mkdtemp(pattern.data()) == nullptr) return IoError(pattern, ": no temporary folder can be made");
     return TemporaryFolder(std::move(pattern));
   }
   TemporaryFolder(TemporaryFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}

@@ -60,7 +60,7 @@ Status OverrideMethod(const std::string& method, TrainingOptions& o) {
     }
     return OkStatus();
   }
-  return InvalidArgument("--method is '" + method + "', allowed are ordinary, phantom, rgp, fest, adafest and adafest+");
+  return InvalidArgument("--method is '", method, "', allowed are ordinary, phantom, rgp, fest, adafest and adafest+");
 }
 
 Status CheckOptions(const TrainArguments& a, const Recipe& recipe) {
@@ -70,7 +70,7 @@ Status CheckOptions(const TrainArguments& a, const Recipe& recipe) {
   WISP_RETURN_IF_ERROR(CheckInterval(a.checkpoint, a.checkpoint_every));
   if (a.epsilon && a.noise_multiplier) return InvalidArgument("--epsilon and --noise-multiplier are given: the one follows from the other, choose one");
   if (a.histogram_noise && !(*a.histogram_noise > 0 && *a.histogram_noise <= 1e5)) {
-    return InvalidArgument("--histogram-noise is " + Fixed(*a.histogram_noise, 6) + ", allowed is above 0 to 100000");
+    return InvalidArgument("--histogram-noise is ", Fixed(*a.histogram_noise, 6), ", allowed is above 0 to 100000");
   }
   const std::pair<const char*, bool> of_private[] = {{"--epsilon", a.epsilon.has_value()}, {"--noise-multiplier", a.noise_multiplier.has_value()},
                                                      {"--ledger", !a.ledger.empty()}, {"--budget", a.budget.has_value()}, {"--rows", a.rows.has_value()},
@@ -79,12 +79,12 @@ Status CheckOptions(const TrainArguments& a, const Recipe& recipe) {
                                                      {"--reproducible-noise", a.reproducible_noise_seed.has_value()}, {"--delta", a.delta.has_value()}};
   for (const auto& [option, given] : of_private) {
     if (!given || method != Method::kOrdinary) continue;
-    return InvalidArgument(std::string(option) + " is given, but the method is ordinary, which protects nothing: choose --method phantom, rgp, fest, "
+    return InvalidArgument(option, " is given, but the method is ordinary, which protects nothing: choose --method phantom, rgp, fest, "
                                                  "adafest or adafest+, or leave it out");
   }
   if (!a.rows || method == Method::kFest || method == Method::kAdaFestPlus) return OkStatus();
   const auto* name = std::find_if(std::begin(kMethods), std::end(kMethods), [&](const auto& m) { return m.second == method; });
-  return InvalidArgument(std::string("--rows is given, but the method is ") + name->first + ", which selects none: choose --method fest or adafest+, or leave it out");
+  return InvalidArgument("--rows is given, but the method is ", name->first, ", which selects none: choose --method fest or adafest+, or leave it out");
 }
 
 Result<JobResult> TrainingRun::Run() {
@@ -150,7 +150,7 @@ Status TrainingRun::Read() {
 // What would let one user decide over others' records, or over the shape of the model, outside of the clipping norm.
 Status TrainingRun::CheckPublic() const {
   if (recipe_.min_item_events > 1) {
-    return PrivacyRefused("private training with data.min_item_events " + std::to_string(recipe_.min_item_events) +
+    return PrivacyRefused("private training with data.min_item_events ", recipe_.min_item_events,
                           ": one user could decide whether others' events stay; allowed is 1");
   }
   if (!base_ && recipe_.catalogue != Recipe::Catalogue::kPublic) {
@@ -163,8 +163,8 @@ Status TrainingRun::CheckPublic() const {
 Status TrainingRun::CheckSize() const {
   const size_t users = data_.sequences.num_users(), items = data_.sequences.item_keys.size();
   if ((expected_users == 0 || users == expected_users) && (expected_items == 0 || items == expected_items)) return OkStatus();
-  return InvalidData(a_.data.path + " has " + std::to_string(users) + " users and " + std::to_string(items) + " items, " + Dataset() + " has " +
-                     std::to_string(expected_users) + " and " + std::to_string(expected_items));
+  return InvalidData(a_.data.path, " has ", users, " users and ", items, " items, ", Dataset(), " has ",
+                     expected_users, " and ", expected_items);
 }
 
 Status TrainingRun::OpenLedger() {
