@@ -10,7 +10,8 @@ if [ -w /dev/shm ]; then
   export TMPDIR=$(mktemp -d /dev/shm/wisp_XXXXXX)
   trap 'rm -rf "$work" "$TMPDIR"' EXIT
 fi
-if "$build/${target}_fuzz" -help=1 2>&1 | grep -q '^Usage:'; then
+# Not through a pipe: grep would end at the first match, and the program by a signal.
+if grep -q '^Usage:' <<<"$("$build/${target}_fuzz" -help=1 2>&1)"; then
   mkdir grown
   set -- grown "$corpus" -runs=1000 -seed=1 -max_total_time=20 -timeout=25 -rss_limit_mb=2048 -max_len=8192 -artifact_prefix="$work/"
 else

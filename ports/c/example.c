@@ -36,8 +36,9 @@ static int Show(const char* title, const char* model_path, const char* log_path,
 
 static int OnProgress(const wisp_progress* progress, void* user_data) {
   (void)user_data;
+  /* Upwards: an epsilon is never shown smaller than it is. */
   fprintf(stderr, "step %llu of %llu, epsilon so far %.2f\n", (unsigned long long)progress->step,
-          (unsigned long long)progress->num_steps, progress->epsilon);
+          (unsigned long long)progress->num_steps, progress->epsilon + 0.005);
   return 0;
 }
 

@@ -42,11 +42,13 @@ extern "C" {
 
 #ifdef __cplusplus
 #define WISP_INIT(type) (wisp_initialised<type>())
+#define WISP_ENUM_TYPE : int32_t /* so that C++ too may hold a number that is not listed, and be told so; C has the same four bytes */
 #else
 #define WISP_INIT(type) ((type){.size = sizeof(type)})
+#define WISP_ENUM_TYPE
 #endif
 
-typedef enum wisp_code {
+typedef enum wisp_code WISP_ENUM_TYPE {
   WISP_OK = 0,
   WISP_INTERNAL = 1,         /* out of memory, or a defect of the library */
   WISP_INVALID_ARGUMENT = 2, /* asked for something that does not exist or is out of range */
@@ -74,7 +76,7 @@ typedef struct wisp_model wisp_model;
 WISP_API wisp_code wisp_model_open(const char* path, wisp_model** model, wisp_error* error);
 WISP_API void wisp_model_close(wisp_model* model);
 
-typedef enum wisp_backend {
+typedef enum wisp_backend WISP_ENUM_TYPE {
   WISP_BACKEND_SIMD = 0,    /* our own kernels in float, the fastest set that the processor has; the default */
   WISP_BACKEND_XNNPACK = 1, /* linear layers through XNNPACK; not in every build, and not for wisp_recommend_batch */
   WISP_BACKEND_INT8 = 2     /* linear layers over 8-bit integers: faster, a quarter of the room, scores slightly off (docs/int8.md) */
@@ -82,7 +84,7 @@ typedef enum wisp_backend {
 
 /* Whether the weights are looked at when a model is opened: each tensor against its checksum, and that every number is finite. That
  * finds damage, not forgery. Everything else in the file is always checked. */
-typedef enum wisp_verify {
+typedef enum wisp_verify WISP_ENUM_TYPE {
   WISP_VERIFY_DEFAULT = 0, /* as WISP_VERIFY_ALWAYS */
   WISP_VERIFY_ALWAYS = 1,
   WISP_VERIFY_ONCE = 2, /* unless `verified` says that this very file was found whole before: for a fast start with large models */
@@ -203,7 +205,7 @@ typedef struct wisp_anchor {
  * ledger is needed. */
 typedef struct wisp_private_recommender wisp_private_recommender;
 
-typedef enum wisp_decoding {
+typedef enum wisp_decoding WISP_ENUM_TYPE {
   WISP_DECODING_DEFAULT = 0, /* anchored if there is a base model, else mixed */
   WISP_DECODING_MIXED = 1,   /* the model with probability lambda, else uniform */
   WISP_DECODING_ANCHORED = 2 /* the base model, moved by the fine-tuned one by at most `clip` logits */
@@ -280,7 +282,7 @@ typedef int (*wisp_progress_callback)(const wisp_progress* progress, void* user_
 
 /* What is protected as a whole: one record is all events of one unit, and nothing of another. The library makes the records; a person's part
  * in each is one clipped gradient. On one person's device read docs/one-person.md first. */
-typedef enum wisp_unit {
+typedef enum wisp_unit WISP_ENUM_TYPE {
   WISP_UNIT_USER = 1,       /* everything one user of the log did */
   WISP_UNIT_SESSION = 2,    /* events of one user without a pause longer than session_gap: one session, not the person */
   WISP_UNIT_DAY = 3,        /* events of one user on one day, by UTC: one day, not the person */
@@ -315,6 +317,7 @@ typedef struct wisp_personalise_options {
   const char* checkpoint_path; /* a file of the app's, private like the log; NULL: none, and a run that is stopped has to be paid for anew */
   uint64_t checkpoint_every;   /* steps; 0: at the end of each charge */
   const wisp_anchor* anchor;   /* of the ledger; its callbacks are called until the call returns; NULL: none */
+  const char* uncharged_tuning; /* what was chosen by looking at the same data without a charge, in words for the statement; NULL: nothing */
 } wisp_personalise_options;
 
 typedef struct wisp_personalise_result {
@@ -332,6 +335,8 @@ typedef struct wisp_personalise_result {
   /* From here on public again. */
   uint64_t planned_steps; /* above num_steps: a run that was gone on with ended early, with the steps that the ledger's limit still allowed */
   uint64_t resumed_from;  /* the step of the checkpoint that was gone on from; 0: there was none */
+  /* Counted on the log again, local only. */
+  uint64_t bad_rows; /* left out: without a user, an item or a time that can be one */
 } wisp_personalise_result;
 
 /* Bytes that wisp_personalise will hold while it steps, were the log to hold the events of `num_users_public` users; exact but for
@@ -366,7 +371,7 @@ WISP_API wisp_code wisp_personalise(const wisp_personalise_options* options, wis
 
 /* ---- Statement (not in a library that only recommends) ---------------------------------------------------------- */
 
-typedef enum wisp_statement_format { WISP_STATEMENT_TEXT = 0, WISP_STATEMENT_JSON = 1 } wisp_statement_format;
+typedef enum wisp_statement_format WISP_ENUM_TYPE { WISP_STATEMENT_TEXT = 0, WISP_STATEMENT_JSON = 1 } wisp_statement_format;
 
 /* The privacy statement over everything in the ledger, at `delta`. Copies at most `capacity` bytes with the final zero
  * to `text` (which may be NULL when capacity is 0) and the size needed, zero included, to `*needed`. */

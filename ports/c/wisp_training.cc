@@ -98,6 +98,7 @@ class Personalisation {
     std::vector<float> widened;
     const std::span<const float> start_weights = base.AllWeights(widened);
     WISP_RETURN_IF_ERROR(wisp::CheckDatasetName(Dataset()));
+    WISP_RETURN_IF_ERROR(privacy::CheckTuning("uncharged_tuning", Tuning()));
     WISP_ASSIGN_OR_RETURN(const auto anchor, wisp::ports::AnchorOf(o_.anchor));
     WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger,
                           privacy::Ledger::Open(ledger_path, {.dataset = Dataset(), .unit = Unit(), .unit_chosen = unit_.has_value(), .anchor = anchor.kept, .begin_anchor = anchor.begins}));
@@ -134,16 +135,18 @@ class Personalisation {
     return text;
   }
 
-  static std::string RunName() {
+  std::string Tuning() const { return o_.uncharged_tuning == nullptr ? "" : o_.uncharged_tuning; }
+
+  std::string RunName() const {
     const auto now = std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::system_clock::now().time_since_epoch());
-    return "personalise " + std::to_string(now.count());
+    return privacy::WithTuning("personalise " + std::to_string(now.count()), Tuning());
   }
 
   Result<data::ReadResult> ReadEvents(const wisp::ModelFile& base, const data::Units& units) const {
     std::vector<std::string> keys;
     for (size_t i = 0; base.has_item_keys() && i < base.num_items(); ++i) keys.emplace_back(base.item_key(i));
     WISP_ASSIGN_OR_RETURN(const data::ItemIndex index, data::ItemIndex::Make(o_.model_path, keys));
-    return data::ReadSequences(o_.log_path, data::Format::kSqlite, {.known_items = &index, .units = units, .may_be_empty = true});
+    return data::ReadSequences(o_.log_path, data::Format::kSqlite, {.known_items = &index, .units = units, .private_run = true});
   }
 
   wisp::TrainingJob MakeJob(const wisp::ModelFile& base, std::span<const float> start_weights, const data::ReadResult& events,
@@ -190,6 +193,7 @@ class Personalisation {
     wisp::ProvenanceEntry entry{.description = "personalised on the device", .epsilon = result.epsilon, .delta = o_.delta, .accountant = "PLD",
                                 .privacy_unit = std::string(privacy::ToText(Unit())), .adjacency = "add_remove", .noise = wisp::NoiseOrigin::kSecure, .sampling = "poisson",
                                 .steps = result.num_steps, .dataset = Dataset(), .date = Today(), .base_model_hash = base.content_hash()};
+    if (!Tuning().empty()) entry.description += "; chosen on the same data without a charge: " + Tuning();
     for (const auto& m : result.mechanisms) entry.mechanisms.push_back(m.Describe());
     contents.provenance.push_back(std::move(entry));
     contents.description = base.description();
@@ -215,7 +219,7 @@ Status Personalise(const wisp_personalise_options* given, wisp_personalise_resul
                                        .noise_multiplier = job.noise_multiplier, .num_records = job.num_records,
                                        .records_too_short = p.log.num_users - std::min(p.log.num_users, job.num_records), .gradients_dropped = job.num_dropped,
                                        .num_events = p.log.num_read, .unknown_events = p.log.unknown_events, .unknown_items = p.log.unknown_items,
-                                       .planned_steps = job.planned_steps, .resumed_from = job.resumed_from};
+                                       .planned_steps = job.planned_steps, .resumed_from = job.resumed_from, .bad_rows = p.log.bad_rows};
   return wisp::ports::FillResult(filled, out, "wisp_personalise_result");
 }
 

@@ -5,7 +5,7 @@
 //   Use(*model);
 //
 // The sentence names the file, the value found and what is allowed. Nothing here prints, throws or aborts.
-// No dependency on the rest of the runtime: `runtime/privacy` uses this header and nothing else of ours.
+// No dependency on the rest of the runtime: `runtime/privacy` uses this header, text.h and nothing else of ours.
 #ifndef WISP_RUNTIME_CORE_STATUS_H_
 #define WISP_RUNTIME_CORE_STATUS_H_
 

@@ -9,20 +9,22 @@
 namespace wisp::data {
 namespace {
 
+Status AddRow(const Records& records, size_t width, const Columns& columns, const ReadOptions& options, SequenceBuilder& builder) {
+  const std::vector<std::string_view>& fields = records.fields();
+  if (fields.size() != width) {
+    return builder.Error(records.line(), std::to_string(fields.size()) + " fields, the first is " + Shown(fields[0]) +
+                                             "; allowed are " + std::to_string(width) + ", as in the header");
+  }
+  auto time = static_cast<int64_t>(records.line());
+  if (options.time == TimeSource::kColumn && !ParseTime(fields[*columns.time], time)) {
+    return BadTime(builder, records.line(), fields[*columns.time]);
+  }
+  return builder.Add(records.line(), fields[columns.user], fields[columns.item], time);
+}
+
 Status ReadRows(Records& records, const Columns& columns, const ReadOptions& options, SequenceBuilder& builder) {
   const size_t width = records.fields().size();
-  while (records.Next()) {
-    const std::vector<std::string_view>& fields = records.fields();
-    if (fields.size() != width) {
-      return builder.Error(records.line(), std::to_string(fields.size()) + " fields, the first is " + Shown(fields[0]) +
-                                               "; allowed are " + std::to_string(width) + ", as in the header");
-    }
-    auto time = static_cast<int64_t>(records.line());
-    if (options.time == TimeSource::kColumn && !ParseTime(fields[*columns.time], time)) {
-      return BadTime(builder, records.line(), fields[*columns.time]);
-    }
-    WISP_RETURN_IF_ERROR(builder.Add(records.line(), fields[columns.user], fields[columns.item], time));
-  }
+  while (records.Next()) WISP_RETURN_IF_ERROR(builder.TakeRow(AddRow(records, width, columns, options, builder)));
   builder.set_num_lines(records.num_lines());
   return records.status();
 }

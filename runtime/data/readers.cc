@@ -40,7 +40,9 @@ Format GuessByText(std::string_view text) {
 // The path, names of tables and columns, and what SQLite says of a schema may hold anything.
 Result<ReadResult> Quoted(Result<ReadResult> read) {
   if (read.ok()) return read;
-  return Status(read.status().code(), Printable(read.status().message()));
+  std::string sentence = Printable(read.status().message());
+  std::replace(sentence.begin(), sentence.end(), '\n', '?');  // a sentence is one line
+  return Status(read.status().code(), std::move(sentence));
 }
 
 Status FillFromText(std::string_view text, Format format, const ReadOptions& options, SequenceBuilder& builder) {
@@ -60,7 +62,7 @@ Status FillFromText(std::string_view text, Format format, const ReadOptions& opt
 }
 
 Result<ReadResult> ReadDatabase(const std::string& path, const ReadOptions& options) {
-  SequenceBuilder builder(path, "table " + options.table + ", row");
+  SequenceBuilder builder(path, "table " + options.table + ", row", options.private_run);
   WISP_RETURN_IF_ERROR(ReadSqlite(path, options, builder));
   return builder.Finish(options);
 }
@@ -101,7 +103,7 @@ Result<Format> ParseFormat(std::string_view name) {
 }
 
 Result<ReadResult> ReadText(const std::string& name, std::string_view text, Format format, const ReadOptions& options) {
-  SequenceBuilder builder(name);
+  SequenceBuilder builder(name, "line", options.private_run);
   const Status filled = FillFromText(text, format, options, builder);
   return filled.ok() ? Quoted(builder.Finish(options)) : Quoted(filled);
 }

@@ -95,6 +95,7 @@ Status CheckUnits(const Units& units) {
 
 std::vector<std::string> Warnings(const ReadReport& r) {
   std::vector<std::string> warnings;
+  if (r.bad_rows > 0) warnings.push_back(Count(r.bad_rows, "row") + " left out that cannot be taken, the first: " + r.first_bad_row);
   if (r.unknown_events > 0) {
     warnings.push_back(Count(r.unknown_events, "event") + " of " + Count(r.unknown_items, "item") +
                        " that the model does not know left out, the first is " + Shown(r.first_unknown_item));
@@ -116,16 +117,16 @@ Status SequenceBuilder::Error(uint64_t line, const std::string& sentence) const 
 }
 
 Status SequenceBuilder::AddKey(uint64_t line, const char* field, std::string_view key, KeyTable& table, uint32_t& id) {
-  const KeyTable::Added added = table.Add(key);
-  id = added.id;
-  if (!added.added) return OkStatus();  // was checked when it came first
-  const std::string fault = KeyFault(key);
-  return fault.empty() ? OkStatus() : Error(line, std::string("the ") + field + " " + fault);
+  id = table.Find(key);
+  if (id != KeyTable::kNone) return OkStatus();  // was checked when it came first
+  if (const std::string fault = KeyFault(key); !fault.empty()) return Error(line, std::string("the ") + field + " " + fault);
+  id = table.Add(key).id;
+  return OkStatus();
 }
 
 Status SequenceBuilder::Add(uint64_t line, std::string_view user, std::string_view item, int64_t time) {
   if (events_.size() >= kMaxEvents)
-    return Error(line, "more than " + std::to_string(kMaxEvents) + " events; that is the most allowed");
+    return Unsupported(name_, ", ", unit_, " ", line, ": more than ", kMaxEvents, " events; that is the most allowed");
   Event event{.time = time};
   if (!events_.empty() && users_.keys()[last_user_] == user) {
     event.user = last_user_;
@@ -135,6 +136,25 @@ Status SequenceBuilder::Add(uint64_t line, std::string_view user, std::string_vi
   }
   WISP_RETURN_IF_ERROR(AddKey(line, "item", item, items_, event.item));
   events_.push_back(event);
+  return OkStatus();
+}
+
+Status SequenceBuilder::TakeRow(const Status& row) {
+  if (!private_run_ || row.code() != StatusCode::kInvalidData) return row;
+  if (bad_rows_++ == 0) first_bad_row_ = row.message();
+  return OkStatus();
+}
+
+// Each event by its own time alone.
+Status SequenceBuilder::DropTimesOutside(const Units& units) {
+  const int64_t second = units.times_per_second;
+  const auto outside = [&](const Event& e) { return e.time < 0 || e.time / second > kLatestSecond; };
+  for (const Event& e : events_) {
+    if (!outside(e)) continue;
+    WISP_RETURN_IF_ERROR(TakeRow(InvalidData(name_, ": the time of an event is ", e.time, ", which is none between 1970 and 2223 with ", second,
+                                             " to the second; units smaller than a user need to know how many there are")));
+  }
+  std::erase_if(events_, outside);
   return OkStatus();
 }
 
@@ -152,11 +172,7 @@ Status SequenceBuilder::SplitUsers(const ReadOptions& options) {
                            options.min_item_events, " per item, allowed is 1: one ", unit, " could decide whether another stays");
   }
   const int64_t second = units.times_per_second;
-  for (const Event& e : events_) {
-    if (e.time >= 0 && e.time / second <= kLatestSecond) continue;
-    return InvalidData(name_, ": the time of an event is ", e.time, ", which is none between 1970 and 2223 with ", second,
-                       " to the second; units of one ", unit, " need to know how many there are");
-  }
+  WISP_RETURN_IF_ERROR(DropTimesOutside(units));
   SortByUserAndTime(events_);
   uint32_t user = 0;
   int64_t last = 0;
@@ -267,12 +283,15 @@ Result<ReadResult> SequenceBuilder::Finish(const ReadOptions& options) {
   ReadReport& report = result.report;
   report.num_lines = num_lines_;
   report.num_read = events_.size();
-  if (events_.empty() && !options.may_be_empty) return InvalidData(name_, ": there is no event in it");
+  const bool may_be_empty = private_run_ && options.known_items != nullptr;
+  if (events_.empty() && !may_be_empty) return InvalidData(name_, ": there is no event in it");
   WISP_RETURN_IF_ERROR(SplitUsers(options));
+  report.bad_rows = bad_rows_;
+  report.first_bad_row = first_bad_row_;
   std::vector<int32_t> ids(items_.keys().size(), -1);
   if (options.known_items != nullptr) WISP_RETURN_IF_ERROR(MapToKnown(options, report, ids));
   DropRare(options, report);
-  if (events_.empty() && !options.may_be_empty) {
+  if (events_.empty() && !may_be_empty) {
     return InvalidData(name_, ": of ", Count(report.num_read, "event"),
                        " none is left: ", report.unknown_events,
                        " of items that the model does not know, ", report.dropped_events,

@@ -96,15 +96,19 @@ struct ReadOptions {
   // Smaller than a user: a `user` of the sequences is one such unit. The minimum counts must be 1 then: a count over several units
   // would let one decide whether another stays. kInvalidData where the format, or `time`, has no times.
   Units units;
-  // No event, or none that is left, is no error: for private training, which must not tell that by refusing. Sequences of nobody.
-  bool may_be_empty = false;
+  // For private training, which must not tell of a record by refusing: a row that cannot be read, or whose time can be none, is left out
+  // and counted, each for itself, and with known_items it is no error that no event is left. What breaks the format itself still is one: an open quote, a
+  // damaged database, a value of more than 1 MB.
+  bool private_run = false;
   std::string table = "events";  // SQLite
 };
 
 // What a person should know about what was read.
 struct ReadReport {
   uint64_t num_lines = 0;       // in the file, blank ones and the header included; SQLite: rows
-  uint64_t num_read = 0;        // events in the file
+  uint64_t num_read = 0;        // events in the file, without those of bad rows
+  uint64_t bad_rows = 0;        // left out, with ReadOptions::private_run
+  std::string first_bad_row;    // what is wrong with it, where, and what is allowed
   uint64_t num_events = 0;      // kept
   uint64_t num_users = 0;       // kept
   uint64_t num_items = 0;       // M; with known_items that of the index
@@ -136,13 +140,15 @@ inline constexpr uint64_t kMaxEvents = (uint64_t{1} << 31) - 1;
 class SequenceBuilder {
  public:
   // Messages say "NAME, UNIT 17: ...".
-  explicit SequenceBuilder(std::string name, std::string unit = "line")
-      : name_(std::move(name)), unit_(std::move(unit)) {}
+  explicit SequenceBuilder(std::string name, std::string unit = "line", bool private_run = false)
+      : name_(std::move(name)), unit_(std::move(unit)), private_run_(private_run) {}
   SequenceBuilder(const SequenceBuilder&) = delete;
   SequenceBuilder& operator=(const SequenceBuilder&) = delete;
 
-  // `line` is where the event stands. Keys without a KeyFault.
+  // `line` is where the event stands. Keys without a KeyFault. kUnsupported beyond kMaxEvents.
   Status Add(uint64_t line, std::string_view user, std::string_view item, int64_t time);
+  // Of what came of one row: where bad ones are left out, counts an error of kInvalidData and returns none.
+  Status TakeRow(const Status& row);
   void set_num_lines(uint64_t lines) { num_lines_ = lines; }
   // The times that were added only put events in order.
   void set_untimed() { timed_ = false; }
@@ -161,6 +167,7 @@ class SequenceBuilder {
   };
 
   Status AddKey(uint64_t line, const char* field, std::string_view key, KeyTable& table, uint32_t& id);
+  Status DropTimesOutside(const Units& units);
   Status SplitUsers(const ReadOptions& options);
   const std::string& UserKey(uint32_t user) const { return users_.keys()[user_of_.empty() ? user : user_of_[user]]; }
   Status MapToKnown(const ReadOptions& options, ReadReport& report, std::vector<int32_t>& ids);
@@ -173,7 +180,9 @@ class SequenceBuilder {
   std::vector<Event> events_;
   std::vector<uint32_t> user_of_;  // of a unit smaller than a user, whose number events have then; else empty
   bool timed_ = true;
-  uint64_t num_lines_ = 0;
+  bool private_run_;
+  uint64_t num_lines_ = 0, bad_rows_ = 0;
+  std::string first_bad_row_;
   uint32_t last_user_ = 0;  // files are mostly grouped by user
 };
 

@@ -197,7 +197,7 @@ Status ReadSqlite(const std::string& path, const ReadOptions& options, SequenceB
   const Statement statement(prepared);
   if (code != SQLITE_OK) return DatabaseError(path, database.get(), code);
   uint64_t row = 0;
-  while ((code = sqlite3_step(prepared)) == SQLITE_ROW) WISP_RETURN_IF_ERROR(AddRow(prepared, ++row, options, builder));
+  while ((code = sqlite3_step(prepared)) == SQLITE_ROW) WISP_RETURN_IF_ERROR(builder.TakeRow(AddRow(prepared, ++row, options, builder)));
   builder.set_num_lines(row);
   return code == SQLITE_DONE ? OkStatus() : DatabaseError(path, database.get(), code);
 }

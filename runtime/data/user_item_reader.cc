@@ -16,22 +16,23 @@ std::string_view TakeField(std::string_view& rest) {
   return field;
 }
 
+Status AddLine(std::string_view line, uint64_t number, SequenceBuilder& builder) {
+  if (line.size() > kMaxLineBytes) return builder.Error(number, TooLong(line.size()));
+  std::string_view rest = line;
+  const std::string_view user = TakeField(rest), item = TakeField(rest), more = TakeField(rest);
+  if (item.empty() || !more.empty()) {
+    const char* what = item.empty() ? "one field, " : "more than two fields, ";
+    return builder.Error(number, what + Shown(line) + "; allowed is a user and an item, separated by blanks");
+  }
+  return builder.Add(number, user, item, static_cast<int64_t>(number));
+}
+
 }  // namespace
 
 Status ReadUserItem(std::string_view text, SequenceBuilder& builder) {
   builder.set_untimed();
   Lines lines(text);
-  while (lines.Next()) {
-    std::string_view rest = lines.line();
-    if (rest.size() > kMaxLineBytes) return builder.Error(lines.number(), TooLong(rest.size()));
-    const std::string_view user = TakeField(rest), item = TakeField(rest), more = TakeField(rest);
-    if (item.empty() || !more.empty()) {
-      const char* what = item.empty() ? "one field, " : "more than two fields, ";
-      return builder.Error(lines.number(),
-                           what + Shown(lines.line()) + "; allowed is a user and an item, separated by blanks");
-    }
-    WISP_RETURN_IF_ERROR(builder.Add(lines.number(), user, item, static_cast<int64_t>(lines.number())));
-  }
+  while (lines.Next()) WISP_RETURN_IF_ERROR(builder.TakeRow(AddLine(lines.line(), lines.number(), builder)));
   builder.set_num_lines(lines.number());
   return OkStatus();
 }

@@ -39,8 +39,6 @@ std::span<const std::byte> BytesOf(const Checkpoint& c, const Slot& slot) {
   return slot.floats ? std::as_bytes(std::span(c.*slot.floats)) : std::as_bytes(std::span(c.*slot.indices));
 }
 
-std::string Text(uint64_t value) { return std::to_string(value); }
-
 // The metadata, verified and checked.
 struct Metadata {
   const schema::Checkpoint* root = nullptr;

@@ -4,6 +4,7 @@
 #include <mutex>
 #include <utility>
 
+#include "runtime/core/text.h"
 #include "runtime/privacy/accountant.h"
 #include "runtime/privacy/json.h"
 #include "runtime/privacy/ledger_anchored.h"
@@ -16,7 +17,7 @@ namespace wisp::privacy {
 namespace {
 
 Status NotAName(const char* what, std::string_view text, const char* allowed) {
-  return InvalidData(what, " is '", text, "', allowed are ", allowed);
+  return InvalidData(what, " is '", Printable(std::string(text)), "', allowed are ", allowed);
 }
 
 }  // namespace
@@ -74,7 +75,7 @@ struct Ledger::Impl {
 
   Status CheckDataset(const LedgerSubject& there, const std::string& dataset) const {
     if (there.dataset.empty() || dataset.empty() || there.dataset == dataset) return OkStatus();
-    return PrivacyRefused("ledger '", database.path(), "' is of the data set '", there.dataset, "', and what is to be charged is '", dataset,
+    return PrivacyRefused("ledger '", database.path(), "' is of the data set '", Printable(there.dataset), "', and what is to be charged is '", Printable(dataset),
                           "': what is spent on one must not be counted for the other");
   }
 
@@ -158,7 +159,7 @@ struct Ledger::Impl {
     WISP_RETURN_IF_ERROR(Refresh());
     WISP_RETURN_IF_ERROR(budget.all().CheckNoise(charge.noise));
     if (budget.limit()) {
-      WISP_RETURN_IF_ERROR(CheckBudget("charging " + charge.mechanism.ToText() + " to run '" + charge.run + "'", budget.AfterCharge(charge), {}));
+      WISP_RETURN_IF_ERROR(CheckBudget("charging " + charge.mechanism.ToText() + " to run '" + Printable(charge.run) + "'", budget.AfterCharge(charge), {}));
     }
     LedgerEntry entry{.run = charge.run, .purpose = charge.purpose, .mechanism = charge.mechanism, .noise = charge.noise, .loss_slack = charge.loss_slack,
                       .plan = budget.PlanFor(charge)};
@@ -174,7 +175,7 @@ struct Ledger::Impl {
       for (const LedgerEntry& e : rows->entries) steps += e.run == run ? e.mechanism.steps() : 0;
     }
     if (steps == 0) return error;
-    return Status(error.code(), error.message() + "; charged to run '" + run + "' before, and spent: " + std::to_string(steps) + (steps == 1 ? " step" : " steps"));
+    return Status(error.code(), error.message() + "; charged to run '" + Printable(run) + "' before, and spent: " + std::to_string(steps) + (steps == 1 ? " step" : " steps"));
   }
 
   std::mutex mutex;
@@ -308,18 +309,15 @@ Status Ledger::CheckFits(std::span<const ChargeRequest> charges, const std::opti
   return new_limit || impl_->budget.limit() ? impl_->CheckBudget("this run", impl_->budget.After(charges), new_limit) : OkStatus();
 }
 
-Result<uint64_t> Ledger::StepsThatFit(const ChargeRequest& steps, std::span<const ChargeRequest> before, const std::optional<EpsilonDelta>& new_limit) const {
+Result<uint64_t> Ledger::StepsThatFit(uint64_t most, const std::function<Result<std::vector<ChargeRequest>>(uint64_t)>& charges,
+                                      const std::optional<EpsilonDelta>& new_limit) const {
   std::lock_guard lock(impl_->mutex);
   WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/false));
   WISP_RETURN_IF_ERROR(impl_->Refresh());
-  WISP_RETURN_IF_ERROR(impl_->CheckEach(before));
-  WISP_RETURN_IF_ERROR(impl_->CheckEach({&steps, 1}));
-  uint64_t fit = 0, too_many = steps.mechanism.steps() + 1, number = too_many - 1;  // all of them first
+  uint64_t fit = 0, too_many = most + 1, number = most;  // all of them first
   while (too_many - fit > 1) {
-    std::vector<ChargeRequest> run(before.begin(), before.end());
-    run.push_back(steps);
-    WISP_ASSIGN_OR_RETURN(run.back().mechanism, steps.mechanism.WithSteps(number));
-    run.back().loss_slack *= static_cast<double>(number) / static_cast<double>(steps.mechanism.steps());
+    WISP_ASSIGN_OR_RETURN(const std::vector<ChargeRequest> run, charges(number));
+    WISP_RETURN_IF_ERROR(impl_->CheckEach(run));
     WISP_ASSIGN_OR_RETURN(const auto breach, impl_->budget.After(run).FindBreach(new_limit));
     (breach ? too_many : fit) = number;
     number = fit + (too_many - fit) / 2;

@@ -22,6 +22,7 @@
 #define WISP_RUNTIME_PRIVACY_LEDGER_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -169,8 +170,9 @@ class Ledger {
   // whole. Writes nothing and sets nothing aside: another process may spend what was found, and every charge is checked again.
   // Where `new_limit` is given it is held against that, which is about to be set.
   Status CheckFits(std::span<const ChargeRequest> charges, const std::optional<EpsilonDelta>& new_limit = {}) const;
-  // Of `steps`, at most all, so many fit after `before`: 0 to its number of steps. Its loss slack goes with the number.
-  Result<uint64_t> StepsThatFit(const ChargeRequest& steps, std::span<const ChargeRequest> before = {},
+  // The most steps that fit, 0 to `most`; `charges` has all that is to be charged for so many, and must not ask the ledger. An error
+  // is no answer about the limit.
+  Result<uint64_t> StepsThatFit(uint64_t most, const std::function<Result<std::vector<ChargeRequest>>(uint64_t steps)>& charges,
                                 const std::optional<EpsilonDelta>& new_limit = {}) const;
 
   // Notes that what the charge paid for was released. For display only: an entry counts either way.

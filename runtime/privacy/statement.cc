@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "runtime/core/text.h"
 #include "runtime/privacy/json.h"
 
 namespace wisp::privacy {
@@ -181,6 +182,16 @@ void WriteBreakdown(JsonWriter& json, const PrivacyStatement& s) {
 }  // namespace
 
 std::string WithTuning(const std::string& run, const std::string& tuning) { return tuning.empty() ? run : run + kTuned + tuning; }
+
+Status CheckTuning(std::string_view what, const std::string& tuning) {
+  constexpr size_t kMostBytes = 256;
+  const char* fault = nullptr;
+  if (tuning.find(';') != std::string::npos) fault = "has a semicolon, which stands between runs";
+  if (tuning.size() > kMostBytes) fault = "has more than 256 bytes";
+  if (tuning.find('\n') != std::string::npos || Printable(tuning) != tuning) fault = "has control characters, or is no UTF-8";
+  if (fault == nullptr) return OkStatus();
+  return InvalidArgument(what, " ", fault, "; allowed is a short list, such as 'learning rate, batch'");
+}
 
 std::string TuningOf(const std::string& run) {
   const size_t at = run.find(kTuned);

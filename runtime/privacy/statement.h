@@ -88,6 +88,8 @@ struct PrivacyStatement {
 // `tuning` is empty); and that declaration from such a name.
 std::string WithTuning(const std::string& run, const std::string& tuning);
 std::string TuningOf(const std::string& run);
+// kInvalidArgument where that declaration cannot be part of a name; `what` names it in the sentence.
+Status CheckTuning(std::string_view what, const std::string& tuning);
 
 // Empty where the figures may be stated; else the reason why no epsilon is: "noise: reproducible, no guarantee", or
 // shuffled batches accounted for as if they were drawn at random.

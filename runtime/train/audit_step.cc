@@ -119,11 +119,6 @@ class ThroughRelease final : public Observed {
   std::vector<const Record*> batch_;
 };
 
-// More than the noise of ReleaseOf explains, and rounding: clipping does not hold, whatever the noise.
-bool PassesClippingNorm(double reach, uint64_t coordinates) {
-  return reach > std::sqrt(1 + 2 * kHardlyAnyNoise * kHardlyAnyNoise * static_cast<double>(coordinates)) + 1e-3;
-}
-
 double Norm(std::span<const float> v) {
   double squares = 0;
   for (float x : v) squares += static_cast<double>(x) * static_cast<double>(x);
@@ -190,6 +185,10 @@ Status CheckOptions(const StepAuditOptions& o) {
 }
 
 }  // namespace
+
+bool PassesClippingNorm(double reach, uint64_t coordinates) {
+  return reach > std::sqrt(1 + 2 * kHardlyAnyNoise * kHardlyAnyNoise * static_cast<double>(coordinates)) + 1e-3;
+}
 
 Result<StepAuditResult> AuditStep(const StepAuditOptions& o) {
   WISP_RETURN_IF_ERROR(CheckOptions(o));

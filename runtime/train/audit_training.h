@@ -85,6 +85,9 @@ struct StepAuditResult {
 // What is observed: the released gradient's inner product with the direction of the canary's clipped gradient, which is the
 // sound mechanism's release for the canary alone with hardly any noise. The neighbours: `others` and `others` + canary.
 Result<StepAuditResult> AuditStep(const StepAuditOptions& options);
+// Whether a canary whose release of so many coordinates, with hardly any noise, has this length in clipping norms adds more than the noise
+// and rounding explain: then clipping does not hold, whatever the noise.
+bool PassesClippingNorm(double reach, uint64_t coordinates);
 
 // The candidate with the largest reach; 0 where there is none.
 Result<size_t> StrongestCanary(const StepAuditOptions& options, std::span<const Record> candidates);

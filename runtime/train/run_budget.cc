@@ -17,15 +17,7 @@ Result<bool> Fits(const RunBudget& budget, uint64_t steps, double noise_factor) 
 }  // namespace
 
 Result<uint64_t> StepsThatFit(const RunBudget& budget) {
-  WISP_ASSIGN_OR_RETURN(const bool all, Fits(budget, budget.steps, 1));
-  if (all) return budget.steps;
-  uint64_t fit = 0, too_many = budget.steps;
-  while (too_many - fit > 1) {
-    const uint64_t middle = fit + (too_many - fit) / 2;
-    WISP_ASSIGN_OR_RETURN(const bool fits, Fits(budget, middle, 1));
-    (fits ? fit : too_many) = middle;
-  }
-  return fit;
+  return budget.ledger.StepsThatFit(budget.steps, [&](uint64_t steps) { return budget.charges(steps, 1); }, budget.new_limit);
 }
 
 Status WithWhatFits(const RunBudget& budget, const Status& refusal) {

@@ -69,6 +69,14 @@ class AuditTraining : public ::testing::Test {
 
 // ---- One step ----
 
+TEST(StepAudit, ACanaryThatAddsMoreThanTheClippingNormRefutes) {
+  for (const uint64_t coordinates : {1u, 100000u, 100000000u}) {
+    EXPECT_FALSE(PassesClippingNorm(1, coordinates)) << coordinates;
+    EXPECT_TRUE(PassesClippingNorm(1.02, coordinates)) << coordinates;
+  }
+  EXPECT_FALSE(PassesClippingNorm(1.005, 100000000)) << "noise of 1e-5 in 1e8 coordinates";
+}
+
 TEST_F(AuditTraining, SoundStepIsNotRefutedAndTheBoundIsTight) {
   for (const auto& [form, clip] : {std::pair(NormForm::kFormed, ClipKind::kFlat), std::pair(NormForm::kGram, ClipKind::kAutomatic)}) {
     StepAuditOptions s = Step();

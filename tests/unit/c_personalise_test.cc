@@ -1,4 +1,6 @@
 // wisp_personalise through the shipped library: the unit as it is chosen, counted results, structs of every size.
+#include <sqlite3.h>
+
 #include <cmath>
 #include <cstddef>
 #include <filesystem>
@@ -78,6 +80,31 @@ TEST_F(CPersonalise, OlderOptions_HaveTheUser) {
   std::vector<char> text(1 << 14);
   ASSERT_EQ(wisp_privacy_statement(ledger_.c_str(), 1e-4, WISP_STATEMENT_TEXT, text.data(), text.size(), &needed, &error_), WISP_OK) << error_.message;
   EXPECT_NE(std::string(text.data()).find("the unit was chosen by: nobody"), std::string::npos) << text.data();
+}
+
+TEST_F(CPersonalise, UnchargedTuning_IsStated) {
+  options_.uncharged_tuning = "rate; batch";
+  EXPECT_EQ(Run(), WISP_INVALID_ARGUMENT);
+  EXPECT_NE(std::string(error_.message).find("uncharged_tuning has a semicolon"), std::string::npos) << error_.message;
+  EXPECT_FALSE(std::filesystem::exists(ledger_));
+  options_.uncharged_tuning = "learning rate";
+  MustRun();
+  size_t needed = 0;
+  std::vector<char> text(1 << 14);
+  ASSERT_EQ(wisp_privacy_statement(ledger_.c_str(), 1e-4, WISP_STATEMENT_TEXT, text.data(), text.size(), &needed, &error_), WISP_OK) << error_.message;
+  EXPECT_NE(std::string(text.data()).find("chosen on the same data without a charge: learning rate"), std::string::npos) << text.data();
+}
+
+TEST_F(CPersonalise, BadRows_AreLeftOutAndCounted) {
+  sqlite3* log = nullptr;
+  ASSERT_EQ(sqlite3_open(log_.c_str(), &log), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(log, "INSERT INTO events(user, item, time) VALUES('u1', x'00', 1700000000), ('', 'k1', 1700000000), ('u1', 'k1', 'soon')", nullptr, nullptr, nullptr),
+            SQLITE_OK) << sqlite3_errmsg(log);
+  sqlite3_close(log);
+  const wisp_personalise_result result = MustRun();
+  EXPECT_EQ(result.bad_rows, 3u);
+  EXPECT_EQ(result.num_events, 61u);
+  EXPECT_EQ(result.num_records, 10u);
 }
 
 TEST_F(CPersonalise, ShorterOptions_AreRefusedForWhatTheyLack) {

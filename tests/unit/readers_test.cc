@@ -223,6 +223,36 @@ TEST(Inter, BadHeaders_AreNamed) {
   ExpectRefused("", Format::kInter, "log: it is empty; a header with the names of the columns is needed");
 }
 
+// A refusal would tell of the one record with such a row.
+TEST(AllTextReaders, PrivateRun_LeavesOutBadRowsEachForItself) {
+  struct Case {
+    Format format;
+    std::string_view text;
+    std::string_view first;
+    uint64_t bad;
+  };
+  const Case cases[] = {
+      {Format::kUserItem, "1 10\n17\n1 10 5\n2 \xff\n2 \xff\n1 9\n", "log, line 2: one field, '17'; allowed is a user and an item, separated by blanks", 4},
+      {Format::kRatingsDat, "1::10::5::100\n1::7::good::101\n1::7::5::soon\n1::7::5\n1::9::5::102\n",
+       "log, line 2: the rating is 'good'; allowed is a number", 3},
+      {Format::kCsv, "user,item,time\n1,10,1\n1,7,soon\n1,7\n,7,2\n1,9,3\n",
+       "log, line 3: the time is 'soon'; allowed is a number between -9e18 and 9e18, such as 978300760 (seconds); a date as text is none", 3},
+      {Format::kInter, "user_id:token\titem_id:token\ttimestamp:float\n1\t10\t1\n1\t\t2\n1\t9\t3\n", "log, line 3: the item is empty; allowed are 1 to 256 bytes", 1},
+  };
+  for (const Case& c : cases) {
+    EXPECT_FALSE(ReadText("log", c.text, c.format, {}).ok()) << FormatName(c.format);
+    const Result<ReadResult> read = ReadText("log", c.text, c.format, {.private_run = true});
+    ASSERT_TRUE(read.ok()) << read.status().message();
+    EXPECT_EQ(Told(read->sequences), "1: 10 9") << FormatName(c.format);
+    EXPECT_EQ(read->report.bad_rows, c.bad) << FormatName(c.format);
+    EXPECT_EQ(read->report.first_bad_row, c.first);
+    EXPECT_EQ(read->report.num_read, 2u);
+    ASSERT_EQ(Warnings(read->report).size(), 1u);
+  }
+  EXPECT_FALSE(ReadText("log", "user,item,time\n1,\"10,1\n", Format::kCsv, {.private_run = true}).ok());
+  EXPECT_FALSE(ReadText("log", "17\n", Format::kUserItem, {.private_run = true}).ok()) << "no item, and no catalogue given";
+}
+
 TEST(ReadSequences, Auto_GoesByNameThenByFirstBytes) {
   const LogFolder folder;
   EXPECT_EQ(ToldOfFile(folder.Write("a.csv", "user,item,time\nu,i,1\n")), "u: i");

@@ -68,6 +68,18 @@ TEST(Sqlite, BadTables_AreNamed) {
 }
 
 // A file from elsewhere runs nothing: a view is a program, and so is a virtual table.
+TEST(Sqlite, PrivateRun_LeavesOutBadRowsEachForItself) {
+  const LogFolder folder;
+  const std::string path = folder.MakeDatabase(
+      "log.db", TableOf("events", "('a','b',1),('a',NULL,1),(x'00','b',1),('a','b','soon'),('a','b',NULL),('a','',2),('a','c',3)"));
+  EXPECT_FALSE(ReadSequences(path, Format::kAuto, {}).ok());
+  const Result<ReadResult> read = ReadSequences(path, Format::kAuto, {.private_run = true});
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(Told(read->sequences), "a: b c");
+  EXPECT_EQ(read->report.bad_rows, 5u);
+  EXPECT_EQ(read->report.first_bad_row, path + ", table events, row 2: the item is NULL; allowed is a TEXT or an INTEGER");
+}
+
 TEST(Sqlite, ViewsAndVirtualTables_AreRefused) {
   const LogFolder folder;
   const std::string path = folder.MakeDatabase(
@@ -141,7 +153,7 @@ TEST(Sqlite, ManySmallRows_AreRead) {
 
 TEST(Sqlite, NamesThatATerminalActsOn_AreShownWithoutThat) {
   const LogFolder folder;
-  const std::string escape = "\x1b]0;owned\x07\x1b[2J", c1 = "\xc2\x9b" "2J", turned = "\xe2\x80\xae" "bd";
+  const std::string escape = "\x1b]0;owned\x07\x1b[2J\n", c1 = "\xc2\x9b" "2J", turned = "\xe2\x80\xae" "bd";
   const std::string name = "x" + escape + c1 + turned;
   const std::string path = folder.MakeDatabase(
       "log" + escape + ".db", "CREATE TABLE \"" + name + "\"(\"" + name + "\", item, time);" + TableOf("events", "('" + name + "','b',1)") +
@@ -149,7 +161,7 @@ TEST(Sqlite, NamesThatATerminalActsOn_AreShownWithoutThat) {
   for (const std::string& table : {"none" + escape, name, "events"s, "items"s, "times"s}) {
     const std::string told = ToldOfFile(path, Format::kSqlite, {.table = table});
     EXPECT_TRUE(told.starts_with("error: ")) << told;
-    for (const char* acted_on : {"\x1b", "\x07", "\xc2\x9b", "\xe2\x80\xae"}) EXPECT_EQ(told.find(acted_on), std::string::npos) << told;
+    for (const char* acted_on : {"\x1b", "\x07", "\n", "\xc2\x9b", "\xe2\x80\xae"}) EXPECT_EQ(told.find(acted_on), std::string::npos) << told;
   }
   // A schema that SQLite itself quotes.
   const std::string broken = folder.MakeDatabase("broken.db", TableOf("events", "('a','b',1)") + "PRAGMA writable_schema = 1; UPDATE sqlite_schema SET name = '" +

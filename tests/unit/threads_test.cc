@@ -46,7 +46,7 @@ TEST(Workers, OneWorkerCreatesNoThread) {
 
 // In a child, whose address space has no room for another stack: the work is done all the same, each task once.
 TEST(Workers, WithoutMoreThreadsTheCallerDoesTheWork) {
-#ifdef __SANITIZE_ADDRESS__
+#ifdef WISP_SANITIZED
   GTEST_SKIP() << "the sanitizer takes more address space than the child may have";
 #endif
   const auto child = [] {

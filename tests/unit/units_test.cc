@@ -27,7 +27,7 @@ struct Event {
 };
 
 Result<ReadResult> Build(const std::vector<Event>& events, const ReadOptions& options) {
-  data::SequenceBuilder builder("log");
+  data::SequenceBuilder builder("log", "line", options.private_run);
   uint64_t line = 0;
   for (const Event& e : events) WISP_RETURN_IF_ERROR(builder.Add(++line, e.user, e.item, e.time));
   return builder.Finish(options);
@@ -109,15 +109,26 @@ TEST(Units, OutOfRange_AreRefused) {
 
 TEST(Units, EmptyLog_IsAnErrorUnlessItMayBe) {
   EXPECT_TRUE(Told({}, {}).starts_with("error: "));
-  const auto read = Build({}, {.units = kSessions, .may_be_empty = true});
+  const auto read = Build({}, {.units = kSessions, .private_run = true});
   ASSERT_TRUE(read.ok()) << read.status().message();
   EXPECT_EQ(read->sequences.num_users(), 0u);
   const std::vector<std::string> keys = {"a"};
   const auto known = *data::ItemIndex::Make("model", keys);
-  const auto none = Build({{"anna", "other", kMorning}}, {.known_items = &known, .may_be_empty = true});
+  const auto none = Build({{"anna", "other", kMorning}}, {.known_items = &known, .private_run = true});
   ASSERT_TRUE(none.ok()) << none.status().message();
   EXPECT_EQ(none->sequences.num_users(), 0u);
   EXPECT_EQ(none->report.unknown_events, 1u);
+}
+
+TEST(Units, PrivateRun_LeavesOutTimesThatAreNone) {
+  const std::vector<Event> events = {{"anna", "a", kMorning}, {"anna", "b", -5}, {"anna", "c", kMorning * 1000000}, {"anna", "d", kMorning + 1}};
+  EXPECT_TRUE(Told(events, {.units = kSessions}).starts_with("error: ")) << Told(events, {.units = kSessions});
+  const auto read = Build(events, {.units = kSessions, .private_run = true});
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(read->report.bad_rows, 2u);
+  EXPECT_EQ(read->sequences.num_users(), 1u);
+  EXPECT_EQ(read->report.num_events, 2u);
+  EXPECT_NE(read->report.first_bad_row.find("the time of an event is -5"), std::string::npos) << read->report.first_bad_row;
 }
 
 // A random log: users with bursts of events, of which some are of items that the model does not know. Every event's item is its own, so
@@ -157,7 +168,7 @@ std::string UnitOfEvent(const std::vector<Event>& events, const Event& of, Recor
 
 // The training records with their targets and inputs, as text.
 std::multiset<std::string> Records(const std::vector<Event>& events, const Units& units, const data::ItemIndex& known) {
-  const auto read = Build(events, {.known_items = &known, .units = units, .may_be_empty = true});
+  const auto read = Build(events, {.known_items = &known, .units = units, .private_run = true});
   EXPECT_TRUE(read.ok()) << read.status().message();
   const RecordSet set = MakeRecords(read->sequences, 8, HoldOut::kTest);
   std::multiset<std::string> records;

@@ -35,6 +35,8 @@ std::string General(double value) {
   std::snprintf(text, sizeof text, "%g", value);
   return text;
 }
+// A lower bound as people read it: never more than was found.
+double Down(double bound) { return std::floor(bound * 1e4) / 1e4; }
 Json Figure(const std::optional<double>& value) { return !value ? Json() : std::isinf(*value) ? Json("infinity") : Json(*value); }
 
 // The verdict as an exit code: 4 where the claim is refuted.
@@ -238,9 +240,9 @@ void PrintStep(const StepAuditOptions& o, const StepAuditResult& r, const ModelF
   }
   std::printf("audit of one step: noise multiplier %g, sampling probability %g, %llu releases with the canary and as many without\n", sigma, q,
               static_cast<unsigned long long>(o.observations));
-  std::printf("  claimed mu      %8.4f                  bound %8.4f\n", r.claimed_mu, r.mu.mu);
+  std::printf("  claimed mu      %8.4f                  bound %8.4f\n", r.claimed_mu, Down(r.mu.mu));
   for (const auto& at : r.at_delta) {
-    std::printf("  claimed epsilon %8s  delta %-8s  bound %8.4f\n", privacy::EpsilonText(at.claimed).c_str(), privacy::DoubleText(at.delta).c_str(), at.bound.epsilon);
+    std::printf("  claimed epsilon %8s  delta %-8s  bound %8.4f\n", privacy::EpsilonText(at.claimed).c_str(), privacy::DoubleText(at.delta).c_str(), Down(at.bound.epsilon));
   }
   if (r.reach > 1.001) {
     std::printf("  the canary adds %.3f clipping norms: clipping does not hold\n", r.reach);
@@ -319,7 +321,7 @@ Status AuditRunCommand(const AuditArguments& a, OutputFormat format) {
                 audit.set_.records.size(), a.canaries, static_cast<unsigned long long>(r.included));
     std::printf("  loss of the canaries fell by %.3f in the data, by %.3f outside of it; %llu of %llu guesses were right\n", r.mean_drop_included,
                 r.mean_drop_excluded, static_cast<unsigned long long>(r.bound.outcome.correct), static_cast<unsigned long long>(r.bound.outcome.guesses));
-    std::printf("  claimed epsilon %s  bound %.4f  at delta %s\n", r.claimed ? privacy::EpsilonText(*r.claimed).c_str() : "none", r.bound.epsilon,
+    std::printf("  claimed epsilon %s  bound %.4f  at delta %s\n", r.claimed ? privacy::EpsilonText(*r.claimed).c_str() : "none", Down(r.bound.epsilon),
                 privacy::DoubleText(delta).c_str());
     if (r.claimed) std::printf("%s, with %g%% confidence\n", Word(r.refuted), 100 * a.confidence);
     if (!r.claimed) {
@@ -402,7 +404,7 @@ Status AuditDecodingCommand(const AuditArguments& a, OutputFormat format) {
     }
     if (r.sampled) {
       std::printf("  the sampler itself, %llu times under each of two models: bound %.4f, with %g%% confidence\n",
-                  static_cast<unsigned long long>(o.observations), *r.sampled, 100 * o.confidence);
+                  static_cast<unsigned long long>(o.observations), Down(*r.sampled), 100 * o.confidence);
     }
     std::printf("%s\n", Word(r.refuted));
   }

@@ -144,8 +144,10 @@ class PrivateCommand {
 
   // How many more draws the ledger has room for; at most `most`.
   Result<uint64_t> DrawsLeft(const privacy::Mechanism& draw, uint64_t most) const {
-    WISP_ASSIGN_OR_RETURN(const privacy::Mechanism draws, draw.WithSteps(most));
-    return ledger_->StepsThatFit({.mechanism = draws, .run = "lifetime"});
+    return ledger_->StepsThatFit(most, [&](uint64_t draws) -> Result<std::vector<privacy::ChargeRequest>> {
+      WISP_ASSIGN_OR_RETURN(privacy::Mechanism mechanism, draw.WithSteps(draws));
+      return std::vector<privacy::ChargeRequest>{{.mechanism = std::move(mechanism), .run = "lifetime"}};
+    });
   }
 
   // One draw, at its dearest.

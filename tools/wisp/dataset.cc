@@ -73,7 +73,7 @@ std::string StartInWords(const ModelFile* base, const std::string& dataset, cons
 }
 
 Result<data::ReadResult> ReadData(const DataArguments& a, const ReadLimits& limits, const ModelFile* model) {
-  data::ReadOptions options{.min_user_events = limits.min_user_events, .min_item_events = limits.min_item_events, .units = limits.units, .may_be_empty = limits.may_be_empty};
+  data::ReadOptions options{.min_user_events = limits.min_user_events, .min_item_events = limits.min_item_events, .units = limits.units, .private_run = limits.private_run};
   options.user_column = a.user_column;
   options.item_column = a.item_column;
   options.time_column = a.time_column;

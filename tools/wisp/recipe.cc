@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "runtime/privacy/calibration.h"
+#include "runtime/privacy/statement.h"
 #include "tools/wisp/recipe_section.h"
 
 namespace wisp::tools {
@@ -150,11 +151,7 @@ bool IsOfClassifier(const nlohmann::json& json) {
 }
 
 Status CheckTuning(const std::string& declared) {
-  if (declared.empty()) return OkStatus();
-  const std::string fault = declared.find(';') != std::string::npos ? "has a semicolon, which stands between runs" : data::KeyFault(declared);
-  if (fault.empty()) return OkStatus();
-  return InvalidArgument("the tuning that is declared (--uncharged-tuning, or privacy.uncharged_tuning in a recipe) ", fault,
-                         "; allowed is a short list, such as 'learning rate, batch'");
+  return privacy::CheckTuning("the tuning that is declared (--uncharged-tuning, or privacy.uncharged_tuning in a recipe)", declared);
 }
 
 Result<Recipe> ReadRecipe(const std::string& path) {

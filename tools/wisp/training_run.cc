@@ -125,7 +125,7 @@ Status TrainingRun::Read() {
   // Before the ledger is opened: what has no records spends nothing.
   WISP_ASSIGN_OR_RETURN(const data::Units units, UnitsOf(recipe_.unit, recipe_.session_gap, recipe_.times_per_second));
   WISP_RETURN_IF_ERROR(OpenLedger());
-  WISP_ASSIGN_OR_RETURN(data_, ReadData(a_.data, {recipe_.min_user_events, recipe_.min_item_events, units, is_private() && base_.has_value()}, base_ ? &*base_ : nullptr));
+  WISP_ASSIGN_OR_RETURN(data_, ReadData(a_.data, {recipe_.min_user_events, recipe_.min_item_events, units, is_private()}, base_ ? &*base_ : nullptr));
   WISP_RETURN_IF_ERROR(CheckSize());
   if (base_) {
     const ReAttention asked = a_.re_attention ? ReAttention::kOn : recipe_.architecture.re_attention;
