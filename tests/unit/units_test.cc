@@ -109,11 +109,12 @@ TEST(Units, OutOfRange_AreRefused) {
 
 TEST(Units, EmptyLog_IsAnErrorUnlessItMayBe) {
   EXPECT_TRUE(Told({}, {}).starts_with("error: "));
-  const auto read = Build({}, {.units = kSessions, .private_run = true});
-  ASSERT_TRUE(read.ok()) << read.status().message();
-  EXPECT_EQ(read->sequences.num_users(), 0u);
+  EXPECT_FALSE(Build({}, {.units = kSessions, .private_run = true}).ok()) << "there is no item either";
   const std::vector<std::string> keys = {"a"};
   const auto known = *data::ItemIndex::Make("model", keys);
+  const auto read = Build({}, {.known_items = &known, .units = kSessions, .private_run = true});
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(read->sequences.num_users(), 0u);
   const auto none = Build({{"anna", "other", kMorning}}, {.known_items = &known, .private_run = true});
   ASSERT_TRUE(none.ok()) << none.status().message();
   EXPECT_EQ(none->sequences.num_users(), 0u);
