@@ -102,6 +102,10 @@ Result<std::vector<privacy::ChargeRequest>> Charges(const ClassificationJob& job
 // last step out of a budget that equals the goal.
 Status FillInNoise(const ClassificationJob& job, DpFpOptions& o) {
   if (job.goal.noise_multiplier) {
+    if (o.mode == DpFpMode::kClipped && o.encoder.noise_multiplier == 0) {
+      return InvalidArgument("the noise multiplier ", *job.goal.noise_multiplier, " is that of the releases; mode clipped needs the encoder's too "
+                             "(dp_fp.encoder.noise_multiplier of the recipe), or an epsilon that both follow from");
+    }
     o.noise_multiplier = *job.goal.noise_multiplier;
     return OkStatus();
   }

@@ -126,6 +126,11 @@ TEST_F(ClassificationJobTest, ReproducibleNoiseStatesNoEpsilon) {
 }
 
 TEST_F(ClassificationJobTest, BadGoalsAreRefusedBeforeAnythingIsSpent) {
+  {
+    ClassificationJob job = Job(DpFpMode::kClipped);
+    job.goal = {.epsilon = {}, .noise_multiplier = 2.0, .delta = kDelta};
+    ExpectRefused(job, StatusCode::kInvalidArgument, "mode clipped needs the encoder's too");
+  }
   for (const DpFpMode mode : {DpFpMode::kAggregate, DpFpMode::kClipped}) {
     ClassificationJob job = Job(mode);
     job.goal.epsilon.reset();
