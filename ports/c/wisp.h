@@ -235,6 +235,7 @@ typedef struct wisp_private_options {
   uint32_t top_k;              /* mixed: only so many of the model's best, before mixing; 0: all */
   double top_p;                /* mixed: then the fewest that hold this share, before mixing; 0: all */
   uint32_t draws_per_charge;   /* a charge is one write to disk; what was charged is spent, drawn or not; 0: 1 */
+  int32_t not_read;            /* where older callers have padding */
   int32_t other_data;          /* 1: a data set of the ledger's name in the models' provenance is another one. 0: a ledger that lacks
                                   what they have spent on its data set is refused */
   const wisp_anchor* anchor;   /* of the ledger; its callbacks are called until the recommender is closed; NULL: none */
@@ -337,6 +338,9 @@ typedef struct wisp_personalise_result {
   uint64_t resumed_from;  /* the step of the checkpoint that was gone on from; 0: there was none */
   /* Counted on the log again, local only. */
   uint64_t bad_rows; /* left out: without a user, an item or a time that can be one */
+  /* And public. */
+  int32_t checkpoint_failed; /* 1: the last checkpoint could not be written. The run went on without */
+  int32_t not_written;
 } wisp_personalise_result;
 
 /* Bytes that wisp_personalise will hold while it steps, were the log to hold the events of `num_users_public` users; exact but for
@@ -377,6 +381,10 @@ typedef enum wisp_statement_format WISP_ENUM_TYPE { WISP_STATEMENT_TEXT = 0, WIS
  * to `text` (which may be NULL when capacity is 0) and the size needed, zero included, to `*needed`. */
 WISP_API wisp_code wisp_privacy_statement(const char* ledger_path, double delta, wisp_statement_format format, char* text,
                                           size_t capacity, size_t* needed, wisp_error* error);
+/* The same held against the ledger's anchor: an old copy of the ledger is WISP_PRIVACY_REFUSED, not stated. */
+WISP_API wisp_code wisp_privacy_statement_anchored(const char* ledger_path, const wisp_anchor* anchor, double delta,
+                                                   wisp_statement_format format, char* text, size_t capacity, size_t* needed,
+                                                   wisp_error* error);
 
 #ifdef __cplusplus
 }

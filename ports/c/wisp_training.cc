@@ -109,8 +109,12 @@ class Personalisation {
     if (o_.budget_epsilon > 0) {
       WISP_ASSIGN_OR_RETURN(job.new_limit, privacy::EpsilonDelta::Create(o_.budget_epsilon, o_.delta));
     }
+    // Room for the model before anything is spent on it.
+    wisp::ModelContents contents = ContentsOf(base);
+    WISP_ASSIGN_OR_RETURN(wisp::FileReplacement room, wisp::ReserveModel(output, contents, wisp::FlatSize(wisp::ParametersOf(base.architecture()))));
+    contents.reserved = &room;
     // The checkpoint stays until the model is there.
-    job.write = [&](const wisp::JobResult& result) { return Write(base, result); };
+    job.write = [&](const wisp::JobResult& result) { return Write(contents, base, result); };
     WISP_ASSIGN_OR_RETURN(wisp::JobResult result, wisp::RunTrainingJob(job));
     return Personalised{std::move(result), events.report};
   }
@@ -181,24 +185,29 @@ class Personalisation {
     return job;
   }
 
-  Status Write(const wisp::ModelFile& base, const wisp::JobResult& result) const {
+  // All but the weights, and what is said of the run.
+  static wisp::ModelContents ContentsOf(const wisp::ModelFile& base) {
     wisp::ModelContents contents;
     contents.architecture = base.architecture();
-    contents.weights = result.weights;
     for (size_t i = 0; i < base.num_items(); ++i) {
       if (base.has_item_keys()) contents.item_keys.emplace_back(base.item_key(i));
       if (base.has_item_names()) contents.item_names.emplace_back(base.item_name(i));
     }
     contents.provenance.assign(base.provenance().begin(), base.provenance().end());
+    contents.description = base.description();
+    contents.created_by = std::string("wisp ") + wisp_version();
+    contents.output_bias_origin = base.output_bias_origin();
+    return contents;
+  }
+
+  Status Write(wisp::ModelContents contents, const wisp::ModelFile& base, const wisp::JobResult& result) const {
+    contents.weights = result.weights;
     wisp::ProvenanceEntry entry{.description = "personalised on the device", .epsilon = result.epsilon, .delta = o_.delta, .accountant = "PLD",
                                 .privacy_unit = std::string(privacy::ToText(Unit())), .adjacency = "add_remove", .noise = wisp::NoiseOrigin::kSecure, .sampling = "poisson",
                                 .steps = result.num_steps, .dataset = Dataset(), .date = Today(), .base_model_hash = base.content_hash()};
     if (!Tuning().empty()) entry.description += "; chosen on the same data without a charge: " + Tuning();
     for (const auto& m : result.mechanisms) entry.mechanisms.push_back(m.Describe());
     contents.provenance.push_back(std::move(entry));
-    contents.description = base.description();
-    contents.created_by = std::string("wisp ") + wisp_version();
-    contents.output_bias_origin = base.output_bias_origin();
     return wisp::WriteModel(o_.output_path, contents);
   }
 
@@ -219,7 +228,8 @@ Status Personalise(const wisp_personalise_options* given, wisp_personalise_resul
                                        .noise_multiplier = job.noise_multiplier, .num_records = job.num_records,
                                        .records_too_short = p.log.num_users - std::min(p.log.num_users, job.num_records), .gradients_dropped = job.num_dropped,
                                        .num_events = p.log.num_read, .unknown_events = p.log.unknown_events, .unknown_items = p.log.unknown_items,
-                                       .planned_steps = job.planned_steps, .resumed_from = job.resumed_from, .bad_rows = p.log.bad_rows};
+                                       .planned_steps = job.planned_steps, .resumed_from = job.resumed_from, .bad_rows = p.log.bad_rows,
+                                       .checkpoint_failed = job.save_failure.empty() ? 0 : 1};
   return wisp::ports::FillResult(filled, out, "wisp_personalise_result");
 }
 
@@ -239,13 +249,14 @@ Status PlanPersonalise(const wisp_personalise_options* given, wisp_personalise_m
 }
 
 // `format`: wisp_statement_format, as a number.
-Status Statement(const char* path, double delta, int32_t format, char* text, size_t capacity, size_t* needed) {
+Status Statement(const char* path, const wisp_anchor* given, double delta, int32_t format, char* text, size_t capacity, size_t* needed) {
   if (path == nullptr || needed == nullptr || (text == nullptr && capacity > 0)) {
     return InvalidArgument("wisp_privacy_statement: ledger_path and needed must not be NULL, nor text with a capacity");
   }
   if (format != WISP_STATEMENT_TEXT && format != WISP_STATEMENT_JSON) return InvalidArgument("wisp_privacy_statement: there is no format ", format);
   WISP_ASSIGN_OR_RETURN(const privacy::Delta at, privacy::Delta::Create(delta));
-  WISP_ASSIGN_OR_RETURN(const privacy::Ledger ledger, privacy::Ledger::OpenExisting(path));
+  WISP_ASSIGN_OR_RETURN(auto anchor, wisp::ports::AnchorOf(given));
+  WISP_ASSIGN_OR_RETURN(const privacy::Ledger ledger, privacy::Ledger::OpenExisting(path, std::move(anchor.kept), anchor.begins));
   WISP_ASSIGN_OR_RETURN(privacy::PrivacyStatement statement, privacy::StatementOf(ledger, path, at));
   statement.created_by = std::string("wisp ") + wisp_version();
   const std::string full = format == WISP_STATEMENT_JSON ? privacy::ToJson(statement) : privacy::ToText(statement);
@@ -293,7 +304,12 @@ wisp_code wisp_personalise_plan_memory(const wisp_personalise_options* options, 
 
 wisp_code wisp_privacy_statement(const char* ledger_path, double delta, wisp_statement_format format, char* text, size_t capacity,
                                  size_t* needed, wisp_error* error) {
-  return Guarded(error, [&] { return Statement(ledger_path, delta, wisp::ports::NumberOf(format), text, capacity, needed); });
+  return Guarded(error, [&] { return Statement(ledger_path, nullptr, delta, wisp::ports::NumberOf(format), text, capacity, needed); });
+}
+
+wisp_code wisp_privacy_statement_anchored(const char* ledger_path, const wisp_anchor* anchor, double delta, wisp_statement_format format, char* text,
+                                          size_t capacity, size_t* needed, wisp_error* error) {
+  return Guarded(error, [&] { return Statement(ledger_path, anchor, delta, wisp::ports::NumberOf(format), text, capacity, needed); });
 }
 
 }  // extern "C"

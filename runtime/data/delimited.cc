@@ -24,7 +24,9 @@ Status AddRow(const Records& records, size_t width, const Columns& columns, cons
 
 Status ReadRows(Records& records, const Columns& columns, const ReadOptions& options, SequenceBuilder& builder) {
   const size_t width = records.fields().size();
-  while (records.Next()) WISP_RETURN_IF_ERROR(builder.TakeRow(AddRow(records, width, columns, options, builder)));
+  while (records.Next()) {
+    WISP_RETURN_IF_ERROR(builder.TakeRow(records.fault().ok() ? AddRow(records, width, columns, options, builder) : records.fault()));
+  }
   builder.set_num_lines(records.num_lines());
   return records.status();
 }
@@ -43,9 +45,10 @@ std::string OtherSeparator(std::string_view header, char separator) {
 template <class NameOf>
 Status ReadTable(std::string_view text, char separator, const ReadOptions& options, SequenceBuilder& builder,
                  NameOf&& name_of) {
-  Records records(builder.name(), text, separator);
-  if (!records.Next()) {
+  Records records(builder.name(), text, separator, builder.private_run());
+  if (!records.Next() || !records.fault().ok()) {
     WISP_RETURN_IF_ERROR(records.status());
+    WISP_RETURN_IF_ERROR(records.fault());
     return InvalidData(builder.name(), ": it is empty; a header with the names of the columns is needed");
   }
   std::vector<std::string> header;

@@ -18,8 +18,9 @@ namespace wisp::data {
 // doubles the quotes in it. A quote inside an unquoted field stands for itself.
 class Records {
  public:
-  Records(std::string name, std::string_view text, char separator)
-      : name_(std::move(name)), rest_(text), separator_(separator) {
+  // `lines_alone`: a record ends with its line whatever its quotes say, and one that is wrong ends nothing: it has a fault.
+  Records(std::string name, std::string_view text, char separator, bool lines_alone = false)
+      : name_(std::move(name)), rest_(text), separator_(separator), lines_alone_(lines_alone) {
     if (rest_.starts_with(kByteOrderMark)) rest_.remove_prefix(kByteOrderMark.size());
   }
 
@@ -27,6 +28,10 @@ class Records {
   bool Next() {
     while (!rest_.empty() && status_.ok()) {
       line_ = next_line_;
+      if (lines_alone_) {
+        if (ReadLineAlone()) return true;
+        continue;
+      }
       status_ = ReadRecord();
       if (!status_.ok()) return false;
       if (fields_.size() > 1 || fields_[0].find_first_not_of(" \t") != std::string_view::npos) return true;
@@ -34,6 +39,8 @@ class Records {
     return false;
   }
   const Status& status() const { return status_; }
+  // With lines_alone: what is wrong with this record; its fields are none then.
+  const Status& fault() const { return fault_; }
   // Valid until Next.
   const std::vector<std::string_view>& fields() const { return fields_; }
   uint64_t line() const { return line_; }                                      // where the record starts
@@ -42,6 +49,20 @@ class Records {
  private:
   Status Error(uint64_t line, const std::string& sentence) const {
     return InvalidData(name_, ", line ", line, ": ", sentence);
+  }
+
+  // False for a blank line.
+  bool ReadLineAlone() {
+    const size_t size = std::min(rest_.find('\n'), rest_.size() - 1) + 1;
+    const std::string_view after = rest_.substr(size);
+    rest_ = rest_.substr(0, size);
+    const bool blank = rest_.find_first_not_of(" \t\r\n") == std::string_view::npos;
+    const bool ends = rest_.ends_with('\n');
+    fault_ = blank ? OkStatus() : ReadRecord();
+    rest_ = after;
+    next_line_ = line_ + (ends ? 1 : 0);
+    ended_ = ends;
+    return !blank;
   }
 
   Status ReadRecord() {
@@ -100,7 +121,8 @@ class Records {
   std::string name_;
   std::string_view rest_;
   char separator_;
-  Status status_;
+  bool lines_alone_;
+  Status status_, fault_;
   std::vector<std::string_view> fields_;
   std::deque<std::string> unquoted_;  // a deque: fields_ points into its strings
   uint64_t line_ = 1, next_line_ = 1;

@@ -110,10 +110,14 @@ class Collector {
   size_t width_ = 0;
 };
 
-Status ReadCsv(const std::string& name, std::string_view text, Collector& collector) {
-  Records records(name, text, ',');
+Status ReadCsv(const std::string& name, std::string_view text, bool lines_alone, Collector& collector) {
+  Records records(name, text, ',', lines_alone);
   for (bool header = true; records.Next(); header = false) {
-    WISP_RETURN_IF_ERROR(header ? collector.Header(records.line(), records.fields()) : collector.Row(records.line(), records.fields()));
+    if (!records.fault().ok()) {
+      WISP_RETURN_IF_ERROR(header ? records.fault() : collector.Bad(records.fault()));
+    } else {
+      WISP_RETURN_IF_ERROR(header ? collector.Header(records.line(), records.fields()) : collector.Row(records.line(), records.fields()));
+    }
   }
   return records.status();
 }
@@ -170,7 +174,7 @@ Result<LabelledFormat> ParseLabelledFormat(std::string_view name) {
 Result<LabelledTexts> ParseLabelled(const std::string& name, std::string_view text, const LabelledOptions& options) {
   Collector collector(name, options);
   const bool csv = options.format == LabelledFormat::kCsv || (options.format == LabelledFormat::kAuto && name.ends_with(".csv"));
-  WISP_RETURN_IF_ERROR(csv ? ReadCsv(name, text, collector) : ReadTabbed(name, text, options.format, options, collector));
+  WISP_RETURN_IF_ERROR(csv ? ReadCsv(name, text, options.drop_bad, collector) : ReadTabbed(name, text, options.format, options, collector));
   LabelledTexts texts = collector.Take();
   if (texts.texts.empty() && !options.drop_bad) return InvalidData(name, ": it has no labelled text");
   return texts;
@@ -222,12 +226,13 @@ Result<std::vector<std::string>> ReadTokens(const std::string& path) {
   return tokens;
 }
 
-std::vector<std::string> TokensOf(const LabelledTexts& texts, LetterCase letters) {
+std::vector<std::string> TokensOf(const LabelledTexts& texts, LetterCase letters, bool drop_bad) {
   KeyTable seen;
   std::string buffer;
   for (const std::string& text : texts.texts) {
     ForEachToken(text, letters, buffer, [&](std::string_view token) {
-      if (token != kFirstToken && token != kUnknownToken) seen.Add(token);
+      const bool reserved = token == kFirstToken || token == kUnknownToken;
+      if (!reserved && !(drop_bad && !TokenFault(token).empty())) seen.Add(token);
       return true;
     });
   }

@@ -32,7 +32,7 @@ struct LabelledOptions {
   LabelledFormat format = LabelledFormat::kAuto;  // by the name for CSV, by the first line for TSV
   std::string text_column, label_column;          // empty: "sentence" or "text", and "label"
   // For private training, where a refusal would tell of a record: one that is malformed is left out and counted, and none at all is no
-  // error. Faults of the format stay errors: a header, or what cuts the file into records, such as a quote that is never closed.
+  // error. A line of CSV is a record of its own then, so that a quote never takes in another one. Faults of the header stay errors.
   bool drop_bad = false;
 };
 
@@ -73,8 +73,9 @@ class Vocabulary {
 // The tokens of a file, one a line, the two special ones in front where the file does not have them.
 Result<std::vector<std::string>> ReadTokens(const std::string& path);
 
-// The set of tokens that occur, sorted by their bytes, behind the two special ones. FOR PUBLIC SETS OF TOKENS ONLY.
-std::vector<std::string> TokensOf(const LabelledTexts& texts, LetterCase letters);
+// The set of tokens that occur, sorted by their bytes, behind the two special ones. FOR PUBLIC SETS OF TOKENS ONLY. With `drop_bad`
+// without those that no vocabulary can hold, such as bytes that are no UTF-8; without it the vocabulary refuses them.
+std::vector<std::string> TokensOf(const LabelledTexts& texts, LetterCase letters, bool drop_bad = false);
 
 // Appends kFirstToken and the text's tokens (separated by ASCII blanks), max_length of them at most.
 void AppendTokens(std::string_view text, const Vocabulary& vocabulary, LetterCase letters, uint32_t max_length, std::vector<int32_t>& tokens);

@@ -69,6 +69,15 @@ Result<ReadResult> ReadDatabase(const std::string& path, const ReadOptions& opti
 
 Result<ReadResult> ReadFile(const std::string& path, Format format, const ReadOptions& options) {
   if (format == Format::kAuto) format = FormatOfName(path);
+  if (format == Format::kAuto && options.private_run) {
+    // The first row would decide how all others are read.
+    if (path.ends_with(".dat")) format = Format::kRatingsDat;
+    if (path.ends_with(".txt")) format = Format::kUserItem;
+    if (format == Format::kAuto) {
+      return InvalidArgument(path, ": its name does not say which format it has, and a private run does not look at the rows for that; "
+                             "allowed are names that end in .db, .sqlite, .csv, .tsv, .inter, .dat (ratings-dat) or .txt (user-item), or a format that is given");
+    }
+  }
   if (format == Format::kSqlite) return ReadDatabase(path, options);
   WISP_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path));
   const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());

@@ -97,8 +97,8 @@ struct ReadOptions {
   // would let one decide whether another stays. kInvalidData where the format, or `time`, has no times.
   Units units;
   // For private training, which must not tell of a record by refusing: a row that cannot be read, or whose time can be none, is left out
-  // and counted, each for itself, and with known_items it is no error that no event is left. What breaks the format itself still is one: an open quote, a
-  // damaged database, a value of more than 1 MB.
+  // and counted, each for itself, and with known_items it is no error that no event is left. Lines of text are rows of their own then, so
+  // that a quote never takes in other people's. A damaged database still is an error, and a value in it of more than 1 MB.
   bool private_run = false;
   std::string table = "events";  // SQLite
 };
@@ -149,6 +149,7 @@ class SequenceBuilder {
   Status Add(uint64_t line, std::string_view user, std::string_view item, int64_t time);
   // Of what came of one row: where bad ones are left out, counts an error of kInvalidData and returns none.
   Status TakeRow(const Status& row);
+  bool private_run() const { return private_run_; }
   void set_num_lines(uint64_t lines) { num_lines_ = lines; }
   // The times that were added only put events in order.
   void set_untimed() { timed_ = false; }

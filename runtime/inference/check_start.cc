@@ -66,7 +66,9 @@ Status CheckPaid(const ModelFile& model, const std::string& name, std::span<cons
   const std::string paid_for = ledger.dataset();
   for (const ProvenanceEntry& entry : model.provenance()) {
     const bool is_public = std::find(public_datasets.begin(), public_datasets.end(), entry.dataset) != public_datasets.end();
-    if (entry.dataset.empty() || is_public || NameOf(entry.dataset) != NameOf(paid_for)) continue;
+    // A ledger without a name may be any data set's.
+    const bool other = !paid_for.empty() && NameOf(entry.dataset) != NameOf(paid_for);
+    if (entry.dataset.empty() || is_public || other) continue;
     if (entry.epsilon && std::isfinite(*entry.epsilon)) charged.push_back(&entry);
   }
   return CheckCharged(charged, name, ledger);

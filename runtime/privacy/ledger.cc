@@ -147,6 +147,7 @@ struct Ledger::Impl {
     WISP_ASSIGN_OR_RETURN(const LedgerPosition after, Append(database, position, row));
     // Should the commit fail after all, the row may or may not be there: then Refresh finds it.
     WISP_RETURN_IF_ERROR(transaction.Commit());
+    ++num_written;
     budget.Take(row);
     position = after;
     return anchored.Keep(database, random_id, position);
@@ -178,6 +179,7 @@ struct Ledger::Impl {
     return Status(error.code(), error.message() + "; charged to run '" + Printable(run) + "' before, and spent: " + std::to_string(steps) + (steps == 1 ? " step" : " steps"));
   }
 
+  uint64_t num_written = 0;
   std::mutex mutex;
   Database database;
   Anchored anchored;
@@ -323,6 +325,11 @@ Result<uint64_t> Ledger::StepsThatFit(uint64_t most, const std::function<Result<
     number = fit + (too_many - fit) / 2;
   }
   return fit;
+}
+
+uint64_t Ledger::num_written() const {
+  std::lock_guard lock(impl_->mutex);
+  return impl_->num_written;
 }
 
 Status Ledger::MarkReleased(ChargeId id) {

@@ -175,11 +175,16 @@ class Ledger {
   Result<uint64_t> StepsThatFit(uint64_t most, const std::function<Result<std::vector<ChargeRequest>>(uint64_t steps)>& charges,
                                 const std::optional<EpsilonDelta>& new_limit = {}) const;
 
+  // Rows that this object has written so far, one whose writing ended in an error after all included: a charge that failed without a new
+  // row may be tried again.
+  uint64_t num_written() const;
+
   // Notes that what the charge paid for was released. For display only: an entry counts either way.
   Status MarkReleased(ChargeId id);
 
   // The epsilon of everything charged so far, an upper bound: that of Figures. Infinity where it cannot be bounded: after any charge
-  // with reproducible noise, or where the accountant finds none. Of a run: by PLD, as its parameters were fixed when it began.
+  // with reproducible noise, or where the accountant finds none. Of a run: by PLD, which holds where the number of its steps was fixed
+  // when it began (runtime/train/run_budget.h has the figure of any run).
   Result<LedgerFigures> Figures(const Delta& delta) const;
   Result<double> Spent(const Delta& delta) const;
   Result<double> SpentByRun(const std::string& run, const Delta& delta) const;

@@ -209,7 +209,8 @@ Result<double> LedgerBudget::AdaptiveEpsilon(const Delta& delta, const std::opti
     const double left = delta.value() - held->delta() + (1 - kFilterShare) * (held->delta() - taken);
     return std::min(held->epsilon(), left > 0 ? OdometerEpsilon(path_, left) : kInfinity);
   }
-  // Half of delta for histories on the plan, with the figure that it gives; half for those off it, with no smaller figure.
+  // Half of delta for histories on the plan, with the figure that it gives; half for those off it, with no smaller figure. (On the plan the
+  // figure is at all of delta: docs/algorithms.md, section 10, says what both hold at together.)
   WISP_ASSIGN_OR_RETURN(const Delta half, Delta::Create(delta.value() / 2));
   WISP_ASSIGN_OR_RETURN(const double plan, planned_.Epsilon(half));
   return std::max(plan, OdometerEpsilon(path_, half.value()));

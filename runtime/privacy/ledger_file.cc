@@ -48,15 +48,18 @@ std::string FolderOf(const std::string& path) {
 }
 
 int OpenFile(const std::string& path, bool make, int flags, sqlite3** handle) {
-  // Closing a file takes away all locks that this process has on it, those of SQLite included: nobody may open it in between.
+  // Closing a file takes away all locks that this process has on it, those of SQLite included: a file that is there is never opened here.
   static std::mutex mutex;
   std::lock_guard lock(mutex);
   if (make) {
-    const int file = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kOwnerOnly);
     struct stat info;
-    const bool made = file >= 0 && fstat(file, &info) == 0 && S_ISREG(info.st_mode) && info.st_size == 0;
-    if (made) (void)fchmod(file, kOwnerOnly);  // the umask may have taken bits away; should that fail, SQLite says why it cannot write
-    if (file >= 0) close(file);
+    const bool there = stat(path.c_str(), &info) == 0;
+    if (!there) {  // where another process makes it first, its file is opened once more at most, and is empty
+      const int file = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kOwnerOnly);
+      if (file >= 0) close(file);
+    }
+    // The umask may have taken bits away; should that fail, SQLite says why it cannot write.
+    if (!there || (S_ISREG(info.st_mode) && info.st_size == 0)) (void)chmod(path.c_str(), kOwnerOnly);
   }
   return sqlite3_open_v2(path.c_str(), handle, flags, nullptr);
 }

@@ -1,5 +1,6 @@
 #include "runtime/privacy/ledger_upgrade.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -63,6 +64,17 @@ Status CheckLastEntry(Database& database, size_t num_entries) {
   return Damaged(database, "entry " + std::to_string(row.Number(0)) + " is missing");
 }
 
+template <typename Row>
+bool Earlier(const Row& a, const Row& b) {
+  return a.time_utc < b.time_utc;
+}
+
+// Version 1 has times, in seconds, and no order between limits and entries. In doubt a limit came later: then nothing holds by it that was
+// charged before. Only the first one and the first charge may share a second, as a run sets its limit right before.
+bool WasBefore(const LedgerLimit& limit, bool first_limit, const LedgerEntry& entry, bool first_entry) {
+  return limit.time_utc < entry.time_utc || (first_limit && first_entry && limit.time_utc == entry.time_utc);
+}
+
 }  // namespace
 
 Status UpgradeFromVersion1(Database& database) {
@@ -76,8 +88,9 @@ Status UpgradeFromVersion1(Database& database) {
   LedgerPosition at;
   WISP_RETURN_IF_ERROR(ReadSubject(database, &at).status());
   auto limit = limits.begin();
+  const bool in_order = std::is_sorted(entries.begin(), entries.end(), Earlier<LedgerEntry>) && std::is_sorted(limits.begin(), limits.end(), Earlier<LedgerLimit>);
   for (LedgerEntry& entry : entries) {
-    for (; limit != limits.end() && limit->time_utc <= entry.time_utc; ++limit) {
+    for (; limit != limits.end() && in_order && WasBefore(*limit, limit == limits.begin(), entry, &entry == entries.data()); ++limit) {
       WISP_ASSIGN_OR_RETURN(at, Append(database, at, *limit));
     }
     WISP_ASSIGN_OR_RETURN(at, Append(database, at, entry));

@@ -190,14 +190,23 @@ class ClassificationRun {
     return is_private() ? saved_.ReserveLedger(o_.ledger->path(), 2 * (end_ / std::max(1u, o_.steps_per_charge) + 1)) : OkStatus();
   }
 
+  RunBudget NextCharge() const {
+    const uint64_t steps = std::min<uint64_t>(std::max(1u, o_.steps_per_charge), end_ - trainer_->step());
+    return {*o_.ledger, {}, steps, [this](uint64_t n, double factor) { return Charges(job_, o_, n, factor); }};
+  }
+
   Status Train() {
     while (trainer_->step() < end_) {
+      const uint64_t written = is_private() ? o_.ledger->num_written() : 0;
       auto report = trainer_->Step();
-      if (!report.ok() && report.status().code() == StatusCode::kIo && saved_.GiveUpLedgerRoom()) report = trainer_->Step();
+      const auto was_paid = [&] { return o_.ledger->num_written() != written; };
+      if (!report.ok() && report.status().code() == StatusCode::kIo && is_private() && !was_paid() && saved_.GiveUpLedgerRoom()) {
+        report = trainer_->Step();
+      }
       if (!report.ok()) {
         if (!is_private()) return report.status();
         Save();
-        if (report.status().code() != StatusCode::kPrivacyRefused || trainer_->step() == 0) return WithWhatStays(report.status(), saved_, trainer_->num_charged());
+        if (report.status().code() != StatusCode::kPrivacyRefused || trainer_->step() == 0 || !LimitRefuses(NextCharge())) return WithWhatStays(report.status(), saved_, trainer_->num_charged());
         result_.ended_early = EndedEarly(end_ = trainer_->step(), o_.num_steps, report.status());
         break;
       }
@@ -233,8 +242,8 @@ class ClassificationRun {
     if (!is_private()) return OkStatus();
     WISP_ASSIGN_OR_RETURN(result_.mechanisms, DpFpMechanisms(o_, result_.num_steps));
     if (o_.reproducible_seed) return OkStatus();
-    WISP_ASSIGN_OR_RETURN(const auto delta, privacy::Delta::Create(job_.goal.delta));
-    WISP_ASSIGN_OR_RETURN(result_.epsilon, o_.ledger->SpentByRun(result_.run, delta));
+    const bool as_fixed = result_.resumed_from == 0 && result_.ended_early.empty();
+    WISP_ASSIGN_OR_RETURN(result_.epsilon, StatedEpsilon(*o_.ledger, result_.run, as_fixed, job_.goal.delta));
     return OkStatus();
   }
 

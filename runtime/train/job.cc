@@ -312,6 +312,11 @@ class JobRun {
     return OkStatus();
   }
 
+  RunBudget NextCharge() const {
+    const uint64_t steps = std::min<uint64_t>(std::max(1u, options_.privacy.steps_per_charge), end_ - trainer_->step());
+    return {*options_.privacy.ledger, {}, steps, [this](uint64_t n, double factor) { return Charges(n, factor, /*histogram=*/false); }};
+  }
+
   void EndEarly(uint64_t end, const Status& refusal) {
     end_ = end;
     result_.ended_early = EndedEarly(end, options_.num_steps, refusal);
@@ -320,15 +325,19 @@ class JobRun {
   // What the ledger has charged to this run; nothing when the noise can be repeated.
   Result<std::optional<double>> EpsilonSoFar() {
     if (!IsPrivate(job_) || job_.training.privacy.reproducible_seed) return std::optional<double>();
-    WISP_ASSIGN_OR_RETURN(const auto delta, privacy::Delta::Create(job_.goal.delta));
-    WISP_ASSIGN_OR_RETURN(const double epsilon, options_.privacy.ledger->SpentByRun(trainer_->run(), delta));
+    const bool as_fixed = result_.resumed_from == 0 && result_.ended_early.empty();
+    WISP_ASSIGN_OR_RETURN(const double epsilon, StatedEpsilon(*options_.privacy.ledger, trainer_->run(), as_fixed, job_.goal.delta));
     return std::optional<double>(epsilon);
   }
 
   // One step. Where the disk has no more room for the charge, it gets what was kept for that.
   Result<StepReport> Step() {
+    const uint64_t written = IsPrivate(job_) ? options_.privacy.ledger->num_written() : 0;
     auto report = trainer_->Step();
-    if (!report.ok() && report.status().code() == StatusCode::kIo && saved_.GiveUpLedgerRoom()) report = trainer_->Step();
+    const auto was_paid = [&] { return options_.privacy.ledger->num_written() != written; };
+    if (!report.ok() && report.status().code() == StatusCode::kIo && IsPrivate(job_) && !was_paid() && saved_.GiveUpLedgerRoom()) {
+      report = trainer_->Step();
+    }
     return report;
   }
 
@@ -340,7 +349,7 @@ class JobRun {
         if (!IsPrivate(job_)) return report.status();
         Save();
         // Somebody else spent what this run had room for: it is what it has paid for.
-        if (report.status().code() != StatusCode::kPrivacyRefused || trainer_->step() == 0) return WithWhatStays(report.status(), saved_, trainer_->num_charged());
+        if (report.status().code() != StatusCode::kPrivacyRefused || trainer_->step() == 0 || !LimitRefuses(NextCharge())) return WithWhatStays(report.status(), saved_, trainer_->num_charged());
         EndEarly(trainer_->step(), report.status());
         break;
       }
@@ -350,7 +359,7 @@ class JobRun {
     result_.save_failure = saved_.failure();
     result_.num_steps = trainer_->step();
     result_.epsilon = progress.epsilon;
-    if (shown_ != result_.num_steps) {
+    if (shown_ != result_.num_steps || !result_.ended_early.empty()) {
       WISP_ASSIGN_OR_RETURN(result_.epsilon, EpsilonSoFar());
     }
     result_.num_dropped += trainer_->num_left_out();

@@ -82,10 +82,13 @@ TEST_F(CResume, TheCheckpoint_IsNoneOfTheOtherFiles) {
 }
 
 // An app's store, as the callbacks of wisp_anchor see it.
+static_assert(offsetof(wisp_private_options, other_data) % alignof(wisp_private_options) == 0, "a field where older callers have padding");
+
 struct Store {
   std::vector<uint8_t> blob;
   int writes = 0;
   bool fails = false;
+  int failing_write = 0;  // so many more writes, and one fails
   wisp_anchor Anchor() {
     wisp_anchor anchor = WISP_INIT(wisp_anchor);
     anchor.user_data = this;
@@ -97,7 +100,7 @@ struct Store {
     };
     anchor.write = [](void* store, const uint8_t* bytes, size_t length) {
       Store& s = *static_cast<Store*>(store);
-      if (s.fails) return 1;
+      if (s.fails || (s.failing_write > 0 && --s.failing_write == 0)) return 1;
       s.blob.assign(bytes, bytes + length);
       ++s.writes;
       return 0;
@@ -119,8 +122,23 @@ TEST_F(CResume, AnOldLedgerPutBack_IsNoticedByItsAnchor) {
   MustRun();
   std::filesystem::copy_file(old, ledger_, std::filesystem::copy_options::overwrite_existing);
   EXPECT_NE(Run(), WISP_OK) << "the ledger lacks what the anchor knows";
+  size_t needed = 0;
+  EXPECT_EQ(wisp_privacy_statement(ledger_.c_str(), 1e-4, WISP_STATEMENT_TEXT, nullptr, 0, &needed, &error_), WISP_OK) << error_.message;
+  EXPECT_EQ(wisp_privacy_statement_anchored(ledger_.c_str(), &anchor, 1e-4, WISP_STATEMENT_TEXT, nullptr, 0, &needed, &error_), WISP_PRIVACY_REFUSED);
   options_.anchor = nullptr;
   EXPECT_EQ(Run(), WISP_OK) << "without its anchor nobody can tell: " << error_.message;
+}
+
+// The charge is in the ledger: to try it again would pay twice.
+TEST_F(CResume, AnAnchorThatFailsOnce_EndsTheRunAndIsPaidOnce) {
+  Store store;
+  const wisp_anchor anchor = store.Anchor();
+  options_.anchor = &anchor;
+  MustRun();
+  const size_t before = privacy::Ledger::OpenExisting(ledger_)->Entries()->size();
+  store.failing_write = 1;
+  EXPECT_EQ(Run(), WISP_IO) << error_.message;
+  EXPECT_LE(privacy::Ledger::OpenExisting(ledger_)->Entries()->size(), before + 1);
 }
 
 TEST_F(CResume, AnAnchorThatFailsOrIsNone_EndsTheRun) {

@@ -97,7 +97,7 @@ TEST_F(InterruptedRun, CancelSavesTheStepReachedAndSaysWhatWasCharged) {
 }
 
 // What a process that is killed in a step leaves is what lies on the disk then.
-TEST_F(InterruptedRun, KillLosesOneChargeAtMost) {
+TEST_F(InterruptedRun, CheckpointIsNeverOlderThanOneCharge) {
   TrainingJob job = Job();
   job.histogram_noise = 5;
   job.architecture.output_bias = OutputBias::kFixed;
@@ -131,6 +131,10 @@ TEST_F(InterruptedRun, StepsChargedAndNotTakenAreChargedAgain) {
   EXPECT_EQ(first->resumed_from, 4u);
   EXPECT_EQ(first->num_steps, 8u);
   EXPECT_EQ(Charged(), 10u);
+  // Who decided to stop had seen six steps: PLD of ten that were fixed beforehand does not hold.
+  const auto at = *privacy::Delta::Create(kDelta);
+  EXPECT_GT(*first->epsilon, *ledger_.SpentByRun(first->run, at));
+  EXPECT_EQ(*first->epsilon, *ledger_.Spent(at));
   std::filesystem::copy_file(folder_ / "copy", checkpoint_);
   ASSERT_TRUE(RunTrainingJob(Job()).ok());
   EXPECT_EQ(Charged(), 14u);

@@ -249,8 +249,23 @@ TEST(AllTextReaders, PrivateRun_LeavesOutBadRowsEachForItself) {
     EXPECT_EQ(read->report.num_read, 2u);
     ASSERT_EQ(Warnings(read->report).size(), 1u);
   }
-  EXPECT_FALSE(ReadText("log", "user,item,time\n1,\"10,1\n", Format::kCsv, {.private_run = true}).ok());
   EXPECT_FALSE(ReadText("log", "17\n", Format::kUserItem, {.private_run = true}).ok()) << "no item, and no catalogue given";
+}
+
+// Without u1 all the others are there: with it too.
+TEST(Csv, PrivateRun_AQuoteTakesInNobodyElse) {
+  const std::string others = "u2,b,2\nu3,c,3\nu4,d\",4\n", header = "user,item,time\n";
+  const ReadOptions options{.private_run = true};
+  const std::string alone = ToldOf(header + others, Format::kCsv, options);
+  EXPECT_EQ(alone, "u2: b; u3: c; u4: d\"");
+  for (const char* line : {"u1,\"a,1\n", "u1,\"a\" b,1\n", "\"u1,a,1\n", "u1,a,\"1\n"}) {
+    for (const std::string& text : {header + line + others, header + others + line}) EXPECT_EQ(ToldOf(text, Format::kCsv, options), alone) << text;
+  }
+  const Result<ReadResult> read = ReadText("log", header + "u1,\"a,1\n\n" + others, Format::kCsv, options);
+  EXPECT_EQ(read->report.bad_rows, 1u);
+  EXPECT_EQ(read->report.num_lines, 6u);
+  EXPECT_EQ(read->report.first_bad_row, "log, line 2: a quoted field is not closed; a quote is needed after 'a,1?'");
+  EXPECT_EQ(ToldOf(header + "u1,\"a,b\",1\n", Format::kCsv, options), "u1: a,b");
 }
 
 TEST(ReadSequences, Auto_GoesByNameThenByFirstBytes) {

@@ -94,7 +94,7 @@ void Print(const DpFpAuditOptions& o, const DpFpAuditResult& r, OutputFormat for
               ToText(o.training.mode), o.training.noise_multiplier, q == 1 ? "all" : (Json(100 * q).dump() + " %").c_str(), static_cast<unsigned long long>(o.observations));
   for (const auto& at : r.at_delta) {
     std::printf("  claimed%s %8s  delta %-8s  bound %8.4f by the table's rows, %8.4f by the head\n", paper ? " by the paper" : " epsilon",
-                privacy::EpsilonText(at.claimed).c_str(), privacy::DoubleText(at.delta).c_str(), at.rows.epsilon, at.head.epsilon);
+                privacy::EpsilonText(at.claimed).c_str(), privacy::DoubleText(at.delta).c_str(), Down(at.rows.epsilon), Down(at.head.epsilon));
   }
   std::printf("%s, with %g%% confidence in all bounds together\n", r.refuted ? "REFUTED" : "not refuted", 100 * o.confidence);
   if (powerless) std::printf("bounds of 0 say that this attack saw nothing, not that there is nothing: it had no power; more --observations give it some\n");

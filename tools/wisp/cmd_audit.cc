@@ -35,8 +35,6 @@ std::string General(double value) {
   std::snprintf(text, sizeof text, "%g", value);
   return text;
 }
-// A lower bound as people read it: never more than was found.
-double Down(double bound) { return std::floor(bound * 1e4) / 1e4; }
 Json Figure(const std::optional<double>& value) { return !value ? Json() : std::isinf(*value) ? Json("infinity") : Json(*value); }
 
 // The verdict as an exit code: 4 where the claim is refuted.
@@ -164,7 +162,7 @@ class TrainingAudit {
                               ": one user could decide whether others' events stay; allowed is 1");
       }
       WISP_ASSIGN_OR_RETURN(const data::Units units, UnitsOf(recipe_.unit, recipe_.session_gap, recipe_.times_per_second));
-      WISP_ASSIGN_OR_RETURN(data_, ReadData(a_.data, {recipe_.min_user_events, recipe_.min_item_events, units}, base_ ? &*base_ : nullptr));
+      WISP_ASSIGN_OR_RETURN(data_, ReadData(a_.data, {recipe_.min_user_events, recipe_.min_item_events, units, is_private()}, base_ ? &*base_ : nullptr));
       if (is_private()) {
         const std::string name = a_.dataset.empty() ? FileName(a_.data.path) : a_.dataset;
         WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, OpenLedgerToTrain({.path = a_.ledger, .dataset = name, .anchor = a_.anchor, .unit = recipe_.unit,

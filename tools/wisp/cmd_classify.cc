@@ -205,7 +205,7 @@ class ClassifyTrainCommand {
   Result<std::vector<std::string>> Tokens(const data::LabelledTexts& texts) const {
     if (base() != nullptr) return ItemKeys(*base());
     if (!a_.vocabulary.empty()) return data::ReadTokens(a_.vocabulary);
-    if (recipe_.catalogue_public) return data::TokensOf(texts, recipe_.letters);
+    if (recipe_.catalogue_public) return data::TokensOf(texts, recipe_.letters, is_private());
     return PrivacyRefused("the vocabulary would say which words the texts have: name a public one with --vocabulary, start from a model with --base, "
                           "or declare the set of words public (\"catalogue\": \"public\" under data)");
   }

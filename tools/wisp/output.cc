@@ -1,5 +1,6 @@
 #include "tools/wisp/output.h"
 
+#include <cmath>
 #include <unistd.h>
 
 #include <algorithm>
@@ -60,6 +61,8 @@ const volatile std::sig_atomic_t& CatchInterrupts() {
   for (int signal : {SIGINT, SIGTERM}) std::signal(signal, [](int) { interrupted = 1; });
   return interrupted;
 }
+
+double Down(double bound) { return std::floor(bound * 1e4) / 1e4; }
 
 std::string Fixed(double value, int digits) {
   char text[64];

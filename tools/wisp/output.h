@@ -44,6 +44,8 @@ Status CheckInterval(const std::string& checkpoint, const std::optional<uint64_t
 const volatile std::sig_atomic_t& CatchInterrupts();
 
 std::string Fixed(double value, int digits);
+// A lower bound as people read it, with four digits behind the point: never more than was found.
+double Down(double bound);
 // What stands behind the last '/'.
 std::string FileName(const std::string& path);
 
