@@ -131,7 +131,10 @@ TEST(Labelled, MalformedRecordsAreDroppedOneByOneAndFaultsOfTheFormatRefused) {
   }
   EXPECT_EQ(ParseLabelled("f.txt", "", drop)->texts.size(), 0u);
   EXPECT_FALSE(ParseLabelled("f.csv", "no,columns\n1,a\n", drop).ok());
-  EXPECT_FALSE(ParseLabelled("f.csv", "label,text\n1,\"a\n0,b\n", drop).ok());
+  const auto quoted = ParseLabelled("f.csv", "label,text\n1,\"a\n0,b\n", drop);
+  ASSERT_TRUE(quoted.ok()) << "a quote that takes in nobody else";
+  EXPECT_EQ(quoted->texts, Strings{"b"});
+  EXPECT_EQ(quoted->num_dropped, 1u);
 }
 
 }  // namespace

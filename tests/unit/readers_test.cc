@@ -282,6 +282,18 @@ TEST(ReadSequences, Auto_GoesByNameThenByFirstBytes) {
   EXPECT_EQ(ToldOfFile(folder.Write("a.txt", "u a::b::c::d\n")), "u: a::b::c::d");
 }
 
+// The first row is of one record.
+TEST(ReadSequences, PrivateRun_GoesByTheNameAlone) {
+  const LogFolder folder;
+  const auto told = [&](const std::string& name, const std::string& text) {
+    const Result<ReadResult> read = ReadSequences(folder.Write(name, text), Format::kAuto, {.private_run = true});
+    return read.ok() ? Told(read->sequences) : "error: " + read.status().message();
+  };
+  EXPECT_EQ(told("ratings.dat", "1::2::5\nu::i::3::1\n"), "u: i");
+  EXPECT_EQ(told("log.txt", "u::i::3::1\nv j\n"), "v: j");
+  EXPECT_TRUE(told("log", "u i\n").find("its name does not say which format it has") != std::string::npos) << told("log", "u i\n");
+}
+
 TEST(ReadSequences, FilesThatAreNone_AreNamed) {
   const LogFolder folder;
   const Result<ReadResult> missing = ReadSequences(folder / "none.txt", Format::kAuto, {});

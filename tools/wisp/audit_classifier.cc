@@ -10,6 +10,7 @@
 #include "runtime/train/dp_fp_report.h"
 #include "tools/wisp/audit_classifier.h"
 #include "tools/wisp/classify_recipe.h"
+#include "tools/wisp/output.h"
 #include "tools/wisp/recipe.h"
 #include "tools/wisp/temporary_folder.h"
 
