@@ -248,7 +248,12 @@ Status FileReplacement::Commit() {
 Status MakePrivate(const std::string& path) {
   const int fd = OpenRetrying(path.c_str(), O_WRONLY | O_CREAT | O_EXCL, 0600);
   if (fd >= 0) return close(fd) == 0 ? OkStatus() : IoError(path, ": cannot be made: ", Reason(errno));
-  return errno == EEXIST ? OkStatus() : IoError(path, ": cannot be made: ", Reason(errno));
+  struct stat info;
+  if (errno == EEXIST && (stat(path.c_str(), &info) == 0 || errno != ENOENT)) return OkStatus();
+  if (errno != ENOENT) return IoError(path, ": cannot be made: ", Reason(errno));
+  // A symbolic link to what is not there yet.
+  const int linked = OpenRetrying(path.c_str(), O_WRONLY | O_CREAT, 0600);
+  return linked >= 0 && close(linked) == 0 ? OkStatus() : IoError(path, ": cannot be made: ", Reason(errno));
 }
 
 Status CheckWritable(const std::string& path) { return FileReplacement::Begin(path).status(); }

@@ -167,11 +167,25 @@ class JobRun {
     return IsPrivate(job_) ? saved_.ReserveLedger(options_.privacy.ledger->path(), end_ / block + 2) : OkStatus();
   }
 
+  // The histogram was released once: what is said of it must be what was charged then.
+  Status CheckHistogram(const Checkpoint& checkpoint) const {
+    if (!IsPrivate(job_)) return OkStatus();
+    WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerEntry> entries, options_.privacy.ledger->Entries());
+    for (const privacy::LedgerEntry& e : entries) {
+      if (e.run != checkpoint.run_id || e.purpose != "item popularity") continue;
+      if (job_.histogram_noise > 0 && e.mechanism == overheads_.front()) continue;
+      return InvalidArgument("checkpoint: its run released an item histogram, charged as ", e.mechanism.Describe(), "; this run has ",
+                             (job_.histogram_noise > 0 ? overheads_.front().Describe() : std::string("none")), ", allowed is the same");
+    }
+    return OkStatus();
+  }
+
   // A run that goes on has what was released before its first step, paid for, in the checkpoint.
   Status GoOn(const Checkpoint& checkpoint, std::span<const float> weights) {
     if (IsPrivate(job_) && job_.histogram_noise > 0) {
       WISP_RETURN_IF_ERROR(checkpoint_parts::CheckCharged(*options_.privacy.ledger, checkpoint, "item popularity", 1));
     }
+    WISP_RETURN_IF_ERROR(CheckHistogram(checkpoint));
     rows_.assign(checkpoint.item_rows.begin(), checkpoint.item_rows.end());
     if (!rows_.empty()) options_.sparse.rows = rows_;
     WISP_RETURN_IF_ERROR(MakeTrainer(weights));

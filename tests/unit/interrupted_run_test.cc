@@ -112,6 +112,21 @@ TEST_F(InterruptedRun, CheckpointIsNeverOlderThanOneCharge) {
   EXPECT_FALSE(std::filesystem::exists(checkpoint_));
 }
 
+TEST_F(InterruptedRun, HistogramOfAnotherNoiseIsRefused) {
+  TrainingJob job = Job();
+  job.histogram_noise = 5;
+  job.architecture.output_bias = OutputBias::kFixed;
+  ASSERT_EQ(RunUntil(4, job).code(), StatusCode::kCancelled);
+  const uint64_t charged = Charged();
+  job.histogram_noise = 50;
+  const auto result = RunTrainingJob(job);
+  EXPECT_EQ(result.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_NE(result.status().message().find("its run released an item histogram"), std::string::npos) << result.status().message();
+  EXPECT_EQ(Charged(), charged);
+  job.histogram_noise = 5;
+  EXPECT_TRUE(RunTrainingJob(job).ok());
+}
+
 TEST_F(InterruptedRun, IntervalIsWhatIsAskedFor) {
   TrainingJob job = Job();
   job.checkpoint_every = 2;
