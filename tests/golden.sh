@@ -46,6 +46,13 @@ done
 expect 0 "" "${run[@]}" --ledger reproducible.ledger --noise-multiplier 8 --epochs 1 --reproducible-noise 1 --out r.wisp
 expect 4 "reproducible" "${run[@]}" --ledger reproducible.ledger --noise-multiplier 8 --epochs 1 --out r.wisp
 
+# Within one second nobody knows which came first: the first limit, then the first charge, and any other limit after it.
+cp "$root/tests/golden/limits.ledger" tie.ledger
+sqlite3 tie.ledger "update limits set time = (select min(time) from entries)"
+expect 0 "" "${run[@]}" --ledger tie.ledger --noise-multiplier 8 --epochs 1 --out t.wisp
+order=$(sqlite3 tie.ledger "select group_concat(kind, '') from (select seq, 'L' as kind from limits union all select seq, 'c' from entries order by seq)")
+[[ "$order" == LcL* ]] || fail "limits and charges of one second came to be $order"
+
 # A limit that was set then holds now.
 expect 4 "the limit is 9" "${run[@]}" --ledger limits.ledger --epsilon 8.9 --epochs 1 --out l.wisp
 
