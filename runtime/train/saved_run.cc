@@ -3,8 +3,8 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <filesystem>
-#include <system_error>
+#include <cstdlib>
+#include <memory>
 
 namespace wisp {
 namespace {
@@ -40,9 +40,8 @@ void SavedRun::TakeRoom(std::optional<FileReplacement>& room) {
 
 Status SavedRun::ReserveLedger(const std::string& ledger_path, uint64_t num_charges) {
   // Beside the ledger itself, on its disk, not beside a symbolic link to it.
-  std::error_code none;
-  const std::filesystem::path resolved = std::filesystem::weakly_canonical(ledger_path, none);
-  auto begun = FileReplacement::Begin((none ? ledger_path : resolved.string()) + "-room");
+  const std::unique_ptr<char, decltype(&std::free)> resolved(realpath(ledger_path.c_str(), nullptr), &std::free);
+  auto begun = FileReplacement::Begin((resolved ? std::string(resolved.get()) : ledger_path) + "-room");
   if (begun.ok()) {
     if (const Status status = begun->Reserve(kBytesOfLedger + num_charges * kBytesOfCharge); !status.ok()) return IoError(status.message(), "; nothing was charged");
     ledger_room_.emplace(*std::move(begun));
