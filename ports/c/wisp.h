@@ -42,7 +42,7 @@ extern "C" {
 
 #ifdef __cplusplus
 #define WISP_INIT(type) (wisp_initialised<type>())
-#define WISP_ENUM_TYPE : int32_t /* so that C++ too may hold a number that is not listed, and be told so; C has the same four bytes */
+#define WISP_ENUM_TYPE : int32_t /* In C++ too any number may be passed, and is refused if not listed. Four bytes, as in C. */
 #else
 #define WISP_INIT(type) ((type){.size = sizeof(type)})
 #define WISP_ENUM_TYPE

@@ -18,7 +18,7 @@ namespace wisp::data {
 // doubles the quotes in it. A quote inside an unquoted field stands for itself.
 class Records {
  public:
-  // `lines_alone`: a record ends with its line whatever its quotes say, and one that is wrong ends nothing: it has a fault.
+  // `lines_alone`: a record ends with its line, even inside quotes. A record that is malformed has a fault, and reading goes on.
   Records(std::string name, std::string_view text, char separator, bool lines_alone = false)
       : name_(std::move(name)), rest_(text), separator_(separator), lines_alone_(lines_alone) {
     if (rest_.starts_with(kByteOrderMark)) rest_.remove_prefix(kByteOrderMark.size());

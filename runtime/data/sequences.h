@@ -96,9 +96,9 @@ struct ReadOptions {
   // Smaller than a user: a `user` of the sequences is one such unit. The minimum counts must be 1 then: a count over several units
   // would let one decide whether another stays. kInvalidData where the format, or `time`, has no times.
   Units units;
-  // For private training, which must not tell of a record by refusing: a row that cannot be read, or whose time can be none, is left out
-  // and counted, each for itself, and with known_items it is no error that no event is left. Lines of text are rows of their own then, so
-  // that a quote never takes in other people's. A damaged database still is an error, and a value in it of more than 1 MB.
+  // For private training, where a refusal would tell of a record. A row that cannot be read, or whose time is out of range, is left out
+  // and counted. With known_items it is no error that no event is left. Each line of text is a row of its own, so that an open quote
+  // never takes in other people's rows. Still errors: a damaged database, and a value in it of more than 1 MB.
   bool private_run = false;
   std::string table = "events";  // SQLite
 };
@@ -147,7 +147,7 @@ class SequenceBuilder {
 
   // `line` is where the event stands. Keys without a KeyFault. kUnsupported beyond kMaxEvents.
   Status Add(uint64_t line, std::string_view user, std::string_view item, int64_t time);
-  // Of what came of one row: where bad ones are left out, counts an error of kInvalidData and returns none.
+  // To be called with the result of reading one row. In a private run a row with kInvalidData is counted, and the result is OK.
   Status TakeRow(const Status& row);
   bool private_run() const { return private_run_; }
   void set_num_lines(uint64_t lines) { num_lines_ = lines; }

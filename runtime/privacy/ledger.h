@@ -175,8 +175,8 @@ class Ledger {
   Result<uint64_t> StepsThatFit(uint64_t most, const std::function<Result<std::vector<ChargeRequest>>(uint64_t steps)>& charges,
                                 const std::optional<EpsilonDelta>& new_limit = {}) const;
 
-  // Rows that this object has written so far, one whose writing ended in an error after all included: a charge that failed without a new
-  // row may be tried again.
+  // Rows that this object has committed, including one after which the anchor failed. A failed charge may be tried again only if this
+  // number did not grow.
   uint64_t num_written() const;
 
   // Notes that what the charge paid for was released. For display only: an entry counts either way.
