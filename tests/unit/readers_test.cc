@@ -262,6 +262,7 @@ TEST(Csv, PrivateRun_AQuoteTakesInNobodyElse) {
     for (const std::string& text : {header + line + others, header + others + line}) EXPECT_EQ(ToldOf(text, Format::kCsv, options), alone) << text;
   }
   const Result<ReadResult> read = ReadText("log", header + "u1,\"a,1\n\n" + others, Format::kCsv, options);
+  ASSERT_TRUE(read.ok()) << read.status().message();
   EXPECT_EQ(read->report.bad_rows, 1u);
   EXPECT_EQ(read->report.num_lines, 6u);
   EXPECT_EQ(read->report.first_bad_row, "log, line 2: a quoted field is not closed; a quote is needed after 'a,1?'");
