@@ -126,7 +126,8 @@ Status ReadTabbed(const std::string& name, std::string_view text, LabelledFormat
   Lines lines(text);
   for (bool first = true; lines.Next(); first = false) {
     if (lines.line().size() > kMaxLineBytes) {
-      WISP_RETURN_IF_ERROR(collector.Bad(ErrorAt(name, lines.number(), TooLong(lines.line().size()))));
+      const Status fault = ErrorAt(name, lines.number(), TooLong(lines.line().size()));
+      WISP_RETURN_IF_ERROR(first && format == LabelledFormat::kTsv ? fault : collector.Bad(fault));
       continue;
     }
     const std::vector<std::string_view> fields = SplitTabs(lines.line());
@@ -140,6 +141,17 @@ Status ReadTabbed(const std::string& name, std::string_view text, LabelledFormat
     }
   }
   return OkStatus();
+}
+
+// The format that a name stands for. A private run goes by the name alone: the first line may be a record, and would decide how all others are read.
+Result<LabelledFormat> FormatOf(const std::string& name, const LabelledOptions& options) {
+  if (options.format != LabelledFormat::kAuto) return options.format;
+  if (name.ends_with(".csv")) return LabelledFormat::kCsv;
+  if (!options.drop_bad) return LabelledFormat::kAuto;
+  if (name.ends_with(".tsv")) return LabelledFormat::kTsv;
+  if (name.ends_with(".txt")) return LabelledFormat::kLines;
+  return InvalidArgument(name, ": its name does not say which format it has, and a private run does not look at the lines for that; "
+                         "allowed are names that end in .csv, .tsv (both with a header) or .txt (lines), or a format that is given");
 }
 
 // The class of a label: by name or, where no class is called so, by number.
@@ -173,8 +185,8 @@ Result<LabelledFormat> ParseLabelledFormat(std::string_view name) {
 
 Result<LabelledTexts> ParseLabelled(const std::string& name, std::string_view text, const LabelledOptions& options) {
   Collector collector(name, options);
-  const bool csv = options.format == LabelledFormat::kCsv || (options.format == LabelledFormat::kAuto && name.ends_with(".csv"));
-  WISP_RETURN_IF_ERROR(csv ? ReadCsv(name, text, options.drop_bad, collector) : ReadTabbed(name, text, options.format, options, collector));
+  WISP_ASSIGN_OR_RETURN(const LabelledFormat format, FormatOf(name, options));
+  WISP_RETURN_IF_ERROR(format == LabelledFormat::kCsv ? ReadCsv(name, text, options.drop_bad, collector) : ReadTabbed(name, text, format, options, collector));
   LabelledTexts texts = collector.Take();
   if (texts.texts.empty() && !options.drop_bad) return InvalidData(name, ": it has no labelled text");
   return texts;

@@ -29,7 +29,7 @@ enum class LabelledFormat { kAuto, kLines, kTsv, kCsv };
 Result<LabelledFormat> ParseLabelledFormat(std::string_view name);  // auto, lines, tsv, csv
 
 struct LabelledOptions {
-  LabelledFormat format = LabelledFormat::kAuto;  // by the name for CSV, by the first line for TSV
+  LabelledFormat format = LabelledFormat::kAuto;  // by the name for CSV, by the first line for TSV; with drop_bad by the name alone
   std::string text_column, label_column;          // empty: "sentence" or "text", and "label"
   // For private training, where a refusal would tell of a record: one that is malformed is left out and counted, and none at all is no
   // error. A line of CSV is a record of its own then, so that a quote never takes in another one. Faults of the header stay errors.

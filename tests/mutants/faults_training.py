@@ -249,20 +249,5 @@ def audits():
     ])
 
 
-def rows_of_others():
-    readers, csv, units = "readers_test:", "readers_test:Csv.", "units_test:Units."
-    return table("runtime/data/sequences.cc", [
-        ("bad-row-ends-a-private-run", "SequenceBuilder::TakeRow", "!private_run_ || ", "true || ", readers + "AllTextReaders.PrivateRun_LeavesOutBadRowsEachForItself"),
-        ("bad-times-are-taken", "SequenceBuilder::DropTimesOutside", "std::erase_if(events_, outside);", "", units + "PrivateRun_LeavesOutTimesThatAreNone"),
-    ]) + table("runtime/data/delimited.cc", [
-        ("a-quote-takes-in-other-rows", "ReadTable", "builder.private_run()", "false", csv + "PrivateRun_AQuoteTakesInNobodyElse"),
-    ]) + table("runtime/data/readers.cc", [
-        ("a-row-decides-the-format", "ReadFile", "format == Format::kAuto && options.private_run", "false", readers + "ReadSequences.PrivateRun_GoesByTheNameAlone"),
-    ]) + table("runtime/train/run_budget.cc", [
-        ("a-resumed-run-states-pld", "StatedEpsilon", "if (as_fixed)", "if (true)", INTERRUPTED + "StepsChargedAndNotTakenAreChargedAgain"),
-    ]) + table("runtime/train/job.cc", [
-        ("a-charge-is-tried-twice", "Step", "&& !was_paid()", "", "c_resume_test:CResume.AnAnchorThatFailsOnce_EndsTheRunAndIsPaidOnce"),
-    ])
-
 def faults():
-    return clipping() + grid() + noise() + charges() + rows() + jobs() + dp_fp() + starts() + audits() + rows_of_others()
+    return clipping() + grid() + noise() + charges() + rows() + jobs() + dp_fp() + starts() + audits()

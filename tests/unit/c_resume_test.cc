@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tests/unit/c_personalise_fixture.h"
+#include "tests/unit/file_size_limit.h"
 
 namespace wisp {
 namespace {
@@ -58,6 +59,38 @@ TEST_F(CResume, ACancelledRun_GoesOnWithinItsOwnBudget) {
   EXPECT_LE(Spent(), 8);
   EXPECT_TRUE(std::filesystem::exists(out_));
   EXPECT_FALSE(std::filesystem::exists(checkpoint_)) << "a run that is complete leaves nothing to go on from";
+}
+
+// The run goes on without it, and the app is told.
+TEST_F(CResume, ACheckpointThatCannotBeWritten_IsToldInTheResult) {
+  const std::string folder = folder_ / "run", path = folder + "/run.ck";
+  std::filesystem::create_directory(folder);
+  options_.epochs = 4;
+  options_.checkpoint_path = path.c_str();
+  EXPECT_EQ(MustRun().checkpoint_failed, 0);
+  std::string gone = folder;
+  options_.user_data = &gone;
+  options_.progress = [](const wisp_progress*, void* name) {
+    std::filesystem::remove_all(*static_cast<std::string*>(name));
+    return 0;
+  };
+  const wisp_personalise_result result = MustRun();
+  EXPECT_EQ(result.num_steps, 4u);
+  EXPECT_EQ(result.checkpoint_failed, 1);
+  EXPECT_TRUE(std::filesystem::exists(out_));
+}
+
+// Before anything is spent: what would be paid for could not be kept.
+TEST_F(CResume, ADiskWithoutRoomForTheModel_RefusesBeforeTheFirstCharge) {
+  const uint64_t model = std::filesystem::file_size(base_);
+  {
+    const test::FileSizeLimit full(model + (128 << 10));  // enough for the ledger
+    EXPECT_EQ(Run(), WISP_IO);
+  }
+  EXPECT_NE(std::string(error_.message).find("the disk has no room for its"), std::string::npos) << error_.message;
+  EXPECT_EQ(StepsCharged(), 0u);
+  EXPECT_FALSE(std::filesystem::exists(out_));
+  EXPECT_EQ(Run(), WISP_OK) << error_.message;
 }
 
 TEST_F(CResume, ACheckpointOfOtherOptions_IsRefusedAndKept) {

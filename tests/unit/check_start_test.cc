@@ -66,6 +66,23 @@ TEST_F(CheckStartTest, AGuaranteeMustHaveBeenPaidFromThisLedger) {
   EXPECT_TRUE(Check(Guaranteed(1.1 * spent), ledger_).ok());
 }
 
+// For draws. A ledger that names no data set may be that of any: what a model has spent on private data must be in it.
+TEST_F(CheckStartTest, DrawsNeedALedgerThatHasWhatTheModelSpent) {
+  const Ledger unnamed = *Ledger::Open(Path("unnamed"), {});
+  const auto check = [&](const ProvenanceEntry& entry, const Ledger& ledger, std::vector<std::string> is_public = {}) {
+    ModelContents contents = model_.contents();
+    contents.provenance = {entry};
+    EXPECT_TRUE(WriteModel(folder_ / "m.wisp", contents).ok());
+    return CheckPaid(*ModelFile::Open(folder_ / "m.wisp"), "the model", is_public, ledger).code();
+  };
+  for (const Ledger* ledger : std::initializer_list<const Ledger*>{&unnamed, &ledger_}) {
+    EXPECT_EQ(check(Guaranteed(3), *ledger), StatusCode::kPrivacyRefused);
+    EXPECT_EQ(check(Guaranteed(3), *ledger, {"log.db"}), StatusCode::kOk);
+  }
+  EXPECT_EQ(check(Guaranteed(3, "other.db"), unnamed), StatusCode::kPrivacyRefused);
+  EXPECT_EQ(check(Guaranteed(3, "other.db"), ledger_), StatusCode::kOk);
+}
+
 // A run's figure and that of all together come from different grids: two parts in a hundred are left to that, and no more.
 TEST_F(CheckStartTest, TheStatedEpsilonMayExceedWhatIsSpentByTwoPartsInAHundred) {
   ASSERT_TRUE(ledger_.Charge({.mechanism = privacy::Steps(100), .run = "a"}).ok());

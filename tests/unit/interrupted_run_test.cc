@@ -1,14 +1,14 @@
 // Runs that are cancelled, killed, out of budget or out of disk: what is paid for is kept, what is charged is said, and a run goes on.
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 
-#include <csignal>
 #include <filesystem>
 
 #include "runtime/data/event_log.h"
+#include "runtime/privacy/ledger_anchor.h"
 #include "runtime/train/job.h"
 #include "runtime/train/saved_run.h"
+#include "tests/unit/file_size_limit.h"
 #include "tests/unit/full_disk_vfs.h"
 #include "tests/unit/temporary_folder.h"
 
@@ -16,21 +16,6 @@ namespace wisp {
 namespace {
 
 using privacy::Ledger;
-
-// No file may grow beyond so many bytes while it lives: a disk that is full, for whoever writes more.
-class FileSizeLimit {
- public:
-  explicit FileSizeLimit(rlim_t bytes) {
-    std::signal(SIGXFSZ, SIG_IGN);
-    getrlimit(RLIMIT_FSIZE, &before_);
-    const rlimit now{bytes, before_.rlim_max};
-    setrlimit(RLIMIT_FSIZE, &now);
-  }
-  ~FileSizeLimit() { setrlimit(RLIMIT_FSIZE, &before_); }
-
- private:
-  rlimit before_{};
-};
 
 class InterruptedRun : public ::testing::Test {
  protected:
@@ -205,6 +190,30 @@ TEST_F(InterruptedRun, EndsWhereTheLimitIsReachedOnTheWay) {
   EXPECT_NE(result->ended_early, "");
 }
 
+// A value in memory. A test puts it ahead of the ledger.
+class KeptValue final : public privacy::LedgerAnchor {
+ public:
+  Result<std::optional<privacy::AnchorValue>> Read() override { return value; }
+  Status Write(const privacy::AnchorValue& next) override { return value = next, OkStatus(); }
+  std::optional<privacy::AnchorValue> value;
+};
+
+// The limit has room for all steps. What refuses the next charge is the anchor: a ledger that was replaced on the way must not end as a model.
+TEST_F(InterruptedRun, ARefusalThatIsNotTheLimitsIsAnError) {
+  const auto anchor = std::make_shared<KeptValue>();
+  Ledger ledger = *Ledger::Open(folder_ / "anchored", {.dataset = "ring", .unit = privacy::PrivacyUnit::kUser, .anchor = anchor});
+  ASSERT_TRUE(ledger.SetLimit(*privacy::EpsilonDelta::Create(1.001 * Cost(8), kDelta)).ok());
+  TrainingJob job = Job();
+  job.training.privacy.ledger = &ledger;
+  job.progress = [&](const JobProgress& p) {
+    if (p.step == 3) anchor->value->seq += 5;  // a copy of the ledger has gone on elsewhere
+    return true;
+  };
+  const auto result = RunTrainingJob(job);
+  EXPECT_EQ(result.status().code(), StatusCode::kPrivacyRefused);
+  EXPECT_NE(result.status().message().find("goes on from step 3"), std::string::npos) << result.status().message();
+}
+
 TEST_F(InterruptedRun, ARunThatDoesNotFitIsToldWhatWould) {
   SetLimit(1.001 * Cost(5));
   const Status refused = RunTrainingJob(Job()).status();
@@ -309,7 +318,7 @@ TEST_F(InterruptedRun, DiskTooFullForTheCheckpointRefusesBeforeTheFirstCharge) {
   TrainingJob job = Job();
   MakeLarge(job);
   {
-    const FileSizeLimit full(kLessThanACheckpoint);
+    const test::FileSizeLimit full(kLessThanACheckpoint);
     const Status status = RunTrainingJob(job).status();
     EXPECT_EQ(status.code(), StatusCode::kIo);
     EXPECT_NE(status.message().find("the disk has no room for its"), std::string::npos) << status.message();
@@ -322,7 +331,7 @@ TEST_F(InterruptedRun, CheckpointThatCannotBeWrittenIsSaidAndTriedAgain) {
   TrainingJob job = Job();
   MakeLarge(job);
   job.checkpoint_every = 2;
-  std::optional<FileSizeLimit> full;
+  std::optional<test::FileSizeLimit> full;
   std::vector<bool> failed;
   std::vector<std::optional<uint64_t>> saved;
   job.progress = [&](const JobProgress& p) {

@@ -104,6 +104,19 @@ TEST(Labelled, LabelThatIsNoClassIsRefused) {
   }
 }
 
+TEST(Labelled, APrivateRunGoesByTheNameAlone) {
+  const std::string text = "label\ttext\n1\ta\n";
+  const LabelledOptions drop{.drop_bad = true};
+  EXPECT_EQ(ParseLabelled("f.txt", text, {})->texts, Strings{"a"});
+  EXPECT_EQ(ParseLabelled("f.txt", text, drop)->texts, (Strings{"text", "a"})) << "a record that looks like a header";
+  EXPECT_EQ(ParseLabelled("f.tsv", text, drop)->texts, Strings{"a"});
+  EXPECT_FALSE(ParseLabelled("f.tsv", "1\ta\n", drop).ok());
+  const Status unknown = ParseLabelled("f.data", text, drop).status();
+  EXPECT_EQ(unknown.code(), StatusCode::kInvalidArgument);
+  EXPECT_NE(unknown.message().find("a private run does not look at the lines for that"), std::string::npos) << unknown.message();
+  EXPECT_TRUE(ParseLabelled("f.data", text, {.format = LabelledFormat::kLines, .drop_bad = true}).ok());
+}
+
 // For private training: what one record is decides about itself alone. What cuts the file into records decides about all of them.
 TEST(Labelled, MalformedRecordsAreDroppedOneByOneAndFaultsOfTheFormatRefused) {
   const Strings tokens = {"[CLS]", "[UNK]", "a", "b"}, classes = {"bad", "good"};
@@ -130,6 +143,7 @@ TEST(Labelled, MalformedRecordsAreDroppedOneByOneAndFaultsOfTheFormatRefused) {
     EXPECT_FALSE(ParseLabelled(c.name, c.text, {}).ok());
   }
   EXPECT_EQ(ParseLabelled("f.txt", "", drop)->texts.size(), 0u);
+  EXPECT_FALSE(ParseLabelled("f.tsv", longest + "\n1\ta\n", drop).ok()) << "without a header";
   EXPECT_FALSE(ParseLabelled("f.csv", "no,columns\n1,a\n", drop).ok());
   const auto quoted = ParseLabelled("f.csv", "label,text\n1,\"a\n0,b\n", drop);
   ASSERT_TRUE(quoted.ok()) << "a quote that takes in nobody else";

@@ -1,4 +1,5 @@
 // The ledger as a file: copied after a kill, under several names, with a journal left behind, of version 1.
+#include <fcntl.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -9,6 +10,7 @@
 
 #include "gtest/gtest.h"
 #include "runtime/privacy/ledger.h"
+#include "runtime/privacy/ledger_file.h"
 #include "tests/unit/crash_vfs.h"
 #include "tests/unit/ledger_test_util.h"
 
@@ -55,6 +57,31 @@ TEST_F(LedgerTest, AfterAKillTheFileAloneHoldsEveryCharge) {
   fs::rename(Path(), Path("renamed"));
   EXPECT_EQ(NumEntries(Path("copy")), 3u);
   EXPECT_EQ(NumEntries(Path("renamed")), 3u);
+}
+
+// Whether another process sees a lock on the byte by which SQLite says that somebody writes.
+bool OthersSeeAWriter(const std::string& path) {
+  constexpr off_t kReservedByte = 0x40000001;
+  return InChild([&] {
+           const int file = open(path.c_str(), O_RDWR);
+           struct flock lock {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = kReservedByte, .l_len = 1, .l_pid = 0};
+           _exit(file >= 0 && fcntl(file, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK ? 7 : 0);
+         }) == 7;
+}
+
+// POSIX takes all locks of a process on a file away as soon as it closes that file anywhere.
+TEST_F(LedgerTest, OpeningALedgerKeepsTheLocksOfAWriterInTheSameProcess) {
+  Charge(Path(), 1);
+  sqlite3* writer = nullptr;
+  ASSERT_EQ(sqlite3_open(Path().c_str(), &writer), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(writer, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr), SQLITE_OK);
+  ASSERT_TRUE(OthersSeeAWriter(Path()));
+  sqlite3* handle = nullptr;
+  EXPECT_EQ(OpenFile(Path(), /*make=*/true, SQLITE_OPEN_READWRITE, &handle), SQLITE_OK);
+  sqlite3_close(handle);
+  EXPECT_TRUE(OthersSeeAWriter(Path()));
+  sqlite3_close(writer);
+  EXPECT_FALSE(OthersSeeAWriter(Path()));
 }
 
 TEST_F(LedgerTest, SeveralNamesAreRefused) {

@@ -238,6 +238,20 @@ TEST_F(ModelWrite, FilesAreTheOwnersAlone) {
   EXPECT_EQ(test::ReadBytes(folder_ / "made"), "kept");
 }
 
+// As an app lays out a log that is to lie elsewhere. The file is made where the link leads.
+TEST_F(ModelWrite, AFileBehindALinkIsTheOwnersAloneToo) {
+  std::filesystem::create_symlink(folder_ / "real", folder_ / "link");
+  const mode_t before = umask(0);
+  const Status made = MakePrivate(folder_ / "link");
+  umask(before);
+  ASSERT_TRUE(made.ok()) << made.message();
+  struct stat info;
+  ASSERT_EQ(stat((folder_ / "real").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600u);
+  std::filesystem::create_symlink(folder_ / "none/real", folder_ / "nowhere");
+  EXPECT_EQ(MakePrivate(folder_ / "nowhere").code(), StatusCode::kIo);
+}
+
 TEST_F(ModelWrite, ReservedRoomIsEnoughAndTheRestGivenBack) {
   ModelContents contents = new_.contents();
   const size_t num_weights = contents.weights.size();

@@ -1,0 +1,69 @@
+"""Faults at the edges: formats and rows, runs that go on or end early, files and their locks, what a caller is told."""
+from faults import table
+
+INTERRUPTED = "interrupted_run_test:InterruptedRun."
+C_RESUME = "c_resume_test:CResume."
+C_PERSONALISE = "c_personalise_test:CPersonalise."
+
+
+def rows_of_others():
+    readers, csv, labelled = "readers_test:", "readers_test:Csv.", "labelled_test:Labelled."
+    return table("runtime/data/sequences.cc", [
+        ("bad-row-ends-a-private-run", "SequenceBuilder::TakeRow", "!private_run_ || ", "true || ", readers + "AllTextReaders.PrivateRun_LeavesOutBadRowsEachForItself",
+         "sqlite_reader_test:Sqlite.PrivateRun_LeavesOutBadRowsEachForItself", C_PERSONALISE + "BadRows_AreLeftOutAndCounted"),
+        ("bad-times-are-taken", "SequenceBuilder::DropTimesOutside", "std::erase_if(events_, outside);", "", "units_test:Units.PrivateRun_LeavesOutTimesThatAreNone"),
+    ]) + table("runtime/data/delimited.cc", [
+        ("a-quote-takes-in-other-rows", "ReadTable", "builder.private_run()", "false", csv + "PrivateRun_AQuoteTakesInNobodyElse"),
+    ]) + table("runtime/data/readers.cc", [
+        ("a-row-decides-the-format", "ReadFile", "format == Format::kAuto && options.private_run", "false", readers + "ReadSequences.PrivateRun_GoesByTheNameAlone"),
+    ]) + table("runtime/data/labelled.cc", [
+        ("a-quote-takes-in-other-texts", "ParseLabelled", "ReadCsv(name, text, options.drop_bad, collector)", "ReadCsv(name, text, false, collector)",
+         labelled + "MalformedRecordsAreDroppedOneByOneAndFaultsOfTheFormatRefused"),
+        ("a-text-decides-the-format", "FormatOf", "if (!options.drop_bad)", "if (true)", labelled + "APrivateRunGoesByTheNameAlone"),
+        ("a-label-ends-a-private-run", "Encode", "if (!options.drop_bad) return fault;", "return fault;",
+         labelled + "MalformedRecordsAreDroppedOneByOneAndFaultsOfTheFormatRefused"),
+    ])
+
+
+def resumed_runs():
+    return table("runtime/train/run_budget.cc", [
+        ("a-resumed-run-states-pld", "StatedEpsilon", "if (as_fixed)", "if (true)", INTERRUPTED + "StepsChargedAndNotTakenAreChargedAgain"),
+        ("any-refusal-ends-a-run-as-a-model", "LimitRefuses", "return fit.ok() && *fit < budget.steps;", "return fit.ok();",
+         INTERRUPTED + "ARefusalThatIsNotTheLimitsIsAnError"),
+    ]) + table("runtime/train/job.cc", [
+        ("a-charge-is-tried-twice", "Step", "&& !was_paid()", "", C_RESUME + "AnAnchorThatFailsOnce_EndsTheRunAndIsPaidOnce"),
+        ("histogram-of-another-noise", "CheckHistogram", "job_.histogram_noise > 0 && e.mechanism == overheads_.front()", "true",
+         INTERRUPTED + "HistogramOfAnotherNoiseIsRefused"),
+    ]) + table("runtime/privacy/ledger_upgrade.cc", [
+        ("limits-of-one-second-come-last", "WasBefore", "limit.time_utc < entry.time_utc || (first_limit && first_entry && limit.time_utc == entry.time_utc)",
+         "limit.time_utc < entry.time_utc", "golden.sh"),
+        ("limits-of-one-second-come-first", "WasBefore", "limit.time_utc < entry.time_utc || (first_limit && first_entry && limit.time_utc == entry.time_utc)",
+         "limit.time_utc <= entry.time_utc", "golden.sh"),
+    ])
+
+
+def files():
+    return table("runtime/core/file.cc", [
+        ("linked-file-for-everybody", "MakePrivate", "const int linked = OpenRetrying(path.c_str(), O_WRONLY | O_CREAT, 0600);",
+         "const int linked = OpenRetrying(path.c_str(), O_WRONLY | O_CREAT, 0666);", "model_write_test:ModelWrite.AFileBehindALinkIsTheOwnersAloneToo"),
+    ]) + table("runtime/privacy/ledger_file.cc", [
+        ("opening-drops-the-locks-of-a-writer", "OpenFile", "if (!there) {", "{",
+         "ledger_file_test:LedgerTest.OpeningALedgerKeepsTheLocksOfAWriterInTheSameProcess"),
+    ])
+
+
+def callers():
+    return table("ports/c/wisp_training.cc", [
+        ("failed-checkpoint-kept-quiet", "Personalise", "job.save_failure.empty() ? 0 : 1", "0", C_RESUME + "ACheckpointThatCannotBeWritten_IsToldInTheResult"),
+        ("no-room-kept-for-the-model", "Run", "wisp::ReserveModel(output, contents, wisp::FlatSize(wisp::ParametersOf(base.architecture())))",
+         "wisp::FileReplacement::Begin(output)", C_RESUME + "ADiskWithoutRoomForTheModel_RefusesBeforeTheFirstCharge"),
+        ("bad-rows-kept-quiet", "Personalise", ".bad_rows = p.log.bad_rows", ".bad_rows = 0", C_PERSONALISE + "BadRows_AreLeftOutAndCounted"),
+        ("tuning-unchecked", "Run", 'WISP_RETURN_IF_ERROR(privacy::CheckTuning("uncharged_tuning", Tuning()));', "", C_PERSONALISE + "UnchargedTuning_IsStated"),
+        ("tuning-not-stated", "RunName", "std::to_string(now.count()), Tuning()", "std::to_string(now.count()), \"\"", C_PERSONALISE + "UnchargedTuning_IsStated"),
+    ]) + table("runtime/inference/check_start.cc", [
+        ("unnamed-ledger-pays-for-nothing", "CheckPaid", "!paid_for.empty() && ", "", "check_start_test:CheckStartTest.DrawsNeedALedgerThatHasWhatTheModelSpent"),
+    ])
+
+
+def faults():
+    return rows_of_others() + resumed_runs() + files() + callers()
