@@ -1,6 +1,7 @@
 #include "runtime/privacy/ledger_anchor.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -74,21 +75,35 @@ class File final : public LedgerAnchor {
   }
 
   Status Write(const AnchorValue& value) override {
-    std::string temporary = path_ + ".XXXXXX";
-    const int file = mkstemp(temporary.data());  // 0600
+    const std::string temporary = path_ + ".tmp", line = LineOf(value);
+    const int file = OpenLocked(temporary);
     if (file < 0) return Failed("cannot be written");
-    const std::string line = LineOf(value);
-    const bool written = write(file, line.data(), line.size()) == static_cast<ssize_t>(line.size()) && fsync(file) == 0;
-    const int error = errno;
-    close(file);
-    if (written && rename(temporary.c_str(), path_.c_str()) == 0) return SyncFolder();
-    if (!written) errno = error;
-    const Status failed = Failed("cannot be written");
-    unlink(temporary.c_str());
-    return failed;
+    const bool written = ftruncate(file, 0) == 0 && write(file, line.data(), line.size()) == static_cast<ssize_t>(line.size()) && fsync(file) == 0 &&
+                         rename(temporary.c_str(), path_.c_str()) == 0;
+    const Status failed = written ? OkStatus() : Failed("cannot be written");
+    if (!written) unlink(temporary.c_str());
+    close(file);  // and the lock with it
+    return written ? SyncFolder() : failed;
   }
 
  private:
+  // One temporary file for all writers, so that what a killed one left is used by the next. It is the caller's alone until it is closed.
+  static int OpenLocked(const std::string& temporary) {
+    for (;;) {
+      const int file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+      if (file < 0) return file;
+      struct stat opened, named;
+      if (flock(file, LOCK_EX) != 0 || fstat(file, &opened) != 0 || fchmod(file, 0600) != 0) {
+        const int error = errno;
+        close(file);
+        errno = error;
+        return -1;
+      }
+      if (lstat(temporary.c_str(), &named) == 0 && named.st_ino == opened.st_ino && named.st_dev == opened.st_dev) return file;
+      close(file);  // another writer has put it in its place meanwhile, or removed it
+    }
+  }
+
   Status Failed(const char* what) const { return IoError("the anchor '", path_, "' ", what, ": ", std::strerror(errno)); }
 
   Status SyncFolder() const {

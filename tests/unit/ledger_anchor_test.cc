@@ -169,6 +169,17 @@ TEST_F(LedgerAnchorTest, AFileThatIsNoAnchor_IsRefusedAndKept) {
   EXPECT_TRUE(Ledger::Open(Path(), options_).ok());
 }
 
+// Of a program that was killed in the middle of it.
+TEST_F(LedgerAnchorTest, ATemporaryFileLeftBehind_IsUsedByTheNextWriter) {
+  std::ofstream(Path("anchor.tmp")) << std::string(4096, 'x');
+  fs::permissions(Path("anchor.tmp"), fs::perms::all);
+  MustCharge(options_);
+  EXPECT_FALSE(fs::exists(Path("anchor.tmp")));
+  EXPECT_LT(fs::file_size(Path("anchor")), 256u);
+  EXPECT_EQ(fs::status(Path("anchor")).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+  MustCharge(options_);
+}
+
 // Several writers: none is refused because another was between its charge and its anchor.
 TEST_F(LedgerAnchorTest, WritersAtOnce_AgreeOnOneAnchor) {
   MustCharge(options_);
