@@ -92,7 +92,7 @@ def ledger():
         ("slack-costs-no-epsilon", "Composition::State", "stated.epsilon + 2 * eta", "stated.epsilon", "composition_test:Composition.SlackCostsEpsilonAndDelta"),
         ("slack-costs-no-delta", "Composition::State", "* std::exp(-eta)", "", "composition_test:Composition.SlackCostsEpsilonAndDelta"),
         ("repeatable-noise-has-an-epsilon", "Composition::State", "if (has_reproducible_) return StatedEpsilon{kInfinity};", "",
-         LEDGER + "ReproducibleNoiseHasNoEpsilonAndPassesEveryLimit"),
+         "composition_test:Composition.RepeatableNoiseHasNoEpsilon"),
     ])
 
 

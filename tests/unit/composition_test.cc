@@ -10,6 +10,15 @@
 namespace wisp::privacy {
 namespace {
 
+// Whoever knows the seed knows the noise.
+TEST(Composition, RepeatableNoiseHasNoEpsilon) {
+  Composition composition;
+  composition.Add(*Mechanism::Gaussian({.noise_multiplier = 2}), NoiseKind::kSecure, 0);
+  EXPECT_FALSE(std::isinf(*composition.Epsilon(*Delta::Create(1e-6))));
+  composition.Add(*Mechanism::Gaussian({.noise_multiplier = 2}), NoiseKind::kReproducible, 0);
+  EXPECT_TRUE(std::isinf(*composition.Epsilon(*Delta::Create(1e-6))));
+}
+
 TEST(Composition, SlackCostsEpsilonAndDelta) {
   const Mechanism gaussian = *Mechanism::Gaussian({.noise_multiplier = 2});
   const std::vector<Mechanism> alone = {gaussian};

@@ -239,6 +239,12 @@ TEST_F(LedgerTest, LossSlackIsPaidFor) {
   tiny_delta.Add(steps[0], NoiseKind::kSecure, 1e-9);
   EXPECT_EQ(*tiny_delta.Epsilon(AtDelta(1e-70)), INFINITY);
   Ledger ledger = MustOpen(Path());
+  ASSERT_TRUE(ledger.Charge({.mechanism = steps[0], .run = "a", .loss_slack = 1e-3}).ok());
+  for (const Ledger& paid : {MustOpen(Path()), std::move(ledger)}) {
+    EXPECT_EQ(paid.Entries()->at(0).loss_slack, 1e-3);
+    EXPECT_GE(*paid.Spent(AtDelta()), free + 2e-3);
+  }
+  ledger = MustOpen(Path());
   for (double eta : {-1e-9, 1.5, std::nan(""), double{INFINITY}}) {
     EXPECT_EQ(ledger.Charge({.mechanism = steps[0], .run = "a", .loss_slack = eta}).status().code(),
               StatusCode::kInvalidArgument);

@@ -86,6 +86,8 @@ TEST(PldRounding, InfinityIsPartOfEveryDelta) {
   EXPECT_NEAR(DeltaOf(pld, 0.1) - 0.01, DeltaOf(Smooth(2000), 0.1), 1e-12);
   EXPECT_TRUE(std::isinf(EpsilonOf(pld, 0.009)));
   EXPECT_FALSE(std::isinf(EpsilonOf(pld, 0.011)));
+  pld.infinity = std::nan("");
+  EXPECT_TRUE(std::isinf(EpsilonOf(pld, 0.011)));
 }
 
 TEST(PldRounding, InfinityIsPartOfEveryComposition) {
