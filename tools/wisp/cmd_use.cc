@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "runtime/core/hash.h"
 #include "runtime/inference/batch_recommender.h"
 #include "runtime/model/classifier_file.h"
 #include "runtime/train/records.h"
@@ -38,16 +39,27 @@ size_t BytesOf(const ModelFile& m, size_t parameter) {
   return m.parameters()[parameter].size() * (m.tensors()[parameter].halves != nullptr ? sizeof(kernels::Half) : sizeof(float));
 }
 
+std::string Hex(uint64_t hash) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%016llx", static_cast<unsigned long long>(hash));
+  return text;
+}
+
+// Of what is stored, row-major.
+uint64_t HashOf(const ModelFile& m, size_t parameter) {
+  const StoredTensor& t = m.tensors()[parameter];
+  const void* data = t.halves != nullptr ? static_cast<const void*>(t.halves) : t.floats;
+  return Hash64({static_cast<const std::byte*>(data), BytesOf(m, parameter)});
+}
+
 Json InspectJson(const std::string& path, const ModelFile& m) {
   Json tensors = Json::array(), provenance = Json::array();
   for (size_t i = 0; i < m.parameters().size(); ++i) {
     const ParameterSpec& p = m.parameters()[i];
-    tensors.push_back({{"name", p.name}, {"rows", p.rows}, {"columns", p.cols}, {"type", TypeOf(m, i)}, {"bytes", BytesOf(m, i)}});
+    tensors.push_back({{"name", p.name}, {"rows", p.rows}, {"columns", p.cols}, {"type", TypeOf(m, i)}, {"bytes", BytesOf(m, i)}, {"hash", Hex(HashOf(m, i))}});
   }
   for (const ProvenanceEntry& p : m.provenance()) provenance.push_back(ProvenanceJson(p));
-  char hash[32];
-  std::snprintf(hash, sizeof(hash), "%016llx", static_cast<unsigned long long>(m.content_hash()));
-  return {{"file", path}, {"bytes", m.size_bytes()}, {"format_version", m.format_version()}, {"hash", hash}, {"created_by", m.created_by()},
+  return {{"file", path}, {"bytes", m.size_bytes()}, {"format_version", m.format_version()}, {"hash", Hex(m.content_hash())}, {"created_by", m.created_by()},
           {"description", m.description()}, {"architecture", ArchitectureJson(m.architecture())}, {"tensors", tensors},
           {"item_keys", m.has_item_keys()}, {"item_names", m.has_item_names()}, {"provenance", provenance}};
 }
