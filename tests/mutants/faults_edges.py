@@ -28,7 +28,7 @@ def rows_of_others():
 def resumed_runs():
     return table("runtime/train/run_budget.cc", [
         ("a-resumed-run-states-pld", "StatedEpsilon", "if (as_fixed)", "if (true)", INTERRUPTED + "StepsChargedAndNotTakenAreChargedAgain"),
-        ("any-refusal-ends-a-run-as-a-model", "LimitRefuses", "return fit.ok() && *fit < budget.steps;", "return fit.ok();",
+        ("any-refusal-ends-a-run-as-a-model", "LimitRefuses", "return fit.ok() && *fit < budget.steps;", "return true;",
          INTERRUPTED + "ARefusalThatIsNotTheLimitsIsAnError"),
     ]) + table("runtime/train/job.cc", [
         ("a-charge-is-tried-twice", "Step", "&& !was_paid()", "", C_RESUME + "AnAnchorThatFailsOnce_EndsTheRunAndIsPaidOnce"),
