@@ -302,6 +302,13 @@ Status Ledger::PlanRun(std::span<const ChargeRequest> charges) {
   return impl_->Write(transaction, plan);
 }
 
+Result<bool> Ledger::Covers(std::span<const ChargeRequest> charges) const {
+  std::lock_guard lock(impl_->mutex);
+  WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/false));
+  WISP_RETURN_IF_ERROR(impl_->Refresh());
+  return impl_->budget.Covers(charges);
+}
+
 Status Ledger::CheckFits(std::span<const ChargeRequest> charges, const std::optional<EpsilonDelta>& new_limit) const {
   if (charges.empty()) return OkStatus();
   std::lock_guard lock(impl_->mutex);
@@ -357,14 +364,14 @@ Result<double> Ledger::Spent(const Delta& delta) const {
   return figures.stated.epsilon;
 }
 
-Result<double> Ledger::SpentByRun(const std::string& run, const Delta& delta) const {
+Result<StatedEpsilon> Ledger::SpentByRun(const std::string& run, const Delta& delta) const {
   std::lock_guard lock(impl_->mutex);
   WISP_ASSIGN_OR_RETURN(const LedgerRows rows, impl_->ReadAll());
   Composition composition;
   for (const LedgerEntry& e : rows.entries) {
     if (e.run == run) composition.Add(e.mechanism, e.noise, e.loss_slack);
   }
-  return composition.Epsilon(delta);
+  return composition.State(delta);
 }
 
 Result<std::vector<LedgerEntry>> Ledger::Entries() const {

@@ -17,7 +17,9 @@ Result<LedgerSubject> ReadSubjectOfVersion1(Database& database) {
   if (!unit.ok()) return Damaged(database, unit.status().message());
   const auto adjacency = AdjacencyFromText(row.Text(2));
   if (!adjacency.ok()) return Damaged(database, adjacency.status().message());
-  LedgerSubject subject{row.Text(0), *unit, *adjacency, *unit != LedgerOptions().unit, row.Text(3)};
+  // Version 1 did not say who chose the unit. The default of its programs, the user, and that of its library were nobody's choice.
+  const bool chosen = *unit != PrivacyUnit::kUser && *unit != LedgerOptions().unit;
+  LedgerSubject subject{row.Text(0), *unit, *adjacency, chosen, row.Text(3)};
   WISP_ASSIGN_OR_RETURN(subject.random_id, NewRandomId());
   return subject;
 }

@@ -125,7 +125,7 @@ def figures():
         ("epsilon-to-nearest", "EpsilonText", "if (std::strtod(text.c_str(), nullptr) >= number) return text;", "return text;",
          "json_test:EpsilonText.ReadBackIsNeverLessAndNearAbove"),
     ]) + table("runtime/privacy/ledger_statement.cc", [
-        ("tuning-kept-quiet", "StatementOf", "!tuning.empty() &&", "tuning.empty() &&", "ledger_statement_test:LedgerStatementTest.WhatWasTunedIsThereOnce"),
+        ("tuning-kept-quiet", "Gather", "!tuning.empty() &&", "tuning.empty() &&", "ledger_statement_test:LedgerStatementTest.WhatWasTunedIsThereOnce"),
     ])
 
 

@@ -27,7 +27,6 @@ def rows_of_others():
 
 def resumed_runs():
     return table("runtime/train/run_budget.cc", [
-        ("a-resumed-run-states-pld", "StatedEpsilon", "if (as_fixed)", "if (true)", INTERRUPTED + "StepsChargedAndNotTakenAreChargedAgain"),
         ("any-refusal-ends-a-run-as-a-model", "LimitRefuses", "return fit.ok() && *fit < budget.steps;", "return true;",
          INTERRUPTED + "ARefusalThatIsNotTheLimitsIsAnError"),
     ]) + table("runtime/train/job.cc", [
@@ -35,10 +34,29 @@ def resumed_runs():
         ("histogram-of-another-noise", "CheckHistogram", "job_.histogram_noise > 0 && e.mechanism == overheads_.front()", "true",
          INTERRUPTED + "HistogramOfAnotherNoiseIsRefused"),
     ]) + table("runtime/privacy/ledger_upgrade.cc", [
+        ("nobody-chose-of-version-1", "ReadSubjectOfVersion1", "*unit != PrivacyUnit::kUser && ", "", "golden.sh"),
         ("limits-of-one-second-come-last", "WasBefore", "limit.time_utc < entry.time_utc || (first_limit && first_entry && limit.time_utc == entry.time_utc)",
          "limit.time_utc < entry.time_utc", "golden.sh"),
         ("limits-of-one-second-come-first", "WasBefore", "limit.time_utc < entry.time_utc || (first_limit && first_entry && limit.time_utc == entry.time_utc)",
          "limit.time_utc <= entry.time_utc", "golden.sh"),
+    ])
+
+
+def figures_of_runs():
+    alone = "ledger_statement_test:LedgerStatementTest.OneRunHasItsOwnChargesAndTheFigureThatItsLengthAllows"
+    planned = "job_test:JobTest.PlannedRunsShareTheGoal"
+    return table("runtime/privacy/ledger_statement.cc", [
+        ("a-chosen-length-states-pld", "StateRun", "length == RunLength::kFixed", "true", alone, INTERRUPTED + "StepsChargedAndNotTakenAreChargedAgain"),
+        ("a-runs-statement-has-those-of-others", "StatementOfRun", "std::erase_if(entries, [&](const LedgerEntry& e) { return e.run != run; });", "", alone),
+        ("a-runs-statement-has-the-ledgers-figure", "StatementOfRun", "s.epsilon = alone.epsilon;", "", alone),
+    ]) + table("runtime/train/checkpoint_parts.cc", [
+        ("a-late-declaration-is-lost", "CheckTuning", "then == now", "true", INTERRUPTED + "ADeclarationThatComesLateIsRefused"),
+    ]) + table("runtime/train/job.cc", [
+        ("planned-runs-with-the-noise-of-one", "NoiseMultiplier", "steps_of_run * job.planned_runs", "steps_of_run", planned),
+        ("a-run-beyond-the-plan", "CheckPlan", "if (covered) return OkStatus();", "return OkStatus();", planned),
+        ("a-plan-after-a-look", "CheckPlan", "if (!entries.empty())", "if (false)", planned, "job_test:JobTest.PlannedRunsOnALedgerThatWasLookedAtAreRefused"),
+    ]) + table("tools/wisp/recipe.cc", [
+        ("a-minimum-decides-over-items", "CheckPublicCatalogue", "if (count <= 1) continue;", "continue;", "declarations.sh"),
     ])
 
 
@@ -66,4 +84,4 @@ def callers():
 
 
 def faults():
-    return rows_of_others() + resumed_runs() + files() + callers()
+    return rows_of_others() + resumed_runs() + figures_of_runs() + files() + callers()
