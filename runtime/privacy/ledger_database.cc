@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "runtime/core/text.h"
 #include "runtime/privacy/ledger_file.h"
 #include "runtime/privacy/ledger_rows.h"
 #include "runtime/privacy/ledger_upgrade.h"
@@ -61,7 +62,7 @@ bool IsWholeLedger(const std::string& path, const std::string& bytes) {
 Status Database::Error(int code) const {
   const std::string file = "ledger '" + path_ + "' ";
   const std::string detail =
-      handle_ != nullptr && sqlite3_errcode(handle_.get()) != SQLITE_OK ? std::string(" (") + sqlite3_errmsg(handle_.get()) + ")" : std::string();
+      handle_ != nullptr && sqlite3_errcode(handle_.get()) != SQLITE_OK ? " (" + OneLine(sqlite3_errmsg(handle_.get())) + ")" : std::string();
   const int extended = handle_ != nullptr ? sqlite3_extended_errcode(handle_.get()) : SQLITE_NOMEM;
   if (code == SQLITE_NOMEM || extended == SQLITE_IOERR_NOMEM) return IoError(file, "cannot be read or written: out of memory; nothing was recorded");
   if (extended == SQLITE_READONLY_DBMOVED) return IoError(file, "was moved, replaced or removed while it was open; this charge was not recorded, open it anew");

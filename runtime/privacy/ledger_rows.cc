@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "runtime/core/text.h"
 #include "runtime/privacy/ledger_chain.h"
 
 namespace wisp::privacy {
@@ -231,7 +232,7 @@ Result<std::string> NewRandomId() {
 }
 
 Status Damaged(const Database& database, const std::string& what) {
-  return InvalidData("ledger '", database.path(), "' is damaged: ", what, "; what was spent cannot be told, restore it from a copy");
+  return InvalidData("ledger '", database.path(), "' is damaged: ", OneLine(what), "; what was spent cannot be told, restore it from a copy");
 }
 
 Status CreateTables(Database& database, const LedgerSubject& s) {

@@ -26,6 +26,7 @@ constexpr size_t kPage = 512;  // the smallest: trees grow high with few bytes
 void Sql(const std::string& path, const std::string& sql) {
   sqlite3* handle = nullptr;
   ASSERT_EQ(sqlite3_open(path.c_str(), &handle), SQLITE_OK);
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);  // they guard against mistakes only
   char* error = nullptr;
   EXPECT_EQ(sqlite3_exec(handle, sql.c_str(), nullptr, nullptr, &error), SQLITE_OK) << error;
   sqlite3_close(handle);
@@ -185,6 +186,36 @@ TEST_F(LedgerTest, ATreeAsHighAsTheFileIsLongIsRefused) {
   EXPECT_EQ(WEXITSTATUS(status), 7);
 }
 
+TEST_F(LedgerTest, WhatAFileSaysIsQuotedInOneLineThatNoTerminalActsOn) {
+  const std::string escape = "\x1b]0;owned\x07 \n";
+  Sql(Path("schema"), std::string(kVersion1) + "PRAGMA writable_schema = 1; UPDATE sqlite_schema SET name = '" + escape + "', sql = 'CREATE TABLE \"" + escape + "\" oops'");
+  ExpectRefused(Path("schema"), "malformed database schema (?]0;owned? ?)");
+  Sql(Path("row"), std::string(kVersion1) + "INSERT INTO entries (time, run, purpose, noise, mechanism, loss_slack) VALUES ('', '', '', 'secure', '" + escape + "', 0)");
+  ExpectRefused(Path("row"), "entry 1: mechanism '?]0;owned? ?' is not one");
+}
+
+TEST_F(LedgerTest, TextMovedToTheNextColumnIsNoticed) {
+  ASSERT_TRUE(MustOpen(Path()).Charge({.mechanism = Steps(1), .run = "ab", .purpose = "c"}).ok());
+  Sql(Path(), "UPDATE entries SET run = 'a', purpose = 'bc'");
+  ExpectRefused(Path(), "row 1 is not what was written");
+}
+
+// Its own link holds, as it was made on the same ledger; the next one's does not.
+TEST_F(LedgerTest, ARowOfACopyThatWentAnotherWayIsNoticed) {
+  ASSERT_TRUE(MustOpen(Path()).SetLimit(LimitOf(8)).ok());
+  fs::copy_file(Path(), Path("copy"));
+  for (const char* run : {"a", "b"}) ASSERT_TRUE(MustOpen(Path()).Charge({.mechanism = Steps(10), .run = run}).ok());
+  ASSERT_TRUE(MustOpen(Path("copy")).Charge({.mechanism = Steps(1), .run = "a"}).ok());
+  Sql(Path(), "ATTACH '" + Path("copy") + "' AS copy; UPDATE entries SET (time, mechanism, chain) = (SELECT time, mechanism, chain FROM copy.entries) WHERE id = 1");
+  ExpectRefused(Path(), "row 3 is not what was written");
+}
+
+TEST_F(LedgerTest, AnOldLedgerThatLostItsLastEntryIsRefused) {
+  const std::string entry = "INSERT INTO entries (time, run, purpose, noise, mechanism, loss_slack) VALUES ('now', 'r', '', 'secure', '" + Steps(1).ToText() + "', 0);";
+  Sql(Path(), kVersion1 + entry + entry + "DELETE FROM entries WHERE id = 2");
+  ExpectRefused(Path(), "entry 2 is missing");
+}
+
 // More than a ledger of years holds, in rows as short as they come.
 TEST_F(LedgerTest, ALongHonestLedgerIsOpenedAndUpgraded) {
   constexpr size_t kEntries = 20000;
@@ -200,7 +231,7 @@ TEST_F(LedgerTest, ALongHonestLedgerIsOpenedAndUpgraded) {
 }
 
 TEST_F(LedgerTest, APlanOfManyShortRowsIsOpened) {
-  constexpr size_t kMechanisms = 20000;
+  constexpr size_t kMechanisms = 5000;
   const Mechanism shortest = *Mechanism::Gaussian({.noise_multiplier = 9, .count = 1});
   ASSERT_TRUE(MustOpen(Path()).WritePlan("", "", std::vector<ChargeRequest>(kMechanisms, {.mechanism = shortest})).ok());
   const auto plans = MustOpen(Path()).Plans();

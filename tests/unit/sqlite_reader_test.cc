@@ -304,6 +304,12 @@ TEST(EventLog, WhatIsNoPlainTable_IsRefused) {
   }
 }
 
+TEST(EventLog, ALedger_IsNoLog) {
+  const LogFolder folder;
+  const std::string path = folder.MakeDatabase("a.ledger", "CREATE TABLE entries(x); PRAGMA application_id = 7");
+  EXPECT_EQ(EventLog::Open(path).status().message(), "event log '" + path + "': is a database of another kind (application id 7), such as a ledger");
+}
+
 // A table that an app has made may have more to it.
 TEST(EventLog, MoreColumnsThanItsOwn_AreLeftToTheirDefaults) {
   const LogFolder folder;
