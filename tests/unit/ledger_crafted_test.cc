@@ -63,7 +63,8 @@ TEST_F(LedgerTest, AViewInAnOldLedgerIsNotRead) {
   const std::pair<std::string, std::string> views[] = {
       {"dataset", "'a' AS name, 'session' AS unit, 'add_remove' AS adjacency, 'now' AS created"},
       {"limits", "i AS id, 'now' AS time, 8.0 AS epsilon, 1e-6 AS delta"},
-      {"entries", "i AS id, 'now' AS time, 'r' AS run, '' AS purpose, 'secure' AS noise, '" + Steps(1).ToText() + "' AS mechanism, 0.0 AS loss_slack, 'charged' AS state"}};
+      {"entries", "i AS id, 'now' AS time, 'r' AS run, '' AS purpose, 'secure' AS noise, '" + Steps(1).ToText() +
+                      "' AS mechanism, 0.0 AS loss_slack, 'charged' AS state"}};
   for (const auto& [table, columns] : views) {
     const std::string path = Path(table.c_str());
     // For ever with a row each time, and without any.
@@ -77,9 +78,9 @@ TEST_F(LedgerTest, AViewInAnOldLedgerIsNotRead) {
 }
 
 TEST_F(LedgerTest, OldTablesOtherThanThoseThatWereMadeAreRefused) {
-  const std::string created = "created TEXT NOT NULL";
   const std::pair<const char*, std::string> changes[] = {
-      {"generated", "DROP TABLE limits; CREATE TABLE limits (id INTEGER PRIMARY KEY AUTOINCREMENT, time TEXT NOT NULL, epsilon REAL AS (id) NOT NULL, delta REAL NOT NULL)"},
+      {"generated", "DROP TABLE limits; CREATE TABLE limits (id INTEGER PRIMARY KEY AUTOINCREMENT, time TEXT NOT NULL, "
+                    "epsilon REAL AS (id) NOT NULL, delta REAL NOT NULL)"},
       {"virtual", "DROP TABLE limits; CREATE VIRTUAL TABLE limits USING fts5(id, time, epsilon, delta)"},
       {"trigger", "CREATE TRIGGER more AFTER INSERT ON limits BEGIN SELECT 1; END"},
       {"no trigger", "DROP TRIGGER entries_stay"},
@@ -188,9 +189,11 @@ TEST_F(LedgerTest, ATreeAsHighAsTheFileIsLongIsRefused) {
 
 TEST_F(LedgerTest, WhatAFileSaysIsQuotedInOneLineThatNoTerminalActsOn) {
   const std::string escape = "\x1b]0;owned\x07 \n";
-  Sql(Path("schema"), std::string(kVersion1) + "PRAGMA writable_schema = 1; UPDATE sqlite_schema SET name = '" + escape + "', sql = 'CREATE TABLE \"" + escape + "\" oops'");
+  Sql(Path("schema"), std::string(kVersion1) + "PRAGMA writable_schema = 1; UPDATE sqlite_schema SET name = '" + escape +
+                          "', sql = 'CREATE TABLE \"" + escape + "\" oops'");
   ExpectRefused(Path("schema"), "malformed database schema (?]0;owned? ?)");
-  Sql(Path("row"), std::string(kVersion1) + "INSERT INTO entries (time, run, purpose, noise, mechanism, loss_slack) VALUES ('', '', '', 'secure', '" + escape + "', 0)");
+  Sql(Path("row"), std::string(kVersion1) + "INSERT INTO entries (time, run, purpose, noise, mechanism, loss_slack) VALUES ('', '', '', 'secure', '" +
+                       escape + "', 0)");
   ExpectRefused(Path("row"), "entry 1: mechanism '?]0;owned? ?' is not one");
 }
 
@@ -206,12 +209,14 @@ TEST_F(LedgerTest, ARowOfACopyThatWentAnotherWayIsNoticed) {
   fs::copy_file(Path(), Path("copy"));
   for (const char* run : {"a", "b"}) ASSERT_TRUE(MustOpen(Path()).Charge({.mechanism = Steps(10), .run = run}).ok());
   ASSERT_TRUE(MustOpen(Path("copy")).Charge({.mechanism = Steps(1), .run = "a"}).ok());
-  Sql(Path(), "ATTACH '" + Path("copy") + "' AS copy; UPDATE entries SET (time, mechanism, chain) = (SELECT time, mechanism, chain FROM copy.entries) WHERE id = 1");
+  Sql(Path(), "ATTACH '" + Path("copy") + "' AS copy; UPDATE entries SET (time, mechanism, chain) = "
+                  "(SELECT time, mechanism, chain FROM copy.entries) WHERE id = 1");
   ExpectRefused(Path(), "row 3 is not what was written");
 }
 
 TEST_F(LedgerTest, AnOldLedgerThatLostItsLastEntryIsRefused) {
-  const std::string entry = "INSERT INTO entries (time, run, purpose, noise, mechanism, loss_slack) VALUES ('now', 'r', '', 'secure', '" + Steps(1).ToText() + "', 0);";
+  const std::string entry = "INSERT INTO entries (time, run, purpose, noise, mechanism, loss_slack) VALUES ('now', 'r', '', 'secure', '" +
+                            Steps(1).ToText() + "', 0);";
   Sql(Path(), kVersion1 + entry + entry + "DELETE FROM entries WHERE id = 2");
   ExpectRefused(Path(), "entry 2 is missing");
 }
