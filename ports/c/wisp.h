@@ -272,7 +272,8 @@ WISP_API wisp_code wisp_private_recommend(wisp_private_recommender* recommender,
 typedef struct wisp_log wisp_log;
 
 /* Opens the file, or makes it. Table events(user TEXT, item TEXT, time INTEGER). `path` is a file's name: "", ":memory:" and what
- * begins with "file:" are refused ("./file:x" is a name). */
+ * begins with "file:" are refused ("./file:x" is a name). A table that is there already may have more columns, with constants for
+ * defaults. Nothing that the file says is run: no trigger fires, no CHECK is asked, and a view is refused (WISP_INVALID_DATA). */
 WISP_API wisp_code wisp_log_open(const char* path, wisp_log** log, wisp_error* error);
 WISP_API void wisp_log_close(wisp_log* log);
 /* Appends one event; on disk when the call returns. `time` in any unit that grows. */

@@ -17,7 +17,7 @@ namespace wisp::privacy {
 namespace {
 
 Status NotAName(const char* what, std::string_view text, const char* allowed) {
-  return InvalidData(what, " is '", Printable(std::string(text)), "', allowed are ", allowed);
+  return InvalidData(what, " is '", OneLine(std::string(text)), "', allowed are ", allowed);
 }
 
 }  // namespace
@@ -75,7 +75,7 @@ struct Ledger::Impl {
 
   Status CheckDataset(const LedgerSubject& there, const std::string& dataset) const {
     if (there.dataset.empty() || dataset.empty() || there.dataset == dataset) return OkStatus();
-    return PrivacyRefused("ledger '", database.path(), "' is of the data set '", Printable(there.dataset), "', and what is to be charged is '", Printable(dataset),
+    return PrivacyRefused("ledger '", database.path(), "' is of the data set '", OneLine(there.dataset), "', and what is to be charged is '", OneLine(dataset),
                           "': what is spent on one must not be counted for the other");
   }
 
@@ -160,7 +160,7 @@ struct Ledger::Impl {
     WISP_RETURN_IF_ERROR(Refresh());
     WISP_RETURN_IF_ERROR(budget.all().CheckNoise(charge.noise));
     if (budget.limit()) {
-      WISP_RETURN_IF_ERROR(CheckBudget("charging " + charge.mechanism.ToText() + " to run '" + Printable(charge.run) + "'", budget.AfterCharge(charge), {}));
+      WISP_RETURN_IF_ERROR(CheckBudget("charging " + charge.mechanism.ToText() + " to run '" + OneLine(charge.run) + "'", budget.AfterCharge(charge), {}));
     }
     LedgerEntry entry{.run = charge.run, .purpose = charge.purpose, .mechanism = charge.mechanism, .noise = charge.noise, .loss_slack = charge.loss_slack,
                       .plan = budget.PlanFor(charge)};
@@ -176,7 +176,7 @@ struct Ledger::Impl {
       for (const LedgerEntry& e : rows->entries) steps += e.run == run ? e.mechanism.steps() : 0;
     }
     if (steps == 0) return error;
-    return Status(error.code(), error.message() + "; charged to run '" + Printable(run) + "' before, and spent: " + std::to_string(steps) + (steps == 1 ? " step" : " steps"));
+    return Status(error.code(), error.message() + "; charged to run '" + OneLine(run) + "' before, and spent: " + std::to_string(steps) + (steps == 1 ? " step" : " steps"));
   }
 
   uint64_t num_written = 0;

@@ -25,6 +25,24 @@ def rows_of_others():
     ])
 
 
+def databases_of_others():
+    reader, log = "sqlite_reader_test:Sqlite.", "sqlite_reader_test:EventLog."
+    return table("runtime/data/sqlite_reader.cc", [
+        ("views-are-read", "CheckIsTable", 'if (*type == "table") return OkStatus();', "return OkStatus();", reader + "ViewsAndVirtualTables_AreRefused"),
+        ("blobs-are-keys", "AddRow", "type == SQLITE_TEXT || type == SQLITE_INTEGER", "type != SQLITE_NULL", reader + "BadTables_AreNamed"),
+    ]) + table("runtime/data/sqlite_file.cc", [
+        ("triggers-run", "Distrust", "std::pair(SQLITE_DBCONFIG_ENABLE_TRIGGER, 0)", "std::pair(SQLITE_DBCONFIG_ENABLE_TRIGGER, 1)",
+         log + "WhatTheFileWouldRunOnAppending_DoesNotRun"),
+        ("work-of-reading-without-the-size", "WorkLimit::AllowForSize", "left_ += kOperationsPerByte", "left_ += 0", reader + "ManySmallRows_AreRead"),
+    ]) + table("runtime/data/event_log.cc", [
+        ("log-appends-to-anything", "EventLog::CheckTable", 'if (*type != "table") {', "if (false) {", log + "WhatIsNoPlainTable_IsRefused"),
+        ("log-computes-columns", "EventLog::CheckTable", "if (!computed->empty()) {", "if (false) {", log + "WhatIsNoPlainTable_IsRefused"),
+        ("log-of-another-kind", "EventLog::Open", "sqlite3_column_int64(id.get(), 0) != 0", "false", "sqlite_reader_test:EventLog.ALedger_IsNoLog"),
+        ("log-takes-any-key", "EventLog::Append", "if (!fault.empty()) return", "if (false) return", log + "WhatTheReaderWouldRefuse_DoesNotGetIn"),
+        ("history-upside-down", "EventLog::History", "std::reverse(items.begin(), items.end());", "", log + "MoreColumnsThanItsOwn_AreLeftToTheirDefaults"),
+    ])
+
+
 def resumed_runs():
     return table("runtime/train/run_budget.cc", [
         ("any-refusal-ends-a-run-as-a-model", "LimitRefuses", "return fit.ok() && *fit < budget.steps;", "return true;",
@@ -84,4 +102,4 @@ def callers():
 
 
 def faults():
-    return rows_of_others() + resumed_runs() + figures_of_runs() + files() + callers()
+    return rows_of_others() + databases_of_others() + resumed_runs() + figures_of_runs() + files() + callers()

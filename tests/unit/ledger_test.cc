@@ -271,6 +271,8 @@ TEST_F(LedgerTest, AnotherUnitOrAdjacencyIsRefused) {
   const Status other = renamed->CheckDataset("renamed");
   EXPECT_EQ(other.code(), StatusCode::kPrivacyRefused);
   EXPECT_NE(other.message().find("'watch history'"), std::string::npos) << other.message();
+  const Status forged = renamed->CheckDataset("a\x1b[31m\nepsilon 0.01");
+  EXPECT_NE(forged.message().find("'a?[31m?epsilon 0.01'"), std::string::npos) << forged.message();
 }
 
 TEST_F(LedgerTest, TheFileIsMadeByTheFirstChargeOrLimit) {
