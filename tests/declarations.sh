@@ -32,6 +32,13 @@ sed 's/"training"/"data": {"catalogue": "public"}, "training"/' plain.json >publ
 expect 0 "" "$wisp" new --recipe public.json --data lone.txt --out new.wisp
 expect 0 "" "$wisp" new --recipe plain.json --num-items 9 --out new.wisp
 
+# Nor does private training take items from private data, or let one user decide whether others' events stay.
+bare=("$wisp" train --model base.wisp "${fit[@]}" --epsilon 2 --out bare.wisp --ledger bare.ledger)
+expect 4 "private training takes the catalogue from the data: declare it public" "$wisp" train --recipe "$recipe" "${fit[@]}" --epsilon 2 --out bare.wisp --ledger bare.ledger
+sed 's/"hold_out"/"min_item_events": 2, "hold_out"/' "$recipe" >rare.json
+expect 4 "private training with data.min_item_events 2: one user could decide" "${bare[@]}" --recipe rare.json
+[ ! -e bare.wisp ] && [ ! -e bare.ledger ] || fail "a refused run left a model or a ledger behind"
+
 # Draws and their ledger: what model and base have spent on the same data is in it, or nothing is drawn.
 expect 0 "" "$wisp" train --recipe "$recipe" --model base.wisp "${fit[@]}" --epsilon 2 --out paid.wisp --ledger paid.ledger
 expect 0 "" "$wisp" train --recipe "$root/models/recipes/cafe.json" --model paid.wisp --data log.db --epochs 1 --batch 20 --out plain.wisp
@@ -49,6 +56,8 @@ expect 0 "" "${draw[@]}" --model plain.wisp --ledger other.ledger --lambda 0.5 -
 expect 2 "private" "$wisp" recommend --history tea-mint --model plain.wisp --other-data
 
 # A recipe's word for its own delta is none for another one.
+sed 's/"epsilon": 7.9, *$/"allow_delta_of_one_record": true, &/' "$recipe" >allow.json
+expect 4 "delta is 0.02, which is not below 1 / 50 records" "$wisp" train --recipe allow.json --model base.wisp --data log.db --num-records-public 50 --batch 20 --epochs 1 --delta 0.02 --out bare.wisp --ledger bare.ledger
 python3 - >texts.txt <<'END'
 for i in range(200): print("%s\tthe film is %s" % (("bad", "dull"), ("good", "great"))[i % 2])
 END

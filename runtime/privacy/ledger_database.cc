@@ -409,7 +409,7 @@ Result<Snapshot> Snapshot::Begin(Database& database) {
 }
 
 Snapshot::~Snapshot() {
-  if (database_ != nullptr) (void)database_->Execute("ROLLBACK");  // nothing was written
+  if (database_ != nullptr) database_->Rollback();  // nothing was written
 }
 
 Result<Transaction> Transaction::Begin(Database& database) {
@@ -427,7 +427,7 @@ Result<Transaction> Transaction::Begin(Database& database) {
 
 Transaction::~Transaction() {
   // Nothing is left to do should the rollback fail: what was not committed is not in the file either way.
-  if (database_ != nullptr) (void)database_->Execute("ROLLBACK");
+  if (database_ != nullptr) database_->Rollback();
 }
 
 Status Transaction::Commit() {

@@ -59,6 +59,8 @@ class Database {
 
   Result<Statement> Prepare(std::string_view sql);
   Status Execute(const char* sql);
+  // For destructors: no sentence is made of a failure, as that takes memory, which may be what there is none of.
+  void Rollback() noexcept { sqlite3_exec(handle_.get(), "ROLLBACK", nullptr, nullptr, nullptr); }
   // This database becomes one with these contents, which cannot be written, and its work is bounded by their size from here on.
   Status TakeBytes(const std::string& bytes);
   // That it is a ledger of this version with the right tables and undamaged pages.

@@ -1,9 +1,12 @@
-"""Faults at the edges: formats and rows, runs that go on or end early, files and their locks, what a caller is told."""
+"""Faults at the edges: formats and rows, runs that go on or end early, files and their locks, weights that are read, what a caller asks for
+and is told."""
 from faults import table
 
 INTERRUPTED = "interrupted_run_test:InterruptedRun."
 C_RESUME = "c_resume_test:CResume."
 C_PERSONALISE = "c_personalise_test:CPersonalise."
+C_INTERFACE = "c_interface_test:CInterface."
+MODEL_WRITE = "model_write_test:ModelWrite."
 
 
 def rows_of_others():
@@ -79,12 +82,62 @@ def figures_of_runs():
 
 
 def files():
+    databases = MODEL_WRITE + "DatabasesAndWhatLiesBesideThemStay"
     return table("runtime/core/file.cc", [
         ("linked-file-for-everybody", "MakePrivate", "const int linked = OpenRetrying(path.c_str(), O_WRONLY | O_CREAT, 0600);",
-         "const int linked = OpenRetrying(path.c_str(), O_WRONLY | O_CREAT, 0666);", "model_write_test:ModelWrite.AFileBehindALinkIsTheOwnersAloneToo"),
+         "const int linked = OpenRetrying(path.c_str(), O_WRONLY | O_CREAT, 0666);", MODEL_WRITE + "AFileBehindALinkIsTheOwnersAloneToo"),
+        ("files-for-everybody", "FileReplacement::Begin", "access == FileAccess::kOwner ? 0600 : 0666", "0666", MODEL_WRITE + "FilesAreTheOwnersAlone"),
+        ("databases-are-replaced", "FileReplacement::Begin", "if (HoldsDatabase(path))", "if (false)", databases),
+        ("what-lies-beside-a-database-is-replaced", "HoldsDatabase", "path.ends_with(end) &&", "path.empty() && path.ends_with(end) &&", databases),
+        ("abandoned-files-stay", "FileReplacement::Begin", "RemoveAbandoned(path);", "", MODEL_WRITE + "FilesOfOthersWithSimilarNamesStay"),
+        ("files-of-living-writers-go", "RemoveIfAbandoned", "if (flock(fd, LOCK_EX | LOCK_NB) == 0)", "", MODEL_WRITE + "TemporaryFileOfALivingWriterStays"),
+        ("a-ledger-is-taken-for-a-temporary-file", "RemoveIfAbandoned", "if (MayBeDatabase(path)) return;", "", databases),
     ]) + table("runtime/privacy/ledger_file.cc", [
         ("opening-drops-the-locks-of-a-writer", "OpenFile", "if (!there) {", "{",
          "ledger_file_test:LedgerTest.OpeningALedgerKeepsTheLocksOfAWriterInTheSameProcess"),
+    ]) + table("runtime/privacy/ledger_database.cc", [
+        ("a-rollback-makes-a-sentence", "Transaction::~Transaction", "database_->Rollback();", '(void)database_->Execute("ROLLBACK");',
+         "allocation_test:Allocation.ARollbackThatFailsNeedsNoMemory"),
+    ])
+
+
+def weights_and_scores():
+    damaged, no_number = C_INTERFACE + "DamagedRow_IsFoundOnOpening", C_INTERFACE + "ScoreThatIsNoNumber_IsNoSuccess"
+    said = "inference_test:TopK.ScoresThatAreNotFiniteAreSaid"
+    return table("runtime/model/model_file.cc", [
+        ("weights-unread-on-opening", "ModelFile::OpenAs", "if (verify == Verify::kFull) WISP_RETURN_IF_ERROR(file.VerifyWeights());", "", damaged),
+        ("checksums-unread", "ModelFile::VerifyWeights", "WISP_RETURN_IF_ERROR(container::CheckArrays(impl_->view, impl_->model.arrays, impl_->arrays));", "",
+         "model_corruption_test:*EveryDamagedByteIsRefusedOrChangesOneWeightAndIsFound*"),
+        ("weights-that-are-no-numbers", "ModelFile::VerifyWeights", "metadata::AllFinite({tensor.floats, p.size()})", "true",
+         "model_metadata_test:ModelMetadata.NotFiniteWeightsAreFoundByFullVerificationOnly"),
+    ]) + table("runtime/inference/session.cc", [
+        ("eight-bits-of-unread-weights", "Session::Open", "backend == Backend::kInt8 ? Verify::kFull : verify", "verify", damaged),
+        ("no-numbers-recommended", "Session::Recommend", "if (!top.all_finite()) return NotFinite();", "", no_number),
+    ]) + table("runtime/inference/batch_recommender.cc", [
+        ("no-numbers-in-a-batch", "BatchRecommender::RecommendSome", "if (!share.tops[r].all_finite()) all_finite_ = false;", "", no_number),
+    ]) + table("runtime/inference/private_recommender.cc", [
+        ("no-numbers-drawn-from", "PrivateRecommender::Recommend", "return session_->NotFinite();", "{}",
+         C_INTERFACE + "ScoresOfWeightsTooLarge_AreNoSuccess"),
+    ]) + table("runtime/inference/top_k.h", [
+        ("no-numbers-unsaid", "Offer", "all_finite_ = false;", "", no_number, said),
+        ("minus-infinity-passed-over", "Bar", "return std::numeric_limits<float>::quiet_NaN();", "return -std::numeric_limits<float>::infinity();", said),
+    ])
+
+
+def structs_and_enums():
+    read, filled = C_INTERFACE + "OptionStructs_AreReadAsFarAsTheyGo", C_INTERFACE + "ResultStructs_AreFilledAsFarAsTheyGo"
+    return table("ports/c/status_c.h", [
+        ("sizes-within-a-field", "CheckSize", "&& size % alignof(size_t) == 0", "", read, filled),
+        ("options-read-beyond-their-size", "CopyOptions", "size < known ? size : known", "known", read),
+        ("later-options-passed-over", "CopyOptions", "if (static_cast<const unsigned char*>(given)[i] != 0)", "if (false)",
+         C_INTERFACE + "OptionsThatAreNotKnown_AreRefusedUnlessZero"),
+        ("results-filled-beyond-their-size", "FillResult", "size < sizeof(Filled) ? size : sizeof(Filled)", "sizeof(Filled)", filled,
+         C_PERSONALISE + "Result_IsFilledAsFarAsItGoesAndNeverBeyond"),
+    ]) + table("ports/c/wisp.cc", [
+        ("an-unknown-verification-is-one", "ChoiceOf", "verify < WISP_VERIFY_DEFAULT || verify > WISP_VERIFY_NEVER", "false",
+         C_INTERFACE + "Enums_OutOfRangeAreRefused"),
+    ]) + table("ports/c/wisp_training.cc", [
+        ("an-unknown-unit-is-the-user", "UnitOf", "case WISP_UNIT_USER:", "default: case WISP_UNIT_USER:", C_PERSONALISE + "Unit_IsRequired"),
     ])
 
 
@@ -102,4 +155,5 @@ def callers():
 
 
 def faults():
-    return rows_of_others() + databases_of_others() + resumed_runs() + figures_of_runs() + files() + callers()
+    return (rows_of_others() + databases_of_others() + resumed_runs() + figures_of_runs() + files() + weights_and_scores() + structs_and_enums() +
+            callers())
