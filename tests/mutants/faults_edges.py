@@ -136,8 +136,9 @@ def structs_and_enums():
     ]) + table("ports/c/wisp.cc", [
         ("an-unknown-verification-is-one", "ChoiceOf", "verify < WISP_VERIFY_DEFAULT || verify > WISP_VERIFY_NEVER", "false",
          C_INTERFACE + "Enums_OutOfRangeAreRefused"),
-    ]) + table("ports/c/wisp_training.cc", [
-        ("an-unknown-unit-is-the-user", "UnitOf", "case WISP_UNIT_USER:", "default: case WISP_UNIT_USER:", C_PERSONALISE + "Unit_IsRequired"),
+    ]) + table("ports/c/options_c.h", [
+        ("an-unknown-unit-is-the-user", "UnitOfNumber", "case WISP_UNIT_USER:", "default: case WISP_UNIT_USER:", C_PERSONALISE + "Unit_IsRequired"),
+        ("numbers-below-zero-are-taken", "CheckNumbers", "n.value >= 0 && ", "", C_PERSONALISE + "NumbersBelowZero_AreNamed"),
     ])
 
 

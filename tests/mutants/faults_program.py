@@ -5,9 +5,9 @@ from faults import table
 def items_of_private_data():
     return table("tools/wisp/cmd_train.cc", [
         ("items-listed-undeclared", "CheckPublicItems", 'a.catalogue != "public" && recipe.catalogue != Recipe::Catalogue::kPublic', "false", "declarations.sh"),
-        ("items-counted-undeclared", "CheckPublicItems", "recipe.min_item_events <= 1", "true", "declarations.sh"),
+        ("items-counted-undeclared", "CheckPublicItems", "return CheckPublicCatalogue(recipe);", "return OkStatus();", "declarations.sh"),
     ]) + table("tools/wisp/training_run.cc", [
-        ("items-of-a-private-log", "TrainingRun::CheckPublic", "!base_ && recipe_.catalogue != Recipe::Catalogue::kPublic", "false", "declarations.sh"),
+        ("items-of-a-private-log", "TrainingRun::CheckPublic", "recipe_.catalogue != Recipe::Catalogue::kPublic", "false", "declarations.sh"),
         ("events-that-hang-on-others", "TrainingRun::CheckPublic", "recipe_.min_item_events > 1", "false", "declarations.sh"),
     ])
 

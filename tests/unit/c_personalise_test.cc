@@ -95,6 +95,15 @@ TEST_F(CPersonalise, UnchargedTuning_IsStated) {
   EXPECT_NE(std::string(text.data()).find("chosen on the same data without a charge: learning rate"), std::string::npos) << text.data();
 }
 
+TEST_F(CPersonalise, NumbersBelowZero_AreNamed) {
+  for (double value : {-1.0, std::nan("")}) {
+    options_.learning_rate = value;
+    EXPECT_EQ(Run(), WISP_INVALID_ARGUMENT);
+    EXPECT_NE(std::string(error_.message).find("wisp_personalise_options: learning_rate is "), std::string::npos) << error_.message;
+  }
+  EXPECT_FALSE(std::filesystem::exists(ledger_));
+}
+
 TEST_F(CPersonalise, PlannedRuns_ShareTheirEpsilon) {
   options_.planned_runs = 2;
   const double noise = MustRun().noise_multiplier;
