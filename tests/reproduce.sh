@@ -61,7 +61,7 @@ expect 4 "tiny, cell not private/none: delta is 0.5" "$wisp" reproduce late.json
 sed 's/"method": "ordinary", "sampling": "shuffled"/"sampling": "shuffled"/' tiny.json >late.json
 expect 4 "cell not private/none: .*shuffled" "$wisp" reproduce late.json --data log.txt --out r.jsonl
 for lacks in 's/, "catalogue": "public"//|needs "catalogue": "public" under data' 's/"num_records_public": 60, //|needs training.num_records_public' \
-             's/"hold_out"/"min_item_events": 2, "hold_out"/|data.min_item_events is 2, allowed with a private method is 1'; do
+             's/"hold_out"/"min_item_events": 2, "hold_out"/|data.min_item_events is 2, allowed is 1 where the list of items'; do
   sed "${lacks%|*}" base.json >lacking-base.json
   sed 's/"base.json"/"lacking-base.json"/' tiny.json >lacking.json
   expect 4 "tiny, cell private/4: .*${lacks##*|}" "$wisp" reproduce lacking.json --data log.txt --out r.jsonl
