@@ -16,7 +16,13 @@ cat >plain.json <<'END'
 END
 expect 4 "declare the list of items public (--catalogue public" "$wisp" new --recipe plain.json --data lone.txt --out new.wisp
 sed 's/"training"/"data": {"min_item_events": 2}, "training"/' plain.json >rare.json
-expect 4 "how often each is in lone.txt" "$wisp" new --recipe rare.json --catalogue public --data lone.txt --out new.wisp
+expect 4 "data.min_item_events is 2" "$wisp" new --recipe rare.json --catalogue public --data lone.txt --out new.wisp
+# So would a minimum of events per user: one more event of that user, and its items are in the list.
+sed 's/"training"/"data": {"min_user_events": 2}, "training"/' plain.json >idle.json
+expect 4 "data.min_user_events is 2" "$wisp" new --recipe idle.json --catalogue public --data lone.txt --out new.wisp
+sed 's/"method": "ordinary", "sampling": "shuffled"/"method": "phantom", "sampling": "poisson"/; s/"training"/"data": {"catalogue": "public", "min_user_events": 2}, "training"/' plain.json >idle-dp.json
+expect 4 "data.min_user_events is 2" "$wisp" train --recipe idle-dp.json --data lone.txt --num-records-public 60 --epsilon 2 --delta 0.001 --ledger idle.ledger --out new.wisp
+[ ! -e idle.ledger ] || fail "a refused run left a ledger"
 [ ! -e new.wisp ] || fail "a refused model was written"
 expect 2 "catalogue" "$wisp" new --recipe plain.json --catalogue secret --data lone.txt --out new.wisp
 expect 0 "" "$wisp" new --recipe plain.json --catalogue public --data lone.txt --out new.wisp
@@ -25,6 +31,13 @@ grep -q "the list of items is that of 'lone.txt', which was declared public" out
 sed 's/"training"/"data": {"catalogue": "public"}, "training"/' plain.json >public.json
 expect 0 "" "$wisp" new --recipe public.json --data lone.txt --out new.wisp
 expect 0 "" "$wisp" new --recipe plain.json --num-items 9 --out new.wisp
+
+# Nor does private training take items from private data, or let one user decide whether others' events stay.
+bare=("$wisp" train --model base.wisp "${fit[@]}" --epsilon 2 --out bare.wisp --ledger bare.ledger)
+expect 4 "private training takes the catalogue from the data: declare it public" "$wisp" train --recipe "$recipe" "${fit[@]}" --epsilon 2 --out bare.wisp --ledger bare.ledger
+sed 's/"hold_out"/"min_item_events": 2, "hold_out"/' "$recipe" >rare.json
+expect 4 "private training with data.min_item_events 2: one user could decide" "${bare[@]}" --recipe rare.json
+[ ! -e bare.wisp ] && [ ! -e bare.ledger ] || fail "a refused run left a model or a ledger behind"
 
 # Draws and their ledger: what model and base have spent on the same data is in it, or nothing is drawn.
 expect 0 "" "$wisp" train --recipe "$recipe" --model base.wisp "${fit[@]}" --epsilon 2 --out paid.wisp --ledger paid.ledger
@@ -43,6 +56,8 @@ expect 0 "" "${draw[@]}" --model plain.wisp --ledger other.ledger --lambda 0.5 -
 expect 2 "private" "$wisp" recommend --history tea-mint --model plain.wisp --other-data
 
 # A recipe's word for its own delta is none for another one.
+sed 's/"epsilon": 7.9, *$/"allow_delta_of_one_record": true, &/' "$recipe" >allow.json
+expect 4 "delta is 0.02, which is not below 1 / 50 records" "$wisp" train --recipe allow.json --model base.wisp --data log.db --num-records-public 50 --batch 20 --epochs 1 --delta 0.02 --out bare.wisp --ledger bare.ledger
 python3 - >texts.txt <<'END'
 for i in range(200): print("%s\tthe film is %s" % (("bad", "dull"), ("good", "great"))[i % 2])
 END
@@ -55,6 +70,11 @@ END
 classify=("$wisp" classify train --recipe texts.json --data texts.txt --out texts.wisp --ledger texts.ledger --threads 1)
 expect 4 "not below 1 / 2000" "${classify[@]}" --delta 0.0005
 expect 0 "" "${classify[@]}"
+# One record: what that is worth is said.
+expect 0 "there is one record, one interaction" "$wisp" classify train --recipe texts.json --data texts.txt --out one.wisp --ledger one.ledger --threads 1 --num-records-public 1 --batch 1 --delta 1e-5
+# Whether somebody chose the unit. Nobody did here.
+expect 0 "" "$wisp" privacy --ledger texts.ledger --json
+json 'j["definition"]["privacy_unit_chosen"] is False'
 
 # What was chosen on the same data without a charge: in the statement of the run, of the ledger, and in the model.
 expect 0 "" "$wisp" privacy --ledger texts.ledger --json
@@ -71,6 +91,14 @@ json 'j["definition"]["uncharged_tuning"] == []'
 expect 0 "" "${tuned[@]}" --privacy-json p.json --uncharged-tuning "learning rate (3 values), batch"
 cp p.json out
 json 'j["definition"]["uncharged_tuning"] == ["learning rate (3 values), batch"]'
+expect 0 "" "$wisp" privacy --ledger tuned.ledger --delta 0.001 --json
+json 'j["definition"]["privacy_unit_chosen"] is True'
+expect 0 "" "${draw[@]}" --model open.wisp --ledger drawn.ledger --lambda 0.5 --uncharged-tuning "lambda"
+expect 0 "" "$wisp" privacy --ledger drawn.ledger --json
+json 'j["definition"]["uncharged_tuning"] == ["lambda"] and j["definition"]["privacy_unit_chosen"] is False'
+expect 0 "" "${draw[@]}" --model open.wisp --ledger day.ledger --lambda 0.5 --unit day
+expect 0 "" "$wisp" privacy --ledger day.ledger --json
+json 'j["definition"]["privacy_unit"] == "day" and j["definition"]["privacy_unit_chosen"] is True'
 expect 0 "" "$wisp" privacy --ledger tuned.ledger --delta 0.001
 grep -q "chosen on the same data without a charge: learning rate (3 values), batch" out || fail "the ledger's statement does not say what was tuned: $(grep chosen out)"
 expect 0 "" "$wisp" inspect tuned.wisp

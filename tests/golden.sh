@@ -42,6 +42,7 @@ for name in closed limits several killed; do
   [ "$(wc -l <now)" = $(($(wc -l <$name.past) + 1)) ] || fail "$name.ledger has not one charge more: $(cat now)"
   expect 0 "" "$wisp" privacy --ledger $name.ledger --delta 1e-3 --json
   json "j['accounting']['epsilon'] >= json.load(open('$name.json'))['accounting']['epsilon']"
+  json "j['definition']['privacy_unit'] == 'user' and j['definition']['privacy_unit_chosen'] is False"  # version 1 did not say
 done
 expect 0 "" "${run[@]}" --ledger reproducible.ledger --noise-multiplier 8 --epochs 1 --reproducible-noise 1 --out r.wisp
 expect 4 "reproducible" "${run[@]}" --ledger reproducible.ledger --noise-multiplier 8 --epochs 1 --out r.wisp

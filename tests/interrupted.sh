@@ -48,6 +48,10 @@ import json
 j = json.load(open("out"))
 assert j["resumed_from"] > 0 and j["steps"] <= 600 and j["epsilon"] <= 4 and j["epsilon"] > 3.8, j
 assert j["steps"] == 600 or (j["steps_planned"] == 600 and "more was not allowed" in j["ended_early"]), j
+# Its statement has all that was charged, used or not, and who set the figure: the filter, where steps were paid for beyond the plan.
+a = json.load(open("p.json"))["accounting"]
+assert a["steps"] >= j["steps"] and a["loss_slack"] > 0 and a["epsilon"] == j["epsilon"], a
+assert a["accountant"].startswith("Renyi filter") == (a["composition"] == "adaptive"), a
 PY
   [ ! -e run.ckpt ] && [ -z "$(find . -name '*.tmp-*')" ] || fail "a run that is complete left $(ls)"
   expect_private m.wisp p.json

@@ -60,6 +60,13 @@ expect 4 "tiny, cell not private/none: delta is 0.5" "$wisp" reproduce late.json
 [ ! -s out ] || fail "a bad cell is found after a run: $(cat out)"
 sed 's/"method": "ordinary", "sampling": "shuffled"/"sampling": "shuffled"/' tiny.json >late.json
 expect 4 "cell not private/none: .*shuffled" "$wisp" reproduce late.json --data log.txt --out r.jsonl
+for lacks in 's/, "catalogue": "public"//|needs "catalogue": "public" under data' 's/"num_records_public": 60, //|needs training.num_records_public' \
+             's/"hold_out"/"min_item_events": 2, "hold_out"/|data.min_item_events is 2, allowed is 1 where the list of items'; do
+  sed "${lacks%|*}" base.json >lacking-base.json
+  sed 's/"base.json"/"lacking-base.json"/' tiny.json >lacking.json
+  expect 4 "tiny, cell private/4: .*${lacks##*|}" "$wisp" reproduce lacking.json --data log.txt --out r.jsonl
+done
+[ ! -s out ] || fail "a cell that lacks a declaration is found after a run: $(cat out)"
 expect 2 "tables are looked for in ./models/reproduce, which is not here.*path" "$wisp" reproduce phantom-table-2 --list
 mkdir a-folder
 expect 3 "log.txt" "$wisp" reproduce tiny.json --data log.txt --out log.txt/r.jsonl

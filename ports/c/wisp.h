@@ -198,6 +198,15 @@ typedef struct wisp_anchor {
 
 /* ---- Recommending privately (not in a library that only recommends) --------------------------------------------- */
 
+/* What is protected as a whole: one record is all events of one unit, and nothing of another. wisp_personalise makes the records; a person's
+ * part in each is one clipped gradient. On one person's device read docs/one-person.md first. */
+typedef enum wisp_unit WISP_ENUM_TYPE {
+  WISP_UNIT_USER = 1,       /* everything one user of the log did */
+  WISP_UNIT_SESSION = 2,    /* events of one user without a pause longer than session_gap: one session, not the person */
+  WISP_UNIT_DAY = 3,        /* events of one user on one day, by UTC: one day, not the person */
+  WISP_UNIT_INTERACTION = 4 /* refused by wisp_personalise: a recommender learns what follows what; one event alone teaches nothing */
+} wisp_unit;
+
 /* For weights that were fine-tuned without a guarantee: items are drawn instead of ranked, and the ledger of the data is
  * charged before each draw. What is protected are the records the weights learned from; not the history given here, the
  * candidates and the number of items. Only items come out, in the order they were drawn: no scores. Weights whose provenance
@@ -228,8 +237,8 @@ typedef struct wisp_private_options {
   double delta;            /* with epsilon or budget_epsilon */
   uint64_t lifetime_draws; /* with epsilon */
   double budget_epsilon;   /* limit over everything ever done with this data; 0: the limit already in the ledger, or none */
-  uint32_t num_records_public; /* a number of records that may be known to anybody: delta must be below 1 over it; 0: unknown, then
-                                  below 1e-4 */
+  uint32_t num_records_public; /* a number of records that may be known to anybody: delta must be below 1 over it, at most 1e-3, and at most
+                                  1e-5 where those are ten or fewer; 0: unknown, then as with 10,000 */
   int32_t allow_large_delta;   /* 1: a delta of 1 / num_records_public or more is accepted */
   double temperature;          /* 0: 1 */
   uint32_t top_k;              /* mixed: only so many of the model's best, before mixing; 0: all */
@@ -239,6 +248,9 @@ typedef struct wisp_private_options {
   int32_t other_data;          /* 1: a data set of the ledger's name in the models' provenance is another one. 0: a ledger that lacks
                                   what they have spent on its data set is refused */
   const wisp_anchor* anchor;   /* of the ledger; its callbacks are called until the recommender is closed; NULL: none */
+  const char* uncharged_tuning; /* what was chosen by looking at the same data without a charge, in words for the statement; NULL: nothing */
+  wisp_unit unit;            /* of a ledger that is made; 0: WISP_UNIT_USER, and the statement says that nobody chose it */
+  int32_t not_read_either;   /* keeps the size a multiple of 8 */
 } wisp_private_options;
 
 /* `model` must stay open until the recommender is closed, and both are used by one thread at a time. WISP_PRIVACY_REFUSED:
@@ -260,7 +272,8 @@ WISP_API wisp_code wisp_private_recommend(wisp_private_recommender* recommender,
 typedef struct wisp_log wisp_log;
 
 /* Opens the file, or makes it. Table events(user TEXT, item TEXT, time INTEGER). `path` is a file's name: "", ":memory:" and what
- * begins with "file:" are refused ("./file:x" is a name). */
+ * begins with "file:" are refused ("./file:x" is a name). A table that is there already may have more columns, with constants for
+ * defaults. Nothing that the file says is run: no trigger fires, no CHECK is asked, and a view is refused (WISP_INVALID_DATA). */
 WISP_API wisp_code wisp_log_open(const char* path, wisp_log** log, wisp_error* error);
 WISP_API void wisp_log_close(wisp_log* log);
 /* Appends one event; on disk when the call returns. `time` in any unit that grows. */
@@ -281,24 +294,16 @@ typedef struct wisp_progress {
 /* Return 0 to go on, anything else to stop. Called on the caller's thread. */
 typedef int (*wisp_progress_callback)(const wisp_progress* progress, void* user_data);
 
-/* What is protected as a whole: one record is all events of one unit, and nothing of another. The library makes the records; a person's part
- * in each is one clipped gradient. On one person's device read docs/one-person.md first. */
-typedef enum wisp_unit WISP_ENUM_TYPE {
-  WISP_UNIT_USER = 1,       /* everything one user of the log did */
-  WISP_UNIT_SESSION = 2,    /* events of one user without a pause longer than session_gap: one session, not the person */
-  WISP_UNIT_DAY = 3,        /* events of one user on one day, by UTC: one day, not the person */
-  WISP_UNIT_INTERACTION = 4 /* WISP_PRIVACY_REFUSED: a recommender learns what follows what; one event alone teaches nothing */
-} wisp_unit;
-
 typedef struct wisp_personalise_options {
   size_t size;
   const char* model_path;  /* the model to start from */
   const char* log_path;    /* SQLite file with events */
   const char* output_path; /* the fine-tuned model; may be model_path: replaced in one step at the end */
   const char* ledger_path; /* the data set's privacy ledger; made by the first charge if absent; never delete it */
-  double epsilon;          /* of this run; required, 1e-6 to 100 */
+  double epsilon;          /* of this run, or of all planned_runs; required, 1e-6 to 100 */
   double delta;            /* required; below 1 / num_users_public, at most 1e-3, and at most 1e-5 where those are ten or fewer */
-  uint32_t num_users_public; /* a number of records (users, or what `unit` says) that may be known to anybody; sampling follows from it; required */
+  uint32_t num_users_public; /* a number of records (users, or what `unit` says) that may be known to anybody; sampling follows from it; required.
+                                1: that one is hidden whole, and the model can learn almost nothing */
   double budget_epsilon;   /* limit over everything ever done with this data; 0: the limit already in the ledger, or none */
   uint32_t expected_batch; /* 0: 64 */
   double epochs;           /* 0: 20 */
@@ -319,6 +324,9 @@ typedef struct wisp_personalise_options {
   uint64_t checkpoint_every;   /* steps; 0: at the end of each charge */
   const wisp_anchor* anchor;   /* of the ledger; its callbacks are called until the call returns; NULL: none */
   const char* uncharged_tuning; /* what was chosen by looking at the same data without a charge, in words for the statement; NULL: nothing */
+  uint32_t planned_runs;     /* 0 or 1: none. So many runs with these options, fixed before the first charge to the ledger: `epsilon` is that of all
+                                of them together, by PLD, however they are spread and whatever they show. Given with each of them */
+  int32_t not_read_either;   /* keeps the size a multiple of 8 */
 } wisp_personalise_options;
 
 typedef struct wisp_personalise_result {

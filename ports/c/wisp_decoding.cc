@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "ports/c/anchor_c.h"
+#include "ports/c/options_c.h"
 #include "ports/c/status_c.h"
 #include "runtime/inference/private_recommender.h"
+#include "runtime/privacy/statement.h"
 
 struct wisp_private_recommender {
   std::optional<wisp::privacy::Ledger> ledger;
@@ -26,9 +28,9 @@ using wisp::ports::Guarded;
 namespace privacy = wisp::privacy;
 
 Status CheckOptions(const wisp_private_options& o) {
-  for (double value : {o.lambda, o.clip, o.epsilon_per_draw, o.epsilon, o.delta, o.budget_epsilon, o.temperature, o.top_p}) {
-    if (!(value >= 0 && std::isfinite(value))) return InvalidArgument("wisp_private_options: a number is negative or not finite");
-  }
+  WISP_RETURN_IF_ERROR(wisp::ports::CheckNumbers(
+      "wisp_private_options", {{"lambda", o.lambda}, {"clip", o.clip}, {"epsilon_per_draw", o.epsilon_per_draw}, {"epsilon", o.epsilon}, {"delta", o.delta},
+                               {"budget_epsilon", o.budget_epsilon}, {"temperature", o.temperature}, {"top_p", o.top_p}}));
   if (o.public_datasets == nullptr && o.num_public_datasets > 0) return InvalidArgument("wisp_private_options: a list is NULL but its number is not 0");
   for (size_t i = 0; i < o.num_public_datasets; ++i) {
     if (o.public_datasets[i] == nullptr) return InvalidArgument("wisp_private_options: a label of public_datasets is NULL");
@@ -58,13 +60,22 @@ Result<std::optional<wisp::DecodingMode>> ModeOf(const wisp_private_options& o) 
   return InvalidArgument("wisp_private_options: there is no decoding ", decoding);
 }
 
+// Nothing where nobody chose.
+Result<std::optional<privacy::PrivacyUnit>> UnitOf(const wisp_private_options& o) {
+  const int32_t number = wisp::ports::NumberOf(o.unit);
+  const auto unit = wisp::ports::UnitOfNumber(number);
+  if (unit || number == 0) return unit;
+  return InvalidArgument("wisp_private_options: unit is ", number, ", allowed are 0 and those of wisp_unit");
+}
+
 // What exists is opened whatever its unit: draws cost the same for all. What does not is called as the model's provenance has it.
 Status OpenLedger(const wisp_private_options& o, const wisp::DecodingNeed& need, std::optional<privacy::Ledger>& out) {
   if (o.ledger_path == nullptr) return OkStatus();
   WISP_ASSIGN_OR_RETURN(const std::string dataset, wisp::DatasetToCharge(need));
   WISP_ASSIGN_OR_RETURN(const auto anchor, wisp::ports::AnchorOf(o.anchor));
+  WISP_ASSIGN_OR_RETURN(const auto unit, UnitOf(o));
   WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger,
-                        privacy::Ledger::Open(o.ledger_path, {.dataset = dataset, .unit = privacy::PrivacyUnit::kUser, .unit_chosen = false, .any_unit = true, .anchor = anchor.kept,
+                        privacy::Ledger::Open(o.ledger_path, {.dataset = dataset, .unit = unit.value_or(privacy::PrivacyUnit::kUser), .unit_chosen = unit.has_value(), .any_unit = true, .anchor = anchor.kept,
                                                               .begin_anchor = anchor.begins}));
   out.emplace(std::move(ledger));
   return OkStatus();
@@ -86,6 +97,9 @@ Status Open(wisp_model* model, const wisp_private_options* given, wisp_private_r
   if (o.budget_epsilon > 0) {
     WISP_ASSIGN_OR_RETURN(options.new_limit, privacy::EpsilonDelta::Create(o.budget_epsilon, o.delta));
   }
+  const std::string tuning = o.uncharged_tuning == nullptr ? "" : o.uncharged_tuning;
+  WISP_RETURN_IF_ERROR(privacy::CheckTuning("wisp_private_options: uncharged_tuning", tuning));
+  options.run = privacy::WithTuning(options.run, tuning);
   if (o.base_model != nullptr) options.base = &wisp::ports::SessionOf(o.base_model);
   const wisp::DecodingNeed need = wisp::NeedOf(wisp::ports::SessionOf(model).file(), wisp::PolicyOf(options));
   WISP_RETURN_IF_ERROR(wisp::PrivateRecommender::CheckBackends(wisp::ports::SessionOf(model), options.base));

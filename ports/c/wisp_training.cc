@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ports/c/anchor_c.h"
+#include "ports/c/options_c.h"
 #include "ports/c/status_c.h"
 #include "runtime/core/file.h"
 #include "runtime/data/event_log.h"
@@ -54,25 +55,18 @@ Status CheckOptions(const wisp_personalise_options& o) {
     return InvalidArgument("wisp_personalise: model_path, log_path, output_path and ledger_path are required");
   }
   if (o.num_users_public == 0) return InvalidArgument("wisp_personalise: num_users_public is required: a number of users that may be known to anybody");
-  for (double value : {o.epochs, o.learning_rate, o.clipping_norm, o.budget_epsilon}) {
-    if (!(value >= 0 && std::isfinite(value))) return InvalidArgument("wisp_personalise: a number is negative or not finite");
-  }
+  WISP_RETURN_IF_ERROR(wisp::ports::CheckNumbers("wisp_personalise_options", {{"epochs", o.epochs}, {"learning_rate", o.learning_rate},
+                                                                              {"clipping_norm", o.clipping_norm}, {"budget_epsilon", o.budget_epsilon}}));
   WISP_RETURN_IF_ERROR(privacy::EpsilonDelta::Create(o.epsilon, o.delta).status());
   return wisp::CheckPrivacyGoal({.epsilon = o.epsilon, .noise_multiplier = {}, .delta = o.delta}, o.num_users_public);
 }
 
 // The unit as the caller chose it; none where its struct is from before there was a choice.
 Result<std::optional<privacy::PrivacyUnit>> UnitOf(const wisp_personalise_options& given) {
-  using Unit = std::optional<privacy::PrivacyUnit>;
-  if (given.size < offsetof(wisp_personalise_options, unit) + sizeof(given.unit)) return Unit();
-  const int32_t unit = wisp::ports::NumberOf(given.unit);
-  switch (unit) {
-    case WISP_UNIT_USER: return Unit(privacy::PrivacyUnit::kUser);
-    case WISP_UNIT_SESSION: return Unit(privacy::PrivacyUnit::kSession);
-    case WISP_UNIT_DAY: return Unit(privacy::PrivacyUnit::kDay);
-    case WISP_UNIT_INTERACTION: return Unit(privacy::PrivacyUnit::kInteraction);
-  }
-  return InvalidArgument("wisp_personalise: unit is ", unit, "; required is what one record is: WISP_UNIT_USER, WISP_UNIT_SESSION or WISP_UNIT_DAY");
+  if (given.size < offsetof(wisp_personalise_options, unit) + sizeof(given.unit)) return std::optional<privacy::PrivacyUnit>();
+  const int32_t number = wisp::ports::NumberOf(given.unit);
+  if (const auto unit = wisp::ports::UnitOfNumber(number)) return unit;
+  return InvalidArgument("wisp_personalise: unit is ", number, "; required is what one record is: WISP_UNIT_USER, WISP_UNIT_SESSION or WISP_UNIT_DAY");
 }
 
 // What a run came to, with what the log held.
@@ -163,6 +157,7 @@ class Personalisation {
     job.training.method = wisp::Method::kPhantom;
     job.training.sampling = wisp::Sampling::kPoisson;
     job.training.expected_batch = std::min(o_.expected_batch == 0 ? 64u : o_.expected_batch, o_.num_users_public);
+    job.planned_runs = std::max(1u, o_.planned_runs);
     job.training.num_records_public = o_.num_users_public;
     job.training.optimizer.learning_rate = static_cast<float>(o_.learning_rate == 0 ? 0.003 : o_.learning_rate);
     job.training.optimizer.decay = wisp::Decay::kLinear;
@@ -202,7 +197,7 @@ class Personalisation {
 
   Status Write(wisp::ModelContents contents, const wisp::ModelFile& base, const wisp::JobResult& result) const {
     contents.weights = result.weights;
-    wisp::ProvenanceEntry entry{.description = "personalised on the device", .epsilon = result.epsilon, .delta = o_.delta, .accountant = "PLD",
+    wisp::ProvenanceEntry entry{.description = "personalised on the device", .epsilon = result.epsilon, .delta = o_.delta, .accountant = result.accountant,
                                 .privacy_unit = std::string(privacy::ToText(Unit())), .adjacency = "add_remove", .noise = wisp::NoiseOrigin::kSecure, .sampling = "poisson",
                                 .steps = result.num_steps, .dataset = Dataset(), .date = Today(), .base_model_hash = base.content_hash()};
     if (!Tuning().empty()) entry.description += "; chosen on the same data without a charge: " + Tuning();

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace wisp {
 
@@ -58,6 +59,15 @@ namespace wisp {
   }
   text.resize(to);
   return text;
+}
+
+// A value as one line of a text: as Printable, and with a '?' for each end of a line too.
+[[gnu::cold]] inline std::string OneLine(std::string value) {
+  value = Printable(std::move(value));
+  for (char& c : value) {
+    if (c == '\n') c = '?';
+  }
+  return value;
 }
 
 }  // namespace wisp

@@ -7,28 +7,29 @@
 
 #include "runtime/core/file.h"
 #include "runtime/core/text.h"
+#include "runtime/data/lines.h"
 #include "runtime/data/readers.h"
 #include "runtime/data/sequences.h"
+#include "runtime/data/sqlite_file.h"
 
 namespace wisp::data {
 namespace {
 
-constexpr int kBusyTimeoutMs = 5000;  // another process may be appending
-
 constexpr char kSchema[] =
-    "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"
+    "PRAGMA ignore_check_constraints=ON; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"
     "CREATE TABLE IF NOT EXISTS events(user TEXT NOT NULL, item TEXT NOT NULL, time INTEGER NOT NULL);"
     "CREATE INDEX IF NOT EXISTS events_by_user ON events(user, time);";
 
-struct Finalize {
-  void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
-};
-using Statement = std::unique_ptr<sqlite3_stmt, Finalize>;
+// What appending would compute besides: columns from an expression, indexes of an expression or of rows that one chooses. A default that calls a
+// function has a bracket in it.
+constexpr char kComputed[] =
+    "SELECT 'column ' || name FROM pragma_table_xinfo('events') WHERE hidden <> 0 OR dflt_value LIKE '%(%' UNION ALL "
+    "SELECT 'index ' || name FROM pragma_index_list('events') l WHERE partial OR EXISTS (SELECT 1 FROM pragma_index_xinfo(l.name) WHERE cid = -2)";
 
-Statement Prepare(sqlite3* database, const char* sql) {
+SqliteStatement Prepare(sqlite3* database, const char* sql) {
   sqlite3_stmt* statement = nullptr;
   sqlite3_prepare_v2(database, sql, -1, &statement, nullptr);
-  return Statement(statement);
+  return SqliteStatement(statement);
 }
 
 void BindText(sqlite3_stmt* statement, int index, const std::string& text) {
@@ -49,6 +50,7 @@ EventLog::~EventLog() { sqlite3_close(database_); }
 
 Status EventLog::Error(const char* doing) const {
   const int code = sqlite3_errcode(database_);
+  if (code == SQLITE_INTERRUPT) return InvalidData("event log '", path_, "': ", kTooMuchWork);
   const std::string sentence = Printable("event log '" + path_ + "': " + doing + ": " + sqlite3_errmsg(database_));
   return code == SQLITE_NOTADB || code == SQLITE_CORRUPT || code == SQLITE_ERROR ? InvalidData(sentence)
                                                                                  : IoError(sentence);
@@ -62,17 +64,44 @@ Result<EventLog> EventLog::Open(const std::string& path) {
   const int code = sqlite3_open_v2(path.c_str(), &database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);
   EventLog log(path, database);
   if (code != SQLITE_OK) return log.Error("cannot open");
-  sqlite3_busy_timeout(database, kBusyTimeoutMs);
+  Distrust(database);
+  WorkLimit work(database);
   // A ledger, say: SQLite would add a table to it without a word.
-  const Statement id = Prepare(database, "PRAGMA application_id");
+  const SqliteStatement id = Prepare(database, "PRAGMA application_id");
   if (id != nullptr && sqlite3_step(id.get()) == SQLITE_ROW && sqlite3_column_int64(id.get(), 0) != 0) {
     return InvalidData("event log '", path, "': is a database of another kind (application id ", sqlite3_column_int64(id.get(), 0),
                        "), such as a ledger");
   }
   sqlite3_reset(id.get());
+  WISP_RETURN_IF_ERROR(log.CheckTable());
+  work.AllowForSize();
   if (sqlite3_exec(database, kSchema, nullptr, nullptr, nullptr) != SQLITE_OK)
     return log.Error("cannot prepare the table events");
   return log;
+}
+
+Status EventLog::CheckTable() const {
+  const std::string log = "event log '" + path_ + "': ";
+  const auto type = TypeOf(database_, "events");
+  if (!type) return Error("cannot read");
+  if (type->empty()) return OkStatus();
+  if (*type != "table") {
+    return InvalidData(log, "'events' is no table but a ", *type, ", which runs what the file says; allowed is a table with the columns user, item and time");
+  }
+  const auto computed = Names(database_, kComputed), columns = Names(database_, "SELECT name FROM pragma_table_info('events')"),
+             missing = Names(database_, "SELECT column1 FROM (VALUES ('user'), ('item'), ('time')) WHERE column1 NOT IN "
+                                        "(SELECT name COLLATE NOCASE FROM pragma_table_info('events'))");
+  if (!computed || !columns || !missing) return Error("cannot read");
+  if (!computed->empty()) {
+    const std::string& what = computed->front();
+    const size_t blank = what.find(' ');
+    return InvalidData(log, "the table events computes its ", what.substr(0, blank), " ", Shown(what.substr(blank + 1)),
+                       "; allowed are constants, and indexes of columns");
+  }
+  if (missing->empty()) return OkStatus();
+  std::string list;
+  for (const std::string& name : *columns) list += (list.empty() ? "" : ", ") + Shown(name);
+  return InvalidData(log, "the table events has no column '", missing->front(), "'; the columns are ", list);
 }
 
 Status EventLog::Append(const Event& event) {
@@ -81,7 +110,9 @@ Status EventLog::Append(const Event& event) {
     const std::string fault = KeyFault(*key);
     if (!fault.empty()) return InvalidArgument("event log '", path_, "': the ", field, " ", fault);
   }
-  const Statement insert = Prepare(database_, "INSERT INTO events(user, item, time) VALUES(?, ?, ?)");
+  WorkLimit work(database_);  // it may search other tables, such as the one that keeps the last number given
+  work.AllowForSize();
+  const SqliteStatement insert = Prepare(database_, "INSERT INTO events(user, item, time) VALUES(?, ?, ?)");
   if (insert == nullptr) return Error("cannot append");
   BindText(insert.get(), 1, event.user);
   BindText(insert.get(), 2, event.item);
@@ -90,17 +121,16 @@ Status EventLog::Append(const Event& event) {
 }
 
 Result<std::vector<std::string>> EventLog::History(const std::string& user, size_t limit) const {
-  const Statement select =
+  WorkLimit work(database_);
+  work.AllowForSize();
+  const SqliteStatement select =
       Prepare(database_, "SELECT item FROM events WHERE user = ? ORDER BY time DESC, rowid DESC LIMIT ?");
   if (select == nullptr) return Error("cannot read");
   BindText(select.get(), 1, user);
   sqlite3_bind_int64(select.get(), 2, static_cast<sqlite3_int64>(limit));
   std::vector<std::string> items;
   int code;
-  while ((code = sqlite3_step(select.get())) == SQLITE_ROW) {
-    const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(select.get(), 0));
-    items.emplace_back(text != nullptr ? text : "", static_cast<size_t>(sqlite3_column_bytes(select.get(), 0)));
-  }
+  while ((code = sqlite3_step(select.get())) == SQLITE_ROW) items.emplace_back(TextOf(select.get(), 0));
   if (code != SQLITE_DONE) return Error("cannot read");
   std::reverse(items.begin(), items.end());
   return items;

@@ -4,8 +4,8 @@
 //   WISP_ASSIGN_OR_RETURN(EventLog log, EventLog::Open("events.db"));
 //   WISP_RETURN_IF_ERROR(log.Append({.user = "anna", .item = "espresso", .time = 1700000000}));
 //
-// Table events(user TEXT, item TEXT, time INTEGER), the same that the SQLite reader reads. Used by one thread at a
-// time.
+// Table events(user TEXT, item TEXT, time INTEGER), the same that the SQLite reader reads. One that is there already may have more
+// columns, with constants for defaults. Nothing that the file says is run: no trigger fires, no CHECK is asked. Used by one thread at a time.
 #ifndef WISP_RUNTIME_DATA_EVENT_LOG_H_
 #define WISP_RUNTIME_DATA_EVENT_LOG_H_
 
@@ -30,7 +30,7 @@ struct Event {
 class EventLog {
  public:
   // Opens the file, or makes it with an empty table, readable by the owner alone. kInvalidArgument for what is no file's name
-  // (CheckDatabaseName).
+  // (CheckDatabaseName), kInvalidData where `events` is no plain table with the three columns, or has others that are computed.
   static Result<EventLog> Open(const std::string& path);
   EventLog(EventLog&&) noexcept;
   EventLog& operator=(EventLog&&) noexcept;
@@ -44,6 +44,7 @@ class EventLog {
 
  private:
   EventLog(std::string path, sqlite3* database);
+  Status CheckTable() const;
   Status Error(const char* doing) const;
 
   std::string path_;

@@ -8,32 +8,16 @@
 #include <cstring>
 #include <utility>
 
+#include "runtime/core/text.h"
+
 namespace wisp::privacy {
 namespace {
 
-// Length of the valid UTF-8 sequence at the start of `s`; 0 if there is none (Unicode 15, table 3-7).
-size_t Utf8Length(std::string_view s) {
-  const auto byte = [s](size_t i) { return static_cast<unsigned char>(i < s.size() ? s[i] : 0); };
-  const unsigned char first = byte(0);
-  if (first < 0x80) return 1;
-  size_t length = 0;
-  unsigned char low = 0x80, high = 0xBF;  // allowed second bytes
-  if (first >= 0xC2 && first <= 0xDF) {
-    length = 2;
-  } else if (first >= 0xE0 && first <= 0xEF) {
-    length = 3;
-    if (first == 0xE0) low = 0xA0;   // no overlong forms
-    if (first == 0xED) high = 0x9F;  // no surrogates
-  } else if (first >= 0xF0 && first <= 0xF4) {
-    length = 4;
-    if (first == 0xF0) low = 0x90;
-    if (first == 0xF4) high = 0x8F;  // nothing above U+10FFFF
-  }
-  if (length == 0 || byte(1) < low || byte(1) > high) return 0;
-  for (size_t i = 2; i < length; ++i) {
-    if (byte(i) < 0x80 || byte(i) > 0xBF) return 0;
-  }
-  return length;
+// Of a well-formed character of `length` bytes, 1 to 3.
+uint32_t CodePoint(std::string_view text, size_t length) {
+  uint32_t point = static_cast<uint8_t>(text[0]) & (length == 1 ? 0x7Fu : 0xFFu >> (length + 1));
+  for (size_t i = 1; i < length; ++i) point = point << 6 | (static_cast<uint8_t>(text[i]) & 0x3Fu);
+  return point;
 }
 
 }  // namespace
@@ -134,15 +118,16 @@ JsonWriter& JsonWriter::Null() {
 }
 
 void JsonWriter::AppendQuoted(std::string_view text) {
-  constexpr char kHex[] = "0123456789abcdef";
   text_ += '"';
   while (!text.empty()) {
     const size_t length = Utf8Length(text);
     const char c = text.front();
     if (length == 0) {
       text_ += "\xEF\xBF\xBD";
-    } else if (length > 1) {
-      text_ += text.substr(0, length);
+    } else if (IsControl(text, length) && c != '\t') {
+      char escape[16];
+      std::snprintf(escape, sizeof escape, "\\u%04x", static_cast<unsigned>(CodePoint(text, length)));
+      text_ += escape;
     } else if (c == '"' || c == '\\') {
       text_ += '\\';
       text_ += c;
@@ -150,12 +135,8 @@ void JsonWriter::AppendQuoted(std::string_view text) {
       text_ += "\\n";
     } else if (c == '\t') {
       text_ += "\\t";
-    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
-      text_ += "\\u00";
-      text_ += kHex[c >> 4];
-      text_ += kHex[c & 15];
     } else {
-      text_ += c;
+      text_ += text.substr(0, length);
     }
     text.remove_prefix(length == 0 ? 1 : length);
   }

@@ -1,7 +1,7 @@
 // A small writer of JSON text, two spaces of indentation a level.
 //
-// What it is: enough for privacy.json and the ledger's export. Strings are escaped, bytes that are not UTF-8 become the
-// replacement character, doubles are written so that reading gives the same double. JSON has no infinity: a number that
+// What it is: enough for privacy.json and the ledger's export. Strings are escaped, also what a terminal acts on; bytes
+// that are not UTF-8 become the replacement character, doubles are written so that reading gives the same double. JSON has no infinity: a number that
 // is not finite becomes the string "infinity", "-infinity" or "nan", never a silent null. What it is not: a parser, or
 // a checker of what the caller does; keys belong in objects, every Begin has its End.
 //

@@ -17,7 +17,7 @@ namespace wisp::privacy {
 namespace {
 
 Status NotAName(const char* what, std::string_view text, const char* allowed) {
-  return InvalidData(what, " is '", Printable(std::string(text)), "', allowed are ", allowed);
+  return InvalidData(what, " is '", OneLine(std::string(text)), "', allowed are ", allowed);
 }
 
 }  // namespace
@@ -75,7 +75,7 @@ struct Ledger::Impl {
 
   Status CheckDataset(const LedgerSubject& there, const std::string& dataset) const {
     if (there.dataset.empty() || dataset.empty() || there.dataset == dataset) return OkStatus();
-    return PrivacyRefused("ledger '", database.path(), "' is of the data set '", Printable(there.dataset), "', and what is to be charged is '", Printable(dataset),
+    return PrivacyRefused("ledger '", database.path(), "' is of the data set '", OneLine(there.dataset), "', and what is to be charged is '", OneLine(dataset),
                           "': what is spent on one must not be counted for the other");
   }
 
@@ -160,7 +160,7 @@ struct Ledger::Impl {
     WISP_RETURN_IF_ERROR(Refresh());
     WISP_RETURN_IF_ERROR(budget.all().CheckNoise(charge.noise));
     if (budget.limit()) {
-      WISP_RETURN_IF_ERROR(CheckBudget("charging " + charge.mechanism.ToText() + " to run '" + Printable(charge.run) + "'", budget.AfterCharge(charge), {}));
+      WISP_RETURN_IF_ERROR(CheckBudget("charging " + charge.mechanism.ToText() + " to run '" + OneLine(charge.run) + "'", budget.AfterCharge(charge), {}));
     }
     LedgerEntry entry{.run = charge.run, .purpose = charge.purpose, .mechanism = charge.mechanism, .noise = charge.noise, .loss_slack = charge.loss_slack,
                       .plan = budget.PlanFor(charge)};
@@ -176,7 +176,7 @@ struct Ledger::Impl {
       for (const LedgerEntry& e : rows->entries) steps += e.run == run ? e.mechanism.steps() : 0;
     }
     if (steps == 0) return error;
-    return Status(error.code(), error.message() + "; charged to run '" + Printable(run) + "' before, and spent: " + std::to_string(steps) + (steps == 1 ? " step" : " steps"));
+    return Status(error.code(), error.message() + "; charged to run '" + OneLine(run) + "' before, and spent: " + std::to_string(steps) + (steps == 1 ? " step" : " steps"));
   }
 
   uint64_t num_written = 0;
@@ -302,6 +302,13 @@ Status Ledger::PlanRun(std::span<const ChargeRequest> charges) {
   return impl_->Write(transaction, plan);
 }
 
+Result<bool> Ledger::Covers(std::span<const ChargeRequest> charges) const {
+  std::lock_guard lock(impl_->mutex);
+  WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/false));
+  WISP_RETURN_IF_ERROR(impl_->Refresh());
+  return impl_->budget.Covers(charges);
+}
+
 Status Ledger::CheckFits(std::span<const ChargeRequest> charges, const std::optional<EpsilonDelta>& new_limit) const {
   if (charges.empty()) return OkStatus();
   std::lock_guard lock(impl_->mutex);
@@ -357,14 +364,14 @@ Result<double> Ledger::Spent(const Delta& delta) const {
   return figures.stated.epsilon;
 }
 
-Result<double> Ledger::SpentByRun(const std::string& run, const Delta& delta) const {
+Result<StatedEpsilon> Ledger::SpentByRun(const std::string& run, const Delta& delta) const {
   std::lock_guard lock(impl_->mutex);
   WISP_ASSIGN_OR_RETURN(const LedgerRows rows, impl_->ReadAll());
   Composition composition;
   for (const LedgerEntry& e : rows.entries) {
     if (e.run == run) composition.Add(e.mechanism, e.noise, e.loss_slack);
   }
-  return composition.Epsilon(delta);
+  return composition.State(delta);
 }
 
 Result<std::vector<LedgerEntry>> Ledger::Entries() const {

@@ -87,7 +87,7 @@ struct LedgerLimit {
   EpsilonDelta limit;
 };
 
-// What may be said of everything charged so far at some delta, and why (docs/algorithms.md, section 9).
+// What may be said of everything charged so far at some delta, and why (docs/algorithms.md, section 10).
 struct LedgerFigures {
   enum class Basis {
     kNothing,      // nothing was charged
@@ -165,6 +165,9 @@ class Ledger {
   // after a charge, for noise that can be repeated, where what is planned covers the run, and where somebody else's plan is written.
   Status PlanRun(std::span<const ChargeRequest> charges);
 
+  // Whether what is left of the plan has all of these: then their cost is part of the plan's figure.
+  Result<bool> Covers(std::span<const ChargeRequest> charges) const;
+
   // Whether all of `charges`, a run's from the first to the last, could be recorded now: to be asked before the first, so that
   // a run that cannot be paid to its end spends nothing. The run calls PlanRun with the same charges. kPrivacyRefused as Charge, with the figures of the
   // whole. Writes nothing and sets nothing aside: another process may spend what was found, and every charge is checked again.
@@ -187,7 +190,7 @@ class Ledger {
   // when it began (runtime/train/run_budget.h has the figure of any run).
   Result<LedgerFigures> Figures(const Delta& delta) const;
   Result<double> Spent(const Delta& delta) const;
-  Result<double> SpentByRun(const std::string& run, const Delta& delta) const;
+  Result<StatedEpsilon> SpentByRun(const std::string& run, const Delta& delta) const;
 
   Result<std::vector<LedgerEntry>> Entries() const;
   // All limits, the newest last, and all plans.

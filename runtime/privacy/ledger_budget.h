@@ -1,5 +1,5 @@
 // What a ledger's rows mean for its budget: which plan holds, whether everything is under it, whether what is to come stays within the
-// limits, and which figure may be stated. docs/algorithms.md, section 9, has the proofs.
+// limits, and which figure may be stated. docs/algorithms.md, section 10, has the proofs.
 //
 // A *look* is any charge. The plan that counts is the last one before the first charge; where there is none, the first charge is one by
 // itself. Under a limit (epsilon, delta) that the plan keeps by PLD, with delta_plan = its delta at epsilon:

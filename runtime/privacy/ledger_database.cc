@@ -7,12 +7,27 @@
 #include <cstring>
 #include <utility>
 
+#include "runtime/core/text.h"
 #include "runtime/privacy/ledger_file.h"
 #include "runtime/privacy/ledger_rows.h"
 #include "runtime/privacy/ledger_upgrade.h"
 
 namespace wisp::privacy {
 namespace {
+
+constexpr int kMostTextBytes = 1 << 20;  // a longer value or row is an error, not an allocation
+constexpr int kMostSqlBytes = 1 << 14;   // a statement of ours has 1,000 at most, and so has one that a ledger's schema repeats
+
+// A row takes 15 bytes or more of the file, and 30 operations or fewer to check and read. A file whose pages lead to each other again and again
+// would be read for ever. The size counts once the schema is read: a ledger has some twenty tables and triggers, and each row of a schema takes
+// long.
+constexpr int64_t kOperationsPerByte = 8, kOperationsBesides = 1 << 16;
+constexpr int kOperationsPerCall = 1 << 12;
+
+int CountWork(void* limit) {
+  int64_t& left = static_cast<WorkLimit*>(limit)->left;
+  return (left -= kOperationsPerCall) <= 0 ? 1 : 0;
+}
 
 int WaitForOthers(void* wait, int times) {
   auto& w = *static_cast<BusyWait*>(wait);
@@ -47,11 +62,15 @@ bool IsWholeLedger(const std::string& path, const std::string& bytes) {
 Status Database::Error(int code) const {
   const std::string file = "ledger '" + path_ + "' ";
   const std::string detail =
-      handle_ != nullptr && sqlite3_errcode(handle_.get()) != SQLITE_OK ? std::string(" (") + sqlite3_errmsg(handle_.get()) + ")" : std::string();
+      handle_ != nullptr && sqlite3_errcode(handle_.get()) != SQLITE_OK ? " (" + OneLine(sqlite3_errmsg(handle_.get())) + ")" : std::string();
   const int extended = handle_ != nullptr ? sqlite3_extended_errcode(handle_.get()) : SQLITE_NOMEM;
   if (code == SQLITE_NOMEM || extended == SQLITE_IOERR_NOMEM) return IoError(file, "cannot be read or written: out of memory; nothing was recorded");
   if (extended == SQLITE_READONLY_DBMOVED) return IoError(file, "was moved, replaced or removed while it was open; this charge was not recorded, open it anew");
   switch (code & 0xFF) {
+    case SQLITE_INTERRUPT:
+      return InvalidData(file, "takes more work to open than a file of its size can need: it is damaged, or made to keep a reader busy; "
+                               "what was spent cannot be told, restore it from a copy");
+    case SQLITE_TOOBIG: return InvalidData(file, "has a text of more than ", kMostTextBytes, " bytes, which no ledger has");
     case SQLITE_NOTADB: return InvalidData(file, "is not an SQLite database");
     case SQLITE_CORRUPT:
       return InvalidData(file, "is damaged", detail, "; what was spent cannot be told, restore it from a copy");
@@ -102,6 +121,10 @@ Result<int64_t> Database::Recognise() {
     return Unsupported("ledger '", path_, "' has version ", version, ", this build reads versions 1 to ",
                        kLedgerVersion, (version > kLedgerVersion ? "; a newer build wrote it" : ""));
   }
+  if (work_ != nullptr) {
+    WISP_ASSIGN_OR_RETURN(const int64_t bytes, NumBytes());
+    work_->left = kOperationsBesides + kOperationsPerByte * bytes;
+  }
   return version;
 }
 
@@ -137,7 +160,26 @@ Status Database::BringUpToDate(const OpenOptions& options) {
   return transaction.Commit();
 }
 
+// The check of the pages calls itself for each level of a tree, and a tree may be as high as the file is long. Reading goes 20 levels deep at
+// most, as deep as SQLite ever builds.
+Status Database::CheckHeights() {
+  WISP_ASSIGN_OR_RETURN(Statement table, Prepare("SELECT name FROM sqlite_master WHERE type = 'table'"));
+  for (;;) {
+    WISP_ASSIGN_OR_RETURN(const bool found, table.Step());
+    if (!found) return OkStatus();
+    // Counting would be one operation, which no limit ends.
+    WISP_ASSIGN_OR_RETURN(Statement rows, Prepare("SELECT total(1) FROM " + table.Text(0)));
+    WISP_RETURN_IF_ERROR(rows.Run());
+  }
+}
+
 Status Database::CheckContents() {
+  // Of one state: another process may be upgrading it.
+  WISP_ASSIGN_OR_RETURN(const Snapshot snapshot, Snapshot::Begin(*this));
+  WISP_ASSIGN_OR_RETURN(const int64_t version, Recognise());
+  // First: to check rows is to compute what their table says of them.
+  WISP_RETURN_IF_ERROR(version == 1 ? CheckTablesOfVersion1(*this) : CheckTables(*this));
+  WISP_RETURN_IF_ERROR(CheckHeights());
   WISP_ASSIGN_OR_RETURN(Statement check, Prepare("PRAGMA quick_check(1)"));
   WISP_ASSIGN_OR_RETURN(const bool row, check.Step());
   return row && check.Text(0) == "ok" ? OkStatus() : Damaged(*this, row ? check.Text(0) : std::string("no answer to a check"));
@@ -145,9 +187,7 @@ Status Database::CheckContents() {
 
 Status Database::CheckWhole() {
   WISP_ASSIGN_OR_RETURN(const int64_t version, Recognise());
-  if (version != kLedgerVersion) return Damaged(*this, "it is of another version");
-  WISP_RETURN_IF_ERROR(CheckContents());
-  return CheckTables(*this);
+  return version == kLedgerVersion ? CheckContents() : Damaged(*this, "it is of another version");
 }
 
 Status Database::TakeBytes(const std::string& bytes) {
@@ -156,6 +196,7 @@ Status Database::TakeBytes(const std::string& bytes) {
   if (copy == nullptr) return Error(SQLITE_NOMEM);
   std::memcpy(copy, bytes.data(), bytes.size());
   const auto size = static_cast<sqlite3_int64>(bytes.size());
+  LimitWork();
   const int code = sqlite3_deserialize(handle_.get(), "main", copy, size, size, SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_READONLY);
   return code == SQLITE_OK ? OkStatus() : Error(code);
 }
@@ -165,6 +206,7 @@ Result<Database> Database::InMemory(const std::string& path) {
   const int code = sqlite3_open(":memory:", &handle);
   Database database(path, handle);
   if (code != SQLITE_OK) return database.Error(code);
+  database.Harden();
   return database;
 }
 
@@ -198,15 +240,47 @@ Result<bool> Database::Attach(bool make) {
   return true;
 }
 
+// The file may come from anywhere: nothing in it is to be loaded as code, and nothing huge to be made. Triggers stay on: those of a ledger guard
+// it against our own mistakes too, and are compared with what they must be before anything is written.
+void Database::Harden() {
+  sqlite3* const handle = handle_.get();
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, nullptr);
+  for (const auto& [limit, value] : {std::pair(SQLITE_LIMIT_LENGTH, kMostTextBytes), std::pair(SQLITE_LIMIT_SQL_LENGTH, kMostSqlBytes),
+                                     std::pair(SQLITE_LIMIT_ATTACHED, 0), std::pair(SQLITE_LIMIT_WORKER_THREADS, 0), std::pair(SQLITE_LIMIT_EXPR_DEPTH, 100)}) {
+    sqlite3_limit(handle, limit, value);
+  }
+}
+
+void Database::LimitWork() {
+  work_ = std::make_unique<WorkLimit>(WorkLimit{.left = kOperationsBesides});
+  sqlite3_progress_handler(handle_.get(), kOperationsPerCall, CountWork, work_.get());
+}
+
+// What lies there, whatever it says of itself.
+Result<int64_t> Database::NumBytes() {
+  if (is_file()) return SizeOf(file()) + SizeOf(file() + "-wal");
+  return ReadNumber("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size");
+}
+
 Status Database::Configure(int busy_timeout_ms) {
   busy_ = std::make_unique<BusyWait>(BusyWait{.timeout_ms = busy_timeout_ms});
   sqlite3_busy_handler(handle_.get(), WaitForOthers, busy_.get());
-  sqlite3_db_config(handle_.get(), SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
-  sqlite3_db_config(handle_.get(), SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  Harden();
+  LimitWork();
   return Execute("PRAGMA cell_size_check = ON");
 }
 
 Result<Database> Database::Open(const OpenOptions& options) {
+  WISP_ASSIGN_OR_RETURN(Database database, OpenBounded(options));
+  sqlite3_progress_handler(database.handle_.get(), 0, nullptr, nullptr);
+  database.work_.reset();
+  return database;
+}
+
+Result<Database> Database::OpenBounded(const OpenOptions& options) {
   const std::string& path = options.path;
   if (path.starts_with("file:")) return IoError("ledger '", path, "': names of files are taken as they are, not as URIs");
   if (options.missing == Missing::kLater && IsMissing(path)) return OpenLater(options);
@@ -228,8 +302,9 @@ Result<Database> Database::Open(const OpenOptions& options) {
   if (version == 1 && options.for_display) return Upgraded(std::move(database));
   WISP_RETURN_IF_ERROR(database.UseRollbackJournal());
   if (version != 0) WISP_RETURN_IF_ERROR(database.CheckContents());
-  if (version != kLedgerVersion) WISP_RETURN_IF_ERROR(database.BringUpToDate(options));
-  WISP_RETURN_IF_ERROR(CheckTables(database));
+  if (version == kLedgerVersion) return database;
+  WISP_RETURN_IF_ERROR(database.BringUpToDate(options));
+  WISP_RETURN_IF_ERROR(CheckTables(database));  // another process may have made it
   return database;
 }
 
@@ -267,6 +342,7 @@ Result<Database> Database::OpenReadOnly(Database database) {
 Result<Database> Database::Upgraded(Database database) {
   WISP_RETURN_IF_ERROR(database.CheckContents());
   WISP_ASSIGN_OR_RETURN(Database copy, InMemory(database.path_));
+  copy.LimitWork();
   // With what is in the write-ahead log.
   sqlite3_backup* backup = sqlite3_backup_init(copy.handle_.get(), "main", database.handle_.get(), "main");
   if (backup == nullptr) return copy.Error(SQLITE_NOMEM);
@@ -333,7 +409,7 @@ Result<Snapshot> Snapshot::Begin(Database& database) {
 }
 
 Snapshot::~Snapshot() {
-  if (database_ != nullptr) (void)database_->Execute("ROLLBACK");  // nothing was written
+  if (database_ != nullptr) database_->Rollback();  // nothing was written
 }
 
 Result<Transaction> Transaction::Begin(Database& database) {
@@ -351,7 +427,7 @@ Result<Transaction> Transaction::Begin(Database& database) {
 
 Transaction::~Transaction() {
   // Nothing is left to do should the rollback fail: what was not committed is not in the file either way.
-  if (database_ != nullptr) (void)database_->Execute("ROLLBACK");
+  if (database_ != nullptr) database_->Rollback();
 }
 
 Status Transaction::Commit() {

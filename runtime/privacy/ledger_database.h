@@ -25,6 +25,11 @@ struct BusyWait {
   std::chrono::steady_clock::time_point since;
 };
 
+// What SQLite may still do while a file is opened, in operations of its machine.
+struct WorkLimit {
+  int64_t left = 0;
+};
+
 // One connection. Used by one thread at a time, never across a fork.
 class Database {
  public:
@@ -32,7 +37,8 @@ class Database {
   enum class Missing { kCreate, kLater, kError };
 
   // Opens `path` and makes sure that it is a ledger this build can write, whose commits are on disk when they return. One of version 1 is
-  // upgraded. Nothing is changed in a file that is something else.
+  // upgraded. Nothing is changed in a file that is something else. Whatever the file holds, opening it ends: what would take more work
+  // than a file of its size can need is kInvalidData.
   struct OpenOptions {
     std::string path;
     Missing missing = Missing::kCreate;
@@ -42,7 +48,7 @@ class Database {
     bool for_display = false;
   };
   static Result<Database> Open(const OpenOptions& options);
-  // An empty one in memory; messages name `path`.
+  // An empty one in memory; messages name `path`. Nobody bounds its work.
   static Result<Database> InMemory(const std::string& path);
 
   // After kLater, as long as there was no file: everything is in memory and empty.
@@ -53,7 +59,9 @@ class Database {
 
   Result<Statement> Prepare(std::string_view sql);
   Status Execute(const char* sql);
-  // This database becomes one with these contents, which cannot be written.
+  // For destructors: no sentence is made of a failure, as that takes memory, which may be what there is none of.
+  void Rollback() noexcept { sqlite3_exec(handle_.get(), "ROLLBACK", nullptr, nullptr, nullptr); }
+  // This database becomes one with these contents, which cannot be written, and its work is bounded by their size from here on.
   Status TakeBytes(const std::string& bytes);
   // That it is a ledger of this version with the right tables and undamaged pages.
   Status CheckWhole();
@@ -78,7 +86,11 @@ class Database {
   // The version of the ledger, 0 for an empty file; an error if it is anything else.
   Result<int64_t> Recognise();
   static Result<Database> OpenLater(const OpenOptions& options);
+  static Result<Database> OpenBounded(const OpenOptions& options);
+  void Harden();
   Status Configure(int busy_timeout_ms);
+  void LimitWork();
+  Result<int64_t> NumBytes();
   Status CheckNothingLost();
   static Result<Database> OpenReadOnly(Database database);
   static Result<Database> Upgraded(Database database);  // a copy in memory
@@ -86,9 +98,11 @@ class Database {
   // Under a lock that no other process writes under: makes what is not there, upgrades what is old.
   Status BringUpToDate(const OpenOptions& options);
   Status CheckContents();
+  Status CheckHeights();
 
   std::string path_;
-  std::unique_ptr<BusyWait> busy_;  // must outlive the handle
+  std::unique_ptr<BusyWait> busy_;   // must outlive the handle
+  std::unique_ptr<WorkLimit> work_;  // this too; none once the file is open
   std::unique_ptr<sqlite3, Closer> handle_;
   bool display_only_ = false;
   std::unique_ptr<OpenOptions> later_;

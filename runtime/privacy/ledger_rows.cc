@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "runtime/core/text.h"
 #include "runtime/privacy/ledger_chain.h"
 
 namespace wisp::privacy {
@@ -59,10 +60,10 @@ PRAGMA application_id = 0x77697370;
 PRAGMA user_version = 2;
 )sql";
 
-// What tables and triggers say. Version 1 leaves sqlite_sequence behind, which cannot be dropped and which nothing reads any more.
+// What tables and triggers say. Version 1 leaves sqlite_sequence behind, which SQLite makes and nobody can drop.
 constexpr char kSelectTables[] =
     "SELECT coalesce(group_concat(type || ' ' || name || ' ' || tbl_name || ' ' || coalesce(sql, ''), char(10)), '') "
-    "FROM (SELECT * FROM sqlite_master WHERE name <> 'sqlite_sequence' ORDER BY type, name)";
+    "FROM (SELECT * FROM sqlite_master WHERE sql IS NOT 'CREATE TABLE sqlite_sequence(name,seq)' ORDER BY type, name)";
 
 std::string_view AsText(const ChainValue& chain) { return {reinterpret_cast<const char*>(chain.data()), chain.size()}; }
 
@@ -231,7 +232,7 @@ Result<std::string> NewRandomId() {
 }
 
 Status Damaged(const Database& database, const std::string& what) {
-  return InvalidData("ledger '", database.path(), "' is damaged: ", what, "; what was spent cannot be told, restore it from a copy");
+  return InvalidData("ledger '", database.path(), "' is damaged: ", OneLine(what), "; what was spent cannot be told, restore it from a copy");
 }
 
 Status CreateTables(Database& database, const LedgerSubject& s) {
@@ -321,9 +322,11 @@ Result<LedgerPosition> Append(Database& database, const LedgerPosition& at, Ledg
   return next;
 }
 
-Status CheckTables(Database& database) {
+Status CheckTables(Database& database) { return CheckTables(database, kTables); }
+
+Status CheckTables(Database& database, const char* sql) {
   WISP_ASSIGN_OR_RETURN(Database expected, Database::InMemory(database.path()));
-  WISP_RETURN_IF_ERROR(expected.Execute(kTables));
+  WISP_RETURN_IF_ERROR(expected.Execute(sql));
   std::string texts[2];
   Database* const both[2] = {&expected, &database};
   for (int i = 0; i < 2; ++i) {

@@ -67,8 +67,9 @@ Result<LedgerPosition> Append(Database& database, const LedgerPosition& at, Ledg
 Result<LedgerPosition> Append(Database& database, const LedgerPosition& at, LedgerPlan& plan);
 Result<LedgerPosition> Append(Database& database, const LedgerPosition& at, LedgerEntry& entry);
 
-// That tables and triggers are those of this format, letter by letter.
+// That tables and triggers are those of this format, or those that `sql` makes, letter by letter.
 Status CheckTables(Database& database);
+Status CheckTables(Database& database, const char* sql);
 
 std::string UtcNow();  // 2026-05-01T12:00:00Z
 Result<std::string> NewRandomId();

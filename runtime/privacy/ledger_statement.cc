@@ -34,6 +34,8 @@ Result<DrawFigures> FiguresOf(const Composition& draws, const Delta& delta) {
   return figures;
 }
 
+constexpr char kFilterInWords[] = "Renyi filter over fixed orders (Feldman and Zrnic 2021), an upper bound; parts alone by PLD (connect the dots)";
+
 // What is released, and by which accountant the figure stands, in words.
 void Describe(PrivacyStatement& s, bool draws, bool steps) {
   if (draws && !steps) s.sampling = SamplingDone::kNone;
@@ -42,17 +44,12 @@ void Describe(PrivacyStatement& s, bool draws, bool steps) {
     s.output = std::string(steps ? "the weights of the charged runs after every step, " : "") +
                "the items that were drawn, in their order, and all that is computed from them; not the scores or the weights that they were drawn with";
   }
-  if (s.basis->basis == LedgerFigures::Basis::kAdaptive) {
-    s.accountant = "Renyi filter over fixed orders (Feldman and Zrnic 2021), an upper bound; parts alone by PLD (connect the dots)";
-  }
   if (s.set_by == Accountant::kRdp) s.accountant = "RDP (tight conversion), an upper bound, below PLD (connect the dots) here";
   if (s.set_by == Accountant::kPure) s.accountant = "pure differential privacy (adding up), an upper bound, not above PLD (connect the dots) here";
 }
 
-}  // namespace
-
-Result<PrivacyStatement> StatementOf(const Ledger& ledger, const std::string& path, const Delta& delta) {
-  WISP_ASSIGN_OR_RETURN(const std::vector<LedgerEntry> entries, ledger.Entries());
+// Of these entries of the ledger, but for the figures that hang on how they came about.
+Result<PrivacyStatement> Gather(const Ledger& ledger, const std::string& path, const Delta& delta, const std::vector<LedgerEntry>& entries) {
   PrivacyStatement s;
   s.dataset = ledger.dataset();
   s.unit = ledger.unit();
@@ -82,6 +79,7 @@ Result<PrivacyStatement> StatementOf(const Ledger& ledger, const std::string& pa
   WISP_ASSIGN_OR_RETURN(s.basis, ledger.Figures(delta));
   s.epsilon = s.ledger_epsilon = s.basis->stated.epsilon;
   if (s.basis->basis == LedgerFigures::Basis::kPlan) s.set_by = s.basis->stated.accountant;
+  if (s.basis->basis == LedgerFigures::Basis::kAdaptive) s.accountant = kFilterInWords;
   for (const Purpose& p : purposes) {
     WISP_ASSIGN_OR_RETURN(const StatedEpsilon alone, p.composition.State(delta));
     s.parts.push_back({p.name, NumSteps(p.composition), alone});
@@ -90,6 +88,35 @@ Result<PrivacyStatement> StatementOf(const Ledger& ledger, const std::string& pa
     WISP_ASSIGN_OR_RETURN(s.draws, FiguresOf(draws, delta));
   }
   Describe(s, s.draws.has_value(), NumSteps(draws) < s.num_steps);
+  return s;
+}
+
+}  // namespace
+
+Result<RunEpsilon> StateRun(const Ledger& ledger, const std::string& run, RunLength length, const Delta& delta) {
+  if (length == RunLength::kFixed) {
+    WISP_ASSIGN_OR_RETURN(const StatedEpsilon alone, ledger.SpentByRun(run, delta));
+    return RunEpsilon{alone.epsilon, std::string(ToText(alone.accountant))};
+  }
+  WISP_ASSIGN_OR_RETURN(const LedgerFigures all, ledger.Figures(delta));
+  const bool filtered = all.basis == LedgerFigures::Basis::kAdaptive;
+  return RunEpsilon{all.stated.epsilon, filtered ? "Renyi filter" : std::string(ToText(all.stated.accountant))};
+}
+
+Result<PrivacyStatement> StatementOf(const Ledger& ledger, const std::string& path, const Delta& delta) {
+  WISP_ASSIGN_OR_RETURN(const std::vector<LedgerEntry> entries, ledger.Entries());
+  return Gather(ledger, path, delta, entries);
+}
+
+Result<PrivacyStatement> StatementOfRun(const Ledger& ledger, const std::string& path, const Delta& delta, const std::string& run, RunLength length) {
+  WISP_ASSIGN_OR_RETURN(std::vector<LedgerEntry> entries, ledger.Entries());
+  std::erase_if(entries, [&](const LedgerEntry& e) { return e.run != run; });
+  WISP_ASSIGN_OR_RETURN(PrivacyStatement s, Gather(ledger, path, delta, entries));
+  if (length == RunLength::kChosen || s.noise == NoiseKind::kReproducible) return s;
+  WISP_ASSIGN_OR_RETURN(const StatedEpsilon alone, ledger.SpentByRun(run, delta));
+  s.epsilon = alone.epsilon;
+  s.set_by = alone.accountant;
+  s.accountant = PrivacyStatement().accountant;
   return s;
 }
 

@@ -9,6 +9,25 @@
 namespace wisp::privacy {
 namespace {
 
+constexpr const char* kTablesOfVersion1 = R"sql(
+CREATE TABLE dataset (
+  id INTEGER PRIMARY KEY CHECK (id = 1), name TEXT NOT NULL, unit TEXT NOT NULL, adjacency TEXT NOT NULL,
+  created TEXT NOT NULL);
+CREATE TABLE limits (
+  id INTEGER PRIMARY KEY AUTOINCREMENT, time TEXT NOT NULL, epsilon REAL NOT NULL, delta REAL NOT NULL);
+CREATE TABLE entries (
+  id INTEGER PRIMARY KEY AUTOINCREMENT, time TEXT NOT NULL, run TEXT NOT NULL, purpose TEXT NOT NULL,
+  noise TEXT NOT NULL CHECK (noise IN ('secure', 'reproducible')), mechanism TEXT NOT NULL,
+  loss_slack REAL NOT NULL CHECK (loss_slack >= 0),
+  state TEXT NOT NULL DEFAULT 'charged' CHECK (state IN ('charged', 'released')));
+CREATE TRIGGER entries_stay BEFORE DELETE ON entries
+  BEGIN SELECT RAISE(ABORT, 'spent budget cannot be taken back'); END;
+CREATE TRIGGER entries_are_final BEFORE UPDATE OF id, time, run, purpose, noise, mechanism, loss_slack ON entries
+  BEGIN SELECT RAISE(ABORT, 'spent budget cannot be changed'); END;
+CREATE TRIGGER entries_release_once BEFORE UPDATE OF state ON entries WHEN NEW.state <> 'released'
+  BEGIN SELECT RAISE(ABORT, 'a released charge stays released'); END;
+)sql";
+
 Result<LedgerSubject> ReadSubjectOfVersion1(Database& database) {
   WISP_ASSIGN_OR_RETURN(Statement row, database.Prepare("SELECT name, unit, adjacency, created FROM dataset"));
   WISP_ASSIGN_OR_RETURN(const bool found, row.Step());
@@ -17,7 +36,9 @@ Result<LedgerSubject> ReadSubjectOfVersion1(Database& database) {
   if (!unit.ok()) return Damaged(database, unit.status().message());
   const auto adjacency = AdjacencyFromText(row.Text(2));
   if (!adjacency.ok()) return Damaged(database, adjacency.status().message());
-  LedgerSubject subject{row.Text(0), *unit, *adjacency, *unit != LedgerOptions().unit, row.Text(3)};
+  // Version 1 did not say who chose the unit. The default of its programs, the user, and that of its library were nobody's choice.
+  const bool chosen = *unit != PrivacyUnit::kUser && *unit != LedgerOptions().unit;
+  LedgerSubject subject{row.Text(0), *unit, *adjacency, chosen, row.Text(3)};
   WISP_ASSIGN_OR_RETURN(subject.random_id, NewRandomId());
   return subject;
 }
@@ -77,7 +98,10 @@ bool WasBefore(const LedgerLimit& limit, bool first_limit, const LedgerEntry& en
 
 }  // namespace
 
+Status CheckTablesOfVersion1(Database& database) { return CheckTables(database, kTablesOfVersion1); }
+
 Status UpgradeFromVersion1(Database& database) {
+  WISP_RETURN_IF_ERROR(CheckTablesOfVersion1(database));
   WISP_ASSIGN_OR_RETURN(const LedgerSubject subject, ReadSubjectOfVersion1(database));
   WISP_ASSIGN_OR_RETURN(std::vector<LedgerLimit> limits, ReadLimitsOfVersion1(database));
   WISP_ASSIGN_OR_RETURN(std::vector<LedgerEntry> entries, ReadEntriesOfVersion1(database));

@@ -9,10 +9,13 @@
 
 namespace wisp::privacy {
 
+// That tables and triggers are those that version 1 made, letter by letter: a view in place of a table, say, would run what the file says.
+Status CheckTablesOfVersion1(Database& database);
+
 // Inside a transaction, which the caller commits: the tables of version 1 are read, checked, and written anew. Entries keep their order, their
 // identifiers, times and states and have no plan; limits keep theirs. A limit and an entry are ordered by their times, the limit first within a
 // second, since a program sets it before it charges. The unit counts as chosen where it is not the one that version 1 took by default.
-// kInvalidData where entries are missing: then nothing has been changed.
+// kInvalidData where entries are missing, or the tables are others: then nothing has been changed.
 Status UpgradeFromVersion1(Database& database);
 
 }  // namespace wisp::privacy

@@ -8,6 +8,9 @@
 namespace wisp::privacy {
 namespace {
 
+// Beyond any use, and far from where the squares that the accountants take would overflow.
+constexpr double kMostNoise = 1e12;
+
 constexpr std::array<std::string_view, 3> kAdjacencyNames = {"add_remove", "replace_one", "zero_out"};
 constexpr std::string_view kGaussianName = "gaussian", kSubsampledName = "poisson_subsampled_gaussian";
 constexpr std::string_view kResponseName = "randomised_response", kBoundedRangeName = "bounded_range";
@@ -76,13 +79,13 @@ Result<EpsilonDelta> EpsilonDelta::Create(double epsilon, double delta) {
 }
 
 Result<Mechanism> Mechanism::Gaussian(const GaussianOptions& o) {
-  WISP_RETURN_IF_ERROR(Check("noise multiplier", o.noise_multiplier, o.noise_multiplier > 0 && std::isfinite(o.noise_multiplier), "a positive number"));
+  WISP_RETURN_IF_ERROR(Check("noise multiplier", o.noise_multiplier, o.noise_multiplier > 0 && o.noise_multiplier <= kMostNoise, "a positive number up to 1e12"));
   WISP_RETURN_IF_ERROR(CheckSteps("count", o.count));
   return Mechanism({Kind::kGaussian, o.noise_multiplier, 1}, o.count, o.adjacency);
 }
 
 Result<Mechanism> Mechanism::PoissonSubsampledGaussian(const SubsampledOptions& o) {
-  WISP_RETURN_IF_ERROR(Check("noise multiplier", o.noise_multiplier, o.noise_multiplier > 0 && std::isfinite(o.noise_multiplier), "a positive number"));
+  WISP_RETURN_IF_ERROR(Check("noise multiplier", o.noise_multiplier, o.noise_multiplier > 0 && o.noise_multiplier <= kMostNoise, "a positive number up to 1e12"));
   WISP_RETURN_IF_ERROR(Check("sampling probability", o.sampling_probability, o.sampling_probability > 0 && o.sampling_probability <= 1, "above 0 and up to 1"));
   WISP_RETURN_IF_ERROR(CheckSteps("steps", o.steps));
   return Mechanism({Kind::kPoissonSubsampledGaussian, o.noise_multiplier, o.sampling_probability}, o.steps, o.adjacency);

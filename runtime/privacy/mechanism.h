@@ -90,7 +90,7 @@ class Mechanism {
     uint64_t count = 1;
     Adjacency adjacency = Adjacency::kAddRemove;
   };
-  // noise_multiplier: standard deviation of the noise over the L2 sensitivity, above 0 and finite.
+  // noise_multiplier: standard deviation of the noise over the L2 sensitivity, above 0, up to 1e12.
   static Result<Mechanism> Gaussian(const GaussianOptions& options);
   static Result<Mechanism> PoissonSubsampledGaussian(const SubsampledOptions& options);
   static Result<Mechanism> RandomisedResponse(const ResponseOptions& options);

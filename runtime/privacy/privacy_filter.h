@@ -1,5 +1,5 @@
 // Adding up privacy while the next mechanism is still being chosen, from outputs of those before it: a filter, which says when to
-// stop, and an odometer, which says how much was spent (docs/algorithms.md, section 9, derives both).
+// stop, and an odometer, which says how much was spent (docs/algorithms.md, section 10, derives both).
 //
 //   RenyiPath path;
 //   path.Add(hundred_steps, loss_slack);                    // everything so far, *and what is about to run*

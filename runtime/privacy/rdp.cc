@@ -69,13 +69,19 @@ double Rdp(const Mechanism& m, double order) {
 // log of exp(x) - 1.
 double LogExpm1(double x) { return x < 1 ? std::log(std::expm1(x)) : x + std::log1p(-std::exp(-x)); }
 
+// std::lgamma writes a variable that all threads of a process share: the sign.
+double LogGamma(double x) {
+  int sign = 0;
+  return lgamma_r(x, &sign);
+}
+
 // log E over the Gaussian of ((1 - q) + q ratio)^a for an integer a: the binomial sum of Mironov, Talwar, Zhang 2019, less the 1 that its
 // weights add up to. All terms are positive: nothing cancels, however small the cost.
 double SubsampledLogMoment(double q, double s, uint32_t order) {
   const double a = order;
   double rest = -kInfinity;
   for (double k = 2; k <= a; ++k) {
-    const double log_weight = std::lgamma(a + 1) - std::lgamma(k + 1) - std::lgamma(a - k + 1) + k * std::log(q) + (a - k) * std::log1p(-q);
+    const double log_weight = LogGamma(a + 1) - LogGamma(k + 1) - LogGamma(a - k + 1) + k * std::log(q) + (a - k) * std::log1p(-q);
     rest = LogAddExp(rest, log_weight + LogExpm1((k * k - k) / (2 * s * s)));
   }
   return rest > 30 ? rest + std::exp(-rest) : std::log1p(std::exp(rest));

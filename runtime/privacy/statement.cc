@@ -51,9 +51,9 @@ std::string_view UnitInWords(PrivacyUnit unit) {
   return "";
 }
 
-// One "name: value" line.
+// One "name: value" line, whatever the two hold: names of data sets, runs and purposes come from a ledger.
 void Line(std::string& text, std::string_view name, std::string_view value) {
-  text.append("  ").append(name).append(": ").append(value).append("\n");
+  text.append("  ").append(OneLine(std::string(name))).append(": ").append(OneLine(std::string(value))).append("\n");
 }
 
 void Lines(std::string& text, std::string_view name, const std::vector<std::string>& values, std::string_view none) {

@@ -2,6 +2,8 @@
 
 #include <charconv>
 
+#include "runtime/privacy/statement.h"
+
 namespace wisp::checkpoint_parts {
 namespace {
 
@@ -46,6 +48,14 @@ Status CheckCharged(const privacy::Ledger& ledger, const Checkpoint& c, std::str
   if (charged >= steps) return OkStatus();
   return PrivacyRefused("checkpoint: the ledger was charged for ", charged, " of the ", steps, " steps of run '",
                         c.run_id, "'; go on with the ledger that paid for them");
+}
+
+Status CheckTuning(const Checkpoint& c, const std::string& run) {
+  const std::string then = privacy::TuningOf(c.run_id), now = privacy::TuningOf(run);
+  if (then == now) return OkStatus();
+  const auto shown = [](const std::string& tuning) { return tuning.empty() ? "nothing" : "'" + tuning + "'"; };
+  return InvalidArgument("checkpoint: its run declared ", shown(then), " as chosen on the same data without a charge, this one declares ", shown(now),
+                         "; allowed is the same");
 }
 
 void Save(const Streams& streams, Checkpoint& c) {

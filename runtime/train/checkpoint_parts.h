@@ -30,6 +30,10 @@ std::vector<float> Copy(const AlignedArray<float>& array);
 // kPrivacyRefused unless the checkpoint's run was charged at least `steps` steps of this purpose.
 Status CheckCharged(const privacy::Ledger& ledger, const Checkpoint& checkpoint, std::string_view purpose, uint64_t steps);
 
+// The ledger knows what was chosen by looking at the data from the run's name, and a run that goes on keeps its own: kInvalidArgument
+// where `run` declares something else.
+Status CheckTuning(const Checkpoint& checkpoint, const std::string& run);
+
 // The streams of a trainer: the first samples, the others are the workers' noise. Of secure ones nothing is saved.
 using Streams = std::vector<privacy::RandomStream*>;
 void Save(const Streams& streams, Checkpoint& checkpoint);

@@ -242,8 +242,10 @@ class ClassificationRun {
     if (!is_private()) return OkStatus();
     WISP_ASSIGN_OR_RETURN(result_.mechanisms, DpFpMechanisms(o_, result_.num_steps));
     if (o_.reproducible_seed) return OkStatus();
-    const bool as_fixed = result_.resumed_from == 0 && result_.ended_early.empty();
-    WISP_ASSIGN_OR_RETURN(result_.epsilon, StatedEpsilon(*o_.ledger, result_.run, as_fixed, job_.goal.delta));
+    WISP_ASSIGN_OR_RETURN(const auto delta, privacy::Delta::Create(job_.goal.delta));
+    WISP_ASSIGN_OR_RETURN(const privacy::RunEpsilon stated, privacy::StateRun(*o_.ledger, result_.run, result_.length(), delta));
+    result_.epsilon = stated.epsilon;
+    result_.accountant = stated.accountant;
     return OkStatus();
   }
 

@@ -17,6 +17,7 @@
 
 #include "runtime/privacy/mechanism.h"
 #include "runtime/train/dp_fp.h"
+#include "runtime/privacy/ledger_statement.h"
 #include "runtime/train/job.h"
 
 namespace wisp {
@@ -58,11 +59,15 @@ struct ClassificationResult {
   uint64_t num_steps = 0, num_dropped = 0;
   uint64_t planned_steps = 0, resumed_from = 0;  // as JobResult, these four
   std::string ended_early, save_failure;
+  privacy::RunLength length() const {
+    return resumed_from == 0 && ended_early.empty() ? privacy::RunLength::kFixed : privacy::RunLength::kChosen;
+  }
   std::string run;
   double seconds = 0;
   std::vector<privacy::Mechanism> mechanisms;  // none in kPaper
-  // PLD, of this run, at goal.delta; absent without a guarantee: kPaper, reproducible noise.
+  // Of this run, at goal.delta; absent without a guarantee: kPaper, reproducible noise.
   std::optional<double> epsilon;
+  std::string accountant;                      // as JobResult's
   std::string description;                     // DescribeDpFp: what is released and protected, or why nothing is
 };
 

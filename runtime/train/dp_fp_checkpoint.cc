@@ -58,6 +58,7 @@ Status DpFpTrainer::Restore(const Checkpoint& c) {
   WISP_RETURN_IF_ERROR(CheckSize("first moment", c.first_moment.size(), optimizer_ ? optimizer_->first().size() : 0));
   WISP_RETURN_IF_ERROR(CheckSize("second moment", c.second_moment.size(), optimizer_ ? optimizer_->second().size() : 0));
   if (is_private()) {
+    WISP_RETURN_IF_ERROR(checkpoint_parts::CheckTuning(c, options_.run));
     WISP_RETURN_IF_ERROR(CheckCharged(*options_.ledger, c, kHeadPurpose, c.step * options_.micro_batches));
     if (options_.mode == DpFpMode::kClipped) WISP_RETURN_IF_ERROR(CheckCharged(*options_.ledger, c, kEncoderPurpose, c.step));
   }

@@ -37,19 +37,25 @@ Result<std::vector<Mechanism>> Overheads(const TrainingJob& job) {
   return mechanisms;
 }
 
-// eta of exact_sum.h for the whole run: how far the discrete noise is from the Gaussian that is accounted for.
+// eta of exact_sum.h for all planned runs: how far the discrete noise is from the Gaussian that is accounted for.
 double LossSlack(const TrainingJob& job, double noise_multiplier, uint64_t num_steps) {
   TrainingOptions options = job.training;
   if (options.method == Method::kFest) options.method = Method::kPhantom;  // more coordinates than FEST will have
   double slack = StepLossSlack(job.architecture, options, noise_multiplier, num_steps);
-  if (job.histogram_noise > 0) slack += PopularityLossSlack(job.histogram_noise, job.architecture.num_items);
+  if (job.histogram_noise > 0) slack += job.planned_runs * PopularityLossSlack(job.histogram_noise, job.architecture.num_items);
   return slack;
 }
 
 // The noise whose cost, the slack of the discrete noise included, meets the goal: the ledger, which counts it, must be able
-// to pay for the last step out of a budget that equals the goal.
-Result<double> NoiseMultiplier(const TrainingJob& job, uint64_t num_steps, double q, std::span<const Mechanism> overheads) {
+// to pay for the last step of the last planned run out of a budget that equals the goal.
+Result<double> NoiseMultiplier(const TrainingJob& job, uint64_t steps_of_run, double q, std::span<const Mechanism> overheads_of_run) {
   if (job.goal.noise_multiplier) return *job.goal.noise_multiplier;
+  const uint64_t num_steps = steps_of_run * job.planned_runs;
+  std::vector<Mechanism> overheads;
+  for (const Mechanism& m : overheads_of_run) {
+    WISP_ASSIGN_OR_RETURN(Mechanism all, m.WithSteps(m.steps() * job.planned_runs));
+    overheads.push_back(std::move(all));
+  }
   double slack = 0;
   for (int attempt = 0;; ++attempt) {
     WISP_ASSIGN_OR_RETURN(const auto target, privacy::EpsilonDelta::Create(*job.goal.epsilon - 2.2 * slack,
@@ -211,6 +217,7 @@ class JobRun {
   Status SetNewLimit() const {
     if (!IsPrivate(job_)) return OkStatus();
     if (job_.new_limit) WISP_RETURN_IF_ERROR(options_.privacy.ledger->SetLimit(*job_.new_limit));
+    if (!plan_.empty()) return options_.privacy.ledger->WritePlan(options_.privacy.run, "planned runs", plan_);
     return options_.privacy.ledger->PlanRun(charges_);
   }
 
@@ -286,6 +293,8 @@ class JobRun {
       return PrivacyRefused("private training needs a ledger: without one the budget spent would be forgotten");
     }
     if (job_.new_limit) WISP_RETURN_IF_ERROR(options_.privacy.ledger->CheckLimit(*job_.new_limit));
+    constexpr uint32_t kMostRuns = 1'000'000;
+    if (job_.planned_runs == 0 || job_.planned_runs > kMostRuns) return InvalidArgument("planned runs are ", job_.planned_runs, ", allowed are 1 to ", kMostRuns);
     WISP_ASSIGN_OR_RETURN(overheads_, Overheads(job_));
     WISP_ASSIGN_OR_RETURN(options_.privacy.noise_multiplier,
                           NoiseMultiplier(job_, options_.num_steps, std::min(1.0, options_.expected_batch / NumRecords()), overheads_));
@@ -293,14 +302,16 @@ class JobRun {
     return OkStatus();
   }
 
-  // What `steps` more steps are to be charged as, with what comes before the first of them.
-  Result<std::vector<privacy::ChargeRequest>> Charges(uint64_t steps, double noise_factor, bool histogram) const {
+  // What `steps` more steps are to be charged as, with what comes before the first of them; or so many runs of them.
+  Result<std::vector<privacy::ChargeRequest>> Charges(uint64_t steps_of_run, double noise_factor, bool histogram, uint64_t runs = 1) const {
+    const uint64_t steps = steps_of_run * runs;
     const PrivateTraining& p = options_.privacy;
     const auto noise = p.reproducible_seed ? privacy::NoiseKind::kReproducible : privacy::NoiseKind::kSecure;
     std::vector<privacy::ChargeRequest> charges;
     if (job_.histogram_noise > 0 && histogram) {
-      charges.push_back({.mechanism = overheads_.front(), .run = p.run, .purpose = "item popularity", .noise = noise,
-                         .loss_slack = PopularityLossSlack(job_.histogram_noise, job_.architecture.num_items)});
+      WISP_ASSIGN_OR_RETURN(Mechanism mechanism, overheads_.front().WithSteps(runs));
+      charges.push_back({.mechanism = std::move(mechanism), .run = p.run, .purpose = "item popularity", .noise = noise,
+                         .loss_slack = static_cast<double>(runs) * PopularityLossSlack(job_.histogram_noise, job_.architecture.num_items)});
     }
     if (steps == 0) return charges;
     WISP_ASSIGN_OR_RETURN(Mechanism mechanism, Mechanism::PoissonSubsampledGaussian(
@@ -313,6 +324,7 @@ class JobRun {
   // All that is still to be charged, held against the ledger's limit before the first of it. A run that goes on has paid for
   // what its checkpoint holds, and pays for every step after it: where not all of them fit it ends sooner.
   Status CheckBudget(const Checkpoint* checkpoint) {
+    if (job_.planned_runs > 1 && checkpoint == nullptr && !options_.privacy.reproducible_seed) return CheckPlan();
     const uint64_t done = checkpoint ? std::min(checkpoint->step, options_.num_steps) : 0;
     const RunBudget budget{*options_.privacy.ledger, job_.new_limit, options_.num_steps - done,
                            [&](uint64_t steps, double factor) { return Charges(steps, factor, checkpoint == nullptr); }};
@@ -324,6 +336,22 @@ class JobRun {
     EndEarly(done + fit, refusal);
     WISP_ASSIGN_OR_RETURN(charges_, budget.charges(fit, 1));
     return OkStatus();
+  }
+
+  // This run is one of those that are planned, or the plan can still be made.
+  Status CheckPlan() {
+    const privacy::Ledger& ledger = *options_.privacy.ledger;
+    WISP_ASSIGN_OR_RETURN(charges_, Charges(options_.num_steps, 1, /*histogram=*/true));
+    WISP_ASSIGN_OR_RETURN(const bool covered, ledger.Covers(charges_));
+    if (covered) return OkStatus();
+    WISP_ASSIGN_OR_RETURN(const auto entries, ledger.Entries());
+    if (!entries.empty()) {
+      return PrivacyRefused("ledger '", ledger.path(), "' has no room for this run in its plan: of the ", job_.planned_runs,
+                            " planned runs all are used, or the plan was made with other options, or none was made before the first charge; "
+                            "without planned runs it counts as chosen after looking");
+    }
+    WISP_ASSIGN_OR_RETURN(plan_, Charges(options_.num_steps, 1, /*histogram=*/true, job_.planned_runs));
+    return ledger.CheckFits(plan_, job_.new_limit);
   }
 
   RunBudget NextCharge() const {
@@ -339,9 +367,10 @@ class JobRun {
   // What the ledger has charged to this run; nothing when the noise can be repeated.
   Result<std::optional<double>> EpsilonSoFar() {
     if (!IsPrivate(job_) || job_.training.privacy.reproducible_seed) return std::optional<double>();
-    const bool as_fixed = result_.resumed_from == 0 && result_.ended_early.empty();
-    WISP_ASSIGN_OR_RETURN(const double epsilon, StatedEpsilon(*options_.privacy.ledger, trainer_->run(), as_fixed, job_.goal.delta));
-    return std::optional<double>(epsilon);
+    WISP_ASSIGN_OR_RETURN(const auto delta, privacy::Delta::Create(job_.goal.delta));
+    WISP_ASSIGN_OR_RETURN(const privacy::RunEpsilon stated, privacy::StateRun(*options_.privacy.ledger, trainer_->run(), result_.length(), delta));
+    result_.accountant = stated.accountant;
+    return std::optional<double>(stated.epsilon);
   }
 
   // One step. Where the disk has no more room for the charge, it gets what was kept for that.
@@ -420,6 +449,7 @@ class JobRun {
   std::vector<int32_t> rows_;
   std::vector<Mechanism> overheads_;
   std::vector<privacy::ChargeRequest> charges_;  // all that is to come
+  std::vector<privacy::ChargeRequest> plan_;     // of all planned runs, where it is still to be written
   std::unique_ptr<Trainer> trainer_;
   std::optional<Recommender> scoring_;
   SavedRun saved_;

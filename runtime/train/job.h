@@ -16,6 +16,7 @@
 
 #include "runtime/data/sequences.h"
 #include "runtime/privacy/ledger.h"
+#include "runtime/privacy/ledger_statement.h"
 #include "runtime/privacy/mechanism.h"
 #include "runtime/train/evaluate.h"
 #include "runtime/train/initialise.h"
@@ -48,7 +49,7 @@ struct RowSelection {
 struct JobProgress {
   uint64_t step = 0, num_steps = 0;        // steps done, and at the end: fewer than planned where the limit allows no more
   double mean_loss = 0;                    // of the last step, per position; local only
-  std::optional<double> epsilon;           // charged to this run so far, by PLD, at the goal's delta; absent without a guarantee
+  std::optional<double> epsilon;           // may be stated of this run so far, at the goal's delta; absent without a guarantee
   std::optional<RankingQuality> validation;
   std::optional<uint64_t> saved;           // the step from which the checkpoint goes on
   std::string save_failure;                // why the newest checkpoint could not be written; the next is tried all the same
@@ -70,6 +71,9 @@ struct TrainingJob {
   double histogram_noise = 0;
   RowSelection rows;                       // read when training.method is kFest or kAdaFestPlus and training.sparse.rows is empty
   PrivacyGoal goal;                        // read when training.method is private
+  // So many runs like this one are fixed before the first charge to the ledger, as its plan: `goal.epsilon` is that of all of them together,
+  // by PLD, however they are spread and whatever they show. Given with each of them; one that the plan has no room for is refused.
+  uint32_t planned_runs = 1;
   // Set: the ledger's limit from now on, over everything. Written once nothing else is refused, before the first charge.
   std::optional<privacy::EpsilonDelta> new_limit;
   // Saved here every checkpoint_every steps and when the run is cancelled, gone on from when it exists, removed when the run is
@@ -93,12 +97,17 @@ struct JobResult {
   uint64_t planned_steps = 0;                  // above num_steps: the ledger's limit allowed no more, and `ended_early` says so
   uint64_t resumed_from = 0;                   // the step of the checkpoint that was gone on from
   std::string ended_early, save_failure;       // sentences for people, empty where there is nothing to say; save_failure: the newest
+  // What its figure stands on: whether it took the steps that were fixed when it began.
+  privacy::RunLength length() const {
+    return resumed_from == 0 && ended_early.empty() ? privacy::RunLength::kFixed : privacy::RunLength::kChosen;
+  }
   double seconds = 0;
   size_t planned_bytes = 0, record_state_bytes = 0;  // of the Trainer
   std::vector<privacy::Mechanism> mechanisms;  // of a private run, in the order of spending
   std::string run;                             // its name in the ledger: that of the run that was gone on with
   double noise_multiplier = 0;
-  std::optional<double> epsilon;               // PLD, at goal.delta; absent without a guarantee
+  std::optional<double> epsilon;               // at goal.delta; absent without a guarantee
+  std::string accountant;                      // who proved it, as privacy::RunEpsilon has it
   std::optional<RankingQuality> validation, test;
 };
 

@@ -25,12 +25,6 @@ bool LimitRefuses(const RunBudget& budget) {
   return fit.ok() && *fit < budget.steps;
 }
 
-Result<double> StatedEpsilon(const privacy::Ledger& ledger, const std::string& run, bool as_fixed, double delta) {
-  WISP_ASSIGN_OR_RETURN(const auto at, privacy::Delta::Create(delta));
-  if (as_fixed) return ledger.SpentByRun(run, at);
-  return ledger.Spent(at);
-}
-
 Status WithWhatFits(const RunBudget& budget, const Status& refusal) {
   const auto with = [&](const std::string& more) { return Status(refusal.code(), refusal.message() + more); };
   const auto steps = StepsThatFit(budget);

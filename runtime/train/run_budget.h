@@ -34,10 +34,6 @@ Result<uint64_t> StepsThatFit(const RunBudget& budget);
 // of a run.
 bool LimitRefuses(const RunBudget& budget);
 
-// The epsilon that may be stated of a run. Of one that took the steps that were fixed when it began: by PLD of its charges. Of one that
-// ended early or was gone on with, whose number of steps was chosen after looking at some of them: the ledger's figure, which covers it.
-Result<double> StatedEpsilon(const privacy::Ledger& ledger, const std::string& run, bool as_fixed, double delta);
-
 // `refusal`, of all steps, with what would not be refused: so many steps, or so many times the noise.
 Status WithWhatFits(const RunBudget& budget, const Status& refusal);
 

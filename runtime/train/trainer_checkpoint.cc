@@ -82,7 +82,10 @@ Status Trainer::Restore(const Checkpoint& c) {
   WISP_RETURN_IF_ERROR(CheckSize("first moment", c.first_moment.size(), optimizer_.first().size()));
   WISP_RETURN_IF_ERROR(CheckSize("second moment", c.second_moment.size(), optimizer_.second().size()));
   WISP_RETURN_IF_ERROR(CheckSize("average", c.average.size(), ema_.size()));
-  if (is_private()) WISP_RETURN_IF_ERROR(CheckCharged(*options_.privacy.ledger, c, "training", c.step));
+  if (is_private()) {
+    WISP_RETURN_IF_ERROR(checkpoint_parts::CheckTuning(c, options_.privacy.run));
+    WISP_RETURN_IF_ERROR(CheckCharged(*options_.privacy.ledger, c, "training", c.step));
+  }
   if (!std::equal(c.item_rows.begin(), c.item_rows.end(), sparse_rows_.begin(), sparse_rows_.end())) {
     return InvalidData("checkpoint: it belongs to a run that trains other rows of the item table");
   }

@@ -1,6 +1,6 @@
 /* One fine-tuning through the C interface; a line for each step that is reported done, written at once.
  *
- *   personalise MODEL.wisp LOG.db LEDGER.db OUT.wisp
+ *   personalise MODEL.wisp LOG.db LEDGER.db CHECKPOINT OUT.wisp
  */
 #include <stdio.h>
 
@@ -13,11 +13,12 @@ static int OnProgress(const wisp_progress* progress, void* user_data) {
 }
 
 int main(int argc, char** argv) {
-  if (argc != 5) return 2;
+  if (argc != 6) return 2;
   wisp_error error;
-  wisp_personalise_options options = {.size = sizeof(options), .model_path = argv[1], .log_path = argv[2], .output_path = argv[4],
-                                      .ledger_path = argv[3], .epsilon = 4, .delta = 1e-4, .num_users_public = 60, .unit = WISP_UNIT_USER,
-                                      .expected_batch = 20, .epochs = 2, .num_threads = 1, .progress = OnProgress};
+  wisp_personalise_options options = {.size = sizeof(options), .model_path = argv[1], .log_path = argv[2], .output_path = argv[5],
+                                      .ledger_path = argv[3], .checkpoint_path = argv[4], .checkpoint_every = 2, .epsilon = 4,
+                                      .delta = 1e-4, .num_users_public = 60, .unit = WISP_UNIT_USER, .expected_batch = 20, .epochs = 2,
+                                      .num_threads = 1, .progress = OnProgress};
   if (wisp_personalise(&options, NULL, &error) == WISP_OK) return 0;
   fprintf(stderr, "personalise: %s\n", error.message);
   return (int)error.code;

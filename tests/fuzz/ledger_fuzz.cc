@@ -1,4 +1,4 @@
-// Ledgers: files of any bytes, and true ledgers that somebody edited. What opens can be read, stated and charged; a charge that went
+// Ledgers: files of any bytes, and true ledgers of both versions that somebody edited. What opens can be read, stated and charged; a charge that went
 // through is counted; everything else is a sentence.
 #include <sqlite3.h>
 
@@ -8,6 +8,7 @@
 
 #include "runtime/privacy/ledger.h"
 #include "tests/fuzz/input.h"
+#include "tests/unit/ledger_version1.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace {
@@ -41,6 +42,17 @@ std::optional<Mechanism> MechanismOf(fuzz::Input& input) {
   return *made;
 }
 
+void MakeVersion1(const std::string& path) {
+  const std::string sql = std::string("PRAGMA page_size = 512; PRAGMA synchronous = OFF;") + kVersion1 +
+                          "INSERT INTO limits (time, epsilon, delta) VALUES ('2026-05-01T12:00:01Z', 8, 1e-6);"
+                          "INSERT INTO entries (time, run, purpose, noise, mechanism, loss_slack) VALUES ('2026-05-01T12:00:02Z', 'a', '', 'secure', '" +
+                          Mechanism::Gaussian({.noise_multiplier = 5})->ToText() + "', 0)";
+  sqlite3* database = nullptr;
+  sqlite3_open(path.c_str(), &database);
+  fuzz::Require(sqlite3_exec(database, sql.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK, "a ledger of version 1 is made");
+  sqlite3_close(database);
+}
+
 // One value of one row becomes another, whatever the triggers say.
 void Edit(const std::string& path, fuzz::Input& input) {
   constexpr const char* kColumns[] = {"entries SET run", "entries SET noise", "entries SET mechanism", "entries SET loss_slack", "entries SET state",
@@ -48,8 +60,8 @@ void Edit(const std::string& path, fuzz::Input& input) {
                                       "limits SET delta", "sqlite_sequence SET seq"};
   sqlite3* database = nullptr;
   sqlite3_open(path.c_str(), &database);
-  sqlite3_exec(database, "DROP TRIGGER entries_stay; DROP TRIGGER entries_are_final; DROP TRIGGER entries_release_once; PRAGMA ignore_check_constraints = ON",
-               nullptr, nullptr, nullptr);
+  sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);  // dropped they would be missed, and no row be looked at
+  sqlite3_exec(database, "PRAGMA ignore_check_constraints = ON", nullptr, nullptr, nullptr);
   const std::string sql = std::string("UPDATE ") + kColumns[input.Byte() % std::size(kColumns)] + " = ?1";
   sqlite3_stmt* statement = nullptr;
   if (sqlite3_prepare_v2(database, sql.c_str(), -1, &statement, nullptr) == SQLITE_OK) {
@@ -111,7 +123,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (const char* side : {"", "-wal", "-shm", "-journal"}) std::remove((path + side).c_str());
   fuzz::Input input(data, size);
   const uint8_t how = input.Byte();
-  if (how & 1) {
+  if (how & 64) {
+    MakeVersion1(path);
+  } else if (how & 1) {
     fuzz::WriteFile(path, input.Rest());
   } else {
     auto ledger = Ledger::Open(path, {.dataset = "watch history"});

@@ -39,6 +39,33 @@ def small_database(path, script):
     return path.read_bytes()
 
 
+def endless_schema(application_id, version):
+    """Pages above the schema that all lead to the next one, sixty times each: 10^10 tables, all of one name."""
+    def inner(children, child, header=0):
+        page = bytearray(512)
+        struct.pack_into('>BHHHBI', page, header, 5, 0, children, 512 - 5 * children, 0, child)
+        for i in range(children):
+            struct.pack_into('>H', page, header + 12 + 2 * i, 512 - 5 * (i + 1))
+            struct.pack_into('>IB', page, 512 - 5 * (i + 1), child, i + 1)
+        return page
+
+    def text(value):
+        return 13 + 2 * len(value), value.encode()
+
+    levels, sql = 6, text('CREATE TABLE IF NOT EXISTS x(a)')
+    fields = [text('table'), text('x'), text('x'), (1, bytes([levels + 3])), sql]
+    row = bytes([len(fields) + 1]) + bytes(kind for kind, _ in fields) + b''.join(value for _, value in fields)
+    cell = bytes([len(row), 1]) + row
+    leaf, table = bytearray(512), bytearray(512)
+    struct.pack_into('>BHHHBH', leaf, 0, 13, 0, 1, 512 - len(cell), 0, 512 - len(cell))
+    leaf[-len(cell):] = cell
+    struct.pack_into('>BHHH', table, 0, 13, 0, 0, 512)
+    pages = [inner(40, 2, 100)] + [inner(60, level + 3) for level in range(levels)] + [leaf, table]
+    struct.pack_into('>16sHBBBBBBIIIIIIIIIIII20xII', pages[0], 0, b'SQLite format 3\0', 512, 1, 1, 0, 64, 32, 32, 1, len(pages), 0, 0, 1, 4, 0, 0, 1,
+                     version, 0, application_id, 1, 3040001)
+    return b''.join(map(bytes, pages))
+
+
 def binary_seeds(work):
     architecture = {'max_length': 4, 'width': 4, 'num_heads': 2, 'num_blocks': 1, 'inner_width': 3}
     training = {'method': 'ordinary', 'sampling': 'shuffled', 'epochs': 1, 'expected_batch': 2, 'seed': 1, 'optimizer': {'kind': 'adam'}}
@@ -76,7 +103,24 @@ def database_seeds(work):
     seed('sqlite', 'recursive', b'\0' + small_database(
         work / 'a.db', "CREATE VIEW events AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT 'u' AS user, 'tea' AS item, i AS time FROM n;"))
     seed('sqlite', 'index', b'\4' + small_database(work / 'a.db', table + 'CREATE INDEX by_user ON events(user);' + rows))
+    forever = 'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n'
+    seed('sqlite', 'trigger', b'\0' + small_database(work / 'a.db', table + rows + f'CREATE TRIGGER t AFTER INSERT ON events BEGIN {forever}; END;'))
+    seed('sqlite', 'computed', b'\0' + small_database(work / 'a.db', table.replace(')', ", more DEFAULT (hex(zeroblob(9))), CHECK (item <> 'tea'))")))
+    seed('sqlite', 'endless-schema', b'\0' + endless_schema(0, 0))
     seed('sqlite', 'other-table', b'\1' + small_database(work / 'a.db', table.replace('events', '"other ""table"""') + rows.replace('events', '"other ""table"""')))
+
+
+def version1_seeds(work):
+    made = (corpus.parents[1] / 'unit' / 'ledger_version1.h').read_text().split('R"sql(')[1].split(')sql"')[0]
+    entry = "'now', 'r', '', 'secure', '%s', 0.25" % 'gaussian noise_multiplier=5 steps=1 adjacency=add_remove'
+    rows = f"INSERT INTO limits (time, epsilon, delta) VALUES ('now', 8, 1e-6); INSERT INTO entries (time, run, purpose, noise, mechanism, loss_slack) VALUES ({entry});"
+    whole = small_database(work / 'a.db', made + rows)
+    seed('ledger', 'version-1', bytes([1]) + whole)
+    seed('ledger', 'version-1-shown', bytes([1 | 16]) + whole)
+    view = "CREATE VIEW dataset AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT 'a' AS name, 'user' AS unit, '' AS adjacency, '' AS created FROM n WHERE i < 0;"
+    seed('ledger', 'version-1-view', bytes([1 | 16]) + small_database(work / 'a.db', made + rows + 'DROP TABLE dataset;' + view))
+    for version in (1, 2):
+        seed('ledger', f'endless-schema-{version}', bytes([1]) + endless_schema(0x77697370, version))
 
 
 def ledger_seeds():
@@ -90,7 +134,8 @@ def ledger_seeds():
     seed('ledger', 'limit', bytes([2]) + limit + b'\0' + gaussian + b'\1r\0' + b'\2\1')
     seed('ledger', 'spent', bytes([6]) + b'\0' + gaussian + b'\1r\0')
     for column in range(12):
-        seed('ledger', f'edit-{column}', bytes([8 | 16]) + b'\0' + gaussian + b'\1r\0' + limit + b'\3' * 9 + bytes([column, 4 * 7]) + b'gausian')
+        seed('ledger', f'edit-{column}', bytes([8 | 16]) + b'\0' + gaussian + b'\1r\0' + limit + b'\3' * 10 + bytes([column, 4 * 7]) + b'gausian')
+        seed('ledger', f'edit-version-1-{column}', bytes([64 | 8 | 16]) + bytes([column, 4 * 7]) + b'gausian')
     seed('ledger', 'no-database', bytes([1]) + b'SQLite format 3\0' + bytes(100))
 
 
@@ -136,6 +181,7 @@ def c_interface_seeds():
 with tempfile.TemporaryDirectory() as folder:
     binary_seeds(pathlib.Path(folder))
     database_seeds(pathlib.Path(folder))
+    version1_seeds(pathlib.Path(folder))
 ledger_seeds()
 text_seeds()
 c_interface_seeds()

@@ -5,6 +5,8 @@ PLD = "accountant_test:Pld."
 ROUNDING = "pld_rounding_test:PldRounding."
 DRAWS = "decoding_accounting_test:"
 LEDGER = "ledger_test:LedgerTest."
+CRAFTED = "ledger_crafted_test:LedgerTest."
+ANCHOR = "ledger_anchor_test:LedgerAnchorTest."
 BUDGET = "ledger_budget_test:LedgerBudgetTest."
 RANDOM = "random_test:RandomStream."
 GAUSSIAN = "discrete_gaussian_test:DiscreteGaussian."
@@ -75,6 +77,7 @@ def ledger():
         ("charge-not-committed", "Write", "WISP_RETURN_IF_ERROR(transaction.Commit());", "", LEDGER + "ChargesSurviveReopening"),
         ("charge-forgets-its-slack", "Charge", ".loss_slack = charge.loss_slack", ".loss_slack = 0", LEDGER + "LossSlackIsPaidFor"),
         ("noise-of-two-kinds-mixed", "Charge", "WISP_RETURN_IF_ERROR(budget.all().CheckNoise(charge.noise));", "", LEDGER + "NoiseOfTwoKindsDoesNotMix"),
+        ("a-name-forges-lines-of-a-message", "CheckDataset", "OneLine(dataset)", "Printable(dataset)", LEDGER + "AnotherUnitOrAdjacencyIsRefused"),
         ("run-of-others-counted", "Ledger::SpentByRun", "e.run == run", "e.run != run", LEDGER + "*:-LedgerTest.TheFileIsMade*"),
         ("filter-without-what-is-about-to-run", "Charge", "budget.AfterCharge(charge), {}", "budget, {}", BUDGET + "WhatIsAboutToRunIsCounted"),
     ]) + table("runtime/privacy/privacy_filter.cc", [
@@ -93,6 +96,37 @@ def ledger():
         ("slack-costs-no-delta", "Composition::State", "* std::exp(-eta)", "", "composition_test:Composition.SlackCostsEpsilonAndDelta"),
         ("repeatable-noise-has-an-epsilon", "Composition::State", "if (has_reproducible_) return StatedEpsilon{kInfinity};", "",
          "composition_test:Composition.RepeatableNoiseHasNoEpsilon"),
+    ])
+
+
+def ledger_file():
+    return table("runtime/privacy/ledger_chain.cc", [
+        ("chain-of-each-row-alone", "ChainLink::After", "std::string(before.begin(), before.end()) + bytes_", "bytes_ + std::string(before.size(), ' ')",
+         CRAFTED + "ARowOfACopyThatWentAnotherWayIsNoticed"),
+        ("chain-without-lengths", "ChainLink::Text", "AppendWord(bytes_, text.size());", "", CRAFTED + "TextMovedToTheNextColumnIsNoticed"),
+    ]) + table("runtime/privacy/ledger_rows.cc", [
+        ("rows-not-held-to-the-chain", "Follow", "place.stored != AsText(end.chain)", "false", CRAFTED + "TextMovedToTheNextColumnIsNoticed"),
+        ("rows-not-held-to-the-head", "ReadRowsAfter", "if (head.seq == rows.end.seq && head.chain == rows.end.chain) return rows;", "return rows;",
+         LEDGER + "EntriesCannotBeChangedOrRemovedByOthers"),
+        ("any-tables-are-a-ledgers", "CheckTables", "texts[0] == texts[1]", "!texts[1].empty()", CRAFTED + "AViewInAnOldLedgerIsNotRead"),
+    ]) + table("runtime/privacy/ledger_database.cc", [
+        ("trees-of-any-height", "Database::CheckContents", "WISP_RETURN_IF_ERROR(CheckHeights());", "", CRAFTED + "ATreeAsHighAsTheFileIsLongIsRefused"),
+        ("work-of-opening-without-the-size", "Database::Recognise", "kOperationsBesides + kOperationsPerByte * bytes", "kOperationsBesides",
+         CRAFTED + "ALongHonestLedgerIsOpenedAndUpgraded"),
+        ("ledger-without-its-log-begun-anew", "Database::CheckNothingLost", 'journal.Text(0) != "wal"', "true",
+         "ledger_file_test:LedgerTest.Version1WithoutItsLogIsRefusedNotBegunAnew"),
+        ("journal-takes-a-charge-back", "Database::OpenBounded", "return IsWholeLedger(path, bytes);", "return !IsWholeLedger(path, bytes);",
+         "ledger_file_test:LedgerTest.AJournalThatWasLeftTakesNoChargeBack"),
+    ]) + table("runtime/privacy/ledger_anchored.cc", [
+        ("anchor-goes-by-number", "Anchored::Check", "if (chain == known->chain) return OkStatus();", "return OkStatus();", ANCHOR + "AnOldCopyPutBack_IsRefused"),
+        ("anchor-of-any-ledger", "Anchored::Check", "known->ledger_id != random_id", "false", ANCHOR + "TheAnchorOfAnotherLedger_IsRefused"),
+        ("anchor-stays-behind", "Anchored::Keep", "return anchor_->Write({random_id, position.seq, position.chain});", "return OkStatus();",
+         ANCHOR + "AnOldCopyPutBack_IsRefused"),
+    ]) + table("runtime/privacy/ledger_upgrade.cc", [
+        ("old-tables-taken-as-they-are", "CheckTablesOfVersion1", "return CheckTables(database, kTablesOfVersion1);", "static_cast<void>(database); return OkStatus();",
+         CRAFTED + "AViewInAnOldLedgerIsNotRead"),
+        ("old-ledger-loses-its-last-entries", "CheckLastEntry", "row.Number(0) <= static_cast<int64_t>(num_entries)", "true",
+         CRAFTED + "AnOldLedgerThatLostItsLastEntryIsRefused"),
     ])
 
 
@@ -121,11 +155,15 @@ def random():
 
 
 def figures():
-    return table("runtime/privacy/json.cc", [
+    return table("runtime/privacy/statement.cc", [
+        ("a-name-forges-lines", "Line", "append(OneLine(std::string(value)))", "append(value)", "statement_test:Statement.EachValueIsOneLineWhateverItHolds"),
+    ]) + table("runtime/privacy/json.cc", [
+        ("controls-of-several-bytes-in-json", "JsonWriter::AppendQuoted", "IsControl(text, length) && c != '\\t'", "length == 1 && IsControl(text, length) && c != '\\t'",
+         "statement_test:JsonWriter.ControlCharactersOfSeveralBytesAreEscaped"),
         ("epsilon-to-nearest", "EpsilonText", "if (std::strtod(text.c_str(), nullptr) >= number) return text;", "return text;",
          "json_test:EpsilonText.ReadBackIsNeverLessAndNearAbove"),
     ]) + table("runtime/privacy/ledger_statement.cc", [
-        ("tuning-kept-quiet", "StatementOf", "!tuning.empty() &&", "tuning.empty() &&", "ledger_statement_test:LedgerStatementTest.WhatWasTunedIsThereOnce"),
+        ("tuning-kept-quiet", "Gather", "!tuning.empty() &&", "tuning.empty() &&", "ledger_statement_test:LedgerStatementTest.WhatWasTunedIsThereOnce"),
     ])
 
 
@@ -144,4 +182,4 @@ def audits():
 
 
 def faults():
-    return pld() + accountants() + ledger() + random() + figures() + audits()
+    return pld() + accountants() + ledger() + ledger_file() + random() + figures() + audits()

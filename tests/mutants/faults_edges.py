@@ -1,9 +1,12 @@
-"""Faults at the edges: formats and rows, runs that go on or end early, files and their locks, what a caller is told."""
+"""Faults at the edges: formats and rows, runs that go on or end early, files and their locks, weights that are read, what a caller asks for
+and is told."""
 from faults import table
 
 INTERRUPTED = "interrupted_run_test:InterruptedRun."
 C_RESUME = "c_resume_test:CResume."
 C_PERSONALISE = "c_personalise_test:CPersonalise."
+C_INTERFACE = "c_interface_test:CInterface."
+MODEL_WRITE = "model_write_test:ModelWrite."
 
 
 def rows_of_others():
@@ -25,16 +28,34 @@ def rows_of_others():
     ])
 
 
+def databases_of_others():
+    reader, log = "sqlite_reader_test:Sqlite.", "sqlite_reader_test:EventLog."
+    return table("runtime/data/sqlite_reader.cc", [
+        ("views-are-read", "CheckIsTable", 'if (*type == "table") return OkStatus();', "return OkStatus();", reader + "ViewsAndVirtualTables_AreRefused"),
+        ("blobs-are-keys", "AddRow", "type == SQLITE_TEXT || type == SQLITE_INTEGER", "type != SQLITE_NULL", reader + "BadTables_AreNamed"),
+    ]) + table("runtime/data/sqlite_file.cc", [
+        ("triggers-run", "Distrust", "std::pair(SQLITE_DBCONFIG_ENABLE_TRIGGER, 0)", "std::pair(SQLITE_DBCONFIG_ENABLE_TRIGGER, 1)",
+         log + "WhatTheFileWouldRunOnAppending_DoesNotRun"),
+        ("work-of-reading-without-the-size", "WorkLimit::AllowForSize", "left_ += kOperationsPerByte", "left_ += 0", reader + "ManySmallRows_AreRead"),
+    ]) + table("runtime/data/event_log.cc", [
+        ("log-appends-to-anything", "EventLog::CheckTable", 'if (*type != "table") {', "if (false) {", log + "WhatIsNoPlainTable_IsRefused"),
+        ("log-computes-columns", "EventLog::CheckTable", "if (!computed->empty()) {", "if (false) {", log + "WhatIsNoPlainTable_IsRefused"),
+        ("log-of-another-kind", "EventLog::Open", "sqlite3_column_int64(id.get(), 0) != 0", "false", "sqlite_reader_test:EventLog.ALedger_IsNoLog"),
+        ("log-takes-any-key", "EventLog::Append", "if (!fault.empty()) return", "if (false) return", log + "WhatTheReaderWouldRefuse_DoesNotGetIn"),
+        ("history-upside-down", "EventLog::History", "std::reverse(items.begin(), items.end());", "", log + "MoreColumnsThanItsOwn_AreLeftToTheirDefaults"),
+    ])
+
+
 def resumed_runs():
     return table("runtime/train/run_budget.cc", [
-        ("a-resumed-run-states-pld", "StatedEpsilon", "if (as_fixed)", "if (true)", INTERRUPTED + "StepsChargedAndNotTakenAreChargedAgain"),
-        ("any-refusal-ends-a-run-as-a-model", "LimitRefuses", "return fit.ok() && *fit < budget.steps;", "return fit.ok();",
+        ("any-refusal-ends-a-run-as-a-model", "LimitRefuses", "return fit.ok() && *fit < budget.steps;", "return true;",
          INTERRUPTED + "ARefusalThatIsNotTheLimitsIsAnError"),
     ]) + table("runtime/train/job.cc", [
         ("a-charge-is-tried-twice", "Step", "&& !was_paid()", "", C_RESUME + "AnAnchorThatFailsOnce_EndsTheRunAndIsPaidOnce"),
         ("histogram-of-another-noise", "CheckHistogram", "job_.histogram_noise > 0 && e.mechanism == overheads_.front()", "true",
          INTERRUPTED + "HistogramOfAnotherNoiseIsRefused"),
     ]) + table("runtime/privacy/ledger_upgrade.cc", [
+        ("nobody-chose-of-version-1", "ReadSubjectOfVersion1", "*unit != PrivacyUnit::kUser && ", "", "golden.sh"),
         ("limits-of-one-second-come-last", "WasBefore", "limit.time_utc < entry.time_utc || (first_limit && first_entry && limit.time_utc == entry.time_utc)",
          "limit.time_utc < entry.time_utc", "golden.sh"),
         ("limits-of-one-second-come-first", "WasBefore", "limit.time_utc < entry.time_utc || (first_limit && first_entry && limit.time_utc == entry.time_utc)",
@@ -42,13 +63,82 @@ def resumed_runs():
     ])
 
 
+def figures_of_runs():
+    alone = "ledger_statement_test:LedgerStatementTest.OneRunHasItsOwnChargesAndTheFigureThatItsLengthAllows"
+    planned = "job_test:JobTest.PlannedRunsShareTheGoal"
+    return table("runtime/privacy/ledger_statement.cc", [
+        ("a-chosen-length-states-pld", "StateRun", "length == RunLength::kFixed", "true", alone, INTERRUPTED + "StepsChargedAndNotTakenAreChargedAgain"),
+        ("a-runs-statement-has-those-of-others", "StatementOfRun", "std::erase_if(entries, [&](const LedgerEntry& e) { return e.run != run; });", "", alone),
+        ("a-runs-statement-has-the-ledgers-figure", "StatementOfRun", "s.epsilon = alone.epsilon;", "", alone),
+    ]) + table("runtime/train/checkpoint_parts.cc", [
+        ("a-late-declaration-is-lost", "CheckTuning", "then == now", "true", INTERRUPTED + "ADeclarationThatComesLateIsRefused"),
+    ]) + table("runtime/train/job.cc", [
+        ("planned-runs-with-the-noise-of-one", "NoiseMultiplier", "steps_of_run * job.planned_runs", "steps_of_run", planned),
+        ("a-run-beyond-the-plan", "CheckPlan", "if (covered) return OkStatus();", "return OkStatus();", planned),
+        ("a-plan-after-a-look", "CheckPlan", "if (!entries.empty())", "if (false)", planned, "job_test:JobTest.PlannedRunsOnALedgerThatWasLookedAtAreRefused"),
+    ]) + table("tools/wisp/recipe.cc", [
+        ("a-minimum-decides-over-items", "CheckPublicCatalogue", "if (count <= 1) continue;", "continue;", "declarations.sh"),
+    ])
+
+
 def files():
+    databases = MODEL_WRITE + "DatabasesAndWhatLiesBesideThemStay"
     return table("runtime/core/file.cc", [
         ("linked-file-for-everybody", "MakePrivate", "const int linked = OpenRetrying(path.c_str(), O_WRONLY | O_CREAT, 0600);",
-         "const int linked = OpenRetrying(path.c_str(), O_WRONLY | O_CREAT, 0666);", "model_write_test:ModelWrite.AFileBehindALinkIsTheOwnersAloneToo"),
+         "const int linked = OpenRetrying(path.c_str(), O_WRONLY | O_CREAT, 0666);", MODEL_WRITE + "AFileBehindALinkIsTheOwnersAloneToo"),
+        ("files-for-everybody", "FileReplacement::Begin", "access == FileAccess::kOwner ? 0600 : 0666", "0666", MODEL_WRITE + "FilesAreTheOwnersAlone"),
+        ("databases-are-replaced", "FileReplacement::Begin", "if (HoldsDatabase(path))", "if (false)", databases),
+        ("what-lies-beside-a-database-is-replaced", "HoldsDatabase", "path.ends_with(end) &&", "path.empty() && path.ends_with(end) &&", databases),
+        ("abandoned-files-stay", "FileReplacement::Begin", "RemoveAbandoned(path);", "", MODEL_WRITE + "FilesOfOthersWithSimilarNamesStay"),
+        ("files-of-living-writers-go", "RemoveIfAbandoned", "if (flock(fd, LOCK_EX | LOCK_NB) == 0)", "", MODEL_WRITE + "TemporaryFileOfALivingWriterStays"),
+        ("a-ledger-is-taken-for-a-temporary-file", "RemoveIfAbandoned", "if (MayBeDatabase(path)) return;", "", databases),
     ]) + table("runtime/privacy/ledger_file.cc", [
         ("opening-drops-the-locks-of-a-writer", "OpenFile", "if (!there) {", "{",
          "ledger_file_test:LedgerTest.OpeningALedgerKeepsTheLocksOfAWriterInTheSameProcess"),
+    ]) + table("runtime/privacy/ledger_database.cc", [
+        ("a-rollback-makes-a-sentence", "Transaction::~Transaction", "database_->Rollback();", '(void)database_->Execute("ROLLBACK");',
+         "allocation_test:Allocation.ARollbackThatFailsNeedsNoMemory"),
+    ])
+
+
+def weights_and_scores():
+    damaged, no_number = C_INTERFACE + "DamagedRow_IsFoundOnOpening", C_INTERFACE + "ScoreThatIsNoNumber_IsNoSuccess"
+    said = "inference_test:TopK.ScoresThatAreNotFiniteAreSaid"
+    return table("runtime/model/model_file.cc", [
+        ("weights-unread-on-opening", "ModelFile::OpenAs", "if (verify == Verify::kFull) WISP_RETURN_IF_ERROR(file.VerifyWeights());", "", damaged),
+        ("checksums-unread", "ModelFile::VerifyWeights", "WISP_RETURN_IF_ERROR(container::CheckArrays(impl_->view, impl_->model.arrays, impl_->arrays));", "",
+         "model_corruption_test:*EveryDamagedByteIsRefusedOrChangesOneWeightAndIsFound*"),
+        ("weights-that-are-no-numbers", "ModelFile::VerifyWeights", "metadata::AllFinite({tensor.floats, p.size()})", "true",
+         "model_metadata_test:ModelMetadata.NotFiniteWeightsAreFoundByFullVerificationOnly"),
+    ]) + table("runtime/inference/session.cc", [
+        ("eight-bits-of-unread-weights", "Session::Open", "backend == Backend::kInt8 ? Verify::kFull : verify", "verify", damaged),
+        ("no-numbers-recommended", "Session::Recommend", "if (!top.all_finite()) return NotFinite();", "", no_number),
+    ]) + table("runtime/inference/batch_recommender.cc", [
+        ("no-numbers-in-a-batch", "BatchRecommender::RecommendSome", "if (!share.tops[r].all_finite()) all_finite_ = false;", "", no_number),
+    ]) + table("runtime/inference/private_recommender.cc", [
+        ("no-numbers-drawn-from", "PrivateRecommender::Recommend", "return session_->NotFinite();", "{}",
+         C_INTERFACE + "ScoresOfWeightsTooLarge_AreNoSuccess"),
+    ]) + table("runtime/inference/top_k.h", [
+        ("no-numbers-unsaid", "Offer", "all_finite_ = false;", "", no_number, said),
+        ("minus-infinity-passed-over", "Bar", "return std::numeric_limits<float>::quiet_NaN();", "return -std::numeric_limits<float>::infinity();", said),
+    ])
+
+
+def structs_and_enums():
+    read, filled = C_INTERFACE + "OptionStructs_AreReadAsFarAsTheyGo", C_INTERFACE + "ResultStructs_AreFilledAsFarAsTheyGo"
+    return table("ports/c/status_c.h", [
+        ("sizes-within-a-field", "CheckSize", "&& size % alignof(size_t) == 0", "", read, filled),
+        ("options-read-beyond-their-size", "CopyOptions", "size < known ? size : known", "known", read),
+        ("later-options-passed-over", "CopyOptions", "if (static_cast<const unsigned char*>(given)[i] != 0)", "if (false)",
+         C_INTERFACE + "OptionsThatAreNotKnown_AreRefusedUnlessZero"),
+        ("results-filled-beyond-their-size", "FillResult", "size < sizeof(Filled) ? size : sizeof(Filled)", "sizeof(Filled)", filled,
+         C_PERSONALISE + "Result_IsFilledAsFarAsItGoesAndNeverBeyond"),
+    ]) + table("ports/c/wisp.cc", [
+        ("an-unknown-verification-is-one", "ChoiceOf", "verify < WISP_VERIFY_DEFAULT || verify > WISP_VERIFY_NEVER", "false",
+         C_INTERFACE + "Enums_OutOfRangeAreRefused"),
+    ]) + table("ports/c/options_c.h", [
+        ("an-unknown-unit-is-the-user", "UnitOfNumber", "case WISP_UNIT_USER:", "default: case WISP_UNIT_USER:", C_PERSONALISE + "Unit_IsRequired"),
+        ("numbers-below-zero-are-taken", "CheckNumbers", "n.value >= 0 && ", "", C_PERSONALISE + "NumbersBelowZero_AreNamed"),
     ])
 
 
@@ -66,4 +156,5 @@ def callers():
 
 
 def faults():
-    return rows_of_others() + resumed_runs() + files() + callers()
+    return (rows_of_others() + databases_of_others() + resumed_runs() + figures_of_runs() + files() + weights_and_scores() + structs_and_enums() +
+            callers())

@@ -238,7 +238,7 @@ TEST(Mechanism, TextReadsBackBitForBit) {
 }
 
 TEST(Mechanism, ImpossibleParametersAreRefused) {
-  for (double bad : {0.0, -1.0, std::nan(""), HUGE_VAL}) EXPECT_FALSE(Mechanism::Gaussian({.noise_multiplier = bad}).ok());
+  for (double bad : {0.0, -1.0, 1.1e12, std::nan(""), HUGE_VAL}) EXPECT_FALSE(Mechanism::Gaussian({.noise_multiplier = bad}).ok());
   for (double bad : {0.0, -0.1, 1.1, std::nan("")}) {
     EXPECT_FALSE(Mechanism::PoissonSubsampledGaussian({.noise_multiplier = 1, .sampling_probability = bad, .steps = 1}).ok());
   }

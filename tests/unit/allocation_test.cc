@@ -1,9 +1,10 @@
-// A steady training step and a score allocate nothing: counted by replacing the global allocator.
+// A steady training step and a score allocate nothing, and a ledger is rolled back without memory: seen by replacing the global allocator.
 #include "tests/unit/counting_allocator.h"
 
 #include <gtest/gtest.h>
 
 #include "runtime/inference/batch_recommender.h"
+#include "runtime/privacy/ledger_database.h"
 #include "runtime/train/trainer.h"
 #include "tests/unit/train_test_util.h"
 
@@ -100,6 +101,21 @@ TEST(Allocation, StepThatChargesAllocatesInTheLedgerOnly) {
     if (i % 10 != 0) most = std::max<size_t>(most, num_allocations - before);
   }
   EXPECT_EQ(most, 0u);
+}
+
+// SQLite rolls back by itself where memory fails. The rollback after it fails, and there may be no memory for a sentence about it.
+TEST(Allocation, ARollbackThatFailsNeedsNoMemory) {
+  auto database = *privacy::Database::InMemory("a ledger in memory");
+  const auto roll_back_twice = [&](const auto& begun) {
+    ASSERT_TRUE(begun.ok());
+    ASSERT_TRUE(database.Execute("ROLLBACK").ok());
+    testing::no_memory = true;
+  };
+  roll_back_twice(privacy::Transaction::Begin(database));
+  testing::no_memory = false;
+  roll_back_twice(privacy::Snapshot::Begin(database));
+  testing::no_memory = false;
+  EXPECT_FALSE(database.in_transaction());
 }
 
 TEST(Allocation, BatchAllocatesNothing) {

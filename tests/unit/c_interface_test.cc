@@ -86,6 +86,19 @@ TEST_F(CInterface, OptionStructs_AreReadAsFarAsTheyGo) {
   });
 }
 
+// A newer caller's: zero in what is not known here asks for nothing.
+TEST_F(CInterface, OptionsThatAreNotKnown_AreRefusedUnlessZero) {
+  struct Newer {
+    wisp_recommend_options known;
+    uint64_t later;
+  } newer = {WISP_INIT(wisp_recommend_options), 0};
+  newer.known.size = sizeof(newer);
+  size_t count = 12;
+  EXPECT_EQ(Recommend(&newer.known, &count), WISP_OK) << error_.message;
+  newer.later = uint64_t{1} << 63;
+  EXPECT_EQ(Recommend(&newer.known, &count), WISP_UNSUPPORTED);
+}
+
 TEST_F(CInterface, Enums_OutOfRangeAreRefused) {
   for (const int32_t number : {-1, 3, 4, 1000, INT32_MIN, INT32_MAX}) {
     wisp_open_options open = WISP_INIT(wisp_open_options);
@@ -245,6 +258,28 @@ TEST_F(CInterface, ScoreThatIsNoNumber_IsNoSuccess) {
   const wisp_private_options how = WISP_INIT(wisp_private_options);
   EXPECT_EQ(wisp_private_recommender_open(model_, &how, &draws, &error_), WISP_INVALID_DATA) << "nothing is drawn, or paid for, from damaged weights";
   EXPECT_EQ(draws, nullptr);
+}
+
+// Undamaged, and of no use: every weight is a number, no score is.
+TEST_F(CInterface, ScoresOfWeightsTooLarge_AreNoSuccess) {
+  const std::vector<float> weights(FlatSize(ParametersOf(test::kTiny)), 1e30f);
+  ASSERT_TRUE(WriteModel(path_, {.architecture = test::kTiny, .weights = weights,
+                                 .provenance = {{.mechanisms = {"none"}, .epsilon = 0, .noise = NoiseOrigin::kSecure}}}).ok());
+  wisp_model_close(model_);
+  ASSERT_EQ(wisp_model_open(path_.c_str(), &model_, &error_), WISP_OK) << error_.message;
+  size_t count = 12, found = 77;
+  EXPECT_EQ(Recommend(nullptr, &count), WISP_INVALID_DATA);
+  const int32_t* histories[] = {history_};
+  const size_t lengths[] = {3};
+  EXPECT_EQ(wisp_recommend_batch(model_, histories, lengths, 1, nullptr, nullptr, 6, top_, &found, &error_), WISP_INVALID_DATA);
+  wisp_private_recommender* draws = nullptr;
+  const wisp_private_options how = WISP_INIT(wisp_private_options);
+  ASSERT_EQ(wisp_private_recommender_open(model_, &how, &draws, &error_), WISP_OK) << error_.message;
+  EXPECT_EQ(wisp_private_recommender_is_free(draws), 1);
+  int32_t items[12];
+  EXPECT_EQ(wisp_private_recommend(draws, history_, 3, nullptr, items, &count, &error_), WISP_INVALID_DATA);
+  EXPECT_EQ(count, 12u);
+  wisp_private_recommender_close(draws);
 }
 
 // Damage that does not change the file's time shows whether the weights were read.

@@ -95,6 +95,28 @@ TEST_F(CPersonalise, UnchargedTuning_IsStated) {
   EXPECT_NE(std::string(text.data()).find("chosen on the same data without a charge: learning rate"), std::string::npos) << text.data();
 }
 
+TEST_F(CPersonalise, NumbersBelowZero_AreNamed) {
+  for (double value : {-1.0, std::nan("")}) {
+    options_.learning_rate = value;
+    EXPECT_EQ(Run(), WISP_INVALID_ARGUMENT);
+    EXPECT_NE(std::string(error_.message).find("wisp_personalise_options: learning_rate is "), std::string::npos) << error_.message;
+  }
+  EXPECT_FALSE(std::filesystem::exists(ledger_));
+}
+
+TEST_F(CPersonalise, PlannedRuns_ShareTheirEpsilon) {
+  options_.planned_runs = 2;
+  const double noise = MustRun().noise_multiplier;
+  EXPECT_EQ(MustRun().noise_multiplier, noise);
+  const auto ledger = privacy::Ledger::OpenExisting(ledger_);
+  const auto figures = *ledger->Figures(*privacy::Delta::Create(options_.delta));
+  EXPECT_EQ(figures.basis, privacy::LedgerFigures::Basis::kPlan);
+  EXPECT_LE(figures.stated.epsilon, options_.epsilon);
+  EXPECT_GT(figures.stated.epsilon, 0.97 * options_.epsilon);
+  EXPECT_EQ(Run(), WISP_PRIVACY_REFUSED) << "a third of two";
+  EXPECT_NE(std::string(error_.message).find("has no room for this run in its plan"), std::string::npos) << error_.message;
+}
+
 TEST_F(CPersonalise, BadRows_AreLeftOutAndCounted) {
   sqlite3* log = nullptr;
   ASSERT_EQ(sqlite3_open(log_.c_str(), &log), SQLITE_OK);

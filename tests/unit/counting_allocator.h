@@ -11,11 +11,12 @@ namespace wisp::testing {
 
 inline std::atomic<size_t> num_allocations{0};
 inline std::atomic<size_t> allocated_bytes{0};  // asked for, whether given back or not
+inline std::atomic<bool> no_memory{false};      // true: every allocation fails
 
 inline void* CountedNew(size_t size, size_t alignment) {
   ++num_allocations;
   allocated_bytes += size;
-  void* p = std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+  void* p = no_memory ? nullptr : std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
   if (p == nullptr) throw std::bad_alloc();
   return p;
 }

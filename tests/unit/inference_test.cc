@@ -5,6 +5,7 @@
 #include <random>
 
 #include "runtime/inference/session.h"
+#include "runtime/inference/top_k.h"
 #include "runtime/train/evaluate.h"
 #include "tests/unit/gradient_test_util.h"
 #include "tests/unit/temporary_folder.h"
@@ -219,6 +220,26 @@ TEST_F(SessionTest, BadRequestsAreNamed) {
   const std::vector<int32_t> far = {99};
   EXPECT_NE(message({1}, {.excluded = far}).find("99"), std::string::npos);
   EXPECT_NE(message({1}, {.candidates = far}).find("99"), std::string::npos);
+}
+
+// Left out, and said: nobody takes what is left for all there is.
+TEST(TopK, ScoresThatAreNotFiniteAreSaid) {
+  const auto all_finite = [](std::vector<float> scores, size_t room) {
+    std::vector<Recommendation> best(room);
+    TopK top(best);
+    top.OfferAll(0, scores, [](size_t) { return false; });
+    best.resize(top.Finish());
+    for (const Recommendation& r : best) EXPECT_TRUE(std::isfinite(r.score));
+    return top.all_finite();
+  };
+  for (const size_t room : {1, 2, 9}) {
+    EXPECT_TRUE(all_finite({1, 3, 2}, room));
+    EXPECT_FALSE(all_finite({1, 3, NAN}, room));
+    EXPECT_FALSE(all_finite({NAN, 3, 1}, room));
+    EXPECT_FALSE(all_finite({1, 3, INFINITY}, room));
+    EXPECT_FALSE(all_finite({-INFINITY, 3, 1}, room));
+  }
+  EXPECT_FALSE(all_finite({1, 3, -INFINITY}, 9)) << "there is room for it";
 }
 
 TEST(Evaluate, RankCountsTiesAndNansAgainstTheModel) {

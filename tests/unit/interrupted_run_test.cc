@@ -6,6 +6,7 @@
 
 #include "runtime/data/event_log.h"
 #include "runtime/privacy/ledger_anchor.h"
+#include "runtime/privacy/statement.h"
 #include "runtime/train/job.h"
 #include "runtime/train/saved_run.h"
 #include "tests/unit/file_size_limit.h"
@@ -133,11 +134,28 @@ TEST_F(InterruptedRun, StepsChargedAndNotTakenAreChargedAgain) {
   EXPECT_EQ(Charged(), 10u);
   // Who decided to stop had seen six steps: PLD of ten that were fixed beforehand does not hold.
   const auto at = *privacy::Delta::Create(kDelta);
-  EXPECT_GT(*first->epsilon, *ledger_.SpentByRun(first->run, at));
+  EXPECT_GT(*first->epsilon, ledger_.SpentByRun(first->run, at)->epsilon);
   EXPECT_EQ(*first->epsilon, *ledger_.Spent(at));
+  EXPECT_EQ(first->accountant, "Renyi filter");
   std::filesystem::copy_file(folder_ / "copy", checkpoint_);
   ASSERT_TRUE(RunTrainingJob(Job()).ok());
   EXPECT_EQ(Charged(), 14u);
+}
+
+// The run keeps its name in the ledger, and with it what was declared when it began.
+TEST_F(InterruptedRun, ADeclarationThatComesLateIsRefused) {
+  TrainingJob job = Job();
+  job.training.privacy.run = privacy::WithTuning("run", "the rate");
+  ASSERT_EQ(RunUntil(4, job).code(), StatusCode::kCancelled);
+  for (const char* tuning : {"", "the batch"}) {
+    job.training.privacy.run = privacy::WithTuning("again", tuning);
+    const Status refused = RunTrainingJob(job).status();
+    EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument) << tuning;
+    EXPECT_NE(refused.message().find("its run declared 'the rate'"), std::string::npos) << refused.message();
+  }
+  EXPECT_EQ(Charged(), 6u);
+  job.training.privacy.run = privacy::WithTuning("again", "the rate");
+  EXPECT_TRUE(RunTrainingJob(job).ok());
 }
 
 // The limit is what the whole run costs: what the interruption wasted is missing at the end, and said to be.

@@ -64,6 +64,44 @@ TEST_F(JobTest, GoalIsMetByWhatTheLedgerChargedHistogramIncluded) {
   EXPECT_TRUE(result->test.has_value());
 }
 
+// A year's runs are fixed before the first of them: together they cost the goal, by PLD, whatever was seen in between.
+TEST_F(JobTest, PlannedRunsShareTheGoal) {
+  ASSERT_TRUE(ledger_->SetLimit(*privacy::EpsilonDelta::Create(3.0, 1e-3)).ok());
+  const auto at = *privacy::Delta::Create(1e-3);
+  TrainingJob job = PrivateJob();
+  job.planned_runs = 3;
+  std::vector<double> noise;
+  for (int run = 0; run < 3; ++run) {
+    job.training.privacy.run = "night " + std::to_string(run);
+    const auto result = RunTrainingJob(job);
+    ASSERT_TRUE(result.ok()) << result.status().message();
+    noise.push_back(result->noise_multiplier);
+    const auto figures = *ledger_->Figures(at);
+    EXPECT_EQ(figures.basis, privacy::LedgerFigures::Basis::kPlan);
+    EXPECT_LE(figures.stated.epsilon, 3.0);
+    EXPECT_GT(figures.stated.epsilon, 2.98) << "noise is wasted";
+    EXPECT_LT(*result->epsilon, 2.5) << "one of three";
+  }
+  EXPECT_EQ(noise, std::vector<double>(3, noise[0]));
+  const size_t entries = ledger_->Entries()->size();
+  const Status fourth = RunTrainingJob(job).status();
+  EXPECT_EQ(fourth.code(), StatusCode::kPrivacyRefused);
+  EXPECT_NE(fourth.message().find("has no room for this run in its plan"), std::string::npos) << fourth.message();
+  EXPECT_EQ(ledger_->Entries()->size(), entries);
+  EXPECT_EQ(ledger_->Plans()->size(), 1u);
+}
+
+TEST_F(JobTest, PlannedRunsOnALedgerThatWasLookedAtAreRefused) {
+  TrainingJob job = PrivateJob();
+  ASSERT_TRUE(RunTrainingJob(job).ok());
+  const size_t entries = ledger_->Entries()->size();
+  job.planned_runs = 2;
+  EXPECT_EQ(RunTrainingJob(job).status().code(), StatusCode::kPrivacyRefused);
+  EXPECT_EQ(ledger_->Entries()->size(), entries);
+  job.planned_runs = 0;
+  EXPECT_EQ(RunTrainingJob(job).status().code(), StatusCode::kInvalidArgument);
+}
+
 TEST_F(JobTest, RefusedGoalsSpendNothing) {
   const auto refused = [&](auto&& change, StatusCode code, const char* word) {
     TrainingJob job = PrivateJob();

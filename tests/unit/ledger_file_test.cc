@@ -137,29 +137,10 @@ TEST_F(LedgerTest, AJournalThatWasLeftTakesNoChargeBack) {
   EXPECT_GE(journals, 3);
 }
 
-constexpr char kVersion1[] = R"sql(
-PRAGMA journal_mode = WAL;
-CREATE TABLE dataset (
-  id INTEGER PRIMARY KEY CHECK (id = 1), name TEXT NOT NULL, unit TEXT NOT NULL, adjacency TEXT NOT NULL,
-  created TEXT NOT NULL);
-CREATE TABLE limits (
-  id INTEGER PRIMARY KEY AUTOINCREMENT, time TEXT NOT NULL, epsilon REAL NOT NULL, delta REAL NOT NULL);
-CREATE TABLE entries (
-  id INTEGER PRIMARY KEY AUTOINCREMENT, time TEXT NOT NULL, run TEXT NOT NULL, purpose TEXT NOT NULL,
-  noise TEXT NOT NULL CHECK (noise IN ('secure', 'reproducible')), mechanism TEXT NOT NULL,
-  loss_slack REAL NOT NULL CHECK (loss_slack >= 0),
-  state TEXT NOT NULL DEFAULT 'charged' CHECK (state IN ('charged', 'released')));
-CREATE TRIGGER entries_stay BEFORE DELETE ON entries
-  BEGIN SELECT RAISE(ABORT, 'spent budget cannot be taken back'); END;
-INSERT INTO dataset VALUES (1, 'watch history', 'session', 'add_remove', '2026-05-01T12:00:00Z');
-PRAGMA application_id = 0x77697370;
-PRAGMA user_version = 1;
-)sql";
-
 // A ledger as version 1 left it after a kill: everything in the write-ahead log.
 void MakeVersion1(const std::string& path) {
   const std::string entry = "INSERT INTO entries (time, run, purpose, noise, mechanism, loss_slack, state) VALUES ('2026-05-01T12:00:0";
-  const std::string sql = std::string(kVersion1) + "INSERT INTO limits (time, epsilon, delta) VALUES ('2026-05-01T12:00:01Z', 8, 1e-6);" + entry +
+  const std::string sql = std::string("PRAGMA journal_mode = WAL;") + kVersion1 + "INSERT INTO limits (time, epsilon, delta) VALUES ('2026-05-01T12:00:01Z', 8, 1e-6);" + entry +
                           "0Z', 'a', 'training', 'secure', '" + Steps(10).ToText() + "', 0.25, 'released');" + entry + "2Z', 'b', '', 'secure', '" +
                           Steps(5).ToText() + "', 0, 'charged');";
   ASSERT_EQ(InChild([&] {

@@ -46,6 +46,30 @@ TEST_F(LedgerStatementTest, WhatWasTunedIsThereOnce) {
   EXPECT_EQ(TuningOf("a run"), "");
 }
 
+// A run alone: what was charged to it, and by whom its figure is set.
+TEST_F(LedgerStatementTest, OneRunHasItsOwnChargesAndTheFigureThatItsLengthAllows) {
+  const std::string run = WithTuning("run", "the rate");
+  for (const char* name : {run.c_str(), "other", run.c_str()}) {
+    ASSERT_TRUE(ledger_.Charge({.mechanism = kTraining, .run = name, .purpose = "training", .loss_slack = 1e-9}).ok());
+  }
+  const Delta at = DeltaAt(kDelta);
+  const PrivacyStatement fixed = *StatementOfRun(ledger_, "l", at, run, RunLength::kFixed);
+  EXPECT_EQ(fixed.run, run);
+  EXPECT_EQ(fixed.uncharged_tuning, std::vector<std::string>{"the rate"});
+  EXPECT_EQ(fixed.num_steps, 100u);
+  EXPECT_EQ(fixed.loss_slack, 2e-9);
+  EXPECT_NE(fixed.accountant.find("PLD"), std::string::npos);
+  const double alone = Pld({*kTraining.WithSteps(100)}, kDelta);
+  EXPECT_NEAR(*fixed.epsilon, alone, 1e-6);
+  EXPECT_GT(*fixed.ledger_epsilon, alone);
+  const PrivacyStatement chosen = *StatementOfRun(ledger_, "l", at, run, RunLength::kChosen);
+  EXPECT_EQ(chosen.num_steps, 100u);
+  EXPECT_EQ(*chosen.epsilon, *ledger_.Spent(at));
+  EXPECT_NE(chosen.accountant.find("Renyi filter"), std::string::npos);
+  EXPECT_EQ(StateRun(ledger_, run, RunLength::kFixed, at)->accountant, "PLD");
+  EXPECT_EQ(StateRun(ledger_, run, RunLength::kChosen, at)->accountant, "Renyi filter");
+}
+
 TEST_F(LedgerStatementTest, OneFigureOverSelectionTrainingAndDraws) {
   Charge(kSelection, "selection");
   Charge(kTraining, "training", NoiseKind::kSecure, 1e-9);

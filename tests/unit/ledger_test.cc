@@ -86,8 +86,8 @@ TEST_F(LedgerTest, SpentIsTheAccountantsFigureForEverything) {
   ASSERT_TRUE(ledger.Charge({.mechanism = Steps(200), .run = "b"}).ok());
   const std::vector<Mechanism> all = {Steps(300), Steps(50, 30)}, run_a = {Steps(100)};
   EXPECT_DOUBLE_EQ(*ledger.Spent(AtDelta()), *PldEpsilon(all, AtDelta()));
-  EXPECT_DOUBLE_EQ(*ledger.SpentByRun("a", AtDelta()), *PldEpsilon(run_a, AtDelta()));
-  EXPECT_EQ(*ledger.SpentByRun("nobody", AtDelta()), 0);
+  EXPECT_DOUBLE_EQ(ledger.SpentByRun("a", AtDelta())->epsilon, *PldEpsilon(run_a, AtDelta()));
+  EXPECT_EQ(ledger.SpentByRun("nobody", AtDelta())->epsilon, 0);
   EXPECT_GT(*ledger.Spent(AtDelta(1e-9)), *ledger.Spent(AtDelta()));
 }
 
@@ -271,6 +271,8 @@ TEST_F(LedgerTest, AnotherUnitOrAdjacencyIsRefused) {
   const Status other = renamed->CheckDataset("renamed");
   EXPECT_EQ(other.code(), StatusCode::kPrivacyRefused);
   EXPECT_NE(other.message().find("'watch history'"), std::string::npos) << other.message();
+  const Status forged = renamed->CheckDataset("a\x1b[31m\nepsilon 0.01");
+  EXPECT_NE(forged.message().find("'a?[31m?epsilon 0.01'"), std::string::npos) << forged.message();
 }
 
 TEST_F(LedgerTest, TheFileIsMadeByTheFirstChargeOrLimit) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "runtime/privacy/ledger.h"
+#include "tests/unit/ledger_version1.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace wisp::privacy {

@@ -222,6 +222,21 @@ TEST_F(ModelWrite, FilesOfOthersWithSimilarNamesStay) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "m.wisp.tmp-123-0"));
 }
 
+// A log or a ledger, what SQLite keeps beside it, and one whose name is that of a temporary file.
+TEST_F(ModelWrite, DatabasesAndWhatLiesBesideThemStay) {
+  const std::string database("SQLite format 3\0 and its pages", 30), ledger = folder_ / "l.db", beside = ledger + "-wal", named = path_ + ".tmp-1-2";
+  for (const std::string& path : {ledger, named}) test::WriteBytes(path, database);
+  test::WriteBytes(beside, "x");
+  for (const std::string& path : {ledger, beside}) {
+    const Status status = WriteModel(path, new_.contents());
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << path;
+    EXPECT_NE(status.message().find("will not be replaced"), std::string::npos) << status.message();
+  }
+  EXPECT_TRUE(WriteModel(path_, new_.contents()).ok());
+  for (const std::string& path : {ledger, named}) EXPECT_EQ(test::ReadBytes(path), database) << path;
+  EXPECT_EQ(test::ReadBytes(beside), "x");
+}
+
 // Whatever the umask: weights and names may come from the data of whoever uses the device.
 TEST_F(ModelWrite, FilesAreTheOwnersAlone) {
   const mode_t before = umask(0);

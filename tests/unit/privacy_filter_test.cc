@@ -225,7 +225,7 @@ TEST(Path, LossSlackIsAddedAtEveryOrder) {
 }
 
 // A year of equal runs, 20 steps each with q = 0.1, whose plan costs epsilon 8 at delta 1e-6: how many fit where nobody planned them.
-// docs/algorithms.md, section 9, shows the table.
+// docs/algorithms.md, section 10, shows the table.
 TEST(Filter, WhatAYearCostsBesideAPlan) {
   constexpr double kEpsilon = 8, kDelta = 1e-6;
   const RenyiFilter filter({.epsilon = kEpsilon, .delta = kDelta});

@@ -110,13 +110,12 @@ TEST(Sqlite, GeneratedColumns_AreNone) {
   EXPECT_TRUE(ToldOfFile(path).starts_with("error: " + path + ", table events: there is no column 'time' or 'timestamp'")) << ToldOfFile(path);
 }
 
-// Inner pages that all lead to the next one, 80 times each: a file of 400 KB with 10^16 rows.
-TEST(Sqlite, PagesThatAreNamedAgainAndAgain_EndTheReading) {
+// Inner pages that all lead to the next one, 80 times each: a file of 400 KB with 10^16 rows. `first` is SQL before the rows are written.
+std::string MakeEndless(const LogFolder& folder, const std::string& first) {
   constexpr size_t kPage = 512;
-  const LogFolder folder;
   std::string rows;
   for (int i = 0; i < 20000; ++i) rows += (i == 0 ? "('u" : ",('u") + std::to_string(i % 7) + "','item','" + std::to_string(i) + "')";
-  std::ifstream in(folder.MakeDatabase("good.db", "PRAGMA page_size=512;" + TableOf("events", rows)), std::ios::binary);
+  std::ifstream in(folder.MakeDatabase("good.db", "PRAGMA page_size=512;" + first + TableOf("events", rows)), std::ios::binary);
   std::string bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
   std::vector<size_t> inner;
   size_t leaf = 0;
@@ -124,7 +123,7 @@ TEST(Sqlite, PagesThatAreNamedAgainAndAgain_EndTheReading) {
     if (bytes[page * kPage] == 0x05) inner.push_back(page);
     if (bytes[page * kPage] == 0x0d) leaf = page;
   }
-  ASSERT_GE(inner.size(), 9u);
+  EXPECT_GE(inner.size(), 9u);
   const auto put = [&](size_t at, size_t page) {
     for (size_t i = 0; i < 4; ++i) bytes[at + i] = static_cast<char>((page + 1) >> (24 - 8 * i));  // pages are numbered from 1
   };
@@ -132,12 +131,30 @@ TEST(Sqlite, PagesThatAreNamedAgainAndAgain_EndTheReading) {
     const size_t at = inner[i] * kPage, next = i + 1 < 9 ? inner[i + 1] : leaf;
     const auto byte = [&](size_t k) { return static_cast<uint8_t>(bytes[k]); };
     const size_t cells = size_t{byte(at + 3)} << 8 | byte(at + 4);
-    ASSERT_GT(cells, 1u);
+    EXPECT_GT(cells, 1u);
     for (size_t c = 0; c < cells; ++c) put(at + (size_t{byte(at + 12 + 2 * c)} << 8 | byte(at + 13 + 2 * c)), next);
     put(at + 8, next);
   }
-  const std::string path = folder.Write("round.db", bytes);
-  EXPECT_EQ(ToldOfFile(path), "error: " + path + ": takes more work to read than a file of its size can need: it is damaged, or made to keep a reader busy");
+  return folder.Write("round.db", bytes);
+}
+
+const std::string kTooMuchWork = "takes more work to read than a file of its size can need: it is damaged, or made to keep a reader busy";
+
+TEST(Sqlite, PagesThatAreNamedAgainAndAgain_EndTheReading) {
+  const LogFolder folder;
+  const std::string path = MakeEndless(folder, "");
+  EXPECT_EQ(ToldOfFile(path), "error: " + path + ": " + kTooMuchWork);
+  EXPECT_EQ(EventLog::Open(path).status().message(), "event log '" + path + "': " + kTooMuchWork);  // it would make its index
+}
+
+TEST(EventLog, PagesThatAreNamedAgainAndAgain_EndAHistory) {
+  const LogFolder folder;
+  const std::string path = MakeEndless(folder, "CREATE TABLE other(x); CREATE INDEX events_by_user ON other(x);");
+  const Result<EventLog> log = EventLog::Open(path);
+  ASSERT_TRUE(log.ok()) << log.status().message();
+  const Status status = log->History("anna", 10).status();
+  EXPECT_EQ(status.code(), StatusCode::kInvalidData);
+  EXPECT_EQ(status.message(), "event log '" + path + "': " + kTooMuchWork);
 }
 
 // Rows as small as they come are far from the bound on work.
@@ -149,6 +166,9 @@ TEST(Sqlite, ManySmallRows_AreRead) {
   const Result<ReadResult> read = ReadSequences(path, Format::kSqlite, {});
   ASSERT_TRUE(read.ok()) << read.status().message();
   EXPECT_EQ(read->report.num_events, 1000000u);
+  const Result<EventLog> log = EventLog::Open(path);
+  ASSERT_TRUE(log.ok()) << log.status().message();
+  EXPECT_TRUE(log->History("1", 2000000).ok());
 }
 
 TEST(Sqlite, NamesThatATerminalActsOn_AreShownWithoutThat) {
@@ -238,6 +258,71 @@ TEST(Sqlite, EventLog_IsReadWhileItIsOpen) {
   EXPECT_EQ(ToldOfFile(folder / "events.db"), "anna: cake tea");
   ASSERT_TRUE(log.Append({.user = "anna", .item = "soup", .time = 3}).ok());
   EXPECT_EQ(ToldOfFile(folder / "events.db"), "anna: cake tea soup");
+}
+
+constexpr char kForever[] = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n";
+// Four million digits, none of which begins the other two million: some minutes in one operation of SQLite.
+constexpr char kLong[] = "(instr(hex(zeroblob(4000000)), hex(zeroblob(2000000)) || '1') = 0)";
+
+TEST(EventLog, WhatTheFileWouldRunOnAppending_DoesNotRun) {
+  const LogFolder folder;
+  const std::pair<const char*, std::string> files[] = {
+      {"trigger.db", TableOf("events", "('anna','tea',1)") + "CREATE TRIGGER t AFTER INSERT ON events BEGIN " + kForever + "; END"},
+      {"before.db", TableOf("events", "('anna','tea',1)") + "CREATE TRIGGER t BEFORE INSERT ON events BEGIN INSERT INTO events VALUES ('anna', 'more', 7); END"},
+      {"check.db", "CREATE TABLE events(user, item, time, CHECK (time = 1 OR " + std::string(kLong) + "));INSERT INTO events VALUES('anna','tea',1)"}};
+  for (const auto& [name, sql] : files) {
+    const std::string path = folder.MakeDatabase(name, sql);
+    Result<EventLog> log = EventLog::Open(path);
+    ASSERT_TRUE(log.ok()) << log.status().message();
+    const Status appended = log->Append({.user = "anna", .item = "cake", .time = 2});
+    EXPECT_TRUE(appended.ok()) << appended.message();
+    EXPECT_EQ(*log->History("anna", 10), (std::vector<std::string>{"tea", "cake"})) << name;
+  }
+}
+
+TEST(EventLog, WhatIsNoPlainTable_IsRefused) {
+  const LogFolder folder;
+  const std::string end = ", which runs what the file says; allowed is a table with the columns user, item and time";
+  const std::string computed = "; allowed are constants, and indexes of columns";
+  const std::pair<std::string, std::string> files[] = {
+      {"CREATE VIEW events(user, item, time) AS SELECT 1, 2, 3; CREATE TRIGGER t INSTEAD OF INSERT ON events BEGIN SELECT 1; END", "'events' is no table but a view" + end},
+      {"CREATE VIRTUAL TABLE events USING fts5(user, item, time)", "'events' is no table but a virtual" + end},
+      {"CREATE TABLE events(user, item)", "the table events has no column 'time'; the columns are 'user', 'item'"},
+      {"CREATE TABLE events(a, \"b\n\", c, item, time)", "the table events has no column 'user'; the columns are 'a', 'b?', 'c', 'item', 'time'"},
+      {"CREATE TABLE events(user, item, time AS (1))", "the table events computes its column 'time'" + computed},
+      {"CREATE TABLE events(user, item, time, more AS " + std::string(kLong) + " STORED)", "the table events computes its column 'more'" + computed},
+      {"CREATE TABLE events(user, item, time, more DEFAULT " + std::string(kLong) + ")", "the table events computes its column 'more'" + computed},
+      {"CREATE TABLE events(user, item, time); CREATE INDEX slow ON events(" + std::string(kLong) + ")", "the table events computes its index 'slow'" + computed},
+      {"CREATE TABLE events(user, item, time); CREATE INDEX some ON events(user) WHERE " + std::string(kLong), "the table events computes its index 'some'" + computed}};
+  for (const auto& [sql, sentence] : files) {
+    std::filesystem::remove(folder / "log.db");
+    const std::string path = folder.MakeDatabase("log.db", sql);
+    const Status status = EventLog::Open(path).status();
+    EXPECT_EQ(status.code(), StatusCode::kInvalidData);
+    EXPECT_EQ(status.message(), "event log '" + path + "': " + sentence);
+    EXPECT_FALSE(std::filesystem::exists(path + "-wal"));  // as it was
+  }
+}
+
+TEST(EventLog, ALedger_IsNoLog) {
+  const LogFolder folder;
+  const std::string path = folder.MakeDatabase("a.ledger", "CREATE TABLE entries(x); PRAGMA application_id = 7");
+  EXPECT_EQ(EventLog::Open(path).status().message(), "event log '" + path + "': is a database of another kind (application id 7), such as a ledger");
+}
+
+// A table that an app has made may have more to it.
+TEST(EventLog, MoreColumnsThanItsOwn_AreLeftToTheirDefaults) {
+  const LogFolder folder;
+  const std::string path = folder.MakeDatabase(
+      "log.db", "CREATE TABLE Events(id INTEGER PRIMARY KEY AUTOINCREMENT, user VARCHAR(64) NOT NULL, item TEXT NOT NULL CHECK (length(item) > 0), time INTEGER,"
+                "note TEXT DEFAULT 'none', made TEXT DEFAULT CURRENT_TIMESTAMP, number NOT NULL DEFAULT -1, UNIQUE(user, item, time));"
+                "CREATE INDEX by_item ON events(item, time); CREATE TABLE other(x); INSERT INTO events(user, item, time) VALUES('anna', 'tea', 1)");
+  Result<EventLog> log = EventLog::Open(path);
+  ASSERT_TRUE(log.ok()) << log.status().message();
+  EXPECT_TRUE(log->Append({.user = "anna", .item = "cake", .time = 2}).ok());
+  EXPECT_FALSE(log->Append({.user = "anna", .item = "cake", .time = 2}).ok());  // it is unique
+  EXPECT_EQ(*log->History("anna", 10), (std::vector<std::string>{"tea", "cake"}));
+  EXPECT_EQ(ToldOfFile(path), "anna: tea cake");
 }
 
 TEST(EventLog, WhatTheReaderWouldRefuse_DoesNotGetIn) {

@@ -1,6 +1,7 @@
 // The statement says everything it must, in its order, and no epsilon where nothing is guaranteed.
 #include "runtime/privacy/statement.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -97,6 +98,31 @@ TEST(Statement, JsonHoldsTheSame) {
   EXPECT_EQ(accounting["limit"]["epsilon"].get<double>(), 8);
   EXPECT_EQ(accounting["guarantee"], "differential privacy");
   EXPECT_EQ(json["verification"]["ledger"], "watch.ledger");
+}
+
+// A ledger from elsewhere has any names, also such as look like lines of the statement.
+TEST(Statement, EachValueIsOneLineWhateverItHolds) {
+  const std::string forged = "a\x1b[31mRED\r\n  epsilon of the data set, all runs: 0.01\n\xc2\x9b\xe2\x80\xaez\xff";
+  PrivacyStatement s = Complete();
+  s.draws = DrawFigures{.num_draws = 3};
+  s.parts = {{.purpose = "training"}};
+  const std::string plain = ToText(s);
+  s.setting = s.dataset = s.run = s.output = s.accountant = s.software = s.created_by = s.ledger_path = forged;
+  s.uncharged_tuning = s.protected_parts = s.unprotected_parts = {forged};
+  s.parts[0].purpose = forged;
+  const std::string text = ToText(s);
+  const auto lines = [](const std::string& all) { return std::count(all.begin(), all.end(), '\n'); };
+  EXPECT_EQ(lines(text), lines(plain) + 1 - 3) << text;  // one line for who made it, and three parts fewer that are not protected
+  for (const char* part : {"\x1b", "\r", "\xc2\x9b", "\xe2\x80\xae", "\xff", "\n  epsilon of the data set, all runs: 0.01"}) {
+    EXPECT_EQ(text.find(part), std::string::npos) << text;
+  }
+  const std::string shown = "a?[31mRED??  epsilon of the data set, all runs: 0.01???z?";
+  for (const char* name : {"data set: ", "run: ", "released: ", "not protected: ", "ledger: "}) {
+    EXPECT_NE(text.find("\n  " + std::string(name) + shown + "\n"), std::string::npos) << text;
+  }
+  EXPECT_NE(text.find("\n  " + shown + " alone: "), std::string::npos) << text;
+  const auto json = nlohmann::json::parse(ToJson(s));
+  EXPECT_EQ(json["definition"]["dataset"], forged.substr(0, forged.size() - 1) + "\xef\xbf\xbd");
 }
 
 TEST(Statement, WhatTheUnitCoversAndWhoChoseItIsSaid) {
@@ -200,6 +226,15 @@ TEST(JsonWriter, StringsAreEscaped) {
   const auto read = nlohmann::json::parse(json.Take());
   EXPECT_EQ(read.begin().key(), nasty);
   EXPECT_EQ(read.begin().value(), nasty);
+}
+
+// Valid JSON may hold them, but a terminal acts on them.
+TEST(JsonWriter, ControlCharactersOfSeveralBytesAreEscaped) {
+  const std::string acted_on = "\xc2\x9b" "2J \xe2\x80\xae \xe2\x81\xa6 \xc2\xa0";
+  JsonWriter json;
+  const std::string text = json.BeginArray().Value(acted_on).EndArray().Take();
+  EXPECT_EQ(text, "[\n  \"\\u009b2J \\u202e \\u2066 \xc2\xa0\"\n]\n");
+  EXPECT_EQ(nlohmann::json::parse(text)[0], acted_on);
 }
 
 TEST(JsonWriter, BytesThatAreNotUtf8AreReplaced) {

@@ -126,9 +126,9 @@ class DecodingBench {
  private:
   Status RunSome(std::span<const RankingCase> cases, size_t first, size_t stride) {
     Reader reader;
-    WISP_ASSIGN_OR_RETURN(reader.model, Session::Open(d_.model));
+    WISP_ASSIGN_OR_RETURN(reader.model, Session::Open(d_.model, Backend::kSimd, Verify::kFull));
     if (!d_.base.empty()) {
-      WISP_ASSIGN_OR_RETURN(reader.base, Session::Open(d_.base));
+      WISP_ASSIGN_OR_RETURN(reader.base, Session::Open(d_.base, Backend::kSimd, Verify::kFull));
     }
     const size_t num_items = reader.model->architecture().num_items;
     reader.scores.resize(num_items);

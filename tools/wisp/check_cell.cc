@@ -13,8 +13,8 @@ namespace {
 constexpr uint32_t kSomeItems = 4096;  // where the table does not say how many
 
 Status CheckGuarantee(const Recipe& r) {
-  if (r.min_item_events > 1) return PrivacyRefused("data.min_item_events is ", r.min_item_events, ", allowed with a private method is 1");
   if (r.catalogue != Recipe::Catalogue::kPublic) return PrivacyRefused("a private method needs \"catalogue\": \"public\" under data");
+  WISP_RETURN_IF_ERROR(CheckPublicCatalogue(r));
   if (r.training.num_records_public == 0) return PrivacyRefused("a private method needs training.num_records_public");
   return CheckPrivacyGoal(r.goal, r.training.num_records_public);
 }

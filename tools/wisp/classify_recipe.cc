@@ -44,6 +44,7 @@ void ReadPrivacy(JsonSection& s, ClassifyRecipe& r) {
   using privacy::PrivacyUnit;
   s.Choice<PrivacyUnit>("unit", r.unit, {{"user", PrivacyUnit::kUser}, {"session", PrivacyUnit::kSession}, {"day", PrivacyUnit::kDay},
                                          {"interaction", PrivacyUnit::kInteraction}});
+  r.unit_chosen = s.Any("unit") != nullptr;
 }
 
 void ReadData(JsonSection& s, ClassifyRecipe& r) {

@@ -20,6 +20,7 @@ struct ClassifyRecipe {
   PrivacyGoal goal;                   // of the private modes
   double head_share = 0.3;
   privacy::PrivacyUnit unit = privacy::PrivacyUnit::kInteraction;  // one labelled text is one record
+  bool unit_chosen = false;  // the recipe names it
   std::string uncharged_tuning;       // as a recommender's
   std::vector<std::string> classes;   // public: the order is that of the classes' numbers
   data::LetterCase letters = data::LetterCase::kLower;

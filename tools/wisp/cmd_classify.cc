@@ -167,7 +167,7 @@ class ClassifyTrainCommand {
     const Status order = CheckOrder(a_.data, texts, recipe_.classes);
     // A private run is not refused for what its records hold; who started it is told, here on the device.
     if (!order.ok() && !is_private()) return order;
-    if (!order.ok()) std::fprintf(stderr, "wisp: %s\n", order.message().c_str());
+    if (!order.ok()) std::fprintf(stderr, "wisp: %s (local only)\n", order.message().c_str());
     WISP_ASSIGN_OR_RETURN(const std::vector<std::string> tokens, Tokens(texts));
     WISP_ASSIGN_OR_RETURN(vocabulary_, data::Vocabulary::Create(VocabularyName(), tokens));
     recipe_.encoder.num_items = static_cast<uint32_t>(tokens.size());
@@ -175,7 +175,7 @@ class ClassifyTrainCommand {
                                                                        .max_length = recipe_.encoder.max_length, .drop_bad = is_private()}));
     records_ = RecordsOf(sequences_);
     if (sequences_.num_dropped > 0) {
-      std::fprintf(stderr, "wisp: %llu texts left out, the first: %s\n", static_cast<unsigned long long>(sequences_.num_dropped), sequences_.first_dropped.c_str());
+      std::fprintf(stderr, "wisp: %llu texts left out, the first: %s (local only)\n", static_cast<unsigned long long>(sequences_.num_dropped), sequences_.first_dropped.c_str());
     }
     return OkStatus();
   }
@@ -228,7 +228,8 @@ class ClassifyTrainCommand {
 
   Status OpenLedger() {
     if (!is_private()) return OkStatus();
-    WISP_ASSIGN_OR_RETURN(ledger_, OpenLedgerToTrain({.path = a_.ledger, .dataset = Dataset(), .anchor = a_.anchor, .unit = recipe_.unit, .base = base(), .base_path = a_.base, .other_data = a_.other_data}));
+    SayIfOneRecord(recipe_.options.num_records_public, recipe_.unit);
+    WISP_ASSIGN_OR_RETURN(ledger_, OpenLedgerToTrain({.path = a_.ledger, .dataset = Dataset(), .anchor = a_.anchor, .unit = recipe_.unit, .unit_chosen = recipe_.unit_chosen, .base = base(), .base_path = a_.base, .other_data = a_.other_data}));
     WISP_ASSIGN_OR_RETURN(limit_before_, ledger_->Limit());
     return OkStatus();
   }
@@ -243,7 +244,7 @@ class ClassifyTrainCommand {
     entry.base_model_hash = base() != nullptr ? base()->content_hash() : 0;
     entry.sampling = "poisson";
     if (is_private()) {
-      SetGuarantee({.mechanisms = r.mechanisms, .epsilon = r.epsilon, .delta = recipe_.goal.delta, .unit = recipe_.unit,
+      SetGuarantee({.mechanisms = r.mechanisms, .epsilon = r.epsilon, .accountant = r.accountant, .delta = recipe_.goal.delta, .unit = recipe_.unit,
                     .reproducible_noise = a_.reproducible_noise_seed.has_value()}, entry);
     }
     return entry;

@@ -68,7 +68,8 @@ Status CheckGiven(const InspectArguments& a, const TrainingOptions& o) {
     return InvalidArgument(given, " is given, but the method is neither adafest nor adafest+, whose memory alone depends on it");
   }
   if (!(o.privacy.noise_multiplier > 0)) {
-    return InvalidArgument("adafest and adafest+ need --noise-multiplier: how many rows survive that no record touches follows from it");
+    return InvalidArgument("adafest and adafest+ need --noise-multiplier: how many rows survive that no record touches follows from it (wisp privacy calibrate "
+                           "has the one of an epsilon)");
   }
   if (RecordsOf(a, o.num_records_public) > 0) return OkStatus();
   return InvalidArgument("adafest and adafest+ need --records: how many of them a step may draw follows from it");

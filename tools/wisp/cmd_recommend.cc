@@ -7,6 +7,7 @@
 #include "runtime/inference/private_recommender.h"
 #include "runtime/privacy/calibration.h"
 #include "runtime/privacy/json.h"
+#include "runtime/privacy/statement.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/dataset.h"
 #include "tools/wisp/ledger_access.h"
@@ -222,7 +223,7 @@ class PrivateCommand {
   // What exists is opened whatever its unit: these costs are the same for all. The data set is the one that draws would show.
   Status OpenLedger(const DecodingNeed& need) {
     if (p_.ledger.empty()) return OkStatus();
-    WISP_ASSIGN_OR_RETURN(const auto unit, privacy::PrivacyUnitFromText(p_.unit));
+    WISP_ASSIGN_OR_RETURN(const auto unit, privacy::PrivacyUnitFromText(p_.unit.value_or("user")));
     std::string dataset;
     if (need.kind == DecodingNeed::Kind::kCharge) {
       WISP_ASSIGN_OR_RETURN(dataset, DatasetToCharge(need));
@@ -233,7 +234,7 @@ class PrivateCommand {
     if (dataset.empty()) dataset = p_.dataset;
     WISP_RETURN_IF_ERROR(CheckDatasetName(dataset));
     WISP_ASSIGN_OR_RETURN(const auto anchor, AnchorOf(p_.anchor, p_.ledger));
-    WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(p_.ledger, {.dataset = dataset, .unit = unit, .any_unit = true, .anchor = anchor,
+    WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(p_.ledger, {.dataset = dataset, .unit = unit, .unit_chosen = p_.unit.has_value(), .any_unit = true, .anchor = anchor,
                                                                                     .begin_anchor = p_.anchor.begin}));
     WISP_RETURN_IF_ERROR(ledger.CheckDataset(dataset));
     ledger_.emplace(std::move(ledger));
@@ -244,6 +245,8 @@ class PrivateCommand {
     PrivateRecommenderOptions o{.temperature = p_.temperature, .top_k = p_.top_k, .nucleus = p_.top_p, .public_datasets = p_.public_datasets,
                                 .num_records_public = p_.num_records_public.value_or(0), .allow_large_delta = p_.allow_large_delta == "yes",
                                 .other_data = p_.other_data};
+    WISP_RETURN_IF_ERROR(privacy::CheckTuning("--uncharged-tuning", p_.uncharged_tuning));
+    o.run = privacy::WithTuning(o.run, p_.uncharged_tuning);
     WISP_ASSIGN_OR_RETURN(o.selection, Choice<Selection>("--select", p_.select, {{"sample", Selection::kSample}, {"best", Selection::kArgMax}}));
     WISP_ASSIGN_OR_RETURN(o.after_mixing, Choice<AfterMixing>("--after-mixing", p_.after_mixing,
                                                               {{"nothing", AfterMixing::kNothing}, {"top-k", AfterMixing::kTopK},

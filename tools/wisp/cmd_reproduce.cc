@@ -227,6 +227,7 @@ class ReproduceCommand {
     arguments.dataset = table_.data_label;
     // A limit that was set stays what it is: a run that does not fit is refused.
     arguments.ledger = a_.ledger.empty() ? folder.File("ledger") : a_.ledger;
+    arguments.anchor = a_.anchor;
     arguments.seed = planned.seed;
     arguments.threads = Threads();
     TrainingRun run(title, arguments, planned.cell->recipe);

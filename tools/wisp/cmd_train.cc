@@ -4,6 +4,7 @@
 
 #include "runtime/core/file.h"
 #include "runtime/privacy/json.h"
+#include "runtime/privacy/ledger_statement.h"
 #include "runtime/privacy/statement.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/dataset.h"
@@ -52,7 +53,7 @@ class TrainCommand {
     entry.base_model_hash = base ? base->content_hash() : 0;
     entry.sampling = recipe_.training.sampling == Sampling::kPoisson ? "poisson" : "shuffled";
     if (is_private()) {
-      SetGuarantee({.mechanisms = r.mechanisms, .epsilon = r.epsilon, .delta = recipe_.goal.delta, .unit = recipe_.unit,
+      SetGuarantee({.mechanisms = r.mechanisms, .epsilon = r.epsilon, .accountant = r.accountant, .delta = recipe_.goal.delta, .unit = recipe_.unit,
                     .reproducible_noise = a_.reproducible_noise_seed.has_value()}, entry);
     }
     return entry;
@@ -89,22 +90,9 @@ class TrainCommand {
 
   Status WriteStatement(const JobResult& r) {
     if (!is_private() || a_.privacy_json.empty()) return OkStatus();
-    privacy::PrivacyStatement s;
-    s.dataset = run_.ledger().dataset();
-    s.run = r.run;
-    if (!recipe_.uncharged_tuning.empty()) s.uncharged_tuning = {recipe_.uncharged_tuning};
-    s.unit = recipe_.unit;
-    s.mechanisms = r.mechanisms;
-    s.num_steps = r.num_steps;
-    s.noise = a_.reproducible_noise_seed ? privacy::NoiseKind::kReproducible : privacy::NoiseKind::kSecure;
-    s.delta = recipe_.goal.delta;
-    s.epsilon = r.epsilon;
-    s.ledger_path = FileName(a_.ledger);
-    s.created_by = "wisp " + Version();
-    WISP_ASSIGN_OR_RETURN(s.limit, run_.ledger().Limit());
     WISP_ASSIGN_OR_RETURN(const auto delta, privacy::Delta::Create(recipe_.goal.delta));
-    WISP_ASSIGN_OR_RETURN(s.basis, run_.ledger().Figures(delta));
-    s.ledger_epsilon = s.basis->stated.epsilon;
+    WISP_ASSIGN_OR_RETURN(privacy::PrivacyStatement s, privacy::StatementOfRun(run_.ledger(), FileName(a_.ledger), delta, r.run, r.length()));
+    s.created_by = "wisp " + Version();
     WISP_ASSIGN_OR_RETURN(FileReplacement file, FileReplacement::Begin(a_.privacy_json));
     const std::string text = privacy::ToJson(s);
     WISP_RETURN_IF_ERROR(file.Write(std::as_bytes(std::span<const char>(text))));
@@ -183,9 +171,7 @@ Status CheckPublicItems(const NewArguments& a, const Recipe& recipe) {
     return PrivacyRefused("the model would list the items of ", a.data.path, ", which tells who did what where one user alone has an item: declare the list of "
                           "items public (--catalogue public, or \"catalogue\": \"public\" under data), or make a model without data, with --num-items");
   }
-  if (recipe.min_item_events <= 1) return OkStatus();
-  return PrivacyRefused("the list of items would follow from how often each is in ", a.data.path, " (data.min_item_events ", recipe.min_item_events,
-                        "), which no declaration covers; allowed is 1");
+  return CheckPublicCatalogue(recipe);
 }
 
 Status New(const NewArguments& a, OutputFormat format) {
@@ -194,7 +180,7 @@ Status New(const NewArguments& a, OutputFormat format) {
   ModelContents contents;
   if (!a.data.path.empty()) WISP_RETURN_IF_ERROR(CheckPublicItems(a, recipe));
   if (!a.data.path.empty()) {
-    WISP_ASSIGN_OR_RETURN(data::ReadResult data, ReadData(a.data, {recipe.min_user_events, recipe.min_item_events}, nullptr));
+    WISP_ASSIGN_OR_RETURN(data::ReadResult data, ReadData(a.data, {}, nullptr));
     contents.item_keys = std::move(data.sequences.item_keys);
     recipe.architecture.num_items = static_cast<uint32_t>(contents.item_keys.size());
   } else {

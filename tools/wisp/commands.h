@@ -46,7 +46,7 @@ struct TrainArguments {
   DataArguments data;
   std::optional<double> epsilon, noise_multiplier, delta, epochs, learning_rate, budget, histogram_noise;
   std::optional<uint64_t> seed, reproducible_noise_seed, checkpoint_every;
-  std::optional<uint32_t> num_records_public, expected_batch, rows;
+  std::optional<uint32_t> num_records_public, expected_batch, rows, planned_runs;
   std::string method;
   std::vector<std::string> public_datasets;
   bool re_attention = false, other_data = false;
@@ -62,7 +62,8 @@ struct EvaluateArguments {
 // Of `wisp recommend --private`.
 struct PrivateRecommendArguments {
   bool on = false;
-  std::string ledger, mode, base, dataset, unit = "user", support = "all", select = "sample", after_mixing = "nothing", allow_large_delta;
+  std::string ledger, mode, base, dataset, support = "all", select = "sample", after_mixing = "nothing", allow_large_delta, uncharged_tuning;
+  std::optional<std::string> unit;
   std::optional<double> lambda, clip, epsilon_per_draw, epsilon, delta, budget;
   std::optional<uint64_t> lifetime, num_records_public;
   double temperature = 1, top_p = 1;
@@ -162,6 +163,7 @@ struct BenchArguments {
 struct ReproduceArguments {
   std::string table, out, cell, ledger;
   std::string model, base;  // of decode cells
+  AnchorArguments anchor;
   std::vector<std::string> public_datasets;
   DataArguments data;
   std::optional<uint64_t> seed;

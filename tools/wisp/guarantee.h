@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <span>
+#include <string>
 
 #include "runtime/model/model_file.h"
 #include "runtime/privacy/ledger.h"
@@ -13,6 +14,7 @@ namespace wisp::tools {
 struct Guarantee {
   std::span<const privacy::Mechanism> mechanisms;
   std::optional<double> epsilon;  // none: reproducible noise
+  std::string accountant;         // of the epsilon
   double delta;
   privacy::PrivacyUnit unit;
   bool reproducible_noise;
@@ -22,7 +24,7 @@ inline void SetGuarantee(const Guarantee& g, ProvenanceEntry& entry) {
   for (const privacy::Mechanism& m : g.mechanisms) entry.mechanisms.push_back(m.Describe());
   entry.epsilon = g.epsilon;
   entry.delta = g.delta;
-  entry.accountant = "PLD";
+  entry.accountant = g.accountant;
   entry.privacy_unit = privacy::ToText(g.unit);
   entry.adjacency = "add_remove";
   entry.noise = g.reproducible_noise ? NoiseOrigin::kReproducible : NoiseOrigin::kSecure;

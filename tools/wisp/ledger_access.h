@@ -31,6 +31,7 @@ struct LedgerToTrain {
   std::string path, dataset;  // dataset: --dataset, or the file's name
   AnchorArguments anchor;
   privacy::PrivacyUnit unit;
+  bool unit_chosen;  // by a recipe or an option
   const ModelFile* base = nullptr;  // what the run begins with
   std::string base_path;
   bool other_data = false;  // StartOptions

@@ -128,12 +128,14 @@ class CommandLine {
     AddOptional(c, "--reproducible-noise", train_.reproducible_noise_seed, "Seed of repeatable noise: for experiments, NO guarantee");
     c->add_option("--checkpoint", train_.checkpoint, "Save progress here, when interrupted too, and go on from it when it exists");
     AddOptional(c, "--checkpoint-every", train_.checkpoint_every, "Steps between saves (default: each charge of privacy.steps_per_charge steps, or 50 steps that nothing is charged for)");
+    AddOptional(c, "--planned-runs", train_.planned_runs, "So many runs like this one on this ledger, fixed before the first: --epsilon is that of all of them\n"
+                                                          "together. Give it with each of them");
     c->add_option("--privacy-json", train_.privacy_json, "Write the privacy statement of the run here");
     c->add_option("--dataset", train_.dataset, "Name of the data set in ledger and provenance: the same each time, and that of the ledger. Default: the file's");
     c->add_flag("--other-data", train_.other_data, "A data set of this name in the provenance of --model is another one");
     c->add_option("--public-dataset", train_.public_datasets, "Label of a data set in the provenance of --model that is public; may be repeated");
     c->add_option("--uncharged-tuning", train_.uncharged_tuning, "What was chosen by looking at the same data without a charge, in words for the statement");
-    c->add_option("--allow-large-delta", train_.allow_large_delta, "yes: accept a delta of exactly 1 / records")->check(CLI::IsMember({"yes"}));
+    c->add_option("--allow-large-delta", train_.allow_large_delta, "yes: accept a delta up to 1 / records, as papers have it; not with ten or fewer")->check(CLI::IsMember({"yes"}));
     c->add_option("--threads", train_.threads, "0: up to 4")->check(ThreadsRange());
     AddData(c, train_.data, true);
     chosen_.OnCall(c, Train, train_);
@@ -186,7 +188,7 @@ class CommandLine {
     add("--delta", p.delta, "Of the target and of --budget");
     add("--budget", p.budget, "Limit the ledger to this epsilon over everything, from now on");
     add("--num-records-public", p.num_records_public, "Number of records that may be known to anybody; delta must be below 1 over it");
-    add("--allow-large-delta", p.allow_large_delta, "yes: accept a delta of 1 / records or more")->check(CLI::IsMember({"yes"}));
+    add("--allow-large-delta", p.allow_large_delta, "yes: accept any delta, also of 1 / records and more")->check(CLI::IsMember({"yes"}));
     add("--temperature", p.temperature, "Of the softmax, before mixing; or of the anchored one")->capture_default_str();
     add("--top-k", p.top_k, "mixed: keep so many of the model's best before mixing; 0: all");
     add("--top-p", p.top_p, "mixed: then the fewest that hold this share")->capture_default_str();
@@ -194,7 +196,8 @@ class CommandLine {
     add("--select", p.select, "sample; best is refused")->capture_default_str();
     add("--after-mixing", p.after_mixing, "nothing; top-k, top-p and temperature are refused")->capture_default_str();
     add("--block", p.block, "Draws charged at a time; what is not drawn is lost. 0: as many as are asked for");
-    add("--unit", p.unit, "Of a ledger that is made: user, session, day or interaction")->capture_default_str();
+    add("--unit", p.unit, "Of a ledger that is made: user, session, day or interaction; user, and nobody's choice, if it is not given");
+    add("--uncharged-tuning", p.uncharged_tuning, "What was chosen by looking at the same data without a charge, for the statement");
     add("--dataset", p.dataset, "Name of the data set; that of a ledger that exists must be the same");
     c->add_flag("--other-data", p.other_data, "A data set of the ledger's name in the provenance of --model and --base is another one")->needs(on);
   }
@@ -323,6 +326,7 @@ class CommandLine {
     c->add_flag("--skip-done", reproduce_.skip_done, "Leave out runs that --out has, with the recipe as it is now");
     c->add_option("--model", reproduce_.model, "Cells of private draws: draw from this model, trained without privacy");
     c->add_option("--ledger", reproduce_.ledger, "The data set's privacy ledger: of private cells on data that the table does not call public");
+    AddAnchor(c, reproduce_.anchor);
     c->add_option("--base", reproduce_.base, "Cells of private draws: the public model, same items; untrained, or its data sets declared public");
     c->add_option("--public-dataset", reproduce_.public_datasets, "Label of a data set in the base's provenance that is public; may be repeated");
     c->add_option("--threads", reproduce_.threads, "0: up to 4")->check(ThreadsRange());

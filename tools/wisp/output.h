@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/privacy/ledger.h"
 #include "runtime/core/status.h"
 
 namespace wisp::tools {
@@ -58,6 +59,9 @@ std::string NotPrivateInWords(const nlohmann::ordered_json& figures);
 std::vector<std::string> AllOf(const nlohmann::ordered_json& figures);
 // What stands below such figures, for people.
 inline constexpr char kLocalOnly[] = "local only: computed from the data, not private, for this device's owner";
+
+// Says on standard error what a run on one record is worth; nothing where there may be more.
+void SayIfOneRecord(uint64_t num_records_public, privacy::PrivacyUnit unit);
 
 }  // namespace wisp::tools
 

@@ -133,6 +133,7 @@ void ReadPrivacy(JsonSection& s, Recipe& r) {
   using privacy::PrivacyUnit;
   s.Choice<PrivacyUnit>("unit", r.unit, {{"user", PrivacyUnit::kUser}, {"session", PrivacyUnit::kSession}, {"day", PrivacyUnit::kDay},
                                          {"interaction", PrivacyUnit::kInteraction}});
+  r.unit_chosen = s.Any("unit") != nullptr;
   s.Number("session_gap", r.session_gap, 1, static_cast<double>(data::kMaxSessionGap));
   s.Number("times_per_second", r.times_per_second, 1, 1e9);
 }
@@ -206,6 +207,15 @@ Result<Recipe> ParseRecipe(const std::string& where, const nlohmann::json& json)
   s.Object("data", [&](JsonSection& inner) { ReadData(inner, recipe); });
   WISP_RETURN_IF_ERROR(s.Finish());
   return recipe;
+}
+
+Status CheckPublicCatalogue(const Recipe& recipe) {
+  for (const auto& [name, count] : {std::pair{"min_item_events", recipe.min_item_events}, std::pair{"min_user_events", recipe.min_user_events}}) {
+    if (count <= 1) continue;
+    return PrivacyRefused("data.", name, " is ", count, ", allowed is 1 where the list of items is taken from the data: which items are in it would "
+                          "follow from how much a user did, which no declaration covers");
+  }
+  return OkStatus();
 }
 
 }  // namespace wisp::tools

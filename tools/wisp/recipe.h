@@ -23,6 +23,7 @@ struct Recipe {
   double histogram_noise = 0;
   RowSelection rows;
   privacy::PrivacyUnit unit = privacy::PrivacyUnit::kUser;
+  bool unit_chosen = false;       // the recipe names it
   int64_t session_gap = 0;        // of the unit session, in seconds
   uint32_t times_per_second = 1;  // of the log
   std::string uncharged_tuning;  // what was chosen by looking at the same data without a charge, for the statement
@@ -47,6 +48,10 @@ Result<nlohmann::json> ReadJson(const std::string& path);
 
 // The method named on the command line in place of the recipe's; nothing for an empty name.
 Status OverrideMethod(const std::string& method, TrainingOptions& options);
+
+// Where the list of items is taken from the data: which items are in it must not hang on counts, which no declaration covers.
+// kPrivacyRefused.
+Status CheckPublicCatalogue(const Recipe& recipe);
 
 }  // namespace wisp::tools
 

@@ -75,7 +75,7 @@ Status CheckOptions(const TrainArguments& a, const Recipe& recipe) {
   const std::pair<const char*, bool> of_private[] = {{"--epsilon", a.epsilon.has_value()}, {"--noise-multiplier", a.noise_multiplier.has_value()},
                                                      {"--ledger", !a.ledger.empty()}, {"--budget", a.budget.has_value()}, {"--rows", a.rows.has_value()},
                                                      {"--re-attention", a.re_attention}, {"--histogram-noise", a.histogram_noise.has_value()},
-                                                     {"--privacy-json", !a.privacy_json.empty()}, {"--uncharged-tuning", !a.uncharged_tuning.empty()},
+                                                     {"--planned-runs", a.planned_runs.has_value()}, {"--privacy-json", !a.privacy_json.empty()}, {"--uncharged-tuning", !a.uncharged_tuning.empty()},
                                                      {"--reproducible-noise", a.reproducible_noise_seed.has_value()}, {"--delta", a.delta.has_value()}};
   for (const auto& [option, given] : of_private) {
     if (!given || method != Method::kOrdinary) continue;
@@ -153,11 +153,12 @@ Status TrainingRun::CheckPublic() const {
     return PrivacyRefused("private training with data.min_item_events ", recipe_.min_item_events,
                           ": one user could decide whether others' events stay; allowed is 1");
   }
-  if (!base_ && recipe_.catalogue != Recipe::Catalogue::kPublic) {
+  if (base_) return OkStatus();
+  if (recipe_.catalogue != Recipe::Catalogue::kPublic) {
     return PrivacyRefused("private training takes the catalogue from the data: declare it public (\"catalogue\": \"public\" under data), "
                           "or start from a model with --model");
   }
-  return OkStatus();
+  return CheckPublicCatalogue(recipe_);
 }
 
 Status TrainingRun::CheckSize() const {
@@ -169,7 +170,7 @@ Status TrainingRun::CheckSize() const {
 
 Status TrainingRun::OpenLedger() {
   if (!is_private()) return OkStatus();
-  WISP_ASSIGN_OR_RETURN(ledger_, OpenLedgerToTrain({.path = a_.ledger, .dataset = Dataset(), .anchor = a_.anchor, .unit = recipe_.unit, .base = base(), .base_path = a_.model, .other_data = a_.other_data}));
+  WISP_ASSIGN_OR_RETURN(ledger_, OpenLedgerToTrain({.path = a_.ledger, .dataset = Dataset(), .anchor = a_.anchor, .unit = recipe_.unit, .unit_chosen = recipe_.unit_chosen, .base = base(), .base_path = a_.model, .other_data = a_.other_data}));
   WISP_ASSIGN_OR_RETURN(limit_before_, ledger_->Limit());
   return OkStatus();
 }
@@ -203,10 +204,8 @@ Result<TrainingJob> TrainingRun::MakeJob() {
   job.checkpoint_path = a_.checkpoint;
   job.checkpoint_every = a_.checkpoint_every.value_or(0);
   if (!is_private()) return job;
-  if (recipe_.training.num_records_public == 1) {
-    std::fprintf(stderr, "wisp: there is one record, one %s: whatever sets it apart from no data at all is hidden, so the model can learn almost nothing "
-                 "(docs/one-person.md says what to do on one person's device)\n", std::string(privacy::ToText(recipe_.unit)).c_str());
-  }
+  job.planned_runs = a_.planned_runs.value_or(1);
+  SayIfOneRecord(recipe_.training.num_records_public, recipe_.unit);
   WISP_ASSIGN_OR_RETURN(job.new_limit, NewLimit(a_.budget, recipe_.goal.delta));
   WISP_RETURN_IF_ERROR(ChooseRows(job));
   // The bias of a model that comes with one is kept.

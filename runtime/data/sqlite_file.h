@@ -1,0 +1,63 @@
+// SQLite files of others. Who reads them (sqlite_reader.cc) and who appends to them (event_log.cc) take the same care: nothing in such a
+// file runs, nothing huge is made of it, and reading it ends.
+//
+//   Distrust(database);
+//   WorkLimit work(database);
+//   WISP_ASSIGN_OR_RETURN(const std::string type, TypeOf(database, "events"));    // "table", "view", "virtual", "" where there is none
+//   work.AllowForSize();
+//
+// What it is not: a ledger's file, of which every table is known (runtime/privacy/ledger_database.h).
+#ifndef WISP_RUNTIME_DATA_SQLITE_FILE_H_
+#define WISP_RUNTIME_DATA_SQLITE_FILE_H_
+
+#include <sqlite3.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace wisp::data {
+
+struct FinalizeSqlite {
+  void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+};
+using SqliteStatement = std::unique_ptr<sqlite3_stmt, FinalizeSqlite>;
+
+// The end of a sentence, for SQLITE_INTERRUPT.
+inline constexpr std::string_view kTooMuchWork =
+    "takes more work to read than a file of its size can need: it is damaged, or made to keep a reader busy";
+
+// To be called first. No trigger runs, no view is read, no extension is loaded; a value of more than a megabyte is an error. Other processes
+// are waited for.
+void Distrust(sqlite3* database);
+
+std::string_view TextOf(sqlite3_stmt* row, int column);
+
+// The first column of what a query yields, with its parameter, if it has one, set to `bound`. Nothing on errors: see sqlite3_errcode.
+std::optional<std::vector<std::string>> Names(sqlite3* database, const char* sql, std::string_view bound = {});
+
+// As SQLite has understood the schema, whatever its rows call what they define; "" where there is nothing of that name. Nothing on errors.
+std::optional<std::string> TypeOf(sqlite3* database, std::string_view table);
+
+// How many operations of its machine SQLite may do for this file; ends what would go on, with SQLITE_INTERRUPT. Few, enough to read a schema,
+// until AllowForSize. One at a time, within the life of the database.
+class WorkLimit {
+ public:
+  explicit WorkLimit(sqlite3* database);
+  WorkLimit(const WorkLimit&) = delete;
+  WorkLimit& operator=(const WorkLimit&) = delete;
+  ~WorkLimit() { sqlite3_progress_handler(database_, 0, nullptr, nullptr); }
+
+  void AllowForSize();
+
+ private:
+  sqlite3* database_;
+  int64_t left_;
+};
+
+}  // namespace wisp::data
+
+#endif  // WISP_RUNTIME_DATA_SQLITE_FILE_H_
