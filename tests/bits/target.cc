@@ -1,5 +1,5 @@
-// Loaded before the program: it then finds only the instruction sets up to the one that WISP_TARGETS names (as Highway calls it).
-// "list" names what this processor has and the program is built for.
+// Loaded before the program: it then finds only the instruction sets up to the one that WISP_TARGETS names (as Highway
+// calls it). "list" names what this processor has and the program is built for.
 #include <hwy/targets.h>
 
 #include <cstdint>
