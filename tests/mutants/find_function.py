@@ -76,12 +76,22 @@ def bodies(text, name):
     return found
 
 
+def pattern_of(expression):
+    """Matches the expression however its tokens are laid out: blanks and ends of lines between them do not count."""
+    tokens = re.findall(r'"(?:\\.|[^"\\])*"|\w+|\S', expression)
+    pattern = re.escape(tokens[0])
+    for before, token in zip(tokens, tokens[1:]):
+        words = re.match(r"\w", before[-1]) and re.match(r"\w", token)
+        pattern += (r"\s+" if words else r"\s*") + re.escape(token)
+    return re.compile(pattern)
+
+
 def planted(text, fault):
     """The text with the fault in it."""
     spans = bodies(text, fault.function) if fault.function else [(0, len(text) - 1)]
     if not spans:
         raise Stale(f"{fault.file} defines no function {fault.function}")
-    expression = re.compile(r"\s+".join(re.escape(part) for part in fault.before.split()))
+    expression = pattern_of(fault.before)
     hits = [m for first, last in spans for m in expression.finditer(text, first, last + 1)]
     if len(hits) != 1:
         where = f"function {fault.function}" if fault.function else "the file"
