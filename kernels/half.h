@@ -19,7 +19,8 @@ inline constexpr float kLargestHalf = 65504.0f;
 constexpr bool IsFinite(Half h) { return (h.bits & 0x7c00) != 0x7c00; }
 
 constexpr float ToFloat(Half h) {
-  const uint32_t sign = static_cast<uint32_t>(h.bits & 0x8000) << 16, exponent = h.bits >> 10 & 31, fraction = h.bits & 1023;
+  const uint32_t sign = static_cast<uint32_t>(h.bits & 0x8000) << 16, exponent = h.bits >> 10 & 31,
+                 fraction = h.bits & 1023;
   if (exponent == 0) {
     const float magnitude = static_cast<float>(fraction) * 0x1p-24f;
     return sign != 0 ? -magnitude : magnitude;

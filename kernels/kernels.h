@@ -31,7 +31,7 @@
 namespace wisp::kernels {
 
 enum class Store { kAssign, kAdd };
-enum class Activation { kRelu, kGelu };     // kGelu is exact: x * Phi(x), with erf
+enum class Activation { kRelu, kGelu };  // kGelu is exact: x * Phi(x), with erf
 enum class AttentionMask { kCausal, kFull };
 
 // ---- Products. Max error: 4 * (inner size + 4) * 2^-24 * sum_k |a_k b_k| per element. -------------------------------
@@ -132,24 +132,24 @@ struct LayerNormBackwardArgs {
 // probabilities P = softmax(scale * q k^T); out = (P * keep) v, where keep = keep_HQT[...] * keep_scale, or 1 if null
 // (keep_HQT holds 0 or 1, [heads, num_queries, num_keys]).
 // `scratch`: attention_scratch_size(num_queries, num_keys, head_width) floats (a field of the table).
-// Max error 2e-5 relative to the largest |v| (forward); backward: to the largest |gradient| of the same buffer, or, where
-// that is smaller because terms cancel (one key: P = 1, dS = 0), to the largest |dout| * |v| * scale * max(|q|, |k|). As it
-// takes P from a rounded lse, backward's error grows by 2^-23 times the largest |lse|.
+// Max error 2e-5 relative to the largest |v| (forward); backward: to the largest |gradient| of the same buffer, or,
+// where that is smaller because terms cancel (one key: P = 1, dS = 0), to the largest |dout| * |v| * scale * max(|q|,
+// |k|). As it takes P from a rounded lse, backward's error grows by 2^-23 times the largest |lse|.
 //
-// With `key_variance` (Re-Attention: the variance of each key's entries, strides ldvariance, heads as in k) the logit of
-// key j for query i is lowered by half the variance that the keys give it:
+// With `key_variance` (Re-Attention: the variance of each key's entries, strides ldvariance, heads as in k) the logit
+// of key j for query i is lowered by half the variance that the keys give it:
 //     scale * max(kLowestCorrectedLogit, <q_i, k_j> - scale / 2 * sum_c q_ic^2 key_variance_jc)
-// and the gradient reaches q through the correction too; the variances are constants, 0 to the largest float. A logit that
-// is held at its lowest passes no gradient: keys that are all held are attended alike. All variances zero: the same bits as
-// without. With `value_variance`, out_variance_i = sum_j (P keep)_ij^2 value_variance_j is assigned, strides
-// ldout_variance; max error 2e-5 relative to the largest value_variance.
+// and the gradient reaches q through the correction too; the variances are constants, 0 to the largest float. A logit
+// that is held at its lowest passes no gradient: keys that are all held are attended alike. All variances zero: the
+// same bits as without. With `value_variance`, out_variance_i = sum_j (P keep)_ij^2 value_variance_j is assigned,
+// strides ldout_variance; max error 2e-5 relative to the largest value_variance.
 //
-// With `slope_H` (ALiBi: a linear bias by distance) the logit of key j for query i is lowered by slope_H[h] * |position of i - j|
-// in head h; `scale` must not be 0 then. All of them zero: the same bits as without. Among keys that are all held at their
-// lowest corrected logit the bias is lost in rounding.
+// With `slope_H` (ALiBi: a linear bias by distance) the logit of key j for query i is lowered by slope_H[h] * |position
+// of i - j| in head h; `scale` must not be 0 then. All of them zero: the same bits as without. Among keys that are all
+// held at their lowest corrected logit the bias is lost in rounding.
 
-// Beyond it a float's last place is no longer small beside 1: the largest exponent of a softmax would not be 0 but whatever
-// rounding makes of it, and the sum 0 or infinite.
+// Beyond it a float's last place is no longer small beside 1: the largest exponent of a softmax would not be 0 but
+// whatever rounding makes of it, and the sum 0 or infinite.
 inline constexpr float kLowestCorrectedLogit = -1e6f;
 
 template <class T = float>
@@ -240,12 +240,12 @@ struct ApplyKeepArgs {
   T scale;
 };
 
-// ---- Variances (Re-Attention: what the noise in the weights does to activations). All are >= 0, at most kMaxVariance. ----
-// Errors relative to the largest element of the row: 2e-5.
+// ---- Variances (Re-Attention: what the noise in the weights does to activations). All are >= 0, at most kMaxVariance.
+// ---- Errors relative to the largest element of the row: 2e-5.
 inline constexpr float kMaxVariance = 1e18f;
 
-// y_RN += weight_variance * sum_k (mean_rk^2 + variance_rk) + bias_variance, then held to [0, kMaxVariance]. `y` already
-// holds variance (W o W)^T, a product. `variance` may be null: 0.
+// y_RN += weight_variance * sum_k (mean_rk^2 + variance_rk) + bias_variance, then held to [0, kMaxVariance]. `y`
+// already holds variance (W o W)^T, a product. `variance` may be null: 0.
 template <class T = float>
 struct LinearVarianceArgs {
   const T* mean_RK;
@@ -301,8 +301,8 @@ struct ScatterAddArgs {
   T scale;
 };
 
-// ---- Tables of halves (kernels/half.h), finite ones, read where they lie. For inference. ------------------------------
-// y (=|+=) a * x. Max error 4 ulp of the sum of magnitudes.
+// ---- Tables of halves (kernels/half.h), finite ones, read where they lie. For inference.
+// ------------------------------ y (=|+=) a * x. Max error 4 ulp of the sum of magnitudes.
 struct ScaleHalfArgs {
   const Half* x;
   float* y;
@@ -311,8 +311,8 @@ struct ScaleHalfArgs {
   Store store;
 };
 
-// y <- W x + bias of one x: the scores of a catalogue. `bias_N` may be null. Max error as of products. An element of y does
-// not depend on the rows beside its own.
+// y <- W x + bias of one x: the scores of a catalogue. `bias_N` may be null. Max error as of products. An element of y
+// does not depend on the rows beside its own.
 struct MultiplyHalfArgs {
   const Half* w_NK;
   size_t ldw;
@@ -325,8 +325,9 @@ struct MultiplyHalfArgs {
 // ---- Softmax with cross-entropy over tiles of classes. --------------------------------------------------------------
 // Running log-sum-exp over the tiles of a row: start with max = -inf, sum = 0; after the last tile
 // lse = max + log(sum). Where target_R[r] lies in [first, first + n), target_logit_R[r] is assigned.
-// Max error of the finished lse: 2e-6 * max(1, |lse|). Where exp_RN is given, which is z_RN or lies elsewhere in the same way, it becomes
-// exp(z - max_R), with max_R as the call leaves it; relative error 3e-7 (1 + |z - max_R|), zero below exp(-80).
+// Max error of the finished lse: 2e-6 * max(1, |lse|). Where exp_RN is given, which is z_RN or lies elsewhere in the
+// same way, it becomes exp(z - max_R), with max_R as the call leaves it; relative error 3e-7 (1 + |z - max_R|), zero
+// below exp(-80).
 template <class T = float>
 struct SoftmaxStatsArgs {
   const T* z_RN;
@@ -341,8 +342,8 @@ struct SoftmaxStatsArgs {
 };
 
 // In place: z <- (exp(z - lse_R) - [target_R == first + j]) * weight_R: the gradient of the weighted cross-entropy at
-// the logits. Rows with weight 0 (padding) become zero whatever they hold. Max error 2e-6 * |weight| absolute. Where max_R is given z holds
-// exp(z - max_R) in place of z, as SoftmaxStats leaves it; lse_R is not less than it.
+// the logits. Rows with weight 0 (padding) become zero whatever they hold. Max error 2e-6 * |weight| absolute. Where
+// max_R is given z holds exp(z - max_R) in place of z, as SoftmaxStats leaves it; lse_R is not less than it.
 template <class T = float>
 struct CrossEntropyGradientArgs {
   T* z_RN;
@@ -370,8 +371,9 @@ struct AccumulateOnGridArgs {
   int32_t sign;  // +1 or -1
 };
 
-// ---- Exponentials in double (private drawing charges for their error). Max error 4 ulp for x in [-700, 700]. -----------
-// y_i = exp(x_i); `y` may be `x`. Below -700: at most exp(-700) and at least 0, above 700: at least exp(700), NaN: anything.
+// ---- Exponentials in double (private drawing charges for their error). Max error 4 ulp for x in [-700, 700].
+// ----------- y_i = exp(x_i); `y` may be `x`. Below -700: at most exp(-700) and at least 0, above 700: at least
+// exp(700), NaN: anything.
 struct ExpDoubleArgs {
   const double* x;
   double* y;
@@ -449,8 +451,8 @@ struct OpTable {
   void (*release_packed)(float* packed);
 };
 
-// What only training and privacy call is null in a build for inference: backward, softmax with cross-entropy, reductions, sums on a
-// grid, exp_double, optimizers; linear_backward_input is not, attention is made of it.
+// What only training and privacy call is null in a build for inference: backward, softmax with cross-entropy,
+// reductions, sums on a grid, exp_double, optimizers; linear_backward_input is not, attention is made of it.
 template <class Function>
 constexpr Function* ForTraining(Function* op) {
 #ifdef WISP_INFERENCE_ONLY
@@ -467,14 +469,15 @@ const OpTable& ReferenceOps();
 // The fastest table for this processor, chosen once.
 const OpTable& BestOps();
 
-// For inference only, one session per thread: linear layers through XNNPACK. Null where this build has none, or where it
-// does not run. x of linear_forward must be readable for 16 bytes past its end.
+// For inference only, one session per thread: linear layers through XNNPACK. Null where this build has none, or where
+// it does not run. x of linear_forward must be readable for 16 bytes past its end.
 const OpTable* XnnpackOps();
 
-// For inference only: the fastest table with linear layers over 8-bit integers, weights and inputs quantised symmetrically by
-// row. Products are exact but for that: each factor is off by up to half of 1/127 of the largest of its row, and a row's
-// result does not depend on the rows beside it. A row of x that holds a NaN or an infinity gives NaNs (where bias, y and the
-// sums add up at all). Packed weights take a quarter of the room. Null where the processor has no vectors that we know.
+// For inference only: the fastest table with linear layers over 8-bit integers, weights and inputs quantised
+// symmetrically by row. Products are exact but for that: each factor is off by up to half of 1/127 of the largest of
+// its row, and a row's result does not depend on the rows beside it. A row of x that holds a NaN or an infinity gives
+// NaNs (where bias, y and the sums add up at all). Packed weights take a quarter of the room. Null where the processor
+// has no vectors that we know.
 const OpTable* Int8Ops();
 
 // Every table this build has and this processor can run, reference first. For tests and `--ops`.

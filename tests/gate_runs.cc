@@ -28,7 +28,13 @@ namespace {
 
 // The recipe ml-1m, with a catalogue that training gets through quickly where it trains.
 Architecture Ml1m(uint32_t num_items, uint32_t max_length) {
-  return {.num_items = num_items, .max_length = max_length, .width = 64, .num_heads = 1, .num_blocks = 2, .inner_width = 256, .embedding_scale = 8};
+  return {.num_items = num_items,
+          .max_length = max_length,
+          .width = 64,
+          .num_heads = 1,
+          .num_blocks = 2,
+          .inner_width = 256,
+          .embedding_scale = 8};
 }
 
 std::vector<float> StartWeights(const Architecture& a) {
@@ -79,7 +85,8 @@ int Recommend(bool appended) {
   return top.ok() && top->size() == 10 ? 0 : 1;
 }
 
-// The third step: 4 records of 50 positions, 500 items. Shuffled batches have a fixed size; of a Poisson batch the seed decides.
+// The third step: 4 records of 50 positions, 500 items. Shuffled batches have a fixed size; of a Poisson batch the seed
+// decides.
 int Step(Method method) {
   const Architecture a = Ml1m(500, 50);
   const test::TemporaryFolder folder;
@@ -88,8 +95,14 @@ int Step(Method method) {
   std::vector<std::vector<int32_t>> users;
   for (size_t u = 0; u < 16; ++u) users.push_back(Walk(a.num_items, 7 * u, a.max_length + 1));
   std::vector<Record> records;
-  for (const auto& items : users) records.push_back({std::span(items).first(a.max_length), std::span(items).last(a.max_length)});
-  TrainingOptions o{.method = method, .num_steps = 3, .expected_batch = 4, .num_records_public = 16, .dropout = {0.2f, 0.2f, 0.2f}, .num_threads = 1};
+  for (const auto& items : users)
+    records.push_back({std::span(items).first(a.max_length), std::span(items).last(a.max_length)});
+  TrainingOptions o{.method = method,
+                    .num_steps = 3,
+                    .expected_batch = 4,
+                    .num_records_public = 16,
+                    .dropout = {0.2f, 0.2f, 0.2f},
+                    .num_threads = 1};
   o.privacy = {.noise_multiplier = 1, .ledger = &*ledger, .run = "gate", .steps_per_charge = 3, .reproducible_seed = 4};
   if (method != Method::kOrdinary) o.sampling = Sampling::kPoisson;
   const auto trainer = Trainer::Create(a, StartWeights(a), records, o);

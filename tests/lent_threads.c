@@ -20,7 +20,8 @@ static size_t Threads(void) {
   size_t n = 0;
   DIR* folder = opendir("/proc/self/task");
   if (folder == NULL) return 0;
-  for (const struct dirent* entry = readdir(folder); entry != NULL; entry = readdir(folder)) n += entry->d_name[0] != '.';
+  for (const struct dirent* entry = readdir(folder); entry != NULL; entry = readdir(folder))
+    n += entry->d_name[0] != '.';
   closedir(folder);
   return n;
 }
@@ -39,11 +40,17 @@ static void Memory(const char* path) {
   wisp_model_memory memory = WISP_INIT(wisp_model_memory);
   Expect(wisp_model_plan_memory(path, &memory, &error) == WISP_OK, "memory of a model is planned");
   Expect(memory.size == sizeof(memory) && memory.file_bytes > 0 && memory.activation_bytes > 0, "memory is filled");
-  Expect(memory.total_bytes == memory.activation_bytes + memory.packed_weights_bytes + memory.score_bytes + memory.name_bytes, "the parts are the total");
+  Expect(memory.total_bytes ==
+             memory.activation_bytes + memory.packed_weights_bytes + memory.score_bytes + memory.name_bytes,
+         "the parts are the total");
   printf("%llu\n", (unsigned long long)memory.total_bytes);
-  Expect(wisp_model_plan_memory("absent.wisp", &memory, &error) == WISP_IO && strstr(error.message, "absent.wisp") != NULL, "an absent model is named");
+  Expect(wisp_model_plan_memory("absent.wisp", &memory, &error) == WISP_IO &&
+             strstr(error.message, "absent.wisp") != NULL,
+         "an absent model is named");
   memory.size = 0;
-  Expect(wisp_model_plan_memory(path, &memory, &error) == WISP_INVALID_ARGUMENT && strstr(error.message, "WISP_INIT") != NULL, "a size is asked for");
+  Expect(wisp_model_plan_memory(path, &memory, &error) == WISP_INVALID_ARGUMENT &&
+             strstr(error.message, "WISP_INIT") != NULL,
+         "a size is asked for");
 }
 
 int main(int argc, char** argv) {
@@ -53,11 +60,13 @@ int main(int argc, char** argv) {
   wisp_personalise_options options = WISP_INIT(wisp_personalise_options);
   options.model_path = argv[1];
   wisp_personalise_memory memory = WISP_INIT(wisp_personalise_memory);
-  Expect(wisp_personalise_plan_memory(&options, &memory, &error) == WISP_INVALID_ARGUMENT, "a number of users is asked for");
+  Expect(wisp_personalise_plan_memory(&options, &memory, &error) == WISP_INVALID_ARGUMENT,
+         "a number of users is asked for");
   options.num_users_public = 60;
   options.unit = WISP_UNIT_USER;
   options.num_threads = 3;
-  Expect(wisp_personalise_plan_memory(&options, &memory, &error) == WISP_OK && memory.total_bytes > memory.weight_bytes, "memory of training is planned");
+  Expect(wisp_personalise_plan_memory(&options, &memory, &error) == WISP_OK && memory.total_bytes > memory.weight_bytes,
+         "memory of training is planned");
   printf("%llu\n", (unsigned long long)memory.total_bytes);
   options.log_path = argv[2];
   options.ledger_path = argv[3];

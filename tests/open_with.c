@@ -1,4 +1,5 @@
-/* A model is opened and its memory planned for each backend, or refused with a reason. Prints BACKEND:HISTORY:KEY=SCORE,..., or none.
+/* A model is opened and its memory planned for each backend, or refused with a reason. Prints
+ * BACKEND:HISTORY:KEY=SCORE,..., or none.
  *
  *   open_with MODEL.wisp NEEDS_LEDGER.wisp LEDGER.db PUBLIC_LABEL
  */
@@ -17,12 +18,15 @@ static void Expect(int right, const char* what) {
   failures += !right;
 }
 
-static int Same(const wisp_recommendation* a, const wisp_recommendation* b) { return memcmp(a, b, kCount * sizeof(*a)) == 0; }
+static int Same(const wisp_recommendation* a, const wisp_recommendation* b) {
+  return memcmp(a, b, kCount * sizeof(*a)) == 0;
+}
 
 static void Recommend(wisp_model* model, wisp_recommendation* out) {
   wisp_error error;
   size_t count = kCount;
-  Expect(wisp_recommend(model, kItems, kHistory, NULL, out, &count, &error) == WISP_OK && count == kCount, "recommending");
+  Expect(wisp_recommend(model, kItems, kHistory, NULL, out, &count, &error) == WISP_OK && count == kCount,
+         "recommending");
 }
 
 /* A batch gives what one by one gives, or is refused as XNNPACK's is. */
@@ -43,25 +47,31 @@ static void Batch(wisp_model* model, const wisp_recommendation* one, int refused
 static void Print(const char* name, const wisp_model* model, const wisp_recommendation* top) {
   printf("%s:", name);
   for (int i = 0; i < kHistory; ++i) printf("%s%s", i > 0 ? "," : "", wisp_model_item_key(model, kItems[i]));
-  for (int i = 0; i < kCount; ++i) printf("%c%s=%.9g", i > 0 ? ',' : ':', wisp_model_item_key(model, top[i].item), (double)top[i].score);
+  for (int i = 0; i < kCount; ++i)
+    printf("%c%s=%.9g", i > 0 ? ',' : ':', wisp_model_item_key(model, top[i].item), (double)top[i].score);
   printf("\n");
 }
 
 /* Opens with the backend; 0 where it is refused, with a sentence that has `reason`. */
-static int Try(const char* path, wisp_backend backend, const char* name, const char* reason, wisp_recommendation* top, uint64_t* packed_bytes) {
+static int Try(const char* path, wisp_backend backend, const char* name, const char* reason, wisp_recommendation* top,
+               uint64_t* packed_bytes) {
   wisp_error error;
   wisp_model* model = NULL;
   wisp_open_options options = WISP_INIT(wisp_open_options);
   wisp_model_memory memory = WISP_INIT(wisp_model_memory);
   options.backend = backend;
   const wisp_code opened = wisp_model_open_with(path, &options, &model, &error);
-  Expect(wisp_model_plan_memory_with(path, &options, &memory, &error) == opened, "memory is planned for what can be opened");
+  Expect(wisp_model_plan_memory_with(path, &options, &memory, &error) == opened,
+         "memory is planned for what can be opened");
   if (opened != WISP_OK) {
-    Expect(opened == WISP_UNSUPPORTED && reason != NULL && strstr(error.message, reason) != NULL && model == NULL, "a backend is refused with its reason");
+    Expect(opened == WISP_UNSUPPORTED && reason != NULL && strstr(error.message, reason) != NULL && model == NULL,
+           "a backend is refused with its reason");
     printf("%s:none\n", name);
     return 0;
   }
-  Expect(memory.total_bytes == memory.activation_bytes + memory.packed_weights_bytes + memory.score_bytes + memory.name_bytes, "the parts are the total");
+  Expect(memory.total_bytes ==
+             memory.activation_bytes + memory.packed_weights_bytes + memory.score_bytes + memory.name_bytes,
+         "the parts are the total");
   *packed_bytes = memory.packed_weights_bytes;
   Recommend(model, top);
   Batch(model, top, backend == WISP_BACKEND_XNNPACK);
@@ -83,7 +93,8 @@ static void Options(const char* path, const wisp_recommendation* simd) {
   wisp_open_options older = {.size = sizeof(size_t), .backend = WISP_BACKEND_INT8}; /* of which only the size is read */
   const wisp_open_options* given[] = {NULL, &older, &newer.known};
   for (int i = 0; i < 4; ++i) {
-    const wisp_code code = i < 3 ? wisp_model_open_with(path, given[i], &model, &error) : wisp_model_open(path, &model, &error);
+    const wisp_code code =
+        i < 3 ? wisp_model_open_with(path, given[i], &model, &error) : wisp_model_open(path, &model, &error);
     Expect(code == WISP_OK, "the default is opened");
     Recommend(model, top);
     Expect(Same(simd, top), "the default is float");
@@ -91,26 +102,40 @@ static void Options(const char* path, const wisp_recommendation* simd) {
   }
   model = NULL;
   newer.later = 1;
-  Expect(wisp_model_open_with(path, &newer.known, &model, &error) == WISP_UNSUPPORTED && strstr(error.message, "wisp_open_options") != NULL, "a later option");
+  Expect(wisp_model_open_with(path, &newer.known, &model, &error) == WISP_UNSUPPORTED &&
+             strstr(error.message, "wisp_open_options") != NULL,
+         "a later option");
   wisp_open_options options = WISP_INIT(wisp_open_options);
   const int backends[] = {3, -1, 1000};
   for (int i = 0; i < 3; ++i) {
     char reason[32];
     snprintf(reason, sizeof(reason), "no backend %d", backends[i]);
     memcpy(&options.backend, &backends[i], sizeof(options.backend));
-    Expect(wisp_model_open_with(path, &options, &model, &error) == WISP_INVALID_ARGUMENT && strstr(error.message, reason) != NULL, "no such backend");
-    Expect(wisp_model_plan_memory_with(path, &options, &memory, &error) == WISP_INVALID_ARGUMENT && memory.total_bytes == 0, "no such backend to plan for");
+    Expect(wisp_model_open_with(path, &options, &model, &error) == WISP_INVALID_ARGUMENT &&
+               strstr(error.message, reason) != NULL,
+           "no such backend");
+    Expect(wisp_model_plan_memory_with(path, &options, &memory, &error) == WISP_INVALID_ARGUMENT &&
+               memory.total_bytes == 0,
+           "no such backend to plan for");
   }
-  Expect(wisp_model_open_with(NULL, &options, &model, &error) == WISP_INVALID_ARGUMENT && strstr(error.message, "wisp_model_open_with:") != NULL, "no path");
+  Expect(wisp_model_open_with(NULL, &options, &model, &error) == WISP_INVALID_ARGUMENT &&
+             strstr(error.message, "wisp_model_open_with:") != NULL,
+         "no path");
   Expect(wisp_model_plan_memory_with(path, &options, NULL, &error) == WISP_INVALID_ARGUMENT, "no memory");
   Expect(strstr(error.message, "wisp_model_plan_memory_with:") != NULL, "no memory, in the words of who was called");
-  Expect(wisp_model_open(NULL, &model, &error) == WISP_INVALID_ARGUMENT && strstr(error.message, "wisp_model_open:") != NULL, "no path without options");
+  Expect(wisp_model_open(NULL, &model, &error) == WISP_INVALID_ARGUMENT &&
+             strstr(error.message, "wisp_model_open:") != NULL,
+         "no path without options");
   options.size = 0;
-  Expect(wisp_model_open_with(path, &options, &model, &error) == WISP_INVALID_ARGUMENT && strstr(error.message, "WISP_INIT") != NULL, "no size");
+  Expect(wisp_model_open_with(path, &options, &model, &error) == WISP_INVALID_ARGUMENT &&
+             strstr(error.message, "WISP_INIT") != NULL,
+         "no size");
   Expect(model == NULL, "nothing comes out of a refusal");
   options = (wisp_open_options)WISP_INIT(wisp_open_options);
   options.backend = WISP_BACKEND_INT8;
-  Expect(wisp_model_open_with("absent.wisp", &options, &model, &error) == WISP_IO && strstr(error.message, "absent.wisp") != NULL, "an absent model is named");
+  Expect(wisp_model_open_with("absent.wisp", &options, &model, &error) == WISP_IO &&
+             strstr(error.message, "absent.wisp") != NULL,
+         "an absent model is named");
 }
 
 static void Decodings(wisp_model* model, wisp_private_options options) {
@@ -122,11 +147,13 @@ static void Decodings(wisp_model* model, wisp_private_options options) {
     snprintf(reason, sizeof(reason), "no decoding %d", decodings[i]);
     memcpy(&options.decoding, &decodings[i], sizeof(options.decoding));
     const wisp_code code = wisp_private_recommender_open(model, &options, &recommender, &error);
-    Expect(code == WISP_INVALID_ARGUMENT && strstr(error.message, reason) != NULL && recommender == NULL, "no such decoding");
+    Expect(code == WISP_INVALID_ARGUMENT && strstr(error.message, reason) != NULL && recommender == NULL,
+           "no such decoding");
   }
 }
 
-/* Private draws are for float, of the model and of its base. What is refused sets no limit, which would make the ledger, and opens none. */
+/* Private draws are for float, of the model and of its base. What is refused sets no limit, which would make the
+ * ledger, and opens none. */
 static void Private(const char* path, const char* base_path, const char* ledger, const char* label) {
   wisp_error error;
   wisp_model *models[2] = {NULL, NULL}, *bases[2] = {NULL, NULL};
@@ -150,8 +177,11 @@ static void Private(const char* path, const char* base_path, const char* ledger,
     options.ledger_path = i < 4 ? ledger : path; /* which is no ledger */
     if (i == 4) continue;
     const wisp_code code = wisp_private_recommender_open(models[which % 2], &options, &recommender, &error);
-    const int is_model = strstr(error.message, "open the model") != NULL, is_base = strstr(error.message, "open the base") != NULL;
-    if (i > 0) Expect(code == WISP_UNSUPPORTED && is_model == which % 2 && is_base == (which == 2) && recommender == NULL, "private draws in int8 are refused");
+    const int is_model = strstr(error.message, "open the model") != NULL,
+              is_base = strstr(error.message, "open the base") != NULL;
+    if (i > 0)
+      Expect(code == WISP_UNSUPPORTED && is_model == which % 2 && is_base == (which == 2) && recommender == NULL,
+             "private draws in int8 are refused");
     if (i == 0) Expect(code == WISP_OK, "private draws in float");
     wisp_private_recommender_close(recommender);
   }

@@ -1,4 +1,5 @@
-/* Recommending privately through the C interface: refused without a ledger, drawn while the budget lasts, free for public data.
+/* Recommending privately through the C interface: refused without a ledger, drawn while the budget lasts, free for
+ * public data.
  *
  *   private_recommend MODEL.wisp BASE.wisp LEDGER.db PUBLIC_LABEL
  */
@@ -23,7 +24,8 @@ static int DrawUntilSpent(wisp_private_recommender* recommender, wisp_error* err
     size_t count = kTop;
     if (wisp_private_recommend(recommender, history, 3, NULL, items, &count, error) != WISP_OK) break;
     for (size_t i = 0; i < count; ++i) {
-      for (size_t j = 0; j < i; ++j) if (items[i] == items[j]) return -1;
+      for (size_t j = 0; j < i; ++j)
+        if (items[i] == items[j]) return -1;
       if (items[i] == 3 || items[i] == 1 || items[i] == 4) return -1;
     }
   }
@@ -36,7 +38,8 @@ int main(int argc, char** argv) {
   wisp_private_recommender* recommender = NULL;
   if (argc != 5) return WISP_INVALID_ARGUMENT;
   const char* labels[] = {argv[4]};
-  if (wisp_model_open(argv[1], &model, &error) != WISP_OK || wisp_model_open(argv[2], &base, &error) != WISP_OK) return Fails("opening", &error);
+  if (wisp_model_open(argv[1], &model, &error) != WISP_OK || wisp_model_open(argv[2], &base, &error) != WISP_OK)
+    return Fails("opening", &error);
 
   wisp_private_options options = WISP_INIT(wisp_private_options);
   options.base_model = base;
@@ -45,7 +48,8 @@ int main(int argc, char** argv) {
   options.epsilon = 2;
   options.delta = 1e-6;
   options.lifetime_draws = 3 * kTop;
-  if (wisp_private_recommender_open(model, &options, &recommender, &error) != WISP_PRIVACY_REFUSED || strstr(error.message, "ledger") == NULL) {
+  if (wisp_private_recommender_open(model, &options, &recommender, &error) != WISP_PRIVACY_REFUSED ||
+      strstr(error.message, "ledger") == NULL) {
     return Fails("without a ledger", &error);
   }
   options.ledger_path = argv[3];
@@ -57,8 +61,10 @@ int main(int argc, char** argv) {
   wisp_private_recommender_close(recommender);
 
   options.ledger_path = NULL;
-  if (wisp_private_recommender_open(base, &options, &recommender, &error) != WISP_OK) return Fails("public data", &error);
-  if (!wisp_private_recommender_is_free(recommender) || DrawUntilSpent(recommender, &error) != 100) return Fails("free draws", &error);
+  if (wisp_private_recommender_open(base, &options, &recommender, &error) != WISP_OK)
+    return Fails("public data", &error);
+  if (!wisp_private_recommender_is_free(recommender) || DrawUntilSpent(recommender, &error) != 100)
+    return Fails("free draws", &error);
   wisp_private_recommender_close(recommender);
   wisp_model_close(base);
   wisp_model_close(model);

@@ -31,20 +31,25 @@ static void ExpectAll(wisp_model* model, const int32_t* const* histories, const 
   wisp_recommendation* batch = malloc((2 * items + 3) * sizeof(*batch));
   wisp_error error;
   size_t found[2] = {0, 0}, count = SIZE_MAX;
-  Expect(wisp_recommend(model, histories[0], lengths[0], NULL, one, &count, &error) == WISP_OK && count == items - 1, "all of one");
+  Expect(wisp_recommend(model, histories[0], lengths[0], NULL, one, &count, &error) == WISP_OK && count == items - 1,
+         "all of one");
   for (int i = 0; i < 4; ++i) {
-    Expect(wisp_recommend_batch(model, histories, lengths, 1, NULL, NULL, counts[i], batch, found, &error) == WISP_OK && found[0] == count &&
-               memcmp(one, batch, count * sizeof(*one)) == 0,
+    Expect(wisp_recommend_batch(model, histories, lengths, 1, NULL, NULL, counts[i], batch, found, &error) == WISP_OK &&
+               found[0] == count && memcmp(one, batch, count * sizeof(*one)) == 0,
            "all of a batch of one");
-    Expect(wisp_recommend_batch(model, histories, lengths, 0, NULL, NULL, counts[i], batch, found, &error) == WISP_OK, "all of none");
+    Expect(wisp_recommend_batch(model, histories, lengths, 0, NULL, NULL, counts[i], batch, found, &error) == WISP_OK,
+           "all of none");
     if (i == 3) break;
     found[1] = 77;
-    Expect(wisp_recommend_batch(model, histories, lengths, 2, NULL, NULL, counts[i], batch, found, &error) == WISP_INVALID_ARGUMENT &&
+    Expect(wisp_recommend_batch(model, histories, lengths, 2, NULL, NULL, counts[i], batch, found, &error) ==
+                   WISP_INVALID_ARGUMENT &&
                strstr(error.message, "too many") != NULL && found[1] == 77,
            "no buffer reaches the second history");
   }
   /* The second history's begin `count` after the first's, not at the catalogue's end. */
-  Expect(wisp_recommend_batch(model, histories, lengths, 2, NULL, NULL, items + 3, batch, found, &error) == WISP_OK && found[1] == items - 2, "all of two");
+  Expect(wisp_recommend_batch(model, histories, lengths, 2, NULL, NULL, items + 3, batch, found, &error) == WISP_OK &&
+             found[1] == items - 2,
+         "all of two");
   count = items;
   Expect(wisp_recommend(model, histories[1], lengths[1], NULL, one, &count, &error) == WISP_OK && count == found[1] &&
              memcmp(one, batch + items + 3, count * sizeof(*one)) == 0,
@@ -62,13 +67,17 @@ static void ExpectThreads(wisp_model* model, const int32_t* const* histories, co
   how.run_tasks = RunTasks;
   how.run_tasks_data = &lent;
   how.num_threads = 1024;
-  Expect(wisp_recommend_batch(model, histories, lengths, 3, NULL, &how, 1, best, found, &error) == WISP_OK && lent == 3, "a thread for each history");
-  Expect(wisp_recommend_batch(model, histories, lengths, kHistories, NULL, &how, 1, best, found, &error) == WISP_OK && lent == 3 + kHistories,
+  Expect(wisp_recommend_batch(model, histories, lengths, 3, NULL, &how, 1, best, found, &error) == WISP_OK && lent == 3,
+         "a thread for each history");
+  Expect(wisp_recommend_batch(model, histories, lengths, kHistories, NULL, &how, 1, best, found, &error) == WISP_OK &&
+             lent == 3 + kHistories,
          "more of them where there are more");
-  Expect(wisp_recommend_batch(model, histories, lengths, 0, NULL, &how, 1, best, found, &error) == WISP_OK, "threads for none");
+  Expect(wisp_recommend_batch(model, histories, lengths, 0, NULL, &how, 1, best, found, &error) == WISP_OK,
+         "threads for none");
   for (uint64_t threads = 1025; threads <= UINT32_MAX; threads = threads * 16 + 15) {
     how.num_threads = (uint32_t)threads;
-    Expect(wisp_recommend_batch(model, histories, lengths, 3, NULL, &how, 1, best, found, &error) == WISP_INVALID_ARGUMENT &&
+    Expect(wisp_recommend_batch(model, histories, lengths, 3, NULL, &how, 1, best, found, &error) ==
+                   WISP_INVALID_ARGUMENT &&
                strstr(error.message, "num_threads") != NULL,
            "too many threads");
   }
@@ -103,29 +112,39 @@ int main(int argc, char** argv) {
     how.num_threads = threads;
     how.run_tasks = threads == 3 ? RunTasks : NULL;
     how.run_tasks_data = &lent;
-    Expect(wisp_recommend_batch(model, histories, lengths, kHistories, given, &how, kCount, batch, found, &error) == WISP_OK, "a batch");
+    Expect(wisp_recommend_batch(model, histories, lengths, kHistories, given, &how, kCount, batch, found, &error) ==
+               WISP_OK,
+           "a batch");
     for (size_t i = 0; i < kHistories; ++i) {
       wisp_recommendation one[kCount];
       size_t count = kCount;
       Expect(wisp_recommend(model, histories[i], lengths[i], given, one, &count, &error) == WISP_OK, "one by one");
-      Expect(found[i] == count && memcmp(one, batch + i * kCount, count * sizeof(one[0])) == 0, "a batch gives what one by one gives");
+      Expect(found[i] == count && memcmp(one, batch + i * kCount, count * sizeof(one[0])) == 0,
+             "a batch gives what one by one gives");
     }
   }
   Expect(lent == 3, "the app's threads are asked, one task each");
   ExpectAll(model, histories, lengths);
   ExpectThreads(model, histories, lengths);
   lengths[7] = 0;
-  Expect(wisp_recommend_batch(model, histories, lengths, kHistories, NULL, NULL, kCount, batch, found, &error) == WISP_INVALID_ARGUMENT &&
+  Expect(wisp_recommend_batch(model, histories, lengths, kHistories, NULL, NULL, kCount, batch, found, &error) ==
+                 WISP_INVALID_ARGUMENT &&
              strstr(error.message, "history 7 is empty") != NULL,
          "an empty history is named");
   lengths[7] = 8;
   histories[9] = NULL;
-  Expect(wisp_recommend_batch(model, histories, lengths, kHistories, NULL, NULL, kCount, batch, found, &error) == WISP_INVALID_ARGUMENT &&
+  Expect(wisp_recommend_batch(model, histories, lengths, kHistories, NULL, NULL, kCount, batch, found, &error) ==
+                 WISP_INVALID_ARGUMENT &&
              strstr(error.message, "history 9 is NULL") != NULL,
          "a history that is NULL is named");
-  Expect(wisp_recommend_batch(model, NULL, lengths, 1, NULL, NULL, kCount, batch, found, &error) == WISP_INVALID_ARGUMENT, "no histories");
-  Expect(wisp_recommend_batch(model, histories, lengths, 0, NULL, NULL, kCount, batch, found, &error) == WISP_OK, "none of them");
-  Expect(wisp_recommend_batch(model, histories, lengths, SIZE_MAX / 8, NULL, NULL, SIZE_MAX / 8, batch, found, &error) == WISP_INVALID_ARGUMENT, "too many");
+  Expect(wisp_recommend_batch(model, NULL, lengths, 1, NULL, NULL, kCount, batch, found, &error) ==
+             WISP_INVALID_ARGUMENT,
+         "no histories");
+  Expect(wisp_recommend_batch(model, histories, lengths, 0, NULL, NULL, kCount, batch, found, &error) == WISP_OK,
+         "none of them");
+  Expect(wisp_recommend_batch(model, histories, lengths, SIZE_MAX / 8, NULL, NULL, SIZE_MAX / 8, batch, found,
+                              &error) == WISP_INVALID_ARGUMENT,
+         "too many");
   wisp_model_close(model);
   return failures > 0;
 }

@@ -37,7 +37,7 @@ while read -r hit; do breach "in the library: $hit"; done < <(
 # Nothing above the kernels names an instruction set or a device.
 while read -r hit; do breach "above the kernels: $hit"; done < <(sources runtime | xargs sed -s 's://.*$::' | grep -nE '\b(CUDA|AVX2?|AVX512|NEON|_mm[0-9]*_)\b')
 while read -r lines file; do
-  [ "$file" = total ] || [ "$lines" -le 500 ] || breach "$file has $lines lines; 500 are allowed"
+  [ "$file" = total ] || [ "$lines" -le 600 ] || breach "$file has $lines lines; 600 are allowed"
 done < <(sources runtime kernels ports tools schema | xargs wc -l)
 
 [ "$breaches" -eq 0 ] || { echo "$breaches breaches"; exit 1; }

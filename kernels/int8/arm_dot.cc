@@ -52,7 +52,8 @@ WISP_INT8_INLINE Floats Plus(Floats a, Floats b) { return vaddq_f32(a, b); }
 
 constexpr Tile kTiles[] = {{8, 1, MultiplyTile<8, 1>}, {4, 1, MultiplyTile<4, 1>}, {2, 2, MultiplyTile<2, 2>},
                            {2, 1, MultiplyTile<2, 1>}, {1, 4, MultiplyTile<1, 4>}, {1, 1, MultiplyTile<1, 1>}};
-constexpr Kernel kKernel = {.name = "int8 Arm dot product", .format = kFormat, .panel_width = kPanelWidth, .tiles = kTiles};
+constexpr Kernel kKernel = {
+    .name = "int8 Arm dot product", .format = kFormat, .panel_width = kPanelWidth, .tiles = kTiles};
 
 // Built for processors that all have it, or asked of the system.
 bool HasDotProduct() {

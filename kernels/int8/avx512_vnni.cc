@@ -15,7 +15,8 @@ namespace wisp::kernels::int8 {
 namespace {
 
 constexpr Format kFormat = Format::kShifted;
-constexpr size_t kLanes = 16, kTileVectors = 2;  // 14 x 2 sums, 2 vectors of weights and one of x fill 31 of 32 registers
+// 14 x 2 sums, 2 vectors of weights and one of x fill 31 of 32 registers.
+constexpr size_t kLanes = 16, kTileVectors = 2;
 
 using Sums = __m512i;
 using Totals = __m512i;
@@ -29,7 +30,8 @@ WISP_INT8_INLINE Weights LoadWeights(const uint8_t* p) { return _mm512_loadu_si5
 WISP_INT8_INLINE Inputs Broadcast(const uint8_t* p) { return _mm512_set1_epi32(LoadGroup(p)); }
 WISP_INT8_INLINE Sums Dot(Sums s, Inputs x, Weights w) { return _mm512_dpbusd_epi32(s, x, w); }
 WISP_INT8_INLINE Totals Total(Sums s) { return s; }
-WISP_INT8_INLINE Floats ToFloats(Totals s) { return __builtin_convertvector(reinterpret_cast<__v16si>(s), __v16sf); }  // the intrinsic warns in g++ 12
+// The intrinsic warns in g++ 12.
+WISP_INT8_INLINE Floats ToFloats(Totals s) { return __builtin_convertvector(reinterpret_cast<__v16si>(s), __v16sf); }
 WISP_INT8_INLINE Floats SetFloats(float f) { return _mm512_set1_ps(f); }
 WISP_INT8_INLINE Floats LoadFloats(const float* p, size_t count) { return _mm512_maskz_loadu_ps(First(count), p); }
 WISP_INT8_INLINE void StoreFloats(Floats v, float* p, size_t count) { _mm512_mask_storeu_ps(p, First(count), v); }
@@ -38,16 +40,19 @@ WISP_INT8_INLINE Floats Plus(Floats a, Floats b) { return _mm512_add_ps(a, b); }
 
 #include "kernels/int8/tile-inl.h"
 
-constexpr Tile kTiles[] = {{14, 1, MultiplyTile<14, 1>}, {8, 1, MultiplyTile<8, 1>}, {4, 2, MultiplyTile<4, 2>}, {4, 1, MultiplyTile<4, 1>},
-                           {2, 4, MultiplyTile<2, 4>},   {2, 1, MultiplyTile<2, 1>}, {1, 4, MultiplyTile<1, 4>}, {1, 1, MultiplyTile<1, 1>}};
+constexpr Tile kTiles[] = {{14, 1, MultiplyTile<14, 1>}, {8, 1, MultiplyTile<8, 1>}, {4, 2, MultiplyTile<4, 2>},
+                           {4, 1, MultiplyTile<4, 1>},   {2, 4, MultiplyTile<2, 4>}, {2, 1, MultiplyTile<2, 1>},
+                           {1, 4, MultiplyTile<1, 4>},   {1, 1, MultiplyTile<1, 1>}};
 constexpr Kernel kKernel = {.name = "int8 AVX512-VNNI", .format = kFormat, .panel_width = kPanelWidth, .tiles = kTiles};
 
 }  // namespace
 
-// AVX-512 VNNI is bit 11 of ECX of leaf 7; the rest of AVX-512, and that the system keeps its registers, Highway has asked.
+// AVX-512 VNNI is bit 11 of ECX of leaf 7; the rest of AVX-512, and that the system keeps its registers, Highway has
+// asked.
 const Kernel* Avx512VnniKernel() {
   unsigned a = 0, b = 0, c = 0, d = 0;
-  const bool runs = (hwy::SupportedTargets() & HWY_AVX3) != 0 && __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (c >> 11 & 1) != 0;
+  const bool runs =
+      (hwy::SupportedTargets() & HWY_AVX3) != 0 && __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (c >> 11 & 1) != 0;
   return runs ? &kKernel : nullptr;
 }
 

@@ -58,7 +58,8 @@ constexpr Kernel kKernel = {.name = "int8 AVX-VNNI", .format = kFormat, .panel_w
 // AVX-VNNI is bit 4 of EAX of leaf 7, subleaf 1; that the system keeps the registers, Highway has asked.
 const Kernel* AvxVnniKernel() {
   unsigned a = 0, b = 0, c = 0, d = 0;
-  const bool runs = (hwy::SupportedTargets() & HWY_AVX2) != 0 && __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a >> 4 & 1) != 0;
+  const bool runs =
+      (hwy::SupportedTargets() & HWY_AVX2) != 0 && __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a >> 4 & 1) != 0;
   return runs ? &kKernel : nullptr;
 }
 

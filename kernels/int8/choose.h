@@ -6,13 +6,13 @@
 #include "kernels/simd/targets.h"
 
 // N_<target>::Name, or null where it is not compiled. HWY_CHOOSE_X is null where X is not.
-#define WISP_INT8_CHOOSE(target, Name)                            \
-  ((target) == HWY_AVX3            ? HWY_CHOOSE_AVX3(Name)        \
-   : (target) == HWY_AVX2          ? HWY_CHOOSE_AVX2(Name)        \
-   : (target) == HWY_SSE4          ? HWY_CHOOSE_SSE4(Name)        \
-   : (target) == HWY_NEON          ? HWY_CHOOSE_NEON(Name)        \
-   : (target) == HWY_WASM          ? HWY_CHOOSE_WASM(Name)        \
-   : (target) == HWY_STATIC_TARGET ? &HWY_STATIC_DISPATCH(Name)   \
+#define WISP_INT8_CHOOSE(target, Name)                          \
+  ((target) == HWY_AVX3            ? HWY_CHOOSE_AVX3(Name)      \
+   : (target) == HWY_AVX2          ? HWY_CHOOSE_AVX2(Name)      \
+   : (target) == HWY_SSE4          ? HWY_CHOOSE_SSE4(Name)      \
+   : (target) == HWY_NEON          ? HWY_CHOOSE_NEON(Name)      \
+   : (target) == HWY_WASM          ? HWY_CHOOSE_WASM(Name)      \
+   : (target) == HWY_STATIC_TARGET ? &HWY_STATIC_DISPATCH(Name) \
                                    : nullptr)
 
 #endif  // WISP_KERNELS_INT8_CHOOSE_H_

@@ -1,10 +1,10 @@
 // The inference table whose linear layers multiply 8-bit integers.
 //
-// What it is: the fastest SIMD table with packed_size, pack_weights and linear_forward replaced. Weights are quantised when
-// they are packed, symmetrically, a scale per output channel; inputs as they come, a scale per row. What is not linear stays
-// float: embeddings, layer norm, attention, activations.
-// What it is not: within the error that kernels/kernels.h promises for products. Each factor is off by up to half of 1/127 of
-// the largest of its row.
+// What it is: the fastest SIMD table with packed_size, pack_weights and linear_forward replaced. Weights are quantised
+// when they are packed, symmetrically, a scale per output channel; inputs as they come, a scale per row. What is not
+// linear stays float: embeddings, layer norm, attention, activations.
+// What it is not: within the error that kernels/kernels.h promises for products. Each factor is off by up to half of
+// 1/127 of the largest of its row.
 // Products of more than kMaxInner terms stay float too: a tile's quantised rows lie on the stack.
 #include <algorithm>
 #include <array>
@@ -17,7 +17,8 @@ namespace wisp::kernels {
 namespace int8 {
 namespace {
 
-constexpr size_t kScratchBytes = std::max(kMaxTileRows * RowBytes(Format::kShifted), size_t{6} * RowBytes(Format::kWide));
+constexpr size_t kScratchBytes =
+    std::max(kMaxTileRows * RowBytes(Format::kShifted), size_t{6} * RowBytes(Format::kWide));
 
 struct Available {
   std::array<const Kernel*, 8> kernels = {};
@@ -72,13 +73,19 @@ void PackChannel(const Kernel& kernel, const float* w, size_t k, size_t j, uint8
 }
 
 // `rows` rows of y from their quantised x: the widest tiles that still fit, the last one ragged.
-void MultiplyRows(const Kernel& kernel, const LinearForwardArgs<>& a, size_t row, size_t rows, const uint8_t* x, const float* scales) {
+void MultiplyRows(const Kernel& kernel, const LinearForwardArgs<>& a, size_t row, size_t rows, const uint8_t* x,
+                  const float* scales) {
   const size_t width = kernel.panel_width, panels = (a.n + width - 1) / width;
-  TileArgs t{.x = x, .scale_R = scales, .panel_bytes = PanelFloats(kernel, a.k) * sizeof(float), .groups = Groups(a.k), .ldy = a.ldy,
+  TileArgs t{.x = x,
+             .scale_R = scales,
+             .panel_bytes = PanelFloats(kernel, a.k) * sizeof(float),
+             .groups = Groups(a.k),
+             .ldy = a.ldy,
              .add = a.store == Store::kAdd};
   for (size_t panel = 0; panel < panels;) {
-    const auto tile = std::find_if(kernel.tiles.begin(), kernel.tiles.end(),
-                                   [&](const Tile& candidate) { return candidate.rows == rows && candidate.panels <= panels - panel; });
+    const auto tile = std::find_if(kernel.tiles.begin(), kernel.tiles.end(), [&](const Tile& candidate) {
+      return candidate.rows == rows && candidate.panels <= panels - panel;
+    });
     const size_t col = panel * width;
     t.panel = reinterpret_cast<const uint8_t*>(a.packed) + panel * t.panel_bytes;
     t.bias = a.bias_N != nullptr ? a.bias_N + col : nullptr;
@@ -113,10 +120,12 @@ void LinearForward(const Kernel& kernel, const LinearForwardArgs<>& a) {
   alignas(64) uint8_t x[kScratchBytes];
   float scales[kMaxTileRows];
   for (size_t row = 0; row < a.rows;) {
-    const auto tallest = std::find_if(kernel.tiles.begin(), kernel.tiles.end(), [&](const Tile& tile) { return tile.rows <= a.rows - row; });
+    const auto tallest = std::find_if(kernel.tiles.begin(), kernel.tiles.end(),
+                                      [&](const Tile& tile) { return tile.rows <= a.rows - row; });
     const size_t rows = tallest->rows;
     for (size_t r = 0; r < rows; ++r) {
-      scales[r] = All().quantise(a.x_RK + (row + r) * a.ldx, a.k, kernel.format, x + r * RowBytes(kernel.format), nullptr);
+      scales[r] =
+          All().quantise(a.x_RK + (row + r) * a.ldx, a.k, kernel.format, x + r * RowBytes(kernel.format), nullptr);
     }
     MultiplyRows(kernel, a, row, rows, x, scales);
     row += rows;

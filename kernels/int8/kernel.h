@@ -1,9 +1,10 @@
 // What an int8 kernel is: one instruction set's register tiles over the layout that int8.cc packs. Internal to
 // kernels/int8/ and its tests; the runtime sees Int8Ops() of kernels/kernels.h only.
 //
-// A product is y = scale of the row * scale of the channel * sum_k qx qw + bias, with qx and qw whole numbers from -127 to
-// 127. Every kernel forms the same sums, exactly, in 32 bits (127 * 127 * 4096 < 2^26; with the shift 255 * 127 * 4096 < 2^27),
-// and finishes them with the same three float operations in the same order: results are equal to the bit on all of them.
+// A product is y = scale of the row * scale of the channel * sum_k qx qw + bias, with qx and qw whole numbers from -127
+// to 127. Every kernel forms the same sums, exactly, in 32 bits (127 * 127 * 4096 < 2^26; with the shift 255 * 127 *
+// 4096 < 2^27), and finishes them with the same three float operations in the same order: results are equal to the bit
+// on all of them.
 #ifndef WISP_KERNELS_INT8_KERNEL_H_
 #define WISP_KERNELS_INT8_KERNEL_H_
 
@@ -15,9 +16,9 @@
 
 namespace wisp::kernels::int8 {
 
-inline constexpr size_t kMaxInner = 4096;   // longer products are left to the float table
+inline constexpr size_t kMaxInner = 4096;  // longer products are left to the float table
 inline constexpr size_t kMaxTileRows = 14;
-inline constexpr size_t kGroup = 4;         // inner indices that lie together
+inline constexpr size_t kGroup = 4;  // inner indices that lie together
 
 // How a kernel reads quantised activations.
 enum class Format {
@@ -28,12 +29,12 @@ enum class Format {
 
 constexpr size_t BytesOf(Format f) { return f == Format::kWide ? 2 : 1; }
 
-// Between the quantised rows of a tile: a constant, so that one pointer addresses all of them. A line more than a power of
-// two, or all rows would share one set of the cache. Quantising may write up to 64 bytes past a row's end.
+// Between the quantised rows of a tile: a constant, so that one pointer addresses all of them. A line more than a power
+// of two, or all rows would share one set of the cache. Quantising may write up to 64 bytes past a row's end.
 constexpr size_t RowBytes(Format f) { return kMaxInner * BytesOf(f) + 64; }
 
-// A panel is W channels: W scales (float), W starts of sums (int32; -128 times the sum of the channel's weights), then for
-// each group of 4 inner indices W times 4 weights. The last panel is filled up with channels of zeros.
+// A panel is W channels: W scales (float), W starts of sums (int32; -128 times the sum of the channel's weights), then
+// for each group of 4 inner indices W times 4 weights. The last panel is filled up with channels of zeros.
 struct TileArgs {
   const uint8_t* x;      // the rows, RowBytes apart
   const float* scale_R;  // theirs
@@ -43,8 +44,8 @@ struct TileArgs {
   const float* bias;     // `cols` of them, or null
   float* y;
   size_t ldy;
-  size_t cols;           // those that y has; more than none of every panel, less than all of the last at most
-  bool add;              // onto y; otherwise y is not read
+  size_t cols;  // those that y has; more than none of every panel, less than all of the last at most
+  bool add;     // onto y; otherwise y is not read
 };
 
 struct Tile {
@@ -56,8 +57,8 @@ struct Kernel {
   const char* name;
   Format format;
   size_t panel_width;
-  // Tallest first, wider ones before narrower ones of the same height; there is one of each height for one panel, and one of
-  // height 1.
+  // Tallest first, wider ones before narrower ones of the same height; there is one of each height for one panel, and
+  // one of height 1.
   std::span<const Tile> tiles;
 };
 
@@ -67,9 +68,9 @@ const Kernel* AvxVnniKernel();
 const Kernel* ArmDotKernel();
 const Kernel* PortableKernel(int64_t target);  // `target`: one Highway target bit, supported by this processor
 
-// Quantises a row: q_i = nearest integer (ties to even) to x_i * 127 / max |x|, and returns the scale max |x| / 127. A row
-// whose largest magnitude is below 2^-100 becomes zeros with scale 0, one that holds a NaN or an infinity zeros with scale NaN.
-// Zeros fill the last group. `sum`: of the row's integers; may be null.
+// Quantises a row: q_i = nearest integer (ties to even) to x_i * 127 / max |x|, and returns the scale max |x| / 127. A
+// row whose largest magnitude is below 2^-100 becomes zeros with scale 0, one that holds a NaN or an infinity zeros
+// with scale NaN. Zeros fill the last group. `sum`: of the row's integers; may be null.
 using QuantiseFunction = float (*)(const float* x, size_t k, Format format, uint8_t* q, int32_t* sum);
 QuantiseFunction Quantiser(int64_t target);
 

@@ -1,4 +1,5 @@
-// The int8 kernel for everything else: weights are widened to int16 as they are loaded, and pairs of products are summed.
+// The int8 kernel for everything else: weights are widened to int16 as they are loaded, and pairs of products are
+// summed.
 #include "kernels/int8/choose.h"
 #include "kernels/int8/kernel.h"
 
@@ -37,8 +38,8 @@ using D8 = hn::Rebind<int8_t, D16>;
 using DF = hn::ScalableTag<float>;
 
 // A vector of int16 holds the 4 products of half as many channels as a panel has; each channel's sum is spread over two
-// neighbouring lanes, and on Arm over two vectors. Constructors are written out: one that the compiler adds is not compiled
-// for the target.
+// neighbouring lanes, and on Arm over two vectors. Constructors are written out: one that the compiler adds is not
+// compiled for the target.
 struct Sums {
   HWY_INLINE Sums() {}
   hn::Vec<D32> low[2], high[2];
@@ -74,7 +75,8 @@ HWY_INLINE Sums Dot(Sums s, Inputs x, const Weights& w) {
   return s;
 }
 HWY_INLINE Totals Total(const Sums& s) {
-  const auto low = hn::RearrangeToOddPlusEven(s.low[0], s.low[1]), high = hn::RearrangeToOddPlusEven(s.high[0], s.high[1]);
+  const auto low = hn::RearrangeToOddPlusEven(s.low[0], s.low[1]),
+             high = hn::RearrangeToOddPlusEven(s.high[0], s.high[1]);
   return hn::Add(hn::ConcatEven(D32(), high, low), hn::ConcatOdd(D32(), high, low));
 }
 HWY_INLINE Floats ToFloats(Totals s) { return hn::ConvertTo(DF(), s); }
@@ -96,7 +98,9 @@ const int8::Kernel* Portable() {
                                              : HWY_TARGET == HWY_SSE4 ? "int8 SSE4"
                                              : HWY_TARGET == HWY_NEON ? "int8 NEON"
                                                                       : "int8 portable",
-                                     .format = kFormat, .panel_width = kPanelWidth, .tiles = kTiles};
+                                     .format = kFormat,
+                                     .panel_width = kPanelWidth,
+                                     .tiles = kTiles};
   return &kKernel;
 }
 

@@ -22,8 +22,8 @@ using DF = hn::ScalableTag<float>;
 using D32 = hn::RebindToSigned<DF>;
 constexpr size_t kLanes = HWY_LANES(float);
 
-// The bits of the largest magnitude. Magnitudes compare as their bits do, and what is no number or infinite is above all
-// others: the order of comparing changes nothing, on no processor.
+// The bits of the largest magnitude. Magnitudes compare as their bits do, and what is no number or infinite is above
+// all others: the order of comparing changes nothing, on no processor.
 HWY_INLINE int32_t LargestBits(const float* x, size_t k) {
   const DF d;
   const D32 di;

@@ -1,20 +1,23 @@
-// The inner loop of int8 products: a tile of y's sums in registers. Included by each kernel inside its own namespace, after it
-// has defined its vectors; no guard, no includes.
+// The inner loop of int8 products: a tile of y's sums in registers. Included by each kernel inside its own namespace,
+// after it has defined its vectors; no guard, no includes.
 //
 //   WISP_INT8_TARGET               the attribute that lets a function use the instruction set; may be empty
 //   kFormat, kLanes, kTileVectors  how it reads x; channels of a vector; vectors of a panel
-//   Sums, Weights, Inputs          sums of kLanes channels as they grow; kLanes groups of weights; one group of x for every lane
+//   Sums, Weights, Inputs          sums of kLanes channels as they grow; kLanes groups of weights; one group of x for
+//                                  every lane
 //   Totals, Floats                 kLanes finished sums; kLanes floats
 //   Start(p), LoadWeights(p), Broadcast(p), Dot(sums, inputs, weights), Total(sums), ToFloats(totals)
 //   SetFloats(f), LoadFloats(p, count), StoreFloats(v, p, count), Multiply(a, b), Plus(a, b)
 //
-// Every sum has one accumulator, whatever the tile, and its own scales: a row's result does not depend on its neighbours.
+// Every sum has one accumulator, whatever the tile, and its own scales: a row's result does not depend on its
+// neighbours.
 
 inline constexpr size_t kPanelWidth = kTileVectors * kLanes;
 inline constexpr size_t kVectorBytes = kLanes * kGroup;  // of weights, of scales and of starts alike
 
 // y from the totals of a tile: out of the tiles, which would each hold a copy unrolled.
-WISP_INT8_TARGET __attribute__((noinline)) void Finish(const TileArgs& t, const Totals* totals, size_t rows, size_t vectors) {
+WISP_INT8_TARGET __attribute__((noinline)) void Finish(const TileArgs& t, const Totals* totals, size_t rows,
+                                                       size_t vectors) {
   for (size_t v = 0; v * kLanes < t.cols; ++v) {
     const size_t count = t.cols - v * kLanes < kLanes ? t.cols - v * kLanes : kLanes;
     const uint8_t* panel = t.panel + v / kTileVectors * t.panel_bytes + v % kTileVectors * kVectorBytes;
@@ -36,13 +39,15 @@ WISP_INT8_TARGET __attribute__((noinline)) void MultiplyTile(const TileArgs& t) 
   Sums sums[kRows][kVectors];
 #pragma GCC unroll 16
   for (size_t v = 0; v < kVectors; ++v) {
-    const Sums start = Start(t.panel + v / kTileVectors * panel_bytes + (kTileVectors + v % kTileVectors) * kVectorBytes);
+    const Sums start =
+        Start(t.panel + v / kTileVectors * panel_bytes + (kTileVectors + v % kTileVectors) * kVectorBytes);
 #pragma GCC unroll 16
     for (size_t r = 0; r < kRows; ++r) sums[r][v] = start;
   }
 #pragma GCC unroll 16
   for (size_t r = 0; r < kRows; ++r) {
-    for (size_t v = 0; v < kVectors; v += kLanes < 16 ? 16 / kLanes : 1) __builtin_prefetch(t.y + r * t.ldy + v * kLanes, /*write*/ 1);
+    for (size_t v = 0; v < kVectors; v += kLanes < 16 ? 16 / kLanes : 1)
+      __builtin_prefetch(t.y + r * t.ldy + v * kLanes, /*write*/ 1);
   }
 
   const uint8_t* x = t.x;
@@ -50,7 +55,8 @@ WISP_INT8_TARGET __attribute__((noinline)) void MultiplyTile(const TileArgs& t) 
   for (size_t group = t.groups; group != 0; --group) {
     Weights weights[kVectors];
 #pragma GCC unroll 16
-    for (size_t v = 0; v < kVectors; ++v) weights[v] = LoadWeights(w + v / kTileVectors * panel_bytes + v % kTileVectors * kVectorBytes);
+    for (size_t v = 0; v < kVectors; ++v)
+      weights[v] = LoadWeights(w + v / kTileVectors * panel_bytes + v % kTileVectors * kVectorBytes);
 #pragma GCC unroll 16
     for (size_t r = 0; r < kRows; ++r) {
       const Inputs inputs = Broadcast(x + r * RowBytes(kFormat));

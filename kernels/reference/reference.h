@@ -195,8 +195,8 @@ void AttentionForward(const AttentionForwardArgs<T>& a) {
   }
 }
 
-// With P = softmax, m = keep, dP = dout v^T:  dv += (P m)^T dout;  dS = P (m dP - <dout, out>) scale;  dq = dS k;  dk = dS^T q.
-// Re-Attention: dq -= scale (dS key_variance) o q; dS = 0 where the logit is held.
+// With P = softmax, m = keep, dP = dout v^T:  dv += (P m)^T dout;  dS = P (m dP - <dout, out>) scale;  dq = dS k;  dk =
+// dS^T q. Re-Attention: dq -= scale (dS key_variance) o q; dS = 0 where the logit is held.
 template <class T>
 void AttentionBackward(const AttentionBackwardArgs<T>& a) {
   using std::exp;
@@ -309,8 +309,8 @@ void LayerNormVariance(const LayerNormVarianceArgs<T>& a) {
   }
 }
 
-// With z = mean / deviation, E = deviation (z Phi + phi) and E[x^2] = variance ((z^2 + 1) Phi + z phi). The difference is
-// written so that nothing cancels for large z: variance (Phi + z^2 Phi (1 - Phi) + z phi (1 - 2 Phi) - phi^2).
+// With z = mean / deviation, E = deviation (z Phi + phi) and E[x^2] = variance ((z^2 + 1) Phi + z phi). The difference
+// is written so that nothing cancels for large z: variance (Phi + z^2 Phi (1 - Phi) + z phi (1 - 2 Phi) - phi^2).
 template <class T>
 void ActivationVariance(const ActivationVarianceArgs<T>& a) {
   using std::erf;
@@ -327,7 +327,8 @@ void ActivationVariance(const ActivationVarianceArgs<T>& a) {
     if (T(8) < z) z = T(8);
     const T cdf = T(0.5) * (T(1) + erf(z * T(kSqrtHalf)));
     const T density = T(kInvSqrt2Pi) * exp(T(-0.5) * z * z);
-    a.y[i] = HeldVariance(variance * (cdf + z * z * cdf * (T(1) - cdf) + z * density * (T(1) - T(2) * cdf) - density * density));
+    a.y[i] = HeldVariance(variance *
+                          (cdf + z * z * cdf * (T(1) - cdf) + z * density * (T(1) - T(2) * cdf) - density * density));
   }
 }
 

@@ -1,4 +1,5 @@
-// Fused attention for SIMD tables: blocks of queries against the keys they may attend, by the products of the same table.
+// Fused attention for SIMD tables: blocks of queries against the keys they may attend, by the products of the same
+// table.
 //
 // Per head, keys (and in backward values) are packed once; a block of kBlock queries has its logits in scratch, small
 // enough for the first-level cache, and nothing right of the causal edge of the block is computed.
@@ -66,9 +67,18 @@ struct Head {
 
 // out [rows, keys] = rows of `x` times packed^T.
 template <class Args>
-void MultiplyPacked(const Args& a, const float* x, size_t ldx, const float* packed, size_t rows, size_t keys, float* out) {
-  products.linear_forward({.x_RK = x, .ldx = ldx, .packed = packed, .bias_N = nullptr, .y_RN = out, .ldy = keys, .rows = rows,
-                           .n = keys, .k = a.head_width, .store = Store::kAssign});
+void MultiplyPacked(const Args& a, const float* x, size_t ldx, const float* packed, size_t rows, size_t keys,
+                    float* out) {
+  products.linear_forward({.x_RK = x,
+                           .ldx = ldx,
+                           .packed = packed,
+                           .bias_N = nullptr,
+                           .y_RN = out,
+                           .ldy = keys,
+                           .rows = rows,
+                           .n = keys,
+                           .k = a.head_width,
+                           .store = Store::kAssign});
 }
 
 void PackHead(const float* w, size_t ldw, size_t keys, size_t width, float* packed) {
@@ -89,10 +99,20 @@ void Correct(const Head<Args>& head, size_t i, size_t rows, size_t keys, const S
       StoreSome(hn::Mul(hn::Mul(x, x), factor), d, square + c, count);
     });
   }
-  products.linear_forward({.x_RK = s.squares, .ldx = a.head_width, .packed = s.packed_variance, .bias_N = nullptr, .y_RN = s.p,
-                           .ldy = keys, .rows = rows, .n = keys, .k = a.head_width, .store = Store::kAdd});
+  products.linear_forward({.x_RK = s.squares,
+                           .ldx = a.head_width,
+                           .packed = s.packed_variance,
+                           .bias_N = nullptr,
+                           .y_RN = s.p,
+                           .ldy = keys,
+                           .rows = rows,
+                           .n = keys,
+                           .k = a.head_width,
+                           .store = Store::kAdd});
   const V lowest = hn::Set(d, kLowestCorrectedLogit);
-  ForEachVector(rows * keys, [&](size_t j, size_t count) { StoreSome(hn::Max(LoadSome(d, s.p + j, count), lowest), d, s.p + j, count); });
+  ForEachVector(rows * keys, [&](size_t j, size_t count) {
+    StoreSome(hn::Max(LoadSome(d, s.p + j, count), lowest), d, s.p + j, count);
+  });
 }
 
 // row -= slope / scale * |position - j|: the linear bias of ALiBi, to logits that are yet to be scaled.
@@ -100,7 +120,8 @@ template <class Args>
 void AddDistanceBias(const Head<Args>& head, size_t query, size_t keys, float* row) {
   const Args& a = head.a;
   const D d;
-  const V factor = hn::Set(d, a.slope_H[head.h] / a.scale), position = hn::Set(d, static_cast<float>(a.num_keys - a.num_queries + query));
+  const V factor = hn::Set(d, a.slope_H[head.h] / a.scale),
+          position = hn::Set(d, static_cast<float>(a.num_keys - a.num_queries + query));
   ForEachVector(keys, [&](size_t j, size_t count) {
     const V distance = hn::Abs(hn::Sub(position, hn::Iota(d, static_cast<float>(j))));
     StoreSome(hn::NegMulAdd(factor, distance, LoadSome(d, row + j, count)), d, row + j, count);
@@ -175,9 +196,18 @@ void SoftmaxBlock(const ForwardHead& head, size_t i, size_t rows, size_t keys, f
 }
 
 // out [rows, width] = diag(inverse) p w, for unnormalised probabilities p.
-void MixBlock(const float* p, size_t keys, const float* w, size_t ldw, const float* inverse, float* out, size_t ldout, size_t rows, size_t width) {
-  products.linear_backward_input({.dy_RN = p, .lddy = keys, .w_NK = w, .ldw = ldw, .dx_RK = out, .lddx = ldout, .rows = rows,
-                                  .n = keys, .k = width, .store = Store::kAssign});
+void MixBlock(const float* p, size_t keys, const float* w, size_t ldw, const float* inverse, float* out, size_t ldout,
+              size_t rows, size_t width) {
+  products.linear_backward_input({.dy_RN = p,
+                                  .lddy = keys,
+                                  .w_NK = w,
+                                  .ldw = ldw,
+                                  .dx_RK = out,
+                                  .lddx = ldout,
+                                  .rows = rows,
+                                  .n = keys,
+                                  .k = width,
+                                  .store = Store::kAssign});
   for (size_t r = 0; r < rows; ++r) {
     float* row = out + r * ldout;
     products.scale({.x = row, .y = row, .n = width, .a = inverse[r], .store = Store::kAssign});
@@ -194,7 +224,8 @@ void MixVarianceBlock(const ForwardHead& head, size_t i, size_t rows, size_t key
   });
   for (size_t r = 0; r < rows; ++r) inverse[r] *= inverse[r];
   const size_t first = head.h * a.head_width;
-  MixBlock(p, keys, a.value_variance + first, a.ldvariance, inverse, a.out_variance + i * a.ldout_variance + first, a.ldout_variance, rows, a.head_width);
+  MixBlock(p, keys, a.value_variance + first, a.ldvariance, inverse, a.out_variance + i * a.ldout_variance + first,
+           a.ldout_variance, rows, a.head_width);
 }
 
 void Forward(const AttentionForwardArgs<>& a) {
@@ -203,7 +234,8 @@ void Forward(const AttentionForwardArgs<>& a) {
   for (size_t h = 0; h < a.heads; ++h) {
     const ForwardHead head{a, h};
     PackHead(head.k(), a.ldkv, a.num_keys, width, s.packed_k);
-    if (a.key_variance != nullptr) PackHead(a.key_variance + h * width, a.ldvariance, a.num_keys, width, s.packed_variance);
+    if (a.key_variance != nullptr)
+      PackHead(a.key_variance + h * width, a.ldvariance, a.num_keys, width, s.packed_variance);
     for (size_t i = 0; i < a.num_queries; i += kBlock) {
       const size_t rows = std::min(kBlock, a.num_queries - i);
       const size_t keys = head.end(i + rows - 1);
@@ -235,7 +267,8 @@ HWY_INLINE void SoftmaxGradientRow(const float* p, float* dp, size_t keys, float
   }
   if (j == keys) return;
   const size_t left = keys - j;
-  StorePartial(hn::Mul(hn::Mul(LoadPartial(d, p + j, left), scale_v), hn::Sub(LoadPartial(d, dp + j, left), delta_v)), d, dp + j, left);
+  StorePartial(hn::Mul(hn::Mul(LoadPartial(d, p + j, left), scale_v), hn::Sub(LoadPartial(d, dp + j, left), delta_v)),
+               d, dp + j, left);
 }
 
 // Where a corrected logit is held at its lowest, dp <- delta: its dS is 0.
@@ -252,9 +285,19 @@ void ZeroRows(float* x, size_t ld, size_t rows, size_t n) {
   for (size_t r = 0; r < rows; ++r) std::fill(x + r * ld, x + r * ld + n, 0.0f);
 }
 
-void AddTransposed(const float* dy, const float* x, size_t ldx, float* out, size_t ldout, size_t rows, size_t keys, size_t width) {
-  products.linear_backward_weight({.dy_RN = dy, .lddy = keys, .x_RK = x, .ldx = ldx, .dw_NK = out, .lddw = ldout, .rows = rows,
-                                   .n = keys, .k = width, .scale = 1.0f, .store = Store::kAdd});
+void AddTransposed(const float* dy, const float* x, size_t ldx, float* out, size_t ldout, size_t rows, size_t keys,
+                   size_t width) {
+  products.linear_backward_weight({.dy_RN = dy,
+                                   .lddy = keys,
+                                   .x_RK = x,
+                                   .ldx = ldx,
+                                   .dw_NK = out,
+                                   .lddw = ldout,
+                                   .rows = rows,
+                                   .n = keys,
+                                   .k = width,
+                                   .scale = 1.0f,
+                                   .store = Store::kAdd});
 }
 
 // Turns a block's logits and dP into (P keep) and dS, row by row.
@@ -282,11 +325,20 @@ void SoftmaxBackwardBlock(const Head<Args>& head, size_t i, size_t rows, size_t 
 }
 
 // dq -= scale (dS variance) o q: the correction's share of the gradient.
-void CorrectQueryGradient(const Head<AttentionBackwardArgs<>>& head, size_t i, size_t rows, size_t keys, const Scratch& s) {
+void CorrectQueryGradient(const Head<AttentionBackwardArgs<>>& head, size_t i, size_t rows, size_t keys,
+                          const Scratch& s) {
   const auto& a = head.a;
   const size_t width = a.head_width;
-  products.linear_backward_input({.dy_RN = s.dp, .lddy = keys, .w_NK = a.key_variance + head.h * width, .ldw = a.ldvariance,
-                                  .dx_RK = s.squares, .lddx = width, .rows = rows, .n = keys, .k = width, .store = Store::kAssign});
+  products.linear_backward_input({.dy_RN = s.dp,
+                                  .lddy = keys,
+                                  .w_NK = a.key_variance + head.h * width,
+                                  .ldw = a.ldvariance,
+                                  .dx_RK = s.squares,
+                                  .lddx = width,
+                                  .rows = rows,
+                                  .n = keys,
+                                  .k = width,
+                                  .store = Store::kAssign});
   const D d;
   const V factor = hn::Set(d, -a.scale);
   for (size_t r = 0; r < rows; ++r) {
@@ -307,7 +359,8 @@ void Backward(const AttentionBackwardArgs<>& a) {
     const Head<AttentionBackwardArgs<>> head{a, h};
     PackHead(head.k(), a.ldkv, a.num_keys, width, s.packed_k);
     PackHead(head.v(), a.ldkv, a.num_keys, width, s.packed_v);
-    if (a.key_variance != nullptr) PackHead(a.key_variance + h * width, a.ldvariance, a.num_keys, width, s.packed_variance);
+    if (a.key_variance != nullptr)
+      PackHead(a.key_variance + h * width, a.ldvariance, a.num_keys, width, s.packed_variance);
     float *dk = a.dk + h * width, *dv = a.dv + h * width;
     ZeroRows(dk, a.ldkv, a.num_keys, width);
     ZeroRows(dv, a.ldkv, a.num_keys, width);
@@ -321,8 +374,16 @@ void Backward(const AttentionBackwardArgs<>& a) {
       SoftmaxBackwardBlock(head, i, rows, keys, s.p, s.dp);
       AddTransposed(s.p, dout, a.ldout, dv, a.ldkv, rows, keys, width);
       AddTransposed(s.dp, q, a.ldq, dk, a.ldkv, rows, keys, width);
-      products.linear_backward_input({.dy_RN = s.dp, .lddy = keys, .w_NK = head.k(), .ldw = a.ldkv, .dx_RK = a.dq + i * a.ldq + h * width,
-                                      .lddx = a.ldq, .rows = rows, .n = keys, .k = width, .store = Store::kAssign});
+      products.linear_backward_input({.dy_RN = s.dp,
+                                      .lddy = keys,
+                                      .w_NK = head.k(),
+                                      .ldw = a.ldkv,
+                                      .dx_RK = a.dq + i * a.ldq + h * width,
+                                      .lddx = a.ldq,
+                                      .rows = rows,
+                                      .n = keys,
+                                      .k = width,
+                                      .store = Store::kAssign});
       if (a.key_variance != nullptr) CorrectQueryGradient(head, i, rows, keys, s);
     }
   }

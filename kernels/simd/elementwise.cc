@@ -49,7 +49,9 @@ void Scale(const ScaleArgs<>& a) {
   const D d;
   const V factor = hn::Set(d, a.a);
   if (a.store == Store::kAssign) {
-    ForEachVector(a.n, [&](size_t i, size_t count) { StoreSome(hn::Mul(factor, LoadSome(d, a.x + i, count)), d, a.y + i, count); });
+    ForEachVector(a.n, [&](size_t i, size_t count) {
+      StoreSome(hn::Mul(factor, LoadSome(d, a.x + i, count)), d, a.y + i, count);
+    });
   } else {
     ForEachVector(a.n, [&](size_t i, size_t count) {
       StoreSome(hn::MulAdd(factor, LoadSome(d, a.x + i, count), LoadSome(d, a.y + i, count)), d, a.y + i, count);

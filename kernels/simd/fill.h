@@ -33,8 +33,8 @@
 namespace wisp::kernels {
 
 // `target` is one Highway target bit, supported by this processor. Unknown targets leave the table as it is.
-void FillGemm(int64_t target, OpTable& table);         // products, column_sum
-void FillSoftmax(int64_t target, OpTable& table);      // softmax_stats, cross_entropy_gradient
+void FillGemm(int64_t target, OpTable& table);     // products, column_sum
+void FillSoftmax(int64_t target, OpTable& table);  // softmax_stats, cross_entropy_gradient
 void FillAttention(int64_t target, OpTable& table);
 void FillNorm(int64_t target, OpTable& table);         // layer norm
 void FillElementwise(int64_t target, OpTable& table);  // activations, scale, apply_keep
@@ -50,16 +50,16 @@ using FillFunction = void (*)(OpTable&);
 }  // namespace wisp::kernels
 
 // Defines Name(target, table), which calls N_<target>::Name(table). HWY_CHOOSE_X is null where X is not compiled.
-#define WISP_EXPORT_FILL(Name)                                                    \
-  void Name(int64_t target, OpTable& table) {                                     \
-    FillFunction fill = nullptr;                                                  \
-    if (target == HWY_AVX3) fill = HWY_CHOOSE_AVX3(Name);                         \
-    if (target == HWY_AVX2) fill = HWY_CHOOSE_AVX2(Name);                         \
-    if (target == HWY_SSE4) fill = HWY_CHOOSE_SSE4(Name);                         \
-    if (target == HWY_NEON) fill = HWY_CHOOSE_NEON(Name);                         \
-    if (target == HWY_WASM) fill = HWY_CHOOSE_WASM(Name);                         \
-    if (target == HWY_STATIC_TARGET) fill = &HWY_STATIC_DISPATCH(Name);           \
-    if (fill != nullptr) fill(table);                                             \
+#define WISP_EXPORT_FILL(Name)                                          \
+  void Name(int64_t target, OpTable& table) {                           \
+    FillFunction fill = nullptr;                                        \
+    if (target == HWY_AVX3) fill = HWY_CHOOSE_AVX3(Name);               \
+    if (target == HWY_AVX2) fill = HWY_CHOOSE_AVX2(Name);               \
+    if (target == HWY_SSE4) fill = HWY_CHOOSE_SSE4(Name);               \
+    if (target == HWY_NEON) fill = HWY_CHOOSE_NEON(Name);               \
+    if (target == HWY_WASM) fill = HWY_CHOOSE_WASM(Name);               \
+    if (target == HWY_STATIC_TARGET) fill = &HWY_STATIC_DISPATCH(Name); \
+    if (fill != nullptr) fill(table);                                   \
   }
 
 #endif  // WISP_KERNELS_SIMD_FILL_H_

@@ -25,8 +25,8 @@ namespace {
 constexpr size_t kInnerBlock = 256;
 constexpr size_t kBlockFloats = 16384;
 
-// A transposed A and an unpacked B are read across their rows: with long rows every step is on another page. Then a few tiles'
-// columns of A, and the block of B if enough rows of A pass by, are copied first.
+// A transposed A and an unpacked B are read across their rows: with long rows every step is on another page. Then a few
+// tiles' columns of A, and the block of B if enough rows of A pass by, are copied first.
 constexpr size_t kCopyTiles = 2;
 constexpr size_t kCopyStride = 512;
 constexpr size_t kCopyRowBlocks = 3;
@@ -77,8 +77,8 @@ void MergeEdge(const float* tile, size_t rows, size_t cols, const TileArgs& t) {
   }
 }
 
-// A strip of C: rows [row, row + rows) by `num_panels` panels. `a` is A's first element for it. Of an unpacked B the panels from
-// `first_copied` on lie in `copied_b`, one after the other.
+// A strip of C: rows [row, row + rows) by `num_panels` panels. `a` is A's first element for it. Of an unpacked B the
+// panels from `first_copied` on lie in `copied_b`, one after the other.
 struct Strip {
   const float* a;
   size_t lda;
@@ -100,7 +100,8 @@ void MultiplyStrip(const Product& p, const Block& block, const Strip& strip) {
   t.ahead = strip.ahead;
   const size_t rows = strip.rows;
   const size_t from_tallest = kTileRows - rows;
-  const TileFunction tile = strip.ahead != 0 && from_tallest < kPrefetchTiles ? kPrefetchingTiles[from_tallest] : tiles[rows - 1];
+  const TileFunction tile =
+      strip.ahead != 0 && from_tallest < kPrefetchTiles ? kPrefetchingTiles[from_tallest] : tiles[rows - 1];
   const size_t end = strip.first_panel + strip.num_panels;
   const size_t whole = std::min(end, p.cols / kPanelWidth);
   const auto move_to = [&](size_t panel) {
@@ -153,7 +154,10 @@ void CopyPanel(const Product& p, const Block& block, size_t panel, float* to) {
   const float* from = p.b + block.first * p.ldb + panel * kPanelWidth;
   for (size_t k = 0; k < block.size; ++k, from += p.ldb, to += kPanelWidth) {
     for (size_t j = 0; j < kPanelWidth; j += kTileLanes) {
-      hn::Store(j + kTileLanes <= count ? hn::LoadU(d, from + j) : j < count ? LoadPartial(d, from + j, count - j) : hn::Zero(d), d, to + j);
+      hn::Store(j + kTileLanes <= count ? hn::LoadU(d, from + j)
+                : j < count             ? LoadPartial(d, from + j, count - j)
+                                        : hn::Zero(d),
+                d, to + j);
     }
   }
 }
@@ -170,14 +174,15 @@ void CopyColumns(const Product& p, const Block& block, size_t first, size_t coun
   }
 }
 
-// TileArgs::ahead of a row of tiles over panels [first, first + count): each of the first eight rows of tiles asks for its share of
-// the panels that come after these. Of the others, none: they walk over what is there.
+// TileArgs::ahead of a row of tiles over panels [first, first + count): each of the first eight rows of tiles asks for
+// its share of the panels that come after these. Of the others, none: they walk over what is there.
 ptrdiff_t Ahead(const Product& p, const Block& block, size_t first, size_t count, size_t panels, size_t row_block) {
   if (kPrefetchTiles == 0 || !p.packed_b || row_block >= kPanelWidth / kPrefetchFloats) return 0;
   const size_t share = row_block * block.size * kPrefetchFloats, panel = p.inner * kPanelWidth;
   if (first + count < panels) return static_cast<ptrdiff_t>(count * panel + share);
   if (block.first + block.size >= p.inner) return 0;
-  return static_cast<ptrdiff_t>(block.size * kPanelWidth + share) - static_cast<ptrdiff_t>(first * panel);  // back to panel 0
+  // Back to panel 0.
+  return static_cast<ptrdiff_t>(block.size * kPanelWidth + share) - static_cast<ptrdiff_t>(first * panel);
 }
 
 // All of C, for one block of the inner size.
@@ -187,7 +192,8 @@ void MultiplyBlock(const Product& p, const Block& block) {
   const size_t panels = (p.cols + kPanelWidth - 1) / kPanelWidth;
   const size_t row_blocks = (p.rows + kTileRows - 1) / kTileRows;
   const bool copies = !p.packed_b && p.ldb >= kCopyStride && row_blocks >= kCopyRowBlocks;
-  const size_t group = std::max<size_t>(1, (copies ? kCopiedFloats : kBlockFloats) / (std::max<size_t>(1, block.size) * kPanelWidth));
+  const size_t group =
+      std::max<size_t>(1, (copies ? kCopiedFloats : kBlockFloats) / (std::max<size_t>(1, block.size) * kPanelWidth));
   for (size_t first = 0; first < panels; first += group) {
     const size_t count = std::min(group, panels - first);
     const size_t first_copied = std::max(first, copies ? 0 : p.cols / kPanelWidth);  // the ragged one always
@@ -206,9 +212,16 @@ void MultiplyBlock(const Product& p, const Block& block) {
         a = copy + (row - start);
         lda = kCopyTiles * kTileRows;
       }
-      MultiplyStrip(p, block, {.a = a, .lda = lda, .row = row, .rows = row_at(i + 1) - row, .first_panel = first,
-                               .num_panels = count, .copied_b = copied_b, .first_copied = first_copied,
-                               .ahead = Ahead(p, block, first, count, panels, i)});
+      MultiplyStrip(p, block,
+                    {.a = a,
+                     .lda = lda,
+                     .row = row,
+                     .rows = row_at(i + 1) - row,
+                     .first_panel = first,
+                     .num_panels = count,
+                     .copied_b = copied_b,
+                     .first_copied = first_copied,
+                     .ahead = Ahead(p, block, first, count, panels, i)});
     }
   }
 }
@@ -229,7 +242,8 @@ size_t PackedSize(size_t n, size_t k) { return (n + kPanelWidth - 1) / kPanelWid
 // to[k * kPanelWidth + j] = from[j * ld + k] for 4 x 4 of them, by interleaving twice.
 void TransposeBlock(const float* from, size_t ld, float* to) {
   const hn::FixedTag<float, 4> d;
-  const auto a = hn::LoadU(d, from), b = hn::LoadU(d, from + ld), c = hn::LoadU(d, from + 2 * ld), e = hn::LoadU(d, from + 3 * ld);
+  const auto a = hn::LoadU(d, from), b = hn::LoadU(d, from + ld), c = hn::LoadU(d, from + 2 * ld),
+             e = hn::LoadU(d, from + 3 * ld);
   const auto ac_low = hn::InterleaveLower(d, a, c), ac_high = hn::InterleaveUpper(d, a, c);
   const auto be_low = hn::InterleaveLower(d, b, e), be_high = hn::InterleaveUpper(d, b, e);
   hn::StoreU(hn::InterleaveLower(d, ac_low, be_low), d, to);
@@ -257,20 +271,53 @@ void PackWeights(const PackWeightsArgs<>& a) {
 }
 
 void LinearForward(const LinearForwardArgs<>& a) {
-  Multiply({.a = a.x_RK, .lda = a.ldx, .transposed_a = false, .b = a.packed, .ldb = kPanelWidth, .packed_b = true,
-            .c = a.y_RN, .ldc = a.ldy, .bias = a.bias_N, .scale = 1, .rows = a.rows, .cols = a.n, .inner = a.k,
+  Multiply({.a = a.x_RK,
+            .lda = a.ldx,
+            .transposed_a = false,
+            .b = a.packed,
+            .ldb = kPanelWidth,
+            .packed_b = true,
+            .c = a.y_RN,
+            .ldc = a.ldy,
+            .bias = a.bias_N,
+            .scale = 1,
+            .rows = a.rows,
+            .cols = a.n,
+            .inner = a.k,
             .store = a.store});
 }
 
 void LinearBackwardInput(const LinearBackwardInputArgs<>& a) {
-  Multiply({.a = a.dy_RN, .lda = a.lddy, .transposed_a = false, .b = a.w_NK, .ldb = a.ldw, .packed_b = false,
-            .c = a.dx_RK, .ldc = a.lddx, .bias = nullptr, .scale = 1, .rows = a.rows, .cols = a.k, .inner = a.n,
+  Multiply({.a = a.dy_RN,
+            .lda = a.lddy,
+            .transposed_a = false,
+            .b = a.w_NK,
+            .ldb = a.ldw,
+            .packed_b = false,
+            .c = a.dx_RK,
+            .ldc = a.lddx,
+            .bias = nullptr,
+            .scale = 1,
+            .rows = a.rows,
+            .cols = a.k,
+            .inner = a.n,
             .store = a.store});
 }
 
 void LinearBackwardWeight(const LinearBackwardWeightArgs<>& a) {
-  Multiply({.a = a.dy_RN, .lda = a.lddy, .transposed_a = true, .b = a.x_RK, .ldb = a.ldx, .packed_b = false,
-            .c = a.dw_NK, .ldc = a.lddw, .bias = nullptr, .scale = a.scale, .rows = a.n, .cols = a.k, .inner = a.rows,
+  Multiply({.a = a.dy_RN,
+            .lda = a.lddy,
+            .transposed_a = true,
+            .b = a.x_RK,
+            .ldb = a.ldx,
+            .packed_b = false,
+            .c = a.dw_NK,
+            .ldc = a.lddw,
+            .bias = nullptr,
+            .scale = a.scale,
+            .rows = a.n,
+            .cols = a.k,
+            .inner = a.rows,
             .store = a.store});
 }
 

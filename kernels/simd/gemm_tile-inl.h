@@ -44,15 +44,16 @@ struct TileArgs {
   const float* bias;  // kPanels * kPanelWidth of them, or null
   float scale;
   size_t inner;
-  bool add;  // onto C; otherwise C is not read
+  bool add;             // onto C; otherwise C is not read
   ptrdiff_t ahead = 0;  // floats from B to where prefetching begins; read by kPrefetchTiles only
 };
 
-// Weights that lie beyond the second-level cache, as those of an encoder do, are asked for while those before them are multiplied,
-// a quarter of a line in a step of the inner index: asked for faster, they wait for each other. Six blocks of width 384, 128 rows,
-// took 19 ms for 24 (Sapphire Rapids, November 2026). Tiles of their own: elsewhere the step more costs 2 %. Narrower vectors have
-// too few steps' time to spare.
-inline constexpr size_t kPrefetchTiles = HWY_TARGET == HWY_AVX3 && !kFewTiles ? 3 : 0;  // heights, the tallest: many rows have no others
+// Weights that lie beyond the second-level cache, as those of an encoder do, are asked for while those before them are
+// multiplied, a quarter of a line in a step of the inner index: asked for faster, they wait for each other. Six blocks
+// of width 384, 128 rows, took 19 ms for 24 (Sapphire Rapids, November 2026). Tiles of their own: elsewhere the step
+// more costs 2 %. Narrower vectors have too few steps' time to spare.
+// Heights, the tallest: many rows have no others.
+inline constexpr size_t kPrefetchTiles = HWY_TARGET == HWY_AVX3 && !kFewTiles ? 3 : 0;
 inline constexpr size_t kPrefetchFloats = 4;
 
 using TileFunction = void (*)(const TileArgs&);
@@ -104,8 +105,8 @@ HWY_NOINLINE void MultiplyTile(const TileArgs& t) {
 #pragma GCC unroll 8
     for (size_t i = 0; i < kBases; ++i) a[i] += steps * (kTransposedA ? lda : 1);
   };
-  // Moving the pointers takes the places of multiply-adds: products are 1 to 5 % faster with two steps between two moves, with four
-  // slower again (Sapphire Rapids, November 2026). Many rows have no lower tiles than these.
+  // Moving the pointers takes the places of multiply-adds: products are 1 to 5 % faster with two steps between two
+  // moves, with four slower again (Sapphire Rapids, November 2026). Many rows have no lower tiles than these.
   constexpr size_t kUnroll = !kFewTiles && kPanels == 1 && kRows + 2 >= kTileRows ? 2 : 1;
   for (size_t k = t.inner / kUnroll; k != 0; --k) {
 #pragma GCC unroll 4
@@ -159,8 +160,10 @@ void MultiplyRows(const TileArgs& t) {
 }
 template <size_t kRows, bool kTransposedA>
 constexpr TileFunction TileOf() {
-  if constexpr (WholeHeight(kRows) == kRows) return MultiplyTile<kRows, 1, kTransposedA>;
-  else return MultiplyRows<kRows, kTransposedA>;
+  if constexpr (WholeHeight(kRows) == kRows)
+    return MultiplyTile<kRows, 1, kTransposedA>;
+  else
+    return MultiplyRows<kRows, kTransposedA>;
 }
 
 // kTiles<transposed>[rows - 1]: one panel wide.

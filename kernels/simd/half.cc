@@ -1,7 +1,8 @@
 // Tables of halves read where they lie, for SIMD tables: widened in registers, multiplied by one vector or scaled.
 //
-// A product is of whole rows and one x, as a catalogue is scored: it reads each half once, from wherever the table is mapped, and
-// half the bytes that packed floats have. Each row has a vector of sums of its own; four rows' vectors are added up at once.
+// A product is of whole rows and one x, as a catalogue is scored: it reads each half once, from wherever the table is
+// mapped, and half the bytes that packed floats have. Each row has a vector of sums of its own; four rows' vectors are
+// added up at once.
 #include "kernels/simd/fill.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -29,11 +30,12 @@ HWY_INLINE V Widen(const Half* from) {
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2 || (HWY_TARGET == HWY_NEON && HWY_ARCH_ARM_A64)
   return hn::PromoteTo(D(), hn::LoadU(hn::Rebind<hwy::float16_t, D>(), reinterpret_cast<const hwy::float16_t*>(from)));
 #else
-  // No instruction for it: the bits in their places, with an exponent that is 112 too small; the product is exact, also of
-  // subnormal ones. Highway's own way takes twice as long on SSE4.
+  // No instruction for it: the bits in their places, with an exponent that is 112 too small; the product is exact, also
+  // of subnormal ones. Highway's own way takes twice as long on SSE4.
   const D d;
   const hn::Rebind<int32_t, D> d32;
-  const auto bits = hn::PromoteTo(d32, hn::LoadU(hn::Rebind<int16_t, D>(), reinterpret_cast<const int16_t*>(from)));  // the sign spreads
+  // The sign spreads.
+  const auto bits = hn::PromoteTo(d32, hn::LoadU(hn::Rebind<int16_t, D>(), reinterpret_cast<const int16_t*>(from)));
   const auto placed = hn::And(hn::ShiftLeft<13>(bits), hn::Set(d32, static_cast<int32_t>(0x8fffe000)));
   return hn::Mul(hn::BitCast(d, placed), hn::Set(d, 0x1p112f));
 #endif
@@ -81,10 +83,11 @@ constexpr size_t kAhead = 4 * kRows;
 // The products of kRows rows from `w` on, `distance` elements apart, in kRows / 4 vectors.
 HWY_INLINE void MultiplyRows(const Half* w, size_t distance, const float* x_K, size_t size, Four* products) {
   const D d;
-  // Rows to come are on their way: beyond the second-level cache the processor's own reading ahead leaves a fifth of the time
-  // waiting (100,000 x 64, Sapphire Rapids, November 2026).
+  // Rows to come are on their way: beyond the second-level cache the processor's own reading ahead leaves a fifth of
+  // the time waiting (100,000 x 64, Sapphire Rapids, November 2026).
   const auto ahead = reinterpret_cast<uintptr_t>(w) + kAhead * distance * sizeof(Half);
-  for (size_t i = 0; i < kRows * distance * sizeof(Half); i += 64) __builtin_prefetch(reinterpret_cast<const void*>(ahead + i));
+  for (size_t i = 0; i < kRows * distance * sizeof(Half); i += 64)
+    __builtin_prefetch(reinterpret_cast<const void*>(ahead + i));
   V sums[kRows];
 #pragma GCC unroll 8
   for (size_t r = 0; r < kRows; ++r) sums[r] = hn::Zero(d);
@@ -102,11 +105,12 @@ HWY_INLINE void MultiplyRows(const Half* w, size_t distance, const float* x_K, s
     for (size_t r = 0; r < kRows; ++r) sums[r] = hn::MulAdd(Widen(ends + r * kLanes), x, sums[r]);
   }
 #pragma GCC unroll 2
-  for (size_t i = 0; i < kRows / 4; ++i) products[i] = AddUp(sums[4 * i], sums[4 * i + 1], sums[4 * i + 2], sums[4 * i + 3]);
+  for (size_t i = 0; i < kRows / 4; ++i)
+    products[i] = AddUp(sums[4 * i], sums[4 * i + 1], sums[4 * i + 2], sums[4 * i + 3]);
 }
 
-// The last rows are computed with some before them, once more: the same bits. Fewer than kRows in all are computed one at a time:
-// a distance of 0 reads one row kRows times.
+// The last rows are computed with some before them, once more: the same bits. Fewer than kRows in all are computed one
+// at a time: a distance of 0 reads one row kRows times.
 void MultiplyHalf(const MultiplyHalfArgs& a) {
   const DFour four;
   const bool few = a.n < kRows;

@@ -18,8 +18,8 @@ struct Normal {
   V density;  // phi(x)
 };
 
-// Abramowitz and Stegun 7.1.26: erfc(z) = t (a1 + t (a2 + ...)) exp(-z^2) with t = 1 / (1 + 0.3275911 z), z >= 0, absolute
-// error 1.5e-7. One exponential serves Phi and phi; small values of Phi are formed without cancellation.
+// Abramowitz and Stegun 7.1.26: erfc(z) = t (a1 + t (a2 + ...)) exp(-z^2) with t = 1 / (1 + 0.3275911 z), z >= 0,
+// absolute error 1.5e-7. One exponential serves Phi and phi; small values of Phi are formed without cancellation.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE Normal<V> NormalOf(D d, V x) {
   const V z = hn::Mul(hn::Abs(x), hn::Set(d, 0.70710678f));

@@ -6,8 +6,8 @@ namespace wisp::kernels {
 
 int64_t ProcessorTargets() {
 #if HWY_ARCH_ARM_A64
-  // Every 64-bit Arm has NEON. Highway would call it supported only where there is AES too, which a Raspberry Pi 4's Cortex-A72
-  // lacks and nothing here uses, and would complain on standard error.
+  // Every 64-bit Arm has NEON. Highway would call it supported only where there is AES too, which a Raspberry Pi 4's
+  // Cortex-A72 lacks and nothing here uses, and would complain on standard error.
   return HWY_NEON & (HWY_TARGETS);
 #else
   return hwy::SupportedTargets() & (HWY_TARGETS);

@@ -92,11 +92,14 @@ void SoftmaxStats(const SoftmaxStatsArgs<>& a) {
 // z <- exp(z - lse) * weight.
 HWY_INLINE void ExponentiateRow(D d, float* z, size_t n, V lse, V weight) {
   size_t j = 0;
-  for (; j + kLanes <= n; j += kLanes) hn::StoreU(hn::Mul(ExpNonPositive(d, hn::Sub(hn::LoadU(d, z + j), lse)), weight), d, z + j);
-  if (j < n) StorePartial(hn::Mul(ExpNonPositive(d, hn::Sub(LoadPartial(d, z + j, n - j), lse)), weight), d, z + j, n - j);
+  for (; j + kLanes <= n; j += kLanes)
+    hn::StoreU(hn::Mul(ExpNonPositive(d, hn::Sub(hn::LoadU(d, z + j), lse)), weight), d, z + j);
+  if (j < n)
+    StorePartial(hn::Mul(ExpNonPositive(d, hn::Sub(LoadPartial(d, z + j, n - j), lse)), weight), d, z + j, n - j);
 }
 
-// z <- z * factor, zero where z is below `least`: a product of two small numbers would be subnormal, and slow down whatever multiplies it.
+// z <- z * factor, zero where z is below `least`: a product of two small numbers would be subnormal, and slow down
+// whatever multiplies it.
 HWY_INLINE void ScaleRow(D d, float* z, size_t n, V factor, V least) {
   const auto scaled = [&](V e) HWY_ATTR { return hn::IfThenZeroElse(hn::Lt(e, least), hn::Mul(e, factor)); };
   size_t j = 0;
@@ -117,7 +120,8 @@ void CrossEntropyGradient(const CrossEntropyGradientArgs<>& a) {
     if (a.max_R != nullptr) {
       // As exp(z - lse) is zero below exp(-80). Where the row's maximum itself is that far below, the factor is zero.
       const V below = hn::Sub(hn::Set(d, a.max_R[r]), lse);
-      ScaleRow(d, z, a.n, hn::Mul(ExpNonPositive(d, below), weight), ExpNonPositive(d, hn::Sub(hn::Set(d, -80.0f), below)));
+      ScaleRow(d, z, a.n, hn::Mul(ExpNonPositive(d, below), weight),
+               ExpNonPositive(d, hn::Sub(hn::Set(d, -80.0f), below)));
     } else {
       ExponentiateRow(d, z, a.n, lse, weight);
     }

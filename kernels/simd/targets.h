@@ -3,11 +3,12 @@
 //
 // x86-64: AVX3 (AVX-512 F, VL, DQ, BW), AVX2 with FMA, SSE4. Left out: AVX3_DL and SSSE3 (their instructions buy these
 // kernels nothing) and Highway's scalar target: a processor without SSE4 runs the reference table.
-// Built for size (-Os) or with sanitizers, AVX3 too: the computers that such a build is for seldom have it, and it is a tenth of the library.
-// Arm: NEON, 128 bits, on processors with SVE too (kernels/simd/processor.cc). Left out: SVE. Its vectors have no size when compiled,
-// so that they can be held in no array or struct: the tiles of gemm.cc, half.cc and kernels/int8/portable.cc and the pairs of
-// normal-inl.h (elementwise, variance) do not compile; the other groups do. Phones' SVE2 has 128 bits as well: tables made half of it
-// would win there nothing, and only servers have more (Neoverse V1, A64FX).
+// Built for size (-Os) or with sanitizers, AVX3 too: the computers that such a build is for seldom have it, and it is a
+// tenth of the library. Arm: NEON, 128 bits, on processors with SVE too (kernels/simd/processor.cc). Left out: SVE. Its
+// vectors have no size when compiled, so that they can be held in no array or struct: the tiles of gemm.cc, half.cc and
+// kernels/int8/portable.cc and the pairs of normal-inl.h (elementwise, variance) do not compile; the other groups do.
+// Phones' SVE2 has 128 bits as well: tables made half of it would win there nothing, and only servers have more
+// (Neoverse V1, A64FX).
 // WebAssembly and others: what the compiler is told to target.
 #ifndef WISP_KERNELS_SIMD_TARGETS_H_
 #define WISP_KERNELS_SIMD_TARGETS_H_

@@ -37,10 +37,13 @@ HWY_INLINE float MeanSquaresPlusVariances(const float* mean, const float* varian
 void LinearVariance(const LinearVarianceArgs<>& a) {
   const D d;
   for (size_t r = 0; r < a.rows; ++r) {
-    const float sum = MeanSquaresPlusVariances(a.mean_RK + r * a.ldmean, a.variance_RK == nullptr ? nullptr : a.variance_RK + r * a.ldvariance, a.k);
+    const float sum = MeanSquaresPlusVariances(
+        a.mean_RK + r * a.ldmean, a.variance_RK == nullptr ? nullptr : a.variance_RK + r * a.ldvariance, a.k);
     const V added = hn::Set(d, a.weight_variance * sum + a.bias_variance);
     float* y = a.y_RN + r * a.ldy;
-    ForEachVector(a.n, [&](size_t i, size_t count) { StoreSome(Hold(d, hn::Add(LoadSome(d, y + i, count), added)), d, y + i, count); });
+    ForEachVector(a.n, [&](size_t i, size_t count) {
+      StoreSome(Hold(d, hn::Add(LoadSome(d, y + i, count), added)), d, y + i, count);
+    });
   }
 }
 
@@ -50,7 +53,8 @@ void LayerNormVariance(const LayerNormVarianceArgs<>& a) {
     const V rstd = hn::Set(d, a.rstd_R[r]);
     ForEachVector(a.d, [&](size_t i, size_t count) {
       const V factor = hn::Mul(LoadSome(d, a.gain_D + i, count), rstd);
-      StoreSome(Hold(d, hn::Mul(LoadSome(d, a.x_RD + r * a.d + i, count), hn::Mul(factor, factor))), d, a.y_RD + r * a.d + i, count);
+      StoreSome(Hold(d, hn::Mul(LoadSome(d, a.x_RD + r * a.d + i, count), hn::Mul(factor, factor))), d,
+                a.y_RD + r * a.d + i, count);
     });
   }
 }

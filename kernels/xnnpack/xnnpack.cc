@@ -1,10 +1,10 @@
 // The inference table's linear layers through XNNPACK's packed fully connected operators.
 //
-// What it is: the fastest SIMD table with packed_size, pack_weights and linear_forward replaced. Packing makes an XNNPACK
-// operator, which keeps its own copy of the weights; the packed buffer holds the operator's address, and behind it the
-// weights as the SIMD table packs them, for the calls that XNNPACK does not offer (adding onto y, rows with gaps).
-// What it is not: for training (an operator takes 280 us to make for 64 x 3416 weights) nor shared between threads: a call
-// sets the operator up for its own input. release_packed must be called for every packed buffer.
+// What it is: the fastest SIMD table with packed_size, pack_weights and linear_forward replaced. Packing makes an
+// XNNPACK operator, which keeps its own copy of the weights; the packed buffer holds the operator's address, and behind
+// it the weights as the SIMD table packs them, for the calls that XNNPACK does not offer (adding onto y, rows with
+// gaps). What it is not: for training (an operator takes 280 us to make for 64 x 3416 weights) nor shared between
+// threads: a call sets the operator up for its own input. release_packed must be called for every packed buffer.
 //
 // XNNPACK reads up to 16 bytes past the end of x; arenas end with that much room.
 //
@@ -49,7 +49,8 @@ void LinearForward(const LinearForwardArgs<>& a) {
   const xnn_operator_t op = OperatorOf(a.packed);
   const bool dense = a.ldx == a.k && a.ldy == a.n && a.store == Store::kAssign && a.rows > 0;
   // No pool: at these sizes handing out the work costs more than the work.
-  if (op == nullptr || !dense || xnn_setup_fully_connected_nc_f32(op, a.rows, a.x_RK, a.y_RN, nullptr) != xnn_status_success ||
+  if (op == nullptr || !dense ||
+      xnn_setup_fully_connected_nc_f32(op, a.rows, a.x_RK, a.y_RN, nullptr) != xnn_status_success ||
       xnn_run_operator(op, nullptr) != xnn_status_success) {
     LinearForwardArgs<> simd = a;
     simd.packed += kHeaderFloats;

@@ -24,9 +24,11 @@ class CallbackAnchor final : public privacy::LedgerAnchor {
   Result<std::optional<privacy::AnchorValue>> Read() override {
     Blob blob{};
     size_t size = 0;
-    if (anchor_.read(anchor_.user_data, blob.data(), blob.size(), &size) != 0) return IoError("wisp_anchor: the app could not read the ledger's anchor");
+    if (anchor_.read(anchor_.user_data, blob.data(), blob.size(), &size) != 0)
+      return IoError("wisp_anchor: the app could not read the ledger's anchor");
     if (size == 0) return std::optional<privacy::AnchorValue>();
-    if (size != kBytes || blob[0] != kVersion) return InvalidData("wisp_anchor: what the app has kept is not the anchor of a ledger");
+    if (size != kBytes || blob[0] != kVersion)
+      return InvalidData("wisp_anchor: what the app has kept is not the anchor of a ledger");
     privacy::AnchorValue value{.ledger_id = std::string(blob.begin() + 1, blob.begin() + 1 + kIdBytes)};
     for (size_t i = 0; i < sizeof(value.seq); ++i) value.seq |= uint64_t{blob[1 + kIdBytes + i]} << (8 * i);
     std::memcpy(value.chain.data(), blob.data() + kChainAt, value.chain.size());
@@ -46,7 +48,8 @@ class CallbackAnchor final : public privacy::LedgerAnchor {
  private:
   // A version, the ledger's identity, the number of its rows (lowest byte first), the chain up to there.
   static constexpr uint8_t kVersion = 1;
-  static constexpr size_t kIdBytes = 16, kChainAt = 1 + kIdBytes + sizeof(uint64_t), kBytes = kChainAt + std::tuple_size_v<privacy::ChainValue>;
+  static constexpr size_t kIdBytes = 16, kChainAt = 1 + kIdBytes + sizeof(uint64_t),
+                          kBytes = kChainAt + std::tuple_size_v<privacy::ChainValue>;
   static_assert(kBytes <= WISP_ANCHOR_BYTES);
   using Blob = std::array<uint8_t, WISP_ANCHOR_BYTES>;
   const wisp_anchor anchor_;
@@ -61,7 +64,8 @@ struct GivenAnchor {
 inline Result<GivenAnchor> AnchorOf(const wisp_anchor* given) {
   if (given == nullptr) return GivenAnchor{};
   WISP_ASSIGN_OR_RETURN(const auto anchor, OptionsOf(given, "wisp_anchor"));
-  if (anchor.read == nullptr || anchor.write == nullptr) return InvalidArgument("wisp_anchor: read and write must not be NULL");
+  if (anchor.read == nullptr || anchor.write == nullptr)
+    return InvalidArgument("wisp_anchor: read and write must not be NULL");
   return GivenAnchor{std::make_shared<CallbackAnchor>(anchor), anchor.begin != 0};
 }
 

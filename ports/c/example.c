@@ -45,10 +45,12 @@ static int OnProgress(const wisp_progress* progress, void* user_data) {
 static int PrintStatement(const char* ledger_path, double delta) {
   wisp_error error;
   size_t needed = 0;
-  if (wisp_privacy_statement(ledger_path, delta, WISP_STATEMENT_TEXT, NULL, 0, &needed, &error) != WISP_OK) return Fail(&error);
+  if (wisp_privacy_statement(ledger_path, delta, WISP_STATEMENT_TEXT, NULL, 0, &needed, &error) != WISP_OK)
+    return Fail(&error);
   char* text = malloc(needed);
   if (text == NULL) return WISP_INTERNAL;
-  const int failed = wisp_privacy_statement(ledger_path, delta, WISP_STATEMENT_TEXT, text, needed, &needed, &error) != WISP_OK;
+  const int failed =
+      wisp_privacy_statement(ledger_path, delta, WISP_STATEMENT_TEXT, text, needed, &needed, &error) != WISP_OK;
   if (!failed) fputs(text, stdout);
   free(text);
   return failed ? Fail(&error) : 0;
@@ -67,7 +69,7 @@ int main(int argc, char** argv) {
   options.output_path = argv[4];
   options.epsilon = argc > 6 ? atof(argv[6]) : 8.0;
   options.delta = 1e-4;
-  options.unit = WISP_UNIT_USER; /* several people use this device; on one person's read docs/one-person.md */
+  options.unit = WISP_UNIT_USER;  /* several people use this device; on one person's read docs/one-person.md */
   options.num_users_public = 500; /* what anybody may know of the number of users; of your log, your number */
   options.epochs = 2;
   options.progress = OnProgress;

@@ -14,10 +14,14 @@ namespace wisp::ports {
 // Nothing for a number that is none of wisp_unit.
 inline std::optional<privacy::PrivacyUnit> UnitOfNumber(int32_t unit) {
   switch (unit) {
-    case WISP_UNIT_USER: return privacy::PrivacyUnit::kUser;
-    case WISP_UNIT_SESSION: return privacy::PrivacyUnit::kSession;
-    case WISP_UNIT_DAY: return privacy::PrivacyUnit::kDay;
-    case WISP_UNIT_INTERACTION: return privacy::PrivacyUnit::kInteraction;
+    case WISP_UNIT_USER:
+      return privacy::PrivacyUnit::kUser;
+    case WISP_UNIT_SESSION:
+      return privacy::PrivacyUnit::kSession;
+    case WISP_UNIT_DAY:
+      return privacy::PrivacyUnit::kDay;
+    case WISP_UNIT_INTERACTION:
+      return privacy::PrivacyUnit::kInteraction;
   }
   return std::nullopt;
 }
@@ -29,7 +33,8 @@ struct NamedNumber {
 // kInvalidArgument names the first that is negative or not finite.
 inline Status CheckNumbers(const char* type, std::initializer_list<NamedNumber> numbers) {
   for (const NamedNumber& n : numbers) {
-    if (!(n.value >= 0 && std::isfinite(n.value))) return InvalidArgument(type, ": ", n.name, " is ", n.value, ", allowed is a finite number from 0 on");
+    if (!(n.value >= 0 && std::isfinite(n.value)))
+      return InvalidArgument(type, ": ", n.name, " is ", n.value, ", allowed is a finite number from 0 on");
   }
   return OkStatus();
 }

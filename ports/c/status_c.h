@@ -22,13 +22,20 @@ namespace wisp::ports {
 
 inline wisp_code CodeOf(StatusCode code) {
   switch (code) {
-    case StatusCode::kOk: return WISP_OK;
-    case StatusCode::kInvalidArgument: return WISP_INVALID_ARGUMENT;
-    case StatusCode::kInvalidData: return WISP_INVALID_DATA;
-    case StatusCode::kIo: return WISP_IO;
-    case StatusCode::kUnsupported: return WISP_UNSUPPORTED;
-    case StatusCode::kPrivacyRefused: return WISP_PRIVACY_REFUSED;
-    case StatusCode::kCancelled: return WISP_CANCELLED;
+    case StatusCode::kOk:
+      return WISP_OK;
+    case StatusCode::kInvalidArgument:
+      return WISP_INVALID_ARGUMENT;
+    case StatusCode::kInvalidData:
+      return WISP_INVALID_DATA;
+    case StatusCode::kIo:
+      return WISP_IO;
+    case StatusCode::kUnsupported:
+      return WISP_UNSUPPORTED;
+    case StatusCode::kPrivacyRefused:
+      return WISP_PRIVACY_REFUSED;
+    case StatusCode::kCancelled:
+      return WISP_CANCELLED;
   }
   return WISP_INTERNAL;
 }
@@ -74,7 +81,8 @@ inline Status CopyOptions(const void* given, void* options, size_t known, const 
   WISP_RETURN_IF_ERROR(CheckSize(size, name));
   // A newer caller: what this version does not know must not have been asked for.
   for (size_t i = known; i < size; ++i) {
-    if (static_cast<const unsigned char*>(given)[i] != 0) return Unsupported(name, ": it has options that this version does not know");
+    if (static_cast<const unsigned char*>(given)[i] != 0)
+      return Unsupported(name, ": it has options that this version does not know");
   }
   std::memcpy(options, given, size < known ? size : known);
   return OkStatus();
@@ -89,7 +97,8 @@ Result<Options> OptionsOf(const Options* given, const char* name) {
   return options;
 }
 
-// The number in a field of an enum's type. C lets a caller put any there; reading one that is out of the enum's range would be undefined.
+// The number in a field of an enum's type. C lets a caller put any there; reading one that is out of the enum's range
+// would be undefined.
 template <class Enum>
 int32_t NumberOf(const Enum& field) {
   static_assert(std::is_enum_v<Enum> && sizeof(Enum) == sizeof(int32_t));
@@ -119,12 +128,15 @@ Status FillResult(const Filled& filled, Filled* out, const char* name) {
   return OkStatus();
 }
 
-// The app's threads as the library's; none where it lends none. The task's address is what the app is told: it outlives every call (Executor).
-inline std::function<void(size_t, const std::function<void(size_t)>&)> ExecutorOf(wisp_run_tasks run_tasks, void* data) {
+// The app's threads as the library's; none where it lends none. The task's address is what the app is told: it outlives
+// every call (Executor).
+inline std::function<void(size_t, const std::function<void(size_t)>&)> ExecutorOf(wisp_run_tasks run_tasks,
+                                                                                  void* data) {
   if (run_tasks == nullptr) return {};
   return [run_tasks, data](size_t num_tasks, const std::function<void(size_t)>& task) {
-    run_tasks(data, num_tasks, [](void* t, size_t index) { (*static_cast<const std::function<void(size_t)>*>(t))(index); },
-              const_cast<std::function<void(size_t)>*>(&task));
+    run_tasks(
+        data, num_tasks, [](void* t, size_t index) { (*static_cast<const std::function<void(size_t)>*>(t))(index); },
+        const_cast<std::function<void(size_t)>*>(&task));
   };
 }
 

@@ -51,29 +51,37 @@ struct OpenChoice {
 Result<OpenChoice> ChoiceOf(const wisp_open_options* given) {
   WISP_ASSIGN_OR_RETURN(const auto o, wisp::ports::OptionsOf(given, "wisp_open_options"));
   const int32_t verify = wisp::ports::NumberOf(o.verify), backend = wisp::ports::NumberOf(o.backend);
-  if (verify < WISP_VERIFY_DEFAULT || verify > WISP_VERIFY_NEVER) return InvalidArgument("wisp_open_options: there is no verification ", verify);
-  if (verify == WISP_VERIFY_ONCE && o.verified == nullptr) return InvalidArgument("wisp_open_options: verified must not be NULL with WISP_VERIFY_ONCE");
+  if (verify < WISP_VERIFY_DEFAULT || verify > WISP_VERIFY_NEVER)
+    return InvalidArgument("wisp_open_options: there is no verification ", verify);
+  if (verify == WISP_VERIFY_ONCE && o.verified == nullptr)
+    return InvalidArgument("wisp_open_options: verified must not be NULL with WISP_VERIFY_ONCE");
   switch (backend) {
-    case WISP_BACKEND_SIMD: return OpenChoice{wisp::Backend::kSimd, verify, o.verified};
-    case WISP_BACKEND_XNNPACK: return OpenChoice{wisp::Backend::kXnnpack, verify, o.verified};
-    case WISP_BACKEND_INT8: return OpenChoice{wisp::Backend::kInt8, verify, o.verified};
+    case WISP_BACKEND_SIMD:
+      return OpenChoice{wisp::Backend::kSimd, verify, o.verified};
+    case WISP_BACKEND_XNNPACK:
+      return OpenChoice{wisp::Backend::kXnnpack, verify, o.verified};
+    case WISP_BACKEND_INT8:
+      return OpenChoice{wisp::Backend::kInt8, verify, o.verified};
   }
   return InvalidArgument("wisp_open_options: there is no backend ", backend);
 }
 
-// What tells the file at `path` from others, and from itself before it was changed: all but its contents' hash, which is the first word.
-// Zeros where the system does not say: then nothing is remembered.
+// What tells the file at `path` from others, and from itself before it was changed: all but its contents' hash, which
+// is the first word. Zeros where the system does not say: then nothing is remembered.
 wisp_verified MarkOf(const char* path) {
   struct stat s;
   if (stat(path, &s) != 0) return {};
   const auto time = static_cast<uint64_t>(s.st_mtim.tv_sec) * 1000000000 + static_cast<uint64_t>(s.st_mtim.tv_nsec);
-  return {{0, static_cast<uint64_t>(s.st_size), time, static_cast<uint64_t>(s.st_ino) ^ static_cast<uint64_t>(s.st_dev) << 40}};
+  return {{0, static_cast<uint64_t>(s.st_size), time,
+           static_cast<uint64_t>(s.st_ino) ^ static_cast<uint64_t>(s.st_dev) << 40}};
 }
 
-// The mark is of before the file is opened: one that is put in its place meanwhile has other contents, or is verified another time.
+// The mark is of before the file is opened: one that is put in its place meanwhile has other contents, or is verified
+// another time.
 Result<std::unique_ptr<wisp::Session>> OpenSession(const char* path, const OpenChoice& choice) {
   if (choice.verify != WISP_VERIFY_ONCE) {
-    return wisp::Session::Open(path, choice.backend, choice.verify == WISP_VERIFY_NEVER ? wisp::Verify::kStructure : wisp::Verify::kFull);
+    return wisp::Session::Open(path, choice.backend,
+                               choice.verify == WISP_VERIFY_NEVER ? wisp::Verify::kStructure : wisp::Verify::kFull);
   }
   wisp_verified mark = MarkOf(path);
   WISP_ASSIGN_OR_RETURN(auto session, wisp::Session::Open(path, choice.backend));
@@ -90,8 +98,12 @@ Status PlanModel(const std::string& called, const char* path, const wisp_open_op
   WISP_ASSIGN_OR_RETURN(const OpenChoice choice, ChoiceOf(given));
   WISP_ASSIGN_OR_RETURN(const wisp::ModelFile file, wisp::ModelFile::Open(path));
   WISP_ASSIGN_OR_RETURN(const wisp::InferenceMemory plan, wisp::Session::PlanMemory(file, choice.backend));
-  wisp_model_memory m{.size = sizeof(wisp_model_memory), .file_bytes = file.size_bytes(), .activation_bytes = plan.activations,
-                      .packed_weights_bytes = plan.packed_weights, .score_bytes = plan.scores, .name_bytes = wisp::PlanItemTexts(file)};
+  wisp_model_memory m{.size = sizeof(wisp_model_memory),
+                      .file_bytes = file.size_bytes(),
+                      .activation_bytes = plan.activations,
+                      .packed_weights_bytes = plan.packed_weights,
+                      .score_bytes = plan.scores,
+                      .name_bytes = wisp::PlanItemTexts(file)};
   m.total_bytes = plan.total() + m.name_bytes;
   return wisp::ports::FillResult(m, out, "wisp_model_memory");
 }
@@ -117,8 +129,8 @@ Result<wisp::RecommendOptions> OptionsOf(const wisp_recommend_options* given, si
                                 .candidates = {o.candidates, o.num_candidates}};
 }
 
-Status RecommendItems(wisp_model* model, const int32_t* history, size_t num_history, const wisp_recommend_options* given,
-                      wisp_recommendation* out, size_t* count) {
+Status RecommendItems(wisp_model* model, const int32_t* history, size_t num_history,
+                      const wisp_recommend_options* given, wisp_recommendation* out, size_t* count) {
   if (model == nullptr || history == nullptr || out == nullptr || count == nullptr) {
     return InvalidArgument("wisp_recommend: model, history, out and count must not be NULL");
   }
@@ -129,32 +141,38 @@ Status RecommendItems(wisp_model* model, const int32_t* history, size_t num_hist
   return OkStatus();
 }
 
-// Has the recommender that `how` asks for, with a thread for each history at most: each has buffers of its own. One with more is kept.
+// Has the recommender that `how` asks for, with a thread for each history at most: each has buffers of its own. One
+// with more is kept.
 Status MakeBatch(wisp_model* model, const wisp_batch_options& how, size_t num_histories) {
   WISP_RETURN_IF_ERROR(wisp::CheckThreads(how.num_threads));
   const size_t wanted = how.num_threads == 0 ? wisp::DefaultThreads() : how.num_threads;
   const size_t threads = std::clamp<size_t>(num_histories, 1, wanted);
   const wisp_batch_options& was = model->batch_how;
-  const bool same = was.num_threads == how.num_threads && was.run_tasks == how.run_tasks && was.run_tasks_data == how.run_tasks_data;
+  const bool same =
+      was.num_threads == how.num_threads && was.run_tasks == how.run_tasks && was.run_tasks_data == how.run_tasks_data;
   if (model->batch != nullptr && same && model->batch->num_threads() >= threads) return OkStatus();
   model->batch.reset();  // not two at once
-  WISP_ASSIGN_OR_RETURN(model->batch, wisp::BatchRecommender::Create(*model->session, {.num_threads = threads,
-                                                                                      .executor = wisp::ports::ExecutorOf(how.run_tasks, how.run_tasks_data)}));
+  WISP_ASSIGN_OR_RETURN(model->batch,
+                        wisp::BatchRecommender::Create(
+                            *model->session, {.num_threads = threads,
+                                              .executor = wisp::ports::ExecutorOf(how.run_tasks, how.run_tasks_data)}));
   model->batch_how = how;
   return OkStatus();
 }
 
 Status RecommendBatch(wisp_model* model, const int32_t* const* histories, const size_t* lengths, size_t num_histories,
-                      const wisp_recommend_options* given, const wisp_batch_options* given_how, size_t count, wisp_recommendation* out,
-                      size_t* found) {
+                      const wisp_recommend_options* given, const wisp_batch_options* given_how, size_t count,
+                      wisp_recommendation* out, size_t* found) {
   if (model == nullptr || histories == nullptr || lengths == nullptr || out == nullptr || found == nullptr) {
     return InvalidArgument("wisp_recommend_batch: model, histories, lengths, out and found must not be NULL");
   }
-  // No history has more items than the model; `count` remains the distance between two histories in `out`, as far as memory reaches.
+  // No history has more items than the model; `count` remains the distance between two histories in `out`, as far as
+  // memory reaches.
   const size_t best_of = std::min<size_t>(count, model->session->architecture().num_items);
   const size_t most = PTRDIFF_MAX / sizeof(wisp_recommendation);
   if (num_histories > most || (num_histories > 1 && count > (most - best_of) / (num_histories - 1))) {
-    return InvalidArgument("wisp_recommend_batch: ", num_histories, " histories with ", count, " items each are too many");
+    return InvalidArgument("wisp_recommend_batch: ", num_histories, " histories with ", count,
+                           " items each are too many");
   }
   WISP_ASSIGN_OR_RETURN(const wisp::RecommendOptions options, OptionsOf(given, best_of));
   WISP_ASSIGN_OR_RETURN(wisp_batch_options how, wisp::ports::OptionsOf(given_how, "wisp_batch_options"));
@@ -190,7 +208,8 @@ wisp_code wisp_model_open(const char* path, wisp_model** model, wisp_error* erro
   return Guarded(error, [&] { return OpenModel("wisp_model_open", path, nullptr, model); });
 }
 
-wisp_code wisp_model_open_with(const char* path, const wisp_open_options* options, wisp_model** model, wisp_error* error) {
+wisp_code wisp_model_open_with(const char* path, const wisp_open_options* options, wisp_model** model,
+                               wisp_error* error) {
   return Guarded(error, [&] { return OpenModel("wisp_model_open_with", path, options, model); });
 }
 
@@ -198,13 +217,16 @@ wisp_code wisp_model_plan_memory(const char* path, wisp_model_memory* memory, wi
   return Guarded(error, [&] { return PlanModel("wisp_model_plan_memory", path, nullptr, memory); });
 }
 
-wisp_code wisp_model_plan_memory_with(const char* path, const wisp_open_options* options, wisp_model_memory* memory, wisp_error* error) {
+wisp_code wisp_model_plan_memory_with(const char* path, const wisp_open_options* options, wisp_model_memory* memory,
+                                      wisp_error* error) {
   return Guarded(error, [&] { return PlanModel("wisp_model_plan_memory_with", path, options, memory); });
 }
 
 void wisp_model_close(wisp_model* model) { delete model; }
 
-size_t wisp_model_num_items(const wisp_model* model) { return model == nullptr ? 0 : model->session->architecture().num_items; }
+size_t wisp_model_num_items(const wisp_model* model) {
+  return model == nullptr ? 0 : model->session->architecture().num_items;
+}
 
 int32_t wisp_model_find_item(const wisp_model* model, const char* key) {
   if (model == nullptr || key == nullptr) return -1;
@@ -212,19 +234,26 @@ int32_t wisp_model_find_item(const wisp_model* model, const char* key) {
   return item ? static_cast<int32_t>(*item) : -1;
 }
 
-const char* wisp_model_item_key(const wisp_model* model, int32_t item) { return model == nullptr ? "" : TextAt(model->texts.keys, item); }
+const char* wisp_model_item_key(const wisp_model* model, int32_t item) {
+  return model == nullptr ? "" : TextAt(model->texts.keys, item);
+}
 
-const char* wisp_model_item_name(const wisp_model* model, int32_t item) { return model == nullptr ? "" : TextAt(model->texts.names, item); }
+const char* wisp_model_item_name(const wisp_model* model, int32_t item) {
+  return model == nullptr ? "" : TextAt(model->texts.names, item);
+}
 
-wisp_code wisp_recommend(wisp_model* model, const int32_t* history, size_t num_history, const wisp_recommend_options* options,
-                         wisp_recommendation* out, size_t* count, wisp_error* error) {
+wisp_code wisp_recommend(wisp_model* model, const int32_t* history, size_t num_history,
+                         const wisp_recommend_options* options, wisp_recommendation* out, size_t* count,
+                         wisp_error* error) {
   return Guarded(error, [&] { return RecommendItems(model, history, num_history, options, out, count); });
 }
 
-wisp_code wisp_recommend_batch(wisp_model* model, const int32_t* const* histories, const size_t* lengths, size_t num_histories,
-                               const wisp_recommend_options* options, const wisp_batch_options* how, size_t count, wisp_recommendation* out, size_t* found,
+wisp_code wisp_recommend_batch(wisp_model* model, const int32_t* const* histories, const size_t* lengths,
+                               size_t num_histories, const wisp_recommend_options* options,
+                               const wisp_batch_options* how, size_t count, wisp_recommendation* out, size_t* found,
                                wisp_error* error) {
-  return Guarded(error, [&] { return RecommendBatch(model, histories, lengths, num_histories, options, how, count, out, found); });
+  return Guarded(
+      error, [&] { return RecommendBatch(model, histories, lengths, num_histories, options, how, count, out, found); });
 }
 
 }  // extern "C"

@@ -8,11 +8,13 @@
  *     thread at a time; different handles are independent. The library has no global state, prints nothing, never
  *     exits, and lets no C++ exception out.
  *   - Structs that may grow begin with `size`: set it with WISP_INIT(type), which also zeroes the rest; zero means
- *     "default" for every field unless said otherwise. A result struct is filled as far as its size goes, never beyond. A size that
- *     no version ever had (below 8, no multiple of its alignment), and an enum's value that is not listed, are WISP_INVALID_ARGUMENT.
+ *     "default" for every field unless said otherwise. A result struct is filled as far as its size goes, never beyond.
+ *     A size that no version ever had (below 8, no multiple of its alignment), and an enum's value that is not listed,
+ *     are WISP_INVALID_ARGUMENT.
  *   - Strings are UTF-8 and belong to the caller (arguments) or to the handle (results, valid until it is closed).
- *   - A library that only recommends (WISP_TRAINING=OFF) has wisp_version and the part "Model", no more: the functions of the parts
- *     marked "not in a library that only recommends" are missing at link time; they do not return WISP_UNSUPPORTED.
+ *   - A library that only recommends (WISP_TRAINING=OFF) has wisp_version and the part "Model", no more: the functions
+ *     of the parts marked "not in a library that only recommends" are missing at link time; they do not return
+ *     WISP_UNSUPPORTED.
  *   - Items have an index 0 .. n-1 in the model and a key, the name they carry in the app's own data.
  *
  * A complete program is in example.c.
@@ -42,7 +44,8 @@ extern "C" {
 
 #ifdef __cplusplus
 #define WISP_INIT(type) (wisp_initialised<type>())
-#define WISP_ENUM_TYPE : int32_t /* In C++ too any number may be passed, and is refused if not listed. Four bytes, as in C. */
+/* In C++ too any number may be passed, and is refused if not listed. Four bytes, as in C. */
+#define WISP_ENUM_TYPE : int32_t
 #else
 #define WISP_INIT(type) ((type){.size = sizeof(type)})
 #define WISP_ENUM_TYPE
@@ -71,28 +74,32 @@ WISP_API const char* wisp_version(void);
 
 typedef struct wisp_model wisp_model;
 
-/* Maps the file read-only and checks it, its weights included: one reading of the file (wisp_verify has other choices). The file
- * must not be changed in place while open (replacing it is fine). */
+/* Maps the file read-only and checks it, its weights included: one reading of the file (wisp_verify has other choices).
+ * The file must not be changed in place while open (replacing it is fine). */
 WISP_API wisp_code wisp_model_open(const char* path, wisp_model** model, wisp_error* error);
 WISP_API void wisp_model_close(wisp_model* model);
 
 typedef enum wisp_backend WISP_ENUM_TYPE {
   WISP_BACKEND_SIMD = 0,    /* our own kernels in float, the fastest set that the processor has; the default */
   WISP_BACKEND_XNNPACK = 1, /* linear layers through XNNPACK; not in every build, and not for wisp_recommend_batch */
-  WISP_BACKEND_INT8 = 2     /* linear layers over 8-bit integers: faster, a quarter of the room, scores slightly off (docs/int8.md) */
+  /* linear layers over 8-bit integers: faster, a quarter of the room, scores slightly off (docs/int8.md) */
+  WISP_BACKEND_INT8 = 2
 } wisp_backend;
 
-/* Whether the weights are looked at when a model is opened: each tensor against its checksum, and that every number is finite. That
- * finds damage, not forgery. Everything else in the file is always checked. */
+/* Whether the weights are looked at when a model is opened: each tensor against its checksum, and that every number is
+ * finite. That finds damage, not forgery. Everything else in the file is always checked. */
 typedef enum wisp_verify WISP_ENUM_TYPE {
   WISP_VERIFY_DEFAULT = 0, /* as WISP_VERIFY_ALWAYS */
   WISP_VERIFY_ALWAYS = 1,
-  WISP_VERIFY_ONCE = 2, /* unless `verified` says that this very file was found whole before: for a fast start with large models */
-  WISP_VERIFY_NEVER = 3 /* a damaged weight may then change what is recommended; 8-bit weights are verified nevertheless */
+  /* unless `verified` says that this very file was found whole before: for a fast start with large models */
+  WISP_VERIFY_ONCE = 2,
+  /* a damaged weight may then change what is recommended; 8-bit weights are verified nevertheless */
+  WISP_VERIFY_NEVER = 3
 } wisp_verify;
 
-/* What is remembered of a file that was found whole: its contents' hash, size, time of change, place. Belongs to the app, which keeps it
- * from one start to the next (with its settings, say); zeros at first. Damage that leaves the file's time as it is stays unseen. */
+/* What is remembered of a file that was found whole: its contents' hash, size, time of change, place. Belongs to the
+ * app, which keeps it from one start to the next (with its settings, say); zeros at first. Damage that leaves the
+ * file's time as it is stays unseen. */
 typedef struct wisp_verified {
   uint64_t words[4];
 } wisp_verified;
@@ -101,29 +108,34 @@ typedef struct wisp_open_options {
   size_t size;
   wisp_backend backend;
   wisp_verify verify;
-  wisp_verified* verified; /* WISP_VERIFY_ONCE: required, read, and filled once the file was found whole; otherwise not read */
+  /* WISP_VERIFY_ONCE: required, read, and filled once the file was found whole; otherwise not read */
+  wisp_verified* verified;
 } wisp_open_options;
 
-/* wisp_model_open with a choice; `options` may be NULL. WISP_UNSUPPORTED for a backend that this build or this processor has not. A
- * model with another backend than the default recommends, but is not for recommending privately. */
-WISP_API wisp_code wisp_model_open_with(const char* path, const wisp_open_options* options, wisp_model** model, wisp_error* error);
+/* wisp_model_open with a choice; `options` may be NULL. WISP_UNSUPPORTED for a backend that this build or this
+ * processor has not. A model with another backend than the default recommends, but is not for recommending
+ * privately. */
+WISP_API wisp_code wisp_model_open_with(const char* path, const wisp_open_options* options, wisp_model** model,
+                                        wisp_error* error);
 
-/* Bytes that wisp_model_open will hold, exact but for what the layers themselves take: less than 1 KB for each tensor. */
+/* Bytes that wisp_model_open will hold, exact but for what the layers themselves take: less than 1 KB for each
+ * tensor. */
 typedef struct wisp_model_memory {
   size_t size;
   uint64_t file_bytes;           /* mapped: clean pages that the system shares and may drop */
   uint64_t activation_bytes;     /* one history, with its keys and values */
   uint64_t packed_weights_bytes; /* matrices and output table in the order in which products read them */
   uint64_t score_bytes;
-  uint64_t name_bytes;           /* the items' keys and names */
-  uint64_t total_bytes;          /* of all but the file */
+  uint64_t name_bytes;  /* the items' keys and names */
+  uint64_t total_bytes; /* of all but the file */
 } wisp_model_memory;
 
-/* What the model in that file will take on this device. Reads its description, not its weights, and allocates none of what it
- * counts. Set memory->size with WISP_INIT. */
+/* What the model in that file will take on this device. Reads its description, not its weights, and allocates none of
+ * what it counts. Set memory->size with WISP_INIT. */
 WISP_API wisp_code wisp_model_plan_memory(const char* path, wisp_model_memory* memory, wisp_error* error);
 /* The same of wisp_model_open_with; of XNNPACK without what it keeps of its own. */
-WISP_API wisp_code wisp_model_plan_memory_with(const char* path, const wisp_open_options* options, wisp_model_memory* memory, wisp_error* error);
+WISP_API wisp_code wisp_model_plan_memory_with(const char* path, const wisp_open_options* options,
+                                               wisp_model_memory* memory, wisp_error* error);
 
 WISP_API size_t wisp_model_num_items(const wisp_model* model);
 /* The item's index, or -1 if the model does not know the key. */
@@ -147,16 +159,17 @@ typedef struct wisp_recommend_options {
 } wisp_recommend_options;
 
 /* Writes the best `*count` items after `history` (oldest first, at least one) to `out`, best first, and their number,
- * which may be smaller, to `*count`. `options` may be NULL. Every score is finite: WISP_INVALID_DATA where the score of an item that
- * might be recommended is not, which damaged weights make. */
+ * which may be smaller, to `*count`. `options` may be NULL. Every score is finite: WISP_INVALID_DATA where the score of
+ * an item that might be recommended is not, which damaged weights make. */
 WISP_API wisp_code wisp_recommend(wisp_model* model, const int32_t* history, size_t num_history,
-                                  const wisp_recommend_options* options, wisp_recommendation* out, size_t* count, wisp_error* error);
+                                  const wisp_recommend_options* options, wisp_recommendation* out, size_t* count,
+                                  wisp_error* error);
 
 /* One task of the library, for a thread of the app: task(task_data, i). */
 typedef void (*wisp_task)(void* task_data, size_t index);
-/* The app's own threads: calls task(task_data, 0) .. task(task_data, num_tasks - 1), each once, on any threads, and returns when
- * all are done. What is left out is done on the caller's thread, what is called twice is not done again. No call may come after the function that
- * was given the threads has returned. The threads need 256 KB of stack. */
+/* The app's own threads: calls task(task_data, 0) .. task(task_data, num_tasks - 1), each once, on any threads, and
+ * returns when all are done. What is left out is done on the caller's thread, what is called twice is not done again.
+ * No call may come after the function that was given the threads has returned. The threads need 256 KB of stack. */
 typedef void (*wisp_run_tasks)(void* user_data, size_t num_tasks, wisp_task task, void* task_data);
 
 typedef struct wisp_batch_options {
@@ -166,52 +179,59 @@ typedef struct wisp_batch_options {
   void* run_tasks_data;
 } wisp_batch_options;
 
-/* The same as wisp_recommend for several histories in one call: histories[i] has lengths[i] items. The best `count` of history i are
- * written from out[i * count] on, and their number, which may be smaller, to found[i]: what wisp_recommend gives, to the bit. A `count`
- * above the model's items asks for all of them: beyond those nothing is written, so `out` has room for (num_histories - 1) * count +
- * min(count, items). `options` and `how` may be NULL; without `how` no thread is created. An error names the first history that is
- * wrong. The first call makes the buffers it needs; they are kept until the model is closed, `how` changes or more histories need more
- * threads. */
-WISP_API wisp_code wisp_recommend_batch(wisp_model* model, const int32_t* const* histories, const size_t* lengths, size_t num_histories,
-                                        const wisp_recommend_options* options, const wisp_batch_options* how, size_t count,
-                                        wisp_recommendation* out, size_t* found, wisp_error* error);
+/* The same as wisp_recommend for several histories in one call: histories[i] has lengths[i] items. The best `count` of
+ * history i are written from out[i * count] on, and their number, which may be smaller, to found[i]: what
+ * wisp_recommend gives, to the bit. A `count` above the model's items asks for all of them: beyond those nothing is
+ * written, so `out` has room for (num_histories - 1) * count + min(count, items). `options` and `how` may be NULL;
+ * without `how` no thread is created. An error names the first history that is wrong. The first call makes the buffers
+ * it needs; they are kept until the model is closed, `how` changes or more histories need more threads. */
+WISP_API wisp_code wisp_recommend_batch(wisp_model* model, const int32_t* const* histories, const size_t* lengths,
+                                        size_t num_histories, const wisp_recommend_options* options,
+                                        const wisp_batch_options* how, size_t count, wisp_recommendation* out,
+                                        size_t* found, wisp_error* error);
 
 /* ---- The ledger's anchor (not in a library that only recommends) ------------------------------------------------ */
 
-/* How far the ledger has got, kept where nobody who restores files restores it too: the platform's key store, say. With it an old copy of a
- * ledger that was put back is noticed, and refused: WISP_PRIVACY_REFUSED. It is no proof against who can change both. Always give it, or never:
- * a ledger that has gone on without its anchor is ahead of it, which is allowed. One anchor for each ledger. */
+/* How far the ledger has got, kept where nobody who restores files restores it too: the platform's key store, say. With
+ * it an old copy of a ledger that was put back is noticed, and refused: WISP_PRIVACY_REFUSED. It is no proof against
+ * who can change both. Always give it, or never: a ledger that has gone on without its anchor is ahead of it, which is
+ * allowed. One anchor for each ledger. */
 enum { WISP_ANCHOR_BYTES = 64 }; /* the most that is kept */
 
 typedef struct wisp_anchor {
   size_t size;
-  /* Copies what was written last to `bytes`, which has room for `capacity`, and its length to `*length`: 0 where nothing was. Called before
-   * each charge at least. Returns 0; anything else is WISP_IO. */
+  /* Copies what was written last to `bytes`, which has room for `capacity`, and its length to `*length`: 0 where
+   * nothing was. Called before each charge at least. Returns 0; anything else is WISP_IO. */
   int (*read)(void* user_data, uint8_t* bytes, size_t capacity, size_t* length);
-  /* Keeps `length` bytes in the place of those before, whole or not at all; on return they last. Called once for each charge, limit and plan.
-   * Returns 0; anything else is WISP_IO, and what was charged stays charged. */
+  /* Keeps `length` bytes in the place of those before, whole or not at all; on return they last. Called once for each
+   * charge, limit and plan. Returns 0; anything else is WISP_IO, and what was charged stays charged. */
   int (*write)(void* user_data, const uint8_t* bytes, size_t length);
   void* user_data;
-  int32_t begin; /* 1: there may be no anchor yet though something was charged, which is refused otherwise: for the first time, then 0 */
+  /* 1: there may be no anchor yet though something was charged, which is refused otherwise: for the first time, then
+   * 0 */
+  int32_t begin;
   int32_t not_read;
 } wisp_anchor;
 
 /* ---- Recommending privately (not in a library that only recommends) --------------------------------------------- */
 
-/* What is protected as a whole: one record is all events of one unit, and nothing of another. wisp_personalise makes the records; a person's
- * part in each is one clipped gradient. On one person's device read docs/one-person.md first. */
+/* What is protected as a whole: one record is all events of one unit, and nothing of another. wisp_personalise makes
+ * the records; a person's part in each is one clipped gradient. On one person's device read docs/one-person.md
+ * first. */
 typedef enum wisp_unit WISP_ENUM_TYPE {
-  WISP_UNIT_USER = 1,       /* everything one user of the log did */
-  WISP_UNIT_SESSION = 2,    /* events of one user without a pause longer than session_gap: one session, not the person */
-  WISP_UNIT_DAY = 3,        /* events of one user on one day, by UTC: one day, not the person */
-  WISP_UNIT_INTERACTION = 4 /* refused by wisp_personalise: a recommender learns what follows what; one event alone teaches nothing */
+  WISP_UNIT_USER = 1, /* everything one user of the log did */
+  /* events of one user without a pause longer than session_gap: one session, not the person */
+  WISP_UNIT_SESSION = 2,
+  WISP_UNIT_DAY = 3, /* events of one user on one day, by UTC: one day, not the person */
+  /* refused by wisp_personalise: a recommender learns what follows what; one event alone teaches nothing */
+  WISP_UNIT_INTERACTION = 4
 } wisp_unit;
 
-/* For weights that were fine-tuned without a guarantee: items are drawn instead of ranked, and the ledger of the data is
- * charged before each draw. What is protected are the records the weights learned from; not the history given here, the
- * candidates and the number of items. Only items come out, in the order they were drawn: no scores. Weights whose provenance
- * carries a guarantee for everything, or comes from public data alone, are drawn from freely: nothing is charged and no
- * ledger is needed. */
+/* For weights that were fine-tuned without a guarantee: items are drawn instead of ranked, and the ledger of the data
+ * is charged before each draw. What is protected are the records the weights learned from; not the history given here,
+ * the candidates and the number of items. Only items come out, in the order they were drawn: no scores. Weights whose
+ * provenance carries a guarantee for everything, or comes from public data alone, are drawn from freely: nothing is
+ * charged and no ledger is needed. */
 typedef struct wisp_private_recommender wisp_private_recommender;
 
 typedef enum wisp_decoding WISP_ENUM_TYPE {
@@ -223,64 +243,76 @@ typedef enum wisp_decoding WISP_ENUM_TYPE {
 typedef struct wisp_private_options {
   size_t size;
   wisp_decoding decoding;
-  const char* ledger_path; /* of the data the model learned from, by name; required where draws are charged; made if absent */
-  wisp_model* base_model;  /* the public model, as shipped, with the same items; must stay open; may be NULL if mixed */
-  /* Labels of data sets in the models' provenance that are public: the app's word. The base model must be free under it. */
+  /* of the data the model learned from, by name; required where draws are charged; made if absent */
+  const char* ledger_path;
+  wisp_model* base_model; /* the public model, as shipped, with the same items; must stay open; may be NULL if mixed */
+  /* Labels of data sets in the models' provenance that are public: the app's word. The base model must be free under
+   * it. */
   const char* const* public_datasets;
   size_t num_public_datasets;
   /* Exactly one of the next four where draws are charged. */
   double lambda;           /* mixed: above 0 and below 1 */
   double clip;             /* anchored: above 0 */
   double epsilon_per_draw; /* at delta 0 */
-  double epsilon;          /* of `lifetime_draws` draws together, at `delta`: over all calls there will ever be. It becomes the
-                              limit of a ledger that has none and on which nothing was spent; one with spendings needs a limit */
+  /* of `lifetime_draws` draws together, at `delta`: over all calls there will ever be. It becomes the limit of a ledger
+   * that has none and on which nothing was spent; one with spendings needs a limit */
+  double epsilon;
   double delta;            /* with epsilon or budget_epsilon */
   uint64_t lifetime_draws; /* with epsilon */
-  double budget_epsilon;   /* limit over everything ever done with this data; 0: the limit already in the ledger, or none */
-  uint32_t num_records_public; /* a number of records that may be known to anybody: delta must be below 1 over it, at most 1e-3, and at most
-                                  1e-5 where those are ten or fewer; 0: unknown, then as with 10,000 */
-  int32_t allow_large_delta;   /* 1: a delta of 1 / num_records_public or more is accepted */
-  double temperature;          /* 0: 1 */
-  uint32_t top_k;              /* mixed: only so many of the model's best, before mixing; 0: all */
-  double top_p;                /* mixed: then the fewest that hold this share, before mixing; 0: all */
-  uint32_t draws_per_charge;   /* a charge is one write to disk; what was charged is spent, drawn or not; 0: 1 */
-  int32_t not_read;            /* where older callers have padding */
-  int32_t other_data;          /* 1: a data set of the ledger's name in the models' provenance is another one. 0: a ledger that lacks
-                                  what they have spent on its data set is refused */
-  const wisp_anchor* anchor;   /* of the ledger; its callbacks are called until the recommender is closed; NULL: none */
-  const char* uncharged_tuning; /* what was chosen by looking at the same data without a charge, in words for the statement; NULL: nothing */
-  wisp_unit unit;            /* of a ledger that is made; 0: WISP_UNIT_USER, and the statement says that nobody chose it */
-  int32_t not_read_either;   /* keeps the size a multiple of 8 */
+  /* limit over everything ever done with this data; 0: the limit already in the ledger, or none */
+  double budget_epsilon;
+  /* a number of records that may be known to anybody: delta must be below 1 over it, at most 1e-3, and at most 1e-5
+   * where those are ten or fewer; 0: unknown, then as with 10,000 */
+  uint32_t num_records_public;
+  int32_t allow_large_delta; /* 1: a delta of 1 / num_records_public or more is accepted */
+  double temperature;        /* 0: 1 */
+  uint32_t top_k;            /* mixed: only so many of the model's best, before mixing; 0: all */
+  double top_p;              /* mixed: then the fewest that hold this share, before mixing; 0: all */
+  uint32_t draws_per_charge; /* a charge is one write to disk; what was charged is spent, drawn or not; 0: 1 */
+  int32_t not_read;          /* where older callers have padding */
+  /* 1: a data set of the ledger's name in the models' provenance is another one. 0: a ledger that lacks what they have
+   * spent on its data set is refused */
+  int32_t other_data;
+  const wisp_anchor* anchor; /* of the ledger; its callbacks are called until the recommender is closed; NULL: none */
+  /* what was chosen by looking at the same data without a charge, in words for the statement; NULL: nothing */
+  const char* uncharged_tuning;
+  /* of a ledger that is made; 0: WISP_UNIT_USER, and the statement says that nobody chose it */
+  wisp_unit unit;
+  int32_t not_read_either; /* keeps the size a multiple of 8 */
 } wisp_private_options;
 
-/* `model` must stay open until the recommender is closed, and both are used by one thread at a time. WISP_PRIVACY_REFUSED:
- * the sentence says what has no guarantee, or that a ledger is needed. WISP_UNSUPPORTED: a model, or a base, that was not opened with
- * the default backend. */
+/* `model` must stay open until the recommender is closed, and both are used by one thread at a time.
+ * WISP_PRIVACY_REFUSED: the sentence says what has no guarantee, or that a ledger is needed. WISP_UNSUPPORTED: a model,
+ * or a base, that was not opened with the default backend. */
 WISP_API wisp_code wisp_private_recommender_open(wisp_model* model, const wisp_private_options* options,
                                                  wisp_private_recommender** recommender, wisp_error* error);
 WISP_API void wisp_private_recommender_close(wisp_private_recommender* recommender);
 /* 1: draws are free; 0: they are charged. */
 WISP_API int32_t wisp_private_recommender_is_free(const wisp_private_recommender* recommender);
 
-/* Draws at most `*count` distinct items after `history` to `items`, and their number to `*count`. `options` may be NULL; its
- * candidates must be public. WISP_PRIVACY_REFUSED when the budget is spent: then nothing was drawn. */
-WISP_API wisp_code wisp_private_recommend(wisp_private_recommender* recommender, const int32_t* history, size_t num_history,
-                                          const wisp_recommend_options* options, int32_t* items, size_t* count, wisp_error* error);
+/* Draws at most `*count` distinct items after `history` to `items`, and their number to `*count`. `options` may be
+ * NULL; its candidates must be public. WISP_PRIVACY_REFUSED when the budget is spent: then nothing was drawn. */
+WISP_API wisp_code wisp_private_recommend(wisp_private_recommender* recommender, const int32_t* history,
+                                          size_t num_history, const wisp_recommend_options* options, int32_t* items,
+                                          size_t* count, wisp_error* error);
 
 /* ---- Log of events, one SQLite file (not in a library that only recommends) ------------------------------------- */
 
 typedef struct wisp_log wisp_log;
 
-/* Opens the file, or makes it. Table events(user TEXT, item TEXT, time INTEGER). `path` is a file's name: "", ":memory:" and what
- * begins with "file:" are refused ("./file:x" is a name). A table that is there already may have more columns, with constants for
- * defaults. Nothing that the file says is run: no trigger fires, no CHECK is asked, and a view is refused (WISP_INVALID_DATA). */
+/* Opens the file, or makes it. Table events(user TEXT, item TEXT, time INTEGER). `path` is a file's name: "",
+ * ":memory:" and what begins with "file:" are refused ("./file:x" is a name). A table that is there already may have
+ * more columns, with constants for defaults. Nothing that the file says is run: no trigger fires, no CHECK is asked,
+ * and a view is refused (WISP_INVALID_DATA). */
 WISP_API wisp_code wisp_log_open(const char* path, wisp_log** log, wisp_error* error);
 WISP_API void wisp_log_close(wisp_log* log);
 /* Appends one event; on disk when the call returns. `time` in any unit that grows. */
-WISP_API wisp_code wisp_log_append(wisp_log* log, const char* user, const char* item_key, int64_t time, wisp_error* error);
-/* The user's items that `model` knows, oldest first: the newest *count of them to `items`, and their number to *count. */
-WISP_API wisp_code wisp_log_history(wisp_log* log, const wisp_model* model, const char* user, int32_t* items, size_t* count,
-                                    wisp_error* error);
+WISP_API wisp_code wisp_log_append(wisp_log* log, const char* user, const char* item_key, int64_t time,
+                                   wisp_error* error);
+/* The user's items that `model` knows, oldest first: the newest *count of them to `items`, and their number to
+ * *count. */
+WISP_API wisp_code wisp_log_history(wisp_log* log, const wisp_model* model, const char* user, int32_t* items,
+                                    size_t* count, wisp_error* error);
 
 /* ---- Private fine-tuning (not in a library that only recommends) ------------------------------------------------ */
 
@@ -301,10 +333,13 @@ typedef struct wisp_personalise_options {
   const char* output_path; /* the fine-tuned model; may be model_path: replaced in one step at the end */
   const char* ledger_path; /* the data set's privacy ledger; made by the first charge if absent; never delete it */
   double epsilon;          /* of this run, or of all planned_runs; required, 1e-6 to 100 */
-  double delta;            /* required; below 1 / num_users_public, at most 1e-3, and at most 1e-5 where those are ten or fewer */
-  uint32_t num_users_public; /* a number of records (users, or what `unit` says) that may be known to anybody; sampling follows from it; required.
-                                1: that one is hidden whole, and the model can learn almost nothing */
-  double budget_epsilon;   /* limit over everything ever done with this data; 0: the limit already in the ledger, or none */
+  /* required; below 1 / num_users_public, at most 1e-3, and at most 1e-5 where those are ten or fewer */
+  double delta;
+  /* a number of records (users, or what `unit` says) that may be known to anybody; sampling follows from it; required.
+   * 1: that one is hidden whole, and the model can learn almost nothing */
+  uint32_t num_users_public;
+  /* limit over everything ever done with this data; 0: the limit already in the ledger, or none */
+  double budget_epsilon;
   uint32_t expected_batch; /* 0: 64 */
   double epochs;           /* 0: 20 */
   double learning_rate;    /* 0: 0.003 */
@@ -314,25 +349,31 @@ typedef struct wisp_personalise_options {
   void* user_data;
   wisp_run_tasks run_tasks; /* if given, the library creates no thread; the model's bits hang on num_threads alone */
   void* run_tasks_data;
-  const char* dataset;     /* name of the data set in ledger and provenance: the same each time; NULL: the log's file name */
-  int32_t other_data;      /* 1: a data set of this name in the model's provenance is another one */
-  int32_t not_read;        /* where older callers have padding */
-  wisp_unit unit;          /* required; a caller whose struct ends before it has WISP_UNIT_USER, and the statement says that nobody chose it */
-  uint32_t times_per_second; /* of the log, for sessions and days, which need times since 1970; 0: 1; 1000: milliseconds */
-  int64_t session_gap;     /* seconds; WISP_UNIT_SESSION: required, a public constant such as 1800; otherwise 0 */
-  const char* checkpoint_path; /* a file of the app's, private like the log; NULL: none, and a run that is stopped has to be paid for anew */
-  uint64_t checkpoint_every;   /* steps; 0: at the end of each charge */
-  const wisp_anchor* anchor;   /* of the ledger; its callbacks are called until the call returns; NULL: none */
-  const char* uncharged_tuning; /* what was chosen by looking at the same data without a charge, in words for the statement; NULL: nothing */
-  uint32_t planned_runs;     /* 0 or 1: none. So many runs with these options, fixed before the first charge to the ledger: `epsilon` is that of all
-                                of them together, by PLD, however they are spread and whatever they show. Given with each of them */
-  int32_t not_read_either;   /* keeps the size a multiple of 8 */
+  /* name of the data set in ledger and provenance: the same each time; NULL: the log's file name */
+  const char* dataset;
+  int32_t other_data; /* 1: a data set of this name in the model's provenance is another one */
+  int32_t not_read;   /* where older callers have padding */
+  /* required; a caller whose struct ends before it has WISP_UNIT_USER, and the statement says that nobody chose it */
+  wisp_unit unit;
+  /* of the log, for sessions and days, which need times since 1970; 0: 1; 1000: milliseconds */
+  uint32_t times_per_second;
+  int64_t session_gap; /* seconds; WISP_UNIT_SESSION: required, a public constant such as 1800; otherwise 0 */
+  /* a file of the app's, private like the log; NULL: none, and a run that is stopped has to be paid for anew */
+  const char* checkpoint_path;
+  uint64_t checkpoint_every; /* steps; 0: at the end of each charge */
+  const wisp_anchor* anchor; /* of the ledger; its callbacks are called until the call returns; NULL: none */
+  /* what was chosen by looking at the same data without a charge, in words for the statement; NULL: nothing */
+  const char* uncharged_tuning;
+  /* 0 or 1: none. So many runs with these options, fixed before the first charge to the ledger: `epsilon` is that of
+   * all of them together, by PLD, however they are spread and whatever they show. Given with each of them */
+  uint32_t planned_runs;
+  int32_t not_read_either; /* keeps the size a multiple of 8 */
 } wisp_personalise_options;
 
 typedef struct wisp_personalise_result {
   size_t size;
   uint64_t num_steps;
-  double epsilon;          /* of this run, at `delta` */
+  double epsilon; /* of this run, at `delta` */
   double noise_multiplier;
   /* From here on counted on the log. Local only: not private, do not send it anywhere. */
   uint64_t num_records;       /* trained on */
@@ -342,8 +383,9 @@ typedef struct wisp_personalise_result {
   uint64_t unknown_events;    /* left out: of items that the model does not know */
   uint64_t unknown_items;     /* how many such items */
   /* From here on public again. */
-  uint64_t planned_steps; /* above num_steps: a run that was gone on with ended early, with the steps that the ledger's limit still allowed */
-  uint64_t resumed_from;  /* the step of the checkpoint that was gone on from; 0: there was none */
+  /* above num_steps: a run that was gone on with ended early, with the steps that the ledger's limit still allowed */
+  uint64_t planned_steps;
+  uint64_t resumed_from; /* the step of the checkpoint that was gone on from; 0: there was none */
   /* Counted on the log again, local only. */
   uint64_t bad_rows; /* left out: without a user, an item or a time that can be one */
   /* And public. */
@@ -351,48 +393,56 @@ typedef struct wisp_personalise_result {
   int32_t not_written;
 } wisp_personalise_result;
 
-/* Bytes that wisp_personalise will hold while it steps, were the log to hold the events of `num_users_public` users; exact but for
- * small objects (less than 2 KB for each tensor and 8 KB for each thread), the events themselves and the ledger. Before the first step,
- * between charges and at the end the accountant takes about 40 bytes for each point of its grid (25 MB were seen, some 35 are the most), and gives them back. */
+/* Bytes that wisp_personalise will hold while it steps, were the log to hold the events of `num_users_public` users;
+ * exact but for small objects (less than 2 KB for each tensor and 8 KB for each thread), the events themselves and the
+ * ledger. Before the first step, between charges and at the end the accountant takes about 40 bytes for each point of
+ * its grid (25 MB were seen, some 35 are the most), and gives them back. */
 typedef struct wisp_personalise_memory {
   size_t size;
-  uint64_t weight_bytes;           /* beside the start, which is mapped; with it, widened, where its tables are f16 */
+  uint64_t weight_bytes; /* beside the start, which is mapped; with it, widened, where its tables are f16 */
   uint64_t packed_weights_bytes;
   uint64_t optimizer_bytes;
   uint64_t gradient_sum_bytes;
-  uint64_t activation_bytes;       /* of one record for each thread */
-  uint64_t record_gradient_bytes;  /* of one record for each thread */
+  uint64_t activation_bytes;      /* of one record for each thread */
+  uint64_t record_gradient_bytes; /* of one record for each thread */
   uint64_t list_bytes;
   uint64_t total_bytes;
 } wisp_personalise_memory;
 
-/* Reads model_path, num_users_public and num_threads of the options, of the model its description only; spends nothing. Set
- * memory->size with WISP_INIT. */
-WISP_API wisp_code wisp_personalise_plan_memory(const wisp_personalise_options* options, wisp_personalise_memory* memory, wisp_error* error);
+/* Reads model_path, num_users_public and num_threads of the options, of the model its description only; spends nothing.
+ * Set memory->size with WISP_INIT. */
+WISP_API wisp_code wisp_personalise_plan_memory(const wisp_personalise_options* options,
+                                                wisp_personalise_memory* memory, wisp_error* error);
 
 /* Fine-tunes with DP-SGD (record = one unit of the log; Poisson sampling; exact discrete Gaussian noise from the
  * operating system's randomness). Every step is charged to the ledger before its noise is drawn. `result` may be NULL.
- * When cancelled or failed, no model is written and what was charged stays charged. With a checkpoint_path the run is saved there every
- * checkpoint_every steps, when it is cancelled, and before the model is written; a process that is killed loses what came after the last of these. The
- * next call with the same path and the same options goes on from there, pays for the steps that are left, and removes the file once
- * the model is written. What was charged and not used before the run stopped stays spent: where the ledger's limit has no room for all steps
- * that are left, the run ends with those that it allows (planned_steps). A checkpoint of other options or of another model is refused and
- * stays as it is: delete it to begin anew. It holds what learned from the log: keep it like the log. WISP_PRIVACY_REFUSED, before anything is spent,
- * for a model that was imported from data nobody named, and for a budget below what is spent. */
-WISP_API wisp_code wisp_personalise(const wisp_personalise_options* options, wisp_personalise_result* result, wisp_error* error);
+ * When cancelled or failed, no model is written and what was charged stays charged. With a checkpoint_path the run is
+ * saved there every checkpoint_every steps, when it is cancelled, and before the model is written; a process that is
+ * killed loses what came after the last of these. The next call with the same path and the same options goes on from
+ * there, pays for the steps that are left, and removes the file once the model is written. What was charged and not
+ * used before the run stopped stays spent: where the ledger's limit has no room for all steps that are left, the run
+ * ends with those that it allows (planned_steps). A checkpoint of other options or of another model is refused and
+ * stays as it is: delete it to begin anew. It holds what learned from the log: keep it like the log.
+ * WISP_PRIVACY_REFUSED, before anything is spent, for a model that was imported from data nobody named, and for a
+ * budget below what is spent. */
+WISP_API wisp_code wisp_personalise(const wisp_personalise_options* options, wisp_personalise_result* result,
+                                    wisp_error* error);
 
 /* ---- Statement (not in a library that only recommends) ---------------------------------------------------------- */
 
-typedef enum wisp_statement_format WISP_ENUM_TYPE { WISP_STATEMENT_TEXT = 0, WISP_STATEMENT_JSON = 1 } wisp_statement_format;
+typedef enum wisp_statement_format WISP_ENUM_TYPE {
+  WISP_STATEMENT_TEXT = 0,
+  WISP_STATEMENT_JSON = 1
+} wisp_statement_format;
 
 /* The privacy statement over everything in the ledger, at `delta`. Copies at most `capacity` bytes with the final zero
  * to `text` (which may be NULL when capacity is 0) and the size needed, zero included, to `*needed`. */
-WISP_API wisp_code wisp_privacy_statement(const char* ledger_path, double delta, wisp_statement_format format, char* text,
-                                          size_t capacity, size_t* needed, wisp_error* error);
+WISP_API wisp_code wisp_privacy_statement(const char* ledger_path, double delta, wisp_statement_format format,
+                                          char* text, size_t capacity, size_t* needed, wisp_error* error);
 /* The same held against the ledger's anchor: an old copy of the ledger is WISP_PRIVACY_REFUSED, not stated. */
 WISP_API wisp_code wisp_privacy_statement_anchored(const char* ledger_path, const wisp_anchor* anchor, double delta,
-                                                   wisp_statement_format format, char* text, size_t capacity, size_t* needed,
-                                                   wisp_error* error);
+                                                   wisp_statement_format format, char* text, size_t capacity,
+                                                   size_t* needed, wisp_error* error);
 
 #ifdef __cplusplus
 }

@@ -28,14 +28,22 @@ using wisp::ports::Guarded;
 namespace privacy = wisp::privacy;
 
 Status CheckOptions(const wisp_private_options& o) {
-  WISP_RETURN_IF_ERROR(wisp::ports::CheckNumbers(
-      "wisp_private_options", {{"lambda", o.lambda}, {"clip", o.clip}, {"epsilon_per_draw", o.epsilon_per_draw}, {"epsilon", o.epsilon}, {"delta", o.delta},
-                               {"budget_epsilon", o.budget_epsilon}, {"temperature", o.temperature}, {"top_p", o.top_p}}));
-  if (o.public_datasets == nullptr && o.num_public_datasets > 0) return InvalidArgument("wisp_private_options: a list is NULL but its number is not 0");
+  WISP_RETURN_IF_ERROR(wisp::ports::CheckNumbers("wisp_private_options", {{"lambda", o.lambda},
+                                                                          {"clip", o.clip},
+                                                                          {"epsilon_per_draw", o.epsilon_per_draw},
+                                                                          {"epsilon", o.epsilon},
+                                                                          {"delta", o.delta},
+                                                                          {"budget_epsilon", o.budget_epsilon},
+                                                                          {"temperature", o.temperature},
+                                                                          {"top_p", o.top_p}}));
+  if (o.public_datasets == nullptr && o.num_public_datasets > 0)
+    return InvalidArgument("wisp_private_options: a list is NULL but its number is not 0");
   for (size_t i = 0; i < o.num_public_datasets; ++i) {
-    if (o.public_datasets[i] == nullptr) return InvalidArgument("wisp_private_options: a label of public_datasets is NULL");
+    if (o.public_datasets[i] == nullptr)
+      return InvalidArgument("wisp_private_options: a label of public_datasets is NULL");
   }
-  if ((o.epsilon > 0) != (o.lifetime_draws > 0)) return InvalidArgument("wisp_private_options: epsilon and lifetime_draws belong together");
+  if ((o.epsilon > 0) != (o.lifetime_draws > 0))
+    return InvalidArgument("wisp_private_options: epsilon and lifetime_draws belong together");
   return OkStatus();
 }
 
@@ -53,9 +61,12 @@ Result<std::optional<wisp::DecodingMode>> ModeOf(const wisp_private_options& o) 
   using Mode = std::optional<wisp::DecodingMode>;
   const int32_t decoding = wisp::ports::NumberOf(o.decoding);
   switch (decoding) {
-    case WISP_DECODING_DEFAULT: return Mode();
-    case WISP_DECODING_MIXED: return Mode(wisp::DecodingMode::kUniform);
-    case WISP_DECODING_ANCHORED: return Mode(wisp::DecodingMode::kBaseAnchored);
+    case WISP_DECODING_DEFAULT:
+      return Mode();
+    case WISP_DECODING_MIXED:
+      return Mode(wisp::DecodingMode::kUniform);
+    case WISP_DECODING_ANCHORED:
+      return Mode(wisp::DecodingMode::kBaseAnchored);
   }
   return InvalidArgument("wisp_private_options: there is no decoding ", decoding);
 }
@@ -68,14 +79,19 @@ Result<std::optional<privacy::PrivacyUnit>> UnitOf(const wisp_private_options& o
   return InvalidArgument("wisp_private_options: unit is ", number, ", allowed are 0 and those of wisp_unit");
 }
 
-// What exists is opened whatever its unit: draws cost the same for all. What does not is called as the model's provenance has it.
+// What exists is opened whatever its unit: draws cost the same for all. What does not is called as the model's
+// provenance has it.
 Status OpenLedger(const wisp_private_options& o, const wisp::DecodingNeed& need, std::optional<privacy::Ledger>& out) {
   if (o.ledger_path == nullptr) return OkStatus();
   WISP_ASSIGN_OR_RETURN(const std::string dataset, wisp::DatasetToCharge(need));
   WISP_ASSIGN_OR_RETURN(const auto anchor, wisp::ports::AnchorOf(o.anchor));
   WISP_ASSIGN_OR_RETURN(const auto unit, UnitOf(o));
   WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger,
-                        privacy::Ledger::Open(o.ledger_path, {.dataset = dataset, .unit = unit.value_or(privacy::PrivacyUnit::kUser), .unit_chosen = unit.has_value(), .any_unit = true, .anchor = anchor.kept,
+                        privacy::Ledger::Open(o.ledger_path, {.dataset = dataset,
+                                                              .unit = unit.value_or(privacy::PrivacyUnit::kUser),
+                                                              .unit_chosen = unit.has_value(),
+                                                              .any_unit = true,
+                                                              .anchor = anchor.kept,
                                                               .begin_anchor = anchor.begins}));
   out.emplace(std::move(ledger));
   return OkStatus();
@@ -89,9 +105,14 @@ Status Open(wisp_model* model, const wisp_private_options* given, wisp_private_r
   WISP_RETURN_IF_ERROR(CheckOptions(o));
   const std::vector<std::string> labels(o.public_datasets, o.public_datasets + o.num_public_datasets);
   auto made = std::make_unique<wisp_private_recommender>();
-  wisp::PrivateRecommenderOptions options{.temperature = o.temperature == 0 ? 1 : o.temperature, .top_k = o.top_k, .nucleus = o.top_p == 0 ? 1 : o.top_p,
-                                          .public_datasets = labels, .num_records_public = o.num_records_public,
-                                          .allow_large_delta = o.allow_large_delta != 0, .other_data = o.other_data != 0, .draws_per_charge = std::max(1u, o.draws_per_charge)};
+  wisp::PrivateRecommenderOptions options{.temperature = o.temperature == 0 ? 1 : o.temperature,
+                                          .top_k = o.top_k,
+                                          .nucleus = o.top_p == 0 ? 1 : o.top_p,
+                                          .public_datasets = labels,
+                                          .num_records_public = o.num_records_public,
+                                          .allow_large_delta = o.allow_large_delta != 0,
+                                          .other_data = o.other_data != 0,
+                                          .draws_per_charge = std::max(1u, o.draws_per_charge)};
   WISP_ASSIGN_OR_RETURN(options.mode, ModeOf(o));
   WISP_ASSIGN_OR_RETURN(options.goal, GoalOf(o));
   if (o.budget_epsilon > 0) {
@@ -108,14 +129,15 @@ Status Open(wisp_model* model, const wisp_private_options* given, wisp_private_r
   if (options.base != nullptr) WISP_RETURN_IF_ERROR(options.base->file().VerifyWeights());
   WISP_RETURN_IF_ERROR(OpenLedger(o, need, made->ledger));
   options.ledger = made->ledger ? &*made->ledger : nullptr;
-  WISP_ASSIGN_OR_RETURN(wisp::PrivateRecommender recommender, wisp::PrivateRecommender::Create(wisp::ports::SessionOf(model), options));
+  WISP_ASSIGN_OR_RETURN(wisp::PrivateRecommender recommender,
+                        wisp::PrivateRecommender::Create(wisp::ports::SessionOf(model), options));
   made->recommender.emplace(std::move(recommender));
   *out = made.release();
   return OkStatus();
 }
 
-Status RecommendItems(wisp_private_recommender* r, const int32_t* history, size_t num_history, const wisp_recommend_options* given, int32_t* items,
-                      size_t* count) {
+Status RecommendItems(wisp_private_recommender* r, const int32_t* history, size_t num_history,
+                      const wisp_recommend_options* given, int32_t* items, size_t* count) {
   if (r == nullptr || history == nullptr || items == nullptr || count == nullptr) {
     return InvalidArgument("wisp_private_recommend: recommender, history, items and count must not be NULL");
   }
@@ -136,8 +158,8 @@ Status RecommendItems(wisp_private_recommender* r, const int32_t* history, size_
 
 extern "C" {
 
-wisp_code wisp_private_recommender_open(wisp_model* model, const wisp_private_options* options, wisp_private_recommender** recommender,
-                                        wisp_error* error) {
+wisp_code wisp_private_recommender_open(wisp_model* model, const wisp_private_options* options,
+                                        wisp_private_recommender** recommender, wisp_error* error) {
   return Guarded(error, [&] { return Open(model, options, recommender); });
 }
 
@@ -148,7 +170,8 @@ int32_t wisp_private_recommender_is_free(const wisp_private_recommender* recomme
 }
 
 wisp_code wisp_private_recommend(wisp_private_recommender* recommender, const int32_t* history, size_t num_history,
-                                 const wisp_recommend_options* options, int32_t* items, size_t* count, wisp_error* error) {
+                                 const wisp_recommend_options* options, int32_t* items, size_t* count,
+                                 wisp_error* error) {
   return Guarded(error, [&] { return RecommendItems(recommender, history, num_history, options, items, count); });
 }
 

@@ -54,19 +54,25 @@ Status CheckOptions(const wisp_personalise_options& o) {
   if (o.model_path == nullptr || o.log_path == nullptr || o.output_path == nullptr || o.ledger_path == nullptr) {
     return InvalidArgument("wisp_personalise: model_path, log_path, output_path and ledger_path are required");
   }
-  if (o.num_users_public == 0) return InvalidArgument("wisp_personalise: num_users_public is required: a number of users that may be known to anybody");
-  WISP_RETURN_IF_ERROR(wisp::ports::CheckNumbers("wisp_personalise_options", {{"epochs", o.epochs}, {"learning_rate", o.learning_rate},
-                                                                              {"clipping_norm", o.clipping_norm}, {"budget_epsilon", o.budget_epsilon}}));
+  if (o.num_users_public == 0)
+    return InvalidArgument(
+        "wisp_personalise: num_users_public is required: a number of users that may be known to anybody");
+  WISP_RETURN_IF_ERROR(wisp::ports::CheckNumbers("wisp_personalise_options", {{"epochs", o.epochs},
+                                                                              {"learning_rate", o.learning_rate},
+                                                                              {"clipping_norm", o.clipping_norm},
+                                                                              {"budget_epsilon", o.budget_epsilon}}));
   WISP_RETURN_IF_ERROR(privacy::EpsilonDelta::Create(o.epsilon, o.delta).status());
   return wisp::CheckPrivacyGoal({.epsilon = o.epsilon, .noise_multiplier = {}, .delta = o.delta}, o.num_users_public);
 }
 
 // The unit as the caller chose it; none where its struct is from before there was a choice.
 Result<std::optional<privacy::PrivacyUnit>> UnitOf(const wisp_personalise_options& given) {
-  if (given.size < offsetof(wisp_personalise_options, unit) + sizeof(given.unit)) return std::optional<privacy::PrivacyUnit>();
+  if (given.size < offsetof(wisp_personalise_options, unit) + sizeof(given.unit))
+    return std::optional<privacy::PrivacyUnit>();
   const int32_t number = wisp::ports::NumberOf(given.unit);
   if (const auto unit = wisp::ports::UnitOfNumber(number)) return unit;
-  return InvalidArgument("wisp_personalise: unit is ", number, "; required is what one record is: WISP_UNIT_USER, WISP_UNIT_SESSION or WISP_UNIT_DAY");
+  return InvalidArgument("wisp_personalise: unit is ", number,
+                         "; required is what one record is: WISP_UNIT_USER, WISP_UNIT_SESSION or WISP_UNIT_DAY");
 }
 
 // What a run came to, with what the log held.
@@ -78,26 +84,34 @@ struct Personalised {
 // One fine-tuning, from option struct to model file.
 class Personalisation {
  public:
-  Personalisation(const wisp_personalise_options& options, std::optional<privacy::PrivacyUnit> unit) : o_(options), unit_(unit) {}
+  Personalisation(const wisp_personalise_options& options, std::optional<privacy::PrivacyUnit> unit)
+      : o_(options), unit_(unit) {}
 
   Result<Personalised> Run() {
     WISP_RETURN_IF_ERROR(CheckOptions(o_));
-    WISP_ASSIGN_OR_RETURN(const data::Units units, wisp::UnitsOf(Unit(), o_.session_gap, o_.times_per_second == 0 ? 1 : o_.times_per_second));
+    WISP_ASSIGN_OR_RETURN(const data::Units units,
+                          wisp::UnitsOf(Unit(), o_.session_gap, o_.times_per_second == 0 ? 1 : o_.times_per_second));
     // Before anything is spent on it. It may be the model: replaced at the end.
-    const std::string output = o_.output_path, log = o_.log_path, ledger_path = o_.ledger_path, model = o_.model_path, checkpoint = Checkpoint();
+    const std::string output = o_.output_path, log = o_.log_path, ledger_path = o_.ledger_path, model = o_.model_path,
+                      checkpoint = Checkpoint();
     WISP_RETURN_IF_ERROR(wisp::CheckOutput({"output_path", output}, {{"log_path", log}, {"ledger_path", ledger_path}}));
-    WISP_RETURN_IF_ERROR(wisp::CheckOutput({"checkpoint_path", checkpoint},
-                                           {{"log_path", log}, {"ledger_path", ledger_path}, {"model_path", model}, {"output_path", output}}));
+    WISP_RETURN_IF_ERROR(wisp::CheckOutput(
+        {"checkpoint_path", checkpoint},
+        {{"log_path", log}, {"ledger_path", ledger_path}, {"model_path", model}, {"output_path", output}}));
     WISP_ASSIGN_OR_RETURN(const wisp::ModelFile base, wisp::ModelFile::Open(o_.model_path, wisp::Verify::kFull));
     std::vector<float> widened;
     const std::span<const float> start_weights = base.AllWeights(widened);
     WISP_RETURN_IF_ERROR(wisp::CheckDatasetName(Dataset()));
     WISP_RETURN_IF_ERROR(privacy::CheckTuning("uncharged_tuning", Tuning()));
     WISP_ASSIGN_OR_RETURN(const auto anchor, wisp::ports::AnchorOf(o_.anchor));
-    WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger,
-                          privacy::Ledger::Open(ledger_path, {.dataset = Dataset(), .unit = Unit(), .unit_chosen = unit_.has_value(), .anchor = anchor.kept, .begin_anchor = anchor.begins}));
+    WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(ledger_path, {.dataset = Dataset(),
+                                                                                      .unit = Unit(),
+                                                                                      .unit_chosen = unit_.has_value(),
+                                                                                      .anchor = anchor.kept,
+                                                                                      .begin_anchor = anchor.begins}));
     WISP_RETURN_IF_ERROR(ledger.CheckDataset(Dataset()));
-    WISP_RETURN_IF_ERROR(wisp::CheckStart(base, o_.model_path, {.dataset = Dataset(), .other_data = o_.other_data != 0}, ledger));
+    WISP_RETURN_IF_ERROR(
+        wisp::CheckStart(base, o_.model_path, {.dataset = Dataset(), .other_data = o_.other_data != 0}, ledger));
     WISP_ASSIGN_OR_RETURN(const data::ReadResult events, ReadEvents(base, units));
     wisp::TrainingJob job = MakeJob(base, start_weights, events, ledger);
     if (o_.budget_epsilon > 0) {
@@ -105,7 +119,9 @@ class Personalisation {
     }
     // Room for the model before anything is spent on it.
     wisp::ModelContents contents = ContentsOf(base);
-    WISP_ASSIGN_OR_RETURN(wisp::FileReplacement room, wisp::ReserveModel(output, contents, wisp::FlatSize(wisp::ParametersOf(base.architecture()))));
+    WISP_ASSIGN_OR_RETURN(
+        wisp::FileReplacement room,
+        wisp::ReserveModel(output, contents, wisp::FlatSize(wisp::ParametersOf(base.architecture()))));
     contents.reserved = &room;
     // The checkpoint stays until the model is there.
     job.write = [&](const wisp::JobResult& result) { return Write(contents, base, result); };
@@ -121,7 +137,8 @@ class Personalisation {
   // As `wisp train` names a data set.
   std::string Dataset() const {
     const std::string_view path = o_.log_path;
-    return std::string(o_.dataset != nullptr && o_.dataset[0] != '\0' ? std::string_view(o_.dataset) : path.substr(path.find_last_of('/') + 1));
+    return std::string(o_.dataset != nullptr && o_.dataset[0] != '\0' ? std::string_view(o_.dataset)
+                                                                      : path.substr(path.find_last_of('/') + 1));
   }
 
   static std::string Today() {
@@ -136,7 +153,8 @@ class Personalisation {
   std::string Tuning() const { return o_.uncharged_tuning == nullptr ? "" : o_.uncharged_tuning; }
 
   std::string RunName() const {
-    const auto now = std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::system_clock::now().time_since_epoch());
+    const auto now =
+        std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::system_clock::now().time_since_epoch());
     return privacy::WithTuning("personalise " + std::to_string(now.count()), Tuning());
   }
 
@@ -144,11 +162,12 @@ class Personalisation {
     std::vector<std::string> keys;
     for (size_t i = 0; base.has_item_keys() && i < base.num_items(); ++i) keys.emplace_back(base.item_key(i));
     WISP_ASSIGN_OR_RETURN(const data::ItemIndex index, data::ItemIndex::Make(o_.model_path, keys));
-    return data::ReadSequences(o_.log_path, data::Format::kSqlite, {.known_items = &index, .units = units, .private_run = true});
+    return data::ReadSequences(o_.log_path, data::Format::kSqlite,
+                               {.known_items = &index, .units = units, .private_run = true});
   }
 
-  wisp::TrainingJob MakeJob(const wisp::ModelFile& base, std::span<const float> start_weights, const data::ReadResult& events,
-                            privacy::Ledger& ledger) const {
+  wisp::TrainingJob MakeJob(const wisp::ModelFile& base, std::span<const float> start_weights,
+                            const data::ReadResult& events, privacy::Ledger& ledger) const {
     wisp::TrainingJob job;
     job.sequences = &events.sequences;
     job.hold_out = wisp::HoldOut::kNothing;
@@ -197,9 +216,18 @@ class Personalisation {
 
   Status Write(wisp::ModelContents contents, const wisp::ModelFile& base, const wisp::JobResult& result) const {
     contents.weights = result.weights;
-    wisp::ProvenanceEntry entry{.description = "personalised on the device", .epsilon = result.epsilon, .delta = o_.delta, .accountant = result.accountant,
-                                .privacy_unit = std::string(privacy::ToText(Unit())), .adjacency = "add_remove", .noise = wisp::NoiseOrigin::kSecure, .sampling = "poisson",
-                                .steps = result.num_steps, .dataset = Dataset(), .date = Today(), .base_model_hash = base.content_hash()};
+    wisp::ProvenanceEntry entry{.description = "personalised on the device",
+                                .epsilon = result.epsilon,
+                                .delta = o_.delta,
+                                .accountant = result.accountant,
+                                .privacy_unit = std::string(privacy::ToText(Unit())),
+                                .adjacency = "add_remove",
+                                .noise = wisp::NoiseOrigin::kSecure,
+                                .sampling = "poisson",
+                                .steps = result.num_steps,
+                                .dataset = Dataset(),
+                                .date = Today(),
+                                .base_model_hash = base.content_hash()};
     if (!Tuning().empty()) entry.description += "; chosen on the same data without a charge: " + Tuning();
     for (const auto& m : result.mechanisms) entry.mechanisms.push_back(m.Describe());
     contents.provenance.push_back(std::move(entry));
@@ -219,39 +247,61 @@ Status Personalise(const wisp_personalise_options* given, wisp_personalise_resul
   WISP_ASSIGN_OR_RETURN(const Personalised p, Personalisation(options, unit).Run());
   if (out == nullptr) return OkStatus();
   const wisp::JobResult& job = p.job;
-  const wisp_personalise_result filled{.size = sizeof(wisp_personalise_result), .num_steps = job.num_steps, .epsilon = job.epsilon.value_or(HUGE_VAL),
-                                       .noise_multiplier = job.noise_multiplier, .num_records = job.num_records,
-                                       .records_too_short = p.log.num_users - std::min(p.log.num_users, job.num_records), .gradients_dropped = job.num_dropped,
-                                       .num_events = p.log.num_read, .unknown_events = p.log.unknown_events, .unknown_items = p.log.unknown_items,
-                                       .planned_steps = job.planned_steps, .resumed_from = job.resumed_from, .bad_rows = p.log.bad_rows,
+  const wisp_personalise_result filled{.size = sizeof(wisp_personalise_result),
+                                       .num_steps = job.num_steps,
+                                       .epsilon = job.epsilon.value_or(HUGE_VAL),
+                                       .noise_multiplier = job.noise_multiplier,
+                                       .num_records = job.num_records,
+                                       .records_too_short =
+                                           p.log.num_users - std::min(p.log.num_users, job.num_records),
+                                       .gradients_dropped = job.num_dropped,
+                                       .num_events = p.log.num_read,
+                                       .unknown_events = p.log.unknown_events,
+                                       .unknown_items = p.log.unknown_items,
+                                       .planned_steps = job.planned_steps,
+                                       .resumed_from = job.resumed_from,
+                                       .bad_rows = p.log.bad_rows,
                                        .checkpoint_failed = job.save_failure.empty() ? 0 : 1};
   return wisp::ports::FillResult(filled, out, "wisp_personalise_result");
 }
 
 Status PlanPersonalise(const wisp_personalise_options* given, wisp_personalise_memory* out) {
-  if (given == nullptr || out == nullptr) return InvalidArgument("wisp_personalise_plan_memory: options and memory must not be NULL");
+  if (given == nullptr || out == nullptr)
+    return InvalidArgument("wisp_personalise_plan_memory: options and memory must not be NULL");
   WISP_ASSIGN_OR_RETURN(const auto o, wisp::ports::OptionsOf(given, "wisp_personalise_options"));
   if (o.model_path == nullptr || o.num_users_public == 0) {
     return InvalidArgument("wisp_personalise_plan_memory: model_path and num_users_public are required");
   }
   WISP_ASSIGN_OR_RETURN(const wisp::ModelFile base, wisp::ModelFile::Open(o.model_path));
   WISP_ASSIGN_OR_RETURN(const wisp::TrainingMemory plan,
-                        wisp::PlanTrainingMemory(base.architecture(), o.num_users_public, {.method = wisp::Method::kPhantom, .num_threads = o.num_threads}));
-  const size_t widened = base.flat_weights().empty() ? wisp::FlatSize(wisp::ParametersOf(base.architecture())) * sizeof(float) : 0;
-  const wisp_personalise_memory m{sizeof(wisp_personalise_memory), plan.weights + widened, plan.packed_weights, plan.optimizer_state, plan.gradient_sums,
-                                  plan.activations, plan.record_gradients, plan.lists, plan.total() + widened};
+                        wisp::PlanTrainingMemory(base.architecture(), o.num_users_public,
+                                                 {.method = wisp::Method::kPhantom, .num_threads = o.num_threads}));
+  const size_t widened =
+      base.flat_weights().empty() ? wisp::FlatSize(wisp::ParametersOf(base.architecture())) * sizeof(float) : 0;
+  const wisp_personalise_memory m{sizeof(wisp_personalise_memory),
+                                  plan.weights + widened,
+                                  plan.packed_weights,
+                                  plan.optimizer_state,
+                                  plan.gradient_sums,
+                                  plan.activations,
+                                  plan.record_gradients,
+                                  plan.lists,
+                                  plan.total() + widened};
   return wisp::ports::FillResult(m, out, "wisp_personalise_memory");
 }
 
 // `format`: wisp_statement_format, as a number.
-Status Statement(const char* path, const wisp_anchor* given, double delta, int32_t format, char* text, size_t capacity, size_t* needed) {
+Status Statement(const char* path, const wisp_anchor* given, double delta, int32_t format, char* text, size_t capacity,
+                 size_t* needed) {
   if (path == nullptr || needed == nullptr || (text == nullptr && capacity > 0)) {
     return InvalidArgument("wisp_privacy_statement: ledger_path and needed must not be NULL, nor text with a capacity");
   }
-  if (format != WISP_STATEMENT_TEXT && format != WISP_STATEMENT_JSON) return InvalidArgument("wisp_privacy_statement: there is no format ", format);
+  if (format != WISP_STATEMENT_TEXT && format != WISP_STATEMENT_JSON)
+    return InvalidArgument("wisp_privacy_statement: there is no format ", format);
   WISP_ASSIGN_OR_RETURN(const privacy::Delta at, privacy::Delta::Create(delta));
   WISP_ASSIGN_OR_RETURN(auto anchor, wisp::ports::AnchorOf(given));
-  WISP_ASSIGN_OR_RETURN(const privacy::Ledger ledger, privacy::Ledger::OpenExisting(path, std::move(anchor.kept), anchor.begins));
+  WISP_ASSIGN_OR_RETURN(const privacy::Ledger ledger,
+                        privacy::Ledger::OpenExisting(path, std::move(anchor.kept), anchor.begins));
   WISP_ASSIGN_OR_RETURN(privacy::PrivacyStatement statement, privacy::StatementOf(ledger, path, at));
   statement.created_by = std::string("wisp ") + wisp_version();
   const std::string full = format == WISP_STATEMENT_JSON ? privacy::ToJson(statement) : privacy::ToText(statement);
@@ -280,31 +330,40 @@ void wisp_log_close(wisp_log* log) { delete log; }
 
 wisp_code wisp_log_append(wisp_log* log, const char* user, const char* item_key, int64_t time, wisp_error* error) {
   return Guarded(error, [&]() -> Status {
-    if (log == nullptr || user == nullptr || item_key == nullptr) return InvalidArgument("wisp_log_append: log, user and item_key must not be NULL");
+    if (log == nullptr || user == nullptr || item_key == nullptr)
+      return InvalidArgument("wisp_log_append: log, user and item_key must not be NULL");
     return log->log.Append({.user = user, .item = item_key, .time = time});
   });
 }
 
-wisp_code wisp_log_history(wisp_log* log, const wisp_model* model, const char* user, int32_t* items, size_t* count, wisp_error* error) {
+wisp_code wisp_log_history(wisp_log* log, const wisp_model* model, const char* user, int32_t* items, size_t* count,
+                           wisp_error* error) {
   return Guarded(error, [&] { return History(log, model, user, items, count); });
 }
 
-wisp_code wisp_personalise(const wisp_personalise_options* options, wisp_personalise_result* result, wisp_error* error) {
+wisp_code wisp_personalise(const wisp_personalise_options* options, wisp_personalise_result* result,
+                           wisp_error* error) {
   return Guarded(error, [&] { return Personalise(options, result); });
 }
 
-wisp_code wisp_personalise_plan_memory(const wisp_personalise_options* options, wisp_personalise_memory* memory, wisp_error* error) {
+wisp_code wisp_personalise_plan_memory(const wisp_personalise_options* options, wisp_personalise_memory* memory,
+                                       wisp_error* error) {
   return Guarded(error, [&] { return PlanPersonalise(options, memory); });
 }
 
-wisp_code wisp_privacy_statement(const char* ledger_path, double delta, wisp_statement_format format, char* text, size_t capacity,
-                                 size_t* needed, wisp_error* error) {
-  return Guarded(error, [&] { return Statement(ledger_path, nullptr, delta, wisp::ports::NumberOf(format), text, capacity, needed); });
+wisp_code wisp_privacy_statement(const char* ledger_path, double delta, wisp_statement_format format, char* text,
+                                 size_t capacity, size_t* needed, wisp_error* error) {
+  return Guarded(error, [&] {
+    return Statement(ledger_path, nullptr, delta, wisp::ports::NumberOf(format), text, capacity, needed);
+  });
 }
 
-wisp_code wisp_privacy_statement_anchored(const char* ledger_path, const wisp_anchor* anchor, double delta, wisp_statement_format format, char* text,
-                                          size_t capacity, size_t* needed, wisp_error* error) {
-  return Guarded(error, [&] { return Statement(ledger_path, anchor, delta, wisp::ports::NumberOf(format), text, capacity, needed); });
+wisp_code wisp_privacy_statement_anchored(const char* ledger_path, const wisp_anchor* anchor, double delta,
+                                          wisp_statement_format format, char* text, size_t capacity, size_t* needed,
+                                          wisp_error* error) {
+  return Guarded(error, [&] {
+    return Statement(ledger_path, anchor, delta, wisp::ports::NumberOf(format), text, capacity, needed);
+  });
 }
 
 }  // extern "C"

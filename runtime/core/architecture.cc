@@ -9,8 +9,7 @@ constexpr size_t kAlignFloats = 16;  // 64 bytes: one cache line, one AVX-512 re
 
 Status CheckRange(const char* field, uint64_t value, uint64_t low, uint64_t high) {
   if (value >= low && value <= high) return OkStatus();
-  return InvalidData("architecture: ", field, " is ", value, ", allowed are ",
-                     low, " to ", high);
+  return InvalidData("architecture: ", field, " is ", value, ", allowed are ", low, " to ", high);
 }
 
 struct SpecList {
@@ -47,8 +46,7 @@ Status Validate(const Architecture& a) {
   WISP_RETURN_IF_ERROR(CheckRange("attend", static_cast<uint8_t>(a.attend), 0, 1));
   WISP_RETURN_IF_ERROR(CheckRange("re_attention", static_cast<uint8_t>(a.re_attention), 0, 1));
   if (a.width % a.num_heads != 0) {
-    return InvalidData("architecture: num_heads is ", a.num_heads, ", which does not divide width ",
-                       a.width);
+    return InvalidData("architecture: num_heads is ", a.num_heads, ", which does not divide width ", a.width);
   }
   if (!std::isfinite(a.embedding_scale) || a.embedding_scale <= 0) {
     return InvalidData("architecture: embedding_scale must be a positive number");
@@ -60,7 +58,8 @@ Status Validate(const Architecture& a) {
     return InvalidData("architecture: attention_slope must lie between 0 and 100");
   }
   const uint64_t d = a.width, f = a.inner_width, tables = a.output_table == OutputTable::kUntied ? 2 : 1;
-  const uint64_t total = (tables * a.num_items + a.max_length) * d + 2 * uint64_t{a.num_items} + a.num_blocks * (4 * d * d + 2 * d * f + 16 * d + f);
+  const uint64_t total = (tables * a.num_items + a.max_length) * d + 2 * uint64_t{a.num_items} +
+                         a.num_blocks * (4 * d * d + 2 * d * f + 16 * d + f);
   return CheckRange("number of parameters", total, 1, kMaxParameters);
 }
 

@@ -32,8 +32,8 @@ class ArenaPlan {
     return slot;
   }
   size_t size_bytes() const { return size_bytes_; }
-  // What an Arena of this plan takes from the system: one line more than planned, as some kernels read (never write) a few
-  // bytes past the end of their input.
+  // What an Arena of this plan takes from the system: one line more than planned, as some kernels read (never write) a
+  // few bytes past the end of their input.
   size_t allocated_bytes() const { return size_bytes_ == 0 ? 0 : size_bytes_ + kAlignment; }
 
  private:
@@ -50,7 +50,7 @@ class Arena {
   explicit Arena(const ArenaPlan& plan) : size_bytes_(plan.size_bytes()) {
     if (size_bytes_ == 0) return;
     const size_t allocated = plan.allocated_bytes();
-    bytes_.reset(static_cast<std::byte*>(::operator new(allocated, std::align_val_t{ArenaPlan::kAlignment})));
+    bytes_.reset(static_cast<std::byte*>(::operator new (allocated, std::align_val_t{ArenaPlan::kAlignment})));
     AdviseHugePages(bytes_.get(), allocated);
     std::memset(bytes_.get(), 0, allocated);
   }
@@ -63,7 +63,7 @@ class Arena {
 
  private:
   struct Free {
-    void operator()(std::byte* p) const { ::operator delete(p, std::align_val_t{ArenaPlan::kAlignment}); }
+    void operator()(std::byte* p) const { ::operator delete (p, std::align_val_t{ArenaPlan::kAlignment}); }
   };
   std::unique_ptr<std::byte, Free> bytes_;
   size_t size_bytes_ = 0;

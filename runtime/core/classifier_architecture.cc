@@ -15,11 +15,14 @@ Status Validate(const ClassifierArchitecture& a) {
     return InvalidData("classifier: num_classes is ", a.num_classes, ", allowed are 2 to ", kMaxClasses);
   }
   if (a.encoder.output_table != OutputTable::kTied || a.encoder.output_bias != OutputBias::kNone) {
-    return InvalidData("classifier: the encoder has a next-item head of its own; output_table must be tied and output_bias none");
+    return InvalidData(
+        "classifier: the encoder has a next-item head of its own; output_table must be tied and output_bias none");
   }
-  if (a.encoder.re_attention == ReAttention::kOn) return Unsupported("classifier: re-attention is offered for recommenders only; re_attention must be off");
+  if (a.encoder.re_attention == ReAttention::kOn)
+    return Unsupported("classifier: re-attention is offered for recommenders only; re_attention must be off");
   if (a.encoder.attend != Attend::kAll) {
-    return InvalidData("classifier: the first position is pooled, and with causal attention it sees itself alone; attend must be all");
+    return InvalidData(
+        "classifier: the first position is pooled, and with causal attention it sees itself alone; attend must be all");
   }
   return OkStatus();
 }

@@ -32,7 +32,8 @@ int OpenRetrying(const char* path, int flags, mode_t mode = 0) {
   return fd;
 }
 
-// By the first bytes of its header (sqlite.org/fileformat.html, 1.3). A file that is there and cannot be read may be one.
+// By the first bytes of its header (sqlite.org/fileformat.html, 1.3). A file that is there and cannot be read may be
+// one.
 bool MayBeDatabase(const std::string& path) {
   constexpr char kMagic[] = "SQLite format 3";
   char header[sizeof kMagic] = {};
@@ -157,7 +158,9 @@ Result<FileReplacement> FileReplacement::Begin(const std::string& path, FileAcce
     return InvalidArgument(path, ": is not a regular file and will not be replaced by one");
   }
   if (path.empty() || path.back() == '/') return InvalidArgument("\"", path, "\" does not name a file to write");
-  if (HoldsDatabase(path)) return InvalidArgument(path, ": is an SQLite database, a log or a ledger, or may be one, and will not be replaced: name another file");
+  if (HoldsDatabase(path))
+    return InvalidArgument(
+        path, ": is an SQLite database, a log or a ledger, or may be one, and will not be replaced: name another file");
   RemoveAbandoned(path);
   static std::atomic<uint64_t> counter{0};
   FileReplacement out;
@@ -197,7 +200,8 @@ Status FileReplacement::Reserve(uint64_t size_bytes) {
   do error = size_bytes == 0 ? 0 : posix_fallocate(fd_, 0, static_cast<off_t>(size_bytes));
   while (error == EINTR);
   reserved_ = size_bytes;
-  if (error == 0 || error == EINVAL || error == EOPNOTSUPP) return OkStatus();  // the last two: nothing can be promised here
+  // The last two: nothing can be promised here.
+  if (error == 0 || error == EINVAL || error == EOPNOTSUPP) return OkStatus();
   errno = error;
   return Error(("the disk has no room for its " + std::to_string(size_bytes) + " bytes").c_str());
 }
@@ -224,7 +228,8 @@ Status FileReplacement::WriteZeros(size_t count) {
 }
 
 Status FileReplacement::Commit() {
-  if (reserved_ > size_ && ftruncate(fd_, static_cast<off_t>(size_)) != 0) return Error("the room that was left over cannot be given back");
+  if (reserved_ > size_ && ftruncate(fd_, static_cast<off_t>(size_)) != 0)
+    return Error("the room that was left over cannot be given back");
   int synced;
   do synced = fsync(fd_);
   while (synced != 0 && errno == EINTR);
@@ -263,7 +268,8 @@ Status CheckOutput(const NamedFile& output, std::initializer_list<NamedFile> oth
   const auto identity = IdentityOf(output.path);
   for (const NamedFile& other : others) {
     if (other.path.empty() || !identity || identity != IdentityOf(other.path)) continue;
-    return InvalidArgument(output.name, " and ", other.name, " name the same file, ", output.path, ": it would be replaced; name another one");
+    return InvalidArgument(output.name, " and ", other.name, " name the same file, ", output.path,
+                           ": it would be replaced; name another one");
   }
   return CheckWritable(output.path);
 }

@@ -56,16 +56,17 @@ enum class FileAccess {
 // replacement of the same path removes it. A symbolic link at `path` is replaced, not followed.
 class FileReplacement {
  public:
-  // kInvalidArgument when something that is not a regular file is at `path`, or an SQLite database: what programs add to over
-  // time, a log or a ledger, is nothing that a new file makes up for. kIo when the folder refuses.
+  // kInvalidArgument when something that is not a regular file is at `path`, or an SQLite database: what programs add
+  // to over time, a log or a ledger, is nothing that a new file makes up for. kIo when the folder refuses.
   static Result<FileReplacement> Begin(const std::string& path, FileAccess access = FileAccess::kOwner);
 
   FileReplacement(FileReplacement&& other) noexcept;
   FileReplacement& operator=(FileReplacement&&) = delete;
   ~FileReplacement();
 
-  // Room for so many bytes: writing no more than these does not fail for want of it, where the file system can promise that. What
-  // is not written is given back by Commit. kIo: the disk is too full, or the file would be larger than is allowed.
+  // Room for so many bytes: writing no more than these does not fail for want of it, where the file system can promise
+  // that. What is not written is given back by Commit. kIo: the disk is too full, or the file would be larger than is
+  // allowed.
   Status Reserve(uint64_t size_bytes);
 
   Status Write(std::span<const std::byte> bytes);
@@ -84,12 +85,12 @@ class FileReplacement {
   uint64_t size_ = 0, reserved_ = 0;
 };
 
-// Makes `path`, empty and the owner's alone, if nothing is there: for programs that would make it as the umask says, such as
-// SQLite. kIo where that fails.
+// Makes `path`, empty and the owner's alone, if nothing is there: for programs that would make it as the umask says,
+// such as SQLite. kIo where that fails.
 Status MakePrivate(const std::string& path);
 
-// Says now what would keep FileReplacement from beginning at `path`: no such folder, no permission, not a file's name. To be
-// asked before work, or privacy, is spent on what is to be written there. Leaves everything as it is.
+// Says now what would keep FileReplacement from beginning at `path`: no such folder, no permission, not a file's name.
+// To be asked before work, or privacy, is spent on what is to be written there. Leaves everything as it is.
 Status CheckWritable(const std::string& path);
 
 // A file as the user knows it: by an option and a path. An empty path is none.
@@ -97,8 +98,8 @@ struct NamedFile {
   const char* name;  // "--out"
   const std::string& path;
 };
-// The same, and that it is none of `others`, which the work reads or writes: kInvalidArgument names both. Links are followed; a file
-// that is not there yet is known by its folder and name.
+// The same, and that it is none of `others`, which the work reads or writes: kInvalidArgument names both. Links are
+// followed; a file that is not there yet is known by its folder and name.
 Status CheckOutput(const NamedFile& output, std::initializer_list<NamedFile> others);
 
 }  // namespace wisp

@@ -46,15 +46,16 @@ class [[nodiscard]] Status {
 
 inline Status OkStatus() { return Status(); }
 
-// One part of a sentence: text, or a number, written in decimal. It only looks at its text: for arguments, not for keeping.
+// One part of a sentence: text, or a number, written in decimal. It only looks at its text: for arguments, not for
+// keeping.
 class Part {
  public:
-  Part(std::string_view text) : kind_(Kind::kText), text_(text.data()), value_(text.size()) {}  // NOLINT: implicit on purpose
-  Part(const char* text) : Part(std::string_view(text)) {}                                       // NOLINT
-  Part(const std::string& text) : Part(std::string_view(text)) {}                                // NOLINT
+  // NOLINT: implicit on purpose.
+  Part(std::string_view text) : kind_(Kind::kText), text_(text.data()), value_(text.size()) {}
+  Part(const char* text) : Part(std::string_view(text)) {}         // NOLINT
+  Part(const std::string& text) : Part(std::string_view(text)) {}  // NOLINT
   template <std::integral T>
-    requires(!std::same_as<T, bool> && !std::same_as<T, char>)
-  Part(T number)  // NOLINT
+  requires(!std::same_as<T, bool> && !std::same_as<T, char>) Part(T number)  // NOLINT
       : kind_(number < 0 ? Kind::kNegative : Kind::kPositive),
         value_(number < 0 ? 0 - static_cast<uint64_t>(number) : static_cast<uint64_t>(number)) {}
   Part(double number) : kind_(Kind::kDouble), number_(number) {}  // NOLINT
@@ -70,8 +71,9 @@ class Part {
     char* const end = digits + sizeof digits;
     if (kind_ == Kind::kNegative) sentence += '-';
     const bool whole = kind_ == Kind::kNegative || kind_ == Kind::kPositive;
-    const auto written = whole ? std::to_chars(digits, end, value_)
-                               : std::to_chars(digits, end, number_, std::chars_format::general, kind_ == Kind::kFloat ? 6 : 9);
+    const auto written =
+        whole ? std::to_chars(digits, end, value_)
+              : std::to_chars(digits, end, number_, std::chars_format::general, kind_ == Kind::kFloat ? 6 : 9);
     sentence.append(digits, written.ptr);
   }
 
@@ -99,12 +101,30 @@ Status MakeError(const Parts&... given) {
 }
 
 // InvalidArgument(path, ": has ", count, " rows, allowed are 2 and above")
-template <typename... P> [[gnu::always_inline]] inline Status InvalidArgument(const P&... p) { return MakeError<StatusCode::kInvalidArgument>(p...); }
-template <typename... P> [[gnu::always_inline]] inline Status InvalidData(const P&... p) { return MakeError<StatusCode::kInvalidData>(p...); }
-template <typename... P> [[gnu::always_inline]] inline Status IoError(const P&... p) { return MakeError<StatusCode::kIo>(p...); }
-template <typename... P> [[gnu::always_inline]] inline Status Unsupported(const P&... p) { return MakeError<StatusCode::kUnsupported>(p...); }
-template <typename... P> [[gnu::always_inline]] inline Status PrivacyRefused(const P&... p) { return MakeError<StatusCode::kPrivacyRefused>(p...); }
-template <typename... P> [[gnu::always_inline]] inline Status Cancelled(const P&... p) { return MakeError<StatusCode::kCancelled>(p...); }
+template <typename... P>
+[[gnu::always_inline]] inline Status InvalidArgument(const P&... p) {
+  return MakeError<StatusCode::kInvalidArgument>(p...);
+}
+template <typename... P>
+[[gnu::always_inline]] inline Status InvalidData(const P&... p) {
+  return MakeError<StatusCode::kInvalidData>(p...);
+}
+template <typename... P>
+[[gnu::always_inline]] inline Status IoError(const P&... p) {
+  return MakeError<StatusCode::kIo>(p...);
+}
+template <typename... P>
+[[gnu::always_inline]] inline Status Unsupported(const P&... p) {
+  return MakeError<StatusCode::kUnsupported>(p...);
+}
+template <typename... P>
+[[gnu::always_inline]] inline Status PrivacyRefused(const P&... p) {
+  return MakeError<StatusCode::kPrivacyRefused>(p...);
+}
+template <typename... P>
+[[gnu::always_inline]] inline Status Cancelled(const P&... p) {
+  return MakeError<StatusCode::kCancelled>(p...);
+}
 
 // Either a value or the reason why there is none. Dereferencing an error is a programmer's mistake.
 template <typename T>
@@ -133,14 +153,13 @@ class [[nodiscard]] Result {
 #define WISP_CONCAT(a, b) WISP_CONCAT_INNER(a, b)
 
 // Returns from the enclosing function if `expr` (a Status) is an error.
-#define WISP_RETURN_IF_ERROR(expr)                   \
-  do {                                               \
+#define WISP_RETURN_IF_ERROR(expr)                                                     \
+  do {                                                                                 \
     if (::wisp::Status wisp_status_ = (expr); !wisp_status_.ok()) return wisp_status_; \
   } while (false)
 
 // `WISP_ASSIGN_OR_RETURN(auto file, Open(path));`
-#define WISP_ASSIGN_OR_RETURN(lhs, expr) \
-  WISP_ASSIGN_OR_RETURN_IMPL(WISP_CONCAT(wisp_result_, __LINE__), lhs, expr)
+#define WISP_ASSIGN_OR_RETURN(lhs, expr) WISP_ASSIGN_OR_RETURN_IMPL(WISP_CONCAT(wisp_result_, __LINE__), lhs, expr)
 #define WISP_ASSIGN_OR_RETURN_IMPL(tmp, lhs, expr) \
   auto tmp = (expr);                               \
   if (!tmp.ok()) return tmp.status();              \

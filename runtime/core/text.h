@@ -1,5 +1,6 @@
-// Text as a terminal or a log file may safely have it. Messages quote keys, names and paths that come from anywhere: what reads files,
-// and the two doors through which every message leaves (the C interface, the program), send it through here.
+// Text as a terminal or a log file may safely have it. Messages quote keys, names and paths that come from anywhere:
+// what reads files, and the two doors through which every message leaves (the C interface, the program), send it
+// through here.
 //
 //   Printable("log\x1b[2J.db")    // "log?[2J.db"
 #ifndef WISP_RUNTIME_CORE_TEXT_H_
@@ -34,14 +35,15 @@ namespace wisp {
   return 0;
 }
 
-// Whether a terminal acts on the character of `length` bytes at the front: C0 but the line's end, DEL, C1, and what turns the order
-// of characters around (U+202A to U+202E, U+2066 to U+2069).
+// Whether a terminal acts on the character of `length` bytes at the front: C0 but the line's end, DEL, C1, and what
+// turns the order of characters around (U+202A to U+202E, U+2066 to U+2069).
 [[gnu::cold]] inline bool IsControl(std::string_view s, size_t length) {
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(s[i]); };
   if (length == 1) return (byte(0) < 0x20 && byte(0) != '\n') || byte(0) == 0x7f;
   if (length == 2) return byte(0) == 0xc2 && byte(1) < 0xa0;
   if (length != 3 || byte(0) != 0xe2) return false;
-  return (byte(1) == 0x80 && byte(2) >= 0xaa && byte(2) <= 0xae) || (byte(1) == 0x81 && byte(2) >= 0xa6 && byte(2) <= 0xa9);
+  return (byte(1) == 0x80 && byte(2) >= 0xaa && byte(2) <= 0xae) ||
+         (byte(1) == 0x81 && byte(2) >= 0xa6 && byte(2) <= 0xa9);
 }
 
 // The text with a '?' for each control character and for each byte that is not UTF-8.

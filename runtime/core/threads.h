@@ -29,22 +29,23 @@
 
 namespace wisp {
 
-// Calls task(0) .. task(num_tasks - 1), each once, on any threads, at once or one after the other, and returns when all are done.
-// Must not throw. `task` lives as long as whoever was given the executor: a thread that comes late finds nothing to do.
+// Calls task(0) .. task(num_tasks - 1), each once, on any threads, at once or one after the other, and returns when all
+// are done. Must not throw. `task` lives as long as whoever was given the executor: a thread that comes late finds
+// nothing to do.
 using Executor = std::function<void(size_t num_tasks, const std::function<void(size_t)>& task)>;
 
 class Workers {
  public:
-  // `size` 0 counts as 1. With an executor no thread is created. Where the system has no more threads, the caller's does their
-  // tasks: slower, the same bits.
+  // `size` 0 counts as 1. With an executor no thread is created. Where the system has no more threads, the caller's
+  // does their tasks: slower, the same bits.
   explicit Workers(size_t size, Executor executor = {});
   ~Workers();
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
 
   size_t size() const { return size_; }
-  // Every worker's task is done exactly once, whatever an executor does: the noise of a private step hangs on it. What the
-  // executor asks for twice is not done again, what it leaves out the caller does.
+  // Every worker's task is done exactly once, whatever an executor does: the noise of a private step hangs on it. What
+  // the executor asks for twice is not done again, what it leaves out the caller does.
   void Run(const std::function<void(size_t)>& task);
 
  private:
@@ -54,8 +55,8 @@ class Workers {
 
   size_t size_;
   Executor executor_;
-  std::function<void(size_t)> share_;          // DoShare as a function, made once: a run allocates nothing
-  std::unique_ptr<std::atomic<bool>[]> taken_; // executor: whether the worker's task of this run was begun
+  std::function<void(size_t)> share_;           // DoShare as a function, made once: a run allocates nothing
+  std::unique_ptr<std::atomic<bool>[]> taken_;  // executor: whether the worker's task of this run was begun
   std::mutex mutex_;
   std::condition_variable start_, done_;
   const std::function<void(size_t)>* task_ = nullptr;
@@ -68,7 +69,8 @@ class Workers {
 // min(4, processors): more buys little on phones and takes the app's cores away.
 size_t DefaultThreads();
 
-// What any options' num_threads may be. Buffers are made for each thread: without a limit a wrong number takes all memory.
+// What any options' num_threads may be. Buffers are made for each thread: without a limit a wrong number takes all
+// memory.
 inline constexpr size_t kMaxThreads = 1024;
 // kInvalidArgument above kMaxThreads. 0 is allowed: DefaultThreads().
 Status CheckThreads(size_t num_threads);

@@ -26,8 +26,7 @@ Result<size_t> Choose(const std::string& where, const std::vector<std::string>& 
     const auto first = std::find(present.begin(), present.end(), candidate);
     if (first == present.end()) continue;
     if (std::find(first + 1, present.end(), candidate) != present.end()) {
-      return InvalidData(where, ": the column ", Shown(candidate), " is there twice; the columns are ",
-                         List(present));
+      return InvalidData(where, ": the column ", Shown(candidate), " is there twice; the columns are ", List(present));
     }
     return static_cast<size_t>(first - present.begin());
   }
@@ -46,8 +45,10 @@ Result<Columns> ChooseColumns(const std::string& where, const std::vector<std::s
   if (options.time == TimeSource::kFileOrder) return columns;
   Result<size_t> time = Choose(where, present, {options.time_column, {"time", "timestamp"}});
   if (!time.ok()) {
-    return InvalidData(time.status().message(), "; times are needed, as numbers such as seconds: they put the events of a user in order. "
-                       "Events without times can be lines of a user and an item, in their order (the format user-item)");
+    return InvalidData(
+        time.status().message(),
+        "; times are needed, as numbers such as seconds: they put the events of a user in order. "
+        "Events without times can be lines of a user and an item, in their order (the format user-item)");
   }
   columns.time = *time;
   return columns;

@@ -9,7 +9,8 @@
 namespace wisp::data {
 namespace {
 
-Status AddRow(const Records& records, size_t width, const Columns& columns, const ReadOptions& options, SequenceBuilder& builder) {
+Status AddRow(const Records& records, size_t width, const Columns& columns, const ReadOptions& options,
+              SequenceBuilder& builder) {
   const std::vector<std::string_view>& fields = records.fields();
   if (fields.size() != width) {
     return builder.Error(records.line(), std::to_string(fields.size()) + " fields, the first is " + Shown(fields[0]) +
@@ -25,7 +26,8 @@ Status AddRow(const Records& records, size_t width, const Columns& columns, cons
 Status ReadRows(Records& records, const Columns& columns, const ReadOptions& options, SequenceBuilder& builder) {
   const size_t width = records.fields().size();
   while (records.Next()) {
-    WISP_RETURN_IF_ERROR(builder.TakeRow(records.fault().ok() ? AddRow(records, width, columns, options, builder) : records.fault()));
+    WISP_RETURN_IF_ERROR(
+        builder.TakeRow(records.fault().ok() ? AddRow(records, width, columns, options, builder) : records.fault()));
   }
   builder.set_num_lines(records.num_lines());
   return records.status();
@@ -33,10 +35,13 @@ Status ReadRows(Records& records, const Columns& columns, const ReadOptions& opt
 
 // A sentence where a header of one column looks like one of several between other separators; else nothing.
 std::string OtherSeparator(std::string_view header, char separator) {
-  if (separator != ',' && header.find(',') != std::string_view::npos) return "','; allowed is a tab here, commas are the format csv";
-  if (separator != '\t' && header.find('\t') != std::string_view::npos) return "a tab; allowed is ',' here, tabs are the format tsv";
+  if (separator != ',' && header.find(',') != std::string_view::npos)
+    return "','; allowed is a tab here, commas are the format csv";
+  if (separator != '\t' && header.find('\t') != std::string_view::npos)
+    return "a tab; allowed is ',' here, tabs are the format tsv";
   for (const char c : {';', '|'}) {
-    if (header.find(c) != std::string_view::npos) return std::string("'") + c + "'; allowed are ',' (the format csv) and a tab (the format tsv)";
+    if (header.find(c) != std::string_view::npos)
+      return std::string("'") + c + "'; allowed are ',' (the format csv) and a tab (the format tsv)";
   }
   return {};
 }
@@ -60,7 +65,9 @@ Status ReadTable(std::string_view text, char separator, const ReadOptions& optio
   const std::string where = builder.name() + ", line " + std::to_string(records.line());
   if (header.size() == 1) {
     const std::string other = OtherSeparator(header[0], separator);
-    if (!other.empty()) return InvalidData(where, ": the header is one column, ", Shown(header[0]), "; the separator seems to be ", other);
+    if (!other.empty())
+      return InvalidData(where, ": the header is one column, ", Shown(header[0]), "; the separator seems to be ",
+                         other);
   }
   WISP_ASSIGN_OR_RETURN(const Columns columns, ChooseColumns(where, header, options));
   return ReadRows(records, columns, options, builder);

@@ -18,7 +18,8 @@ namespace wisp::data {
 // doubles the quotes in it. A quote inside an unquoted field stands for itself.
 class Records {
  public:
-  // `lines_alone`: a record ends with its line, even inside quotes. A record that is malformed has a fault, and reading goes on.
+  // `lines_alone`: a record ends with its line, even inside quotes. A record that is malformed has a fault, and reading
+  // goes on.
   Records(std::string name, std::string_view text, char separator, bool lines_alone = false)
       : name_(std::move(name)), rest_(text), separator_(separator), lines_alone_(lines_alone) {
     if (rest_.starts_with(kByteOrderMark)) rest_.remove_prefix(kByteOrderMark.size());
@@ -89,7 +90,7 @@ class Records {
     if (!ended_) return OkStatus();
     if (rest_[0] != '\n') {
       return Error(next_line_, Shown(rest_.substr(0, rest_.find('\n'))) +
-                                            " follows a closing quote; allowed is a separator or the end of the line");
+                                   " follows a closing quote; allowed is a separator or the end of the line");
     }
     rest_.remove_prefix(1);
     ++next_line_;

@@ -20,11 +20,12 @@ constexpr char kSchema[] =
     "CREATE TABLE IF NOT EXISTS events(user TEXT NOT NULL, item TEXT NOT NULL, time INTEGER NOT NULL);"
     "CREATE INDEX IF NOT EXISTS events_by_user ON events(user, time);";
 
-// What appending would compute besides: columns from an expression, indexes of an expression or of rows that one chooses. A default that calls a
-// function has a bracket in it.
+// What appending would compute besides: columns from an expression, indexes of an expression or of rows that one
+// chooses. A default that calls a function has a bracket in it.
 constexpr char kComputed[] =
     "SELECT 'column ' || name FROM pragma_table_xinfo('events') WHERE hidden <> 0 OR dflt_value LIKE '%(%' UNION ALL "
-    "SELECT 'index ' || name FROM pragma_index_list('events') l WHERE partial OR EXISTS (SELECT 1 FROM pragma_index_xinfo(l.name) WHERE cid = -2)";
+    "SELECT 'index ' || name FROM pragma_index_list('events') l WHERE partial OR EXISTS (SELECT 1 FROM "
+    "pragma_index_xinfo(l.name) WHERE cid = -2)";
 
 SqliteStatement Prepare(sqlite3* database, const char* sql) {
   sqlite3_stmt* statement = nullptr;
@@ -69,8 +70,8 @@ Result<EventLog> EventLog::Open(const std::string& path) {
   // A ledger, say: SQLite would add a table to it without a word.
   const SqliteStatement id = Prepare(database, "PRAGMA application_id");
   if (id != nullptr && sqlite3_step(id.get()) == SQLITE_ROW && sqlite3_column_int64(id.get(), 0) != 0) {
-    return InvalidData("event log '", path, "': is a database of another kind (application id ", sqlite3_column_int64(id.get(), 0),
-                       "), such as a ledger");
+    return InvalidData("event log '", path, "': is a database of another kind (application id ",
+                       sqlite3_column_int64(id.get(), 0), "), such as a ledger");
   }
   sqlite3_reset(id.get());
   WISP_RETURN_IF_ERROR(log.CheckTable());
@@ -86,11 +87,14 @@ Status EventLog::CheckTable() const {
   if (!type) return Error("cannot read");
   if (type->empty()) return OkStatus();
   if (*type != "table") {
-    return InvalidData(log, "'events' is no table but a ", *type, ", which runs what the file says; allowed is a table with the columns user, item and time");
+    return InvalidData(log, "'events' is no table but a ", *type,
+                       ", which runs what the file says; allowed is a table with the columns user, item and time");
   }
-  const auto computed = Names(database_, kComputed), columns = Names(database_, "SELECT name FROM pragma_table_info('events')"),
-             missing = Names(database_, "SELECT column1 FROM (VALUES ('user'), ('item'), ('time')) WHERE column1 NOT IN "
-                                        "(SELECT name COLLATE NOCASE FROM pragma_table_info('events'))");
+  const auto computed = Names(database_, kComputed),
+             columns = Names(database_, "SELECT name FROM pragma_table_info('events')"),
+             missing = Names(database_,
+                             "SELECT column1 FROM (VALUES ('user'), ('item'), ('time')) WHERE column1 NOT IN "
+                             "(SELECT name COLLATE NOCASE FROM pragma_table_info('events'))");
   if (!computed || !columns || !missing) return Error("cannot read");
   if (!computed->empty()) {
     const std::string& what = computed->front();

@@ -4,8 +4,9 @@
 //   WISP_ASSIGN_OR_RETURN(EventLog log, EventLog::Open("events.db"));
 //   WISP_RETURN_IF_ERROR(log.Append({.user = "anna", .item = "espresso", .time = 1700000000}));
 //
-// Table events(user TEXT, item TEXT, time INTEGER), the same that the SQLite reader reads. One that is there already may have more
-// columns, with constants for defaults. Nothing that the file says is run: no trigger fires, no CHECK is asked. Used by one thread at a time.
+// Table events(user TEXT, item TEXT, time INTEGER), the same that the SQLite reader reads. One that is there already
+// may have more columns, with constants for defaults. Nothing that the file says is run: no trigger fires, no CHECK is
+// asked. Used by one thread at a time.
 #ifndef WISP_RUNTIME_DATA_EVENT_LOG_H_
 #define WISP_RUNTIME_DATA_EVENT_LOG_H_
 
@@ -29,8 +30,9 @@ struct Event {
 
 class EventLog {
  public:
-  // Opens the file, or makes it with an empty table, readable by the owner alone. kInvalidArgument for what is no file's name
-  // (CheckDatabaseName), kInvalidData where `events` is no plain table with the three columns, or has others that are computed.
+  // Opens the file, or makes it with an empty table, readable by the owner alone. kInvalidArgument for what is no
+  // file's name (CheckDatabaseName), kInvalidData where `events` is no plain table with the three columns, or has
+  // others that are computed.
   static Result<EventLog> Open(const std::string& path);
   EventLog(EventLog&&) noexcept;
   EventLog& operator=(EventLog&&) noexcept;

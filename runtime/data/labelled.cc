@@ -20,7 +20,8 @@ Status ErrorAt(const std::string& name, uint64_t line, const std::string& senten
   return InvalidData(name, ", line ", line, ": ", sentence);
 }
 
-// Calls `use` with each token of the text; letters A-Z made small in `buffer` where asked for. `use` returns whether to go on.
+// Calls `use` with each token of the text; letters A-Z made small in `buffer` where asked for. `use` returns whether to
+// go on.
 template <class Use>
 void ForEachToken(std::string_view text, LetterCase letters, std::string& buffer, Use&& use) {
   while (true) {
@@ -73,8 +74,10 @@ class Collector {
   Status Header(uint64_t line, const std::vector<std::string_view>& header) {
     const auto columns = FindColumns(header, options_);
     if (!columns) {
-      return ErrorAt(texts_.name, line, "the header does not name one column " + (options_.label_column.empty() ? "label" : Shown(options_.label_column)) +
-                                            " and one column " + (options_.text_column.empty() ? "sentence or text" : Shown(options_.text_column)));
+      return ErrorAt(texts_.name, line,
+                     "the header does not name one column " +
+                         (options_.label_column.empty() ? "label" : Shown(options_.label_column)) + " and one column " +
+                         (options_.text_column.empty() ? "sentence or text" : Shown(options_.text_column)));
     }
     columns_ = *columns;
     width_ = header.size();
@@ -83,7 +86,9 @@ class Collector {
 
   Status Row(uint64_t line, const std::vector<std::string_view>& fields) {
     if (fields.size() == width_) return Add(line, fields[columns_.label], fields[columns_.text]);
-    return Bad(ErrorAt(texts_.name, line, std::to_string(fields.size()) + " fields; allowed are " + std::to_string(width_) + ", as in the header"));
+    return Bad(ErrorAt(texts_.name, line,
+                       std::to_string(fields.size()) + " fields; allowed are " + std::to_string(width_) +
+                           ", as in the header"));
   }
 
   // What comes of a record that is none.
@@ -94,7 +99,8 @@ class Collector {
   }
 
   Status Add(uint64_t line, std::string_view label, std::string_view text) {
-    if (texts_.texts.size() >= kMaxTexts) return ErrorAt(texts_.name, line, "more than " + std::to_string(kMaxTexts) + " texts; that is the most allowed");
+    if (texts_.texts.size() >= kMaxTexts)
+      return ErrorAt(texts_.name, line, "more than " + std::to_string(kMaxTexts) + " texts; that is the most allowed");
     texts_.texts.emplace_back(text);
     texts_.labels.emplace_back(label);
     texts_.lines.push_back(line);
@@ -116,13 +122,15 @@ Status ReadCsv(const std::string& name, std::string_view text, bool lines_alone,
     if (!records.fault().ok()) {
       WISP_RETURN_IF_ERROR(header ? records.fault() : collector.Bad(records.fault()));
     } else {
-      WISP_RETURN_IF_ERROR(header ? collector.Header(records.line(), records.fields()) : collector.Row(records.line(), records.fields()));
+      WISP_RETURN_IF_ERROR(header ? collector.Header(records.line(), records.fields())
+                                  : collector.Row(records.line(), records.fields()));
     }
   }
   return records.status();
 }
 
-Status ReadTabbed(const std::string& name, std::string_view text, LabelledFormat format, const LabelledOptions& options, Collector& collector) {
+Status ReadTabbed(const std::string& name, std::string_view text, LabelledFormat format, const LabelledOptions& options,
+                  Collector& collector) {
   Lines lines(text);
   for (bool first = true; lines.Next(); first = false) {
     if (lines.line().size() > kMaxLineBytes) {
@@ -131,11 +139,14 @@ Status ReadTabbed(const std::string& name, std::string_view text, LabelledFormat
       continue;
     }
     const std::vector<std::string_view> fields = SplitTabs(lines.line());
-    if (first && format == LabelledFormat::kAuto) format = FindColumns(fields, options) ? LabelledFormat::kTsv : LabelledFormat::kLines;
+    if (first && format == LabelledFormat::kAuto)
+      format = FindColumns(fields, options) ? LabelledFormat::kTsv : LabelledFormat::kLines;
     if (format == LabelledFormat::kTsv) {
       WISP_RETURN_IF_ERROR(first ? collector.Header(lines.number(), fields) : collector.Row(lines.number(), fields));
     } else if (fields.size() != 2) {
-      WISP_RETURN_IF_ERROR(collector.Bad(ErrorAt(name, lines.number(), std::to_string(fields.size()) + " fields between tabs; allowed is label<TAB>token token ...")));
+      WISP_RETURN_IF_ERROR(collector.Bad(
+          ErrorAt(name, lines.number(),
+                  std::to_string(fields.size()) + " fields between tabs; allowed is label<TAB>token token ...")));
     } else {
       WISP_RETURN_IF_ERROR(collector.Add(lines.number(), fields[0], fields[1]));
     }
@@ -143,15 +154,18 @@ Status ReadTabbed(const std::string& name, std::string_view text, LabelledFormat
   return OkStatus();
 }
 
-// The format that a name stands for. A private run goes by the name alone: the first line may be a record, and would decide how all others are read.
+// The format that a name stands for. A private run goes by the name alone: the first line may be a record, and would
+// decide how all others are read.
 Result<LabelledFormat> FormatOf(const std::string& name, const LabelledOptions& options) {
   if (options.format != LabelledFormat::kAuto) return options.format;
   if (name.ends_with(".csv")) return LabelledFormat::kCsv;
   if (!options.drop_bad) return LabelledFormat::kAuto;
   if (name.ends_with(".tsv")) return LabelledFormat::kTsv;
   if (name.ends_with(".txt")) return LabelledFormat::kLines;
-  return InvalidArgument(name, ": its name does not say which format it has, and a private run does not look at the lines for that; "
-                         "allowed are names that end in .csv, .tsv (both with a header) or .txt (lines), or a format that is given");
+  return InvalidArgument(
+      name,
+      ": its name does not say which format it has, and a private run does not look at the lines for that; "
+      "allowed are names that end in .csv, .tsv (both with a header) or .txt (lines), or a format that is given");
 }
 
 // The class of a label: by name or, where no class is called so, by number.
@@ -168,7 +182,8 @@ std::optional<int32_t> ClassOf(std::string_view label, std::span<const std::stri
 std::string TokenFault(std::string_view token) {
   if (std::string fault = KeyFault(token); !fault.empty()) return fault;
   for (size_t i = 0; i + 1 < token.size(); ++i) {
-    if (token[i] == '\xc2' && static_cast<uint8_t>(token[i + 1]) < 0xa0) return "is " + Shown(token) + "; allowed is UTF-8 without control characters";
+    if (token[i] == '\xc2' && static_cast<uint8_t>(token[i + 1]) < 0xa0)
+      return "is " + Shown(token) + "; allowed is UTF-8 without control characters";
   }
   return {};
 }
@@ -176,8 +191,9 @@ std::string TokenFault(std::string_view token) {
 }  // namespace
 
 Result<LabelledFormat> ParseLabelledFormat(std::string_view name) {
-  for (const auto& [text, format] : {std::pair{"auto", LabelledFormat::kAuto}, std::pair{"lines", LabelledFormat::kLines},
-                                     std::pair{"tsv", LabelledFormat::kTsv}, std::pair{"csv", LabelledFormat::kCsv}}) {
+  for (const auto& [text, format] :
+       {std::pair{"auto", LabelledFormat::kAuto}, std::pair{"lines", LabelledFormat::kLines},
+        std::pair{"tsv", LabelledFormat::kTsv}, std::pair{"csv", LabelledFormat::kCsv}}) {
     if (name == text) return format;
   }
   return InvalidArgument("the format is ", Shown(name), ", allowed are auto, lines, tsv and csv");
@@ -186,7 +202,8 @@ Result<LabelledFormat> ParseLabelledFormat(std::string_view name) {
 Result<LabelledTexts> ParseLabelled(const std::string& name, std::string_view text, const LabelledOptions& options) {
   Collector collector(name, options);
   WISP_ASSIGN_OR_RETURN(const LabelledFormat format, FormatOf(name, options));
-  WISP_RETURN_IF_ERROR(format == LabelledFormat::kCsv ? ReadCsv(name, text, options.drop_bad, collector) : ReadTabbed(name, text, format, options, collector));
+  WISP_RETURN_IF_ERROR(format == LabelledFormat::kCsv ? ReadCsv(name, text, options.drop_bad, collector)
+                                                      : ReadTabbed(name, text, format, options, collector));
   LabelledTexts texts = collector.Take();
   if (texts.texts.empty() && !options.drop_bad) return InvalidData(name, ": it has no labelled text");
   return texts;
@@ -198,16 +215,19 @@ Result<LabelledTexts> ReadLabelled(const std::string& path, const LabelledOption
 }
 
 Result<Vocabulary> Vocabulary::Create(const std::string& name, std::span<const std::string> tokens) {
-  if (tokens.size() > kMaxTexts) return InvalidData(name, ": ", tokens.size(), " tokens; allowed are at most ", kMaxTexts);
+  if (tokens.size() > kMaxTexts)
+    return InvalidData(name, ": ", tokens.size(), " tokens; allowed are at most ", kMaxTexts);
   Vocabulary vocabulary;
   for (size_t i = 0; i < tokens.size(); ++i) {
-    if (const std::string fault = TokenFault(tokens[i]); !fault.empty()) return InvalidData(name, ": token ", i, " ", fault);
+    if (const std::string fault = TokenFault(tokens[i]); !fault.empty())
+      return InvalidData(name, ": token ", i, " ", fault);
     const KeyTable::Added added = vocabulary.table_.Add(tokens[i]);
     if (!added.added) {
       return InvalidData(name, ": tokens ", added.id, " and ", i, " are both ", Shown(tokens[i]));
     }
   }
-  for (const auto& [token, id] : {std::pair{kFirstToken, &vocabulary.first_}, std::pair{kUnknownToken, &vocabulary.unknown_}}) {
+  for (const auto& [token, id] :
+       {std::pair{kFirstToken, &vocabulary.first_}, std::pair{kUnknownToken, &vocabulary.unknown_}}) {
     const uint32_t found = vocabulary.table_.Find(token);
     if (found == KeyTable::kNone) return InvalidData(name, ": the vocabulary has no token ", token);
     *id = static_cast<int32_t>(found);
@@ -254,7 +274,8 @@ std::vector<std::string> TokensOf(const LabelledTexts& texts, LetterCase letters
   return tokens;
 }
 
-void AppendTokens(std::string_view text, const Vocabulary& vocabulary, LetterCase letters, uint32_t max_length, std::vector<int32_t>& tokens) {
+void AppendTokens(std::string_view text, const Vocabulary& vocabulary, LetterCase letters, uint32_t max_length,
+                  std::vector<int32_t>& tokens) {
   std::string buffer;
   const size_t end = tokens.size() + max_length;
   tokens.push_back(vocabulary.first());
@@ -265,25 +286,30 @@ void AppendTokens(std::string_view text, const Vocabulary& vocabulary, LetterCas
   });
 }
 
-Result<LabelledSequences> Encode(const LabelledTexts& texts, const Vocabulary& vocabulary, const EncodeOptions& options) {
+Result<LabelledSequences> Encode(const LabelledTexts& texts, const Vocabulary& vocabulary,
+                                 const EncodeOptions& options) {
   LabelledSequences out{.num_dropped = texts.num_dropped, .first_dropped = texts.first_dropped};
   std::string buffer;
   for (size_t i = 0; i < texts.texts.size(); ++i) {
     const auto label = ClassOf(texts.labels[i], options.classes);
     if (!label) {
       std::string allowed;
-      for (size_t c = 0; c < std::min<size_t>(options.classes.size(), 8); ++c) allowed += (c == 0 ? "" : ", ") + Shown(options.classes[c]);
-      const Status fault = ErrorAt(texts.name, texts.lines[i], "the label is " + Shown(texts.labels[i]) + "; allowed are the classes " + allowed +
-                                                                   (options.classes.size() > 8 ? ", ..." : "") + " and their numbers, from 0");
+      for (size_t c = 0; c < std::min<size_t>(options.classes.size(), 8); ++c)
+        allowed += (c == 0 ? "" : ", ") + Shown(options.classes[c]);
+      const Status fault = ErrorAt(texts.name, texts.lines[i],
+                                   "the label is " + Shown(texts.labels[i]) + "; allowed are the classes " + allowed +
+                                       (options.classes.size() > 8 ? ", ..." : "") + " and their numbers, from 0");
       if (!options.drop_bad) return fault;
       if (out.num_dropped++ == 0) out.first_dropped = fault.message();
       continue;
     }
     AppendTokens(texts.texts[i], vocabulary, options.letters, options.max_length, out.tokens);
     size_t length = 1;
-    ForEachToken(texts.texts[i], options.letters, buffer, [&](std::string_view) { return ++length <= options.max_length; });
+    ForEachToken(texts.texts[i], options.letters, buffer,
+                 [&](std::string_view) { return ++length <= options.max_length; });
     out.num_cut += length > options.max_length ? 1 : 0;
-    out.num_unknown += static_cast<uint64_t>(std::count(out.tokens.begin() + static_cast<ptrdiff_t>(out.begin.back()) + 1, out.tokens.end(), vocabulary.unknown()));
+    out.num_unknown += static_cast<uint64_t>(std::count(
+        out.tokens.begin() + static_cast<ptrdiff_t>(out.begin.back()) + 1, out.tokens.end(), vocabulary.unknown()));
     out.begin.push_back(out.tokens.size());
     out.labels.push_back(*label);
   }

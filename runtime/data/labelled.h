@@ -1,16 +1,18 @@
 // Labelled texts and the vocabulary that turns them into tokens: what a classifier is trained and tested on.
 //
 //   lines   label<TAB>token token ...     no header; also the default where nothing else is recognised
-//   TSV     a header that names the columns "label" and "sentence" or "text"; no quotes: a tab or a line end ends a field
+//   TSV     a header that names the columns "label" and "sentence" or "text"; no quotes: a tab or a line end ends a
+//           field
 //   CSV     the same with RFC 4180 quotes
 //
-// What it is not: a source of privacy. A vocabulary must be public, or it says which words the records have: TokensOf is for
-// data whose set of tokens is declared public. It sorts, so that no more than the set shows (order of arrival and counts do
-// not). Labels are looked up in classes that the caller names; nothing here collects them.
+// What it is not: a source of privacy. A vocabulary must be public, or it says which words the records have: TokensOf
+// is for data whose set of tokens is declared public. It sorts, so that no more than the set shows (order of arrival
+// and counts do not). Labels are looked up in classes that the caller names; nothing here collects them.
 //
 //   WISP_ASSIGN_OR_RETURN(const Vocabulary vocabulary, Vocabulary::Create("v.txt", tokens));
 //   WISP_ASSIGN_OR_RETURN(const LabelledTexts texts, ReadLabelled("train.tsv", {}));
-//   WISP_ASSIGN_OR_RETURN(const LabelledSequences data, Encode(texts, vocabulary, {.classes = classes, .max_length = 64}));
+//   WISP_ASSIGN_OR_RETURN(const LabelledSequences data, Encode(texts, vocabulary, {.classes = classes,
+//       .max_length = 64}));
 #ifndef WISP_RUNTIME_DATA_LABELLED_H_
 #define WISP_RUNTIME_DATA_LABELLED_H_
 
@@ -29,10 +31,12 @@ enum class LabelledFormat { kAuto, kLines, kTsv, kCsv };
 Result<LabelledFormat> ParseLabelledFormat(std::string_view name);  // auto, lines, tsv, csv
 
 struct LabelledOptions {
-  LabelledFormat format = LabelledFormat::kAuto;  // by the name for CSV, by the first line for TSV; with drop_bad by the name alone
-  std::string text_column, label_column;          // empty: "sentence" or "text", and "label"
-  // For private training, where a refusal would tell of a record: one that is malformed is left out and counted, and none at all is no
-  // error. A line of CSV is a record of its own then, so that a quote never takes in another one. Faults of the header stay errors.
+  // By the name for CSV, by the first line for TSV; with drop_bad by the name alone.
+  LabelledFormat format = LabelledFormat::kAuto;
+  std::string text_column, label_column;  // empty: "sentence" or "text", and "label"
+  // For private training, where a refusal would tell of a record: one that is malformed is left out and counted, and
+  // none at all is no error. A line of CSV is a record of its own then, so that a quote never takes in another one.
+  // Faults of the header stay errors.
   bool drop_bad = false;
 };
 
@@ -51,12 +55,14 @@ Result<LabelledTexts> ParseLabelled(const std::string& name, std::string_view te
 
 enum class LetterCase { kKeep, kLower };  // kLower: A-Z only, whatever the language of the machine
 
-// The token that every sequence begins with, and the one for whatever the vocabulary does not have. Both are entries of it.
+// The token that every sequence begins with, and the one for whatever the vocabulary does not have. Both are entries of
+// it.
 inline constexpr std::string_view kFirstToken = "[CLS]", kUnknownToken = "[UNK]";
 
 class Vocabulary {
  public:
-  // Entry i is token i. kInvalidData: a token twice, one that is no text (KeyFault), kFirstToken or kUnknownToken missing.
+  // Entry i is token i. kInvalidData: a token twice, one that is no text (KeyFault), kFirstToken or kUnknownToken
+  // missing.
   static Result<Vocabulary> Create(const std::string& name, std::span<const std::string> tokens);
 
   const std::vector<std::string>& tokens() const { return table_.keys(); }
@@ -73,18 +79,21 @@ class Vocabulary {
 // The tokens of a file, one a line, the two special ones in front where the file does not have them.
 Result<std::vector<std::string>> ReadTokens(const std::string& path);
 
-// The set of tokens that occur, sorted by their bytes, behind the two special ones. FOR PUBLIC SETS OF TOKENS ONLY. With `drop_bad`
-// without those that no vocabulary can hold, such as bytes that are no UTF-8; without it the vocabulary refuses them.
+// The set of tokens that occur, sorted by their bytes, behind the two special ones. FOR PUBLIC SETS OF TOKENS ONLY.
+// With `drop_bad` without those that no vocabulary can hold, such as bytes that are no UTF-8; without it the vocabulary
+// refuses them.
 std::vector<std::string> TokensOf(const LabelledTexts& texts, LetterCase letters, bool drop_bad = false);
 
 // Appends kFirstToken and the text's tokens (separated by ASCII blanks), max_length of them at most.
-void AppendTokens(std::string_view text, const Vocabulary& vocabulary, LetterCase letters, uint32_t max_length, std::vector<int32_t>& tokens);
+void AppendTokens(std::string_view text, const Vocabulary& vocabulary, LetterCase letters, uint32_t max_length,
+                  std::vector<int32_t>& tokens);
 
 struct EncodeOptions {
-  std::span<const std::string> classes;  // public. A label is a class's name or, where no class is called so, its number
+  // Public. A label is a class's name or, where no class is called so, its number.
+  std::span<const std::string> classes;
   LetterCase letters = LetterCase::kLower;
-  uint32_t max_length = 0;               // 1 and above, kFirstToken included
-  bool drop_bad = false;                 // as LabelledOptions: here texts with a label that is no class
+  uint32_t max_length = 0;  // 1 and above, kFirstToken included
+  bool drop_bad = false;    // as LabelledOptions: here texts with a label that is no class
 };
 
 // One buffer of tokens: those of record i are tokens[begin[i]] .. tokens[begin[i + 1] - 1].
@@ -95,11 +104,14 @@ struct LabelledSequences {
   uint64_t num_dropped = 0;               // local only, both: those of the texts and what was dropped here
   std::string first_dropped;
   size_t size() const { return labels.size(); }
-  std::span<const int32_t> Record(size_t i) const { return {tokens.data() + begin[i], static_cast<size_t>(begin[i + 1] - begin[i])}; }
+  std::span<const int32_t> Record(size_t i) const {
+    return {tokens.data() + begin[i], static_cast<size_t>(begin[i + 1] - begin[i])};
+  }
 };
 
 // kInvalidData: a label that is no class, unless such texts are dropped.
-Result<LabelledSequences> Encode(const LabelledTexts& texts, const Vocabulary& vocabulary, const EncodeOptions& options);
+Result<LabelledSequences> Encode(const LabelledTexts& texts, const Vocabulary& vocabulary,
+                                 const EncodeOptions& options);
 
 }  // namespace wisp::data
 

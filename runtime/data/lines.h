@@ -72,7 +72,8 @@ inline bool ParseTime(std::string_view value, int64_t& time) {
 
 inline Status BadTime(const SequenceBuilder& builder, uint64_t line, std::string_view value) {
   return builder.Error(
-      line, "the time is " + Shown(value) + "; allowed is a number between -9e18 and 9e18, such as 978300760 (seconds); a date as text is none");
+      line, "the time is " + Shown(value) +
+                "; allowed is a number between -9e18 and 9e18, such as 978300760 (seconds); a date as text is none");
 }
 
 }  // namespace wisp::data

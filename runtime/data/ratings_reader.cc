@@ -16,11 +16,13 @@ Status AddLine(std::string_view line, uint64_t number, const ReadOptions& option
     if (end != std::string_view::npos) rest.remove_prefix(end + 2);
   }
   if (count != 4) {
-    return builder.Error(number, std::to_string(count) + " fields between '::', " + Shown(line) + "; allowed is user::item::rating::timestamp");
+    return builder.Error(number, std::to_string(count) + " fields between '::', " + Shown(line) +
+                                     "; allowed is user::item::rating::timestamp");
   }
   double rating;
   const char* end = fields[2].data() + fields[2].size();
-  if (const auto parsed = std::from_chars(fields[2].data(), end, rating); parsed.ec != std::errc() || parsed.ptr != end) {
+  if (const auto parsed = std::from_chars(fields[2].data(), end, rating);
+      parsed.ec != std::errc() || parsed.ptr != end) {
     return builder.Error(number, "the rating is " + Shown(fields[2]) + "; allowed is a number");
   }
   int64_t time;

@@ -50,13 +50,19 @@ Status FillFromText(std::string_view text, Format format, const ReadOptions& opt
     return InvalidData(builder.name(), ": it starts with the mark of UTF-16; allowed is UTF-8");
   }
   switch (format) {
-    case Format::kRatingsDat: return ReadRatingsDat(text, options, builder);
-    case Format::kCsv: return ReadDelimited(text, ',', options, builder);
-    case Format::kTsv: return ReadDelimited(text, '\t', options, builder);
-    case Format::kInter: return ReadInter(text, options, builder);
-    case Format::kUserItem: return ReadUserItem(text, builder);
+    case Format::kRatingsDat:
+      return ReadRatingsDat(text, options, builder);
+    case Format::kCsv:
+      return ReadDelimited(text, ',', options, builder);
+    case Format::kTsv:
+      return ReadDelimited(text, '\t', options, builder);
+    case Format::kInter:
+      return ReadInter(text, options, builder);
+    case Format::kUserItem:
+      return ReadUserItem(text, builder);
     case Format::kAuto:
-    case Format::kSqlite: break;
+    case Format::kSqlite:
+      break;
   }
   return InvalidArgument(builder.name(), ": the format ", FormatName(format), " is not one of text");
 }
@@ -74,8 +80,11 @@ Result<ReadResult> ReadFile(const std::string& path, Format format, const ReadOp
     if (path.ends_with(".dat")) format = Format::kRatingsDat;
     if (path.ends_with(".txt")) format = Format::kUserItem;
     if (format == Format::kAuto) {
-      return InvalidArgument(path, ": its name does not say which format it has, and a private run does not look at the rows for that; "
-                             "allowed are names that end in .db, .sqlite, .csv, .tsv, .inter, .dat (ratings-dat) or .txt (user-item), or a format that is given");
+      return InvalidArgument(
+          path,
+          ": its name does not say which format it has, and a private run does not look at the rows for that; "
+          "allowed are names that end in .db, .sqlite, .csv, .tsv, .inter, .dat (ratings-dat) or .txt (user-item), or "
+          "a format that is given");
     }
   }
   if (format == Format::kSqlite) return ReadDatabase(path, options);

@@ -33,15 +33,16 @@ Format FormatOfName(std::string_view path);
 
 // kAuto goes by the name (.db .sqlite .sqlite3 .csv .tsv .inter), then by the first bytes (SQLite; a first line of
 // four fields between "::"; a first line with "name:token" between tabs); anything else is "user item".
-// In a private run by the name alone, where .dat is ratings-dat and .txt "user item": one row must not decide how the others are read.
-// A database that this process itself has open must be named as kSqlite or end in .db, .sqlite or .sqlite3: looking
-// into it otherwise would drop the locks that SQLite holds for the process.
+// In a private run by the name alone, where .dat is ratings-dat and .txt "user item": one row must not decide how the
+// others are read. A database that this process itself has open must be named as kSqlite or end in .db, .sqlite or
+// .sqlite3: looking into it otherwise would drop the locks that SQLite holds for the process.
 Result<ReadResult> ReadSequences(const std::string& path, Format format, const ReadOptions& options);
 
 // The same from text in memory (not kAuto, not kSqlite); `name` is used in messages.
 Result<ReadResult> ReadText(const std::string& name, std::string_view text, Format format, const ReadOptions& options);
 
-// Whether SQLite would take the path for a file's name: kInvalidArgument for "", ":memory:" and what begins with "file:".
+// Whether SQLite would take the path for a file's name: kInvalidArgument for "", ":memory:" and what begins with
+// "file:".
 Status CheckDatabaseName(const std::string& path);
 
 // One format each.

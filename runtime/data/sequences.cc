@@ -40,7 +40,9 @@ constexpr int64_t kLatestSecond = 8000000000, kSecondsOfDay = 86400;
 // By user in the order of first arrival, then time; equal times keep the file's order.
 template <class Event>
 void SortByUserAndTime(std::vector<Event>& events) {
-  const auto before = [](const Event& a, const Event& b) { return a.user != b.user ? a.user < b.user : a.time < b.time; };
+  const auto before = [](const Event& a, const Event& b) {
+    return a.user != b.user ? a.user < b.user : a.time < b.time;
+  };
   if (!std::is_sorted(events.begin(), events.end(), before)) std::stable_sort(events.begin(), events.end(), before);
 }
 
@@ -75,8 +77,7 @@ Result<ItemIndex> ItemIndex::Make(const std::string& name, std::span<const std::
   for (size_t i = 0; i < keys.size(); ++i) {
     const KeyTable::Added added = index.table_.Add(keys[i]);
     if (!added.added) {
-      return InvalidData(name, ": items ", added.id, " and ", i,
-                         " have the same key ", Shown(keys[i]));
+      return InvalidData(name, ": items ", added.id, " and ", i, " have the same key ", Shown(keys[i]));
     }
   }
   return index;
@@ -87,15 +88,18 @@ Status CheckUnits(const Units& units) {
     return InvalidArgument("the log has ", units.times_per_second, " times to the second, allowed are 1 to 1000000000");
   }
   const bool sessions = units.unit == RecordUnit::kSession;
-  if (sessions ? units.session_gap >= 1 && units.session_gap <= kMaxSessionGap : units.session_gap == 0) return OkStatus();
+  if (sessions ? units.session_gap >= 1 && units.session_gap <= kMaxSessionGap : units.session_gap == 0)
+    return OkStatus();
   return InvalidArgument("the session gap is ", units.session_gap, " seconds, allowed are ",
-                         (sessions ? "1 to " + std::to_string(kMaxSessionGap) + ": a public constant, after so long a pause a new session begins"
+                         (sessions ? "1 to " + std::to_string(kMaxSessionGap) +
+                                         ": a public constant, after so long a pause a new session begins"
                                    : std::string("none: only the unit session has one")));
 }
 
 std::vector<std::string> Warnings(const ReadReport& r) {
   std::vector<std::string> warnings;
-  if (r.bad_rows > 0) warnings.push_back(Count(r.bad_rows, "row") + " left out that cannot be taken, the first: " + r.first_bad_row);
+  if (r.bad_rows > 0)
+    warnings.push_back(Count(r.bad_rows, "row") + " left out that cannot be taken, the first: " + r.first_bad_row);
   if (r.unknown_events > 0) {
     warnings.push_back(Count(r.unknown_events, "event") + " of " + Count(r.unknown_items, "item") +
                        " that the model does not know left out, the first is " + Shown(r.first_unknown_item));
@@ -119,7 +123,8 @@ Status SequenceBuilder::Error(uint64_t line, const std::string& sentence) const 
 Status SequenceBuilder::AddKey(uint64_t line, const char* field, std::string_view key, KeyTable& table, uint32_t& id) {
   id = table.Find(key);
   if (id != KeyTable::kNone) return OkStatus();  // was checked when it came first
-  if (const std::string fault = KeyFault(key); !fault.empty()) return Error(line, std::string("the ") + field + " " + fault);
+  if (const std::string fault = KeyFault(key); !fault.empty())
+    return Error(line, std::string("the ") + field + " " + fault);
   id = table.Add(key).id;
   return OkStatus();
 }
@@ -151,8 +156,9 @@ Status SequenceBuilder::DropTimesOutside(const Units& units) {
   const auto outside = [&](const Event& e) { return e.time < 0 || e.time / second > kLatestSecond; };
   for (const Event& e : events_) {
     if (!outside(e)) continue;
-    WISP_RETURN_IF_ERROR(TakeRow(InvalidData(name_, ": the time of an event is ", e.time, ", which is none between 1970 and 2223 with ", second,
-                                             " to the second; units smaller than a user need to know how many there are")));
+    WISP_RETURN_IF_ERROR(
+        TakeRow(InvalidData(name_, ": the time of an event is ", e.time, ", which is none between 1970 and 2223 with ",
+                            second, " to the second; units smaller than a user need to know how many there are")));
   }
   std::erase_if(events_, outside);
   return OkStatus();
@@ -165,11 +171,13 @@ Status SequenceBuilder::SplitUsers(const ReadOptions& options) {
   if (units.unit == RecordUnit::kUser) return OkStatus();
   const std::string unit = units.unit == RecordUnit::kSession ? "session" : "day";
   if (!timed_ || options.time == TimeSource::kFileOrder) {
-    return InvalidData(name_, ": its events have no times, so they cannot be split by ", unit, "; the unit user needs none");
+    return InvalidData(name_, ": its events have no times, so they cannot be split by ", unit,
+                       "; the unit user needs none");
   }
   if (options.min_user_events > 1 || options.min_item_events > 1) {
-    return InvalidArgument(name_, ": with the unit ", unit, " the minimum counts of events are ", options.min_user_events, " per user and ",
-                           options.min_item_events, " per item, allowed is 1: one ", unit, " could decide whether another stays");
+    return InvalidArgument(name_, ": with the unit ", unit, " the minimum counts of events are ",
+                           options.min_user_events, " per user and ", options.min_item_events,
+                           " per item, allowed is 1: one ", unit, " could decide whether another stays");
   }
   const int64_t second = units.times_per_second;
   WISP_RETURN_IF_ERROR(DropTimesOutside(units));
@@ -177,8 +185,9 @@ Status SequenceBuilder::SplitUsers(const ReadOptions& options) {
   uint32_t user = 0;
   int64_t last = 0;
   for (Event& e : events_) {
-    const bool same = units.unit == RecordUnit::kSession ? e.time - last <= units.session_gap * second
-                                                         : e.time / second / kSecondsOfDay == last / second / kSecondsOfDay;
+    const bool same = units.unit == RecordUnit::kSession
+                          ? e.time - last <= units.session_gap * second
+                          : e.time / second / kSecondsOfDay == last / second / kSecondsOfDay;
     if (user_of_.empty() || e.user != user || !same) user_of_.push_back(e.user);
     user = e.user;
     last = e.time;
@@ -292,11 +301,9 @@ Result<ReadResult> SequenceBuilder::Finish(const ReadOptions& options) {
   if (options.known_items != nullptr) WISP_RETURN_IF_ERROR(MapToKnown(options, report, ids));
   DropRare(options, report);
   if (events_.empty() && !may_be_empty) {
-    return InvalidData(name_, ": of ", Count(report.num_read, "event"),
-                       " none is left: ", report.unknown_events,
-                       " of items that the model does not know, ", report.dropped_events,
-                       " below the minimum counts (", options.min_user_events, " per user, ",
-                       options.min_item_events, " per item)");
+    return InvalidData(name_, ": of ", Count(report.num_read, "event"), " none is left: ", report.unknown_events,
+                       " of items that the model does not know, ", report.dropped_events, " below the minimum counts (",
+                       options.min_user_events, " per user, ", options.min_item_events, " per item)");
   }
   result.sequences.item_keys = options.known_items != nullptr ? options.known_items->keys() : NumberByKey(ids);
   Emit(ids, result);

@@ -28,15 +28,15 @@ enum class RecordUnit {
   kDay,      // events of a user on one day, by UTC
 };
 
-// How events become records. Constants, never chosen by looking at the data. Units smaller than a user need times in known parts of a
-// second since 1970, or they would be smaller still than what is promised.
+// How events become records. Constants, never chosen by looking at the data. Units smaller than a user need times in
+// known parts of a second since 1970, or they would be smaller still than what is promised.
 //
-// Taking all events of a session away leaves every other record as it was: its neighbours are further apart then than before. So it is
-// with days. Units are made of all events, those of unknown items included, before any is dropped.
+// Taking all events of a session away leaves every other record as it was: its neighbours are further apart then than
+// before. So it is with days. Units are made of all events, those of unknown items included, before any is dropped.
 struct Units {
   RecordUnit unit = RecordUnit::kUser;
-  int64_t session_gap = 0;         // kSession: in seconds, 1 to kMaxSessionGap
-  uint32_t times_per_second = 1;   // of the log's times: 1000 where they are milliseconds; 1 to 1e9
+  int64_t session_gap = 0;        // kSession: in seconds, 1 to kMaxSessionGap
+  uint32_t times_per_second = 1;  // of the log's times: 1000 where they are milliseconds; 1 to 1e9
 };
 inline constexpr int64_t kMaxSessionGap = 366 * 86400;
 // kInvalidArgument: a gap out of range, or one of a unit that has none.
@@ -46,7 +46,7 @@ struct Sequences {
   std::vector<int32_t> items;           // user after user, each in time order
   std::vector<uint64_t> offsets = {0};  // num_users + 1
   std::vector<std::string> user_keys;   // of another unit than the user: a user's key once for each unit of theirs
-  std::vector<std::string> item_keys;  // of item 0 .. M-1
+  std::vector<std::string> item_keys;   // of item 0 .. M-1
 
   size_t num_users() const { return offsets.size() - 1; }
   size_t num_items() const { return item_keys.size(); }
@@ -93,12 +93,13 @@ struct ReadOptions {
   // time, timestamp that is there.
   std::string user_column, item_column, time_column;
   TimeSource time = TimeSource::kColumn;
-  // Smaller than a user: a `user` of the sequences is one such unit. The minimum counts must be 1 then: a count over several units
-  // would let one decide whether another stays. kInvalidData where the format, or `time`, has no times.
+  // Smaller than a user: a `user` of the sequences is one such unit. The minimum counts must be 1 then: a count over
+  // several units would let one decide whether another stays. kInvalidData where the format, or `time`, has no times.
   Units units;
-  // For private training, where a refusal would tell of a record. A row that cannot be read, or whose time is out of range, is left out
-  // and counted. With known_items it is no error that no event is left. Each line of text is a row of its own, so that an open quote
-  // never takes in other people's rows. Still errors: a damaged database, and a value in it of more than 1 MB.
+  // For private training, where a refusal would tell of a record. A row that cannot be read, or whose time is out of
+  // range, is left out and counted. With known_items it is no error that no event is left. Each line of text is a row
+  // of its own, so that an open quote never takes in other people's rows. Still errors: a damaged database, and a value
+  // in it of more than 1 MB.
   bool private_run = false;
   std::string table = "events";  // SQLite
 };
@@ -147,7 +148,8 @@ class SequenceBuilder {
 
   // `line` is where the event stands. Keys without a KeyFault. kUnsupported beyond kMaxEvents.
   Status Add(uint64_t line, std::string_view user, std::string_view item, int64_t time);
-  // To be called with the result of reading one row. In a private run a row with kInvalidData is counted, and the result is OK.
+  // To be called with the result of reading one row. In a private run a row with kInvalidData is counted, and the
+  // result is OK.
   Status TakeRow(const Status& row);
   bool private_run() const { return private_run_; }
   void set_num_lines(uint64_t lines) { num_lines_ = lines; }

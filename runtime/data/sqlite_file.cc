@@ -11,8 +11,9 @@ constexpr int kBusyTimeoutMs = 5000;     // another process may be appending
 constexpr int kMaxValueBytes = 1 << 20;  // as kMaxLineBytes: a longer value is an error, not an allocation
 constexpr int kMaxSqlBytes = 1 << 17;    // of what defines a table, say
 
-// A row of three values takes at least 8 bytes of the file and 5 operations to read: less than one a byte. One whose pages lead to each
-// other again and again would be read for ever. Each row of a schema takes long: of those there are some thousand at most.
+// A row of three values takes at least 8 bytes of the file and 5 operations to read: less than one a byte. One whose
+// pages lead to each other again and again would be read for ever. Each row of a schema takes long: of those there are
+// some thousand at most.
 constexpr int64_t kOperationsPerByte = 4, kOperationsBesides = 1 << 16;
 constexpr int kOperationsPerCall = 1 << 12;
 
@@ -25,14 +26,16 @@ int64_t SizeOf(const std::string& path) {
 
 void Distrust(sqlite3* database) {
   // What is in the file is data: neither code to be run, nor the size of what is to be made.
-  for (const auto& [option, value] : {std::pair(SQLITE_DBCONFIG_DEFENSIVE, 1), std::pair(SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0),
-                                      std::pair(SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0), std::pair(SQLITE_DBCONFIG_ENABLE_TRIGGER, 0),
-                                      std::pair(SQLITE_DBCONFIG_ENABLE_VIEW, 0)}) {
+  for (const auto& [option, value] :
+       {std::pair(SQLITE_DBCONFIG_DEFENSIVE, 1), std::pair(SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0),
+        std::pair(SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0), std::pair(SQLITE_DBCONFIG_ENABLE_TRIGGER, 0),
+        std::pair(SQLITE_DBCONFIG_ENABLE_VIEW, 0)}) {
     sqlite3_db_config(database, option, value, nullptr);
   }
-  for (const auto& [limit, value] : {std::pair(SQLITE_LIMIT_LENGTH, kMaxValueBytes), std::pair(SQLITE_LIMIT_SQL_LENGTH, kMaxSqlBytes),
-                                     std::pair(SQLITE_LIMIT_ATTACHED, 0), std::pair(SQLITE_LIMIT_WORKER_THREADS, 0),
-                                     std::pair(SQLITE_LIMIT_EXPR_DEPTH, 100), std::pair(SQLITE_LIMIT_FUNCTION_ARG, 8)}) {
+  for (const auto& [limit, value] :
+       {std::pair(SQLITE_LIMIT_LENGTH, kMaxValueBytes), std::pair(SQLITE_LIMIT_SQL_LENGTH, kMaxSqlBytes),
+        std::pair(SQLITE_LIMIT_ATTACHED, 0), std::pair(SQLITE_LIMIT_WORKER_THREADS, 0),
+        std::pair(SQLITE_LIMIT_EXPR_DEPTH, 100), std::pair(SQLITE_LIMIT_FUNCTION_ARG, 8)}) {
     sqlite3_limit(database, limit, value);
   }
   sqlite3_busy_timeout(database, kBusyTimeoutMs);
@@ -40,7 +43,8 @@ void Distrust(sqlite3* database) {
 
 std::string_view TextOf(sqlite3_stmt* row, int column) {
   const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(row, column));
-  return text == nullptr ? std::string_view() : std::string_view(text, static_cast<size_t>(sqlite3_column_bytes(row, column)));
+  return text == nullptr ? std::string_view()
+                         : std::string_view(text, static_cast<size_t>(sqlite3_column_bytes(row, column)));
 }
 
 std::optional<std::vector<std::string>> Names(sqlite3* database, const char* sql, std::string_view bound) {
@@ -48,7 +52,8 @@ std::optional<std::vector<std::string>> Names(sqlite3* database, const char* sql
   int code = sqlite3_prepare_v2(database, sql, -1, &prepared, nullptr);
   const SqliteStatement statement(prepared);
   if (code != SQLITE_OK) return std::nullopt;
-  if (sqlite3_bind_parameter_count(prepared) > 0) sqlite3_bind_text64(prepared, 1, bound.data(), bound.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+  if (sqlite3_bind_parameter_count(prepared) > 0)
+    sqlite3_bind_text64(prepared, 1, bound.data(), bound.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
   std::vector<std::string> names;
   while ((code = sqlite3_step(prepared)) == SQLITE_ROW) names.emplace_back(TextOf(prepared, 0));
   return code == SQLITE_DONE ? std::optional(std::move(names)) : std::nullopt;
@@ -61,9 +66,9 @@ std::optional<std::string> TypeOf(sqlite3* database, std::string_view table) {
 }
 
 WorkLimit::WorkLimit(sqlite3* database) : database_(database), left_(kOperationsBesides) {
-  sqlite3_progress_handler(database_, kOperationsPerCall, [](void* left) {
-    return (*static_cast<int64_t*>(left) -= kOperationsPerCall) <= 0 ? 1 : 0;
-  }, &left_);
+  sqlite3_progress_handler(
+      database_, kOperationsPerCall,
+      [](void* left) { return (*static_cast<int64_t*>(left) -= kOperationsPerCall) <= 0 ? 1 : 0; }, &left_);
 }
 
 // What lies there, whatever the file says of itself.

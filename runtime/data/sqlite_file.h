@@ -1,9 +1,10 @@
-// SQLite files of others. Who reads them (sqlite_reader.cc) and who appends to them (event_log.cc) take the same care: nothing in such a
-// file runs, nothing huge is made of it, and reading it ends.
+// SQLite files of others. Who reads them (sqlite_reader.cc) and who appends to them (event_log.cc) take the same care:
+// nothing in such a file runs, nothing huge is made of it, and reading it ends.
 //
 //   Distrust(database);
 //   WorkLimit work(database);
-//   WISP_ASSIGN_OR_RETURN(const std::string type, TypeOf(database, "events"));    // "table", "view", "virtual", "" where there is none
+//   // "table", "view", "virtual", "" where there is none
+//   WISP_ASSIGN_OR_RETURN(const std::string type, TypeOf(database, "events"));
 //   work.AllowForSize();
 //
 // What it is not: a ledger's file, of which every table is known (runtime/privacy/ledger_database.h).
@@ -30,20 +31,22 @@ using SqliteStatement = std::unique_ptr<sqlite3_stmt, FinalizeSqlite>;
 inline constexpr std::string_view kTooMuchWork =
     "takes more work to read than a file of its size can need: it is damaged, or made to keep a reader busy";
 
-// To be called first. No trigger runs, no view is read, no extension is loaded; a value of more than a megabyte is an error. Other processes
-// are waited for.
+// To be called first. No trigger runs, no view is read, no extension is loaded; a value of more than a megabyte is an
+// error. Other processes are waited for.
 void Distrust(sqlite3* database);
 
 std::string_view TextOf(sqlite3_stmt* row, int column);
 
-// The first column of what a query yields, with its parameter, if it has one, set to `bound`. Nothing on errors: see sqlite3_errcode.
+// The first column of what a query yields, with its parameter, if it has one, set to `bound`. Nothing on errors: see
+// sqlite3_errcode.
 std::optional<std::vector<std::string>> Names(sqlite3* database, const char* sql, std::string_view bound = {});
 
-// As SQLite has understood the schema, whatever its rows call what they define; "" where there is nothing of that name. Nothing on errors.
+// As SQLite has understood the schema, whatever its rows call what they define; "" where there is nothing of that name.
+// Nothing on errors.
 std::optional<std::string> TypeOf(sqlite3* database, std::string_view table);
 
-// How many operations of its machine SQLite may do for this file; ends what would go on, with SQLITE_INTERRUPT. Few, enough to read a schema,
-// until AllowForSize. One at a time, within the life of the database.
+// How many operations of its machine SQLite may do for this file; ends what would go on, with SQLITE_INTERRUPT. Few,
+// enough to read a schema, until AllowForSize. One at a time, within the life of the database.
 class WorkLimit {
  public:
   explicit WorkLimit(sqlite3* database);

@@ -28,9 +28,12 @@ Status DatabaseError(const std::string& path, sqlite3* database, int code) {
     case SQLITE_NOMEM:
     case SQLITE_PERM:
     case SQLITE_READONLY:  // a writer died, and recovery would have to write
-    case SQLITE_AUTH: return IoError(sentence);
-    case SQLITE_INTERRUPT: return InvalidData(path, ": ", kTooMuchWork);
-    default: return InvalidData(sentence);
+    case SQLITE_AUTH:
+      return IoError(sentence);
+    case SQLITE_INTERRUPT:
+      return InvalidData(path, ": ", kTooMuchWork);
+    default:
+      return InvalidData(sentence);
   }
 }
 
@@ -42,11 +45,16 @@ std::string Quoted(const std::string& identifier) {
 
 const char* TypeName(int type) {
   switch (type) {
-    case SQLITE_NULL: return "NULL";
-    case SQLITE_BLOB: return "a BLOB";
-    case SQLITE_FLOAT: return "a REAL";
-    case SQLITE_INTEGER: return "an INTEGER";
-    default: return "a TEXT";
+    case SQLITE_NULL:
+      return "NULL";
+    case SQLITE_BLOB:
+      return "a BLOB";
+    case SQLITE_FLOAT:
+      return "a REAL";
+    case SQLITE_INTEGER:
+      return "an INTEGER";
+    default:
+      return "a TEXT";
   }
 }
 
@@ -61,8 +69,9 @@ Result<Database> Open(const std::string& path) {
 }
 
 Status MissingTable(const std::string& path, sqlite3* database, const std::string& table) {
-  auto tables = Names(database, "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' "
-                                "AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'");
+  auto tables = Names(database,
+                      "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' "
+                      "AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'");
   if (!tables) return DatabaseError(path, database, sqlite3_errcode(database));
   std::reverse(tables->begin(), tables->end());  // to the order of their making
   std::string list;
@@ -76,7 +85,8 @@ Status CheckIsTable(const std::string& path, sqlite3* database, const std::strin
   if (!type) return DatabaseError(path, database, sqlite3_errcode(database));
   if (type->empty()) return MissingTable(path, database, table);
   if (*type == "table") return OkStatus();
-  return InvalidData(path, ": ", Shown(table), " is no table but a ", *type, ", which runs what the file says; allowed are tables, whose columns can be named");
+  return InvalidData(path, ": ", Shown(table), " is no table but a ", *type,
+                     ", which runs what the file says; allowed are tables, whose columns can be named");
 }
 
 Status AddRow(sqlite3_stmt* row, uint64_t number, const ReadOptions& options, SequenceBuilder& builder) {
@@ -104,7 +114,9 @@ Status AddRow(sqlite3_stmt* row, uint64_t number, const ReadOptions& options, Se
 
 Status CheckDatabaseName(const std::string& path) {
   if (!path.empty() && path != ":memory:" && !path.starts_with("file:")) return OkStatus();
-  return InvalidArgument("the name of the SQLite file is ", Shown(path), "; allowed is a file's name, not an empty one, ':memory:' or what begins with 'file:' ('./file:x' is one)");
+  return InvalidArgument(
+      "the name of the SQLite file is ", Shown(path),
+      "; allowed is a file's name, not an empty one, ':memory:' or what begins with 'file:' ('./file:x' is one)");
 }
 
 Status ReadSqlite(const std::string& path, const ReadOptions& options, SequenceBuilder& builder) {
@@ -124,7 +136,8 @@ Status ReadSqlite(const std::string& path, const ReadOptions& options, SequenceB
   const SqliteStatement statement(prepared);
   if (code != SQLITE_OK) return DatabaseError(path, database.get(), code);
   uint64_t row = 0;
-  while ((code = sqlite3_step(prepared)) == SQLITE_ROW) WISP_RETURN_IF_ERROR(builder.TakeRow(AddRow(prepared, ++row, options, builder)));
+  while ((code = sqlite3_step(prepared)) == SQLITE_ROW)
+    WISP_RETURN_IF_ERROR(builder.TakeRow(AddRow(prepared, ++row, options, builder)));
   builder.set_num_lines(row);
   return code == SQLITE_DONE ? OkStatus() : DatabaseError(path, database.get(), code);
 }

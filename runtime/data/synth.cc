@@ -188,9 +188,8 @@ Status CheckOptions(const SynthOptions& o) {
     return InvalidArgument("synth: ", o.num_users, " users; allowed are 1 to 1000000");
   }
   if (o.min_events < 1 || o.max_events < o.min_events || o.max_events > o.num_items / 4) {
-    return InvalidArgument("synth: ", o.min_events, " to ", o.max_events,
-                           " events per user; allowed are 1 to ", o.num_items / 4,
-                           " (a quarter of the items), the smaller number first");
+    return InvalidArgument("synth: ", o.min_events, " to ", o.max_events, " events per user; allowed are 1 to ",
+                           o.num_items / 4, " (a quarter of the items), the smaller number first");
   }
   return OkStatus();
 }
@@ -199,8 +198,8 @@ Status CheckOptions(const SynthOptions& o) {
 
 Result<SynthData> SynthCatalogue(uint32_t num_items) {
   if (num_items == 0 || num_items > kSynthMaxItems || num_items % (2 * kSynthCategories) != 0) {
-    return InvalidArgument("synth: ", num_items, " items; allowed are multiples of ",
-                           2 * kSynthCategories, " up to ", kSynthMaxItems);
+    return InvalidArgument("synth: ", num_items, " items; allowed are multiples of ", 2 * kSynthCategories, " up to ",
+                           kSynthMaxItems);
   }
   SynthData data;
   for (const Category& category : kCategories) {

@@ -51,8 +51,8 @@ Result<SynthData> Synthesize(const SynthOptions& options);
 // Tables events(user, item, time), as EventLog's and in the order of time, and items(key, name). Whole or not at all;
 // replaces no database, and nothing beside which SQLite left a journal.
 Status WriteSqliteLog(const std::string& path, const SynthData& data);
-// Text with a header, as ReadText reads it: kCsv, kTsv (user, item, time) or kInter (RecBole's names and types), in the order of
-// time. Whole or not at all; replaces the file. kInvalidArgument for another format.
+// Text with a header, as ReadText reads it: kCsv, kTsv (user, item, time) or kInter (RecBole's names and types), in the
+// order of time. Whole or not at all; replaces the file. kInvalidArgument for another format.
 Status WriteTable(const std::string& path, const SynthData& data, Format format);
 // "user item" lines, each user's in the order of time. Whole or not at all; replaces the file.
 Status WriteUserItemText(const std::string& path, const SynthData& data);

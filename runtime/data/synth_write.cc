@@ -138,10 +138,15 @@ Status WriteTable(const std::string& path, const SynthData& data, Format format)
   }
   const Sequences& s = data.sequences;
   const char separator = format == Format::kCsv ? ',' : '\t';
-  std::string text = format == Format::kCsv ? "user,item,time\n" : format == Format::kTsv ? "user\titem\ttime\n" : "user_id:token\titem_id:token\ttimestamp:float\n";
+  std::string text = format == Format::kCsv   ? "user,item,time\n"
+                     : format == Format::kTsv ? "user\titem\ttime\n"
+                                              : "user_id:token\titem_id:token\ttimestamp:float\n";
   // Keys are letters, digits and hyphens: nothing needs quotes.
   for (const LoggedEvent& e : ByTime(data)) {
-    text.append(s.user_keys[e.user]).append(1, separator).append(s.item_keys[static_cast<size_t>(s.items[e.event])]).append(1, separator);
+    text.append(s.user_keys[e.user])
+        .append(1, separator)
+        .append(s.item_keys[static_cast<size_t>(s.items[e.event])])
+        .append(1, separator);
     text.append(std::to_string(e.time)).append("\n");
   }
   return WriteText(path, text);

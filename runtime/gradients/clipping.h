@@ -1,4 +1,5 @@
-// The factor that bounds one record's influence, as a function of its gradient's L2 norm (docs/algorithms.md, section 1).
+// The factor that bounds one record's influence, as a function of its gradient's L2 norm (docs/algorithms.md, section
+// 1).
 #ifndef WISP_RUNTIME_GRADIENTS_CLIPPING_H_
 #define WISP_RUNTIME_GRADIENTS_CLIPPING_H_
 

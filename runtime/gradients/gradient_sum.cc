@@ -11,7 +11,11 @@ FloatGradientSum::FloatGradientSum(const kernels::OpTable& ops, size_t size, siz
 }
 
 double FloatGradientSum::Add(size_t worker, size_t offset, const float* g, size_t n, float scale, int32_t sign) {
-  ops_->scale({.x = g, .y = sums_[worker].data() + offset, .n = n, .a = scale * static_cast<float>(sign), .store = kernels::Store::kAdd});
+  ops_->scale({.x = g,
+               .y = sums_[worker].data() + offset,
+               .n = n,
+               .a = scale * static_cast<float>(sign),
+               .store = kernels::Store::kAdd});
   return 0;
 }
 
@@ -29,12 +33,14 @@ size_t FloatGradientSum::size_bytes() const {
 
 std::span<float> FloatGradientSum::Reduce() {
   for (size_t w = 1; w < sums_.size(); ++w) {
-    ops_->scale({.x = sums_[w].data(), .y = sums_[0].data(), .n = sums_[0].size(), .a = 1.0f, .store = kernels::Store::kAdd});
+    ops_->scale(
+        {.x = sums_[w].data(), .y = sums_[0].data(), .n = sums_[0].size(), .a = 1.0f, .store = kernels::Store::kAdd});
   }
   return {sums_[0].data(), sums_[0].size()};
 }
 
-GridGradientSum::GridGradientSum(const kernels::OpTable& ops, size_t size, Grid grid) : ops_(&ops), grid_(grid), sum_(size), size_(size) {}
+GridGradientSum::GridGradientSum(const kernels::OpTable& ops, size_t size, Grid grid)
+    : ops_(&ops), grid_(grid), sum_(size), size_(size) {}
 
 double GridGradientSum::Add(size_t, size_t offset, const float* g, size_t n, float scale, int32_t sign) {
   const float steps = scale * grid_.steps_per_unit;
@@ -44,7 +50,8 @@ double GridGradientSum::Add(size_t, size_t offset, const float* g, size_t n, flo
     const size_t stripe = position / kStripe;
     const size_t count = std::min(n - done, (stripe + 1) * kStripe - position);
     std::lock_guard lock(locks_[stripe % kLocks]);
-    sum_squares += ops_->accumulate_on_grid({.x = g + done, .sum = sum_.data() + position, .n = count, .scale = steps, .sign = sign});
+    sum_squares += ops_->accumulate_on_grid(
+        {.x = g + done, .sum = sum_.data() + position, .n = count, .scale = steps, .sign = sign});
     done += count;
   }
   return sum_squares;

@@ -14,7 +14,8 @@ size_t AlignUp(size_t n) { return (n + 15) / 16 * 16; }
 
 }  // namespace
 
-PhantomGradients::PhantomGradients(const kernels::OpTable& ops, const Setup& setup, const PhantomOptions& options, GradientSum& sum)
+PhantomGradients::PhantomGradients(const kernels::OpTable& ops, const Setup& setup, const PhantomOptions& options,
+                                   GradientSum& sum)
     : ops_(&ops),
       parameters_(&setup.parameters),
       clip_(options.clip),
@@ -30,11 +31,13 @@ PhantomGradients::PhantomGradients(const kernels::OpTable& ops, const Setup& set
   scratch_ = AlignedArray<float>(plan.scratch);
   block_ = AlignedArray<float>(plan.block);
   packed_ = AlignedArray<float>(plan.packed);
-  for (AlignedArray<float>* square : {&gram_x_, &gram_dy_, &head_gram_, &columns_}) *square = AlignedArray<float>(plan.square);
+  for (AlignedArray<float>* square : {&gram_x_, &gram_dy_, &head_gram_, &columns_})
+    *square = AlignedArray<float>(plan.square);
   cross_ = AlignedArray<float>(plan.cross);
 }
 
-PhantomGradients::Plan PhantomGradients::PlanWays(const kernels::OpTable& ops, const Setup& setup, const PhantomOptions& options) {
+PhantomGradients::Plan PhantomGradients::PlanWays(const kernels::OpTable& ops, const Setup& setup,
+                                                  const PhantomOptions& options) {
   Plan plan{.entries = std::vector<Entry>(setup.parameters.size())};
   const size_t head = setup.head_parameter;
   size_t formed = 0, widest_gram = 0;
@@ -75,7 +78,8 @@ PhantomGradients::Plan PhantomGradients::PlanWays(const kernels::OpTable& ops, c
 size_t PhantomGradients::PlanBytes(const kernels::OpTable& ops, const Setup& setup, const PhantomOptions& options) {
   const Plan plan = PlanWays(ops, setup, options);
   size_t bytes = 0;
-  for (size_t size : {plan.scratch, plan.block, plan.packed, plan.square, plan.square, plan.square, plan.square, plan.cross}) {
+  for (size_t size :
+       {plan.scratch, plan.block, plan.packed, plan.square, plan.square, plan.square, plan.square, plan.cross}) {
     bytes += AlignedArray<float>::AllocatedBytes(size);
   }
   for (size_t width : plan.row_widths) bytes += RowGradient::PlanBytes(setup.max_rows, width);
@@ -84,7 +88,8 @@ size_t PhantomGradients::PlanBytes(const kernels::OpTable& ops, const Setup& set
 
 size_t PhantomGradients::scratch_bytes() const {
   size_t bytes = 0;
-  for (const AlignedArray<float>* buffer : {&scratch_, &block_, &packed_, &gram_x_, &gram_dy_, &head_gram_, &columns_, &cross_}) {
+  for (const AlignedArray<float>* buffer :
+       {&scratch_, &block_, &packed_, &gram_x_, &gram_dy_, &head_gram_, &columns_, &cross_}) {
     bytes += buffer->allocated_bytes();
   }
   for (const RowGradient& rows : row_gradients_) bytes += rows.size_bytes();
@@ -106,9 +111,17 @@ void PhantomGradients::Outer(const OuterFactor& factor) {
     return;
   }
   if (entry.way == Way::kFormed) {
-    ops_->linear_backward_weight({.dy_RN = factor.dy_RN, .lddy = factor.lddy, .x_RK = factor.x_RK, .ldx = factor.ldx,
-                                  .dw_NK = scratch_.data() + entry.offset + factor.first_row * factor.k, .lddw = factor.k,
-                                  .rows = factor.rows, .n = factor.n, .k = factor.k, .scale = 1.0f, .store = kernels::Store::kAssign});
+    ops_->linear_backward_weight({.dy_RN = factor.dy_RN,
+                                  .lddy = factor.lddy,
+                                  .x_RK = factor.x_RK,
+                                  .ldx = factor.ldx,
+                                  .dw_NK = scratch_.data() + entry.offset + factor.first_row * factor.k,
+                                  .lddw = factor.k,
+                                  .rows = factor.rows,
+                                  .n = factor.n,
+                                  .k = factor.k,
+                                  .scale = 1.0f,
+                                  .store = kernels::Store::kAssign});
     return;
   }
   if (factor.parameter != head_) entry.factor = factor;
@@ -119,8 +132,14 @@ void PhantomGradients::Rows(const RowsFactor& factor) {
   const Entry& entry = entries_[factor.parameter];
   if (entry.way == Way::kUntrained) return;
   if (entry.way == Way::kFormed) {
-    ops_->scatter_add({.dx_TD = factor.dx_RD, .lddx = factor.lddx, .ids_T = factor.ids_R, .table_MD = scratch_.data() + entry.offset,
-                       .ldtable = factor.d, .rows = factor.rows, .d = factor.d, .scale = factor.scale});
+    ops_->scatter_add({.dx_TD = factor.dx_RD,
+                       .lddx = factor.lddx,
+                       .ids_T = factor.ids_R,
+                       .table_MD = scratch_.data() + entry.offset,
+                       .ldtable = factor.d,
+                       .rows = factor.rows,
+                       .d = factor.d,
+                       .scale = factor.scale});
     return;
   }
   row_gradients_[entry.rows_slot].Assign(*ops_, factor);
@@ -136,8 +155,16 @@ void PhantomGradients::Vector(const VectorFactor& factor) {
 // out [rows, rows] (=|+=) a a^T.
 void PhantomGradients::Gram(const float* a, size_t ld, size_t rows, size_t width, float* out, kernels::Store store) {
   ops_->pack_weights({.w_NK = a, .ldw = ld, .packed = packed_.data(), .n = rows, .k = width});
-  ops_->linear_forward({.x_RK = a, .ldx = ld, .packed = packed_.data(), .bias_N = nullptr, .y_RN = out, .ldy = rows,
-                        .rows = rows, .n = rows, .k = width, .store = store});
+  ops_->linear_forward({.x_RK = a,
+                        .ldx = ld,
+                        .packed = packed_.data(),
+                        .bias_N = nullptr,
+                        .y_RN = out,
+                        .ldy = rows,
+                        .rows = rows,
+                        .n = rows,
+                        .k = width,
+                        .store = store});
 }
 
 // Adds <x x^T, dy dy^T>. The head's blocks share x: their dy dy^T add up, the product is taken in FinishRecord.
@@ -159,15 +186,24 @@ void PhantomGradients::GatherInputColumns(const OuterFactor& f) {
   for (size_t t = 0; t < input_ids_.size(); ++t) {
     const int64_t column = int64_t{input_ids_[t]} - static_cast<int64_t>(f.first_row);
     if (column < 0 || column >= static_cast<int64_t>(f.n)) continue;
-    for (size_t r = 0; r < f.rows; ++r) columns_[r * input_ids_.size() + t] = f.dy_RN[r * f.lddy + static_cast<size_t>(column)];
+    for (size_t r = 0; r < f.rows; ++r)
+      columns_[r * input_ids_.size() + t] = f.dy_RN[r * f.lddy + static_cast<size_t>(column)];
   }
 }
 
 // <g_in, g_out> = sum_t <scale dx_t, sum_r dZ[r, s_t] h_r>.
 double PhantomGradients::TableCross(const RowsFactor& factor) {
   const size_t rows = factor.rows;
-  ops_->linear_backward_weight({.dy_RN = columns_.data(), .lddy = rows, .x_RK = head_factor_.x_RK, .ldx = head_factor_.ldx,
-                                .dw_NK = cross_.data(), .lddw = d_, .rows = head_factor_.rows, .n = rows, .k = d_, .scale = 1.0f,
+  ops_->linear_backward_weight({.dy_RN = columns_.data(),
+                                .lddy = rows,
+                                .x_RK = head_factor_.x_RK,
+                                .ldx = head_factor_.ldx,
+                                .dw_NK = cross_.data(),
+                                .lddw = d_,
+                                .rows = head_factor_.rows,
+                                .n = rows,
+                                .k = d_,
+                                .scale = 1.0f,
                                 .store = kernels::Store::kAssign});
   double total = 0;
   for (size_t t = 0; t < rows; ++t) {
@@ -189,16 +225,28 @@ void PhantomGradients::AccumulateGramBlock(const OuterFactor& f) {
   const Entry& entry = entries_[f.parameter];
   for (size_t first = 0; first < f.n; first += kBlockRows) {
     const size_t n = std::min(kBlockRows, f.n - first);
-    ops_->linear_backward_weight({.dy_RN = f.dy_RN + first, .lddy = f.lddy, .x_RK = f.x_RK, .ldx = f.ldx, .dw_NK = block_.data(),
-                                  .lddw = f.k, .rows = f.rows, .n = n, .k = f.k, .scale = 1.0f, .store = kernels::Store::kAssign});
+    ops_->linear_backward_weight({.dy_RN = f.dy_RN + first,
+                                  .lddy = f.lddy,
+                                  .x_RK = f.x_RK,
+                                  .ldx = f.ldx,
+                                  .dw_NK = block_.data(),
+                                  .lddw = f.k,
+                                  .rows = f.rows,
+                                  .n = n,
+                                  .k = f.k,
+                                  .scale = 1.0f,
+                                  .store = kernels::Store::kAssign});
     const size_t begin = f.first_row + first;
     if (p.role == ParameterRole::kTable) {
       const RowGradient& rows = row_gradients_[entry.rows_slot];
       const auto ids = rows.ids();
       auto it = std::lower_bound(ids.begin(), ids.end(), static_cast<int32_t>(begin));
       for (; it != ids.end() && static_cast<size_t>(*it) < begin + n; ++it) {
-        ops_->scale({.x = rows.row(static_cast<size_t>(it - ids.begin())), .y = block_.data() + (static_cast<size_t>(*it) - begin) * f.k,
-                     .n = f.k, .a = 1.0f, .store = kernels::Store::kAdd});
+        ops_->scale({.x = rows.row(static_cast<size_t>(it - ids.begin())),
+                     .y = block_.data() + (static_cast<size_t>(*it) - begin) * f.k,
+                     .n = f.k,
+                     .a = 1.0f,
+                     .store = kernels::Store::kAdd});
       }
     }
     replay_squares_ += sum_->Add(worker_, p.offset + begin * f.k, block_.data(), n * f.k, replay_factor_, replay_sign_);
@@ -217,7 +265,8 @@ double PhantomGradients::Accumulate(HeadReplay& replay, float factor, int32_t si
     } else if (entry.way == Way::kRows) {
       const RowGradient& rows = row_gradients_[entry.rows_slot];
       for (size_t r = 0; r < rows.ids().size(); ++r) {
-        replay_squares_ += sum_->Add(worker_, p.offset + static_cast<size_t>(rows.ids()[r]) * p.cols, rows.row(r), p.cols, factor, sign);
+        replay_squares_ += sum_->Add(worker_, p.offset + static_cast<size_t>(rows.ids()[r]) * p.cols, rows.row(r),
+                                     p.cols, factor, sign);
       }
     } else if (entry.way == Way::kGram && i != head_) {
       AccumulateGramBlock(entry.factor);

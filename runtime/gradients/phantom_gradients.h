@@ -66,7 +66,7 @@ class PhantomGradients : public RecordGradients {
   enum class Way { kUntrained, kFormed, kGram, kRows };
   struct Entry {
     Way way = Way::kUntrained;
-    size_t offset = 0;   // of a formed parameter in scratch_
+    size_t offset = 0;     // of a formed parameter in scratch_
     size_t rows_slot = 0;  // of a parameter with Rows, in row_gradients_
     OuterFactor factor{};  // Gram: kept until the record is finished
   };
@@ -93,11 +93,11 @@ class PhantomGradients : public RecordGradients {
   size_t head_, worker_, max_rows_, d_;
   std::vector<Entry> entries_;
   std::vector<RowGradient> row_gradients_;
-  AlignedArray<float> scratch_;       // formed gradients
-  AlignedArray<float> block_;         // Gram: one tile of dW
-  AlignedArray<float> packed_;        // Gram: packed operand of x x^T
+  AlignedArray<float> scratch_;                       // formed gradients
+  AlignedArray<float> block_;                         // Gram: one tile of dW
+  AlignedArray<float> packed_;                        // Gram: packed operand of x x^T
   AlignedArray<float> gram_x_, gram_dy_, head_gram_;  // [R, R]; head_gram_ adds up over the head's blocks
-  AlignedArray<float> columns_, cross_;         // dZ's columns of the record's items [R, R]; columns^T h [R, D]
+  AlignedArray<float> columns_, cross_;               // dZ's columns of the record's items [R, R]; columns^T h [R, D]
   std::span<const int32_t> input_ids_;
   double gram_squares_ = 0, cross_squares_ = 0;
   OuterFactor head_factor_{};  // of the last head block: x is the same for all blocks

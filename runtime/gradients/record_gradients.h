@@ -20,10 +20,10 @@
 namespace wisp {
 
 struct RecordOutcome {
-  double norm = 0;       // ||g_i||; 0 where it was not asked for (ClipKind::kNone)
-  double factor = 0;     // c_i
-  bool finite = true;    // false: the norm was not finite, nothing was added
-  bool within = true;    // false: the clipped gradient exceeded its bound after rounding and was taken away again
+  double norm = 0;     // ||g_i||; 0 where it was not asked for (ClipKind::kNone)
+  double factor = 0;   // c_i
+  bool finite = true;  // false: the norm was not finite, nothing was added
+  bool within = true;  // false: the clipped gradient exceeded its bound after rounding and was taken away again
 };
 
 // Emits the head's Outer and Vector factors of the current record once more.

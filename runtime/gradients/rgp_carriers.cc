@@ -66,7 +66,8 @@ void Orthonormalise(float* v, size_t n, size_t length, const std::function<float
 }
 
 Status Validate(const RgpOptions& o, const std::vector<ParameterSpec>& parameters) {
-  if (o.vectors == RgpTrain::kProjected) return InvalidArgument("rgp: vectors cannot be projected, allowed are full and frozen");
+  if (o.vectors == RgpTrain::kProjected)
+    return InvalidArgument("rgp: vectors cannot be projected, allowed are full and frozen");
   if (o.power_iterations < 1 || o.power_iterations > 100) {
     return InvalidArgument("rgp: power_iterations is ", o.power_iterations, ", allowed are 1 to 100");
   }
@@ -79,8 +80,8 @@ Status Validate(const RgpOptions& o, const std::vector<ParameterSpec>& parameter
     trains |= train != RgpTrain::kFrozen;
     const uint32_t smaller = std::min(p.rows, p.cols);
     if (train == RgpTrain::kProjected && o.rank > smaller) {
-      return InvalidArgument("rgp: rank is ", o.rank, ", allowed are 1 to ", smaller, ", the smaller side of ",
-                             p.name, " [", p.rows, ", ", p.cols, "]");
+      return InvalidArgument("rgp: rank is ", o.rank, ", allowed are 1 to ", smaller, ", the smaller side of ", p.name,
+                             " [", p.rows, ", ", p.cols, "]");
     }
   }
   return trains ? OkStatus() : InvalidArgument("rgp: every parameter is frozen, nothing is left to train");
@@ -105,7 +106,8 @@ RgpCarriers::Plan RgpCarriers::PlanOf(const std::vector<ParameterSpec>& paramete
     entry.train = TrainOf(options, p);
     if (entry.train == RgpTrain::kFrozen) continue;
     const bool projected = entry.train == RgpTrain::kProjected;
-    const size_t left = projected ? size_t{p.rows} * options.rank : p.size(), right = projected ? size_t{options.rank} * p.cols : 0;
+    const size_t left = projected ? size_t{p.rows} * options.rank : p.size(),
+                 right = projected ? size_t{options.rank} * p.cols : 0;
     entry.left_offset = plan.release_size;
     entry.right_offset = entry.left_offset + AlignUp(left);
     plan.release_size = entry.right_offset + AlignUp(right);
@@ -115,18 +117,26 @@ RgpCarriers::Plan RgpCarriers::PlanOf(const std::vector<ParameterSpec>& paramete
     plan.size_bytes += AlignedArray<float>::AllocatedBytes(left) + 3 * AlignedArray<float>::AllocatedBytes(right);
   }
   plan.left_transposed = longest * options.rank;
-  for (size_t size : {plan.delta, plan.left_transposed, size_t{options.rank} * options.rank}) plan.size_bytes += AlignedArray<float>::AllocatedBytes(size);
+  for (size_t size : {plan.delta, plan.left_transposed, size_t{options.rank} * options.rank})
+    plan.size_bytes += AlignedArray<float>::AllocatedBytes(size);
   return plan;
 }
 
-RgpCarriers::RgpCarriers(const kernels::OpTable& ops, const std::vector<ParameterSpec>& parameters, const RgpOptions& options)
-    : ops_(&ops), parameters_(&parameters), options_(options), left_(parameters.size()), right_(parameters.size()),
-      right_transposed_(parameters.size()), remainder_(parameters.size()) {
+RgpCarriers::RgpCarriers(const kernels::OpTable& ops, const std::vector<ParameterSpec>& parameters,
+                         const RgpOptions& options)
+    : ops_(&ops),
+      parameters_(&parameters),
+      options_(options),
+      left_(parameters.size()),
+      right_(parameters.size()),
+      right_transposed_(parameters.size()),
+      remainder_(parameters.size()) {
   Plan plan = PlanOf(parameters, options);
   for (size_t i = 0; i < parameters.size(); ++i) {
     if (plan.entries[i].train != RgpTrain::kProjected) continue;
     left_[i] = AlignedArray<float>(size_t{parameters[i].rows} * options.rank);
-    for (auto* array : {&right_[i], &right_transposed_[i], &remainder_[i]}) *array = AlignedArray<float>(size_t{options.rank} * parameters[i].cols);
+    for (auto* array : {&right_[i], &right_transposed_[i], &remainder_[i]})
+      *array = AlignedArray<float>(size_t{options.rank} * parameters[i].cols);
   }
   release_size_ = plan.release_size;
   num_coordinates_ = RgpReleaseSize(options, parameters);
@@ -136,7 +146,8 @@ RgpCarriers::RgpCarriers(const kernels::OpTable& ops, const std::vector<Paramete
   entries_ = std::move(plan.entries);
 }
 
-void RgpCarriers::Update(std::span<const float> weights, std::span<const float> start, uint64_t step, const std::function<float()>& normal) {
+void RgpCarriers::Update(std::span<const float> weights, std::span<const float> start, uint64_t step,
+                         const std::function<float()>& normal) {
   for (size_t i = 0; i < entries_.size(); ++i) {
     if (entries_[i].train != RgpTrain::kProjected) continue;
     const ParameterSpec& p = (*parameters_)[i];
@@ -153,17 +164,35 @@ void RgpCarriers::Update(std::span<const float> weights, std::span<const float> 
 void RgpCarriers::Iterate(size_t parameter, const float* d, const std::function<float()>& normal) {
   const ParameterSpec& p = (*parameters_)[parameter];
   const size_t rows = p.rows, cols = p.cols, r = options_.rank;
-  float *left = left_[parameter].data(), *right = right_[parameter].data(), *right_t = right_transposed_[parameter].data();
+  float *left = left_[parameter].data(), *right = right_[parameter].data(),
+        *right_t = right_transposed_[parameter].data();
   for (size_t i = 0; i < r * cols; ++i) right[i] = normal();
   for (uint32_t k = 0; k < options_.power_iterations; ++k) {
     Transpose(right, r, cols, right_t);
-    ops_->linear_backward_input({.dy_RN = d, .lddy = cols, .w_NK = right_t, .ldw = r, .dx_RK = left, .lddx = r, .rows = rows, .n = cols, .k = r,
+    ops_->linear_backward_input({.dy_RN = d,
+                                 .lddy = cols,
+                                 .w_NK = right_t,
+                                 .ldw = r,
+                                 .dx_RK = left,
+                                 .lddx = r,
+                                 .rows = rows,
+                                 .n = cols,
+                                 .k = r,
                                  .store = Store::kAssign});
     Transpose(left, rows, r, left_transposed_.data());
     Orthonormalise(left_transposed_.data(), r, rows, normal);
     Transpose(left_transposed_.data(), r, rows, left);
-    ops_->linear_backward_weight({.dy_RN = left, .lddy = r, .x_RK = d, .ldx = cols, .dw_NK = right, .lddw = cols, .rows = rows, .n = r, .k = cols,
-                                  .scale = 1.0f, .store = Store::kAssign});
+    ops_->linear_backward_weight({.dy_RN = left,
+                                  .lddy = r,
+                                  .x_RK = d,
+                                  .ldx = cols,
+                                  .dw_NK = right,
+                                  .lddw = cols,
+                                  .rows = rows,
+                                  .n = r,
+                                  .k = cols,
+                                  .scale = 1.0f,
+                                  .store = Store::kAssign});
   }
   Orthonormalise(right, r, cols, normal);
   Transpose(right, r, cols, right_t);
@@ -176,21 +205,55 @@ void RgpCarriers::Prepare(std::span<const float> released) {
     if (entry.train != RgpTrain::kProjected) continue;
     const ParameterSpec& p = (*parameters_)[i];
     const float *g_left = released.data() + entry.left_offset, *g_right = released.data() + entry.right_offset;
-    ops_->linear_backward_weight({.dy_RN = left(i), .lddy = r, .x_RK = g_left, .ldx = r, .dw_NK = both_.data(), .lddw = r, .rows = p.rows, .n = r,
-                                  .k = r, .scale = -1.0f, .store = Store::kAssign});
+    ops_->linear_backward_weight({.dy_RN = left(i),
+                                  .lddy = r,
+                                  .x_RK = g_left,
+                                  .ldx = r,
+                                  .dw_NK = both_.data(),
+                                  .lddw = r,
+                                  .rows = p.rows,
+                                  .n = r,
+                                  .k = r,
+                                  .scale = -1.0f,
+                                  .store = Store::kAssign});
     std::copy(g_right, g_right + r * p.cols, remainder_[i].data());
-    ops_->linear_backward_input({.dy_RN = both_.data(), .lddy = r, .w_NK = right(i), .ldw = p.cols, .dx_RK = remainder_[i].data(), .lddx = p.cols,
-                                 .rows = r, .n = r, .k = p.cols, .store = Store::kAdd});
+    ops_->linear_backward_input({.dy_RN = both_.data(),
+                                 .lddy = r,
+                                 .w_NK = right(i),
+                                 .ldw = p.cols,
+                                 .dx_RK = remainder_[i].data(),
+                                 .lddx = p.cols,
+                                 .rows = r,
+                                 .n = r,
+                                 .k = p.cols,
+                                 .store = Store::kAdd});
   }
 }
 
-void RgpCarriers::Gradient(std::span<const float> released, size_t parameter, size_t first_row, size_t num_rows, float* gradient) const {
+void RgpCarriers::Gradient(std::span<const float> released, size_t parameter, size_t first_row, size_t num_rows,
+                           float* gradient) const {
   const size_t r = options_.rank, d = (*parameters_)[parameter].cols;
   const float* g_left = released.data() + entries_[parameter].left_offset + first_row * r;
-  ops_->linear_backward_input({.dy_RN = g_left, .lddy = r, .w_NK = right(parameter), .ldw = d, .dx_RK = gradient, .lddx = d, .rows = num_rows,
-                               .n = r, .k = d, .store = Store::kAssign});
-  ops_->linear_backward_input({.dy_RN = left(parameter) + first_row * r, .lddy = r, .w_NK = remainder_[parameter].data(), .ldw = d,
-                               .dx_RK = gradient, .lddx = d, .rows = num_rows, .n = r, .k = d, .store = Store::kAdd});
+  ops_->linear_backward_input({.dy_RN = g_left,
+                               .lddy = r,
+                               .w_NK = right(parameter),
+                               .ldw = d,
+                               .dx_RK = gradient,
+                               .lddx = d,
+                               .rows = num_rows,
+                               .n = r,
+                               .k = d,
+                               .store = Store::kAssign});
+  ops_->linear_backward_input({.dy_RN = left(parameter) + first_row * r,
+                               .lddy = r,
+                               .w_NK = remainder_[parameter].data(),
+                               .ldw = d,
+                               .dx_RK = gradient,
+                               .lddx = d,
+                               .rows = num_rows,
+                               .n = r,
+                               .k = d,
+                               .store = Store::kAdd});
 }
 
 size_t RgpCarriers::size_bytes() const {

@@ -1,10 +1,10 @@
-// Reparametrised gradient perturbation (docs/algorithms.md, section 4; Yu et al. 2021): what is released instead of a matrix's
-// gradient, and the carriers it is projected on.
+// Reparametrised gradient perturbation (docs/algorithms.md, section 4; Yu et al. 2021): what is released instead of a
+// matrix's gradient, and the carriers it is projected on.
 //
 // A projected matrix W [p, d] has carriers L [p, r], orthonormal columns, and R [r, d], orthonormal rows. A record's
-// gradient G is released as g_L = G R^T and g_R = L^T G, r (p + d) numbers; the update is G' = g_L R + L g_R - L L^T g_L R,
-// the projection of G onto the matrices that share L's columns or R's rows. Carriers come from released weights and from
-// public randomness, never from the batch.
+// gradient G is released as g_L = G R^T and g_R = L^T G, r (p + d) numbers; the update is G' = g_L R + L g_R - L L^T
+// g_L R, the projection of G onto the matrices that share L's columns or R's rows. Carriers come from released weights
+// and from public randomness, never from the batch.
 //
 //   WISP_RETURN_IF_ERROR(Validate(options, architecture));
 //   RgpCarriers carriers(ops, parameters, options);
@@ -39,10 +39,11 @@ struct RgpOptions {
   RgpTrain item_tables = RgpTrain::kProjected;  // item_embedding, output_embedding
   RgpTrain positions = RgpTrain::kProjected;
   RgpTrain matrices = RgpTrain::kProjected;
-  RgpTrain vectors = RgpTrain::kFull;           // kFrozen or kFull
+  RgpTrain vectors = RgpTrain::kFull;  // kFrozen or kFull
 };
 
-// A sentence for a rank that is 0, above kMaxWidth or above the smaller side of a projected matrix, projected vectors, nothing to train.
+// A sentence for a rank that is 0, above kMaxWidth or above the smaller side of a projected matrix, projected vectors,
+// nothing to train.
 Status Validate(const RgpOptions& options, const std::vector<ParameterSpec>& parameters);
 
 // Released numbers of a step.
@@ -67,20 +68,22 @@ class RgpCarriers {
   const float* right_transposed(size_t parameter) const { return right_transposed_[parameter].data(); }  // R^T [d, r]
 
   // Makes the carriers of a step. `normal` draws standard normal numbers: public randomness, it needs no secrecy.
-  void Update(std::span<const float> weights, std::span<const float> start, uint64_t step, const std::function<float()>& normal);
+  void Update(std::span<const float> weights, std::span<const float> start, uint64_t step,
+              const std::function<float()>& normal);
 
   // Once a step after `released` [release_size] is final: what Gradient needs of it.
   void Prepare(std::span<const float> released);
   // gradient [num_rows, d] <- rows [first_row, first_row + num_rows) of a projected parameter's G'. Thread-safe.
-  void Gradient(std::span<const float> released, size_t parameter, size_t first_row, size_t num_rows, float* gradient) const;
+  void Gradient(std::span<const float> released, size_t parameter, size_t first_row, size_t num_rows,
+                float* gradient) const;
 
   size_t size_bytes() const;
 
   // What the carriers of such a release will be; allocates none of it.
   struct Plan {
     std::vector<Entry> entries;
-    size_t release_size = 0;  // as release_size()
-    size_t size_bytes = 0;    // as size_bytes()
+    size_t release_size = 0;                // as release_size()
+    size_t size_bytes = 0;                  // as size_bytes()
     size_t delta = 0, left_transposed = 0;  // floats of the scratch
   };
   static Plan PlanOf(const std::vector<ParameterSpec>& parameters, const RgpOptions& options);
@@ -93,7 +96,7 @@ class RgpCarriers {
   RgpOptions options_;
   std::vector<Entry> entries_;
   std::vector<AlignedArray<float>> left_, right_, right_transposed_;
-  std::vector<AlignedArray<float>> remainder_;  // g_R - L^T g_L R  [r, d]
+  std::vector<AlignedArray<float>> remainder_;   // g_R - L^T g_L R  [r, d]
   AlignedArray<float> delta_, left_transposed_;  // scratch: W - W_0 and L^T of the largest projected matrix
   AlignedArray<float> both_;                     // scratch: L^T g_L  [r, r]
   size_t release_size_ = 0;

@@ -8,9 +8,16 @@ namespace wisp {
 
 using kernels::Store;
 
-RgpGradients::RgpGradients(const kernels::OpTable& ops, const Setup& setup, const RgpCarriers& carriers, const ClipRule& clip, GradientSum& sum)
-    : ops_(&ops), carriers_(&carriers), clip_(clip), sum_(&sum), worker_(setup.worker),
-      release_(carriers.release_size()), x_right_(setup.max_rows * carriers.rank()), dy_left_(setup.max_rows * carriers.rank()) {}
+RgpGradients::RgpGradients(const kernels::OpTable& ops, const Setup& setup, const RgpCarriers& carriers,
+                           const ClipRule& clip, GradientSum& sum)
+    : ops_(&ops),
+      carriers_(&carriers),
+      clip_(clip),
+      sum_(&sum),
+      worker_(setup.worker),
+      release_(carriers.release_size()),
+      x_right_(setup.max_rows * carriers.rank()),
+      dy_left_(setup.max_rows * carriers.rank()) {}
 
 void RgpGradients::BeginRecord(std::span<const int32_t>) {
   std::memset(release_.data(), 0, release_.size() * sizeof(float));
@@ -24,20 +31,53 @@ void RgpGradients::Outer(const OuterFactor& f) {
   float* left = release_.data() + entry.left_offset;
   if (entry.train == RgpTrain::kFrozen) return;
   if (entry.train == RgpTrain::kFull) {
-    ops_->linear_backward_weight({.dy_RN = f.dy_RN, .lddy = f.lddy, .x_RK = f.x_RK, .ldx = f.ldx, .dw_NK = left + f.first_row * f.k, .lddw = f.k,
-                                  .rows = f.rows, .n = f.n, .k = f.k, .scale = 1.0f, .store = Store::kAdd});
+    ops_->linear_backward_weight({.dy_RN = f.dy_RN,
+                                  .lddy = f.lddy,
+                                  .x_RK = f.x_RK,
+                                  .ldx = f.ldx,
+                                  .dw_NK = left + f.first_row * f.k,
+                                  .lddw = f.k,
+                                  .rows = f.rows,
+                                  .n = f.n,
+                                  .k = f.k,
+                                  .scale = 1.0f,
+                                  .store = Store::kAdd});
     return;
   }
   const size_t r = carriers_->rank();
   if (!head_open_) {
-    ops_->linear_backward_input({.dy_RN = f.x_RK, .lddy = f.ldx, .w_NK = carriers_->right_transposed(f.parameter), .ldw = r,
-                                 .dx_RK = x_right_.data(), .lddx = r, .rows = f.rows, .n = f.k, .k = r, .store = Store::kAssign});
+    ops_->linear_backward_input({.dy_RN = f.x_RK,
+                                 .lddy = f.ldx,
+                                 .w_NK = carriers_->right_transposed(f.parameter),
+                                 .ldw = r,
+                                 .dx_RK = x_right_.data(),
+                                 .lddx = r,
+                                 .rows = f.rows,
+                                 .n = f.k,
+                                 .k = r,
+                                 .store = Store::kAssign});
   }
-  ops_->linear_backward_input({.dy_RN = f.dy_RN, .lddy = f.lddy, .w_NK = carriers_->left(f.parameter) + f.first_row * r, .ldw = r,
-                               .dx_RK = dy_left_.data(), .lddx = r, .rows = f.rows, .n = f.n, .k = r,
+  ops_->linear_backward_input({.dy_RN = f.dy_RN,
+                               .lddy = f.lddy,
+                               .w_NK = carriers_->left(f.parameter) + f.first_row * r,
+                               .ldw = r,
+                               .dx_RK = dy_left_.data(),
+                               .lddx = r,
+                               .rows = f.rows,
+                               .n = f.n,
+                               .k = r,
                                .store = head_open_ ? Store::kAdd : Store::kAssign});
-  ops_->linear_backward_weight({.dy_RN = f.dy_RN, .lddy = f.lddy, .x_RK = x_right_.data(), .ldx = r, .dw_NK = left + f.first_row * r, .lddw = r,
-                                .rows = f.rows, .n = f.n, .k = r, .scale = 1.0f, .store = Store::kAdd});
+  ops_->linear_backward_weight({.dy_RN = f.dy_RN,
+                                .lddy = f.lddy,
+                                .x_RK = x_right_.data(),
+                                .ldx = r,
+                                .dw_NK = left + f.first_row * r,
+                                .lddw = r,
+                                .rows = f.rows,
+                                .n = f.n,
+                                .k = r,
+                                .scale = 1.0f,
+                                .store = Store::kAdd});
   head_ = f;
   head_open_ = true;
 }
@@ -46,8 +86,17 @@ void RgpGradients::Outer(const OuterFactor& f) {
 void RgpGradients::FinishHead() {
   const size_t r = carriers_->rank();
   float* right = release_.data() + carriers_->entry(head_.parameter).right_offset;
-  ops_->linear_backward_weight({.dy_RN = dy_left_.data(), .lddy = r, .x_RK = head_.x_RK, .ldx = head_.ldx, .dw_NK = right, .lddw = head_.k,
-                                .rows = head_.rows, .n = r, .k = head_.k, .scale = 1.0f, .store = Store::kAdd});
+  ops_->linear_backward_weight({.dy_RN = dy_left_.data(),
+                                .lddy = r,
+                                .x_RK = head_.x_RK,
+                                .ldx = head_.ldx,
+                                .dw_NK = right,
+                                .lddw = head_.k,
+                                .rows = head_.rows,
+                                .n = r,
+                                .k = head_.k,
+                                .scale = 1.0f,
+                                .store = Store::kAdd});
   head_open_ = false;
 }
 
@@ -57,20 +106,52 @@ void RgpGradients::Rows(const RowsFactor& f) {
   float* left = release_.data() + entry.left_offset;
   if (entry.train == RgpTrain::kFrozen) return;
   if (entry.train == RgpTrain::kFull) {
-    ops_->scatter_add({.dx_TD = f.dx_RD, .lddx = f.lddx, .ids_T = f.ids_R, .table_MD = left, .ldtable = f.d, .rows = f.rows, .d = f.d, .scale = f.scale});
+    ops_->scatter_add({.dx_TD = f.dx_RD,
+                       .lddx = f.lddx,
+                       .ids_T = f.ids_R,
+                       .table_MD = left,
+                       .ldtable = f.d,
+                       .rows = f.rows,
+                       .d = f.d,
+                       .scale = f.scale});
     return;
   }
   const size_t r = carriers_->rank();
-  ops_->linear_backward_input({.dy_RN = f.dx_RD, .lddy = f.lddx, .w_NK = carriers_->right_transposed(f.parameter), .ldw = r,
-                               .dx_RK = x_right_.data(), .lddx = r, .rows = f.rows, .n = f.d, .k = r, .store = Store::kAssign});
-  ops_->scatter_add({.dx_TD = x_right_.data(), .lddx = r, .ids_T = f.ids_R, .table_MD = left, .ldtable = r, .rows = f.rows, .d = r, .scale = f.scale});
+  ops_->linear_backward_input({.dy_RN = f.dx_RD,
+                               .lddy = f.lddx,
+                               .w_NK = carriers_->right_transposed(f.parameter),
+                               .ldw = r,
+                               .dx_RK = x_right_.data(),
+                               .lddx = r,
+                               .rows = f.rows,
+                               .n = f.d,
+                               .k = r,
+                               .store = Store::kAssign});
+  ops_->scatter_add({.dx_TD = x_right_.data(),
+                     .lddx = r,
+                     .ids_T = f.ids_R,
+                     .table_MD = left,
+                     .ldtable = r,
+                     .rows = f.rows,
+                     .d = r,
+                     .scale = f.scale});
   // g_R += sum over t of L[id_t]^T (x) scale dx_t
   const float* carriers = carriers_->left(f.parameter);
   for (size_t t = 0; t < f.rows; ++t) {
-    for (size_t k = 0; k < r; ++k) dy_left_.data()[t * r + k] = f.ids_R[t] < 0 ? 0.0f : carriers[static_cast<size_t>(f.ids_R[t]) * r + k];
+    for (size_t k = 0; k < r; ++k)
+      dy_left_.data()[t * r + k] = f.ids_R[t] < 0 ? 0.0f : carriers[static_cast<size_t>(f.ids_R[t]) * r + k];
   }
-  ops_->linear_backward_weight({.dy_RN = dy_left_.data(), .lddy = r, .x_RK = f.dx_RD, .ldx = f.lddx, .dw_NK = release_.data() + entry.right_offset,
-                                .lddw = f.d, .rows = f.rows, .n = r, .k = f.d, .scale = f.scale, .store = Store::kAdd});
+  ops_->linear_backward_weight({.dy_RN = dy_left_.data(),
+                                .lddy = r,
+                                .x_RK = f.dx_RD,
+                                .ldx = f.lddx,
+                                .dw_NK = release_.data() + entry.right_offset,
+                                .lddw = f.d,
+                                .rows = f.rows,
+                                .n = r,
+                                .k = f.d,
+                                .scale = f.scale,
+                                .store = Store::kAdd});
 }
 
 void RgpGradients::Vector(const VectorFactor& f) {
@@ -81,7 +162,8 @@ void RgpGradients::Vector(const VectorFactor& f) {
 
 RecordOutcome RgpGradients::FinishRecord(HeadReplay&) {
   if (head_open_) FinishHead();
-  const double norm = clip_.kind() == ClipKind::kNone ? 0 : std::sqrt(ops_->sum_squares(release_.data(), release_.size()));
+  const double norm =
+      clip_.kind() == ClipKind::kNone ? 0 : std::sqrt(ops_->sum_squares(release_.data(), release_.size()));
   return ClipAndAdd(clip_, norm, *sum_, [&](float factor, int32_t sign) {
     return sum_->Add(worker_, 0, release_.data(), release_.size(), factor, sign);
   });

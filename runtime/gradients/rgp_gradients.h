@@ -1,8 +1,8 @@
 // The sink of RGP: projects a record's factors onto the carriers as they come, clips what it will release, adds it.
 //
-// g_L = dY^T (X R^T) and g_R = (dY L)^T X per use of a matrix; a tied table's input use adds its rows to both. Nothing of a
-// matrix's size is formed: the state of a record is what it releases, r (p + d) numbers a matrix, and a few columns a
-// position. The joined norm of everything released is clipped (docs/algorithms.md, section 4).
+// g_L = dY^T (X R^T) and g_R = (dY L)^T X per use of a matrix; a tied table's input use adds its rows to both. Nothing
+// of a matrix's size is formed: the state of a record is what it releases, r (p + d) numbers a matrix, and a few
+// columns a position. The joined norm of everything released is clipped (docs/algorithms.md, section 4).
 #ifndef WISP_RUNTIME_GRADIENTS_RGP_GRADIENTS_H_
 #define WISP_RUNTIME_GRADIENTS_RGP_GRADIENTS_H_
 
@@ -21,14 +21,17 @@ class RgpGradients : public RecordGradients {
     size_t worker;
   };
   // `ops`, `carriers` (updated between steps) and `sum` (of carriers.release_size()) must outlive this object.
-  RgpGradients(const kernels::OpTable& ops, const Setup& setup, const RgpCarriers& carriers, const ClipRule& clip, GradientSum& sum);
+  RgpGradients(const kernels::OpTable& ops, const Setup& setup, const RgpCarriers& carriers, const ClipRule& clip,
+               GradientSum& sum);
 
   void BeginRecord(std::span<const int32_t> input_ids) override;
   void Outer(const OuterFactor& factor) override;
   void Rows(const RowsFactor& factor) override;
   void Vector(const VectorFactor& factor) override;
   RecordOutcome FinishRecord(HeadReplay& replay) override;
-  size_t scratch_bytes() const override { return release_.allocated_bytes() + x_right_.allocated_bytes() + dy_left_.allocated_bytes(); }
+  size_t scratch_bytes() const override {
+    return release_.allocated_bytes() + x_right_.allocated_bytes() + dy_left_.allocated_bytes();
+  }
   // What scratch_bytes will be with carriers of this release size and rank; allocates none of it.
   static size_t PlanBytes(size_t release_size, size_t max_rows, size_t rank) {
     return AlignedArray<float>::AllocatedBytes(release_size) + 2 * AlignedArray<float>::AllocatedBytes(max_rows * rank);
@@ -42,9 +45,9 @@ class RgpGradients : public RecordGradients {
   ClipRule clip_;
   GradientSum* sum_;
   size_t worker_;
-  AlignedArray<float> release_;             // g_L and g_R of the record
-  AlignedArray<float> x_right_, dy_left_;   // X R^T and dY L [R, r]; the head's blocks share X and add up dY L
-  OuterFactor head_{};                      // of a parameter that comes in blocks, until its last block
+  AlignedArray<float> release_;            // g_L and g_R of the record
+  AlignedArray<float> x_right_, dy_left_;  // X R^T and dY L [R, r]; the head's blocks share X and add up dY L
+  OuterFactor head_{};                     // of a parameter that comes in blocks, until its last block
   bool head_open_ = false;
 };
 

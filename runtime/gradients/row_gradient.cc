@@ -19,7 +19,10 @@ void RowGradient::Assign(const kernels::OpTable& ops, const RowsFactor& factor) 
   for (const Entry& entry : order_) {
     const bool first = ids_.empty() || ids_.back() != entry.id;
     if (first) ids_.push_back(entry.id);
-    ops.scale({.x = factor.dx_RD + entry.t * factor.lddx, .y = rows_.data() + (ids_.size() - 1) * d_, .n = d_, .a = factor.scale,
+    ops.scale({.x = factor.dx_RD + entry.t * factor.lddx,
+               .y = rows_.data() + (ids_.size() - 1) * d_,
+               .n = d_,
+               .a = factor.scale,
                .store = first ? kernels::Store::kAssign : kernels::Store::kAdd});
   }
 }

@@ -19,7 +19,9 @@ class RowGradient {
   static size_t PlanBytes(size_t max_rows, size_t d) {
     return max_rows * (sizeof(Entry) + sizeof(int32_t)) + AlignedArray<float>::AllocatedBytes(max_rows * d);
   }
-  size_t size_bytes() const { return order_.capacity() * sizeof(Entry) + ids_.capacity() * sizeof(int32_t) + rows_.allocated_bytes(); }
+  size_t size_bytes() const {
+    return order_.capacity() * sizeof(Entry) + ids_.capacity() * sizeof(int32_t) + rows_.allocated_bytes();
+  }
 
   // Gathers equal ids. No allocation.
   void Assign(const kernels::OpTable& ops, const RowsFactor& factor);

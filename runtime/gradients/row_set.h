@@ -1,5 +1,5 @@
-// A set of a table's rows with a number (slot) for each: 0, 1, ... in the order in which they came. Membership and slot in
-// constant time; clearing costs the rows that are in, not the table's size.
+// A set of a table's rows with a number (slot) for each: 0, 1, ... in the order in which they came. Membership and slot
+// in constant time; clearing costs the rows that are in, not the table's size.
 #ifndef WISP_RUNTIME_GRADIENTS_ROW_SET_H_
 #define WISP_RUNTIME_GRADIENTS_ROW_SET_H_
 

@@ -10,12 +10,22 @@ namespace wisp {
 
 using kernels::Store;
 
-SparseGradients::SparseGradients(const kernels::OpTable& ops, const Setup& setup, const RowSet& rows, const ClipRule& clip, GradientSum& sum)
-    : ops_(&ops), layout_(setup.parameters), set_(&rows), clip_(clip), sum_(&sum), setup_(setup), dense_(layout_.dense_size()) {}
+SparseGradients::SparseGradients(const kernels::OpTable& ops, const Setup& setup, const RowSet& rows,
+                                 const ClipRule& clip, GradientSum& sum)
+    : ops_(&ops),
+      layout_(setup.parameters),
+      set_(&rows),
+      clip_(clip),
+      sum_(&sum),
+      setup_(setup),
+      dense_(layout_.dense_size()) {}
 
 SparseGradients::Room SparseGradients::RoomFor(const Setup& s, size_t rows) {
   const size_t picked = std::min(rows, s.block_columns);
-  return {.record_rows = std::min(rows, s.max_record_rows), .columns = s.gathers ? s.max_rows * picked : 0, .picked = picked, .index = rows};
+  return {.record_rows = std::min(rows, s.max_record_rows),
+          .columns = s.gathers ? s.max_rows * picked : 0,
+          .picked = picked,
+          .index = rows};
 }
 
 void SparseGradients::MakeRoom(size_t rows) {
@@ -32,7 +42,8 @@ void SparseGradients::MakeRoom(size_t rows) {
 size_t SparseGradients::PlanBytes(const Setup& setup, size_t rows) {
   const SparseLayout layout(setup.parameters);
   const Room room = RoomFor(setup, rows);
-  return AlignedArray<float>::AllocatedBytes(layout.dense_size()) + (room.record_rows * layout.d() + room.columns) * sizeof(float) +
+  return AlignedArray<float>::AllocatedBytes(layout.dense_size()) +
+         (room.record_rows * layout.d() + room.columns) * sizeof(float) +
          (room.record_rows + room.picked + room.index) * sizeof(uint32_t);
 }
 
@@ -55,12 +66,21 @@ void SparseGradients::Outer(const OuterFactor& f) {
   const ParameterSpec& p = setup_.parameters[f.parameter];
   if (!p.trained) return;
   if (f.parameter == 0) return TableOuter(f);
-  ops_->linear_backward_weight({.dy_RN = f.dy_RN, .lddy = f.lddy, .x_RK = f.x_RK, .ldx = f.ldx,
-                                .dw_NK = dense_.data() + layout_.dense(p.offset) + f.first_row * f.k, .lddw = f.k, .rows = f.rows, .n = f.n, .k = f.k,
-                                .scale = 1.0f, .store = Store::kAdd});
+  ops_->linear_backward_weight({.dy_RN = f.dy_RN,
+                                .lddy = f.lddy,
+                                .x_RK = f.x_RK,
+                                .ldx = f.ldx,
+                                .dw_NK = dense_.data() + layout_.dense(p.offset) + f.first_row * f.k,
+                                .lddw = f.k,
+                                .rows = f.rows,
+                                .n = f.n,
+                                .k = f.k,
+                                .scale = 1.0f,
+                                .store = Store::kAdd});
 }
 
-// The head comes before the input use, and names each row once: the rows of a block are new, and lie one after the other.
+// The head comes before the input use, and names each row once: the rows of a block are new, and lie one after the
+// other.
 void SparseGradients::TableOuter(const OuterFactor& f) {
   picked_.clear();
   size_t first = slots_.size();
@@ -81,16 +101,31 @@ void SparseGradients::TableOuter(const OuterFactor& f) {
     }
     dy = columns_.data();
   }
-  ops_->linear_backward_weight({.dy_RN = dy, .lddy = lddy, .x_RK = f.x_RK, .ldx = f.ldx, .dw_NK = rows_.data() + first * f.k, .lddw = f.k,
-                                .rows = f.rows, .n = picked_.size(), .k = f.k, .scale = 1.0f, .store = Store::kAssign});
+  ops_->linear_backward_weight({.dy_RN = dy,
+                                .lddy = lddy,
+                                .x_RK = f.x_RK,
+                                .ldx = f.ldx,
+                                .dw_NK = rows_.data() + first * f.k,
+                                .lddw = f.k,
+                                .rows = f.rows,
+                                .n = picked_.size(),
+                                .k = f.k,
+                                .scale = 1.0f,
+                                .store = Store::kAssign});
 }
 
 void SparseGradients::Rows(const RowsFactor& f) {
   const ParameterSpec& p = setup_.parameters[f.parameter];
   if (!p.trained) return;
   if (f.parameter == 0) return TableRows(f);
-  ops_->scatter_add({.dx_TD = f.dx_RD, .lddx = f.lddx, .ids_T = f.ids_R, .table_MD = dense_.data() + layout_.dense(p.offset), .ldtable = f.d,
-                     .rows = f.rows, .d = f.d, .scale = f.scale});
+  ops_->scatter_add({.dx_TD = f.dx_RD,
+                     .lddx = f.lddx,
+                     .ids_T = f.ids_R,
+                     .table_MD = dense_.data() + layout_.dense(p.offset),
+                     .ldtable = f.d,
+                     .rows = f.rows,
+                     .d = f.d,
+                     .scale = f.scale});
 }
 
 void SparseGradients::TableRows(const RowsFactor& f) {
@@ -99,7 +134,11 @@ void SparseGradients::TableRows(const RowsFactor& f) {
     if (slot < 0) continue;
     const int32_t known = index_of_slot_[static_cast<size_t>(slot)];
     const size_t index = known >= 0 ? static_cast<size_t>(known) : Append(static_cast<size_t>(slot));
-    ops_->scale({.x = f.dx_RD + t * f.lddx, .y = rows_.data() + index * f.d, .n = f.d, .a = f.scale, .store = known >= 0 ? Store::kAdd : Store::kAssign});
+    ops_->scale({.x = f.dx_RD + t * f.lddx,
+                 .y = rows_.data() + index * f.d,
+                 .n = f.d,
+                 .a = f.scale,
+                 .store = known >= 0 ? Store::kAdd : Store::kAssign});
   }
 }
 
@@ -114,7 +153,8 @@ double SparseGradients::Accumulate(float factor, int32_t sign) {
   for (size_t i = 0; i < slots_.size();) {
     size_t end = i + 1;
     while (end < slots_.size() && slots_[end] == slots_[end - 1] + 1) ++end;
-    squares += sum_->Add(setup_.worker, layout_.slot(slots_[i]), rows_.data() + i * layout_.d(), (end - i) * layout_.d(), factor, sign);
+    squares += sum_->Add(setup_.worker, layout_.slot(slots_[i]), rows_.data() + i * layout_.d(),
+                         (end - i) * layout_.d(), factor, sign);
     i = end;
   }
   return squares;
@@ -123,7 +163,8 @@ double SparseGradients::Accumulate(float factor, int32_t sign) {
 RecordOutcome SparseGradients::FinishRecord(HeadReplay&) {
   double norm = 0;
   if (clip_.kind() != ClipKind::kNone) {
-    norm = std::sqrt(ops_->sum_squares(dense_.data(), dense_.size()) + ops_->sum_squares(rows_.data(), slots_.size() * layout_.d()));
+    norm = std::sqrt(ops_->sum_squares(dense_.data(), dense_.size()) +
+                     ops_->sum_squares(rows_.data(), slots_.size() * layout_.d()));
   }
   return ClipAndAdd(clip_, norm, *sum_, [&](float factor, int32_t sign) { return Accumulate(factor, sign); });
 }

@@ -1,11 +1,13 @@
-// The sink of DP-FEST and DP-AdaFEST (docs/algorithms.md, section 5): the gradient of one table is kept by rows, masked, then clipped.
+// The sink of DP-FEST and DP-AdaFEST (docs/algorithms.md, section 5): the gradient of one table is kept by rows,
+// masked, then clipped.
 //
-// Rows of the table outside a given set get nothing, from its input use and from its output use alike, and they are taken
-// away before the norm: what is clipped is what is added. With a full softmax the columns of dZ that belong to the set are
-// gathered from each block; with a sampled softmax only the negatives' and the targets' rows exist. All other parameters
-// are dense and formed as in PhantomGradients.
+// Rows of the table outside a given set get nothing, from its input use and from its output use alike, and they are
+// taken away before the norm: what is clipped is what is added. With a full softmax the columns of dZ that belong to
+// the set are gathered from each block; with a sampled softmax only the negatives' and the targets' rows exist. All
+// other parameters are dense and formed as in PhantomGradients.
 //
-// The sum: dense parameters first, at SparseLayout::dense(offset), then one row of `d` numbers for each slot of the set.
+// The sum: dense parameters first, at SparseLayout::dense(offset), then one row of `d` numbers for each slot of the
+// set.
 #ifndef WISP_RUNTIME_GRADIENTS_SPARSE_GRADIENTS_H_
 #define WISP_RUNTIME_GRADIENTS_SPARSE_GRADIENTS_H_
 
@@ -22,7 +24,9 @@ namespace wisp {
 class SparseLayout {
  public:
   explicit SparseLayout(const std::vector<ParameterSpec>& parameters)
-      : base_(parameters.size() > 1 ? parameters[1].offset : parameters[0].size()), dense_size_(FlatSize(parameters) - base_), d_(parameters[0].cols) {}
+      : base_(parameters.size() > 1 ? parameters[1].offset : parameters[0].size()),
+        dense_size_(FlatSize(parameters) - base_),
+        d_(parameters[0].cols) {}
   size_t dense(size_t flat_offset) const { return flat_offset - base_; }
   size_t dense_size() const { return dense_size_; }
   size_t slot(size_t slot) const { return dense_size_ + slot * d_; }
@@ -39,16 +43,18 @@ class SparseGradients : public RecordGradients {
     const std::vector<ParameterSpec>& parameters;
     size_t max_rows;  // positions of the longest record
     size_t worker;
-    // What room is made for: rows of the table that a record names at most, whatever the set; the columns of a head's block, and
-    // whether some of them may lie outside of the set.
+    // What room is made for: rows of the table that a record names at most, whatever the set; the columns of a head's
+    // block, and whether some of them may lie outside of the set.
     size_t max_record_rows = 0, block_columns = 0;
     bool gathers = true;
   };
   // `rows`: the set, which may change between steps but not while a record is open; ascending when the head is a full
   // softmax. `ops`, `rows` and `sum` (of SparseLayout::size(rows.size()) at least) must outlive this object.
-  SparseGradients(const kernels::OpTable& ops, const Setup& setup, const RowSet& rows, const ClipRule& clip, GradientSum& sum);
+  SparseGradients(const kernels::OpTable& ops, const Setup& setup, const RowSet& rows, const ClipRule& clip,
+                  GradientSum& sum);
 
-  // Room for sets of up to `rows` rows, in place of what there is; no record is open. Records on such sets allocate nothing.
+  // Room for sets of up to `rows` rows, in place of what there is; no record is open. Records on such sets allocate
+  // nothing.
   void MakeRoom(size_t rows);
   // What an object with room for so many rows holds; allocates none of it.
   static size_t PlanBytes(const Setup& setup, size_t rows);
@@ -79,10 +85,10 @@ class SparseGradients : public RecordGradients {
   static Room RoomFor(const Setup& setup, size_t rows);
 
   Setup setup_;
-  AlignedArray<float> dense_;                // formed gradients
-  std::vector<float> rows_, columns_;        // the record's rows of the table; gathered columns of dZ
-  std::vector<uint32_t> slots_, picked_;     // of rows_; columns of a block that are in the set
-  std::vector<int32_t> index_of_slot_;       // where a slot lies in rows_, -1: not yet
+  AlignedArray<float> dense_;             // formed gradients
+  std::vector<float> rows_, columns_;     // the record's rows of the table; gathered columns of dZ
+  std::vector<uint32_t> slots_, picked_;  // of rows_; columns of a block that are in the set
+  std::vector<int32_t> index_of_slot_;    // where a slot lies in rows_, -1: not yet
 };
 
 }  // namespace wisp

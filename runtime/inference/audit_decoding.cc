@@ -17,7 +17,8 @@ namespace {
 constexpr double kRounding = 1e-9;
 constexpr float kBeyondDoubt = 1000;  // a gap between scores: exp(-1000) is 0
 constexpr size_t kMildModels = 8;
-// The sampler draws under the pair that is worst at this delta: the outcome that decides at delta 0 may be too rare to be seen.
+// The sampler draws under the pair that is worst at this delta: the outcome that decides at delta 0 may be too rare to
+// be seen.
 constexpr double kSeenDelta = 0.02;
 
 using Model = std::vector<float>;
@@ -37,7 +38,8 @@ Status CheckOptions(const DecodingAuditOptions& o) {
     if (!(o.clip > 0 && std::isfinite(o.clip) && o.temperature > 0 && std::isfinite(o.temperature))) {
       return InvalidArgument("anchored decoding needs a clip and a temperature above 0");
     }
-    if (!o.base_scores.empty() && o.base_scores.size() != o.num_items) return InvalidArgument("there must be one base score per item");
+    if (!o.base_scores.empty() && o.base_scores.size() != o.num_items)
+      return InvalidArgument("there must be one base score per item");
     for (float b : o.base_scores) {
       if (!(std::abs(b) <= 100)) return InvalidArgument("a base score is ", b, ", allowed are -100 to 100");
     }
@@ -47,7 +49,8 @@ Status CheckOptions(const DecodingAuditOptions& o) {
   if (o.mode == DecodingMode::kUniform) return OkStatus();
   if (o.mixing.size() != o.num_items) return InvalidArgument("there must be one mixing probability per item");
   for (double u : o.mixing) {
-    if (!(u > 0 && std::isfinite(u))) return InvalidArgument("a mixing probability is ", u, ", allowed are positive numbers");
+    if (!(u > 0 && std::isfinite(u)))
+      return InvalidArgument("a mixing probability is ", u, ", allowed are positive numbers");
   }
   return OkStatus();
 }
@@ -155,10 +158,17 @@ class Enumeration {
 // The sampler's own draws under both models, as the number that tells them apart best.
 Result<double> Sampled(const DecodingAuditOptions& o, const Enumeration& all, const Model& f, const Model& g) {
   WISP_ASSIGN_OR_RETURN(PrivateSampler sampler,
-                        PrivateSampler::Create({.mode = o.mode, .num_items = o.num_items, .lambda = o.lambda, .mixing = o.mixing, .clip = o.clip,
-                                                .temperature = o.temperature, .ledger = o.ledger, .run = "audit of decoding",
+                        PrivateSampler::Create({.mode = o.mode,
+                                                .num_items = o.num_items,
+                                                .lambda = o.lambda,
+                                                .mixing = o.mixing,
+                                                .clip = o.clip,
+                                                .temperature = o.temperature,
+                                                .ledger = o.ledger,
+                                                .run = "audit of decoding",
                                                 .draws_per_charge = static_cast<uint32_t>(2 * o.observations * o.draws),
-                                                .charge_for = ChargeFor::kWholeCatalogue, .reproducible_seed = o.reproducible_seed}));
+                                                .charge_for = ChargeFor::kWholeCatalogue,
+                                                .reproducible_seed = o.reproducible_seed}));
   std::vector<double> seen[2];
   for (size_t which = 0; which < 2; ++which) {
     for (uint64_t i = 0; i < o.observations; ++i) {
@@ -168,8 +178,9 @@ Result<double> Sampled(const DecodingAuditOptions& o, const Enumeration& all, co
       seen[which].push_back(all.LogRatio(f, g, items));
     }
   }
-  WISP_ASSIGN_OR_RETURN(const privacy::CanaryBound bound,
-                        privacy::CanaryEpsilon({.with = seen[0], .without = seen[1]}, {.delta = 0, .confidence = o.confidence}));
+  WISP_ASSIGN_OR_RETURN(
+      const privacy::CanaryBound bound,
+      privacy::CanaryEpsilon({.with = seen[0], .without = seen[1]}, {.delta = 0, .confidence = o.confidence}));
   return bound.epsilon;
 }
 
@@ -223,7 +234,8 @@ Result<DecodingAuditResult> AuditDecoding(const DecodingAuditOptions& o) {
   if (o.observations > 0) {
     WISP_ASSIGN_OR_RETURN(result.sampled, Sampled(o, all, models[plain.first], models[plain.second]));
   }
-  result.refuted = result.exact > result.claimed + kRounding || (result.sampled && *result.sampled > result.claimed + kRounding) ||
+  result.refuted = result.exact > result.claimed + kRounding ||
+                   (result.sampled && *result.sampled > result.claimed + kRounding) ||
                    (result.exact_at_delta && *result.exact_at_delta > *result.claimed_at_delta + kRounding);
   return result;
 }

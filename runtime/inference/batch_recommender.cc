@@ -11,30 +11,40 @@ constexpr size_t kMaxRows = 1024, kWordBits = 64;
 
 size_t WordsOf(size_t num_items) { return (num_items + kWordBits - 1) / kWordBits; }
 
-void Mark(uint64_t* words, int32_t item) { words[static_cast<size_t>(item) / kWordBits] |= uint64_t{1} << (static_cast<size_t>(item) % kWordBits); }
-void Unmark(uint64_t* words, int32_t item) { words[static_cast<size_t>(item) / kWordBits] &= ~(uint64_t{1} << (static_cast<size_t>(item) % kWordBits)); }
+void Mark(uint64_t* words, int32_t item) {
+  words[static_cast<size_t>(item) / kWordBits] |= uint64_t{1} << (static_cast<size_t>(item) % kWordBits);
+}
+void Unmark(uint64_t* words, int32_t item) {
+  words[static_cast<size_t>(item) / kWordBits] &= ~(uint64_t{1} << (static_cast<size_t>(item) % kWordBits));
+}
 bool IsMarked(const uint64_t* words, size_t item) { return (words[item / kWordBits] >> (item % kWordBits) & 1) != 0; }
 
-size_t ThreadsOf(const BatchOptions& options) { return options.num_threads == 0 ? DefaultThreads() : options.num_threads; }
+size_t ThreadsOf(const BatchOptions& options) {
+  return options.num_threads == 0 ? DefaultThreads() : options.num_threads;
+}
 
 Status CheckOptions(const BatchOptions& options, const kernels::OpTable& ops) {
   WISP_RETURN_IF_ERROR(CheckThreads(options.num_threads));
   if (options.rows == 0 || options.rows > kMaxRows) {
     return InvalidArgument("rows is ", options.rows, ", allowed are 1 to ", kMaxRows);
   }
-  if (ops.release_packed != nullptr) return Unsupported("recommending for several histories at once is not for XNNPACK, whose packed weights are for one thread");
+  if (ops.release_packed != nullptr)
+    return Unsupported(
+        "recommending for several histories at once is not for XNNPACK, whose packed weights are for one thread");
   return OkStatus();
 }
 
 }  // namespace
 
-Result<InferenceMemory> BatchRecommender::PlanMemory(const Architecture& a, const BatchOptions& options, Backend backend) {
+Result<InferenceMemory> BatchRecommender::PlanMemory(const Architecture& a, const BatchOptions& options,
+                                                     Backend backend) {
   WISP_RETURN_IF_ERROR(Validate(a));
   WISP_ASSIGN_OR_RETURN(const kernels::OpTable* ops, OpsOf(backend));
   WISP_RETURN_IF_ERROR(CheckOptions(options, *ops));
   const Recommender graph(a, *ops, /*num_negatives=*/0, GraphUse::kInference);
   const size_t rows = options.rows, words = WordsOf(a.num_items);
-  const size_t of_share = AlignedArray<float>::AllocatedBytes(rows * a.width) + AlignedArray<float>::AllocatedBytes(rows * kHeadTile) +
+  const size_t of_share = AlignedArray<float>::AllocatedBytes(rows * a.width) +
+                          AlignedArray<float>::AllocatedBytes(rows * kHeadTile) +
                           AlignedArray<uint64_t>::AllocatedBytes(rows * words) + rows * sizeof(TopK);
   return InferenceMemory{.activations = ThreadsOf(options) * graph.inference_bytes(),
                          .scores = ThreadsOf(options) * of_share + AlignedArray<uint64_t>::AllocatedBytes(words)};
@@ -44,12 +54,14 @@ InferenceMemory BatchRecommender::memory() const {
   InferenceMemory memory{.scores = taken_by_all_.allocated_bytes()};
   for (const Share& s : shares_) {
     memory.activations += session_.graph().inference_bytes();
-    memory.scores += s.hidden.allocated_bytes() + s.scores.allocated_bytes() + s.taken.allocated_bytes() + s.tops.capacity() * sizeof(TopK);
+    memory.scores += s.hidden.allocated_bytes() + s.scores.allocated_bytes() + s.taken.allocated_bytes() +
+                     s.tops.capacity() * sizeof(TopK);
   }
   return memory;
 }
 
-Result<std::unique_ptr<BatchRecommender>> BatchRecommender::Create(const Session& session, const BatchOptions& options) {
+Result<std::unique_ptr<BatchRecommender>> BatchRecommender::Create(const Session& session,
+                                                                   const BatchOptions& options) {
   WISP_RETURN_IF_ERROR(CheckOptions(options, session.graph().ops()));
   return std::unique_ptr<BatchRecommender>(new BatchRecommender(session, options));
 }
@@ -62,14 +74,16 @@ BatchRecommender::BatchRecommender(const Session& session, const BatchOptions& o
       taken_by_all_(words_),
       work_([this](size_t worker) { Work(worker); }) {
   for (size_t w = 0; w < workers_.size(); ++w) {
-    shares_.push_back({.buffers = session.graph().AllocateForInference(), .hidden = AlignedArray<float>(rows_ * session.architecture().width),
-                       .scores = AlignedArray<float>(rows_ * kHeadTile), .taken = AlignedArray<uint64_t>(rows_ * words_)});
+    shares_.push_back({.buffers = session.graph().AllocateForInference(),
+                       .hidden = AlignedArray<float>(rows_ * session.architecture().width),
+                       .scores = AlignedArray<float>(rows_ * kHeadTile),
+                       .taken = AlignedArray<uint64_t>(rows_ * words_)});
     shares_.back().tops.reserve(rows_);
   }
 }
 
-Status BatchRecommender::Check(std::span<const std::span<const int32_t>> histories, const RecommendOptions& options, std::span<Recommendation> best,
-                               std::span<size_t> found) const {
+Status BatchRecommender::Check(std::span<const std::span<const int32_t>> histories, const RecommendOptions& options,
+                               std::span<Recommendation> best, std::span<size_t> found) const {
   if (found.size() < histories.size() || (options.count > 0 && best.size() / options.count < histories.size())) {
     return InvalidArgument("room for ", best.size(), " items and ", found.size(), " numbers of them is too little for ",
                            histories.size(), " histories with ", options.count, " items each");
@@ -96,8 +110,13 @@ Status BatchRecommender::Recommend(std::span<const std::span<const int32_t>> his
   if (histories.empty()) return OkStatus();
   MarkTakenByAll(options);
   // Pieces of one size, so that no thread is left with a few rows at the end.
-  const size_t threads = workers_.size(), pieces = threads * ((histories.size() + threads * rows_ - 1) / (threads * rows_));
-  call_ = {.histories = histories, .options = &options, .best = best.data(), .found = found.data(), .rows = (histories.size() + pieces - 1) / pieces};
+  const size_t threads = workers_.size(),
+               pieces = threads * ((histories.size() + threads * rows_ - 1) / (threads * rows_));
+  call_ = {.histories = histories,
+           .options = &options,
+           .best = best.data(),
+           .found = found.data(),
+           .rows = (histories.size() + pieces - 1) / pieces};
   next_ = 0;
   all_finite_ = true;
   workers_.Run(work_);
@@ -114,13 +133,15 @@ void BatchRecommender::Work(size_t worker) {
 void BatchRecommender::RecommendSome(Share& share, size_t first, size_t rows) {
   const Recommender& graph = session_.graph();
   const Weights& weights = session_.weights();
-  const size_t d = graph.architecture().width, num_items = graph.architecture().num_items, max_length = graph.architecture().max_length;
+  const size_t d = graph.architecture().width, num_items = graph.architecture().num_items,
+               max_length = graph.architecture().max_length;
   const RecommendOptions& options = *call_.options;
   share.tops.clear();
   for (size_t r = 0; r < rows; ++r) {
     const std::span<const int32_t> history = call_.histories[first + r];
     RecordContext context{.weights = weights, .buffers = share.buffers};
-    std::memcpy(share.hidden.data() + r * d, graph.Represent(context, history.last(std::min(history.size(), max_length))), d * sizeof(float));
+    std::memcpy(share.hidden.data() + r * d,
+                graph.Represent(context, history.last(std::min(history.size(), max_length))), d * sizeof(float));
     uint64_t* taken = share.taken.data() + r * words_;
     std::memcpy(taken, taken_by_all_.data(), words_ * sizeof(uint64_t));
     for (size_t i = 0; options.seen == SeenItems::kExclude && i < history.size(); ++i) Mark(taken, history[i]);

@@ -4,11 +4,13 @@
 //   WISP_ASSIGN_OR_RETURN(auto batch, BatchRecommender::Create(*session, {.num_threads = 2}));
 //   std::vector<Recommendation> best(histories.size() * 10);
 //   std::vector<size_t> found(histories.size());
-//   WISP_RETURN_IF_ERROR(batch->Recommend(histories, {.count = 10}, best, found));     // those of history i from best[10 * i] on
+//   // those of history i from best[10 * i] on
+//   WISP_RETURN_IF_ERROR(batch->Recommend(histories, {.count = 10}, best, found));
 //
-// What comes out is what Session::Recommend gives for each of them, bit for bit: the session's weights are read, nothing of its state.
-// A thread encodes its histories one by one and multiplies the output table by many of them at once, a tile of items at a time: the
-// table is read once for all of them, and no history's scores of all items are ever kept.
+// What comes out is what Session::Recommend gives for each of them, bit for bit: the session's weights are read,
+// nothing of its state. A thread encodes its histories one by one and multiplies the output table by many of them at
+// once, a tile of items at a time: the table is read once for all of them, and no history's scores of all items are
+// ever kept.
 //
 // Not thread-safe: one call at a time. Allocates nothing in Recommend.
 #ifndef WISP_RUNTIME_INFERENCE_BATCH_RECOMMENDER_H_
@@ -34,19 +36,21 @@ struct BatchOptions {
 class BatchRecommender {
  public:
   // What it holds beside its session, exact but for small objects; packed_weights is 0. Allocates none of it.
-  static Result<InferenceMemory> PlanMemory(const Architecture& architecture, const BatchOptions& options, Backend backend = Backend::kSimd);
+  static Result<InferenceMemory> PlanMemory(const Architecture& architecture, const BatchOptions& options,
+                                            Backend backend = Backend::kSimd);
 
-  // The session must outlive what is returned. kInvalidArgument for options out of range; kUnsupported with XNNPACK, whose packed
-  // weights are for one thread.
+  // The session must outlive what is returned. kInvalidArgument for options out of range; kUnsupported with XNNPACK,
+  // whose packed weights are for one thread.
   static Result<std::unique_ptr<BatchRecommender>> Create(const Session& session, const BatchOptions& options);
   BatchRecommender(const BatchRecommender&) = delete;
   BatchRecommender& operator=(const BatchRecommender&) = delete;
 
-  // Any number of histories, as Session::Recommend takes them; `options` are of all of them. Those of history i are assigned from
-  // best[i * options.count] on, best first, and their number, which may be smaller, to found[i]. kInvalidArgument names the first
-  // history that is wrong; then nothing was assigned. kInvalidData as Session::Recommend, which is found out last.
-  Status Recommend(std::span<const std::span<const int32_t>> histories, const RecommendOptions& options, std::span<Recommendation> best,
-                   std::span<size_t> found);
+  // Any number of histories, as Session::Recommend takes them; `options` are of all of them. Those of history i are
+  // assigned from best[i * options.count] on, best first, and their number, which may be smaller, to found[i].
+  // kInvalidArgument names the first history that is wrong; then nothing was assigned. kInvalidData as
+  // Session::Recommend, which is found out last.
+  Status Recommend(std::span<const std::span<const int32_t>> histories, const RecommendOptions& options,
+                   std::span<Recommendation> best, std::span<size_t> found);
 
   InferenceMemory memory() const;
   size_t num_threads() const { return workers_.size(); }
@@ -68,8 +72,8 @@ class BatchRecommender {
   };
 
   BatchRecommender(const Session& session, const BatchOptions& options);
-  Status Check(std::span<const std::span<const int32_t>> histories, const RecommendOptions& options, std::span<Recommendation> best,
-               std::span<size_t> found) const;
+  Status Check(std::span<const std::span<const int32_t>> histories, const RecommendOptions& options,
+               std::span<Recommendation> best, std::span<size_t> found) const;
   void MarkTakenByAll(const RecommendOptions& options);
   void Work(size_t worker);
   void RecommendSome(Share& share, size_t first, size_t rows);

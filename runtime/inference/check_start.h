@@ -15,17 +15,21 @@ struct StartOptions {
   bool other_data = false;  // the user's word that a data set of the same name in the base's provenance is another one
 };
 
-// That a private run may begin with the weights of `base`, read from `path`, and charge `ledger`. kPrivacyRefused where `base` learned from
-// that data set before and without a guarantee, or from data that nobody named: what the run says of its own epsilon would then be
-// said of weights that show the data anyway.
+// That a private run may begin with the weights of `base`, read from `path`, and charge `ledger`. kPrivacyRefused where
+// `base` learned from that data set before and without a guarantee, or from data that nobody named: what the run says
+// of its own epsilon would then be said of weights that show the data anyway.
 //
-// Also where `base` learned from that data set with a guarantee, and the ledger has less spent than that guarantee says: then it is
-// not the one that was charged, and what it states would leave out what the weights show. Enough spent proves no more than that it may be.
-Status CheckStart(const ModelFile& base, const std::string& path, const StartOptions& options, const privacy::Ledger& ledger);
+// Also where `base` learned from that data set with a guarantee, and the ledger has less spent than that guarantee
+// says: then it is not the one that was charged, and what it states would leave out what the weights show. Enough spent
+// proves no more than that it may be.
+Status CheckStart(const ModelFile& base, const std::string& path, const StartOptions& options,
+                  const privacy::Ledger& ledger);
 
-// The second half of it, for draws: what is drawn shows what `model` (called `name` in the refusal) has spent on the ledger's data set,
-// and the ledger must have that. Entries on `public_datasets` are no matter, nor those without a finite epsilon: such draws are charged.
-Status CheckPaid(const ModelFile& model, const std::string& name, std::span<const std::string> public_datasets, const privacy::Ledger& ledger);
+// The second half of it, for draws: what is drawn shows what `model` (called `name` in the refusal) has spent on the
+// ledger's data set, and the ledger must have that. Entries on `public_datasets` are no matter, nor those without a
+// finite epsilon: such draws are charged.
+Status CheckPaid(const ModelFile& model, const std::string& name, std::span<const std::string> public_datasets,
+                 const privacy::Ledger& ledger);
 
 }  // namespace wisp
 

@@ -12,7 +12,8 @@ using Kind = DecodingNeed::Kind;
 
 bool IsPublic(const ProvenanceEntry& entry, const DecodingPolicy& policy) {
   const auto& labels = policy.public_datasets;
-  return !entry.dataset.empty() && entry.dataset != kUnknownDataset && std::find(labels.begin(), labels.end(), entry.dataset) != labels.end();
+  return !entry.dataset.empty() && entry.dataset != kUnknownDataset &&
+         std::find(labels.begin(), labels.end(), entry.dataset) != labels.end();
 }
 
 // Empty where the entry carries a guarantee.
@@ -41,13 +42,16 @@ std::string Listed(const std::vector<std::string>& names) {
 // Whether draws show what the entry's data set has: it is not public, and the entry protects it too little.
 bool IsShown(const ProvenanceEntry& entry, const DecodingPolicy& policy) {
   if (IsPublic(entry, policy)) return false;
-  return !WhyNone(entry).empty() || (policy.num_records_public > 0 && entry.delta >= 1 / static_cast<double>(policy.num_records_public));
+  return !WhyNone(entry).empty() ||
+         (policy.num_records_public > 0 && entry.delta >= 1 / static_cast<double>(policy.num_records_public));
 }
 
 DecodingNeed NeedOfEntries(std::span<const ProvenanceEntry> provenance, const DecodingPolicy& policy) {
   if (provenance.empty()) return Charge("the weights have no provenance: nothing is known of the data they came from");
   if (provenance.front().base_model_hash != 0) {
-    return Charge("the weights began as those of another model, of which no entry tells: nothing is known of the data that it came from");
+    return Charge(
+        "the weights began as those of another model, of which no entry tells: nothing is known of the data that it "
+        "came from");
   }
   const ProvenanceEntry* first = nullptr;
   double epsilon = 0, delta = 0;
@@ -58,25 +62,31 @@ DecodingNeed NeedOfEntries(std::span<const ProvenanceEntry> provenance, const De
       some_public = true;
       continue;
     }
-    const std::string name = "provenance[" + std::to_string(i) + "]" + (entry.dataset.empty() ? "" : " (data set '" + entry.dataset + "')");
-    if (const std::string why = WhyNone(entry); !why.empty()) return Charge(name + " " + why + ", and its data set is not declared public");
+    const std::string name =
+        "provenance[" + std::to_string(i) + "]" + (entry.dataset.empty() ? "" : " (data set '" + entry.dataset + "')");
+    if (const std::string why = WhyNone(entry); !why.empty())
+      return Charge(name + " " + why + ", and its data set is not declared public");
     if (policy.num_records_public > 0 && entry.delta >= 1 / static_cast<double>(policy.num_records_public)) {
-      return Charge(name + " states its epsilon at a delta that is not below 1 / " + std::to_string(policy.num_records_public) +
+      return Charge(name + " states its epsilon at a delta that is not below 1 / " +
+                    std::to_string(policy.num_records_public) +
                     " records: such a guarantee allows publishing some record whole");
     }
     if (first == nullptr) first = &entry;
     if (policy.wanted && (entry.privacy_unit != first->privacy_unit || entry.adjacency != first->adjacency)) {
-      return Charge(name + " protects another unit or adjacency than the entries before it: their guarantees do not add up");
+      return Charge(name +
+                    " protects another unit or adjacency than the entries before it: their guarantees do not add up");
     }
     epsilon += *entry.epsilon;
     delta += entry.delta;
   }
   if (first == nullptr) return {Kind::kFree, "every data set the weights came from is declared public"};
   if (policy.wanted && !(epsilon <= policy.wanted->epsilon() && delta <= policy.wanted->delta())) {
-    return Charge("the weights' guarantees add up to epsilon " + privacy::EpsilonText(epsilon) + " at delta " + privacy::EpsilonText(delta) +
-                  ", wanted is epsilon " + privacy::DoubleText(policy.wanted->epsilon()) + " at delta " + privacy::DoubleText(policy.wanted->delta()));
+    return Charge("the weights' guarantees add up to epsilon " + privacy::EpsilonText(epsilon) + " at delta " +
+                  privacy::EpsilonText(delta) + ", wanted is epsilon " + privacy::DoubleText(policy.wanted->epsilon()) +
+                  " at delta " + privacy::DoubleText(policy.wanted->delta()));
   }
-  return {Kind::kFree, std::string("the weights carry a guarantee") + (some_public ? " for all data that is not declared public" : "") +
+  return {Kind::kFree, std::string("the weights carry a guarantee") +
+                           (some_public ? " for all data that is not declared public" : "") +
                            ": drawing is free post-processing"};
 }
 
@@ -113,8 +123,10 @@ Result<std::string> DatasetToCharge(const DecodingNeed& need) {
   if (need.datasets.size() > 1) {
     std::vector<std::string> names = need.datasets;
     std::replace(names.begin(), names.end(), std::string(), std::string("data that nobody named"));
-    return PrivacyRefused("draws from this model show the data sets ", Listed(names), ", and a ledger pays for one of them: declare public those that are ",
-                          "(--public-dataset; in the C interface: public_datasets), or train on the others with a guarantee");
+    return PrivacyRefused(
+        "draws from this model show the data sets ", Listed(names),
+        ", and a ledger pays for one of them: declare public those that are ",
+        "(--public-dataset; in the C interface: public_datasets), or train on the others with a guarantee");
   }
   return need.datasets.empty() ? std::string() : need.datasets.front();
 }

@@ -1,11 +1,13 @@
-// What private draws are worth: the probability that the next item is the one drawn, and its perplexity over many users.
+// What private draws are worth: the probability that the next item is the one drawn, and its perplexity over many
+// users.
 //
 //   Perplexity sum;
-//   for each test user: sum.Add(ItemProbability({.mode = DecodingMode::kUniform, .lambda = lambda}, {scores}, support, target));
+//   for each test user: sum.Add(ItemProbability({.mode = DecodingMode::kUniform, .lambda = lambda}, {scores}, support,
+//       target));
 //   sum.Value();   // exp(mean of -log probability): the support's size for lambda 0, the model's own for kPlain
 //
-// The law is the one that PrivateSampler makes its first draw from: over the support that is left when the history was taken
-// out, with q and u renormalised over it.
+// The law is the one that PrivateSampler makes its first draw from: over the support that is left when the history was
+// taken out, with q and u renormalised over it.
 //
 // What it is not: private. These figures are computed from the private scores and from held-out items: they are for
 // experiments on public data and are never shown to anyone whose records must be protected.

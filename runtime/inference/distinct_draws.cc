@@ -29,9 +29,10 @@ Wide IntegerOf(double integer) {
   return shift >= 0 ? static_cast<Wide>(mantissa) << shift : static_cast<Wide>(mantissa >> -shift);
 }
 
-// The sum of up to 32 integers of up to 2^96, exactly, in two halves: h = w / 2^48, rounded to an integer by adding and taking
-// off 1.5 * 2^52, and l = w - 2^48 h. All are integers in double: 16 times h <= 2^48 stay within 2^52, 16 times |l| <= 2^47 within
-// 2^51. The compiler's own conversion of each, a library call, took longest of all in a draw among 3,416 items.
+// The sum of up to 32 integers of up to 2^96, exactly, in two halves: h = w / 2^48, rounded to an integer by adding and
+// taking off 1.5 * 2^52, and l = w - 2^48 h. All are integers in double: 16 times h <= 2^48 stay within 2^52, 16 times
+// |l| <= 2^47 within 2^51. The compiler's own conversion of each, a library call, took longest of all in a draw among
+// 3,416 items.
 Wide SumOfIntegers(const double* weights, size_t n) {
   constexpr double kRound = 0x1.8p52, kDown = 0x1p-48, kUp = 0x1p48;
   double high[2] = {0, 0}, low[2] = {0, 0};
@@ -44,7 +45,9 @@ Wide SumOfIntegers(const double* weights, size_t n) {
     }
   }
   Wide sum = i < n ? IntegerOf(weights[i]) : 0;
-  for (size_t k = 0; k < 2; ++k) sum += static_cast<Wide>(static_cast<int64_t>(high[k])) * (Wide{1} << 48) + static_cast<Wide>(static_cast<int64_t>(low[k]));
+  for (size_t k = 0; k < 2; ++k)
+    sum += static_cast<Wide>(static_cast<int64_t>(high[k])) * (Wide{1} << 48) +
+           static_cast<Wide>(static_cast<int64_t>(low[k]));
   return sum;
 }
 

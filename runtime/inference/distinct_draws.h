@@ -1,8 +1,8 @@
 // Draws without replacement, exact and approximate, with the public part of a mixture. Internal to runtime/inference.
 //
 // Which arithmetic a guarantee rests on is said in draw_law.h, which computes the weights.
-// What it is not: constant-time. How long a draw takes may depend on the scores; someone who can time single draws of this
-// process sees more than the items.
+// What it is not: constant-time. How long a draw takes may depend on the scores; someone who can time single draws of
+// this process sees more than the items.
 #ifndef WISP_RUNTIME_INFERENCE_DISTINCT_DRAWS_H_
 #define WISP_RUNTIME_INFERENCE_DISTINCT_DRAWS_H_
 
@@ -34,7 +34,8 @@ class ExactLaw {
 class ApproximateLaw {
  public:
   void Assign(std::span<const double> weights);
-  // An index with weight above 0 that was not removed, with probability about in proportion; size() where there is none.
+  // An index with weight above 0 that was not removed, with probability about in proportion; size() where there is
+  // none.
   size_t Draw(privacy::RandomStream& random) const;
   void Remove(size_t index);
   size_t size() const { return weights_.size(); }

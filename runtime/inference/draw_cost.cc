@@ -21,13 +21,16 @@ DrawCost UniformDrawCost(uint64_t support, double lambda) {
   return {.kind = DrawCost::Kind::kUniformMixing, .support = support, .lambda = lambda};
 }
 
-// For every set of items that may be gone: if w_r is the smallest weight left, the r - 1 smaller ones are gone, and what is
-// left sums to at most the total less the `drawn` smallest others, R + w_r. w_r / (R + w_r) grows with w_r: r = 1 is worst.
+// For every set of items that may be gone: if w_r is the smallest weight left, the r - 1 smaller ones are gone, and
+// what is left sums to at most the total less the `drawn` smallest others, R + w_r. w_r / (R + w_r) grows with w_r: r =
+// 1 is worst.
 DrawCost NonUniformDrawCost(std::span<const double> sorted, size_t drawn, double lambda) {
   if (drawn + 1 >= sorted.size() || lambda == 0) return {};
   double rest = 0;  // integers below 2^53: exact
   for (size_t j = drawn + 1; j < sorted.size(); ++j) rest += sorted[j];
-  return {.kind = DrawCost::Kind::kNonUniformMixing, .lambda = lambda, .min_probability = Down(sorted[0] / (rest + sorted[0]))};
+  return {.kind = DrawCost::Kind::kNonUniformMixing,
+          .lambda = lambda,
+          .min_probability = Down(sorted[0] / (rest + sorted[0]))};
 }
 
 DrawCost AnchoredDrawCost(double clip, double temperature, uint64_t support) {
@@ -44,10 +47,14 @@ Result<double> ClipForRange(double range, double temperature) {
 
 double EpsilonOf(const DrawCost& cost) {
   switch (cost.kind) {
-    case DrawCost::Kind::kNothing: return 0;
-    case DrawCost::Kind::kUniformMixing: return std::log1p(cost.lambda * static_cast<double>(cost.support) / (1 - cost.lambda));
-    case DrawCost::Kind::kNonUniformMixing: return std::log1p(cost.lambda / ((1 - cost.lambda) * cost.min_probability));
-    case DrawCost::Kind::kBoundedRange: return cost.range;
+    case DrawCost::Kind::kNothing:
+      return 0;
+    case DrawCost::Kind::kUniformMixing:
+      return std::log1p(cost.lambda * static_cast<double>(cost.support) / (1 - cost.lambda));
+    case DrawCost::Kind::kNonUniformMixing:
+      return std::log1p(cost.lambda / ((1 - cost.lambda) * cost.min_probability));
+    case DrawCost::Kind::kBoundedRange:
+      return cost.range;
   }
   return std::numeric_limits<double>::infinity();
 }
@@ -61,9 +68,11 @@ bool Covers(const DrawCost& charged, const DrawCost& draw) {
 Result<privacy::Mechanism> ToMechanism(const DrawCost& cost, uint64_t count, privacy::Adjacency adjacency) {
   using privacy::Mechanism;
   switch (cost.kind) {
-    case DrawCost::Kind::kNothing: break;
+    case DrawCost::Kind::kNothing:
+      break;
     case DrawCost::Kind::kUniformMixing:
-      return Mechanism::RandomisedResponse({.support = cost.support, .lambda = cost.lambda, .count = count, .adjacency = adjacency});
+      return Mechanism::RandomisedResponse(
+          {.support = cost.support, .lambda = cost.lambda, .count = count, .adjacency = adjacency});
     case DrawCost::Kind::kNonUniformMixing:
       return Mechanism::NonUniformResponse(
           {.min_probability = cost.min_probability, .lambda = cost.lambda, .count = count, .adjacency = adjacency});
@@ -74,7 +83,8 @@ Result<privacy::Mechanism> ToMechanism(const DrawCost& cost, uint64_t count, pri
 }
 
 Result<double> LambdaForEpsilon(double epsilon, uint64_t draws, uint64_t support) {
-  if (!(epsilon > 0 && std::isfinite(epsilon))) return InvalidArgument("epsilon is ", epsilon, ", allowed is a positive number");
+  if (!(epsilon > 0 && std::isfinite(epsilon)))
+    return InvalidArgument("epsilon is ", epsilon, ", allowed is a positive number");
   if (draws == 0 || support == 0) return InvalidArgument("the number of draws and the support must be 1 and above");
   const double gain = std::expm1(epsilon / static_cast<double>(draws));
   if (!std::isfinite(gain)) return Down(1);

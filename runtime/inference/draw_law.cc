@@ -12,7 +12,8 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// The largest of these scores; NaN is never taken, -inf where there is none. Four at a time: one maximum waits for the one before.
+// The largest of these scores; NaN is never taken, -inf where there is none. Four at a time: one maximum waits for the
+// one before.
 float Largest(std::span<const float> scores, std::span<const int32_t> items) {
   float best[4];
   std::fill_n(best, 4, -std::numeric_limits<float>::infinity());
@@ -28,7 +29,8 @@ float Largest(std::span<const float> scores, std::span<const int32_t> items) {
 void KeepBest(size_t keep, double share, std::vector<double>& weights) {
   std::vector<uint32_t> order(weights.size());
   std::iota(order.begin(), order.end(), 0u);
-  std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return weights[a] != weights[b] ? weights[a] > weights[b] : a < b; });
+  std::sort(order.begin(), order.end(),
+            [&](uint32_t a, uint32_t b) { return weights[a] != weights[b] ? weights[a] > weights[b] : a < b; });
   if (keep < order.size()) {
     for (size_t i = keep; i < order.size(); ++i) weights[order[i]] = 0;
     order.resize(keep);
@@ -98,7 +100,8 @@ float AnchoredWeights(std::span<const float> scores, std::span<const float> base
 
 void Centre(std::span<float> scores, std::span<const float> base_scores) {
   double sum = 0;
-  for (size_t i = 0; i < scores.size(); ++i) sum += static_cast<double>(scores[i]) - static_cast<double>(base_scores[i]);
+  for (size_t i = 0; i < scores.size(); ++i)
+    sum += static_cast<double>(scores[i]) - static_cast<double>(base_scores[i]);
   const double mean = sum / static_cast<double>(scores.size());
   for (float& score : scores) score = static_cast<float>(score - mean);
 }

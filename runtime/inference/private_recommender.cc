@@ -18,10 +18,12 @@ using privacy::EpsilonDelta;
 // What is proved holds for any scores; what the draws are worth was looked at with those of floats only.
 Status CheckBackend(const char* which, const Session& session) {
   if (&session.graph().ops() == &kernels::BestOps()) return OkStatus();
-  return Unsupported("recommending privately is for the default kernels, in float: open the ", which, " without another backend");
+  return Unsupported("recommending privately is for the default kernels, in float: open the ", which,
+                     " without another backend");
 }
 
-// Scores of a base are read as public: that it is must follow from what it states of itself and from what the app declares.
+// Scores of a base are read as public: that it is must follow from what it states of itself and from what the app
+// declares.
 Status CheckBase(const Session& session, const PrivateRecommenderOptions& o) {
   if (o.base == nullptr) return OkStatus();
   const ModelFile &base = o.base->file(), &model = session.file();
@@ -41,12 +43,15 @@ Status CheckBase(const Session& session, const PrivateRecommenderOptions& o) {
 
 Result<DecodingMode> ModeOf(const PrivateRecommenderOptions& o) {
   const DecodingMode mode = o.mode.value_or(o.base != nullptr ? DecodingMode::kBaseAnchored : DecodingMode::kUniform);
-  if (mode != DecodingMode::kUniform && mode != DecodingMode::kBaseAnchored) return InvalidArgument("recommending knows the modes mixed and anchored");
-  if (mode == DecodingMode::kBaseAnchored && o.base == nullptr) return InvalidArgument("anchored recommending needs the base model");
+  if (mode != DecodingMode::kUniform && mode != DecodingMode::kBaseAnchored)
+    return InvalidArgument("recommending knows the modes mixed and anchored");
+  if (mode == DecodingMode::kBaseAnchored && o.base == nullptr)
+    return InvalidArgument("anchored recommending needs the base model");
   return mode;
 }
 
-// With a number of records that nobody declares, what is asked for now is held to so many; a limit that stands was accepted before.
+// With a number of records that nobody declares, what is asked for now is held to so many; a limit that stands was
+// accepted before.
 constexpr double kAssumedRecords = 10'000;
 enum class DeltaOf { kRequest, kStandingLimit };
 
@@ -54,24 +59,32 @@ Status CheckDelta(const char* whose, double delta, DeltaOf of, const PrivateReco
   const bool declared = o.num_records_public != 0;
   if (o.allow_large_delta || (!declared && of == DeltaOf::kStandingLimit)) return OkStatus();
   const double records = declared ? static_cast<double>(o.num_records_public) : kAssumedRecords;
-  if (const double most = privacy::LargestDelta(records); delta < 1 / records && delta > most && of == DeltaOf::kRequest) {
-    return PrivacyRefused(whose, " delta is ", privacy::ShortText(delta), ", allowed with ", static_cast<uint64_t>(records),
-                          " records is at most ", privacy::ShortText(most), ": it is the chance of no protection at all (docs/one-person.md)");
+  if (const double most = privacy::LargestDelta(records);
+      delta < 1 / records && delta > most && of == DeltaOf::kRequest) {
+    return PrivacyRefused(whose, " delta is ", privacy::ShortText(delta), ", allowed with ",
+                          static_cast<uint64_t>(records), " records is at most ", privacy::ShortText(most),
+                          ": it is the chance of no protection at all (docs/one-person.md)");
   }
   if (delta < 1 / records) return OkStatus();
-  return PrivacyRefused(whose, " delta is ", privacy::DoubleText(delta), ", which is not below 1 / ", static_cast<uint64_t>(records),
-                        (declared ? " records" : ", allowed where nobody declares the number of records (num_records_public)"),
-                        ": such a guarantee allows publishing some record whole");
+  return PrivacyRefused(
+      whose, " delta is ", privacy::DoubleText(delta), ", which is not below 1 / ", static_cast<uint64_t>(records),
+      (declared ? " records" : ", allowed where nobody declares the number of records (num_records_public)"),
+      ": such a guarantee allows publishing some record whole");
 }
 
 Status CheckGoal(const PrivateRecommenderOptions& o, DecodingMode mode) {
   const DrawGoal& goal = o.goal;
-  if (goal.lambda.has_value() + goal.clip.has_value() + goal.epsilon_per_draw.has_value() + goal.lifetime.has_value() != 1) {
-    return InvalidArgument("draws from this model are charged: exactly one of lambda (mixed) or clip (anchored), an epsilon per draw, or a target "
-                           "with a lifetime is needed");
+  if (goal.lambda.has_value() + goal.clip.has_value() + goal.epsilon_per_draw.has_value() + goal.lifetime.has_value() !=
+      1) {
+    return InvalidArgument(
+        "draws from this model are charged: exactly one of lambda (mixed) or clip (anchored), an epsilon per draw, or "
+        "a target "
+        "with a lifetime is needed");
   }
-  if (goal.lambda && mode != DecodingMode::kUniform) return InvalidArgument("lambda was given, but the mode is anchored, which has a clip instead");
-  if (goal.clip && mode != DecodingMode::kBaseAnchored) return InvalidArgument("a clip was given, but the mode is mixed, which has lambda instead");
+  if (goal.lambda && mode != DecodingMode::kUniform)
+    return InvalidArgument("lambda was given, but the mode is anchored, which has a clip instead");
+  if (goal.clip && mode != DecodingMode::kBaseAnchored)
+    return InvalidArgument("a clip was given, but the mode is mixed, which has lambda instead");
   return goal.lifetime ? CheckDelta("the target's", goal.lifetime->target.delta(), DeltaOf::kRequest, o) : OkStatus();
 }
 
@@ -89,8 +102,10 @@ Status CheckLimit(const PrivateRecommenderOptions& o) {
   if (!o.goal.lifetime) return OkStatus();
   WISP_ASSIGN_OR_RETURN(const auto entries, o.ledger->Entries());
   if (entries.empty()) return o.ledger->SetLimit(o.goal.lifetime->target);
-  return PrivacyRefused("a target for all draws together, from data whose ledger has spendings and no limit: nothing would end the draws; "
-                        "limit the ledger first, over everything");
+  return PrivacyRefused(
+      "a target for all draws together, from data whose ledger has spendings and no limit: nothing would end the "
+      "draws; "
+      "limit the ledger first, over everything");
 }
 
 Result<double> LambdaOf(const PrivateRecommenderOptions& o, uint64_t support) {
@@ -98,10 +113,13 @@ Result<double> LambdaOf(const PrivateRecommenderOptions& o, uint64_t support) {
   const privacy::PublicMixture uniform{.support = support};
   const auto adjacency = o.ledger->adjacency();
   if (o.goal.epsilon_per_draw) {
-    WISP_ASSIGN_OR_RETURN(const auto m, privacy::PureResponse({.epsilon = *o.goal.epsilon_per_draw, .draws = 1, .adjacency = adjacency}, uniform));
+    WISP_ASSIGN_OR_RETURN(
+        const auto m,
+        privacy::PureResponse({.epsilon = *o.goal.epsilon_per_draw, .draws = 1, .adjacency = adjacency}, uniform));
     return m.lambda();
   }
-  WISP_ASSIGN_OR_RETURN(const auto c, privacy::CalibrateResponse({o.goal.lifetime->target, o.goal.lifetime->draws, adjacency}, uniform));
+  WISP_ASSIGN_OR_RETURN(
+      const auto c, privacy::CalibrateResponse({o.goal.lifetime->target, o.goal.lifetime->draws, adjacency}, uniform));
   return c.mechanism.lambda();
 }
 
@@ -109,7 +127,8 @@ Result<double> ClipOf(const PrivateRecommenderOptions& o) {
   if (o.goal.clip) return *o.goal.clip;
   double range = o.goal.epsilon_per_draw.value_or(0);
   if (o.goal.lifetime) {
-    WISP_ASSIGN_OR_RETURN(const auto c, privacy::CalibrateBoundedRange({o.goal.lifetime->target, o.goal.lifetime->draws, o.ledger->adjacency()}));
+    WISP_ASSIGN_OR_RETURN(const auto c, privacy::CalibrateBoundedRange(
+                                            {o.goal.lifetime->target, o.goal.lifetime->draws, o.ledger->adjacency()}));
     range = c.mechanism.range();
   }
   return ClipForRange(range, o.temperature);
@@ -118,7 +137,9 @@ Result<double> ClipOf(const PrivateRecommenderOptions& o) {
 // All that is charged for: checked, and made into lambda or clip.
 Status SetUpCharge(const PrivateRecommenderOptions& o, uint64_t support, PrivateSamplerOptions& s) {
   if (o.ledger == nullptr) {
-    return PrivacyRefused("private recommending from these weights needs a ledger, the file that remembers what was spent: ", s.need.reason);
+    return PrivacyRefused(
+        "private recommending from these weights needs a ledger, the file that remembers what was spent: ",
+        s.need.reason);
   }
   WISP_ASSIGN_OR_RETURN(const std::string dataset, DatasetToCharge(s.need));
   if (!dataset.empty()) WISP_RETURN_IF_ERROR(o.ledger->CheckDataset(dataset));
@@ -135,9 +156,13 @@ Status SetUpCharge(const PrivateRecommenderOptions& o, uint64_t support, Private
 // A lifetime is a plan, where the ledger is still empty: so many draws, none dearer than these, whatever they show.
 Status PlanLifetime(const PrivateRecommenderOptions& o, uint64_t support, const PrivateSamplerOptions& s) {
   if (!o.goal.lifetime) return OkStatus();
-  const DrawCost draw = s.mode == DecodingMode::kUniform ? UniformDrawCost(support, s.lambda) : AnchoredDrawCost(s.clip, o.temperature, support);
+  const DrawCost draw = s.mode == DecodingMode::kUniform ? UniformDrawCost(support, s.lambda)
+                                                         : AnchoredDrawCost(s.clip, o.temperature, support);
   WISP_ASSIGN_OR_RETURN(const auto draws, ToMechanism(draw, o.goal.lifetime->draws, o.ledger->adjacency()));
-  const privacy::ChargeRequest all{.mechanism = draws, .run = o.run, .noise = o.reproducible_seed ? privacy::NoiseKind::kReproducible : privacy::NoiseKind::kSecure};
+  const privacy::ChargeRequest all{.mechanism = draws,
+                                   .run = o.run,
+                                   .noise = o.reproducible_seed ? privacy::NoiseKind::kReproducible
+                                                                : privacy::NoiseKind::kSecure};
   return o.ledger->PlanRun({&all, 1});
 }
 
@@ -159,7 +184,8 @@ DecodingPolicy PolicyOf(const PrivateRecommenderOptions& o) {
   return {.public_datasets = o.public_datasets, .num_records_public = o.allow_large_delta ? 0 : o.num_records_public};
 }
 
-PrivateRecommender::PrivateRecommender(Session& session, const PrivateRecommenderOptions& options, PrivateSamplerOptions&& set_up, PrivateSampler sampler)
+PrivateRecommender::PrivateRecommender(Session& session, const PrivateRecommenderOptions& options,
+                                       PrivateSamplerOptions&& set_up, PrivateSampler sampler)
     : session_(&session),
       base_(options.base),
       reason_(std::move(set_up.need.reason)),
@@ -171,7 +197,8 @@ PrivateRecommender::PrivateRecommender(Session& session, const PrivateRecommende
       base_scores_(mode_ == DecodingMode::kBaseAnchored ? scores_.size() : 0) {
   const uint64_t support = SupportFor(options, scores_.size());
   if (mode_ == DecodingMode::kUniform) epsilon_per_draw_ = EpsilonOf(UniformDrawCost(support, lambda_));
-  if (mode_ == DecodingMode::kBaseAnchored) epsilon_per_draw_ = EpsilonOf(AnchoredDrawCost(clip_, options.temperature, support));
+  if (mode_ == DecodingMode::kBaseAnchored)
+    epsilon_per_draw_ = EpsilonOf(AnchoredDrawCost(clip_, options.temperature, support));
 }
 
 Status PrivateRecommender::CheckBackends(const Session& session, const Session* base) {
@@ -182,10 +209,18 @@ Status PrivateRecommender::CheckBackends(const Session& session, const Session* 
 Result<PrivateRecommender> PrivateRecommender::Create(Session& session, const PrivateRecommenderOptions& o) {
   WISP_RETURN_IF_ERROR(CheckBackends(session, o.base));
   WISP_RETURN_IF_ERROR(CheckBase(session, o));
-  PrivateSamplerOptions s{.mode = DecodingMode::kPlain, .num_items = session.architecture().num_items, .temperature = o.temperature,
-                          .top_k = o.top_k, .nucleus = o.nucleus, .need = NeedOf(session.file(), PolicyOf(o)),
-                          .run = o.run, .draws_per_charge = o.draws_per_charge, .charge_for = o.charge_for,
-                          .reproducible_seed = o.reproducible_seed, .selection = o.selection, .after_mixing = o.after_mixing};
+  PrivateSamplerOptions s{.mode = DecodingMode::kPlain,
+                          .num_items = session.architecture().num_items,
+                          .temperature = o.temperature,
+                          .top_k = o.top_k,
+                          .nucleus = o.nucleus,
+                          .need = NeedOf(session.file(), PolicyOf(o)),
+                          .run = o.run,
+                          .draws_per_charge = o.draws_per_charge,
+                          .charge_for = o.charge_for,
+                          .reproducible_seed = o.reproducible_seed,
+                          .selection = o.selection,
+                          .after_mixing = o.after_mixing};
   const bool charged = s.need.kind == DecodingNeed::Kind::kCharge;
   if (charged) {
     s.ledger = o.ledger;
@@ -201,17 +236,26 @@ Result<PrivateRecommender> PrivateRecommender::Create(Session& session, const Pr
   return PrivateRecommender(session, o, std::move(s), std::move(sampler));
 }
 
-Result<std::vector<int32_t>> PrivateRecommender::SupportFromBase(std::span<const int32_t> history, const PrivateRecommendOptions& o) {
-  if (base_ == nullptr) return InvalidArgument("the base's best items are to be drawn from, but there is no base model");
-  WISP_ASSIGN_OR_RETURN(const auto best,
-                        base_->Recommend(history, {.count = o.base_top, .seen = o.seen, .excluded = o.excluded, .candidates = o.candidates}));
+Result<std::vector<int32_t>> PrivateRecommender::SupportFromBase(std::span<const int32_t> history,
+                                                                 const PrivateRecommendOptions& o) {
+  if (base_ == nullptr)
+    return InvalidArgument("the base's best items are to be drawn from, but there is no base model");
+  WISP_ASSIGN_OR_RETURN(
+      const auto best,
+      base_->Recommend(history,
+                       {.count = o.base_top, .seen = o.seen, .excluded = o.excluded, .candidates = o.candidates}));
   std::vector<int32_t> support;
   for (const Recommendation& r : best) support.push_back(r.item);
   return support;
 }
 
-Result<std::vector<int32_t>> PrivateRecommender::Recommend(std::span<const int32_t> history, const PrivateRecommendOptions& o) {
-  DrawRequest request{.scores = scores_, .base_scores = base_scores_, .candidates = o.candidates, .count = o.count, .support_origin = o.support_origin};
+Result<std::vector<int32_t>> PrivateRecommender::Recommend(std::span<const int32_t> history,
+                                                           const PrivateRecommendOptions& o) {
+  DrawRequest request{.scores = scores_,
+                      .base_scores = base_scores_,
+                      .candidates = o.candidates,
+                      .count = o.count,
+                      .support_origin = o.support_origin};
   std::vector<int32_t> support, excluded(o.excluded.begin(), o.excluded.end());
   if (o.base_top > 0) {
     WISP_ASSIGN_OR_RETURN(support, SupportFromBase(history, o));

@@ -20,31 +20,41 @@ bool Mixes(DecodingMode mode) { return mode == DecodingMode::kUniform || mode ==
 // What no parameter can make private.
 Status CheckWishes(const PrivateSamplerOptions& o) {
   if (o.selection != Selection::kSample) {
-    return PrivacyRefused("private decoding by arg-max or beam search: the guarantee is that of random draws; a choice of the best has none");
+    return PrivacyRefused(
+        "private decoding by arg-max or beam search: the guarantee is that of random draws; a choice of the best has "
+        "none");
   }
   if (o.after_mixing != AfterMixing::kNothing) {
-    return PrivacyRefused("private decoding with temperature, top-k or nucleus after mixing: they undo the mixing; apply them to q, before it");
+    return PrivacyRefused(
+        "private decoding with temperature, top-k or nucleus after mixing: they undo the mixing; apply them to q, "
+        "before it");
   }
   if (o.output != DrawOutput::kItems) {
-    return PrivacyRefused("private decoding that returns probabilities: what is charged for is the drawn items, probabilities show the model itself");
+    return PrivacyRefused(
+        "private decoding that returns probabilities: what is charged for is the drawn items, probabilities show the "
+        "model itself");
   }
   if (o.mode == DecodingMode::kPlain) {
     if (o.need.kind == DecodingNeed::Kind::kFree) return OkStatus();
-    return PrivacyRefused("plain sampling of weights without a guarantee: ", o.need.reason, "; choose a private mode and a ledger");
+    return PrivacyRefused("plain sampling of weights without a guarantee: ", o.need.reason,
+                          "; choose a private mode and a ledger");
   }
-  if (o.ledger == nullptr) return PrivacyRefused("private decoding needs a ledger: without one the budget spent would be forgotten");
+  if (o.ledger == nullptr)
+    return PrivacyRefused("private decoding needs a ledger: without one the budget spent would be forgotten");
   return OkStatus();
 }
 
 Status CheckMixing(const PrivateSamplerOptions& o) {
   if (!(o.lambda >= 0 && o.lambda <= 1)) return InvalidArgument("lambda is ", o.lambda, ", allowed is 0 <= lambda < 1");
-  if (o.lambda == 1) return PrivacyRefused("private decoding with lambda 1: nothing is mixed in, which leaves no guarantee; allowed is 0 <= lambda < 1");
+  if (o.lambda == 1)
+    return PrivacyRefused(
+        "private decoding with lambda 1: nothing is mixed in, which leaves no guarantee; allowed is 0 <= lambda < 1");
   if (o.mode == DecodingMode::kUniform) {
     return o.mixing.empty() ? OkStatus() : InvalidArgument("a mixing distribution was given, but the mode is uniform");
   }
   if (o.mixing.size() != o.num_items) {
-    return InvalidArgument("the mixing distribution has ", o.mixing.size(), " entries, the catalogue has ",
-                           o.num_items, " items");
+    return InvalidArgument("the mixing distribution has ", o.mixing.size(), " entries, the catalogue has ", o.num_items,
+                           " items");
   }
   for (size_t i = 0; i < o.mixing.size(); ++i) {
     if (o.mixing[i] > 0 && std::isfinite(o.mixing[i])) continue;
@@ -56,10 +66,12 @@ Status CheckMixing(const PrivateSamplerOptions& o) {
 
 Status CheckAnchored(const PrivateSamplerOptions& o) {
   if (!(o.clip > 0)) return InvalidArgument("clip is ", o.clip, ", allowed is above 0");
-  if (!std::isfinite(o.clip)) return PrivacyRefused("anchored decoding with an infinite clip: nothing is bounded, which leaves no guarantee");
+  if (!std::isfinite(o.clip))
+    return PrivacyRefused("anchored decoding with an infinite clip: nothing is bounded, which leaves no guarantee");
   if (o.top_k != 0 || o.nucleus != 1) {
-    return PrivacyRefused("anchored decoding with top-k or nucleus: truncation by private scores voids it; give candidates chosen "
-                          "by the public model");
+    return PrivacyRefused(
+        "anchored decoding with top-k or nucleus: truncation by private scores voids it; give candidates chosen "
+        "by the public model");
   }
   if (o.clip / o.temperature > kAnchoredMaxReach) {
     return InvalidArgument("clip over temperature is ", o.clip / o.temperature, ", allowed is up to 2^20");
@@ -75,7 +87,8 @@ Status CheckOptions(const PrivateSamplerOptions& o) {
   if (!(o.temperature > 0 && std::isfinite(o.temperature))) {
     return InvalidArgument("the temperature is ", o.temperature, ", allowed is a positive number");
   }
-  if (!(o.nucleus > 0 && o.nucleus <= 1)) return InvalidArgument("nucleus is ", o.nucleus, ", allowed is above 0 and up to 1");
+  if (!(o.nucleus > 0 && o.nucleus <= 1))
+    return InvalidArgument("nucleus is ", o.nucleus, ", allowed is above 0 and up to 1");
   if (o.draws_per_charge == 0) return InvalidArgument("draws_per_charge is 0, allowed are 1 and above");
   if (Mixes(o.mode)) return CheckMixing(o);
   return o.mode == DecodingMode::kBaseAnchored ? CheckAnchored(o) : OkStatus();
@@ -84,8 +97,7 @@ Status CheckOptions(const PrivateSamplerOptions& o) {
 Status CheckIds(const char* what, std::span<const int32_t> items, uint32_t num_items) {
   for (int32_t id : items) {
     if (id >= 0 && static_cast<uint32_t>(id) < num_items) continue;
-    return InvalidArgument(what, " names item ", id, "; the catalogue has items 0 to ",
-                           num_items - 1);
+    return InvalidArgument(what, " names item ", id, "; the catalogue has items 0 to ", num_items - 1);
   }
   return OkStatus();
 }
@@ -104,8 +116,10 @@ PrivateSampler::PrivateSampler(PrivateSamplerOptions options, RandomStream rando
 
 Result<PrivateSampler> PrivateSampler::Create(PrivateSamplerOptions options) {
   WISP_RETURN_IF_ERROR(CheckOptions(options));
-  auto random = options.reproducible_seed ? Result<RandomStream>(RandomStream::Reproducible(*options.reproducible_seed, StreamPurpose::kDecoding))
-                                          : RandomStream::Secure();
+  auto random =
+      options.reproducible_seed
+          ? Result<RandomStream>(RandomStream::Reproducible(*options.reproducible_seed, StreamPurpose::kDecoding))
+          : RandomStream::Secure();
   if (!random.ok()) return random.status();
   PrivateSampler sampler(std::move(options), *std::move(random));
   std::vector<int32_t> all(sampler.options_.num_items);
@@ -123,10 +137,17 @@ std::vector<DrawCost> PrivateSampler::CostsOf(std::span<const int32_t> support, 
   }
   for (size_t i = 0; i < costs.size(); ++i) {
     switch (options_.mode) {
-      case DecodingMode::kUniform: costs[i] = UniformDrawCost(support.size() - i, options_.lambda); break;
-      case DecodingMode::kNonUniform: costs[i] = NonUniformDrawCost(sorted, i, options_.lambda); break;
-      case DecodingMode::kBaseAnchored: costs[i] = AnchoredDrawCost(options_.clip, options_.temperature, support.size() - i); break;
-      case DecodingMode::kPlain: break;
+      case DecodingMode::kUniform:
+        costs[i] = UniformDrawCost(support.size() - i, options_.lambda);
+        break;
+      case DecodingMode::kNonUniform:
+        costs[i] = NonUniformDrawCost(sorted, i, options_.lambda);
+        break;
+      case DecodingMode::kBaseAnchored:
+        costs[i] = AnchoredDrawCost(options_.clip, options_.temperature, support.size() - i);
+        break;
+      case DecodingMode::kPlain:
+        break;
     }
   }
   return costs;
@@ -134,8 +155,10 @@ std::vector<DrawCost> PrivateSampler::CostsOf(std::span<const int32_t> support, 
 
 Status PrivateSampler::CheckRequest(const DrawRequest& r) const {
   if (r.support_origin != SupportOrigin::kPublic) {
-    return PrivacyRefused("private decoding over a support computed from the private model: which items may be drawn would itself tell of "
-                          "its records; give a public list, or the public model's best");
+    return PrivacyRefused(
+        "private decoding over a support computed from the private model: which items may be drawn would itself tell "
+        "of "
+        "its records; give a public list, or the public model's best");
   }
   const bool anchored = options_.mode == DecodingMode::kBaseAnchored;
   WISP_RETURN_IF_ERROR(CheckSize("the scores", r.scores.size(), options_.num_items));
@@ -147,7 +170,8 @@ Status PrivateSampler::CheckRequest(const DrawRequest& r) const {
 
 // Divides for what might be refused only: 3,416 quotients were a sixth of what drawing adds.
 Status PrivateSampler::CheckReach(std::span<const float> base_scores) const {
-  const auto surely = static_cast<float>(std::min(0.99 * (kAnchoredMaxReach * options_.temperature - options_.clip), 1e38));
+  const auto surely =
+      static_cast<float>(std::min(0.99 * (kAnchoredMaxReach * options_.temperature - options_.clip), 1e38));
   for (size_t i = 0; i < base_scores.size(); ++i) {
     if (std::abs(base_scores[i]) <= surely) continue;
     const double b = base_scores[i];
@@ -183,12 +207,15 @@ Status PrivateSampler::Pay(std::span<const DrawCost> costs) {
       continue;
     }
     const DrawCost block = options_.charge_for == ChargeFor::kWholeCatalogue ? whole_catalogue_ : cost;
-    WISP_ASSIGN_OR_RETURN(const privacy::Mechanism mechanism, ToMechanism(block, options_.draws_per_charge, options_.ledger->adjacency()));
+    WISP_ASSIGN_OR_RETURN(const privacy::Mechanism mechanism,
+                          ToMechanism(block, options_.draws_per_charge, options_.ledger->adjacency()));
     block_left_ = 0;
-    WISP_RETURN_IF_ERROR(options_.ledger->Charge({.mechanism = mechanism,
-                                                  .run = options_.run,
-                                                  .purpose = "decoding",
-                                                  .noise = random_.IsSecure() ? NoiseKind::kSecure : NoiseKind::kReproducible}).status());
+    WISP_RETURN_IF_ERROR(options_.ledger
+                             ->Charge({.mechanism = mechanism,
+                                       .run = options_.run,
+                                       .purpose = "decoding",
+                                       .noise = random_.IsSecure() ? NoiseKind::kSecure : NoiseKind::kReproducible})
+                             .status());
     block_ = block;
     block_left_ = options_.draws_per_charge - 1;
     draws_charged_ += options_.draws_per_charge;
@@ -206,7 +233,8 @@ Result<std::vector<int32_t>> PrivateSampler::Draw(const DrawRequest& request) {
 std::vector<int32_t> PrivateSampler::DrawDistinct(const DrawRequest& r, std::vector<int32_t> support) {
   if (options_.mode == DecodingMode::kBaseAnchored) return DrawAnchored(r, std::move(support));
   std::vector<double> q, u;
-  const SoftmaxOptions softmax{.temperature = options_.temperature, .top_k = options_.top_k, .nucleus = options_.nucleus};
+  const SoftmaxOptions softmax{
+      .temperature = options_.temperature, .top_k = options_.top_k, .nucleus = options_.nucleus};
   SoftmaxWeights(r.scores, support, softmax, q);
   if (options_.mode == DecodingMode::kNonUniform) {
     for (int32_t item : support) u.push_back(u_[static_cast<size_t>(item)]);
@@ -236,7 +264,8 @@ std::vector<int32_t> PrivateSampler::DrawAnchored(const DrawRequest& r, std::vec
   while (drawn.size() < count) {
     if (stale) {
       std::erase(left, kGone);
-      best_base = AnchoredWeights(r.scores, r.base_scores, left, {.clip = options_.clip, .temperature = options_.temperature}, weights);
+      best_base = AnchoredWeights(r.scores, r.base_scores, left,
+                                  {.clip = options_.clip, .temperature = options_.temperature}, weights);
       law.Assign(weights);
     }
     const size_t index = law.Draw(random_);

@@ -1,22 +1,25 @@
-// Recommending from a model that was trained without a guarantee, privately: every item drawn is a mechanism of its own,
-// charged to the ledger before a random number of it is drawn (docs/algorithms.md, section 7; Majmudar et al. 2022).
+// Recommending from a model that was trained without a guarantee, privately: every item drawn is a mechanism of its
+// own, charged to the ledger before a random number of it is drawn (docs/algorithms.md, section 7; Majmudar et al.
+// 2022).
 //
-// What is protected: the records the scored weights were trained on. What is not: the prompt (the history given now), the
-// support, the number of items asked for, when one stops (which may depend on drawn items only), and time (draw_law.h).
-// Released are the drawn items, in the order they were drawn; never scores, probabilities or a ranking by them.
+// What is protected: the records the scored weights were trained on. What is not: the prompt (the history given now),
+// the support, the number of items asked for, when one stops (which may depend on drawn items only), and time
+// (draw_law.h). Released are the drawn items, in the order they were drawn; never scores, probabilities or a ranking by
+// them.
 //
-//   WISP_ASSIGN_OR_RETURN(PrivateSampler sampler, PrivateSampler::Create({.mode = DecodingMode::kUniform, .num_items = n,
-//       .lambda = 1e-3, .ledger = &ledger, .run = "recommendations", .draws_per_charge = 100}));
+//   WISP_ASSIGN_OR_RETURN(PrivateSampler sampler, PrivateSampler::Create({.mode = DecodingMode::kUniform,
+//       .num_items = n, .lambda = 1e-3, .ledger = &ledger, .run = "recommendations", .draws_per_charge = 100}));
 //   WISP_RETURN_IF_ERROR(session.Score(history, scores));
 //   WISP_ASSIGN_OR_RETURN(auto items, sampler.Draw({.scores = scores, .excluded = history, .count = 10}));
 //
 // k distinct items are k draws without replacement from what is left of the support, q and u renormalised over it. The
-// lifetime number of draws is not a parameter: it is whatever the ledger's limit (epsilon, delta) pays for, over all queries.
+// lifetime number of draws is not a parameter: it is whatever the ledger's limit (epsilon, delta) pays for, over all
+// queries.
 //
-// base-anchored: softmax((b + clip(f - b, -c, c)) / tau), b the scores of a PUBLIC model (the one that was shipped; that it
-// is public is the caller's word), f of the fine-tuned one. A constant added to all f is not taken out: it eats into
-// the clip. As any function of f may be clipped, a caller may shift f as it likes beforehand, by its own mean over the items
-// say, for free.
+// base-anchored: softmax((b + clip(f - b, -c, c)) / tau), b the scores of a PUBLIC model (the one that was shipped;
+// that it is public is the caller's word), f of the fine-tuned one. A constant added to all f is not taken out: it eats
+// into the clip. As any function of f may be clipped, a caller may shift f as it likes beforehand, by its own mean over
+// the items say, for free.
 //
 // What it is not: for weights with a guarantee (decoding_need.h): those may be sampled, ranked and shown freely.
 #ifndef WISP_RUNTIME_INFERENCE_PRIVATE_SAMPLING_H_
@@ -52,7 +55,8 @@ enum class SupportOrigin { kPublic, kPrivateModel };
 // With which support a draw is charged.
 enum class ChargeFor {
   // The one it is drawn from: cheapest for short candidate lists. Charged one at a time under a limit, every draw with
-  // another support asks the accountant again: 30 to 70 ms a draw at 1e4 items (2 cores, 2026-11-21) against 0.01 ms in a block.
+  // another support asks the accountant again: 30 to 70 ms a draw at 1e4 items (2 cores, 2026-11-21) against 0.01 ms in
+  // a block.
   kSupportLeft,
   // All items, which covers every draw: each charge is then the same mechanism whatever was drawn before, so
   // composing them needs no argument about parameters that were chosen adaptively, and blocks are never cut short.
@@ -72,8 +76,8 @@ struct PrivateSamplerOptions {
 
   privacy::Ledger* ledger = nullptr;  // of the training data; must outlive the sampler; not needed for kPlain
   std::string run;
-  // Draws charged at a time. What was charged is spent, drawn or not. A draw that a block does not cover (a larger support)
-  // opens another, and what was left of the old one is lost.
+  // Draws charged at a time. What was charged is spent, drawn or not. A draw that a block does not cover (a larger
+  // support) opens another, and what was left of the old one is lost.
   uint32_t draws_per_charge = 1;
   ChargeFor charge_for = ChargeFor::kSupportLeft;
   std::optional<uint64_t> reproducible_seed = std::nullopt;  // set: draws repeat and there is NO guarantee
@@ -101,9 +105,9 @@ class PrivateSampler {
   // random numbers.
   static Result<PrivateSampler> Create(PrivateSamplerOptions options);
 
-  // `count` distinct items in the order drawn, fewer when the support is smaller. All draws are charged before the first
-  // random number. Whatever the error: no item, no random number; charges made until then stay (kPrivacyRefused: the limit).
-  // Errors depend on public values and on the ledger, never on `scores`.
+  // `count` distinct items in the order drawn, fewer when the support is smaller. All draws are charged before the
+  // first random number. Whatever the error: no item, no random number; charges made until then stay (kPrivacyRefused:
+  // the limit). Errors depend on public values and on the ledger, never on `scores`.
   Result<std::vector<int32_t>> Draw(const DrawRequest& request);
 
   // What `count` draws from a support of these items would be charged for, one by one.

@@ -20,16 +20,20 @@ Result<const kernels::OpTable*> OpsOf(Backend backend) {
   if (backend == Backend::kXnnpack) ops = kernels::XnnpackOps();
   if (backend == Backend::kInt8) ops = kernels::Int8Ops();
   if (ops != nullptr) return ops;
-  return Unsupported(backend == Backend::kInt8 ? "there are no 8-bit kernels for this processor"
-                                               : "this build has no XNNPACK (configure with -DWISP_XNNPACK=ON), or it does not run on this processor");
+  return Unsupported(
+      backend == Backend::kInt8
+          ? "there are no 8-bit kernels for this processor"
+          : "this build has no XNNPACK (configure with -DWISP_XNNPACK=ON), or it does not run on this processor");
 }
 
 Session::Session(ModelFile file, const kernels::OpTable& ops)
     : file_(std::move(file)),
-      graph_(file_.architecture(), ops, /*num_negatives=*/0, GraphUse::kInference, HeadPackingFor(ops, file_.architecture(), ParameterSource(file_.tensors()))),
+      graph_(file_.architecture(), ops, /*num_negatives=*/0, GraphUse::kInference,
+             HeadPackingFor(ops, file_.architecture(), ParameterSource(file_.tensors()))),
       buffers_(graph_.AllocateForInference()),
       packed_(graph_.pack_plan().size()),
-      weights_{&graph_.ops(), &graph_.pack_plan(), &graph_.parameters(), ParameterSource(file_.tensors()), packed_.data()},
+      weights_{&graph_.ops(), &graph_.pack_plan(), &graph_.parameters(), ParameterSource(file_.tensors()),
+               packed_.data()},
       scores_(file_.architecture().num_items),
       excluded_(file_.architecture().num_items, 0) {
   encoded_.reserve(file_.architecture().max_length);
@@ -64,7 +68,8 @@ InferenceMemory Session::MemoryOf(const Recommender& graph) {
   const Architecture& architecture = graph.architecture();
   return InferenceMemory{.activations = graph.inference_bytes(),
                          .packed_weights = AlignedArray<float>::AllocatedBytes(graph.pack_plan().size()),
-                         .scores = architecture.num_items * (sizeof(float) + sizeof(uint8_t)) + architecture.max_length * sizeof(int32_t)};
+                         .scores = architecture.num_items * (sizeof(float) + sizeof(uint8_t)) +
+                                   architecture.max_length * sizeof(int32_t)};
 }
 
 InferenceMemory Session::memory() const {
@@ -95,14 +100,16 @@ Status Session::Score(std::span<const int32_t> history, std::span<float> scores)
   return OkStatus();
 }
 
-// The first of the last history that need no second look. The newest item is always computed: its hidden state is what is asked for.
+// The first of the last history that need no second look. The newest item is always computed: its hidden state is what
+// is asked for.
 size_t Session::ItemsKept(std::span<const int32_t> window) const {
   if (!graph_.KeepsKeys(encoded_.size(), window.size())) return 0;
   const auto differs = std::mismatch(encoded_.begin(), encoded_.end(), window.begin(), window.end() - 1).first;
   return static_cast<size_t>(differs - encoded_.begin());
 }
 
-Result<std::vector<Recommendation>> Session::Recommend(std::span<const int32_t> history, const RecommendOptions& options) {
+Result<std::vector<Recommendation>> Session::Recommend(std::span<const int32_t> history,
+                                                       const RecommendOptions& options) {
   WISP_RETURN_IF_ERROR(CheckItems("the list of excluded items", options.excluded));
   WISP_RETURN_IF_ERROR(CheckItems("the list of candidates", options.candidates));
   WISP_RETURN_IF_ERROR(Score(history, scores_));

@@ -3,8 +3,9 @@
 //   WISP_ASSIGN_OR_RETURN(auto session, Session::Open("model.wisp"));
 //   WISP_ASSIGN_OR_RETURN(auto top, session->Recommend(history, {.count = 10}));
 //
-// A session remembers keys and values of the last history: one that begins alike (the same and a new event) costs only what is
-// new. That holds up to max_length items, for models with positions counted from the start; otherwise all is computed again.
+// A session remembers keys and values of the last history: one that begins alike (the same and a new event) costs only
+// what is new. That holds up to max_length items, for models with positions counted from the start; otherwise all is
+// computed again.
 //
 // Several histories at once: batch_recommender.h.
 //
@@ -41,32 +42,35 @@ enum class Backend {
 // The ops of a backend; kUnsupported where this build or this processor has none. Xnnpack's are for one thread.
 Result<const kernels::OpTable*> OpsOf(Backend backend);
 
-// What a session holds beside the mapped file, whose weights are read where they lie. Exact, but for the layers themselves:
-// less than 1 KB for each tensor of the model; and for what XNNPACK keeps of its own.
+// What a session holds beside the mapped file, whose weights are read where they lie. Exact, but for the layers
+// themselves: less than 1 KB for each tensor of the model; and for what XNNPACK keeps of its own.
 struct InferenceMemory {
-  size_t activations = 0;     // of one history, keys and values of all of it among them
-  size_t packed_weights = 0;  // matrices, and an output table that is not multiplied by where it lies, in the order in which products read them
-  size_t scores = 0;          // of every item, with what is excluded and the last history
+  size_t activations = 0;  // of one history, keys and values of all of it among them
+  // Matrices, and an output table that is not multiplied by where it lies, in the order in which products read them.
+  size_t packed_weights = 0;
+  size_t scores = 0;  // of every item, with what is excluded and the last history
   size_t total() const { return activations + packed_weights + scores; }
 };
 
 class Session {
  public:
-  // What a session of this model will hold, or of one with this architecture and tables of floats. Allocates none of it and reads
-  // no weights.
+  // What a session of this model will hold, or of one with this architecture and tables of floats. Allocates none of it
+  // and reads no weights.
   static Result<InferenceMemory> PlanMemory(const ModelFile& file, Backend backend = Backend::kSimd);
   static Result<InferenceMemory> PlanMemory(const Architecture& architecture, Backend backend = Backend::kSimd);
 
   // 8-bit weights are always verified: a weight that is no number would become one among them.
-  static Result<std::unique_ptr<Session>> Open(const std::string& path, Backend backend = Backend::kSimd, Verify verify = Verify::kStructure);
+  static Result<std::unique_ptr<Session>> Open(const std::string& path, Backend backend = Backend::kSimd,
+                                               Verify verify = Verify::kStructure);
   static Result<std::unique_ptr<Session>> Create(ModelFile file, Backend backend = Backend::kSimd);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
   // The best items after `history` (item ids, oldest first, at least one; the last max_length are read), best first,
-  // ties by smaller id. Fewer than `count` when not that many are left. kInvalidData where the score of an item that might be
-  // recommended is no finite number: damaged weights, which a file that was opened with Verify::kStructure may have.
+  // ties by smaller id. Fewer than `count` when not that many are left. kInvalidData where the score of an item that
+  // might be recommended is no finite number: damaged weights, which a file that was opened with Verify::kStructure may
+  // have.
   Result<std::vector<Recommendation>> Recommend(std::span<const int32_t> history, const RecommendOptions& options);
 
   // Scores of all items [num_items].
@@ -74,7 +78,8 @@ class Session {
 
   const ModelFile& file() const { return file_; }
   const Architecture& architecture() const { return graph_.architecture(); }
-  // What is run, and with what: for as long as the session lives, and for any number of threads that bring their own buffers.
+  // What is run, and with what: for as long as the session lives, and for any number of threads that bring their own
+  // buffers.
   const Recommender& graph() const { return graph_; }
   const Weights& weights() const { return weights_; }
   // kInvalidArgument: a sentence about the first item that the model does not have.

@@ -4,7 +4,8 @@
 //   TopK top(room);
 //   top.OfferAll(0, scores, [&](size_t id) { return taken[id] != 0; });
 //   room.resize(top.Finish());       // best first
-//   if (!top.all_finite()) ...       // among what was offered was a score that is no number, or infinite: it is left out
+//   // among what was offered was a score that is no number, or infinite: it is left out
+//   if (!top.all_finite()) ...
 #ifndef WISP_RUNTIME_INFERENCE_TOP_K_H_
 #define WISP_RUNTIME_INFERENCE_TOP_K_H_
 
@@ -39,8 +40,8 @@ class TopK {
     }
   }
 
-  // Items first, first + 1, ... with `scores`, but those that are taken. Call with `first` ascending. Most are not above the worst
-  // so far: they cost a comparison. NaN is not below it either, so that looking for it costs nothing.
+  // Items first, first + 1, ... with `scores`, but those that are taken. Call with `first` ascending. Most are not
+  // above the worst so far: they cost a comparison. NaN is not below it either, so that looking for it costs nothing.
   template <class IsTaken>
   void OfferAll(size_t first, std::span<const float> scores, IsTaken&& is_taken) {
     float bar = Bar();
@@ -62,7 +63,9 @@ class TopK {
 
  private:
   // Better: higher score, then smaller id, so that results do not depend on the order of candidates.
-  static bool Better(const Recommendation& a, const Recommendation& b) { return a.score != b.score ? a.score > b.score : a.item < b.item; }
+  static bool Better(const Recommendation& a, const Recommendation& b) {
+    return a.score != b.score ? a.score > b.score : a.item < b.item;
+  }
   // What is not above it need not be offered. While there is room, NaN: nothing is below it.
   float Bar() const {
     if (size_ < room_.size()) return std::numeric_limits<float>::quiet_NaN();

@@ -31,7 +31,8 @@ Attention::Attention(const Architecture& a, const kernels::OpTable& ops, const s
   dmixed_ = plan.backward.Reserve<float>(t * d_);
 }
 
-void Attention::Forward(const RecordContext& context, const float* x, float* y, const float* var_x, float* var_y) const {
+void Attention::Forward(const RecordContext& context, const float* x, float* y, const float* var_x,
+                        float* var_y) const {
   const size_t keys = context.past + context.rows, t = context.wanted_rows();
   const float* qkv = context.forward(projected_);
   float* mixed = context.forward(mixed_);
@@ -44,13 +45,30 @@ void Attention::Forward(const RecordContext& context, const float* x, float* y, 
     if (variance_width_ > d_) mixed_variance = context.forward(mixed_variance_);
   }
   const float rate = Rate(context);
-  context.ops().attention_forward({.q = qkv + (keys - t) * 3 * d_, .k = qkv + d_, .v = qkv + 2 * d_, .ldq = 3 * d_, .ldkv = 3 * d_,
-                                   .out = mixed, .ldout = d_, .lse_HQ = context.forward(lse_),
-                                   .keep_HQT = dropout_.Draw(context, rate, heads_ * t * keys), .keep_scale = KeepScale(rate),
-                                   .scratch = context.forward(forward_scratch_), .num_queries = t, .num_keys = keys, .heads = heads_,
-                                   .head_width = d_ / heads_, .first_key = context.first_valid, .scale = scale_, .mask = mask_,
-                                   .key_variance = key_variance, .value_variance = mixed_variance == nullptr ? nullptr : key_variance + d_,
-                                   .ldvariance = variance_width_, .out_variance = mixed_variance, .ldout_variance = d_, .slope_H = Slopes()});
+  context.ops().attention_forward({.q = qkv + (keys - t) * 3 * d_,
+                                   .k = qkv + d_,
+                                   .v = qkv + 2 * d_,
+                                   .ldq = 3 * d_,
+                                   .ldkv = 3 * d_,
+                                   .out = mixed,
+                                   .ldout = d_,
+                                   .lse_HQ = context.forward(lse_),
+                                   .keep_HQT = dropout_.Draw(context, rate, heads_ * t * keys),
+                                   .keep_scale = KeepScale(rate),
+                                   .scratch = context.forward(forward_scratch_),
+                                   .num_queries = t,
+                                   .num_keys = keys,
+                                   .heads = heads_,
+                                   .head_width = d_ / heads_,
+                                   .first_key = context.first_valid,
+                                   .scale = scale_,
+                                   .mask = mask_,
+                                   .key_variance = key_variance,
+                                   .value_variance = mixed_variance == nullptr ? nullptr : key_variance + d_,
+                                   .ldvariance = variance_width_,
+                                   .out_variance = mixed_variance,
+                                   .ldout_variance = d_,
+                                   .slope_H = Slopes()});
   out_.Forward(context, mixed, y, t);
   if (mixed_variance != nullptr) out_.Variance(context.Tail(), mixed, mixed_variance, var_y);
 }
@@ -64,13 +82,31 @@ void Attention::Backward(const RecordContext& context, const float* x, const flo
   float* dqkv = context.backward(dprojected_);
   out_.Backward(context, mixed, dy, dmixed, kernels::Store::kAssign, sink);
   const float rate = Rate(context);
-  context.ops().attention_backward({.q = qkv, .k = qkv + d_, .v = qkv + 2 * d_, .ldq = 3 * d_, .ldkv = 3 * d_,
-                                    .out = mixed, .dout = dmixed, .ldout = d_, .lse_HQ = context.forward(lse_),
-                                    .keep_HQT = dropout_.Mask(context, rate), .keep_scale = KeepScale(rate),
-                                    .dq = dqkv, .dk = dqkv + d_, .dv = dqkv + 2 * d_, .scratch = context.forward(forward_scratch_),
-                                    .num_queries = t, .num_keys = t, .heads = heads_, .head_width = d_ / heads_,
-                                    .first_key = context.first_valid, .scale = scale_, .mask = mask_,
-                                    .key_variance = KeyVariance(context), .ldvariance = variance_width_, .slope_H = Slopes()});
+  context.ops().attention_backward({.q = qkv,
+                                    .k = qkv + d_,
+                                    .v = qkv + 2 * d_,
+                                    .ldq = 3 * d_,
+                                    .ldkv = 3 * d_,
+                                    .out = mixed,
+                                    .dout = dmixed,
+                                    .ldout = d_,
+                                    .lse_HQ = context.forward(lse_),
+                                    .keep_HQT = dropout_.Mask(context, rate),
+                                    .keep_scale = KeepScale(rate),
+                                    .dq = dqkv,
+                                    .dk = dqkv + d_,
+                                    .dv = dqkv + 2 * d_,
+                                    .scratch = context.forward(forward_scratch_),
+                                    .num_queries = t,
+                                    .num_keys = t,
+                                    .heads = heads_,
+                                    .head_width = d_ / heads_,
+                                    .first_key = context.first_valid,
+                                    .scale = scale_,
+                                    .mask = mask_,
+                                    .key_variance = KeyVariance(context),
+                                    .ldvariance = variance_width_,
+                                    .slope_H = Slopes()});
   qkv_.Backward(context, x, dqkv, dx, store, sink);
 }
 

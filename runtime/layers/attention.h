@@ -17,15 +17,19 @@ class Attention {
   Attention(const Architecture& architecture, const kernels::OpTable& ops, const std::vector<ParameterSpec>& parameters,
             size_t block, uint64_t site, BufferPlan& plan);
 
-  // x [rows, D], y [wanted rows, D]; y before the residual is added. Re-Attention: var_x [rows, D] is the variance of x (else null), and
-  // var_y [rows, D] is assigned that of y, except in the last block, where nobody reads it.
-  void Forward(const RecordContext& context, const float* x, float* y, const float* var_x = nullptr, float* var_y = nullptr) const;
+  // x [rows, D], y [wanted rows, D]; y before the residual is added. Re-Attention: var_x [rows, D] is the variance of x
+  // (else null), and var_y [rows, D] is assigned that of y, except in the last block, where nobody reads it.
+  void Forward(const RecordContext& context, const float* x, float* y, const float* var_x = nullptr,
+               float* var_y = nullptr) const;
 
   // dy, dx [rows, D]; dx is assigned or added to.
-  void Backward(const RecordContext& context, const float* x, const float* dy, float* dx, kernels::Store store, FactorSink& sink) const;
+  void Backward(const RecordContext& context, const float* x, const float* dy, float* dx, kernels::Store store,
+                FactorSink& sink) const;
 
  private:
-  const float* KeyVariance(const RecordContext& context) const { return re_attention_ ? context.forward(key_value_variance_) : nullptr; }
+  const float* KeyVariance(const RecordContext& context) const {
+    return re_attention_ ? context.forward(key_value_variance_) : nullptr;
+  }
   const float* Slopes() const { return slopes_.empty() ? nullptr : slopes_.data(); }
   float Rate(const RecordContext& context) const { return context.dropout != nullptr ? context.dropout->attention : 0; }
 

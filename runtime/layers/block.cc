@@ -7,8 +7,8 @@ constexpr uint64_t kSitesPerBlock = 3;  // attention probabilities, two residual
 
 }  // namespace
 
-Block::Block(const Architecture& a, const kernels::OpTable& ops, const std::vector<ParameterSpec>& parameters, size_t index,
-             const VarianceBuffers& variance, BufferPlan& plan)
+Block::Block(const Architecture& a, const kernels::OpTable& ops, const std::vector<ParameterSpec>& parameters,
+             size_t index, const VarianceBuffers& variance, BufferPlan& plan)
     : d_(a.width),
       variance_to_the_end_(variance.on && index + 1 < a.num_blocks),
       variance_(variance),
@@ -21,7 +21,8 @@ Block::Block(const Architecture& a, const kernels::OpTable& ops, const std::vect
       dropout2_(3 + kSitesPerBlock * index, size_t{a.max_length} * a.width, plan) {
   const size_t size = size_t{a.max_length} * a.width;
   for (Slot<float>* slot : {&a_, &middle_, &b_}) *slot = plan.ReserveInTurn<float>(size);
-  for (Slot<float>* slot : {&dmiddle_, &da_, &db_, &ddropped1_, &ddropped2_}) *slot = plan.backward.Reserve<float>(size);
+  for (Slot<float>* slot : {&dmiddle_, &da_, &db_, &ddropped1_, &ddropped2_})
+    *slot = plan.backward.Reserve<float>(size);
 }
 
 void Block::Copy(const RecordContext& context, const float* from, float* to) const {
@@ -57,14 +58,16 @@ void Block::ForwardPre(const RecordContext& context, const float* x, float* y) c
     float* stream = context.forward(variance_.stream);
     Add(context, context.forward(variance_.out), stream);
     norm2_.Variance(context, stream, context.forward(variance_.normed));
-    feed_forward_.Variance(context, b, context.forward(variance_.normed), context.forward(variance_.inner), context.forward(variance_.out));
+    feed_forward_.Variance(context, b, context.forward(variance_.normed), context.forward(variance_.inner),
+                           context.forward(variance_.out));
     Add(context, context.forward(variance_.out), stream);
   }
   dropout2_.Forward(tail, Rate(tail), y, n);
   Add(tail, middle, y);
 }
 
-void Block::BackwardPre(const RecordContext& context, const float* x, const float* dy, float* dx, FactorSink& sink) const {
+void Block::BackwardPre(const RecordContext& context, const float* x, const float* dy, float* dx,
+                        FactorSink& sink) const {
   const size_t n = context.rows * d_;
   const float* a = context.forward(a_);
   const float* middle = context.forward(middle_);
@@ -105,10 +108,12 @@ void Block::ForwardPost(const RecordContext& context, const float* x, float* y) 
   dropout2_.Forward(tail, Rate(tail), b, n);
   Add(tail, middle, b);
   norm2_.Forward(tail, b, y);
-  if (variance_to_the_end_) norm2_.Variance(context, context.forward(variance_.stream), context.forward(variance_.stream));
+  if (variance_to_the_end_)
+    norm2_.Variance(context, context.forward(variance_.stream), context.forward(variance_.stream));
 }
 
-void Block::BackwardPost(const RecordContext& context, const float* x, const float* dy, float* dx, FactorSink& sink) const {
+void Block::BackwardPost(const RecordContext& context, const float* x, const float* dy, float* dx,
+                         FactorSink& sink) const {
   const size_t n = context.rows * d_;
   float* dmiddle = context.backward(dmiddle_);
   float* da = context.backward(da_);

@@ -14,11 +14,11 @@ namespace wisp {
 
 class Block {
  public:
-  Block(const Architecture& architecture, const kernels::OpTable& ops, const std::vector<ParameterSpec>& parameters, size_t index,
-        const VarianceBuffers& variance, BufferPlan& plan);
+  Block(const Architecture& architecture, const kernels::OpTable& ops, const std::vector<ParameterSpec>& parameters,
+        size_t index, const VarianceBuffers& variance, BufferPlan& plan);
 
-  // With Re-Attention the variance of x, in the stream of the variance buffers, is replaced by that of y; the last block
-  // leaves it as it is. x [rows, D], y [wanted rows, D]; fewer than all are wanted of the last block only.
+  // With Re-Attention the variance of x, in the stream of the variance buffers, is replaced by that of y; the last
+  // block leaves it as it is. x [rows, D], y [wanted rows, D]; fewer than all are wanted of the last block only.
   void Forward(const RecordContext& context, const float* x, float* y) const;
 
   // dx is assigned; dy and dx must stay as they are until the record is finished.
@@ -27,7 +27,9 @@ class Block {
  private:
   void ForwardPre(const RecordContext& context, const float* x, float* y) const;
   void ForwardPost(const RecordContext& context, const float* x, float* y) const;
-  float* VarianceOf(const RecordContext& context, Slot<float> slot) const { return variance_.on ? context.forward(slot) : nullptr; }
+  float* VarianceOf(const RecordContext& context, Slot<float> slot) const {
+    return variance_.on ? context.forward(slot) : nullptr;
+  }
   void BackwardPre(const RecordContext& context, const float* x, const float* dy, float* dx, FactorSink& sink) const;
   void BackwardPost(const RecordContext& context, const float* x, const float* dy, float* dx, FactorSink& sink) const;
   void Copy(const RecordContext& context, const float* from, float* to) const;

@@ -93,7 +93,8 @@ const float* Classifier::Logits(RecordContext& context, std::span<const int32_t>
   const float* h = Represent(context, tokens);
   float* x = context.forward(x_);
   const double scale = ClipScale(h, d, input.norm_bound);
-  for (size_t k = 0; k < d; ++k) x[k] = static_cast<float>(scale * h[k]) + (input.noise_D != nullptr ? input.noise_D[k] : 0.0f);
+  for (size_t k = 0; k < d; ++k)
+    x[k] = static_cast<float>(scale * h[k]) + (input.noise_D != nullptr ? input.noise_D[k] : 0.0f);
   float* z = context.forward(logits_);
   head_.Forward(FirstRow(context), x, z, 1);
   return z;
@@ -104,7 +105,8 @@ double Classifier::Forward(RecordContext& context, const LabelledRecord& record,
   return LogSumExp(z, architecture_.num_classes) - z[record.label];
 }
 
-void Classifier::Backward(const RecordContext& context, const LabelledRecord& record, const HeadInput& input, FactorSink& sink) const {
+void Classifier::Backward(const RecordContext& context, const LabelledRecord& record, const HeadInput& input,
+                          FactorSink& sink) const {
   const RecordContext row = FirstRow(context);
   const size_t d = architecture_.encoder.width, classes = architecture_.num_classes;
   // loss = logsumexp(z) - z[label]
@@ -127,7 +129,8 @@ void Classifier::Backward(const RecordContext& context, const LabelledRecord& re
   }
   const double radial = scale < 1 ? along / squares : 0.0;
   // h = tanh(p): dp = dh (1 - h^2)
-  for (size_t k = 0; k < d; ++k) dh[k] = static_cast<float>(scale * (dx[k] - h[k] * radial) * (1.0 - static_cast<double>(h[k]) * h[k]));
+  for (size_t k = 0; k < d; ++k)
+    dh[k] = static_cast<float>(scale * (dx[k] - h[k] * radial) * (1.0 - static_cast<double>(h[k]) * h[k]));
   float* dlast = context.backward(dstates_.back());
   std::memset(dlast, 0, context.rows * d * sizeof(float));
   float* dhidden = final_norm_.empty() ? dlast : context.backward(dhidden_);
@@ -136,7 +139,8 @@ void Classifier::Backward(const RecordContext& context, const LabelledRecord& re
     final_norm_[0].Backward(row, context.forward(states_.back()), dhidden, dlast, kernels::Store::kAssign, sink);
   }
   for (size_t b = blocks_.size(); b-- > 0;) {
-    blocks_[b].Backward(context, context.forward(states_[b]), context.backward(dstates_[b + 1]), context.backward(dstates_[b]), sink);
+    blocks_[b].Backward(context, context.forward(states_[b]), context.backward(dstates_[b + 1]),
+                        context.backward(dstates_[b]), sink);
   }
   embedding_.Backward(context, record.tokens.data(), context.backward(dstates_[0]), sink);
 }
@@ -144,8 +148,15 @@ void Classifier::Backward(const RecordContext& context, const LabelledRecord& re
 void Classifier::ReplayHead(const RecordContext& context, FactorSink& sink) const {
   const size_t d = architecture_.encoder.width, classes = architecture_.num_classes;
   const float* dz = context.backward(dlogits_);
-  sink.Outer({.parameter = head_weight_, .first_row = 0, .dy_RN = dz, .lddy = classes, .x_RK = context.forward(x_), .ldx = d,
-              .rows = 1, .n = classes, .k = d});
+  sink.Outer({.parameter = head_weight_,
+              .first_row = 0,
+              .dy_RN = dz,
+              .lddy = classes,
+              .x_RK = context.forward(x_),
+              .ldx = d,
+              .rows = 1,
+              .n = classes,
+              .k = d});
   sink.Vector({.parameter = head_bias_, .first = 0, .g_N = dz, .n = classes});
 }
 

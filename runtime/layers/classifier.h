@@ -1,4 +1,5 @@
-// A sequence classifier on the encoder stack: embedding, blocks, first position, pooler, tanh, linear head, cross-entropy.
+// A sequence classifier on the encoder stack: embedding, blocks, first position, pooler, tanh, linear head,
+// cross-entropy.
 //
 //   h = tanh(W_pool e_0 + b_pool)      e_0: the encoder's first position; h: the representation, k = D values
 //   x = h min(1, C / ||h||) + noise    HeadInput; x = h where it names neither bound nor noise
@@ -41,7 +42,8 @@ struct HeadInput {
 class Classifier {
  public:
   // The architecture must have passed Validate. A graph for inference takes less room, and allocates none for training.
-  Classifier(const ClassifierArchitecture& architecture, const kernels::OpTable& ops, GraphUse use = GraphUse::kTraining);
+  Classifier(const ClassifierArchitecture& architecture, const kernels::OpTable& ops,
+             GraphUse use = GraphUse::kTraining);
 
   Buffers AllocateForTraining() const { return {Arena(plan_.forward), Arena(plan_.backward)}; }
   Buffers AllocateForInference() const { return {Arena(plan_.forward), Arena()}; }
@@ -57,7 +59,8 @@ class Classifier {
   // Cross-entropy of one record.
   double Forward(RecordContext& context, const LabelledRecord& record, const HeadInput& input) const;
   // Emits every factor of the record once; `input` as in Forward. The encoder gets a gradient at row 0 only.
-  void Backward(const RecordContext& context, const LabelledRecord& record, const HeadInput& input, FactorSink& sink) const;
+  void Backward(const RecordContext& context, const LabelledRecord& record, const HeadInput& input,
+                FactorSink& sink) const;
   // Emits the head's factors once more, after Backward.
   void ReplayHead(const RecordContext& context, FactorSink& sink) const;
 

@@ -26,8 +26,8 @@ struct BufferPlan {
 
   // Call before the layers of each block reserve.
   void BeginBlock() { next_shared_ = 0; }
-  // Room of `forward` that a block needs while it runs, and in training until its Backward: there each has its own; in inference
-  // blocks take turns in what the first one reserved. Blocks must ask for the same sizes in the same order.
+  // Room of `forward` that a block needs while it runs, and in training until its Backward: there each has its own; in
+  // inference blocks take turns in what the first one reserved. Blocks must ask for the same sizes in the same order.
   template <class T>
   Slot<T> ReserveInTurn(size_t count) {
     if (use == GraphUse::kTraining) return forward.Reserve<T>(count);
@@ -60,15 +60,16 @@ struct Negatives {
 struct RecordContext {
   const Weights& weights;
   const Buffers& buffers;
-  size_t rows = 0;                // T: positions of this record that pass through, padding included
-  size_t first_valid = 0;         // rows before this one are padding
-  // Inference only. Positions before these whose keys and values are still in the attentions' buffers: 0 to max_length - rows.
+  size_t rows = 0;         // T: positions of this record that pass through, padding included
+  size_t first_valid = 0;  // rows before this one are padding
+  // Inference only. Positions before these whose keys and values are still in the attentions' buffers: 0 to max_length
+  // - rows.
   size_t past = 0;
   // Inference only. The last so many rows are wanted from the next block; earlier ones give it keys and values. 0: all.
   size_t wanted = 0;
   const DropoutRates* dropout = nullptr;  // null: inference
-  uint64_t dropout_seed = 0;      // of this record in this step
-  const Negatives* negatives = nullptr;  // null: softmax over all items
+  uint64_t dropout_seed = 0;              // of this record in this step
+  const Negatives* negatives = nullptr;   // null: softmax over all items
 
   size_t wanted_rows() const { return wanted == 0 ? rows : wanted; }
   // The same with the wanted rows alone.

@@ -21,8 +21,13 @@ void Embedding::Forward(const RecordContext& context, const int32_t* ids, float*
   if (weights.halves_at(table_) != nullptr || weights.halves_at(positions_) != nullptr) {
     for (size_t t = 0; t < context.rows; ++t) WidenRow(context, ids[t], first + t, y + t * d_);
   } else {
-    context.ops().embed_forward({.table_MD = weights.at(table_), .positions_TD = weights.at(positions_) + first * d_,
-                                 .ids_T = ids, .y_TD = y, .rows = context.rows, .d = d_, .scale = scale_});
+    context.ops().embed_forward({.table_MD = weights.at(table_),
+                                 .positions_TD = weights.at(positions_) + first * d_,
+                                 .ids_T = ids,
+                                 .y_TD = y,
+                                 .rows = context.rows,
+                                 .d = d_,
+                                 .scale = scale_});
   }
   dropout_.Forward(context, context.dropout != nullptr ? context.dropout->embedding : 0, y, context.rows * d_);
 }
@@ -31,7 +36,8 @@ void Embedding::AddRow(const RecordContext& context, size_t table, size_t row, c
   if (const kernels::Half* halves = context.weights.halves_at(table); halves != nullptr) {
     context.ops().scale_half({.x = halves + row * d_, .y = y, .n = d_, .a = how.factor, .store = how.store});
   } else {
-    context.ops().scale({.x = context.weights.at(table) + row * d_, .y = y, .n = d_, .a = how.factor, .store = how.store});
+    context.ops().scale(
+        {.x = context.weights.at(table) + row * d_, .y = y, .n = d_, .a = how.factor, .store = how.store});
   }
 }
 
@@ -59,7 +65,8 @@ void Embedding::Backward(const RecordContext& context, const int32_t* ids, const
   const float* dx = dropout_.Backward(context, rate, dy, context.backward(dx_), rows * d_);
   int32_t* position_ids = context.backward(position_ids_);
   for (size_t t = 0; t < rows; ++t) position_ids[t] = ids[t] < 0 ? -1 : static_cast<int32_t>(FirstPosition(rows) + t);
-  sink.Rows({.parameter = positions_, .ids_R = position_ids, .dx_RD = dx, .lddx = d_, .rows = rows, .d = d_, .scale = 1.0f});
+  sink.Rows(
+      {.parameter = positions_, .ids_R = position_ids, .dx_RD = dx, .lddx = d_, .rows = rows, .d = d_, .scale = 1.0f});
   sink.Rows({.parameter = table_, .ids_R = ids, .dx_RD = dx, .lddx = d_, .rows = rows, .d = d_, .scale = scale_});
 }
 

@@ -15,7 +15,8 @@ class Embedding {
   // ids [rows], < 0 for padding -> y [rows, D].
   void Forward(const RecordContext& context, const int32_t* ids, float* y) const;
 
-  // Re-Attention: var_y [rows, D], the same in all of a row: scale^2 * the item's + the positions' variance; 0 for padding.
+  // Re-Attention: var_y [rows, D], the same in all of a row: scale^2 * the item's + the positions' variance; 0 for
+  // padding.
   void Variance(const RecordContext& context, const int32_t* ids, float* var_y) const;
 
   // dy [rows, D]; emits Rows for the table and for the positions. ids and dy must outlive the record.

@@ -1,6 +1,7 @@
 // What a layer's backward hands out instead of weight gradients: factors, one of three shapes per parameter.
 //
-//   Outer   dW[first_row + n, k] = sum_r dy[r, n] x[r, k]     a linear weight, the output use of a table (dW[ids[n], k] with ids)
+//   Outer   dW[first_row + n, k] = sum_r dy[r, n] x[r, k]     a linear weight, the output use of a table
+//                                                             (dW[ids[n], k] with ids)
 //   Rows    dW[ids[r], :]       += scale * dx[r, :]            the input use of a table, positions
 //   Vector  dW[first + i]        = g[i]                        biases, gains
 //

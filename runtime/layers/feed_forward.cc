@@ -2,7 +2,8 @@
 
 namespace wisp {
 
-FeedForward::FeedForward(const Architecture& a, const std::vector<ParameterSpec>& parameters, const std::string& block, BufferPlan& plan)
+FeedForward::FeedForward(const Architecture& a, const std::vector<ParameterSpec>& parameters, const std::string& block,
+                         BufferPlan& plan)
     : inner_(a.inner_width),
       activation_(a.activation == ActivationKind::kGelu ? kernels::Activation::kGelu : kernels::Activation::kRelu),
       in_(parameters, block + ".feed_forward_in", plan),
@@ -22,18 +23,20 @@ void FeedForward::Forward(const RecordContext& context, const float* x, float* y
   out_.Forward(context, after, y, context.rows);
 }
 
-void FeedForward::Variance(const RecordContext& context, const float* x, const float* var_x, float* var_inner, float* var_y) const {
+void FeedForward::Variance(const RecordContext& context, const float* x, const float* var_x, float* var_inner,
+                           float* var_y) const {
   in_.Variance(context, x, var_x, var_inner);
-  context.ops().activation_variance({.mean = context.forward(before_), .x = var_inner, .y = var_inner, .n = context.rows * inner_});
+  context.ops().activation_variance(
+      {.mean = context.forward(before_), .x = var_inner, .y = var_inner, .n = context.rows * inner_});
   out_.Variance(context, context.forward(after_), var_inner, var_y);
 }
 
-void FeedForward::Backward(const RecordContext& context, const float* x, const float* dy, float* dx, kernels::Store store,
-                           FactorSink& sink) const {
+void FeedForward::Backward(const RecordContext& context, const float* x, const float* dy, float* dx,
+                           kernels::Store store, FactorSink& sink) const {
   float* dinner = context.backward(dinner_);
   out_.Backward(context, context.forward(after_), dy, dinner, kernels::Store::kAssign, sink);
-  context.ops().activation_backward({.dy = dinner, .x = context.forward(before_), .dx = dinner, .n = context.rows * inner_,
-                                     .kind = activation_});
+  context.ops().activation_backward(
+      {.dy = dinner, .x = context.forward(before_), .dx = dinner, .n = context.rows * inner_, .kind = activation_});
   in_.Backward(context, x, dinner, dx, store, sink);
 }
 

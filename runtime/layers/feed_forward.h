@@ -12,7 +12,8 @@ namespace wisp {
 
 class FeedForward {
  public:
-  FeedForward(const Architecture& architecture, const std::vector<ParameterSpec>& parameters, const std::string& block, BufferPlan& plan);
+  FeedForward(const Architecture& architecture, const std::vector<ParameterSpec>& parameters, const std::string& block,
+              BufferPlan& plan);
 
   // x, y [rows, D]; y before the residual is added.
   void Forward(const RecordContext& context, const float* x, float* y) const;
@@ -21,7 +22,8 @@ class FeedForward {
   void Variance(const RecordContext& context, const float* x, const float* var_x, float* var_inner, float* var_y) const;
 
   // dy, dx [rows, D]; dx is assigned or added to.
-  void Backward(const RecordContext& context, const float* x, const float* dy, float* dx, kernels::Store store, FactorSink& sink) const;
+  void Backward(const RecordContext& context, const float* x, const float* dy, float* dx, kernels::Store store,
+                FactorSink& sink) const;
 
  private:
   size_t inner_;

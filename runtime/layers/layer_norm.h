@@ -11,7 +11,8 @@ namespace wisp {
 
 class LayerNorm {
  public:
-  LayerNorm(const std::vector<ParameterSpec>& parameters, const std::string& name, float epsilon, size_t max_rows, BufferPlan& plan);
+  LayerNorm(const std::vector<ParameterSpec>& parameters, const std::string& name, float epsilon, size_t max_rows,
+            BufferPlan& plan);
 
   // x, y [rows, D].
   void Forward(const RecordContext& context, const float* x, float* y) const;
@@ -20,7 +21,8 @@ class LayerNorm {
   void Variance(const RecordContext& context, const float* var_x, float* var_y) const;
 
   // dx [rows, D] is assigned or added to. `x` is the forward input.
-  void Backward(const RecordContext& context, const float* x, const float* dy, float* dx, kernels::Store store, FactorSink& sink) const;
+  void Backward(const RecordContext& context, const float* x, const float* dy, float* dx, kernels::Store store,
+                FactorSink& sink) const;
 
  private:
   size_t gain_, bias_, d_;

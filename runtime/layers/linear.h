@@ -17,8 +17,8 @@ class Linear {
   // x [rows, k] -> y [rows, n], both dense. `rows` may be fewer than the record's.
   void Forward(const RecordContext& context, const float* x, float* y, size_t rows) const;
 
-  // Re-Attention: var_y [rows, n] of the first `n` outputs of those that have squares (SquaredFirstRow), given the mean x
-  // and its variance. `n` up to all of them; 0: all.
+  // Re-Attention: var_y [rows, n] of the first `n` outputs of those that have squares (SquaredFirstRow), given the mean
+  // x and its variance. `n` up to all of them; 0: all.
   void Variance(const RecordContext& context, const float* x, const float* var_x, float* var_y, size_t n = 0) const;
 
   // Emits the weight's and the bias's factors; dx [rows, k] is assigned or added to.

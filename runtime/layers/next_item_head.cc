@@ -17,7 +17,8 @@ NextItemHead::NextItemHead(const Architecture& a, const std::vector<ParameterSpe
   stored_ = tiles * kHeadTile * max_rows_ * sizeof(float) <= kStoredLogitsBytes;
   logits_ = plan.backward.Reserve<float>((stored_ ? tiles : 1) * kHeadTile * max_rows_);
   tile_max_ = plan.backward.Reserve<float>(stored_ ? tiles * max_rows_ : 0);
-  for (Slot<float>* slot : {&max_, &sum_, &lse_, &target_logit_, &weight_}) *slot = plan.backward.Reserve<float>(max_rows_);
+  for (Slot<float>* slot : {&max_, &sum_, &lse_, &target_logit_, &weight_})
+    *slot = plan.backward.Reserve<float>(max_rows_);
   dbias_ = plan.backward.Reserve<float>(kHeadTile);
 }
 
@@ -33,19 +34,30 @@ float* NextItemHead::TileLogits(const RecordContext& context, const Tile& tile) 
   return context.backward(logits_) + (stored_ ? tile.index * kHeadTile * max_rows_ : 0);
 }
 
-float* NextItemHead::TileMax(const RecordContext& context, const Tile& tile) const { return context.backward(tile_max_) + tile.index * max_rows_; }
+float* NextItemHead::TileMax(const RecordContext& context, const Tile& tile) const {
+  return context.backward(tile_max_) + tile.index * max_rows_;
+}
 
 const float* NextItemHead::Bias(const Weights& weights, size_t first) const {
   return bias_kind_ == OutputBias::kNone ? nullptr : weights.at(bias_) + first;
 }
 
-void NextItemHead::ComputeLogits(const Weights& weights, const Tile& tile, const float* h, size_t rows, float* z) const {
-  weights.ops->linear_forward({.x_RK = h, .ldx = d_, .packed = weights.packed_at(table_) + tile.index * weights.plan->tile_stride(),
-                               .bias_N = Bias(weights, tile.first), .y_RN = z, .ldy = tile.n, .rows = rows, .n = tile.n, .k = d_,
+void NextItemHead::ComputeLogits(const Weights& weights, const Tile& tile, const float* h, size_t rows,
+                                 float* z) const {
+  weights.ops->linear_forward({.x_RK = h,
+                               .ldx = d_,
+                               .packed = weights.packed_at(table_) + tile.index * weights.plan->tile_stride(),
+                               .bias_N = Bias(weights, tile.first),
+                               .y_RN = z,
+                               .ldy = tile.n,
+                               .rows = rows,
+                               .n = tile.n,
+                               .k = d_,
                                .store = kernels::Store::kAssign});
 }
 
-double NextItemHead::Forward(const RecordContext& context, const float* h, const int32_t* targets, const float* row_weights) const {
+double NextItemHead::Forward(const RecordContext& context, const float* h, const int32_t* targets,
+                             const float* row_weights) const {
   const kernels::OpTable& ops = context.ops();
   const size_t rows = context.rows;
   float* max = context.backward(max_);
@@ -60,8 +72,16 @@ double NextItemHead::Forward(const RecordContext& context, const float* h, const
   ForEachTile([&](const Tile& tile) {
     float* z = TileLogits(context, tile);
     ComputeLogits(context.weights, tile, h, rows, z);
-    ops.softmax_stats({.z_RN = z, .ldz = tile.n, .target_R = targets, .max_R = max, .sum_R = sum, .target_logit_R = target_logit,
-                       .rows = rows, .n = tile.n, .first = static_cast<int32_t>(tile.first), .exp_RN = stored_ ? z : nullptr});
+    ops.softmax_stats({.z_RN = z,
+                       .ldz = tile.n,
+                       .target_R = targets,
+                       .max_R = max,
+                       .sum_R = sum,
+                       .target_logit_R = target_logit,
+                       .rows = rows,
+                       .n = tile.n,
+                       .first = static_cast<int32_t>(tile.first),
+                       .exp_RN = stored_ ? z : nullptr});
     if (stored_) std::copy_n(max, rows, TileMax(context, tile));
   });
   double loss = 0;
@@ -73,38 +93,71 @@ double NextItemHead::Forward(const RecordContext& context, const float* h, const
   return loss;
 }
 
-void NextItemHead::Emit(const RecordContext& context, const Tile& tile, const float* h, const float* dz, FactorSink& sink) const {
-  sink.Outer({.parameter = table_, .first_row = tile.first, .dy_RN = dz, .lddy = tile.n, .x_RK = h, .ldx = d_,
-              .rows = context.rows, .n = tile.n, .k = d_});
+void NextItemHead::Emit(const RecordContext& context, const Tile& tile, const float* h, const float* dz,
+                        FactorSink& sink) const {
+  sink.Outer({.parameter = table_,
+              .first_row = tile.first,
+              .dy_RN = dz,
+              .lddy = tile.n,
+              .x_RK = h,
+              .ldx = d_,
+              .rows = context.rows,
+              .n = tile.n,
+              .k = d_});
   if (bias_kind_ != OutputBias::kTrained) return;
   float* dbias = context.backward(dbias_);
-  context.ops().column_sum({.x_RN = dz, .ldx = tile.n, .out_N = dbias, .rows = context.rows, .n = tile.n, .scale = 1.0f,
+  context.ops().column_sum({.x_RN = dz,
+                            .ldx = tile.n,
+                            .out_N = dbias,
+                            .rows = context.rows,
+                            .n = tile.n,
+                            .scale = 1.0f,
                             .store = kernels::Store::kAssign});
   sink.Vector({.parameter = bias_, .first = tile.first, .g_N = dbias, .n = tile.n});
 }
 
-void NextItemHead::Backward(const RecordContext& context, const float* h, const int32_t* targets, float* dh, FactorSink& sink) const {
+void NextItemHead::Backward(const RecordContext& context, const float* h, const int32_t* targets, float* dh,
+                            FactorSink& sink) const {
   const kernels::OpTable& ops = context.ops();
   ForEachTile([&](const Tile& tile) {
     float* z = TileLogits(context, tile);
     if (!stored_) ComputeLogits(context.weights, tile, h, context.rows, z);
-    ops.cross_entropy_gradient({.z_RN = z, .ldz = tile.n, .target_R = targets, .lse_R = context.backward(lse_),
-                                .weight_R = context.backward(weight_), .rows = context.rows, .n = tile.n,
-                                .first = static_cast<int32_t>(tile.first), .max_R = stored_ ? TileMax(context, tile) : nullptr});
+    ops.cross_entropy_gradient({.z_RN = z,
+                                .ldz = tile.n,
+                                .target_R = targets,
+                                .lse_R = context.backward(lse_),
+                                .weight_R = context.backward(weight_),
+                                .rows = context.rows,
+                                .n = tile.n,
+                                .first = static_cast<int32_t>(tile.first),
+                                .max_R = stored_ ? TileMax(context, tile) : nullptr});
     Emit(context, tile, h, z, sink);
-    ops.linear_backward_input({.dy_RN = z, .lddy = tile.n, .w_NK = context.weights.at(table_) + tile.first * d_, .ldw = d_,
-                               .dx_RK = dh, .lddx = d_, .rows = context.rows, .n = tile.n, .k = d_,
+    ops.linear_backward_input({.dy_RN = z,
+                               .lddy = tile.n,
+                               .w_NK = context.weights.at(table_) + tile.first * d_,
+                               .ldw = d_,
+                               .dx_RK = dh,
+                               .lddx = d_,
+                               .rows = context.rows,
+                               .n = tile.n,
+                               .k = d_,
                                .store = tile.index == 0 ? kernels::Store::kAssign : kernels::Store::kAdd});
   });
 }
 
-void NextItemHead::Replay(const RecordContext& context, const float* h, const int32_t* targets, FactorSink& sink) const {
+void NextItemHead::Replay(const RecordContext& context, const float* h, const int32_t* targets,
+                          FactorSink& sink) const {
   ForEachTile([&](const Tile& tile) {
     float* z = TileLogits(context, tile);
     if (!stored_) {
       ComputeLogits(context.weights, tile, h, context.rows, z);
-      context.ops().cross_entropy_gradient({.z_RN = z, .ldz = tile.n, .target_R = targets, .lse_R = context.backward(lse_),
-                                            .weight_R = context.backward(weight_), .rows = context.rows, .n = tile.n,
+      context.ops().cross_entropy_gradient({.z_RN = z,
+                                            .ldz = tile.n,
+                                            .target_R = targets,
+                                            .lse_R = context.backward(lse_),
+                                            .weight_R = context.backward(weight_),
+                                            .rows = context.rows,
+                                            .n = tile.n,
                                             .first = static_cast<int32_t>(tile.first)});
     }
     Emit(context, tile, h, z, sink);
@@ -113,7 +166,13 @@ void NextItemHead::Replay(const RecordContext& context, const float* h, const in
 
 void NextItemHead::Score(const Weights& weights, const float* h, float* scores) const {
   if (weights.plan->head_packing() == HeadPacking::kNone) {
-    weights.ops->multiply_half({.w_NK = weights.halves_at(table_), .ldw = d_, .x_K = h, .bias_N = Bias(weights, 0), .y_N = scores, .n = num_items_, .k = d_});
+    weights.ops->multiply_half({.w_NK = weights.halves_at(table_),
+                                .ldw = d_,
+                                .x_K = h,
+                                .bias_N = Bias(weights, 0),
+                                .y_N = scores,
+                                .n = num_items_,
+                                .k = d_});
     return;
   }
   ForEachTile([&](const Tile& tile) { ComputeLogits(weights, tile, h, 1, scores + tile.first); });
@@ -123,8 +182,13 @@ void NextItemHead::ScoreTile(const Weights& weights, const float* h, size_t rows
   const size_t first = tile * kHeadTile, n = std::min(kHeadTile, num_items_ - first);
   if (weights.plan->head_packing() == HeadPacking::kNone) {
     for (size_t r = 0; r < rows; ++r) {
-      weights.ops->multiply_half({.w_NK = weights.halves_at(table_) + first * d_, .ldw = d_, .x_K = h + r * d_, .bias_N = Bias(weights, first),
-                                  .y_N = scores + r * n, .n = n, .k = d_});
+      weights.ops->multiply_half({.w_NK = weights.halves_at(table_) + first * d_,
+                                  .ldw = d_,
+                                  .x_K = h + r * d_,
+                                  .bias_N = Bias(weights, first),
+                                  .y_N = scores + r * n,
+                                  .n = n,
+                                  .k = d_});
     }
     return;
   }

@@ -1,11 +1,13 @@
 // Next-item head: logits = h E^T + b over all items, softmax, cross-entropy; walked in tiles of kHeadTile items.
 //
-// The logits of one record, or rather their exponentials, are kept between the two sweeps when they fit kStoredLogitsBytes; else each
-// tile is computed again in the second sweep, so the memory of the head does not grow with the catalogue.
+// The logits of one record, or rather their exponentials, are kept between the two sweeps when they fit
+// kStoredLogitsBytes; else each tile is computed again in the second sweep, so the memory of the head does not grow
+// with the catalogue.
 //
 //   double loss = head.Forward(context, h, targets, weights);
 //   head.Backward(context, h, targets, dh, sink);      // emits one Outer block per tile
-//   head.Replay(context, h, targets, sink);            // emits the same blocks again, for sinks that need the norm first
+//   // emits the same blocks again, for sinks that need the norm first
+//   head.Replay(context, h, targets, sink);
 #ifndef WISP_RUNTIME_LAYERS_NEXT_ITEM_HEAD_H_
 #define WISP_RUNTIME_LAYERS_NEXT_ITEM_HEAD_H_
 
@@ -27,16 +29,19 @@ class NextItemHead {
   double Forward(const RecordContext& context, const float* h, const int32_t* targets, const float* row_weights) const;
 
   // dh [rows, D] is assigned.
-  void Backward(const RecordContext& context, const float* h, const int32_t* targets, float* dh, FactorSink& sink) const;
+  void Backward(const RecordContext& context, const float* h, const int32_t* targets, float* dh,
+                FactorSink& sink) const;
 
   // After Backward: emits the Outer and Vector factors once more.
   void Replay(const RecordContext& context, const float* h, const int32_t* targets, FactorSink& sink) const;
 
-  // scores [num_items] of one hidden state h [D], bias included. Needs no buffers. A table that is not packed must be of halves.
+  // scores [num_items] of one hidden state h [D], bias included. Needs no buffers. A table that is not packed must be
+  // of halves.
   void Score(const Weights& weights, const float* h, float* scores) const;
 
-  // The same of `rows` hidden states h [rows, D], for the items of one tile, those from tile * kHeadTile on: scores [rows, n], with n
-  // kHeadTile or, in the last tile, what is left. A row's scores are the same, bit for bit, whatever stands in the others.
+  // The same of `rows` hidden states h [rows, D], for the items of one tile, those from tile * kHeadTile on: scores
+  // [rows, n], with n kHeadTile or, in the last tile, what is left. A row's scores are the same, bit for bit, whatever
+  // stands in the others.
   void ScoreTile(const Weights& weights, const float* h, size_t rows, size_t tile, float* scores) const;
 
   // The parameter that the Outer blocks belong to.
@@ -57,7 +62,8 @@ class NextItemHead {
   size_t table_, bias_, d_, num_items_, max_rows_;
   OutputBias bias_kind_;
   bool stored_;
-  Slot<float> logits_;    // of one tile, or all of them: then exp(logit - tile_max) after Forward, and the gradient after Backward
+  // Of one tile, or all of them: then exp(logit - tile_max) after Forward, and the gradient after Backward.
+  Slot<float> logits_;
   Slot<float> tile_max_;  // [tiles, max_rows] each row's largest logit up to a tile, where they are kept
   Slot<float> max_, sum_, lse_, target_logit_, weight_, dbias_;
 };

@@ -4,7 +4,8 @@
 
 namespace wisp {
 
-Recommender::Recommender(const Architecture& a, const kernels::OpTable& ops, size_t num_negatives, GraphUse use, HeadPacking head)
+Recommender::Recommender(const Architecture& a, const kernels::OpTable& ops, size_t num_negatives, GraphUse use,
+                         HeadPacking head)
     : architecture_(a),
       ops_(&ops),
       parameters_(ParametersOf(a)),
@@ -20,7 +21,8 @@ Recommender::Recommender(const Architecture& a, const kernels::OpTable& ops, siz
     plan_.BeginBlock();
     blocks_.emplace_back(a, ops, parameters_, b, variance_, plan_);
   }
-  if (a.norm == NormPlacement::kPre) final_norm_.emplace_back(parameters_, "final_norm", a.norm_epsilon, a.max_length, plan_);
+  if (a.norm == NormPlacement::kPre)
+    final_norm_.emplace_back(parameters_, "final_norm", a.norm_epsilon, a.max_length, plan_);
   for (size_t b = 0; b <= a.num_blocks; ++b) {
     // In inference the stream goes to and fro between two.
     const bool reuses = plan_.use == GraphUse::kInference && b >= 2;
@@ -69,10 +71,13 @@ void Recommender::Backward(const RecordContext& context, const Record& record, F
   const float* h = normed ? context.forward(hidden_) : context.forward(states_.back());
   float* dlast = context.backward(dstates_.back());
   float* dh = normed ? context.backward(dhidden_) : dlast;
-  sampled_ ? sampled_head_.Backward(context, h, record.targets.data(), dh, sink) : head_.Backward(context, h, record.targets.data(), dh, sink);
-  if (normed) final_norm_[0].Backward(context, context.forward(states_.back()), dh, dlast, kernels::Store::kAssign, sink);
+  sampled_ ? sampled_head_.Backward(context, h, record.targets.data(), dh, sink)
+           : head_.Backward(context, h, record.targets.data(), dh, sink);
+  if (normed)
+    final_norm_[0].Backward(context, context.forward(states_.back()), dh, dlast, kernels::Store::kAssign, sink);
   for (size_t b = blocks_.size(); b-- > 0;) {
-    blocks_[b].Backward(context, context.forward(states_[b]), context.backward(dstates_[b + 1]), context.backward(dstates_[b]), sink);
+    blocks_[b].Backward(context, context.forward(states_[b]), context.backward(dstates_[b + 1]),
+                        context.backward(dstates_[b]), sink);
   }
   embedding_.Backward(context, record.inputs.data(), context.backward(dstates_[0]), sink);
 }

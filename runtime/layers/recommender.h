@@ -29,12 +29,12 @@ struct Record {
 
 class Recommender {
  public:
-  // The architecture must have passed Validate. `num_negatives` > 0: trained with a sampled softmax of that many negatives,
-  // given in the context; such a graph does not Score, and a step of it costs the same for any number of items. `head`: kNone for a
-  // graph that only scores, over a table of halves.
+  // The architecture must have passed Validate. `num_negatives` > 0: trained with a sampled softmax of that many
+  // negatives, given in the context; such a graph does not Score, and a step of it costs the same for any number of
+  // items. `head`: kNone for a graph that only scores, over a table of halves.
   // A graph for inference takes less room, and allocates none for training.
-  Recommender(const Architecture& architecture, const kernels::OpTable& ops, size_t num_negatives = 0, GraphUse use = GraphUse::kTraining,
-              HeadPacking head = HeadPacking::kTiles);
+  Recommender(const Architecture& architecture, const kernels::OpTable& ops, size_t num_negatives = 0,
+              GraphUse use = GraphUse::kTraining, HeadPacking head = HeadPacking::kTiles);
 
   Buffers AllocateForTraining() const;
   Buffers AllocateForInference() const;
@@ -49,20 +49,21 @@ class Recommender {
   // Emits the head's factors once more, after Backward.
   void ReplayHead(const RecordContext& context, const Record& record, FactorSink& sink) const;
 
-  // Scores of every item [num_items] after `history` (1 to max_length items, oldest first). Forward buffers only. The first
-  // context.past of them, fewer than all, were the first of the history that passed through these buffers last, with the same
-  // weights, and the two lengths keep keys: then only the others are computed. The scores are the same, bit for bit.
+  // Scores of every item [num_items] after `history` (1 to max_length items, oldest first). Forward buffers only. The
+  // first context.past of them, fewer than all, were the first of the history that passed through these buffers last,
+  // with the same weights, and the two lengths keep keys: then only the others are computed. The scores are the same,
+  // bit for bit.
   void Score(RecordContext& context, std::span<const int32_t> history, float* scores) const;
 
-  // The two halves of Score: the hidden state [D] after the last item, valid until the buffers are used again; and the scores of one
-  // tile of items for `rows` of them (NextItemHead::ScoreTile).
+  // The two halves of Score: the hidden state [D] after the last item, valid until the buffers are used again; and the
+  // scores of one tile of items for `rows` of them (NextItemHead::ScoreTile).
   const float* Represent(RecordContext& context, std::span<const int32_t> history) const;
   void ScoreTile(const Weights& weights, const float* h_RD, size_t rows, size_t tile, float* scores) const {
     head_.ScoreTile(weights, h_RD, rows, tile, scores);
   }
 
-  // Whether keys and values of a history of `before` items hold for one of `now` items that begins alike: items see those
-  // before them only, and stand where they stood.
+  // Whether keys and values of a history of `before` items hold for one of `now` items that begins alike: items see
+  // those before them only, and stand where they stood.
   bool KeepsKeys(size_t before, size_t now) const;
 
   const Architecture& architecture() const { return architecture_; }

@@ -8,7 +8,8 @@ namespace wisp {
 
 using kernels::Store;
 
-SampledHead::SampledHead(const Architecture& a, const std::vector<ParameterSpec>& parameters, size_t num_negatives, BufferPlan& plan)
+SampledHead::SampledHead(const Architecture& a, const std::vector<ParameterSpec>& parameters, size_t num_negatives,
+                         BufferPlan& plan)
     : table_(FindParameter(parameters, a.output_table == OutputTable::kTied ? "item_embedding" : "output_embedding")),
       bias_(FindParameter(parameters, "output_bias")),
       d_(a.width) {
@@ -20,15 +21,25 @@ SampledHead::SampledHead(const Architecture& a, const std::vector<ParameterSpec>
   no_target_ = plan.backward.Reserve<int32_t>(rows);
 }
 
-double SampledHead::Forward(const RecordContext& context, const float* h, const int32_t* targets, const float* row_weights) const {
+double SampledHead::Forward(const RecordContext& context, const float* h, const int32_t* targets,
+                            const float* row_weights) const {
   const kernels::OpTable& ops = context.ops();
   const Negatives& negatives = *context.negatives;
   const size_t rows = context.rows, k = negatives.items.size();
   float *z = context.backward(logits_), *max = context.backward(max_), *sum = context.backward(sum_);
-  float *lse = context.backward(lse_), *target_logit = context.backward(target_logit_), *weight = context.backward(weight_);
+  float *lse = context.backward(lse_), *target_logit = context.backward(target_logit_),
+        *weight = context.backward(weight_);
   int32_t* no_target = context.backward(no_target_);
-  ops.linear_forward({.x_RK = h, .ldx = d_, .packed = negatives.packed, .bias_N = negatives.bias_K, .y_RN = z, .ldy = k, .rows = rows, .n = k,
-                      .k = d_, .store = Store::kAssign});
+  ops.linear_forward({.x_RK = h,
+                      .ldx = d_,
+                      .packed = negatives.packed,
+                      .bias_N = negatives.bias_K,
+                      .y_RN = z,
+                      .ldy = k,
+                      .rows = rows,
+                      .n = k,
+                      .k = d_,
+                      .store = Store::kAssign});
   constexpr float kNever = -std::numeric_limits<float>::infinity();
   for (size_t r = 0; r < rows; ++r) {
     max[r] = kNever;
@@ -37,12 +48,20 @@ double SampledHead::Forward(const RecordContext& context, const float* h, const 
     weight[r] = targets[r] < 0 ? 0.0f : row_weights[r];
     if (targets[r] < 0) continue;
     const auto hit = std::lower_bound(negatives.items.begin(), negatives.items.end(), targets[r]);
-    if (hit != negatives.items.end() && *hit == targets[r]) z[r * k + static_cast<size_t>(hit - negatives.items.begin())] = kNever;
+    if (hit != negatives.items.end() && *hit == targets[r])
+      z[r * k + static_cast<size_t>(hit - negatives.items.begin())] = kNever;
     const size_t target = static_cast<size_t>(targets[r]);
     target_logit[r] = static_cast<float>(ops.dot(h + r * d_, context.weights.at(table_) + target * d_, d_));
     if (bias_ != kNoParameter) target_logit[r] += context.weights.at(bias_)[target];
   }
-  ops.softmax_stats({.z_RN = z, .ldz = k, .target_R = no_target, .max_R = max, .sum_R = sum, .target_logit_R = target_logit, .rows = rows, .n = k,
+  ops.softmax_stats({.z_RN = z,
+                     .ldz = k,
+                     .target_R = no_target,
+                     .max_R = max,
+                     .sum_R = sum,
+                     .target_logit_R = target_logit,
+                     .rows = rows,
+                     .n = k,
                      .first = 0});
   double loss = 0;
   for (size_t r = 0; r < rows; ++r) {
@@ -57,25 +76,54 @@ double SampledHead::Forward(const RecordContext& context, const float* h, const 
   return loss;
 }
 
-void SampledHead::Backward(const RecordContext& context, const float* h, const int32_t* targets, float* dh, FactorSink& sink) const {
+void SampledHead::Backward(const RecordContext& context, const float* h, const int32_t* targets, float* dh,
+                           FactorSink& sink) const {
   const kernels::OpTable& ops = context.ops();
   const Negatives& negatives = *context.negatives;
   const size_t rows = context.rows, k = negatives.items.size();
   float *z = context.backward(logits_), *dtarget = context.backward(dtarget_);
-  const float *lse = context.backward(lse_), *weight = context.backward(weight_), *target_logit = context.backward(target_logit_);
-  ops.cross_entropy_gradient({.z_RN = z, .ldz = k, .target_R = context.backward(no_target_), .lse_R = lse, .weight_R = weight, .rows = rows, .n = k,
+  const float *lse = context.backward(lse_), *weight = context.backward(weight_),
+              *target_logit = context.backward(target_logit_);
+  ops.cross_entropy_gradient({.z_RN = z,
+                              .ldz = k,
+                              .target_R = context.backward(no_target_),
+                              .lse_R = lse,
+                              .weight_R = weight,
+                              .rows = rows,
+                              .n = k,
                               .first = 0});
-  ops.linear_backward_input({.dy_RN = z, .lddy = k, .w_NK = negatives.rows_KD, .ldw = d_, .dx_RK = dh, .lddx = d_, .rows = rows, .n = k, .k = d_,
+  ops.linear_backward_input({.dy_RN = z,
+                             .lddy = k,
+                             .w_NK = negatives.rows_KD,
+                             .ldw = d_,
+                             .dx_RK = dh,
+                             .lddx = d_,
+                             .rows = rows,
+                             .n = k,
+                             .k = d_,
                              .store = Store::kAssign});
   for (size_t r = 0; r < rows; ++r) {
     const float dz = weight[r] == 0 ? 0.0f : (std::exp(target_logit[r] - lse[r]) - 1.0f) * weight[r];
     ops.scale({.x = h + r * d_, .y = dtarget + r * d_, .n = d_, .a = dz, .store = Store::kAssign});
     if (dz == 0) continue;
-    ops.scale({.x = context.weights.at(table_) + static_cast<size_t>(targets[r]) * d_, .y = dh + r * d_, .n = d_, .a = dz, .store = Store::kAdd});
+    ops.scale({.x = context.weights.at(table_) + static_cast<size_t>(targets[r]) * d_,
+               .y = dh + r * d_,
+               .n = d_,
+               .a = dz,
+               .store = Store::kAdd});
   }
-  sink.Outer({.parameter = table_, .first_row = 0, .dy_RN = z, .lddy = k, .x_RK = h, .ldx = d_, .rows = rows, .n = k, .k = d_,
+  sink.Outer({.parameter = table_,
+              .first_row = 0,
+              .dy_RN = z,
+              .lddy = k,
+              .x_RK = h,
+              .ldx = d_,
+              .rows = rows,
+              .n = k,
+              .k = d_,
               .ids_N = negatives.items.data()});
-  sink.Rows({.parameter = table_, .ids_R = targets, .dx_RD = dtarget, .lddx = d_, .rows = rows, .d = d_, .scale = 1.0f});
+  sink.Rows(
+      {.parameter = table_, .ids_R = targets, .dx_RD = dtarget, .lddx = d_, .rows = rows, .d = d_, .scale = 1.0f});
 }
 
 }  // namespace wisp

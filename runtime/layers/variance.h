@@ -11,9 +11,9 @@
 namespace wisp {
 
 struct VarianceBuffers {
-  bool on = false;                       // Re-Attention
-  Slot<float> stream, normed, out;       // [T, D]
-  Slot<float> inner;                     // [T, F]
+  bool on = false;                  // Re-Attention
+  Slot<float> stream, normed, out;  // [T, D]
+  Slot<float> inner;                // [T, F]
 
   VarianceBuffers(const Architecture& a, BufferPlan& plan) : on(a.re_attention == ReAttention::kOn) {
     if (!on) return;

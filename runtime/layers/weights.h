@@ -1,8 +1,8 @@
 // The weights as layers see them: parameters where they lie, and packed copies of what is multiplied by.
 //
 // Weights are packed once per step (training) or once per load (inference) and shared by all records and workers.
-// The head's table is packed in tiles of kHeadTile items, each tile on its own, so that a tile can be used alone; or, when it is
-// stored as halves and only scored, not at all.
+// The head's table is packed in tiles of kHeadTile items, each tile on its own, so that a tile can be used alone; or,
+// when it is stored as halves and only scored, not at all.
 #ifndef WISP_RUNTIME_LAYERS_WEIGHTS_H_
 #define WISP_RUNTIME_LAYERS_WEIGHTS_H_
 
@@ -29,15 +29,20 @@ size_t FindParameter(const std::vector<ParameterSpec>& parameters, std::string_v
 // Index of the table that the head multiplies by.
 size_t FindHeadTable(const Architecture& architecture, const std::vector<ParameterSpec>& parameters);
 
-// Where parameters are read: in one flat buffer laid out by ParametersOf, or each where its file has it. Nothing is owned.
+// Where parameters are read: in one flat buffer laid out by ParametersOf, or each where its file has it. Nothing is
+// owned.
 class ParameterSource {
  public:
   ParameterSource(const float* flat) : flat_(flat) {}
   explicit ParameterSource(std::span<const StoredTensor> tensors) : tensors_(tensors.data()) {}
 
   // One of them is null. Halves are for inference: what trains reads floats, as only a flat buffer is written.
-  const float* floats(size_t parameter, const ParameterSpec& p) const { return tensors_ != nullptr ? tensors_[parameter].floats : flat_ + p.offset; }
-  const kernels::Half* halves(size_t parameter) const { return tensors_ != nullptr ? tensors_[parameter].halves : nullptr; }
+  const float* floats(size_t parameter, const ParameterSpec& p) const {
+    return tensors_ != nullptr ? tensors_[parameter].floats : flat_ + p.offset;
+  }
+  const kernels::Half* halves(size_t parameter) const {
+    return tensors_ != nullptr ? tensors_[parameter].halves : nullptr;
+  }
 
  private:
   const float* flat_ = nullptr;
@@ -47,12 +52,13 @@ class ParameterSource {
 // Rows of a stacked query-key-value matrix whose variance nobody asks for: the queries'.
 size_t SquaredFirstRow(const ParameterSpec& matrix);
 
-// Whether the head's table is packed, tile by tile, or not at all: sampled softmax, where nothing loops over the catalogue, or
-// halves, which are scored where they lie.
+// Whether the head's table is packed, tile by tile, or not at all: sampled softmax, where nothing loops over the
+// catalogue, or halves, which are scored where they lie.
 enum class HeadPacking { kTiles, kNone };
 
 // What is best for scoring: halves are packed only where that makes them smaller (over 8-bit integers).
-HeadPacking HeadPackingFor(const kernels::OpTable& ops, const Architecture& architecture, const ParameterSource& source);
+HeadPacking HeadPackingFor(const kernels::OpTable& ops, const Architecture& architecture,
+                           const ParameterSource& source);
 
 // Where each packed matrix lies; made once per architecture and op table.
 class PackPlan {
@@ -62,21 +68,22 @@ class PackPlan {
   // A graph without a next-item head: matrices only, head_parameter() is kNoParameter.
   PackPlan(const kernels::OpTable& ops, const std::vector<ParameterSpec>& parameters);
 
-  size_t size() const { return size_; }                                        // floats
-  size_t offset(size_t parameter) const { return offsets_[parameter]; }        // of a matrix, or of the head's tile 0
-  size_t tile_stride() const { return tile_stride_; }                          // floats between packed head tiles
+  size_t size() const { return size_; }                                  // floats
+  size_t offset(size_t parameter) const { return offsets_[parameter]; }  // of a matrix, or of the head's tile 0
+  size_t tile_stride() const { return tile_stride_; }                    // floats between packed head tiles
   size_t head_parameter() const { return head_parameter_; }
   HeadPacking head_packing() const { return head_; }
   // Re-Attention: the squares of a matrix's entries from SquaredFirstRow on, packed.
   size_t squared_offset(size_t parameter) const { return squared_offsets_[parameter]; }
-  size_t item_variance_parameter() const { return item_variance_; }            // kNoParameter without Re-Attention
+  size_t item_variance_parameter() const { return item_variance_; }  // kNoParameter without Re-Attention
   size_t parameter_variance_parameter() const { return parameter_variance_; }
 
   // Gives back what packing made beside the buffer (OpTable::release_packed); once, when `packed` is done with.
   void Release(const kernels::OpTable& ops, float* packed) const;
 
   // Packs share `part` of `num_parts` of the work: call once for each part, from as many threads.
-  void Pack(const kernels::OpTable& ops, const ParameterSource& source, float* packed, size_t part, size_t num_parts) const;
+  void Pack(const kernels::OpTable& ops, const ParameterSource& source, float* packed, size_t part,
+            size_t num_parts) const;
 
  private:
   void PackSquares(const kernels::OpTable& ops, const ParameterSource& source, float* packed, size_t parameter) const;

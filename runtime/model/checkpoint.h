@@ -34,17 +34,17 @@ struct StreamPosition {
 struct Checkpoint {
   Architecture architecture;
   uint32_t num_classes = 0;  // of a classifier, whose encoder has `architecture`; 0: a recommender
-  // Flat buffers laid out by ParametersOf (of the classifier where there are classes), all of FlatSize floats; all but `weights`
-  // may be empty.
+  // Flat buffers laid out by ParametersOf (of the classifier where there are classes), all of FlatSize floats; all but
+  // `weights` may be empty.
   std::vector<float> weights;
-  std::vector<float> first_moment;   // Adam m, or momentum
-  std::vector<float> second_moment;  // Adam v
-  std::vector<float> average;        // weight averaging
-  std::vector<uint32_t> order;       // the epoch's shuffled order (shuffled sampling), else empty
-  std::vector<uint32_t> item_rows;   // rows of the item table that a sparse method trains, ascending; else empty
+  std::vector<float> first_moment;      // Adam m, or momentum
+  std::vector<float> second_moment;     // Adam v
+  std::vector<float> average;           // weight averaging
+  std::vector<uint32_t> order;          // the epoch's shuffled order (shuffled sampling), else empty
+  std::vector<uint32_t> item_rows;      // rows of the item table that a sparse method trains, ascending; else empty
   std::vector<uint32_t> head_releases;  // what a classifier's head is made of (HeadReleases::State), else empty
-  uint64_t order_next = 0;           // next entry of `order`; at most its size
-  uint64_t step = 0;                 // steps done
+  uint64_t order_next = 0;              // next entry of `order`; at most its size
+  uint64_t step = 0;                    // steps done
   uint64_t epoch = 0;
   uint64_t seed = 0;  // of shuffling and dropout; never a key
   RandomSource random = RandomSource::kReproducible;

@@ -10,7 +10,8 @@ Result<ClassifierFile> ClassifierFile::Open(const std::string& path, Verify veri
   return ClassifierFile(std::move(model));
 }
 
-Result<ClassifierFile> ClassifierFile::OpenMemory(const std::string& name, std::span<const std::byte> bytes, Verify verify) {
+Result<ClassifierFile> ClassifierFile::OpenMemory(const std::string& name, std::span<const std::byte> bytes,
+                                                  Verify verify) {
   WISP_ASSIGN_OR_RETURN(ModelFile model, ModelFile::OpenMemoryAs(ModelFile::Kind::kClassifier, name, bytes, verify));
   return ClassifierFile(std::move(model));
 }

@@ -1,11 +1,13 @@
 // Model files of classifiers: the file of model_file.h with an encoder as its architecture, and what stands on it.
 //
-//   WISP_RETURN_IF_ERROR(WriteClassifier("c.wisp", {.architecture = c.architecture.encoder, .weights = w, .item_keys = tokens}, c));
+//   WISP_RETURN_IF_ERROR(WriteClassifier("c.wisp", {.architecture = c.architecture.encoder, .weights = w,
+//       .item_keys = tokens}, c));
 //   WISP_ASSIGN_OR_RETURN(ClassifierFile file, ClassifierFile::Open("c.wisp"));
 //   const Classifier graph(file.description().architecture, kernels::BestOps());
 //
-// One format, one set of checks; neither reader takes the other's files, so that no recommender runs on half a classifier.
-// Builds from before classifiers refuse such a file: its tensors "pooler.weight" and on are unknown to them.
+// One format, one set of checks; neither reader takes the other's files, so that no recommender runs on half a
+// classifier. Builds from before classifiers refuse such a file: its tensors "pooler.weight" and on are unknown to
+// them.
 #ifndef WISP_RUNTIME_MODEL_CLASSIFIER_FILE_H_
 #define WISP_RUNTIME_MODEL_CLASSIFIER_FILE_H_
 
@@ -17,18 +19,20 @@
 
 namespace wisp {
 
-// How a text becomes items of the model; the tokens are its item keys. kWhitespaceLower makes A-Z small before it looks.
+// How a text becomes items of the model; the tokens are its item keys. kWhitespaceLower makes A-Z small before it
+// looks.
 enum class Tokenizer : uint8_t { kNone = 0, kWhitespace = 1, kWhitespaceLower = 2 };
 
 struct ClassifierDescription {
   ClassifierArchitecture architecture;
-  std::vector<std::string> class_names;  // unique, one for each class, or none
-  double norm_bound = 0;                 // what the head's input is clipped to (HeadInput::norm_bound); 0: not at all
+  std::vector<std::string> class_names;    // unique, one for each class, or none
+  double norm_bound = 0;                   // what the head's input is clipped to (HeadInput::norm_bound); 0: not at all
   Tokenizer tokenizer = Tokenizer::kNone;  // other than kNone: the model has item keys
   bool operator==(const ClassifierDescription&) const = default;
 };
 
-// As WriteModel. contents.architecture is the encoder's, contents.weights are those of the classifier (its flat layout).
+// As WriteModel. contents.architecture is the encoder's, contents.weights are those of the classifier (its flat
+// layout).
 Status WriteClassifier(const std::string& path, const ModelContents& contents, const ClassifierDescription& classifier);
 
 // Lifetimes, threads and errors as ModelFile.

@@ -58,12 +58,12 @@ Status CheckMagic(const std::string& name, std::span<const std::byte> file, cons
 
 Status CheckVersions(const std::string& name, const Header& header, const Format& format) {
   if (header.oldest_reader > format.version) {
-    return Unsupported(name, ": written by format ", header.version, " for readers of format ",
-                       header.oldest_reader, " or newer, this build reads up to ", format.version);
+    return Unsupported(name, ": written by format ", header.version, " for readers of format ", header.oldest_reader,
+                       " or newer, this build reads up to ", format.version);
   }
   if (header.oldest_reader == 0 || header.version < header.oldest_reader) {
-    return InvalidData(name, ": the header states format ", header.version, " and oldest reader ",
-                       header.oldest_reader, ", which cannot be");
+    return InvalidData(name, ": the header states format ", header.version, " and oldest reader ", header.oldest_reader,
+                       ", which cannot be");
   }
   return OkStatus();
 }
@@ -76,8 +76,7 @@ Result<View> Parse(const std::string& name, std::span<const std::byte> file, con
   }
   WISP_RETURN_IF_ERROR(CheckMagic(name, file, format));
   if (file.size() < kHeaderBytes) {
-    return InvalidData(name, ": was cut short: it has ", file.size(), " bytes, the header alone takes ",
-                       kHeaderBytes);
+    return InvalidData(name, ": was cut short: it has ", file.size(), " bytes, the header alone takes ", kHeaderBytes);
   }
   Header header;
   std::memcpy(&header, file.data(), sizeof(header));
@@ -93,8 +92,8 @@ Result<View> Parse(const std::string& name, std::span<const std::byte> file, con
   }
   const uint64_t most = std::min<uint64_t>(kMaxMetadataBytes, file.size() - kHeaderBytes);
   if (header.metadata_bytes == 0 || header.metadata_bytes > most) {
-    return InvalidData(name, ": the header states ", header.metadata_bytes,
-                       " bytes of metadata, allowed are 1 to ", most);
+    return InvalidData(name, ": the header states ", header.metadata_bytes, " bytes of metadata, allowed are 1 to ",
+                       most);
   }
   View view{.name = name, .file = file, .version = header.version, .hash = header.hash};
   view.metadata = file.subspan(kHeaderBytes, static_cast<size_t>(header.metadata_bytes));
@@ -117,8 +116,7 @@ Result<std::vector<std::span<const std::byte>>> LocateSegments(const View& view,
     const uint64_t start = AlignUp(end, kSegmentAlignment);
     const std::string which = view.name + ": segment " + Text(segments.size());
     if (start > view.file.size() || size > view.file.size() - start) {
-      return InvalidData(which, " of ", size, " bytes would end behind the file, which has ",
-                         view.file.size());
+      return InvalidData(which, " of ", size, " bytes would end behind the file, which has ", view.file.size());
     }
     if (size == 0 || size % kArrayAlignment != 0) {
       return InvalidData(which, " has ", size, " bytes, allowed are multiples of ", kArrayAlignment);
@@ -130,8 +128,7 @@ Result<std::vector<std::span<const std::byte>>> LocateSegments(const View& view,
     end = start + size;
   }
   if (end != view.file.size()) {
-    return InvalidData(view.name, ": the segments end at byte ", end, ", the file has ",
-                       view.file.size());
+    return InvalidData(view.name, ": the segments end at byte ", end, ", the file has ", view.file.size());
   }
   return segments;
 }
@@ -201,8 +198,8 @@ Status Write(const std::string& path, const Format& format, const Contents& cont
   const uint64_t metadata_end = kHeaderBytes + contents.metadata.size(),
                  start = AlignUp(metadata_end, kSegmentAlignment);
   if (contents.metadata.size() > kMaxMetadataBytes) {
-    return InvalidArgument(path, ": the metadata would take ", contents.metadata.size(),
-                           " bytes, allowed are ", kMaxMetadataBytes, ": shorten the item names and keys");
+    return InvalidArgument(path, ": the metadata would take ", contents.metadata.size(), " bytes, allowed are ",
+                           kMaxMetadataBytes, ": shorten the item names and keys");
   }
   Header header{.magic = MagicOf(format.kind),
                 .version = format.version,

@@ -32,7 +32,8 @@ ItemTexts CopyItemTexts(const ModelFile& file) {
 }
 
 size_t PlanItemTexts(const ModelFile& file) {
-  return (file.has_item_keys() ? BytesOf(file, &ModelFile::item_key) : 0) + (file.has_item_names() ? BytesOf(file, &ModelFile::item_name) : 0);
+  return (file.has_item_keys() ? BytesOf(file, &ModelFile::item_key) : 0) +
+         (file.has_item_names() ? BytesOf(file, &ModelFile::item_name) : 0);
 }
 
 }  // namespace wisp

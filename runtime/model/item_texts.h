@@ -1,4 +1,5 @@
-// The items' keys and names as an app keeps them: copied from a model file, with a final zero each, which the file does not promise.
+// The items' keys and names as an app keeps them: copied from a model file, with a final zero each, which the file does
+// not promise.
 //
 //   const ItemTexts texts = CopyItemTexts(file);
 //   texts.keys[3].c_str();

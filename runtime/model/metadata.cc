@@ -30,10 +30,14 @@ size_t SequenceLength(std::string_view s) {
 
 const char* TypeName(schema::ElementType type) {
   switch (type) {
-    case schema::ElementType::F32: return "f32";
-    case schema::ElementType::U32: return "u32";
-    case schema::ElementType::F16: return "f16";
-    case schema::ElementType::I8: return "int8";
+    case schema::ElementType::F32:
+      return "f32";
+    case schema::ElementType::U32:
+      return "u32";
+    case schema::ElementType::F16:
+      return "f16";
+    case schema::ElementType::I8:
+      return "int8";
   }
   return nullptr;
 }
@@ -132,8 +136,8 @@ Status CheckTensor(const std::string& name, const schema::Tensor& tensor, const 
   const std::string which = name + ": tensor " + StringOf(tensor.name());
   const char* type = TypeName(tensor.type());
   if (type == nullptr) {
-    return InvalidData(which, " has element type ", static_cast<int>(tensor.type()),
-                       ", allowed are 0 to ", static_cast<int>(schema::ElementType::MAX));
+    return InvalidData(which, " has element type ", static_cast<int>(tensor.type()), ", allowed are 0 to ",
+                       static_cast<int>(schema::ElementType::MAX));
   }
   if (tensor.type() != expected.type) {
     return Unsupported(which, " has elements of type ", type, ", this build reads it as ",
@@ -155,8 +159,7 @@ Status CheckTensor(const std::string& name, const schema::Tensor& tensor, const 
   }
   const uint64_t bytes = count * (expected.type == schema::ElementType::F16 ? sizeof(uint16_t) : sizeof(uint32_t));
   if (tensor.bytes() != bytes) {
-    return InvalidData(which, " has ", tensor.bytes(), " bytes, its shape needs ",
-                       bytes);
+    return InvalidData(which, " has ", tensor.bytes(), " bytes, its shape needs ", bytes);
   }
   return OkStatus();
 }
@@ -181,8 +184,8 @@ Status VerifyBuffer(const std::string& name, std::span<const std::byte> metadata
   flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(metadata.data()), metadata.size(), kMaxDepth,
                                  kMaxTables);
   if (verify(verifier)) return OkStatus();
-  return InvalidData(name, ": the metadata is not a valid FlatBuffer of this kind, or has more than ",
-                     kMaxTables, " tables");
+  return InvalidData(name, ": the metadata is not a valid FlatBuffer of this kind, or has more than ", kMaxTables,
+                     " tables");
 }
 
 Status AsArgument(const Status& status) { return status.ok() ? status : InvalidArgument(status.message()); }

@@ -38,7 +38,8 @@ std::span<const float> FlatWeights(const metadata::ModelMetadata& model, std::sp
 Status ModelFile::Impl::Load(Kind kind, const std::string& name, std::span<const std::byte> bytes) {
   WISP_ASSIGN_OR_RETURN(view, container::Parse(name, bytes, metadata::kModelFormat));
   WISP_ASSIGN_OR_RETURN(model, metadata::ReadModelMetadata(name, view.metadata));
-  if (model.classifier && kind == Kind::kRecommender) return InvalidData(name, ": is a classifier, a recommender is needed");
+  if (model.classifier && kind == Kind::kRecommender)
+    return InvalidData(name, ": is a classifier, a recommender is needed");
   if (!model.classifier && kind == Kind::kClassifier) return InvalidData(name, ": is no classifier, one is needed");
   WISP_ASSIGN_OR_RETURN(arrays, container::Locate(view, model.segment_bytes(), model.arrays));
   for (size_t i = 0; i < model.parameters.size(); ++i) {
@@ -63,7 +64,8 @@ Result<ModelFile> ModelFile::OpenAs(Kind kind, const std::string& path, Verify v
   return file;
 }
 
-Result<ModelFile> ModelFile::OpenMemoryAs(Kind kind, const std::string& name, std::span<const std::byte> bytes, Verify verify) {
+Result<ModelFile> ModelFile::OpenMemoryAs(Kind kind, const std::string& name, std::span<const std::byte> bytes,
+                                          Verify verify) {
   auto impl = std::make_unique<Impl>();
   WISP_RETURN_IF_ERROR(impl->Load(kind, name, bytes));
   ModelFile file(std::move(impl));
@@ -71,7 +73,9 @@ Result<ModelFile> ModelFile::OpenMemoryAs(Kind kind, const std::string& name, st
   return file;
 }
 
-Result<ModelFile> ModelFile::Open(const std::string& path, Verify verify) { return OpenAs(Kind::kRecommender, path, verify); }
+Result<ModelFile> ModelFile::Open(const std::string& path, Verify verify) {
+  return OpenAs(Kind::kRecommender, path, verify);
+}
 
 Result<ModelFile> ModelFile::OpenMemory(const std::string& name, std::span<const std::byte> bytes, Verify verify) {
   return OpenMemoryAs(Kind::kRecommender, name, bytes, verify);
@@ -89,8 +93,9 @@ Status ModelFile::VerifyWeights() const {
   for (size_t i = 0; i < impl_->tensors.size(); ++i) {
     const ParameterSpec& p = impl_->model.parameters[i];
     const StoredTensor& tensor = impl_->tensors[i];
-    const bool finite = tensor.halves != nullptr ? std::all_of(tensor.halves, tensor.halves + p.size(), kernels::IsFinite)
-                                                 : metadata::AllFinite({tensor.floats, p.size()});
+    const bool finite = tensor.halves != nullptr
+                            ? std::all_of(tensor.halves, tensor.halves + p.size(), kernels::IsFinite)
+                            : metadata::AllFinite({tensor.floats, p.size()});
     if (!finite) {
       return InvalidData(impl_->view.name, ": tensor ", p.name, " holds a number that is not finite");
     }
@@ -106,8 +111,10 @@ std::span<const float> ModelFile::flat_weights() const { return impl_->flat; }
 
 Status CheckDatasetName(const std::string& name) {
   if (metadata::IsText(name, metadata::Lines::kOne)) return OkStatus();
-  return InvalidArgument("the name of the data set is not text: allowed is UTF-8 without control characters; a file's name is taken where none is given (--dataset, in "
-                         "the C interface: dataset)");
+  return InvalidArgument(
+      "the name of the data set is not text: allowed is UTF-8 without control characters; a file's name is taken where "
+      "none is given (--dataset, in "
+      "the C interface: dataset)");
 }
 
 std::span<const float> ModelFile::AllWeights(std::vector<float>& room) const {

@@ -8,8 +8,8 @@
 // Format: the header and the placement of segments are described in container.h, the metadata in schema/model.fbs, how
 // both may change in schema/README.md. In short: a 64-byte header with magic, versions, sizes and hashes; FlatBuffers
 // metadata of at most 64 MiB (architecture, tensors, items, provenance); weights on 16 KiB pages, each tensor on 64
-// bytes. Files of this writer have one segment that is, byte for byte, the flat buffer of ParametersOf(architecture), unless
-// their tables are of halves.
+// bytes. Files of this writer have one segment that is, byte for byte, the flat buffer of ParametersOf(architecture),
+// unless their tables are of halves.
 //
 // The checks, in release builds too: header and metadata hashes, FlatBuffers verifier with tight limits, enum ranges,
 // sizes without overflow, shapes against the architecture, every tensor exactly once, alignment in memory, texts in
@@ -42,12 +42,13 @@ inline constexpr uint32_t kModelFormatVersion = 3;  // 2: attention_slope; 3: ta
 // Where the noise of a run came from. kReproducible gives no guarantee.
 enum class NoiseOrigin : uint8_t { kNone = 0, kSecure = 1, kReproducible = 2 };
 
-// Where a fixed output bias comes from: it is released with the model. kNone: no bias, or one that started at zero. Counts are of the
-// data of the first provenance entry: they are set by the run that makes a model, later ones keep them.
+// Where a fixed output bias comes from: it is released with the model. kNone: no bias, or one that started at zero.
+// Counts are of the data of the first provenance entry: they are set by the run that makes a model, later ones keep
+// them.
 enum class OutputBiasOrigin : uint8_t { kNone = 0, kPublicCounts = 1, kPrivateCounts = 2, kExactCounts = 3 };
 
-// The label of the data behind weights from outside of which nobody said what they learned from. It is never public, and it may
-// be any data.
+// The label of the data behind weights from outside of which nobody said what they learned from. It is never public,
+// and it may be any data.
 inline constexpr char kUnknownDataset[] = "unknown, imported";
 
 // One run that touched the weights. Texts are UTF-8.
@@ -69,12 +70,12 @@ struct ProvenanceEntry {
   bool operator==(const ProvenanceEntry&) const = default;
 };
 
-// How the tables (ParameterRole::kTable: items, positions, an output table) are stored; all else is floats. kHalf: rounded to the
-// nearest half (kernels/half.h) on writing, which takes half the room in the file and in memory.
+// How the tables (ParameterRole::kTable: items, positions, an output table) are stored; all else is floats. kHalf:
+// rounded to the nearest half (kernels/half.h) on writing, which takes half the room in the file and in memory.
 enum class TableStorage : uint8_t { kFloat, kHalf };
 
-// Whether the text can be a data set's name in a model file: short enough UTF-8 without control characters. kInvalidArgument says what is wrong. To be
-// asked before anything is spent on what is to be written.
+// Whether the text can be a data set's name in a model file: short enough UTF-8 without control characters.
+// kInvalidArgument says what is wrong. To be asked before anything is spent on what is to be written.
 Status CheckDatasetName(const std::string& name);
 
 // What WriteModel needs. Spans are read during the call only.
@@ -88,16 +89,17 @@ struct ModelContents {
   std::string created_by;  // program and version
   OutputBiasOrigin output_bias_origin = OutputBiasOrigin::kNone;
   TableStorage tables = TableStorage::kFloat;
-  FileReplacement* reserved = nullptr;      // of ReserveModel, at the same path: used up
+  FileReplacement* reserved = nullptr;  // of ReserveModel, at the same path: used up
 };
 
-// Room on the disk for what WriteModel or WriteClassifier will write, before work or privacy is spent on its weights, which are not
-// read: `num_weights` says how many there will be. An entry of provenance and a name or two may still be added.
+// Room on the disk for what WriteModel or WriteClassifier will write, before work or privacy is spent on its weights,
+// which are not read: `num_weights` says how many there will be. An entry of provenance and a name or two may still be
+// added.
 Result<FileReplacement> ReserveModel(const std::string& path, const ModelContents& contents, uint64_t num_weights);
 
 // Writes `path` whole or not at all: a temporary file in the same folder, synced, renamed (FileReplacement). On an
-// error the old file is untouched and the temporary one is gone. Readable by the owner alone. The same contents give the same bytes.
-// kInvalidArgument: contents that ModelFile would refuse, weights that are not finite or beyond what
+// error the old file is untouched and the temporary one is gone. Readable by the owner alone. The same contents give
+// the same bytes. kInvalidArgument: contents that ModelFile would refuse, weights that are not finite or beyond what
 // halves hold. kIo: the system refused.
 // May replace the very file whose mapping `weights` points into.
 Status WriteModel(const std::string& path, const ModelContents& contents);
@@ -107,8 +109,8 @@ enum class Verify {
   kFull,       // also the hash of every tensor, and that every weight is finite
 };
 
-// An open model: a recommender, or what ClassifierFile::model() hands out. Movable; pointers, spans and string views from it are valid as long as it (or what it was moved to)
-// lives. Any number of threads may read it.
+// An open model: a recommender, or what ClassifierFile::model() hands out. Movable; pointers, spans and string views
+// from it are valid as long as it (or what it was moved to) lives. Any number of threads may read it.
 class ModelFile {
  public:
   // kIo: cannot be read. kInvalidData: not a model, damaged, contradicts itself, a classifier (classifier_file.h reads
@@ -166,7 +168,8 @@ class ModelFile {
   enum class Kind { kRecommender, kClassifier };
   struct Impl;
   static Result<ModelFile> OpenAs(Kind kind, const std::string& path, Verify verify);
-  static Result<ModelFile> OpenMemoryAs(Kind kind, const std::string& name, std::span<const std::byte> bytes, Verify verify);
+  static Result<ModelFile> OpenMemoryAs(Kind kind, const std::string& name, std::span<const std::byte> bytes,
+                                        Verify verify);
   const metadata::ModelMetadata& metadata() const;
   explicit ModelFile(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;

@@ -45,8 +45,9 @@ Status ReadTensors(const std::string& name, ModelMetadata& model, TextChecker& t
     const bool may_be_half = p.role == ParameterRole::kTable;
     schema::ElementType& type = model.types[found->second];
     if (may_be_half && tensor.type() == schema::ElementType::F16) type = schema::ElementType::F16;
-    WISP_RETURN_IF_ERROR(CheckTensor(name, tensor, {.type = type, .shape = std::span(shape).subspan(skip),
-                                                    .readable = may_be_half ? "f32 or f16" : "f32"}));
+    WISP_RETURN_IF_ERROR(CheckTensor(
+        name, tensor,
+        {.type = type, .shape = std::span(shape).subspan(skip), .readable = may_be_half ? "f32 or f16" : "f32"}));
     model.array_of_parameter[found->second] = i;
     model.arrays.push_back(ArrayOf(tensor));
   }
@@ -63,8 +64,8 @@ Status CheckTexts(const std::string& name, const char* field, const Texts* value
                   TextChecker& texts) {
   if (values == nullptr || values->size() == 0) return OkStatus();
   if (values->size() != count) {
-    return InvalidData(name, ": ", field, " has ", values->size(),
-                       " entries, allowed are none or one for each of ", count, (noun == std::string_view("class") ? " classes" : " items"));
+    return InvalidData(name, ": ", field, " has ", values->size(), " entries, allowed are none or one for each of ",
+                       count, (noun == std::string_view("class") ? " classes" : " items"));
   }
   for (flatbuffers::uoffset_t i = 0; i < values->size(); ++i) {
     const flatbuffers::String* value = values->Get(i);
@@ -82,15 +83,13 @@ Status CheckKeyOrder(const std::string& name, const schema::Model& root) {
   const auto* order = root.item_key_order();
   const size_t num_keys = keys ? keys->size() : 0, num_order = order ? order->size() : 0;
   if (num_keys != num_order) {
-    return InvalidData(name, ": item_key_order has ", num_order, " entries, there are ", num_keys,
-                       " keys");
+    return InvalidData(name, ": item_key_order has ", num_order, " entries, there are ", num_keys, " keys");
   }
   std::string_view previous;
   for (flatbuffers::uoffset_t i = 0; i < num_order; ++i) {
     const uint32_t item = order->Get(i);
     if (item >= num_keys) {
-      return InvalidData(name, ": item_key_order names item ", item, ", allowed are 0 to ",
-                         num_keys - 1);
+      return InvalidData(name, ": item_key_order names item ", item, ", allowed are 0 to ", num_keys - 1);
     }
     const std::string_view key = ViewOf(keys->Get(item));
     if (i > 0 && key == previous) return InvalidData(name, ": two items have the key ", Short(key));
@@ -164,8 +163,7 @@ Status ReadProvenance(const std::string& name, ModelMetadata& model, TextChecker
   const auto* entries = model.root->provenance();
   if (entries == nullptr) return OkStatus();
   if (entries->size() > kMaxProvenanceEntries) {
-    return InvalidData(name, ": provenance has ", entries->size(), " entries, allowed are ",
-                       kMaxProvenanceEntries);
+    return InvalidData(name, ": provenance has ", entries->size(), " entries, allowed are ", kMaxProvenanceEntries);
   }
   for (flatbuffers::uoffset_t i = 0; i < entries->size(); ++i) {
     const schema::Provenance& entry = *entries->Get(i);
@@ -194,7 +192,8 @@ Status ReadClassifier(const std::string& name, ModelMetadata& model) {
   const schema::Classifier* stored = model.root->classifier();
   if (stored == nullptr) {
     const Texts* names = model.root->class_names();
-    if (names != nullptr && names->size() > 0) return InvalidData(name, ": class_names are given, but it is no classifier");
+    if (names != nullptr && names->size() > 0)
+      return InvalidData(name, ": class_names are given, but it is no classifier");
     return OkStatus();
   }
   if (stored->tokenizer() > schema::Tokenizer::MAX) {
@@ -202,8 +201,7 @@ Status ReadClassifier(const std::string& name, ModelMetadata& model) {
                        ", this build knows 0 to ", static_cast<uint64_t>(schema::Tokenizer::MAX));
   }
   if (!(stored->norm_bound() >= 0 && std::isfinite(stored->norm_bound()))) {
-    return InvalidData(name, ": classifier.norm_bound is ", stored->norm_bound(),
-                       ", allowed are 0 and above");
+    return InvalidData(name, ": classifier.norm_bound is ", stored->norm_bound(), ", allowed are 0 and above");
   }
   model.classifier = ClassifierDescription{
       .architecture = {.encoder = model.architecture, .num_classes = stored->num_classes()},

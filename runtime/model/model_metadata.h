@@ -28,9 +28,9 @@ struct ModelMetadata {
   Architecture architecture;
   std::optional<ClassifierDescription> classifier;  // none: a recommender
   std::vector<ParameterSpec> parameters;            // of the recommender or the classifier
-  std::vector<container::Array> arrays;    // in the order of the file
-  std::vector<size_t> array_of_parameter;  // index into `arrays`
-  std::vector<schema::ElementType> types;  // of each parameter: F32, or F16 of a table
+  std::vector<container::Array> arrays;             // in the order of the file
+  std::vector<size_t> array_of_parameter;           // index into `arrays`
+  std::vector<schema::ElementType> types;           // of each parameter: F32, or F16 of a table
   std::vector<ProvenanceEntry> provenance;
   std::span<const uint64_t> segment_bytes() const {
     return {root->segment_bytes()->data(), root->segment_bytes()->size()};

@@ -32,14 +32,15 @@ uint64_t TextBytes(const ModelContents& contents, const ClassifierDescription* c
   return bytes;
 }
 
-Status CheckSizes(const std::string& path, const ModelContents& contents, const ClassifierDescription* classifier, size_t flat_size) {
+Status CheckSizes(const std::string& path, const ModelContents& contents, const ClassifierDescription* classifier,
+                  size_t flat_size) {
   if (contents.weights.size() != flat_size) {
-    return InvalidArgument(path, ": there are ", contents.weights.size(),
-                           " weights to write, the architecture needs ", flat_size);
+    return InvalidArgument(path, ": there are ", contents.weights.size(), " weights to write, the architecture needs ",
+                           flat_size);
   }
   if (const uint64_t bytes = TextBytes(contents, classifier); bytes > container::kMaxMetadataBytes) {
-    return InvalidArgument(path, ": names, keys and provenance take ", bytes,
-                           " bytes, allowed are ", container::kMaxMetadataBytes);
+    return InvalidArgument(path, ": names, keys and provenance take ", bytes, " bytes, allowed are ",
+                           container::kMaxMetadataBytes);
   }
   return OkStatus();
 }
@@ -98,7 +99,8 @@ struct WeightArrays {
 };
 
 Offset<flatbuffers::Vector<Offset<schema::Tensor>>> BuildTensors(FlatBufferBuilder& builder,
-                                                                 const ModelContents& contents, const WeightArrays& weights,
+                                                                 const ModelContents& contents,
+                                                                 const WeightArrays& weights,
                                                                  const container::Placement& placement) {
   std::vector<Offset<schema::Tensor>> tensors;
   for (size_t i = 0; i < weights.parameters.size(); ++i) {
@@ -115,7 +117,8 @@ Offset<flatbuffers::Vector<Offset<schema::Tensor>>> BuildTensors(FlatBufferBuild
 }
 
 Offset<schema::Classifier> BuildClassifier(FlatBufferBuilder& builder, const ClassifierDescription& c) {
-  return schema::CreateClassifier(builder, c.architecture.num_classes, c.norm_bound, static_cast<schema::Tokenizer>(c.tokenizer));
+  return schema::CreateClassifier(builder, c.architecture.num_classes, c.norm_bound,
+                                  static_cast<schema::Tokenizer>(c.tokenizer));
 }
 
 // `classifier` may be null: a recommender.
@@ -157,7 +160,8 @@ void BuildModel(FlatBufferBuilder& builder, const ModelContents& contents, const
 }
 
 // The nearest halves of finite floats. kInvalidArgument when one is beyond them.
-Result<std::vector<kernels::Half>> HalvesOf(const std::string& path, const ParameterSpec& p, std::span<const float> values) {
+Result<std::vector<kernels::Half>> HalvesOf(const std::string& path, const ParameterSpec& p,
+                                            std::span<const float> values) {
   std::vector<kernels::Half> halves;
   halves.reserve(values.size());
   for (const float value : values) {
@@ -198,7 +202,8 @@ Status WriteContents(const std::string& path, const ModelContents& contents, con
   BuildModel(builder, contents, classifier, {.parameters = parameters, .arrays = arrays});
   const auto bytes = std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize()));
   WISP_RETURN_IF_ERROR(metadata::AsArgument(metadata::ReadModelMetadata(path, bytes).status()));
-  return container::Write(path, FormatOf(contents), {.metadata = bytes, .arrays = arrays, .reserved = contents.reserved});
+  return container::Write(path, FormatOf(contents),
+                          {.metadata = bytes, .arrays = arrays, .reserved = contents.reserved});
 }
 
 }  // namespace
@@ -207,7 +212,8 @@ Result<FileReplacement> ReserveModel(const std::string& path, const ModelContent
   // What tensors, padding and further entries add: the tensors are some dozens for each block.
   constexpr uint64_t kBeside = 256 << 10, kOfBlock = 8 << 10, kOfText = 16;
   WISP_ASSIGN_OR_RETURN(FileReplacement file, FileReplacement::Begin(path));
-  WISP_RETURN_IF_ERROR(file.Reserve(num_weights * sizeof(float) + TextBytes(contents, nullptr) + kBeside + contents.architecture.num_blocks * kOfBlock +
+  WISP_RETURN_IF_ERROR(file.Reserve(num_weights * sizeof(float) + TextBytes(contents, nullptr) + kBeside +
+                                    contents.architecture.num_blocks * kOfBlock +
                                     kOfText * (contents.item_keys.size() + contents.item_names.size())));
   return file;
 }
@@ -219,7 +225,8 @@ Status WriteModel(const std::string& path, const ModelContents& contents) {
   return WriteContents(path, contents, nullptr, ParametersOf(contents.architecture));
 }
 
-Status WriteClassifier(const std::string& path, const ModelContents& contents, const ClassifierDescription& classifier) {
+Status WriteClassifier(const std::string& path, const ModelContents& contents,
+                       const ClassifierDescription& classifier) {
   if (const Status status = Validate(classifier.architecture); !status.ok()) {
     return InvalidArgument(path, ": ", status.message());
   }

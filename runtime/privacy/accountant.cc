@@ -11,8 +11,8 @@
 namespace wisp::privacy {
 namespace {
 
-// The composed range gets at least this many points and at most the other number; in between the step is 1e-4. A point takes about 40
-// bytes for as long as a figure is computed.
+// The composed range gets at least this many points and at most the other number; in between the step is 1e-4. A point
+// takes about 40 bytes for as long as a figure is computed.
 constexpr double kFewestPoints = 1 << 17, kMostPoints = 1 << 19;
 constexpr double kUsualStep = 1e-4;
 constexpr double kCoarsePoints = 4096;
@@ -29,7 +29,8 @@ std::vector<Mechanism> Merge(std::span<const Mechanism> mechanisms) {
   std::vector<Mechanism> merged;
   for (const Mechanism& m : mechanisms) {
     if (!Costs(m)) continue;
-    const auto same = std::find_if(merged.begin(), merged.end(), [&](const Mechanism& o) { return o.DiffersInStepsOnly(m); });
+    const auto same =
+        std::find_if(merged.begin(), merged.end(), [&](const Mechanism& o) { return o.DiffersInStepsOnly(m); });
     if (same == merged.end()) {
       merged.push_back(m);
     } else if (auto sum = same->WithSteps(same->steps() + m.steps()); sum.ok()) {
@@ -41,13 +42,16 @@ std::vector<Mechanism> Merge(std::span<const Mechanism> mechanisms) {
   return merged;
 }
 
-// The mechanism with its parameters rounded up to powers of 2^(1 / per_octave): it costs no less. Randomised response has
-// H_gamma = max(0, lambda (1 + (gamma - 1) u) - (gamma - 1) u), u = min_probability, which rises with lambda and falls with
-// u; a bounded range is bounded by a larger one.
+// The mechanism with its parameters rounded up to powers of 2^(1 / per_octave): it costs no less. Randomised response
+// has H_gamma = max(0, lambda (1 + (gamma - 1) u) - (gamma - 1) u), u = min_probability, which rises with lambda and
+// falls with u; a bounded range is bounded by a larger one.
 Mechanism RoundedUp(const Mechanism& m, double per_octave) {
-  const auto up = [&](double value) { return std::exp2(std::ceil(std::log2(value) * per_octave) / per_octave) * (1 + 1e-13); };
+  const auto up = [&](double value) {
+    return std::exp2(std::ceil(std::log2(value) * per_octave) / per_octave) * (1 + 1e-13);
+  };
   if (m.kind() == Mechanism::Kind::kBoundedRange) {
-    const auto rounded = Mechanism::BoundedRange({.range = up(m.range()), .count = m.steps(), .adjacency = m.adjacency()});
+    const auto rounded =
+        Mechanism::BoundedRange({.range = up(m.range()), .count = m.steps(), .adjacency = m.adjacency()});
     return rounded.ok() ? *rounded : m;
   }
   if (m.kind() == Mechanism::Kind::kRandomisedResponse) {
@@ -61,7 +65,8 @@ Mechanism RoundedUp(const Mechanism& m, double per_octave) {
   return m;
 }
 
-// Candidate lists of every length make as many kinds of draws. Beyond kMostKinds they are rounded up until they are few.
+// Candidate lists of every length make as many kinds of draws. Beyond kMostKinds they are rounded up until they are
+// few.
 std::vector<Mechanism> FewKinds(std::vector<Mechanism> merged) {
   const auto few = [](const std::vector<Mechanism>& list) {
     return std::count_if(list.begin(), list.end(), [](const Mechanism& m) { return !m.is_gaussian(); }) <= kMostKinds;
@@ -90,7 +95,8 @@ std::vector<PldPower> DiscretiseAll(const std::vector<Part>& parts, Direction di
     if (composed) {
       terms.push_back({Regrid(*composed, step), 1});
     } else if (PlainGaussian(m)) {
-      const auto once = Mechanism::Gaussian({.noise_multiplier = m.noise_multiplier() / std::sqrt(static_cast<double>(m.steps())) * (1 - 1e-14)});
+      const auto once = Mechanism::Gaussian(
+          {.noise_multiplier = m.noise_multiplier() / std::sqrt(static_cast<double>(m.steps())) * (1 - 1e-14)});
       terms.push_back({Discretise(*once, direction, step), 1});
     } else {
       terms.push_back({Discretise(m, direction, step), m.steps()});
@@ -108,12 +114,13 @@ DiscretePld ComposeParts(const std::vector<Part>& parts, Direction direction) {
   }
   const LossRange range = ComposedRange(DiscretiseAll(parts, direction, widest / kCoarsePoints), 40);
   const double width = range.high - range.low;
-  const double step = std::max({std::min(kUsualStep, width / kFewestPoints), width / kMostPoints, widest / kMostStepPoints});
+  const double step =
+      std::max({std::min(kUsualStep, width / kFewestPoints), width / kMostPoints, widest / kMostStepPoints});
   return Compose(DiscretiseAll(parts, direction, step));
 }
 
-// Draws have losses far below those of Gaussian steps and are many: a grid that suits both would be too coarse for them.
-// Each is composed with itself on a grid of its own first.
+// Draws have losses far below those of Gaussian steps and are many: a grid that suits both would be too coarse for
+// them. Each is composed with itself on a grid of its own first.
 DiscretePld ComposeDirection(const std::vector<Mechanism>& mechanisms, Direction direction) {
   std::vector<Part> parts;
   for (const Mechanism& m : mechanisms) {
@@ -136,19 +143,21 @@ double WorstOfDirections(std::span<const Mechanism> mechanisms, double known, F&
   const std::vector<Mechanism> merged = FewKinds(Merge(mechanisms));
   if (merged.empty()) return known;
   for (const Mechanism& m : merged) {
-    if (m.is_gaussian() ? m.noise_multiplier() / std::sqrt(PlainGaussian(m) ? static_cast<double>(m.steps()) : 1.0) < kSmallestNoise
-                        : m.PureEpsilonOfStep() > kLargestLoss) {
+    if (m.is_gaussian()
+            ? m.noise_multiplier() / std::sqrt(PlainGaussian(m) ? static_cast<double>(m.steps()) : 1.0) < kSmallestNoise
+            : m.PureEpsilonOfStep() > kLargestLoss) {
       return known;
     }
   }
-  const bool symmetric = std::all_of(merged.begin(), merged.end(), [](const Mechanism& m) { return PlainGaussian(m) || !m.is_gaussian(); });
+  const bool symmetric = std::all_of(merged.begin(), merged.end(),
+                                     [](const Mechanism& m) { return PlainGaussian(m) || !m.is_gaussian(); });
   const double remove = figure(ComposeDirection(merged, Direction::kRemove));
   return std::min(known, symmetric ? remove : std::max(remove, figure(ComposeDirection(merged, Direction::kAdd))));
 }
 
 // The pair that dominates a bounded-range draw (pld.cc) pays for the worst t at every epsilon at once: its losses have
-// variance eta^2 / 3 where each member's have at most eta^2 / 4. RDP, which adds up the members' own, may be below; as it may
-// be where draws are rounded up to few kinds, or are so many that the transform's rounding exceeds delta.
+// variance eta^2 / 3 where each member's have at most eta^2 / 4. RDP, which adds up the members' own, may be below; as
+// it may be where draws are rounded up to few kinds, or are so many that the transform's rounding exceeds delta.
 bool RdpMayBeBelow(std::span<const Mechanism> mechanisms) {
   return std::any_of(mechanisms.begin(), mechanisms.end(), [](const Mechanism& m) { return !m.is_gaussian(); });
 }
@@ -165,9 +174,12 @@ Result<double> PureEpsilon(std::span<const Mechanism> mechanisms) {
 
 std::string_view ToText(Accountant accountant) {
   switch (accountant) {
-    case Accountant::kPld: return "PLD";
-    case Accountant::kRdp: return "RDP";
-    case Accountant::kPure: return "pure";
+    case Accountant::kPld:
+      return "PLD";
+    case Accountant::kRdp:
+      return "RDP";
+    case Accountant::kPure:
+      return "pure";
   }
   return "unknown";
 }
@@ -180,7 +192,8 @@ Result<StatedEpsilon> StateEpsilon(std::span<const Mechanism> mechanisms, Delta 
     WISP_ASSIGN_OR_RETURN(const double rdp, RdpEpsilon(Merge(mechanisms), delta));
     if (rdp < stated.epsilon) stated = {rdp, Accountant::kRdp};
   }
-  const double pld = WorstOfDirections(mechanisms, stated.epsilon, [&](const DiscretePld& p) { return EpsilonOf(p, delta.value()); });
+  const double pld =
+      WorstOfDirections(mechanisms, stated.epsilon, [&](const DiscretePld& p) { return EpsilonOf(p, delta.value()); });
   if (pld < stated.epsilon) stated = {pld, Accountant::kPld};
   return stated;
 }

@@ -6,10 +6,10 @@
 //   GDP-CLT  a limit theorem, asymptotic: may understate; only to restate papers, beside PLD
 //   pure     epsilon at delta 0, by adding up; infinite once a Gaussian takes part
 //
-// All assume the mechanisms are adaptively composed on the same data under the same adjacency. A pairing that has no proof
-// here (sampling with replace-one adjacency) is kPrivacyRefused. Randomised response and bounded-range draws are bounded
-// pointwise for any two distributions that may have to be told apart: they cost the same under every adjacency. An empty
-// list costs 0. Kinds compose with each other freely.
+// All assume the mechanisms are adaptively composed on the same data under the same adjacency. A pairing that has no
+// proof here (sampling with replace-one adjacency) is kPrivacyRefused. Randomised response and bounded-range draws are
+// bounded pointwise for any two distributions that may have to be told apart: they cost the same under every adjacency.
+// An empty list costs 0. Kinds compose with each other freely.
 #ifndef WISP_RUNTIME_PRIVACY_ACCOUNTANT_H_
 #define WISP_RUNTIME_PRIVACY_ACCOUNTANT_H_
 
@@ -29,12 +29,12 @@ struct StatedEpsilon {
   double epsilon = 0;
   Accountant accountant = Accountant::kPld;
 };
-// The smallest of what the accountants prove: PldEpsilon's figure, with the name of the one that reached it first in the order
-// pure, RDP (asked where draws take part), PLD.
+// The smallest of what the accountants prove: PldEpsilon's figure, with the name of the one that reached it first in
+// the order pure, RDP (asked where draws take part), PLD.
 Result<StatedEpsilon> StateEpsilon(std::span<const Mechanism> mechanisms, Delta delta);
 
-// Smallest epsilon that connect-the-dots proves, maximum of both directions, and never above PureEpsilon; infinity where
-// none is found. ~0.2 s.
+// Smallest epsilon that connect-the-dots proves, maximum of both directions, and never above PureEpsilon; infinity
+// where none is found. ~0.2 s.
 Result<double> PldEpsilon(std::span<const Mechanism> mechanisms, Delta delta);
 // delta(epsilon) >= 0 likewise.
 Result<double> PldDelta(std::span<const Mechanism> mechanisms, double epsilon);
@@ -44,8 +44,8 @@ Result<double> RdpDelta(std::span<const Mechanism> mechanisms, double epsilon); 
 // The same with the orders (> 1) chosen by the caller.
 Result<double> RdpEpsilonAtOrders(std::span<const Mechanism> mechanisms, Delta delta, std::span<const double> orders);
 
-// Of one step, at an integer order from 2 on, rounded up; the larger of both directions. For what adds it up while choosing what
-// comes next (privacy_filter.h); not checked by CheckAccountable.
+// Of one step, at an integer order from 2 on, rounded up; the larger of both directions. For what adds it up while
+// choosing what comes next (privacy_filter.h); not checked by CheckAccountable.
 double RdpOfStep(const Mechanism& mechanism, uint32_t order);
 
 // Sum over all steps of eps0 or of the range (mechanism.h), rounded up; infinity where there is a Gaussian.

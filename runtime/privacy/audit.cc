@@ -11,10 +11,10 @@ namespace wisp::privacy {
 namespace {
 
 Status CheckOutcome(const OneRunOutcome& o) {
-  if (o.canaries > 0 && o.canaries <= kMostCanaries && o.guesses <= o.canaries && o.correct <= o.guesses) return OkStatus();
-  return InvalidArgument(o.correct, " correct of ", o.guesses, " guesses about ",
-                         o.canaries, " canaries, allowed are correct <= guesses <= canaries and 1 to ",
-                         kMostCanaries, " canaries");
+  if (o.canaries > 0 && o.canaries <= kMostCanaries && o.guesses <= o.canaries && o.correct <= o.guesses)
+    return OkStatus();
+  return InvalidArgument(o.correct, " correct of ", o.guesses, " guesses about ", o.canaries,
+                         " canaries, allowed are correct <= guesses <= canaries and 1 to ", kMostCanaries, " canaries");
 }
 
 // max over i >= 1 of P[v > W >= v - i] / i for W ~ Binomial(r, chance), the mass that delta may move up by i guesses.
@@ -64,18 +64,19 @@ Status CheckAuditLevel(const AuditLevel& level) {
 
 Status CheckClaimedEpsilon(double epsilon) {
   if (epsilon >= 0 && std::isfinite(epsilon)) return OkStatus();
-  return InvalidArgument("the claimed epsilon is ", epsilon, ", allowed are 0 and finite values above: any other cannot be tested");
+  return InvalidArgument("the claimed epsilon is ", epsilon,
+                         ", allowed are 0 and finite values above: any other cannot be tested");
 }
 
-Result<OneRunOutcome> CountGuesses(std::span<const double> scores, std::span<const uint8_t> included, const GuessCounts& guesses) {
+Result<OneRunOutcome> CountGuesses(std::span<const double> scores, std::span<const uint8_t> included,
+                                   const GuessCounts& guesses) {
   const size_t m = scores.size();
   if (m != included.size()) {
     return InvalidArgument(m, " scores and ", included.size(), " inclusions; one of each per canary");
   }
   if (m == 0 || m > kMostCanaries || guesses.positive > m || guesses.negative > m - guesses.positive) {
-    return InvalidArgument(guesses.positive, " positive and ", guesses.negative, " negative guesses about ",
-                           m, " canaries, allowed are as many as canaries in all and 1 to ",
-                           kMostCanaries, " canaries");
+    return InvalidArgument(guesses.positive, " positive and ", guesses.negative, " negative guesses about ", m,
+                           " canaries, allowed are as many as canaries in all and 1 to ", kMostCanaries, " canaries");
   }
   for (size_t i = 0; i < m; ++i) {
     if (std::isnan(scores[i])) return InvalidArgument("the score of canary ", i, " is NaN");

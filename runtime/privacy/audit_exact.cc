@@ -40,8 +40,8 @@ double OneSidedDelta(std::span<const double> p, std::span<const double> q, doubl
   return delta;
 }
 
-// The smallest epsilon >= 0 with OneSidedDelta <= delta. Outputs are taken in the order of their ratios: between the k-th
-// and the next, delta(epsilon) = sum of p - e^epsilon * sum of q over the first k.
+// The smallest epsilon >= 0 with OneSidedDelta <= delta. Outputs are taken in the order of their ratios: between the
+// k-th and the next, delta(epsilon) = sum of p - e^epsilon * sum of q over the first k.
 double OneSidedEpsilon(std::span<const double> p, std::span<const double> q, double delta) {
   std::vector<std::pair<double, size_t>> ratios;
   double sum_p = 0, sum_q = 0;
@@ -58,7 +58,8 @@ double OneSidedEpsilon(std::span<const double> p, std::span<const double> q, dou
     sum_p += p[ratios[k].second];
     sum_q += q[ratios[k].second];
     const double next = k + 1 < ratios.size() ? ratios[k + 1].first : 0;
-    if (sum_p - std::exp(next) * sum_q > delta) return std::min(ratios[k].first, std::max(0.0, std::log((sum_p - delta) / sum_q)));
+    if (sum_p - std::exp(next) * sum_q > delta)
+      return std::min(ratios[k].first, std::max(0.0, std::log((sum_p - delta) / sum_q)));
   }
   return 0;
 }
@@ -66,7 +67,8 @@ double OneSidedEpsilon(std::span<const double> p, std::span<const double> q, dou
 // All tuples that begin with `drawn`, which has probability p under the one model and q under the other.
 class Enumeration {
  public:
-  Enumeration(uint32_t draws, const NextDraw& next_p, const NextDraw& next_q) : draws_(draws), next_p_(next_p), next_q_(next_q) {}
+  Enumeration(uint32_t draws, const NextDraw& next_p, const NextDraw& next_q)
+      : draws_(draws), next_p_(next_p), next_q_(next_q) {}
 
   Status Extend(double p, double q) {
     if (drawn_.size() == draws_) {

@@ -11,9 +11,10 @@
 namespace wisp::privacy {
 namespace {
 
-// The choice uses bounds this much surer than the measurement: it then shuns events seen a handful of times, which win by
-// luck and do not repeat. On 1000 draws of a Laplace mechanism with epsilon 1 the lowest tenth of the bounds rises from 0.37 to
-// 0.57, the median from 0.68 to 0.70; 100 gives no more (200 repetitions, 2026-11-21). Soundness does not depend on it.
+// The choice uses bounds this much surer than the measurement: it then shuns events seen a handful of times, which win
+// by luck and do not repeat. On 1000 draws of a Laplace mechanism with epsilon 1 the lowest tenth of the bounds rises
+// from 0.37 to 0.57, the median from 0.68 to 0.70; 100 gives no more (200 repetitions, 2026-11-21). Soundness does not
+// depend on it.
 constexpr double kChoiceCaution = 10;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 using Side = CanaryEvent::Side;
@@ -32,7 +33,8 @@ double Rate(Count c) { return static_cast<double>(c.hits) / static_cast<double>(
 Count Complement(Count c) { return {c.trials - c.hits, c.trials}; }
 
 Count CountEvent(const std::vector<double>& sorted, double threshold, Side side) {
-  const auto at_most = static_cast<uint64_t>(std::upper_bound(sorted.begin(), sorted.end(), threshold) - sorted.begin());
+  const auto at_most =
+      static_cast<uint64_t>(std::upper_bound(sorted.begin(), sorted.end(), threshold) - sorted.begin());
   const Count below{at_most, sorted.size()};
   return side == Side::kAtMost ? below : Complement(below);
 }
@@ -81,7 +83,8 @@ CanaryEvent BestEvent(const Sample& sample, const Score& score) {
       for (Side side : {Side::kAbove, Side::kAtMost}) {
         const EventCounts counts = CountEvent(sample, threshold, side);
         for (Likelier likelier : {Likelier::kWith, Likelier::kWithout}) {
-          const double value = likelier == Likelier::kWith ? score(counts.with, counts.without) : score(counts.without, counts.with);
+          const double value =
+              likelier == Likelier::kWith ? score(counts.with, counts.without) : score(counts.without, counts.with);
           if (value > highest) highest = value, best = {threshold, side, likelier};
         }
       }
@@ -101,7 +104,8 @@ double EpsilonBetween(double likelier_low, double rarer_high, double delta) {
   return excess > 0 ? std::max(0.0, std::log(excess / rarer_high)) : 0;
 }
 
-// Phi^-1(p). Newton on log Phi, which is concave: from the left, where exp(-x^2 / 2) bounds Phi, it never passes the root.
+// Phi^-1(p). Newton on log Phi, which is concave: from the left, where exp(-x^2 / 2) bounds Phi, it never passes the
+// root.
 double NormalQuantile(double p) {
   if (p > 0.5) return -NormalQuantile(1 - p);
   if (p <= 0) return -kInfinity;
@@ -140,18 +144,22 @@ Result<CanaryBound> CanaryEpsilon(const CanaryObservations& observations, const 
     return excess > 0 ? std::log(excess / wilson.High(rarer)) : -kInfinity;
   });
   CanaryBound bound = Measure(halves.measured_on, event);
-  bound.epsilon = EpsilonBetween(ClopperPearsonLow(bound.likelier, error), ClopperPearsonHigh(bound.rarer, error), level.delta);
+  bound.epsilon =
+      EpsilonBetween(ClopperPearsonLow(bound.likelier, error), ClopperPearsonHigh(bound.rarer, error), level.delta);
   return bound;
 }
 
 Result<CanaryBound> CanaryEpsilonUniform(const CanaryObservations& observations, const AuditLevel& level) {
   WISP_RETURN_IF_ERROR(CheckAuditLevel(level));
   WISP_RETURN_IF_ERROR(CheckObservations(observations));
-  Sample all{{observations.with.begin(), observations.with.end()}, {observations.without.begin(), observations.without.end()}};
+  Sample all{{observations.with.begin(), observations.with.end()},
+             {observations.without.begin(), observations.without.end()}};
   std::sort(all.with.begin(), all.with.end());
   std::sort(all.without.begin(), all.without.end());
   // Each distribution errs with half of 1 - confidence, to either side: 2 exp(-2 n width^2) = (1 - confidence) / 2.
-  const auto width = [&](Count c) { return std::sqrt(std::log(4 / (1 - level.confidence)) / (2 * static_cast<double>(c.trials))); };
+  const auto width = [&](Count c) {
+    return std::sqrt(std::log(4 / (1 - level.confidence)) / (2 * static_cast<double>(c.trials)));
+  };
   const auto epsilon = [&](Count likelier, Count rarer) {
     return EpsilonBetween(Rate(likelier) - width(likelier), Rate(rarer) + width(rarer), level.delta);
   };
@@ -166,7 +174,8 @@ Result<GdpBound> CanaryGdp(const CanaryObservations& observations, double confid
   const double error = (1 - confidence) / 2;
   const Halves halves = Split(observations);
   const Wilson wilson(error / kChoiceCaution);
-  // Of an event held to be likelier with the canary; "likelier without" is its complement and comes up as the other side.
+  // Of an event held to be likelier with the canary; "likelier without" is its complement and comes up as the other
+  // side.
   const CanaryEvent event = BestEvent(halves.chosen_on, [&](Count likelier, Count rarer) {
     return -NormalQuantile(wilson.High(rarer)) - NormalQuantile(wilson.High(Complement(likelier)));
   });

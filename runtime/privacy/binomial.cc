@@ -19,7 +19,9 @@ double StirlingError(double n) {
     return n == 0 ? 0 : std::log(factorial) - (n + 0.5) * std::log(n) + n - 0.5 * std::log(2 * M_PI);
   }
   const double n2 = n * n;
-  return (1.0 / 12 - (1.0 / 360 - (1.0 / 1260 - (1.0 / 1680 - (1.0 / 1188 - 691.0 / 360360 / n2) / n2) / n2) / n2) / n2) / n;
+  return (1.0 / 12 -
+          (1.0 / 360 - (1.0 / 1260 - (1.0 / 1680 - (1.0 / 1188 - 691.0 / 360360 / n2) / n2) / n2) / n2) / n2) /
+         n;
 }
 
 // x log(x / mean) + mean - x without cancellation near x = mean: with v = (x - mean) / (x + mean) the logarithm is
@@ -50,7 +52,9 @@ Interval Bisect(Interval bracket, double error, Tail&& tail) {
 
 }  // namespace
 
-Chance Chance::OfRandomizedResponse(double epsilon) { return {1 / (1 + std::exp(-epsilon)), 1 / (1 + std::exp(epsilon))}; }
+Chance Chance::OfRandomizedResponse(double epsilon) {
+  return {1 / (1 + std::exp(-epsilon)), 1 / (1 + std::exp(epsilon))};
+}
 
 double BinomialLogMass(uint64_t k, uint64_t n, Chance chance) {
   const double hits = static_cast<double>(k), trials = static_cast<double>(n), misses = static_cast<double>(n - k);
@@ -83,7 +87,8 @@ double BinomialUpperTail(uint64_t k, uint64_t n, Chance chance) {
 
 double ClopperPearsonLow(Count count, double error) {
   if (count.hits == 0) return 0;
-  return Bisect({0, 1}, error, [&](double p) { return BinomialUpperTail(count.hits, count.trials, Chance::Of(p)); }).low;
+  return Bisect({0, 1}, error, [&](double p) { return BinomialUpperTail(count.hits, count.trials, Chance::Of(p)); })
+      .low;
 }
 
 double ClopperPearsonHigh(Count count, double error) {

@@ -1,6 +1,7 @@
 // Binomial tails and the exact intervals for a proportion that are made of them.
 //
-//   WISP_ASSIGN_OR_RETURN(Proportion rate, Proportion::Of({.hits = 3, .trials = 1000}, 0.95));  // rate.interval.high = 0.0087
+//   // rate.interval.high = 0.0087
+//   WISP_ASSIGN_OR_RETURN(Proportion rate, Proportion::Of({.hits = 3, .trials = 1000}, 0.95));
 //
 // Accurate to about 1e-11 relative for up to 1e9 trials: the mass function by its saddle point (Loader 2000, "Fast and
 // Accurate Computation of Binomial Probabilities"), not by differences of large logarithms. Pure functions, any thread.
@@ -37,10 +38,10 @@ struct Count {
   uint64_t trials = 0;
 };
 
-// One-sided bounds of Clopper and Pearson (1934) on the chance behind a count: each is on the wrong side of the truth with
-// probability at most `error`, for every truth and every number of trials. The low end solves P[W >= hits] = error (0 for
-// no hits), the high end P[W <= hits] = error (1 for nothing but hits); bisection returns the outer end of its bracket.
-// 0 < error < 1, 1 <= trials, hits <= trials: the caller has checked.
+// One-sided bounds of Clopper and Pearson (1934) on the chance behind a count: each is on the wrong side of the truth
+// with probability at most `error`, for every truth and every number of trials. The low end solves P[W >= hits] = error
+// (0 for no hits), the high end P[W <= hits] = error (1 for nothing but hits); bisection returns the outer end of its
+// bracket. 0 < error < 1, 1 <= trials, hits <= trials: the caller has checked.
 double ClopperPearsonLow(Count count, double error);
 double ClopperPearsonHigh(Count count, double error);
 

@@ -15,14 +15,16 @@ constexpr double kRelativeWidth = 1e-4;
 
 class Search {
  public:
-  explicit Search(const CalibrationRequest& request) : request_(request), spent_(request.composed_with.begin(), request.composed_with.end()) {
+  explicit Search(const CalibrationRequest& request)
+      : request_(request), spent_(request.composed_with.begin(), request.composed_with.end()) {
     spent_.push_back(*Mechanism::Gaussian({.noise_multiplier = 1}));
   }
 
   Result<double> Epsilon(double noise_multiplier) {
-    WISP_ASSIGN_OR_RETURN(const Mechanism m, Mechanism::PoissonSubsampledGaussian({.noise_multiplier = noise_multiplier,
-                                                                                   .sampling_probability = request_.sampling_probability,
-                                                                                   .steps = request_.steps}));
+    WISP_ASSIGN_OR_RETURN(const Mechanism m,
+                          Mechanism::PoissonSubsampledGaussian({.noise_multiplier = noise_multiplier,
+                                                                .sampling_probability = request_.sampling_probability,
+                                                                .steps = request_.steps}));
     spent_.back() = m;
     ++accountings_;
     WISP_ASSIGN_OR_RETURN(const Delta delta, Delta::Create(request_.target.delta()));
@@ -41,9 +43,9 @@ struct End {
   double noise, epsilon;
 };
 
-// Where to look between two ends, low.epsilon > target >= high.epsilon. The logarithm of epsilon falls with that of the noise
-// nearly in a line: to where the line through the ends meets the target, and a little further, away from the end that is
-// near, so that the far one comes close too. `tries` so far: a search that does not end so is one of halves.
+// Where to look between two ends, low.epsilon > target >= high.epsilon. The logarithm of epsilon falls with that of the
+// noise nearly in a line: to where the line through the ends meets the target, and a little further, away from the end
+// that is near, so that the far one comes close too. `tries` so far: a search that does not end so is one of halves.
 double Aim(const End& low, const End& high, double target, int tries) {
   const double width = std::log(high.noise / low.noise);
   double share = std::log(low.epsilon / target) / std::log(low.epsilon / high.epsilon);
@@ -55,16 +57,16 @@ double Aim(const End& low, const End& high, double target, int tries) {
 
 Status Unreachable(const CalibrationRequest& r, double epsilon) {
   return PrivacyRefused("epsilon ", DoubleText(r.target.epsilon()), " at delta ", DoubleText(r.target.delta()),
-                        " cannot be met: even with noise multiplier 1e5 ", r.steps, " steps and what they are composed with cost ",
-                        EpsilonText(epsilon));
+                        " cannot be met: even with noise multiplier 1e5 ", r.steps,
+                        " steps and what they are composed with cost ", EpsilonText(epsilon));
 }
 
 }  // namespace
 
 Status CheckTarget(double epsilon) {
   if (epsilon >= kSmallestTarget && epsilon <= kLargestTarget) return OkStatus();
-  return InvalidArgument("epsilon is ", DoubleText(epsilon), ", allowed is ", DoubleText(kSmallestTarget), " to ", DoubleText(kLargestTarget),
-                         "; for less privacy give the noise multiplier itself");
+  return InvalidArgument("epsilon is ", DoubleText(epsilon), ", allowed is ", DoubleText(kSmallestTarget), " to ",
+                         DoubleText(kLargestTarget), "; for less privacy give the noise multiplier itself");
 }
 
 Result<Calibration> CalibrateNoise(const CalibrationRequest& request) {

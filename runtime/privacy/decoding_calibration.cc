@@ -27,13 +27,17 @@ struct Draws {
 
 Result<Mechanism> MakeResponse(double lambda, const Draws& draws, const PublicMixture& mixture) {
   if (mixture.support > 0 && mixture.min_probability > 0) {
-    return InvalidArgument("a public mixture has a support, if it is uniform, or a smallest probability: both are given");
+    return InvalidArgument(
+        "a public mixture has a support, if it is uniform, or a smallest probability: both are given");
   }
   if (mixture.support > 0) {
-    return Mechanism::RandomisedResponse({.support = mixture.support, .lambda = lambda, .count = draws.count, .adjacency = draws.adjacency});
+    return Mechanism::RandomisedResponse(
+        {.support = mixture.support, .lambda = lambda, .count = draws.count, .adjacency = draws.adjacency});
   }
-  return Mechanism::NonUniformResponse(
-      {.min_probability = mixture.min_probability, .lambda = lambda, .count = draws.count, .adjacency = draws.adjacency});
+  return Mechanism::NonUniformResponse({.min_probability = mixture.min_probability,
+                                        .lambda = lambda,
+                                        .count = draws.count,
+                                        .adjacency = draws.adjacency});
 }
 
 // From eps0 = log(1 + lambda / ((1 - lambda) u)).
@@ -67,7 +71,8 @@ Result<Mechanism> LargestPure(const PureRequest& request, const MechanismOfLoss&
 
 class Search {
  public:
-  Search(const DrawRequest& request, const MechanismOfLoss& mechanism_of) : request_(request), mechanism_of_(mechanism_of) {}
+  Search(const DrawRequest& request, const MechanismOfLoss& mechanism_of)
+      : request_(request), mechanism_of_(mechanism_of) {}
 
   Result<DrawCalibration> At(double loss) const {
     WISP_ASSIGN_OR_RETURN(const Mechanism m, mechanism_of_(loss));
@@ -92,8 +97,10 @@ Result<DrawCalibration> Calibrate(const DrawRequest& request, const MechanismOfL
   WISP_ASSIGN_OR_RETURN(DrawCalibration best, search.At(low));
   while (!search.Keeps(best)) {
     if (low < std::min(kSmallest, 1e-6 * pure)) {
-      return PrivacyRefused("epsilon ", DoubleText(request.target.epsilon()), " at delta ", DoubleText(request.target.delta()),
-                            " cannot be met: what is spent beside the draws leaves no room, together they cost ", EpsilonText(best.epsilon));
+      return PrivacyRefused("epsilon ", DoubleText(request.target.epsilon()), " at delta ",
+                            DoubleText(request.target.delta()),
+                            " cannot be met: what is spent beside the draws leaves no room, together they cost ",
+                            EpsilonText(best.epsilon));
     }
     high = low;
     low /= 2;

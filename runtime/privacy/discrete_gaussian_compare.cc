@@ -207,8 +207,8 @@ const HalfGaussian::Sums& HalfGaussian::At(size_t n) {
   for (uint64_t k = 0;; ++k) {
     const Enclosed term = Exp(static_cast<U128>(k) * k, 2 * static_cast<U128>(sigma_) * sigma_, n);
     if (k > 0 && IsZero(term.value)) {
-      // What is left out: terms fall by exp(-(2 k + 1) / (2 sigma^2)) and faster, and k > sigma here, so that their sum is at most
-      // the first of them, below its error, times 1 / (1 - exp(-1 / sigma)) <= sigma + 1.
+      // What is left out: terms fall by exp(-(2 k + 1) / (2 sigma^2)) and faster, and k > sigma here, so that their sum
+      // is at most the first of them, below its error, times 1 / (1 - exp(-1 / sigma)) <= sigma + 1.
       sums.total = sum;
       sums.total_error = error + (sigma_ + 1) * term.error;
       return sums;

@@ -38,7 +38,8 @@ class LazyUniform {
 // [W < exp(-numerator / denominator)]. 0 < denominator < 2^127.
 bool BelowExp(LazyUniform& w, unsigned __int128 numerator, unsigned __int128 denominator);
 
-// The half discrete Gaussian with an integer sigma of 1 .. 1024: v >= 0 with probability proportional to exp(-v^2 / (2 sigma^2)).
+// The half discrete Gaussian with an integer sigma of 1 .. 1024: v >= 0 with probability proportional to exp(-v^2 / (2
+// sigma^2)).
 class HalfGaussian {
  public:
   explicit HalfGaussian(uint64_t sigma) : sigma_(sigma) {}

@@ -1,8 +1,10 @@
-// One sample of the discrete Gaussian. Internal to runtime/privacy: discrete_gaussian.cc loops over it, tests take it apart.
+// One sample of the discrete Gaussian. Internal to runtime/privacy: discrete_gaussian.cc loops over it, tests take it
+// apart.
 //
-// What it is: a rejection sampler. Its shape is that of Karney ("Sampling Exactly from the Normal Distribution", 2016, section 4) and of Canonne,
-// Kamath and Steinke: a coarse part from a fixed law, uniform low digits, acceptance by an exponential. Cells 1/32 of sigma wide, where
-// theirs are sigma wide, are accepted with probability 0.98 where theirs have 0.71 and 0.48. With s = 32, sigma any integer:
+// What it is: a rejection sampler. Its shape is that of Karney ("Sampling Exactly from the Normal Distribution", 2016,
+// section 4) and of Canonne, Kamath and Steinke: a coarse part from a fixed law, uniform low digits, acceptance by an
+// exponential. Cells 1/32 of sigma wide, where theirs are sigma wide, are accepted with probability 0.98 where theirs
+// have 0.71 and 0.48. With s = 32, sigma any integer:
 //
 //   1. v >= 0 with probability proportional to exp(-v^2 / (2 s^2))
 //   2. u uniform on {0, ..., ceil(sigma / s) - 1}
@@ -10,27 +12,31 @@
 //   3. accept with probability exp(-g), g = y (y + 2 v sigma) / (2 s^2 sigma^2); else start again
 //   4. a random sign; -0 starts again
 //
-// Why the result is right. Every integer x >= 0 lies in one cell v sigma <= s x < (v + 1) sigma, and has one u there, in the range
-// that is drawn from. v^2 / (2 s^2) + g = (v sigma + y)^2 / (2 s^2 sigma^2) = x^2 / (2 sigma^2), so a round ends in +x, and in -x, each
-// with a probability proportional to exp(-x^2 / (2 sigma^2)), and in 0 likewise by rule 4. Rounds are independent, so what is accepted
-// has the distribution wanted. Integers only: no rounding so far.
+// Why the result is right. Every integer x >= 0 lies in one cell v sigma <= s x < (v + 1) sigma, and has one u there,
+// in the range that is drawn from. v^2 / (2 s^2) + g = (v sigma + y)^2 / (2 s^2 sigma^2) = x^2 / (2 sigma^2), so a
+// round ends in +x, and in -x, each with a probability proportional to exp(-x^2 / (2 sigma^2)), and in 0 likewise by
+// rule 4. Rounds are independent, so what is accepted has the distribution wanted. Integers only: no rounding so far.
 //
-// Where the bits come from. One word, and next to nothing else: 32 bits for u (Lemire's unbiased product, with a word of its own above
-// 2^28), 19 first bits of the uniform real of step 1, 12 of that of step 3, 1 for the sign. All are disjoint, hence independent.
+// Where the bits come from. One word, and next to nothing else: 32 bits for u (Lemire's unbiased product, with a word
+// of its own above 2^28), 19 first bits of the uniform real of step 1, 12 of that of step 3, 1 for the sign. All are
+// disjoint, hence independent.
 //
-// Why neither short prefixes nor floating point enter the law. Steps 1 and 3 ask whether a uniform real W is below a real number p. W
-// is never rounded: where the bits at hand leave it open, 64 more are drawn. W known to m bits lies in [w, w + 2^-m), and
+// Why neither short prefixes nor floating point enter the law. Steps 1 and 3 ask whether a uniform real W is below a
+// real number p. W is never rounded: where the bits at hand leave it open, 64 more are drawn. W known to m bits lies in
+// [w, w + 2^-m), and
 //   step 1     p is a threshold of discrete_gaussian_table.h; prefixes that are equal decide nothing
-//   step 3     kCellTable.accept holds a lower bound of exp(-g) for the whole cell: below it, W < p. Otherwise p' is computed in
-//              double precision with |p' - p| <= kError: if w + 2^-m <= p' - kError then W < p; if w >= p' + kError then W >= p
-// What is not decided even so is answered by discrete_gaussian_compare.h in multi-precision for the same W. So every answer is
-// [W < p] itself, the event of probability exactly p, whichever path gave it: prefixes, table and kError decide the time, not the law.
+//   step 3     kCellTable.accept holds a lower bound of exp(-g) for the whole cell: below it, W < p. Otherwise p' is
+//              computed in double precision with |p' - p| <= kError: if w + 2^-m <= p' - kError then W < p; if
+//              w >= p' + kError then W >= p
+// What is not decided even so is answered by discrete_gaussian_compare.h in multi-precision for the same W. So every
+// answer is [W < p] itself, the event of probability exactly p, whichever path gave it: prefixes, table and kError
+// decide the time, not the law.
 //
 // kError. With h = 2^-53, each operation has a relative error of at most h (IEEE 754, no contraction of a * b + c, see
-// CMakeLists.txt). inverse = 1 / sigma: h (sigma <= 2^50 is exact, so are y < sigma and 2 v). t = y * inverse: 2 h. 2 v + t: 3 h.
-// g = t (2 v + t) / (2 s^2): 6 h to first order, 7 h in all; g < 0.3. The series of exp(-g) is cut off after g^11 / 11!, at
-// 0.3^12 / 12! < 2^-49, and each of its steps rounds thrice numbers of at most 1, weighted by powers of g: below 6 h. So |p' - p| <
-// 2^-48. Taking kError = 2^-40 leaves a factor of 256 for an error in this paragraph.
+// CMakeLists.txt). inverse = 1 / sigma: h (sigma <= 2^50 is exact, so are y < sigma and 2 v). t = y * inverse: 2 h. 2 v
+// + t: 3 h. g = t (2 v + t) / (2 s^2): 6 h to first order, 7 h in all; g < 0.3. The series of exp(-g) is cut off after
+// g^11 / 11!, at 0.3^12 / 12! < 2^-49, and each of its steps rounds thrice numbers of at most 1, weighted by powers of
+// g: below 6 h. So |p' - p| < 2^-48. Taking kError = 2^-40 leaves a factor of 256 for an error in this paragraph.
 #ifndef WISP_RUNTIME_PRIVACY_DISCRETE_GAUSSIAN_SAMPLER_H_
 #define WISP_RUNTIME_PRIVACY_DISCRETE_GAUSSIAN_SAMPLER_H_
 
@@ -55,7 +61,8 @@ inline double FilterExp(double g) {
   return sum;
 }
 
-// The bits of a uniform real W so far: `count` of them, and a further word where one was drawn. Allocates only when it is handed on.
+// The bits of a uniform real W so far: `count` of them, and a further word where one was drawn. Allocates only when it
+// is handed on.
 struct LazyBits {
   uint64_t bits;
   int count;
@@ -175,7 +182,8 @@ class GaussianSampler {
         double w = static_cast<double>(bits) * kUnit;
         if (w + kUnit <= p - kError) return true;
         if (w >= p + kError) return false;
-        if (w < p - kError && w + kUnit > p + kError) {  // p is among these bits for certain: multi-precision would draw more as well
+        // P is among these bits for certain: multi-precision would draw more as well.
+        if (w < p - kError && w + kUnit > p + kError) {
           w += static_cast<double>(bits_of_w.DrawNext(random_) >> (11 + kAcceptBits)) * 0x1p-53;
           if (w + 0x1p-53 <= p - kError) return true;
           if (w >= p + kError) return false;

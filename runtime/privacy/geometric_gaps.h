@@ -1,5 +1,5 @@
-// Gaps between the successes of independent, equally likely trials, drawn exactly: for processes over millions of trials
-// that must not look at each.
+// Gaps between the successes of independent, equally likely trials, drawn exactly: for processes over millions of
+// trials that must not look at each.
 //
 //   const GeometricGaps gaps(UpperTail(tau / sigma));     // probability of success
 //   for (uint64_t i = gaps.Next(random); i < n; i += 1 + gaps.Next(random)) ... trial i succeeded
@@ -38,9 +38,9 @@ class GeometricGaps {
   bool AllFail(RandomStream& random, uint64_t count) const;
 
   double rate_;
-  uint64_t mantissa_;   // rate = mantissa_ / 2^exponent_
+  uint64_t mantissa_;  // rate = mantissa_ / 2^exponent_
   int exponent_;
-  uint64_t block_;      // a power of two; rate * block_ <= 1, or 1
+  uint64_t block_;  // a power of two; rate * block_ <= 1, or 1
 };
 
 }  // namespace wisp::privacy

@@ -1,9 +1,10 @@
 // A small writer of JSON text, two spaces of indentation a level.
 //
 // What it is: enough for privacy.json and the ledger's export. Strings are escaped, also what a terminal acts on; bytes
-// that are not UTF-8 become the replacement character, doubles are written so that reading gives the same double. JSON has no infinity: a number that
-// is not finite becomes the string "infinity", "-infinity" or "nan", never a silent null. What it is not: a parser, or
-// a checker of what the caller does; keys belong in objects, every Begin has its End.
+// that are not UTF-8 become the replacement character, doubles are written so that reading gives the same double. JSON
+// has no infinity: a number that is not finite becomes the string "infinity", "-infinity" or "nan", never a silent
+// null. What it is not: a parser, or a checker of what the caller does; keys belong in objects, every Begin has its
+// End.
 //
 //   JsonWriter json;
 //   json.BeginObject().Key("epsilon").Value(2.5).Key("steps").Value(uint64_t{10}).EndObject();
@@ -52,8 +53,8 @@ class JsonWriter {
 std::string DoubleText(double number);
 // For people: so many significant digits at most. Not for what was spent: that is EpsilonText's.
 std::string ShortText(double number, int digits = 4);
-// For people, of an epsilon, a delta or what else must not be understated: at most so many significant digits (1 to 15), rounded up.
-// Read back it is never less than `number`.
+// For people, of an epsilon, a delta or what else must not be understated: at most so many significant digits (1 to
+// 15), rounded up. Read back it is never less than `number`.
 std::string EpsilonText(double number, int digits = 4);
 
 }  // namespace wisp::privacy

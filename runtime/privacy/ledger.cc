@@ -24,10 +24,14 @@ Status NotAName(const char* what, std::string_view text, const char* allowed) {
 
 std::string_view ToText(PrivacyUnit unit) {
   switch (unit) {
-    case PrivacyUnit::kUser: return "user";
-    case PrivacyUnit::kSession: return "session";
-    case PrivacyUnit::kDay: return "day";
-    case PrivacyUnit::kInteraction: return "interaction";
+    case PrivacyUnit::kUser:
+      return "user";
+    case PrivacyUnit::kSession:
+      return "session";
+    case PrivacyUnit::kDay:
+      return "day";
+    case PrivacyUnit::kInteraction:
+      return "interaction";
   }
   return "unknown";
 }
@@ -49,7 +53,8 @@ Result<NoiseKind> NoiseKindFromText(std::string_view text) {
 }
 
 struct Ledger::Impl {
-  Impl(Database d, const LedgerOptions& options) : database(std::move(d)), anchored(options.anchor, options.begin_anchor) {}
+  Impl(Database d, const LedgerOptions& options)
+      : database(std::move(d)), anchored(options.anchor, options.begin_anchor) {}
 
   // What the ledger is of, and all rows from the first on.
   Status Start() {
@@ -69,24 +74,27 @@ struct Ledger::Impl {
 
   Status CheckUnit(const LedgerSubject& there, PrivacyUnit unit, Adjacency adjacency) const {
     if (there.unit == unit && there.adjacency == adjacency) return OkStatus();
-    return InvalidData("ledger '", database.path(), "' protects a ", std::string(ToText(there.unit)), " under ", std::string(ToText(there.adjacency)),
-                       ", asked for was a ", std::string(ToText(unit)), " under ", std::string(ToText(adjacency)), ": costs of different units do not add up");
+    return InvalidData("ledger '", database.path(), "' protects a ", std::string(ToText(there.unit)), " under ",
+                       std::string(ToText(there.adjacency)), ", asked for was a ", std::string(ToText(unit)), " under ",
+                       std::string(ToText(adjacency)), ": costs of different units do not add up");
   }
 
   Status CheckDataset(const LedgerSubject& there, const std::string& dataset) const {
     if (there.dataset.empty() || dataset.empty() || there.dataset == dataset) return OkStatus();
-    return PrivacyRefused("ledger '", database.path(), "' is of the data set '", OneLine(there.dataset), "', and what is to be charged is '", OneLine(dataset),
+    return PrivacyRefused("ledger '", database.path(), "' is of the data set '", OneLine(there.dataset),
+                          "', and what is to be charged is '", OneLine(dataset),
                           "': what is spent on one must not be counted for the other");
   }
 
-  // To be called before the database is read or, with `make`, written: a ledger that was not there may be by now, and that of
-  // another process may be of something else. Then nothing is read from it or charged to it, now or later.
+  // To be called before the database is read or, with `make`, written: a ledger that was not there may be by now, and
+  // that of another process may be of something else. Then nothing is read from it or charged to it, now or later.
   Status Attach(bool make) {
     WISP_RETURN_IF_ERROR(mismatch);
     if (!database.is_pending()) return OkStatus();
     WISP_ASSIGN_OR_RETURN(const bool attached, database.Attach(make));
     if (!attached) return OkStatus();
-    mismatch = InvalidData("ledger '", database.path(), "' could not be read when it was made");  // unless all of this succeeds
+    // Unless all of this succeeds.
+    mismatch = InvalidData("ledger '", database.path(), "' could not be read when it was made");
     LedgerPosition start;
     WISP_ASSIGN_OR_RETURN(const LedgerSubject there, ReadSubject(database, &start));
     mismatch = CheckUnit(there, subject.unit, subject.adjacency);
@@ -98,11 +106,14 @@ struct Ledger::Impl {
 
   // Brings what is kept here up to date with what this and other processes have written.
   Status Refresh() {
-    WISP_ASSIGN_OR_RETURN(const auto known, anchored.Read());  // before the rows: who adds rows writes the anchor after them
+    // Before the rows: who adds rows writes the anchor after them.
+    WISP_ASSIGN_OR_RETURN(const auto known, anchored.Read());
     WISP_ASSIGN_OR_RETURN(const LedgerRows rows, ReadRowsAfter(database, position));
     // One order over all three.
     size_t limit = 0, plan = 0, entry = 0;
-    const auto next = [](const auto& list, size_t i) { return i < list.size() ? list[i].seq : std::numeric_limits<uint64_t>::max(); };
+    const auto next = [](const auto& list, size_t i) {
+      return i < list.size() ? list[i].seq : std::numeric_limits<uint64_t>::max();
+    };
     while (limit + plan + entry < rows.limits.size() + rows.plans.size() + rows.entries.size()) {
       const uint64_t l = next(rows.limits, limit), p = next(rows.plans, plan), e = next(rows.entries, entry);
       if (l < p && l < e) {
@@ -128,7 +139,8 @@ struct Ledger::Impl {
   }
 
   // Whether what is to be charged may be, `after` being with it.
-  Status CheckBudget(const std::string& who, const LedgerBudget& after, const std::optional<EpsilonDelta>& new_limit) const {
+  Status CheckBudget(const std::string& who, const LedgerBudget& after,
+                     const std::optional<EpsilonDelta>& new_limit) const {
     WISP_ASSIGN_OR_RETURN(const auto breach, after.FindBreach(new_limit));
     return breach ? budget.Refusal(who, after, *breach) : OkStatus();
   }
@@ -160,9 +172,15 @@ struct Ledger::Impl {
     WISP_RETURN_IF_ERROR(Refresh());
     WISP_RETURN_IF_ERROR(budget.all().CheckNoise(charge.noise));
     if (budget.limit()) {
-      WISP_RETURN_IF_ERROR(CheckBudget("charging " + charge.mechanism.ToText() + " to run '" + OneLine(charge.run) + "'", budget.AfterCharge(charge), {}));
+      WISP_RETURN_IF_ERROR(
+          CheckBudget("charging " + charge.mechanism.ToText() + " to run '" + OneLine(charge.run) + "'",
+                      budget.AfterCharge(charge), {}));
     }
-    LedgerEntry entry{.run = charge.run, .purpose = charge.purpose, .mechanism = charge.mechanism, .noise = charge.noise, .loss_slack = charge.loss_slack,
+    LedgerEntry entry{.run = charge.run,
+                      .purpose = charge.purpose,
+                      .mechanism = charge.mechanism,
+                      .noise = charge.noise,
+                      .loss_slack = charge.loss_slack,
                       .plan = budget.PlanFor(charge)};
     WISP_RETURN_IF_ERROR(Write(transaction, entry));
     return entry.id;
@@ -176,7 +194,8 @@ struct Ledger::Impl {
       for (const LedgerEntry& e : rows->entries) steps += e.run == run ? e.mechanism.steps() : 0;
     }
     if (steps == 0) return error;
-    return Status(error.code(), error.message() + "; charged to run '" + OneLine(run) + "' before, and spent: " + std::to_string(steps) + (steps == 1 ? " step" : " steps"));
+    return Status(error.code(), error.message() + "; charged to run '" + OneLine(run) + "' before, and spent: " +
+                                    std::to_string(steps) + (steps == 1 ? " step" : " steps"));
   }
 
   uint64_t num_written = 0;
@@ -203,7 +222,10 @@ bool Ledger::unit_chosen() const { return impl_->subject.unit_chosen; }
 Adjacency Ledger::adjacency() const { return impl_->subject.adjacency; }
 
 Result<Ledger> Ledger::OpenImpl(const std::string& path, const LedgerOptions& options, bool existing) {
-  Database::OpenOptions open{.path = path, .missing = Database::Missing::kError, .busy_timeout_ms = options.busy_timeout_ms, .for_display = existing};
+  Database::OpenOptions open{.path = path,
+                             .missing = Database::Missing::kError,
+                             .busy_timeout_ms = options.busy_timeout_ms,
+                             .for_display = existing};
   if (!existing) {
     open.missing = Database::Missing::kLater;
     open.create = [o = options](Database& database) -> Status {
@@ -215,11 +237,14 @@ Result<Ledger> Ledger::OpenImpl(const std::string& path, const LedgerOptions& op
   WISP_ASSIGN_OR_RETURN(Database opened, Database::Open(open));
   auto impl = std::make_unique<Impl>(std::move(opened), options);
   WISP_RETURN_IF_ERROR(impl->Start());
-  if (!existing && !options.any_unit) WISP_RETURN_IF_ERROR(impl->CheckUnit(impl->subject, options.unit, options.adjacency));
+  if (!existing && !options.any_unit)
+    WISP_RETURN_IF_ERROR(impl->CheckUnit(impl->subject, options.unit, options.adjacency));
   return Ledger(std::move(impl));
 }
 
-Result<Ledger> Ledger::Open(const std::string& path, const LedgerOptions& options) { return OpenImpl(path, options, /*existing=*/false); }
+Result<Ledger> Ledger::Open(const std::string& path, const LedgerOptions& options) {
+  return OpenImpl(path, options, /*existing=*/false);
+}
 Result<Ledger> Ledger::OpenExisting(const std::string& path, std::shared_ptr<LedgerAnchor> anchor, bool begin_anchor) {
   return OpenImpl(path, {.anchor = std::move(anchor), .begin_anchor = begin_anchor}, /*existing=*/true);
 }
@@ -247,8 +272,10 @@ Status Ledger::CheckLimit(const EpsilonDelta& limit) const {
   if (!breach) return OkStatus();
   WISP_ASSIGN_OR_RETURN(const Delta delta, Delta::Create(limit.delta()));
   WISP_ASSIGN_OR_RETURN(const LedgerFigures figures, impl_->budget.Figures(delta));
-  return PrivacyRefused("the budget is to be ", DoubleText(limit.epsilon()), ", but epsilon ", EpsilonText(figures.stated.epsilon, 6), " at delta ",
-                        DoubleText(limit.delta()), " is spent on the data set already: nothing could be charged any more; the limit stays as it was");
+  return PrivacyRefused(
+      "the budget is to be ", DoubleText(limit.epsilon()), ", but epsilon ", EpsilonText(figures.stated.epsilon, 6),
+      " at delta ", DoubleText(limit.delta()),
+      " is spent on the data set already: nothing could be charged any more; the limit stays as it was");
 }
 
 Result<std::optional<EpsilonDelta>> Ledger::Limit() const {
@@ -274,7 +301,9 @@ Status Ledger::WritePlan(const std::string& run, const std::string& purpose, std
   WISP_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(impl_->database));
   WISP_RETURN_IF_ERROR(impl_->Refresh());
   if (impl_->budget.has_entries()) {
-    return PrivacyRefused("ledger '", impl_->database.path(), "' has charges: a plan made now may follow from what they released, and would promise nothing");
+    return PrivacyRefused(
+        "ledger '", impl_->database.path(),
+        "' has charges: a plan made now may follow from what they released, and would promise nothing");
   }
   LedgerPlan plan{.run = run, .purpose = purpose};
   for (const ChargeRequest& c : charges) plan.mechanisms.push_back({c.mechanism, c.loss_slack});
@@ -315,10 +344,12 @@ Status Ledger::CheckFits(std::span<const ChargeRequest> charges, const std::opti
   WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/false));
   WISP_RETURN_IF_ERROR(impl_->Refresh());
   WISP_RETURN_IF_ERROR(impl_->CheckEach(charges));
-  return new_limit || impl_->budget.limit() ? impl_->CheckBudget("this run", impl_->budget.After(charges), new_limit) : OkStatus();
+  return new_limit || impl_->budget.limit() ? impl_->CheckBudget("this run", impl_->budget.After(charges), new_limit)
+                                            : OkStatus();
 }
 
-Result<uint64_t> Ledger::StepsThatFit(uint64_t most, const std::function<Result<std::vector<ChargeRequest>>(uint64_t)>& charges,
+Result<uint64_t> Ledger::StepsThatFit(uint64_t most,
+                                      const std::function<Result<std::vector<ChargeRequest>>(uint64_t)>& charges,
                                       const std::optional<EpsilonDelta>& new_limit) const {
   std::lock_guard lock(impl_->mutex);
   WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/false));

@@ -53,7 +53,8 @@ std::optional<AnchorValue> FromLine(std::string_view line) {
   const std::string_view number = fields.substr(first + 1, second - first - 1);
   const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value.seq);
   if (error != std::errc() || end != number.data() + number.size()) return std::nullopt;
-  if (!FromHex(fields.substr(0, first), value.ledger_id) || !FromHex(fields.substr(second + 1), value.chain)) return std::nullopt;
+  if (!FromHex(fields.substr(0, first), value.ledger_id) || !FromHex(fields.substr(second + 1), value.chain))
+    return std::nullopt;
   return value;
 }
 
@@ -78,8 +79,9 @@ class File final : public LedgerAnchor {
     const std::string temporary = path_ + ".tmp", line = LineOf(value);
     const int file = OpenLocked(temporary);
     if (file < 0) return Failed("cannot be written");
-    const bool written = ftruncate(file, 0) == 0 && write(file, line.data(), line.size()) == static_cast<ssize_t>(line.size()) && fsync(file) == 0 &&
-                         rename(temporary.c_str(), path_.c_str()) == 0;
+    const bool written = ftruncate(file, 0) == 0 &&
+                         write(file, line.data(), line.size()) == static_cast<ssize_t>(line.size()) &&
+                         fsync(file) == 0 && rename(temporary.c_str(), path_.c_str()) == 0;
     const Status failed = written ? OkStatus() : Failed("cannot be written");
     if (!written) unlink(temporary.c_str());
     close(file);  // and the lock with it
@@ -87,7 +89,8 @@ class File final : public LedgerAnchor {
   }
 
  private:
-  // One temporary file for all writers, so that what a killed one left is used by the next. It is the caller's alone until it is closed.
+  // One temporary file for all writers, so that what a killed one left is used by the next. It is the caller's alone
+  // until it is closed.
   static int OpenLocked(const std::string& temporary) {
     for (;;) {
       const int file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -99,16 +102,20 @@ class File final : public LedgerAnchor {
         errno = error;
         return -1;
       }
-      if (lstat(temporary.c_str(), &named) == 0 && named.st_ino == opened.st_ino && named.st_dev == opened.st_dev) return file;
+      if (lstat(temporary.c_str(), &named) == 0 && named.st_ino == opened.st_ino && named.st_dev == opened.st_dev)
+        return file;
       close(file);  // another writer has put it in its place meanwhile, or removed it
     }
   }
 
-  Status Failed(const char* what) const { return IoError("the anchor '", path_, "' ", what, ": ", std::strerror(errno)); }
+  Status Failed(const char* what) const {
+    return IoError("the anchor '", path_, "' ", what, ": ", std::strerror(errno));
+  }
 
   Status SyncFolder() const {
     const size_t slash = path_.rfind('/');
-    const int folder = open(slash == std::string::npos ? "." : path_.substr(0, slash + 1).c_str(), O_RDONLY | O_CLOEXEC);
+    const int folder =
+        open(slash == std::string::npos ? "." : path_.substr(0, slash + 1).c_str(), O_RDONLY | O_CLOEXEC);
     const bool synced = folder >= 0 && fsync(folder) == 0;
     if (folder >= 0) close(folder);
     return synced ? OkStatus() : Failed("cannot be synced to disk");

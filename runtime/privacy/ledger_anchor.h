@@ -1,11 +1,12 @@
 // An anchor: how far a ledger has got, kept elsewhere, so that an old copy that is put back in its place is noticed.
 //
-// A ledger cannot know by itself that it is a copy from last month. Where one number and one hash can be kept that whoever restores files
-// does not restore too (the platform's key store, another disk), they say so: the ledger must have that row, with that chain value. It is
-// written after a charge is on disk and before the charge counts as made. After a crash in between, or where several processes charge at once,
-// it may be some rows behind, which is allowed: a ledger may be ahead of its anchor. So an old copy is noticed if it lacks a row that the
-// anchor knows. A ledger that has rows and no anchor is refused, unless it is said that the anchor begins now.
-// What it is not: proof against who can change both.
+// A ledger cannot know by itself that it is a copy from last month. Where one number and one hash can be kept that
+// whoever restores files does not restore too (the platform's key store, another disk), they say so: the ledger must
+// have that row, with that chain value. It is written after a charge is on disk and before the charge counts as made.
+// After a crash in between, or where several processes charge at once, it may be some rows behind, which is allowed: a
+// ledger may be ahead of its anchor. So an old copy is noticed if it lacks a row that the anchor knows. A ledger that
+// has rows and no anchor is refused, unless it is said that the anchor begins now. What it is not: proof against who
+// can change both.
 //
 //   Ledger::Open(path, {.dataset = "history", .anchor = FileAnchor("/elsewhere/history.anchor")})
 #ifndef WISP_RUNTIME_PRIVACY_LEDGER_ANCHOR_H_
@@ -27,8 +28,8 @@ struct AnchorValue {
   ChainValue chain{};     // up to the last of them
 };
 
-// Called with the ledger's mutex held, and while it is locked against other processes; must not use the ledger. Several processes with
-// one ledger have one anchor.
+// Called with the ledger's mutex held, and while it is locked against other processes; must not use the ledger. Several
+// processes with one ledger have one anchor.
 class LedgerAnchor {
  public:
   virtual ~LedgerAnchor() = default;

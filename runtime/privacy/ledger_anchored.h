@@ -1,6 +1,8 @@
-// A ledger held to its anchor: what must agree when the ledger is read, and what is kept when a row was added. Without an anchor it does nothing.
+// A ledger held to its anchor: what must agree when the ledger is read, and what is kept when a row was added. Without
+// an anchor it does nothing.
 //
-//   WISP_ASSIGN_OR_RETURN(const auto known, anchored.Read());     // before the rows: who adds rows writes the anchor after them
+//   // before the rows: who adds rows writes the anchor after them
+//   WISP_ASSIGN_OR_RETURN(const auto known, anchored.Read());
 //   ... read the ledger up to `position` ...
 //   WISP_RETURN_IF_ERROR(anchored.Check(known, database, random_id, position));
 //   ... add a row, commit ...
@@ -26,9 +28,12 @@ class Anchored {
   Anchored(std::shared_ptr<LedgerAnchor> anchor, bool begin) : anchor_(std::move(anchor)), begin_(begin) {}
 
   Result<std::optional<AnchorValue>> Read() const;
-  // kPrivacyRefused where something is missing that `known` is of, or where nothing is known though the ledger has rows.
-  Status Check(const std::optional<AnchorValue>& known, Database& database, const std::string& random_id, const LedgerPosition& position) const;
-  // The anchor knows what is up to `position` from now on. Never takes it back: a process that wrote later may have come first.
+  // kPrivacyRefused where something is missing that `known` is of, or where nothing is known though the ledger has
+  // rows.
+  Status Check(const std::optional<AnchorValue>& known, Database& database, const std::string& random_id,
+               const LedgerPosition& position) const;
+  // The anchor knows what is up to `position` from now on. Never takes it back: a process that wrote later may have
+  // come first.
   Status Keep(const Database& database, const std::string& random_id, const LedgerPosition& position) const;
 
  private:

@@ -15,8 +15,8 @@ constexpr double kSlackRounding = 1 + 5e-10;
 // The seq of what is only thought of: after everything.
 constexpr uint64_t kNotWritten = std::numeric_limits<uint64_t>::max();
 
-// Whatever is seen of one `smaller` could be made from what is seen of one `larger`: at no epsilon has it more delta (FewKinds in accountant.cc
-// has the reason). For draws only, whose supports shrink as items are taken out of them.
+// Whatever is seen of one `smaller` could be made from what is seen of one `larger`: at no epsilon has it more delta
+// (FewKinds in accountant.cc has the reason). For draws only, whose supports shrink as items are taken out of them.
 bool IsNoMoreThan(const Mechanism& smaller, const Mechanism& larger) {
   if (smaller.kind() != larger.kind() || smaller.adjacency() != larger.adjacency()) return false;
   if (smaller.kind() == Mechanism::Kind::kRandomisedResponse) {
@@ -25,8 +25,12 @@ bool IsNoMoreThan(const Mechanism& smaller, const Mechanism& larger) {
   return smaller.kind() == Mechanism::Kind::kBoundedRange && smaller.range() <= larger.range();
 }
 
-bool IsAbove(const EpsilonDelta& one, const EpsilonDelta& other) { return one.epsilon() > other.epsilon() || one.delta() > other.delta(); }
-bool IsSame(const EpsilonDelta& one, const EpsilonDelta& other) { return one.epsilon() == other.epsilon() && one.delta() == other.delta(); }
+bool IsAbove(const EpsilonDelta& one, const EpsilonDelta& other) {
+  return one.epsilon() > other.epsilon() || one.delta() > other.delta();
+}
+bool IsSame(const EpsilonDelta& one, const EpsilonDelta& other) {
+  return one.epsilon() == other.epsilon() && one.delta() == other.delta();
+}
 
 }  // namespace
 
@@ -72,7 +76,9 @@ uint64_t LedgerBudget::PlanFor(const ChargeRequest& charge) const {
 
 void LedgerBudget::Take(const LedgerEntry& e) { Count(e.mechanism, e.noise, e.loss_slack, e.seq, e.plan); }
 
-void LedgerBudget::TakeCharge(const ChargeRequest& c) { Count(c.mechanism, c.noise, c.loss_slack, kNotWritten, PlanFor(c)); }
+void LedgerBudget::TakeCharge(const ChargeRequest& c) {
+  Count(c.mechanism, c.noise, c.loss_slack, kNotWritten, PlanFor(c));
+}
 
 LedgerBudget LedgerBudget::AfterCharge(const ChargeRequest& charge) const {
   LedgerBudget after = *this;
@@ -101,7 +107,8 @@ LedgerBudget LedgerBudget::After(std::span<const ChargeRequest> charges) const {
   return after;
 }
 
-void LedgerBudget::Count(const Mechanism& mechanism, NoiseKind noise, double loss_slack, uint64_t seq, uint64_t paid_by) {
+void LedgerBudget::Count(const Mechanism& mechanism, NoiseKind noise, double loss_slack, uint64_t seq,
+                         uint64_t paid_by) {
   if (!has_entries() && !plan_) Take(LedgerPlan{.seq = paid_by = seq, .mechanisms = {{mechanism, loss_slack}}});
   if (!has_entries()) first_entry_ = seq;
   size_t position;
@@ -115,9 +122,13 @@ void LedgerBudget::Count(const Mechanism& mechanism, NoiseKind noise, double los
   path_.Add(mechanism, loss_slack);
 }
 
-std::optional<EpsilonDelta> LedgerBudget::limit() const { return limits_.empty() ? std::nullopt : std::optional(limits_.back().limit); }
+std::optional<EpsilonDelta> LedgerBudget::limit() const {
+  return limits_.empty() ? std::nullopt : std::optional(limits_.back().limit);
+}
 
-bool LedgerBudget::limit_is_late() const { return has_entries() && !limits_.empty() && limits_.front().seq > first_entry_; }
+bool LedgerBudget::limit_is_late() const {
+  return has_entries() && !limits_.empty() && limits_.front().seq > first_entry_;
+}
 
 bool LedgerBudget::limit_was_raised() const { return !limits_.empty() && !limit_is_late() && !guaranteed_limit(); }
 
@@ -145,7 +156,8 @@ Result<bool> LedgerBudget::PlanKeeps(const EpsilonDelta& limit) const {
   return epsilon <= limit.epsilon();
 }
 
-// What histories that stay on the plan take of the limit's delta. A plan that does not keep the limit gives them nothing.
+// What histories that stay on the plan take of the limit's delta. A plan that does not keep the limit gives them
+// nothing.
 Result<double> LedgerBudget::PlanDelta(const EpsilonDelta& limit) const {
   WISP_ASSIGN_OR_RETURN(const bool keeps, PlanKeeps(limit));
   if (!keeps) return 0.0;
@@ -174,9 +186,11 @@ Result<std::optional<EpsilonDelta>> LedgerBudget::FindBreach(const std::optional
   if (!has_entries()) return std::optional<EpsilonDelta>();
   std::vector<EpsilonDelta> limits;
   if (const auto newest = instead ? instead : limit()) limits.push_back(*newest);
-  // One set later, below the one that is guaranteed, has other orders: both are kept. One set before the first charge is not the one guaranteed.
+  // One set later, below the one that is guaranteed, has other orders: both are kept. One set before the first charge
+  // is not the one guaranteed.
   const auto guaranteed = guaranteed_limit();
-  if (guaranteed && !(instead && (first_entry_ == kNotWritten || IsAbove(*instead, *guaranteed)))) limits.push_back(*guaranteed);
+  if (guaranteed && !(instead && (first_entry_ == kNotWritten || IsAbove(*instead, *guaranteed))))
+    limits.push_back(*guaranteed);
   for (const EpsilonDelta& limit : limits) {
     WISP_ASSIGN_OR_RETURN(const bool keeps, Keeps(limit));
     if (!keeps) return std::optional(limit);
@@ -190,27 +204,35 @@ Status LedgerBudget::Refusal(const std::string& who, const LedgerBudget& after, 
   WISP_ASSIGN_OR_RETURN(const LedgerFigures figures, after.Figures(at));
   const double total = figures.stated.epsilon;
   if (figures.basis == LedgerFigures::Basis::kNoGuarantee) {
-    return PrivacyRefused("a charge with reproducible noise has no guarantee and passes every limit; the data set's is epsilon ", limit, delta, ": nothing was charged");
+    return PrivacyRefused(
+        "a charge with reproducible noise has no guarantee and passes every limit; the data set's is epsilon ", limit,
+        delta, ": nothing was charged");
   }
   WISP_ASSIGN_OR_RETURN(const LedgerFigures before, Figures(at));
-  std::string text = who + (total > passed.epsilon() ? " would bring the data set to epsilon " + DoubleText(total) + delta + ", the limit is " + limit
-                                                           : " would pass the data set's limit, epsilon " + limit + delta) +
+  std::string text = who +
+                     (total > passed.epsilon() ? " would bring the data set to epsilon " + DoubleText(total) + delta +
+                                                     ", the limit is " + limit
+                                               : " would pass the data set's limit, epsilon " + limit + delta) +
                      ", spent " + DoubleText(before.stated.epsilon);
   if (figures.basis == LedgerFigures::Basis::kAdaptive) {
-    text += "; it is under no plan that was fixed before the first charge, so it counts as chosen after looking at what came before";
+    text +=
+        "; it is under no plan that was fixed before the first charge, so it counts as chosen after looking at what "
+        "came before";
   }
   return PrivacyRefused(text, "; nothing was charged");
 }
 
 Result<double> LedgerBudget::AdaptiveEpsilon(const Delta& delta, const std::optional<EpsilonDelta>& held) const {
   if (held && held->delta() <= delta.value()) {
-    // Histories on the plan have the limit's epsilon, those off it the budget below the limit that they fit, or the limit.
+    // Histories on the plan have the limit's epsilon, those off it the budget below the limit that they fit, or the
+    // limit.
     WISP_ASSIGN_OR_RETURN(const double taken, PlanDelta(*held));
     const double left = delta.value() - held->delta() + (1 - kFilterShare) * (held->delta() - taken);
     return std::min(held->epsilon(), left > 0 ? OdometerEpsilon(path_, left) : kInfinity);
   }
-  // Half of delta for histories on the plan, with the figure that it gives; half for those off it, with no smaller figure. (On the plan the
-  // figure is at all of delta: docs/algorithms.md, section 10, says what both hold at together.)
+  // Half of delta for histories on the plan, with the figure that it gives; half for those off it, with no smaller
+  // figure. (On the plan the figure is at all of delta: docs/algorithms.md, section 10, says what both hold at
+  // together.)
   WISP_ASSIGN_OR_RETURN(const Delta half, Delta::Create(delta.value() / 2));
   WISP_ASSIGN_OR_RETURN(const double plan, planned_.Epsilon(half));
   return std::max(plan, OdometerEpsilon(path_, half.value()));

@@ -32,7 +32,8 @@ ChainValue ChainLink::After(const ChainValue& before) const {
   const std::string input = std::string(before.begin(), before.end()) + bytes_;
   ChainValue value{};
   // Fails for sizes out of its range only, and these are within.
-  (void)crypto_generichash(value.data(), value.size(), reinterpret_cast<const unsigned char*>(input.data()), input.size(), nullptr, 0);
+  (void)crypto_generichash(value.data(), value.size(), reinterpret_cast<const unsigned char*>(input.data()),
+                           input.size(), nullptr, 0);
   return value;
 }
 

@@ -1,8 +1,8 @@
 // The hash chain over a ledger's rows: each row carries a hash of everything before it and of itself.
 //
-// A change of any row, an exchange of two, or one that is missing in the middle gives another value from there on. The last value stands
-// in the ledger's head, so a row that is missing at the end is noticed too. What it is not: a signature. Who can write the
-// file can compute a new chain; LedgerAnchor (ledger_anchor.h) is for that.
+// A change of any row, an exchange of two, or one that is missing in the middle gives another value from there on. The
+// last value stands in the ledger's head, so a row that is missing at the end is noticed too. What it is not: a
+// signature. Who can write the file can compute a new chain; LedgerAnchor (ledger_anchor.h) is for that.
 //
 //   const ChainValue value = ChainLink("limit").Number(seq).Text(time).Real(epsilon).Real(delta).After(before);
 #ifndef WISP_RUNTIME_PRIVACY_LEDGER_CHAIN_H_
@@ -17,7 +17,8 @@ namespace wisp::privacy {
 
 using ChainValue = std::array<unsigned char, 32>;  // BLAKE2b-256
 
-// One row as bytes: its kind, then its fields in order. Each is preceded by its length, so no two rows have the same bytes.
+// One row as bytes: its kind, then its fields in order. Each is preceded by its length, so no two rows have the same
+// bytes.
 class ChainLink {
  public:
   explicit ChainLink(std::string_view kind) { Text(kind); }

@@ -61,9 +61,11 @@ Result<double> Composition::Epsilon(const Delta& delta) const {
 
 Status Composition::CheckNoise(NoiseKind noise) const {
   if (noise == NoiseKind::kReproducible ? !has_secure_ : !has_reproducible_) return OkStatus();
-  return PrivacyRefused("the ledger holds charges with ", (noise == NoiseKind::kReproducible ? "secure" : "reproducible"),
-                        " noise, this one is with ", std::string(ToText(noise)),
-                        " noise, which together have no epsilon, now or later: use a ledger of its own for experiments; nothing was charged");
+  return PrivacyRefused("the ledger holds charges with ",
+                        (noise == NoiseKind::kReproducible ? "secure" : "reproducible"), " noise, this one is with ",
+                        std::string(ToText(noise)),
+                        " noise, which together have no epsilon, now or later: use a ledger of its own for "
+                        "experiments; nothing was charged");
 }
 
 }  // namespace wisp::privacy

@@ -16,11 +16,12 @@ namespace wisp::privacy {
 namespace {
 
 constexpr int kMostTextBytes = 1 << 20;  // a longer value or row is an error, not an allocation
-constexpr int kMostSqlBytes = 1 << 14;   // a statement of ours has 1,000 at most, and so has one that a ledger's schema repeats
+// A statement of ours has 1,000 at most, and so has one that a ledger's schema repeats.
+constexpr int kMostSqlBytes = 1 << 14;
 
-// A row takes 15 bytes or more of the file, and 30 operations or fewer to check and read. A file whose pages lead to each other again and again
-// would be read for ever. The size counts once the schema is read: a ledger has some twenty tables and triggers, and each row of a schema takes
-// long.
+// A row takes 15 bytes or more of the file, and 30 operations or fewer to check and read. A file whose pages lead to
+// each other again and again would be read for ever. The size counts once the schema is read: a ledger has some twenty
+// tables and triggers, and each row of a schema takes long.
 constexpr int64_t kOperationsPerByte = 8, kOperationsBesides = 1 << 16;
 constexpr int kOperationsPerCall = 1 << 12;
 
@@ -40,8 +41,10 @@ std::string AsUri(const std::string& path) {
   std::string uri = "file:";
   for (const char c : path) {
     const auto byte = static_cast<unsigned char>(c);
-    if (std::isalnum(byte) || c == '/') uri += c;
-    else (uri += '%') += {kDigits[byte >> 4], kDigits[byte & 15]};
+    if (std::isalnum(byte) || c == '/')
+      uri += c;
+    else
+      (uri += '%') += {kDigits[byte >> 4], kDigits[byte & 15]};
   }
   return uri;
 }
@@ -49,29 +52,37 @@ std::string AsUri(const std::string& path) {
 // Whether these are the bytes of a ledger of this version in which nothing is missing.
 bool IsWholeLedger(const std::string& path, const std::string& bytes) {
   auto copy = Database::InMemory(path);
-  return copy.ok() && copy->TakeBytes(bytes).ok() && copy->CheckWhole().ok() &&
-         [&]() -> Status {
-           LedgerPosition start;
-           WISP_RETURN_IF_ERROR(ReadSubject(*copy, &start).status());
-           return ReadRowsAfter(*copy, start).status();
-         }().ok();
+  return copy.ok() && copy->TakeBytes(bytes).ok() && copy->CheckWhole().ok() && [&]() -> Status {
+    LedgerPosition start;
+    WISP_RETURN_IF_ERROR(ReadSubject(*copy, &start).status());
+    return ReadRowsAfter(*copy, start).status();
+  }()
+                                                                                             .ok();
 }
 
 }  // namespace
 
 Status Database::Error(int code) const {
   const std::string file = "ledger '" + path_ + "' ";
-  const std::string detail =
-      handle_ != nullptr && sqlite3_errcode(handle_.get()) != SQLITE_OK ? " (" + OneLine(sqlite3_errmsg(handle_.get())) + ")" : std::string();
+  const std::string detail = handle_ != nullptr && sqlite3_errcode(handle_.get()) != SQLITE_OK
+                                 ? " (" + OneLine(sqlite3_errmsg(handle_.get())) + ")"
+                                 : std::string();
   const int extended = handle_ != nullptr ? sqlite3_extended_errcode(handle_.get()) : SQLITE_NOMEM;
-  if (code == SQLITE_NOMEM || extended == SQLITE_IOERR_NOMEM) return IoError(file, "cannot be read or written: out of memory; nothing was recorded");
-  if (extended == SQLITE_READONLY_DBMOVED) return IoError(file, "was moved, replaced or removed while it was open; this charge was not recorded, open it anew");
+  if (code == SQLITE_NOMEM || extended == SQLITE_IOERR_NOMEM)
+    return IoError(file, "cannot be read or written: out of memory; nothing was recorded");
+  if (extended == SQLITE_READONLY_DBMOVED)
+    return IoError(file,
+                   "was moved, replaced or removed while it was open; this charge was not recorded, open it anew");
   switch (code & 0xFF) {
     case SQLITE_INTERRUPT:
-      return InvalidData(file, "takes more work to open than a file of its size can need: it is damaged, or made to keep a reader busy; "
-                               "what was spent cannot be told, restore it from a copy");
-    case SQLITE_TOOBIG: return InvalidData(file, "has a text of more than ", kMostTextBytes, " bytes, which no ledger has");
-    case SQLITE_NOTADB: return InvalidData(file, "is not an SQLite database");
+      return InvalidData(
+          file,
+          "takes more work to open than a file of its size can need: it is damaged, or made to keep a reader busy; "
+          "what was spent cannot be told, restore it from a copy");
+    case SQLITE_TOOBIG:
+      return InvalidData(file, "has a text of more than ", kMostTextBytes, " bytes, which no ledger has");
+    case SQLITE_NOTADB:
+      return InvalidData(file, "is not an SQLite database");
     case SQLITE_CORRUPT:
       return InvalidData(file, "is damaged", detail, "; what was spent cannot be told, restore it from a copy");
     case SQLITE_READONLY:
@@ -80,9 +91,12 @@ Status Database::Error(int code) const {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       return IoError(file, "is held by another process for too long", detail, "; nothing was recorded, try again");
-    case SQLITE_FULL: return IoError(file, "cannot grow: the disk is full; this charge was not recorded");
-    case SQLITE_CANTOPEN: return IoError(file, "cannot be opened", detail);
-    default: return IoError(file, "cannot be read or written", detail);
+    case SQLITE_FULL:
+      return IoError(file, "cannot grow: the disk is full; this charge was not recorded");
+    case SQLITE_CANTOPEN:
+      return IoError(file, "cannot be opened", detail);
+    default:
+      return IoError(file, "cannot be read or written", detail);
   }
 }
 
@@ -107,15 +121,16 @@ Result<int64_t> Database::ReadNumber(const char* sql) {
 
 Result<int64_t> Database::Recognise() {
   // One statement, one snapshot: another process may be making the ledger.
-  WISP_ASSIGN_OR_RETURN(Statement row, Prepare("SELECT (SELECT count(*) FROM sqlite_master), a.application_id, u.user_version "
-                                               "FROM pragma_application_id a, pragma_user_version u"));
+  WISP_ASSIGN_OR_RETURN(Statement row,
+                        Prepare("SELECT (SELECT count(*) FROM sqlite_master), a.application_id, u.user_version "
+                                "FROM pragma_application_id a, pragma_user_version u"));
   WISP_ASSIGN_OR_RETURN(const bool found, row.Step());
   if (!found) return InvalidData("ledger '", path_, "' is damaged: it does not say what it is");
   const int64_t tables = row.Number(0), application = row.Number(1), version = row.Number(2);
   if (application == 0 && tables == 0 && version == 0) return 0;
   if (application != kLedgerApplicationId) {
-    return InvalidData("'", path_, "' is an SQLite database but not a privacy ledger (application id ",
-                       application, ", a ledger has ", kLedgerApplicationId, ")");
+    return InvalidData("'", path_, "' is an SQLite database but not a privacy ledger (application id ", application,
+                       ", a ledger has ", kLedgerApplicationId, ")");
   }
   if (version < 1 || version > kLedgerVersion) {
     return Unsupported("ledger '", path_, "' has version ", version, ", this build reads versions 1 to ",
@@ -128,11 +143,12 @@ Result<int64_t> Database::Recognise() {
   return version;
 }
 
-// A commit returns after its pages were synced to the file, the journal was deleted, and its folder synced: EXTRA, for with FULL a power loss
-// may bring the journal back, which undoes the commit. fullfsync matters on Apple systems only, where fsync alone leaves data in the drive's cache.
+// A commit returns after its pages were synced to the file, the journal was deleted, and its folder synced: EXTRA, for
+// with FULL a power loss may bring the journal back, which undoes the commit. fullfsync matters on Apple systems only,
+// where fsync alone leaves data in the drive's cache.
 Status Database::UseRollbackJournal() {
-  // A ledger of version 1 has a write-ahead log, whose contents go to the file here. That takes being alone, which SQLite asks no busy
-  // handler for.
+  // A ledger of version 1 has a write-ahead log, whose contents go to the file here. That takes being alone, which
+  // SQLite asks no busy handler for.
   std::string mode;
   const auto since = std::chrono::steady_clock::now();
   for (;;) {
@@ -160,8 +176,8 @@ Status Database::BringUpToDate(const OpenOptions& options) {
   return transaction.Commit();
 }
 
-// The check of the pages calls itself for each level of a tree, and a tree may be as high as the file is long. Reading goes 20 levels deep at
-// most, as deep as SQLite ever builds.
+// The check of the pages calls itself for each level of a tree, and a tree may be as high as the file is long. Reading
+// goes 20 levels deep at most, as deep as SQLite ever builds.
 Status Database::CheckHeights() {
   WISP_ASSIGN_OR_RETURN(Statement table, Prepare("SELECT name FROM sqlite_master WHERE type = 'table'"));
   for (;;) {
@@ -182,7 +198,8 @@ Status Database::CheckContents() {
   WISP_RETURN_IF_ERROR(CheckHeights());
   WISP_ASSIGN_OR_RETURN(Statement check, Prepare("PRAGMA quick_check(1)"));
   WISP_ASSIGN_OR_RETURN(const bool row, check.Step());
-  return row && check.Text(0) == "ok" ? OkStatus() : Damaged(*this, row ? check.Text(0) : std::string("no answer to a check"));
+  return row && check.Text(0) == "ok" ? OkStatus()
+                                      : Damaged(*this, row ? check.Text(0) : std::string("no answer to a check"));
 }
 
 Status Database::CheckWhole() {
@@ -197,7 +214,8 @@ Status Database::TakeBytes(const std::string& bytes) {
   std::memcpy(copy, bytes.data(), bytes.size());
   const auto size = static_cast<sqlite3_int64>(bytes.size());
   LimitWork();
-  const int code = sqlite3_deserialize(handle_.get(), "main", copy, size, size, SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_READONLY);
+  const int code = sqlite3_deserialize(handle_.get(), "main", copy, size, size,
+                                       SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_READONLY);
   return code == SQLITE_OK ? OkStatus() : Error(code);
 }
 
@@ -214,7 +232,8 @@ Result<Database> Database::OpenLater(const OpenOptions& options) {
   // What would keep the file from being made is to be known now, not when a run is under way.
   if (options.path == ":memory:") return IoError("':memory:' is no file: a ledger must outlive the program");
   if (options.path.empty() || access(FolderOf(options.path).c_str(), W_OK | X_OK) != 0) {
-    return IoError("ledger '", options.path, "' cannot be made: the folder '", FolderOf(options.path), "' is not there, or cannot be written in");
+    return IoError("ledger '", options.path, "' cannot be made: the folder '", FolderOf(options.path),
+                   "' is not there, or cannot be written in");
   }
   if (access(options.path.c_str(), F_OK) == 0 && access(options.path.c_str(), R_OK | W_OK) != 0) {
     return IoError("ledger '", options.path, "' is read-only; a charge must be written before noise is drawn");
@@ -226,7 +245,8 @@ Result<Database> Database::OpenLater(const OpenOptions& options) {
   // Where it is now: a program may change its folder before the first charge.
   if (options.path.front() == '/') return database;
   const std::unique_ptr<char, decltype(&std::free)> folder(realpath(".", nullptr), &std::free);
-  if (folder == nullptr) return IoError("ledger '", options.path, "' cannot be made: the folder of the program is gone");
+  if (folder == nullptr)
+    return IoError("ledger '", options.path, "' cannot be made: the folder of the program is gone");
   database.later_->path = std::string(folder.get()) + "/" + options.path;
   return database;
 }
@@ -240,16 +260,19 @@ Result<bool> Database::Attach(bool make) {
   return true;
 }
 
-// The file may come from anywhere: nothing in it is to be loaded as code, and nothing huge to be made. Triggers stay on: those of a ledger guard
-// it against our own mistakes too, and are compared with what they must be before anything is written.
+// The file may come from anywhere: nothing in it is to be loaded as code, and nothing huge to be made. Triggers stay
+// on: those of a ledger guard it against our own mistakes too, and are compared with what they must be before anything
+// is written.
 void Database::Harden() {
   sqlite3* const handle = handle_.get();
   sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
   sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
   sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, nullptr);
-  for (const auto& [limit, value] : {std::pair(SQLITE_LIMIT_LENGTH, kMostTextBytes), std::pair(SQLITE_LIMIT_SQL_LENGTH, kMostSqlBytes),
-                                     std::pair(SQLITE_LIMIT_ATTACHED, 0), std::pair(SQLITE_LIMIT_WORKER_THREADS, 0), std::pair(SQLITE_LIMIT_EXPR_DEPTH, 100)}) {
+  for (const auto& [limit, value] :
+       {std::pair(SQLITE_LIMIT_LENGTH, kMostTextBytes), std::pair(SQLITE_LIMIT_SQL_LENGTH, kMostSqlBytes),
+        std::pair(SQLITE_LIMIT_ATTACHED, 0), std::pair(SQLITE_LIMIT_WORKER_THREADS, 0),
+        std::pair(SQLITE_LIMIT_EXPR_DEPTH, 100)}) {
     sqlite3_limit(handle, limit, value);
   }
 }
@@ -282,11 +305,14 @@ Result<Database> Database::Open(const OpenOptions& options) {
 
 Result<Database> Database::OpenBounded(const OpenOptions& options) {
   const std::string& path = options.path;
-  if (path.starts_with("file:")) return IoError("ledger '", path, "': names of files are taken as they are, not as URIs");
+  if (path.starts_with("file:"))
+    return IoError("ledger '", path, "': names of files are taken as they are, not as URIs");
   if (options.missing == Missing::kLater && IsMissing(path)) return OpenLater(options);
-  if (options.missing == Missing::kError && access(path.c_str(), F_OK) != 0) return IoError("ledger '", path, "' is not there");
+  if (options.missing == Missing::kError && access(path.c_str(), F_OK) != 0)
+    return IoError("ledger '", path, "' is not there");
   WISP_RETURN_IF_ERROR(CheckOneName(path));
-  const bool display_only = options.for_display && (access(path.c_str(), W_OK) != 0 || access(FolderOf(path).c_str(), W_OK | X_OK) != 0);
+  const bool display_only =
+      options.for_display && (access(path.c_str(), W_OK) != 0 || access(FolderOf(path).c_str(), W_OK | X_OK) != 0);
   sqlite3* handle = nullptr;
   const int flags = (display_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) | SQLITE_OPEN_NOMUTEX;
   const int code = OpenFile(path, options.missing == Missing::kCreate, flags, &handle);
@@ -294,11 +320,13 @@ Result<Database> Database::OpenBounded(const OpenOptions& options) {
   if (code != SQLITE_OK) return database.Error(code);
   WISP_RETURN_IF_ERROR(database.Configure(options.busy_timeout_ms));
   if (display_only) return OpenReadOnly(std::move(database));
-  WISP_RETURN_IF_ERROR(SettleJournal(handle, options.busy_timeout_ms, [&](const std::string& bytes) { return IsWholeLedger(path, bytes); }));
+  WISP_RETURN_IF_ERROR(SettleJournal(handle, options.busy_timeout_ms,
+                                     [&](const std::string& bytes) { return IsWholeLedger(path, bytes); }));
   WISP_ASSIGN_OR_RETURN(const int64_t version, database.Recognise());
   if (sqlite3_db_readonly(handle, "main") == 1) return database.Error(SQLITE_READONLY);
   if (version == 0) WISP_RETURN_IF_ERROR(database.CheckNothingLost());
-  if (version == 0 && options.missing == Missing::kError) return InvalidData("'", path, "' is empty, not a privacy ledger");
+  if (version == 0 && options.missing == Missing::kError)
+    return InvalidData("'", path, "' is empty, not a privacy ledger");
   if (version == 1 && options.for_display) return Upgraded(std::move(database));
   WISP_RETURN_IF_ERROR(database.UseRollbackJournal());
   if (version != 0) WISP_RETURN_IF_ERROR(database.CheckContents());
@@ -308,7 +336,8 @@ Result<Database> Database::OpenBounded(const OpenOptions& options) {
   return database;
 }
 
-// A database that has a write-ahead log and nothing in it was a ledger of version 1 whose log is gone, with all that was in it.
+// A database that has a write-ahead log and nothing in it was a ledger of version 1 whose log is gone, with all that
+// was in it.
 Status Database::CheckNothingLost() {
   WISP_ASSIGN_OR_RETURN(Statement journal, Prepare("PRAGMA journal_mode"));
   WISP_ASSIGN_OR_RETURN(const bool row, journal.Step());
@@ -322,10 +351,13 @@ Result<Database> Database::OpenReadOnly(Database database) {
     // A write-ahead log cannot be used where nothing can be written. Where none is left, the file is all there is.
     const std::string path = database.path_;
     if (!IsMissing(path + "-wal")) {
-      return IoError("ledger '", path, "' has charges in '", path, "-wal', which can be read only where the folder can be written in: copy both files to such a folder");
+      return IoError(
+          "ledger '", path, "' has charges in '", path,
+          "-wal', which can be read only where the folder can be written in: copy both files to such a folder");
     }
     sqlite3* handle = nullptr;
-    const int code = sqlite3_open_v2((AsUri(path) + "?immutable=1").c_str(), &handle, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, nullptr);
+    const int code = sqlite3_open_v2((AsUri(path) + "?immutable=1").c_str(), &handle,
+                                     SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, nullptr);
     database = Database(path, handle);
     if (code != SQLITE_OK) return database.Error(code);
     WISP_RETURN_IF_ERROR(database.Configure(0));

@@ -1,6 +1,7 @@
 // The SQLite side of the ledger: opening and checking the file, statements, transactions, and errors as sentences.
 //
-// What it is not: aware of what a charge costs; that is ledger_composition.h. Only the sources of the ledger use this header.
+// What it is not: aware of what a charge costs; that is ledger_composition.h. Only the sources of the ledger use this
+// header.
 #ifndef WISP_RUNTIME_PRIVACY_LEDGER_DATABASE_H_
 #define WISP_RUNTIME_PRIVACY_LEDGER_DATABASE_H_
 
@@ -33,18 +34,20 @@ struct WorkLimit {
 // One connection. Used by one thread at a time, never across a fork.
 class Database {
  public:
-  // Where there is no file, or an empty one: make it a ledger, make it one only once Attach says so, or that is an error.
+  // Where there is no file, or an empty one: make it a ledger, make it one only once Attach says so, or that is an
+  // error.
   enum class Missing { kCreate, kLater, kError };
 
-  // Opens `path` and makes sure that it is a ledger this build can write, whose commits are on disk when they return. One of version 1 is
-  // upgraded. Nothing is changed in a file that is something else. Whatever the file holds, opening it ends: what would take more work
-  // than a file of its size can need is kInvalidData.
+  // Opens `path` and makes sure that it is a ledger this build can write, whose commits are on disk when they return.
+  // One of version 1 is upgraded. Nothing is changed in a file that is something else. Whatever the file holds, opening
+  // it ends: what would take more work than a file of its size can need is kInvalidData.
   struct OpenOptions {
     std::string path;
     Missing missing = Missing::kCreate;
     std::function<Status(Database&)> create;  // makes the tables of a new ledger, inside a transaction
     int busy_timeout_ms = 0;
-    // What cannot be written is read; one of version 1 is left as it is and upgraded in memory. No transaction begins then.
+    // What cannot be written is read; one of version 1 is left as it is and upgraded in memory. No transaction begins
+    // then.
     bool for_display = false;
   };
   static Result<Database> Open(const OpenOptions& options);
@@ -53,21 +56,23 @@ class Database {
 
   // After kLater, as long as there was no file: everything is in memory and empty.
   bool is_pending() const { return later_ != nullptr; }
-  // Goes over to the file, if it is there by now or is to be made; whether it did. What memory held is gone, so nothing may have
-  // been written to it. Statements from before are void.
+  // Goes over to the file, if it is there by now or is to be made; whether it did. What memory held is gone, so nothing
+  // may have been written to it. Statements from before are void.
   Result<bool> Attach(bool make);
 
   Result<Statement> Prepare(std::string_view sql);
   Status Execute(const char* sql);
   // For destructors: no sentence is made of a failure, as that takes memory, which may be what there is none of.
   void Rollback() noexcept { sqlite3_exec(handle_.get(), "ROLLBACK", nullptr, nullptr, nullptr); }
-  // This database becomes one with these contents, which cannot be written, and its work is bounded by their size from here on.
+  // This database becomes one with these contents, which cannot be written, and its work is bounded by their size from
+  // here on.
   Status TakeBytes(const std::string& bytes);
   // That it is a ledger of this version with the right tables and undamaged pages.
   Status CheckWhole();
   bool display_only() const { return display_only_; }
   bool is_file() const { return busy_ != nullptr; }
-  std::string file() const { return sqlite3_db_filename(handle_.get(), "main"); }  // its whole path, wherever the program is now
+  // Its whole path, wherever the program is now.
+  std::string file() const { return sqlite3_db_filename(handle_.get(), "main"); }
   int busy_timeout_ms() const { return busy_->timeout_ms; }
   bool in_transaction() const { return sqlite3_get_autocommit(handle_.get()) == 0; }
   int changes() const { return sqlite3_changes(handle_.get()); }  // rows changed by the last statement
@@ -149,7 +154,8 @@ class Transaction {
   Database* database_;
 };
 
-// All that is read while this lives is of one state of the file, whatever others write. Within a transaction it changes nothing.
+// All that is read while this lives is of one state of the file, whatever others write. Within a transaction it changes
+// nothing.
 class Snapshot {
  public:
   static Result<Snapshot> Begin(Database& database);

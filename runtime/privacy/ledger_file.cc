@@ -30,7 +30,8 @@ bool ReadAll(sqlite3_file* file, std::string& bytes) {
   bytes.resize(static_cast<size_t>(size));
   constexpr sqlite3_int64 kBlock = 1 << 20;
   for (sqlite3_int64 at = 0; at < size; at += kBlock) {
-    if (file->pMethods->xRead(file, bytes.data() + at, static_cast<int>(std::min(kBlock, size - at)), at) != SQLITE_OK) return false;
+    if (file->pMethods->xRead(file, bytes.data() + at, static_cast<int>(std::min(kBlock, size - at)), at) != SQLITE_OK)
+      return false;
   }
   return true;
 }
@@ -53,7 +54,8 @@ std::string FolderOf(const std::string& path) {
 }
 
 int OpenFile(const std::string& path, bool make, int flags, sqlite3** handle) {
-  // Closing a file takes away all locks that this process has on it, those of SQLite included: a file that is there is never opened here.
+  // Closing a file takes away all locks that this process has on it, those of SQLite included: a file that is there is
+  // never opened here.
   static std::mutex mutex;
   std::lock_guard lock(mutex);
   if (make) {
@@ -73,7 +75,8 @@ Status CheckOneName(const std::string& path) {
   struct stat info;
   if (stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode) || info.st_nlink <= 1) return OkStatus();
   return InvalidData("ledger '", path, "' has ", info.st_nlink,
-                     " names (hard links): what is being written under one is not seen under another, so charges could be lost; remove the others, "
+                     " names (hard links): what is being written under one is not seen under another, so charges could "
+                     "be lost; remove the others, "
                      "a symbolic link may take their place");
 }
 
@@ -86,8 +89,7 @@ bool WaitABit(std::chrono::steady_clock::time_point since, int timeout_ms) {
 
 Turn::Turn(const std::string& folder, int timeout_ms) : folder_(open(folder.c_str(), O_RDONLY | O_CLOEXEC)) {
   const auto since = std::chrono::steady_clock::now();
-  while (folder_ >= 0 && flock(folder_, LOCK_EX | LOCK_NB) != 0 && WaitABit(since, timeout_ms)) {
-  }
+  while (folder_ >= 0 && flock(folder_, LOCK_EX | LOCK_NB) != 0 && WaitABit(since, timeout_ms)) {}
 }
 
 Turn::~Turn() {
@@ -97,7 +99,9 @@ Turn::~Turn() {
 Status SettleJournal(sqlite3* handle, int timeout_ms, const std::function<bool(const std::string& bytes)>& is_whole) {
   const char* journal = sqlite3_filename_journal(sqlite3_db_filename(handle, "main"));
   sqlite3_file* file = nullptr;
-  if (journal == nullptr || !HasContents(journal) || sqlite3_file_control(handle, "main", SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK) return OkStatus();
+  if (journal == nullptr || !HasContents(journal) ||
+      sqlite3_file_control(handle, "main", SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK)
+    return OkStatus();
   const sqlite3_io_methods& io = *file->pMethods;
   const auto since = std::chrono::steady_clock::now();
   for (;;) {
@@ -105,7 +109,8 @@ Status SettleJournal(sqlite3* handle, int timeout_ms, const std::function<bool(c
     int reserved = 0;
     const bool shared = io.xLock(file, SQLITE_LOCK_SHARED) == SQLITE_OK;
     const bool known = shared && io.xCheckReservedLock(file, &reserved) == SQLITE_OK;
-    const bool alone = known && reserved == 0 && HasContents(journal) && io.xLock(file, SQLITE_LOCK_EXCLUSIVE) == SQLITE_OK;
+    const bool alone =
+        known && reserved == 0 && HasContents(journal) && io.xLock(file, SQLITE_LOCK_EXCLUSIVE) == SQLITE_OK;
     Status result;
     if (alone && HasContents(journal)) {
       std::string bytes;
@@ -113,7 +118,8 @@ Status SettleJournal(sqlite3* handle, int timeout_ms, const std::function<bool(c
       if (ReadAll(file, bytes) && is_whole(bytes)) {
         sqlite3_vfs* vfs = nullptr;
         sqlite3_file_control(handle, "main", SQLITE_FCNTL_VFS_POINTER, &vfs);
-        if (vfs == nullptr || io.xSync(file, SQLITE_SYNC_FULL) != SQLITE_OK || vfs->xDelete(vfs, journal, /*syncDir=*/1) != SQLITE_OK) {
+        if (vfs == nullptr || io.xSync(file, SQLITE_SYNC_FULL) != SQLITE_OK ||
+            vfs->xDelete(vfs, journal, /*syncDir=*/1) != SQLITE_OK) {
           result = IoError("the journal '", journal, "', which a program that was killed left, cannot be removed");
         }
       }

@@ -1,8 +1,9 @@
-// The rows of a ledger, format 2: what the tables are, how rows are read and added, and that nothing between them is missing or changed.
+// The rows of a ledger, format 2: what the tables are, how rows are read and added, and that nothing between them is
+// missing or changed.
 //
-// Limits, plans and entries share one count, `seq`: 1, 2, 3, ... in the order in which they were written. Each row carries the chain value
-// (ledger_chain.h) up to itself; seq 0 is the row of the data set. `head` repeats the last pair. Rows are read with these checks only,
-// and added at the head only.
+// Limits, plans and entries share one count, `seq`: 1, 2, 3, ... in the order in which they were written. Each row
+// carries the chain value (ledger_chain.h) up to itself; seq 0 is the row of the data set. `head` repeats the last
+// pair. Rows are read with these checks only, and added at the head only.
 //
 //   WISP_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database));
 //   WISP_ASSIGN_OR_RETURN(LedgerRows news, ReadRowsAfter(database, position));     // what others added meanwhile
@@ -40,7 +41,7 @@ struct LedgerSubject {
 // How far a ledger has been read, or written.
 struct LedgerPosition {
   uint64_t seq = 0;
-  ChainValue chain{};  // up to seq
+  ChainValue chain{};    // up to seq
   ChargeId last_id = 0;  // of the last entry up to seq
   bool operator==(const LedgerPosition&) const = default;
 };
@@ -62,7 +63,8 @@ Result<LedgerRows> ReadRowsAfter(Database& database, const LedgerPosition& after
 // The chain value at `seq`, which must be at most that of the head; for rows that ReadRowsAfter has verified.
 Result<ChainValue> ReadChainAt(Database& database, uint64_t seq);
 
-// Add a row at the head, inside a transaction. Seq and, for an entry, id are set; the time too where it is empty. The position after it.
+// Add a row at the head, inside a transaction. Seq and, for an entry, id are set; the time too where it is empty. The
+// position after it.
 Result<LedgerPosition> Append(Database& database, const LedgerPosition& at, LedgerLimit& limit);
 Result<LedgerPosition> Append(Database& database, const LedgerPosition& at, LedgerPlan& plan);
 Result<LedgerPosition> Append(Database& database, const LedgerPosition& at, LedgerEntry& entry);

@@ -34,22 +34,29 @@ Result<DrawFigures> FiguresOf(const Composition& draws, const Delta& delta) {
   return figures;
 }
 
-constexpr char kFilterInWords[] = "Renyi filter over fixed orders (Feldman and Zrnic 2021), an upper bound; parts alone by PLD (connect the dots)";
+constexpr char kFilterInWords[] =
+    "Renyi filter over fixed orders (Feldman and Zrnic 2021), an upper bound; parts alone by PLD (connect the dots)";
 
 // What is released, and by which accountant the figure stands, in words.
 void Describe(PrivacyStatement& s, bool draws, bool steps) {
   if (draws && !steps) s.sampling = SamplingDone::kNone;
   if (draws) {
-    for (const char* part : {"the history that is given for a recommendation", "the lists of candidates", "the number of draws"}) s.unprotected_parts.push_back(part);
+    for (const char* part :
+         {"the history that is given for a recommendation", "the lists of candidates", "the number of draws"})
+      s.unprotected_parts.push_back(part);
     s.output = std::string(steps ? "the weights of the charged runs after every step, " : "") +
-               "the items that were drawn, in their order, and all that is computed from them; not the scores or the weights that they were drawn with";
+               "the items that were drawn, in their order, and all that is computed from them; not the scores or the "
+               "weights that they were drawn with";
   }
-  if (s.set_by == Accountant::kRdp) s.accountant = "RDP (tight conversion), an upper bound, below PLD (connect the dots) here";
-  if (s.set_by == Accountant::kPure) s.accountant = "pure differential privacy (adding up), an upper bound, not above PLD (connect the dots) here";
+  if (s.set_by == Accountant::kRdp)
+    s.accountant = "RDP (tight conversion), an upper bound, below PLD (connect the dots) here";
+  if (s.set_by == Accountant::kPure)
+    s.accountant = "pure differential privacy (adding up), an upper bound, not above PLD (connect the dots) here";
 }
 
 // Of these entries of the ledger, but for the figures that hang on how they came about.
-Result<PrivacyStatement> Gather(const Ledger& ledger, const std::string& path, const Delta& delta, const std::vector<LedgerEntry>& entries) {
+Result<PrivacyStatement> Gather(const Ledger& ledger, const std::string& path, const Delta& delta,
+                                const std::vector<LedgerEntry>& entries) {
   PrivacyStatement s;
   s.dataset = ledger.dataset();
   s.unit = ledger.unit();
@@ -70,7 +77,9 @@ Result<PrivacyStatement> Gather(const Ledger& ledger, const std::string& path, c
   for (const std::string& run : runs) {
     s.run += (s.run.empty() ? "" : "; ") + run;
     const std::string tuning = TuningOf(run);
-    if (!tuning.empty() && std::find(s.uncharged_tuning.begin(), s.uncharged_tuning.end(), tuning) == s.uncharged_tuning.end()) s.uncharged_tuning.push_back(tuning);
+    if (!tuning.empty() &&
+        std::find(s.uncharged_tuning.begin(), s.uncharged_tuning.end(), tuning) == s.uncharged_tuning.end())
+      s.uncharged_tuning.push_back(tuning);
   }
   s.mechanisms = all.mechanisms();
   s.num_steps = NumSteps(all);
@@ -108,7 +117,8 @@ Result<PrivacyStatement> StatementOf(const Ledger& ledger, const std::string& pa
   return Gather(ledger, path, delta, entries);
 }
 
-Result<PrivacyStatement> StatementOfRun(const Ledger& ledger, const std::string& path, const Delta& delta, const std::string& run, RunLength length) {
+Result<PrivacyStatement> StatementOfRun(const Ledger& ledger, const std::string& path, const Delta& delta,
+                                        const std::string& run, RunLength length) {
   WISP_ASSIGN_OR_RETURN(std::vector<LedgerEntry> entries, ledger.Entries());
   std::erase_if(entries, [&](const LedgerEntry& e) { return e.run != run; });
   WISP_ASSIGN_OR_RETURN(PrivacyStatement s, Gather(ledger, path, delta, entries));
@@ -142,12 +152,24 @@ Result<std::string> Ledger::ExportJson(const Delta& delta) const {
   if (composition.has_reproducible()) {
     json.Null().Key("note").Value("noise: reproducible, no guarantee");
   } else {
-    json.Value(figures.stated.epsilon).Key("chosen_after_looking").Value(figures.basis == LedgerFigures::Basis::kAdaptive);
+    json.Value(figures.stated.epsilon)
+        .Key("chosen_after_looking")
+        .Value(figures.basis == LedgerFigures::Basis::kAdaptive);
   }
   WISP_ASSIGN_OR_RETURN(const std::vector<LedgerPlan> plans, Plans());
   json.Key("plans").BeginArray();
   for (const LedgerPlan& p : plans) {
-    json.BeginObject().Key("seq").Value(p.seq).Key("time").Value(p.time_utc).Key("run").Value(p.run).Key("purpose").Value(p.purpose).Key("mechanisms").BeginArray();
+    json.BeginObject()
+        .Key("seq")
+        .Value(p.seq)
+        .Key("time")
+        .Value(p.time_utc)
+        .Key("run")
+        .Value(p.run)
+        .Key("purpose")
+        .Value(p.purpose)
+        .Key("mechanisms")
+        .BeginArray();
     for (const PlannedMechanism& m : p.mechanisms) json.Value(m.mechanism.ToText());
     json.EndArray().EndObject();
   }

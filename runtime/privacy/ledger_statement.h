@@ -11,8 +11,9 @@ namespace wisp::privacy {
 
 // How a run came to its number of steps.
 enum class RunLength {
-  kFixed,   // fixed before it began, and all of them taken: its own charges compose by PLD
-  kChosen,  // it ended early, or was gone on with, after somebody had seen some of its steps: only the ledger's figure covers it
+  kFixed,  // fixed before it began, and all of them taken: its own charges compose by PLD
+  // It ended early, or was gone on with, after somebody had seen some of its steps: only the ledger's figure covers it.
+  kChosen,
 };
 
 // The epsilon that may be stated of a run, and by whom: "PLD", "RDP", "pure" or "Renyi filter".
@@ -26,7 +27,8 @@ Result<RunEpsilon> StateRun(const Ledger& ledger, const std::string& run, RunLen
 Result<PrivacyStatement> StatementOf(const Ledger& ledger, const std::string& path, const Delta& delta);
 
 // Of one run: all that was charged to it, used or not, what may be stated of it, and the figure of the data set.
-Result<PrivacyStatement> StatementOfRun(const Ledger& ledger, const std::string& path, const Delta& delta, const std::string& run, RunLength length);
+Result<PrivacyStatement> StatementOfRun(const Ledger& ledger, const std::string& path, const Delta& delta,
+                                        const std::string& run, RunLength length);
 
 }  // namespace wisp::privacy
 

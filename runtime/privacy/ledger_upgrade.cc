@@ -36,7 +36,8 @@ Result<LedgerSubject> ReadSubjectOfVersion1(Database& database) {
   if (!unit.ok()) return Damaged(database, unit.status().message());
   const auto adjacency = AdjacencyFromText(row.Text(2));
   if (!adjacency.ok()) return Damaged(database, adjacency.status().message());
-  // Version 1 did not say who chose the unit. The default of its programs, the user, and that of its library were nobody's choice.
+  // Version 1 did not say who chose the unit. The default of its programs, the user, and that of its library were
+  // nobody's choice.
   const bool chosen = *unit != PrivacyUnit::kUser && *unit != LedgerOptions().unit;
   LedgerSubject subject{row.Text(0), *unit, *adjacency, chosen, row.Text(3)};
   WISP_ASSIGN_OR_RETURN(subject.random_id, NewRandomId());
@@ -56,24 +57,28 @@ Result<std::vector<LedgerLimit>> ReadLimitsOfVersion1(Database& database) {
 }
 
 Result<std::vector<LedgerEntry>> ReadEntriesOfVersion1(Database& database) {
-  WISP_ASSIGN_OR_RETURN(Statement row, database.Prepare("SELECT id, time, run, purpose, noise, mechanism, loss_slack, state FROM entries ORDER BY id"));
+  WISP_ASSIGN_OR_RETURN(
+      Statement row,
+      database.Prepare("SELECT id, time, run, purpose, noise, mechanism, loss_slack, state FROM entries ORDER BY id"));
   std::vector<LedgerEntry> entries;
   for (;;) {
     WISP_ASSIGN_OR_RETURN(const bool found, row.Step());
     if (!found) return entries;
     const std::string name = "entry " + std::to_string(row.Number(0));
-    if (row.Number(0) != static_cast<int64_t>(entries.size()) + 1) return Damaged(database, "entry " + std::to_string(entries.size() + 1) + " is missing");
+    if (row.Number(0) != static_cast<int64_t>(entries.size()) + 1)
+      return Damaged(database, "entry " + std::to_string(entries.size() + 1) + " is missing");
     const auto mechanism = Mechanism::FromText(row.Text(5));
     if (!mechanism.ok()) return Damaged(database, name + ": " + mechanism.status().message());
     const auto noise = NoiseKindFromText(row.Text(4));
     if (!noise.ok()) return Damaged(database, name + ": " + noise.status().message());
-    entries.push_back({.time_utc = row.Text(1),
-                       .run = row.Text(2),
-                       .purpose = row.Text(3),
-                       .mechanism = *mechanism,
-                       .noise = *noise,
-                       .loss_slack = row.Real(6),
-                       .state = row.Text(7) == "released" ? LedgerEntry::State::kReleased : LedgerEntry::State::kCharged});
+    entries.push_back(
+        {.time_utc = row.Text(1),
+         .run = row.Text(2),
+         .purpose = row.Text(3),
+         .mechanism = *mechanism,
+         .noise = *noise,
+         .loss_slack = row.Real(6),
+         .state = row.Text(7) == "released" ? LedgerEntry::State::kReleased : LedgerEntry::State::kCharged});
   }
 }
 
@@ -90,8 +95,9 @@ bool Earlier(const Row& a, const Row& b) {
   return a.time_utc < b.time_utc;
 }
 
-// Version 1 has times, in seconds, and no order between limits and entries. In doubt a limit came later: then nothing holds by it that was
-// charged before. Only the first one and the first charge may share a second, as a run sets its limit right before.
+// Version 1 has times, in seconds, and no order between limits and entries. In doubt a limit came later: then nothing
+// holds by it that was charged before. Only the first one and the first charge may share a second, as a run sets its
+// limit right before.
 bool WasBefore(const LedgerLimit& limit, bool first_limit, const LedgerEntry& entry, bool first_entry) {
   return limit.time_utc < entry.time_utc || (first_limit && first_entry && limit.time_utc == entry.time_utc);
 }
@@ -112,9 +118,12 @@ Status UpgradeFromVersion1(Database& database) {
   LedgerPosition at;
   WISP_RETURN_IF_ERROR(ReadSubject(database, &at).status());
   auto limit = limits.begin();
-  const bool in_order = std::is_sorted(entries.begin(), entries.end(), Earlier<LedgerEntry>) && std::is_sorted(limits.begin(), limits.end(), Earlier<LedgerLimit>);
+  const bool in_order = std::is_sorted(entries.begin(), entries.end(), Earlier<LedgerEntry>) &&
+                        std::is_sorted(limits.begin(), limits.end(), Earlier<LedgerLimit>);
   for (LedgerEntry& entry : entries) {
-    for (; limit != limits.end() && in_order && WasBefore(*limit, limit == limits.begin(), entry, &entry == entries.data()); ++limit) {
+    for (; limit != limits.end() && in_order &&
+           WasBefore(*limit, limit == limits.begin(), entry, &entry == entries.data());
+         ++limit) {
       WISP_ASSIGN_OR_RETURN(at, Append(database, at, *limit));
     }
     WISP_ASSIGN_OR_RETURN(at, Append(database, at, entry));

@@ -36,15 +36,20 @@ Status CheckLambda(double lambda) { return Check("lambda", lambda, lambda >= 0 &
 
 std::string_view NameOf(Mechanism::Kind kind) {
   switch (kind) {
-    case Mechanism::Kind::kGaussian: return kGaussianName;
-    case Mechanism::Kind::kPoissonSubsampledGaussian: return kSubsampledName;
-    case Mechanism::Kind::kRandomisedResponse: return kResponseName;
-    case Mechanism::Kind::kBoundedRange: return kBoundedRangeName;
+    case Mechanism::Kind::kGaussian:
+      return kGaussianName;
+    case Mechanism::Kind::kPoissonSubsampledGaussian:
+      return kSubsampledName;
+    case Mechanism::Kind::kRandomisedResponse:
+      return kResponseName;
+    case Mechanism::Kind::kBoundedRange:
+      return kBoundedRangeName;
   }
   return "";
 }
 
-// "name=value" at the front of `text`, and the blank behind it, are taken away; nothing is where that is not what it holds.
+// "name=value" at the front of `text`, and the blank behind it, are taken away; nothing is where that is not what it
+// holds.
 template <class T>
 bool TakeField(std::string_view& text, std::string_view name, T& value) {
   if (!text.starts_with(name) || text.size() <= name.size() || text[name.size()] != '=') return false;
@@ -68,38 +73,49 @@ Result<Adjacency> AdjacencyFromText(std::string_view text) {
 }
 
 Result<Delta> Delta::Create(double value) {
-  if (!(value > 0 && value < 1)) return InvalidArgument("delta is ", Number(value), ", allowed is a number between 0 and 1");
+  if (!(value > 0 && value < 1))
+    return InvalidArgument("delta is ", Number(value), ", allowed is a number between 0 and 1");
   return Delta(value);
 }
 
 Result<EpsilonDelta> EpsilonDelta::Create(double epsilon, double delta) {
-  if (!(epsilon > 0 && std::isfinite(epsilon))) return InvalidArgument("epsilon is ", Number(epsilon), ", allowed is a positive number");
+  if (!(epsilon > 0 && std::isfinite(epsilon)))
+    return InvalidArgument("epsilon is ", Number(epsilon), ", allowed is a positive number");
   WISP_RETURN_IF_ERROR(Delta::Create(delta).status());
   return EpsilonDelta(epsilon, delta);
 }
 
 Result<Mechanism> Mechanism::Gaussian(const GaussianOptions& o) {
-  WISP_RETURN_IF_ERROR(Check("noise multiplier", o.noise_multiplier, o.noise_multiplier > 0 && o.noise_multiplier <= kMostNoise, "a positive number up to 1e12"));
+  WISP_RETURN_IF_ERROR(Check("noise multiplier", o.noise_multiplier,
+                             o.noise_multiplier > 0 && o.noise_multiplier <= kMostNoise,
+                             "a positive number up to 1e12"));
   WISP_RETURN_IF_ERROR(CheckSteps("count", o.count));
   return Mechanism({Kind::kGaussian, o.noise_multiplier, 1}, o.count, o.adjacency);
 }
 
 Result<Mechanism> Mechanism::PoissonSubsampledGaussian(const SubsampledOptions& o) {
-  WISP_RETURN_IF_ERROR(Check("noise multiplier", o.noise_multiplier, o.noise_multiplier > 0 && o.noise_multiplier <= kMostNoise, "a positive number up to 1e12"));
-  WISP_RETURN_IF_ERROR(Check("sampling probability", o.sampling_probability, o.sampling_probability > 0 && o.sampling_probability <= 1, "above 0 and up to 1"));
+  WISP_RETURN_IF_ERROR(Check("noise multiplier", o.noise_multiplier,
+                             o.noise_multiplier > 0 && o.noise_multiplier <= kMostNoise,
+                             "a positive number up to 1e12"));
+  WISP_RETURN_IF_ERROR(Check("sampling probability", o.sampling_probability,
+                             o.sampling_probability > 0 && o.sampling_probability <= 1, "above 0 and up to 1"));
   WISP_RETURN_IF_ERROR(CheckSteps("steps", o.steps));
-  return Mechanism({Kind::kPoissonSubsampledGaussian, o.noise_multiplier, o.sampling_probability}, o.steps, o.adjacency);
+  return Mechanism({Kind::kPoissonSubsampledGaussian, o.noise_multiplier, o.sampling_probability}, o.steps,
+                   o.adjacency);
 }
 
 Result<Mechanism> Mechanism::RandomisedResponse(const ResponseOptions& o) {
-  WISP_RETURN_IF_ERROR(Check("support", static_cast<double>(o.support), o.support >= 2 && o.support <= uint64_t{1} << 53, "2 to 2^53"));
+  WISP_RETURN_IF_ERROR(
+      Check("support", static_cast<double>(o.support), o.support >= 2 && o.support <= uint64_t{1} << 53, "2 to 2^53"));
   WISP_RETURN_IF_ERROR(CheckLambda(o.lambda));
   WISP_RETURN_IF_ERROR(CheckSteps("count", o.count));
-  return Mechanism({Kind::kRandomisedResponse, 1 / static_cast<double>(o.support), o.lambda, o.support}, o.count, o.adjacency);
+  return Mechanism({Kind::kRandomisedResponse, 1 / static_cast<double>(o.support), o.lambda, o.support}, o.count,
+                   o.adjacency);
 }
 
 Result<Mechanism> Mechanism::NonUniformResponse(const NonUniformResponseOptions& o) {
-  const bool possible = o.min_probability >= kSmallestMinProbability && o.min_probability <= 0.5;  // two values at least
+  // Two values at least.
+  const bool possible = o.min_probability >= kSmallestMinProbability && o.min_probability <= 0.5;
   WISP_RETURN_IF_ERROR(Check("smallest probability", o.min_probability, possible, "1e-200 to 0.5"));
   WISP_RETURN_IF_ERROR(CheckLambda(o.lambda));
   WISP_RETURN_IF_ERROR(CheckSteps("count", o.count));
@@ -114,9 +130,12 @@ Result<Mechanism> Mechanism::BoundedRange(const BoundedRangeOptions& o) {
 
 double Mechanism::PureEpsilonOfStep() const {
   switch (kind_) {
-    case Kind::kRandomisedResponse: return std::log1p(second_ / ((1 - second_) * first_));
-    case Kind::kBoundedRange: return first_;
-    default: return std::numeric_limits<double>::infinity();
+    case Kind::kRandomisedResponse:
+      return std::log1p(second_ / ((1 - second_) * first_));
+    case Kind::kBoundedRange:
+      return first_;
+    default:
+      return std::numeric_limits<double>::infinity();
   }
 }
 
@@ -140,10 +159,12 @@ std::string Mechanism::Describe() const {
       text = "Gaussian, noise multiplier " + Number(first_);
       break;
     case Kind::kPoissonSubsampledGaussian:
-      text = "Poisson-subsampled Gaussian, noise multiplier " + Number(first_) + ", sampling probability " + Number(second_);
+      text = "Poisson-subsampled Gaussian, noise multiplier " + Number(first_) + ", sampling probability " +
+             Number(second_);
       break;
     case Kind::kRandomisedResponse:
-      text = "randomised response, " + (support_ > 0 ? "support " + std::to_string(support_) : "smallest public probability " + Number(first_)) +
+      text = "randomised response, " +
+             (support_ > 0 ? "support " + std::to_string(support_) : "smallest public probability " + Number(first_)) +
              ", lambda " + Number(second_);
       break;
     case Kind::kBoundedRange:
@@ -151,7 +172,8 @@ std::string Mechanism::Describe() const {
       break;
   }
   const char* step = is_gaussian() ? " step" : " draw";
-  return text + ", " + std::to_string(steps_) + step + (steps_ == 1 ? "" : "s") + ", adjacency " + std::string(privacy::ToText(adjacency_));
+  return text + ", " + std::to_string(steps_) + step + (steps_ == 1 ? "" : "s") + ", adjacency " +
+         std::string(privacy::ToText(adjacency_));
 }
 
 std::string Mechanism::ToText() const {
@@ -164,7 +186,8 @@ std::string Mechanism::ToText() const {
       text += " noise_multiplier=" + Number(first_) + " sampling_probability=" + Number(second_);
       break;
     case Kind::kRandomisedResponse:
-      text += (support_ > 0 ? " support=" + std::to_string(support_) : " min_probability=" + Number(first_)) + " lambda=" + Number(second_);
+      text += (support_ > 0 ? " support=" + std::to_string(support_) : " min_probability=" + Number(first_)) +
+              " lambda=" + Number(second_);
       break;
     case Kind::kBoundedRange:
       text += " range=" + Number(first_);
@@ -187,7 +210,8 @@ Result<Mechanism> Mechanism::FromText(std::string_view text) {
   } else if (name == kSubsampledName) {
     read = TakeField(rest, "noise_multiplier", first) && TakeField(rest, "sampling_probability", second);
   } else if (name == kResponseName) {
-    read = (TakeField(rest, "support", support) || TakeField(rest, "min_probability", first)) && TakeField(rest, "lambda", second);
+    read = (TakeField(rest, "support", support) || TakeField(rest, "min_probability", first)) &&
+           TakeField(rest, "lambda", second);
   } else if (name == kBoundedRangeName) {
     read = TakeField(rest, "range", first);
   }
@@ -196,10 +220,12 @@ Result<Mechanism> Mechanism::FromText(std::string_view text) {
   WISP_ASSIGN_OR_RETURN(const Adjacency adjacency, AdjacencyFromText(rest));
   if (name == kGaussianName) return Gaussian({.noise_multiplier = first, .count = steps, .adjacency = adjacency});
   if (name == kSubsampledName) {
-    return PoissonSubsampledGaussian({.noise_multiplier = first, .sampling_probability = second, .steps = steps, .adjacency = adjacency});
+    return PoissonSubsampledGaussian(
+        {.noise_multiplier = first, .sampling_probability = second, .steps = steps, .adjacency = adjacency});
   }
   if (name == kBoundedRangeName) return BoundedRange({.range = first, .count = steps, .adjacency = adjacency});
-  if (first > 0) return NonUniformResponse({.min_probability = first, .lambda = second, .count = steps, .adjacency = adjacency});
+  if (first > 0)
+    return NonUniformResponse({.min_probability = first, .lambda = second, .count = steps, .adjacency = adjacency});
   return RandomisedResponse({.support = support, .lambda = second, .count = steps, .adjacency = adjacency});
 }
 

@@ -1,5 +1,5 @@
-// What a release costs, as data: mechanisms with their parameters, and the targets they are held to. Every value of these
-// types is valid; the factories refuse what is not.
+// What a release costs, as data: mechanisms with their parameters, and the targets they are held to. Every value of
+// these types is valid; the factories refuse what is not.
 //
 //   WISP_ASSIGN_OR_RETURN(Mechanism steps, Mechanism::PoissonSubsampledGaussian(
 //       {.noise_multiplier = 1.1, .sampling_probability = 0.01, .steps = 1000}));
@@ -49,10 +49,11 @@ class EpsilonDelta {
 class Mechanism {
  public:
   enum class Kind {
-    kGaussian,                   // N(0, (noise_multiplier * L2 sensitivity)^2), `steps` times on the same data
-    kPoissonSubsampledGaussian,  // the same on a sample that every record enters with probability q, drawn anew each step
-    kRandomisedResponse,         // a draw from lambda q + (1 - lambda) u: q from the records, u public
-    kBoundedRange,               // a draw whose loss log(P / Q) varies by at most `range` over its outcomes
+    kGaussian,  // N(0, (noise_multiplier * L2 sensitivity)^2), `steps` times on the same data
+    // The same on a sample that every record enters with probability q, drawn anew each step.
+    kPoissonSubsampledGaussian,
+    kRandomisedResponse,  // a draw from lambda q + (1 - lambda) u: q from the records, u public
+    kBoundedRange,        // a draw whose loss log(P / Q) varies by at most `range` over its outcomes
   };
   struct GaussianOptions {
     double noise_multiplier = 0;
@@ -65,9 +66,9 @@ class Mechanism {
     uint64_t steps = 0;
     Adjacency adjacency = Adjacency::kAddRemove;
   };
-  // One value of `support` many is drawn from lambda q + (1 - lambda) uniform. q may be any distribution computed from the
-  // records and from earlier draws; the support is public. k distinct values, each drawn from those left, are k mechanisms
-  // with supports n, n - 1, ...
+  // One value of `support` many is drawn from lambda q + (1 - lambda) uniform. q may be any distribution computed from
+  // the records and from earlier draws; the support is public. k distinct values, each drawn from those left, are k
+  // mechanisms with supports n, n - 1, ...
   struct ResponseOptions {
     uint64_t support = 0;  // 2 and above
     double lambda = 0;     // 0 <= lambda < 1
@@ -81,10 +82,10 @@ class Mechanism {
     uint64_t count = 1;
     Adjacency adjacency = Adjacency::kAddRemove;
   };
-  // Exponential mechanism, softmax sampling, Gumbel-max: between neighbours the logits (divided by the temperature) move by
-  // amounts that differ by at most range; so it is where each moves by at most range / 2, or by at most range and all the
-  // same way, as counts do when a record joins. Logits (b + clip(f - b, -c, c)) / tau with public b: range 4 c / tau. Gumbel noise with the k largest
-  // taken, in order or not: k such draws.
+  // Exponential mechanism, softmax sampling, Gumbel-max: between neighbours the logits (divided by the temperature)
+  // move by amounts that differ by at most range; so it is where each moves by at most range / 2, or by at most range
+  // and all the same way, as counts do when a record joins. Logits (b + clip(f - b, -c, c)) / tau with public b: range
+  // 4 c / tau. Gumbel noise with the k largest taken, in order or not: k such draws.
   struct BoundedRangeOptions {
     double range = 0;  // above 0 and finite
     uint64_t count = 1;
@@ -105,7 +106,8 @@ class Mechanism {
   // Of randomised response; 0 for the others.
   double lambda() const { return kind_ == Kind::kRandomisedResponse ? second_ : 0; }
   uint64_t support() const { return support_; }  // 0 also for a u that is not uniform
-  double min_probability() const { return kind_ == Kind::kRandomisedResponse ? first_ : 0; }  // 1 / support for the uniform
+  // 1 / support for the uniform.
+  double min_probability() const { return kind_ == Kind::kRandomisedResponse ? first_ : 0; }
   // Of a bounded-range draw; 0 for the others.
   double range() const { return kind_ == Kind::kBoundedRange ? first_ : 0; }
   uint64_t steps() const { return steps_; }  // or draws

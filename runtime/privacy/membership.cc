@@ -21,10 +21,13 @@ std::vector<double> Sorted(std::span<const double> values, size_t first, size_t 
   return sorted;
 }
 
-Half HalfOf(const MembershipLosses& losses, size_t first) { return {Sorted(losses.members, first, 2), Sorted(losses.non_members, first, 2)}; }
+Half HalfOf(const MembershipLosses& losses, size_t first) {
+  return {Sorted(losses.members, first, 2), Sorted(losses.non_members, first, 2)};
+}
 
 Count AtMost(const std::vector<double>& sorted, double threshold) {
-  return {static_cast<uint64_t>(std::upper_bound(sorted.begin(), sorted.end(), threshold) - sorted.begin()), sorted.size()};
+  return {static_cast<uint64_t>(std::upper_bound(sorted.begin(), sorted.end(), threshold) - sorted.begin()),
+          sorted.size()};
 }
 
 double Share(Count c) { return static_cast<double>(c.hits) / static_cast<double>(c.trials); }

@@ -29,7 +29,8 @@ struct Masses {
 // One step of a Poisson-subsampled Gaussian: outcomes x, N(0, s^2) without the record, the mixture with it.
 class Pair {
  public:
-  Pair(const Mechanism& m, Direction direction) : s_(m.noise_multiplier()), q_(m.sampling_probability()), direction_(direction) {}
+  Pair(const Mechanism& m, Direction direction)
+      : s_(m.noise_multiplier()), q_(m.sampling_probability()), direction_(direction) {}
 
   // The loss as a function that rises with x (remove) or falls (add).
   double MixtureRatio(double x) const {
@@ -69,17 +70,18 @@ class Pair {
 };
 
 // One draw of bounded range eta, the worst of all mechanisms that are. Why it is:
-//   Family      Between neighbours the losses log(P / Q) lie in some [t - eta, t], and 0 <= t <= eta since both P and Q sum
-//       to 1. P / Q has mean 1 under Q, and a convex function of it is largest with all mass at the two ends (Dong, Durfee,
-//       Rogers 2020): P has p_t = (1 - e^(t - eta)) / D at loss t, the rest at t - eta; D = 1 - e^-eta. Hence for |x| <= eta
+//   Family      Between neighbours the losses log(P / Q) lie in some [t - eta, t], and 0 <= t <= eta since both P and Q
+//       sum to 1. P / Q has mean 1 under Q, and a convex function of it is largest with all mass at the two ends (Dong,
+//       Durfee, Rogers 2020): P has p_t = (1 - e^(t - eta)) / D at loss t, the rest at t - eta; D = 1 - e^-eta. Hence
+//       for |x| <= eta
 //           delta_t(x) = (1 - e^(t - eta)) (1 - e^(x - t)) / D   where t - eta <= x <= t.
-//   Supremum    Over t it is largest at t = (x + eta) / 2:  delta(x) = (1 - e^((x - eta) / 2))^2 / D; 0 above eta, 1 - e^x
-//       below -eta. A supremum of convex functions of e^x, between max(0, 1 - e^x) and 1: so some pair has exactly this curve
-//       (Zhu, Dong, Wang 2022, proposition 8), it dominates every mechanism of the family, and products of dominating pairs
-//       dominate adaptive compositions (their theorem 10). Changing t from step to step is paid for.
+//   Supremum    Over t it is largest at t = (x + eta) / 2:  delta(x) = (1 - e^((x - eta) / 2))^2 / D; 0 above eta, 1 -
+//       e^x below -eta. A supremum of convex functions of e^x, between max(0, 1 - e^x) and 1: so some pair has exactly
+//       this curve (Zhu, Dong, Wang 2022, proposition 8), it dominates every mechanism of the family, and products of
+//       dominating pairs dominate adaptive compositions (their theorem 10). Changing t from step to step is paid for.
 //   The pair    From delta and its derivative in e^x:  P(L > x) = (1 - e^((x - eta) / 2)) / D  and
-//       Q(L > x) = (e^(-(x + eta) / 2) - e^-eta) / D: densities on [-eta, eta], no atoms. e^x delta(-x) + 1 - e^x = delta(x):
-//       both directions are the same.
+//       Q(L > x) = (e^(-(x + eta) / 2) - e^-eta) / D: densities on [-eta, eta], no atoms. e^x delta(-x) + 1 - e^x =
+//       delta(x): both directions are the same.
 class BoundedRangePair {
  public:
   explicit BoundedRangePair(double eta) : eta_(eta) {}
@@ -132,8 +134,10 @@ LossRange RangeOf(const Mechanism& mechanism, Direction direction) {
 }
 
 DiscretePld Discretise(const Mechanism& mechanism, Direction direction, double step) {
-  if (mechanism.kind() == Mechanism::Kind::kBoundedRange) return ConnectTheDots(BoundedRangePair(mechanism.range()), step);
-  if (mechanism.kind() == Mechanism::Kind::kRandomisedResponse) return Regrid(ResponseLattice(*mechanism.WithSteps(1)), step);
+  if (mechanism.kind() == Mechanism::Kind::kBoundedRange)
+    return ConnectTheDots(BoundedRangePair(mechanism.range()), step);
+  if (mechanism.kind() == Mechanism::Kind::kRandomisedResponse)
+    return Regrid(ResponseLattice(*mechanism.WithSteps(1)), step);
   return ConnectTheDots(Pair(mechanism, direction), step);
 }
 
@@ -148,7 +152,8 @@ DiscretePld Regrid(const DiscretePld& pld, double step) {
     const double loss = loss_at(i), p = pld.mass[i];
     const auto low = static_cast<int64_t>(std::floor(loss / step));
     // As above with q = p e^-loss.
-    const double upper = std::clamp(-std::expm1(static_cast<double>(low) * step - loss) / spread + kSplitAllowance, 0.0, 1.0) * p;
+    const double upper =
+        std::clamp(-std::expm1(static_cast<double>(low) * step - loss) / spread + kSplitAllowance, 0.0, 1.0) * p;
     const auto index = static_cast<size_t>(low - out.first);
     out.mass[index + 1] += upper;
     out.mass[index] += p - upper;
@@ -168,11 +173,14 @@ double DeltaOf(const DiscretePld& pld, double epsilon) {
 
 double EpsilonOf(const DiscretePld& pld, double delta) {
   if (!(pld.infinity <= delta)) return kInfinity;  // also where it is not a number
-  // From the top, with the losses above e: delta(e) = infinity + sum m (1 - e^(e - l)), linear in e^e between two losses.
-  // above = sum m and missed = sum m (1 - e^(reference - l)), by sums of positive terms: small deltas keep their digits.
+  // From the top, with the losses above e: delta(e) = infinity + sum m (1 - e^(e - l)), linear in e^e between two
+  // losses. above = sum m and missed = sum m (1 - e^(reference - l)), by sums of positive terms: small deltas keep
+  // their digits.
   double above = 0, missed = 0, reference = 0;
   const double spread = -std::expm1(-pld.step);
-  const auto crossing = [&] { return std::max(0.0, reference + std::log1p((pld.infinity + missed - delta) / (above - missed))); };
+  const auto crossing = [&] {
+    return std::max(0.0, reference + std::log1p((pld.infinity + missed - delta) / (above - missed)));
+  };
   for (size_t i = pld.mass.size(); i-- > 0;) {
     const double loss = static_cast<double>(pld.first + static_cast<int64_t>(i)) * pld.step;
     if (loss < 0) break;

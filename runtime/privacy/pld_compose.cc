@@ -8,9 +8,9 @@
 //   power      |d(F^T)_k| <= T |F_k|^(T-1) e for each factor, times the other factors
 //   inverse    ||d p||_1 <= sqrt(N) ||d p||_2 = ||d F||_2, plus the inverse's own c u log2(N) ||F||_2
 //
-// with u = 2^-53 and c = 4, on the safe side of the usual error analyses of radix-2 transforms. The bound goes to infinity
-// as well. Terms that occur once and have mass on few points (draws of a randomised response) are convolved directly instead:
-// their transforms do not decay, and the bound would exceed the deltas of interest.
+// with u = 2^-53 and c = 4, on the safe side of the usual error analyses of radix-2 transforms. The bound goes to
+// infinity as well. Terms that occur once and have mass on few points (draws of a randomised response) are convolved
+// directly instead: their transforms do not decay, and the bound would exceed the deltas of interest.
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -28,7 +28,9 @@ constexpr double kLogTail = 40;  // e^-40 = 4e-18 at either end is left out of t
 constexpr double kTransformConstant = 4;
 constexpr ptrdiff_t kFewPoints = 512;
 
-double LossAt(const DiscretePld& pld, size_t i) { return static_cast<double>(pld.first + static_cast<int64_t>(i)) * pld.step; }
+double LossAt(const DiscretePld& pld, size_t i) {
+  return static_cast<double>(pld.first + static_cast<int64_t>(i)) * pld.step;
+}
 
 // log of sum mass * exp(t * loss); the terms' sum of logs times counts is the composition's cumulant.
 double Cumulant(const DiscretePld& pld, double t) {
@@ -109,8 +111,8 @@ Complex Power(Complex z, double count) {
   return std::polar(std::exp(count * std::log(modulus)), std::remainder(count * std::arg(z), 2 * M_PI));
 }
 
-// The transform of a composition, and what bounds its rounding. Vectors of the size of the circle are most of what an accountant
-// takes; none is held longer than it is read.
+// The transform of a composition, and what bounds its rounding. Vectors of the size of the circle are most of what an
+// accountant takes; none is held longer than it is read.
 struct Spectrum {
   std::vector<Complex> product;
   double forward_squares = 0, squares = 0;
@@ -154,10 +156,12 @@ DiscretePld ComposeByTransform(const std::vector<PldPower>& terms) {
   DiscretePld composed{.step = step, .first = first, .mass = std::vector<double>(n)};
   fft.inv(composed.mass, spectrum.product);
   const auto size = static_cast<int64_t>(n);
-  std::rotate(composed.mass.begin(), composed.mass.begin() + static_cast<ptrdiff_t>((first % size + size) % size), composed.mass.end());
+  std::rotate(composed.mass.begin(), composed.mass.begin() + static_cast<ptrdiff_t>((first % size + size) % size),
+              composed.mass.end());
   for (double& mass : composed.mass) mass = std::max(0.0, mass);
   const double u = std::numeric_limits<double>::epsilon() / 2, logn = std::log2(static_cast<double>(n));
-  composed.infinity = 2 * std::exp(-kLogTail) + std::sqrt(spectrum.forward_squares) + kTransformConstant * u * logn * std::sqrt(spectrum.squares);
+  composed.infinity = 2 * std::exp(-kLogTail) + std::sqrt(spectrum.forward_squares) +
+                      kTransformConstant * u * logn * std::sqrt(spectrum.squares);
   for (const PldPower& term : terms) composed.infinity += static_cast<double>(term.count) * term.pld.infinity;
   return composed;
 }

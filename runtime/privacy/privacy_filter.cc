@@ -15,8 +15,8 @@ constexpr double kRoundUp = 1 + 1e-9;
 constexpr double kBoundRounding = 1e-12;
 constexpr size_t kKnownSteps = 8;
 
-// The order at which Gaussians that together cost (epsilon, delta) are converted best: a - 1 = sqrt(log(1 / delta) / rho), with
-// rho + 2 sqrt(rho log(1 / delta)) = epsilon. The tight conversion, and sampling, move it down.
+// The order at which Gaussians that together cost (epsilon, delta) are converted best: a - 1 = sqrt(log(1 / delta) /
+// rho), with rho + 2 sqrt(rho log(1 / delta)) = epsilon. The tight conversion, and sampling, move it down.
 double BestOrder(double epsilon, double delta) {
   const double log_inverse = -std::log(delta);
   const double root_rho = epsilon / (std::sqrt(log_inverse + epsilon) + std::sqrt(log_inverse));
@@ -51,7 +51,8 @@ RenyiFilter::RenyiFilter(const Budget& budget) : epsilon_(budget.epsilon) {
   const double best = std::log2(BestOrder(budget.epsilon, budget.delta) - 1);
   double sum = 0;
   for (size_t j = 0; j < delta_.size(); ++j) {
-    // Shares fall with the third power of the distance, faster to higher orders: steps with little noise are better converted at lower ones.
+    // Shares fall with the third power of the distance, faster to higher orders: steps with little noise are better
+    // converted at lower ones.
     const double distance = std::log2(kRenyiOrders[j] - 1.0) - best;
     delta_[j] = std::pow(1 + (distance > 0 ? 4 * distance : -2 * distance), -3);
     sum += delta_[j];
@@ -59,7 +60,8 @@ RenyiFilter::RenyiFilter(const Budget& budget) : epsilon_(budget.epsilon) {
   for (size_t j = 0; j < delta_.size(); ++j) {
     delta_[j] *= budget.delta / sum * (1 - kBoundRounding);
     const double a = kRenyiOrders[j];
-    bound_[j] = budget.epsilon - std::log1p(-1 / a) + (std::log(delta_[j]) + std::log(a)) / (a - 1) - kBoundRounding * (1 + budget.epsilon);
+    bound_[j] = budget.epsilon - std::log1p(-1 / a) + (std::log(delta_[j]) + std::log(a)) / (a - 1) -
+                kBoundRounding * (1 + budget.epsilon);
   }
 }
 
@@ -71,7 +73,8 @@ bool RenyiFilter::Fits(const RenyiPath& path) const {
   return false;
 }
 
-// Budgets of the octave from 4 to 8 share a third, those n octaves away 2 / (3 (n + 1) (n + 2)): the sum over all n on both sides is 1.
+// Budgets of the octave from 4 to 8 share a third, those n octaves away 2 / (3 (n + 1) (n + 2)): the sum over all n on
+// both sides is 1.
 double OdometerShare(int k) {
   const int octave = k >= 0 ? k / 8 : -((7 - k) / 8), n = std::abs(octave - 2);
   return (1 - 1e-9) / (12.0 * (n + 1) * (n + 2));

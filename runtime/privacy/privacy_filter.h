@@ -1,26 +1,31 @@
-// Adding up privacy while the next mechanism is still being chosen, from outputs of those before it: a filter, which says when to
-// stop, and an odometer, which says how much was spent (docs/algorithms.md, section 10, derives both).
+// Adding up privacy while the next mechanism is still being chosen, from outputs of those before it: a filter, which
+// says when to stop, and an odometer, which says how much was spent (docs/algorithms.md, section 10, derives both).
 //
 //   RenyiPath path;
 //   path.Add(hundred_steps, loss_slack);                    // everything so far, *and what is about to run*
 //   if (!RenyiFilter({.epsilon = 8, .delta = 1e-6}).Fits(path)) ... it must not run
 //
-// Filter (Feldman and Zrnic 2021). Fix an order a. If mechanisms are chosen from earlier outputs, but none is run that brings the sum of
-// their Renyi divergences at a above B, then all outputs together have a divergence of at most B, hence are (epsilon, delta)-private for
-//     B = epsilon - log((a - 1) / a) + (log delta + log a) / (a - 1)                 (Canonne, Kamath, Steinke 2020, proposition 12).
-// Several orders a_j, each with a delta_j of its own, the sum of which is delta: a path may go on while, for one j, all of it fits B_j. Put
-// every path that is possible under the first order that it fits to its end. Sums only grow, so that order's own filter never stopped
-// it: the chance of this set of paths is that under the filter of a_j, and e^epsilon times its chance for the neighbour plus delta_j bounds it. The sets
-// are disjoint; adding up gives delta. The order of infinity has delta 0: the losses that nothing exceeds, added up.
+// Filter (Feldman and Zrnic 2021). Fix an order a. If mechanisms are chosen from earlier outputs, but none is run that
+// brings the sum of their Renyi divergences at a above B, then all outputs together have a divergence of at most B,
+// hence are (epsilon, delta)-private for
+//     B = epsilon - log((a - 1) / a) + (log delta + log a) / (a - 1)
+// (Canonne, Kamath, Steinke 2020, proposition 12).
+// Several orders a_j, each with a delta_j of its own, the sum of which is delta: a path may go on while, for one j, all
+// of it fits B_j. Put every path that is possible under the first order that it fits to its end. Sums only grow, so
+// that order's own filter never stopped it: the chance of this set of paths is that under the filter of a_j, and
+// e^epsilon times its chance for the neighbour plus delta_j bounds it. The sets are disjoint; adding up gives delta.
+// The order of infinity has delta 0: the losses that nothing exceeds, added up.
 //
-// Odometer: the same with a fixed list of budgets, every one a filter with a share of delta. The figure is the smallest budget that the path
-// fits. For any event S, P(S) <= the sum over budgets of e^budget Q(S and this figure), plus delta.
+// Odometer: the same with a fixed list of budgets, every one a filter with a share of delta. The figure is the smallest
+// budget that the path fits. For any event S, P(S) <= the sum over budgets of e^budget Q(S and this figure), plus
+// delta.
 //
-// Discrete noise. At integer orders the moments of shifted discrete Gaussians are those of continuous ones, as shifts are whole steps of the
-// grid: complete the square and the sum over integers is that of the mean moved by a whole number. So sums of Poisson samples with it cost no more than the
-// formula, in the direction that it is about (remove); in the other one reflection swaps the pair, but not where the second part of a
-// release depends on the first (a map and what it masks). There the ratio of both noises, e^slack (exact_sum.h), costs slack (2 a - 1) / (a - 1), which is a
-// millionth of what steps cost, and is added for everything.
+// Discrete noise. At integer orders the moments of shifted discrete Gaussians are those of continuous ones, as shifts
+// are whole steps of the grid: complete the square and the sum over integers is that of the mean moved by a whole
+// number. So sums of Poisson samples with it cost no more than the formula, in the direction that it is about (remove);
+// in the other one reflection swaps the pair, but not where the second part of a release depends on the first (a map
+// and what it masks). There the ratio of both noises, e^slack (exact_sum.h), costs slack (2 a - 1) / (a - 1), which is
+// a millionth of what steps cost, and is added for everything.
 //
 // What it is not: aware of ledgers, plans and limits (ledger_budget.h).
 #ifndef WISP_RUNTIME_PRIVACY_PRIVACY_FILTER_H_
@@ -36,8 +41,9 @@
 namespace wisp::privacy {
 
 // Whole numbers, for the reason above; a new order is a new filter, so they stay as they are.
-inline constexpr std::array<uint32_t, 31> kRenyiOrders = {2,  3,  4,  5,  6,  7,  8,   10,  12,  14,  16,  20,  24,  28,  32, 40,
-                                                          48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 448, 512};
+inline constexpr std::array<uint32_t, 31> kRenyiOrders = {2,   3,   4,   5,   6,   7,   8,   10,  12, 14, 16,
+                                                          20,  24,  28,  32,  40,  48,  56,  64,  80, 96, 112,
+                                                          128, 160, 192, 224, 256, 320, 384, 448, 512};
 
 using RenyiSums = std::array<double, kRenyiOrders.size()>;
 
@@ -64,7 +70,8 @@ class RenyiFilter {
     double epsilon = 0;
     double delta = 0;  // 0: only the order of infinity is left
   };
-  // Orders and shares of delta follow from the budget alone. Half and more of delta goes to the few orders at which Gaussians meet it.
+  // Orders and shares of delta follow from the budget alone. Half and more of delta goes to the few orders at which
+  // Gaussians meet it.
   explicit RenyiFilter(const Budget& budget);
   bool Fits(const RenyiPath& path) const;
 

@@ -26,7 +26,14 @@
 namespace wisp::privacy {
 
 // What a stream is for. Streams of one seed and different purposes are independent.
-enum class StreamPurpose : uint8_t { kSampling = 1, kNoise = 2, kInitialisation = 3, kDropout = 4, kDecoding = 5, kCarriers = 6 };
+enum class StreamPurpose : uint8_t {
+  kSampling = 1,
+  kNoise = 2,
+  kInitialisation = 3,
+  kDropout = 4,
+  kDecoding = 5,
+  kCarriers = 6
+};
 
 class RandomStream {
  public:

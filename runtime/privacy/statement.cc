@@ -13,10 +13,14 @@ constexpr char kReproducible[] = "noise: reproducible, no guarantee";
 
 std::string_view ToText(SamplingDone sampling) {
   switch (sampling) {
-    case SamplingDone::kPoisson: return "poisson";
-    case SamplingDone::kFullBatch: return "full batch";
-    case SamplingDone::kShuffled: return "shuffled";
-    case SamplingDone::kNone: return "none";
+    case SamplingDone::kPoisson:
+      return "poisson";
+    case SamplingDone::kFullBatch:
+      return "full batch";
+    case SamplingDone::kShuffled:
+      return "shuffled";
+    case SamplingDone::kNone:
+      return "none";
   }
   return "unknown";
 }
@@ -34,8 +38,10 @@ std::string SamplingInWords(const PrivacyStatement& s) {
       return "every record entered every step independently (Poisson), as the accountant assumes";
     case SamplingDone::kFullBatch:
       return "every record took part in every step; no amplification by sampling is claimed";
-    case SamplingDone::kShuffled: return "records were shuffled into fixed batches, which no accountant here covers";
-    case SamplingDone::kNone: return "no records were sampled: what was charged are draws from weights as they are";
+    case SamplingDone::kShuffled:
+      return "records were shuffled into fixed batches, which no accountant here covers";
+    case SamplingDone::kNone:
+      return "no records were sampled: what was charged are draws from weights as they are";
   }
   return "";
 }
@@ -43,10 +49,14 @@ std::string SamplingInWords(const PrivacyStatement& s) {
 // What the promise covers, for whoever takes "one session" for "the person".
 std::string_view UnitInWords(PrivacyUnit unit) {
   switch (unit) {
-    case PrivacyUnit::kUser: return "everything one user did in this data; where one person made all of it, that is the one record there is";
-    case PrivacyUnit::kSession: return "one session of a user, not the user: what is done in many sessions may be learned";
-    case PrivacyUnit::kDay: return "one day of a user, not the user: what is done on many days may be learned";
-    case PrivacyUnit::kInteraction: return "one interaction of a user, not the user: what is done many times may be learned";
+    case PrivacyUnit::kUser:
+      return "everything one user did in this data; where one person made all of it, that is the one record there is";
+    case PrivacyUnit::kSession:
+      return "one session of a user, not the user: what is done in many sessions may be learned";
+    case PrivacyUnit::kDay:
+      return "one day of a user, not the user: what is done on many days may be learned";
+    case PrivacyUnit::kInteraction:
+      return "one interaction of a user, not the user: what is done many times may be learned";
   }
   return "";
 }
@@ -69,19 +79,26 @@ std::string EpsilonInWords(double epsilon, double delta) {
 
 std::string SetByInWords(Accountant accountant) {
   switch (accountant) {
-    case Accountant::kPld: return "PLD, the smallest of what the accountants prove";
-    case Accountant::kRdp: return "RDP, which is below PLD here; an upper bound too";
-    case Accountant::kPure: return "adding up (pure differential privacy, it holds at delta 0), which is below PLD here";
+    case Accountant::kPld:
+      return "PLD, the smallest of what the accountants prove";
+    case Accountant::kRdp:
+      return "RDP, which is below PLD here; an upper bound too";
+    case Accountant::kPure:
+      return "adding up (pure differential privacy, it holds at delta 0), which is below PLD here";
   }
   return "";
 }
 
 std::string_view ToText(LedgerFigures::Basis basis) {
   switch (basis) {
-    case LedgerFigures::Basis::kNothing: return "nothing";
-    case LedgerFigures::Basis::kPlan: return "plan";
-    case LedgerFigures::Basis::kAdaptive: return "adaptive";
-    case LedgerFigures::Basis::kNoGuarantee: return "none";
+    case LedgerFigures::Basis::kNothing:
+      return "nothing";
+    case LedgerFigures::Basis::kPlan:
+      return "plan";
+    case LedgerFigures::Basis::kAdaptive:
+      return "adaptive";
+    case LedgerFigures::Basis::kNoGuarantee:
+      return "none";
   }
   return "unknown";
 }
@@ -92,8 +109,12 @@ std::string LimitInWords(const LedgerFigures& f) {
     return "epsilon " + EpsilonInWords(f.held_limit->epsilon(), f.held_limit->delta()) +
            " holds however charges were chosen: it was set before the first of them and never raised";
   }
-  if (f.limit_is_late) return "was set after a charge: it is enforced since, but was not promised beforehand; the figure of the data set is what holds";
-  if (f.limit_was_raised) return "was raised after a charge: a new guarantee, the one before it is gone; the figure of the data set is what holds";
+  if (f.limit_is_late)
+    return "was set after a charge: it is enforced since, but was not promised beforehand; the figure of the data set "
+           "is what holds";
+  if (f.limit_was_raised)
+    return "was raised after a charge: a new guarantee, the one before it is gone; the figure of the data set is what "
+           "holds";
   return "does not hold for what was charged before this rule: the figure of the data set is what holds";
 }
 
@@ -101,33 +122,43 @@ std::string LimitInWords(const LedgerFigures& f) {
 void Ground(std::string& text, const PrivacyStatement& s) {
   if (!s.basis) return;
   if (s.basis->basis == LedgerFigures::Basis::kPlan) {
-    Line(text, "the data set's figure holds for", "the whole plan that was fixed before the first charge, whatever of it is run, in any order (PLD)");
+    Line(text, "the data set's figure holds for",
+         "the whole plan that was fixed before the first charge, whatever of it is run, in any order (PLD)");
     if (s.basis->used) {
-      Line(text, "the part of the plan that is used", EpsilonInWords(s.basis->used->epsilon, s.delta) + "; only where stopping did not depend on what was released");
+      Line(text, "the part of the plan that is used",
+           EpsilonInWords(s.basis->used->epsilon, s.delta) +
+               "; only where stopping did not depend on what was released");
     }
   } else if (s.basis->basis == LedgerFigures::Basis::kAdaptive) {
-    Line(text, "the data set's figure holds for", "charges that were chosen after looking at what earlier ones released (Renyi filter and odometer)");
+    Line(text, "the data set's figure holds for",
+         "charges that were chosen after looking at what earlier ones released (Renyi filter and odometer)");
   }
   if (s.limit) Line(text, "the limit", LimitInWords(*s.basis));
 }
 
-std::string Counted(uint64_t number, const char* what) { return std::to_string(number) + " " + what + (number == 1 ? "" : "s"); }
+std::string Counted(uint64_t number, const char* what) {
+  return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
+}
 
 void Breakdown(std::string& text, const PrivacyStatement& s) {
   for (const SpendingPart& part : s.parts) {
-    Line(text, part.purpose + " alone", EpsilonInWords(part.alone.epsilon, s.delta) + ", " + Counted(part.num_steps, "step") + ", set by " +
-                                            std::string(ToText(part.alone.accountant)));
+    Line(text, part.purpose + " alone",
+         EpsilonInWords(part.alone.epsilon, s.delta) + ", " + Counted(part.num_steps, "step") + ", set by " +
+             std::string(ToText(part.alone.accountant)));
   }
   if (!s.draws) return;
-  Line(text, "draws alone", Counted(s.draws->num_draws, "draw") + ": pure epsilon " + EpsilonInWords(s.draws->pure_epsilon, 0) + "; epsilon " +
-                                EpsilonInWords(s.draws->alone.epsilon, s.delta) + ", set by " + std::string(ToText(s.draws->alone.accountant)));
+  Line(text, "draws alone",
+       Counted(s.draws->num_draws, "draw") + ": pure epsilon " + EpsilonInWords(s.draws->pure_epsilon, 0) +
+           "; epsilon " + EpsilonInWords(s.draws->alone.epsilon, s.delta) + ", set by " +
+           std::string(ToText(s.draws->alone.accountant)));
 }
 
 void FormalStatement(std::string& text, const PrivacyStatement& s) {
   if (const std::string reason = WhyNoGuarantee(s); !reason.empty()) return Line(text, "statement", reason);
   Breakdown(text, s);
   const bool several = s.run.find("; ") != std::string::npos;  // StatementOf lists them so
-  Line(text, several ? "epsilon of these runs together" : "epsilon of this run", s.epsilon ? EpsilonInWords(*s.epsilon, s.delta) : "not computed");
+  Line(text, several ? "epsilon of these runs together" : "epsilon of this run",
+       s.epsilon ? EpsilonInWords(*s.epsilon, s.delta) : "not computed");
   if (s.ledger_epsilon) Line(text, "epsilon of the data set, all runs", EpsilonInWords(*s.ledger_epsilon, s.delta));
   if (s.set_by) Line(text, "the figure was set by", SetByInWords(*s.set_by));
   if (s.limit) Line(text, "limit of the data set", EpsilonInWords(s.limit->epsilon(), s.limit->delta()));
@@ -154,11 +185,19 @@ void WriteGround(JsonWriter& json, const LedgerFigures& f) {
   if (f.used) json.Key("epsilon_of_used_part").Value(f.used->epsilon);
   json.Key("held_limit");
   if (f.held_limit) {
-    json.BeginObject().Key("epsilon").Value(f.held_limit->epsilon()).Key("delta").Value(f.held_limit->delta()).EndObject();
+    json.BeginObject()
+        .Key("epsilon")
+        .Value(f.held_limit->epsilon())
+        .Key("delta")
+        .Value(f.held_limit->delta())
+        .EndObject();
   } else {
     json.Null();
   }
-  json.Key("limit_set_after_charges").Value(f.limit_is_late).Key("limit_raised_after_charges").Value(f.limit_was_raised);
+  json.Key("limit_set_after_charges")
+      .Value(f.limit_is_late)
+      .Key("limit_raised_after_charges")
+      .Value(f.limit_was_raised);
 }
 
 void WriteBreakdown(JsonWriter& json, const PrivacyStatement& s) {
@@ -174,21 +213,29 @@ void WriteBreakdown(JsonWriter& json, const PrivacyStatement& s) {
     json.EndArray();
   }
   if (!s.draws) return;
-  json.Key("draws").BeginObject().Key("number").Value(s.draws->num_draws).Key("pure_epsilon").Value(s.draws->pure_epsilon);
+  json.Key("draws")
+      .BeginObject()
+      .Key("number")
+      .Value(s.draws->num_draws)
+      .Key("pure_epsilon")
+      .Value(s.draws->pure_epsilon);
   WriteStated(json, s.draws->alone);
   json.EndObject();
 }
 
 }  // namespace
 
-std::string WithTuning(const std::string& run, const std::string& tuning) { return tuning.empty() ? run : run + kTuned + tuning; }
+std::string WithTuning(const std::string& run, const std::string& tuning) {
+  return tuning.empty() ? run : run + kTuned + tuning;
+}
 
 Status CheckTuning(std::string_view what, const std::string& tuning) {
   constexpr size_t kMostBytes = 256;
   const char* fault = nullptr;
   if (tuning.find(';') != std::string::npos) fault = "has a semicolon, which stands between runs";
   if (tuning.size() > kMostBytes) fault = "has more than 256 bytes";
-  if (tuning.find('\n') != std::string::npos || Printable(tuning) != tuning) fault = "has control characters, or is no UTF-8";
+  if (tuning.find('\n') != std::string::npos || Printable(tuning) != tuning)
+    fault = "has control characters, or is no UTF-8";
   if (fault == nullptr) return OkStatus();
   return InvalidArgument(what, " ", fault, "; allowed is a short list, such as 'learning rate, batch'");
 }
@@ -215,7 +262,8 @@ std::string ToText(const PrivacyStatement& s) {
   Line(text, "released", s.output);
   Line(text, "privacy unit", std::string("one ") + std::string(ToText(s.unit)));
   Line(text, "which is", UnitInWords(s.unit));
-  if (!s.unit_chosen) Line(text, "the unit was chosen by", "nobody: it is the default of programs that offered no choice");
+  if (!s.unit_chosen)
+    Line(text, "the unit was chosen by", "nobody: it is the default of programs that offered no choice");
   Line(text, "adjacency", ToText(s.adjacency));
   Lines(text, "protected", s.protected_parts, "nothing");
   Lines(text, "not protected", s.unprotected_parts, "nothing was declared");
@@ -231,7 +279,8 @@ std::string ToText(const PrivacyStatement& s) {
     Line(text, "noise", "secure (ChaCha20 keyed by the operating system)");
   }
   // Draws add no noise: they are exact random choices.
-  if (s.sampling != SamplingDone::kNone) Line(text, "noise mode", std::string(ToText(s.noise_mode)) + " (" + ModeInWords(s.noise_mode) + ")");
+  if (s.sampling != SamplingDone::kNone)
+    Line(text, "noise mode", std::string(ToText(s.noise_mode)) + " (" + ModeInWords(s.noise_mode) + ")");
   if (s.loss_slack > 0)
     Line(text, "distance of the noise drawn from the one accounted for",
          DoubleText(s.loss_slack) + " (log ratio), paid for");

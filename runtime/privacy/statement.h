@@ -25,7 +25,8 @@
 
 namespace wisp::privacy {
 
-// Of ToJson, its first key "statement_version": grows when a key is taken away or means something else, not when one is added.
+// Of ToJson, its first key "statement_version": grows when a key is taken away or means something else, not when one is
+// added.
 inline constexpr uint64_t kStatementVersion = 1;
 
 // How the records of a step were really chosen, whatever the mechanism assumes.
@@ -84,8 +85,8 @@ struct PrivacyStatement {
   std::string ledger_path;
 };
 
-// The name of a run for the ledger, with what its user declares to have chosen by looking at the same data without a charge (nothing where
-// `tuning` is empty); and that declaration from such a name.
+// The name of a run for the ledger, with what its user declares to have chosen by looking at the same data without a
+// charge (nothing where `tuning` is empty); and that declaration from such a name.
 std::string WithTuning(const std::string& run, const std::string& tuning);
 std::string TuningOf(const std::string& run);
 // kInvalidArgument where that declaration cannot be part of a name; `what` names it in the sentence.

@@ -28,8 +28,9 @@ std::vector<int32_t> TokensOfItsOwn(const DpFpAuditOptions& o) {
   std::sort(tokens.begin(), tokens.end());
   tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
   std::erase_if(tokens, [&](int32_t token) {
-    return std::any_of(o.others.begin(), o.others.end(),
-                       [&](const LabelledRecord& r) { return std::find(r.tokens.begin(), r.tokens.end(), token) != r.tokens.end(); });
+    return std::any_of(o.others.begin(), o.others.end(), [&](const LabelledRecord& r) {
+      return std::find(r.tokens.begin(), r.tokens.end(), token) != r.tokens.end();
+    });
   });
   return tokens;
 }
@@ -62,12 +63,14 @@ double HeadAnswer(const DpFpAuditOptions& o, const DpFpTrainer& after, std::span
   double answer = 0;
   for (uint32_t c = 0; c < o.architecture.num_classes; ++c) {
     const double share = (c == static_cast<uint32_t>(o.canary.label) ? 1.0 : 0.0) - 1.0 / o.architecture.num_classes;
-    for (size_t k = 0; k < h.size(); ++k) answer += share * static_cast<double>(after.weights()[head.offset + c * h.size() + k]) * h[k];
+    for (size_t k = 0; k < h.size(); ++k)
+      answer += share * static_cast<double>(after.weights()[head.offset + c * h.size() + k]) * h[k];
   }
   return answer;
 }
 
-// One run of one step after the other, each from the start. `first`: where this world's noise begins, if it is reproducible.
+// One run of one step after the other, each from the start. `first`: where this world's noise begins, if it is
+// reproducible.
 Result<Observations> Observe(const DpFpAuditOptions& o, std::span<const LabelledRecord> records, uint64_t first) {
   DpFpOptions step = o.training;
   step.num_steps = step.steps_per_charge = 1;
@@ -99,7 +102,8 @@ Result<double> Claimed(const DpFpAuditOptions& o, double delta) {
     return epsilon + 2 * slack;
   }
   const double p = static_cast<double>(t.expected_batch) / t.num_records_public / t.micro_batches;
-  const double mu = PaperMuTotNoGuarantee({.sampling_probability = p, .steps = 1, .micro_batches = t.micro_batches}, t.noise_multiplier);
+  const double mu = PaperMuTotNoGuarantee({.sampling_probability = p, .steps = 1, .micro_batches = t.micro_batches},
+                                          t.noise_multiplier);
   WISP_ASSIGN_OR_RETURN(const auto gaussian, privacy::Mechanism::Gaussian({.noise_multiplier = 1 / mu}));
   WISP_ASSIGN_OR_RETURN(const auto at, privacy::Delta::Create(delta));
   return privacy::PldEpsilon({&gaussian, 1}, at);
@@ -109,7 +113,8 @@ Result<double> Claimed(const DpFpAuditOptions& o, double delta) {
 
 Result<DpFpAuditResult> AuditDpFpStep(const DpFpAuditOptions& o) {
   WISP_RETURN_IF_ERROR(CheckOptions(o));
-  if (o.training.num_records_public == 0) return InvalidArgument("an audit of a step needs num_records_public: both worlds are sampled with it");
+  if (o.training.num_records_public == 0)
+    return InvalidArgument("an audit of a step needs num_records_public: both worlds are sampled with it");
   std::vector<LabelledRecord> with(o.others.begin(), o.others.end());
   with.push_back(o.canary);
   WISP_RETURN_IF_ERROR(DpFpTrainer::Check(o.architecture, o.weights, with, o.training));

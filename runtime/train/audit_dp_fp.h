@@ -1,18 +1,20 @@
 // An audit of one step of DP-FP, in any of its modes: DpFpTrainer itself, many times, with a canary record and without.
 //
-//   WISP_ASSIGN_OR_RETURN(DpFpAuditResult seen, AuditDpFpStep({.architecture = a, .weights = w, .training = o, .others = records, .canary = c}));
+//   WISP_ASSIGN_OR_RETURN(DpFpAuditResult seen, AuditDpFpStep({.architecture = a, .weights = w, .training = o,
+//       .others = records, .canary = c}));
 //   if (seen.refuted) ...   // the claim is false, up to a chance of 1 - confidence
 //
-// Two numbers are observed of the weights that a step leaves behind, and each is tested by itself (statistics: privacy/audit.h):
+// Two numbers are observed of the weights that a step leaves behind, and each is tested by itself (statistics:
+// privacy/audit.h):
 //   rows   how far the table's rows moved whose tokens the canary names and no other record does
 //   head   how far the head answers to the canary's representation with the canary's label, rather than with another
 //
-// In kPaper the claim is the paper's own, which has no guarantee (WhyPaperHasNoGuarantee): this is the run that refutes it.
-// "Not refuted" proves nothing, there least of all: it says that this attack did not see a breach.
+// In kPaper the claim is the paper's own, which has no guarantee (WhyPaperHasNoGuarantee): this is the run that refutes
+// it. "Not refuted" proves nothing, there least of all: it says that this attack did not see a breach.
 //
-// Ledger: the private modes charge options.training.ledger for every step, like training does; the attack needs a ledger of
-// its own where the records are made up. Canaries are public. One thread calls. Errors: those of DpFpTrainer, and
-// kInvalidArgument for numbers and for a canary without a token of its own.
+// Ledger: the private modes charge options.training.ledger for every step, like training does; the attack needs a
+// ledger of its own where the records are made up. Canaries are public. One thread calls. Errors: those of DpFpTrainer,
+// and kInvalidArgument for numbers and for a canary without a token of its own.
 #ifndef WISP_RUNTIME_TRAIN_AUDIT_DP_FP_H_
 #define WISP_RUNTIME_TRAIN_AUDIT_DP_FP_H_
 
@@ -28,13 +30,15 @@ namespace wisp {
 
 struct DpFpAuditOptions {
   ClassifierArchitecture architecture;
-  std::span<const float> weights;  // flat; every step is taken from here. With a head of zeros kPaper's first step moves no row
-  DpFpOptions training;            // num_steps, steps_per_charge and num_threads are replaced: each step is a run of its own
+  // Flat; every step is taken from here. With a head of zeros kPaper's first step moves no row.
+  std::span<const float> weights;
+  // Num_steps, steps_per_charge and num_threads are replaced: each step is a run of its own.
+  DpFpOptions training;
   std::span<const LabelledRecord> others = {};  // the data beside the canary; may be empty
   LabelledRecord canary;                        // public
   uint64_t observations = 500;                  // of each: with the canary and without; 4 and above
   std::vector<double> deltas = {1e-5, 1e-2, 1e-1};
-  double confidence = 0.95;                     // of all the bounds together
+  double confidence = 0.95;  // of all the bounds together
   // The claim at every delta; where absent: what the step is charged as or, in kPaper, what its limit theorem says.
   std::optional<double> claimed_epsilon = std::nullopt;
 };

@@ -37,7 +37,8 @@ TrainingOptions OneStep(const TrainingOptions& given) {
 
 class ThroughTrainer final : public Observed {
  public:
-  static Result<std::unique_ptr<Observed>> Create(const StepAuditOptions& o, const TrainingOptions& step, std::span<const Record> records) {
+  static Result<std::unique_ptr<Observed>> Create(const StepAuditOptions& o, const TrainingOptions& step,
+                                                  std::span<const Record> records) {
     auto self = std::make_unique<ThroughTrainer>();
     WISP_ASSIGN_OR_RETURN(self->trainer_, Trainer::Create(o.architecture, o.weights, records, step));
     self->start_ = self->trainer_->Save();
@@ -61,10 +62,15 @@ class ThroughTrainer final : public Observed {
 // Drives a StepRelease as Trainer::Step does, with one worker.
 class ThroughRelease final : public Observed {
  public:
-  ThroughRelease(const StepAuditOptions& o, const TrainingOptions& step, std::span<const Record> records, const ReleaseFactory& make,
-                 RandomStream random)
-      : options_(step), records_(records), weights_(o.weights), graph_(o.architecture, kernels::BestOps(), step.num_negatives), packed_(graph_.pack_plan().size()),
-        buffers_(graph_.AllocateForTraining()), random_(std::move(random)) {
+  ThroughRelease(const StepAuditOptions& o, const TrainingOptions& step, std::span<const Record> records,
+                 const ReleaseFactory& make, RandomStream random)
+      : options_(step),
+        records_(records),
+        weights_(o.weights),
+        graph_(o.architecture, kernels::BestOps(), step.num_negatives),
+        packed_(graph_.pack_plan().size()),
+        buffers_(graph_.AllocateForTraining()),
+        random_(std::move(random)) {
     options_.num_threads = 1;
     graph_.pack_plan().Pack(graph_.ops(), weights_.data(), packed_.data(), 0, 1);
     if (step.num_negatives > 0) {
@@ -80,24 +86,28 @@ class ThroughRelease final : public Observed {
                            static_cast<uint32_t>(records_.size()), drawn_);
     batch_.clear();
     for (uint32_t i : drawn_) batch_.push_back(&records_[i]);
-    release_->Begin(0, weights_, {batch_, negatives_ ? negatives_->negatives().items : std::span<const int32_t>()}, random_);
+    release_->Begin(0, weights_, {batch_, negatives_ ? negatives_->negatives().items : std::span<const int32_t>()},
+                    random_);
     for (const Record* record : batch_) Add(*record);
     release_->Reduce();
     release_->AddNoise(0, random_);
     release_->Prepare();
     const double divisor = options_.expected_batch;
     release_->Update(0, random_, divisor, [&](const ParameterSpec& p, size_t first, const float* g, size_t n) {
-      for (size_t i = 0; i < n; ++i) sum[p.offset + first + i] = static_cast<float>(static_cast<double>(g[i]) * divisor);
+      for (size_t i = 0; i < n; ++i)
+        sum[p.offset + first + i] = static_cast<float>(static_cast<double>(g[i]) * divisor);
     });
     return OkStatus();
   }
 
  private:
   void Add(const Record& record) {
-    const auto targets = std::count_if(record.targets.begin(), record.targets.end(), [](int32_t id) { return id >= 0; });
+    const auto targets =
+        std::count_if(record.targets.begin(), record.targets.end(), [](int32_t id) { return id >= 0; });
     if (targets == 0) return;
     const Weights view{&graph_.ops(), &graph_.pack_plan(), &graph_.parameters(), weights_.data(), packed_.data()};
-    RecordContext context{.weights = view, .buffers = buffers_, .negatives = negatives_ ? &negatives_->negatives() : nullptr};
+    RecordContext context{
+        .weights = view, .buffers = buffers_, .negatives = negatives_ ? &negatives_->negatives() : nullptr};
     RecordGradients& gradients = release_->Gradients(0);
     gradients.BeginRecord(record.inputs);
     graph_.Forward(context, record, 1.0f / static_cast<float>(targets));
@@ -127,7 +137,8 @@ double Norm(std::span<const float> v) {
 
 // Streams of the two worlds differ, and both from what the trainer makes of the same seed.
 Result<RandomStream> Stream(const TrainingOptions& o, uint64_t which) {
-  if (o.privacy.reproducible_seed) return RandomStream::Reproducible(*o.privacy.reproducible_seed + ((which + 1) << 48), StreamPurpose::kNoise);
+  if (o.privacy.reproducible_seed)
+    return RandomStream::Reproducible(*o.privacy.reproducible_seed + ((which + 1) << 48), StreamPurpose::kNoise);
   return RandomStream::Secure();
 }
 
@@ -139,14 +150,15 @@ Result<std::vector<float>> ReleaseOf(const StepAuditOptions& o, const Record& ca
   step.sparse.map_threshold *= kHardlyAnyNoise / step.privacy.noise_multiplier;
   step.privacy.noise_multiplier = kHardlyAnyNoise;
   WISP_RETURN_IF_ERROR(Trainer::Check(o.architecture, o.weights, std::span(&canary, 1), step));
-  ThroughRelease alone(o, step, std::span(&canary, 1), {}, RandomStream::Reproducible(o.training.seed, StreamPurpose::kNoise));
+  ThroughRelease alone(o, step, std::span(&canary, 1), {},
+                       RandomStream::Reproducible(o.training.seed, StreamPurpose::kNoise));
   std::vector<float> direction(o.weights.size());
   WISP_RETURN_IF_ERROR(alone.Next(direction));
   return direction;
 }
 
-Result<std::vector<double>> Observe(const StepAuditOptions& o, const TrainingOptions& step, std::span<const Record> records, uint64_t which,
-                                    std::span<const float> direction) {
+Result<std::vector<double>> Observe(const StepAuditOptions& o, const TrainingOptions& step,
+                                    std::span<const Record> records, uint64_t which, std::span<const float> direction) {
   std::unique_ptr<Observed> observed;
   if (o.through == StepAuditOptions::Through::kTrainer) {
     WISP_ASSIGN_OR_RETURN(observed, ThroughTrainer::Create(o, step, records));
@@ -171,14 +183,18 @@ Status ChargeReleases(const StepAuditOptions& o, const TrainingOptions& step, co
   const uint64_t steps = 2 * o.observations;
   WISP_ASSIGN_OR_RETURN(const privacy::Mechanism mechanism, one.WithSteps(steps));
   return step.privacy.ledger
-      ->Charge({.mechanism = mechanism, .run = step.privacy.run, .purpose = "audit of a step",
-                .noise = step.privacy.reproducible_seed ? privacy::NoiseKind::kReproducible : privacy::NoiseKind::kSecure,
-                .loss_slack = StepLossSlack(o.architecture, step, step.privacy.noise_multiplier, steps)})
+      ->Charge(
+          {.mechanism = mechanism,
+           .run = step.privacy.run,
+           .purpose = "audit of a step",
+           .noise = step.privacy.reproducible_seed ? privacy::NoiseKind::kReproducible : privacy::NoiseKind::kSecure,
+           .loss_slack = StepLossSlack(o.architecture, step, step.privacy.noise_multiplier, steps)})
       .status();
 }
 
 Status CheckOptions(const StepAuditOptions& o) {
-  if (o.training.method == Method::kOrdinary) return InvalidArgument("ordinary training makes no claim that a step could be audited for");
+  if (o.training.method == Method::kOrdinary)
+    return InvalidArgument("ordinary training makes no claim that a step could be audited for");
   if (o.observations < 4) return InvalidArgument("observations is ", o.observations, ", allowed are 4 and above");
   for (double delta : o.deltas) WISP_RETURN_IF_ERROR(privacy::Delta::Create(delta).status());
   return privacy::CheckAuditLevel({.delta = 0, .confidence = o.confidence});
@@ -199,7 +215,8 @@ Result<StepAuditResult> AuditStep(const StepAuditOptions& o) {
   const double sigma = step.privacy.noise_multiplier;
   WISP_ASSIGN_OR_RETURN(const privacy::Mechanism one,
                         privacy::Mechanism::PoissonSubsampledGaussian(
-                            {.noise_multiplier = sigma, .sampling_probability = static_cast<double>(step.expected_batch) / step.num_records_public,
+                            {.noise_multiplier = sigma,
+                             .sampling_probability = static_cast<double>(step.expected_batch) / step.num_records_public,
                              .steps = 1}));
   WISP_ASSIGN_OR_RETURN(const std::vector<float> direction, ReleaseOf(o, o.canary));
   StepAuditResult result{.claimed_mu = 1 / sigma, .reach = Norm(direction) / step.privacy.clipping_norm};
@@ -207,13 +224,15 @@ Result<StepAuditResult> AuditStep(const StepAuditOptions& o) {
   WISP_RETURN_IF_ERROR(ChargeReleases(o, step, one));
   WISP_ASSIGN_OR_RETURN(const std::vector<double> seen_with, Observe(o, step, with, 0, direction));
   // A reproducible run must not give both worlds the same noise.
-  if (step.privacy.reproducible_seed) step.privacy.reproducible_seed = *step.privacy.reproducible_seed + (uint64_t{1} << 40);
+  if (step.privacy.reproducible_seed)
+    step.privacy.reproducible_seed = *step.privacy.reproducible_seed + (uint64_t{1} << 40);
   WISP_ASSIGN_OR_RETURN(const std::vector<double> seen_without, Observe(o, step, without, 1, direction));
 
   const privacy::CanaryObservations observations{.with = seen_with, .without = seen_without};
   result.level = 1 - (1 - o.confidence) / static_cast<double>(o.deltas.size() + 1);
   WISP_ASSIGN_OR_RETURN(result.mu, privacy::CanaryGdp(observations, result.level));
-  result.refuted = result.mu.mu > result.claimed_mu || PassesClippingNorm(result.reach, NumReleased(o.architecture, step));
+  result.refuted =
+      result.mu.mu > result.claimed_mu || PassesClippingNorm(result.reach, NumReleased(o.architecture, step));
   const double slack = StepLossSlack(o.architecture, step, sigma, 1);
   for (double delta : o.deltas) {
     StepAuditResult::AtDelta at{.delta = delta};

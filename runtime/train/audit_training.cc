@@ -15,7 +15,8 @@ using privacy::RandomStream;
 using privacy::StreamPurpose;
 
 size_t NumTargets(const Record& record) {
-  return static_cast<size_t>(std::count_if(record.targets.begin(), record.targets.end(), [](int32_t id) { return id >= 0; }));
+  return static_cast<size_t>(
+      std::count_if(record.targets.begin(), record.targets.end(), [](int32_t id) { return id >= 0; }));
 }
 
 Result<RandomStream> Coins(const std::optional<uint64_t>& seed) {
@@ -23,8 +24,8 @@ Result<RandomStream> Coins(const std::optional<uint64_t>& seed) {
   return RandomStream::Secure();
 }
 
-Result<std::unique_ptr<Trainer>> Trained(const Architecture& architecture, std::span<const float> weights, std::span<const Record> records,
-                                         const TrainingOptions& options) {
+Result<std::unique_ptr<Trainer>> Trained(const Architecture& architecture, std::span<const float> weights,
+                                         std::span<const Record> records, const TrainingOptions& options) {
   if (options.num_steps == 0) return InvalidArgument("an audit of a training run needs the number of steps; it is 0");
   WISP_ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer, Trainer::Create(architecture, weights, records, options));
   while (trainer->step() < options.num_steps) WISP_RETURN_IF_ERROR(trainer->Step().status());
@@ -51,7 +52,8 @@ std::vector<uint64_t> GuessCountsFor(uint64_t canaries) {
 
 SyntheticRecords RandomRecords(size_t count, size_t length, uint32_t num_items, RandomStream& random) {
   SyntheticRecords all;
-  for (size_t i = 0; i < count * (length + 1); ++i) all.items.push_back(static_cast<int32_t>(random.UniformBelow(num_items)));
+  for (size_t i = 0; i < count * (length + 1); ++i)
+    all.items.push_back(static_cast<int32_t>(random.UniformBelow(num_items)));
   for (size_t i = 0; i < count; ++i) {
     const std::span<const int32_t> items(all.items.data() + i * (length + 1), length + 1);
     all.records.push_back({items.first(length), items.last(length)});
@@ -78,7 +80,8 @@ SyntheticRecords RandomPairs(size_t count, uint32_t num_items, RandomStream& ran
   return all;
 }
 
-std::vector<double> RecordLosses(const Recommender& graph, std::span<const float> flat, std::span<const Record> records) {
+std::vector<double> RecordLosses(const Recommender& graph, std::span<const float> flat,
+                                 std::span<const Record> records) {
   AlignedArray<float> packed(graph.pack_plan().size());
   graph.pack_plan().Pack(graph.ops(), flat.data(), packed.data(), 0, 1);
   const Weights weights{&graph.ops(), &graph.pack_plan(), &graph.parameters(), flat.data(), packed.data()};
@@ -124,15 +127,18 @@ Result<RunAuditResult> AuditRun(const RunAuditOptions& o) {
   std::vector<double> scores = RecordLosses(trainer->graph(), trainer->final_weights(), canaries.records);
   for (size_t i = 0; i < scores.size(); ++i) {
     scores[i] = before[i] - scores[i];
-    if (!std::isfinite(scores[i])) return InvalidData("the loss of a canary is not finite: training diverged, which is no audit");
+    if (!std::isfinite(scores[i]))
+      return InvalidData("the loss of a canary is not finite: training diverged, which is no audit");
   }
   result.mean_drop_included = MeanWhere(scores, included, 1);
   result.mean_drop_excluded = MeanWhere(scores, included, 0);
-  WISP_ASSIGN_OR_RETURN(result.bound, privacy::OneRunBestEpsilon(scores, included, GuessCountsFor(o.canaries), o.level));
+  WISP_ASSIGN_OR_RETURN(result.bound,
+                        privacy::OneRunBestEpsilon(scores, included, GuessCountsFor(o.canaries), o.level));
   result.claimed = o.claimed_epsilon;
   if (!result.claimed && o.training.method != Method::kOrdinary) {
     WISP_ASSIGN_OR_RETURN(const privacy::Mechanism mechanism, trainer->StepMechanism(o.training.num_steps));
-    const double slack = StepLossSlack(o.architecture, o.training, o.training.privacy.noise_multiplier, o.training.num_steps);
+    const double slack =
+        StepLossSlack(o.architecture, o.training, o.training.privacy.noise_multiplier, o.training.num_steps);
     WISP_ASSIGN_OR_RETURN(result.claimed, ClaimedEpsilon(mechanism, slack, o.level.delta));
   }
   result.refuted = result.claimed && result.bound.epsilon > *result.claimed;
@@ -146,7 +152,8 @@ Result<MembershipAuditResult> AuditMembership(const MembershipAuditOptions& o) {
   for (const Record& record : o.records) {
     if (NumTargets(record) > 0) shuffled.push_back(record);
   }
-  if (shuffled.size() < 4) return InvalidData("membership inference needs 4 records or more, there are ", shuffled.size());
+  if (shuffled.size() < 4)
+    return InvalidData("membership inference needs 4 records or more, there are ", shuffled.size());
   for (size_t i = shuffled.size(); i > 1; --i) std::swap(shuffled[i - 1], shuffled[coins.UniformBelow(i)]);
   const std::span<const Record> all(shuffled);
   const std::span<const Record> members = all.first(all.size() / 2), others = all.subspan(all.size() / 2);

@@ -8,9 +8,13 @@ namespace wisp {
 
 Status ValidateSparse(const Architecture& a, const TrainingOptions& o) {
   if (a.output_table != OutputTable::kTied) {
-    return PrivacyRefused("fest and adafest with an untied output table: its softmax touches every row, and no mask covers it; use a tied table");
+    return PrivacyRefused(
+        "fest and adafest with an untied output table: its softmax touches every row, and no mask covers it; use a "
+        "tied table");
   }
-  if (o.ema_decay > 0) return InvalidArgument("fest and adafest step some rows only: averaged weights (ema_decay) are not offered with them");
+  if (o.ema_decay > 0)
+    return InvalidArgument(
+        "fest and adafest step some rows only: averaged weights (ema_decay) are not offered with them");
   if (o.method != Method::kFest) {
     if (!(o.sparse.map_noise_ratio >= 1e-3 && o.sparse.map_noise_ratio <= 1e3)) {
       return InvalidArgument("adafest: map_noise_ratio is ", o.sparse.map_noise_ratio, ", allowed is 0.001 to 1000");
@@ -18,7 +22,8 @@ Status ValidateSparse(const Architecture& a, const TrainingOptions& o) {
     WISP_RETURN_IF_ERROR(Validate(MapOptions(o)));
   }
   if (o.method == Method::kAdaFest) return OkStatus();
-  if (o.sparse.rows.empty()) return InvalidArgument("fest and adafest+ need the rows that may be trained; none are given");
+  if (o.sparse.rows.empty())
+    return InvalidArgument("fest and adafest+ need the rows that may be trained; none are given");
   int64_t before = -1;
   for (int32_t row : o.sparse.rows) {
     if (row <= before || row >= static_cast<int64_t>(a.num_items)) {

@@ -9,7 +9,9 @@ namespace {
 
 std::string StreamName(size_t index) { return index == 0 ? "sampling" : "noise" + std::to_string(index - 1); }
 
-RandomSource SourceOf(const Streams& streams) { return streams[0]->IsSecure() ? RandomSource::kSecure : RandomSource::kReproducible; }
+RandomSource SourceOf(const Streams& streams) {
+  return streams[0]->IsSecure() ? RandomSource::kSecure : RandomSource::kReproducible;
+}
 
 }  // namespace
 
@@ -44,7 +46,8 @@ std::vector<float> Copy(const AlignedArray<float>& array) { return {array.data()
 Status CheckCharged(const privacy::Ledger& ledger, const Checkpoint& c, std::string_view purpose, uint64_t steps) {
   WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerEntry> entries, ledger.Entries());
   uint64_t charged = 0;
-  for (const privacy::LedgerEntry& entry : entries) charged += entry.run == c.run_id && entry.purpose == purpose ? entry.mechanism.steps() : 0;
+  for (const privacy::LedgerEntry& entry : entries)
+    charged += entry.run == c.run_id && entry.purpose == purpose ? entry.mechanism.steps() : 0;
   if (charged >= steps) return OkStatus();
   return PrivacyRefused("checkpoint: the ledger was charged for ", charged, " of the ", steps, " steps of run '",
                         c.run_id, "'; go on with the ledger that paid for them");
@@ -54,7 +57,8 @@ Status CheckTuning(const Checkpoint& c, const std::string& run) {
   const std::string then = privacy::TuningOf(c.run_id), now = privacy::TuningOf(run);
   if (then == now) return OkStatus();
   const auto shown = [](const std::string& tuning) { return tuning.empty() ? "nothing" : "'" + tuning + "'"; };
-  return InvalidArgument("checkpoint: its run declared ", shown(then), " as chosen on the same data without a charge, this one declares ", shown(now),
+  return InvalidArgument("checkpoint: its run declared ", shown(then),
+                         " as chosen on the same data without a charge, this one declares ", shown(now),
                          "; allowed is the same");
 }
 
@@ -65,11 +69,13 @@ void Save(const Streams& streams, Checkpoint& c) {
 }
 
 Status Check(const Streams& streams, const Checkpoint& c) {
-  if (c.random != SourceOf(streams) || (c.random == RandomSource::kReproducible && c.streams.size() != streams.size())) {
+  if (c.random != SourceOf(streams) ||
+      (c.random == RandomSource::kReproducible && c.streams.size() != streams.size())) {
     return InvalidData("checkpoint: it belongs to a run with another source of randomness");
   }
   for (size_t i = 0; i < c.streams.size(); ++i) {
-    if (c.streams[i].name != StreamName(i)) return InvalidData("checkpoint: stream '", c.streams[i].name, "' where '", StreamName(i), "' should be");
+    if (c.streams[i].name != StreamName(i))
+      return InvalidData("checkpoint: stream '", c.streams[i].name, "' where '", StreamName(i), "' should be");
   }
   return OkStatus();
 }

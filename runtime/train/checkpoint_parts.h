@@ -1,4 +1,5 @@
-// What both trainers do with checkpoints: texts that read back as the same numbers, streams, sizes, and whether a ledger has paid.
+// What both trainers do with checkpoints: texts that read back as the same numbers, streams, sizes, and whether a
+// ledger has paid.
 #ifndef WISP_RUNTIME_TRAIN_CHECKPOINT_PARTS_H_
 #define WISP_RUNTIME_TRAIN_CHECKPOINT_PARTS_H_
 
@@ -19,19 +20,20 @@ namespace wisp::checkpoint_parts {
 std::string Text(double value);
 std::string Text(const OptimizerOptions& options);
 
-// The trainers' text without the number of records, which older checkpoints of private runs hold: nobody is to read it there, and a
-// log that has grown is no reason to refuse.
+// The trainers' text without the number of records, which older checkpoints of private runs hold: nobody is to read it
+// there, and a log that has grown is no reason to refuse.
 std::string WithoutRecords(std::string config);
 
 Status CheckSize(const char* what, size_t found, size_t needed);
 std::vector<float> Copy(const AlignedArray<float>& array);
 
-// A ledger that was not charged for the steps of a checkpoint, another one or an old copy, would report less than was spent.
-// kPrivacyRefused unless the checkpoint's run was charged at least `steps` steps of this purpose.
-Status CheckCharged(const privacy::Ledger& ledger, const Checkpoint& checkpoint, std::string_view purpose, uint64_t steps);
+// A ledger that was not charged for the steps of a checkpoint, another one or an old copy, would report less than was
+// spent. kPrivacyRefused unless the checkpoint's run was charged at least `steps` steps of this purpose.
+Status CheckCharged(const privacy::Ledger& ledger, const Checkpoint& checkpoint, std::string_view purpose,
+                    uint64_t steps);
 
-// The ledger knows what was chosen by looking at the data from the run's name, and a run that goes on keeps its own: kInvalidArgument
-// where `run` declares something else.
+// The ledger knows what was chosen by looking at the data from the run's name, and a run that goes on keeps its own:
+// kInvalidArgument where `run` declares something else.
 Status CheckTuning(const Checkpoint& checkpoint, const std::string& run);
 
 // The streams of a trainer: the first samples, the others are the workers' noise. Of secure ones nothing is saved.

@@ -6,22 +6,25 @@
 
 namespace wisp {
 
-void InitialiseClassifier(const ClassifierArchitecture& architecture, const InitialisationOptions& options, privacy::RandomStream& random,
-                          std::span<float> weights) {
+void InitialiseClassifier(const ClassifierArchitecture& architecture, const InitialisationOptions& options,
+                          privacy::RandomStream& random, std::span<float> weights) {
   std::fill(weights.begin(), weights.end(), 0.0f);
   InitialiseWeights(architecture.encoder, options, random, weights.first(FlatSize(ParametersOf(architecture.encoder))));
   const auto parameters = ParametersOf(architecture);
   const ParameterSpec& pooler = parameters[FindParameter(parameters, "pooler.weight")];
   const double bound = options.matrix_gain * std::sqrt(6.0 / (pooler.rows + pooler.cols));
-  for (float& w : weights.subspan(pooler.offset, pooler.size())) w = static_cast<float>(bound * (2 * random.UniformDouble() - 1));
+  for (float& w : weights.subspan(pooler.offset, pooler.size()))
+    w = static_cast<float>(bound * (2 * random.UniformDouble() - 1));
 }
 
-uint32_t Predict(const Classifier& graph, RecordContext& context, std::span<const int32_t> tokens, const HeadInput& input) {
+uint32_t Predict(const Classifier& graph, RecordContext& context, std::span<const int32_t> tokens,
+                 const HeadInput& input) {
   const float* z = graph.Logits(context, tokens, input);
   return static_cast<uint32_t>(std::max_element(z, z + graph.architecture().num_classes) - z);
 }
 
-double Accuracy(const Classifier& graph, const float* flat, std::span<const LabelledRecord> records, const HeadInput& input, Workers& workers) {
+double Accuracy(const Classifier& graph, const float* flat, std::span<const LabelledRecord> records,
+                const HeadInput& input, Workers& workers) {
   if (records.empty()) return 0;
   AlignedArray<float> packed(graph.pack_plan().size());
   graph.pack_plan().Pack(graph.ops(), flat, packed.data(), 0, 1);
@@ -34,7 +37,8 @@ double Accuracy(const Classifier& graph, const float* flat, std::span<const Labe
       right[w] += Predict(graph, context, records[i].tokens, input) == static_cast<uint32_t>(records[i].label) ? 1 : 0;
     }
   });
-  return static_cast<double>(std::accumulate(right.begin(), right.end(), size_t{0})) / static_cast<double>(records.size());
+  return static_cast<double>(std::accumulate(right.begin(), right.end(), size_t{0})) /
+         static_cast<double>(records.size());
 }
 
 }  // namespace wisp

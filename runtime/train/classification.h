@@ -10,15 +10,18 @@
 
 namespace wisp {
 
-// The encoder and the pooler as InitialiseWeights; the head is 0. `weights` has FlatSize(ParametersOf(architecture)) entries.
-void InitialiseClassifier(const ClassifierArchitecture& architecture, const InitialisationOptions& options, privacy::RandomStream& random,
-                          std::span<float> weights);
+// The encoder and the pooler as InitialiseWeights; the head is 0. `weights` has FlatSize(ParametersOf(architecture))
+// entries.
+void InitialiseClassifier(const ClassifierArchitecture& architecture, const InitialisationOptions& options,
+                          privacy::RandomStream& random, std::span<float> weights);
 
 // The class with the largest logit, the first of equals.
-uint32_t Predict(const Classifier& graph, RecordContext& context, std::span<const int32_t> tokens, const HeadInput& input);
+uint32_t Predict(const Classifier& graph, RecordContext& context, std::span<const int32_t> tokens,
+                 const HeadInput& input);
 
 // Share of records whose class is predicted; 0 for none. Local-only where the records are private.
-double Accuracy(const Classifier& graph, const float* flat, std::span<const LabelledRecord> records, const HeadInput& input, Workers& workers);
+double Accuracy(const Classifier& graph, const float* flat, std::span<const LabelledRecord> records,
+                const HeadInput& input, Workers& workers);
 
 }  // namespace wisp
 

@@ -22,7 +22,8 @@ using privacy::Mechanism;
 Status CheckGoal(const PrivacyGoal& goal, DpFpMode mode, double num_records) {
   if (mode == DpFpMode::kPaper) {
     if (!goal.epsilon && !goal.noise_multiplier) return OkStatus();
-    return PrivacyRefused("mode paper has no epsilon that its noise could be calibrated to. ", WhyPaperHasNoGuarantee());
+    return PrivacyRefused("mode paper has no epsilon that its noise could be calibrated to. ",
+                          WhyPaperHasNoGuarantee());
   }
   return CheckPrivacyGoal(goal, num_records);
 }
@@ -35,18 +36,23 @@ struct NoiseTarget {
 Result<double> CalibrateTo(const ClassificationJob& job, const NoiseTarget& target, DpFpOptions& o) {
   const double q = static_cast<double>(o.expected_batch) / o.num_records_public;
   const bool clipped = o.mode == DpFpMode::kClipped;
-  WISP_ASSIGN_OR_RETURN(const auto head_target, privacy::EpsilonDelta::Create(target.epsilon * (clipped ? job.head_share : 1.0), target.delta));
-  WISP_ASSIGN_OR_RETURN(const auto head, privacy::CalibrateNoise({.target = head_target, .sampling_probability = q / o.micro_batches,
+  WISP_ASSIGN_OR_RETURN(const auto head_target,
+                        privacy::EpsilonDelta::Create(target.epsilon * (clipped ? job.head_share : 1.0), target.delta));
+  WISP_ASSIGN_OR_RETURN(const auto head, privacy::CalibrateNoise({.target = head_target,
+                                                                  .sampling_probability = q / o.micro_batches,
                                                                   .steps = o.num_steps * o.micro_batches}));
   o.noise_multiplier = head.noise_multiplier;
   if (!clipped) return head.epsilon;
   WISP_ASSIGN_OR_RETURN(const auto whole, privacy::EpsilonDelta::Create(target.epsilon, target.delta));
-  WISP_ASSIGN_OR_RETURN(const Mechanism releases, Mechanism::PoissonSubsampledGaussian({.noise_multiplier = o.noise_multiplier,
-                                                                                        .sampling_probability = q / o.micro_batches,
-                                                                                        .steps = o.num_steps * o.micro_batches}));
+  WISP_ASSIGN_OR_RETURN(const Mechanism releases,
+                        Mechanism::PoissonSubsampledGaussian({.noise_multiplier = o.noise_multiplier,
+                                                              .sampling_probability = q / o.micro_batches,
+                                                              .steps = o.num_steps * o.micro_batches}));
   const std::vector beside = {releases};
-  WISP_ASSIGN_OR_RETURN(const auto encoder, privacy::CalibrateNoise({.target = whole, .sampling_probability = q, .steps = o.num_steps,
-                                                                     .composed_with = beside}));
+  WISP_ASSIGN_OR_RETURN(
+      const auto encoder,
+      privacy::CalibrateNoise(
+          {.target = whole, .sampling_probability = q, .steps = o.num_steps, .composed_with = beside}));
   o.encoder.noise_multiplier = encoder.noise_multiplier;
   return encoder.epsilon;
 }
@@ -55,8 +61,9 @@ Status Prepare(const ClassificationJob& job, DpFpOptions& o) {
   WISP_RETURN_IF_ERROR(Validate(job.architecture));
   if (o.num_records_public == 0) {
     if (o.mode != DpFpMode::kPaper) {
-      return PrivacyRefused("private training needs the number of records declared as public (num_records_public): steps and sampling "
-                            "probability follow from it and must not be counted from private data");
+      return PrivacyRefused(
+          "private training needs the number of records declared as public (num_records_public): steps and sampling "
+          "probability follow from it and must not be counted from private data");
     }
     o.num_records_public = static_cast<uint32_t>(job.records.size());
   }
@@ -65,16 +72,19 @@ Status Prepare(const ClassificationJob& job, DpFpOptions& o) {
     return PrivacyRefused("private training needs a ledger: without one the budget spent would be forgotten");
   }
   if (job.new_limit && o.ledger != nullptr) WISP_RETURN_IF_ERROR(o.ledger->CheckLimit(*job.new_limit));
-  if (o.expected_batch == 0 || o.micro_batches == 0) return InvalidArgument("expected_batch and micro_batches must be 1 or above");
+  if (o.expected_batch == 0 || o.micro_batches == 0)
+    return InvalidArgument("expected_batch and micro_batches must be 1 or above");
   if (o.expected_batch > o.num_records_public) {
-    return InvalidArgument("expected_batch is ", o.expected_batch, ", more than the ", o.num_records_public, " records");
+    return InvalidArgument("expected_batch is ", o.expected_batch, ", more than the ", o.num_records_public,
+                           " records");
   }
   if (o.num_steps == 0) {
     WISP_ASSIGN_OR_RETURN(o.num_steps, StepsOfEpochs(job.epochs, o.num_records_public, o.expected_batch));
   }
   if (o.num_steps == 0) return InvalidArgument("neither epochs nor steps are given");
   if (o.mode == DpFpMode::kPaper) return OkStatus();
-  // What DpFpTrainer::Create would refuse only after the seconds that calibration takes, with noise that stands for what is to come.
+  // What DpFpTrainer::Create would refuse only after the seconds that calibration takes, with noise that stands for
+  // what is to come.
   DpFpOptions probe = o;
   probe.noise_multiplier = probe.encoder.noise_multiplier = 1;
   WISP_RETURN_IF_ERROR(DpFpTrainer::Check(job.architecture, job.start_weights, job.records, probe));
@@ -82,14 +92,17 @@ Status Prepare(const ClassificationJob& job, DpFpOptions& o) {
 }
 
 // What so many steps of the run are charged as, both mechanisms' noise multiplied.
-Result<std::vector<privacy::ChargeRequest>> Charges(const ClassificationJob& job, DpFpOptions o, uint64_t steps, double noise_factor) {
+Result<std::vector<privacy::ChargeRequest>> Charges(const ClassificationJob& job, DpFpOptions o, uint64_t steps,
+                                                    double noise_factor) {
   std::vector<privacy::ChargeRequest> charges;
   if (steps == 0) return charges;
   o.noise_multiplier *= noise_factor;
   o.encoder.noise_multiplier *= noise_factor;
   WISP_ASSIGN_OR_RETURN(const std::vector<Mechanism> mechanisms, DpFpMechanisms(o, steps));
   for (const Mechanism& m : mechanisms) {
-    charges.push_back({.mechanism = m, .run = o.run, .purpose = "training",
+    charges.push_back({.mechanism = m,
+                       .run = o.run,
+                       .purpose = "training",
                        .noise = o.reproducible_seed ? privacy::NoiseKind::kReproducible : privacy::NoiseKind::kSecure});
   }
   charges.front().loss_slack = DpFpLossSlack(job.architecture, o, steps);  // of both together
@@ -103,7 +116,8 @@ Result<std::vector<privacy::ChargeRequest>> Charges(const ClassificationJob& job
 Status FillInNoise(const ClassificationJob& job, DpFpOptions& o) {
   if (job.goal.noise_multiplier) {
     if (o.mode == DpFpMode::kClipped && o.encoder.noise_multiplier == 0) {
-      return InvalidArgument("the noise multiplier ", *job.goal.noise_multiplier, " is that of the releases; mode clipped needs the encoder's too "
+      return InvalidArgument("the noise multiplier ", *job.goal.noise_multiplier,
+                             " is that of the releases; mode clipped needs the encoder's too "
                              "(dp_fp.encoder.noise_multiplier of the recipe), or an epsilon that both follow from");
     }
     o.noise_multiplier = *job.goal.noise_multiplier;
@@ -114,12 +128,14 @@ Status FillInNoise(const ClassificationJob& job, DpFpOptions& o) {
   }
   double slack = 0;
   for (int attempt = 0;; ++attempt) {
-    const NoiseTarget target{.epsilon = *job.goal.epsilon - 2.2 * slack, .delta = job.goal.delta * (1 - 1e-6) * std::exp(-1.1 * slack)};
+    const NoiseTarget target{.epsilon = *job.goal.epsilon - 2.2 * slack,
+                             .delta = job.goal.delta * (1 - 1e-6) * std::exp(-1.1 * slack)};
     WISP_ASSIGN_OR_RETURN(const double epsilon, CalibrateTo(job, target, o));
     const double needed = DpFpLossSlack(job.architecture, o, o.num_steps);
     if (2 * needed <= *job.goal.epsilon - epsilon && needed <= 1.1 * slack + 1e-7) return OkStatus();
     if (attempt == 3) {
-      return PrivacyRefused("epsilon ", privacy::DoubleText(*job.goal.epsilon), " cannot be met: the integer grid of the noise alone costs ",
+      return PrivacyRefused("epsilon ", privacy::DoubleText(*job.goal.epsilon),
+                            " cannot be met: the integer grid of the noise alone costs ",
                             privacy::EpsilonText(2 * needed));
     }
     slack = std::max(needed, slack) * 1.01 + 1e-9;
@@ -168,7 +184,8 @@ class ClassificationRun {
   // As the recommender's job: what is left has to fit, or as much of it as does.
   Status CheckBudget(const Checkpoint* checkpoint) {
     const uint64_t done = checkpoint != nullptr ? std::min(checkpoint->step, o_.num_steps) : 0;
-    const RunBudget budget{*o_.ledger, job_.new_limit, o_.num_steps - done, [this](uint64_t steps, double factor) { return Charges(job_, o_, steps, factor); }};
+    const RunBudget budget{*o_.ledger, job_.new_limit, o_.num_steps - done,
+                           [this](uint64_t steps, double factor) { return Charges(job_, o_, steps, factor); }};
     WISP_ASSIGN_OR_RETURN(const auto charges, budget.charges(budget.steps, 1));
     const Status refusal = o_.ledger->CheckFits(charges, job_.new_limit);
     if (refusal.ok() || refusal.code() != StatusCode::kPrivacyRefused || o_.reproducible_seed) return refusal;
@@ -182,12 +199,16 @@ class ClassificationRun {
   Status Reserve() {
     constexpr uint64_t kBeside = 256 << 10, kEveryWithoutCharges = 50;
     if (!job_.checkpoint_path.empty()) {
-      const uint64_t floats = FlatSize(ParametersOf(job_.architecture)), releases = uint64_t{job_.architecture.num_classes} * job_.architecture.encoder.width;
-      WISP_RETURN_IF_ERROR(saved_.Reserve({.path = job_.checkpoint_path,
-                                           .every = job_.checkpoint_every > 0 || is_private() ? job_.checkpoint_every : kEveryWithoutCharges,
-                                           .bytes = floats * sizeof(float) + Optimizer::PlanBytes(o_.optimizer, floats) + releases * sizeof(double) + kBeside}));
+      const uint64_t floats = FlatSize(ParametersOf(job_.architecture)),
+                     releases = uint64_t{job_.architecture.num_classes} * job_.architecture.encoder.width;
+      WISP_RETURN_IF_ERROR(saved_.Reserve(
+          {.path = job_.checkpoint_path,
+           .every = job_.checkpoint_every > 0 || is_private() ? job_.checkpoint_every : kEveryWithoutCharges,
+           .bytes = floats * sizeof(float) + Optimizer::PlanBytes(o_.optimizer, floats) + releases * sizeof(double) +
+                    kBeside}));
     }
-    return is_private() ? saved_.ReserveLedger(o_.ledger->path(), 2 * (end_ / std::max(1u, o_.steps_per_charge) + 1)) : OkStatus();
+    return is_private() ? saved_.ReserveLedger(o_.ledger->path(), 2 * (end_ / std::max(1u, o_.steps_per_charge) + 1))
+                        : OkStatus();
   }
 
   RunBudget NextCharge() const {
@@ -200,13 +221,16 @@ class ClassificationRun {
       const uint64_t written = is_private() ? o_.ledger->num_written() : 0;
       auto report = trainer_->Step();
       const auto was_paid = [&] { return o_.ledger->num_written() != written; };
-      if (!report.ok() && report.status().code() == StatusCode::kIo && is_private() && !was_paid() && saved_.GiveUpLedgerRoom()) {
+      if (!report.ok() && report.status().code() == StatusCode::kIo && is_private() && !was_paid() &&
+          saved_.GiveUpLedgerRoom()) {
         report = trainer_->Step();
       }
       if (!report.ok()) {
         if (!is_private()) return report.status();
         Save();
-        if (report.status().code() != StatusCode::kPrivacyRefused || trainer_->step() == 0 || !LimitRefuses(NextCharge())) return WithWhatStays(report.status(), saved_, trainer_->num_charged());
+        if (report.status().code() != StatusCode::kPrivacyRefused || trainer_->step() == 0 ||
+            !LimitRefuses(NextCharge()))
+          return WithWhatStays(report.status(), saved_, trainer_->num_charged());
         result_.ended_early = EndedEarly(end_ = trainer_->step(), o_.num_steps, report.status());
         break;
       }
@@ -220,11 +244,16 @@ class ClassificationRun {
     result_.num_dropped += report.num_dropped;
     const uint64_t step = trainer_->step();
     if (saved_.Due(step, trainer_->at_end_of_charge()) && step < end_) Save();
-    if (!job_.progress || job_.progress({.step = step, .num_steps = end_, .mean_loss = report.mean_loss, .saved = saved_.step(), .save_failure = saved_.failure()})) {
+    if (!job_.progress || job_.progress({.step = step,
+                                         .num_steps = end_,
+                                         .mean_loss = report.mean_loss,
+                                         .saved = saved_.step(),
+                                         .save_failure = saved_.failure()})) {
       return OkStatus();
     }
     Save();
-    return Cancelled("training was cancelled after step ", step, " of ", end_, "; ", WhatStays(saved_, trainer_->num_charged()));
+    return Cancelled("training was cancelled after step ", step, " of ", end_, "; ",
+                     WhatStays(saved_, trainer_->num_charged()));
   }
 
   void Save() {
@@ -243,7 +272,8 @@ class ClassificationRun {
     WISP_ASSIGN_OR_RETURN(result_.mechanisms, DpFpMechanisms(o_, result_.num_steps));
     if (o_.reproducible_seed) return OkStatus();
     WISP_ASSIGN_OR_RETURN(const auto delta, privacy::Delta::Create(job_.goal.delta));
-    WISP_ASSIGN_OR_RETURN(const privacy::RunEpsilon stated, privacy::StateRun(*o_.ledger, result_.run, result_.length(), delta));
+    WISP_ASSIGN_OR_RETURN(const privacy::RunEpsilon stated,
+                          privacy::StateRun(*o_.ledger, result_.run, result_.length(), delta));
     result_.epsilon = stated.epsilon;
     result_.accountant = stated.accountant;
     return OkStatus();

@@ -1,10 +1,11 @@
 // A whole DP-FP run: from labelled records and options to a classifier's weights and what may be said of them.
 //
-// What `wisp classify train` and the tests share: steps from epochs, noise from a target epsilon, training, the figures of
-// the ledger. It touches no file but the ledger and, if asked for, the checkpoint. Sensitivity, release, noise and charges are those of DpFpTrainer (dp_fp.h);
-// here is only which noise it is given.
+// What `wisp classify train` and the tests share: steps from epochs, noise from a target epsilon, training, the figures
+// of the ledger. It touches no file but the ledger and, if asked for, the checkpoint. Sensitivity, release, noise and
+// charges are those of DpFpTrainer (dp_fp.h); here is only which noise it is given.
 //
-//   ClassificationJob job{.records = records, .architecture = a, .start_weights = weights, .options = {...}, .epochs = 10, .goal = {...}};
+//   ClassificationJob job{.records = records, .architecture = a, .start_weights = weights, .options = {...},
+//       .epochs = 10, .goal = {...}};
 //   WISP_ASSIGN_OR_RETURN(ClassificationResult result, RunClassificationJob(job));
 #ifndef WISP_RUNTIME_TRAIN_CLASSIFICATION_JOB_H_
 #define WISP_RUNTIME_TRAIN_CLASSIFICATION_JOB_H_
@@ -24,7 +25,7 @@ namespace wisp {
 
 struct ClassificationProgress {
   uint64_t step = 0, num_steps = 0;
-  double mean_loss = 0;  // as DpFpStepReport: local only, 0 in kAggregate
+  double mean_loss = 0;           // as DpFpStepReport: local only, 0 in kAggregate
   std::optional<uint64_t> saved;  // as JobProgress
   std::string save_failure;
 };
@@ -34,19 +35,20 @@ struct ClassificationResult;
 struct ClassificationJob {
   std::span<const LabelledRecord> records;  // must outlive the run
   ClassifierArchitecture architecture;
-  std::span<const float> start_weights;     // flat layout; must not stem from private data that is not accounted for
+  std::span<const float> start_weights;  // flat layout; must not stem from private data that is not accounted for
   // num_steps 0: from epochs. The noise multipliers are read where the goal names none; in kPaper always, for there the
   // goal must be empty: nothing can be calibrated to, and nothing be charged.
   DpFpOptions options;
-  double epochs = 0;                        // steps = ceil(epochs * N / expected_batch), N declared or, in kPaper, counted
-  // goal.epsilon: calibrate to this at goal.delta, everything of the run included. goal.noise_multiplier: of the releases;
-  // kClipped takes options.encoder.noise_multiplier beside it. Exactly one of the two in the private modes.
+  // Steps = ceil(epochs * N / expected_batch), N declared or, in kPaper, counted.
+  double epochs = 0;
+  // goal.epsilon: calibrate to this at goal.delta, everything of the run included. goal.noise_multiplier: of the
+  // releases; kClipped takes options.encoder.noise_multiplier beside it. Exactly one of the two in the private modes.
   PrivacyGoal goal;
   std::optional<privacy::EpsilonDelta> new_limit;  // as TrainingJob's
-  // kClipped with goal.epsilon: the part of it that the releases for the head would cost alone; the encoder's noise is the
-  // smallest with which both together meet the goal. Composition is sublinear: the encoder gets more than the rest.
+  // kClipped with goal.epsilon: the part of it that the releases for the head would cost alone; the encoder's noise is
+  // the smallest with which both together meet the goal. Composition is sublinear: the encoder gets more than the rest.
   double head_share = 0.3;
-  std::string checkpoint_path;                     // as TrainingJob's, these three
+  std::string checkpoint_path;  // as TrainingJob's, these three
   uint64_t checkpoint_every = 0;
   std::function<Status(const ClassificationResult&)> write;
   std::function<bool(const ClassificationProgress&)> progress;  // after each step; false cancels. Charges stay
@@ -54,8 +56,8 @@ struct ClassificationJob {
 
 struct ClassificationResult {
   std::vector<float> weights;
-  DpFpOptions options;                         // as they ran: steps and noise filled in
-  double norm_bound = 0;                       // what the head reads at inference is clipped to
+  DpFpOptions options;    // as they ran: steps and noise filled in
+  double norm_bound = 0;  // what the head reads at inference is clipped to
   uint64_t num_steps = 0, num_dropped = 0;
   uint64_t planned_steps = 0, resumed_from = 0;  // as JobResult, these four
   std::string ended_early, save_failure;
@@ -67,8 +69,8 @@ struct ClassificationResult {
   std::vector<privacy::Mechanism> mechanisms;  // none in kPaper
   // Of this run, at goal.delta; absent without a guarantee: kPaper, reproducible noise.
   std::optional<double> epsilon;
-  std::string accountant;                      // as JobResult's
-  std::string description;                     // DescribeDpFp: what is released and protected, or why nothing is
+  std::string accountant;   // as JobResult's
+  std::string description;  // DescribeDpFp: what is released and protected, or why nothing is
 };
 
 // The noise of a run with those steps, filled into `options`. Private modes only.

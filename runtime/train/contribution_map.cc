@@ -19,8 +19,12 @@ Status Check(const char* field, double value, double most) {
   return InvalidArgument("contribution map: ", field, " is ", value, ", allowed is above 0 and up to ", most);
 }
 
-int64_t ThresholdInSteps(const ContributionMapOptions& o) { return static_cast<int64_t>(std::ceil(o.threshold / o.clipping_norm * kSteps)); }
-uint64_t SigmaInSteps(const ContributionMapOptions& o) { return static_cast<uint64_t>(std::ceil(o.noise_multiplier * kSteps)); }
+int64_t ThresholdInSteps(const ContributionMapOptions& o) {
+  return static_cast<int64_t>(std::ceil(o.threshold / o.clipping_norm * kSteps));
+}
+uint64_t SigmaInSteps(const ContributionMapOptions& o) {
+  return static_cast<uint64_t>(std::ceil(o.noise_multiplier * kSteps));
+}
 
 }  // namespace
 
@@ -30,13 +34,14 @@ Status Validate(const ContributionMapOptions& o) {
   return Check("threshold", o.threshold, kMostThresholdDeviations * o.noise_multiplier * o.clipping_norm);
 }
 
-// The chance that goes with the noise and the threshold as they are drawn and compared: that of round(N(0, sigma^2)), which
-// the discrete noise is as good as, to reach a whole number of steps.
+// The chance that goes with the noise and the threshold as they are drawn and compared: that of round(N(0, sigma^2)),
+// which the discrete noise is as good as, to reach a whole number of steps.
 double ContributionMap::FalseRowChance(const ContributionMapOptions& o) {
   return privacy::UpperTail((static_cast<double>(ThresholdInSteps(o)) - 0.5) / static_cast<double>(SigmaInSteps(o)));
 }
 
-ContributionMap::ContributionMap(uint32_t num_rows, const ContributionMapOptions& o, const RowSet* allowed, size_t max_length)
+ContributionMap::ContributionMap(uint32_t num_rows, const ContributionMapOptions& o, const RowSet* allowed,
+                                 size_t max_length)
     : places_(allowed != nullptr ? allowed->size() : num_rows),
       clipping_norm_(o.clipping_norm),
       allowed_(allowed),
@@ -79,7 +84,8 @@ void ContributionMap::Count(const Record& record) {
   }
 }
 
-void ContributionMap::Select(std::span<const Record* const> batch, privacy::RandomStream& noise, std::vector<int32_t>& survivors) {
+void ContributionMap::Select(std::span<const Record* const> batch, privacy::RandomStream& noise,
+                             std::vector<int32_t>& survivors) {
   survivors.clear();
   touched_.Clear();
   counts_.clear();
@@ -96,7 +102,8 @@ void ContributionMap::Select(std::span<const Record* const> batch, privacy::Rand
 // The untouched rows, counted 0, 1, 2, ... in ascending order without the touched ones: trial i is the i-th of them.
 void ContributionMap::SelectUntouched(privacy::RandomStream& noise, std::vector<int32_t>& survivors) {
   ascending_.clear();
-  for (int32_t row : touched_.rows()) ascending_.push_back(allowed_ == nullptr ? row : allowed_->slot(row));  // places among all
+  // Places among all.
+  for (int32_t row : touched_.rows()) ascending_.push_back(allowed_ == nullptr ? row : allowed_->slot(row));
   std::sort(ascending_.begin(), ascending_.end());
   const uint64_t trials = places_ - ascending_.size();
   size_t passed = 0;  // touched places before the current one

@@ -34,21 +34,31 @@ std::vector<ParameterSpec> GradientParameters(const Classifier& graph, DpFpMode 
 }
 
 PhantomGradients::Setup SetupOf(const Classifier& graph, const std::vector<ParameterSpec>& parameters, size_t worker) {
-  return {.parameters = parameters, .head_parameter = graph.head_weight(), .max_rows = graph.architecture().encoder.max_length, .worker = worker};
+  return {.parameters = parameters,
+          .head_parameter = graph.head_weight(),
+          .max_rows = graph.architecture().encoder.max_length,
+          .worker = worker};
 }
 
-double MicroProbability(const DpFpOptions& o) { return static_cast<double>(o.expected_batch) / o.num_records_public / o.micro_batches; }
+double MicroProbability(const DpFpOptions& o) {
+  return static_cast<double>(o.expected_batch) / o.num_records_public / o.micro_batches;
+}
 
 // Draws of a step that room is made for, over all micro-batches.
-size_t DrawsAtMost(size_t num_records, const DpFpOptions& o) { return SeldomMore(num_records * o.micro_batches, MicroProbability(o)); }
+size_t DrawsAtMost(size_t num_records, const DpFpOptions& o) {
+  return SeldomMore(num_records * o.micro_batches, MicroProbability(o));
+}
 
 }  // namespace
 
 // What one worker owns: buffers, noise stream, gradient method (not in kAggregate), this step's figures.
 struct DpFpTrainer::Worker {
   Worker(const Classifier& graph, const Weights& view, RandomStream noise_stream)
-      : buffers(graph.AllocateForTraining()), weights(view), noise(std::move(noise_stream)),
-        noise_steps(graph.architecture().encoder.width), noise_values(graph.architecture().encoder.width) {}
+      : buffers(graph.AllocateForTraining()),
+        weights(view),
+        noise(std::move(noise_stream)),
+        noise_steps(graph.architecture().encoder.width),
+        noise_values(graph.architecture().encoder.width) {}
 
   Buffers buffers;
   Weights weights;
@@ -60,8 +70,10 @@ struct DpFpTrainer::Worker {
   size_t num_dropped = 0;
 };
 
-Result<std::unique_ptr<DpFpTrainer>> DpFpTrainer::Create(const ClassifierArchitecture& architecture, std::span<const float> weights,
-                                                         std::span<const LabelledRecord> records, const DpFpOptions& given) {
+Result<std::unique_ptr<DpFpTrainer>> DpFpTrainer::Create(const ClassifierArchitecture& architecture,
+                                                         std::span<const float> weights,
+                                                         std::span<const LabelledRecord> records,
+                                                         const DpFpOptions& given) {
   DpFpOptions options = given;
   if (options.num_threads == 0) options.num_threads = DefaultThreads();
   WISP_RETURN_IF_ERROR(Check(architecture, weights, records, options));
@@ -72,14 +84,16 @@ Result<std::unique_ptr<DpFpTrainer>> DpFpTrainer::Create(const ClassifierArchite
       WISP_ASSIGN_OR_RETURN(RandomStream stream, RandomStream::Secure());
       streams.push_back(std::move(stream));
     } else {
-      streams.push_back(RandomStream::Reproducible(*options.reproducible_seed + (i << 32), i == 0 ? StreamPurpose::kSampling : StreamPurpose::kNoise));
+      streams.push_back(RandomStream::Reproducible(*options.reproducible_seed + (i << 32),
+                                                   i == 0 ? StreamPurpose::kSampling : StreamPurpose::kNoise));
     }
   }
   return std::unique_ptr<DpFpTrainer>(new DpFpTrainer(architecture, weights, records, options, std::move(streams)));
 }
 
-DpFpTrainer::DpFpTrainer(const ClassifierArchitecture& architecture, std::span<const float> weights, std::span<const LabelledRecord> records,
-                         const DpFpOptions& options, std::vector<RandomStream> streams)
+DpFpTrainer::DpFpTrainer(const ClassifierArchitecture& architecture, std::span<const float> weights,
+                         std::span<const LabelledRecord> records, const DpFpOptions& options,
+                         std::vector<RandomStream> streams)
     : options_(options),
       schedule_{options.num_steps, 0, options.num_steps},
       graph_(architecture, kernels::BestOps()),
@@ -101,11 +115,16 @@ DpFpTrainer::DpFpTrainer(const ClassifierArchitecture& architecture, std::span<c
   const kernels::OpTable& ops = graph_.ops();
   GradientSum* sum = nullptr;
   if (is_private()) {
-    releases_.emplace(ops, HeadReleaseOptions{.num_classes = architecture.num_classes, .width = architecture.encoder.width,
-                                              .micro_batches = options.micro_batches, .clipping_norm = options.clipping_norm,
-                                              .noise_multiplier = options.noise_multiplier, .sampling_probability = micro_probability(),
-                                              .num_records_public = options_.num_records_public, .release_decay = options.release_decay,
-                                              .effective_dimensions = options.effective_dimensions, .class_prior = options.class_prior});
+    releases_.emplace(ops, HeadReleaseOptions{.num_classes = architecture.num_classes,
+                                              .width = architecture.encoder.width,
+                                              .micro_batches = options.micro_batches,
+                                              .clipping_norm = options.clipping_norm,
+                                              .noise_multiplier = options.noise_multiplier,
+                                              .sampling_probability = micro_probability(),
+                                              .num_records_public = options_.num_records_public,
+                                              .release_decay = options.release_decay,
+                                              .effective_dimensions = options.effective_dimensions,
+                                              .class_prior = options.class_prior});
   } else {
     float_sum_ = std::make_unique<FloatGradientSum>(ops, weights.size(), workers_.size());
     sum = float_sum_.get();
@@ -115,8 +134,9 @@ DpFpTrainer::DpFpTrainer(const ClassifierArchitecture& architecture, std::span<c
     for (const ParameterSpec& p : gradient_parameters_) coordinates += p.trained ? p.size() : 0;
     gradient_grid_.emplace(options.encoder.clipping_norm, coordinates);
     grid_sum_ = std::make_unique<GridGradientSum>(
-        ops, weights.size(), GridGradientSum::Grid{.steps_per_unit = static_cast<float>(gradient_grid_->steps_per_unit()),
-                                                   .max_sum_squares = gradient_grid_->max_sum_squares()});
+        ops, weights.size(),
+        GridGradientSum::Grid{.steps_per_unit = static_cast<float>(gradient_grid_->steps_per_unit()),
+                              .max_sum_squares = gradient_grid_->max_sum_squares()});
     sum = grid_sum_.get();
   }
   if (sum != nullptr) optimizer_.emplace(ops, options.optimizer, weights.size());
@@ -124,7 +144,8 @@ DpFpTrainer::DpFpTrainer(const ClassifierArchitecture& architecture, std::span<c
   for (size_t w = 0; w < workers_.size(); ++w) {
     worker_state_.push_back(std::make_unique<Worker>(graph_, view, std::move(streams[w + 1])));
     if (sum == nullptr) continue;
-    worker_state_.back()->gradients.emplace(ops, SetupOf(graph_, gradient_parameters_, w), GradientOptions(options_, gradient_grid_), *sum);
+    worker_state_.back()->gradients.emplace(ops, SetupOf(graph_, gradient_parameters_, w),
+                                            GradientOptions(options_, gradient_grid_), *sum);
   }
   sample_.reserve(records_.size());
   if (options.mode == DpFpMode::kClipped) encoder_batch_.reserve(records_.size());
@@ -134,13 +155,14 @@ DpFpTrainer::DpFpTrainer(const ClassifierArchitecture& architecture, std::span<c
 DpFpTrainer::~DpFpTrainer() = default;
 
 TrainingMemory DpFpTrainer::memory() const {
-  TrainingMemory m{.weights = weights_.allocated_bytes(),
-                   .packed_weights = packed_.allocated_bytes(),
-                   .optimizer_state = optimizer_ ? optimizer_->size_bytes() : 0,
-                   .gradient_sums = (releases_ ? releases_->size_bytes() : 0) + (grid_sum_ ? grid_sum_->size_bytes() : 0) +
-                                    (float_sum_ ? float_sum_->size_bytes() : 0),
-                   .activations = worker_state_.size() * graph_.training_bytes(),
-                   .lists = (sample_.capacity() + encoder_batch_.capacity()) * sizeof(uint32_t) + draws_.capacity() * sizeof(Draw)};
+  TrainingMemory m{
+      .weights = weights_.allocated_bytes(),
+      .packed_weights = packed_.allocated_bytes(),
+      .optimizer_state = optimizer_ ? optimizer_->size_bytes() : 0,
+      .gradient_sums = (releases_ ? releases_->size_bytes() : 0) + (grid_sum_ ? grid_sum_->size_bytes() : 0) +
+                       (float_sum_ ? float_sum_->size_bytes() : 0),
+      .activations = worker_state_.size() * graph_.training_bytes(),
+      .lists = (sample_.capacity() + encoder_batch_.capacity()) * sizeof(uint32_t) + draws_.capacity() * sizeof(Draw)};
   for (const auto& w : worker_state_) {
     m.record_gradients += w->noise_steps.capacity() * sizeof(int64_t) + w->noise_values.capacity() * sizeof(float);
     if (w->gradients) m.record_gradients += w->gradients->scratch_bytes();
@@ -148,10 +170,12 @@ TrainingMemory DpFpTrainer::memory() const {
   return m;
 }
 
-Result<TrainingMemory> PlanClassificationMemory(const ClassifierArchitecture& architecture, size_t num_records, const DpFpOptions& given) {
+Result<TrainingMemory> PlanClassificationMemory(const ClassifierArchitecture& architecture, size_t num_records,
+                                                const DpFpOptions& given) {
   WISP_RETURN_IF_ERROR(Validate(architecture));
   WISP_RETURN_IF_ERROR(CheckThreads(given.num_threads));
-  if (given.micro_batches == 0 || given.expected_batch == 0) return InvalidArgument("expected_batch and micro_batches must be 1 or above");
+  if (given.micro_batches == 0 || given.expected_batch == 0)
+    return InvalidArgument("expected_batch and micro_batches must be 1 or above");
   DpFpOptions o = given;
   if (o.num_threads == 0) o.num_threads = DefaultThreads();
   if (o.num_records_public == 0) o.num_records_public = static_cast<uint32_t>(num_records);
@@ -165,13 +189,17 @@ Result<TrainingMemory> PlanClassificationMemory(const ClassifierArchitecture& ar
                    .records_at_most = DrawsAtMost(num_records, o)};
   m.lists = (clipped ? 2 : 1) * num_records * sizeof(uint32_t) + m.records_at_most * sizeof(DpFpTrainer::Draw);
   if (paper) m.gradient_sums = workers * AlignedArray<float>::AllocatedBytes(size);
-  if (!paper) m.gradient_sums = HeadReleases::PlanBytes({.num_classes = architecture.num_classes, .width = architecture.encoder.width, .micro_batches = o.micro_batches});
+  if (!paper)
+    m.gradient_sums = HeadReleases::PlanBytes({.num_classes = architecture.num_classes,
+                                               .width = architecture.encoder.width,
+                                               .micro_batches = o.micro_batches});
   if (clipped) m.gradient_sums += AlignedArray<int64_t>::AllocatedBytes(size);
   if (!clipped && !paper) return m;
   WISP_RETURN_IF_ERROR(Validate(o.optimizer));
   m.optimizer_state = Optimizer::PlanBytes(o.optimizer, size);
   const std::vector<ParameterSpec> parameters = GradientParameters(graph, o.mode);
-  m.record_gradients += workers * PhantomGradients::PlanBytes(graph.ops(), SetupOf(graph, parameters, 0), GradientOptions(o, std::nullopt));
+  m.record_gradients += workers * PhantomGradients::PlanBytes(graph.ops(), SetupOf(graph, parameters, 0),
+                                                              GradientOptions(o, std::nullopt));
   return m;
 }
 
@@ -188,7 +216,10 @@ Status DpFpTrainer::PlanSteps(uint64_t steps) const {
   WISP_ASSIGN_OR_RETURN(const std::vector<privacy::Mechanism> mechanisms, DpFpMechanisms(options_, steps));
   std::vector<privacy::ChargeRequest> all;
   for (const privacy::Mechanism& m : mechanisms) {
-    all.push_back({.mechanism = m, .run = options_.run, .noise = options_.reproducible_seed ? privacy::NoiseKind::kReproducible : privacy::NoiseKind::kSecure});
+    all.push_back(
+        {.mechanism = m,
+         .run = options_.run,
+         .noise = options_.reproducible_seed ? privacy::NoiseKind::kReproducible : privacy::NoiseKind::kSecure});
   }
   all.front().loss_slack = DpFpLossSlack(graph_.architecture(), options_, steps);  // of both together
   return options_.ledger->PlanRun(all);
@@ -197,10 +228,13 @@ Status DpFpTrainer::PlanSteps(uint64_t steps) const {
 // Each mechanism remembers how far it is charged: where the second is refused, the first charge serves the next try.
 Status DpFpTrainer::ChargeIfNeeded() {
   if (!is_private()) return OkStatus();
-  if (std::all_of(charged_until_.begin(), charged_until_.end(), [this](uint64_t until) { return step_ < until; })) return OkStatus();
-  const uint64_t steps = std::min<uint64_t>(options_.steps_per_charge, std::max<uint64_t>(schedule_.end, step_ + 1) - step_);
+  if (std::all_of(charged_until_.begin(), charged_until_.end(), [this](uint64_t until) { return step_ < until; }))
+    return OkStatus();
+  const uint64_t steps =
+      std::min<uint64_t>(options_.steps_per_charge, std::max<uint64_t>(schedule_.end, step_ + 1) - step_);
   WISP_ASSIGN_OR_RETURN(const std::vector<privacy::Mechanism> mechanisms, DpFpMechanisms(options_, steps));
-  if (charged_until_.front() == 0) WISP_RETURN_IF_ERROR(PlanSteps(std::max<uint64_t>(schedule_.end, step_ + steps) - step_));
+  if (charged_until_.front() == 0)
+    WISP_RETURN_IF_ERROR(PlanSteps(std::max<uint64_t>(schedule_.end, step_ + steps) - step_));
   for (size_t i = 0; i < mechanisms.size(); ++i) {
     if (step_ < charged_until_[i]) continue;
     const bool head = i == 0;
@@ -210,9 +244,10 @@ Status DpFpTrainer::ChargeIfNeeded() {
         .run = options_.run,
         .purpose = head ? kHeadPurpose : kEncoderPurpose,
         .noise = options_.reproducible_seed ? privacy::NoiseKind::kReproducible : privacy::NoiseKind::kSecure,
-        .loss_slack = privacy::DiscretisationLoss({.sigma_in_steps = grid.sigma_in_steps(mechanisms[i].noise_multiplier()),
-                                                   .num_coordinates = grid.num_coordinates(),
-                                                   .num_steps = mechanisms[i].steps()})};
+        .loss_slack =
+            privacy::DiscretisationLoss({.sigma_in_steps = grid.sigma_in_steps(mechanisms[i].noise_multiplier()),
+                                         .num_coordinates = grid.num_coordinates(),
+                                         .num_steps = mechanisms[i].steps()})};
     WISP_RETURN_IF_ERROR(options_.ledger->Charge(charge).status());
     charged_until_[i] = step_ + steps;
     if (head) num_charged_ += steps;
@@ -228,13 +263,13 @@ void DpFpTrainer::DrawBatches() {
     for (uint32_t record : sample_) draws_.push_back({record, m});
   }
   if (options_.mode != DpFpMode::kClipped) return;
-  privacy::PoissonSample(sampling_stream_, static_cast<double>(options_.expected_batch) / options_.num_records_public, n, encoder_batch_);
+  privacy::PoissonSample(sampling_stream_, static_cast<double>(options_.expected_batch) / options_.num_records_public,
+                         n, encoder_batch_);
 }
 
 void DpFpTrainer::Pack() {
-  workers_.Run([this](size_t w) {
-    graph_.pack_plan().Pack(graph_.ops(), weights_.data(), packed_.data(), w, workers_.size());
-  });
+  workers_.Run(
+      [this](size_t w) { graph_.pack_plan().Pack(graph_.ops(), weights_.data(), packed_.data(), w, workers_.size()); });
 }
 
 void DpFpTrainer::AddRepresentations(size_t index) {
@@ -278,7 +313,8 @@ void DpFpTrainer::AddPaperGradients(size_t index) {
     for (size_t k = 0; k < worker.noise_steps.size(); ++k) {
       worker.noise_values[k] = static_cast<float>(static_cast<double>(worker.noise_steps[k]) * grid.grid());
     }
-    AddRecordGradient(worker, records_[draws_[i].record], {.norm_bound = options_.clipping_norm, .noise_D = worker.noise_values.data()});
+    AddRecordGradient(worker, records_[draws_[i].record],
+                      {.norm_bound = options_.clipping_norm, .noise_D = worker.noise_values.data()});
   }
 }
 
@@ -295,7 +331,8 @@ void DpFpTrainer::UpdateWeights(size_t index, double divisor) {
       const size_t n = std::min(kUpdateChunk, p.size() - first), offset = p.offset + first;
       if (is_private()) {
         const std::span<int64_t> sum = grid_sum_->sum().subspan(offset, n);
-        privacy::AddDiscreteGaussian(worker.noise, gradient_grid_->sigma_in_steps(options_.encoder.noise_multiplier), sum);
+        privacy::AddDiscreteGaussian(worker.noise, gradient_grid_->sigma_in_steps(options_.encoder.noise_multiplier),
+                                     sum);
         for (size_t i = 0; i < n; ++i) g[i] = static_cast<float>(sum[i]) * scale;
       } else {
         for (size_t i = 0; i < n; ++i) g[i] = float_sum_->sum()[offset + i] * scale;
@@ -346,7 +383,8 @@ Result<DpFpStepReport> DpFpTrainer::Step() {
                          options_.optimizer.learning_rate, " is too high for this model");
     }
     float_sum_->Reduce();
-    workers_.Run([this, with_loss](size_t w) { UpdateWeights(w, static_cast<double>(std::max<size_t>(1, with_loss))); });
+    workers_.Run(
+        [this, with_loss](size_t w) { UpdateWeights(w, static_cast<double>(std::max<size_t>(1, with_loss))); });
   }
   ++step_;
   return report;

@@ -2,17 +2,19 @@
 //
 //   kAggregate  (default) everything below the noise is frozen. Each of a step's m micro-batches, a Poisson draw with
 //               p = B / (m N), releases one noised [num_classes, D] matrix (head_releases.h), and the head is made of
-//               the releases. Labels are protected. One mechanism: Poisson-subsampled Gaussian, q = p, m releases a step.
+//               the releases. Labels are protected. One mechanism: Poisson-subsampled Gaussian, q = p, m releases a
+//               step.
 //   kClipped    the same for the head; after it the encoder and the pooler take one step along the clipped and noised
-//               record gradients (docs/algorithms.md, section 1) of a draw of its own, q = B / N. Both mechanisms are charged.
+//               record gradients (docs/algorithms.md, section 1) of a draw of its own, q = B / N. Both mechanisms are
+//               charged.
 //   kPaper      as the paper prints it: every record's representation is clipped and noised, AdamW moves everything.
 //               For comparison. It has NO guarantee (WhyPaperHasNoGuarantee says why), so it takes no ledger, has no
 //               mechanisms and no epsilon, and is never chosen by default.
 //
 // Where is what in the private modes:
 //   sensitivity   HeadReleases::Add and PhantomGradients::FinishRecord, both by a check of the integers that were added
-//   released      the noised matrices and (kClipped) the noised gradient sum of each step, and what is computed of them;
-//                 StepReport's figures marked local are not private
+//   released      the noised matrices and (kClipped) the noised gradient sum of each step, and what is computed of
+//                 them; StepReport's figures marked local are not private
 //   ledger        DpFpTrainer::Step charges all mechanisms of the step (or the block it opens) before anything is drawn
 //   noise         HeadReleases::Release and DpFpTrainer::UpdateWeights, exact discrete Gaussians
 // The head reads clip(h) in the private modes, at inference too: that is what it was fitted to, and clipping one's own
@@ -53,31 +55,31 @@ struct EncoderGradients {
 struct DpFpOptions {
   DpFpMode mode = DpFpMode::kAggregate;
   uint64_t num_steps = 0;
-  uint32_t expected_batch = 32;      // B: records a step, over all micro-batches, in expectation
-  uint32_t micro_batches = 32;       // m
-  uint32_t num_records_public = 0;   // N: a public constant, never counted from private data. kPaper: 0 counts
-  double clipping_norm = 1;          // C: of a representation
-  double noise_multiplier = 0;       // of a release; kPaper: sigma / C of a record's representation
-  double release_decay = 1;          // as HeadReleaseOptions
-  double effective_dimensions = 1;   // likewise
-  std::vector<double> class_prior;   // likewise
-  EncoderGradients encoder;          // read in kClipped
+  uint32_t expected_batch = 32;     // B: records a step, over all micro-batches, in expectation
+  uint32_t micro_batches = 32;      // m
+  uint32_t num_records_public = 0;  // N: a public constant, never counted from private data. kPaper: 0 counts
+  double clipping_norm = 1;         // C: of a representation
+  double noise_multiplier = 0;      // of a release; kPaper: sigma / C of a record's representation
+  double release_decay = 1;         // as HeadReleaseOptions
+  double effective_dimensions = 1;  // likewise
+  std::vector<double> class_prior;  // likewise
+  EncoderGradients encoder;         // read in kClipped
   OptimizerOptions optimizer{.kind = OptimizerKind::kAdamW};  // of the encoder in kClipped, of everything in kPaper
-  privacy::Ledger* ledger = nullptr;  // must outlive the trainer; required, but for kPaper, which refuses one
-  std::string run;                   // names the run in the ledger
-  uint32_t steps_per_charge = 1;     // steps charged at a time; what was charged is spent, used or not
+  privacy::Ledger* ledger = nullptr;          // must outlive the trainer; required, but for kPaper, which refuses one
+  std::string run;                            // names the run in the ledger
+  uint32_t steps_per_charge = 1;              // steps charged at a time; what was charged is spent, used or not
   std::optional<uint64_t> reproducible_seed;  // set: draws and noise repeat and there is NO guarantee
-  uint64_t base_model_hash = 0;      // as TrainingOptions'
-  size_t num_threads = 0;            // 0: DefaultThreads()
+  uint64_t base_model_hash = 0;               // as TrainingOptions'
+  size_t num_threads = 0;                     // 0: DefaultThreads()
 };
 
 // Local-only: none of these figures but `step` is private.
 struct DpFpStepReport {
   uint64_t step = 0;
-  size_t num_records = 0;   // in the micro-batches together; one that two of them drew counts twice
+  size_t num_records = 0;          // in the micro-batches together; one that two of them drew counts twice
   size_t num_encoder_records = 0;  // kClipped: in the encoder's draw
-  size_t num_dropped = 0;   // not finite, or not within the bound after rounding
-  double mean_loss = 0;     // kClipped: of the encoder's draw; kPaper: of the micro-batches; else 0, it is not computed
+  size_t num_dropped = 0;          // not finite, or not within the bound after rounding
+  double mean_loss = 0;  // kClipped: of the encoder's draw; kPaper: of the micro-batches; else 0, it is not computed
 };
 
 // Whether a private run can be given the record: of 1 to max_length tokens that the model has, and one of its classes.
@@ -85,15 +87,17 @@ bool IsTrainable(const ClassifierArchitecture& architecture, const LabelledRecor
 
 class DpFpTrainer {
  public:
-  // Everything that Create would refuse, without making anything. The private modes refuse nothing for the sake of the records, as
-  // Trainer does not.
+  // Everything that Create would refuse, without making anything. The private modes refuse nothing for the sake of the
+  // records, as Trainer does not.
   static Status Check(const ClassifierArchitecture& architecture, std::span<const float> weights,
                       std::span<const LabelledRecord> records, const DpFpOptions& options);
 
   // `weights` is the start, flat layout, and must not stem from private data that is not accounted for. `records` must
   // outlive the trainer, and so must what they point at.
-  static Result<std::unique_ptr<DpFpTrainer>> Create(const ClassifierArchitecture& architecture, std::span<const float> weights,
-                                                     std::span<const LabelledRecord> records, const DpFpOptions& options);
+  static Result<std::unique_ptr<DpFpTrainer>> Create(const ClassifierArchitecture& architecture,
+                                                     std::span<const float> weights,
+                                                     std::span<const LabelledRecord> records,
+                                                     const DpFpOptions& options);
   ~DpFpTrainer();
 
   // One step. An error leaves the weights as they were; a charge already made stays and is used by the next call.
@@ -114,7 +118,9 @@ class DpFpTrainer {
   const Classifier& graph() const { return graph_; }
   Workers& workers() { return workers_; }
   // What the head reads at inference with these weights.
-  HeadInput inference_input() const { return {.norm_bound = options_.mode == DpFpMode::kPaper ? 0 : options_.clipping_norm}; }
+  HeadInput inference_input() const {
+    return {.norm_bound = options_.mode == DpFpMode::kPaper ? 0 : options_.clipping_norm};
+  }
 
  private:
   struct Worker;
@@ -122,8 +128,9 @@ class DpFpTrainer {
     uint32_t record, micro_batch;
   };
   friend Result<TrainingMemory> PlanClassificationMemory(const ClassifierArchitecture&, size_t, const DpFpOptions&);
-  DpFpTrainer(const ClassifierArchitecture& architecture, std::span<const float> weights, std::span<const LabelledRecord> records,
-              const DpFpOptions& options, std::vector<privacy::RandomStream> streams);
+  DpFpTrainer(const ClassifierArchitecture& architecture, std::span<const float> weights,
+              std::span<const LabelledRecord> records, const DpFpOptions& options,
+              std::vector<privacy::RandomStream> streams);
 
   bool is_private() const { return options_.mode != DpFpMode::kPaper; }
   std::string Config() const;
@@ -149,17 +156,17 @@ class DpFpTrainer {
   Workers workers_;
   std::vector<ParameterSpec> gradient_parameters_;  // `trained` where the gradient moves them: not the head in kClipped
   AlignedArray<float> weights_, packed_;
-  std::optional<Optimizer> optimizer_;              // kClipped and kPaper
-  std::optional<HeadReleases> releases_;            // kAggregate and kClipped
+  std::optional<Optimizer> optimizer_;               // kClipped and kPaper
+  std::optional<HeadReleases> releases_;             // kAggregate and kClipped
   std::optional<privacy::ExactGrid> gradient_grid_;  // kClipped
-  std::unique_ptr<GridGradientSum> grid_sum_;       // kClipped
-  std::unique_ptr<FloatGradientSum> float_sum_;     // kPaper
+  std::unique_ptr<GridGradientSum> grid_sum_;        // kClipped
+  std::unique_ptr<FloatGradientSum> float_sum_;      // kPaper
   std::vector<std::unique_ptr<Worker>> worker_state_;
   privacy::RandomStream sampling_stream_;
   std::vector<uint32_t> sample_, encoder_batch_;
   std::vector<Draw> draws_;
   uint64_t step_ = 0;
-  std::vector<uint64_t> charged_until_;             // of each of DpFpMechanisms
+  std::vector<uint64_t> charged_until_;  // of each of DpFpMechanisms
   uint64_t num_charged_ = 0;
   float rate_ = 0;
 };

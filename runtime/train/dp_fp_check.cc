@@ -14,8 +14,9 @@ Status CheckPrivate(const ClassifierArchitecture& a, const DpFpOptions& o) {
     return PrivacyRefused("private training needs a ledger: without one the budget spent would be forgotten");
   }
   if (o.num_records_public == 0) {
-    return PrivacyRefused("private training needs the number of records declared as public (num_records_public): the sampling "
-                          "probability is a public constant and must not be derived from the data");
+    return PrivacyRefused(
+        "private training needs the number of records declared as public (num_records_public): the sampling "
+        "probability is a public constant and must not be derived from the data");
   }
   if (o.steps_per_charge == 0) return InvalidArgument("steps_per_charge is 0, allowed are 1 and above");
   WISP_RETURN_IF_ERROR(DpFpMechanisms(o, 1).status());
@@ -34,10 +35,12 @@ Status CheckPrivate(const ClassifierArchitecture& a, const DpFpOptions& o) {
     }
   }
   if (o.mode != DpFpMode::kClipped) return OkStatus();
-  if (o.encoder.clipping == ClipKind::kNone) return PrivacyRefused("private training without clipping has no bounded sensitivity");
+  if (o.encoder.clipping == ClipKind::kNone)
+    return PrivacyRefused("private training without clipping has no bounded sensitivity");
   uint64_t coordinates = 0;
   for (const ParameterSpec& p : ParametersOf(a)) coordinates += p.name.starts_with("head.") ? 0 : p.size();
-  return privacy::ExactGrid::Validate({.clipping_norm = o.encoder.clipping_norm, .num_coordinates = coordinates,
+  return privacy::ExactGrid::Validate({.clipping_norm = o.encoder.clipping_norm,
+                                       .num_coordinates = coordinates,
                                        .noise_multiplier = o.encoder.noise_multiplier});
 }
 
@@ -62,25 +65,30 @@ Status CheckRecords(const ClassifierArchitecture& a, std::span<const LabelledRec
 }  // namespace
 
 bool IsTrainable(const ClassifierArchitecture& a, const LabelledRecord& r) {
-  return !r.tokens.empty() && r.tokens.size() <= a.encoder.max_length && r.label >= 0 && r.label < static_cast<int64_t>(a.num_classes) &&
-         std::all_of(r.tokens.begin(), r.tokens.end(), [&](int32_t id) { return id >= 0 && id < static_cast<int64_t>(a.encoder.num_items); });
+  return !r.tokens.empty() && r.tokens.size() <= a.encoder.max_length && r.label >= 0 &&
+         r.label < static_cast<int64_t>(a.num_classes) &&
+         std::all_of(r.tokens.begin(), r.tokens.end(),
+                     [&](int32_t id) { return id >= 0 && id < static_cast<int64_t>(a.encoder.num_items); });
 }
 
-Status DpFpTrainer::Check(const ClassifierArchitecture& a, std::span<const float> weights, std::span<const LabelledRecord> records,
-                          const DpFpOptions& o) {
+Status DpFpTrainer::Check(const ClassifierArchitecture& a, std::span<const float> weights,
+                          std::span<const LabelledRecord> records, const DpFpOptions& o) {
   WISP_RETURN_IF_ERROR(Validate(a));
   WISP_RETURN_IF_ERROR(CheckThreads(o.num_threads));
   if (o.mode != DpFpMode::kAggregate) WISP_RETURN_IF_ERROR(Validate(o.optimizer));
   if (weights.size() != FlatSize(ParametersOf(a))) {
     return InvalidArgument("weights have ", weights.size(), " numbers, the architecture ", FlatSize(ParametersOf(a)));
   }
-  if (o.micro_batches == 0 || o.expected_batch == 0) return InvalidArgument("expected_batch and micro_batches must be 1 or above");
-  WISP_RETURN_IF_ERROR(privacy::ExactGrid::Validate({.clipping_norm = o.clipping_norm, .num_coordinates = uint64_t{a.num_classes} * a.encoder.width,
+  if (o.micro_batches == 0 || o.expected_batch == 0)
+    return InvalidArgument("expected_batch and micro_batches must be 1 or above");
+  WISP_RETURN_IF_ERROR(privacy::ExactGrid::Validate({.clipping_norm = o.clipping_norm,
+                                                     .num_coordinates = uint64_t{a.num_classes} * a.encoder.width,
                                                      .noise_multiplier = o.noise_multiplier}));
   if (o.mode != DpFpMode::kPaper) {
     WISP_RETURN_IF_ERROR(CheckPrivate(a, o));
   } else if (o.ledger != nullptr) {
-    return PrivacyRefused("mode paper on a data set with a ledger: no charge could cover it. ", WhyPaperHasNoGuarantee());
+    return PrivacyRefused("mode paper on a data set with a ledger: no charge could cover it. ",
+                          WhyPaperHasNoGuarantee());
   } else if (records.empty()) {
     return InvalidData("there is no record to train on");
   }

@@ -1,4 +1,5 @@
-// What a DP-FP trainer leaves behind for another process to go on with, and how it goes on: trainer_checkpoint.cc says under which rules.
+// What a DP-FP trainer leaves behind for another process to go on with, and how it goes on: trainer_checkpoint.cc says
+// under which rules.
 #include <algorithm>
 
 #include "runtime/train/checkpoint_parts.h"
@@ -15,13 +16,16 @@ bool DpFpTrainer::at_end_of_charge() const {
 // Every option that decides what the next step computes, and no count of records.
 std::string DpFpTrainer::Config() const {
   const DpFpOptions& o = options_;
-  std::string text = "dp-fp mode " + std::to_string(static_cast<int>(o.mode)) + " steps " + std::to_string(o.num_steps) + " batch " +
-                     std::to_string(o.expected_batch) + " in " + std::to_string(o.micro_batches) + " of " + std::to_string(o.num_records_public) + " threads " +
-                     std::to_string(workers_.size()) + " clip " + Text(o.clipping_norm) + " noise " + Text(o.noise_multiplier) + " releases " +
-                     Text(o.release_decay) + " " + Text(o.effective_dimensions);
+  std::string text = "dp-fp mode " + std::to_string(static_cast<int>(o.mode)) + " steps " +
+                     std::to_string(o.num_steps) + " batch " + std::to_string(o.expected_batch) + " in " +
+                     std::to_string(o.micro_batches) + " of " + std::to_string(o.num_records_public) + " threads " +
+                     std::to_string(workers_.size()) + " clip " + Text(o.clipping_norm) + " noise " +
+                     Text(o.noise_multiplier) + " releases " + Text(o.release_decay) + " " +
+                     Text(o.effective_dimensions);
   for (double p : o.class_prior) text += " " + Text(p);
   if (o.mode == DpFpMode::kClipped) {
-    text += " encoder " + Text(o.encoder.noise_multiplier) + " " + Text(o.encoder.clipping_norm) + " " + std::to_string(static_cast<int>(o.encoder.clipping));
+    text += " encoder " + Text(o.encoder.noise_multiplier) + " " + Text(o.encoder.clipping_norm) + " " +
+            std::to_string(static_cast<int>(o.encoder.clipping));
   }
   if (o.mode != DpFpMode::kAggregate) text += Text(o.optimizer);
   return text;
@@ -48,21 +52,26 @@ Checkpoint DpFpTrainer::Save() {
 
 Status DpFpTrainer::Restore(const Checkpoint& c) {
   const ClassifierArchitecture& a = graph_.architecture();
-  if (!(c.architecture == a.encoder) || c.num_classes != a.num_classes) return InvalidData("checkpoint: it belongs to a model of another architecture");
+  if (!(c.architecture == a.encoder) || c.num_classes != a.num_classes)
+    return InvalidData("checkpoint: it belongs to a model of another architecture");
   if (c.config != Config() || c.seed != options_.reproducible_seed.value_or(0)) {
     return InvalidData("checkpoint: it belongs to a run with other options: '", c.config, "', here: '", Config(), "'");
   }
-  if (c.base_model_hash != options_.base_model_hash) return InvalidData("checkpoint: it belongs to a run that began with another model");
+  if (c.base_model_hash != options_.base_model_hash)
+    return InvalidData("checkpoint: it belongs to a run that began with another model");
   WISP_RETURN_IF_ERROR(checkpoint_parts::Check(AllStreams(), c));
   WISP_RETURN_IF_ERROR(CheckSize("weights", c.weights.size(), weights_.size()));
   WISP_RETURN_IF_ERROR(CheckSize("first moment", c.first_moment.size(), optimizer_ ? optimizer_->first().size() : 0));
-  WISP_RETURN_IF_ERROR(CheckSize("second moment", c.second_moment.size(), optimizer_ ? optimizer_->second().size() : 0));
+  WISP_RETURN_IF_ERROR(
+      CheckSize("second moment", c.second_moment.size(), optimizer_ ? optimizer_->second().size() : 0));
   if (is_private()) {
     WISP_RETURN_IF_ERROR(checkpoint_parts::CheckTuning(c, options_.run));
     WISP_RETURN_IF_ERROR(CheckCharged(*options_.ledger, c, kHeadPurpose, c.step * options_.micro_batches));
-    if (options_.mode == DpFpMode::kClipped) WISP_RETURN_IF_ERROR(CheckCharged(*options_.ledger, c, kEncoderPurpose, c.step));
+    if (options_.mode == DpFpMode::kClipped)
+      WISP_RETURN_IF_ERROR(CheckCharged(*options_.ledger, c, kEncoderPurpose, c.step));
   }
-  if (releases_ ? !releases_->Restore(c.head_releases) : !c.head_releases.empty()) return InvalidData("checkpoint: its head's releases are not those of such a run");
+  if (releases_ ? !releases_->Restore(c.head_releases) : !c.head_releases.empty())
+    return InvalidData("checkpoint: its head's releases are not those of such a run");
   WISP_RETURN_IF_ERROR(checkpoint_parts::Restore(AllStreams(), c));
   std::copy(c.weights.begin(), c.weights.end(), weights_.data());
   if (optimizer_) {

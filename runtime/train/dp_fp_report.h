@@ -22,14 +22,15 @@ inline constexpr const char *kHeadPurpose = "class sums of representations", *kE
 // kPrivacyRefused in kPaper: there is nothing that an accountant could be asked about.
 Result<std::vector<privacy::Mechanism>> DpFpMechanisms(const DpFpOptions& options, uint64_t steps);
 
-// eta of exact_sum.h for so many steps, as DpFpTrainer charges it: how far the discrete noise is from the Gaussian. Private modes.
+// eta of exact_sum.h for so many steps, as DpFpTrainer charges it: how far the discrete noise is from the Gaussian.
+// Private modes.
 double DpFpLossSlack(const ClassifierArchitecture& architecture, const DpFpOptions& options, uint64_t num_steps);
 
 // Which of the paper's claims do not hold, in words. Holds no figure.
 const std::string& WhyPaperHasNoGuarantee();
 
-// For people: the mode, what is released, what is protected, the mechanisms. Never an epsilon: in the private modes that
-// is the ledger's to state, in kPaper there is none, and the reason stands there instead.
+// For people: the mode, what is released, what is protected, the mechanisms. Never an epsilon: in the private modes
+// that is the ledger's to state, in kPaper there is none, and the reason stands there instead.
 std::string DescribeDpFp(const DpFpOptions& options, uint64_t steps);
 
 // The paper's run, as it counts it.

@@ -10,7 +10,8 @@ struct Partial {
   double hits = 0, ndcg = 0;
 };
 
-Partial EvaluateSome(const Recommender& graph, const Weights& weights, std::span<const RankingCase> cases, size_t first, size_t stride) {
+Partial EvaluateSome(const Recommender& graph, const Weights& weights, std::span<const RankingCase> cases, size_t first,
+                     size_t stride) {
   const size_t num_items = graph.architecture().num_items, max_length = graph.architecture().max_length;
   const Buffers buffers = graph.AllocateForInference();
   RecordContext context{.weights = weights, .buffers = buffers};
@@ -43,7 +44,8 @@ size_t RankOf(std::span<const float> scores, std::span<const uint8_t> excluded, 
 
 double Ndcg(size_t rank, size_t k) { return rank < k ? 1.0 / std::log2(static_cast<double>(rank) + 2.0) : 0.0; }
 
-RankingQuality EvaluateRanking(const Recommender& graph, const ParameterSource& source, std::span<const RankingCase> cases, Workers& workers) {
+RankingQuality EvaluateRanking(const Recommender& graph, const ParameterSource& source,
+                               std::span<const RankingCase> cases, Workers& workers) {
   AlignedArray<float> packed(graph.pack_plan().size());
   graph.pack_plan().Pack(graph.ops(), source, packed.data(), 0, 1);
   const Weights weights{&graph.ops(), &graph.pack_plan(), &graph.parameters(), source, packed.data()};

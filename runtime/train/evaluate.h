@@ -1,4 +1,5 @@
-// Ranking quality with full ranking: every item that is not in the user's history competes (docs/algorithms.md, section 8).
+// Ranking quality with full ranking: every item that is not in the user's history competes (docs/algorithms.md, section
+// 8).
 #ifndef WISP_RUNTIME_TRAIN_EVALUATE_H_
 #define WISP_RUNTIME_TRAIN_EVALUATE_H_
 
@@ -30,7 +31,8 @@ size_t RankOf(std::span<const float> scores, std::span<const uint8_t> excluded, 
 double Ndcg(size_t rank, size_t k);
 
 // `weights` in the flat layout of the graph's architecture, or as a file has them.
-RankingQuality EvaluateRanking(const Recommender& graph, const ParameterSource& weights, std::span<const RankingCase> cases, Workers& workers);
+RankingQuality EvaluateRanking(const Recommender& graph, const ParameterSource& weights,
+                               std::span<const RankingCase> cases, Workers& workers);
 
 }  // namespace wisp
 

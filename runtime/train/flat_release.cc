@@ -12,7 +12,8 @@ namespace {
 
 class FlatRelease final : public StepRelease {
  public:
-  FlatRelease(const Recommender& graph, const TrainingOptions& options) : graph_(&graph), num_workers_(options.num_threads) {
+  FlatRelease(const Recommender& graph, const TrainingOptions& options)
+      : graph_(&graph), num_workers_(options.num_threads) {
     const size_t size = FlatSize(graph.parameters());
     PhantomOptions phantom = Phantom(options);
     GradientSum* sum;
@@ -27,15 +28,16 @@ class FlatRelease final : public StepRelease {
       phantom.clip = ClipOnGrid(options.privacy.clipping, *grid_);
     }
     for (size_t w = 0; w < num_workers_; ++w) {
-      gradients_.push_back(std::make_unique<PhantomGradients>(
-          graph.ops(), SetupOf(graph, w), phantom, *sum));
+      gradients_.push_back(std::make_unique<PhantomGradients>(graph.ops(), SetupOf(graph, w), phantom, *sum));
     }
   }
 
   static PhantomOptions Phantom(const TrainingOptions& options) { return {.form = options.privacy.norm_form}; }
   static PhantomGradients::Setup SetupOf(const Recommender& graph, size_t worker) {
-    return {.parameters = graph.parameters(), .head_parameter = graph.pack_plan().head_parameter(),
-            .max_rows = graph.architecture().max_length, .worker = worker};
+    return {.parameters = graph.parameters(),
+            .head_parameter = graph.pack_plan().head_parameter(),
+            .max_rows = graph.architecture().max_length,
+            .worker = worker};
   }
 
   RecordGradients& Gradients(size_t worker) override { return *gradients_[worker]; }
@@ -53,7 +55,11 @@ class FlatRelease final : public StepRelease {
       if (grid_) {
         NoiseAndScale(grid_sum_->sum().subspan(p.offset + first, n), sigma_, scale, noise, g);
       } else {
-        graph_->ops().scale({.x = float_sum_->sum().data() + p.offset + first, .y = g, .n = n, .a = scale, .store = kernels::Store::kAssign});
+        graph_->ops().scale({.x = float_sum_->sum().data() + p.offset + first,
+                             .y = g,
+                             .n = n,
+                             .a = scale,
+                             .store = kernels::Store::kAssign});
       }
       apply(p, first, g, n);
     });
@@ -80,8 +86,10 @@ class FlatRelease final : public StepRelease {
 ReleaseBytes PlanFlatRelease(const Recommender& graph, const TrainingOptions& options) {
   const size_t size = FlatSize(graph.parameters()), workers = options.num_threads;
   const bool is_private = options.method != Method::kOrdinary;
-  return {.sums = is_private ? AlignedArray<int64_t>::AllocatedBytes(size) : workers * AlignedArray<float>::AllocatedBytes(size),
-          .records = workers * PhantomGradients::PlanBytes(graph.ops(), FlatRelease::SetupOf(graph, 0), FlatRelease::Phantom(options))};
+  return {.sums = is_private ? AlignedArray<int64_t>::AllocatedBytes(size)
+                             : workers * AlignedArray<float>::AllocatedBytes(size),
+          .records = workers * PhantomGradients::PlanBytes(graph.ops(), FlatRelease::SetupOf(graph, 0),
+                                                           FlatRelease::Phantom(options))};
 }
 
 std::unique_ptr<StepRelease> MakeFlatRelease(const Recommender& graph, const TrainingOptions& options) {

@@ -14,7 +14,10 @@ HeadReleases::HeadReleases(const kernels::OpTable& ops, const HeadReleaseOptions
       grid_(options.clipping_norm, size_t{options.num_classes} * options.width),
       sum_(ops, size_t{options.micro_batches} * options.num_classes * options.width,
            {.steps_per_unit = static_cast<float>(grid_.steps_per_unit()), .max_sum_squares = grid_.max_sum_squares()}),
-      total_(size_t{options.num_classes} * options.width, 0.0), centre_(options.width), difference_(total_.size()), squares_(options.num_classes) {
+      total_(size_t{options.num_classes} * options.width, 0.0),
+      centre_(options.width),
+      difference_(total_.size()),
+      squares_(options.num_classes) {
   if (options_.class_prior.empty()) options_.class_prior.assign(options.num_classes, 1.0 / options.num_classes);
 }
 
@@ -37,17 +40,20 @@ void HeadReleases::Release(privacy::RandomStream& noise) {
   for (double& a : total_) a *= options_.release_decay;
   weight_ = weight_ * options_.release_decay + options_.micro_batches;
   squared_weight_ = squared_weight_ * options_.release_decay * options_.release_decay + options_.micro_batches;
-  for (size_t i = 0; i < sum_.sum().size(); ++i) total_[i % total_.size()] += static_cast<double>(sum_.sum()[i]) * grid_.grid();
+  for (size_t i = 0; i < sum_.sum().size(); ++i)
+    total_[i % total_.size()] += static_cast<double>(sum_.sum()[i]) * grid_.grid();
 }
 
 size_t HeadReleases::PlanBytes(const HeadReleaseOptions& o) {
   const size_t coordinates = size_t{o.num_classes} * o.width;
-  return AlignedArray<int64_t>::AllocatedBytes(o.micro_batches * coordinates) + (2 * coordinates + o.width + size_t{2} * o.num_classes) * sizeof(double);
+  return AlignedArray<int64_t>::AllocatedBytes(o.micro_batches * coordinates) +
+         (2 * coordinates + o.width + size_t{2} * o.num_classes) * sizeof(double);
 }
 
 size_t HeadReleases::size_bytes() const {
   size_t bytes = sum_.size_bytes();
-  for (const auto* list : {&options_.class_prior, &total_, &centre_, &difference_, &squares_}) bytes += list->capacity() * sizeof(double);
+  for (const auto* list : {&options_.class_prior, &total_, &centre_, &difference_, &squares_})
+    bytes += list->capacity() * sizeof(double);
   return bytes;
 }
 
@@ -75,7 +81,8 @@ void HeadReleases::FitHead(float* weight, float* bias) {
   const std::vector<double>& prior = options_.class_prior;
   const double n = weight_ * options_.sampling_probability * options_.num_records_public;
   const double c2 = options_.clipping_norm * options_.clipping_norm;
-  const double noise = squared_weight_ * options_.noise_multiplier * options_.noise_multiplier * c2;  // variance in a coordinate of A
+  // Variance in a coordinate of A.
+  const double noise = squared_weight_ * options_.noise_multiplier * options_.noise_multiplier * c2;
   std::vector<double>&centre = centre_, &difference = difference_, &squares = squares_;
   std::fill(centre.begin(), centre.end(), 0.0);
   std::fill(squares.begin(), squares.end(), 0.0);
@@ -92,10 +99,12 @@ void HeadReleases::FitHead(float* weight, float* bias) {
   }
   // E of `between` and of |centre|^2 under noise alone: mu_c has the variance noise / (n prior_c)^2 in each coordinate.
   const double width = static_cast<double>(d), k = static_cast<double>(classes);
-  const double noise_between = width * noise * (inverse_priors - k) / (n * n), noise_centre = width * noise * k / (n * n);
+  const double noise_between = width * noise * (inverse_priors - k) / (n * n),
+               noise_centre = width * noise * k / (n * n);
   const double trust = between > 0 ? std::max(kLeastTrust, 1 - noise_between / between) : kLeastTrust;
   const double explained = std::max(0.0, centre_squares - noise_centre) + std::max(0.0, between - noise_between);
-  const double variance = std::max(c2 - explained, 1e-3 * c2) / options_.effective_dimensions;  // a spread of nothing would make logits infinite
+  // A spread of nothing would make logits infinite.
+  const double variance = std::max(c2 - explained, 1e-3 * c2) / options_.effective_dimensions;
   for (size_t c = 0; c < classes; ++c) {
     double along = 0;
     for (size_t j = 0; j < d; ++j) {

@@ -6,8 +6,8 @@
 
 namespace wisp {
 
-void InitialiseWeights(const Architecture& architecture, const InitialisationOptions& options, privacy::RandomStream& random,
-                       std::span<float> weights) {
+void InitialiseWeights(const Architecture& architecture, const InitialisationOptions& options,
+                       privacy::RandomStream& random, std::span<float> weights) {
   std::fill(weights.begin(), weights.end(), 0.0f);
   for (const ParameterSpec& p : ParametersOf(architecture)) {
     const std::span<float> values = weights.subspan(p.offset, p.size());

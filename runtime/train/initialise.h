@@ -16,8 +16,8 @@ struct InitialisationOptions {
 };
 
 // Gains are 1, biases 0. `weights` has FlatSize(ParametersOf(architecture)) entries; gaps become 0.
-void InitialiseWeights(const Architecture& architecture, const InitialisationOptions& options, privacy::RandomStream& random,
-                       std::span<float> weights);
+void InitialiseWeights(const Architecture& architecture, const InitialisationOptions& options,
+                       privacy::RandomStream& random, std::span<float> weights);
 
 }  // namespace wisp
 

@@ -42,13 +42,15 @@ double LossSlack(const TrainingJob& job, double noise_multiplier, uint64_t num_s
   TrainingOptions options = job.training;
   if (options.method == Method::kFest) options.method = Method::kPhantom;  // more coordinates than FEST will have
   double slack = StepLossSlack(job.architecture, options, noise_multiplier, num_steps);
-  if (job.histogram_noise > 0) slack += job.planned_runs * PopularityLossSlack(job.histogram_noise, job.architecture.num_items);
+  if (job.histogram_noise > 0)
+    slack += job.planned_runs * PopularityLossSlack(job.histogram_noise, job.architecture.num_items);
   return slack;
 }
 
-// The noise whose cost, the slack of the discrete noise included, meets the goal: the ledger, which counts it, must be able
-// to pay for the last step of the last planned run out of a budget that equals the goal.
-Result<double> NoiseMultiplier(const TrainingJob& job, uint64_t steps_of_run, double q, std::span<const Mechanism> overheads_of_run) {
+// The noise whose cost, the slack of the discrete noise included, meets the goal: the ledger, which counts it, must be
+// able to pay for the last step of the last planned run out of a budget that equals the goal.
+Result<double> NoiseMultiplier(const TrainingJob& job, uint64_t steps_of_run, double q,
+                               std::span<const Mechanism> overheads_of_run) {
   if (job.goal.noise_multiplier) return *job.goal.noise_multiplier;
   const uint64_t num_steps = steps_of_run * job.planned_runs;
   std::vector<Mechanism> overheads;
@@ -58,15 +60,20 @@ Result<double> NoiseMultiplier(const TrainingJob& job, uint64_t steps_of_run, do
   }
   double slack = 0;
   for (int attempt = 0;; ++attempt) {
-    WISP_ASSIGN_OR_RETURN(const auto target, privacy::EpsilonDelta::Create(*job.goal.epsilon - 2.2 * slack,
-                                                                           job.goal.delta * (1 - 1e-6) * std::exp(-1.1 * slack)));
-    WISP_ASSIGN_OR_RETURN(const auto calibration, privacy::CalibrateNoise({.target = target, .sampling_probability = q, .steps = num_steps,
-                                                                           .composed_with = overheads}));
+    WISP_ASSIGN_OR_RETURN(const auto target,
+                          privacy::EpsilonDelta::Create(*job.goal.epsilon - 2.2 * slack,
+                                                        job.goal.delta * (1 - 1e-6) * std::exp(-1.1 * slack)));
+    WISP_ASSIGN_OR_RETURN(
+        const auto calibration,
+        privacy::CalibrateNoise(
+            {.target = target, .sampling_probability = q, .steps = num_steps, .composed_with = overheads}));
     const double needed = LossSlack(job, calibration.noise_multiplier, num_steps);
     const double room = *job.goal.epsilon - calibration.epsilon;
     if (2 * needed <= room && needed <= 1.1 * slack + 1e-7) return calibration.noise_multiplier;
     if (attempt == 3) {
-      return PrivacyRefused("epsilon ", privacy::DoubleText(*job.goal.epsilon), " cannot be met: the integer grid of the noise alone costs ", privacy::EpsilonText(2 * needed));
+      return PrivacyRefused("epsilon ", privacy::DoubleText(*job.goal.epsilon),
+                            " cannot be met: the integer grid of the noise alone costs ",
+                            privacy::EpsilonText(2 * needed));
     }
     slack = std::max(needed, slack) * 1.01 + 1e-9;
   }
@@ -76,9 +83,12 @@ Result<double> NoiseMultiplier(const TrainingJob& job, uint64_t steps_of_run, do
 Result<Popularity> SetPopularity(const TrainingJob& job, std::span<const Record> records, std::span<float> weights) {
   const Architecture& a = job.architecture;
   Popularity popularity;
-  if (IsPrivate(job) && NeedsFrequencies(job) && job.histogram_noise <= 0 && job.training.re_attention.item_frequencies.empty()) {
-    return InvalidArgument("re-attention with the printed deviations needs item frequencies: set --histogram-noise (privacy.histogram_noise in a "
-                           "recipe), or use the optimizer's deviations");
+  if (IsPrivate(job) && NeedsFrequencies(job) && job.histogram_noise <= 0 &&
+      job.training.re_attention.item_frequencies.empty()) {
+    return InvalidArgument(
+        "re-attention with the printed deviations needs item frequencies: set --histogram-noise "
+        "(privacy.histogram_noise in a "
+        "recipe), or use the optimizer's deviations");
   }
   if (IsPrivate(job) ? job.histogram_noise <= 0 : a.output_bias == OutputBias::kNone) return popularity;
   if (!IsPrivate(job)) {
@@ -92,9 +102,13 @@ Result<Popularity> SetPopularity(const TrainingJob& job, std::span<const Record>
   } else {
     WISP_ASSIGN_OR_RETURN(noise, RandomStream::Secure());
   }
-  WISP_ASSIGN_OR_RETURN(popularity, PrivatePopularity(records, a.num_items,
-                                                      {.noise_multiplier = job.histogram_noise, .ledger = p.ledger, .run = p.run,
-                                                       .num_records_public = NeedsFrequencies(job) ? job.training.num_records_public : 0}, *noise));
+  WISP_ASSIGN_OR_RETURN(
+      popularity, PrivatePopularity(records, a.num_items,
+                                    {.noise_multiplier = job.histogram_noise,
+                                     .ledger = p.ledger,
+                                     .run = p.run,
+                                     .num_records_public = NeedsFrequencies(job) ? job.training.num_records_public : 0},
+                                    *noise));
   if (a.output_bias == OutputBias::kFixed && job.start_weights.empty()) SetOutputBias(a, popularity.bias, weights);
   return popularity;
 }
@@ -123,9 +137,14 @@ class JobRun {
     result_.num_records = set_.records.size();
     if (IsPrivate(job_)) {
       // Whether there is one, and whether one is malformed, is told to nobody by a refusal.
-      result_.num_dropped = std::erase_if(set_.records, [this](const Record& r) { return !IsTrainable(job_.architecture, r); });
-      const auto is_item = [this](int32_t id) { return id >= 0 && id < static_cast<int64_t>(job_.architecture.num_items); };
-      const auto is_bad = [&](const RankingCase& c) { return !is_item(c.target) || !std::all_of(c.history.begin(), c.history.end(), is_item); };
+      result_.num_dropped =
+          std::erase_if(set_.records, [this](const Record& r) { return !IsTrainable(job_.architecture, r); });
+      const auto is_item = [this](int32_t id) {
+        return id >= 0 && id < static_cast<int64_t>(job_.architecture.num_items);
+      };
+      const auto is_bad = [&](const RankingCase& c) {
+        return !is_item(c.target) || !std::all_of(c.history.begin(), c.history.end(), is_item);
+      };
       std::erase_if(set_.validation, is_bad);
       std::erase_if(set_.test, is_bad);
     } else if (set_.records.empty()) {
@@ -136,8 +155,10 @@ class JobRun {
       WISP_ASSIGN_OR_RETURN(options_.num_steps, StepsOfEpochs(job_.epochs, NumRecords(), options_.expected_batch));
     }
     if (options_.num_steps == 0) return InvalidArgument("neither epochs nor steps are given");
-    if (job_.evaluate_every > 0 && (IsPrivate(job_) ? job_.hold_out != HoldOut::kValidationAndTest : set_.validation.empty())) {
-      return InvalidArgument("evaluation during training needs a validation item: set the hold-out to validation_and_test");
+    if (job_.evaluate_every > 0 &&
+        (IsPrivate(job_) ? job_.hold_out != HoldOut::kValidationAndTest : set_.validation.empty())) {
+      return InvalidArgument(
+          "evaluation during training needs a validation item: set the hold-out to validation_and_test");
     }
     std::optional<Checkpoint> checkpoint;
     if (!job_.checkpoint_path.empty() && access(job_.checkpoint_path.c_str(), F_OK) == 0) {
@@ -162,12 +183,16 @@ class JobRun {
   // Room on the disk, before anything is charged.
   Status Reserve() {
     if (!job_.checkpoint_path.empty()) {
-      const uint64_t floats = FlatSize(ParametersOf(job_.architecture)) * (options_.ema_decay > 0 ? 2 : 1) * sizeof(float);
-      const uint64_t indices = (rows_.size() + (options_.sampling == Sampling::kShuffled ? set_.records.size() : 0)) * sizeof(uint32_t);
+      const uint64_t floats =
+          FlatSize(ParametersOf(job_.architecture)) * (options_.ema_decay > 0 ? 2 : 1) * sizeof(float);
+      const uint64_t indices =
+          (rows_.size() + (options_.sampling == Sampling::kShuffled ? set_.records.size() : 0)) * sizeof(uint32_t);
       constexpr uint64_t kBeside = 256 << 10, kEveryWithoutCharges = 50;
-      WISP_RETURN_IF_ERROR(saved_.Reserve({.path = job_.checkpoint_path,
-                                           .every = job_.checkpoint_every > 0 || IsPrivate(job_) ? job_.checkpoint_every : kEveryWithoutCharges,
-                                           .bytes = floats + Optimizer::PlanBytes(options_.optimizer, FlatSize(ParametersOf(job_.architecture))) + indices + kBeside}));
+      WISP_RETURN_IF_ERROR(saved_.Reserve(
+          {.path = job_.checkpoint_path,
+           .every = job_.checkpoint_every > 0 || IsPrivate(job_) ? job_.checkpoint_every : kEveryWithoutCharges,
+           .bytes = floats + Optimizer::PlanBytes(options_.optimizer, FlatSize(ParametersOf(job_.architecture))) +
+                    indices + kBeside}));
     }
     const uint32_t block = std::max(1u, options_.privacy.steps_per_charge);
     return IsPrivate(job_) ? saved_.ReserveLedger(options_.privacy.ledger->path(), end_ / block + 2) : OkStatus();
@@ -180,8 +205,9 @@ class JobRun {
     for (const privacy::LedgerEntry& e : entries) {
       if (e.run != checkpoint.run_id || e.purpose != "item popularity") continue;
       if (job_.histogram_noise > 0 && e.mechanism == overheads_.front()) continue;
-      return InvalidArgument("checkpoint: its run released an item histogram, charged as ", e.mechanism.Describe(), "; this run has ",
-                             (job_.histogram_noise > 0 ? overheads_.front().Describe() : std::string("none")), ", allowed is the same");
+      return InvalidArgument(
+          "checkpoint: its run released an item histogram, charged as ", e.mechanism.Describe(), "; this run has ",
+          (job_.histogram_noise > 0 ? overheads_.front().Describe() : std::string("none")), ", allowed is the same");
     }
     return OkStatus();
   }
@@ -237,19 +263,24 @@ class JobRun {
     const std::string method = job_.training.method == Method::kFest ? "fest" : "adafest+";
     const uint32_t num_items = job_.architecture.num_items;
     if (selection.count == 0 || selection.count > num_items) {
-      return InvalidArgument(method, ": rows of the item table to train (--rows, or training.sparse.rows in a recipe) are ",
+      return InvalidArgument(method,
+                             ": rows of the item table to train (--rows, or training.sparse.rows in a recipe) are ",
                              selection.count, ", allowed are 1 to ", num_items);
     }
     if (selection.source == RowSelection::Source::kPrivate && job_.histogram_noise <= 0) {
-      return InvalidArgument(method, " with a private selection needs the popularity histogram: set --histogram-noise, or privacy.histogram_noise "
-                                      "in a recipe");
+      return InvalidArgument(
+          method,
+          " with a private selection needs the popularity histogram: set --histogram-noise, or privacy.histogram_noise "
+          "in a recipe");
     }
     if (selection.source == RowSelection::Source::kPublic && selection.public_scores.size() != num_items) {
-      return InvalidArgument(method, " with a public selection needs a public score for each of the ", num_items, " items; ",
-                             selection.public_scores.size(), " are given");
+      return InvalidArgument(method, " with a public selection needs a public score for each of the ", num_items,
+                             " items; ", selection.public_scores.size(), " are given");
     }
     const std::vector<float> none(num_items, 0.0f);
-    rows_ = LargestRows(selection.source == RowSelection::Source::kPublic ? selection.public_scores : std::span<const float>(none), selection.count);
+    rows_ = LargestRows(selection.source == RowSelection::Source::kPublic ? selection.public_scores
+                                                                          : std::span<const float>(none),
+                        selection.count);
     options_.sparse.rows = rows_;
     return OkStatus();
   }
@@ -275,8 +306,8 @@ class JobRun {
     return weights;
   }
 
-  // The declared number, as steps and sampling probability of a private run are public constants. An epoch of shuffled records
-  // is once over those that there are.
+  // The declared number, as steps and sampling probability of a private run are public constants. An epoch of shuffled
+  // records is once over those that there are.
   double NumRecords() const {
     const bool poisson = IsPrivate(job_) || job_.training.sampling == Sampling::kPoisson;
     const bool declared = poisson && job_.training.num_records_public != 0;
@@ -285,8 +316,9 @@ class JobRun {
 
   Status PreparePrivacy() {
     if (job_.training.num_records_public == 0) {
-      return PrivacyRefused("private training needs the number of records declared as public: steps and sampling probability "
-                            "follow from it and must not be counted from private data");
+      return PrivacyRefused(
+          "private training needs the number of records declared as public: steps and sampling probability "
+          "follow from it and must not be counted from private data");
     }
     WISP_RETURN_IF_ERROR(CheckPrivacyGoal(job_.goal, NumRecords()));
     if (options_.privacy.ledger == nullptr) {
@@ -294,43 +326,58 @@ class JobRun {
     }
     if (job_.new_limit) WISP_RETURN_IF_ERROR(options_.privacy.ledger->CheckLimit(*job_.new_limit));
     constexpr uint32_t kMostRuns = 1'000'000;
-    if (job_.planned_runs == 0 || job_.planned_runs > kMostRuns) return InvalidArgument("planned runs are ", job_.planned_runs, ", allowed are 1 to ", kMostRuns);
+    if (job_.planned_runs == 0 || job_.planned_runs > kMostRuns)
+      return InvalidArgument("planned runs are ", job_.planned_runs, ", allowed are 1 to ", kMostRuns);
     WISP_ASSIGN_OR_RETURN(overheads_, Overheads(job_));
-    WISP_ASSIGN_OR_RETURN(options_.privacy.noise_multiplier,
-                          NoiseMultiplier(job_, options_.num_steps, std::min(1.0, options_.expected_batch / NumRecords()), overheads_));
+    WISP_ASSIGN_OR_RETURN(
+        options_.privacy.noise_multiplier,
+        NoiseMultiplier(job_, options_.num_steps, std::min(1.0, options_.expected_batch / NumRecords()), overheads_));
     result_.noise_multiplier = options_.privacy.noise_multiplier;
     return OkStatus();
   }
 
   // What `steps` more steps are to be charged as, with what comes before the first of them; or so many runs of them.
-  Result<std::vector<privacy::ChargeRequest>> Charges(uint64_t steps_of_run, double noise_factor, bool histogram, uint64_t runs = 1) const {
+  Result<std::vector<privacy::ChargeRequest>> Charges(uint64_t steps_of_run, double noise_factor, bool histogram,
+                                                      uint64_t runs = 1) const {
     const uint64_t steps = steps_of_run * runs;
     const PrivateTraining& p = options_.privacy;
     const auto noise = p.reproducible_seed ? privacy::NoiseKind::kReproducible : privacy::NoiseKind::kSecure;
     std::vector<privacy::ChargeRequest> charges;
     if (job_.histogram_noise > 0 && histogram) {
       WISP_ASSIGN_OR_RETURN(Mechanism mechanism, overheads_.front().WithSteps(runs));
-      charges.push_back({.mechanism = std::move(mechanism), .run = p.run, .purpose = "item popularity", .noise = noise,
-                         .loss_slack = static_cast<double>(runs) * PopularityLossSlack(job_.histogram_noise, job_.architecture.num_items)});
+      charges.push_back({.mechanism = std::move(mechanism),
+                         .run = p.run,
+                         .purpose = "item popularity",
+                         .noise = noise,
+                         .loss_slack = static_cast<double>(runs) *
+                                       PopularityLossSlack(job_.histogram_noise, job_.architecture.num_items)});
     }
     if (steps == 0) return charges;
     WISP_ASSIGN_OR_RETURN(Mechanism mechanism, Mechanism::PoissonSubsampledGaussian(
-        {.noise_multiplier = p.noise_multiplier * noise_factor, .sampling_probability = options_.expected_batch / NumRecords(), .steps = steps}));
-    charges.push_back({.mechanism = std::move(mechanism), .run = p.run, .purpose = "training", .noise = noise,
-                       .loss_slack = StepLossSlack(job_.architecture, options_, p.noise_multiplier * noise_factor, steps)});
+                                                   {.noise_multiplier = p.noise_multiplier * noise_factor,
+                                                    .sampling_probability = options_.expected_batch / NumRecords(),
+                                                    .steps = steps}));
+    charges.push_back(
+        {.mechanism = std::move(mechanism),
+         .run = p.run,
+         .purpose = "training",
+         .noise = noise,
+         .loss_slack = StepLossSlack(job_.architecture, options_, p.noise_multiplier * noise_factor, steps)});
     return charges;
   }
 
-  // All that is still to be charged, held against the ledger's limit before the first of it. A run that goes on has paid for
-  // what its checkpoint holds, and pays for every step after it: where not all of them fit it ends sooner.
+  // All that is still to be charged, held against the ledger's limit before the first of it. A run that goes on has
+  // paid for what its checkpoint holds, and pays for every step after it: where not all of them fit it ends sooner.
   Status CheckBudget(const Checkpoint* checkpoint) {
     if (job_.planned_runs > 1 && checkpoint == nullptr && !options_.privacy.reproducible_seed) return CheckPlan();
     const uint64_t done = checkpoint ? std::min(checkpoint->step, options_.num_steps) : 0;
-    const RunBudget budget{*options_.privacy.ledger, job_.new_limit, options_.num_steps - done,
-                           [&](uint64_t steps, double factor) { return Charges(steps, factor, checkpoint == nullptr); }};
+    const RunBudget budget{
+        *options_.privacy.ledger, job_.new_limit, options_.num_steps - done,
+        [&](uint64_t steps, double factor) { return Charges(steps, factor, checkpoint == nullptr); }};
     WISP_ASSIGN_OR_RETURN(charges_, budget.charges(budget.steps, 1));
     const Status refusal = budget.ledger.CheckFits(charges_, budget.new_limit);
-    if (refusal.ok() || refusal.code() != StatusCode::kPrivacyRefused || options_.privacy.reproducible_seed) return refusal;
+    if (refusal.ok() || refusal.code() != StatusCode::kPrivacyRefused || options_.privacy.reproducible_seed)
+      return refusal;
     if (done == 0) return WithWhatFits(budget, refusal);
     WISP_ASSIGN_OR_RETURN(const uint64_t fit, StepsThatFit(budget));
     EndEarly(done + fit, refusal);
@@ -346,8 +393,10 @@ class JobRun {
     if (covered) return OkStatus();
     WISP_ASSIGN_OR_RETURN(const auto entries, ledger.Entries());
     if (!entries.empty()) {
-      return PrivacyRefused("ledger '", ledger.path(), "' has no room for this run in its plan: of the ", job_.planned_runs,
-                            " planned runs all are used, or the plan was made with other options, or none was made before the first charge; "
+      return PrivacyRefused("ledger '", ledger.path(), "' has no room for this run in its plan: of the ",
+                            job_.planned_runs,
+                            " planned runs all are used, or the plan was made with other options, or none was made "
+                            "before the first charge; "
                             "without planned runs it counts as chosen after looking");
     }
     WISP_ASSIGN_OR_RETURN(plan_, Charges(options_.num_steps, 1, /*histogram=*/true, job_.planned_runs));
@@ -356,7 +405,9 @@ class JobRun {
 
   RunBudget NextCharge() const {
     const uint64_t steps = std::min<uint64_t>(std::max(1u, options_.privacy.steps_per_charge), end_ - trainer_->step());
-    return {*options_.privacy.ledger, {}, steps, [this](uint64_t n, double factor) { return Charges(n, factor, /*histogram=*/false); }};
+    return {*options_.privacy.ledger, {}, steps, [this](uint64_t n, double factor) {
+              return Charges(n, factor, /*histogram=*/false);
+            }};
   }
 
   void EndEarly(uint64_t end, const Status& refusal) {
@@ -368,7 +419,8 @@ class JobRun {
   Result<std::optional<double>> EpsilonSoFar() {
     if (!IsPrivate(job_) || job_.training.privacy.reproducible_seed) return std::optional<double>();
     WISP_ASSIGN_OR_RETURN(const auto delta, privacy::Delta::Create(job_.goal.delta));
-    WISP_ASSIGN_OR_RETURN(const privacy::RunEpsilon stated, privacy::StateRun(*options_.privacy.ledger, trainer_->run(), result_.length(), delta));
+    WISP_ASSIGN_OR_RETURN(const privacy::RunEpsilon stated,
+                          privacy::StateRun(*options_.privacy.ledger, trainer_->run(), result_.length(), delta));
     result_.accountant = stated.accountant;
     return std::optional<double>(stated.epsilon);
   }
@@ -378,7 +430,8 @@ class JobRun {
     const uint64_t written = IsPrivate(job_) ? options_.privacy.ledger->num_written() : 0;
     auto report = trainer_->Step();
     const auto was_paid = [&] { return options_.privacy.ledger->num_written() != written; };
-    if (!report.ok() && report.status().code() == StatusCode::kIo && IsPrivate(job_) && !was_paid() && saved_.GiveUpLedgerRoom()) {
+    if (!report.ok() && report.status().code() == StatusCode::kIo && IsPrivate(job_) && !was_paid() &&
+        saved_.GiveUpLedgerRoom()) {
       report = trainer_->Step();
     }
     return report;
@@ -392,7 +445,9 @@ class JobRun {
         if (!IsPrivate(job_)) return report.status();
         Save();
         // Somebody else spent what this run had room for: it is what it has paid for.
-        if (report.status().code() != StatusCode::kPrivacyRefused || trainer_->step() == 0 || !LimitRefuses(NextCharge())) return WithWhatStays(report.status(), saved_, trainer_->num_charged());
+        if (report.status().code() != StatusCode::kPrivacyRefused || trainer_->step() == 0 ||
+            !LimitRefuses(NextCharge()))
+          return WithWhatStays(report.status(), saved_, trainer_->num_charged());
         EndEarly(trainer_->step(), report.status());
         break;
       }
@@ -426,7 +481,8 @@ class JobRun {
       shown_ = progress.step;
     }
     progress.validation.reset();
-    if (job_.evaluate_every > 0 && progress.step % job_.evaluate_every == 0) progress.validation = Evaluate(set_.validation);
+    if (job_.evaluate_every > 0 && progress.step % job_.evaluate_every == 0)
+      progress.validation = Evaluate(set_.validation);
     if (saved_.Due(progress.step, trainer_->at_end_of_charge()) && progress.step < end_) Save();
     progress.saved = saved_.step();
     progress.save_failure = saved_.failure();
@@ -439,7 +495,8 @@ class JobRun {
   RankingQuality Evaluate(std::span<const RankingCase> cases) {
     // A graph that was trained with a sampled softmax cannot score all items.
     if (options_.num_negatives > 0 && !scoring_) scoring_.emplace(job_.architecture, kernels::BestOps());
-    return EvaluateRanking(scoring_ ? *scoring_ : trainer_->graph(), trainer_->final_weights().data(), cases, trainer_->workers());
+    return EvaluateRanking(scoring_ ? *scoring_ : trainer_->graph(), trainer_->final_weights().data(), cases,
+                           trainer_->workers());
   }
 
   const TrainingJob& job_;
@@ -461,26 +518,32 @@ class JobRun {
 }  // namespace
 
 bool NeedsFrequencies(const TrainingJob& job) {
-  return job.architecture.re_attention == ReAttention::kOn && job.training.re_attention.source == ReAttentionOptions::Source::kPrinted;
+  return job.architecture.re_attention == ReAttention::kOn &&
+         job.training.re_attention.source == ReAttentionOptions::Source::kPrinted;
 }
 
 Status CheckPrivacyGoal(const PrivacyGoal& goal, double num_records) {
   if (goal.epsilon.has_value() == goal.noise_multiplier.has_value()) {
-    return InvalidArgument("private training needs either a target epsilon or a noise multiplier, not both and not neither");
+    return InvalidArgument(
+        "private training needs either a target epsilon or a noise multiplier, not both and not neither");
   }
   if (goal.epsilon) WISP_RETURN_IF_ERROR(privacy::CheckTarget(*goal.epsilon));
   if (!(goal.delta > 0 && goal.delta < 1)) {
-    return InvalidArgument(goal.delta == 0 ? "delta is 0, or was not given: private training needs one (--delta, or privacy.delta in a recipe), below 1 / records"
-                                           : "delta is " + privacy::ShortText(goal.delta) + ", allowed is a number between 0 and 1, below 1 / records");
+    return InvalidArgument(goal.delta == 0 ? "delta is 0, or was not given: private training needs one (--delta, or "
+                                             "privacy.delta in a recipe), below 1 / records"
+                                           : "delta is " + privacy::ShortText(goal.delta) +
+                                                 ", allowed is a number between 0 and 1, below 1 / records");
   }
   if (goal.delta >= 1.0 / num_records && !(goal.allow_delta_of_one_record && goal.delta == 1.0 / num_records)) {
-    return PrivacyRefused("delta is ", privacy::ShortText(goal.delta), ", which is not below 1 / ", static_cast<uint64_t>(num_records),
+    return PrivacyRefused("delta is ", privacy::ShortText(goal.delta), ", which is not below 1 / ",
+                          static_cast<uint64_t>(num_records),
                           " records: such a guarantee allows publishing some record whole");
   }
   const bool as_papers = goal.allow_delta_of_one_record && num_records > privacy::kFewRecords;
   if (const double most = privacy::LargestDelta(num_records); goal.delta > most && !as_papers) {
-    return PrivacyRefused("delta is ", privacy::ShortText(goal.delta), ", allowed with ", static_cast<uint64_t>(num_records), " records is at most ",
-                          privacy::ShortText(most), ": it is the chance of no protection at all (docs/one-person.md)");
+    return PrivacyRefused("delta is ", privacy::ShortText(goal.delta), ", allowed with ",
+                          static_cast<uint64_t>(num_records), " records is at most ", privacy::ShortText(most),
+                          ": it is the chance of no protection at all (docs/one-person.md)");
   }
   return OkStatus();
 }

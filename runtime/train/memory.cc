@@ -29,7 +29,8 @@ size_t SeldomMore(size_t trials, double chance) {
   return low;
 }
 
-Result<TrainingMemory> PlanTrainingMemory(const Architecture& architecture, size_t num_records, const TrainingOptions& given) {
+Result<TrainingMemory> PlanTrainingMemory(const Architecture& architecture, size_t num_records,
+                                          const TrainingOptions& given) {
   WISP_RETURN_IF_ERROR(Validate(architecture));
   WISP_RETURN_IF_ERROR(Validate(given.optimizer));
   WISP_RETURN_IF_ERROR(CheckThreads(given.num_threads));
@@ -37,7 +38,8 @@ Result<TrainingMemory> PlanTrainingMemory(const Architecture& architecture, size
   WISP_RETURN_IF_ERROR(ValidateNegatives(architecture, given));
   if (given.method == Method::kRgp) WISP_RETURN_IF_ERROR(Validate(given.rgp, ParametersOf(architecture)));
   if (IsSparse(given.method)) WISP_RETURN_IF_ERROR(ValidateSparse(architecture, given));
-  if (given.method == Method::kAdaFest || given.method == Method::kAdaFestPlus) WISP_RETURN_IF_ERROR(ValidateBatch(given, num_records));
+  if (given.method == Method::kAdaFest || given.method == Method::kAdaFestPlus)
+    WISP_RETURN_IF_ERROR(ValidateBatch(given, num_records));
   TrainingOptions options = given;
   if (options.num_threads == 0) options.num_threads = DefaultThreads();
   if (options.num_records_public == 0) options.num_records_public = static_cast<uint32_t>(num_records);
@@ -49,11 +51,13 @@ Result<TrainingMemory> PlanTrainingMemory(const Architecture& architecture, size
                         .packed_weights = AlignedArray<float>::AllocatedBytes(graph.pack_plan().size()),
                         .optimizer_state = Optimizer::PlanBytes(options.optimizer, size),
                         .gradient_sums = release.sums,
-                        .negatives = options.num_negatives > 0 ? NegativeSampler::PlanBytes(graph, options.num_negatives) : 0,
+                        .negatives =
+                            options.num_negatives > 0 ? NegativeSampler::PlanBytes(graph, options.num_negatives) : 0,
                         .activations = threads * graph.training_bytes(),
                         .record_gradients = release.records,
                         .variances = has_variances ? NoiseVariance::PlanBytes(architecture, options.re_attention) : 0,
-                        .lists = num_records * ((2 + threads) * sizeof(uint32_t) + sizeof(const Record*)) + options.sparse.rows.size() * sizeof(int32_t),
+                        .lists = num_records * ((2 + threads) * sizeof(uint32_t) + sizeof(const Record*)) +
+                                 options.sparse.rows.size() * sizeof(int32_t),
                         .growth_at_most = release.growth_at_most,
                         .rows_at_most = release.rows_at_most,
                         .records_at_most = release.records_at_most};

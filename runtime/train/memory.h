@@ -3,10 +3,10 @@
 //   WISP_ASSIGN_OR_RETURN(TrainingMemory memory, PlanTrainingMemory(model.architecture(), num_records, options));
 //   if (memory.total() > allowed) ...
 //
-// Each figure is what is asked of the system, paddings included. Memory does not depend on the batch: a worker has one record
-// in hand. DP-AdaFEST's and DP-AdaFEST+'s does, which select rows by it (growth_at_most), and so do a classifier's lists
-// (records_at_most). Not counted: the objects themselves, less than 2 KB for each tensor and 8 KB for each worker; threads' stacks;
-// the records, which are the caller's; the ledger.
+// Each figure is what is asked of the system, paddings included. Memory does not depend on the batch: a worker has one
+// record in hand. DP-AdaFEST's and DP-AdaFEST+'s does, which select rows by it (growth_at_most), and so do a
+// classifier's lists (records_at_most). Not counted: the objects themselves, less than 2 KB for each tensor and 8 KB
+// for each worker; threads' stacks; the records, which are the caller's; the ledger.
 #ifndef WISP_RUNTIME_TRAIN_MEMORY_H_
 #define WISP_RUNTIME_TRAIN_MEMORY_H_
 
@@ -21,14 +21,15 @@ struct ClassifierArchitecture;
 struct DpFpOptions;
 struct TrainingOptions;
 
-// What a step draws by chance passes what memory is planned for with a chance below this, where it is not planned for the most.
+// What a step draws by chance passes what memory is planned for with a chance below this, where it is not planned for
+// the most.
 inline constexpr double kSeldom = 1e-12;
 // The least count that so many trials, each with this chance, pass with a chance below kSeldom.
 size_t SeldomMore(size_t trials, double chance);
 
 struct TrainingMemory {
-  size_t weights = 0;           // and their average, where there is one
-  size_t packed_weights = 0;    // in the order in which products read them
+  size_t weights = 0;         // and their average, where there is one
+  size_t packed_weights = 0;  // in the order in which products read them
   size_t optimizer_state = 0;
   size_t gradient_sums = 0;     // and what else a method releases: carriers, rows, maps
   size_t negatives = 0;         // of a sampled softmax
@@ -37,29 +38,35 @@ struct TrainingMemory {
   size_t variances = 0;         // of Re-Attention as printed; else they are weights
   size_t lists = 0;             // which records a step takes, and who; which rows may be trained
   size_t total() const {
-    return weights + packed_weights + optimizer_state + gradient_sums + negatives + activations + record_gradients + variances + lists;
+    return weights + packed_weights + optimizer_state + gradient_sums + negatives + activations + record_gradients +
+           variances + lists;
   }
 
-  // Of a plan for DP-AdaFEST(+); 0 for all others (but records_at_most of a classifier) and in what a trainer says. A trainer
-  // holds at most `growth_at_most` above total(), in gradient_sums and record_gradients, while none of its steps has drawn more than
-  // `records_at_most` records or changed more than `rows_at_most` rows of the item table. A step draws more records with a chance
-  // below kSeldom, and changes more rows without that with a chance below kSeldom: counted are all rows that so many records of the
-  // longest kind can touch, those that survive untouched, and a sampled softmax's negatives. Past that it takes more, up to the
-  // whole table. While room grows, what is given up is given back first, but for lists of 4 bytes a row.
+  // Of a plan for DP-AdaFEST(+); 0 for all others (but records_at_most of a classifier) and in what a trainer says. A
+  // trainer holds at most `growth_at_most` above total(), in gradient_sums and record_gradients, while none of its
+  // steps has drawn more than `records_at_most` records or changed more than `rows_at_most` rows of the item table. A
+  // step draws more records with a chance below kSeldom, and changes more rows without that with a chance below
+  // kSeldom: counted are all rows that so many records of the longest kind can touch, those that survive untouched, and
+  // a sampled softmax's negatives. Past that it takes more, up to the whole table. While room grows, what is given up
+  // is given back first, but for lists of 4 bytes a row.
   size_t growth_at_most = 0, rows_at_most = 0, records_at_most = 0;
 };
 
-// Equal to Trainer::memory() of a trainer of these options and so many records, before its first step and (but for growth) after
-// any. Allocates none of it and reads no weights. Of `options` read: method, optimizer, ema_decay, num_threads, num_negatives,
-// re_attention.source; of phantom training norm_form; rgp; of fest and adafest+ how many sparse.rows there are; of adafest(+) the
-// map's options, expected_batch, num_records_public (0: num_records) and the noise multiplier. kInvalidArgument and the like
-// where Trainer::Check would refuse these, but for printed Re-Attention without frequencies, which no figure hangs on.
-Result<TrainingMemory> PlanTrainingMemory(const Architecture& architecture, size_t num_records, const TrainingOptions& options);
+// Equal to Trainer::memory() of a trainer of these options and so many records, before its first step and (but for
+// growth) after any. Allocates none of it and reads no weights. Of `options` read: method, optimizer, ema_decay,
+// num_threads, num_negatives, re_attention.source; of phantom training norm_form; rgp; of fest and adafest+ how many
+// sparse.rows there are; of adafest(+) the map's options, expected_batch, num_records_public (0: num_records) and the
+// noise multiplier. kInvalidArgument and the like where Trainer::Check would refuse these, but for printed Re-Attention
+// without frequencies, which no figure hangs on.
+Result<TrainingMemory> PlanTrainingMemory(const Architecture& architecture, size_t num_records,
+                                          const TrainingOptions& options);
 
-// The same of DpFpTrainer, which makes classifiers: equal to its memory(), before its first step and after any, while no step has
-// drawn more than `records_at_most` records, over all its micro-batches. Of `options` read: mode, expected_batch, micro_batches,
-// num_records_public (0: num_records), num_threads and, where the encoder is trained, optimizer and encoder.norm_form.
-Result<TrainingMemory> PlanClassificationMemory(const ClassifierArchitecture& architecture, size_t num_records, const DpFpOptions& options);
+// The same of DpFpTrainer, which makes classifiers: equal to its memory(), before its first step and after any, while
+// no step has drawn more than `records_at_most` records, over all its micro-batches. Of `options` read: mode,
+// expected_batch, micro_batches, num_records_public (0: num_records), num_threads and, where the encoder is trained,
+// optimizer and encoder.norm_form.
+Result<TrainingMemory> PlanClassificationMemory(const ClassifierArchitecture& architecture, size_t num_records,
+                                                const DpFpOptions& options);
 
 }  // namespace wisp
 

@@ -11,11 +11,16 @@ constexpr uint64_t kWordsPerStep = uint64_t{1} << 32;  // far more than any step
 }  // namespace
 
 NegativeSampler::NegativeSampler(const Recommender& graph, uint32_t num_negatives, uint64_t seed)
-    : graph_(&graph), table_(graph.pack_plan().head_parameter()), bias_(FindParameter(graph.parameters(), "output_bias")),
+    : graph_(&graph),
+      table_(graph.pack_plan().head_parameter()),
+      bias_(FindParameter(graph.parameters(), "output_bias")),
       // Not the stream of the batches: the same seed gives another stream for this purpose.
-      random_(privacy::RandomStream::Reproducible(seed, privacy::StreamPurpose::kDropout)), drawn_(graph.architecture().num_items),
-      items_(num_negatives), rows_(size_t{num_negatives} * graph.architecture().width),
-      packed_(graph.ops().packed_size(num_negatives, graph.architecture().width)), bias_values_(num_negatives) {
+      random_(privacy::RandomStream::Reproducible(seed, privacy::StreamPurpose::kDropout)),
+      drawn_(graph.architecture().num_items),
+      items_(num_negatives),
+      rows_(size_t{num_negatives} * graph.architecture().width),
+      packed_(graph.ops().packed_size(num_negatives, graph.architecture().width)),
+      bias_values_(num_negatives) {
   drawn_.Reserve(num_negatives);
   view_ = {.items = items_, .rows_KD = rows_.data(), .packed = packed_.data(), .bias_K = bias_values_.data()};
 }
@@ -33,7 +38,8 @@ void NegativeSampler::Draw(uint64_t step, const float* weights) {
   for (size_t i = 0; i < k; ++i) {
     const auto item = static_cast<size_t>(items_[i]);
     std::copy_n(table + item * d, d, rows_.data() + i * d);
-    bias_values_.data()[i] = log_weight + (bias_ == kNoParameter ? 0.0f : weights[graph_->parameters()[bias_].offset + item]);
+    bias_values_.data()[i] =
+        log_weight + (bias_ == kNoParameter ? 0.0f : weights[graph_->parameters()[bias_].offset + item]);
   }
   graph_->ops().pack_weights({.w_NK = rows_.data(), .ldw = d, .packed = packed_.data(), .n = k, .k = d});
 }
@@ -41,14 +47,16 @@ void NegativeSampler::Draw(uint64_t step, const float* weights) {
 size_t NegativeSampler::PlanBytes(const Recommender& graph, uint32_t num_negatives) {
   const Architecture& a = graph.architecture();
   size_t bytes = num_negatives * sizeof(int32_t) + RowSet::PlanBytes(a.num_items, num_negatives);
-  for (size_t size : {size_t{num_negatives} * a.width, graph.ops().packed_size(num_negatives, a.width), size_t{num_negatives}}) {
+  for (size_t size :
+       {size_t{num_negatives} * a.width, graph.ops().packed_size(num_negatives, a.width), size_t{num_negatives}}) {
     bytes += AlignedArray<float>::AllocatedBytes(size);
   }
   return bytes;
 }
 
 size_t NegativeSampler::size_bytes() const {
-  return rows_.allocated_bytes() + packed_.allocated_bytes() + bias_values_.allocated_bytes() + items_.size() * sizeof(int32_t) + drawn_.size_bytes();
+  return rows_.allocated_bytes() + packed_.allocated_bytes() + bias_values_.allocated_bytes() +
+         items_.size() * sizeof(int32_t) + drawn_.size_bytes();
 }
 
 }  // namespace wisp

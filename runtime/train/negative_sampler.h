@@ -1,5 +1,5 @@
-// The negatives of a sampled softmax: distinct items, uniform over the catalogue, drawn anew for each step from a public
-// stream, and their rows gathered and packed once for all records of the step. Independent of the data.
+// The negatives of a sampled softmax: distinct items, uniform over the catalogue, drawn anew for each step from a
+// public stream, and their rows gathered and packed once for all records of the step. Independent of the data.
 #ifndef WISP_RUNTIME_TRAIN_NEGATIVE_SAMPLER_H_
 #define WISP_RUNTIME_TRAIN_NEGATIVE_SAMPLER_H_
 

@@ -9,7 +9,8 @@
 namespace wisp {
 
 Status Validate(const ReAttentionOptions& o, const Architecture& a) {
-  if (!(o.scale >= 0 && o.scale <= 1e6)) return InvalidArgument("re-attention scale is ", o.scale, ", allowed is 0 to 1e6");
+  if (!(o.scale >= 0 && o.scale <= 1e6))
+    return InvalidArgument("re-attention scale is ", o.scale, ", allowed is 0 to 1e6");
   if (o.source != ReAttentionOptions::Source::kPrinted) return OkStatus();
   if (o.item_frequencies.size() != a.num_items) {
     return InvalidArgument("re-attention with the printed deviations needs the frequency of each of the ", a.num_items,
@@ -31,7 +32,9 @@ NoiseVariance::NoiseVariance(const Architecture& a, const ReAttentionOptions& op
   options_.item_frequencies = {};
   if (options.source != ReAttentionOptions::Source::kPrinted) return;
   printed_item_variance_.reserve(options.item_frequencies.size());
-  for (float p : options.item_frequencies) printed_item_variance_.push_back(static_cast<float>(std::pow(deviation_ * options.scale / static_cast<double>(p), 2)));
+  for (float p : options.item_frequencies)
+    printed_item_variance_.push_back(
+        static_cast<float>(std::pow(deviation_ * options.scale / static_cast<double>(p), 2)));
 }
 
 void NoiseVariance::KeepItems(std::span<const int32_t> rows) {
@@ -45,14 +48,17 @@ void NoiseVariance::Initialise(std::span<float> weights) const {
   const auto of_items = weights.begin() + static_cast<std::ptrdiff_t>(parameters_[item_variance_].offset);
   if (parameters_[0].trained) std::copy(printed_item_variance_.begin(), printed_item_variance_.end(), of_items);
   for (size_t i = 0; i < item_variance_; ++i) {
-    weights[parameters_[parameter_variance_].offset + i] = parameters_[i].trained ? static_cast<float>(std::pow(deviation_ * options_.scale, 2)) : 0.0f;
+    weights[parameters_[parameter_variance_].offset + i] =
+        parameters_[i].trained ? static_cast<float>(std::pow(deviation_ * options_.scale, 2)) : 0.0f;
   }
 }
 
 void NoiseVariance::Add(const Step& s, size_t part, size_t num_parts, std::span<float> weights) const {
   if (options_.source != ReAttentionOptions::Source::kOptimizer) return;
   const double moved = std::pow(static_cast<double>(s.rate) * options_.scale, 2);
-  const auto left = [&](size_t offset, size_t n) { return static_cast<float>(moved * s.optimizer.MeanSquaredMove(offset, n, s.step, deviation_)); };
+  const auto left = [&](size_t offset, size_t n) {
+    return static_cast<float>(moved * s.optimizer.MeanSquaredMove(offset, n, s.step, deviation_));
+  };
   for (size_t i = 0; i < item_variance_; ++i) {
     const ParameterSpec& p = parameters_[i];
     if (!p.trained) continue;

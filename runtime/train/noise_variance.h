@@ -1,16 +1,18 @@
-// What the noise of private training has left in each parameter: the variances that Re-Attention needs (docs/algorithms.md, section 3).
+// What the noise of private training has left in each parameter: the variances that Re-Attention needs
+// (docs/algorithms.md, section 3).
 //
 // It reads released values only (weights' moments, learning rates, the noise multiplier), so it costs no privacy.
 //
-// The paper takes sigma C / (q N) for every weight and divides by an item's frequency for its row: the noise of one step's
-// gradient. That is not what is left in the weights. A step moves a coordinate by rate * m / sqrt(v), m a moving average
-// of gradients whose noise has deviation s = sigma C / B. An average spreads a gradient's noise over later steps and loses
-// nothing of it, so noise n_t moves the coordinate by rate_t n_t / sqrt(v_t) in the end, the moves of different steps are
-// independent, and after T steps the noise has left
+// The paper takes sigma C / (q N) for every weight and divides by an item's frequency for its row: the noise of one
+// step's gradient. That is not what is left in the weights. A step moves a coordinate by rate * m / sqrt(v), m a moving
+// average of gradients whose noise has deviation s = sigma C / B. An average spreads a gradient's noise over later
+// steps and loses nothing of it, so noise n_t moves the coordinate by rate_t n_t / sqrt(v_t) in the end, the moves of
+// different steps are independent, and after T steps the noise has left
 //     sum over t of rate_t^2 min(1, s^2 / v_t)
-// With v = s^2 (noise alone) and a linear decay this is rate^2 T / 3; where the gradient is larger than the noise, v is and
-// the variance smaller. v is Adam's second moment, released with the weights. Not counted: that the gradient pulls the
-// weights back towards where the noise took them from; so the sum is an upper estimate (measured: docs/re-attention.md).
+// With v = s^2 (noise alone) and a linear decay this is rate^2 T / 3; where the gradient is larger than the noise, v is
+// and the variance smaller. v is Adam's second moment, released with the weights. Not counted: that the gradient pulls
+// the weights back towards where the noise took them from; so the sum is an upper estimate (measured:
+// docs/re-attention.md).
 #ifndef WISP_RUNTIME_TRAIN_NOISE_VARIANCE_H_
 #define WISP_RUNTIME_TRAIN_NOISE_VARIANCE_H_
 
@@ -29,7 +31,8 @@ struct ReAttentionOptions {
     kPrinted,    // as the paper prints it: constant, needs item_frequencies
   } source = Source::kOptimizer;
   double scale = 1;  // multiplies the deviations: 10 is 100 times the variance
-  // kPrinted: the probability that a record contains each item, released under DP or public; read while the trainer is made.
+  // kPrinted: the probability that a record contains each item, released under DP or public; read while the trainer is
+  // made.
   std::span<const float> item_frequencies = {};
 };
 
@@ -55,10 +58,10 @@ class NoiseVariance {
   void Initialise(std::span<float> weights) const;
 
   struct Step {
-    const Optimizer& optimizer;                    // has seen the step's gradient
-    float rate;                                    // learning rate
+    const Optimizer& optimizer;  // has seen the step's gradient
+    float rate;                  // learning rate
     uint64_t step;
-    std::span<const int32_t> item_rows = {};       // rows of the item table that were stepped; empty: all
+    std::span<const int32_t> item_rows = {};  // rows of the item table that were stepped; empty: all
   };
   // kOptimizer: adds what the step left. Call for each part of num_parts, from as many threads.
   void Add(const Step& step, size_t part, size_t num_parts, std::span<float> weights) const;

@@ -10,12 +10,14 @@ Status Validate(const OptimizerOptions& o) {
   const auto check = [](bool ok, const char* field, float value, const char* allowed) {
     return ok ? OkStatus() : InvalidArgument("optimizer: ", field, " is ", value, ", allowed is ", allowed);
   };
-  WISP_RETURN_IF_ERROR(check(std::isfinite(o.learning_rate) && o.learning_rate > 0, "learning_rate", o.learning_rate, "a positive number"));
+  WISP_RETURN_IF_ERROR(check(std::isfinite(o.learning_rate) && o.learning_rate > 0, "learning_rate", o.learning_rate,
+                             "a positive number"));
   WISP_RETURN_IF_ERROR(check(o.beta1 >= 0 && o.beta1 < 1, "beta1", o.beta1, "0 <= beta1 < 1"));
   WISP_RETURN_IF_ERROR(check(o.beta2 >= 0 && o.beta2 < 1, "beta2", o.beta2, "0 <= beta2 < 1"));
   WISP_RETURN_IF_ERROR(check(o.epsilon > 0 && o.epsilon < 1, "epsilon", o.epsilon, "between 0 and 1"));
   WISP_RETURN_IF_ERROR(check(o.momentum >= 0 && o.momentum < 1, "momentum", o.momentum, "0 <= momentum < 1"));
-  WISP_RETURN_IF_ERROR(check(o.weight_decay >= 0 && o.weight_decay < 1, "weight_decay", o.weight_decay, "0 <= weight_decay < 1"));
+  WISP_RETURN_IF_ERROR(
+      check(o.weight_decay >= 0 && o.weight_decay < 1, "weight_decay", o.weight_decay, "0 <= weight_decay < 1"));
   WISP_RETURN_IF_ERROR(check(o.weight_decay == 0 || o.kind != OptimizerKind::kAdam, "weight_decay", o.weight_decay,
                              "0 with adam (adamw decays)"));
   return check(o.final_fraction >= 0 && o.final_fraction <= 1, "final_fraction", o.final_fraction, "0 to 1");
@@ -25,10 +27,12 @@ float LearningRate(const OptimizerOptions& o, double step, uint64_t num_steps) {
   if (step < o.warmup_steps) return o.learning_rate * static_cast<float>(step + 1) / static_cast<float>(o.warmup_steps);
   if (o.decay == Decay::kConstant || num_steps <= o.warmup_steps) return o.learning_rate;
   const double done = (step - static_cast<double>(o.warmup_steps)) / static_cast<double>(num_steps - o.warmup_steps);
-  return o.learning_rate * static_cast<float>(1.0 - std::min(1.0, done) * (1.0 - static_cast<double>(o.final_fraction)));
+  return o.learning_rate *
+         static_cast<float>(1.0 - std::min(1.0, done) * (1.0 - static_cast<double>(o.final_fraction)));
 }
 
-Optimizer::Optimizer(const kernels::OpTable& ops, const OptimizerOptions& options, size_t flat_size) : ops_(&ops), options_(options) {
+Optimizer::Optimizer(const kernels::OpTable& ops, const OptimizerOptions& options, size_t flat_size)
+    : ops_(&ops), options_(options) {
   const bool adam = options.kind != OptimizerKind::kSgd;
   if (adam || options.momentum > 0) first_ = AlignedArray<float>(flat_size);
   if (adam) second_ = AlignedArray<float>(flat_size);
@@ -39,24 +43,42 @@ size_t Optimizer::PlanBytes(const OptimizerOptions& options, size_t flat_size) {
   return moments * AlignedArray<float>::AllocatedBytes(flat_size);
 }
 
-void Optimizer::Update(const ParameterSpec& parameter, size_t offset, const float* g, size_t n, float rate, uint64_t step, float* weights) const {
+void Optimizer::Update(const ParameterSpec& parameter, size_t offset, const float* g, size_t n, float rate,
+                       uint64_t step, float* weights) const {
   const float decay = parameter.role == ParameterRole::kVector ? 0.0f : options_.weight_decay;
   float* first = first_.size() > 0 ? first_.data() + offset : nullptr;
   if (options_.kind == OptimizerKind::kSgd) {
-    ops_->sgd({.w = weights + offset, .m = first, .g = g, .n = n, .rate = rate, .momentum = options_.momentum, .decay = decay});
+    ops_->sgd({.w = weights + offset,
+               .m = first,
+               .g = g,
+               .n = n,
+               .rate = rate,
+               .momentum = options_.momentum,
+               .decay = decay});
     return;
   }
   const double t = static_cast<double>(step + 1);
-  const auto correction = [t](float beta) { return static_cast<float>(1.0 / (1.0 - std::pow(static_cast<double>(beta), t))); };
-  ops_->adam({.w = weights + offset, .m = first, .v = second_.data() + offset, .g = g, .n = n, .rate = rate, .beta1 = options_.beta1,
-              .beta2 = options_.beta2, .epsilon = options_.epsilon, .decay = decay, .correction1 = correction(options_.beta1),
+  const auto correction = [t](float beta) {
+    return static_cast<float>(1.0 / (1.0 - std::pow(static_cast<double>(beta), t)));
+  };
+  ops_->adam({.w = weights + offset,
+              .m = first,
+              .v = second_.data() + offset,
+              .g = g,
+              .n = n,
+              .rate = rate,
+              .beta1 = options_.beta1,
+              .beta2 = options_.beta2,
+              .epsilon = options_.epsilon,
+              .decay = decay,
+              .correction1 = correction(options_.beta1),
               .correction2 = correction(options_.beta2)});
 }
 
 namespace {
 
-// How much of one step's gradient Adam's bias-corrected average hands on in all steps together, as a multiple of it: the sum
-// over k of (1 - beta1) beta1^k / (1 - beta1^(step + 1 + k)). The first gradients count several times.
+// How much of one step's gradient Adam's bias-corrected average hands on in all steps together, as a multiple of it:
+// the sum over k of (1 - beta1) beta1^k / (1 - beta1^(step + 1 + k)). The first gradients count several times.
 double TotalMomentum(double beta1, uint64_t step) {
   double sum = 0, share = 1 - beta1, power = std::pow(beta1, static_cast<double>(step + 1));
   for (; share > 1e-4 * (1 - beta1); share *= beta1, power *= beta1) sum += share / (1 - power);
@@ -67,13 +89,16 @@ double TotalMomentum(double beta1, uint64_t step) {
 
 double Optimizer::MeanSquaredMove(size_t offset, size_t n, uint64_t step, double size) const {
   if (options_.kind == OptimizerKind::kSgd) return std::pow(size / (1 - static_cast<double>(options_.momentum)), 2);
-  const auto correction = static_cast<float>(1 / (1 - std::pow(static_cast<double>(options_.beta2), static_cast<double>(step + 1))));
+  const auto correction =
+      static_cast<float>(1 / (1 - std::pow(static_cast<double>(options_.beta2), static_cast<double>(step + 1))));
   double sum = 0;
   for (size_t i = offset; i < offset + n; ++i) {
-    const float move = std::min(1.0f, static_cast<float>(size) / (std::sqrt(second_.data()[i] * correction) + options_.epsilon));
+    const float move =
+        std::min(1.0f, static_cast<float>(size) / (std::sqrt(second_.data()[i] * correction) + options_.epsilon));
     sum += static_cast<double>(move) * static_cast<double>(move);
   }
-  return n == 0 ? 0 : sum / static_cast<double>(n) * std::pow(TotalMomentum(static_cast<double>(options_.beta1), step), 2);
+  return n == 0 ? 0
+                : sum / static_cast<double>(n) * std::pow(TotalMomentum(static_cast<double>(options_.beta1), step), 2);
 }
 
 }  // namespace wisp

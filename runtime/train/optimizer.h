@@ -20,11 +20,11 @@ struct OptimizerOptions {
   float learning_rate = 1e-3f;
   float beta1 = 0.9f, beta2 = 0.999f;  // Adam
   float epsilon = 1e-8f;
-  float momentum = 0.0f;               // SGD
-  float weight_decay = 0.0f;           // tables and matrices only; AdamW and SGD
+  float momentum = 0.0f;      // SGD
+  float weight_decay = 0.0f;  // tables and matrices only; AdamW and SGD
   uint32_t warmup_steps = 0;
   Decay decay = Decay::kConstant;
-  float final_fraction = 0.0f;         // of the learning rate, reached at the last step of a linear decay
+  float final_fraction = 0.0f;  // of the learning rate, reached at the last step of a linear decay
 };
 
 Status Validate(const OptimizerOptions& options);
@@ -32,13 +32,14 @@ Status Validate(const OptimizerOptions& options);
 // The rate of step `step` (from 0) of `num_steps`: linear warm-up, then constant or linear.
 float LearningRate(const OptimizerOptions& options, double step, uint64_t num_steps);
 
-// Where a step stands in a schedule of `planned` steps. A run that has to end sooner goes from step `from` on through what is left of
-// its schedule in fewer, longer strides: its rate makes no jump there, and it ends where it was to end.
+// Where a step stands in a schedule of `planned` steps. A run that has to end sooner goes from step `from` on through
+// what is left of its schedule in fewer, longer strides: its rate makes no jump there, and it ends where it was to end.
 struct Schedule {
   uint64_t planned = 0, from = 0, end = 0;
   double Position(uint64_t step) const {
     if (end == planned || step < from) return static_cast<double>(step);
-    return static_cast<double>(from) + static_cast<double>(step - from) * static_cast<double>(planned - from) / static_cast<double>(end - from);
+    return static_cast<double>(from) +
+           static_cast<double>(step - from) * static_cast<double>(planned - from) / static_cast<double>(end - from);
   }
 };
 
@@ -48,12 +49,13 @@ class Optimizer {
 
   // Updates weights[offset, offset + n) of `parameter` from gradient g[0, n). Call for every range once a step, in any
   // order and from any thread. `rate` from LearningRate, `step` from 0.
-  void Update(const ParameterSpec& parameter, size_t offset, const float* g, size_t n, float rate, uint64_t step, float* weights) const;
+  void Update(const ParameterSpec& parameter, size_t offset, const float* g, size_t n, float rate, uint64_t step,
+              float* weights) const;
 
-  // Mean over coordinates [offset, offset + n) of the square of how far a gradient of `size` moves a weight in the end, per
-  // unit of learning rate, as of step `step`. Adam: min(1, size / (sqrt(v) + epsilon))^2 (times what
-  // bias correction makes of the first steps' momentum), as v is at least size^2 in the
-  // mean when every gradient holds noise of that size; SGD: (size / (1 - momentum))^2.
+  // Mean over coordinates [offset, offset + n) of the square of how far a gradient of `size` moves a weight in the end,
+  // per unit of learning rate, as of step `step`. Adam: min(1, size / (sqrt(v) + epsilon))^2 (times what bias
+  // correction makes of the first steps' momentum), as v is at least size^2 in the mean when every gradient holds noise
+  // of that size; SGD: (size / (1 - momentum))^2.
   double MeanSquaredMove(size_t offset, size_t n, uint64_t step, double size) const;
 
   // State as it goes into a checkpoint: first and second moments (Adam), momentum (SGD: second is empty).

@@ -17,7 +17,8 @@ constexpr double kSteps = 1073741824.0;  // 2^30 integer steps per unit of sensi
 void AddRecord(const Record& record, std::vector<int32_t>& distinct, std::vector<int64_t>& histogram) {
   DistinctItems(record, distinct);
   if (distinct.empty()) return;
-  const auto share = static_cast<int64_t>(std::floor(kSteps / std::sqrt(static_cast<double>(distinct.size())) * (1 - 1e-15)));
+  const auto share =
+      static_cast<int64_t>(std::floor(kSteps / std::sqrt(static_cast<double>(distinct.size())) * (1 - 1e-15)));
   for (int32_t id : distinct) histogram[static_cast<size_t>(id)] += share;
 }
 
@@ -83,23 +84,26 @@ std::vector<int32_t> LargestRows(std::span<const float> scores, size_t k) {
 }
 
 double PopularityLossSlack(double noise_multiplier, uint32_t num_items) {
-  return privacy::DiscretisationLoss({.sigma_in_steps = SigmaInSteps(noise_multiplier), .num_coordinates = num_items, .num_steps = 1});
+  return privacy::DiscretisationLoss(
+      {.sigma_in_steps = SigmaInSteps(noise_multiplier), .num_coordinates = num_items, .num_steps = 1});
 }
 
-Result<Popularity> PrivatePopularity(std::span<const Record> records, uint32_t num_items, const PopularityOptions& options,
-                                                 privacy::RandomStream& noise) {
-  if (options.ledger == nullptr) return PrivacyRefused("a private histogram needs a ledger: without one the budget spent would be forgotten");
-  WISP_ASSIGN_OR_RETURN(const privacy::Mechanism mechanism, privacy::Mechanism::Gaussian({.noise_multiplier = options.noise_multiplier}));
+Result<Popularity> PrivatePopularity(std::span<const Record> records, uint32_t num_items,
+                                     const PopularityOptions& options, privacy::RandomStream& noise) {
+  if (options.ledger == nullptr)
+    return PrivacyRefused("a private histogram needs a ledger: without one the budget spent would be forgotten");
+  WISP_ASSIGN_OR_RETURN(const privacy::Mechanism mechanism,
+                        privacy::Mechanism::Gaussian({.noise_multiplier = options.noise_multiplier}));
   if (!(options.noise_multiplier <= privacy::ExactGrid::kMaxNoiseMultiplier)) {
     return InvalidArgument("histogram noise is ", options.noise_multiplier, ", allowed is up to ",
                            privacy::ExactGrid::kMaxNoiseMultiplier);
   }
-  const privacy::ChargeRequest charge{
-      .mechanism = mechanism,
-      .run = options.run,
-      .purpose = "item popularity",
-      .noise = noise.IsSecure() ? privacy::NoiseKind::kSecure : privacy::NoiseKind::kReproducible,
-      .loss_slack = PopularityLossSlack(options.noise_multiplier, num_items)};
+  const privacy::ChargeRequest charge{.mechanism = mechanism,
+                                      .run = options.run,
+                                      .purpose = "item popularity",
+                                      .noise = noise.IsSecure() ? privacy::NoiseKind::kSecure
+                                                                : privacy::NoiseKind::kReproducible,
+                                      .loss_slack = PopularityLossSlack(options.noise_multiplier, num_items)};
   WISP_RETURN_IF_ERROR(options.ledger->Charge(charge).status());
   std::vector<int64_t> histogram = Histogram(records, num_items);
   privacy::AddDiscreteGaussian(noise, SigmaInSteps(options.noise_multiplier), histogram);
@@ -114,7 +118,8 @@ std::vector<float> PopularityBias(std::span<const Record> records, uint32_t num_
 
 void SetOutputBias(const Architecture& architecture, std::span<const float> bias, std::span<float> weights) {
   for (const ParameterSpec& p : ParametersOf(architecture)) {
-    if (p.name == "output_bias") std::copy(bias.begin(), bias.end(), weights.begin() + static_cast<std::ptrdiff_t>(p.offset));
+    if (p.name == "output_bias")
+      std::copy(bias.begin(), bias.end(), weights.begin() + static_cast<std::ptrdiff_t>(p.offset));
   }
 }
 

@@ -1,4 +1,5 @@
-// The head of a recommender once more for the record that was just run: what gradient methods ask for (record_gradients.h).
+// The head of a recommender once more for the record that was just run: what gradient methods ask for
+// (record_gradients.h).
 #ifndef WISP_RUNTIME_TRAIN_RECOMMENDER_REPLAY_H_
 #define WISP_RUNTIME_TRAIN_RECOMMENDER_REPLAY_H_
 

@@ -9,12 +9,20 @@ namespace wisp {
 Result<data::Units> UnitsOf(privacy::PrivacyUnit unit, int64_t session_gap, uint32_t times_per_second) {
   data::Units units{.session_gap = session_gap, .times_per_second = times_per_second};
   switch (unit) {
-    case privacy::PrivacyUnit::kUser: break;
-    case privacy::PrivacyUnit::kSession: units.unit = data::RecordUnit::kSession; break;
-    case privacy::PrivacyUnit::kDay: units.unit = data::RecordUnit::kDay; break;
+    case privacy::PrivacyUnit::kUser:
+      break;
+    case privacy::PrivacyUnit::kSession:
+      units.unit = data::RecordUnit::kSession;
+      break;
+    case privacy::PrivacyUnit::kDay:
+      units.unit = data::RecordUnit::kDay;
+      break;
     case privacy::PrivacyUnit::kInteraction:
-      return PrivacyRefused("the unit is interaction: a recommender learns which item follows which, so a record of one event alone teaches nothing, and two "
-                            "events of one record would each be protected in part; allowed are user, session (with a short session gap) and day");
+      return PrivacyRefused(
+          "the unit is interaction: a recommender learns which item follows which, so a record of one event alone "
+          "teaches nothing, and two "
+          "events of one record would each be protected in part; allowed are user, session (with a short session gap) "
+          "and day");
   }
   WISP_RETURN_IF_ERROR(data::CheckUnits(units));
   return units;

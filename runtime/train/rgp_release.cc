@@ -15,16 +15,24 @@ constexpr uint64_t kWordsPerStep = uint64_t{1} << 40;
 class RgpRelease final : public StepRelease {
  public:
   RgpRelease(const Recommender& graph, std::span<const float> start, const TrainingOptions& options)
-      : graph_(&graph), num_workers_(options.num_threads), carriers_(graph.ops(), graph.parameters(), options.rgp),
-        grid_(MakeGrid(options, carriers_.num_coordinates())), sigma_(grid_.sigma_in_steps(options.privacy.noise_multiplier)),
-        sum_(graph.ops(), carriers_.release_size(), SumGrid(grid_)), released_(carriers_.release_size()), start_(start.begin(), start.end()),
+      : graph_(&graph),
+        num_workers_(options.num_threads),
+        carriers_(graph.ops(), graph.parameters(), options.rgp),
+        grid_(MakeGrid(options, carriers_.num_coordinates())),
+        sigma_(grid_.sigma_in_steps(options.privacy.noise_multiplier)),
+        sum_(graph.ops(), carriers_.release_size(), SumGrid(grid_)),
+        released_(carriers_.release_size()),
+        start_(start.begin(), start.end()),
         random_(privacy::RandomStream::Reproducible(options.seed, privacy::StreamPurpose::kCarriers)) {
-    planned_bytes_ = carriers_.size_bytes() + released_.allocated_bytes() + sum_.size_bytes() + start_.capacity() * sizeof(float);
+    planned_bytes_ =
+        carriers_.size_bytes() + released_.allocated_bytes() + sum_.size_bytes() + start_.capacity() * sizeof(float);
     const size_t buffer = BufferSize(graph);
     for (size_t w = 0; w < num_workers_; ++w) {
       gradients_.push_back(std::make_unique<RgpGradients>(
-          graph.ops(), RgpGradients::Setup{.parameters = graph.parameters(), .max_rows = graph.architecture().max_length, .worker = w}, carriers_,
-          ClipOnGrid(options.privacy.clipping, grid_), sum_));
+          graph.ops(),
+          RgpGradients::Setup{
+              .parameters = graph.parameters(), .max_rows = graph.architecture().max_length, .worker = w},
+          carriers_, ClipOnGrid(options.privacy.clipping, grid_), sum_));
       buffers_.emplace_back(buffer);
       planned_bytes_ += gradients_.back()->scratch_bytes() + buffers_.back().allocated_bytes();
     }
@@ -101,12 +109,15 @@ ReleaseBytes PlanRgpRelease(const Recommender& graph, const TrainingOptions& opt
   const RgpCarriers::Plan carriers = RgpCarriers::PlanOf(graph.parameters(), options.rgp);
   const size_t workers = options.num_threads;
   return {.sums = carriers.size_bytes + AlignedArray<float>::AllocatedBytes(carriers.release_size) +
-                  AlignedArray<int64_t>::AllocatedBytes(carriers.release_size) + FlatSize(graph.parameters()) * sizeof(float) +
+                  AlignedArray<int64_t>::AllocatedBytes(carriers.release_size) +
+                  FlatSize(graph.parameters()) * sizeof(float) +
                   workers * AlignedArray<float>::AllocatedBytes(RgpRelease::BufferSize(graph)),
-          .records = workers * RgpGradients::PlanBytes(carriers.release_size, graph.architecture().max_length, options.rgp.rank)};
+          .records = workers *
+                     RgpGradients::PlanBytes(carriers.release_size, graph.architecture().max_length, options.rgp.rank)};
 }
 
-std::unique_ptr<StepRelease> MakeRgpRelease(const Recommender& graph, std::span<const float> start, const TrainingOptions& options) {
+std::unique_ptr<StepRelease> MakeRgpRelease(const Recommender& graph, std::span<const float> start,
+                                            const TrainingOptions& options) {
   return std::make_unique<RgpRelease>(graph, start, options);
 }
 

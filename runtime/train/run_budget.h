@@ -1,8 +1,10 @@
 // What of a run the ledger's limit has room for: all of it, fewer steps, or more noise.
 //
-//   const RunBudget budget{*ledger, new_limit, steps_left, [&](uint64_t steps, double factor) { return Charges(steps, factor); }};
+//   const RunBudget budget{*ledger, new_limit, steps_left, [&](uint64_t steps, double factor) {
+//       return Charges(steps, factor); }};
 //   WISP_ASSIGN_OR_RETURN(const uint64_t steps, StepsThatFit(budget));   // of a run that is begun: it ends after these
-//   return WithWhatFits(budget, refusal);                                // of one that is not: what could be asked for instead
+//   // of one that is not: what could be asked for instead
+//   return WithWhatFits(budget, refusal);
 //
 // Asks Ledger::CheckFits and charges nothing; about 0.2 s a question, a dozen of them where not everything fits.
 #ifndef WISP_RUNTIME_TRAIN_RUN_BUDGET_H_
@@ -30,8 +32,8 @@ struct RunBudget {
 // The most steps that fit, 0 to `steps`. An error is no answer about the limit.
 Result<uint64_t> StepsThatFit(const RunBudget& budget);
 
-// Whether the limit is why the next `budget.steps` steps were refused: then fewer fit. Any other refusal (an old copy of the ledger, say) is no end
-// of a run.
+// Whether the limit is why the next `budget.steps` steps were refused: then fewer fit. Any other refusal (an old copy
+// of the ledger, say) is no end of a run.
 bool LimitRefuses(const RunBudget& budget);
 
 // `refusal`, of all steps, with what would not be refused: so many steps, or so many times the noise.

@@ -43,7 +43,8 @@ Status SavedRun::ReserveLedger(const std::string& ledger_path, uint64_t num_char
   const std::unique_ptr<char, decltype(&std::free)> resolved(realpath(ledger_path.c_str(), nullptr), &std::free);
   auto begun = FileReplacement::Begin((resolved ? std::string(resolved.get()) : ledger_path) + "-room");
   if (begun.ok()) {
-    if (const Status status = begun->Reserve(kBytesOfLedger + num_charges * kBytesOfCharge); !status.ok()) return IoError(status.message(), "; nothing was charged");
+    if (const Status status = begun->Reserve(kBytesOfLedger + num_charges * kBytesOfCharge); !status.ok())
+      return IoError(status.message(), "; nothing was charged");
     ledger_room_.emplace(*std::move(begun));
   }
   return begun.status();
@@ -83,23 +84,29 @@ void SavedRun::Remove() {
 }
 
 std::string EndedEarly(uint64_t end, uint64_t planned, const Status& refusal) {
-  return "the run ends after step " + std::to_string(end) + " of " + std::to_string(planned) + ", for more was not allowed: " + refusal.message();
+  return "the run ends after step " + std::to_string(end) + " of " + std::to_string(planned) +
+         ", for more was not allowed: " + refusal.message();
 }
 
 std::string WhatStays(const SavedRun& saved, uint64_t steps_charged) {
-  std::string text = steps_charged == 0 ? "" : std::to_string(steps_charged) + (steps_charged == 1 ? " step was" : " steps were") + " charged and what was charged stays charged, and ";
+  std::string text = steps_charged == 0
+                         ? ""
+                         : std::to_string(steps_charged) + (steps_charged == 1 ? " step was" : " steps were") +
+                               " charged and what was charged stays charged, and ";
   if (saved.step()) {
     text += saved.path() + " goes on from step " + std::to_string(*saved.step());
     return saved.failure().empty() ? text : text + ", for a later one could not be saved: " + saved.failure();
   }
-  return text + "nothing was saved to go on from" + (saved.is_on() ? (saved.failure().empty() ? "" : ": " + saved.failure()) : " (--checkpoint)");
+  return text + "nothing was saved to go on from" +
+         (saved.is_on() ? (saved.failure().empty() ? "" : ": " + saved.failure()) : " (--checkpoint)");
 }
 
 Status WithWhatStays(const Status& status, const SavedRun& saved, uint64_t steps_charged) {
   // What was charged before is not what the ledger speaks of.
   constexpr std::string_view kNothing = "nothing was charged";
   std::string message = status.message();
-  if (const size_t at = message.find(kNothing); steps_charged > 0 && at != std::string::npos) message.replace(at, kNothing.size(), "this was not charged");
+  if (const size_t at = message.find(kNothing); steps_charged > 0 && at != std::string::npos)
+    message.replace(at, kNothing.size(), "this was not charged");
   return {status.code(), message + "; before it, " + WhatStays(saved, steps_charged)};
 }
 

@@ -1,9 +1,10 @@
-// DP-FEST, DP-AdaFEST(+), and every method with a sampled softmax: the item table is summed, noised and stepped by rows.
+// DP-FEST, DP-AdaFEST(+), and every method with a sampled softmax: the item table is summed, noised and stepped by
+// rows.
 //
 // Which rows: all (ordinary and phantom training with a sampled softmax), a fixed set (FEST), what the contribution map
-// selects each step (AdaFEST), that within a fixed set (AdaFEST+); a sampled softmax's negatives always belong to it, as
-// they are drawn without the data. Rows outside get neither gradient nor noise nor a step of the optimizer: all of it
-// depends on the released set alone. In an AdaFEST step nothing loops over the table.
+// selects each step (AdaFEST), that within a fixed set (AdaFEST+); a sampled softmax's negatives always belong to it,
+// as they are drawn without the data. Rows outside get neither gradient nor noise nor a step of the optimizer: all of
+// it depends on the released set alone. In an AdaFEST step nothing loops over the table.
 #include "runtime/train/sparse_release.h"
 
 #include <algorithm>
@@ -22,8 +23,10 @@ namespace {
 // How many rows there are to make room for.
 struct RowCounts {
   RowCounts(const Architecture& a, const TrainingOptions& o)
-      : places(NamesRows(o.method) ? o.sparse.rows.size() : a.num_items), negatives(o.num_negatives),
-        most(std::min<size_t>(a.num_items, places + negatives)), known(IsAdaptive(o.method) ? 0 : most) {}
+      : places(NamesRows(o.method) ? o.sparse.rows.size() : a.num_items),
+        negatives(o.num_negatives),
+        most(std::min<size_t>(a.num_items, places + negatives)),
+        known(IsAdaptive(o.method) ? 0 : most) {}
 
   static bool NamesRows(Method method) { return method == Method::kFest || method == Method::kAdaFestPlus; }
 
@@ -34,9 +37,11 @@ struct RowCounts {
 };
 
 SparseGradients::Setup SetupOf(const Recommender& graph, const TrainingOptions& o, size_t worker) {
-  const size_t num_items = graph.architecture().num_items, length = graph.architecture().max_length, negatives = o.num_negatives;
+  const size_t num_items = graph.architecture().num_items, length = graph.architecture().max_length,
+               negatives = o.num_negatives;
   SparseGradients::Setup setup{.parameters = graph.parameters(), .max_rows = length, .worker = worker};
-  // A full softmax names every row. A sampled one: the negatives, which always belong to the set, and targets and inputs.
+  // A full softmax names every row. A sampled one: the negatives, which always belong to the set, and targets and
+  // inputs.
   setup.max_record_rows = negatives == 0 ? num_items : std::min(num_items, negatives + 2 * length);
   setup.block_columns = negatives == 0 ? std::min(num_items, kHeadTile) : negatives;
   setup.gathers = negatives == 0;
@@ -46,7 +51,11 @@ SparseGradients::Setup SetupOf(const Recommender& graph, const TrainingOptions& 
 class SparseRelease final : public StepRelease {
  public:
   SparseRelease(const Recommender& graph, const TrainingOptions& o)
-      : graph_(&graph), num_workers_(o.num_threads), layout_(graph.parameters()), counts_(graph.architecture(), o), room_(counts_.known),
+      : graph_(&graph),
+        num_workers_(o.num_threads),
+        layout_(graph.parameters()),
+        counts_(graph.architecture(), o),
+        room_(counts_.known),
         rows_(graph.architecture().num_items) {
     const uint32_t num_items = graph.architecture().num_items;
     if (RowCounts::NamesRows(o.method)) {
@@ -54,7 +63,8 @@ class SparseRelease final : public StepRelease {
       fixed_->Reserve(o.sparse.rows.size());
       for (int32_t row : o.sparse.rows) fixed_->Insert(row);
     }
-    if (IsAdaptive(o.method)) map_.emplace(num_items, MapOptions(o), fixed_ ? &*fixed_ : nullptr, graph.architecture().max_length);
+    if (IsAdaptive(o.method))
+      map_.emplace(num_items, MapOptions(o), fixed_ ? &*fixed_ : nullptr, graph.architecture().max_length);
     MakeSum(o);
     if (map_) return;
     rows_.Reserve(room_);
@@ -91,7 +101,8 @@ class SparseRelease final : public StepRelease {
       Take(layout_.dense(p.offset) + first, n, scale, noise, g);
       apply(p, first, g, n);
     });
-    const size_t d = layout_.d(), begin = rows_.size() * worker / num_workers_, end = rows_.size() * (worker + 1) / num_workers_;
+    const size_t d = layout_.d(), begin = rows_.size() * worker / num_workers_,
+                 end = rows_.size() * (worker + 1) / num_workers_;
     for (size_t slot = begin; slot < end; ++slot) {
       const size_t row = static_cast<size_t>(rows_.rows()[slot]);
       for (size_t first = 0; first < d; first += kUpdateChunk) {
@@ -158,7 +169,8 @@ class SparseRelease final : public StepRelease {
     if (grid_) {
       NoiseAndScale(grid_sum_->sum().subspan(offset, n), sigma_, scale, noise, g);
     } else {
-      graph_->ops().scale({.x = float_sum_->sum().data() + offset, .y = g, .n = n, .a = scale, .store = kernels::Store::kAssign});
+      graph_->ops().scale(
+          {.x = float_sum_->sum().data() + offset, .y = g, .n = n, .a = scale, .store = kernels::Store::kAssign});
     }
   }
 
@@ -168,9 +180,9 @@ class SparseRelease final : public StepRelease {
   size_t num_workers_;
   SparseLayout layout_;
   RowCounts counts_;
-  size_t room_;                      // rows that room is made for
-  RowSet rows_;                      // of this step
-  std::optional<RowSet> fixed_;      // FEST, AdaFEST+
+  size_t room_;                  // rows that room is made for
+  RowSet rows_;                  // of this step
+  std::optional<RowSet> fixed_;  // FEST, AdaFEST+
   std::optional<ContributionMap> map_;
   std::vector<int32_t> candidates_;
   std::optional<privacy::ExactGrid> grid_;  // private
@@ -188,7 +200,8 @@ PairOfNoises SplitNoise(double noise_multiplier, double ratio) {
 }
 
 ContributionMapOptions MapOptions(const TrainingOptions& o) {
-  return {.clipping_norm = o.sparse.map_clipping_norm, .threshold = o.sparse.map_threshold,
+  return {.clipping_norm = o.sparse.map_clipping_norm,
+          .threshold = o.sparse.map_threshold,
           .noise_multiplier = SplitNoise(o.privacy.noise_multiplier, o.sparse.map_noise_ratio).map};
 }
 
@@ -199,8 +212,9 @@ ReleaseBytes PlanSparseRelease(const Recommender& graph, size_t num_records, con
   const SparseGradients::Setup setup = SetupOf(graph, o, 0);
   const size_t workers = o.num_threads, list = sizeof(int32_t);
   const auto sums = [&](size_t room) {
-    return RowSet::PlanBytes(a.num_items, room) + (o.method == Method::kOrdinary ? workers * AlignedArray<float>::AllocatedBytes(layout.size(room))
-                                                                                 : AlignedArray<int64_t>::AllocatedBytes(layout.size(room)));
+    return RowSet::PlanBytes(a.num_items, room) +
+           (o.method == Method::kOrdinary ? workers * AlignedArray<float>::AllocatedBytes(layout.size(room))
+                                          : AlignedArray<int64_t>::AllocatedBytes(layout.size(room)));
   };
   const auto records = [&](size_t room) { return workers * SparseGradients::PlanBytes(setup, room); };
   ReleaseBytes bytes{.sums = sums(counts.known), .records = records(counts.known)};
@@ -212,8 +226,10 @@ ReleaseBytes PlanSparseRelease(const Recommender& graph, size_t num_records, con
   bytes.sums += ContributionMap::PlanBytes(a.num_items, a.max_length, 0);
   const ContributionMapOptions map = MapOptions(o);
   bytes.records_at_most = SeldomMore(num_records, static_cast<double>(o.expected_batch) / o.num_records_public);
-  const size_t touched = std::min(counts.places, bytes.records_at_most * ContributionMap::kNamesPerPosition * a.max_length);
-  const size_t selected = std::min(counts.places, touched + SeldomMore(counts.places, ContributionMap::FalseRowChance(map)));
+  const size_t touched =
+      std::min(counts.places, bytes.records_at_most * ContributionMap::kNamesPerPosition * a.max_length);
+  const size_t selected =
+      std::min(counts.places, touched + SeldomMore(counts.places, ContributionMap::FalseRowChance(map)));
   bytes.rows_at_most = std::min(counts.most, selected + counts.negatives);
   const size_t room = MostRoom(bytes.rows_at_most, counts.most);
   bytes.growth_at_most = sums(room) - sums(0) + records(room) - records(0) +

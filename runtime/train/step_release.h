@@ -41,7 +41,8 @@ class StepRelease {
   virtual ~StepRelease() = default;
   virtual RecordGradients& Gradients(size_t worker) = 0;
   // Before the records of a step are run. `noise` is for what a method releases before the sum.
-  virtual void Begin(uint64_t step, std::span<const float> weights, const StepBatch& batch, privacy::RandomStream& noise) = 0;
+  virtual void Begin(uint64_t step, std::span<const float> weights, const StepBatch& batch,
+                     privacy::RandomStream& noise) = 0;
   virtual void Reduce() {}
   virtual void AddNoise(size_t /*worker*/, privacy::RandomStream& /*noise*/) {}
   virtual void Prepare() {}
@@ -62,12 +63,15 @@ class StepRelease {
 // Numbers that are noised in a step, at most.
 uint64_t NumReleased(const Architecture& architecture, const TrainingOptions& options);
 // How far the discrete noise of `steps` steps with this noise multiplier is from the Gaussian that is accounted for.
-double StepLossSlack(const Architecture& architecture, const TrainingOptions& options, double noise_multiplier, uint64_t steps);
+double StepLossSlack(const Architecture& architecture, const TrainingOptions& options, double noise_multiplier,
+                     uint64_t steps);
 
 // `options` as Trainer has checked them, num_threads set. `graph` must outlive the result.
-std::unique_ptr<StepRelease> MakeStepRelease(const Recommender& graph, std::span<const float> start, const TrainingOptions& options);
+std::unique_ptr<StepRelease> MakeStepRelease(const Recommender& graph, std::span<const float> start,
+                                             const TrainingOptions& options);
 
-// The noise multiplier of the sum of gradients: above the one that is charged where a step releases something else beside it.
+// The noise multiplier of the sum of gradients: above the one that is charged where a step releases something else
+// beside it.
 double GradientNoise(const TrainingOptions& options);
 
 // The clip rule of private training on a grid.

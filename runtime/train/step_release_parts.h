@@ -14,7 +14,8 @@
 
 namespace wisp {
 
-inline constexpr size_t kUpdateChunk = 4096;  // coordinates noised and stepped at a time: 16 KB of gradient on the stack
+// Coordinates noised and stepped at a time: 16 KB of gradient on the stack.
+inline constexpr size_t kUpdateChunk = 4096;
 
 // f(parameter, first, n) for the worker's share of all trained coordinates, in chunks.
 template <class F>
@@ -54,7 +55,8 @@ Status ValidateNegatives(const Architecture& architecture, const TrainingOptions
 Status ValidateSparse(const Architecture& architecture, const TrainingOptions& options);
 
 std::unique_ptr<StepRelease> MakeFlatRelease(const Recommender& graph, const TrainingOptions& options);
-std::unique_ptr<StepRelease> MakeRgpRelease(const Recommender& graph, std::span<const float> start, const TrainingOptions& options);
+std::unique_ptr<StepRelease> MakeRgpRelease(const Recommender& graph, std::span<const float> start,
+                                            const TrainingOptions& options);
 std::unique_ptr<StepRelease> MakeSparseRelease(const Recommender& graph, const TrainingOptions& options);
 
 }  // namespace wisp

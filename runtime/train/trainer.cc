@@ -24,23 +24,30 @@ Status ValidatePrivacy(const Architecture& a, const TrainingOptions& o) {
     return PrivacyRefused("private training needs a ledger: without one the budget spent would be forgotten");
   }
   if (o.sampling != Sampling::kPoisson) {
-    return PrivacyRefused("private training with shuffled batches: the guarantee is computed for Poisson sampling; set sampling to poisson");
+    return PrivacyRefused(
+        "private training with shuffled batches: the guarantee is computed for Poisson sampling; set sampling to "
+        "poisson");
   }
   if (o.loss != LossWeighting::kRecordMean) {
-    return PrivacyRefused("private training weights positions by record (loss record_mean): a divisor that depends on the batch would leak");
+    return PrivacyRefused(
+        "private training weights positions by record (loss record_mean): a divisor that depends on the batch would "
+        "leak");
   }
   if (!(p.noise_multiplier > 0) || !std::isfinite(p.noise_multiplier)) {
-    return PrivacyRefused("private training with noise multiplier ", p.noise_multiplier, ": it must be a positive number");
+    return PrivacyRefused("private training with noise multiplier ", p.noise_multiplier,
+                          ": it must be a positive number");
   }
   if (o.num_records_public == 0) {
-    return PrivacyRefused("private training needs the number of records declared as public (num_records_public): the sampling "
-                          "probability is a public constant and must not be derived from the data");
+    return PrivacyRefused(
+        "private training needs the number of records declared as public (num_records_public): the sampling "
+        "probability is a public constant and must not be derived from the data");
   }
   if (o.method == Method::kRgp) WISP_RETURN_IF_ERROR(Validate(o.rgp, ParametersOf(a)));
   if (IsSparse(o.method)) WISP_RETURN_IF_ERROR(ValidateSparse(a, o));
   WISP_RETURN_IF_ERROR(privacy::ExactGrid::Validate(
       {.clipping_norm = p.clipping_norm, .num_coordinates = NumReleased(a, o), .noise_multiplier = GradientNoise(o)}));
-  if (p.clipping == ClipKind::kNone) return PrivacyRefused("private training without clipping has no bounded sensitivity");
+  if (p.clipping == ClipKind::kNone)
+    return PrivacyRefused("private training without clipping has no bounded sensitivity");
   if (p.steps_per_charge == 0) return InvalidArgument("steps_per_charge is 0, allowed are 1 and above");
   return OkStatus();
 }
@@ -73,7 +80,8 @@ Status ValidateRecords(const Architecture& a, std::span<const Record> records) {
   return OkStatus();
 }
 
-Status ValidateOptions(const Architecture& a, std::span<const float> weights, std::span<const Record> records, const TrainingOptions& o) {
+Status ValidateOptions(const Architecture& a, std::span<const float> weights, std::span<const Record> records,
+                       const TrainingOptions& o) {
   WISP_RETURN_IF_ERROR(Validate(a));
   WISP_RETURN_IF_ERROR(Validate(o.optimizer));
   WISP_RETURN_IF_ERROR(CheckThreads(o.num_threads));
@@ -91,11 +99,12 @@ Status ValidateOptions(const Architecture& a, std::span<const float> weights, st
 }
 
 size_t NumTargets(const Record& record) {
-  return static_cast<size_t>(std::count_if(record.targets.begin(), record.targets.end(), [](int32_t id) { return id >= 0; }));
+  return static_cast<size_t>(
+      std::count_if(record.targets.begin(), record.targets.end(), [](int32_t id) { return id >= 0; }));
 }
 
-// In private training a record's gradient must hang on nothing but the record, or one record more would change those of all
-// others: its masks follow from what it holds, not from its place among the records.
+// In private training a record's gradient must hang on nothing but the record, or one record more would change those of
+// all others: its masks follow from what it holds, not from its place among the records.
 uint64_t PrivateDropoutSeed(uint64_t seed, uint64_t step, const Record& record) {
   const uint64_t parts[] = {seed, step, Hash64(std::as_bytes(record.inputs)), Hash64(std::as_bytes(record.targets))};
   return Hash64(std::as_bytes(std::span(parts)));
@@ -141,7 +150,8 @@ Result<std::unique_ptr<Trainer>> Trainer::Create(const Architecture& architectur
       WISP_ASSIGN_OR_RETURN(RandomStream stream, RandomStream::Secure());
       streams.push_back(std::move(stream));
     } else {
-      streams.push_back(RandomStream::Reproducible(seed + (i << 32), i == 0 ? StreamPurpose::kSampling : StreamPurpose::kNoise));
+      streams.push_back(
+          RandomStream::Reproducible(seed + (i << 32), i == 0 ? StreamPurpose::kSampling : StreamPurpose::kNoise));
     }
   }
   return std::unique_ptr<Trainer>(new Trainer(architecture, weights, records, options, std::move(streams)));
@@ -166,7 +176,8 @@ Trainer::Trainer(const Architecture& architecture, std::span<const float> weight
   apply_ = [this](const ParameterSpec& p, size_t first, const float* g, size_t n) { Apply(p, first, g, n); };
   release_ = MakeStepRelease(graph_, weights, options_);
   if (is_private() && architecture.re_attention == ReAttention::kOn) {
-    noise_variance_.emplace(architecture, options.re_attention, GradientNoise(options) * options.privacy.clipping_norm / options.expected_batch);
+    noise_variance_.emplace(architecture, options.re_attention,
+                            GradientNoise(options) * options.privacy.clipping_norm / options.expected_batch);
     for (size_t i = 0; i < graph_.parameters().size(); ++i) {
       if (!release_->Steps(i)) noise_variance_->Freeze(i);
     }
@@ -205,7 +216,8 @@ TrainingMemory Trainer::memory() const {
                    .negatives = negatives_ ? negatives_->size_bytes() : 0,
                    .activations = worker_state_.size() * graph_.training_bytes(),
                    .variances = noise_variance_ ? noise_variance_->size_bytes() : 0,
-                   .lists = (batch_.capacity() + order_.capacity() + sparse_rows_.capacity()) * sizeof(uint32_t) + batch_records_.capacity() * sizeof(const Record*)};
+                   .lists = (batch_.capacity() + order_.capacity() + sparse_rows_.capacity()) * sizeof(uint32_t) +
+                            batch_records_.capacity() * sizeof(const Record*)};
   for (size_t w = 0; w < worker_state_.size(); ++w) {
     m.record_gradients += release_->Gradients(w).scratch_bytes();
     m.lists += worker_state_[w]->records.capacity() * sizeof(uint32_t);
@@ -238,7 +250,8 @@ Status Trainer::PlanSteps(const privacy::ChargeRequest& first) const {
 
 Status Trainer::ChargeIfNeeded() {
   if (!is_private() || step_ < charged_until_) return OkStatus();
-  const uint64_t steps = std::min<uint64_t>(options_.privacy.steps_per_charge, std::max<uint64_t>(schedule_.end, step_ + 1) - step_);
+  const uint64_t steps =
+      std::min<uint64_t>(options_.privacy.steps_per_charge, std::max<uint64_t>(schedule_.end, step_ + 1) - step_);
   WISP_ASSIGN_OR_RETURN(const privacy::Mechanism mechanism, StepMechanism(steps));
   const privacy::ChargeRequest charge{
       .mechanism = mechanism,
@@ -287,7 +300,8 @@ void Trainer::AssignBatch() {
   batch_records_.clear();
   for (uint32_t record : batch_) {
     batch_records_.push_back(&records_[record]);
-    auto& least = *std::min_element(worker_state_.begin(), worker_state_.end(), [](const auto& a, const auto& b) { return a->load < b->load; });
+    auto& least = *std::min_element(worker_state_.begin(), worker_state_.end(),
+                                    [](const auto& a, const auto& b) { return a->load < b->load; });
     least->records.push_back(record);
     least->load += records_[record].inputs.size();
   }
@@ -296,7 +310,9 @@ void Trainer::AssignBatch() {
 void Trainer::RunRecords(size_t index) {
   Worker& worker = *worker_state_[index];
   RecordGradients& gradients = release_->Gradients(index);
-  RecordContext context{.weights = worker.weights, .buffers = worker.buffers, .dropout = &options_.dropout,
+  RecordContext context{.weights = worker.weights,
+                        .buffers = worker.buffers,
+                        .dropout = &options_.dropout,
                         .negatives = negatives_ ? &negatives_->negatives() : nullptr};
   for (uint32_t i : worker.records) {
     const Record& record = records_[i];
@@ -324,21 +340,27 @@ void Trainer::Apply(const ParameterSpec& p, size_t first, const float* gradient,
   if (ema_.size() == 0) return;
   // The first steps would otherwise remember the start for ever: decay grows towards its final value.
   const float decay = std::min(options_.ema_decay, static_cast<float>(1 + step_) / static_cast<float>(10 + step_));
-  graph_.ops().scale({.x = ema_.data() + offset, .y = ema_.data() + offset, .n = n, .a = decay, .store = kernels::Store::kAssign});
-  graph_.ops().scale({.x = weights_.data() + offset, .y = ema_.data() + offset, .n = n, .a = 1 - decay, .store = kernels::Store::kAdd});
+  graph_.ops().scale(
+      {.x = ema_.data() + offset, .y = ema_.data() + offset, .n = n, .a = decay, .store = kernels::Store::kAssign});
+  graph_.ops().scale({.x = weights_.data() + offset,
+                      .y = ema_.data() + offset,
+                      .n = n,
+                      .a = 1 - decay,
+                      .store = kernels::Store::kAdd});
 }
 
 // The variances are parameters that no gradient trains: averaged weights keep those of the newest.
 void Trainer::KeepVariances() {
   for (const ParameterSpec& p : graph_.parameters()) {
     const bool variance = p.name == kItemVariance || p.name == kParameterVariance;
-    if (variance && ema_.size() > 0) std::memcpy(ema_.data() + p.offset, weights_.data() + p.offset, p.size() * sizeof(float));
+    if (variance && ema_.size() > 0)
+      std::memcpy(ema_.data() + p.offset, weights_.data() + p.offset, p.size() * sizeof(float));
   }
 }
 
 void Trainer::UpdateVariances(size_t index) {
-  noise_variance_->Add({.optimizer = optimizer_, .rate = rate_, .step = step_, .item_rows = release_->ItemRows()}, index, workers_.size(),
-                       {weights_.data(), weights_.size()});
+  noise_variance_->Add({.optimizer = optimizer_, .rate = rate_, .step = step_, .item_rows = release_->ItemRows()},
+                       index, workers_.size(), {weights_.data(), weights_.size()});
 }
 
 Result<StepReport> Trainer::Step() {
@@ -346,11 +368,12 @@ Result<StepReport> Trainer::Step() {
   WISP_RETURN_IF_ERROR(ChargeIfNeeded());
   DrawBatch();
   AssignBatch();
-  workers_.Run([this](size_t w) {
-    graph_.pack_plan().Pack(graph_.ops(), weights_.data(), packed_.data(), w, workers_.size());
-  });
+  workers_.Run(
+      [this](size_t w) { graph_.pack_plan().Pack(graph_.ops(), weights_.data(), packed_.data(), w, workers_.size()); });
   if (negatives_) negatives_->Draw(step_, weights_.data());
-  release_->Begin(step_, weights(), {batch_records_, negatives_ ? negatives_->negatives().items : std::span<const int32_t>()}, NoiseStream(0));
+  release_->Begin(step_, weights(),
+                  {batch_records_, negatives_ ? negatives_->negatives().items : std::span<const int32_t>()},
+                  NoiseStream(0));
   workers_.Run([this](size_t w) { RunRecords(w); });
   StepReport report{.step = step_, .num_records = batch_.size()};
   size_t targets = 0;
@@ -370,7 +393,9 @@ Result<StepReport> Trainer::Step() {
   release_->Reduce();
   report.learning_rate = rate_ = LearningRate(options_.optimizer, schedule_.Position(step_), schedule_.planned);
   double divisor = options_.expected_batch;
-  if (!is_private()) divisor = static_cast<double>(options_.loss == LossWeighting::kRecordMean ? std::max<size_t>(1, batch_.size()) : std::max<size_t>(1, targets));
+  if (!is_private())
+    divisor = static_cast<double>(options_.loss == LossWeighting::kRecordMean ? std::max<size_t>(1, batch_.size())
+                                                                              : std::max<size_t>(1, targets));
   workers_.Run([this](size_t w) { release_->AddNoise(w, NoiseStream(w)); });
   release_->Prepare();
   workers_.Run([this, divisor](size_t w) { release_->Update(w, NoiseStream(w), divisor, apply_); });

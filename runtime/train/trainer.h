@@ -60,21 +60,24 @@ struct TrainingOptions {
   Sampling sampling = Sampling::kShuffled;
   LossWeighting loss = LossWeighting::kRecordMean;
   uint64_t num_steps = 0;
-  uint32_t expected_batch = 256;      // records; with Poisson sampling the expectation, q = expected_batch / num_records
+  // Records; with Poisson sampling the expectation, q = expected_batch / num_records.
+  uint32_t expected_batch = 256;
   // N in q = B / N: a public constant of the run, never counted from private data. Private methods require it; 0 means
   // "as many as there are" otherwise.
   uint32_t num_records_public = 0;
   OptimizerOptions optimizer;
   DropoutRates dropout;
-  ReAttentionOptions re_attention;    // read when the architecture has it and the method is private
-  float ema_decay = 0;                // 0: no weight averaging
-  uint64_t base_model_hash = 0;       // ModelFile::content_hash() of the start, 0: none; a checkpoint is gone on with from the same only
-  uint64_t seed = 1;                  // shuffling, dropout and (unless private and secure) sampling
-  size_t num_threads = 0;             // 0: DefaultThreads(). Workers, whose number decides the bits; 1 creates no thread
-  Executor executor;                  // the app's own threads; when given, none are created here
-  PrivateTraining privacy;            // read when method is private
-  RgpOptions rgp;                     // read when method is kRgp
-  SparseOptions sparse;               // read when method is kFest, kAdaFest or kAdaFestPlus
+  ReAttentionOptions re_attention;  // read when the architecture has it and the method is private
+  float ema_decay = 0;              // 0: no weight averaging
+  // ModelFile::content_hash() of the start, 0: none; a checkpoint is gone on with from the same only.
+  uint64_t base_model_hash = 0;
+  uint64_t seed = 1;  // shuffling, dropout and (unless private and secure) sampling
+  // 0: DefaultThreads(). Workers, whose number decides the bits; 1 creates no thread.
+  size_t num_threads = 0;
+  Executor executor;        // the app's own threads; when given, none are created here
+  PrivateTraining privacy;  // read when method is private
+  RgpOptions rgp;           // read when method is kRgp
+  SparseOptions sparse;     // read when method is kFest, kAdaFest or kAdaFestPlus
   // Sampled softmax: this many items, drawn anew each step from all of them without looking at the data, stand for all
   // others. 0: the full softmax.
   uint32_t num_negatives = 0;
@@ -85,18 +88,20 @@ struct StepReport {
   uint64_t step = 0;
   float learning_rate = 0;
   size_t num_records = 0;
-  double mean_loss = 0;         // per position
-  double mean_norm = 0;         // of the records' gradients before clipping
-  size_t num_dropped = 0;       // records whose gradient was not finite, or not within the bound after rounding
+  double mean_loss = 0;    // per position
+  double mean_norm = 0;    // of the records' gradients before clipping
+  size_t num_dropped = 0;  // records whose gradient was not finite, or not within the bound after rounding
 };
 
-// Whether a private run can be given the record: of 1 to max_length inputs, as many targets, and items that the model has.
+// Whether a private run can be given the record: of 1 to max_length inputs, as many targets, and items that the model
+// has.
 bool IsTrainable(const Architecture& architecture, const Record& record);
 
 class Trainer {
  public:
-  // Everything that Create would refuse, without making anything: to be asked before budget is spent on the run. Private training
-  // refuses nothing for the sake of its records, or the refusal would tell of them: it runs on none, and leaves out what is no record.
+  // Everything that Create would refuse, without making anything: to be asked before budget is spent on the run.
+  // Private training refuses nothing for the sake of its records, or the refusal would tell of them: it runs on none,
+  // and leaves out what is no record.
   static Status Check(const Architecture& architecture, std::span<const float> weights, std::span<const Record> records,
                       const TrainingOptions& options);
 
@@ -111,7 +116,8 @@ class Trainer {
   uint64_t step() const { return step_; }
   // One after the last step: num_steps, unless it is to end sooner.
   uint64_t end() const { return schedule_.end; }
-  // From now on, for a run that cannot be paid to its end. step() <= end <= num_steps; the learning rate comes to its end there.
+  // From now on, for a run that cannot be paid to its end. step() <= end <= num_steps; the learning rate comes to its
+  // end there.
   void EndAt(uint64_t end) { schedule_ = {options_.num_steps, step_, end}; }
   // Whether no step is charged that was not taken. Steps charged so far by this object, taken or not.
   bool at_end_of_charge() const { return step_ >= charged_until_; }
@@ -131,12 +137,12 @@ class Trainer {
 
   // What a later process needs to go on. The keys of secure streams are never part of it.
   Checkpoint Save();
-  // Restores what Save gave; refused when it belongs to another architecture, seed or base model, and kPrivacyRefused where the ledger
-  // does not hold the charges of its steps: what they cost would be forgotten.
+  // Restores what Save gave; refused when it belongs to another architecture, seed or base model, and kPrivacyRefused
+  // where the ledger does not hold the charges of its steps: what they cost would be forgotten.
   Status Restore(const Checkpoint& checkpoint);
 
-  // What this object holds, known before the first step and the same after it (DP-AdaFEST's sums grow with the rows that it
-  // selects). PlanTrainingMemory says it before there is a trainer, and how far that growth may go.
+  // What this object holds, known before the first step and the same after it (DP-AdaFEST's sums grow with the rows
+  // that it selects). PlanTrainingMemory says it before there is a trainer, and how far that growth may go.
   TrainingMemory memory() const;
   size_t planned_bytes() const { return memory().total(); }
   // Of these, what the gradient method keeps of the one record that a worker is at.

@@ -16,8 +16,9 @@ using namespace checkpoint_parts;
 // Every option that decides what the next step computes. Data and weights are given again or lie in the checkpoint.
 std::string Trainer::Config() const {
   const TrainingOptions& o = options_;
-  std::string text = "method " + std::to_string(static_cast<int>(o.method)) + " sampling " + std::to_string(static_cast<int>(o.sampling)) +
-                     " loss " + std::to_string(static_cast<int>(o.loss)) + " steps " + std::to_string(o.num_steps) + " batch " +
+  std::string text = "method " + std::to_string(static_cast<int>(o.method)) + " sampling " +
+                     std::to_string(static_cast<int>(o.sampling)) + " loss " +
+                     std::to_string(static_cast<int>(o.loss)) + " steps " + std::to_string(o.num_steps) + " batch " +
                      std::to_string(o.expected_batch) + " of " + std::to_string(o.num_records_public);
   // How many there are is a private run's secret, and a checkpoint is a file that may be copied.
   if (!is_private()) text += " records " + std::to_string(records_.size());
@@ -28,16 +29,20 @@ std::string Trainer::Config() const {
     text += " noise " + Text(o.privacy.noise_multiplier) + " clip " + Text(o.privacy.clipping_norm) + " kind " +
             std::to_string(static_cast<int>(o.privacy.clipping));
     if (IsSparse(o.method)) {
-      text += " map " + Text(o.sparse.map_clipping_norm) + " " + Text(o.sparse.map_threshold) + " " + Text(o.sparse.map_noise_ratio);
+      text += " map " + Text(o.sparse.map_clipping_norm) + " " + Text(o.sparse.map_threshold) + " " +
+              Text(o.sparse.map_noise_ratio);
     }
     if (o.method == Method::kRgp) {
       const RgpOptions& r = o.rgp;
-      for (uint32_t v : {r.rank, r.power_iterations, r.warmup_steps, static_cast<uint32_t>(r.item_tables), static_cast<uint32_t>(r.positions),
-                         static_cast<uint32_t>(r.matrices), static_cast<uint32_t>(r.vectors)}) {
+      for (uint32_t v :
+           {r.rank, r.power_iterations, r.warmup_steps, static_cast<uint32_t>(r.item_tables),
+            static_cast<uint32_t>(r.positions), static_cast<uint32_t>(r.matrices), static_cast<uint32_t>(r.vectors)}) {
         text += " " + std::to_string(v);
       }
     }
-    if (noise_variance_) text += " re-attention " + std::to_string(static_cast<int>(o.re_attention.source)) + " scale " + Text(o.re_attention.scale);
+    if (noise_variance_)
+      text += " re-attention " + std::to_string(static_cast<int>(o.re_attention.source)) + " scale " +
+              Text(o.re_attention.scale);
   }
   return text;
 }
@@ -70,13 +75,15 @@ checkpoint_parts::Streams Trainer::AllStreams() {
 }
 
 Status Trainer::Restore(const Checkpoint& c) {
-  if (!(c.architecture == graph_.architecture()) || c.num_classes > 0) return InvalidData("checkpoint: it belongs to a model of another architecture");
+  if (!(c.architecture == graph_.architecture()) || c.num_classes > 0)
+    return InvalidData("checkpoint: it belongs to a model of another architecture");
   const std::string config = is_private() ? WithoutRecords(c.config) : c.config;
   if (config != Config() || c.seed != options_.seed) {
     return InvalidData("checkpoint: it belongs to a run with other options: '", config, "', here: '", Config(), "'");
   }
   // Or the weights would come with the provenance of another base.
-  if (c.base_model_hash != options_.base_model_hash) return InvalidData("checkpoint: it belongs to a run that began with another model");
+  if (c.base_model_hash != options_.base_model_hash)
+    return InvalidData("checkpoint: it belongs to a run that began with another model");
   WISP_RETURN_IF_ERROR(checkpoint_parts::Check(AllStreams(), c));
   WISP_RETURN_IF_ERROR(CheckSize("weights", c.weights.size(), weights_.size()));
   WISP_RETURN_IF_ERROR(CheckSize("first moment", c.first_moment.size(), optimizer_.first().size()));
@@ -90,7 +97,8 @@ Status Trainer::Restore(const Checkpoint& c) {
     return InvalidData("checkpoint: it belongs to a run that trains other rows of the item table");
   }
   for (uint32_t index : c.order) {
-    if (index >= records_.size()) return InvalidData("checkpoint: its order names record ", index, " of ", records_.size());
+    if (index >= records_.size())
+      return InvalidData("checkpoint: its order names record ", index, " of ", records_.size());
   }
   if (!c.order.empty()) WISP_RETURN_IF_ERROR(CheckSize("order", c.order.size(), records_.size()));
   WISP_RETURN_IF_ERROR(checkpoint_parts::Restore(AllStreams(), c));
@@ -102,9 +110,9 @@ Status Trainer::Restore(const Checkpoint& c) {
   order_next_ = c.order_next;
   step_ = c.step;
   options_.privacy.run = c.run_id;
-  // What the other process was charged for is spent; this one pays for its own steps. Steps of a block that was charged and not
-  // taken are no exception: nobody can tell whether this checkpoint goes on for the first time, and two draws of noise on one
-  // charge would cost twice what is counted.
+  // What the other process was charged for is spent; this one pays for its own steps. Steps of a block that was charged
+  // and not taken are no exception: nobody can tell whether this checkpoint goes on for the first time, and two draws
+  // of noise on one charge would cost twice what is counted.
   charged_until_ = num_charged_ = 0;
   return OkStatus();
 }

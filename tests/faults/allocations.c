@@ -1,6 +1,7 @@
-/* Fails allocations in turn, one alone or it and all that follow, in opening a model, recommending, and fine-tuning through the C
- * interface. Each call must come back with an error that has a sentence, or do its work without the memory; afterwards everything must
- * work as before. The ledger states the steps that it stated before and those that were reported done; a fine-tuning after it ends well.
+/* Fails allocations in turn, one alone or it and all that follow, in opening a model, recommending, and fine-tuning
+ * through the C interface. Each call must come back with an error that has a sentence, or do its work without the
+ * memory; afterwards everything must work as before. The ledger states the steps that it stated before and those that
+ * were reported done; a fine-tuning after it ends well.
  *
  *   allocations MODEL.wisp LOG.db FOLDER POINTS    POINTS: of a fine-tuning, chosen evenly; every one of the rest
  *   allocations MODEL.wisp LOG.db FOLDER 0 AT      of a fine-tuning, this one and all that follow
@@ -17,7 +18,7 @@
 
 #include "ports/c/wisp.h"
 
-/* ---- The C library's allocator, which fails when it is told to ------------------------------------------------------------ */
+/* ---- The C library's allocator, which fails when it is told to ------------------------------------------------ */
 
 extern void* __libc_malloc(size_t);
 extern void* __libc_calloc(size_t, size_t);
@@ -57,7 +58,8 @@ static long Disarm(void) {
   return atomic_load(&seen);
 }
 
-/* ---- What is tried --------------------------------------------------------------------------------------------------------- */
+/* ---- What is tried
+ * --------------------------------------------------------------------------------------------------------- */
 
 enum { kTop = 5, kSteps = 3 }; /* of a fine-tuning: 60 users, 20 at a time */
 static const char *model_path, *log_path, *folder;
@@ -107,9 +109,18 @@ static int OnProgress(const wisp_progress* progress, void* user_data) {
 
 static wisp_code Personalise(wisp_error* error) {
   steps_reported = 0;
-  wisp_personalise_options options = {.size = sizeof(options), .model_path = model_path, .log_path = log_path, .output_path = output_path,
-                                      .ledger_path = ledger_path, .epsilon = 4, .delta = 1e-4, .num_users_public = 60,
-                                      .expected_batch = 20, .epochs = 1, .num_threads = 1, .progress = OnProgress,
+  wisp_personalise_options options = {.size = sizeof(options),
+                                      .model_path = model_path,
+                                      .log_path = log_path,
+                                      .output_path = output_path,
+                                      .ledger_path = ledger_path,
+                                      .epsilon = 4,
+                                      .delta = 1e-4,
+                                      .num_users_public = 60,
+                                      .expected_batch = 20,
+                                      .epochs = 1,
+                                      .num_threads = 1,
+                                      .progress = OnProgress,
                                       .unit = WISP_UNIT_USER};
   return wisp_personalise(&options, NULL, error);
 }
@@ -118,9 +129,11 @@ static wisp_code StepsInLedger(uint64_t* steps, wisp_error* error) {
   static char text[1 << 16];
   struct stat known;
   *steps = 0;
-  if (stat(ledger_path, &known) != 0 || known.st_size == 0) return WISP_OK;  /* nothing was charged; the next run makes it */
+  /* nothing was charged; the next run makes it */
+  if (stat(ledger_path, &known) != 0 || known.st_size == 0) return WISP_OK;
   size_t needed = 0;
-  const wisp_code code = wisp_privacy_statement(ledger_path, 1e-4, WISP_STATEMENT_JSON, text, sizeof text, &needed, error);
+  const wisp_code code =
+      wisp_privacy_statement(ledger_path, 1e-4, WISP_STATEMENT_JSON, text, sizeof text, &needed, error);
   const char* of_all = code == WISP_OK ? strstr(text, "\"steps\": ") : NULL;
   if (of_all != NULL) *steps = strtoull(of_all + strlen("\"steps\": "), NULL, 10);
   return code;
@@ -130,7 +143,8 @@ static wisp_code LedgerHolds(wisp_error* error) {
   const uint64_t before = steps_stated;
   const wisp_code code = StepsInLedger(&steps_stated, error);
   if (code != WISP_OK || steps_stated >= before + steps_reported) return code;
-  snprintf(error->message, sizeof error->message, "the ledger states %llu steps, before it were %llu and %llu were reported done",
+  snprintf(error->message, sizeof error->message,
+           "the ledger states %llu steps, before it were %llu and %llu were reported done",
            (unsigned long long)steps_stated, (unsigned long long)before, (unsigned long long)steps_reported);
   return -1;
 }
@@ -140,24 +154,29 @@ static wisp_code LedgerHoldsAndRunsAgain(wisp_error* error) {
   if (code == WISP_OK) code = Personalise(error);
   if (code == WISP_OK) code = LedgerHolds(error);
   if (code != WISP_OK || steps_reported == kSteps) return code;
-  snprintf(error->message, sizeof error->message, "the next fine-tuning reported %llu steps", (unsigned long long)steps_reported);
+  snprintf(error->message, sizeof error->message, "the next fine-tuning reported %llu steps",
+           (unsigned long long)steps_reported);
   return -1;
 }
 
 static void Fail(const char* what, long at, enum Mode how, const char* because, const char* message) {
   ++failed;
-  printf("FAILED %s, allocation %ld%s: %s: %s\n", what, at, how == kAllFrom ? " and all that follow" : "", because, message);
+  printf("FAILED %s, allocation %ld%s: %s: %s\n", what, at, how == kAllFrom ? " and all that follow" : "", because,
+         message);
 }
 
 /* One point: the call without its memory, then everything with it. */
-static void Try(const char* what, wisp_code (*call)(wisp_error*), wisp_code (*check)(wisp_error*), enum Mode how, long at) {
+static void Try(const char* what, wisp_code (*call)(wisp_error*), wisp_code (*check)(wisp_error*), enum Mode how,
+                long at) {
   wisp_error error;
   memset(&error, 0, sizeof error);
   Arm(how, at);
   const wisp_code code = call(&error);
   Disarm();
-  if (code != WISP_OK && (code == (wisp_code)-1 || error.message[0] == '\0')) return Fail(what, at, how, "no sentence", error.message);
-  if (code == WISP_INTERNAL && strstr(error.message, "memory") == NULL) return Fail(what, at, how, "called a fault of the library", error.message);
+  if (code != WISP_OK && (code == (wisp_code)-1 || error.message[0] == '\0'))
+    return Fail(what, at, how, "no sentence", error.message);
+  if (code == WISP_INTERNAL && strstr(error.message, "memory") == NULL)
+    return Fail(what, at, how, "called a fault of the library", error.message);
   if (check(&error) != WISP_OK) return Fail(what, at, how, "afterwards", error.message);
   if (Recommend(&error) != WISP_OK) return Fail(what, at, how, "the model that was open", error.message);
   ++passed;
@@ -185,7 +204,8 @@ int main(int argc, char** argv) {
   setvbuf(stdout, NULL, _IOLBF, 0);
   wisp_error error;
   size_t count = kTop;
-  if (wisp_model_open(model_path, &model, &error) != WISP_OK || wisp_recommend(model, kHistory, 3, NULL, expected, &count, &error) != WISP_OK) {
+  if (wisp_model_open(model_path, &model, &error) != WISP_OK ||
+      wisp_recommend(model, kHistory, 3, NULL, expected, &count, &error) != WISP_OK) {
     printf("FAILED: %s\n", error.message);
     return 1;
   }

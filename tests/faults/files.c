@@ -90,23 +90,39 @@ static void End(void) { syscall(SYS_exit_group, 137); }
 #define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 
 /* A write of `n` bytes: what is to be written in its place, or -1 where it fails or the process ends. */
-#define SPOIL_WRITE(fate, n, half, whole)              \
-  switch (fate) {                                      \
-    case kPass: return whole;                          \
-    case kFail: return -1;                             \
-    case kShort: return (n) > 1 ? (half) : (whole);    \
-    case kTear: (void)!(half); End(); return -1;       \
-    case kKill: End(); return -1;                      \
-  }                                                    \
+#define SPOIL_WRITE(fate, n, half, whole) \
+  switch (fate) {                         \
+    case kPass:                           \
+      return whole;                       \
+    case kFail:                           \
+      return -1;                          \
+    case kShort:                          \
+      return (n) > 1 ? (half) : (whole);  \
+    case kTear:                           \
+      (void)!(half);                      \
+      End();                              \
+      return -1;                          \
+    case kKill:                           \
+      End();                              \
+      return -1;                          \
+  }                                       \
   return -1
 
-#define SPOIL_OTHER(fate, whole)                       \
-  switch (fate) {                                      \
-    case kPass: case kShort: return whole;             \
-    case kFail: return -1;                             \
-    case kTear: (void)!(whole); End(); return -1;      \
-    case kKill: End(); return -1;                      \
-  }                                                    \
+#define SPOIL_OTHER(fate, whole) \
+  switch (fate) {                \
+    case kPass:                  \
+    case kShort:                 \
+      return whole;              \
+    case kFail:                  \
+      return -1;                 \
+    case kTear:                  \
+      (void)!(whole);            \
+      End();                     \
+      return -1;                 \
+    case kKill:                  \
+      End();                     \
+      return -1;                 \
+  }                              \
   return -1
 
 ssize_t write(int fd, const void* data, size_t n) {
@@ -146,10 +162,18 @@ int ftruncate64(int fd, off64_t size) {
 /* The error is returned, not set. */
 static int SpoilAllocate(int fd, off64_t at, off64_t size, int (*real)(int, off64_t, off64_t)) {
   switch (FateOfFd("fallocate", fd, kNeedsRoom)) {
-    case kPass: case kShort: return real(fd, at, size);
-    case kFail: return errno;
-    case kTear: (void)!real(fd, at, size / 2); End(); return EIO;
-    case kKill: End(); return EIO;
+    case kPass:
+    case kShort:
+      return real(fd, at, size);
+    case kFail:
+      return errno;
+    case kTear:
+      (void)!real(fd, at, size / 2);
+      End();
+      return EIO;
+    case kKill:
+      End();
+      return EIO;
   }
   return EIO;
 }
@@ -173,26 +197,34 @@ static int SpoilOpen(const char* call, const char* path, int flags, mode_t mode)
     if (slash != NULL) *slash = '\0';
     if (realpath(slash == NULL ? "." : copy, full) != NULL) {
       switch (FateOf(call, strncat(full, "/", PATH_MAX - strlen(full) - 1), kNeedsRoom)) {
-        case kPass: case kShort: break;
-        case kFail: return -1;
-        case kTear: (void)syscall(SYS_openat, AT_FDCWD, path, flags, mode); End(); return -1;
-        case kKill: End(); return -1;
+        case kPass:
+        case kShort:
+          break;
+        case kFail:
+          return -1;
+        case kTear:
+          (void)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+          End();
+          return -1;
+        case kKill:
+          End();
+          return -1;
       }
     }
   }
   return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
 }
 
-#define OPEN(name)                            \
-  int name(const char* path, int flags, ...) { \
-    mode_t mode = 0;                          \
-    if ((flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE) {      \
-      va_list rest;                           \
-      va_start(rest, flags);                  \
-      mode = (mode_t)va_arg(rest, int);       \
-      va_end(rest);                           \
-    }                                         \
-    return SpoilOpen("create", path, flags, mode); \
+#define OPEN(name)                                               \
+  int name(const char* path, int flags, ...) {                   \
+    mode_t mode = 0;                                             \
+    if ((flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE) { \
+      va_list rest;                                              \
+      va_start(rest, flags);                                     \
+      mode = (mode_t)va_arg(rest, int);                          \
+      va_end(rest);                                              \
+    }                                                            \
+    return SpoilOpen("create", path, flags, mode);               \
   }
 OPEN(open)
 OPEN(open64)

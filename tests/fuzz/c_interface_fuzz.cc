@@ -1,5 +1,6 @@
-// The C interface as a state machine: bytes choose calls in any order, with handles that are open or NULL, structs of any size, and
-// arguments out of range. What the header asks of a caller is kept: handles live as long as what uses them, lists are as long as said.
+// The C interface as a state machine: bytes choose calls in any order, with handles that are open or NULL, structs of
+// any size, and arguments out of range. What the header asks of a caller is kept: handles live as long as what uses
+// them, lists are as long as said.
 #include <unistd.h>
 
 #include <algorithm>
@@ -33,7 +34,16 @@ template <class T>
 void Resize(Sized<T>& sized, Input& input) {
   const uint8_t choice = input.Byte();
   if (choice < 200) return;
-  const size_t sizes[] = {0, 1, 7, sizeof(size_t), sizeof(size_t) + 4, sizeof(T) - 8, sizeof(T) + 8, sizeof(T) + 64, 5000, std::numeric_limits<size_t>::max()};
+  const size_t sizes[] = {0,
+                          1,
+                          7,
+                          sizeof(size_t),
+                          sizeof(size_t) + 4,
+                          sizeof(T) - 8,
+                          sizeof(T) + 8,
+                          sizeof(T) + 64,
+                          5000,
+                          std::numeric_limits<size_t>::max()};
   sized.options.size = sizes[choice % std::size(sizes)];
   if (choice > 250) sized.behind[input.Byte() % sized.behind.size()] = 1;
 }
@@ -53,19 +63,32 @@ class Machine {
 
   void Call(Input& input) {
     switch (input.Byte() % 13) {
-      case 0: return OpenModel(input);
-      case 1: return CloseModel(input);
-      case 2: return Plan(input);
-      case 3: return Ask(input);
-      case 4: return Recommend(input);
-      case 5: return Batch(input);
-      case 6: return OpenRecommender(input);
-      case 7: return Draw(input);
-      case 8: return OpenLog(input);
-      case 9: return Append(input);
-      case 10: return History(input);
-      case 11: return Personalise(input);
-      case 12: return State(input);
+      case 0:
+        return OpenModel(input);
+      case 1:
+        return CloseModel(input);
+      case 2:
+        return Plan(input);
+      case 3:
+        return Ask(input);
+      case 4:
+        return Recommend(input);
+      case 5:
+        return Batch(input);
+      case 6:
+        return OpenRecommender(input);
+      case 7:
+        return Draw(input);
+      case 8:
+        return OpenLog(input);
+      case 9:
+        return Append(input);
+      case 10:
+        return History(input);
+      case 11:
+        return Personalise(input);
+      case 12:
+        return State(input);
     }
   }
 
@@ -73,14 +96,17 @@ class Machine {
   // The code and the sentence agree.
   wisp_code Held(wisp_code code) {
     Require(code == error_.code, "the code that is returned is the error's");
-    if (code != WISP_OK) wisp::fuzz::RequireSentence(error_.message);
-    else Require(error_.message[0] == '\0', "no sentence without an error");
+    if (code != WISP_OK)
+      wisp::fuzz::RequireSentence(error_.message);
+    else
+      Require(error_.message[0] == '\0', "no sentence without an error");
     return code;
   }
   wisp_model*& Model(Input& input) { return models_[input.Byte() % models_.size()]; }
   const char* Path(Input& input) {
-    static const std::string paths[] = {folder_ / "base.wisp", folder_ / "base.wisp", folder_ / "tuned.wisp", folder_ / "out.wisp", folder_ / "log.db",
-                                        folder_ / "a.ledger", folder_ / "nothing.wisp", folder_.path(), ""};
+    static const std::string paths[] = {folder_ / "base.wisp",    folder_ / "base.wisp", folder_ / "tuned.wisp",
+                                        folder_ / "out.wisp",     folder_ / "log.db",    folder_ / "a.ledger",
+                                        folder_ / "nothing.wisp", folder_.path(),        ""};
     const size_t choice = input.Byte() % (std::size(paths) + 1);
     return choice == std::size(paths) ? nullptr : paths[choice].c_str();
   }
@@ -105,8 +131,10 @@ class Machine {
     wisp_model*& model = Model(input);
     CloseAround(model);
     const char* path = Path(input);
-    if (choice & 1) Held(wisp_model_open(path, &model, &error_));
-    else Held(wisp_model_open_with(path, choice & 2 ? &how.options : nullptr, &model, &error_));
+    if (choice & 1)
+      Held(wisp_model_open(path, &model, &error_));
+    else
+      Held(wisp_model_open_with(path, choice & 2 ? &how.options : nullptr, &model, &error_));
   }
   // A recommender's models stay open as long as it.
   void CloseAround(wisp_model*& model) {
@@ -142,7 +170,8 @@ class Machine {
     const int32_t found = wisp_model_find_item(model, key.c_str());
     Require(found >= -1 && found < static_cast<int32_t>(wisp_model_num_items(model)), "an item, or -1");
     const auto item = input.Number<int32_t>();
-    for (int32_t i : {item, found, 0}) Require(wisp_model_item_key(model, i) != nullptr && wisp_model_item_name(model, i) != nullptr, "a text, or \"\"");
+    for (int32_t i : {item, found, 0})
+      Require(wisp_model_item_key(model, i) != nullptr && wisp_model_item_name(model, i) != nullptr, "a text, or \"\"");
     (void)wisp_model_find_item(model, nullptr);
   }
 
@@ -169,10 +198,13 @@ class Machine {
     const std::vector<int32_t> history = Items(input);
     std::vector<wisp_recommendation> out(input.Byte() % 16);
     size_t count = out.size();
-    if (Held(wisp_recommend(model, history.data(), history.size(), input.Byte() & 1 ? &o.options : nullptr, out.data(), &count, &error_)) != WISP_OK) return;
+    if (Held(wisp_recommend(model, history.data(), history.size(), input.Byte() & 1 ? &o.options : nullptr, out.data(),
+                            &count, &error_)) != WISP_OK)
+      return;
     Require(count <= out.size(), "no more than was asked for");
     for (size_t i = 0; i < count; ++i) {
-      Require(out[i].item >= 0 && out[i].item < static_cast<int32_t>(wisp_model_num_items(model)), "a recommended item is one of the model's");
+      Require(out[i].item >= 0 && out[i].item < static_cast<int32_t>(wisp_model_num_items(model)),
+              "a recommended item is one of the model's");
       Require(std::isfinite(out[i].score) && (i == 0 || out[i].score <= out[i - 1].score), "best first");
     }
   }
@@ -201,8 +233,9 @@ class Machine {
     const size_t count = input.Byte() % 8;
     std::vector<wisp_recommendation> out(histories.size() * count);
     std::vector<size_t> found(histories.size());
-    Held(wisp_recommend_batch(model, pointers.data(), lengths.data(), histories.size(), choice & 32 ? &o.options : nullptr,
-                              choice & 64 ? &how.options : nullptr, count, out.data(), found.data(), &error_));
+    Held(wisp_recommend_batch(model, pointers.data(), lengths.data(), histories.size(),
+                              choice & 32 ? &o.options : nullptr, choice & 64 ? &how.options : nullptr, count,
+                              out.data(), found.data(), &error_));
   }
 
   void OpenRecommender(Input& input) {
@@ -243,15 +276,19 @@ class Machine {
     const std::vector<int32_t> history = Items(input);
     std::vector<int32_t> items(input.Byte() % 4);
     size_t count = items.size();
-    if (Held(wisp_private_recommend(recommender_, history.data(), history.size(), input.Byte() & 1 ? &o.options : nullptr, items.data(), &count, &error_)) != WISP_OK) return;
+    if (Held(wisp_private_recommend(recommender_, history.data(), history.size(),
+                                    input.Byte() & 1 ? &o.options : nullptr, items.data(), &count, &error_)) != WISP_OK)
+      return;
     Require(count <= items.size(), "no more than was asked for");
-    for (size_t i = 0; i < count; ++i) Require(items[i] >= 0 && items[i] < static_cast<int32_t>(kItems), "a drawn item is one of the model's");
+    for (size_t i = 0; i < count; ++i)
+      Require(items[i] >= 0 && items[i] < static_cast<int32_t>(kItems), "a drawn item is one of the model's");
   }
 
   void OpenLog(Input& input) {
     wisp_log_close(log_);
     log_ = nullptr;
-    static const std::string paths[] = {folder_ / "log.db", folder_ / "log.db", folder_ / "log.db", folder_ / "base.wisp", folder_.path()};
+    static const std::string paths[] = {folder_ / "log.db", folder_ / "log.db", folder_ / "log.db",
+                                        folder_ / "base.wisp", folder_.path()};
     const uint8_t choice = input.Byte();
     Held(wisp_log_open(choice == 255 ? nullptr : paths[choice % std::size(paths)].c_str(), &log_, &error_));
   }
@@ -259,15 +296,18 @@ class Machine {
   void Append(Input& input) {
     static const std::vector<std::string> keys = {"10", "9", "a", "b", "unknown"};
     const uint8_t choice = input.Byte();
-    const std::string user = choice < 200 ? "user " + std::to_string(choice % 3) : std::string(input.Piece(choice % 16));
-    const std::string item = choice & 1 ? keys[input.Byte() % keys.size()] : std::string(input.Piece(input.Byte() % 16));
+    const std::string user =
+        choice < 200 ? "user " + std::to_string(choice % 3) : std::string(input.Piece(choice % 16));
+    const std::string item =
+        choice & 1 ? keys[input.Byte() % keys.size()] : std::string(input.Piece(input.Byte() % 16));
     Held(wisp_log_append(log_, user.c_str(), item.c_str(), input.Number<int64_t>(), &error_));
   }
 
   void History(Input& input) {
     std::vector<int32_t> items(input.Byte() % 8);
     size_t count = items.size();
-    if (Held(wisp_log_history(log_, Model(input), input.Byte() & 1 ? "user 1" : "user 0", items.data(), &count, &error_)) == WISP_OK) {
+    if (Held(wisp_log_history(log_, Model(input), input.Byte() & 1 ? "user 1" : "user 0", items.data(), &count,
+                              &error_)) == WISP_OK) {
       Require(count <= items.size(), "no more than was asked for");
     }
   }
@@ -295,11 +335,14 @@ class Machine {
     if (!sound) {
       // Never all the way: a target that is far off, or no model.
       o.options.model_path = nullptr;
-      if (choice & 128) o.options.epsilon = std::numeric_limits<double>::quiet_NaN(), o.options.model_path = models_path_.c_str();
+      if (choice & 128)
+        o.options.epsilon = std::numeric_limits<double>::quiet_NaN(), o.options.model_path = models_path_.c_str();
     }
     personalised_ = personalised_ || sound;
     stop_at_ = input.Byte();
-    o.options.progress = [](const wisp_progress* progress, void* machine) -> int { return progress->step >= static_cast<Machine*>(machine)->stop_at_ / 32u + 1; };
+    o.options.progress = [](const wisp_progress* progress, void* machine) -> int {
+      return progress->step >= static_cast<Machine*>(machine)->stop_at_ / 32u + 1;
+    };
     o.options.user_data = this;
     Resize(o, input);
     Sized<wisp_personalise_result> result;
@@ -308,7 +351,8 @@ class Machine {
   }
 
   void State(Input& input) {
-    static const std::string ledgers[] = {folder_ / "a.ledger", folder_ / "b.ledger", folder_ / "base.wisp", folder_ / "none.ledger"};
+    static const std::string ledgers[] = {folder_ / "a.ledger", folder_ / "b.ledger", folder_ / "base.wisp",
+                                          folder_ / "none.ledger"};
     const uint8_t choice = input.Byte();
     std::vector<char> text(input.Byte());
     size_t needed = 0;
@@ -316,8 +360,10 @@ class Machine {
     wisp_statement_format format;
     std::memcpy(&format, &number, sizeof(format));
     const double delta = choice & 0x80 ? input.Number<double>() : 1e-5;
-    if (Held(wisp_privacy_statement(ledgers[(choice >> 1) % std::size(ledgers)].c_str(), delta, format, text.empty() ? nullptr : text.data(), text.size(), &needed, &error_)) == WISP_OK) {
-      Require(needed > 1 && (text.empty() || text[std::min(needed, text.size()) - 1] == '\0'), "a statement ends with a zero");
+    if (Held(wisp_privacy_statement(ledgers[(choice >> 1) % std::size(ledgers)].c_str(), delta, format,
+                                    text.empty() ? nullptr : text.data(), text.size(), &needed, &error_)) == WISP_OK) {
+      Require(needed > 1 && (text.empty() || text[std::min(needed, text.size()) - 1] == '\0'),
+              "a statement ends with a zero");
     }
   }
 
@@ -335,16 +381,21 @@ class Machine {
 
 // Two small models with the same items: of public data, and without a guarantee.
 void WriteModels(const wisp::test::TemporaryFolder& folder) {
-  const wisp::Architecture a{.num_items = kItems, .max_length = 4, .width = 4, .num_heads = 2, .num_blocks = 1, .inner_width = 3};
+  const wisp::Architecture a{
+      .num_items = kItems, .max_length = 4, .width = 4, .num_heads = 2, .num_blocks = 1, .inner_width = 3};
   std::vector<float> weights(wisp::FlatSize(wisp::ParametersOf(a)));
   for (const wisp::ParameterSpec& p : wisp::ParametersOf(a)) {
-    for (size_t i = 0; i < p.size(); ++i) weights[p.offset + i] = static_cast<float>((p.offset + i) * 37 % 101) / 101 - 0.5f;
+    for (size_t i = 0; i < p.size(); ++i)
+      weights[p.offset + i] = static_cast<float>((p.offset + i) * 37 % 101) / 101 - 0.5f;
   }
   for (const bool tuned : {false, true}) {
-    const wisp::Status status = wisp::WriteModel(folder / (tuned ? "tuned.wisp" : "base.wisp"),
-                                           {.architecture = a, .weights = weights, .item_keys = {"10", "9", "a", "b", "c", "d"},
-                                            .item_names = {"One", "Two", "", "One", "Five", "Six"},
-                                            .provenance = {{.description = "trained", .dataset = tuned ? "events" : "synthetic", .date = "2026-11-20"}}});
+    const wisp::Status status = wisp::WriteModel(
+        folder / (tuned ? "tuned.wisp" : "base.wisp"),
+        {.architecture = a,
+         .weights = weights,
+         .item_keys = {"10", "9", "a", "b", "c", "d"},
+         .item_names = {"One", "Two", "", "One", "Five", "Six"},
+         .provenance = {{.description = "trained", .dataset = tuned ? "events" : "synthetic", .date = "2026-11-20"}}});
     Require(status.ok(), status.message().c_str());
   }
 }

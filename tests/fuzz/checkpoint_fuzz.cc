@@ -15,7 +15,9 @@ std::string FitArrays(const std::string& metadata, std::string_view data) {
   const auto* packed = flatbuffers::GetRoot<schema::Checkpoint>(metadata.data());
   if (!fuzz::IsAligned(packed->segment_bytes())) return metadata;
   for (const auto* array : *packed->arrays()) {
-    if (!fuzz::IsAligned(array->data()->shape()) || (array->rows() != nullptr && !fuzz::IsAligned(array->rows()->shape()))) return metadata;
+    if (!fuzz::IsAligned(array->data()->shape()) ||
+        (array->rows() != nullptr && !fuzz::IsAligned(array->rows()->shape())))
+      return metadata;
   }
   schema::CheckpointT root;
   packed->UnPackTo(&root);

@@ -1,5 +1,6 @@
-// Model and checkpoint files from the bytes of a fuzzer. Hashes would refuse nearly every change at the door, and segments lie on
-// 16 KiB: so an input is a byte that says how, the size of the metadata, the metadata and the numbers, and the file is built from it.
+// Model and checkpoint files from the bytes of a fuzzer. Hashes would refuse nearly every change at the door, and
+// segments lie on 16 KiB: so an input is a byte that says how, the size of the metadata, the metadata and the numbers,
+// and the file is built from it.
 #ifndef WISP_TESTS_FUZZ_CONTAINER_INPUT_H_
 #define WISP_TESTS_FUZZ_CONTAINER_INPUT_H_
 
@@ -14,9 +15,9 @@
 namespace wisp::fuzz {
 
 enum How : uint8_t {
-  kAsItIs = 1,      // what follows is the file
-  kFitArrays = 2,   // hashes of arrays are made to fit where the metadata is well formed
-  kOddHeader = 4,   // one byte of the header is another, at an offset that the input says; its hash fits
+  kAsItIs = 1,     // what follows is the file
+  kFitArrays = 2,  // hashes of arrays are made to fit where the metadata is well formed
+  kOddHeader = 4,  // one byte of the header is another, at an offset that the input says; its hash fits
 };
 
 template <class T>
@@ -65,7 +66,8 @@ bool IsWellFormed(const std::string& metadata) {
   return metadata.size() >= 8 && verifier.VerifyBuffer<Root>(nullptr);
 }
 
-// A verifier asks of a list of 64-bit numbers only that its length is aligned. The readers look (metadata.h), unpacking does not.
+// A verifier asks of a list of 64-bit numbers only that its length is aligned. The readers look (metadata.h), unpacking
+// does not.
 inline bool IsAligned(const flatbuffers::Vector<uint64_t>* numbers) {
   return numbers == nullptr || reinterpret_cast<uintptr_t>(numbers->data()) % alignof(uint64_t) == 0;
 }

@@ -1,5 +1,5 @@
-// Ledgers: files of any bytes, and true ledgers of both versions that somebody edited. What opens can be read, stated and charged; a charge that went
-// through is counted; everything else is a sentence.
+// Ledgers: files of any bytes, and true ledgers of both versions that somebody edited. What opens can be read, stated
+// and charged; a charge that went through is counted; everything else is a sentence.
 #include <sqlite3.h>
 
 #include <cmath>
@@ -30,11 +30,21 @@ std::optional<Mechanism> MechanismOf(fuzz::Input& input) {
   const uint64_t steps = kind & 0x80 ? input.Number<uint64_t>() : input.Byte();
   Result<Mechanism> made = Mechanism::Gaussian({.noise_multiplier = first, .count = steps});
   switch (kind % 5) {
-    case 1: made = Mechanism::PoissonSubsampledGaussian({.noise_multiplier = first, .sampling_probability = second, .steps = steps}); break;
-    case 2: made = Mechanism::RandomisedResponse({.support = input.Number<uint16_t>(), .lambda = second, .count = steps}); break;
-    case 3: made = Mechanism::NonUniformResponse({.min_probability = first, .lambda = second, .count = steps}); break;
-    case 4: made = Mechanism::BoundedRange({.range = first, .count = steps}); break;
-    default: break;
+    case 1:
+      made = Mechanism::PoissonSubsampledGaussian(
+          {.noise_multiplier = first, .sampling_probability = second, .steps = steps});
+      break;
+    case 2:
+      made = Mechanism::RandomisedResponse({.support = input.Number<uint16_t>(), .lambda = second, .count = steps});
+      break;
+    case 3:
+      made = Mechanism::NonUniformResponse({.min_probability = first, .lambda = second, .count = steps});
+      break;
+    case 4:
+      made = Mechanism::BoundedRange({.range = first, .count = steps});
+      break;
+    default:
+      break;
   }
   if (!Held(made.status())) return std::nullopt;
   const auto read = Mechanism::FromText(made->ToText());
@@ -45,22 +55,26 @@ std::optional<Mechanism> MechanismOf(fuzz::Input& input) {
 void MakeVersion1(const std::string& path) {
   const std::string sql = std::string("PRAGMA page_size = 512; PRAGMA synchronous = OFF;") + kVersion1 +
                           "INSERT INTO limits (time, epsilon, delta) VALUES ('2026-05-01T12:00:01Z', 8, 1e-6);"
-                          "INSERT INTO entries (time, run, purpose, noise, mechanism, loss_slack) VALUES ('2026-05-01T12:00:02Z', 'a', '', 'secure', '" +
+                          "INSERT INTO entries (time, run, purpose, noise, mechanism, loss_slack) VALUES "
+                          "('2026-05-01T12:00:02Z', 'a', '', 'secure', '" +
                           Mechanism::Gaussian({.noise_multiplier = 5})->ToText() + "', 0)";
   sqlite3* database = nullptr;
   sqlite3_open(path.c_str(), &database);
-  fuzz::Require(sqlite3_exec(database, sql.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK, "a ledger of version 1 is made");
+  fuzz::Require(sqlite3_exec(database, sql.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK,
+                "a ledger of version 1 is made");
   sqlite3_close(database);
 }
 
 // One value of one row becomes another, whatever the triggers say.
 void Edit(const std::string& path, fuzz::Input& input) {
-  constexpr const char* kColumns[] = {"entries SET run", "entries SET noise", "entries SET mechanism", "entries SET loss_slack", "entries SET state",
-                                      "entries SET id", "dataset SET unit", "dataset SET adjacency", "dataset SET name", "limits SET epsilon",
-                                      "limits SET delta", "sqlite_sequence SET seq"};
+  constexpr const char* kColumns[] = {"entries SET run",        "entries SET noise",     "entries SET mechanism",
+                                      "entries SET loss_slack", "entries SET state",     "entries SET id",
+                                      "dataset SET unit",       "dataset SET adjacency", "dataset SET name",
+                                      "limits SET epsilon",     "limits SET delta",      "sqlite_sequence SET seq"};
   sqlite3* database = nullptr;
   sqlite3_open(path.c_str(), &database);
-  sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);  // dropped they would be missed, and no row be looked at
+  // Dropped they would be missed, and no row be looked at.
+  sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
   sqlite3_exec(database, "PRAGMA ignore_check_constraints = ON", nullptr, nullptr, nullptr);
   const std::string sql = std::string("UPDATE ") + kColumns[input.Byte() % std::size(kColumns)] + " = ?1";
   sqlite3_stmt* statement = nullptr;
@@ -97,10 +111,14 @@ void Operate(Ledger& ledger, fuzz::Input& input, bool state) {
         const auto mechanism = MechanismOf(input);
         if (!mechanism) break;
         const auto before = ledger.Entries();
-        const auto id = ledger.Charge({.mechanism = *mechanism, .run = std::string(input.Piece(input.Byte() % 8)), .noise = input.Byte() % 8 == 7 ? NoiseKind::kReproducible : NoiseKind::kSecure});
+        const auto id = ledger.Charge({.mechanism = *mechanism,
+                                       .run = std::string(input.Piece(input.Byte() % 8)),
+                                       .noise = input.Byte() % 8 == 7 ? NoiseKind::kReproducible : NoiseKind::kSecure});
         if (!Held(id.status())) break;
         const auto after = ledger.Entries();
-        fuzz::Require(before.ok() && after.ok() && after->size() == before->size() + 1 && after->back().mechanism == *mechanism, "a charge that went through is counted");
+        fuzz::Require(before.ok() && after.ok() && after->size() == before->size() + 1 &&
+                          after->back().mechanism == *mechanism,
+                      "a charge that went through is counted");
         break;
       }
       case 1: {
@@ -109,8 +127,12 @@ void Operate(Ledger& ledger, fuzz::Input& input, bool state) {
         if (Held(limit.status()) && state) Held(ledger.SetLimit(*limit));
         break;
       }
-      case 2: Held(ledger.MarkReleased(input.Number<int8_t>())); break;
-      case 3: Read(ledger, false); break;
+      case 2:
+        Held(ledger.MarkReleased(input.Number<int8_t>()));
+        break;
+      case 3:
+        Read(ledger, false);
+        break;
     }
   }
 }
@@ -134,7 +156,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (how & 4) Read(*ledger, (how & 2) != 0);
   }
   if (how & 8) Edit(path, input);
-  auto again = how & 16 ? Ledger::OpenExisting(path) : Ledger::Open(path, {.dataset = "watch history", .busy_timeout_ms = 100});
+  auto again =
+      how & 16 ? Ledger::OpenExisting(path) : Ledger::Open(path, {.dataset = "watch history", .busy_timeout_ms = 100});
   if (!Held(again.status())) return 0;
   Read(*again, (how & 2) != 0);
   if (how & 32) Operate(*again, input, (how & 2) != 0);

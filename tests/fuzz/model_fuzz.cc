@@ -1,4 +1,5 @@
-// Model files: what is accepted can be read to its end and, where it is small, recommends; what is not is refused in a sentence.
+// Model files: what is accepted can be read to its end and, where it is small, recommends; what is not is refused in a
+// sentence.
 #include <stdlib.h>
 
 #include <cmath>
@@ -44,9 +45,11 @@ double ReadEverything(const ModelFile& file) {
   std::vector<float> room;
   for (float value : file.AllWeights(room)) sum += std::isfinite(value) ? value : 0;
   for (uint32_t i = 0; i < file.num_items(); ++i) {
-    sum += static_cast<double>(file.item_key(i).size() + file.item_name(i).size()) + file.FindItem(file.item_key(i)).value_or(0);
+    sum += static_cast<double>(file.item_key(i).size() + file.item_name(i).size()) +
+           file.FindItem(file.item_key(i)).value_or(0);
   }
-  for (const ProvenanceEntry& entry : file.provenance()) sum += static_cast<double>(entry.description.size() + entry.mechanisms.size());
+  for (const ProvenanceEntry& entry : file.provenance())
+    sum += static_cast<double>(entry.description.size() + entry.mechanisms.size());
   return sum;
 }
 

@@ -17,7 +17,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto recipe = tools::ReadRecipe(path);
   if (!recipe.ok()) fuzz::RequireSentence(recipe.status().message());
   if (recipe.ok()) {
-    fuzz::Require(std::isfinite(recipe->epochs) && std::isfinite(recipe->training.optimizer.learning_rate), "an accepted number is finite");
+    fuzz::Require(std::isfinite(recipe->epochs) && std::isfinite(recipe->training.optimizer.learning_rate),
+                  "an accepted number is finite");
     fuzz::Require(!tools::WriteArchitecture(recipe->architecture).dump().empty(), "an architecture can be written");
   }
   const auto classify = tools::ReadClassifyRecipe(path);

@@ -1,4 +1,5 @@
-// Runs a fuzz target over files and folders of files, where libFuzzer is not built in: g++, and builds without coverage.
+// Runs a fuzz target over files and folders of files, where libFuzzer is not built in: g++, and builds without
+// coverage.
 //
 //   readers_fuzz tests/fuzz/corpus/readers [FILE or FOLDER ...]
 #include <algorithm>

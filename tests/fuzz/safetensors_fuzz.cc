@@ -1,4 +1,5 @@
-// safetensors files: what is accepted can be read to its end, and what it says of an architecture is held against its tensors.
+// safetensors files: what is accepted can be read to its end, and what it says of an architecture is held against its
+// tensors.
 #include <memory>
 #include <vector>
 
@@ -9,8 +10,8 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace wisp;
   using exchange::SafeTensorsFile;
-  // A byte says whether the length of the header, the first 8 bytes of a file, is made to fit: a byte that a fuzzer adds anywhere
-  // would else end every try there.
+  // A byte says whether the length of the header, the first 8 bytes of a file, is made to fit: a byte that a fuzzer
+  // adds anywhere would else end every try there.
   fuzz::Input input(data, size);
   const bool fit = input.Byte() % 2 == 1;
   std::string bytes;
@@ -22,7 +23,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     bytes += json;
   }
   bytes += input.Rest();
-  const std::vector<std::byte> exact(std::as_bytes(std::span(bytes.data(), bytes.size())).begin(), std::as_bytes(std::span(bytes.data(), bytes.size())).end());
+  const std::vector<std::byte> exact(std::as_bytes(std::span(bytes.data(), bytes.size())).begin(),
+                                     std::as_bytes(std::span(bytes.data(), bytes.size())).end());
   const auto file = SafeTensorsFile::Parse("memory", exact);
   if (!file.ok()) {
     fuzz::RequireSentence(file.status().message());

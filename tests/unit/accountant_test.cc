@@ -26,8 +26,8 @@ struct Golden {
 };
 
 // Computed independently of this code: connect the dots at grid 1e-4, and 40-digit arithmetic for the rest. In the last
-// row the losses are far smaller than that grid, which costs its PLD figures up to 0.04; ours use a finer grid there. Rounding
-// all losses down and up on a grid of 2e-6 brackets the truth: remove 1.9436 to 1.9636, add 0.1724 to 0.1924.
+// row the losses are far smaller than that grid, which costs its PLD figures up to 0.04; ours use a finer grid there.
+// Rounding all losses down and up on a grid of 2e-6 brackets the truth: remove 1.9436 to 1.9636, add 0.1724 to 0.1924.
 constexpr Golden kComputed[] = {
     {0.00426667, 1.1, 14062, 1e-5, 2.381686, 2.243657, 2.596556, 2.3243},
     {0.01, 1, 10000, 1e-5, 6.187745, 5.611546, 6.712738, 6.0071},
@@ -52,7 +52,8 @@ TEST(Pld, EachDirectionEqualsIndependentComputation) {
     for (Direction direction : {Direction::kRemove, Direction::kAdd}) {
       const DiscretePld step = Discretise(Subsampled(g.sigma, g.q, 1), direction, 1e-4);
       const double epsilon = EpsilonOf(Compose({{step, g.steps}}), g.delta);
-      EXPECT_NEAR(epsilon, direction == Direction::kRemove ? g.pld_remove : g.pld_add, Tolerance(g)) << g.q << " " << g.sigma;
+      EXPECT_NEAR(epsilon, direction == Direction::kRemove ? g.pld_remove : g.pld_add, Tolerance(g))
+          << g.q << " " << g.sigma;
     }
   }
 }
@@ -67,7 +68,8 @@ TEST(Pld, EpsilonAgreesWithOpacus) {
 
 TEST(Pld, EpsilonAgreesWithTensorflowPrivacy) {
   for (const PublicEpsilon& g : kTensorflowPld) {
-    EXPECT_NEAR(Pld({Subsampled(g.sigma, g.q, g.steps)}, g.delta), g.epsilon, g.tolerance + 1e-4) << g.sigma << " " << g.q;
+    EXPECT_NEAR(Pld({Subsampled(g.sigma, g.q, g.steps)}, g.delta), g.epsilon, g.tolerance + 1e-4)
+        << g.sigma << " " << g.q;
   }
 }
 
@@ -98,15 +100,19 @@ TEST(Rdp, EpsilonAtOpacusOrdersEqualsOpacus) {
   std::vector<double> orders;
   for (int x = 1; x < 100; ++x) orders.push_back(1 + x / 10.0);
   for (int x = 12; x < 64; ++x) orders.push_back(x);
-  EXPECT_NEAR(*RdpEpsilonAtOrders(std::vector{Subsampled(1.5, 0.04, 2250)}, DeltaAt(1e-5), orders), 7.32911117143, 5e-8);
+  EXPECT_NEAR(*RdpEpsilonAtOrders(std::vector{Subsampled(1.5, 0.04, 2250)}, DeltaAt(1e-5), orders), 7.32911117143,
+              5e-8);
 }
 
 // Analytic Gaussian mechanism (Balle and Wang 2018), sigma for (epsilon, delta) at 15 digits.
 TEST(Pld, PlainGaussianEqualsAnalyticGaussian) {
   constexpr struct {
     double epsilon, delta, sigma;
-  } kAnalytic[] = {{1, 1e-5, 3.73063163481594}, {0.5, 1e-6, 8.05761848072504}, {2, 1e-6, 2.23047627118642},
-                   {5, 1e-5, 0.891868264951518}, {10, 1e-8, 0.615846355760122}};
+  } kAnalytic[] = {{1, 1e-5, 3.73063163481594},
+                   {0.5, 1e-6, 8.05761848072504},
+                   {2, 1e-6, 2.23047627118642},
+                   {5, 1e-5, 0.891868264951518},
+                   {10, 1e-8, 0.615846355760122}};
   for (const auto& g : kAnalytic) {
     const Mechanism m = *Mechanism::Gaussian({.noise_multiplier = g.sigma});
     const double epsilon = Pld({m}, g.delta);
@@ -117,7 +123,8 @@ TEST(Pld, PlainGaussianEqualsAnalyticGaussian) {
   }
 }
 
-// One step, by the definition: delta = E_P max(0, 1 - e^(epsilon - loss)), on an interval of outcomes with a closed form.
+// One step, by the definition: delta = E_P max(0, 1 - e^(epsilon - loss)), on an interval of outcomes with a closed
+// form.
 TEST(Pld, OneStepIsNeverBelowTheDefinition) {
   for (double sigma : {0.5, 1.0, 3.0}) {
     for (double q : {0.01, 0.3, 0.9}) {
@@ -174,9 +181,11 @@ TEST(Pld, ExtremesAreFiniteOrSaidToBeInfinite) {
 TEST(Accountants, PairingsWithoutProofAreRefused) {
   const auto replace = Mechanism::PoissonSubsampledGaussian(
       {.noise_multiplier = 1, .sampling_probability = 0.1, .steps = 1, .adjacency = Adjacency::kReplaceOne});
-  for (const auto& result : {PldEpsilon(std::vector{*replace}, DeltaAt(1e-5)), RdpEpsilon(std::vector{*replace}, DeltaAt(1e-5)),
-                             PldEpsilon(std::vector{Subsampled(1, 0.1, 1), *Mechanism::Gaussian({.noise_multiplier = 1, .adjacency = Adjacency::kZeroOut})},
-                                        DeltaAt(1e-5))}) {
+  for (const auto& result :
+       {PldEpsilon(std::vector{*replace}, DeltaAt(1e-5)), RdpEpsilon(std::vector{*replace}, DeltaAt(1e-5)),
+        PldEpsilon(std::vector{Subsampled(1, 0.1, 1),
+                               *Mechanism::Gaussian({.noise_multiplier = 1, .adjacency = Adjacency::kZeroOut})},
+                   DeltaAt(1e-5))}) {
     ASSERT_FALSE(result.ok());
     EXPECT_EQ(result.status().code(), StatusCode::kPrivacyRefused);
     EXPECT_NE(result.status().message().find("adjacency"), std::string::npos);
@@ -185,7 +194,8 @@ TEST(Accountants, PairingsWithoutProofAreRefused) {
 
 TEST(Calibration, NoiseIsTheSmallestThatKeepsThePromise) {
   for (double target : {0.5, 8.0}) {
-    const auto c = CalibrateNoise({.target = *EpsilonDelta::Create(target, 1e-5), .sampling_probability = 0.04, .steps = 2000});
+    const auto c =
+        CalibrateNoise({.target = *EpsilonDelta::Create(target, 1e-5), .sampling_probability = 0.04, .steps = 2000});
     ASSERT_TRUE(c.ok()) << c.status().message();
     EXPECT_LE(c->epsilon, target);
     EXPECT_LE(Pld({Subsampled(c->noise_multiplier, 0.04, 2000)}, 1e-5), target);
@@ -196,8 +206,10 @@ TEST(Calibration, NoiseIsTheSmallestThatKeepsThePromise) {
 // Each question is a composition on up to two million points.
 TEST(Calibration, AsksTheAccountantAFewTimesOnly) {
   int asked = 0;
-  for (const auto& [target, q, steps] : {std::tuple{0.5, 0.04, 2000u}, {8.0, 0.04, 2000u}, {8.0, 1.0, 10u}, {0.01, 0.001, 100u}}) {
-    const auto c = CalibrateNoise({.target = *EpsilonDelta::Create(target, 1e-5), .sampling_probability = q, .steps = steps});
+  for (const auto& [target, q, steps] :
+       {std::tuple{0.5, 0.04, 2000u}, {8.0, 0.04, 2000u}, {8.0, 1.0, 10u}, {0.01, 0.001, 100u}}) {
+    const auto c =
+        CalibrateNoise({.target = *EpsilonDelta::Create(target, 1e-5), .sampling_probability = q, .steps = steps});
     ASSERT_TRUE(c.ok()) << c.status().message();
     EXPECT_LE(c->accountings, 14) << target;
     asked = std::max(asked, c->accountings);
@@ -207,7 +219,8 @@ TEST(Calibration, AsksTheAccountantAFewTimesOnly) {
 
 TEST(Calibration, TargetsThatHideNobodyAreRefused) {
   for (double epsilon : {100.01, 1e4, 1e9}) {
-    const auto c = CalibrateNoise({.target = *EpsilonDelta::Create(epsilon, 1e-5), .sampling_probability = 0.04, .steps = 2000});
+    const auto c =
+        CalibrateNoise({.target = *EpsilonDelta::Create(epsilon, 1e-5), .sampling_probability = 0.04, .steps = 2000});
     EXPECT_EQ(c.status().code(), StatusCode::kInvalidArgument);
     EXPECT_NE(c.status().message().find("allowed is 1e-06 to 100"), std::string::npos) << c.status().message();
   }
@@ -217,32 +230,40 @@ TEST(Calibration, WhatIsSpentBesideIsPaidFor) {
   const std::vector beside = {*Mechanism::Gaussian({.noise_multiplier = 5})};
   const EpsilonDelta target = *EpsilonDelta::Create(8, 1e-5);
   const auto alone = CalibrateNoise({.target = target, .sampling_probability = 0.04, .steps = 2000});
-  const auto with = CalibrateNoise({.target = target, .sampling_probability = 0.04, .steps = 2000, .composed_with = beside});
+  const auto with =
+      CalibrateNoise({.target = target, .sampling_probability = 0.04, .steps = 2000, .composed_with = beside});
   EXPECT_GT(with->noise_multiplier, alone->noise_multiplier);
   const std::vector too_much = {*Mechanism::Gaussian({.noise_multiplier = 0.3})};
-  const auto refused = CalibrateNoise({.target = target, .sampling_probability = 0.04, .steps = 2000, .composed_with = too_much});
+  const auto refused =
+      CalibrateNoise({.target = target, .sampling_probability = 0.04, .steps = 2000, .composed_with = too_much});
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.status().code(), StatusCode::kPrivacyRefused);
 }
 
 TEST(Mechanism, TextReadsBackBitForBit) {
-  for (const Mechanism& m : {Subsampled(1.0 / 3, 1e-7 / 3, 12345678901), *Mechanism::Gaussian({.noise_multiplier = M_PI, .count = 3})}) {
+  for (const Mechanism& m :
+       {Subsampled(1.0 / 3, 1e-7 / 3, 12345678901), *Mechanism::Gaussian({.noise_multiplier = M_PI, .count = 3})}) {
     const auto back = Mechanism::FromText(m.ToText());
     ASSERT_TRUE(back.ok()) << m.ToText();
     EXPECT_EQ(*back, m);
   }
-  for (const char* bad : {"", "gaussian", "gaussian noise_multiplier=-1 steps=1 adjacency=add_remove", "gaussian noise_multiplier=1 steps=1 adjacency=x",
-                          "laplace noise_multiplier=1 steps=1 adjacency=add_remove", "gaussian noise_multiplier=1 steps=1 adjacency=add_remove "}) {
+  for (const char* bad :
+       {"", "gaussian", "gaussian noise_multiplier=-1 steps=1 adjacency=add_remove",
+        "gaussian noise_multiplier=1 steps=1 adjacency=x", "laplace noise_multiplier=1 steps=1 adjacency=add_remove",
+        "gaussian noise_multiplier=1 steps=1 adjacency=add_remove "}) {
     EXPECT_FALSE(Mechanism::FromText(bad).ok()) << bad;
   }
 }
 
 TEST(Mechanism, ImpossibleParametersAreRefused) {
-  for (double bad : {0.0, -1.0, 1.1e12, std::nan(""), HUGE_VAL}) EXPECT_FALSE(Mechanism::Gaussian({.noise_multiplier = bad}).ok());
+  for (double bad : {0.0, -1.0, 1.1e12, std::nan(""), HUGE_VAL})
+    EXPECT_FALSE(Mechanism::Gaussian({.noise_multiplier = bad}).ok());
   for (double bad : {0.0, -0.1, 1.1, std::nan("")}) {
-    EXPECT_FALSE(Mechanism::PoissonSubsampledGaussian({.noise_multiplier = 1, .sampling_probability = bad, .steps = 1}).ok());
+    EXPECT_FALSE(
+        Mechanism::PoissonSubsampledGaussian({.noise_multiplier = 1, .sampling_probability = bad, .steps = 1}).ok());
   }
-  EXPECT_FALSE(Mechanism::PoissonSubsampledGaussian({.noise_multiplier = 1, .sampling_probability = 0.1, .steps = 0}).ok());
+  EXPECT_FALSE(
+      Mechanism::PoissonSubsampledGaussian({.noise_multiplier = 1, .sampling_probability = 0.1, .steps = 0}).ok());
 }
 
 }  // namespace

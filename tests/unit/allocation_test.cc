@@ -1,4 +1,5 @@
-// A steady training step and a score allocate nothing, and a ledger is rolled back without memory: seen by replacing the global allocator.
+// A steady training step and a score allocate nothing, and a ledger is rolled back without memory: seen by replacing
+// the global allocator.
 #include "tests/unit/counting_allocator.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +14,8 @@ namespace {
 
 using testing::num_allocations;
 
-const Architecture kSmall{.num_items = 300, .max_length = 12, .width = 16, .num_heads = 2, .num_blocks = 2, .inner_width = 16};
+const Architecture kSmall{
+    .num_items = 300, .max_length = 12, .width = 16, .num_heads = 2, .num_blocks = 2, .inner_width = 16};
 
 size_t AllocationsOf20Steps(Trainer& trainer) {
   for (int i = 0; i < 20; ++i) EXPECT_TRUE(trainer.Step().ok());
@@ -26,7 +28,11 @@ TEST(Allocation, SteadyStepAllocatesNothing) {
   const testing::Ring ring(300, 40, 10);
   const std::vector<float> weights = testing::StartWeights(kSmall, {});
   for (Sampling sampling : {Sampling::kShuffled, Sampling::kPoisson}) {
-    TrainingOptions o{.sampling = sampling, .num_steps = 100, .expected_batch = 8, .dropout = {0.1f, 0.1f, 0.1f}, .ema_decay = 0.9f,
+    TrainingOptions o{.sampling = sampling,
+                      .num_steps = 100,
+                      .expected_batch = 8,
+                      .dropout = {0.1f, 0.1f, 0.1f},
+                      .ema_decay = 0.9f,
                       .num_threads = 2};
     EXPECT_EQ(AllocationsOf20Steps(**Trainer::Create(kSmall, weights, ring.records, o)), 0u);
   }
@@ -39,18 +45,30 @@ TEST(Allocation, SteadyPrivateStepAllocatesNothing) {
   const test::TemporaryFolder folder;
   for (const bool secure : {false, true}) {
     for (const NormForm form : {NormForm::kFormed, NormForm::kGram}) {
-      auto ledger = *privacy::Ledger::Open(folder / (std::to_string(secure) + std::to_string(static_cast<int>(form))), {.dataset = "ring"});
-      TrainingOptions o{.method = Method::kPhantom, .sampling = Sampling::kPoisson, .num_steps = 100, .expected_batch = 8, .num_records_public = 40,
-                        .dropout = {0.1f, 0.1f, 0.1f}, .num_threads = 2};
-      o.privacy = {.noise_multiplier = 1, .clipping_norm = 1, .norm_form = form, .ledger = &ledger, .run = "r", .steps_per_charge = 100};
+      auto ledger = *privacy::Ledger::Open(folder / (std::to_string(secure) + std::to_string(static_cast<int>(form))),
+                                           {.dataset = "ring"});
+      TrainingOptions o{.method = Method::kPhantom,
+                        .sampling = Sampling::kPoisson,
+                        .num_steps = 100,
+                        .expected_batch = 8,
+                        .num_records_public = 40,
+                        .dropout = {0.1f, 0.1f, 0.1f},
+                        .num_threads = 2};
+      o.privacy = {.noise_multiplier = 1,
+                   .clipping_norm = 1,
+                   .norm_form = form,
+                   .ledger = &ledger,
+                   .run = "r",
+                   .steps_per_charge = 100};
       if (!secure) o.privacy.reproducible_seed = 7;
       EXPECT_EQ(AllocationsOf20Steps(**Trainer::Create(kSmall, weights, ring.records, o)), 0u) << "secure " << secure;
     }
   }
 }
 
-// The other methods: rgp, and those that release rows, whose room is had before the first step (fest, a sampled softmax) or grows
-// where a step changes more rows than any before it did (adafest: not any more after 60 steps of these seeds).
+// The other methods: rgp, and those that release rows, whose room is had before the first step (fest, a sampled
+// softmax) or grows where a step changes more rows than any before it did (adafest: not any more after 60 steps of
+// these seeds).
 TEST(Allocation, SteadyStepOfEveryMethodAllocatesNothing) {
   const testing::Ring ring(300, 40, 10);
   const std::vector<float> weights = testing::StartWeights(kSmall, {});
@@ -59,12 +77,22 @@ TEST(Allocation, SteadyStepOfEveryMethodAllocatesNothing) {
   std::vector<int32_t> rows(100);
   for (size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<int32_t>(3 * i);
   int run = 0;
-  for (const Method method : {Method::kOrdinary, Method::kPhantom, Method::kRgp, Method::kFest, Method::kAdaFest, Method::kAdaFestPlus}) {
+  for (const Method method :
+       {Method::kOrdinary, Method::kPhantom, Method::kRgp, Method::kFest, Method::kAdaFest, Method::kAdaFestPlus}) {
     for (const uint32_t negatives : {0, 50}) {
       if (method == Method::kRgp && negatives > 0) continue;
-      TrainingOptions o{.method = method, .sampling = Sampling::kPoisson, .num_steps = 100, .expected_batch = 8, .num_records_public = 40,
-                        .dropout = {0.1f, 0.1f, 0.1f}, .num_threads = 2};
-      o.privacy = {.noise_multiplier = 1, .ledger = &ledger, .run = std::to_string(run++), .steps_per_charge = 100, .reproducible_seed = 7};
+      TrainingOptions o{.method = method,
+                        .sampling = Sampling::kPoisson,
+                        .num_steps = 100,
+                        .expected_batch = 8,
+                        .num_records_public = 40,
+                        .dropout = {0.1f, 0.1f, 0.1f},
+                        .num_threads = 2};
+      o.privacy = {.noise_multiplier = 1,
+                   .ledger = &ledger,
+                   .run = std::to_string(run++),
+                   .steps_per_charge = 100,
+                   .reproducible_seed = 7};
       if (method == Method::kFest || method == Method::kAdaFestPlus) o.sparse.rows = rows;
       o.sparse.map_threshold = 0.1;
       o.num_negatives = negatives;
@@ -74,9 +102,11 @@ TEST(Allocation, SteadyStepOfEveryMethodAllocatesNothing) {
       const bool grows = method == Method::kAdaFest || method == Method::kAdaFestPlus;
       for (int i = 0; i < (grows ? 40 : 1); ++i) EXPECT_TRUE(trainer->Step().ok());
       if (!grows) {
-        EXPECT_EQ(num_allocations - before, 0u) << "method " << static_cast<int>(method) << ", " << negatives << " negatives: the second step";
+        EXPECT_EQ(num_allocations - before, 0u)
+            << "method " << static_cast<int>(method) << ", " << negatives << " negatives: the second step";
       }
-      EXPECT_EQ(AllocationsOf20Steps(*trainer), 0u) << "method " << static_cast<int>(method) << ", " << negatives << " negatives";
+      EXPECT_EQ(AllocationsOf20Steps(*trainer), 0u)
+          << "method " << static_cast<int>(method) << ", " << negatives << " negatives";
     }
   }
 }
@@ -87,9 +117,18 @@ TEST(Allocation, StepThatChargesAllocatesInTheLedgerOnly) {
   const std::vector<float> weights = testing::StartWeights(kSmall, {});
   const test::TemporaryFolder folder;
   auto ledger = *privacy::Ledger::Open(folder / "l", {.dataset = "ring"});
-  TrainingOptions o{.method = Method::kPhantom, .sampling = Sampling::kPoisson, .num_steps = 1000, .expected_batch = 8, .num_records_public = 40,
+  TrainingOptions o{.method = Method::kPhantom,
+                    .sampling = Sampling::kPoisson,
+                    .num_steps = 1000,
+                    .expected_batch = 8,
+                    .num_records_public = 40,
                     .num_threads = 1};
-  o.privacy = {.noise_multiplier = 1, .clipping_norm = 1, .ledger = &ledger, .run = "r", .steps_per_charge = 10, .reproducible_seed = 7};
+  o.privacy = {.noise_multiplier = 1,
+               .clipping_norm = 1,
+               .ledger = &ledger,
+               .run = "r",
+               .steps_per_charge = 10,
+               .reproducible_seed = 7};
   const auto trainer = *Trainer::Create(kSmall, weights, ring.records, o);
   const size_t charging = AllocationsOf20Steps(*trainer);  // two charges
   EXPECT_GT(charging, 0u);
@@ -103,7 +142,8 @@ TEST(Allocation, StepThatChargesAllocatesInTheLedgerOnly) {
   EXPECT_EQ(most, 0u);
 }
 
-// SQLite rolls back by itself where memory fails. The rollback after it fails, and there may be no memory for a sentence about it.
+// SQLite rolls back by itself where memory fails. The rollback after it fails, and there may be no memory for a
+// sentence about it.
 TEST(Allocation, ARollbackThatFailsNeedsNoMemory) {
   auto database = *privacy::Database::InMemory("a ledger in memory");
   const auto roll_back_twice = [&](const auto& begun) {
@@ -132,7 +172,10 @@ TEST(Allocation, BatchAllocatesNothing) {
     const auto batch = *BatchRecommender::Create(*session, {.num_threads = threads, .rows = 8});
     for (size_t count = 1; count <= histories.size(); ++count) {
       const size_t before = num_allocations;
-      ASSERT_TRUE(batch->Recommend(std::span(histories).first(count), {.count = 10, .excluded = std::span(items).first(1)}, best, found).ok());
+      ASSERT_TRUE(batch
+                      ->Recommend(std::span(histories).first(count),
+                                  {.count = 10, .excluded = std::span(items).first(1)}, best, found)
+                      .ok());
       EXPECT_EQ(num_allocations - before, 0u) << count;
     }
   }

@@ -14,7 +14,7 @@ namespace {
 struct Shape {
   size_t queries, keys, heads, width, first_key;
   AttentionMask mask;
-  bool dropped;  // with a keep mask
+  bool dropped;         // with a keep mask
   bool varied = false;  // Re-Attention: with variances of keys and values
   float enormous = 0;   // the variance of some keys' entries, or of all where there are few
   bool sloped = false;  // ALiBi: with a bias by distance
@@ -37,12 +37,18 @@ double Largest(const std::vector<double>& v) {
 // Everything of one call, in float with guards and in double.
 struct Problem {
   Problem(const Shape& s, uint64_t seed)
-      : d(s.heads * s.width), q(s.queries, d, 3 * d + 1), k(s.keys, d, 2 * d + 3), v(s.keys, d, 2 * d + 3), dout(s.queries, d, d + 2), key_variance(s.keys, d, 2 * d + 1),
+      : d(s.heads * s.width),
+        q(s.queries, d, 3 * d + 1),
+        k(s.keys, d, 2 * d + 3),
+        v(s.keys, d, 2 * d + 3),
+        dout(s.queries, d, d + 2),
+        key_variance(s.keys, d, 2 * d + 1),
         value_variance(s.keys, d, 2 * d + 1),
         scale(static_cast<float>(1 / std::sqrt(static_cast<double>(s.width)))) {
     std::mt19937_64 random(seed);
     for (GuardedMatrix* m : {&q, &k, &v, &dout}) m->Fill(random, std::normal_distribution<float>(0, 1.5f));
-    for (GuardedMatrix* m : {&key_variance, &value_variance}) m->Fill(random, std::uniform_real_distribution<float>(0, 2));
+    for (GuardedMatrix* m : {&key_variance, &value_variance})
+      m->Fill(random, std::uniform_real_distribution<float>(0, 2));
     // Held logits and those that are not lie far apart: near the edge a float could not tell them.
     for (size_t j = 0; s.enormous > 0 && j < s.keys; ++j) {
       for (size_t c = 0; c < d && (s.keys < 8 || j % 3 != 2); ++c) *key_variance.at(j, c) = s.enormous;
@@ -58,21 +64,58 @@ struct Problem {
     out_variance.assign(s.queries * d, 0);
     lse.assign(s.heads * s.queries, 0);
     const std::vector<double> qd = ToDouble(q), kd = ToDouble(k), vd = ToDouble(v), doutd = ToDouble(dout);
-    reference::AttentionForward<double>({.q = qd.data(), .k = kd.data(), .v = vd.data(), .ldq = d, .ldkv = d, .out = out.data(), .ldout = d,
-                                         .lse_HQ = lse.data(), .keep_HQT = s.dropped ? keep.data() : nullptr, .keep_scale = 4.0 / 3,
-                                         .scratch = nullptr, .num_queries = s.queries, .num_keys = s.keys, .heads = s.heads,
-                                         .head_width = s.width, .first_key = s.first_key, .scale = scale, .mask = s.mask, .key_variance = kv,
-                                         .value_variance = s.varied ? vvd.data() : nullptr, .ldvariance = d,
-                                         .out_variance = out_variance.data(), .ldout_variance = d, .slope_H = slope});
+    reference::AttentionForward<double>({.q = qd.data(),
+                                         .k = kd.data(),
+                                         .v = vd.data(),
+                                         .ldq = d,
+                                         .ldkv = d,
+                                         .out = out.data(),
+                                         .ldout = d,
+                                         .lse_HQ = lse.data(),
+                                         .keep_HQT = s.dropped ? keep.data() : nullptr,
+                                         .keep_scale = 4.0 / 3,
+                                         .scratch = nullptr,
+                                         .num_queries = s.queries,
+                                         .num_keys = s.keys,
+                                         .heads = s.heads,
+                                         .head_width = s.width,
+                                         .first_key = s.first_key,
+                                         .scale = scale,
+                                         .mask = s.mask,
+                                         .key_variance = kv,
+                                         .value_variance = s.varied ? vvd.data() : nullptr,
+                                         .ldvariance = d,
+                                         .out_variance = out_variance.data(),
+                                         .ldout_variance = d,
+                                         .slope_H = slope});
     dq.assign(s.queries * d, 0);
     dk.assign(s.keys * d, 0);
     dv.assign(s.keys * d, 0);
-    reference::AttentionBackward<double>({.q = qd.data(), .k = kd.data(), .v = vd.data(), .ldq = d, .ldkv = d, .out = out.data(),
-                                          .dout = doutd.data(), .ldout = d, .lse_HQ = lse.data(),
-                                          .keep_HQT = s.dropped ? keep.data() : nullptr, .keep_scale = 4.0 / 3, .dq = dq.data(),
-                                          .dk = dk.data(), .dv = dv.data(), .scratch = nullptr, .num_queries = s.queries,
-                                          .num_keys = s.keys, .heads = s.heads, .head_width = s.width, .first_key = s.first_key,
-                                          .scale = scale, .mask = s.mask, .key_variance = kv, .ldvariance = d, .slope_H = slope});
+    reference::AttentionBackward<double>({.q = qd.data(),
+                                          .k = kd.data(),
+                                          .v = vd.data(),
+                                          .ldq = d,
+                                          .ldkv = d,
+                                          .out = out.data(),
+                                          .dout = doutd.data(),
+                                          .ldout = d,
+                                          .lse_HQ = lse.data(),
+                                          .keep_HQT = s.dropped ? keep.data() : nullptr,
+                                          .keep_scale = 4.0 / 3,
+                                          .dq = dq.data(),
+                                          .dk = dk.data(),
+                                          .dv = dv.data(),
+                                          .scratch = nullptr,
+                                          .num_queries = s.queries,
+                                          .num_keys = s.keys,
+                                          .heads = s.heads,
+                                          .head_width = s.width,
+                                          .first_key = s.first_key,
+                                          .scale = scale,
+                                          .mask = s.mask,
+                                          .key_variance = kv,
+                                          .ldvariance = d,
+                                          .slope_H = slope});
   }
   size_t d;
   GuardedMatrix q, k, v, dout, key_variance, value_variance;
@@ -88,13 +131,32 @@ void Compare(const GuardedMatrix& actual, const std::vector<double>& expected, d
   }
 }
 
-AttentionForwardArgs<> ForwardArgs(const Shape& s, const Problem& p, GuardedMatrix& out, GuardedMatrix& out_variance, float* lse, float* scratch) {
-  return {.q = p.q.data(), .k = p.k.data(), .v = p.v.data(), .ldq = p.q.ld(), .ldkv = p.k.ld(), .out = out.data(), .ldout = out.ld(),
-          .lse_HQ = lse, .keep_HQT = s.dropped ? p.keep.data() : nullptr, .keep_scale = 4.0f / 3, .scratch = scratch,
-          .num_queries = s.queries, .num_keys = s.keys, .heads = s.heads, .head_width = s.width, .first_key = s.first_key,
-          .scale = p.scale, .mask = s.mask, .key_variance = s.varied ? p.key_variance.data() : nullptr,
-          .value_variance = s.varied ? p.value_variance.data() : nullptr, .ldvariance = p.key_variance.ld(),
-          .out_variance = out_variance.data(), .ldout_variance = out_variance.ld(), .slope_H = s.sloped ? p.slopes.data() : nullptr};
+AttentionForwardArgs<> ForwardArgs(const Shape& s, const Problem& p, GuardedMatrix& out, GuardedMatrix& out_variance,
+                                   float* lse, float* scratch) {
+  return {.q = p.q.data(),
+          .k = p.k.data(),
+          .v = p.v.data(),
+          .ldq = p.q.ld(),
+          .ldkv = p.k.ld(),
+          .out = out.data(),
+          .ldout = out.ld(),
+          .lse_HQ = lse,
+          .keep_HQT = s.dropped ? p.keep.data() : nullptr,
+          .keep_scale = 4.0f / 3,
+          .scratch = scratch,
+          .num_queries = s.queries,
+          .num_keys = s.keys,
+          .heads = s.heads,
+          .head_width = s.width,
+          .first_key = s.first_key,
+          .scale = p.scale,
+          .mask = s.mask,
+          .key_variance = s.varied ? p.key_variance.data() : nullptr,
+          .value_variance = s.varied ? p.value_variance.data() : nullptr,
+          .ldvariance = p.key_variance.ld(),
+          .out_variance = out_variance.data(),
+          .ldout_variance = out_variance.ld(),
+          .slope_H = s.sloped ? p.slopes.data() : nullptr};
 }
 
 std::vector<float> Scratch(const OpTable& ops, const Shape& s) {
@@ -103,7 +165,8 @@ std::vector<float> Scratch(const OpTable& ops, const Shape& s) {
 
 double CheckForward(const OpTable& ops, const Shape& s, uint64_t seed) {
   const Problem p(s, seed);
-  GuardedMatrix out(s.queries, p.d, p.d + 5), variance(s.queries, p.d, p.d + 1), lse(1, s.heads * s.queries, s.heads * s.queries);
+  GuardedMatrix out(s.queries, p.d, p.d + 5), variance(s.queries, p.d, p.d + 1),
+      lse(1, s.heads * s.queries, s.heads * s.queries);
   out.Fill(NAN);
   if (s.varied) variance.Fill(NAN);
   std::vector<float> scratch = Scratch(ops, s);
@@ -120,23 +183,45 @@ double CheckForward(const OpTable& ops, const Shape& s, uint64_t seed) {
 
 double CheckBackward(const OpTable& ops, const Shape& s, uint64_t seed) {
   const Problem p(s, seed);
-  GuardedMatrix out(s.queries, p.d, p.dout.ld()), variance(s.queries, p.d, p.d), lse(1, s.heads * s.queries, s.heads * s.queries);
+  GuardedMatrix out(s.queries, p.d, p.dout.ld()), variance(s.queries, p.d, p.d),
+      lse(1, s.heads * s.queries, s.heads * s.queries);
   std::vector<float> scratch = Scratch(ops, s);
   PlanPerturbation(nullptr, 0);
   ops.attention_forward(ForwardArgs(s, p, out, variance, lse.data(), scratch.data()));
   GuardedMatrix dq(s.queries, p.d, p.q.ld()), dk(s.keys, p.d, p.k.ld()), dv(s.keys, p.d, p.k.ld());
   for (GuardedMatrix* m : {&dq, &dk, &dv}) m->Fill(NAN);
   // Where terms cancel the gradient is smaller than what it is made of.
-  const double made_of = Largest(ToDouble(p.dout)) * Largest(ToDouble(p.v)) * p.scale * std::max(Largest(ToDouble(p.q)), Largest(ToDouble(p.k)));
+  const double made_of = Largest(ToDouble(p.dout)) * Largest(ToDouble(p.v)) * p.scale *
+                         std::max(Largest(ToDouble(p.q)), Largest(ToDouble(p.k)));
   const double relative = 2e-5 + std::ldexp(Largest(p.lse), -23);
-  const auto tolerance = [&](const std::vector<double>& gradient) { return relative * std::max(Largest(gradient), made_of); };
+  const auto tolerance = [&](const std::vector<double>& gradient) {
+    return relative * std::max(Largest(gradient), made_of);
+  };
   PlanPerturbation(dk.at(s.keys - 1, p.d - 1), 4 * tolerance(p.dk));
-  ops.attention_backward({.q = p.q.data(), .k = p.k.data(), .v = p.v.data(), .ldq = p.q.ld(), .ldkv = p.k.ld(), .out = out.data(),
-                          .dout = p.dout.data(), .ldout = p.dout.ld(), .lse_HQ = lse.data(),
-                          .keep_HQT = s.dropped ? p.keep.data() : nullptr, .keep_scale = 4.0f / 3, .dq = dq.data(), .dk = dk.data(),
-                          .dv = dv.data(), .scratch = scratch.data(), .num_queries = s.queries, .num_keys = s.keys, .heads = s.heads,
-                          .head_width = s.width, .first_key = s.first_key, .scale = p.scale, .mask = s.mask,
-                          .key_variance = s.varied ? p.key_variance.data() : nullptr, .ldvariance = p.key_variance.ld(),
+  ops.attention_backward({.q = p.q.data(),
+                          .k = p.k.data(),
+                          .v = p.v.data(),
+                          .ldq = p.q.ld(),
+                          .ldkv = p.k.ld(),
+                          .out = out.data(),
+                          .dout = p.dout.data(),
+                          .ldout = p.dout.ld(),
+                          .lse_HQ = lse.data(),
+                          .keep_HQT = s.dropped ? p.keep.data() : nullptr,
+                          .keep_scale = 4.0f / 3,
+                          .dq = dq.data(),
+                          .dk = dk.data(),
+                          .dv = dv.data(),
+                          .scratch = scratch.data(),
+                          .num_queries = s.queries,
+                          .num_keys = s.keys,
+                          .heads = s.heads,
+                          .head_width = s.width,
+                          .first_key = s.first_key,
+                          .scale = p.scale,
+                          .mask = s.mask,
+                          .key_variance = s.varied ? p.key_variance.data() : nullptr,
+                          .ldvariance = p.key_variance.ld(),
                           .slope_H = s.sloped ? p.slopes.data() : nullptr});
   ErrorMeter meter;
   Compare(dq, p.dq, tolerance(p.dq), meter);
@@ -147,13 +232,16 @@ double CheckBackward(const OpTable& ops, const Shape& s, uint64_t seed) {
 }
 
 std::vector<Shape> Shapes() {
-  std::vector<Shape> shapes = {{200, 200, 1, 64, 0, AttentionMask::kCausal, false}, {200, 200, 1, 64, 0, AttentionMask::kCausal, false, true}};
+  std::vector<Shape> shapes = {{200, 200, 1, 64, 0, AttentionMask::kCausal, false},
+                               {200, 200, 1, 64, 0, AttentionMask::kCausal, false, true}};
   for (size_t keys : {1, 2, 3, 7, 8, 15, 17, 29, 33, 57, 100}) {
     for (AttentionMask mask : {AttentionMask::kCausal, AttentionMask::kFull}) {
       for (bool dropped : {false, true}) {
-        const size_t heads = keys % 3 == 0 ? 4 : 1 + keys % 2, width = std::vector<size_t>{1, 3, 8, 16, 33, 64}[keys % 6];
+        const size_t heads = keys % 3 == 0 ? 4 : 1 + keys % 2,
+                     width = std::vector<size_t>{1, 3, 8, 16, 33, 64}[keys % 6];
         shapes.push_back({keys, keys, heads, width, 0, mask, dropped});
-        shapes.push_back({keys, keys, heads, width, keys / 3, mask, dropped});  // causal: the first queries attend nothing
+        // Causal: the first queries attend nothing.
+        shapes.push_back({keys, keys, heads, width, keys / 3, mask, dropped});
         shapes.push_back({1 + keys / 2, keys, heads, width, keys / 4, mask, dropped});
         shapes.push_back({keys, keys, heads, width, keys / 3, mask, dropped, true});
         shapes.push_back({1 + keys / 2, keys, heads, width, 0, mask, dropped, true});
@@ -179,9 +267,11 @@ void Hold(Check check) {
     double worst = 0;
     for (const Shape& s : Shapes()) {
       const uint64_t seed = random();
-      SCOPED_TRACE(testing::Message() << ops->name << ": " << s.queries << " queries, " << s.keys << " keys, " << s.heads << " x " << s.width
-                                      << ", first " << s.first_key << (s.mask == AttentionMask::kCausal ? ", causal" : ", full")
-                                      << (s.dropped ? ", dropped" : "") << (s.varied ? ", varied" : "") << (s.sloped ? ", sloped" : "") << ", enormous " << s.enormous);
+      SCOPED_TRACE(testing::Message() << ops->name << ": " << s.queries << " queries, " << s.keys << " keys, "
+                                      << s.heads << " x " << s.width << ", first " << s.first_key
+                                      << (s.mask == AttentionMask::kCausal ? ", causal" : ", full")
+                                      << (s.dropped ? ", dropped" : "") << (s.varied ? ", varied" : "")
+                                      << (s.sloped ? ", sloped" : "") << ", enormous " << s.enormous);
       const double error = check(*ops, s, seed);
       EXPECT_LE(error, 1);
       worst = std::max(worst, error);
@@ -200,7 +290,8 @@ TEST(Attention, ZeroVariancesChangeNoBit) {
       Problem p(s, 5);
       for (GuardedMatrix* m : {&p.key_variance, &p.value_variance}) m->Fill(0);
       std::vector<float> scratch = Scratch(*ops, s);
-      GuardedMatrix with(s.queries, p.d, p.d), without(s.queries, p.d, p.d), variance(s.queries, p.d, p.d), lse(1, s.heads * s.queries, s.heads * s.queries);
+      GuardedMatrix with(s.queries, p.d, p.d), without(s.queries, p.d, p.d), variance(s.queries, p.d, p.d),
+          lse(1, s.heads * s.queries, s.heads * s.queries);
       ops->attention_forward(ForwardArgs(s, p, with, variance, lse.data(), scratch.data()));
       s.varied = false;
       ops->attention_forward(ForwardArgs(s, p, without, variance, lse.data(), scratch.data()));
@@ -217,7 +308,8 @@ TEST(Attention, SlopesOfZeroChangeNothing) {
       Problem p(s, 6);
       std::fill(p.slopes.begin(), p.slopes.end(), 0.0f);
       std::vector<float> scratch = Scratch(*ops, s);
-      GuardedMatrix with(s.queries, p.d, p.d), without(s.queries, p.d, p.d), variance(s.queries, p.d, p.d), lse(1, s.heads * s.queries, s.heads * s.queries);
+      GuardedMatrix with(s.queries, p.d, p.d), without(s.queries, p.d, p.d), variance(s.queries, p.d, p.d),
+          lse(1, s.heads * s.queries, s.heads * s.queries);
       ops->attention_forward(ForwardArgs(s, p, with, variance, lse.data(), scratch.data()));
       s.sloped = false;
       ops->attention_forward(ForwardArgs(s, p, without, variance, lse.data(), scratch.data()));

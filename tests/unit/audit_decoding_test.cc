@@ -1,4 +1,5 @@
-// Audits of private decoding: the charged epsilon holds for every pair of models, is reached, and smaller claims are caught.
+// Audits of private decoding: the charged epsilon holds for every pair of models, is reached, and smaller claims are
+// caught.
 #include "runtime/inference/audit_decoding.h"
 
 #include <gtest/gtest.h>
@@ -31,8 +32,8 @@ TEST(AuditDecoding, ChargeHoldsAndOneDrawReachesIt) {
       o.draws = draws;
       o.delta = 0.01;
       const DecodingAuditResult several = Audit(o);
-      EXPECT_FALSE(several.refuted) << several.exact << " of " << several.claimed << "; "
-                                     << *several.exact_at_delta << " of " << *several.claimed_at_delta;
+      EXPECT_FALSE(several.refuted) << several.exact << " of " << several.claimed << "; " << *several.exact_at_delta
+                                    << " of " << *several.claimed_at_delta;
       EXPECT_GT(several.exact, one.exact);
       EXPECT_LT(*several.claimed_at_delta, several.claimed + 1e-9);
       EXPECT_GT(*several.exact_at_delta, 0);
@@ -82,11 +83,13 @@ TEST(AuditDecoding, RefusesWhatItCannotEnumerate) {
   EXPECT_FALSE(AuditDecoding({.num_items = 4, .draws = 5, .lambda = 0.1}).ok());
   EXPECT_FALSE(AuditDecoding({.num_items = 4, .lambda = 1}).ok());
   EXPECT_FALSE(AuditDecoding({.mode = DecodingMode::kPlain, .num_items = 4}).ok());
-  EXPECT_FALSE(AuditDecoding({.mode = DecodingMode::kNonUniform, .num_items = 4, .lambda = 0.1, .mixing = {1, 1}}).ok());
+  EXPECT_FALSE(
+      AuditDecoding({.mode = DecodingMode::kNonUniform, .num_items = 4, .lambda = 0.1, .mixing = {1, 1}}).ok());
   EXPECT_FALSE(AuditDecoding({.mode = DecodingMode::kBaseAnchored, .num_items = 4}).ok());
   EXPECT_FALSE(AuditDecoding({.num_items = 4, .lambda = 0.1, .delta = 1}).ok());
   // Nothing is above a claim that is no number: it would never be refuted.
-  for (double claim : {std::nan(""), HUGE_VAL, -1.0}) EXPECT_FALSE(AuditDecoding({.num_items = 4, .lambda = 0.1, .claimed_epsilon = claim}).ok());
+  for (double claim : {std::nan(""), HUGE_VAL, -1.0})
+    EXPECT_FALSE(AuditDecoding({.num_items = 4, .lambda = 0.1, .claimed_epsilon = claim}).ok());
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
-// The audit of DP-FP: what mode paper claims of a step is refuted by steps that it really takes; the private modes stand the
-// same attack, and fall to it where their claim is false. Noise has fixed seeds; a bound wrong by chance has a probability
-// of 1e-4 in each audit.
+// The audit of DP-FP: what mode paper claims of a step is refuted by steps that it really takes; the private modes
+// stand the same attack, and fall to it where their claim is false. Noise has fixed seeds; a bound wrong by chance has
+// a probability of 1e-4 in each audit.
 #include "runtime/train/audit_dp_fp.h"
 
 #include <gtest/gtest.h>
@@ -20,10 +20,18 @@ class AuditDpFp : public testing::ClassifierTraining {
  protected:
   // p = batch / 100 / micro_batches
   DpFpAuditOptions Step(DpFpMode mode, uint32_t batch, uint32_t micro_batches) {
-    DpFpOptions o{.mode = mode, .expected_batch = batch, .micro_batches = micro_batches, .num_records_public = 100, .noise_multiplier = 1,
-                  .encoder = {.noise_multiplier = 1}, .optimizer = {.kind = OptimizerKind::kAdamW, .learning_rate = 1e-3f},
-                  .ledger = mode == DpFpMode::kPaper ? nullptr : &ledger_, .run = "audit", .reproducible_seed = 11};
-    DpFpAuditOptions a{.architecture = kTinyClassifier, .weights = weights_, .training = o, .others = others_, .canary = {canary_, 1}};
+    DpFpOptions o{.mode = mode,
+                  .expected_batch = batch,
+                  .micro_batches = micro_batches,
+                  .num_records_public = 100,
+                  .noise_multiplier = 1,
+                  .encoder = {.noise_multiplier = 1},
+                  .optimizer = {.kind = OptimizerKind::kAdamW, .learning_rate = 1e-3f},
+                  .ledger = mode == DpFpMode::kPaper ? nullptr : &ledger_,
+                  .run = "audit",
+                  .reproducible_seed = 11};
+    DpFpAuditOptions a{
+        .architecture = kTinyClassifier, .weights = weights_, .training = o, .others = others_, .canary = {canary_, 1}};
     a.confidence = 1 - 1e-4;
     return a;
   }
@@ -37,13 +45,15 @@ class AuditDpFp : public testing::ClassifierTraining {
     return *result;
   }
 
-  const std::vector<float> weights_ = testing::StartWeights(kTinyClassifier, {.table_deviation = 0.5f, .position_deviation = 0.5f}, 1);
+  const std::vector<float> weights_ =
+      testing::StartWeights(kTinyClassifier, {.table_deviation = 0.5f, .position_deviation = 0.5f}, 1);
   Ledger ledger_ = OpenLedger("ledger");
   const std::vector<int32_t> first_ = {0, 1, 2}, second_ = {0, 3, 1, 4}, canary_ = {0, 7, 1, 8};
   const std::vector<LabelledRecord> others_ = {{first_, 0}, {second_, 1}};
 };
 
-// So much noise that the paper's limit theorem calls a step all but perfectly private, and every run names the canary's tokens.
+// So much noise that the paper's limit theorem calls a step all but perfectly private, and every run names the canary's
+// tokens.
 TEST_F(AuditDpFp, PaperModeRefutesItsOwnClaim) {
   DpFpAuditOptions o = Step(DpFpMode::kPaper, 100, 1);
   o.training.noise_multiplier = 20;

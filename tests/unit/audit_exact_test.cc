@@ -1,5 +1,5 @@
-// Exact audits of enumerated distributions and membership inference: closed forms, brute force, and mechanisms broken on
-// purpose. Experiments have fixed seeds; a share of wrong intervals may pass its promise by 4.9 standard deviations.
+// Exact audits of enumerated distributions and membership inference: closed forms, brute force, and mechanisms broken
+// on purpose. Experiments have fixed seeds; a share of wrong intervals may pass its promise by 4.9 standard deviations.
 #include "runtime/privacy/audit_exact.h"
 
 #include <gtest/gtest.h>
@@ -115,7 +115,8 @@ TEST(Exact, MixedDecodingReachesItsBoundAndUnmixedPassesIt) {
 
 TEST(Exact, RefusesWhatIsNoDistribution) {
   const Distribution good = {0.5, 0.5};
-  for (const Distribution& bad : {Distribution{}, {1}, {0.5, 0.6}, {1.5, -0.5}, {kNaN, 1}, {0.5, kInfinity}, {0.3, 0.3, 0.4}}) {
+  for (const Distribution& bad :
+       {Distribution{}, {1}, {0.5, 0.6}, {1.5, -0.5}, {kNaN, 1}, {0.5, kInfinity}, {0.3, 0.3, 0.4}}) {
     EXPECT_FALSE(MaxLogRatio(good, bad).ok());
     EXPECT_FALSE(HockeyStick(bad, good, 1).ok());
     EXPECT_FALSE(ExactEpsilon(good, bad, 0.1).ok());
@@ -129,7 +130,9 @@ TEST(Exact, RefusesWhatIsNoDistribution) {
 
 TEST(OrderedDraws, IndependentDrawsAddTheirEpsilons) {
   const Distribution p = {0.5, 0.3, 0.2}, q = {0.2, 0.3, 0.5};
-  const auto always = [](Distribution d) { return [d](std::span<const uint32_t>) -> Result<Distribution> { return d; }; };
+  const auto always = [](Distribution d) {
+    return [d](std::span<const uint32_t>) -> Result<Distribution> { return d; };
+  };
   for (uint32_t draws : {1u, 2u, 5u}) {
     const auto pair = OrderedDraws(draws, always(p), always(q));
     EXPECT_EQ(pair->p.size(), static_cast<size_t>(std::pow(3, draws)));
@@ -150,8 +153,8 @@ TEST(OrderedDraws, WithoutReplacementEqualsProductsByHand) {
   EXPECT_NEAR(*MaxLogRatio(pair->p, pair->q), std::log(4), 1e-12);
 }
 
-// Drawing k distinct items, each mixed over what is left: the charges add up to a bound, and mixing once over all items with
-// the weights then renormalised (the charge of the first draw taken k times) passes its own.
+// Drawing k distinct items, each mixed over what is left: the charges add up to a bound, and mixing once over all items
+// with the weights then renormalised (the charge of the first draw taken k times) passes its own.
 TEST(OrderedDraws, DistinctItemsStayWithinTheSumOfTheirCharges) {
   constexpr uint32_t kItems = 5, kDraws = 3;
   constexpr double kLambda = 0.4;

@@ -1,6 +1,6 @@
-// Audits: figures computed elsewhere, closed forms, and both promises by experiment: a mechanism that keeps its statement is
-// not rejected more often than allowed, one that breaks it is. Experiments have fixed seeds; the number of wrong rejections
-// may pass its expectation by 4.9 standard deviations (alpha = 1e-6).
+// Audits: figures computed elsewhere, closed forms, and both promises by experiment: a mechanism that keeps its
+// statement is not rejected more often than allowed, one that breaks it is. Experiments have fixed seeds; the number of
+// wrong rejections may pass its expectation by 4.9 standard deviations (alpha = 1e-6).
 #include "runtime/privacy/audit.h"
 
 #include <gtest/gtest.h>
@@ -32,11 +32,13 @@ double Laplace(RandomStream& random, double scale) {
 // ---- Binomial tails and Clopper-Pearson ----
 
 TEST(Binomial, LogMassEqualsHighPrecision) {
-  for (const auto& g : kLogMass) EXPECT_NEAR(BinomialLogMass(g.k, g.n, Chance::Of(g.chance)), g.value, 1e-12 * std::max(1.0, -g.value)) << g.k;
+  for (const auto& g : kLogMass)
+    EXPECT_NEAR(BinomialLogMass(g.k, g.n, Chance::Of(g.chance)), g.value, 1e-12 * std::max(1.0, -g.value)) << g.k;
 }
 
 TEST(Binomial, UpperTailEqualsHighPrecision) {
-  for (const auto& g : kUpperTail) EXPECT_NEAR(BinomialUpperTail(g.k, g.n, Chance::Of(g.chance)) / g.value, 1, 1e-11) << g.k << " of " << g.n;
+  for (const auto& g : kUpperTail)
+    EXPECT_NEAR(BinomialUpperTail(g.k, g.n, Chance::Of(g.chance)) / g.value, 1, 1e-11) << g.k << " of " << g.n;
 }
 
 TEST(Binomial, DegenerateChancesAndCounts) {
@@ -121,8 +123,8 @@ TEST(OneRun, NothingSeenProvesNothing) {
   EXPECT_EQ(*OneRunPValue({100, 100, 100}, {.epsilon = 0, .delta = 1}), 1);
 }
 
-// Randomised response on every canary is the worst epsilon-DP mechanism, and its counts can be enumerated: the bound passes
-// the truth with probability at most 0.05, and nearly that (it is not vacuous).
+// Randomised response on every canary is the worst epsilon-DP mechanism, and its counts can be enumerated: the bound
+// passes the truth with probability at most 0.05, and nearly that (it is not vacuous).
 TEST(OneRun, PureBoundIsTightForRandomizedResponse) {
   for (double epsilon : {0.1, 1.0, 3.0}) {
     double wrong = 0;
@@ -135,8 +137,8 @@ TEST(OneRun, PureBoundIsTightForRandomizedResponse) {
   }
 }
 
-// Randomised response that now and then, with probability delta, shows everything: (epsilon, delta)-DP. Without the term
-// for delta it would be rejected in 0.04 + 0.04 of all runs.
+// Randomised response that now and then, with probability delta, shows everything: (epsilon, delta)-DP. Without the
+// term for delta it would be rejected in 0.04 + 0.04 of all runs.
 TEST(OneRun, RareDisclosureWithinDeltaIsNotRejected) {
   constexpr double kEpsilon = 1, kDisclosure = 0.04;
   const auto wrong_at = [&](double delta) {
@@ -167,7 +169,8 @@ TEST(OneRun, GaussianKeepsItsEpsilonAndAnEighthOfTheNoiseDoesNot) {
   constexpr int kTrials = 400;
   constexpr double kNoise = 2;
   const AuditLevel level{.delta = 1e-5, .confidence = 0.95};
-  const double stated = *PldEpsilon(std::vector{*Mechanism::Gaussian({.noise_multiplier = kNoise})}, *Delta::Create(level.delta));
+  const double stated =
+      *PldEpsilon(std::vector{*Mechanism::Gaussian({.noise_multiplier = kNoise})}, *Delta::Create(level.delta));
   RandomStream random = Seeded(1);
   std::map<uint64_t, double> bounds;
   const auto rejections = [&](double noise) {
@@ -234,7 +237,8 @@ TEST(OneRun, RefusesWhatMakesNoSense) {
   EXPECT_FALSE(OneRunEpsilon({kMostCanaries + 1, 5, 5}, kPure).ok());
   for (double bad : {-0.1, 1.0, kNaN}) EXPECT_FALSE(OneRunEpsilon({10, 5, 5}, {.delta = bad}).ok());
   for (double bad : {0.0, 1.0, kNaN}) EXPECT_FALSE(OneRunEpsilon({10, 5, 5}, {.confidence = bad}).ok());
-  for (double bad : {-1.0, kNaN, std::numeric_limits<double>::infinity()}) EXPECT_FALSE(OneRunPValue({10, 5, 5}, {.epsilon = bad}).ok());
+  for (double bad : {-1.0, kNaN, std::numeric_limits<double>::infinity()})
+    EXPECT_FALSE(OneRunPValue({10, 5, 5}, {.epsilon = bad}).ok());
   EXPECT_FALSE(OneRunPValue({10, 5, 5}, {.delta = 1.5}).ok());
   EXPECT_FALSE(CountGuesses(scores, std::vector<uint8_t>{1}, {}).ok());
   EXPECT_FALSE(CountGuesses(scores, std::vector<uint8_t>{1, 2}, {}).ok());
@@ -263,7 +267,8 @@ Observed Observe(size_t n, double shift, Draw&& draw) {
   return o;
 }
 
-// The Laplace mechanism's ratio is e^epsilon for every threshold beyond the shift: the hardest case for a choice among them.
+// The Laplace mechanism's ratio is e^epsilon for every threshold beyond the shift: the hardest case for a choice among
+// them.
 TEST(OneStep, LaplaceKeepsItsEpsilon) {
   constexpr int kTrials = 300;
   RandomStream random = Seeded(3);
@@ -299,7 +304,8 @@ TEST(OneStep, SameDistributionsProveNothing) {
 TEST(OneStep, GaussianKeepsItsStatementAndTooLittleNoiseDoesNot) {
   constexpr int kTrials = 100;
   const AuditLevel level{.delta = 1e-5, .confidence = 0.95};
-  const double stated = *PldEpsilon(std::vector{*Mechanism::Gaussian({.noise_multiplier = 1})}, *Delta::Create(level.delta));
+  const double stated =
+      *PldEpsilon(std::vector{*Mechanism::Gaussian({.noise_multiplier = 1})}, *Delta::Create(level.delta));
   RandomStream random = Seeded(5);
   const auto rejections = [&](double noise) {
     std::pair<int, int> rejected;
@@ -331,14 +337,16 @@ TEST(OneStep, SeparatedSamplesGiveClosedForms) {
       EXPECT_EQ(bound->rarer.hits, 0u);
       EXPECT_EQ(bound->rarer.trials, 100u);
       const double width = std::sqrt(std::log(4 / 0.05) / 400);
-      EXPECT_NEAR(CanaryEpsilonUniform(o, {.delta = delta, .confidence = 0.95})->epsilon, std::log((1 - width - delta) / width), 1e-9);
+      EXPECT_NEAR(CanaryEpsilonUniform(o, {.delta = delta, .confidence = 0.95})->epsilon,
+                  std::log((1 - width - delta) / width), 1e-9);
       // -2 Phi^-1(high), by the tail function itself.
       EXPECT_NEAR(0.5 * std::erfc(CanaryGdp(o, 0.95)->mu / 2 * M_SQRT1_2), high, 1e-9);
     }
   }
 }
 
-// A value that one kind of data gives in a third of the releases and the other never: each of four places must be found.
+// A value that one kind of data gives in a third of the releases and the other never: each of four places must be
+// found.
 TEST(OneStep, FindsTheEventOnEitherSideInEitherDirection) {
   for (double odd : {-1.0, 1.0}) {
     for (bool in_with : {false, true}) {

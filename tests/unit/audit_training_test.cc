@@ -1,5 +1,5 @@
-// Audits of training: sound steps and runs pass, each breach of broken_release.h is caught. Noise has fixed seeds, so that
-// a test that passes goes on passing; a bound wrong by chance has a probability of 1e-4 in each audit of a step.
+// Audits of training: sound steps and runs pass, each breach of broken_release.h is caught. Noise has fixed seeds, so
+// that a test that passes goes on passing; a bound wrong by chance has a probability of 1e-4 in each audit of a step.
 #include "runtime/train/audit_training.h"
 
 #include <gtest/gtest.h>
@@ -21,24 +21,42 @@ using privacy::StreamPurpose;
 using testing::Breach;
 using Through = StepAuditOptions::Through;
 
-constexpr Architecture kTiny{.num_items = 12, .max_length = 4, .width = 8, .num_heads = 2, .num_blocks = 1, .inner_width = 8,
+constexpr Architecture kTiny{.num_items = 12,
+                             .max_length = 4,
+                             .width = 8,
+                             .num_heads = 2,
+                             .num_blocks = 1,
+                             .inner_width = 8,
                              .embedding_scale = 2.0f};
 
 class AuditTraining : public ::testing::Test {
  protected:
   AuditTraining() : weights_(testing::RandomWeights(kTiny, 5)) {
-    ledger_.emplace(*privacy::Ledger::Open(folder_ / "ledger", {.dataset = "synthetic", .unit = privacy::PrivacyUnit::kUser}));
+    ledger_.emplace(
+        *privacy::Ledger::Open(folder_ / "ledger", {.dataset = "synthetic", .unit = privacy::PrivacyUnit::kUser}));
     RandomStream random = RandomStream::Reproducible(3, StreamPurpose::kSampling);
     others_ = RandomRecords(2, 3, kTiny.num_items, random);
   }
 
   // q = batch / 100
   StepAuditOptions Step(uint32_t batch = 100) {
-    TrainingOptions o{.method = Method::kPhantom, .sampling = Sampling::kPoisson, .expected_batch = batch, .num_records_public = 100,
+    TrainingOptions o{.method = Method::kPhantom,
+                      .sampling = Sampling::kPoisson,
+                      .expected_batch = batch,
+                      .num_records_public = 100,
                       .num_threads = 1};
-    o.privacy = {.noise_multiplier = 1.0, .clipping_norm = 0.5, .clipping = ClipKind::kFlat, .ledger = &*ledger_, .run = "audit",
-                 .steps_per_charge = 200, .reproducible_seed = 11};
-    StepAuditOptions s{.architecture = kTiny, .weights = weights_, .training = o, .others = others_.records, .canary = others_.records[0]};
+    o.privacy = {.noise_multiplier = 1.0,
+                 .clipping_norm = 0.5,
+                 .clipping = ClipKind::kFlat,
+                 .ledger = &*ledger_,
+                 .run = "audit",
+                 .steps_per_charge = 200,
+                 .reproducible_seed = 11};
+    StepAuditOptions s{.architecture = kTiny,
+                       .weights = weights_,
+                       .training = o,
+                       .others = others_.records,
+                       .canary = others_.records[0]};
     s.confidence = 1 - 1e-4;
     s.through = Through::kRelease;
     return s;
@@ -49,7 +67,8 @@ class AuditTraining : public ::testing::Test {
     if (!result.ok()) return {};
     std::string text = "mu " + std::to_string(result->mu.mu) + " of " + std::to_string(result->claimed_mu) +
                        ", reach " + std::to_string(result->reach);
-    for (const auto& at : result->at_delta) text += "; " + std::to_string(at.bound.epsilon) + " of " + std::to_string(at.claimed);
+    for (const auto& at : result->at_delta)
+      text += "; " + std::to_string(at.bound.epsilon) + " of " + std::to_string(at.claimed);
     std::printf("%s\n", text.c_str());
     return *result;
   }
@@ -78,7 +97,8 @@ TEST(StepAudit, ACanaryThatAddsMoreThanTheClippingNormRefutes) {
 }
 
 TEST_F(AuditTraining, SoundStepIsNotRefutedAndTheBoundIsTight) {
-  for (const auto& [form, clip] : {std::pair(NormForm::kFormed, ClipKind::kFlat), std::pair(NormForm::kGram, ClipKind::kAutomatic)}) {
+  for (const auto& [form, clip] :
+       {std::pair(NormForm::kFormed, ClipKind::kFlat), std::pair(NormForm::kGram, ClipKind::kAutomatic)}) {
     StepAuditOptions s = Step();
     s.training.privacy.norm_form = form;
     s.training.privacy.clipping = clip;
@@ -209,18 +229,25 @@ TEST_F(AuditTraining, SkippedEmptyBatchIsCaught) {
   EXPECT_TRUE(Audit(s).refuted);
 }
 
-// One item E_a asked for, the model sure that it comes again: what moves the table as input and as output points the same
-// way. Without the cross term the norm is taken for less than three quarters of what it is, and clipping does not hold.
+// One item E_a asked for, the model sure that it comes again: what moves the table as input and as output points the
+// same way. Without the cross term the norm is taken for less than three quarters of what it is, and clipping does not
+// hold.
 struct AlignedUses {
   AlignedUses() : weights(FlatSize(ParametersOf(architecture)), 0.0f) {
     const size_t table = ParametersOf(architecture)[0].offset, d = architecture.width;
-    for (size_t i = 0; i < d; ++i) weights[table + i] = 1;                                            // E_a, item 0
+    for (size_t i = 0; i < d; ++i) weights[table + i] = 1;  // E_a, item 0
     for (size_t b = 1; b <= 4; ++b) {
-      for (size_t i = 0; i < d; ++i) weights[table + b * d + i] = -0.118f;                            // the targets
+      for (size_t i = 0; i < d; ++i) weights[table + b * d + i] = -0.118f;  // the targets
     }
   }
-  Architecture architecture{.num_items = 12, .max_length = 4, .width = 8, .num_heads = 1, .num_blocks = 0, .inner_width = 8,
-                            .embedding_scale = 4.0f, .norm = NormPlacement::kPost};
+  Architecture architecture{.num_items = 12,
+                            .max_length = 4,
+                            .width = 8,
+                            .num_heads = 1,
+                            .num_blocks = 0,
+                            .inner_width = 8,
+                            .embedding_scale = 4.0f,
+                            .norm = NormPlacement::kPost};
   std::vector<float> weights;
   std::vector<int32_t> inputs = {0, 0, 0, 0}, targets = {1, 2, 3, 4};
 };
@@ -249,16 +276,27 @@ TEST_F(AuditTraining, NormWithoutTheCrossTermIsCaught) {
 // ---- One run ----
 
 TEST_F(AuditTraining, RunThatMemorisesIsRefutedAndPrivateOneIsNot) {
-  const Architecture a{.num_items = 100, .max_length = 4, .width = 16, .num_heads = 1, .num_blocks = 1, .inner_width = 16, .embedding_scale = 4.0f};
+  const Architecture a{.num_items = 100,
+                       .max_length = 4,
+                       .width = 16,
+                       .num_heads = 1,
+                       .num_blocks = 1,
+                       .inner_width = 16,
+                       .embedding_scale = 4.0f};
   const std::vector<float> start = testing::StartWeights(a);
   const testing::Ring ring(100, 50, 4);
-  RunAuditOptions o{.architecture = a, .weights = start, .records = ring.records, .training = Run(Method::kOrdinary, 150), .canaries = 100};
+  RunAuditOptions o{.architecture = a,
+                    .weights = start,
+                    .records = ring.records,
+                    .training = Run(Method::kOrdinary, 150),
+                    .canaries = 100};
   o.level = {.delta = 1e-7, .confidence = 1 - 1e-4};
   o.reproducible_coins = 8;
   o.claimed_epsilon = 1;
   const auto ordinary = AuditRun(o);
   ASSERT_TRUE(ordinary.ok()) << ordinary.status().message();
-  std::printf("ordinary: %.3f, drops %.3f and %.3f\n", ordinary->bound.epsilon, ordinary->mean_drop_included, ordinary->mean_drop_excluded);
+  std::printf("ordinary: %.3f, drops %.3f and %.3f\n", ordinary->bound.epsilon, ordinary->mean_drop_included,
+              ordinary->mean_drop_excluded);
   EXPECT_TRUE(ordinary->refuted);
   EXPECT_GT(ordinary->bound.epsilon, 1.3);
 
@@ -284,11 +322,18 @@ TEST_F(AuditTraining, RunThatMemorisesIsRefutedAndPrivateOneIsNot) {
 // ---- Membership ----
 
 TEST_F(AuditTraining, MembersOfAnOverfittedModelAreTold) {
-  const Architecture a{.num_items = 100, .max_length = 4, .width = 16, .num_heads = 1, .num_blocks = 1, .inner_width = 16, .embedding_scale = 4.0f};
+  const Architecture a{.num_items = 100,
+                       .max_length = 4,
+                       .width = 16,
+                       .num_heads = 1,
+                       .num_blocks = 1,
+                       .inner_width = 16,
+                       .embedding_scale = 4.0f};
   const std::vector<float> start = testing::StartWeights(a);
   RandomStream random = RandomStream::Reproducible(4, StreamPurpose::kSampling);
   const SyntheticRecords records = RandomRecords(200, 4, 100, random);
-  MembershipAuditOptions o{.architecture = a, .weights = start, .records = records.records, .training = Run(Method::kOrdinary, 150)};
+  MembershipAuditOptions o{
+      .architecture = a, .weights = start, .records = records.records, .training = Run(Method::kOrdinary, 150)};
   o.training.num_records_public = o.training.expected_batch = 100;
   o.reproducible_coins = 2;
   const auto overfitted = AuditMembership(o);

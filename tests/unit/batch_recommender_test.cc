@@ -1,5 +1,5 @@
-// Recommending for several histories at once: what comes out is what one by one gives, bit for bit; bad requests change nothing;
-// memory is what was planned.
+// Recommending for several histories at once: what comes out is what one by one gives, bit for bit; bad requests change
+// nothing; memory is what was planned.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -14,7 +14,9 @@ namespace {
 
 using Histories = std::vector<std::vector<int32_t>>;
 
-std::vector<std::span<const int32_t>> SpansOf(const Histories& histories) { return {histories.begin(), histories.end()}; }
+std::vector<std::span<const int32_t>> SpansOf(const Histories& histories) {
+  return {histories.begin(), histories.end()};
+}
 
 // Of 1 to twice as many items as the model reads.
 Histories RandomHistories(const Architecture& a, size_t count, uint32_t seed) {
@@ -31,11 +33,13 @@ class BatchRecommenderTest : public ::testing::Test {
  protected:
   void Write(const Architecture& a, uint32_t seed, TableStorage tables = TableStorage::kFloat) {
     const std::vector<float> weights = testing::RandomWeights(a, seed);
-    ASSERT_TRUE(WriteModel(path_, {.architecture = a, .weights = weights, .created_by = "test", .tables = tables}).ok());
+    ASSERT_TRUE(
+        WriteModel(path_, {.architecture = a, .weights = weights, .created_by = "test", .tables = tables}).ok());
   }
 
   // A batch of `session`'s against one by one in a session of its own.
-  void ExpectOneByOne(const Session& session, Backend backend, const BatchOptions& how, const Histories& histories, const RecommendOptions& options) {
+  void ExpectOneByOne(const Session& session, Backend backend, const BatchOptions& how, const Histories& histories,
+                      const RecommendOptions& options) {
     const auto batch = *BatchRecommender::Create(session, how);
     const auto alone = *Session::Open(path_, backend);
     std::vector<Recommendation> best(histories.size() * options.count, {-7, 0});
@@ -47,7 +51,8 @@ class BatchRecommenderTest : public ::testing::Test {
       for (size_t r = 0; r < expected.size(); ++r) {
         const Recommendation& got = best[i * options.count + r];
         EXPECT_EQ(got.item, expected[r].item) << "history " << i << ", rank " << r;
-        EXPECT_EQ(std::memcmp(&got.score, &expected[r].score, sizeof(float)), 0) << got.score << " and " << expected[r].score;
+        EXPECT_EQ(std::memcmp(&got.score, &expected[r].score, sizeof(float)), 0)
+            << got.score << " and " << expected[r].score;
       }
     }
   }
@@ -63,14 +68,17 @@ TEST_F(BatchRecommenderTest, RefusesMoreThreadsThanAllowed) {
   EXPECT_TRUE(BatchRecommender::PlanMemory(a, {.num_threads = kMaxThreads}).ok());
   for (const size_t threads : {kMaxThreads + 1, SIZE_MAX}) {
     EXPECT_EQ(BatchRecommender::PlanMemory(a, {.num_threads = threads}).status().code(), StatusCode::kInvalidArgument);
-    EXPECT_EQ(BatchRecommender::Create(*session, {.num_threads = threads}).status().code(), StatusCode::kInvalidArgument);
+    EXPECT_EQ(BatchRecommender::Create(*session, {.num_threads = threads}).status().code(),
+              StatusCode::kInvalidArgument);
   }
 }
 
 TEST_F(BatchRecommenderTest, GivesWhatOneByOneGives) {
   std::vector<Architecture> all = testing::SmallArchitectures();
   for (int of_either_storage = 0; of_either_storage < 2; ++of_either_storage)
-    all.push_back({.num_items = 700, .max_length = 20, .width = 24, .num_heads = 2, .num_blocks = 2, .inner_width = 40});  // several tiles, a ragged one
+    // Several tiles, a ragged one.
+    all.push_back(
+        {.num_items = 700, .max_length = 20, .width = 24, .num_heads = 2, .num_blocks = 2, .inner_width = 40});
   uint32_t seed = 200;
   for (const Architecture& a : all) {
     ++seed;
@@ -88,7 +96,8 @@ TEST_F(BatchRecommenderTest, GivesWhatOneByOneGives) {
 }
 
 TEST_F(BatchRecommenderTest, OptionsAreThoseOfOneByOne) {
-  const Architecture a = {.num_items = 300, .max_length = 10, .width = 16, .num_heads = 2, .num_blocks = 1, .inner_width = 16};
+  const Architecture a = {
+      .num_items = 300, .max_length = 10, .width = 16, .num_heads = 2, .num_blocks = 1, .inner_width = 16};
   Write(a, 5);
   const auto session = *Session::Open(path_);
   const Histories histories = RandomHistories(a, 9, 6);
@@ -98,7 +107,8 @@ TEST_F(BatchRecommenderTest, OptionsAreThoseOfOneByOne) {
       for (const size_t count : {0, 1, 10, 300, 1000}) {
         ExpectOneByOne(*session, Backend::kSimd, how, histories, {.count = count, .seen = seen});
         ExpectOneByOne(*session, Backend::kSimd, how, histories, {.count = count, .seen = seen, .excluded = excluded});
-        ExpectOneByOne(*session, Backend::kSimd, how, histories, {.count = count, .seen = seen, .excluded = excluded, .candidates = candidates});
+        ExpectOneByOne(*session, Backend::kSimd, how, histories,
+                       {.count = count, .seen = seen, .excluded = excluded, .candidates = candidates});
       }
     }
   }
@@ -128,7 +138,8 @@ TEST_F(BatchRecommenderTest, ThreadsOfTheAppDoTheSame) {
   const Executor executor = [](size_t tasks, const std::function<void(size_t)>& task) {
     for (size_t i = tasks; i-- > 0;) task(i), task(i);
   };
-  ExpectOneByOne(*session, Backend::kSimd, {.num_threads = 3, .rows = 4, .executor = executor}, RandomHistories(a, 20, 12), {.count = 6});
+  ExpectOneByOne(*session, Backend::kSimd, {.num_threads = 3, .rows = 4, .executor = executor},
+                 RandomHistories(a, 20, 12), {.count = 6});
 }
 
 TEST_F(BatchRecommenderTest, BadRequestsAreRefusedAndAssignNothing) {
@@ -162,7 +173,8 @@ TEST_F(BatchRecommenderTest, MemoryIsWhatWasPlanned) {
     Write(a, 14);
     const auto session = *Session::Open(path_);
     for (const BatchOptions& how : {BatchOptions{}, BatchOptions{.num_threads = 2, .rows = 7}}) {
-      const InferenceMemory plan = *BatchRecommender::PlanMemory(a, how), held = (*BatchRecommender::Create(*session, how))->memory();
+      const InferenceMemory plan = *BatchRecommender::PlanMemory(a, how),
+                            held = (*BatchRecommender::Create(*session, how))->memory();
       EXPECT_EQ(plan.activations, held.activations);
       EXPECT_EQ(plan.scores, held.scores);
       EXPECT_EQ(held.packed_weights, 0u);

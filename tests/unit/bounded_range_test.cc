@@ -42,16 +42,17 @@ TEST(BoundedRange, DeltaIsTheSupremumOfTheFamily) {
   }
 }
 
-// Connecting the dots keeps both masses of every interval, so that at the grid's points the curve is the exact one: also on
-// a coarse grid whose ends lie outside the range.
+// Connecting the dots keeps both masses of every interval, so that at the grid's points the curve is the exact one:
+// also on a coarse grid whose ends lie outside the range.
 TEST(BoundedRange, DotsLieOnTheClosedForm) {
   for (double eta : {0.3, 1.0, 5.0}) {
     for (double step : {0.17, 0.4, 0.9}) {
       const DiscretePld pld = Discretise(Range(eta), Direction::kAdd, step * eta);
       for (int i = -6; i <= 6; ++i) {
         const double epsilon = i * step * eta;
-        const double exact = epsilon < -eta ? -std::expm1(epsilon)
-                              : epsilon > eta ? 0 : std::pow(-std::expm1((epsilon - eta) / 2), 2) / -std::expm1(-eta);
+        const double exact = epsilon < -eta  ? -std::expm1(epsilon)
+                             : epsilon > eta ? 0
+                                             : std::pow(-std::expm1((epsilon - eta) / 2), 2) / -std::expm1(-eta);
         EXPECT_NEAR(DeltaOf(pld, epsilon), exact, 1e-8) << eta << " " << step << " " << i;
       }
     }
@@ -62,7 +63,8 @@ TEST(BoundedRange, ClippedSoftmaxIsCovered) {
   std::mt19937 random(11);
   for (int trial = 0; trial < 60; ++trial) {
     const size_t size = 2 + static_cast<size_t>(trial) % 5;
-    const double c = std::uniform_real_distribution<double>(0.05, 1)(random), tau = 0.5 + 0.1 * (trial % 10), eta = 4 * c / tau;
+    const double c = std::uniform_real_distribution<double>(0.05, 1)(random), tau = 0.5 + 0.1 * (trial % 10),
+                 eta = 4 * c / tau;
     const DiscretePld bound = Discretise(Range(eta), Direction::kAdd, 1e-4);
     std::uniform_real_distribution<double> logit(-3, 3), shift(-2 * c, 2 * c);  // beyond the clip: often at its ends
     for (int pair = 0; pair < 20; ++pair) {
@@ -103,7 +105,8 @@ TEST(BoundedRange, AdaptiveFamilyIsCovered) {
 }
 
 TEST(BoundedRange, NeverAboveThePureSumNorTheConversionOfZeroConcentration) {
-  for (const auto& [eta, count] : {std::pair{1.0, uint64_t{4}}, {0.1, uint64_t{100}}, {2.0, uint64_t{1}}, {0.01, uint64_t{10000}}}) {
+  for (const auto& [eta, count] :
+       {std::pair{1.0, uint64_t{4}}, {0.1, uint64_t{100}}, {2.0, uint64_t{1}}, {0.01, uint64_t{10000}}}) {
     const std::vector m = {Range(eta, count)};
     const double pure = eta * static_cast<double>(count), rho = eta * eta / 8 * static_cast<double>(count);
     EXPECT_NEAR(*PureEpsilon(m), pure, 1e-12 * pure);
@@ -123,8 +126,8 @@ TEST(BoundedRange, NeverAboveThePureSumNorTheConversionOfZeroConcentration) {
   EXPECT_NEAR(Pld({Range(1, 4)}, 1e-40), 4, 1e-9);
 }
 
-// docs/algorithms.md, section 5: counts (1, 0, 0, 0, 0, 0), a record more in the first bucket, the four largest after Gumbel noise
-// of scale 1: not (1, 0)-DP, but four draws of range 1.
+// docs/algorithms.md, section 5: counts (1, 0, 0, 0, 0, 0), a record more in the first bucket, the four largest after
+// Gumbel noise of scale 1: not (1, 0)-DP, but four draws of range 1.
 TEST(BoundedRange, CoversOneShotGumbelThatItsScaleAloneDoesNot) {
   const auto sets = [](std::vector<double> counts) {
     std::map<unsigned, double> probability;  // of each set of four, as bits

@@ -41,7 +41,8 @@ class BrokenRelease final : public StepRelease {
       if (!p.trained) continue;
       const bool silent = breach_ == Breach::kTableWithoutNoise && p.role == ParameterRole::kTable;
       std::vector<float> g(p.size());
-      for (size_t i = 0; i < g.size(); ++i) g[i] = static_cast<float>((sum_[p.offset + i] + (silent ? 0 : sigma * noise.Normal())) / divisor);
+      for (size_t i = 0; i < g.size(); ++i)
+        g[i] = static_cast<float>((sum_[p.offset + i] + (silent ? 0 : sigma * noise.Normal())) / divisor);
       apply(p, 0, g.data(), g.size());
     }
   }
@@ -89,7 +90,8 @@ class BrokenRelease final : public StepRelease {
       }
       ratio = std::sqrt(squares / apart);
       const PrivateTraining& o = release->options_.privacy;
-      const ClipRule clip = o.clipping == ClipKind::kFlat ? ClipRule::Flat(o.clipping_norm) : ClipRule::Automatic(o.clipping_norm);
+      const ClipRule clip =
+          o.clipping == ClipKind::kFlat ? ClipRule::Flat(o.clipping_norm) : ClipRule::Automatic(o.clipping_norm);
       const double norm = std::sqrt(release->breach_ == Breach::kNoCrossTerm ? apart : squares);
       const double factor = release->breach_ == Breach::kNoClipping ? 1 : clip.Factor(norm);
       for (size_t i = 0; i < outer.size(); ++i) release->sum_[i] += factor * (outer[i] + rows[i]);

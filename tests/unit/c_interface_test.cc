@@ -43,7 +43,8 @@ TEST_F(CInterface, ResultStructs_AreFilledAsFarAsTheyGo) {
   wisp_model_memory whole = WISP_INIT(wisp_model_memory);
   ASSERT_EQ(wisp_model_plan_memory(path_.c_str(), &whole, &error_), WISP_OK);
   AtEverySize(wisp_model_memory{}, [&](Cut<wisp_model_memory>& cut) {
-    ASSERT_EQ(wisp_model_plan_memory(path_.c_str(), cut.get(), &error_), cut.IsPossible() ? WISP_OK : WISP_INVALID_ARGUMENT);
+    ASSERT_EQ(wisp_model_plan_memory(path_.c_str(), cut.get(), &error_),
+              cut.IsPossible() ? WISP_OK : WISP_INVALID_ARGUMENT);
     wisp_model_memory expected = whole;
     expected.size = cut.get()->size;
     if (cut.IsPossible()) {
@@ -54,17 +55,22 @@ TEST_F(CInterface, ResultStructs_AreFilledAsFarAsTheyGo) {
   options.model_path = path_.c_str();
   options.num_users_public = 20;
   AtEverySize(wisp_personalise_memory{}, [&](Cut<wisp_personalise_memory>& cut) {
-    EXPECT_EQ(wisp_personalise_plan_memory(&options, cut.get(), &error_), cut.IsPossible() ? WISP_OK : WISP_INVALID_ARGUMENT) << error_.message;
+    EXPECT_EQ(wisp_personalise_plan_memory(&options, cut.get(), &error_),
+              cut.IsPossible() ? WISP_OK : WISP_INVALID_ARGUMENT)
+        << error_.message;
   });
 }
 
 TEST_F(CInterface, OptionStructs_AreReadAsFarAsTheyGo) {
   AtEverySize(wisp_open_options{}, [&](Cut<wisp_open_options>& cut) {
     wisp_model* model = nullptr;
-    EXPECT_EQ(wisp_model_open_with(path_.c_str(), cut.get(), &model, &error_), cut.IsPossible() ? WISP_OK : WISP_INVALID_ARGUMENT) << error_.message;
+    EXPECT_EQ(wisp_model_open_with(path_.c_str(), cut.get(), &model, &error_),
+              cut.IsPossible() ? WISP_OK : WISP_INVALID_ARGUMENT)
+        << error_.message;
     wisp_model_close(model);
     wisp_model_memory memory = WISP_INIT(wisp_model_memory);
-    EXPECT_EQ(wisp_model_plan_memory_with(path_.c_str(), cut.get(), &memory, &error_), cut.IsPossible() ? WISP_OK : WISP_INVALID_ARGUMENT);
+    EXPECT_EQ(wisp_model_plan_memory_with(path_.c_str(), cut.get(), &memory, &error_),
+              cut.IsPossible() ? WISP_OK : WISP_INVALID_ARGUMENT);
   });
   AtEverySize(wisp_recommend_options{}, [&](Cut<wisp_recommend_options>& cut) {
     size_t count = 12;
@@ -76,12 +82,15 @@ TEST_F(CInterface, OptionStructs_AreReadAsFarAsTheyGo) {
     const size_t lengths[] = {3};
     size_t found = 99;
     EXPECT_EQ(wisp_recommend_batch(model_, histories, lengths, 1, nullptr, cut.get(), 2, top_, &found, &error_),
-              cut.IsPossible() ? WISP_OK : WISP_INVALID_ARGUMENT) << error_.message;
+              cut.IsPossible() ? WISP_OK : WISP_INVALID_ARGUMENT)
+        << error_.message;
     EXPECT_EQ(found, cut.IsPossible() ? 2u : 99u);
   });
   AtEverySize(wisp_private_options{}, [&](Cut<wisp_private_options>& cut) {
     wisp_private_recommender* recommender = nullptr;
-    EXPECT_EQ(wisp_private_recommender_open(model_, cut.get(), &recommender, &error_), cut.IsPossible() ? WISP_OK : WISP_INVALID_ARGUMENT) << error_.message;
+    EXPECT_EQ(wisp_private_recommender_open(model_, cut.get(), &recommender, &error_),
+              cut.IsPossible() ? WISP_OK : WISP_INVALID_ARGUMENT)
+        << error_.message;
     wisp_private_recommender_close(recommender);
   });
 }
@@ -104,7 +113,8 @@ TEST_F(CInterface, Enums_OutOfRangeAreRefused) {
     wisp_open_options open = WISP_INIT(wisp_open_options);
     Put(open.backend, number);
     EXPECT_EQ(OpenWith(path_, open), WISP_INVALID_ARGUMENT);
-    EXPECT_NE(std::string(error_.message).find("no backend " + std::to_string(number)), std::string::npos) << error_.message;
+    EXPECT_NE(std::string(error_.message).find("no backend " + std::to_string(number)), std::string::npos)
+        << error_.message;
     wisp_private_options draws = WISP_INIT(wisp_private_options);
     Put(draws.decoding, number);
     wisp_private_recommender* recommender = nullptr;
@@ -113,12 +123,14 @@ TEST_F(CInterface, Enums_OutOfRangeAreRefused) {
     Put(format, number);
     size_t needed = 0;
     EXPECT_EQ(wisp_privacy_statement("none.ledger", 1e-6, format, nullptr, 0, &needed, &error_), WISP_INVALID_ARGUMENT);
-    EXPECT_NE(std::string(error_.message).find("no format " + std::to_string(number)), std::string::npos) << error_.message;
+    EXPECT_NE(std::string(error_.message).find("no format " + std::to_string(number)), std::string::npos)
+        << error_.message;
     if (number == 3) continue;  // WISP_VERIFY_NEVER
     open.backend = WISP_BACKEND_SIMD;
     Put(open.verify, number);
     EXPECT_EQ(OpenWith(path_, open), WISP_INVALID_ARGUMENT);
-    EXPECT_NE(std::string(error_.message).find("no verification " + std::to_string(number)), std::string::npos) << error_.message;
+    EXPECT_NE(std::string(error_.message).find("no verification " + std::to_string(number)), std::string::npos)
+        << error_.message;
   }
 }
 
@@ -138,26 +150,42 @@ TEST_F(CInterface, Null_IsRefusedWhereItIsNotAllowed) {
   wisp_personalise_memory tune_memory = WISP_INIT(wisp_personalise_memory);
   ASSERT_EQ(wisp_log_open((folder_ / "log.db").c_str(), &log, nullptr), WISP_OK);
   const wisp_code codes[] = {
-      wisp_model_open(nullptr, &model, nullptr), wisp_model_open(path_.c_str(), nullptr, nullptr),
-      wisp_model_open_with(nullptr, nullptr, &model, nullptr), wisp_model_open_with(path_.c_str(), nullptr, nullptr, nullptr),
-      wisp_model_plan_memory(nullptr, &memory, nullptr), wisp_model_plan_memory(path_.c_str(), nullptr, nullptr),
-      wisp_recommend(nullptr, history_, 3, nullptr, top_, &count, nullptr), wisp_recommend(model_, nullptr, 3, nullptr, top_, &count, nullptr),
-      wisp_recommend(model_, history_, 3, nullptr, nullptr, &count, nullptr), wisp_recommend(model_, history_, 3, nullptr, top_, nullptr, nullptr),
+      wisp_model_open(nullptr, &model, nullptr),
+      wisp_model_open(path_.c_str(), nullptr, nullptr),
+      wisp_model_open_with(nullptr, nullptr, &model, nullptr),
+      wisp_model_open_with(path_.c_str(), nullptr, nullptr, nullptr),
+      wisp_model_plan_memory(nullptr, &memory, nullptr),
+      wisp_model_plan_memory(path_.c_str(), nullptr, nullptr),
+      wisp_recommend(nullptr, history_, 3, nullptr, top_, &count, nullptr),
+      wisp_recommend(model_, nullptr, 3, nullptr, top_, &count, nullptr),
+      wisp_recommend(model_, history_, 3, nullptr, nullptr, &count, nullptr),
+      wisp_recommend(model_, history_, 3, nullptr, top_, nullptr, nullptr),
       wisp_recommend_batch(nullptr, histories, lengths, 1, nullptr, nullptr, 2, top_, &found, nullptr),
       wisp_recommend_batch(model_, nullptr, lengths, 1, nullptr, nullptr, 2, top_, &found, nullptr),
       wisp_recommend_batch(model_, no_histories, lengths, 1, nullptr, nullptr, 2, top_, &found, nullptr),
       wisp_recommend_batch(model_, histories, nullptr, 1, nullptr, nullptr, 2, top_, &found, nullptr),
       wisp_recommend_batch(model_, histories, lengths, 1, nullptr, nullptr, 2, nullptr, &found, nullptr),
       wisp_recommend_batch(model_, histories, lengths, 1, nullptr, nullptr, 2, top_, nullptr, nullptr),
-      wisp_private_recommender_open(nullptr, &options, &draws, nullptr), wisp_private_recommender_open(model_, nullptr, &draws, nullptr),
-      wisp_private_recommender_open(model_, &options, nullptr, nullptr), wisp_private_recommend(nullptr, history_, 3, nullptr, items, &count, nullptr),
-      wisp_log_open(nullptr, &log, nullptr), wisp_log_open("log.db", nullptr, nullptr), wisp_log_append(nullptr, "u", "k1", 1, nullptr),
-      wisp_log_append(log, nullptr, "k1", 1, nullptr), wisp_log_append(log, "u", nullptr, 1, nullptr),
-      wisp_log_history(nullptr, model_, "u", items, &count, nullptr), wisp_log_history(log, nullptr, "u", items, &count, nullptr),
-      wisp_log_history(log, model_, nullptr, items, &count, nullptr), wisp_log_history(log, model_, "u", nullptr, &count, nullptr),
-      wisp_log_history(log, model_, "u", items, nullptr, nullptr), wisp_personalise(nullptr, nullptr, nullptr), wisp_personalise(&tune, nullptr, nullptr),
-      wisp_personalise_plan_memory(nullptr, &tune_memory, nullptr), wisp_personalise_plan_memory(&tune, &tune_memory, nullptr),
-      wisp_personalise_plan_memory(&tune, nullptr, nullptr), wisp_privacy_statement(nullptr, 1e-6, WISP_STATEMENT_TEXT, text, 8, &count, nullptr),
+      wisp_private_recommender_open(nullptr, &options, &draws, nullptr),
+      wisp_private_recommender_open(model_, nullptr, &draws, nullptr),
+      wisp_private_recommender_open(model_, &options, nullptr, nullptr),
+      wisp_private_recommend(nullptr, history_, 3, nullptr, items, &count, nullptr),
+      wisp_log_open(nullptr, &log, nullptr),
+      wisp_log_open("log.db", nullptr, nullptr),
+      wisp_log_append(nullptr, "u", "k1", 1, nullptr),
+      wisp_log_append(log, nullptr, "k1", 1, nullptr),
+      wisp_log_append(log, "u", nullptr, 1, nullptr),
+      wisp_log_history(nullptr, model_, "u", items, &count, nullptr),
+      wisp_log_history(log, nullptr, "u", items, &count, nullptr),
+      wisp_log_history(log, model_, nullptr, items, &count, nullptr),
+      wisp_log_history(log, model_, "u", nullptr, &count, nullptr),
+      wisp_log_history(log, model_, "u", items, nullptr, nullptr),
+      wisp_personalise(nullptr, nullptr, nullptr),
+      wisp_personalise(&tune, nullptr, nullptr),
+      wisp_personalise_plan_memory(nullptr, &tune_memory, nullptr),
+      wisp_personalise_plan_memory(&tune, &tune_memory, nullptr),
+      wisp_personalise_plan_memory(&tune, nullptr, nullptr),
+      wisp_privacy_statement(nullptr, 1e-6, WISP_STATEMENT_TEXT, text, 8, &count, nullptr),
       wisp_privacy_statement("l", 1e-6, WISP_STATEMENT_TEXT, nullptr, 8, &count, nullptr),
       wisp_privacy_statement("l", 1e-6, WISP_STATEMENT_TEXT, text, 8, nullptr, nullptr)};
   for (size_t i = 0; i < std::size(codes); ++i) EXPECT_EQ(codes[i], WISP_INVALID_ARGUMENT) << "call " << i;
@@ -211,7 +239,8 @@ TEST_F(CInterface, DamagedRow_IsFoundOnOpening) {
   wisp_open_options options = WISP_INIT(wisp_open_options);
   wisp_model* model = nullptr;
   EXPECT_EQ(wisp_model_open(path_.c_str(), &model, &error_), WISP_INVALID_DATA);
-  EXPECT_NE(std::string(error_.message).find("m.wisp: tensor item_embedding is damaged"), std::string::npos) << error_.message;
+  EXPECT_NE(std::string(error_.message).find("m.wisp: tensor item_embedding is damaged"), std::string::npos)
+      << error_.message;
   for (const wisp_verify verify : {WISP_VERIFY_DEFAULT, WISP_VERIFY_ALWAYS, WISP_VERIFY_ONCE}) {
     wisp_verified verified = {};
     options.verify = verify;
@@ -238,7 +267,9 @@ TEST_F(CInterface, ScoreThatIsNoNumber_IsNoSuccess) {
     EXPECT_EQ(count, wanted);
     const int32_t* histories[] = {history_, history_};
     const size_t lengths[] = {3, 2};
-    EXPECT_EQ(wisp_recommend_batch(model_, histories, lengths, 2, nullptr, nullptr, std::min<size_t>(wanted, 6), top_, found, &error_), WISP_INVALID_DATA);
+    EXPECT_EQ(wisp_recommend_batch(model_, histories, lengths, 2, nullptr, nullptr, std::min<size_t>(wanted, 6), top_,
+                                   found, &error_),
+              WISP_INVALID_DATA);
     EXPECT_EQ(found[0], 77u) << "outputs are untouched on failure";
   }
   // Of candidates without it, and where it is excluded, nothing is wrong.
@@ -256,22 +287,26 @@ TEST_F(CInterface, ScoreThatIsNoNumber_IsNoSuccess) {
   EXPECT_EQ(Recommend(&without, &(count = 12)), WISP_OK) << error_.message;
   wisp_private_recommender* draws = nullptr;
   const wisp_private_options how = WISP_INIT(wisp_private_options);
-  EXPECT_EQ(wisp_private_recommender_open(model_, &how, &draws, &error_), WISP_INVALID_DATA) << "nothing is drawn, or paid for, from damaged weights";
+  EXPECT_EQ(wisp_private_recommender_open(model_, &how, &draws, &error_), WISP_INVALID_DATA)
+      << "nothing is drawn, or paid for, from damaged weights";
   EXPECT_EQ(draws, nullptr);
 }
 
 // Undamaged, and of no use: every weight is a number, no score is.
 TEST_F(CInterface, ScoresOfWeightsTooLarge_AreNoSuccess) {
   const std::vector<float> weights(FlatSize(ParametersOf(test::kTiny)), 1e30f);
-  ASSERT_TRUE(WriteModel(path_, {.architecture = test::kTiny, .weights = weights,
-                                 .provenance = {{.mechanisms = {"none"}, .epsilon = 0, .noise = NoiseOrigin::kSecure}}}).ok());
+  ASSERT_TRUE(WriteModel(path_, {.architecture = test::kTiny,
+                                 .weights = weights,
+                                 .provenance = {{.mechanisms = {"none"}, .epsilon = 0, .noise = NoiseOrigin::kSecure}}})
+                  .ok());
   wisp_model_close(model_);
   ASSERT_EQ(wisp_model_open(path_.c_str(), &model_, &error_), WISP_OK) << error_.message;
   size_t count = 12, found = 77;
   EXPECT_EQ(Recommend(nullptr, &count), WISP_INVALID_DATA);
   const int32_t* histories[] = {history_};
   const size_t lengths[] = {3};
-  EXPECT_EQ(wisp_recommend_batch(model_, histories, lengths, 1, nullptr, nullptr, 6, top_, &found, &error_), WISP_INVALID_DATA);
+  EXPECT_EQ(wisp_recommend_batch(model_, histories, lengths, 1, nullptr, nullptr, 6, top_, &found, &error_),
+            WISP_INVALID_DATA);
   wisp_private_recommender* draws = nullptr;
   const wisp_private_options how = WISP_INIT(wisp_private_options);
   ASSERT_EQ(wisp_private_recommender_open(model_, &how, &draws, &error_), WISP_OK) << error_.message;
@@ -307,7 +342,10 @@ TEST_F(CInterface, VerifyOnce_ReadsAFileOnce) {
 
 TEST_F(CInterface, Messages_HoldNothingThatATerminalActsOn) {
   wisp_model* model = nullptr;
-  EXPECT_EQ(wisp_model_open("no\x1b]0;such\x07\xc2\x9b" "2J\xff.wisp", &model, &error_), WISP_IO);
+  EXPECT_EQ(wisp_model_open("no\x1b]0;such\x07\xc2\x9b"
+                            "2J\xff.wisp",
+                            &model, &error_),
+            WISP_IO);
   EXPECT_NE(std::string(error_.message).find("no?]0;such??2J?.wisp"), std::string::npos) << error_.message;
 }
 

@@ -16,7 +16,8 @@ class CPersonaliseTest : public ::testing::Test {
     // 10 users with two sessions each, a day and a half apart, of three events, of which one is of an unknown item.
     for (int user = 0; user < 10; ++user) {
       for (int event = 0; event < 6; ++event) {
-        const std::string name = "u" + std::to_string(user), item = event == 2 ? "unknown" : "k" + std::to_string((user + event) % 12);
+        const std::string name = "u" + std::to_string(user),
+                          item = event == 2 ? "unknown" : "k" + std::to_string((user + event) % 12);
         const int64_t time = 1700000000 + event * 60 + (event >= 3 ? 130000 : 0);
         EXPECT_EQ(wisp_log_append(log, name.c_str(), item.c_str(), time, &error_), WISP_OK) << error_.message;
       }
@@ -47,11 +48,13 @@ class CPersonaliseTest : public ::testing::Test {
     const auto ledger = privacy::Ledger::OpenExisting(ledger_);
     const auto model = ModelFile::Open(out_);
     if (!ledger.ok() || !model.ok()) return "none";
-    return std::string(privacy::ToText(ledger->unit())) + (ledger->unit_chosen() ? " " : " by nobody's choice ") + model->provenance().back().privacy_unit;
+    return std::string(privacy::ToText(ledger->unit())) + (ledger->unit_chosen() ? " " : " by nobody's choice ") +
+           model->provenance().back().privacy_unit;
   }
 
   const TemporaryFolder folder_;
-  const std::string base_ = folder_ / "m.wisp", log_ = folder_ / "log.db", out_ = folder_ / "out.wisp", ledger_ = folder_ / "log.ledger";
+  const std::string base_ = folder_ / "m.wisp", log_ = folder_ / "log.db", out_ = folder_ / "out.wisp",
+                    ledger_ = folder_ / "log.ledger";
   wisp_personalise_options options_ = WISP_INIT(wisp_personalise_options);
   wisp_error error_ = {};
 };

@@ -78,7 +78,10 @@ TEST_F(CPersonalise, OlderOptions_HaveTheUser) {
   EXPECT_EQ(Stated(), "user by nobody's choice user");
   size_t needed = 0;
   std::vector<char> text(1 << 14);
-  ASSERT_EQ(wisp_privacy_statement(ledger_.c_str(), 1e-4, WISP_STATEMENT_TEXT, text.data(), text.size(), &needed, &error_), WISP_OK) << error_.message;
+  ASSERT_EQ(
+      wisp_privacy_statement(ledger_.c_str(), 1e-4, WISP_STATEMENT_TEXT, text.data(), text.size(), &needed, &error_),
+      WISP_OK)
+      << error_.message;
   EXPECT_NE(std::string(text.data()).find("the unit was chosen by: nobody"), std::string::npos) << text.data();
 }
 
@@ -91,15 +94,20 @@ TEST_F(CPersonalise, UnchargedTuning_IsStated) {
   MustRun();
   size_t needed = 0;
   std::vector<char> text(1 << 14);
-  ASSERT_EQ(wisp_privacy_statement(ledger_.c_str(), 1e-4, WISP_STATEMENT_TEXT, text.data(), text.size(), &needed, &error_), WISP_OK) << error_.message;
-  EXPECT_NE(std::string(text.data()).find("chosen on the same data without a charge: learning rate"), std::string::npos) << text.data();
+  ASSERT_EQ(
+      wisp_privacy_statement(ledger_.c_str(), 1e-4, WISP_STATEMENT_TEXT, text.data(), text.size(), &needed, &error_),
+      WISP_OK)
+      << error_.message;
+  EXPECT_NE(std::string(text.data()).find("chosen on the same data without a charge: learning rate"), std::string::npos)
+      << text.data();
 }
 
 TEST_F(CPersonalise, NumbersBelowZero_AreNamed) {
   for (double value : {-1.0, std::nan("")}) {
     options_.learning_rate = value;
     EXPECT_EQ(Run(), WISP_INVALID_ARGUMENT);
-    EXPECT_NE(std::string(error_.message).find("wisp_personalise_options: learning_rate is "), std::string::npos) << error_.message;
+    EXPECT_NE(std::string(error_.message).find("wisp_personalise_options: learning_rate is "), std::string::npos)
+        << error_.message;
   }
   EXPECT_FALSE(std::filesystem::exists(ledger_));
 }
@@ -114,14 +122,19 @@ TEST_F(CPersonalise, PlannedRuns_ShareTheirEpsilon) {
   EXPECT_LE(figures.stated.epsilon, options_.epsilon);
   EXPECT_GT(figures.stated.epsilon, 0.97 * options_.epsilon);
   EXPECT_EQ(Run(), WISP_PRIVACY_REFUSED) << "a third of two";
-  EXPECT_NE(std::string(error_.message).find("has no room for this run in its plan"), std::string::npos) << error_.message;
+  EXPECT_NE(std::string(error_.message).find("has no room for this run in its plan"), std::string::npos)
+      << error_.message;
 }
 
 TEST_F(CPersonalise, BadRows_AreLeftOutAndCounted) {
   sqlite3* log = nullptr;
   ASSERT_EQ(sqlite3_open(log_.c_str(), &log), SQLITE_OK);
-  ASSERT_EQ(sqlite3_exec(log, "INSERT INTO events(user, item, time) VALUES('u1', x'00', 1700000000), ('', 'k1', 1700000000), ('u1', 'k1', 'soon')", nullptr, nullptr, nullptr),
-            SQLITE_OK) << sqlite3_errmsg(log);
+  ASSERT_EQ(sqlite3_exec(log,
+                         "INSERT INTO events(user, item, time) VALUES('u1', x'00', 1700000000), ('', 'k1', "
+                         "1700000000), ('u1', 'k1', 'soon')",
+                         nullptr, nullptr, nullptr),
+            SQLITE_OK)
+      << sqlite3_errmsg(log);
   sqlite3_close(log);
   const wisp_personalise_result result = MustRun();
   EXPECT_EQ(result.bad_rows, 3u);

@@ -23,7 +23,9 @@ class CResume : public test::CPersonaliseTest {
   void CancelAfter(uint64_t steps) {
     stop_ = steps;
     options_.user_data = &stop_;
-    options_.progress = [](const wisp_progress* progress, void* stop) { return progress->step >= *static_cast<uint64_t*>(stop) ? 1 : 0; };
+    options_.progress = [](const wisp_progress* progress, void* stop) {
+      return progress->step >= *static_cast<uint64_t*>(stop) ? 1 : 0;
+    };
   }
   uint64_t StepsCharged() const {
     const auto ledger = privacy::Ledger::OpenExisting(ledger_);
@@ -80,8 +82,8 @@ TEST_F(CResume, ACheckpointThatCannotBeWritten_IsToldInTheResult) {
   EXPECT_TRUE(std::filesystem::exists(out_));
 }
 
-// Before anything is spent: what would be paid for could not be kept. The room asked for is the model's, and it is the largest that is
-// asked for: one byte less is refused, and with it all else has room.
+// Before anything is spent: what would be paid for could not be kept. The room asked for is the model's, and it is the
+// largest that is asked for: one byte less is refused, and with it all else has room.
 TEST_F(CResume, ADiskWithoutRoomForTheModel_RefusesBeforeTheFirstCharge) {
   const std::string refusal = out_ + ": the disk has no room for its ";
   uint64_t room = std::filesystem::file_size(base_) + (128 << 10);  // too little, but enough to read the log
@@ -119,7 +121,8 @@ TEST_F(CResume, TheCheckpoint_IsNoneOfTheOtherFiles) {
 }
 
 // An app's store, as the callbacks of wisp_anchor see it.
-static_assert(offsetof(wisp_private_options, other_data) % alignof(wisp_private_options) == 0, "a field where older callers have padding");
+static_assert(offsetof(wisp_private_options, other_data) % alignof(wisp_private_options) == 0,
+              "a field where older callers have padding");
 
 struct Store {
   std::vector<uint8_t> blob;
@@ -160,8 +163,11 @@ TEST_F(CResume, AnOldLedgerPutBack_IsNoticedByItsAnchor) {
   std::filesystem::copy_file(old, ledger_, std::filesystem::copy_options::overwrite_existing);
   EXPECT_NE(Run(), WISP_OK) << "the ledger lacks what the anchor knows";
   size_t needed = 0;
-  EXPECT_EQ(wisp_privacy_statement(ledger_.c_str(), 1e-4, WISP_STATEMENT_TEXT, nullptr, 0, &needed, &error_), WISP_OK) << error_.message;
-  EXPECT_EQ(wisp_privacy_statement_anchored(ledger_.c_str(), &anchor, 1e-4, WISP_STATEMENT_TEXT, nullptr, 0, &needed, &error_), WISP_PRIVACY_REFUSED);
+  EXPECT_EQ(wisp_privacy_statement(ledger_.c_str(), 1e-4, WISP_STATEMENT_TEXT, nullptr, 0, &needed, &error_), WISP_OK)
+      << error_.message;
+  EXPECT_EQ(wisp_privacy_statement_anchored(ledger_.c_str(), &anchor, 1e-4, WISP_STATEMENT_TEXT, nullptr, 0, &needed,
+                                            &error_),
+            WISP_PRIVACY_REFUSED);
   options_.anchor = nullptr;
   EXPECT_EQ(Run(), WISP_OK) << "without its anchor nobody can tell: " << error_.message;
 }

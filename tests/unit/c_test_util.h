@@ -14,19 +14,24 @@
 
 namespace wisp::test {
 
-inline const Architecture kTiny = {.num_items = 12, .max_length = 6, .width = 8, .num_heads = 2, .num_blocks = 1, .inner_width = 8};
+inline const Architecture kTiny = {
+    .num_items = 12, .max_length = 6, .width = 8, .num_heads = 2, .num_blocks = 1, .inner_width = 8};
 
 // Items "k0" .. "k11". Random weights from nobody's data, in the words of `wisp new`, so that draws from them are free.
 inline void WriteTiny(const std::string& path, uint32_t seed = 1) {
   const std::vector<float> weights = wisp::testing::RandomWeights(kTiny, seed);
-  ModelContents contents{.architecture = kTiny, .weights = weights,
-                         .provenance = {{.description = "random weights", .mechanisms = {"random"}, .epsilon = 0, .noise = NoiseOrigin::kSecure}}};
+  ModelContents contents{
+      .architecture = kTiny,
+      .weights = weights,
+      .provenance = {
+          {.description = "random weights", .mechanisms = {"random"}, .epsilon = 0, .noise = NoiseOrigin::kSecure}}};
   for (uint32_t i = 0; i < kTiny.num_items; ++i) contents.item_keys.push_back("k" + std::to_string(i));
   const Status written = WriteModel(path, contents);
   ASSERT_TRUE(written.ok()) << written.message();
 }
 
-// Changes `bytes` bytes of the file at the tensor, `at` bytes from its start, to 0xFF: NaN, and a checksum that differs.
+// Changes `bytes` bytes of the file at the tensor, `at` bytes from its start, to 0xFF: NaN, and a checksum that
+// differs.
 inline void DamageTensor(const std::string& path, const std::string& tensor, size_t at, size_t bytes) {
   std::string file = ReadBytes(path);
   const std::vector<float> weights = [&] {
@@ -36,9 +41,13 @@ inline void DamageTensor(const std::string& path, const std::string& tensor, siz
     return std::vector<float>(all.begin(), all.end());
   }();
   const size_t data = file.size() - weights.size() * sizeof(float);
-  ASSERT_EQ(std::memcmp(file.data() + data, weights.data(), weights.size() * sizeof(float)), 0) << "the weights are not the end of the file";
+  ASSERT_EQ(std::memcmp(file.data() + data, weights.data(), weights.size() * sizeof(float)), 0)
+      << "the weights are not the end of the file";
   for (const ParameterSpec& p : ParametersOf(kTiny)) {
-    if (p.name == tensor) return std::fill_n(file.begin() + static_cast<std::ptrdiff_t>(data + p.offset * sizeof(float) + at), bytes, '\xff'), WriteBytes(path, file);
+    if (p.name == tensor)
+      return std::fill_n(file.begin() + static_cast<std::ptrdiff_t>(data + p.offset * sizeof(float) + at), bytes,
+                         '\xff'),
+             WriteBytes(path, file);
   }
   FAIL() << "no tensor " << tensor;
 }

@@ -21,10 +21,15 @@ class CheckStartTest : public LedgerTest {
     contents.provenance = {entry};
     if (entry == ProvenanceEntry{}) contents.provenance.clear();
     EXPECT_TRUE(WriteModel(folder_ / "m.wisp", contents).ok());
-    return CheckStart(*ModelFile::Open(folder_ / "m.wisp"), "m.wisp", {.dataset = "log.db", .other_data = other_data_}, ledger);
+    return CheckStart(*ModelFile::Open(folder_ / "m.wisp"), "m.wisp", {.dataset = "log.db", .other_data = other_data_},
+                      ledger);
   }
   static ProvenanceEntry Guaranteed(double epsilon, const char* dataset = "log.db") {
-    return {.mechanisms = {"Gaussian"}, .epsilon = epsilon, .delta = 1e-6, .noise = NoiseOrigin::kSecure, .dataset = dataset};
+    return {.mechanisms = {"Gaussian"},
+            .epsilon = epsilon,
+            .delta = 1e-6,
+            .noise = NoiseOrigin::kSecure,
+            .dataset = dataset};
   }
 
   bool other_data_ = false;
@@ -44,7 +49,8 @@ TEST_F(CheckStartTest, WithoutAGuaranteeTheDataMustBeOther) {
   EXPECT_NE(Check({.dataset = kUnknownDataset}, ledger_).message().find("imported"), std::string::npos);
   EXPECT_EQ(Check({.description = "no label"}, ledger_).code(), StatusCode::kPrivacyRefused);
   EXPECT_EQ(Check({}, ledger_).code(), StatusCode::kPrivacyRefused) << "no provenance at all";
-  EXPECT_EQ(Check({.dataset = "shipped", .base_model_hash = 7}, ledger_).code(), StatusCode::kPrivacyRefused) << "of a base that left no entry";
+  EXPECT_EQ(Check({.dataset = "shipped", .base_model_hash = 7}, ledger_).code(), StatusCode::kPrivacyRefused)
+      << "of a base that left no entry";
   // Other data of the same name, if the user says so; what nobody named stays unknown.
   other_data_ = true;
   EXPECT_TRUE(Check({.dataset = "log.db"}, ledger_).ok());
@@ -56,7 +62,9 @@ TEST_F(CheckStartTest, AGuaranteeMustHaveBeenPaidFromThisLedger) {
   EXPECT_TRUE(Check(Guaranteed(0), ledger_).ok());
   const Status unpaid = Check(Guaranteed(3), ledger_);
   EXPECT_EQ(unpaid.code(), StatusCode::kPrivacyRefused);
-  EXPECT_NE(unpaid.message().find("for epsilon 3 at delta 1e-06, and this ledger has epsilon 0 spent"), std::string::npos) << unpaid.message();
+  EXPECT_NE(unpaid.message().find("for epsilon 3 at delta 1e-06, and this ledger has epsilon 0 spent"),
+            std::string::npos)
+      << unpaid.message();
   ASSERT_TRUE(ledger_.Charge({.mechanism = privacy::Steps(100), .run = "a"}).ok());
   const double spent = *ledger_.Spent(privacy::AtDelta(1e-6));
   EXPECT_TRUE(Check(Guaranteed(spent), ledger_).ok());
@@ -83,7 +91,8 @@ TEST_F(CheckStartTest, DrawsNeedALedgerThatHasWhatTheModelSpent) {
   EXPECT_EQ(check(Guaranteed(3, "other.db"), ledger_), StatusCode::kOk);
 }
 
-// A run's figure and that of all together come from different grids: two parts in a hundred are left to that, and no more.
+// A run's figure and that of all together come from different grids: two parts in a hundred are left to that, and no
+// more.
 TEST_F(CheckStartTest, TheStatedEpsilonMayExceedWhatIsSpentByTwoPartsInAHundred) {
   ASSERT_TRUE(ledger_.Charge({.mechanism = privacy::Steps(100), .run = "a"}).ok());
   const double spent = *ledger_.Spent(privacy::AtDelta(1e-6));

@@ -46,7 +46,8 @@ TEST_F(CheckpointFile, OfAClassifierComesBackAndIsNoneToOlderPrograms) {
   full_.architecture.output_table = OutputTable::kTied;
   full_.item_rows.clear();
   const size_t size = FlatSize(ParametersOf(ClassifierArchitecture{.encoder = full_.architecture, .num_classes = 3}));
-  for (auto* floats : {&full_.weights, &full_.first_moment, &full_.second_moment, &full_.average}) floats->assign(size, 0.5f);
+  for (auto* floats : {&full_.weights, &full_.first_moment, &full_.second_moment, &full_.average})
+    floats->assign(size, 0.5f);
   full_.head_releases = {1, 2, 3};
   const Status written = WriteCheckpoint(path_, full_);
   ASSERT_TRUE(written.ok()) << written.message();

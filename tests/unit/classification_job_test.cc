@@ -1,5 +1,5 @@
-// Whole DP-FP runs: the goal is met by what the ledger charged, in one mechanism and in two; what has no guarantee states
-// none; bad goals are refused before anything is spent.
+// Whole DP-FP runs: the goal is met by what the ledger charged, in one mechanism and in two; what has no guarantee
+// states none; bad goals are refused before anything is spent.
 #include "runtime/train/classification_job.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,8 @@ class ClassificationJobTest : public testing::ClassifierTraining {
     std::mt19937 random(4);
     for (size_t i = 0; i < kRecords; ++i) {
       const int32_t label = static_cast<int32_t>(random() % 2);
-      tokens_.push_back({0, static_cast<int32_t>(1 + 4 * label + random() % 4), static_cast<int32_t>(9 + random() % 3)});
+      tokens_.push_back(
+          {0, static_cast<int32_t>(1 + 4 * label + random() % 4), static_cast<int32_t>(9 + random() % 3)});
       labels_.push_back(label);
     }
     for (size_t i = 0; i < kRecords; ++i) records_.push_back({tokens_[i], labels_[i]});
@@ -30,9 +31,16 @@ class ClassificationJobTest : public testing::ClassifierTraining {
 
   ClassificationJob Job(DpFpMode mode) {
     ClassificationJob job{.records = records_, .architecture = testing::kTinyClassifier, .start_weights = weights_};
-    job.options = {.mode = mode, .expected_batch = 200, .micro_batches = 2, .num_records_public = kRecords, .noise_multiplier = 1,
-                   .encoder = {.clipping_norm = 0.5}, .optimizer = {.kind = OptimizerKind::kAdamW, .learning_rate = 1e-3f}, .run = "run",
-                   .steps_per_charge = 1, .num_threads = 1};
+    job.options = {.mode = mode,
+                   .expected_batch = 200,
+                   .micro_batches = 2,
+                   .num_records_public = kRecords,
+                   .noise_multiplier = 1,
+                   .encoder = {.clipping_norm = 0.5},
+                   .optimizer = {.kind = OptimizerKind::kAdamW, .learning_rate = 1e-3f},
+                   .run = "run",
+                   .steps_per_charge = 1,
+                   .num_threads = 1};
     job.epochs = 1;  // 2 steps
     if (mode == DpFpMode::kPaper) return job;
     job.options.ledger = &ledger_;
@@ -103,7 +111,8 @@ TEST_F(ClassificationJobTest, PaperStatesNothing) {
   EXPECT_TRUE(result->mechanisms.empty());
   EXPECT_EQ(result->norm_bound, 0.0);
   EXPECT_NE(result->description.find("no differential privacy guarantee"), std::string::npos);
-  EXPECT_EQ(result->description.find_first_of("0123456789"), std::string::npos) << "a figure beside what has no guarantee";
+  EXPECT_EQ(result->description.find_first_of("0123456789"), std::string::npos)
+      << "a figure beside what has no guarantee";
   EXPECT_TRUE(ledger_.Entries()->empty());
 }
 
@@ -152,7 +161,8 @@ TEST_F(ClassificationJobTest, BadGoalsAreRefusedBeforeAnythingIsSpent) {
     job = Job(mode);
     job.epochs = 0;
     ExpectRefused(job, StatusCode::kInvalidArgument, "neither epochs nor steps");
-    for (double epochs : std::initializer_list<double>{-1, 1e300, INFINITY, NAN}) {  // as numbers of steps, endless runs
+    // As numbers of steps, endless runs.
+    for (double epochs : std::initializer_list<double>{-1, 1e300, INFINITY, NAN}) {
       job = Job(mode);
       job.epochs = epochs;
       job.progress = [](const ClassificationProgress&) { return false; };
@@ -203,7 +213,8 @@ TEST_F(ClassificationJobTest, ResumedRunEqualsUninterruptedRunBitForBit) {
   for (DpFpMode mode : {DpFpMode::kAggregate, DpFpMode::kClipped, DpFpMode::kPaper}) {
     Ledger other = OpenLedger(std::string("bits ") + ToText(mode));
     ClassificationJob job = Job(mode);
-    job.goal = mode == DpFpMode::kPaper ? PrivacyGoal{} : PrivacyGoal{.epsilon = {}, .noise_multiplier = 2.0, .delta = kDelta};
+    job.goal =
+        mode == DpFpMode::kPaper ? PrivacyGoal{} : PrivacyGoal{.epsilon = {}, .noise_multiplier = 2.0, .delta = kDelta};
     job.options.ledger = mode == DpFpMode::kPaper ? nullptr : &other;
     job.options.encoder.noise_multiplier = 2;
     job.options.release_decay = 0.9;
@@ -230,7 +241,8 @@ TEST_F(ClassificationJobTest, GoesOnInsideItsOwnBudgetWithTheStepsThatFit) {
     job.options.encoder.noise_multiplier = 2;
     job.options.num_steps = 8;
     job.options.steps_per_charge = 3;
-    Ledger whole = OpenLedger(std::string("whole ") + ToText(mode)), own = OpenLedger(std::string("own ") + ToText(mode));
+    Ledger whole = OpenLedger(std::string("whole ") + ToText(mode)),
+           own = OpenLedger(std::string("own ") + ToText(mode));
     job.options.ledger = &whole;
     const double limit = 1.001 * *RunClassificationJob(job)->epsilon;
     job.options.ledger = &own;
@@ -263,7 +275,8 @@ TEST_F(ClassificationJobTest, CheckpointGoesOnOnlyWithTheLedgerThatPaidForIt) {
   Ledger other = OpenLedger("other");
   job.options.ledger = &other;
   EXPECT_NE(RunClassificationJob(job).status().message().find("charged for 0 of the 4 steps"), std::string::npos);
-  const auto head = *privacy::Mechanism::PoissonSubsampledGaussian({.noise_multiplier = 2, .sampling_probability = 0.25, .steps = 4});
+  const auto head =
+      *privacy::Mechanism::PoissonSubsampledGaussian({.noise_multiplier = 2, .sampling_probability = 0.25, .steps = 4});
   ASSERT_TRUE(other.Charge({.mechanism = head, .run = "run", .purpose = kHeadPurpose}).ok());
   EXPECT_NE(RunClassificationJob(job).status().message().find("charged for 0 of the 2 steps"), std::string::npos);
 }

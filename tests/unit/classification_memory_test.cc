@@ -20,8 +20,16 @@ class ClassificationMemory : public testing::ClassifierTraining {
   explicit ClassificationMemory(size_t count = 500) : records_(count, LabelledRecord{tokens_, 1}) {}
 
   DpFpOptions Options(DpFpMode mode, size_t threads, privacy::Ledger* ledger) {
-    DpFpOptions o{.mode = mode, .num_steps = 50, .expected_batch = 20, .micro_batches = 4, .num_records_public = 500, .noise_multiplier = 1,
-                  .encoder = {.noise_multiplier = 1}, .run = "r" + std::to_string(runs_++), .steps_per_charge = 50, .reproducible_seed = 1,
+    DpFpOptions o{.mode = mode,
+                  .num_steps = 50,
+                  .expected_batch = 20,
+                  .micro_batches = 4,
+                  .num_records_public = 500,
+                  .noise_multiplier = 1,
+                  .encoder = {.noise_multiplier = 1},
+                  .run = "r" + std::to_string(runs_++),
+                  .steps_per_charge = 50,
+                  .reproducible_seed = 1,
                   .num_threads = threads};
     if (mode != DpFpMode::kPaper) o.ledger = ledger;
     return o;
@@ -35,7 +43,13 @@ class ClassificationMemory : public testing::ClassifierTraining {
 TEST_F(ClassificationMemory, TrainerHoldsWhatIsPlanned) {
   privacy::Ledger ledger = OpenLedger("l");
   std::vector<ClassifierArchitecture> all = testing::SmallClassifiers();
-  all.push_back({.encoder = {.num_items = 3000, .max_length = 64, .width = 32, .num_heads = 2, .num_blocks = 2, .inner_width = 64, .attend = Attend::kAll},
+  all.push_back({.encoder = {.num_items = 3000,
+                             .max_length = 64,
+                             .width = 32,
+                             .num_heads = 2,
+                             .num_blocks = 2,
+                             .inner_width = 64,
+                             .attend = Attend::kAll},
                  .num_classes = 7});
   for (const ClassifierArchitecture& a : all) {
     const std::vector<float> weights = testing::StartWeights(a, {.table_deviation = 0.5f});

@@ -15,12 +15,17 @@ using schema::ModelT;
 using test::Changed;
 
 struct SmallClassifier {
-  ClassifierDescription description{
-      .architecture = {.encoder = {.num_items = 5, .max_length = 3, .width = 4, .num_heads = 2, .num_blocks = 1, .inner_width = 3, .attend = Attend::kAll},
-                       .num_classes = 3},
-      .class_names = {"bad", "f\xc3\xbcr", "good"},
-      .norm_bound = 1.5,
-      .tokenizer = Tokenizer::kWhitespaceLower};
+  ClassifierDescription description{.architecture = {.encoder = {.num_items = 5,
+                                                                 .max_length = 3,
+                                                                 .width = 4,
+                                                                 .num_heads = 2,
+                                                                 .num_blocks = 1,
+                                                                 .inner_width = 3,
+                                                                 .attend = Attend::kAll},
+                                                     .num_classes = 3},
+                                    .class_names = {"bad", "f\xc3\xbcr", "good"},
+                                    .norm_bound = 1.5,
+                                    .tokenizer = Tokenizer::kWhitespaceLower};
   std::vector<float> weights = Weights();
 
   std::vector<float> Weights() const {
@@ -59,7 +64,8 @@ TEST(ClassifierFile, WhatIsWrittenIsReadBack) {
   ASSERT_TRUE(file.ok()) << file.status().message();
   EXPECT_EQ(file->description(), small.description);
   EXPECT_EQ(file->model().architecture(), small.description.architecture.encoder);
-  EXPECT_TRUE(std::equal(small.weights.begin(), small.weights.end(), file->model().flat_weights().begin(), file->model().flat_weights().end()));
+  EXPECT_TRUE(std::equal(small.weights.begin(), small.weights.end(), file->model().flat_weights().begin(),
+                         file->model().flat_weights().end()));
   EXPECT_EQ(file->model().FindItem("b"), std::optional<uint32_t>(3));
   ASSERT_EQ(file->model().provenance().size(), 1u);
   EXPECT_EQ(file->model().provenance()[0], small.contents().provenance[0]);
@@ -111,13 +117,22 @@ TEST(ClassifierFile, LiesAreRefused) {
   const Lie lies[] = {
       {"num_classes is 1, allowed are 2 to", [](ModelT& m) { m.classifier->num_classes = 1; }},
       {"num_classes is 4294967295", [](ModelT& m) { m.classifier->num_classes = 0xffffffff; }},
-      {"the architecture needs [4, 4]", [](ModelT& m) { m.classifier->num_classes = 4; m.class_names.emplace_back("new"); }},
+      {"the architecture needs [4, 4]",
+       [](ModelT& m) {
+         m.classifier->num_classes = 4;
+         m.class_names.emplace_back("new");
+       }},
       {"tokenizer is 3", [](ModelT& m) { m.classifier->tokenizer = schema::Tokenizer(3); }, StatusCode::kUnsupported},
       {"norm_bound is -1", [](ModelT& m) { m.classifier->norm_bound = -1; }},
       {"norm_bound is inf", [](ModelT& m) { m.classifier->norm_bound = INFINITY; }},
       {"norm_bound is ", [](ModelT& m) { m.classifier->norm_bound = NAN; }},
-      {"has a tokenizer, but no item_keys", [](ModelT& m) { m.item_keys.clear(); m.item_key_order.clear(); }},
-      {"class_names has 2 entries, allowed are none or one for each of 3 classes", [](ModelT& m) { m.class_names.pop_back(); }},
+      {"has a tokenizer, but no item_keys",
+       [](ModelT& m) {
+         m.item_keys.clear();
+         m.item_key_order.clear();
+       }},
+      {"class_names has 2 entries, allowed are none or one for each of 3 classes",
+       [](ModelT& m) { m.class_names.pop_back(); }},
       {"two classes have the name \"bad\"", [](ModelT& m) { m.class_names[2] = "bad"; }},
       {"a class has an empty name", [](ModelT& m) { m.class_names[1] = ""; }},
       {"class_names is not text", [](ModelT& m) { m.class_names[1] = "a\x1b[2J"; }},
@@ -142,10 +157,15 @@ TEST(ClassifierFile, WriterRefusesWhatReadersWould) {
     change(small);
     return WriteClassifier(folder / "c.wisp", small.contents(), small.description);
   };
-  EXPECT_EQ(write([](SmallClassifier& s) { s.description.architecture.num_classes = 1; }).code(), StatusCode::kInvalidArgument);
-  EXPECT_EQ(write([](SmallClassifier& s) { s.description.class_names = {"a", "b", "a"}; }).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(write([](SmallClassifier& s) { s.description.architecture.num_classes = 1; }).code(),
+            StatusCode::kInvalidArgument);
+  EXPECT_EQ(write([](SmallClassifier& s) {
+              s.description.class_names = {"a", "b", "a"};
+            }).code(),
+            StatusCode::kInvalidArgument);
   EXPECT_EQ(write([](SmallClassifier& s) { s.description.norm_bound = NAN; }).code(), StatusCode::kInvalidArgument);
-  EXPECT_EQ(write([](SmallClassifier& s) { s.weights.back() = 0, s.weights[0] = NAN; }).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(write([](SmallClassifier& s) { s.weights.back() = 0, s.weights[0] = NAN; }).code(),
+            StatusCode::kInvalidArgument);
   EXPECT_EQ(write([](SmallClassifier& s) { s.weights.pop_back(); }).code(), StatusCode::kInvalidArgument);
   SmallClassifier small;
   ModelContents contents = small.contents();
@@ -156,7 +176,8 @@ TEST(ClassifierFile, WriterRefusesWhatReadersWould) {
 
 TEST(ClassifierFile, EveryTruncationIsRefused) {
   const std::string whole = SmallClassifier().Bytes();
-  for (size_t size = 0; size < whole.size(); ++size) ASSERT_FALSE(OpenBytes(whole.substr(0, size)).ok()) << size << " bytes";
+  for (size_t size = 0; size < whole.size(); ++size)
+    ASSERT_FALSE(OpenBytes(whole.substr(0, size)).ok()) << size << " bytes";
 }
 
 TEST(ClassifierFile, EveryDamagedByteIsRefusedOrIsAWeightAndFound) {

@@ -51,9 +51,11 @@ TEST_P(ClassifierTest, LossAndRepresentationEqualTheNaiveOnes) {
       RecordContext context = h.Context();
       const std::vector<double> expected = naive.Represent(c.tokens);
       const float* representation = h.graph.Represent(context, c.tokens);
-      for (size_t k = 0; k < expected.size(); ++k) EXPECT_NEAR(representation[k], expected[k], 2e-5) << ops->name << ", " << c.name;
+      for (size_t k = 0; k < expected.size(); ++k)
+        EXPECT_NEAR(representation[k], expected[k], 2e-5) << ops->name << ", " << c.name;
       const LabelledRecord record{c.tokens, c.label};
-      EXPECT_NEAR(h.graph.Forward(context, record, c.input), naive.Loss(record, c.input), 2e-5) << ops->name << ", " << c.name;
+      EXPECT_NEAR(h.graph.Forward(context, record, c.input), naive.Loss(record, c.input), 2e-5)
+          << ops->name << ", " << c.name;
     }
   }
 }
@@ -81,7 +83,8 @@ TEST_P(ClassifierTest, GradientsAndNormsEqualDualNumbers) {
 
 INSTANTIATE_TEST_SUITE_P(EverySwitch, ClassifierTest, ::testing::Range<size_t>(0, SmallClassifiers().size()));
 
-// A graph for inference, whose blocks take turns in one room, gives the bits of training's in less of it; deep ones most of all.
+// A graph for inference, whose blocks take turns in one room, gives the bits of training's in less of it; deep ones
+// most of all.
 TEST(Classifier, GraphForInferenceGivesTheSameInLessRoom) {
   std::vector<ClassifierArchitecture> all = SmallClassifiers();
   all.push_back(all[0]);
@@ -101,7 +104,8 @@ TEST(Classifier, GraphForInferenceGivesTheSameInLessRoom) {
       RecordContext reference = training.Context();
       const float* expected = training.graph.Logits(reference, c.tokens, {});
       const float* logits = graph.Logits(context, c.tokens, {});
-      for (size_t k = 0; k < a.num_classes; ++k) EXPECT_EQ(logits[k], expected[k]) << c.name << ", " << a.encoder.num_blocks << " blocks";
+      for (size_t k = 0; k < a.num_classes; ++k)
+        EXPECT_EQ(logits[k], expected[k]) << c.name << ", " << a.encoder.num_blocks << " blocks";
     }
   }
 }

@@ -26,23 +26,32 @@ inline std::vector<float> RandomClassifierWeights(const ClassifierArchitecture& 
   const auto parameters = ParametersOf(a);
   std::vector<float> weights(FlatSize(parameters), 0.0f);
   for (const ParameterSpec& p : parameters) {
-    for (size_t i = 0; i < p.size(); ++i) weights[p.offset + i] = normal(random) + (p.name.ends_with("gain") ? 1.0f : 0.0f);
+    for (size_t i = 0; i < p.size(); ++i)
+      weights[p.offset + i] = normal(random) + (p.name.ends_with("gain") ? 1.0f : 0.0f);
   }
   return weights;
 }
 
-inline constexpr ClassifierArchitecture kTinyClassifier{
-    .encoder = {.num_items = 12, .max_length = 4, .width = 8, .num_heads = 2, .num_blocks = 1, .inner_width = 8, .attend = Attend::kAll},
-    .num_classes = 2};
+inline constexpr ClassifierArchitecture kTinyClassifier{.encoder = {.num_items = 12,
+                                                                    .max_length = 4,
+                                                                    .width = 8,
+                                                                    .num_heads = 2,
+                                                                    .num_blocks = 1,
+                                                                    .inner_width = 8,
+                                                                    .attend = Attend::kAll},
+                                                        .num_classes = 2};
 
-// Initial weights, always the same. A head of deviation 0 is 0, and the first step's gradient does not reach the encoder.
-inline std::vector<float> StartWeights(const ClassifierArchitecture& a, const InitialisationOptions& options, double head_deviation = 0) {
+// Initial weights, always the same. A head of deviation 0 is 0, and the first step's gradient does not reach the
+// encoder.
+inline std::vector<float> StartWeights(const ClassifierArchitecture& a, const InitialisationOptions& options,
+                                       double head_deviation = 0) {
   const auto parameters = ParametersOf(a);
   std::vector<float> weights(FlatSize(parameters));
   auto random = privacy::RandomStream::Reproducible(3, privacy::StreamPurpose::kInitialisation);
   InitialiseClassifier(a, options, random, weights);
   const ParameterSpec& head = parameters[FindParameter(parameters, "head.weight")];
-  for (size_t i = 0; i < head.size(); ++i) weights[head.offset + i] += static_cast<float>(head_deviation * random.Normal());
+  for (size_t i = 0; i < head.size(); ++i)
+    weights[head.offset + i] += static_cast<float>(head_deviation * random.Normal());
   return weights;
 }
 
@@ -120,10 +129,14 @@ inline std::vector<double> NaiveClassifierGradient(const ClassifierArchitecture&
 class ClassifierHarness {
  public:
   ClassifierHarness(const ClassifierArchitecture& a, std::vector<float> weights, const kernels::OpTable& ops)
-      : graph(a, ops), flat(std::move(weights)), packed(graph.pack_plan().size()), buffers(graph.AllocateForTraining()),
+      : graph(a, ops),
+        flat(std::move(weights)),
+        packed(graph.pack_plan().size()),
+        buffers(graph.AllocateForTraining()),
         view{&ops, &graph.pack_plan(), &graph.parameters(), flat.data(), packed.data()} {
     graph.pack_plan().Pack(ops, flat.data(), packed.data(), 0, 1);
-    std::memset(buffers.backward[Slot<std::byte>{0}], 0xff, buffers.backward.size_bytes());  // NaN: nothing may be read before it is written
+    // NaN: nothing may be read before it is written.
+    std::memset(buffers.backward[Slot<std::byte>{0}], 0xff, buffers.backward.size_bytes());
   }
   RecordContext Context() const { return {.weights = view, .buffers = buffers}; }
   RecordOutcome Add(const LabelledRecord& record, const HeadInput& input, PhantomGradients& gradients) {
@@ -141,7 +154,9 @@ class ClassifierHarness {
     return gradients.FinishRecord(replayer);
   }
   PhantomGradients::Setup Setup() const {
-    return {.parameters = graph.parameters(), .head_parameter = graph.head_weight(), .max_rows = graph.architecture().encoder.max_length,
+    return {.parameters = graph.parameters(),
+            .head_parameter = graph.head_weight(),
+            .max_rows = graph.architecture().encoder.max_length,
             .worker = 0};
   }
 
@@ -154,8 +169,14 @@ class ClassifierHarness {
 };
 
 inline std::vector<ClassifierArchitecture> SmallClassifiers() {
-  ClassifierArchitecture base{.encoder = {.num_items = 9, .max_length = 6, .width = 4, .num_heads = 2, .num_blocks = 2, .inner_width = 6,
-                                          .embedding_scale = 1.7f, .attend = Attend::kAll},
+  ClassifierArchitecture base{.encoder = {.num_items = 9,
+                                          .max_length = 6,
+                                          .width = 4,
+                                          .num_heads = 2,
+                                          .num_blocks = 2,
+                                          .inner_width = 6,
+                                          .embedding_scale = 1.7f,
+                                          .attend = Attend::kAll},
                               .num_classes = 3};
   std::vector<ClassifierArchitecture> all(4, base);
   all[1].encoder.norm = NormPlacement::kPost;

@@ -25,7 +25,8 @@ TEST(ClippingCheck, TheBoundOfASumIsThatOfItsGrid) {
     EXPECT_NEAR(sum.steps_per_unit * clipping_norm / 0x1p30, 1, 1e-6);
     for (ClipKind kind : {ClipKind::kFlat, ClipKind::kAutomatic}) {
       const ClipRule rule = ClipOnGrid(kind, grid);
-      for (double norm : {clipping_norm / 10, clipping_norm, 50 * clipping_norm}) EXPECT_LT(rule.Factor(norm) * norm, clipping_norm) << norm;
+      for (double norm : {clipping_norm / 10, clipping_norm, 50 * clipping_norm})
+        EXPECT_LT(rule.Factor(norm) * norm, clipping_norm) << norm;
     }
   }
 }

@@ -1,4 +1,5 @@
-// What a composition states for noise on a grid: (epsilon, delta) of the continuous mechanisms becomes (epsilon + 2 eta, e^eta delta).
+// What a composition states for noise on a grid: (epsilon, delta) of the continuous mechanisms becomes (epsilon + 2
+// eta, e^eta delta).
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -27,7 +28,8 @@ TEST(Composition, SlackCostsEpsilonAndDelta) {
     Composition composition;
     composition.Add(gaussian, NoiseKind::kSecure, eta / 2);
     Composition twice = composition;
-    composition.Add(*Mechanism::Gaussian({.noise_multiplier = 1e9}), NoiseKind::kSecure, eta / 2);  // costs next to nothing
+    // Costs next to nothing.
+    composition.Add(*Mechanism::Gaussian({.noise_multiplier = 1e9}), NoiseKind::kSecure, eta / 2);
     const double stated = *composition.Epsilon(*Delta::Create(delta));
     const double continuous = *PldEpsilon(alone, *Delta::Create(delta * std::exp(-eta)));
     EXPECT_NEAR(stated, continuous + 2 * eta, 1e-3) << eta;

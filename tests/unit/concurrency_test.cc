@@ -1,5 +1,5 @@
-// What several threads do at once, over whole parts: one ledger, an app's threads under the C interface, recommending while training.
-// The same under ThreadSanitizer finds what these figures cannot (tools/dev sanitize thread).
+// What several threads do at once, over whole parts: one ledger, an app's threads under the C interface, recommending
+// while training. The same under ThreadSanitizer finds what these figures cannot (tools/dev sanitize thread).
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -77,8 +77,9 @@ TEST_F(Concurrency, RecommendingWhileTraining_SeesWholeModelsOnly) {
       ++answers;
     } while (!done);
   });
-  auto trainer = *Trainer::Create(kSmall, start_, ring_.records,
-                                  {.num_steps = 20, .expected_batch = 16, .optimizer = {.learning_rate = 0.01f}, .seed = 5, .num_threads = 2});
+  auto trainer = *Trainer::Create(
+      kSmall, start_, ring_.records,
+      {.num_steps = 20, .expected_batch = 16, .optimizer = {.learning_rate = 0.01f}, .seed = 5, .num_threads = 2});
   for (int step = 0; step < 20; ++step) {
     EXPECT_TRUE(trainer->Step().ok());
     WriteStart(path, trainer->weights());
@@ -113,7 +114,10 @@ TEST_F(Concurrency, CInterfaceOnTheAppsThreads_GivesWhatOneThreadGives) {
     how.run_tasks = run_tasks;
     EXPECT_EQ(wisp_model_open(path.c_str(), &model, &error), WISP_OK) << error.message;
     for (int call = 0; call < 3; ++call) {
-      EXPECT_EQ(wisp_recommend_batch(model, histories.data(), lengths.data(), n, nullptr, &how, 3, best.data(), found.data(), &error), WISP_OK) << error.message;
+      EXPECT_EQ(wisp_recommend_batch(model, histories.data(), lengths.data(), n, nullptr, &how, 3, best.data(),
+                                     found.data(), &error),
+                WISP_OK)
+          << error.message;
     }
     wisp_model_close(model);
     std::vector<std::pair<int32_t, float>> all;

@@ -24,7 +24,9 @@ inline void* CountedNew(size_t size, size_t alignment) {
 }  // namespace wisp::testing
 
 void* operator new(size_t size) { return wisp::testing::CountedNew(size, alignof(std::max_align_t)); }
-void* operator new(size_t size, std::align_val_t alignment) { return wisp::testing::CountedNew(size, static_cast<size_t>(alignment)); }
+void* operator new(size_t size, std::align_val_t alignment) {
+  return wisp::testing::CountedNew(size, static_cast<size_t>(alignment));
+}
 void operator delete(void* p) noexcept { std::free(p); }
 void operator delete(void* p, size_t) noexcept { std::free(p); }
 void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }

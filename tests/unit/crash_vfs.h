@@ -79,8 +79,10 @@ inline std::map<std::string, sqlite3_file*>& OpenFiles() {
 inline void NameChanges(const char* path) {
   if (g_state.plan.kind != CrashKind::kPowerLoss || g_state.names.contains(path)) return;
   std::ifstream file(path, std::ios::binary);
-  if (file) g_state.names[path] = std::string(std::istreambuf_iterator<char>(file), {});
-  else g_state.names[path] = std::nullopt;
+  if (file)
+    g_state.names[path] = std::string(std::istreambuf_iterator<char>(file), {});
+  else
+    g_state.names[path] = std::nullopt;
 }
 
 [[noreturn]] inline void Crash() {
@@ -181,23 +183,40 @@ inline int Sync(sqlite3_file* file, int flags) {
   inline int name parameters {                                                               \
     return Of(file)->real()->pMethods->x##name(Of(file)->real() __VA_OPT__(, ) __VA_ARGS__); \
   }
-WISP_FORWARD(Lock, (sqlite3_file* file, int level), level)
-WISP_FORWARD(Unlock, (sqlite3_file* file, int level), level)
-WISP_FORWARD(CheckReservedLock, (sqlite3_file* file, int* out), out)
-WISP_FORWARD(FileControl, (sqlite3_file* file, int op, void* arg), op, arg)
-WISP_FORWARD(SectorSize, (sqlite3_file* file))
-WISP_FORWARD(ShmMap, (sqlite3_file* file, int page, int size, int extend, void volatile** out), page, size, extend, out)
-WISP_FORWARD(ShmLock, (sqlite3_file* file, int offset, int n, int flags), offset, n, flags)
-WISP_FORWARD(ShmUnmap, (sqlite3_file* file, int remove), remove)
+WISP_FORWARD(Lock, (sqlite3_file * file, int level), level)
+WISP_FORWARD(Unlock, (sqlite3_file * file, int level), level)
+WISP_FORWARD(CheckReservedLock, (sqlite3_file * file, int* out), out)
+WISP_FORWARD(FileControl, (sqlite3_file * file, int op, void* arg), op, arg)
+WISP_FORWARD(SectorSize, (sqlite3_file * file))
+WISP_FORWARD(ShmMap, (sqlite3_file * file, int page, int size, int extend, void volatile** out), page, size, extend,
+             out)
+WISP_FORWARD(ShmLock, (sqlite3_file * file, int offset, int n, int flags), offset, n, flags)
+WISP_FORWARD(ShmUnmap, (sqlite3_file * file, int remove), remove)
 #undef WISP_FORWARD
 inline void ShmBarrier(sqlite3_file* file) { Of(file)->real()->pMethods->xShmBarrier(Of(file)->real()); }
 // No promises about the disk: nothing is atomic, appended safely or written in order.
 inline int DeviceCharacteristics(sqlite3_file*) { return 0; }
 
 inline int Open(sqlite3_vfs*, const char* path, sqlite3_file* file, int flags, int* out_flags) {
-  static const sqlite3_io_methods methods = {
-      2, Close, Read, WriteBytes, Truncate, Sync, Size, Lock, Unlock, CheckReservedLock, FileControl, SectorSize,
-      DeviceCharacteristics, ShmMap, ShmLock, ShmBarrier, ShmUnmap, nullptr, nullptr};
+  static const sqlite3_io_methods methods = {2,
+                                             Close,
+                                             Read,
+                                             WriteBytes,
+                                             Truncate,
+                                             Sync,
+                                             Size,
+                                             Lock,
+                                             Unlock,
+                                             CheckReservedLock,
+                                             FileControl,
+                                             SectorSize,
+                                             DeviceCharacteristics,
+                                             ShmMap,
+                                             ShmLock,
+                                             ShmBarrier,
+                                             ShmUnmap,
+                                             nullptr,
+                                             nullptr};
   File* f = Of(file);
   f->path = path;
   f->syncs_folder = (flags & SQLITE_OPEN_CREATE) != 0 && (flags & (SQLITE_OPEN_MAIN_JOURNAL | SQLITE_OPEN_WAL)) != 0;

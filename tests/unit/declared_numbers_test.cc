@@ -1,5 +1,5 @@
-// Steps and sampling probability are those of the declared number of records, whatever number there is: a run on N records that
-// declares M is, in everything that its ledger and its result show, a run of M.
+// Steps and sampling probability are those of the declared number of records, whatever number there is: a run on N
+// records that declares M is, in everything that its ledger and its result show, a run of M.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -26,11 +26,18 @@ class DeclaredNumbers : public ::testing::Test {
     }
     for (int i = 0; i < 20; ++i) sequences_.item_keys.push_back(std::to_string(i));
   }
-  Ledger OpenLedger(const std::string& name) { return *Ledger::Open(folder_ / name, {.dataset = "ring", .unit = privacy::PrivacyUnit::kUser}); }
+  Ledger OpenLedger(const std::string& name) {
+    return *Ledger::Open(folder_ / name, {.dataset = "ring", .unit = privacy::PrivacyUnit::kUser});
+  }
   TrainingJob Job(Method method, uint32_t declared, Ledger& ledger) {
     TrainingJob job{.sequences = &sequences_};
-    job.architecture = {.num_items = 20, .max_length = 8, .width = 8, .num_heads = 1, .num_blocks = 1, .inner_width = 8};
-    job.training = {.method = method, .sampling = Sampling::kPoisson, .expected_batch = 20, .num_records_public = declared, .num_threads = 1,
+    job.architecture = {
+        .num_items = 20, .max_length = 8, .width = 8, .num_heads = 1, .num_blocks = 1, .inner_width = 8};
+    job.training = {.method = method,
+                    .sampling = Sampling::kPoisson,
+                    .expected_batch = 20,
+                    .num_records_public = declared,
+                    .num_threads = 1,
                     .sparse = {.map_threshold = 2}};
     job.training.privacy.ledger = &ledger;
     job.training.privacy.run = "run";
@@ -61,7 +68,8 @@ TEST_F(DeclaredNumbers, StepsAndProbabilityOfARunAreOfTheDeclaredRecords) {
   }
 }
 
-// Two logs of different size and the same declaration are charged alike, noise that is found for a target epsilon included.
+// Two logs of different size and the same declaration are charged alike, noise that is found for a target epsilon
+// included.
 TEST_F(DeclaredNumbers, CalibrationSeesTheDeclaredRecordsOnly) {
   std::string charged[2];
   double noise[2];
@@ -85,7 +93,8 @@ TEST_F(DeclaredNumbers, CalibrationSeesTheDeclaredRecordsOnly) {
   EXPECT_EQ(charged[0], charged[1]);
 }
 
-// A delta that would allow publishing one of the declared records is refused, however many there are; and one that would not, is not.
+// A delta that would allow publishing one of the declared records is refused, however many there are; and one that
+// would not, is not.
 TEST_F(DeclaredNumbers, DeltaIsHeldAgainstTheDeclaredRecords) {
   Ledger ledger = OpenLedger("delta");
   TrainingJob job = Job(Method::kPhantom, 2000, ledger);
@@ -98,8 +107,8 @@ TEST_F(DeclaredNumbers, DeltaIsHeldAgainstTheDeclaredRecords) {
   EXPECT_TRUE(RunTrainingJob(job).ok());
 }
 
-// The batches themselves, too, are drawn with the declared probability: 80 people with 20 / 400 each are 4 in the mean, not 20. The
-// mean of 60 such counts has a deviation of 0.25: five of them, alpha 6e-7.
+// The batches themselves, too, are drawn with the declared probability: 80 people with 20 / 400 each are 4 in the mean,
+// not 20. The mean of 60 such counts has a deviation of 0.25: five of them, alpha 6e-7.
 TEST_F(DeclaredNumbers, BatchesAreDrawnWithTheDeclaredProbability) {
   Ledger ledger = OpenLedger("draws");
   const testing::Ring ring(20, kUsers, 7);
@@ -125,9 +134,17 @@ TEST_F(DeclaredTexts, StepsAndProbabilityOfAClassifierAreOfTheDeclaredTexts) {
     for (uint32_t declared : {60u, 600u}) {
       privacy::Ledger ledger = OpenLedger(std::to_string(declared) + " " + std::to_string(static_cast<int>(mode)));
       ClassificationJob job{.records = records, .architecture = testing::kTinyClassifier, .start_weights = weights};
-      job.options = {.mode = mode, .expected_batch = 30, .micro_batches = 2, .num_records_public = declared, .noise_multiplier = 1,
-                     .encoder = {.noise_multiplier = 2, .clipping_norm = 0.5}, .optimizer = {.kind = OptimizerKind::kAdamW, .learning_rate = 1e-3f},
-                     .ledger = &ledger, .run = "run", .reproducible_seed = 3, .num_threads = 1};
+      job.options = {.mode = mode,
+                     .expected_batch = 30,
+                     .micro_batches = 2,
+                     .num_records_public = declared,
+                     .noise_multiplier = 1,
+                     .encoder = {.noise_multiplier = 2, .clipping_norm = 0.5},
+                     .optimizer = {.kind = OptimizerKind::kAdamW, .learning_rate = 1e-3f},
+                     .ledger = &ledger,
+                     .run = "run",
+                     .reproducible_seed = 3,
+                     .num_threads = 1};
       job.epochs = 1;
       job.goal = {.epsilon = {}, .noise_multiplier = 2, .delta = 1e-4};
       const auto result = RunClassificationJob(job);
@@ -136,7 +153,9 @@ TEST_F(DeclaredTexts, StepsAndProbabilityOfAClassifierAreOfTheDeclaredTexts) {
       const auto entries = *ledger.Entries();
       ASSERT_EQ(entries.size(), declared / 30 * (mode == DpFpMode::kClipped ? 2 : 1));
       for (const auto& entry : entries) {
-        EXPECT_DOUBLE_EQ(entry.mechanism.sampling_probability(), 30.0 / declared / (entry.purpose == "encoder training" ? 1 : 2)) << entry.purpose;
+        EXPECT_DOUBLE_EQ(entry.mechanism.sampling_probability(),
+                         30.0 / declared / (entry.purpose == "encoder training" ? 1 : 2))
+            << entry.purpose;
       }
     }
   }

@@ -1,5 +1,5 @@
-// Accounting of draws: randomised response against enumeration and exact figures of small cases, Renyi divergences, draws
-// together with Gaussian mechanisms, extremes. Bounded-range draws: bounded_range_test.cc.
+// Accounting of draws: randomised response against enumeration and exact figures of small cases, Renyi divergences,
+// draws together with Gaussian mechanisms, extremes. Bounded-range draws: bounded_range_test.cc.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,9 +24,11 @@ std::vector<double> Mixed(const std::vector<double>& q, const std::vector<double
 
 // delta of T draws of randomised response by the trinomial formula, in long double.
 double TrinomialDelta(double support, double lambda, int draws, double epsilon) {
-  const long double low = (1 - lambda) / support, high = lambda + low, still = 1 - high - low, eps0 = std::log(high / low);
+  const long double low = (1 - lambda) / support, high = lambda + low, still = 1 - high - low,
+                    eps0 = std::log(high / low);
   std::vector<long double> log_factorial(static_cast<size_t>(draws) + 1, 0);
-  for (size_t i = 1; i < log_factorial.size(); ++i) log_factorial[i] = log_factorial[i - 1] + std::log(static_cast<long double>(i));
+  for (size_t i = 1; i < log_factorial.size(); ++i)
+    log_factorial[i] = log_factorial[i - 1] + std::log(static_cast<long double>(i));
   long double delta = 0;
   for (int up = 0; up <= draws; ++up) {
     for (int down = 0; up + down <= draws && down < up; ++down) {
@@ -72,7 +74,8 @@ TEST(Response, GoldenOfDecoding) {
   EXPECT_GE(Pld(m, 1e-6), exact - 1e-12);
   EXPECT_LE(Pld(m, 1e-6), exact + 1e-6);
   // On a common grid, as beside other kinds.
-  const DiscretePld grid = Regrid(ResponseLattice(m[0]), 1e-4), steps = Compose({{Discretise(*m[0].WithSteps(1), Direction::kAdd, 1e-4), 100}});
+  const DiscretePld grid = Regrid(ResponseLattice(m[0]), 1e-4),
+                    steps = Compose({{Discretise(*m[0].WithSteps(1), Direction::kAdd, 1e-4), 100}});
   EXPECT_GE(EpsilonOf(grid, 1e-6), exact);
   EXPECT_LE(EpsilonOf(grid, 1e-6), exact + 1e-3);
   EXPECT_GE(EpsilonOf(steps, 1e-6), exact);
@@ -80,10 +83,12 @@ TEST(Response, GoldenOfDecoding) {
 }
 
 TEST(Response, DeltaEqualsTrinomialFormula) {
-  for (const auto& [support, lambda, draws] : {std::tuple{10000, 1e-4, 100}, {10000, 1e-3, 40}, {50, 0.01, 30}, {2, 0.3, 10}, {3, 0.05, 200}}) {
+  for (const auto& [support, lambda, draws] :
+       {std::tuple{10000, 1e-4, 100}, {10000, 1e-3, 40}, {50, 0.01, 30}, {2, 0.3, 10}, {3, 0.05, 200}}) {
     for (double epsilon : {0.0, 0.1, 0.5, 1.0, 1.38, 2.0, 5.0, 9.0}) {
       const double exact = TrinomialDelta(support, lambda, draws, epsilon);
-      const double bound = *PldDelta(std::vector{Response(static_cast<uint64_t>(support), lambda, static_cast<uint64_t>(draws))}, epsilon);
+      const double bound = *PldDelta(
+          std::vector{Response(static_cast<uint64_t>(support), lambda, static_cast<uint64_t>(draws))}, epsilon);
       EXPECT_GE(bound, exact * (1 - 1e-12)) << support << " " << lambda << " " << draws << " " << epsilon;
       EXPECT_LE(bound, exact * (1 + 1e-7) + 1e-28) << support << " " << lambda << " " << draws << " " << epsilon;
     }
@@ -98,11 +103,14 @@ TEST(Response, PairDominatesEveryDrawAndSomeDrawReachesIt) {
     const double lambda = std::uniform_real_distribution<double>(0.001, 0.95)(random);
     std::vector<double> u = RandomDistribution(random, size, false);
     if (trial % 3 == 0) u.assign(size, 1.0 / static_cast<double>(size));
-    const size_t least = static_cast<size_t>(std::min_element(u.begin(), u.end()) - u.begin()), other = (least + 1) % size;
-    const DiscretePld pair = ResponseLattice(*Mechanism::NonUniformResponse({.min_probability = u[least], .lambda = lambda}));
+    const size_t least = static_cast<size_t>(std::min_element(u.begin(), u.end()) - u.begin()),
+                 other = (least + 1) % size;
+    const DiscretePld pair =
+        ResponseLattice(*Mechanism::NonUniformResponse({.min_probability = u[least], .lambda = lambda}));
     std::vector<double> single(size, 0.0), another(size, 0.0);
     single[least] = another[other] = 1;
-    const auto p = Mixed(RandomDistribution(random, size, true), u, lambda), q = Mixed(RandomDistribution(random, size, true), u, lambda);
+    const auto p = Mixed(RandomDistribution(random, size, true), u, lambda),
+               q = Mixed(RandomDistribution(random, size, true), u, lambda);
     const auto worst = Mixed(single, u, lambda), beside = Mixed(another, u, lambda);
     for (double epsilon = -6; epsilon <= 6; epsilon += 0.25) {
       const double bound = DeltaOf(pair, epsilon);
@@ -122,12 +130,15 @@ TEST(Response, AdaptiveDrawsAreCovered) {
   const std::vector m = {Response(4, lambda, 2)};
   for (int trial = 0; trial < 200; ++trial) {
     std::vector<double> p, q;
-    const auto first_p = Mixed(RandomDistribution(random, 4, true), u, lambda), first_q = Mixed(RandomDistribution(random, 4, true), u, lambda);
+    const auto first_p = Mixed(RandomDistribution(random, 4, true), u, lambda),
+               first_q = Mixed(RandomDistribution(random, 4, true), u, lambda);
     for (size_t j = 0; j < 4; ++j) {
-      const auto second_p = Mixed(RandomDistribution(random, 4, true), u, lambda), second_q = Mixed(RandomDistribution(random, 4, true), u, lambda);
+      const auto second_p = Mixed(RandomDistribution(random, 4, true), u, lambda),
+                 second_q = Mixed(RandomDistribution(random, 4, true), u, lambda);
       for (size_t l = 0; l < 4; ++l) p.push_back(first_p[j] * second_p[l]), q.push_back(first_q[j] * second_q[l]);
     }
-    for (double epsilon : {0.0, 0.3, 0.7, 1.2, 2.0}) EXPECT_LE(HockeyStick(p, q, epsilon), *PldDelta(m, epsilon) + 1e-14);
+    for (double epsilon : {0.0, 0.3, 0.7, 1.2, 2.0})
+      EXPECT_LE(HockeyStick(p, q, epsilon), *PldDelta(m, epsilon) + 1e-14);
   }
 }
 
@@ -194,7 +205,8 @@ double RdpAt(const Mechanism& m, double order) {
   const double delta = 1e-5, orders[] = {order};
   const double many = 1000;  // draws, so that no figure is cut off at 0
   return (*RdpEpsilonAtOrders(std::vector{*m.WithSteps(1000)}, DeltaAt(delta), orders) - std::log1p(-1 / order) +
-          (std::log(delta) + std::log(order)) / (order - 1)) / many;
+          (std::log(delta) + std::log(order)) / (order - 1)) /
+         many;
 }
 
 double Renyi(const std::vector<double>& p, const std::vector<double>& q, double order) {
@@ -208,7 +220,8 @@ TEST(Rdp, ResponseEqualsTheDefinition) {
     const double low = (1 - lambda) / support;
     std::vector<double> p = {lambda + low, low, std::max(0.0, 1 - lambda - 2 * low)}, q = {low, lambda + low, p[2]};
     for (double order : {1.5, 2.0, 7.0, 40.0}) {
-      EXPECT_NEAR(RdpAt(Response(static_cast<uint64_t>(support), lambda), order), Renyi(p, q, order), 1e-11) << support << " " << order;
+      EXPECT_NEAR(RdpAt(Response(static_cast<uint64_t>(support), lambda), order), Renyi(p, q, order), 1e-11)
+          << support << " " << order;
     }
   }
 }
@@ -228,16 +241,19 @@ TEST(Rdp, BoundedRangeIsTheSupremumOfTheFamily) {
     }
   }
   EXPECT_NEAR(RdpAt(Range(1e-3), 2), 1e-6 / 4, 1e-12);
-  // chi-squared of the pair at order 2: E e^L - 1 = lambda (e^eps0 - 1) + low (e^eps0 + e^-eps0 - 2), about 2 eps0^2 low.
+  // chi-squared of the pair at order 2: E e^L - 1 = lambda (e^eps0 - 1) + low (e^eps0 + e^-eps0 - 2), about 2 eps0^2
+  // low.
   const Mechanism tiny = *Mechanism::NonUniformResponse({.min_probability = 0.1, .lambda = 1e-9});
   const double orders[] = {2};
-  const double rdp = *RdpEpsilonAtOrders(std::vector{*tiny.WithSteps(uint64_t{1} << 50)}, DeltaAt(0.25), orders) - std::log(0.5) + std::log(0.25 * 2);
+  const double rdp = *RdpEpsilonAtOrders(std::vector{*tiny.WithSteps(uint64_t{1} << 50)}, DeltaAt(0.25), orders) -
+                     std::log(0.5) + std::log(0.25 * 2);
   EXPECT_NEAR(rdp, 0x1p50 * 2 * 0.1 * 1e-16, 1e-6);
 }
 
 double Cdf(double x) { return 0.5 * std::erfc(-x * M_SQRT1_2); }
 
-// delta(epsilon) of a Gaussian beside draws: the mean over the draws' losses of the Gaussian's at epsilon less the loss.
+// delta(epsilon) of a Gaussian beside draws: the mean over the draws' losses of the Gaussian's at epsilon less the
+// loss.
 TEST(Mixed, ResponseBesideGaussianEqualsTheMeanOverItsLosses) {
   const double sigma = 2, lambda = 0.2, support = 6, low = (1 - lambda) / support, eps0 = std::log1p(lambda / low);
   const std::vector m = {*Mechanism::Gaussian({.noise_multiplier = sigma}), Response(6, lambda)};
@@ -245,7 +261,8 @@ TEST(Mixed, ResponseBesideGaussianEqualsTheMeanOverItsLosses) {
     return Cdf(1 / (2 * sigma) - epsilon * sigma) - std::exp(epsilon) * Cdf(-1 / (2 * sigma) - epsilon * sigma);
   };
   for (double epsilon : {0.0, 0.5, 1.0, 2.0, 3.0}) {
-    const double exact = (lambda + low) * gaussian(epsilon - eps0) + low * gaussian(epsilon + eps0) + (1 - lambda - 2 * low) * gaussian(epsilon);
+    const double exact = (lambda + low) * gaussian(epsilon - eps0) + low * gaussian(epsilon + eps0) +
+                         (1 - lambda - 2 * low) * gaussian(epsilon);
     const double bound = *PldDelta(m, epsilon);
     EXPECT_GE(bound, exact) << epsilon;
     EXPECT_LE(bound, exact + 1e-7) << epsilon;
@@ -253,7 +270,8 @@ TEST(Mixed, ResponseBesideGaussianEqualsTheMeanOverItsLosses) {
 }
 
 TEST(Mixed, KindsCostMoreThanEachAndLessThanTheSum) {
-  const Mechanism steps = *Mechanism::PoissonSubsampledGaussian({.noise_multiplier = 1.2, .sampling_probability = 0.1, .steps = 100});
+  const Mechanism steps =
+      *Mechanism::PoissonSubsampledGaussian({.noise_multiplier = 1.2, .sampling_probability = 0.1, .steps = 100});
   const std::vector draws = {Range(0.02, 1000), Response(1000, 1e-3, 200)};
   const std::vector all = {draws[0], steps, draws[1]};
   const double together = Pld(all, 1e-5);
@@ -277,11 +295,13 @@ TEST(Accountants, RefuseAndAcceptWhatTheyShould) {
   ASSERT_FALSE(clt.ok());
   EXPECT_EQ(clt.status().code(), StatusCode::kPrivacyRefused);
   for (Adjacency adjacency : {Adjacency::kAddRemove, Adjacency::kReplaceOne, Adjacency::kZeroOut}) {
-    const std::vector same = {*Mechanism::RandomisedResponse({.support = 10, .lambda = 0.1, .count = 5, .adjacency = adjacency}),
-                              *Mechanism::BoundedRange({.range = 0.1, .count = 5, .adjacency = adjacency})};
+    const std::vector same = {
+        *Mechanism::RandomisedResponse({.support = 10, .lambda = 0.1, .count = 5, .adjacency = adjacency}),
+        *Mechanism::BoundedRange({.range = 0.1, .count = 5, .adjacency = adjacency})};
     EXPECT_DOUBLE_EQ(Pld(same, 1e-5), Pld({Response(10, 0.1, 5), Range(0.1, 5)}, 1e-5));
   }
-  const std::vector mixed = {Response(10, 0.1), *Mechanism::BoundedRange({.range = 0.1, .adjacency = Adjacency::kReplaceOne})};
+  const std::vector mixed = {Response(10, 0.1),
+                             *Mechanism::BoundedRange({.range = 0.1, .adjacency = Adjacency::kReplaceOne})};
   for (const auto& refused : {PldEpsilon(mixed, DeltaAt(1e-5)), PureEpsilon(mixed), RdpEpsilon(mixed, DeltaAt(1e-5))}) {
     ASSERT_FALSE(refused.ok());
     EXPECT_EQ(refused.status().code(), StatusCode::kPrivacyRefused);
@@ -292,8 +312,9 @@ TEST(Accountants, ExtremeDrawsHaveTheirPureFigureAtMost) {
   EXPECT_EQ(Pld({Response(10, 0, 1000)}, 1e-9), 0);
   EXPECT_EQ(*PureEpsilon(std::vector{Response(10, 0, 1000)}), 0);
   EXPECT_NEAR(Pld({Range(1e6)}, 1e-6), 1e6, 1);
-  for (const Mechanism& m : {Range(1e-9, 7), Range(300), Response(uint64_t{1} << 53, 1 - 0x1p-53), Response(2, 1e-300, 3),
-                             *Mechanism::NonUniformResponse({.min_probability = 1e-200, .lambda = 0.5})}) {
+  for (const Mechanism& m :
+       {Range(1e-9, 7), Range(300), Response(uint64_t{1} << 53, 1 - 0x1p-53), Response(2, 1e-300, 3),
+        *Mechanism::NonUniformResponse({.min_probability = 1e-200, .lambda = 0.5})}) {
     const double epsilon = Pld({m}, 1e-9);
     EXPECT_GE(epsilon, 0) << m.ToText();
     EXPECT_LE(epsilon, *PureEpsilon(std::vector{m})) << m.ToText();
@@ -317,7 +338,8 @@ TEST(Accountants, FiguresThatAreNotNumbersProveNothing) {
   // All losses above 0.
   const DiscretePld high{.step = 1, .first = 5, .mass = {0.5, 0.5}};
   for (double delta : {0.1, 0.4, 0.9, 0.99}) {
-    EXPECT_NEAR(EpsilonOf(high, delta), SmallestEpsilon([&](double epsilon) { return DeltaOf(high, epsilon); }, delta), 1e-9);
+    EXPECT_NEAR(EpsilonOf(high, delta), SmallestEpsilon([&](double epsilon) { return DeltaOf(high, epsilon); }, delta),
+                1e-9);
   }
 }
 
@@ -360,7 +382,8 @@ TEST(Accountants, EqualDrawsAreOneMechanism) {
   EXPECT_FALSE(Response(10, 0.1).DiffersInStepsOnly(Response(11, 0.1)));
   EXPECT_FALSE(Response(10, 0.1).DiffersInStepsOnly(Response(10, 0.2)));
   EXPECT_FALSE(Range(0.1).DiffersInStepsOnly(Range(0.2)));
-  EXPECT_FALSE(Range(0.1).DiffersInStepsOnly(*Mechanism::BoundedRange({.range = 0.1, .adjacency = Adjacency::kZeroOut})));
+  EXPECT_FALSE(
+      Range(0.1).DiffersInStepsOnly(*Mechanism::BoundedRange({.range = 0.1, .adjacency = Adjacency::kZeroOut})));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Draws of a decoder as data, in the ledger, and their calibration: closed forms, and the promise kept at the end of the bisection.
+// Draws of a decoder as data, in the ledger, and their calibration: closed forms, and the promise kept at the end of
+// the bisection.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -14,35 +15,40 @@ namespace wisp::privacy {
 namespace {
 
 TEST(Mechanism, DrawsReadBackBitForBitAndOldTextsStand) {
-  const Mechanism non_uniform =
-      *Mechanism::NonUniformResponse({.min_probability = 1e-5 / 3, .lambda = 1e-4 / 3, .count = 9, .adjacency = Adjacency::kZeroOut});
+  const Mechanism non_uniform = *Mechanism::NonUniformResponse(
+      {.min_probability = 1e-5 / 3, .lambda = 1e-4 / 3, .count = 9, .adjacency = Adjacency::kZeroOut});
   for (const Mechanism& m : {Response(10000, 1.0 / 3, 12345678901), Range(M_PI, 3), non_uniform}) {
     const auto back = Mechanism::FromText(m.ToText());
     ASSERT_TRUE(back.ok()) << m.ToText();
     EXPECT_EQ(*back, m);
   }
-  EXPECT_EQ(Response(10000, 1e-4, 100).ToText(), "randomised_response support=10000 lambda=1e-04 steps=100 adjacency=add_remove");
+  EXPECT_EQ(Response(10000, 1e-4, 100).ToText(),
+            "randomised_response support=10000 lambda=1e-04 steps=100 adjacency=add_remove");
   EXPECT_EQ(Range(0.25).ToText(), "bounded_range range=0.25 steps=1 adjacency=add_remove");
   EXPECT_EQ(Range(0.25).Describe(), "bounded-range draw, range 0.25, 1 draw, adjacency add_remove");
-  EXPECT_EQ(Response(10, 0.5, 2).Describe(), "randomised response, support 10, lambda 0.5, 2 draws, adjacency add_remove");
-  for (const char* old : {"gaussian noise_multiplier=1.5 steps=3 adjacency=zero_out",
-                          "poisson_subsampled_gaussian noise_multiplier=1.1 sampling_probability=0.01 steps=1000 adjacency=add_remove"}) {
+  EXPECT_EQ(Response(10, 0.5, 2).Describe(),
+            "randomised response, support 10, lambda 0.5, 2 draws, adjacency add_remove");
+  for (const char* old :
+       {"gaussian noise_multiplier=1.5 steps=3 adjacency=zero_out",
+        "poisson_subsampled_gaussian noise_multiplier=1.1 sampling_probability=0.01 steps=1000 adjacency=add_remove"}) {
     const auto m = Mechanism::FromText(old);
     ASSERT_TRUE(m.ok()) << old;
     EXPECT_EQ(m->ToText(), old);
   }
-  for (const char* bad : {"randomised_response", "randomised_response support=1 lambda=0.1 steps=1 adjacency=add_remove",
-                          "randomised_response support=10 lambda=1 steps=1 adjacency=add_remove",
-                          "randomised_response support=10 min_probability=0.1 lambda=0.1 steps=1 adjacency=add_remove",
-                          "randomised_response min_probability=0 lambda=0.1 steps=1 adjacency=add_remove",
-                          "randomised_response support=min_probability=0.1 lambda=0.1 steps=1 adjacency=add_remove",
-                          "bounded_range range=0 steps=1 adjacency=add_remove", "bounded_range lambda=1 steps=1 adjacency=add_remove"}) {
+  for (const char* bad :
+       {"randomised_response", "randomised_response support=1 lambda=0.1 steps=1 adjacency=add_remove",
+        "randomised_response support=10 lambda=1 steps=1 adjacency=add_remove",
+        "randomised_response support=10 min_probability=0.1 lambda=0.1 steps=1 adjacency=add_remove",
+        "randomised_response min_probability=0 lambda=0.1 steps=1 adjacency=add_remove",
+        "randomised_response support=min_probability=0.1 lambda=0.1 steps=1 adjacency=add_remove",
+        "bounded_range range=0 steps=1 adjacency=add_remove", "bounded_range lambda=1 steps=1 adjacency=add_remove"}) {
     EXPECT_FALSE(Mechanism::FromText(bad).ok()) << bad;
   }
 }
 
 TEST(Mechanism, ImpossibleDrawsAreRefused) {
-  for (double bad : {-0.1, 1.0, 2.0, std::nan("")}) EXPECT_FALSE(Mechanism::RandomisedResponse({.support = 10, .lambda = bad}).ok());
+  for (double bad : {-0.1, 1.0, 2.0, std::nan("")})
+    EXPECT_FALSE(Mechanism::RandomisedResponse({.support = 10, .lambda = bad}).ok());
   for (uint64_t bad : {uint64_t{0}, uint64_t{1}, (uint64_t{1} << 53) + 1}) {
     EXPECT_FALSE(Mechanism::RandomisedResponse({.support = bad, .lambda = 0.1}).ok());
   }
@@ -55,14 +61,18 @@ TEST(Mechanism, ImpossibleDrawsAreRefused) {
 }
 
 TEST(Calibration, PureLambdaIsTheClosedFormOnTheSafeSide) {
-  for (const auto& [epsilon, draws, support] : {std::tuple{1.0, 100, 10000}, {8.0, 1, 2}, {0.1, 1000000, 50}, {60.0, 1, 10}}) {
-    const auto m = PureResponse({.epsilon = epsilon, .draws = static_cast<uint64_t>(draws)}, {.support = static_cast<uint64_t>(support)});
+  for (const auto& [epsilon, draws, support] :
+       {std::tuple{1.0, 100, 10000}, {8.0, 1, 2}, {0.1, 1000000, 50}, {60.0, 1, 10}}) {
+    const auto m = PureResponse({.epsilon = epsilon, .draws = static_cast<uint64_t>(draws)},
+                                {.support = static_cast<uint64_t>(support)});
     ASSERT_TRUE(m.ok()) << m.status().message();
     const double a = std::exp(epsilon / draws);
     EXPECT_NEAR(m->lambda(), (a - 1) / (a - 1 + support), 1e-9 * m->lambda());
     EXPECT_LE(*PureEpsilon(std::vector{*m}), epsilon);
-    EXPECT_GE(*PureEpsilon(std::vector{*m}), epsilon * (draws == 1 && epsilon > 20 ? 0.5 : 1 - 1e-12)) << "lambda near 1 has few digits";
-    const auto same = PureResponse({.epsilon = epsilon, .draws = static_cast<uint64_t>(draws)}, {.min_probability = 1.0 / support});
+    EXPECT_GE(*PureEpsilon(std::vector{*m}), epsilon * (draws == 1 && epsilon > 20 ? 0.5 : 1 - 1e-12))
+        << "lambda near 1 has few digits";
+    const auto same =
+        PureResponse({.epsilon = epsilon, .draws = static_cast<uint64_t>(draws)}, {.min_probability = 1.0 / support});
     EXPECT_NEAR(same->lambda(), m->lambda(), 1e-12);
     const auto range = PureBoundedRange({.epsilon = epsilon, .draws = static_cast<uint64_t>(draws)});
     EXPECT_LE(*PureEpsilon(std::vector{*range}), epsilon);
@@ -83,7 +93,10 @@ TEST(Calibration, LambdaIsTheLargestThatKeepsThePromise) {
     EXPECT_LE(Pld({c->mechanism}, 1e-6), 1);
     EXPECT_EQ(c->mechanism.steps(), 100);
     const double u = c->mechanism.min_probability();
-    EXPECT_GT(Pld({*Mechanism::NonUniformResponse({.min_probability = u, .lambda = c->mechanism.lambda() * 1.001, .count = 100})}, 1e-6), 1);
+    EXPECT_GT(Pld({*Mechanism::NonUniformResponse(
+                      {.min_probability = u, .lambda = c->mechanism.lambda() * 1.001, .count = 100})},
+                  1e-6),
+              1);
     EXPECT_GT(c->mechanism.lambda(), 5 * PureResponse({.epsilon = 1, .draws = 100}, mixture)->lambda());
   }
 }
@@ -105,7 +118,8 @@ TEST(Calibration, DrawsPayForWhatIsSpentBeside) {
   ASSERT_TRUE(with.ok()) << with.status().message();
   EXPECT_LT(with->mechanism.lambda(), alone->mechanism.lambda());
   EXPECT_LE(Pld({beside[0], with->mechanism}, 1e-6), 2);
-  const auto refused = CalibrateResponse({.target = *EpsilonDelta::Create(0.5, 1e-6), .draws = 100, .composed_with = beside}, {.support = 10000});
+  const auto refused = CalibrateResponse(
+      {.target = *EpsilonDelta::Create(0.5, 1e-6), .draws = 100, .composed_with = beside}, {.support = 10000});
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.status().code(), StatusCode::kPrivacyRefused);
 }

@@ -18,10 +18,17 @@ using privacy::EpsilonDelta;
 constexpr double kInf = std::numeric_limits<double>::infinity(), kNan = std::numeric_limits<double>::quiet_NaN();
 
 TEST(DecodingNeed, IsReadFromTheProvenance) {
-  const ProvenanceEntry good{.mechanisms = {"Gaussian"}, .epsilon = 2, .delta = 1e-6, .privacy_unit = "user", .adjacency = "add_remove",
-                             .noise = NoiseOrigin::kSecure, .dataset = "history"};
+  const ProvenanceEntry good{.mechanisms = {"Gaussian"},
+                             .epsilon = 2,
+                             .delta = 1e-6,
+                             .privacy_unit = "user",
+                             .adjacency = "add_remove",
+                             .noise = NoiseOrigin::kSecure,
+                             .dataset = "history"};
   const ProvenanceEntry shipped{.description = "trained offline", .dataset = "movies"};
-  const auto kind = [](std::vector<ProvenanceEntry> entries, const DecodingPolicy& policy = {}) { return NeedOf(entries, policy).kind; };
+  const auto kind = [](std::vector<ProvenanceEntry> entries, const DecodingPolicy& policy = {}) {
+    return NeedOf(entries, policy).kind;
+  };
   const auto with = [&](const std::function<void(ProvenanceEntry&)>& change) {
     ProvenanceEntry e = good;
     change(e);
@@ -50,42 +57,54 @@ TEST(DecodingNeed, IsReadFromTheProvenance) {
   const ProvenanceEntry fine_tuned = with([](auto& e) { e.base_model_hash = 42; });
   EXPECT_EQ(kind({fine_tuned}), kCharge);
   EXPECT_EQ(kind({good, fine_tuned}), kFree);
-  EXPECT_EQ(kind({with([](auto& e) { e.dataset = "movies", e.base_model_hash = 42; })}, {.public_datasets = labels}), kCharge);
+  EXPECT_EQ(kind({with([](auto& e) { e.dataset = "movies", e.base_model_hash = 42; })}, {.public_datasets = labels}),
+            kCharge);
   // A delta that allows publishing a record whole.
   EXPECT_EQ(kind({good}, {.num_records_public = 999'999}), kFree);
   EXPECT_EQ(kind({good}, {.num_records_public = 1'000'000}), kCharge);
-  EXPECT_EQ(kind({with([](auto& e) { e.dataset = "movies"; })}, {.public_datasets = labels, .num_records_public = 1'000'000}), kFree);
-  const EpsilonDelta three = *EpsilonDelta::Create(3, 1e-5), five = *EpsilonDelta::Create(5, 1e-5), tiny_delta = *EpsilonDelta::Create(5, 1e-7);
+  EXPECT_EQ(
+      kind({with([](auto& e) { e.dataset = "movies"; })}, {.public_datasets = labels, .num_records_public = 1'000'000}),
+      kFree);
+  const EpsilonDelta three = *EpsilonDelta::Create(3, 1e-5), five = *EpsilonDelta::Create(5, 1e-5),
+                     tiny_delta = *EpsilonDelta::Create(5, 1e-7);
   EXPECT_EQ(kind({good}, {.wanted = three}), kFree);
   EXPECT_EQ(kind({good, good}, {.wanted = three}), kCharge);
   EXPECT_EQ(kind({good, good}, {.wanted = five}), kFree);
   EXPECT_EQ(kind({good}, {.wanted = tiny_delta}), kCharge);
   EXPECT_EQ(kind({good, with([](auto& e) { e.privacy_unit = "day"; })}, {.wanted = five}), kCharge);
   // Why drawing is free: no guarantee is spoken of for data that was only declared public.
-  const auto reason = [](std::vector<ProvenanceEntry> entries, const DecodingPolicy& policy = {}) { return NeedOf(entries, policy).reason; };
+  const auto reason = [](std::vector<ProvenanceEntry> entries, const DecodingPolicy& policy = {}) {
+    return NeedOf(entries, policy).reason;
+  };
   const std::vector<std::string> both = {"movies", "history"};
   EXPECT_EQ(reason({good, good}), "the weights carry a guarantee: drawing is free post-processing");
   EXPECT_EQ(reason({shipped, good}, {.public_datasets = labels}),
             "the weights carry a guarantee for all data that is not declared public: drawing is free post-processing");
-  EXPECT_EQ(reason({shipped, good}, {.public_datasets = both}), "every data set the weights came from is declared public");
-  EXPECT_NE(NeedOf(std::vector<ProvenanceEntry>{good, shipped}).reason.find("provenance[1] (data set 'movies')"), std::string::npos);
+  EXPECT_EQ(reason({shipped, good}, {.public_datasets = both}),
+            "every data set the weights came from is declared public");
+  EXPECT_NE(NeedOf(std::vector<ProvenanceEntry>{good, shipped}).reason.find("provenance[1] (data set 'movies')"),
+            std::string::npos);
 }
 
 TEST(DecodingNeed, DrawsArePaidFromTheLedgerOfWhatTheyShow) {
-  const ProvenanceEntry good{.mechanisms = {"Gaussian"}, .epsilon = 2, .delta = 1e-6, .noise = NoiseOrigin::kSecure, .dataset = "history"};
+  const ProvenanceEntry good{
+      .mechanisms = {"Gaussian"}, .epsilon = 2, .delta = 1e-6, .noise = NoiseOrigin::kSecure, .dataset = "history"};
   const ProvenanceEntry movies{.dataset = "movies"}, letters{.dataset = "letters"}, unknown{.dataset = kUnknownDataset};
   ProvenanceEntry tuned = good;
   tuned.base_model_hash = 42;
   const std::vector<std::string> labels = {"movies"};
   using Names = std::vector<std::string>;
-  const auto shown = [](std::vector<ProvenanceEntry> entries, const DecodingPolicy& policy = {}) { return NeedOf(entries, policy).datasets; };
+  const auto shown = [](std::vector<ProvenanceEntry> entries, const DecodingPolicy& policy = {}) {
+    return NeedOf(entries, policy).datasets;
+  };
   EXPECT_EQ(shown({good}), Names{});
   EXPECT_EQ(shown({}), Names{""});
   EXPECT_EQ(shown({movies, good, letters, movies}), (Names{"movies", "letters"}));
   EXPECT_EQ(shown({movies, good, letters}, {.public_datasets = labels}), Names{"letters"});
   EXPECT_EQ(shown({unknown, letters}), (Names{"", "letters"}));
   EXPECT_EQ(shown({tuned}), Names{""});
-  // Guarantees that are weaker than is wanted: a delta that allows publishing a record, figures that do not add up to it.
+  // Guarantees that are weaker than is wanted: a delta that allows publishing a record, figures that do not add up to
+  // it.
   EXPECT_EQ(shown({good}, {.num_records_public = 1'000'000}), Names{"history"});
   EXPECT_EQ(shown({good, letters, good}, {.wanted = *EpsilonDelta::Create(3, 1e-5)}), Names{"letters"});
   EXPECT_EQ(shown({good, good}, {.wanted = *EpsilonDelta::Create(3, 1e-5)}), Names{"history"});
@@ -107,8 +126,10 @@ TEST(DecodingNeed, ExactCountsInTheOutputBiasAreCoveredByNoMechanism) {
   const auto kind = [&](OutputBiasOrigin origin, const char* dataset, const char* later = nullptr) {
     ModelContents contents = model.contents();
     contents.output_bias_origin = origin;
-    contents.provenance = {{.mechanisms = {"Gaussian"}, .epsilon = 2, .delta = 1e-6, .noise = NoiseOrigin::kSecure, .dataset = dataset}};
-    if (later != nullptr) contents.provenance.push_back(contents.provenance.front()), contents.provenance.back().dataset = later;
+    contents.provenance = {
+        {.mechanisms = {"Gaussian"}, .epsilon = 2, .delta = 1e-6, .noise = NoiseOrigin::kSecure, .dataset = dataset}};
+    if (later != nullptr)
+      contents.provenance.push_back(contents.provenance.front()), contents.provenance.back().dataset = later;
     const std::string path = folder / "m.wisp";
     EXPECT_TRUE(WriteModel(path, contents).ok());
     auto file = ModelFile::Open(path);
@@ -119,7 +140,8 @@ TEST(DecodingNeed, ExactCountsInTheOutputBiasAreCoveredByNoMechanism) {
   EXPECT_EQ(kind(OutputBiasOrigin::kExactCounts, "movies"), DecodingNeed::Kind::kFree);
   EXPECT_EQ(kind(OutputBiasOrigin::kExactCounts, "history"), DecodingNeed::Kind::kCharge);
   EXPECT_EQ(need.datasets, std::vector<std::string>{"history"});
-  EXPECT_EQ(kind(OutputBiasOrigin::kExactCounts, "movies", "history"), DecodingNeed::Kind::kFree) << "counts of public data, then private runs";
+  EXPECT_EQ(kind(OutputBiasOrigin::kExactCounts, "movies", "history"), DecodingNeed::Kind::kFree)
+      << "counts of public data, then private runs";
   EXPECT_EQ(kind(OutputBiasOrigin::kExactCounts, "history", "letters"), DecodingNeed::Kind::kCharge);
   EXPECT_EQ(need.datasets, std::vector<std::string>{"history"}) << "not the data of the guarantee";
   EXPECT_EQ(kind(OutputBiasOrigin::kPrivateCounts, "history"), DecodingNeed::Kind::kFree);

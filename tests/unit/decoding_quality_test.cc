@@ -55,15 +55,20 @@ TEST(DecodingQuality, AnchoredByHand) {
   std::vector<double> law;
   double mean = 0;
   for (size_t i = 0; i < 5; ++i) mean += (static_cast<double>(kScores[i]) - kBase[i]) / 5;
-  for (size_t i = 0; i < 4; ++i) law.push_back(std::exp(kBase[i] + std::clamp(static_cast<double>(kScores[i]) - kBase[i] - mean, -c, c)));
+  for (size_t i = 0; i < 4; ++i)
+    law.push_back(std::exp(kBase[i] + std::clamp(static_cast<double>(kScores[i]) - kBase[i] - mean, -c, c)));
   const double total = std::accumulate(law.begin(), law.end(), 0.0);
   for (int32_t item : kSupport) {
     const ItemLaw anchored{.mode = DecodingMode::kBaseAnchored, .clip = c};
-    EXPECT_NEAR(ItemProbability(anchored, {kScores, kBase}, kSupport, item), law[static_cast<size_t>(item)] / total, 1e-6);
+    EXPECT_NEAR(ItemProbability(anchored, {kScores, kBase}, kSupport, item), law[static_cast<size_t>(item)] / total,
+                1e-6);
   }
-  // A tiny clip is the base, one that reaches further than the scores the model. (A huge one is uniform: draw_law.h, 29 nats.)
-  EXPECT_NEAR(ItemProbability({.mode = DecodingMode::kBaseAnchored, .clip = 1e-9}, {kScores, kBase}, kSupport, 3), 0.4, 1e-7);
-  EXPECT_NEAR(ItemProbability({.mode = DecodingMode::kBaseAnchored, .clip = 5}, {kScores, kBase}, kSupport, 2), 0.5, 1e-6);
+  // A tiny clip is the base, one that reaches further than the scores the model. (A huge one is uniform: draw_law.h, 29
+  // nats.)
+  EXPECT_NEAR(ItemProbability({.mode = DecodingMode::kBaseAnchored, .clip = 1e-9}, {kScores, kBase}, kSupport, 3), 0.4,
+              1e-7);
+  EXPECT_NEAR(ItemProbability({.mode = DecodingMode::kBaseAnchored, .clip = 5}, {kScores, kBase}, kSupport, 2), 0.5,
+              1e-6);
 }
 
 TEST(DecodingQuality, OutsideTheSupportIsNeverDrawn) {
@@ -85,19 +90,27 @@ TEST(DecodingQuality, AModelWithoutAnOpinionCountsAsUniform) {
 class AgainstTheRecommender : public ::testing::TestWithParam<DecodingMode> {};
 TEST_P(AgainstTheRecommender, DrawsFromThisLaw) {
   const bool anchored = GetParam() == DecodingMode::kBaseAnchored;
-  const Architecture architecture = {.num_items = 12, .max_length = 6, .width = 8, .num_heads = 2, .num_blocks = 1, .inner_width = 8};
+  const Architecture architecture = {
+      .num_items = 12, .max_length = 6, .width = 8, .num_heads = 2, .num_blocks = 1, .inner_width = 8};
   const test::TemporaryFolder folder;
   std::unique_ptr<Session> sessions[2];
   for (uint32_t i = 0; i < 2; ++i) {
     const std::string path = folder / ("m" + std::to_string(i));
-    ASSERT_TRUE(WriteModel(path, {.architecture = architecture, .weights = wisp::testing::RandomWeights(architecture, i + 1),
-                                  .provenance = {{.description = "trained", .dataset = i == 0 ? "private" : "shipped"}}}).ok());
+    ASSERT_TRUE(
+        WriteModel(path, {.architecture = architecture,
+                          .weights = wisp::testing::RandomWeights(architecture, i + 1),
+                          .provenance = {{.description = "trained", .dataset = i == 0 ? "private" : "shipped"}}})
+            .ok());
     sessions[i] = *Session::Open(path);
   }
   auto ledger = *privacy::Ledger::Open(folder / "l", {.dataset = "private"});
   const std::vector<std::string> shipped = {"shipped"};
-  PrivateRecommenderOptions o{.base = anchored ? sessions[1].get() : nullptr, .goal = {.lambda = 0.5}, .public_datasets = shipped, .ledger = &ledger,
-                              .draws_per_charge = 1000000, .reproducible_seed = 5};
+  PrivateRecommenderOptions o{.base = anchored ? sessions[1].get() : nullptr,
+                              .goal = {.lambda = 0.5},
+                              .public_datasets = shipped,
+                              .ledger = &ledger,
+                              .draws_per_charge = 1000000,
+                              .reproducible_seed = 5};
   if (anchored) o.goal = {.clip = 0.4};
   auto recommender = *PrivateRecommender::Create(*sessions[0], o);
   const std::vector<int32_t> history = {3, 7, 3, 11}, support = {0, 1, 2, 4, 5, 6, 8, 9, 10};
@@ -110,12 +123,14 @@ TEST_P(AgainstTheRecommender, DrawsFromThisLaw) {
   for (int i = 0; i < 2; ++i) ASSERT_TRUE(sessions[i]->Score(history, scores[i]).ok());
   std::vector<double> law;
   for (int32_t item : support) {
-    law.push_back(ItemProbability({.mode = GetParam(), .lambda = 0.5, .clip = 0.4}, {scores[0], scores[1]}, support, item));
+    law.push_back(
+        ItemProbability({.mode = GetParam(), .lambda = 0.5, .clip = 0.4}, {scores[0], scores[1]}, support, item));
   }
   EXPECT_NEAR(std::accumulate(law.begin(), law.end(), 0.0), 1, 1e-12);
   EXPECT_GT(ChiSquarePValue(counts, law), kAlpha);
 }
-INSTANTIATE_TEST_SUITE_P(Modes, AgainstTheRecommender, ::testing::Values(DecodingMode::kUniform, DecodingMode::kBaseAnchored));
+INSTANTIATE_TEST_SUITE_P(Modes, AgainstTheRecommender,
+                         ::testing::Values(DecodingMode::kUniform, DecodingMode::kBaseAnchored));
 
 // The clip of a range costs at most that range and nearly all of it.
 TEST(ClipForRange, CostsTheRangeOrLess) {

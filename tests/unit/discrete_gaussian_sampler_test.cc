@@ -1,5 +1,5 @@
-// The parts of the exact sampler on bits that are chosen, where its decisions are close: against multi-precision arithmetic, against
-// integers, against figures of an independent program.
+// The parts of the exact sampler on bits that are chosen, where its decisions are close: against multi-precision
+// arithmetic, against integers, against figures of an independent program.
 #include "runtime/privacy/discrete_gaussian_sampler.h"
 
 #include <algorithm>
@@ -22,20 +22,22 @@ constexpr int kRest = 63 - kCellBits;
 RandomStream Seeded(uint64_t seed) { return RandomStream::Reproducible(seed, StreamPurpose::kNoise); }
 
 TEST(CellTable, HoldsTheFiguresOfAnIndependentProgram) {  // 120 decimal digits, in Python
-  for (const auto& [v, threshold, accept] : std::vector<std::tuple<size_t, uint64_t, int>>{{0, 0x326f92a06d5dc74, 4094},
-                                                                                           {1, 0x64d8d7b3619f4e6, 4090},
-                                                                                           {31, 0x56ec65ecf82ad318, 3971},
-                                                                                           {32, 0x58d5da295cb1edfb, 3968},
-                                                                                           {100, 0x7fc9761103dc4914, 3713},
-                                                                                           {200, 0x7fffffff36b367dd, 3367},
-                                                                                           {250, 0x7fffffffffff503a, 3207},
-                                                                                           {290, 0x7ffffffffffffffe, 3084}}) {
+  for (const auto& [v, threshold, accept] :
+       std::vector<std::tuple<size_t, uint64_t, int>>{{0, 0x326f92a06d5dc74, 4094},
+                                                      {1, 0x64d8d7b3619f4e6, 4090},
+                                                      {31, 0x56ec65ecf82ad318, 3971},
+                                                      {32, 0x58d5da295cb1edfb, 3968},
+                                                      {100, 0x7fc9761103dc4914, 3713},
+                                                      {200, 0x7fffffff36b367dd, 3367},
+                                                      {250, 0x7fffffffffff503a, 3207},
+                                                      {290, 0x7ffffffffffffffe, 3084}}) {
     EXPECT_EQ(kCellTable.threshold[v], threshold) << v;
     EXPECT_EQ(kCellTable.accept[v], accept) << v;
   }
 }
 
-// 63 bits below a threshold and above it are decided by multi-precision arithmetic without a further bit, equal ones are not.
+// 63 bits below a threshold and above it are decided by multi-precision arithmetic without a further bit, equal ones
+// are not.
 TEST(CellTable, ThresholdsAreTheTrueOnes) {
   auto stream = Seeded(83);
   HalfGaussian slow(kCellsPerSigma);
@@ -71,7 +73,8 @@ TEST(CellTable, AcceptsNoMoreThanTheFarEndOfTheCell) {
   }
 }
 
-// All first bits there are: decided ones as the thresholds have it, and only those equal to a threshold's take a further word.
+// All first bits there are: decided ones as the thresholds have it, and only those equal to a threshold's take a
+// further word.
 TEST(DrawCell, EveryPrefix) {
   auto stream = Seeded(89);
   Fast fast(stream, 1000);
@@ -80,7 +83,8 @@ TEST(DrawCell, EveryPrefix) {
   size_t undecided = 0;
   for (uint64_t bits = 0; bits < uint64_t{1} << kCellBits; ++bits) {
     const auto at = std::lower_bound(cut.begin(), cut.end(), bits);
-    const uint64_t position = stream.position(), v = fast.DrawCell(bits), first = static_cast<uint64_t>(at - cut.begin());
+    const uint64_t position = stream.position(), v = fast.DrawCell(bits),
+                   first = static_cast<uint64_t>(at - cut.begin());
     if (*at != bits) {
       ASSERT_EQ(v, first) << bits;
       ASSERT_EQ(stream.position(), position) << bits;
@@ -108,7 +112,8 @@ TEST(DrawCell, CloseBitsGiveTheSameCellOnEveryPath) {
   }
 }
 
-// The mean over the bits to come is the exact probability: 63 bits of a threshold against the share of words that stay below it.
+// The mean over the bits to come is the exact probability: 63 bits of a threshold against the share of words that stay
+// below it.
 TEST(DrawCell, CloseBitsFallBelowTheThresholdAsOftenAsItSays) {
   auto stream = Seeded(101);
   Fast fast(stream, 1000);
@@ -116,7 +121,8 @@ TEST(DrawCell, CloseBitsFallBelowTheThresholdAsOftenAsItSays) {
     constexpr double n = 20000;
     double below = 0;
     for (int i = 0; i < n; ++i) below += fast.DrawCell(kCellTable.threshold[v] >> kRest) <= v;
-    const double p = static_cast<double>(kCellTable.threshold[v] & ((uint64_t{1} << kRest) - 1)) / static_cast<double>(uint64_t{1} << kRest);
+    const double p = static_cast<double>(kCellTable.threshold[v] & ((uint64_t{1} << kRest) - 1)) /
+                     static_cast<double>(uint64_t{1} << kRest);
     EXPECT_LT(std::abs(below - n * p), 4.9 * std::sqrt(n * p * (1 - p)) + 1) << v;
   }
 }
@@ -154,7 +160,8 @@ TEST(Locate, HoldsTheLargestSigma) {
 }
 
 TEST(FilterExp, IsWithinItsError) {
-  for (uint64_t i = 0; i < 300; ++i) EXPECT_NEAR(FilterExp(static_cast<double>(i) / 1000), ExpNegative(i, 1000), 0x1p-48) << i;
+  for (uint64_t i = 0; i < 300; ++i)
+    EXPECT_NEAR(FilterExp(static_cast<double>(i) / 1000), ExpNegative(i, 1000), 0x1p-48) << i;
 }
 
 TEST(Accept, DoublePrecisionIsWithinItsError) {
@@ -164,8 +171,10 @@ TEST(Accept, DoublePrecisionIsWithinItsError) {
     auto stream = Seeded(1);
     const Fast sampler(stream, sigma);
     for (int round = 0; round < 1000; ++round) {
-      const uint64_t v = places.UniformBelow(CellTable::kCells), y = round % 8 == 0 ? sigma - 1 : places.UniformBelow(sigma);
-      ASSERT_NEAR(sampler.Acceptance(v, y), ExpNegative(y * (y + 2 * v * sigma), 2048 * sigma * sigma), 0x1p-48) << sigma << ' ' << v << ' ' << y;
+      const uint64_t v = places.UniformBelow(CellTable::kCells),
+                     y = round % 8 == 0 ? sigma - 1 : places.UniformBelow(sigma);
+      ASSERT_NEAR(sampler.Acceptance(v, y), ExpNegative(y * (y + 2 * v * sigma), 2048 * sigma * sigma), 0x1p-48)
+          << sigma << ' ' << v << ' ' << y;
     }
   }
 }
@@ -195,7 +204,8 @@ TEST(Accept, CloseBitsGiveTheSameAnswerOnEveryPath) {
       const uint64_t y = round % 8 == 0 ? sigma - 1 : round % 8 == 1 ? 0 : places.UniformBelow(sigma);
       const double t = static_cast<double>(y) / static_cast<double>(sigma);
       const double p = std::exp(-t * (2 * static_cast<double>(v) + t) / 2048);
-      for (const int64_t near : {static_cast<int64_t>(p * (1 << kAcceptBits)), static_cast<int64_t>(std::exp(-(2.0 * v + 1) / 2048) * 4096)}) {
+      for (const int64_t near : {static_cast<int64_t>(p * (1 << kAcceptBits)),
+                                 static_cast<int64_t>(std::exp(-(2.0 * v + 1) / 2048) * 4096)}) {
         for (int64_t off = -1; off <= 1; ++off) {
           const uint64_t bits = static_cast<uint64_t>(std::clamp<int64_t>(near + off, 0, (1 << kAcceptBits) - 1));
           const uint64_t position = fast_stream.position();
@@ -213,7 +223,8 @@ TEST(Accept, CloseBitsAreBelowAsOftenAsTheExponentialSays) {
   auto stream = Seeded(103);
   constexpr uint64_t kSigma = 1 << 20;
   Fast fast(stream, kSigma);
-  for (const auto& [v, y] : std::vector<std::pair<uint64_t, uint64_t>>{{0, kSigma - 1}, {20, 700001}, {41, 123456}, {150, kSigma / 2}}) {
+  for (const auto& [v, y] :
+       std::vector<std::pair<uint64_t, uint64_t>>{{0, kSigma - 1}, {20, 700001}, {41, 123456}, {150, kSigma / 2}}) {
     const double scaled = ExpNegative(y * (y + 2 * v * kSigma), 2048 * kSigma * kSigma) * (1 << kAcceptBits);
     const double p = scaled - std::floor(scaled), n = 20000;
     double accepted = 0;
@@ -222,7 +233,8 @@ TEST(Accept, CloseBitsAreBelowAsOftenAsTheExponentialSays) {
   }
 }
 
-// The whole of a sample once more, from the words themselves: which bits serve what, and in which order further ones are drawn.
+// The whole of a sample once more, from the words themselves: which bits serve what, and in which order further ones
+// are drawn.
 int64_t SampleInPlainCode(RandomStream& words, uint64_t sigma) {
   const uint64_t range = (sigma + 31) / 32;
   for (;;) {
@@ -245,27 +257,32 @@ int64_t SampleInPlainCode(RandomStream& words, uint64_t sigma) {
     const U128 start = static_cast<U128>(v) * sigma;
     const int64_t x = static_cast<int64_t>((start + 31) / 32 + u);
     if (32 * static_cast<U128>(x) >= start + sigma) continue;
-    const long double z = static_cast<long double>(x) / static_cast<long double>(sigma), cell = static_cast<long double>(v) / 32;
+    const long double z = static_cast<long double>(x) / static_cast<long double>(sigma),
+                      cell = static_cast<long double>(v) / 32;
     const long double p = std::exp((cell + z) * (cell - z) / 2);
     const uint64_t bits = word >> 1 & 0xfff;
     if (bits > p * 4096) continue;
-    if (bits + 1 > p * 4096 && static_cast<long double>(bits) + static_cast<long double>(words.NextU64()) * 0x1p-64L > p * 4096) continue;
+    if (bits + 1 > p * 4096 &&
+        static_cast<long double>(bits) + static_cast<long double>(words.NextU64()) * 0x1p-64L > p * 4096)
+      continue;
     if (x == 0 && word % 2 == 1) continue;
     return word % 2 == 1 ? -x : x;
   }
 }
 
 TEST(GaussianSampler, IsItsOwnDescription) {
-  for (uint64_t sigma : {uint64_t{1}, uint64_t{33}, uint64_t{5000}, (uint64_t{1} << 30) + 3222, (uint64_t{3} << 31) + 1, uint64_t{1} << 33,
-                         (uint64_t{1} << 33) + 1, uint64_t{1} << 50}) {
+  for (uint64_t sigma : {uint64_t{1}, uint64_t{33}, uint64_t{5000}, (uint64_t{1} << 30) + 3222, (uint64_t{3} << 31) + 1,
+                         uint64_t{1} << 33, (uint64_t{1} << 33) + 1, uint64_t{1} << 50}) {
     auto stream = Seeded(107 + sigma), words = Seeded(107 + sigma);
     Fast sampler(stream, sigma);
-    for (int i = 0; i < 60000; ++i) ASSERT_EQ(sampler.Next(), SampleInPlainCode(words, sigma)) << "sigma " << sigma << ", sample " << i;
+    for (int i = 0; i < 60000; ++i)
+      ASSERT_EQ(sampler.Next(), SampleInPlainCode(words, sigma)) << "sigma " << sigma << ", sample " << i;
     EXPECT_EQ(stream.position(), words.position());
   }
 }
 
-// What the tests above cannot see for lack of samples: the law of a round, summed up exactly from table, places and exponentials.
+// What the tests above cannot see for lack of samples: the law of a round, summed up exactly from table, places and
+// exponentials.
 TEST(GaussianSampler, ARoundHasTheExactLaw) {
   constexpr uint64_t kSigma = 70;
   auto stream = Seeded(1);
@@ -282,7 +299,8 @@ TEST(GaussianSampler, ARoundHasTheExactLaw) {
   }
   for (uint64_t x = 0; x < 6 * kSigma; ++x) {
     const long double expected = mass[0] * std::exp(-static_cast<long double>(x * x) / (2.0L * kSigma * kSigma));
-    EXPECT_NEAR(static_cast<double>(mass[x] / expected), 1, 1e-9) << x;  // the table's 63 bits leave 2^-63 / 4e-10 at 6 sigma
+    // The table's 63 bits leave 2^-63 / 4e-10 at 6 sigma.
+    EXPECT_NEAR(static_cast<double>(mass[x] / expected), 1, 1e-9) << x;
   }
 }
 

@@ -27,7 +27,9 @@ std::vector<int64_t> Draw(uint64_t seed, uint64_t sigma, size_t n) {
 // Pr[chi^2_k > bound] = 1e-6, by Wilson and Hilferty.
 double ChiSquareBound(double k) { return k * std::pow(1 - 2 / (9 * k) + 4.753 * std::sqrt(2 / (9 * k)), 3); }
 
-double Weight(int64_t x, double sigma) { return std::exp(-static_cast<double>(x) * static_cast<double>(x) / (2 * sigma * sigma)); }
+double Weight(int64_t x, double sigma) {
+  return std::exp(-static_cast<double>(x) * static_cast<double>(x) / (2 * sigma * sigma));
+}
 
 double TotalWeight(double sigma) {
   double total = 0;
@@ -62,7 +64,8 @@ TEST(DiscreteGaussian, SmallSigmaMatchesExactProbabilities) {
   for (uint64_t sigma : {1, 2, 3, 5, 17, 31, 32, 33, 100}) ExpectMatchesPmf(Draw(100 + sigma, sigma, 400000), sigma);
 }
 
-// Private runs with a seed can be repeated on another processor: the filter's doubles decide nothing that the exact path would not.
+// Private runs with a seed can be repeated on another processor: the filter's doubles decide nothing that the exact
+// path would not.
 TEST(DiscreteGaussian, SamplesAreTheSameOnEveryProcessor) {
   const auto fingerprint = [](uint64_t sigma) {
     uint64_t h = 0xcbf29ce484222325u;  // FNV-1a over the samples
@@ -74,7 +77,8 @@ TEST(DiscreteGaussian, SamplesAreTheSameOnEveryProcessor) {
   EXPECT_EQ(fingerprint(uint64_t{1} << 40), 2102125866033976135u);
 }
 
-// Half cells, so that neither the law of the cell nor that of the place in it nor the acceptance can be off by a percent.
+// Half cells, so that neither the law of the cell nor that of the place in it nor the acceptance can be off by a
+// percent.
 TEST(DiscreteGaussian, EveryHalfCellHasItsShare) {
   constexpr uint64_t kSigma = (uint64_t{1} << 30) + 3222;
   constexpr int kPerSigma = 2 * kCellsPerSigma, kBins = 3 * kPerSigma;  // of each sign, up to 3 sigma
@@ -86,7 +90,8 @@ TEST(DiscreteGaussian, EveryHalfCellHasItsShare) {
     ++counts[b == kBins ? 2 * kBins : 2 * b + (x < 0)];
   }
   for (int b = 0; b < kBins; ++b) {
-    const double from = static_cast<double>(b) / kPerSigma / std::sqrt(2.0), to = static_cast<double>(b + 1) / kPerSigma / std::sqrt(2.0);
+    const double from = static_cast<double>(b) / kPerSigma / std::sqrt(2.0),
+                 to = static_cast<double>(b + 1) / kPerSigma / std::sqrt(2.0);
     law[2 * b] = law[2 * b + 1] = (std::erf(to) - std::erf(from)) / 2;
   }
   law[2 * kBins] = std::erfc(3 / std::sqrt(2.0));
@@ -116,8 +121,9 @@ TEST(DiscreteGaussian, SlowPathMatchesExactProbabilitiesByItself) {
 }
 
 TEST(DiscreteGaussian, EveryPathGivesTheSameSamplesForTheSameBits) {
-  for (uint64_t sigma : {uint64_t{1}, uint64_t{2}, uint64_t{7}, uint64_t{1024}, uint64_t{1000003}, (uint64_t{1} << 30) + 12345,
-                         uint64_t{1} << 33, (uint64_t{1} << 33) + 1, (uint64_t{1} << 40) - 1, kMaxDiscreteGaussianSigma}) {
+  for (uint64_t sigma :
+       {uint64_t{1}, uint64_t{2}, uint64_t{7}, uint64_t{1024}, uint64_t{1000003}, (uint64_t{1} << 30) + 12345,
+        uint64_t{1} << 33, (uint64_t{1} << 33) + 1, (uint64_t{1} << 40) - 1, kMaxDiscreteGaussianSigma}) {
     auto fast_stream = RandomStream::Reproducible(sigma, StreamPurpose::kNoise);
     auto slow_stream = RandomStream::Reproducible(sigma, StreamPurpose::kNoise);
     std::vector<int64_t> fast(1500, 0), slow(1500, 0);
@@ -188,7 +194,8 @@ TEST(DiscreteGaussian, LowBitsAreUniformForLargeSigma) {
 
 TEST(DiscreteGaussian, EveryElementHasNoiseOfItsOwn) {
   constexpr uint64_t kSigma = uint64_t{1} << 40;
-  auto stream = RandomStream::Reproducible(71, StreamPurpose::kNoise), one_by_one = RandomStream::Reproducible(71, StreamPurpose::kNoise);
+  auto stream = RandomStream::Reproducible(71, StreamPurpose::kNoise),
+       one_by_one = RandomStream::Reproducible(71, StreamPurpose::kNoise);
   std::vector<int64_t> all;
   for (size_t n = 0; n <= 100; ++n) {
     std::vector<int64_t> sum(n, 0), single(n, 0);

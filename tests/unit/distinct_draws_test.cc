@@ -23,12 +23,14 @@ std::vector<double> Normalised(std::vector<double> weights) {
   return weights;
 }
 
-// What is left after removals is drawn as if it had been assigned alone, with the same random numbers: 300 items, five blocks.
+// What is left after removals is drawn as if it had been assigned alone, with the same random numbers: 300 items, five
+// blocks.
 TEST(ExactLaw, ForgetsWhatWasRemoved) {
   auto random = privacy::RandomStream::Reproducible(8, privacy::StreamPurpose::kDecoding);
   auto same = privacy::RandomStream::Reproducible(8, privacy::StreamPurpose::kDecoding);
   std::vector<double> weights;
-  for (int i = 0; i < 300; ++i) weights.push_back(i % 3 == 0 ? 1 + i : std::floor(std::ldexp(1 + i / 300.0, i % 3 == 1 ? 95 : 53)));
+  for (int i = 0; i < 300; ++i)
+    weights.push_back(i % 3 == 0 ? 1 + i : std::floor(std::ldexp(1 + i / 300.0, i % 3 == 1 ? 95 : 53)));
   ExactLaw law;
   law.Assign(weights);
   std::vector<int> left(300);
@@ -64,8 +66,12 @@ TEST(ExactLaw, HasTheLawOfItsWeightsOverManyBlocks) {
 }
 
 TEST(ExactLaw, HasTheLawOfItsIntegersHoweverLarge) {
-  const std::vector<std::vector<double>> cases = {
-      {1, 2, 3, 4}, {0x1p53, 0x1p54, 0x1p53}, {0x1p95, 0x1p53, 0x1p94 + 0x1p53}, {0x1p63, 0x1p63 + 0x1p52, 0x1p62}, {0x1p63, 0x1p63}, {5}};
+  const std::vector<std::vector<double>> cases = {{1, 2, 3, 4},
+                                                  {0x1p53, 0x1p54, 0x1p53},
+                                                  {0x1p95, 0x1p53, 0x1p94 + 0x1p53},
+                                                  {0x1p63, 0x1p63 + 0x1p52, 0x1p62},
+                                                  {0x1p63, 0x1p63},
+                                                  {5}};
   for (size_t k = 0; k < cases.size(); ++k) {
     RandomStream random = Seeded(100 + k);
     std::vector<uint64_t> counts(cases[k].size());
@@ -108,10 +114,14 @@ TEST(MixedLaw, WithoutAnyScoreTheModelCountsAsThePublicDistribution) {
 TEST(ExactLaw, SumsAreExact) {
   constexpr size_t kSize = 97;  // three blocks and an odd one
   std::vector<double> weights(kSize);
-  for (size_t i = 0; i < kSize; ++i) weights[i] = i % 3 == 0 ? 0x1p96 - std::ldexp(1.0 + 2 * static_cast<double>(i), 43) : i % 3 == 1 ? 0x1p53 - 1 - 2.0 * i : 1;
+  for (size_t i = 0; i < kSize; ++i)
+    weights[i] = i % 3 == 0   ? 0x1p96 - std::ldexp(1.0 + 2 * static_cast<double>(i), 43)
+                 : i % 3 == 1 ? 0x1p53 - 1 - 2.0 * i
+                              : 1;
   ExactLaw law;
   law.Assign(weights);
-  // Removed one by one, what is left at last must be drawn: a sum that is off by one would loop for ever or pass the end.
+  // Removed one by one, what is left at last must be drawn: a sum that is off by one would loop for ever or pass the
+  // end.
   RandomStream random = Seeded(310);
   for (size_t left = kSize; left > 1; --left) {
     const size_t index = law.Draw(random);
@@ -127,7 +137,8 @@ TEST(ExactLaw, SumsAreExact) {
 // Without replacement in three blocks: the law over what is left, for uniform and for other public parts.
 TEST(MixedLaw, RemovedItemsAreDrawnNoMore) {
   std::vector<double> q(150), u(150);
-  for (size_t i = 0; i < q.size(); ++i) q[i] = i % 4 == 0 ? 0 : 1.0 + static_cast<double>(i % 9), u[i] = 1 + static_cast<double>(i % 5);
+  for (size_t i = 0; i < q.size(); ++i)
+    q[i] = i % 4 == 0 ? 0 : 1.0 + static_cast<double>(i % 9), u[i] = 1 + static_cast<double>(i % 5);
   uint64_t seed = 320;
   for (bool is_uniform : {true, false}) {
     MixedLaw mixed;

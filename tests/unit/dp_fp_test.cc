@@ -1,5 +1,5 @@
-// DP-FP: what is drawn is charged first and no more moves; what the paper's mode leaks is shown; all modes learn. What is
-// released for the head: head_releases_test.cc.
+// DP-FP: what is drawn is charged first and no more moves; what the paper's mode leaks is shown; all modes learn. What
+// is released for the head: head_releases_test.cc.
 #include "runtime/train/dp_fp.h"
 
 #include <gtest/gtest.h>
@@ -18,11 +18,17 @@ namespace {
 using privacy::Ledger;
 using privacy::Mechanism;
 
-constexpr ClassifierArchitecture kSmall{
-    .encoder = {.num_items = 40, .max_length = 10, .width = 16, .num_heads = 2, .num_blocks = 1, .inner_width = 16, .attend = Attend::kAll},
-    .num_classes = 2};
+constexpr ClassifierArchitecture kSmall{.encoder = {.num_items = 40,
+                                                    .max_length = 10,
+                                                    .width = 16,
+                                                    .num_heads = 2,
+                                                    .num_blocks = 1,
+                                                    .inner_width = 16,
+                                                    .attend = Attend::kAll},
+                                        .num_classes = 2};
 
-// Sequences that start with token 39; half of the other tokens name the class (0-9: class 0, 10-19: class 1), the rest nothing.
+// Sequences that start with token 39; half of the other tokens name the class (0-9: class 0, 10-19: class 1), the rest
+// nothing.
 struct Task {
   explicit Task(size_t n, uint32_t seed = 1) {
     std::mt19937 random(seed);
@@ -47,9 +53,18 @@ std::vector<float> Start(const ClassifierArchitecture& a = kSmall) {
 }
 
 DpFpOptions Options(DpFpMode mode, Ledger* ledger) {
-  return {.mode = mode, .num_steps = 30, .expected_batch = 200, .micro_batches = 4, .num_records_public = 2000, .clipping_norm = 1,
-          .noise_multiplier = 1, .encoder = {.noise_multiplier = 1}, .optimizer = {.kind = OptimizerKind::kAdamW, .learning_rate = 3e-3f},
-          .ledger = ledger, .run = "test", .num_threads = 2};
+  return {.mode = mode,
+          .num_steps = 30,
+          .expected_batch = 200,
+          .micro_batches = 4,
+          .num_records_public = 2000,
+          .clipping_norm = 1,
+          .noise_multiplier = 1,
+          .encoder = {.noise_multiplier = 1},
+          .optimizer = {.kind = OptimizerKind::kAdamW, .learning_rate = 3e-3f},
+          .ledger = ledger,
+          .run = "test",
+          .num_threads = 2};
 }
 
 class DpFpTest : public testing::ClassifierTraining {
@@ -64,13 +79,15 @@ class DpFpTest : public testing::ClassifierTraining {
     const Task test(1000, 77);
     auto trainer = *DpFpTrainer::Create(a, start, task_.records, options);
     for (uint64_t i = 0; i < options.num_steps; ++i) EXPECT_TRUE(trainer->Step().ok());
-    return Accuracy(trainer->graph(), trainer->weights().data(), test.records, trainer->inference_input(), trainer->workers());
+    return Accuracy(trainer->graph(), trainer->weights().data(), test.records, trainer->inference_input(),
+                    trainer->workers());
   }
 
   const Task task_{2000};
 };
 
-// ---- The ledger, and what is frozen ------------------------------------------------------------------------------------
+// ---- The ledger, and what is frozen
+// ------------------------------------------------------------------------------------
 
 TEST_F(DpFpTest, EveryStepIsChargedForAllItsMicroBatches) {
   Ledger ledger = OpenLedger("l");
@@ -240,7 +257,8 @@ TEST_F(DpFpTest, PaperModeNamesTheTokensOfItsBatchTheOthersDoNot) {
   auto aggregate = *DpFpTrainer::Create(kSmall, start, one, o);
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(aggregate->Step().ok());
   EXPECT_TRUE(ChangedRows(*aggregate, start).empty());
-  for (size_t i = 0; i < head.offset; ++i) ASSERT_EQ(aggregate->weights()[i], start[i]) << "below the noise nothing may move";
+  for (size_t i = 0; i < head.offset; ++i)
+    ASSERT_EQ(aggregate->weights()[i], start[i]) << "below the noise nothing may move";
 
   o.mode = DpFpMode::kClipped;
   auto clipped = *DpFpTrainer::Create(kSmall, start, one, o);
@@ -255,7 +273,8 @@ TEST_F(DpFpTest, WhatHasNoGuaranteeIsRefused) {
   EXPECT_EQ(code(Options(DpFpMode::kAggregate, &ledger)), StatusCode::kOk);
   EXPECT_EQ(code(Options(DpFpMode::kPaper, nullptr)), StatusCode::kOk);
   EXPECT_EQ(code(Options(DpFpMode::kAggregate, nullptr)), StatusCode::kPrivacyRefused);
-  EXPECT_EQ(code(Options(DpFpMode::kPaper, &ledger)), StatusCode::kPrivacyRefused) << "a ledger cannot cover mode paper";
+  EXPECT_EQ(code(Options(DpFpMode::kPaper, &ledger)), StatusCode::kPrivacyRefused)
+      << "a ledger cannot cover mode paper";
   DpFpOptions o = Options(DpFpMode::kAggregate, &ledger);
   o.num_records_public = 0;
   EXPECT_EQ(code(o), StatusCode::kPrivacyRefused);
@@ -288,18 +307,23 @@ TEST_F(DpFpTest, PaperModeHasNoMechanismAndItsReportNoEpsilon) {
   EXPECT_EQ(DpFpMechanisms(paper, 10).status().code(), StatusCode::kPrivacyRefused);
   const std::string text = DescribeDpFp(paper, 10);
   EXPECT_EQ(text.find("epsilon"), std::string::npos);
-  EXPECT_EQ(text.find_first_of("0123456789"), std::string::npos) << "a figure in a report that can promise none: " << text;
-  for (const char* claim : {"encoder", "labels are not protected", "amplification"}) EXPECT_NE(text.find(claim), std::string::npos) << claim;
+  EXPECT_EQ(text.find_first_of("0123456789"), std::string::npos)
+      << "a figure in a report that can promise none: " << text;
+  for (const char* claim : {"encoder", "labels are not protected", "amplification"})
+    EXPECT_NE(text.find(claim), std::string::npos) << claim;
   const std::string aggregate = DescribeDpFp(Options(DpFpMode::kAggregate, nullptr), 10);
   EXPECT_NE(aggregate.find("40 steps"), std::string::npos) << aggregate;
 }
 
-// ---- The paper's figures ------------------------------------------------------------------------------------------------
+// ---- The paper's figures
+// ------------------------------------------------------------------------------------------------
 
-// SST-2 in the paper: D = 67,349, B = M = 32, three epochs, delta = 1 / 2D; sigma calibrated for 1.73 by the limit theorem.
+// SST-2 in the paper: D = 67,349, B = M = 32, three epochs, delta = 1 / 2D; sigma calibrated for 1.73 by the limit
+// theorem.
 TEST(PaperFigures, LimitTheoremSays173WhereThePldSays590) {
   constexpr double kD = 67349;
-  const PaperRun run{.sampling_probability = 32 / (32 * kD), .steps = static_cast<uint64_t>(3 * kD / 32), .micro_batches = 32};
+  const PaperRun run{
+      .sampling_probability = 32 / (32 * kD), .steps = static_cast<uint64_t>(3 * kD / 32), .micro_batches = 32};
   const auto delta = *privacy::Delta::Create(1 / (2 * kD));
   // mu_tot from delta(1.73; mu) = delta, by bisection on equation 3.
   const auto phi = [](double t) { return 0.5 * std::erfc(-t / std::sqrt(2.0)); };
@@ -308,15 +332,18 @@ TEST(PaperFigures, LimitTheoremSays173WhereThePldSays590) {
   for (int i = 0; i < 200; ++i) (delta_of((low + high) / 2) > delta.value() ? high : low) = (low + high) / 2;
   const double sigma = PaperNoiseMultiplier(run, low);
   EXPECT_NEAR(PaperMuTotNoGuarantee(run, sigma), low, 1e-12);
-  const Mechanism mechanism = *Mechanism::PoissonSubsampledGaussian(
-      {.noise_multiplier = sigma, .sampling_probability = run.sampling_probability, .steps = run.steps * run.micro_batches});
-  const double clt = *privacy::GdpCltEpsilon({&mechanism, 1}, delta), pld = *privacy::PldEpsilon({&mechanism, 1}, delta);
+  const Mechanism mechanism = *Mechanism::PoissonSubsampledGaussian({.noise_multiplier = sigma,
+                                                                     .sampling_probability = run.sampling_probability,
+                                                                     .steps = run.steps * run.micro_batches});
+  const double clt = *privacy::GdpCltEpsilon({&mechanism, 1}, delta),
+               pld = *privacy::PldEpsilon({&mechanism, 1}, delta);
   std::printf("sigma / C = %.5f, mu_tot = %.5f: limit theorem %.4f, PLD %.4f\n", sigma, low, clt, pld);
   EXPECT_NEAR(clt, 1.73, 0.005);
   EXPECT_NEAR(pld, 5.90, 0.01);
 }
 
-// ---- Learning -----------------------------------------------------------------------------------------------------------
+// ---- Learning
+// -----------------------------------------------------------------------------------------------------------
 
 // Nothing was ever trained below the head: random features, which is why they are wider here.
 TEST_F(DpFpTest, AggregateLearnsTheTaskOnARandomEncoder) {
@@ -325,7 +352,8 @@ TEST_F(DpFpTest, AggregateLearnsTheTaskOnARandomEncoder) {
   wide.encoder.width = wide.encoder.inner_width = 64;
   wide.encoder.norm = NormPlacement::kPost;
   const double accuracy = Learn(Options(DpFpMode::kAggregate, &ledger), wide, Start(wide));
-  std::printf("aggregate, random encoder: accuracy %.3f, epsilon %.2f at 1e-5\n", accuracy, *ledger.Spent(*privacy::Delta::Create(1e-5)));
+  std::printf("aggregate, random encoder: accuracy %.3f, epsilon %.2f at 1e-5\n", accuracy,
+              *ledger.Spent(*privacy::Delta::Create(1e-5)));
   EXPECT_GT(accuracy, 0.85);
 }
 
@@ -340,7 +368,8 @@ TEST_F(DpFpTest, AggregateLearnsTheTaskOnAPublicEncoder) {
   for (uint64_t i = 0; i < o.num_steps; ++i) ASSERT_TRUE(pretraining->Step().ok());
   Ledger ledger = OpenLedger("l");
   const double accuracy = Learn(Options(DpFpMode::kAggregate, &ledger), kSmall, pretraining->weights());
-  std::printf("aggregate, public encoder: accuracy %.3f, epsilon %.2f at 1e-5\n", accuracy, *ledger.Spent(*privacy::Delta::Create(1e-5)));
+  std::printf("aggregate, public encoder: accuracy %.3f, epsilon %.2f at 1e-5\n", accuracy,
+              *ledger.Spent(*privacy::Delta::Create(1e-5)));
   EXPECT_GT(accuracy, 0.95);
 }
 

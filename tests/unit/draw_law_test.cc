@@ -58,12 +58,15 @@ double WorstDelta(double epsilon, double lambda, const std::vector<double>& u) {
 TEST(DrawCost, MixingEpsilonIsTheLargestLogRatioOfAnyTwoLaws) {
   for (double lambda : {1e-4, 0.1, 0.5, 0.99}) {
     for (size_t n = 2; n <= 6; ++n) {
-      EXPECT_NEAR(EpsilonOf(UniformDrawCost(n, lambda)), WorstLogRatio(lambda, std::vector<double>(n, 1.0 / static_cast<double>(n))), 1e-12);
+      EXPECT_NEAR(EpsilonOf(UniformDrawCost(n, lambda)),
+                  WorstLogRatio(lambda, std::vector<double>(n, 1.0 / static_cast<double>(n))), 1e-12);
       // Theorem 1 of the paper, as it is written there.
-      EXPECT_NEAR(EpsilonOf(UniformDrawCost(n, lambda)), std::log((1 + (static_cast<double>(n) - 1) * lambda) / (1 - lambda)), 1e-12);
+      EXPECT_NEAR(EpsilonOf(UniformDrawCost(n, lambda)),
+                  std::log((1 + (static_cast<double>(n) - 1) * lambda) / (1 - lambda)), 1e-12);
     }
     const std::vector<double> weights = {1, 3, 4, 8};
-    const double charged = EpsilonOf(NonUniformDrawCost(weights, 0, lambda)), worst = WorstLogRatio(lambda, Normalised(weights));
+    const double charged = EpsilonOf(NonUniformDrawCost(weights, 0, lambda)),
+                 worst = WorstLogRatio(lambda, Normalised(weights));
     EXPECT_GE(charged, worst - 1e-15);  // the logarithm of a rounded quotient
     EXPECT_NEAR(charged, worst, 1e-12);
   }
@@ -111,8 +114,9 @@ TEST(DrawCost, WhatCoversIsWorseAtEveryEpsilon) {
 
 TEST(DrawCost, NothingIsChargedWhereNothingDependsOnTheRecords) {
   const std::vector<double> one = {4}, two = {4, 5};
-  for (const DrawCost& cost : {UniformDrawCost(9, 0), UniformDrawCost(1, 0.5), NonUniformDrawCost(one, 0, 0.5), NonUniformDrawCost(two, 1, 0.5),
-                               NonUniformDrawCost(two, 0, 0), AnchoredDrawCost(1, 1, 1)}) {
+  for (const DrawCost& cost :
+       {UniformDrawCost(9, 0), UniformDrawCost(1, 0.5), NonUniformDrawCost(one, 0, 0.5),
+        NonUniformDrawCost(two, 1, 0.5), NonUniformDrawCost(two, 0, 0), AnchoredDrawCost(1, 1, 1)}) {
     EXPECT_EQ(cost.kind, DrawCost::Kind::kNothing);
     EXPECT_EQ(EpsilonOf(cost), 0);
     EXPECT_FALSE(ToMechanism(cost, 1, privacy::Adjacency::kAddRemove).ok());
@@ -152,8 +156,9 @@ std::vector<double> AnchoredLogs(const AnchoredCase& c, std::span<const float> s
 }
 
 TEST(AnchoredWeights, NoTwoModelsDifferByMoreThanIsCharged) {
-  const std::vector<AnchoredCase> cases = {{{0, 0, 0, 0}, 0.5, 1},        {{3, -2, 0.25, -9}, 0.7, 0.3}, {{0, -40, -25, -30}, 2, 1},
-                                           {{1e5f, 99999, 99990, 0}, 1, 0.2}, {{5, 5, 5, -12}, 3, 1},    {{0, -1e-3f, 1e-3f, 7}, 1e-6, 1}};
+  const std::vector<AnchoredCase> cases = {{{0, 0, 0, 0}, 0.5, 1},     {{3, -2, 0.25, -9}, 0.7, 0.3},
+                                           {{0, -40, -25, -30}, 2, 1}, {{1e5f, 99999, 99990, 0}, 1, 0.2},
+                                           {{5, 5, 5, -12}, 3, 1},     {{0, -1e-3f, 1e-3f, 7}, 1e-6, 1}};
   const float moves[] = {-kInf, -1e9f, -0.1f, 0, 0.3f, 1e9f, kInf, kNan};
   for (const AnchoredCase& c : cases) {
     const double charged = AnchoredDrawCost(c.clip, c.temperature, c.base.size()).range;
@@ -195,7 +200,8 @@ TEST(AnchoredWeights, AnUnlikelyItemReachesTheEpsilonThatIsCharged) {
 
 TEST(AnchoredWeights, TheErrorOfTheArithmeticIsPaidFor) {
   for (double clip : {1e-3, 0.5, 40.0}) {
-    for (double temperature : {0.1, 1.0, 7.0}) EXPECT_GE(AnchoredDrawCost(clip, temperature, 2).range, 4 * clip / temperature + kAnchoredRangeSlack);
+    for (double temperature : {0.1, 1.0, 7.0})
+      EXPECT_GE(AnchoredDrawCost(clip, temperature, 2).range, 4 * clip / temperature + kAnchoredRangeSlack);
   }
 }
 

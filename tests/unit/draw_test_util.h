@@ -17,7 +17,9 @@ namespace wisp::privacy {
 inline Mechanism Response(uint64_t support, double lambda, uint64_t count = 1) {
   return *Mechanism::RandomisedResponse({.support = support, .lambda = lambda, .count = count});
 }
-inline Mechanism Range(double range, uint64_t count = 1) { return *Mechanism::BoundedRange({.range = range, .count = count}); }
+inline Mechanism Range(double range, uint64_t count = 1) {
+  return *Mechanism::BoundedRange({.range = range, .count = count});
+}
 inline Delta DeltaAt(double value) { return *Delta::Create(value); }
 inline double Pld(const std::vector<Mechanism>& m, double delta) { return *PldEpsilon(m, DeltaAt(delta)); }
 

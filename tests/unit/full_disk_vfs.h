@@ -13,7 +13,8 @@ namespace wisp::test {
 
 class FullDiskVfs {
  public:
-  explicit FullDiskVfs(std::function<bool()> full) : full_(std::move(full)), base_(sqlite3_vfs_find(nullptr)), vfs_(*base_) {
+  explicit FullDiskVfs(std::function<bool()> full)
+      : full_(std::move(full)), base_(sqlite3_vfs_find(nullptr)), vfs_(*base_) {
     current_ = this;
     vfs_.zName = "full-disk";
     vfs_.xOpen = [](sqlite3_vfs*, const char* name, sqlite3_file* file, int flags, int* out) {

@@ -33,9 +33,10 @@ std::ostream& operator<<(std::ostream& out, const Shape& s) {
 
 // The corners by hand, then a random part of the cube of sizes.
 std::vector<Shape> Shapes(std::mt19937_64& random) {
-  std::vector<Shape> shapes = {{0, 0, 0, 0},  {0, 5, 3, 1},    {5, 0, 3, 1},   {5, 3, 0, 1},    {1, 1, 1, 0},
-                               {1, 300, 64, 0}, {2, 300, 64, 2}, {3, 300, 64, 5}, {14, 32, 64, 0}, {15, 33, 300, 3},
-                               {29, 64, 513, 0}, {45, 600, 530, 1}, {513, 7, 9, 1}, {300, 65, 2, 0}, {9, 600, 3, 4},  {200, 64, 64, 0}};
+  std::vector<Shape> shapes = {{0, 0, 0, 0},    {0, 5, 3, 1},     {5, 0, 3, 1},     {5, 3, 0, 1},
+                               {1, 1, 1, 0},    {1, 300, 64, 0},  {2, 300, 64, 2},  {3, 300, 64, 5},
+                               {14, 32, 64, 0}, {15, 33, 300, 3}, {29, 64, 513, 0}, {45, 600, 530, 1},
+                               {513, 7, 9, 1},  {300, 65, 2, 0},  {9, 600, 3, 4},   {200, 64, 64, 0}};
   for (size_t size : kTestSizes) {
     shapes.push_back({size, PickSize(random), PickSize(random), PickSize(random, {0, 1, 5})});
     shapes.push_back({PickSize(random), size, PickSize(random), PickSize(random, {0, 1, 5})});
@@ -108,9 +109,16 @@ double CheckForward(const OpTable& ops, const Shape& s, Store store, bool with_b
   return problem.Run(
       s.k,
       [&] {
-        ops.linear_forward({.x_RK = x.data(), .ldx = x.ld(), .packed = packed.data(),
-                            .bias_N = with_bias ? bias.data() : nullptr, .y_RN = problem.out.data(),
-                            .ldy = problem.out.ld(), .rows = s.rows, .n = s.n, .k = s.k, .store = store});
+        ops.linear_forward({.x_RK = x.data(),
+                            .ldx = x.ld(),
+                            .packed = packed.data(),
+                            .bias_N = with_bias ? bias.data() : nullptr,
+                            .y_RN = problem.out.data(),
+                            .ldy = problem.out.ld(),
+                            .rows = s.rows,
+                            .n = s.n,
+                            .k = s.k,
+                            .store = store});
       },
       [&](size_t r, size_t j) {
         Sums sums = with_bias ? Sums(*bias.at(0, j), std::abs(*bias.at(0, j))) : Sums(0, 0);
@@ -133,9 +141,16 @@ double CheckBackwardInput(const OpTable& ops, const Shape& s, Store store, uint6
   return problem.Run(
       s.n,
       [&] {
-        ops.linear_backward_input({.dy_RN = dy.data(), .lddy = dy.ld(), .w_NK = w.data(), .ldw = w.ld(),
-                                   .dx_RK = problem.out.data(), .lddx = problem.out.ld(), .rows = s.rows, .n = s.n,
-                                   .k = s.k, .store = store});
+        ops.linear_backward_input({.dy_RN = dy.data(),
+                                   .lddy = dy.ld(),
+                                   .w_NK = w.data(),
+                                   .ldw = w.ld(),
+                                   .dx_RK = problem.out.data(),
+                                   .lddx = problem.out.ld(),
+                                   .rows = s.rows,
+                                   .n = s.n,
+                                   .k = s.k,
+                                   .store = store});
       },
       [&](size_t r, size_t i) {
         Sums sums(0, 0);
@@ -158,9 +173,17 @@ double CheckBackwardWeight(const OpTable& ops, const Shape& s, Store store, floa
   return problem.Run(
       s.rows,
       [&] {
-        ops.linear_backward_weight({.dy_RN = dy.data(), .lddy = dy.ld(), .x_RK = x.data(), .ldx = x.ld(),
-                                    .dw_NK = problem.out.data(), .lddw = problem.out.ld(), .rows = s.rows, .n = s.n,
-                                    .k = s.k, .scale = scale, .store = store});
+        ops.linear_backward_weight({.dy_RN = dy.data(),
+                                    .lddy = dy.ld(),
+                                    .x_RK = x.data(),
+                                    .ldx = x.ld(),
+                                    .dw_NK = problem.out.data(),
+                                    .lddw = problem.out.ld(),
+                                    .rows = s.rows,
+                                    .n = s.n,
+                                    .k = s.k,
+                                    .scale = scale,
+                                    .store = store});
       },
       [&](size_t j, size_t i) {
         Sums sums(0, 0);
@@ -181,8 +204,13 @@ double CheckColumnSum(const OpTable& ops, const Shape& s, Store store, float sca
   return problem.Run(
       s.rows,
       [&] {
-        ops.column_sum({.x_RN = x.data(), .ldx = x.ld(), .out_N = problem.out.data(), .rows = s.rows, .n = s.n,
-                        .scale = scale, .store = store});
+        ops.column_sum({.x_RN = x.data(),
+                        .ldx = x.ld(),
+                        .out_N = problem.out.data(),
+                        .rows = s.rows,
+                        .n = s.n,
+                        .scale = scale,
+                        .store = store});
       },
       [&](size_t, size_t j) {
         Sums sums(0, 0);
@@ -227,15 +255,13 @@ void HoldToContract(uint64_t usual_seed, Check check) {
 }
 
 TEST(LinearForward, EveryTableStaysWithinContract) {
-  HoldToContract<&OpTable::linear_forward>(1, [](const Case& c) {
-    return CheckForward(*c.ops, c.shape, c.store, c.seed % 3 != 0, c.seed);
-  });
+  HoldToContract<&OpTable::linear_forward>(
+      1, [](const Case& c) { return CheckForward(*c.ops, c.shape, c.store, c.seed % 3 != 0, c.seed); });
 }
 
 TEST(LinearBackwardInput, EveryTableStaysWithinContract) {
-  HoldToContract<&OpTable::linear_backward_input>(2, [](const Case& c) {
-    return CheckBackwardInput(*c.ops, c.shape, c.store, c.seed);
-  });
+  HoldToContract<&OpTable::linear_backward_input>(
+      2, [](const Case& c) { return CheckBackwardInput(*c.ops, c.shape, c.store, c.seed); });
 }
 
 TEST(LinearBackwardWeight, EveryTableStaysWithinContract) {
@@ -266,8 +292,16 @@ TEST(LinearForward, RowDoesNotDependOnHowManyRowsAreInTheCall) {
       }
       ops->pack_weights({.w_NK = w.data(), .ldw = k, .packed = packed.data(), .n = n, .k = k});
       const auto run = [&](size_t first, size_t count, std::vector<float>& y) {
-        ops->linear_forward({.x_RK = &x[first * k], .ldx = k, .packed = packed.data(), .bias_N = bias.data(),
-                             .y_RN = &y[first * n], .ldy = n, .rows = count, .n = n, .k = k, .store = Store::kAssign});
+        ops->linear_forward({.x_RK = &x[first * k],
+                             .ldx = k,
+                             .packed = packed.data(),
+                             .bias_N = bias.data(),
+                             .y_RN = &y[first * n],
+                             .ldy = n,
+                             .rows = count,
+                             .n = n,
+                             .k = k,
+                             .store = Store::kAssign});
       };
       run(0, rows, whole);
       for (size_t count : {1, 2, 3, 5, 13, 14, 16}) {
@@ -287,14 +321,39 @@ TEST(Products, NothingIsReadOrWrittenPastTheEndOfABuffer) {
       PageEndFloats x(rows * k), w(n * k), bias(n), packed(ops->packed_size(n, k)), y(rows * n), sums(n);
       const Store store = i % 2 == 0 ? Store::kAssign : Store::kAdd;
       ops->pack_weights({.w_NK = w.data(), .ldw = k, .packed = packed.data(), .n = n, .k = k});
-      ops->linear_forward({.x_RK = x.data(), .ldx = k, .packed = packed.data(), .bias_N = bias.data(),
-                           .y_RN = y.data(), .ldy = n, .rows = rows, .n = n, .k = k, .store = store});
-      ops->linear_backward_input({.dy_RN = y.data(), .lddy = n, .w_NK = w.data(), .ldw = k, .dx_RK = x.data(),
-                                  .lddx = k, .rows = rows, .n = n, .k = k, .store = store});
-      ops->linear_backward_weight({.dy_RN = y.data(), .lddy = n, .x_RK = x.data(), .ldx = k, .dw_NK = w.data(),
-                                   .lddw = k, .rows = rows, .n = n, .k = k, .scale = 1, .store = store});
-      ops->column_sum({.x_RN = y.data(), .ldx = n, .out_N = sums.data(), .rows = rows, .n = n, .scale = 1,
-                       .store = store});
+      ops->linear_forward({.x_RK = x.data(),
+                           .ldx = k,
+                           .packed = packed.data(),
+                           .bias_N = bias.data(),
+                           .y_RN = y.data(),
+                           .ldy = n,
+                           .rows = rows,
+                           .n = n,
+                           .k = k,
+                           .store = store});
+      ops->linear_backward_input({.dy_RN = y.data(),
+                                  .lddy = n,
+                                  .w_NK = w.data(),
+                                  .ldw = k,
+                                  .dx_RK = x.data(),
+                                  .lddx = k,
+                                  .rows = rows,
+                                  .n = n,
+                                  .k = k,
+                                  .store = store});
+      ops->linear_backward_weight({.dy_RN = y.data(),
+                                   .lddy = n,
+                                   .x_RK = x.data(),
+                                   .ldx = k,
+                                   .dw_NK = w.data(),
+                                   .lddw = k,
+                                   .rows = rows,
+                                   .n = n,
+                                   .k = k,
+                                   .scale = 1,
+                                   .store = store});
+      ops->column_sum(
+          {.x_RN = y.data(), .ldx = n, .out_N = sums.data(), .rows = rows, .n = n, .scale = 1, .store = store});
     }
   }
 }

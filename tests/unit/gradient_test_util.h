@@ -19,8 +19,10 @@ inline std::vector<float> RandomWeights(const Architecture& a, uint32_t seed) {
   std::normal_distribution<float> normal(0.0f, 0.4f);
   std::vector<float> weights(FlatSize(ParametersOf(a)), 0.0f);
   for (const ParameterSpec& p : ParametersOf(a)) {
-    for (size_t i = 0; i < p.size(); ++i) weights[p.offset + i] = normal(random) + (p.name.ends_with("gain") ? 1.0f : 0.0f);
-    for (size_t i = 0; p.name.ends_with("variance") && i < p.size(); ++i) weights[p.offset + i] = 0.1f * std::abs(weights[p.offset + i]);
+    for (size_t i = 0; i < p.size(); ++i)
+      weights[p.offset + i] = normal(random) + (p.name.ends_with("gain") ? 1.0f : 0.0f);
+    for (size_t i = 0; p.name.ends_with("variance") && i < p.size(); ++i)
+      weights[p.offset + i] = 0.1f * std::abs(weights[p.offset + i]);
   }
   return weights;
 }
@@ -48,8 +50,8 @@ inline OwnedRecord EndsRecord(uint32_t num_items) {
   return {{0, last, 3, 0, last, 2}, {last, 0, 1, 3, 0, last}};
 }
 
-// d loss / d weight for every trained weight (others 0), by dual numbers through the naive recommender. With negatives: of
-// the sampled softmax.
+// d loss / d weight for every trained weight (others 0), by dual numbers through the naive recommender. With negatives:
+// of the sampled softmax.
 inline std::vector<double> NaiveGradient(const Architecture& a, std::span<const float> weights, const Record& record,
                                          std::span<const int32_t> negatives = {}) {
   using kernels::reference::Dual;
@@ -61,8 +63,9 @@ inline std::vector<double> NaiveGradient(const Architecture& a, std::span<const 
   for (const ParameterSpec& p : ParametersOf(a)) {
     for (size_t i = p.offset; p.trained && i < p.offset + p.size(); ++i) {
       dual[i].derivative = 1;
-      gradient[i] = negatives.empty() ? naive.Loss(record.inputs, record.targets, 1.0 / targets).derivative
-                                      : naive.SampledLoss(record.inputs, record.targets, negatives, 1.0 / targets).derivative;
+      gradient[i] = negatives.empty()
+                        ? naive.Loss(record.inputs, record.targets, 1.0 / targets).derivative
+                        : naive.SampledLoss(record.inputs, record.targets, negatives, 1.0 / targets).derivative;
       dual[i].derivative = 0;
     }
   }
@@ -79,7 +82,10 @@ inline double Norm(std::span<const double> g) {
 class Harness {
  public:
   Harness(const Architecture& a, std::vector<float> weights, const kernels::OpTable& ops)
-      : graph(a, ops), flat(std::move(weights)), packed(graph.pack_plan().size()), buffers(graph.AllocateForTraining()),
+      : graph(a, ops),
+        flat(std::move(weights)),
+        packed(graph.pack_plan().size()),
+        buffers(graph.AllocateForTraining()),
         view{&ops, &graph.pack_plan(), &graph.parameters(), flat.data(), packed.data()} {
     graph.pack_plan().Pack(ops, flat.data(), packed.data(), 0, 1);
   }
@@ -106,8 +112,10 @@ class Harness {
   }
 
   PhantomGradients::Setup Setup() const {
-    return {.parameters = graph.parameters(), .head_parameter = graph.pack_plan().head_parameter(),
-            .max_rows = graph.architecture().max_length, .worker = 0};
+    return {.parameters = graph.parameters(),
+            .head_parameter = graph.pack_plan().head_parameter(),
+            .max_rows = graph.architecture().max_length,
+            .worker = 0};
   }
 
   Recommender graph;
@@ -126,8 +134,14 @@ class Harness {
 
 // Every switch of the graph at least once.
 inline std::vector<Architecture> SmallArchitectures() {
-  const Architecture base{.num_items = 9, .max_length = 6, .width = 4, .num_heads = 2, .num_blocks = 2, .inner_width = 6,
-                          .embedding_scale = 1.7f, .positions = PositionAlignment::kEnd};
+  const Architecture base{.num_items = 9,
+                          .max_length = 6,
+                          .width = 4,
+                          .num_heads = 2,
+                          .num_blocks = 2,
+                          .inner_width = 6,
+                          .embedding_scale = 1.7f,
+                          .positions = PositionAlignment::kEnd};
   std::vector<Architecture> all(10, base);
   all[1].norm = NormPlacement::kPost;
   all[2].output_table = OutputTable::kUntied;

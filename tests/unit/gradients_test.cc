@@ -105,7 +105,8 @@ TEST_P(Gradients, ClippedSumEqualsNaiveClippedSum) {
           const Case c = Cases(a)[i];
           h.Add(c.record.view(), gradients);
           const std::vector<double>& g = naive[i];
-          const double factor = rule.kind() == ClipKind::kFlat ? std::min(1.0, 0.3 / testing::Norm(g)) : 0.3 / (testing::Norm(g) + 0.01);
+          const double factor =
+              rule.kind() == ClipKind::kFlat ? std::min(1.0, 0.3 / testing::Norm(g)) : 0.3 / (testing::Norm(g) + 0.01);
           for (size_t j = 0; j < g.size(); ++j) expected[j] += factor * g[j];
         }
         EXPECT_LT(Distance(SumOf(h, sum), expected), kTolerance * testing::Norm(expected)) << ops->name;
@@ -124,7 +125,8 @@ TEST(ExactSum, AddingARecordMovesTheSumByAtMostTheBound) {
   constexpr double kSteps = 1 << 20;  // a coarse grid: rounding would show
   for (NormForm form : {NormForm::kFormed, NormForm::kGram}) {
     const double bound = 0.5, reduced = bound - std::sqrt(static_cast<double>(h.flat.size())) / 2 * bound / kSteps;
-    GridGradientSum sum(ops, h.flat.size(), {.steps_per_unit = static_cast<float>(kSteps / bound), .max_sum_squares = kSteps * kSteps});
+    GridGradientSum sum(ops, h.flat.size(),
+                        {.steps_per_unit = static_cast<float>(kSteps / bound), .max_sum_squares = kSteps * kSteps});
     PhantomGradients gradients(ops, h.Setup(), {.clip = ClipRule::Flat(reduced * (1 - 1e-6)), .form = form}, sum);
     for (uint32_t seed = 0; seed < 20; ++seed) {
       const std::vector<int64_t> before(sum.sum().begin(), sum.sum().end());
@@ -144,7 +146,8 @@ TEST(ExactSum, RecordAboveItsBoundIsTakenAwayExactly) {
   const kernels::OpTable& ops = kernels::BestOps();
   Harness h(a, RandomWeights(a, 15), ops);
   for (NormForm form : {NormForm::kFormed, NormForm::kGram}) {
-    GridGradientSum sum(ops, h.flat.size(), {.steps_per_unit = 1e6f, .max_sum_squares = 1e6});  // far too small on purpose
+    // Far too small on purpose.
+    GridGradientSum sum(ops, h.flat.size(), {.steps_per_unit = 1e6f, .max_sum_squares = 1e6});
     PhantomGradients gradients(ops, h.Setup(), {.clip = ClipRule::Flat(1.0), .form = form}, sum);
     EXPECT_FALSE(h.Add(RandomRecord(a.num_items, 6, 1).view(), gradients).within);
     for (int64_t v : sum.sum()) ASSERT_EQ(v, 0);
@@ -184,7 +187,8 @@ TEST(Recommender, PaddedRecordEqualsUnpaddedRecord) {
   const Architecture a = SmallArchitectures()[0];
   Harness h(a, RandomWeights(a, 18), kernels::BestOps());
   const OwnedRecord padded = RandomRecord(a.num_items, 6, 9, 2);
-  const OwnedRecord bare{{padded.inputs.begin() + 2, padded.inputs.end()}, {padded.targets.begin() + 2, padded.targets.end()}};
+  const OwnedRecord bare{{padded.inputs.begin() + 2, padded.inputs.end()},
+                         {padded.targets.begin() + 2, padded.targets.end()}};
   EXPECT_NEAR(h.Loss(padded.view()), h.Loss(bare.view()), 1e-6);
 }
 

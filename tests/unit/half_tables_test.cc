@@ -22,7 +22,8 @@ using testing::num_allocations;
 // `weights` with tables rounded to halves.
 std::vector<float> Rounded(const Architecture& a, std::vector<float> weights) {
   for (const ParameterSpec& p : ParametersOf(a)) {
-    for (size_t i = p.offset; p.role == ParameterRole::kTable && i < p.offset + p.size(); ++i) weights[i] = kernels::ToFloat(kernels::ToHalf(weights[i]));
+    for (size_t i = p.offset; p.role == ParameterRole::kTable && i < p.offset + p.size(); ++i)
+      weights[i] = kernels::ToFloat(kernels::ToHalf(weights[i]));
   }
   return weights;
 }
@@ -33,7 +34,8 @@ class HalfTables : public ::testing::Test {
   void Write(const Architecture& a, uint32_t seed) {
     weights_ = Rounded(a, testing::RandomWeights(a, seed));
     for (TableStorage tables : {TableStorage::kFloat, TableStorage::kHalf}) {
-      const Status status = WriteModel(tables == TableStorage::kHalf ? half_ : float_, {.architecture = a, .weights = weights_, .tables = tables});
+      const Status status = WriteModel(tables == TableStorage::kHalf ? half_ : float_,
+                                       {.architecture = a, .weights = weights_, .tables = tables});
       ASSERT_TRUE(status.ok()) << status.message();
     }
   }
@@ -45,9 +47,22 @@ class HalfTables : public ::testing::Test {
 
 std::vector<Architecture> Architectures() {
   std::vector<Architecture> all = testing::SmallArchitectures();
-  all.push_back({.num_items = 700, .max_length = 30, .width = 32, .num_heads = 2, .num_blocks = 2, .inner_width = 48, .embedding_scale = 5.5f});
-  all.push_back({.num_items = 301, .max_length = 20, .width = 40, .num_heads = 2, .num_blocks = 1, .inner_width = 24, .output_table = OutputTable::kUntied,
-                 .output_bias = OutputBias::kTrained, .positions = PositionAlignment::kEnd});
+  all.push_back({.num_items = 700,
+                 .max_length = 30,
+                 .width = 32,
+                 .num_heads = 2,
+                 .num_blocks = 2,
+                 .inner_width = 48,
+                 .embedding_scale = 5.5f});
+  all.push_back({.num_items = 301,
+                 .max_length = 20,
+                 .width = 40,
+                 .num_heads = 2,
+                 .num_blocks = 1,
+                 .inner_width = 24,
+                 .output_table = OutputTable::kUntied,
+                 .output_bias = OutputBias::kTrained,
+                 .positions = PositionAlignment::kEnd});
   all.push_back({.num_items = 9, .max_length = 6, .width = 8, .num_blocks = 0, .inner_width = 8});
   return all;
 }
@@ -97,7 +112,8 @@ TEST_F(HalfTables, NeedReadersOfFormatThree) {
 }
 
 TEST_F(HalfTables, HalveTheTablesRoom) {
-  const Architecture a{.num_items = 5000, .max_length = 50, .width = 64, .num_heads = 1, .num_blocks = 1, .inner_width = 64};
+  const Architecture a{
+      .num_items = 5000, .max_length = 50, .width = 64, .num_heads = 1, .num_blocks = 1, .inner_width = 64};
   Write(a, 1);
   const uint64_t tables = (a.num_items + a.max_length) * uint64_t{a.width} * 4;
   EXPECT_EQ(ModelFile::Open(float_)->size_bytes() - ModelFile::Open(half_)->size_bytes(), tables / 2);
@@ -130,20 +146,32 @@ TEST_F(HalfTables, HalvesThatAreNotFiniteAreFound) {
   for (uint16_t bits : {0x7c00, 0xfc00, 0x7e00, 0x7c01}) {
     std::string data(test::DataOf(whole));
     std::memcpy(data.data() + 10, &bits, sizeof(bits));
-    const std::string bytes = test::Changed<schema::Model>(test::WithMetadata(whole, test::MetadataOf(whole), data),
-                                                           [&](schema::ModelT& m) { m.tensors[0]->hash = test::HashOf(std::string_view(data).substr(0, 48)); });
+    const std::string bytes =
+        test::Changed<schema::Model>(test::WithMetadata(whole, test::MetadataOf(whole), data), [&](schema::ModelT& m) {
+          m.tensors[0]->hash = test::HashOf(std::string_view(data).substr(0, 48));
+        });
     EXPECT_TRUE(test::OpenBytes(bytes).ok());
     const Status status = test::OpenBytes(bytes, Verify::kFull);
-    EXPECT_NE(status.message().find("tensor item_embedding holds a number that is not finite"), std::string::npos) << status.message();
+    EXPECT_NE(status.message().find("tensor item_embedding holds a number that is not finite"), std::string::npos)
+        << status.message();
   }
 }
 
 TEST_F(HalfTables, ClassifiersHaveThemToo) {
-  const ClassifierDescription c{.architecture = {.encoder = {.num_items = 6, .max_length = 4, .width = 4, .num_heads = 2, .num_blocks = 1, .inner_width = 3, .attend = Attend::kAll},
+  const ClassifierDescription c{.architecture = {.encoder = {.num_items = 6,
+                                                             .max_length = 4,
+                                                             .width = 4,
+                                                             .num_heads = 2,
+                                                             .num_blocks = 1,
+                                                             .inner_width = 3,
+                                                             .attend = Attend::kAll},
                                                  .num_classes = 3}};
   std::vector<float> weights(FlatSize(ParametersOf(c.architecture)));
-  for (const ParameterSpec& p : ParametersOf(c.architecture)) std::fill_n(weights.begin() + static_cast<std::ptrdiff_t>(p.offset), p.size(), 1.0f / 3);
-  ASSERT_TRUE(WriteClassifier(half_, {.architecture = c.architecture.encoder, .weights = weights, .tables = TableStorage::kHalf}, c).ok());
+  for (const ParameterSpec& p : ParametersOf(c.architecture))
+    std::fill_n(weights.begin() + static_cast<std::ptrdiff_t>(p.offset), p.size(), 1.0f / 3);
+  ASSERT_TRUE(WriteClassifier(
+                  half_, {.architecture = c.architecture.encoder, .weights = weights, .tables = TableStorage::kHalf}, c)
+                  .ok());
   const auto file = ClassifierFile::Open(half_, Verify::kFull);
   ASSERT_TRUE(file.ok()) << file.status().message();
   std::vector<float> room;
@@ -165,8 +193,10 @@ TEST_F(HalfTables, ScoresEqualThoseOfTheSameWeightsInFloats) {
         std::vector<float> scores(a.num_items), expected(a.num_items);
         ASSERT_TRUE(halves->Score(history, scores).ok());
         ASSERT_TRUE(floats->Score(history, expected).ok());
-        for (size_t j = 0; j < scores.size(); ++j) ASSERT_NEAR(scores[j], expected[j], 2e-5 * (1 + std::abs(expected[j]))) << "item " << j;
-        const auto top = *halves->Recommend(history, {.count = 10}), expected_top = *floats->Recommend(history, {.count = 10});
+        for (size_t j = 0; j < scores.size(); ++j)
+          ASSERT_NEAR(scores[j], expected[j], 2e-5 * (1 + std::abs(expected[j]))) << "item " << j;
+        const auto top = *halves->Recommend(history, {.count = 10}),
+                   expected_top = *floats->Recommend(history, {.count = 10});
         ASSERT_EQ(top.size(), expected_top.size());
         for (size_t i = 0; i < top.size(); ++i) EXPECT_EQ(top[i].item, expected_top[i].item);
       }
@@ -177,9 +207,11 @@ TEST_F(HalfTables, ScoresEqualThoseOfTheSameWeightsInFloats) {
 // Over 8-bit integers both tables become the same integers, and the inputs differ in their last bits at most.
 TEST_F(HalfTables, Int8ScoresAreThoseOfTheSameWeightsInFloats) {
   if (kernels::Int8Ops() == nullptr) GTEST_SKIP() << "this processor has no 8-bit kernels";
-  const Architecture a{.num_items = 700, .max_length = 40, .width = 64, .num_heads = 2, .num_blocks = 2, .inner_width = 96};
+  const Architecture a{
+      .num_items = 700, .max_length = 40, .width = 64, .num_heads = 2, .num_blocks = 2, .inner_width = 96};
   Write(a, 31);
-  const auto halves = *Session::Open(half_, Backend::kInt8), floats = *Session::Open(float_, Backend::kInt8), simd = *Session::Open(half_);
+  const auto halves = *Session::Open(half_, Backend::kInt8), floats = *Session::Open(float_, Backend::kInt8),
+             simd = *Session::Open(half_);
   EXPECT_EQ(halves->planned_bytes(), floats->planned_bytes());
   const std::vector<int32_t> history = testing::RandomRecord(a.num_items, 40, 7).inputs;
   std::vector<float> scores(a.num_items), expected(a.num_items), exact(a.num_items);
@@ -218,7 +250,8 @@ TEST_F(HalfTables, ScoresDoNotDependOnTheHistoriesBefore) {
 
 // No copy of the table is made, widened or packed; what is held was said before.
 TEST_F(HalfTables, SessionHoldsWhatIsPlannedAndNoTable) {
-  const Architecture a{.num_items = 20000, .max_length = 20, .width = 64, .num_heads = 1, .num_blocks = 1, .inner_width = 64};
+  const Architecture a{
+      .num_items = 20000, .max_length = 20, .width = 64, .num_heads = 1, .num_blocks = 1, .inner_width = 64};
   Write(a, 3);
   const size_t table = size_t{a.num_items} * a.width * sizeof(float);
   ModelFile file = *ModelFile::Open(half_);
@@ -237,7 +270,8 @@ TEST_F(HalfTables, SessionHoldsWhatIsPlannedAndNoTable) {
 }
 
 TEST_F(HalfTables, ScoreAllocatesNothing) {
-  const Architecture a{.num_items = 300, .max_length = 12, .width = 16, .num_heads = 2, .num_blocks = 2, .inner_width = 16};
+  const Architecture a{
+      .num_items = 300, .max_length = 12, .width = 16, .num_heads = 2, .num_blocks = 2, .inner_width = 16};
   Write(a, 4);
   const auto session = *Session::Open(half_);
   std::vector<float> scores(a.num_items);
@@ -252,11 +286,13 @@ TEST_F(HalfTables, ScoreAllocatesNothing) {
 
 // The ranks that are counted are those of the session's scores.
 TEST_F(HalfTables, AreEvaluatedAsTheyAreScored) {
-  const Architecture a{.num_items = 200, .max_length = 12, .width = 16, .num_heads = 2, .num_blocks = 1, .inner_width = 16};
+  const Architecture a{
+      .num_items = 200, .max_length = 12, .width = 16, .num_heads = 2, .num_blocks = 1, .inner_width = 16};
   Write(a, 6);
   const auto session = *Session::Open(half_);
   const ParameterSource source(session->file().tensors());
-  const Recommender graph(a, kernels::BestOps(), 0, GraphUse::kInference, HeadPackingFor(kernels::BestOps(), a, source));
+  const Recommender graph(a, kernels::BestOps(), 0, GraphUse::kInference,
+                          HeadPackingFor(kernels::BestOps(), a, source));
   std::vector<std::vector<int32_t>> histories;
   for (uint32_t i = 0; i < 40; ++i) histories.push_back(testing::RandomRecord(a.num_items, 1 + i % 15, i).inputs);
   std::vector<RankingCase> cases;
@@ -267,23 +303,27 @@ TEST_F(HalfTables, AreEvaluatedAsTheyAreScored) {
     std::vector<uint8_t> excluded(a.num_items, 0);
     for (int32_t id : histories[i]) excluded[static_cast<size_t>(id)] = 1;
     int32_t target = 0;
-    while (excluded[static_cast<size_t>(target)] != 0 || RankOf(scores, excluded, target) > i % 12) ++target;  // one that is found
+    // One that is found.
+    while (excluded[static_cast<size_t>(target)] != 0 || RankOf(scores, excluded, target) > i % 12) ++target;
     cases.push_back({histories[i], target});
     expected += Ndcg(RankOf(scores, excluded, target), 10);
   }
   Workers workers(1);
-  EXPECT_DOUBLE_EQ(EvaluateRanking(graph, source, cases, workers).ndcg_at_10, expected / static_cast<double>(cases.size()));
+  EXPECT_DOUBLE_EQ(EvaluateRanking(graph, source, cases, workers).ndcg_at_10,
+                   expected / static_cast<double>(cases.size()));
 }
 
 // Training starts from the widened weights: step by step what it does from the same numbers in floats.
 TEST_F(HalfTables, TrainingStartsFromThem) {
-  const Architecture a{.num_items = 30, .max_length = 12, .width = 16, .num_heads = 2, .num_blocks = 1, .inner_width = 16};
+  const Architecture a{
+      .num_items = 30, .max_length = 12, .width = 16, .num_heads = 2, .num_blocks = 1, .inner_width = 16};
   Write(a, 8);
   const testing::Ring ring(a.num_items, 40, 10);
   const ModelFile halves = *ModelFile::Open(half_), floats = *ModelFile::Open(float_);
   std::vector<float> room;
   const TrainingOptions options{.num_steps = 5, .expected_batch = 8, .num_threads = 1};
-  const auto one = *Trainer::Create(a, halves.AllWeights(room), ring.records, options), two = *Trainer::Create(a, floats.flat_weights(), ring.records, options);
+  const auto one = *Trainer::Create(a, halves.AllWeights(room), ring.records, options),
+             two = *Trainer::Create(a, floats.flat_weights(), ring.records, options);
   for (int i = 0; i < 5; ++i) {
     ASSERT_TRUE(one->Step().ok());
     ASSERT_TRUE(two->Step().ok());

@@ -14,7 +14,9 @@ namespace {
 // As the standard says, in double.
 double ValueOf(uint16_t bits) {
   const int exponent = bits >> 10 & 31, fraction = bits & 1023;
-  const double magnitude = exponent == 0 ? std::ldexp(fraction, -24) : exponent == 31 ? (fraction == 0 ? INFINITY : NAN) : std::ldexp(1024 + fraction, exponent - 25);
+  const double magnitude = exponent == 0    ? std::ldexp(fraction, -24)
+                           : exponent == 31 ? (fraction == 0 ? INFINITY : NAN)
+                                            : std::ldexp(1024 + fraction, exponent - 25);
   return (bits & 0x8000) != 0 ? -magnitude : magnitude;
 }
 
@@ -23,7 +25,9 @@ TEST(Half, EveryOneIsWidenedExactly) {
     const Half h{static_cast<uint16_t>(bits)};
     const double expected = ValueOf(h.bits), found = ToFloat(h);
     ASSERT_EQ(IsFinite(h), std::isfinite(expected)) << bits;
-    ASSERT_TRUE(std::isnan(expected) ? std::isnan(found) : found == expected && std::signbit(found) == std::signbit(expected)) << bits;
+    ASSERT_TRUE(std::isnan(expected) ? std::isnan(found)
+                                     : found == expected && std::signbit(found) == std::signbit(expected))
+        << bits;
     ASSERT_TRUE(std::isnan(expected) || ToHalf(found).bits == h.bits) << bits;
   }
 }
@@ -48,15 +52,19 @@ TEST(Half, RoundsToTheNearestTiesToEven) {
   EXPECT_TRUE(std::isnan(ToFloat(ToHalf(NAN))));
 }
 
-// Finite halves of all magnitudes: of weights mostly, subnormal ones, the largest and zeros among them. They end where a page does.
+// Finite halves of all magnitudes: of weights mostly, subnormal ones, the largest and zeros among them. They end where
+// a page does.
 class Halves {
  public:
-  explicit Halves(size_t n) : room_((n + 1) / 2), data_(reinterpret_cast<Half*>(room_.data() + (n + 1) / 2) - n), size_(n) {}
+  explicit Halves(size_t n)
+      : room_((n + 1) / 2), data_(reinterpret_cast<Half*>(room_.data() + (n + 1) / 2) - n), size_(n) {}
   Halves(size_t n, std::mt19937_64& random) : Halves(n) {
     std::normal_distribution<float> normal;
     for (size_t i = 0; i < n; ++i) {
       const uint64_t kind = random() % 16;
-      data_[i] = kind == 0 ? Half{static_cast<uint16_t>(random() % 2048 | random() % 2 << 15)} : kind == 1 ? ToHalf(-kLargestHalf) : ToHalf(normal(random));
+      data_[i] = kind == 0   ? Half{static_cast<uint16_t>(random() % 2048 | random() % 2 << 15)}
+                 : kind == 1 ? ToHalf(-kLargestHalf)
+                             : ToHalf(normal(random));
     }
   }
   Half* data() { return data_; }
@@ -81,7 +89,8 @@ double CheckScale(const OpTable& ops, size_t n, int variant, uint64_t seed) {
     const double product = static_cast<double>(a) * ToFloat(x[i]), old = store == Store::kAdd ? *y.at(0, i) : 0.0;
     expected.push_back(product + old);
     // One times a half is exact: so is what is widened.
-    tolerance.push_back(store == Store::kAssign && a == 1 ? 1e-30 : 8 * kEpsilon * (std::abs(product) + std::abs(old)) + 1e-30);
+    tolerance.push_back(store == Store::kAssign && a == 1 ? 1e-30
+                                                          : 8 * kEpsilon * (std::abs(product) + std::abs(old)) + 1e-30);
   }
   if (store == Store::kAssign) y.Fill(NAN);
   if (n > 0) PlanPerturbation(y.at(0, n - 1), 4 * tolerance[n - 1] + 4 * kEpsilon * std::abs(expected[n - 1]) + 1e-9);
@@ -115,7 +124,13 @@ double CheckMultiply(const OpTable& ops, size_t n, int variant, uint64_t seed) {
   }
   const size_t at = n > 0 ? random() % n : 0;
   if (n > 0) PlanPerturbation(y.at(0, at), 4 * tolerance[at] + 1e-9 + 4 * kEpsilon * std::abs(expected[at]));
-  ops.multiply_half({.w_NK = w.data(), .ldw = ld, .x_K = x.data(), .bias_N = biased ? bias.data() : nullptr, .y_N = y.data(), .n = n, .k = k});
+  ops.multiply_half({.w_NK = w.data(),
+                     .ldw = ld,
+                     .x_K = x.data(),
+                     .bias_N = biased ? bias.data() : nullptr,
+                     .y_N = y.data(),
+                     .n = n,
+                     .k = k});
   ErrorMeter meter;
   for (size_t j = 0; j < n; ++j) meter.Add(*y.at(0, j), expected[j], tolerance[j]);
   EXPECT_TRUE(y.GuardsIntact());
@@ -148,10 +163,17 @@ TEST(HalfOps, ARowDoesNotDependOnItsNeighbours) {
       std::vector<float> x(k), bias(n), y(n);
       for (float& v : x) v = std::normal_distribution<float>()(random);
       for (float& v : bias) v = std::normal_distribution<float>()(random);
-      ops->multiply_half({.w_NK = w.data(), .ldw = k, .x_K = x.data(), .bias_N = bias.data(), .y_N = y.data(), .n = n, .k = k});
+      ops->multiply_half(
+          {.w_NK = w.data(), .ldw = k, .x_K = x.data(), .bias_N = bias.data(), .y_N = y.data(), .n = n, .k = k});
       for (size_t j = 0; j < n; ++j) {
         float alone = 0;
-        ops->multiply_half({.w_NK = w.data() + j * k, .ldw = k, .x_K = x.data(), .bias_N = bias.data() + j, .y_N = &alone, .n = 1, .k = k});
+        ops->multiply_half({.w_NK = w.data() + j * k,
+                            .ldw = k,
+                            .x_K = x.data(),
+                            .bias_N = bias.data() + j,
+                            .y_N = &alone,
+                            .n = 1,
+                            .k = k});
         ASSERT_EQ(alone, y[j]) << ops->name << ", row " << j << ", k " << k;
       }
     }

@@ -1,5 +1,5 @@
-// What DP-FP releases for its head: one record moves it by the clipping norm at most, every coordinate is noised, and the head
-// that is fitted to it is the posterior.
+// What DP-FP releases for its head: one record moves it by the clipping norm at most, every coordinate is noised, and
+// the head that is fitted to it is the posterior.
 #include "runtime/train/head_releases.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,12 @@ using privacy::RandomStream;
 using privacy::StreamPurpose;
 
 HeadReleaseOptions Releases(double c) {
-  return {.num_classes = 3, .width = 5, .micro_batches = 2, .clipping_norm = c, .noise_multiplier = 1, .sampling_probability = 0.1,
+  return {.num_classes = 3,
+          .width = 5,
+          .micro_batches = 2,
+          .clipping_norm = c,
+          .noise_multiplier = 1,
+          .sampling_probability = 0.1,
           .num_records_public = 100};
 }
 

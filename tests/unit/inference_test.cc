@@ -1,4 +1,5 @@
-// The session: scores equal the naive recommender's, recommendations respect what is excluded, bad requests are refused.
+// The session: scores equal the naive recommender's, recommendations respect what is excluded, bad requests are
+// refused.
 #include <gtest/gtest.h>
 #include <pthread.h>
 
@@ -61,13 +62,14 @@ TEST_F(SessionTest, ScoresEqualTheNaiveRecommender) {
       const auto expected = naive.Logits(naive.Encode(std::span(history).last(read)).back());
       std::vector<float> scores(a.num_items);
       ASSERT_TRUE(session->Score(history, scores).ok());
-      for (size_t j = 0; j < scores.size(); ++j) EXPECT_NEAR(scores[j], expected[j], 2e-5 * (1 + std::abs(expected[j])));
+      for (size_t j = 0; j < scores.size(); ++j)
+        EXPECT_NEAR(scores[j], expected[j], 2e-5 * (1 + std::abs(expected[j])));
     }
   }
 }
 
-// What is remembered of the last history changes no bit: events appended one by one or several at a time, histories that part,
-// shrink, repeat, and slide out of the window.
+// What is remembered of the last history changes no bit: events appended one by one or several at a time, histories
+// that part, shrink, repeat, and slide out of the window.
 TEST_F(SessionTest, ScoresDoNotDependOnTheHistoriesBefore) {
   std::vector<Architecture> all = testing::SmallArchitectures();
   all.push_back({.num_items = 50, .max_length = 30, .width = 32, .num_heads = 2, .num_blocks = 3, .inner_width = 40});
@@ -107,14 +109,16 @@ TEST_F(SessionTest, StoredVariancesCorrectScores) {
     ASSERT_TRUE(WriteModel(path_, {.architecture = a, .weights = zeroed, .created_by = "test"}).ok());
     ASSERT_TRUE((*Session::Open(path_))->Score(history, without).ok());
     double moved = 0;
-    for (size_t j = 0; j < scores.size(); ++j) moved = std::max(moved, static_cast<double>(std::abs(scores[j] - without[j])));
+    for (size_t j = 0; j < scores.size(); ++j)
+      moved = std::max(moved, static_cast<double>(std::abs(scores[j] - without[j])));
     EXPECT_GT(moved, 1e-2);
   }
 }
 
 // Threads of other C libraries have 128 KB of stack; the products' copies must fit.
 TEST_F(SessionTest, ASmallStackIsEnough) {
-  const Architecture a = {.num_items = 900, .max_length = 40, .width = 48, .num_heads = 2, .num_blocks = 1, .inner_width = 700};
+  const Architecture a = {
+      .num_items = 900, .max_length = 40, .width = 48, .num_heads = 2, .num_blocks = 1, .inner_width = 700};
   Open(a, 70);
   for (Backend backend : {Backend::kSimd, Backend::kInt8}) {
     if (backend == Backend::kInt8 && kernels::Int8Ops() == nullptr) continue;
@@ -137,7 +141,8 @@ TEST_F(SessionTest, ASmallStackIsEnough) {
 }
 
 TEST_F(SessionTest, XnnpackScoresEqualSimdScores) {
-  const Architecture a = {.num_items = 700, .max_length = 40, .width = 32, .num_heads = 2, .num_blocks = 2, .inner_width = 48};
+  const Architecture a = {
+      .num_items = 700, .max_length = 40, .width = 32, .num_heads = 2, .num_blocks = 2, .inner_width = 48};
   const auto simd = Open(a, 50);
   if (kernels::XnnpackOps() == nullptr) {
     EXPECT_EQ(Session::Open(path_, Backend::kXnnpack).status().code(), StatusCode::kUnsupported);
@@ -150,7 +155,8 @@ TEST_F(SessionTest, XnnpackScoresEqualSimdScores) {
       std::vector<float> expected(a.num_items), scores(a.num_items);
       ASSERT_TRUE(simd->Score(history, expected).ok());
       ASSERT_TRUE(session->Score(history, scores).ok());
-      for (size_t j = 0; j < scores.size(); ++j) ASSERT_NEAR(scores[j], expected[j], 1e-4 * (1 + std::abs(expected[j])));
+      for (size_t j = 0; j < scores.size(); ++j)
+        ASSERT_NEAR(scores[j], expected[j], 1e-4 * (1 + std::abs(expected[j])));
     }
   }
 }
@@ -158,7 +164,8 @@ TEST_F(SessionTest, XnnpackScoresEqualSimdScores) {
 // Quantised scores order items nearly as the exact ones do: off by a few percent of how far scores spread.
 TEST_F(SessionTest, Int8ScoresAreNearSimdScores) {
   if (kernels::Int8Ops() == nullptr) GTEST_SKIP() << "this processor has no 8-bit kernels";
-  const Architecture a = {.num_items = 700, .max_length = 40, .width = 64, .num_heads = 2, .num_blocks = 2, .inner_width = 96};
+  const Architecture a = {
+      .num_items = 700, .max_length = 40, .width = 64, .num_heads = 2, .num_blocks = 2, .inner_width = 96};
   const auto simd = Open(a, 51);
   const auto session = *Session::Open(path_, Backend::kInt8);
   EXPECT_LT(session->planned_bytes(), simd->planned_bytes());

@@ -45,7 +45,13 @@ std::ostream& operator<<(std::ostream& out, const Shape& s) {
 
 struct Problem {
   Problem(const Shape& shape, Store how, bool with_bias, std::mt19937_64& random)
-      : s(shape), store(how), biased(with_bias), x(s.rows, s.k, s.k + s.pad), w(s.n, s.k, s.k + s.pad), bias(1, s.n, s.n), y(s.rows, s.n, s.n + s.pad) {
+      : s(shape),
+        store(how),
+        biased(with_bias),
+        x(s.rows, s.k, s.k + s.pad),
+        w(s.n, s.k, s.k + s.pad),
+        bias(1, s.n, s.n),
+        y(s.rows, s.n, s.n + s.pad) {
     std::normal_distribution<float> normal;
     x.Fill(random, normal), w.Fill(random, normal), bias.Fill(random, normal), y.Fill(random, normal);
     if (store == Store::kAssign) y.Fill(kNan);
@@ -57,8 +63,16 @@ struct Problem {
     packed.Fill(kNan);
     int8::PackWeights(kernel, {.w_NK = w.data(), .ldw = w.ld(), .packed = packed.data(), .n = s.n, .k = s.k});
     EXPECT_TRUE(packed.GuardsIntact());
-    int8::LinearForward(kernel, {.x_RK = x.data(), .ldx = x.ld(), .packed = packed.data(), .bias_N = biased ? bias.data() : nullptr,
-                                 .y_RN = y.data(), .ldy = y.ld(), .rows = s.rows, .n = s.n, .k = s.k, .store = store});
+    int8::LinearForward(kernel, {.x_RK = x.data(),
+                                 .ldx = x.ld(),
+                                 .packed = packed.data(),
+                                 .bias_N = biased ? bias.data() : nullptr,
+                                 .y_RN = y.data(),
+                                 .ldy = y.ld(),
+                                 .rows = s.rows,
+                                 .n = s.n,
+                                 .k = s.k,
+                                 .store = store});
     EXPECT_TRUE(y.GuardsIntact());
   }
 
@@ -87,7 +101,8 @@ struct Problem {
     for (size_t r = 0; r < s.rows; ++r) {
       for (size_t j = 0; j < s.n; ++j) {
         const float e = expected[r * s.n + j], actual = *y.at(r, j);
-        ASSERT_TRUE(std::isnan(e) ? std::isnan(actual) : actual == e) << actual << " for " << e << " at " << r << ", " << j << "; " << s;
+        ASSERT_TRUE(std::isnan(e) ? std::isnan(actual) : actual == e)
+            << actual << " for " << e << " at " << r << ", " << j << "; " << s;
       }
     }
   }
@@ -108,10 +123,13 @@ class Int8Test : public ::testing::Test {
 };
 
 TEST_F(Int8Test, EveryKernelGivesTheBitsOfPlainLoops) {
-  std::vector<Shape> shapes = {{0, 0, 0, 0},    {0, 5, 3, 1},   {5, 0, 3, 1},    {5, 3, 0, 1},   {1, 1, 1, 0},    {1, 300, 64, 0},  {14, 32, 64, 0},
-                               {15, 33, 300, 3}, {29, 64, 513, 0}, {45, 200, 130, 1}, {150, 7, 9, 1}, {27, 130, 66, 5}, {3, 97, 4096, 0}};
-  for (size_t rows = 1; rows <= 30; ++rows) shapes.push_back({rows, PickSize(random_), PickSize(random_), random_() % 6});
-  for (size_t n = 1; n <= 130; n += n < 40 ? 1 : 7) shapes.push_back({PickSize(random_), n, PickSize(random_), random_() % 6});
+  std::vector<Shape> shapes = {{0, 0, 0, 0},    {0, 5, 3, 1},     {5, 0, 3, 1},     {5, 3, 0, 1},     {1, 1, 1, 0},
+                               {1, 300, 64, 0}, {14, 32, 64, 0},  {15, 33, 300, 3}, {29, 64, 513, 0}, {45, 200, 130, 1},
+                               {150, 7, 9, 1},  {27, 130, 66, 5}, {3, 97, 4096, 0}};
+  for (size_t rows = 1; rows <= 30; ++rows)
+    shapes.push_back({rows, PickSize(random_), PickSize(random_), random_() % 6});
+  for (size_t n = 1; n <= 130; n += n < 40 ? 1 : 7)
+    shapes.push_back({PickSize(random_), n, PickSize(random_), random_() % 6});
   for (size_t n = 1; n <= 130; n += 3) shapes.push_back({1, n, PickSize(random_), random_() % 6});
   for (size_t k = 1; k <= 70; ++k) shapes.push_back({PickSize(random_), PickSize(random_), k, random_() % 6});
   for (const int8::Kernel* kernel : int8::Kernels()) {
@@ -174,8 +192,16 @@ TEST_F(Int8Test, ARowDoesNotDependOnItsNeighbours) {
     int8::PackWeights(*kernel, {.w_NK = p.w.data(), .ldw = p.w.ld(), .packed = packed.data(), .n = p.s.n, .k = p.s.k});
     p.Run(*kernel);
     for (size_t r = 0; r < p.s.rows; ++r) {
-      int8::LinearForward(*kernel, {.x_RK = p.x.at(r, 0), .ldx = p.s.k, .packed = packed.data(), .bias_N = p.bias.data(), .y_RN = alone.data(),
-                                    .ldy = p.s.n, .rows = 1, .n = p.s.n, .k = p.s.k, .store = Store::kAssign});
+      int8::LinearForward(*kernel, {.x_RK = p.x.at(r, 0),
+                                    .ldx = p.s.k,
+                                    .packed = packed.data(),
+                                    .bias_N = p.bias.data(),
+                                    .y_RN = alone.data(),
+                                    .ldy = p.s.n,
+                                    .rows = 1,
+                                    .n = p.s.n,
+                                    .k = p.s.k,
+                                    .store = Store::kAssign});
       for (size_t j = 0; j < p.s.n; ++j) ASSERT_EQ(alone[j], *p.y.at(r, j)) << r << ", " << j;
     }
   }
@@ -190,8 +216,16 @@ TEST_F(Int8Test, NothingIsReadPastTheEnds) {
         PageEndFloats x(rows * k), w(n * k), bias(n), y(rows * n), packed(int8::PackedSize(*kernel, n, k));
         std::fill_n(x.data(), rows * k, 1.0f), std::fill_n(w.data(), n * k, 2.0f), std::fill_n(bias.data(), n, 3.0f);
         int8::PackWeights(*kernel, {.w_NK = w.data(), .ldw = k, .packed = packed.data(), .n = n, .k = k});
-        int8::LinearForward(*kernel, {.x_RK = x.data(), .ldx = k, .packed = packed.data(), .bias_N = bias.data(), .y_RN = y.data(), .ldy = n,
-                                      .rows = rows, .n = n, .k = k, .store = Store::kAssign});
+        int8::LinearForward(*kernel, {.x_RK = x.data(),
+                                      .ldx = k,
+                                      .packed = packed.data(),
+                                      .bias_N = bias.data(),
+                                      .y_RN = y.data(),
+                                      .ldy = n,
+                                      .rows = rows,
+                                      .n = n,
+                                      .k = k,
+                                      .store = Store::kAssign});
         EXPECT_NEAR(y.data()[rows * n - 1], 3.0f + 2.0f * static_cast<float>(k), 1e-3f);
       }
     }
@@ -208,8 +242,16 @@ TEST_F(Int8Test, TheTableKeepsTheErrorOfQuantising) {
   Problem p({rows, n, k, 0}, Store::kAssign, true, random_);
   std::vector<float> packed(ops->packed_size(n, k));
   ops->pack_weights({.w_NK = p.w.data(), .ldw = k, .packed = packed.data(), .n = n, .k = k});
-  ops->linear_forward({.x_RK = p.x.data(), .ldx = k, .packed = packed.data(), .bias_N = p.bias.data(), .y_RN = p.y.data(), .ldy = n, .rows = rows,
-                       .n = n, .k = k, .store = Store::kAssign});
+  ops->linear_forward({.x_RK = p.x.data(),
+                       .ldx = k,
+                       .packed = packed.data(),
+                       .bias_N = p.bias.data(),
+                       .y_RN = p.y.data(),
+                       .ldy = n,
+                       .rows = rows,
+                       .n = n,
+                       .k = k,
+                       .store = Store::kAssign});
   for (size_t r = 0; r < rows; ++r) {
     for (size_t j = 0; j < n; ++j) {
       const double sx = QuantisePlainly(p.x.at(r, 0), k).scale, sw = QuantisePlainly(p.w.at(j, 0), k).scale;
@@ -231,7 +273,15 @@ TEST_F(Int8Test, LongerProductsStayFloat) {
   std::vector<float> x(k, 1.0f), w(3 * k, 0.001f), y(3), packed(ops->packed_size(3, k));
   x[0] = 1000;  // would cost the others most of their digits
   ops->pack_weights({.w_NK = w.data(), .ldw = k, .packed = packed.data(), .n = 3, .k = k});
-  ops->linear_forward({.x_RK = x.data(), .ldx = k, .packed = packed.data(), .bias_N = nullptr, .y_RN = y.data(), .ldy = 3, .rows = 1, .n = 3, .k = k,
+  ops->linear_forward({.x_RK = x.data(),
+                       .ldx = k,
+                       .packed = packed.data(),
+                       .bias_N = nullptr,
+                       .y_RN = y.data(),
+                       .ldy = 3,
+                       .rows = 1,
+                       .n = 3,
+                       .k = k,
                        .store = Store::kAssign});
   for (float v : y) EXPECT_NEAR(v, 0.001 * (1000 + int8::kMaxInner), 1e-3);
 }

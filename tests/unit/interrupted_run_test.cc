@@ -1,4 +1,5 @@
-// Runs that are cancelled, killed, out of budget or out of disk: what is paid for is kept, what is charged is said, and a run goes on.
+// Runs that are cancelled, killed, out of budget or out of disk: what is paid for is kept, what is charged is said, and
+// a run goes on.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -33,8 +34,14 @@ class InterruptedRun : public ::testing::Test {
   // 8 steps, charged 3 at a time.
   TrainingJob Job() {
     TrainingJob job{.sequences = &sequences_};
-    job.architecture = {.num_items = 20, .max_length = 8, .width = 8, .num_heads = 1, .num_blocks = 1, .inner_width = 8};
-    job.training = {.method = Method::kPhantom, .sampling = Sampling::kPoisson, .num_steps = 8, .expected_batch = 20, .num_records_public = 80, .num_threads = 1};
+    job.architecture = {
+        .num_items = 20, .max_length = 8, .width = 8, .num_heads = 1, .num_blocks = 1, .inner_width = 8};
+    job.training = {.method = Method::kPhantom,
+                    .sampling = Sampling::kPoisson,
+                    .num_steps = 8,
+                    .expected_batch = 20,
+                    .num_records_public = 80,
+                    .num_threads = 1};
     job.training.privacy.ledger = &ledger_;
     job.training.privacy.run = "run";
     job.training.privacy.steps_per_charge = 3;
@@ -52,15 +59,18 @@ class InterruptedRun : public ::testing::Test {
     return steps;
   }
   double Cost(uint64_t steps) {
-    const auto mechanism = *privacy::Mechanism::PoissonSubsampledGaussian({.noise_multiplier = 2, .sampling_probability = 0.25, .steps = steps});
-    Ledger other = *Ledger::Open(folder_ / ("cost" + std::to_string(steps)), {.dataset = "ring", .unit = privacy::PrivacyUnit::kUser});
+    const auto mechanism = *privacy::Mechanism::PoissonSubsampledGaussian(
+        {.noise_multiplier = 2, .sampling_probability = 0.25, .steps = steps});
+    Ledger other = *Ledger::Open(folder_ / ("cost" + std::to_string(steps)),
+                                 {.dataset = "ring", .unit = privacy::PrivacyUnit::kUser});
     EXPECT_TRUE(other.Charge({.mechanism = mechanism, .run = "r", .purpose = "training"}).ok());
     return *other.Spent(*privacy::Delta::Create(kDelta));
   }
   void SetLimit(double epsilon) { ASSERT_TRUE(ledger_.SetLimit(*privacy::EpsilonDelta::Create(epsilon, kDelta)).ok()); }
   size_t Temporaries() {
     size_t count = 0;
-    for (const auto& entry : std::filesystem::directory_iterator(folder_ / "")) count += entry.path().string().find(".tmp-") != std::string::npos;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_ / ""))
+      count += entry.path().string().find(".tmp-") != std::string::npos;
     return count;
   }
 
@@ -107,7 +117,8 @@ TEST_F(InterruptedRun, HistogramOfAnotherNoiseIsRefused) {
   job.histogram_noise = 50;
   const auto result = RunTrainingJob(job);
   EXPECT_EQ(result.status().code(), StatusCode::kInvalidArgument);
-  EXPECT_NE(result.status().message().find("its run released an item histogram"), std::string::npos) << result.status().message();
+  EXPECT_NE(result.status().message().find("its run released an item histogram"), std::string::npos)
+      << result.status().message();
   EXPECT_EQ(Charged(), charged);
   job.histogram_noise = 5;
   EXPECT_TRUE(RunTrainingJob(job).ok());
@@ -122,8 +133,8 @@ TEST_F(InterruptedRun, IntervalIsWhatIsAskedFor) {
   EXPECT_EQ(saved, (std::vector<std::optional<uint64_t>>{std::nullopt, 2, 2, 4, 4, 6, 6, 6}));
 }
 
-// A charge pays for one draw of noise. Steps 5 and 6 were charged and not taken; nobody knows how often a checkpoint is gone on with,
-// so whoever takes them pays.
+// A charge pays for one draw of noise. Steps 5 and 6 were charged and not taken; nobody knows how often a checkpoint is
+// gone on with, so whoever takes them pays.
 TEST_F(InterruptedRun, StepsChargedAndNotTakenAreChargedAgain) {
   ASSERT_EQ(RunUntil(4, Job()).code(), StatusCode::kCancelled);
   std::filesystem::copy_file(checkpoint_, folder_ / "copy");
@@ -216,10 +227,12 @@ class KeptValue final : public privacy::LedgerAnchor {
   std::optional<privacy::AnchorValue> value;
 };
 
-// The limit has room for all steps. What refuses the next charge is the anchor: a ledger that was replaced on the way must not end as a model.
+// The limit has room for all steps. What refuses the next charge is the anchor: a ledger that was replaced on the way
+// must not end as a model.
 TEST_F(InterruptedRun, ARefusalThatIsNotTheLimitsIsAnError) {
   const auto anchor = std::make_shared<KeptValue>();
-  Ledger ledger = *Ledger::Open(folder_ / "anchored", {.dataset = "ring", .unit = privacy::PrivacyUnit::kUser, .anchor = anchor});
+  Ledger ledger =
+      *Ledger::Open(folder_ / "anchored", {.dataset = "ring", .unit = privacy::PrivacyUnit::kUser, .anchor = anchor});
   ASSERT_TRUE(ledger.SetLimit(*privacy::EpsilonDelta::Create(1.001 * Cost(8), kDelta)).ok());
   TrainingJob job = Job();
   job.training.privacy.ledger = &ledger;
@@ -236,7 +249,8 @@ TEST_F(InterruptedRun, ARunThatDoesNotFitIsToldWhatWould) {
   SetLimit(1.001 * Cost(5));
   const Status refused = RunTrainingJob(Job()).status();
   EXPECT_EQ(refused.code(), StatusCode::kPrivacyRefused);
-  EXPECT_NE(refused.message().find("with this noise 5 of its 8 steps would fit"), std::string::npos) << refused.message();
+  EXPECT_NE(refused.message().find("with this noise 5 of its 8 steps would fit"), std::string::npos)
+      << refused.message();
   TrainingJob job = Job();
   job.training.num_steps = 6;
   EXPECT_EQ(RunTrainingJob(job).status().code(), StatusCode::kPrivacyRefused);
@@ -367,7 +381,8 @@ TEST_F(InterruptedRun, CheckpointThatCannotBeWrittenIsSaidAndTriedAgain) {
   EXPECT_EQ(Temporaries(), 0u);
 }
 
-// The disk fills up on the way. There is room for the ledger, kept since before the first charge: the run reaches its end.
+// The disk fills up on the way. There is room for the ledger, kept since before the first charge: the run reaches its
+// end.
 TEST_F(InterruptedRun, RoomKeptForTheLedgerIsGivenToIt) {
   test::FullDiskVfs disk([this] { return full_ && Temporaries() > 0; });
   Ledger ledger = *Ledger::Open(folder_ / "full", {.dataset = "ring", .unit = privacy::PrivacyUnit::kUser});
@@ -409,7 +424,7 @@ TEST_F(InterruptedRun, PrivateRunTrainsOnNobody) {
 
 TEST_F(InterruptedRun, RecordsThatAreNoneAreLeftOutOneByOneAndCounted) {
   for (size_t u : {3, 7}) sequences_.items[sequences_.offsets[u] + 2] = 20;  // items that there are not
-  sequences_.items[sequences_.offsets[9] + 7] = -1;                           // held out for the test
+  sequences_.items[sequences_.offsets[9] + 7] = -1;                          // held out for the test
   TrainingJob job = Job();
   job.histogram_noise = 5;
   job.architecture.output_bias = OutputBias::kFixed;

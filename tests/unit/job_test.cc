@@ -1,5 +1,5 @@
-// Whole runs: the popularity bias is bounded, noised and paid for; the goal is met by what the ledger says; bad goals are
-// refused before anything is spent.
+// Whole runs: the popularity bias is bounded, noised and paid for; the goal is met by what the ledger says; bad goals
+// are refused before anything is spent.
 #include "runtime/train/job.h"
 
 #include <gtest/gtest.h>
@@ -31,9 +31,18 @@ class JobTest : public ::testing::Test {
 
   TrainingJob PrivateJob() {
     TrainingJob job{.sequences = &sequences_};
-    job.architecture = {.num_items = 20, .max_length = 8, .width = 8, .num_heads = 1, .num_blocks = 1, .inner_width = 8,
+    job.architecture = {.num_items = 20,
+                        .max_length = 8,
+                        .width = 8,
+                        .num_heads = 1,
+                        .num_blocks = 1,
+                        .inner_width = 8,
                         .output_bias = OutputBias::kFixed};
-    job.training = {.method = Method::kPhantom, .sampling = Sampling::kPoisson, .expected_batch = 20, .num_records_public = 80, .num_threads = 1};
+    job.training = {.method = Method::kPhantom,
+                    .sampling = Sampling::kPoisson,
+                    .expected_batch = 20,
+                    .num_records_public = 80,
+                    .num_threads = 1};
     job.training.privacy.ledger = &*ledger_;
     job.training.privacy.run = "run";
     job.epochs = 2;
@@ -113,15 +122,26 @@ TEST_F(JobTest, RefusedGoalsSpendNothing) {
   };
   refused([](TrainingJob& j) { j.goal.delta = 0.1; }, StatusCode::kPrivacyRefused, "1 / 80");
   refused([](TrainingJob& j) { j.goal.delta = 1.0 / 80; }, StatusCode::kPrivacyRefused, "1 / 80");
-  refused([](TrainingJob& j) { j.goal.delta = 0.0126, j.goal.allow_delta_of_one_record = true; }, StatusCode::kPrivacyRefused, "1 / 80");
+  refused([](TrainingJob& j) { j.goal.delta = 0.0126, j.goal.allow_delta_of_one_record = true; },
+          StatusCode::kPrivacyRefused, "1 / 80");
   refused([](TrainingJob& j) { j.goal.delta = 0; }, StatusCode::kInvalidArgument, "delta");
   // Below 1 / records, and no promise all the same.
   refused([](TrainingJob& j) { j.goal.delta = 0.0011; }, StatusCode::kPrivacyRefused, "at most 0.001");
-  refused([](TrainingJob& j) { j.goal.delta = 0.1, j.training.num_records_public = 1; }, StatusCode::kPrivacyRefused, "at most 1e-05");
-  refused([](TrainingJob& j) { j.goal.delta = 1.1e-5, j.training.num_records_public = 10; }, StatusCode::kPrivacyRefused, "at most 1e-05");
-  refused([](TrainingJob& j) { j.goal.delta = 0.5, j.training.num_records_public = 2, j.goal.allow_delta_of_one_record = true; },
+  refused([](TrainingJob& j) { j.goal.delta = 0.1, j.training.num_records_public = 1; }, StatusCode::kPrivacyRefused,
+          "at most 1e-05");
+  refused([](TrainingJob& j) { j.goal.delta = 1.1e-5, j.training.num_records_public = 10; },
           StatusCode::kPrivacyRefused, "at most 1e-05");
-  refused([](TrainingJob& j) { j.goal.epsilon = 0.3; j.goal.delta = 1e-6; }, StatusCode::kPrivacyRefused, "cannot be met");
+  refused(
+      [](TrainingJob& j) {
+        j.goal.delta = 0.5, j.training.num_records_public = 2, j.goal.allow_delta_of_one_record = true;
+      },
+      StatusCode::kPrivacyRefused, "at most 1e-05");
+  refused(
+      [](TrainingJob& j) {
+        j.goal.epsilon = 0.3;
+        j.goal.delta = 1e-6;
+      },
+      StatusCode::kPrivacyRefused, "cannot be met");
   for (double epsilon : std::initializer_list<double>{-1, 0, 1e-7, 100.1, 1e4, INFINITY, NAN}) {
     refused([=](TrainingJob& j) { j.goal.epsilon = epsilon; }, StatusCode::kInvalidArgument, "allowed is 1e-06 to 100");
   }
@@ -170,7 +190,8 @@ TEST_F(JobTest, RunThatDoesNotFitTheLimitSpendsNothing) {
   ASSERT_TRUE(ledger_->SetLimit(*privacy::EpsilonDelta::Create(2.5, 1e-3)).ok());
   const auto result = RunTrainingJob(PrivateJob());
   EXPECT_EQ(result.status().code(), StatusCode::kPrivacyRefused);
-  for (const char* word : {"this run would bring the data set to epsilon 2.9", "at delta 0.001, the limit is 2.5, spent 0; nothing was charged"}) {
+  for (const char* word : {"this run would bring the data set to epsilon 2.9",
+                           "at delta 0.001, the limit is 2.5, spent 0; nothing was charged"}) {
     EXPECT_NE(result.status().message().find(word), std::string::npos) << result.status().message();
   }
   EXPECT_TRUE(ledger_->Entries()->empty());
@@ -183,15 +204,16 @@ TEST_F(JobTest, CancelledRunSaysSoAndKeepsItsCharges) {
   EXPECT_EQ(ledger_->Entries()->size(), 4u);  // the histogram and three steps
 }
 
-// One record more or less moves the histogram by at most 1 in L2: with the same reproducible noise the difference of the
-// shares is the record's own contribution.
+// One record more or less moves the histogram by at most 1 in L2: with the same reproducible noise the difference of
+// the shares is the record's own contribution.
 TEST_F(JobTest, HistogramMovesByAtMostOneRecord) {
   const RecordSet set = MakeRecords(sequences_, 8, HoldOut::kNothing);
   std::vector<float> bias[2];
   for (size_t with = 0; with < 2; ++with) {
     RandomStream noise = RandomStream::Reproducible(5, StreamPurpose::kNoise);
     const std::span<const Record> records(set.records.data(), 79 + with);
-    bias[with] = PrivatePopularity(records, 20, {.noise_multiplier = 0.01, .ledger = &*ledger_, .run = "h"}, noise)->bias;
+    bias[with] =
+        PrivatePopularity(records, 20, {.noise_multiplier = 0.01, .ledger = &*ledger_, .run = "h"}, noise)->bias;
   }
   // Shares up to a common factor: recover it from an item that the last record does not have.
   std::vector<bool> touched(20, false);
@@ -226,7 +248,8 @@ TEST_F(JobTest, HistogramShareOfOneRecordIsNormalised) {
   for (int32_t i = 0; i < 17; ++i) items.push_back(i % 16);
   const Record record[] = {{std::span<const int32_t>(items).first(16), std::span<const int32_t>(items).last(16)}};
   RandomStream noise = RandomStream::Reproducible(6, StreamPurpose::kNoise);
-  const auto bias = PrivatePopularity(record, 20, {.noise_multiplier = 1e-3, .ledger = &*ledger_, .run = "h"}, noise)->bias;
+  const auto bias =
+      PrivatePopularity(record, 20, {.noise_multiplier = 1e-3, .ledger = &*ledger_, .run = "h"}, noise)->bias;
   const float floor = *std::min_element(bias.begin() + 16, bias.end());
   for (size_t i = 0; i < 16; ++i) EXPECT_NEAR(std::exp(bias[i] - floor) * 1e-3, 0.25, 0.01) << i;
 }
@@ -235,7 +258,8 @@ TEST_F(JobTest, HistogramIsChargedBeforeItIsTaken) {
   ASSERT_TRUE(ledger_->SetLimit(*privacy::EpsilonDelta::Create(0.01, 1e-3)).ok());
   const RecordSet set = MakeRecords(sequences_, 8, HoldOut::kNothing);
   auto noise = *RandomStream::Secure();
-  const auto result = PrivatePopularity(set.records, 20, {.noise_multiplier = 5, .ledger = &*ledger_, .run = "h"}, noise);
+  const auto result =
+      PrivatePopularity(set.records, 20, {.noise_multiplier = 5, .ledger = &*ledger_, .run = "h"}, noise);
   EXPECT_EQ(result.status().code(), StatusCode::kPrivacyRefused);
   EXPECT_TRUE(ledger_->Entries()->empty());
 }
@@ -247,7 +271,8 @@ TEST_F(JobTest, FrequenciesEstimateHowManyRecordsContainAnItem) {
   std::vector<Record> records;  // four items each: sqrt(n) is 2 for all, the estimate is exact
   for (size_t i = 0; i < 3; ++i) records.push_back({all.subspan(4 * i, 3), all.subspan(4 * i + 1, 3)});
   auto noise = privacy::RandomStream::Reproducible(4, privacy::StreamPurpose::kNoise);
-  const auto p = PrivatePopularity(records, 8, {.noise_multiplier = 1e-4, .ledger = &*ledger_, .run = "h", .num_records_public = 3}, noise);
+  const auto p = PrivatePopularity(
+      records, 8, {.noise_multiplier = 1e-4, .ledger = &*ledger_, .run = "h", .num_records_public = 3}, noise);
   ASSERT_TRUE(p.ok());
   const std::vector<double> expected = {1, 1, 2. / 3, 1. / 3, 1. / 3, 1. / 3, 1. / 3};
   for (size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(p->frequencies[i], expected[i], 2e-3) << i;
@@ -284,7 +309,8 @@ std::vector<int32_t> ChangedRows(const TrainingJob& job, const std::vector<float
   std::vector<int32_t> changed;
   for (uint32_t row = 0; row < job.architecture.num_items; ++row) {
     const auto first = static_cast<std::ptrdiff_t>(row * job.architecture.width);
-    const bool same = std::equal(start.begin() + first, start.begin() + first + job.architecture.width, weights.begin() + first);
+    const bool same =
+        std::equal(start.begin() + first, start.begin() + first + job.architecture.width, weights.begin() + first);
     if (!same) changed.push_back(static_cast<int32_t>(row));
   }
   return changed;

@@ -22,7 +22,8 @@ TEST(EpsilonText, ReadBackIsNeverLessAndNearAbove) {
       const double shown = Read(EpsilonText(number, digits));
       ASSERT_GE(shown, number) << DoubleText(number) << " is shown as " << EpsilonText(number, digits);
       // Less than one in the last place away, but for what a double itself cannot tell apart.
-      ASSERT_LE(shown - number, number * (std::pow(10.0, 1 - digits) + 1e-14)) << DoubleText(number) << " is shown as " << EpsilonText(number, digits);
+      ASSERT_LE(shown - number, number * (std::pow(10.0, 1 - digits) + 1e-14))
+          << DoubleText(number) << " is shown as " << EpsilonText(number, digits);
     }
   }
 }

@@ -103,7 +103,7 @@ class GuardedMatrixOf {
   }
 
  private:
-  static constexpr size_t kMargin = 128;         // elements; more than any vector or register tile is wide
+  static constexpr size_t kMargin = 128;           // elements; more than any vector or register tile is wide
   static constexpr unsigned char kPattern = 0xFF;  // as floats: NaN, so that a value read from outside shows, too
   size_t rows_, cols_, ld_;
   std::vector<T> buffer_;
@@ -195,8 +195,8 @@ OpTable PerturbedTable(const OpTable& base) {
   return table;
 }
 
-// Every table's op against the reference: check(ops, n, variant, seed) is the largest error in units of the tolerance. And a wrong element
-// (PerturbedTable) must not go unnoticed.
+// Every table's op against the reference: check(ops, n, variant, seed) is the largest error in units of the tolerance.
+// And a wrong element (PerturbedTable) must not go unnoticed.
 template <auto kEntry, class Check>
 void Hold(uint64_t usual_seed, Check check, int variants = 4) {
   std::mt19937_64 random(TestSeed(usual_seed));

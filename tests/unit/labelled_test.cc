@@ -18,7 +18,9 @@ TEST(Labelled, EveryFormatGivesTheSameTexts) {
   const Strings texts = {"a good film", "\"quoted\" bad, bad"}, labels = {"1", "0"};
   const std::pair<const char*, const char*> files[] = {
       {"f.txt", "1\ta good film\n\n0\t\"quoted\" bad, bad\n"},
-      {"f.txt", "\xef\xbb\xbf" "1\ta good film\r\n0\t\"quoted\" bad, bad"},
+      {"f.txt",
+       "\xef\xbb\xbf"
+       "1\ta good film\r\n0\t\"quoted\" bad, bad"},
       {"f.tsv", "sentence\tlabel\na good film\t1\n\"quoted\" bad, bad\t0\n"},
       {"f.tsv", "id\tlabel\ttext\n7\t1\ta good film\n8\t0\t\"quoted\" bad, bad\n"},
       {"f.csv", "label,text\n1,a good film\n0,\"\"\"quoted\"\" bad, bad\"\n"},
@@ -28,7 +30,8 @@ TEST(Labelled, EveryFormatGivesTheSameTexts) {
     EXPECT_EQ(read.texts, texts) << text;
     EXPECT_EQ(read.labels, labels) << text;
   }
-  const LabelledTexts named = Parse("x\ty\nt\tl\n", {.format = LabelledFormat::kTsv, .text_column = "x", .label_column = "y"});
+  const LabelledTexts named =
+      Parse("x\ty\nt\tl\n", {.format = LabelledFormat::kTsv, .text_column = "x", .label_column = "y"});
   EXPECT_EQ(named.texts, Strings{"t"});
   EXPECT_EQ(Parse("1\t\n").texts, Strings{""});
 }
@@ -67,9 +70,12 @@ TEST(Vocabulary, FromDataDependsOnTheSetOfTokensAlone) {
 }
 
 TEST(Vocabulary, BadTokensAreRefused) {
-  const std::pair<Strings, const char*> cases[] = {
-      {{"[CLS]", "[UNK]", "a", "a"}, "tokens 2 and 3 are both 'a'"}, {{"[UNK]", "a"}, "has no token [CLS]"}, {{"[CLS]", "a"}, "has no token [UNK]"},
-      {{"[CLS]", "[UNK]", "\xff"}, "token 2 is"}, {{"[CLS]", "[UNK]", "a\xc2\x9b"}, "token 2 is"}, {{"[CLS]", "[UNK]", ""}, "token 2 is empty"}};
+  const std::pair<Strings, const char*> cases[] = {{{"[CLS]", "[UNK]", "a", "a"}, "tokens 2 and 3 are both 'a'"},
+                                                   {{"[UNK]", "a"}, "has no token [CLS]"},
+                                                   {{"[CLS]", "a"}, "has no token [UNK]"},
+                                                   {{"[CLS]", "[UNK]", "\xff"}, "token 2 is"},
+                                                   {{"[CLS]", "[UNK]", "a\xc2\x9b"}, "token 2 is"},
+                                                   {{"[CLS]", "[UNK]", ""}, "token 2 is empty"}};
   for (const auto& [tokens, sentence] : cases) {
     const auto vocabulary = Vocabulary::Create("v", tokens);
     ASSERT_FALSE(vocabulary.ok()) << sentence;
@@ -80,7 +86,8 @@ TEST(Vocabulary, BadTokensAreRefused) {
 TEST(Labelled, TextsBecomeTokens) {
   const Strings tokens = {"a", "[UNK]", "b", "[CLS]"}, classes = {"bad", "good", "0"};
   const auto vocabulary = *Vocabulary::Create("v", tokens);
-  const auto data = Encode(Parse("good\tA b\n1\t  a\fzebra\va a \n0\t\n2\ta b a\n"), vocabulary, {.classes = classes, .max_length = 4});
+  const auto data = Encode(Parse("good\tA b\n1\t  a\fzebra\va a \n0\t\n2\ta b a\n"), vocabulary,
+                           {.classes = classes, .max_length = 4});
   ASSERT_TRUE(data.ok()) << data.status().message();
   EXPECT_EQ(data->labels, (std::vector<int32_t>{1, 1, 2, 2}));  // "0" is a class's name, "1" and "2" are numbers
   const auto record = [&](size_t i) { return std::vector<int32_t>(data->Record(i).begin(), data->Record(i).end()); };
@@ -90,7 +97,8 @@ TEST(Labelled, TextsBecomeTokens) {
   EXPECT_EQ(record(3), (std::vector<int32_t>{3, 0, 2, 0}));
   EXPECT_EQ(data->num_unknown, 1u);
   EXPECT_EQ(data->num_cut, 1u);
-  const auto keep = Encode(Parse("good\tA b\n"), vocabulary, {.classes = classes, .letters = LetterCase::kKeep, .max_length = 4});
+  const auto keep =
+      Encode(Parse("good\tA b\n"), vocabulary, {.classes = classes, .letters = LetterCase::kKeep, .max_length = 4});
   EXPECT_EQ(keep->tokens, (std::vector<int32_t>{3, 1, 2}));
 }
 
@@ -98,9 +106,11 @@ TEST(Labelled, LabelThatIsNoClassIsRefused) {
   const Strings tokens = {"[CLS]", "[UNK]"}, classes = {"bad", "good"};
   const auto vocabulary = *Vocabulary::Create("v", tokens);
   for (const char* label : {"2", "-1", "ugly", "1.0", "", "99999999999999999999"}) {
-    const auto data = Encode(Parse("1\ta\n" + std::string(label) + "\tb\n"), vocabulary, {.classes = classes, .max_length = 4});
+    const auto data =
+        Encode(Parse("1\ta\n" + std::string(label) + "\tb\n"), vocabulary, {.classes = classes, .max_length = 4});
     ASSERT_FALSE(data.ok()) << label;
-    EXPECT_NE(data.status().message().find("f.txt, line 2: the label is '" + std::string(label)), std::string::npos) << data.status().message();
+    EXPECT_NE(data.status().message().find("f.txt, line 2: the label is '" + std::string(label)), std::string::npos)
+        << data.status().message();
   }
 }
 
@@ -113,11 +123,13 @@ TEST(Labelled, APrivateRunGoesByTheNameAlone) {
   EXPECT_FALSE(ParseLabelled("f.tsv", "1\ta\n", drop).ok());
   const Status unknown = ParseLabelled("f.data", text, drop).status();
   EXPECT_EQ(unknown.code(), StatusCode::kInvalidArgument);
-  EXPECT_NE(unknown.message().find("a private run does not look at the lines for that"), std::string::npos) << unknown.message();
+  EXPECT_NE(unknown.message().find("a private run does not look at the lines for that"), std::string::npos)
+      << unknown.message();
   EXPECT_TRUE(ParseLabelled("f.data", text, {.format = LabelledFormat::kLines, .drop_bad = true}).ok());
 }
 
-// For private training: what one record is decides about itself alone. What cuts the file into records decides about all of them.
+// For private training: what one record is decides about itself alone. What cuts the file into records decides about
+// all of them.
 TEST(Labelled, MalformedRecordsAreDroppedOneByOneAndFaultsOfTheFormatRefused) {
   const Strings tokens = {"[CLS]", "[UNK]", "a", "b"}, classes = {"bad", "good"};
   const auto vocabulary = *Vocabulary::Create("v", tokens);

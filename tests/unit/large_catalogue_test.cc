@@ -1,6 +1,6 @@
-// Catalogues of several tiles: one whose logits are not kept, so that the head computes each tile twice, and one whose exponentials
-// are, each tile's over the maxima up to it. Held against the gradient written out by hand for the graph without blocks, where hidden
-// states are embeddings.
+// Catalogues of several tiles: one whose logits are not kept, so that the head computes each tile twice, and one whose
+// exponentials are, each tile's over the maxima up to it. Held against the gradient written out by hand for the graph
+// without blocks, where hidden states are embeddings.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -11,8 +11,14 @@
 namespace wisp {
 namespace {
 
-constexpr Architecture kLarge{.num_items = 20011, .max_length = 64, .width = 4, .num_heads = 1, .num_blocks = 0, .inner_width = 4,
-                              .embedding_scale = 2.0f, .norm = NormPlacement::kPost};
+constexpr Architecture kLarge{.num_items = 20011,
+                              .max_length = 64,
+                              .width = 4,
+                              .num_heads = 1,
+                              .num_blocks = 0,
+                              .inner_width = 4,
+                              .embedding_scale = 2.0f,
+                              .norm = NormPlacement::kPost};
 static_assert(size_t{kLarge.num_items} * kLarge.max_length * sizeof(float) > kStoredLogitsBytes);
 
 Architecture OfItems(uint32_t num_items) {

@@ -39,7 +39,8 @@ class LedgerAnchorTest : public LedgerTest {
   Status Charge(const LedgerOptions& options, int times = 1, const char* run = "a") const {
     auto ledger = Ledger::Open(Path(), options);
     Status status = ledger.status();
-    for (int i = 0; i < times && status.ok(); ++i) status = ledger->Charge({.mechanism = Steps(1), .run = run}).status();
+    for (int i = 0; i < times && status.ok(); ++i)
+      status = ledger->Charge({.mechanism = Steps(1), .run = run}).status();
     return status;
   }
   void MustCharge(const LedgerOptions& options, int times = 1, const char* run = "a") const {
@@ -100,7 +101,8 @@ TEST_F(LedgerAnchorTest, WhatIsWrittenWhileItIsOpen_IsChecked) {
   anchor->value->seq = 2;  // of a copy of the ledger that has gone on
   const auto id = ledger->Charge({.mechanism = Steps(1), .run = "a"});
   EXPECT_EQ(id.status().code(), StatusCode::kPrivacyRefused) << id.status().message();
-  EXPECT_NE(id.status().message().find("charged to run 'a' before, and spent: 1 step"), std::string::npos) << id.status().message();
+  EXPECT_NE(id.status().message().find("charged to run 'a' before, and spent: 1 step"), std::string::npos)
+      << id.status().message();
   EXPECT_EQ(MustOpen(Path()).Entries()->size(), 1u);
 }
 
@@ -160,7 +162,8 @@ TEST_F(LedgerAnchorTest, AFileThatIsNoAnchor_IsRefusedAndKept) {
   EXPECT_EQ(status.st_mode & 0777, 0600u);
   std::ifstream file(Path("anchor"));
   const std::string line((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  for (const std::string& text : {std::string(), std::string("notes\n"), line.substr(0, line.size() - 1), line.substr(0, line.size() / 2), line + line, " " + line}) {
+  for (const std::string& text : {std::string(), std::string("notes\n"), line.substr(0, line.size() - 1),
+                                  line.substr(0, line.size() / 2), line + line, " " + line}) {
     std::ofstream(Path("anchor"), std::ios::trunc) << text;
     EXPECT_EQ(Ledger::Open(Path(), options_).status().code(), StatusCode::kInvalidData) << text;
     EXPECT_EQ(fs::file_size(Path("anchor")), text.size());

@@ -1,4 +1,5 @@
-// Budgets whose parameters are chosen after looking: the counterexample to adding up as if they were not, plans, and what limits promise.
+// Budgets whose parameters are chosen after looking: the counterexample to adding up as if they were not, plans, and
+// what limits promise.
 #include "runtime/privacy/ledger_budget.h"
 
 #include <cmath>
@@ -13,12 +14,16 @@
 namespace wisp::privacy {
 namespace {
 
-Mechanism Gaussian(double sigma, uint64_t steps = 1) { return *Mechanism::Gaussian({.noise_multiplier = sigma, .count = steps}); }
+Mechanism Gaussian(double sigma, uint64_t steps = 1) {
+  return *Mechanism::Gaussian({.noise_multiplier = sigma, .count = steps});
+}
 Mechanism Subsampled(double sigma, double q, uint64_t steps = 1) {
   return *Mechanism::PoissonSubsampledGaussian({.noise_multiplier = sigma, .sampling_probability = q, .steps = steps});
 }
 EpsilonDelta Limit(double epsilon, double delta) { return *EpsilonDelta::Create(epsilon, delta); }
-double Pld(const std::vector<Mechanism>& mechanisms, double delta) { return *PldEpsilon(mechanisms, *Delta::Create(delta)); }
+double Pld(const std::vector<Mechanism>& mechanisms, double delta) {
+  return *PldEpsilon(mechanisms, *Delta::Create(delta));
+}
 double Above(double x) { return 0.5 * std::erfc(x / std::sqrt(2)); }  // of a standard normal
 
 // delta at epsilon of one step, with the record against without it, by the definition; any epsilon.
@@ -48,7 +53,8 @@ struct Choice {
   std::vector<Mechanism> second;
 };
 std::vector<Choice> Choices() {
-  return {{1, 1e-6, Gaussian(6.04), {Gaussian(5.93), Subsampled(0.3, 2.95e-5)}}, {8, 1e-5, Gaussian(0.7505), {Gaussian(1.003), Subsampled(0.2, 6.2e-5)}}};
+  return {{1, 1e-6, Gaussian(6.04), {Gaussian(5.93), Subsampled(0.3, 2.95e-5)}},
+          {8, 1e-5, Gaussian(0.7505), {Gaussian(1.003), Subsampled(0.2, 6.2e-5)}}};
 }
 
 class LedgerBudgetTest : public LedgerTest {
@@ -60,12 +66,14 @@ class LedgerBudgetTest : public LedgerTest {
   }
 };
 
-// The rule that adds up everything by PLD, as if it had been fixed beforehand: total at the limit's delta against its epsilon.
+// The rule that adds up everything by PLD, as if it had been fixed beforehand: total at the limit's delta against its
+// epsilon.
 TEST_F(LedgerBudgetTest, AChoiceThatTheOldRuleAcceptsBreaksTheLimitAndIsRefused) {
   for (const Choice& c : Choices()) {
     for (const Mechanism& second : c.second) EXPECT_LE(Pld({c.first, second}, c.delta), c.epsilon) << second.Describe();
     const double truth = DeltaOfChoice(c.first, c.second, c.epsilon);
-    std::printf("limit (%g, %g): one choice between two runs has delta %.3g at epsilon %g\n", c.epsilon, c.delta, truth, c.epsilon);
+    std::printf("limit (%g, %g): one choice between two runs has delta %.3g at epsilon %g\n", c.epsilon, c.delta, truth,
+                c.epsilon);
     EXPECT_GT(truth, 1.4 * c.delta);
     for (const Mechanism& second : c.second) {
       Ledger ledger = WithLimit(Limit(c.epsilon, c.delta), second.ToText().c_str());
@@ -75,7 +83,8 @@ TEST_F(LedgerBudgetTest, AChoiceThatTheOldRuleAcceptsBreaksTheLimitAndIsRefused)
       EXPECT_NE(refused.message().find("chosen after looking"), std::string::npos) << refused.message();
       // Who says beforehand which one it will be loses nothing.
       Ledger planned = WithLimit(Limit(c.epsilon, c.delta), ("p" + second.ToText()).c_str());
-      const std::vector<ChargeRequest> both = {{.mechanism = c.first, .run = "both"}, {.mechanism = second, .run = "both"}};
+      const std::vector<ChargeRequest> both = {{.mechanism = c.first, .run = "both"},
+                                               {.mechanism = second, .run = "both"}};
       ASSERT_TRUE(planned.WritePlan("both", "two runs", both).ok());
       for (const ChargeRequest& charge : both) EXPECT_TRUE(planned.Charge(charge).ok());
       EXPECT_EQ(*planned.Spent(*Delta::Create(c.delta)), Pld({c.first, second}, c.delta));
@@ -118,7 +127,8 @@ TEST_F(LedgerBudgetTest, WhatIsAboutToRunIsCounted) {
 // Steps under the plan are part of every path that leaves it.
 TEST_F(LedgerBudgetTest, StepsOfThePlanCountForWhatComesAfterIt) {
   const EpsilonDelta limit = Limit(2, 1e-6);
-  const ChargeRequest planned{.mechanism = Gaussian(20, 60), .run = "plan"}, other{.mechanism = Gaussian(21, 50), .run = "other"};
+  const ChargeRequest planned{.mechanism = Gaussian(20, 60), .run = "plan"},
+      other{.mechanism = Gaussian(21, 50), .run = "other"};
   ASSERT_LT(Pld({planned.mechanism}, 1e-6), 1.8);
   Ledger used = WithLimit(limit, "used"), unused = WithLimit(limit, "unused");
   for (Ledger* ledger : {&used, &unused}) ASSERT_TRUE(ledger->WritePlan("plan", "training", {&planned, 1}).ok());
@@ -169,14 +179,18 @@ TEST_F(LedgerBudgetTest, APlanIsFixedBeforeTheFirstLook) {
 }
 
 TEST_F(LedgerBudgetTest, APlanPaysForItsMechanismsInAnyOrderAndNotForMore) {
-  const std::vector<ChargeRequest> planned = {{.mechanism = Gaussian(20, 10), .run = "p", .loss_slack = 1e-6},
-                                              {.mechanism = *Mechanism::RandomisedResponse({.support = 50, .lambda = 0.01, .count = 5}), .run = "p"}};
+  const std::vector<ChargeRequest> planned = {
+      {.mechanism = Gaussian(20, 10), .run = "p", .loss_slack = 1e-6},
+      {.mechanism = *Mechanism::RandomisedResponse({.support = 50, .lambda = 0.01, .count = 5}), .run = "p"}};
   Ledger ledger = MustOpen(Path());
   ASSERT_TRUE(ledger.WritePlan("p", "a year", planned).ok());
   EXPECT_EQ(*ledger.Spent(AtDelta()), 0);
-  const auto draws = [](uint64_t support, uint64_t count) { return *Mechanism::RandomisedResponse({.support = support, .lambda = 0.01, .count = count}); };
+  const auto draws = [](uint64_t support, uint64_t count) {
+    return *Mechanism::RandomisedResponse({.support = support, .lambda = 0.01, .count = count});
+  };
   // Blocks, in any order; a draw from what is left of the support; slack as it comes.
-  for (const ChargeRequest& charge : {ChargeRequest{.mechanism = Gaussian(20, 4), .run = "p", .loss_slack = 4e-7}, ChargeRequest{.mechanism = draws(49, 2), .run = "p"},
+  for (const ChargeRequest& charge : {ChargeRequest{.mechanism = Gaussian(20, 4), .run = "p", .loss_slack = 4e-7},
+                                      ChargeRequest{.mechanism = draws(49, 2), .run = "p"},
                                       ChargeRequest{.mechanism = Gaussian(20, 6), .run = "p", .loss_slack = 6e-7}}) {
     ASSERT_TRUE(ledger.Charge(charge).ok());
     const LedgerFigures figures = *ledger.Figures(AtDelta());
@@ -190,7 +204,8 @@ TEST_F(LedgerBudgetTest, APlanPaysForItsMechanismsInAnyOrderAndNotForMore) {
   LedgerBudget budget;
   budget.Take(LedgerPlan{.seq = 1, .mechanisms = {{planned[0].mechanism, 1e-6}, {planned[1].mechanism}}});
   EXPECT_EQ(budget.PlanFor({.mechanism = draws(50, 5)}), 1u);
-  for (const Mechanism& other : {draws(51, 1), draws(50, 6), Gaussian(20, 11), Gaussian(21, 1)}) EXPECT_EQ(budget.PlanFor({.mechanism = other}), 0u) << other.Describe();
+  for (const Mechanism& other : {draws(51, 1), draws(50, 6), Gaussian(20, 11), Gaussian(21, 1)})
+    EXPECT_EQ(budget.PlanFor({.mechanism = other}), 0u) << other.Describe();
   EXPECT_EQ(budget.PlanFor({.mechanism = Gaussian(20, 1), .loss_slack = 2e-6}), 0u);
   ASSERT_TRUE(ledger.Charge({.mechanism = Gaussian(20, 1), .run = "p"}).ok());
   EXPECT_EQ(ledger.Entries()->back().plan, 0u);
@@ -199,7 +214,8 @@ TEST_F(LedgerBudgetTest, APlanPaysForItsMechanismsInAnyOrderAndNotForMore) {
 }
 
 TEST_F(LedgerBudgetTest, ARunsOwnPlanGivesWayToTheNextRunsWhileNothingWasCharged) {
-  const ChargeRequest one{.mechanism = Gaussian(20, 10), .run = "one"}, two{.mechanism = Gaussian(30, 10), .run = "two"};
+  const ChargeRequest one{.mechanism = Gaussian(20, 10), .run = "one"},
+      two{.mechanism = Gaussian(30, 10), .run = "two"};
   Ledger ledger = MustOpen(Path());
   ASSERT_TRUE(ledger.PlanRun({&one, 1}).ok());
   ASSERT_TRUE(ledger.PlanRun({&one, 1}).ok());
@@ -219,7 +235,8 @@ TEST_F(LedgerBudgetTest, ARunsOwnPlanGivesWayToTheNextRunsWhileNothingWasCharged
   EXPECT_TRUE(small.Plans()->empty());
 }
 
-// Figures of everything: by PLD while under the plan; the odometer's, and never less, once it is left; never above a limit that holds.
+// Figures of everything: by PLD while under the plan; the odometer's, and never less, once it is left; never above a
+// limit that holds.
 TEST_F(LedgerBudgetTest, FiguresSayWhichRuleTheyStandOnAndNeverFall) {
   Ledger ledger = MustOpen(Path()), limited = WithLimit(Limit(3, 1e-6), "limited");
   for (Ledger* l : {&ledger, &limited}) {
@@ -271,7 +288,9 @@ TEST_F(LedgerBudgetTest, ALimitIsAPromiseOnlyWhereItWasSetBeforeAndNotRaised) {
 TEST_F(LedgerBudgetTest, ALimitThatEntriesOfAnOlderRulePassIsNotPromised) {
   LedgerBudget budget;
   budget.Take(LedgerLimit{.seq = 1, .limit = Limit(2, 1e-6)});
-  for (uint64_t seq = 2; seq < 62; ++seq) budget.Take(LedgerEntry{.id = static_cast<ChargeId>(seq - 1), .seq = seq, .mechanism = Subsampled(2, 0.1, seq % 2 + 6)});
+  for (uint64_t seq = 2; seq < 62; ++seq)
+    budget.Take(
+        LedgerEntry{.id = static_cast<ChargeId>(seq - 1), .seq = seq, .mechanism = Subsampled(2, 0.1, seq % 2 + 6)});
   const LedgerFigures figures = *budget.Figures(AtDelta());
   EXPECT_GT(figures.stated.epsilon, 2);
   EXPECT_FALSE(figures.held_limit);

@@ -1,5 +1,5 @@
-// Ledgers that somebody made to harm whoever opens them: views and expressions that never end, pages that lead to each other. And large
-// honest ones, which the bounds on work must not hit.
+// Ledgers that somebody made to harm whoever opens them: views and expressions that never end, pages that lead to each
+// other. And large honest ones, which the bounds on work must not hit.
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 #include <sys/resource.h>
@@ -71,7 +71,8 @@ TEST_F(LedgerTest, AViewInAnOldLedgerIsNotRead) {
     for (const char* rows : {"", " WHERE i < 0"}) {
       fs::remove(path);
       Sql(path, std::string(kVersion1) + "DROP TABLE " + table + "; CREATE VIEW " + table +
-                    " AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT " + columns + " FROM n" + rows);
+                    " AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT " + columns +
+                    " FROM n" + rows);
       ExpectRefused(path, kNotItsTables);
     }
   }
@@ -79,18 +80,24 @@ TEST_F(LedgerTest, AViewInAnOldLedgerIsNotRead) {
 
 TEST_F(LedgerTest, OldTablesOtherThanThoseThatWereMadeAreRefused) {
   const std::pair<const char*, std::string> changes[] = {
-      {"generated", "DROP TABLE limits; CREATE TABLE limits (id INTEGER PRIMARY KEY AUTOINCREMENT, time TEXT NOT NULL, "
-                    "epsilon REAL AS (id) NOT NULL, delta REAL NOT NULL)"},
+      {"generated",
+       "DROP TABLE limits; CREATE TABLE limits (id INTEGER PRIMARY KEY AUTOINCREMENT, time TEXT NOT NULL, "
+       "epsilon REAL AS (id) NOT NULL, delta REAL NOT NULL)"},
       {"virtual", "DROP TABLE limits; CREATE VIRTUAL TABLE limits USING fts5(id, time, epsilon, delta)"},
       {"trigger", "CREATE TRIGGER more AFTER INSERT ON limits BEGIN SELECT 1; END"},
       {"no trigger", "DROP TRIGGER entries_stay"},
       {"another table", "CREATE TABLE other(x)"},
       {"index", "CREATE INDEX by_run ON entries (run)"},
-      {"sequence", "PRAGMA writable_schema = 1; UPDATE sqlite_schema SET sql = 'CREATE TABLE sqlite_sequence(name,seq,x)' WHERE name = 'sqlite_sequence'"},
-      {"check", "DROP TABLE dataset; CREATE TABLE dataset (id INTEGER PRIMARY KEY, name TEXT, unit TEXT, adjacency TEXT, created TEXT);"
-                "INSERT INTO dataset VALUES (1, 'a', 'session', 'add_remove', 'now'); PRAGMA writable_schema = 1;"
-                "UPDATE sqlite_schema SET sql = 'CREATE TABLE dataset (id INTEGER PRIMARY KEY, name TEXT, unit TEXT, adjacency TEXT, created TEXT CHECK (' || " +
-                    std::string("\"") + kForever + "\" || '))' WHERE name = 'dataset'"}};
+      {"sequence",
+       "PRAGMA writable_schema = 1; UPDATE sqlite_schema SET sql = 'CREATE TABLE sqlite_sequence(name,seq,x)' WHERE "
+       "name = 'sqlite_sequence'"},
+      {"check",
+       "DROP TABLE dataset; CREATE TABLE dataset (id INTEGER PRIMARY KEY, name TEXT, unit TEXT, adjacency TEXT, "
+       "created TEXT);"
+       "INSERT INTO dataset VALUES (1, 'a', 'session', 'add_remove', 'now'); PRAGMA writable_schema = 1;"
+       "UPDATE sqlite_schema SET sql = 'CREATE TABLE dataset (id INTEGER PRIMARY KEY, name TEXT, unit TEXT, adjacency "
+       "TEXT, created TEXT CHECK (' || " +
+           std::string("\"") + kForever + "\" || '))' WHERE name = 'dataset'"}};
   for (const auto& [name, change] : changes) {
     SCOPED_TRACE(name);
     Sql(Path(name), kVersion1 + change);
@@ -101,16 +108,19 @@ TEST_F(LedgerTest, OldTablesOtherThanThoseThatWereMadeAreRefused) {
 // What checks the pages of a ledger also computes what its tables ask of each row.
 TEST_F(LedgerTest, TablesAreComparedBeforeTheirRowsAreChecked) {
   ASSERT_TRUE(MustOpen(Path()).Charge({.mechanism = Steps(1), .run = "a"}).ok());
-  Sql(Path(), std::string("PRAGMA writable_schema = 1; UPDATE sqlite_schema SET sql = replace(sql, 'CHECK (loss_slack >= 0)', 'CHECK (' || \"") + kForever +
-                  "\" || ')') WHERE name = 'entries'");
+  Sql(Path(), std::string("PRAGMA writable_schema = 1; UPDATE sqlite_schema SET sql = replace(sql, 'CHECK (loss_slack "
+                          ">= 0)', 'CHECK (' || \"") +
+                  kForever + "\" || ')') WHERE name = 'entries'");
   ExpectRefused(Path(), kNotItsTables);
 }
 
 void PutNumber(std::string& page, size_t at, size_t number, int bytes) {
-  for (int i = 0; i < bytes; ++i) page[at + static_cast<size_t>(i)] = static_cast<char>(number >> (8 * (bytes - 1 - i)));
+  for (int i = 0; i < bytes; ++i)
+    page[at + static_cast<size_t>(i)] = static_cast<char>(number >> (8 * (bytes - 1 - i)));
 }
 
-// A page of a table's tree that leads to `child` so many times, and once more at its end. Pages are numbered from 1, rows too.
+// A page of a table's tree that leads to `child` so many times, and once more at its end. Pages are numbered from 1,
+// rows too.
 std::string InnerPage(size_t children, size_t child, size_t header = 0) {
   constexpr size_t kCell = 5;
   std::string page(kPage, '\0');
@@ -139,16 +149,19 @@ void WritePages(const std::string& path, std::string bytes, const std::vector<st
   std::ofstream(path, std::ios::binary) << bytes;
 }
 
-// Pages above the schema that all lead to the next one, sixty times each: a file of 5 KB with 10^10 tables, all of one name.
+// Pages above the schema that all lead to the next one, sixty times each: a file of 5 KB with 10^10 tables, all of one
+// name.
 TEST_F(LedgerTest, ASchemaWithoutEndIsRefused) {
   constexpr size_t kLevels = 6, kTimes = 60;
   for (const int64_t version : {1, 2}) {
     const std::string path = Path(version == 1 ? "old" : "new");
-    Sql(path, "PRAGMA page_size = 512; CREATE TABLE x(a); PRAGMA application_id = 0x77697370; PRAGMA user_version = " + std::to_string(version) +
+    Sql(path, "PRAGMA page_size = 512; CREATE TABLE x(a); PRAGMA application_id = 0x77697370; PRAGMA user_version = " +
+                  std::to_string(version) +
                   "; PRAGMA writable_schema = 1; UPDATE sqlite_schema SET sql = 'CREATE TABLE IF NOT EXISTS x(a)'");
     std::string bytes = Bytes(path);
     ASSERT_EQ(bytes.size(), 2 * kPage);
-    // The first page, as one of a tree without the header, becomes the last; from it nothing is read by an offset that the header moves.
+    // The first page, as one of a tree without the header, becomes the last; from it nothing is read by an offset that
+    // the header moves.
     std::string leaf = bytes.substr(0, kPage);
     leaf.replace(0, 8, leaf.substr(100, 8)).replace(8, 2, leaf.substr(108, 2));
     std::vector<std::string> inner;
@@ -189,11 +202,13 @@ TEST_F(LedgerTest, ATreeAsHighAsTheFileIsLongIsRefused) {
 
 TEST_F(LedgerTest, WhatAFileSaysIsQuotedInOneLineThatNoTerminalActsOn) {
   const std::string escape = "\x1b]0;owned\x07 \n";
-  Sql(Path("schema"), std::string(kVersion1) + "PRAGMA writable_schema = 1; UPDATE sqlite_schema SET name = '" + escape +
-                          "', sql = 'CREATE TABLE \"" + escape + "\" oops'");
+  Sql(Path("schema"), std::string(kVersion1) + "PRAGMA writable_schema = 1; UPDATE sqlite_schema SET name = '" +
+                          escape + "', sql = 'CREATE TABLE \"" + escape + "\" oops'");
   ExpectRefused(Path("schema"), "malformed database schema (?]0;owned? ?)");
-  Sql(Path("row"), std::string(kVersion1) + "INSERT INTO entries (time, run, purpose, noise, mechanism, loss_slack) VALUES ('', '', '', 'secure', '" +
-                       escape + "', 0)");
+  Sql(Path("row"),
+      std::string(kVersion1) +
+          "INSERT INTO entries (time, run, purpose, noise, mechanism, loss_slack) VALUES ('', '', '', 'secure', '" +
+          escape + "', 0)");
   ExpectRefused(Path("row"), "entry 1: mechanism '?]0;owned? ?' is not one");
 }
 
@@ -209,14 +224,16 @@ TEST_F(LedgerTest, ARowOfACopyThatWentAnotherWayIsNoticed) {
   fs::copy_file(Path(), Path("copy"));
   for (const char* run : {"a", "b"}) ASSERT_TRUE(MustOpen(Path()).Charge({.mechanism = Steps(10), .run = run}).ok());
   ASSERT_TRUE(MustOpen(Path("copy")).Charge({.mechanism = Steps(1), .run = "a"}).ok());
-  Sql(Path(), "ATTACH '" + Path("copy") + "' AS copy; UPDATE entries SET (time, mechanism, chain) = "
+  Sql(Path(), "ATTACH '" + Path("copy") +
+                  "' AS copy; UPDATE entries SET (time, mechanism, chain) = "
                   "(SELECT time, mechanism, chain FROM copy.entries) WHERE id = 1");
   ExpectRefused(Path(), "row 3 is not what was written");
 }
 
 TEST_F(LedgerTest, AnOldLedgerThatLostItsLastEntryIsRefused) {
-  const std::string entry = "INSERT INTO entries (time, run, purpose, noise, mechanism, loss_slack) VALUES ('now', 'r', '', 'secure', '" +
-                            Steps(1).ToText() + "', 0);";
+  const std::string entry =
+      "INSERT INTO entries (time, run, purpose, noise, mechanism, loss_slack) VALUES ('now', 'r', '', 'secure', '" +
+      Steps(1).ToText() + "', 0);";
   Sql(Path(), kVersion1 + entry + entry + "DELETE FROM entries WHERE id = 2");
   ExpectRefused(Path(), "entry 2 is missing");
 }
@@ -224,9 +241,10 @@ TEST_F(LedgerTest, AnOldLedgerThatLostItsLastEntryIsRefused) {
 // More than a ledger of years holds, in rows as short as they come.
 TEST_F(LedgerTest, ALongHonestLedgerIsOpenedAndUpgraded) {
   constexpr size_t kEntries = 20000;
-  Sql(Path(), std::string(kVersion1) + "INSERT INTO entries (time, run, purpose, noise, mechanism, loss_slack) WITH RECURSIVE n(i) AS "
-                                       "(SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < " + std::to_string(kEntries) +
-                  ") SELECT '', '', '', 'secure', '" + Steps(1).ToText() + "', 0 FROM n");
+  Sql(Path(), std::string(kVersion1) +
+                  "INSERT INTO entries (time, run, purpose, noise, mechanism, loss_slack) WITH RECURSIVE n(i) AS "
+                  "(SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < " +
+                  std::to_string(kEntries) + ") SELECT '', '', '', 'secure', '" + Steps(1).ToText() + "', 0 FROM n");
   for (const bool upgraded : {false, true}) {
     const auto shown = Ledger::OpenExisting(Path());
     ASSERT_TRUE(shown.ok()) << shown.status().message();
@@ -238,7 +256,8 @@ TEST_F(LedgerTest, ALongHonestLedgerIsOpenedAndUpgraded) {
 TEST_F(LedgerTest, APlanOfManyShortRowsIsOpened) {
   constexpr size_t kMechanisms = 5000;
   const Mechanism shortest = *Mechanism::Gaussian({.noise_multiplier = 9, .count = 1});
-  ASSERT_TRUE(MustOpen(Path()).WritePlan("", "", std::vector<ChargeRequest>(kMechanisms, {.mechanism = shortest})).ok());
+  ASSERT_TRUE(
+      MustOpen(Path()).WritePlan("", "", std::vector<ChargeRequest>(kMechanisms, {.mechanism = shortest})).ok());
   const auto plans = MustOpen(Path()).Plans();
   ASSERT_TRUE(plans.ok()) << plans.status().message();
   EXPECT_EQ(plans->at(0).mechanisms.size(), kMechanisms);

@@ -55,7 +55,8 @@ TEST_F(LedgerTest, ProcessesCannotSpendTheSameBudget) {
     Ledger ledger = MustOpen(Path());
     ASSERT_TRUE(ledger.SetLimit(LimitOf(*PldEpsilon(std::vector<Mechanism>{Steps(kFits)}, AtDelta()))).ok());
     // Under a plan the limit is held by PLD; what is off it meets the filter, which has room for fewer.
-    ASSERT_TRUE(ledger.WritePlan("all processes", "a test", std::vector<ChargeRequest>{{.mechanism = Steps(kFits)}}).ok());
+    ASSERT_TRUE(
+        ledger.WritePlan("all processes", "a test", std::vector<ChargeRequest>{{.mechanism = Steps(kFits)}}).ok());
   }
   std::vector<pid_t> children;
   for (int p = 0; p < kProcesses; ++p) {
@@ -185,7 +186,8 @@ TEST_F(LedgerTest, PowerLossAtEveryWriteForgetsNoCharge) {
   }
 }
 
-// A journal's deletion that is not synced may be undone, and whoever opens the file then goes back to before the charge.
+// A journal's deletion that is not synced may be undone, and whoever opens the file then goes back to before the
+// charge.
 TEST_F(LedgerTest, PowerLossAfterACommitBringsNoJournalBack) {
   for (uint64_t seed : {1, 2}) {
     RecordProperty("seed", std::to_string(seed));
@@ -208,8 +210,7 @@ TEST_F(LedgerTest, KilledFromOutsideForgetsNoCharge) {
     }
     close(ends[1]);
     ChargeId last = 0;
-    for (int i = 0; i <= round % 4 && read(ends[0], &last, sizeof last) == sizeof last; ++i) {
-    }
+    for (int i = 0; i <= round % 4 && read(ends[0], &last, sizeof last) == sizeof last; ++i) {}
     kill(child, SIGKILL);
     for (ChargeId id; read(ends[0], &id, sizeof id) == sizeof id;) last = id;
     close(ends[0]);

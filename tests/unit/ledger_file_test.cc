@@ -64,7 +64,9 @@ bool OthersSeeAWriter(const std::string& path) {
   constexpr off_t kReservedByte = 0x40000001;
   return InChild([&] {
            const int file = open(path.c_str(), O_RDWR);
-           struct flock lock {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = kReservedByte, .l_len = 1, .l_pid = 0};
+           struct flock lock {
+             .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = kReservedByte, .l_len = 1, .l_pid = 0
+           };
            _exit(file >= 0 && fcntl(file, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK ? 7 : 0);
          }) == 7;
 }
@@ -126,7 +128,8 @@ TEST_F(LedgerTest, AJournalThatWasLeftTakesNoChargeBack) {
     if (code == 0) break;
     ASSERT_EQ(code, kCrashExitCode) << k;
     std::FILE* left = std::fopen(journal.c_str(), "rb");
-    const int first = left != nullptr ? std::fgetc(left) : EOF;  // 0 before it is synced: then SQLite does not play it back
+    // 0 before it is synced: then SQLite does not play it back.
+    const int first = left != nullptr ? std::fgetc(left) : EOF;
     if (left != nullptr) std::fclose(left);
     fs::copy_file(Path("went on"), Path(), fs::copy_options::overwrite_existing);
     EXPECT_EQ(MustOpen(Path()).Entries()->size(), 2u) << "killed at operation " << k;
@@ -139,10 +142,12 @@ TEST_F(LedgerTest, AJournalThatWasLeftTakesNoChargeBack) {
 
 // A ledger as version 1 left it after a kill: everything in the write-ahead log.
 void MakeVersion1(const std::string& path) {
-  const std::string entry = "INSERT INTO entries (time, run, purpose, noise, mechanism, loss_slack, state) VALUES ('2026-05-01T12:00:0";
-  const std::string sql = std::string("PRAGMA journal_mode = WAL;") + kVersion1 + "INSERT INTO limits (time, epsilon, delta) VALUES ('2026-05-01T12:00:01Z', 8, 1e-6);" + entry +
-                          "0Z', 'a', 'training', 'secure', '" + Steps(10).ToText() + "', 0.25, 'released');" + entry + "2Z', 'b', '', 'secure', '" +
-                          Steps(5).ToText() + "', 0, 'charged');";
+  const std::string entry =
+      "INSERT INTO entries (time, run, purpose, noise, mechanism, loss_slack, state) VALUES ('2026-05-01T12:00:0";
+  const std::string sql = std::string("PRAGMA journal_mode = WAL;") + kVersion1 +
+                          "INSERT INTO limits (time, epsilon, delta) VALUES ('2026-05-01T12:00:01Z', 8, 1e-6);" +
+                          entry + "0Z', 'a', 'training', 'secure', '" + Steps(10).ToText() + "', 0.25, 'released');" +
+                          entry + "2Z', 'b', '', 'secure', '" + Steps(5).ToText() + "', 0, 'charged');";
   ASSERT_EQ(InChild([&] {
               sqlite3* handle = nullptr;
               sqlite3_open(path.c_str(), &handle);

@@ -1,4 +1,5 @@
-// The statement of a whole ledger: one figure over everything, its parts by purpose, both figures of draws, who set them.
+// The statement of a whole ledger: one figure over everything, its parts by purpose, both figures of draws, who set
+// them.
 #include "runtime/privacy/ledger_statement.h"
 
 #include "gtest/gtest.h"
@@ -9,25 +10,30 @@
 namespace wisp::privacy {
 namespace {
 
-const Mechanism kTraining = *Mechanism::PoissonSubsampledGaussian({.noise_multiplier = 1.2, .sampling_probability = 0.02, .steps = 50});
+const Mechanism kTraining =
+    *Mechanism::PoissonSubsampledGaussian({.noise_multiplier = 1.2, .sampling_probability = 0.02, .steps = 50});
 const Mechanism kSelection = *Mechanism::Gaussian({.noise_multiplier = 20});
 constexpr double kDelta = 1e-6, kTiny = 1e-300;  // at the second nothing is below pure
 
 TEST(StateEpsilon, NamesTheAccountantThatSetTheFigure) {
-  const auto state = [](const std::vector<Mechanism>& m, double delta = kDelta) { return *StateEpsilon(m, DeltaAt(delta)); };
+  const auto state = [](const std::vector<Mechanism>& m, double delta = kDelta) {
+    return *StateEpsilon(m, DeltaAt(delta));
+  };
   EXPECT_EQ(state({kTraining}).accountant, Accountant::kPld);
   EXPECT_EQ(state({Response(10000, 1e-4, 100)}).accountant, Accountant::kPld);
   EXPECT_EQ(state({Range(1)}, kTiny).accountant, Accountant::kPure);
   EXPECT_EQ(state({Range(0.02, 5000)}).accountant, Accountant::kRdp);
   EXPECT_EQ(state({Range(0.02, 5000)}).epsilon, *RdpEpsilon(std::vector{Range(0.02, 5000)}, DeltaAt(kDelta)));
-  for (const auto& m : {kTraining, Response(10000, 1e-4, 100), Range(0.02, 5000)}) EXPECT_EQ(state({m}).epsilon, Pld({m}, kDelta));
+  for (const auto& m : {kTraining, Response(10000, 1e-4, 100), Range(0.02, 5000)})
+    EXPECT_EQ(state({m}).epsilon, Pld({m}, kDelta));
 }
 
 class LedgerStatementTest : public ::testing::Test {
  protected:
   LedgerStatementTest() : ledger_(*Ledger::Open(folder_ / "l", {.dataset = "history"})) {}
   void Charge(const Mechanism& m, const char* purpose, NoiseKind noise = NoiseKind::kSecure, double slack = 0) {
-    ASSERT_TRUE(ledger_.Charge({.mechanism = m, .run = "run", .purpose = purpose, .noise = noise, .loss_slack = slack}).ok());
+    ASSERT_TRUE(
+        ledger_.Charge({.mechanism = m, .run = "run", .purpose = purpose, .noise = noise, .loss_slack = slack}).ok());
   }
   PrivacyStatement Stated(double delta = kDelta) { return *StatementOf(ledger_, "l", DeltaAt(delta)); }
 
@@ -95,8 +101,11 @@ TEST_F(LedgerStatementTest, OneFigureOverSelectionTrainingAndDraws) {
   EXPECT_EQ(s.draws->alone.epsilon, Pld(draws, kDelta));
   EXPECT_FALSE(s.set_by.has_value());
   const std::string text = ToText(s);
-  for (const char* part : {"selection alone: ", "training alone: ", "decoding alone: ", "draws alone: 50 draws: pure epsilon ", "(delta 0); epsilon ",
-                           "accountant: Renyi filter", "the data set's figure holds for: charges that were chosen after looking", "the items that were drawn", "the weights of the charged runs", "not protected: the number of draws"}) {
+  for (const char* part :
+       {"selection alone: ", "training alone: ", "decoding alone: ", "draws alone: 50 draws: pure epsilon ",
+        "(delta 0); epsilon ", "accountant: Renyi filter",
+        "the data set's figure holds for: charges that were chosen after looking", "the items that were drawn",
+        "the weights of the charged runs", "not protected: the number of draws"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << " is missing in\n" << text;
   }
   const auto json = nlohmann::json::parse(ToJson(s))["accounting"];
@@ -108,15 +117,20 @@ TEST_F(LedgerStatementTest, OneFigureOverSelectionTrainingAndDraws) {
 
 // The same under a plan, and what is said of limits.
 TEST_F(LedgerStatementTest, SaysWhatTheFigureStandsOn) {
-  const std::vector<ChargeRequest> plan = {{.mechanism = kSelection, .run = "run"}, {.mechanism = *kTraining.WithSteps(100), .run = "run", .loss_slack = 2e-9}};
+  const std::vector<ChargeRequest> plan = {{.mechanism = kSelection, .run = "run"},
+                                           {.mechanism = *kTraining.WithSteps(100), .run = "run", .loss_slack = 2e-9}};
   ASSERT_TRUE(ledger_.SetLimit(*EpsilonDelta::Create(50, kDelta)).ok());
   ASSERT_TRUE(ledger_.WritePlan("run", "a year", plan).ok());
   Charge(kSelection, "selection");
   Charge(kTraining, "training", NoiseKind::kSecure, 1e-9);
-  const auto says = [&](const PrivacyStatement& s, const char* part) { EXPECT_NE(ToText(s).find(part), std::string::npos) << part << " is missing in\n" << ToText(s); };
+  const auto says = [&](const PrivacyStatement& s, const char* part) {
+    EXPECT_NE(ToText(s).find(part), std::string::npos) << part << " is missing in\n" << ToText(s);
+  };
   PrivacyStatement s = Stated();
   EXPECT_EQ(s.set_by, Accountant::kPld);
-  for (const char* part : {"the data set's figure holds for: the whole plan", "the part of the plan that is used: ", "the limit: epsilon 50 (delta ", "holds however charges were chosen"}) says(s, part);
+  for (const char* part : {"the data set's figure holds for: the whole plan", "the part of the plan that is used: ",
+                           "the limit: epsilon 50 (delta ", "holds however charges were chosen"})
+    says(s, part);
   EXPECT_EQ(nlohmann::json::parse(ToJson(s))["accounting"]["composition"], "plan");
   EXPECT_EQ(nlohmann::json::parse(ToJson(s))["accounting"]["held_limit"]["epsilon"], 50);
   ASSERT_TRUE(ledger_.SetLimit(*EpsilonDelta::Create(60, kDelta)).ok());

@@ -122,7 +122,8 @@ TEST_F(LedgerTest, NoiseOfTwoKindsDoesNotMix) {
     const ChargeRequest mixed{.mechanism = Steps(1), .run = "b", .noise = second};
     for (const Status& refused : {other.Charge(mixed).status(), other.CheckFits({&mixed, 1})}) {
       EXPECT_EQ(refused.code(), StatusCode::kPrivacyRefused);
-      EXPECT_NE(refused.message().find("use a ledger of its own for experiments"), std::string::npos) << refused.message();
+      EXPECT_NE(refused.message().find("use a ledger of its own for experiments"), std::string::npos)
+          << refused.message();
     }
     EXPECT_EQ(one.Entries()->size(), 1u);
     EXPECT_TRUE(other.Charge({.mechanism = Steps(1), .run = "b", .noise = first}).ok());
@@ -136,11 +137,14 @@ TEST_F(LedgerTest, AWholeRunIsHeldAgainstTheLimit) {
   Plan(ledger, {Steps(30), Steps(20, 10)});
   ASSERT_TRUE(ledger.Charge({.mechanism = Steps(10), .run = "before"}).ok());
   ASSERT_TRUE(ledger.SetLimit(LimitOf(epsilon)).ok());
-  const std::vector<ChargeRequest> fits = {{.mechanism = Steps(20), .run = "a"}, {.mechanism = Steps(20, 10), .run = "a"}};
-  const std::vector<ChargeRequest> too_long = {{.mechanism = Steps(20), .run = "a"}, {.mechanism = Steps(21, 10), .run = "a"}};
+  const std::vector<ChargeRequest> fits = {{.mechanism = Steps(20), .run = "a"},
+                                           {.mechanism = Steps(20, 10), .run = "a"}};
+  const std::vector<ChargeRequest> too_long = {{.mechanism = Steps(20), .run = "a"},
+                                               {.mechanism = Steps(21, 10), .run = "a"}};
   EXPECT_TRUE(ledger.CheckFits({}).ok());
   EXPECT_EQ(ledger.CheckFits(too_long).code(), StatusCode::kPrivacyRefused);
-  const std::vector<ChargeRequest> slack = {{.mechanism = Steps(20), .run = "a", .loss_slack = 0.01}, {.mechanism = Steps(20, 10), .run = "a"}};
+  const std::vector<ChargeRequest> slack = {{.mechanism = Steps(20), .run = "a", .loss_slack = 0.01},
+                                            {.mechanism = Steps(20, 10), .run = "a"}};
   EXPECT_EQ(ledger.CheckFits(slack).code(), StatusCode::kPrivacyRefused);
   ASSERT_TRUE(ledger.CheckFits(fits).ok()) << ledger.CheckFits(fits).message();
   EXPECT_EQ(ledger.Entries()->size(), 1u);
@@ -285,8 +289,8 @@ TEST_F(LedgerTest, TheFileIsMadeByTheFirstChargeOrLimit) {
     EXPECT_FALSE(*ledger.Limit());
     EXPECT_FALSE(fs::exists(Path()));
   }
-  const auto elsewhere = *Mechanism::PoissonSubsampledGaussian({.noise_multiplier = 20, .sampling_probability = 0.1, .steps = 1,
-                                                                .adjacency = Adjacency::kZeroOut});
+  const auto elsewhere = *Mechanism::PoissonSubsampledGaussian(
+      {.noise_multiplier = 20, .sampling_probability = 0.1, .steps = 1, .adjacency = Adjacency::kZeroOut});
   EXPECT_EQ(ledger.Charge({.mechanism = elsewhere, .run = "a"}).status().code(), StatusCode::kPrivacyRefused);
   EXPECT_FALSE(fs::exists(Path()));
   EXPECT_EQ(*ledger.Charge({.mechanism = Steps(100), .run = "a"}), 1);
@@ -307,7 +311,8 @@ TEST_F(LedgerTest, ARelativePathIsThatOfTheOpening) {
   EXPECT_FALSE(fs::exists(fs::path(folder_ / "b/relative")));
 }
 
-// A ledger that was not there when it was opened may have been made since: by this program's twin, or for something else.
+// A ledger that was not there when it was opened may have been made since: by this program's twin, or for something
+// else.
 TEST_F(LedgerTest, ALedgerMadeMeanwhileIsTheOneThatCounts) {
   Ledger early = MustOpen(Path()), checked = MustOpen(Path()), late = MustOpen(Path());
   ASSERT_TRUE(early.Charge({.mechanism = Steps(100), .run = "a"}).ok());
@@ -318,7 +323,8 @@ TEST_F(LedgerTest, ALedgerMadeMeanwhileIsTheOneThatCounts) {
   for (const bool other_unit : {false, true}) {
     const std::string path = Path(other_unit ? "unit" : "name");
     Ledger waiting = MustOpen(path);
-    auto other = Ledger::Open(path, {.dataset = other_unit ? "watch history" : "letters", .unit = other_unit ? PrivacyUnit::kDay : PrivacyUnit::kSession});
+    auto other = Ledger::Open(path, {.dataset = other_unit ? "watch history" : "letters",
+                                     .unit = other_unit ? PrivacyUnit::kDay : PrivacyUnit::kSession});
     ASSERT_TRUE(other->Charge({.mechanism = Steps(1), .run = "a"}).ok());
     for (int again = 0; again < 3; ++again) EXPECT_FALSE(waiting.Charge({.mechanism = Steps(1), .run = "b"}).ok());
     EXPECT_FALSE(waiting.Spent(AtDelta()).ok());
@@ -413,9 +419,12 @@ TEST_F(LedgerTest, EntriesCannotBeChangedOrRemovedByOthers) {
   EXPECT_EQ(MustOpen(Path()).Entries()->size(), 3u);
   // Whoever removes the guard as well is still noticed, also when it is the newest entry that goes.
   ASSERT_EQ(Sql(Path(), "DROP TRIGGER entries_stay; DELETE FROM entries WHERE id = 3"), "");
-  EXPECT_NE(Ledger::OpenExisting(Path()).status().message().find("tables are not those of a ledger"), std::string::npos);
-  ASSERT_EQ(Sql(Path(), "CREATE TRIGGER entries_stay BEFORE DELETE ON entries\n"
-                        "  BEGIN SELECT RAISE(ABORT, 'spent budget cannot be taken back'); END"), "");
+  EXPECT_NE(Ledger::OpenExisting(Path()).status().message().find("tables are not those of a ledger"),
+            std::string::npos);
+  ASSERT_EQ(Sql(Path(),
+                "CREATE TRIGGER entries_stay BEFORE DELETE ON entries\n"
+                "  BEGIN SELECT RAISE(ABORT, 'spent budget cannot be taken back'); END"),
+            "");
   const auto opened = Ledger::OpenExisting(Path());
   ASSERT_FALSE(opened.ok());
   EXPECT_NE(opened.status().message().find("missing"), std::string::npos) << opened.status().message();

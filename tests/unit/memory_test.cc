@@ -22,17 +22,27 @@ using testing::ExpectEqual;
 
 std::vector<Architecture> Architectures() {
   std::vector<Architecture> all = testing::SmallArchitectures();
-  all.push_back({.num_items = 3416, .max_length = 200, .width = 64, .num_heads = 1, .num_blocks = 2, .inner_width = 256});
-  all.push_back({.num_items = 1001, .max_length = 33, .width = 24, .num_heads = 3, .num_blocks = 1, .inner_width = 40,
-                 .output_table = OutputTable::kUntied, .output_bias = OutputBias::kTrained});
+  all.push_back(
+      {.num_items = 3416, .max_length = 200, .width = 64, .num_heads = 1, .num_blocks = 2, .inner_width = 256});
+  all.push_back({.num_items = 1001,
+                 .max_length = 33,
+                 .width = 24,
+                 .num_heads = 3,
+                 .num_blocks = 1,
+                 .inner_width = 40,
+                 .output_table = OutputTable::kUntied,
+                 .output_bias = OutputBias::kTrained});
   all.push_back({.num_items = 9, .max_length = 6, .width = 8, .num_blocks = 0, .inner_width = 8});
   return all;
 }
 
-// What is not planned for: layers, names, vectors of small things, and those that are gone again. It does not grow with any
-// size: 25 tensors took 23 KB in a session, 48 KB in a trainer and 11 KB for each of its workers but the first (g++ 12.2, 2026-11-21).
+// What is not planned for: layers, names, vectors of small things, and those that are gone again. It does not grow with
+// any size: 25 tensors took 23 KB in a session, 48 KB in a trainer and 11 KB for each of its workers but the first (g++
+// 12.2, 2026-11-21).
 size_t SessionObjects(const Architecture& a) { return ParametersOf(a).size() * 1024 + 4096; }
-size_t TrainerObjects(const Architecture& a, size_t workers) { return ParametersOf(a).size() * 2048 + workers * 8192 + 4096; }
+size_t TrainerObjects(const Architecture& a, size_t workers) {
+  return ParametersOf(a).size() * 2048 + workers * 8192 + 4096;
+}
 
 // `planned` is all that was allocated, but for `objects`.
 void ExpectAllocated(size_t planned, size_t allocated, size_t objects) {
@@ -65,7 +75,8 @@ TEST(Memory, SessionHoldsWhatIsPlanned) {
 // Opening maps the file: nothing of the size of the weights is allocated, and tensors lie in the mapping.
 TEST(Memory, OpeningAModelCopiesNoWeights) {
   const test::TemporaryFolder folder;
-  const Architecture a = {.num_items = 20000, .max_length = 20, .width = 64, .num_heads = 1, .num_blocks = 1, .inner_width = 64};
+  const Architecture a = {
+      .num_items = 20000, .max_length = 20, .width = 64, .num_heads = 1, .num_blocks = 1, .inner_width = 64};
   ASSERT_TRUE(WriteModel(folder / "m", {.architecture = a, .weights = testing::RandomWeights(a, 5)}).ok());
   const size_t before = allocated_bytes;
   const auto file = ModelFile::Open(folder / "m");
@@ -92,7 +103,8 @@ TEST(Memory, TrainerHoldsWhatIsPlanned) {
         for (const bool is_private : {false, true}) {
           TrainingOptions o{.num_steps = 2, .expected_batch = 3, .num_threads = threads};
           o.ema_decay = threads == 3 ? 0.9f : 0.0f;
-          if (form == NormForm::kGram) o.optimizer = {.kind = OptimizerKind::kSgd, .momentum = is_private ? 0.9f : 0.0f};
+          if (form == NormForm::kGram)
+            o.optimizer = {.kind = OptimizerKind::kSgd, .momentum = is_private ? 0.9f : 0.0f};
           o.privacy = {.noise_multiplier = 1, .norm_form = form, .ledger = &ledger, .run = "r", .reproducible_seed = 1};
           if (is_private) {
             o.method = Method::kPhantom;
@@ -124,12 +136,18 @@ class MethodsMemory : public ::testing::Test {
     if (method == Method::kOrdinary) return o;
     o.sampling = Sampling::kPoisson;
     o.num_records_public = 1000;
-    o.privacy = {.noise_multiplier = 1, .ledger = &ledger_, .run = "r" + std::to_string(runs_++), .steps_per_charge = 50, .reproducible_seed = 1};
+    o.privacy = {.noise_multiplier = 1,
+                 .ledger = &ledger_,
+                 .run = "r" + std::to_string(runs_++),
+                 .steps_per_charge = 50,
+                 .reproducible_seed = 1};
     return o;
   }
 
   // What is planned is what is allocated, what the trainer says, and all that it has after three steps.
-  void ExpectHeld(const Architecture& a, const TrainingOptions& o) { ExpectHeld(a, o, testing::Ring(a.num_items, 1000, std::min<size_t>(a.max_length, 5))); }
+  void ExpectHeld(const Architecture& a, const TrainingOptions& o) {
+    ExpectHeld(a, o, testing::Ring(a.num_items, 1000, std::min<size_t>(a.max_length, 5)));
+  }
   void ExpectHeld(const Architecture& a, const TrainingOptions& o, const testing::Ring& ring) {
     const std::vector<float> weights = testing::StartWeights(a, {});
     const size_t objects = TrainerObjects(a, o.num_threads);
@@ -154,7 +172,8 @@ class MethodsMemory : public ::testing::Test {
     return rows;
   }
 
-  const Architecture a_{.num_items = 3000, .max_length = 20, .width = 32, .num_heads = 2, .num_blocks = 1, .inner_width = 32};
+  const Architecture a_{
+      .num_items = 3000, .max_length = 20, .width = 32, .num_heads = 2, .num_blocks = 1, .inner_width = 32};
   const test::TemporaryFolder folder_;
   privacy::Ledger ledger_ = *privacy::Ledger::Open(folder_ / "l", {.dataset = "ring"});
   int runs_ = 0;
@@ -241,10 +260,12 @@ TEST_F(MethodsMemory, ReAttentionsPrintedVariancesAreCounted) {
 class AdaptiveMemory : public MethodsMemory {
  protected:
   // The trainer after `steps` steps, held to its plan at each.
-  size_t ExpectWithin(const Architecture& a, const TrainingOptions& o, const TrainingMemory& planned, const testing::Ring& ring, int steps) {
+  size_t ExpectWithin(const Architecture& a, const TrainingOptions& o, const TrainingMemory& planned,
+                      const testing::Ring& ring, int steps) {
     const size_t before = allocated_bytes;
     const auto trainer = *Trainer::Create(a, testing::StartWeights(a, {}), ring.records, o);
-    ExpectAllocated(planned.total(), allocated_bytes - before, TrainerObjects(a, o.num_threads) + FlatSize(ParametersOf(a)) * sizeof(float));
+    ExpectAllocated(planned.total(), allocated_bytes - before,
+                    TrainerObjects(a, o.num_threads) + FlatSize(ParametersOf(a)) * sizeof(float));
     ExpectEqual(planned, trainer->memory());
     size_t records = 0, held = 0;
     for (int step = 0; step < steps; ++step) {
@@ -256,7 +277,8 @@ class AdaptiveMemory : public MethodsMemory {
       EXPECT_GE(now.total(), held) << "what a step took is kept";
       held = now.total();
       // Nothing else grows.
-      EXPECT_EQ(now.total() - now.gradient_sums - now.record_gradients, planned.total() - planned.gradient_sums - planned.record_gradients);
+      EXPECT_EQ(now.total() - now.gradient_sums - now.record_gradients,
+                planned.total() - planned.gradient_sums - planned.record_gradients);
     }
     EXPECT_GT(records, 0u);
     EXPECT_LE(records, planned.records_at_most);
@@ -284,7 +306,8 @@ TEST_F(AdaptiveMemory, StaysWithinItsBound) {
   }
 }
 
-// Where every record is drawn and hardly any noise decides, all rows that can be selected are, and the bound is what is held.
+// Where every record is drawn and hardly any noise decides, all rows that can be selected are, and the bound is what is
+// held.
 TEST_F(AdaptiveMemory, TheBoundIsReached) {
   Architecture a = a_;
   a.num_items = 400;
@@ -306,14 +329,16 @@ TEST_F(AdaptiveMemory, TheBoundIsReached) {
   }
 }
 
-// A step that changes a few rows more than any before it makes room for half as many again: above what it needs, within the
-// bound. Every record is drawn and touches ten rows that no other does; about 97 in 100 survive, and hardly any other row.
+// A step that changes a few rows more than any before it makes room for half as many again: above what it needs, within
+// the bound. Every record is drawn and touches ten rows that no other does; about 97 in 100 survive, and hardly any
+// other row.
 TEST_F(AdaptiveMemory, RoomAheadOfTheNeedIsInTheBound) {
   Architecture a = a_;
   a.max_length = 5;
   testing::Ring ring(a.num_items, 100, 5);
   std::vector<int32_t> items = Rows(1000, 1);
-  for (size_t i = 0; i < 100; ++i) ring.records[i] = {std::span(items).subspan(10 * i, 5), std::span(items).subspan(10 * i + 5, 5)};
+  for (size_t i = 0; i < 100; ++i)
+    ring.records[i] = {std::span(items).subspan(10 * i, 5), std::span(items).subspan(10 * i + 5, 5)};
   TrainingOptions o = Options(Method::kAdaFest, 1);
   o.num_records_public = o.expected_batch = 100;
   o.privacy.noise_multiplier = 0.035;

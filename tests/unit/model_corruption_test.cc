@@ -150,8 +150,12 @@ TEST_P(ModelCorruption, RandomDamageWithFittingChecksumsIsSafe) {
     for (size_t edits = 1 + random() % 4; edits > 0; --edits) {
       const size_t at = test::kMetadataAt + random() % metadata_bytes / 4 * 4;
       switch (random() % 3) {
-        case 0: test::Set(bytes, at, words[random() % std::size(words)]); break;
-        case 1: test::Set(bytes, at, static_cast<uint32_t>(random())); break;
+        case 0:
+          test::Set(bytes, at, words[random() % std::size(words)]);
+          break;
+        case 1:
+          test::Set(bytes, at, static_cast<uint32_t>(random()));
+          break;
         default:
           test::Set(bytes, at, test::Get<uint32_t>(bytes, test::kMetadataAt + random() % metadata_bytes / 4 * 4));
           break;

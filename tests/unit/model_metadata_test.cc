@@ -109,7 +109,8 @@ TEST(ModelMetadata, TensorsThatContradictTheArchitectureAreRefused) {
          m.tensors[0]->shape = {(uint64_t{1} << 32) + 6, 4};
        }},
       {"has element type 9, allowed are 0 to 3", [](ModelT& m) { m.tensors[0]->type = schema::ElementType(9); }},
-      {"tensor item_embedding has 96 bytes, its shape needs 48", [](ModelT& m) { m.tensors[0]->type = schema::ElementType::F16; }},
+      {"tensor item_embedding has 96 bytes, its shape needs 48",
+       [](ModelT& m) { m.tensors[0]->type = schema::ElementType::F16; }},
       {"has elements of type int8, this build reads it as f32 or f16",
        [](ModelT& m) { m.tensors[0]->type = schema::ElementType::I8; }, kUnsupported},
       {"tensor block0.attention_norm.gain has elements of type f16, this build reads it as f32",
@@ -124,15 +125,18 @@ TEST(ModelMetadata, TensorsThatContradictTheArchitectureAreRefused) {
 TEST(ModelMetadata, TablesOfHalvesAreHeldToTheirTypeAndPlace) {
   ExpectAllRefused(
       {
-          {"tensor item_embedding has 48 bytes, its shape needs 96", [](ModelT& m) { m.tensors[0]->type = schema::ElementType::F32; }},
+          {"tensor item_embedding has 48 bytes, its shape needs 96",
+           [](ModelT& m) { m.tensors[0]->type = schema::ElementType::F32; }},
           {"has elements of type u32, this build reads it as f32 or f16",
            [](ModelT& m) { m.tensors[0]->type = schema::ElementType::U32; }, kUnsupported},
           {"has elements of type int8", [](ModelT& m) { m.tensors[1]->type = schema::ElementType::I8; }, kUnsupported},
           {"has element type 9, allowed are 0 to 3", [](ModelT& m) { m.tensors[0]->type = schema::ElementType(9); }},
           {"tensor item_embedding has 46 bytes, its shape needs 48", [](ModelT& m) { m.tensors[0]->bytes = 46; }},
           {"tensor item_embedding has 96 bytes, its shape needs 48", [](ModelT& m) { m.tensors[0]->bytes = 96; }},
-          {"tensor position_embedding has shape [4, 4], the architecture needs [5, 4]", [](ModelT& m) { m.architecture->max_length = 5; }},
-          {"tensor position_embedding is at offset 48", [](ModelT& m) { m.tensors[1]->offset = 48; }},  // right behind, not on 64 bytes
+          {"tensor position_embedding has shape [4, 4], the architecture needs [5, 4]",
+           [](ModelT& m) { m.architecture->max_length = 5; }},
+          // Right behind, not on 64 bytes.
+          {"tensor position_embedding is at offset 48", [](ModelT& m) { m.tensors[1]->offset = 48; }},
           {"tensor position_embedding is at offset 128", [](ModelT& m) { m.tensors[1]->offset = 128; }},
           {"would end behind the file", [](ModelT& m) { m.segment_bytes[0] += 64; }},
           {"the segments end at byte", [](ModelT& m) { m.segment_bytes[0] -= 64; }},
@@ -147,8 +151,7 @@ TEST(ModelMetadata, PlacesOutsideTheFileOrOnEachOtherAreRefused) {
       {"bytes, its shape needs 96", [](ModelT& m) { m.tensors[0]->bytes = huge; }},
       {"tensor item_embedding is at offset 64", [](ModelT& m) { m.tensors[0]->offset = 64; }},
       {"tensor position_embedding is at offset 0", [](ModelT& m) { m.tensors[1]->offset = 0; }},
-      {"tensor position_embedding is at offset 18446744073709551615",
-       [](ModelT& m) { m.tensors[1]->offset = huge; }},
+      {"tensor position_embedding is at offset 18446744073709551615", [](ModelT& m) { m.tensors[1]->offset = huge; }},
       {"of segment 1", [](ModelT& m) { m.tensors[0]->segment = 1; }},
       {"of segment 4294967295", [](ModelT& m) { m.tensors[3]->segment = UINT32_MAX; }},
       {"tensor position_embedding is at offset 128", [](ModelT& m) { std::swap(m.tensors[0], m.tensors[1]); }},

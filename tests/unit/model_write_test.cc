@@ -41,7 +41,12 @@ class ModelWrite : public testing::Test {
 };
 
 TEST(FolderOf, IsTheFolderOrTheOneWeAreIn) {
-  for (const auto& [path, folder] : {std::pair("m.wisp", "."), {"", "."}, {"a/m.wisp", "a"}, {"/a/b/m.wisp", "/a/b"}, {"/m.wisp", "/"}, {"a/", "a"}}) {
+  for (const auto& [path, folder] : {std::pair("m.wisp", "."),
+                                     {"", "."},
+                                     {"a/m.wisp", "a"},
+                                     {"/a/b/m.wisp", "/a/b"},
+                                     {"/m.wisp", "/"},
+                                     {"a/", "a"}}) {
     EXPECT_EQ(FolderOf(path), folder) << path;
   }
 }
@@ -224,7 +229,8 @@ TEST_F(ModelWrite, FilesOfOthersWithSimilarNamesStay) {
 
 // A log or a ledger, what SQLite keeps beside it, and one whose name is that of a temporary file.
 TEST_F(ModelWrite, DatabasesAndWhatLiesBesideThemStay) {
-  const std::string database("SQLite format 3\0 and its pages", 30), ledger = folder_ / "l.db", beside = ledger + "-wal", named = path_ + ".tmp-1-2";
+  const std::string database("SQLite format 3\0 and its pages", 30),
+      ledger = folder_ / "l.db", beside = ledger + "-wal", named = path_ + ".tmp-1-2";
   for (const std::string& path : {ledger, named}) test::WriteBytes(path, database);
   test::WriteBytes(beside, "x");
   for (const std::string& path : {ledger, beside}) {
@@ -274,7 +280,8 @@ TEST_F(ModelWrite, ReservedRoomIsEnoughAndTheRestGivenBack) {
   auto room = ReserveModel(path_, contents, num_weights);
   ASSERT_TRUE(room.ok()) << room.status().message();
   uint64_t reserved = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(folder_ / "")) reserved = std::max<uint64_t>(reserved, entry.file_size());
+  for (const auto& entry : std::filesystem::directory_iterator(folder_ / ""))
+    reserved = std::max<uint64_t>(reserved, entry.file_size());
   contents = new_.contents();
   contents.reserved = &*room;
   ASSERT_TRUE(WriteModel(path_, contents).ok());

@@ -31,7 +31,8 @@ class NaiveRecommender {
   using Matrix = std::vector<Row>;
 
   // `weights` in the flat layout; must outlive this object.
-  NaiveRecommender(const Architecture& a, std::span<const T> weights) : a_(a), parameters_(ParametersOf(a)), weights_(weights) {
+  NaiveRecommender(const Architecture& a, std::span<const T> weights)
+      : a_(a), parameters_(ParametersOf(a)), weights_(weights) {
     for (size_t i = 0; i < parameters_.size(); ++i) index_[parameters_[i].name] = i;
   }
 
@@ -42,13 +43,15 @@ class NaiveRecommender {
     Matrix x(t_max, Row(d, T(0)));
     for (size_t t = 0; t < t_max; ++t) {
       for (size_t k = 0; k < d && ids[t] >= 0; ++k) {
-        x[t][k] = T(a_.embedding_scale) * At("item_embedding", ids[t] * d + k) + At("position_embedding", (first + t) * d + k);
+        x[t][k] = T(a_.embedding_scale) * At("item_embedding", ids[t] * d + k) +
+                  At("position_embedding", (first + t) * d + k);
       }
     }
     Variances v;
     for (size_t t = 0; a_.re_attention == ReAttention::kOn && t < t_max; ++t) {
       const double scale = a_.embedding_scale;
-      v.emplace_back(d, ids[t] < 0 ? 0 : scale * scale * PlainValue(At(kItemVariance, ids[t])) + VarianceOf("position_embedding"));
+      v.emplace_back(
+          d, ids[t] < 0 ? 0 : scale * scale * PlainValue(At(kItemVariance, ids[t])) + VarianceOf("position_embedding"));
     }
     for (size_t b = 0; b < a_.num_blocks; ++b) x = RunBlock("block" + std::to_string(b), x, ids, v);
     return a_.norm == NormPlacement::kPre ? Norm("final_norm", x) : x;
@@ -80,7 +83,8 @@ class NaiveRecommender {
   }
 
   // The sampled softmax of runtime/layers/sampled_head.h: each negative stands for num_items / K items.
-  T SampledLoss(std::span<const int32_t> inputs, std::span<const int32_t> targets, std::span<const int32_t> negatives, double weight) const {
+  T SampledLoss(std::span<const int32_t> inputs, std::span<const int32_t> targets, std::span<const int32_t> negatives,
+                double weight) const {
     using std::exp;
     using std::log;
     const Matrix h = Encode(inputs);
@@ -91,7 +95,8 @@ class NaiveRecommender {
       const T target = z[static_cast<size_t>(targets[t])];
       T sum = exp(target);
       for (int32_t n : negatives) {
-        if (n != targets[t]) sum = sum + T(double(a_.num_items) / double(negatives.size())) * exp(z[static_cast<size_t>(n)]);
+        if (n != targets[t])
+          sum = sum + T(double(a_.num_items) / double(negatives.size())) * exp(z[static_cast<size_t>(n)]);
       }
       loss = loss + T(weight) * (log(sum) - target);
     }
@@ -129,14 +134,16 @@ class NaiveRecommender {
       double mean = 0, variance = 0;
       for (const T& value : x[t]) mean += PlainValue(value) / double(x[t].size());
       for (const T& value : x[t]) variance += std::pow(PlainValue(value) - mean, 2) / double(x[t].size());
-      for (size_t k = 0; k < v[t].size(); ++k) v[t][k] *= std::pow(PlainValue(At(name + ".gain", k)), 2) / (variance + a_.norm_epsilon);
+      for (size_t k = 0; k < v[t].size(); ++k)
+        v[t][k] *= std::pow(PlainValue(At(name + ".gain", k)), 2) / (variance + a_.norm_epsilon);
     }
     return v;
   }
 
   static double ActivationVariance(double mean, double v) {
     if (v <= 0) return 0;
-    const double z = mean / std::sqrt(v), cdf = 0.5 * std::erfc(-z * M_SQRT1_2), density = std::exp(-z * z / 2) / std::sqrt(2 * M_PI);
+    const double z = mean / std::sqrt(v), cdf = 0.5 * std::erfc(-z * M_SQRT1_2),
+                 density = std::exp(-z * z / 2) / std::sqrt(2 * M_PI);
     const double e = mean * cdf + std::sqrt(v) * density;
     return (mean * mean + v) * cdf + mean * std::sqrt(v) * density - e * e;
   }
@@ -193,7 +200,8 @@ class NaiveRecommender {
           for (size_t k = 0; k < width; ++k) dot = dot + qkv[i][head * width + k] * qkv[j][d + head * width + k];
           T logit = dot * T(1.0 / std::sqrt(double(width)));
           // ALiBi: slopes halve 8 / H times from head to head.
-          logit = logit - T(double(a_.attention_slope) * std::pow(2.0, -8.0 * double(head) / a_.num_heads) * std::abs(double(i) - double(j)));
+          logit = logit - T(double(a_.attention_slope) * std::pow(2.0, -8.0 * double(head) / a_.num_heads) *
+                            std::abs(double(i) - double(j)));
           for (size_t k = 0; !kv.empty() && k < width; ++k) {
             const T q = qkv[i][head * width + k];
             logit = logit - q * q * T(kv[j][d + head * width + k] / (2 * double(width)));
@@ -209,8 +217,11 @@ class NaiveRecommender {
         if (sum == T(0)) continue;
         for (size_t j = 0; j < x.size(); ++j) {
           for (size_t k = 0; k < width; ++k) {
-            mixed[i][head * width + k] = mixed[i][head * width + k] + weights[j] / sum * qkv[j][2 * d + head * width + k];
-            if (!kv.empty()) mixed_v[i][head * width + k] += std::pow(PlainValue(weights[j] / sum), 2) * kv[j][2 * d + head * width + k];
+            mixed[i][head * width + k] =
+                mixed[i][head * width + k] + weights[j] / sum * qkv[j][2 * d + head * width + k];
+            if (!kv.empty())
+              mixed_v[i][head * width + k] +=
+                  std::pow(PlainValue(weights[j] / sum), 2) * kv[j][2 * d + head * width + k];
           }
         }
       }
@@ -224,7 +235,8 @@ class NaiveRecommender {
     Matrix inner = Linear(block + ".feed_forward_in", x, a_.inner_width);
     Variances inner_v = LinearVariance(block + ".feed_forward_in", x, v, a_.inner_width);
     for (size_t t = 0; t < inner_v.size(); ++t) {
-      for (size_t k = 0; k < inner_v[t].size(); ++k) inner_v[t][k] = ActivationVariance(PlainValue(inner[t][k]), inner_v[t][k]);
+      for (size_t k = 0; k < inner_v[t].size(); ++k)
+        inner_v[t][k] = ActivationVariance(PlainValue(inner[t][k]), inner_v[t][k]);
     }
     for (Row& row : inner) {
       for (T& v : row) {

@@ -10,7 +10,8 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-Names Near(std::string_view wanted, const Names& names, NearNames::Beginnings beginnings = NearNames::Beginnings::kCount) {
+Names Near(std::string_view wanted, const Names& names,
+           NearNames::Beginnings beginnings = NearNames::Beginnings::kCount) {
   NearNames near(wanted, beginnings);
   for (const std::string& name : names) near.Add(name);
   return near.Found();
@@ -21,7 +22,8 @@ size_t Slow(std::string_view a, std::string_view b) {
   if (a.empty() || b.empty()) return a.size() + b.size();
   const std::string_view a1 = a.substr(1), b1 = b.substr(1);
   size_t best = std::min({Slow(a1, b) + 1, Slow(a, b1) + 1, Slow(a1, b1) + (a[0] == b[0] ? 0 : 1)});
-  if (a.size() > 1 && b.size() > 1 && a[0] == b[1] && a[1] == b[0]) best = std::min(best, Slow(a.substr(2), b.substr(2)) + 1);
+  if (a.size() > 1 && b.size() > 1 && a[0] == b[1] && a[1] == b[0])
+    best = std::min(best, Slow(a.substr(2), b.substr(2)) + 1);
   return best;
 }
 
@@ -36,12 +38,14 @@ TEST(EditDistance, IsThatOfTheDefinitionUpToItsBound) {
   };
   for (int round = 0; round < 2000; ++round) {
     const std::string a = word(), b = word();
-    for (size_t most = 0; most < 7; ++most) EXPECT_EQ(EditDistance(a, b, most), std::min(Slow(a, b), most + 1)) << a << " " << b;
+    for (size_t most = 0; most < 7; ++most)
+      EXPECT_EQ(EditDistance(a, b, most), std::min(Slow(a, b), most + 1)) << a << " " << b;
   }
 }
 
 TEST(NearNames, TypingErrorsComeFirst_ThenTheLongestBeginning) {
-  const Names keys = {"bagel-brie", "bagel-salmon", "tea-mint", "tea-mango", "bagel-spinach", "muffin-almond", "wagel-sesame"};
+  const Names keys = {"bagel-brie",    "bagel-salmon",  "tea-mint",    "tea-mango",
+                      "bagel-spinach", "muffin-almond", "wagel-sesame"};
   EXPECT_EQ(Near("bagel-sesame", keys), (Names{"wagel-sesame", "bagel-salmon", "bagel-spinach"}));
   EXPECT_EQ(Near("tae-mint", keys), (Names{"tea-mint"}));
   EXPECT_EQ(Near("tea-mnit", keys), (Names{"tea-mint", "tea-mango"}));

@@ -1,5 +1,5 @@
-// Layer norm, elementwise ops, embedding, reductions and optimizers of every table against the reference in double, whole
-// and perturbed. Each check runs over the test sizes, misaligned, with guards.
+// Layer norm, elementwise ops, embedding, reductions and optimizers of every table against the reference in double,
+// whole and perturbed. Each check runs over the test sizes, misaligned, with guards.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +17,9 @@ constexpr double kUlp = 2 * kEpsilon;
 // One row of n numbers, misaligned and guarded.
 struct Row : GuardedMatrix {
   explicit Row(size_t n) : GuardedMatrix(1, n, std::max<size_t>(1, n)) {}
-  Row(size_t n, std::mt19937_64& random, float deviation) : Row(n) { Fill(random, std::normal_distribution<float>(0, deviation)); }
+  Row(size_t n, std::mt19937_64& random, float deviation) : Row(n) {
+    Fill(random, std::normal_distribution<float>(0, deviation));
+  }
   std::vector<double> Double() const { return std::vector<double>(data(), data() + cols()); }
 };
 
@@ -33,7 +35,8 @@ double CheckLayerNormForward(const OpTable& ops, size_t d, int, uint64_t seed) {
   Row x(rows * d, random, 2.0f), gain(d, random, 1.0f), bias(d, random, 1.0f), y(rows * d), mean(rows), rstd(rows);
   y.Fill(NAN);
   std::vector<double> xd = x.Double(), gd = gain.Double(), bd = bias.Double(), yd(rows * d), md(rows), rd(rows);
-  reference::LayerNormForward<double>({xd.data(), gd.data(), bd.data(), yd.data(), md.data(), rd.data(), rows, d, 1e-5});
+  reference::LayerNormForward<double>(
+      {xd.data(), gd.data(), bd.data(), yd.data(), md.data(), rd.data(), rows, d, 1e-5});
   if (d > 0) PlanPerturbation(y.data(), 4e-5 * Largest(yd.data(), d));
   ops.layer_norm_forward({x.data(), gain.data(), bias.data(), y.data(), mean.data(), rstd.data(), rows, d, 1e-5f});
   ErrorMeter meter;
@@ -47,21 +50,26 @@ double CheckLayerNormBackward(const OpTable& ops, size_t d, int variant, uint64_
   std::mt19937_64 random(seed);
   const size_t rows = 1 + random() % 5;
   const Store store = variant % 2 == 0 ? Store::kAssign : Store::kAdd;
-  Row x(rows * d, random, 2.0f), dy(rows * d, random, 1.0f), gain(d, random, 1.0f), dx(rows * d, random, 1.0f), dgain(d), dbias(d), mean(rows), rstd(rows);
-  std::vector<double> xd = x.Double(), dyd = dy.Double(), gd = gain.Double(), dxd = dx.Double(), dgd(d), dbd(d), yd(rows * d), md(rows), rd(rows);
+  Row x(rows * d, random, 2.0f), dy(rows * d, random, 1.0f), gain(d, random, 1.0f), dx(rows * d, random, 1.0f),
+      dgain(d), dbias(d), mean(rows), rstd(rows);
+  std::vector<double> xd = x.Double(), dyd = dy.Double(), gd = gain.Double(), dxd = dx.Double(), dgd(d), dbd(d),
+                      yd(rows * d), md(rows), rd(rows);
   const std::vector<double> zero(d);
   // A variance of next to nothing would only test the conditioning: width 1 has none at all.
-  reference::LayerNormForward<double>({xd.data(), gd.data(), zero.data(), yd.data(), md.data(), rd.data(), rows, d, 1e-1});
+  reference::LayerNormForward<double>(
+      {xd.data(), gd.data(), zero.data(), yd.data(), md.data(), rd.data(), rows, d, 1e-1});
   for (size_t r = 0; r < rows; ++r) {
     mean.data()[r] = static_cast<float>(md[r]);
     rstd.data()[r] = static_cast<float>(rd[r]);
   }
-  reference::LayerNormBackward<double>({dyd.data(), xd.data(), gd.data(), md.data(), rd.data(), dxd.data(), dgd.data(), dbd.data(), rows, d, store});
+  reference::LayerNormBackward<double>(
+      {dyd.data(), xd.data(), gd.data(), md.data(), rd.data(), dxd.data(), dgd.data(), dbd.data(), rows, d, store});
   if (store == Store::kAssign) dx.Fill(NAN);
   dgain.Fill(NAN);
   const double tolerance = 1e-5 * (Largest(dxd.data(), dxd.size()) + 1);
   if (d > 0) PlanPerturbation(dx.data(), 4 * tolerance);
-  ops.layer_norm_backward({dy.data(), x.data(), gain.data(), mean.data(), rstd.data(), dx.data(), dgain.data(), dbias.data(), rows, d, store});
+  ops.layer_norm_backward({dy.data(), x.data(), gain.data(), mean.data(), rstd.data(), dx.data(), dgain.data(),
+                           dbias.data(), rows, d, store});
   ErrorMeter meter;
   for (size_t i = 0; i < rows * d; ++i) meter.Add(dx.data()[i], dxd[i], tolerance);
   for (size_t i = 0; i < d; ++i) {
@@ -79,7 +87,9 @@ double CheckActivationForward(const OpTable& ops, size_t n, int variant, uint64_
   Row x(n, random, variant == 3 ? 20.0f : 2.0f), y(n);
   std::vector<double> xd = x.Double(), yd(n);
   reference::ActivationForward<double>({xd.data(), yd.data(), n, kind});
-  const auto tolerance = [&](size_t i) { return kind == Activation::kRelu ? 4 * kUlp * (std::abs(yd[i]) + 1e-6) : 2e-6 * std::max(1.0, std::abs(yd[i])); };
+  const auto tolerance = [&](size_t i) {
+    return kind == Activation::kRelu ? 4 * kUlp * (std::abs(yd[i]) + 1e-6) : 2e-6 * std::max(1.0, std::abs(yd[i]));
+  };
   GuardedMatrix& out = variant >= 2 ? x : y;
   if (n > 0) PlanPerturbation(out.data() + n - 1, 4 * tolerance(n - 1) + 1e-9);
   ops.activation_forward({x.data(), out.data(), n, kind});
@@ -115,7 +125,8 @@ double CheckLinearVariance(const OpTable& ops, size_t n, int variant, uint64_t s
   const bool given = variant % 2 == 0;
   const std::vector<double> md = mean.Double(), vd = variance.Double();
   std::vector<double> yd = y.Double();
-  reference::LinearVariance<double>({md.data(), k, given ? vd.data() : nullptr, k, yd.data(), n, rows, n, k, 0.25, 0.125});
+  reference::LinearVariance<double>(
+      {md.data(), k, given ? vd.data() : nullptr, k, yd.data(), n, rows, n, k, 0.25, 0.125});
   if (n > 0) PlanPerturbation(y.data(), 8e-5 * Largest(yd.data(), n));
   ops.linear_variance({mean.data(), k, given ? variance.data() : nullptr, k, y.data(), n, rows, n, k, 0.25f, 0.125f});
   ErrorMeter meter;
@@ -188,7 +199,8 @@ double CheckApplyKeep(const OpTable& ops, size_t n, int variant, uint64_t seed) 
   if (n > 0) PlanPerturbation(out.data(), 1e-5);
   ops.apply_keep({x.data(), keep.data(), out.data(), n, 1.5f});
   ErrorMeter meter;
-  for (size_t i = 0; i < n; ++i) meter.Add(out.data()[i], keep[i] ? 1.5 * before[i] : 0, 4 * kUlp * (keep[i] ? std::abs(before[i]) + 1e-3 : 1e-3));
+  for (size_t i = 0; i < n; ++i)
+    meter.Add(out.data()[i], keep[i] ? 1.5 * before[i] : 0, 4 * kUlp * (keep[i] ? std::abs(before[i]) + 1e-3 : 1e-3));
   EXPECT_TRUE(out.GuardsIntact());
   return meter.worst();
 }
@@ -239,7 +251,8 @@ double CheckAdam(const OpTable& ops, size_t n, int variant, uint64_t seed) {
   for (size_t i = 0; i < n; ++i) v.data()[i] = std::abs(v.data()[i]);
   std::vector<double> wd = w.Double(), md = m.Double(), vd = v.Double(), gd = g.Double();
   const float decay = variant % 2 == 0 ? 0.0f : 0.1f;
-  reference::Adam<double>({wd.data(), md.data(), vd.data(), gd.data(), n, 0.01f, 0.9f, 0.99f, 1e-6f, decay, 1.5f, 2.5f});
+  reference::Adam<double>(
+      {wd.data(), md.data(), vd.data(), gd.data(), n, 0.01f, 0.9f, 0.99f, 1e-6f, decay, 1.5f, 2.5f});
   if (n > 0) PlanPerturbation(w.data() + n - 1, 4 * 8 * kUlp * (1 + std::abs(wd[n - 1])));
   ops.adam({w.data(), m.data(), v.data(), g.data(), n, 0.01f, 0.9f, 0.99f, 1e-6f, decay, 1.5f, 2.5f});
   ErrorMeter meter;
@@ -294,8 +307,10 @@ TEST(Reductions, EqualSumsInLongDouble) {
         terms += std::abs(static_cast<long double>(x.data()[i]) * y.data()[i]);
         squares += static_cast<long double>(x.data()[i]) * x.data()[i];
       }
-      EXPECT_NEAR(ops->dot(x.data(), y.data(), n), static_cast<double>(dot), 1e-12 * static_cast<double>(terms)) << ops->name << " " << n;
-      EXPECT_NEAR(ops->sum_squares(x.data(), n), static_cast<double>(squares), 1e-12 * static_cast<double>(squares)) << ops->name << " " << n;
+      EXPECT_NEAR(ops->dot(x.data(), y.data(), n), static_cast<double>(dot), 1e-12 * static_cast<double>(terms))
+          << ops->name << " " << n;
+      EXPECT_NEAR(ops->sum_squares(x.data(), n), static_cast<double>(squares), 1e-12 * static_cast<double>(squares))
+          << ops->name << " " << n;
     }
   }
 }
@@ -306,7 +321,8 @@ TEST(ExpDouble, IsWithinFourUnitsInTheLastPlace) {
     for (size_t n : {0, 1, 2, 3, 5, 8, 15, 16, 17, 4099}) {
       std::vector<double> x(n), y(n + 1, 42.0);  // one more: nothing is written behind the end
       // Where the drawing is most of the time, and everywhere.
-      for (size_t i = 0; i < n; ++i) x[i] = std::uniform_real_distribution<double>(i % 2 == 0 ? -30 : -700, i % 2 == 0 ? 0 : 700)(random);
+      for (size_t i = 0; i < n; ++i)
+        x[i] = std::uniform_real_distribution<double>(i % 2 == 0 ? -30 : -700, i % 2 == 0 ? 0 : 700)(random);
       ops->exp_double({.x = x.data(), .y = y.data(), .n = n});
       for (size_t i = 0; i < n; ++i) {
         const long double truth = std::exp(static_cast<long double>(x[i]));
@@ -330,7 +346,8 @@ TEST(AccumulateOnGrid, RoundsTiesToEvenAddsExactlyAndUndoesItself) {
   for (const OpTable* ops : AllOps()) {
     for (size_t n : kTestSizes) {
       Row x(n, random, 1.0f);
-      for (size_t i = 0; i + 1 < n; i += 2) x.data()[i] = static_cast<float>(static_cast<int>(random() % 41) - 20) / 8;  // ties at scale 4
+      // Ties at scale 4.
+      for (size_t i = 0; i + 1 < n; i += 2) x.data()[i] = static_cast<float>(static_cast<int>(random() % 41) - 20) / 8;
       GuardedMatrixOf<int64_t> sum(1, n, std::max<size_t>(1, n));
       std::vector<int64_t> before, expected;
       double squares = 0;
@@ -343,7 +360,8 @@ TEST(AccumulateOnGrid, RoundsTiesToEvenAddsExactlyAndUndoesItself) {
           expected.push_back(before.back() + r);
           squares += static_cast<double>(r) * static_cast<double>(r);
         }
-        EXPECT_NEAR(ops->accumulate_on_grid({x.data(), sum.data(), n, scale, 1}), squares, 1e-12 * squares) << ops->name;
+        EXPECT_NEAR(ops->accumulate_on_grid({x.data(), sum.data(), n, scale, 1}), squares, 1e-12 * squares)
+            << ops->name;
         for (size_t i = 0; i < n; ++i) ASSERT_EQ(sum.data()[i], expected[i]) << ops->name << " " << i;
         ops->accumulate_on_grid({x.data(), sum.data(), n, scale, -1});
         for (size_t i = 0; i < n; ++i) ASSERT_EQ(sum.data()[i], before[i]) << ops->name << " " << i;

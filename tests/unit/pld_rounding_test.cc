@@ -1,5 +1,5 @@
-// What rounding may have taken from a composition by transforms goes to infinity: the bound that is documented (pld_compose.cc), and
-// it covers what was really lost.
+// What rounding may have taken from a composition by transforms goes to infinity: the bound that is documented
+// (pld_compose.cc), and it covers what was really lost.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -44,33 +44,39 @@ TEST(PldRounding, OneTransformCostsItsForwardAndItsInverseError) {
   }
 }
 
-// A power multiplies the forward error of each of its factors. A coin that nearly never falls on its side has a transform of nearly 1
-// everywhere, before and after: sqrt(N) times the error of one coefficient, times the number of factors.
+// A power multiplies the forward error of each of its factors. A coin that nearly never falls on its side has a
+// transform of nearly 1 everywhere, before and after: sqrt(N) times the error of one coefficient, times the number of
+// factors.
 TEST(PldRounding, APowerCostsTheErrorOfEachFactor) {
   const double p = 1e-6;
   const DiscretePld coin{.step = 1e-3, .first = -1, .mass = {1 - p, 0, p}};
   for (uint64_t count : {100u, 1000u}) {
     const DiscretePld composed = Compose({{coin, count}});
     const double n = static_cast<double>(composed.mass.size());
-    EXPECT_GE(composed.infinity, 0.9 * static_cast<double>(count) * kC * kU * std::log2(n) * std::sqrt(n) * Norm(coin.mass)) << count;
+    EXPECT_GE(composed.infinity,
+              0.9 * static_cast<double>(count) * kC * kU * std::log2(n) * std::sqrt(n) * Norm(coin.mass))
+        << count;
   }
 }
 
-// Against the exact distribution: n flips of a coin of bias p are binomial. What the computed masses lack is covered by infinity,
-// and is more than the two tails that are left out (8e-18): without the bound on rounding it would not be.
+// Against the exact distribution: n flips of a coin of bias p are binomial. What the computed masses lack is covered by
+// infinity, and is more than the two tails that are left out (8e-18): without the bound on rounding it would not be.
 TEST(PldRounding, InfinityCoversWhatRoundingTook) {
   for (const auto& [p, n] : {std::pair{0.5, 3000u}, {0.3, 20000u}, {0.02, 50000u}}) {
     const DiscretePld coin{.step = 1e-3, .first = -1, .mass = {1 - p, 0, p}};  // losses -1e-3 and 1e-3
     const DiscretePld composed = Compose({{coin, n}});
     long double lacking = 0;
     for (unsigned k = 0; k <= n; ++k) {
-      const long double log_mass = std::lgamma(static_cast<long double>(n) + 1) - std::lgamma(static_cast<long double>(k) + 1) -
-                                   std::lgamma(static_cast<long double>(n - k) + 1) + static_cast<long double>(k) * std::log(static_cast<long double>(p)) +
+      const long double log_mass = std::lgamma(static_cast<long double>(n) + 1) -
+                                   std::lgamma(static_cast<long double>(k) + 1) -
+                                   std::lgamma(static_cast<long double>(n - k) + 1) +
+                                   static_cast<long double>(k) * std::log(static_cast<long double>(p)) +
                                    static_cast<long double>(n - k) * std::log1p(-static_cast<long double>(p));
       const long double exact = std::exp(log_mass);
       const int64_t at = 2 * static_cast<int64_t>(k) - static_cast<int64_t>(n) - composed.first;
       const bool inside = at >= 0 && at < static_cast<int64_t>(composed.mass.size());
-      lacking += std::max(0.0L, exact - (inside ? static_cast<long double>(composed.mass[static_cast<size_t>(at)]) : 0.0L));
+      lacking +=
+          std::max(0.0L, exact - (inside ? static_cast<long double>(composed.mass[static_cast<size_t>(at)]) : 0.0L));
     }
     EXPECT_GE(composed.infinity, static_cast<double>(lacking)) << p;
     EXPECT_GT(lacking, 1e-16L) << p << ": nothing is seen of rounding, so that this case shows nothing";
@@ -103,13 +109,15 @@ TEST(PldRounding, InfinityIsPartOfEveryComposition) {
 // The range of a Gaussian's losses ends 9.5 deviations out: 1e-21 of the mass lies beyond.
 TEST(PldRounding, WhatLiesBeyondTheGridGoesToInfinity) {
   for (Direction direction : {Direction::kRemove, Direction::kAdd}) {
-    EXPECT_GE(Discretise(*Mechanism::Gaussian({.noise_multiplier = 1}), direction, 1e-3).infinity, 0.5 * std::erfc(9.6 * M_SQRT1_2));
+    EXPECT_GE(Discretise(*Mechanism::Gaussian({.noise_multiplier = 1}), direction, 1e-3).infinity,
+              0.5 * std::erfc(9.6 * M_SQRT1_2));
   }
 }
 
 // Where delta is below what rounding may have taken, no epsilon is proved: infinity, not a figure read off the noise.
 TEST(PldRounding, ADeltaBelowTheRoundingHasNoEpsilon) {
-  const Mechanism steps = *Mechanism::PoissonSubsampledGaussian({.noise_multiplier = 1, .sampling_probability = 0.01, .steps = 1000});
+  const Mechanism steps =
+      *Mechanism::PoissonSubsampledGaussian({.noise_multiplier = 1, .sampling_probability = 0.01, .steps = 1000});
   const auto at = [&](double delta) { return *PldEpsilon({&steps, 1}, *Delta::Create(delta)); };
   EXPECT_LT(at(1e-9), 10);
   EXPECT_TRUE(std::isinf(at(1e-16)));

@@ -1,5 +1,5 @@
-// Filter and odometer for mechanisms that are chosen from earlier outputs: their arithmetic, the strongest adversary on small
-// mechanisms, and what they cost beside a plan.
+// Filter and odometer for mechanisms that are chosen from earlier outputs: their arithmetic, the strongest adversary on
+// small mechanisms, and what they cost beside a plan.
 #include "runtime/privacy/privacy_filter.h"
 
 #include <cmath>
@@ -14,7 +14,9 @@
 namespace wisp::privacy {
 namespace {
 
-Mechanism Gaussian(double sigma, uint64_t steps = 1) { return *Mechanism::Gaussian({.noise_multiplier = sigma, .count = steps}); }
+Mechanism Gaussian(double sigma, uint64_t steps = 1) {
+  return *Mechanism::Gaussian({.noise_multiplier = sigma, .count = steps});
+}
 Mechanism Subsampled(double sigma, double q, uint64_t steps = 1) {
   return *Mechanism::PoissonSubsampledGaussian({.noise_multiplier = sigma, .sampling_probability = q, .steps = steps});
 }
@@ -31,11 +33,14 @@ RenyiPath PathOf(const std::vector<Mechanism>& mechanisms) {
 // log of the sum of weight(x) (a(x) / b(x))^order b(x) over x, divided by order - 1: the definition.
 double Divergence(double order, const std::vector<double>& a, const std::vector<double>& b) {
   long double sum = 0;
-  for (size_t i = 0; i < a.size(); ++i) sum += std::exp(order * std::log(static_cast<long double>(a[i])) - (order - 1) * std::log(static_cast<long double>(b[i])));
+  for (size_t i = 0; i < a.size(); ++i)
+    sum += std::exp(order * std::log(static_cast<long double>(a[i])) -
+                    (order - 1) * std::log(static_cast<long double>(b[i])));
   return static_cast<double>(std::log(sum) / (order - 1));
 }
 
-// On `spread` points either side, `scale` of them one sensitivity apart: fine, a continuous Gaussian; coarse, a discrete one.
+// On `spread` points either side, `scale` of them one sensitivity apart: fine, a continuous Gaussian; coarse, a
+// discrete one.
 void ExpectCovers(double sigma, double q, double scale, double tolerance) {
   const int spread = static_cast<int>(scale * (sigma * 24 + 40));
   std::vector<double> with, without;
@@ -64,7 +69,8 @@ TEST(Rdp_AtIntegerOrders, IsTheDefinitionInTheLargerDirection) {
   }
 }
 
-// Three grid steps of noise, a shift of two: nothing of it resembles a continuous Gaussian, and its moments are the same.
+// Three grid steps of noise, a shift of two: nothing of it resembles a continuous Gaussian, and its moments are the
+// same.
 TEST(Rdp_AtIntegerOrders, IsThatOfTheDiscreteGaussianToo) {
   for (double sigma : {1.5, 3.0}) {
     for (double q : {0.1, 1.0}) ExpectCovers(sigma, q, 2, 1e-7);
@@ -101,7 +107,8 @@ TEST(Filter, AllowsNoMoreThanTheTruthAndNotMuchLess) {
 }
 
 TEST(Filter, SharesOfDeltaAddUpToDelta) {
-  for (const auto& [epsilon, delta] : {std::pair{0.1, 1e-9}, std::pair{1.0, 1e-6}, std::pair{8.0, 1e-5}, std::pair{50.0, 0.1}}) {
+  for (const auto& [epsilon, delta] :
+       {std::pair{0.1, 1e-9}, std::pair{1.0, 1e-6}, std::pair{8.0, 1e-5}, std::pair{50.0, 0.1}}) {
     const RenyiFilter filter({.epsilon = epsilon, .delta = delta});
     double sum = 0;
     for (size_t j = 0; j < kRenyiOrders.size(); ++j) {
@@ -115,8 +122,8 @@ TEST(Filter, SharesOfDeltaAddUpToDelta) {
   }
 }
 
-// Steps with little noise seldom sampled are bounded best at low orders, steps with much noise at high ones. Each alone fits; that every
-// step fitted at some order is not enough.
+// Steps with little noise seldom sampled are bounded best at low orders, steps with much noise at high ones. Each alone
+// fits; that every step fitted at some order is not enough.
 TEST(Filter, TheWholePathMustFitOneOrder) {
   const RenyiFilter filter({.epsilon = 1, .delta = 1e-6});
   const auto most = [&](const Mechanism& one) {
@@ -130,7 +137,8 @@ TEST(Filter, TheWholePathMustFitOneOrder) {
   const Mechanism quiet = most(Gaussian(300)), loud = most(Subsampled(1, 0.0005));
   ASSERT_TRUE(filter.Fits(PathOf({quiet})) && filter.Fits(PathOf({loud})));
   EXPECT_FALSE(filter.Fits(PathOf({quiet, *loud.WithSteps(loud.steps() / 10)})));
-  EXPECT_FALSE(filter.Fits(PathOf({*quiet.WithSteps(quiet.steps() / 2 + quiet.steps() / 4), *loud.WithSteps(loud.steps() / 2)})));
+  EXPECT_FALSE(filter.Fits(
+      PathOf({*quiet.WithSteps(quiet.steps() / 2 + quiet.steps() / 4), *loud.WithSteps(loud.steps() / 2)})));
 }
 
 TEST(Filter, OnlyLossesThatNothingExceedsFitWithoutDelta) {
@@ -141,7 +149,8 @@ TEST(Filter, OnlyLossesThatNothingExceedsFitWithoutDelta) {
   EXPECT_TRUE(filter.Fits(RenyiPath()));
 }
 
-// The adversary who sees every output and picks the next coin of three, as long as the path with it fits: its delta, exactly.
+// The adversary who sees every output and picks the next coin of three, as long as the path with it fits: its delta,
+// exactly.
 class Adversary {
  public:
   Adversary(double epsilon, std::function<bool(const RenyiPath&)> fits) : epsilon_(epsilon), fits_(std::move(fits)) {}
@@ -224,12 +233,14 @@ TEST(Path, LossSlackIsAddedAtEveryOrder) {
   }
 }
 
-// A year of equal runs, 20 steps each with q = 0.1, whose plan costs epsilon 8 at delta 1e-6: how many fit where nobody planned them.
-// docs/algorithms.md, section 10, shows the table.
+// A year of equal runs, 20 steps each with q = 0.1, whose plan costs epsilon 8 at delta 1e-6: how many fit where nobody
+// planned them. docs/algorithms.md, section 10, shows the table.
 TEST(Filter, WhatAYearCostsBesideAPlan) {
   constexpr double kEpsilon = 8, kDelta = 1e-6;
   const RenyiFilter filter({.epsilon = kEpsilon, .delta = kDelta});
-  std::printf("| runs | steps each | noise multiplier | fit by plan (PLD) | fit by filter | the odometer says of those |\n|---|---|---|---|---|---|\n");
+  std::printf(
+      "| runs | steps each | noise multiplier | fit by plan (PLD) | fit by filter | the odometer says of those "
+      "|\n|---|---|---|---|---|---|\n");
   constexpr struct {
     uint64_t runs;
     double noise;
@@ -241,8 +252,9 @@ TEST(Filter, WhatAYearCostsBesideAPlan) {
     EXPECT_GT(plan, 0.995 * kEpsilon);
     uint64_t fit = 0;
     while (filter.Fits(PathOf({*run.WithSteps(20 * (fit + 1))}))) ++fit;
-    std::printf("| %llu | 20 | %g | %llu | %llu | %.2f |\n", static_cast<unsigned long long>(runs), noise, static_cast<unsigned long long>(runs),
-                static_cast<unsigned long long>(fit), OdometerEpsilon(PathOf({*run.WithSteps(20 * fit)}), kDelta));
+    std::printf("| %llu | 20 | %g | %llu | %llu | %.2f |\n", static_cast<unsigned long long>(runs), noise,
+                static_cast<unsigned long long>(runs), static_cast<unsigned long long>(fit),
+                OdometerEpsilon(PathOf({*run.WithSteps(20 * fit)}), kDelta));
     EXPECT_LT(fit, runs);
     EXPECT_GE(static_cast<double>(fit), 0.75 * static_cast<double>(runs));
   }

@@ -18,13 +18,19 @@ namespace {
 using privacy::EpsilonDelta;
 using privacy::Ledger;
 
-const Architecture kArchitecture = {.num_items = 40, .max_length = 6, .width = 8, .num_heads = 2, .num_blocks = 1, .inner_width = 8,
+const Architecture kArchitecture = {.num_items = 40,
+                                    .max_length = 6,
+                                    .width = 8,
+                                    .num_heads = 2,
+                                    .num_blocks = 1,
+                                    .inner_width = 8,
                                     .output_bias = OutputBias::kTrained};
 const std::vector<int32_t> kHistory = {3, 17, 5};
 const std::vector<std::string> kPublic = {"shipped"};
 const ProvenanceEntry kShipped{.description = "trained offline", .dataset = "shipped"};
 const ProvenanceEntry kDevice{.description = "fine-tuned", .dataset = "history"};
-const ProvenanceEntry kGuaranteed{.mechanisms = {"Gaussian"}, .epsilon = 2, .delta = 1e-6, .noise = NoiseOrigin::kSecure, .dataset = "history"};
+const ProvenanceEntry kGuaranteed{
+    .mechanisms = {"Gaussian"}, .epsilon = 2, .delta = 1e-6, .noise = NoiseOrigin::kSecure, .dataset = "history"};
 
 class PrivateRecommenderTest : public ::testing::Test {
  protected:
@@ -35,13 +41,18 @@ class PrivateRecommenderTest : public ::testing::Test {
   std::unique_ptr<Session> Open(uint32_t seed, std::vector<ProvenanceEntry> provenance, float shift = 0) {
     std::vector<float> weights = wisp::testing::RandomWeights(kArchitecture, seed);
     for (const ParameterSpec& p : ParametersOf(kArchitecture)) {
-      for (size_t i = 0; p.name.find("bias") != std::string::npos && p.size() == 40 && i < 40; ++i) weights[p.offset + i] += shift;
+      for (size_t i = 0; p.name.find("bias") != std::string::npos && p.size() == 40 && i < 40; ++i)
+        weights[p.offset + i] += shift;
     }
     const std::string path = folder_ / ("m" + std::to_string(++models_));
-    EXPECT_TRUE(WriteModel(path, {.architecture = kArchitecture, .weights = weights, .provenance = std::move(provenance)}).ok());
+    EXPECT_TRUE(
+        WriteModel(path, {.architecture = kArchitecture, .weights = weights, .provenance = std::move(provenance)})
+            .ok());
     return *Session::Open(path);
   }
-  PrivateRecommenderOptions Mixed(DrawGoal goal = {.lambda = 1e-2}) { return {.goal = goal, .public_datasets = kPublic, .ledger = &ledger_}; }
+  PrivateRecommenderOptions Mixed(DrawGoal goal = {.lambda = 1e-2}) {
+    return {.goal = goal, .public_datasets = kPublic, .ledger = &ledger_};
+  }
   PrivateRecommenderOptions Anchored(DrawGoal goal = {.clip = 0.5}) {
     PrivateRecommenderOptions o = Mixed(goal);
     o.base = base_.get();
@@ -58,7 +69,10 @@ class PrivateRecommenderTest : public ::testing::Test {
     return sum;
   }
   // For what the weights of kGuaranteed cost.
-  void Pay() { ASSERT_TRUE(ledger_.Charge({.mechanism = *privacy::Mechanism::Gaussian({.noise_multiplier = 1}), .run = "training"}).ok()); }
+  void Pay() {
+    ASSERT_TRUE(
+        ledger_.Charge({.mechanism = *privacy::Mechanism::Gaussian({.noise_multiplier = 1}), .run = "training"}).ok());
+  }
   double Spent() { return *ledger_.Spent(*privacy::Delta::Create(1e-6)); }
 
   test::TemporaryFolder folder_;
@@ -94,7 +108,9 @@ TEST_F(PrivateRecommenderTest, ALedgerOfOtherDataDoesNotPay) {
     options.ledger = &other;
     const Status status = PrivateRecommender::Create(*model_, options).status();
     EXPECT_EQ(status.code(), StatusCode::kPrivacyRefused);
-    EXPECT_NE(status.message().find("is of the data set 'shopping', and what is to be charged is 'history'"), std::string::npos) << status.message();
+    EXPECT_NE(status.message().find("is of the data set 'shopping', and what is to be charged is 'history'"),
+              std::string::npos)
+        << status.message();
   }
   EXPECT_TRUE(other.Entries()->empty());
 }
@@ -133,11 +149,14 @@ TEST_F(PrivateRecommenderTest, WeightsWithAGuaranteeAndPublicOnesAreFree) {
   const auto other = PrivateRecommender::Create(*dp, nothing_public);
   ASSERT_FALSE(other.ok());
   EXPECT_EQ(other.status().code(), StatusCode::kPrivacyRefused);
-  EXPECT_NE(other.status().message().find("is of the data set 'history', and what is to be charged is 'shipped'"), std::string::npos) << other.status().message();
+  EXPECT_NE(other.status().message().find("is of the data set 'history', and what is to be charged is 'shipped'"),
+            std::string::npos)
+      << other.status().message();
   Ledger shipped = *Ledger::Open(folder_ / "shipped", {.dataset = "shipped"});
   nothing_public.ledger = &shipped;
   EXPECT_FALSE(PrivateRecommender::Create(*dp, nothing_public)->is_free());
-  EXPECT_EQ(PrivateRecommender::Create(*model_, nothing_public).status().code(), StatusCode::kPrivacyRefused) << "two data sets, one ledger";
+  EXPECT_EQ(PrivateRecommender::Create(*model_, nothing_public).status().code(), StatusCode::kPrivacyRefused)
+      << "two data sets, one ledger";
 }
 
 TEST_F(PrivateRecommenderTest, ALedgerThatLacksWhatModelOrBaseCostIsRefused) {
@@ -147,7 +166,8 @@ TEST_F(PrivateRecommenderTest, ALedgerThatLacksWhatModelOrBaseCostIsRefused) {
     if (base != nullptr) o.base = base;
     o.other_data = other_data;
     const auto made = PrivateRecommender::Create(model, o);
-    const bool is = !made.ok() && made.status().code() == StatusCode::kPrivacyRefused && made.status().message().find("this ledger has epsilon") != std::string::npos;
+    const bool is = !made.ok() && made.status().code() == StatusCode::kPrivacyRefused &&
+                    made.status().message().find("this ledger has epsilon") != std::string::npos;
     EXPECT_EQ(made.ok(), !is) << made.status().message();
     return is;
   };
@@ -315,7 +335,10 @@ TEST_F(PrivateRecommenderTest, WhatHasNoGuaranteeIsRefusedAndNothingIsCharged) {
   refused(with([](auto& o) { o.goal = {.clip = 0.1}; }), kInvalid, "lambda");
   refused(with([](auto& o) { o.mode = DecodingMode::kBaseAnchored; }), kInvalid, "base model");
   refused(with([](auto& o) { o.goal = {.epsilon_per_draw = 1e-12}; }, true), kRefused, "arithmetic");
-  refused(with([](auto& o) { o.goal = {.lifetime = DrawGoal::Lifetime{*EpsilonDelta::Create(1, 1e-3), 10}}, o.num_records_public = 1000; }), kRefused, "1 / 1000");
+  refused(with([](auto& o) {
+            o.goal = {.lifetime = DrawGoal::Lifetime{*EpsilonDelta::Create(1, 1e-3), 10}}, o.num_records_public = 1000;
+          }),
+          kRefused, "1 / 1000");
   PrivateRecommender r = Must(Mixed());
   EXPECT_EQ(r.Recommend(kHistory, {.support_origin = SupportOrigin::kPrivateModel}).status().code(), kRefused);
   EXPECT_EQ(r.Recommend({}, {}).status().code(), kInvalid);

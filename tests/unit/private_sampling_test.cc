@@ -1,5 +1,5 @@
-// Private decoding: the laws of what is drawn, what is charged and when, and what is refused. Statistical tests have fixed
-// seeds and alpha = 1e-6 each.
+// Private decoding: the laws of what is drawn, what is charged and when, and what is refused. Statistical tests have
+// fixed seeds and alpha = 1e-6 each.
 #include "runtime/inference/private_sampling.h"
 
 #include <cmath>
@@ -84,11 +84,13 @@ std::vector<double> Law(const PrivateSamplerOptions& o, const std::vector<int32_
   return q;
 }
 
-constexpr DecodingMode kPrivateModes[] = {DecodingMode::kUniform, DecodingMode::kNonUniform, DecodingMode::kBaseAnchored};
+constexpr DecodingMode kPrivateModes[] = {DecodingMode::kUniform, DecodingMode::kNonUniform,
+                                          DecodingMode::kBaseAnchored};
 
 TEST_F(PrivateSamplingTest, OrderedPairsHaveTheLawOfDrawsWithoutReplacement) {
   const std::vector<int32_t> excluded = {3}, support = {0, 1, 2, 4};
-  for (DecodingMode mode : {DecodingMode::kUniform, DecodingMode::kNonUniform, DecodingMode::kBaseAnchored, DecodingMode::kPlain}) {
+  for (DecodingMode mode :
+       {DecodingMode::kUniform, DecodingMode::kNonUniform, DecodingMode::kBaseAnchored, DecodingMode::kPlain}) {
     PrivateSamplerOptions o = Options(mode, 31 + static_cast<uint64_t>(mode));
     o.draws_per_charge = 1u << 30;
     o.need.kind = DecodingNeed::Kind::kFree;
@@ -99,7 +101,8 @@ TEST_F(PrivateSamplingTest, OrderedPairsHaveTheLawOfDrawsWithoutReplacement) {
       left.erase(left.begin() + static_cast<ptrdiff_t>(a));
       const auto second = Law(o, left);
       first_law[static_cast<size_t>(support[a])] = first[a];
-      for (size_t b = 0; b < left.size(); ++b) law[static_cast<size_t>(support[a]) * kItems + static_cast<size_t>(left[b])] = first[a] * second[b];
+      for (size_t b = 0; b < left.size(); ++b)
+        law[static_cast<size_t>(support[a]) * kItems + static_cast<size_t>(left[b])] = first[a] * second[b];
     }
     PrivateSampler sampler = Must(o);
     DrawRequest r = Request(mode, 2);
@@ -138,7 +141,8 @@ TEST_F(PrivateSamplingTest, EachDrawIsChargedWithTheSupportThatIsLeft) {
   r.excluded = excluded;
   ASSERT_TRUE(Must(Options(DecodingMode::kUniform)).Draw(r).ok());
   std::vector<std::string> expected;
-  for (uint64_t support : {4u, 3u, 2u}) expected.push_back(Mechanism::RandomisedResponse({.support = support, .lambda = 0.6})->ToText());
+  for (uint64_t support : {4u, 3u, 2u})
+    expected.push_back(Mechanism::RandomisedResponse({.support = support, .lambda = 0.6})->ToText());
   EXPECT_EQ(Charged(), expected);
   const auto entry = ledger_->Entries()->back();
   EXPECT_EQ(entry.run, "test");
@@ -224,7 +228,8 @@ TEST_F(PrivateSamplingTest, RefusedChargeDrawsNoRandomNumberAndReturnsNothing) {
 TEST_F(PrivateSamplingTest, TheLedgersLimitIsTheLifetimeOfDraws) {
   ASSERT_TRUE(ledger_->SetLimit(*EpsilonDelta::Create(1, 1e-6)).ok());
   PrivateSamplerOptions o = Options(DecodingMode::kUniform);
-  o.lambda = 0.05;  // pure epsilon of a draw log(1 + 5 / 19) = 0.23: four draws and no more at delta 0, a little at 1e-6
+  // Pure epsilon of a draw log(1 + 5 / 19) = 0.23: four draws and no more at delta 0, a little at 1e-6.
+  o.lambda = 0.05;
   int draws = 0;
   for (; draws < 100; ++draws) {
     auto item = Must(o).Draw(Request(DecodingMode::kUniform));  // a new sampler each time: nothing is kept in it
@@ -260,7 +265,8 @@ TEST_F(PrivateSamplingTest, AnchoredDrawsAfterTheFirstStillTellFarItemsApart) {
   PrivateSampler sampler = Must(o);
   const std::vector<float> base = {0, -40, -41};  // both below the floor of the weights while item 0 is there
   std::vector<uint64_t> counts(3);
-  for (int i = 0; i < 20000; ++i) ++counts[static_cast<size_t>((*sampler.Draw({.scores = base, .base_scores = base, .count = 2}))[1])];
+  for (int i = 0; i < 20000; ++i)
+    ++counts[static_cast<size_t>((*sampler.Draw({.scores = base, .base_scores = base, .count = 2}))[1])];
   EXPECT_GT(ChiSquarePValue(counts, std::vector<double>{0, 1 / (1 + std::exp(-1.0)), 1 / (1 + std::exp(1.0))}), kAlpha);
 }
 
@@ -340,7 +346,8 @@ TEST_F(PrivateSamplingTest, WhatHasNoGuaranteeIsRefusedWithAReason) {
 }
 
 TEST_F(PrivateSamplingTest, RequestsThatCannotBeServedChargeNothing) {
-  PrivateSampler sampler = Must(Options(DecodingMode::kUniform, 3)), anchored = Must(Options(DecodingMode::kBaseAnchored, 3));
+  PrivateSampler sampler = Must(Options(DecodingMode::kUniform, 3)),
+                 anchored = Must(Options(DecodingMode::kBaseAnchored, 3));
   const std::vector<int32_t> bad = {0, 5}, negative = {-1};
   DrawRequest r = Request(DecodingMode::kUniform);
   r.support_origin = SupportOrigin::kPrivateModel;

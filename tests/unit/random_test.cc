@@ -47,9 +47,8 @@ TEST(RandomStream, OtherSeedOrPurposeGivesOtherBits) {
   std::set<uint64_t> words;
   size_t drawn = 0;
   for (uint64_t seed : {0ull, 1ull, 1ull << 32, 1ull << 63}) {
-    for (auto purpose :
-         {StreamPurpose::kSampling, StreamPurpose::kNoise, StreamPurpose::kInitialisation, StreamPurpose::kDropout, StreamPurpose::kDecoding,
-          StreamPurpose::kCarriers}) {
+    for (auto purpose : {StreamPurpose::kSampling, StreamPurpose::kNoise, StreamPurpose::kInitialisation,
+                         StreamPurpose::kDropout, StreamPurpose::kDecoding, StreamPurpose::kCarriers}) {
       auto stream = RandomStream::Reproducible(seed, purpose);
       for (int i = 0; i < 1000; ++i, ++drawn) words.insert(stream.NextU64());
     }

@@ -1,5 +1,5 @@
-// Re-Attention: analytic variances of every layer against sampled weights, the paper's Table 1, what noise really leaves in
-// weights, and training with it.
+// Re-Attention: analytic variances of every layer against sampled weights, the paper's Table 1, what noise really
+// leaves in weights, and training with it.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -69,14 +69,16 @@ double ReluVariance(double mean, double variance) {
 TEST_F(MonteCarlo, ReluVarianceIsExact) {
   for (double mean : {-2.0, -0.5, 0.0, 0.3, 1.0, 4.0}) {
     for (double variance : {0.01, 0.5, 3.0}) {
-      const Vector sampled = SampledVariance(1, kSamples, [&](Vector& y) { y[0] = std::max(0.0, Normal(mean, variance)); });
-      EXPECT_NEAR(ReluVariance(mean, variance), sampled[0], 0.04 * sampled[0] + 1e-3 * variance) << mean << ", " << variance;
+      const Vector sampled =
+          SampledVariance(1, kSamples, [&](Vector& y) { y[0] = std::max(0.0, Normal(mean, variance)); });
+      EXPECT_NEAR(ReluVariance(mean, variance), sampled[0], 0.04 * sampled[0] + 1e-3 * variance)
+          << mean << ", " << variance;
     }
   }
 }
 
-// The paper's remark C.3 takes ReLU's variance for GELU's. Where |mean| or the deviation is small that is up to twice too
-// much (GELU is x / 2 near 0, so 1/4 of the variance remains where ReLU leaves 0.34); it is never less than half.
+// The paper's remark C.3 takes ReLU's variance for GELU's. Where |mean| or the deviation is small that is up to twice
+// too much (GELU is x / 2 near 0, so 1/4 of the variance remains where ReLU leaves 0.34); it is never less than half.
 TEST_F(MonteCarlo, GeluVarianceIsThatOfReluWithinAFactorOfTwo) {
   for (double mean : {-0.5, 0.0, 0.3, 1.0, 4.0}) {
     for (double variance : {0.01, 0.5, 3.0}) {
@@ -84,7 +86,8 @@ TEST_F(MonteCarlo, GeluVarianceIsThatOfReluWithinAFactorOfTwo) {
         const double x = Normal(mean, variance);
         y[0] = x * 0.5 * std::erfc(-x * M_SQRT1_2);
       });
-      if (mean == -0.5 && variance == 0.01) continue;  // ReLU is flat there, GELU is not: 0 against 0.02 of the variance
+      // ReLU is flat there, GELU is not: 0 against 0.02 of the variance.
+      if (mean == -0.5 && variance == 0.01) continue;
       EXPECT_GT(ReluVariance(mean, variance), 0.5 * sampled[0]) << mean << ", " << variance;
       EXPECT_LT(ReluVariance(mean, variance), 2.0 * sampled[0]) << mean << ", " << variance;
     }
@@ -105,12 +108,14 @@ TEST_F(MonteCarlo, LayerNormVarianceHoldsForSmallVariances) {
   const size_t d = 64;
   Vector x(d), v(d), gain(d), y(d), out(d), mean(1), rstd(1), bias(d, 0.1);
   for (size_t i = 0; i < d; ++i) x[i] = Normal(0, 4), v[i] = 0.05, gain[i] = 1 + 0.3 * Normal(0, 1);
-  kernels::reference::LayerNormForward<double>({x.data(), gain.data(), bias.data(), out.data(), mean.data(), rstd.data(), 1, d, 1e-5});
+  kernels::reference::LayerNormForward<double>(
+      {x.data(), gain.data(), bias.data(), out.data(), mean.data(), rstd.data(), 1, d, 1e-5});
   kernels::reference::LayerNormVariance<double>({v.data(), gain.data(), rstd.data(), y.data(), 1, d});
   const Vector sampled = SampledVariance(d, 4000, [&](Vector& row) {
     Vector in(d), m(1), r(1);
     for (size_t i = 0; i < d; ++i) in[i] = Normal(x[i], v[i]);
-    kernels::reference::LayerNormForward<double>({in.data(), gain.data(), bias.data(), row.data(), m.data(), r.data(), 1, d, 1e-5});
+    kernels::reference::LayerNormForward<double>(
+        {in.data(), gain.data(), bias.data(), row.data(), m.data(), r.data(), 1, d, 1e-5});
   });
   double total = 0, total_sampled = 0;
   for (size_t i = 0; i < d; ++i) {
@@ -126,19 +131,33 @@ TEST_F(MonteCarlo, ResidualVariancesAdd) {
   EXPECT_NEAR(sampled[0], 0.8, 0.04 * 0.8);
 }
 
-// One query, uncertain keys and values. With the probabilities given, the output's variance is exact. The correction undoes
-// what uncertain keys add to the expected exponentials: E[exp(l)] = exp(E[l] + Var[l] / 2).
+// One query, uncertain keys and values. With the probabilities given, the output's variance is exact. The correction
+// undoes what uncertain keys add to the expected exponentials: E[exp(l)] = exp(E[l] + Var[l] / 2).
 TEST_F(MonteCarlo, AttentionCorrectionUndoesTheDistraction) {
   const size_t keys = 5, width = 8;
-  Vector q(width), k(keys * width), v(keys * width), kv(keys * width), vv(keys * width), out(width), out_v(width), lse(1), clean(width);
+  Vector q(width), k(keys * width), v(keys * width), kv(keys * width), vv(keys * width), out(width), out_v(width),
+      lse(1), clean(width);
   for (double& x : q) x = Normal(0, 1);
   for (size_t i = 0; i < keys * width; ++i) {
     k[i] = Normal(0, 1), v[i] = Normal(0, 1), kv[i] = (i / width == 1 ? 1.5 : 0.05), vv[i] = 0.2 + 0.1 * double(i % 3);
   }
-  kernels::AttentionForwardArgs<double> args{.q = q.data(), .k = k.data(), .v = v.data(), .ldq = width, .ldkv = width, .out = out.data(),
-                                              .ldout = width,
-                                             .lse_HQ = lse.data(), .keep_HQT = nullptr, .keep_scale = 1, .scratch = nullptr, .num_queries = 1,
-                                             .num_keys = keys, .heads = 1, .head_width = width, .first_key = 0, .scale = 1 / std::sqrt(double(width)),
+  kernels::AttentionForwardArgs<double> args{.q = q.data(),
+                                             .k = k.data(),
+                                             .v = v.data(),
+                                             .ldq = width,
+                                             .ldkv = width,
+                                             .out = out.data(),
+                                             .ldout = width,
+                                             .lse_HQ = lse.data(),
+                                             .keep_HQT = nullptr,
+                                             .keep_scale = 1,
+                                             .scratch = nullptr,
+                                             .num_queries = 1,
+                                             .num_keys = keys,
+                                             .heads = 1,
+                                             .head_width = width,
+                                             .first_key = 0,
+                                             .scale = 1 / std::sqrt(double(width)),
                                              .mask = kernels::AttentionMask::kFull};
   const auto probabilities = [&](const Vector& key, const Vector* variance) {
     Vector p(keys), identity(keys * width, 0), unused(1), o(width);
@@ -177,13 +196,15 @@ TEST_F(MonteCarlo, AttentionCorrectionUndoesTheDistraction) {
   double expected = 0, sum = 0;
   for (size_t j = 0; j < keys; ++j) {
     double logit = 0;
-    for (size_t c = 0; c < width; ++c) logit += args.scale * q[c] * k[j * width + c] - q[c] * q[c] * kv[j * width + c] / (2 * double(width));
+    for (size_t c = 0; c < width; ++c)
+      logit += args.scale * q[c] * k[j * width + c] - q[c] * q[c] * kv[j * width + c] / (2 * double(width));
     sum += std::exp(logit);
     if (j == 1) expected = std::exp(logit);
   }
   EXPECT_NEAR(probabilities(k, &kv)[1], expected / sum, 1e-12);
   // The output's variance, probabilities given.
-  args.value_variance = vv.data(), args.ldvariance = width, args.out_variance = out_v.data(), args.ldout_variance = width;
+  args.value_variance = vv.data(), args.ldvariance = width, args.out_variance = out_v.data(),
+  args.ldout_variance = width;
   kernels::reference::AttentionForward<double>(args);
   const Vector sampled = SampledVariance(width, kSamples, [&](Vector& y) {
     for (size_t c = 0; c < width; ++c) {
@@ -214,7 +235,12 @@ TEST(ReAttention, NoVarianceIsOrdinaryAttentionToTheBit) {
 
 // Weights that only noise moves: the variance over runs equals the estimate.
 TEST(NoiseVariance, EqualsTheVarianceOverSeedsWhereOnlyNoiseMovesTheWeights) {
-  const Architecture a{.num_items = 40, .max_length = 2, .width = 8, .num_blocks = 0, .inner_width = 1, .re_attention = ReAttention::kOn};
+  const Architecture a{.num_items = 40,
+                       .max_length = 2,
+                       .width = 8,
+                       .num_blocks = 0,
+                       .inner_width = 1,
+                       .re_attention = ReAttention::kOn};
   const auto parameters = ParametersOf(a);
   const double s = 0.003;
   const uint64_t steps = 150;
@@ -236,29 +262,41 @@ TEST(NoiseVariance, EqualsTheVarianceOverSeedsWhereOnlyNoiseMovesTheWeights) {
     const ParameterSpec& items = parameters[FindParameter(parameters, kItemVariance)];
     for (size_t i = 0; i < a.num_items; ++i) estimated += weights[items.offset + i] / double(a.num_items);
     std::printf("left %.3g, estimated %.3g\n", left, estimated);
-    EXPECT_NEAR(estimated / left, 1, 0.3);  // 320 coordinates: a deviation of 8 percent; Adam's first steps add some more
+    // 320 coordinates: a deviation of 8 percent; Adam's first steps add some more.
+    EXPECT_NEAR(estimated / left, 1, 0.3);
   }
 }
 
 TEST(NoiseVariance, PrintedDeviationsAreThePapers) {
-  const Architecture a{.num_items = 4, .max_length = 2, .width = 2, .num_blocks = 0, .inner_width = 1, .re_attention = ReAttention::kOn};
+  const Architecture a{
+      .num_items = 4, .max_length = 2, .width = 2, .num_blocks = 0, .inner_width = 1, .re_attention = ReAttention::kOn};
   const auto parameters = ParametersOf(a);
   const std::vector<float> p = {1.0f, 0.5f, 0.25f, 0.125f};
   const ReAttentionOptions options{.source = ReAttentionOptions::Source::kPrinted, .scale = 2, .item_frequencies = p};
   ASSERT_TRUE(Validate(options, a).ok());
   std::vector<float> weights(FlatSize(parameters), 0.0f);
   NoiseVariance(a, options, 0.1).Initialise(weights);
-  for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(weights[parameters[FindParameter(parameters, kItemVariance)].offset + i], std::pow(0.2 / p[i], 2), 1e-5);
+  for (size_t i = 0; i < 4; ++i)
+    EXPECT_NEAR(weights[parameters[FindParameter(parameters, kItemVariance)].offset + i], std::pow(0.2 / p[i], 2),
+                1e-5);
   EXPECT_NEAR(weights[parameters[FindParameter(parameters, kParameterVariance)].offset + 1], 0.04, 1e-6);
   EXPECT_FALSE(Validate({.source = ReAttentionOptions::Source::kPrinted}, a).ok());
   const std::vector<float> zero = {1.0f, 0.0f, 1.0f, 1.0f};
-  EXPECT_NE(Validate({.source = ReAttentionOptions::Source::kPrinted, .item_frequencies = zero}, a).message().find("item 1"), std::string::npos);
+  EXPECT_NE(
+      Validate({.source = ReAttentionOptions::Source::kPrinted, .item_frequencies = zero}, a).message().find("item 1"),
+      std::string::npos);
 }
 
-// Whole private runs that differ in noise and batches only: the variance over them against what the last of them stored.
-// Adam, linear decay; matrices, positions, rows of rare and of frequent items.
+// Whole private runs that differ in noise and batches only: the variance over them against what the last of them
+// stored. Adam, linear decay; matrices, positions, rows of rare and of frequent items.
 TEST(NoiseVariance, AgreesWithTheVarianceOverSeedsOfPrivateRuns) {
-  const Architecture a{.num_items = 40, .max_length = 10, .width = 16, .num_heads = 2, .num_blocks = 2, .inner_width = 16, .embedding_scale = 8,
+  const Architecture a{.num_items = 40,
+                       .max_length = 10,
+                       .width = 16,
+                       .num_heads = 2,
+                       .num_blocks = 2,
+                       .inner_width = 16,
+                       .embedding_scale = 8,
                        .re_attention = ReAttention::kOn};
   const testing::Ring ring(30, 400, 10);  // items 30 to 39 never occur
   const auto parameters = ParametersOf(a);
@@ -270,9 +308,19 @@ TEST(NoiseVariance, AgreesWithTheVarianceOverSeedsOfPrivateRuns) {
   std::vector<double> sum(start.size(), 0.0), squares(start.size(), 0.0);
   std::vector<float> stored;
   for (size_t run = 0; run < runs; ++run) {
-    TrainingOptions o{.method = Method::kPhantom, .sampling = Sampling::kPoisson, .num_steps = steps, .expected_batch = 200,
-                      .num_records_public = 400, .optimizer = {.learning_rate = 0.02f, .decay = Decay::kLinear}, .seed = 5, .num_threads = 2,
-                      .privacy = {.noise_multiplier = 4, .ledger = &*ledger, .run = "v", .steps_per_charge = steps, .reproducible_seed = 100 + run}};
+    TrainingOptions o{.method = Method::kPhantom,
+                      .sampling = Sampling::kPoisson,
+                      .num_steps = steps,
+                      .expected_batch = 200,
+                      .num_records_public = 400,
+                      .optimizer = {.learning_rate = 0.02f, .decay = Decay::kLinear},
+                      .seed = 5,
+                      .num_threads = 2,
+                      .privacy = {.noise_multiplier = 4,
+                                  .ledger = &*ledger,
+                                  .run = "v",
+                                  .steps_per_charge = steps,
+                                  .reproducible_seed = 100 + run}};
     auto trainer = *Trainer::Create(a, start, ring.records, o);
     for (size_t i = 0; i < steps; ++i) ASSERT_TRUE(trainer->Step().ok());
     stored.assign(trainer->weights().begin(), trainer->weights().end());
@@ -280,21 +328,24 @@ TEST(NoiseVariance, AgreesWithTheVarianceOverSeedsOfPrivateRuns) {
   }
   const auto measured = [&](size_t offset, size_t n) {
     double variance = 0;
-    for (size_t i = offset; i < offset + n; ++i) variance += (squares[i] - sum[i] * sum[i] / runs) / (runs - 1) / double(n);
+    for (size_t i = offset; i < offset + n; ++i)
+      variance += (squares[i] - sum[i] * sum[i] / runs) / (runs - 1) / double(n);
     return variance;
   };
   const float* of_parameter = stored.data() + parameters[FindParameter(parameters, kParameterVariance)].offset;
   const float* of_item = stored.data() + parameters[FindParameter(parameters, kItemVariance)].offset;
   const auto compare = [&](const std::string& what, double estimate, double variance, double least = 0.6) {
-    std::printf("%-34s estimated %.3g, over seeds %.3g, ratio %.2f\n", what.c_str(), estimate, variance, estimate / variance);
+    std::printf("%-34s estimated %.3g, over seeds %.3g, ratio %.2f\n", what.c_str(), estimate, variance,
+                estimate / variance);
     EXPECT_GT(estimate, least * variance) << what;
     EXPECT_LT(estimate, 2.0 * variance) << what;  // the pull of the loss, which is not counted, takes some of it away
   };
-  for (const auto& [what, first, last] : {std::tuple{"items that occur", size_t{0}, size_t{30}},
-                                         {"items that never occur", size_t{30}, size_t{40}}}) {
+  for (const auto& [what, first, last] :
+       {std::tuple{"items that occur", size_t{0}, size_t{30}}, {"items that never occur", size_t{30}, size_t{40}}}) {
     double estimate = 0;
     for (size_t i = first; i < last; ++i) estimate += of_item[i] / double(last - first);
-    // Learned rows differ between runs by more than their noise: early noise decides which of many solutions is learned.
+    // Learned rows differ between runs by more than their noise: early noise decides which of many solutions is
+    // learned.
     compare(what, estimate, measured(first * a.width, (last - first) * a.width), first == 0 ? 0.3 : 0.6);
   }
   for (size_t i = 1; i < parameters.size(); ++i) {

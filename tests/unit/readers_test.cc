@@ -103,11 +103,9 @@ TEST(RatingsDat, BadLines_AreNamed) {
                 "log, line 1: 5 fields between '::', '1::2::3::4::5'; allowed is user::item::rating::timestamp");
   ExpectRefused("1::2::3::4\n1::2::good::4\n", Format::kRatingsDat,
                 "log, line 2: the rating is 'good'; allowed is a number");
-  ExpectRefused("1::2::3::\n", Format::kRatingsDat,
-                "log, line 1: the time is ''" + kAllowedTimes);
-  ExpectRefused(
-      "1::2::3::99999999999999999999\n", Format::kRatingsDat,
-      "log, line 1: the time is '99999999999999999999'" + kAllowedTimes);
+  ExpectRefused("1::2::3::\n", Format::kRatingsDat, "log, line 1: the time is ''" + kAllowedTimes);
+  ExpectRefused("1::2::3::99999999999999999999\n", Format::kRatingsDat,
+                "log, line 1: the time is '99999999999999999999'" + kAllowedTimes);
   ExpectRefused("::2::3::4\n", Format::kRatingsDat, "log, line 1: the user is empty; allowed are 1 to 256 bytes");
   ExpectRefused(std::string((1 << 20) + 1, ':'), Format::kRatingsDat,
                 "log, line 1: 1048577 bytes without an end of the line; allowed are at most 1048576");
@@ -128,8 +126,7 @@ TEST(Csv, Quotes_FollowRfc4180) {
   EXPECT_EQ(ToldOf("\xef\xbb\xbf\"user\",\"item\",\"time\"\nanna,a\"b,1\n\n", Format::kCsv), "anna: a\"b");
   // A quoted field over several lines, here one that is not used; the next record's line is still right.
   const std::string text = "user,item,time,note\na,b,1,\"one\ntwo\"\na,c,never,x\n";
-  ExpectRefused(text, Format::kCsv,
-                "log, line 4: the time is 'never'" + kAllowedTimes);
+  ExpectRefused(text, Format::kCsv, "log, line 4: the time is 'never'" + kAllowedTimes);
 }
 
 TEST(Csv, BadTables_AreNamed) {
@@ -162,11 +159,16 @@ TEST(Csv, BadTables_AreNamed) {
 TEST(Csv, OtherSeparators_AreNamed) {
   const std::string header = "log, line 1: the header is one column, ";
   ExpectRefused("user;item;time\na;b;1\n", Format::kCsv,
-                header + "'user;item;time'; the separator seems to be ';'; allowed are ',' (the format csv) and a tab (the format tsv)");
+                header +
+                    "'user;item;time'; the separator seems to be ';'; allowed are ',' (the format csv) and a tab (the "
+                    "format tsv)");
   ExpectRefused("user|item|time\na|b|1\n", Format::kTsv,
-                header + "'user|item|time'; the separator seems to be '|'; allowed are ',' (the format csv) and a tab (the format tsv)");
+                header +
+                    "'user|item|time'; the separator seems to be '|'; allowed are ',' (the format csv) and a tab (the "
+                    "format tsv)");
   ExpectRefused("user\titem\ttime\n", Format::kCsv,
-                header + "'user?item?time'; the separator seems to be a tab; allowed is ',' here, tabs are the format tsv");
+                header +
+                    "'user?item?time'; the separator seems to be a tab; allowed is ',' here, tabs are the format tsv");
   ExpectRefused("user\n", Format::kCsv, "log, line 1: there is no column 'item' or 'item_id'; the columns are 'user'");
   EXPECT_EQ(ToldOf("user,item,time,a;b\nanna,x;y,1,\n", Format::kCsv), "anna: x;y");
 }
@@ -198,7 +200,8 @@ TEST(Csv, Report_CountsHeaderAndLinesOfQuotedFields) {
 TEST(Tsv, CommasAndBlanks_AreContents) {
   EXPECT_EQ(ToldOf("user\titem\ttime\nanna b\tx, y\t1\n", Format::kTsv), "anna b: x, y");
   ExpectRefused("user,item,time\na,b,1\n", Format::kTsv,
-                "log, line 1: the header is one column, 'user,item,time'; the separator seems to be ','; allowed is a tab here, commas are the format csv");
+                "log, line 1: the header is one column, 'user,item,time'; the separator seems to be ','; allowed is a "
+                "tab here, commas are the format csv");
 }
 
 TEST(Inter, TypedHeader_IsRead) {
@@ -219,7 +222,8 @@ TEST(Inter, BadHeaders_AreNamed) {
                 "log, line 1: the header has 'user_id:text'; allowed is name:type with type token, float, token_seq or "
                 "float_seq");
   ExpectRefused("user_id:token\titem_id:token\n", Format::kInter,
-                "log, line 1: there is no column 'time' or 'timestamp'; the columns are 'user_id', 'item_id'" + kTimesNeeded);
+                "log, line 1: there is no column 'time' or 'timestamp'; the columns are 'user_id', 'item_id'" +
+                    kTimesNeeded);
   ExpectRefused("", Format::kInter, "log: it is empty; a header with the names of the columns is needed");
 }
 
@@ -232,12 +236,16 @@ TEST(AllTextReaders, PrivateRun_LeavesOutBadRowsEachForItself) {
     uint64_t bad;
   };
   const Case cases[] = {
-      {Format::kUserItem, "1 10\n17\n1 10 5\n2 \xff\n2 \xff\n1 9\n", "log, line 2: one field, '17'; allowed is a user and an item, separated by blanks", 4},
+      {Format::kUserItem, "1 10\n17\n1 10 5\n2 \xff\n2 \xff\n1 9\n",
+       "log, line 2: one field, '17'; allowed is a user and an item, separated by blanks", 4},
       {Format::kRatingsDat, "1::10::5::100\n1::7::good::101\n1::7::5::soon\n1::7::5\n1::9::5::102\n",
        "log, line 2: the rating is 'good'; allowed is a number", 3},
       {Format::kCsv, "user,item,time\n1,10,1\n1,7,soon\n1,7\n,7,2\n1,9,3\n",
-       "log, line 3: the time is 'soon'; allowed is a number between -9e18 and 9e18, such as 978300760 (seconds); a date as text is none", 3},
-      {Format::kInter, "user_id:token\titem_id:token\ttimestamp:float\n1\t10\t1\n1\t\t2\n1\t9\t3\n", "log, line 3: the item is empty; allowed are 1 to 256 bytes", 1},
+       "log, line 3: the time is 'soon'; allowed is a number between -9e18 and 9e18, such as 978300760 (seconds); a "
+       "date as text is none",
+       3},
+      {Format::kInter, "user_id:token\titem_id:token\ttimestamp:float\n1\t10\t1\n1\t\t2\n1\t9\t3\n",
+       "log, line 3: the item is empty; allowed are 1 to 256 bytes", 1},
   };
   for (const Case& c : cases) {
     EXPECT_FALSE(ReadText("log", c.text, c.format, {}).ok()) << FormatName(c.format);
@@ -249,7 +257,8 @@ TEST(AllTextReaders, PrivateRun_LeavesOutBadRowsEachForItself) {
     EXPECT_EQ(read->report.num_read, 2u);
     ASSERT_EQ(Warnings(read->report).size(), 1u);
   }
-  EXPECT_FALSE(ReadText("log", "17\n", Format::kUserItem, {.private_run = true}).ok()) << "no item, and no catalogue given";
+  EXPECT_FALSE(ReadText("log", "17\n", Format::kUserItem, {.private_run = true}).ok())
+      << "no item, and no catalogue given";
 }
 
 // Without u1 all the others are there: with it too.
@@ -259,7 +268,8 @@ TEST(Csv, PrivateRun_AQuoteTakesInNobodyElse) {
   const std::string alone = ToldOf(header + others, Format::kCsv, options);
   EXPECT_EQ(alone, "u2: b; u3: c; u4: d\"");
   for (const char* line : {"u1,\"a,1\n", "u1,\"a\" b,1\n", "\"u1,a,1\n", "u1,a,\"1\n"}) {
-    for (const std::string& text : {header + line + others, header + others + line}) EXPECT_EQ(ToldOf(text, Format::kCsv, options), alone) << text;
+    for (const std::string& text : {header + line + others, header + others + line})
+      EXPECT_EQ(ToldOf(text, Format::kCsv, options), alone) << text;
   }
   const Result<ReadResult> read = ReadText("log", header + "u1,\"a,1\n\n" + others, Format::kCsv, options);
   ASSERT_TRUE(read.ok()) << read.status().message();
@@ -292,7 +302,8 @@ TEST(ReadSequences, PrivateRun_GoesByTheNameAlone) {
   };
   EXPECT_EQ(told("ratings.dat", "1::2::5\nu::i::3::1\n"), "u: i");
   EXPECT_EQ(told("log.txt", "u::i::3::1\nv j\n"), "v: j");
-  EXPECT_TRUE(told("log", "u i\n").find("its name does not say which format it has") != std::string::npos) << told("log", "u i\n");
+  EXPECT_TRUE(told("log", "u i\n").find("its name does not say which format it has") != std::string::npos)
+      << told("log", "u i\n");
 }
 
 TEST(ReadSequences, FilesThatAreNone_AreNamed) {

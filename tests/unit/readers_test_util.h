@@ -17,9 +17,11 @@
 namespace wisp::data {
 
 // How sentences about times end.
-inline const std::string kAllowedTimes = "; allowed is a number between -9e18 and 9e18, such as 978300760 (seconds); a date as text is none";
+inline const std::string kAllowedTimes =
+    "; allowed is a number between -9e18 and 9e18, such as 978300760 (seconds); a date as text is none";
 inline const std::string kTimesNeeded =
-    "; times are needed, as numbers such as seconds: they put the events of a user in order. Events without times can be lines of a user and an "
+    "; times are needed, as numbers such as seconds: they put the events of a user in order. Events without times can "
+    "be lines of a user and an "
     "item, in their order (the format user-item)";
 
 // "anna: tea coffee; ben: tea", what the sequences say in keys.
@@ -68,9 +70,15 @@ class Noise {
     for (uint32_t n = 1 + random_() % 4; n > 0 && !text.empty(); --n) {
       const size_t at = random_() % text.size();
       switch (random_() % 3) {
-        case 0: text[at] = Bytes(1).append("\"")[0]; break;
-        case 1: text.erase(at, random_() % 5); break;
-        default: text.insert(at, Bytes(3)); break;
+        case 0:
+          text[at] = Bytes(1).append("\"")[0];
+          break;
+        case 1:
+          text.erase(at, random_() % 5);
+          break;
+        default:
+          text.insert(at, Bytes(3));
+          break;
       }
     }
     return text;

@@ -1,4 +1,5 @@
-// The noise of what is released: on every coordinate, of every worker, from the secure generator, and as large as what is charged.
+// The noise of what is released: on every coordinate, of every worker, from the secure generator, and as large as what
+// is charged.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -20,19 +21,26 @@ namespace wisp {
 namespace {
 
 // Larger than a worker's piece of an update (4,096 coordinates): a table in three pieces, two matrices in two.
-constexpr Architecture kLarge{.num_items = 700, .max_length = 12, .width = 16, .num_heads = 2, .num_blocks = 1, .inner_width = 320,
+constexpr Architecture kLarge{.num_items = 700,
+                              .max_length = 12,
+                              .width = 16,
+                              .num_heads = 2,
+                              .num_blocks = 1,
+                              .inner_width = 320,
                               .embedding_scale = 4.0f};
 constexpr size_t kBlock = 32;
 
-// Every 32 neighbours together have the variance 1. The sum of 32 squares lies outside of [4, 110] with a chance of 5e-10 below and
-// 2e-10 above; there are about 1e4 blocks in all of these tests: alpha 1e-5. Half the noise gives a sum of 8 in the mean, none 0.
+// Every 32 neighbours together have the variance 1. The sum of 32 squares lies outside of [4, 110] with a chance of
+// 5e-10 below and 2e-10 above; there are about 1e4 blocks in all of these tests: alpha 1e-5. Half the noise gives a sum
+// of 8 in the mean, none 0.
 void ExpectStandardNormal(const std::vector<double>& z, const std::string& what) {
   ASSERT_GE(z.size(), kBlock) << what;
   for (size_t first = 0; first < z.size(); first += kBlock) {
     const size_t begin = std::min(first, z.size() - kBlock);
     double squares = 0;
     for (size_t i = begin; i < begin + kBlock; ++i) squares += z[i] * z[i];
-    ASSERT_TRUE(squares > 4 && squares < 110) << what << ": coordinates from " << begin << " have the squares " << squares;
+    ASSERT_TRUE(squares > 4 && squares < 110)
+        << what << ": coordinates from " << begin << " have the squares " << squares;
   }
   for (size_t i = 0; i < z.size(); ++i) ASSERT_NE(z[i], 0) << what << ": coordinate " << i;
   const double n = static_cast<double>(z.size());
@@ -44,8 +52,11 @@ struct Way {
   const char* name;
   Method method;
 };
-constexpr Way kWays[] = {{"phantom", Method::kPhantom}, {"rgp", Method::kRgp}, {"fest", Method::kFest},
-                         {"adafest", Method::kAdaFest}, {"adafest+", Method::kAdaFestPlus}};
+constexpr Way kWays[] = {{"phantom", Method::kPhantom},
+                         {"rgp", Method::kRgp},
+                         {"fest", Method::kFest},
+                         {"adafest", Method::kAdaFest},
+                         {"adafest+", Method::kAdaFestPlus}};
 
 class ReleaseNoise : public testing::RingTraining {
  protected:
@@ -54,9 +65,15 @@ class ReleaseNoise : public testing::RingTraining {
   }
 
   TrainingOptions Options(const Way& way) {
-    TrainingOptions o{.method = way.method, .sampling = Sampling::kPoisson, .num_steps = 20, .expected_batch = 30, .num_records_public = 60,
-                      .optimizer = {.kind = OptimizerKind::kSgd, .learning_rate = 120.0f},  // 30 / 0.25: in units of the clipping norm
-                      .seed = 5, .num_threads = 3,
+    TrainingOptions o{.method = way.method,
+                      .sampling = Sampling::kPoisson,
+                      .num_steps = 20,
+                      .expected_batch = 30,
+                      .num_records_public = 60,
+                      // 30 / 0.25: in units of the clipping norm.
+                      .optimizer = {.kind = OptimizerKind::kSgd, .learning_rate = 120.0f},
+                      .seed = 5,
+                      .num_threads = 3,
                       .privacy = {.noise_multiplier = 2, .clipping_norm = 0.25, .ledger = &ledger_, .run = way.name},
                       .sparse = {.map_threshold = 1e-3}};  // half of the rows come up
     // Through no carriers: each coordinate shows its own noise.
@@ -79,8 +96,9 @@ class ReleaseNoise : public testing::RingTraining {
       if (!p.trained) continue;
       for (size_t row = 0; row < p.size(); row += p.offset == 0 ? kLarge.width : p.size()) {
         const size_t first = p.offset + row, n = p.offset == 0 ? kLarge.width : p.size();
-        const bool in = p.offset != 0 || std::any_of(noise.begin() + static_cast<ptrdiff_t>(first),
-                                                     noise.begin() + static_cast<ptrdiff_t>(first + n), [](float x) { return x != 0; });
+        const bool in = p.offset != 0 ||
+                        std::any_of(noise.begin() + static_cast<ptrdiff_t>(first),
+                                    noise.begin() + static_cast<ptrdiff_t>(first + n), [](float x) { return x != 0; });
         for (size_t i = first; in && i < first + n; ++i) moved.push_back(i);
       }
     }
@@ -102,8 +120,8 @@ TEST_F(ReleaseNoise, EveryCoordinateOfEveryMethodHasItsNoise) {
   }
 }
 
-// Two runs of one public seed share nothing: not the noise of any worker, nor whom they draw. Two of 2e4 floats of the same
-// distribution are equal with a chance of 3e-8: three or more of them, 4e-11.
+// Two runs of one public seed share nothing: not the noise of any worker, nor whom they draw. Two of 2e4 floats of the
+// same distribution are equal with a chance of 3e-8: three or more of them, 4e-11.
 TEST_F(ReleaseNoise, NothingOfSecureNoiseFollowsFromTheSeed) {
   for (const Way& way : kWays) {
     const std::vector<float> a = NoiseOf(Options(way)), b = NoiseOf(Options(way));
@@ -139,8 +157,8 @@ TEST_F(ReleaseNoise, NoStepRepeatsTheNoiseOfAnother) {
   EXPECT_LE(equal, 2u);
 }
 
-// The rows that come up do so by the noise of the map. With a ratio of 1/2 it is half the gradient's, with which 0.26 of them
-// would. 4,200 trials of 0.1: six standard errors, alpha 2e-9.
+// The rows that come up do so by the noise of the map. With a ratio of 1/2 it is half the gradient's, with which 0.26
+// of them would. 4,200 trials of 0.1: six standard errors, alpha 2e-9.
 TEST_F(ReleaseNoise, TheMapHasItsOwnNoiseNotTheGradients) {
   TrainingOptions o = Options({"adafest", Method::kAdaFest});
   o.privacy.noise_multiplier = 1;
@@ -154,8 +172,9 @@ TEST_F(ReleaseNoise, TheMapHasItsOwnNoiseNotTheGradients) {
   for (int i = 0; i < 6; ++i) {
     const std::vector<float> noise = NoiseOf(o);
     for (size_t row = 0; row < kLarge.num_items; ++row) {
-      rows += std::any_of(noise.begin() + static_cast<ptrdiff_t>(row * kLarge.width), noise.begin() + static_cast<ptrdiff_t>((row + 1) * kLarge.width),
-                          [](float x) { return x != 0; });
+      rows +=
+          std::any_of(noise.begin() + static_cast<ptrdiff_t>(row * kLarge.width),
+                      noise.begin() + static_cast<ptrdiff_t>((row + 1) * kLarge.width), [](float x) { return x != 0; });
       trials += 1;
     }
   }
@@ -171,8 +190,8 @@ TEST_F(ReleaseNoise, TheMapsSlackIsCharged) {
     TrainingOptions alone = Options({"phantom", Method::kPhantom});
     const double gradient = StepLossSlack(kLarge, alone, pair.gradient, 3);
     const ContributionMap map(kLarge.num_items, MapOptions(o), nullptr);
-    const double of_map =
-        privacy::DiscretisationLoss({.sigma_in_steps = map.sigma_in_steps(), .num_coordinates = kLarge.num_items, .num_steps = 3});
+    const double of_map = privacy::DiscretisationLoss(
+        {.sigma_in_steps = map.sigma_in_steps(), .num_coordinates = kLarge.num_items, .num_steps = 3});
     EXPECT_GT(of_map, 0);
     EXPECT_NEAR(StepLossSlack(kLarge, o, 2, 3) / (gradient + of_map), 1, 1e-4) << ratio;
   }
@@ -215,7 +234,8 @@ TEST_F(HistogramNoise, EveryItemHasTheNoiseThatIsCharged) {
     EXPECT_DOUBLE_EQ(ledger_.Entries()->back().mechanism.noise_multiplier(), sigma);
     EXPECT_EQ(ledger_.Entries()->back().noise, privacy::NoiseKind::kSecure);
     const auto steps = static_cast<uint64_t>(std::ceil(sigma * 0x1p30));
-    const double slack = privacy::DiscretisationLoss({.sigma_in_steps = steps, .num_coordinates = kItems, .num_steps = 1});
+    const double slack =
+        privacy::DiscretisationLoss({.sigma_in_steps = steps, .num_coordinates = kItems, .num_steps = 1});
     EXPECT_GT(slack, 0);
     EXPECT_DOUBLE_EQ(ledger_.Entries()->back().loss_slack, slack);
   }
@@ -223,7 +243,8 @@ TEST_F(HistogramNoise, EveryItemHasTheNoiseThatIsCharged) {
 
 TEST_F(HistogramNoise, RepeatableNoiseIsChargedAsSuch) {
   auto noise = privacy::RandomStream::Reproducible(3, privacy::StreamPurpose::kNoise);
-  ASSERT_TRUE(PrivatePopularity(ring_.records, kItems, {.noise_multiplier = 1, .ledger = &ledger_, .run = "h"}, noise).ok());
+  ASSERT_TRUE(
+      PrivatePopularity(ring_.records, kItems, {.noise_multiplier = 1, .ledger = &ledger_, .run = "h"}, noise).ok());
   EXPECT_EQ(ledger_.Entries()->back().noise, privacy::NoiseKind::kReproducible);
 }
 
@@ -249,8 +270,19 @@ TEST_F(HistogramNoise, ARunsHistogramDoesNotFollowFromItsSeed) {
   }
   for (int i = 0; i < 20; ++i) sequences.item_keys.push_back(std::to_string(i));
   TrainingJob job{.sequences = &sequences};
-  job.architecture = {.num_items = 20, .max_length = 8, .width = 8, .num_heads = 1, .num_blocks = 1, .inner_width = 8, .output_bias = OutputBias::kFixed};
-  job.training = {.method = Method::kPhantom, .sampling = Sampling::kPoisson, .num_steps = 1, .expected_batch = 20, .num_records_public = 40, .num_threads = 1};
+  job.architecture = {.num_items = 20,
+                      .max_length = 8,
+                      .width = 8,
+                      .num_heads = 1,
+                      .num_blocks = 1,
+                      .inner_width = 8,
+                      .output_bias = OutputBias::kFixed};
+  job.training = {.method = Method::kPhantom,
+                  .sampling = Sampling::kPoisson,
+                  .num_steps = 1,
+                  .expected_batch = 20,
+                  .num_records_public = 40,
+                  .num_threads = 1};
   job.training.privacy.ledger = &ledger_;
   job.training.privacy.run = "run";
   job.histogram_noise = 1;  // above it an item's share, 5.6 in the mean, shows its own noise
@@ -261,7 +293,8 @@ TEST_F(HistogramNoise, ARunsHistogramDoesNotFollowFromItsSeed) {
   for (auto& b : released) {
     const auto result = RunTrainingJob(job);
     ASSERT_TRUE(result.ok()) << result.status().message();
-    b.assign(result->weights.begin() + static_cast<ptrdiff_t>(bias.offset), result->weights.begin() + static_cast<ptrdiff_t>(bias.offset + bias.size()));
+    b.assign(result->weights.begin() + static_cast<ptrdiff_t>(bias.offset),
+             result->weights.begin() + static_cast<ptrdiff_t>(bias.offset + bias.size()));
   }
   size_t equal = 0;  // two that are both held at the floor, but for a common shift, are not equal either
   for (size_t i = 0; i < released[0].size(); ++i) equal += released[0][i] == released[1][i];
@@ -271,14 +304,28 @@ TEST_F(HistogramNoise, ARunsHistogramDoesNotFollowFromItsSeed) {
 // DP-FP: the encoder's step and the releases that the head is made of.
 class DpFpNoise : public testing::ClassifierTraining {
  protected:
-  static constexpr ClassifierArchitecture kWide{
-      .encoder = {.num_items = 700, .max_length = 10, .width = 16, .num_heads = 2, .num_blocks = 1, .inner_width = 320, .attend = Attend::kAll},
-      .num_classes = 2};
+  static constexpr ClassifierArchitecture kWide{.encoder = {.num_items = 700,
+                                                            .max_length = 10,
+                                                            .width = 16,
+                                                            .num_heads = 2,
+                                                            .num_blocks = 1,
+                                                            .inner_width = 320,
+                                                            .attend = Attend::kAll},
+                                                .num_classes = 2};
   // Of weights that are 0, with nobody drawn.
   std::unique_ptr<DpFpTrainer> Step() {
-    const DpFpOptions o{.mode = DpFpMode::kClipped, .num_steps = 3, .expected_batch = 8, .micro_batches = 4, .num_records_public = 80, .clipping_norm = 1,
-                        .noise_multiplier = 1, .encoder = {.noise_multiplier = 2.5, .clipping_norm = 0.25},
-                        .optimizer = {.kind = OptimizerKind::kSgd, .learning_rate = 32.0f}, .ledger = &ledger_, .run = "test", .num_threads = 3};
+    const DpFpOptions o{.mode = DpFpMode::kClipped,
+                        .num_steps = 3,
+                        .expected_batch = 8,
+                        .micro_batches = 4,
+                        .num_records_public = 80,
+                        .clipping_norm = 1,
+                        .noise_multiplier = 1,
+                        .encoder = {.noise_multiplier = 2.5, .clipping_norm = 0.25},
+                        .optimizer = {.kind = OptimizerKind::kSgd, .learning_rate = 32.0f},
+                        .ledger = &ledger_,
+                        .run = "test",
+                        .num_threads = 3};
     auto trainer = DpFpTrainer::Create(kWide, std::vector<float>(FlatSize(ParametersOf(kWide)), 0.0f), {}, o);
     EXPECT_TRUE(trainer.ok()) << trainer.status().message();
     EXPECT_TRUE((*trainer)->Step().ok());
@@ -304,8 +351,13 @@ TEST_F(DpFpNoise, EveryCoordinateOfTheEncoderHasItsNoiseAndNoneFollowsFromAnythi
 
 TEST_F(DpFpNoise, EveryCoordinateOfAHeadReleaseHasItsNoise) {
   // More coordinates than a piece of an update. What is released shows in the sum itself.
-  HeadReleases releases(kernels::BestOps(), {.num_classes = 4, .width = 1200, .micro_batches = 2, .clipping_norm = 0.5, .noise_multiplier = 3,
-                                             .sampling_probability = 0.1, .num_records_public = 100});
+  HeadReleases releases(kernels::BestOps(), {.num_classes = 4,
+                                             .width = 1200,
+                                             .micro_batches = 2,
+                                             .clipping_norm = 0.5,
+                                             .noise_multiplier = 3,
+                                             .sampling_probability = 0.1,
+                                             .num_records_public = 100});
   auto noise = *privacy::RandomStream::Secure();
   releases.Clear();
   releases.Release(noise);

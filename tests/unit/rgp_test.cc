@@ -1,4 +1,5 @@
-// RGP: carriers are orthonormal whatever they are made of; what is summed is the projection of the true gradient; training.
+// RGP: carriers are orthonormal whatever they are made of; what is summed is the projection of the true gradient;
+// training.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -45,7 +46,8 @@ TEST(Rgp, OrthonormaliseSurvivesDegenerateInput) {
     for (float& x : v) x = NAN;
     Orthonormalise(v.data(), n, length, Normals(3));
     EXPECT_LT(Deviation(v.data(), n, length), 1e-5) << n;
-    for (size_t i = 0; i < n * length; ++i) v[i] = 1.0f + 1e-4f * static_cast<float>((i * 7919) % 13);  // nearly dependent
+    // Nearly dependent.
+    for (size_t i = 0; i < n * length; ++i) v[i] = 1.0f + 1e-4f * static_cast<float>((i * 7919) % 13);
     Orthonormalise(v.data(), n, length, Normals(4));
     EXPECT_LT(Deviation(v.data(), n, length), 1e-5) << n;
   }
@@ -56,7 +58,8 @@ TEST(Rgp, CarriersAreOrthonormalForZeroAndLowRankChanges) {
   const auto parameters = ParametersOf(a);
   std::vector<float> start = RandomWeights(a, 1), same = start, low = start;
   for (const ParameterSpec& p : parameters) {  // rank 1 changes
-    for (size_t i = 0; i < p.size(); ++i) low[p.offset + i] += 0.1f * static_cast<float>(i / p.cols + 1) * static_cast<float>(i % p.cols);
+    for (size_t i = 0; i < p.size(); ++i)
+      low[p.offset + i] += 0.1f * static_cast<float>(i / p.cols + 1) * static_cast<float>(i % p.cols);
   }
   RgpCarriers carriers(kernels::BestOps(), parameters, {.rank = 3});
   for (const auto& weights : {same, low}) {
@@ -80,7 +83,8 @@ TEST(Rgp, PowerIterationFindsTheDirectionsOfTheChange) {
   std::vector<float> weights = start;
   const size_t i = FindParameter(parameters, "item_embedding");
   const ParameterSpec& p = parameters[i];
-  for (size_t j = 0; j < p.size(); ++j) weights[p.offset + j] += std::sin(static_cast<float>(j / p.cols)) * (j % p.cols == 2 ? 2.0f : 1.0f);
+  for (size_t j = 0; j < p.size(); ++j)
+    weights[p.offset + j] += std::sin(static_cast<float>(j / p.cols)) * (j % p.cols == 2 ? 2.0f : 1.0f);
   RgpCarriers carriers(kernels::BestOps(), parameters, {.rank = 1});
   carriers.Update(weights, start, 0, Normals(6));
   const double norm = std::sqrt(3 + 4.0);
@@ -91,7 +95,8 @@ TEST(Rgp, PowerIterationFindsTheDirectionsOfTheChange) {
 
 class RgpProjection : public ::testing::TestWithParam<size_t> {};
 
-// Release and reconstruction against the naive gradient G in double: g_L = G R^T, g_R = L^T G, G' as docs/algorithms.md has it.
+// Release and reconstruction against the naive gradient G in double: g_L = G R^T, g_R = L^T G, G' as docs/algorithms.md
+// has it.
 TEST_P(RgpProjection, EqualsTheProjectionOfTheTrueGradient) {
   const Architecture a = testing::SmallArchitectures()[GetParam()];
   const auto parameters = ParametersOf(a);
@@ -104,7 +109,8 @@ TEST_P(RgpProjection, EqualsTheProjectionOfTheTrueGradient) {
     RgpCarriers carriers(*ops, h.graph.parameters(), options);
     carriers.Update(weights, start, 1, Normals(7));
     FloatGradientSum sum(*ops, carriers.release_size(), 1);
-    RgpGradients gradients(*ops, {.parameters = h.graph.parameters(), .max_rows = a.max_length, .worker = 0}, carriers, ClipRule::None(), sum);
+    RgpGradients gradients(*ops, {.parameters = h.graph.parameters(), .max_rows = a.max_length, .worker = 0}, carriers,
+                           ClipRule::None(), sum);
     h.Add(RandomRecord(a.num_items, 3, 9).view(), gradients);  // nothing of it may stay behind
     sum.Clear();
     h.Add(record.view(), gradients);
@@ -132,8 +138,10 @@ TEST_P(RgpProjection, EqualsTheProjectionOfTheTrueGradient) {
           }
         }
       }
-      for (size_t j = 0; j < rows * r; ++j) wrong += std::pow(released[carriers.entry(i).left_offset + j] - left[j], 2), norm += left[j] * left[j];
-      for (size_t j = 0; j < d * r; ++j) wrong += std::pow(released[carriers.entry(i).right_offset + j] - right[j], 2), norm += right[j] * right[j];
+      for (size_t j = 0; j < rows * r; ++j)
+        wrong += std::pow(released[carriers.entry(i).left_offset + j] - left[j], 2), norm += left[j] * left[j];
+      for (size_t j = 0; j < d * r; ++j)
+        wrong += std::pow(released[carriers.entry(i).right_offset + j] - right[j], 2), norm += right[j] * right[j];
       for (size_t j = 0; j < rows; ++j) {
         for (size_t c = 0; c < r; ++c) {
           for (size_t e = 0; e < r; ++e) both[c * r + e] += carriers.left(i)[j * r + c] * left[j * r + e];
@@ -148,7 +156,8 @@ TEST_P(RgpProjection, EqualsTheProjectionOfTheTrueGradient) {
           double expected = 0;
           for (size_t c = 0; c < r; ++c) {
             expected += left[j * r + c] * carriers.right(i)[c * d + k] + carriers.left(i)[j * r + c] * right[c * d + k];
-            for (size_t e = 0; e < r; ++e) expected -= carriers.left(i)[j * r + c] * both[c * r + e] * carriers.right(i)[e * d + k];
+            for (size_t e = 0; e < r; ++e)
+              expected -= carriers.left(i)[j * r + c] * both[c * r + e] * carriers.right(i)[e * d + k];
           }
           error += std::pow(projected[j * d + k] - expected, 2);
           size += expected * expected;
@@ -161,7 +170,8 @@ TEST_P(RgpProjection, EqualsTheProjectionOfTheTrueGradient) {
     EXPECT_LT(std::sqrt(wrong), 1e-5 * std::sqrt(norm)) << ops->name;
     // The norm that is clipped is that of everything released together.
     FloatGradientSum clipped(*ops, carriers.release_size(), 1);
-    RgpGradients clipping(*ops, {.parameters = h.graph.parameters(), .max_rows = a.max_length, .worker = 0}, carriers, ClipRule::Flat(0.01), clipped);
+    RgpGradients clipping(*ops, {.parameters = h.graph.parameters(), .max_rows = a.max_length, .worker = 0}, carriers,
+                          ClipRule::Flat(0.01), clipped);
     EXPECT_NEAR(h.Add(record.view(), clipping).norm, std::sqrt(norm), 1e-5 * std::sqrt(norm));
     EXPECT_NEAR(std::sqrt(ops->sum_squares(clipped.sum().data(), clipped.sum().size())), 0.01, 1e-6);
   }
@@ -170,7 +180,8 @@ TEST_P(RgpProjection, EqualsTheProjectionOfTheTrueGradient) {
 INSTANTIATE_TEST_SUITE_P(EverySwitch, RgpProjection, ::testing::Range<size_t>(0, testing::SmallArchitectures().size()));
 
 TEST(Rgp, ReleasesRankTimesBothSides) {
-  const std::vector<ParameterSpec> one = {{"w", 30, 8, ParameterRole::kMatrix, true, 0}, {"b", 1, 30, ParameterRole::kVector, true, 240}};
+  const std::vector<ParameterSpec> one = {{"w", 30, 8, ParameterRole::kMatrix, true, 0},
+                                          {"b", 1, 30, ParameterRole::kVector, true, 240}};
   EXPECT_EQ(RgpReleaseSize({.rank = 3}, one), 3u * (30 + 8) + 30);
   EXPECT_EQ(RgpReleaseSize({.rank = 3, .vectors = RgpTrain::kFrozen}, one), 3u * (30 + 8));
   EXPECT_EQ(RgpReleaseSize({.rank = 3, .matrices = RgpTrain::kFull}, one), 30u * 8 + 30);
@@ -183,7 +194,8 @@ TEST(Rgp, BadOptionsAreNamed) {
   EXPECT_TRUE(Validate(RgpOptions{.rank = 8}, one).ok());
   // Of nothing projected too, where the widest model bounds it.
   EXPECT_TRUE(Validate(RgpOptions{.rank = kMaxWidth, .matrices = RgpTrain::kFull}, one).ok());
-  EXPECT_NE(Validate(RgpOptions{.rank = kMaxWidth + 1, .matrices = RgpTrain::kFull}, one).message().find("1 to 8192"), std::string::npos);
+  EXPECT_NE(Validate(RgpOptions{.rank = kMaxWidth + 1, .matrices = RgpTrain::kFull}, one).message().find("1 to 8192"),
+            std::string::npos);
   EXPECT_FALSE(Validate(RgpOptions{.rank = 0, .matrices = RgpTrain::kFull}, one).ok());
   EXPECT_FALSE(Validate(RgpOptions{.rank = 1, .matrices = RgpTrain::kFrozen}, one).ok());
   EXPECT_FALSE(Validate(RgpOptions{.rank = 1, .vectors = RgpTrain::kProjected}, one).ok());
@@ -194,9 +206,16 @@ class RgpTraining : public testing::RingTraining {
   RgpTraining() : RingTraining(200) {}
 
   TrainingOptions Options(uint64_t steps) {
-    return {.method = Method::kRgp, .sampling = Sampling::kPoisson, .num_steps = steps, .expected_batch = 100, .num_records_public = 200,
-            .optimizer = {.learning_rate = 0.02f}, .seed = 5, .num_threads = 2,
-            .privacy = {.noise_multiplier = 0.05, .ledger = &ledger_, .run = "rgp", .reproducible_seed = 9}, .rgp = {.rank = 4, .warmup_steps = 10}};
+    return {.method = Method::kRgp,
+            .sampling = Sampling::kPoisson,
+            .num_steps = steps,
+            .expected_batch = 100,
+            .num_records_public = 200,
+            .optimizer = {.learning_rate = 0.02f},
+            .seed = 5,
+            .num_threads = 2,
+            .privacy = {.noise_multiplier = 0.05, .ledger = &ledger_, .run = "rgp", .reproducible_seed = 9},
+            .rgp = {.rank = 4, .warmup_steps = 10}};
   }
 
   privacy::Ledger ledger_ = OpenLedger("l");
@@ -232,8 +251,8 @@ TEST_F(RgpTraining, ResumedRunEqualsUninterruptedRunBitForBit) {
   EXPECT_EQ(run(false), run(true));
 }
 
-// How much of a change of a parameter lies outside of what carriers made of `from` can express, as a share of its length: of
-// D - L L^T D - D R^T R + L L^T D R^T R.
+// How much of a change of a parameter lies outside of what carriers made of `from` can express, as a share of its
+// length: of D - L L^T D - D R^T R + L L^T D R^T R.
 double OutsideOfCarriers(const RgpCarriers& carriers, size_t i, const ParameterSpec& p, std::vector<double> change) {
   const size_t r = carriers.rank(), d = p.cols;
   double all = 0, left = 0;
@@ -259,8 +278,8 @@ double OutsideOfCarriers(const RgpCarriers& carriers, size_t i, const ParameterS
   return std::sqrt(left / all);
 }
 
-// During the warm-up a step moves along carriers of W, after it along those of W - W_0, in both cases made with words of a
-// stream of their own: not those that the initial weights were drawn from.
+// During the warm-up a step moves along carriers of W, after it along those of W - W_0, in both cases made with words
+// of a stream of their own: not those that the initial weights were drawn from.
 TEST_F(RgpTraining, StepsMoveAlongTheCarriersOfTheirTime) {
   TrainingOptions o = Options(6);
   o.optimizer = {.kind = OptimizerKind::kSgd, .learning_rate = 5};
@@ -281,12 +300,14 @@ TEST_F(RgpTraining, StepsMoveAlongTheCarriersOfTheirTime) {
         const ParameterSpec& p = parameters[i];
         if (carriers.entry(i).train != RgpTrain::kProjected) continue;
         std::vector<double> change(p.size());
-        for (size_t j = 0; j < p.size(); ++j) change[j] = double(trainer->weights()[p.offset + j]) - before[p.offset + j];
+        for (size_t j = 0; j < p.size(); ++j)
+          change[j] = double(trainer->weights()[p.offset + j]) - before[p.offset + j];
         largest = std::max(largest, OutsideOfCarriers(carriers, i, p, std::move(change)));
       }
       return largest;
     };
-    const double of_weights = outside(zero, privacy::StreamPurpose::kCarriers), of_change = outside(start_, privacy::StreamPurpose::kCarriers);
+    const double of_weights = outside(zero, privacy::StreamPurpose::kCarriers),
+                 of_change = outside(start_, privacy::StreamPurpose::kCarriers);
     EXPECT_LT(step < 3 ? of_weights : of_change, 1e-3) << step;
     EXPECT_GT(step < 3 ? of_change : of_weights, 0.1) << step;
     EXPECT_GT(outside(step < 3 ? zero : start_, privacy::StreamPurpose::kInitialisation), 0.1)
@@ -302,7 +323,8 @@ TEST_F(RgpTraining, FrozenParametersStayAsTheyWere) {
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(trainer->Step().ok());
   for (const ParameterSpec& p : ParametersOf(kSmall)) {
     const bool frozen = p.name == "item_embedding" || p.role == ParameterRole::kVector;
-    const bool same = std::equal(start_.begin() + p.offset, start_.begin() + p.offset + p.size(), trainer->weights().begin() + p.offset);
+    const bool same = std::equal(start_.begin() + p.offset, start_.begin() + p.offset + p.size(),
+                                 trainer->weights().begin() + p.offset);
     EXPECT_EQ(same, frozen) << p.name;
   }
 }

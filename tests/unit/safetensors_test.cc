@@ -31,7 +31,8 @@ std::string FileOf(const std::string& header, size_t data_bytes) {
 
 // On the heap and exactly as long as the file, so that a sanitizer sees a read past the end.
 struct Parsed {
-  explicit Parsed(const std::string& file) : bytes(file.begin(), file.end()), result(SafeTensorsFile::Parse("f", std::as_bytes(std::span(bytes)))) {}
+  explicit Parsed(const std::string& file)
+      : bytes(file.begin(), file.end()), result(SafeTensorsFile::Parse("f", std::as_bytes(std::span(bytes)))) {}
   std::vector<char> bytes;
   Result<SafeTensorsFile> result;
 };
@@ -41,7 +42,8 @@ void ExpectRefused(const std::string& file, const std::string& words, StatusCode
   const Parsed parsed(file);
   ASSERT_FALSE(parsed.result.ok()) << words;
   EXPECT_EQ(parsed.result.status().code(), code) << parsed.result.status().message();
-  EXPECT_NE(parsed.result.status().message().find(words), std::string::npos) << parsed.result.status().message() << "\nexpected: " << words;
+  EXPECT_NE(parsed.result.status().message().find(words), std::string::npos)
+      << parsed.result.status().message() << "\nexpected: " << words;
   EXPECT_EQ(parsed.result.status().message().rfind("f: ", 0), 0u) << parsed.result.status().message();
 }
 
@@ -50,9 +52,11 @@ void ExpectHeadersRefused(std::initializer_list<std::pair<std::string, const cha
   for (const auto& [header, words] : headers) ExpectRefused(FileOf(header, 0), words);
 }
 
-const std::string kGood = R"({"__metadata__":{"format":"pt","k":"v"},"b":{"dtype":"F16","shape":[2],"data_offsets":[24,28]},)"
-                          R"("a":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]},"e":{"dtype":"F32","shape":[0,7],"data_offsets":[28,28]},)"
-                          R"("s":{"data_offsets":[28,32],"shape":[],"dtype":"F32"}}  )";
+const std::string kGood =
+    R"({"__metadata__":{"format":"pt","k":"v"},"b":{"dtype":"F16","shape":[2],"data_offsets":[24,28]},)"
+    R"("a":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]},)"
+    R"("e":{"dtype":"F32","shape":[0,7],"data_offsets":[28,28]},)"
+    R"("s":{"data_offsets":[28,32],"shape":[],"dtype":"F32"}}  )";
 // One tensor; the rest of the header goes in the place of each %.
 std::string One(const std::string& dtype, const std::string& shape, const std::string& offsets) {
   return "{\"t\":{\"dtype\":" + dtype + ",\"shape\":" + shape + ",\"data_offsets\":" + offsets + "}}";
@@ -66,7 +70,8 @@ struct OneTensor {
   StatusCode code = StatusCode::kInvalidData;
 };
 void ExpectTensorsRefused(std::initializer_list<OneTensor> tensors) {
-  for (const OneTensor& t : tensors) ExpectRefused(FileOf(One(t.dtype, t.shape, t.offsets), t.data_bytes), t.words, t.code);
+  for (const OneTensor& t : tensors)
+    ExpectRefused(FileOf(One(t.dtype, t.shape, t.offsets), t.data_bytes), t.words, t.code);
 }
 
 TEST(SafeTensors, GoodFile_IsReadInTheOrderOfItsData) {
@@ -111,10 +116,13 @@ TEST(SafeTensors, LengthOfHeader_IsHeldAgainstTheFile) {
     std::memcpy(file.data(), &length, 8);
     return file;
   };
-  ExpectRefused(with_length(file.size() - 7), "it is cut short, or damaged: the header promises " + std::to_string(file.size() - 7) +
-                                                  " bytes of itself, there are " + std::to_string(file.size() - 8));
-  for (uint64_t length : {uint64_t{0}, uint64_t{1}, kMaxHeaderBytes + 1, ~uint64_t{0}, ~uint64_t{0} - 7, uint64_t{1} << 63}) {
-    ExpectRefused(with_length(length), "the header's length is " + std::to_string(length) + ", allowed are 2 to " + std::to_string(file.size() - 8));
+  ExpectRefused(with_length(file.size() - 7), "it is cut short, or damaged: the header promises " +
+                                                  std::to_string(file.size() - 7) + " bytes of itself, there are " +
+                                                  std::to_string(file.size() - 8));
+  for (uint64_t length :
+       {uint64_t{0}, uint64_t{1}, kMaxHeaderBytes + 1, ~uint64_t{0}, ~uint64_t{0} - 7, uint64_t{1} << 63}) {
+    ExpectRefused(with_length(length), "the header's length is " + std::to_string(length) + ", allowed are 2 to " +
+                                           std::to_string(file.size() - 8));
   }
   ExpectRefused(with_length(kGood.size() - 3), "not JSON");
   ExpectRefused(with_length(kGood.size() + 1), "not JSON");
@@ -142,30 +150,32 @@ TEST(SafeTensors, HeaderThatIsNotJson_IsRefused) {
 }
 
 TEST(SafeTensors, KeysAndKinds_AreThoseOfTheFormat) {
-  ExpectHeadersRefused({{R"({"t":1})", "tensor 't' is 1, allowed is an object"},
-                        {R"({"t":null})", "tensor 't' is null"},
-                        {R"({"t":[]})", "tensor 't' is a list"},
-                        {R"({"t":{}})", "tensor 't' has no dtype"},
-                        {R"({"t":{"dtype":"F32","shape":[]}})", "tensor 't' has no data_offsets"},
-                        {R"({"t":{"dtype":"F32","extra":1}})", "unknown key 'extra', allowed are dtype, shape and data_offsets"},
-                        {R"({"t":{"dtype":"F32","dtype":"F32"}})", "the key 'dtype' twice"},
-                        {R"({"__metadata__":{"a":1}})", "__metadata__: 'a' is 1, allowed are texts"},
-                        {R"({"__metadata__":{"a":{}}})", "__metadata__: 'a' is an object"},
-                        {R"({"__metadata__":{"a":["x"]}})", "__metadata__: 'a' is a list"},
-                        {R"({"__metadata__":{"a":"x","a":"y"}})", "__metadata__ has the key 'a' twice"},
-                        {R"({"__metadata__":"x"})", "is 'x', allowed is an object"},
-                        {R"({"__metadata__":{},"__metadata__":{}})", "is there twice"},
-                        {"{\"" + std::string(kMaxNameBytes + 1, 'n') + "\":{}}", "has 1025 bytes, allowed are 1024"}});
-  ExpectTensorsRefused({{.shape = "[]", .offsets = "[0,0]", .words = "'dtype' is 1, allowed is the name of a type", .dtype = "1"},
-                        {"3", "[0,0]", "'shape' is 3, allowed is a list"},
-                        {"[true]", "[0,0]", "'shape' holds true"},
-                        {"[\"1\"]", "[0,0]", "'shape' holds '1'"},
-                        {"[-1]", "[0,0]", "'shape' holds -1, allowed are whole numbers"},
-                        {"[1.0]", "[0,0]", "'shape' holds '1.0'"},
-                        {"[18446744073709551616]", "[0,0]", "'shape' holds '18446744073709551616'"},
-                        {"[1,1,1,1,1,1,1,1,1]", "[0,4]", "more than 8 numbers, allowed are up to 8", 4},
-                        {"[1]", "[0]", "'data_offsets' has 1 numbers, allowed are exactly 2", 4},
-                        {"[1]", "[0,4,4]", "'data_offsets' has more than 2 numbers", 4}});
+  ExpectHeadersRefused(
+      {{R"({"t":1})", "tensor 't' is 1, allowed is an object"},
+       {R"({"t":null})", "tensor 't' is null"},
+       {R"({"t":[]})", "tensor 't' is a list"},
+       {R"({"t":{}})", "tensor 't' has no dtype"},
+       {R"({"t":{"dtype":"F32","shape":[]}})", "tensor 't' has no data_offsets"},
+       {R"({"t":{"dtype":"F32","extra":1}})", "unknown key 'extra', allowed are dtype, shape and data_offsets"},
+       {R"({"t":{"dtype":"F32","dtype":"F32"}})", "the key 'dtype' twice"},
+       {R"({"__metadata__":{"a":1}})", "__metadata__: 'a' is 1, allowed are texts"},
+       {R"({"__metadata__":{"a":{}}})", "__metadata__: 'a' is an object"},
+       {R"({"__metadata__":{"a":["x"]}})", "__metadata__: 'a' is a list"},
+       {R"({"__metadata__":{"a":"x","a":"y"}})", "__metadata__ has the key 'a' twice"},
+       {R"({"__metadata__":"x"})", "is 'x', allowed is an object"},
+       {R"({"__metadata__":{},"__metadata__":{}})", "is there twice"},
+       {"{\"" + std::string(kMaxNameBytes + 1, 'n') + "\":{}}", "has 1025 bytes, allowed are 1024"}});
+  ExpectTensorsRefused(
+      {{.shape = "[]", .offsets = "[0,0]", .words = "'dtype' is 1, allowed is the name of a type", .dtype = "1"},
+       {"3", "[0,0]", "'shape' is 3, allowed is a list"},
+       {"[true]", "[0,0]", "'shape' holds true"},
+       {"[\"1\"]", "[0,0]", "'shape' holds '1'"},
+       {"[-1]", "[0,0]", "'shape' holds -1, allowed are whole numbers"},
+       {"[1.0]", "[0,0]", "'shape' holds '1.0'"},
+       {"[18446744073709551616]", "[0,0]", "'shape' holds '18446744073709551616'"},
+       {"[1,1,1,1,1,1,1,1,1]", "[0,4]", "more than 8 numbers, allowed are up to 8", 4},
+       {"[1]", "[0]", "'data_offsets' has 1 numbers, allowed are exactly 2", 4},
+       {"[1]", "[0,4,4]", "'data_offsets' has more than 2 numbers", 4}});
   const std::string t = R"("t":{"dtype":"F32","shape":[],"data_offsets":[0,4]})";
   ExpectRefused(FileOf("{" + t + "," + t + "}", 4), "tensor 't' is there twice");
 }
@@ -185,22 +195,24 @@ TEST(SafeTensors, Sizes_AreThoseOfTheData) {
   for (const char* dtype : {"\"F64\"", "\"I64\"", "\"BOOL\"", "\"f32\"", "\"F8_E4M3\"", "\"\""}) {
     ExpectTensorsRefused({{"[1]", "[0,4]", "allowed are F32, F16 and BF16", 4, dtype, StatusCode::kUnsupported}});
   }
-  ExpectTensorsRefused({{"[1]", "[0,8]", "it is cut short, or damaged: the header promises 8 bytes of data, there are 4", 4},
-                        {"[1]", "[4,0]", "allowed is a range within the 4 bytes", 4},
-                        {"[1]", "[18446744073709551612,0]", "allowed is a range", 4},
-                        {"[1]", "[0,18446744073709551615]", "promises 18446744073709551615 bytes of data, there are 4", 4},
-                        {"[2]", "[0,4]", "has 4 bytes, its shape [2] and dtype F32 take 8", 4},
-                        {"[1]", "[0,4]", "its shape [1] and dtype F16 take 2", 4, "\"F16\""},
-                        // 2^62 * 4 is 0 modulo 2^64, (2^32 + 1)^2 wraps to something small.
-                        {"[4611686018427387904]", "[0,0]", "more than 2^64 - 1 bytes"},
-                        {"[4294967297,4294967297]", "[0,4]", "more than 2^64 - 1 bytes", 4},
-                        {"[18446744073709551615,0]", "[0,4]", "take 0", 4}});
+  ExpectTensorsRefused(
+      {{"[1]", "[0,8]", "it is cut short, or damaged: the header promises 8 bytes of data, there are 4", 4},
+       {"[1]", "[4,0]", "allowed is a range within the 4 bytes", 4},
+       {"[1]", "[18446744073709551612,0]", "allowed is a range", 4},
+       {"[1]", "[0,18446744073709551615]", "promises 18446744073709551615 bytes of data, there are 4", 4},
+       {"[2]", "[0,4]", "has 4 bytes, its shape [2] and dtype F32 take 8", 4},
+       {"[1]", "[0,4]", "its shape [1] and dtype F16 take 2", 4, "\"F16\""},
+       // 2^62 * 4 is 0 modulo 2^64, (2^32 + 1)^2 wraps to something small.
+       {"[4611686018427387904]", "[0,0]", "more than 2^64 - 1 bytes"},
+       {"[4294967297,4294967297]", "[0,4]", "more than 2^64 - 1 bytes", 4},
+       {"[18446744073709551615,0]", "[0,4]", "take 0", 4}});
   EXPECT_TRUE(Parsed(FileOf(One("\"F32\"", "[18446744073709551615,18446744073709551615,0]", "[0,0]"), 0)).result.ok());
 }
 
 TEST(SafeTensors, Data_AreCoveredExactly) {
   const auto two = [](const char* first, const char* second) {
-    return std::string(R"({"x":{"dtype":"F32","shape":[1],"data_offsets":)") + first + R"(},"y":{"dtype":"F32","shape":[1],"data_offsets":)" + second + "}}";
+    return std::string(R"({"x":{"dtype":"F32","shape":[1],"data_offsets":)") + first +
+           R"(},"y":{"dtype":"F32","shape":[1],"data_offsets":)" + second + "}}";
   };
   EXPECT_TRUE(Parsed(FileOf(two("[4,8]", "[0,4]"), 8)).result.ok());
   ExpectRefused(FileOf(two("[0,4]", "[4,8]"), 9), "1 bytes of data behind the last tensor");
@@ -210,7 +222,10 @@ TEST(SafeTensors, Data_AreCoveredExactly) {
   ExpectRefused(FileOf(two("[4,8]", "[8,12]"), 12), "tensor 'x' begins at byte 4 of the data, allowed is 0");
   ExpectRefused(FileOf("{}", 1), "1 bytes of data behind");
   // An empty tensor inside of another one.
-  ExpectRefused(FileOf(R"({"x":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"y":{"dtype":"F32","shape":[0],"data_offsets":[2,2]}})", 4), "begins at byte 2");
+  ExpectRefused(FileOf(R"({"x":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},)"
+                       R"("y":{"dtype":"F32","shape":[0],"data_offsets":[2,2]}})",
+                       4),
+                "begins at byte 2");
 }
 
 TEST(SafeTensors, Messages_CarryNothingThatATerminalActsOn) {
@@ -250,8 +265,9 @@ TEST(SafeTensors, NarrowNumbers_AreWidenedExactly) {
 TEST(SafeTensors, WhatIsWritten_IsReadBackBitForBit) {
   const TemporaryFolder folder;
   const float values[] = {0.0f, -0.0f, 1e-45f, -3.4028235e38f, 0.1f, 7.0f};
-  const std::vector<TensorToWrite> tensors = {{.name = "z\"\xc3\xa9", .shape = {2, 2}, .values = std::span(values).first(4)},
-                                              {.name = "a", .shape = {2}, .values = std::span(values).last(2)}};
+  const std::vector<TensorToWrite> tensors = {
+      {.name = "z\"\xc3\xa9", .shape = {2, 2}, .values = std::span(values).first(4)},
+      {.name = "a", .shape = {2}, .values = std::span(values).last(2)}};
   for (const auto& metadata : {std::map<std::string, std::string>{}, {{"k", "line\nline\"x"}}}) {
     ASSERT_TRUE(WriteSafeTensors(folder / "f", tensors, metadata).ok());
     const Result<SafeTensorsFile> f = SafeTensorsFile::Open(folder / "f");
@@ -270,13 +286,15 @@ TEST(SafeTensors, WhatIsWritten_IsReadBackBitForBit) {
 TEST(SafeTensors, WrongContents_WriteNothing) {
   const TemporaryFolder folder;
   const float values[] = {1, 2};
-  const TensorToWrite good{.name = "t", .shape = {2}, .values = values}, wrong_shape{.name = "t", .shape = {3}, .values = values};
+  const TensorToWrite good{.name = "t", .shape = {2}, .values = values},
+      wrong_shape{.name = "t", .shape = {3}, .values = values};
   const TensorToWrite long_name{.name = std::string(2000, 'n'), .shape = {2}, .values = values};
   const std::vector<TensorToWrite> twice = {good, good};
   for (const auto& tensors : {std::span(&wrong_shape, 1), std::span(&long_name, 1), std::span(twice)}) {
     EXPECT_EQ(WriteSafeTensors(folder / "f", tensors, {}).code(), StatusCode::kInvalidArgument);
   }
-  EXPECT_EQ(WriteSafeTensors(folder / "f", std::span(&good, 1), {{"k", std::string(kMaxHeaderBytes, 'x')}}).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(WriteSafeTensors(folder / "f", std::span(&good, 1), {{"k", std::string(kMaxHeaderBytes, 'x')}}).code(),
+            StatusCode::kInvalidArgument);
   EXPECT_EQ(WriteSafeTensors(folder / "nowhere/f", std::span(&good, 1), {}).code(), StatusCode::kIo);
   EXPECT_EQ(folder.NumFiles(), 0u);
 }
@@ -294,9 +312,14 @@ TEST(SafeTensors, RandomDamage_IsRefusedOrSound) {
       const size_t at = random() % bad.size();
       const char c = random() % 8 == 0 ? static_cast<char>(random()) : likely[random() % likely.size()];
       switch (random() % 4) {
-        case 0: bad.insert(at, 1, c); break;
-        case 1: bad.erase(at, 1 + random() % 3); break;
-        default: bad[at] = c;
+        case 0:
+          bad.insert(at, 1, c);
+          break;
+        case 1:
+          bad.erase(at, 1 + random() % 3);
+          break;
+        default:
+          bad[at] = c;
       }
       if (bad.size() < 8) bad.resize(8);
     }
@@ -323,7 +346,14 @@ TEST(SafeTensors, RandomDamage_IsRefusedOrSound) {
 }
 
 Architecture Small() {
-  return {.num_items = 5, .max_length = 4, .width = 4, .num_heads = 2, .num_blocks = 1, .inner_width = 3, .output_table = OutputTable::kUntied, .output_bias = OutputBias::kTrained};
+  return {.num_items = 5,
+          .max_length = 4,
+          .width = 4,
+          .num_heads = 2,
+          .num_blocks = 1,
+          .inner_width = 3,
+          .output_table = OutputTable::kUntied,
+          .output_bias = OutputBias::kTrained};
 }
 
 // All tensors of an architecture with weights 1, 2, 3, ...; `change` may spoil them before they are written.
@@ -332,7 +362,8 @@ Result<SafeTensorsFile> FileOf(const std::string& path, const Architecture& a, a
   std::vector<float> weights(FlatSize(parameters));
   for (size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<float>(i + 1);
   std::vector<TensorToWrite> tensors;
-  for (const ParameterSpec& p : parameters) tensors.push_back({TorchName(p.name), TorchShape(p), std::span(weights).subspan(p.offset, p.size())});
+  for (const ParameterSpec& p : parameters)
+    tensors.push_back({TorchName(p.name), TorchShape(p), std::span(weights).subspan(p.offset, p.size())});
   change(tensors, weights);
   const Status written = WriteSafeTensors(path, tensors, {});
   if (!written.ok()) return written;
@@ -355,7 +386,8 @@ TEST(TorchNames, EveryParameterComesBack) {
     const auto weights = ReadWeights("f", *file, a);
     ASSERT_TRUE(weights.ok()) << weights.status().message();
     for (const ParameterSpec& p : ParametersOf(a)) {
-      for (size_t i = 0; i < p.size(); ++i) ASSERT_EQ((*weights)[p.offset + i], static_cast<float>(p.offset + i + 1)) << p.name;
+      for (size_t i = 0; i < p.size(); ++i)
+        ASSERT_EQ((*weights)[p.offset + i], static_cast<float>(p.offset + i + 1)) << p.name;
     }
   }
 }
@@ -374,11 +406,19 @@ TEST(TorchNames, WrongTensors_AreNamed) {
     EXPECT_NE(message.find(words), std::string::npos) << message;
   };
   refused("there is no tensor 'item_embedding.weight'", [](auto& tensors, auto&) { tensors[0].name = "x"; });
-  refused("'item_embedding.weight' has the shape [20], allowed are 1 to 67108864 rows", [](auto& tensors, auto&) { tensors[0].shape = {20}; });
-  refused("'item_embedding.weight' has the shape [4, 5], the architecture needs [5, 4]", [](auto& tensors, auto&) { tensors[0].shape = {4, 5}; });
+  refused("'item_embedding.weight' has the shape [20], allowed are 1 to 67108864 rows",
+          [](auto& tensors, auto&) { tensors[0].shape = {20}; });
+  refused("'item_embedding.weight' has the shape [4, 5], the architecture needs [5, 4]", [](auto& tensors, auto&) {
+    tensors[0].shape = {4, 5};
+  });
   refused("there is no tensor 'blocks.0.attention_norm.bias'", [](auto& tensors, auto&) { tensors[3].name = "x"; });
-  refused("tensor 'block0.qkv.weight' belongs to nothing", [](auto& tensors, auto&) { tensors.push_back({"block0.qkv.weight", {0}, {}}); });
-  refused("'position_embedding.weight' holds nan at place 2, allowed are finite numbers", [](auto& tensors, auto& weights) { weights[static_cast<size_t>(tensors[1].values.data() - weights.data()) + 2] = NAN; });
+  refused("tensor 'block0.qkv.weight' belongs to nothing", [](auto& tensors, auto&) {
+    tensors.push_back({"block0.qkv.weight", {0}, {}});
+  });
+  refused("'position_embedding.weight' holds nan at place 2, allowed are finite numbers",
+          [](auto& tensors, auto& weights) {
+            weights[static_cast<size_t>(tensors[1].values.data() - weights.data()) + 2] = NAN;
+          });
   refused("'item_embedding.variance' holds -1 at place", [](auto& tensors, auto& weights) {
     weights[static_cast<size_t>(tensors[tensors.size() - 2].values.data() - weights.data())] = -1;
   });
@@ -386,7 +426,8 @@ TEST(TorchNames, WrongTensors_AreNamed) {
 
 // Shapes that no model may have are refused before anything is allocated by them.
 TEST(TorchNames, EmptyTensorsOfHugeShapes_AreRefused) {
-  const std::string header = R"({"item_embedding.weight":{"dtype":"F32","shape":[9223372036854775807,0],"data_offsets":[0,0]}})";
+  const std::string header =
+      R"({"item_embedding.weight":{"dtype":"F32","shape":[9223372036854775807,0],"data_offsets":[0,0]}})";
   const Parsed parsed(FileOf(header, 0));
   ASSERT_TRUE(parsed.result.ok());
   EXPECT_FALSE(ArchitectureOfShapes("f", *parsed.result).ok());

@@ -47,8 +47,14 @@ double CheckSoftmaxStats(const OpTable& ops, const Logits& s, uint64_t seed) {
     const size_t n = std::min(s.classes - first, 1 + random() % (random() % 2 ? 16 : 100));
     // In the last tile: an error of max is one of lse.
     PlanPerturbation(first + n == s.classes ? stats.at(0, wrong) : nullptr, 4 * tolerance(wrong));
-    ops.softmax_stats({.z_RN = z.at(0, first), .ldz = z.ld(), .target_R = target.data(), .max_R = stats.at(0, 0),
-                       .sum_R = stats.at(1, 0), .target_logit_R = stats.at(2, 0), .rows = s.rows, .n = n,
+    ops.softmax_stats({.z_RN = z.at(0, first),
+                       .ldz = z.ld(),
+                       .target_R = target.data(),
+                       .max_R = stats.at(0, 0),
+                       .sum_R = stats.at(1, 0),
+                       .target_logit_R = stats.at(2, 0),
+                       .rows = s.rows,
+                       .n = n,
                        .first = static_cast<int32_t>(first)});
     first += n;
   }
@@ -85,8 +91,14 @@ double CheckCrossEntropyGradient(const OpTable& ops, const Logits& s, uint64_t s
   }
   const size_t row = random() % s.rows;
   PlanPerturbation(z.at(row, random() % s.classes), 4 * 2e-6 * std::max(*weight.at(0, row), 1e-6f));
-  ops.cross_entropy_gradient({.z_RN = z.data(), .ldz = z.ld(), .target_R = target.data(), .lse_R = lse.data(),
-                              .weight_R = weight.data(), .rows = s.rows, .n = s.classes, .first = first});
+  ops.cross_entropy_gradient({.z_RN = z.data(),
+                              .ldz = z.ld(),
+                              .target_R = target.data(),
+                              .lse_R = lse.data(),
+                              .weight_R = weight.data(),
+                              .rows = s.rows,
+                              .n = s.classes,
+                              .first = first});
   ErrorMeter meter;
   for (size_t r = 0; r < s.rows; ++r) {
     const double w = *weight.at(0, r);
@@ -100,7 +112,8 @@ double CheckCrossEntropyGradient(const OpTable& ops, const Logits& s, uint64_t s
   return meter.worst();
 }
 
-// The exponentials of a tile in place, after a tile that raised or did not raise the maximum, and the gradient made from them.
+// The exponentials of a tile in place, after a tile that raised or did not raise the maximum, and the gradient made
+// from them.
 double CheckKeptExponentials(const OpTable& ops, const Logits& s, uint64_t seed) {
   std::mt19937_64 random(seed);
   GuardedMatrix z(s.rows, s.classes, s.classes + s.pad), stats(3, s.rows, s.rows);
@@ -115,8 +128,16 @@ double CheckKeptExponentials(const OpTable& ops, const Logits& s, uint64_t seed)
     target.push_back(static_cast<int32_t>(random() % (s.classes + 1)) - 1);
     weight.push_back(s.rows > 1 && r == 1 ? 0 : 0.5f + static_cast<float>(random() % 8));
   }
-  ops.softmax_stats({.z_RN = z.data(), .ldz = z.ld(), .target_R = target.data(), .max_R = stats.at(0, 0), .sum_R = stats.at(1, 0),
-                     .target_logit_R = stats.at(2, 0), .rows = s.rows, .n = s.classes, .first = 0, .exp_RN = z.data()});
+  ops.softmax_stats({.z_RN = z.data(),
+                     .ldz = z.ld(),
+                     .target_R = target.data(),
+                     .max_R = stats.at(0, 0),
+                     .sum_R = stats.at(1, 0),
+                     .target_logit_R = stats.at(2, 0),
+                     .rows = s.rows,
+                     .n = s.classes,
+                     .first = 0,
+                     .exp_RN = z.data()});
   ErrorMeter meter;
   for (size_t r = 0; r < s.rows; ++r) {
     lse.push_back(static_cast<float>(*stats.at(0, r) + std::log(*stats.at(1, r))) + 1.5f);  // of later tiles
@@ -130,12 +151,21 @@ double CheckKeptExponentials(const OpTable& ops, const Logits& s, uint64_t seed)
   }
   const size_t row = random() % s.rows;
   PlanPerturbation(z.at(row, random() % s.classes), 4 * 2e-6 * std::max(weight[row], 1e-6f));
-  ops.cross_entropy_gradient({.z_RN = z.data(), .ldz = z.ld(), .target_R = target.data(), .lse_R = lse.data(), .weight_R = weight.data(),
-                              .rows = s.rows, .n = s.classes, .first = 0, .max_R = stats.at(0, 0)});
+  ops.cross_entropy_gradient({.z_RN = z.data(),
+                              .ldz = z.ld(),
+                              .target_R = target.data(),
+                              .lse_R = lse.data(),
+                              .weight_R = weight.data(),
+                              .rows = s.rows,
+                              .n = s.classes,
+                              .first = 0,
+                              .max_R = stats.at(0, 0)});
   for (size_t r = 0; r < s.rows; ++r) {
     for (size_t j = 0; j < s.classes; ++j) {
       const double hit = target[r] == static_cast<int32_t>(j) ? 1 : 0;
-      meter.Add(*z.at(r, j), weight[r] == 0 ? 0 : (std::exp(double{logits[r * s.classes + j]} - lse[r]) - hit) * weight[r], 2e-6 * weight[r]);
+      meter.Add(*z.at(r, j),
+                weight[r] == 0 ? 0 : (std::exp(double{logits[r * s.classes + j]} - lse[r]) - hit) * weight[r],
+                2e-6 * weight[r]);
     }
   }
   EXPECT_TRUE(z.GuardsIntact() && stats.GuardsIntact());
@@ -184,13 +214,28 @@ TEST(CrossEntropyGradient, KeptExponentialsGiveNoSubnormalNumbers) {
     for (size_t j = 0; j < 100; ++j) z.push_back(-static_cast<float>(j));
     const int32_t target = -1;
     float max = -kInfinity, sum = 0, target_logit = 0;
-    ops->softmax_stats({.z_RN = z.data(), .ldz = 100, .target_R = &target, .max_R = &max, .sum_R = &sum, .target_logit_R = &target_logit, .rows = 1,
-                        .n = 100, .first = 0, .exp_RN = z.data()});
+    ops->softmax_stats({.z_RN = z.data(),
+                        .ldz = 100,
+                        .target_R = &target,
+                        .max_R = &max,
+                        .sum_R = &sum,
+                        .target_logit_R = &target_logit,
+                        .rows = 1,
+                        .n = 100,
+                        .first = 0,
+                        .exp_RN = z.data()});
     for (const float later : {0.0f, 20.0f, 79.0f, 100.0f, 300.0f}) {
       std::vector<float> gradient = z;
       const float lse = max + std::log(sum) + later, weight = 0.5f;
-      ops->cross_entropy_gradient({.z_RN = gradient.data(), .ldz = 100, .target_R = &target, .lse_R = &lse, .weight_R = &weight, .rows = 1, .n = 100,
-                                   .first = 0, .max_R = &max});
+      ops->cross_entropy_gradient({.z_RN = gradient.data(),
+                                   .ldz = 100,
+                                   .target_R = &target,
+                                   .lse_R = &lse,
+                                   .weight_R = &weight,
+                                   .rows = 1,
+                                   .n = 100,
+                                   .first = 0,
+                                   .max_R = &max});
       for (size_t j = 0; j < 100; ++j) {
         const double expected = 0.5 * std::exp(-static_cast<double>(j) - lse);
         EXPECT_NE(std::fpclassify(gradient[j]), FP_SUBNORMAL) << ops->name << ", " << j << " below, lse " << lse;
@@ -207,10 +252,23 @@ TEST(Softmax, NoRowsAndNoClassesTouchNothing) {
     stats.Fill(7);
     for (size_t rows : {0, 3}) {
       const size_t n = rows == 0 ? 5 : 0;
-      ops->softmax_stats({.z_RN = z.data(), .ldz = 4, .target_R = target, .max_R = stats.at(0, 0),
-                          .sum_R = stats.at(1, 0), .target_logit_R = stats.at(2, 0), .rows = rows, .n = n, .first = 0});
-      ops->cross_entropy_gradient({.z_RN = z.data(), .ldz = 4, .target_R = target, .lse_R = stats.at(0, 0),
-                                   .weight_R = stats.at(1, 0), .rows = rows, .n = n, .first = 0});
+      ops->softmax_stats({.z_RN = z.data(),
+                          .ldz = 4,
+                          .target_R = target,
+                          .max_R = stats.at(0, 0),
+                          .sum_R = stats.at(1, 0),
+                          .target_logit_R = stats.at(2, 0),
+                          .rows = rows,
+                          .n = n,
+                          .first = 0});
+      ops->cross_entropy_gradient({.z_RN = z.data(),
+                                   .ldz = 4,
+                                   .target_R = target,
+                                   .lse_R = stats.at(0, 0),
+                                   .weight_R = stats.at(1, 0),
+                                   .rows = rows,
+                                   .n = n,
+                                   .first = 0});
     }
     EXPECT_TRUE(z.GuardsIntact());
     for (size_t i = 0; i < 9; ++i) EXPECT_EQ(*stats.at(i / 3, i % 3), 7);
@@ -224,11 +282,25 @@ TEST(Softmax, NothingIsReadOrWrittenPastTheEndOfABuffer) {
         for (bool kept : {false, true}) {
           PageEndFloats z(rows * n), max(rows), sum(rows), target_logit(rows);
           const std::vector<int32_t> target(rows, 0);
-          ops->softmax_stats({.z_RN = z.data(), .ldz = n, .target_R = target.data(), .max_R = max.data(),
-                              .sum_R = sum.data(), .target_logit_R = target_logit.data(), .rows = rows, .n = n,
-                              .first = 0, .exp_RN = kept ? z.data() : nullptr});
-          ops->cross_entropy_gradient({.z_RN = z.data(), .ldz = n, .target_R = target.data(), .lse_R = max.data(),
-                                       .weight_R = sum.data(), .rows = rows, .n = n, .first = 0, .max_R = kept ? max.data() : nullptr});
+          ops->softmax_stats({.z_RN = z.data(),
+                              .ldz = n,
+                              .target_R = target.data(),
+                              .max_R = max.data(),
+                              .sum_R = sum.data(),
+                              .target_logit_R = target_logit.data(),
+                              .rows = rows,
+                              .n = n,
+                              .first = 0,
+                              .exp_RN = kept ? z.data() : nullptr});
+          ops->cross_entropy_gradient({.z_RN = z.data(),
+                                       .ldz = n,
+                                       .target_R = target.data(),
+                                       .lse_R = max.data(),
+                                       .weight_R = sum.data(),
+                                       .rows = rows,
+                                       .n = n,
+                                       .first = 0,
+                                       .max_R = kept ? max.data() : nullptr});
         }
       }
     }
@@ -244,8 +316,14 @@ TEST(CrossEntropyGradient, ProbabilitiesKeepTheirRelativePrecision) {
     z = x;
     const int32_t target = -1;
     const float lse = 0, weight = 1;
-    ops->cross_entropy_gradient({.z_RN = z.data(), .ldz = kCount, .target_R = &target, .lse_R = &lse,
-                                 .weight_R = &weight, .rows = 1, .n = kCount, .first = 0});
+    ops->cross_entropy_gradient({.z_RN = z.data(),
+                                 .ldz = kCount,
+                                 .target_R = &target,
+                                 .lse_R = &lse,
+                                 .weight_R = &weight,
+                                 .rows = 1,
+                                 .n = kCount,
+                                 .first = 0});
     ErrorMeter meter;
     for (size_t i = 0; i < kCount; ++i) meter.Add(z[i], std::exp(static_cast<double>(x[i])), 1e-7 * std::exp(x[i]));
     EXPECT_LE(meter.worst(), 1) << ops->name;
@@ -264,12 +342,27 @@ TEST(Softmax, NanLogitsReachTheSumAndTheGradient) {
         z[at] = kNan;
         float max = -kInfinity, sum = 0, target_logit = 0;
         const int32_t target = 0;
-        ops->softmax_stats({.z_RN = z.data(), .ldz = n, .target_R = &target, .max_R = &max, .sum_R = &sum,
-                            .target_logit_R = &target_logit, .rows = 1, .n = n, .first = 0, .exp_RN = kept ? z.data() : nullptr});
+        ops->softmax_stats({.z_RN = z.data(),
+                            .ldz = n,
+                            .target_R = &target,
+                            .max_R = &max,
+                            .sum_R = &sum,
+                            .target_logit_R = &target_logit,
+                            .rows = 1,
+                            .n = n,
+                            .first = 0,
+                            .exp_RN = kept ? z.data() : nullptr});
         EXPECT_TRUE(std::isnan(max + std::log(sum))) << ops->name << ", " << at << " of " << n;
         const float lse = 2, weight = 1;
-        ops->cross_entropy_gradient({.z_RN = z.data(), .ldz = n, .target_R = &target, .lse_R = &lse,
-                                     .weight_R = &weight, .rows = 1, .n = n, .first = 0, .max_R = kept ? &max : nullptr});
+        ops->cross_entropy_gradient({.z_RN = z.data(),
+                                     .ldz = n,
+                                     .target_R = &target,
+                                     .lse_R = &lse,
+                                     .weight_R = &weight,
+                                     .rows = 1,
+                                     .n = n,
+                                     .first = 0,
+                                     .max_R = kept ? &max : nullptr});
         EXPECT_TRUE(std::isnan(z[at])) << ops->name << ", " << at << " of " << n;
       }
     }

@@ -28,7 +28,8 @@ std::vector<double> Flatten(const Architecture& a, const RowSet& rows, std::span
   std::vector<double> flat(FlatSize(parameters), 0.0);
   for (size_t i = parameters[1].offset; i < flat.size(); ++i) flat[i] = sum[layout.dense(i)];
   for (size_t slot = 0; slot < rows.size(); ++slot) {
-    for (size_t k = 0; k < a.width; ++k) flat[static_cast<size_t>(rows.rows()[slot]) * a.width + k] = sum[layout.slot(slot) + k];
+    for (size_t k = 0; k < a.width; ++k)
+      flat[static_cast<size_t>(rows.rows()[slot]) * a.width + k] = sum[layout.slot(slot) + k];
   }
   return flat;
 }
@@ -51,8 +52,9 @@ struct Seen {
   std::vector<double> gradient;
 };
 
-Seen RunRecord(const Architecture& a, const std::vector<float>& weights, const kernels::OpTable& ops, const Record& record, const RowSet& rows,
-               const ClipRule& clip, std::span<const int32_t> negatives = {}) {
+Seen RunRecord(const Architecture& a, const std::vector<float>& weights, const kernels::OpTable& ops,
+               const Record& record, const RowSet& rows, const ClipRule& clip,
+               std::span<const int32_t> negatives = {}) {
   const Recommender graph(a, ops, negatives.size());
   Buffers buffers = graph.AllocateForTraining();
   AlignedArray<float> packed(graph.pack_plan().size());
@@ -66,12 +68,17 @@ Seen RunRecord(const Architecture& a, const std::vector<float>& weights, const k
     bias.push_back(std::log(static_cast<float>(a.num_items) / negatives.size()) + learned);
   }
   AlignedArray<float> packed_negatives(ops.packed_size(negatives.size(), a.width));
-  ops.pack_weights({.w_NK = gathered.data(), .ldw = a.width, .packed = packed_negatives.data(), .n = negatives.size(), .k = a.width});
+  ops.pack_weights({.w_NK = gathered.data(),
+                    .ldw = a.width,
+                    .packed = packed_negatives.data(),
+                    .n = negatives.size(),
+                    .k = a.width});
   const Negatives view_negatives{negatives, gathered.data(), packed_negatives.data(), bias.data()};
   RecordContext context{.weights = view, .buffers = buffers, .negatives = &view_negatives};
   const SparseLayout layout(graph.parameters());
   FloatGradientSum sum(ops, layout.size(rows.size()), 1);
-  SparseGradients gradients(ops, {.parameters = graph.parameters(), .max_rows = a.max_length, .worker = 0}, rows, clip, sum);
+  SparseGradients gradients(ops, {.parameters = graph.parameters(), .max_rows = a.max_length, .worker = 0}, rows, clip,
+                            sum);
   double targets = 0;
   for (int32_t id : record.targets) targets += id >= 0;
   struct None final : HeadReplay {
@@ -104,8 +111,8 @@ TEST_P(Sparse, MaskedGradientAndNormEqualDualNumbers) {
   for (const auto& record : {RandomRecord(a.num_items, a.max_length, 4), RandomRecord(a.num_items, a.max_length, 4, 2),
                              testing::EndsRecord(a.num_items)}) {
     const std::vector<double> naive = testing::NaiveGradient(a, weights, record.view());
-    for (const std::vector<int32_t>& kept : {std::vector<int32_t>{0, 2, 5}, std::vector<int32_t>{},
-                                             std::vector<int32_t>{0, 1, 2, 3, 4, 5, 6, 7, 8}}) {
+    for (const std::vector<int32_t>& kept :
+         {std::vector<int32_t>{0, 2, 5}, std::vector<int32_t>{}, std::vector<int32_t>{0, 1, 2, 3, 4, 5, 6, 7, 8}}) {
       RowSet rows(a.num_items);
       for (int32_t row : kept) rows.Insert(row);
       std::vector<double> expected = naive;
@@ -126,12 +133,13 @@ TEST_P(Sparse, MaskedGradientAndNormEqualDualNumbers) {
 TEST_P(Sparse, SampledSoftmaxEqualsDualNumbers) {
   const Architecture a = TiedArchitectures()[GetParam()];
   const std::vector<float> weights = RandomWeights(a, 22);
-  const std::pair<testing::OwnedRecord, std::vector<int32_t>> cases[] = {{RandomRecord(a.num_items, a.max_length, 6, 1), {1, 3, 4, 8}},
-                                                                         {testing::EndsRecord(a.num_items), {0, 3, 4, 8}}};
+  const std::pair<testing::OwnedRecord, std::vector<int32_t>> cases[] = {
+      {RandomRecord(a.num_items, a.max_length, 6, 1), {1, 3, 4, 8}}, {testing::EndsRecord(a.num_items), {0, 3, 4, 8}}};
   for (const auto& [record, negatives] : cases) {
     const std::vector<double> naive = testing::NaiveGradient(a, weights, record.view(), negatives);
-    for (const std::vector<int32_t>& kept : {std::vector<int32_t>{1, 3, 4, 8}, std::vector<int32_t>{0, 1, 2, 3, 4, 5, 6, 7, 8},
-                                             std::vector<int32_t>{3, 5}}) {
+    for (const std::vector<int32_t>& kept :
+         {std::vector<int32_t>{1, 3, 4, 8}, std::vector<int32_t>{0, 1, 2, 3, 4, 5, 6, 7, 8},
+          std::vector<int32_t>{3, 5}}) {
       RowSet rows(a.num_items);
       for (int32_t row : kept) rows.Insert(row);
       std::vector<double> expected = naive;
@@ -188,7 +196,8 @@ TEST(ContributionMap, SurvivorsHaveTheDenseDistribution) {
   const double c1 = 1, sigma = 0.7, tau = 0.9;
   std::vector<double> counts(num_rows, 0.0);
   for (const auto& i : items) {
-    for (int32_t row : i) counts[static_cast<size_t>(row)] += std::min(1.0, c1 / std::sqrt(static_cast<double>(i.size())));
+    for (int32_t row : i)
+      counts[static_cast<size_t>(row)] += std::min(1.0, c1 / std::sqrt(static_cast<double>(i.size())));
   }
   for (bool masked : {false, true}) {
     RowSet allowed(num_rows);
@@ -199,7 +208,8 @@ TEST(ContributionMap, SurvivorsHaveTheDenseDistribution) {
       mean[3] = 1 / std::sqrt(2.0) + 3;
       mean[7] = 1 / std::sqrt(2.0);
     }
-    ContributionMap map(num_rows, {.clipping_norm = c1, .threshold = tau, .noise_multiplier = sigma}, masked ? &allowed : nullptr);
+    ContributionMap map(num_rows, {.clipping_norm = c1, .threshold = tau, .noise_multiplier = sigma},
+                        masked ? &allowed : nullptr);
     RandomStream noise = RandomStream::Reproducible(8, StreamPurpose::kNoise);
     const int runs = 4000;
     std::vector<double> seen(num_rows, 0.0), pairs(num_rows, 0.0);

@@ -1,4 +1,5 @@
-// Training with DP-FEST, DP-AdaFEST and sampled softmax: which rows move, what is charged, what is refused; all of it learns.
+// Training with DP-FEST, DP-AdaFEST and sampled softmax: which rows move, what is charged, what is refused; all of it
+// learns.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,8 +20,14 @@ class SparseTraining : public testing::RingTraining {
   SparseTraining() : RingTraining(200) {}
 
   TrainingOptions Options(Method method, double noise = 0.05) {
-    return {.method = method, .sampling = Sampling::kPoisson, .num_steps = 100, .expected_batch = 100, .num_records_public = 200,
-            .optimizer = {.learning_rate = 0.02f}, .seed = 5, .num_threads = 2,
+    return {.method = method,
+            .sampling = Sampling::kPoisson,
+            .num_steps = 100,
+            .expected_batch = 100,
+            .num_records_public = 200,
+            .optimizer = {.learning_rate = 0.02f},
+            .seed = 5,
+            .num_threads = 2,
             .privacy = {.noise_multiplier = noise, .ledger = &ledger_, .run = "sparse", .reproducible_seed = 9},
             .sparse = {.map_threshold = 0.4}};
   }
@@ -36,7 +43,8 @@ class SparseTraining : public testing::RingTraining {
     std::vector<int32_t> changed;
     for (size_t row = 0; row < kSmall.num_items; ++row) {
       const auto first = static_cast<std::ptrdiff_t>(row * kSmall.width);
-      const bool same = std::equal(start_.begin() + first, start_.begin() + first + kSmall.width, trainer.weights().begin() + first);
+      const bool same =
+          std::equal(start_.begin() + first, start_.begin() + first + kSmall.width, trainer.weights().begin() + first);
       if (!same) changed.push_back(static_cast<int32_t>(row));
     }
     return changed;
@@ -86,8 +94,11 @@ TEST_F(SparseTraining, PrintedDeviationsAreOfTheTrainedRowsOnly) {
   start_.resize(FlatSize(parameters), 0.0f);
   const std::vector<int32_t> rows = {0, 3, 5, 8, 13, 29};
   const std::vector<float> frequencies(a.num_items, 0.5f);
-  for (const auto& [method, negatives, all] : {std::tuple{Method::kFest, 0u, false}, {Method::kAdaFestPlus, 0u, false}, {Method::kAdaFest, 0u, true},
-                                               {Method::kPhantom, 0u, true}, {Method::kFest, 8u, true}}) {
+  for (const auto& [method, negatives, all] : {std::tuple{Method::kFest, 0u, false},
+                                               {Method::kAdaFestPlus, 0u, false},
+                                               {Method::kAdaFest, 0u, true},
+                                               {Method::kPhantom, 0u, true},
+                                               {Method::kFest, 8u, true}}) {
     TrainingOptions o = Options(method);
     o.num_negatives = negatives;
     o.sparse.rows = rows;
@@ -97,7 +108,8 @@ TEST_F(SparseTraining, PrintedDeviationsAreOfTheTrainedRowsOnly) {
     ASSERT_TRUE((*trainer)->Step().ok());
     for (size_t i = 0; i < a.num_items; ++i) {
       const bool trained = all || std::binary_search(rows.begin(), rows.end(), static_cast<int32_t>(i));
-      EXPECT_EQ((*trainer)->weights()[variances.offset + i] > 0, trained) << "row " << i << ", method " << static_cast<int>(method);
+      EXPECT_EQ((*trainer)->weights()[variances.offset + i] > 0, trained)
+          << "row " << i << ", method " << static_cast<int>(method);
     }
   }
 }

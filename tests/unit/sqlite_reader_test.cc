@@ -22,7 +22,8 @@ using std::string_literals::operator""s;
 
 // A table of events with these rows, as SQL has them.
 std::string TableOf(const std::string& name, const std::string& rows) {
-  return "CREATE TABLE " + name + "(user, item, time);" + (rows.empty() ? "" : "INSERT INTO " + name + " VALUES" + rows + ";");
+  return "CREATE TABLE " + name + "(user, item, time);" +
+         (rows.empty() ? "" : "INSERT INTO " + name + " VALUES" + rows + ";");
 }
 
 TEST(Sqlite, Rows_AreInTimeOrderThenRowid) {
@@ -53,69 +54,85 @@ TEST(Sqlite, OtherTablesAndColumns_AreChosenByName) {
 TEST(Sqlite, BadTables_AreNamed) {
   const LogFolder folder;
   const std::string path = folder.MakeDatabase(
-      "log.db", TableOf("events", "") + "CREATE TABLE other(x, y);" + TableOf("nulls", "('a','b',1),('a',NULL,1)") + TableOf("blobs", "(x'00','b',1)") +
-                    TableOf("times", "('a','b','soon')") + TableOf("gone", "('a','b',NULL)") + TableOf("huge", "('a',hex(zeroblob(700000)),1)"));
+      "log.db", TableOf("events", "") + "CREATE TABLE other(x, y);" + TableOf("nulls", "('a','b',1),('a',NULL,1)") +
+                    TableOf("blobs", "(x'00','b',1)") + TableOf("times", "('a','b','soon')") +
+                    TableOf("gone", "('a','b',NULL)") + TableOf("huge", "('a',hex(zeroblob(700000)),1)"));
   const std::pair<const char*, std::string> refused[] = {
       {"events", ": there is no event in it"},
-      {"event", ": there is no table 'event'; the tables are 'events', 'other', 'nulls', 'blobs', 'times', 'gone', 'huge'"},
+      {"event",
+       ": there is no table 'event'; the tables are 'events', 'other', 'nulls', 'blobs', 'times', 'gone', 'huge'"},
       {"other", ", table other: there is no column 'user' or 'user_id'; the columns are 'x', 'y'"},
       {"nulls", ", table nulls, row 2: the item is NULL; allowed is a TEXT or an INTEGER"},
       {"blobs", ", table blobs, row 1: the user is a BLOB; allowed is a TEXT or an INTEGER"},
       {"times", ", table times, row 1: the time is 'soon'" + kAllowedTimes},
       {"gone", ", table gone, row 1: the time is NULL; allowed is a number"},
       {"huge", ": cannot be read as a SQLite database: string or blob too big"}};
-  for (const auto& [table, sentence] : refused) EXPECT_EQ(ToldOfFile(path, Format::kSqlite, {.table = table}), "error: " + path + sentence);
+  for (const auto& [table, sentence] : refused)
+    EXPECT_EQ(ToldOfFile(path, Format::kSqlite, {.table = table}), "error: " + path + sentence);
 }
 
 // A file from elsewhere runs nothing: a view is a program, and so is a virtual table.
 TEST(Sqlite, PrivateRun_LeavesOutBadRowsEachForItself) {
   const LogFolder folder;
   const std::string path = folder.MakeDatabase(
-      "log.db", TableOf("events", "('a','b',1),('a',NULL,1),(x'00','b',1),('a','b','soon'),('a','b',NULL),('a','',2),('a','c',3)"));
+      "log.db",
+      TableOf("events",
+              "('a','b',1),('a',NULL,1),(x'00','b',1),('a','b','soon'),('a','b',NULL),('a','',2),('a','c',3)"));
   EXPECT_FALSE(ReadSequences(path, Format::kAuto, {}).ok());
   const Result<ReadResult> read = ReadSequences(path, Format::kAuto, {.private_run = true});
   ASSERT_TRUE(read.ok()) << read.status().message();
   EXPECT_EQ(Told(read->sequences), "a: b c");
   EXPECT_EQ(read->report.bad_rows, 5u);
-  EXPECT_EQ(read->report.first_bad_row, path + ", table events, row 2: the item is NULL; allowed is a TEXT or an INTEGER");
+  EXPECT_EQ(read->report.first_bad_row,
+            path + ", table events, row 2: the item is NULL; allowed is a TEXT or an INTEGER");
 }
 
 TEST(Sqlite, ViewsAndVirtualTables_AreRefused) {
   const LogFolder folder;
-  const std::string path = folder.MakeDatabase(
-      "log.db", TableOf("events", "('a','b',1)") +
-                    "CREATE VIEW seen AS SELECT * FROM events;"
-                    "CREATE VIEW forever(user, item, time) AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT 'a', 'b', i FROM n;"
-                    "CREATE VIRTUAL TABLE found USING fts5(user, item, time)");
+  const std::string path =
+      folder.MakeDatabase("log.db", TableOf("events", "('a','b',1)") +
+                                        "CREATE VIEW seen AS SELECT * FROM events;"
+                                        "CREATE VIEW forever(user, item, time) AS WITH RECURSIVE n(i) AS (SELECT 1 "
+                                        "UNION ALL SELECT i + 1 FROM n) SELECT 'a', 'b', i FROM n;"
+                                        "CREATE VIRTUAL TABLE found USING fts5(user, item, time)");
   const std::string because = ", which runs what the file says; allowed are tables, whose columns can be named";
-  for (const auto& [table, kind] : {std::pair("seen", "view"), std::pair("forever", "view"), std::pair("found", "virtual")}) {
-    EXPECT_EQ(ToldOfFile(path, Format::kSqlite, {.table = table}), "error: " + path + ": '" + table + "' is no table but a " + kind + because);
+  for (const auto& [table, kind] :
+       {std::pair("seen", "view"), std::pair("forever", "view"), std::pair("found", "virtual")}) {
+    EXPECT_EQ(ToldOfFile(path, Format::kSqlite, {.table = table}),
+              "error: " + path + ": '" + table + "' is no table but a " + kind + because);
   }
   EXPECT_EQ(ToldOfFile(path), "a: b");
 }
 
 TEST(Sqlite, ViewThatTheSchemaCallsATable_IsRefused) {
   const LogFolder folder;
-  const std::string path = folder.MakeDatabase(
-      "log.db", TableOf("events", "('a','b',1)") +
-                    "PRAGMA writable_schema = 1;"
-                    "UPDATE sqlite_schema SET sql = 'CREATE VIEW events(user, item, time) AS SELECT 1, 2, 3' WHERE name = 'events'");
+  const std::string path = folder.MakeDatabase("log.db", TableOf("events", "('a','b',1)") +
+                                                             "PRAGMA writable_schema = 1;"
+                                                             "UPDATE sqlite_schema SET sql = 'CREATE VIEW events(user, "
+                                                             "item, time) AS SELECT 1, 2, 3' WHERE name = 'events'");
   EXPECT_TRUE(ToldOfFile(path).starts_with("error: ")) << ToldOfFile(path);
 }
 
 // Generated columns would be computed on reading.
 TEST(Sqlite, GeneratedColumns_AreNone) {
   const LogFolder folder;
-  const std::string path = folder.MakeDatabase("log.db", "CREATE TABLE events(user, item, time AS (length(hex(zeroblob(400000)))));INSERT INTO events VALUES('a','b')");
-  EXPECT_TRUE(ToldOfFile(path).starts_with("error: " + path + ", table events: there is no column 'time' or 'timestamp'")) << ToldOfFile(path);
+  const std::string path = folder.MakeDatabase(
+      "log.db",
+      "CREATE TABLE events(user, item, time AS (length(hex(zeroblob(400000)))));INSERT INTO events VALUES('a','b')");
+  EXPECT_TRUE(
+      ToldOfFile(path).starts_with("error: " + path + ", table events: there is no column 'time' or 'timestamp'"))
+      << ToldOfFile(path);
 }
 
-// Inner pages that all lead to the next one, 80 times each: a file of 400 KB with 10^16 rows. `first` is SQL before the rows are written.
+// Inner pages that all lead to the next one, 80 times each: a file of 400 KB with 10^16 rows. `first` is SQL before the
+// rows are written.
 std::string MakeEndless(const LogFolder& folder, const std::string& first) {
   constexpr size_t kPage = 512;
   std::string rows;
-  for (int i = 0; i < 20000; ++i) rows += (i == 0 ? "('u" : ",('u") + std::to_string(i % 7) + "','item','" + std::to_string(i) + "')";
-  std::ifstream in(folder.MakeDatabase("good.db", "PRAGMA page_size=512;" + first + TableOf("events", rows)), std::ios::binary);
+  for (int i = 0; i < 20000; ++i)
+    rows += (i == 0 ? "('u" : ",('u") + std::to_string(i % 7) + "','item','" + std::to_string(i) + "')";
+  std::ifstream in(folder.MakeDatabase("good.db", "PRAGMA page_size=512;" + first + TableOf("events", rows)),
+                   std::ios::binary);
   std::string bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
   std::vector<size_t> inner;
   size_t leaf = 0;
@@ -125,7 +142,8 @@ std::string MakeEndless(const LogFolder& folder, const std::string& first) {
   }
   EXPECT_GE(inner.size(), 9u);
   const auto put = [&](size_t at, size_t page) {
-    for (size_t i = 0; i < 4; ++i) bytes[at + i] = static_cast<char>((page + 1) >> (24 - 8 * i));  // pages are numbered from 1
+    // Pages are numbered from 1.
+    for (size_t i = 0; i < 4; ++i) bytes[at + i] = static_cast<char>((page + 1) >> (24 - 8 * i));
   };
   for (size_t i = 0; i < 9; ++i) {
     const size_t at = inner[i] * kPage, next = i + 1 < 9 ? inner[i + 1] : leaf;
@@ -138,13 +156,15 @@ std::string MakeEndless(const LogFolder& folder, const std::string& first) {
   return folder.Write("round.db", bytes);
 }
 
-const std::string kTooMuchWork = "takes more work to read than a file of its size can need: it is damaged, or made to keep a reader busy";
+const std::string kTooMuchWork =
+    "takes more work to read than a file of its size can need: it is damaged, or made to keep a reader busy";
 
 TEST(Sqlite, PagesThatAreNamedAgainAndAgain_EndTheReading) {
   const LogFolder folder;
   const std::string path = MakeEndless(folder, "");
   EXPECT_EQ(ToldOfFile(path), "error: " + path + ": " + kTooMuchWork);
-  EXPECT_EQ(EventLog::Open(path).status().message(), "event log '" + path + "': " + kTooMuchWork);  // it would make its index
+  // It would make its index.
+  EXPECT_EQ(EventLog::Open(path).status().message(), "event log '" + path + "': " + kTooMuchWork);
 }
 
 TEST(EventLog, PagesThatAreNamedAgainAndAgain_EndAHistory) {
@@ -160,9 +180,10 @@ TEST(EventLog, PagesThatAreNamedAgainAndAgain_EndAHistory) {
 // Rows as small as they come are far from the bound on work.
 TEST(Sqlite, ManySmallRows_AreRead) {
   const LogFolder folder;
-  const std::string path = folder.MakeDatabase(
-      "log.db", "CREATE TABLE events(user, item, time);"
-                "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000000) INSERT INTO events SELECT 1, 1, 1 FROM n");
+  const std::string path = folder.MakeDatabase("log.db",
+                                               "CREATE TABLE events(user, item, time);"
+                                               "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i "
+                                               "< 1000000) INSERT INTO events SELECT 1, 1, 1 FROM n");
   const Result<ReadResult> read = ReadSequences(path, Format::kSqlite, {});
   ASSERT_TRUE(read.ok()) << read.status().message();
   EXPECT_EQ(read->report.num_events, 1000000u);
@@ -173,19 +194,27 @@ TEST(Sqlite, ManySmallRows_AreRead) {
 
 TEST(Sqlite, NamesThatATerminalActsOn_AreShownWithoutThat) {
   const LogFolder folder;
-  const std::string escape = "\x1b]0;owned\x07\x1b[2J\n", c1 = "\xc2\x9b" "2J", turned = "\xe2\x80\xae" "bd";
+  const std::string escape = "\x1b]0;owned\x07\x1b[2J\n",
+                    c1 = "\xc2\x9b"
+                         "2J",
+                    turned =
+                        "\xe2\x80\xae"
+                        "bd";
   const std::string name = "x" + escape + c1 + turned;
   const std::string path = folder.MakeDatabase(
-      "log" + escape + ".db", "CREATE TABLE \"" + name + "\"(\"" + name + "\", item, time);" + TableOf("events", "('" + name + "','b',1)") +
-                                  TableOf("items", "('a','" + name + "',1)") + TableOf("times", "('a','b','" + name + "')"));
+      "log" + escape + ".db",
+      "CREATE TABLE \"" + name + "\"(\"" + name + "\", item, time);" + TableOf("events", "('" + name + "','b',1)") +
+          TableOf("items", "('a','" + name + "',1)") + TableOf("times", "('a','b','" + name + "')"));
   for (const std::string& table : {"none" + escape, name, "events"s, "items"s, "times"s}) {
     const std::string told = ToldOfFile(path, Format::kSqlite, {.table = table});
     EXPECT_TRUE(told.starts_with("error: ")) << told;
-    for (const char* acted_on : {"\x1b", "\x07", "\n", "\xc2\x9b", "\xe2\x80\xae"}) EXPECT_EQ(told.find(acted_on), std::string::npos) << told;
+    for (const char* acted_on : {"\x1b", "\x07", "\n", "\xc2\x9b", "\xe2\x80\xae"})
+      EXPECT_EQ(told.find(acted_on), std::string::npos) << told;
   }
   // A schema that SQLite itself quotes.
-  const std::string broken = folder.MakeDatabase("broken.db", TableOf("events", "('a','b',1)") + "PRAGMA writable_schema = 1; UPDATE sqlite_schema SET name = '" +
-                                                                  escape + "', sql = 'CREATE TABLE \"" + escape + "\" oops'");
+  const std::string broken = folder.MakeDatabase(
+      "broken.db", TableOf("events", "('a','b',1)") + "PRAGMA writable_schema = 1; UPDATE sqlite_schema SET name = '" +
+                       escape + "', sql = 'CREATE TABLE \"" + escape + "\" oops'");
   const std::string told = ToldOfFile(broken);
   EXPECT_NE(told.find("malformed database schema"), std::string::npos) << told;
   EXPECT_EQ(told.find('\x1b'), std::string::npos) << told;
@@ -204,10 +233,14 @@ TEST(Sqlite, WhatIsNoFilesName_IsRefused) {
 TEST(Sqlite, FilesWithoutTables_AreNamed) {
   const LogFolder folder;
   const std::pair<std::string, std::string> refused[] = {
-      {folder.MakeDatabase("empty.db", "CREATE TABLE t(x); DROP TABLE t"), ": there is no table 'events'; there is none at all"},
-      {folder.Write("text.db", "no database, but longer than the header of one would have been........................................"),
+      {folder.MakeDatabase("empty.db", "CREATE TABLE t(x); DROP TABLE t"),
+       ": there is no table 'events'; there is none at all"},
+      {folder.Write(
+           "text.db",
+           "no database, but longer than the header of one would have been........................................"),
        ": cannot be read as a SQLite database: file is not a database"}};
-  for (const auto& [path, sentence] : refused) EXPECT_EQ(ToldOfFile(path, Format::kSqlite), "error: " + path + sentence);
+  for (const auto& [path, sentence] : refused)
+    EXPECT_EQ(ToldOfFile(path, Format::kSqlite), "error: " + path + sentence);
 }
 
 TEST(Sqlite, Reading_LeavesNothingBehindAndCreatesNothing) {
@@ -267,9 +300,13 @@ constexpr char kLong[] = "(instr(hex(zeroblob(4000000)), hex(zeroblob(2000000)) 
 TEST(EventLog, WhatTheFileWouldRunOnAppending_DoesNotRun) {
   const LogFolder folder;
   const std::pair<const char*, std::string> files[] = {
-      {"trigger.db", TableOf("events", "('anna','tea',1)") + "CREATE TRIGGER t AFTER INSERT ON events BEGIN " + kForever + "; END"},
-      {"before.db", TableOf("events", "('anna','tea',1)") + "CREATE TRIGGER t BEFORE INSERT ON events BEGIN INSERT INTO events VALUES ('anna', 'more', 7); END"},
-      {"check.db", "CREATE TABLE events(user, item, time, CHECK (time = 1 OR " + std::string(kLong) + "));INSERT INTO events VALUES('anna','tea',1)"}};
+      {"trigger.db",
+       TableOf("events", "('anna','tea',1)") + "CREATE TRIGGER t AFTER INSERT ON events BEGIN " + kForever + "; END"},
+      {"before.db",
+       TableOf("events", "('anna','tea',1)") +
+           "CREATE TRIGGER t BEFORE INSERT ON events BEGIN INSERT INTO events VALUES ('anna', 'more', 7); END"},
+      {"check.db", "CREATE TABLE events(user, item, time, CHECK (time = 1 OR " + std::string(kLong) +
+                       "));INSERT INTO events VALUES('anna','tea',1)"}};
   for (const auto& [name, sql] : files) {
     const std::string path = folder.MakeDatabase(name, sql);
     Result<EventLog> log = EventLog::Open(path);
@@ -285,15 +322,22 @@ TEST(EventLog, WhatIsNoPlainTable_IsRefused) {
   const std::string end = ", which runs what the file says; allowed is a table with the columns user, item and time";
   const std::string computed = "; allowed are constants, and indexes of columns";
   const std::pair<std::string, std::string> files[] = {
-      {"CREATE VIEW events(user, item, time) AS SELECT 1, 2, 3; CREATE TRIGGER t INSTEAD OF INSERT ON events BEGIN SELECT 1; END", "'events' is no table but a view" + end},
+      {"CREATE VIEW events(user, item, time) AS SELECT 1, 2, 3; CREATE TRIGGER t INSTEAD OF INSERT ON events BEGIN "
+       "SELECT 1; END",
+       "'events' is no table but a view" + end},
       {"CREATE VIRTUAL TABLE events USING fts5(user, item, time)", "'events' is no table but a virtual" + end},
       {"CREATE TABLE events(user, item)", "the table events has no column 'time'; the columns are 'user', 'item'"},
-      {"CREATE TABLE events(a, \"b\n\", c, item, time)", "the table events has no column 'user'; the columns are 'a', 'b?', 'c', 'item', 'time'"},
+      {"CREATE TABLE events(a, \"b\n\", c, item, time)",
+       "the table events has no column 'user'; the columns are 'a', 'b?', 'c', 'item', 'time'"},
       {"CREATE TABLE events(user, item, time AS (1))", "the table events computes its column 'time'" + computed},
-      {"CREATE TABLE events(user, item, time, more AS " + std::string(kLong) + " STORED)", "the table events computes its column 'more'" + computed},
-      {"CREATE TABLE events(user, item, time, more DEFAULT " + std::string(kLong) + ")", "the table events computes its column 'more'" + computed},
-      {"CREATE TABLE events(user, item, time); CREATE INDEX slow ON events(" + std::string(kLong) + ")", "the table events computes its index 'slow'" + computed},
-      {"CREATE TABLE events(user, item, time); CREATE INDEX some ON events(user) WHERE " + std::string(kLong), "the table events computes its index 'some'" + computed}};
+      {"CREATE TABLE events(user, item, time, more AS " + std::string(kLong) + " STORED)",
+       "the table events computes its column 'more'" + computed},
+      {"CREATE TABLE events(user, item, time, more DEFAULT " + std::string(kLong) + ")",
+       "the table events computes its column 'more'" + computed},
+      {"CREATE TABLE events(user, item, time); CREATE INDEX slow ON events(" + std::string(kLong) + ")",
+       "the table events computes its index 'slow'" + computed},
+      {"CREATE TABLE events(user, item, time); CREATE INDEX some ON events(user) WHERE " + std::string(kLong),
+       "the table events computes its index 'some'" + computed}};
   for (const auto& [sql, sentence] : files) {
     std::filesystem::remove(folder / "log.db");
     const std::string path = folder.MakeDatabase("log.db", sql);
@@ -307,16 +351,21 @@ TEST(EventLog, WhatIsNoPlainTable_IsRefused) {
 TEST(EventLog, ALedger_IsNoLog) {
   const LogFolder folder;
   const std::string path = folder.MakeDatabase("a.ledger", "CREATE TABLE entries(x); PRAGMA application_id = 7");
-  EXPECT_EQ(EventLog::Open(path).status().message(), "event log '" + path + "': is a database of another kind (application id 7), such as a ledger");
+  EXPECT_EQ(EventLog::Open(path).status().message(),
+            "event log '" + path + "': is a database of another kind (application id 7), such as a ledger");
 }
 
 // A table that an app has made may have more to it.
 TEST(EventLog, MoreColumnsThanItsOwn_AreLeftToTheirDefaults) {
   const LogFolder folder;
-  const std::string path = folder.MakeDatabase(
-      "log.db", "CREATE TABLE Events(id INTEGER PRIMARY KEY AUTOINCREMENT, user VARCHAR(64) NOT NULL, item TEXT NOT NULL CHECK (length(item) > 0), time INTEGER,"
-                "note TEXT DEFAULT 'none', made TEXT DEFAULT CURRENT_TIMESTAMP, number NOT NULL DEFAULT -1, UNIQUE(user, item, time));"
-                "CREATE INDEX by_item ON events(item, time); CREATE TABLE other(x); INSERT INTO events(user, item, time) VALUES('anna', 'tea', 1)");
+  const std::string path =
+      folder.MakeDatabase("log.db",
+                          "CREATE TABLE Events(id INTEGER PRIMARY KEY AUTOINCREMENT, user VARCHAR(64) NOT NULL, item "
+                          "TEXT NOT NULL CHECK (length(item) > 0), time INTEGER,"
+                          "note TEXT DEFAULT 'none', made TEXT DEFAULT CURRENT_TIMESTAMP, number NOT NULL DEFAULT -1, "
+                          "UNIQUE(user, item, time));"
+                          "CREATE INDEX by_item ON events(item, time); CREATE TABLE other(x); INSERT INTO events(user, "
+                          "item, time) VALUES('anna', 'tea', 1)");
   Result<EventLog> log = EventLog::Open(path);
   ASSERT_TRUE(log.ok()) << log.status().message();
   EXPECT_TRUE(log->Append({.user = "anna", .item = "cake", .time = 2}).ok());
@@ -346,7 +395,9 @@ TEST(Sqlite, RandomDamage_IsRefusedOrSound) {
     const std::string n = std::to_string(i);
     rows += (i == 0 ? "('u" : ",('u") + std::to_string(i % 7) + "','item" + n + "'," + n + ")";
   }
-  std::ifstream in(folder.MakeDatabase("good.db", "PRAGMA page_size=512;" + TableOf("events", rows) + "CREATE INDEX i ON events(user, time)"), std::ios::binary);
+  std::ifstream in(folder.MakeDatabase("good.db", "PRAGMA page_size=512;" + TableOf("events", rows) +
+                                                      "CREATE INDEX i ON events(user, time)"),
+                   std::ios::binary);
   const std::string good((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
   constexpr uint32_t kSeed = 4711;
   SCOPED_TRACE("seed " + std::to_string(kSeed));

@@ -78,7 +78,8 @@ TEST(Statement, JsonHoldsTheSame) {
   std::vector<std::string> keys;
   for (const auto& [key, value] : json.items()) keys.push_back(key);
   EXPECT_EQ(json["statement_version"], 1);
-  EXPECT_EQ(keys, (std::vector<std::string>{"statement_version", "setting", "definition", "accounting", "verification"}));
+  EXPECT_EQ(keys,
+            (std::vector<std::string>{"statement_version", "setting", "definition", "accounting", "verification"}));
   const auto& definition = json["definition"];
   EXPECT_EQ(definition["dataset"], "watch history");
   EXPECT_EQ(definition["run"], "run 7");
@@ -112,8 +113,10 @@ TEST(Statement, EachValueIsOneLineWhateverItHolds) {
   s.parts[0].purpose = forged;
   const std::string text = ToText(s);
   const auto lines = [](const std::string& all) { return std::count(all.begin(), all.end(), '\n'); };
-  EXPECT_EQ(lines(text), lines(plain) + 1 - 3) << text;  // one line for who made it, and three parts fewer that are not protected
-  for (const char* part : {"\x1b", "\r", "\xc2\x9b", "\xe2\x80\xae", "\xff", "\n  epsilon of the data set, all runs: 0.01"}) {
+  // One line for who made it, and three parts fewer that are not protected.
+  EXPECT_EQ(lines(text), lines(plain) + 1 - 3) << text;
+  for (const char* part :
+       {"\x1b", "\r", "\xc2\x9b", "\xe2\x80\xae", "\xff", "\n  epsilon of the data set, all runs: 0.01"}) {
     EXPECT_EQ(text.find(part), std::string::npos) << text;
   }
   const std::string shown = "a?[31mRED??  epsilon of the data set, all runs: 0.01???z?";
@@ -131,7 +134,10 @@ TEST(Statement, WhatTheUnitCoversAndWhoChoseItIsSaid) {
   EXPECT_EQ(ToText(s).find("chosen by: nobody"), std::string::npos);
   s.unit = PrivacyUnit::kUser;
   s.unit_chosen = false;
-  EXPECT_NE(ToText(s).find("which is: everything one user did in this data; where one person made all of it, that is the one record"), std::string::npos);
+  EXPECT_NE(
+      ToText(s).find(
+          "which is: everything one user did in this data; where one person made all of it, that is the one record"),
+      std::string::npos);
   EXPECT_NE(ToText(s).find("the unit was chosen by: nobody"), std::string::npos);
   const auto definition = nlohmann::ordered_json::parse(ToJson(s))["definition"];
   EXPECT_EQ(definition["privacy_unit_chosen"], false);
@@ -230,7 +236,9 @@ TEST(JsonWriter, StringsAreEscaped) {
 
 // Valid JSON may hold them, but a terminal acts on them.
 TEST(JsonWriter, ControlCharactersOfSeveralBytesAreEscaped) {
-  const std::string acted_on = "\xc2\x9b" "2J \xe2\x80\xae \xe2\x81\xa6 \xc2\xa0";
+  const std::string acted_on =
+      "\xc2\x9b"
+      "2J \xe2\x80\xae \xe2\x81\xa6 \xc2\xa0";
   JsonWriter json;
   const std::string text = json.BeginArray().Value(acted_on).EndArray().Take();
   EXPECT_EQ(text, "[\n  \"\\u009b2J \\u202e \\u2066 \xc2\xa0\"\n]\n");

@@ -1,5 +1,6 @@
-// What a step promises, whatever the method: one record more moves what is released by the clipping norm at most, dropout
-// included; nothing that is not finite gets in; what is charged covers what is drawn; runs repeat and go on bit for bit.
+// What a step promises, whatever the method: one record more moves what is released by the clipping norm at most,
+// dropout included; nothing that is not finite gets in; what is charged covers what is drawn; runs repeat and go on bit
+// for bit.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -20,9 +21,14 @@ struct Way {
   Method method;
   uint32_t num_negatives;
 };
-constexpr Way kWays[] = {{"phantom", Method::kPhantom, 0},   {"phantom sampled", Method::kPhantom, 8}, {"rgp", Method::kRgp, 0},
-                         {"fest", Method::kFest, 0},         {"fest sampled", Method::kFest, 8},       {"adafest", Method::kAdaFest, 0},
-                         {"adafest sampled", Method::kAdaFest, 8}, {"adafest+", Method::kAdaFestPlus, 0},
+constexpr Way kWays[] = {{"phantom", Method::kPhantom, 0},
+                         {"phantom sampled", Method::kPhantom, 8},
+                         {"rgp", Method::kRgp, 0},
+                         {"fest", Method::kFest, 0},
+                         {"fest sampled", Method::kFest, 8},
+                         {"adafest", Method::kAdaFest, 0},
+                         {"adafest sampled", Method::kAdaFest, 8},
+                         {"adafest+", Method::kAdaFestPlus, 0},
                          {"adafest+ sampled", Method::kAdaFestPlus, 8}};
 
 class StepGuarantee : public testing::RingTraining {
@@ -30,14 +36,26 @@ class StepGuarantee : public testing::RingTraining {
   StepGuarantee() : RingTraining(59) {}
 
   TrainingOptions Options(const Way& way, double noise) {
-    TrainingOptions o{.method = way.method, .sampling = Sampling::kPoisson, .num_steps = 10, .expected_batch = 30, .num_records_public = 60,
-                      .optimizer = {.learning_rate = 0.01f}, .seed = 5, .num_threads = 2,
-                      .privacy = {.noise_multiplier = noise, .clipping_norm = 0.25, .ledger = &ledger_, .run = way.name, .reproducible_seed = 4},
-                      .sparse = {.map_threshold = 0.4}, .num_negatives = way.num_negatives};
+    TrainingOptions o{.method = way.method,
+                      .sampling = Sampling::kPoisson,
+                      .num_steps = 10,
+                      .expected_batch = 30,
+                      .num_records_public = 60,
+                      .optimizer = {.learning_rate = 0.01f},
+                      .seed = 5,
+                      .num_threads = 2,
+                      .privacy = {.noise_multiplier = noise,
+                                  .clipping_norm = 0.25,
+                                  .ledger = &ledger_,
+                                  .run = way.name,
+                                  .reproducible_seed = 4},
+                      .sparse = {.map_threshold = 0.4},
+                      .num_negatives = way.num_negatives};
     if (way.method == Method::kFest || way.method == Method::kAdaFestPlus) o.sparse.rows = rows_;
     return o;
   }
-  std::unique_ptr<Trainer> Make(const TrainingOptions& o, std::span<const Record> records, const Architecture& a = kSmall) {
+  std::unique_ptr<Trainer> Make(const TrainingOptions& o, std::span<const Record> records,
+                                const Architecture& a = kSmall) {
     auto trainer = Trainer::Create(a, a == kSmall ? start_ : testing::StartWeights(a), records, o);
     EXPECT_TRUE(trainer.ok()) << trainer.status().message();
     return *std::move(trainer);
@@ -59,12 +77,13 @@ class StepGuarantee : public testing::RingTraining {
   const std::vector<int32_t> rows_ = {0, 2, 3, 5, 7, 8, 13, 14, 21, 22, 28};
 };
 
-// The record that joins stands before all others, so nothing that hangs on how many records there are, or on which place
-// among them one has, stays as it was. Its items are repeated, padded, a single one.
+// The record that joins stands before all others, so nothing that hangs on how many records there are, or on which
+// place among them one has, stays as it was. Its items are repeated, padded, a single one.
 TEST_F(StepGuarantee, ARecordThatJoinsMovesNothingButItsOwnShare) {
   const std::vector<int32_t> repeated = {3, 3, 3, 3, 5, 3}, padded = {-1, -1, 7, 8}, single = {2};
   for (const Way& way : kWays) {
-    if (way.method == Method::kAdaFest || way.method == Method::kAdaFestPlus) continue;  // another set may come out: no such bound
+    // Another set may come out: no such bound.
+    if (way.method == Method::kAdaFest || way.method == Method::kAdaFestPlus) continue;
     for (const auto* items : {&repeated, &padded, &single}) {
       std::vector<Record> records = {{*items, *items}};
       records.insert(records.end(), ring_.records.begin(), ring_.records.end());
@@ -73,10 +92,12 @@ TEST_F(StepGuarantee, ARecordThatJoinsMovesNothingButItsOwnShare) {
       o.optimizer = {.kind = OptimizerKind::kSgd, .learning_rate = 60.0f};
       o.dropout = {.embedding = 0.3f, .attention = 0.3f, .residual = 0.3f};
       o.num_threads = 1;
-      const std::vector<float> with = SecondStep(o, records), without = SecondStep(o, std::span<const Record>(records).subspan(1));
+      const std::vector<float> with = SecondStep(o, records),
+                               without = SecondStep(o, std::span<const Record>(records).subspan(1));
       double squares = 0;
       for (size_t i = 0; i < with.size(); ++i) squares += std::pow(static_cast<double>(with[i]) - without[i], 2);
-      EXPECT_LE(std::sqrt(squares), 0.25 * (1 + 1e-3)) << way.name << ", " << items->size() << " items; float weights round";
+      EXPECT_LE(std::sqrt(squares), 0.25 * (1 + 1e-3))
+          << way.name << ", " << items->size() << " items; float weights round";
       EXPECT_GT(std::sqrt(squares), 0.05) << way.name;
     }
   }
@@ -131,7 +152,8 @@ TEST_F(StepGuarantee, EveryMethodRepeatsAndGoesOnBitForBit) {
   }
 }
 
-// Nobody in the batch: what moves the weights is the noise alone, and its deviation is what was paid for, whatever the method.
+// Nobody in the batch: what moves the weights is the noise alone, and its deviation is what was paid for, whatever the
+// method.
 TEST_F(StepGuarantee, TheNoiseOfEveryMethodHasItsDeviation) {
   for (const Way& way : kWays) {
     TrainingOptions o = Options(way, 2.0);
@@ -142,22 +164,26 @@ TEST_F(StepGuarantee, TheNoiseOfEveryMethodHasItsDeviation) {
     double squares = 0, n = 0;
     for (size_t i = 0; i < parameters.size(); ++i) {
       const ParameterSpec& p = parameters[i];
-      if (!p.trained || (way.method == Method::kRgp && p.role != ParameterRole::kVector)) continue;  // RGP: noise in other coordinates
+      // RGP: noise in other coordinates.
+      if (!p.trained || (way.method == Method::kRgp && p.role != ParameterRole::kVector)) continue;
       for (size_t j = p.offset; j < p.offset + p.size(); ++j) {
         const double moved = static_cast<double>(trainer->weights()[j]) - start_[j];
         if (moved == 0 && i == 0) continue;  // a row outside of the set
         squares += moved * moved, n += 1;
       }
     }
-    const double expected = way.method == Method::kAdaFest || way.method == Method::kAdaFestPlus ? SplitNoise(2.0, 1).gradient : 2.0;
+    const double expected =
+        way.method == Method::kAdaFest || way.method == Method::kAdaFestPlus ? SplitNoise(2.0, 1).gradient : 2.0;
     EXPECT_GT(n, 150) << way.name;
-    EXPECT_NEAR(std::sqrt(squares / n) / expected, 1, 5 / std::sqrt(2 * n)) << way.name << "; five standard errors: alpha 6e-7";
+    EXPECT_NEAR(std::sqrt(squares / n) / expected, 1, 5 / std::sqrt(2 * n))
+        << way.name << "; five standard errors: alpha 6e-7";
   }
 }
 
 // A charge that is refused comes before everything that is drawn: no stream has moved.
 TEST_F(StepGuarantee, NothingIsDrawnForAChargeThatIsRefused) {
-  auto other = *privacy::Ledger::Open(folder_ / "zero-out", {.dataset = "ring", .adjacency = privacy::Adjacency::kZeroOut});
+  auto other =
+      *privacy::Ledger::Open(folder_ / "zero-out", {.dataset = "ring", .adjacency = privacy::Adjacency::kZeroOut});
   for (const Way& way : kWays) {
     TrainingOptions o = Options(way, 1.0);
     o.privacy.ledger = &other;
@@ -210,11 +236,12 @@ TEST_F(StepGuarantee, ACheckpointGoesOnOnlyWithTheLedgerThatPaidForIt) {
   EXPECT_TRUE(Make(o, ring_.records)->Restore(saved).ok());
 }
 
-// Touched rows get integer noise, which is what rounding makes of a Gaussian: an untouched row reaches `t` steps where the
-// Gaussian reaches t - 1/2. With 64 steps of noise the half step shows.
+// Touched rows get integer noise, which is what rounding makes of a Gaussian: an untouched row reaches `t` steps where
+// the Gaussian reaches t - 1/2. With 64 steps of noise the half step shows.
 TEST_F(StepGuarantee, UntouchedRowsSurviveLikeTouchedRowsWithoutACount) {
   const double steps = 0x1p-30;
-  const ContributionMap map(1000, {.clipping_norm = 1, .threshold = 64 * steps, .noise_multiplier = 64 * steps}, nullptr);
+  const ContributionMap map(1000, {.clipping_norm = 1, .threshold = 64 * steps, .noise_multiplier = 64 * steps},
+                            nullptr);
   ASSERT_EQ(map.sigma_in_steps(), 64u);
   double all = 0, survive = 0;
   for (int x = -1000; x <= 1000; ++x) {

@@ -255,7 +255,8 @@ TEST(WriteSqliteLog, Database_IsNotReplacedAndAJournalIsRespected) {
   const test::TemporaryFolder folder;
   const std::string path = folder / "events.db";
   ASSERT_TRUE(WriteSqliteLog(path, Make({.num_users = 50})).ok());
-  for (const Status& status : {WriteSqliteLog(path, Make({.num_users = 20})), WriteUserItemText(path, Make({.num_users = 20}))}) {
+  for (const Status& status :
+       {WriteSqliteLog(path, Make({.num_users = 20})), WriteUserItemText(path, Make({.num_users = 20}))}) {
     EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
     EXPECT_NE(status.message().find("will not be replaced"), std::string::npos) << status.message();
   }
@@ -264,9 +265,8 @@ TEST(WriteSqliteLog, Database_IsNotReplacedAndAJournalIsRespected) {
   std::ofstream(path + "-wal") << "";
   const Status status = WriteSqliteLog(path, Make({.num_users = 5}));
   EXPECT_EQ(status.code(), StatusCode::kIo);
-  EXPECT_EQ(status.message(),
-            path + ": will not be replaced while " + path +
-                "-wal is there, which a database left behind: name another file");
+  EXPECT_EQ(status.message(), path + ": will not be replaced while " + path +
+                                  "-wal is there, which a database left behind: name another file");
   EXPECT_FALSE(std::filesystem::exists(path));
   std::filesystem::remove(path + "-wal");
   EXPECT_TRUE(WriteSqliteLog(path, Make({.num_users = 20})).ok());
@@ -275,8 +275,9 @@ TEST(WriteSqliteLog, Database_IsNotReplacedAndAJournalIsRespected) {
 TEST(Write, FolderThatIsNotThere_IsNamedAndNothingIsLeft) {
   const test::TemporaryFolder folder;
   const SynthData data = Make({.num_users = 5});
-  for (const Status& status : {WriteSqliteLog(folder / "no/x", data), WriteUserItemText(folder / "no/x", data),
-                               WriteTable(folder / "no/x", data, Format::kCsv), WriteItemNames(folder / "no/x", data)}) {
+  for (const Status& status :
+       {WriteSqliteLog(folder / "no/x", data), WriteUserItemText(folder / "no/x", data),
+        WriteTable(folder / "no/x", data, Format::kCsv), WriteItemNames(folder / "no/x", data)}) {
     EXPECT_EQ(status.code(), StatusCode::kIo);
     EXPECT_NE(status.message().find(folder / "no/x"), std::string::npos) << status.message();
   }

@@ -28,7 +28,8 @@ class TemporaryFolder {
   std::string operator/(std::string_view name) const { return path_ + "/" + std::string(name); }
   const std::string& path() const { return path_; }
   size_t NumFiles() const {
-    return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(path_), std::filesystem::directory_iterator()));
+    return static_cast<size_t>(
+        std::distance(std::filesystem::directory_iterator(path_), std::filesystem::directory_iterator()));
   }
 
  private:

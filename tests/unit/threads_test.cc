@@ -55,7 +55,8 @@ TEST(Workers, WithoutMoreThreadsTheCallerDoesTheWork) {
     const rlimit none = {64 << 20, 64 << 20};
     if (setrlimit(RLIMIT_AS, &none) != 0) return 1;
     Workers workers(200);
-    if (std::distance(std::filesystem::directory_iterator("/proc/self/task"), {}) > 190) return 3;  // there was room after all
+    // There was room after all.
+    if (std::distance(std::filesystem::directory_iterator("/proc/self/task"), {}) > 190) return 3;
     std::vector<int> done(workers.size(), 0);
     workers.Run([&](size_t worker) { ++done[worker]; });
     return workers.size() == 200 && std::count(done.begin(), done.end(), 1) == 200 ? 0 : 2;
@@ -146,8 +147,14 @@ class TrainingThreads : public testing::RingTraining {
 
   std::vector<float> Train(std::string_view ledger_name, size_t threads, Executor executor = {}) {
     privacy::Ledger ledger = OpenLedger(ledger_name);
-    TrainingOptions o{.method = Method::kPhantom, .sampling = Sampling::kPoisson, .num_steps = 20, .expected_batch = 16, .num_records_public = 40,
-                      .dropout = {0.1f, 0.1f, 0.1f}, .num_threads = threads, .executor = std::move(executor)};
+    TrainingOptions o{.method = Method::kPhantom,
+                      .sampling = Sampling::kPoisson,
+                      .num_steps = 20,
+                      .expected_batch = 16,
+                      .num_records_public = 40,
+                      .dropout = {0.1f, 0.1f, 0.1f},
+                      .num_threads = threads,
+                      .executor = std::move(executor)};
     o.privacy = {.noise_multiplier = 1, .ledger = &ledger, .run = "r", .steps_per_charge = 20, .reproducible_seed = 3};
     auto trainer = *Trainer::Create(kSmall, start_, ring_.records, o);
     for (int i = 0; i < 20; ++i) EXPECT_TRUE(trainer->Step().ok());

@@ -17,7 +17,8 @@
 namespace wisp::testing {
 
 // Initial weights, always the same.
-inline std::vector<float> StartWeights(const Architecture& a, const InitialisationOptions& options = {.table_deviation = 0.1f}) {
+inline std::vector<float> StartWeights(const Architecture& a,
+                                       const InitialisationOptions& options = {.table_deviation = 0.1f}) {
   std::vector<float> weights(FlatSize(ParametersOf(a)));
   auto random = privacy::RandomStream::Reproducible(3, privacy::StreamPurpose::kInitialisation);
   InitialiseWeights(a, options, random, weights);
@@ -48,7 +49,12 @@ class RingTraining : public ::testing::Test {
     return *privacy::Ledger::Open(folder_ / name, {.dataset = "ring", .unit = privacy::PrivacyUnit::kUser});
   }
 
-  static constexpr Architecture kSmall{.num_items = 30, .max_length = 12, .width = 16, .num_heads = 2, .num_blocks = 1, .inner_width = 16,
+  static constexpr Architecture kSmall{.num_items = 30,
+                                       .max_length = 12,
+                                       .width = 16,
+                                       .num_heads = 2,
+                                       .num_blocks = 1,
+                                       .inner_width = 16,
                                        .embedding_scale = 4.0f};
   test::TemporaryFolder folder_;
   Ring ring_;

@@ -41,7 +41,9 @@ class TrainerTest : public testing::RingTraining {
     for (uint64_t i = 0; i < steps; ++i) EXPECT_TRUE(trainer->Step().ok());
     return {trainer->weights().begin(), trainer->weights().end()};
   }
-  Status Refusal(const TrainingOptions& options) { return Trainer::Create(kSmall, start_, ring_.records, options).status(); }
+  Status Refusal(const TrainingOptions& options) {
+    return Trainer::Create(kSmall, start_, ring_.records, options).status();
+  }
 };
 
 TEST_F(TrainerTest, RefusesMoreThreadsThanAllowed) {
@@ -50,7 +52,8 @@ TEST_F(TrainerTest, RefusesMoreThreadsThanAllowed) {
     o.num_threads = threads;
     const Status status = Trainer::Check(kSmall, start_, ring_.records, o);
     EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
-    EXPECT_NE(status.message().find("num_threads is " + std::to_string(threads)), std::string::npos) << status.message();
+    EXPECT_NE(status.message().find("num_threads is " + std::to_string(threads)), std::string::npos)
+        << status.message();
   }
 }
 
@@ -156,11 +159,14 @@ TEST_F(TrainerTest, RestoredPrivateRunPaysAgain) {
 
 TEST_F(TrainerTest, SpentBudgetStopsTheRunAndChangesNothing) {
   Ledger ledger = OpenLedger("l");
-  const auto three = *privacy::Mechanism::PoissonSubsampledGaussian({.noise_multiplier = 1.0, .sampling_probability = 16.0 / 60, .steps = 3});
+  const auto three = *privacy::Mechanism::PoissonSubsampledGaussian(
+      {.noise_multiplier = 1.0, .sampling_probability = 16.0 / 60, .steps = 3});
   const double epsilon = *privacy::PldEpsilon(std::vector{three}, *privacy::Delta::Create(1e-3));
   ASSERT_TRUE(ledger.SetLimit(*privacy::EpsilonDelta::Create(epsilon * 1.01, 1e-3)).ok());
   // Three steps are planned, ten would be taken: the fourth is off the plan, and the filter has no room for it.
-  ASSERT_TRUE(ledger.WritePlan("three", "a test", std::vector<privacy::ChargeRequest>{{.mechanism = three, .loss_slack = 1e-4}}).ok());
+  ASSERT_TRUE(
+      ledger.WritePlan("three", "a test", std::vector<privacy::ChargeRequest>{{.mechanism = three, .loss_slack = 1e-4}})
+          .ok());
   auto trainer = Make(Private(10, &ledger));
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(trainer->Step().ok());
   const std::vector<float> before(trainer->weights().begin(), trainer->weights().end());
@@ -196,7 +202,8 @@ TEST_F(TrainerTest, EmptyBatchesAreNoisedAndNoiseHasItsDeviation) {
   EXPECT_NEAR(sum / n, 0, 5 / std::sqrt(n));
 }
 
-// One record more moves the released sum, before noise, by at most C: seen through SGD with the same reproducible noise.
+// One record more moves the released sum, before noise, by at most C: seen through SGD with the same reproducible
+// noise.
 TEST_F(TrainerTest, OneRecordMoreMovesTheStepByAtMostTheClippingNorm) {
   for (ClipKind kind : {ClipKind::kFlat, ClipKind::kAutomatic}) {
     std::vector<float> moved[2];

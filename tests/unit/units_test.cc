@@ -1,4 +1,5 @@
-// Records smaller than a user: sessions and days. What is in one record, and that taking a unit away takes one record away and no more.
+// Records smaller than a user: sessions and days. What is in one record, and that taking a unit away takes one record
+// away and no more.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -47,56 +48,77 @@ std::string Told(const std::vector<Event>& events, const ReadOptions& options) {
 }
 
 TEST(Units, Session_EndsAfterAPauseLongerThanTheGap) {
-  const std::vector<Event> events = {{"anna", "c", kMorning + 2 * kGap + 1}, {"anna", "a", kMorning}, {"ben", "x", kMorning + 10},
-                                     {"anna", "b", kMorning + kGap},          {"ben", "y", kMorning + 5}};
+  const std::vector<Event> events = {{"anna", "c", kMorning + 2 * kGap + 1},
+                                     {"anna", "a", kMorning},
+                                     {"ben", "x", kMorning + 10},
+                                     {"anna", "b", kMorning + kGap},
+                                     {"ben", "y", kMorning + 5}};
   EXPECT_EQ(Told(events, {.units = kSessions}), "anna: a b; anna: c; ben: y x");
   EXPECT_EQ(Told(events, {}), "anna: a b c; ben: y x");
 }
 
 TEST(Units, Day_IsOfUtc) {
   const int64_t midnight = 19676 * int64_t{86400};
-  const std::vector<Event> events = {{"anna", "a", midnight - 1}, {"anna", "b", midnight}, {"anna", "c", midnight + 86399}, {"anna", "d", midnight + 86400}};
+  const std::vector<Event> events = {{"anna", "a", midnight - 1},
+                                     {"anna", "b", midnight},
+                                     {"anna", "c", midnight + 86399},
+                                     {"anna", "d", midnight + 86400}};
   EXPECT_EQ(Told(events, {.units = kDays}), "anna: a; anna: b c; anna: d");
 }
 
 TEST(Units, Times_AreReadInTheirUnit) {
-  std::vector<Event> events = {{"anna", "a", kMorning * 1000}, {"anna", "b", (kMorning + kGap) * 1000}, {"anna", "c", (kMorning + 2 * kGap) * 1000 + 1}};
+  std::vector<Event> events = {{"anna", "a", kMorning * 1000},
+                               {"anna", "b", (kMorning + kGap) * 1000},
+                               {"anna", "c", (kMorning + 2 * kGap) * 1000 + 1}};
   Units units = kSessions;
   units.times_per_second = 1000;
   EXPECT_EQ(Told(events, {.units = units}), "anna: a b; anna: c");
   EXPECT_EQ(Told(events, {.units = {.unit = RecordUnit::kDay, .times_per_second = 1000}}), "anna: a b c");
   // Milliseconds taken for seconds would make a day of 86 seconds: less is protected than is said.
-  EXPECT_TRUE(Told(events, {.units = kDays}).starts_with("error: log: the time of an event is 1700000000000, which is none between 1970 and 2223 with 1 to the second"));
+  EXPECT_TRUE(Told(events, {.units = kDays})
+                  .starts_with("error: log: the time of an event is 1700000000000, which is none between 1970 and 2223 "
+                               "with 1 to the second"));
   events[0].time = -1;
   EXPECT_TRUE(Told(events, {.units = units}).starts_with("error: log: the time of an event is -1,"));
 }
 
-// A session is what the user did, whether or not the model knows the items: else an event nobody trains on could split a record in two.
+// A session is what the user did, whether or not the model knows the items: else an event nobody trains on could split
+// a record in two.
 TEST(Units, UnknownItems_AreDroppedOnceSessionsAreMade) {
   const std::vector<std::string> keys = {"a", "b"};
   const auto known = *data::ItemIndex::Make("model", keys);
-  const std::vector<Event> events = {{"anna", "a", kMorning}, {"anna", "other", kMorning + kGap}, {"anna", "b", kMorning + 2 * kGap}, {"anna", "other", kMorning + 9 * kGap}};
+  const std::vector<Event> events = {{"anna", "a", kMorning},
+                                     {"anna", "other", kMorning + kGap},
+                                     {"anna", "b", kMorning + 2 * kGap},
+                                     {"anna", "other", kMorning + 9 * kGap}};
   EXPECT_EQ(Told(events, {.known_items = &known, .units = kSessions}), "anna: a b");
 }
 
 TEST(Units, WhatHasNoTimes_IsRefused) {
   const auto text = data::ReadText("log", "anna a\nanna b\n", data::Format::kUserItem, {.units = kSessions});
   EXPECT_EQ(text.status().code(), StatusCode::kInvalidData);
-  EXPECT_NE(text.status().message().find("log: its events have no times, so they cannot be split by session"), std::string::npos) << text.status().message();
-  EXPECT_FALSE(data::ReadText("log", "user,item,time\nanna,a,1\n", data::Format::kCsv, {.time = data::TimeSource::kFileOrder, .units = kDays}).ok());
+  EXPECT_NE(text.status().message().find("log: its events have no times, so they cannot be split by session"),
+            std::string::npos)
+      << text.status().message();
+  EXPECT_FALSE(data::ReadText("log", "user,item,time\nanna,a,1\n", data::Format::kCsv,
+                              {.time = data::TimeSource::kFileOrder, .units = kDays})
+                   .ok());
   EXPECT_TRUE(data::ReadText("log", "user,item,time\nanna,a,1\n", data::Format::kCsv, {.units = kDays}).ok());
 }
 
 TEST(Units, MinimumCounts_AreRefused) {
   const std::vector<Event> events = {{"anna", "a", kMorning}, {"anna", "b", kMorning + 1}};
-  EXPECT_TRUE(Told(events, {.min_user_events = 2, .units = kSessions}).starts_with("error: log: with the unit session the minimum counts"));
-  EXPECT_TRUE(Told(events, {.min_item_events = 2, .units = kDays}).starts_with("error: log: with the unit day the minimum counts"));
+  EXPECT_TRUE(Told(events, {.min_user_events = 2, .units = kSessions})
+                  .starts_with("error: log: with the unit session the minimum counts"));
+  EXPECT_TRUE(Told(events, {.min_item_events = 2, .units = kDays})
+                  .starts_with("error: log: with the unit day the minimum counts"));
 }
 
 TEST(Units, OutOfRange_AreRefused) {
   for (const Units units : {Units{.unit = RecordUnit::kSession}, Units{.unit = RecordUnit::kSession, .session_gap = -1},
-                            Units{.unit = RecordUnit::kSession, .session_gap = data::kMaxSessionGap + 1}, Units{.unit = RecordUnit::kDay, .session_gap = 1},
-                            Units{.session_gap = 1}, Units{.times_per_second = 0}, Units{.times_per_second = 1000000001}}) {
+                            Units{.unit = RecordUnit::kSession, .session_gap = data::kMaxSessionGap + 1},
+                            Units{.unit = RecordUnit::kDay, .session_gap = 1}, Units{.session_gap = 1},
+                            Units{.times_per_second = 0}, Units{.times_per_second = 1000000001}}) {
     EXPECT_EQ(data::CheckUnits(units).code(), StatusCode::kInvalidArgument);
   }
   using privacy::PrivacyUnit;
@@ -122,24 +144,27 @@ TEST(Units, EmptyLog_IsAnErrorUnlessItMayBe) {
 }
 
 TEST(Units, PrivateRun_LeavesOutTimesThatAreNone) {
-  const std::vector<Event> events = {{"anna", "a", kMorning}, {"anna", "b", -5}, {"anna", "c", kMorning * 1000000}, {"anna", "d", kMorning + 1}};
+  const std::vector<Event> events = {
+      {"anna", "a", kMorning}, {"anna", "b", -5}, {"anna", "c", kMorning * 1000000}, {"anna", "d", kMorning + 1}};
   EXPECT_TRUE(Told(events, {.units = kSessions}).starts_with("error: ")) << Told(events, {.units = kSessions});
   const auto read = Build(events, {.units = kSessions, .private_run = true});
   ASSERT_TRUE(read.ok()) << read.status().message();
   EXPECT_EQ(read->report.bad_rows, 2u);
   EXPECT_EQ(read->sequences.num_users(), 1u);
   EXPECT_EQ(read->report.num_events, 2u);
-  EXPECT_NE(read->report.first_bad_row.find("the time of an event is -5"), std::string::npos) << read->report.first_bad_row;
+  EXPECT_NE(read->report.first_bad_row.find("the time of an event is -5"), std::string::npos)
+      << read->report.first_bad_row;
 }
 
-// A random log: users with bursts of events, of which some are of items that the model does not know. Every event's item is its own, so
-// that records say which events are in them.
+// A random log: users with bursts of events, of which some are of items that the model does not know. Every event's
+// item is its own, so that records say which events are in them.
 struct RandomLog {
   explicit RandomLog(uint32_t seed) : random(seed) {
     for (int user = 0; user < 6; ++user) {
       int64_t time = kMorning + static_cast<int64_t>(random() % 100000);
       for (size_t n = random() % 14; n > 0; --n) {
-        time += static_cast<int64_t>(random() % 3 == 0 ? random() % (3 * kGap) + (random() % 4 == 0 ? 80000 : 0) : random() % 900);
+        time += static_cast<int64_t>(random() % 3 == 0 ? random() % (3 * kGap) + (random() % 4 == 0 ? 80000 : 0)
+                                                       : random() % 900);
         const std::string item = std::to_string(events.size());
         events.push_back({"u" + std::to_string(user), random() % 5 == 0 ? "other" + item : item, time});
       }
@@ -207,7 +232,9 @@ TEST(Units, TakingOneAway_TakesOneRecordAwayAndLeavesTheOthers) {
         EXPECT_TRUE(come.empty()) << name;
         // One record, and its test.
         EXPECT_LE(gone.size(), 2u) << name;
-        EXPECT_EQ(gone.empty(), std::count_if(taken.begin(), taken.end(), [](const Event& e) { return !e.item.starts_with("other"); }) < 2) << name;
+        EXPECT_EQ(gone.empty(), std::count_if(taken.begin(), taken.end(),
+                                              [](const Event& e) { return !e.item.starts_with("other"); }) < 2)
+            << name;
       }
     }
   }
@@ -226,7 +253,8 @@ TEST(Units, NoRecord_HoldsEventsOfTwo) {
       for (size_t u = 0; u < read->sequences.num_users(); ++u) {
         std::set<std::string> names;
         for (int32_t item : read->sequences.User(u)) {
-          names.insert(UnitOfEvent(log.events, *of_item[read->sequences.item_keys[static_cast<size_t>(item)]], units.unit));
+          names.insert(
+              UnitOfEvent(log.events, *of_item[read->sequences.item_keys[static_cast<size_t>(item)]], units.unit));
         }
         ASSERT_EQ(names.size(), 1u) << "seed " << seed;
         EXPECT_TRUE(seen.insert(*names.begin()).second) << "seed " << seed << ": a unit in two records";

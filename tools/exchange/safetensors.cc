@@ -11,11 +11,13 @@
 namespace wisp::exchange {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "numbers of the format are little-endian and copied as they are");
+static_assert(std::endian::native == std::endian::little,
+              "numbers of the format are little-endian and copied as they are");
 
 constexpr size_t kLengthBytes = 8;
 
-constexpr std::pair<const char*, ElementType> kTypes[] = {{"F32", ElementType::kF32}, {"F16", ElementType::kF16}, {"BF16", ElementType::kBf16}};
+constexpr std::pair<const char*, ElementType> kTypes[] = {
+    {"F32", ElementType::kF32}, {"F16", ElementType::kF16}, {"BF16", ElementType::kBf16}};
 
 // IEEE 754 half precision. Every value of it is a float, subnormal ones too.
 float FloatOfHalf(uint16_t half) {
@@ -45,19 +47,22 @@ Result<uint64_t> BytesOf(const std::string& where, std::span<const uint64_t> sha
 // What the header says of one tensor, held against the data.
 Result<SafeTensor> CheckTensor(const std::string& file, DescribedTensor& described, std::span<const std::byte> data) {
   const std::string where = file + ": tensor " + Shown(described.name);
-  const auto* type = std::find_if(std::begin(kTypes), std::end(kTypes), [&](const auto& t) { return described.dtype == t.first; });
-  if (type == std::end(kTypes)) return Unsupported(where, " has the dtype ", Shown(described.dtype), ", allowed are F32, F16 and BF16");
+  const auto* type =
+      std::find_if(std::begin(kTypes), std::end(kTypes), [&](const auto& t) { return described.dtype == t.first; });
+  if (type == std::end(kTypes))
+    return Unsupported(where, " has the dtype ", Shown(described.dtype), ", allowed are F32, F16 and BF16");
   const uint64_t begin = described.offsets[0], end = described.offsets[1];
   if (begin > end || end > data.size()) {
-    return InvalidData(where, " has the data_offsets ", ShapeInWords(described.offsets), ", allowed is a range within the ",
-                       data.size(), " bytes of data");
+    return InvalidData(where, " has the data_offsets ", ShapeInWords(described.offsets),
+                       ", allowed is a range within the ", data.size(), " bytes of data");
   }
   WISP_ASSIGN_OR_RETURN(const uint64_t bytes, BytesOf(where, described.shape, type->second));
   if (bytes != end - begin) {
-    return InvalidData(where, " has ", end - begin, " bytes, its shape ", ShapeInWords(described.shape), " and dtype ", type->first,
-                       " take ", bytes);
+    return InvalidData(where, " has ", end - begin, " bytes, its shape ", ShapeInWords(described.shape), " and dtype ",
+                       type->first, " take ", bytes);
   }
-  return SafeTensor{std::move(described.name), type->second, std::move(described.shape), data.subspan(begin, end - begin)};
+  return SafeTensor{std::move(described.name), type->second, std::move(described.shape),
+                    data.subspan(begin, end - begin)};
 }
 
 // Tensors in the order of their data: each begins where the one before ends, the last one ends with the data.
@@ -71,7 +76,8 @@ Status CheckCover(const std::string& file, const std::vector<SafeTensor>& tensor
     next = t.bytes.data() + t.bytes.size();
   }
   if (next == data.data() + data.size()) return OkStatus();
-  return InvalidData(file, ": there are ", data.data() + data.size() - next, " bytes of data behind the last tensor, allowed are none");
+  return InvalidData(file, ": there are ", data.data() + data.size() - next,
+                     " bytes of data behind the last tensor, allowed are none");
 }
 
 }  // namespace
@@ -121,22 +127,26 @@ Result<SafeTensorsFile> SafeTensorsFile::Parse(const std::string& name, std::spa
   uint64_t length = 0;
   std::memcpy(&length, bytes.data(), kLengthBytes);
   const uint64_t most = std::min<uint64_t>(kMaxHeaderBytes, bytes.size() - kLengthBytes);
-  if (length > most && length <= kMaxHeaderBytes && bytes.size() > kLengthBytes && bytes[kLengthBytes] == std::byte{'{'}) {
-    return InvalidData(name, ": it is cut short, or damaged: the header promises ", length, " bytes of itself, there are ", most);
+  if (length > most && length <= kMaxHeaderBytes && bytes.size() > kLengthBytes &&
+      bytes[kLengthBytes] == std::byte{'{'}) {
+    return InvalidData(name, ": it is cut short, or damaged: the header promises ", length,
+                       " bytes of itself, there are ", most);
   }
   if (length < 2 || length > most) {
-    return InvalidData(name, ": it is no safetensors file, or damaged: the header's length is ", length, ", allowed are 2 to ",
-                       most);
+    return InvalidData(name, ": it is no safetensors file, or damaged: the header's length is ", length,
+                       ", allowed are 2 to ", most);
   }
   const std::string_view json(reinterpret_cast<const char*>(bytes.data() + kLengthBytes), length);
-  if (json[0] != '{') return InvalidData(name, ": it is no safetensors file, or damaged: the header begins with ", Shown(json.substr(0, 1)), ", allowed is '{'");
+  if (json[0] != '{')
+    return InvalidData(name, ": it is no safetensors file, or damaged: the header begins with ",
+                       Shown(json.substr(0, 1)), ", allowed is '{'");
   WISP_ASSIGN_OR_RETURN(Header header, ParseHeader(name, json));
   const std::span<const std::byte> data = bytes.subspan(kLengthBytes + length);
   uint64_t promised = 0;
   for (const DescribedTensor& described : header.tensors) promised = std::max(promised, described.offsets[1]);
   if (promised > data.size()) {
-    return InvalidData(name, ": it is cut short, or damaged: the header promises ", promised, " bytes of data, there are ",
-                       data.size());
+    return InvalidData(name, ": it is cut short, or damaged: the header promises ", promised,
+                       " bytes of data, there are ", data.size());
   }
   SafeTensorsFile file;
   file.metadata_ = std::move(header.metadata);

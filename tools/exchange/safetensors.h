@@ -1,16 +1,16 @@
-// The safetensors format: named arrays of numbers in one file, as PyTorch and others write them. A strict reader and a writer.
-// Not a model: which tensors there must be is said in torch_names.h.
+// The safetensors format: named arrays of numbers in one file, as PyTorch and others write them. A strict reader and a
+// writer. Not a model: which tensors there must be is said in torch_names.h.
 //
 //   WISP_ASSIGN_OR_RETURN(SafeTensorsFile file, SafeTensorsFile::Open("m.safetensors"));
 //   const SafeTensor* table = file.Find("item_embedding.weight");
 //   table->CopyTo(floats);                                        // F16 and BF16 are widened, exactly
 //
 // Format: 8 bytes, little-endian, the length of the header; the header, one JSON object; the data. The header maps each
-// tensor's name to {"dtype", "shape", "data_offsets": [begin, end]}, offsets from the start of the data, and "__metadata__"
-// to texts. The data are covered exactly: no gap, no overlap, nothing behind the last tensor.
+// tensor's name to {"dtype", "shape", "data_offsets": [begin, end]}, offsets from the start of the data, and
+// "__metadata__" to texts. The data are covered exactly: no gap, no overlap, nothing behind the last tensor.
 //
-// Files come from anywhere. Nothing is allocated by a number of the file that has not been held against the file's size;
-// what a header can say of tensors, dimensions and depth is bounded.
+// Files come from anywhere. Nothing is allocated by a number of the file that has not been held against the file's
+// size; what a header can say of tensors, dimensions and depth is bounded.
 #ifndef WISP_TOOLS_EXCHANGE_SAFETENSORS_H_
 #define WISP_TOOLS_EXCHANGE_SAFETENSORS_H_
 
@@ -34,7 +34,7 @@ inline constexpr size_t kMaxDimensions = 8;
 inline constexpr size_t kMaxNameBytes = 1024;
 
 enum class ElementType : uint8_t { kF32, kF16, kBf16 };
-const char* TypeName(ElementType type);     // "F32", "F16", "BF16"
+const char* TypeName(ElementType type);  // "F32", "F16", "BF16"
 size_t ElementBytes(ElementType type);
 
 // A tensor of a file. `bytes` points into the file's bytes and is not aligned.
@@ -52,8 +52,8 @@ struct SafeTensor {
 // Movable; tensors are valid as long as it, or what it was moved to, lives.
 class SafeTensorsFile {
  public:
-  // kIo: cannot be read. kInvalidData: not of the format, or outside of its limits. kUnsupported: of another type of numbers.
-  // Each sentence starts with `path` and names the tensor.
+  // kIo: cannot be read. kInvalidData: not of the format, or outside of its limits. kUnsupported: of another type of
+  // numbers. Each sentence starts with `path` and names the tensor.
   static Result<SafeTensorsFile> Open(const std::string& path);
   // The same from memory, which must outlive what is returned. `name` is used in messages.
   static Result<SafeTensorsFile> Parse(const std::string& name, std::span<const std::byte> bytes);
@@ -77,9 +77,10 @@ struct TensorToWrite {
   std::span<const float> values;  // as many as the product of `shape`
 };
 
-// Writes `path` whole or not at all (FileReplacement), all tensors as F32 in the order given. The same contents give the same
-// bytes. kInvalidArgument: contents that the reader would refuse. kIo: the system refused.
-Status WriteSafeTensors(const std::string& path, std::span<const TensorToWrite> tensors, const std::map<std::string, std::string>& metadata);
+// Writes `path` whole or not at all (FileReplacement), all tensors as F32 in the order given. The same contents give
+// the same bytes. kInvalidArgument: contents that the reader would refuse. kIo: the system refused.
+Status WriteSafeTensors(const std::string& path, std::span<const TensorToWrite> tensors,
+                        const std::map<std::string, std::string>& metadata);
 
 // "[3416, 64]".
 std::string ShapeInWords(std::span<const uint64_t> shape);

@@ -30,7 +30,8 @@ class HeaderEvents {
     const bool shape = key_ == "shape";
     const size_t most = shape ? kMaxDimensions : 2;
     if (list_->size() == most) {
-      return Fail(Where() + " has more than " + std::to_string(most) + " numbers, allowed are " + (shape ? "up to " : "exactly ") + std::to_string(most));
+      return Fail(Where() + " has more than " + std::to_string(most) + " numbers, allowed are " +
+                  (shape ? "up to " : "exactly ") + std::to_string(most));
     }
     list_->push_back(value);
     return true;
@@ -55,17 +56,20 @@ class HeaderEvents {
     keys_.clear();
     at_ = name_ == kMetadata ? At::kMetadata : At::kTensor;
     if (at_ == At::kMetadata) return true;
-    if (header_.tensors.size() == kMaxTensors) return Fail("there are more than " + std::to_string(kMaxTensors) + " tensors, which are allowed");
+    if (header_.tensors.size() == kMaxTensors)
+      return Fail("there are more than " + std::to_string(kMaxTensors) + " tensors, which are allowed");
     header_.tensors.push_back({.name = name_});
     return true;
   }
 
   bool key(std::string& value) {
     if (value.size() > kMaxNameBytes) {
-      return Fail("the name " + Shown(value) + " has " + std::to_string(value.size()) + " bytes, allowed are " + std::to_string(kMaxNameBytes));
+      return Fail("the name " + Shown(value) + " has " + std::to_string(value.size()) + " bytes, allowed are " +
+                  std::to_string(kMaxNameBytes));
     }
     if (!(at_ == At::kTop ? names_ : keys_).insert(value).second) {
-      return Fail(at_ == At::kTop ? "tensor " + Shown(value) + " is there twice, allowed is once" : Whole() + " has the key " + Shown(value) + " twice, allowed is once");
+      return Fail(at_ == At::kTop ? "tensor " + Shown(value) + " is there twice, allowed is once"
+                                  : Whole() + " has the key " + Shown(value) + " twice, allowed is once");
     }
     if (at_ == At::kTensor && value != "dtype" && value != "shape" && value != "data_offsets") {
       return Fail(Whole() + " has the unknown key " + Shown(value) + ", allowed are dtype, shape and data_offsets");
@@ -125,12 +129,19 @@ class HeaderEvents {
 
   bool Unexpected(const std::string& found) {
     switch (at_) {
-      case At::kStart: return Fail("the header is " + found + ", allowed is an object");
-      case At::kTop: return Fail("tensor " + Shown(name_) + " is " + found + ", allowed is an object");
-      case At::kMetadata: return Fail(Where() + " is " + found + ", allowed are texts");
-      case At::kTensor: return Fail(Where() + " is " + found + ", allowed is " + (key_ == "dtype" ? "the name of a type" : "a list of whole numbers from 0"));
-      case At::kList: return Fail(Where() + " holds " + found + ", allowed are whole numbers from 0 to 2^64 - 1");
-      case At::kEnd: break;
+      case At::kStart:
+        return Fail("the header is " + found + ", allowed is an object");
+      case At::kTop:
+        return Fail("tensor " + Shown(name_) + " is " + found + ", allowed is an object");
+      case At::kMetadata:
+        return Fail(Where() + " is " + found + ", allowed are texts");
+      case At::kTensor:
+        return Fail(Where() + " is " + found + ", allowed is " +
+                    (key_ == "dtype" ? "the name of a type" : "a list of whole numbers from 0"));
+      case At::kList:
+        return Fail(Where() + " holds " + found + ", allowed are whole numbers from 0 to 2^64 - 1");
+      case At::kEnd:
+        break;
     }
     return Fail("there is something behind the header's object");
   }
@@ -139,8 +150,8 @@ class HeaderEvents {
   Header& header_;
   Status status_;
   At at_ = At::kStart;
-  std::string name_, key_;                // of the tensor, and within it or within the metadata
-  std::set<std::string> names_, keys_;    // seen so far
+  std::string name_, key_;              // of the tensor, and within it or within the metadata
+  std::set<std::string> names_, keys_;  // seen so far
   std::vector<uint64_t>* list_ = nullptr;
 };
 

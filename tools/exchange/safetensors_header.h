@@ -1,4 +1,5 @@
-// The JSON header of a safetensors file, read without building a tree: memory follows the header's bytes, not its nesting.
+// The JSON header of a safetensors file, read without building a tree: memory follows the header's bytes, not its
+// nesting.
 #ifndef WISP_TOOLS_EXCHANGE_SAFETENSORS_HEADER_H_
 #define WISP_TOOLS_EXCHANGE_SAFETENSORS_HEADER_H_
 
@@ -24,7 +25,8 @@ struct Header {
   std::map<std::string, std::string, std::less<>> metadata;
 };
 
-// kInvalidData: not JSON, not UTF-8, a name twice, a key or a value of the wrong kind, more than the limits of safetensors.h.
+// kInvalidData: not JSON, not UTF-8, a name twice, a key or a value of the wrong kind, more than the limits of
+// safetensors.h.
 Result<Header> ParseHeader(const std::string& file, std::string_view json);
 
 }  // namespace wisp::exchange

@@ -9,7 +9,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // The header, filled up with blanks so that the data begin on 8 bytes.
-Result<std::string> HeaderText(const std::string& path, std::span<const TensorToWrite> tensors, const std::map<std::string, std::string>& metadata) {
+Result<std::string> HeaderText(const std::string& path, std::span<const TensorToWrite> tensors,
+                               const std::map<std::string, std::string>& metadata) {
   Json header = Json::object();
   if (!metadata.empty()) header["__metadata__"] = metadata;
   uint64_t next = 0;
@@ -17,10 +18,11 @@ Result<std::string> HeaderText(const std::string& path, std::span<const TensorTo
     uint64_t elements = 1;
     for (uint64_t n : t.shape) elements *= n;
     if (elements != t.values.size()) {
-      return InvalidArgument(path, ": tensor ", Shown(t.name), " has ", t.values.size(), " numbers, its shape ", ShapeInWords(t.shape),
-                             " takes ", elements);
+      return InvalidArgument(path, ": tensor ", Shown(t.name), " has ", t.values.size(), " numbers, its shape ",
+                             ShapeInWords(t.shape), " takes ", elements);
     }
-    if (header.contains(t.name)) return InvalidArgument(path, ": tensor ", Shown(t.name), " is there twice, allowed is once");
+    if (header.contains(t.name))
+      return InvalidArgument(path, ": tensor ", Shown(t.name), " is there twice, allowed is once");
     header[t.name] = {{"dtype", "F32"}, {"shape", t.shape}, {"data_offsets", {next, next + t.values.size_bytes()}}};
     next += t.values.size_bytes();
   }
@@ -35,7 +37,8 @@ Result<std::string> HeaderText(const std::string& path, std::span<const TensorTo
 
 }  // namespace
 
-Status WriteSafeTensors(const std::string& path, std::span<const TensorToWrite> tensors, const std::map<std::string, std::string>& metadata) {
+Status WriteSafeTensors(const std::string& path, std::span<const TensorToWrite> tensors,
+                        const std::map<std::string, std::string>& metadata) {
   WISP_ASSIGN_OR_RETURN(const std::string header, HeaderText(path, tensors, metadata));
   // Whatever else the reader refuses in a header, it refuses here before there is a file.
   if (const auto parsed = ParseHeader(path, header); !parsed.ok()) return InvalidArgument(parsed.status().message());

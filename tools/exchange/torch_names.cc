@@ -9,26 +9,35 @@ namespace wisp::exchange {
 namespace {
 
 // Of a block; the matrices of attention have the names that torch.nn.MultiheadAttention gives them.
-constexpr std::pair<const char*, const char*> kInBlock[] = {
-    {"attention_norm.gain", "attention_norm.weight"},       {"attention_norm.bias", "attention_norm.bias"},
-    {"qkv.weight", "attention.in_proj_weight"},             {"qkv.bias", "attention.in_proj_bias"},
-    {"attention_out.weight", "attention.out_proj.weight"},  {"attention_out.bias", "attention.out_proj.bias"},
-    {"feed_forward_norm.gain", "feed_forward_norm.weight"}, {"feed_forward_norm.bias", "feed_forward_norm.bias"},
-    {"feed_forward_in.weight", "feed_forward_in.weight"},   {"feed_forward_in.bias", "feed_forward_in.bias"},
-    {"feed_forward_out.weight", "feed_forward_out.weight"}, {"feed_forward_out.bias", "feed_forward_out.bias"}};
+constexpr std::pair<const char*, const char*> kInBlock[] = {{"attention_norm.gain", "attention_norm.weight"},
+                                                            {"attention_norm.bias", "attention_norm.bias"},
+                                                            {"qkv.weight", "attention.in_proj_weight"},
+                                                            {"qkv.bias", "attention.in_proj_bias"},
+                                                            {"attention_out.weight", "attention.out_proj.weight"},
+                                                            {"attention_out.bias", "attention.out_proj.bias"},
+                                                            {"feed_forward_norm.gain", "feed_forward_norm.weight"},
+                                                            {"feed_forward_norm.bias", "feed_forward_norm.bias"},
+                                                            {"feed_forward_in.weight", "feed_forward_in.weight"},
+                                                            {"feed_forward_in.bias", "feed_forward_in.bias"},
+                                                            {"feed_forward_out.weight", "feed_forward_out.weight"},
+                                                            {"feed_forward_out.bias", "feed_forward_out.bias"}};
 // All others keep their name.
 constexpr std::pair<const char*, const char*> kOutside[] = {{"item_embedding", "item_embedding.weight"},
                                                             {"position_embedding", "position_embedding.weight"},
                                                             {"output_embedding", "output_embedding.weight"},
                                                             {"final_norm.gain", "final_norm.weight"}};
 
-Result<const SafeTensor*> FindMatrix(const std::string& path, const SafeTensorsFile& file, const std::string& name, uint64_t most_rows) {
+Result<const SafeTensor*> FindMatrix(const std::string& path, const SafeTensorsFile& file, const std::string& name,
+                                     uint64_t most_rows) {
   const SafeTensor* tensor = file.Find(name);
-  if (tensor == nullptr) return InvalidData(path, ": there is no tensor '", name, "', which tells the architecture; names as in docs/convert.md are needed");
+  if (tensor == nullptr)
+    return InvalidData(path, ": there is no tensor '", name,
+                       "', which tells the architecture; names as in docs/convert.md are needed");
   const auto in_range = [](uint64_t n, uint64_t most) { return n >= 1 && n <= most; };
-  if (tensor->shape.size() == 2 && in_range(tensor->shape[0], most_rows) && in_range(tensor->shape[1], kMaxWidth)) return tensor;
-  return InvalidData(path, ": tensor '", name, "' has the shape ", ShapeInWords(tensor->shape), ", allowed are 1 to ", most_rows,
-                     " rows and 1 to ", kMaxWidth, " columns");
+  if (tensor->shape.size() == 2 && in_range(tensor->shape[0], most_rows) && in_range(tensor->shape[1], kMaxWidth))
+    return tensor;
+  return InvalidData(path, ": tensor '", name, "' has the shape ", ShapeInWords(tensor->shape), ", allowed are 1 to ",
+                     most_rows, " rows and 1 to ", kMaxWidth, " columns");
 }
 
 // Every tensor is a parameter, every parameter a tensor of its shape.
@@ -39,20 +48,23 @@ Status CheckShapes(const std::string& path, const SafeTensorsFile& file, const s
     const SafeTensor* tensor = file.Find(name);
     if (tensor == nullptr) return InvalidData(path, ": there is no tensor '", name, "', which the architecture has");
     if (tensor->shape != TorchShape(p)) {
-      return InvalidData(path, ": tensor '", name, "' has the shape ", ShapeInWords(tensor->shape), ", the architecture needs ", ShapeInWords(TorchShape(p)));
+      return InvalidData(path, ": tensor '", name, "' has the shape ", ShapeInWords(tensor->shape),
+                         ", the architecture needs ", ShapeInWords(TorchShape(p)));
     }
     known.insert(name);
   }
   for (const SafeTensor& tensor : file.tensors()) {
     if (known.contains(tensor.name)) continue;
-    return InvalidData(path, ": tensor ", Shown(tensor.name), " belongs to nothing of the architecture; allowed are the names of docs/convert.md");
+    return InvalidData(path, ": tensor ", Shown(tensor.name),
+                       " belongs to nothing of the architecture; allowed are the names of docs/convert.md");
   }
   return OkStatus();
 }
 
 Status CheckNumbers(const std::string& path, const ParameterSpec& p, std::span<const float> values) {
   const bool variance = p.name == kItemVariance || p.name == kParameterVariance;
-  const auto wrong = std::find_if(values.begin(), values.end(), [&](float v) { return !std::isfinite(v) || (variance && v < 0); });
+  const auto wrong =
+      std::find_if(values.begin(), values.end(), [&](float v) { return !std::isfinite(v) || (variance && v < 0); });
   if (wrong == values.end()) return OkStatus();
   return InvalidData(path, ": tensor '", TorchName(p.name), "' holds ", *wrong, " at place ", wrong - values.begin(),
                      ", allowed are ", (variance ? "finite numbers from 0" : "finite numbers"));
@@ -79,7 +91,8 @@ std::vector<uint64_t> TorchShape(const ParameterSpec& p) {
 }
 
 Status CheckIsRecommender(const std::string& path, const SafeTensorsFile& file) {
-  if (file.Find("item_embedding.weight") != nullptr || file.Find("position_embedding.weight") != nullptr) return OkStatus();
+  if (file.Find("item_embedding.weight") != nullptr || file.Find("position_embedding.weight") != nullptr)
+    return OkStatus();
   constexpr size_t kShown = 3;
   std::string names;
   for (size_t i = 0; i < std::min(kShown, file.tensors().size()); ++i) {
@@ -88,8 +101,10 @@ Status CheckIsRecommender(const std::string& path, const SafeTensorsFile& file) 
   const size_t more = file.tensors().size() - std::min(kShown, file.tensors().size());
   return InvalidData(path, ": it is not a recommender of wisp's: it holds ", (names.empty() ? "no tensor" : names),
                      (more > 0 ? " and " + std::to_string(more) + " more" : ""),
-                     ". Supported is the state_dict of one model, tools/bench/peers/sasrec_torch.py (SASRec): item_embedding.weight [items, width], "
-                     "position_embedding.weight [positions, width], blocks.0.attention.in_proj_weight [3 width, width], blocks.0.feed_forward_in.weight "
+                     ". Supported is the state_dict of one model, tools/bench/peers/sasrec_torch.py (SASRec): "
+                     "item_embedding.weight [items, width], "
+                     "position_embedding.weight [positions, width], blocks.0.attention.in_proj_weight [3 width, "
+                     "width], blocks.0.feed_forward_in.weight "
                      "[inner, width] and so on; docs/convert.md lists every name with its shape");
 }
 
@@ -101,9 +116,12 @@ Result<Architecture> ArchitectureOfShapes(const std::string& path, const SafeTen
   a.width = static_cast<uint32_t>(items->shape[1]);
   a.max_length = static_cast<uint32_t>(positions->shape[0]);
   a.num_blocks = 0;
-  while (a.num_blocks < kMaxBlocks && file.Find("blocks." + std::to_string(a.num_blocks) + ".feed_forward_in.weight") != nullptr) ++a.num_blocks;
+  while (a.num_blocks < kMaxBlocks &&
+         file.Find("blocks." + std::to_string(a.num_blocks) + ".feed_forward_in.weight") != nullptr)
+    ++a.num_blocks;
   if (a.num_blocks > 0) {
-    WISP_ASSIGN_OR_RETURN(const SafeTensor* inner, FindMatrix(path, file, "blocks.0.feed_forward_in.weight", 4 * kMaxWidth));
+    WISP_ASSIGN_OR_RETURN(const SafeTensor* inner,
+                          FindMatrix(path, file, "blocks.0.feed_forward_in.weight", 4 * kMaxWidth));
     a.inner_width = static_cast<uint32_t>(inner->shape[0]);
   }
   a.norm = file.Find("final_norm.weight") != nullptr ? NormPlacement::kPre : NormPlacement::kPost;
@@ -113,7 +131,8 @@ Result<Architecture> ArchitectureOfShapes(const std::string& path, const SafeTen
   return a;
 }
 
-Result<std::vector<float>> ReadWeights(const std::string& path, const SafeTensorsFile& file, const Architecture& architecture) {
+Result<std::vector<float>> ReadWeights(const std::string& path, const SafeTensorsFile& file,
+                                       const Architecture& architecture) {
   const std::vector<ParameterSpec> parameters = ParametersOf(architecture);
   WISP_RETURN_IF_ERROR(CheckShapes(path, file, parameters));
   std::vector<float> weights(FlatSize(parameters));

@@ -43,7 +43,8 @@ MadeUpRecords MakeRecords(const ClassifierArchitecture& a, privacy::RandomStream
 }
 
 // As training would start, but for the head: one of zeros sends no gradient down.
-std::vector<float> MakeStart(const ClassifierArchitecture& a, const InitialisationOptions& initialisation, privacy::RandomStream& random) {
+std::vector<float> MakeStart(const ClassifierArchitecture& a, const InitialisationOptions& initialisation,
+                             privacy::RandomStream& random) {
   const auto parameters = ParametersOf(a);
   std::vector<float> weights(FlatSize(parameters));
   InitialiseClassifier(a, initialisation, random, weights);
@@ -56,16 +57,22 @@ Status Override(const AuditArguments& a, ClassifyRecipe& r) {
   DpFpOptions& o = r.options;
   if (!a.method.empty()) {
     const auto mode = DpFpModeFromText(a.method);
-    if (!mode) return InvalidArgument("--method is '", a.method, "', allowed with a recipe of a classifier are aggregate, clipped and paper");
+    if (!mode)
+      return InvalidArgument("--method is '", a.method,
+                             "', allowed with a recipe of a classifier are aggregate, clipped and paper");
     o.mode = *mode;
   }
-  if (!a.model.empty()) return InvalidArgument("--model does not go with a recipe of a classifier: its step is audited from random weights");
-  if (!(a.sampling_probability > 0 && a.sampling_probability <= 1)) return InvalidArgument("--q is not above 0 and up to 1");
+  if (!a.model.empty())
+    return InvalidArgument(
+        "--model does not go with a recipe of a classifier: its step is audited from random weights");
+  if (!(a.sampling_probability > 0 && a.sampling_probability <= 1))
+    return InvalidArgument("--q is not above 0 and up to 1");
   o.num_records_public = kAuditedRecords;
   o.expected_batch = std::max(1u, static_cast<uint32_t>(std::lround(a.sampling_probability * kAuditedRecords)));
   if (o.mode != DpFpMode::kPaper) o.noise_multiplier = r.goal.noise_multiplier.value_or(1.0);
   if (a.noise_multiplier) o.noise_multiplier = *a.noise_multiplier;
-  if (!(o.noise_multiplier > 0)) return InvalidArgument("--noise-multiplier is not above 0: without noise there is no claim to audit");
+  if (!(o.noise_multiplier > 0))
+    return InvalidArgument("--noise-multiplier is not above 0: without noise there is no claim to audit");
   if (o.mode == DpFpMode::kClipped && o.encoder.noise_multiplier == 0) o.encoder.noise_multiplier = o.noise_multiplier;
   if (a.clipping_norm) o.clipping_norm = *a.clipping_norm;
   o.reproducible_seed = a.reproducible_noise_seed;
@@ -76,13 +83,19 @@ Status Override(const AuditArguments& a, ClassifyRecipe& r) {
 void Print(const DpFpAuditOptions& o, const DpFpAuditResult& r, OutputFormat format) {
   const bool paper = o.training.mode == DpFpMode::kPaper;
   const double q = static_cast<double>(o.training.expected_batch) / o.training.num_records_public;
-  const bool powerless = std::all_of(r.at_delta.begin(), r.at_delta.end(), [](const auto& at) { return at.rows.epsilon <= 0 && at.head.epsilon <= 0; });
+  const bool powerless = std::all_of(r.at_delta.begin(), r.at_delta.end(),
+                                     [](const auto& at) { return at.rows.epsilon <= 0 && at.head.epsilon <= 0; });
   if (format == OutputFormat::kJson) {
-    Json j = {{"mode", ToText(o.training.mode)}, {"claim_of", paper ? "the paper's limit theorem" : "the accountant"},
-              {"noise_multiplier", o.training.noise_multiplier}, {"sampling_probability", q}, {"observations", o.observations}};
+    Json j = {{"mode", ToText(o.training.mode)},
+              {"claim_of", paper ? "the paper's limit theorem" : "the accountant"},
+              {"noise_multiplier", o.training.noise_multiplier},
+              {"sampling_probability", q},
+              {"observations", o.observations}};
     for (const auto& at : r.at_delta) {
-      j["epsilon"].push_back({{"delta", at.delta}, {"claimed", std::isinf(at.claimed) ? Json("infinity") : Json(at.claimed)},
-                              {"bound_by_rows", at.rows.epsilon}, {"bound_by_head", at.head.epsilon}});
+      j["epsilon"].push_back({{"delta", at.delta},
+                              {"claimed", std::isinf(at.claimed) ? Json("infinity") : Json(at.claimed)},
+                              {"bound_by_rows", at.rows.epsilon},
+                              {"bound_by_head", at.head.epsilon}});
     }
     j["confidence"] = o.confidence;
     j["refuted"] = r.refuted;
@@ -91,14 +104,22 @@ void Print(const DpFpAuditOptions& o, const DpFpAuditResult& r, OutputFormat for
     std::printf("%s\n", j.dump(2).c_str());
     return;
   }
-  std::printf("audit of one step of DP-FP, mode %s: noise multiplier %g, %s of the records a step, %llu steps with the canary and as many without\n",
-              ToText(o.training.mode), o.training.noise_multiplier, q == 1 ? "all" : (Json(100 * q).dump() + " %").c_str(), static_cast<unsigned long long>(o.observations));
+  std::printf(
+      "audit of one step of DP-FP, mode %s: noise multiplier %g, %s of the records a step, %llu steps with the canary "
+      "and as many without\n",
+      ToText(o.training.mode), o.training.noise_multiplier, q == 1 ? "all" : (Json(100 * q).dump() + " %").c_str(),
+      static_cast<unsigned long long>(o.observations));
   for (const auto& at : r.at_delta) {
-    std::printf("  claimed%s %8s  delta %-8s  bound %8.4f by the table's rows, %8.4f by the head\n", paper ? " by the paper" : " epsilon",
-                privacy::EpsilonText(at.claimed).c_str(), privacy::DoubleText(at.delta).c_str(), Down(at.rows.epsilon), Down(at.head.epsilon));
+    std::printf("  claimed%s %8s  delta %-8s  bound %8.4f by the table's rows, %8.4f by the head\n",
+                paper ? " by the paper" : " epsilon", privacy::EpsilonText(at.claimed).c_str(),
+                privacy::DoubleText(at.delta).c_str(), Down(at.rows.epsilon), Down(at.head.epsilon));
   }
-  std::printf("%s, with %g%% confidence in all bounds together\n", r.refuted ? "REFUTED" : "not refuted", 100 * o.confidence);
-  if (powerless) std::printf("bounds of 0 say that this attack saw nothing, not that there is nothing: it had no power; more --observations give it some\n");
+  std::printf("%s, with %g%% confidence in all bounds together\n", r.refuted ? "REFUTED" : "not refuted",
+              100 * o.confidence);
+  if (powerless)
+    std::printf(
+        "bounds of 0 say that this attack saw nothing, not that there is nothing: it had no power; more --observations "
+        "give it some\n");
   if (paper) std::printf("%s\n", WhyPaperHasNoGuarantee().c_str());
 }
 
@@ -114,7 +135,8 @@ Status AuditClassifierStep(const AuditArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(ClassifyRecipe recipe, ReadClassifyRecipe(a.recipe));
   WISP_RETURN_IF_ERROR(Override(a, recipe));
   recipe.encoder.num_items = kAuditedTokens;
-  const ClassifierArchitecture architecture{.encoder = recipe.encoder, .num_classes = static_cast<uint32_t>(recipe.classes.size())};
+  const ClassifierArchitecture architecture{.encoder = recipe.encoder,
+                                            .num_classes = static_cast<uint32_t>(recipe.classes.size())};
   WISP_RETURN_IF_ERROR(Validate(architecture));
   auto random = privacy::RandomStream::Reproducible(recipe.seed, privacy::StreamPurpose::kInitialisation);
   const std::vector<float> start = MakeStart(architecture, recipe.initialisation, random);
@@ -122,11 +144,16 @@ Status AuditClassifierStep(const AuditArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::Create());
   std::optional<privacy::Ledger> ledger;  // made-up data is charged too, but nobody needs to know
   if (recipe.options.mode != DpFpMode::kPaper) {
-    WISP_ASSIGN_OR_RETURN(privacy::Ledger opened, privacy::Ledger::Open(folder.File("ledger"), {.dataset = "made up", .unit = recipe.unit}));
+    WISP_ASSIGN_OR_RETURN(privacy::Ledger opened,
+                          privacy::Ledger::Open(folder.File("ledger"), {.dataset = "made up", .unit = recipe.unit}));
     ledger.emplace(std::move(opened));
     recipe.options.ledger = &*ledger;
   }
-  DpFpAuditOptions options{.architecture = architecture, .weights = start, .training = recipe.options, .others = records.others, .canary = records.canary};
+  DpFpAuditOptions options{.architecture = architecture,
+                           .weights = start,
+                           .training = recipe.options,
+                           .others = records.others,
+                           .canary = records.canary};
   options.observations = a.observations;
   options.confidence = a.confidence;
   options.deltas = {a.delta, 1e-2, 1e-1};

@@ -18,7 +18,8 @@ std::string Digits(double x) {
 }
 
 Status Void(const std::string& what, double difference, double tolerance) {
-  return InvalidData(what, " differs from the reference by ", Digits(difference), " of the largest, allowed is ", Digits(tolerance), ": the measurement is void");
+  return InvalidData(what, " differs from the reference by ", Digits(difference), " of the largest, allowed is ",
+                     Digits(tolerance), ": the measurement is void");
 }
 
 // A graph with its weights packed and its buffers.
@@ -38,19 +39,24 @@ class Subject {
 
   std::vector<float> Scores(std::span<const int32_t> history) {
     std::vector<float> scores(graph_.architecture().num_items);
-    graph_.Score(context_, history.last(std::min<size_t>(history.size(), graph_.architecture().max_length)), scores.data());
+    graph_.Score(context_, history.last(std::min<size_t>(history.size(), graph_.architecture().max_length)),
+                 scores.data());
     return scores;
   }
 
   // The mean over the record's positions, all of which have a target.
-  double Loss(const Record& record) { return graph_.Forward(context_, record, 1.0f / static_cast<float>(record.targets.size())); }
+  double Loss(const Record& record) {
+    return graph_.Forward(context_, record, 1.0f / static_cast<float>(record.targets.size()));
+  }
 
   std::vector<float> Gradient(const Record& record) {
     FloatGradientSum sum(graph_.ops(), FlatSize(graph_.parameters()), /*num_workers=*/1);
     sum.Clear();
     PhantomGradients gradients(graph_.ops(),
-                               {.parameters = graph_.parameters(), .head_parameter = graph_.pack_plan().head_parameter(),
-                                .max_rows = graph_.architecture().max_length, .worker = 0},
+                               {.parameters = graph_.parameters(),
+                                .head_parameter = graph_.pack_plan().head_parameter(),
+                                .max_rows = graph_.architecture().max_length,
+                                .worker = 0},
                                {}, sum);
     gradients.BeginRecord(record.inputs);
     Loss(record);
@@ -80,7 +86,8 @@ class Subject {
 
 }  // namespace
 
-Status CheckNear(const std::string& what, std::span<const float> actual, std::span<const float> expected, double tolerance) {
+Status CheckNear(const std::string& what, std::span<const float> actual, std::span<const float> expected,
+                 double tolerance) {
   double largest = 0, difference = 0;
   bool finite = actual.size() == expected.size();
   for (size_t i = 0; finite && i < expected.size(); ++i) {
@@ -88,12 +95,15 @@ Status CheckNear(const std::string& what, std::span<const float> actual, std::sp
     difference = std::max(difference, std::abs(double{actual[i]} - expected[i]));
     finite = std::isfinite(actual[i]) && std::isfinite(expected[i]);
   }
-  return finite && difference <= tolerance * largest ? OkStatus() : Void(what, finite ? difference / largest : std::nan(""), tolerance);
+  return finite && difference <= tolerance * largest
+             ? OkStatus()
+             : Void(what, finite ? difference / largest : std::nan(""), tolerance);
 }
 
 Status CheckScores(const std::string& what, Session& session, std::span<const int32_t> history, double tolerance) {
   const ParameterSource weights(session.file().tensors());
-  const auto expected = Subject(session.architecture(), kernels::ReferenceOps(), weights, GraphUse::kInference).Scores(history);
+  const auto expected =
+      Subject(session.architecture(), kernels::ReferenceOps(), weights, GraphUse::kInference).Scores(history);
   std::vector<float> scores(expected.size());
   WISP_RETURN_IF_ERROR(session.Score(history, scores));
   WISP_RETURN_IF_ERROR(CheckNear(what, scores, expected, tolerance));
@@ -106,16 +116,19 @@ Status CheckScores(const std::string& what, Session& session, std::span<const in
 Status CheckGradient(const BenchProblem& p) {
   Subject subject(p.architecture, kernels::BestOps(), p.weights.data(), GraphUse::kTraining);
   Subject reference(p.architecture, kernels::ReferenceOps(), p.weights.data(), GraphUse::kTraining);
-  const float loss = static_cast<float>(subject.Loss(p.records[0])), expected = static_cast<float>(reference.Loss(p.records[0]));
+  const float loss = static_cast<float>(subject.Loss(p.records[0])),
+              expected = static_cast<float>(reference.Loss(p.records[0]));
   WISP_RETURN_IF_ERROR(CheckNear("the loss of a record", {&loss, 1}, {&expected, 1}, kTolerance));
-  return CheckNear("the gradient of a record", subject.Gradient(p.records[0]), reference.Gradient(p.records[0]), kTolerance);
+  return CheckNear("the gradient of a record", subject.Gradient(p.records[0]), reference.Gradient(p.records[0]),
+                   kTolerance);
 }
 
 Status CheckFirstLoss(const BenchProblem& p, const StepReport& first) {
   Subject subject(p.architecture, kernels::BestOps(), p.weights.data(), GraphUse::kTraining);
   double sum = 0;
   for (const Record& record : p.records) sum += subject.Loss(record);
-  const float expected = static_cast<float>(sum / static_cast<double>(p.records.size())), loss = static_cast<float>(first.mean_loss);
+  const float expected = static_cast<float>(sum / static_cast<double>(p.records.size())),
+              loss = static_cast<float>(first.mean_loss);
   return CheckNear("the loss of a step", {&loss, 1}, {&expected, 1}, kTolerance);
 }
 

@@ -1,11 +1,12 @@
-// wisp bench --what clipping: records per second and bytes of a step, ordinary, private, and with ghost clipping's way to the
-// embedding's norms (Ding et al. 2024, figure 8).
+// wisp bench --what clipping: records per second and bytes of a step, ordinary, private, and with ghost clipping's way
+// to the embedding's norms (Ding et al. 2024, figure 8).
 //
-// Ghost clipping takes the squared norm of the scores' part of the embedding's gradient, G = grad e_C [M x d], from the inner
-// product of the Gram matrix G G^T [M x M] with the identity (equation 25); phantom clipping from ||G||^2 (equation 26). The
-// Gram matrix is computed here, by our own product and record by record, one record per thread; all else of ghost clipping
-// counts as our private step. So it is a comparison of that one product in this program, not of two libraries. As published
-// the Gram matrices of a batch are held at once: B M^2 floats, which are counted here, not allocated.
+// Ghost clipping takes the squared norm of the scores' part of the embedding's gradient, G = grad e_C [M x d], from the
+// inner product of the Gram matrix G G^T [M x M] with the identity (equation 25); phantom clipping from ||G||^2
+// (equation 26). The Gram matrix is computed here, by our own product and record by record, one record per thread; all
+// else of ghost clipping counts as our private step. So it is a comparison of that one product in this program, not of
+// two libraries. As published the Gram matrices of a batch are held at once: B M^2 floats, which are counted here, not
+// allocated.
 #include <cmath>
 
 #include "tools/wisp/bench_parts.h"
@@ -13,8 +14,8 @@
 namespace wisp::tools {
 namespace {
 
-constexpr size_t kGradients = 4;            // different ones of a thread, in turns
-constexpr size_t kGramsPerThread = 64;      // fewest over all repeats, unless a step has fewer
+constexpr size_t kGradients = 4;        // different ones of a thread, in turns
+constexpr size_t kGramsPerThread = 64;  // fewest over all repeats, unless a step has fewer
 constexpr double kLargestTraceError = 1e-4;
 
 size_t RoundedUp(size_t a, size_t b) { return (a + b - 1) / b; }
@@ -30,8 +31,17 @@ class GramWorker {
     for (auto& gradient : gradients_) {
       for (float& x : h_TD) x = static_cast<float>(2 * random.UniformDouble() - 1);
       gradient.resize(m_ * d_);
-      ops_.linear_backward_weight({.dy_RN = dz_TM.data(), .lddy = m_, .x_RK = h_TD.data(), .ldx = d_, .dw_NK = gradient.data(), .lddw = d_,
-                                   .rows = t, .n = m_, .k = d_, .scale = 1, .store = kernels::Store::kAssign});
+      ops_.linear_backward_weight({.dy_RN = dz_TM.data(),
+                                   .lddy = m_,
+                                   .x_RK = h_TD.data(),
+                                   .ldx = d_,
+                                   .dw_NK = gradient.data(),
+                                   .lddw = d_,
+                                   .rows = t,
+                                   .n = m_,
+                                   .k = d_,
+                                   .scale = 1,
+                                   .store = kernels::Store::kAssign});
     }
     packed_ = AlignedArray<float>(ops_.packed_size(m_, d_));
     gram_MM_ = AlignedArray<float>(m_ * m_);
@@ -46,8 +56,16 @@ class GramWorker {
   double SquaredNorm() {
     const std::vector<float>& g = gradients_[next_++ % kGradients];
     ops_.pack_weights({.w_NK = g.data(), .ldw = d_, .packed = packed_.data(), .n = m_, .k = d_});
-    ops_.linear_forward({.x_RK = g.data(), .ldx = d_, .packed = packed_.data(), .bias_N = nullptr, .y_RN = gram_MM_.data(), .ldy = m_,
-                         .rows = m_, .n = m_, .k = d_, .store = kernels::Store::kAssign});
+    ops_.linear_forward({.x_RK = g.data(),
+                         .ldx = d_,
+                         .packed = packed_.data(),
+                         .bias_N = nullptr,
+                         .y_RN = gram_MM_.data(),
+                         .ldy = m_,
+                         .rows = m_,
+                         .n = m_,
+                         .k = d_,
+                         .store = kernels::Store::kAssign});
     double trace = 0;
     for (size_t i = 0; i < m_; ++i) trace += gram_MM_.data()[i * m_ + i];
     return trace;
@@ -90,7 +108,8 @@ class ClippingBench {
   Status Measure() {
     WISP_ASSIGN_OR_RETURN(pair_, StepPair::Create(a_));
     std::vector<std::unique_ptr<GramWorker>> grams;
-    for (size_t w = 0; w < threads(); ++w) grams.push_back(std::make_unique<GramWorker>(pair_->problem().architecture, w));
+    for (size_t w = 0; w < threads(); ++w)
+      grams.push_back(std::make_unique<GramWorker>(pair_->problem().architecture, w));
     for (auto& gram : grams) WISP_RETURN_IF_ERROR(gram->Check());
     std::vector<double> kept(grams.size());  // so that no product is left out
     for (uint32_t i = 0; i < a_.repeats; ++i) {
@@ -108,15 +127,25 @@ class ClippingBench {
 
   Json Step(const std::vector<double>& seconds, double bytes) const {
     const Spread s = SpreadOf(seconds);
-    return {{"batch", a_.batch}, {"items", a_.items}, {"positions", a_.length}, {"records_per_second", a_.batch / s.median},
-            {"step_seconds", s.median}, {"step_seconds_quartile_1", s.low}, {"step_seconds_quartile_3", s.high},
-            {"steps_measured", seconds.size()}, {"memory_bytes", bytes}, {"memory_bytes_one_record_per_thread", bytes}};
+    return {{"batch", a_.batch},
+            {"items", a_.items},
+            {"positions", a_.length},
+            {"records_per_second", a_.batch / s.median},
+            {"step_seconds", s.median},
+            {"step_seconds_quartile_1", s.low},
+            {"step_seconds_quartile_3", s.high},
+            {"steps_measured", seconds.size()},
+            {"memory_bytes", bytes},
+            {"memory_bytes_one_record_per_thread", bytes}};
   }
 
-  MethodFigures Ordinary() { return {"ordinary", Step(pair_->ordinary_seconds(), static_cast<double>(pair_->ordinary().planned_bytes()))}; }
+  MethodFigures Ordinary() {
+    return {"ordinary", Step(pair_->ordinary_seconds(), static_cast<double>(pair_->ordinary().planned_bytes()))};
+  }
 
   MethodFigures Phantom() {
-    MethodFigures m{"phantom", Step(pair_->private_seconds(), static_cast<double>(pair_->with_privacy().planned_bytes()))};
+    MethodFigures m{"phantom",
+                    Step(pair_->private_seconds(), static_cast<double>(pair_->with_privacy().planned_bytes()))};
     m.figures["step_over_ordinary"] = SpreadOf(pair_->ratios()).median;
     return m;
   }

@@ -26,15 +26,18 @@ std::string HashText(const ModelFile& file) {
 }
 
 // A file without provenance is one that was never trained (wisp new): it has seen no records.
-Status CheckBase(const std::string& path, const ModelFile& base, const ModelFile& model, const std::vector<std::string>& public_datasets) {
+Status CheckBase(const std::string& path, const ModelFile& base, const ModelFile& model,
+                 const std::vector<std::string>& public_datasets) {
   if (!base.provenance().empty()) {
     const DecodingNeed need = NeedOf(base, {.public_datasets = public_datasets});
     if (need.kind != DecodingNeed::Kind::kFree) {
-      return PrivacyRefused(path, ": the base model must be public: ", need.reason, "; declare its data set with --public-dataset if it is public");
+      return PrivacyRefused(path, ": the base model must be public: ", need.reason,
+                            "; declare its data set with --public-dataset if it is public");
     }
   }
   bool same = base.num_items() == model.num_items() && base.has_item_keys() == model.has_item_keys();
-  for (size_t i = 0; same && model.has_item_keys() && i < model.num_items(); ++i) same = base.item_key(i) == model.item_key(i);
+  for (size_t i = 0; same && model.has_item_keys() && i < model.num_items(); ++i)
+    same = base.item_key(i) == model.item_key(i);
   return same ? OkStatus() : InvalidArgument(path, ": the base model has other items than the model");
 }
 
@@ -48,21 +51,24 @@ struct Law {
 
 Result<Law> LawOf(const DecodeCell& c, uint64_t num_items) {
   Law law{.item = {.mode = c.mode, .temperature = c.temperature}, .base_top = c.base_top, .of_base = c.of_base};
-  if (c.base_top > num_items) return InvalidArgument("the support base:", c.base_top, " is larger than the catalogue of ", num_items);
+  if (c.base_top > num_items)
+    return InvalidArgument("the support base:", c.base_top, " is larger than the catalogue of ", num_items);
   if (c.mode == DecodingMode::kPlain) return law;
   const bool pure = c.composition == DecodeCell::Composition::kPure, anchored = c.mode == DecodingMode::kBaseAnchored;
   const privacy::PublicMixture uniform{.support = c.base_top > 0 ? c.base_top : num_items};
   double epsilon = c.epsilon, lambda = 0, range = 0;
   if (pure) {
     const privacy::PureRequest request{.epsilon = c.epsilon, .draws = c.draws};
-    WISP_ASSIGN_OR_RETURN(const auto m, anchored ? privacy::PureBoundedRange(request) : privacy::PureResponse(request, uniform));
+    WISP_ASSIGN_OR_RETURN(const auto m,
+                          anchored ? privacy::PureBoundedRange(request) : privacy::PureResponse(request, uniform));
     lambda = m.lambda();
     range = m.range();
     epsilon = m.PureEpsilonOfStep() * static_cast<double>(c.draws);
   } else {
     WISP_ASSIGN_OR_RETURN(const auto target, privacy::EpsilonDelta::Create(c.epsilon, c.delta));
     const privacy::DrawRequest request{.target = target, .draws = c.draws};
-    WISP_ASSIGN_OR_RETURN(const auto calibrated, anchored ? privacy::CalibrateBoundedRange(request) : privacy::CalibrateResponse(request, uniform));
+    WISP_ASSIGN_OR_RETURN(const auto calibrated, anchored ? privacy::CalibrateBoundedRange(request)
+                                                          : privacy::CalibrateResponse(request, uniform));
     lambda = calibrated.mechanism.lambda();
     range = calibrated.mechanism.range();
     epsilon = calibrated.epsilon;
@@ -72,7 +78,10 @@ Result<Law> LawOf(const DecodeCell& c, uint64_t num_items) {
   } else {
     law.item.lambda = lambda;
   }
-  law.figures = {{"epsilon", epsilon}, {"delta", c.delta}, {"draws", c.draws}, {anchored ? "clip" : "lambda", anchored ? law.item.clip : law.item.lambda}};
+  law.figures = {{"epsilon", epsilon},
+                 {"delta", c.delta},
+                 {"draws", c.draws},
+                 {anchored ? "clip" : "lambda", anchored ? law.item.clip : law.item.lambda}};
   return law;
 }
 
@@ -164,8 +173,11 @@ class DecodingBench {
       if (p != kOutside) sum.Add(p);
     }
     if (sum.count() == 0) return InvalidData(d_.data.path, ": no user's next item is in the support");
-    if (!std::isfinite(sum.Value())) return InvalidData(d_.model, ": its probability of some user's next item is 0, the perplexity is infinite");
-    Json figures = {{"perplexity", sum.Value()}, {"users", num_users}, {"covered", static_cast<double>(sum.count()) / static_cast<double>(num_users)}};
+    if (!std::isfinite(sum.Value()))
+      return InvalidData(d_.model, ": its probability of some user's next item is 0, the perplexity is infinite");
+    Json figures = {{"perplexity", sum.Value()},
+                    {"users", num_users},
+                    {"covered", static_cast<double>(sum.count()) / static_cast<double>(num_users)}};
     figures.update(laws_[law].figures);
     return figures;
   }
@@ -186,8 +198,11 @@ Status CheckSize(const DecodingData& d, const data::Sequences& sequences) {
 
 Result<DecodingFiles> CheckDecodingFiles(const DecodingData& d) {
   WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::Open(d.model));
-  if (!model.provenance().empty() && NeedOf(model, {.public_datasets = d.public_datasets}).kind == DecodingNeed::Kind::kFree) {
-    return InvalidArgument(d.model, ": draws from it are free, as it carries a guarantee or its data is declared public; these cells want a model that "
+  if (!model.provenance().empty() &&
+      NeedOf(model, {.public_datasets = d.public_datasets}).kind == DecodingNeed::Kind::kFree) {
+    return InvalidArgument(d.model,
+                           ": draws from it are free, as it carries a guarantee or its data is declared public; these "
+                           "cells want a model that "
                            "was trained without privacy");
   }
   DecodingFiles files{.model = HashText(model)};

@@ -1,5 +1,5 @@
-// The encoder of a classifier, of the size that sentence models have: from 128 tokens to the pooled first position, on one thread,
-// in float and in int8, in turns; both held to the reference kernels first.
+// The encoder of a classifier, of the size that sentence models have: from 128 tokens to the pooled first position, on
+// one thread, in float and in int8, in turns; both held to the reference kernels first.
 //
 // tools/bench/peers/encoder.py reads the weights, the tokens and what came of them, and holds others to that.
 #include "runtime/layers/classifier.h"
@@ -16,13 +16,20 @@ constexpr uint32_t kTokens = 128;
 
 // MiniLM-L6-H384 (Wang et al. 2020), but for the size of its vocabulary, which only says how many rows lie unread.
 ClassifierArchitecture Shape(uint32_t num_items) {
-  return {.encoder = {.num_items = num_items, .max_length = kTokens, .width = 384, .num_heads = 12, .num_blocks = 6, .inner_width = 1536,
-                      .activation = ActivationKind::kGelu, .norm = NormPlacement::kPost, .attend = Attend::kAll},
+  return {.encoder = {.num_items = num_items,
+                      .max_length = kTokens,
+                      .width = 384,
+                      .num_heads = 12,
+                      .num_blocks = 6,
+                      .inner_width = 1536,
+                      .activation = ActivationKind::kGelu,
+                      .norm = NormPlacement::kPost,
+                      .attend = Attend::kAll},
           .num_classes = 2};
 }
 
-// Multiply-adds of one sequence, two operations each: four products of width by width and two of the feed-forward at each
-// position, and two of T x T in attention.
+// Multiply-adds of one sequence, two operations each: four products of width by width and two of the feed-forward at
+// each position, and two of T x T in attention.
 double Flops(const Architecture& a) {
   const double t = a.max_length, d = a.width, f = a.inner_width;
   return 2 * t * (a.num_blocks * (4 * d * d + 2 * d * f + 2 * t * d)) + 2 * d * d;
@@ -48,7 +55,9 @@ class Encoder {
     return {represented.begin(), represented.end()};
   }
   // Valid until the next call.
-  std::span<const float> Represent(std::span<const int32_t> tokens) { return {graph_.Represent(context_, tokens), graph_.architecture().encoder.width}; }
+  std::span<const float> Represent(std::span<const int32_t> tokens) {
+    return {graph_.Represent(context_, tokens), graph_.architecture().encoder.width};
+  }
   size_t bytes() const { return graph_.inference_bytes() + packed_.allocated_bytes(); }
   // Of one call.
   double Milliseconds(std::span<const int32_t> tokens) {
@@ -63,18 +72,22 @@ class Encoder {
   RecordContext context_;
 };
 
-Status WriteTensors(const std::string& path, const ClassifierArchitecture& c, const std::vector<float>& weights, std::span<const int32_t> tokens,
-                    std::span<const float> represented) {
+Status WriteTensors(const std::string& path, const ClassifierArchitecture& c, const std::vector<float>& weights,
+                    std::span<const int32_t> tokens, std::span<const float> represented) {
   std::vector<exchange::TensorToWrite> tensors;
   for (const ParameterSpec& p : ParametersOf(c)) {
-    const std::vector<uint64_t> shape = p.role == ParameterRole::kVector ? std::vector<uint64_t>{p.cols} : std::vector<uint64_t>{p.rows, p.cols};
+    const std::vector<uint64_t> shape =
+        p.role == ParameterRole::kVector ? std::vector<uint64_t>{p.cols} : std::vector<uint64_t>{p.rows, p.cols};
     tensors.push_back({p.name, shape, {weights.data() + p.offset, p.size()}});
   }
   const std::vector<float> as_floats(tokens.begin(), tokens.end());  // exact: there are fewer than 2^24
   tensors.push_back({"tokens", {as_floats.size()}, as_floats});
   tensors.push_back({"represented", {represented.size()}, represented});
   const Architecture& e = c.encoder;
-  const Json shape = {{"heads", e.num_heads}, {"blocks", e.num_blocks}, {"norm_epsilon", e.norm_epsilon}, {"embedding_scale", e.embedding_scale}};
+  const Json shape = {{"heads", e.num_heads},
+                      {"blocks", e.num_blocks},
+                      {"norm_epsilon", e.norm_epsilon},
+                      {"embedding_scale", e.embedding_scale}};
   return exchange::WriteSafeTensors(path, tensors, {{"wisp.encoder", shape.dump()}});
 }
 
@@ -97,7 +110,8 @@ Status BenchEncoder(const BenchArguments& a, Json& result) {
   if (!a.tensors.empty()) WISP_RETURN_IF_ERROR(WriteTensors(a.tensors, shape, weights, tokens, represented));
   const auto expected = Encoder(shape, kernels::ReferenceOps(), weights).Represented(tokens);
   WISP_RETURN_IF_ERROR(CheckNear("the encoder's pooled position", represented, expected, 1e-4));
-  if (int8) WISP_RETURN_IF_ERROR(CheckNear("the encoder's pooled position in int8", int8->Represent(tokens), expected, 0.1));
+  if (int8)
+    WISP_RETURN_IF_ERROR(CheckNear("the encoder's pooled position in int8", int8->Represent(tokens), expected, 0.1));
   std::vector<double> ms, int8_ms, percents;
   const double flops = Flops(shape.encoder);
   for (uint32_t i = 0; i < a.repeats; ++i) {
@@ -107,7 +121,11 @@ Status BenchEncoder(const BenchArguments& a, Json& result) {
     percents.push_back(100 * flops / (1e6 * ms.back()) / peak);
     if (int8) int8_ms.push_back(int8->Milliseconds(tokens));
   }
-  Json j = {{"tokens", kTokens}, {"threads", 1}, {"gflops", flops / 1e9}, {"ms", ToJson(SpreadOf(ms))}, {"percent_of_peak", ToJson(SpreadOf(percents))},
+  Json j = {{"tokens", kTokens},
+            {"threads", 1},
+            {"gflops", flops / 1e9},
+            {"ms", ToJson(SpreadOf(ms))},
+            {"percent_of_peak", ToJson(SpreadOf(percents))},
             {"planned_bytes", encoder.bytes()}};
   if (int8) {
     j["ms_int8"] = ToJson(SpreadOf(int8_ms));

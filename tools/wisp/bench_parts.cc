@@ -7,8 +7,13 @@ namespace wisp::tools {
 namespace {
 
 TrainingOptions Options(const BenchArguments& a, Method method, privacy::Ledger* ledger) {
-  TrainingOptions o{.method = method, .sampling = Sampling::kPoisson, .num_steps = 1000000, .expected_batch = a.batch,
-                    .num_records_public = a.batch, .optimizer = {.learning_rate = 1e-4f}, .num_threads = a.threads};
+  TrainingOptions o{.method = method,
+                    .sampling = Sampling::kPoisson,
+                    .num_steps = 1000000,
+                    .expected_batch = a.batch,
+                    .num_records_public = a.batch,
+                    .optimizer = {.learning_rate = 1e-4f},
+                    .num_threads = a.threads};
   // A charge is a disk sync; it is taken once, for the whole bench.
   o.privacy = {.noise_multiplier = 1, .ledger = ledger, .run = "bench", .steps_per_charge = 1000000};
   return o;
@@ -17,8 +22,13 @@ TrainingOptions Options(const BenchArguments& a, Method method, privacy::Ledger*
 }  // namespace
 
 BenchProblem::BenchProblem(const BenchArguments& arguments) {
-  architecture = {.num_items = arguments.items, .max_length = arguments.length, .width = 64, .num_heads = 1, .num_blocks = 2,
-                  .inner_width = arguments.inner_width, .embedding_scale = 8};
+  architecture = {.num_items = arguments.items,
+                  .max_length = arguments.length,
+                  .width = 64,
+                  .num_heads = 1,
+                  .num_blocks = 2,
+                  .inner_width = arguments.inner_width,
+                  .embedding_scale = 8};
   auto random = privacy::RandomStream::Reproducible(1, privacy::StreamPurpose::kInitialisation);
   weights.resize(FlatSize(ParametersOf(architecture)));
   InitialiseWeights(architecture, {}, random, weights);
@@ -37,8 +47,9 @@ Result<std::unique_ptr<StepPair>> StepPair::Create(const BenchArguments& a) {
   WISP_RETURN_IF_ERROR(CheckGradient(pair->problem_));
   for (size_t m = 0; m < 2; ++m) {
     const Method method = m == 0 ? Method::kOrdinary : Method::kPhantom;
-    WISP_ASSIGN_OR_RETURN(pair->trainers_[m], Trainer::Create(pair->problem_.architecture, pair->problem_.weights, pair->problem_.records,
-                                                              Options(a, method, &pair->ledger_)));
+    WISP_ASSIGN_OR_RETURN(pair->trainers_[m],
+                          Trainer::Create(pair->problem_.architecture, pair->problem_.weights, pair->problem_.records,
+                                          Options(a, method, &pair->ledger_)));
     WISP_ASSIGN_OR_RETURN(const StepReport first, pair->trainers_[m]->Step());
     WISP_RETURN_IF_ERROR(CheckFirstLoss(pair->problem_, first));
   }

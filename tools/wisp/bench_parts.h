@@ -45,8 +45,8 @@ struct BenchProblem {
   std::vector<Record> records;
 };
 
-// Two trainers of one problem, an ordinary one and a private one (phantom clipping), each a step warm, of which the loss was
-// checked, as was a record's gradient (bench_checks.h). Every step takes all records.
+// Two trainers of one problem, an ordinary one and a private one (phantom clipping), each a step warm, of which the
+// loss was checked, as was a record's gradient (bench_checks.h). Every step takes all records.
 class StepPair {
  public:
   static Result<std::unique_ptr<StepPair>> Create(const BenchArguments& arguments);
@@ -83,8 +83,8 @@ struct MethodFigures {
 // A top 10 after a long history, after one more event, with loading the model, and drawn privately (bench_scoring.cc).
 Status BenchScoring(const BenchArguments& arguments, Json& result);
 
-// Every op of the kernels at the recommender's shapes: first what they are held against, then one of `lines` for each op. An error
-// where a result is wrong (bench_ops.cc).
+// Every op of the kernels at the recommender's shapes: first what they are held against, then one of `lines` for each
+// op. An error where a result is wrong (bench_ops.cc).
 Status BenchOps(const BenchArguments& arguments, std::vector<Json>& lines);
 
 // 128 tokens through an encoder of width 384, in float and int8 (bench_encoder.cc).

@@ -1,4 +1,5 @@
-// Scoring, held to the reference kernels first: a top 10 of a whole history, of one that grew by an event, with loading the model, drawn privately.
+// Scoring, held to the reference kernels first: a top 10 of a whole history, of one that grew by an event, with loading
+// the model, drawn privately.
 #include "runtime/inference/batch_recommender.h"
 #include "runtime/inference/private_recommender.h"
 #include "tools/wisp/bench_checks.h"
@@ -11,7 +12,8 @@ namespace {
 constexpr double kFloatTolerance = 1e-4;  // of the largest score
 constexpr double kInt8Tolerance = 0.1;    // of a check for mistakes; what int8 costs is another question (docs/int8.md)
 
-// Histories of one length that differ from the last in the oldest item, so that a session has nothing to remember of them.
+// Histories of one length that differ from the last in the oldest item, so that a session has nothing to remember of
+// them.
 class Histories {
  public:
   Histories(uint32_t length, uint32_t num_items) : num_items_(num_items) {
@@ -29,7 +31,8 @@ class Histories {
 
 class ScoringBench {
  public:
-  ScoringBench(const BenchArguments& a, std::string path, const TemporaryFolder& folder) : a_(a), path_(std::move(path)), folder_(folder) {}
+  ScoringBench(const BenchArguments& a, std::string path, const TemporaryFolder& folder)
+      : a_(a), path_(std::move(path)), folder_(folder) {}
 
   Status Run(Json& result) {
     const auto before = MeasureResidentMemory();
@@ -39,7 +42,8 @@ class ScoringBench {
     WISP_RETURN_IF_ERROR(session_->Recommend(histories_->Next(), {.count = 10}).status());
     if (const auto after = MeasureResidentMemory(); before && after) {
       j["opened_own_bytes"] = after->own_bytes - before->own_bytes;
-      j["opened_mapped_bytes"] = after->mapped_bytes - before->mapped_bytes;  // the file, and what of the program it was that ran first
+      // The file, and what of the program it was that ran first.
+      j["opened_mapped_bytes"] = after->mapped_bytes - before->mapped_bytes;
     }
     WISP_RETURN_IF_ERROR(CheckScores("a score", *session_, histories_->Next(), kFloatTolerance));
     WISP_ASSIGN_OR_RETURN(j["top_10_ms"], WholeHistory(*session_));
@@ -78,7 +82,9 @@ class ScoringBench {
   }
 
   Result<Json> WholeHistory(Session& session) {
-    WISP_ASSIGN_OR_RETURN(const auto samples, Samples(repeats() * 5, [&] { return session.Recommend(histories_->Next(), {.count = 10}).status(); }));
+    WISP_ASSIGN_OR_RETURN(const auto samples, Samples(repeats() * 5, [&] {
+                            return session.Recommend(histories_->Next(), {.count = 10}).status();
+                          }));
     return ToJson(SpreadOf(samples));
   }
 
@@ -87,7 +93,8 @@ class ScoringBench {
     std::vector<double> samples;
     for (uint32_t i = 0; i < repeats() * 5; ++i) {
       const auto history = histories_->Next();
-      Status status = history.size() > 1 ? session.Recommend(history.first(history.size() - 1), {.count = 10}).status() : OkStatus();
+      Status status = history.size() > 1 ? session.Recommend(history.first(history.size() - 1), {.count = 10}).status()
+                                         : OkStatus();
       WISP_RETURN_IF_ERROR(status);
       samples.push_back(1e3 * Seconds([&] { status = session.Recommend(history, {.count = 10}).status(); }));
       WISP_RETURN_IF_ERROR(status);
@@ -100,7 +107,10 @@ class ScoringBench {
     const std::string path = folder_.File("f16.wisp");
     const ModelFile& file = session_->file();
     if (file.flat_weights().empty()) return OkStatus();
-    if (!WriteModel(path, {.architecture = file.architecture(), .weights = file.flat_weights(), .tables = TableStorage::kHalf}).ok()) return OkStatus();
+    if (!WriteModel(
+             path, {.architecture = file.architecture(), .weights = file.flat_weights(), .tables = TableStorage::kHalf})
+             .ok())
+      return OkStatus();
     WISP_ASSIGN_OR_RETURN(const auto halves, Session::Open(path));
     WISP_RETURN_IF_ERROR(CheckScores("a score from tables of 16 bits", *halves, histories_->Next(), kFloatTolerance));
     WISP_ASSIGN_OR_RETURN(j["top_10_ms_f16"], WholeHistory(*halves));
@@ -111,9 +121,9 @@ class ScoringBench {
 
   Result<Json> Cold() {
     WISP_ASSIGN_OR_RETURN(const auto samples, Samples(repeats(), [&]() -> Status {
-      WISP_ASSIGN_OR_RETURN(const auto opened, Session::Open(path_));
-      return opened->Recommend(histories_->Next(), {.count = 10}).status();
-    }));
+                            WISP_ASSIGN_OR_RETURN(const auto opened, Session::Open(path_));
+                            return opened->Recommend(histories_->Next(), {.count = 10}).status();
+                          }));
     return ToJson(SpreadOf(samples));
   }
 
@@ -132,7 +142,8 @@ class ScoringBench {
       std::vector<double> rates, ratios;
       Status status;
       for (uint32_t i = 0; i <= repeats(); ++i) {
-        const double together = Seconds([&] { status = recommender->Recommend(histories, {.count = 10}, best, found); });
+        const double together =
+            Seconds([&] { status = recommender->Recommend(histories, {.count = 10}, best, found); });
         WISP_RETURN_IF_ERROR(status);
         double alone = 0;
         for (size_t h = 0; h < size; ++h) {
@@ -144,21 +155,28 @@ class ScoringBench {
         rates.push_back(static_cast<double>(size) / together);
         ratios.push_back(alone / together);
       }
-      result[std::to_string(size)] = {{"histories_per_s", ToJson(SpreadOf(rates))}, {"over_one_by_one", ToJson(SpreadOf(ratios))}};
+      result[std::to_string(size)] = {{"histories_per_s", ToJson(SpreadOf(rates))},
+                                      {"over_one_by_one", ToJson(SpreadOf(ratios))}};
     }
     return OkStatus();
   }
 
-  // Ten items drawn privately over the ten best, in turns. The durable charge, a disk sync for each block, is taken once before.
-  // Anchored decoding scores the base too, which costs as much as the model does and is left out here.
+  // Ten items drawn privately over the ten best, in turns. The durable charge, a disk sync for each block, is taken
+  // once before. Anchored decoding scores the base too, which costs as much as the model does and is left out here.
   Status Drawing(Json& result) {
     WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(folder_.File("ledger"), {.dataset = "bench"}));
-    PrivateSamplerOptions options{.num_items = session_->architecture().num_items, .lambda = 1e-3, .clip = 0.5, .ledger = &ledger, .run = "bench",
-                                  .draws_per_charge = 1000000, .charge_for = ChargeFor::kWholeCatalogue};
+    PrivateSamplerOptions options{.num_items = session_->architecture().num_items,
+                                  .lambda = 1e-3,
+                                  .clip = 0.5,
+                                  .ledger = &ledger,
+                                  .run = "bench",
+                                  .draws_per_charge = 1000000,
+                                  .charge_for = ChargeFor::kWholeCatalogue};
     for (const DecodingMode mode : {DecodingMode::kUniform, DecodingMode::kBaseAnchored}) {
       options.mode = mode;
       WISP_ASSIGN_OR_RETURN(PrivateSampler sampler, PrivateSampler::Create(options));
-      WISP_ASSIGN_OR_RETURN(result[mode == DecodingMode::kBaseAnchored ? "anchored" : "mixed"], DrawnOverBest(mode, sampler));
+      WISP_ASSIGN_OR_RETURN(result[mode == DecodingMode::kBaseAnchored ? "anchored" : "mixed"],
+                            DrawnOverBest(mode, sampler));
     }
     return OkStatus();
   }
@@ -168,7 +186,8 @@ class ScoringBench {
     const auto draw = [&]() -> Status {
       const auto history = histories_->Next();
       WISP_RETURN_IF_ERROR(session_->Score(history, scores));
-      const auto base_scores = mode == DecodingMode::kBaseAnchored ? std::span<const float>(scores) : std::span<const float>();
+      const auto base_scores =
+          mode == DecodingMode::kBaseAnchored ? std::span<const float>(scores) : std::span<const float>();
       return sampler.Draw({.scores = scores, .base_scores = base_scores, .excluded = history, .count = 10}).status();
     };
     WISP_RETURN_IF_ERROR(draw());
@@ -181,7 +200,9 @@ class ScoringBench {
       WISP_RETURN_IF_ERROR(status);
       ratios.push_back(drawn.back() / best.back());
     }
-    return Json{{"top_10_ms", ToJson(SpreadOf(best))}, {"drawn_10_ms", ToJson(SpreadOf(drawn))}, {"drawn_over_top_10", ToJson(SpreadOf(ratios))}};
+    return Json{{"top_10_ms", ToJson(SpreadOf(best))},
+                {"drawn_10_ms", ToJson(SpreadOf(drawn))},
+                {"drawn_over_top_10", ToJson(SpreadOf(ratios))}};
   }
 
   uint32_t repeats() const { return std::max(20u, a_.repeats); }
@@ -201,7 +222,8 @@ Status BenchScoring(const BenchArguments& a, Json& result) {
   if (path.empty()) {
     const BenchProblem problem(a);
     path = folder.File("model.wisp");
-    WISP_RETURN_IF_ERROR(WriteModel(path, {.architecture = problem.architecture, .weights = problem.weights, .created_by = "wisp bench"}));
+    WISP_RETURN_IF_ERROR(WriteModel(
+        path, {.architecture = problem.architecture, .weights = problem.weights, .created_by = "wisp bench"}));
   }
   return ScoringBench(a, path, folder).Run(result);
 }

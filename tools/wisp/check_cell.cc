@@ -13,7 +13,8 @@ namespace {
 constexpr uint32_t kSomeItems = 4096;  // where the table does not say how many
 
 Status CheckGuarantee(const Recipe& r) {
-  if (r.catalogue != Recipe::Catalogue::kPublic) return PrivacyRefused("a private method needs \"catalogue\": \"public\" under data");
+  if (r.catalogue != Recipe::Catalogue::kPublic)
+    return PrivacyRefused("a private method needs \"catalogue\": \"public\" under data");
   WISP_RETURN_IF_ERROR(CheckPublicCatalogue(r));
   if (r.training.num_records_public == 0) return PrivacyRefused("a private method needs training.num_records_public");
   return CheckPrivacyGoal(r.goal, r.training.num_records_public);
@@ -33,7 +34,8 @@ Status Check(const Reproduction& table, const Recipe& r) {
   WISP_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::Create());
   std::optional<privacy::Ledger> ledger;
   if (is_private) {
-    WISP_ASSIGN_OR_RETURN(privacy::Ledger opened, privacy::Ledger::Open(folder.File("ledger"), {.dataset = "none", .unit = r.unit}));
+    WISP_ASSIGN_OR_RETURN(privacy::Ledger opened,
+                          privacy::Ledger::Open(folder.File("ledger"), {.dataset = "none", .unit = r.unit}));
     ledger.emplace(std::move(opened));
     o.privacy.ledger = &*ledger;
     o.privacy.noise_multiplier = r.goal.noise_multiplier.value_or(1.0);  // of a target: any
@@ -50,7 +52,8 @@ Status Check(const Reproduction& table, const Recipe& r) {
 
 Status CheckTrainingCell(const Reproduction& table, const ReproductionCell& cell) {
   const Status checked = Check(table, cell.recipe);
-  return checked.ok() ? checked : Status(checked.code(), table.name + ", cell " + cell.Name() + ": " + checked.message());
+  return checked.ok() ? checked
+                      : Status(checked.code(), table.name + ", cell " + cell.Name() + ": " + checked.message());
 }
 
 }  // namespace wisp::tools

@@ -6,8 +6,9 @@
 
 namespace wisp::tools {
 
-// The checks that training makes of its options, with as many users and items as the table wants; where it does not say, what
-// hangs on them is left to the run. Charges nothing but a ledger of its own that is thrown away. Errors name table and cell.
+// The checks that training makes of its options, with as many users and items as the table wants; where it does not
+// say, what hangs on them is left to the run. Charges nothing but a ledger of its own that is thrown away. Errors name
+// table and cell.
 Status CheckTrainingCell(const Reproduction& table, const ReproductionCell& cell);
 
 }  // namespace wisp::tools

@@ -18,7 +18,9 @@ void ReadTraining(JsonSection& s, ClassifyRecipe& r) {
 
 void ReadDpFp(JsonSection& s, ClassifyRecipe& r) {
   DpFpOptions& o = r.options;
-  s.Choice<DpFpMode>("mode", o.mode, {{"aggregate", DpFpMode::kAggregate}, {"clipped", DpFpMode::kClipped}, {"paper", DpFpMode::kPaper}});
+  s.Choice<DpFpMode>(
+      "mode", o.mode,
+      {{"aggregate", DpFpMode::kAggregate}, {"clipped", DpFpMode::kClipped}, {"paper", DpFpMode::kPaper}});
   s.Number("micro_batches", o.micro_batches, 1, 1e6);
   s.Number("clipping_norm", o.clipping_norm, 1e-9, 1e9);
   s.Number("release_decay", o.release_decay, 0, 1);
@@ -26,9 +28,12 @@ void ReadDpFp(JsonSection& s, ClassifyRecipe& r) {
   s.List("class_prior", o.class_prior);
   s.Number("head_share", r.head_share, 1e-3, 0.999);
   s.Object("encoder", [&](JsonSection& inner) {
-    inner.Choice<ClipKind>("clipping", o.encoder.clipping, {{"flat", ClipKind::kFlat}, {"automatic", ClipKind::kAutomatic}});
+    inner.Choice<ClipKind>("clipping", o.encoder.clipping,
+                           {{"flat", ClipKind::kFlat}, {"automatic", ClipKind::kAutomatic}});
     inner.Number("clipping_norm", o.encoder.clipping_norm, 1e-9, 1e9);
-    inner.Choice<NormForm>("norm_form", o.encoder.norm_form, {{"automatic", NormForm::kAutomatic}, {"formed", NormForm::kFormed}, {"gram", NormForm::kGram}});
+    inner.Choice<NormForm>(
+        "norm_form", o.encoder.norm_form,
+        {{"automatic", NormForm::kAutomatic}, {"formed", NormForm::kFormed}, {"gram", NormForm::kGram}});
     inner.Number("noise_multiplier", o.encoder.noise_multiplier, 1e-6, 1e5);
   });
   s.Object("paper", [&](JsonSection& inner) { inner.Number("noise_multiplier", o.noise_multiplier, 1e-6, 1e5); });
@@ -42,15 +47,19 @@ void ReadPrivacy(JsonSection& s, ClassifyRecipe& r) {
   s.Number("steps_per_charge", r.options.steps_per_charge, 1, 1e9);
   s.Text("uncharged_tuning", r.uncharged_tuning);
   using privacy::PrivacyUnit;
-  s.Choice<PrivacyUnit>("unit", r.unit, {{"user", PrivacyUnit::kUser}, {"session", PrivacyUnit::kSession}, {"day", PrivacyUnit::kDay},
-                                         {"interaction", PrivacyUnit::kInteraction}});
+  s.Choice<PrivacyUnit>("unit", r.unit,
+                        {{"user", PrivacyUnit::kUser},
+                         {"session", PrivacyUnit::kSession},
+                         {"day", PrivacyUnit::kDay},
+                         {"interaction", PrivacyUnit::kInteraction}});
   r.unit_chosen = s.Any("unit") != nullptr;
 }
 
 void ReadData(JsonSection& s, ClassifyRecipe& r) {
   s.List("classes", r.classes);
   s.Choice<bool>("catalogue", r.catalogue_public, {{"public", true}});
-  s.Choice<data::LetterCase>("letters", r.letters, {{"lower", data::LetterCase::kLower}, {"keep", data::LetterCase::kKeep}});
+  s.Choice<data::LetterCase>("letters", r.letters,
+                             {{"lower", data::LetterCase::kLower}, {"keep", data::LetterCase::kKeep}});
   s.Text("text_column", r.text_column);
   s.Text("label_column", r.label_column);
 }
@@ -60,7 +69,9 @@ void ReadData(JsonSection& s, ClassifyRecipe& r) {
 Result<ClassifyRecipe> ReadClassifyRecipe(const std::string& path) {
   WISP_ASSIGN_OR_RETURN(const nlohmann::json json, ReadJson(path));
   if (json.is_object() && !IsOfClassifier(json)) {
-    return InvalidData(path, ": it is the recipe of a recommender, for wisp train; one of a classifier names its classes (data.classes)");
+    return InvalidData(
+        path,
+        ": it is the recipe of a recommender, for wisp train; one of a classifier names its classes (data.classes)");
   }
   ClassifyRecipe recipe;
   JsonSection s(path + ":", json);
@@ -72,7 +83,8 @@ Result<ClassifyRecipe> ReadClassifyRecipe(const std::string& path) {
   s.Object("privacy", [&](JsonSection& inner) { ReadPrivacy(inner, recipe); });
   s.Object("data", [&](JsonSection& inner) { ReadData(inner, recipe); });
   WISP_RETURN_IF_ERROR(s.Finish());
-  if (recipe.classes.size() < 2) return InvalidData(path, ": data.classes names ", recipe.classes.size(), " classes, allowed are 2 and more");
+  if (recipe.classes.size() < 2)
+    return InvalidData(path, ": data.classes names ", recipe.classes.size(), " classes, allowed are 2 and more");
   return recipe;
 }
 

@@ -14,15 +14,15 @@ struct ClassifyRecipe {
   std::string name;
   Architecture encoder{.attend = Attend::kAll};  // num_items comes from the vocabulary or the base
   InitialisationOptions initialisation;
-  DpFpOptions options;                // the noise multiplier is that of kPaper, under dp_fp.paper
+  DpFpOptions options;  // the noise multiplier is that of kPaper, under dp_fp.paper
   double epochs = 0;
-  uint64_t seed = 1;                  // of fresh weights
-  PrivacyGoal goal;                   // of the private modes
+  uint64_t seed = 1;  // of fresh weights
+  PrivacyGoal goal;   // of the private modes
   double head_share = 0.3;
   privacy::PrivacyUnit unit = privacy::PrivacyUnit::kInteraction;  // one labelled text is one record
-  bool unit_chosen = false;  // the recipe names it
-  std::string uncharged_tuning;       // as a recommender's
-  std::vector<std::string> classes;   // public: the order is that of the classes' numbers
+  bool unit_chosen = false;                                        // the recipe names it
+  std::string uncharged_tuning;                                    // as a recommender's
+  std::vector<std::string> classes;                                // public: the order is that of the classes' numbers
   data::LetterCase letters = data::LetterCase::kLower;
   // Whether which tokens occur may be known to anybody: a vocabulary from the data requires it.
   bool catalogue_public = false;

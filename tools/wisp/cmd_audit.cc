@@ -35,7 +35,9 @@ std::string General(double value) {
   std::snprintf(text, sizeof text, "%g", value);
   return text;
 }
-Json Figure(const std::optional<double>& value) { return !value ? Json() : std::isinf(*value) ? Json("infinity") : Json(*value); }
+Json Figure(const std::optional<double>& value) {
+  return !value ? Json() : std::isinf(*value) ? Json("infinity") : Json(*value);
+}
 
 // The verdict as an exit code: 4 where the claim is refuted.
 Status Verdict(bool refuted, const std::string& what) {
@@ -57,9 +59,12 @@ class TemporaryLedger {
   Result<privacy::Ledger*> Open() {
     std::error_code error;
     std::string pattern = (std::filesystem::temp_directory_path(error) / "wisp-audit-XXXXXX").string();
-    if (error || mkdtemp(pattern.data()) == nullptr) return IoError("no temporary folder could be made for the audit's ledger");
+    if (error || mkdtemp(pattern.data()) == nullptr)
+      return IoError("no temporary folder could be made for the audit's ledger");
     folder_ = pattern;
-    WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(folder_ + "/ledger", {.dataset = "synthetic", .unit = privacy::PrivacyUnit::kUser}));
+    WISP_ASSIGN_OR_RETURN(
+        privacy::Ledger ledger,
+        privacy::Ledger::Open(folder_ + "/ledger", {.dataset = "synthetic", .unit = privacy::PrivacyUnit::kUser}));
     ledger_.emplace(std::move(ledger));
     return &*ledger_;
   }
@@ -77,7 +82,8 @@ class TrainingAudit {
   Status PrepareOptions() {
     recipe_.training.method = Method::kPhantom;
     recipe_.training.optimizer.learning_rate = 0.01f;
-    recipe_.architecture = {.max_length = 16, .width = 16, .num_heads = 1, .num_blocks = 1, .inner_width = 16, .embedding_scale = 4.0f};
+    recipe_.architecture = {
+        .max_length = 16, .width = 16, .num_heads = 1, .num_blocks = 1, .inner_width = 16, .embedding_scale = 4.0f};
     recipe_.initialisation.table_deviation = 0.1f;
     if (!a_.recipe.empty()) {
       WISP_ASSIGN_OR_RETURN(recipe_, ReadRecipe(a_.recipe));
@@ -119,7 +125,8 @@ class TrainingAudit {
     return OkStatus();
   }
 
-  // FEST and AdaFEST+ train some rows of the item table: here the first half of them, a choice that no data has part in.
+  // FEST and AdaFEST+ train some rows of the item table: here the first half of them, a choice that no data has part
+  // in.
   void ChooseRows() {
     const Method method = recipe_.training.method;
     if (method != Method::kFest && method != Method::kAdaFestPlus) return;
@@ -129,7 +136,9 @@ class TrainingAudit {
   }
 
   // At which delta a run is tested: that of --delta, of the recipe's privacy, or 1e-5.
-  double RunDelta() const { return a_.run_delta.value_or(!a_.recipe.empty() && recipe_.goal.delta > 0 ? recipe_.goal.delta : a_.delta); }
+  double RunDelta() const {
+    return a_.run_delta.value_or(!a_.recipe.empty() && recipe_.goal.delta > 0 ? recipe_.goal.delta : a_.delta);
+  }
 
   bool is_private() const { return recipe_.training.method != Method::kOrdinary; }
 
@@ -147,7 +156,8 @@ class TrainingAudit {
   // Records of the data, or of made-up users where none is given.
   Status ReadRecords() {
     if (a_.data.path.empty()) {
-      WISP_ASSIGN_OR_RETURN(data::SynthData synthetic, data::Synthesize({.seed = recipe_.training.seed, .num_users = a_.users}));
+      WISP_ASSIGN_OR_RETURN(data::SynthData synthetic,
+                            data::Synthesize({.seed = recipe_.training.seed, .num_users = a_.users}));
       data_.sequences = std::move(synthetic.sequences);
       if (base_ && base_->architecture().num_items < data_.sequences.item_keys.size()) {
         return InvalidArgument("the model knows fewer items than the synthetic log has: give --data");
@@ -155,18 +165,26 @@ class TrainingAudit {
       WISP_RETURN_IF_ERROR(OpenTemporaryLedger());
     } else {
       if (is_private() && a_.ledger.empty()) {
-        return PrivacyRefused("an audit trains on the data and is charged like training: it needs --ledger, the data set's own");
+        return PrivacyRefused(
+            "an audit trains on the data and is charged like training: it needs --ledger, the data set's own");
       }
       if (is_private() && recipe_.min_item_events > 1) {
         return PrivacyRefused("a private run with data.min_item_events ", recipe_.min_item_events,
                               ": one user could decide whether others' events stay; allowed is 1");
       }
-      WISP_ASSIGN_OR_RETURN(const data::Units units, UnitsOf(recipe_.unit, recipe_.session_gap, recipe_.times_per_second));
-      WISP_ASSIGN_OR_RETURN(data_, ReadData(a_.data, {recipe_.min_user_events, recipe_.min_item_events, units, is_private()}, base_ ? &*base_ : nullptr));
+      WISP_ASSIGN_OR_RETURN(const data::Units units,
+                            UnitsOf(recipe_.unit, recipe_.session_gap, recipe_.times_per_second));
+      WISP_ASSIGN_OR_RETURN(data_,
+                            ReadData(a_.data, {recipe_.min_user_events, recipe_.min_item_events, units, is_private()},
+                                     base_ ? &*base_ : nullptr));
       if (is_private()) {
         const std::string name = a_.dataset.empty() ? FileName(a_.data.path) : a_.dataset;
-        WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, OpenLedgerToTrain({.path = a_.ledger, .dataset = name, .anchor = a_.anchor, .unit = recipe_.unit,
-                                                                         .base = base_ ? &*base_ : nullptr, .base_path = a_.model}));
+        WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, OpenLedgerToTrain({.path = a_.ledger,
+                                                                         .dataset = name,
+                                                                         .anchor = a_.anchor,
+                                                                         .unit = recipe_.unit,
+                                                                         .base = base_ ? &*base_ : nullptr,
+                                                                         .base_path = a_.model}));
         ledger_.emplace(std::move(ledger));
         recipe_.training.privacy.ledger = &*ledger_;
       }
@@ -185,7 +203,8 @@ class TrainingAudit {
     }
     if (!is_private()) o.num_records_public = 0;
     if (is_private() && o.num_records_public == 0) {
-      return PrivacyRefused("a private run needs --num-records-public: the sampling probability must not be counted from the data");
+      return PrivacyRefused(
+          "a private run needs --num-records-public: the sampling probability must not be counted from the data");
     }
     const double n = is_private() ? o.num_records_public : synthetic_records;
     o.expected_batch = std::min(o.expected_batch, static_cast<uint32_t>(n));
@@ -201,7 +220,9 @@ class TrainingAudit {
       return OkStatus();
     }
     WISP_ASSIGN_OR_RETURN(const auto target, privacy::EpsilonDelta::Create(*recipe_.goal.epsilon, RunDelta()));
-    WISP_ASSIGN_OR_RETURN(const auto c, privacy::CalibrateNoise({.target = target, .sampling_probability = o.expected_batch / n, .steps = o.num_steps}));
+    WISP_ASSIGN_OR_RETURN(const auto c,
+                          privacy::CalibrateNoise(
+                              {.target = target, .sampling_probability = o.expected_batch / n, .steps = o.num_steps}));
     o.privacy.noise_multiplier = c.noise_multiplier;
     return OkStatus();
   }
@@ -225,30 +246,40 @@ std::vector<std::string> NotPrivateOf(const ModelFile* model, std::vector<std::s
 
 void PrintStep(const StepAuditOptions& o, const StepAuditResult& r, const ModelFile* model, OutputFormat format) {
   const std::vector<std::string> not_private = NotPrivateOf(model, {"reach", "mu", "epsilon", "refuted"});
-  const double sigma = o.training.privacy.noise_multiplier, q = static_cast<double>(o.training.expected_batch) / o.training.num_records_public;
+  const double sigma = o.training.privacy.noise_multiplier,
+               q = static_cast<double>(o.training.expected_batch) / o.training.num_records_public;
   if (format == OutputFormat::kJson) {
-    Json j = {{"noise_multiplier", sigma}, {"sampling_probability", q}, {"observations", o.observations}, {"reach", r.reach},
+    Json j = {{"noise_multiplier", sigma},
+              {"sampling_probability", q},
+              {"observations", o.observations},
+              {"reach", r.reach},
               {"mu", {{"claimed", r.claimed_mu}, {"bound", r.mu.mu}}}};
-    for (const auto& at : r.at_delta) j["epsilon"].push_back({{"delta", at.delta}, {"claimed", Figure(at.claimed)}, {"bound", at.bound.epsilon}});
+    for (const auto& at : r.at_delta)
+      j["epsilon"].push_back({{"delta", at.delta}, {"claimed", Figure(at.claimed)}, {"bound", at.bound.epsilon}});
     j["confidence"] = o.confidence;
     j["refuted"] = r.refuted;
     j["not_private"] = not_private;
     std::printf("%s\n", j.dump(2).c_str());
     return;
   }
-  std::printf("audit of one step: noise multiplier %g, sampling probability %g, %llu releases with the canary and as many without\n", sigma, q,
-              static_cast<unsigned long long>(o.observations));
+  std::printf(
+      "audit of one step: noise multiplier %g, sampling probability %g, %llu releases with the canary and as many "
+      "without\n",
+      sigma, q, static_cast<unsigned long long>(o.observations));
   std::printf("  claimed mu      %8.4f                  bound %8.4f\n", r.claimed_mu, Down(r.mu.mu));
   for (const auto& at : r.at_delta) {
-    std::printf("  claimed epsilon %8s  delta %-8s  bound %8.4f\n", privacy::EpsilonText(at.claimed).c_str(), privacy::DoubleText(at.delta).c_str(), Down(at.bound.epsilon));
+    std::printf("  claimed epsilon %8s  delta %-8s  bound %8.4f\n", privacy::EpsilonText(at.claimed).c_str(),
+                privacy::DoubleText(at.delta).c_str(), Down(at.bound.epsilon));
   }
   if (r.reach > 1.001) {
     std::printf("  the canary adds %.3f clipping norms: clipping does not hold\n", r.reach);
   } else {
-    std::printf("  the canary adds %.3f clipping norms: no bound on mu above %.3f can be expected\n", r.reach, r.reach / sigma);
+    std::printf("  the canary adds %.3f clipping norms: no bound on mu above %.3f can be expected\n", r.reach,
+                r.reach / sigma);
   }
   std::printf("%s, with %g%% confidence in all bounds together\n", Word(r.refuted), 100 * o.confidence);
-  if (!not_private.empty()) std::printf("local only: these figures tell something of the model's weights, which have no guarantee\n");
+  if (!not_private.empty())
+    std::printf("local only: these figures tell something of the model's weights, which have no guarantee\n");
 }
 
 }  // namespace
@@ -259,8 +290,15 @@ Status AuditStepCommand(const AuditArguments& a, OutputFormat format) {
   TrainingAudit audit(a);
   WISP_RETURN_IF_ERROR(audit.PrepareOptions());
   if (!audit.base_ && a.recipe.empty()) {
-    // Small, with weights far from 0: a canary's gradient then passes the clipping norm, and many releases take seconds.
-    audit.recipe_.architecture = {.num_items = 12, .max_length = 4, .width = 8, .num_heads = 2, .num_blocks = 1, .inner_width = 8, .embedding_scale = 2.0f};
+    // Small, with weights far from 0: a canary's gradient then passes the clipping norm, and many releases take
+    // seconds.
+    audit.recipe_.architecture = {.num_items = 12,
+                                  .max_length = 4,
+                                  .width = 8,
+                                  .num_heads = 2,
+                                  .num_blocks = 1,
+                                  .inner_width = 8,
+                                  .embedding_scale = 2.0f};
     audit.recipe_.initialisation = {.table_deviation = 0.5f, .position_deviation = 0.5f};
   }
   WISP_RETURN_IF_ERROR(audit.Initialise(std::max(12u, audit.recipe_.architecture.num_items)));
@@ -273,13 +311,15 @@ Status AuditStepCommand(const AuditArguments& a, OutputFormat format) {
   o.expected_batch = std::max(1u, static_cast<uint32_t>(std::lround(a.sampling_probability * kAuditedRecords)));
   o.privacy.noise_multiplier = audit.recipe_.goal.noise_multiplier.value_or(1.0);
   if (!(o.privacy.noise_multiplier > 0)) {
-    return InvalidArgument("--noise-multiplier is ", General(o.privacy.noise_multiplier), ", allowed is above 0: without noise there is no claim to audit");
+    return InvalidArgument("--noise-multiplier is ", General(o.privacy.noise_multiplier),
+                           ", allowed is above 0: without noise there is no claim to audit");
   }
   StepAuditOptions options{.architecture = audit.recipe_.architecture, .weights = audit.weights_, .training = o};
   options.observations = a.observations;
   options.confidence = a.confidence;
   options.deltas = {a.delta, 1e-2, 1e-1};
-  if (a.through != "release" && a.through != "trainer") return InvalidArgument("--through is '", a.through, "', allowed are release and trainer");
+  if (a.through != "release" && a.through != "trainer")
+    return InvalidArgument("--through is '", a.through, "', allowed are release and trainer");
   options.through = a.through == "release" ? StepAuditOptions::Through::kRelease : StepAuditOptions::Through::kTrainer;
   auto random = privacy::RandomStream::Reproducible(o.seed, privacy::StreamPurpose::kSampling);
   const size_t length = std::min<size_t>(8, options.architecture.max_length);
@@ -298,34 +338,59 @@ Status AuditRunCommand(const AuditArguments& a, OutputFormat format) {
   WISP_RETURN_IF_ERROR(audit.PrepareOptions());
   WISP_RETURN_IF_ERROR(audit.ReadRecords());
   WISP_RETURN_IF_ERROR(audit.PrepareRun(static_cast<uint32_t>(audit.set_.records.size() + a.canaries / 2)));
-  RunAuditOptions options{.architecture = audit.recipe_.architecture, .weights = audit.weights_, .records = audit.set_.records,
-                          .training = audit.recipe_.training, .canaries = a.canaries};
+  RunAuditOptions options{.architecture = audit.recipe_.architecture,
+                          .weights = audit.weights_,
+                          .records = audit.set_.records,
+                          .training = audit.recipe_.training,
+                          .canaries = a.canaries};
   const double delta = audit.RunDelta();
   options.level = {.delta = delta, .confidence = a.confidence};
   options.claimed_epsilon = a.claim;
   WISP_ASSIGN_OR_RETURN(const RunAuditResult r, AuditRun(options));
   const TrainingOptions& o = options.training;
   if (format == OutputFormat::kJson) {
-    std::printf("%s\n", Json({{"steps", o.num_steps}, {"records", audit.set_.records.size()}, {"canaries", a.canaries}, {"included", r.included},
-                              {"guesses", r.bound.outcome.guesses}, {"correct", r.bound.outcome.correct},
-                              {"mean_drop_included", r.mean_drop_included}, {"mean_drop_excluded", r.mean_drop_excluded},
-                              {"noise_multiplier", audit.is_private() ? Json(o.privacy.noise_multiplier) : Json()}, {"delta", delta},
-                              {"claimed", Figure(r.claimed)}, {"bound", r.bound.epsilon}, {"confidence", a.confidence}, {"refuted", r.refuted},
+    std::printf("%s\n", Json({{"steps", o.num_steps},
+                              {"records", audit.set_.records.size()},
+                              {"canaries", a.canaries},
+                              {"included", r.included},
+                              {"guesses", r.bound.outcome.guesses},
+                              {"correct", r.bound.outcome.correct},
+                              {"mean_drop_included", r.mean_drop_included},
+                              {"mean_drop_excluded", r.mean_drop_excluded},
+                              {"noise_multiplier", audit.is_private() ? Json(o.privacy.noise_multiplier) : Json()},
+                              {"delta", delta},
+                              {"claimed", Figure(r.claimed)},
+                              {"bound", r.bound.epsilon},
+                              {"confidence", a.confidence},
+                              {"refuted", r.refuted},
                               {"charged_to", audit.ledger_ ? Json(a.ledger) : Json()},
-                              {"not_private", a.data.path.empty() ? Json::array() : Json(audit.NotPrivate({"records", "guesses", "mean_drop_included", "mean_drop_excluded", "correct", "bound", "refuted"}))}})
-                            .dump(2).c_str());
+                              {"not_private",
+                               a.data.path.empty()
+                                   ? Json::array()
+                                   : Json(audit.NotPrivate({"records", "guesses", "mean_drop_included",
+                                                            "mean_drop_excluded", "correct", "bound", "refuted"}))}})
+                            .dump(2)
+                            .c_str());
   } else {
-    std::printf("audit of one run: %llu steps, %zu records, %u canaries of which %llu took part\n", static_cast<unsigned long long>(o.num_steps),
-                audit.set_.records.size(), a.canaries, static_cast<unsigned long long>(r.included));
-    std::printf("  loss of the canaries fell by %.3f in the data, by %.3f outside of it; %llu of %llu guesses were right\n", r.mean_drop_included,
-                r.mean_drop_excluded, static_cast<unsigned long long>(r.bound.outcome.correct), static_cast<unsigned long long>(r.bound.outcome.guesses));
-    std::printf("  claimed epsilon %s  bound %.4f  at delta %s\n", r.claimed ? privacy::EpsilonText(*r.claimed).c_str() : "none", Down(r.bound.epsilon),
+    std::printf("audit of one run: %llu steps, %zu records, %u canaries of which %llu took part\n",
+                static_cast<unsigned long long>(o.num_steps), audit.set_.records.size(), a.canaries,
+                static_cast<unsigned long long>(r.included));
+    std::printf(
+        "  loss of the canaries fell by %.3f in the data, by %.3f outside of it; %llu of %llu guesses were right\n",
+        r.mean_drop_included, r.mean_drop_excluded, static_cast<unsigned long long>(r.bound.outcome.correct),
+        static_cast<unsigned long long>(r.bound.outcome.guesses));
+    std::printf("  claimed epsilon %s  bound %.4f  at delta %s\n",
+                r.claimed ? privacy::EpsilonText(*r.claimed).c_str() : "none", Down(r.bound.epsilon),
                 privacy::DoubleText(delta).c_str());
     if (r.claimed) std::printf("%s, with %g%% confidence\n", Word(r.refuted), 100 * a.confidence);
     if (!r.claimed) {
-      std::printf("nothing was tested: this run trains without a guarantee (method ordinary) and claims no epsilon; --claim tests one, --method phantom a private run\n");
+      std::printf(
+          "nothing was tested: this run trains without a guarantee (method ordinary) and claims no epsilon; --claim "
+          "tests one, --method phantom a private run\n");
     }
-    if (audit.ledger_) std::printf("charged to %s like training: %llu steps\n", a.ledger.c_str(), static_cast<unsigned long long>(o.num_steps));
+    if (audit.ledger_)
+      std::printf("charged to %s like training: %llu steps\n", a.ledger.c_str(),
+                  static_cast<unsigned long long>(o.num_steps));
     if (!a.data.path.empty()) std::printf("%s\n", kLocalOnly);
   }
   return Verdict(r.refuted, "the run");
@@ -336,38 +401,60 @@ Status AuditMembershipCommand(const AuditArguments& a, OutputFormat format) {
   WISP_RETURN_IF_ERROR(audit.PrepareOptions());
   WISP_RETURN_IF_ERROR(audit.ReadRecords());
   WISP_RETURN_IF_ERROR(audit.PrepareRun(static_cast<uint32_t>(audit.set_.records.size() / 2)));
-  MembershipAuditOptions options{.architecture = audit.recipe_.architecture, .weights = audit.weights_, .records = audit.set_.records,
-                                 .training = audit.recipe_.training, .confidence = a.confidence};
+  MembershipAuditOptions options{.architecture = audit.recipe_.architecture,
+                                 .weights = audit.weights_,
+                                 .records = audit.set_.records,
+                                 .training = audit.recipe_.training,
+                                 .confidence = a.confidence};
   WISP_ASSIGN_OR_RETURN(const MembershipAuditResult r, AuditMembership(options));
   const privacy::MembershipReport& m = r.report;
   if (format == OutputFormat::kJson) {
     const auto rate = [](const privacy::ThresholdAttack& t) {
       return Json({{"true_positive_rate", t.true_positives.rate()}, {"false_positive_rate", t.false_positives.rate()}});
     };
-    std::printf("%s\n", Json({{"members", r.members}, {"non_members", r.non_members}, {"steps", options.training.num_steps},
-                              {"mean_loss_members", r.mean_loss_members}, {"mean_loss_non_members", r.mean_loss_non_members},
-                              {"accuracy", m.accuracy}, {"accuracy_interval", {m.accuracy_interval.low, m.accuracy_interval.high}}, {"auc", m.auc},
-                              {"auc_interval", {m.auc_interval.low, m.auc_interval.high}}, {"at_fpr_1_percent", rate(m.at_fpr_1_percent)},
-                              {"at_fpr_0.1_percent", rate(m.at_fpr_01_percent)}, {"confidence", a.confidence},
-                              {"not_private", a.data.path.empty() ? Json::array()
-                                                                  : Json(audit.NotPrivate({"members", "non_members", "mean_loss_members", "mean_loss_non_members", "accuracy",
-                                                                                           "accuracy_interval", "auc", "auc_interval", "at_fpr_1_percent",
-                                                                                           "at_fpr_0.1_percent"}))}}).dump(2).c_str());
+    std::printf("%s\n",
+                Json({{"members", r.members},
+                      {"non_members", r.non_members},
+                      {"steps", options.training.num_steps},
+                      {"mean_loss_members", r.mean_loss_members},
+                      {"mean_loss_non_members", r.mean_loss_non_members},
+                      {"accuracy", m.accuracy},
+                      {"accuracy_interval", {m.accuracy_interval.low, m.accuracy_interval.high}},
+                      {"auc", m.auc},
+                      {"auc_interval", {m.auc_interval.low, m.auc_interval.high}},
+                      {"at_fpr_1_percent", rate(m.at_fpr_1_percent)},
+                      {"at_fpr_0.1_percent", rate(m.at_fpr_01_percent)},
+                      {"confidence", a.confidence},
+                      {"not_private",
+                       a.data.path.empty()
+                           ? Json::array()
+                           : Json(audit.NotPrivate({"members", "non_members", "mean_loss_members",
+                                                    "mean_loss_non_members", "accuracy", "accuracy_interval", "auc",
+                                                    "auc_interval", "at_fpr_1_percent", "at_fpr_0.1_percent"}))}})
+                    .dump(2)
+                    .c_str());
     return OkStatus();
   }
-  std::printf("membership inference by loss: %llu members, %llu others, %llu steps\n", static_cast<unsigned long long>(r.members),
-              static_cast<unsigned long long>(r.non_members), static_cast<unsigned long long>(options.training.num_steps));
+  std::printf("membership inference by loss: %llu members, %llu others, %llu steps\n",
+              static_cast<unsigned long long>(r.members), static_cast<unsigned long long>(r.non_members),
+              static_cast<unsigned long long>(options.training.num_steps));
   std::printf("  loss per position %.3f of members, %.3f of others\n", r.mean_loss_members, r.mean_loss_non_members);
-  std::printf("  accuracy %.3f [%.3f, %.3f], 0.5 is guessing; area under the curve %.3f [%.3f, %.3f]\n", m.accuracy, m.accuracy_interval.low,
-              m.accuracy_interval.high, m.auc, m.auc_interval.low, m.auc_interval.high);
-  std::printf("  at 1%% false positives %.3f true ones, at 0.1%% %.3f\n", m.at_fpr_1_percent.true_positives.rate(), m.at_fpr_01_percent.true_positives.rate());
-  std::printf("an attack, not a bound on epsilon: a stronger one may do better; each interval has %g%% confidence%s\n", 100 * a.confidence,
-              a.data.path.empty() ? "" : (std::string("\n") + kLocalOnly).c_str());
+  std::printf("  accuracy %.3f [%.3f, %.3f], 0.5 is guessing; area under the curve %.3f [%.3f, %.3f]\n", m.accuracy,
+              m.accuracy_interval.low, m.accuracy_interval.high, m.auc, m.auc_interval.low, m.auc_interval.high);
+  std::printf("  at 1%% false positives %.3f true ones, at 0.1%% %.3f\n", m.at_fpr_1_percent.true_positives.rate(),
+              m.at_fpr_01_percent.true_positives.rate());
+  std::printf("an attack, not a bound on epsilon: a stronger one may do better; each interval has %g%% confidence%s\n",
+              100 * a.confidence, a.data.path.empty() ? "" : (std::string("\n") + kLocalOnly).c_str());
   return OkStatus();
 }
 
 Status AuditDecodingCommand(const AuditArguments& a, OutputFormat format) {
-  DecodingAuditOptions o{.num_items = a.items, .draws = a.draws, .lambda = a.lambda, .clip = a.clip, .temperature = a.temperature, .delta = a.delta};
+  DecodingAuditOptions o{.num_items = a.items,
+                         .draws = a.draws,
+                         .lambda = a.lambda,
+                         .clip = a.clip,
+                         .temperature = a.temperature,
+                         .delta = a.delta};
   // uniform, non-uniform and base-anchored are older words for the same.
   const bool anchored = a.mode == "anchored" || a.mode == "base-anchored";
   if (a.mode == "non-uniform" || (a.mode == "mixed" && !a.mixing.empty())) {
@@ -389,16 +476,27 @@ Status AuditDecodingCommand(const AuditArguments& a, OutputFormat format) {
   }
   WISP_ASSIGN_OR_RETURN(const DecodingAuditResult r, AuditDecoding(o));
   if (format == OutputFormat::kJson) {
-    std::printf("%s\n", Json({{"mode", mode}, {"models", r.models}, {"draws", o.draws}, {"items", o.num_items}, {"claimed", Figure(r.claimed)}, {"exact", Figure(r.exact)},
-                              {"delta", o.delta}, {"claimed_at_delta", Figure(r.claimed_at_delta)}, {"exact_at_delta", Figure(r.exact_at_delta)},
-                              {"sampled", Figure(r.sampled)}, {"refuted", r.refuted}}).dump(2).c_str());
+    std::printf("%s\n", Json({{"mode", mode},
+                              {"models", r.models},
+                              {"draws", o.draws},
+                              {"items", o.num_items},
+                              {"claimed", Figure(r.claimed)},
+                              {"exact", Figure(r.exact)},
+                              {"delta", o.delta},
+                              {"claimed_at_delta", Figure(r.claimed_at_delta)},
+                              {"exact_at_delta", Figure(r.exact_at_delta)},
+                              {"sampled", Figure(r.sampled)},
+                              {"refuted", r.refuted}})
+                            .dump(2)
+                            .c_str());
   } else {
-    std::printf("audit of decoding (%s): %u of %u items, all outcomes under all pairs of %llu models\n", mode, o.draws, o.num_items,
-                static_cast<unsigned long long>(r.models));
+    std::printf("audit of decoding (%s): %u of %u items, all outcomes under all pairs of %llu models\n", mode, o.draws,
+                o.num_items, static_cast<unsigned long long>(r.models));
     const auto up = [](double epsilon) { return privacy::EpsilonText(epsilon, 5); };
     std::printf("  claimed epsilon %8s                  exact %8s\n", up(r.claimed).c_str(), up(r.exact).c_str());
     if (r.claimed_at_delta) {
-      std::printf("  claimed epsilon %8s  delta %-8s  exact %8s\n", up(*r.claimed_at_delta).c_str(), privacy::DoubleText(o.delta).c_str(), up(*r.exact_at_delta).c_str());
+      std::printf("  claimed epsilon %8s  delta %-8s  exact %8s\n", up(*r.claimed_at_delta).c_str(),
+                  privacy::DoubleText(o.delta).c_str(), up(*r.exact_at_delta).c_str());
     }
     if (r.sampled) {
       std::printf("  the sampler itself, %llu times under each of two models: bound %.4f, with %g%% confidence\n",

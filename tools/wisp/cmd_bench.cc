@@ -1,7 +1,8 @@
-// wisp bench: training steps with and without privacy, scoring, private drawing and load, beside the processor's measured FMA peak.
+// wisp bench: training steps with and without privacy, scoring, private drawing and load, beside the processor's
+// measured FMA peak.
 //
-// The two methods take turns, step by step, in one process; figures are medians with their quartiles. On a noisy machine
-// only ratios of one run mean much.
+// The two methods take turns, step by step, in one process; figures are medians with their quartiles. On a noisy
+// machine only ratios of one run mean much.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -21,7 +22,8 @@ namespace {
 
 size_t Processors() { return std::max(1u, std::thread::hardware_concurrency()); }
 
-// The peak of all threads at once, by probes between the samples. Threads beyond the processors take turns: they add nothing to it.
+// The peak of all threads at once, by probes between the samples. Threads beyond the processors take turns: they add
+// nothing to it.
 double Peak(Workers& workers) {
   std::vector<double> best(workers.size(), 0);
   workers.Run([&](size_t w) {
@@ -77,12 +79,19 @@ Status BenchTraining(const BenchArguments& a, Json& result) {
     percents.push_back(100 * flops / pair->ordinary_seconds().back() / 1e9 / roof);
   }
   const size_t bytes[2] = {pair->ordinary().planned_bytes(), pair->with_privacy().planned_bytes()};
-  result["training"] = {{"records", a.batch}, {"positions", a.length}, {"items", a.items}, {"threads", pair->ordinary().workers().size()},
+  result["training"] = {{"records", a.batch},
+                        {"positions", a.length},
+                        {"items", a.items},
+                        {"threads", pair->ordinary().workers().size()},
                         {"ordinary_step_seconds", ToJson(SpreadOf(pair->ordinary_seconds()))},
                         {"private_step_seconds", ToJson(SpreadOf(pair->private_seconds()))},
-                        {"private_over_ordinary", ToJson(SpreadOf(pair->ratios()))}, {"gflops_per_step", flops / 1e9}, {"fma_peak_gflops", peak},
+                        {"private_over_ordinary", ToJson(SpreadOf(pair->ratios()))},
+                        {"gflops_per_step", flops / 1e9},
+                        {"fma_peak_gflops", peak},
                         {"threads_in_peak", std::min(pair->ordinary().workers().size(), Processors())},
-                        {"ordinary_percent_of_peak", ToJson(SpreadOf(percents))}, {"ordinary_bytes", bytes[0]}, {"private_bytes", bytes[1]},
+                        {"ordinary_percent_of_peak", ToJson(SpreadOf(percents))},
+                        {"ordinary_bytes", bytes[0]},
+                        {"private_bytes", bytes[1]},
                         {"private_over_ordinary_bytes", static_cast<double>(bytes[1]) / static_cast<double>(bytes[0])}};
   return OkStatus();
 }
@@ -93,12 +102,14 @@ void PrintText(const Json& json, const std::string& indent) {
       std::printf("%s%s\n", indent.c_str(), key.c_str());
       PrintText(value, indent + "  ");
     } else if (value.is_object()) {
-      std::printf("%s%-28s %.4g   (quartiles %.4g to %.4g)\n", indent.c_str(), key.c_str(), value["median"].get<double>(),
-                  value["quartiles"][0].get<double>(), value["quartiles"][1].get<double>());
+      std::printf("%s%-28s %.4g   (quartiles %.4g to %.4g)\n", indent.c_str(), key.c_str(),
+                  value["median"].get<double>(), value["quartiles"][0].get<double>(),
+                  value["quartiles"][1].get<double>());
     } else if (value.is_number()) {
       std::printf("%s%-28s %.6g\n", indent.c_str(), key.c_str(), value.get<double>());
     } else {
-      std::printf("%s%-28s %s\n", indent.c_str(), key.c_str(), value.is_string() ? value.get<std::string>().c_str() : value.dump().c_str());
+      std::printf("%s%-28s %s\n", indent.c_str(), key.c_str(),
+                  value.is_string() ? value.get<std::string>().c_str() : value.dump().c_str());
     }
   }
 }
@@ -111,14 +122,17 @@ Status PrintOps(const BenchArguments& a, OutputFormat format) {
     for (const Json& line : lines) std::printf("%s\n", line.dump().c_str());
     return OkStatus();
   }
-  std::printf("%s, one thread: %.4g GFLOP/s of multiply-adds, %.4g GB/s of memory\n", lines[0]["ops"].get<std::string>().c_str(),
-              lines[0]["fma_peak_gflops"].get<double>(), lines[0]["memory_gb_per_s"].get<double>());
-  std::printf("%-24s %-40s %10s  %-19s %9s %9s  %s\n", "op", "shape", "us", "(quartiles)", "GFLOP/s", "GB/s", "% of the roof");
+  std::printf("%s, one thread: %.4g GFLOP/s of multiply-adds, %.4g GB/s of memory\n",
+              lines[0]["ops"].get<std::string>().c_str(), lines[0]["fma_peak_gflops"].get<double>(),
+              lines[0]["memory_gb_per_s"].get<double>());
+  std::printf("%-24s %-40s %10s  %-19s %9s %9s  %s\n", "op", "shape", "us", "(quartiles)", "GFLOP/s", "GB/s",
+              "% of the roof");
   for (size_t i = 1; i < lines.size(); ++i) {
     const Json &j = lines[i], &us = j["us"];
-    std::printf("%-24s %-40s %10.4g  (%8.4g-%8.4g) %9.4g %9.4g  %.3g of %s\n", j["op"].get<std::string>().c_str(), j["shape"].get<std::string>().c_str(),
-                us["median"].get<double>(), us["quartiles"][0].get<double>(), us["quartiles"][1].get<double>(), j["gflops"].get<double>(),
-                j["gb_per_s"].get<double>(), j["percent_of_roof"]["median"].get<double>(), j["roof"].get<std::string>().c_str());
+    std::printf("%-24s %-40s %10.4g  (%8.4g-%8.4g) %9.4g %9.4g  %.3g of %s\n", j["op"].get<std::string>().c_str(),
+                j["shape"].get<std::string>().c_str(), us["median"].get<double>(), us["quartiles"][0].get<double>(),
+                us["quartiles"][1].get<double>(), j["gflops"].get<double>(), j["gb_per_s"].get<double>(),
+                j["percent_of_roof"]["median"].get<double>(), j["roof"].get<std::string>().c_str());
   }
   return OkStatus();
 }
@@ -126,15 +140,20 @@ Status PrintOps(const BenchArguments& a, OutputFormat format) {
 }  // namespace
 
 Status Bench(const BenchArguments& a, OutputFormat format) {
-  if (a.what != "all" && a.what != "train" && a.what != "score" && a.what != "encoder" && a.what != "ops" && a.what != "sparse" &&
-      a.what != "clipping") {
-    return InvalidArgument("--what is '", a.what, "', allowed are all, train, score, encoder, ops, sparse and clipping");
+  if (a.what != "all" && a.what != "train" && a.what != "score" && a.what != "encoder" && a.what != "ops" &&
+      a.what != "sparse" && a.what != "clipping") {
+    return InvalidArgument("--what is '", a.what,
+                           "', allowed are all, train, score, encoder, ops, sparse and clipping");
   }
   WISP_RETURN_IF_ERROR(CheckGiven(a));
   if (a.threads > Processors()) {
-    std::fprintf(stderr, "wisp: --threads is %u, and there are %zu processors: threads wait for each other, and the peak is that of the processors\n", a.threads, Processors());
+    std::fprintf(stderr,
+                 "wisp: --threads is %u, and there are %zu processors: threads wait for each other, and the peak is "
+                 "that of the processors\n",
+                 a.threads, Processors());
   }
-  if (a.repeats == 0 || a.batch == 0 || a.length == 0) return InvalidArgument("--repeats, --batch and --length must be 1 or more");
+  if (a.repeats == 0 || a.batch == 0 || a.length == 0)
+    return InvalidArgument("--repeats, --batch and --length must be 1 or more");
   if (a.items < 2) return InvalidArgument("--items must be 2 or more");
   if (a.what == "ops") return PrintOps(a, format);
   Json result = {{"ops", kernels::BestOps().name}};

@@ -26,8 +26,12 @@ namespace {
 using Json = nlohmann::ordered_json;
 using data::LetterCase;
 
-LetterCase LettersOf(Tokenizer tokenizer) { return tokenizer == Tokenizer::kWhitespaceLower ? LetterCase::kLower : LetterCase::kKeep; }
-Tokenizer TokenizerOf(LetterCase letters) { return letters == LetterCase::kLower ? Tokenizer::kWhitespaceLower : Tokenizer::kWhitespace; }
+LetterCase LettersOf(Tokenizer tokenizer) {
+  return tokenizer == Tokenizer::kWhitespaceLower ? LetterCase::kLower : LetterCase::kKeep;
+}
+Tokenizer TokenizerOf(LetterCase letters) {
+  return letters == LetterCase::kLower ? Tokenizer::kWhitespaceLower : Tokenizer::kWhitespace;
+}
 
 std::vector<LabelledRecord> RecordsOf(const data::LabelledSequences& sequences) {
   std::vector<LabelledRecord> records;
@@ -37,8 +41,12 @@ std::vector<LabelledRecord> RecordsOf(const data::LabelledSequences& sequences) 
 
 // Labels that name no class while texts do, or that are long or all different, are texts.
 Status CheckOrder(const std::string& path, const data::LabelledTexts& texts, const std::vector<std::string>& classes) {
-  const auto is_class = [&](const std::string& word) { return std::find(classes.begin(), classes.end(), word) != classes.end(); };
-  const auto may_be = [&](const std::string& label) { return is_class(label) || label.find_first_not_of("0123456789") == std::string::npos; };
+  const auto is_class = [&](const std::string& word) {
+    return std::find(classes.begin(), classes.end(), word) != classes.end();
+  };
+  const auto may_be = [&](const std::string& label) {
+    return is_class(label) || label.find_first_not_of("0123456789") == std::string::npos;
+  };
   if (texts.labels.empty() || std::any_of(texts.labels.begin(), texts.labels.end(), may_be)) return OkStatus();
   size_t longest = 0, length = 0;
   for (const std::string& name : classes) longest = std::max(longest, name.size());
@@ -47,16 +55,20 @@ Status CheckOrder(const std::string& path, const data::LabelledTexts& texts, con
   const bool are_long = length > texts.labels.size() * (2 * longest + 10);
   const bool all_differ = texts.labels.size() > 2 * classes.size() && different.size() == texts.labels.size();
   if (!are_long && !all_differ && !std::any_of(texts.texts.begin(), texts.texts.end(), is_class)) return OkStatus();
-  return InvalidData(path, ": label and text look swapped, none of the labels is one of the recipe's classes: in lines the label comes first, then a tab, "
+  return InvalidData(path,
+                     ": label and text look swapped, none of the labels is one of the recipe's classes: in lines the "
+                     "label comes first, then a tab, "
                      "then the text; in files with a header --label-column and --text-column say which is which");
 }
 
 Status Override(const ClassifyTrainArguments& a, ClassifyRecipe& r) {
-  if (a.epsilon && a.noise_multiplier) return InvalidArgument("--epsilon and --noise-multiplier are given: the one follows from the other, choose one");
+  if (a.epsilon && a.noise_multiplier)
+    return InvalidArgument("--epsilon and --noise-multiplier are given: the one follows from the other, choose one");
   if (!a.mode.empty()) {
     const auto mode = DpFpModeFromText(a.mode);
     if (!mode) return InvalidArgument("--mode is '", a.mode, "', allowed are aggregate, clipped and paper");
-    // A recipe for the private modes, run as the paper has it: its goal is of no use there. One of mode paper with a goal is refused.
+    // A recipe for the private modes, run as the paper has it: its goal is of no use there. One of mode paper with a
+    // goal is refused.
     if (*mode == DpFpMode::kPaper && r.options.mode != *mode) r.goal = {};
     r.options.mode = *mode;
   }
@@ -95,7 +107,11 @@ class ClassifyTrainCommand {
     // Before anything is spent on it. A base may be replaced by what it is fine-tuned to.
     WISP_RETURN_IF_ERROR(CheckInterval(a_.checkpoint, a_.checkpoint_every));
     for (const NamedFile& output : {NamedFile{"--out", a_.out}, NamedFile{"--checkpoint", a_.checkpoint}}) {
-      WISP_RETURN_IF_ERROR(CheckOutput(output, {{"--recipe", a_.recipe}, {"--data", a_.data}, {"--vocabulary", a_.vocabulary}, {"--ledger", a_.ledger}, {"--anchor", a_.anchor.file}}));
+      WISP_RETURN_IF_ERROR(CheckOutput(output, {{"--recipe", a_.recipe},
+                                                {"--data", a_.data},
+                                                {"--vocabulary", a_.vocabulary},
+                                                {"--ledger", a_.ledger},
+                                                {"--anchor", a_.anchor.file}}));
     }
     WISP_RETURN_IF_ERROR(CheckOutput({"--checkpoint", a_.checkpoint}, {{"--out", a_.out}, {"--base", a_.base}}));
     dataset_ = a_.dataset.empty() ? FileName(a_.data) : a_.dataset;
@@ -104,8 +120,13 @@ class ClassifyTrainCommand {
     WISP_RETURN_IF_ERROR(OpenLedger());
     WISP_RETURN_IF_ERROR(ReadData());
     WISP_RETURN_IF_ERROR(MakeStart());
-    ClassificationJob job{.records = records_, .architecture = description_.architecture, .start_weights = start_weights_,
-                          .options = recipe_.options, .epochs = recipe_.epochs, .goal = recipe_.goal, .head_share = recipe_.head_share};
+    ClassificationJob job{.records = records_,
+                          .architecture = description_.architecture,
+                          .start_weights = start_weights_,
+                          .options = recipe_.options,
+                          .epochs = recipe_.epochs,
+                          .goal = recipe_.goal,
+                          .head_share = recipe_.head_share};
     job.options.ledger = ledger_ ? &*ledger_ : nullptr;
     job.options.run = privacy::WithTuning(Name() + " " + run_id_, recipe_.uncharged_tuning);
     WISP_ASSIGN_OR_RETURN(job.new_limit, NewLimit(a_.budget, recipe_.goal.delta));
@@ -117,9 +138,12 @@ class ClassifyTrainCommand {
     job.write = [&](const ClassificationResult& result) { return Write(result, &room); };
     Progress progress("classify train");
     const volatile std::sig_atomic_t& interrupted = CatchInterrupts();
-    SavesShown saves("every " + std::to_string(a_.checkpoint_every.value_or(is_private() ? job.options.steps_per_charge : 50)));
+    SavesShown saves("every " +
+                     std::to_string(a_.checkpoint_every.value_or(is_private() ? job.options.steps_per_charge : 50)));
     job.progress = [&](const ClassificationProgress& p) {
-      progress.Update(p.step, p.num_steps, (p.mean_loss != 0 ? "loss " + Fixed(p.mean_loss, 3) : "") + saves.Suffix(p.saved, p.save_failure));
+      progress.Update(p.step, p.num_steps,
+                      (p.mean_loss != 0 ? "loss " + Fixed(p.mean_loss, 3) : "") +
+                          saves.Suffix(p.saved, p.save_failure));
       return interrupted == 0;
     };
     const Result<ClassificationResult> result = RunClassificationJob(job);
@@ -136,16 +160,24 @@ class ClassifyTrainCommand {
 
   Status CheckPrivate() const {
     if (!a_.ledger.empty()) return OkStatus();
-    return PrivacyRefused("private training needs --ledger: the file that remembers what this data set's privacy was spent on");
+    return PrivacyRefused(
+        "private training needs --ledger: the file that remembers what this data set's privacy was spent on");
   }
 
   // Nothing that speaks of a guarantee goes with a mode that has none.
   Status CheckPaper() const {
     const PrivacyGoal& goal = recipe_.goal;
-    const char* asked = !a_.ledger.empty() ? "--ledger" : a_.budget ? "--budget" : a_.epsilon ? "--epsilon" : a_.delta ? "--delta" : nullptr;
-    if (asked != nullptr) return PrivacyRefused(asked, " does not go with mode paper: there is nothing to charge or to calibrate to. ", WhyPaperHasNoGuarantee());
+    const char* asked = !a_.ledger.empty() ? "--ledger"
+                        : a_.budget        ? "--budget"
+                        : a_.epsilon       ? "--epsilon"
+                        : a_.delta         ? "--delta"
+                                           : nullptr;
+    if (asked != nullptr)
+      return PrivacyRefused(asked, " does not go with mode paper: there is nothing to charge or to calibrate to. ",
+                            WhyPaperHasNoGuarantee());
     if (!goal.epsilon && !goal.noise_multiplier) return OkStatus();
-    return PrivacyRefused(a_.recipe, ": mode paper with a goal under privacy: there is nothing to calibrate to. ", WhyPaperHasNoGuarantee());
+    return PrivacyRefused(a_.recipe, ": mode paper with a goal under privacy: there is nothing to calibrate to. ",
+                          WhyPaperHasNoGuarantee());
   }
 
   // What the file would refuse, before anything is spent.
@@ -153,7 +185,8 @@ class ClassifyTrainCommand {
     for (size_t i = 0; i < recipe_.classes.size(); ++i) {
       const std::string fault = data::KeyFault(recipe_.classes[i]);
       if (!fault.empty()) return InvalidData(a_.recipe, ": class ", i, " ", fault);
-      if (std::find(recipe_.classes.begin(), recipe_.classes.begin() + static_cast<ptrdiff_t>(i), recipe_.classes[i]) != recipe_.classes.begin() + static_cast<ptrdiff_t>(i)) {
+      if (std::find(recipe_.classes.begin(), recipe_.classes.begin() + static_cast<ptrdiff_t>(i), recipe_.classes[i]) !=
+          recipe_.classes.begin() + static_cast<ptrdiff_t>(i)) {
         return InvalidData(a_.recipe, ": two classes are called ", recipe_.classes[i]);
       }
     }
@@ -162,8 +195,11 @@ class ClassifyTrainCommand {
 
   Status ReadData() {
     WISP_ASSIGN_OR_RETURN(const auto format, data::ParseLabelledFormat(a_.format));
-    WISP_ASSIGN_OR_RETURN(const data::LabelledTexts texts, data::ReadLabelled(a_.data, {.format = format, .text_column = recipe_.text_column,
-                                                                                       .label_column = recipe_.label_column, .drop_bad = is_private()}));
+    WISP_ASSIGN_OR_RETURN(const data::LabelledTexts texts,
+                          data::ReadLabelled(a_.data, {.format = format,
+                                                       .text_column = recipe_.text_column,
+                                                       .label_column = recipe_.label_column,
+                                                       .drop_bad = is_private()}));
     const Status order = CheckOrder(a_.data, texts, recipe_.classes);
     // A private run is not refused for what its records hold; who started it is told, here on the device.
     if (!order.ok() && !is_private()) return order;
@@ -171,11 +207,15 @@ class ClassifyTrainCommand {
     WISP_ASSIGN_OR_RETURN(const std::vector<std::string> tokens, Tokens(texts));
     WISP_ASSIGN_OR_RETURN(vocabulary_, data::Vocabulary::Create(VocabularyName(), tokens));
     recipe_.encoder.num_items = static_cast<uint32_t>(tokens.size());
-    WISP_ASSIGN_OR_RETURN(sequences_, data::Encode(texts, vocabulary_, {.classes = recipe_.classes, .letters = recipe_.letters,
-                                                                       .max_length = recipe_.encoder.max_length, .drop_bad = is_private()}));
+    WISP_ASSIGN_OR_RETURN(sequences_, data::Encode(texts, vocabulary_,
+                                                   {.classes = recipe_.classes,
+                                                    .letters = recipe_.letters,
+                                                    .max_length = recipe_.encoder.max_length,
+                                                    .drop_bad = is_private()}));
     records_ = RecordsOf(sequences_);
     if (sequences_.num_dropped > 0) {
-      std::fprintf(stderr, "wisp: %llu texts left out, the first: %s (local only)\n", static_cast<unsigned long long>(sequences_.num_dropped), sequences_.first_dropped.c_str());
+      std::fprintf(stderr, "wisp: %llu texts left out, the first: %s (local only)\n",
+                   static_cast<unsigned long long>(sequences_.num_dropped), sequences_.first_dropped.c_str());
     }
     return OkStatus();
   }
@@ -187,32 +227,42 @@ class ClassifyTrainCommand {
     if (is_classifier) {
       WISP_ASSIGN_OR_RETURN(ClassifierFile file, ClassifierFile::Open(a_.base, Verify::kFull));
       base_classifier_.emplace(std::move(file));
-      if (base_classifier_->description().class_names != recipe_.classes) return InvalidData(a_.base, ": its classes are not those of the recipe");
+      if (base_classifier_->description().class_names != recipe_.classes)
+        return InvalidData(a_.base, ": its classes are not those of the recipe");
       recipe_.letters = LettersOf(base_classifier_->description().tokenizer);
     } else {
       WISP_ASSIGN_OR_RETURN(ModelFile file, ModelFile::Open(a_.base, Verify::kFull));
       base_encoder_.emplace(std::move(file));
     }
-    if (!base()->has_item_keys()) return InvalidData(a_.base, ": it carries no tokens (item keys): texts cannot be matched to it");
+    if (!base()->has_item_keys())
+      return InvalidData(a_.base, ": it carries no tokens (item keys): texts cannot be matched to it");
     recipe_.encoder = base()->architecture();
     return OkStatus();
   }
 
-  const ModelFile* base() const { return base_classifier_ ? &base_classifier_->model() : base_encoder_ ? &*base_encoder_ : nullptr; }
-  std::string VocabularyName() const { return !a_.base.empty() ? a_.base : !a_.vocabulary.empty() ? a_.vocabulary : a_.data; }
+  const ModelFile* base() const {
+    return base_classifier_ ? &base_classifier_->model() : base_encoder_ ? &*base_encoder_ : nullptr;
+  }
+  std::string VocabularyName() const {
+    return !a_.base.empty() ? a_.base : !a_.vocabulary.empty() ? a_.vocabulary : a_.data;
+  }
 
   // In every mode: a vocabulary is part of the model file, so it must be nobody's secret.
   Result<std::vector<std::string>> Tokens(const data::LabelledTexts& texts) const {
     if (base() != nullptr) return ItemKeys(*base());
     if (!a_.vocabulary.empty()) return data::ReadTokens(a_.vocabulary);
     if (recipe_.catalogue_public) return data::TokensOf(texts, recipe_.letters, is_private());
-    return PrivacyRefused("the vocabulary would say which words the texts have: name a public one with --vocabulary, start from a model with --base, "
-                          "or declare the set of words public (\"catalogue\": \"public\" under data)");
+    return PrivacyRefused(
+        "the vocabulary would say which words the texts have: name a public one with --vocabulary, start from a model "
+        "with --base, "
+        "or declare the set of words public (\"catalogue\": \"public\" under data)");
   }
 
   Status MakeStart() {
-    description_ = {.architecture = {.encoder = recipe_.encoder, .num_classes = static_cast<uint32_t>(recipe_.classes.size())},
-                    .class_names = recipe_.classes, .tokenizer = TokenizerOf(recipe_.letters)};
+    description_ = {
+        .architecture = {.encoder = recipe_.encoder, .num_classes = static_cast<uint32_t>(recipe_.classes.size())},
+        .class_names = recipe_.classes,
+        .tokenizer = TokenizerOf(recipe_.letters)};
     WISP_RETURN_IF_ERROR(Validate(description_.architecture));
     start_weights_.resize(FlatSize(ParametersOf(description_.architecture)));
     auto random = privacy::RandomStream::Reproducible(recipe_.seed, privacy::StreamPurpose::kInitialisation);
@@ -229,7 +279,14 @@ class ClassifyTrainCommand {
   Status OpenLedger() {
     if (!is_private()) return OkStatus();
     SayIfOneRecord(recipe_.options.num_records_public, recipe_.unit);
-    WISP_ASSIGN_OR_RETURN(ledger_, OpenLedgerToTrain({.path = a_.ledger, .dataset = Dataset(), .anchor = a_.anchor, .unit = recipe_.unit, .unit_chosen = recipe_.unit_chosen, .base = base(), .base_path = a_.base, .other_data = a_.other_data}));
+    WISP_ASSIGN_OR_RETURN(ledger_, OpenLedgerToTrain({.path = a_.ledger,
+                                                      .dataset = Dataset(),
+                                                      .anchor = a_.anchor,
+                                                      .unit = recipe_.unit,
+                                                      .unit_chosen = recipe_.unit_chosen,
+                                                      .base = base(),
+                                                      .base_path = a_.base,
+                                                      .other_data = a_.other_data}));
     WISP_ASSIGN_OR_RETURN(limit_before_, ledger_->Limit());
     return OkStatus();
   }
@@ -237,15 +294,21 @@ class ClassifyTrainCommand {
   ProvenanceEntry Provenance(const ClassificationResult& r) const {
     ProvenanceEntry entry;
     entry.description = (base() != nullptr ? "fine-tuned by " : "trained by ") + Name() + ", DP-FP " + r.description;
-    if (is_private() && !recipe_.uncharged_tuning.empty()) entry.description += "; chosen on the same data without a charge: " + recipe_.uncharged_tuning;
+    if (is_private() && !recipe_.uncharged_tuning.empty())
+      entry.description += "; chosen on the same data without a charge: " + recipe_.uncharged_tuning;
     entry.steps = r.num_steps;
     entry.dataset = Dataset();
     entry.date = Today();
     entry.base_model_hash = base() != nullptr ? base()->content_hash() : 0;
     entry.sampling = "poisson";
     if (is_private()) {
-      SetGuarantee({.mechanisms = r.mechanisms, .epsilon = r.epsilon, .accountant = r.accountant, .delta = recipe_.goal.delta, .unit = recipe_.unit,
-                    .reproducible_noise = a_.reproducible_noise_seed.has_value()}, entry);
+      SetGuarantee({.mechanisms = r.mechanisms,
+                    .epsilon = r.epsilon,
+                    .accountant = r.accountant,
+                    .delta = recipe_.goal.delta,
+                    .unit = recipe_.unit,
+                    .reproducible_noise = a_.reproducible_noise_seed.has_value()},
+                   entry);
     }
     return entry;
   }
@@ -272,8 +335,14 @@ class ClassifyTrainCommand {
   }
 
   void Print(const ClassificationResult& r) const {
-    Json j = {{"model", a_.out}, {"mode", ToText(r.options.mode)}, {"records", records_.size()}, {"tokens", vocabulary_.tokens().size()},
-              {"steps", r.num_steps}, {"seconds", r.seconds}, {"records_dropped", r.num_dropped + sequences_.num_dropped}, {"noise_multiplier", r.options.noise_multiplier}};
+    Json j = {{"model", a_.out},
+              {"mode", ToText(r.options.mode)},
+              {"records", records_.size()},
+              {"tokens", vocabulary_.tokens().size()},
+              {"steps", r.num_steps},
+              {"seconds", r.seconds},
+              {"records_dropped", r.num_dropped + sequences_.num_dropped},
+              {"noise_multiplier", r.options.noise_multiplier}};
     if (r.resumed_from > 0) j["resumed_from"] = r.resumed_from;
     if (!r.ended_early.empty()) j["steps_planned"] = r.planned_steps, j["ended_early"] = r.ended_early;
     if (!r.save_failure.empty()) j["save_failure"] = r.save_failure;
@@ -290,11 +359,13 @@ class ClassifyTrainCommand {
       std::printf("%s\n", j.dump(2).c_str());
       return;
     }
-    std::printf("%s: %llu steps over %zu records in %.1f s\n%s\n", a_.out.c_str(), static_cast<unsigned long long>(r.num_steps), records_.size(), r.seconds,
-                r.description.c_str());
+    std::printf("%s: %llu steps over %zu records in %.1f s\n%s\n", a_.out.c_str(),
+                static_cast<unsigned long long>(r.num_steps), records_.size(), r.seconds, r.description.c_str());
     if (!r.ended_early.empty()) std::printf("%s\n", r.ended_early.c_str());
     std::printf("%s\n", is_private() ? NotPrivateInWords(j).c_str() : "local only: the model, and every figure above");
-    if (r.epsilon) std::printf("privacy: epsilon %s at delta %s%s\n", privacy::EpsilonText(*r.epsilon).c_str(), j["delta"].dump().c_str(), StartInWords(base(), Dataset(), a_.public_datasets).c_str());
+    if (r.epsilon)
+      std::printf("privacy: epsilon %s at delta %s%s\n", privacy::EpsilonText(*r.epsilon).c_str(),
+                  j["delta"].dump().c_str(), StartInWords(base(), Dataset(), a_.public_datasets).c_str());
     const std::string spent = ledger_ ? SpentInWords(*ledger_, recipe_.goal.delta) : "";
     if (!spent.empty()) std::printf("spent on this data, everything together: %s\n", spent.c_str());
   }
@@ -342,33 +413,45 @@ Result<std::vector<std::string>> ReadTexts(const ClassifyPredictArguments& a) {
 
 }  // namespace
 
-Status ClassifyTrain(const ClassifyTrainArguments& arguments, OutputFormat format) { return ClassifyTrainCommand(arguments, format).Run(); }
+Status ClassifyTrain(const ClassifyTrainArguments& arguments, OutputFormat format) {
+  return ClassifyTrainCommand(arguments, format).Run();
+}
 
 Status ClassifyEvaluate(const ClassifyEvaluateArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(const auto file_format, data::ParseLabelledFormat(a.format));
   WISP_ASSIGN_OR_RETURN(const Opened opened, OpenClassifier(a.model));
   const ClassifierDescription& c = opened.file.description();
   std::vector<std::string> classes = c.class_names;
-  for (uint32_t i = static_cast<uint32_t>(classes.size()); i < c.architecture.num_classes; ++i) classes.push_back(std::to_string(i));
-  WISP_ASSIGN_OR_RETURN(const data::LabelledTexts texts, data::ReadLabelled(a.data, {.format = file_format, .text_column = a.text_column,
-                                                                                    .label_column = a.label_column}));
-  WISP_ASSIGN_OR_RETURN(const data::LabelledSequences sequences, data::Encode(texts, opened.vocabulary, {.classes = classes, .letters = opened.letters,
-                                                                                                         .max_length = c.architecture.encoder.max_length}));
+  for (uint32_t i = static_cast<uint32_t>(classes.size()); i < c.architecture.num_classes; ++i)
+    classes.push_back(std::to_string(i));
+  WISP_ASSIGN_OR_RETURN(const data::LabelledTexts texts, data::ReadLabelled(a.data, {.format = file_format,
+                                                                                     .text_column = a.text_column,
+                                                                                     .label_column = a.label_column}));
+  WISP_ASSIGN_OR_RETURN(
+      const data::LabelledSequences sequences,
+      data::Encode(texts, opened.vocabulary,
+                   {.classes = classes, .letters = opened.letters, .max_length = c.architecture.encoder.max_length}));
   const std::vector<LabelledRecord> records = RecordsOf(sequences);
   std::vector<size_t> counts(classes.size(), 0);
   for (const int32_t label : sequences.labels) ++counts[static_cast<size_t>(label)];
-  const double largest = static_cast<double>(*std::max_element(counts.begin(), counts.end())) / static_cast<double>(records.size());
+  const double largest =
+      static_cast<double>(*std::max_element(counts.begin(), counts.end())) / static_cast<double>(records.size());
   Workers workers(a.threads == 0 ? DefaultThreads() : a.threads);
   const Classifier graph(c.architecture, kernels::BestOps(), GraphUse::kInference);
   std::vector<float> widened;
-  const double accuracy = Accuracy(graph, opened.file.model().AllWeights(widened).data(), records, opened.input(), workers);
+  const double accuracy =
+      Accuracy(graph, opened.file.model().AllWeights(widened).data(), records, opened.input(), workers);
   if (format == OutputFormat::kJson) {
-    Json j = {{"accuracy", accuracy}, {"records", records.size()}, {"largest_class", largest}, {"unknown_tokens", sequences.num_unknown},
+    Json j = {{"accuracy", accuracy},
+              {"records", records.size()},
+              {"largest_class", largest},
+              {"unknown_tokens", sequences.num_unknown},
               {"texts_cut", sequences.num_cut}};
     j["not_private"] = AllOf(j);
     std::printf("%s\n", j.dump().c_str());
   } else {
-    std::printf("accuracy %.4f over %zu texts (the largest class has %.4f of them)\n%s\n", accuracy, records.size(), largest, kLocalOnly);
+    std::printf("accuracy %.4f over %zu texts (the largest class has %.4f of them)\n%s\n", accuracy, records.size(),
+                largest, kLocalOnly);
   }
   return OkStatus();
 }
@@ -395,13 +478,15 @@ Status ClassifyPredict(const ClassifyPredictArguments& a, OutputFormat format) {
     double sum = 0;
     for (uint32_t k = 0; k < c.architecture.num_classes; ++k) sum += std::exp(static_cast<double>(z[k]) - *best);
     // The sum is at least 1, of the best class, where all are finite.
-    if (!(sum >= 1 && std::isfinite(sum))) return InvalidData(a.model, ": the score of a class is no finite number: the weights are of no use");
+    if (!(sum >= 1 && std::isfinite(sum)))
+      return InvalidData(a.model, ": the score of a class is no finite number: the weights are of no use");
     const auto k = static_cast<size_t>(best - z);
     const std::string name = c.class_names.empty() ? std::to_string(k) : c.class_names[k];
     if (format == OutputFormat::kText) std::printf("%-16s %.4f  %s\n", name.c_str(), 1 / sum, text.c_str());
     list.push_back({{"text", text}, {"class", name}, {"probability", 1 / sum}});
   }
-  if (format == OutputFormat::kJson) std::printf("%s\n", list.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+  if (format == OutputFormat::kJson)
+    std::printf("%s\n", list.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
   return OkStatus();
 }
 

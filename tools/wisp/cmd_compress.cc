@@ -14,12 +14,17 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// All of it but how tables are stored. Rounding is post-processing: what the provenance states holds as before. `room`: for weights
-// that do not lie as they are written.
+// All of it but how tables are stored. Rounding is post-processing: what the provenance states holds as before. `room`:
+// for weights that do not lie as they are written.
 ModelContents ContentsOf(const ModelFile& m, std::vector<float>& room) {
-  ModelContents contents{.architecture = m.architecture(), .weights = m.AllWeights(room), .item_keys = {}, .item_names = {},
-                         .provenance = {m.provenance().begin(), m.provenance().end()}, .description = std::string(m.description()),
-                         .created_by = std::string(m.created_by()), .output_bias_origin = m.output_bias_origin()};
+  ModelContents contents{.architecture = m.architecture(),
+                         .weights = m.AllWeights(room),
+                         .item_keys = {},
+                         .item_names = {},
+                         .provenance = {m.provenance().begin(), m.provenance().end()},
+                         .description = std::string(m.description()),
+                         .created_by = std::string(m.created_by()),
+                         .output_bias_origin = m.output_bias_origin()};
   for (size_t i = 0; m.has_item_keys() && i < m.num_items(); ++i) contents.item_keys.emplace_back(m.item_key(i));
   for (size_t i = 0; m.has_item_names() && i < m.num_items(); ++i) contents.item_names.emplace_back(m.item_name(i));
   return contents;
@@ -35,7 +40,8 @@ Status Write(const CompressArguments& a, const ModelFile& model, const Classifie
   std::vector<float> room;
   ModelContents contents = ContentsOf(model, room);
   contents.tables = TableStorage::kHalf;
-  contents.description += (contents.description.empty() ? "" : "; ") + ("tables rounded to f16 by wisp compress " + Version());
+  contents.description +=
+      (contents.description.empty() ? "" : "; ") + ("tables rounded to f16 by wisp compress " + Version());
   return classifier != nullptr ? WriteClassifier(a.out, contents, *classifier) : WriteModel(a.out, contents);
 }
 
@@ -44,19 +50,26 @@ double LargestError(const ModelFile& before, const ModelFile& after) {
   std::vector<float> room_before, room_after;
   const auto old_weights = before.AllWeights(room_before), new_weights = after.AllWeights(room_after);
   double largest = 0;
-  for (size_t i = 0; i < old_weights.size(); ++i) largest = std::max<double>(largest, std::abs(old_weights[i] - new_weights[i]));
+  for (size_t i = 0; i < old_weights.size(); ++i)
+    largest = std::max<double>(largest, std::abs(old_weights[i] - new_weights[i]));
   return largest;
 }
 
 void Print(const CompressArguments& a, const ModelFile& before, const ModelFile& after, OutputFormat format) {
   const double largest = LargestError(before, after);
   if (format == OutputFormat::kJson) {
-    std::printf("%s\n", Json({{"model", a.out}, {"tables", a.tables}, {"bytes", after.size_bytes()}, {"bytes_before", before.size_bytes()},
-                              {"largest_rounding", largest}}).dump(2).c_str());
+    std::printf("%s\n", Json({{"model", a.out},
+                              {"tables", a.tables},
+                              {"bytes", after.size_bytes()},
+                              {"bytes_before", before.size_bytes()},
+                              {"largest_rounding", largest}})
+                            .dump(2)
+                            .c_str());
     return;
   }
   std::printf("%s: tables in f16, %llu bytes of %llu; rounding moved no weight by more than %.2g\n", a.out.c_str(),
-              static_cast<unsigned long long>(after.size_bytes()), static_cast<unsigned long long>(before.size_bytes()), largest);
+              static_cast<unsigned long long>(after.size_bytes()), static_cast<unsigned long long>(before.size_bytes()),
+              largest);
 }
 
 }  // namespace

@@ -20,7 +20,8 @@ using Json = nlohmann::ordered_json;
 using exchange::SafeTensorsFile;
 
 // Keys of __metadata__. Texts only: lists and objects are JSON within.
-constexpr char kArchitectureKey[] = "wisp.architecture", kItemKeysKey[] = "wisp.item_keys", kItemNamesKey[] = "wisp.item_names";
+constexpr char kArchitectureKey[] = "wisp.architecture", kItemKeysKey[] = "wisp.item_keys",
+               kItemNamesKey[] = "wisp.item_names";
 constexpr char kProvenanceKey[] = "wisp.provenance", kCreatedByKey[] = "wisp.created_by";
 constexpr size_t kMaxArchitectureBytes = 65536;
 
@@ -29,7 +30,8 @@ Result<nlohmann::json> MetadataJson(const std::string& path, const SafeTensorsFi
   const auto found = file.metadata().find(key);
   if (found == file.metadata().end()) return nlohmann::json();
   nlohmann::json json = nlohmann::json::parse(found->second, nullptr, /*allow_exceptions=*/false);
-  if (json.is_discarded()) return InvalidData(path, ": __metadata__ '", key, "' is ", exchange::Shown(found->second), ", which is not JSON");
+  if (json.is_discarded())
+    return InvalidData(path, ": __metadata__ '", key, "' is ", exchange::Shown(found->second), ", which is not JSON");
   return json;
 }
 
@@ -42,17 +44,20 @@ struct Description {
 Result<Description> ReadDescription(const ConvertArguments& a, const SafeTensorsFile& file) {
   if (!a.config.empty()) {
     WISP_ASSIGN_OR_RETURN(nlohmann::json json, ReadJson(a.config));
-    if (IsOfClassifier(json)) return InvalidData(a.config, ": it is the recipe of a classifier, convert makes recommenders");
+    if (IsOfClassifier(json))
+      return InvalidData(a.config, ": it is the recipe of a classifier, convert makes recommenders");
     const bool recipe = json.is_object() && json.contains("architecture");
-    return Description{a.config + ":" + (recipe ? " architecture" : ""), recipe ? nlohmann::json(json["architecture"]) : json};
+    return Description{a.config + ":" + (recipe ? " architecture" : ""),
+                       recipe ? nlohmann::json(json["architecture"]) : json};
   }
   const auto found = file.metadata().find(kArchitectureKey);
   if (found == file.metadata().end()) {
-    return InvalidArgument(a.in, ": its __metadata__ has no '", kArchitectureKey, "': --config is needed, a recipe or the object of its \"architecture\"");
+    return InvalidArgument(a.in, ": its __metadata__ has no '", kArchitectureKey,
+                           "': --config is needed, a recipe or the object of its \"architecture\"");
   }
   if (found->second.size() > kMaxArchitectureBytes) {
-    return InvalidData(a.in, ": __metadata__ '", kArchitectureKey, "' has ", found->second.size(), " bytes, allowed are ",
-                       kMaxArchitectureBytes);
+    return InvalidData(a.in, ": __metadata__ '", kArchitectureKey, "' has ", found->second.size(),
+                       " bytes, allowed are ", kMaxArchitectureBytes);
   }
   WISP_ASSIGN_OR_RETURN(nlohmann::json json, MetadataJson(a.in, file, kArchitectureKey));
   return Description{a.in + ": __metadata__ '" + kArchitectureKey + "':", std::move(json)};
@@ -66,16 +71,19 @@ Result<Architecture> ReadArchitectureOf(const ConvertArguments& a, const SafeTen
   JsonSection section(description.where, description.json);
   ReadArchitecture(section, architecture);
   WISP_RETURN_IF_ERROR(section.Finish());
-  const std::pair<const char*, std::pair<uint32_t, uint32_t>> sizes[] = {{"max_length", {architecture.max_length, shapes.max_length}},
-                                                                         {"width", {architecture.width, shapes.width}},
-                                                                         {"num_blocks", {architecture.num_blocks, shapes.num_blocks}},
-                                                                         {"inner_width", {architecture.inner_width, shapes.inner_width}}};
+  const std::pair<const char*, std::pair<uint32_t, uint32_t>> sizes[] = {
+      {"max_length", {architecture.max_length, shapes.max_length}},
+      {"width", {architecture.width, shapes.width}},
+      {"num_blocks", {architecture.num_blocks, shapes.num_blocks}},
+      {"inner_width", {architecture.inner_width, shapes.inner_width}}};
   for (const auto& [key, said_found] : sizes) {
     const bool cannot_tell = key == sizes[3].first && shapes.num_blocks == 0;
     if (said_found.first == said_found.second || cannot_tell) continue;
-    return InvalidData(description.where, ".", key, " is ", said_found.first, ", the tensors of ", a.in, " say ", said_found.second);
+    return InvalidData(description.where, ".", key, " is ", said_found.first, ", the tensors of ", a.in, " say ",
+                       said_found.second);
   }
-  if (Status status = Validate(architecture); !status.ok()) return InvalidData(description.where, " ", status.message());
+  if (Status status = Validate(architecture); !status.ok())
+    return InvalidData(description.where, " ", status.message());
   return architecture;
 }
 
@@ -86,8 +94,10 @@ Result<std::vector<std::string>> ReadItemKeys(const std::string& path) {
   std::vector<std::string> keys;
   for (std::string line; std::getline(file, line);) {
     if (line.ends_with('\r')) line.pop_back();
-    if (line.empty()) return InvalidData(path, ", line ", keys.size() + 1, ": it is empty; allowed is the key of an item on each line");
-    if (keys.size() == kMaxItems) return InvalidData(path, ": there are more than ", kMaxItems, " lines, which are allowed");
+    if (line.empty())
+      return InvalidData(path, ", line ", keys.size() + 1, ": it is empty; allowed is the key of an item on each line");
+    if (keys.size() == kMaxItems)
+      return InvalidData(path, ": there are more than ", kMaxItems, " lines, which are allowed");
     keys.push_back(std::move(line));
   }
   return keys;
@@ -121,7 +131,8 @@ class TextList : public nlohmann::json_sax<nlohmann::json> {
   bool open_ = false;
 };
 
-Result<std::vector<std::string>> MetadataTexts(const std::string& path, const SafeTensorsFile& file, const char* key, uint32_t num_items) {
+Result<std::vector<std::string>> MetadataTexts(const std::string& path, const SafeTensorsFile& file, const char* key,
+                                               uint32_t num_items) {
   const auto found = file.metadata().find(key);
   TextList list(num_items);
   if (found == file.metadata().end() || nlohmann::json::sax_parse(found->second, &list)) return std::move(list.texts);
@@ -130,17 +141,22 @@ Result<std::vector<std::string>> MetadataTexts(const std::string& path, const Sa
 
 Status CheckCount(const std::string& where, size_t found, uint32_t num_items) {
   if (found == 0 || found == num_items) return OkStatus();
-  return InvalidData(where, ": there are ", found, " of them for ", num_items, " items; allowed is one for each item, or none");
+  return InvalidData(where, ": there are ", found, " of them for ", num_items,
+                     " items; allowed is one for each item, or none");
 }
 
 // From --item-keys and --item-names, or else from what `wisp export` put beside the tensors.
 Status ReadItems(const ConvertArguments& a, const SafeTensorsFile& file, ModelContents& contents) {
   const uint32_t num_items = contents.architecture.num_items;
-  WISP_ASSIGN_OR_RETURN(contents.item_keys, a.item_keys.empty() ? MetadataTexts(a.in, file, kItemKeysKey, num_items) : ReadItemKeys(a.item_keys));
-  WISP_RETURN_IF_ERROR(CheckCount(a.item_keys.empty() ? a.in + ": item keys" : a.item_keys, contents.item_keys.size(), num_items));
-  if (!a.item_keys.empty() && contents.item_keys.empty()) return InvalidData(a.item_keys, ": there is no line; allowed is the key of an item on each line");
+  WISP_ASSIGN_OR_RETURN(contents.item_keys, a.item_keys.empty() ? MetadataTexts(a.in, file, kItemKeysKey, num_items)
+                                                                : ReadItemKeys(a.item_keys));
+  WISP_RETURN_IF_ERROR(
+      CheckCount(a.item_keys.empty() ? a.in + ": item keys" : a.item_keys, contents.item_keys.size(), num_items));
+  if (!a.item_keys.empty() && contents.item_keys.empty())
+    return InvalidData(a.item_keys, ": there is no line; allowed is the key of an item on each line");
   if (!a.item_names.empty()) {
-    if (contents.item_keys.empty()) return InvalidArgument("--item-names needs --item-keys: lines of key<TAB>name belong to keys");
+    if (contents.item_keys.empty())
+      return InvalidArgument("--item-names needs --item-keys: lines of key<TAB>name belong to keys");
     WISP_ASSIGN_OR_RETURN(contents.item_names, ReadItemNames(a.item_names, contents.item_keys));
     return OkStatus();
   }
@@ -152,7 +168,8 @@ Status ReadItems(const ConvertArguments& a, const SafeTensorsFile& file, ModelCo
 
 std::string DatasetOf(const ConvertArguments& a) { return a.dataset.empty() ? kUnknownDataset : a.dataset; }
 
-// What the file says of a guarantee: the first line of its provenance with an epsilon, cut to what a message shows; or nothing.
+// What the file says of a guarantee: the first line of its provenance with an epsilon, cut to what a message shows; or
+// nothing.
 std::string StatedGuarantee(const SafeTensorsFile& file) {
   const auto found = file.metadata().find(kProvenanceKey);
   if (found == file.metadata().end()) return "";
@@ -167,11 +184,13 @@ std::string StatedGuarantee(const SafeTensorsFile& file) {
   return "";
 }
 
-// Nothing that the file says of itself is believed: weights from outside have no guarantee here, and are not untrained either.
+// Nothing that the file says of itself is believed: weights from outside have no guarantee here, and are not untrained
+// either.
 ProvenanceEntry Imported(const ConvertArguments& a, bool lost_guarantee) {
   const char* lost = lost_guarantee ? "; the file stated a privacy guarantee, which was not carried over" : "";
   return {.description = "imported from " + FileName(a.in) + ", not trained by wisp" + lost,
-          .dataset = DatasetOf(a), .date = Today()};
+          .dataset = DatasetOf(a),
+          .date = Today()};
 }
 
 // The file, or a sentence for what people give instead of one.
@@ -187,8 +206,10 @@ std::string ProvenanceText(const ModelFile& model) {
   std::string text;
   for (const ProvenanceEntry& p : model.provenance()) {
     const bool guaranteed = p.epsilon.has_value();
-    text += (text.empty() ? "" : "\n") + p.description + (p.dataset.empty() ? "" : " on '" + p.dataset + "'") + ", " + p.date + ": " +
-            (guaranteed ? "epsilon " + Json(*p.epsilon).dump() + " at delta " + Json(p.delta).dump() : "no privacy guarantee");
+    text += (text.empty() ? "" : "\n") + p.description + (p.dataset.empty() ? "" : " on '" + p.dataset + "'") + ", " +
+            p.date + ": " +
+            (guaranteed ? "epsilon " + Json(*p.epsilon).dump() + " at delta " + Json(p.delta).dump()
+                        : "no privacy guarantee");
     for (const std::string& m : p.mechanisms) text += "; " + m;
   }
   return text;
@@ -205,15 +226,20 @@ std::map<std::string, std::string> Metadata(const ModelFile& model) {
                                                  {kArchitectureKey, WriteArchitecture(model.architecture()).dump()},
                                                  {kProvenanceKey, ProvenanceText(model)},
                                                  {kCreatedByKey, "wisp " + Version()}};
-  if (model.has_item_keys()) metadata[kItemKeysKey] = TextList(model.num_items(), [&](size_t i) { return model.item_key(i); }).dump();
-  if (model.has_item_names()) metadata[kItemNamesKey] = TextList(model.num_items(), [&](size_t i) { return model.item_name(i); }).dump();
+  if (model.has_item_keys())
+    metadata[kItemKeysKey] = TextList(model.num_items(), [&](size_t i) { return model.item_key(i); }).dump();
+  if (model.has_item_names())
+    metadata[kItemNamesKey] = TextList(model.num_items(), [&](size_t i) { return model.item_name(i); }).dump();
   return metadata;
 }
 
 }  // namespace
 
 Status Convert(const ConvertArguments& a, OutputFormat format) {
-  WISP_RETURN_IF_ERROR(CheckOutput({"--out", a.out}, {{"the safetensors file", a.in}, {"--config", a.config}, {"--item-keys", a.item_keys}, {"--item-names", a.item_names}}));
+  WISP_RETURN_IF_ERROR(CheckOutput({"--out", a.out}, {{"the safetensors file", a.in},
+                                                      {"--config", a.config},
+                                                      {"--item-keys", a.item_keys},
+                                                      {"--item-names", a.item_names}}));
   WISP_ASSIGN_OR_RETURN(const SafeTensorsFile file, OpenSafeTensors(a.in));
   WISP_RETURN_IF_ERROR(exchange::CheckIsRecommender(a.in, file));
   const std::string guarantee = StatedGuarantee(file);
@@ -226,21 +252,28 @@ Status Convert(const ConvertArguments& a, OutputFormat format) {
   contents.description = "imported from " + FileName(a.in);
   contents.created_by = "wisp " + Version();
   // Whose counts a fixed bias is, nobody says: taken for the worst.
-  if (contents.architecture.output_bias == OutputBias::kFixed) contents.output_bias_origin = OutputBiasOrigin::kExactCounts;
+  if (contents.architecture.output_bias == OutputBias::kFixed)
+    contents.output_bias_origin = OutputBiasOrigin::kExactCounts;
   WISP_RETURN_IF_ERROR(WriteModel(a.out, contents));
   if (!guarantee.empty()) {
-    std::fprintf(stderr, "wisp: %s states %s: nothing vouches for that, and %s has lost the guarantee; keep the model that was exported, it has it\n", a.in.c_str(),
-                 guarantee.c_str(), a.out.c_str());
+    std::fprintf(stderr,
+                 "wisp: %s states %s: nothing vouches for that, and %s has lost the guarantee; keep the model that was "
+                 "exported, it has it\n",
+                 a.in.c_str(), guarantee.c_str(), a.out.c_str());
   }
   const Json architecture = WriteArchitecture(contents.architecture);
   if (format == OutputFormat::kJson) {
-    Json result = {{"model", a.out}, {"items", contents.architecture.num_items}, {"dataset", DatasetOf(a)}, {"architecture", architecture}};
+    Json result = {{"model", a.out},
+                   {"items", contents.architecture.num_items},
+                   {"dataset", DatasetOf(a)},
+                   {"architecture", architecture}};
     if (!guarantee.empty()) result["lost_guarantee"] = guarantee;
     std::printf("%s\n", result.dump(2).c_str());
     return OkStatus();
   }
-  std::printf("%s: %u items, %zu tensors, no privacy guarantee, data set '%s'\narchitecture %s\n", a.out.c_str(), contents.architecture.num_items,
-              file.tensors().size(), DatasetOf(a).c_str(), architecture.dump().c_str());
+  std::printf("%s: %u items, %zu tensors, no privacy guarantee, data set '%s'\narchitecture %s\n", a.out.c_str(),
+              contents.architecture.num_items, file.tensors().size(), DatasetOf(a).c_str(),
+              architecture.dump().c_str());
   return OkStatus();
 }
 
@@ -251,11 +284,16 @@ Status Export(const ExportArguments& a, OutputFormat format) {
   const std::span<const float> weights = model.AllWeights(widened);
   std::vector<exchange::TensorToWrite> tensors;
   for (const ParameterSpec& p : model.parameters()) {
-    tensors.push_back({.name = exchange::TorchName(p.name), .shape = exchange::TorchShape(p), .values = weights.subspan(p.offset, p.size())});
+    tensors.push_back({.name = exchange::TorchName(p.name),
+                       .shape = exchange::TorchShape(p),
+                       .values = weights.subspan(p.offset, p.size())});
   }
   WISP_RETURN_IF_ERROR(exchange::WriteSafeTensors(a.out, tensors, Metadata(model)));
   if (format == OutputFormat::kJson) {
-    std::printf("%s\n", Json({{"safetensors", a.out}, {"tensors", tensors.size()}, {"provenance", ProvenanceText(model)}}).dump(2).c_str());
+    std::printf("%s\n",
+                Json({{"safetensors", a.out}, {"tensors", tensors.size()}, {"provenance", ProvenanceText(model)}})
+                    .dump(2)
+                    .c_str());
   } else {
     std::printf("%s: %zu tensors\n%s\n", a.out.c_str(), tensors.size(), ProvenanceText(model).c_str());
   }

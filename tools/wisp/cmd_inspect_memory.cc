@@ -20,22 +20,38 @@ using Json = nlohmann::ordered_json;
 // As an app in C holds it, which copies the names.
 Json MemoryJson(const InferenceMemory& m, const ModelFile& file) {
   const size_t names = PlanItemTexts(file);
-  return {{"file_mapped", file.size_bytes()}, {"activations", m.activations}, {"packed_weights", m.packed_weights}, {"scores", m.scores},
-          {"names", names}, {"total", m.total() + names}};
+  return {{"file_mapped", file.size_bytes()},
+          {"activations", m.activations},
+          {"packed_weights", m.packed_weights},
+          {"scores", m.scores},
+          {"names", names},
+          {"total", m.total() + names}};
 }
 
 Json MemoryJson(const TrainingMemory& m, bool grows) {
-  Json j = {{"weights", m.weights}, {"packed_weights", m.packed_weights}, {"optimizer_state", m.optimizer_state}, {"gradient_sums", m.gradient_sums},
-            {"negatives", m.negatives}, {"activations", m.activations}, {"record_gradients", m.record_gradients}, {"variances", m.variances},
-            {"lists", m.lists}, {"total", m.total()}};
-  if (grows) j.update({{"growth_at_most", m.growth_at_most}, {"rows_at_most", m.rows_at_most}, {"records_at_most", m.records_at_most}});
+  Json j = {{"weights", m.weights},
+            {"packed_weights", m.packed_weights},
+            {"optimizer_state", m.optimizer_state},
+            {"gradient_sums", m.gradient_sums},
+            {"negatives", m.negatives},
+            {"activations", m.activations},
+            {"record_gradients", m.record_gradients},
+            {"variances", m.variances},
+            {"lists", m.lists},
+            {"total", m.total()}};
+  if (grows)
+    j.update({{"growth_at_most", m.growth_at_most},
+              {"rows_at_most", m.rows_at_most},
+              {"records_at_most", m.records_at_most}});
   return j;
 }
 
 void PrintFigures(const Json& j) {
   for (const auto& [use, figures] : j.items()) {
     std::printf("%s\n", use.c_str());
-    for (const auto& [part, bytes] : figures.items()) std::printf("  %-16s %12s\n", part.c_str(), bytes.is_string() ? bytes.get<std::string>().c_str() : bytes.dump().c_str());
+    for (const auto& [part, bytes] : figures.items())
+      std::printf("  %-16s %12s\n", part.c_str(),
+                  bytes.is_string() ? bytes.get<std::string>().c_str() : bytes.dump().c_str());
   }
 }
 
@@ -48,28 +64,39 @@ Status CheckValues(const InspectArguments& a) {
   for (const auto& [option, count] : counts) {
     if (count && *count == 0) return InvalidArgument(option, " is 0, allowed are 1 and above");
   }
-  if (!a.noise_multiplier || (*a.noise_multiplier >= 0x1p-20 && *a.noise_multiplier <= privacy::ExactGrid::kMaxNoiseMultiplier)) return OkStatus();
+  if (!a.noise_multiplier ||
+      (*a.noise_multiplier >= 0x1p-20 && *a.noise_multiplier <= privacy::ExactGrid::kMaxNoiseMultiplier))
+    return OkStatus();
   char given[40];
   std::snprintf(given, sizeof(given), "%g", *a.noise_multiplier);
   return InvalidArgument("--noise-multiplier is ", given, ", allowed are 9.6e-7 to 524288");
 }
 
 // How many there are where nobody says so: as many as anybody may know of. 0: nobody knows.
-uint32_t RecordsOf(const InspectArguments& a, uint32_t num_records_public) { return a.records.value_or(num_records_public); }
+uint32_t RecordsOf(const InspectArguments& a, uint32_t num_records_public) {
+  return a.records.value_or(num_records_public);
+}
 
 // What each method needs to be told, and what says nothing about it.
 Status CheckGiven(const InspectArguments& a, const TrainingOptions& o) {
   const bool names_rows = o.method == Method::kFest || o.method == Method::kAdaFestPlus;
   if (a.rank && o.method != Method::kRgp) return InvalidArgument("--rank is given, but the method is not rgp");
-  if (a.rows && !names_rows) return InvalidArgument("--rows is given, but the method is neither fest nor adafest+, which alone train rows that are named");
+  if (a.rows && !names_rows)
+    return InvalidArgument(
+        "--rows is given, but the method is neither fest nor adafest+, which alone train rows that are named");
   if (!Grows(o.method)) {
     if (!a.expected_batch && !a.noise_multiplier && !a.num_records_public) return OkStatus();
-    const std::string given = a.expected_batch ? "--batch" : a.noise_multiplier ? "--noise-multiplier" : "--num-records-public";
-    return InvalidArgument(given, " is given, but the method is neither adafest nor adafest+, whose memory alone depends on it");
+    const std::string given = a.expected_batch     ? "--batch"
+                              : a.noise_multiplier ? "--noise-multiplier"
+                                                   : "--num-records-public";
+    return InvalidArgument(
+        given, " is given, but the method is neither adafest nor adafest+, whose memory alone depends on it");
   }
   if (!(o.privacy.noise_multiplier > 0)) {
-    return InvalidArgument("adafest and adafest+ need --noise-multiplier: how many rows survive that no record touches follows from it (wisp privacy calibrate "
-                           "has the one of an epsilon)");
+    return InvalidArgument(
+        "adafest and adafest+ need --noise-multiplier: how many rows survive that no record touches follows from it "
+        "(wisp privacy calibrate "
+        "has the one of an epsilon)");
   }
   if (RecordsOf(a, o.num_records_public) > 0) return OkStatus();
   return InvalidArgument("adafest and adafest+ need --records: how many of them a step may draw follows from it");
@@ -95,8 +122,8 @@ Result<Json> PlanTraining(const InspectArguments& a, Architecture architecture) 
   std::vector<int32_t> rows;  // which they are does not matter, how many does
   if (options.method == Method::kFest || options.method == Method::kAdaFestPlus) {
     if (num_rows == 0 || num_rows > architecture.num_items) {
-      return InvalidArgument("fest and adafest+ need --rows, how many rows of the item table are trained: ", num_rows, " are given, allowed are 1 to ",
-                             architecture.num_items);
+      return InvalidArgument("fest and adafest+ need --rows, how many rows of the item table are trained: ", num_rows,
+                             " are given, allowed are 1 to ", architecture.num_items);
     }
     rows.resize(num_rows);
     std::iota(rows.begin(), rows.end(), 0);
@@ -108,7 +135,8 @@ Result<Json> PlanTraining(const InspectArguments& a, Architecture architecture) 
   if (!a.method.empty()) j["method"] = a.method;
   if (!a.recipe.empty()) j["recipe"] = a.recipe;
   j.update({{"threads", options.num_threads}, {"records", records}});
-  if (Grows(options.method)) j["num_records_public"] = options.num_records_public != 0 ? options.num_records_public : records;
+  if (Grows(options.method))
+    j["num_records_public"] = options.num_records_public != 0 ? options.num_records_public : records;
   return j;
 }
 
@@ -121,9 +149,13 @@ Status PlanInference(const InspectArguments& a, const ModelFile& model, Json& j)
   j["inference"]["backend"] = name;
   if (backend == Backend::kXnnpack) return OkStatus();
   const BatchOptions batch{.num_threads = a.threads == 0 ? DefaultThreads() : a.threads};
-  WISP_ASSIGN_OR_RETURN(const InferenceMemory beside, BatchRecommender::PlanMemory(model.architecture(), batch, backend));
-  j["batch_of_" + std::to_string(batch.rows)] = {{"activations", beside.activations}, {"scores", beside.scores}, {"total", beside.total()},
-                                                 {"threads", batch.num_threads}, {"backend", name}};
+  WISP_ASSIGN_OR_RETURN(const InferenceMemory beside,
+                        BatchRecommender::PlanMemory(model.architecture(), batch, backend));
+  j["batch_of_" + std::to_string(batch.rows)] = {{"activations", beside.activations},
+                                                 {"scores", beside.scores},
+                                                 {"total", beside.total()},
+                                                 {"threads", batch.num_threads},
+                                                 {"backend", name}};
   return OkStatus();
 }
 
@@ -131,12 +163,15 @@ Status PlanInference(const InspectArguments& a, const ModelFile& model, Json& j)
 Result<Json> PlanClassifier(const InspectArguments& a) {
   const std::string is = a.model + ": is a classifier";
   if (!a.method.empty() || a.rank || a.rows || a.noise_multiplier || !a.backend.empty()) {
-    return InvalidArgument(is, ", of which only training is planned, from --recipe, --records, --num-records-public, --threads and --batch; --method, --rank, --rows,"
-                                " --noise-multiplier and --backend say nothing of it");
+    return InvalidArgument(is,
+                           ", of which only training is planned, from --recipe, --records, --num-records-public, "
+                           "--threads and --batch; --method, --rank, --rows,"
+                           " --noise-multiplier and --backend say nothing of it");
   }
   if (a.recipe.empty()) {
-    return InvalidArgument(is, ", of which only training is planned: give --recipe, the one of `wisp classify train`,"
-                                " and --records where it has no num_records_public");
+    return InvalidArgument(is,
+                           ", of which only training is planned: give --recipe, the one of `wisp classify train`,"
+                           " and --records where it has no num_records_public");
   }
   WISP_ASSIGN_OR_RETURN(const ClassifierFile file, ClassifierFile::Open(a.model));
   WISP_ASSIGN_OR_RETURN(ClassifyRecipe recipe, ReadClassifyRecipe(a.recipe));
@@ -144,15 +179,21 @@ Result<Json> PlanClassifier(const InspectArguments& a) {
   if (a.expected_batch) recipe.options.expected_batch = *a.expected_batch;
   if (a.num_records_public) recipe.options.num_records_public = *a.num_records_public;
   const uint32_t records = RecordsOf(a, recipe.options.num_records_public);
-  if (records == 0) return InvalidArgument(is, ", which needs --records: how many of them a step may draw follows from it");
+  if (records == 0)
+    return InvalidArgument(is, ", which needs --records: how many of them a step may draw follows from it");
   const uint32_t known = recipe.options.num_records_public != 0 ? recipe.options.num_records_public : records;
   if (recipe.options.expected_batch > known) {
     return InvalidArgument("expected_batch is ", recipe.options.expected_batch, ", more than the ", known, " records");
   }
-  WISP_ASSIGN_OR_RETURN(const TrainingMemory m, PlanClassificationMemory(file.description().architecture, records, recipe.options));
+  WISP_ASSIGN_OR_RETURN(const TrainingMemory m,
+                        PlanClassificationMemory(file.description().architecture, records, recipe.options));
   Json j = MemoryJson(m, false);
-  j.update({{"records_at_most", m.records_at_most}, {"mode", ToText(recipe.options.mode)}, {"recipe", a.recipe}, {"threads", recipe.options.num_threads},
-            {"records", records}, {"num_records_public", known}});
+  j.update({{"records_at_most", m.records_at_most},
+            {"mode", ToText(recipe.options.mode)},
+            {"recipe", a.recipe},
+            {"threads", recipe.options.num_threads},
+            {"records", records},
+            {"num_records_public", known}});
   return j;
 }
 
@@ -164,7 +205,9 @@ Status PrintClassifier(const InspectArguments& a, OutputFormat format) {
     return OkStatus();
   }
   PrintFigures(j);
-  std::printf("bytes; exact while no step draws more than records_at_most records, which happens with a chance below %g\n", kSeldom);
+  std::printf(
+      "bytes; exact while no step draws more than records_at_most records, which happens with a chance below %g\n",
+      kSeldom);
   return OkStatus();
 }
 
@@ -176,7 +219,9 @@ Status InspectMemory(const InspectArguments& a, OutputFormat format) {
   if (is_classifier) return PrintClassifier(a, format);
   const bool trains = !a.method.empty() || !a.recipe.empty();
   if (!trains && (a.rank || a.rows || a.expected_batch || a.noise_multiplier || a.records || a.num_records_public)) {
-    return InvalidArgument("--rank, --rows, --batch, --noise-multiplier, --records and --num-records-public are of training: they need --method or --recipe");
+    return InvalidArgument(
+        "--rank, --rows, --batch, --noise-multiplier, --records and --num-records-public are of training: they need "
+        "--method or --recipe");
   }
   WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::Open(a.model));
   Json j;
@@ -189,11 +234,16 @@ Status InspectMemory(const InspectArguments& a, OutputFormat format) {
     return OkStatus();
   }
   PrintFigures(j);
-  std::printf("bytes; the total does not count the file, which is mapped, not copied; a batch's stands beside that of inference\n"
-              "names are the items' keys and names, which the C interface copies; this program reads them in the file\n");
+  std::printf(
+      "bytes; the total does not count the file, which is mapped, not copied; a batch's stands beside that of "
+      "inference\n"
+      "names are the items' keys and names, which the C interface copies; this program reads them in the file\n");
   if (!j.contains("training") || !j["training"].contains("growth_at_most")) return OkStatus();
-  std::printf("growth_at_most stands above the total, and bounds it while no step draws more than records_at_most records or changes more than\n"
-              "rows_at_most rows: each happens to a step with a chance below %g\n", kSeldom);
+  std::printf(
+      "growth_at_most stands above the total, and bounds it while no step draws more than records_at_most records or "
+      "changes more than\n"
+      "rows_at_most rows: each happens to a step with a chance below %g\n",
+      kSeldom);
   return OkStatus();
 }
 

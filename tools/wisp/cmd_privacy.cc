@@ -28,15 +28,18 @@ Result<privacy::Mechanism> CalibratedDraws(const PrivacyArguments& a) {
   WISP_RETURN_IF_ERROR(privacy::CheckTarget(a.epsilon));
   WISP_ASSIGN_OR_RETURN(const auto target, privacy::EpsilonDelta::Create(a.epsilon, a.delta));
   const privacy::DrawRequest request{.target = target, .draws = a.steps};
-  WISP_ASSIGN_OR_RETURN(const auto c, a.support > 0 ? privacy::CalibrateResponse(request, {.support = a.support}) : privacy::CalibrateBoundedRange(request));
+  WISP_ASSIGN_OR_RETURN(const auto c, a.support > 0 ? privacy::CalibrateResponse(request, {.support = a.support})
+                                                    : privacy::CalibrateBoundedRange(request));
   return c.mechanism;
 }
 
 // With a support, mixing; without, anchored.
 Result<privacy::Mechanism> Draws(const PrivacyArguments& a) {
   if (a.calibrate) return CalibratedDraws(a);
-  if ((a.support > 0) == (a.clip > 0)) return InvalidArgument("draws are described by --support and --lambda, or by --clip (and --temperature)");
-  if (a.support > 0) return privacy::Mechanism::RandomisedResponse({.support = a.support, .lambda = a.lambda, .count = a.steps});
+  if ((a.support > 0) == (a.clip > 0))
+    return InvalidArgument("draws are described by --support and --lambda, or by --clip (and --temperature)");
+  if (a.support > 0)
+    return privacy::Mechanism::RandomisedResponse({.support = a.support, .lambda = a.lambda, .count = a.steps});
   return ToMechanism(AnchoredDrawCost(a.clip, a.temperature, 2), a.steps, privacy::Adjacency::kAddRemove);
 }
 
@@ -50,27 +53,38 @@ Status PrivacyDecoding(const PrivacyArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(const auto stated, privacy::StateEpsilon(spent, delta));
   WISP_ASSIGN_OR_RETURN(const double rdp, privacy::RdpEpsilon(spent, delta));
   const bool mixed = draws.kind() == privacy::Mechanism::Kind::kRandomisedResponse;
-  const double strength = mixed ? draws.lambda() : !a.calibrate ? a.clip : privacy::ClipOfRange(draws.range() - kAnchoredRangeSlack, a.temperature);
+  const double strength = mixed          ? draws.lambda()
+                          : !a.calibrate ? a.clip
+                                         : privacy::ClipOfRange(draws.range() - kAnchoredRangeSlack, a.temperature);
   if (format == OutputFormat::kJson) {
     Json j = {{"mode", mixed ? "mixed" : "anchored"}, {mixed ? "lambda" : "clip", strength}};
     if (mixed) j["random_share"] = 1 - strength;
-    j.update(Json({{"draws", draws.steps()}, {"pure_per_draw", draws.PureEpsilonOfStep()}, {"pure", Figure(pure)}, {"pld", Figure(stated.epsilon)},
-                   {"rdp", Figure(rdp)}, {"set_by", privacy::ToText(stated.accountant)}}));
+    j.update(Json({{"draws", draws.steps()},
+                   {"pure_per_draw", draws.PureEpsilonOfStep()},
+                   {"pure", Figure(pure)},
+                   {"pld", Figure(stated.epsilon)},
+                   {"rdp", Figure(rdp)},
+                   {"set_by", privacy::ToText(stated.accountant)}}));
     std::printf("%s\n", j.dump().c_str());
     return OkStatus();
   }
   const std::string at = privacy::DoubleText(a.delta);
-  std::printf("%s\n  %s %s\n  pure     epsilon %s   (delta 0, %s a draw)\n"
-              "  PLD      epsilon %s   (delta %s; an upper bound, the figure to state; set by %s)\n  RDP      epsilon %s   (delta %s; an upper bound)\n",
-              draws.Describe().c_str(), mixed ? "lambda" : "clip", privacy::DoubleText(strength).c_str(), Up(pure).c_str(), Up(draws.PureEpsilonOfStep()).c_str(),
-              Up(stated.epsilon).c_str(), at.c_str(), std::string(privacy::ToText(stated.accountant)).c_str(), Up(rdp).c_str(), at.c_str());
+  std::printf(
+      "%s\n  %s %s\n  pure     epsilon %s   (delta 0, %s a draw)\n"
+      "  PLD      epsilon %s   (delta %s; an upper bound, the figure to state; set by %s)\n  RDP      epsilon %s   "
+      "(delta %s; an upper bound)\n",
+      draws.Describe().c_str(), mixed ? "lambda" : "clip", privacy::DoubleText(strength).c_str(), Up(pure).c_str(),
+      Up(draws.PureEpsilonOfStep()).c_str(), Up(stated.epsilon).c_str(), at.c_str(),
+      std::string(privacy::ToText(stated.accountant)).c_str(), Up(rdp).c_str(), at.c_str());
   if (mixed) std::printf("  %.4g %% of the draws are random: the same for every model\n", 100 * (1 - strength));
   return OkStatus();
 }
 
 Status PrivacyEpsilon(const PrivacyArguments& a, OutputFormat format) {
-  WISP_ASSIGN_OR_RETURN(const auto mechanism, privacy::Mechanism::PoissonSubsampledGaussian(
-                                                  {.noise_multiplier = a.noise_multiplier, .sampling_probability = a.sampling_probability, .steps = a.steps}));
+  WISP_ASSIGN_OR_RETURN(
+      const auto mechanism,
+      privacy::Mechanism::PoissonSubsampledGaussian(
+          {.noise_multiplier = a.noise_multiplier, .sampling_probability = a.sampling_probability, .steps = a.steps}));
   WISP_ASSIGN_OR_RETURN(const auto delta, privacy::Delta::Create(a.delta));
   const std::vector spent = {mechanism};
   WISP_ASSIGN_OR_RETURN(const double pld, privacy::PldEpsilon(spent, delta));
@@ -79,36 +93,48 @@ Status PrivacyEpsilon(const PrivacyArguments& a, OutputFormat format) {
   if (format == OutputFormat::kJson) {
     std::printf("%s\n", Json({{"pld", Figure(pld)}, {"rdp", Figure(rdp)}, {"gdp_clt", Figure(gdp)}}).dump().c_str());
   } else {
-    std::printf("%s, delta %s\n  PLD      epsilon %s   (an upper bound; the figure to state)\n  RDP      epsilon %s   (an upper bound, looser)\n"
-                "  GDP-CLT  epsilon %s   (asymptotic, may understate)\n",
-                mechanism.Describe().c_str(), privacy::DoubleText(a.delta).c_str(), Up(pld).c_str(), Up(rdp).c_str(), Up(gdp).c_str());
+    std::printf(
+        "%s, delta %s\n  PLD      epsilon %s   (an upper bound; the figure to state)\n  RDP      epsilon %s   (an "
+        "upper bound, looser)\n"
+        "  GDP-CLT  epsilon %s   (asymptotic, may understate)\n",
+        mechanism.Describe().c_str(), privacy::DoubleText(a.delta).c_str(), Up(pld).c_str(), Up(rdp).c_str(),
+        Up(gdp).c_str());
   }
   return OkStatus();
 }
 
 Status PrivacyCalibrate(const PrivacyArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(const auto target, privacy::EpsilonDelta::Create(a.epsilon, a.delta));
-  WISP_RETURN_IF_ERROR(privacy::Mechanism::PoissonSubsampledGaussian({.noise_multiplier = 1, .sampling_probability = a.sampling_probability, .steps = a.steps}).status());
-  WISP_ASSIGN_OR_RETURN(const auto c, privacy::CalibrateNoise({.target = target, .sampling_probability = a.sampling_probability, .steps = a.steps}));
+  WISP_RETURN_IF_ERROR(privacy::Mechanism::PoissonSubsampledGaussian(
+                           {.noise_multiplier = 1, .sampling_probability = a.sampling_probability, .steps = a.steps})
+                           .status());
+  WISP_ASSIGN_OR_RETURN(
+      const auto c,
+      privacy::CalibrateNoise({.target = target, .sampling_probability = a.sampling_probability, .steps = a.steps}));
   if (format == OutputFormat::kJson) {
     std::printf("%s\n", Json({{"sigma", c.noise_multiplier}, {"pld", c.epsilon}}).dump().c_str());
   } else {
     // The noise in full: read back it is what was found, not a little less.
-    std::printf("noise multiplier %s: epsilon %s at delta %s by PLD\n", privacy::DoubleText(c.noise_multiplier).c_str(), Up(c.epsilon).c_str(),
-                privacy::DoubleText(a.delta).c_str());
+    std::printf("noise multiplier %s: epsilon %s at delta %s by PLD\n", privacy::DoubleText(c.noise_multiplier).c_str(),
+                Up(c.epsilon).c_str(), privacy::DoubleText(a.delta).c_str());
   }
   return OkStatus();
 }
 
 Status PrivacyLedger(const PrivacyArguments& a, OutputFormat format) {
-  if (a.ledger.empty()) return InvalidArgument("wisp privacy needs --ledger, or one of the commands epsilon, calibrate and decoding; see wisp privacy --help");
-  const auto anchor = a.anchor.file.empty() ? nullptr : privacy::FileAnchor(a.anchor.file);  // it may be one that can only be read
+  if (a.ledger.empty())
+    return InvalidArgument(
+        "wisp privacy needs --ledger, or one of the commands epsilon, calibrate and decoding; see wisp privacy --help");
+  // It may be one that can only be read.
+  const auto anchor = a.anchor.file.empty() ? nullptr : privacy::FileAnchor(a.anchor.file);
   WISP_ASSIGN_OR_RETURN(const privacy::Ledger ledger, privacy::Ledger::OpenExisting(a.ledger, anchor, a.anchor.begin));
   WISP_ASSIGN_OR_RETURN(const auto limit, ledger.Limit());
-  WISP_ASSIGN_OR_RETURN(const auto delta, privacy::Delta::Create(a.at_delta.value_or(limit ? limit->delta() : a.delta)));
+  WISP_ASSIGN_OR_RETURN(const auto delta,
+                        privacy::Delta::Create(a.at_delta.value_or(limit ? limit->delta() : a.delta)));
   WISP_ASSIGN_OR_RETURN(privacy::PrivacyStatement statement, privacy::StatementOf(ledger, a.ledger, delta));
   statement.created_by = "wisp " + Version();
-  std::printf("%s\n", (format == OutputFormat::kJson ? privacy::ToJson(statement) : privacy::ToText(statement)).c_str());
+  std::printf("%s\n",
+              (format == OutputFormat::kJson ? privacy::ToJson(statement) : privacy::ToText(statement)).c_str());
   return OkStatus();
 }
 

@@ -1,8 +1,9 @@
-// wisp reproduce: runs the cells of a paper's table one after the other, trains or measures, and notes each run as a line of JSON.
+// wisp reproduce: runs the cells of a paper's table one after the other, trains or measures, and notes each run as a
+// line of JSON.
 //
-// On public benchmark data (Reproduction::is_public) private runs are paid for from a ledger that is thrown away with the run; on any other
-// data from the data set's own, --ledger. What is noted are figures of the test items. The noise is secure, never repeated; a seed is that of
-// weights and shuffling.
+// On public benchmark data (Reproduction::is_public) private runs are paid for from a ledger that is thrown away with
+// the run; on any other data from the data set's own, --ledger. What is noted are figures of the test items. The noise
+// is secure, never repeated; a seed is that of weights and shuffling.
 #include <unistd.h>
 
 #include <algorithm>
@@ -49,7 +50,8 @@ std::string Device() {
 // An argument as a shell reads it back.
 std::string Quoted(const std::string& text) {
   const bool plain = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-' || c == '/';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
+           c == '-' || c == '/';
   });
   if (plain) return text;
   std::string quoted = "'";
@@ -72,14 +74,17 @@ class ReproduceCommand {
     WISP_RETURN_IF_ERROR(Plan(cells));
     if (runs_.empty()) std::fprintf(stderr, "wisp: %s: nothing is left to run\n", table_.name.c_str());
     for (size_t i = 0; i < runs_.size(); ++i) {
-      const std::string title = table_.name + " " + RunTitle(runs_[i]) + " (" + std::to_string(i + 1) + "/" + std::to_string(runs_.size()) + ")";
+      const std::string title = table_.name + " " + RunTitle(runs_[i]) + " (" + std::to_string(i + 1) + "/" +
+                                std::to_string(runs_.size()) + ")";
       WISP_RETURN_IF_ERROR(RunOne(title, runs_[i]));
     }
     return OkStatus();
   }
 
  private:
-  static std::string RunTitle(const PlannedRun& run) { return run.cell->Name() + (run.seed ? " seed " + std::to_string(*run.seed) : ""); }
+  static std::string RunTitle(const PlannedRun& run) {
+    return run.cell->Name() + (run.seed ? " seed " + std::to_string(*run.seed) : "");
+  }
 
   // Lines of another table in the file are a mistake that would surface after hours.
   Status CheckLines() const {
@@ -93,47 +98,73 @@ class ReproduceCommand {
   // Lines of a run as its recipe is now; older ones of another recipe do not count, nor those of another model.
   size_t NumDone(const PlannedRun& run) const {
     return static_cast<size_t>(std::count_if(done_.begin(), done_.end(), [&](const ResultLine& line) {
-      const auto is = [&](const char* key, const ResultLine& value) { return line.contains(key) && line[key] == value; };
+      const auto is = [&](const char* key, const ResultLine& value) {
+        return line.contains(key) && line[key] == value;
+      };
       const bool decodes = run.cell->kind == Kind::kDecode && !files_.model.empty();
-      return is("row", run.cell->row) && is("column", run.cell->column) && is("recipe", run.cell->recipe_hash) && (!run.seed || is("seed", *run.seed)) &&
-             (!decodes || is("model", files_.model)) && (!decodes || !run.cell->decode.NeedsBase() || is("base", files_.base));
+      return is("row", run.cell->row) && is("column", run.cell->column) && is("recipe", run.cell->recipe_hash) &&
+             (!run.seed || is("seed", *run.seed)) && (!decodes || is("model", files_.model)) &&
+             (!decodes || !run.cell->decode.NeedsBase() || is("base", files_.base));
     }));
   }
 
   // What the selected cells need, before hours of work; and nothing that they do not.
   Status CheckNeeds(const std::vector<const ReproductionCell*>& cells) {
-    const auto any = [&](auto&& is) { return std::any_of(cells.begin(), cells.end(), [&](const ReproductionCell* c) { return is(*c); }); };
+    const auto any = [&](auto&& is) {
+      return std::any_of(cells.begin(), cells.end(), [&](const ReproductionCell* c) { return is(*c); });
+    };
     const bool decodes = any([](const ReproductionCell& c) { return c.kind == Kind::kDecode; });
     const bool trains = any([](const ReproductionCell& c) { return c.kind == Kind::kTrain; });
-    if (a_.data.path.empty() && (trains || decodes)) return InvalidArgument("--data is needed: the file of ", table_.data_label);
+    if (a_.data.path.empty() && (trains || decodes))
+      return InvalidArgument("--data is needed: the file of ", table_.data_label);
     WISP_RETURN_IF_ERROR(CheckDeclared(decodes, any([](const ReproductionCell& c) { return IsPrivate(c); })));
     if (a_.out.empty()) return InvalidArgument("--out is needed: the file that gets a line of JSON for each run");
-    if (a_.seed && !trains) return InvalidArgument("--seed is of cells that train; the selected cells of ", table_.name, " are measured");
+    if (a_.seed && !trains)
+      return InvalidArgument("--seed is of cells that train; the selected cells of ", table_.name, " are measured");
     if (!decodes) return OkStatus();
-    if (a_.model.empty()) return InvalidArgument("--model is needed: the model, trained without privacy, that is drawn from");
-    if (a_.base.empty() && any([](const ReproductionCell& c) { return c.kind == Kind::kDecode && c.decode.NeedsBase(); })) {
-      return InvalidArgument("--base is needed, the public model that these cells lean on; what the model itself knows of popularity is not public");
+    if (a_.model.empty())
+      return InvalidArgument("--model is needed: the model, trained without privacy, that is drawn from");
+    if (a_.base.empty() &&
+        any([](const ReproductionCell& c) { return c.kind == Kind::kDecode && c.decode.NeedsBase(); })) {
+      return InvalidArgument(
+          "--base is needed, the public model that these cells lean on; what the model itself knows of popularity is "
+          "not public");
     }
     return ReadFiles();
   }
 
-  static bool IsPrivate(const ReproductionCell& c) { return c.kind == Kind::kTrain && c.recipe.training.method != Method::kOrdinary; }
+  static bool IsPrivate(const ReproductionCell& c) {
+    return c.kind == Kind::kTrain && c.recipe.training.method != Method::kOrdinary;
+  }
 
-  // Data that nobody declared public is charged, as wisp train charges it; what else train asks for is held to each cell (check_cell.h).
+  // Data that nobody declared public is charged, as wisp train charges it; what else train asks for is held to each
+  // cell (check_cell.h).
   Status CheckDeclared(bool decodes, bool any_private) const {
-    const std::string declare = "\"public\": true with the number of \"users\" under data of the table declares a public benchmark";
+    const std::string declare =
+        "\"public\": true with the number of \"users\" under data of the table declares a public benchmark";
     if (decodes && !table_.is_public()) {
-      return PrivacyRefused(table_.name, " has cells of draws, whose perplexity no ledger pays for, and its data is not declared public; ", declare);
+      return PrivacyRefused(
+          table_.name,
+          " has cells of draws, whose perplexity no ledger pays for, and its data is not declared public; ", declare);
     }
     if (table_.is_public() && !a_.ledger.empty()) {
-      return InvalidArgument("--ledger is given, but the data of ", table_.name, " is declared public: runs on it are not charged to anybody");
+      return InvalidArgument("--ledger is given, but the data of ", table_.name,
+                             " is declared public: runs on it are not charged to anybody");
     }
     if (table_.is_public() || !any_private || !a_.ledger.empty()) return OkStatus();
-    return PrivacyRefused(table_.name, " has private cells, and its data is not declared public: --ledger is needed, the data set's own, which is charged; ", declare);
+    return PrivacyRefused(table_.name,
+                          " has private cells, and its data is not declared public: --ledger is needed, the data set's "
+                          "own, which is charged; ",
+                          declare);
   }
 
   DecodingData Decoding() const {
-    DecodingData d{.model = a_.model, .base = a_.base, .public_datasets = a_.public_datasets, .data = a_.data, .users = table_.users, .items = table_.items,
+    DecodingData d{.model = a_.model,
+                   .base = a_.base,
+                   .public_datasets = a_.public_datasets,
+                   .data = a_.data,
+                   .users = table_.users,
+                   .items = table_.items,
                    .threads = Threads()};
     if (d.data.format == "auto") d.data.format = table_.data_format;
     return d;
@@ -181,9 +212,15 @@ class ReproduceCommand {
         done += NumDone(run) > 0 ? 1 : 0;
         if (run.seed) seeds += (seeds.empty() ? "" : ", ") + std::to_string(*run.seed);
       }
-      list.push_back({{"cell", cell->Name()}, {"kind", ToText(cell->kind)}, {"seeds", cell->seeds}, {"done", done}, {"recipe", cell->recipe_hash}});
+      list.push_back({{"cell", cell->Name()},
+                      {"kind", ToText(cell->kind)},
+                      {"seeds", cell->seeds},
+                      {"done", done},
+                      {"recipe", cell->recipe_hash}});
       if (format_ == OutputFormat::kJson) continue;
-      const std::string what = cell->kind == Kind::kTrain ? "seeds " + seeds : cell->kind == Kind::kBench ? "measured" : "perplexity of draws";
+      const std::string what = cell->kind == Kind::kTrain   ? "seeds " + seeds
+                               : cell->kind == Kind::kBench ? "measured"
+                                                            : "perplexity of draws";
       std::printf("%-32s %s; %zu of %zu done\n", cell->Name().c_str(), what.c_str(), done, runs.size());
     }
     if (format_ == OutputFormat::kJson) std::printf("%s\n", list.dump(2).c_str());
@@ -193,13 +230,15 @@ class ReproduceCommand {
   Status RunOne(const std::string& title, const PlannedRun& planned) {
     const bool trains = planned.cell->kind == Kind::kTrain;
     if (!trains) std::fprintf(stderr, "wisp: %s\n", title.c_str());
-    WISP_ASSIGN_OR_RETURN(const ResultLine figures, trains ? RunTraining(title, planned) : measured_.Figures(*planned.cell));
+    WISP_ASSIGN_OR_RETURN(const ResultLine figures,
+                          trains ? RunTraining(title, planned) : measured_.Figures(*planned.cell));
     const ResultLine line = Line(planned, figures);
     if (format_ == OutputFormat::kJson) {
       std::printf("%s\n", line.dump().c_str());
     } else {
       const bool local = !table_.is_public() && planned.cell->kind != Kind::kBench;
-      std::printf("%s: %s%s\n", RunTitle(planned).c_str(), Shown(*planned.cell, figures).c_str(), local ? (std::string("; ") + kLocalOnly).c_str() : "");
+      std::printf("%s: %s%s\n", RunTitle(planned).c_str(), Shown(*planned.cell, figures).c_str(),
+                  local ? (std::string("; ") + kLocalOnly).c_str() : "");
     }
     std::fflush(stdout);
     const Status appended = AppendResultLine(a_.out, line);
@@ -212,9 +251,15 @@ class ReproduceCommand {
     switch (cell.kind) {
       case Kind::kTrain:
         return "NDCG@10 " + number("ndcg@10", 4) + ", HIT@10 " + number("hit@10", 4) +
-               (f.contains("epsilon") && f["epsilon"].is_number() ? ", epsilon " + privacy::EpsilonText(f["epsilon"].get<double>()) : "") + ", " + number("seconds", 0) + " s";
-      case Kind::kBench: return number("step_seconds", 4) + " s a step, median of " + f["steps_measured"].dump();
-      case Kind::kDecode: return "perplexity " + number("perplexity", 2) + (f.contains("epsilon") ? ", epsilon " + privacy::EpsilonText(f["epsilon"].get<double>()) : "");
+               (f.contains("epsilon") && f["epsilon"].is_number()
+                    ? ", epsilon " + privacy::EpsilonText(f["epsilon"].get<double>())
+                    : "") +
+               ", " + number("seconds", 0) + " s";
+      case Kind::kBench:
+        return number("step_seconds", 4) + " s a step, median of " + f["steps_measured"].dump();
+      case Kind::kDecode:
+        return "perplexity " + number("perplexity", 2) +
+               (f.contains("epsilon") ? ", epsilon " + privacy::EpsilonText(f["epsilon"].get<double>()) : "");
     }
     return "";
   }
@@ -237,7 +282,10 @@ class ReproduceCommand {
     WISP_ASSIGN_OR_RETURN(const JobResult r, run.Run());
     const double cpu_seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
     if (!r.test) return InvalidData(a_.data.path, ": no user has enough events to be tested");
-    ResultLine figures = {{"seed", *planned.seed}, {"ndcg@10", r.test->ndcg_at_10}, {"hit@10", r.test->hit_at_10}, {"users", r.test->num_users}};
+    ResultLine figures = {{"seed", *planned.seed},
+                          {"ndcg@10", r.test->ndcg_at_10},
+                          {"hit@10", r.test->hit_at_10},
+                          {"users", r.test->num_users}};
     if (run.is_private()) {
       figures["epsilon"] = r.epsilon ? ResultLine(*r.epsilon) : ResultLine();
       figures["delta"] = run.recipe().goal.delta;
@@ -248,7 +296,9 @@ class ReproduceCommand {
     figures["cpu_seconds"] = cpu_seconds;
     figures["planned_bytes"] = r.planned_bytes;
     figures["record_state_bytes"] = r.record_state_bytes;
-    if (!table_.is_public()) figures["not_private"] = {"ndcg@10", "hit@10", "users", "seconds", "cpu_seconds", "planned_bytes", "record_state_bytes"};
+    if (!table_.is_public())
+      figures["not_private"] = {"ndcg@10",           "hit@10", "users", "seconds", "cpu_seconds", "planned_bytes",
+                                "record_state_bytes"};
     return figures;
   }
 
@@ -290,6 +340,8 @@ class ReproduceCommand {
 
 }  // namespace
 
-Status Reproduce(const ReproduceArguments& arguments, OutputFormat format) { return ReproduceCommand(arguments, format).Run(); }
+Status Reproduce(const ReproduceArguments& arguments, OutputFormat format) {
+  return ReproduceCommand(arguments, format).Run();
+}
 
 }  // namespace wisp::tools

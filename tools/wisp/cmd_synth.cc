@@ -8,7 +8,8 @@
 namespace wisp::tools {
 
 Status Synth(const SynthArguments& a, OutputFormat format) {
-  data::SynthOptions options{.seed = a.seed, .num_users = a.users, .min_events = a.min_events, .max_events = a.max_events};
+  data::SynthOptions options{
+      .seed = a.seed, .num_users = a.users, .min_events = a.min_events, .max_events = a.max_events};
   if (a.population == "device") {
     options.population = data::Population::kDevice;
   } else if (a.population != "public") {
@@ -21,14 +22,19 @@ Status Synth(const SynthArguments& a, OutputFormat format) {
                                                         : data::WriteTable(a.out, data, written));
   const std::string names = a.out + ".items.tsv";
   WISP_RETURN_IF_ERROR(data::WriteItemNames(names, data));
-  const nlohmann::ordered_json result = {{"events_file", a.out}, {"item_names_file", names}, {"population", a.population},
-                                         {"users", data.sequences.num_users()}, {"items", data.sequences.item_keys.size()},
-                                         {"events", data.sequences.items.size()}, {"seed", a.seed}};
+  const nlohmann::ordered_json result = {{"events_file", a.out},
+                                         {"item_names_file", names},
+                                         {"population", a.population},
+                                         {"users", data.sequences.num_users()},
+                                         {"items", data.sequences.item_keys.size()},
+                                         {"events", data.sequences.items.size()},
+                                         {"seed", a.seed}};
   if (format == OutputFormat::kJson) {
     std::printf("%s\n", result.dump(2).c_str());
   } else {
-    std::printf("%s: %zu events of %zu users (%s); names of %zu items in %s\n", a.out.c_str(), data.sequences.items.size(),
-                data.sequences.num_users(), a.population.c_str(), data.sequences.item_keys.size(), names.c_str());
+    std::printf("%s: %zu events of %zu users (%s); names of %zu items in %s\n", a.out.c_str(),
+                data.sequences.items.size(), data.sequences.num_users(), a.population.c_str(),
+                data.sequences.item_keys.size(), names.c_str());
   }
   return OkStatus();
 }

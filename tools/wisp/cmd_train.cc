@@ -26,7 +26,8 @@ class TrainCommand {
   Status Run() {
     // Room for the model before anything is spent on it.
     run_.before = [this]() -> Status {
-      WISP_ASSIGN_OR_RETURN(FileReplacement room, ReserveModel(a_.out, Contents(), FlatSize(ParametersOf(recipe_.architecture))));
+      WISP_ASSIGN_OR_RETURN(FileReplacement room,
+                            ReserveModel(a_.out, Contents(), FlatSize(ParametersOf(recipe_.architecture))));
       room_.emplace(std::move(room));
       return OkStatus();
     };
@@ -45,16 +46,23 @@ class TrainCommand {
   ProvenanceEntry Provenance(const JobResult& r) const {
     const ModelFile* base = run_.base();
     ProvenanceEntry entry;
-    entry.description = (base ? "fine-tuned by " : "trained by ") + (recipe_.name.empty() ? FileName(a_.recipe) : recipe_.name);
-    if (is_private() && !recipe_.uncharged_tuning.empty()) entry.description += "; chosen on the same data without a charge: " + recipe_.uncharged_tuning;
+    entry.description =
+        (base ? "fine-tuned by " : "trained by ") + (recipe_.name.empty() ? FileName(a_.recipe) : recipe_.name);
+    if (is_private() && !recipe_.uncharged_tuning.empty())
+      entry.description += "; chosen on the same data without a charge: " + recipe_.uncharged_tuning;
     entry.steps = r.num_steps;
     entry.dataset = run_.Dataset();
     entry.date = Today();
     entry.base_model_hash = base ? base->content_hash() : 0;
     entry.sampling = recipe_.training.sampling == Sampling::kPoisson ? "poisson" : "shuffled";
     if (is_private()) {
-      SetGuarantee({.mechanisms = r.mechanisms, .epsilon = r.epsilon, .accountant = r.accountant, .delta = recipe_.goal.delta, .unit = recipe_.unit,
-                    .reproducible_noise = a_.reproducible_noise_seed.has_value()}, entry);
+      SetGuarantee({.mechanisms = r.mechanisms,
+                    .epsilon = r.epsilon,
+                    .accountant = r.accountant,
+                    .delta = recipe_.goal.delta,
+                    .unit = recipe_.unit,
+                    .reproducible_noise = a_.reproducible_noise_seed.has_value()},
+                   entry);
     }
     return entry;
   }
@@ -72,8 +80,9 @@ class TrainCommand {
     if (base) {
       contents.output_bias_origin = base->output_bias_origin();
     } else if (recipe_.architecture.output_bias == OutputBias::kFixed) {
-      contents.output_bias_origin = !is_private() ? OutputBiasOrigin::kExactCounts
-                                    : recipe_.histogram_noise > 0 ? OutputBiasOrigin::kPrivateCounts : OutputBiasOrigin::kNone;
+      contents.output_bias_origin = !is_private()                 ? OutputBiasOrigin::kExactCounts
+                                    : recipe_.histogram_noise > 0 ? OutputBiasOrigin::kPrivateCounts
+                                                                  : OutputBiasOrigin::kNone;
     }
     return contents;
   }
@@ -91,7 +100,8 @@ class TrainCommand {
   Status WriteStatement(const JobResult& r) {
     if (!is_private() || a_.privacy_json.empty()) return OkStatus();
     WISP_ASSIGN_OR_RETURN(const auto delta, privacy::Delta::Create(recipe_.goal.delta));
-    WISP_ASSIGN_OR_RETURN(privacy::PrivacyStatement s, privacy::StatementOfRun(run_.ledger(), FileName(a_.ledger), delta, r.run, r.length()));
+    WISP_ASSIGN_OR_RETURN(privacy::PrivacyStatement s,
+                          privacy::StatementOfRun(run_.ledger(), FileName(a_.ledger), delta, r.run, r.length()));
     s.created_by = "wisp " + Version();
     WISP_ASSIGN_OR_RETURN(FileReplacement file, FileReplacement::Begin(a_.privacy_json));
     const std::string text = privacy::ToJson(s);
@@ -100,7 +110,10 @@ class TrainCommand {
   }
 
   void Print(const JobResult& r) {
-    nlohmann::ordered_json j = {{"model", a_.out}, {"records", r.num_records}, {"steps", r.num_steps}, {"seconds", r.seconds},
+    nlohmann::ordered_json j = {{"model", a_.out},
+                                {"records", r.num_records},
+                                {"steps", r.num_steps},
+                                {"seconds", r.seconds},
                                 {"planned_bytes", r.planned_bytes}};
     if (r.resumed_from > 0) j["resumed_from"] = r.resumed_from;
     if (!r.ended_early.empty()) j["steps_planned"] = r.planned_steps, j["ended_early"] = r.ended_early;
@@ -112,19 +125,25 @@ class TrainCommand {
       j["records_dropped"] = r.num_dropped;
     }
     for (const auto& [name, quality] : {std::pair{"validation", r.validation}, std::pair{"test", r.test}}) {
-      if (quality) j[name] = {{"ndcg@10", quality->ndcg_at_10}, {"hit@10", quality->hit_at_10}, {"users", quality->num_users}};
+      if (quality)
+        j[name] = {{"ndcg@10", quality->ndcg_at_10}, {"hit@10", quality->hit_at_10}, {"users", quality->num_users}};
     }
     j["not_private"] = is_private() ? NotPrivate(j) : AllOf(j);
     if (format_ == OutputFormat::kJson) {
       std::printf("%s\n", j.dump(2).c_str());
       return;
     }
-    std::printf("%s: %llu steps over %llu records in %.1f s\n", a_.out.c_str(), static_cast<unsigned long long>(r.num_steps),
-                static_cast<unsigned long long>(r.num_records), r.seconds);
+    std::printf("%s: %llu steps over %llu records in %.1f s\n", a_.out.c_str(),
+                static_cast<unsigned long long>(r.num_steps), static_cast<unsigned long long>(r.num_records),
+                r.seconds);
     if (!r.ended_early.empty()) std::printf("%s\n", r.ended_early.c_str());
     if (is_private()) {
-      std::printf("privacy: %s\n", r.epsilon ? ("epsilon " + privacy::EpsilonText(*r.epsilon) + " at delta " + j["delta"].dump() + ", noise multiplier " +
-                                                privacy::DoubleText(r.noise_multiplier) + StartInWords(run_.base(), run_.Dataset(), a_.public_datasets)).c_str() : "noise: reproducible, no guarantee");
+      std::printf("privacy: %s\n",
+                  r.epsilon ? ("epsilon " + privacy::EpsilonText(*r.epsilon) + " at delta " + j["delta"].dump() +
+                               ", noise multiplier " + privacy::DoubleText(r.noise_multiplier) +
+                               StartInWords(run_.base(), run_.Dataset(), a_.public_datasets))
+                                  .c_str()
+                            : "noise: reproducible, no guarantee");
       const std::string spent = SpentInWords(run_.ledger(), recipe_.goal.delta);
       if (!spent.empty()) std::printf("spent on this data, everything together: %s\n", spent.c_str());
     }
@@ -132,7 +151,8 @@ class TrainCommand {
       std::printf("test: NDCG@10 %.4f, HIT@10 %.4f over %llu users\n", r.test->ndcg_at_10, r.test->hit_at_10,
                   static_cast<unsigned long long>(r.test->num_users));
     }
-    std::printf("%s\n", is_private() ? NotPrivateInWords(j).c_str() : "not private: no guarantee; local only: the model, and every figure above");
+    std::printf("%s\n", is_private() ? NotPrivateInWords(j).c_str()
+                                     : "not private: no guarantee; local only: the model, and every figure above");
   }
 
   const TrainArguments& a_;
@@ -150,8 +170,10 @@ Status Train(const TrainArguments& arguments, OutputFormat format) {
   // What cannot be written is found before anything is spent on it.
   const TrainArguments& a = arguments;
   // A model may be replaced by what it is fine-tuned to.
-  const NamedFile recipe_file{"--recipe", a.recipe}, data{"--data", a.data.path}, names{"--item-names", a.item_names}, ledger{"--ledger", a.ledger}, anchor{"--anchor", a.anchor.file};
-  const NamedFile out{"--out", a.out}, model{"--model", a.model}, statement{"--privacy-json", a.privacy_json}, checkpoint{"--checkpoint", a.checkpoint};
+  const NamedFile recipe_file{"--recipe", a.recipe}, data{"--data", a.data.path}, names{"--item-names", a.item_names},
+      ledger{"--ledger", a.ledger}, anchor{"--anchor", a.anchor.file};
+  const NamedFile out{"--out", a.out}, model{"--model", a.model}, statement{"--privacy-json", a.privacy_json},
+      checkpoint{"--checkpoint", a.checkpoint};
   WISP_RETURN_IF_ERROR(CheckOutput(out, {recipe_file, data, names, ledger, anchor, statement, checkpoint}));
   WISP_RETURN_IF_ERROR(CheckOutput(statement, {recipe_file, data, names, ledger, anchor, model, checkpoint}));
   WISP_RETURN_IF_ERROR(CheckOutput(checkpoint, {recipe_file, data, names, ledger, anchor, model}));
@@ -160,23 +182,30 @@ Status Train(const TrainArguments& arguments, OutputFormat format) {
 
 // Says that there is no data behind the weights: a model without entries is one of which nothing is known.
 ProvenanceEntry RandomStart(const std::string& data) {
-  const std::string items = data.empty() ? "" : "; the list of items is that of '" + FileName(data) + "', which was declared public";
-  return {.description = "random weights, from no data" + items, .mechanisms = {"random weights, the same whatever the data"}, .epsilon = 0,
-          .noise = NoiseOrigin::kSecure, .date = Today()};
+  const std::string items =
+      data.empty() ? "" : "; the list of items is that of '" + FileName(data) + "', which was declared public";
+  return {.description = "random weights, from no data" + items,
+          .mechanisms = {"random weights, the same whatever the data"},
+          .epsilon = 0,
+          .noise = NoiseOrigin::kSecure,
+          .date = Today()};
 }
 
 // The items of the data become part of the file: nothing protects whoever is the only one with an item.
 Status CheckPublicItems(const NewArguments& a, const Recipe& recipe) {
   if (a.catalogue != "public" && recipe.catalogue != Recipe::Catalogue::kPublic) {
-    return PrivacyRefused("the model would list the items of ", a.data.path, ", which tells who did what where one user alone has an item: declare the list of "
-                          "items public (--catalogue public, or \"catalogue\": \"public\" under data), or make a model without data, with --num-items");
+    return PrivacyRefused("the model would list the items of ", a.data.path,
+                          ", which tells who did what where one user alone has an item: declare the list of "
+                          "items public (--catalogue public, or \"catalogue\": \"public\" under data), or make a model "
+                          "without data, with --num-items");
   }
   return CheckPublicCatalogue(recipe);
 }
 
 Status New(const NewArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(Recipe recipe, ReadRecipe(a.recipe));
-  WISP_RETURN_IF_ERROR(CheckOutput({"--out", a.out}, {{"--recipe", a.recipe}, {"--data", a.data.path}, {"--item-names", a.item_names}}));
+  WISP_RETURN_IF_ERROR(
+      CheckOutput({"--out", a.out}, {{"--recipe", a.recipe}, {"--data", a.data.path}, {"--item-names", a.item_names}}));
   ModelContents contents;
   if (!a.data.path.empty()) WISP_RETURN_IF_ERROR(CheckPublicItems(a, recipe));
   if (!a.data.path.empty()) {
@@ -198,7 +227,10 @@ Status New(const NewArguments& a, OutputFormat format) {
   contents.created_by = "wisp " + Version();
   WISP_RETURN_IF_ERROR(WriteModel(a.out, contents));
   if (format == OutputFormat::kJson) {
-    std::printf("%s\n", nlohmann::ordered_json({{"model", a.out}, {"items", recipe.architecture.num_items}, {"floats", weights.size()}}).dump(2).c_str());
+    std::printf("%s\n", nlohmann::ordered_json(
+                            {{"model", a.out}, {"items", recipe.architecture.num_items}, {"floats", weights.size()}})
+                            .dump(2)
+                            .c_str());
   } else {
     std::printf("%s: untrained, %u items, %zu weights\n", a.out.c_str(), recipe.architecture.num_items, weights.size());
   }

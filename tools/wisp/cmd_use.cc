@@ -16,27 +16,51 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json ArchitectureJson(const Architecture& a) {
-  return {{"items", a.num_items}, {"max_length", a.max_length}, {"width", a.width}, {"heads", a.num_heads}, {"blocks", a.num_blocks},
-          {"inner_width", a.inner_width}, {"embedding_scale", a.embedding_scale}, {"attention_slope", a.attention_slope}, {"norm_epsilon", a.norm_epsilon},
-          {"activation", a.activation == ActivationKind::kGelu ? "gelu" : "relu"}, {"norm", a.norm == NormPlacement::kPre ? "pre" : "post"},
+  return {{"items", a.num_items},
+          {"max_length", a.max_length},
+          {"width", a.width},
+          {"heads", a.num_heads},
+          {"blocks", a.num_blocks},
+          {"inner_width", a.inner_width},
+          {"embedding_scale", a.embedding_scale},
+          {"attention_slope", a.attention_slope},
+          {"norm_epsilon", a.norm_epsilon},
+          {"activation", a.activation == ActivationKind::kGelu ? "gelu" : "relu"},
+          {"norm", a.norm == NormPlacement::kPre ? "pre" : "post"},
           {"output_table", a.output_table == OutputTable::kTied ? "tied" : "untied"},
-          {"output_bias", a.output_bias == OutputBias::kNone ? "none" : a.output_bias == OutputBias::kFixed ? "fixed" : "trained"},
-          {"positions", a.positions == PositionAlignment::kStart ? "start" : "end"}, {"attend", a.attend == Attend::kCausal ? "causal" : "all"},
+          {"output_bias", a.output_bias == OutputBias::kNone    ? "none"
+                          : a.output_bias == OutputBias::kFixed ? "fixed"
+                                                                : "trained"},
+          {"positions", a.positions == PositionAlignment::kStart ? "start" : "end"},
+          {"attend", a.attend == Attend::kCausal ? "causal" : "all"},
           {"re_attention", a.re_attention == ReAttention::kOn ? "on" : "off"}};
 }
 
 Json ProvenanceJson(const ProvenanceEntry& p) {
   const bool guaranteed = p.epsilon.has_value();
-  return {{"description", p.description}, {"dataset", p.dataset}, {"date", p.date}, {"steps", p.steps}, {"sampling", p.sampling},
-          {"mechanisms", p.mechanisms}, {"epsilon", guaranteed ? Json(*p.epsilon) : Json()}, {"delta", guaranteed ? Json(p.delta) : Json()},
-          {"accountant", p.accountant}, {"privacy_unit", p.privacy_unit}, {"adjacency", p.adjacency},
-          {"noise", p.noise == NoiseOrigin::kSecure ? "secure" : p.noise == NoiseOrigin::kReproducible ? "reproducible, no guarantee" : "none"}};
+  return {{"description", p.description},
+          {"dataset", p.dataset},
+          {"date", p.date},
+          {"steps", p.steps},
+          {"sampling", p.sampling},
+          {"mechanisms", p.mechanisms},
+          {"epsilon", guaranteed ? Json(*p.epsilon) : Json()},
+          {"delta", guaranteed ? Json(p.delta) : Json()},
+          {"accountant", p.accountant},
+          {"privacy_unit", p.privacy_unit},
+          {"adjacency", p.adjacency},
+          {"noise", p.noise == NoiseOrigin::kSecure         ? "secure"
+                    : p.noise == NoiseOrigin::kReproducible ? "reproducible, no guarantee"
+                                                            : "none"}};
 }
 
-const char* TypeOf(const ModelFile& m, size_t parameter) { return m.tensors()[parameter].halves != nullptr ? "f16" : "f32"; }
+const char* TypeOf(const ModelFile& m, size_t parameter) {
+  return m.tensors()[parameter].halves != nullptr ? "f16" : "f32";
+}
 
 size_t BytesOf(const ModelFile& m, size_t parameter) {
-  return m.parameters()[parameter].size() * (m.tensors()[parameter].halves != nullptr ? sizeof(kernels::Half) : sizeof(float));
+  return m.parameters()[parameter].size() *
+         (m.tensors()[parameter].halves != nullptr ? sizeof(kernels::Half) : sizeof(float));
 }
 
 std::string Hex(uint64_t hash) {
@@ -56,17 +80,32 @@ Json InspectJson(const std::string& path, const ModelFile& m) {
   Json tensors = Json::array(), provenance = Json::array();
   for (size_t i = 0; i < m.parameters().size(); ++i) {
     const ParameterSpec& p = m.parameters()[i];
-    tensors.push_back({{"name", p.name}, {"rows", p.rows}, {"columns", p.cols}, {"type", TypeOf(m, i)}, {"bytes", BytesOf(m, i)}, {"hash", Hex(HashOf(m, i))}});
+    tensors.push_back({{"name", p.name},
+                       {"rows", p.rows},
+                       {"columns", p.cols},
+                       {"type", TypeOf(m, i)},
+                       {"bytes", BytesOf(m, i)},
+                       {"hash", Hex(HashOf(m, i))}});
   }
   for (const ProvenanceEntry& p : m.provenance()) provenance.push_back(ProvenanceJson(p));
-  return {{"file", path}, {"bytes", m.size_bytes()}, {"format_version", m.format_version()}, {"hash", Hex(m.content_hash())}, {"created_by", m.created_by()},
-          {"description", m.description()}, {"architecture", ArchitectureJson(m.architecture())}, {"tensors", tensors},
-          {"item_keys", m.has_item_keys()}, {"item_names", m.has_item_names()}, {"provenance", provenance}};
+  return {{"file", path},
+          {"bytes", m.size_bytes()},
+          {"format_version", m.format_version()},
+          {"hash", Hex(m.content_hash())},
+          {"created_by", m.created_by()},
+          {"description", m.description()},
+          {"architecture", ArchitectureJson(m.architecture())},
+          {"tensors", tensors},
+          {"item_keys", m.has_item_keys()},
+          {"item_names", m.has_item_names()},
+          {"provenance", provenance}};
 }
 
 Json ClassifierJson(const ClassifierDescription& c) {
   const char* tokenizers[] = {"none", "whitespace", "whitespace, lower case"};
-  return {{"classes", c.architecture.num_classes}, {"class_names", c.class_names}, {"norm_bound", c.norm_bound},
+  return {{"classes", c.architecture.num_classes},
+          {"class_names", c.class_names},
+          {"norm_bound", c.norm_bound},
           {"tokenizer", tokenizers[static_cast<size_t>(c.tokenizer)]}};
 }
 
@@ -75,22 +114,30 @@ void PrintInspected(const InspectArguments& a, const ModelFile& model, const Jso
     std::printf("%s\n", j.dump(2).c_str());
     return;
   }
-  std::printf("%s: %llu bytes, format %u, hash %s%s\n", a.model.c_str(), static_cast<unsigned long long>(model.size_bytes()), model.format_version(),
+  std::printf("%s: %llu bytes, format %u, hash %s%s\n", a.model.c_str(),
+              static_cast<unsigned long long>(model.size_bytes()), model.format_version(),
               j["hash"].get<std::string>().c_str(), a.verify ? ", every checksum holds" : "");
   std::printf("architecture\n");
-  for (const auto& [key, value] : j["architecture"].items()) std::printf("  %-16s %s\n", key.c_str(), value.is_string() ? value.get<std::string>().c_str() : value.dump().c_str());
+  for (const auto& [key, value] : j["architecture"].items())
+    std::printf("  %-16s %s\n", key.c_str(),
+                value.is_string() ? value.get<std::string>().c_str() : value.dump().c_str());
   const Json classifier = j.value("classifier", Json::object());
   if (!classifier.empty()) std::printf("classifier\n");
-  for (const auto& [key, value] : classifier.items()) std::printf("  %-16s %s\n", key.c_str(), value.is_string() ? value.get<std::string>().c_str() : value.dump().c_str());
+  for (const auto& [key, value] : classifier.items())
+    std::printf("  %-16s %s\n", key.c_str(),
+                value.is_string() ? value.get<std::string>().c_str() : value.dump().c_str());
   std::printf("tensors\n");
   for (size_t i = 0; i < model.parameters().size(); ++i) {
     const ParameterSpec& p = model.parameters()[i];
-    std::printf("  %-34s %6u x %-6u %s %10zu bytes\n", p.name.c_str(), p.rows, p.cols, TypeOf(model, i), BytesOf(model, i));
+    std::printf("  %-34s %6u x %-6u %s %10zu bytes\n", p.name.c_str(), p.rows, p.cols, TypeOf(model, i),
+                BytesOf(model, i));
   }
   std::printf("provenance%s\n", model.provenance().empty() ? ": none, untrained" : "");
   for (const ProvenanceEntry& p : model.provenance()) {
-    const std::string cost = p.epsilon ? "epsilon " + Json(*p.epsilon).dump() + " at delta " + Json(p.delta).dump() : "no privacy guarantee";
-    std::printf("  %s on %s, %s, %llu steps: %s\n", p.description.c_str(), p.dataset.c_str(), p.date.c_str(), static_cast<unsigned long long>(p.steps), cost.c_str());
+    const std::string cost =
+        p.epsilon ? "epsilon " + Json(*p.epsilon).dump() + " at delta " + Json(p.delta).dump() : "no privacy guarantee";
+    std::printf("  %s on %s, %s, %llu steps: %s\n", p.description.c_str(), p.dataset.c_str(), p.date.c_str(),
+                static_cast<unsigned long long>(p.steps), cost.c_str());
     for (const std::string& m : p.mechanisms) std::printf("    %s\n", m.c_str());
   }
 }
@@ -98,32 +145,47 @@ void PrintInspected(const InspectArguments& a, const ModelFile& model, const Jso
 }  // namespace
 
 Status Evaluate(const EvaluateArguments& a, OutputFormat format) {
-  if (a.split != "test" && a.split != "validation") return InvalidArgument("--split is '", a.split, "', allowed are test and validation");
+  if (a.split != "test" && a.split != "validation")
+    return InvalidArgument("--split is '", a.split, "', allowed are test and validation");
   if (a.backend != "simd" && a.backend != "int8") {
     const bool other = a.backend == "xnnpack";
     return InvalidArgument("--backend is '", a.backend, "', allowed are simd and int8",
-                           (other ? "; XNNPACK's packed weights belong to one thread each, wisp recommend, which has one, takes it where it is built in" : ""));
+                           (other ? "; XNNPACK's packed weights belong to one thread each, wisp recommend, which has "
+                                    "one, takes it where it is built in"
+                                  : ""));
   }
-  WISP_ASSIGN_OR_RETURN(const kernels::OpTable* const ops, OpsOf(a.backend == "int8" ? Backend::kInt8 : Backend::kSimd));
+  WISP_ASSIGN_OR_RETURN(const kernels::OpTable* const ops,
+                        OpsOf(a.backend == "int8" ? Backend::kInt8 : Backend::kSimd));
   WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::Open(a.model, Verify::kFull));
   WISP_ASSIGN_OR_RETURN(const data::ReadResult data, ReadData(a.data, {}, &model));
-  const RecordSet set = MakeRecords(data.sequences, model.architecture().max_length, a.split == "test" ? HoldOut::kTest : HoldOut::kValidationAndTest);
+  const RecordSet set = MakeRecords(data.sequences, model.architecture().max_length,
+                                    a.split == "test" ? HoldOut::kTest : HoldOut::kValidationAndTest);
   const ParameterSource weights(model.tensors());
-  const Recommender graph(model.architecture(), *ops, /*num_negatives=*/0, GraphUse::kInference, HeadPackingFor(*ops, model.architecture(), weights));
+  const Recommender graph(model.architecture(), *ops, /*num_negatives=*/0, GraphUse::kInference,
+                          HeadPackingFor(*ops, model.architecture(), weights));
   Workers workers(a.threads == 0 ? DefaultThreads() : a.threads);
   const RankingQuality q = EvaluateRanking(graph, weights, a.split == "test" ? set.test : set.validation, workers);
   const char* needed = a.split == "test" ? "3" : "4";
-  if (q.num_users == 0) return InvalidData(a.data.path, ": no user has enough events to be tested: ", needed, " of items that the model knows");
+  if (q.num_users == 0)
+    return InvalidData(a.data.path, ": no user has enough events to be tested: ", needed,
+                       " of items that the model knows");
   const uint64_t skipped = data.sequences.num_users() - q.num_users;
   if (format == OutputFormat::kJson) {
-    Json j = {{"ndcg@10", q.ndcg_at_10}, {"hit@10", q.hit_at_10}, {"users", q.num_users}, {"users_skipped", skipped},
-              {"unknown_events", data.report.unknown_events}, {"unknown_items", data.report.unknown_items}};
+    Json j = {{"ndcg@10", q.ndcg_at_10},
+              {"hit@10", q.hit_at_10},
+              {"users", q.num_users},
+              {"users_skipped", skipped},
+              {"unknown_events", data.report.unknown_events},
+              {"unknown_items", data.report.unknown_items}};
     j["not_private"] = AllOf(j);
     std::printf("%s\n", j.dump().c_str());
     return OkStatus();
   }
-  std::printf("NDCG@10 %.4f, HIT@10 %.4f over %llu users\n", q.ndcg_at_10, q.hit_at_10, static_cast<unsigned long long>(q.num_users));
-  if (skipped > 0) std::printf("skipped: %llu users with fewer than %s events of items that the model knows\n", static_cast<unsigned long long>(skipped), needed);
+  std::printf("NDCG@10 %.4f, HIT@10 %.4f over %llu users\n", q.ndcg_at_10, q.hit_at_10,
+              static_cast<unsigned long long>(q.num_users));
+  if (skipped > 0)
+    std::printf("skipped: %llu users with fewer than %s events of items that the model knows\n",
+                static_cast<unsigned long long>(skipped), needed);
   std::printf("%s\n", kLocalOnly);
   return OkStatus();
 }

@@ -1,4 +1,5 @@
-// The commands of the `wisp` program: what each is told, and what it does. The command line itself is in main.cc and options_*.cc.
+// The commands of the `wisp` program: what each is told, and what it does. The command line itself is in main.cc and
+// options_*.cc.
 #ifndef WISP_TOOLS_WISP_COMMANDS_H_
 #define WISP_TOOLS_WISP_COMMANDS_H_
 
@@ -41,7 +42,8 @@ struct AnchorArguments {
 };
 
 struct TrainArguments {
-  std::string recipe, model, out, item_names, ledger, checkpoint, privacy_json, dataset, allow_large_delta, uncharged_tuning;
+  std::string recipe, model, out, item_names, ledger, checkpoint, privacy_json, dataset, allow_large_delta,
+      uncharged_tuning;
   AnchorArguments anchor;
   DataArguments data;
   std::optional<double> epsilon, noise_multiplier, delta, epochs, learning_rate, budget, histogram_noise;
@@ -62,7 +64,8 @@ struct EvaluateArguments {
 // Of `wisp recommend --private`.
 struct PrivateRecommendArguments {
   bool on = false;
-  std::string ledger, mode, base, dataset, support = "all", select = "sample", after_mixing = "nothing", allow_large_delta, uncharged_tuning;
+  std::string ledger, mode, base, dataset, support = "all", select = "sample", after_mixing = "nothing",
+                                           allow_large_delta, uncharged_tuning;
   std::optional<std::string> unit;
   std::optional<double> lambda, clip, epsilon_per_draw, epsilon, delta, budget;
   std::optional<uint64_t> lifetime, num_records_public;
@@ -118,7 +121,8 @@ struct PrivacyArguments {
 };
 
 struct ClassifyTrainArguments {
-  std::string recipe, data, out, format = "auto", text_column, label_column, mode, base, vocabulary, ledger, dataset, checkpoint, uncharged_tuning;
+  std::string recipe, data, out, format = "auto", text_column, label_column, mode, base, vocabulary, ledger, dataset,
+                                 checkpoint, uncharged_tuning;
   AnchorArguments anchor;
   std::optional<double> epsilon, noise_multiplier, delta, budget, epochs, learning_rate;
   std::optional<uint64_t> seed, reproducible_noise_seed, checkpoint_every;
@@ -181,7 +185,8 @@ Status Export(const ExportArguments& arguments, OutputFormat format);
 Status Compress(const CompressArguments& arguments, OutputFormat format);
 Status Inspect(const InspectArguments& arguments, OutputFormat format);
 Status InspectMemory(const InspectArguments& arguments, OutputFormat format);  // its --memory
-Result<Backend> BackendNamed(const std::string& name);                         // what --backend says: simd, int8 or xnnpack
+// What --backend says: simd, int8 or xnnpack.
+Result<Backend> BackendNamed(const std::string& name);
 Status PrivacyEpsilon(const PrivacyArguments& arguments, OutputFormat format);
 Status PrivacyCalibrate(const PrivacyArguments& arguments, OutputFormat format);
 Status PrivacyDecoding(const PrivacyArguments& arguments, OutputFormat format);

@@ -45,7 +45,8 @@ Status CheckLabels(const std::vector<std::string>& public_datasets, std::initial
   for (const ModelFile* model : models) {
     for (size_t i = 0; model != nullptr && i < model->provenance().size(); ++i) {
       const std::string& name = model->provenance()[i].dataset;
-      if (name.empty() || name == kUnknownDataset || std::find(known.begin(), known.end(), name) != known.end()) continue;
+      if (name.empty() || name == kUnknownDataset || std::find(known.begin(), known.end(), name) != known.end())
+        continue;
       known.push_back(name);
       listed += (listed.empty() ? "'" : ", '") + name + "'";
     }
@@ -58,36 +59,47 @@ Status CheckLabels(const std::vector<std::string>& public_datasets, std::initial
   return OkStatus();
 }
 
-std::string StartInWords(const ModelFile* base, const std::string& dataset, const std::vector<std::string>& public_datasets) {
+std::string StartInWords(const ModelFile* base, const std::string& dataset,
+                         const std::vector<std::string>& public_datasets) {
   if (base == nullptr) return "";
   const DecodingNeed need = NeedOf(*base, {.public_datasets = public_datasets});
-  if (need.kind != DecodingNeed::Kind::kFree) return ", of this run alone; of the weights it began with: " + need.reason + " (--public-dataset declares one public)";
+  if (need.kind != DecodingNeed::Kind::kFree)
+    return ", of this run alone; of the weights it began with: " + need.reason +
+           " (--public-dataset declares one public)";
   // Guarantees on data of other names: whose data it is, only the user knows.
   std::string others;
   for (const ProvenanceEntry& e : base->provenance()) {
-    const bool is_public = std::find(public_datasets.begin(), public_datasets.end(), e.dataset) != public_datasets.end();
+    const bool is_public =
+        std::find(public_datasets.begin(), public_datasets.end(), e.dataset) != public_datasets.end();
     if (!e.epsilon || *e.epsilon <= 0 || e.dataset == dataset || is_public) continue;
-    others += (others.empty() ? "epsilon " : ", ") + privacy::EpsilonText(*e.epsilon) + " at delta " + privacy::DoubleText(e.delta) + " on '" + e.dataset + "'";
+    others += (others.empty() ? "epsilon " : ", ") + privacy::EpsilonText(*e.epsilon) + " at delta " +
+              privacy::DoubleText(e.delta) + " on '" + e.dataset + "'";
   }
-  return others.empty() ? "" : "; the weights it began with carry " + others + " besides: of the same people it adds up";
+  return others.empty() ? ""
+                        : "; the weights it began with carry " + others + " besides: of the same people it adds up";
 }
 
 Result<data::ReadResult> ReadData(const DataArguments& a, const ReadLimits& limits, const ModelFile* model) {
-  data::ReadOptions options{.min_user_events = limits.min_user_events, .min_item_events = limits.min_item_events, .units = limits.units, .private_run = limits.private_run};
+  data::ReadOptions options{.min_user_events = limits.min_user_events,
+                            .min_item_events = limits.min_item_events,
+                            .units = limits.units,
+                            .private_run = limits.private_run};
   options.user_column = a.user_column;
   options.item_column = a.item_column;
   options.time_column = a.time_column;
   options.table = a.table;
   std::optional<data::ItemIndex> index;
   if (model != nullptr) {
-    if (!model->has_item_keys()) return InvalidData("the model carries no item keys: events cannot be matched to its items");
+    if (!model->has_item_keys())
+      return InvalidData("the model carries no item keys: events cannot be matched to its items");
     const std::vector<std::string> keys = ItemKeys(*model);
     WISP_ASSIGN_OR_RETURN(index, data::ItemIndex::Make("the model", keys));
     options.known_items = &*index;
   }
   WISP_ASSIGN_OR_RETURN(const data::Format format, data::ParseFormat(a.format));
   WISP_ASSIGN_OR_RETURN(data::ReadResult result, data::ReadSequences(a.path, format, options));
-  for (const std::string& warning : data::Warnings(result.report)) std::fprintf(stderr, "wisp: %s: %s (local only)\n", a.path.c_str(), warning.c_str());
+  for (const std::string& warning : data::Warnings(result.report))
+    std::fprintf(stderr, "wisp: %s: %s (local only)\n", a.path.c_str(), warning.c_str());
   return result;
 }
 
@@ -101,7 +113,8 @@ Result<std::vector<std::string>> ReadItemNames(const std::string& path, const st
   for (size_t number = 1; std::getline(file, line); ++number) {
     if (line.empty()) continue;
     const size_t tab = line.find('\t');
-    if (tab == std::string::npos) return InvalidData(path, ", line ", number, ": there is no tab; allowed is key<TAB>name");
+    if (tab == std::string::npos)
+      return InvalidData(path, ", line ", number, ": there is no tab; allowed is key<TAB>name");
     // More columns may follow the name.
     by_key[line.substr(0, tab)] = line.substr(tab + 1, line.find('\t', tab + 1) - tab - 1);
   }

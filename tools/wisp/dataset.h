@@ -29,12 +29,13 @@ Result<std::vector<std::string>> ReadItemNames(const std::string& path, const st
 // The name, or the key, or the number of an item.
 std::string ShownItem(const ModelFile& model, size_t item);
 
-// What stands behind the epsilon of a run on `dataset` that began with `base`, which may be null: that the base has no guarantee, or which it
-// has on other data; nothing of data sets in `public_datasets`.
-std::string StartInWords(const ModelFile* base, const std::string& dataset, const std::vector<std::string>& public_datasets);
+// What stands behind the epsilon of a run on `dataset` that began with `base`, which may be null: that the base has no
+// guarantee, or which it has on other data; nothing of data sets in `public_datasets`.
+std::string StartInWords(const ModelFile* base, const std::string& dataset,
+                         const std::vector<std::string>& public_datasets);
 
-// That each label of --public-dataset is one of the provenance of the models, of which each may be null: kInvalidArgument names the
-// labels that there are. A misspelt one would declare nothing.
+// That each label of --public-dataset is one of the provenance of the models, of which each may be null:
+// kInvalidArgument names the labels that there are. A misspelt one would declare nothing.
 Status CheckLabels(const std::vector<std::string>& public_datasets, std::initializer_list<const ModelFile*> models);
 
 std::vector<std::string> SplitCommas(const std::string& text);

@@ -1,5 +1,5 @@
-// Strict reading of a JSON object: unknown keys, wrong types and values out of range are errors that name where, key, value
-// and what is allowed; of an unknown key also the sections that have it, where there are such.
+// Strict reading of a JSON object: unknown keys, wrong types and values out of range are errors that name where, key,
+// value and what is allowed; of an unknown key also the sections that have it, where there are such.
 //
 //   JsonSection s(path + ":", json);
 //   s.Number("epochs", recipe.epochs, 0, 1e6);
@@ -22,7 +22,8 @@
 
 namespace wisp::tools {
 
-// The error without what a terminal would act on: sentences repeat keys and values of the file, which comes from anywhere.
+// The error without what a terminal would act on: sentences repeat keys and values of the file, which comes from
+// anywhere.
 inline Status Readable(const Status& status) {
   std::string message = status.message();
   for (size_t i = 0; i < message.size(); ++i) {
@@ -90,14 +91,16 @@ class JsonSection {
   void Flag(const char* key, bool& value) {
     const nlohmann::json* json = Find(key);
     if (json == nullptr) return;
-    if (!json->is_boolean()) return Fail(InvalidData(where_, ".", key, " is ", json->dump().substr(0, 40), ", allowed are true and false"));
+    if (!json->is_boolean())
+      return Fail(InvalidData(where_, ".", key, " is ", json->dump().substr(0, 40), ", allowed are true and false"));
     value = json->get<bool>();
   }
 
   void Text(const char* key, std::string& value) {
     const nlohmann::json* json = Find(key);
     if (json == nullptr) return;
-    if (!json->is_string()) return Fail(InvalidData(where_, ".", key, " is ", json->dump().substr(0, 40), ", allowed is a text"));
+    if (!json->is_string())
+      return Fail(InvalidData(where_, ".", key, " is ", json->dump().substr(0, 40), ", allowed is a text"));
     value = json->get<std::string>();
   }
 
@@ -109,15 +112,17 @@ class JsonSection {
     constexpr bool kText = std::is_same_v<T, std::string>;
     bool good = json->is_array();
     for (size_t i = 0; good && i < json->size(); ++i) good = kText ? (*json)[i].is_string() : (*json)[i].is_number();
-    if (!good) return Fail(InvalidData(where_, ".", key, " is ", json->dump().substr(0, 40), ", allowed is a list of ", (kText ? "texts" : "numbers")));
+    if (!good)
+      return Fail(InvalidData(where_, ".", key, " is ", json->dump().substr(0, 40), ", allowed is a list of ",
+                              (kText ? "texts" : "numbers")));
     values = json->get<std::vector<T>>();
   }
 
   // The value as it is, for somebody else to check; null when there is none.
   const nlohmann::json* Any(const char* key) { return Find(key); }
 
-  // Runs `read` on the object under `key`. Where there is none, on an empty one: so its keys are known to the errors of other
-  // sections. `read` must change nothing then.
+  // Runs `read` on the object under `key`. Where there is none, on an empty one: so its keys are known to the errors of
+  // other sections. `read` must change nothing then.
   template <class Read>
   void Object(const char* key, Read&& read) {
     static const nlohmann::json kNone = nlohmann::json::object();
@@ -132,7 +137,9 @@ class JsonSection {
   void Objects(const char* key, Read&& read) {
     const nlohmann::json* json = Find(key);
     if (json == nullptr) return;
-    if (!json->is_array()) return Fail(InvalidData(where_, ".", key, " is ", json->dump().substr(0, 40), ", allowed is an array of objects"));
+    if (!json->is_array())
+      return Fail(
+          InvalidData(where_, ".", key, " is ", json->dump().substr(0, 40), ", allowed is an array of objects"));
     for (size_t i = 0; i < json->size(); ++i) {
       JsonSection inner(*this, where_ + " " + key + "[" + std::to_string(i) + "]", std::string(key) + "[]", (*json)[i]);
       if (inner.status_.ok()) read(inner);
@@ -154,11 +161,13 @@ class JsonSection {
     for (const std::string& section : root_->sections_of_[unknown_key_]) {
       sections += (sections.empty() ? "" : " or ") + (section.empty() ? "the top level" : "'" + section + "'");
     }
-    return Readable(sections.empty() ? status_ : InvalidData(status_.message(), "; '", unknown_key_, "' belongs in ", sections));
+    return Readable(sections.empty() ? status_
+                                     : InvalidData(status_.message(), "; '", unknown_key_, "' belongs in ", sections));
   }
 
  private:
-  JsonSection(JsonSection& outer, std::string where, const std::string& key, const nlohmann::json& object) : JsonSection(std::move(where), object) {
+  JsonSection(JsonSection& outer, std::string where, const std::string& key, const nlohmann::json& object)
+      : JsonSection(std::move(where), object) {
     root_ = outer.root_;
     path_ = outer.path_.empty() ? key : outer.path_ + "." + key;
   }

@@ -1,7 +1,8 @@
-// What the parser of options says badly or late: commands and options that do not exist, each with what may have been meant.
-// What is wrong with those that exist is the parser's business.
+// What the parser of options says badly or late: commands and options that do not exist, each with what may have been
+// meant. What is wrong with those that exist is the parser's business.
 //
-//   if (const std::string fault = UnknownWord(app, argc, argv); !fault.empty()) ...   // "there is no command 'trian'; ..."
+//   // "there is no command 'trian'; ..."
+//   if (const std::string fault = UnknownWord(app, argc, argv); !fault.empty()) ...
 #ifndef WISP_TOOLS_WISP_KNOWN_WORDS_H_
 #define WISP_TOOLS_WISP_KNOWN_WORDS_H_
 
@@ -16,7 +17,8 @@
 
 namespace wisp::tools {
 
-inline std::string UnknownCommand(const std::string& path, const std::vector<const CLI::App*>& commands, std::string_view word) {
+inline std::string UnknownCommand(const std::string& path, const std::vector<const CLI::App*>& commands,
+                                  std::string_view word) {
   std::string names;
   for (const CLI::App* c : commands) names += (names.empty() ? "" : ", ") + c->get_name();
   return "there is no command '" + std::string(word) + "'; the commands of " + path + " are " + names;
@@ -31,7 +33,8 @@ inline std::string UnknownOption(const std::string& path, const CLI::App& app, c
   return path + " has no option '" + name + "'" + "; " + path + " --help lists all" + near.Question();
 }
 
-// A sentence about the first word of the command line that is neither a command, an option nor a value; empty if there is none.
+// A sentence about the first word of the command line that is neither a command, an option nor a value; empty if there
+// is none.
 inline std::string UnknownWord(const CLI::App& whole, int argc, const char* const* argv) {
   const CLI::App* app = &whole;
   std::string path = whole.get_name();
@@ -48,7 +51,8 @@ inline std::string UnknownWord(const CLI::App& whole, int argc, const char* cons
     }
     const std::vector<const CLI::App*> commands = app->get_subcommands([](const CLI::App*) { return true; });
     if (commands.empty() || word.empty()) continue;
-    const auto next = std::find_if(commands.begin(), commands.end(), [&](const CLI::App* c) { return c->get_name() == word; });
+    const auto next =
+        std::find_if(commands.begin(), commands.end(), [&](const CLI::App* c) { return c->get_name() == word; });
     if (next == commands.end()) return UnknownCommand(path, commands, word);
     app = *next;
     path += " " + app->get_name();

@@ -17,7 +17,9 @@ void SayIfRaised(const privacy::Ledger& ledger, const std::optional<privacy::Eps
   // Either number bounds what may come out: more of one is more, whatever the other.
   if (now->epsilon() <= before->epsilon() && now->delta() <= before->delta()) return;
   const bool same_delta = now->delta() == before->delta();
-  const auto at = [&](const privacy::EpsilonDelta& l) { return privacy::DoubleText(l.epsilon()) + (same_delta ? "" : " at delta " + privacy::DoubleText(l.delta())); };
+  const auto at = [&](const privacy::EpsilonDelta& l) {
+    return privacy::DoubleText(l.epsilon()) + (same_delta ? "" : " at delta " + privacy::DoubleText(l.delta()));
+  };
   std::fprintf(stderr, "limit raised from %s to %s\n", at(*before).c_str(), at(*now).c_str());
 }
 
@@ -28,12 +30,15 @@ std::string SpentInWords(const privacy::Ledger& ledger, double delta) {
   if (!at.ok()) return "";
   const auto spent = ledger.Spent(*at);
   if (!spent.ok() || std::isinf(*spent)) return "";
-  return "epsilon " + privacy::EpsilonText(*spent, 6) + (limited ? " of " + privacy::DoubleText((*limit)->epsilon()) : "") + " at delta " + privacy::DoubleText(at->value());
+  return "epsilon " + privacy::EpsilonText(*spent, 6) +
+         (limited ? " of " + privacy::DoubleText((*limit)->epsilon()) : "") + " at delta " +
+         privacy::DoubleText(at->value());
 }
 
 Result<std::optional<privacy::EpsilonDelta>> NewLimit(const std::optional<double>& budget, double delta) {
   if (!budget) return std::optional<privacy::EpsilonDelta>();
-  if (!(*budget > 0)) return InvalidArgument("--budget is ", privacy::DoubleText(*budget), ", allowed is an epsilon above 0");
+  if (!(*budget > 0))
+    return InvalidArgument("--budget is ", privacy::DoubleText(*budget), ", allowed is an epsilon above 0");
   WISP_ASSIGN_OR_RETURN(const auto limit, privacy::EpsilonDelta::Create(*budget, delta));
   return std::optional(limit);
 }
@@ -45,14 +50,22 @@ Result<std::shared_ptr<privacy::LedgerAnchor>> AnchorOf(const AnchorArguments& a
 }
 
 Result<privacy::Ledger> OpenLedgerToTrain(const LedgerToTrain& l) {
-  if (l.path.empty()) return PrivacyRefused("private training needs --ledger: the file that remembers what this data set's privacy was spent on");
+  if (l.path.empty())
+    return PrivacyRefused(
+        "private training needs --ledger: the file that remembers what this data set's privacy was spent on");
   WISP_RETURN_IF_ERROR(CheckDatasetName(l.dataset));
   WISP_ASSIGN_OR_RETURN(const auto anchor, AnchorOf(l.anchor, l.path));
-  WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(l.path, {.dataset = l.dataset, .unit = l.unit, .unit_chosen = l.unit_chosen, .anchor = anchor, .begin_anchor = l.anchor.begin}));
+  WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(l.path, {.dataset = l.dataset,
+                                                                               .unit = l.unit,
+                                                                               .unit_chosen = l.unit_chosen,
+                                                                               .anchor = anchor,
+                                                                               .begin_anchor = l.anchor.begin}));
   if (const Status other = ledger.CheckDataset(l.dataset); !other.ok()) {
-    return PrivacyRefused(other.message(), "; if it is the same data, or has the same people's, give --dataset '", OneLine(ledger.dataset()), "'; only other people's data takes another ledger");
+    return PrivacyRefused(other.message(), "; if it is the same data, or has the same people's, give --dataset '",
+                          OneLine(ledger.dataset()), "'; only other people's data takes another ledger");
   }
-  if (l.base != nullptr) WISP_RETURN_IF_ERROR(CheckStart(*l.base, l.base_path, {.dataset = l.dataset, .other_data = l.other_data}, ledger));
+  if (l.base != nullptr)
+    WISP_RETURN_IF_ERROR(CheckStart(*l.base, l.base_path, {.dataset = l.dataset, .other_data = l.other_data}, ledger));
   return ledger;
 }
 

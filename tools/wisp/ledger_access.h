@@ -31,14 +31,14 @@ struct LedgerToTrain {
   std::string path, dataset;  // dataset: --dataset, or the file's name
   AnchorArguments anchor;
   privacy::PrivacyUnit unit;
-  bool unit_chosen;  // by a recipe or an option
+  bool unit_chosen;                 // by a recipe or an option
   const ModelFile* base = nullptr;  // what the run begins with
   std::string base_path;
   bool other_data = false;  // StartOptions
 };
-// The ledger of a private run; one that is not there is made by its first charge. kPrivacyRefused, with nothing written: no path,
-// an old copy that its anchor gives away,
-// a ledger of another data set, a base that the run may not begin with (CheckStart).
+// The ledger of a private run; one that is not there is made by its first charge. kPrivacyRefused, with nothing
+// written: no path, an old copy that its anchor gives away, a ledger of another data set, a base that the run may not
+// begin with (CheckStart).
 Result<privacy::Ledger> OpenLedgerToTrain(const LedgerToTrain& l);
 
 }  // namespace wisp::tools

@@ -12,22 +12,31 @@ namespace {
 
 int ExitCode(const Status& status) {
   switch (status.code()) {
-    case StatusCode::kOk: return 0;
-    case StatusCode::kInvalidArgument: return 2;
+    case StatusCode::kOk:
+      return 0;
+    case StatusCode::kInvalidArgument:
+      return 2;
     case StatusCode::kInvalidData:
     case StatusCode::kIo:
-    case StatusCode::kUnsupported: return 3;
-    case StatusCode::kPrivacyRefused: return 4;
-    case StatusCode::kCancelled: return 130;
+    case StatusCode::kUnsupported:
+      return 3;
+    case StatusCode::kPrivacyRefused:
+      return 4;
+    case StatusCode::kCancelled:
+      return 130;
   }
   return 1;
 }
 
 class CommandLine {
  public:
-  CommandLine() : app_("wisp: small recommenders that learn privately on the device.\n"
-                       "Results go to standard output, progress to standard error.\n"
-                       "Exit codes: 0 done, 2 usage, 3 data, 4 a refused privacy request or a refuted claim, 130 cancelled, 1 a fault of the program.", "wisp") {
+  CommandLine()
+      : app_(
+            "wisp: small recommenders that learn privately on the device.\n"
+            "Results go to standard output, progress to standard error.\n"
+            "Exit codes: 0 done, 2 usage, 3 data, 4 a refused privacy request or a refuted claim, 130 cancelled, 1 a "
+            "fault of the program.",
+            "wisp") {
     app_.set_version_flag("--version", "wisp " WISP_VERSION);
     app_.require_subcommand(1);
     AddSynth();
@@ -66,10 +75,12 @@ class CommandLine {
   int SayMissing(const CLI::RequiredError& error) {
     const CLI::App* command = &app_;
     while (!command->get_subcommands().empty()) command = command->get_subcommands().back();
-    for (const CLI::Option* o : command->get_options([](const CLI::Option* o) { return o->get_required() && o->get_positional() && o->empty(); })) {
+    for (const CLI::Option* o : command->get_options(
+             [](const CLI::Option* o) { return o->get_required() && o->get_positional() && o->empty(); })) {
       if (o->get_lnames().empty()) continue;
-      std::fprintf(stderr, "wisp: wisp %s: '%s' is required, by its place or as --%s\nRun with --help for more information.\n", command->get_name().c_str(),
-                   o->get_name(/*positional=*/true).c_str(), o->get_lnames().front().c_str());
+      std::fprintf(
+          stderr, "wisp: wisp %s: '%s' is required, by its place or as --%s\nRun with --help for more information.\n",
+          command->get_name().c_str(), o->get_name(/*positional=*/true).c_str(), o->get_lnames().front().c_str());
       return 2;
     }
     app_.exit(error);
@@ -77,11 +88,16 @@ class CommandLine {
   }
 
   void AddSynth() {
-    CLI::App* c = app_.add_subcommand("synth", "Make a synthetic log of events with readable items.\n"
-                                               "  wisp synth --out device.db --population device --users 2000");
-    c->add_option("--out", synth_.out, "File to write: .db is SQLite, .csv, .tsv and .inter have a header and times, anything else is \"user item\" lines.\n"
-                                       "Names of the items go to the same name and .items.tsv")->required();
-    c->add_option("--population", synth_.population, "public (what the shipped model learned from) or device")->capture_default_str();
+    CLI::App* c = app_.add_subcommand("synth",
+                                      "Make a synthetic log of events with readable items.\n"
+                                      "  wisp synth --out device.db --population device --users 2000");
+    c->add_option("--out", synth_.out,
+                  "File to write: .db is SQLite, .csv, .tsv and .inter have a header and times, anything else is "
+                  "\"user item\" lines.\n"
+                  "Names of the items go to the same name and .items.tsv")
+        ->required();
+    c->add_option("--population", synth_.population, "public (what the shipped model learned from) or device")
+        ->capture_default_str();
     c->add_option("--users", synth_.users, "Number of users")->capture_default_str();
     c->add_option("--min-events", synth_.min_events, "Fewest events of a user")->capture_default_str();
     c->add_option("--max-events", synth_.max_events, "Most events of a user")->capture_default_str();
@@ -90,12 +106,14 @@ class CommandLine {
   }
 
   void AddNew() {
-    CLI::App* c = app_.add_subcommand("new", "Make an untrained model from a recipe.\n"
-                                             "  wisp new --recipe models/recipes/ml-1m.json --data ml-1m.txt --out new.wisp");
+    CLI::App* c = app_.add_subcommand("new",
+                                      "Make an untrained model from a recipe.\n"
+                                      "  wisp new --recipe models/recipes/ml-1m.json --data ml-1m.txt --out new.wisp");
     c->add_option("--recipe", new_.recipe, "Architecture and hyper-parameters, JSON")->required();
     c->add_option("--out", new_.out, "Model file to write")->required();
     c->add_option("--num-items", new_.num_items, "Size of the catalogue, when no data is given");
-    c->add_option("--catalogue", new_.catalogue, "public: which items the data has may be known to anybody; in place of the recipe's data.catalogue")
+    c->add_option("--catalogue", new_.catalogue,
+                  "public: which items the data has may be known to anybody; in place of the recipe's data.catalogue")
         ->check(CLI::IsMember({"public"}));
     c->add_option("--item-names", new_.item_names, "Lines of key<TAB>name for people to read");
     AddData(c, new_.data, false);
@@ -103,67 +121,92 @@ class CommandLine {
   }
 
   void AddTrain() {
-    CLI::App* c = app_.add_subcommand("train", "Train a model, or fine-tune one, privately if the recipe says so.\n"
-                                               "  wisp train --recipe models/recipes/ml-1m.json --data ml-1m.txt --out m.wisp\n"
-                                               "  wisp train --recipe r.json --model base.wisp --data log.db --out m.wisp --ledger log.ledger --epsilon 8");
+    CLI::App* c = app_.add_subcommand(
+        "train",
+        "Train a model, or fine-tune one, privately if the recipe says so.\n"
+        "  wisp train --recipe models/recipes/ml-1m.json --data ml-1m.txt --out m.wisp\n"
+        "  wisp train --recipe r.json --model base.wisp --data log.db --out m.wisp --ledger log.ledger --epsilon 8");
     c->add_option("--recipe", train_.recipe, "Architecture and hyper-parameters, JSON")->required();
     c->add_option("--out", train_.out, "Model file to write")->required();
     c->add_option("--model", train_.model, "Start from this model instead of fresh weights");
     c->add_option("--item-names", train_.item_names, "Lines of key<TAB>name for people to read");
-    c->add_option("--ledger", train_.ledger, "The data set's privacy ledger; required for private training, made if absent");
+    c->add_option("--ledger", train_.ledger,
+                  "The data set's privacy ledger; required for private training, made if absent");
     AddAnchor(c, train_.anchor);
     AddOptional(c, "--budget", train_.budget, "Limit the ledger to this epsilon over everything, from now on");
     AddOptional(c, "--epsilon", train_.epsilon, "Privacy target of this run, in place of the recipe's");
     AddOptional(c, "--noise-multiplier", train_.noise_multiplier, "This noise instead of a target");
     AddOptional(c, "--delta", train_.delta, "In place of the recipe's");
     AddOptional(c, "--num-records-public", train_.num_records_public, "Number of users that may be known to anybody");
-    c->add_option("--method", train_.method, "ordinary, phantom, rgp, fest, adafest or adafest+, in place of the recipe's");
-    c->add_flag("--re-attention", train_.re_attention, "Correct attention for the variance that the noise leaves in the weights");
+    c->add_option("--method", train_.method,
+                  "ordinary, phantom, rgp, fest, adafest or adafest+, in place of the recipe's");
+    c->add_flag("--re-attention", train_.re_attention,
+                "Correct attention for the variance that the noise leaves in the weights");
     AddOptional(c, "--epochs", train_.epochs, "In place of the recipe's");
     AddOptional(c, "--batch", train_.expected_batch, "Expected batch, in place of the recipe's");
-    AddOptional(c, "--rows", train_.rows, "fest and adafest+: how many rows of the item table to train, in place of the recipe's");
-    AddOptional(c, "--histogram-noise", train_.histogram_noise, "Noise of the charged popularity histogram, in records; in place of the recipe's");
+    AddOptional(c, "--rows", train_.rows,
+                "fest and adafest+: how many rows of the item table to train, in place of the recipe's");
+    AddOptional(c, "--histogram-noise", train_.histogram_noise,
+                "Noise of the charged popularity histogram, in records; in place of the recipe's");
     AddOptional(c, "--learning-rate", train_.learning_rate, "In place of the recipe's");
     AddOptional(c, "--seed", train_.seed, "Of weights, shuffling and dropout");
-    AddOptional(c, "--reproducible-noise", train_.reproducible_noise_seed, "Seed of repeatable noise: for experiments, NO guarantee");
-    c->add_option("--checkpoint", train_.checkpoint, "Save progress here, when interrupted too, and go on from it when it exists");
-    AddOptional(c, "--checkpoint-every", train_.checkpoint_every, "Steps between saves (default: each charge of privacy.steps_per_charge steps, or 50 steps that nothing is charged for)");
-    AddOptional(c, "--planned-runs", train_.planned_runs, "So many runs like this one on this ledger, fixed before the first: --epsilon is that of all of them\n"
-                                                          "together. Give it with each of them");
+    AddOptional(c, "--reproducible-noise", train_.reproducible_noise_seed,
+                "Seed of repeatable noise: for experiments, NO guarantee");
+    c->add_option("--checkpoint", train_.checkpoint,
+                  "Save progress here, when interrupted too, and go on from it when it exists");
+    AddOptional(c, "--checkpoint-every", train_.checkpoint_every,
+                "Steps between saves (default: each charge of privacy.steps_per_charge steps, or 50 steps that nothing "
+                "is charged for)");
+    AddOptional(c, "--planned-runs", train_.planned_runs,
+                "So many runs like this one on this ledger, fixed before the first: --epsilon is that of all of them\n"
+                "together. Give it with each of them");
     c->add_option("--privacy-json", train_.privacy_json, "Write the privacy statement of the run here");
-    c->add_option("--dataset", train_.dataset, "Name of the data set in ledger and provenance: the same each time, and that of the ledger. Default: the file's");
-    c->add_flag("--other-data", train_.other_data, "A data set of this name in the provenance of --model is another one");
-    c->add_option("--public-dataset", train_.public_datasets, "Label of a data set in the provenance of --model that is public; may be repeated");
-    c->add_option("--uncharged-tuning", train_.uncharged_tuning, "What was chosen by looking at the same data without a charge, in words for the statement");
-    c->add_option("--allow-large-delta", train_.allow_large_delta, "yes: accept a delta up to 1 / records, as papers have it; not with ten or fewer")->check(CLI::IsMember({"yes"}));
+    c->add_option("--dataset", train_.dataset,
+                  "Name of the data set in ledger and provenance: the same each time, and that of the ledger. Default: "
+                  "the file's");
+    c->add_flag("--other-data", train_.other_data,
+                "A data set of this name in the provenance of --model is another one");
+    c->add_option("--public-dataset", train_.public_datasets,
+                  "Label of a data set in the provenance of --model that is public; may be repeated");
+    c->add_option("--uncharged-tuning", train_.uncharged_tuning,
+                  "What was chosen by looking at the same data without a charge, in words for the statement");
+    c->add_option("--allow-large-delta", train_.allow_large_delta,
+                  "yes: accept a delta up to 1 / records, as papers have it; not with ten or fewer")
+        ->check(CLI::IsMember({"yes"}));
     c->add_option("--threads", train_.threads, "0: up to 4")->check(ThreadsRange());
     AddData(c, train_.data, true);
     chosen_.OnCall(c, Train, train_);
   }
 
   void AddEvaluate() {
-    CLI::App* c = app_.add_subcommand("evaluate", "HIT@10 and NDCG@10 with full ranking; items of the history are excluded.\n"
-                                                  "  wisp evaluate --model m.wisp --data ml-1m.txt --json");
+    CLI::App* c = app_.add_subcommand("evaluate",
+                                      "HIT@10 and NDCG@10 with full ranking; items of the history are excluded.\n"
+                                      "  wisp evaluate --model m.wisp --data ml-1m.txt --json");
     c->add_option("--model", evaluate_.model, "Model file")->required();
-    c->add_option("--split", evaluate_.split, "test (the last item of each user) or validation (the one before)")->capture_default_str();
-    c->add_option("--backend", evaluate_.backend, "simd, or int8: linear layers over 8-bit integers")->capture_default_str();
+    c->add_option("--split", evaluate_.split, "test (the last item of each user) or validation (the one before)")
+        ->capture_default_str();
+    c->add_option("--backend", evaluate_.backend, "simd, or int8: linear layers over 8-bit integers")
+        ->capture_default_str();
     c->add_option("--threads", evaluate_.threads, "0: up to 4")->check(ThreadsRange());
     AddData(c, evaluate_.data, true);
     chosen_.OnCall(c, Evaluate, evaluate_);
   }
 
   void AddRecommend() {
-    CLI::App* c = app_.add_subcommand("recommend", "The best next items for a user of a log, or after a history.\n"
-                                                   "  wisp recommend --model m.wisp --data log.db --user u00007\n"
-                                                   "  wisp recommend --model m.wisp --history tea-mint,bagel-lentil --count 5\n"
-                                                   "  wisp recommend --model m.wisp --history tea-mint --private --ledger log.ledger --base base.wisp\n"
-                                                   "      --public-dataset shipped --epsilon 8 --delta 1e-6 --lifetime 20");
+    CLI::App* c = app_.add_subcommand(
+        "recommend",
+        "The best next items for a user of a log, or after a history.\n"
+        "  wisp recommend --model m.wisp --data log.db --user u00007\n"
+        "  wisp recommend --model m.wisp --history tea-mint,bagel-lentil --count 5\n"
+        "  wisp recommend --model m.wisp --history tea-mint --private --ledger log.ledger --base base.wisp\n"
+        "      --public-dataset shipped --epsilon 8 --delta 1e-6 --lifetime 20");
     c->add_option("--model", recommend_.model, "Model file")->required();
     c->add_option("--user", recommend_.user, "A user of the data");
     c->add_option("--history", recommend_.history, "Item keys, oldest first, separated by commas");
     c->add_option("--candidates", recommend_.candidates, "Consider only these item keys, separated by commas");
     c->add_option("--count", recommend_.count, "How many")->capture_default_str();
-    c->add_option("--backend", recommend_.backend, "simd, int8 (linear layers over 8-bit integers) or xnnpack")->capture_default_str();
+    c->add_option("--backend", recommend_.backend, "simd, int8 (linear layers over 8-bit integers) or xnnpack")
+        ->capture_default_str();
     c->add_flag("--allow-seen", recommend_.allow_seen, "Items of the history may come back");
     AddData(c, recommend_.data, false);
     AddPrivateRecommend(c, recommend_.priv);
@@ -172,23 +215,30 @@ class CommandLine {
 
   // Options that mean nothing without --private need it.
   void AddPrivateRecommend(CLI::App* c, PrivateRecommendArguments& p) {
-    auto* on = c->add_flag("--private", p.on, "Draw items instead of showing the best, and charge the ledger before each draw; free for\n"
-                                              "weights that carry a guarantee. Shows no scores");
-    const auto add = [&](const char* name, auto& value, const char* help) { return c->add_option(name, value, help)->needs(on); };
+    auto* on = c->add_flag("--private", p.on,
+                           "Draw items instead of showing the best, and charge the ledger before each draw; free for\n"
+                           "weights that carry a guarantee. Shows no scores");
+    const auto add = [&](const char* name, auto& value, const char* help) {
+      return c->add_option(name, value, help)->needs(on);
+    };
     add("--ledger", p.ledger, "Privacy ledger of the data the model learned from; made if absent");
     AddAnchor(c, p.anchor);
-    add("--mode", p.mode, "mixed (with the uniform over the support) or anchored (to --base); default: anchored with --base");
+    add("--mode", p.mode,
+        "mixed (with the uniform over the support) or anchored (to --base); default: anchored with --base");
     add("--base", p.base, "The public model as it was shipped: same items, data sets declared by --public-dataset");
     add("--public-dataset", p.public_datasets, "Label of a data set in the provenance that is public; may be repeated");
     add("--lambda", p.lambda, "mixed: the model's share in a draw");
     add("--clip", p.clip, "anchored: how far a logit may move from the base's");
     add("--epsilon-per-draw", p.epsilon_per_draw, "Instead: the cost of one draw at delta 0");
-    add("--epsilon", p.epsilon, "Instead: a target for --lifetime draws together, at --delta; limits a ledger that is still empty");
+    add("--epsilon", p.epsilon,
+        "Instead: a target for --lifetime draws together, at --delta; limits a ledger that is still empty");
     add("--lifetime", p.lifetime, "Number of draws over all queries, for the target");
     add("--delta", p.delta, "Of the target and of --budget");
     add("--budget", p.budget, "Limit the ledger to this epsilon over everything, from now on");
-    add("--num-records-public", p.num_records_public, "Number of records that may be known to anybody; delta must be below 1 over it");
-    add("--allow-large-delta", p.allow_large_delta, "yes: accept any delta, also of 1 / records and more")->check(CLI::IsMember({"yes"}));
+    add("--num-records-public", p.num_records_public,
+        "Number of records that may be known to anybody; delta must be below 1 over it");
+    add("--allow-large-delta", p.allow_large_delta, "yes: accept any delta, also of 1 / records and more")
+        ->check(CLI::IsMember({"yes"}));
     add("--temperature", p.temperature, "Of the softmax, before mixing; or of the anchored one")->capture_default_str();
     add("--top-k", p.top_k, "mixed: keep so many of the model's best before mixing; 0: all");
     add("--top-p", p.top_p, "mixed: then the fewest that hold this share")->capture_default_str();
@@ -196,71 +246,104 @@ class CommandLine {
     add("--select", p.select, "sample; best is refused")->capture_default_str();
     add("--after-mixing", p.after_mixing, "nothing; top-k, top-p and temperature are refused")->capture_default_str();
     add("--block", p.block, "Draws charged at a time; what is not drawn is lost. 0: as many as are asked for");
-    add("--unit", p.unit, "Of a ledger that is made: user, session, day or interaction; user, and nobody's choice, if it is not given");
-    add("--uncharged-tuning", p.uncharged_tuning, "What was chosen by looking at the same data without a charge, for the statement");
+    add("--unit", p.unit,
+        "Of a ledger that is made: user, session, day or interaction; user, and nobody's choice, if it is not given");
+    add("--uncharged-tuning", p.uncharged_tuning,
+        "What was chosen by looking at the same data without a charge, for the statement");
     add("--dataset", p.dataset, "Name of the data set; that of a ledger that exists must be the same");
-    c->add_flag("--other-data", p.other_data, "A data set of the ledger's name in the provenance of --model and --base is another one")->needs(on);
+    c->add_flag("--other-data", p.other_data,
+                "A data set of the ledger's name in the provenance of --model and --base is another one")
+        ->needs(on);
   }
 
   void AddInspect() {
-    CLI::App* c = app_.add_subcommand("inspect", "What is in a model file: architecture, tensors, provenance; or what it takes.\n"
-                                                  "  wisp inspect m.wisp\n"
-                                                  "  wisp inspect m.wisp --memory --method phantom --threads 2 --records 6040\n"
-                                                  "  wisp inspect m.wisp --memory --method adafest --noise-multiplier 1 --batch 256 --records 6040");
+    CLI::App* c = app_.add_subcommand(
+        "inspect",
+        "What is in a model file: architecture, tensors, provenance; or what it takes.\n"
+        "  wisp inspect m.wisp\n"
+        "  wisp inspect m.wisp --memory --method phantom --threads 2 --records 6040\n"
+        "  wisp inspect m.wisp --memory --method adafest --noise-multiplier 1 --batch 256 --records 6040");
     c->add_option("model,--model", inspect_.model, "Model file")->required();
     c->add_flag("--verify", inspect_.verify, "Also check every weight against its checksum");
-    auto* memory = c->add_flag("--memory", inspect_.memory, "Instead: what the model takes to recommend, and to train with --method or --recipe.\n"
-                                                            "Exact, and known without making any of it; the size of the batch does not matter,\n"
-                                                            "but to adafest and adafest+, whose growth is bounded by it, and to a classifier's lists");
+    auto* memory =
+        c->add_flag("--memory", inspect_.memory,
+                    "Instead: what the model takes to recommend, and to train with --method or --recipe.\n"
+                    "Exact, and known without making any of it; the size of the batch does not matter,\n"
+                    "but to adafest and adafest+, whose growth is bounded by it, and to a classifier's lists");
     c->add_option("--method", inspect_.method, "ordinary, phantom, rgp, fest, adafest or adafest+")->needs(memory);
-    c->add_option("--recipe", inspect_.recipe, "Of training: everything that is not given here, JSON, --records among it; of a classifier required")->needs(memory);
+    c->add_option("--recipe", inspect_.recipe,
+                  "Of training: everything that is not given here, JSON, --records among it; of a classifier required")
+        ->needs(memory);
     AddOptional(c, "--rank", inspect_.rank, "rgp: rank of the projections")->needs(memory);
-    AddOptional(c, "--rows", inspect_.rows, "fest and adafest+: how many rows of the item table to train")->needs(memory);
-    AddOptional(c, "--batch", inspect_.expected_batch, "adafest, adafest+ and classifiers: expected batch")->needs(memory);
-    AddOptional(c, "--noise-multiplier", inspect_.noise_multiplier, "adafest and adafest+: noise of a step")->needs(memory);
-    AddOptional(c, "--num-records-public", inspect_.num_records_public, "adafest, adafest+ and classifiers: number of records that may be known to anybody, which\n"
-                                                                        "batches are drawn by; default: the recipe's, or --records")->needs(memory);
-    c->add_option("--backend", inspect_.backend, "Of recommending: simd (the default), int8 (linear layers over 8-bit integers) or xnnpack")->needs(memory);
-    c->add_option("--threads", inspect_.threads, "Of training and of a batch; 0: up to 4")->check(ThreadsRange())->needs(memory);
-    AddOptional(c, "--records", inspect_.records, "Of training: 16 bytes each, and 4 for each thread; default: --num-records-public,\n"
-                                                  "or the recipe's num_records_public")->needs(memory);
+    AddOptional(c, "--rows", inspect_.rows, "fest and adafest+: how many rows of the item table to train")
+        ->needs(memory);
+    AddOptional(c, "--batch", inspect_.expected_batch, "adafest, adafest+ and classifiers: expected batch")
+        ->needs(memory);
+    AddOptional(c, "--noise-multiplier", inspect_.noise_multiplier, "adafest and adafest+: noise of a step")
+        ->needs(memory);
+    AddOptional(c, "--num-records-public", inspect_.num_records_public,
+                "adafest, adafest+ and classifiers: number of records that may be known to anybody, which\n"
+                "batches are drawn by; default: the recipe's, or --records")
+        ->needs(memory);
+    c->add_option("--backend", inspect_.backend,
+                  "Of recommending: simd (the default), int8 (linear layers over 8-bit integers) or xnnpack")
+        ->needs(memory);
+    c->add_option("--threads", inspect_.threads, "Of training and of a batch; 0: up to 4")
+        ->check(ThreadsRange())
+        ->needs(memory);
+    AddOptional(c, "--records", inspect_.records,
+                "Of training: 16 bytes each, and 4 for each thread; default: --num-records-public,\n"
+                "or the recipe's num_records_public")
+        ->needs(memory);
     chosen_.OnCall(c, Inspect, inspect_);
   }
 
   void AddConvert() {
-    CLI::App* c = app_.add_subcommand("convert", "Make a model of a PyTorch state_dict in a safetensors file; names as in docs/convert.md.\n"
-                                                 "  wisp convert m.safetensors --out m.wisp --item-keys keys.txt --dataset \"what it learned from\"");
+    CLI::App* c = app_.add_subcommand(
+        "convert",
+        "Make a model of a PyTorch state_dict in a safetensors file; names as in docs/convert.md.\n"
+        "  wisp convert m.safetensors --out m.wisp --item-keys keys.txt --dataset \"what it learned from\"");
     c->add_option("in,--in", convert_.in, "safetensors file: F32, or F16 and BF16, which are widened")->required();
     c->add_option("--out", convert_.out, "Model file to write")->required();
-    c->add_option("--config", convert_.config, "A recipe, or the object of its \"architecture\", in place of the file's own");
-    c->add_option("--item-keys", convert_.item_keys, "Lines, the key of an item each, in the order of the table; default: the file's own");
+    c->add_option("--config", convert_.config,
+                  "A recipe, or the object of its \"architecture\", in place of the file's own");
+    c->add_option("--item-keys", convert_.item_keys,
+                  "Lines, the key of an item each, in the order of the table; default: the file's own");
     c->add_option("--item-names", convert_.item_names, "Lines of key<TAB>name for people to read");
-    c->add_option("--dataset", convert_.dataset, "Name of the data that the weights learned from; without one, no private run may begin with the model");
+    c->add_option(
+        "--dataset", convert_.dataset,
+        "Name of the data that the weights learned from; without one, no private run may begin with the model");
     chosen_.OnCall(c, Convert, convert_);
-    CLI::App* e = app_.add_subcommand("export", "Write a model as a PyTorch state_dict, a safetensors file.\n"
-                                                "  wisp export m.wisp --out m.safetensors");
+    CLI::App* e = app_.add_subcommand("export",
+                                      "Write a model as a PyTorch state_dict, a safetensors file.\n"
+                                      "  wisp export m.wisp --out m.safetensors");
     e->add_option("model,--model", export_.model, "Model file of a recommender")->required();
     e->add_option("--out", export_.out, "safetensors file to write")->required();
     chosen_.OnCall(e, Export, export_);
-    CLI::App* s = app_.add_subcommand("compress", "Write a model with its tables as 16-bit numbers: half the room for them, in the file and in memory (docs/f16.md).\n"
-                                                  "Everything else stays as it is, a guarantee too.\n"
-                                                  "  wisp compress m.wisp --out small.wisp");
+    CLI::App* s = app_.add_subcommand("compress",
+                                      "Write a model with its tables as 16-bit numbers: half the room for them, in the "
+                                      "file and in memory (docs/f16.md).\n"
+                                      "Everything else stays as it is, a guarantee too.\n"
+                                      "  wisp compress m.wisp --out small.wisp");
     s->add_option("model,--model", compress_.model, "Model file of a recommender or a classifier")->required();
     s->add_option("--out", compress_.out, "Model file to write")->required();
-    s->add_option("--tables", compress_.tables, "How items' and positions' tables are stored: f16")->capture_default_str();
+    s->add_option("--tables", compress_.tables, "How items' and positions' tables are stored: f16")
+        ->capture_default_str();
     chosen_.OnCall(s, Compress, compress_);
   }
 
   void AddPrivacy() {
-    CLI::App* c = app_.add_subcommand("privacy", "What a ledger's data set has spent; or accounting without one.\n"
-                                                 "  wisp privacy --ledger log.ledger --delta 1e-5\n"
-                                                 "  wisp privacy epsilon --sigma 1 --q 0.01 --steps 1000 --delta 1e-5 --json");
+    CLI::App* c = app_.add_subcommand("privacy",
+                                      "What a ledger's data set has spent; or accounting without one.\n"
+                                      "  wisp privacy --ledger log.ledger --delta 1e-5\n"
+                                      "  wisp privacy epsilon --sigma 1 --q 0.01 --steps 1000 --delta 1e-5 --json");
     c->require_subcommand(0, 1);
     c->add_option("--ledger", privacy_.ledger, "Privacy ledger of a data set");
     AddAnchor(c, privacy_.anchor);
     AddOptional(c, "--delta", privacy_.at_delta, "At this delta; default: that of the ledger's limit, or 1e-5");
     chosen_.OnCall(c, PrivacyLedger, privacy_);
-    CLI::App* epsilon = c->add_subcommand("epsilon", "Epsilon of a number of steps of the Poisson-subsampled Gaussian.");
+    CLI::App* epsilon =
+        c->add_subcommand("epsilon", "Epsilon of a number of steps of the Poisson-subsampled Gaussian.");
     epsilon->add_option("--sigma", privacy_.noise_multiplier, "Noise multiplier")->required();
     CLI::App* calibrate = c->add_subcommand("calibrate", "The smallest noise multiplier for a target epsilon.");
     calibrate->add_option("--epsilon", privacy_.epsilon, "Target")->required();
@@ -275,10 +358,12 @@ class CommandLine {
   }
 
   void AddPrivacyDecoding(CLI::App* privacy) {
-    CLI::App* c = privacy->add_subcommand("decoding", "What private draws cost together; or, with --calibrate, what a target allows.\n"
-                                                      "  wisp privacy decoding --support 10000 --lambda 1e-4 --draws 100 --delta 1e-6\n"
-                                                      "  wisp privacy decoding --clip 0.5 --draws 100 --delta 1e-6\n"
-                                                      "  wisp privacy decoding --calibrate --epsilon 2 --support 10000 --draws 100 --delta 1e-6");
+    CLI::App* c = privacy->add_subcommand(
+        "decoding",
+        "What private draws cost together; or, with --calibrate, what a target allows.\n"
+        "  wisp privacy decoding --support 10000 --lambda 1e-4 --draws 100 --delta 1e-6\n"
+        "  wisp privacy decoding --clip 0.5 --draws 100 --delta 1e-6\n"
+        "  wisp privacy decoding --calibrate --epsilon 2 --support 10000 --draws 100 --delta 1e-6");
     c->add_option("--draws", privacy_.steps, "Number of draws in the life of the model")->required();
     c->add_option("--delta", privacy_.delta, "Delta")->required();
     c->add_option("--support", privacy_.support, "Mixed: number of items drawn from");
@@ -291,11 +376,17 @@ class CommandLine {
   }
 
   void AddBench() {
-    CLI::App* c = app_.add_subcommand("bench", "Measure this machine: products, training steps with and without privacy, scoring.\n"
-                                               "  wisp bench --threads 2\n  wisp bench --model m.wisp --what score");
-    c->add_option("--what", bench_.what, "all (train and score), train, score, encoder (128 tokens, 6 blocks of width 384), ops (each kernel; to measure memory\n"
-                                         "it takes twice the last-level cache, up to a gigabyte), clipping (what ghost clipping of the embedding would add to\n"
-                                         "a private step) or sparse (catalogues of 1e5 to 1e7 items: 16 GB, minutes)")->capture_default_str();
+    CLI::App* c =
+        app_.add_subcommand("bench",
+                            "Measure this machine: products, training steps with and without privacy, scoring.\n"
+                            "  wisp bench --threads 2\n  wisp bench --model m.wisp --what score");
+    c->add_option("--what", bench_.what,
+                  "all (train and score), train, score, encoder (128 tokens, 6 blocks of width 384), ops (each kernel; "
+                  "to measure memory\n"
+                  "it takes twice the last-level cache, up to a gigabyte), clipping (what ghost clipping of the "
+                  "embedding would add to\n"
+                  "a private step) or sparse (catalogues of 1e5 to 1e7 items: 16 GB, minutes)")
+        ->capture_default_str();
     const auto add = [&](const std::string& name, auto& value, const char* help) {
       return c->add_option(name, value, help)->each([this, name](const std::string&) { bench_.given.push_back(name); });
     };
@@ -305,19 +396,23 @@ class CommandLine {
     add("--batch", bench_.batch, "Records per training step")->capture_default_str();
     add("--items", bench_.items, "Size of the catalogue; sparse has its own")->capture_default_str();
     add("--length", bench_.length, "Positions of a record; encoder and sparse have their own")->capture_default_str();
-    add("--inner-width", bench_.inner_width, "Of a feed-forward; encoder and sparse have their own")->check(CLI::Range(1, 65536))->capture_default_str();
+    add("--inner-width", bench_.inner_width, "Of a feed-forward; encoder and sparse have their own")
+        ->check(CLI::Range(1, 65536))
+        ->capture_default_str();
     add("--repeats", bench_.repeats, "Samples of each figure")->capture_default_str();
     chosen_.OnCall(c, Bench, bench_);
   }
 
   void AddReproduce() {
-    CLI::App* c = app_.add_subcommand("reproduce", "Run a paper's table again, cell by cell; a line of JSON for each run. Test figures are written down.\n"
-                                                   "Private runs on public benchmark data, as the table declares it and its number of users confirms,\n"
-                                                   "are paid for from a ledger that is thrown away; on any other data --ledger is needed.\n"
-                                                   "Cells that time steps need no data; those of private draws need a model and data.\n"
-                                                   "  wisp reproduce phantom-table-2 --list\n"
-                                                   "  wisp reproduce phantom-figure-8 --out docs/results/phantom-figure-8.jsonl\n"
-                                                   "  wisp reproduce phantom-table-2 --data ml-1m.txt --out docs/results/phantom-table-2.jsonl --skip-done");
+    CLI::App* c = app_.add_subcommand(
+        "reproduce",
+        "Run a paper's table again, cell by cell; a line of JSON for each run. Test figures are written down.\n"
+        "Private runs on public benchmark data, as the table declares it and its number of users confirms,\n"
+        "are paid for from a ledger that is thrown away; on any other data --ledger is needed.\n"
+        "Cells that time steps need no data; those of private draws need a model and data.\n"
+        "  wisp reproduce phantom-table-2 --list\n"
+        "  wisp reproduce phantom-figure-8 --out docs/results/phantom-figure-8.jsonl\n"
+        "  wisp reproduce phantom-table-2 --data ml-1m.txt --out docs/results/phantom-table-2.jsonl --skip-done");
     c->add_option("name", reproduce_.table, "A table of models/reproduce, or a path that ends in .json");
     c->add_option("--out", reproduce_.out, "File of results, a line is appended for each run");
     c->add_option("--cell", reproduce_.cell, "Only this cell, ROW/COLUMN");
@@ -325,10 +420,13 @@ class CommandLine {
     c->add_flag("--list", reproduce_.list, "Show the cells, and how many of their runs --out has");
     c->add_flag("--skip-done", reproduce_.skip_done, "Leave out runs that --out has, with the recipe as it is now");
     c->add_option("--model", reproduce_.model, "Cells of private draws: draw from this model, trained without privacy");
-    c->add_option("--ledger", reproduce_.ledger, "The data set's privacy ledger: of private cells on data that the table does not call public");
+    c->add_option("--ledger", reproduce_.ledger,
+                  "The data set's privacy ledger: of private cells on data that the table does not call public");
     AddAnchor(c, reproduce_.anchor);
-    c->add_option("--base", reproduce_.base, "Cells of private draws: the public model, same items; untrained, or its data sets declared public");
-    c->add_option("--public-dataset", reproduce_.public_datasets, "Label of a data set in the base's provenance that is public; may be repeated");
+    c->add_option("--base", reproduce_.base,
+                  "Cells of private draws: the public model, same items; untrained, or its data sets declared public");
+    c->add_option("--public-dataset", reproduce_.public_datasets,
+                  "Label of a data set in the base's provenance that is public; may be repeated");
     c->add_option("--threads", reproduce_.threads, "0: up to 4")->check(ThreadsRange());
     AddData(c, reproduce_.data, false);
     chosen_.OnCall(c, Reproduce, reproduce_);
@@ -359,7 +457,9 @@ int main(int argc, char** argv) {
   try {
     return wisp::tools::CommandLine().Run(argc, argv);
   } catch (const std::bad_alloc&) {
-    std::fprintf(stderr, "wisp: there is not enough memory; wisp inspect MODEL --memory tells what a model takes, and fewer --threads take less\n");
+    std::fprintf(stderr,
+                 "wisp: there is not enough memory; wisp inspect MODEL --memory tells what a model takes, and fewer "
+                 "--threads take less\n");
     return 1;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "wisp: %s\n", error.what());

@@ -1,8 +1,10 @@
 // Cells of a reproduction that are measured instead of trained, as the table's file states them.
 //
-//   "kind": "bench",  "bench": {"what": "clipping", "method": "phantom", "items": 3416, "batch": 256, "length": 200, "repeats": 12}
+//   "kind": "bench",  "bench": {"what": "clipping", "method": "phantom", "items": 3416, "batch": 256, "length": 200,
+//                     "repeats": 12}
 //   "kind": "bench",  "bench": {"what": "sparse", "method": "adafest", "items": 100000, "batch": 1024, "repeats": 20}
-//   "kind": "decode", "decode": {"mode": "uniform", "composition": "pld", "epsilon": 8, "delta": 1e-6, "draws": 100, "support": "all"}
+//   "kind": "decode", "decode": {"mode": "uniform", "composition": "pld", "epsilon": 8, "delta": 1e-6, "draws": 100,
+//                      "support": "all"}
 #ifndef WISP_TOOLS_WISP_MEASURED_CELL_H_
 #define WISP_TOOLS_WISP_MEASURED_CELL_H_
 
@@ -14,7 +16,8 @@
 
 namespace wisp::tools {
 
-// One method of a measurement. Cells that differ in the method only are measured together, in turns, and take a part each.
+// One method of a measurement. Cells that differ in the method only are measured together, in turns, and take a part
+// each.
 struct BenchCell {
   BenchArguments arguments;  // but for the threads
   std::string method;        // clipping: ordinary, phantom or ghost; sparse: adafest or dense
@@ -22,8 +25,8 @@ struct BenchCell {
 };
 Result<BenchCell> ReadBenchCell(const std::string& where, const nlohmann::json& json);
 
-// The next item's perplexity under a law of drawing. The modes plain and base are the model's own and the base's own, what
-// private draws lie between: they take no target.
+// The next item's perplexity under a law of drawing. The modes plain and base are the model's own and the base's own,
+// what private draws lie between: they take no target.
 struct DecodeCell {
   enum class Composition {
     kPure,  // epsilon over `draws` draws at delta 0

@@ -20,7 +20,8 @@ Result<Json> MeasuredRuns::BenchFigures(const BenchCell& cell) {
   if (measured.methods.empty()) {
     BenchArguments arguments = cell.arguments;
     arguments.threads = threads_;
-    WISP_ASSIGN_OR_RETURN(measured.methods, arguments.what == "sparse" ? MeasureSparse(arguments) : MeasureClipping(arguments));
+    WISP_ASSIGN_OR_RETURN(measured.methods,
+                          arguments.what == "sparse" ? MeasureSparse(arguments) : MeasureClipping(arguments));
     measured.id = Timestamp() + "-" + std::to_string(benches_.size());
   }
   for (const MethodFigures& m : measured.methods) {

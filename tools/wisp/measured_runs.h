@@ -1,5 +1,5 @@
-// The figures of cells that are measured, for wisp reproduce: what belongs together is measured once, when its first cell is
-// asked for, and handed out cell by cell.
+// The figures of cells that are measured, for wisp reproduce: what belongs together is measured once, when its first
+// cell is asked for, and handed out cell by cell.
 #ifndef WISP_TOOLS_WISP_MEASURED_RUNS_H_
 #define WISP_TOOLS_WISP_MEASURED_RUNS_H_
 

@@ -1,4 +1,5 @@
-// The bytes that one thread moves between memory and registers in a second: the roof of what is read once and written once.
+// The bytes that one thread moves between memory and registers in a second: the roof of what is read once and written
+// once.
 #include "tools/wisp/memory_bandwidth.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -24,7 +25,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 void Triad(float* a, const float* b, const float* c, size_t n) {
   const hn::ScalableTag<float> d;
   const auto s = hn::Set(d, 0.5f);
-  for (size_t i = 0; i < n; i += hn::Lanes(d)) hn::Stream(hn::MulAdd(s, hn::Load(d, c + i), hn::Load(d, b + i)), d, a + i);
+  for (size_t i = 0; i < n; i += hn::Lanes(d))
+    hn::Stream(hn::MulAdd(s, hn::Load(d, c + i), hn::Load(d, b + i)), d, a + i);
   hwy::FlushStream();
 }
 
@@ -53,7 +55,8 @@ size_t LastCacheBytes() {
 
 MemoryBandwidth MeasureMemoryBandwidth() {
   MemoryBandwidth result{.gb_per_s = 0, .bytes = 0, .last_cache_bytes = LastCacheBytes()};
-  const size_t memory = static_cast<size_t>(std::max(1L, sysconf(_SC_PHYS_PAGES))) * static_cast<size_t>(std::max(1L, sysconf(_SC_PAGESIZE)));
+  const size_t memory = static_cast<size_t>(std::max(1L, sysconf(_SC_PHYS_PAGES))) *
+                        static_cast<size_t>(std::max(1L, sysconf(_SC_PAGESIZE)));
   const size_t cache = result.last_cache_bytes == 0 ? kUnknownCache : result.last_cache_bytes;
   const size_t n = std::max<size_t>(1, std::min(2 * cache, memory / 8) / (3 * 64 * sizeof(float))) * 64;
   const AlignedArray<float> a(n), b(n), c(n);

@@ -41,19 +41,24 @@ class NearNames {
   enum class Beginnings { kCount, kDoNotCount };  // whether a name is near that only begins in the same way
 
   explicit NearNames(std::string_view wanted, Beginnings beginnings = Beginnings::kCount)
-      : wanted_(wanted.substr(0, kMaxBytes)), beginnings_(beginnings), edits_(std::max<size_t>(1, wanted_.size() / 4)) {}
+      : wanted_(wanted.substr(0, kMaxBytes)),
+        beginnings_(beginnings),
+        edits_(std::max<size_t>(1, wanted_.size() / 4)) {}
 
   void Add(std::string_view name) {
     if (name.size() > kMaxBytes) return;
-    const auto same = static_cast<size_t>(std::mismatch(wanted_.begin(), wanted_.end(), name.begin(), name.end()).first - wanted_.begin());
+    const auto same = static_cast<size_t>(
+        std::mismatch(wanted_.begin(), wanted_.end(), name.begin(), name.end()).first - wanted_.begin());
     const size_t edits = EditDistance(wanted_, name, edits_);
     const bool begins = beginnings_ == Beginnings::kCount && same >= 3 && 2 * same >= wanted_.size();
     if (edits > edits_ && !begins) return;
     const Near near{edits, same, std::string(name)};
     // The first of equals stays first.
-    near_.insert(std::upper_bound(near_.begin(), near_.end(), near, [](const Near& a, const Near& b) {
-      return a.edits != b.edits ? a.edits < b.edits : a.same > b.same;
-    }), near);
+    near_.insert(std::upper_bound(near_.begin(), near_.end(), near,
+                                  [](const Near& a, const Near& b) {
+                                    return a.edits != b.edits ? a.edits < b.edits : a.same > b.same;
+                                  }),
+                 near);
     if (near_.size() > kMost) near_.pop_back();
   }
 
@@ -67,7 +72,8 @@ class NearNames {
   // As the end of a sentence; empty where nothing is near.
   std::string Question() const {
     std::string list;
-    for (size_t i = 0; i < near_.size(); ++i) list += (i == 0 ? "" : i + 1 == near_.size() ? " or " : ", ") + near_[i].name;
+    for (size_t i = 0; i < near_.size(); ++i)
+      list += (i == 0 ? "" : i + 1 == near_.size() ? " or " : ", ") + near_[i].name;
     return list.empty() ? "" : "; did you mean " + list + "?";
   }
 

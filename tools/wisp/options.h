@@ -1,5 +1,5 @@
-// What the units of the command line share: helpers that declare options, and what was chosen. Together with known_words.h and
-// main.cc all that knows CLI11.
+// What the units of the command line share: helpers that declare options, and what was chosen. Together with
+// known_words.h and main.cc all that knows CLI11.
 //
 //   chosen.OnCall(app.add_subcommand("synth", "Make a log."), Synth, arguments);     // after parsing: chosen.action()
 #ifndef WISP_TOOLS_WISP_OPTIONS_H_
@@ -41,7 +41,8 @@ CLI::Option* AddOptional(CLI::App* app, const std::string& name, std::optional<T
 inline void AddAnchor(CLI::App* app, AnchorArguments& anchor) {
   CLI::Option* ledger = app->get_option("--ledger");
   CLI::Option* file = app->add_option("--anchor", anchor.file,
-                                      "File that remembers how far the ledger has got: an old copy of the ledger is refused. Where backups do not restore it; give it each time")
+                                      "File that remembers how far the ledger has got: an old copy of the ledger is "
+                                      "refused. Where backups do not restore it; give it each time")
                           ->needs(ledger);
   app->add_flag("--begin-anchor", anchor.begin, "The ledger has charges and no anchor yet: it begins now")->needs(file);
 }
@@ -49,9 +50,11 @@ inline void AddAnchor(CLI::App* app, AnchorArguments& anchor) {
 inline CLI::Range ThreadsRange() { return CLI::Range(0, static_cast<int>(kMaxThreads)); }
 
 inline void AddData(CLI::App* app, DataArguments& data, bool required) {
-  auto* path = app->add_option("--data", data.path, "File of events: \"user item\" lines, ratings.dat, CSV, TSV, .inter or SQLite");
+  auto* path = app->add_option("--data", data.path,
+                               "File of events: \"user item\" lines, ratings.dat, CSV, TSV, .inter or SQLite");
   if (required) path->required();
-  app->add_option("--format", data.format, "auto, user-item, ratings-dat, csv, tsv, inter or sqlite")->capture_default_str();
+  app->add_option("--format", data.format, "auto, user-item, ratings-dat, csv, tsv, inter or sqlite")
+      ->capture_default_str();
   app->add_option("--table", data.table, "Table of a SQLite file")->capture_default_str();
   app->add_option("--user-column", data.user_column, "Name of the column of users");
   app->add_option("--item-column", data.item_column, "Name of the column of items");

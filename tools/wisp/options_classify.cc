@@ -22,20 +22,29 @@ void AddTrain(CLI::App* c, Chosen& chosen, ClassifyTrainArguments& a) {
   AddAnchor(c, a.anchor);
   AddOptional(c, "--budget", a.budget, "Limit the ledger to this epsilon over everything, from now on");
   AddOptional(c, "--epsilon", a.epsilon, "Privacy target of this run, in place of the recipe's");
-  AddOptional(c, "--noise-multiplier", a.noise_multiplier, "This noise instead of a target: of the releases, or of mode paper");
+  AddOptional(c, "--noise-multiplier", a.noise_multiplier,
+              "This noise instead of a target: of the releases, or of mode paper");
   AddOptional(c, "--delta", a.delta, "In place of the recipe's");
   AddOptional(c, "--num-records-public", a.num_records_public, "Number of texts that may be known to anybody");
   AddOptional(c, "--epochs", a.epochs, "In place of the recipe's");
   AddOptional(c, "--batch", a.expected_batch, "Expected batch, in place of the recipe's");
   AddOptional(c, "--learning-rate", a.learning_rate, "In place of the recipe's");
   AddOptional(c, "--seed", a.seed, "Of fresh weights");
-  AddOptional(c, "--reproducible-noise", a.reproducible_noise_seed, "Seed of repeatable noise: for experiments, NO guarantee");
-  c->add_option("--checkpoint", a.checkpoint, "Save progress here, when interrupted too, and go on from it when it exists");
-  AddOptional(c, "--checkpoint-every", a.checkpoint_every, "Steps between saves (default: each charge of privacy.steps_per_charge steps, or 50 steps that nothing is charged for)");
-  c->add_option("--dataset", a.dataset, "Name of the data set in ledger and provenance: the same each time, and that of the ledger. Default: the file's");
+  AddOptional(c, "--reproducible-noise", a.reproducible_noise_seed,
+              "Seed of repeatable noise: for experiments, NO guarantee");
+  c->add_option("--checkpoint", a.checkpoint,
+                "Save progress here, when interrupted too, and go on from it when it exists");
+  AddOptional(c, "--checkpoint-every", a.checkpoint_every,
+              "Steps between saves (default: each charge of privacy.steps_per_charge steps, or 50 steps that nothing "
+              "is charged for)");
+  c->add_option(
+      "--dataset", a.dataset,
+      "Name of the data set in ledger and provenance: the same each time, and that of the ledger. Default: the file's");
   c->add_flag("--other-data", a.other_data, "A data set of this name in the provenance of --base is another one");
-  c->add_option("--public-dataset", a.public_datasets, "Label of a data set in the provenance of --base that is public; may be repeated");
-  c->add_option("--uncharged-tuning", a.uncharged_tuning, "What was chosen by looking at the same data without a charge, in words for the statement");
+  c->add_option("--public-dataset", a.public_datasets,
+                "Label of a data set in the provenance of --base that is public; may be repeated");
+  c->add_option("--uncharged-tuning", a.uncharged_tuning,
+                "What was chosen by looking at the same data without a charge, in words for the statement");
   c->add_option("--threads", a.threads, "0: up to 4")->check(ThreadsRange());
   chosen.OnCall(c, ClassifyTrain, a);
 }
@@ -43,11 +52,16 @@ void AddTrain(CLI::App* c, Chosen& chosen, ClassifyTrainArguments& a) {
 }  // namespace
 
 void AddClassify(CLI::App& app, Chosen& chosen, ClassifyArguments& a) {
-  CLI::App* c = app.add_subcommand("classify", "Classify texts: train a classifier privately (DP-FP), test it, use it.\n"
-                                               "  wisp classify train --recipe models/recipes/sst2-dp-fp.json --data train.tsv --out c.wisp --ledger l.db\n"
-                                               "  wisp classify predict --model c.wisp --text \"a charming film\"");
+  CLI::App* c = app.add_subcommand(
+      "classify",
+      "Classify texts: train a classifier privately (DP-FP), test it, use it.\n"
+      "  wisp classify train --recipe models/recipes/sst2-dp-fp.json --data train.tsv --out c.wisp --ledger l.db\n"
+      "  wisp classify predict --model c.wisp --text \"a charming film\"");
   c->require_subcommand(1);
-  AddTrain(c->add_subcommand("train", "Train: mode aggregate (encoder frozen), clipped (encoder trained too) or paper (NO guarantee)."), chosen, a.train);
+  AddTrain(
+      c->add_subcommand(
+          "train", "Train: mode aggregate (encoder frozen), clipped (encoder trained too) or paper (NO guarantee)."),
+      chosen, a.train);
   CLI::App* evaluate = c->add_subcommand("evaluate", "The share of labelled texts whose class is predicted.");
   evaluate->add_option("--model", a.evaluate.model, "Classifier file")->required();
   evaluate->add_option("--text-column", a.evaluate.text_column, "Name of the column of texts");

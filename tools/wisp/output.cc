@@ -9,7 +9,8 @@
 
 namespace wisp::tools {
 
-Progress::Progress(std::string title) : title_(std::move(title)), terminal_(isatty(STDERR_FILENO) == 1), start_(std::chrono::steady_clock::now()) {}
+Progress::Progress(std::string title)
+    : title_(std::move(title)), terminal_(isatty(STDERR_FILENO) == 1), start_(std::chrono::steady_clock::now()) {}
 
 Progress::~Progress() {
   if (terminal_ && drawn_) std::fputc('\n', stderr);
@@ -23,8 +24,8 @@ void Progress::Update(uint64_t done, uint64_t total, const std::string& suffix) 
     constexpr uint64_t kWidth = 30;
     const uint64_t filled = total == 0 ? kWidth : done * kWidth / total;
     const std::string bar = std::string(filled, '#') + std::string(kWidth - filled, '.');
-    std::fprintf(stderr, "\r%s [%s] %llu/%llu %s, %.0f s left \x1b[K", title_.c_str(), bar.c_str(), static_cast<unsigned long long>(done),
-                 static_cast<unsigned long long>(total), suffix.c_str(), left);
+    std::fprintf(stderr, "\r%s [%s] %llu/%llu %s, %.0f s left \x1b[K", title_.c_str(), bar.c_str(),
+                 static_cast<unsigned long long>(done), static_cast<unsigned long long>(total), suffix.c_str(), left);
     std::fflush(stderr);
     drawn_ = true;
     return;
@@ -36,19 +37,22 @@ void Progress::Update(uint64_t done, uint64_t total, const std::string& suffix) 
   drawn_ = true;
   last_tenth_ = tenth;
   shown_ = now;
-  std::fprintf(stderr, "%s %llu/%llu %s, %.0f s left\n", title_.c_str(), static_cast<unsigned long long>(done), static_cast<unsigned long long>(total),
-               suffix.c_str(), left);
+  std::fprintf(stderr, "%s %llu/%llu %s, %.0f s left\n", title_.c_str(), static_cast<unsigned long long>(done),
+               static_cast<unsigned long long>(total), suffix.c_str(), left);
 }
 
 std::string SavesShown::Suffix(const std::optional<uint64_t>& saved, const std::string& failure) {
-  if (!failure.empty() && failure != failure_) std::fprintf(stderr, "wisp: %s; the run goes on, and the next checkpoint is tried\n", failure.c_str());
+  if (!failure.empty() && failure != failure_)
+    std::fprintf(stderr, "wisp: %s; the run goes on, and the next checkpoint is tried\n", failure.c_str());
   failure_ = failure;
   return saved ? ", saved " + std::to_string(*saved) + " (" + every_ + ")" : "";
 }
 
 Status CheckInterval(const std::string& checkpoint, const std::optional<uint64_t>& every) {
   if (!every || (*every >= 1 && !checkpoint.empty())) return OkStatus();
-  return InvalidArgument(checkpoint.empty() ? "--checkpoint-every is given, but there is no --checkpoint that it would be of" : "--checkpoint-every is 0, allowed are 1 step and more");
+  return InvalidArgument(checkpoint.empty()
+                             ? "--checkpoint-every is given, but there is no --checkpoint that it would be of"
+                             : "--checkpoint-every is 0, allowed are 1 step and more");
 }
 
 namespace {
@@ -95,8 +99,11 @@ std::vector<std::string> AllOf(const nlohmann::ordered_json& figures) {
 
 void SayIfOneRecord(uint64_t num_records_public, privacy::PrivacyUnit unit) {
   if (num_records_public != 1) return;
-  std::fprintf(stderr, "wisp: there is one record, one %s: whatever sets it apart from no data at all is hidden, so the model can learn almost nothing "
-               "(docs/one-person.md says what to do on one person's device)\n", std::string(privacy::ToText(unit)).c_str());
+  std::fprintf(stderr,
+               "wisp: there is one record, one %s: whatever sets it apart from no data at all is hidden, so the model "
+               "can learn almost nothing "
+               "(docs/one-person.md says what to do on one person's device)\n",
+               std::string(privacy::ToText(unit)).c_str());
 }
 
 }  // namespace wisp::tools

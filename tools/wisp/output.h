@@ -15,7 +15,8 @@
 
 namespace wisp::tools {
 
-// A bar on a terminal; elsewhere a line at the first update, at each tenth, and where nothing was shown for ten seconds.
+// A bar on a terminal; elsewhere a line at the first update, at each tenth, and where nothing was shown for ten
+// seconds.
 class Progress {
  public:
   explicit Progress(std::string title);
@@ -41,7 +42,8 @@ class SavesShown {
 };
 // What --checkpoint-every is: 1 and above, and of use with --checkpoint alone.
 Status CheckInterval(const std::string& checkpoint, const std::optional<uint64_t>& every);
-// From now on the end of a run is asked for, by Ctrl-C or a signal to terminate, rather than done: until then it can be saved.
+// From now on the end of a run is asked for, by Ctrl-C or a signal to terminate, rather than done: until then it can be
+// saved.
 const volatile std::sig_atomic_t& CatchInterrupts();
 
 std::string Fixed(double value, int digits);
@@ -50,8 +52,8 @@ double Down(double bound);
 // What stands behind the last '/'.
 std::string FileName(const std::string& path);
 
-// Of the figures that a private run prints: the names of those that were computed from the data without noise. No guarantee
-// covers them; they are for the device's owner only.
+// Of the figures that a private run prints: the names of those that were computed from the data without noise. No
+// guarantee covers them; they are for the device's owner only.
 std::vector<std::string> NotPrivate(const nlohmann::ordered_json& figures);
 // The same as a sentence, for people.
 std::string NotPrivateInWords(const nlohmann::ordered_json& figures);

@@ -26,12 +26,22 @@ double Shortest(float value) {
 }  // namespace
 
 nlohmann::ordered_json WriteArchitecture(const Architecture& a) {
-  return {{"max_length", a.max_length}, {"width", a.width}, {"num_heads", a.num_heads}, {"num_blocks", a.num_blocks}, {"inner_width", a.inner_width},
-          {"embedding_scale", Shortest(a.embedding_scale)}, {"attention_slope", Shortest(a.attention_slope)}, {"norm_epsilon", Shortest(a.norm_epsilon)},
-          {"activation", a.activation == ActivationKind::kGelu ? "gelu" : "relu"}, {"norm", a.norm == NormPlacement::kPre ? "pre" : "post"},
+  return {{"max_length", a.max_length},
+          {"width", a.width},
+          {"num_heads", a.num_heads},
+          {"num_blocks", a.num_blocks},
+          {"inner_width", a.inner_width},
+          {"embedding_scale", Shortest(a.embedding_scale)},
+          {"attention_slope", Shortest(a.attention_slope)},
+          {"norm_epsilon", Shortest(a.norm_epsilon)},
+          {"activation", a.activation == ActivationKind::kGelu ? "gelu" : "relu"},
+          {"norm", a.norm == NormPlacement::kPre ? "pre" : "post"},
           {"output_table", a.output_table == OutputTable::kTied ? "tied" : "untied"},
-          {"output_bias", a.output_bias == OutputBias::kNone ? "none" : a.output_bias == OutputBias::kFixed ? "fixed" : "trained"},
-          {"positions", a.positions == PositionAlignment::kStart ? "start" : "end"}, {"attend", a.attend == Attend::kCausal ? "causal" : "all"},
+          {"output_bias", a.output_bias == OutputBias::kNone    ? "none"
+                          : a.output_bias == OutputBias::kFixed ? "fixed"
+                                                                : "trained"},
+          {"positions", a.positions == PositionAlignment::kStart ? "start" : "end"},
+          {"attend", a.attend == Attend::kCausal ? "causal" : "all"},
           {"re_attention", a.re_attention == ReAttention::kOn ? "on" : "off"}};
 }
 
@@ -44,11 +54,15 @@ void ReadArchitecture(JsonSection& s, Architecture& a) {
   s.Number("embedding_scale", a.embedding_scale, 1e-6, 1e6);
   s.Number("attention_slope", a.attention_slope, 0, 100);
   s.Number("norm_epsilon", a.norm_epsilon, 1e-12, 1e-1);
-  s.Choice<ActivationKind>("activation", a.activation, {{"relu", ActivationKind::kRelu}, {"gelu", ActivationKind::kGelu}});
+  s.Choice<ActivationKind>("activation", a.activation,
+                           {{"relu", ActivationKind::kRelu}, {"gelu", ActivationKind::kGelu}});
   s.Choice<NormPlacement>("norm", a.norm, {{"pre", NormPlacement::kPre}, {"post", NormPlacement::kPost}});
-  s.Choice<OutputTable>("output_table", a.output_table, {{"tied", OutputTable::kTied}, {"untied", OutputTable::kUntied}});
-  s.Choice<OutputBias>("output_bias", a.output_bias, {{"none", OutputBias::kNone}, {"fixed", OutputBias::kFixed}, {"trained", OutputBias::kTrained}});
-  s.Choice<PositionAlignment>("positions", a.positions, {{"start", PositionAlignment::kStart}, {"end", PositionAlignment::kEnd}});
+  s.Choice<OutputTable>("output_table", a.output_table,
+                        {{"tied", OutputTable::kTied}, {"untied", OutputTable::kUntied}});
+  s.Choice<OutputBias>("output_bias", a.output_bias,
+                       {{"none", OutputBias::kNone}, {"fixed", OutputBias::kFixed}, {"trained", OutputBias::kTrained}});
+  s.Choice<PositionAlignment>("positions", a.positions,
+                              {{"start", PositionAlignment::kStart}, {"end", PositionAlignment::kEnd}});
   s.Choice<ReAttention>("re_attention", a.re_attention, {{"off", ReAttention::kOff}, {"on", ReAttention::kOn}});
   s.Choice<Attend>("attend", a.attend, {{"causal", Attend::kCausal}, {"all", Attend::kAll}});
 }
@@ -60,7 +74,8 @@ void ReadInitialisation(JsonSection& s, InitialisationOptions& o) {
 }
 
 void ReadOptimizer(JsonSection& s, OptimizerOptions& o) {
-  s.Choice<OptimizerKind>("kind", o.kind, {{"adam", OptimizerKind::kAdam}, {"adamw", OptimizerKind::kAdamW}, {"sgd", OptimizerKind::kSgd}});
+  s.Choice<OptimizerKind>(
+      "kind", o.kind, {{"adam", OptimizerKind::kAdam}, {"adamw", OptimizerKind::kAdamW}, {"sgd", OptimizerKind::kSgd}});
   s.Number("learning_rate", o.learning_rate, 1e-12, 1e3);
   s.Number("beta1", o.beta1, 0, 0.999999);
   s.Number("beta2", o.beta2, 0, 0.999999);
@@ -78,18 +93,26 @@ void ReadRgp(JsonSection& s, RgpOptions& o) {
   s.Number("rank", o.rank, 1, kMaxWidth);
   s.Number("power_iterations", o.power_iterations, 1, 100);
   s.Number("warmup_steps", o.warmup_steps, 0, 1e9);
-  for (const auto& [key, value] : {std::pair{"item_tables", &o.item_tables}, std::pair{"positions", &o.positions}, std::pair{"matrices", &o.matrices}}) {
-    s.Choice<RgpTrain>(key, *value, {{"frozen", RgpTrain::kFrozen}, {"projected", RgpTrain::kProjected}, {"full", RgpTrain::kFull}});
+  for (const auto& [key, value] : {std::pair{"item_tables", &o.item_tables}, std::pair{"positions", &o.positions},
+                                   std::pair{"matrices", &o.matrices}}) {
+    s.Choice<RgpTrain>(key, *value,
+                       {{"frozen", RgpTrain::kFrozen}, {"projected", RgpTrain::kProjected}, {"full", RgpTrain::kFull}});
   }
   s.Choice<RgpTrain>("vectors", o.vectors, {{"frozen", RgpTrain::kFrozen}, {"full", RgpTrain::kFull}});
 }
 
 void ReadTraining(JsonSection& s, Recipe& r) {
   TrainingOptions& o = r.training;
-  s.Choice<Method>("method", o.method, {{"ordinary", Method::kOrdinary}, {"phantom", Method::kPhantom}, {"rgp", Method::kRgp}, {"fest", Method::kFest},
-                                          {"adafest", Method::kAdaFest}, {"adafest+", Method::kAdaFestPlus}});
+  s.Choice<Method>("method", o.method,
+                   {{"ordinary", Method::kOrdinary},
+                    {"phantom", Method::kPhantom},
+                    {"rgp", Method::kRgp},
+                    {"fest", Method::kFest},
+                    {"adafest", Method::kAdaFest},
+                    {"adafest+", Method::kAdaFestPlus}});
   s.Choice<Sampling>("sampling", o.sampling, {{"poisson", Sampling::kPoisson}, {"shuffled", Sampling::kShuffled}});
-  s.Choice<LossWeighting>("loss", o.loss, {{"record_mean", LossWeighting::kRecordMean}, {"position_mean", LossWeighting::kPositionMean}});
+  s.Choice<LossWeighting>(
+      "loss", o.loss, {{"record_mean", LossWeighting::kRecordMean}, {"position_mean", LossWeighting::kPositionMean}});
   s.Number("epochs", r.epochs, 0, 1e6);
   s.Number("steps", o.num_steps, 0, 1e12);
   s.Number("expected_batch", o.expected_batch, 1, 4e9);
@@ -99,7 +122,9 @@ void ReadTraining(JsonSection& s, Recipe& r) {
   s.Object("optimizer", [&](JsonSection& inner) { ReadOptimizer(inner, o.optimizer); });
   s.Number("num_negatives", o.num_negatives, 0, kMaxItems);
   s.Object("sparse", [&](JsonSection& inner) {
-    inner.Choice<RowSelection::Source>("rows_from", r.rows.source, {{"private", RowSelection::Source::kPrivate}, {"public", RowSelection::Source::kPublic}});
+    inner.Choice<RowSelection::Source>(
+        "rows_from", r.rows.source,
+        {{"private", RowSelection::Source::kPrivate}, {"public", RowSelection::Source::kPublic}});
     inner.Number("rows", r.rows.count, 1, kMaxItems);
     inner.Number("map_clipping_norm", o.sparse.map_clipping_norm, 1e-6, 1e6);
     inner.Number("map_threshold", o.sparse.map_threshold, 1e-9, 1e9);
@@ -108,7 +133,8 @@ void ReadTraining(JsonSection& s, Recipe& r) {
   s.Object("rgp", [&](JsonSection& inner) { ReadRgp(inner, o.rgp); });
   s.Object("re_attention", [&](JsonSection& inner) {
     using Source = ReAttentionOptions::Source;
-    inner.Choice<Source>("deviations", o.re_attention.source, {{"optimizer", Source::kOptimizer}, {"printed", Source::kPrinted}});
+    inner.Choice<Source>("deviations", o.re_attention.source,
+                         {{"optimizer", Source::kOptimizer}, {"printed", Source::kPrinted}});
     inner.Number("scale", o.re_attention.scale, 0, 1e6);
   });
   s.Object("dropout", [&](JsonSection& inner) {
@@ -126,13 +152,17 @@ void ReadPrivacy(JsonSection& s, Recipe& r) {
   s.Flag("allow_delta_of_one_record", r.goal.allow_delta_of_one_record);
   s.Choice<ClipKind>("clipping", p.clipping, {{"flat", ClipKind::kFlat}, {"automatic", ClipKind::kAutomatic}});
   s.Number("clipping_norm", p.clipping_norm, 1e-9, 1e9);
-  s.Choice<NormForm>("norm_form", p.norm_form, {{"automatic", NormForm::kAutomatic}, {"formed", NormForm::kFormed}, {"gram", NormForm::kGram}});
+  s.Choice<NormForm>("norm_form", p.norm_form,
+                     {{"automatic", NormForm::kAutomatic}, {"formed", NormForm::kFormed}, {"gram", NormForm::kGram}});
   s.Number("histogram_noise", r.histogram_noise, 0, 1e5);
   s.Number("steps_per_charge", p.steps_per_charge, 1, 1e9);
   s.Text("uncharged_tuning", r.uncharged_tuning);
   using privacy::PrivacyUnit;
-  s.Choice<PrivacyUnit>("unit", r.unit, {{"user", PrivacyUnit::kUser}, {"session", PrivacyUnit::kSession}, {"day", PrivacyUnit::kDay},
-                                         {"interaction", PrivacyUnit::kInteraction}});
+  s.Choice<PrivacyUnit>("unit", r.unit,
+                        {{"user", PrivacyUnit::kUser},
+                         {"session", PrivacyUnit::kSession},
+                         {"day", PrivacyUnit::kDay},
+                         {"interaction", PrivacyUnit::kInteraction}});
   r.unit_chosen = s.Any("unit") != nullptr;
   s.Number("session_gap", r.session_gap, 1, static_cast<double>(data::kMaxSessionGap));
   s.Number("times_per_second", r.times_per_second, 1, 1e9);
@@ -142,22 +172,27 @@ void ReadData(JsonSection& s, Recipe& r) {
   s.Number("min_user_events", r.min_user_events, 1, 1e9);
   s.Number("min_item_events", r.min_item_events, 1, 1e9);
   s.Choice<Recipe::Catalogue>("catalogue", r.catalogue, {{"public", Recipe::Catalogue::kPublic}});
-  s.Choice<HoldOut>("hold_out", r.hold_out, {{"nothing", HoldOut::kNothing}, {"test", HoldOut::kTest}, {"validation_and_test", HoldOut::kValidationAndTest}});
+  s.Choice<HoldOut>(
+      "hold_out", r.hold_out,
+      {{"nothing", HoldOut::kNothing}, {"test", HoldOut::kTest}, {"validation_and_test", HoldOut::kValidationAndTest}});
 }
 
 }  // namespace
 
 bool IsOfClassifier(const nlohmann::json& json) {
-  return json.is_object() && (json.contains("dp_fp") || (json.contains("data") && json["data"].is_object() && json["data"].contains("classes")));
+  return json.is_object() && (json.contains("dp_fp") ||
+                              (json.contains("data") && json["data"].is_object() && json["data"].contains("classes")));
 }
 
 Status CheckTuning(const std::string& declared) {
-  return privacy::CheckTuning("the tuning that is declared (--uncharged-tuning, or privacy.uncharged_tuning in a recipe)", declared);
+  return privacy::CheckTuning(
+      "the tuning that is declared (--uncharged-tuning, or privacy.uncharged_tuning in a recipe)", declared);
 }
 
 Result<Recipe> ReadRecipe(const std::string& path) {
   WISP_ASSIGN_OR_RETURN(const nlohmann::json json, ReadJson(path));
-  if (IsOfClassifier(json)) return InvalidData(path, ": it is the recipe of a classifier, for wisp classify train and wisp audit step");
+  if (IsOfClassifier(json))
+    return InvalidData(path, ": it is the recipe of a classifier, for wisp classify train and wisp audit step");
   return ParseRecipe(path + ":", json);
 }
 
@@ -177,18 +212,22 @@ Result<nlohmann::json> ReadJson(const std::string& path) {
       if (deepest > kMaxDepth) return false;
       auto& seen = keys[static_cast<size_t>(depth)];
       if (event == nlohmann::json::parse_event_t::object_start) keys[static_cast<size_t>(depth) + 1].clear();
-      if (event == nlohmann::json::parse_event_t::key && !seen.insert(parsed.get<std::string>()).second) twice = parsed.get<std::string>();
+      if (event == nlohmann::json::parse_event_t::key && !seen.insert(parsed.get<std::string>()).second)
+        twice = parsed.get<std::string>();
       return true;
     };
     nlohmann::json json = nlohmann::json::parse(text.str(), note);
-    if (deepest > kMaxDepth) return InvalidData(path, ": objects lie deeper than ", kMaxDepth, " in each other, which is allowed");
-    if (!twice.empty()) return Readable(InvalidData(path, ": the key '", twice, "' is there twice in one object; allowed is once"));
+    if (deepest > kMaxDepth)
+      return InvalidData(path, ": objects lie deeper than ", kMaxDepth, " in each other, which is allowed");
+    if (!twice.empty())
+      return Readable(InvalidData(path, ": the key '", twice, "' is there twice in one object; allowed is once"));
     return json;
   } catch (const nlohmann::json::exception& error) {
     // The library puts its own name before the sentence, in brackets.
     const std::string sentence = error.what();
     const size_t end = sentence.starts_with("[") ? sentence.find("] ") : std::string::npos;
-    return Readable(InvalidData(path, ": not JSON: ", (end == std::string::npos ? sentence : sentence.substr(end + 2))));
+    return Readable(
+        InvalidData(path, ": not JSON: ", (end == std::string::npos ? sentence : sentence.substr(end + 2))));
   }
 }
 
@@ -210,9 +249,11 @@ Result<Recipe> ParseRecipe(const std::string& where, const nlohmann::json& json)
 }
 
 Status CheckPublicCatalogue(const Recipe& recipe) {
-  for (const auto& [name, count] : {std::pair{"min_item_events", recipe.min_item_events}, std::pair{"min_user_events", recipe.min_user_events}}) {
+  for (const auto& [name, count] :
+       {std::pair{"min_item_events", recipe.min_item_events}, std::pair{"min_user_events", recipe.min_user_events}}) {
     if (count <= 1) continue;
-    return PrivacyRefused("data.", name, " is ", count, ", allowed is 1 where the list of items is taken from the data: which items are in it would "
+    return PrivacyRefused("data.", name, " is ", count,
+                          ", allowed is 1 where the list of items is taken from the data: which items are in it would "
                           "follow from how much a user did, which no declaration covers");
   }
   return OkStatus();

@@ -14,7 +14,7 @@ namespace wisp::tools {
 
 struct Recipe {
   std::string name;
-  Architecture architecture;  // num_items comes from the data or the model
+  Architecture architecture;                    // num_items comes from the data or the model
   std::vector<std::string> names_architecture;  // keys of it that the recipe has
   InitialisationOptions initialisation;
   TrainingOptions training;
@@ -26,7 +26,7 @@ struct Recipe {
   bool unit_chosen = false;       // the recipe names it
   int64_t session_gap = 0;        // of the unit session, in seconds
   uint32_t times_per_second = 1;  // of the log
-  std::string uncharged_tuning;  // what was chosen by looking at the same data without a charge, for the statement
+  std::string uncharged_tuning;   // what was chosen by looking at the same data without a charge, for the statement
   HoldOut hold_out = HoldOut::kTest;
   uint32_t min_user_events = 1, min_item_events = 1;
   // Whether which items exist may be known to anybody: private training from data alone requires it.
@@ -40,7 +40,8 @@ Result<Recipe> ParseRecipe(const std::string& where, const nlohmann::json& json)
 // Whether it is a recipe of a classifier (classify_recipe.h): it has dp_fp or names classes.
 bool IsOfClassifier(const nlohmann::json& json);
 
-// That a declaration can stand in the name of a run: at most 256 bytes of UTF-8 without control characters and semicolons. kInvalidArgument.
+// That a declaration can stand in the name of a run: at most 256 bytes of UTF-8 without control characters and
+// semicolons. kInvalidArgument.
 Status CheckTuning(const std::string& declared);
 
 // The whole of a file. kIo, or kInvalidData when it is not JSON.
@@ -49,8 +50,8 @@ Result<nlohmann::json> ReadJson(const std::string& path);
 // The method named on the command line in place of the recipe's; nothing for an empty name.
 Status OverrideMethod(const std::string& method, TrainingOptions& options);
 
-// Where the list of items is taken from the data: which items are in it must not hang on counts, which no declaration covers.
-// kPrivacyRefused.
+// Where the list of items is taken from the data: which items are in it must not hang on counts, which no declaration
+// covers. kPrivacyRefused.
 Status CheckPublicCatalogue(const Recipe& recipe);
 
 }  // namespace wisp::tools

@@ -22,7 +22,8 @@ std::string RecipeHash(Json recipe) {
   if (recipe.contains("training") && recipe["training"].is_object()) recipe["training"].erase("seed");
   const std::string text = recipe.dump();
   char hash[17];
-  std::snprintf(hash, sizeof(hash), "%016llx", static_cast<unsigned long long>(Hash64(std::as_bytes(std::span<const char>(text)))));
+  std::snprintf(hash, sizeof(hash), "%016llx",
+                static_cast<unsigned long long>(Hash64(std::as_bytes(std::span<const char>(text)))));
   return hash;
 }
 
@@ -35,15 +36,18 @@ Result<std::vector<uint64_t>> ReadSeeds(const std::string& where, const Json* js
   std::sort(sorted.begin(), sorted.end());
   const bool repeats = std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end();
   if (seeds.empty() || seeds.size() != json->size() || repeats) {
-    return InvalidData(where, ".seeds is ", (json == nullptr ? "missing" : json->dump().substr(0, 40)), ", allowed is an array of different whole numbers");
+    return InvalidData(where, ".seeds is ", (json == nullptr ? "missing" : json->dump().substr(0, 40)),
+                       ", allowed is an array of different whole numbers");
   }
   return seeds;
 }
 
 Status CheckPublished(const std::string& where, const char* key, const Json* json) {
   if (json == nullptr) return OkStatus();
-  const bool good = json->is_object() && std::all_of(json->begin(), json->end(), [](const Json& value) { return value.is_number(); });
-  return good ? OkStatus() : InvalidData(where, ".", key, " is ", json->dump().substr(0, 40), ", allowed is an object of numbers");
+  const bool good =
+      json->is_object() && std::all_of(json->begin(), json->end(), [](const Json& value) { return value.is_number(); });
+  return good ? OkStatus()
+              : InvalidData(where, ".", key, " is ", json->dump().substr(0, 40), ", allowed is an object of numbers");
 }
 
 Status ReadMeasured(JsonSection& s, ReproductionCell& cell) {
@@ -67,9 +71,11 @@ Status ReadCell(JsonSection& s, const Json& base, ReproductionCell& cell) {
   s.Text("column", cell.column);
   s.Choice<Kind>("kind", cell.kind, {{"train", Kind::kTrain}, {"bench", Kind::kBench}, {"decode", Kind::kDecode}});
   for (const auto& name : {cell.row, cell.column}) {
-    if (name.empty() || name.find('/') != std::string::npos) return InvalidData(s.where(), ": row and column need a name without '/'");
+    if (name.empty() || name.find('/') != std::string::npos)
+      return InvalidData(s.where(), ": row and column need a name without '/'");
   }
-  for (const char* key : {"published", "published_deviation"}) WISP_RETURN_IF_ERROR(CheckPublished(s.where(), key, s.Any(key)));
+  for (const char* key : {"published", "published_deviation"})
+    WISP_RETURN_IF_ERROR(CheckPublished(s.where(), key, s.Any(key)));
   if (cell.kind != Kind::kTrain) return ReadMeasured(s, cell);
   const Json* overrides = s.Any("overrides");
   const Json* seeds = s.Any("seeds");
@@ -77,7 +83,8 @@ Status ReadCell(JsonSection& s, const Json& base, ReproductionCell& cell) {
   Json merged = base;
   if (overrides != nullptr) merged.merge_patch(*overrides);
   WISP_ASSIGN_OR_RETURN(cell.recipe, ParseRecipe(s.where() + " (" + cell.Name() + ") recipe:", merged));
-  if (cell.recipe.hold_out == HoldOut::kNothing) return InvalidData(s.where(), " (", cell.Name(), "): its recipe holds nothing out to be tested on");
+  if (cell.recipe.hold_out == HoldOut::kNothing)
+    return InvalidData(s.where(), " (", cell.Name(), "): its recipe holds nothing out to be tested on");
   cell.recipe_hash = RecipeHash(std::move(merged));
   return OkStatus();
 }
@@ -103,8 +110,10 @@ Result<std::string> FindTable(const std::string& table) {
   std::string allowed;
   for (const std::string& name : names) allowed += (allowed.empty() ? "" : ", ") + name;
   const bool elsewhere = allowed.empty();
-  return InvalidArgument((table.empty() ? "the name of a table is needed" : "there is no table '" + table + "'"), ": tables are looked for in ./", kFolder, (elsewhere ? ", which is not here" : ": " + allowed),
-                         (elsewhere ? "; run this where the tables are, or give a path that ends in .json" : "; a path that ends in .json is allowed too"));
+  return InvalidArgument((table.empty() ? "the name of a table is needed" : "there is no table '" + table + "'"),
+                         ": tables are looked for in ./", kFolder, (elsewhere ? ", which is not here" : ": " + allowed),
+                         (elsewhere ? "; run this where the tables are, or give a path that ends in .json"
+                                    : "; a path that ends in .json is allowed too"));
 }
 
 }  // namespace

@@ -1,13 +1,16 @@
-// A table of a paper as data: models/reproduce/<table>.json names a base recipe, and for each cell what it changes in it,
-// the seeds it is run with, and what the paper published. Strict, like a recipe; every cell's recipe is read and checked.
+// A table of a paper as data: models/reproduce/<table>.json names a base recipe, and for each cell what it changes in
+// it, the seeds it is run with, and what the paper published. Strict, like a recipe; every cell's recipe is read and
+// checked.
 //
-//   {"name": "t", "title": "...", "reference": "...", "data": {"label": "ML-1M", "users": 6040, "items": 3416, "public": true},
+//   {"name": "t", "title": "...", "reference": "...", "data": {"label": "ML-1M", "users": 6040, "items": 3416,
+//       "public": true},
 //    "base": "../recipes/ml-1m-dp-10.json",                     relative to the table's file
 //    "metrics": [{"field": "ndcg@10", "title": "NDCG@10 (%)", "scale": 100, "digits": 2}],
 //    "cells": [{"row": "vanilla", "column": "5", "overrides": {"privacy": {"epsilon": 5}}, "seeds": [1, 2, 3],
 //               "published": {"ndcg@10": 0.0457}}]}
 //
-// Cells of the kinds bench and decode are measured, not trained: they have an object of settings and no seeds (measured_cell.h).
+// Cells of the kinds bench and decode are measured, not trained: they have an object of settings and no seeds
+// (measured_cell.h).
 //
 // What is only drawn (titles, metrics, plot, published, notes) is read by tools/reproduce/draw.py.
 #ifndef WISP_TOOLS_WISP_REPRODUCTION_H_

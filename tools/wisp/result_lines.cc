@@ -63,8 +63,10 @@ Result<std::vector<ResultLine>> Parse(const std::string& path, const std::string
   for (size_t begin = 0; begin < text.size();) {
     const std::string where = path + ", line " + std::to_string(lines.size() + 1);
     const size_t end = text.find('\n', begin);
-    if (end == std::string::npos) return InvalidData(where, ": the last line is cut off; remove it and run its cell again");
-    ResultLine line = ResultLine::parse(text.begin() + static_cast<std::ptrdiff_t>(begin), text.begin() + static_cast<std::ptrdiff_t>(end), nullptr, false);
+    if (end == std::string::npos)
+      return InvalidData(where, ": the last line is cut off; remove it and run its cell again");
+    ResultLine line = ResultLine::parse(text.begin() + static_cast<std::ptrdiff_t>(begin),
+                                        text.begin() + static_cast<std::ptrdiff_t>(end), nullptr, false);
     if (!line.is_object()) return InvalidData(where, ": it is damaged, allowed is a JSON object on one line");
     lines.push_back(std::move(line));
     begin = end + 1;

@@ -19,8 +19,8 @@ using ResultLine = nlohmann::ordered_json;
 Result<std::vector<ResultLine>> ReadResultLines(const std::string& path);
 
 // Makes the folder if needed. The file is replaced by one with the line at its end (core/file.h), under a lock of its
-// folder: a crash leaves the old file or the new one, and programs that append at once all succeed. What is already in the
-// file must be readable, or nothing happens.
+// folder: a crash leaves the old file or the new one, and programs that append at once all succeed. What is already in
+// the file must be readable, or nothing happens.
 Status AppendResultLine(const std::string& path, const ResultLine& line);
 
 // Makes the folder, and says now what would keep AppendResultLine from writing: to be asked before hours of work.

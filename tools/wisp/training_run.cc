@@ -13,8 +13,9 @@
 namespace wisp::tools {
 namespace {
 
-constexpr std::pair<const char*, Method> kMethods[] = {{"ordinary", Method::kOrdinary}, {"phantom", Method::kPhantom}, {"rgp", Method::kRgp},
-                                                       {"fest", Method::kFest}, {"adafest", Method::kAdaFest}, {"adafest+", Method::kAdaFestPlus}};
+constexpr std::pair<const char*, Method> kMethods[] = {
+    {"ordinary", Method::kOrdinary}, {"phantom", Method::kPhantom}, {"rgp", Method::kRgp},
+    {"fest", Method::kFest},         {"adafest", Method::kAdaFest}, {"adafest+", Method::kAdaFestPlus}};
 
 void Override(const TrainArguments& a, Recipe& r) {
   if (a.epsilon) r.goal.epsilon = a.epsilon, r.goal.noise_multiplier.reset();
@@ -34,8 +35,8 @@ void Override(const TrainArguments& a, Recipe& r) {
   r.training.privacy.reproducible_seed = a.reproducible_noise_seed;
 }
 
-// A recipe describes the model that it makes; with --model there is one already, and its own architecture is trained. What the recipe
-// names otherwise is lost, which is said.
+// A recipe describes the model that it makes; with --model there is one already, and its own architecture is trained.
+// What the recipe names otherwise is lost, which is said.
 void SayIfOther(const Recipe& recipe, const Architecture& base) {
   const nlohmann::ordered_json asked = WriteArchitecture(recipe.architecture), own = WriteArchitecture(base);
   std::string others;
@@ -43,7 +44,10 @@ void SayIfOther(const Recipe& recipe, const Architecture& base) {
     if (key == "re_attention" || asked[key] == own[key]) continue;
     others += (others.empty() ? "" : ", ") + key + " " + own[key].dump() + " for " + asked[key].dump();
   }
-  if (!others.empty()) std::fprintf(stderr, "wisp: what is trained is --model, which has other settings than the recipe's architecture: %s\n", others.c_str());
+  if (!others.empty())
+    std::fprintf(stderr,
+                 "wisp: what is trained is --model, which has other settings than the recipe's architecture: %s\n",
+                 others.c_str());
 }
 
 }  // namespace
@@ -68,23 +72,35 @@ Status CheckOptions(const TrainArguments& a, const Recipe& recipe) {
   WISP_RETURN_IF_ERROR(OverrideMethod(a.method, training));
   const Method method = training.method;
   WISP_RETURN_IF_ERROR(CheckInterval(a.checkpoint, a.checkpoint_every));
-  if (a.epsilon && a.noise_multiplier) return InvalidArgument("--epsilon and --noise-multiplier are given: the one follows from the other, choose one");
+  if (a.epsilon && a.noise_multiplier)
+    return InvalidArgument("--epsilon and --noise-multiplier are given: the one follows from the other, choose one");
   if (a.histogram_noise && !(*a.histogram_noise > 0 && *a.histogram_noise <= 1e5)) {
     return InvalidArgument("--histogram-noise is ", Fixed(*a.histogram_noise, 6), ", allowed is above 0 to 100000");
   }
-  const std::pair<const char*, bool> of_private[] = {{"--epsilon", a.epsilon.has_value()}, {"--noise-multiplier", a.noise_multiplier.has_value()},
-                                                     {"--ledger", !a.ledger.empty()}, {"--budget", a.budget.has_value()}, {"--rows", a.rows.has_value()},
-                                                     {"--re-attention", a.re_attention}, {"--histogram-noise", a.histogram_noise.has_value()},
-                                                     {"--planned-runs", a.planned_runs.has_value()}, {"--privacy-json", !a.privacy_json.empty()}, {"--uncharged-tuning", !a.uncharged_tuning.empty()},
-                                                     {"--reproducible-noise", a.reproducible_noise_seed.has_value()}, {"--delta", a.delta.has_value()}};
+  const std::pair<const char*, bool> of_private[] = {{"--epsilon", a.epsilon.has_value()},
+                                                     {"--noise-multiplier", a.noise_multiplier.has_value()},
+                                                     {"--ledger", !a.ledger.empty()},
+                                                     {"--budget", a.budget.has_value()},
+                                                     {"--rows", a.rows.has_value()},
+                                                     {"--re-attention", a.re_attention},
+                                                     {"--histogram-noise", a.histogram_noise.has_value()},
+                                                     {"--planned-runs", a.planned_runs.has_value()},
+                                                     {"--privacy-json", !a.privacy_json.empty()},
+                                                     {"--uncharged-tuning", !a.uncharged_tuning.empty()},
+                                                     {"--reproducible-noise", a.reproducible_noise_seed.has_value()},
+                                                     {"--delta", a.delta.has_value()}};
   for (const auto& [option, given] : of_private) {
     if (!given || method != Method::kOrdinary) continue;
-    return InvalidArgument(option, " is given, but the method is ordinary, which protects nothing: choose --method phantom, rgp, fest, "
-                                                 "adafest or adafest+, or leave it out");
+    return InvalidArgument(
+        option,
+        " is given, but the method is ordinary, which protects nothing: choose --method phantom, rgp, fest, "
+        "adafest or adafest+, or leave it out");
   }
   if (!a.rows || method == Method::kFest || method == Method::kAdaFestPlus) return OkStatus();
-  const auto* name = std::find_if(std::begin(kMethods), std::end(kMethods), [&](const auto& m) { return m.second == method; });
-  return InvalidArgument("--rows is given, but the method is ", name->first, ", which selects none: choose --method fest or adafest+, or leave it out");
+  const auto* name =
+      std::find_if(std::begin(kMethods), std::end(kMethods), [&](const auto& m) { return m.second == method; });
+  return InvalidArgument("--rows is given, but the method is ", name->first,
+                         ", which selects none: choose --method fest or adafest+, or leave it out");
 }
 
 Result<JobResult> TrainingRun::Run() {
@@ -125,7 +141,9 @@ Status TrainingRun::Read() {
   // Before the ledger is opened: what has no records spends nothing.
   WISP_ASSIGN_OR_RETURN(const data::Units units, UnitsOf(recipe_.unit, recipe_.session_gap, recipe_.times_per_second));
   WISP_RETURN_IF_ERROR(OpenLedger());
-  WISP_ASSIGN_OR_RETURN(data_, ReadData(a_.data, {recipe_.min_user_events, recipe_.min_item_events, units, is_private()}, base_ ? &*base_ : nullptr));
+  WISP_ASSIGN_OR_RETURN(data_,
+                        ReadData(a_.data, {recipe_.min_user_events, recipe_.min_item_events, units, is_private()},
+                                 base_ ? &*base_ : nullptr));
   WISP_RETURN_IF_ERROR(CheckSize());
   if (base_) {
     const ReAttention asked = a_.re_attention ? ReAttention::kOn : recipe_.architecture.re_attention;
@@ -143,7 +161,8 @@ Status TrainingRun::Read() {
   }
   item_keys_ = base_ ? ItemKeys(*base_) : data_.sequences.item_keys;
   WISP_ASSIGN_OR_RETURN(item_names_, ReadItemNames(a_.item_names, item_keys_));
-  for (size_t i = 0; base_ && a_.item_names.empty() && base_->has_item_names() && i < item_keys_.size(); ++i) item_names_.emplace_back(base_->item_name(i));
+  for (size_t i = 0; base_ && a_.item_names.empty() && base_->has_item_names() && i < item_keys_.size(); ++i)
+    item_names_.emplace_back(base_->item_name(i));
   return OkStatus();
 }
 
@@ -155,22 +174,31 @@ Status TrainingRun::CheckPublic() const {
   }
   if (base_) return OkStatus();
   if (recipe_.catalogue != Recipe::Catalogue::kPublic) {
-    return PrivacyRefused("private training takes the catalogue from the data: declare it public (\"catalogue\": \"public\" under data), "
-                          "or start from a model with --model");
+    return PrivacyRefused(
+        "private training takes the catalogue from the data: declare it public (\"catalogue\": \"public\" under data), "
+        "or start from a model with --model");
   }
   return CheckPublicCatalogue(recipe_);
 }
 
 Status TrainingRun::CheckSize() const {
   const size_t users = data_.sequences.num_users(), items = data_.sequences.item_keys.size();
-  if ((expected_users == 0 || users == expected_users) && (expected_items == 0 || items == expected_items)) return OkStatus();
-  return InvalidData(a_.data.path, " has ", users, " users and ", items, " items, ", Dataset(), " has ",
-                     expected_users, " and ", expected_items);
+  if ((expected_users == 0 || users == expected_users) && (expected_items == 0 || items == expected_items))
+    return OkStatus();
+  return InvalidData(a_.data.path, " has ", users, " users and ", items, " items, ", Dataset(), " has ", expected_users,
+                     " and ", expected_items);
 }
 
 Status TrainingRun::OpenLedger() {
   if (!is_private()) return OkStatus();
-  WISP_ASSIGN_OR_RETURN(ledger_, OpenLedgerToTrain({.path = a_.ledger, .dataset = Dataset(), .anchor = a_.anchor, .unit = recipe_.unit, .unit_chosen = recipe_.unit_chosen, .base = base(), .base_path = a_.model, .other_data = a_.other_data}));
+  WISP_ASSIGN_OR_RETURN(ledger_, OpenLedgerToTrain({.path = a_.ledger,
+                                                    .dataset = Dataset(),
+                                                    .anchor = a_.anchor,
+                                                    .unit = recipe_.unit,
+                                                    .unit_chosen = recipe_.unit_chosen,
+                                                    .base = base(),
+                                                    .base_path = a_.model,
+                                                    .other_data = a_.other_data}));
   WISP_ASSIGN_OR_RETURN(limit_before_, ledger_->Limit());
   return OkStatus();
 }
@@ -179,9 +207,12 @@ Status TrainingRun::OpenLedger() {
 Status TrainingRun::ChooseRows(TrainingJob& job) {
   job.rows = recipe_.rows;
   if (!SelectsRows() || job.rows.source == RowSelection::Source::kPrivate) return OkStatus();
-  if (!base_ || (base_->output_bias_origin() != OutputBiasOrigin::kPublicCounts && base_->output_bias_origin() != OutputBiasOrigin::kPrivateCounts)) {
-    return PrivacyRefused("rows_from is public, which takes the items' popularity from the output bias of --model: that must come from public or from "
-                          "privately released counts; set rows_from to private to pay for a selection");
+  if (!base_ || (base_->output_bias_origin() != OutputBiasOrigin::kPublicCounts &&
+                 base_->output_bias_origin() != OutputBiasOrigin::kPrivateCounts)) {
+    return PrivacyRefused(
+        "rows_from is public, which takes the items' popularity from the output bias of --model: that must come from "
+        "public or from "
+        "privately released counts; set rows_from to private to pay for a selection");
   }
   const auto parameters = ParametersOf(base_->architecture());
   for (size_t i = 0; i < parameters.size(); ++i) {

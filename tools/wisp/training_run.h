@@ -1,4 +1,5 @@
-// What every run of training by this program shares, whatever becomes of its result: read the data, open the ledger, train.
+// What every run of training by this program shares, whatever becomes of its result: read the data, open the ledger,
+// train.
 //
 //   TrainingRun run("train", arguments, recipe);   // the arguments' settings override the recipe's
 //   WISP_ASSIGN_OR_RETURN(const JobResult result, run.Run());
@@ -21,7 +22,6 @@
 
 namespace wisp::tools {
 
-
 // Options that say nothing to the method, or contradict each other, are refused rather than ignored.
 Status CheckOptions(const TrainArguments& arguments, const Recipe& recipe);
 
@@ -35,7 +35,8 @@ class TrainingRun {
 
   // Data with other numbers of users or items is refused; 0 takes any.
   uint32_t expected_users = 0, expected_items = 0;
-  // Set before Run: what is to be done once all is read, before anything is charged; and what writes the model (TrainingJob::write).
+  // Set before Run: what is to be done once all is read, before anything is charged; and what writes the model
+  // (TrainingJob::write).
   std::function<Status()> before;
   std::function<Status(const JobResult&)> write;
 
@@ -49,11 +50,12 @@ class TrainingRun {
   const std::vector<std::string>& item_keys() const { return item_keys_; }
   const std::vector<std::string>& item_names() const { return item_names_; }  // empty, or one per key
   const ModelFile* base() const { return base_ ? &*base_ : nullptr; }
-  privacy::Ledger& ledger() { return *ledger_; }    // of a private run
+  privacy::Ledger& ledger() { return *ledger_; }  // of a private run
   const std::string& Dataset() const { return dataset_; }
   // Unique on this device: a second run of the same recipe has a cost of its own.
   std::string RunName() const {
-    return privacy::WithTuning((recipe_.name.empty() ? FileName(a_.recipe) : recipe_.name) + " " + run_id_, recipe_.uncharged_tuning);
+    return privacy::WithTuning((recipe_.name.empty() ? FileName(a_.recipe) : recipe_.name) + " " + run_id_,
+                               recipe_.uncharged_tuning);
   }
 
  private:
@@ -61,7 +63,9 @@ class TrainingRun {
   Status CheckPublic() const;
   Status CheckSize() const;
   Status OpenLedger();
-  bool SelectsRows() const { return recipe_.training.method == Method::kFest || recipe_.training.method == Method::kAdaFestPlus; }
+  bool SelectsRows() const {
+    return recipe_.training.method == Method::kFest || recipe_.training.method == Method::kAdaFestPlus;
+  }
   Status ChooseRows(TrainingJob& job);
   Result<TrainingJob> MakeJob();
 

@@ -1,7 +1,7 @@
 // What gemm_peers.cc and the units of the libraries it measures agree on: one product, and the ways to compute it.
 //
-// What it is not: a place that names a library. Each peer has a unit of its own, which is compiled only where the library is
-// installed; the program works with any of them missing.
+// What it is not: a place that names a library. Each peer has a unit of its own, which is compiled only where the
+// library is installed; the program works with any of them missing.
 #ifndef WISP_TOOLS_BENCH_PEERS_CONTENDER_H_
 #define WISP_TOOLS_BENCH_PEERS_CONTENDER_H_
 
@@ -34,8 +34,8 @@ struct Product {
   }
 };
 
-// `run` assigns out, on the calling thread. `pack` is empty where `run` starts from w as it lies; elsewhere it lays w out
-// ahead (it has been called once when the contender is made), and its time is not part of the product's.
+// `run` assigns out, on the calling thread. `pack` is empty where `run` starts from w as it lies; elsewhere it lays w
+// out ahead (it has been called once when the contender is made), and its time is not part of the product's.
 struct Contender {
   std::string name;
   std::string implementation;  // what the library says it runs; may be empty

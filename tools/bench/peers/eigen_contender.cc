@@ -18,21 +18,25 @@ using OutVector = Eigen::Map<Eigen::VectorXf, Eigen::Aligned64>;
 
 std::string DescribeEigen() {
   Eigen::setNbThreads(1);
-  return std::to_string(EIGEN_WORLD_VERSION) + "." + std::to_string(EIGEN_MAJOR_VERSION) + "." + std::to_string(EIGEN_MINOR_VERSION) +
-         ", compiled for " + Eigen::SimdInstructionSetsInUse();
+  return std::to_string(EIGEN_WORLD_VERSION) + "." + std::to_string(EIGEN_MAJOR_VERSION) + "." +
+         std::to_string(EIGEN_MINOR_VERSION) + ", compiled for " + Eigen::SimdInstructionSetsInUse();
 }
 
 void AddEigen(const Product& p, Contenders& contenders) {
-  const auto rows = static_cast<Eigen::Index>(p.rows), n = static_cast<Eigen::Index>(p.n), k = static_cast<Eigen::Index>(p.k);
+  const auto rows = static_cast<Eigen::Index>(p.rows), n = static_cast<Eigen::Index>(p.n),
+             k = static_cast<Eigen::Index>(p.k);
   if (p.orientation == Orientation::kForward) {
-    contenders.push_back({"eigen", "", [=] { Out(p.out, rows, n).noalias() = In(p.x, rows, k) * In(p.w, n, k).transpose(); }, {}});
+    contenders.push_back(
+        {"eigen", "", [=] { Out(p.out, rows, n).noalias() = In(p.x, rows, k) * In(p.w, n, k).transpose(); }, {}});
     if (p.rows == 1) {
-      contenders.push_back({"eigen gemv", "", [=] { OutVector(p.out, n).noalias() = In(p.w, n, k) * InVector(p.x, k); }, {}});
+      contenders.push_back(
+          {"eigen gemv", "", [=] { OutVector(p.out, n).noalias() = In(p.w, n, k) * InVector(p.x, k); }, {}});
     }
   } else if (p.orientation == Orientation::kBackwardInput) {
     contenders.push_back({"eigen", "", [=] { Out(p.out, rows, k).noalias() = In(p.dy, rows, n) * In(p.w, n, k); }, {}});
   } else {
-    contenders.push_back({"eigen", "", [=] { Out(p.out, n, k).noalias() = In(p.dy, rows, n).transpose() * In(p.x, rows, k); }, {}});
+    contenders.push_back(
+        {"eigen", "", [=] { Out(p.out, n, k).noalias() = In(p.dy, rows, n).transpose() * In(p.x, rows, k); }, {}});
   }
 }
 

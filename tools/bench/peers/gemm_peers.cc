@@ -1,5 +1,6 @@
-// gemm_peers: our matrix products beside those of OpenBLAS, oneDNN, Eigen and XNNPACK, f32, one thread, at the shapes of a
-// small recommender and of an encoder of width 384. Every contender is checked before it is timed. See README.md here.
+// gemm_peers: our matrix products beside those of OpenBLAS, oneDNN, Eigen and XNNPACK, f32, one thread, at the shapes
+// of a small recommender and of an encoder of width 384. Every contender is checked before it is timed. See README.md
+// here.
 //
 //   gemm_peers [--rounds N] [--only TEXT] [--cpu N] [--json FILE]
 //
@@ -29,15 +30,17 @@ struct Arguments {
 };
 
 const char* NameOf(Orientation o) {
-  return o == Orientation::kForward ? "forward" : o == Orientation::kBackwardInput ? "backward-input" : "backward-weight";
+  return o == Orientation::kForward         ? "forward"
+         : o == Orientation::kBackwardInput ? "backward-input"
+                                            : "backward-weight";
 }
 
 std::vector<Shape> Shapes() {
   const Shape bases[] = {
-      {"d64 qkv", 200, 192, 64, {}},      {"d64 out", 200, 64, 64, {}},       {"d64 ffn up", 200, 256, 64, {}},
-      {"d64 ffn down", 200, 64, 256, {}}, {"d64 logits", 200, 3416, 64, {}},  {"d32 qkv", 200, 96, 32, {}},
-      {"d32 out", 200, 32, 32, {}},       {"d32 ffn up", 200, 128, 32, {}},   {"d32 ffn down", 200, 32, 128, {}},
-      {"d32 logits", 200, 3416, 32, {}},  {"d64 score", 1, 3416, 64, {}},     {"d384 qkv", 128, 1152, 384, {}},
+      {"d64 qkv", 200, 192, 64, {}},      {"d64 out", 200, 64, 64, {}},        {"d64 ffn up", 200, 256, 64, {}},
+      {"d64 ffn down", 200, 64, 256, {}}, {"d64 logits", 200, 3416, 64, {}},   {"d32 qkv", 200, 96, 32, {}},
+      {"d32 out", 200, 32, 32, {}},       {"d32 ffn up", 200, 128, 32, {}},    {"d32 ffn down", 200, 32, 128, {}},
+      {"d32 logits", 200, 3416, 32, {}},  {"d64 score", 1, 3416, 64, {}},      {"d384 qkv", 128, 1152, 384, {}},
       {"d384 out", 128, 384, 384, {}},    {"d384 ffn up", 128, 1536, 384, {}}, {"d384 ffn down", 128, 384, 1536, {}},
   };
   std::vector<Shape> shapes;
@@ -97,14 +100,16 @@ Json OverPeer(const Measured& peer) { return {{"peer", peer.contender}, {"ratio"
 
 void PrintCell(const Cell& cell) {
   const Shape& s = cell.shape;
-  std::printf("\n%s, %s: rows %zu, n %zu, k %zu; peak %.0f GFLOP/s\n", s.name, NameOf(s.orientation), s.rows, s.n, s.k, cell.peak_gflops);
+  std::printf("\n%s, %s: rows %zu, n %zu, k %zu; peak %.0f GFLOP/s\n", s.name, NameOf(s.orientation), s.rows, s.n, s.k,
+              cell.peak_gflops);
   for (const Measured& m : cell.measured) {
     if (!m.agrees) {
       std::printf("  %-14s DISAGREES: error %.3g * 2^-24 sum|ab|\n", m.contender.c_str(), m.error);
       continue;
     }
-    std::printf("  %-14s %7.1f [%6.1f %6.1f]  %5.1f%% of peak  ours/this %5.2f [%5.2f %5.2f]", m.contender.c_str(), m.gflops.median,
-                m.gflops.low, m.gflops.high, m.percent_of_peak.median, m.ours_over_this.median, m.ours_over_this.low, m.ours_over_this.high);
+    std::printf("  %-14s %7.1f [%6.1f %6.1f]  %5.1f%% of peak  ours/this %5.2f [%5.2f %5.2f]", m.contender.c_str(),
+                m.gflops.median, m.gflops.low, m.gflops.high, m.percent_of_peak.median, m.ours_over_this.median,
+                m.ours_over_this.low, m.ours_over_this.high);
     if (m.packs_ahead) std::printf("  packing ahead %.1f us", m.pack_us.median);
     std::printf("%s%s\n", m.implementation.empty() ? "" : "  ", m.implementation.c_str());
   }
@@ -116,8 +121,9 @@ void WriteCell(const Cell& cell, std::FILE* file) {
   const Measured* best = cell.Best(false);
   const Measured* same = cell.Best(true);
   for (const Measured& m : cell.measured) {
-    Json line = {{"shape", s.name}, {"orientation", NameOf(s.orientation)}, {"rows", s.rows}, {"n", s.n}, {"k", s.k},
-                 {"contender", m.contender}, {"implementation", m.implementation}, {"agrees", m.agrees}};
+    Json line = {
+        {"shape", s.name},          {"orientation", NameOf(s.orientation)}, {"rows", s.rows},    {"n", s.n}, {"k", s.k},
+        {"contender", m.contender}, {"implementation", m.implementation},   {"agrees", m.agrees}};
     line["error"] = std::isfinite(m.error) ? Json(m.error) : Json();
     if (m.agrees) {
       line["gflops"] = ToJson(m.gflops);
@@ -154,17 +160,20 @@ GeometricMean MeanRatio(const std::vector<Cell>& cells, const Orientation* only,
 }
 
 void PrintSummary(const std::vector<Cell>& cells, std::FILE* file) {
-  std::printf("\n%-14s %-16s %16s %8s %8s %7s  %-14s %s\n", "shape", "orientation", "rows x n x k", "ours", "% peak", "best", "peer",
-              "ours/best [quartiles]");
+  std::printf("\n%-14s %-16s %16s %8s %8s %7s  %-14s %s\n", "shape", "orientation", "rows x n x k", "ours", "% peak",
+              "best", "peer", "ours/best [quartiles]");
   for (const Cell& c : cells) {
     const Measured* best = c.Best(false);
     const Measured* same = c.Best(true);
     if (best == nullptr || same == nullptr) continue;
-    const std::string size = std::to_string(c.shape.rows) + "x" + std::to_string(c.shape.n) + "x" + std::to_string(c.shape.k);
-    std::printf("%-14s %-16s %16s %8.1f %8.1f %7.1f  %-14s %5.2f [%4.2f %4.2f]", c.shape.name, NameOf(c.shape.orientation), size.c_str(),
-                c.measured[0].gflops.median, c.measured[0].percent_of_peak.median, best->gflops.median, best->contender.c_str(),
+    const std::string size =
+        std::to_string(c.shape.rows) + "x" + std::to_string(c.shape.n) + "x" + std::to_string(c.shape.k);
+    std::printf("%-14s %-16s %16s %8.1f %8.1f %7.1f  %-14s %5.2f [%4.2f %4.2f]", c.shape.name,
+                NameOf(c.shape.orientation), size.c_str(), c.measured[0].gflops.median,
+                c.measured[0].percent_of_peak.median, best->gflops.median, best->contender.c_str(),
                 best->ours_over_this.median, best->ours_over_this.low, best->ours_over_this.high);
-    if (same != best) std::printf("  packed ahead; same work: %s %.2f", same->contender.c_str(), same->ours_over_this.median);
+    if (same != best)
+      std::printf("  packed ahead; same work: %s %.2f", same->contender.c_str(), same->ours_over_this.median);
     std::printf("\n");
   }
   const Orientation orientations[] = {Orientation::kForward, Orientation::kBackwardInput, Orientation::kBackwardWeight};
@@ -173,7 +182,8 @@ void PrintSummary(const std::vector<Cell>& cells, std::FILE* file) {
   const auto report = [&](const char* name, const Orientation* o) {
     const GeometricMean any = MeanRatio(cells, o, false), same = MeanRatio(cells, o, true);
     if (any.cells == 0) return;
-    std::printf("  %-16s %.3f, against peers that do the same work per call %.3f (%zu cells)\n", name, any.value, same.value, any.cells);
+    std::printf("  %-16s %.3f, against peers that do the same work per call %.3f (%zu cells)\n", name, any.value,
+                same.value, any.cells);
     line[name] = {{"ours_over_best", any.value}, {"ours_over_best_same_work", same.value}, {"cells", any.cells}};
   };
   for (const Orientation& o : orientations) report(NameOf(o), &o);
@@ -221,7 +231,8 @@ int Run(const Arguments& a) {
   PrintSummary(cells, file);
   const double others = OtherThreadsSeconds() - others_before;
   if (file != nullptr) std::fclose(file);
-  if (others > 0.01) std::fprintf(stderr, "a library used other threads: %.3f s; these figures are not of one thread\n", others);
+  if (others > 0.01)
+    std::fprintf(stderr, "a library used other threads: %.3f s; these figures are not of one thread\n", others);
   if (!all_agree) std::fprintf(stderr, "a result does not agree; see above\n");
   return others > 0.01 || !all_agree ? 1 : 0;
 }
@@ -232,11 +243,13 @@ int Run(const Arguments& a) {
 int main(int argc, char** argv) {
   wisp::bench::Arguments arguments;
   if (!wisp::bench::Parse(argc, argv, arguments)) {
-    std::fprintf(stderr, "usage: gemm_peers [--rounds N] [--only TEXT] [--cpu N] [--json FILE]\n"
-                         "  --rounds  batches of every contender for each product (41)\n"
-                         "  --only    only products whose \"shape orientation\" contains this, for example \"d64\" or \"backward\"\n"
-                         "  --cpu     stay on this processor\n"
-                         "  --json    also write lines of JSON there\n");
+    std::fprintf(
+        stderr,
+        "usage: gemm_peers [--rounds N] [--only TEXT] [--cpu N] [--json FILE]\n"
+        "  --rounds  batches of every contender for each product (41)\n"
+        "  --only    only products whose \"shape orientation\" contains this, for example \"d64\" or \"backward\"\n"
+        "  --cpu     stay on this processor\n"
+        "  --json    also write lines of JSON there\n");
     return 2;
   }
   return wisp::bench::Run(arguments);

@@ -47,7 +47,8 @@ Spread SpreadOf(std::vector<double> samples) {
 // Aligned to 64 bytes and readable for 64 past the end. The numbers are a fixed sequence, uniform in [-1, 1).
 class Buffer {
  public:
-  explicit Buffer(size_t size) : size_(size), data_(static_cast<float*>(std::aligned_alloc(64, (size / 16 + 2) * 64)), std::free) {
+  explicit Buffer(size_t size)
+      : size_(size), data_(static_cast<float*>(std::aligned_alloc(64, (size / 16 + 2) * 64)), std::free) {
     std::fill_n(data_.get(), (size / 16 + 2) * 16, 0.0f);
   }
   void FillRandom(uint32_t seed) {
@@ -76,7 +77,9 @@ struct Truth {
                                                                         : p.dy[l * p.n + i];
         // b's element (l, j), with its stride from one column to the next.
         const bool forward = p.orientation == Orientation::kForward;
-        const float* b = forward ? p.w + l : p.orientation == Orientation::kBackwardInput ? p.w + l * p.k : p.x + l * p.k;
+        const float* b = forward                                        ? p.w + l
+                         : p.orientation == Orientation::kBackwardInput ? p.w + l * p.k
+                                                                        : p.x + l * p.k;
         const size_t stride = forward ? p.k : 1;
         for (size_t j = 0; j < p.out_cols(); ++j) {
           const double term = a * b[j * stride];
@@ -166,8 +169,14 @@ Cell MeasureCell(const Shape& shape, uint32_t rounds) {
   x.FillRandom(1);
   w.FillRandom(2);
   dy.FillRandom(3);
-  Product p{.orientation = shape.orientation, .rows = shape.rows, .n = shape.n, .k = shape.k,
-            .x = x.data(), .w = w.data(), .dy = dy.data(), .out = nullptr};
+  Product p{.orientation = shape.orientation,
+            .rows = shape.rows,
+            .n = shape.n,
+            .k = shape.k,
+            .x = x.data(),
+            .w = w.data(),
+            .dy = dy.data(),
+            .out = nullptr};
   const Buffer out(p.out_rows() * p.out_cols());
   p.out = out.data();
 
@@ -212,7 +221,8 @@ double OtherThreadsSeconds() {
   const auto seconds = [](int who) {
     rusage u;
     getrusage(who, &u);
-    return static_cast<double>(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + 1e-6 * static_cast<double>(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+    return static_cast<double>(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+           1e-6 * static_cast<double>(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
   };
   return std::max(0.0, seconds(RUSAGE_SELF) - seconds(RUSAGE_THREAD));
 }

@@ -1,7 +1,8 @@
 // One product, computed by all contenders in turns: first checked, then timed.
 //
-// Time is the calling thread's processor time, so that what other programs take of a busy machine does not count. What they do
-// to its clock and caches does: therefore contenders take turns in short batches, and ratios are formed within a round.
+// Time is the calling thread's processor time, so that what other programs take of a busy machine does not count. What
+// they do to its clock and caches does: therefore contenders take turns in short batches, and ratios are formed within
+// a round.
 #ifndef WISP_TOOLS_BENCH_PEERS_MEASURE_H_
 #define WISP_TOOLS_BENCH_PEERS_MEASURE_H_
 
@@ -29,11 +30,11 @@ struct Measured {
   std::string contender, implementation;
   // max |out - ours| / sum |a b| over the elements, ours against sums in double; in units of 2^-24.
   double error = 0;
-  bool agrees = false;      // error within the bound of kernels.h for each of the two; what does not agree is not timed
+  bool agrees = false;  // error within the bound of kernels.h for each of the two; what does not agree is not timed
   bool packs_ahead = false;
   Spread gflops, percent_of_peak;
-  Spread pack_us;           // zero without packs_ahead
-  Spread ours_over_this;    // of the speeds, round by round
+  Spread pack_us;         // zero without packs_ahead
+  Spread ours_over_this;  // of the speeds, round by round
 };
 
 struct Cell {
@@ -41,7 +42,8 @@ struct Cell {
   double peak_gflops = 0;          // the best of the rounds
   std::vector<Measured> measured;  // ours first
 
-  // The fastest peer by ours_over_this; null where none agrees, or ours does not. `same_work`: only those that pack ahead no more than ours.
+  // The fastest peer by ours_over_this; null where none agrees, or ours does not. `same_work`: only those that pack
+  // ahead no more than ours.
   const Measured* Best(bool same_work) const;
 };
 

@@ -1,7 +1,7 @@
 // oneDNN 2: dnnl_sgemm, and the matmul and inner product primitives with w in the layout they like best.
 //
-// A primitive is made, and its buffers bound, once; `run` executes it. In the backward product for w both operands are new
-// in every step, so that there matmul reads them as they lie.
+// A primitive is made, and its buffers bound, once; `run` executes it. In the backward product for w both operands are
+// new in every step, so that there matmul reads them as they lie.
 #include <omp.h>
 
 #include <memory>
@@ -30,7 +30,9 @@ Desc Matrix(size_t rows, size_t cols, Tag tag) {
   return Desc({static_cast<dnnl_dim_t>(rows), static_cast<dnnl_dim_t>(cols)}, dnnl::memory::data_type::f32, tag);
 }
 
-dnnl::memory Wrap(const Desc& desc, const float* data) { return dnnl::memory(desc, Engine(), const_cast<float*>(data)); }
+dnnl::memory Wrap(const Desc& desc, const float* data) {
+  return dnnl::memory(desc, Engine(), const_cast<float*>(data));
+}
 
 // A primitive with its arguments: `weights` is w as it lies, which `pack` brings into the layout `wanted`.
 struct Bound {
@@ -60,13 +62,15 @@ std::function<void()> BindWeights(Bound& bound, const dnnl::memory& weights, con
   return pack;
 }
 
-void Add(const std::string& name, const std::string& implementation, Bound bound, std::function<void()> pack, Contenders& contenders) {
+void Add(const std::string& name, const std::string& implementation, Bound bound, std::function<void()> pack,
+         Contenders& contenders) {
   const auto shared = std::make_shared<Bound>(std::move(bound));
   contenders.push_back({name, implementation, [shared] { shared->Execute(); }, std::move(pack)});
 }
 
 void AddMatmul(const Product& p, Contenders& contenders) {
-  const bool for_weights = p.orientation == Orientation::kBackwardWeight, forward = p.orientation == Orientation::kForward;
+  const bool for_weights = p.orientation == Orientation::kBackwardWeight,
+             forward = p.orientation == Orientation::kForward;
   // out = source * weights
   const dnnl::memory source = for_weights ? Wrap(Matrix(p.n, p.rows, Tag::ba), p.dy)
                               : forward   ? Wrap(Matrix(p.rows, p.k, Tag::ab), p.x)
@@ -83,22 +87,30 @@ void AddMatmul(const Product& p, Contenders& contenders) {
 }
 
 void AddInnerProduct(const Product& p, Contenders& contenders) {
-  const Desc x = Matrix(p.rows, p.k, Tag::ab), y = Matrix(p.rows, p.n, Tag::ab), any = Matrix(p.n, p.k, Tag::any), plain = Matrix(p.n, p.k, Tag::ab);
-  const auto kind = p.orientation == Orientation::kForward ? dnnl::prop_kind::forward_inference : dnnl::prop_kind::forward_training;
-  const dnnl::inner_product_forward::primitive_desc forward(dnnl::inner_product_forward::desc(kind, x, any, y), Engine());
+  const Desc x = Matrix(p.rows, p.k, Tag::ab), y = Matrix(p.rows, p.n, Tag::ab), any = Matrix(p.n, p.k, Tag::any),
+             plain = Matrix(p.n, p.k, Tag::ab);
+  const auto kind =
+      p.orientation == Orientation::kForward ? dnnl::prop_kind::forward_inference : dnnl::prop_kind::forward_training;
+  const dnnl::inner_product_forward::primitive_desc forward(dnnl::inner_product_forward::desc(kind, x, any, y),
+                                                            Engine());
   if (p.orientation == Orientation::kForward) {
     Bound bound{dnnl::inner_product_forward(forward), {{DNNL_ARG_SRC, Wrap(x, p.x)}, {DNNL_ARG_DST, Wrap(y, p.out)}}};
     auto pack = BindWeights(bound, Wrap(plain, p.w), forward.weights_desc());
     Add("onednn inner", forward.impl_info_str(), std::move(bound), std::move(pack), contenders);
   } else if (p.orientation == Orientation::kBackwardInput) {
-    const dnnl::inner_product_backward_data::primitive_desc chosen(dnnl::inner_product_backward_data::desc(x, any, y), Engine(), forward);
-    Bound bound{dnnl::inner_product_backward_data(chosen), {{DNNL_ARG_DIFF_DST, Wrap(y, p.dy)}, {DNNL_ARG_DIFF_SRC, Wrap(x, p.out)}}};
+    const dnnl::inner_product_backward_data::primitive_desc chosen(dnnl::inner_product_backward_data::desc(x, any, y),
+                                                                   Engine(), forward);
+    Bound bound{dnnl::inner_product_backward_data(chosen),
+                {{DNNL_ARG_DIFF_DST, Wrap(y, p.dy)}, {DNNL_ARG_DIFF_SRC, Wrap(x, p.out)}}};
     auto pack = BindWeights(bound, Wrap(plain, p.w), chosen.weights_desc());
     Add("onednn inner", chosen.impl_info_str(), std::move(bound), std::move(pack), contenders);
   } else {
-    const dnnl::inner_product_backward_weights::primitive_desc chosen(dnnl::inner_product_backward_weights::desc(x, plain, y), Engine(), forward);
+    const dnnl::inner_product_backward_weights::primitive_desc chosen(
+        dnnl::inner_product_backward_weights::desc(x, plain, y), Engine(), forward);
     Bound bound{dnnl::inner_product_backward_weights(chosen),
-                {{DNNL_ARG_DIFF_DST, Wrap(y, p.dy)}, {DNNL_ARG_SRC, Wrap(x, p.x)}, {DNNL_ARG_DIFF_WEIGHTS, Wrap(plain, p.out)}}};
+                {{DNNL_ARG_DIFF_DST, Wrap(y, p.dy)},
+                 {DNNL_ARG_SRC, Wrap(x, p.x)},
+                 {DNNL_ARG_DIFF_WEIGHTS, Wrap(plain, p.out)}}};
     Add("onednn inner", chosen.impl_info_str(), std::move(bound), {}, contenders);
   }
 }
@@ -106,11 +118,14 @@ void AddInnerProduct(const Product& p, Contenders& contenders) {
 void AddSgemm(const Product& p, Contenders& contenders) {
   const auto rows = static_cast<dnnl_dim_t>(p.rows), n = static_cast<dnnl_dim_t>(p.n), k = static_cast<dnnl_dim_t>(p.k);
   if (p.orientation == Orientation::kForward) {
-    contenders.push_back({"onednn sgemm", "dnnl_sgemm", [=] { dnnl_sgemm('N', 'T', rows, n, k, 1, p.x, k, p.w, k, 0, p.out, n); }, {}});
+    contenders.push_back(
+        {"onednn sgemm", "dnnl_sgemm", [=] { dnnl_sgemm('N', 'T', rows, n, k, 1, p.x, k, p.w, k, 0, p.out, n); }, {}});
   } else if (p.orientation == Orientation::kBackwardInput) {
-    contenders.push_back({"onednn sgemm", "dnnl_sgemm", [=] { dnnl_sgemm('N', 'N', rows, k, n, 1, p.dy, n, p.w, k, 0, p.out, k); }, {}});
+    contenders.push_back(
+        {"onednn sgemm", "dnnl_sgemm", [=] { dnnl_sgemm('N', 'N', rows, k, n, 1, p.dy, n, p.w, k, 0, p.out, k); }, {}});
   } else {
-    contenders.push_back({"onednn sgemm", "dnnl_sgemm", [=] { dnnl_sgemm('T', 'N', n, k, rows, 1, p.dy, n, p.x, k, 0, p.out, k); }, {}});
+    contenders.push_back(
+        {"onednn sgemm", "dnnl_sgemm", [=] { dnnl_sgemm('T', 'N', n, k, rows, 1, p.dy, n, p.x, k, 0, p.out, k); }, {}});
   }
 }
 
@@ -128,8 +143,7 @@ void AddOneDnn(const Product& p, Contenders& contenders) {
   for (auto* add : {AddMatmul, AddInnerProduct}) {
     try {
       add(p, contenders);
-    } catch (const dnnl::error&) {
-    }
+    } catch (const dnnl::error&) {}
   }
 }
 
