@@ -1,5 +1,7 @@
 #include "runtime/core/architecture.h"
 
+#include <algorithm>
+#include <cassert>
 #include <cmath>
 
 namespace wisp {
@@ -7,93 +9,251 @@ namespace {
 
 constexpr size_t kAlignFloats = 16;  // 64 bytes: one cache line, one AVX-512 register
 
-Status CheckRange(const char* field, uint64_t value, uint64_t low, uint64_t high) {
+Status CheckRange(const std::string& field, uint64_t value, uint64_t low, uint64_t high) {
   if (value >= low && value <= high) return OkStatus();
   return InvalidData("architecture: ", field, " is ", value, ", allowed are ", low, " to ", high);
+}
+
+Status CheckEpsilon(float epsilon) {
+  if (epsilon > 0 && epsilon < 1) return OkStatus();
+  return InvalidData("architecture: norm_epsilon must lie between 0 and 1");
+}
+
+Status CheckAttention(const AttentionSpec& a) {
+  WISP_RETURN_IF_ERROR(CheckRange("num_heads", a.num_heads, 1, kMaxWidth));
+  WISP_RETURN_IF_ERROR(CheckRange("head_width", a.head_width, 1, kMaxWidth));
+  WISP_RETURN_IF_ERROR(CheckRange("num_heads * head_width", uint64_t{a.num_heads} * a.head_width, 1, kMaxWidth));
+  if (a.num_kv_heads != a.num_heads) {
+    return InvalidData("architecture: num_kv_heads is ", a.num_kv_heads, ", allowed is num_heads, ", a.num_heads);
+  }
+  if (a.slope >= 0 && a.slope <= 100) return OkStatus();
+  return InvalidData("architecture: attention_slope must lie between 0 and 100");
+}
+
+Status CheckBlock(const BlockSpec& b) {
+  WISP_RETURN_IF_ERROR(CheckRange("norm", static_cast<uint8_t>(b.norm), 0, 1));
+  WISP_RETURN_IF_ERROR(CheckEpsilon(b.norm_epsilon));
+  WISP_RETURN_IF_ERROR(CheckAttention(b.attention));
+  WISP_RETURN_IF_ERROR(CheckRange("inner_width", b.feed_forward.inner_width, 1, 4 * kMaxWidth));
+  return CheckRange("activation", static_cast<uint8_t>(b.feed_forward.activation), 0, 1);
+}
+
+// A pooled first position sees itself alone with causal attention; the encoder has no next-item head of its own.
+Status CheckClassifier(const Architecture& a) {
+  if (a.head.num_classes < 2 || a.head.num_classes > kMaxClasses) {
+    return InvalidData("classifier: num_classes is ", a.head.num_classes, ", allowed are 2 to ", kMaxClasses);
+  }
+  if (a.head.output_table != OutputTable::kTied || a.head.output_bias != OutputBias::kNone) {
+    return InvalidData(
+        "classifier: the encoder has a next-item head of its own; output_table must be tied and output_bias none");
+  }
+  if (a.re_attention == ReAttention::kOn)
+    return Unsupported("classifier: re-attention is offered for recommenders only; re_attention must be off");
+  if (a.attend == Attend::kAll) return OkStatus();
+  return InvalidData(
+      "classifier: the first position is pooled, and with causal attention it sees itself alone; attend must be all");
+}
+
+Status CheckHead(const Architecture& a) {
+  WISP_RETURN_IF_ERROR(CheckRange("head", static_cast<uint8_t>(a.head.kind), 0, 1));
+  WISP_RETURN_IF_ERROR(CheckRange("output_table", static_cast<uint8_t>(a.head.output_table), 0, 1));
+  WISP_RETURN_IF_ERROR(CheckRange("output_bias", static_cast<uint8_t>(a.head.output_bias), 0, 2));
+  if (a.head.kind == HeadKind::kClasses) return CheckClassifier(a);
+  return CheckRange("num_classes", a.head.num_classes, 0, 0);
+}
+
+// An upper bound, which no overflow can hide from: every field has been checked.
+uint64_t NumParametersAtMost(const Architecture& a) {
+  const uint64_t d = a.width, tables = a.head.output_table == OutputTable::kUntied ? 2 : 1;
+  uint64_t total = (tables * a.num_items + a.max_length) * d + 2 * uint64_t{a.num_items};
+  for (const BlockSpec& b : a.blocks) {
+    const uint64_t q = b.attention.queries_width(), f = b.feed_forward.inner_width;
+    total += 4 * d * q + 2 * d * f + 12 * d + 4 * q + f;
+  }
+  return total + (d + a.head.num_classes) * (d + 1);
 }
 
 struct SpecList {
   std::vector<ParameterSpec> specs;
   size_t next = 0;
-  void Add(std::string name, uint32_t rows, uint32_t cols, ParameterRole role, bool trained = true) {
-    specs.push_back({std::move(name), rows, cols, role, trained, next});
+  uint32_t block = 0;
+  void Add(std::string name, ParameterRole role, ParameterShape shape, uint32_t rows, uint32_t cols,
+           bool trained = true) {
+    specs.push_back({.name = std::move(name),
+                     .rows = rows,
+                     .cols = cols,
+                     .shape = shape,
+                     .trained = trained,
+                     .offset = next,
+                     .role = role,
+                     .block = block});
     next += (specs.back().size() + kAlignFloats - 1) / kAlignFloats * kAlignFloats;
   }
-  void AddNorm(const std::string& name, uint32_t d) {
-    Add(name + ".gain", 1, d, ParameterRole::kVector);
-    Add(name + ".bias", 1, d, ParameterRole::kVector);
+  void AddTable(std::string name, ParameterRole role, uint32_t rows, uint32_t d) {
+    Add(std::move(name), role, ParameterShape::kTable, rows, d);
   }
-  void AddLinear(const std::string& name, uint32_t n, uint32_t k) {
-    Add(name + ".weight", n, k, ParameterRole::kMatrix);
-    Add(name + ".bias", 1, n, ParameterRole::kVector);
+  void AddVector(std::string name, ParameterRole role, uint32_t n, bool trained = true) {
+    Add(std::move(name), role, ParameterShape::kVector, 1, n, trained);
+  }
+  void AddNorm(const std::string& name, ParameterRole gain, ParameterRole bias, uint32_t d) {
+    AddVector(name + ".gain", gain, d);
+    AddVector(name + ".bias", bias, d);
+  }
+  void AddLinear(const std::string& name, ParameterRole weight, ParameterRole bias, uint32_t n, uint32_t k) {
+    Add(name + ".weight", weight, ParameterShape::kMatrix, n, k);
+    AddVector(name + ".bias", bias, n);
+  }
+  void AddBlock(const BlockSpec& b, uint32_t index, uint32_t d) {
+    using enum ParameterRole;
+    block = index;
+    const std::string name = "block" + std::to_string(index);
+    const uint32_t q = b.attention.queries_width(), f = b.feed_forward.inner_width;
+    AddNorm(name + ".attention_norm", kAttentionNormGain, kAttentionNormBias, d);
+    AddLinear(name + ".qkv", kQkvWeight, kQkvBias, q + 2 * b.attention.keys_width(), d);
+    AddLinear(name + ".attention_out", kAttentionOutWeight, kAttentionOutBias, d, q);
+    AddNorm(name + ".feed_forward_norm", kFeedForwardNormGain, kFeedForwardNormBias, d);
+    AddLinear(name + ".feed_forward_in", kFeedForwardInWeight, kFeedForwardInBias, f, d);
+    AddLinear(name + ".feed_forward_out", kFeedForwardOutWeight, kFeedForwardOutBias, d, f);
+    block = 0;
+  }
+  void AddHead(const Architecture& a) {
+    using enum ParameterRole;
+    const uint32_t d = a.width;
+    if (a.head.kind == HeadKind::kClasses) {
+      AddLinear("pooler", kPoolerWeight, kPoolerBias, d, d);
+      AddLinear("head", kClassWeight, kClassBias, a.head.num_classes, d);
+      return;
+    }
+    if (a.head.output_table == OutputTable::kUntied) AddTable("output_embedding", kOutputTable, a.num_items, d);
+    if (a.head.output_bias == OutputBias::kNone) return;
+    AddVector("output_bias", kOutputBias, a.num_items, a.head.output_bias == OutputBias::kTrained);
   }
 };
 
 }  // namespace
 
+UniformArchitecture::operator Architecture() const {
+  const BlockSpec block{.norm = norm,
+                        .norm_epsilon = norm_epsilon,
+                        .attention = {.num_heads = num_heads,
+                                      .num_kv_heads = num_heads,
+                                      .head_width = num_heads == 0 ? 0 : width / num_heads,
+                                      .slope = attention_slope},
+                        .feed_forward = {.inner_width = inner_width, .activation = activation}};
+  Architecture a{.num_items = num_items,
+                 .max_length = max_length,
+                 .width = width,
+                 .embedding_scale = embedding_scale,
+                 .positions = positions,
+                 .attend = attend,
+                 .re_attention = re_attention,
+                 .blocks = std::vector<BlockSpec>(std::min(num_blocks, kMaxBlocks + 1), block),
+                 .head = {.kind = num_classes > 0 ? HeadKind::kClasses : HeadKind::kNextItem,
+                          .output_table = output_table,
+                          .output_bias = output_bias,
+                          .num_classes = num_classes}};
+  if (norm == NormPlacement::kPre) a.final_norm_epsilon = norm_epsilon;
+  return a;
+}
+
+std::optional<UniformArchitecture> AsUniform(const Architecture& a) {
+  const BlockSpec first = a.blocks.empty() ? BlockSpec{.attention = {.head_width = a.width}} : a.blocks[0];
+  UniformArchitecture u{.num_items = a.num_items,
+                        .max_length = a.max_length,
+                        .width = a.width,
+                        .num_heads = first.attention.num_heads,
+                        .num_blocks = static_cast<uint32_t>(a.blocks.size()),
+                        .inner_width = first.feed_forward.inner_width,
+                        .embedding_scale = a.embedding_scale,
+                        .norm_epsilon = first.norm_epsilon,
+                        .activation = first.feed_forward.activation,
+                        .norm = first.norm,
+                        .output_table = a.head.output_table,
+                        .output_bias = a.head.output_bias,
+                        .positions = a.positions,
+                        .attend = a.attend,
+                        .re_attention = a.re_attention,
+                        .attention_slope = first.attention.slope,
+                        .num_classes = a.head.num_classes};
+  if (a.blocks.empty()) {
+    u.norm = a.final_norm_epsilon ? NormPlacement::kPre : NormPlacement::kPost;
+    u.norm_epsilon = a.final_norm_epsilon.value_or(u.norm_epsilon);
+  }
+  if (static_cast<Architecture>(u) == a) return u;
+  return std::nullopt;
+}
+
+Architecture WithClasses(Architecture a, uint32_t num_classes) {
+  a.head.kind = HeadKind::kClasses;
+  a.head.num_classes = num_classes;
+  return a;
+}
+
 Status Validate(const Architecture& a) {
   WISP_RETURN_IF_ERROR(CheckRange("num_items", a.num_items, 1, kMaxItems));
   WISP_RETURN_IF_ERROR(CheckRange("max_length", a.max_length, 1, kMaxLength));
   WISP_RETURN_IF_ERROR(CheckRange("width", a.width, 1, kMaxWidth));
-  WISP_RETURN_IF_ERROR(CheckRange("num_heads", a.num_heads, 1, a.width));
-  WISP_RETURN_IF_ERROR(CheckRange("num_blocks", a.num_blocks, 0, kMaxBlocks));
-  WISP_RETURN_IF_ERROR(CheckRange("inner_width", a.inner_width, 1, 4 * kMaxWidth));
-  WISP_RETURN_IF_ERROR(CheckRange("activation", static_cast<uint8_t>(a.activation), 0, 1));
-  WISP_RETURN_IF_ERROR(CheckRange("norm", static_cast<uint8_t>(a.norm), 0, 1));
-  WISP_RETURN_IF_ERROR(CheckRange("output_table", static_cast<uint8_t>(a.output_table), 0, 1));
-  WISP_RETURN_IF_ERROR(CheckRange("output_bias", static_cast<uint8_t>(a.output_bias), 0, 2));
+  WISP_RETURN_IF_ERROR(CheckRange("num_blocks", a.blocks.size(), 0, kMaxBlocks));
+  for (const BlockSpec& block : a.blocks) WISP_RETURN_IF_ERROR(CheckBlock(block));
+  if (a.final_norm_epsilon) WISP_RETURN_IF_ERROR(CheckEpsilon(*a.final_norm_epsilon));
   WISP_RETURN_IF_ERROR(CheckRange("positions", static_cast<uint8_t>(a.positions), 0, 1));
   WISP_RETURN_IF_ERROR(CheckRange("attend", static_cast<uint8_t>(a.attend), 0, 1));
   WISP_RETURN_IF_ERROR(CheckRange("re_attention", static_cast<uint8_t>(a.re_attention), 0, 1));
-  if (a.width % a.num_heads != 0) {
-    return InvalidData("architecture: num_heads is ", a.num_heads, ", which does not divide width ", a.width);
-  }
   if (!std::isfinite(a.embedding_scale) || a.embedding_scale <= 0) {
     return InvalidData("architecture: embedding_scale must be a positive number");
   }
-  if (!(a.norm_epsilon > 0 && a.norm_epsilon < 1)) {
-    return InvalidData("architecture: norm_epsilon must lie between 0 and 1");
+  WISP_RETURN_IF_ERROR(CheckHead(a));
+  return CheckRange("number of parameters", NumParametersAtMost(a), 1, kMaxParameters);
+}
+
+Status Validate(const UniformArchitecture& a) {
+  WISP_RETURN_IF_ERROR(CheckRange("width", a.width, 1, kMaxWidth));
+  WISP_RETURN_IF_ERROR(CheckRange("num_heads", a.num_heads, 1, a.width));
+  if (a.width % a.num_heads != 0) {
+    return InvalidData("architecture: num_heads is ", a.num_heads, ", which does not divide width ", a.width);
   }
-  if (!(a.attention_slope >= 0 && a.attention_slope <= 100)) {
-    return InvalidData("architecture: attention_slope must lie between 0 and 100");
-  }
-  const uint64_t d = a.width, f = a.inner_width, tables = a.output_table == OutputTable::kUntied ? 2 : 1;
-  const uint64_t total = (tables * a.num_items + a.max_length) * d + 2 * uint64_t{a.num_items} +
-                         a.num_blocks * (4 * d * d + 2 * d * f + 16 * d + f);
-  return CheckRange("number of parameters", total, 1, kMaxParameters);
+  return Validate(static_cast<Architecture>(a));
 }
 
 std::vector<ParameterSpec> ParametersOf(const Architecture& a) {
+  using enum ParameterRole;
   SpecList list;
-  const uint32_t d = a.width;
-  list.Add("item_embedding", a.num_items, d, ParameterRole::kTable);
-  list.Add("position_embedding", a.max_length, d, ParameterRole::kTable);
-  for (uint32_t b = 0; b < a.num_blocks; ++b) {
-    const std::string block = "block" + std::to_string(b);
-    list.AddNorm(block + ".attention_norm", d);
-    list.AddLinear(block + ".qkv", 3 * d, d);
-    list.AddLinear(block + ".attention_out", d, d);
-    list.AddNorm(block + ".feed_forward_norm", d);
-    list.AddLinear(block + ".feed_forward_in", a.inner_width, d);
-    list.AddLinear(block + ".feed_forward_out", d, a.inner_width);
-  }
-  if (a.norm == NormPlacement::kPre) list.AddNorm("final_norm", d);
-  if (a.output_table == OutputTable::kUntied) list.Add("output_embedding", a.num_items, d, ParameterRole::kTable);
-  if (a.output_bias != OutputBias::kNone) {
-    list.Add("output_bias", 1, a.num_items, ParameterRole::kVector, a.output_bias == OutputBias::kTrained);
-  }
+  list.AddTable("item_embedding", kItemTable, a.num_items, a.width);
+  list.AddTable("position_embedding", kPositionTable, a.max_length, a.width);
+  for (uint32_t b = 0; b < a.blocks.size(); ++b) list.AddBlock(a.blocks[b], b, a.width);
+  if (a.final_norm_epsilon) list.AddNorm("final_norm", kFinalNormGain, kFinalNormBias, a.width);
+  list.AddHead(a);
   if (a.re_attention == ReAttention::kOn) {
     const auto num_parameters = static_cast<uint32_t>(list.specs.size());
-    list.Add(kItemVariance, 1, a.num_items, ParameterRole::kVector, false);
-    list.Add(kParameterVariance, 1, num_parameters, ParameterRole::kVector, false);
+    list.AddVector("item_embedding.variance", kItemVariance, a.num_items, /*trained=*/false);
+    list.AddVector("parameter_variance", kParameterVariance, num_parameters, /*trained=*/false);
   }
   return std::move(list.specs);
 }
 
-std::vector<float> AttentionSlopes(const Architecture& a) {
+std::optional<size_t> FindParameter(const std::vector<ParameterSpec>& parameters, ParameterRole role, uint32_t block) {
+  const auto found = std::find_if(parameters.begin(), parameters.end(),
+                                  [&](const ParameterSpec& p) { return p.role == role && p.block == block; });
+  if (found == parameters.end()) return std::nullopt;
+  return static_cast<size_t>(found - parameters.begin());
+}
+
+size_t RequireParameter(const std::vector<ParameterSpec>& parameters, ParameterRole role, uint32_t block) {
+  const std::optional<size_t> found = FindParameter(parameters, role, block);
+  assert(found);
+  return *found;
+}
+
+std::optional<size_t> FindHeadTable(const Architecture& a, const std::vector<ParameterSpec>& parameters) {
+  if (a.head.kind != HeadKind::kNextItem) return std::nullopt;
+  const bool tied = a.head.output_table == OutputTable::kTied;
+  return FindParameter(parameters, tied ? ParameterRole::kItemTable : ParameterRole::kOutputTable);
+}
+
+std::vector<float> AttentionSlopes(const AttentionSpec& a) {
   std::vector<float> slopes;
-  for (uint32_t h = 0; a.attention_slope > 0 && h < a.num_heads; ++h) {
-    slopes.push_back(static_cast<float>(a.attention_slope * std::exp2(-8.0 * h / a.num_heads)));
+  for (uint32_t h = 0; a.slope > 0 && h < a.num_heads; ++h) {
+    slopes.push_back(static_cast<float>(a.slope * std::exp2(-8.0 * h / a.num_heads)));
   }
   return slopes;
 }

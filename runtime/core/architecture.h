@@ -1,8 +1,8 @@
-// The shape of a model as data: the switches of one Transformer graph and the parameters that follow from them.
+// The shape of a model as data: what stands between an item and its score, and the parameters that follow from it.
 //
 // Shared by runtime/model (which checks a file's tensors against it) and runtime/layers (which runs it).
 //
-//   Architecture a{.num_items = 3416, .max_length = 200};
+//   Architecture a = UniformArchitecture{.num_items = 3416, .max_length = 200};
 //   WISP_RETURN_IF_ERROR(Validate(a));
 //   for (const ParameterSpec& p : ParametersOf(a)) ...
 #ifndef WISP_RUNTIME_CORE_ARCHITECTURE_H_
@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,71 +21,169 @@ namespace wisp {
 enum class ActivationKind : uint8_t { kRelu = 0, kGelu = 1 };
 enum class NormPlacement : uint8_t { kPre = 0, kPost = 1 };
 enum class OutputTable : uint8_t { kTied = 0, kUntied = 1 };
-// KFixed: set once (popularity), never trained.
+// kFixed: set once (popularity), never trained.
 enum class OutputBias : uint8_t { kNone = 0, kFixed = 1, kTrained = 2 };
-// KEnd: the newest event is at max_length - 1.
+// kEnd: the newest event is at max_length - 1.
 enum class PositionAlignment : uint8_t { kStart = 0, kEnd = 1 };
 enum class Attend : uint8_t { kCausal = 0, kAll = 1 };
 // kOn: attention logits are corrected for the variance that training noise left in the weights (Ding et al. 2024,
 // section 4). The variances are parameters of the model that no gradient trains: see ParametersOf.
 enum class ReAttention : uint8_t { kOff = 0, kOn = 1 };
+// kNextItem: scores of all items after each position. kClasses: of classes, for the whole sequence.
+enum class HeadKind : uint8_t { kNextItem = 0, kClasses = 1 };
 
 // Limits that a file is held to before anything is allocated.
 inline constexpr uint32_t kMaxItems = 1u << 26;
 inline constexpr uint32_t kMaxLength = 1u << 14;
 inline constexpr uint32_t kMaxWidth = 1u << 13;
 inline constexpr uint32_t kMaxBlocks = 256;
+inline constexpr uint32_t kMaxClasses = 1u << 16;
 inline constexpr uint64_t kMaxParameters = 1ull << 34;
 
-// The recommender (what people call SASRec): embedding, `num_blocks` blocks of attention and feed-forward, next-item
-// head.
+struct AttentionSpec {
+  uint32_t num_heads = 1;     // H: of queries
+  uint32_t num_kv_heads = 1;  // of keys and values; today as many as of queries
+  uint32_t head_width = 64;   // K
+  // ALiBi (Press et al. 2022): attention logits fall by slope * distance, constants that nothing trains. This is the
+  // slope of the first head, head h has slope * 2^(-8 h / H); 0: none.
+  float slope = 0.0f;
+  uint32_t queries_width() const { return num_heads * head_width; }
+  uint32_t keys_width() const { return num_kv_heads * head_width; }  // of the values too
+  bool operator==(const AttentionSpec&) const = default;
+};
+
+struct FeedForwardSpec {
+  uint32_t inner_width = 64;  // F
+  ActivationKind activation = ActivationKind::kGelu;
+  bool operator==(const FeedForwardSpec&) const = default;
+};
+
+// One Transformer block.
+struct BlockSpec {
+  NormPlacement norm = NormPlacement::kPre;
+  float norm_epsilon = 1e-5f;
+  AttentionSpec attention;
+  FeedForwardSpec feed_forward;
+  bool operator==(const BlockSpec&) const = default;
+};
+
+// What stands on the blocks.
+struct HeadSpec {
+  HeadKind kind = HeadKind::kNextItem;
+  OutputTable output_table = OutputTable::kTied;  // of kNextItem, as the bias
+  OutputBias output_bias = OutputBias::kNone;
+  uint32_t num_classes = 0;  // of kClasses
+  bool operator==(const HeadSpec&) const = default;
+};
+
+// Embedding, blocks, final norm, head. What people call SASRec is a next-item head on causal blocks; a text classifier
+// is a head of classes on blocks that attend to all positions.
 struct Architecture {
-  uint32_t num_items = 0;     // M: items 0 .. M - 1; padding is -1 and has no row
-  uint32_t max_length = 200;  // L: positions
-  uint32_t width = 64;        // D
-  uint32_t num_heads = 1;     // H, divides D
-  uint32_t num_blocks = 2;
-  uint32_t inner_width = 64;     // F
+  uint32_t num_items = 0;        // M: items, or tokens, 0 .. M - 1; padding is -1 and has no row
+  uint32_t max_length = 200;     // L: positions
+  uint32_t width = 64;           // D
   float embedding_scale = 1.0f;  // multiplies the item's row at the input (sqrt(D) in the literature; recipes choose)
+  PositionAlignment positions = PositionAlignment::kStart;
+  Attend attend = Attend::kCausal;
+  ReAttention re_attention = ReAttention::kOff;
+  std::vector<BlockSpec> blocks;
+  std::optional<float> final_norm_epsilon;  // none: no norm between the last block and the head
+  HeadSpec head;
+  bool operator==(const Architecture&) const = default;
+};
+
+// An Architecture whose blocks are all alike, in one row of fields: recipes, files of formats 1 to 3, tests.
+struct UniformArchitecture {
+  uint32_t num_items = 0;
+  uint32_t max_length = 200;
+  uint32_t width = 64;
+  uint32_t num_heads = 1;  // divides the width
+  uint32_t num_blocks = 2;
+  uint32_t inner_width = 64;
+  float embedding_scale = 1.0f;
   float norm_epsilon = 1e-5f;
   ActivationKind activation = ActivationKind::kGelu;
-  NormPlacement norm = NormPlacement::kPre;
+  NormPlacement norm = NormPlacement::kPre;  // kPre: with a final norm
   OutputTable output_table = OutputTable::kTied;
   OutputBias output_bias = OutputBias::kNone;
   PositionAlignment positions = PositionAlignment::kStart;
   Attend attend = Attend::kCausal;
   ReAttention re_attention = ReAttention::kOff;
-  // ALiBi (Press et al. 2022): attention logits fall by slope * distance, constants that nothing trains. This is the
-  // slope of the first head, head h has attention_slope * 2^(-8 h / H); 0: none.
   float attention_slope = 0.0f;
-  bool operator==(const Architecture&) const = default;
+  uint32_t num_classes = 0;  // 0: a next-item head
+  bool operator==(const UniformArchitecture&) const = default;
+  operator Architecture() const;
 };
 
-enum class ParameterRole : uint8_t { kTable, kMatrix, kVector };
+// The same in one row of fields; none where blocks differ or are of a kind that such a row cannot say.
+std::optional<UniformArchitecture> AsUniform(const Architecture& architecture);
+
+// The same blocks with a head of so many classes.
+Architecture WithClasses(Architecture architecture, uint32_t num_classes);
+
+// A sentence for the first field that is out of range. Overflow-safe; call before ParametersOf. Of the uniform one:
+// what the conversion would not keep, such as a width that its heads do not divide.
+Status Validate(const Architecture& architecture);
+Status Validate(const UniformArchitecture& architecture);
+
+// What a parameter is for. Those from kAttentionNormGain to kFeedForwardOutBias are of a block.
+enum class ParameterRole : uint8_t {
+  kItemTable,
+  kPositionTable,
+  kAttentionNormGain,
+  kAttentionNormBias,
+  kQkvWeight,  // rows: queries of all heads, keys, values
+  kQkvBias,
+  kAttentionOutWeight,
+  kAttentionOutBias,
+  kFeedForwardNormGain,
+  kFeedForwardNormBias,
+  kFeedForwardInWeight,
+  kFeedForwardInBias,
+  kFeedForwardOutWeight,
+  kFeedForwardOutBias,
+  kFinalNormGain,
+  kFinalNormBias,
+  kOutputTable,
+  kOutputBias,
+  kPoolerWeight,
+  kPoolerBias,
+  kClassWeight,
+  kClassBias,
+  kItemVariance,       // Re-Attention: [1, M], what noise left in each row of the item table
+  kParameterVariance,  // Re-Attention: one number for each parameter before these two
+};
+
+enum class ParameterShape : uint8_t { kTable, kMatrix, kVector };
 
 struct ParameterSpec {
-  std::string name;  // "item_embedding", "block0.qkv.weight", ...
+  std::string name;  // "item_embedding", "block0.qkv.weight", ...: in files and messages; code asks for the role
   uint32_t rows;     // vectors: 1 row
   uint32_t cols;
-  ParameterRole role;
-  bool trained;   // false for a fixed output bias
+  ParameterShape shape;
+  bool trained;   // false for a fixed output bias and for variances
   size_t offset;  // in floats from the start of one flat buffer; every parameter starts on 64 bytes
+  ParameterRole role;
+  uint32_t block = 0;  // of the roles that blocks have
   size_t size() const { return size_t{rows} * cols; }
 };
 
-// A sentence for the first field that is out of range. Overflow-safe; call before ParametersOf.
-Status Validate(const Architecture& architecture);
-
-inline constexpr char kItemVariance[] = "item_embedding.variance";
-inline constexpr char kParameterVariance[] = "parameter_variance";
-
-// In the order of the forward pass; names are stable, they are the names in the model file. With Re-Attention two more
-// at the end, not trained, >= 0: kItemVariance [1, M], what noise left in each row of the item table, and
-// kParameterVariance, one number for each parameter before those two (the item table's own entry is not used).
+// In the order of the forward pass; names are stable, they are the names in the model file. A head of classes has a
+// pooler [D, D] and a matrix [num_classes, D]. With Re-Attention the two variances stand at the end, not trained, >= 0;
+// of kParameterVariance the item table's own entry is not used.
 std::vector<ParameterSpec> ParametersOf(const Architecture& architecture);
 
-// The slope of each head, [H]; empty where attention_slope is 0.
-std::vector<float> AttentionSlopes(const Architecture& architecture);
+// Index of the parameter; none where the architecture has no such.
+std::optional<size_t> FindParameter(const std::vector<ParameterSpec>& parameters, ParameterRole role,
+                                    uint32_t block = 0);
+// The same of one that every architecture of this kind has.
+size_t RequireParameter(const std::vector<ParameterSpec>& parameters, ParameterRole role, uint32_t block = 0);
+
+// Index of the table that a next-item head multiplies by; none for other heads.
+std::optional<size_t> FindHeadTable(const Architecture& architecture, const std::vector<ParameterSpec>& parameters);
+
+// The slope of each head, [H]; empty where it is 0.
+std::vector<float> AttentionSlopes(const AttentionSpec& attention);
 
 // Floats of the flat buffer that holds all of them, gaps included.
 size_t FlatSize(const std::vector<ParameterSpec>& parameters);

@@ -42,7 +42,7 @@ PhantomGradients::Plan PhantomGradients::PlanWays(const kernels::OpTable& ops, c
   const size_t head = setup.head_parameter;
   size_t formed = 0, widest_gram = 0;
   for (const ParameterSpec& p : setup.parameters) {
-    if (p.trained && (p.role != ParameterRole::kTable || &p == &setup.parameters[head])) formed += AlignUp(p.size());
+    if (p.trained && (p.shape != ParameterShape::kTable || &p == &setup.parameters[head])) formed += AlignUp(p.size());
   }
   const bool gram = options.form == NormForm::kGram ||
                     (options.form == NormForm::kAutomatic && formed * sizeof(float) > options.max_formed_bytes);
@@ -50,13 +50,13 @@ PhantomGradients::Plan PhantomGradients::PlanWays(const kernels::OpTable& ops, c
     const ParameterSpec& p = setup.parameters[i];
     Entry& entry = plan.entries[i];
     if (!p.trained) continue;
-    if (p.role == ParameterRole::kTable) {
+    if (p.shape == ParameterShape::kTable) {
       entry.rows_slot = plan.row_widths.size();
       plan.row_widths.push_back(p.cols);
       entry.way = Way::kRows;
     }
-    if (p.role == ParameterRole::kVector || i == head || p.role == ParameterRole::kMatrix) {
-      entry.way = gram && p.role != ParameterRole::kVector ? Way::kGram : Way::kFormed;
+    if (p.shape == ParameterShape::kVector || i == head || p.shape == ParameterShape::kMatrix) {
+      entry.way = gram && p.shape != ParameterShape::kVector ? Way::kGram : Way::kFormed;
     }
     if (entry.way == Way::kGram) widest_gram = std::max<size_t>(widest_gram, p.cols);
     if (entry.way != Way::kFormed) continue;
@@ -66,7 +66,7 @@ PhantomGradients::Plan PhantomGradients::PlanWays(const kernels::OpTable& ops, c
   if (!gram) return plan;
   size_t widest = kBlockRows;
   for (const ParameterSpec& p : setup.parameters) {
-    widest = std::max<size_t>({widest, p.cols, p.role == ParameterRole::kMatrix ? p.rows : 0});
+    widest = std::max<size_t>({widest, p.cols, p.shape == ParameterShape::kMatrix ? p.rows : 0});
   }
   plan.block = kBlockRows * widest_gram;
   plan.packed = ops.packed_size(setup.max_rows, widest);
@@ -237,7 +237,7 @@ void PhantomGradients::AccumulateGramBlock(const OuterFactor& f) {
                                   .scale = 1.0f,
                                   .store = kernels::Store::kAssign});
     const size_t begin = f.first_row + first;
-    if (p.role == ParameterRole::kTable) {
+    if (p.shape == ParameterShape::kTable) {
       const RowGradient& rows = row_gradients_[entry.rows_slot];
       const auto ids = rows.ids();
       auto it = std::lower_bound(ids.begin(), ids.end(), static_cast<int32_t>(begin));

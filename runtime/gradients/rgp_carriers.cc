@@ -17,9 +17,9 @@ size_t AlignUp(size_t n) { return (n + 15) / 16 * 16; }
 
 RgpTrain TrainOf(const RgpOptions& o, const ParameterSpec& p) {
   if (!p.trained) return RgpTrain::kFrozen;
-  if (p.role == ParameterRole::kVector) return o.vectors;
-  if (p.role == ParameterRole::kMatrix) return o.matrices;
-  return p.name == "position_embedding" ? o.positions : o.item_tables;
+  if (p.shape == ParameterShape::kVector) return o.vectors;
+  if (p.shape == ParameterShape::kMatrix) return o.matrices;
+  return p.role == ParameterRole::kPositionTable ? o.positions : o.item_tables;
 }
 
 double Dot(const float* a, const float* b, size_t n) {

@@ -46,14 +46,15 @@ Result<InferenceMemory> BatchRecommender::PlanMemory(const Architecture& a, cons
   const size_t of_share = AlignedArray<float>::AllocatedBytes(rows * a.width) +
                           AlignedArray<float>::AllocatedBytes(rows * kHeadTile) +
                           AlignedArray<uint64_t>::AllocatedBytes(rows * words) + rows * sizeof(TopK);
-  return InferenceMemory{.activations = ThreadsOf(options) * graph.inference_bytes(),
+  return InferenceMemory{.activations =
+                             ThreadsOf(options) * (graph.inference_bytes() + graph.cache_bytes(KeptBlocks::kInTurn)),
                          .scores = ThreadsOf(options) * of_share + AlignedArray<uint64_t>::AllocatedBytes(words)};
 }
 
 InferenceMemory BatchRecommender::memory() const {
   InferenceMemory memory{.scores = taken_by_all_.allocated_bytes()};
   for (const Share& s : shares_) {
-    memory.activations += session_.graph().inference_bytes();
+    memory.activations += session_.graph().inference_bytes() + session_.graph().cache_bytes(KeptBlocks::kInTurn);
     memory.scores += s.hidden.allocated_bytes() + s.scores.allocated_bytes() + s.taken.allocated_bytes() +
                      s.tops.capacity() * sizeof(TopK);
   }
@@ -75,6 +76,7 @@ BatchRecommender::BatchRecommender(const Session& session, const BatchOptions& o
       work_([this](size_t worker) { Work(worker); }) {
   for (size_t w = 0; w < workers_.size(); ++w) {
     shares_.push_back({.buffers = session.graph().AllocateForInference(),
+                       .cache = session.graph().AllocateCache(KeptBlocks::kInTurn),
                        .hidden = AlignedArray<float>(rows_ * session.architecture().width),
                        .scores = AlignedArray<float>(rows_ * kHeadTile),
                        .taken = AlignedArray<uint64_t>(rows_ * words_)});
@@ -139,7 +141,7 @@ void BatchRecommender::RecommendSome(Share& share, size_t first, size_t rows) {
   share.tops.clear();
   for (size_t r = 0; r < rows; ++r) {
     const std::span<const int32_t> history = call_.histories[first + r];
-    RecordContext context{.weights = weights, .buffers = share.buffers};
+    RecordContext context{.weights = weights, .buffers = share.buffers, .cache = &share.cache};
     std::memcpy(share.hidden.data() + r * d,
                 graph.Represent(context, history.last(std::min(history.size(), max_length))), d * sizeof(float));
     uint64_t* taken = share.taken.data() + r * words_;

@@ -59,6 +59,7 @@ class BatchRecommender {
   // One thread's buffers. A row's taken items are bits, so many words of them.
   struct Share {
     Buffers buffers;
+    KeyValueCache cache;
     AlignedArray<float> hidden, scores;  // [rows, D], [rows, kHeadTile]
     AlignedArray<uint64_t> taken;        // [rows, words]
     std::vector<TopK> tops;

@@ -31,6 +31,7 @@ Session::Session(ModelFile file, const kernels::OpTable& ops)
       graph_(file_.architecture(), ops, /*num_negatives=*/0, GraphUse::kInference,
              HeadPackingFor(ops, file_.architecture(), ParameterSource(file_.tensors()))),
       buffers_(graph_.AllocateForInference()),
+      cache_(graph_.AllocateCache(KeptBlocks::kAll)),
       packed_(graph_.pack_plan().size()),
       weights_{&graph_.ops(), &graph_.pack_plan(), &graph_.parameters(), ParameterSource(file_.tensors()),
                packed_.data()},
@@ -66,14 +67,14 @@ Result<InferenceMemory> Session::PlanMemory(const ModelFile& file, Backend backe
 
 InferenceMemory Session::MemoryOf(const Recommender& graph) {
   const Architecture& architecture = graph.architecture();
-  return InferenceMemory{.activations = graph.inference_bytes(),
+  return InferenceMemory{.activations = graph.inference_bytes() + graph.cache_bytes(KeptBlocks::kAll),
                          .packed_weights = AlignedArray<float>::AllocatedBytes(graph.pack_plan().size()),
                          .scores = architecture.num_items * (sizeof(float) + sizeof(uint8_t)) +
                                    architecture.max_length * sizeof(int32_t)};
 }
 
 InferenceMemory Session::memory() const {
-  return {.activations = graph_.inference_bytes(),
+  return {.activations = graph_.inference_bytes() + graph_.cache_bytes(KeptBlocks::kAll),
           .packed_weights = packed_.allocated_bytes(),
           .scores = scores_.capacity() * sizeof(float) + excluded_.capacity() + encoded_.capacity() * sizeof(int32_t)};
 }
@@ -94,7 +95,7 @@ Status Session::Score(std::span<const int32_t> history, std::span<float> scores)
   if (scores.size() != scores_.size()) return WrongRoom(scores.size(), scores_.size());
   WISP_RETURN_IF_ERROR(CheckItems("the history", history));
   const auto window = history.last(std::min<size_t>(history.size(), graph_.architecture().max_length));
-  RecordContext context{.weights = weights_, .buffers = buffers_, .past = ItemsKept(window)};
+  RecordContext context{.weights = weights_, .buffers = buffers_, .cache = &cache_, .past = ItemsKept(window)};
   graph_.Score(context, window, scores.data());
   encoded_.assign(window.begin(), window.end());
   return OkStatus();

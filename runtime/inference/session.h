@@ -98,9 +98,10 @@ class Session {
   ModelFile file_;
   Recommender graph_;
   Buffers buffers_;
+  KeyValueCache cache_;
   AlignedArray<float> packed_;
   Weights weights_;
-  std::vector<int32_t> encoded_;  // the items whose keys and values are in buffers_, in their order
+  std::vector<int32_t> encoded_;  // the items whose keys and values are in cache_, in their order
   std::vector<float> scores_;
   std::vector<uint8_t> excluded_;
 };

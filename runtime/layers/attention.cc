@@ -5,109 +5,130 @@
 namespace wisp {
 
 Attention::Attention(const Architecture& a, const kernels::OpTable& ops, const std::vector<ParameterSpec>& parameters,
-                     size_t block, uint64_t site, BufferPlan& plan)
-    : d_(a.width),
-      heads_(a.num_heads),
+                     uint32_t index, uint64_t site, BufferPlan& plan)
+    : spec_(a.blocks[index].attention),
+      queries_width_(spec_.queries_width()),
+      keys_width_(spec_.keys_width()),
+      max_length_(a.max_length),
       mask_(a.attend == Attend::kCausal ? kernels::AttentionMask::kCausal : kernels::AttentionMask::kFull),
-      scale_(1.0f / std::sqrt(static_cast<float>(a.width / a.num_heads))),
-      slopes_(AttentionSlopes(a)),
-      qkv_(parameters, "block" + std::to_string(block) + ".qkv", plan),
-      out_(parameters, "block" + std::to_string(block) + ".attention_out", plan),
-      dropout_(site, size_t{a.num_heads} * a.max_length * a.max_length, plan) {
-  const size_t t = a.max_length;
-  // A session remembers keys and values where the past does not change: RecordContext::past.
-  const bool keeps_keys = a.attend == Attend::kCausal;
-  projected_ = keeps_keys ? plan.forward.Reserve<float>(t * 3 * d_) : plan.ReserveInTurn<float>(t * 3 * d_);
-  mixed_ = plan.ReserveInTurn<float>(t * d_);
-  lse_ = plan.ReserveInTurn<float>(heads_ * t);
-  forward_scratch_ = plan.ReserveInTurn<float>(ops.attention_scratch_size(t, t, d_ / heads_));
-  re_attention_ = a.re_attention == ReAttention::kOn;
-  variance_width_ = block + 1 == a.num_blocks ? d_ : 2 * d_;
-  if (re_attention_) {
-    key_value_variance_ = plan.forward.Reserve<float>(t * variance_width_);
-    mixed_variance_ = plan.ReserveInTurn<float>(t * d_);
+      scale_(1.0f / std::sqrt(static_cast<float>(spec_.head_width))),
+      slopes_(AttentionSlopes(spec_)),
+      qkv_(parameters, FindLinear(parameters, ParameterRole::kQkvWeight, ParameterRole::kQkvBias, index), plan,
+           queries_width_),
+      out_(parameters,
+           FindLinear(parameters, ParameterRole::kAttentionOutWeight, ParameterRole::kAttentionOutBias, index), plan),
+      dropout_(site, size_t{spec_.num_heads} * a.max_length * a.max_length, plan),
+      cached_(plan.use == GraphUse::kInference) {
+  const size_t t = a.max_length, stacked = queries_width_ + 2 * keys_width_;
+  if (a.re_attention == ReAttention::kOn)
+    variance_width_ = index + 1 == a.blocks.size() ? keys_width_ : 2 * keys_width_;
+  projected_ = plan.ReserveInTurn<float>(t * (cached_ ? queries_width_ : stacked));
+  mixed_ = plan.ReserveInTurn<float>(t * queries_width_);
+  lse_ = plan.ReserveInTurn<float>(spec_.num_heads * t);
+  forward_scratch_ = plan.ReserveInTurn<float>(ops.attention_scratch_size(t, t, spec_.head_width));
+  if (cached_) cache_index_ = plan.cache.Reserve(t * (2 * keys_width_ + variance_width_));
+  if (variance_width_ > 0) {
+    if (!cached_) key_value_variance_ = plan.forward.Reserve<float>(t * variance_width_);
+    mixed_variance_ = plan.ReserveInTurn<float>(t * queries_width_);
   }
-  dprojected_ = plan.backward.Reserve<float>(t * 3 * d_);
-  dmixed_ = plan.backward.Reserve<float>(t * d_);
+  dprojected_ = plan.backward.Reserve<float>(t * stacked);
+  dmixed_ = plan.backward.Reserve<float>(t * queries_width_);
 }
 
-void Attention::Forward(const RecordContext& context, const float* x, float* y, const float* var_x,
-                        float* var_y) const {
-  const size_t keys = context.past + context.rows, t = context.wanted_rows();
-  const float* qkv = context.forward(projected_);
-  float* mixed = context.forward(mixed_);
-  qkv_.Forward(context, x, context.forward(projected_) + context.past * 3 * d_, context.rows);
-  float* key_variance = nullptr;
-  float* mixed_variance = nullptr;
-  if (re_attention_) {
-    key_variance = context.forward(key_value_variance_);
-    qkv_.Variance(context, x, var_x, key_variance + context.past * variance_width_, variance_width_);
-    if (variance_width_ > d_) mixed_variance = context.forward(mixed_variance_);
+Attention::Projected Attention::Of(const RecordContext& context) const {
+  float* projected = context.forward(projected_);
+  if (!cached_) {
+    const size_t stacked = queries_width_ + 2 * keys_width_;
+    float* k = projected + queries_width_;
+    return {.q = projected, .k = k, .v = k + keys_width_, .ldq = stacked, .ldkv = stacked};
   }
+  float* k = context.cache->of_block(cache_index_);
+  return {.q = projected, .k = k, .v = k + keys_width_, .ldq = queries_width_, .ldkv = 2 * keys_width_};
+}
+
+void Attention::Forward(const RecordContext& context, const float* x, float* y) const {
+  const size_t keys = context.past + context.rows, t = context.wanted_rows();
+  const Projected p = Of(context);
+  float* mixed = context.forward(mixed_);
+  qkv_.ForwardQueries(context, x, {.y = p.q, .ldy = p.ldq}, context.rows);
+  qkv_.ForwardKeys(context, x, {.y = p.k + context.past * p.ldkv, .ldy = p.ldkv}, context.rows);
+  const float* key_variance = variance_width_ > 0 ? KeyVariances(context) : nullptr;
   const float rate = Rate(context);
-  context.ops().attention_forward({.q = qkv + (keys - t) * 3 * d_,
-                                   .k = qkv + d_,
-                                   .v = qkv + 2 * d_,
-                                   .ldq = 3 * d_,
-                                   .ldkv = 3 * d_,
+  context.ops().attention_forward({.q = p.q + (context.rows - t) * p.ldq,
+                                   .k = p.k,
+                                   .v = p.v,
+                                   .ldq = p.ldq,
+                                   .ldkv = p.ldkv,
                                    .out = mixed,
-                                   .ldout = d_,
+                                   .ldout = queries_width_,
                                    .lse_HQ = context.forward(lse_),
-                                   .keep_HQT = dropout_.Draw(context, rate, heads_ * t * keys),
+                                   .keep_HQT = dropout_.Draw(context, rate, spec_.num_heads * t * keys),
                                    .keep_scale = KeepScale(rate),
                                    .scratch = context.forward(forward_scratch_),
                                    .num_queries = t,
                                    .num_keys = keys,
-                                   .heads = heads_,
-                                   .head_width = d_ / heads_,
+                                   .heads = spec_.num_heads,
+                                   .head_width = spec_.head_width,
                                    .first_key = context.first_valid,
                                    .scale = scale_,
                                    .mask = mask_,
                                    .key_variance = key_variance,
-                                   .value_variance = mixed_variance == nullptr ? nullptr : key_variance + d_,
+                                   .value_variance = wants_variance() ? key_variance + keys_width_ : nullptr,
                                    .ldvariance = variance_width_,
-                                   .out_variance = mixed_variance,
-                                   .ldout_variance = d_,
+                                   .out_variance = wants_variance() ? context.forward(mixed_variance_) : nullptr,
+                                   .ldout_variance = queries_width_,
                                    .slope_H = Slopes()});
   out_.Forward(context, mixed, y, t);
-  if (mixed_variance != nullptr) out_.Variance(context.Tail(), mixed, mixed_variance, var_y);
 }
 
 void Attention::Backward(const RecordContext& context, const float* x, const float* dy, float* dx, kernels::Store store,
                          FactorSink& sink) const {
   const size_t t = context.rows;
-  const float* qkv = context.forward(projected_);
+  const Projected p = Of(context);
   const float* mixed = context.forward(mixed_);
   float* dmixed = context.backward(dmixed_);
   float* dqkv = context.backward(dprojected_);
   out_.Backward(context, mixed, dy, dmixed, kernels::Store::kAssign, sink);
   const float rate = Rate(context);
-  context.ops().attention_backward({.q = qkv,
-                                    .k = qkv + d_,
-                                    .v = qkv + 2 * d_,
-                                    .ldq = 3 * d_,
-                                    .ldkv = 3 * d_,
+  context.ops().attention_backward({.q = p.q,
+                                    .k = p.k,
+                                    .v = p.v,
+                                    .ldq = p.ldq,
+                                    .ldkv = p.ldkv,
                                     .out = mixed,
                                     .dout = dmixed,
-                                    .ldout = d_,
+                                    .ldout = queries_width_,
                                     .lse_HQ = context.forward(lse_),
                                     .keep_HQT = dropout_.Mask(context, rate),
                                     .keep_scale = KeepScale(rate),
                                     .dq = dqkv,
-                                    .dk = dqkv + d_,
-                                    .dv = dqkv + 2 * d_,
+                                    .dk = dqkv + queries_width_,
+                                    .dv = dqkv + queries_width_ + keys_width_,
                                     .scratch = context.forward(forward_scratch_),
                                     .num_queries = t,
                                     .num_keys = t,
-                                    .heads = heads_,
-                                    .head_width = d_ / heads_,
+                                    .heads = spec_.num_heads,
+                                    .head_width = spec_.head_width,
                                     .first_key = context.first_valid,
                                     .scale = scale_,
                                     .mask = mask_,
-                                    .key_variance = KeyVariance(context),
+                                    .key_variance = variance_width_ > 0 ? KeyVariances(context) : nullptr,
                                     .ldvariance = variance_width_,
                                     .slope_H = Slopes()});
   qkv_.Backward(context, x, dqkv, dx, store, sink);
+}
+
+float* Attention::KeyVariances(const RecordContext& context) const {
+  if (!cached_) return context.forward(key_value_variance_);
+  return context.cache->of_block(cache_index_) + max_length_ * 2 * keys_width_;
+}
+
+void Attention::KeyVariance(const RecordContext& context, const float* x, const float* var_x) const {
+  qkv_.Variance(context, x, var_x, KeyVariances(context) + context.past * variance_width_, variance_width_);
+}
+
+void Attention::Variance(const RecordContext& context, float* var_y) const {
+  out_.Variance(context.Tail(), context.forward(mixed_), context.forward(mixed_variance_), var_y);
 }
 
 }  // namespace wisp

@@ -1,8 +1,6 @@
-// Multi-head self-attention: one product for queries, keys and values, the fused kernel, the output product.
+// Multi-head self-attention: one stacked matrix for queries, keys and values, the fused kernel, the output product.
 #ifndef WISP_RUNTIME_LAYERS_ATTENTION_H_
 #define WISP_RUNTIME_LAYERS_ATTENTION_H_
-
-#include <string>
 
 #include "runtime/layers/context.h"
 #include "runtime/layers/dropout.h"
@@ -13,36 +11,49 @@ namespace wisp {
 
 class Attention {
  public:
-  // `block` is the block's index, `site` the first of two dropout sites.
+  // Of block `index`; `site` is that of its dropout.
   Attention(const Architecture& architecture, const kernels::OpTable& ops, const std::vector<ParameterSpec>& parameters,
-            size_t block, uint64_t site, BufferPlan& plan);
+            uint32_t index, uint64_t site, BufferPlan& plan);
 
-  // x [rows, D], y [wanted rows, D]; y before the residual is added. Re-Attention: var_x [rows, D] is the variance of x
-  // (else null), and var_y [rows, D] is assigned that of y, except in the last block, where nobody reads it.
-  void Forward(const RecordContext& context, const float* x, float* y, const float* var_x = nullptr,
-               float* var_y = nullptr) const;
+  // x [rows, D], y [wanted rows, D]; y before the residual is added. A graph for inference reads and writes keys and
+  // values in the context's cache.
+  void Forward(const RecordContext& context, const float* x, float* y) const;
 
   // dy, dx [rows, D]; dx is assigned or added to.
   void Backward(const RecordContext& context, const float* x, const float* dy, float* dx, kernels::Store store,
                 FactorSink& sink) const;
 
+  // Re-Attention, before Forward: the variance of the keys (and values), which corrects the logits, from that of x.
+  void KeyVariance(const RecordContext& context, const float* x, const float* var_x) const;
+  // After Forward: var_y [wanted rows, D]. Not of the last block, where nobody reads it.
+  void Variance(const RecordContext& context, float* var_y) const;
+
  private:
-  const float* KeyVariance(const RecordContext& context) const {
-    return re_attention_ ? context.forward(key_value_variance_) : nullptr;
-  }
+  // What the kernel reads: rows of so many floats from one position to the next.
+  struct Projected {
+    float *q, *k, *v;
+    size_t ldq, ldkv;
+  };
+  Projected Of(const RecordContext& context) const;
+  float* KeyVariances(const RecordContext& context) const;
+  bool wants_variance() const { return variance_width_ > keys_width_; }
   const float* Slopes() const { return slopes_.empty() ? nullptr : slopes_.data(); }
   float Rate(const RecordContext& context) const { return context.dropout != nullptr ? context.dropout->attention : 0; }
 
-  size_t d_, heads_;
+  AttentionSpec spec_;
+  size_t queries_width_, keys_width_, max_length_;
   kernels::AttentionMask mask_;
   float scale_;
   std::vector<float> slopes_;  // [H], or empty
   Linear qkv_, out_;
   Dropout dropout_;
+  bool cached_;  // keys and values lie in the cache, queries alone in projected_
+  size_t cache_index_ = 0;
   Slot<float> projected_, mixed_, lse_, forward_scratch_;
-  Slot<float> key_value_variance_, mixed_variance_;  // Re-Attention: [T, 2 D] (or keys only, [T, D]), [T, D]
-  bool re_attention_;
-  size_t variance_width_;  // D in the last block, whose values' variance nobody reads; else 2 D
+  // Re-Attention. Floats of each position's variances: of keys and values; in the last block of keys alone, for nobody
+  // reads those of the values; 0 without.
+  size_t variance_width_ = 0;
+  Slot<float> key_value_variance_, mixed_variance_;  // [T, variance width], where there is no cache; [T, D]
   Slot<float> dprojected_, dmixed_;
 };
 

@@ -5,18 +5,27 @@ namespace {
 
 constexpr uint64_t kSitesPerBlock = 3;  // attention probabilities, two residuals; site 0 is the embedding's
 
+NormParameters NormOf(const Architecture& a, const std::vector<ParameterSpec>& parameters, ParameterRole gain,
+                      uint32_t index) {
+  const bool first = gain == ParameterRole::kAttentionNormGain;
+  const ParameterRole bias = first ? ParameterRole::kAttentionNormBias : ParameterRole::kFeedForwardNormBias;
+  return {.gain = RequireParameter(parameters, gain, index),
+          .bias = RequireParameter(parameters, bias, index),
+          .epsilon = a.blocks[index].norm_epsilon};
+}
+
 }  // namespace
 
 Block::Block(const Architecture& a, const kernels::OpTable& ops, const std::vector<ParameterSpec>& parameters,
-             size_t index, const VarianceBuffers& variance, BufferPlan& plan)
+             uint32_t index, const VarianceBuffers& variance, BufferPlan& plan)
     : d_(a.width),
-      variance_to_the_end_(variance.on && index + 1 < a.num_blocks),
+      variance_to_the_end_(variance.on && index + 1 < a.blocks.size()),
       variance_(variance),
-      placement_(a.norm),
-      norm1_(parameters, "block" + std::to_string(index) + ".attention_norm", a.norm_epsilon, a.max_length, plan),
-      norm2_(parameters, "block" + std::to_string(index) + ".feed_forward_norm", a.norm_epsilon, a.max_length, plan),
+      placement_(a.blocks[index].norm),
+      norm1_(parameters, NormOf(a, parameters, ParameterRole::kAttentionNormGain, index), a.max_length, plan),
+      norm2_(parameters, NormOf(a, parameters, ParameterRole::kFeedForwardNormGain, index), a.max_length, plan),
       attention_(a, ops, parameters, index, 1 + kSitesPerBlock * index, plan),
-      feed_forward_(a, parameters, "block" + std::to_string(index), plan),
+      feed_forward_(a, parameters, index, plan),
       dropout1_(2 + kSitesPerBlock * index, size_t{a.max_length} * a.width, plan),
       dropout2_(3 + kSitesPerBlock * index, size_t{a.max_length} * a.width, plan) {
   const size_t size = size_t{a.max_length} * a.width;
@@ -46,22 +55,15 @@ void Block::ForwardPre(const RecordContext& context, const float* x, float* y) c
   float* middle = context.forward(middle_);
   float* b = context.forward(b_);
   norm1_.Forward(context, x, a);
-  if (variance_.on) norm1_.Variance(context, context.forward(variance_.stream), context.forward(variance_.normed));
-  attention_.Forward(context, a, middle, VarianceOf(context, variance_.normed), VarianceOf(context, variance_.out));
+  if (variance_.on) KeyVariancePre(context);
+  attention_.Forward(context, a, middle);
   const RecordContext tail = context.Tail();
   const size_t n = tail.rows * d_;
   dropout1_.Forward(tail, Rate(tail), middle, n);
   Add(tail, x + (context.rows - tail.rows) * d_, middle);
   norm2_.Forward(tail, middle, b);
   feed_forward_.Forward(tail, b, y);
-  if (variance_to_the_end_) {
-    float* stream = context.forward(variance_.stream);
-    Add(context, context.forward(variance_.out), stream);
-    norm2_.Variance(context, stream, context.forward(variance_.normed));
-    feed_forward_.Variance(context, b, context.forward(variance_.normed), context.forward(variance_.inner),
-                           context.forward(variance_.out));
-    Add(context, context.forward(variance_.out), stream);
-  }
+  if (variance_to_the_end_) VariancePre(context);
   dropout2_.Forward(tail, Rate(tail), y, n);
   Add(tail, middle, y);
 }
@@ -91,25 +93,18 @@ void Block::ForwardPost(const RecordContext& context, const float* x, float* y) 
   float* a = context.forward(a_);
   float* middle = context.forward(middle_);
   float* b = context.forward(b_);
-  attention_.Forward(context, x, a, VarianceOf(context, variance_.stream), VarianceOf(context, variance_.out));
+  if (variance_.on) attention_.KeyVariance(context, x, context.forward(variance_.stream));
+  attention_.Forward(context, x, a);
   const RecordContext tail = context.Tail();
   const size_t n = tail.rows * d_;
   dropout1_.Forward(tail, Rate(tail), a, n);
   Add(tail, x + (context.rows - tail.rows) * d_, a);
   norm1_.Forward(tail, a, middle);
   feed_forward_.Forward(tail, middle, b);
-  if (variance_to_the_end_) {
-    float* stream = context.forward(variance_.stream);
-    Add(context, context.forward(variance_.out), stream);
-    norm1_.Variance(context, stream, stream);
-    feed_forward_.Variance(context, middle, stream, context.forward(variance_.inner), context.forward(variance_.out));
-    Add(context, context.forward(variance_.out), stream);
-  }
   dropout2_.Forward(tail, Rate(tail), b, n);
   Add(tail, middle, b);
   norm2_.Forward(tail, b, y);
-  if (variance_to_the_end_)
-    norm2_.Variance(context, context.forward(variance_.stream), context.forward(variance_.stream));
+  if (variance_to_the_end_) VariancePost(context);
 }
 
 void Block::BackwardPost(const RecordContext& context, const float* x, const float* dy, float* dx,
@@ -128,6 +123,32 @@ void Block::BackwardPost(const RecordContext& context, const float* x, const flo
   const float* dattended = dropout1_.Backward(context, Rate(context), da, context.backward(ddropped1_), n);
   Copy(context, da, dx);
   attention_.Backward(context, x, dattended, dx, kernels::Store::kAdd, sink);
+}
+
+void Block::KeyVariancePre(const RecordContext& context) const {
+  float* normed = context.forward(variance_.normed);
+  norm1_.Variance(context, context.forward(variance_.stream), normed);
+  attention_.KeyVariance(context, context.forward(a_), normed);
+}
+
+void Block::VariancePre(const RecordContext& context) const {
+  float *stream = context.forward(variance_.stream), *out = context.forward(variance_.out);
+  attention_.Variance(context, out);
+  Add(context, out, stream);
+  float* normed = context.forward(variance_.normed);
+  norm2_.Variance(context, stream, normed);
+  feed_forward_.Variance(context, context.forward(b_), normed, context.forward(variance_.inner), out);
+  Add(context, out, stream);
+}
+
+void Block::VariancePost(const RecordContext& context) const {
+  float *stream = context.forward(variance_.stream), *out = context.forward(variance_.out);
+  attention_.Variance(context, out);
+  Add(context, out, stream);
+  norm1_.Variance(context, stream, stream);
+  feed_forward_.Variance(context, context.forward(middle_), stream, context.forward(variance_.inner), out);
+  Add(context, out, stream);
+  norm2_.Variance(context, stream, stream);
 }
 
 }  // namespace wisp

@@ -15,7 +15,7 @@ namespace wisp {
 class Block {
  public:
   Block(const Architecture& architecture, const kernels::OpTable& ops, const std::vector<ParameterSpec>& parameters,
-        size_t index, const VarianceBuffers& variance, BufferPlan& plan);
+        uint32_t index, const VarianceBuffers& variance, BufferPlan& plan);
 
   // With Re-Attention the variance of x, in the stream of the variance buffers, is replaced by that of y; the last
   // block leaves it as it is. x [rows, D], y [wanted rows, D]; fewer than all are wanted of the last block only.
@@ -27,9 +27,10 @@ class Block {
  private:
   void ForwardPre(const RecordContext& context, const float* x, float* y) const;
   void ForwardPost(const RecordContext& context, const float* x, float* y) const;
-  float* VarianceOf(const RecordContext& context, Slot<float> slot) const {
-    return variance_.on ? context.forward(slot) : nullptr;
-  }
+  // Re-Attention: what the attention needs before it runs, and what the block does to the variance of the stream.
+  void KeyVariancePre(const RecordContext& context) const;
+  void VariancePre(const RecordContext& context) const;
+  void VariancePost(const RecordContext& context) const;
   void BackwardPre(const RecordContext& context, const float* x, const float* dy, float* dx, FactorSink& sink) const;
   void BackwardPost(const RecordContext& context, const float* x, const float* dy, float* dx, FactorSink& sink) const;
   void Copy(const RecordContext& context, const float* from, float* to) const;

@@ -33,63 +33,39 @@ double ClipScale(const float* h, size_t n, double bound) {
   return norm > bound ? bound / norm : 1.0;
 }
 
-Classifier::Classifier(const ClassifierArchitecture& a, const kernels::OpTable& ops, GraphUse use)
+Classifier::Classifier(const Architecture& a, const kernels::OpTable& ops, GraphUse use)
     : architecture_(a),
       ops_(&ops),
       parameters_(ParametersOf(a)),
-      pack_plan_(ops, parameters_),
+      pack_plan_(ops, a),
       plan_(use),
-      variance_(a.encoder, plan_),
-      embedding_(a.encoder, parameters_, plan_),
-      pooler_(parameters_, "pooler", plan_),
-      head_(parameters_, "head", plan_),
-      head_weight_(FindParameter(parameters_, "head.weight")),
-      head_bias_(FindParameter(parameters_, "head.bias")) {
-  const Architecture& e = a.encoder;
-  const size_t size = size_t{e.max_length} * e.width;
-  for (size_t b = 0; b < e.num_blocks; ++b) {
-    plan_.BeginBlock();
-    blocks_.emplace_back(e, ops, parameters_, b, variance_, plan_);
-  }
-  if (e.norm == NormPlacement::kPre) final_norm_.emplace_back(parameters_, "final_norm", e.norm_epsilon, 1, plan_);
-  for (size_t b = 0; b <= e.num_blocks; ++b) {
-    // In inference the stream goes to and fro between two.
-    const bool reuses = plan_.use == GraphUse::kInference && b >= 2;
-    states_.push_back(reuses ? states_[b - 2] : plan_.forward.Reserve<float>(size));
-    dstates_.push_back(plan_.backward.Reserve<float>(size));
-  }
-  for (Slot<float>* slot : {&hidden_, &h_, &x_}) *slot = plan_.forward.Reserve<float>(e.width);
-  for (Slot<float>* slot : {&dhidden_, &dh_, &dx_}) *slot = plan_.backward.Reserve<float>(e.width);
-  logits_ = plan_.forward.Reserve<float>(a.num_classes);
-  dlogits_ = plan_.backward.Reserve<float>(a.num_classes);
+      embedding_(a, parameters_, plan_),
+      stack_(a, ops, parameters_, /*normed_rows=*/1, plan_),
+      pooler_(parameters_, FindLinear(parameters_, ParameterRole::kPoolerWeight, ParameterRole::kPoolerBias), plan_),
+      head_(parameters_, FindLinear(parameters_, ParameterRole::kClassWeight, ParameterRole::kClassBias), plan_),
+      head_weight_(RequireParameter(parameters_, ParameterRole::kClassWeight)),
+      head_bias_(RequireParameter(parameters_, ParameterRole::kClassBias)) {
+  for (Slot<float>* slot : {&h_, &x_}) *slot = plan_.forward.Reserve<float>(a.width);
+  for (Slot<float>* slot : {&dh_, &dx_}) *slot = plan_.backward.Reserve<float>(a.width);
+  logits_ = plan_.forward.Reserve<float>(a.head.num_classes);
+  dlogits_ = plan_.backward.Reserve<float>(a.head.num_classes);
 }
 
 const float* Classifier::Represent(RecordContext& context, std::span<const int32_t> tokens) const {
   context.rows = tokens.size();
   context.first_valid = 0;
-  embedding_.Forward(context, tokens.data(), context.forward(states_[0]));
-  for (size_t b = 0; b < blocks_.size(); ++b) {
-    blocks_[b].Forward(context, context.forward(states_[b]), context.forward(states_[b + 1]));
-  }
-  // Everything above the encoder sees row 0 only.
-  const RecordContext row = FirstRow(context);
-  const size_t d = architecture_.encoder.width;
-  const float* e = context.forward(states_.back());
-  float* hidden = context.forward(hidden_);
-  if (final_norm_.empty()) {
-    std::memcpy(hidden, e, d * sizeof(float));
-  } else {
-    final_norm_[0].Forward(row, e, hidden);
-  }
+  embedding_.Forward(context, tokens.data(), stack_.input(context));
+  // Everything above the blocks sees row 0 only.
+  const float* hidden = stack_.Norm(FirstRow(context), stack_.Forward(context, /*wanted=*/0));
   float* h = context.forward(h_);
-  pooler_.Forward(row, hidden, h, 1);
+  pooler_.Forward(FirstRow(context), hidden, h, 1);
   // tanh of one row of D values a record: a scalar loop is nothing beside the blocks, so it is no kernel.
-  for (size_t k = 0; k < d; ++k) h[k] = std::tanh(h[k]);
+  for (size_t k = 0; k < architecture_.width; ++k) h[k] = std::tanh(h[k]);
   return h;
 }
 
 const float* Classifier::Logits(RecordContext& context, std::span<const int32_t> tokens, const HeadInput& input) const {
-  const size_t d = architecture_.encoder.width;
+  const size_t d = architecture_.width;
   const float* h = Represent(context, tokens);
   float* x = context.forward(x_);
   const double scale = ClipScale(h, d, input.norm_bound);
@@ -102,13 +78,13 @@ const float* Classifier::Logits(RecordContext& context, std::span<const int32_t>
 
 double Classifier::Forward(RecordContext& context, const LabelledRecord& record, const HeadInput& input) const {
   const float* z = Logits(context, record.tokens, input);
-  return LogSumExp(z, architecture_.num_classes) - z[record.label];
+  return LogSumExp(z, architecture_.head.num_classes) - z[record.label];
 }
 
 void Classifier::Backward(const RecordContext& context, const LabelledRecord& record, const HeadInput& input,
                           FactorSink& sink) const {
   const RecordContext row = FirstRow(context);
-  const size_t d = architecture_.encoder.width, classes = architecture_.num_classes;
+  const size_t d = architecture_.width, classes = architecture_.head.num_classes;
   // loss = logsumexp(z) - z[label]
   const float* z = context.forward(logits_);
   float* dz = context.backward(dlogits_);
@@ -131,22 +107,15 @@ void Classifier::Backward(const RecordContext& context, const LabelledRecord& re
   // h = tanh(p): dp = dh (1 - h^2)
   for (size_t k = 0; k < d; ++k)
     dh[k] = static_cast<float>(scale * (dx[k] - h[k] * radial) * (1.0 - static_cast<double>(h[k]) * h[k]));
-  float* dlast = context.backward(dstates_.back());
-  std::memset(dlast, 0, context.rows * d * sizeof(float));
-  float* dhidden = final_norm_.empty() ? dlast : context.backward(dhidden_);
-  pooler_.Backward(row, context.forward(hidden_), dh, dhidden, kernels::Store::kAssign, sink);
-  if (!final_norm_.empty()) {
-    final_norm_[0].Backward(row, context.forward(states_.back()), dhidden, dlast, kernels::Store::kAssign, sink);
-  }
-  for (size_t b = blocks_.size(); b-- > 0;) {
-    blocks_[b].Backward(context, context.forward(states_[b]), context.backward(dstates_[b + 1]),
-                        context.backward(dstates_[b]), sink);
-  }
-  embedding_.Backward(context, record.tokens.data(), context.backward(dstates_[0]), sink);
+  std::memset(stack_.dlast(context), 0, context.rows * d * sizeof(float));
+  pooler_.Backward(row, stack_.normed(context), dh, stack_.dnormed(context), kernels::Store::kAssign, sink);
+  stack_.NormBackward(row, sink);
+  stack_.Backward(context, sink);
+  embedding_.Backward(context, record.tokens.data(), stack_.dinput(context), sink);
 }
 
 void Classifier::ReplayHead(const RecordContext& context, FactorSink& sink) const {
-  const size_t d = architecture_.encoder.width, classes = architecture_.num_classes;
+  const size_t d = architecture_.width, classes = architecture_.head.num_classes;
   const float* dz = context.backward(dlogits_);
   sink.Outer({.parameter = head_weight_,
               .first_row = 0,

@@ -21,9 +21,8 @@
 #include <span>
 #include <vector>
 
-#include "runtime/core/classifier_architecture.h"
-#include "runtime/layers/block.h"
 #include "runtime/layers/embedding.h"
+#include "runtime/layers/stack.h"
 
 namespace wisp {
 
@@ -41,14 +40,17 @@ struct HeadInput {
 
 class Classifier {
  public:
-  // The architecture must have passed Validate. A graph for inference takes less room, and allocates none for training.
-  Classifier(const ClassifierArchitecture& architecture, const kernels::OpTable& ops,
-             GraphUse use = GraphUse::kTraining);
+  // The architecture must have passed Validate, and have a head of classes. A graph for inference takes less room, and
+  // allocates none for training.
+  Classifier(const Architecture& architecture, const kernels::OpTable& ops, GraphUse use = GraphUse::kTraining);
 
   Buffers AllocateForTraining() const { return {Arena(plan_.forward), Arena(plan_.backward)}; }
   Buffers AllocateForInference() const { return {Arena(plan_.forward), Arena()}; }
-  // What AllocateForInference takes from the system; known without allocating.
+  // Of a graph for inference, which needs one in its context. Nothing of the past is of use: it is kept in turn.
+  KeyValueCache AllocateCache() const { return KeyValueCache(plan_.cache, KeptBlocks::kInTurn); }
+  // What these take from the system; known without allocating.
   size_t inference_bytes() const { return plan_.forward.allocated_bytes(); }
+  size_t cache_bytes() const { return plan_.cache.allocated_bytes(KeptBlocks::kInTurn); }
   size_t training_bytes() const { return plan_.forward.allocated_bytes() + plan_.backward.allocated_bytes(); }
 
   // h [D], unclipped; valid until the context's buffers are used again. Forward buffers only, as Logits.
@@ -64,7 +66,7 @@ class Classifier {
   // Emits the head's factors once more, after Backward.
   void ReplayHead(const RecordContext& context, FactorSink& sink) const;
 
-  const ClassifierArchitecture& architecture() const { return architecture_; }
+  const Architecture& architecture() const { return architecture_; }
   const std::vector<ParameterSpec>& parameters() const { return parameters_; }
   const kernels::OpTable& ops() const { return *ops_; }
   const PackPlan& pack_plan() const { return pack_plan_; }
@@ -72,20 +74,17 @@ class Classifier {
   size_t head_bias() const { return head_bias_; }
 
  private:
-  ClassifierArchitecture architecture_;
+  Architecture architecture_;
   const kernels::OpTable* ops_;
   std::vector<ParameterSpec> parameters_;
   PackPlan pack_plan_;
   BufferPlan plan_;
-  VarianceBuffers variance_;
   Embedding embedding_;
-  std::vector<Block> blocks_;
-  std::vector<LayerNorm> final_norm_;  // one when norms stand before (pre-norm), else none
+  Stack stack_;
   Linear pooler_, head_;
   size_t head_weight_, head_bias_;
-  std::vector<Slot<float>> states_, dstates_;  // the residual stream before each block, and after the last
-  Slot<float> hidden_, h_, x_, logits_;
-  Slot<float> dhidden_, dh_, dx_, dlogits_;
+  Slot<float> h_, x_, logits_;
+  Slot<float> dh_, dx_, dlogits_;
 };
 
 // min(1, bound / ||h||) in double; 1 where bound is 0.

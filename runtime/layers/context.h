@@ -5,12 +5,14 @@
 #ifndef WISP_RUNTIME_LAYERS_CONTEXT_H_
 #define WISP_RUNTIME_LAYERS_CONTEXT_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "runtime/core/arena.h"
+#include "runtime/layers/key_value_cache.h"
 #include "runtime/layers/weights.h"
 
 namespace wisp {
@@ -23,21 +25,26 @@ struct BufferPlan {
 
   const GraphUse use;
   ArenaPlan forward, backward;
+  KeyValuePlan cache;  // of a graph for inference
 
-  // Call before the layers of each block reserve.
-  void BeginBlock() { next_shared_ = 0; }
   // Room of `forward` that a block needs while it runs, and in training until its Backward: there each has its own; in
-  // inference blocks take turns in what the first one reserved. Blocks must ask for the same sizes in the same order.
+  // inference blocks take turns in room that is as large as the largest of them asks for. Who plans blocks plans them
+  // twice: once to see how large that is (largest_turn), then, after ReserveTurns, for good.
+  void ReserveTurns(size_t size_bytes) { turns_ = forward.Reserve<std::byte>(size_bytes).offset_bytes; }
+  // Call before the layers of each block reserve.
+  void BeginBlock() { turn_ = ArenaPlan(); }
   template <class T>
   Slot<T> ReserveInTurn(size_t count) {
     if (use == GraphUse::kTraining) return forward.Reserve<T>(count);
-    if (next_shared_ == shared_.size()) shared_.push_back(forward.Reserve<T>(count).offset_bytes);
-    return Slot<T>{shared_[next_shared_++]};
+    const Slot<T> slot{turns_ + turn_.Reserve<T>(count).offset_bytes};
+    largest_turn_ = std::max(largest_turn_, turn_.size_bytes());
+    return slot;
   }
+  size_t largest_turn() const { return largest_turn_; }  // bytes
 
  private:
-  std::vector<size_t> shared_;  // offsets, in the order in which a block asks
-  size_t next_shared_ = 0;
+  ArenaPlan turn_;
+  size_t turns_ = 0, largest_turn_ = 0;
 };
 
 struct Buffers {
@@ -60,10 +67,10 @@ struct Negatives {
 struct RecordContext {
   const Weights& weights;
   const Buffers& buffers;
-  size_t rows = 0;         // T: positions of this record that pass through, padding included
-  size_t first_valid = 0;  // rows before this one are padding
-  // Inference only. Positions before these whose keys and values are still in the attentions' buffers: 0 to max_length
-  // - rows.
+  size_t rows = 0;                       // T: positions of this record that pass through, padding included
+  size_t first_valid = 0;                // rows before this one are padding
+  const KeyValueCache* cache = nullptr;  // of a graph for inference; required there
+  // Inference only. Positions before these whose keys and values are still in the cache: 0 to max_length - rows.
   size_t past = 0;
   // Inference only. The last so many rows are wanted from the next block; earlier ones give it keys and values. 0: all.
   size_t wanted = 0;

@@ -5,8 +5,8 @@
 namespace wisp {
 
 Embedding::Embedding(const Architecture& architecture, const std::vector<ParameterSpec>& parameters, BufferPlan& plan)
-    : table_(FindParameter(parameters, "item_embedding")),
-      positions_(FindParameter(parameters, "position_embedding")),
+    : table_(RequireParameter(parameters, ParameterRole::kItemTable)),
+      positions_(RequireParameter(parameters, ParameterRole::kPositionTable)),
       d_(architecture.width),
       max_length_(architecture.max_length),
       scale_(architecture.embedding_scale),
@@ -50,15 +50,6 @@ void Embedding::WidenRow(const RecordContext& context, int32_t id, size_t positi
   AddRow(context, positions_, position, {.factor = 1.0f, .store = kernels::Store::kAdd}, y);
 }
 
-void Embedding::Variance(const RecordContext& context, const int32_t* ids, float* var_y) const {
-  const Weights& weights = context.weights;
-  for (size_t t = 0; t < context.rows; ++t) {
-    float variance = 0;
-    if (ids[t] >= 0) variance = scale_ * scale_ * weights.item_variances()[ids[t]] + weights.variance(positions_);
-    std::fill_n(var_y + t * d_, d_, std::min(variance, kernels::kMaxVariance));
-  }
-}
-
 void Embedding::Backward(const RecordContext& context, const int32_t* ids, const float* dy, FactorSink& sink) const {
   const size_t rows = context.rows;
   const float rate = context.dropout != nullptr ? context.dropout->embedding : 0;
@@ -68,6 +59,15 @@ void Embedding::Backward(const RecordContext& context, const int32_t* ids, const
   sink.Rows(
       {.parameter = positions_, .ids_R = position_ids, .dx_RD = dx, .lddx = d_, .rows = rows, .d = d_, .scale = 1.0f});
   sink.Rows({.parameter = table_, .ids_R = ids, .dx_RD = dx, .lddx = d_, .rows = rows, .d = d_, .scale = scale_});
+}
+
+void Embedding::Variance(const RecordContext& context, const int32_t* ids, float* var_y) const {
+  const Weights& weights = context.weights;
+  for (size_t t = 0; t < context.rows; ++t) {
+    float variance = 0;
+    if (ids[t] >= 0) variance = scale_ * scale_ * weights.item_variances()[ids[t]] + weights.variance(positions_);
+    std::fill_n(var_y + t * d_, d_, std::min(variance, kernels::kMaxVariance));
+  }
 }
 
 }  // namespace wisp

@@ -15,12 +15,12 @@ class Embedding {
   // ids [rows], < 0 for padding -> y [rows, D].
   void Forward(const RecordContext& context, const int32_t* ids, float* y) const;
 
+  // dy [rows, D]; emits Rows for the table and for the positions. ids and dy must outlive the record.
+  void Backward(const RecordContext& context, const int32_t* ids, const float* dy, FactorSink& sink) const;
+
   // Re-Attention: var_y [rows, D], the same in all of a row: scale^2 * the item's + the positions' variance; 0 for
   // padding.
   void Variance(const RecordContext& context, const int32_t* ids, float* var_y) const;
-
-  // dy [rows, D]; emits Rows for the table and for the positions. ids and dy must outlive the record.
-  void Backward(const RecordContext& context, const int32_t* ids, const float* dy, FactorSink& sink) const;
 
  private:
   // The row of the position table that belongs to position 0 of a record of so many.

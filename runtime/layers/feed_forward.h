@@ -2,8 +2,6 @@
 #ifndef WISP_RUNTIME_LAYERS_FEED_FORWARD_H_
 #define WISP_RUNTIME_LAYERS_FEED_FORWARD_H_
 
-#include <string>
-
 #include "runtime/layers/context.h"
 #include "runtime/layers/factors.h"
 #include "runtime/layers/linear.h"
@@ -12,18 +10,19 @@ namespace wisp {
 
 class FeedForward {
  public:
-  FeedForward(const Architecture& architecture, const std::vector<ParameterSpec>& parameters, const std::string& block,
+  // Of block `index`.
+  FeedForward(const Architecture& architecture, const std::vector<ParameterSpec>& parameters, uint32_t index,
               BufferPlan& plan);
 
   // x, y [rows, D]; y before the residual is added.
   void Forward(const RecordContext& context, const float* x, float* y) const;
 
-  // Re-Attention: var_y [rows, D] from the variance of the last Forward's input x; `var_inner` [rows, F] is scratch.
-  void Variance(const RecordContext& context, const float* x, const float* var_x, float* var_inner, float* var_y) const;
-
   // dy, dx [rows, D]; dx is assigned or added to.
   void Backward(const RecordContext& context, const float* x, const float* dy, float* dx, kernels::Store store,
                 FactorSink& sink) const;
+
+  // Re-Attention: var_y [rows, D] from the variance of the last Forward's input x; `var_inner` [rows, F] is scratch.
+  void Variance(const RecordContext& context, const float* x, const float* var_x, float* var_inner, float* var_y) const;
 
  private:
   size_t inner_;

@@ -2,12 +2,10 @@
 
 namespace wisp {
 
-LayerNorm::LayerNorm(const std::vector<ParameterSpec>& parameters, const std::string& name, float epsilon,
-                     size_t max_rows, BufferPlan& plan)
-    : gain_(FindParameter(parameters, name + ".gain")),
-      bias_(FindParameter(parameters, name + ".bias")),
-      d_(parameters[gain_].cols),
-      epsilon_(epsilon),
+LayerNorm::LayerNorm(const std::vector<ParameterSpec>& parameters, const NormParameters& which, size_t max_rows,
+                     BufferPlan& plan)
+    : which_(which),
+      d_(parameters[which.gain].cols),
       mean_(plan.forward.Reserve<float>(max_rows)),
       rstd_(plan.forward.Reserve<float>(max_rows)),
       dgain_(plan.backward.Reserve<float>(d_)),
@@ -16,23 +14,14 @@ LayerNorm::LayerNorm(const std::vector<ParameterSpec>& parameters, const std::st
 void LayerNorm::Forward(const RecordContext& context, const float* x, float* y) const {
   const Weights& weights = context.weights;
   context.ops().layer_norm_forward({.x_RD = x,
-                                    .gain_D = weights.at(gain_),
-                                    .bias_D = weights.at(bias_),
+                                    .gain_D = weights.at(which_.gain),
+                                    .bias_D = weights.at(which_.bias),
                                     .y_RD = y,
                                     .mean_R = context.forward(mean_),
                                     .rstd_R = context.forward(rstd_),
                                     .rows = context.rows,
                                     .d = d_,
-                                    .epsilon = epsilon_});
-}
-
-void LayerNorm::Variance(const RecordContext& context, const float* var_x, float* var_y) const {
-  context.ops().layer_norm_variance({.x_RD = var_x,
-                                     .gain_D = context.weights.at(gain_),
-                                     .rstd_R = context.forward(rstd_),
-                                     .y_RD = var_y,
-                                     .rows = context.rows,
-                                     .d = d_});
+                                    .epsilon = which_.epsilon});
 }
 
 void LayerNorm::Backward(const RecordContext& context, const float* x, const float* dy, float* dx, kernels::Store store,
@@ -41,7 +30,7 @@ void LayerNorm::Backward(const RecordContext& context, const float* x, const flo
   float* dbias = context.backward(dbias_);
   context.ops().layer_norm_backward({.dy_RD = dy,
                                      .x_RD = x,
-                                     .gain_D = context.weights.at(gain_),
+                                     .gain_D = context.weights.at(which_.gain),
                                      .mean_R = context.forward(mean_),
                                      .rstd_R = context.forward(rstd_),
                                      .dx_RD = dx,
@@ -50,8 +39,17 @@ void LayerNorm::Backward(const RecordContext& context, const float* x, const flo
                                      .rows = context.rows,
                                      .d = d_,
                                      .store = store});
-  sink.Vector({.parameter = gain_, .first = 0, .g_N = dgain, .n = d_});
-  sink.Vector({.parameter = bias_, .first = 0, .g_N = dbias, .n = d_});
+  sink.Vector({.parameter = which_.gain, .first = 0, .g_N = dgain, .n = d_});
+  sink.Vector({.parameter = which_.bias, .first = 0, .g_N = dbias, .n = d_});
+}
+
+void LayerNorm::Variance(const RecordContext& context, const float* var_x, float* var_y) const {
+  context.ops().layer_norm_variance({.x_RD = var_x,
+                                     .gain_D = context.weights.at(which_.gain),
+                                     .rstd_R = context.forward(rstd_),
+                                     .y_RD = var_y,
+                                     .rows = context.rows,
+                                     .d = d_});
 }
 
 }  // namespace wisp

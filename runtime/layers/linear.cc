@@ -2,36 +2,97 @@
 
 namespace wisp {
 
-Linear::Linear(const std::vector<ParameterSpec>& parameters, const std::string& name, BufferPlan& plan)
-    : weight_(FindParameter(parameters, name + ".weight")),
-      bias_(FindParameter(parameters, name + ".bias")),
-      n_(parameters[weight_].rows),
-      k_(parameters[weight_].cols),
-      num_squared_(n_ - SquaredFirstRow(parameters[weight_])),
-      dbias_(plan.backward.Reserve<float>(n_)) {}
+LinearParameters FindLinear(const std::vector<ParameterSpec>& parameters, ParameterRole weight, ParameterRole bias,
+                            uint32_t block) {
+  return {.weight = RequireParameter(parameters, weight, block), .bias = FindParameter(parameters, bias, block)};
+}
+
+Linear::Linear(const std::vector<ParameterSpec>& parameters, const LinearParameters& which, BufferPlan& plan,
+               size_t first_key_row)
+    : which_(which),
+      n_(parameters[which.weight].rows),
+      k_(parameters[which.weight].cols),
+      first_key_row_(first_key_row),
+      dbias_(which.bias ? plan.backward.Reserve<float>(n_) : Slot<float>()) {}
 
 void Linear::Forward(const RecordContext& context, const float* x, float* y, size_t rows) const {
+  if (first_key_row_ > 0) ForwardQueries(context, x, {.y = y, .ldy = n_}, rows);
+  ForwardKeys(context, x, {.y = y + first_key_row_, .ldy = n_}, rows);
+}
+
+void Linear::ForwardQueries(const RecordContext& context, const float* x, const Output& out, size_t rows) const {
   const Weights& weights = context.weights;
   weights.ops->linear_forward({.x_RK = x,
                                .ldx = k_,
-                               .packed = weights.packed_at(weight_),
-                               .bias_N = weights.at(bias_),
-                               .y_RN = y,
-                               .ldy = n_,
+                               .packed = weights.packed_at(which_.weight),
+                               .bias_N = weights.at(which_.bias),
+                               .y_RN = out.y,
+                               .ldy = out.ldy,
                                .rows = rows,
-                               .n = n_,
+                               .n = first_key_row_,
                                .k = k_,
                                .store = kernels::Store::kAssign});
+}
+
+void Linear::ForwardKeys(const RecordContext& context, const float* x, const Output& out, size_t rows) const {
+  const Weights& weights = context.weights;
+  const float* bias = weights.at(which_.bias);
+  weights.ops->linear_forward({.x_RK = x,
+                               .ldx = k_,
+                               .packed = weights.packed_keys_at(which_.weight),
+                               .bias_N = bias == nullptr ? nullptr : bias + first_key_row_,
+                               .y_RN = out.y,
+                               .ldy = out.ldy,
+                               .rows = rows,
+                               .n = n_ - first_key_row_,
+                               .k = k_,
+                               .store = kernels::Store::kAssign});
+}
+
+void Linear::Backward(const RecordContext& context, const float* x, const float* dy, float* dx, kernels::Store store,
+                      FactorSink& sink) const {
+  const kernels::OpTable& ops = context.ops();
+  const size_t rows = context.rows;
+  sink.Outer({.parameter = which_.weight,
+              .first_row = 0,
+              .dy_RN = dy,
+              .lddy = n_,
+              .x_RK = x,
+              .ldx = k_,
+              .rows = rows,
+              .n = n_,
+              .k = k_});
+  if (which_.bias) {
+    float* dbias = context.backward(dbias_);
+    ops.column_sum({.x_RN = dy,
+                    .ldx = n_,
+                    .out_N = dbias,
+                    .rows = rows,
+                    .n = n_,
+                    .scale = 1.0f,
+                    .store = kernels::Store::kAssign});
+    sink.Vector({.parameter = *which_.bias, .first = 0, .g_N = dbias, .n = n_});
+  }
+  ops.linear_backward_input({.dy_RN = dy,
+                             .lddy = n_,
+                             .w_NK = context.weights.at(which_.weight),
+                             .ldw = k_,
+                             .dx_RK = dx,
+                             .lddx = k_,
+                             .rows = rows,
+                             .n = n_,
+                             .k = k_,
+                             .store = store});
 }
 
 // Algorithms, section 3: var_out = var_in (W o W)^T + s^2 sum_k (mean_k^2 + var_k).
 void Linear::Variance(const RecordContext& context, const float* x, const float* var_x, float* var_y, size_t n) const {
   const Weights& weights = context.weights;
   const size_t rows = context.rows;
-  if (n == 0) n = num_squared_;
+  if (n == 0) n = n_ - first_key_row_;
   weights.ops->linear_forward({.x_RK = var_x,
                                .ldx = k_,
-                               .packed = weights.packed_squares_at(weight_),
+                               .packed = weights.packed_squares_at(which_.weight),
                                .bias_N = nullptr,
                                .y_RN = var_y,
                                .ldy = n,
@@ -48,37 +109,8 @@ void Linear::Variance(const RecordContext& context, const float* x, const float*
                                 .rows = rows,
                                 .n = n,
                                 .k = k_,
-                                .weight_variance = weights.variance(weight_),
-                                .bias_variance = weights.variance(bias_)});
-}
-
-void Linear::Backward(const RecordContext& context, const float* x, const float* dy, float* dx, kernels::Store store,
-                      FactorSink& sink) const {
-  const kernels::OpTable& ops = context.ops();
-  const size_t rows = context.rows;
-  float* dbias = context.backward(dbias_);
-  ops.column_sum(
-      {.x_RN = dy, .ldx = n_, .out_N = dbias, .rows = rows, .n = n_, .scale = 1.0f, .store = kernels::Store::kAssign});
-  sink.Outer({.parameter = weight_,
-              .first_row = 0,
-              .dy_RN = dy,
-              .lddy = n_,
-              .x_RK = x,
-              .ldx = k_,
-              .rows = rows,
-              .n = n_,
-              .k = k_});
-  sink.Vector({.parameter = bias_, .first = 0, .g_N = dbias, .n = n_});
-  ops.linear_backward_input({.dy_RN = dy,
-                             .lddy = n_,
-                             .w_NK = context.weights.at(weight_),
-                             .ldw = k_,
-                             .dx_RK = dx,
-                             .lddx = k_,
-                             .rows = rows,
-                             .n = n_,
-                             .k = k_,
-                             .store = store});
+                                .weight_variance = weights.variance(which_.weight),
+                                .bias_variance = weights.variance(which_.bias)});
 }
 
 }  // namespace wisp

@@ -1,33 +1,51 @@
-// y = x W^T + b, forward and backward.
+// y = x W^T + b, forward and backward; b where there is one.
 #ifndef WISP_RUNTIME_LAYERS_LINEAR_H_
 #define WISP_RUNTIME_LAYERS_LINEAR_H_
 
-#include <string>
+#include <optional>
 
 #include "runtime/layers/context.h"
 #include "runtime/layers/factors.h"
 
 namespace wisp {
 
+// Indices of parameters.
+struct LinearParameters {
+  size_t weight;
+  std::optional<size_t> bias;
+};
+LinearParameters FindLinear(const std::vector<ParameterSpec>& parameters, ParameterRole weight, ParameterRole bias,
+                            uint32_t block = 0);
+
 class Linear {
  public:
-  // `name` as in ParametersOf: "block0.qkv" has "block0.qkv.weight" and ".bias".
-  Linear(const std::vector<ParameterSpec>& parameters, const std::string& name, BufferPlan& plan);
+  // `first_key_row`: FirstKeyRow of the weight.
+  Linear(const std::vector<ParameterSpec>& parameters, const LinearParameters& which, BufferPlan& plan,
+         size_t first_key_row = 0);
 
   // x [rows, k] -> y [rows, n], both dense. `rows` may be fewer than the record's.
   void Forward(const RecordContext& context, const float* x, float* y, size_t rows) const;
 
-  // Re-Attention: var_y [rows, n] of the first `n` outputs of those that have squares (SquaredFirstRow), given the mean
-  // x and its variance. `n` up to all of them; 0: all.
-  void Variance(const RecordContext& context, const float* x, const float* var_x, float* var_y, size_t n = 0) const;
+  // The two parts of a stacked matrix: queries, and what comes from the first key row on. Rows of y are `ldy` apart.
+  struct Output {
+    float* y;
+    size_t ldy;
+  };
+  void ForwardQueries(const RecordContext& context, const float* x, const Output& out, size_t rows) const;
+  void ForwardKeys(const RecordContext& context, const float* x, const Output& out, size_t rows) const;
 
   // Emits the weight's and the bias's factors; dx [rows, k] is assigned or added to.
   // x and dy must stay as they are until the record is finished.
   void Backward(const RecordContext& context, const float* x, const float* dy, float* dx, kernels::Store store,
                 FactorSink& sink) const;
 
+  // Re-Attention: var_y [rows, n] of the first `n` outputs from the first key row on, given the mean x and its
+  // variance. `n` up to all of them; 0: all.
+  void Variance(const RecordContext& context, const float* x, const float* var_x, float* var_y, size_t n = 0) const;
+
  private:
-  size_t weight_, bias_, n_, k_, num_squared_;
+  LinearParameters which_;
+  size_t n_, k_, first_key_row_;
   Slot<float> dbias_;
 };
 

@@ -7,12 +7,12 @@
 namespace wisp {
 
 NextItemHead::NextItemHead(const Architecture& a, const std::vector<ParameterSpec>& parameters, BufferPlan& plan)
-    : table_(FindHeadTable(a, parameters)),
-      bias_(FindParameter(parameters, "output_bias")),
+    : table_(*FindHeadTable(a, parameters)),
       d_(a.width),
       num_items_(a.num_items),
       max_rows_(a.max_length),
-      bias_kind_(a.output_bias) {
+      bias_(FindParameter(parameters, ParameterRole::kOutputBias)),
+      bias_trained_(a.head.output_bias == OutputBias::kTrained) {
   const size_t tiles = (num_items_ + kHeadTile - 1) / kHeadTile;
   stored_ = tiles * kHeadTile * max_rows_ * sizeof(float) <= kStoredLogitsBytes;
   logits_ = plan.backward.Reserve<float>((stored_ ? tiles : 1) * kHeadTile * max_rows_);
@@ -39,7 +39,7 @@ float* NextItemHead::TileMax(const RecordContext& context, const Tile& tile) con
 }
 
 const float* NextItemHead::Bias(const Weights& weights, size_t first) const {
-  return bias_kind_ == OutputBias::kNone ? nullptr : weights.at(bias_) + first;
+  return bias_ ? weights.at(*bias_) + first : nullptr;
 }
 
 void NextItemHead::ComputeLogits(const Weights& weights, const Tile& tile, const float* h, size_t rows,
@@ -104,7 +104,7 @@ void NextItemHead::Emit(const RecordContext& context, const Tile& tile, const fl
               .rows = context.rows,
               .n = tile.n,
               .k = d_});
-  if (bias_kind_ != OutputBias::kTrained) return;
+  if (!bias_trained_) return;
   float* dbias = context.backward(dbias_);
   context.ops().column_sum({.x_RN = dz,
                             .ldx = tile.n,
@@ -113,7 +113,7 @@ void NextItemHead::Emit(const RecordContext& context, const Tile& tile, const fl
                             .n = tile.n,
                             .scale = 1.0f,
                             .store = kernels::Store::kAssign});
-  sink.Vector({.parameter = bias_, .first = tile.first, .g_N = dbias, .n = tile.n});
+  sink.Vector({.parameter = *bias_, .first = tile.first, .g_N = dbias, .n = tile.n});
 }
 
 void NextItemHead::Backward(const RecordContext& context, const float* h, const int32_t* targets, float* dh,

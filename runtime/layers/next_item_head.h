@@ -59,8 +59,9 @@ class NextItemHead {
   void Emit(const RecordContext& context, const Tile& tile, const float* h, const float* dz, FactorSink& sink) const;
   const float* Bias(const Weights& weights, size_t first) const;
 
-  size_t table_, bias_, d_, num_items_, max_rows_;
-  OutputBias bias_kind_;
+  size_t table_, d_, num_items_, max_rows_;
+  std::optional<size_t> bias_;
+  bool bias_trained_;
   bool stored_;
   // Of one tile, or all of them: then exp(logit - tile_max) after Forward, and the gradient after Backward.
   Slot<float> logits_;

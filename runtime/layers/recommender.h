@@ -13,10 +13,10 @@
 #include <span>
 #include <vector>
 
-#include "runtime/layers/block.h"
 #include "runtime/layers/embedding.h"
 #include "runtime/layers/next_item_head.h"
 #include "runtime/layers/sampled_head.h"
+#include "runtime/layers/stack.h"
 
 namespace wisp {
 
@@ -36,11 +36,14 @@ class Recommender {
   Recommender(const Architecture& architecture, const kernels::OpTable& ops, size_t num_negatives = 0,
               GraphUse use = GraphUse::kTraining, HeadPacking head = HeadPacking::kTiles);
 
-  Buffers AllocateForTraining() const;
-  Buffers AllocateForInference() const;
-  // What these two take from the system; known without allocating.
+  Buffers AllocateForTraining() const { return {Arena(plan_.forward), Arena(plan_.backward)}; }
+  Buffers AllocateForInference() const { return {Arena(plan_.forward), Arena()}; }
+  // Of a graph for inference, which needs one in its context.
+  KeyValueCache AllocateCache(KeptBlocks kept) const { return KeyValueCache(plan_.cache, kept); }
+  // What these take from the system; known without allocating.
   size_t training_bytes() const { return plan_.forward.allocated_bytes() + plan_.backward.allocated_bytes(); }
   size_t inference_bytes() const { return plan_.forward.allocated_bytes(); }
+  size_t cache_bytes(KeptBlocks kept) const { return plan_.cache.allocated_bytes(kept); }
 
   // Sum over positions of weight * cross-entropy, with the same weight for each position that has a target.
   double Forward(RecordContext& context, const Record& record, float position_weight) const;
@@ -50,9 +53,9 @@ class Recommender {
   void ReplayHead(const RecordContext& context, const Record& record, FactorSink& sink) const;
 
   // Scores of every item [num_items] after `history` (1 to max_length items, oldest first). Forward buffers only. The
-  // first context.past of them, fewer than all, were the first of the history that passed through these buffers last,
-  // with the same weights, and the two lengths keep keys: then only the others are computed. The scores are the same,
-  // bit for bit.
+  // first context.past of them, fewer than all, were the first of the history that passed through this cache of all
+  // blocks last, with the same weights, and the two lengths keep keys: then only the others are computed. The scores
+  // are the same, bit for bit.
   void Score(RecordContext& context, std::span<const int32_t> history, float* scores) const;
 
   // The two halves of Score: the hidden state [D] after the last item, valid until the buffers are used again; and the
@@ -80,15 +83,12 @@ class Recommender {
   std::vector<ParameterSpec> parameters_;
   PackPlan pack_plan_;
   BufferPlan plan_;
-  VarianceBuffers variance_;
   Embedding embedding_;
-  std::vector<Block> blocks_;
-  std::vector<LayerNorm> final_norm_;  // one when norms stand before (pre-norm), else none
+  Stack stack_;
   NextItemHead head_;
   SampledHead sampled_head_;
   bool sampled_;
-  std::vector<Slot<float>> states_, dstates_;  // the residual stream before each block, and after the last
-  Slot<float> hidden_, dhidden_, weights_;
+  Slot<float> weights_;
 };
 
 }  // namespace wisp

@@ -10,9 +10,7 @@ using kernels::Store;
 
 SampledHead::SampledHead(const Architecture& a, const std::vector<ParameterSpec>& parameters, size_t num_negatives,
                          BufferPlan& plan)
-    : table_(FindParameter(parameters, a.output_table == OutputTable::kTied ? "item_embedding" : "output_embedding")),
-      bias_(FindParameter(parameters, "output_bias")),
-      d_(a.width) {
+    : table_(*FindHeadTable(a, parameters)), d_(a.width), bias_(FindParameter(parameters, ParameterRole::kOutputBias)) {
   if (num_negatives == 0) return;
   const size_t rows = a.max_length;
   logits_ = plan.backward.Reserve<float>(rows * num_negatives);
@@ -52,7 +50,7 @@ double SampledHead::Forward(const RecordContext& context, const float* h, const 
       z[r * k + static_cast<size_t>(hit - negatives.items.begin())] = kNever;
     const size_t target = static_cast<size_t>(targets[r]);
     target_logit[r] = static_cast<float>(ops.dot(h + r * d_, context.weights.at(table_) + target * d_, d_));
-    if (bias_ != kNoParameter) target_logit[r] += context.weights.at(bias_)[target];
+    if (bias_) target_logit[r] += context.weights.at(*bias_)[target];
   }
   ops.softmax_stats({.z_RN = z,
                      .ldz = k,

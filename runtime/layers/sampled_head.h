@@ -25,7 +25,8 @@ class SampledHead {
                 FactorSink& sink) const;
 
  private:
-  size_t table_, bias_, d_;
+  size_t table_, d_;
+  std::optional<size_t> bias_;
   Slot<float> logits_, max_, sum_, lse_, target_logit_, weight_, dtarget_;
   Slot<int32_t> no_target_;
 };

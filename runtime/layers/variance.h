@@ -6,6 +6,8 @@
 #ifndef WISP_RUNTIME_LAYERS_VARIANCE_H_
 #define WISP_RUNTIME_LAYERS_VARIANCE_H_
 
+#include <algorithm>
+
 #include "runtime/layers/context.h"
 
 namespace wisp {
@@ -13,13 +15,15 @@ namespace wisp {
 struct VarianceBuffers {
   bool on = false;                  // Re-Attention
   Slot<float> stream, normed, out;  // [T, D]
-  Slot<float> inner;                // [T, F]
+  Slot<float> inner;                // [T, F] of the widest block
 
   VarianceBuffers(const Architecture& a, BufferPlan& plan) : on(a.re_attention == ReAttention::kOn) {
     if (!on) return;
     const size_t size = size_t{a.max_length} * a.width;
     for (Slot<float>* slot : {&stream, &normed, &out}) *slot = plan.forward.Reserve<float>(size);
-    inner = plan.forward.Reserve<float>(size_t{a.max_length} * a.inner_width);
+    size_t widest = 0;
+    for (const BlockSpec& block : a.blocks) widest = std::max<size_t>(widest, block.feed_forward.inner_width);
+    inner = plan.forward.Reserve<float>(a.max_length * widest);
   }
 };
 

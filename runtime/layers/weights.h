@@ -7,8 +7,8 @@
 #define WISP_RUNTIME_LAYERS_WEIGHTS_H_
 
 #include <cstddef>
+#include <optional>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "kernels/kernels.h"
@@ -20,14 +20,6 @@ namespace wisp {
 
 // Items per tile of the output table: 200 x 256 logits and 256 x 64 weights lie in a 2 MB L2 together with the rest.
 inline constexpr size_t kHeadTile = 256;
-
-inline constexpr size_t kNoParameter = static_cast<size_t>(-1);
-
-// Index of the parameter of that name, kNoParameter if the architecture has none.
-size_t FindParameter(const std::vector<ParameterSpec>& parameters, std::string_view name);
-
-// Index of the table that the head multiplies by.
-size_t FindHeadTable(const Architecture& architecture, const std::vector<ParameterSpec>& parameters);
 
 // Where parameters are read: in one flat buffer laid out by ParametersOf, or each where its file has it. Nothing is
 // owned.
@@ -49,8 +41,9 @@ class ParameterSource {
   const StoredTensor* tensors_ = nullptr;
 };
 
-// Rows of a stacked query-key-value matrix whose variance nobody asks for: the queries'.
-size_t SquaredFirstRow(const ParameterSpec& matrix);
+// Rows of a stacked query-key-value matrix before those of the keys; 0 for every other parameter. The rows from there on
+// are packed on their own: their product may go to a key/value cache, and Re-Attention asks for their squares alone.
+size_t FirstKeyRow(const Architecture& architecture, const ParameterSpec& parameter);
 
 // Whether the head's table is packed, tile by tile, or not at all: sampled softmax, where nothing loops over the
 // catalogue, or halves, which are scored where they lie.
@@ -64,19 +57,20 @@ HeadPacking HeadPackingFor(const kernels::OpTable& ops, const Architecture& arch
 class PackPlan {
  public:
   PackPlan() = default;
+  // A graph without a next-item head has no tiles, whatever `head` says.
   PackPlan(const kernels::OpTable& ops, const Architecture& architecture, HeadPacking head = HeadPacking::kTiles);
-  // A graph without a next-item head: matrices only, head_parameter() is kNoParameter.
-  PackPlan(const kernels::OpTable& ops, const std::vector<ParameterSpec>& parameters);
 
-  size_t size() const { return size_; }                                  // floats
-  size_t offset(size_t parameter) const { return offsets_[parameter]; }  // of a matrix, or of the head's tile 0
-  size_t tile_stride() const { return tile_stride_; }                    // floats between packed head tiles
-  size_t head_parameter() const { return head_parameter_; }
+  size_t size() const { return size_; }                                         // floats
+  size_t offset(size_t parameter) const { return matrices_[parameter].first; }  // of a matrix, or of the head's tile 0
+  size_t keys_offset(size_t parameter) const { return matrices_[parameter].keys; }  // of the rows from FirstKeyRow on
+  size_t first_key_row(size_t parameter) const { return matrices_[parameter].first_key_row; }
+  size_t tile_stride() const { return tile_stride_; }  // floats between packed head tiles
   HeadPacking head_packing() const { return head_; }
-  // Re-Attention: the squares of a matrix's entries from SquaredFirstRow on, packed.
-  size_t squared_offset(size_t parameter) const { return squared_offsets_[parameter]; }
-  size_t item_variance_parameter() const { return item_variance_; }  // kNoParameter without Re-Attention
-  size_t parameter_variance_parameter() const { return parameter_variance_; }
+  // Re-Attention: the squares of a matrix's entries from FirstKeyRow on, packed.
+  size_t squared_offset(size_t parameter) const { return matrices_[parameter].squared; }
+  // None without Re-Attention.
+  std::optional<size_t> item_variance_parameter() const { return item_variance_; }
+  std::optional<size_t> parameter_variance_parameter() const { return parameter_variance_; }
 
   // Gives back what packing made beside the buffer (OpTable::release_packed); once, when `packed` is done with.
   void Release(const kernels::OpTable& ops, float* packed) const;
@@ -86,14 +80,20 @@ class PackPlan {
             size_t num_parts) const;
 
  private:
+  struct Matrix {
+    size_t first = 0, keys = 0, squared = 0, first_key_row = 0;
+  };
+  void PackMatrix(const kernels::OpTable& ops, const ParameterSource& source, float* packed, size_t parameter) const;
   void PackSquares(const kernels::OpTable& ops, const ParameterSource& source, float* packed, size_t parameter) const;
   void PackHeadTile(const kernels::OpTable& ops, const ParameterSource& source, float* packed, size_t first) const;
+  size_t num_tiles() const;
 
   std::vector<ParameterSpec> parameters_;
-  std::vector<size_t> offsets_, squared_offsets_;
-  size_t size_ = 0, tile_stride_ = 0, head_parameter_ = kNoParameter;
+  std::vector<Matrix> matrices_;  // of each parameter
+  size_t size_ = 0, tile_stride_ = 0;
+  std::optional<size_t> head_parameter_;
   HeadPacking head_ = HeadPacking::kNone;
-  size_t item_variance_ = kNoParameter, parameter_variance_ = kNoParameter;
+  std::optional<size_t> item_variance_, parameter_variance_;
 };
 
 // A view for layers. Nothing is owned; what it points to must outlive the calls.
@@ -106,10 +106,15 @@ struct Weights {
 
   const float* at(size_t parameter) const { return source.floats(parameter, (*parameters)[parameter]); }
   const kernels::Half* halves_at(size_t parameter) const { return source.halves(parameter); }
+  const float* at(const std::optional<size_t>& parameter) const { return parameter ? at(*parameter) : nullptr; }
   const float* packed_at(size_t parameter) const { return packed + plan->offset(parameter); }
-  // Re-Attention: variance of each entry of a parameter, of each entry of an item's row; packed squares of a matrix.
-  float variance(size_t parameter) const { return at(plan->parameter_variance_parameter())[parameter]; }
-  const float* item_variances() const { return at(plan->item_variance_parameter()); }
+  const float* packed_keys_at(size_t parameter) const { return packed + plan->keys_offset(parameter); }
+  // Re-Attention: variance of each entry of a parameter (0 of one that is absent), of each entry of an item's row;
+  // packed squares of a matrix.
+  float variance(const std::optional<size_t>& parameter) const {
+    return parameter ? at(*plan->parameter_variance_parameter())[*parameter] : 0.0f;
+  }
+  const float* item_variances() const { return at(*plan->item_variance_parameter()); }
   const float* packed_squares_at(size_t parameter) const { return packed + plan->squared_offset(parameter); }
 };
 

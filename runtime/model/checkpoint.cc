@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "runtime/core/classifier_architecture.h"
 #include "runtime/core/file.h"
 #include "runtime/core/hash.h"
 #include "runtime/model/container.h"
@@ -116,12 +115,12 @@ Result<Metadata> ReadMetadata(const std::string& name, std::span<const std::byte
   const schema::Checkpoint& root = *metadata.root;
   WISP_ASSIGN_OR_RETURN(metadata.architecture, metadata::ReadArchitecture(name, *root.architecture()));
   if (const uint32_t classes = root.num_classes(); classes > 0) {
-    const ClassifierArchitecture classifier{.encoder = metadata.architecture, .num_classes = classes};
-    if (const Status status = Validate(classifier); !status.ok()) return InvalidData(name, ": ", status.message());
-    metadata.flat_size = FlatSize(ParametersOf(classifier));
-  } else {
-    metadata.flat_size = FlatSize(ParametersOf(metadata.architecture));
+    metadata.architecture.head.kind = HeadKind::kClasses;
+    metadata.architecture.head.num_classes = classes;
+    if (const Status status = Validate(metadata.architecture); !status.ok())
+      return InvalidData(name, ": ", status.message());
   }
+  metadata.flat_size = FlatSize(ParametersOf(metadata.architecture));
   WISP_RETURN_IF_ERROR(metadata::CheckAlignment(name, *root.segment_bytes()));
   metadata::TextChecker texts(name, bytes.size());
   if (root.arrays()->size() > kNumArrays) {
@@ -192,7 +191,7 @@ void Build(FlatBufferBuilder& builder, const Checkpoint& c, std::span<const std:
   out.add_seed(c.seed);
   out.add_random(static_cast<schema::RandomSource>(c.random));
   out.add_streams(stream_list);
-  out.add_num_classes(c.num_classes);
+  out.add_num_classes(c.architecture.head.num_classes);
   schema::FinishCheckpointBuffer(builder, out.Finish());
 }
 
@@ -219,7 +218,7 @@ Status WriteCheckpoint(const std::string& path, const Checkpoint& checkpoint, Fi
   const auto bytes = std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize()));
   WISP_RETURN_IF_ERROR(metadata::AsArgument(ReadMetadata(path, bytes).status()));
   container::Format format = metadata::FormatFor(kCheckpointFormat, checkpoint.architecture);
-  if (checkpoint.num_classes > 0) format.oldest_reader = 3;
+  if (checkpoint.architecture.head.num_classes > 0) format.oldest_reader = std::max(format.oldest_reader, 3u);
   return container::Write(path, format, {.metadata = bytes, .arrays = arrays, .reserved = reserved});
 }
 
@@ -232,7 +231,6 @@ Result<Checkpoint> ReadCheckpoint(const std::string& path) {
   WISP_ASSIGN_OR_RETURN(const auto located, container::Locate(view, segments, metadata.arrays));
   WISP_RETURN_IF_ERROR(container::CheckArrays(view, metadata.arrays, located));
   Checkpoint c{.architecture = metadata.architecture,
-               .num_classes = root.num_classes(),
                .order_next = root.order_next(),
                .step = root.step(),
                .epoch = root.epoch(),

@@ -18,7 +18,8 @@
 
 namespace wisp {
 
-inline constexpr uint32_t kCheckpointFormatVersion = 3;  // 2: attention_slope; 3: num_classes, head_releases
+// 2: attention_slope; 3: num_classes, head_releases; 4: blocks that differ
+inline constexpr uint32_t kCheckpointFormatVersion = 4;
 
 enum class RandomSource : uint8_t {
   kReproducible = 0,
@@ -33,9 +34,7 @@ struct StreamPosition {
 
 struct Checkpoint {
   Architecture architecture;
-  uint32_t num_classes = 0;  // of a classifier, whose encoder has `architecture`; 0: a recommender
-  // Flat buffers laid out by ParametersOf (of the classifier where there are classes), all of FlatSize floats; all but
-  // `weights` may be empty.
+  // Flat buffers laid out by ParametersOf, all of FlatSize floats; all but `weights` may be empty.
   std::vector<float> weights;
   std::vector<float> first_moment;      // Adam m, or momentum
   std::vector<float> second_moment;     // Adam v

@@ -79,33 +79,53 @@ Status TextChecker::Check(std::string_view field, const flatbuffers::String* tex
 
 flatbuffers::Offset<schema::Architecture> BuildArchitecture(flatbuffers::FlatBufferBuilder& builder,
                                                             const Architecture& a) {
+  std::vector<flatbuffers::Offset<schema::Block>> stored;
+  for (const BlockSpec& b : a.blocks) {
+    stored.push_back(schema::CreateBlock(builder, static_cast<schema::NormPlacement>(b.norm), b.norm_epsilon,
+                                         b.attention.num_heads, b.attention.num_kv_heads, b.attention.head_width,
+                                         b.attention.slope, b.feed_forward.inner_width,
+                                         static_cast<schema::Activation>(b.feed_forward.activation)));
+  }
+  const auto blocks = builder.CreateVector(stored);
   schema::ArchitectureBuilder out(builder);
   out.add_num_items(a.num_items);
   out.add_max_length(a.max_length);
   out.add_width(a.width);
-  out.add_num_heads(a.num_heads);
-  out.add_num_blocks(a.num_blocks);
-  out.add_inner_width(a.inner_width);
+  out.add_num_blocks(static_cast<uint32_t>(a.blocks.size()));
   out.add_embedding_scale(a.embedding_scale);
-  out.add_norm_epsilon(a.norm_epsilon);
-  out.add_activation(static_cast<schema::Activation>(a.activation));
-  out.add_norm(static_cast<schema::NormPlacement>(a.norm));
-  out.add_output_table(static_cast<schema::OutputTable>(a.output_table));
-  out.add_output_bias(static_cast<schema::OutputBias>(a.output_bias));
+  out.add_output_table(static_cast<schema::OutputTable>(a.head.output_table));
+  out.add_output_bias(static_cast<schema::OutputBias>(a.head.output_bias));
   out.add_positions(static_cast<schema::PositionAlignment>(a.positions));
   out.add_attend(static_cast<schema::Attend>(a.attend));
-  out.add_attention_slope(a.attention_slope);
   out.add_re_attention(static_cast<schema::ReAttention>(a.re_attention));
+  if (const std::optional<UniformArchitecture> u = AsUniform(a)) {
+    out.add_num_heads(u->num_heads);
+    out.add_inner_width(u->inner_width);
+    out.add_norm_epsilon(u->norm_epsilon);
+    out.add_activation(static_cast<schema::Activation>(u->activation));
+    out.add_norm(static_cast<schema::NormPlacement>(u->norm));
+    out.add_attention_slope(u->attention_slope);
+  }
+  out.add_blocks(blocks);
+  out.add_final_norm_epsilon(a.final_norm_epsilon.value_or(0));
   return out.Finish();
 }
 
 container::Format FormatFor(container::Format format, const Architecture& a) {
-  if (a.attention_slope != 0) format.oldest_reader = 2;
+  const std::optional<UniformArchitecture> u = AsUniform(a);
+  if (!u) {
+    format.oldest_reader = 4;
+  } else if (u->attention_slope != 0) {
+    format.oldest_reader = 2;
+  }
   return format;
 }
 
-Result<Architecture> ReadArchitecture(const std::string& name, const schema::Architecture& stored) {
-  const Architecture a{
+namespace {
+
+// What a reader of the formats 1 to 3 sees.
+UniformArchitecture UniformOf(const schema::Architecture& stored) {
+  return {
       .num_items = stored.num_items(),
       .max_length = stored.max_length(),
       .width = stored.width(),
@@ -123,7 +143,58 @@ Result<Architecture> ReadArchitecture(const std::string& name, const schema::Arc
       .re_attention = static_cast<ReAttention>(stored.re_attention()),
       .attention_slope = stored.attention_slope(),
   };
-  if (const Status status = Validate(a); !status.ok()) return Status(status.code(), name + ": " + status.message());
+}
+
+Architecture WithBlocks(const schema::Architecture& stored) {
+  Architecture a{
+      .num_items = stored.num_items(),
+      .max_length = stored.max_length(),
+      .width = stored.width(),
+      .embedding_scale = stored.embedding_scale(),
+      .positions = static_cast<PositionAlignment>(stored.positions()),
+      .attend = static_cast<Attend>(stored.attend()),
+      .re_attention = static_cast<ReAttention>(stored.re_attention()),
+      .head = {.output_table = static_cast<OutputTable>(stored.output_table()),
+               .output_bias = static_cast<OutputBias>(stored.output_bias())},
+  };
+  for (const schema::Block* b : *stored.blocks()) {
+    a.blocks.push_back({.norm = static_cast<NormPlacement>(b->norm()),
+                        .norm_epsilon = b->norm_epsilon(),
+                        .attention = {.num_heads = b->num_heads(),
+                                      .num_kv_heads = b->num_kv_heads(),
+                                      .head_width = b->head_width(),
+                                      .slope = b->attention_slope()},
+                        .feed_forward = {.inner_width = b->inner_width(),
+                                         .activation = static_cast<ActivationKind>(b->activation())}});
+  }
+  if (stored.final_norm_epsilon() != 0) a.final_norm_epsilon = stored.final_norm_epsilon();
+  return a;
+}
+
+Status Named(const std::string& name, const Status& status) {
+  return status.ok() ? status : Status(status.code(), name + ": " + status.message());
+}
+
+}  // namespace
+
+Result<Architecture> ReadArchitecture(const std::string& name, const schema::Architecture& stored) {
+  const UniformArchitecture uniform = UniformOf(stored);
+  if (stored.blocks() == nullptr) {
+    WISP_RETURN_IF_ERROR(Named(name, Validate(uniform)));
+    return static_cast<Architecture>(uniform);
+  }
+  if (stored.blocks()->size() > kMaxBlocks || stored.blocks()->size() != stored.num_blocks()) {
+    return InvalidData(name, ": architecture: describes ", stored.blocks()->size(), " blocks, num_blocks is ",
+                       stored.num_blocks(), ", allowed are as many, at most ", kMaxBlocks);
+  }
+  Architecture a = WithBlocks(stored);
+  WISP_RETURN_IF_ERROR(Named(name, Validate(a)));
+  const bool says_uniform = stored.num_heads() != 0;
+  if (says_uniform && (!Validate(uniform).ok() || static_cast<Architecture>(uniform) != a)) {
+    return InvalidData(name,
+                       ": architecture: the blocks one by one are not what num_heads, inner_width and norm say of"
+                       " all of them");
+  }
   return a;
 }
 

@@ -17,7 +17,7 @@ struct ModelFile::Impl {
   std::vector<StoredTensor> tensors;               // as model.parameters
   std::span<const float> flat;
 
-  Status Load(Kind kind, const std::string& name, std::span<const std::byte> bytes);
+  Status Load(Accept accept, const std::string& name, std::span<const std::byte> bytes);
 };
 
 namespace {
@@ -35,12 +35,12 @@ std::span<const float> FlatWeights(const metadata::ModelMetadata& model, std::sp
 
 }  // namespace
 
-Status ModelFile::Impl::Load(Kind kind, const std::string& name, std::span<const std::byte> bytes) {
+Status ModelFile::Impl::Load(Accept accept, const std::string& name, std::span<const std::byte> bytes) {
   WISP_ASSIGN_OR_RETURN(view, container::Parse(name, bytes, metadata::kModelFormat));
   WISP_ASSIGN_OR_RETURN(model, metadata::ReadModelMetadata(name, view.metadata));
-  if (model.classifier && kind == Kind::kRecommender)
+  if (model.classifier && accept == Accept::kRecommender)
     return InvalidData(name, ": is a classifier, a recommender is needed");
-  if (!model.classifier && kind == Kind::kClassifier) return InvalidData(name, ": is no classifier, one is needed");
+  if (!model.classifier && accept == Accept::kClassifier) return InvalidData(name, ": is no classifier, one is needed");
   WISP_ASSIGN_OR_RETURN(arrays, container::Locate(view, model.segment_bytes(), model.arrays));
   for (size_t i = 0; i < model.parameters.size(); ++i) {
     const std::byte* data = arrays[model.array_of_parameter[i]].data();
@@ -55,33 +55,23 @@ Status ModelFile::Impl::Load(Kind kind, const std::string& name, std::span<const
   return OkStatus();
 }
 
-Result<ModelFile> ModelFile::OpenAs(Kind kind, const std::string& path, Verify verify) {
+Result<ModelFile> ModelFile::Open(const std::string& path, Verify verify, Accept accept) {
   auto impl = std::make_unique<Impl>();
   WISP_ASSIGN_OR_RETURN(impl->mapping, MappedFile::Open(path));
-  WISP_RETURN_IF_ERROR(impl->Load(kind, path, impl->mapping.bytes()));
+  WISP_RETURN_IF_ERROR(impl->Load(accept, path, impl->mapping.bytes()));
   ModelFile file(std::move(impl));
   if (verify == Verify::kFull) WISP_RETURN_IF_ERROR(file.VerifyWeights());
   return file;
 }
 
-Result<ModelFile> ModelFile::OpenMemoryAs(Kind kind, const std::string& name, std::span<const std::byte> bytes,
-                                          Verify verify) {
+Result<ModelFile> ModelFile::OpenMemory(const std::string& name, std::span<const std::byte> bytes, Verify verify,
+                                        Accept accept) {
   auto impl = std::make_unique<Impl>();
-  WISP_RETURN_IF_ERROR(impl->Load(kind, name, bytes));
+  WISP_RETURN_IF_ERROR(impl->Load(accept, name, bytes));
   ModelFile file(std::move(impl));
   if (verify == Verify::kFull) WISP_RETURN_IF_ERROR(file.VerifyWeights());
   return file;
 }
-
-Result<ModelFile> ModelFile::Open(const std::string& path, Verify verify) {
-  return OpenAs(Kind::kRecommender, path, verify);
-}
-
-Result<ModelFile> ModelFile::OpenMemory(const std::string& name, std::span<const std::byte> bytes, Verify verify) {
-  return OpenMemoryAs(Kind::kRecommender, name, bytes, verify);
-}
-
-const metadata::ModelMetadata& ModelFile::metadata() const { return impl_->model; }
 
 ModelFile::ModelFile(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 ModelFile::ModelFile(ModelFile&&) noexcept = default;
@@ -104,6 +94,7 @@ Status ModelFile::VerifyWeights() const {
 }
 
 const Architecture& ModelFile::architecture() const { return impl_->model.architecture; }
+const ClassifierDescription& ModelFile::classifier() const { return *impl_->model.classifier; }
 std::span<const ParameterSpec> ModelFile::parameters() const { return impl_->model.parameters; }
 std::span<const StoredTensor> ModelFile::tensors() const { return impl_->tensors; }
 const float* ModelFile::Tensor(size_t parameter_index) const { return impl_->tensors[parameter_index].floats; }

@@ -37,7 +37,8 @@ namespace metadata {
 struct ModelMetadata;
 }
 
-inline constexpr uint32_t kModelFormatVersion = 3;  // 2: attention_slope; 3: tables of halves
+// 2: attention_slope; 3: tables of halves; 4: blocks that differ
+inline constexpr uint32_t kModelFormatVersion = 4;
 
 // Where the noise of a run came from. kReproducible gives no guarantee.
 enum class NoiseOrigin : uint8_t { kNone = 0, kSecure = 1, kReproducible = 2 };
@@ -70,9 +71,21 @@ struct ProvenanceEntry {
   bool operator==(const ProvenanceEntry&) const = default;
 };
 
-// How the tables (ParameterRole::kTable: items, positions, an output table) are stored; all else is floats. kHalf:
+// How the tables (ParameterShape::kTable: items, positions, an output table) are stored; all else is floats. kHalf:
 // rounded to the nearest half (kernels/half.h) on writing, which takes half the room in the file and in memory.
 enum class TableStorage : uint8_t { kFloat, kHalf };
+
+// How a text becomes items of a classifier; the tokens are its item keys. kWhitespaceLower makes A-Z small before it
+// looks.
+enum class Tokenizer : uint8_t { kNone = 0, kWhitespace = 1, kWhitespaceLower = 2 };
+
+// What a model with a head of classes has beside its architecture.
+struct ClassifierDescription {
+  std::vector<std::string> class_names;    // unique, one for each class, or none
+  double norm_bound = 0;                   // what the head's input is clipped to (HeadInput::norm_bound); 0: not at all
+  Tokenizer tokenizer = Tokenizer::kNone;  // other than kNone: the model has item keys
+  bool operator==(const ClassifierDescription&) const = default;
+};
 
 // Whether the text can be a data set's name in a model file: short enough UTF-8 without control characters.
 // kInvalidArgument says what is wrong. To be asked before anything is spent on what is to be written.
@@ -81,6 +94,7 @@ Status CheckDatasetName(const std::string& name);
 // What WriteModel needs. Spans are read during the call only.
 struct ModelContents {
   Architecture architecture;
+  std::optional<ClassifierDescription> classifier;  // with a head of classes, and only then
   std::span<const float> weights;           // FlatSize(ParametersOf(architecture)) floats; gaps are written as zeros
   std::vector<std::string> item_keys;       // outside identifiers, unique, num_items or none
   std::vector<std::string> item_names;      // for people, num_items or none
@@ -92,7 +106,7 @@ struct ModelContents {
   FileReplacement* reserved = nullptr;  // of ReserveModel, at the same path: used up
 };
 
-// Room on the disk for what WriteModel or WriteClassifier will write, before work or privacy is spent on its weights,
+// Room on the disk for what WriteModel will write, before work or privacy is spent on its weights,
 // which are not read: `num_weights` says how many there will be. An entry of provenance and a name or two may still be
 // added.
 Result<FileReplacement> ReserveModel(const std::string& path, const ModelContents& contents, uint64_t num_weights);
@@ -109,19 +123,23 @@ enum class Verify {
   kFull,       // also the hash of every tensor, and that every weight is finite
 };
 
-// An open model: a recommender, or what ClassifierFile::model() hands out. Movable; pointers, spans and string views
-// from it are valid as long as it (or what it was moved to) lives. Any number of threads may read it.
+// Which models a caller has a use for.
+enum class Accept { kRecommender, kClassifier, kAny };
+
+// An open model. Movable; pointers, spans and string views from it are valid as long as it (or what it was moved to)
+// lives. Any number of threads may read it.
 class ModelFile {
  public:
-  // kIo: cannot be read. kInvalidData: not a model, damaged, contradicts itself, a classifier (classifier_file.h reads
-  // those). kUnsupported: from a newer version.
+  // kIo: cannot be read. kInvalidData: not a model, damaged, contradicts itself, has another head than is accepted.
+  // kUnsupported: from a newer version.
   // Each sentence starts with `path`.
-  static Result<ModelFile> Open(const std::string& path, Verify verify = Verify::kStructure);
+  static Result<ModelFile> Open(const std::string& path, Verify verify = Verify::kStructure,
+                                Accept accept = Accept::kRecommender);
 
   // The same from memory, which must outlive the ModelFile and start on 64 bytes (kInvalidArgument). `name` is used in
   // messages.
   static Result<ModelFile> OpenMemory(const std::string& name, std::span<const std::byte> bytes,
-                                      Verify verify = Verify::kStructure);
+                                      Verify verify = Verify::kStructure, Accept accept = Accept::kRecommender);
 
   ModelFile(ModelFile&&) noexcept;
   ModelFile& operator=(ModelFile&&) noexcept;
@@ -131,7 +149,10 @@ class ModelFile {
   Status VerifyWeights() const;
 
   const Architecture& architecture() const;
-  // ParametersOf(architecture()), of a classifier ParametersOf(ClassifierFile::description().architecture).
+  bool is_classifier() const { return architecture().head.kind == HeadKind::kClasses; }
+  // Of a classifier.
+  const ClassifierDescription& classifier() const;
+  // ParametersOf(architecture()).
   std::span<const ParameterSpec> parameters() const;
   // Where they lie in the file, in the same order: for ParameterSource (runtime/layers/weights.h).
   std::span<const StoredTensor> tensors() const;
@@ -164,13 +185,7 @@ class ModelFile {
   uint64_t size_bytes() const;
 
  private:
-  friend class ClassifierFile;
-  enum class Kind { kRecommender, kClassifier };
   struct Impl;
-  static Result<ModelFile> OpenAs(Kind kind, const std::string& path, Verify verify);
-  static Result<ModelFile> OpenMemoryAs(Kind kind, const std::string& name, std::span<const std::byte> bytes,
-                                        Verify verify);
-  const metadata::ModelMetadata& metadata() const;
   explicit ModelFile(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

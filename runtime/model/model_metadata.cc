@@ -41,8 +41,8 @@ Status ReadTensors(const std::string& name, ModelMetadata& model, TextChecker& t
     }
     const ParameterSpec& p = model.parameters[found->second];
     const uint64_t shape[2] = {p.rows, p.cols};
-    const size_t skip = p.role == ParameterRole::kVector ? 1 : 0;
-    const bool may_be_half = p.role == ParameterRole::kTable;
+    const size_t skip = p.shape == ParameterShape::kVector ? 1 : 0;
+    const bool may_be_half = p.shape == ParameterShape::kTable;
     schema::ElementType& type = model.types[found->second];
     if (may_be_half && tensor.type() == schema::ElementType::F16) type = schema::ElementType::F16;
     WISP_RETURN_IF_ERROR(CheckTensor(
@@ -181,7 +181,7 @@ Status CheckBiasOrigin(const std::string& name, const ModelMetadata& model) {
     return InvalidData(name, ": output_bias_origin is ", static_cast<uint64_t>(origin), ", allowed are 0 to ",
                        static_cast<uint64_t>(schema::OutputBiasOrigin::MAX));
   }
-  if (model.architecture.output_bias == OutputBias::kNone && origin != schema::OutputBiasOrigin::None) {
+  if (model.architecture.head.output_bias == OutputBias::kNone && origin != schema::OutputBiasOrigin::None) {
     return InvalidData(name, ": states an origin of the output bias, but the architecture has no output bias");
   }
   return OkStatus();
@@ -203,23 +203,22 @@ Status ReadClassifier(const std::string& name, ModelMetadata& model) {
   if (!(stored->norm_bound() >= 0 && std::isfinite(stored->norm_bound()))) {
     return InvalidData(name, ": classifier.norm_bound is ", stored->norm_bound(), ", allowed are 0 and above");
   }
-  model.classifier = ClassifierDescription{
-      .architecture = {.encoder = model.architecture, .num_classes = stored->num_classes()},
-      .norm_bound = stored->norm_bound(),
-      .tokenizer = static_cast<Tokenizer>(stored->tokenizer()),
-  };
+  model.classifier = ClassifierDescription{.norm_bound = stored->norm_bound(),
+                                           .tokenizer = static_cast<Tokenizer>(stored->tokenizer())};
+  model.architecture.head.kind = HeadKind::kClasses;
+  model.architecture.head.num_classes = stored->num_classes();
   const Texts* keys = model.root->item_keys();
   if (model.classifier->tokenizer != Tokenizer::kNone && (keys == nullptr || keys->size() == 0)) {
     return InvalidData(name, ": the classifier has a tokenizer, but no item_keys to look tokens up in");
   }
-  const Status status = Validate(model.classifier->architecture);
+  const Status status = Validate(model.architecture);
   return status.ok() ? status : Status(status.code(), name + ": " + status.message());
 }
 
 Status ReadClassNames(const std::string& name, ModelMetadata& model, TextChecker& texts) {
   if (!model.classifier || model.root->class_names() == nullptr) return OkStatus();
   const Texts& stored = *model.root->class_names();
-  const uint32_t num_classes = model.classifier->architecture.num_classes;
+  const uint32_t num_classes = model.architecture.head.num_classes;
   WISP_RETURN_IF_ERROR(CheckTexts(name, "class_names", &stored, num_classes, "class", texts));
   std::vector<std::string_view> sorted;
   for (const flatbuffers::String* text : stored) {
@@ -241,7 +240,7 @@ Result<ModelMetadata> ReadModelMetadata(const std::string& name, std::span<const
   TextChecker texts(name, metadata.size());
   WISP_ASSIGN_OR_RETURN(model.architecture, ReadArchitecture(name, *root.architecture()));
   WISP_RETURN_IF_ERROR(ReadClassifier(name, model));
-  model.parameters = model.classifier ? ParametersOf(model.classifier->architecture) : ParametersOf(model.architecture);
+  model.parameters = ParametersOf(model.architecture);
   WISP_RETURN_IF_ERROR(CheckAlignment(name, *root.segment_bytes()));
   WISP_RETURN_IF_ERROR(ReadTensors(name, model, texts));
   WISP_RETURN_IF_ERROR(texts.Check("description", root.description(), Lines::kMany));

@@ -9,9 +9,7 @@
 #include <vector>
 
 #include "runtime/core/architecture.h"
-#include "runtime/core/classifier_architecture.h"
 #include "runtime/core/status.h"
-#include "runtime/model/classifier_file.h"
 #include "runtime/model/container.h"
 #include "runtime/model/model_file.h"
 #include "schema/generated/model_generated.h"
@@ -26,11 +24,11 @@ inline constexpr size_t kMaxProvenanceEntries = 1024;
 struct ModelMetadata {
   const schema::Model* root = nullptr;  // points into the bytes given
   Architecture architecture;
-  std::optional<ClassifierDescription> classifier;  // none: a recommender
-  std::vector<ParameterSpec> parameters;            // of the recommender or the classifier
-  std::vector<container::Array> arrays;             // in the order of the file
-  std::vector<size_t> array_of_parameter;           // index into `arrays`
-  std::vector<schema::ElementType> types;           // of each parameter: F32, or F16 of a table
+  std::optional<ClassifierDescription> classifier;  // with a head of classes, and only then
+  std::vector<ParameterSpec> parameters;
+  std::vector<container::Array> arrays;    // in the order of the file
+  std::vector<size_t> array_of_parameter;  // index into `arrays`
+  std::vector<schema::ElementType> types;  // of each parameter: F32, or F16 of a table
   std::vector<ProvenanceEntry> provenance;
   std::span<const uint64_t> segment_bytes() const {
     return {root->segment_bytes()->data(), root->segment_bytes()->size()};

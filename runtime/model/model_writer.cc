@@ -2,7 +2,6 @@
 #include <numeric>
 
 #include "runtime/core/hash.h"
-#include "runtime/model/classifier_file.h"
 #include "runtime/model/container.h"
 #include "runtime/model/metadata.h"
 #include "runtime/model/model_file.h"
@@ -17,14 +16,14 @@ using flatbuffers::String;
 using Texts = Offset<flatbuffers::Vector<Offset<String>>>;
 
 // Added up before anything is built: the builder asserts at 2 GiB.
-uint64_t TextBytes(const ModelContents& contents, const ClassifierDescription* classifier) {
+uint64_t TextBytes(const ModelContents& contents) {
   uint64_t bytes = contents.description.size() + contents.created_by.size();
   const auto add = [&bytes](const std::vector<std::string>& texts) {
     for (const std::string& text : texts) bytes += text.size() + 2 * sizeof(flatbuffers::uoffset_t);
   };
   add(contents.item_keys);
   add(contents.item_names);
-  if (classifier != nullptr) add(classifier->class_names);
+  if (contents.classifier) add(contents.classifier->class_names);
   for (const ProvenanceEntry& e : contents.provenance) {
     add(e.mechanisms);
     add({e.description, e.accountant, e.privacy_unit, e.adjacency, e.sampling, e.dataset, e.date});
@@ -32,13 +31,12 @@ uint64_t TextBytes(const ModelContents& contents, const ClassifierDescription* c
   return bytes;
 }
 
-Status CheckSizes(const std::string& path, const ModelContents& contents, const ClassifierDescription* classifier,
-                  size_t flat_size) {
+Status CheckSizes(const std::string& path, const ModelContents& contents, size_t flat_size) {
   if (contents.weights.size() != flat_size) {
     return InvalidArgument(path, ": there are ", contents.weights.size(), " weights to write, the architecture needs ",
                            flat_size);
   }
-  if (const uint64_t bytes = TextBytes(contents, classifier); bytes > container::kMaxMetadataBytes) {
+  if (const uint64_t bytes = TextBytes(contents); bytes > container::kMaxMetadataBytes) {
     return InvalidArgument(path, ": names, keys and provenance take ", bytes, " bytes, allowed are ",
                            container::kMaxMetadataBytes);
   }
@@ -90,7 +88,7 @@ std::vector<uint32_t> SortedByKey(const std::vector<std::string>& keys) {
 }
 
 bool IsHalf(const ModelContents& contents, const ParameterSpec& p) {
-  return contents.tables == TableStorage::kHalf && p.role == ParameterRole::kTable;
+  return contents.tables == TableStorage::kHalf && p.shape == ParameterShape::kTable;
 }
 
 struct WeightArrays {
@@ -106,7 +104,7 @@ Offset<flatbuffers::Vector<Offset<schema::Tensor>>> BuildTensors(FlatBufferBuild
   for (size_t i = 0; i < weights.parameters.size(); ++i) {
     const ParameterSpec& p = weights.parameters[i];
     const uint64_t shape[2] = {p.rows, p.cols};
-    const size_t skip = p.role == ParameterRole::kVector ? 1 : 0;
+    const size_t skip = p.shape == ParameterShape::kVector ? 1 : 0;
     const auto name = builder.CreateString(p.name);
     const auto dimensions = builder.CreateVector(shape + skip, 2 - skip);
     const auto type = IsHalf(contents, p) ? schema::ElementType::F16 : schema::ElementType::F32;
@@ -116,14 +114,7 @@ Offset<flatbuffers::Vector<Offset<schema::Tensor>>> BuildTensors(FlatBufferBuild
   return builder.CreateVector(tensors);
 }
 
-Offset<schema::Classifier> BuildClassifier(FlatBufferBuilder& builder, const ClassifierDescription& c) {
-  return schema::CreateClassifier(builder, c.architecture.num_classes, c.norm_bound,
-                                  static_cast<schema::Tokenizer>(c.tokenizer));
-}
-
-// `classifier` may be null: a recommender.
-void BuildModel(FlatBufferBuilder& builder, const ModelContents& contents, const ClassifierDescription* classifier,
-                const WeightArrays& weights) {
+void BuildModel(FlatBufferBuilder& builder, const ModelContents& contents, const WeightArrays& weights) {
   const container::Placement placement = container::Place(weights.arrays);
   const auto architecture = metadata::BuildArchitecture(builder, contents.architecture);
   const auto segments = builder.CreateVector(&placement.segment_bytes, 1);
@@ -139,9 +130,10 @@ void BuildModel(FlatBufferBuilder& builder, const ModelContents& contents, const
   if (!contents.item_keys.empty()) key_order = builder.CreateVector(SortedByKey(contents.item_keys));
   Offset<schema::Classifier> classifier_table;
   Texts class_names;
-  if (classifier != nullptr) {
-    classifier_table = BuildClassifier(builder, *classifier);
-    class_names = TextsOrNone(builder, classifier->class_names);
+  if (const std::optional<ClassifierDescription>& c = contents.classifier) {
+    classifier_table = schema::CreateClassifier(builder, contents.architecture.head.num_classes, c->norm_bound,
+                                                static_cast<schema::Tokenizer>(c->tokenizer));
+    class_names = TextsOrNone(builder, c->class_names);
   }
   schema::ModelBuilder out(builder);
   out.add_architecture(architecture);
@@ -176,14 +168,36 @@ Result<std::vector<kernels::Half>> HalvesOf(const std::string& path, const Param
 // The oldest reader that understands all of it (schema/README.md).
 container::Format FormatOf(const ModelContents& contents) {
   container::Format format = metadata::FormatFor(metadata::kModelFormat, contents.architecture);
-  if (contents.tables == TableStorage::kHalf) format.oldest_reader = 3;
+  if (contents.tables == TableStorage::kHalf) format.oldest_reader = std::max(format.oldest_reader, 3u);
   return format;
 }
 
-// What both kinds share once their architecture is known to be valid.
-Status WriteContents(const std::string& path, const ModelContents& contents, const ClassifierDescription* classifier,
-                     const std::vector<ParameterSpec>& parameters) {
-  WISP_RETURN_IF_ERROR(CheckSizes(path, contents, classifier, FlatSize(parameters)));
+Status CheckContents(const std::string& path, const ModelContents& contents) {
+  if (const Status status = Validate(contents.architecture); !status.ok()) {
+    return InvalidArgument(path, ": ", status.message());
+  }
+  const bool classes = contents.architecture.head.kind == HeadKind::kClasses;
+  if (classes == contents.classifier.has_value()) return OkStatus();
+  return InvalidArgument(path, classes ? ": its head of classes is not described"
+                                       : ": has a classifier's description, but no head of classes");
+}
+
+}  // namespace
+
+Result<FileReplacement> ReserveModel(const std::string& path, const ModelContents& contents, uint64_t num_weights) {
+  // What tensors, padding and further entries add: the tensors are some dozens for each block.
+  constexpr uint64_t kBeside = 256 << 10, kOfBlock = 8 << 10, kOfText = 16;
+  WISP_ASSIGN_OR_RETURN(FileReplacement file, FileReplacement::Begin(path));
+  WISP_RETURN_IF_ERROR(file.Reserve(num_weights * sizeof(float) + TextBytes(contents) + kBeside +
+                                    contents.architecture.blocks.size() * kOfBlock +
+                                    kOfText * (contents.item_keys.size() + contents.item_names.size())));
+  return file;
+}
+
+Status WriteModel(const std::string& path, const ModelContents& contents) {
+  WISP_RETURN_IF_ERROR(CheckContents(path, contents));
+  const std::vector<ParameterSpec> parameters = ParametersOf(contents.architecture);
+  WISP_RETURN_IF_ERROR(CheckSizes(path, contents, FlatSize(parameters)));
   std::vector<std::span<const std::byte>> arrays;
   std::vector<std::vector<kernels::Half>> halves;
   for (const ParameterSpec& p : parameters) {
@@ -199,41 +213,11 @@ Status WriteContents(const std::string& path, const ModelContents& contents, con
     }
   }
   FlatBufferBuilder builder;
-  BuildModel(builder, contents, classifier, {.parameters = parameters, .arrays = arrays});
+  BuildModel(builder, contents, {.parameters = parameters, .arrays = arrays});
   const auto bytes = std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize()));
   WISP_RETURN_IF_ERROR(metadata::AsArgument(metadata::ReadModelMetadata(path, bytes).status()));
   return container::Write(path, FormatOf(contents),
                           {.metadata = bytes, .arrays = arrays, .reserved = contents.reserved});
-}
-
-}  // namespace
-
-Result<FileReplacement> ReserveModel(const std::string& path, const ModelContents& contents, uint64_t num_weights) {
-  // What tensors, padding and further entries add: the tensors are some dozens for each block.
-  constexpr uint64_t kBeside = 256 << 10, kOfBlock = 8 << 10, kOfText = 16;
-  WISP_ASSIGN_OR_RETURN(FileReplacement file, FileReplacement::Begin(path));
-  WISP_RETURN_IF_ERROR(file.Reserve(num_weights * sizeof(float) + TextBytes(contents, nullptr) + kBeside +
-                                    contents.architecture.num_blocks * kOfBlock +
-                                    kOfText * (contents.item_keys.size() + contents.item_names.size())));
-  return file;
-}
-
-Status WriteModel(const std::string& path, const ModelContents& contents) {
-  if (const Status status = Validate(contents.architecture); !status.ok()) {
-    return InvalidArgument(path, ": ", status.message());
-  }
-  return WriteContents(path, contents, nullptr, ParametersOf(contents.architecture));
-}
-
-Status WriteClassifier(const std::string& path, const ModelContents& contents,
-                       const ClassifierDescription& classifier) {
-  if (const Status status = Validate(classifier.architecture); !status.ok()) {
-    return InvalidArgument(path, ": ", status.message());
-  }
-  if (contents.architecture != classifier.architecture.encoder) {
-    return InvalidArgument(path, ": the model's architecture is not the one of the classifier's encoder");
-  }
-  return WriteContents(path, contents, &classifier, ParametersOf(classifier.architecture));
 }
 
 }  // namespace wisp

@@ -43,11 +43,11 @@ std::vector<float> CanaryRepresentation(const DpFpAuditOptions& o, const Classif
   const Buffers buffers = graph.AllocateForInference();
   RecordContext context{.weights = weights, .buffers = buffers};
   const float* h = graph.Represent(context, o.canary.tokens);
-  return {h, h + graph.architecture().encoder.width};
+  return {h, h + graph.architecture().width};
 }
 
 double RowsMoved(const DpFpAuditOptions& o, const DpFpTrainer& after, std::span<const int32_t> tokens) {
-  const size_t d = o.architecture.encoder.width;  // the table is the first parameter
+  const size_t d = o.architecture.width;  // the table is the first parameter
   double squares = 0;
   for (int32_t token : tokens) {
     for (size_t i = static_cast<size_t>(token) * d; i < (static_cast<size_t>(token) + 1) * d; ++i) {
@@ -61,8 +61,9 @@ double RowsMoved(const DpFpAuditOptions& o, const DpFpTrainer& after, std::span<
 double HeadAnswer(const DpFpAuditOptions& o, const DpFpTrainer& after, std::span<const float> h) {
   const ParameterSpec& head = after.graph().parameters()[after.graph().head_weight()];
   double answer = 0;
-  for (uint32_t c = 0; c < o.architecture.num_classes; ++c) {
-    const double share = (c == static_cast<uint32_t>(o.canary.label) ? 1.0 : 0.0) - 1.0 / o.architecture.num_classes;
+  for (uint32_t c = 0; c < o.architecture.head.num_classes; ++c) {
+    const double share =
+        (c == static_cast<uint32_t>(o.canary.label) ? 1.0 : 0.0) - 1.0 / o.architecture.head.num_classes;
     for (size_t k = 0; k < h.size(); ++k)
       answer += share * static_cast<double>(after.weights()[head.offset + c * h.size() + k]) * h[k];
   }

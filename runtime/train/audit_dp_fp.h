@@ -29,7 +29,7 @@
 namespace wisp {
 
 struct DpFpAuditOptions {
-  ClassifierArchitecture architecture;
+  Architecture architecture;
   // Flat; every step is taken from here. With a head of zeros kPaper's first step moves no row.
   std::span<const float> weights;
   // Num_steps, steps_per_charge and num_threads are replaced: each step is a run of its own.

@@ -7,7 +7,7 @@
 namespace wisp {
 
 Status ValidateSparse(const Architecture& a, const TrainingOptions& o) {
-  if (a.output_table != OutputTable::kTied) {
+  if (a.head.output_table != OutputTable::kTied) {
     return PrivacyRefused(
         "fest and adafest with an untied output table: its softmax touches every row, and no mask covers it; use a "
         "tied table");
@@ -41,7 +41,7 @@ Status ValidateNegatives(const Architecture& a, const TrainingOptions& o) {
                            a.num_items, " items");
   }
   if (o.method == Method::kRgp) return Unsupported("rgp with a sampled softmax is not offered: set num_negatives to 0");
-  if (a.output_table != OutputTable::kTied || a.output_bias == OutputBias::kTrained) {
+  if (a.head.output_table != OutputTable::kTied || a.head.output_bias == OutputBias::kTrained) {
     return Unsupported("a sampled softmax needs a tied table and no trained output bias");
   }
   return OkStatus();

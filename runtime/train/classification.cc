@@ -6,21 +6,10 @@
 
 namespace wisp {
 
-void InitialiseClassifier(const ClassifierArchitecture& architecture, const InitialisationOptions& options,
-                          privacy::RandomStream& random, std::span<float> weights) {
-  std::fill(weights.begin(), weights.end(), 0.0f);
-  InitialiseWeights(architecture.encoder, options, random, weights.first(FlatSize(ParametersOf(architecture.encoder))));
-  const auto parameters = ParametersOf(architecture);
-  const ParameterSpec& pooler = parameters[FindParameter(parameters, "pooler.weight")];
-  const double bound = options.matrix_gain * std::sqrt(6.0 / (pooler.rows + pooler.cols));
-  for (float& w : weights.subspan(pooler.offset, pooler.size()))
-    w = static_cast<float>(bound * (2 * random.UniformDouble() - 1));
-}
-
 uint32_t Predict(const Classifier& graph, RecordContext& context, std::span<const int32_t> tokens,
                  const HeadInput& input) {
   const float* z = graph.Logits(context, tokens, input);
-  return static_cast<uint32_t>(std::max_element(z, z + graph.architecture().num_classes) - z);
+  return static_cast<uint32_t>(std::max_element(z, z + graph.architecture().head.num_classes) - z);
 }
 
 double Accuracy(const Classifier& graph, const float* flat, std::span<const LabelledRecord> records,
@@ -32,7 +21,8 @@ double Accuracy(const Classifier& graph, const float* flat, std::span<const Labe
   std::vector<size_t> right(workers.size(), 0);
   workers.Run([&](size_t w) {
     const Buffers buffers = graph.AllocateForInference();
-    RecordContext context{.weights = weights, .buffers = buffers};
+    const KeyValueCache cache = graph.AllocateCache();
+    RecordContext context{.weights = weights, .buffers = buffers, .cache = &cache};
     for (size_t i = w; i < records.size(); i += workers.size()) {
       right[w] += Predict(graph, context, records[i].tokens, input) == static_cast<uint32_t>(records[i].label) ? 1 : 0;
     }

@@ -1,4 +1,4 @@
-// Fresh weights for a classifier, and how often it is right.
+// How often a classifier is right.
 #ifndef WISP_RUNTIME_TRAIN_CLASSIFICATION_H_
 #define WISP_RUNTIME_TRAIN_CLASSIFICATION_H_
 
@@ -6,14 +6,8 @@
 
 #include "runtime/core/threads.h"
 #include "runtime/layers/classifier.h"
-#include "runtime/train/initialise.h"
 
 namespace wisp {
-
-// The encoder and the pooler as InitialiseWeights; the head is 0. `weights` has FlatSize(ParametersOf(architecture))
-// entries.
-void InitialiseClassifier(const ClassifierArchitecture& architecture, const InitialisationOptions& options,
-                          privacy::RandomStream& random, std::span<float> weights);
 
 // The class with the largest logit, the first of equals.
 uint32_t Predict(const Classifier& graph, RecordContext& context, std::span<const int32_t> tokens,

@@ -200,7 +200,7 @@ class ClassificationRun {
     constexpr uint64_t kBeside = 256 << 10, kEveryWithoutCharges = 50;
     if (!job_.checkpoint_path.empty()) {
       const uint64_t floats = FlatSize(ParametersOf(job_.architecture)),
-                     releases = uint64_t{job_.architecture.num_classes} * job_.architecture.encoder.width;
+                     releases = uint64_t{job_.architecture.head.num_classes} * job_.architecture.width;
       WISP_RETURN_IF_ERROR(saved_.Reserve(
           {.path = job_.checkpoint_path,
            .every = job_.checkpoint_every > 0 || is_private() ? job_.checkpoint_every : kEveryWithoutCharges,

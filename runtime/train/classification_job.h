@@ -34,7 +34,7 @@ struct ClassificationResult;
 
 struct ClassificationJob {
   std::span<const LabelledRecord> records;  // must outlive the run
-  ClassifierArchitecture architecture;
+  Architecture architecture;
   std::span<const float> start_weights;  // flat layout; must not stem from private data that is not accounted for
   // num_steps 0: from epochs. The noise multipliers are read where the goal names none; in kPaper always, for there the
   // goal must be empty: nothing can be calibrated to, and nothing be charged.

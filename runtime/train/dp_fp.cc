@@ -36,7 +36,7 @@ std::vector<ParameterSpec> GradientParameters(const Classifier& graph, DpFpMode 
 PhantomGradients::Setup SetupOf(const Classifier& graph, const std::vector<ParameterSpec>& parameters, size_t worker) {
   return {.parameters = parameters,
           .head_parameter = graph.head_weight(),
-          .max_rows = graph.architecture().encoder.max_length,
+          .max_rows = graph.architecture().max_length,
           .worker = worker};
 }
 
@@ -57,8 +57,8 @@ struct DpFpTrainer::Worker {
       : buffers(graph.AllocateForTraining()),
         weights(view),
         noise(std::move(noise_stream)),
-        noise_steps(graph.architecture().encoder.width),
-        noise_values(graph.architecture().encoder.width) {}
+        noise_steps(graph.architecture().width),
+        noise_values(graph.architecture().width) {}
 
   Buffers buffers;
   Weights weights;
@@ -70,7 +70,7 @@ struct DpFpTrainer::Worker {
   size_t num_dropped = 0;
 };
 
-Result<std::unique_ptr<DpFpTrainer>> DpFpTrainer::Create(const ClassifierArchitecture& architecture,
+Result<std::unique_ptr<DpFpTrainer>> DpFpTrainer::Create(const Architecture& architecture,
                                                          std::span<const float> weights,
                                                          std::span<const LabelledRecord> records,
                                                          const DpFpOptions& given) {
@@ -91,7 +91,7 @@ Result<std::unique_ptr<DpFpTrainer>> DpFpTrainer::Create(const ClassifierArchite
   return std::unique_ptr<DpFpTrainer>(new DpFpTrainer(architecture, weights, records, options, std::move(streams)));
 }
 
-DpFpTrainer::DpFpTrainer(const ClassifierArchitecture& architecture, std::span<const float> weights,
+DpFpTrainer::DpFpTrainer(const Architecture& architecture, std::span<const float> weights,
                          std::span<const LabelledRecord> records, const DpFpOptions& options,
                          std::vector<RandomStream> streams)
     : options_(options),
@@ -115,8 +115,8 @@ DpFpTrainer::DpFpTrainer(const ClassifierArchitecture& architecture, std::span<c
   const kernels::OpTable& ops = graph_.ops();
   GradientSum* sum = nullptr;
   if (is_private()) {
-    releases_.emplace(ops, HeadReleaseOptions{.num_classes = architecture.num_classes,
-                                              .width = architecture.encoder.width,
+    releases_.emplace(ops, HeadReleaseOptions{.num_classes = architecture.head.num_classes,
+                                              .width = architecture.width,
                                               .micro_batches = options.micro_batches,
                                               .clipping_norm = options.clipping_norm,
                                               .noise_multiplier = options.noise_multiplier,
@@ -170,7 +170,7 @@ TrainingMemory DpFpTrainer::memory() const {
   return m;
 }
 
-Result<TrainingMemory> PlanClassificationMemory(const ClassifierArchitecture& architecture, size_t num_records,
+Result<TrainingMemory> PlanClassificationMemory(const Architecture& architecture, size_t num_records,
                                                 const DpFpOptions& given) {
   WISP_RETURN_IF_ERROR(Validate(architecture));
   WISP_RETURN_IF_ERROR(CheckThreads(given.num_threads));
@@ -180,7 +180,7 @@ Result<TrainingMemory> PlanClassificationMemory(const ClassifierArchitecture& ar
   if (o.num_threads == 0) o.num_threads = DefaultThreads();
   if (o.num_records_public == 0) o.num_records_public = static_cast<uint32_t>(num_records);
   const Classifier graph(architecture, kernels::BestOps());
-  const size_t size = FlatSize(graph.parameters()), workers = o.num_threads, width = architecture.encoder.width;
+  const size_t size = FlatSize(graph.parameters()), workers = o.num_threads, width = architecture.width;
   const bool clipped = o.mode == DpFpMode::kClipped, paper = o.mode == DpFpMode::kPaper;
   TrainingMemory m{.weights = AlignedArray<float>::AllocatedBytes(size),
                    .packed_weights = AlignedArray<float>::AllocatedBytes(graph.pack_plan().size()),
@@ -190,9 +190,8 @@ Result<TrainingMemory> PlanClassificationMemory(const ClassifierArchitecture& ar
   m.lists = (clipped ? 2 : 1) * num_records * sizeof(uint32_t) + m.records_at_most * sizeof(DpFpTrainer::Draw);
   if (paper) m.gradient_sums = workers * AlignedArray<float>::AllocatedBytes(size);
   if (!paper)
-    m.gradient_sums = HeadReleases::PlanBytes({.num_classes = architecture.num_classes,
-                                               .width = architecture.encoder.width,
-                                               .micro_batches = o.micro_batches});
+    m.gradient_sums = HeadReleases::PlanBytes(
+        {.num_classes = architecture.head.num_classes, .width = architecture.width, .micro_batches = o.micro_batches});
   if (clipped) m.gradient_sums += AlignedArray<int64_t>::AllocatedBytes(size);
   if (!clipped && !paper) return m;
   WISP_RETURN_IF_ERROR(Validate(o.optimizer));

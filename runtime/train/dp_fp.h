@@ -83,19 +83,18 @@ struct DpFpStepReport {
 };
 
 // Whether a private run can be given the record: of 1 to max_length tokens that the model has, and one of its classes.
-bool IsTrainable(const ClassifierArchitecture& architecture, const LabelledRecord& record);
+bool IsTrainable(const Architecture& architecture, const LabelledRecord& record);
 
 class DpFpTrainer {
  public:
   // Everything that Create would refuse, without making anything. The private modes refuse nothing for the sake of the
   // records, as Trainer does not.
-  static Status Check(const ClassifierArchitecture& architecture, std::span<const float> weights,
+  static Status Check(const Architecture& architecture, std::span<const float> weights,
                       std::span<const LabelledRecord> records, const DpFpOptions& options);
 
   // `weights` is the start, flat layout, and must not stem from private data that is not accounted for. `records` must
   // outlive the trainer, and so must what they point at.
-  static Result<std::unique_ptr<DpFpTrainer>> Create(const ClassifierArchitecture& architecture,
-                                                     std::span<const float> weights,
+  static Result<std::unique_ptr<DpFpTrainer>> Create(const Architecture& architecture, std::span<const float> weights,
                                                      std::span<const LabelledRecord> records,
                                                      const DpFpOptions& options);
   ~DpFpTrainer();
@@ -127,10 +126,9 @@ class DpFpTrainer {
   struct Draw {
     uint32_t record, micro_batch;
   };
-  friend Result<TrainingMemory> PlanClassificationMemory(const ClassifierArchitecture&, size_t, const DpFpOptions&);
-  DpFpTrainer(const ClassifierArchitecture& architecture, std::span<const float> weights,
-              std::span<const LabelledRecord> records, const DpFpOptions& options,
-              std::vector<privacy::RandomStream> streams);
+  friend Result<TrainingMemory> PlanClassificationMemory(const Architecture&, size_t, const DpFpOptions&);
+  DpFpTrainer(const Architecture& architecture, std::span<const float> weights, std::span<const LabelledRecord> records,
+              const DpFpOptions& options, std::vector<privacy::RandomStream> streams);
 
   bool is_private() const { return options_.mode != DpFpMode::kPaper; }
   std::string Config() const;

@@ -9,7 +9,7 @@
 namespace wisp {
 namespace {
 
-Status CheckPrivate(const ClassifierArchitecture& a, const DpFpOptions& o) {
+Status CheckPrivate(const Architecture& a, const DpFpOptions& o) {
   if (o.ledger == nullptr) {
     return PrivacyRefused("private training needs a ledger: without one the budget spent would be forgotten");
   }
@@ -23,12 +23,12 @@ Status CheckPrivate(const ClassifierArchitecture& a, const DpFpOptions& o) {
   if (!(o.release_decay > 0 && o.release_decay <= 1)) {
     return InvalidArgument("release_decay is ", o.release_decay, ", allowed is 0 < decay <= 1");
   }
-  if (!(o.effective_dimensions >= 1 && o.effective_dimensions <= a.encoder.width)) {
+  if (!(o.effective_dimensions >= 1 && o.effective_dimensions <= a.width)) {
     return InvalidArgument("effective_dimensions is ", o.effective_dimensions, ", allowed are 1 to the width ",
-                           a.encoder.width);
+                           a.width);
   }
   if (!o.class_prior.empty()) {
-    bool good = o.class_prior.size() == a.num_classes;
+    bool good = o.class_prior.size() == a.head.num_classes;
     for (double p : o.class_prior) good = good && p > 0;
     if (!good || !(std::abs(std::accumulate(o.class_prior.begin(), o.class_prior.end(), -1.0)) < 1e-6)) {
       return InvalidArgument("class_prior must name a positive probability for each class, together 1");
@@ -44,34 +44,34 @@ Status CheckPrivate(const ClassifierArchitecture& a, const DpFpOptions& o) {
                                        .noise_multiplier = o.encoder.noise_multiplier});
 }
 
-Status CheckRecords(const ClassifierArchitecture& a, std::span<const LabelledRecord> records) {
+Status CheckRecords(const Architecture& a, std::span<const LabelledRecord> records) {
   for (size_t i = 0; i < records.size(); ++i) {
     const LabelledRecord& r = records[i];
     if (IsTrainable(a, r)) continue;
     const std::string name = "record " + std::to_string(i);
-    if (r.tokens.empty() || r.tokens.size() > a.encoder.max_length) {
-      return InvalidData(name, " has ", r.tokens.size(), " tokens, allowed are 1 to ", a.encoder.max_length);
+    if (r.tokens.empty() || r.tokens.size() > a.max_length) {
+      return InvalidData(name, " has ", r.tokens.size(), " tokens, allowed are 1 to ", a.max_length);
     }
     for (int32_t id : r.tokens) {
-      if (id < 0 || id >= static_cast<int64_t>(a.encoder.num_items)) {
-        return InvalidData(name, " names token ", id, "; the model has tokens 0 to ", a.encoder.num_items - 1);
+      if (id < 0 || id >= static_cast<int64_t>(a.num_items)) {
+        return InvalidData(name, " names token ", id, "; the model has tokens 0 to ", a.num_items - 1);
       }
     }
-    return InvalidData(name, " has label ", r.label, "; the model has classes 0 to ", a.num_classes - 1);
+    return InvalidData(name, " has label ", r.label, "; the model has classes 0 to ", a.head.num_classes - 1);
   }
   return OkStatus();
 }
 
 }  // namespace
 
-bool IsTrainable(const ClassifierArchitecture& a, const LabelledRecord& r) {
-  return !r.tokens.empty() && r.tokens.size() <= a.encoder.max_length && r.label >= 0 &&
-         r.label < static_cast<int64_t>(a.num_classes) &&
+bool IsTrainable(const Architecture& a, const LabelledRecord& r) {
+  return !r.tokens.empty() && r.tokens.size() <= a.max_length && r.label >= 0 &&
+         r.label < static_cast<int64_t>(a.head.num_classes) &&
          std::all_of(r.tokens.begin(), r.tokens.end(),
-                     [&](int32_t id) { return id >= 0 && id < static_cast<int64_t>(a.encoder.num_items); });
+                     [&](int32_t id) { return id >= 0 && id < static_cast<int64_t>(a.num_items); });
 }
 
-Status DpFpTrainer::Check(const ClassifierArchitecture& a, std::span<const float> weights,
+Status DpFpTrainer::Check(const Architecture& a, std::span<const float> weights,
                           std::span<const LabelledRecord> records, const DpFpOptions& o) {
   WISP_RETURN_IF_ERROR(Validate(a));
   WISP_RETURN_IF_ERROR(CheckThreads(o.num_threads));
@@ -82,7 +82,7 @@ Status DpFpTrainer::Check(const ClassifierArchitecture& a, std::span<const float
   if (o.micro_batches == 0 || o.expected_batch == 0)
     return InvalidArgument("expected_batch and micro_batches must be 1 or above");
   WISP_RETURN_IF_ERROR(privacy::ExactGrid::Validate({.clipping_norm = o.clipping_norm,
-                                                     .num_coordinates = uint64_t{a.num_classes} * a.encoder.width,
+                                                     .num_coordinates = uint64_t{a.head.num_classes} * a.width,
                                                      .noise_multiplier = o.noise_multiplier}));
   if (o.mode != DpFpMode::kPaper) {
     WISP_RETURN_IF_ERROR(CheckPrivate(a, o));

@@ -33,8 +33,7 @@ std::string DpFpTrainer::Config() const {
 
 Checkpoint DpFpTrainer::Save() {
   Checkpoint c;
-  c.architecture = graph_.architecture().encoder;
-  c.num_classes = graph_.architecture().num_classes;
+  c.architecture = graph_.architecture();
   c.weights = Copy(weights_);
   if (optimizer_) {
     c.first_moment = Copy(optimizer_->first());
@@ -51,8 +50,7 @@ Checkpoint DpFpTrainer::Save() {
 }
 
 Status DpFpTrainer::Restore(const Checkpoint& c) {
-  const ClassifierArchitecture& a = graph_.architecture();
-  if (!(c.architecture == a.encoder) || c.num_classes != a.num_classes)
+  if (!(c.architecture == graph_.architecture()))
     return InvalidData("checkpoint: it belongs to a model of another architecture");
   if (c.config != Config() || c.seed != options_.reproducible_seed.value_or(0)) {
     return InvalidData("checkpoint: it belongs to a run with other options: '", c.config, "', here: '", Config(), "'");

@@ -10,7 +10,7 @@ using privacy::Mechanism;
 
 namespace {
 
-uint64_t EncoderCoordinates(const ClassifierArchitecture& a) {
+uint64_t EncoderCoordinates(const Architecture& a) {
   uint64_t coordinates = 0;
   for (const ParameterSpec& p : ParametersOf(a)) coordinates += p.name.starts_with("head.") ? 0 : p.size();
   return coordinates;
@@ -49,14 +49,14 @@ Result<std::vector<Mechanism>> DpFpMechanisms(const DpFpOptions& o, uint64_t ste
   return mechanisms;
 }
 
-double DpFpLossSlack(const ClassifierArchitecture& a, const DpFpOptions& o, uint64_t num_steps) {
+double DpFpLossSlack(const Architecture& a, const DpFpOptions& o, uint64_t num_steps) {
   const auto loss = [](const privacy::ExactGrid& grid, double noise_multiplier, uint64_t rounds) {
     return privacy::DiscretisationLoss({.sigma_in_steps = grid.sigma_in_steps(noise_multiplier),
                                         .num_coordinates = grid.num_coordinates(),
                                         .num_steps = rounds});
   };
   // A step's m releases are the steps of one mechanism, each with the coordinates of one matrix.
-  const double head = loss(privacy::ExactGrid(o.clipping_norm, uint64_t{a.num_classes} * a.encoder.width),
+  const double head = loss(privacy::ExactGrid(o.clipping_norm, uint64_t{a.head.num_classes} * a.width),
                            o.noise_multiplier, num_steps * o.micro_batches);
   if (o.mode == DpFpMode::kAggregate) return head;
   return head + loss(privacy::ExactGrid(o.encoder.clipping_norm, EncoderCoordinates(a)), o.encoder.noise_multiplier,

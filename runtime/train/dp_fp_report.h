@@ -24,7 +24,7 @@ Result<std::vector<privacy::Mechanism>> DpFpMechanisms(const DpFpOptions& option
 
 // eta of exact_sum.h for so many steps, as DpFpTrainer charges it: how far the discrete noise is from the Gaussian.
 // Private modes.
-double DpFpLossSlack(const ClassifierArchitecture& architecture, const DpFpOptions& options, uint64_t num_steps);
+double DpFpLossSlack(const Architecture& architecture, const DpFpOptions& options, uint64_t num_steps);
 
 // Which of the paper's claims do not hold, in words. Holds no figure.
 const std::string& WhyPaperHasNoGuarantee();

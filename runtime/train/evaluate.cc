@@ -14,7 +14,8 @@ Partial EvaluateSome(const Recommender& graph, const Weights& weights, std::span
                      size_t stride) {
   const size_t num_items = graph.architecture().num_items, max_length = graph.architecture().max_length;
   const Buffers buffers = graph.AllocateForInference();
-  RecordContext context{.weights = weights, .buffers = buffers};
+  const KeyValueCache cache = graph.AllocateCache(KeptBlocks::kInTurn);
+  RecordContext context{.weights = weights, .buffers = buffers, .cache = &cache};
   std::vector<float> scores(num_items);
   std::vector<uint8_t> excluded(num_items, 0);
   Partial partial;

@@ -35,7 +35,7 @@ class FlatRelease final : public StepRelease {
   static PhantomOptions Phantom(const TrainingOptions& options) { return {.form = options.privacy.norm_form}; }
   static PhantomGradients::Setup SetupOf(const Recommender& graph, size_t worker) {
     return {.parameters = graph.parameters(),
-            .head_parameter = graph.pack_plan().head_parameter(),
+            .head_parameter = *FindHeadTable(graph.architecture(), graph.parameters()),
             .max_rows = graph.architecture().max_length,
             .worker = worker};
   }

@@ -90,7 +90,7 @@ Result<Popularity> SetPopularity(const TrainingJob& job, std::span<const Record>
         "(privacy.histogram_noise in a "
         "recipe), or use the optimizer's deviations");
   }
-  if (IsPrivate(job) ? job.histogram_noise <= 0 : a.output_bias == OutputBias::kNone) return popularity;
+  if (IsPrivate(job) ? job.histogram_noise <= 0 : a.head.output_bias == OutputBias::kNone) return popularity;
   if (!IsPrivate(job)) {
     if (job.start_weights.empty()) SetOutputBias(a, PopularityBias(records, a.num_items), weights);
     return popularity;
@@ -109,7 +109,7 @@ Result<Popularity> SetPopularity(const TrainingJob& job, std::span<const Record>
                                      .run = p.run,
                                      .num_records_public = NeedsFrequencies(job) ? job.training.num_records_public : 0},
                                     *noise));
-  if (a.output_bias == OutputBias::kFixed && job.start_weights.empty()) SetOutputBias(a, popularity.bias, weights);
+  if (a.head.output_bias == OutputBias::kFixed && job.start_weights.empty()) SetOutputBias(a, popularity.bias, weights);
   return popularity;
 }
 

@@ -17,7 +17,7 @@
 
 namespace wisp {
 
-struct ClassifierArchitecture;
+struct Architecture;
 struct DpFpOptions;
 struct TrainingOptions;
 
@@ -65,7 +65,7 @@ Result<TrainingMemory> PlanTrainingMemory(const Architecture& architecture, size
 // no step has drawn more than `records_at_most` records, over all its micro-batches. Of `options` read: mode,
 // expected_batch, micro_batches, num_records_public (0: num_records), num_threads and, where the encoder is trained,
 // optimizer and encoder.norm_form.
-Result<TrainingMemory> PlanClassificationMemory(const ClassifierArchitecture& architecture, size_t num_records,
+Result<TrainingMemory> PlanClassificationMemory(const Architecture& architecture, size_t num_records,
                                                 const DpFpOptions& options);
 
 }  // namespace wisp

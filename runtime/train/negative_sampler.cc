@@ -12,8 +12,8 @@ constexpr uint64_t kWordsPerStep = uint64_t{1} << 32;  // far more than any step
 
 NegativeSampler::NegativeSampler(const Recommender& graph, uint32_t num_negatives, uint64_t seed)
     : graph_(&graph),
-      table_(graph.pack_plan().head_parameter()),
-      bias_(FindParameter(graph.parameters(), "output_bias")),
+      table_(*FindHeadTable(graph.architecture(), graph.parameters())),
+      bias_(FindParameter(graph.parameters(), ParameterRole::kOutputBias)),
       // Not the stream of the batches: the same seed gives another stream for this purpose.
       random_(privacy::RandomStream::Reproducible(seed, privacy::StreamPurpose::kDropout)),
       drawn_(graph.architecture().num_items),
@@ -38,8 +38,7 @@ void NegativeSampler::Draw(uint64_t step, const float* weights) {
   for (size_t i = 0; i < k; ++i) {
     const auto item = static_cast<size_t>(items_[i]);
     std::copy_n(table + item * d, d, rows_.data() + i * d);
-    bias_values_.data()[i] =
-        log_weight + (bias_ == kNoParameter ? 0.0f : weights[graph_->parameters()[bias_].offset + item]);
+    bias_values_.data()[i] = log_weight + (bias_ ? weights[graph_->parameters()[*bias_].offset + item] : 0.0f);
   }
   graph_->ops().pack_weights({.w_NK = rows_.data(), .ldw = d, .packed = packed_.data(), .n = k, .k = d});
 }

@@ -26,7 +26,8 @@ class NegativeSampler {
 
  private:
   const Recommender* graph_;
-  size_t table_, bias_;
+  size_t table_;
+  std::optional<size_t> bias_;
   privacy::RandomStream random_;
   RowSet drawn_;
   std::vector<int32_t> items_;

@@ -27,8 +27,8 @@ Status Validate(const ReAttentionOptions& o, const Architecture& a) {
 
 NoiseVariance::NoiseVariance(const Architecture& a, const ReAttentionOptions& options, double noise_deviation)
     : parameters_(ParametersOf(a)), options_(options), deviation_(noise_deviation) {
-  item_variance_ = FindParameter(parameters_, kItemVariance);
-  parameter_variance_ = FindParameter(parameters_, kParameterVariance);
+  item_variance_ = RequireParameter(parameters_, ParameterRole::kItemVariance);
+  parameter_variance_ = RequireParameter(parameters_, ParameterRole::kParameterVariance);
   options_.item_frequencies = {};
   if (options.source != ReAttentionOptions::Source::kPrinted) return;
   printed_item_variance_.reserve(options.item_frequencies.size());

@@ -45,7 +45,7 @@ size_t Optimizer::PlanBytes(const OptimizerOptions& options, size_t flat_size) {
 
 void Optimizer::Update(const ParameterSpec& parameter, size_t offset, const float* g, size_t n, float rate,
                        uint64_t step, float* weights) const {
-  const float decay = parameter.role == ParameterRole::kVector ? 0.0f : options_.weight_decay;
+  const float decay = parameter.shape == ParameterShape::kVector ? 0.0f : options_.weight_decay;
   float* first = first_.size() > 0 ? first_.data() + offset : nullptr;
   if (options_.kind == OptimizerKind::kSgd) {
     ops_->sgd({.w = weights + offset,

@@ -352,7 +352,7 @@ void Trainer::Apply(const ParameterSpec& p, size_t first, const float* gradient,
 // The variances are parameters that no gradient trains: averaged weights keep those of the newest.
 void Trainer::KeepVariances() {
   for (const ParameterSpec& p : graph_.parameters()) {
-    const bool variance = p.name == kItemVariance || p.name == kParameterVariance;
+    const bool variance = p.role == ParameterRole::kItemVariance || p.role == ParameterRole::kParameterVariance;
     if (variance && ema_.size() > 0)
       std::memcpy(ema_.data() + p.offset, weights_.data() + p.offset, p.size() * sizeof(float));
   }

@@ -75,7 +75,7 @@ checkpoint_parts::Streams Trainer::AllStreams() {
 }
 
 Status Trainer::Restore(const Checkpoint& c) {
-  if (!(c.architecture == graph_.architecture()) || c.num_classes > 0)
+  if (!(c.architecture == graph_.architecture()))
     return InvalidData("checkpoint: it belongs to a model of another architecture");
   const std::string config = is_private() ? WithoutRecords(c.config) : c.config;
   if (config != Config() || c.seed != options_.seed) {

@@ -16,6 +16,10 @@ static_assert(FLATBUFFERS_VERSION_MAJOR == 2 &&
 namespace wisp {
 namespace schema {
 
+struct Block;
+struct BlockBuilder;
+struct BlockT;
+
 struct Architecture;
 struct ArchitectureBuilder;
 struct ArchitectureT;
@@ -273,6 +277,141 @@ inline const char *EnumNameElementType(ElementType e) {
   return EnumNamesElementType()[index];
 }
 
+struct BlockT : public flatbuffers::NativeTable {
+  typedef Block TableType;
+  wisp::schema::NormPlacement norm = wisp::schema::NormPlacement::Pre;
+  float norm_epsilon = 0.0f;
+  uint32_t num_heads = 0;
+  uint32_t num_kv_heads = 0;
+  uint32_t head_width = 0;
+  float attention_slope = 0.0f;
+  uint32_t inner_width = 0;
+  wisp::schema::Activation activation = wisp::schema::Activation::Relu;
+};
+
+struct Block FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
+  typedef BlockT NativeTableType;
+  typedef BlockBuilder Builder;
+  struct Traits;
+  enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
+    VT_NORM = 4,
+    VT_NORM_EPSILON = 6,
+    VT_NUM_HEADS = 8,
+    VT_NUM_KV_HEADS = 10,
+    VT_HEAD_WIDTH = 12,
+    VT_ATTENTION_SLOPE = 14,
+    VT_INNER_WIDTH = 16,
+    VT_ACTIVATION = 18
+  };
+  wisp::schema::NormPlacement norm() const {
+    return static_cast<wisp::schema::NormPlacement>(GetField<uint8_t>(VT_NORM, 0));
+  }
+  float norm_epsilon() const {
+    return GetField<float>(VT_NORM_EPSILON, 0.0f);
+  }
+  uint32_t num_heads() const {
+    return GetField<uint32_t>(VT_NUM_HEADS, 0);
+  }
+  uint32_t num_kv_heads() const {
+    return GetField<uint32_t>(VT_NUM_KV_HEADS, 0);
+  }
+  uint32_t head_width() const {
+    return GetField<uint32_t>(VT_HEAD_WIDTH, 0);
+  }
+  float attention_slope() const {
+    return GetField<float>(VT_ATTENTION_SLOPE, 0.0f);
+  }
+  uint32_t inner_width() const {
+    return GetField<uint32_t>(VT_INNER_WIDTH, 0);
+  }
+  wisp::schema::Activation activation() const {
+    return static_cast<wisp::schema::Activation>(GetField<uint8_t>(VT_ACTIVATION, 0));
+  }
+  bool Verify(flatbuffers::Verifier &verifier) const {
+    return VerifyTableStart(verifier) &&
+           VerifyField<uint8_t>(verifier, VT_NORM, 1) &&
+           VerifyField<float>(verifier, VT_NORM_EPSILON, 4) &&
+           VerifyField<uint32_t>(verifier, VT_NUM_HEADS, 4) &&
+           VerifyField<uint32_t>(verifier, VT_NUM_KV_HEADS, 4) &&
+           VerifyField<uint32_t>(verifier, VT_HEAD_WIDTH, 4) &&
+           VerifyField<float>(verifier, VT_ATTENTION_SLOPE, 4) &&
+           VerifyField<uint32_t>(verifier, VT_INNER_WIDTH, 4) &&
+           VerifyField<uint8_t>(verifier, VT_ACTIVATION, 1) &&
+           verifier.EndTable();
+  }
+  BlockT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
+  void UnPackTo(BlockT *_o, const flatbuffers::resolver_function_t *_resolver = nullptr) const;
+  static flatbuffers::Offset<Block> Pack(flatbuffers::FlatBufferBuilder &_fbb, const BlockT* _o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
+};
+
+struct BlockBuilder {
+  typedef Block Table;
+  flatbuffers::FlatBufferBuilder &fbb_;
+  flatbuffers::uoffset_t start_;
+  void add_norm(wisp::schema::NormPlacement norm) {
+    fbb_.AddElement<uint8_t>(Block::VT_NORM, static_cast<uint8_t>(norm), 0);
+  }
+  void add_norm_epsilon(float norm_epsilon) {
+    fbb_.AddElement<float>(Block::VT_NORM_EPSILON, norm_epsilon, 0.0f);
+  }
+  void add_num_heads(uint32_t num_heads) {
+    fbb_.AddElement<uint32_t>(Block::VT_NUM_HEADS, num_heads, 0);
+  }
+  void add_num_kv_heads(uint32_t num_kv_heads) {
+    fbb_.AddElement<uint32_t>(Block::VT_NUM_KV_HEADS, num_kv_heads, 0);
+  }
+  void add_head_width(uint32_t head_width) {
+    fbb_.AddElement<uint32_t>(Block::VT_HEAD_WIDTH, head_width, 0);
+  }
+  void add_attention_slope(float attention_slope) {
+    fbb_.AddElement<float>(Block::VT_ATTENTION_SLOPE, attention_slope, 0.0f);
+  }
+  void add_inner_width(uint32_t inner_width) {
+    fbb_.AddElement<uint32_t>(Block::VT_INNER_WIDTH, inner_width, 0);
+  }
+  void add_activation(wisp::schema::Activation activation) {
+    fbb_.AddElement<uint8_t>(Block::VT_ACTIVATION, static_cast<uint8_t>(activation), 0);
+  }
+  explicit BlockBuilder(flatbuffers::FlatBufferBuilder &_fbb)
+        : fbb_(_fbb) {
+    start_ = fbb_.StartTable();
+  }
+  flatbuffers::Offset<Block> Finish() {
+    const auto end = fbb_.EndTable(start_);
+    auto o = flatbuffers::Offset<Block>(end);
+    return o;
+  }
+};
+
+inline flatbuffers::Offset<Block> CreateBlock(
+    flatbuffers::FlatBufferBuilder &_fbb,
+    wisp::schema::NormPlacement norm = wisp::schema::NormPlacement::Pre,
+    float norm_epsilon = 0.0f,
+    uint32_t num_heads = 0,
+    uint32_t num_kv_heads = 0,
+    uint32_t head_width = 0,
+    float attention_slope = 0.0f,
+    uint32_t inner_width = 0,
+    wisp::schema::Activation activation = wisp::schema::Activation::Relu) {
+  BlockBuilder builder_(_fbb);
+  builder_.add_inner_width(inner_width);
+  builder_.add_attention_slope(attention_slope);
+  builder_.add_head_width(head_width);
+  builder_.add_num_kv_heads(num_kv_heads);
+  builder_.add_num_heads(num_heads);
+  builder_.add_norm_epsilon(norm_epsilon);
+  builder_.add_activation(activation);
+  builder_.add_norm(norm);
+  return builder_.Finish();
+}
+
+struct Block::Traits {
+  using type = Block;
+  static auto constexpr Create = CreateBlock;
+};
+
+flatbuffers::Offset<Block> CreateBlock(flatbuffers::FlatBufferBuilder &_fbb, const BlockT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
+
 struct ArchitectureT : public flatbuffers::NativeTable {
   typedef Architecture TableType;
   uint32_t num_items = 0;
@@ -291,6 +430,12 @@ struct ArchitectureT : public flatbuffers::NativeTable {
   wisp::schema::Attend attend = wisp::schema::Attend::Causal;
   wisp::schema::ReAttention re_attention = wisp::schema::ReAttention::Off;
   float attention_slope = 0.0f;
+  std::vector<std::unique_ptr<wisp::schema::BlockT>> blocks{};
+  float final_norm_epsilon = 0.0f;
+  ArchitectureT() = default;
+  ArchitectureT(const ArchitectureT &o);
+  ArchitectureT(ArchitectureT&&) FLATBUFFERS_NOEXCEPT = default;
+  ArchitectureT &operator=(ArchitectureT o) FLATBUFFERS_NOEXCEPT;
 };
 
 struct Architecture FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
@@ -313,7 +458,9 @@ struct Architecture FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_POSITIONS = 28,
     VT_ATTEND = 30,
     VT_RE_ATTENTION = 32,
-    VT_ATTENTION_SLOPE = 34
+    VT_ATTENTION_SLOPE = 34,
+    VT_BLOCKS = 36,
+    VT_FINAL_NORM_EPSILON = 38
   };
   uint32_t num_items() const {
     return GetField<uint32_t>(VT_NUM_ITEMS, 0);
@@ -363,6 +510,12 @@ struct Architecture FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   float attention_slope() const {
     return GetField<float>(VT_ATTENTION_SLOPE, 0.0f);
   }
+  const flatbuffers::Vector<flatbuffers::Offset<wisp::schema::Block>> *blocks() const {
+    return GetPointer<const flatbuffers::Vector<flatbuffers::Offset<wisp::schema::Block>> *>(VT_BLOCKS);
+  }
+  float final_norm_epsilon() const {
+    return GetField<float>(VT_FINAL_NORM_EPSILON, 0.0f);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyField<uint32_t>(verifier, VT_NUM_ITEMS, 4) &&
@@ -381,6 +534,10 @@ struct Architecture FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyField<uint8_t>(verifier, VT_ATTEND, 1) &&
            VerifyField<uint8_t>(verifier, VT_RE_ATTENTION, 1) &&
            VerifyField<float>(verifier, VT_ATTENTION_SLOPE, 4) &&
+           VerifyOffset(verifier, VT_BLOCKS) &&
+           verifier.VerifyVector(blocks()) &&
+           verifier.VerifyVectorOfTables(blocks()) &&
+           VerifyField<float>(verifier, VT_FINAL_NORM_EPSILON, 4) &&
            verifier.EndTable();
   }
   ArchitectureT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
@@ -440,6 +597,12 @@ struct ArchitectureBuilder {
   void add_attention_slope(float attention_slope) {
     fbb_.AddElement<float>(Architecture::VT_ATTENTION_SLOPE, attention_slope, 0.0f);
   }
+  void add_blocks(flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<wisp::schema::Block>>> blocks) {
+    fbb_.AddOffset(Architecture::VT_BLOCKS, blocks);
+  }
+  void add_final_norm_epsilon(float final_norm_epsilon) {
+    fbb_.AddElement<float>(Architecture::VT_FINAL_NORM_EPSILON, final_norm_epsilon, 0.0f);
+  }
   explicit ArchitectureBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -468,8 +631,12 @@ inline flatbuffers::Offset<Architecture> CreateArchitecture(
     wisp::schema::PositionAlignment positions = wisp::schema::PositionAlignment::Start,
     wisp::schema::Attend attend = wisp::schema::Attend::Causal,
     wisp::schema::ReAttention re_attention = wisp::schema::ReAttention::Off,
-    float attention_slope = 0.0f) {
+    float attention_slope = 0.0f,
+    flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<wisp::schema::Block>>> blocks = 0,
+    float final_norm_epsilon = 0.0f) {
   ArchitectureBuilder builder_(_fbb);
+  builder_.add_final_norm_epsilon(final_norm_epsilon);
+  builder_.add_blocks(blocks);
   builder_.add_attention_slope(attention_slope);
   builder_.add_norm_epsilon(norm_epsilon);
   builder_.add_embedding_scale(embedding_scale);
@@ -493,6 +660,49 @@ struct Architecture::Traits {
   using type = Architecture;
   static auto constexpr Create = CreateArchitecture;
 };
+
+inline flatbuffers::Offset<Architecture> CreateArchitectureDirect(
+    flatbuffers::FlatBufferBuilder &_fbb,
+    uint32_t num_items = 0,
+    uint32_t max_length = 0,
+    uint32_t width = 0,
+    uint32_t num_heads = 0,
+    uint32_t num_blocks = 0,
+    uint32_t inner_width = 0,
+    float embedding_scale = 0.0f,
+    float norm_epsilon = 0.0f,
+    wisp::schema::Activation activation = wisp::schema::Activation::Relu,
+    wisp::schema::NormPlacement norm = wisp::schema::NormPlacement::Pre,
+    wisp::schema::OutputTable output_table = wisp::schema::OutputTable::Tied,
+    wisp::schema::OutputBias output_bias = wisp::schema::OutputBias::None,
+    wisp::schema::PositionAlignment positions = wisp::schema::PositionAlignment::Start,
+    wisp::schema::Attend attend = wisp::schema::Attend::Causal,
+    wisp::schema::ReAttention re_attention = wisp::schema::ReAttention::Off,
+    float attention_slope = 0.0f,
+    const std::vector<flatbuffers::Offset<wisp::schema::Block>> *blocks = nullptr,
+    float final_norm_epsilon = 0.0f) {
+  auto blocks__ = blocks ? _fbb.CreateVector<flatbuffers::Offset<wisp::schema::Block>>(*blocks) : 0;
+  return wisp::schema::CreateArchitecture(
+      _fbb,
+      num_items,
+      max_length,
+      width,
+      num_heads,
+      num_blocks,
+      inner_width,
+      embedding_scale,
+      norm_epsilon,
+      activation,
+      norm,
+      output_table,
+      output_bias,
+      positions,
+      attend,
+      re_attention,
+      attention_slope,
+      blocks__,
+      final_norm_epsilon);
+}
 
 flatbuffers::Offset<Architecture> CreateArchitecture(flatbuffers::FlatBufferBuilder &_fbb, const ArchitectureT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
 
@@ -646,6 +856,97 @@ inline flatbuffers::Offset<Tensor> CreateTensorDirect(
 
 flatbuffers::Offset<Tensor> CreateTensor(flatbuffers::FlatBufferBuilder &_fbb, const TensorT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
 
+inline BlockT *Block::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
+  auto _o = std::make_unique<BlockT>();
+  UnPackTo(_o.get(), _resolver);
+  return _o.release();
+}
+
+inline void Block::UnPackTo(BlockT *_o, const flatbuffers::resolver_function_t *_resolver) const {
+  (void)_o;
+  (void)_resolver;
+  { auto _e = norm(); _o->norm = _e; }
+  { auto _e = norm_epsilon(); _o->norm_epsilon = _e; }
+  { auto _e = num_heads(); _o->num_heads = _e; }
+  { auto _e = num_kv_heads(); _o->num_kv_heads = _e; }
+  { auto _e = head_width(); _o->head_width = _e; }
+  { auto _e = attention_slope(); _o->attention_slope = _e; }
+  { auto _e = inner_width(); _o->inner_width = _e; }
+  { auto _e = activation(); _o->activation = _e; }
+}
+
+inline flatbuffers::Offset<Block> Block::Pack(flatbuffers::FlatBufferBuilder &_fbb, const BlockT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
+  return CreateBlock(_fbb, _o, _rehasher);
+}
+
+inline flatbuffers::Offset<Block> CreateBlock(flatbuffers::FlatBufferBuilder &_fbb, const BlockT *_o, const flatbuffers::rehasher_function_t *_rehasher) {
+  (void)_rehasher;
+  (void)_o;
+  struct _VectorArgs { flatbuffers::FlatBufferBuilder *__fbb; const BlockT* __o; const flatbuffers::rehasher_function_t *__rehasher; } _va = { &_fbb, _o, _rehasher}; (void)_va;
+  auto _norm = _o->norm;
+  auto _norm_epsilon = _o->norm_epsilon;
+  auto _num_heads = _o->num_heads;
+  auto _num_kv_heads = _o->num_kv_heads;
+  auto _head_width = _o->head_width;
+  auto _attention_slope = _o->attention_slope;
+  auto _inner_width = _o->inner_width;
+  auto _activation = _o->activation;
+  return wisp::schema::CreateBlock(
+      _fbb,
+      _norm,
+      _norm_epsilon,
+      _num_heads,
+      _num_kv_heads,
+      _head_width,
+      _attention_slope,
+      _inner_width,
+      _activation);
+}
+
+inline ArchitectureT::ArchitectureT(const ArchitectureT &o)
+      : num_items(o.num_items),
+        max_length(o.max_length),
+        width(o.width),
+        num_heads(o.num_heads),
+        num_blocks(o.num_blocks),
+        inner_width(o.inner_width),
+        embedding_scale(o.embedding_scale),
+        norm_epsilon(o.norm_epsilon),
+        activation(o.activation),
+        norm(o.norm),
+        output_table(o.output_table),
+        output_bias(o.output_bias),
+        positions(o.positions),
+        attend(o.attend),
+        re_attention(o.re_attention),
+        attention_slope(o.attention_slope),
+        final_norm_epsilon(o.final_norm_epsilon) {
+  blocks.reserve(o.blocks.size());
+  for (const auto &blocks_ : o.blocks) { blocks.emplace_back((blocks_) ? new wisp::schema::BlockT(*blocks_) : nullptr); }
+}
+
+inline ArchitectureT &ArchitectureT::operator=(ArchitectureT o) FLATBUFFERS_NOEXCEPT {
+  std::swap(num_items, o.num_items);
+  std::swap(max_length, o.max_length);
+  std::swap(width, o.width);
+  std::swap(num_heads, o.num_heads);
+  std::swap(num_blocks, o.num_blocks);
+  std::swap(inner_width, o.inner_width);
+  std::swap(embedding_scale, o.embedding_scale);
+  std::swap(norm_epsilon, o.norm_epsilon);
+  std::swap(activation, o.activation);
+  std::swap(norm, o.norm);
+  std::swap(output_table, o.output_table);
+  std::swap(output_bias, o.output_bias);
+  std::swap(positions, o.positions);
+  std::swap(attend, o.attend);
+  std::swap(re_attention, o.re_attention);
+  std::swap(attention_slope, o.attention_slope);
+  std::swap(blocks, o.blocks);
+  std::swap(final_norm_epsilon, o.final_norm_epsilon);
+  return *this;
+}
+
 inline ArchitectureT *Architecture::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
   auto _o = std::make_unique<ArchitectureT>();
   UnPackTo(_o.get(), _resolver);
@@ -671,6 +972,8 @@ inline void Architecture::UnPackTo(ArchitectureT *_o, const flatbuffers::resolve
   { auto _e = attend(); _o->attend = _e; }
   { auto _e = re_attention(); _o->re_attention = _e; }
   { auto _e = attention_slope(); _o->attention_slope = _e; }
+  { auto _e = blocks(); if (_e) { _o->blocks.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->blocks[_i] = std::unique_ptr<wisp::schema::BlockT>(_e->Get(_i)->UnPack(_resolver)); } } }
+  { auto _e = final_norm_epsilon(); _o->final_norm_epsilon = _e; }
 }
 
 inline flatbuffers::Offset<Architecture> Architecture::Pack(flatbuffers::FlatBufferBuilder &_fbb, const ArchitectureT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
@@ -697,6 +1000,8 @@ inline flatbuffers::Offset<Architecture> CreateArchitecture(flatbuffers::FlatBuf
   auto _attend = _o->attend;
   auto _re_attention = _o->re_attention;
   auto _attention_slope = _o->attention_slope;
+  auto _blocks = _o->blocks.size() ? _fbb.CreateVector<flatbuffers::Offset<wisp::schema::Block>> (_o->blocks.size(), [](size_t i, _VectorArgs *__va) { return CreateBlock(*__va->__fbb, __va->__o->blocks[i].get(), __va->__rehasher); }, &_va ) : 0;
+  auto _final_norm_epsilon = _o->final_norm_epsilon;
   return wisp::schema::CreateArchitecture(
       _fbb,
       _num_items,
@@ -714,7 +1019,9 @@ inline flatbuffers::Offset<Architecture> CreateArchitecture(flatbuffers::FlatBuf
       _positions,
       _attend,
       _re_attention,
-      _attention_slope);
+      _attention_slope,
+      _blocks,
+      _final_norm_epsilon);
 }
 
 inline TensorT *Tensor::UnPack(const flatbuffers::resolver_function_t *_resolver) const {

@@ -381,7 +381,7 @@ class Machine {
 
 // Two small models with the same items: of public data, and without a guarantee.
 void WriteModels(const wisp::test::TemporaryFolder& folder) {
-  const wisp::Architecture a{
+  const wisp::UniformArchitecture a{
       .num_items = kItems, .max_length = 4, .width = 4, .num_heads = 2, .num_blocks = 1, .inner_width = 3};
   std::vector<float> weights(wisp::FlatSize(wisp::ParametersOf(a)));
   for (const wisp::ParameterSpec& p : wisp::ParametersOf(a)) {

@@ -8,7 +8,7 @@
 
 #include "kernels/half.h"
 #include "runtime/inference/session.h"
-#include "runtime/model/classifier_file.h"
+#include "runtime/model/model_file.h"
 #include "runtime/model/item_texts.h"
 #include "schema/generated/model_generated.h"
 #include "tests/fuzz/container_input.h"
@@ -55,7 +55,7 @@ double ReadEverything(const ModelFile& file) {
 
 void Recommend(ModelFile file, Backend backend) {
   const Architecture a = file.architecture();
-  if (FlatSize(ParametersOf(a)) > 1 << 16 || a.max_length > 256 || a.num_blocks > 8) return;
+  if (FlatSize(ParametersOf(a)) > 1 << 16 || a.max_length > 256 || a.blocks.size() > 8) return;
   const bool sound = file.VerifyWeights().ok();
   Result<InferenceMemory> plan = Session::PlanMemory(file, backend);
   fuzz::Require(plan.ok() || !plan.status().message().empty(), "a plan or a sentence");
@@ -80,19 +80,17 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::span<const std::byte> file(static_cast<const std::byte*>(memory), bytes.size());
   const Verify verify = choice & 1 ? Verify::kFull : Verify::kStructure;
 
-  auto model = ModelFile::OpenMemory("memory", file, verify);
+  auto model = ModelFile::OpenMemory("memory", file, verify, Accept::kAny);
   if (!model.ok()) fuzz::RequireSentence(model.status().message());
   if (model.ok()) {
     const double sum = ReadEverything(*model);
     fuzz::Require(std::isfinite(sum), "a sum of finite numbers");
     (void)CopyItemTexts(*model);
-    Recommend(*std::move(model), choice & 2 ? Backend::kInt8 : Backend::kSimd);
-  }
-  auto classifier = ClassifierFile::OpenMemory("memory", file, verify);
-  if (!classifier.ok()) fuzz::RequireSentence(classifier.status().message());
-  if (classifier.ok()) {
-    fuzz::Require(std::isfinite(ReadEverything(classifier->model())), "a sum of finite numbers");
-    (void)classifier->description().class_names.size();
+    if (model->is_classifier()) {
+      (void)model->classifier().class_names.size();
+    } else {
+      Recommend(*std::move(model), choice & 2 ? Backend::kInt8 : Backend::kSimd);
+    }
   }
   return 0;
 }

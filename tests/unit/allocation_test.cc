@@ -14,7 +14,7 @@ namespace {
 
 using testing::num_allocations;
 
-const Architecture kSmall{
+const UniformArchitecture kSmall{
     .num_items = 300, .max_length = 12, .width = 16, .num_heads = 2, .num_blocks = 2, .inner_width = 16};
 
 size_t AllocationsOf20Steps(Trainer& trainer) {

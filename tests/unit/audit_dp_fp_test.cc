@@ -46,7 +46,7 @@ class AuditDpFp : public testing::ClassifierTraining {
   }
 
   const std::vector<float> weights_ =
-      testing::StartWeights(kTinyClassifier, {.table_deviation = 0.5f, .position_deviation = 0.5f}, 1);
+      testing::StartClassifier(kTinyClassifier, {.table_deviation = 0.5f, .position_deviation = 0.5f}, 1);
   Ledger ledger_ = OpenLedger("ledger");
   const std::vector<int32_t> first_ = {0, 1, 2}, second_ = {0, 3, 1, 4}, canary_ = {0, 7, 1, 8};
   const std::vector<LabelledRecord> others_ = {{first_, 0}, {second_, 1}};

@@ -21,13 +21,13 @@ using privacy::StreamPurpose;
 using testing::Breach;
 using Through = StepAuditOptions::Through;
 
-constexpr Architecture kTiny{.num_items = 12,
-                             .max_length = 4,
-                             .width = 8,
-                             .num_heads = 2,
-                             .num_blocks = 1,
-                             .inner_width = 8,
-                             .embedding_scale = 2.0f};
+constexpr UniformArchitecture kTiny{.num_items = 12,
+                                    .max_length = 4,
+                                    .width = 8,
+                                    .num_heads = 2,
+                                    .num_blocks = 1,
+                                    .inner_width = 8,
+                                    .embedding_scale = 2.0f};
 
 class AuditTraining : public ::testing::Test {
  protected:
@@ -240,14 +240,14 @@ struct AlignedUses {
       for (size_t i = 0; i < d; ++i) weights[table + b * d + i] = -0.118f;  // the targets
     }
   }
-  Architecture architecture{.num_items = 12,
-                            .max_length = 4,
-                            .width = 8,
-                            .num_heads = 1,
-                            .num_blocks = 0,
-                            .inner_width = 8,
-                            .embedding_scale = 4.0f,
-                            .norm = NormPlacement::kPost};
+  UniformArchitecture architecture{.num_items = 12,
+                                   .max_length = 4,
+                                   .width = 8,
+                                   .num_heads = 1,
+                                   .num_blocks = 0,
+                                   .inner_width = 8,
+                                   .embedding_scale = 4.0f,
+                                   .norm = NormPlacement::kPost};
   std::vector<float> weights;
   std::vector<int32_t> inputs = {0, 0, 0, 0}, targets = {1, 2, 3, 4};
 };
@@ -276,13 +276,13 @@ TEST_F(AuditTraining, NormWithoutTheCrossTermIsCaught) {
 // ---- One run ----
 
 TEST_F(AuditTraining, RunThatMemorisesIsRefutedAndPrivateOneIsNot) {
-  const Architecture a{.num_items = 100,
-                       .max_length = 4,
-                       .width = 16,
-                       .num_heads = 1,
-                       .num_blocks = 1,
-                       .inner_width = 16,
-                       .embedding_scale = 4.0f};
+  const UniformArchitecture a{.num_items = 100,
+                              .max_length = 4,
+                              .width = 16,
+                              .num_heads = 1,
+                              .num_blocks = 1,
+                              .inner_width = 16,
+                              .embedding_scale = 4.0f};
   const std::vector<float> start = testing::StartWeights(a);
   const testing::Ring ring(100, 50, 4);
   RunAuditOptions o{.architecture = a,
@@ -322,13 +322,13 @@ TEST_F(AuditTraining, RunThatMemorisesIsRefutedAndPrivateOneIsNot) {
 // ---- Membership ----
 
 TEST_F(AuditTraining, MembersOfAnOverfittedModelAreTold) {
-  const Architecture a{.num_items = 100,
-                       .max_length = 4,
-                       .width = 16,
-                       .num_heads = 1,
-                       .num_blocks = 1,
-                       .inner_width = 16,
-                       .embedding_scale = 4.0f};
+  const UniformArchitecture a{.num_items = 100,
+                              .max_length = 4,
+                              .width = 16,
+                              .num_heads = 1,
+                              .num_blocks = 1,
+                              .inner_width = 16,
+                              .embedding_scale = 4.0f};
   const std::vector<float> start = testing::StartWeights(a);
   RandomStream random = RandomStream::Reproducible(4, StreamPurpose::kSampling);
   const SyntheticRecords records = RandomRecords(200, 4, 100, random);

@@ -77,8 +77,8 @@ TEST_F(BatchRecommenderTest, GivesWhatOneByOneGives) {
   std::vector<Architecture> all = testing::SmallArchitectures();
   for (int of_either_storage = 0; of_either_storage < 2; ++of_either_storage)
     // Several tiles, a ragged one.
-    all.push_back(
-        {.num_items = 700, .max_length = 20, .width = 24, .num_heads = 2, .num_blocks = 2, .inner_width = 40});
+    all.push_back(UniformArchitecture{
+        .num_items = 700, .max_length = 20, .width = 24, .num_heads = 2, .num_blocks = 2, .inner_width = 40});
   uint32_t seed = 200;
   for (const Architecture& a : all) {
     ++seed;
@@ -96,7 +96,7 @@ TEST_F(BatchRecommenderTest, GivesWhatOneByOneGives) {
 }
 
 TEST_F(BatchRecommenderTest, OptionsAreThoseOfOneByOne) {
-  const Architecture a = {
+  const UniformArchitecture a = {
       .num_items = 300, .max_length = 10, .width = 16, .num_heads = 2, .num_blocks = 1, .inner_width = 16};
   Write(a, 5);
   const auto session = *Session::Open(path_);
@@ -116,7 +116,7 @@ TEST_F(BatchRecommenderTest, OptionsAreThoseOfOneByOne) {
 
 // The session's own memory of its last history, and a batch's of its last call, change nothing.
 TEST_F(BatchRecommenderTest, CallsAreIndependent) {
-  const Architecture a = {.num_items = 90, .max_length = 8, .width = 16, .num_blocks = 2, .inner_width = 16};
+  const UniformArchitecture a = {.num_items = 90, .max_length = 8, .width = 16, .num_blocks = 2, .inner_width = 16};
   Write(a, 8);
   const auto session = *Session::Open(path_);
   const auto batch = *BatchRecommender::Create(*session, {.num_threads = 2, .rows = 3});
@@ -132,7 +132,7 @@ TEST_F(BatchRecommenderTest, CallsAreIndependent) {
 
 // An app's executor that does everything late, in reverse and twice.
 TEST_F(BatchRecommenderTest, ThreadsOfTheAppDoTheSame) {
-  const Architecture a = {.num_items = 90, .max_length = 8, .width = 16, .num_blocks = 1, .inner_width = 16};
+  const UniformArchitecture a = {.num_items = 90, .max_length = 8, .width = 16, .num_blocks = 1, .inner_width = 16};
   Write(a, 11);
   const auto session = *Session::Open(path_);
   const Executor executor = [](size_t tasks, const std::function<void(size_t)>& task) {
@@ -143,7 +143,7 @@ TEST_F(BatchRecommenderTest, ThreadsOfTheAppDoTheSame) {
 }
 
 TEST_F(BatchRecommenderTest, BadRequestsAreRefusedAndAssignNothing) {
-  const Architecture a = {.num_items = 20, .max_length = 8, .width = 8, .num_blocks = 1, .inner_width = 8};
+  const UniformArchitecture a = {.num_items = 20, .max_length = 8, .width = 8, .num_blocks = 1, .inner_width = 8};
   Write(a, 13);
   const auto session = *Session::Open(path_);
   const auto batch = *BatchRecommender::Create(*session, {});

@@ -39,7 +39,7 @@ class BrokenRelease final : public StepRelease {
     if (breach_ == Breach::kNoNoise) sigma = 0;
     for (const ParameterSpec& p : graph_->parameters()) {
       if (!p.trained) continue;
-      const bool silent = breach_ == Breach::kTableWithoutNoise && p.role == ParameterRole::kTable;
+      const bool silent = breach_ == Breach::kTableWithoutNoise && p.shape == ParameterShape::kTable;
       std::vector<float> g(p.size());
       for (size_t i = 0; i < g.size(); ++i)
         g[i] = static_cast<float>((sum_[p.offset + i] + (silent ? 0 : sigma * noise.Normal())) / divisor);

@@ -14,7 +14,7 @@
 
 namespace wisp::test {
 
-inline const Architecture kTiny = {
+inline const UniformArchitecture kTiny = {
     .num_items = 12, .max_length = 6, .width = 8, .num_heads = 2, .num_blocks = 1, .inner_width = 8};
 
 // Items "k0" .. "k11". Random weights from nobody's data, in the words of `wisp new`, so that draws from them are free.

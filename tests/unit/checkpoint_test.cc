@@ -7,7 +7,6 @@
 
 #include <cmath>
 
-#include "runtime/core/classifier_architecture.h"
 #include "tests/unit/model_test_util.h"
 
 namespace wisp {
@@ -40,12 +39,10 @@ TEST_F(CheckpointFile, EverythingComesBack) {
 }
 
 TEST_F(CheckpointFile, OfAClassifierComesBackAndIsNoneToOlderPrograms) {
-  full_.num_classes = 3;
   full_.architecture.attend = Attend::kAll;
-  full_.architecture.output_bias = OutputBias::kNone;
-  full_.architecture.output_table = OutputTable::kTied;
+  full_.architecture.head = {.kind = HeadKind::kClasses, .num_classes = 3};
   full_.item_rows.clear();
-  const size_t size = FlatSize(ParametersOf(ClassifierArchitecture{.encoder = full_.architecture, .num_classes = 3}));
+  const size_t size = FlatSize(ParametersOf(full_.architecture));
   for (auto* floats : {&full_.weights, &full_.first_moment, &full_.second_moment, &full_.average})
     floats->assign(size, 0.5f);
   full_.head_releases = {1, 2, 3};
@@ -74,7 +71,7 @@ TEST_F(CheckpointFile, ReservedRoomIsWrittenAndTheRestGivenBack) {
 TEST_F(CheckpointFile, EveryFieldMatters) {
   ASSERT_TRUE(WriteCheckpoint(path_, full_).ok());
   const std::string bytes = test::ReadBytes(path_);
-  const std::function<void(Checkpoint&)> changes[] = {[](Checkpoint& c) { c.architecture.norm_epsilon *= 2; },
+  const std::function<void(Checkpoint&)> changes[] = {[](Checkpoint& c) { c.architecture.blocks[0].norm_epsilon *= 2; },
                                                       [](Checkpoint& c) { c.weights[1] += 1; },
                                                       [](Checkpoint& c) { c.first_moment[1] += 1; },
                                                       [](Checkpoint& c) { c.second_moment[1] += 1; },
@@ -220,17 +217,17 @@ TEST_F(CheckpointFile, ModelsAndNewerCheckpointsHaveTheirOwnMessages) {
   EXPECT_EQ(static_cast<int>(ReadCheckpoint(folder_ / "absent").status().code()), static_cast<int>(StatusCode::kIo));
   ASSERT_TRUE(WriteCheckpoint(path_, full_).ok());
   std::string bytes = test::ReadBytes(path_);
-  test::Set<uint32_t>(bytes, test::kVersionAt, 5);
-  test::Set<uint32_t>(bytes, test::kOldestReaderAt, 4);
+  test::Set<uint32_t>(bytes, test::kVersionAt, 6);
+  test::Set<uint32_t>(bytes, test::kOldestReaderAt, 5);
   test::WriteBytes(path_, test::Reseal(bytes));
   const Status status = ReadCheckpoint(path_).status();
   EXPECT_EQ(static_cast<int>(status.code()), static_cast<int>(StatusCode::kUnsupported));
-  EXPECT_NE(status.message().find("written by format 5 for readers of format 4 or newer, this build reads up to 3"),
+  EXPECT_NE(status.message().find("written by format 6 for readers of format 5 or newer, this build reads up to 4"),
             std::string::npos);
 }
 
 TEST_F(CheckpointFile, AttentionSlopeNeedsReadersOfFormatTwo) {
-  full_.architecture.attention_slope = 0.25f;
+  for (BlockSpec& block : full_.architecture.blocks) block.attention.slope = 0.25f;
   ASSERT_TRUE(WriteCheckpoint(path_, full_).ok());
   EXPECT_EQ(test::Get<uint32_t>(test::ReadBytes(path_), test::kOldestReaderAt), 2u);
   const auto read = ReadCheckpoint(path_);

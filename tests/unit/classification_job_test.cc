@@ -67,7 +67,7 @@ class ClassificationJobTest : public testing::ClassifierTraining {
   std::vector<std::vector<int32_t>> tokens_;
   std::vector<int32_t> labels_;
   std::vector<LabelledRecord> records_;
-  const std::vector<float> weights_ = testing::StartWeights(testing::kTinyClassifier, {.table_deviation = 0.5f});
+  const std::vector<float> weights_ = testing::StartClassifier(testing::kTinyClassifier, {.table_deviation = 0.5f});
   Ledger ledger_ = OpenLedger("l");
 };
 

@@ -42,17 +42,17 @@ class ClassificationMemory : public testing::ClassifierTraining {
 
 TEST_F(ClassificationMemory, TrainerHoldsWhatIsPlanned) {
   privacy::Ledger ledger = OpenLedger("l");
-  std::vector<ClassifierArchitecture> all = testing::SmallClassifiers();
-  all.push_back({.encoder = {.num_items = 3000,
-                             .max_length = 64,
-                             .width = 32,
-                             .num_heads = 2,
-                             .num_blocks = 2,
-                             .inner_width = 64,
-                             .attend = Attend::kAll},
-                 .num_classes = 7});
-  for (const ClassifierArchitecture& a : all) {
-    const std::vector<float> weights = testing::StartWeights(a, {.table_deviation = 0.5f});
+  std::vector<UniformArchitecture> all = testing::SmallClassifiers();
+  all.push_back(UniformArchitecture{.num_items = 3000,
+                                    .max_length = 64,
+                                    .width = 32,
+                                    .num_heads = 2,
+                                    .num_blocks = 2,
+                                    .inner_width = 64,
+                                    .attend = Attend::kAll,
+                                    .num_classes = 7});
+  for (const UniformArchitecture& a : all) {
+    const std::vector<float> weights = testing::StartClassifier(a, {.table_deviation = 0.5f});
     const size_t objects = ParametersOf(a).size() * 2048 + 4096;
     for (const DpFpMode mode : {DpFpMode::kAggregate, DpFpMode::kClipped, DpFpMode::kPaper}) {
       for (const size_t threads : {1, 3}) {
@@ -83,8 +83,8 @@ TEST_F(ClassificationMemory, TrainerHoldsWhatIsPlanned) {
 
 TEST_F(ClassificationMemory, SteadyStepAllocatesNothing) {
   privacy::Ledger ledger = OpenLedger("l");
-  const ClassifierArchitecture a = testing::SmallClassifiers()[0];
-  const std::vector<float> weights = testing::StartWeights(a, {.table_deviation = 0.5f});
+  const Architecture a = testing::SmallClassifiers()[0];
+  const std::vector<float> weights = testing::StartClassifier(a, {.table_deviation = 0.5f});
   for (const DpFpMode mode : {DpFpMode::kAggregate, DpFpMode::kClipped, DpFpMode::kPaper}) {
     const auto trainer = *DpFpTrainer::Create(a, weights, records_, Options(mode, 2, &ledger));
     ASSERT_TRUE(trainer->Step().ok());  // charges

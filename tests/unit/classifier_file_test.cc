@@ -1,6 +1,6 @@
 // Classifier files: what is written is read back; neither reader takes the other's files, nor does a reader from before
 // classifiers; lies in the metadata and damage are refused.
-#include "runtime/model/classifier_file.h"
+#include "runtime/model/model_file.h"
 
 #include <gtest/gtest.h>
 
@@ -15,28 +15,28 @@ using schema::ModelT;
 using test::Changed;
 
 struct SmallClassifier {
-  ClassifierDescription description{.architecture = {.encoder = {.num_items = 5,
-                                                                 .max_length = 3,
-                                                                 .width = 4,
-                                                                 .num_heads = 2,
-                                                                 .num_blocks = 1,
-                                                                 .inner_width = 3,
-                                                                 .attend = Attend::kAll},
-                                                     .num_classes = 3},
-                                    .class_names = {"bad", "f\xc3\xbcr", "good"},
-                                    .norm_bound = 1.5,
-                                    .tokenizer = Tokenizer::kWhitespaceLower};
+  Architecture architecture = UniformArchitecture{.num_items = 5,
+                                                  .max_length = 3,
+                                                  .width = 4,
+                                                  .num_heads = 2,
+                                                  .num_blocks = 1,
+                                                  .inner_width = 3,
+                                                  .attend = Attend::kAll,
+                                                  .num_classes = 3};
+  ClassifierDescription description{
+      .class_names = {"bad", "f\xc3\xbcr", "good"}, .norm_bound = 1.5, .tokenizer = Tokenizer::kWhitespaceLower};
   std::vector<float> weights = Weights();
 
   std::vector<float> Weights() const {
-    std::vector<float> w(FlatSize(ParametersOf(description.architecture)), 0.0f);
-    for (const ParameterSpec& p : ParametersOf(description.architecture)) {
+    std::vector<float> w(FlatSize(ParametersOf(architecture)), 0.0f);
+    for (const ParameterSpec& p : ParametersOf(architecture)) {
       for (size_t i = 0; i < p.size(); ++i) w[p.offset + i] = 0.25f + static_cast<float>(p.offset + i) / 1024;
     }
     return w;
   }
   ModelContents contents() const {
-    return {.architecture = description.architecture.encoder,
+    return {.architecture = architecture,
+            .classifier = description,
             .weights = weights,
             .item_keys = {"[CLS]", "[UNK]", "a", "b", "c"},
             .provenance = {{.description = "trained", .steps = 3, .dataset = "texts", .date = "2026-11-21"}},
@@ -45,7 +45,7 @@ struct SmallClassifier {
   }
   std::string Bytes() const {
     const test::TemporaryFolder folder;
-    const Status status = WriteClassifier(folder / "c.wisp", contents(), description);
+    const Status status = WriteModel(folder / "c.wisp", contents());
     EXPECT_TRUE(status.ok()) << status.message();
     return test::ReadBytes(folder / "c.wisp");
   }
@@ -53,23 +53,24 @@ struct SmallClassifier {
 
 Status OpenBytes(const std::string& bytes, Verify verify = Verify::kStructure) {
   const test::AlignedCopy copy(bytes);
-  return ClassifierFile::OpenMemory("memory", copy.bytes(), verify).status();
+  return ModelFile::OpenMemory("memory", copy.bytes(), verify, Accept::kClassifier).status();
 }
 
 TEST(ClassifierFile, WhatIsWrittenIsReadBack) {
   const SmallClassifier small;
   const test::TemporaryFolder folder;
-  ASSERT_TRUE(WriteClassifier(folder / "c.wisp", small.contents(), small.description).ok());
-  const auto file = ClassifierFile::Open(folder / "c.wisp", Verify::kFull);
+  ASSERT_TRUE(WriteModel(folder / "c.wisp", small.contents()).ok());
+  const auto file = ModelFile::Open(folder / "c.wisp", Verify::kFull, Accept::kClassifier);
   ASSERT_TRUE(file.ok()) << file.status().message();
-  EXPECT_EQ(file->description(), small.description);
-  EXPECT_EQ(file->model().architecture(), small.description.architecture.encoder);
-  EXPECT_TRUE(std::equal(small.weights.begin(), small.weights.end(), file->model().flat_weights().begin(),
-                         file->model().flat_weights().end()));
-  EXPECT_EQ(file->model().FindItem("b"), std::optional<uint32_t>(3));
-  ASSERT_EQ(file->model().provenance().size(), 1u);
-  EXPECT_EQ(file->model().provenance()[0], small.contents().provenance[0]);
-  EXPECT_TRUE(*HoldsClassifier(folder / "c.wisp"));
+  EXPECT_EQ(file->classifier(), small.description);
+  EXPECT_EQ(file->architecture(), small.architecture);
+  EXPECT_TRUE(
+      std::equal(small.weights.begin(), small.weights.end(), file->flat_weights().begin(), file->flat_weights().end()));
+  EXPECT_EQ(file->FindItem("b"), std::optional<uint32_t>(3));
+  ASSERT_EQ(file->provenance().size(), 1u);
+  EXPECT_EQ(file->provenance()[0], small.contents().provenance[0]);
+  EXPECT_TRUE(file->is_classifier());
+  EXPECT_TRUE(ModelFile::Open(folder / "c.wisp", Verify::kFull, Accept::kAny).ok());
 }
 
 TEST(ClassifierFile, DefaultsAreReadBack) {
@@ -80,10 +81,10 @@ TEST(ClassifierFile, DefaultsAreReadBack) {
   ModelContents contents = small.contents();
   contents.item_keys.clear();
   const test::TemporaryFolder folder;
-  ASSERT_TRUE(WriteClassifier(folder / "c.wisp", contents, small.description).ok());
-  const auto file = ClassifierFile::Open(folder / "c.wisp");
+  ASSERT_TRUE(WriteModel(folder / "c.wisp", contents).ok());
+  const auto file = ModelFile::Open(folder / "c.wisp", Verify::kStructure, Accept::kClassifier);
   ASSERT_TRUE(file.ok()) << file.status().message();
-  EXPECT_EQ(file->description(), small.description);
+  EXPECT_EQ(file->classifier(), small.description);
 }
 
 TEST(ClassifierFile, NeitherReaderTakesTheOthersFiles) {
@@ -95,7 +96,9 @@ TEST(ClassifierFile, NeitherReaderTakesTheOthersFiles) {
   EXPECT_NE(as_classifier.message().find("is no classifier"), std::string::npos) << as_classifier.message();
   const test::TemporaryFolder folder;
   test::WriteBytes(folder / "m.wisp", test::SmallModel().Bytes());
-  EXPECT_FALSE(*HoldsClassifier(folder / "m.wisp"));
+  const auto any = ModelFile::Open(folder / "m.wisp", Verify::kFull, Accept::kAny);
+  ASSERT_TRUE(any.ok());
+  EXPECT_FALSE(any->is_classifier());
 }
 
 // Such a reader sees the file without the fields that it does not know.
@@ -155,9 +158,9 @@ TEST(ClassifierFile, WriterRefusesWhatReadersWould) {
   const auto write = [&](const std::function<void(SmallClassifier&)>& change) {
     SmallClassifier small;
     change(small);
-    return WriteClassifier(folder / "c.wisp", small.contents(), small.description);
+    return WriteModel(folder / "c.wisp", small.contents());
   };
-  EXPECT_EQ(write([](SmallClassifier& s) { s.description.architecture.num_classes = 1; }).code(),
+  EXPECT_EQ(write([](SmallClassifier& s) { s.architecture.head.num_classes = 1; }).code(),
             StatusCode::kInvalidArgument);
   EXPECT_EQ(write([](SmallClassifier& s) {
               s.description.class_names = {"a", "b", "a"};
@@ -170,7 +173,7 @@ TEST(ClassifierFile, WriterRefusesWhatReadersWould) {
   SmallClassifier small;
   ModelContents contents = small.contents();
   contents.architecture.width = 8;
-  EXPECT_EQ(WriteClassifier(folder / "c.wisp", contents, small.description).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(WriteModel(folder / "c.wisp", contents).code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(folder.NumFiles(), 0u);
 }
 
@@ -187,12 +190,12 @@ TEST(ClassifierFile, EveryDamagedByteIsRefusedOrIsAWeightAndFound) {
   size_t accepted = 0;
   for (size_t at = 0; at < whole.size(); ++at) {
     copy.data()[at] ^= std::byte{0x10};
-    const auto file = ClassifierFile::OpenMemory("memory", copy.bytes());
+    const auto file = ModelFile::OpenMemory("memory", copy.bytes(), Verify::kStructure, Accept::kClassifier);
     if (file.ok()) {
       ++accepted;
       ASSERT_GE(at, container::kSegmentAlignment);
-      ASSERT_EQ(file->description(), small.description);
-      ASSERT_FALSE(file->model().VerifyWeights().ok()) << "byte " << at;
+      ASSERT_EQ(file->classifier(), small.description);
+      ASSERT_FALSE(file->VerifyWeights().ok()) << "byte " << at;
     }
     copy.data()[at] ^= std::byte{0x10};
   }
@@ -209,15 +212,15 @@ TEST(ClassifierFile, DamagedMetadataWithFittingChecksumsIsSafe) {
       std::string bytes = whole;
       bytes[at] = static_cast<char>(bytes[at] ^ mask);
       const test::AlignedCopy copy(test::Reseal(std::move(bytes)));
-      const auto file = ClassifierFile::OpenMemory("memory", copy.bytes());
+      const auto file = ModelFile::OpenMemory("memory", copy.bytes(), Verify::kStructure, Accept::kClassifier);
       if (!file.ok()) continue;
       ++accepted;
-      const ClassifierDescription& d = file->description();
-      ASSERT_TRUE(Validate(d.architecture).ok());
+      const ClassifierDescription& d = file->classifier();
+      ASSERT_TRUE(Validate(file->architecture()).ok());
       ASSERT_TRUE(d.norm_bound >= 0 && std::isfinite(d.norm_bound));
-      ASSERT_TRUE(d.class_names.empty() || d.class_names.size() == d.architecture.num_classes);
+      ASSERT_TRUE(d.class_names.empty() || d.class_names.size() == file->architecture().head.num_classes);
       for (const std::string& name : d.class_names) sum += static_cast<double>(name.size());
-      for (float w : file->model().flat_weights()) sum += w;
+      for (float w : file->flat_weights()) sum += w;
     }
   }
   EXPECT_TRUE(std::isfinite(sum));

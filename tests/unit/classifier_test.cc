@@ -42,7 +42,7 @@ double Norm(const std::vector<double>& g) {
 class ClassifierTest : public ::testing::TestWithParam<size_t> {};
 
 TEST_P(ClassifierTest, LossAndRepresentationEqualTheNaiveOnes) {
-  const ClassifierArchitecture a = SmallClassifiers()[GetParam()];
+  const Architecture a = SmallClassifiers()[GetParam()];
   for (const kernels::OpTable* ops : kernels::AllOps()) {
     ClassifierHarness h(a, RandomClassifierWeights(a, 21), *ops);
     const std::vector<double> exact(h.flat.begin(), h.flat.end());
@@ -61,7 +61,7 @@ TEST_P(ClassifierTest, LossAndRepresentationEqualTheNaiveOnes) {
 }
 
 TEST_P(ClassifierTest, GradientsAndNormsEqualDualNumbers) {
-  const ClassifierArchitecture a = SmallClassifiers()[GetParam()];
+  const Architecture a = SmallClassifiers()[GetParam()];
   const std::vector<float> weights = RandomClassifierWeights(a, 22);
   for (const Case& c : Cases()) {
     const LabelledRecord record{c.tokens, c.label};
@@ -86,34 +86,36 @@ INSTANTIATE_TEST_SUITE_P(EverySwitch, ClassifierTest, ::testing::Range<size_t>(0
 // A graph for inference, whose blocks take turns in one room, gives the bits of training's in less of it; deep ones
 // most of all.
 TEST(Classifier, GraphForInferenceGivesTheSameInLessRoom) {
-  std::vector<ClassifierArchitecture> all = SmallClassifiers();
+  std::vector<UniformArchitecture> all = SmallClassifiers();
   all.push_back(all[0]);
-  all.back().encoder.num_blocks = 5;
+  all.back().num_blocks = 5;
   all.push_back(all[1]);
-  all.back().encoder.num_blocks = 4;
-  for (const ClassifierArchitecture& a : all) {
+  all.back().num_blocks = 4;
+  for (const UniformArchitecture& a : all) {
     ClassifierHarness training(a, RandomClassifierWeights(a, 23), kernels::BestOps());
     const Classifier graph(a, kernels::BestOps(), GraphUse::kInference);
     const Buffers buffers = graph.AllocateForInference();
     EXPECT_EQ(buffers.forward.size_bytes() + ArenaPlan::kAlignment, graph.inference_bytes());
-    if (a.encoder.num_blocks > 0) {
+    if (a.num_blocks > 0) {
       EXPECT_LT(graph.inference_bytes(), training.graph.inference_bytes());
     }
-    RecordContext context{.weights = training.view, .buffers = buffers};
+    const KeyValueCache cache = graph.AllocateCache();
+    RecordContext context{.weights = training.view, .buffers = buffers, .cache = &cache};
     for (const Case& c : Cases()) {
       RecordContext reference = training.Context();
       const float* expected = training.graph.Logits(reference, c.tokens, {});
       const float* logits = graph.Logits(context, c.tokens, {});
       for (size_t k = 0; k < a.num_classes; ++k)
-        EXPECT_EQ(logits[k], expected[k]) << c.name << ", " << a.encoder.num_blocks << " blocks";
+        EXPECT_EQ(logits[k], expected[k]) << c.name << ", " << a.num_blocks << " blocks";
     }
   }
 }
 
 // So pretrained encoder weights are copied to the front and nothing else has to be known.
 TEST(Classifier, EncoderIsAPrefixOfTheFlatBuffer) {
-  const ClassifierArchitecture a = SmallClassifiers()[0];
-  const auto encoder = ParametersOf(a.encoder), all = ParametersOf(a);
+  UniformArchitecture without = SmallClassifiers()[0];
+  without.num_classes = 0;
+  const auto encoder = ParametersOf(without), all = ParametersOf(SmallClassifiers()[0]);
   ASSERT_EQ(all.size(), encoder.size() + 4);
   for (size_t i = 0; i < encoder.size(); ++i) {
     EXPECT_EQ(all[i].name, encoder[i].name);
@@ -123,19 +125,19 @@ TEST(Classifier, EncoderIsAPrefixOfTheFlatBuffer) {
 }
 
 TEST(Classifier, ArchitecturesWithoutMeaningAreRefused) {
-  const ClassifierArchitecture good = SmallClassifiers()[0];
+  const UniformArchitecture good = SmallClassifiers()[0];
   EXPECT_TRUE(Validate(good).ok());
-  ClassifierArchitecture bad = good;
+  UniformArchitecture bad = good;
   bad.num_classes = 1;
   EXPECT_FALSE(Validate(bad).ok());
   bad = good;
-  bad.encoder.attend = Attend::kCausal;
+  bad.attend = Attend::kCausal;
   EXPECT_FALSE(Validate(bad).ok());
   bad = good;
-  bad.encoder.output_table = OutputTable::kUntied;
+  bad.output_table = OutputTable::kUntied;
   EXPECT_FALSE(Validate(bad).ok());
   bad = good;
-  bad.encoder.output_bias = OutputBias::kTrained;
+  bad.output_bias = OutputBias::kTrained;
   EXPECT_FALSE(Validate(bad).ok());
 }
 

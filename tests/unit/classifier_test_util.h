@@ -15,12 +15,14 @@
 #include "runtime/layers/classifier.h"
 #include "runtime/privacy/ledger.h"
 #include "runtime/train/classification.h"
+#include "runtime/train/initialise.h"
+#include "tests/unit/parameter_names.h"
 #include "tests/unit/naive_recommender.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace wisp::testing {
 
-inline std::vector<float> RandomClassifierWeights(const ClassifierArchitecture& a, uint32_t seed) {
+inline std::vector<float> RandomClassifierWeights(const Architecture& a, uint32_t seed) {
   std::mt19937 random(seed);
   std::normal_distribution<float> normal(0.0f, 0.4f);
   const auto parameters = ParametersOf(a);
@@ -32,24 +34,24 @@ inline std::vector<float> RandomClassifierWeights(const ClassifierArchitecture& 
   return weights;
 }
 
-inline constexpr ClassifierArchitecture kTinyClassifier{.encoder = {.num_items = 12,
-                                                                    .max_length = 4,
-                                                                    .width = 8,
-                                                                    .num_heads = 2,
-                                                                    .num_blocks = 1,
-                                                                    .inner_width = 8,
-                                                                    .attend = Attend::kAll},
-                                                        .num_classes = 2};
+inline constexpr UniformArchitecture kTinyClassifier{.num_items = 12,
+                                                     .max_length = 4,
+                                                     .width = 8,
+                                                     .num_heads = 2,
+                                                     .num_blocks = 1,
+                                                     .inner_width = 8,
+                                                     .attend = Attend::kAll,
+                                                     .num_classes = 2};
 
 // Initial weights, always the same. A head of deviation 0 is 0, and the first step's gradient does not reach the
 // encoder.
-inline std::vector<float> StartWeights(const ClassifierArchitecture& a, const InitialisationOptions& options,
-                                       double head_deviation = 0) {
+inline std::vector<float> StartClassifier(const Architecture& a, const InitialisationOptions& options,
+                                          double head_deviation = 0) {
   const auto parameters = ParametersOf(a);
   std::vector<float> weights(FlatSize(parameters));
   auto random = privacy::RandomStream::Reproducible(3, privacy::StreamPurpose::kInitialisation);
-  InitialiseClassifier(a, options, random, weights);
-  const ParameterSpec& head = parameters[FindParameter(parameters, "head.weight")];
+  InitialiseWeights(a, options, random, weights);
+  const ParameterSpec& head = parameters[RequireParameter(parameters, ParameterRole::kClassWeight)];
   for (size_t i = 0; i < head.size(); ++i)
     weights[head.offset + i] += static_cast<float>(head_deviation * random.Normal());
   return weights;
@@ -68,17 +70,17 @@ class ClassifierTraining : public ::testing::Test {
 // Pooler, tanh, clipping, noise and head over any number type, on top of the naive encoder.
 template <class T>
 struct NaiveClassifier {
-  const ClassifierArchitecture& a;
+  const Architecture& a;
   std::span<const T> weights;
 
   T At(const char* name, size_t i) const {
     const auto parameters = ParametersOf(a);
-    return weights[parameters[FindParameter(parameters, name)].offset + i];
+    return weights[parameters[IndexOf(parameters, name)].offset + i];
   }
   std::vector<T> Represent(std::span<const int32_t> tokens) const {
     using std::tanh;
-    const size_t d = a.encoder.width;
-    const auto states = NaiveRecommender<T>(a.encoder, weights).Encode(tokens);
+    const size_t d = a.width;
+    const auto states = NaiveRecommender<T>(a, weights).Encode(tokens);
     std::vector<T> h(d, T(0));
     for (size_t j = 0; j < d; ++j) {
       h[j] = At("pooler.bias", j);
@@ -99,7 +101,7 @@ struct NaiveClassifier {
       if (clip) x[k] = x[k] * T(input.norm_bound) / sqrt(squares);
       if (input.noise_D != nullptr) x[k] = x[k] + T(input.noise_D[k]);
     }
-    for (size_t c = 0; c < a.num_classes; ++c) {
+    for (size_t c = 0; c < a.head.num_classes; ++c) {
       T z = At("head.bias", c);
       for (size_t k = 0; k < x.size(); ++k) z = z + x[k] * At("head.weight", c * x.size() + k);
       sum = sum + exp(z);
@@ -110,7 +112,7 @@ struct NaiveClassifier {
 };
 
 // d loss / d weight for every weight, by dual numbers.
-inline std::vector<double> NaiveClassifierGradient(const ClassifierArchitecture& a, std::span<const float> weights,
+inline std::vector<double> NaiveClassifierGradient(const Architecture& a, std::span<const float> weights,
                                                    const LabelledRecord& record, const HeadInput& input) {
   using kernels::reference::Dual;
   std::vector<Dual> dual(weights.begin(), weights.end());
@@ -128,7 +130,7 @@ inline std::vector<double> NaiveClassifierGradient(const ClassifierArchitecture&
 // The product's graph with everything a record needs.
 class ClassifierHarness {
  public:
-  ClassifierHarness(const ClassifierArchitecture& a, std::vector<float> weights, const kernels::OpTable& ops)
+  ClassifierHarness(const Architecture& a, std::vector<float> weights, const kernels::OpTable& ops)
       : graph(a, ops),
         flat(std::move(weights)),
         packed(graph.pack_plan().size()),
@@ -156,7 +158,7 @@ class ClassifierHarness {
   PhantomGradients::Setup Setup() const {
     return {.parameters = graph.parameters(),
             .head_parameter = graph.head_weight(),
-            .max_rows = graph.architecture().encoder.max_length,
+            .max_rows = graph.architecture().max_length,
             .worker = 0};
   }
 
@@ -168,22 +170,22 @@ class ClassifierHarness {
   double loss = 0;
 };
 
-inline std::vector<ClassifierArchitecture> SmallClassifiers() {
-  ClassifierArchitecture base{.encoder = {.num_items = 9,
-                                          .max_length = 6,
-                                          .width = 4,
-                                          .num_heads = 2,
-                                          .num_blocks = 2,
-                                          .inner_width = 6,
-                                          .embedding_scale = 1.7f,
-                                          .attend = Attend::kAll},
-                              .num_classes = 3};
-  std::vector<ClassifierArchitecture> all(4, base);
-  all[1].encoder.norm = NormPlacement::kPost;
+inline std::vector<UniformArchitecture> SmallClassifiers() {
+  UniformArchitecture base{.num_items = 9,
+                           .max_length = 6,
+                           .width = 4,
+                           .num_heads = 2,
+                           .num_blocks = 2,
+                           .inner_width = 6,
+                           .embedding_scale = 1.7f,
+                           .attend = Attend::kAll,
+                           .num_classes = 3};
+  std::vector<UniformArchitecture> all(4, base);
+  all[1].norm = NormPlacement::kPost;
   all[2].num_classes = 2;
-  all[2].encoder.positions = PositionAlignment::kEnd;
-  all[2].encoder.activation = ActivationKind::kRelu;
-  all[3].encoder.num_blocks = 0;
+  all[2].positions = PositionAlignment::kEnd;
+  all[2].activation = ActivationKind::kRelu;
+  all[3].num_blocks = 0;
   all[3].num_classes = 5;
   return all;
 }

@@ -31,7 +31,7 @@ class DeclaredNumbers : public ::testing::Test {
   }
   TrainingJob Job(Method method, uint32_t declared, Ledger& ledger) {
     TrainingJob job{.sequences = &sequences_};
-    job.architecture = {
+    job.architecture = UniformArchitecture{
         .num_items = 20, .max_length = 8, .width = 8, .num_heads = 1, .num_blocks = 1, .inner_width = 8};
     job.training = {.method = method,
                     .sampling = Sampling::kPoisson,
@@ -129,7 +129,7 @@ TEST_F(DeclaredTexts, StepsAndProbabilityOfAClassifierAreOfTheDeclaredTexts) {
   std::vector<LabelledRecord> records;
   for (int32_t i = 0; i < 120; ++i) tokens.push_back({0, 1 + i % 8, 9 + i % 3});
   for (int32_t i = 0; i < 120; ++i) records.push_back({tokens[static_cast<size_t>(i)], i % 2});
-  const std::vector<float> weights = testing::StartWeights(testing::kTinyClassifier, {.table_deviation = 0.5f});
+  const std::vector<float> weights = testing::StartClassifier(testing::kTinyClassifier, {.table_deviation = 0.5f});
   for (DpFpMode mode : {DpFpMode::kAggregate, DpFpMode::kClipped}) {
     for (uint32_t declared : {60u, 600u}) {
       privacy::Ledger ledger = OpenLedger(std::to_string(declared) + " " + std::to_string(static_cast<int>(mode)));

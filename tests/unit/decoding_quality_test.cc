@@ -90,7 +90,7 @@ TEST(DecodingQuality, AModelWithoutAnOpinionCountsAsUniform) {
 class AgainstTheRecommender : public ::testing::TestWithParam<DecodingMode> {};
 TEST_P(AgainstTheRecommender, DrawsFromThisLaw) {
   const bool anchored = GetParam() == DecodingMode::kBaseAnchored;
-  const Architecture architecture = {
+  const UniformArchitecture architecture = UniformArchitecture{
       .num_items = 12, .max_length = 6, .width = 8, .num_heads = 2, .num_blocks = 1, .inner_width = 8};
   const test::TemporaryFolder folder;
   std::unique_ptr<Session> sessions[2];

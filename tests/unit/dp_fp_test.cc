@@ -18,14 +18,14 @@ namespace {
 using privacy::Ledger;
 using privacy::Mechanism;
 
-constexpr ClassifierArchitecture kSmall{.encoder = {.num_items = 40,
-                                                    .max_length = 10,
-                                                    .width = 16,
-                                                    .num_heads = 2,
-                                                    .num_blocks = 1,
-                                                    .inner_width = 16,
-                                                    .attend = Attend::kAll},
-                                        .num_classes = 2};
+constexpr UniformArchitecture kSmall{.num_items = 40,
+                                     .max_length = 10,
+                                     .width = 16,
+                                     .num_heads = 2,
+                                     .num_blocks = 1,
+                                     .inner_width = 16,
+                                     .attend = Attend::kAll,
+                                     .num_classes = 2};
 
 // Sequences that start with token 39; half of the other tokens name the class (0-9: class 0, 10-19: class 1), the rest
 // nothing.
@@ -48,8 +48,8 @@ struct Task {
   std::vector<LabelledRecord> records;
 };
 
-std::vector<float> Start(const ClassifierArchitecture& a = kSmall) {
-  return testing::StartWeights(a, {.table_deviation = 0.5f, .position_deviation = 0.05f});
+std::vector<float> Start(const Architecture& a = kSmall) {
+  return testing::StartClassifier(a, {.table_deviation = 0.5f, .position_deviation = 0.05f});
 }
 
 DpFpOptions Options(DpFpMode mode, Ledger* ledger) {
@@ -75,7 +75,7 @@ class DpFpTest : public testing::ClassifierTraining {
     EXPECT_TRUE(trainer.ok()) << trainer.status().message();
     return *std::move(trainer);
   }
-  double Learn(const DpFpOptions& options, const ClassifierArchitecture& a, std::span<const float> start) {
+  double Learn(const DpFpOptions& options, const Architecture& a, std::span<const float> start) {
     const Task test(1000, 77);
     auto trainer = *DpFpTrainer::Create(a, start, task_.records, options);
     for (uint64_t i = 0; i < options.num_steps; ++i) EXPECT_TRUE(trainer->Step().ok());
@@ -227,8 +227,8 @@ TEST_F(DpFpTest, EmptyDrawStillReleasesNoise) {
 
 std::set<int32_t> ChangedRows(const DpFpTrainer& trainer, const std::vector<float>& before) {
   std::set<int32_t> rows;
-  const size_t d = kSmall.encoder.width;
-  for (size_t i = 0; i < kSmall.encoder.num_items * d; ++i) {  // item_embedding is the first parameter
+  const size_t d = kSmall.width;
+  for (size_t i = 0; i < kSmall.num_items * d; ++i) {  // item_embedding is the first parameter
     if (trainer.weights()[i] != before[i]) rows.insert(static_cast<int32_t>(i / d));
   }
   return rows;
@@ -244,7 +244,7 @@ TEST_F(DpFpTest, PaperModeNamesTheTokensOfItsBatchTheOthersDoNot) {
   // A head that is not 0: else the first step's gradient does not reach the encoder.
   std::vector<float> start = Start();
   const auto parameters = ParametersOf(kSmall);
-  const ParameterSpec& head = parameters[FindParameter(parameters, "head.weight")];
+  const ParameterSpec& head = parameters[RequireParameter(parameters, ParameterRole::kClassWeight)];
   for (size_t i = 0; i < head.size(); ++i) start[head.offset + i] = 0.1f * static_cast<float>(i % 7) - 0.3f;
 
   auto paper = *DpFpTrainer::Create(kSmall, start, one, o);
@@ -263,7 +263,7 @@ TEST_F(DpFpTest, PaperModeNamesTheTokensOfItsBatchTheOthersDoNot) {
   o.mode = DpFpMode::kClipped;
   auto clipped = *DpFpTrainer::Create(kSmall, start, one, o);
   ASSERT_TRUE(clipped->Step().ok());
-  EXPECT_EQ(ChangedRows(*clipped, start).size(), kSmall.encoder.num_items) << "noise must reach every row";
+  EXPECT_EQ(ChangedRows(*clipped, start).size(), kSmall.num_items) << "noise must reach every row";
 }
 
 TEST_F(DpFpTest, WhatHasNoGuaranteeIsRefused) {
@@ -348,9 +348,9 @@ TEST(PaperFigures, LimitTheoremSays173WhereThePldSays590) {
 // Nothing was ever trained below the head: random features, which is why they are wider here.
 TEST_F(DpFpTest, AggregateLearnsTheTaskOnARandomEncoder) {
   Ledger ledger = OpenLedger("l");
-  ClassifierArchitecture wide = kSmall;
-  wide.encoder.width = wide.encoder.inner_width = 64;
-  wide.encoder.norm = NormPlacement::kPost;
+  UniformArchitecture wide = kSmall;
+  wide.width = wide.inner_width = 64;
+  wide.norm = NormPlacement::kPost;
   const double accuracy = Learn(Options(DpFpMode::kAggregate, &ledger), wide, Start(wide));
   std::printf("aggregate, random encoder: accuracy %.3f, epsilon %.2f at 1e-5\n", accuracy,
               *ledger.Spent(*privacy::Delta::Create(1e-5)));

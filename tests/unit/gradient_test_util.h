@@ -113,7 +113,7 @@ class Harness {
 
   PhantomGradients::Setup Setup() const {
     return {.parameters = graph.parameters(),
-            .head_parameter = graph.pack_plan().head_parameter(),
+            .head_parameter = *FindHeadTable(graph.architecture(), graph.parameters()),
             .max_rows = graph.architecture().max_length,
             .worker = 0};
   }
@@ -132,17 +132,34 @@ class Harness {
   }
 };
 
+// Blocks that differ in all that a block can: heads, their width, where norms stand, what is between two products.
+inline Architecture MixedArchitecture() {
+  return {.num_items = 9,
+          .max_length = 6,
+          .width = 4,
+          .embedding_scale = 1.7f,
+          .blocks = {{.norm = NormPlacement::kPost,
+                      .norm_epsilon = 1e-3f,
+                      .attention = {.num_heads = 3, .num_kv_heads = 3, .head_width = 2},
+                      .feed_forward = {.inner_width = 5, .activation = ActivationKind::kRelu}},
+                     {.attention = {.num_heads = 1, .num_kv_heads = 1, .head_width = 3, .slope = 0.4f},
+                      .feed_forward = {.inner_width = 9}},
+                     {.attention = {.num_heads = 2, .num_kv_heads = 2, .head_width = 2},
+                      .feed_forward = {.inner_width = 2}}},
+          .final_norm_epsilon = 1e-4f};
+}
+
 // Every switch of the graph at least once.
 inline std::vector<Architecture> SmallArchitectures() {
-  const Architecture base{.num_items = 9,
-                          .max_length = 6,
-                          .width = 4,
-                          .num_heads = 2,
-                          .num_blocks = 2,
-                          .inner_width = 6,
-                          .embedding_scale = 1.7f,
-                          .positions = PositionAlignment::kEnd};
-  std::vector<Architecture> all(10, base);
+  const UniformArchitecture base{.num_items = 9,
+                                 .max_length = 6,
+                                 .width = 4,
+                                 .num_heads = 2,
+                                 .num_blocks = 2,
+                                 .inner_width = 6,
+                                 .embedding_scale = 1.7f,
+                                 .positions = PositionAlignment::kEnd};
+  std::vector<UniformArchitecture> all(10, base);
   all[1].norm = NormPlacement::kPost;
   all[2].output_table = OutputTable::kUntied;
   all[2].output_bias = OutputBias::kTrained;
@@ -161,7 +178,10 @@ inline std::vector<Architecture> SmallArchitectures() {
   all[9].num_heads = 4;
   all[9].attention_slope = 2.0f;
   all[9].re_attention = ReAttention::kOn;
-  return all;
+  std::vector<Architecture> every(all.begin(), all.end());
+  every.insert(every.end(), 2, MixedArchitecture());
+  every.back().re_attention = ReAttention::kOn;
+  return every;
 }
 
 }  // namespace wisp::testing

@@ -7,7 +7,7 @@
 #include <random>
 
 #include "runtime/inference/session.h"
-#include "runtime/model/classifier_file.h"
+#include "runtime/model/model_file.h"
 #include "runtime/train/evaluate.h"
 #include "runtime/train/trainer.h"
 #include "tests/unit/gradient_test_util.h"
@@ -22,7 +22,7 @@ using testing::num_allocations;
 // `weights` with tables rounded to halves.
 std::vector<float> Rounded(const Architecture& a, std::vector<float> weights) {
   for (const ParameterSpec& p : ParametersOf(a)) {
-    for (size_t i = p.offset; p.role == ParameterRole::kTable && i < p.offset + p.size(); ++i)
+    for (size_t i = p.offset; p.shape == ParameterShape::kTable && i < p.offset + p.size(); ++i)
       weights[i] = kernels::ToFloat(kernels::ToHalf(weights[i]));
   }
   return weights;
@@ -47,23 +47,23 @@ class HalfTables : public ::testing::Test {
 
 std::vector<Architecture> Architectures() {
   std::vector<Architecture> all = testing::SmallArchitectures();
-  all.push_back({.num_items = 700,
-                 .max_length = 30,
-                 .width = 32,
-                 .num_heads = 2,
-                 .num_blocks = 2,
-                 .inner_width = 48,
-                 .embedding_scale = 5.5f});
-  all.push_back({.num_items = 301,
-                 .max_length = 20,
-                 .width = 40,
-                 .num_heads = 2,
-                 .num_blocks = 1,
-                 .inner_width = 24,
-                 .output_table = OutputTable::kUntied,
-                 .output_bias = OutputBias::kTrained,
-                 .positions = PositionAlignment::kEnd});
-  all.push_back({.num_items = 9, .max_length = 6, .width = 8, .num_blocks = 0, .inner_width = 8});
+  all.push_back(UniformArchitecture{.num_items = 700,
+                                    .max_length = 30,
+                                    .width = 32,
+                                    .num_heads = 2,
+                                    .num_blocks = 2,
+                                    .inner_width = 48,
+                                    .embedding_scale = 5.5f});
+  all.push_back(UniformArchitecture{.num_items = 301,
+                                    .max_length = 20,
+                                    .width = 40,
+                                    .num_heads = 2,
+                                    .num_blocks = 1,
+                                    .inner_width = 24,
+                                    .output_table = OutputTable::kUntied,
+                                    .output_bias = OutputBias::kTrained,
+                                    .positions = PositionAlignment::kEnd});
+  all.push_back(UniformArchitecture{.num_items = 9, .max_length = 6, .width = 8, .num_blocks = 0, .inner_width = 8});
   return all;
 }
 
@@ -84,7 +84,7 @@ TEST_F(HalfTables, ValuesComeBackRoundedAndAllElseAsItWas) {
   EXPECT_TRUE(file->flat_weights().empty());
   EXPECT_TRUE(std::ranges::equal(file->AllWeights(room), Rounded(model.architecture, weights)));
   for (size_t i = 0; i < file->parameters().size(); ++i) {
-    const bool table = file->parameters()[i].role == ParameterRole::kTable;
+    const bool table = file->parameters()[i].shape == ParameterShape::kTable;
     EXPECT_EQ(file->tensors()[i].halves != nullptr, table);
     EXPECT_EQ(file->Tensor(i) == nullptr, table);
     EXPECT_EQ(file->tensors()[i].floats, file->Tensor(i));
@@ -112,7 +112,7 @@ TEST_F(HalfTables, NeedReadersOfFormatThree) {
 }
 
 TEST_F(HalfTables, HalveTheTablesRoom) {
-  const Architecture a{
+  const UniformArchitecture a{
       .num_items = 5000, .max_length = 50, .width = 64, .num_heads = 1, .num_blocks = 1, .inner_width = 64};
   Write(a, 1);
   const uint64_t tables = (a.num_items + a.max_length) * uint64_t{a.width} * 4;
@@ -158,26 +158,28 @@ TEST_F(HalfTables, HalvesThatAreNotFiniteAreFound) {
 }
 
 TEST_F(HalfTables, ClassifiersHaveThemToo) {
-  const ClassifierDescription c{.architecture = {.encoder = {.num_items = 6,
-                                                             .max_length = 4,
-                                                             .width = 4,
-                                                             .num_heads = 2,
-                                                             .num_blocks = 1,
-                                                             .inner_width = 3,
-                                                             .attend = Attend::kAll},
-                                                 .num_classes = 3}};
-  std::vector<float> weights(FlatSize(ParametersOf(c.architecture)));
-  for (const ParameterSpec& p : ParametersOf(c.architecture))
+  const Architecture a = UniformArchitecture{.num_items = 6,
+                                             .max_length = 4,
+                                             .width = 4,
+                                             .num_heads = 2,
+                                             .num_blocks = 1,
+                                             .inner_width = 3,
+                                             .attend = Attend::kAll,
+                                             .num_classes = 3};
+  std::vector<float> weights(FlatSize(ParametersOf(a)));
+  for (const ParameterSpec& p : ParametersOf(a))
     std::fill_n(weights.begin() + static_cast<std::ptrdiff_t>(p.offset), p.size(), 1.0f / 3);
-  ASSERT_TRUE(WriteClassifier(
-                  half_, {.architecture = c.architecture.encoder, .weights = weights, .tables = TableStorage::kHalf}, c)
-                  .ok());
-  const auto file = ClassifierFile::Open(half_, Verify::kFull);
+  ASSERT_TRUE(
+      WriteModel(
+          half_,
+          {.architecture = a, .classifier = ClassifierDescription(), .weights = weights, .tables = TableStorage::kHalf})
+          .ok());
+  const auto file = ModelFile::Open(half_, Verify::kFull, Accept::kClassifier);
   ASSERT_TRUE(file.ok()) << file.status().message();
   std::vector<float> room;
-  const auto found = file->model().AllWeights(room);
+  const auto found = file->AllWeights(room);
   EXPECT_EQ(found[0], kernels::ToFloat(kernels::ToHalf(1.0f / 3)));
-  EXPECT_EQ(found[ParametersOf(c.architecture).back().offset], 1.0f / 3);
+  EXPECT_EQ(found[ParametersOf(a).back().offset], 1.0f / 3);
 }
 
 // The same weights as floats and as halves: the same scores, but for the order of sums; the same best items.
@@ -207,7 +209,7 @@ TEST_F(HalfTables, ScoresEqualThoseOfTheSameWeightsInFloats) {
 // Over 8-bit integers both tables become the same integers, and the inputs differ in their last bits at most.
 TEST_F(HalfTables, Int8ScoresAreThoseOfTheSameWeightsInFloats) {
   if (kernels::Int8Ops() == nullptr) GTEST_SKIP() << "this processor has no 8-bit kernels";
-  const Architecture a{
+  const UniformArchitecture a{
       .num_items = 700, .max_length = 40, .width = 64, .num_heads = 2, .num_blocks = 2, .inner_width = 96};
   Write(a, 31);
   const auto halves = *Session::Open(half_, Backend::kInt8), floats = *Session::Open(float_, Backend::kInt8),
@@ -250,7 +252,7 @@ TEST_F(HalfTables, ScoresDoNotDependOnTheHistoriesBefore) {
 
 // No copy of the table is made, widened or packed; what is held was said before.
 TEST_F(HalfTables, SessionHoldsWhatIsPlannedAndNoTable) {
-  const Architecture a{
+  const UniformArchitecture a{
       .num_items = 20000, .max_length = 20, .width = 64, .num_heads = 1, .num_blocks = 1, .inner_width = 64};
   Write(a, 3);
   const size_t table = size_t{a.num_items} * a.width * sizeof(float);
@@ -270,7 +272,7 @@ TEST_F(HalfTables, SessionHoldsWhatIsPlannedAndNoTable) {
 }
 
 TEST_F(HalfTables, ScoreAllocatesNothing) {
-  const Architecture a{
+  const UniformArchitecture a{
       .num_items = 300, .max_length = 12, .width = 16, .num_heads = 2, .num_blocks = 2, .inner_width = 16};
   Write(a, 4);
   const auto session = *Session::Open(half_);
@@ -286,7 +288,7 @@ TEST_F(HalfTables, ScoreAllocatesNothing) {
 
 // The ranks that are counted are those of the session's scores.
 TEST_F(HalfTables, AreEvaluatedAsTheyAreScored) {
-  const Architecture a{
+  const UniformArchitecture a{
       .num_items = 200, .max_length = 12, .width = 16, .num_heads = 2, .num_blocks = 1, .inner_width = 16};
   Write(a, 6);
   const auto session = *Session::Open(half_);
@@ -315,7 +317,7 @@ TEST_F(HalfTables, AreEvaluatedAsTheyAreScored) {
 
 // Training starts from the widened weights: step by step what it does from the same numbers in floats.
 TEST_F(HalfTables, TrainingStartsFromThem) {
-  const Architecture a{
+  const UniformArchitecture a{
       .num_items = 30, .max_length = 12, .width = 16, .num_heads = 2, .num_blocks = 1, .inner_width = 16};
   Write(a, 8);
   const testing::Ring ring(a.num_items, 40, 10);

@@ -8,6 +8,7 @@
 #include "runtime/inference/session.h"
 #include "runtime/inference/top_k.h"
 #include "runtime/train/evaluate.h"
+#include "tests/unit/parameter_names.h"
 #include "tests/unit/gradient_test_util.h"
 #include "tests/unit/temporary_folder.h"
 
@@ -51,7 +52,7 @@ class SessionTest : public ::testing::Test {
 TEST_F(SessionTest, ScoresEqualTheNaiveRecommender) {
   uint32_t seed = 30;
   std::vector<Architecture> all = testing::SmallArchitectures();
-  all.push_back({.num_items = 9, .max_length = 6, .width = 8, .num_blocks = 0, .inner_width = 8});
+  all.push_back(UniformArchitecture{.num_items = 9, .max_length = 6, .width = 8, .num_blocks = 0, .inner_width = 8});
   for (const Architecture& a : all) {
     const auto session = Open(a, ++seed);
     const std::vector<double> exact(weights_.begin(), weights_.end());
@@ -72,10 +73,11 @@ TEST_F(SessionTest, ScoresEqualTheNaiveRecommender) {
 // that part, shrink, repeat, and slide out of the window.
 TEST_F(SessionTest, ScoresDoNotDependOnTheHistoriesBefore) {
   std::vector<Architecture> all = testing::SmallArchitectures();
-  all.push_back({.num_items = 50, .max_length = 30, .width = 32, .num_heads = 2, .num_blocks = 3, .inner_width = 40});
-  all.push_back({.num_items = 9, .max_length = 5, .width = 8, .num_blocks = 0, .inner_width = 8});
+  all.push_back(UniformArchitecture{
+      .num_items = 50, .max_length = 30, .width = 32, .num_heads = 2, .num_blocks = 3, .inner_width = 40});
+  all.push_back(UniformArchitecture{.num_items = 9, .max_length = 5, .width = 8, .num_blocks = 0, .inner_width = 8});
   all.push_back(all.back());
-  all.back().norm = NormPlacement::kPost;
+  all.back().final_norm_epsilon = {};
   uint32_t seed = 90;
   for (const Architecture& a : all) {
     Open(a, ++seed);
@@ -103,7 +105,7 @@ TEST_F(SessionTest, StoredVariancesCorrectScores) {
     }
     std::vector<float> zeroed = weights_;
     for (const ParameterSpec& p : ParametersOf(a)) {
-      if (p.name != kItemVariance && p.name != kParameterVariance) continue;
+      if (p.name != testing::kItemVariance && p.name != testing::kParameterVariance) continue;
       std::fill_n(zeroed.begin() + static_cast<std::ptrdiff_t>(p.offset), p.size(), 0.0f);
     }
     ASSERT_TRUE(WriteModel(path_, {.architecture = a, .weights = zeroed, .created_by = "test"}).ok());
@@ -117,7 +119,7 @@ TEST_F(SessionTest, StoredVariancesCorrectScores) {
 
 // Threads of other C libraries have 128 KB of stack; the products' copies must fit.
 TEST_F(SessionTest, ASmallStackIsEnough) {
-  const Architecture a = {
+  const UniformArchitecture a = {
       .num_items = 900, .max_length = 40, .width = 48, .num_heads = 2, .num_blocks = 1, .inner_width = 700};
   Open(a, 70);
   for (Backend backend : {Backend::kSimd, Backend::kInt8}) {
@@ -141,7 +143,7 @@ TEST_F(SessionTest, ASmallStackIsEnough) {
 }
 
 TEST_F(SessionTest, XnnpackScoresEqualSimdScores) {
-  const Architecture a = {
+  const UniformArchitecture a = {
       .num_items = 700, .max_length = 40, .width = 32, .num_heads = 2, .num_blocks = 2, .inner_width = 48};
   const auto simd = Open(a, 50);
   if (kernels::XnnpackOps() == nullptr) {
@@ -164,7 +166,7 @@ TEST_F(SessionTest, XnnpackScoresEqualSimdScores) {
 // Quantised scores order items nearly as the exact ones do: off by a few percent of how far scores spread.
 TEST_F(SessionTest, Int8ScoresAreNearSimdScores) {
   if (kernels::Int8Ops() == nullptr) GTEST_SKIP() << "this processor has no 8-bit kernels";
-  const Architecture a = {
+  const UniformArchitecture a = {
       .num_items = 700, .max_length = 40, .width = 64, .num_heads = 2, .num_blocks = 2, .inner_width = 96};
   const auto simd = Open(a, 51);
   const auto session = *Session::Open(path_, Backend::kInt8);

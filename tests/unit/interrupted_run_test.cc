@@ -34,7 +34,7 @@ class InterruptedRun : public ::testing::Test {
   // 8 steps, charged 3 at a time.
   TrainingJob Job() {
     TrainingJob job{.sequences = &sequences_};
-    job.architecture = {
+    job.architecture = UniformArchitecture{
         .num_items = 20, .max_length = 8, .width = 8, .num_heads = 1, .num_blocks = 1, .inner_width = 8};
     job.training = {.method = Method::kPhantom,
                     .sampling = Sampling::kPoisson,
@@ -96,7 +96,7 @@ TEST_F(InterruptedRun, CancelSavesTheStepReachedAndSaysWhatWasCharged) {
 TEST_F(InterruptedRun, CheckpointIsNeverOlderThanOneCharge) {
   TrainingJob job = Job();
   job.histogram_noise = 5;
-  job.architecture.output_bias = OutputBias::kFixed;
+  job.architecture.head.output_bias = OutputBias::kFixed;
   std::vector<uint64_t> on_disk;
   job.progress = [&](const JobProgress& p) {
     on_disk.push_back(ReadCheckpoint(checkpoint_)->step);
@@ -111,7 +111,7 @@ TEST_F(InterruptedRun, CheckpointIsNeverOlderThanOneCharge) {
 TEST_F(InterruptedRun, HistogramOfAnotherNoiseIsRefused) {
   TrainingJob job = Job();
   job.histogram_noise = 5;
-  job.architecture.output_bias = OutputBias::kFixed;
+  job.architecture.head.output_bias = OutputBias::kFixed;
   ASSERT_EQ(RunUntil(4, job).code(), StatusCode::kCancelled);
   const uint64_t charged = Charged();
   job.histogram_noise = 50;
@@ -310,7 +310,7 @@ TEST_F(InterruptedRun, PrivateCheckpointDoesNotKnowHowManyRecordsThereAre) {
 TEST_F(InterruptedRun, CheckpointBeforeTheFirstStepNeedsTheLedgerThatPaidForItsHistogram) {
   TrainingJob job = Job();
   job.histogram_noise = 5;
-  job.architecture.output_bias = OutputBias::kFixed;
+  job.architecture.head.output_bias = OutputBias::kFixed;
   job.progress = [&](const JobProgress&) { return std::filesystem::copy_file(checkpoint_, folder_ / "killed"), false; };
   ASSERT_EQ(RunTrainingJob(job).status().code(), StatusCode::kCancelled);
   job.progress = nullptr;
@@ -427,7 +427,7 @@ TEST_F(InterruptedRun, RecordsThatAreNoneAreLeftOutOneByOneAndCounted) {
   sequences_.items[sequences_.offsets[9] + 7] = -1;                          // held out for the test
   TrainingJob job = Job();
   job.histogram_noise = 5;
-  job.architecture.output_bias = OutputBias::kFixed;
+  job.architecture.head.output_bias = OutputBias::kFixed;
   const auto result = RunTrainingJob(job);
   ASSERT_TRUE(result.ok()) << result.status().message();
   EXPECT_EQ(result->num_dropped, 2u);

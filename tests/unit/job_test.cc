@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "runtime/train/popularity.h"
+#include "tests/unit/parameter_names.h"
 #include "tests/unit/temporary_folder.h"
 #include "tests/unit/train_test_util.h"
 
@@ -31,13 +32,13 @@ class JobTest : public ::testing::Test {
 
   TrainingJob PrivateJob() {
     TrainingJob job{.sequences = &sequences_};
-    job.architecture = {.num_items = 20,
-                        .max_length = 8,
-                        .width = 8,
-                        .num_heads = 1,
-                        .num_blocks = 1,
-                        .inner_width = 8,
-                        .output_bias = OutputBias::kFixed};
+    job.architecture = UniformArchitecture{.num_items = 20,
+                                           .max_length = 8,
+                                           .width = 8,
+                                           .num_heads = 1,
+                                           .num_blocks = 1,
+                                           .inner_width = 8,
+                                           .output_bias = OutputBias::kFixed};
     job.training = {.method = Method::kPhantom,
                     .sampling = Sampling::kPoisson,
                     .expected_batch = 20,
@@ -290,7 +291,7 @@ TEST_F(JobTest, ReAttentionLearnsItsVariancesFromTheNoiseAndGoesOnFromACheckpoin
     ASSERT_TRUE(result.ok()) << result.status().message();
     const auto parameters = ParametersOf(job.architecture);
     for (const ParameterSpec& p : parameters) {
-      if (p.name != kItemVariance) continue;
+      if (p.name != testing::kItemVariance) continue;
       for (size_t i = 0; i < p.size(); ++i) EXPECT_GT(result->weights[p.offset + i], 0) << i;
     }
   }

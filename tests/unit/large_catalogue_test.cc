@@ -11,14 +11,14 @@
 namespace wisp {
 namespace {
 
-constexpr Architecture kLarge{.num_items = 20011,
-                              .max_length = 64,
-                              .width = 4,
-                              .num_heads = 1,
-                              .num_blocks = 0,
-                              .inner_width = 4,
-                              .embedding_scale = 2.0f,
-                              .norm = NormPlacement::kPost};
+constexpr UniformArchitecture kLarge{.num_items = 20011,
+                                     .max_length = 64,
+                                     .width = 4,
+                                     .num_heads = 1,
+                                     .num_blocks = 0,
+                                     .inner_width = 4,
+                                     .embedding_scale = 2.0f,
+                                     .norm = NormPlacement::kPost};
 static_assert(size_t{kLarge.num_items} * kLarge.max_length * sizeof(float) > kStoredLogitsBytes);
 
 Architecture OfItems(uint32_t num_items) {

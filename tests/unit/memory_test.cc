@@ -22,17 +22,17 @@ using testing::ExpectEqual;
 
 std::vector<Architecture> Architectures() {
   std::vector<Architecture> all = testing::SmallArchitectures();
-  all.push_back(
-      {.num_items = 3416, .max_length = 200, .width = 64, .num_heads = 1, .num_blocks = 2, .inner_width = 256});
-  all.push_back({.num_items = 1001,
-                 .max_length = 33,
-                 .width = 24,
-                 .num_heads = 3,
-                 .num_blocks = 1,
-                 .inner_width = 40,
-                 .output_table = OutputTable::kUntied,
-                 .output_bias = OutputBias::kTrained});
-  all.push_back({.num_items = 9, .max_length = 6, .width = 8, .num_blocks = 0, .inner_width = 8});
+  all.push_back(UniformArchitecture{
+      .num_items = 3416, .max_length = 200, .width = 64, .num_heads = 1, .num_blocks = 2, .inner_width = 256});
+  all.push_back(UniformArchitecture{.num_items = 1001,
+                                    .max_length = 33,
+                                    .width = 24,
+                                    .num_heads = 3,
+                                    .num_blocks = 1,
+                                    .inner_width = 40,
+                                    .output_table = OutputTable::kUntied,
+                                    .output_bias = OutputBias::kTrained});
+  all.push_back(UniformArchitecture{.num_items = 9, .max_length = 6, .width = 8, .num_blocks = 0, .inner_width = 8});
   return all;
 }
 
@@ -75,7 +75,7 @@ TEST(Memory, SessionHoldsWhatIsPlanned) {
 // Opening maps the file: nothing of the size of the weights is allocated, and tensors lie in the mapping.
 TEST(Memory, OpeningAModelCopiesNoWeights) {
   const test::TemporaryFolder folder;
-  const Architecture a = {
+  const UniformArchitecture a = {
       .num_items = 20000, .max_length = 20, .width = 64, .num_heads = 1, .num_blocks = 1, .inner_width = 64};
   ASSERT_TRUE(WriteModel(folder / "m", {.architecture = a, .weights = testing::RandomWeights(a, 5)}).ok());
   const size_t before = allocated_bytes;
@@ -172,7 +172,7 @@ class MethodsMemory : public ::testing::Test {
     return rows;
   }
 
-  const Architecture a_{
+  const UniformArchitecture a_{
       .num_items = 3000, .max_length = 20, .width = 32, .num_heads = 2, .num_blocks = 1, .inner_width = 32};
   const test::TemporaryFolder folder_;
   privacy::Ledger ledger_ = *privacy::Ledger::Open(folder_ / "l", {.dataset = "ring"});
@@ -193,7 +193,7 @@ TEST_F(MethodsMemory, RgpHoldsWhatIsPlanned) {
       }
     }
   }
-  Architecture wide = a_;  // a row that is more than a chunk of an update
+  UniformArchitecture wide = *AsUniform(a_);  // a row that is more than a chunk of an update
   wide.width = 5000;
   wide.num_items = 9;
   wide.num_blocks = 0;

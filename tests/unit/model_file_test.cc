@@ -51,7 +51,7 @@ TEST(ModelFile, WrittenModelComesBackWhole) {
 
 TEST(ModelFile, EveryVariantOfTheArchitectureComesBack) {
   const TemporaryFolder folder;
-  const Architecture variants[] = {
+  const UniformArchitecture variants[] = {
       {.num_items = 1, .max_length = 1, .width = 1, .num_heads = 1, .num_blocks = 0, .inner_width = 1},
       {.num_items = 17,
        .max_length = 3,
@@ -74,7 +74,7 @@ TEST(ModelFile, EveryVariantOfTheArchitectureComesBack) {
        .num_blocks = 11,
        .inner_width = 7,
        .output_bias = OutputBias::kFixed}};
-  for (const Architecture& a : variants) {
+  for (const UniformArchitecture& a : variants) {
     const auto weights = test::SomeWeights(a);
     ASSERT_TRUE(WriteModel(folder / "m.wisp", {.architecture = a, .weights = weights}).ok());
     const auto file = ModelFile::Open(folder / "m.wisp", Verify::kFull);
@@ -216,10 +216,10 @@ TEST(ModelFile, UnreadableFileIsRefused) {
 
 TEST(ModelFile, NewerFormatHasItsOwnMessage) {
   std::string bytes = SmallModel().Bytes();
-  test::Set<uint32_t>(bytes, test::kVersionAt, 4);
-  test::Set<uint32_t>(bytes, test::kOldestReaderAt, 4);
+  test::Set<uint32_t>(bytes, test::kVersionAt, 5);
+  test::Set<uint32_t>(bytes, test::kOldestReaderAt, 5);
   ExpectRefused(OpenBytes(test::Reseal(bytes)), StatusCode::kUnsupported,
-                "memory.wisp: written by format 4 for readers of format 4 or newer, this build reads up to 3");
+                "memory.wisp: written by format 5 for readers of format 5 or newer, this build reads up to 4");
   // A newer writer whose file older readers may read.
   test::Set<uint32_t>(bytes, test::kOldestReaderAt, 1);
   EXPECT_TRUE(OpenBytes(test::Reseal(bytes), Verify::kFull).ok());

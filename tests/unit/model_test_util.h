@@ -72,13 +72,13 @@ inline std::vector<float> SomeWeights(const Architecture& a, float first = 0.25f
 
 // A model whose file is a little more than one page: fast enough to damage every byte of it.
 struct SmallModel {
-  Architecture architecture{.num_items = 6,
-                            .max_length = 4,
-                            .width = 4,
-                            .num_heads = 2,
-                            .num_blocks = 1,
-                            .inner_width = 3,
-                            .output_bias = OutputBias::kFixed};
+  UniformArchitecture architecture{.num_items = 6,
+                                   .max_length = 4,
+                                   .width = 4,
+                                   .num_heads = 2,
+                                   .num_blocks = 1,
+                                   .inner_width = 3,
+                                   .output_bias = OutputBias::kFixed};
   std::vector<float> weights = SomeWeights(architecture);  // all of them halves exactly
   TableStorage tables = TableStorage::kFloat;
 

@@ -62,7 +62,8 @@ TEST_F(ModelWrite, ContentsThatNobodyCouldReadAreRefused) {
       {"weights to write, the architecture needs", [](ModelContents& c) { c.weights = c.weights.first(3); }},
       {"tensor item_embedding holds a number that is not finite",
        [&weights](ModelContents& c) { c.weights = weights; }},
-      {"num_heads is 3, which does not divide", [](ModelContents& c) { c.architecture.num_heads = 3; }},
+      {"num_kv_heads is 3, allowed is num_heads",
+       [](ModelContents& c) { c.architecture.blocks[0].attention.num_kv_heads = 3; }},
       {"num_items is 0", [](ModelContents& c) { c.architecture.num_items = 0; }},
       {"item_names has 5 entries", [](ModelContents& c) { c.item_names.pop_back(); }},
       {"two items have the key \"a\"", [](ModelContents& c) { c.item_keys[0] = "a"; }},
@@ -76,7 +77,7 @@ TEST_F(ModelWrite, ContentsThatNobodyCouldReadAreRefused) {
       {"noise is 9", [](ModelContents& c) { c.provenance[1].noise = NoiseOrigin(9); }},
       {"states an origin of the output bias",
        [](ModelContents& c) {
-         c.architecture.output_bias = OutputBias::kNone;
+         c.architecture.head.output_bias = OutputBias::kNone;
          c.weights = c.weights.first(FlatSize(ParametersOf(c.architecture)));
        }},
       {"provenance has 1025 entries", [](ModelContents& c) { c.provenance.resize(1025); }},

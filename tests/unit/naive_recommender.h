@@ -50,19 +50,20 @@ class NaiveRecommender {
     Variances v;
     for (size_t t = 0; a_.re_attention == ReAttention::kOn && t < t_max; ++t) {
       const double scale = a_.embedding_scale;
-      v.emplace_back(
-          d, ids[t] < 0 ? 0 : scale * scale * PlainValue(At(kItemVariance, ids[t])) + VarianceOf("position_embedding"));
+      v.emplace_back(d, ids[t] < 0 ? 0
+                                   : scale * scale * PlainValue(At("item_embedding.variance", ids[t])) +
+                                         VarianceOf("position_embedding"));
     }
-    for (size_t b = 0; b < a_.num_blocks; ++b) x = RunBlock("block" + std::to_string(b), x, ids, v);
-    return a_.norm == NormPlacement::kPre ? Norm("final_norm", x) : x;
+    for (const BlockSpec& block : a_.blocks) x = RunBlock(block, x, ids, v);
+    return a_.final_norm_epsilon ? Norm("final_norm", *a_.final_norm_epsilon, x) : x;
   }
 
   Row Logits(const Row& h) const {
-    const std::string table = a_.output_table == OutputTable::kTied ? "item_embedding" : "output_embedding";
+    const std::string table = a_.head.output_table == OutputTable::kTied ? "item_embedding" : "output_embedding";
     Row z(a_.num_items, T(0));
     for (size_t j = 0; j < z.size(); ++j) {
       for (size_t k = 0; k < h.size(); ++k) z[j] = z[j] + h[k] * At(table, j * h.size() + k);
-      if (a_.output_bias != OutputBias::kNone) z[j] = z[j] + At("output_bias", j);
+      if (a_.head.output_bias != OutputBias::kNone) z[j] = z[j] + At("output_bias", j);
     }
     return z;
   }
@@ -111,7 +112,7 @@ class NaiveRecommender {
 
   double VarianceOf(const std::string& name) const {
     const auto found = index_.find(name);
-    return found == index_.end() ? NAN : PlainValue(At(kParameterVariance, found->second));
+    return found == index_.end() ? NAN : PlainValue(At("parameter_variance", found->second));
   }
 
   Variances LinearVariance(const std::string& name, const Matrix& x, const Variances& v, size_t n) const {
@@ -129,13 +130,13 @@ class NaiveRecommender {
     return y;
   }
 
-  Variances NormVariance(const std::string& name, const Matrix& x, Variances v) const {
+  Variances NormVariance(const std::string& name, double epsilon, const Matrix& x, Variances v) const {
     for (size_t t = 0; t < v.size(); ++t) {
       double mean = 0, variance = 0;
       for (const T& value : x[t]) mean += PlainValue(value) / double(x[t].size());
       for (const T& value : x[t]) variance += std::pow(PlainValue(value) - mean, 2) / double(x[t].size());
       for (size_t k = 0; k < v[t].size(); ++k)
-        v[t][k] *= std::pow(PlainValue(At(name + ".gain", k)), 2) / (variance + a_.norm_epsilon);
+        v[t][k] *= std::pow(PlainValue(At(name + ".gain", k)), 2) / (variance + epsilon);
     }
     return v;
   }
@@ -160,7 +161,7 @@ class NaiveRecommender {
     return y;
   }
 
-  Matrix Norm(const std::string& name, const Matrix& x) const {
+  Matrix Norm(const std::string& name, double epsilon, const Matrix& x) const {
     using std::sqrt;
     Matrix y = x;
     for (Row& row : y) {
@@ -168,7 +169,7 @@ class NaiveRecommender {
       for (const T& v : row) mean = mean + v / T(double(row.size()));
       for (const T& v : row) variance = variance + (v - mean) * (v - mean) / T(double(row.size()));
       for (size_t k = 0; k < row.size(); ++k) {
-        row[k] = (row[k] - mean) / sqrt(variance + T(a_.norm_epsilon)) * At(name + ".gain", k) + At(name + ".bias", k);
+        row[k] = (row[k] - mean) / sqrt(variance + T(epsilon)) * At(name + ".gain", k) + At(name + ".bias", k);
       }
     }
     return y;
@@ -182,14 +183,15 @@ class NaiveRecommender {
   }
 
   // `v` is the variance of x and becomes that of the result.
-  Matrix Attention(const std::string& block, const Matrix& x, std::span<const int32_t> ids, Variances& v) const {
+  Matrix Attention(const std::string& block, const AttentionSpec& spec, const Matrix& x, std::span<const int32_t> ids,
+                   Variances& v) const {
     using std::exp;
-    const size_t d = a_.width, width = d / a_.num_heads;
+    const size_t width = spec.head_width, d = spec.num_heads * width;
     const Matrix qkv = Linear(block + ".qkv", x, 3 * d);
     Matrix mixed(x.size(), Row(d, T(0)));
     const Variances kv = LinearVariance(block + ".qkv", x, v, 3 * d);
     Variances mixed_v(kv.size(), std::vector<double>(d, 0));
-    for (size_t head = 0; head < a_.num_heads; ++head) {
+    for (size_t head = 0; head < spec.num_heads; ++head) {
       for (size_t i = 0; i < x.size(); ++i) {
         T sum(0);
         double largest = -1e300;
@@ -200,7 +202,7 @@ class NaiveRecommender {
           for (size_t k = 0; k < width; ++k) dot = dot + qkv[i][head * width + k] * qkv[j][d + head * width + k];
           T logit = dot * T(1.0 / std::sqrt(double(width)));
           // ALiBi: slopes halve 8 / H times from head to head.
-          logit = logit - T(double(a_.attention_slope) * std::pow(2.0, -8.0 * double(head) / a_.num_heads) *
+          logit = logit - T(double(spec.slope) * std::pow(2.0, -8.0 * double(head) / spec.num_heads) *
                             std::abs(double(i) - double(j)));
           for (size_t k = 0; !kv.empty() && k < width; ++k) {
             const T q = qkv[i][head * width + k];
@@ -226,21 +228,21 @@ class NaiveRecommender {
         }
       }
     }
-    v = LinearVariance(block + ".attention_out", mixed, mixed_v, d);
-    return Linear(block + ".attention_out", mixed, d);
+    v = LinearVariance(block + ".attention_out", mixed, mixed_v, a_.width);
+    return Linear(block + ".attention_out", mixed, a_.width);
   }
 
-  Matrix FeedForward(const std::string& block, const Matrix& x, Variances& v) const {
+  Matrix FeedForward(const std::string& block, const FeedForwardSpec& spec, const Matrix& x, Variances& v) const {
     using std::erf;
-    Matrix inner = Linear(block + ".feed_forward_in", x, a_.inner_width);
-    Variances inner_v = LinearVariance(block + ".feed_forward_in", x, v, a_.inner_width);
+    Matrix inner = Linear(block + ".feed_forward_in", x, spec.inner_width);
+    Variances inner_v = LinearVariance(block + ".feed_forward_in", x, v, spec.inner_width);
     for (size_t t = 0; t < inner_v.size(); ++t) {
       for (size_t k = 0; k < inner_v[t].size(); ++k)
         inner_v[t][k] = ActivationVariance(PlainValue(inner[t][k]), inner_v[t][k]);
     }
     for (Row& row : inner) {
       for (T& v : row) {
-        if (a_.activation == ActivationKind::kGelu) {
+        if (spec.activation == ActivationKind::kGelu) {
           v = v * T(0.5) * (T(1) + erf(v * T(M_SQRT1_2)));
         } else if (v < T(0)) {
           v = T(0);
@@ -257,26 +259,28 @@ class NaiveRecommender {
     }
   }
 
-  Matrix RunBlock(const std::string& block, const Matrix& x, std::span<const int32_t> ids, Variances& v) const {
+  Matrix RunBlock(const BlockSpec& spec, const Matrix& x, std::span<const int32_t> ids, Variances& v) const {
+    const std::string block = "block" + std::to_string(&spec - a_.blocks.data());
     const std::string norm1 = block + ".attention_norm", norm2 = block + ".feed_forward_norm";
-    if (a_.norm == NormPlacement::kPre) {
-      Variances inner = NormVariance(norm1, x, v);
-      const Matrix middle = Add(x, Attention(block, Norm(norm1, x), ids, inner));
+    const double epsilon = spec.norm_epsilon;
+    if (spec.norm == NormPlacement::kPre) {
+      Variances inner = NormVariance(norm1, epsilon, x, v);
+      const Matrix middle = Add(x, Attention(block, spec.attention, Norm(norm1, epsilon, x), ids, inner));
       AddTo(v, inner);
-      inner = NormVariance(norm2, middle, v);
-      const Matrix y = Add(middle, FeedForward(block, Norm(norm2, middle), inner));
+      inner = NormVariance(norm2, epsilon, middle, v);
+      const Matrix y = Add(middle, FeedForward(block, spec.feed_forward, Norm(norm2, epsilon, middle), inner));
       AddTo(v, inner);
       return y;
     }
     Variances inner = v;
-    const Matrix attended = Add(x, Attention(block, x, ids, inner));
+    const Matrix attended = Add(x, Attention(block, spec.attention, x, ids, inner));
     AddTo(v, inner);
-    v = inner = NormVariance(norm1, attended, v);
-    const Matrix middle = Norm(norm1, attended);
-    const Matrix fed = Add(middle, FeedForward(block, middle, inner));
+    v = inner = NormVariance(norm1, epsilon, attended, v);
+    const Matrix middle = Norm(norm1, epsilon, attended);
+    const Matrix fed = Add(middle, FeedForward(block, spec.feed_forward, middle, inner));
     AddTo(v, inner);
-    v = NormVariance(norm2, fed, v);
-    return Norm(norm2, fed);
+    v = NormVariance(norm2, epsilon, fed, v);
+    return Norm(norm2, epsilon, fed);
   }
 
   Architecture a_;

@@ -18,13 +18,13 @@ namespace {
 using privacy::EpsilonDelta;
 using privacy::Ledger;
 
-const Architecture kArchitecture = {.num_items = 40,
-                                    .max_length = 6,
-                                    .width = 8,
-                                    .num_heads = 2,
-                                    .num_blocks = 1,
-                                    .inner_width = 8,
-                                    .output_bias = OutputBias::kTrained};
+const UniformArchitecture kArchitecture = {.num_items = 40,
+                                           .max_length = 6,
+                                           .width = 8,
+                                           .num_heads = 2,
+                                           .num_blocks = 1,
+                                           .inner_width = 8,
+                                           .output_bias = OutputBias::kTrained};
 const std::vector<int32_t> kHistory = {3, 17, 5};
 const std::vector<std::string> kPublic = {"shipped"};
 const ProvenanceEntry kShipped{.description = "trained offline", .dataset = "shipped"};

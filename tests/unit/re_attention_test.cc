@@ -10,6 +10,7 @@
 #include "kernels/reference/reference.h"
 #include "runtime/train/noise_variance.h"
 #include "runtime/train/trainer.h"
+#include "tests/unit/parameter_names.h"
 #include "tests/unit/gradient_test_util.h"
 #include "tests/unit/temporary_folder.h"
 #include "tests/unit/train_test_util.h"
@@ -235,12 +236,12 @@ TEST(ReAttention, NoVarianceIsOrdinaryAttentionToTheBit) {
 
 // Weights that only noise moves: the variance over runs equals the estimate.
 TEST(NoiseVariance, EqualsTheVarianceOverSeedsWhereOnlyNoiseMovesTheWeights) {
-  const Architecture a{.num_items = 40,
-                       .max_length = 2,
-                       .width = 8,
-                       .num_blocks = 0,
-                       .inner_width = 1,
-                       .re_attention = ReAttention::kOn};
+  const UniformArchitecture a{.num_items = 40,
+                              .max_length = 2,
+                              .width = 8,
+                              .num_blocks = 0,
+                              .inner_width = 1,
+                              .re_attention = ReAttention::kOn};
   const auto parameters = ParametersOf(a);
   const double s = 0.003;
   const uint64_t steps = 150;
@@ -259,7 +260,7 @@ TEST(NoiseVariance, EqualsTheVarianceOverSeedsWhereOnlyNoiseMovesTheWeights) {
     }
     double left = 0, estimated = 0;
     for (size_t i = 0; i < g.size(); ++i) left += std::pow(weights[i], 2) / double(g.size());
-    const ParameterSpec& items = parameters[FindParameter(parameters, kItemVariance)];
+    const ParameterSpec& items = parameters[testing::IndexOf(parameters, testing::kItemVariance)];
     for (size_t i = 0; i < a.num_items; ++i) estimated += weights[items.offset + i] / double(a.num_items);
     std::printf("left %.3g, estimated %.3g\n", left, estimated);
     // 320 coordinates: a deviation of 8 percent; Adam's first steps add some more.
@@ -268,7 +269,7 @@ TEST(NoiseVariance, EqualsTheVarianceOverSeedsWhereOnlyNoiseMovesTheWeights) {
 }
 
 TEST(NoiseVariance, PrintedDeviationsAreThePapers) {
-  const Architecture a{
+  const UniformArchitecture a{
       .num_items = 4, .max_length = 2, .width = 2, .num_blocks = 0, .inner_width = 1, .re_attention = ReAttention::kOn};
   const auto parameters = ParametersOf(a);
   const std::vector<float> p = {1.0f, 0.5f, 0.25f, 0.125f};
@@ -277,9 +278,9 @@ TEST(NoiseVariance, PrintedDeviationsAreThePapers) {
   std::vector<float> weights(FlatSize(parameters), 0.0f);
   NoiseVariance(a, options, 0.1).Initialise(weights);
   for (size_t i = 0; i < 4; ++i)
-    EXPECT_NEAR(weights[parameters[FindParameter(parameters, kItemVariance)].offset + i], std::pow(0.2 / p[i], 2),
-                1e-5);
-  EXPECT_NEAR(weights[parameters[FindParameter(parameters, kParameterVariance)].offset + 1], 0.04, 1e-6);
+    EXPECT_NEAR(weights[parameters[testing::IndexOf(parameters, testing::kItemVariance)].offset + i],
+                std::pow(0.2 / p[i], 2), 1e-5);
+  EXPECT_NEAR(weights[parameters[testing::IndexOf(parameters, testing::kParameterVariance)].offset + 1], 0.04, 1e-6);
   EXPECT_FALSE(Validate({.source = ReAttentionOptions::Source::kPrinted}, a).ok());
   const std::vector<float> zero = {1.0f, 0.0f, 1.0f, 1.0f};
   EXPECT_NE(
@@ -290,14 +291,14 @@ TEST(NoiseVariance, PrintedDeviationsAreThePapers) {
 // Whole private runs that differ in noise and batches only: the variance over them against what the last of them
 // stored. Adam, linear decay; matrices, positions, rows of rare and of frequent items.
 TEST(NoiseVariance, AgreesWithTheVarianceOverSeedsOfPrivateRuns) {
-  const Architecture a{.num_items = 40,
-                       .max_length = 10,
-                       .width = 16,
-                       .num_heads = 2,
-                       .num_blocks = 2,
-                       .inner_width = 16,
-                       .embedding_scale = 8,
-                       .re_attention = ReAttention::kOn};
+  const UniformArchitecture a{.num_items = 40,
+                              .max_length = 10,
+                              .width = 16,
+                              .num_heads = 2,
+                              .num_blocks = 2,
+                              .inner_width = 16,
+                              .embedding_scale = 8,
+                              .re_attention = ReAttention::kOn};
   const testing::Ring ring(30, 400, 10);  // items 30 to 39 never occur
   const auto parameters = ParametersOf(a);
   const std::vector<float> start = testing::StartWeights(a, {.table_deviation = 0.02f, .matrix_gain = 0.3f});
@@ -332,8 +333,9 @@ TEST(NoiseVariance, AgreesWithTheVarianceOverSeedsOfPrivateRuns) {
       variance += (squares[i] - sum[i] * sum[i] / runs) / (runs - 1) / double(n);
     return variance;
   };
-  const float* of_parameter = stored.data() + parameters[FindParameter(parameters, kParameterVariance)].offset;
-  const float* of_item = stored.data() + parameters[FindParameter(parameters, kItemVariance)].offset;
+  const float* of_parameter =
+      stored.data() + parameters[testing::IndexOf(parameters, testing::kParameterVariance)].offset;
+  const float* of_item = stored.data() + parameters[testing::IndexOf(parameters, testing::kItemVariance)].offset;
   const auto compare = [&](const std::string& what, double estimate, double variance, double least = 0.6) {
     std::printf("%-34s estimated %.3g, over seeds %.3g, ratio %.2f\n", what.c_str(), estimate, variance,
                 estimate / variance);
@@ -349,7 +351,7 @@ TEST(NoiseVariance, AgreesWithTheVarianceOverSeedsOfPrivateRuns) {
     compare(what, estimate, measured(first * a.width, (last - first) * a.width), first == 0 ? 0.3 : 0.6);
   }
   for (size_t i = 1; i < parameters.size(); ++i) {
-    if (parameters[i].role != ParameterRole::kMatrix) continue;
+    if (parameters[i].shape != ParameterShape::kMatrix) continue;
     compare(parameters[i].name, of_parameter[i], measured(parameters[i].offset, parameters[i].size()));
   }
 }

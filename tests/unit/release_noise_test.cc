@@ -14,6 +14,7 @@
 #include "runtime/train/popularity.h"
 #include "runtime/train/step_release.h"
 #include "runtime/train/step_release_parts.h"
+#include "tests/unit/parameter_names.h"
 #include "tests/unit/classifier_test_util.h"
 #include "tests/unit/train_test_util.h"
 
@@ -21,13 +22,13 @@ namespace wisp {
 namespace {
 
 // Larger than a worker's piece of an update (4,096 coordinates): a table in three pieces, two matrices in two.
-constexpr Architecture kLarge{.num_items = 700,
-                              .max_length = 12,
-                              .width = 16,
-                              .num_heads = 2,
-                              .num_blocks = 1,
-                              .inner_width = 320,
-                              .embedding_scale = 4.0f};
+constexpr UniformArchitecture kLarge{.num_items = 700,
+                                     .max_length = 12,
+                                     .width = 16,
+                                     .num_heads = 2,
+                                     .num_blocks = 1,
+                                     .inner_width = 320,
+                                     .embedding_scale = 4.0f};
 constexpr size_t kBlock = 32;
 
 // Every 32 neighbours together have the variance 1. The sum of 32 squares lies outside of [4, 110] with a chance of
@@ -270,13 +271,13 @@ TEST_F(HistogramNoise, ARunsHistogramDoesNotFollowFromItsSeed) {
   }
   for (int i = 0; i < 20; ++i) sequences.item_keys.push_back(std::to_string(i));
   TrainingJob job{.sequences = &sequences};
-  job.architecture = {.num_items = 20,
-                      .max_length = 8,
-                      .width = 8,
-                      .num_heads = 1,
-                      .num_blocks = 1,
-                      .inner_width = 8,
-                      .output_bias = OutputBias::kFixed};
+  job.architecture = UniformArchitecture{.num_items = 20,
+                                         .max_length = 8,
+                                         .width = 8,
+                                         .num_heads = 1,
+                                         .num_blocks = 1,
+                                         .inner_width = 8,
+                                         .output_bias = OutputBias::kFixed};
   job.training = {.method = Method::kPhantom,
                   .sampling = Sampling::kPoisson,
                   .num_steps = 1,
@@ -288,7 +289,7 @@ TEST_F(HistogramNoise, ARunsHistogramDoesNotFollowFromItsSeed) {
   job.histogram_noise = 1;  // above it an item's share, 5.6 in the mean, shows its own noise
   job.goal = {.epsilon = {}, .noise_multiplier = 2, .delta = 1e-3};
   const auto parameters = ParametersOf(job.architecture);
-  const ParameterSpec& bias = parameters[FindParameter(parameters, "output_bias")];
+  const ParameterSpec& bias = parameters[testing::IndexOf(parameters, "output_bias")];
   std::vector<float> released[2];
   for (auto& b : released) {
     const auto result = RunTrainingJob(job);
@@ -304,14 +305,14 @@ TEST_F(HistogramNoise, ARunsHistogramDoesNotFollowFromItsSeed) {
 // DP-FP: the encoder's step and the releases that the head is made of.
 class DpFpNoise : public testing::ClassifierTraining {
  protected:
-  static constexpr ClassifierArchitecture kWide{.encoder = {.num_items = 700,
-                                                            .max_length = 10,
-                                                            .width = 16,
-                                                            .num_heads = 2,
-                                                            .num_blocks = 1,
-                                                            .inner_width = 320,
-                                                            .attend = Attend::kAll},
-                                                .num_classes = 2};
+  static constexpr UniformArchitecture kWide{.num_items = 700,
+                                             .max_length = 10,
+                                             .width = 16,
+                                             .num_heads = 2,
+                                             .num_blocks = 1,
+                                             .inner_width = 320,
+                                             .attend = Attend::kAll,
+                                             .num_classes = 2};
   // Of weights that are 0, with nobody drawn.
   std::unique_ptr<DpFpTrainer> Step() {
     const DpFpOptions o{.mode = DpFpMode::kClipped,

@@ -7,6 +7,7 @@
 
 #include "runtime/gradients/rgp_gradients.h"
 #include "runtime/train/trainer.h"
+#include "tests/unit/parameter_names.h"
 #include "tests/unit/gradient_test_util.h"
 #include "tests/unit/train_test_util.h"
 
@@ -81,7 +82,7 @@ TEST(Rgp, PowerIterationFindsTheDirectionsOfTheChange) {
   const auto parameters = ParametersOf(a);
   const std::vector<float> start = RandomWeights(a, 1);
   std::vector<float> weights = start;
-  const size_t i = FindParameter(parameters, "item_embedding");
+  const size_t i = testing::IndexOf(parameters, "item_embedding");
   const ParameterSpec& p = parameters[i];
   for (size_t j = 0; j < p.size(); ++j)
     weights[p.offset + j] += std::sin(static_cast<float>(j / p.cols)) * (j % p.cols == 2 ? 2.0f : 1.0f);
@@ -180,15 +181,15 @@ TEST_P(RgpProjection, EqualsTheProjectionOfTheTrueGradient) {
 INSTANTIATE_TEST_SUITE_P(EverySwitch, RgpProjection, ::testing::Range<size_t>(0, testing::SmallArchitectures().size()));
 
 TEST(Rgp, ReleasesRankTimesBothSides) {
-  const std::vector<ParameterSpec> one = {{"w", 30, 8, ParameterRole::kMatrix, true, 0},
-                                          {"b", 1, 30, ParameterRole::kVector, true, 240}};
+  const std::vector<ParameterSpec> one = {{"w", 30, 8, ParameterShape::kMatrix, true, 0},
+                                          {"b", 1, 30, ParameterShape::kVector, true, 240}};
   EXPECT_EQ(RgpReleaseSize({.rank = 3}, one), 3u * (30 + 8) + 30);
   EXPECT_EQ(RgpReleaseSize({.rank = 3, .vectors = RgpTrain::kFrozen}, one), 3u * (30 + 8));
   EXPECT_EQ(RgpReleaseSize({.rank = 3, .matrices = RgpTrain::kFull}, one), 30u * 8 + 30);
 }
 
 TEST(Rgp, BadOptionsAreNamed) {
-  const std::vector<ParameterSpec> one = {{"w", 30, 8, ParameterRole::kMatrix, true, 0}};
+  const std::vector<ParameterSpec> one = {{"w", 30, 8, ParameterShape::kMatrix, true, 0}};
   EXPECT_NE(Validate(RgpOptions{.rank = 9}, one).message().find("1 to 8"), std::string::npos);
   EXPECT_FALSE(Validate(RgpOptions{.rank = 0}, one).ok());
   EXPECT_TRUE(Validate(RgpOptions{.rank = 8}, one).ok());
@@ -322,7 +323,7 @@ TEST_F(RgpTraining, FrozenParametersStayAsTheyWere) {
   auto trainer = *Trainer::Create(kSmall, start_, ring_.records, o);
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(trainer->Step().ok());
   for (const ParameterSpec& p : ParametersOf(kSmall)) {
-    const bool frozen = p.name == "item_embedding" || p.role == ParameterRole::kVector;
+    const bool frozen = p.name == "item_embedding" || p.shape == ParameterShape::kVector;
     const bool same = std::equal(start_.begin() + p.offset, start_.begin() + p.offset + p.size(),
                                  trainer->weights().begin() + p.offset);
     EXPECT_EQ(same, frozen) << p.name;

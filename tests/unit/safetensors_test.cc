@@ -345,7 +345,7 @@ TEST(SafeTensors, RandomDamage_IsRefusedOrSound) {
   EXPECT_GT(refused, 5000);
 }
 
-Architecture Small() {
+UniformArchitecture Small() {
   return {.num_items = 5,
           .max_length = 4,
           .width = 4,
@@ -373,14 +373,14 @@ Result<SafeTensorsFile> FileOf(const std::string& path, const Architecture& a, a
 TEST(TorchNames, EveryParameterComesBack) {
   const TemporaryFolder folder;
   for (const ReAttention re_attention : {ReAttention::kOff, ReAttention::kOn}) {
-    Architecture a = Small();
+    UniformArchitecture a = Small();
     a.re_attention = re_attention;
     const auto file = FileOf(folder / "f", a, [](auto&, auto&) {});
     ASSERT_TRUE(file.ok()) << file.status().message();
     EXPECT_NE(file->Find("blocks.0.attention.in_proj_weight"), nullptr);
     const auto shapes = ArchitectureOfShapes("f", *file);
     ASSERT_TRUE(shapes.ok()) << shapes.status().message();
-    Architecture expected = a;
+    UniformArchitecture expected = a;
     expected.num_heads = 1;  // no shape tells it
     EXPECT_EQ(*shapes, expected);
     const auto weights = ReadWeights("f", *file, a);

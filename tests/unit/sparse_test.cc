@@ -11,6 +11,7 @@
 #include "runtime/train/negative_sampler.h"
 #include "runtime/train/popularity.h"
 #include "runtime/train/sparse_release.h"
+#include "tests/unit/parameter_names.h"
 #include "tests/unit/gradient_test_util.h"
 
 namespace wisp {
@@ -63,8 +64,8 @@ Seen RunRecord(const Architecture& a, const std::vector<float>& weights, const k
   std::vector<float> gathered, bias;
   for (int32_t n : negatives) {
     gathered.insert(gathered.end(), weights.begin() + n * a.width, weights.begin() + (n + 1) * a.width);
-    const size_t b = FindParameter(graph.parameters(), "output_bias");
-    const float learned = b == kNoParameter ? 0 : weights[graph.parameters()[b].offset + n];
+    const size_t b = testing::IndexOf(graph.parameters(), "output_bias");
+    const float learned = b == graph.parameters().size() ? 0 : weights[graph.parameters()[b].offset + n];
     bias.push_back(std::log(static_cast<float>(a.num_items) / negatives.size()) + learned);
   }
   AlignedArray<float> packed_negatives(ops.packed_size(negatives.size(), a.width));
@@ -98,7 +99,7 @@ Seen RunRecord(const Architecture& a, const std::vector<float>& weights, const k
 std::vector<Architecture> TiedArchitectures() {
   std::vector<Architecture> tied;
   for (const Architecture& a : testing::SmallArchitectures()) {
-    if (a.output_table == OutputTable::kTied) tied.push_back(a);
+    if (a.head.output_table == OutputTable::kTied) tied.push_back(a);
   }
   return tied;
 }
@@ -295,7 +296,7 @@ TEST(Sparse, LargestRowsBreakTiesByIndex) {
 }
 
 TEST(NegativeSampler, DrawsDistinctItemsThatRepeatWithTheStep) {
-  const Architecture a{.num_items = 50, .max_length = 4, .width = 8, .num_blocks = 0, .inner_width = 1};
+  const UniformArchitecture a{.num_items = 50, .max_length = 4, .width = 8, .num_blocks = 0, .inner_width = 1};
   const Recommender graph(a, kernels::BestOps(), 20);
   const std::vector<float> weights = RandomWeights(a, 3);
   NegativeSampler sampler(graph, 20, 7);

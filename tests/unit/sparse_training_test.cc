@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/train/trainer.h"
+#include "tests/unit/parameter_names.h"
 #include "tests/unit/train_test_util.h"
 
 namespace wisp {
@@ -90,7 +91,7 @@ TEST_F(SparseTraining, PrintedDeviationsAreOfTheTrainedRowsOnly) {
   Architecture a = kSmall;
   a.re_attention = ReAttention::kOn;
   const auto parameters = ParametersOf(a);
-  const ParameterSpec& variances = parameters[FindParameter(parameters, kItemVariance)];
+  const ParameterSpec& variances = parameters[testing::IndexOf(parameters, testing::kItemVariance)];
   start_.resize(FlatSize(parameters), 0.0f);
   const std::vector<int32_t> rows = {0, 3, 5, 8, 13, 29};
   const std::vector<float> frequencies(a.num_items, 0.5f);
@@ -184,7 +185,7 @@ TEST_F(SparseTraining, ResumedRunEqualsUninterruptedRunBitForBit) {
 }
 
 TEST_F(SparseTraining, WhatHasNoGuaranteeOrNoMeaningIsRefused) {
-  Architecture untied = kSmall;
+  UniformArchitecture untied = kSmall;
   untied.output_table = OutputTable::kUntied;
   EXPECT_NE(Refusal(Options(Method::kAdaFest), untied).find("untied"), std::string::npos);
   EXPECT_NE(Refusal(Options(Method::kFest)).find("none are given"), std::string::npos);

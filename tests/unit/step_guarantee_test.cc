@@ -10,6 +10,7 @@
 #include "runtime/train/popularity.h"
 #include "runtime/train/step_release.h"
 #include "runtime/train/trainer.h"
+#include "tests/unit/parameter_names.h"
 #include "tests/unit/train_test_util.h"
 
 namespace wisp {
@@ -127,9 +128,9 @@ TEST_F(StepGuarantee, GradientsThatAreNotFiniteStayOutOfEverySum) {
 }
 
 TEST_F(StepGuarantee, EveryMethodRepeatsAndGoesOnBitForBit) {
-  Architecture corrected = kSmall;
+  UniformArchitecture corrected = kSmall;
   corrected.re_attention = ReAttention::kOn;
-  for (const Architecture& a : {kSmall, corrected}) {
+  for (const UniformArchitecture& a : {kSmall, corrected}) {
     for (const Way& way : kWays) {
       TrainingOptions o = Options(way, 0.5);
       o.dropout.residual = 0.2f;
@@ -165,7 +166,7 @@ TEST_F(StepGuarantee, TheNoiseOfEveryMethodHasItsDeviation) {
     for (size_t i = 0; i < parameters.size(); ++i) {
       const ParameterSpec& p = parameters[i];
       // RGP: noise in other coordinates.
-      if (!p.trained || (way.method == Method::kRgp && p.role != ParameterRole::kVector)) continue;
+      if (!p.trained || (way.method == Method::kRgp && p.shape != ParameterShape::kVector)) continue;
       for (size_t j = p.offset; j < p.offset + p.size(); ++j) {
         const double moved = static_cast<double>(trainer->weights()[j]) - start_[j];
         if (moved == 0 && i == 0) continue;  // a row outside of the set
@@ -254,14 +255,14 @@ TEST_F(StepGuarantee, UntouchedRowsSurviveLikeTouchedRowsWithoutACount) {
 
 // Variances beyond all measure are clamped: no score and no gradient becomes infinite or no number.
 TEST_F(StepGuarantee, VariancesWithoutBoundLeaveEverythingFinite) {
-  Architecture a = kSmall;
+  UniformArchitecture a = kSmall;
   a.re_attention = ReAttention::kOn;
   a.num_blocks = 2;
   const auto parameters = ParametersOf(a);
   for (float variance : {10.0f, 1e3f, 1e6f, 1e12f, 3e38f, INFINITY}) {
     std::vector<float> weights = testing::StartWeights(a);
-    for (const char* name : {kItemVariance, kParameterVariance}) {
-      const ParameterSpec& p = parameters[FindParameter(parameters, name)];
+    for (const char* name : {testing::kItemVariance, testing::kParameterVariance}) {
+      const ParameterSpec& p = parameters[testing::IndexOf(parameters, name)];
       std::fill_n(weights.begin() + static_cast<std::ptrdiff_t>(p.offset), p.size(), variance);
     }
     auto trainer = *Trainer::Create(a, weights, ring_.records, Options(kWays[0], 1.0));
@@ -276,11 +277,11 @@ TEST_F(StepGuarantee, VariancesWithoutBoundLeaveEverythingFinite) {
 // The variances of Re-Attention are of the noise that was drawn: AdaFEST's is larger than what is charged, and what RGP
 // freezes has none.
 TEST_F(StepGuarantee, VariancesAreOfTheNoiseThatIsDrawn) {
-  Architecture a = kSmall;
+  UniformArchitecture a = kSmall;
   a.re_attention = ReAttention::kOn;
   const auto parameters = ParametersOf(a);
-  const size_t of_item = parameters[FindParameter(parameters, kItemVariance)].offset;
-  const size_t of_parameter = parameters[FindParameter(parameters, kParameterVariance)].offset;
+  const size_t of_item = parameters[testing::IndexOf(parameters, testing::kItemVariance)].offset;
+  const size_t of_parameter = parameters[testing::IndexOf(parameters, testing::kParameterVariance)].offset;
   const std::vector<float> frequencies(a.num_items, 0.5f);
   for (auto source : {ReAttentionOptions::Source::kOptimizer, ReAttentionOptions::Source::kPrinted}) {
     TrainingOptions o = Options({"rgp", Method::kRgp, 0}, 1.0);
@@ -289,10 +290,10 @@ TEST_F(StepGuarantee, VariancesAreOfTheNoiseThatIsDrawn) {
     auto rgp = Make(o, ring_.records, a);
     ASSERT_TRUE(rgp->Step().ok());
     for (size_t i = 0; i < a.num_items; ++i) EXPECT_EQ(rgp->weights()[of_item + i], 0) << i;
-    for (size_t i = 1; i < FindParameter(parameters, kItemVariance); ++i) {
+    for (size_t i = 1; i < testing::IndexOf(parameters, testing::kItemVariance); ++i) {
       const float variance = rgp->weights()[of_parameter + i];
-      EXPECT_TRUE(parameters[i].role != ParameterRole::kVector || variance == 0) << parameters[i].name;
-      EXPECT_TRUE(parameters[i].role != ParameterRole::kMatrix || variance > 0) << parameters[i].name;
+      EXPECT_TRUE(parameters[i].shape != ParameterShape::kVector || variance == 0) << parameters[i].name;
+      EXPECT_TRUE(parameters[i].shape != ParameterShape::kMatrix || variance > 0) << parameters[i].name;
     }
   }
   TrainingOptions o = Options({"adafest", Method::kAdaFest, 0}, 1.0);

@@ -49,13 +49,13 @@ class RingTraining : public ::testing::Test {
     return *privacy::Ledger::Open(folder_ / name, {.dataset = "ring", .unit = privacy::PrivacyUnit::kUser});
   }
 
-  static constexpr Architecture kSmall{.num_items = 30,
-                                       .max_length = 12,
-                                       .width = 16,
-                                       .num_heads = 2,
-                                       .num_blocks = 1,
-                                       .inner_width = 16,
-                                       .embedding_scale = 4.0f};
+  static constexpr UniformArchitecture kSmall{.num_items = 30,
+                                              .max_length = 12,
+                                              .width = 16,
+                                              .num_heads = 2,
+                                              .num_blocks = 1,
+                                              .inner_width = 16,
+                                              .embedding_scale = 4.0f};
   test::TemporaryFolder folder_;
   Ring ring_;
   std::vector<float> start_ = StartWeights(kSmall);

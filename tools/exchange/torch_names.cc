@@ -62,7 +62,7 @@ Status CheckShapes(const std::string& path, const SafeTensorsFile& file, const s
 }
 
 Status CheckNumbers(const std::string& path, const ParameterSpec& p, std::span<const float> values) {
-  const bool variance = p.name == kItemVariance || p.name == kParameterVariance;
+  const bool variance = p.role == ParameterRole::kItemVariance || p.role == ParameterRole::kParameterVariance;
   const auto wrong =
       std::find_if(values.begin(), values.end(), [&](float v) { return !std::isfinite(v) || (variance && v < 0); });
   if (wrong == values.end()) return OkStatus();
@@ -86,7 +86,7 @@ std::string TorchName(const std::string& name) {
 }
 
 std::vector<uint64_t> TorchShape(const ParameterSpec& p) {
-  if (p.role == ParameterRole::kVector) return {p.cols};
+  if (p.shape == ParameterShape::kVector) return {p.cols};
   return {p.rows, p.cols};
 }
 
@@ -108,8 +108,8 @@ Status CheckIsRecommender(const std::string& path, const SafeTensorsFile& file) 
                      "[inner, width] and so on; docs/convert.md lists every name with its shape");
 }
 
-Result<Architecture> ArchitectureOfShapes(const std::string& path, const SafeTensorsFile& file) {
-  Architecture a;
+Result<UniformArchitecture> ArchitectureOfShapes(const std::string& path, const SafeTensorsFile& file) {
+  UniformArchitecture a;
   WISP_ASSIGN_OR_RETURN(const SafeTensor* items, FindMatrix(path, file, "item_embedding.weight", kMaxItems));
   WISP_ASSIGN_OR_RETURN(const SafeTensor* positions, FindMatrix(path, file, "position_embedding.weight", kMaxLength));
   a.num_items = static_cast<uint32_t>(items->shape[0]);
@@ -127,7 +127,7 @@ Result<Architecture> ArchitectureOfShapes(const std::string& path, const SafeTen
   a.norm = file.Find("final_norm.weight") != nullptr ? NormPlacement::kPre : NormPlacement::kPost;
   a.output_table = file.Find("output_embedding.weight") != nullptr ? OutputTable::kUntied : OutputTable::kTied;
   a.output_bias = file.Find("output_bias") != nullptr ? OutputBias::kTrained : OutputBias::kNone;
-  a.re_attention = file.Find(kItemVariance) != nullptr ? ReAttention::kOn : ReAttention::kOff;
+  a.re_attention = file.Find("item_embedding.variance") != nullptr ? ReAttention::kOn : ReAttention::kOff;
   return a;
 }
 

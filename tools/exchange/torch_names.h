@@ -29,7 +29,7 @@ Status CheckIsRecommender(const std::string& path, const SafeTensorsFile& file);
 // num_items, max_length, width, num_blocks, inner_width, where norms stand, and which tables there are; all else is the
 // default. kInvalidData: a tensor that tells one of them is missing or has another number of dimensions, or a size
 // beyond the limits.
-Result<Architecture> ArchitectureOfShapes(const std::string& path, const SafeTensorsFile& file);
+Result<UniformArchitecture> ArchitectureOfShapes(const std::string& path, const SafeTensorsFile& file);
 
 // The flat buffer of ParametersOf(architecture), which must have passed Validate. kInvalidData: a tensor is missing,
 // has another shape, holds a number that is not finite (a variance: or that is negative), or belongs to no parameter.

@@ -29,26 +29,27 @@ struct MadeUpRecords {
   LabelledRecord canary;
 };
 
-MadeUpRecords MakeRecords(const ClassifierArchitecture& a, privacy::RandomStream& random) {
+MadeUpRecords MakeRecords(const Architecture& a, privacy::RandomStream& random) {
   MadeUpRecords made;
   for (size_t i = 0; i <= kOthers; ++i) {
     const uint32_t first = i < kOthers ? 0 : kAuditedTokens / 2;
-    std::vector<int32_t> tokens(std::min<size_t>(8, a.encoder.max_length));
+    std::vector<int32_t> tokens(std::min<size_t>(8, a.max_length));
     for (int32_t& token : tokens) token = static_cast<int32_t>(first + random.UniformBelow(kAuditedTokens / 2));
     made.tokens.push_back(std::move(tokens));
   }
-  for (size_t i = 0; i < kOthers; ++i) made.others.push_back({made.tokens[i], static_cast<int32_t>(i % a.num_classes)});
+  for (size_t i = 0; i < kOthers; ++i)
+    made.others.push_back({made.tokens[i], static_cast<int32_t>(i % a.head.num_classes)});
   made.canary = {made.tokens.back(), 0};
   return made;
 }
 
 // As training would start, but for the head: one of zeros sends no gradient down.
-std::vector<float> MakeStart(const ClassifierArchitecture& a, const InitialisationOptions& initialisation,
+std::vector<float> MakeStart(const Architecture& a, const InitialisationOptions& initialisation,
                              privacy::RandomStream& random) {
   const auto parameters = ParametersOf(a);
   std::vector<float> weights(FlatSize(parameters));
-  InitialiseClassifier(a, initialisation, random, weights);
-  const ParameterSpec& head = parameters[FindParameter(parameters, "head.weight")];
+  InitialiseWeights(a, initialisation, random, weights);
+  const ParameterSpec& head = parameters[RequireParameter(parameters, ParameterRole::kClassWeight)];
   for (size_t i = 0; i < head.size(); ++i) weights[head.offset + i] = static_cast<float>(random.Normal());
   return weights;
 }
@@ -135,8 +136,7 @@ Status AuditClassifierStep(const AuditArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(ClassifyRecipe recipe, ReadClassifyRecipe(a.recipe));
   WISP_RETURN_IF_ERROR(Override(a, recipe));
   recipe.encoder.num_items = kAuditedTokens;
-  const ClassifierArchitecture architecture{.encoder = recipe.encoder,
-                                            .num_classes = static_cast<uint32_t>(recipe.classes.size())};
+  const Architecture architecture = WithClasses(recipe.encoder, static_cast<uint32_t>(recipe.classes.size()));
   WISP_RETURN_IF_ERROR(Validate(architecture));
   auto random = privacy::RandomStream::Reproducible(recipe.seed, privacy::StreamPurpose::kInitialisation);
   const std::vector<float> start = MakeStart(architecture, recipe.initialisation, random);

@@ -29,8 +29,9 @@ class Subject {
       : graph_(architecture, ops, /*num_negatives=*/0, use, HeadPackingFor(ops, architecture, weights)),
         packed_(graph_.pack_plan().size()),
         buffers_(use == GraphUse::kTraining ? graph_.AllocateForTraining() : graph_.AllocateForInference()),
+        cache_(graph_.AllocateCache(KeptBlocks::kInTurn)),
         weights_{&ops, &graph_.pack_plan(), &graph_.parameters(), weights, packed_.data()},
-        context_{.weights = weights_, .buffers = buffers_} {
+        context_{.weights = weights_, .buffers = buffers_, .cache = &cache_} {
     graph_.pack_plan().Pack(ops, weights, packed_.data(), 0, 1);
   }
   ~Subject() { graph_.pack_plan().Release(graph_.ops(), packed_.data()); }
@@ -54,7 +55,7 @@ class Subject {
     sum.Clear();
     PhantomGradients gradients(graph_.ops(),
                                {.parameters = graph_.parameters(),
-                                .head_parameter = graph_.pack_plan().head_parameter(),
+                                .head_parameter = *FindHeadTable(graph_.architecture(), graph_.parameters()),
                                 .max_rows = graph_.architecture().max_length,
                                 .worker = 0},
                                {}, sum);
@@ -80,6 +81,7 @@ class Subject {
   Recommender graph_;
   AlignedArray<float> packed_;
   Buffers buffers_;
+  KeyValueCache cache_;
   Weights weights_;
   RecordContext context_;
 };

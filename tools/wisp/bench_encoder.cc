@@ -3,7 +3,7 @@
 //
 // tools/bench/peers/encoder.py reads the weights, the tokens and what came of them, and holds others to that.
 #include "runtime/layers/classifier.h"
-#include "runtime/train/classification.h"
+#include "runtime/train/initialise.h"
 #include "tools/exchange/safetensors.h"
 #include "tools/wisp/bench_checks.h"
 #include "tools/wisp/bench_parts.h"
@@ -15,35 +15,36 @@ namespace {
 constexpr uint32_t kTokens = 128;
 
 // MiniLM-L6-H384 (Wang et al. 2020), but for the size of its vocabulary, which only says how many rows lie unread.
-ClassifierArchitecture Shape(uint32_t num_items) {
-  return {.encoder = {.num_items = num_items,
-                      .max_length = kTokens,
-                      .width = 384,
-                      .num_heads = 12,
-                      .num_blocks = 6,
-                      .inner_width = 1536,
-                      .activation = ActivationKind::kGelu,
-                      .norm = NormPlacement::kPost,
-                      .attend = Attend::kAll},
-          .num_classes = 2};
+Architecture Shape(uint32_t num_items) {
+  return UniformArchitecture{.num_items = num_items,
+                             .max_length = kTokens,
+                             .width = 384,
+                             .num_heads = 12,
+                             .num_blocks = 6,
+                             .inner_width = 1536,
+                             .activation = ActivationKind::kGelu,
+                             .norm = NormPlacement::kPost,
+                             .attend = Attend::kAll,
+                             .num_classes = 2};
 }
 
 // Multiply-adds of one sequence, two operations each: four products of width by width and two of the feed-forward at
 // each position, and two of T x T in attention.
 double Flops(const Architecture& a) {
-  const double t = a.max_length, d = a.width, f = a.inner_width;
-  return 2 * t * (a.num_blocks * (4 * d * d + 2 * d * f + 2 * t * d)) + 2 * d * d;
+  const double t = a.max_length, d = a.width, f = a.blocks[0].feed_forward.inner_width;
+  return 2 * t * (static_cast<double>(a.blocks.size()) * (4 * d * d + 2 * d * f + 2 * t * d)) + 2 * d * d;
 }
 
 // A graph with its weights packed and its buffers: what a session is to a recommender.
 class Encoder {
  public:
-  Encoder(const ClassifierArchitecture& architecture, const kernels::OpTable& ops, const std::vector<float>& weights)
+  Encoder(const Architecture& architecture, const kernels::OpTable& ops, const std::vector<float>& weights)
       : graph_(architecture, ops, GraphUse::kInference),
         buffers_(graph_.AllocateForInference()),
+        cache_(graph_.AllocateCache()),
         packed_(graph_.pack_plan().size()),
         weights_{&graph_.ops(), &graph_.pack_plan(), &graph_.parameters(), weights.data(), packed_.data()},
-        context_{.weights = weights_, .buffers = buffers_} {
+        context_{.weights = weights_, .buffers = buffers_, .cache = &cache_} {
     graph_.pack_plan().Pack(graph_.ops(), weights.data(), packed_.data(), 0, 1);
   }
   ~Encoder() { graph_.pack_plan().Release(graph_.ops(), packed_.data()); }
@@ -56,9 +57,9 @@ class Encoder {
   }
   // Valid until the next call.
   std::span<const float> Represent(std::span<const int32_t> tokens) {
-    return {graph_.Represent(context_, tokens), graph_.architecture().encoder.width};
+    return {graph_.Represent(context_, tokens), graph_.architecture().width};
   }
-  size_t bytes() const { return graph_.inference_bytes() + packed_.allocated_bytes(); }
+  size_t bytes() const { return graph_.inference_bytes() + graph_.cache_bytes() + packed_.allocated_bytes(); }
   // Of one call.
   double Milliseconds(std::span<const int32_t> tokens) {
     return 1e3 * Seconds([&] { Represent(tokens); });
@@ -67,27 +68,27 @@ class Encoder {
  private:
   Classifier graph_;
   Buffers buffers_;
+  KeyValueCache cache_;
   AlignedArray<float> packed_;
   Weights weights_;
   RecordContext context_;
 };
 
-Status WriteTensors(const std::string& path, const ClassifierArchitecture& c, const std::vector<float>& weights,
+Status WriteTensors(const std::string& path, const Architecture& c, const std::vector<float>& weights,
                     std::span<const int32_t> tokens, std::span<const float> represented) {
   std::vector<exchange::TensorToWrite> tensors;
   for (const ParameterSpec& p : ParametersOf(c)) {
     const std::vector<uint64_t> shape =
-        p.role == ParameterRole::kVector ? std::vector<uint64_t>{p.cols} : std::vector<uint64_t>{p.rows, p.cols};
+        p.shape == ParameterShape::kVector ? std::vector<uint64_t>{p.cols} : std::vector<uint64_t>{p.rows, p.cols};
     tensors.push_back({p.name, shape, {weights.data() + p.offset, p.size()}});
   }
   const std::vector<float> as_floats(tokens.begin(), tokens.end());  // exact: there are fewer than 2^24
   tensors.push_back({"tokens", {as_floats.size()}, as_floats});
   tensors.push_back({"represented", {represented.size()}, represented});
-  const Architecture& e = c.encoder;
-  const Json shape = {{"heads", e.num_heads},
-                      {"blocks", e.num_blocks},
-                      {"norm_epsilon", e.norm_epsilon},
-                      {"embedding_scale", e.embedding_scale}};
+  const Json shape = {{"heads", c.blocks[0].attention.num_heads},
+                      {"blocks", c.blocks.size()},
+                      {"norm_epsilon", c.blocks[0].norm_epsilon},
+                      {"embedding_scale", c.embedding_scale}};
   return exchange::WriteSafeTensors(path, tensors, {{"wisp.encoder", shape.dump()}});
 }
 
@@ -95,11 +96,11 @@ Status WriteTensors(const std::string& path, const ClassifierArchitecture& c, co
 
 Status BenchEncoder(const BenchArguments& a, Json& result) {
   if (a.items > 1u << 20) return InvalidArgument("--items is ", a.items, ", allowed are 2 to 1048576 for the encoder");
-  const ClassifierArchitecture shape = Shape(a.items);
+  const Architecture shape = Shape(a.items);
   WISP_RETURN_IF_ERROR(Validate(shape));
   std::vector<float> weights(FlatSize(ParametersOf(shape)));
   auto random = privacy::RandomStream::Reproducible(1, privacy::StreamPurpose::kInitialisation);
-  InitialiseClassifier(shape, {}, random, weights);
+  InitialiseWeights(shape, {}, random, weights);
   std::vector<int32_t> tokens(kTokens);
   for (int32_t& token : tokens) token = static_cast<int32_t>(random.UniformBelow(a.items));
 
@@ -113,7 +114,7 @@ Status BenchEncoder(const BenchArguments& a, Json& result) {
   if (int8)
     WISP_RETURN_IF_ERROR(CheckNear("the encoder's pooled position in int8", int8->Represent(tokens), expected, 0.1));
   std::vector<double> ms, int8_ms, percents;
-  const double flops = Flops(shape.encoder);
+  const double flops = Flops(shape);
   for (uint32_t i = 0; i < a.repeats; ++i) {
     double peak = 0;
     for (int probe = 0; probe < 20; ++probe) peak = std::max(peak, FmaProbe());

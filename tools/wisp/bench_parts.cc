@@ -22,13 +22,13 @@ TrainingOptions Options(const BenchArguments& a, Method method, privacy::Ledger*
 }  // namespace
 
 BenchProblem::BenchProblem(const BenchArguments& arguments) {
-  architecture = {.num_items = arguments.items,
-                  .max_length = arguments.length,
-                  .width = 64,
-                  .num_heads = 1,
-                  .num_blocks = 2,
-                  .inner_width = arguments.inner_width,
-                  .embedding_scale = 8};
+  architecture = UniformArchitecture{.num_items = arguments.items,
+                                     .max_length = arguments.length,
+                                     .width = 64,
+                                     .num_heads = 1,
+                                     .num_blocks = 2,
+                                     .inner_width = arguments.inner_width,
+                                     .embedding_scale = 8};
   auto random = privacy::RandomStream::Reproducible(1, privacy::StreamPurpose::kInitialisation);
   weights.resize(FlatSize(ParametersOf(architecture)));
   InitialiseWeights(architecture, {}, random, weights);

@@ -19,13 +19,13 @@ constexpr size_t kDenseSteps = 3;
 
 struct SparseProblem {
   explicit SparseProblem(uint32_t num_items) {
-    architecture = {.num_items = num_items,
-                    .max_length = kLength,
-                    .width = 64,
-                    .num_heads = 1,
-                    .num_blocks = 1,
-                    .inner_width = 64,
-                    .embedding_scale = 8};
+    architecture = UniformArchitecture{.num_items = num_items,
+                                       .max_length = kLength,
+                                       .width = 64,
+                                       .num_heads = 1,
+                                       .num_blocks = 1,
+                                       .inner_width = 64,
+                                       .embedding_scale = 8};
     auto random = privacy::RandomStream::Reproducible(1, privacy::StreamPurpose::kInitialisation);
     weights.assign(FlatSize(ParametersOf(architecture)), 0.01f);
     items.resize(size_t{kRecords} * (kLength + 1));

@@ -76,7 +76,8 @@ Result<ClassifyRecipe> ReadClassifyRecipe(const std::string& path) {
   ClassifyRecipe recipe;
   JsonSection s(path + ":", json);
   s.Text("name", recipe.name);
-  s.Object("architecture", [&](JsonSection& inner) { ReadArchitecture(inner, recipe.encoder); });
+  s.Object("architecture",
+           [&](JsonSection& inner) { ReadArchitecture(inner, {.attend = Attend::kAll}, recipe.encoder); });
   s.Object("initialisation", [&](JsonSection& inner) { ReadInitialisation(inner, recipe.initialisation); });
   s.Object("training", [&](JsonSection& inner) { ReadTraining(inner, recipe); });
   s.Object("dp_fp", [&](JsonSection& inner) { ReadDpFp(inner, recipe); });

@@ -12,7 +12,8 @@ namespace wisp::tools {
 
 struct ClassifyRecipe {
   std::string name;
-  Architecture encoder{.attend = Attend::kAll};  // num_items comes from the vocabulary or the base
+  // Without its head, whose classes are those below; num_items comes from the vocabulary or the base.
+  Architecture encoder = UniformArchitecture{.attend = Attend::kAll};
   InitialisationOptions initialisation;
   DpFpOptions options;  // the noise multiplier is that of kPaper, under dp_fp.paper
   double epochs = 0;

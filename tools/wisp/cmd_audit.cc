@@ -82,7 +82,7 @@ class TrainingAudit {
   Status PrepareOptions() {
     recipe_.training.method = Method::kPhantom;
     recipe_.training.optimizer.learning_rate = 0.01f;
-    recipe_.architecture = {
+    recipe_.architecture = UniformArchitecture{
         .max_length = 16, .width = 16, .num_heads = 1, .num_blocks = 1, .inner_width = 16, .embedding_scale = 4.0f};
     recipe_.initialisation.table_deviation = 0.1f;
     if (!a_.recipe.empty()) {
@@ -292,13 +292,13 @@ Status AuditStepCommand(const AuditArguments& a, OutputFormat format) {
   if (!audit.base_ && a.recipe.empty()) {
     // Small, with weights far from 0: a canary's gradient then passes the clipping norm, and many releases take
     // seconds.
-    audit.recipe_.architecture = {.num_items = 12,
-                                  .max_length = 4,
-                                  .width = 8,
-                                  .num_heads = 2,
-                                  .num_blocks = 1,
-                                  .inner_width = 8,
-                                  .embedding_scale = 2.0f};
+    audit.recipe_.architecture = UniformArchitecture{.num_items = 12,
+                                                     .max_length = 4,
+                                                     .width = 8,
+                                                     .num_heads = 2,
+                                                     .num_blocks = 1,
+                                                     .inner_width = 8,
+                                                     .embedding_scale = 2.0f};
     audit.recipe_.initialisation = {.table_deviation = 0.5f, .position_deviation = 0.5f};
   }
   WISP_RETURN_IF_ERROR(audit.Initialise(std::max(12u, audit.recipe_.architecture.num_items)));

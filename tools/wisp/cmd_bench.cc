@@ -61,10 +61,10 @@ Status CheckGiven(const BenchArguments& a) {
 // Multiply-adds that a record of T positions needs, forward and backward, counted as two operations each. Attention is
 // counted below the causal edge only; recomputation is not counted.
 double RecordFlops(const Architecture& a, double t) {
-  const double d = a.width, f = a.inner_width, m = a.num_items;
+  const double d = a.width, f = a.blocks[0].feed_forward.inner_width, m = a.num_items;
   const double linear = 2 * t * (4 * d * d + 2 * d * f);
   const double attention = 2 * t * t * d;  // forward: two products over half of T x T
-  return 3 * 2 * t * m * d + a.num_blocks * (3 * linear + 3.5 * attention);
+  return 3 * 2 * t * m * d + static_cast<double>(a.blocks.size()) * (3 * linear + 3.5 * attention);
 }
 
 Status BenchTraining(const BenchArguments& a, Json& result) {

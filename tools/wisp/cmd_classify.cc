@@ -7,7 +7,7 @@
 
 #include "runtime/core/file.h"
 #include "runtime/data/lines.h"
-#include "runtime/model/classifier_file.h"
+#include "runtime/model/model_file.h"
 #include "runtime/privacy/json.h"
 #include "runtime/privacy/statement.h"
 #include "runtime/train/classification.h"
@@ -121,7 +121,7 @@ class ClassifyTrainCommand {
     WISP_RETURN_IF_ERROR(ReadData());
     WISP_RETURN_IF_ERROR(MakeStart());
     ClassificationJob job{.records = records_,
-                          .architecture = description_.architecture,
+                          .architecture = architecture_,
                           .start_weights = start_weights_,
                           .options = recipe_.options,
                           .epochs = recipe_.epochs,
@@ -223,16 +223,12 @@ class ClassifyTrainCommand {
   Status OpenBase() {
     if (a_.base.empty()) return OkStatus();
     if (!a_.vocabulary.empty()) return InvalidArgument("--vocabulary does not go with --base, which has its own");
-    WISP_ASSIGN_OR_RETURN(const bool is_classifier, HoldsClassifier(a_.base));
-    if (is_classifier) {
-      WISP_ASSIGN_OR_RETURN(ClassifierFile file, ClassifierFile::Open(a_.base, Verify::kFull));
-      base_classifier_.emplace(std::move(file));
-      if (base_classifier_->description().class_names != recipe_.classes)
+    WISP_ASSIGN_OR_RETURN(ModelFile file, ModelFile::Open(a_.base, Verify::kFull, Accept::kAny));
+    base_.emplace(std::move(file));
+    if (base_->is_classifier()) {
+      if (base_->classifier().class_names != recipe_.classes)
         return InvalidData(a_.base, ": its classes are not those of the recipe");
-      recipe_.letters = LettersOf(base_classifier_->description().tokenizer);
-    } else {
-      WISP_ASSIGN_OR_RETURN(ModelFile file, ModelFile::Open(a_.base, Verify::kFull));
-      base_encoder_.emplace(std::move(file));
+      recipe_.letters = LettersOf(base_->classifier().tokenizer);
     }
     if (!base()->has_item_keys())
       return InvalidData(a_.base, ": it carries no tokens (item keys): texts cannot be matched to it");
@@ -240,9 +236,7 @@ class ClassifyTrainCommand {
     return OkStatus();
   }
 
-  const ModelFile* base() const {
-    return base_classifier_ ? &base_classifier_->model() : base_encoder_ ? &*base_encoder_ : nullptr;
-  }
+  const ModelFile* base() const { return base_ ? &*base_ : nullptr; }
   std::string VocabularyName() const {
     return !a_.base.empty() ? a_.base : !a_.vocabulary.empty() ? a_.vocabulary : a_.data;
   }
@@ -259,14 +253,11 @@ class ClassifyTrainCommand {
   }
 
   Status MakeStart() {
-    description_ = {
-        .architecture = {.encoder = recipe_.encoder, .num_classes = static_cast<uint32_t>(recipe_.classes.size())},
-        .class_names = recipe_.classes,
-        .tokenizer = TokenizerOf(recipe_.letters)};
-    WISP_RETURN_IF_ERROR(Validate(description_.architecture));
-    start_weights_.resize(FlatSize(ParametersOf(description_.architecture)));
+    architecture_ = WithClasses(recipe_.encoder, static_cast<uint32_t>(recipe_.classes.size()));
+    WISP_RETURN_IF_ERROR(Validate(architecture_));
+    start_weights_.resize(FlatSize(ParametersOf(architecture_)));
     auto random = privacy::RandomStream::Reproducible(recipe_.seed, privacy::StreamPurpose::kInitialisation);
-    InitialiseClassifier(description_.architecture, recipe_.initialisation, random, start_weights_);
+    InitialiseWeights(architecture_, recipe_.initialisation, random, start_weights_);
     // An encoder's weights are a prefix of the classifier's.
     if (base() != nullptr) {
       std::vector<float> widened;
@@ -316,7 +307,8 @@ class ClassifyTrainCommand {
   // All but what training finds out.
   ModelContents Contents() const {
     ModelContents contents;
-    contents.architecture = description_.architecture.encoder;
+    contents.architecture = architecture_;
+    contents.classifier = {.class_names = recipe_.classes, .tokenizer = TokenizerOf(recipe_.letters)};
     contents.item_keys = vocabulary_.tokens();
     if (base() != nullptr) contents.provenance.assign(base()->provenance().begin(), base()->provenance().end());
     contents.description = recipe_.name;
@@ -329,9 +321,8 @@ class ClassifyTrainCommand {
     contents.weights = r.weights;
     contents.provenance.push_back(Provenance(r));
     contents.reserved = room;
-    ClassifierDescription description = description_;
-    description.norm_bound = r.norm_bound;
-    return WriteClassifier(a_.out, contents, description);
+    contents.classifier->norm_bound = r.norm_bound;
+    return WriteModel(a_.out, contents);
   }
 
   void Print(const ClassificationResult& r) const {
@@ -374,30 +365,29 @@ class ClassifyTrainCommand {
   OutputFormat format_;
   ClassifyRecipe recipe_;
   std::string run_id_ = Timestamp(), dataset_;
-  std::optional<ModelFile> base_encoder_;
-  std::optional<ClassifierFile> base_classifier_;
+  std::optional<ModelFile> base_;
   std::optional<privacy::Ledger> ledger_;
   std::optional<privacy::EpsilonDelta> limit_before_;
   data::Vocabulary vocabulary_;
   data::LabelledSequences sequences_;
   std::vector<LabelledRecord> records_;
-  ClassifierDescription description_;
+  Architecture architecture_;
   std::vector<float> start_weights_;
 };
 
 // An open classifier with its vocabulary, ready for texts.
 struct Opened {
-  ClassifierFile file;
+  ModelFile file;
   data::Vocabulary vocabulary;
   LetterCase letters;
-  HeadInput input() const { return {.norm_bound = file.description().norm_bound}; }
+  HeadInput input() const { return {.norm_bound = file.classifier().norm_bound}; }
 };
 
 Result<Opened> OpenClassifier(const std::string& path) {
-  WISP_ASSIGN_OR_RETURN(ClassifierFile file, ClassifierFile::Open(path, Verify::kFull));
-  const Tokenizer tokenizer = file.description().tokenizer;
+  WISP_ASSIGN_OR_RETURN(ModelFile file, ModelFile::Open(path, Verify::kFull, Accept::kClassifier));
+  const Tokenizer tokenizer = file.classifier().tokenizer;
   if (tokenizer == Tokenizer::kNone) return Unsupported(path, ": it has no tokenizer; wisp classify reads texts");
-  WISP_ASSIGN_OR_RETURN(data::Vocabulary vocabulary, data::Vocabulary::Create(path, ItemKeys(file.model())));
+  WISP_ASSIGN_OR_RETURN(data::Vocabulary vocabulary, data::Vocabulary::Create(path, ItemKeys(file)));
   return Opened{std::move(file), std::move(vocabulary), LettersOf(tokenizer)};
 }
 
@@ -420,9 +410,9 @@ Status ClassifyTrain(const ClassifyTrainArguments& arguments, OutputFormat forma
 Status ClassifyEvaluate(const ClassifyEvaluateArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(const auto file_format, data::ParseLabelledFormat(a.format));
   WISP_ASSIGN_OR_RETURN(const Opened opened, OpenClassifier(a.model));
-  const ClassifierDescription& c = opened.file.description();
-  std::vector<std::string> classes = c.class_names;
-  for (uint32_t i = static_cast<uint32_t>(classes.size()); i < c.architecture.num_classes; ++i)
+  const Architecture& architecture = opened.file.architecture();
+  std::vector<std::string> classes = opened.file.classifier().class_names;
+  for (uint32_t i = static_cast<uint32_t>(classes.size()); i < architecture.head.num_classes; ++i)
     classes.push_back(std::to_string(i));
   WISP_ASSIGN_OR_RETURN(const data::LabelledTexts texts, data::ReadLabelled(a.data, {.format = file_format,
                                                                                      .text_column = a.text_column,
@@ -430,17 +420,16 @@ Status ClassifyEvaluate(const ClassifyEvaluateArguments& a, OutputFormat format)
   WISP_ASSIGN_OR_RETURN(
       const data::LabelledSequences sequences,
       data::Encode(texts, opened.vocabulary,
-                   {.classes = classes, .letters = opened.letters, .max_length = c.architecture.encoder.max_length}));
+                   {.classes = classes, .letters = opened.letters, .max_length = architecture.max_length}));
   const std::vector<LabelledRecord> records = RecordsOf(sequences);
   std::vector<size_t> counts(classes.size(), 0);
   for (const int32_t label : sequences.labels) ++counts[static_cast<size_t>(label)];
   const double largest =
       static_cast<double>(*std::max_element(counts.begin(), counts.end())) / static_cast<double>(records.size());
   Workers workers(a.threads == 0 ? DefaultThreads() : a.threads);
-  const Classifier graph(c.architecture, kernels::BestOps(), GraphUse::kInference);
+  const Classifier graph(architecture, kernels::BestOps(), GraphUse::kInference);
   std::vector<float> widened;
-  const double accuracy =
-      Accuracy(graph, opened.file.model().AllWeights(widened).data(), records, opened.input(), workers);
+  const double accuracy = Accuracy(graph, opened.file.AllWeights(widened).data(), records, opened.input(), workers);
   if (format == OutputFormat::kJson) {
     Json j = {{"accuracy", accuracy},
               {"records", records.size()},
@@ -459,29 +448,31 @@ Status ClassifyEvaluate(const ClassifyEvaluateArguments& a, OutputFormat format)
 Status ClassifyPredict(const ClassifyPredictArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(const Opened opened, OpenClassifier(a.model));
   WISP_ASSIGN_OR_RETURN(const std::vector<std::string> texts, ReadTexts(a));
-  const ClassifierDescription& c = opened.file.description();
-  const Classifier graph(c.architecture, kernels::BestOps(), GraphUse::kInference);
+  const Architecture& architecture = opened.file.architecture();
+  const std::vector<std::string>& class_names = opened.file.classifier().class_names;
+  const Classifier graph(architecture, kernels::BestOps(), GraphUse::kInference);
   std::vector<float> widened;
-  const float* flat = opened.file.model().AllWeights(widened).data();
+  const float* flat = opened.file.AllWeights(widened).data();
   AlignedArray<float> packed(graph.pack_plan().size());
   graph.pack_plan().Pack(graph.ops(), flat, packed.data(), 0, 1);
   const Weights weights{&graph.ops(), &graph.pack_plan(), &graph.parameters(), flat, packed.data()};
   const Buffers buffers = graph.AllocateForInference();
-  RecordContext context{.weights = weights, .buffers = buffers};
+  const KeyValueCache cache = graph.AllocateCache();
+  RecordContext context{.weights = weights, .buffers = buffers, .cache = &cache};
   Json list = Json::array();
   std::vector<int32_t> tokens;
   for (const std::string& text : texts) {
     tokens.clear();
-    data::AppendTokens(text, opened.vocabulary, opened.letters, c.architecture.encoder.max_length, tokens);
+    data::AppendTokens(text, opened.vocabulary, opened.letters, architecture.max_length, tokens);
     const float* z = graph.Logits(context, tokens, opened.input());
-    const float* best = std::max_element(z, z + c.architecture.num_classes);
+    const float* best = std::max_element(z, z + architecture.head.num_classes);
     double sum = 0;
-    for (uint32_t k = 0; k < c.architecture.num_classes; ++k) sum += std::exp(static_cast<double>(z[k]) - *best);
+    for (uint32_t k = 0; k < architecture.head.num_classes; ++k) sum += std::exp(static_cast<double>(z[k]) - *best);
     // The sum is at least 1, of the best class, where all are finite.
     if (!(sum >= 1 && std::isfinite(sum)))
       return InvalidData(a.model, ": the score of a class is no finite number: the weights are of no use");
     const auto k = static_cast<size_t>(best - z);
-    const std::string name = c.class_names.empty() ? std::to_string(k) : c.class_names[k];
+    const std::string name = class_names.empty() ? std::to_string(k) : class_names[k];
     if (format == OutputFormat::kText) std::printf("%-16s %.4f  %s\n", name.c_str(), 1 / sum, text.c_str());
     list.push_back({{"text", text}, {"class", name}, {"probability", 1 / sum}});
   }

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/core/file.h"
-#include "runtime/model/classifier_file.h"
+#include "runtime/model/model_file.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/dataset.h"
 
@@ -18,6 +18,7 @@ using Json = nlohmann::ordered_json;
 // for weights that do not lie as they are written.
 ModelContents ContentsOf(const ModelFile& m, std::vector<float>& room) {
   ModelContents contents{.architecture = m.architecture(),
+                         .classifier = {},
                          .weights = m.AllWeights(room),
                          .item_keys = {},
                          .item_names = {},
@@ -25,6 +26,7 @@ ModelContents ContentsOf(const ModelFile& m, std::vector<float>& room) {
                          .description = std::string(m.description()),
                          .created_by = std::string(m.created_by()),
                          .output_bias_origin = m.output_bias_origin()};
+  if (m.is_classifier()) contents.classifier = m.classifier();
   for (size_t i = 0; m.has_item_keys() && i < m.num_items(); ++i) contents.item_keys.emplace_back(m.item_key(i));
   for (size_t i = 0; m.has_item_names() && i < m.num_items(); ++i) contents.item_names.emplace_back(m.item_name(i));
   return contents;
@@ -34,15 +36,14 @@ bool IsCompressed(const ModelFile& m) {
   return std::any_of(m.tensors().begin(), m.tensors().end(), [](const StoredTensor& t) { return t.halves != nullptr; });
 }
 
-// `classifier` may be null.
-Status Write(const CompressArguments& a, const ModelFile& model, const ClassifierDescription* classifier) {
+Status Write(const CompressArguments& a, const ModelFile& model) {
   if (IsCompressed(model)) return InvalidArgument(a.model, ": its tables are f16 already");
   std::vector<float> room;
   ModelContents contents = ContentsOf(model, room);
   contents.tables = TableStorage::kHalf;
   contents.description +=
       (contents.description.empty() ? "" : "; ") + ("tables rounded to f16 by wisp compress " + Version());
-  return classifier != nullptr ? WriteClassifier(a.out, contents, *classifier) : WriteModel(a.out, contents);
+  return WriteModel(a.out, contents);
 }
 
 // The largest difference that rounding made to a weight.
@@ -77,17 +78,9 @@ void Print(const CompressArguments& a, const ModelFile& before, const ModelFile&
 Status Compress(const CompressArguments& a, OutputFormat format) {
   if (a.tables != "f16") return InvalidArgument("--tables is '", a.tables, "', allowed is f16");
   WISP_RETURN_IF_ERROR(CheckOutput({"--out", a.out}, {{"the model", a.model}}));
-  WISP_ASSIGN_OR_RETURN(const bool is_classifier, HoldsClassifier(a.model));
-  if (is_classifier) {
-    WISP_ASSIGN_OR_RETURN(const ClassifierFile before, ClassifierFile::Open(a.model, Verify::kFull));
-    WISP_RETURN_IF_ERROR(Write(a, before.model(), &before.description()));
-    WISP_ASSIGN_OR_RETURN(const ClassifierFile after, ClassifierFile::Open(a.out, Verify::kFull));
-    Print(a, before.model(), after.model(), format);
-    return OkStatus();
-  }
-  WISP_ASSIGN_OR_RETURN(const ModelFile before, ModelFile::Open(a.model, Verify::kFull));
-  WISP_RETURN_IF_ERROR(Write(a, before, nullptr));
-  WISP_ASSIGN_OR_RETURN(const ModelFile after, ModelFile::Open(a.out, Verify::kFull));
+  WISP_ASSIGN_OR_RETURN(const ModelFile before, ModelFile::Open(a.model, Verify::kFull, Accept::kAny));
+  WISP_RETURN_IF_ERROR(Write(a, before));
+  WISP_ASSIGN_OR_RETURN(const ModelFile after, ModelFile::Open(a.out, Verify::kFull, Accept::kAny));
   Print(a, before, after, format);
   return OkStatus();
 }

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "runtime/core/file.h"
-#include "runtime/model/classifier_file.h"
+#include "runtime/model/model_file.h"
 #include "tools/exchange/torch_names.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/dataset.h"
@@ -63,19 +63,22 @@ Result<Description> ReadDescription(const ConvertArguments& a, const SafeTensors
   return Description{a.in + ": __metadata__ '" + kArchitectureKey + "':", std::move(json)};
 }
 
+// Of the first block, whose shapes are looked at; ReadWeights looks at all.
+uint32_t InnerWidth(const Architecture& a) { return a.blocks.empty() ? 0 : a.blocks[0].feed_forward.inner_width; }
+
 // What shapes tell need not be said; where it is said, the tensors are held against it.
 Result<Architecture> ReadArchitectureOf(const ConvertArguments& a, const SafeTensorsFile& file) {
   WISP_ASSIGN_OR_RETURN(const Description description, ReadDescription(a, file));
-  WISP_ASSIGN_OR_RETURN(const Architecture shapes, exchange::ArchitectureOfShapes(a.in, file));
-  Architecture architecture = shapes;
+  WISP_ASSIGN_OR_RETURN(const UniformArchitecture shapes, exchange::ArchitectureOfShapes(a.in, file));
+  Architecture architecture;
   JsonSection section(description.where, description.json);
-  ReadArchitecture(section, architecture);
+  ReadArchitecture(section, shapes, architecture);
   WISP_RETURN_IF_ERROR(section.Finish());
   const std::pair<const char*, std::pair<uint32_t, uint32_t>> sizes[] = {
       {"max_length", {architecture.max_length, shapes.max_length}},
       {"width", {architecture.width, shapes.width}},
-      {"num_blocks", {architecture.num_blocks, shapes.num_blocks}},
-      {"inner_width", {architecture.inner_width, shapes.inner_width}}};
+      {"num_blocks", {static_cast<uint32_t>(architecture.blocks.size()), shapes.num_blocks}},
+      {"inner_width", {InnerWidth(architecture), shapes.inner_width}}};
   for (const auto& [key, said_found] : sizes) {
     const bool cannot_tell = key == sizes[3].first && shapes.num_blocks == 0;
     if (said_found.first == said_found.second || cannot_tell) continue;
@@ -196,7 +199,7 @@ ProvenanceEntry Imported(const ConvertArguments& a, bool lost_guarantee) {
 // The file, or a sentence for what people give instead of one.
 Result<SafeTensorsFile> OpenSafeTensors(const std::string& path) {
   Result<SafeTensorsFile> file = SafeTensorsFile::Open(path);
-  if (file.ok() || !HoldsClassifier(path).ok()) return file;
+  if (file.ok() || !ModelFile::Open(path, Verify::kStructure, Accept::kAny).ok()) return file;
   return InvalidData(path, ": it is a wisp model already; convert reads safetensors files, which wisp export writes");
 }
 
@@ -252,7 +255,7 @@ Status Convert(const ConvertArguments& a, OutputFormat format) {
   contents.description = "imported from " + FileName(a.in);
   contents.created_by = "wisp " + Version();
   // Whose counts a fixed bias is, nobody says: taken for the worst.
-  if (contents.architecture.output_bias == OutputBias::kFixed)
+  if (contents.architecture.head.output_bias == OutputBias::kFixed)
     contents.output_bias_origin = OutputBiasOrigin::kExactCounts;
   WISP_RETURN_IF_ERROR(WriteModel(a.out, contents));
   if (!guarantee.empty()) {

@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "runtime/inference/batch_recommender.h"
-#include "runtime/model/classifier_file.h"
+#include "runtime/model/model_file.h"
 #include "runtime/model/item_texts.h"
 #include "runtime/privacy/exact_sum.h"
 #include "runtime/train/dp_fp_report.h"
@@ -173,7 +173,7 @@ Result<Json> PlanClassifier(const InspectArguments& a) {
                            ", of which only training is planned: give --recipe, the one of `wisp classify train`,"
                            " and --records where it has no num_records_public");
   }
-  WISP_ASSIGN_OR_RETURN(const ClassifierFile file, ClassifierFile::Open(a.model));
+  WISP_ASSIGN_OR_RETURN(const ModelFile file, ModelFile::Open(a.model, Verify::kStructure, Accept::kClassifier));
   WISP_ASSIGN_OR_RETURN(ClassifyRecipe recipe, ReadClassifyRecipe(a.recipe));
   recipe.options.num_threads = a.threads == 0 ? DefaultThreads() : a.threads;
   if (a.expected_batch) recipe.options.expected_batch = *a.expected_batch;
@@ -185,8 +185,7 @@ Result<Json> PlanClassifier(const InspectArguments& a) {
   if (recipe.options.expected_batch > known) {
     return InvalidArgument("expected_batch is ", recipe.options.expected_batch, ", more than the ", known, " records");
   }
-  WISP_ASSIGN_OR_RETURN(const TrainingMemory m,
-                        PlanClassificationMemory(file.description().architecture, records, recipe.options));
+  WISP_ASSIGN_OR_RETURN(const TrainingMemory m, PlanClassificationMemory(file.architecture(), records, recipe.options));
   Json j = MemoryJson(m, false);
   j.update({{"records_at_most", m.records_at_most},
             {"mode", ToText(recipe.options.mode)},
@@ -215,15 +214,14 @@ Status PrintClassifier(const InspectArguments& a, OutputFormat format) {
 
 Status InspectMemory(const InspectArguments& a, OutputFormat format) {
   WISP_RETURN_IF_ERROR(CheckValues(a));
-  WISP_ASSIGN_OR_RETURN(const bool is_classifier, HoldsClassifier(a.model));
-  if (is_classifier) return PrintClassifier(a, format);
+  WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::Open(a.model, Verify::kStructure, Accept::kAny));
+  if (model.is_classifier()) return PrintClassifier(a, format);
   const bool trains = !a.method.empty() || !a.recipe.empty();
   if (!trains && (a.rank || a.rows || a.expected_batch || a.noise_multiplier || a.records || a.num_records_public)) {
     return InvalidArgument(
         "--rank, --rows, --batch, --noise-multiplier, --records and --num-records-public are of training: they need "
         "--method or --recipe");
   }
-  WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::Open(a.model));
   Json j;
   WISP_RETURN_IF_ERROR(PlanInference(a, model, j));
   if (trains) {

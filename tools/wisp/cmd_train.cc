@@ -79,7 +79,7 @@ class TrainCommand {
     contents.created_by = "wisp " + Version();
     if (base) {
       contents.output_bias_origin = base->output_bias_origin();
-    } else if (recipe_.architecture.output_bias == OutputBias::kFixed) {
+    } else if (recipe_.architecture.head.output_bias == OutputBias::kFixed) {
       contents.output_bias_origin = !is_private()                 ? OutputBiasOrigin::kExactCounts
                                     : recipe_.histogram_noise > 0 ? OutputBiasOrigin::kPrivateCounts
                                                                   : OutputBiasOrigin::kNone;

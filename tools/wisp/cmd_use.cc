@@ -4,36 +4,42 @@
 
 #include "runtime/core/hash.h"
 #include "runtime/inference/batch_recommender.h"
-#include "runtime/model/classifier_file.h"
+#include "runtime/model/model_file.h"
 #include "runtime/train/records.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/dataset.h"
 #include "tools/wisp/output.h"
+#include "tools/wisp/recipe_section.h"
 
 namespace wisp::tools {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
+// Where blocks differ, each for itself in the place of what all have.
 Json ArchitectureJson(const Architecture& a) {
-  return {{"items", a.num_items},
-          {"max_length", a.max_length},
-          {"width", a.width},
-          {"heads", a.num_heads},
-          {"blocks", a.num_blocks},
-          {"inner_width", a.inner_width},
-          {"embedding_scale", a.embedding_scale},
-          {"attention_slope", a.attention_slope},
-          {"norm_epsilon", a.norm_epsilon},
-          {"activation", a.activation == ActivationKind::kGelu ? "gelu" : "relu"},
-          {"norm", a.norm == NormPlacement::kPre ? "pre" : "post"},
-          {"output_table", a.output_table == OutputTable::kTied ? "tied" : "untied"},
-          {"output_bias", a.output_bias == OutputBias::kNone    ? "none"
-                          : a.output_bias == OutputBias::kFixed ? "fixed"
-                                                                : "trained"},
-          {"positions", a.positions == PositionAlignment::kStart ? "start" : "end"},
-          {"attend", a.attend == Attend::kCausal ? "causal" : "all"},
-          {"re_attention", a.re_attention == ReAttention::kOn ? "on" : "off"}};
+  const std::optional<UniformArchitecture> u = AsUniform(a);
+  Json j = {{"items", a.num_items}, {"max_length", a.max_length}, {"width", a.width}};
+  if (u) j["heads"] = u->num_heads;
+  j["blocks"] = a.blocks.size();
+  if (u) j["inner_width"] = u->inner_width;
+  j["embedding_scale"] = a.embedding_scale;
+  if (u) {
+    j["attention_slope"] = u->attention_slope;
+    j["norm_epsilon"] = u->norm_epsilon;
+    j["activation"] = u->activation == ActivationKind::kGelu ? "gelu" : "relu";
+    j["norm"] = u->norm == NormPlacement::kPre ? "pre" : "post";
+  } else {
+    j["each_block"] = WriteBlocks(a);
+  }
+  j["output_table"] = a.head.output_table == OutputTable::kTied ? "tied" : "untied";
+  j["output_bias"] = a.head.output_bias == OutputBias::kNone    ? "none"
+                     : a.head.output_bias == OutputBias::kFixed ? "fixed"
+                                                                : "trained";
+  j["positions"] = a.positions == PositionAlignment::kStart ? "start" : "end";
+  j["attend"] = a.attend == Attend::kCausal ? "causal" : "all";
+  j["re_attention"] = a.re_attention == ReAttention::kOn ? "on" : "off";
+  return j;
 }
 
 Json ProvenanceJson(const ProvenanceEntry& p) {
@@ -101,9 +107,10 @@ Json InspectJson(const std::string& path, const ModelFile& m) {
           {"provenance", provenance}};
 }
 
-Json ClassifierJson(const ClassifierDescription& c) {
+Json ClassifierJson(const ModelFile& model) {
+  const ClassifierDescription& c = model.classifier();
   const char* tokenizers[] = {"none", "whitespace", "whitespace, lower case"};
-  return {{"classes", c.architecture.num_classes},
+  return {{"classes", model.architecture().head.num_classes},
           {"class_names", c.class_names},
           {"norm_bound", c.norm_bound},
           {"tokenizer", tokenizers[static_cast<size_t>(c.tokenizer)]}};
@@ -193,16 +200,10 @@ Status Evaluate(const EvaluateArguments& a, OutputFormat format) {
 Status Inspect(const InspectArguments& a, OutputFormat format) {
   if (a.memory) return InspectMemory(a, format);
   const Verify verify = a.verify ? Verify::kFull : Verify::kStructure;
-  WISP_ASSIGN_OR_RETURN(const bool is_classifier, HoldsClassifier(a.model));
-  if (is_classifier) {
-    WISP_ASSIGN_OR_RETURN(const ClassifierFile file, ClassifierFile::Open(a.model, verify));
-    Json j = InspectJson(a.model, file.model());
-    j["classifier"] = ClassifierJson(file.description());
-    PrintInspected(a, file.model(), j, format);
-    return OkStatus();
-  }
-  WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::Open(a.model, verify));
-  PrintInspected(a, model, InspectJson(a.model, model), format);
+  WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::Open(a.model, verify, Accept::kAny));
+  Json j = InspectJson(a.model, model);
+  if (model.is_classifier()) j["classifier"] = ClassifierJson(model);
+  PrintInspected(a, model, j, format);
   return OkStatus();
 }
 

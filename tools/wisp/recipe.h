@@ -14,8 +14,8 @@ namespace wisp::tools {
 
 struct Recipe {
   std::string name;
-  Architecture architecture;                    // num_items comes from the data or the model
-  std::vector<std::string> names_architecture;  // keys of it that the recipe has
+  Architecture architecture = UniformArchitecture();  // num_items comes from the data or the model
+  std::vector<std::string> names_architecture;        // keys of it that the recipe has
   InitialisationOptions initialisation;
   TrainingOptions training;
   double epochs = 0;

@@ -9,9 +9,13 @@
 
 namespace wisp::tools {
 
-void ReadArchitecture(JsonSection& section, Architecture& architecture);
-// What ReadArchitecture reads: every key but num_items, which a recipe does not have.
+// `defaults` has what the section does not name, and num_items, which a recipe does not have. Blocks that differ are
+// named one by one, as objects under "blocks": what such an object leaves out is as in the section.
+void ReadArchitecture(JsonSection& section, const UniformArchitecture& defaults, Architecture& architecture);
+// What ReadArchitecture reads.
 nlohmann::ordered_json WriteArchitecture(const Architecture& architecture);
+// An object for each block, as under "blocks".
+nlohmann::ordered_json WriteBlocks(const Architecture& architecture);
 void ReadInitialisation(JsonSection& section, InitialisationOptions& options);
 void ReadOptimizer(JsonSection& section, OptimizerOptions& options);
 

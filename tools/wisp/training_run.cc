@@ -41,8 +41,10 @@ void SayIfOther(const Recipe& recipe, const Architecture& base) {
   const nlohmann::ordered_json asked = WriteArchitecture(recipe.architecture), own = WriteArchitecture(base);
   std::string others;
   for (const std::string& key : recipe.names_architecture) {
-    if (key == "re_attention" || asked[key] == own[key]) continue;
-    others += (others.empty() ? "" : ", ") + key + " " + own[key].dump() + " for " + asked[key].dump();
+    const auto found = own.find(key);
+    const nlohmann::ordered_json has = found == own.end() ? nlohmann::ordered_json("as one") : *found;
+    if (key == "re_attention" || asked[key] == has) continue;
+    others += (others.empty() ? "" : ", ") + key + " " + has.dump() + " for " + asked[key].dump();
   }
   if (!others.empty())
     std::fprintf(stderr,
@@ -216,7 +218,8 @@ Status TrainingRun::ChooseRows(TrainingJob& job) {
   }
   const auto parameters = ParametersOf(base_->architecture());
   for (size_t i = 0; i < parameters.size(); ++i) {
-    if (parameters[i].name == "output_bias") job.rows.public_scores = {base_->Tensor(i), parameters[i].size()};
+    if (parameters[i].role == ParameterRole::kOutputBias)
+      job.rows.public_scores = {base_->Tensor(i), parameters[i].size()};
   }
   return OkStatus();
 }
@@ -240,7 +243,7 @@ Result<TrainingJob> TrainingRun::MakeJob() {
   WISP_ASSIGN_OR_RETURN(job.new_limit, NewLimit(a_.budget, recipe_.goal.delta));
   WISP_RETURN_IF_ERROR(ChooseRows(job));
   // The bias of a model that comes with one is kept.
-  const bool sets_bias = !base_ && recipe_.architecture.output_bias == OutputBias::kFixed;
+  const bool sets_bias = !base_ && recipe_.architecture.head.output_bias == OutputBias::kFixed;
   const bool selects_rows = SelectsRows() && job.rows.source == RowSelection::Source::kPrivate;
   job.histogram_noise = sets_bias || NeedsFrequencies(job) || selects_rows ? recipe_.histogram_noise : 0;
   job.training.privacy.ledger = &*ledger_;

@@ -1,0 +1,58 @@
+// Keys and values of the positions that have passed through each block, and with Re-Attention the variances of them:
+// what attention reads of the past. Inference has one beside its buffers; training has none, for it keeps all.
+//
+//   KeyValuePlan plan;                                 // a graph's: each attention reserves in it
+//   KeyValueCache cache(plan, KeptBlocks::kAll);
+//   RecordContext context{.weights = w, .buffers = b, .cache = &cache, .past = 7};
+#ifndef WISP_RUNTIME_LAYERS_KEY_VALUE_CACHE_H_
+#define WISP_RUNTIME_LAYERS_KEY_VALUE_CACHE_H_
+
+#include <algorithm>
+#include <vector>
+
+#include "runtime/core/arena.h"
+
+namespace wisp {
+
+// kAll: every block's, so that positions of the past need not be computed again. kInTurn: of the block that runs.
+enum class KeptBlocks { kAll, kInTurn };
+
+class KeyValuePlan {
+ public:
+  // Room for so many floats in the next block; returns the block's index here.
+  size_t Reserve(size_t num_floats) {
+    sizes_.push_back(num_floats);
+    return sizes_.size() - 1;
+  }
+  size_t allocated_bytes(KeptBlocks kept) const { return PlanOf(kept).allocated_bytes(); }
+
+ private:
+  friend class KeyValueCache;
+  ArenaPlan PlanOf(KeptBlocks kept, std::vector<Slot<float>>* slots = nullptr) const {
+    ArenaPlan plan;
+    const size_t largest = sizes_.empty() ? 0 : *std::max_element(sizes_.begin(), sizes_.end());
+    const Slot<float> shared = kept == KeptBlocks::kInTurn ? plan.Reserve<float>(largest) : Slot<float>();
+    for (size_t size : sizes_) {
+      const Slot<float> slot = kept == KeptBlocks::kInTurn ? shared : plan.Reserve<float>(size);
+      if (slots != nullptr) slots->push_back(slot);
+    }
+    return plan;
+  }
+  std::vector<size_t> sizes_;
+};
+
+class KeyValueCache {
+ public:
+  KeyValueCache() = default;
+  KeyValueCache(const KeyValuePlan& plan, KeptBlocks kept) : arena_(plan.PlanOf(kept, &slots_)) {}
+  // Valid as long as the cache lives, for any number of threads that take turns.
+  float* of_block(size_t index) const { return arena_[slots_[index]]; }
+
+ private:
+  std::vector<Slot<float>> slots_;  // before the arena, which is made of them
+  Arena arena_;
+};
+
+}  // namespace wisp
+
+#endif  // WISP_RUNTIME_LAYERS_KEY_VALUE_CACHE_H_

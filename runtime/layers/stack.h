@@ -1,0 +1,66 @@
+// The blocks of a graph and the norm behind them: what every graph has between its embedding and its head.
+//
+//   embedding.Forward(context, ids, stack.input(context));
+//   const float* last = stack.Forward(context, /*wanted=*/0);
+//   const float* h = stack.Norm(context, last);
+//   head.Backward(context, h, ..., stack.dnormed(context), sink);
+//   stack.NormBackward(context, sink);
+//   stack.Backward(context, sink);
+//   embedding.Backward(context, ids, stack.dinput(context), sink);
+#ifndef WISP_RUNTIME_LAYERS_STACK_H_
+#define WISP_RUNTIME_LAYERS_STACK_H_
+
+#include <optional>
+#include <vector>
+
+#include "runtime/layers/block.h"
+#include "runtime/layers/layer_norm.h"
+#include "runtime/layers/variance.h"
+
+namespace wisp {
+
+class Stack {
+ public:
+  // At most `normed_rows` rows of a record pass the final norm.
+  Stack(const Architecture& architecture, const kernels::OpTable& ops, const std::vector<ParameterSpec>& parameters,
+        size_t normed_rows, BufferPlan& plan);
+
+  // The residual stream before the first block [rows, D], for the embedding to write.
+  float* input(const RecordContext& context) const { return context.forward(states_.front()); }
+  // Re-Attention: its variance, likewise; null without.
+  float* input_variance(const RecordContext& context) const {
+    return variance_.on ? context.forward(variance_.stream) : nullptr;
+  }
+  // All blocks. Returns the stream behind the last: of its last `wanted` rows, of all if 0 [wanted, D].
+  const float* Forward(RecordContext& context, size_t wanted) const;
+  // The final norm of the context's rows, which are those of `x`; `x` itself where the architecture has none.
+  const float* Norm(const RecordContext& context, const float* x) const;
+
+  // What Norm returned last, where the rows were all of the record's or its first.
+  const float* normed(const RecordContext& context) const {
+    return context.forward(final_norm_ ? normed_ : states_.back());
+  }
+
+  // Where the gradient of it is to be written.
+  float* dnormed(const RecordContext& context) const {
+    return context.backward(final_norm_ ? dnormed_ : dstates_.back());
+  }
+  // The gradient of the stream behind the last block [rows, D], from dnormed: only the context's rows are written.
+  void NormBackward(const RecordContext& context, FactorSink& sink) const;
+  float* dlast(const RecordContext& context) const { return context.backward(dstates_.back()); }
+  // From dlast to dinput; emits the factors of all blocks.
+  void Backward(const RecordContext& context, FactorSink& sink) const;
+  const float* dinput(const RecordContext& context) const { return context.backward(dstates_.front()); }
+
+ private:
+  size_t d_;
+  VarianceBuffers variance_;
+  std::vector<Block> blocks_;
+  std::optional<LayerNorm> final_norm_;
+  std::vector<Slot<float>> states_, dstates_;  // the residual stream before each block, and behind the last
+  Slot<float> normed_, dnormed_;
+};
+
+}  // namespace wisp
+
+#endif  // WISP_RUNTIME_LAYERS_STACK_H_
