@@ -41,6 +41,16 @@ void ExpectAllRefused(const std::vector<Lie>& lies, const SmallModel& model = {}
   }
 }
 
+// The file as formats before 4 have it, and as it is where blocks differ: nothing is said of all of them.
+schema::ArchitectureT& Uniform(ModelT& m) {
+  m.architecture->blocks.clear();
+  return *m.architecture;
+}
+schema::BlockT& OneByOne(ModelT& m) {
+  m.architecture->num_heads = 0;
+  return *m.architecture->blocks[0];
+}
+
 TEST(ModelMetadata, ArchitectureOutOfRangeIsRefused) {
   const float nan = std::nanf(""), infinity = std::numeric_limits<float>::infinity();
   ExpectAllRefused({
@@ -48,20 +58,20 @@ TEST(ModelMetadata, ArchitectureOutOfRangeIsRefused) {
       {"num_items is 4294967295", [](ModelT& m) { m.architecture->num_items = UINT32_MAX; }},
       {"max_length is 0", [](ModelT& m) { m.architecture->max_length = 0; }},
       {"width is 4294967295", [](ModelT& m) { m.architecture->width = UINT32_MAX; }},
-      {"num_heads is 0", [](ModelT& m) { m.architecture->num_heads = 0; }},
-      {"does not divide width", [](ModelT& m) { m.architecture->num_heads = 3; }},
-      {"num_blocks is 257", [](ModelT& m) { m.architecture->num_blocks = 257; }},
-      {"inner_width is 0", [](ModelT& m) { m.architecture->inner_width = 0; }},
+      {"num_heads is 0", [](ModelT& m) { Uniform(m).num_heads = 0; }},
+      {"does not divide width", [](ModelT& m) { Uniform(m).num_heads = 3; }},
+      {"num_blocks is 257", [](ModelT& m) { Uniform(m).num_blocks = 257; }},
+      {"inner_width is 0", [](ModelT& m) { Uniform(m).inner_width = 0; }},
       {"embedding_scale", [nan](ModelT& m) { m.architecture->embedding_scale = nan; }},
       {"embedding_scale", [infinity](ModelT& m) { m.architecture->embedding_scale = infinity; }},
       {"embedding_scale", [](ModelT& m) { m.architecture->embedding_scale = 0; }},
-      {"attention_slope", [nan](ModelT& m) { m.architecture->attention_slope = nan; }},
-      {"attention_slope", [](ModelT& m) { m.architecture->attention_slope = -0.1f; }},
-      {"attention_slope", [](ModelT& m) { m.architecture->attention_slope = 101; }},
-      {"norm_epsilon", [nan](ModelT& m) { m.architecture->norm_epsilon = nan; }},
-      {"norm_epsilon", [](ModelT& m) { m.architecture->norm_epsilon = 0; }},
-      {"activation is 2", [](ModelT& m) { m.architecture->activation = schema::Activation(2); }},
-      {"norm is 255", [](ModelT& m) { m.architecture->norm = schema::NormPlacement(255); }},
+      {"attention_slope", [nan](ModelT& m) { Uniform(m).attention_slope = nan; }},
+      {"attention_slope", [](ModelT& m) { Uniform(m).attention_slope = -0.1f; }},
+      {"attention_slope", [](ModelT& m) { Uniform(m).attention_slope = 101; }},
+      {"norm_epsilon", [nan](ModelT& m) { Uniform(m).norm_epsilon = nan; }},
+      {"norm_epsilon", [](ModelT& m) { Uniform(m).norm_epsilon = 0; }},
+      {"activation is 2", [](ModelT& m) { Uniform(m).activation = schema::Activation(2); }},
+      {"norm is 255", [](ModelT& m) { Uniform(m).norm = schema::NormPlacement(255); }},
       {"output_table is 2", [](ModelT& m) { m.architecture->output_table = schema::OutputTable(2); }},
       {"output_bias is 3", [](ModelT& m) { m.architecture->output_bias = schema::OutputBias(3); }},
       {"positions is 2", [](ModelT& m) { m.architecture->positions = schema::PositionAlignment(2); }},
@@ -74,16 +84,48 @@ TEST(ModelMetadata, ArchitectureOutOfRangeIsRefused) {
   });
 }
 
+TEST(ModelMetadata, BlocksThatContradictTheArchitectureAreRefused) {
+  ExpectAllRefused({
+      {"describes 2 blocks, num_blocks is 1",
+       [](ModelT& m) {
+         m.architecture->blocks.push_back(std::make_unique<schema::BlockT>(*m.architecture->blocks[0]));
+       }},
+      {"describes 257 blocks, num_blocks is 257",
+       [](ModelT& m) {
+         m.architecture->num_blocks = 257;
+         while (m.architecture->blocks.size() < 257)
+           m.architecture->blocks.push_back(std::make_unique<schema::BlockT>(*m.architecture->blocks[0]));
+       }},
+      {"describes 1 blocks, num_blocks is 0", [](ModelT& m) { m.architecture->num_blocks = 0; }},
+      {"not what num_heads, inner_width and norm say", [](ModelT& m) { ++m.architecture->blocks[0]->inner_width; }},
+      {"not what num_heads, inner_width and norm say", [](ModelT& m) { ++m.architecture->inner_width; }},
+      {"not what num_heads, inner_width and norm say", [](ModelT& m) { m.architecture->num_heads = 3; }},
+      {"not what num_heads, inner_width and norm say", [](ModelT& m) { m.architecture->final_norm_epsilon = 0; }},
+      {"num_heads is 0", [](ModelT& m) { OneByOne(m).num_heads = 0; }},
+      {"num_kv_heads is 7, allowed is num_heads", [](ModelT& m) { OneByOne(m).num_kv_heads = 7; }},
+      {"head_width is 0", [](ModelT& m) { OneByOne(m).head_width = 0; }},
+      {"num_heads * head_width is", [](ModelT& m) { OneByOne(m).head_width = kMaxWidth; }},
+      {"inner_width is 0", [](ModelT& m) { OneByOne(m).inner_width = 0; }},
+      {"attention_slope", [](ModelT& m) { OneByOne(m).attention_slope = -1; }},
+      {"norm_epsilon", [](ModelT& m) { OneByOne(m).norm_epsilon = 1; }},
+      {"norm_epsilon", [](ModelT& m) { OneByOne(m), m.architecture->final_norm_epsilon = -1; }},
+      {"norm is 9", [](ModelT& m) { OneByOne(m).norm = schema::NormPlacement(9); }},
+      {"activation is 9", [](ModelT& m) { OneByOne(m).activation = schema::Activation(9); }},
+      {"has a tensor \"final_norm.gain\"", [](ModelT& m) { OneByOne(m), m.architecture->final_norm_epsilon = 0; }},
+      {"tensor block0.qkv.weight has shape", [](ModelT& m) { ++OneByOne(m).head_width; }},
+  });
+}
+
 TEST(ModelMetadata, TensorsThatContradictTheArchitectureAreRefused) {
   ExpectAllRefused({
       {"tensor item_embedding has shape [6, 4], the architecture needs [7, 4]",
        [](ModelT& m) { m.architecture->num_items = 7; }},
       {"tensor position_embedding has shape [4, 4], the architecture needs [16384, 4]",
        [](ModelT& m) { m.architecture->max_length = kMaxLength; }},
-      {"tensor block1.attention_norm.gain is missing", [](ModelT& m) { m.architecture->num_blocks = 2; }},
+      {"tensor block1.attention_norm.gain is missing", [](ModelT& m) { Uniform(m).num_blocks = 2; }},
       {"has a tensor \"block0.attention_norm.gain\", which this architecture does not have",
-       [](ModelT& m) { m.architecture->num_blocks = 0; }},
-      {"has a tensor \"final_norm.gain\"", [](ModelT& m) { m.architecture->norm = schema::NormPlacement::Post; }},
+       [](ModelT& m) { Uniform(m).num_blocks = 0; }},
+      {"has a tensor \"final_norm.gain\"", [](ModelT& m) { Uniform(m).norm = schema::NormPlacement::Post; }},
       {"tensor output_embedding is missing",
        [](ModelT& m) { m.architecture->output_table = schema::OutputTable::Untied; }},
       {"tensor item_embedding is missing", [](ModelT& m) { m.tensors.clear(); }},
