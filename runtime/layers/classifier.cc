@@ -34,11 +34,7 @@ double ClipScale(const float* h, size_t n, double bound) {
 }
 
 Classifier::Classifier(const Architecture& a, const kernels::OpTable& ops, GraphUse use)
-    : architecture_(a),
-      ops_(&ops),
-      parameters_(ParametersOf(a)),
-      pack_plan_(ops, a),
-      plan_(use),
+    : Graph(a, ops, use, HeadPacking::kNone),
       embedding_(a, parameters_, plan_),
       stack_(a, ops, parameters_, /*normed_rows=*/1, plan_),
       pooler_(parameters_, FindLinear(parameters_, ParameterRole::kPoolerWeight, ParameterRole::kPoolerBias), plan_),
@@ -64,7 +60,8 @@ const float* Classifier::Represent(RecordContext& context, std::span<const int32
   return h;
 }
 
-const float* Classifier::Logits(RecordContext& context, std::span<const int32_t> tokens, const HeadInput& input) const {
+const float* Classifier::Logits(RecordContext& context, std::span<const int32_t> tokens) const {
+  const HeadInput& input = context.head_input;
   const size_t d = architecture_.width;
   const float* h = Represent(context, tokens);
   float* x = context.forward(x_);
@@ -76,13 +73,13 @@ const float* Classifier::Logits(RecordContext& context, std::span<const int32_t>
   return z;
 }
 
-double Classifier::Forward(RecordContext& context, const LabelledRecord& record, const HeadInput& input) const {
-  const float* z = Logits(context, record.tokens, input);
-  return LogSumExp(z, architecture_.head.num_classes) - z[record.label];
+double Classifier::Forward(RecordContext& context, const Record& record) const {
+  const float* z = Logits(context, record.inputs);
+  return LogSumExp(z, architecture_.head.num_classes) - z[record.targets[0]];
 }
 
-void Classifier::Backward(const RecordContext& context, const LabelledRecord& record, const HeadInput& input,
-                          FactorSink& sink) const {
+void Classifier::Backward(const RecordContext& context, const Record& record, FactorSink& sink) const {
+  const HeadInput& input = context.head_input;
   const RecordContext row = FirstRow(context);
   const size_t d = architecture_.width, classes = architecture_.head.num_classes;
   // loss = logsumexp(z) - z[label]
@@ -90,7 +87,7 @@ void Classifier::Backward(const RecordContext& context, const LabelledRecord& re
   float* dz = context.backward(dlogits_);
   const double lse = LogSumExp(z, classes);
   for (size_t c = 0; c < classes; ++c) {
-    dz[c] = static_cast<float>(std::exp(z[c] - lse) - (static_cast<size_t>(record.label) == c ? 1.0 : 0.0));
+    dz[c] = static_cast<float>(std::exp(z[c] - lse) - (static_cast<size_t>(record.targets[0]) == c ? 1.0 : 0.0));
   }
   float* dx = context.backward(dx_);
   head_.Backward(row, context.forward(x_), dz, dx, kernels::Store::kAssign, sink);
@@ -111,10 +108,10 @@ void Classifier::Backward(const RecordContext& context, const LabelledRecord& re
   pooler_.Backward(row, stack_.normed(context), dh, stack_.dnormed(context), kernels::Store::kAssign, sink);
   stack_.NormBackward(row, sink);
   stack_.Backward(context, sink);
-  embedding_.Backward(context, record.tokens.data(), stack_.dinput(context), sink);
+  embedding_.Backward(context, record.inputs.data(), stack_.dinput(context), sink);
 }
 
-void Classifier::ReplayHead(const RecordContext& context, FactorSink& sink) const {
+void Classifier::ReplayHead(const RecordContext& context, const Record&, FactorSink& sink) const {
   const size_t d = architecture_.width, classes = architecture_.head.num_classes;
   const float* dz = context.backward(dlogits_);
   sink.Outer({.parameter = head_weight_,

@@ -64,6 +64,12 @@ struct Negatives {
   const float* bias_K;             // output bias + log of how many items each stands for
 };
 
+// What is done to a classifier's representation before its head reads it.
+struct HeadInput {
+  double norm_bound = 0;           // C; 0: not clipped
+  const float* noise_D = nullptr;  // added after clipping; null: none. Must stay as it is until the record is finished
+};
+
 struct RecordContext {
   const Weights& weights;
   const Buffers& buffers;
@@ -77,6 +83,8 @@ struct RecordContext {
   const DropoutRates* dropout = nullptr;  // null: inference
   uint64_t dropout_seed = 0;              // of this record in this step
   const Negatives* negatives = nullptr;   // null: softmax over all items
+  float target_weight = 1.0f;             // of each target's cross-entropy in the loss
+  HeadInput head_input;                   // of a head of classes
 
   size_t wanted_rows() const { return wanted == 0 ? rows : wanted; }
   // The same with the wanted rows alone.

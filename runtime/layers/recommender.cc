@@ -6,11 +6,7 @@ namespace wisp {
 
 Recommender::Recommender(const Architecture& a, const kernels::OpTable& ops, size_t num_negatives, GraphUse use,
                          HeadPacking head)
-    : architecture_(a),
-      ops_(&ops),
-      parameters_(ParametersOf(a)),
-      pack_plan_(ops, a, num_negatives > 0 ? HeadPacking::kNone : head),
-      plan_(use),
+    : Graph(a, ops, use, num_negatives > 0 ? HeadPacking::kNone : head),
       embedding_(a, parameters_, plan_),
       stack_(a, ops, parameters_, a.max_length, plan_),
       head_(a, parameters_, plan_),
@@ -29,10 +25,10 @@ const float* Recommender::Encode(RecordContext& context, std::span<const int32_t
   return stack_.Norm(context.Tail(), last);
 }
 
-double Recommender::Forward(RecordContext& context, const Record& record, float position_weight) const {
+double Recommender::Forward(RecordContext& context, const Record& record) const {
   const float* h = Encode(context, record.inputs, /*wanted=*/0);
   float* weights = context.backward(weights_);
-  std::fill_n(weights, record.inputs.size(), position_weight);
+  std::fill_n(weights, record.inputs.size(), context.target_weight);
   if (sampled_) return sampled_head_.Forward(context, h, record.targets.data(), weights);
   return head_.Forward(context, h, record.targets.data(), weights);
 }

@@ -24,12 +24,12 @@ Status CheckOptions(const DpFpAuditOptions& o) {
 
 // Tokens that nobody but the canary names, each once.
 std::vector<int32_t> TokensOfItsOwn(const DpFpAuditOptions& o) {
-  std::vector<int32_t> tokens(o.canary.tokens.begin(), o.canary.tokens.end());
+  std::vector<int32_t> tokens(o.canary.inputs.begin(), o.canary.inputs.end());
   std::sort(tokens.begin(), tokens.end());
   tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
   std::erase_if(tokens, [&](int32_t token) {
-    return std::any_of(o.others.begin(), o.others.end(), [&](const LabelledRecord& r) {
-      return std::find(r.tokens.begin(), r.tokens.end(), token) != r.tokens.end();
+    return std::any_of(o.others.begin(), o.others.end(), [&](const Record& r) {
+      return std::find(r.inputs.begin(), r.inputs.end(), token) != r.inputs.end();
     });
   });
   return tokens;
@@ -42,7 +42,7 @@ std::vector<float> CanaryRepresentation(const DpFpAuditOptions& o, const Classif
   const Weights weights{&graph.ops(), &graph.pack_plan(), &graph.parameters(), o.weights.data(), packed.data()};
   const Buffers buffers = graph.AllocateForInference();
   RecordContext context{.weights = weights, .buffers = buffers};
-  const float* h = graph.Represent(context, o.canary.tokens);
+  const float* h = graph.Represent(context, o.canary.inputs);
   return {h, h + graph.architecture().width};
 }
 
@@ -63,7 +63,7 @@ double HeadAnswer(const DpFpAuditOptions& o, const DpFpTrainer& after, std::span
   double answer = 0;
   for (uint32_t c = 0; c < o.architecture.head.num_classes; ++c) {
     const double share =
-        (c == static_cast<uint32_t>(o.canary.label) ? 1.0 : 0.0) - 1.0 / o.architecture.head.num_classes;
+        (c == static_cast<uint32_t>(o.canary.targets[0]) ? 1.0 : 0.0) - 1.0 / o.architecture.head.num_classes;
     for (size_t k = 0; k < h.size(); ++k)
       answer += share * static_cast<double>(after.weights()[head.offset + c * h.size() + k]) * h[k];
   }
@@ -72,7 +72,7 @@ double HeadAnswer(const DpFpAuditOptions& o, const DpFpTrainer& after, std::span
 
 // One run of one step after the other, each from the start. `first`: where this world's noise begins, if it is
 // reproducible.
-Result<Observations> Observe(const DpFpAuditOptions& o, std::span<const LabelledRecord> records, uint64_t first) {
+Result<Observations> Observe(const DpFpAuditOptions& o, std::span<const Record> records, uint64_t first) {
   DpFpOptions step = o.training;
   step.num_steps = step.steps_per_charge = 1;
   step.num_threads = 1;
@@ -116,7 +116,7 @@ Result<DpFpAuditResult> AuditDpFpStep(const DpFpAuditOptions& o) {
   WISP_RETURN_IF_ERROR(CheckOptions(o));
   if (o.training.num_records_public == 0)
     return InvalidArgument("an audit of a step needs num_records_public: both worlds are sampled with it");
-  std::vector<LabelledRecord> with(o.others.begin(), o.others.end());
+  std::vector<Record> with(o.others.begin(), o.others.end());
   with.push_back(o.canary);
   WISP_RETURN_IF_ERROR(DpFpTrainer::Check(o.architecture, o.weights, with, o.training));
   if (TokensOfItsOwn(o).empty()) return InvalidArgument("the canary needs a token that no other record names");

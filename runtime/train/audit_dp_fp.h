@@ -34,9 +34,9 @@ struct DpFpAuditOptions {
   std::span<const float> weights;
   // Num_steps, steps_per_charge and num_threads are replaced: each step is a run of its own.
   DpFpOptions training;
-  std::span<const LabelledRecord> others = {};  // the data beside the canary; may be empty
-  LabelledRecord canary;                        // public
-  uint64_t observations = 500;                  // of each: with the canary and without; 4 and above
+  std::span<const Record> others = {};  // the data beside the canary; may be empty
+  Record canary;                        // public
+  uint64_t observations = 500;          // of each: with the canary and without; 4 and above
   std::vector<double> deltas = {1e-5, 1e-2, 1e-1};
   double confidence = 0.95;  // of all the bounds together
   // The claim at every delta; where absent: what the step is charged as or, in kPaper, what its limit theorem says.

@@ -5,7 +5,7 @@
 
 #include "runtime/privacy/accountant.h"
 #include "runtime/train/audit_training.h"
-#include "runtime/train/recommender_replay.h"
+#include "runtime/train/graph_replay.h"
 
 namespace wisp {
 namespace {
@@ -67,17 +67,17 @@ class ThroughRelease final : public Observed {
       : options_(step),
         records_(records),
         weights_(o.weights),
-        graph_(o.architecture, kernels::BestOps(), step.num_negatives),
-        packed_(graph_.pack_plan().size()),
-        buffers_(graph_.AllocateForTraining()),
+        graph_(MakeGraph(o.architecture, kernels::BestOps(), step.num_negatives)),
+        packed_(graph_->pack_plan().size()),
+        buffers_(graph_->AllocateForTraining()),
         random_(std::move(random)) {
     options_.num_threads = 1;
-    graph_.pack_plan().Pack(graph_.ops(), weights_.data(), packed_.data(), 0, 1);
+    graph_->pack_plan().Pack(graph_->ops(), weights_.data(), packed_.data(), 0, 1);
     if (step.num_negatives > 0) {
-      negatives_.emplace(graph_, step.num_negatives, step.seed);
+      negatives_.emplace(*graph_, step.num_negatives, step.seed);
       negatives_->Draw(0, weights_.data());
     }
-    release_ = make ? make(graph_, weights_, options_) : MakeStepRelease(graph_, weights_, options_);
+    release_ = make ? make(*graph_, weights_, options_) : MakeStepRelease(*graph_, weights_, options_);
   }
 
   Status Next(std::span<float> sum) override {
@@ -105,21 +105,22 @@ class ThroughRelease final : public Observed {
     const auto targets =
         std::count_if(record.targets.begin(), record.targets.end(), [](int32_t id) { return id >= 0; });
     if (targets == 0) return;
-    const Weights view{&graph_.ops(), &graph_.pack_plan(), &graph_.parameters(), weights_.data(), packed_.data()};
+    const Weights view{&graph_->ops(), &graph_->pack_plan(), &graph_->parameters(), weights_.data(), packed_.data()};
     RecordContext context{
         .weights = view, .buffers = buffers_, .negatives = negatives_ ? &negatives_->negatives() : nullptr};
     RecordGradients& gradients = release_->Gradients(0);
     gradients.BeginRecord(record.inputs);
-    graph_.Forward(context, record, 1.0f / static_cast<float>(targets));
-    graph_.Backward(context, record, gradients);
-    RecommenderReplay replayer(graph_, context, record);
+    context.target_weight = 1.0f / static_cast<float>(targets);
+    graph_->Forward(context, record);
+    graph_->Backward(context, record, gradients);
+    GraphReplay replayer(*graph_, context, record);
     gradients.FinishRecord(replayer);
   }
 
   TrainingOptions options_;
   std::span<const Record> records_;
   std::span<const float> weights_;
-  Recommender graph_;
+  std::unique_ptr<Graph> graph_;
   AlignedArray<float> packed_;
   Buffers buffers_;
   RandomStream random_;

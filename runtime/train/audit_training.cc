@@ -80,8 +80,7 @@ SyntheticRecords RandomPairs(size_t count, uint32_t num_items, RandomStream& ran
   return all;
 }
 
-std::vector<double> RecordLosses(const Recommender& graph, std::span<const float> flat,
-                                 std::span<const Record> records) {
+std::vector<double> RecordLosses(const Graph& graph, std::span<const float> flat, std::span<const Record> records) {
   AlignedArray<float> packed(graph.pack_plan().size());
   graph.pack_plan().Pack(graph.ops(), flat.data(), packed.data(), 0, 1);
   const Weights weights{&graph.ops(), &graph.pack_plan(), &graph.parameters(), flat.data(), packed.data()};
@@ -91,7 +90,7 @@ std::vector<double> RecordLosses(const Recommender& graph, std::span<const float
   losses.reserve(records.size());
   for (const Record& record : records) {
     const size_t targets = NumTargets(record);
-    losses.push_back(targets == 0 ? std::nan("") : graph.Forward(context, record, 1.0f) / static_cast<double>(targets));
+    losses.push_back(targets == 0 ? std::nan("") : graph.Forward(context, record) / static_cast<double>(targets));
   }
   return losses;
 }

@@ -48,8 +48,8 @@ SyntheticRecords RandomPairs(size_t count, uint32_t num_items, privacy::RandomSt
 
 // Makes what a step releases; MakeStepRelease where none is given. Here stand the mechanisms that tests break on
 // purpose: training itself has no such seam.
-using ReleaseFactory = std::function<std::unique_ptr<StepRelease>(
-    const Recommender& graph, std::span<const float> start, const TrainingOptions& options)>;
+using ReleaseFactory = std::function<std::unique_ptr<StepRelease>(const Graph& graph, std::span<const float> start,
+                                                                  const TrainingOptions& options)>;
 
 struct StepAuditOptions {
   Architecture architecture;
@@ -145,8 +145,7 @@ Result<MembershipAuditResult> AuditMembership(const MembershipAuditOptions& opti
 // ---- What they share ----
 
 // Mean cross-entropy per position of each record. NaN for a record without a target.
-std::vector<double> RecordLosses(const Recommender& graph, std::span<const float> weights,
-                                 std::span<const Record> records);
+std::vector<double> RecordLosses(const Graph& graph, std::span<const float> weights, std::span<const Record> records);
 
 // What `mechanism` with discrete noise this far from it costs at delta, as the ledger counts it: an upper bound.
 Result<double> ClaimedEpsilon(const privacy::Mechanism& mechanism, double loss_slack, double delta);

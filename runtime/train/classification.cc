@@ -6,14 +6,13 @@
 
 namespace wisp {
 
-uint32_t Predict(const Classifier& graph, RecordContext& context, std::span<const int32_t> tokens,
-                 const HeadInput& input) {
-  const float* z = graph.Logits(context, tokens, input);
+uint32_t Predict(const Classifier& graph, RecordContext& context, std::span<const int32_t> tokens) {
+  const float* z = graph.Logits(context, tokens);
   return static_cast<uint32_t>(std::max_element(z, z + graph.architecture().head.num_classes) - z);
 }
 
-double Accuracy(const Classifier& graph, const float* flat, std::span<const LabelledRecord> records,
-                const HeadInput& input, Workers& workers) {
+double Accuracy(const Classifier& graph, const float* flat, std::span<const Record> records, const HeadInput& input,
+                Workers& workers) {
   if (records.empty()) return 0;
   AlignedArray<float> packed(graph.pack_plan().size());
   graph.pack_plan().Pack(graph.ops(), flat, packed.data(), 0, 1);
@@ -21,10 +20,10 @@ double Accuracy(const Classifier& graph, const float* flat, std::span<const Labe
   std::vector<size_t> right(workers.size(), 0);
   workers.Run([&](size_t w) {
     const Buffers buffers = graph.AllocateForInference();
-    const KeyValueCache cache = graph.AllocateCache();
-    RecordContext context{.weights = weights, .buffers = buffers, .cache = &cache};
+    const KeyValueCache cache = graph.AllocateCache(KeptBlocks::kInTurn);
+    RecordContext context{.weights = weights, .buffers = buffers, .cache = &cache, .head_input = input};
     for (size_t i = w; i < records.size(); i += workers.size()) {
-      right[w] += Predict(graph, context, records[i].tokens, input) == static_cast<uint32_t>(records[i].label) ? 1 : 0;
+      right[w] += Predict(graph, context, records[i].inputs) == static_cast<uint32_t>(records[i].targets[0]) ? 1 : 0;
     }
   });
   return static_cast<double>(std::accumulate(right.begin(), right.end(), size_t{0})) /

@@ -9,13 +9,12 @@
 
 namespace wisp {
 
-// The class with the largest logit, the first of equals.
-uint32_t Predict(const Classifier& graph, RecordContext& context, std::span<const int32_t> tokens,
-                 const HeadInput& input);
+// The class with the largest logit, the first of equals; of the context's head_input.
+uint32_t Predict(const Classifier& graph, RecordContext& context, std::span<const int32_t> tokens);
 
 // Share of records whose class is predicted; 0 for none. Local-only where the records are private.
-double Accuracy(const Classifier& graph, const float* flat, std::span<const LabelledRecord> records,
-                const HeadInput& input, Workers& workers);
+double Accuracy(const Classifier& graph, const float* flat, std::span<const Record> records, const HeadInput& input,
+                Workers& workers);
 
 }  // namespace wisp
 

@@ -33,7 +33,7 @@ struct ClassificationProgress {
 struct ClassificationResult;
 
 struct ClassificationJob {
-  std::span<const LabelledRecord> records;  // must outlive the run
+  std::span<const Record> records;  // must outlive the run
   Architecture architecture;
   std::span<const float> start_weights;  // flat layout; must not stem from private data that is not accounted for
   // num_steps 0: from epochs. The noise multipliers are read where the goal names none; in kPaper always, for there the

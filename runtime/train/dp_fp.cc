@@ -7,7 +7,9 @@
 
 #include "kernels/kernels.h"
 #include "runtime/privacy/discrete_gaussian.h"
+#include "runtime/train/check_records.h"
 #include "runtime/train/dp_fp_report.h"
+#include "runtime/train/graph_replay.h"
 
 namespace wisp {
 namespace {
@@ -72,8 +74,7 @@ struct DpFpTrainer::Worker {
 
 Result<std::unique_ptr<DpFpTrainer>> DpFpTrainer::Create(const Architecture& architecture,
                                                          std::span<const float> weights,
-                                                         std::span<const LabelledRecord> records,
-                                                         const DpFpOptions& given) {
+                                                         std::span<const Record> records, const DpFpOptions& given) {
   DpFpOptions options = given;
   if (options.num_threads == 0) options.num_threads = DefaultThreads();
   WISP_RETURN_IF_ERROR(Check(architecture, weights, records, options));
@@ -92,8 +93,7 @@ Result<std::unique_ptr<DpFpTrainer>> DpFpTrainer::Create(const Architecture& arc
 }
 
 DpFpTrainer::DpFpTrainer(const Architecture& architecture, std::span<const float> weights,
-                         std::span<const LabelledRecord> records, const DpFpOptions& options,
-                         std::vector<RandomStream> streams)
+                         std::span<const Record> records, const DpFpOptions& options, std::vector<RandomStream> streams)
     : options_(options),
       schedule_{options.num_steps, 0, options.num_steps},
       graph_(architecture, kernels::BestOps()),
@@ -105,7 +105,7 @@ DpFpTrainer::DpFpTrainer(const Architecture& architecture, std::span<const float
       sampling_stream_(std::move(streams[0])),
       charged_until_(options.mode == DpFpMode::kClipped ? 2 : 1, 0) {
   if (options_.num_records_public == 0) options_.num_records_public = static_cast<uint32_t>(records.size());
-  const auto trainable = [&](const LabelledRecord& record) { return IsTrainable(architecture, record); };
+  const auto trainable = [&](const Record& record) { return IsTrainable(architecture, record); };
   if (is_private() && !std::all_of(records_.begin(), records_.end(), trainable)) {
     std::copy_if(records_.begin(), records_.end(), std::back_inserter(trainable_), trainable);
     num_left_out_ = records_.size() - trainable_.size();
@@ -275,24 +275,19 @@ void DpFpTrainer::AddRepresentations(size_t index) {
   Worker& worker = *worker_state_[index];
   RecordContext context{.weights = worker.weights, .buffers = worker.buffers};
   for (size_t i = index; i < draws_.size(); i += worker_state_.size()) {
-    const LabelledRecord& record = records_[draws_[i].record];
-    const float* h = graph_.Represent(context, record.tokens);
-    if (!releases_->Add(index, draws_[i].micro_batch, h, static_cast<uint32_t>(record.label))) ++worker.num_dropped;
+    const Record& record = records_[draws_[i].record];
+    const float* h = graph_.Represent(context, record.inputs);
+    if (!releases_->Add(index, draws_[i].micro_batch, h, static_cast<uint32_t>(record.targets[0])))
+      ++worker.num_dropped;
   }
 }
 
-void DpFpTrainer::AddRecordGradient(Worker& worker, const LabelledRecord& record, const HeadInput& input) {
-  struct Replayer final : HeadReplay {
-    const Classifier& graph;
-    const RecordContext& context;
-    Replayer(const Classifier& g, const RecordContext& c) : graph(g), context(c) {}
-    void Replay(FactorSink& sink) override { graph.ReplayHead(context, sink); }
-  };
-  RecordContext context{.weights = worker.weights, .buffers = worker.buffers};
-  worker.gradients->BeginRecord(record.tokens);
-  worker.loss += graph_.Forward(context, record, input);
-  graph_.Backward(context, record, input, *worker.gradients);
-  Replayer replayer(graph_, context);
+void DpFpTrainer::AddRecordGradient(Worker& worker, const Record& record, const HeadInput& input) {
+  RecordContext context{.weights = worker.weights, .buffers = worker.buffers, .head_input = input};
+  worker.gradients->BeginRecord(record.inputs);
+  worker.loss += graph_.Forward(context, record);
+  graph_.Backward(context, record, *worker.gradients);
+  GraphReplay replayer(graph_, context, record);
   const RecordOutcome outcome = worker.gradients->FinishRecord(replayer);
   if (!outcome.finite || !outcome.within) ++worker.num_dropped;
 }

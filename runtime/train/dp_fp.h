@@ -82,21 +82,17 @@ struct DpFpStepReport {
   double mean_loss = 0;  // kClipped: of the encoder's draw; kPaper: of the micro-batches; else 0, it is not computed
 };
 
-// Whether a private run can be given the record: of 1 to max_length tokens that the model has, and one of its classes.
-bool IsTrainable(const Architecture& architecture, const LabelledRecord& record);
-
 class DpFpTrainer {
  public:
   // Everything that Create would refuse, without making anything. The private modes refuse nothing for the sake of the
   // records, as Trainer does not.
-  static Status Check(const Architecture& architecture, std::span<const float> weights,
-                      std::span<const LabelledRecord> records, const DpFpOptions& options);
+  static Status Check(const Architecture& architecture, std::span<const float> weights, std::span<const Record> records,
+                      const DpFpOptions& options);
 
   // `weights` is the start, flat layout, and must not stem from private data that is not accounted for. `records` must
   // outlive the trainer, and so must what they point at.
   static Result<std::unique_ptr<DpFpTrainer>> Create(const Architecture& architecture, std::span<const float> weights,
-                                                     std::span<const LabelledRecord> records,
-                                                     const DpFpOptions& options);
+                                                     std::span<const Record> records, const DpFpOptions& options);
   ~DpFpTrainer();
 
   // One step. An error leaves the weights as they were; a charge already made stays and is used by the next call.
@@ -127,7 +123,7 @@ class DpFpTrainer {
     uint32_t record, micro_batch;
   };
   friend Result<TrainingMemory> PlanClassificationMemory(const Architecture&, size_t, const DpFpOptions&);
-  DpFpTrainer(const Architecture& architecture, std::span<const float> weights, std::span<const LabelledRecord> records,
+  DpFpTrainer(const Architecture& architecture, std::span<const float> weights, std::span<const Record> records,
               const DpFpOptions& options, std::vector<privacy::RandomStream> streams);
 
   bool is_private() const { return options_.mode != DpFpMode::kPaper; }
@@ -139,7 +135,7 @@ class DpFpTrainer {
   void DrawBatches();
   void Pack();
   void AddRepresentations(size_t worker);
-  void AddRecordGradient(Worker& worker, const LabelledRecord& record, const HeadInput& input);
+  void AddRecordGradient(Worker& worker, const Record& record, const HeadInput& input);
   void AddEncoderGradients(size_t worker);
   void AddPaperGradients(size_t worker);
   void UpdateWeights(size_t worker, double divisor);
@@ -148,8 +144,8 @@ class DpFpTrainer {
   DpFpOptions options_;
   Schedule schedule_;
   Classifier graph_;
-  std::span<const LabelledRecord> records_;
-  std::vector<LabelledRecord> trainable_;  // of records_, where some are not
+  std::span<const Record> records_;
+  std::vector<Record> trainable_;  // of records_, where some are not
   size_t num_left_out_ = 0;
   Workers workers_;
   std::vector<ParameterSpec> gradient_parameters_;  // `trained` where the gradient moves them: not the head in kClipped

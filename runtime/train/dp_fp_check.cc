@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "runtime/train/dp_fp.h"
+#include "runtime/train/check_records.h"
 #include "runtime/train/dp_fp_report.h"
 
 namespace wisp {
@@ -44,35 +45,10 @@ Status CheckPrivate(const Architecture& a, const DpFpOptions& o) {
                                        .noise_multiplier = o.encoder.noise_multiplier});
 }
 
-Status CheckRecords(const Architecture& a, std::span<const LabelledRecord> records) {
-  for (size_t i = 0; i < records.size(); ++i) {
-    const LabelledRecord& r = records[i];
-    if (IsTrainable(a, r)) continue;
-    const std::string name = "record " + std::to_string(i);
-    if (r.tokens.empty() || r.tokens.size() > a.max_length) {
-      return InvalidData(name, " has ", r.tokens.size(), " tokens, allowed are 1 to ", a.max_length);
-    }
-    for (int32_t id : r.tokens) {
-      if (id < 0 || id >= static_cast<int64_t>(a.num_items)) {
-        return InvalidData(name, " names token ", id, "; the model has tokens 0 to ", a.num_items - 1);
-      }
-    }
-    return InvalidData(name, " has label ", r.label, "; the model has classes 0 to ", a.head.num_classes - 1);
-  }
-  return OkStatus();
-}
-
 }  // namespace
 
-bool IsTrainable(const Architecture& a, const LabelledRecord& r) {
-  return !r.tokens.empty() && r.tokens.size() <= a.max_length && r.label >= 0 &&
-         r.label < static_cast<int64_t>(a.head.num_classes) &&
-         std::all_of(r.tokens.begin(), r.tokens.end(),
-                     [&](int32_t id) { return id >= 0 && id < static_cast<int64_t>(a.num_items); });
-}
-
-Status DpFpTrainer::Check(const Architecture& a, std::span<const float> weights,
-                          std::span<const LabelledRecord> records, const DpFpOptions& o) {
+Status DpFpTrainer::Check(const Architecture& a, std::span<const float> weights, std::span<const Record> records,
+                          const DpFpOptions& o) {
   WISP_RETURN_IF_ERROR(Validate(a));
   WISP_RETURN_IF_ERROR(CheckThreads(o.num_threads));
   if (o.mode != DpFpMode::kAggregate) WISP_RETURN_IF_ERROR(Validate(o.optimizer));

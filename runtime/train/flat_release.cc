@@ -12,8 +12,7 @@ namespace {
 
 class FlatRelease final : public StepRelease {
  public:
-  FlatRelease(const Recommender& graph, const TrainingOptions& options)
-      : graph_(&graph), num_workers_(options.num_threads) {
+  FlatRelease(const Graph& graph, const TrainingOptions& options) : graph_(&graph), num_workers_(options.num_threads) {
     const size_t size = FlatSize(graph.parameters());
     PhantomOptions phantom = Phantom(options);
     GradientSum* sum;
@@ -33,9 +32,9 @@ class FlatRelease final : public StepRelease {
   }
 
   static PhantomOptions Phantom(const TrainingOptions& options) { return {.form = options.privacy.norm_form}; }
-  static PhantomGradients::Setup SetupOf(const Recommender& graph, size_t worker) {
+  static PhantomGradients::Setup SetupOf(const Graph& graph, size_t worker) {
     return {.parameters = graph.parameters(),
-            .head_parameter = *FindHeadTable(graph.architecture(), graph.parameters()),
+            .head_parameter = graph.head_parameter(),
             .max_rows = graph.architecture().max_length,
             .worker = worker};
   }
@@ -72,7 +71,7 @@ class FlatRelease final : public StepRelease {
   }
 
  private:
-  const Recommender* graph_;
+  const Graph* graph_;
   size_t num_workers_;
   std::optional<privacy::ExactGrid> grid_;  // private
   uint64_t sigma_ = 0;
@@ -83,7 +82,7 @@ class FlatRelease final : public StepRelease {
 
 }  // namespace
 
-ReleaseBytes PlanFlatRelease(const Recommender& graph, const TrainingOptions& options) {
+ReleaseBytes PlanFlatRelease(const Graph& graph, const TrainingOptions& options) {
   const size_t size = FlatSize(graph.parameters()), workers = options.num_threads;
   const bool is_private = options.method != Method::kOrdinary;
   return {.sums = is_private ? AlignedArray<int64_t>::AllocatedBytes(size)
@@ -92,7 +91,7 @@ ReleaseBytes PlanFlatRelease(const Recommender& graph, const TrainingOptions& op
                                                            FlatRelease::Phantom(options))};
 }
 
-std::unique_ptr<StepRelease> MakeFlatRelease(const Recommender& graph, const TrainingOptions& options) {
+std::unique_ptr<StepRelease> MakeFlatRelease(const Graph& graph, const TrainingOptions& options) {
   return std::make_unique<FlatRelease>(graph, options);
 }
 

@@ -10,6 +10,7 @@
 #include "runtime/privacy/calibration.h"
 #include "runtime/privacy/exact_sum.h"
 #include "runtime/privacy/json.h"
+#include "runtime/train/check_records.h"
 #include "runtime/train/checkpoint_parts.h"
 #include "runtime/train/popularity.h"
 #include "runtime/train/run_budget.h"
@@ -493,10 +494,8 @@ class JobRun {
   }
 
   RankingQuality Evaluate(std::span<const RankingCase> cases) {
-    // A graph that was trained with a sampled softmax cannot score all items.
-    if (options_.num_negatives > 0 && !scoring_) scoring_.emplace(job_.architecture, kernels::BestOps());
-    return EvaluateRanking(scoring_ ? *scoring_ : trainer_->graph(), trainer_->final_weights().data(), cases,
-                           trainer_->workers());
+    const Recommender graph(job_.architecture, kernels::BestOps(), /*num_negatives=*/0, GraphUse::kInference);
+    return EvaluateRanking(graph, trainer_->final_weights().data(), cases, trainer_->workers());
   }
 
   const TrainingJob& job_;
@@ -508,7 +507,6 @@ class JobRun {
   std::vector<privacy::ChargeRequest> charges_;  // all that is to come
   std::vector<privacy::ChargeRequest> plan_;     // of all planned runs, where it is still to be written
   std::unique_ptr<Trainer> trainer_;
-  std::optional<Recommender> scoring_;
   SavedRun saved_;
   uint64_t end_ = 0;    // of the steps that can be paid for
   uint64_t shown_ = 0;  // the step of the newest epsilon

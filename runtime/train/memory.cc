@@ -7,7 +7,7 @@
 namespace wisp {
 namespace {
 
-ReleaseBytes PlanRelease(const Recommender& graph, size_t num_records, const TrainingOptions& o) {
+ReleaseBytes PlanRelease(const Graph& graph, size_t num_records, const TrainingOptions& o) {
   if (o.method == Method::kRgp) return PlanRgpRelease(graph, o);
   if (IsSparse(o.method) || o.num_negatives > 0) return PlanSparseRelease(graph, num_records, o);
   return PlanFlatRelease(graph, o);

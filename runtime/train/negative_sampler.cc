@@ -10,9 +10,9 @@ constexpr uint64_t kWordsPerStep = uint64_t{1} << 32;  // far more than any step
 
 }  // namespace
 
-NegativeSampler::NegativeSampler(const Recommender& graph, uint32_t num_negatives, uint64_t seed)
+NegativeSampler::NegativeSampler(const Graph& graph, uint32_t num_negatives, uint64_t seed)
     : graph_(&graph),
-      table_(*FindHeadTable(graph.architecture(), graph.parameters())),
+      table_(graph.head_parameter()),
       bias_(FindParameter(graph.parameters(), ParameterRole::kOutputBias)),
       // Not the stream of the batches: the same seed gives another stream for this purpose.
       random_(privacy::RandomStream::Reproducible(seed, privacy::StreamPurpose::kDropout)),
@@ -43,7 +43,7 @@ void NegativeSampler::Draw(uint64_t step, const float* weights) {
   graph_->ops().pack_weights({.w_NK = rows_.data(), .ldw = d, .packed = packed_.data(), .n = k, .k = d});
 }
 
-size_t NegativeSampler::PlanBytes(const Recommender& graph, uint32_t num_negatives) {
+size_t NegativeSampler::PlanBytes(const Graph& graph, uint32_t num_negatives) {
   const Architecture& a = graph.architecture();
   size_t bytes = num_negatives * sizeof(int32_t) + RowSet::PlanBytes(a.num_items, num_negatives);
   for (size_t size :

@@ -14,7 +14,7 @@ constexpr uint64_t kWordsPerStep = uint64_t{1} << 40;
 
 class RgpRelease final : public StepRelease {
  public:
-  RgpRelease(const Recommender& graph, std::span<const float> start, const TrainingOptions& options)
+  RgpRelease(const Graph& graph, std::span<const float> start, const TrainingOptions& options)
       : graph_(&graph),
         num_workers_(options.num_threads),
         carriers_(graph.ops(), graph.parameters(), options.rgp),
@@ -39,7 +39,7 @@ class RgpRelease final : public StepRelease {
   }
 
   // Floats of a worker's piece of a gradient: whole rows, one at least.
-  static size_t BufferSize(const Recommender& graph) {
+  static size_t BufferSize(const Graph& graph) {
     size_t size = kUpdateChunk;
     for (const ParameterSpec& p : graph.parameters()) size = std::max<size_t>(size, p.cols);
     return size;
@@ -90,7 +90,7 @@ class RgpRelease final : public StepRelease {
   size_t planned_bytes() const override { return planned_bytes_; }
 
  private:
-  const Recommender* graph_;
+  const Graph* graph_;
   size_t num_workers_, planned_bytes_ = 0;
   RgpCarriers carriers_;
   privacy::ExactGrid grid_;
@@ -105,7 +105,7 @@ class RgpRelease final : public StepRelease {
 
 }  // namespace
 
-ReleaseBytes PlanRgpRelease(const Recommender& graph, const TrainingOptions& options) {
+ReleaseBytes PlanRgpRelease(const Graph& graph, const TrainingOptions& options) {
   const RgpCarriers::Plan carriers = RgpCarriers::PlanOf(graph.parameters(), options.rgp);
   const size_t workers = options.num_threads;
   return {.sums = carriers.size_bytes + AlignedArray<float>::AllocatedBytes(carriers.release_size) +
@@ -116,7 +116,7 @@ ReleaseBytes PlanRgpRelease(const Recommender& graph, const TrainingOptions& opt
                      RgpGradients::PlanBytes(carriers.release_size, graph.architecture().max_length, options.rgp.rank)};
 }
 
-std::unique_ptr<StepRelease> MakeRgpRelease(const Recommender& graph, std::span<const float> start,
+std::unique_ptr<StepRelease> MakeRgpRelease(const Graph& graph, std::span<const float> start,
                                             const TrainingOptions& options) {
   return std::make_unique<RgpRelease>(graph, start, options);
 }

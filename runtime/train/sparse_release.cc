@@ -36,7 +36,7 @@ struct RowCounts {
   size_t known;      // rows that room is made for before the first step: all, where none are selected step by step
 };
 
-SparseGradients::Setup SetupOf(const Recommender& graph, const TrainingOptions& o, size_t worker) {
+SparseGradients::Setup SetupOf(const Graph& graph, const TrainingOptions& o, size_t worker) {
   const size_t num_items = graph.architecture().num_items, length = graph.architecture().max_length,
                negatives = o.num_negatives;
   SparseGradients::Setup setup{.parameters = graph.parameters(), .max_rows = length, .worker = worker};
@@ -50,7 +50,7 @@ SparseGradients::Setup SetupOf(const Recommender& graph, const TrainingOptions& 
 
 class SparseRelease final : public StepRelease {
  public:
-  SparseRelease(const Recommender& graph, const TrainingOptions& o)
+  SparseRelease(const Graph& graph, const TrainingOptions& o)
       : graph_(&graph),
         num_workers_(o.num_threads),
         layout_(graph.parameters()),
@@ -176,7 +176,7 @@ class SparseRelease final : public StepRelease {
 
   bool any_negative() const { return counts_.negatives > 0; }  // every row may become one
 
-  const Recommender* graph_;
+  const Graph* graph_;
   size_t num_workers_;
   SparseLayout layout_;
   RowCounts counts_;
@@ -205,7 +205,7 @@ ContributionMapOptions MapOptions(const TrainingOptions& o) {
           .noise_multiplier = SplitNoise(o.privacy.noise_multiplier, o.sparse.map_noise_ratio).map};
 }
 
-ReleaseBytes PlanSparseRelease(const Recommender& graph, size_t num_records, const TrainingOptions& o) {
+ReleaseBytes PlanSparseRelease(const Graph& graph, size_t num_records, const TrainingOptions& o) {
   const Architecture& a = graph.architecture();
   const RowCounts counts(a, o);
   const SparseLayout layout(graph.parameters());
@@ -239,7 +239,7 @@ ReleaseBytes PlanSparseRelease(const Recommender& graph, size_t num_records, con
   return bytes;
 }
 
-std::unique_ptr<StepRelease> MakeSparseRelease(const Recommender& graph, const TrainingOptions& options) {
+std::unique_ptr<StepRelease> MakeSparseRelease(const Graph& graph, const TrainingOptions& options) {
   return std::make_unique<SparseRelease>(graph, options);
 }
 

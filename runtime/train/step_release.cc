@@ -66,7 +66,7 @@ double StepLossSlack(const Architecture& architecture, const TrainingOptions& op
 bool IsSparse(Method method) { return method == Method::kFest || IsAdaptive(method); }
 bool IsAdaptive(Method method) { return method == Method::kAdaFest || method == Method::kAdaFestPlus; }
 
-std::unique_ptr<StepRelease> MakeStepRelease(const Recommender& graph, std::span<const float> start,
+std::unique_ptr<StepRelease> MakeStepRelease(const Graph& graph, std::span<const float> start,
                                              const TrainingOptions& options) {
   if (options.method == Method::kRgp) return MakeRgpRelease(graph, start, options);
   if (IsSparse(options.method) || options.num_negatives > 0) return MakeSparseRelease(graph, options);

@@ -19,7 +19,7 @@
 #include <span>
 
 #include "runtime/gradients/record_gradients.h"
-#include "runtime/layers/recommender.h"
+#include "runtime/layers/graph.h"
 #include "runtime/privacy/exact_sum.h"
 #include "runtime/privacy/random.h"
 
@@ -67,7 +67,7 @@ double StepLossSlack(const Architecture& architecture, const TrainingOptions& op
                      uint64_t steps);
 
 // `options` as Trainer has checked them, num_threads set. `graph` must outlive the result.
-std::unique_ptr<StepRelease> MakeStepRelease(const Recommender& graph, std::span<const float> start,
+std::unique_ptr<StepRelease> MakeStepRelease(const Graph& graph, std::span<const float> start,
                                              const TrainingOptions& options);
 
 // The noise multiplier of the sum of gradients: above the one that is charged where a step releases something else

@@ -44,9 +44,9 @@ struct ReleaseBytes {
   size_t sums = 0, records = 0;
   size_t growth_at_most = 0, rows_at_most = 0, records_at_most = 0;  // as TrainingMemory's
 };
-ReleaseBytes PlanFlatRelease(const Recommender& graph, const TrainingOptions& options);
-ReleaseBytes PlanRgpRelease(const Recommender& graph, const TrainingOptions& options);
-ReleaseBytes PlanSparseRelease(const Recommender& graph, size_t num_records, const TrainingOptions& options);
+ReleaseBytes PlanFlatRelease(const Graph& graph, const TrainingOptions& options);
+ReleaseBytes PlanRgpRelease(const Graph& graph, const TrainingOptions& options);
+ReleaseBytes PlanSparseRelease(const Graph& graph, size_t num_records, const TrainingOptions& options);
 
 // What Trainer::Check asks of the batch, averaged weights, the sampled softmax, and of the methods that release rows.
 Status ValidateBatch(const TrainingOptions& options, uint64_t num_records);
@@ -54,10 +54,10 @@ Status ValidateAverage(const TrainingOptions& options);
 Status ValidateNegatives(const Architecture& architecture, const TrainingOptions& options);
 Status ValidateSparse(const Architecture& architecture, const TrainingOptions& options);
 
-std::unique_ptr<StepRelease> MakeFlatRelease(const Recommender& graph, const TrainingOptions& options);
-std::unique_ptr<StepRelease> MakeRgpRelease(const Recommender& graph, std::span<const float> start,
+std::unique_ptr<StepRelease> MakeFlatRelease(const Graph& graph, const TrainingOptions& options);
+std::unique_ptr<StepRelease> MakeRgpRelease(const Graph& graph, std::span<const float> start,
                                             const TrainingOptions& options);
-std::unique_ptr<StepRelease> MakeSparseRelease(const Recommender& graph, const TrainingOptions& options);
+std::unique_ptr<StepRelease> MakeSparseRelease(const Graph& graph, const TrainingOptions& options);
 
 }  // namespace wisp
 

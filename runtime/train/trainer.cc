@@ -9,7 +9,8 @@
 #include "kernels/kernels.h"
 #include "runtime/core/hash.h"
 #include "runtime/privacy/exact_sum.h"
-#include "runtime/train/recommender_replay.h"
+#include "runtime/train/check_records.h"
+#include "runtime/train/graph_replay.h"
 #include "runtime/train/step_release_parts.h"
 
 namespace wisp {
@@ -52,34 +53,6 @@ Status ValidatePrivacy(const Architecture& a, const TrainingOptions& o) {
   return OkStatus();
 }
 
-bool HasLength(const Architecture& a, const Record& r) {
-  return !r.inputs.empty() && r.inputs.size() <= a.max_length && r.targets.size() == r.inputs.size();
-}
-
-std::optional<int32_t> UnknownItem(const Architecture& a, const Record& r) {
-  for (std::span<const int32_t> ids : {r.inputs, r.targets}) {
-    for (int32_t id : ids) {
-      if (id < -1 || id >= static_cast<int64_t>(a.num_items)) return id;
-    }
-  }
-  return std::nullopt;
-}
-
-Status ValidateRecords(const Architecture& a, std::span<const Record> records) {
-  for (size_t i = 0; i < records.size(); ++i) {
-    const Record& r = records[i];
-    const std::string name = "record " + std::to_string(i);
-    if (!HasLength(a, r)) {
-      return InvalidData(name, " has ", r.inputs.size(), " inputs and ", r.targets.size(),
-                         " targets; allowed are 1 to ", a.max_length, " of each, equally many");
-    }
-    if (const std::optional<int32_t> id = UnknownItem(a, r)) {
-      return InvalidData(name, " names item ", *id, "; the model has items 0 to ", a.num_items - 1);
-    }
-  }
-  return OkStatus();
-}
-
 Status ValidateOptions(const Architecture& a, std::span<const float> weights, std::span<const Record> records,
                        const TrainingOptions& o) {
   WISP_RETURN_IF_ERROR(Validate(a));
@@ -95,7 +68,7 @@ Status ValidateOptions(const Architecture& a, std::span<const float> weights, st
   WISP_RETURN_IF_ERROR(ValidateAverage(o));
   WISP_RETURN_IF_ERROR(ValidateNegatives(a, o));
   if (a.re_attention == ReAttention::kOn) WISP_RETURN_IF_ERROR(Validate(o.re_attention, a));
-  return o.method != Method::kOrdinary ? ValidatePrivacy(a, o) : ValidateRecords(a, records);
+  return o.method != Method::kOrdinary ? ValidatePrivacy(a, o) : CheckRecords(a, records);
 }
 
 size_t NumTargets(const Record& record) {
@@ -112,13 +85,9 @@ uint64_t PrivateDropoutSeed(uint64_t seed, uint64_t step, const Record& record) 
 
 }  // namespace
 
-bool IsTrainable(const Architecture& architecture, const Record& record) {
-  return HasLength(architecture, record) && !UnknownItem(architecture, record);
-}
-
 // What one worker owns: buffers, gradient method, noise stream, this step's records and figures.
 struct Trainer::Worker {
-  Worker(const Recommender& graph, const Weights& view, RandomStream noise_stream)
+  Worker(const Graph& graph, const Weights& view, RandomStream noise_stream)
       : buffers(graph.AllocateForTraining()), weights(view), noise(std::move(noise_stream)) {}
 
   Buffers buffers;
@@ -161,24 +130,24 @@ Trainer::Trainer(const Architecture& architecture, std::span<const float> weight
                  const TrainingOptions& options, std::vector<RandomStream> streams)
     : options_(options),
       schedule_{options.num_steps, 0, options.num_steps},
-      graph_(architecture, kernels::BestOps(), options.num_negatives),
+      graph_(MakeGraph(architecture, kernels::BestOps(), options.num_negatives)),
       records_(records),
       workers_(options.num_threads, options.executor),
       weights_(weights.size()),
-      packed_(graph_.pack_plan().size()),
+      packed_(graph_->pack_plan().size()),
       ema_(options.ema_decay > 0 ? weights.size() : 0),
-      optimizer_(graph_.ops(), options.optimizer, weights.size()),
+      optimizer_(graph_->ops(), options.optimizer, weights.size()),
       sampling_stream_(std::move(streams[0])) {
   if (options_.num_records_public == 0) options_.num_records_public = static_cast<uint32_t>(records.size());
   if (is_private()) KeepTrainable();
   std::memcpy(weights_.data(), weights.data(), weights.size_bytes());
   if (ema_.size() > 0) std::memcpy(ema_.data(), weights.data(), weights.size_bytes());
   apply_ = [this](const ParameterSpec& p, size_t first, const float* g, size_t n) { Apply(p, first, g, n); };
-  release_ = MakeStepRelease(graph_, weights, options_);
+  release_ = MakeStepRelease(*graph_, weights, options_);
   if (is_private() && architecture.re_attention == ReAttention::kOn) {
     noise_variance_.emplace(architecture, options.re_attention,
                             GradientNoise(options) * options.privacy.clipping_norm / options.expected_batch);
-    for (size_t i = 0; i < graph_.parameters().size(); ++i) {
+    for (size_t i = 0; i < graph_->parameters().size(); ++i) {
       if (!release_->Steps(i)) noise_variance_->Freeze(i);
     }
     if (!release_->FixedItemRows().empty()) noise_variance_->KeepItems(release_->FixedItemRows());
@@ -187,10 +156,10 @@ Trainer::Trainer(const Architecture& architecture, std::span<const float> weight
   options_.re_attention.item_frequencies = {};
   sparse_rows_.assign(options.sparse.rows.begin(), options.sparse.rows.end());
   options_.sparse.rows = sparse_rows_;
-  if (options.num_negatives > 0) negatives_.emplace(graph_, options.num_negatives, options.seed);
-  const Weights view{&graph_.ops(), &graph_.pack_plan(), &graph_.parameters(), weights_.data(), packed_.data()};
+  if (options.num_negatives > 0) negatives_.emplace(*graph_, options.num_negatives, options.seed);
+  const Weights view{&graph_->ops(), &graph_->pack_plan(), &graph_->parameters(), weights_.data(), packed_.data()};
   for (size_t w = 0; w < workers_.size(); ++w) {
-    worker_state_.push_back(std::make_unique<Worker>(graph_, view, std::move(streams[w + 1])));
+    worker_state_.push_back(std::make_unique<Worker>(*graph_, view, std::move(streams[w + 1])));
     worker_state_.back()->records.reserve(records_.size());
   }
   batch_.reserve(records_.size());
@@ -200,7 +169,7 @@ Trainer::Trainer(const Architecture& architecture, std::span<const float> weight
 
 // One by one, whatever the others are: what one record is changes what is done with no other.
 void Trainer::KeepTrainable() {
-  const auto trainable = [this](const Record& record) { return IsTrainable(graph_.architecture(), record); };
+  const auto trainable = [this](const Record& record) { return IsTrainable(graph_->architecture(), record); };
   if (std::all_of(records_.begin(), records_.end(), trainable)) return;
   std::copy_if(records_.begin(), records_.end(), std::back_inserter(trainable_), trainable);
   num_left_out_ = records_.size() - trainable_.size();
@@ -214,7 +183,7 @@ TrainingMemory Trainer::memory() const {
                    .packed_weights = packed_.allocated_bytes(),
                    .optimizer_state = optimizer_.size_bytes(),
                    .negatives = negatives_ ? negatives_->size_bytes() : 0,
-                   .activations = worker_state_.size() * graph_.training_bytes(),
+                   .activations = worker_state_.size() * graph_->training_bytes(),
                    .variances = noise_variance_ ? noise_variance_->size_bytes() : 0,
                    .lists = (batch_.capacity() + order_.capacity() + sparse_rows_.capacity()) * sizeof(uint32_t) +
                             batch_records_.capacity() * sizeof(const Record*)};
@@ -244,7 +213,7 @@ Status Trainer::PlanSteps(const privacy::ChargeRequest& first) const {
   const uint64_t steps = std::max<uint64_t>(schedule_.end, step_ + first.mechanism.steps()) - step_;
   privacy::ChargeRequest all = first;
   WISP_ASSIGN_OR_RETURN(all.mechanism, StepMechanism(steps));
-  all.loss_slack = StepLossSlack(graph_.architecture(), options_, options_.privacy.noise_multiplier, steps);
+  all.loss_slack = StepLossSlack(graph_->architecture(), options_, options_.privacy.noise_multiplier, steps);
   return options_.privacy.ledger->PlanRun({&all, 1});
 }
 
@@ -258,7 +227,7 @@ Status Trainer::ChargeIfNeeded() {
       .run = options_.privacy.run,
       .purpose = "training",
       .noise = options_.privacy.reproducible_seed ? privacy::NoiseKind::kReproducible : privacy::NoiseKind::kSecure,
-      .loss_slack = StepLossSlack(graph_.architecture(), options_, options_.privacy.noise_multiplier, steps)};
+      .loss_slack = StepLossSlack(graph_->architecture(), options_, options_.privacy.noise_multiplier, steps)};
   if (charged_until_ == 0) WISP_RETURN_IF_ERROR(PlanSteps(charge));
   WISP_RETURN_IF_ERROR(options_.privacy.ledger->Charge(charge).status());
   charged_until_ = step_ + steps;
@@ -322,9 +291,10 @@ void Trainer::RunRecords(size_t index) {
     context.dropout_seed = is_private() ? PrivateDropoutSeed(options_.seed, step_, record)
                                         : options_.seed * 0x9e3779b97f4a7c15ull + step_ * records_.size() + i;
     gradients.BeginRecord(record.inputs);
-    const double loss = graph_.Forward(context, record, weight);
-    graph_.Backward(context, record, gradients);
-    RecommenderReplay replayer(graph_, context, record);
+    context.target_weight = weight;
+    const double loss = graph_->Forward(context, record);
+    graph_->Backward(context, record, gradients);
+    GraphReplay replayer(*graph_, context, record);
     const RecordOutcome outcome = gradients.FinishRecord(replayer);
     worker.loss += loss / weight;
     worker.norm += outcome.finite ? outcome.norm : 0;
@@ -340,18 +310,18 @@ void Trainer::Apply(const ParameterSpec& p, size_t first, const float* gradient,
   if (ema_.size() == 0) return;
   // The first steps would otherwise remember the start for ever: decay grows towards its final value.
   const float decay = std::min(options_.ema_decay, static_cast<float>(1 + step_) / static_cast<float>(10 + step_));
-  graph_.ops().scale(
+  graph_->ops().scale(
       {.x = ema_.data() + offset, .y = ema_.data() + offset, .n = n, .a = decay, .store = kernels::Store::kAssign});
-  graph_.ops().scale({.x = weights_.data() + offset,
-                      .y = ema_.data() + offset,
-                      .n = n,
-                      .a = 1 - decay,
-                      .store = kernels::Store::kAdd});
+  graph_->ops().scale({.x = weights_.data() + offset,
+                       .y = ema_.data() + offset,
+                       .n = n,
+                       .a = 1 - decay,
+                       .store = kernels::Store::kAdd});
 }
 
 // The variances are parameters that no gradient trains: averaged weights keep those of the newest.
 void Trainer::KeepVariances() {
-  for (const ParameterSpec& p : graph_.parameters()) {
+  for (const ParameterSpec& p : graph_->parameters()) {
     const bool variance = p.role == ParameterRole::kItemVariance || p.role == ParameterRole::kParameterVariance;
     if (variance && ema_.size() > 0)
       std::memcpy(ema_.data() + p.offset, weights_.data() + p.offset, p.size() * sizeof(float));
@@ -368,8 +338,9 @@ Result<StepReport> Trainer::Step() {
   WISP_RETURN_IF_ERROR(ChargeIfNeeded());
   DrawBatch();
   AssignBatch();
-  workers_.Run(
-      [this](size_t w) { graph_.pack_plan().Pack(graph_.ops(), weights_.data(), packed_.data(), w, workers_.size()); });
+  workers_.Run([this](size_t w) {
+    graph_->pack_plan().Pack(graph_->ops(), weights_.data(), packed_.data(), w, workers_.size());
+  });
   if (negatives_) negatives_->Draw(step_, weights_.data());
   release_->Begin(step_, weights(),
                   {batch_records_, negatives_ ? negatives_->negatives().items : std::span<const int32_t>()},

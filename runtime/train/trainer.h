@@ -23,7 +23,7 @@
 #include "runtime/core/threads.h"
 #include "runtime/gradients/phantom_gradients.h"
 #include "runtime/gradients/rgp_carriers.h"
-#include "runtime/layers/recommender.h"
+#include "runtime/layers/graph.h"
 #include "runtime/model/checkpoint.h"
 #include "runtime/privacy/ledger.h"
 #include "runtime/privacy/random.h"
@@ -93,10 +93,6 @@ struct StepReport {
   size_t num_dropped = 0;  // records whose gradient was not finite, or not within the bound after rounding
 };
 
-// Whether a private run can be given the record: of 1 to max_length inputs, as many targets, and items that the model
-// has.
-bool IsTrainable(const Architecture& architecture, const Record& record);
-
 class Trainer {
  public:
   // Everything that Create would refuse, without making anything: to be asked before budget is spent on the run.
@@ -129,7 +125,7 @@ class Trainer {
   std::span<const float> weights() const { return {weights_.data(), weights_.size()}; }
   // The averaged weights where ema_decay > 0, else the current ones.
   std::span<const float> final_weights() const;
-  const Recommender& graph() const { return graph_; }
+  const Graph& graph() const { return *graph_; }
   Workers& workers() { return workers_; }
 
   // The mechanism of one step, as it is charged. Only for private methods.
@@ -169,7 +165,7 @@ class Trainer {
 
   TrainingOptions options_;
   Schedule schedule_;
-  Recommender graph_;
+  std::unique_ptr<Graph> graph_;
   std::span<const Record> records_;
   std::vector<Record> trainable_;  // of records_, where some are not
   size_t num_left_out_ = 0;

@@ -49,7 +49,7 @@ std::string Trainer::Config() const {
 
 Checkpoint Trainer::Save() {
   Checkpoint c;
-  c.architecture = graph_.architecture();
+  c.architecture = graph_->architecture();
   c.weights = Copy(weights_);
   c.first_moment = Copy(optimizer_.first());
   c.second_moment = Copy(optimizer_.second());
@@ -75,7 +75,7 @@ checkpoint_parts::Streams Trainer::AllStreams() {
 }
 
 Status Trainer::Restore(const Checkpoint& c) {
-  if (!(c.architecture == graph_.architecture()))
+  if (!(c.architecture == graph_->architecture()))
     return InvalidData("checkpoint: it belongs to a model of another architecture");
   const std::string config = is_private() ? WithoutRecords(c.config) : c.config;
   if (config != Config() || c.seed != options_.seed) {

@@ -30,8 +30,11 @@ class AuditDpFp : public testing::ClassifierTraining {
                   .ledger = mode == DpFpMode::kPaper ? nullptr : &ledger_,
                   .run = "audit",
                   .reproducible_seed = 11};
-    DpFpAuditOptions a{
-        .architecture = kTinyClassifier, .weights = weights_, .training = o, .others = others_, .canary = {canary_, 1}};
+    DpFpAuditOptions a{.architecture = kTinyClassifier,
+                       .weights = weights_,
+                       .training = o,
+                       .others = others_,
+                       .canary = testing::Labelled(canary_, 1)};
     a.confidence = 1 - 1e-4;
     return a;
   }
@@ -49,7 +52,7 @@ class AuditDpFp : public testing::ClassifierTraining {
       testing::StartClassifier(kTinyClassifier, {.table_deviation = 0.5f, .position_deviation = 0.5f}, 1);
   Ledger ledger_ = OpenLedger("ledger");
   const std::vector<int32_t> first_ = {0, 1, 2}, second_ = {0, 3, 1, 4}, canary_ = {0, 7, 1, 8};
-  const std::vector<LabelledRecord> others_ = {{first_, 0}, {second_, 1}};
+  const std::vector<Record> others_ = {testing::Labelled(first_, 0), testing::Labelled(second_, 1)};
 };
 
 // So much noise that the paper's limit theorem calls a step all but perfectly private, and every run names the canary's

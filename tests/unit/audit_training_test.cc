@@ -192,7 +192,7 @@ TEST_F(AuditTraining, NoiseBelowTheClaimIsCaught) {
   }
   // The product's own release with half the noise.
   StepAuditOptions s = Step();
-  s.make_release = [](const Recommender& graph, std::span<const float> start, const TrainingOptions& options) {
+  s.make_release = [](const Graph& graph, std::span<const float> start, const TrainingOptions& options) {
     TrainingOptions half = options;
     half.privacy.noise_multiplier /= 2;
     return MakeStepRelease(graph, start, half);

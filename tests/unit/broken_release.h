@@ -24,7 +24,7 @@ enum class Breach {
 
 class BrokenRelease final : public StepRelease {
  public:
-  BrokenRelease(const Recommender& graph, const TrainingOptions& o, Breach breach)
+  BrokenRelease(const Graph& graph, const TrainingOptions& o, Breach breach)
       : graph_(&graph), options_(o), breach_(breach), sum_(FlatSize(graph.parameters()), 0.0), gradients_(this) {}
 
   RecordGradients& Gradients(size_t) override { return gradients_; }
@@ -102,7 +102,7 @@ class BrokenRelease final : public StepRelease {
     double ratio = 1;
   };
 
-  const Recommender* graph_;
+  const Graph* graph_;
   TrainingOptions options_;
   Breach breach_;
   std::vector<double> sum_;
@@ -111,7 +111,7 @@ class BrokenRelease final : public StepRelease {
 };
 
 inline ReleaseFactory MakeBroken(Breach breach) {
-  return [breach](const Recommender& graph, std::span<const float>, const TrainingOptions& options) {
+  return [breach](const Graph& graph, std::span<const float>, const TrainingOptions& options) {
     return std::make_unique<BrokenRelease>(graph, options, breach);
   };
 }

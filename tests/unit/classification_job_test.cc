@@ -26,7 +26,7 @@ class ClassificationJobTest : public testing::ClassifierTraining {
           {0, static_cast<int32_t>(1 + 4 * label + random() % 4), static_cast<int32_t>(9 + random() % 3)});
       labels_.push_back(label);
     }
-    for (size_t i = 0; i < kRecords; ++i) records_.push_back({tokens_[i], labels_[i]});
+    for (size_t i = 0; i < kRecords; ++i) records_.push_back(testing::Labelled(tokens_[i], labels_[i]));
   }
 
   ClassificationJob Job(DpFpMode mode) {
@@ -66,7 +66,7 @@ class ClassificationJobTest : public testing::ClassifierTraining {
   static constexpr double kDelta = 1e-3;
   std::vector<std::vector<int32_t>> tokens_;
   std::vector<int32_t> labels_;
-  std::vector<LabelledRecord> records_;
+  std::vector<Record> records_;
   const std::vector<float> weights_ = testing::StartClassifier(testing::kTinyClassifier, {.table_deviation = 0.5f});
   Ledger ledger_ = OpenLedger("l");
 };
@@ -284,8 +284,8 @@ TEST_F(ClassificationJobTest, CheckpointGoesOnOnlyWithTheLedgerThatPaidForIt) {
 // A refusal would tell that there is such a text, or that there is none.
 TEST_F(ClassificationJobTest, RecordsThatAreNoneAreLeftOutOneByOneAndNoneIsEnough) {
   tokens_.push_back({0, 12});
-  records_.push_back({tokens_.back(), 0});
-  records_.push_back({tokens_.front(), 2});
+  records_.push_back(testing::Labelled(tokens_.back(), 0));
+  records_.push_back(testing::Labelled(tokens_.front(), 2));
   ClassificationJob job = JobOfFixedNoise();
   const auto result = RunClassificationJob(job);
   ASSERT_TRUE(result.ok()) << result.status().message();

@@ -17,7 +17,7 @@ using testing::num_allocations;
 class ClassificationMemory : public testing::ClassifierTraining {
  protected:
   // So many texts of four tokens, all alike.
-  explicit ClassificationMemory(size_t count = 500) : records_(count, LabelledRecord{tokens_, 1}) {}
+  explicit ClassificationMemory(size_t count = 500) : records_(count, testing::Labelled(tokens_, 1)) {}
 
   DpFpOptions Options(DpFpMode mode, size_t threads, privacy::Ledger* ledger) {
     DpFpOptions o{.mode = mode,
@@ -36,7 +36,7 @@ class ClassificationMemory : public testing::ClassifierTraining {
   }
 
   const std::vector<int32_t> tokens_ = {1, 2, 3, 2};
-  const std::vector<LabelledRecord> records_;
+  const std::vector<Record> records_;
   int runs_ = 0;
 };
 

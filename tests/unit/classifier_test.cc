@@ -53,9 +53,9 @@ TEST_P(ClassifierTest, LossAndRepresentationEqualTheNaiveOnes) {
       const float* representation = h.graph.Represent(context, c.tokens);
       for (size_t k = 0; k < expected.size(); ++k)
         EXPECT_NEAR(representation[k], expected[k], 2e-5) << ops->name << ", " << c.name;
-      const LabelledRecord record{c.tokens, c.label};
-      EXPECT_NEAR(h.graph.Forward(context, record, c.input), naive.Loss(record, c.input), 2e-5)
-          << ops->name << ", " << c.name;
+      const Record record = testing::Labelled(c.tokens, c.label);
+      context.head_input = c.input;
+      EXPECT_NEAR(h.graph.Forward(context, record), naive.Loss(record, c.input), 2e-5) << ops->name << ", " << c.name;
     }
   }
 }
@@ -64,7 +64,7 @@ TEST_P(ClassifierTest, GradientsAndNormsEqualDualNumbers) {
   const Architecture a = SmallClassifiers()[GetParam()];
   const std::vector<float> weights = RandomClassifierWeights(a, 22);
   for (const Case& c : Cases()) {
-    const LabelledRecord record{c.tokens, c.label};
+    const Record record = testing::Labelled(c.tokens, c.label);
     const std::vector<double> expected = NaiveClassifierGradient(a, weights, record, c.input);
     for (const kernels::OpTable* ops : kernels::AllOps()) {
       ClassifierHarness h(a, weights, *ops);
@@ -99,12 +99,12 @@ TEST(Classifier, GraphForInferenceGivesTheSameInLessRoom) {
     if (a.num_blocks > 0) {
       EXPECT_LT(graph.inference_bytes(), training.graph.inference_bytes());
     }
-    const KeyValueCache cache = graph.AllocateCache();
+    const KeyValueCache cache = graph.AllocateCache(KeptBlocks::kInTurn);
     RecordContext context{.weights = training.view, .buffers = buffers, .cache = &cache};
     for (const Case& c : Cases()) {
       RecordContext reference = training.Context();
-      const float* expected = training.graph.Logits(reference, c.tokens, {});
-      const float* logits = graph.Logits(context, c.tokens, {});
+      const float* expected = training.graph.Logits(reference, c.tokens);
+      const float* logits = graph.Logits(context, c.tokens);
       for (size_t k = 0; k < a.num_classes; ++k)
         EXPECT_EQ(logits[k], expected[k]) << c.name << ", " << a.num_blocks << " blocks";
     }

@@ -15,6 +15,7 @@
 #include "runtime/layers/classifier.h"
 #include "runtime/privacy/ledger.h"
 #include "runtime/train/classification.h"
+#include "runtime/train/graph_replay.h"
 #include "runtime/train/initialise.h"
 #include "tests/unit/parameter_names.h"
 #include "tests/unit/naive_recommender.h"
@@ -57,6 +58,12 @@ inline std::vector<float> StartClassifier(const Architecture& a, const Initialis
   return weights;
 }
 
+// A text of that class, 0 to 15. Valid for ever, but for the tokens.
+inline Record Labelled(std::span<const int32_t> tokens, int32_t label) {
+  static constexpr int32_t kLabels[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  return {tokens, {kLabels + label, 1}};
+}
+
 // Private training: a folder for ledgers whose unit is one text.
 class ClassifierTraining : public ::testing::Test {
  protected:
@@ -89,11 +96,11 @@ struct NaiveClassifier {
     }
     return h;
   }
-  T Loss(const LabelledRecord& record, const HeadInput& input) const {
+  T Loss(const Record& record, const HeadInput& input) const {
     using std::exp;
     using std::log;
     using std::sqrt;
-    std::vector<T> x = Represent(record.tokens);
+    std::vector<T> x = Represent(record.inputs);
     T squares(0), sum(0), own(0);
     for (const T& v : x) squares = squares + v * v;
     const bool clip = input.norm_bound > 0 && T(input.norm_bound) < sqrt(squares);
@@ -105,7 +112,7 @@ struct NaiveClassifier {
       T z = At("head.bias", c);
       for (size_t k = 0; k < x.size(); ++k) z = z + x[k] * At("head.weight", c * x.size() + k);
       sum = sum + exp(z);
-      if (static_cast<size_t>(record.label) == c) own = z;
+      if (static_cast<size_t>(record.targets[0]) == c) own = z;
     }
     return log(sum) - own;
   }
@@ -113,7 +120,7 @@ struct NaiveClassifier {
 
 // d loss / d weight for every weight, by dual numbers.
 inline std::vector<double> NaiveClassifierGradient(const Architecture& a, std::span<const float> weights,
-                                                   const LabelledRecord& record, const HeadInput& input) {
+                                                   const Record& record, const HeadInput& input) {
   using kernels::reference::Dual;
   std::vector<Dual> dual(weights.begin(), weights.end());
   std::vector<double> gradient(weights.size(), 0.0);
@@ -141,18 +148,13 @@ class ClassifierHarness {
     std::memset(buffers.backward[Slot<std::byte>{0}], 0xff, buffers.backward.size_bytes());
   }
   RecordContext Context() const { return {.weights = view, .buffers = buffers}; }
-  RecordOutcome Add(const LabelledRecord& record, const HeadInput& input, PhantomGradients& gradients) {
-    struct Replayer final : HeadReplay {
-      const Classifier& graph;
-      const RecordContext& context;
-      Replayer(const Classifier& g, const RecordContext& c) : graph(g), context(c) {}
-      void Replay(FactorSink& sink) override { graph.ReplayHead(context, sink); }
-    };
+  RecordOutcome Add(const Record& record, const HeadInput& input, PhantomGradients& gradients) {
     RecordContext context = Context();
-    gradients.BeginRecord(record.tokens);
-    loss = graph.Forward(context, record, input);
-    graph.Backward(context, record, input, gradients);
-    Replayer replayer(graph, context);
+    context.head_input = input;
+    gradients.BeginRecord(record.inputs);
+    loss = graph.Forward(context, record);
+    graph.Backward(context, record, gradients);
+    GraphReplay replayer(graph, context, record);
     return gradients.FinishRecord(replayer);
   }
   PhantomGradients::Setup Setup() const {

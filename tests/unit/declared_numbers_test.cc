@@ -126,9 +126,9 @@ class DeclaredTexts : public testing::ClassifierTraining {};
 
 TEST_F(DeclaredTexts, StepsAndProbabilityOfAClassifierAreOfTheDeclaredTexts) {
   std::vector<std::vector<int32_t>> tokens;
-  std::vector<LabelledRecord> records;
+  std::vector<Record> records;
   for (int32_t i = 0; i < 120; ++i) tokens.push_back({0, 1 + i % 8, 9 + i % 3});
-  for (int32_t i = 0; i < 120; ++i) records.push_back({tokens[static_cast<size_t>(i)], i % 2});
+  for (int32_t i = 0; i < 120; ++i) records.push_back(testing::Labelled(tokens[static_cast<size_t>(i)], i % 2));
   const std::vector<float> weights = testing::StartClassifier(testing::kTinyClassifier, {.table_deviation = 0.5f});
   for (DpFpMode mode : {DpFpMode::kAggregate, DpFpMode::kClipped}) {
     for (uint32_t declared : {60u, 600u}) {

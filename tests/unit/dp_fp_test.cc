@@ -41,11 +41,11 @@ struct Task {
       tokens.push_back(std::move(t));
       labels.push_back(label);
     }
-    for (size_t i = 0; i < n; ++i) records.push_back({tokens[i], labels[i]});
+    for (size_t i = 0; i < n; ++i) records.push_back(testing::Labelled(tokens[i], labels[i]));
   }
   std::vector<std::vector<int32_t>> tokens;
   std::vector<int32_t> labels;
-  std::vector<LabelledRecord> records;
+  std::vector<Record> records;
 };
 
 std::vector<float> Start(const Architecture& a = kSmall) {
@@ -70,7 +70,7 @@ DpFpOptions Options(DpFpMode mode, Ledger* ledger) {
 class DpFpTest : public testing::ClassifierTraining {
  protected:
   std::unique_ptr<DpFpTrainer> Make(const DpFpOptions& options) { return MakeOn(task_.records, options); }
-  std::unique_ptr<DpFpTrainer> MakeOn(std::span<const LabelledRecord> records, const DpFpOptions& options) {
+  std::unique_ptr<DpFpTrainer> MakeOn(std::span<const Record> records, const DpFpOptions& options) {
     auto trainer = DpFpTrainer::Create(kSmall, Start(), records, options);
     EXPECT_TRUE(trainer.ok()) << trainer.status().message();
     return *std::move(trainer);
@@ -237,7 +237,7 @@ std::set<int32_t> ChangedRows(const DpFpTrainer& trainer, const std::vector<floa
 // The leak: whoever sees the weights after one step of mode paper reads off the batch's tokens.
 TEST_F(DpFpTest, PaperModeNamesTheTokensOfItsBatchTheOthersDoNot) {
   const std::vector<int32_t> secret = {39, 3, 17, 3, 22};
-  const std::vector<LabelledRecord> one = {{secret, 1}};
+  const std::vector<Record> one = {testing::Labelled(secret, 1)};
   DpFpOptions o = Options(DpFpMode::kPaper, nullptr);
   o.num_records_public = 1;
   o.expected_batch = o.micro_batches = 1;  // p = 1
@@ -294,7 +294,8 @@ TEST_F(DpFpTest, WhatHasNoGuaranteeIsRefused) {
   o.effective_dimensions = 0.5;
   EXPECT_NE(code(o), StatusCode::kOk);
   const std::vector<int32_t> tokens = {39, 40};
-  const std::vector<LabelledRecord> bad_token = {{tokens, 0}}, bad_label = {{std::span(tokens).first(1), 2}};
+  const std::vector<Record> bad_token = {testing::Labelled(tokens, 0)},
+                            bad_label = {testing::Labelled(std::span(tokens).first(1), 2)};
   for (const auto& records : {bad_token, bad_label}) {
     EXPECT_FALSE(DpFpTrainer::Check(kSmall, Start(), records, Options(DpFpMode::kPaper, nullptr)).ok());
     // Or the refusal would tell of the record.

@@ -10,6 +10,7 @@
 #include "kernels/reference/dual.h"
 #include "runtime/gradients/phantom_gradients.h"
 #include "runtime/layers/recommender.h"
+#include "runtime/train/graph_replay.h"
 #include "tests/unit/naive_recommender.h"
 
 namespace wisp::testing {
@@ -91,29 +92,22 @@ class Harness {
   }
 
   double Loss(const Record& record) {
-    RecordContext context{.weights = view, .buffers = buffers};
-    return graph.Forward(context, record, PositionWeight(record));
+    RecordContext context{.weights = view, .buffers = buffers, .target_weight = PositionWeight(record)};
+    return graph.Forward(context, record);
   }
 
   RecordOutcome Add(const Record& record, RecordGradients& gradients) {
-    struct Replayer final : HeadReplay {
-      Harness& h;
-      const RecordContext& context;
-      const Record& record;
-      Replayer(Harness& harness, const RecordContext& c, const Record& r) : h(harness), context(c), record(r) {}
-      void Replay(FactorSink& sink) override { h.graph.ReplayHead(context, record, sink); }
-    };
-    RecordContext context{.weights = view, .buffers = buffers};
+    RecordContext context{.weights = view, .buffers = buffers, .target_weight = PositionWeight(record)};
     gradients.BeginRecord(record.inputs);
-    graph.Forward(context, record, PositionWeight(record));
+    graph.Forward(context, record);
     graph.Backward(context, record, gradients);
-    Replayer replayer(*this, context, record);
+    GraphReplay replayer(graph, context, record);
     return gradients.FinishRecord(replayer);
   }
 
   PhantomGradients::Setup Setup() const {
     return {.parameters = graph.parameters(),
-            .head_parameter = *FindHeadTable(graph.architecture(), graph.parameters()),
+            .head_parameter = graph.head_parameter(),
             .max_rows = graph.architecture().max_length,
             .worker = 0};
   }

@@ -89,7 +89,8 @@ Seen RunRecord(const Architecture& a, const std::vector<float>& weights, const k
   for (int twice = 0; twice < 2; ++twice) {  // nothing of the first record may stay behind
     sum.Clear();
     gradients.BeginRecord(record.inputs);
-    graph.Forward(context, record, static_cast<float>(1 / targets));
+    context.target_weight = static_cast<float>(1 / targets);
+    graph.Forward(context, record);
     graph.Backward(context, record, gradients);
     outcome = gradients.FinishRecord(none);
   }

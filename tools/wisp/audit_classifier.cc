@@ -25,8 +25,9 @@ constexpr size_t kOthers = 4;
 
 struct MadeUpRecords {
   std::vector<std::vector<int32_t>> tokens;
-  std::vector<LabelledRecord> others;
-  LabelledRecord canary;
+  std::vector<int32_t> labels;
+  std::vector<Record> others;
+  Record canary;
 };
 
 MadeUpRecords MakeRecords(const Architecture& a, privacy::RandomStream& random) {
@@ -37,9 +38,10 @@ MadeUpRecords MakeRecords(const Architecture& a, privacy::RandomStream& random) 
     for (int32_t& token : tokens) token = static_cast<int32_t>(first + random.UniformBelow(kAuditedTokens / 2));
     made.tokens.push_back(std::move(tokens));
   }
-  for (size_t i = 0; i < kOthers; ++i)
-    made.others.push_back({made.tokens[i], static_cast<int32_t>(i % a.head.num_classes)});
-  made.canary = {made.tokens.back(), 0};
+  for (size_t i = 0; i <= kOthers; ++i)
+    made.labels.push_back(i < kOthers ? static_cast<int32_t>(i % a.head.num_classes) : 0);
+  for (size_t i = 0; i < kOthers; ++i) made.others.push_back({made.tokens[i], {&made.labels[i], 1}});
+  made.canary = {made.tokens.back(), {&made.labels.back(), 1}};
   return made;
 }
 

@@ -47,7 +47,8 @@ class Subject {
 
   // The mean over the record's positions, all of which have a target.
   double Loss(const Record& record) {
-    return graph_.Forward(context_, record, 1.0f / static_cast<float>(record.targets.size()));
+    context_.target_weight = 1.0f / static_cast<float>(record.targets.size());
+    return graph_.Forward(context_, record);
   }
 
   std::vector<float> Gradient(const Record& record) {
@@ -55,7 +56,7 @@ class Subject {
     sum.Clear();
     PhantomGradients gradients(graph_.ops(),
                                {.parameters = graph_.parameters(),
-                                .head_parameter = *FindHeadTable(graph_.architecture(), graph_.parameters()),
+                                .head_parameter = graph_.head_parameter(),
                                 .max_rows = graph_.architecture().max_length,
                                 .worker = 0},
                                {}, sum);

@@ -41,7 +41,7 @@ class Encoder {
   Encoder(const Architecture& architecture, const kernels::OpTable& ops, const std::vector<float>& weights)
       : graph_(architecture, ops, GraphUse::kInference),
         buffers_(graph_.AllocateForInference()),
-        cache_(graph_.AllocateCache()),
+        cache_(graph_.AllocateCache(KeptBlocks::kInTurn)),
         packed_(graph_.pack_plan().size()),
         weights_{&graph_.ops(), &graph_.pack_plan(), &graph_.parameters(), weights.data(), packed_.data()},
         context_{.weights = weights_, .buffers = buffers_, .cache = &cache_} {
@@ -59,7 +59,9 @@ class Encoder {
   std::span<const float> Represent(std::span<const int32_t> tokens) {
     return {graph_.Represent(context_, tokens), graph_.architecture().width};
   }
-  size_t bytes() const { return graph_.inference_bytes() + graph_.cache_bytes() + packed_.allocated_bytes(); }
+  size_t bytes() const {
+    return graph_.inference_bytes() + graph_.cache_bytes(KeptBlocks::kInTurn) + packed_.allocated_bytes();
+  }
   // Of one call.
   double Milliseconds(std::span<const int32_t> tokens) {
     return 1e3 * Seconds([&] { Represent(tokens); });

@@ -33,9 +33,9 @@ Tokenizer TokenizerOf(LetterCase letters) {
   return letters == LetterCase::kLower ? Tokenizer::kWhitespaceLower : Tokenizer::kWhitespace;
 }
 
-std::vector<LabelledRecord> RecordsOf(const data::LabelledSequences& sequences) {
-  std::vector<LabelledRecord> records;
-  for (size_t i = 0; i < sequences.size(); ++i) records.push_back({sequences.Record(i), sequences.labels[i]});
+std::vector<Record> RecordsOf(const data::LabelledSequences& sequences) {
+  std::vector<Record> records;
+  for (size_t i = 0; i < sequences.size(); ++i) records.push_back({sequences.Record(i), {&sequences.labels[i], 1}});
   return records;
 }
 
@@ -370,7 +370,7 @@ class ClassifyTrainCommand {
   std::optional<privacy::EpsilonDelta> limit_before_;
   data::Vocabulary vocabulary_;
   data::LabelledSequences sequences_;
-  std::vector<LabelledRecord> records_;
+  std::vector<Record> records_;
   Architecture architecture_;
   std::vector<float> start_weights_;
 };
@@ -421,7 +421,7 @@ Status ClassifyEvaluate(const ClassifyEvaluateArguments& a, OutputFormat format)
       const data::LabelledSequences sequences,
       data::Encode(texts, opened.vocabulary,
                    {.classes = classes, .letters = opened.letters, .max_length = architecture.max_length}));
-  const std::vector<LabelledRecord> records = RecordsOf(sequences);
+  const std::vector<Record> records = RecordsOf(sequences);
   std::vector<size_t> counts(classes.size(), 0);
   for (const int32_t label : sequences.labels) ++counts[static_cast<size_t>(label)];
   const double largest =
@@ -457,14 +457,14 @@ Status ClassifyPredict(const ClassifyPredictArguments& a, OutputFormat format) {
   graph.pack_plan().Pack(graph.ops(), flat, packed.data(), 0, 1);
   const Weights weights{&graph.ops(), &graph.pack_plan(), &graph.parameters(), flat, packed.data()};
   const Buffers buffers = graph.AllocateForInference();
-  const KeyValueCache cache = graph.AllocateCache();
-  RecordContext context{.weights = weights, .buffers = buffers, .cache = &cache};
+  const KeyValueCache cache = graph.AllocateCache(KeptBlocks::kInTurn);
+  RecordContext context{.weights = weights, .buffers = buffers, .cache = &cache, .head_input = opened.input()};
   Json list = Json::array();
   std::vector<int32_t> tokens;
   for (const std::string& text : texts) {
     tokens.clear();
     data::AppendTokens(text, opened.vocabulary, opened.letters, architecture.max_length, tokens);
-    const float* z = graph.Logits(context, tokens, opened.input());
+    const float* z = graph.Logits(context, tokens);
     const float* best = std::max_element(z, z + architecture.head.num_classes);
     double sum = 0;
     for (uint32_t k = 0; k < architecture.head.num_classes; ++k) sum += std::exp(static_cast<double>(z[k]) - *best);
