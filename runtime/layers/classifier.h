@@ -24,7 +24,7 @@ class Classifier final : public Graph {
   Classifier(const Architecture& architecture, const kernels::OpTable& ops, GraphUse use = GraphUse::kTraining);
 
   // h [D], unclipped; valid until the context's buffers are used again. Forward buffers only, as Logits.
-  const float* Represent(RecordContext& context, std::span<const int32_t> tokens) const;
+  const float* Represent(RecordContext& context, std::span<const int32_t> tokens) const override;
   // z [num_classes], likewise, of the context's head_input.
   const float* Logits(RecordContext& context, std::span<const int32_t> tokens) const;
 

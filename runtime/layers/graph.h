@@ -38,6 +38,9 @@ class Graph {
   virtual void Backward(const RecordContext& context, const Record& record, FactorSink& sink) const = 0;
   // Emits the head's factors once more, after Backward.
   virtual void ReplayHead(const RecordContext& context, const Record& record, FactorSink& sink) const = 0;
+  // What the head reads of a whole sequence [D]: the hidden state behind the last item, or the pooled first position.
+  // Forward buffers only; valid until they are used again.
+  virtual const float* Represent(RecordContext& context, std::span<const int32_t> inputs) const = 0;
   // The parameter whose Outer factors ReplayHead emits, in one piece or several.
   virtual size_t head_parameter() const = 0;
 

@@ -41,7 +41,7 @@ class Recommender final : public Graph {
 
   // The two halves of Score: the hidden state [D] after the last item, valid until the buffers are used again; and the
   // scores of one tile of items for `rows` of them (NextItemHead::ScoreTile).
-  const float* Represent(RecordContext& context, std::span<const int32_t> history) const;
+  const float* Represent(RecordContext& context, std::span<const int32_t> history) const override;
   void ScoreTile(const Weights& weights, const float* h_RD, size_t rows, size_t tile, float* scores) const {
     head_.ScoreTile(weights, h_RD, rows, tile, scores);
   }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "runtime/privacy/accountant.h"
+#include "runtime/train/audit_training.h"
 #include "runtime/train/dp_fp_report.h"
 
 namespace wisp {
@@ -36,7 +37,7 @@ std::vector<int32_t> TokensOfItsOwn(const DpFpAuditOptions& o) {
 }
 
 // The canary's representation under the weights that every step starts from.
-std::vector<float> CanaryRepresentation(const DpFpAuditOptions& o, const Classifier& graph) {
+std::vector<float> CanaryRepresentation(const DpFpAuditOptions& o, const Graph& graph) {
   AlignedArray<float> packed(graph.pack_plan().size());
   graph.pack_plan().Pack(graph.ops(), o.weights.data(), packed.data(), 0, 1);
   const Weights weights{&graph.ops(), &graph.pack_plan(), &graph.parameters(), o.weights.data(), packed.data()};
@@ -46,7 +47,7 @@ std::vector<float> CanaryRepresentation(const DpFpAuditOptions& o, const Classif
   return {h, h + graph.architecture().width};
 }
 
-double RowsMoved(const DpFpAuditOptions& o, const DpFpTrainer& after, std::span<const int32_t> tokens) {
+double RowsMoved(const DpFpAuditOptions& o, const Trainer& after, std::span<const int32_t> tokens) {
   const size_t d = o.architecture.width;  // the table is the first parameter
   double squares = 0;
   for (int32_t token : tokens) {
@@ -58,8 +59,8 @@ double RowsMoved(const DpFpAuditOptions& o, const DpFpTrainer& after, std::span<
 }
 
 // The logit of the canary's label less the mean of all, without the bias.
-double HeadAnswer(const DpFpAuditOptions& o, const DpFpTrainer& after, std::span<const float> h) {
-  const ParameterSpec& head = after.graph().parameters()[after.graph().head_weight()];
+double HeadAnswer(const DpFpAuditOptions& o, const Trainer& after, std::span<const float> h) {
+  const ParameterSpec& head = after.graph().parameters()[after.graph().head_parameter()];
   double answer = 0;
   for (uint32_t c = 0; c < o.architecture.head.num_classes; ++c) {
     const double share =
@@ -73,15 +74,15 @@ double HeadAnswer(const DpFpAuditOptions& o, const DpFpTrainer& after, std::span
 // One run of one step after the other, each from the start. `first`: where this world's noise begins, if it is
 // reproducible.
 Result<Observations> Observe(const DpFpAuditOptions& o, std::span<const Record> records, uint64_t first) {
-  DpFpOptions step = o.training;
-  step.num_steps = step.steps_per_charge = 1;
+  TrainingOptions step = o.training;
+  step.num_steps = step.privacy.steps_per_charge = 1;
   step.num_threads = 1;
   const std::vector<int32_t> tokens = TokensOfItsOwn(o);
   Observations seen;
   std::vector<float> h;
   for (uint64_t i = 0; i < o.observations; ++i) {
-    if (o.training.reproducible_seed) step.reproducible_seed = *o.training.reproducible_seed + first + i;
-    WISP_ASSIGN_OR_RETURN(const auto trainer, DpFpTrainer::Create(o.architecture, o.weights, records, step));
+    if (const auto seed = o.training.privacy.reproducible_seed) step.privacy.reproducible_seed = *seed + first + i;
+    WISP_ASSIGN_OR_RETURN(const auto trainer, Trainer::Create(o.architecture, o.weights, records, step));
     WISP_RETURN_IF_ERROR(trainer->Step().status());
     if (h.empty()) h = CanaryRepresentation(o, trainer->graph());
     seen.rows.push_back(RowsMoved(o, *trainer, tokens));
@@ -93,18 +94,14 @@ Result<Observations> Observe(const DpFpAuditOptions& o, std::span<const Record> 
 // What is said of one step at delta: the charge, or the paper's mu as a Gaussian mechanism has it.
 Result<double> Claimed(const DpFpAuditOptions& o, double delta) {
   if (o.claimed_epsilon) return *o.claimed_epsilon;
-  const DpFpOptions& t = o.training;
-  if (t.mode != DpFpMode::kPaper) {
-    WISP_ASSIGN_OR_RETURN(const auto mechanisms, DpFpMechanisms(t, 1));
-    const double slack = DpFpLossSlack(o.architecture, t, 1);
-    // exact_sum.h: epsilon + 2 slack at exp(slack) delta, and a tail that is nothing beside 1e-6 of delta.
-    WISP_ASSIGN_OR_RETURN(const auto reduced, privacy::Delta::Create(delta * std::exp(-slack) * (1 - 1e-6)));
-    WISP_ASSIGN_OR_RETURN(const double epsilon, privacy::PldEpsilon(mechanisms, reduced));
-    return epsilon + 2 * slack;
+  const TrainingOptions& t = o.training;
+  if (!IsPaper(t)) {
+    WISP_ASSIGN_OR_RETURN(const PrivacyPlan plan, PrivacyPlan::Create(o.architecture, t));
+    return ClaimedEpsilon(plan, 1, delta);
   }
-  const double p = static_cast<double>(t.expected_batch) / t.num_records_public / t.micro_batches;
-  const double mu = PaperMuTotNoGuarantee({.sampling_probability = p, .steps = 1, .micro_batches = t.micro_batches},
-                                          t.noise_multiplier);
+  const double mu = PaperMuTotNoGuarantee(
+      {.sampling_probability = MicroBatchProbability(t), .steps = 1, .micro_batches = t.dp_fp.micro_batches},
+      t.dp_fp.noise_multiplier);
   WISP_ASSIGN_OR_RETURN(const auto gaussian, privacy::Mechanism::Gaussian({.noise_multiplier = 1 / mu}));
   WISP_ASSIGN_OR_RETURN(const auto at, privacy::Delta::Create(delta));
   return privacy::PldEpsilon({&gaussian, 1}, at);
@@ -118,7 +115,7 @@ Result<DpFpAuditResult> AuditDpFpStep(const DpFpAuditOptions& o) {
     return InvalidArgument("an audit of a step needs num_records_public: both worlds are sampled with it");
   std::vector<Record> with(o.others.begin(), o.others.end());
   with.push_back(o.canary);
-  WISP_RETURN_IF_ERROR(DpFpTrainer::Check(o.architecture, o.weights, with, o.training));
+  WISP_RETURN_IF_ERROR(Trainer::Check(o.architecture, o.weights, with, o.training));
   if (TokensOfItsOwn(o).empty()) return InvalidArgument("the canary needs a token that no other record names");
   WISP_ASSIGN_OR_RETURN(const Observations in, Observe(o, with, 0));
   WISP_ASSIGN_OR_RETURN(const Observations out, Observe(o, o.others, o.observations));

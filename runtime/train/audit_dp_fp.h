@@ -1,4 +1,4 @@
-// An audit of one step of DP-FP, in any of its modes: DpFpTrainer itself, many times, with a canary record and without.
+// An audit of one step of DP-FP, in any of its modes: Trainer itself, many times, with a canary record and without.
 //
 //   WISP_ASSIGN_OR_RETURN(DpFpAuditResult seen, AuditDpFpStep({.architecture = a, .weights = w, .training = o,
 //       .others = records, .canary = c}));
@@ -12,8 +12,8 @@
 // In kPaper the claim is the paper's own, which has no guarantee (WhyPaperHasNoGuarantee): this is the run that refutes
 // it. "Not refuted" proves nothing, there least of all: it says that this attack did not see a breach.
 //
-// Ledger: the private modes charge options.training.ledger for every step, like training does; the attack needs a
-// ledger of its own where the records are made up. Canaries are public. One thread calls. Errors: those of DpFpTrainer,
+// Ledger: the private modes charge options.training.privacy.ledger for every step, like training does; the attack needs a
+// ledger of its own where the records are made up. Canaries are public. One thread calls. Errors: those of Trainer,
 // and kInvalidArgument for numbers and for a canary without a token of its own.
 #ifndef WISP_RUNTIME_TRAIN_AUDIT_DP_FP_H_
 #define WISP_RUNTIME_TRAIN_AUDIT_DP_FP_H_
@@ -24,7 +24,7 @@
 #include <vector>
 
 #include "runtime/privacy/audit.h"
-#include "runtime/train/dp_fp.h"
+#include "runtime/train/trainer.h"
 
 namespace wisp {
 
@@ -32,8 +32,8 @@ struct DpFpAuditOptions {
   Architecture architecture;
   // Flat; every step is taken from here. With a head of zeros kPaper's first step moves no row.
   std::span<const float> weights;
-  // Num_steps, steps_per_charge and num_threads are replaced: each step is a run of its own.
-  DpFpOptions training;
+  // Of the method kDpFp. Num_steps, steps_per_charge and num_threads are replaced: each step is a run of its own.
+  TrainingOptions training;
   std::span<const Record> others = {};  // the data beside the canary; may be empty
   Record canary;                        // public
   uint64_t observations = 500;          // of each: with the canary and without; 4 and above

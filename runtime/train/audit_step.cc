@@ -82,8 +82,7 @@ class ThroughRelease final : public Observed {
 
   Status Next(std::span<float> sum) override {
     std::fill(sum.begin(), sum.end(), 0.0f);
-    privacy::PoissonSample(random_, static_cast<double>(options_.expected_batch) / options_.num_records_public,
-                           static_cast<uint32_t>(records_.size()), drawn_);
+    privacy::PoissonSample(random_, BatchProbability(options_), static_cast<uint32_t>(records_.size()), drawn_);
     batch_.clear();
     for (uint32_t i : drawn_) batch_.push_back(&records_[i]);
     release_->Begin(0, weights_, {batch_, negatives_ ? negatives_->negatives().items : std::span<const int32_t>()},
@@ -179,18 +178,14 @@ Result<std::vector<double>> Observe(const StepAuditOptions& o, const TrainingOpt
 }
 
 // Both worlds' releases, at once: they are released on the same data. The trainer charges its own.
-Status ChargeReleases(const StepAuditOptions& o, const TrainingOptions& step, const privacy::Mechanism& one) {
+Status ChargeReleases(const StepAuditOptions& o, const TrainingOptions& step, const PrivacyPlan& plan) {
   if (o.through == StepAuditOptions::Through::kTrainer) return OkStatus();
-  const uint64_t steps = 2 * o.observations;
-  WISP_ASSIGN_OR_RETURN(const privacy::Mechanism mechanism, one.WithSteps(steps));
-  return step.privacy.ledger
-      ->Charge(
-          {.mechanism = mechanism,
-           .run = step.privacy.run,
-           .purpose = "audit of a step",
-           .noise = step.privacy.reproducible_seed ? privacy::NoiseKind::kReproducible : privacy::NoiseKind::kSecure,
-           .loss_slack = StepLossSlack(o.architecture, step, step.privacy.noise_multiplier, steps)})
-      .status();
+  WISP_ASSIGN_OR_RETURN(auto charges, plan.Charges(2 * o.observations));
+  for (privacy::ChargeRequest& charge : charges) {
+    charge.purpose = "audit of a step";
+    WISP_RETURN_IF_ERROR(step.privacy.ledger->Charge(charge).status());
+  }
+  return OkStatus();
 }
 
 Status CheckOptions(const StepAuditOptions& o) {
@@ -214,15 +209,11 @@ Result<StepAuditResult> AuditStep(const StepAuditOptions& o) {
   with.push_back(o.canary);
   WISP_RETURN_IF_ERROR(Trainer::Check(o.architecture, o.weights, with, step));
   const double sigma = step.privacy.noise_multiplier;
-  WISP_ASSIGN_OR_RETURN(const privacy::Mechanism one,
-                        privacy::Mechanism::PoissonSubsampledGaussian(
-                            {.noise_multiplier = sigma,
-                             .sampling_probability = static_cast<double>(step.expected_batch) / step.num_records_public,
-                             .steps = 1}));
+  WISP_ASSIGN_OR_RETURN(const PrivacyPlan plan, PrivacyPlan::Create(o.architecture, step));
   WISP_ASSIGN_OR_RETURN(const std::vector<float> direction, ReleaseOf(o, o.canary));
   StepAuditResult result{.claimed_mu = 1 / sigma, .reach = Norm(direction) / step.privacy.clipping_norm};
   if (!(result.reach > 0)) return InvalidArgument("the canary adds nothing to the release: another canary is needed");
-  WISP_RETURN_IF_ERROR(ChargeReleases(o, step, one));
+  WISP_RETURN_IF_ERROR(ChargeReleases(o, step, plan));
   WISP_ASSIGN_OR_RETURN(const std::vector<double> seen_with, Observe(o, step, with, 0, direction));
   // A reproducible run must not give both worlds the same noise.
   if (step.privacy.reproducible_seed)
@@ -234,10 +225,9 @@ Result<StepAuditResult> AuditStep(const StepAuditOptions& o) {
   WISP_ASSIGN_OR_RETURN(result.mu, privacy::CanaryGdp(observations, result.level));
   result.refuted =
       result.mu.mu > result.claimed_mu || PassesClippingNorm(result.reach, NumReleased(o.architecture, step));
-  const double slack = StepLossSlack(o.architecture, step, sigma, 1);
   for (double delta : o.deltas) {
     StepAuditResult::AtDelta at{.delta = delta};
-    WISP_ASSIGN_OR_RETURN(at.claimed, ClaimedEpsilon(one, slack, delta));
+    WISP_ASSIGN_OR_RETURN(at.claimed, ClaimedEpsilon(plan, 1, delta));
     WISP_ASSIGN_OR_RETURN(at.bound, privacy::CanaryEpsilon(observations, {.delta = delta, .confidence = result.level}));
     result.refuted |= at.bound.epsilon > at.claimed;
     result.at_delta.push_back(at);

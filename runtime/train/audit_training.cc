@@ -95,11 +95,13 @@ std::vector<double> RecordLosses(const Graph& graph, std::span<const float> flat
   return losses;
 }
 
-Result<double> ClaimedEpsilon(const privacy::Mechanism& mechanism, double loss_slack, double delta) {
-  // exact_sum.h: epsilon + 2 eta at exp(eta) delta, and a tail that is nothing beside 1e-6 of delta.
-  WISP_ASSIGN_OR_RETURN(const auto reduced, privacy::Delta::Create(delta * std::exp(-loss_slack) * (1 - 1e-6)));
-  WISP_ASSIGN_OR_RETURN(const double epsilon, privacy::PldEpsilon(std::span(&mechanism, 1), reduced));
-  return epsilon + 2 * loss_slack;
+Result<double> ClaimedEpsilon(const PrivacyPlan& plan, uint64_t steps, double delta) {
+  WISP_ASSIGN_OR_RETURN(const auto mechanisms, plan.Mechanisms(steps));
+  const double slack = plan.LossSlack(steps);
+  // exact_sum.h: epsilon + 2 slack at exp(slack) delta, and a tail that is nothing beside 1e-6 of delta.
+  WISP_ASSIGN_OR_RETURN(const auto reduced, privacy::Delta::Create(delta * std::exp(-slack) * (1 - 1e-6)));
+  WISP_ASSIGN_OR_RETURN(const double epsilon, privacy::PldEpsilon(mechanisms, reduced));
+  return epsilon + 2 * slack;
 }
 
 Result<RunAuditResult> AuditRun(const RunAuditOptions& o) {
@@ -135,10 +137,7 @@ Result<RunAuditResult> AuditRun(const RunAuditOptions& o) {
                         privacy::OneRunBestEpsilon(scores, included, GuessCountsFor(o.canaries), o.level));
   result.claimed = o.claimed_epsilon;
   if (!result.claimed && o.training.method != Method::kOrdinary) {
-    WISP_ASSIGN_OR_RETURN(const privacy::Mechanism mechanism, trainer->StepMechanism(o.training.num_steps));
-    const double slack =
-        StepLossSlack(o.architecture, o.training, o.training.privacy.noise_multiplier, o.training.num_steps);
-    WISP_ASSIGN_OR_RETURN(result.claimed, ClaimedEpsilon(mechanism, slack, o.level.delta));
+    WISP_ASSIGN_OR_RETURN(result.claimed, ClaimedEpsilon(trainer->privacy_plan(), o.training.num_steps, o.level.delta));
   }
   result.refuted = result.claimed && result.bound.epsilon > *result.claimed;
   return result;

@@ -147,8 +147,8 @@ Result<MembershipAuditResult> AuditMembership(const MembershipAuditOptions& opti
 // Mean cross-entropy per position of each record. NaN for a record without a target.
 std::vector<double> RecordLosses(const Graph& graph, std::span<const float> weights, std::span<const Record> records);
 
-// What `mechanism` with discrete noise this far from it costs at delta, as the ledger counts it: an upper bound.
-Result<double> ClaimedEpsilon(const privacy::Mechanism& mechanism, double loss_slack, double delta);
+// What so many steps cost at delta, as the ledger counts them: an upper bound.
+Result<double> ClaimedEpsilon(const PrivacyPlan& plan, uint64_t steps, double delta);
 
 }  // namespace wisp
 

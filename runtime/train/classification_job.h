@@ -2,7 +2,7 @@
 //
 // What `wisp classify train` and the tests share: steps from epochs, noise from a target epsilon, training, the figures
 // of the ledger. It touches no file but the ledger and, if asked for, the checkpoint. Sensitivity, release, noise and
-// charges are those of DpFpTrainer (dp_fp.h); here is only which noise it is given.
+// charges are those of Trainer; here is only which noise it is given.
 //
 //   ClassificationJob job{.records = records, .architecture = a, .start_weights = weights, .options = {...},
 //       .epochs = 10, .goal = {...}};
@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "runtime/privacy/mechanism.h"
-#include "runtime/train/dp_fp.h"
 #include "runtime/privacy/ledger_statement.h"
 #include "runtime/train/job.h"
 
@@ -25,7 +24,7 @@ namespace wisp {
 
 struct ClassificationProgress {
   uint64_t step = 0, num_steps = 0;
-  double mean_loss = 0;           // as DpFpStepReport: local only, 0 in kAggregate
+  double mean_loss = 0;           // as StepReport: local only, 0 in kAggregate
   std::optional<uint64_t> saved;  // as JobProgress
   std::string save_failure;
 };
@@ -38,11 +37,11 @@ struct ClassificationJob {
   std::span<const float> start_weights;  // flat layout; must not stem from private data that is not accounted for
   // num_steps 0: from epochs. The noise multipliers are read where the goal names none; in kPaper always, for there the
   // goal must be empty: nothing can be calibrated to, and nothing be charged.
-  DpFpOptions options;
+  TrainingOptions options;
   // Steps = ceil(epochs * N / expected_batch), N declared or, in kPaper, counted.
   double epochs = 0;
   // goal.epsilon: calibrate to this at goal.delta, everything of the run included. goal.noise_multiplier: of the
-  // releases; kClipped takes options.encoder.noise_multiplier beside it. Exactly one of the two in the private modes.
+  // releases; kClipped takes options.privacy.noise_multiplier beside it. Exactly one of the two in the private modes.
   PrivacyGoal goal;
   std::optional<privacy::EpsilonDelta> new_limit;  // as TrainingJob's
   // kClipped with goal.epsilon: the part of it that the releases for the head would cost alone; the encoder's noise is
@@ -56,8 +55,8 @@ struct ClassificationJob {
 
 struct ClassificationResult {
   std::vector<float> weights;
-  DpFpOptions options;    // as they ran: steps and noise filled in
-  double norm_bound = 0;  // what the head reads at inference is clipped to
+  TrainingOptions options;  // as they ran: steps and noise filled in
+  double norm_bound = 0;    // what the head reads at inference is clipped to
   uint64_t num_steps = 0, num_dropped = 0;
   uint64_t planned_steps = 0, resumed_from = 0;  // as JobResult, these four
   std::string ended_early, save_failure;
@@ -74,7 +73,7 @@ struct ClassificationResult {
 };
 
 // The noise of a run with those steps, filled into `options`. Private modes only.
-Status FillInNoise(const ClassificationJob& job, DpFpOptions& options);
+Status FillInNoise(const ClassificationJob& job, TrainingOptions& options);
 
 Result<ClassificationResult> RunClassificationJob(const ClassificationJob& job);
 

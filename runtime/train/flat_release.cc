@@ -5,7 +5,7 @@
 #include "runtime/gradients/phantom_gradients.h"
 #include "runtime/privacy/discrete_gaussian.h"
 #include "runtime/train/step_release_parts.h"
-#include "runtime/train/trainer.h"
+#include "runtime/train/options.h"
 
 namespace wisp {
 namespace {
@@ -16,24 +16,26 @@ class FlatRelease final : public StepRelease {
     const size_t size = FlatSize(graph.parameters());
     PhantomOptions phantom = Phantom(options);
     GradientSum* sum;
-    if (options.method == Method::kOrdinary) {
+    if (!IsPrivate(options)) {
       float_sum_ = std::make_unique<FloatGradientSum>(graph.ops(), size, num_workers_);
       sum = float_sum_.get();
     } else {
-      grid_.emplace(MakeGrid(options, NumTrained(graph.parameters())));
+      grid_.emplace(MakeGrid(options, NumTrained(parameters_)));
       grid_sum_ = std::make_unique<GridGradientSum>(graph.ops(), size, SumGrid(*grid_));
       sum = grid_sum_.get();
       sigma_ = grid_->sigma_in_steps(options.privacy.noise_multiplier);
       phantom.clip = ClipOnGrid(options.privacy.clipping, *grid_);
     }
     for (size_t w = 0; w < num_workers_; ++w) {
-      gradients_.push_back(std::make_unique<PhantomGradients>(graph.ops(), SetupOf(graph, w), phantom, *sum));
+      gradients_.push_back(
+          std::make_unique<PhantomGradients>(graph.ops(), SetupOf(graph, parameters_, w), phantom, *sum));
     }
   }
 
   static PhantomOptions Phantom(const TrainingOptions& options) { return {.form = options.privacy.norm_form}; }
-  static PhantomGradients::Setup SetupOf(const Graph& graph, size_t worker) {
-    return {.parameters = graph.parameters(),
+  static PhantomGradients::Setup SetupOf(const Graph& graph, const std::vector<ParameterSpec>& parameters,
+                                         size_t worker) {
+    return {.parameters = parameters,
             .head_parameter = graph.head_parameter(),
             .max_rows = graph.architecture().max_length,
             .worker = worker};
@@ -50,7 +52,7 @@ class FlatRelease final : public StepRelease {
   void Update(size_t worker, privacy::RandomStream& noise, double divisor, const Apply& apply) override {
     const float scale = static_cast<float>(grid_ ? grid_->Scale(divisor) : 1.0 / divisor);
     float g[kUpdateChunk];
-    ForEachChunk(graph_->parameters(), worker, num_workers_, [&](const ParameterSpec& p, size_t first, size_t n) {
+    ForEachChunk(parameters_, worker, num_workers_, [&](const ParameterSpec& p, size_t first, size_t n) {
       if (grid_) {
         NoiseAndScale(grid_sum_->sum().subspan(p.offset + first, n), sigma_, scale, noise, g);
       } else {
@@ -72,6 +74,7 @@ class FlatRelease final : public StepRelease {
 
  private:
   const Graph* graph_;
+  std::vector<ParameterSpec> parameters_;
   size_t num_workers_;
   std::optional<privacy::ExactGrid> grid_;  // private
   uint64_t sigma_ = 0;
@@ -84,10 +87,10 @@ class FlatRelease final : public StepRelease {
 
 ReleaseBytes PlanFlatRelease(const Graph& graph, const TrainingOptions& options) {
   const size_t size = FlatSize(graph.parameters()), workers = options.num_threads;
-  const bool is_private = options.method != Method::kOrdinary;
-  return {.sums = is_private ? AlignedArray<int64_t>::AllocatedBytes(size)
-                             : workers * AlignedArray<float>::AllocatedBytes(size),
-          .records = workers * PhantomGradients::PlanBytes(graph.ops(), FlatRelease::SetupOf(graph, 0),
+  const std::vector<ParameterSpec> parameters = TrainedParameters(graph.architecture(), options);
+  return {.sums = IsPrivate(options) ? AlignedArray<int64_t>::AllocatedBytes(size)
+                                     : workers * AlignedArray<float>::AllocatedBytes(size),
+          .records = workers * PhantomGradients::PlanBytes(graph.ops(), FlatRelease::SetupOf(graph, parameters, 0),
                                                            FlatRelease::Phantom(options))};
 }
 

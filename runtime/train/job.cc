@@ -26,7 +26,7 @@ using privacy::StreamPurpose;
 // Accounting for the display takes about 0.2 s a time; this often is enough for a bar that moves.
 constexpr uint64_t kEpsilonDisplays = 20;
 
-bool IsPrivate(const TrainingJob& job) { return job.training.method != Method::kOrdinary; }
+bool IsPrivate(const TrainingJob& job) { return IsPrivate(job.training); }
 
 // What is spent beside the steps themselves.
 Result<std::vector<Mechanism>> Overheads(const TrainingJob& job) {
@@ -332,7 +332,7 @@ class JobRun {
     WISP_ASSIGN_OR_RETURN(overheads_, Overheads(job_));
     WISP_ASSIGN_OR_RETURN(
         options_.privacy.noise_multiplier,
-        NoiseMultiplier(job_, options_.num_steps, std::min(1.0, options_.expected_batch / NumRecords()), overheads_));
+        NoiseMultiplier(job_, options_.num_steps, std::min(1.0, BatchProbability(options_)), overheads_));
     result_.noise_multiplier = options_.privacy.noise_multiplier;
     return OkStatus();
   }
@@ -353,17 +353,9 @@ class JobRun {
                          .loss_slack = static_cast<double>(runs) *
                                        PopularityLossSlack(job_.histogram_noise, job_.architecture.num_items)});
     }
-    if (steps == 0) return charges;
-    WISP_ASSIGN_OR_RETURN(Mechanism mechanism, Mechanism::PoissonSubsampledGaussian(
-                                                   {.noise_multiplier = p.noise_multiplier * noise_factor,
-                                                    .sampling_probability = options_.expected_batch / NumRecords(),
-                                                    .steps = steps}));
-    charges.push_back(
-        {.mechanism = std::move(mechanism),
-         .run = p.run,
-         .purpose = "training",
-         .noise = noise,
-         .loss_slack = StepLossSlack(job_.architecture, options_, p.noise_multiplier * noise_factor, steps)});
+    WISP_ASSIGN_OR_RETURN(const PrivacyPlan plan, PrivacyPlan::Create(job_.architecture, options_));
+    WISP_ASSIGN_OR_RETURN(auto of_steps, plan.ChargesTogether(steps, noise_factor));
+    std::move(of_steps.begin(), of_steps.end(), std::back_inserter(charges));
     return charges;
   }
 
@@ -465,8 +457,8 @@ class JobRun {
     result_.run = trainer_->run();
     if (IsPrivate(job_)) {
       result_.mechanisms = overheads_;
-      WISP_ASSIGN_OR_RETURN(Mechanism mechanism, trainer_->StepMechanism(result_.num_steps));
-      result_.mechanisms.push_back(std::move(mechanism));
+      WISP_ASSIGN_OR_RETURN(const auto steps, trainer_->privacy_plan().Mechanisms(result_.num_steps));
+      result_.mechanisms.insert(result_.mechanisms.end(), steps.begin(), steps.end());
     }
     return OkStatus();
   }

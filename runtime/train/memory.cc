@@ -1,6 +1,7 @@
 #include "runtime/train/memory.h"
 
 #include "runtime/privacy/binomial.h"
+#include "runtime/train/head_pass.h"
 #include "runtime/train/step_release_parts.h"
 #include "runtime/train/trainer.h"
 
@@ -29,38 +30,73 @@ size_t SeldomMore(size_t trials, double chance) {
   return low;
 }
 
+ListRoom PlanLists(const TrainingOptions& o, size_t num_records) {
+  if (!HasGradients(o)) return {};
+  if (IsPaper(o)) return {.sample = num_records, .batch = MicroBatchDrawsAtMost(o, num_records)};
+  return {.batch = num_records,
+          .order = o.sampling == Sampling::kShuffled ? num_records : 0,
+          .batch_records = IsAdaptive(o.method) ? num_records : 0,
+          .of_workers = o.method == Method::kDpFp ? 0 : o.num_threads * num_records};
+}
+
+namespace {
+
+// What Trainer::Check asks of what memory hangs on.
+Status CheckMemory(const Architecture& a, size_t num_records, const TrainingOptions& o) {
+  WISP_RETURN_IF_ERROR(Validate(a));
+  if (HasGradients(o)) WISP_RETURN_IF_ERROR(Validate(o.optimizer));
+  WISP_RETURN_IF_ERROR(CheckThreads(o.num_threads));
+  WISP_RETURN_IF_ERROR(ValidateAverage(o));
+  WISP_RETURN_IF_ERROR(ValidateNegatives(a, o));
+  if (o.method == Method::kRgp) WISP_RETURN_IF_ERROR(Validate(o.rgp, ParametersOf(a)));
+  if (IsSparse(o.method)) WISP_RETURN_IF_ERROR(ValidateSparse(a, o));
+  if (o.method == Method::kDpFp && (o.dp_fp.micro_batches == 0 || o.expected_batch == 0))
+    return InvalidArgument("expected_batch and micro_batches must be 1 or above");
+  return IsAdaptive(o.method) ? ValidateBatch(o, num_records) : OkStatus();
+}
+
+// What gradients take beside the weights.
+void AddGradients(const Graph& graph, size_t num_records, const TrainingOptions& o, TrainingMemory& m) {
+  const size_t size = FlatSize(graph.parameters());
+  const ReleaseBytes release = PlanRelease(graph, num_records, o);
+  m.optimizer_state = Optimizer::PlanBytes(o.optimizer, size);
+  m.gradient_sums += release.sums;
+  m.record_gradients = release.records;
+  m.growth_at_most = release.growth_at_most;
+  m.rows_at_most = release.rows_at_most;
+  m.records_at_most = release.records_at_most;
+  if (!IsPaper(o)) return;
+  m.record_gradients += o.num_threads * PaperNoise::PlanBytes(graph.architecture().width);
+  m.records_at_most = MicroBatchDrawsAtMost(o, num_records);
+}
+
+}  // namespace
+
 Result<TrainingMemory> PlanTrainingMemory(const Architecture& architecture, size_t num_records,
                                           const TrainingOptions& given) {
-  WISP_RETURN_IF_ERROR(Validate(architecture));
-  WISP_RETURN_IF_ERROR(Validate(given.optimizer));
-  WISP_RETURN_IF_ERROR(CheckThreads(given.num_threads));
-  WISP_RETURN_IF_ERROR(ValidateAverage(given));
-  WISP_RETURN_IF_ERROR(ValidateNegatives(architecture, given));
-  if (given.method == Method::kRgp) WISP_RETURN_IF_ERROR(Validate(given.rgp, ParametersOf(architecture)));
-  if (IsSparse(given.method)) WISP_RETURN_IF_ERROR(ValidateSparse(architecture, given));
-  if (given.method == Method::kAdaFest || given.method == Method::kAdaFestPlus)
-    WISP_RETURN_IF_ERROR(ValidateBatch(given, num_records));
-  TrainingOptions options = given;
-  if (options.num_threads == 0) options.num_threads = DefaultThreads();
-  if (options.num_records_public == 0) options.num_records_public = static_cast<uint32_t>(num_records);
-  const Recommender graph(architecture, kernels::BestOps(), options.num_negatives);
-  const size_t size = FlatSize(graph.parameters()), threads = options.num_threads;
-  const bool has_variances = options.method != Method::kOrdinary && architecture.re_attention == ReAttention::kOn;
-  const ReleaseBytes release = PlanRelease(graph, num_records, options);
-  return TrainingMemory{.weights = (options.ema_decay > 0 ? 2 : 1) * AlignedArray<float>::AllocatedBytes(size),
-                        .packed_weights = AlignedArray<float>::AllocatedBytes(graph.pack_plan().size()),
-                        .optimizer_state = Optimizer::PlanBytes(options.optimizer, size),
-                        .gradient_sums = release.sums,
-                        .negatives =
-                            options.num_negatives > 0 ? NegativeSampler::PlanBytes(graph, options.num_negatives) : 0,
-                        .activations = threads * graph.training_bytes(),
-                        .record_gradients = release.records,
-                        .variances = has_variances ? NoiseVariance::PlanBytes(architecture, options.re_attention) : 0,
-                        .lists = num_records * ((2 + threads) * sizeof(uint32_t) + sizeof(const Record*)) +
-                                 options.sparse.rows.size() * sizeof(int32_t),
-                        .growth_at_most = release.growth_at_most,
-                        .rows_at_most = release.rows_at_most,
-                        .records_at_most = release.records_at_most};
+  WISP_RETURN_IF_ERROR(CheckMemory(architecture, num_records, given));
+  TrainingOptions o = given;
+  if (o.num_threads == 0) o.num_threads = DefaultThreads();
+  if (o.num_records_public == 0) o.num_records_public = static_cast<uint32_t>(num_records);
+  if (o.method == Method::kDpFp) o.sampling = Sampling::kPoisson;
+  const std::unique_ptr<Graph> graph = MakeGraph(architecture, kernels::BestOps(), o.num_negatives);
+  const size_t size = FlatSize(graph->parameters());
+  const bool has_variances = IsPrivate(o) && architecture.re_attention == ReAttention::kOn;
+  const ListRoom lists = PlanLists(o, num_records);
+  TrainingMemory m{.weights = (o.ema_decay > 0 ? 2 : 1) * AlignedArray<float>::AllocatedBytes(size),
+                   .packed_weights = AlignedArray<float>::AllocatedBytes(graph->pack_plan().size()),
+                   .negatives = o.num_negatives > 0 ? NegativeSampler::PlanBytes(*graph, o.num_negatives) : 0,
+                   .activations = o.num_threads * graph->training_bytes(),
+                   .variances = has_variances ? NoiseVariance::PlanBytes(architecture, o.re_attention) : 0,
+                   .lists = (lists.sample + lists.batch + lists.order + lists.of_workers) * sizeof(uint32_t) +
+                            lists.batch_records * sizeof(const Record*) + o.sparse.rows.size() * sizeof(int32_t)};
+  if (HasGradients(o)) AddGradients(*graph, num_records, o, m);
+  if (!ReleasesHead(o)) return m;
+  const HeadPass::Bytes head = HeadPass::PlanBytes(architecture, o, num_records);
+  m.gradient_sums += head.releases;
+  m.lists += head.lists;
+  m.records_at_most = head.records_at_most;
+  return m;
 }
 
 }  // namespace wisp

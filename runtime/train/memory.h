@@ -18,7 +18,6 @@
 namespace wisp {
 
 struct Architecture;
-struct DpFpOptions;
 struct TrainingOptions;
 
 // What a step draws by chance passes what memory is planned for with a chance below this, where it is not planned for
@@ -56,17 +55,17 @@ struct TrainingMemory {
 // growth) after any. Allocates none of it and reads no weights. Of `options` read: method, optimizer, ema_decay,
 // num_threads, num_negatives, re_attention.source; of phantom training norm_form; rgp; of fest and adafest+ how many
 // sparse.rows there are; of adafest(+) the map's options, expected_batch, num_records_public (0: num_records) and the
-// noise multiplier. kInvalidArgument and the like where Trainer::Check would refuse these, but for printed Re-Attention
+// noise multiplier; of DP-FP mode, micro_batches, expected_batch and num_records_public (its lists are planned for what
+// is seldom passed: records_at_most). kInvalidArgument and the like where Trainer::Check would refuse these, but for printed Re-Attention
 // without frequencies, which no figure hangs on.
 Result<TrainingMemory> PlanTrainingMemory(const Architecture& architecture, size_t num_records,
                                           const TrainingOptions& options);
 
-// The same of DpFpTrainer, which makes classifiers: equal to its memory(), before its first step and after any, while
-// no step has drawn more than `records_at_most` records, over all its micro-batches. Of `options` read: mode,
-// expected_batch, micro_batches, num_records_public (0: num_records), num_threads and, where the encoder is trained,
-// optimizer and encoder.norm_form.
-Result<TrainingMemory> PlanClassificationMemory(const Architecture& architecture, size_t num_records,
-                                                const DpFpOptions& options);
+// Entries of the lists that a step keeps of its records.
+struct ListRoom {
+  size_t sample = 0, batch = 0, order = 0, batch_records = 0, of_workers = 0;
+};
+ListRoom PlanLists(const TrainingOptions& options, size_t num_records);
 
 }  // namespace wisp
 

@@ -4,7 +4,7 @@
 
 #include "runtime/gradients/rgp_gradients.h"
 #include "runtime/train/step_release_parts.h"
-#include "runtime/train/trainer.h"
+#include "runtime/train/options.h"
 
 namespace wisp {
 namespace {

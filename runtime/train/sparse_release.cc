@@ -14,8 +14,9 @@
 #include "runtime/core/room.h"
 #include "runtime/gradients/sparse_gradients.h"
 #include "runtime/train/contribution_map.h"
+#include "runtime/train/memory.h"
 #include "runtime/train/step_release_parts.h"
-#include "runtime/train/trainer.h"
+#include "runtime/train/options.h"
 
 namespace wisp {
 namespace {

@@ -5,7 +5,8 @@
 #include "runtime/gradients/rgp_carriers.h"
 #include "runtime/privacy/discrete_gaussian.h"
 #include "runtime/train/step_release_parts.h"
-#include "runtime/train/trainer.h"
+#include "runtime/train/options.h"
+#include "runtime/train/privacy_plan.h"
 
 namespace wisp {
 
@@ -32,39 +33,6 @@ ClipRule ClipOnGrid(ClipKind kind, const privacy::ExactGrid& grid) {
   const double bound = grid.reduced_clipping_norm();
   return kind == ClipKind::kFlat ? ClipRule::Flat(bound) : ClipRule::Automatic(bound);
 }
-
-uint64_t NumReleased(const Architecture& architecture, const TrainingOptions& options) {
-  const std::vector<ParameterSpec> parameters = ParametersOf(architecture);
-  if (options.method == Method::kRgp) return RgpReleaseSize(options.rgp, parameters);
-  if (options.method == Method::kFest) {
-    const uint64_t rows =
-        std::min<uint64_t>(architecture.num_items, options.sparse.rows.size() + options.num_negatives);
-    return NumTrained(parameters) - (architecture.num_items - rows) * architecture.width;
-  }
-  return NumTrained(parameters);
-}
-
-double GradientNoise(const TrainingOptions& o) {
-  return IsAdaptive(o.method) ? SplitNoise(o.privacy.noise_multiplier, o.sparse.map_noise_ratio).gradient
-                              : o.privacy.noise_multiplier;
-}
-
-double StepLossSlack(const Architecture& architecture, const TrainingOptions& options, double noise_multiplier,
-                     uint64_t steps) {
-  const uint64_t coordinates = NumReleased(architecture, options);
-  const privacy::ExactGrid grid = MakeGrid(options, coordinates);
-  const auto loss = [&](double multiplier, uint64_t n) {
-    return privacy::DiscretisationLoss(
-        {.sigma_in_steps = grid.sigma_in_steps(multiplier), .num_coordinates = n, .num_steps = steps});
-  };
-  if (!IsAdaptive(options.method)) return loss(noise_multiplier, coordinates);
-  // Untouched rows survive with the rounded Gaussian's chance, touched ones by the discrete: the map counts all rows.
-  const PairOfNoises pair = SplitNoise(noise_multiplier, options.sparse.map_noise_ratio);
-  return loss(pair.gradient, coordinates) + loss(pair.map, architecture.num_items);
-}
-
-bool IsSparse(Method method) { return method == Method::kFest || IsAdaptive(method); }
-bool IsAdaptive(Method method) { return method == Method::kAdaFest || method == Method::kAdaFestPlus; }
 
 std::unique_ptr<StepRelease> MakeStepRelease(const Graph& graph, std::span<const float> start,
                                              const TrainingOptions& options) {

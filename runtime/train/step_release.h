@@ -60,19 +60,9 @@ class StepRelease {
   virtual size_t planned_bytes() const = 0;
 };
 
-// Numbers that are noised in a step, at most.
-uint64_t NumReleased(const Architecture& architecture, const TrainingOptions& options);
-// How far the discrete noise of `steps` steps with this noise multiplier is from the Gaussian that is accounted for.
-double StepLossSlack(const Architecture& architecture, const TrainingOptions& options, double noise_multiplier,
-                     uint64_t steps);
-
 // `options` as Trainer has checked them, num_threads set. `graph` must outlive the result.
 std::unique_ptr<StepRelease> MakeStepRelease(const Graph& graph, std::span<const float> start,
                                              const TrainingOptions& options);
-
-// The noise multiplier of the sum of gradients: above the one that is charged where a step releases something else
-// beside it.
-double GradientNoise(const TrainingOptions& options);
 
 // The clip rule of private training on a grid.
 ClipRule ClipOnGrid(ClipKind kind, const privacy::ExactGrid& grid);

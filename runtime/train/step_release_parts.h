@@ -10,7 +10,8 @@
 #include "runtime/gradients/gradient_sum.h"
 #include "runtime/train/contribution_map.h"
 #include "runtime/train/step_release.h"
-#include "runtime/train/trainer.h"
+#include "runtime/train/options.h"
+#include "runtime/train/privacy_plan.h"
 
 namespace wisp {
 
@@ -36,7 +37,6 @@ uint64_t NumTrained(const std::vector<ParameterSpec>& parameters);
 privacy::ExactGrid MakeGrid(const TrainingOptions& options, uint64_t num_coordinates);
 GridGradientSum::Grid SumGrid(const privacy::ExactGrid& grid);
 
-bool IsAdaptive(Method method);  // DP-AdaFEST and DP-AdaFEST+
 ContributionMapOptions MapOptions(const TrainingOptions& options);
 
 // What a release will hold, without making it: its sums, and what its gradient methods keep of the records in hand.

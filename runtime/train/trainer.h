@@ -1,13 +1,15 @@
-// The training loop: sample records, sum their gradients (clipped and noised, or not), let the optimizer step.
+// The training loop of every graph and method: draw records, sum what they give (clipped and noised, or not), step.
 //
 //   WISP_ASSIGN_OR_RETURN(auto trainer, Trainer::Create(architecture, weights, records, options));
 //   while (trainer->step() < options.num_steps) WISP_ASSIGN_OR_RETURN(StepReport report, trainer->Step());
 //
-// Private training (every method but kOrdinary) is one Poisson-subsampled Gaussian mechanism. Where is what:
-//   sensitivity   RecordGradients::FinishRecord: clip factor from the norm, then the check of what was added
-//   released      the noised sum of each step, and nothing else; StepReport's figures marked local are not private
-//   ledger        Trainer::Step charges the step (or the block it opens) before the batch is drawn
-//   noise         StepRelease, exact discrete Gaussian on the integer grid of privacy::ExactGrid
+// A step has two parts, and a method one of them or both: releases that the head of a classifier is made of (HeadPass:
+// DP-FP), and a sum of gradients (StepRelease: all but DP-FP's mode aggregate). What they cost is the PrivacyPlan's to
+// say. Where is what in private training:
+//   sensitivity   RecordGradients::FinishRecord and HeadReleases::Add: the bound is checked on what was really added
+//   released      the noised sums of each step, and nothing else; StepReport's figures marked local are not private
+//   ledger        Trainer::Step charges every part of the step (or the block it opens) before anything is drawn
+//   noise         StepRelease and HeadReleases, exact discrete Gaussian on the integer grid of privacy::ExactGrid
 //
 // Determinism: the same seed, options and number of threads give the same bits (private runs with a secure generator
 // excepted, on purpose). No allocation in a steady step.
@@ -27,70 +29,27 @@
 #include "runtime/model/checkpoint.h"
 #include "runtime/privacy/ledger.h"
 #include "runtime/privacy/random.h"
+#include "runtime/train/head_pass.h"
 #include "runtime/train/memory.h"
 #include "runtime/train/noise_variance.h"
 #include "runtime/train/optimizer.h"
 #include "runtime/train/negative_sampler.h"
+#include "runtime/train/options.h"
+#include "runtime/train/privacy_plan.h"
 #include "runtime/train/sparse_release.h"
 #include "runtime/train/step_release.h"
 
 namespace wisp {
 
-enum class Method { kOrdinary, kPhantom, kRgp, kFest, kAdaFest, kAdaFestPlus };
-bool IsSparse(Method method);  // only some rows of the item table are trained: FEST, AdaFEST, AdaFEST+
-enum class Sampling { kPoisson, kShuffled };
-// What a record's loss is: the mean over its positions (the only choice under DP), or their sum, so that a step
-// averages over all positions of the batch.
-enum class LossWeighting { kRecordMean, kPositionMean };
-
-// Everything that makes a run private. Created by the caller, who owns the ledger.
-struct PrivateTraining {
-  double noise_multiplier = 0;
-  double clipping_norm = 1;
-  ClipKind clipping = ClipKind::kAutomatic;
-  NormForm norm_form = NormForm::kAutomatic;
-  privacy::Ledger* ledger = nullptr;  // must outlive the trainer; required
-  std::string run;                    // names the run in the ledger; unique, or its cost is added to its namesake's
-  uint32_t steps_per_charge = 1;      // steps charged at a time; what was charged is spent, used or not
-  std::optional<uint64_t> reproducible_seed;  // set: noise repeats and there is NO guarantee
-};
-
-struct TrainingOptions {
-  Method method = Method::kOrdinary;
-  Sampling sampling = Sampling::kShuffled;
-  LossWeighting loss = LossWeighting::kRecordMean;
-  uint64_t num_steps = 0;
-  // Records; with Poisson sampling the expectation, q = expected_batch / num_records.
-  uint32_t expected_batch = 256;
-  // N in q = B / N: a public constant of the run, never counted from private data. Private methods require it; 0 means
-  // "as many as there are" otherwise.
-  uint32_t num_records_public = 0;
-  OptimizerOptions optimizer;
-  DropoutRates dropout;
-  ReAttentionOptions re_attention;  // read when the architecture has it and the method is private
-  float ema_decay = 0;              // 0: no weight averaging
-  // ModelFile::content_hash() of the start, 0: none; a checkpoint is gone on with from the same only.
-  uint64_t base_model_hash = 0;
-  uint64_t seed = 1;  // shuffling, dropout and (unless private and secure) sampling
-  // 0: DefaultThreads(). Workers, whose number decides the bits; 1 creates no thread.
-  size_t num_threads = 0;
-  Executor executor;        // the app's own threads; when given, none are created here
-  PrivateTraining privacy;  // read when method is private
-  RgpOptions rgp;           // read when method is kRgp
-  SparseOptions sparse;     // read when method is kFest, kAdaFest or kAdaFestPlus
-  // Sampled softmax: this many items, drawn anew each step from all of them without looking at the data, stand for all
-  // others. 0: the full softmax.
-  uint32_t num_negatives = 0;
-};
-
 // Local-only: none of these figures but `step` and `learning_rate` is private.
 struct StepReport {
   uint64_t step = 0;
   float learning_rate = 0;
-  size_t num_records = 0;
-  double mean_loss = 0;    // per position
-  double mean_norm = 0;    // of the records' gradients before clipping
-  size_t num_dropped = 0;  // records whose gradient was not finite, or not within the bound after rounding
+  size_t num_records = 0;       // in the draw that gradients were taken of
+  size_t num_head_records = 0;  // DP-FP: in the head's micro-batches together; one that two of them drew counts twice
+  double mean_loss = 0;         // per position; 0 where no gradient is taken
+  double mean_norm = 0;         // of the records' gradients before clipping
+  size_t num_dropped = 0;       // records whose gradient was not finite, or not within the bound after rounding
 };
 
 class Trainer {
@@ -116,7 +75,7 @@ class Trainer {
   // end there.
   void EndAt(uint64_t end) { schedule_ = {options_.num_steps, step_, end}; }
   // Whether no step is charged that was not taken. Steps charged so far by this object, taken or not.
-  bool at_end_of_charge() const { return step_ >= charged_until_; }
+  bool at_end_of_charge() const;
   uint64_t num_charged() const { return num_charged_; }
   // Records that were left out of a private run: IsTrainable says why. Local-only.
   size_t num_left_out() const { return num_left_out_; }
@@ -128,8 +87,12 @@ class Trainer {
   const Graph& graph() const { return *graph_; }
   Workers& workers() { return workers_; }
 
-  // The mechanism of one step, as it is charged. Only for private methods.
-  Result<privacy::Mechanism> StepMechanism(uint64_t steps) const;
+  // What is charged. Only for private methods.
+  const PrivacyPlan& privacy_plan() const { return *plan_; }
+  // What the head of a classifier reads at inference with these weights.
+  HeadInput inference_input() const {
+    return {.norm_bound = ReleasesHead(options_) ? options_.dp_fp.clipping_norm : 0};
+  }
 
   // What a later process needs to go on. The keys of secure streams are never part of it.
   Checkpoint Save();
@@ -142,26 +105,34 @@ class Trainer {
   TrainingMemory memory() const;
   size_t planned_bytes() const { return memory().total(); }
   // Of these, what the gradient method keeps of the one record that a worker is at.
-  size_t record_state_bytes() const { return release_->Gradients(0).scratch_bytes(); }
+  size_t record_state_bytes() const { return release_ ? release_->Gradients(0).scratch_bytes() : 0; }
 
  private:
   struct Worker;
   Trainer(const Architecture& architecture, std::span<const float> weights, std::span<const Record> records,
           const TrainingOptions& options, std::vector<privacy::RandomStream> streams);
 
-  std::string Config() const;
+  std::string Config() const { return RunIdentity(options_, records_.size(), noise_variance_.has_value()); }
+  uint64_t SavedSeed() const;
   privacy::RandomStream& NoiseStream(size_t worker);
   std::vector<privacy::RandomStream*> AllStreams();
   void DrawBatch();
   void AssignBatch();
   void RunRecords(size_t worker);
-  Status PlanSteps(const privacy::ChargeRequest& first) const;
+  void RunRecord(size_t worker, uint32_t record);
   Status ChargeIfNeeded();
+  void DrawGradientBatch();
+  void Pack();
+  void FitHead(StepReport& report);
+  Status StepWeights(StepReport& report);
+  double Divisor(size_t num_targets) const;
   void Apply(const ParameterSpec& parameter, size_t first, const float* gradient, size_t n);
   void UpdateVariances(size_t worker);
   void KeepVariances();
-  bool is_private() const { return options_.method != Method::kOrdinary; }
+  bool is_private() const { return IsPrivate(options_); }
+  bool is_balanced() const { return options_.method != Method::kDpFp; }
   void KeepTrainable();
+  void KeepNoiseVariance();
 
   TrainingOptions options_;
   Schedule schedule_;
@@ -171,18 +142,21 @@ class Trainer {
   size_t num_left_out_ = 0;
   Workers workers_;
   AlignedArray<float> weights_, packed_, ema_;
-  Optimizer optimizer_;
+  std::optional<PrivacyPlan> plan_;              // private training
+  std::optional<Optimizer> optimizer_;           // where gradients move weights, as release_
   std::optional<NoiseVariance> noise_variance_;  // private training with Re-Attention
+  std::optional<HeadPass> head_;                 // where releases make the head
   std::unique_ptr<StepRelease> release_;
   std::optional<NegativeSampler> negatives_;
   std::vector<std::unique_ptr<Worker>> worker_state_;
   privacy::RandomStream sampling_stream_;
-  std::vector<uint32_t> batch_, order_;
+  std::vector<uint32_t> sample_, batch_, order_;
   std::vector<int32_t> sparse_rows_;  // what options_.sparse.rows shows
   std::vector<const Record*> batch_records_;
   StepRelease::Apply apply_;  // Apply as a function, made once: a step allocates nothing
   size_t order_next_ = 0;
-  uint64_t step_ = 0, charged_until_ = 0, num_charged_ = 0;
+  uint64_t step_ = 0, num_charged_ = 0;
+  std::vector<uint64_t> charged_until_;  // of each part of the plan
   float rate_ = 0;
 };
 

@@ -13,54 +13,28 @@ namespace wisp {
 
 using namespace checkpoint_parts;
 
-// Every option that decides what the next step computes. Data and weights are given again or lie in the checkpoint.
-std::string Trainer::Config() const {
-  const TrainingOptions& o = options_;
-  std::string text = "method " + std::to_string(static_cast<int>(o.method)) + " sampling " +
-                     std::to_string(static_cast<int>(o.sampling)) + " loss " +
-                     std::to_string(static_cast<int>(o.loss)) + " steps " + std::to_string(o.num_steps) + " batch " +
-                     std::to_string(o.expected_batch) + " of " + std::to_string(o.num_records_public);
-  // How many there are is a private run's secret, and a checkpoint is a file that may be copied.
-  if (!is_private()) text += " records " + std::to_string(records_.size());
-  text += " threads " + std::to_string(workers_.size()) + " ema " + Text(o.ema_decay) + Text(o.optimizer);
-  for (float v : {o.dropout.embedding, o.dropout.attention, o.dropout.residual}) text += " " + Text(v);
-  if (o.num_negatives > 0) text += " negatives " + std::to_string(o.num_negatives);
-  if (is_private()) {
-    text += " noise " + Text(o.privacy.noise_multiplier) + " clip " + Text(o.privacy.clipping_norm) + " kind " +
-            std::to_string(static_cast<int>(o.privacy.clipping));
-    if (IsSparse(o.method)) {
-      text += " map " + Text(o.sparse.map_clipping_norm) + " " + Text(o.sparse.map_threshold) + " " +
-              Text(o.sparse.map_noise_ratio);
-    }
-    if (o.method == Method::kRgp) {
-      const RgpOptions& r = o.rgp;
-      for (uint32_t v :
-           {r.rank, r.power_iterations, r.warmup_steps, static_cast<uint32_t>(r.item_tables),
-            static_cast<uint32_t>(r.positions), static_cast<uint32_t>(r.matrices), static_cast<uint32_t>(r.vectors)}) {
-        text += " " + std::to_string(v);
-      }
-    }
-    if (noise_variance_)
-      text += " re-attention " + std::to_string(static_cast<int>(o.re_attention.source)) + " scale " +
-              Text(o.re_attention.scale);
-  }
-  return text;
+// DP-FP without a seed of its noise has none.
+uint64_t Trainer::SavedSeed() const {
+  return options_.method == Method::kDpFp ? options_.privacy.reproducible_seed.value_or(0) : options_.seed;
 }
 
 Checkpoint Trainer::Save() {
   Checkpoint c;
   c.architecture = graph_->architecture();
   c.weights = Copy(weights_);
-  c.first_moment = Copy(optimizer_.first());
-  c.second_moment = Copy(optimizer_.second());
+  if (optimizer_) {
+    c.first_moment = Copy(optimizer_->first());
+    c.second_moment = Copy(optimizer_->second());
+  }
   c.average = Copy(ema_);
   if (options_.sampling == Sampling::kShuffled && order_next_ > 0) {
     c.order = order_;
     c.order_next = order_next_;
   }
+  if (head_) c.head_releases = head_->State();
   c.item_rows.assign(sparse_rows_.begin(), sparse_rows_.end());
   c.step = step_;
-  c.seed = options_.seed;
+  c.seed = SavedSeed();
   c.run_id = options_.privacy.run;
   c.base_model_hash = options_.base_model_hash;
   c.config = Config();
@@ -78,7 +52,7 @@ Status Trainer::Restore(const Checkpoint& c) {
   if (!(c.architecture == graph_->architecture()))
     return InvalidData("checkpoint: it belongs to a model of another architecture");
   const std::string config = is_private() ? WithoutRecords(c.config) : c.config;
-  if (config != Config() || c.seed != options_.seed) {
+  if (config != Config() || c.seed != SavedSeed()) {
     return InvalidData("checkpoint: it belongs to a run with other options: '", config, "', here: '", Config(), "'");
   }
   // Or the weights would come with the provenance of another base.
@@ -86,13 +60,17 @@ Status Trainer::Restore(const Checkpoint& c) {
     return InvalidData("checkpoint: it belongs to a run that began with another model");
   WISP_RETURN_IF_ERROR(checkpoint_parts::Check(AllStreams(), c));
   WISP_RETURN_IF_ERROR(CheckSize("weights", c.weights.size(), weights_.size()));
-  WISP_RETURN_IF_ERROR(CheckSize("first moment", c.first_moment.size(), optimizer_.first().size()));
-  WISP_RETURN_IF_ERROR(CheckSize("second moment", c.second_moment.size(), optimizer_.second().size()));
+  WISP_RETURN_IF_ERROR(CheckSize("first moment", c.first_moment.size(), optimizer_ ? optimizer_->first().size() : 0));
+  WISP_RETURN_IF_ERROR(
+      CheckSize("second moment", c.second_moment.size(), optimizer_ ? optimizer_->second().size() : 0));
   WISP_RETURN_IF_ERROR(CheckSize("average", c.average.size(), ema_.size()));
   if (is_private()) {
     WISP_RETURN_IF_ERROR(checkpoint_parts::CheckTuning(c, options_.privacy.run));
-    WISP_RETURN_IF_ERROR(CheckCharged(*options_.privacy.ledger, c, "training", c.step));
+    for (const PrivacyPlan::Part& part : plan_->parts())
+      WISP_RETURN_IF_ERROR(CheckCharged(*options_.privacy.ledger, c, part.purpose, c.step * part.releases));
   }
+  if (!head_ && !c.head_releases.empty())
+    return InvalidData("checkpoint: its head's releases are not those of such a run");
   if (!std::equal(c.item_rows.begin(), c.item_rows.end(), sparse_rows_.begin(), sparse_rows_.end())) {
     return InvalidData("checkpoint: it belongs to a run that trains other rows of the item table");
   }
@@ -101,10 +79,14 @@ Status Trainer::Restore(const Checkpoint& c) {
       return InvalidData("checkpoint: its order names record ", index, " of ", records_.size());
   }
   if (!c.order.empty()) WISP_RETURN_IF_ERROR(CheckSize("order", c.order.size(), records_.size()));
+  if (head_ && !head_->Restore(c.head_releases))
+    return InvalidData("checkpoint: its head's releases are not those of such a run");
   WISP_RETURN_IF_ERROR(checkpoint_parts::Restore(AllStreams(), c));
   std::copy(c.weights.begin(), c.weights.end(), weights_.data());
-  std::copy(c.first_moment.begin(), c.first_moment.end(), optimizer_.first().data());
-  std::copy(c.second_moment.begin(), c.second_moment.end(), optimizer_.second().data());
+  if (optimizer_) {
+    std::copy(c.first_moment.begin(), c.first_moment.end(), optimizer_->first().data());
+    std::copy(c.second_moment.begin(), c.second_moment.end(), optimizer_->second().data());
+  }
   std::copy(c.average.begin(), c.average.end(), ema_.data());
   std::copy(c.order.begin(), c.order.end(), order_.begin());
   order_next_ = c.order_next;
@@ -113,7 +95,8 @@ Status Trainer::Restore(const Checkpoint& c) {
   // What the other process was charged for is spent; this one pays for its own steps. Steps of a block that was charged
   // and not taken are no exception: nobody can tell whether this checkpoint goes on for the first time, and two draws
   // of noise on one charge would cost twice what is counted.
-  charged_until_ = num_charged_ = 0;
+  std::fill(charged_until_.begin(), charged_until_.end(), 0);
+  num_charged_ = 0;
   return OkStatus();
 }
 

@@ -57,13 +57,13 @@ std::vector<float> MakeStart(const Architecture& a, const InitialisationOptions&
 }
 
 Status Override(const AuditArguments& a, ClassifyRecipe& r) {
-  DpFpOptions& o = r.options;
+  TrainingOptions& o = r.options;
   if (!a.method.empty()) {
     const auto mode = DpFpModeFromText(a.method);
     if (!mode)
       return InvalidArgument("--method is '", a.method,
                              "', allowed with a recipe of a classifier are aggregate, clipped and paper");
-    o.mode = *mode;
+    o.dp_fp.mode = *mode;
   }
   if (!a.model.empty())
     return InvalidArgument(
@@ -72,26 +72,27 @@ Status Override(const AuditArguments& a, ClassifyRecipe& r) {
     return InvalidArgument("--q is not above 0 and up to 1");
   o.num_records_public = kAuditedRecords;
   o.expected_batch = std::max(1u, static_cast<uint32_t>(std::lround(a.sampling_probability * kAuditedRecords)));
-  if (o.mode != DpFpMode::kPaper) o.noise_multiplier = r.goal.noise_multiplier.value_or(1.0);
-  if (a.noise_multiplier) o.noise_multiplier = *a.noise_multiplier;
-  if (!(o.noise_multiplier > 0))
+  if (o.dp_fp.mode != DpFpMode::kPaper) o.dp_fp.noise_multiplier = r.goal.noise_multiplier.value_or(1.0);
+  if (a.noise_multiplier) o.dp_fp.noise_multiplier = *a.noise_multiplier;
+  if (!(o.dp_fp.noise_multiplier > 0))
     return InvalidArgument("--noise-multiplier is not above 0: without noise there is no claim to audit");
-  if (o.mode == DpFpMode::kClipped && o.encoder.noise_multiplier == 0) o.encoder.noise_multiplier = o.noise_multiplier;
-  if (a.clipping_norm) o.clipping_norm = *a.clipping_norm;
-  o.reproducible_seed = a.reproducible_noise_seed;
-  o.run = "audit";
+  if (o.dp_fp.mode == DpFpMode::kClipped && o.privacy.noise_multiplier == 0)
+    o.privacy.noise_multiplier = o.dp_fp.noise_multiplier;
+  if (a.clipping_norm) o.dp_fp.clipping_norm = *a.clipping_norm;
+  o.privacy.reproducible_seed = a.reproducible_noise_seed;
+  o.privacy.run = "audit";
   return OkStatus();
 }
 
 void Print(const DpFpAuditOptions& o, const DpFpAuditResult& r, OutputFormat format) {
-  const bool paper = o.training.mode == DpFpMode::kPaper;
+  const bool paper = o.training.dp_fp.mode == DpFpMode::kPaper;
   const double q = static_cast<double>(o.training.expected_batch) / o.training.num_records_public;
   const bool powerless = std::all_of(r.at_delta.begin(), r.at_delta.end(),
                                      [](const auto& at) { return at.rows.epsilon <= 0 && at.head.epsilon <= 0; });
   if (format == OutputFormat::kJson) {
-    Json j = {{"mode", ToText(o.training.mode)},
+    Json j = {{"mode", ToText(o.training.dp_fp.mode)},
               {"claim_of", paper ? "the paper's limit theorem" : "the accountant"},
-              {"noise_multiplier", o.training.noise_multiplier},
+              {"noise_multiplier", o.training.dp_fp.noise_multiplier},
               {"sampling_probability", q},
               {"observations", o.observations}};
     for (const auto& at : r.at_delta) {
@@ -110,8 +111,8 @@ void Print(const DpFpAuditOptions& o, const DpFpAuditResult& r, OutputFormat for
   std::printf(
       "audit of one step of DP-FP, mode %s: noise multiplier %g, %s of the records a step, %llu steps with the canary "
       "and as many without\n",
-      ToText(o.training.mode), o.training.noise_multiplier, q == 1 ? "all" : (Json(100 * q).dump() + " %").c_str(),
-      static_cast<unsigned long long>(o.observations));
+      ToText(o.training.dp_fp.mode), o.training.dp_fp.noise_multiplier,
+      q == 1 ? "all" : (Json(100 * q).dump() + " %").c_str(), static_cast<unsigned long long>(o.observations));
   for (const auto& at : r.at_delta) {
     std::printf("  claimed%s %8s  delta %-8s  bound %8.4f by the table's rows, %8.4f by the head\n",
                 paper ? " by the paper" : " epsilon", privacy::EpsilonText(at.claimed).c_str(),
@@ -145,11 +146,11 @@ Status AuditClassifierStep(const AuditArguments& a, OutputFormat format) {
   const MadeUpRecords records = MakeRecords(architecture, random);
   WISP_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::Create());
   std::optional<privacy::Ledger> ledger;  // made-up data is charged too, but nobody needs to know
-  if (recipe.options.mode != DpFpMode::kPaper) {
+  if (recipe.options.dp_fp.mode != DpFpMode::kPaper) {
     WISP_ASSIGN_OR_RETURN(privacy::Ledger opened,
                           privacy::Ledger::Open(folder.File("ledger"), {.dataset = "made up", .unit = recipe.unit}));
     ledger.emplace(std::move(opened));
-    recipe.options.ledger = &*ledger;
+    recipe.options.privacy.ledger = &*ledger;
   }
   DpFpAuditOptions options{.architecture = architecture,
                            .weights = start,

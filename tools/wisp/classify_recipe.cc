@@ -17,7 +17,8 @@ void ReadTraining(JsonSection& s, ClassifyRecipe& r) {
 }
 
 void ReadDpFp(JsonSection& s, ClassifyRecipe& r) {
-  DpFpOptions& o = r.options;
+  DpFpOptions& o = r.options.dp_fp;
+  PrivateTraining& gradients = r.options.privacy;
   s.Choice<DpFpMode>(
       "mode", o.mode,
       {{"aggregate", DpFpMode::kAggregate}, {"clipped", DpFpMode::kClipped}, {"paper", DpFpMode::kPaper}});
@@ -28,13 +29,13 @@ void ReadDpFp(JsonSection& s, ClassifyRecipe& r) {
   s.List("class_prior", o.class_prior);
   s.Number("head_share", r.head_share, 1e-3, 0.999);
   s.Object("encoder", [&](JsonSection& inner) {
-    inner.Choice<ClipKind>("clipping", o.encoder.clipping,
+    inner.Choice<ClipKind>("clipping", gradients.clipping,
                            {{"flat", ClipKind::kFlat}, {"automatic", ClipKind::kAutomatic}});
-    inner.Number("clipping_norm", o.encoder.clipping_norm, 1e-9, 1e9);
+    inner.Number("clipping_norm", gradients.clipping_norm, 1e-9, 1e9);
     inner.Choice<NormForm>(
-        "norm_form", o.encoder.norm_form,
+        "norm_form", gradients.norm_form,
         {{"automatic", NormForm::kAutomatic}, {"formed", NormForm::kFormed}, {"gram", NormForm::kGram}});
-    inner.Number("noise_multiplier", o.encoder.noise_multiplier, 1e-6, 1e5);
+    inner.Number("noise_multiplier", gradients.noise_multiplier, 1e-6, 1e5);
   });
   s.Object("paper", [&](JsonSection& inner) { inner.Number("noise_multiplier", o.noise_multiplier, 1e-6, 1e5); });
 }
@@ -44,7 +45,7 @@ void ReadPrivacy(JsonSection& s, ClassifyRecipe& r) {
   s.Number("noise_multiplier", r.goal.noise_multiplier, 1e-6, 1e5);
   s.Number("delta", r.goal.delta, 1e-300, 0.5);
   s.Flag("allow_delta_of_one_record", r.goal.allow_delta_of_one_record);
-  s.Number("steps_per_charge", r.options.steps_per_charge, 1, 1e9);
+  s.Number("steps_per_charge", r.options.privacy.steps_per_charge, 1, 1e9);
   s.Text("uncharged_tuning", r.uncharged_tuning);
   using privacy::PrivacyUnit;
   s.Choice<PrivacyUnit>("unit", r.unit,

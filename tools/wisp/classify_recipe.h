@@ -15,7 +15,11 @@ struct ClassifyRecipe {
   // Without its head, whose classes are those below; num_items comes from the vocabulary or the base.
   Architecture encoder = UniformArchitecture{.attend = Attend::kAll};
   InitialisationOptions initialisation;
-  DpFpOptions options;  // the noise multiplier is that of kPaper, under dp_fp.paper
+  // DP-FP; its noise multiplier is that of kPaper, under dp_fp.paper.
+  TrainingOptions options{.method = Method::kDpFp,
+                          .sampling = Sampling::kPoisson,
+                          .expected_batch = 32,
+                          .optimizer = {.kind = OptimizerKind::kAdamW}};
   double epochs = 0;
   uint64_t seed = 1;  // of fresh weights
   PrivacyGoal goal;   // of the private modes

@@ -69,12 +69,12 @@ Status Override(const ClassifyTrainArguments& a, ClassifyRecipe& r) {
     if (!mode) return InvalidArgument("--mode is '", a.mode, "', allowed are aggregate, clipped and paper");
     // A recipe for the private modes, run as the paper has it: its goal is of no use there. One of mode paper with a
     // goal is refused.
-    if (*mode == DpFpMode::kPaper && r.options.mode != *mode) r.goal = {};
-    r.options.mode = *mode;
+    if (*mode == DpFpMode::kPaper && r.options.dp_fp.mode != *mode) r.goal = {};
+    r.options.dp_fp.mode = *mode;
   }
   if (a.epsilon) r.goal.epsilon = a.epsilon, r.goal.noise_multiplier.reset();
-  if (a.noise_multiplier && r.options.mode == DpFpMode::kPaper) {
-    r.options.noise_multiplier = *a.noise_multiplier;
+  if (a.noise_multiplier && r.options.dp_fp.mode == DpFpMode::kPaper) {
+    r.options.dp_fp.noise_multiplier = *a.noise_multiplier;
   } else if (a.noise_multiplier) {
     r.goal.noise_multiplier = a.noise_multiplier, r.goal.epsilon.reset();
   }
@@ -90,7 +90,7 @@ Status Override(const ClassifyTrainArguments& a, ClassifyRecipe& r) {
   if (a.num_records_public) r.options.num_records_public = *a.num_records_public;
   if (a.learning_rate) r.options.optimizer.learning_rate = static_cast<float>(*a.learning_rate);
   r.options.num_threads = a.threads;
-  r.options.reproducible_seed = a.reproducible_noise_seed;
+  r.options.privacy.reproducible_seed = a.reproducible_noise_seed;
   return OkStatus();
 }
 
@@ -127,8 +127,8 @@ class ClassifyTrainCommand {
                           .epochs = recipe_.epochs,
                           .goal = recipe_.goal,
                           .head_share = recipe_.head_share};
-    job.options.ledger = ledger_ ? &*ledger_ : nullptr;
-    job.options.run = privacy::WithTuning(Name() + " " + run_id_, recipe_.uncharged_tuning);
+    job.options.privacy.ledger = ledger_ ? &*ledger_ : nullptr;
+    job.options.privacy.run = privacy::WithTuning(Name() + " " + run_id_, recipe_.uncharged_tuning);
     WISP_ASSIGN_OR_RETURN(job.new_limit, NewLimit(a_.budget, recipe_.goal.delta));
     job.options.base_model_hash = base() != nullptr ? base()->content_hash() : 0;
     job.checkpoint_path = a_.checkpoint;
@@ -138,8 +138,8 @@ class ClassifyTrainCommand {
     job.write = [&](const ClassificationResult& result) { return Write(result, &room); };
     Progress progress("classify train");
     const volatile std::sig_atomic_t& interrupted = CatchInterrupts();
-    SavesShown saves("every " +
-                     std::to_string(a_.checkpoint_every.value_or(is_private() ? job.options.steps_per_charge : 50)));
+    SavesShown saves("every " + std::to_string(a_.checkpoint_every.value_or(
+                                    is_private() ? job.options.privacy.steps_per_charge : 50)));
     job.progress = [&](const ClassificationProgress& p) {
       progress.Update(p.step, p.num_steps,
                       (p.mean_loss != 0 ? "loss " + Fixed(p.mean_loss, 3) : "") +
@@ -154,7 +154,7 @@ class ClassifyTrainCommand {
   }
 
  private:
-  bool is_private() const { return recipe_.options.mode != DpFpMode::kPaper; }
+  bool is_private() const { return recipe_.options.dp_fp.mode != DpFpMode::kPaper; }
   std::string Name() const { return recipe_.name.empty() ? FileName(a_.recipe) : recipe_.name; }
   const std::string& Dataset() const { return dataset_; }
 
@@ -327,17 +327,17 @@ class ClassifyTrainCommand {
 
   void Print(const ClassificationResult& r) const {
     Json j = {{"model", a_.out},
-              {"mode", ToText(r.options.mode)},
+              {"mode", ToText(r.options.dp_fp.mode)},
               {"records", records_.size()},
               {"tokens", vocabulary_.tokens().size()},
               {"steps", r.num_steps},
               {"seconds", r.seconds},
               {"records_dropped", r.num_dropped + sequences_.num_dropped},
-              {"noise_multiplier", r.options.noise_multiplier}};
+              {"noise_multiplier", r.options.dp_fp.noise_multiplier}};
     if (r.resumed_from > 0) j["resumed_from"] = r.resumed_from;
     if (!r.ended_early.empty()) j["steps_planned"] = r.planned_steps, j["ended_early"] = r.ended_early;
     if (!r.save_failure.empty()) j["save_failure"] = r.save_failure;
-    if (r.options.mode == DpFpMode::kClipped) j["encoder_noise_multiplier"] = r.options.encoder.noise_multiplier;
+    if (r.options.dp_fp.mode == DpFpMode::kClipped) j["encoder_noise_multiplier"] = r.options.privacy.noise_multiplier;
     if (is_private()) {
       j["epsilon"] = r.epsilon ? Json(*r.epsilon) : Json();
       j["delta"] = recipe_.goal.delta;

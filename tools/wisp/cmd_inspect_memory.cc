@@ -185,10 +185,10 @@ Result<Json> PlanClassifier(const InspectArguments& a) {
   if (recipe.options.expected_batch > known) {
     return InvalidArgument("expected_batch is ", recipe.options.expected_batch, ", more than the ", known, " records");
   }
-  WISP_ASSIGN_OR_RETURN(const TrainingMemory m, PlanClassificationMemory(file.architecture(), records, recipe.options));
+  WISP_ASSIGN_OR_RETURN(const TrainingMemory m, PlanTrainingMemory(file.architecture(), records, recipe.options));
   Json j = MemoryJson(m, false);
   j.update({{"records_at_most", m.records_at_most},
-            {"mode", ToText(recipe.options.mode)},
+            {"mode", ToText(recipe.options.dp_fp.mode)},
             {"recipe", a.recipe},
             {"threads", recipe.options.num_threads},
             {"records", records},

@@ -1,0 +1,167 @@
+// What Trainer::Check asks of the options.
+#include <cmath>
+#include <numeric>
+#include <string>
+
+#include "runtime/privacy/exact_sum.h"
+#include "runtime/train/check_records.h"
+#include "runtime/train/dp_fp_report.h"
+#include "runtime/train/privacy_plan.h"
+#include "runtime/train/step_release_parts.h"
+#include "runtime/train/trainer.h"
+
+namespace wisp {
+
+Status ValidateSparse(const Architecture& a, const TrainingOptions& o) {
+  if (a.head.kind != HeadKind::kNextItem)
+    return Unsupported("fest and adafest are for a next-item head, whose targets name rows too");
+  if (a.head.output_table != OutputTable::kTied) {
+    return PrivacyRefused(
+        "fest and adafest with an untied output table: its softmax touches every row, and no mask covers it; use a "
+        "tied table");
+  }
+  if (o.ema_decay > 0)
+    return InvalidArgument(
+        "fest and adafest step some rows only: averaged weights (ema_decay) are not offered with them");
+  if (o.method != Method::kFest) {
+    if (!(o.sparse.map_noise_ratio >= 1e-3 && o.sparse.map_noise_ratio <= 1e3)) {
+      return InvalidArgument("adafest: map_noise_ratio is ", o.sparse.map_noise_ratio, ", allowed is 0.001 to 1000");
+    }
+    WISP_RETURN_IF_ERROR(Validate(MapOptions(o)));
+  }
+  if (o.method == Method::kAdaFest) return OkStatus();
+  if (o.sparse.rows.empty())
+    return InvalidArgument("fest and adafest+ need the rows that may be trained; none are given");
+  int64_t before = -1;
+  for (int32_t row : o.sparse.rows) {
+    if (row <= before || row >= static_cast<int64_t>(a.num_items)) {
+      return InvalidArgument("fest: row ", row, " after ", before, "; allowed are ascending rows below ", a.num_items);
+    }
+    before = row;
+  }
+  return OkStatus();
+}
+
+Status ValidateNegatives(const Architecture& a, const TrainingOptions& o) {
+  if (o.num_negatives == 0) return OkStatus();
+  if (a.head.kind != HeadKind::kNextItem) return Unsupported("a sampled softmax is for a next-item head");
+  if (o.num_negatives < 2 || o.num_negatives > a.num_items / 2) {
+    return InvalidArgument("num_negatives is ", o.num_negatives, ", allowed are 0 (full softmax) and 2 to half of the ",
+                           a.num_items, " items");
+  }
+  if (o.method == Method::kRgp) return Unsupported("rgp with a sampled softmax is not offered: set num_negatives to 0");
+  if (a.head.output_table != OutputTable::kTied || a.head.output_bias == OutputBias::kTrained) {
+    return Unsupported("a sampled softmax needs a tied table and no trained output bias");
+  }
+  return OkStatus();
+}
+
+Status ValidateBatch(const TrainingOptions& o, uint64_t num_records) {
+  if (o.expected_batch == 0) return InvalidArgument("expected_batch is 0, allowed are 1 and above");
+  const uint64_t n = o.num_records_public != 0 ? o.num_records_public : num_records;
+  if (o.expected_batch <= n) return OkStatus();
+  return InvalidArgument("expected_batch is ", o.expected_batch, ", more than the ", n, " records");
+}
+
+Status ValidateAverage(const TrainingOptions& o) {
+  if (o.ema_decay >= 0 && o.ema_decay < 1) return OkStatus();
+  return InvalidArgument("ema_decay is ", o.ema_decay, ", allowed is 0 <= decay < 1");
+}
+
+namespace {
+
+// What every private run needs, whatever it releases.
+Status CheckPrivate(const TrainingOptions& o) {
+  const PrivateTraining& p = o.privacy;
+  if (p.ledger == nullptr) {
+    return PrivacyRefused("private training needs a ledger: without one the budget spent would be forgotten");
+  }
+  if (o.sampling != Sampling::kPoisson && o.method != Method::kDpFp) {
+    return PrivacyRefused(
+        "private training with shuffled batches: the guarantee is computed for Poisson sampling; set sampling to "
+        "poisson");
+  }
+  if (o.loss != LossWeighting::kRecordMean) {
+    return PrivacyRefused(
+        "private training weights positions by record (loss record_mean): a divisor that depends on the batch would "
+        "leak");
+  }
+  if (o.num_records_public == 0) {
+    return PrivacyRefused(
+        "private training needs the number of records declared as public (num_records_public): the sampling "
+        "probability is a public constant and must not be derived from the data");
+  }
+  return p.steps_per_charge > 0 ? OkStatus() : InvalidArgument("steps_per_charge is 0, allowed are 1 and above");
+}
+
+Status CheckPrivateGradients(const Architecture& a, const TrainingOptions& o) {
+  const PrivateTraining& p = o.privacy;
+  if (!(p.noise_multiplier > 0) || !std::isfinite(p.noise_multiplier)) {
+    return PrivacyRefused("private training with noise multiplier ", p.noise_multiplier,
+                          ": it must be a positive number");
+  }
+  if (o.method == Method::kRgp) WISP_RETURN_IF_ERROR(Validate(o.rgp, ParametersOf(a)));
+  if (IsSparse(o.method)) WISP_RETURN_IF_ERROR(ValidateSparse(a, o));
+  WISP_RETURN_IF_ERROR(privacy::ExactGrid::Validate(
+      {.clipping_norm = p.clipping_norm, .num_coordinates = NumReleased(a, o), .noise_multiplier = GradientNoise(o)}));
+  if (p.clipping == ClipKind::kNone)
+    return PrivacyRefused("private training without clipping has no bounded sensitivity");
+  return OkStatus();
+}
+
+Status CheckHeadReleases(const Architecture& a, const DpFpOptions& d) {
+  if (!(d.release_decay > 0 && d.release_decay <= 1)) {
+    return InvalidArgument("release_decay is ", d.release_decay, ", allowed is 0 < decay <= 1");
+  }
+  if (!(d.effective_dimensions >= 1 && d.effective_dimensions <= a.width)) {
+    return InvalidArgument("effective_dimensions is ", d.effective_dimensions, ", allowed are 1 to the width ",
+                           a.width);
+  }
+  if (d.class_prior.empty()) return OkStatus();
+  bool good = d.class_prior.size() == a.head.num_classes;
+  for (double p : d.class_prior) good = good && p > 0;
+  if (good && std::abs(std::accumulate(d.class_prior.begin(), d.class_prior.end(), -1.0)) < 1e-6) return OkStatus();
+  return InvalidArgument("class_prior must name a positive probability for each class, together 1");
+}
+
+Status CheckDpFp(const Architecture& a, const TrainingOptions& o) {
+  if (a.head.kind != HeadKind::kClasses)
+    return Unsupported("dp-fp is for classifiers: this model has no head of classes");
+  if (o.dp_fp.micro_batches == 0 || o.expected_batch == 0)
+    return InvalidArgument("expected_batch and micro_batches must be 1 or above");
+  WISP_RETURN_IF_ERROR(privacy::ExactGrid::Validate({.clipping_norm = o.dp_fp.clipping_norm,
+                                                     .num_coordinates = uint64_t{a.head.num_classes} * a.width,
+                                                     .noise_multiplier = o.dp_fp.noise_multiplier}));
+  if (IsPaper(o) && o.privacy.ledger != nullptr) {
+    return PrivacyRefused("mode paper on a data set with a ledger: no charge could cover it. ",
+                          WhyPaperHasNoGuarantee());
+  }
+  return IsPaper(o) ? OkStatus() : CheckHeadReleases(a, o.dp_fp);
+}
+
+}  // namespace
+
+Status Trainer::Check(const Architecture& a, std::span<const float> weights, std::span<const Record> records,
+                      const TrainingOptions& o) {
+  WISP_RETURN_IF_ERROR(Validate(a));
+  if (HasGradients(o)) WISP_RETURN_IF_ERROR(Validate(o.optimizer));
+  WISP_RETURN_IF_ERROR(CheckThreads(o.num_threads));
+  if (weights.size() != FlatSize(ParametersOf(a))) {
+    return InvalidArgument("weights have ", weights.size(), " numbers, the architecture ", FlatSize(ParametersOf(a)));
+  }
+  if (o.method == Method::kDpFp) WISP_RETURN_IF_ERROR(CheckDpFp(a, o));
+  if (IsPrivate(o)) WISP_RETURN_IF_ERROR(CheckPrivate(o));
+  if (IsPaper(o) && records.empty()) return InvalidData("there is no record to train on");
+  WISP_RETURN_IF_ERROR(ValidateBatch(o, records.size()));
+  for (float rate : {o.dropout.embedding, o.dropout.attention, o.dropout.residual}) {
+    if (!(rate >= 0 && rate < 1)) return InvalidArgument("a dropout rate is ", rate, ", allowed is 0 <= rate < 1");
+  }
+  WISP_RETURN_IF_ERROR(ValidateAverage(o));
+  WISP_RETURN_IF_ERROR(ValidateNegatives(a, o));
+  if (a.re_attention == ReAttention::kOn) WISP_RETURN_IF_ERROR(Validate(o.re_attention, a));
+  if (!IsPrivate(o)) return CheckRecords(a, records);
+  if (HasGradients(o)) WISP_RETURN_IF_ERROR(CheckPrivateGradients(a, o));
+  return PrivacyPlan::Create(a, o).status();
+}
+
+}  // namespace wisp

@@ -1,0 +1,107 @@
+#include "runtime/train/options.h"
+
+#include <initializer_list>
+#include <type_traits>
+
+#include "runtime/train/checkpoint_parts.h"
+
+namespace wisp {
+namespace {
+
+// A text of words and numbers that read back as the same.
+class Identity {
+ public:
+  Identity& Word(const char* word) {
+    text_ += (text_.empty() ? "" : " ") + std::string(word);
+    return *this;
+  }
+  template <class T>
+  Identity& Number(T value) {
+    if constexpr (std::is_enum_v<T>) {
+      text_ += " " + std::to_string(static_cast<int>(value));
+    } else if constexpr (std::is_integral_v<T>) {
+      text_ += " " + std::to_string(value);
+    } else {
+      text_ += " " + checkpoint_parts::Text(value);
+    }
+    return *this;
+  }
+  template <class T>
+  Identity& Numbers(std::initializer_list<T> values) {
+    for (T value : values) Number(value);
+    return *this;
+  }
+  template <class T>
+  Identity& Named(const char* word, T value) {
+    return Word(word).Number(value);
+  }
+  std::string Take() { return std::move(text_); }
+
+ private:
+  std::string text_;
+};
+
+void Visit(const OptimizerOptions& p, Identity& id) {
+  id.Named("optimizer", p.kind);
+  id.Numbers({p.learning_rate, p.beta1, p.beta2, p.epsilon, p.momentum, p.weight_decay, p.final_fraction,
+              static_cast<float>(p.warmup_steps), static_cast<float>(p.decay)});
+}
+
+void VisitDpFp(const TrainingOptions& o, Identity& id) {
+  const DpFpOptions& d = o.dp_fp;
+  id.Word("dp-fp").Named("mode", d.mode).Named("steps", o.num_steps).Named("batch", o.expected_batch);
+  id.Named("in", d.micro_batches).Named("of", o.num_records_public).Named("threads", o.num_threads);
+  id.Named("clip", d.clipping_norm).Named("noise", d.noise_multiplier).Named("releases", d.release_decay);
+  id.Number(d.effective_dimensions);
+  for (double p : d.class_prior) id.Number(p);
+  if (d.mode == DpFpMode::kClipped)
+    id.Named("encoder", o.privacy.noise_multiplier).Number(o.privacy.clipping_norm).Number(o.privacy.clipping);
+  if (HasGradients(o)) Visit(o.optimizer, id);
+}
+
+void VisitPrivacy(const TrainingOptions& o, bool re_attention, Identity& id) {
+  id.Named("noise", o.privacy.noise_multiplier)
+      .Named("clip", o.privacy.clipping_norm)
+      .Named("kind", o.privacy.clipping);
+  if (IsSparse(o.method)) {
+    id.Word("map").Numbers({o.sparse.map_clipping_norm, o.sparse.map_threshold, o.sparse.map_noise_ratio});
+  }
+  if (o.method == Method::kRgp) {
+    const RgpOptions& r = o.rgp;
+    id.Numbers({r.rank, r.power_iterations, r.warmup_steps})
+        .Numbers({r.item_tables, r.positions, r.matrices, r.vectors});
+  }
+  if (re_attention) id.Named("re-attention", o.re_attention.source).Named("scale", o.re_attention.scale);
+}
+
+}  // namespace
+
+bool IsSparse(Method method) { return method == Method::kFest || IsAdaptive(method); }
+bool IsAdaptive(Method method) { return method == Method::kAdaFest || method == Method::kAdaFestPlus; }
+
+bool IsPaper(const TrainingOptions& o) { return o.method == Method::kDpFp && o.dp_fp.mode == DpFpMode::kPaper; }
+bool IsPrivate(const TrainingOptions& o) { return o.method != Method::kOrdinary && !IsPaper(o); }
+bool ReleasesHead(const TrainingOptions& o) { return o.method == Method::kDpFp && !IsPaper(o); }
+bool HasGradients(const TrainingOptions& o) {
+  return o.method != Method::kDpFp || o.dp_fp.mode != DpFpMode::kAggregate;
+}
+
+std::string RunIdentity(const TrainingOptions& o, size_t num_records, bool re_attention) {
+  Identity id;
+  if (o.method == Method::kDpFp) {
+    VisitDpFp(o, id);
+    return id.Take();
+  }
+  id.Named("method", o.method).Named("sampling", o.sampling).Named("loss", o.loss).Named("steps", o.num_steps);
+  id.Named("batch", o.expected_batch).Named("of", o.num_records_public);
+  // How many there are is a private run's secret, and a checkpoint is a file that may be copied.
+  if (!IsPrivate(o)) id.Named("records", num_records);
+  id.Named("threads", o.num_threads).Named("ema", o.ema_decay);
+  Visit(o.optimizer, id);
+  id.Numbers({o.dropout.embedding, o.dropout.attention, o.dropout.residual});
+  if (o.num_negatives > 0) id.Named("negatives", o.num_negatives);
+  if (IsPrivate(o)) VisitPrivacy(o, re_attention, id);
+  return id.Take();
+}
+
+}  // namespace wisp

@@ -1,0 +1,145 @@
+#include "runtime/train/privacy_plan.h"
+
+#include <algorithm>
+
+#include "runtime/privacy/discrete_gaussian.h"
+#include "runtime/train/dp_fp_report.h"
+#include "runtime/train/step_release_parts.h"
+
+namespace wisp {
+
+using privacy::Mechanism;
+
+namespace {
+
+PrivacyPlan::Part GradientPartOf(const Architecture& a, const TrainingOptions& o, const char* purpose) {
+  const double norm = o.privacy.clipping_norm;
+  const uint64_t coordinates = NumReleased(a, o);
+  PrivacyPlan::Part part{.purpose = purpose,
+                         .noise_multiplier = o.privacy.noise_multiplier,
+                         .sampling_probability = BatchProbability(o),
+                         .noises = {{norm, GradientNoise(o), coordinates, coordinates}}};
+  if (IsAdaptive(o.method)) {
+    // Untouched rows survive with the rounded Gaussian's chance, touched ones by the discrete: the map counts all rows.
+    const PairOfNoises pair = SplitNoise(o.privacy.noise_multiplier, o.sparse.map_noise_ratio);
+    part.noises.push_back({norm, pair.map, coordinates, a.num_items});
+  }
+  return part;
+}
+
+// A step's m releases are the steps of one mechanism, each with the coordinates of one matrix.
+PrivacyPlan::Part HeadPartOf(const Architecture& a, const TrainingOptions& o) {
+  const uint64_t coordinates = uint64_t{a.head.num_classes} * a.width;
+  return {.purpose = kHeadPurpose,
+          .noise_multiplier = o.dp_fp.noise_multiplier,
+          .sampling_probability = MicroBatchProbability(o),
+          .releases = o.dp_fp.micro_batches,
+          .noises = {{o.dp_fp.clipping_norm, o.dp_fp.noise_multiplier, coordinates, coordinates}}};
+}
+
+}  // namespace
+
+Result<PrivacyPlan> PrivacyPlan::Create(const Architecture& a, const TrainingOptions& o) {
+  if (IsPaper(o)) return PrivacyRefused(WhyPaperHasNoGuarantee());
+  if (!IsPrivate(o)) return PrivacyRefused("ordinary training has no guarantee that anything could be said of");
+  if (o.num_records_public == 0 || o.dp_fp.micro_batches == 0)
+    return InvalidArgument("num_records_public and micro_batches must be 1 or above");
+  PrivacyPlan plan;
+  plan.run_ = o.privacy.run;
+  plan.noise_ = o.privacy.reproducible_seed ? privacy::NoiseKind::kReproducible : privacy::NoiseKind::kSecure;
+  if (ReleasesHead(o)) plan.parts_.push_back(HeadPartOf(a, o));
+  if (HasGradients(o))
+    plan.parts_.push_back(GradientPartOf(a, o, ReleasesHead(o) ? kEncoderPurpose : kTrainingPurpose));
+  return plan;
+}
+
+Result<std::vector<Mechanism>> PrivacyPlan::Mechanisms(uint64_t steps, double noise_factor) const {
+  std::vector<Mechanism> mechanisms;
+  for (const Part& part : parts_) {
+    WISP_ASSIGN_OR_RETURN(Mechanism mechanism, Mechanism::PoissonSubsampledGaussian(
+                                                   {.noise_multiplier = part.noise_multiplier * noise_factor,
+                                                    .sampling_probability = part.sampling_probability,
+                                                    .steps = part.releases * steps}));
+    mechanisms.push_back(std::move(mechanism));
+  }
+  return mechanisms;
+}
+
+double PrivacyPlan::LossSlack(const Part& part, uint64_t steps, double noise_factor) const {
+  double slack = 0;
+  for (const Part::Noise& noise : part.noises) {
+    const privacy::ExactGrid grid(noise.clipping_norm, noise.grid_coordinates);
+    slack += privacy::DiscretisationLoss({.sigma_in_steps = grid.sigma_in_steps(noise.noise_multiplier * noise_factor),
+                                          .num_coordinates = noise.coordinates,
+                                          .num_steps = part.releases * steps});
+  }
+  return slack;
+}
+
+double PrivacyPlan::LossSlack(uint64_t steps, double noise_factor) const {
+  double slack = 0;
+  for (const Part& part : parts_) slack += LossSlack(part, steps, noise_factor);
+  return slack;
+}
+
+Result<std::vector<privacy::ChargeRequest>> PrivacyPlan::Charges(uint64_t steps, double noise_factor) const {
+  std::vector<privacy::ChargeRequest> charges;
+  if (steps == 0) return charges;
+  WISP_ASSIGN_OR_RETURN(const std::vector<Mechanism> mechanisms, Mechanisms(steps, noise_factor));
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    charges.push_back({.mechanism = mechanisms[i],
+                       .run = run_,
+                       .purpose = parts_[i].purpose,
+                       .noise = noise_,
+                       .loss_slack = LossSlack(parts_[i], steps, noise_factor)});
+  }
+  return charges;
+}
+
+Result<std::vector<privacy::ChargeRequest>> PrivacyPlan::ChargesTogether(uint64_t steps, double noise_factor) const {
+  WISP_ASSIGN_OR_RETURN(std::vector<privacy::ChargeRequest> charges, Charges(steps, noise_factor));
+  for (size_t i = 1; i < charges.size(); ++i) {
+    charges[0].loss_slack += charges[i].loss_slack;
+    charges[i].loss_slack = 0;
+  }
+  return charges;
+}
+
+double BatchProbability(const TrainingOptions& o) {
+  return static_cast<double>(o.expected_batch) / o.num_records_public;
+}
+double MicroBatchProbability(const TrainingOptions& o) { return BatchProbability(o) / o.dp_fp.micro_batches; }
+
+std::vector<ParameterSpec> TrainedParameters(const Architecture& a, const TrainingOptions& o) {
+  std::vector<ParameterSpec> parameters = ParametersOf(a);
+  for (ParameterSpec& p : parameters) {
+    const bool head = p.role == ParameterRole::kClassWeight || p.role == ParameterRole::kClassBias;
+    if (head && ReleasesHead(o)) p.trained = false;  // it is made of the releases
+  }
+  return parameters;
+}
+
+uint64_t NumReleased(const Architecture& a, const TrainingOptions& o) {
+  const std::vector<ParameterSpec> parameters = TrainedParameters(a, o);
+  if (o.method == Method::kRgp) return RgpReleaseSize(o.rgp, parameters);
+  if (o.method == Method::kFest) {
+    const uint64_t rows = std::min<uint64_t>(a.num_items, o.sparse.rows.size() + o.num_negatives);
+    return NumTrained(parameters) - (a.num_items - rows) * a.width;
+  }
+  return NumTrained(parameters);
+}
+
+double GradientNoise(const TrainingOptions& o) {
+  return IsAdaptive(o.method) ? SplitNoise(o.privacy.noise_multiplier, o.sparse.map_noise_ratio).gradient
+                              : o.privacy.noise_multiplier;
+}
+
+double StepLossSlack(const Architecture& a, const TrainingOptions& given, double noise_multiplier, uint64_t steps) {
+  TrainingOptions o = given;
+  o.privacy.noise_multiplier = noise_multiplier;
+  if (o.num_records_public == 0) o.num_records_public = 1;  // no probability is asked for
+  const Result<PrivacyPlan> plan = PrivacyPlan::Create(a, o);
+  return plan.ok() ? plan->LossSlack(steps) : 0;
+}
+
+}  // namespace wisp
