@@ -20,16 +20,16 @@ class AuditDpFp : public testing::ClassifierTraining {
  protected:
   // p = batch / 100 / micro_batches
   DpFpAuditOptions Step(DpFpMode mode, uint32_t batch, uint32_t micro_batches) {
-    DpFpOptions o{.mode = mode,
-                  .expected_batch = batch,
-                  .micro_batches = micro_batches,
-                  .num_records_public = 100,
-                  .noise_multiplier = 1,
-                  .encoder = {.noise_multiplier = 1},
-                  .optimizer = {.kind = OptimizerKind::kAdamW, .learning_rate = 1e-3f},
-                  .ledger = mode == DpFpMode::kPaper ? nullptr : &ledger_,
-                  .run = "audit",
-                  .reproducible_seed = 11};
+    TrainingOptions o{.method = Method::kDpFp,
+                      .sampling = Sampling::kPoisson,
+                      .expected_batch = batch,
+                      .num_records_public = 100,
+                      .optimizer = {.kind = OptimizerKind::kAdamW, .learning_rate = 1e-3f},
+                      .privacy = {.noise_multiplier = 1,
+                                  .ledger = mode == DpFpMode::kPaper ? nullptr : &ledger_,
+                                  .run = "audit",
+                                  .reproducible_seed = 11},
+                      .dp_fp = {.mode = mode, .micro_batches = micro_batches, .noise_multiplier = 1}};
     DpFpAuditOptions a{.architecture = kTinyClassifier,
                        .weights = weights_,
                        .training = o,
@@ -59,7 +59,7 @@ class AuditDpFp : public testing::ClassifierTraining {
 // tokens.
 TEST_F(AuditDpFp, PaperModeRefutesItsOwnClaim) {
   DpFpAuditOptions o = Step(DpFpMode::kPaper, 100, 1);
-  o.training.noise_multiplier = 20;
+  o.training.dp_fp.noise_multiplier = 20;
   const DpFpAuditResult always = Audit(o);
   EXPECT_TRUE(always.refuted);
   EXPECT_NEAR(1 - always.level, 1e-4 / 6, 1e-12) << "three deltas, two numbers each";
@@ -69,7 +69,7 @@ TEST_F(AuditDpFp, PaperModeRefutesItsOwnClaim) {
   }
   // Drawn one time in ten: with sampling the claim is smaller still.
   o = Step(DpFpMode::kPaper, 10, 4);
-  o.training.noise_multiplier = 20;
+  o.training.dp_fp.noise_multiplier = 20;
   o.observations = 1500;
   o.deltas = {1e-5};
   const DpFpAuditResult sampled = Audit(o);
@@ -95,7 +95,7 @@ TEST_F(AuditDpFp, PrivateModesStandTheSameAttackAndPayForEveryStep) {
 // The attack is able to refute them, by the head alone.
 TEST_F(AuditDpFp, FalseClaimOfAPrivateModeIsRefuted) {
   DpFpAuditOptions o = Step(DpFpMode::kAggregate, 100, 1);
-  o.training.noise_multiplier = 0.25;
+  o.training.dp_fp.noise_multiplier = 0.25;
   o.observations = 150;
   o.claimed_epsilon = 0.5;
   const DpFpAuditResult r = Audit(o);
@@ -107,10 +107,10 @@ TEST_F(AuditDpFp, FalseClaimOfAPrivateModeIsRefuted) {
 TEST_F(AuditDpFp, RefusesWhatIsNoAudit) {
   const auto code = [](const DpFpAuditOptions& o) { return AuditDpFpStep(o).status().code(); };
   DpFpAuditOptions o = Step(DpFpMode::kAggregate, 100, 1);
-  o.training.ledger = nullptr;
+  o.training.privacy.ledger = nullptr;
   EXPECT_EQ(code(o), StatusCode::kPrivacyRefused);
   o = Step(DpFpMode::kPaper, 100, 1);
-  o.training.ledger = &ledger_;
+  o.training.privacy.ledger = &ledger_;
   EXPECT_EQ(code(o), StatusCode::kPrivacyRefused);
   o = Step(DpFpMode::kPaper, 100, 1);
   o.canary = others_[0];

@@ -31,19 +31,17 @@ class ClassificationJobTest : public testing::ClassifierTraining {
 
   ClassificationJob Job(DpFpMode mode) {
     ClassificationJob job{.records = records_, .architecture = testing::kTinyClassifier, .start_weights = weights_};
-    job.options = {.mode = mode,
+    job.options = {.method = Method::kDpFp,
+                   .sampling = Sampling::kPoisson,
                    .expected_batch = 200,
-                   .micro_batches = 2,
                    .num_records_public = kRecords,
-                   .noise_multiplier = 1,
-                   .encoder = {.clipping_norm = 0.5},
                    .optimizer = {.kind = OptimizerKind::kAdamW, .learning_rate = 1e-3f},
-                   .run = "run",
-                   .steps_per_charge = 1,
-                   .num_threads = 1};
+                   .num_threads = 1,
+                   .privacy = {.clipping_norm = 0.5, .run = "run", .steps_per_charge = 1},
+                   .dp_fp = {.mode = mode, .micro_batches = 2, .noise_multiplier = 1}};
     job.epochs = 1;  // 2 steps
     if (mode == DpFpMode::kPaper) return job;
-    job.options.ledger = &ledger_;
+    job.options.privacy.ledger = &ledger_;
     job.goal = {.epsilon = 2.0, .noise_multiplier = {}, .delta = kDelta};
     return job;
   }
@@ -80,7 +78,7 @@ TEST_F(ClassificationJobTest, GoalIsMetByWhatTheLedgerCharged) {
   ASSERT_EQ(result->mechanisms.size(), 1u);
   EXPECT_EQ(result->mechanisms[0].steps(), 4u);
   EXPECT_DOUBLE_EQ(result->mechanisms[0].sampling_probability(), 0.25);
-  EXPECT_EQ(result->mechanisms[0].noise_multiplier(), result->options.noise_multiplier);
+  EXPECT_EQ(result->mechanisms[0].noise_multiplier(), result->options.dp_fp.noise_multiplier);
   EXPECT_LE(Spent(), 2.0);
   EXPECT_GT(Spent(), 1.99);
   EXPECT_EQ(result->epsilon, std::optional<double>(Spent()));
@@ -121,13 +119,13 @@ TEST_F(ClassificationJobTest, PaperRefusesWhatSpeaksOfAGuarantee) {
   job.goal = {.epsilon = 2.0, .noise_multiplier = {}, .delta = kDelta};
   ExpectRefused(job, StatusCode::kPrivacyRefused, "mode paper has no epsilon");
   job.goal = {};
-  job.options.ledger = &ledger_;
+  job.options.privacy.ledger = &ledger_;
   ExpectRefused(job, StatusCode::kPrivacyRefused, "no charge could cover it");
 }
 
 TEST_F(ClassificationJobTest, ReproducibleNoiseStatesNoEpsilon) {
   ClassificationJob job = JobOfFixedNoise();
-  job.options.reproducible_seed = 5;
+  job.options.privacy.reproducible_seed = 5;
   const auto result = RunClassificationJob(job);
   ASSERT_TRUE(result.ok()) << result.status().message();
   EXPECT_FALSE(result->epsilon.has_value());
@@ -156,7 +154,7 @@ TEST_F(ClassificationJobTest, BadGoalsAreRefusedBeforeAnythingIsSpent) {
     job.options.num_records_public = 0;
     ExpectRefused(job, StatusCode::kPrivacyRefused, "must not be counted from private data");
     job = Job(mode);
-    job.options.ledger = nullptr;
+    job.options.privacy.ledger = nullptr;
     ExpectRefused(job, StatusCode::kPrivacyRefused, "needs a ledger");
     job = Job(mode);
     job.epochs = 0;
@@ -169,7 +167,7 @@ TEST_F(ClassificationJobTest, BadGoalsAreRefusedBeforeAnythingIsSpent) {
       ExpectRefused(job, StatusCode::kInvalidArgument, "epochs is");
     }
     job = Job(mode);
-    job.options.class_prior = {0.5, 0.6};
+    job.options.dp_fp.class_prior = {0.5, 0.6};
     ExpectRefused(job, StatusCode::kInvalidArgument, "class_prior");
   }
   ClassificationJob job = Job(DpFpMode::kClipped);
@@ -185,12 +183,12 @@ TEST_F(ClassificationJobTest, BadGoalsAreRefusedBeforeAnythingIsSpent) {
 TEST_F(ClassificationJobTest, BudgetThatIsTooSmallIsLeftAlone) {
   for (DpFpMode mode : {DpFpMode::kAggregate, DpFpMode::kClipped}) {
     ClassificationJob job = JobOfFixedNoise();
-    job.options.mode = mode;
-    job.options.encoder.noise_multiplier = 2;
+    job.options.dp_fp.mode = mode;
+    job.options.privacy.noise_multiplier = 2;
     Ledger other = OpenLedger(ToText(mode));
-    job.options.ledger = &other;
+    job.options.privacy.ledger = &other;
     const double whole = *RunClassificationJob(job)->epsilon;
-    job.options.ledger = &ledger_;
+    job.options.privacy.ledger = &ledger_;
     ASSERT_TRUE(ledger_.SetLimit(*privacy::EpsilonDelta::Create(0.95 * whole, kDelta)).ok());
     ExpectRefused(job, StatusCode::kPrivacyRefused, "spent 0; nothing was charged");
   }
@@ -215,11 +213,11 @@ TEST_F(ClassificationJobTest, ResumedRunEqualsUninterruptedRunBitForBit) {
     ClassificationJob job = Job(mode);
     job.goal =
         mode == DpFpMode::kPaper ? PrivacyGoal{} : PrivacyGoal{.epsilon = {}, .noise_multiplier = 2.0, .delta = kDelta};
-    job.options.ledger = mode == DpFpMode::kPaper ? nullptr : &other;
-    job.options.encoder.noise_multiplier = 2;
-    job.options.release_decay = 0.9;
+    job.options.privacy.ledger = mode == DpFpMode::kPaper ? nullptr : &other;
+    job.options.privacy.noise_multiplier = 2;
+    job.options.dp_fp.release_decay = 0.9;
     job.options.num_steps = 5;
-    job.options.reproducible_seed = 7;
+    job.options.privacy.reproducible_seed = 7;
     const auto whole = RunClassificationJob(job);
     ASSERT_TRUE(whole.ok()) << whole.status().message();
     job.checkpoint_path = folder_ / "c";
@@ -237,15 +235,15 @@ TEST_F(ClassificationJobTest, ResumedRunEqualsUninterruptedRunBitForBit) {
 TEST_F(ClassificationJobTest, GoesOnInsideItsOwnBudgetWithTheStepsThatFit) {
   for (DpFpMode mode : {DpFpMode::kAggregate, DpFpMode::kClipped}) {
     ClassificationJob job = JobOfFixedNoise();
-    job.options.mode = mode;
-    job.options.encoder.noise_multiplier = 2;
+    job.options.dp_fp.mode = mode;
+    job.options.privacy.noise_multiplier = 2;
     job.options.num_steps = 8;
-    job.options.steps_per_charge = 3;
+    job.options.privacy.steps_per_charge = 3;
     Ledger whole = OpenLedger(std::string("whole ") + ToText(mode)),
            own = OpenLedger(std::string("own ") + ToText(mode));
-    job.options.ledger = &whole;
+    job.options.privacy.ledger = &whole;
     const double limit = 1.001 * *RunClassificationJob(job)->epsilon;
-    job.options.ledger = &own;
+    job.options.privacy.ledger = &own;
     ASSERT_TRUE(own.SetLimit(*privacy::EpsilonDelta::Create(limit, kDelta)).ok());
     job.checkpoint_path = folder_ / "c";
     job.progress = [](const ClassificationProgress& p) { return p.step < 4; };
@@ -258,7 +256,7 @@ TEST_F(ClassificationJobTest, GoesOnInsideItsOwnBudgetWithTheStepsThatFit) {
     EXPECT_NE(result->ended_early, "");
     EXPECT_LE(*result->epsilon, limit);
     job.options.num_steps = 9;
-    job.options.run = "another";
+    job.options.privacy.run = "another";
     EXPECT_NE(RunClassificationJob(job).status().message().find("not one of its steps would fit"), std::string::npos);
   }
 }
@@ -266,14 +264,14 @@ TEST_F(ClassificationJobTest, GoesOnInsideItsOwnBudgetWithTheStepsThatFit) {
 // Steps charged elsewhere would be forgotten; so would those of the encoder alone.
 TEST_F(ClassificationJobTest, CheckpointGoesOnOnlyWithTheLedgerThatPaidForIt) {
   ClassificationJob job = JobOfFixedNoise();
-  job.options.mode = DpFpMode::kClipped;
-  job.options.encoder.noise_multiplier = 2;
+  job.options.dp_fp.mode = DpFpMode::kClipped;
+  job.options.privacy.noise_multiplier = 2;
   job.options.num_steps = 4;
   job.checkpoint_path = folder_ / "c";
   job.progress = [](const ClassificationProgress& p) { return p.step < 2; };
   ASSERT_EQ(RunClassificationJob(job).status().code(), StatusCode::kCancelled);
   Ledger other = OpenLedger("other");
-  job.options.ledger = &other;
+  job.options.privacy.ledger = &other;
   EXPECT_NE(RunClassificationJob(job).status().message().find("charged for 0 of the 4 steps"), std::string::npos);
   const auto head =
       *privacy::Mechanism::PoissonSubsampledGaussian({.noise_multiplier = 2, .sampling_probability = 0.25, .steps = 4});

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "runtime/train/dp_fp.h"
+#include "runtime/train/trainer.h"
 #include "tests/unit/classifier_test_util.h"
 #include "tests/unit/memory_test_util.h"
 
@@ -19,19 +19,20 @@ class ClassificationMemory : public testing::ClassifierTraining {
   // So many texts of four tokens, all alike.
   explicit ClassificationMemory(size_t count = 500) : records_(count, testing::Labelled(tokens_, 1)) {}
 
-  DpFpOptions Options(DpFpMode mode, size_t threads, privacy::Ledger* ledger) {
-    DpFpOptions o{.mode = mode,
-                  .num_steps = 50,
-                  .expected_batch = 20,
-                  .micro_batches = 4,
-                  .num_records_public = 500,
-                  .noise_multiplier = 1,
-                  .encoder = {.noise_multiplier = 1},
-                  .run = "r" + std::to_string(runs_++),
-                  .steps_per_charge = 50,
-                  .reproducible_seed = 1,
-                  .num_threads = threads};
-    if (mode != DpFpMode::kPaper) o.ledger = ledger;
+  TrainingOptions Options(DpFpMode mode, size_t threads, privacy::Ledger* ledger) {
+    TrainingOptions o{.method = Method::kDpFp,
+                      .sampling = Sampling::kPoisson,
+                      .num_steps = 50,
+                      .expected_batch = 20,
+                      .num_records_public = 500,
+                      .optimizer = {.kind = OptimizerKind::kAdamW},
+                      .num_threads = threads,
+                      .privacy = {.noise_multiplier = 1,
+                                  .run = "r" + std::to_string(runs_++),
+                                  .steps_per_charge = 50,
+                                  .reproducible_seed = 1},
+                      .dp_fp = {.mode = mode, .micro_batches = 4, .noise_multiplier = 1}};
+    if (mode != DpFpMode::kPaper) o.privacy.ledger = ledger;
     return o;
   }
 
@@ -57,21 +58,24 @@ TEST_F(ClassificationMemory, TrainerHoldsWhatIsPlanned) {
     for (const DpFpMode mode : {DpFpMode::kAggregate, DpFpMode::kClipped, DpFpMode::kPaper}) {
       for (const size_t threads : {1, 3}) {
         for (const NormForm form : {NormForm::kFormed, NormForm::kGram}) {
-          DpFpOptions o = Options(mode, threads, &ledger);
-          o.encoder.norm_form = form;
+          TrainingOptions o = Options(mode, threads, &ledger);
+          o.privacy.norm_form = form;
           if (form == NormForm::kGram) o.optimizer = {.kind = OptimizerKind::kSgd};
           size_t before = allocated_bytes;
-          const auto planned = PlanClassificationMemory(a, records_.size(), o);
+          const auto planned = PlanTrainingMemory(a, records_.size(), o);
           ASSERT_TRUE(planned.ok()) << planned.status().message();
           EXPECT_LE(allocated_bytes - before, objects) << "planning allocates what it plans";
           before = allocated_bytes;
-          const auto trainer = DpFpTrainer::Create(a, weights, records_, o);
+          const auto trainer = Trainer::Create(a, weights, records_, o);
           ASSERT_TRUE(trainer.ok()) << trainer.status().message();
           EXPECT_GE(allocated_bytes - before, planned->total());
           EXPECT_LE(allocated_bytes - before, planned->total() + objects + threads * 8192);
           ExpectEqual(*planned, (*trainer)->memory());
           size_t most = 0;
-          for (int step = 0; step < 3; ++step) most = std::max(most, (*trainer)->Step()->num_records);
+          for (int step = 0; step < 3; ++step) {
+            const StepReport report = *(*trainer)->Step();
+            most = std::max(most, mode == DpFpMode::kPaper ? report.num_records : report.num_head_records);
+          }
           ExpectEqual(*planned, (*trainer)->memory());
           EXPECT_GT(most, 0u);
           EXPECT_LE(most, planned->records_at_most);
@@ -86,7 +90,7 @@ TEST_F(ClassificationMemory, SteadyStepAllocatesNothing) {
   const Architecture a = testing::SmallClassifiers()[0];
   const std::vector<float> weights = testing::StartClassifier(a, {.table_deviation = 0.5f});
   for (const DpFpMode mode : {DpFpMode::kAggregate, DpFpMode::kClipped, DpFpMode::kPaper}) {
-    const auto trainer = *DpFpTrainer::Create(a, weights, records_, Options(mode, 2, &ledger));
+    const auto trainer = *Trainer::Create(a, weights, records_, Options(mode, 2, &ledger));
     ASSERT_TRUE(trainer->Step().ok());  // charges
     const size_t before = num_allocations;
     for (int i = 0; i < 20; ++i) ASSERT_TRUE(trainer->Step().ok());

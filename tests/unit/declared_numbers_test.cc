@@ -6,7 +6,7 @@
 #include <string>
 
 #include "runtime/train/classification_job.h"
-#include "runtime/train/dp_fp.h"
+#include "runtime/train/trainer.h"
 #include "runtime/train/job.h"
 #include "tests/unit/classifier_test_util.h"
 #include "tests/unit/train_test_util.h"
@@ -134,17 +134,18 @@ TEST_F(DeclaredTexts, StepsAndProbabilityOfAClassifierAreOfTheDeclaredTexts) {
     for (uint32_t declared : {60u, 600u}) {
       privacy::Ledger ledger = OpenLedger(std::to_string(declared) + " " + std::to_string(static_cast<int>(mode)));
       ClassificationJob job{.records = records, .architecture = testing::kTinyClassifier, .start_weights = weights};
-      job.options = {.mode = mode,
+      job.options = {.method = Method::kDpFp,
+                     .sampling = Sampling::kPoisson,
                      .expected_batch = 30,
-                     .micro_batches = 2,
                      .num_records_public = declared,
-                     .noise_multiplier = 1,
-                     .encoder = {.noise_multiplier = 2, .clipping_norm = 0.5},
                      .optimizer = {.kind = OptimizerKind::kAdamW, .learning_rate = 1e-3f},
-                     .ledger = &ledger,
-                     .run = "run",
-                     .reproducible_seed = 3,
-                     .num_threads = 1};
+                     .num_threads = 1,
+                     .privacy = {.noise_multiplier = 2,
+                                 .clipping_norm = 0.5,
+                                 .ledger = &ledger,
+                                 .run = "run",
+                                 .reproducible_seed = 3},
+                     .dp_fp = {.mode = mode, .micro_batches = 2, .noise_multiplier = 1}};
       job.epochs = 1;
       job.goal = {.epsilon = {}, .noise_multiplier = 2, .delta = 1e-4};
       const auto result = RunClassificationJob(job);

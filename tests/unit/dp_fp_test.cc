@@ -1,6 +1,6 @@
 // DP-FP: what is drawn is charged first and no more moves; what the paper's mode leaks is shown; all modes learn. What
 // is released for the head: head_releases_test.cc.
-#include "runtime/train/dp_fp.h"
+#include "runtime/train/trainer.h"
 
 #include <gtest/gtest.h>
 
@@ -52,35 +52,32 @@ std::vector<float> Start(const Architecture& a = kSmall) {
   return testing::StartClassifier(a, {.table_deviation = 0.5f, .position_deviation = 0.05f});
 }
 
-DpFpOptions Options(DpFpMode mode, Ledger* ledger) {
-  return {.mode = mode,
+TrainingOptions Options(DpFpMode mode, Ledger* ledger) {
+  return {.method = Method::kDpFp,
+          .sampling = Sampling::kPoisson,
           .num_steps = 30,
           .expected_batch = 200,
-          .micro_batches = 4,
           .num_records_public = 2000,
-          .clipping_norm = 1,
-          .noise_multiplier = 1,
-          .encoder = {.noise_multiplier = 1},
           .optimizer = {.kind = OptimizerKind::kAdamW, .learning_rate = 3e-3f},
-          .ledger = ledger,
-          .run = "test",
-          .num_threads = 2};
+          .num_threads = 2,
+          .privacy = {.noise_multiplier = 1, .ledger = ledger, .run = "test"},
+          .dp_fp = {.mode = mode, .micro_batches = 4, .clipping_norm = 1, .noise_multiplier = 1}};
 }
 
 class DpFpTest : public testing::ClassifierTraining {
  protected:
-  std::unique_ptr<DpFpTrainer> Make(const DpFpOptions& options) { return MakeOn(task_.records, options); }
-  std::unique_ptr<DpFpTrainer> MakeOn(std::span<const Record> records, const DpFpOptions& options) {
-    auto trainer = DpFpTrainer::Create(kSmall, Start(), records, options);
+  std::unique_ptr<Trainer> Make(const TrainingOptions& options) { return MakeOn(task_.records, options); }
+  std::unique_ptr<Trainer> MakeOn(std::span<const Record> records, const TrainingOptions& options) {
+    auto trainer = Trainer::Create(kSmall, Start(), records, options);
     EXPECT_TRUE(trainer.ok()) << trainer.status().message();
     return *std::move(trainer);
   }
-  double Learn(const DpFpOptions& options, const Architecture& a, std::span<const float> start) {
+  double Learn(const TrainingOptions& options, const Architecture& a, std::span<const float> start) {
     const Task test(1000, 77);
-    auto trainer = *DpFpTrainer::Create(a, start, task_.records, options);
+    auto trainer = *Trainer::Create(a, start, task_.records, options);
     for (uint64_t i = 0; i < options.num_steps; ++i) EXPECT_TRUE(trainer->Step().ok());
-    return Accuracy(trainer->graph(), trainer->weights().data(), test.records, trainer->inference_input(),
-                    trainer->workers());
+    const Classifier graph(a, kernels::BestOps(), GraphUse::kInference);
+    return Accuracy(graph, trainer->weights().data(), test.records, trainer->inference_input(), trainer->workers());
   }
 
   const Task task_{2000};
@@ -105,15 +102,15 @@ TEST_F(DpFpTest, EveryStepIsChargedForAllItsMicroBatches) {
 
 TEST_F(DpFpTest, ClippedChargesBothMechanisms) {
   Ledger ledger = OpenLedger("l");
-  DpFpOptions o = Options(DpFpMode::kClipped, &ledger);
-  o.encoder.noise_multiplier = 1.5;
-  o.steps_per_charge = 2;
+  TrainingOptions o = Options(DpFpMode::kClipped, &ledger);
+  o.privacy.noise_multiplier = 1.5;
+  o.privacy.steps_per_charge = 2;
   auto trainer = Make(o);
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(trainer->Step().ok());
   auto entries = *ledger.Entries();
   ASSERT_EQ(entries.size(), 4u);
-  EXPECT_EQ(entries[0].mechanism, (*DpFpMechanisms(o, 2))[0]);
-  EXPECT_EQ(entries[1].mechanism, (*DpFpMechanisms(o, 2))[1]);
+  EXPECT_EQ(entries[0].mechanism, (*PrivacyPlan::Create(kSmall, o)->Mechanisms(2))[0]);
+  EXPECT_EQ(entries[1].mechanism, (*PrivacyPlan::Create(kSmall, o)->Mechanisms(2))[1]);
   EXPECT_EQ(entries[1].mechanism.sampling_probability(), 0.1);
   EXPECT_EQ(entries[1].mechanism.noise_multiplier(), 1.5);
   EXPECT_EQ(entries[1].mechanism.steps(), 2u);
@@ -123,14 +120,14 @@ TEST_F(DpFpTest, ClippedChargesBothMechanisms) {
 TEST_F(DpFpTest, TheGridsSlackIsThatOfAllReleases) {
   for (DpFpMode mode : {DpFpMode::kAggregate, DpFpMode::kClipped}) {
     Ledger ledger = OpenLedger(mode == DpFpMode::kAggregate ? "a" : "c");
-    DpFpOptions o = Options(mode, &ledger);
-    o.steps_per_charge = 3;
+    TrainingOptions o = Options(mode, &ledger);
+    o.privacy.steps_per_charge = 3;
     auto trainer = Make(o);
     ASSERT_TRUE(trainer->Step().ok());
     double slack = 0;
     for (const privacy::LedgerEntry& entry : *ledger.Entries()) slack += entry.loss_slack;
     EXPECT_GT(slack, 0);
-    EXPECT_NEAR(DpFpLossSlack(kSmall, o, 3), slack, 1e-9 * slack);
+    EXPECT_NEAR(PrivacyPlan::Create(kSmall, o)->LossSlack(3), slack, 1e-9 * slack);
   }
 }
 
@@ -139,9 +136,9 @@ TEST_F(DpFpTest, TheGridsSlackIsThatOfAllReleases) {
 TEST_F(DpFpTest, RefusedStepChangesNothing) {
   for (DpFpMode mode : {DpFpMode::kAggregate, DpFpMode::kClipped}) {
     Ledger ledger = OpenLedger(mode == DpFpMode::kAggregate ? "a" : "c");
-    DpFpOptions o = Options(mode, &ledger);
+    TrainingOptions o = Options(mode, &ledger);
     // The aggregate's releases alone pass the limit; those of kClipped do not, but its encoder's gradients do.
-    o.noise_multiplier = mode == DpFpMode::kAggregate ? 1 : 50;
+    o.dp_fp.noise_multiplier = mode == DpFpMode::kAggregate ? 1 : 50;
     ASSERT_TRUE(ledger.SetLimit(*privacy::EpsilonDelta::Create(0.1, 1e-6)).ok());
     auto trainer = Make(o);
     for (int attempt = 0; attempt < 2; ++attempt) {
@@ -163,15 +160,15 @@ TEST_F(DpFpTest, DrawsAreAsLargeAsTheProbabilitiesThatAreCharged) {
   double records = 0, encoder_records = 0;
   for (int i = 0; i < 40; ++i) {
     const auto report = *trainer->Step();
-    records += static_cast<double>(report.num_records) / 40;
-    encoder_records += static_cast<double>(report.num_encoder_records) / 40;
+    records += static_cast<double>(report.num_head_records) / 40;
+    encoder_records += static_cast<double>(report.num_records) / 40;
     EXPECT_EQ(report.num_dropped, 0u);
   }
   EXPECT_NEAR(records, 200, 13.4);
   EXPECT_NEAR(encoder_records, 200, 13.4);
 }
 
-std::vector<double> EncoderChange(const DpFpTrainer& trainer, const std::vector<float>& before) {
+std::vector<double> EncoderChange(const Trainer& trainer, const std::vector<float>& before) {
   std::vector<double> change;
   for (const ParameterSpec& p : trainer.graph().parameters()) {
     for (size_t i = p.offset; !p.name.starts_with("head.") && i < p.offset + p.size(); ++i) {
@@ -190,17 +187,19 @@ double Norm(const std::vector<double>& v) {
 // With a rate of 1 and B = 1 the step is the noised sum itself. Weights near 1 round it to 6e-8 a coordinate.
 TEST_F(DpFpTest, EncoderStepIsBoundedByItsClippingNormAndNoisedByItsMultiplier) {
   Ledger ledger = OpenLedger("l");
-  DpFpOptions o = Options(DpFpMode::kClipped, &ledger);
-  o.num_records_public = o.expected_batch = o.micro_batches = 1;  // p = q = 1: the record is always drawn
-  o.noise_multiplier = 1e-4;
+  TrainingOptions o = Options(DpFpMode::kClipped, &ledger);
+  o.num_records_public = o.expected_batch = o.dp_fp.micro_batches = 1;  // p = q = 1: the record is always drawn
+  o.dp_fp.noise_multiplier = 1e-4;
   o.optimizer = {.kind = OptimizerKind::kSgd, .learning_rate = 1.0f};
-  o.encoder = {.noise_multiplier = 1e-4, .clipping_norm = 0.03};
+  o.privacy.noise_multiplier = 1e-4;
+  o.privacy.clipping_norm = 0.03;
   auto bounded = MakeOn(std::span(task_.records).first(1), o);
   ASSERT_TRUE(bounded->Step().ok());
   const double moved = Norm(EncoderChange(*bounded, Start()));
   EXPECT_LT(moved, 0.03 * 1.001);
   EXPECT_GT(moved, 0.01) << "no gradient came through";
-  o.encoder = {.noise_multiplier = 2.5, .clipping_norm = 0.03};
+  o.privacy.noise_multiplier = 2.5;
+  o.privacy.clipping_norm = 0.03;
   auto noised = MakeOn({}, o);
   ASSERT_TRUE(noised->Step().ok());
   const std::vector<double> noise = EncoderChange(*noised, Start());
@@ -215,8 +214,8 @@ TEST_F(DpFpTest, EmptyDrawStillReleasesNoise) {
   auto first = MakeOn({}, Options(DpFpMode::kAggregate, &a)), second = MakeOn({}, Options(DpFpMode::kAggregate, &b));
   ASSERT_TRUE(first->Step().ok());
   ASSERT_TRUE(second->Step().ok());
-  const auto head = [](const DpFpTrainer& t) {
-    const ParameterSpec& p = t.graph().parameters()[t.graph().head_weight()];
+  const auto head = [](const Trainer& t) {
+    const ParameterSpec& p = t.graph().parameters()[t.graph().head_parameter()];
     const auto first = t.weights().begin() + static_cast<ptrdiff_t>(p.offset);
     return std::vector<float>(first, first + static_cast<ptrdiff_t>(p.size()));
   };
@@ -225,7 +224,7 @@ TEST_F(DpFpTest, EmptyDrawStillReleasesNoise) {
   EXPECT_EQ(a.Entries()->size(), 1u);
 }
 
-std::set<int32_t> ChangedRows(const DpFpTrainer& trainer, const std::vector<float>& before) {
+std::set<int32_t> ChangedRows(const Trainer& trainer, const std::vector<float>& before) {
   std::set<int32_t> rows;
   const size_t d = kSmall.width;
   for (size_t i = 0; i < kSmall.num_items * d; ++i) {  // item_embedding is the first parameter
@@ -238,30 +237,30 @@ std::set<int32_t> ChangedRows(const DpFpTrainer& trainer, const std::vector<floa
 TEST_F(DpFpTest, PaperModeNamesTheTokensOfItsBatchTheOthersDoNot) {
   const std::vector<int32_t> secret = {39, 3, 17, 3, 22};
   const std::vector<Record> one = {testing::Labelled(secret, 1)};
-  DpFpOptions o = Options(DpFpMode::kPaper, nullptr);
+  TrainingOptions o = Options(DpFpMode::kPaper, nullptr);
   o.num_records_public = 1;
-  o.expected_batch = o.micro_batches = 1;  // p = 1
+  o.expected_batch = o.dp_fp.micro_batches = 1;  // p = 1
   // A head that is not 0: else the first step's gradient does not reach the encoder.
   std::vector<float> start = Start();
   const auto parameters = ParametersOf(kSmall);
   const ParameterSpec& head = parameters[RequireParameter(parameters, ParameterRole::kClassWeight)];
   for (size_t i = 0; i < head.size(); ++i) start[head.offset + i] = 0.1f * static_cast<float>(i % 7) - 0.3f;
 
-  auto paper = *DpFpTrainer::Create(kSmall, start, one, o);
+  auto paper = *Trainer::Create(kSmall, start, one, o);
   ASSERT_TRUE(paper->Step().ok());
   EXPECT_EQ(ChangedRows(*paper, start), std::set<int32_t>(secret.begin(), secret.end()));
 
   Ledger ledger = OpenLedger("l");
-  o.ledger = &ledger;
-  o.mode = DpFpMode::kAggregate;
-  auto aggregate = *DpFpTrainer::Create(kSmall, start, one, o);
+  o.privacy.ledger = &ledger;
+  o.dp_fp.mode = DpFpMode::kAggregate;
+  auto aggregate = *Trainer::Create(kSmall, start, one, o);
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(aggregate->Step().ok());
   EXPECT_TRUE(ChangedRows(*aggregate, start).empty());
   for (size_t i = 0; i < head.offset; ++i)
     ASSERT_EQ(aggregate->weights()[i], start[i]) << "below the noise nothing may move";
 
-  o.mode = DpFpMode::kClipped;
-  auto clipped = *DpFpTrainer::Create(kSmall, start, one, o);
+  o.dp_fp.mode = DpFpMode::kClipped;
+  auto clipped = *Trainer::Create(kSmall, start, one, o);
   ASSERT_TRUE(clipped->Step().ok());
   EXPECT_EQ(ChangedRows(*clipped, start).size(), kSmall.num_items) << "noise must reach every row";
 }
@@ -269,50 +268,50 @@ TEST_F(DpFpTest, PaperModeNamesTheTokensOfItsBatchTheOthersDoNot) {
 TEST_F(DpFpTest, WhatHasNoGuaranteeIsRefused) {
   Ledger ledger = OpenLedger("l");
   EXPECT_EQ(DpFpOptions{}.mode, DpFpMode::kAggregate);
-  const auto code = [&](DpFpOptions o) { return DpFpTrainer::Check(kSmall, Start(), task_.records, o).code(); };
+  const auto code = [&](TrainingOptions o) { return Trainer::Check(kSmall, Start(), task_.records, o).code(); };
   EXPECT_EQ(code(Options(DpFpMode::kAggregate, &ledger)), StatusCode::kOk);
   EXPECT_EQ(code(Options(DpFpMode::kPaper, nullptr)), StatusCode::kOk);
   EXPECT_EQ(code(Options(DpFpMode::kAggregate, nullptr)), StatusCode::kPrivacyRefused);
   EXPECT_EQ(code(Options(DpFpMode::kPaper, &ledger)), StatusCode::kPrivacyRefused)
       << "a ledger cannot cover mode paper";
-  DpFpOptions o = Options(DpFpMode::kAggregate, &ledger);
+  TrainingOptions o = Options(DpFpMode::kAggregate, &ledger);
   o.num_records_public = 0;
   EXPECT_EQ(code(o), StatusCode::kPrivacyRefused);
   o = Options(DpFpMode::kAggregate, &ledger);
-  o.noise_multiplier = 0;
+  o.dp_fp.noise_multiplier = 0;
   EXPECT_NE(code(o), StatusCode::kOk);
   o = Options(DpFpMode::kClipped, &ledger);
-  o.encoder.noise_multiplier = 0;
+  o.privacy.noise_multiplier = 0;
   EXPECT_NE(code(o), StatusCode::kOk);
   o = Options(DpFpMode::kClipped, &ledger);
-  o.encoder.clipping = ClipKind::kNone;
+  o.privacy.clipping = ClipKind::kNone;
   EXPECT_EQ(code(o), StatusCode::kPrivacyRefused);
   o = Options(DpFpMode::kAggregate, &ledger);
-  o.class_prior = {0.5, 0.6};
+  o.dp_fp.class_prior = {0.5, 0.6};
   EXPECT_NE(code(o), StatusCode::kOk);
   o = Options(DpFpMode::kAggregate, &ledger);
-  o.effective_dimensions = 0.5;
+  o.dp_fp.effective_dimensions = 0.5;
   EXPECT_NE(code(o), StatusCode::kOk);
   const std::vector<int32_t> tokens = {39, 40};
   const std::vector<Record> bad_token = {testing::Labelled(tokens, 0)},
                             bad_label = {testing::Labelled(std::span(tokens).first(1), 2)};
   for (const auto& records : {bad_token, bad_label}) {
-    EXPECT_FALSE(DpFpTrainer::Check(kSmall, Start(), records, Options(DpFpMode::kPaper, nullptr)).ok());
+    EXPECT_FALSE(Trainer::Check(kSmall, Start(), records, Options(DpFpMode::kPaper, nullptr)).ok());
     // Or the refusal would tell of the record.
-    EXPECT_TRUE(DpFpTrainer::Check(kSmall, Start(), records, Options(DpFpMode::kAggregate, &ledger)).ok());
+    EXPECT_TRUE(Trainer::Check(kSmall, Start(), records, Options(DpFpMode::kAggregate, &ledger)).ok());
   }
 }
 
 TEST_F(DpFpTest, PaperModeHasNoMechanismAndItsReportNoEpsilon) {
-  const DpFpOptions paper = Options(DpFpMode::kPaper, nullptr);
-  EXPECT_EQ(DpFpMechanisms(paper, 10).status().code(), StatusCode::kPrivacyRefused);
-  const std::string text = DescribeDpFp(paper, 10);
+  const TrainingOptions paper = Options(DpFpMode::kPaper, nullptr);
+  EXPECT_EQ(PrivacyPlan::Create(kSmall, paper).status().code(), StatusCode::kPrivacyRefused);
+  const std::string text = DescribeDpFp(kSmall, paper, 10);
   EXPECT_EQ(text.find("epsilon"), std::string::npos);
   EXPECT_EQ(text.find_first_of("0123456789"), std::string::npos)
       << "a figure in a report that can promise none: " << text;
   for (const char* claim : {"encoder", "labels are not protected", "amplification"})
     EXPECT_NE(text.find(claim), std::string::npos) << claim;
-  const std::string aggregate = DescribeDpFp(Options(DpFpMode::kAggregate, nullptr), 10);
+  const std::string aggregate = DescribeDpFp(kSmall, Options(DpFpMode::kAggregate, nullptr), 10);
   EXPECT_NE(aggregate.find("40 steps"), std::string::npos) << aggregate;
 }
 
@@ -361,8 +360,8 @@ TEST_F(DpFpTest, AggregateLearnsTheTaskOnARandomEncoder) {
 // The use it is made for: the encoder comes from public data (here: trained without any guarantee on another sample).
 TEST_F(DpFpTest, AggregateLearnsTheTaskOnAPublicEncoder) {
   const Task open(500, 5);
-  DpFpOptions o = Options(DpFpMode::kPaper, nullptr);
-  o.noise_multiplier = 0.1;
+  TrainingOptions o = Options(DpFpMode::kPaper, nullptr);
+  o.dp_fp.noise_multiplier = 0.1;
   o.num_steps = 60;
   o.num_records_public = 500;
   auto pretraining = MakeOn(open.records, o);
@@ -376,16 +375,16 @@ TEST_F(DpFpTest, AggregateLearnsTheTaskOnAPublicEncoder) {
 
 TEST_F(DpFpTest, ClippedLearnsTheTask) {
   Ledger ledger = OpenLedger("l");
-  DpFpOptions o = Options(DpFpMode::kClipped, &ledger);
-  o.release_decay = 0.9;
+  TrainingOptions o = Options(DpFpMode::kClipped, &ledger);
+  o.dp_fp.release_decay = 0.9;
   const double accuracy = Learn(o, kSmall, Start());
   std::printf("clipped: accuracy %.3f, epsilon %.2f at 1e-5\n", accuracy, *ledger.Spent(*privacy::Delta::Create(1e-5)));
   EXPECT_GT(accuracy, 0.9);
 }
 
 TEST_F(DpFpTest, PaperModeLearnsTheTask) {
-  DpFpOptions o = Options(DpFpMode::kPaper, nullptr);
-  o.noise_multiplier = 0.5;
+  TrainingOptions o = Options(DpFpMode::kPaper, nullptr);
+  o.dp_fp.noise_multiplier = 0.5;
   o.num_steps = 100;
   const double accuracy = Learn(o, kSmall, Start());
   std::printf("paper (no guarantee): accuracy %.3f\n", accuracy);
@@ -394,13 +393,13 @@ TEST_F(DpFpTest, PaperModeLearnsTheTask) {
 
 TEST_F(DpFpTest, RefusesMoreThreadsThanAllowed) {
   Ledger ledger = OpenLedger("l");
-  DpFpOptions o = Options(DpFpMode::kAggregate, &ledger);
+  TrainingOptions o = Options(DpFpMode::kAggregate, &ledger);
   o.num_threads = kMaxThreads;
-  EXPECT_TRUE(PlanClassificationMemory(kSmall, task_.records.size(), o).ok());
-  EXPECT_TRUE(DpFpTrainer::Check(kSmall, Start(), task_.records, o).ok());
+  EXPECT_TRUE(PlanTrainingMemory(kSmall, task_.records.size(), o).ok());
+  EXPECT_TRUE(Trainer::Check(kSmall, Start(), task_.records, o).ok());
   o.num_threads = kMaxThreads + 1;
-  EXPECT_EQ(PlanClassificationMemory(kSmall, task_.records.size(), o).status().code(), StatusCode::kInvalidArgument);
-  EXPECT_EQ(DpFpTrainer::Check(kSmall, Start(), task_.records, o).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(PlanTrainingMemory(kSmall, task_.records.size(), o).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(Trainer::Check(kSmall, Start(), task_.records, o).code(), StatusCode::kInvalidArgument);
 }
 
 // Integer sums do not care who adds, so the released matrices are the same for any number of threads.
@@ -408,8 +407,8 @@ TEST_F(DpFpTest, AggregateRepeatsWithReproducibleNoiseOnAnyNumberOfThreads) {
   std::vector<std::vector<float>> results;
   for (size_t threads : {1, 2, 3}) {
     Ledger ledger = OpenLedger(std::to_string(threads).c_str());
-    DpFpOptions o = Options(DpFpMode::kAggregate, &ledger);
-    o.reproducible_seed = 4;
+    TrainingOptions o = Options(DpFpMode::kAggregate, &ledger);
+    o.privacy.reproducible_seed = 4;
     o.num_threads = threads;
     auto trainer = Make(o);
     for (int i = 0; i < 3; ++i) ASSERT_TRUE(trainer->Step().ok());

@@ -9,7 +9,7 @@
 #include "runtime/privacy/discrete_gaussian.h"
 #include "runtime/privacy/exact_sum.h"
 #include "runtime/train/contribution_map.h"
-#include "runtime/train/dp_fp.h"
+#include "runtime/train/trainer.h"
 #include "runtime/train/job.h"
 #include "runtime/train/popularity.h"
 #include "runtime/train/step_release.h"
@@ -314,20 +314,18 @@ class DpFpNoise : public testing::ClassifierTraining {
                                              .attend = Attend::kAll,
                                              .num_classes = 2};
   // Of weights that are 0, with nobody drawn.
-  std::unique_ptr<DpFpTrainer> Step() {
-    const DpFpOptions o{.mode = DpFpMode::kClipped,
-                        .num_steps = 3,
-                        .expected_batch = 8,
-                        .micro_batches = 4,
-                        .num_records_public = 80,
-                        .clipping_norm = 1,
-                        .noise_multiplier = 1,
-                        .encoder = {.noise_multiplier = 2.5, .clipping_norm = 0.25},
-                        .optimizer = {.kind = OptimizerKind::kSgd, .learning_rate = 32.0f},
-                        .ledger = &ledger_,
-                        .run = "test",
-                        .num_threads = 3};
-    auto trainer = DpFpTrainer::Create(kWide, std::vector<float>(FlatSize(ParametersOf(kWide)), 0.0f), {}, o);
+  std::unique_ptr<Trainer> Step() {
+    const TrainingOptions o{
+        .method = Method::kDpFp,
+        .sampling = Sampling::kPoisson,
+        .num_steps = 3,
+        .expected_batch = 8,
+        .num_records_public = 80,
+        .optimizer = {.kind = OptimizerKind::kSgd, .learning_rate = 32.0f},
+        .num_threads = 3,
+        .privacy = {.noise_multiplier = 2.5, .clipping_norm = 0.25, .ledger = &ledger_, .run = "test"},
+        .dp_fp = {.mode = DpFpMode::kClipped, .micro_batches = 4, .clipping_norm = 1, .noise_multiplier = 1}};
+    auto trainer = Trainer::Create(kWide, std::vector<float>(FlatSize(ParametersOf(kWide)), 0.0f), {}, o);
     EXPECT_TRUE(trainer.ok()) << trainer.status().message();
     EXPECT_TRUE((*trainer)->Step().ok());
     return *std::move(trainer);
