@@ -7,11 +7,11 @@
 #include <cmath>
 
 #include "runtime/privacy/accountant.h"
-#include "runtime/privacy/calibration.h"
 #include "runtime/privacy/exact_sum.h"
 #include "runtime/privacy/json.h"
 #include "runtime/train/check_records.h"
 #include "runtime/train/checkpoint_parts.h"
+#include "runtime/train/dp_fp_report.h"
 #include "runtime/train/popularity.h"
 #include "runtime/train/run_budget.h"
 #include "runtime/train/saved_run.h"
@@ -27,58 +27,6 @@ using privacy::StreamPurpose;
 constexpr uint64_t kEpsilonDisplays = 20;
 
 bool IsPrivate(const TrainingJob& job) { return IsPrivate(job.training); }
-
-// What is spent beside the steps themselves.
-Result<std::vector<Mechanism>> Overheads(const TrainingJob& job) {
-  std::vector<Mechanism> mechanisms;
-  if (job.histogram_noise > 0) {
-    WISP_ASSIGN_OR_RETURN(Mechanism histogram, Mechanism::Gaussian({.noise_multiplier = job.histogram_noise}));
-    mechanisms.push_back(std::move(histogram));
-  }
-  return mechanisms;
-}
-
-// eta of exact_sum.h for all planned runs: how far the discrete noise is from the Gaussian that is accounted for.
-double LossSlack(const TrainingJob& job, double noise_multiplier, uint64_t num_steps) {
-  TrainingOptions options = job.training;
-  if (options.method == Method::kFest) options.method = Method::kPhantom;  // more coordinates than FEST will have
-  double slack = StepLossSlack(job.architecture, options, noise_multiplier, num_steps);
-  if (job.histogram_noise > 0)
-    slack += job.planned_runs * PopularityLossSlack(job.histogram_noise, job.architecture.num_items);
-  return slack;
-}
-
-// The noise whose cost, the slack of the discrete noise included, meets the goal: the ledger, which counts it, must be
-// able to pay for the last step of the last planned run out of a budget that equals the goal.
-Result<double> NoiseMultiplier(const TrainingJob& job, uint64_t steps_of_run, double q,
-                               std::span<const Mechanism> overheads_of_run) {
-  if (job.goal.noise_multiplier) return *job.goal.noise_multiplier;
-  const uint64_t num_steps = steps_of_run * job.planned_runs;
-  std::vector<Mechanism> overheads;
-  for (const Mechanism& m : overheads_of_run) {
-    WISP_ASSIGN_OR_RETURN(Mechanism all, m.WithSteps(m.steps() * job.planned_runs));
-    overheads.push_back(std::move(all));
-  }
-  double slack = 0;
-  for (int attempt = 0;; ++attempt) {
-    WISP_ASSIGN_OR_RETURN(const auto target,
-                          privacy::EpsilonDelta::Create(*job.goal.epsilon - 2.2 * slack,
-                                                        job.goal.delta * (1 - 1e-6) * std::exp(-1.1 * slack)));
-    WISP_ASSIGN_OR_RETURN(
-        const auto calibration,
-        privacy::CalibrateNoise(
-            {.target = target, .sampling_probability = q, .steps = num_steps, .composed_with = overheads}));
-    const double needed = LossSlack(job, calibration.noise_multiplier, num_steps);
-    const double room = *job.goal.epsilon - calibration.epsilon;
-    if (2 * needed <= room && needed <= 1.1 * slack + 1e-7) return calibration.noise_multiplier;
-    if (attempt == 3) {
-      return PrivacyRefused("epsilon ", privacy::DoubleText(*job.goal.epsilon),
-                            " cannot be met: the integer grid of the noise alone costs ",
-                            privacy::EpsilonText(2 * needed));
-    }
-    slack = std::max(needed, slack) * 1.01 + 1e-9;
-  }
-}
 
 // Writes the output bias into `weights` and returns what else the release says.
 Result<Popularity> SetPopularity(const TrainingJob& job, std::span<const Record> records, std::span<float> weights) {
@@ -134,7 +82,11 @@ class JobRun {
  private:
   Status Prepare() {
     WISP_RETURN_IF_ERROR(Validate(job_.architecture));
-    set_ = MakeRecords(*job_.sequences, job_.architecture.max_length, job_.hold_out);
+    if (job_.sequences != nullptr) {
+      set_ = MakeRecords(*job_.sequences, job_.architecture.max_length, job_.hold_out);
+    } else {
+      set_.records.assign(job_.records.begin(), job_.records.end());
+    }
     result_.num_records = set_.records.size();
     if (IsPrivate(job_)) {
       // Whether there is one, and whether one is malformed, is told to nobody by a refusal.
@@ -148,10 +100,11 @@ class JobRun {
       };
       std::erase_if(set_.validation, is_bad);
       std::erase_if(set_.test, is_bad);
-    } else if (set_.records.empty()) {
+    } else if (set_.records.empty() && job_.sequences != nullptr) {
       return InvalidData("no user has two events or more to train on");
     }
     options_ = job_.training;
+    if (options_.method == Method::kDpFp) options_.sampling = Sampling::kPoisson;
     if (options_.num_steps == 0) {
       WISP_ASSIGN_OR_RETURN(options_.num_steps, StepsOfEpochs(job_.epochs, NumRecords(), options_.expected_batch));
     }
@@ -166,8 +119,9 @@ class JobRun {
       WISP_ASSIGN_OR_RETURN(checkpoint, ReadCheckpoint(job_.checkpoint_path));
     }
     WISP_RETURN_IF_ERROR(PreparePlaceholders());
-    if (IsPrivate(job_)) WISP_RETURN_IF_ERROR(PreparePrivacy());
     std::vector<float> weights = StartWeights();
+    if (IsPaper(options_)) WISP_RETURN_IF_ERROR(CheckPaperGoal());
+    if (IsPrivate(job_)) WISP_RETURN_IF_ERROR(PreparePrivacy(weights));
     WISP_RETURN_IF_ERROR(Trainer::Check(job_.architecture, weights, set_.records, options_));
     end_ = result_.planned_steps = options_.num_steps;
     if (IsPrivate(job_)) WISP_RETURN_IF_ERROR(CheckBudget(checkpoint ? &*checkpoint : nullptr));
@@ -188,15 +142,18 @@ class JobRun {
           FlatSize(ParametersOf(job_.architecture)) * (options_.ema_decay > 0 ? 2 : 1) * sizeof(float);
       const uint64_t indices =
           (rows_.size() + (options_.sampling == Sampling::kShuffled ? set_.records.size() : 0)) * sizeof(uint32_t);
+      const uint64_t releases = uint64_t{job_.architecture.head.num_classes} * job_.architecture.width * sizeof(double);
       constexpr uint64_t kBeside = 256 << 10, kEveryWithoutCharges = 50;
       WISP_RETURN_IF_ERROR(saved_.Reserve(
           {.path = job_.checkpoint_path,
            .every = job_.checkpoint_every > 0 || IsPrivate(job_) ? job_.checkpoint_every : kEveryWithoutCharges,
            .bytes = floats + Optimizer::PlanBytes(options_.optimizer, FlatSize(ParametersOf(job_.architecture))) +
-                    indices + kBeside}));
+                    indices + releases + kBeside}));
     }
-    const uint32_t block = std::max(1u, options_.privacy.steps_per_charge);
-    return IsPrivate(job_) ? saved_.ReserveLedger(options_.privacy.ledger->path(), end_ / block + 2) : OkStatus();
+    if (!IsPrivate(job_)) return OkStatus();
+    const uint64_t charges = end_ / std::max(1u, options_.privacy.steps_per_charge) + 1;
+    const uint64_t parts = ReleasesHead(options_) && HasGradients(options_) ? 2 : 1;
+    return saved_.ReserveLedger(options_.privacy.ledger->path(), parts * charges + 1);
   }
 
   // The histogram was released once: what is said of it must be what was charged then.
@@ -310,16 +267,22 @@ class JobRun {
   // The declared number, as steps and sampling probability of a private run are public constants. An epoch of shuffled
   // records is once over those that there are.
   double NumRecords() const {
-    const bool poisson = IsPrivate(job_) || job_.training.sampling == Sampling::kPoisson;
+    const bool poisson = IsPrivate(job_) || options_.sampling == Sampling::kPoisson;
     const bool declared = poisson && job_.training.num_records_public != 0;
     return declared ? job_.training.num_records_public : static_cast<double>(set_.records.size());
   }
 
-  Status PreparePrivacy() {
+  Status CheckPaperGoal() const {
+    if (!job_.goal.epsilon && !job_.goal.noise_multiplier) return OkStatus();
+    return PrivacyRefused("mode paper has no epsilon that its noise could be calibrated to. ",
+                          WhyPaperHasNoGuarantee());
+  }
+
+  Status PreparePrivacy(std::span<const float> weights) {
     if (job_.training.num_records_public == 0) {
       return PrivacyRefused(
-          "private training needs the number of records declared as public: steps and sampling probability "
-          "follow from it and must not be counted from private data");
+          "private training needs the number of records declared as public (num_records_public): steps and sampling "
+          "probability follow from it and must not be counted from private data");
     }
     WISP_RETURN_IF_ERROR(CheckPrivacyGoal(job_.goal, NumRecords()));
     if (options_.privacy.ledger == nullptr) {
@@ -329,11 +292,16 @@ class JobRun {
     constexpr uint32_t kMostRuns = 1'000'000;
     if (job_.planned_runs == 0 || job_.planned_runs > kMostRuns)
       return InvalidArgument("planned runs are ", job_.planned_runs, ", allowed are 1 to ", kMostRuns);
-    WISP_ASSIGN_OR_RETURN(overheads_, Overheads(job_));
-    WISP_ASSIGN_OR_RETURN(
-        options_.privacy.noise_multiplier,
-        NoiseMultiplier(job_, options_.num_steps, std::min(1.0, BatchProbability(options_)), overheads_));
-    result_.noise_multiplier = options_.privacy.noise_multiplier;
+    // What would be refused only after the seconds that calibration takes, with noise that stands for what is to come.
+    TrainingOptions probe = options_;
+    probe.privacy.noise_multiplier = probe.dp_fp.noise_multiplier = 1;
+    WISP_RETURN_IF_ERROR(Trainer::Check(job_.architecture, weights, set_.records, probe));
+    const GoalShare share{
+        .planned_runs = job_.planned_runs, .histogram_noise = job_.histogram_noise, .head_share = job_.head_share};
+    WISP_ASSIGN_OR_RETURN(overheads_, Overheads(share));
+    WISP_RETURN_IF_ERROR(FillInNoise(job_.architecture, job_.goal, share, options_));
+    result_.noise_multiplier =
+        ReleasesHead(options_) ? options_.dp_fp.noise_multiplier : options_.privacy.noise_multiplier;
     return OkStatus();
   }
 
@@ -455,6 +423,8 @@ class JobRun {
     }
     result_.num_dropped += trainer_->num_left_out();
     result_.run = trainer_->run();
+    result_.options = options_;
+    result_.norm_bound = trainer_->inference_input().norm_bound;
     if (IsPrivate(job_)) {
       result_.mechanisms = overheads_;
       WISP_ASSIGN_OR_RETURN(const auto steps, trainer_->privacy_plan().Mechanisms(result_.num_steps));
@@ -463,13 +433,16 @@ class JobRun {
     return OkStatus();
   }
 
+  // Steps of DP-FP take less time than accounting for them.
+  uint64_t NumDisplays() const { return options_.method == Method::kDpFp ? 1 : kEpsilonDisplays; }
+
   // Saves and shows; kCancelled where the caller says so.
   Status AfterStep(const StepReport& report, JobProgress& progress) {
     result_.num_dropped += report.num_dropped;
     progress.step = trainer_->step();
     progress.num_steps = end_;
     progress.mean_loss = report.mean_loss;
-    if (progress.step % std::max<uint64_t>(1, end_ / kEpsilonDisplays) == 0 || progress.step == end_) {
+    if (progress.step % std::max<uint64_t>(1, end_ / NumDisplays()) == 0 || progress.step == end_) {
       WISP_ASSIGN_OR_RETURN(progress.epsilon, EpsilonSoFar());
       shown_ = progress.step;
     }
@@ -510,32 +483,6 @@ class JobRun {
 bool NeedsFrequencies(const TrainingJob& job) {
   return job.architecture.re_attention == ReAttention::kOn &&
          job.training.re_attention.source == ReAttentionOptions::Source::kPrinted;
-}
-
-Status CheckPrivacyGoal(const PrivacyGoal& goal, double num_records) {
-  if (goal.epsilon.has_value() == goal.noise_multiplier.has_value()) {
-    return InvalidArgument(
-        "private training needs either a target epsilon or a noise multiplier, not both and not neither");
-  }
-  if (goal.epsilon) WISP_RETURN_IF_ERROR(privacy::CheckTarget(*goal.epsilon));
-  if (!(goal.delta > 0 && goal.delta < 1)) {
-    return InvalidArgument(goal.delta == 0 ? "delta is 0, or was not given: private training needs one (--delta, or "
-                                             "privacy.delta in a recipe), below 1 / records"
-                                           : "delta is " + privacy::ShortText(goal.delta) +
-                                                 ", allowed is a number between 0 and 1, below 1 / records");
-  }
-  if (goal.delta >= 1.0 / num_records && !(goal.allow_delta_of_one_record && goal.delta == 1.0 / num_records)) {
-    return PrivacyRefused("delta is ", privacy::ShortText(goal.delta), ", which is not below 1 / ",
-                          static_cast<uint64_t>(num_records),
-                          " records: such a guarantee allows publishing some record whole");
-  }
-  const bool as_papers = goal.allow_delta_of_one_record && num_records > privacy::kFewRecords;
-  if (const double most = privacy::LargestDelta(num_records); goal.delta > most && !as_papers) {
-    return PrivacyRefused("delta is ", privacy::ShortText(goal.delta), ", allowed with ",
-                          static_cast<uint64_t>(num_records), " records is at most ", privacy::ShortText(most),
-                          ": it is the chance of no protection at all (docs/one-person.md)");
-  }
-  return OkStatus();
 }
 
 Result<JobResult> RunTrainingJob(const TrainingJob& job) { return JobRun(job).Run(); }

@@ -20,22 +20,11 @@
 #include "runtime/privacy/mechanism.h"
 #include "runtime/train/evaluate.h"
 #include "runtime/train/initialise.h"
+#include "runtime/train/noise_goal.h"
 #include "runtime/train/records.h"
 #include "runtime/train/trainer.h"
 
 namespace wisp {
-
-// What the run may cost and how the cost is found.
-struct PrivacyGoal {
-  std::optional<double> epsilon;           // calibrate the noise to this, everything of the run included; 1e-6 to 100
-  std::optional<double> noise_multiplier;  // or this noise, whatever it costs; exactly one of the two
-  double delta = 0;                        // required, above 0, below 1 / records and at most privacy::LargestDelta
-  bool allow_delta_of_one_record = false;  // accept delta = 1 / records, as papers have it; never more
-};
-
-// What a goal must be with so many records, a public number. kPrivacyRefused: a delta with which some record could be
-// published.
-Status CheckPrivacyGoal(const PrivacyGoal& goal, double num_records);
 
 // FEST and AdaFEST+: which rows of the item table are trained.
 struct RowSelection {
@@ -62,8 +51,10 @@ struct JobProgress {
 struct JobResult;
 
 struct TrainingJob {
-  const data::Sequences* sequences = nullptr;  // must outlive the run
+  // What is trained on: records and test cases of these sequences, or `records` as they are. Must outlive the run.
+  const data::Sequences* sequences = nullptr;
   HoldOut hold_out = HoldOut::kTest;
+  std::span<const Record> records = {};
   Architecture architecture;
   // Start from these weights (flat layout of `architecture`); empty: initialise.
   std::span<const float> start_weights;
@@ -75,7 +66,8 @@ struct TrainingJob {
   double histogram_noise = 0;
   // Read when training.method is kFest or kAdaFestPlus and training.sparse.rows is empty.
   RowSelection rows;
-  PrivacyGoal goal;  // read when training.method is private
+  PrivacyGoal goal;         // read when training is private; empty in DP-FP's mode paper
+  double head_share = 0.3;  // of the goal, for DP-FP's mode clipped: GoalShare
   // So many runs like this one are fixed before the first charge to the ledger, as its plan: `goal.epsilon` is that of
   // all of them together, by PLD, however they are spread and whatever they show. Given with each of them; one that the
   // plan has no room for is refused.
@@ -115,9 +107,11 @@ struct JobResult {
   size_t planned_bytes = 0, record_state_bytes = 0;  // of the Trainer
   std::vector<privacy::Mechanism> mechanisms;        // of a private run, in the order of spending
   std::string run;                                   // its name in the ledger: that of the run that was gone on with
-  double noise_multiplier = 0;
-  std::optional<double> epsilon;  // at goal.delta; absent without a guarantee
-  std::string accountant;         // who proved it, as privacy::RunEpsilon has it
+  TrainingOptions options;                           // as they ran: steps and noise filled in
+  double noise_multiplier = 0;                       // of the gradients; with DP-FP of the releases for the head
+  double norm_bound = 0;                             // what a head of classes reads at inference is clipped to
+  std::optional<double> epsilon;                     // at goal.delta; absent without a guarantee
+  std::string accountant;                            // who proved it, as privacy::RunEpsilon has it
   std::optional<RankingQuality> validation, test;
 };
 

@@ -1,6 +1,7 @@
 // Whole DP-FP runs: the goal is met by what the ledger charged, in one mechanism and in two; what has no guarantee
 // states none; bad goals are refused before anything is spent.
-#include "runtime/train/classification_job.h"
+#include "runtime/train/job.h"
+#include "runtime/train/dp_fp_report.h"
 
 #include <gtest/gtest.h>
 
@@ -29,31 +30,31 @@ class ClassificationJobTest : public testing::ClassifierTraining {
     for (size_t i = 0; i < kRecords; ++i) records_.push_back(testing::Labelled(tokens_[i], labels_[i]));
   }
 
-  ClassificationJob Job(DpFpMode mode) {
-    ClassificationJob job{.records = records_, .architecture = testing::kTinyClassifier, .start_weights = weights_};
-    job.options = {.method = Method::kDpFp,
-                   .sampling = Sampling::kPoisson,
-                   .expected_batch = 200,
-                   .num_records_public = kRecords,
-                   .optimizer = {.kind = OptimizerKind::kAdamW, .learning_rate = 1e-3f},
-                   .num_threads = 1,
-                   .privacy = {.clipping_norm = 0.5, .run = "run", .steps_per_charge = 1},
-                   .dp_fp = {.mode = mode, .micro_batches = 2, .noise_multiplier = 1}};
+  TrainingJob Job(DpFpMode mode) {
+    TrainingJob job{.records = records_, .architecture = testing::kTinyClassifier, .start_weights = weights_};
+    job.training = {.method = Method::kDpFp,
+                    .sampling = Sampling::kPoisson,
+                    .expected_batch = 200,
+                    .num_records_public = kRecords,
+                    .optimizer = {.kind = OptimizerKind::kAdamW, .learning_rate = 1e-3f},
+                    .num_threads = 1,
+                    .privacy = {.clipping_norm = 0.5, .run = "run", .steps_per_charge = 1},
+                    .dp_fp = {.mode = mode, .micro_batches = 2, .noise_multiplier = 1}};
     job.epochs = 1;  // 2 steps
     if (mode == DpFpMode::kPaper) return job;
-    job.options.privacy.ledger = &ledger_;
+    job.training.privacy.ledger = &ledger_;
     job.goal = {.epsilon = 2.0, .noise_multiplier = {}, .delta = kDelta};
     return job;
   }
   // Without the seconds that calibration takes.
-  ClassificationJob JobOfFixedNoise() {
-    ClassificationJob job = Job(DpFpMode::kAggregate);
+  TrainingJob JobOfFixedNoise() {
+    TrainingJob job = Job(DpFpMode::kAggregate);
     job.goal = {.epsilon = {}, .noise_multiplier = 2.0, .delta = kDelta};
     return job;
   }
   double Spent() { return *ledger_.Spent(*privacy::Delta::Create(kDelta)); }
-  void ExpectRefused(const ClassificationJob& job, StatusCode code, const char* sentence) {
-    const auto result = RunClassificationJob(job);
+  void ExpectRefused(const TrainingJob& job, StatusCode code, const char* sentence) {
+    const auto result = RunTrainingJob(job);
     ASSERT_FALSE(result.ok()) << sentence;
     EXPECT_EQ(result.status().code(), code) << result.status().message();
     EXPECT_NE(result.status().message().find(sentence), std::string::npos) << result.status().message();
@@ -71,7 +72,7 @@ class ClassificationJobTest : public testing::ClassifierTraining {
 
 // Not more than the goal, so that a budget that equals it pays for the last step; and nearly all of it.
 TEST_F(ClassificationJobTest, GoalIsMetByWhatTheLedgerCharged) {
-  const auto result = RunClassificationJob(Job(DpFpMode::kAggregate));
+  const auto result = RunTrainingJob(Job(DpFpMode::kAggregate));
   ASSERT_TRUE(result.ok()) << result.status().message();
   EXPECT_EQ(result->num_steps, 2u);
   EXPECT_EQ(result->norm_bound, 1.0);
@@ -85,7 +86,7 @@ TEST_F(ClassificationJobTest, GoalIsMetByWhatTheLedgerCharged) {
 }
 
 TEST_F(ClassificationJobTest, BothMechanismsOfClippedComposeToTheGoal) {
-  const auto result = RunClassificationJob(Job(DpFpMode::kClipped));
+  const auto result = RunTrainingJob(Job(DpFpMode::kClipped));
   ASSERT_TRUE(result.ok()) << result.status().message();
   ASSERT_EQ(result->mechanisms.size(), 2u);
   EXPECT_LE(Spent(), 2.0);
@@ -103,43 +104,48 @@ TEST_F(ClassificationJobTest, BothMechanismsOfClippedComposeToTheGoal) {
 }
 
 TEST_F(ClassificationJobTest, PaperStatesNothing) {
-  const auto result = RunClassificationJob(Job(DpFpMode::kPaper));
+  const auto result = RunTrainingJob(Job(DpFpMode::kPaper));
   ASSERT_TRUE(result.ok()) << result.status().message();
   EXPECT_FALSE(result->epsilon.has_value());
   EXPECT_TRUE(result->mechanisms.empty());
   EXPECT_EQ(result->norm_bound, 0.0);
-  EXPECT_NE(result->description.find("no differential privacy guarantee"), std::string::npos);
-  EXPECT_EQ(result->description.find_first_of("0123456789"), std::string::npos)
+  EXPECT_NE(DescribeDpFp(testing::kTinyClassifier, result->options, result->num_steps)
+                .find("no differential privacy guarantee"),
+            std::string::npos);
+  EXPECT_EQ(DescribeDpFp(testing::kTinyClassifier, result->options, result->num_steps).find_first_of("0123456789"),
+            std::string::npos)
       << "a figure beside what has no guarantee";
   EXPECT_TRUE(ledger_.Entries()->empty());
 }
 
 TEST_F(ClassificationJobTest, PaperRefusesWhatSpeaksOfAGuarantee) {
-  ClassificationJob job = Job(DpFpMode::kPaper);
+  TrainingJob job = Job(DpFpMode::kPaper);
   job.goal = {.epsilon = 2.0, .noise_multiplier = {}, .delta = kDelta};
   ExpectRefused(job, StatusCode::kPrivacyRefused, "mode paper has no epsilon");
   job.goal = {};
-  job.options.privacy.ledger = &ledger_;
+  job.training.privacy.ledger = &ledger_;
   ExpectRefused(job, StatusCode::kPrivacyRefused, "no charge could cover it");
 }
 
 TEST_F(ClassificationJobTest, ReproducibleNoiseStatesNoEpsilon) {
-  ClassificationJob job = JobOfFixedNoise();
-  job.options.privacy.reproducible_seed = 5;
-  const auto result = RunClassificationJob(job);
+  TrainingJob job = JobOfFixedNoise();
+  job.training.privacy.reproducible_seed = 5;
+  const auto result = RunTrainingJob(job);
   ASSERT_TRUE(result.ok()) << result.status().message();
   EXPECT_FALSE(result->epsilon.has_value());
-  EXPECT_NE(result->description.find("reproducible, no guarantee"), std::string::npos);
+  EXPECT_NE(
+      DescribeDpFp(testing::kTinyClassifier, result->options, result->num_steps).find("reproducible, no guarantee"),
+      std::string::npos);
 }
 
 TEST_F(ClassificationJobTest, BadGoalsAreRefusedBeforeAnythingIsSpent) {
   {
-    ClassificationJob job = Job(DpFpMode::kClipped);
+    TrainingJob job = Job(DpFpMode::kClipped);
     job.goal = {.epsilon = {}, .noise_multiplier = 2.0, .delta = kDelta};
     ExpectRefused(job, StatusCode::kInvalidArgument, "mode clipped needs the encoder's too");
   }
   for (const DpFpMode mode : {DpFpMode::kAggregate, DpFpMode::kClipped}) {
-    ClassificationJob job = Job(mode);
+    TrainingJob job = Job(mode);
     job.goal.epsilon.reset();
     ExpectRefused(job, StatusCode::kInvalidArgument, "either a target epsilon or a noise multiplier");
     job = Job(mode);
@@ -151,10 +157,10 @@ TEST_F(ClassificationJobTest, BadGoalsAreRefusedBeforeAnythingIsSpent) {
     job.goal.delta = 0;
     ExpectRefused(job, StatusCode::kInvalidArgument, "delta is 0");
     job = Job(mode);
-    job.options.num_records_public = 0;
+    job.training.num_records_public = 0;
     ExpectRefused(job, StatusCode::kPrivacyRefused, "must not be counted from private data");
     job = Job(mode);
-    job.options.privacy.ledger = nullptr;
+    job.training.privacy.ledger = nullptr;
     ExpectRefused(job, StatusCode::kPrivacyRefused, "needs a ledger");
     job = Job(mode);
     job.epochs = 0;
@@ -163,14 +169,14 @@ TEST_F(ClassificationJobTest, BadGoalsAreRefusedBeforeAnythingIsSpent) {
     for (double epochs : std::initializer_list<double>{-1, 1e300, INFINITY, NAN}) {
       job = Job(mode);
       job.epochs = epochs;
-      job.progress = [](const ClassificationProgress&) { return false; };
+      job.progress = [](const JobProgress&) { return false; };
       ExpectRefused(job, StatusCode::kInvalidArgument, "epochs is");
     }
     job = Job(mode);
-    job.options.dp_fp.class_prior = {0.5, 0.6};
+    job.training.dp_fp.class_prior = {0.5, 0.6};
     ExpectRefused(job, StatusCode::kInvalidArgument, "class_prior");
   }
-  ClassificationJob job = Job(DpFpMode::kClipped);
+  TrainingJob job = Job(DpFpMode::kClipped);
   job.head_share = 1;
   ExpectRefused(job, StatusCode::kInvalidArgument, "head_share");
   job = Job(DpFpMode::kAggregate);
@@ -182,13 +188,13 @@ TEST_F(ClassificationJobTest, BadGoalsAreRefusedBeforeAnythingIsSpent) {
 // A run of which the budget has room for a part only is not begun.
 TEST_F(ClassificationJobTest, BudgetThatIsTooSmallIsLeftAlone) {
   for (DpFpMode mode : {DpFpMode::kAggregate, DpFpMode::kClipped}) {
-    ClassificationJob job = JobOfFixedNoise();
-    job.options.dp_fp.mode = mode;
-    job.options.privacy.noise_multiplier = 2;
+    TrainingJob job = JobOfFixedNoise();
+    job.training.dp_fp.mode = mode;
+    job.training.privacy.noise_multiplier = 2;
     Ledger other = OpenLedger(ToText(mode));
-    job.options.privacy.ledger = &other;
-    const double whole = *RunClassificationJob(job)->epsilon;
-    job.options.privacy.ledger = &ledger_;
+    job.training.privacy.ledger = &other;
+    const double whole = *RunTrainingJob(job)->epsilon;
+    job.training.privacy.ledger = &ledger_;
     ASSERT_TRUE(ledger_.SetLimit(*privacy::EpsilonDelta::Create(0.95 * whole, kDelta)).ok());
     ExpectRefused(job, StatusCode::kPrivacyRefused, "spent 0; nothing was charged");
   }
@@ -196,12 +202,12 @@ TEST_F(ClassificationJobTest, BudgetThatIsTooSmallIsLeftAlone) {
 
 // Of a run that does not fit it nothing stays, neither a charge nor the limit.
 TEST_F(ClassificationJobTest, NewLimitIsSetByARunThatFitsIt) {
-  ClassificationJob job = JobOfFixedNoise();
+  TrainingJob job = JobOfFixedNoise();
   job.new_limit = *privacy::EpsilonDelta::Create(0.01, kDelta);
   ExpectRefused(job, StatusCode::kPrivacyRefused, "nothing was charged");
   EXPECT_FALSE(ledger_.Limit()->has_value());
   job.new_limit = *privacy::EpsilonDelta::Create(100, kDelta);
-  ASSERT_TRUE(RunClassificationJob(job).ok());
+  ASSERT_TRUE(RunTrainingJob(job).ok());
   ASSERT_TRUE(ledger_.Limit()->has_value());
   EXPECT_EQ((*ledger_.Limit())->epsilon(), 100);
 }
@@ -210,21 +216,21 @@ TEST_F(ClassificationJobTest, NewLimitIsSetByARunThatFitsIt) {
 TEST_F(ClassificationJobTest, ResumedRunEqualsUninterruptedRunBitForBit) {
   for (DpFpMode mode : {DpFpMode::kAggregate, DpFpMode::kClipped, DpFpMode::kPaper}) {
     Ledger other = OpenLedger(std::string("bits ") + ToText(mode));
-    ClassificationJob job = Job(mode);
+    TrainingJob job = Job(mode);
     job.goal =
         mode == DpFpMode::kPaper ? PrivacyGoal{} : PrivacyGoal{.epsilon = {}, .noise_multiplier = 2.0, .delta = kDelta};
-    job.options.privacy.ledger = mode == DpFpMode::kPaper ? nullptr : &other;
-    job.options.privacy.noise_multiplier = 2;
-    job.options.dp_fp.release_decay = 0.9;
-    job.options.num_steps = 5;
-    job.options.privacy.reproducible_seed = 7;
-    const auto whole = RunClassificationJob(job);
+    job.training.privacy.ledger = mode == DpFpMode::kPaper ? nullptr : &other;
+    job.training.privacy.noise_multiplier = 2;
+    job.training.dp_fp.release_decay = 0.9;
+    job.training.num_steps = 5;
+    job.training.privacy.reproducible_seed = 7;
+    const auto whole = RunTrainingJob(job);
     ASSERT_TRUE(whole.ok()) << whole.status().message();
     job.checkpoint_path = folder_ / "c";
-    job.progress = [](const ClassificationProgress& p) { return p.step < 2; };
-    EXPECT_EQ(RunClassificationJob(job).status().code(), StatusCode::kCancelled);
+    job.progress = [](const JobProgress& p) { return p.step < 2; };
+    EXPECT_EQ(RunTrainingJob(job).status().code(), StatusCode::kCancelled);
     job.progress = nullptr;
-    const auto rest = RunClassificationJob(job);
+    const auto rest = RunTrainingJob(job);
     ASSERT_TRUE(rest.ok()) << rest.status().message();
     EXPECT_EQ(rest->resumed_from, 2u);
     EXPECT_EQ(rest->weights, whole->weights) << ToText(mode);
@@ -234,49 +240,49 @@ TEST_F(ClassificationJobTest, ResumedRunEqualsUninterruptedRunBitForBit) {
 
 TEST_F(ClassificationJobTest, GoesOnInsideItsOwnBudgetWithTheStepsThatFit) {
   for (DpFpMode mode : {DpFpMode::kAggregate, DpFpMode::kClipped}) {
-    ClassificationJob job = JobOfFixedNoise();
-    job.options.dp_fp.mode = mode;
-    job.options.privacy.noise_multiplier = 2;
-    job.options.num_steps = 8;
-    job.options.privacy.steps_per_charge = 3;
+    TrainingJob job = JobOfFixedNoise();
+    job.training.dp_fp.mode = mode;
+    job.training.privacy.noise_multiplier = 2;
+    job.training.num_steps = 8;
+    job.training.privacy.steps_per_charge = 3;
     Ledger whole = OpenLedger(std::string("whole ") + ToText(mode)),
            own = OpenLedger(std::string("own ") + ToText(mode));
-    job.options.privacy.ledger = &whole;
-    const double limit = 1.001 * *RunClassificationJob(job)->epsilon;
-    job.options.privacy.ledger = &own;
+    job.training.privacy.ledger = &whole;
+    const double limit = 1.001 * *RunTrainingJob(job)->epsilon;
+    job.training.privacy.ledger = &own;
     ASSERT_TRUE(own.SetLimit(*privacy::EpsilonDelta::Create(limit, kDelta)).ok());
     job.checkpoint_path = folder_ / "c";
-    job.progress = [](const ClassificationProgress& p) { return p.step < 4; };
-    EXPECT_NE(RunClassificationJob(job).status().message().find("6 steps were charged"), std::string::npos);
+    job.progress = [](const JobProgress& p) { return p.step < 4; };
+    EXPECT_NE(RunTrainingJob(job).status().message().find("6 steps were charged"), std::string::npos);
     job.progress = nullptr;
-    const auto result = RunClassificationJob(job);
+    const auto result = RunTrainingJob(job);
     ASSERT_TRUE(result.ok()) << result.status().message();
     EXPECT_EQ(result->num_steps, 6u);
     EXPECT_EQ(result->planned_steps, 8u);
     EXPECT_NE(result->ended_early, "");
     EXPECT_LE(*result->epsilon, limit);
-    job.options.num_steps = 9;
-    job.options.privacy.run = "another";
-    EXPECT_NE(RunClassificationJob(job).status().message().find("not one of its steps would fit"), std::string::npos);
+    job.training.num_steps = 9;
+    job.training.privacy.run = "another";
+    EXPECT_NE(RunTrainingJob(job).status().message().find("not one of its steps would fit"), std::string::npos);
   }
 }
 
 // Steps charged elsewhere would be forgotten; so would those of the encoder alone.
 TEST_F(ClassificationJobTest, CheckpointGoesOnOnlyWithTheLedgerThatPaidForIt) {
-  ClassificationJob job = JobOfFixedNoise();
-  job.options.dp_fp.mode = DpFpMode::kClipped;
-  job.options.privacy.noise_multiplier = 2;
-  job.options.num_steps = 4;
+  TrainingJob job = JobOfFixedNoise();
+  job.training.dp_fp.mode = DpFpMode::kClipped;
+  job.training.privacy.noise_multiplier = 2;
+  job.training.num_steps = 4;
   job.checkpoint_path = folder_ / "c";
-  job.progress = [](const ClassificationProgress& p) { return p.step < 2; };
-  ASSERT_EQ(RunClassificationJob(job).status().code(), StatusCode::kCancelled);
+  job.progress = [](const JobProgress& p) { return p.step < 2; };
+  ASSERT_EQ(RunTrainingJob(job).status().code(), StatusCode::kCancelled);
   Ledger other = OpenLedger("other");
-  job.options.privacy.ledger = &other;
-  EXPECT_NE(RunClassificationJob(job).status().message().find("charged for 0 of the 4 steps"), std::string::npos);
+  job.training.privacy.ledger = &other;
+  EXPECT_NE(RunTrainingJob(job).status().message().find("charged for 0 of the 4 steps"), std::string::npos);
   const auto head =
       *privacy::Mechanism::PoissonSubsampledGaussian({.noise_multiplier = 2, .sampling_probability = 0.25, .steps = 4});
   ASSERT_TRUE(other.Charge({.mechanism = head, .run = "run", .purpose = kHeadPurpose}).ok());
-  EXPECT_NE(RunClassificationJob(job).status().message().find("charged for 0 of the 2 steps"), std::string::npos);
+  EXPECT_NE(RunTrainingJob(job).status().message().find("charged for 0 of the 2 steps"), std::string::npos);
 }
 
 // A refusal would tell that there is such a text, or that there is none.
@@ -284,21 +290,21 @@ TEST_F(ClassificationJobTest, RecordsThatAreNoneAreLeftOutOneByOneAndNoneIsEnoug
   tokens_.push_back({0, 12});
   records_.push_back(testing::Labelled(tokens_.back(), 0));
   records_.push_back(testing::Labelled(tokens_.front(), 2));
-  ClassificationJob job = JobOfFixedNoise();
-  const auto result = RunClassificationJob(job);
+  TrainingJob job = JobOfFixedNoise();
+  const auto result = RunTrainingJob(job);
   ASSERT_TRUE(result.ok()) << result.status().message();
   EXPECT_EQ(result->num_dropped, 2u);
   job.records = {};
-  EXPECT_TRUE(RunClassificationJob(job).ok());
+  EXPECT_TRUE(RunTrainingJob(job).ok());
   EXPECT_EQ(ledger_.Entries()->size(), 4u);
   job = Job(DpFpMode::kPaper);
-  EXPECT_NE(RunClassificationJob(job).status().message().find("names token 12"), std::string::npos);
+  EXPECT_NE(RunTrainingJob(job).status().message().find("names token 12"), std::string::npos);
 }
 
 TEST_F(ClassificationJobTest, CancelledRunKeepsItsCharges) {
-  ClassificationJob job = JobOfFixedNoise();
-  job.progress = [](const ClassificationProgress& p) { return p.step < 1; };
-  EXPECT_EQ(RunClassificationJob(job).status().code(), StatusCode::kCancelled);
+  TrainingJob job = JobOfFixedNoise();
+  job.progress = [](const JobProgress& p) { return p.step < 1; };
+  EXPECT_EQ(RunTrainingJob(job).status().code(), StatusCode::kCancelled);
   EXPECT_GT(Spent(), 0);
 }
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <string>
 
-#include "runtime/train/classification_job.h"
+#include "runtime/train/job.h"
 #include "runtime/train/trainer.h"
 #include "runtime/train/job.h"
 #include "tests/unit/classifier_test_util.h"
@@ -133,22 +133,22 @@ TEST_F(DeclaredTexts, StepsAndProbabilityOfAClassifierAreOfTheDeclaredTexts) {
   for (DpFpMode mode : {DpFpMode::kAggregate, DpFpMode::kClipped}) {
     for (uint32_t declared : {60u, 600u}) {
       privacy::Ledger ledger = OpenLedger(std::to_string(declared) + " " + std::to_string(static_cast<int>(mode)));
-      ClassificationJob job{.records = records, .architecture = testing::kTinyClassifier, .start_weights = weights};
-      job.options = {.method = Method::kDpFp,
-                     .sampling = Sampling::kPoisson,
-                     .expected_batch = 30,
-                     .num_records_public = declared,
-                     .optimizer = {.kind = OptimizerKind::kAdamW, .learning_rate = 1e-3f},
-                     .num_threads = 1,
-                     .privacy = {.noise_multiplier = 2,
-                                 .clipping_norm = 0.5,
-                                 .ledger = &ledger,
-                                 .run = "run",
-                                 .reproducible_seed = 3},
-                     .dp_fp = {.mode = mode, .micro_batches = 2, .noise_multiplier = 1}};
+      TrainingJob job{.records = records, .architecture = testing::kTinyClassifier, .start_weights = weights};
+      job.training = {.method = Method::kDpFp,
+                      .sampling = Sampling::kPoisson,
+                      .expected_batch = 30,
+                      .num_records_public = declared,
+                      .optimizer = {.kind = OptimizerKind::kAdamW, .learning_rate = 1e-3f},
+                      .num_threads = 1,
+                      .privacy = {.noise_multiplier = 2,
+                                  .clipping_norm = 0.5,
+                                  .ledger = &ledger,
+                                  .run = "run",
+                                  .reproducible_seed = 3},
+                      .dp_fp = {.mode = mode, .micro_batches = 2, .noise_multiplier = 1}};
       job.epochs = 1;
       job.goal = {.epsilon = {}, .noise_multiplier = 2, .delta = 1e-4};
-      const auto result = RunClassificationJob(job);
+      const auto result = RunTrainingJob(job);
       ASSERT_TRUE(result.ok()) << result.status().message();
       EXPECT_EQ(result->num_steps, declared / 30);
       const auto entries = *ledger.Entries();

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "runtime/data/labelled.h"
-#include "runtime/train/classification_job.h"
+#include "runtime/train/job.h"
 
 namespace wisp::tools {
 

@@ -120,33 +120,33 @@ class ClassifyTrainCommand {
     WISP_RETURN_IF_ERROR(OpenLedger());
     WISP_RETURN_IF_ERROR(ReadData());
     WISP_RETURN_IF_ERROR(MakeStart());
-    ClassificationJob job{.records = records_,
-                          .architecture = architecture_,
-                          .start_weights = start_weights_,
-                          .options = recipe_.options,
-                          .epochs = recipe_.epochs,
-                          .goal = recipe_.goal,
-                          .head_share = recipe_.head_share};
-    job.options.privacy.ledger = ledger_ ? &*ledger_ : nullptr;
-    job.options.privacy.run = privacy::WithTuning(Name() + " " + run_id_, recipe_.uncharged_tuning);
+    TrainingJob job{.records = records_,
+                    .architecture = architecture_,
+                    .start_weights = start_weights_,
+                    .training = recipe_.options,
+                    .epochs = recipe_.epochs,
+                    .goal = recipe_.goal,
+                    .head_share = recipe_.head_share};
+    job.training.privacy.ledger = ledger_ ? &*ledger_ : nullptr;
+    job.training.privacy.run = privacy::WithTuning(Name() + " " + run_id_, recipe_.uncharged_tuning);
     WISP_ASSIGN_OR_RETURN(job.new_limit, NewLimit(a_.budget, recipe_.goal.delta));
-    job.options.base_model_hash = base() != nullptr ? base()->content_hash() : 0;
+    job.training.base_model_hash = base() != nullptr ? base()->content_hash() : 0;
     job.checkpoint_path = a_.checkpoint;
     job.checkpoint_every = a_.checkpoint_every.value_or(0);
     // Room for the model before anything is spent on it.
     WISP_ASSIGN_OR_RETURN(FileReplacement room, ReserveModel(a_.out, Contents(), start_weights_.size()));
-    job.write = [&](const ClassificationResult& result) { return Write(result, &room); };
+    job.write = [&](const JobResult& result) { return Write(result, &room); };
     Progress progress("classify train");
     const volatile std::sig_atomic_t& interrupted = CatchInterrupts();
     SavesShown saves("every " + std::to_string(a_.checkpoint_every.value_or(
-                                    is_private() ? job.options.privacy.steps_per_charge : 50)));
-    job.progress = [&](const ClassificationProgress& p) {
+                                    is_private() ? job.training.privacy.steps_per_charge : 50)));
+    job.progress = [&](const JobProgress& p) {
       progress.Update(p.step, p.num_steps,
                       (p.mean_loss != 0 ? "loss " + Fixed(p.mean_loss, 3) : "") +
                           saves.Suffix(p.saved, p.save_failure));
       return interrupted == 0;
     };
-    const Result<ClassificationResult> result = RunClassificationJob(job);
+    const Result<JobResult> result = RunTrainingJob(job);
     if (ledger_) SayIfRaised(*ledger_, limit_before_);
     if (!result.ok()) return result.status();
     Print(*result);
@@ -154,7 +154,8 @@ class ClassifyTrainCommand {
   }
 
  private:
-  bool is_private() const { return recipe_.options.dp_fp.mode != DpFpMode::kPaper; }
+  bool is_private() const { return IsPrivate(recipe_.options); }
+  std::string Described(const JobResult& r) const { return DescribeDpFp(architecture_, r.options, r.num_steps); }
   std::string Name() const { return recipe_.name.empty() ? FileName(a_.recipe) : recipe_.name; }
   const std::string& Dataset() const { return dataset_; }
 
@@ -282,9 +283,9 @@ class ClassifyTrainCommand {
     return OkStatus();
   }
 
-  ProvenanceEntry Provenance(const ClassificationResult& r) const {
+  ProvenanceEntry Provenance(const JobResult& r) const {
     ProvenanceEntry entry;
-    entry.description = (base() != nullptr ? "fine-tuned by " : "trained by ") + Name() + ", DP-FP " + r.description;
+    entry.description = (base() != nullptr ? "fine-tuned by " : "trained by ") + Name() + ", DP-FP " + Described(r);
     if (is_private() && !recipe_.uncharged_tuning.empty())
       entry.description += "; chosen on the same data without a charge: " + recipe_.uncharged_tuning;
     entry.steps = r.num_steps;
@@ -316,7 +317,7 @@ class ClassifyTrainCommand {
     return contents;
   }
 
-  Status Write(const ClassificationResult& r, FileReplacement* room) const {
+  Status Write(const JobResult& r, FileReplacement* room) const {
     ModelContents contents = Contents();
     contents.weights = r.weights;
     contents.provenance.push_back(Provenance(r));
@@ -325,7 +326,7 @@ class ClassifyTrainCommand {
     return WriteModel(a_.out, contents);
   }
 
-  void Print(const ClassificationResult& r) const {
+  void Print(const JobResult& r) const {
     Json j = {{"model", a_.out},
               {"mode", ToText(r.options.dp_fp.mode)},
               {"records", records_.size()},
@@ -351,7 +352,7 @@ class ClassifyTrainCommand {
       return;
     }
     std::printf("%s: %llu steps over %zu records in %.1f s\n%s\n", a_.out.c_str(),
-                static_cast<unsigned long long>(r.num_steps), records_.size(), r.seconds, r.description.c_str());
+                static_cast<unsigned long long>(r.num_steps), records_.size(), r.seconds, Described(r).c_str());
     if (!r.ended_early.empty()) std::printf("%s\n", r.ended_early.c_str());
     std::printf("%s\n", is_private() ? NotPrivateInWords(j).c_str() : "local only: the model, and every figure above");
     if (r.epsilon)
