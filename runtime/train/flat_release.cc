@@ -12,7 +12,10 @@ namespace {
 
 class FlatRelease final : public StepRelease {
  public:
-  FlatRelease(const Graph& graph, const TrainingOptions& options) : graph_(&graph), num_workers_(options.num_threads) {
+  FlatRelease(const Graph& graph, const TrainingOptions& options)
+      : graph_(&graph),
+        parameters_(TrainedParameters(graph.architecture(), options)),
+        num_workers_(options.num_threads) {
     const size_t size = FlatSize(graph.parameters());
     PhantomOptions phantom = Phantom(options);
     GradientSum* sum;
