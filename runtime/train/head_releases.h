@@ -9,7 +9,7 @@
 //                 chooses the row, so adding or removing a record moves S by at most C, label included.
 //   released      the noised matrices, by Release; nothing before it
 //   noise         Release, exact discrete Gaussian on the integer grid of privacy::ExactGrid, on every coordinate
-// Who charges: DpFpTrainer, before it draws a micro-batch.
+// Who charges: Trainer, before it draws a micro-batch.
 //
 // The head is post-processing: FitHead reads the releases and public constants (p, N, the class prior, C, sigma).
 // It is the maximum-likelihood classifier for representations that lie around their class's mean with one spherical
@@ -49,7 +49,7 @@ struct HeadReleaseOptions {
 
 class HeadReleases {
  public:
-  // Options that ExactGrid::Validate and DpFpTrainer::Check have accepted.
+  // Options that ExactGrid::Validate and Trainer::Check have accepted.
   HeadReleases(const kernels::OpTable& ops, const HeadReleaseOptions& options);
 
   // Starts a step: m empty matrices.
