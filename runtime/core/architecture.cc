@@ -218,6 +218,7 @@ Status Validate(const UniformArchitecture& a) {
 std::vector<ParameterSpec> ParametersOf(const Architecture& a) {
   using enum ParameterRole;
   SpecList list;
+  list.specs.reserve(12 * a.blocks.size() + 8);  // the most there are: two tables, a norm, a head, two variances
   list.AddTable("item_embedding", kItemTable, a.num_items, a.width);
   list.AddTable("position_embedding", kPositionTable, a.max_length, a.width);
   for (uint32_t b = 0; b < a.blocks.size(); ++b) list.AddBlock(a.blocks[b], b, a.width);

@@ -8,6 +8,7 @@ Stack::Stack(const Architecture& a, const kernels::OpTable& ops, const std::vect
   const auto num_blocks = static_cast<uint32_t>(a.blocks.size());
   const auto plan_blocks = [&](BufferPlan& into) {
     std::vector<Block> blocks;
+    blocks.reserve(num_blocks);
     for (uint32_t b = 0; b < num_blocks; ++b) {
       into.BeginBlock();
       blocks.emplace_back(a, ops, parameters, b, variance_, into);

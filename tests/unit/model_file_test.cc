@@ -152,7 +152,7 @@ TEST(ModelFile, BytesAreLaidOutAsDocumented) {
   const SmallModel model;
   const std::string bytes = model.Bytes();
   EXPECT_EQ(bytes.substr(0, 8), std::string("\x89WSPM\r\n\x1a"));
-  EXPECT_EQ(test::Get<uint32_t>(bytes, test::kVersionAt), 3u);
+  EXPECT_EQ(test::Get<uint32_t>(bytes, test::kVersionAt), 4u);
   EXPECT_EQ(test::Get<uint32_t>(bytes, test::kOldestReaderAt), 1u);
   EXPECT_EQ(test::Get<uint64_t>(bytes, test::kFileBytesAt), bytes.size());
   EXPECT_EQ(test::Get<uint64_t>(bytes, test::kMetadataOffsetAt), 64u);
