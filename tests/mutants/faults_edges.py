@@ -73,9 +73,10 @@ def figures_of_runs():
     ]) + table("runtime/train/checkpoint_parts.cc", [
         ("a-late-declaration-is-lost", "CheckTuning", "then == now", "true", INTERRUPTED + "ADeclarationThatComesLateIsRefused"),
     ]) + table("runtime/train/job.cc", [
-        ("planned-runs-with-the-noise-of-one", "NoiseMultiplier", "steps_of_run * job.planned_runs", "steps_of_run", planned),
         ("a-run-beyond-the-plan", "CheckPlan", "if (covered) return OkStatus();", "return OkStatus();", planned),
         ("a-plan-after-a-look", "CheckPlan", "if (!entries.empty())", "if (false)", planned, "job_test:JobTest.PlannedRunsOnALedgerThatWasLookedAtAreRefused"),
+    ]) + table("runtime/train/noise_goal.cc", [
+        ("planned-runs-with-the-noise-of-one", "CalibrateTo", "o.num_steps * share.planned_runs", "o.num_steps", planned),
     ]) + table("tools/wisp/recipe.cc", [
         ("a-minimum-decides-over-items", "CheckPublicCatalogue", "if (count <= 1) continue;", "continue;", "declarations.sh"),
     ])
@@ -105,7 +106,7 @@ def weights_and_scores():
     damaged, no_number = C_INTERFACE + "DamagedRow_IsFoundOnOpening", C_INTERFACE + "ScoreThatIsNoNumber_IsNoSuccess"
     said = "inference_test:TopK.ScoresThatAreNotFiniteAreSaid"
     return table("runtime/model/model_file.cc", [
-        ("weights-unread-on-opening", "ModelFile::OpenAs", "if (verify == Verify::kFull) WISP_RETURN_IF_ERROR(file.VerifyWeights());", "", damaged),
+        ("weights-unread-on-opening", "ModelFile::Open", "if (verify == Verify::kFull) WISP_RETURN_IF_ERROR(file.VerifyWeights());", "", damaged),
         ("checksums-unread", "ModelFile::VerifyWeights", "WISP_RETURN_IF_ERROR(container::CheckArrays(impl_->view, impl_->model.arrays, impl_->arrays));", "",
          "model_corruption_test:*EveryDamagedByteIsRefusedOrChangesOneWeightAndIsFound*"),
         ("weights-that-are-no-numbers", "ModelFile::VerifyWeights", "metadata::AllFinite({tensor.floats, p.size()})", "true",

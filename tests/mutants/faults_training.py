@@ -71,13 +71,23 @@ def noise():
     return table("runtime/train/trainer.cc", [
         ("noise-of-workers-from-the-seed", "Trainer::Create", "if (secure) {", "if (secure && i <= 1) {", NOISE + "NothingOfSecureNoiseFollowsFromTheSeed"),
         ("sampling-from-the-seed", "Trainer::Create", "if (secure) {", "if (secure && i > 0) {", NOISE + "NothingOfSecureSamplingFollowsFromTheSeed"),
-        ("dropout-by-place", "Trainer::RunRecords", "is_private() ? PrivateDropoutSeed(options_.seed, step_, record) :",
-         "is_private() && i > records_.size() ? PrivateDropoutSeed(options_.seed, step_, record) :", GUARANTEE + "ARecordThatJoinsMovesNothingButItsOwnShare"),
+        ("dropout-by-place", "Trainer::RunRecord", "is_private() ? PrivateDropoutSeed(options_.seed, step_, record)",
+         "is_private() && i > records_.size() ? PrivateDropoutSeed(options_.seed, step_, record)", GUARANTEE + "ARecordThatJoinsMovesNothingButItsOwnShare"),
     ]) + table("runtime/train/step_release.cc", [
         ("noise-on-the-first-4000", "NoiseAndScale", "privacy::AddDiscreteGaussian(noise, sigma, sum)",
-         "privacy::AddDiscreteGaussian(noise, sigma, sum.first(std::min<size_t>(sum.size(), 4000)))", EVERY_COORDINATE),
-        ("noise-of-gradient-is-the-maps", "GradientNoise", ".gradient :", ".map :", NOISE + "TheMapHasItsOwnNoiseNotTheGradients"),
-        ("map-slack-left-out", "StepLossSlack", "+ loss(pair.map, architecture.num_items)", "", NOISE + "TheMapsSlackIsCharged"),
+         "privacy::AddDiscreteGaussian(noise, sigma, sum.first(std::min<size_t>(sum.size(), 4000)))", EVERY_COORDINATE,
+         DP_FP_NOISE + "EveryCoordinateOfTheEncoderHasItsNoiseAndNoneFollowsFromAnything"),
+    ]) + table("runtime/train/privacy_plan.cc", [
+        ("noise-of-gradient-is-the-maps", "GradientNoise", ".gradient", ".map", NOISE + "TheMapHasItsOwnNoiseNotTheGradients"),
+        ("map-slack-left-out", "GradientPartOf", "part.noises.push_back({norm, pair.map, coordinates, a.num_items});", "",
+         NOISE + "TheMapsSlackIsCharged"),
+        ("charge-of-more-noise", "PrivacyPlan::Charges", "Mechanisms(steps, noise_factor)", "Mechanisms(steps, 1.1 * noise_factor)",
+         TRAINER + "EveryStepIsChargedBeforeItIsTaken"),
+        ("charge-without-slack", "PrivacyPlan::Charges", "LossSlack(parts_[i], steps, noise_factor)", "0",
+         GUARANTEE + "TheSlackChargedIsThatOfAllReleasedNumbers"),
+        ("charge-of-reproducible-noise-as-secure", "PrivacyPlan::Create",
+         "o.privacy.reproducible_seed ? privacy::NoiseKind::kReproducible : privacy::NoiseKind::kSecure", "privacy::NoiseKind::kSecure",
+         NOISE + "RepeatableNoiseIsChargedAsSuch"),
     ]) + table("runtime/train/flat_release.cc", [
         ("noise-on-the-first-piece", "Update", "sigma_, scale, noise, g", "first == 0 ? sigma_ : 0, scale, noise, g", EVERY_COORDINATE),
         ("noise-halved", "FlatRelease", "grid_->sigma_in_steps(options.privacy.noise_multiplier)", "grid_->sigma_in_steps(options.privacy.noise_multiplier / 2)",
@@ -100,18 +110,12 @@ def charges():
     return table("runtime/train/trainer.cc", [
         ("charge-after-the-draw", "Trainer::Step", "WISP_RETURN_IF_ERROR(ChargeIfNeeded()); DrawBatch();",
          "DrawBatch(); WISP_RETURN_IF_ERROR(ChargeIfNeeded());", GUARANTEE + "NothingIsDrawnForAChargeThatIsRefused"),
-        ("charge-for-one-step-too-few", "Trainer::ChargeIfNeeded", "charged_until_ = step_ + steps;", "charged_until_ = step_ + steps + 1;",
+        ("charge-for-one-step-too-few", "Trainer::ChargeIfNeeded", "charged_until_[i] = step_ + steps;", "charged_until_[i] = step_ + steps + 1;",
          TRAINER + "EveryStepIsChargedBeforeItIsTaken"),
-        ("charge-of-more-noise", "Trainer::StepMechanism", ".noise_multiplier = options_.privacy.noise_multiplier",
-         ".noise_multiplier = 1.1 * options_.privacy.noise_multiplier", TRAINER + "EveryStepIsChargedBeforeItIsTaken"),
-        ("charge-without-slack", "Trainer::ChargeIfNeeded", "StepLossSlack(graph_.architecture(), options_, options_.privacy.noise_multiplier, steps)", "0",
-         GUARANTEE + "TheSlackChargedIsThatOfAllReleasedNumbers"),
-        ("charge-of-reproducible-noise-as-secure", "Trainer::ChargeIfNeeded",
-         "options_.privacy.reproducible_seed ? privacy::NoiseKind::kReproducible : privacy::NoiseKind::kSecure", "privacy::NoiseKind::kSecure",
-         NOISE + "RepeatableNoiseIsChargedAsSuch"),
-        ("shuffled-batches-taken", "ValidatePrivacy", "o.sampling != Sampling::kPoisson", "false", TRAINER + "WhatHasNoGuaranteeIsRefusedWithItsReason"),
-        ("loss-over-the-batch-taken", "ValidatePrivacy", "o.loss != LossWeighting::kRecordMean", "false", TRAINER + "WhatHasNoGuaranteeIsRefusedWithItsReason"),
-        ("no-clipping-taken", "ValidatePrivacy", "p.clipping == ClipKind::kNone", "false", TRAINER + "WhatHasNoGuaranteeIsRefusedWithItsReason"),
+    ]) + table("runtime/train/check_options.cc", [
+        ("shuffled-batches-taken", "CheckPrivate", "o.sampling != Sampling::kPoisson &&", "false &&", TRAINER + "WhatHasNoGuaranteeIsRefusedWithItsReason"),
+        ("loss-over-the-batch-taken", "CheckPrivate", "o.loss != LossWeighting::kRecordMean", "false", TRAINER + "WhatHasNoGuaranteeIsRefusedWithItsReason"),
+        ("no-clipping-taken", "CheckPrivateGradients", "p.clipping == ClipKind::kNone", "false", TRAINER + "WhatHasNoGuaranteeIsRefusedWithItsReason"),
     ]) + table("runtime/train/checkpoint_parts.cc", [
         ("checkpoint-of-another-ledger", "CheckCharged", "charged >= steps", "charged + steps >= steps",
          GUARANTEE + "ACheckpointGoesOnOnlyWithTheLedgerThatPaidForIt", CLASSIFY + "CheckpointGoesOnOnlyWithTheLedgerThatPaidForIt"),
@@ -119,15 +123,16 @@ def charges():
         ("checkpoint-paid-for-another-purpose", "CheckCharged", " && entry.purpose == purpose ?", " ?",
          CLASSIFY + "CheckpointGoesOnOnlyWithTheLedgerThatPaidForIt"),
     ]) + table("runtime/train/trainer_checkpoint.cc", [
-        ("checkpoint-keeps-what-is-charged", "Trainer::Restore", "charged_until_ = num_charged_ = 0;", "charged_until_ = step_ + 1;",
-         TRAINER + "RestoredPrivateRunPaysAgain", INTERRUPTED + "StepsChargedAndNotTakenAreChargedAgain"),
-        ("checkpoint-tells-the-number-of-records", "Trainer::Config", 'if (!is_private()) text += " records "', 'text += " records "',
-         INTERRUPTED + "PrivateCheckpointDoesNotKnowHowManyRecordsThereAre"),
-    ]) + table("runtime/train/dp_fp_checkpoint.cc", [
-        ("classifier-keeps-what-is-charged", "DpFpTrainer::Restore", "std::fill(charged_until_.begin(), charged_until_.end(), 0);",
-         "std::fill(charged_until_.begin(), charged_until_.end(), step_ + 1);", CLASSIFY + "GoesOnInsideItsOwnBudgetWithTheStepsThatFit"),
-        ("classifier-forgets-its-releases", "DpFpTrainer::Save", "if (releases_) c.head_releases", "if (false) c.head_releases",
+        ("checkpoint-keeps-what-is-charged", "Trainer::Restore", "std::fill(charged_until_.begin(), charged_until_.end(), 0);",
+         "std::fill(charged_until_.begin(), charged_until_.end(), step_ + 1);", TRAINER + "RestoredPrivateRunPaysAgain",
+         INTERRUPTED + "StepsChargedAndNotTakenAreChargedAgain", CLASSIFY + "GoesOnInsideItsOwnBudgetWithTheStepsThatFit"),
+        ("classifier-forgets-its-releases", "Trainer::Save", "if (head_) c.head_releases", "if (false) c.head_releases",
          CLASSIFY + "ResumedRunEqualsUninterruptedRunBitForBit"),
+        ("checkpoint-of-the-first-part-alone", "Trainer::Restore", "for (const PrivacyPlan::Part& part : plan_->parts())",
+         "for (const PrivacyPlan::Part& part : std::span(plan_->parts()).first(1))", CLASSIFY + "CheckpointGoesOnOnlyWithTheLedgerThatPaidForIt"),
+    ]) + table("runtime/train/options.cc", [
+        ("checkpoint-tells-the-number-of-records", "RunIdentity", 'if (!IsPrivate(o)) id.Named("records"', 'id.Named("records"',
+         INTERRUPTED + "PrivateCheckpointDoesNotKnowHowManyRecordsThereAre"),
     ]) + table("runtime/train/trainer.cc", [
         ("charged-beyond-the-end", "Trainer::ChargeIfNeeded", "std::max<uint64_t>(schedule_.end, step_ + 1)", "std::max<uint64_t>(options_.num_steps, step_ + 1)",
          INTERRUPTED + "TheLearningRateOfAShortenedRunComesToItsEnd"),
@@ -170,32 +175,35 @@ def jobs():
     return table("runtime/train/job.cc", [
         ("steps-of-the-private-number", "NumRecords", "declared ? job_.training.num_records_public : static_cast<double>(set_.records.size())",
          "declared ? static_cast<double>(set_.records.size()) : static_cast<double>(set_.records.size())",
-         DECLARED + "StepsAndProbabilityOfARunAreOfTheDeclaredRecords"),
-        ("noise-for-the-private-number", "PreparePrivacy", "options_.expected_batch / NumRecords()",
-         "options_.expected_batch / static_cast<double>(set_.records.size())", DECLARED + "CalibrationSeesTheDeclaredRecordsOnly"),
+         DECLARED + "StepsAndProbabilityOfARunAreOfTheDeclaredRecords",
+         "declared_numbers_test:DeclaredTexts.StepsAndProbabilityOfAClassifierAreOfTheDeclaredTexts"),
+        ("noise-for-the-private-number", "PreparePrivacy", "FillInNoise(job_.architecture, job_.goal, share, options_)",
+         "[&] { TrainingOptions o = options_; o.num_records_public = static_cast<uint32_t>(set_.records.size()); "
+         "const Status s = FillInNoise(job_.architecture, job_.goal, share, o); options_.privacy.noise_multiplier = o.privacy.noise_multiplier; "
+         "return s; }()", DECLARED + "CalibrationSeesTheDeclaredRecordsOnly"),
         ("delta-for-the-private-number", "PreparePrivacy", "CheckPrivacyGoal(job_.goal, NumRecords())",
          "CheckPrivacyGoal(job_.goal, static_cast<double>(set_.records.size()))", DECLARED + "DeltaIsHeldAgainstTheDeclaredRecords"),
         ("histogram-noise-from-the-seed", "SetPopularity", "WISP_ASSIGN_OR_RETURN(noise, RandomStream::Secure());",
          "noise = RandomStream::Reproducible(job.training.seed, StreamPurpose::kNoise);", HISTOGRAM + "ARunsHistogramDoesNotFollowFromItsSeed"),
-        ("noise-without-the-histograms-cost", "NoiseMultiplier", ".composed_with = overheads", ".composed_with = overheads.first(0)",
-         JOB + "GoalIsMetByWhatTheLedgerChargedHistogramIncluded"),
         ("run-not-held-against-the-limit", "CheckBudget", "const Status refusal = budget.ledger.CheckFits(charges_, budget.new_limit);", "const Status refusal;",
          JOB + "RunThatDoesNotFitTheLimitSpendsNothing"),
-        ("refused-for-want-of-users", "Prepare", "} else if (set_.records.empty()) {", "} if (set_.records.empty()) {", INTERRUPTED + "PrivateRunTrainsOnNobody"),
+        ("refused-for-want-of-users", "Prepare", "} else if (set_.records.empty() && job_.sequences != nullptr) {",
+         "} if (set_.records.empty() && job_.sequences != nullptr) {", INTERRUPTED + "PrivateRunTrainsOnNobody"),
         ("cancelled-without-a-checkpoint", "AfterStep", "Save(); return Cancelled(", "return Cancelled(", INTERRUPTED + "CancelSavesTheStepReachedAndSaysWhatWasCharged"),
         ("histogram-of-another-ledger", "GoOn", 'if (IsPrivate(job_) && job_.histogram_noise > 0) {', 'if (false) {',
          INTERRUPTED + "CheckpointBeforeTheFirstStepNeedsTheLedgerThatPaidForItsHistogram"),
         ("no-room-kept-for-the-ledger", "Step", "saved_.GiveUpLedgerRoom()", "false", INTERRUPTED + "RoomKeptForTheLedgerIsGivenToIt"),
+    ]) + table("runtime/train/noise_goal.cc", [
+        ("noise-without-the-histograms-cost", "CalibrateTo", "std::vector<Mechanism> beside, AllOverheads(share)",
+         "std::vector<Mechanism> beside, Overheads({})", JOB + "GoalIsMetByWhatTheLedgerChargedHistogramIncluded"),
+        ("noise-without-the-heads-cost", "CalibrateTo", "beside.push_back(std::move(mechanism));", "", CLASSIFY + "BothMechanismsOfClippedComposeToTheGoal"),
         ("delta-of-a-record-taken", "CheckPrivacyGoal", "goal.delta >= 1.0 / num_records &&", "goal.delta >= 2.0 / num_records &&", JOB + "RefusedGoalsSpendNothing"),
     ]) + table("runtime/train/trainer.cc", [
-        ("charge-for-the-private-number", "Trainer::StepMechanism", "/ options_.num_records_public", "/ static_cast<double>(records_.size())",
+        ("charge-for-the-private-number", "Trainer::Create", "WISP_ASSIGN_OR_RETURN(trainer->plan_,",
+         "options.num_records_public = static_cast<uint32_t>(records.size()); WISP_ASSIGN_OR_RETURN(trainer->plan_,",
          DECLARED + "StepsAndProbabilityOfARunAreOfTheDeclaredRecords"),
-        ("draws-for-the-private-number", "Trainer::DrawBatch", "/ options_.num_records_public", "/ static_cast<double>(n)",
+        ("draws-for-the-private-number", "Trainer::DrawGradientBatch", "BatchProbability(options_), n, batch_", "static_cast<double>(options_.expected_batch) / n, n, batch_",
          DECLARED + "BatchesAreDrawnWithTheDeclaredProbability"),
-    ]) + table("runtime/train/classification_job.cc", [
-        ("steps-of-the-private-number-of-texts", "Prepare", "StepsOfEpochs(job.epochs, o.num_records_public, o.expected_batch)",
-         "StepsOfEpochs(job.epochs, static_cast<double>(job.records.size()), o.expected_batch)",
-         "declared_numbers_test:DeclaredTexts.StepsAndProbabilityOfAClassifierAreOfTheDeclaredTexts"),
     ]) + table("ports/c/wisp_training.cc", [
         ("declared-number-of-c-counted", "MakeJob", "job.training.num_records_public = o_.num_users_public;",
          "job.training.num_records_public = static_cast<uint32_t>(events.sequences.user_keys.size());", "declared.sh"),
@@ -203,23 +211,26 @@ def jobs():
 
 
 def dp_fp():
-    return table("runtime/train/dp_fp.cc", [
-        ("dp-fp-noise-of-workers-from-a-seed", "DpFpTrainer::Create", "WISP_ASSIGN_OR_RETURN(RandomStream stream, RandomStream::Secure());",
-         "RandomStream stream = i > 1 ? RandomStream::Reproducible(i, StreamPurpose::kNoise) : *RandomStream::Secure();",
-         DP_FP_NOISE + "EveryCoordinateOfTheEncoderHasItsNoiseAndNoneFollowsFromAnything"),
-        ("dp-fp-noise-on-the-first-4000", "DpFpTrainer::UpdateWeights", "options_.encoder.noise_multiplier), sum)",
-         "options_.encoder.noise_multiplier), sum.first(std::min<size_t>(n, 4000)))", DP_FP_NOISE + "EveryCoordinateOfTheEncoderHasItsNoiseAndNoneFollowsFromAnything"),
-        ("dp-fp-noise-of-the-head-for-the-encoder", "DpFpTrainer::UpdateWeights", "sigma_in_steps(options_.encoder.noise_multiplier)",
-         "sigma_in_steps(options_.noise_multiplier)", DP_FP_NOISE + "EveryCoordinateOfTheEncoderHasItsNoiseAndNoneFollowsFromAnything"),
-        ("dp-fp-charge-for-one-step-too-few", "DpFpTrainer::ChargeIfNeeded", "charged_until_[i] = step_ + steps;", "charged_until_[i] = step_ + steps + 1;",
+    return table("runtime/train/trainer.cc", [
+        ("noise-of-workers-from-a-seed", "Trainer::Create", "WISP_ASSIGN_OR_RETURN(RandomStream stream, RandomStream::Secure());",
+         "RandomStream stream = i > 1 ? RandomStream::Reproducible(i, StreamPurpose::kNoise) : *RandomStream::Secure();", DP_FP_NOISE + "EveryCoordinateOfTheEncoderHasItsNoiseAndNoneFollowsFromAnything"),
+        ("dp-fp-charge-for-one-step-too-few", "Trainer::ChargeIfNeeded", "charged_until_[i] = step_ + steps;", "charged_until_[i] = step_ + steps + 1;",
          DP_FP + "ClippedChargesBothMechanisms"),
-        ("dp-fp-head-alone-charged", "DpFpTrainer::ChargeIfNeeded", "i < mechanisms.size(); ++i", "i < 1; ++i", DP_FP + "ClippedChargesBothMechanisms"),
-        ("dp-fp-draws-twice-as-large", "DpFpTrainer::DrawBatches", "micro_probability()", "2 * micro_probability()",
+        ("dp-fp-head-alone-charged", "Trainer::ChargeIfNeeded", "i < charges.size(); ++i", "i < 1; ++i", DP_FP + "ClippedChargesBothMechanisms"),
+        ("dp-fp-encoder-draws-twice-as-large", "Trainer::DrawGradientBatch", "BatchProbability(options_), n, batch_", "2 * BatchProbability(options_), n, batch_",
          DP_FP + "DrawsAreAsLargeAsTheProbabilitiesThatAreCharged"),
-        ("dp-fp-encoder-draws-twice-as-large", "DpFpTrainer::DrawBatches", "static_cast<double>(options_.expected_batch) / options_.num_records_public",
-         "2.0 * options_.expected_batch / options_.num_records_public", DP_FP + "DrawsAreAsLargeAsTheProbabilitiesThatAreCharged"),
-        ("dp-fp-clip-to-ten-times-the-norm", "GradientOptions", "grid->reduced_clipping_norm()", "10 * grid->reduced_clipping_norm()",
+    ]) + table("runtime/train/flat_release.cc", [
+        ("dp-fp-noise-of-the-head-for-the-encoder", "FlatRelease", "grid_->sigma_in_steps(options.privacy.noise_multiplier)",
+         "grid_->sigma_in_steps(options.dp_fp.noise_multiplier > 0 ? options.dp_fp.noise_multiplier : options.privacy.noise_multiplier)", DP_FP_NOISE + "EveryCoordinateOfTheEncoderHasItsNoiseAndNoneFollowsFromAnything"),
+    ]) + table("runtime/train/step_release.cc", [
+        ("dp-fp-clip-to-ten-times-the-norm", "ClipOnGrid", "grid.reduced_clipping_norm()", "10 * grid.reduced_clipping_norm()",
          DP_FP + "EncoderStepIsBoundedByItsClippingNormAndNoisedByItsMultiplier"),
+    ]) + table("runtime/train/privacy_plan.cc", [
+        ("head-charged-for-one-release", "HeadPartOf", ".releases = o.dp_fp.micro_batches,", "", DP_FP + "EveryStepIsChargedForAllItsMicroBatches"),
+        ("head-released-without-slack", "HeadPartOf", ".noises = {{o.dp_fp.clipping_norm, o.dp_fp.noise_multiplier, coordinates, coordinates}}", ".noises = {}",
+         DP_FP + "TheGridsSlackIsThatOfAllReleases"),
+    ]) + table("runtime/train/head_pass.cc", [
+        ("dp-fp-draws-twice-as-large", "HeadPass::Draw", "PoissonSample(sampling, probability_", "PoissonSample(sampling, 2 * probability_", DP_FP + "DrawsAreAsLargeAsTheProbabilitiesThatAreCharged"),
     ]) + table("runtime/train/head_releases.cc", [
         ("head-noise-on-the-first-4000", "HeadReleases::Release", "grid_.sigma_in_steps(options_.noise_multiplier), sum_.sum())",
          "grid_.sigma_in_steps(options_.noise_multiplier), sum_.sum().first(std::min<size_t>(sum_.sum().size(), 4000)))",
