@@ -513,7 +513,7 @@ json 'j["training"]["records"] == j["training"]["num_records_public"] == 3000'
 expect 2 "expected_batch is 600, more than the 599 records" "${known[@]}" --num-records-public 599
 expect 2 "^wisp: --num-records-public is given, but" "$wisp" inspect held.wisp --memory --method phantom --num-records-public 60
 expect 0 "" "$wisp" inspect held.wisp --memory --recipe known.json --method phantom --threads 2 --json
-json 'j["training"]["records"] == 6040 and j["training"]["lists"] == 6040 * 24'
+json 'j["training"]["records"] == 6040 and j["training"]["lists"] == 6040 * 12'
 cc -std=c11 -Wall -Wextra -Werror -I"$root" "$root/tests/lent_threads.c" -o lent_threads -L"$build" -lwisp -Wl,-rpath,"$build" 2>err || fail "the C test of lent threads: $(head -c 300 err)"
 expect 0 "" ./lent_threads base.wisp log.db lent.db lent.wisp
 mv out lent.txt

@@ -2,7 +2,7 @@
 # Files that wisp 0.1.0 of 2026-11-21 wrote (tests/golden/README.md) are read, upgraded and gone on with.
 #   tests/golden.sh BUILD_FOLDER
 . "$(dirname "$0")/shell.sh"
-cp "$root"/tests/golden/* .
+find "$root/tests/golden" -maxdepth 1 -type f -exec cp {} . \;
 rows="select id, time, run, purpose, noise, mechanism, loss_slack, state from entries order by id"
 past="select name, unit, adjacency, created from dataset; select time, epsilon, delta from limits order by rowid; $rows"
 

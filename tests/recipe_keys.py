@@ -34,8 +34,9 @@ def answer(command, path, value):
 
 
 def sections(command, path=()):
-    """{path: its keys}, for the section at `path` and those within; nothing if it is no section."""
-    said = re.search(r"has the unknown key '%s', allowed are ([^;\n]*)" % UNKNOWN, answer(command, list(path), {UNKNOWN: 1}))
+    """{path: its keys}, for the section, or list of sections, at `path` and those within; nothing if it is neither."""
+    known = r"has the unknown key '%s', allowed are ([^;\n]*)" % UNKNOWN
+    said = re.search(known, answer(command, list(path), {UNKNOWN: 1})) or re.search(known, answer(command, list(path), [{UNKNOWN: 1}]))
     if not said:
         return {}
     found = {".".join(path): set(said[1].split(", "))}

@@ -9,17 +9,17 @@ namespace {
 
 constexpr size_t kAlignFloats = 16;  // 64 bytes: one cache line, one AVX-512 register
 
-Status CheckRange(const std::string& field, uint64_t value, uint64_t low, uint64_t high) {
+[[gnu::cold]] Status CheckRange(const std::string& field, uint64_t value, uint64_t low, uint64_t high) {
   if (value >= low && value <= high) return OkStatus();
   return InvalidData("architecture: ", field, " is ", value, ", allowed are ", low, " to ", high);
 }
 
-Status CheckEpsilon(float epsilon) {
+[[gnu::cold]] Status CheckEpsilon(float epsilon) {
   if (epsilon > 0 && epsilon < 1) return OkStatus();
   return InvalidData("architecture: norm_epsilon must lie between 0 and 1");
 }
 
-Status CheckAttention(const AttentionSpec& a) {
+[[gnu::cold]] Status CheckAttention(const AttentionSpec& a) {
   WISP_RETURN_IF_ERROR(CheckRange("num_heads", a.num_heads, 1, kMaxWidth));
   WISP_RETURN_IF_ERROR(CheckRange("head_width", a.head_width, 1, kMaxWidth));
   WISP_RETURN_IF_ERROR(CheckRange("num_heads * head_width", uint64_t{a.num_heads} * a.head_width, 1, kMaxWidth));
@@ -30,7 +30,7 @@ Status CheckAttention(const AttentionSpec& a) {
   return InvalidData("architecture: attention_slope must lie between 0 and 100");
 }
 
-Status CheckBlock(const BlockSpec& b) {
+[[gnu::cold]] Status CheckBlock(const BlockSpec& b) {
   WISP_RETURN_IF_ERROR(CheckRange("norm", static_cast<uint8_t>(b.norm), 0, 1));
   WISP_RETURN_IF_ERROR(CheckEpsilon(b.norm_epsilon));
   WISP_RETURN_IF_ERROR(CheckAttention(b.attention));
@@ -39,7 +39,7 @@ Status CheckBlock(const BlockSpec& b) {
 }
 
 // A pooled first position sees itself alone with causal attention; the encoder has no next-item head of its own.
-Status CheckClassifier(const Architecture& a) {
+[[gnu::cold]] Status CheckClassifier(const Architecture& a) {
   if (a.head.num_classes < 2 || a.head.num_classes > kMaxClasses) {
     return InvalidData("classifier: num_classes is ", a.head.num_classes, ", allowed are 2 to ", kMaxClasses);
   }
@@ -54,7 +54,7 @@ Status CheckClassifier(const Architecture& a) {
       "classifier: the first position is pooled, and with causal attention it sees itself alone; attend must be all");
 }
 
-Status CheckHead(const Architecture& a) {
+[[gnu::cold]] Status CheckHead(const Architecture& a) {
   WISP_RETURN_IF_ERROR(CheckRange("head", static_cast<uint8_t>(a.head.kind), 0, 1));
   WISP_RETURN_IF_ERROR(CheckRange("output_table", static_cast<uint8_t>(a.head.output_table), 0, 1));
   WISP_RETURN_IF_ERROR(CheckRange("output_bias", static_cast<uint8_t>(a.head.output_bias), 0, 2));

@@ -123,8 +123,8 @@ Architecture WithClasses(Architecture architecture, uint32_t num_classes);
 
 // A sentence for the first field that is out of range. Overflow-safe; call before ParametersOf. Of the uniform one:
 // what the conversion would not keep, such as a width that its heads do not divide.
-Status Validate(const Architecture& architecture);
-Status Validate(const UniformArchitecture& architecture);
+[[gnu::cold]] Status Validate(const Architecture& architecture);
+[[gnu::cold]] Status Validate(const UniformArchitecture& architecture);
 
 // What a parameter is for. Those from kAttentionNormGain to kFeedForwardOutBias are of a block.
 enum class ParameterRole : uint8_t {

@@ -12,8 +12,9 @@ namespace wisp {
 class Attention {
  public:
   // Of block `index`; `site` is that of its dropout.
-  Attention(const Architecture& architecture, const kernels::OpTable& ops, const std::vector<ParameterSpec>& parameters,
-            uint32_t index, uint64_t site, BufferPlan& plan);
+  [[gnu::cold]] Attention(const Architecture& architecture, const kernels::OpTable& ops,
+                          const std::vector<ParameterSpec>& parameters, uint32_t index, uint64_t site,
+                          BufferPlan& plan);
 
   // x [rows, D], y [wanted rows, D]; y before the residual is added. A graph for inference reads and writes keys and
   // values in the context's cache.

@@ -14,8 +14,9 @@ namespace wisp {
 
 class Block {
  public:
-  Block(const Architecture& architecture, const kernels::OpTable& ops, const std::vector<ParameterSpec>& parameters,
-        uint32_t index, const VarianceBuffers& variance, BufferPlan& plan);
+  [[gnu::cold]] Block(const Architecture& architecture, const kernels::OpTable& ops,
+                      const std::vector<ParameterSpec>& parameters, uint32_t index, const VarianceBuffers& variance,
+                      BufferPlan& plan);
 
   // With Re-Attention the variance of x, in the stream of the variance buffers, is replaced by that of y; the last
   // block leaves it as it is. x [rows, D], y [wanted rows, D]; fewer than all are wanted of the last block only.

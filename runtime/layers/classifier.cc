@@ -34,7 +34,7 @@ double ClipScale(const float* h, size_t n, double bound) {
 }
 
 Classifier::Classifier(const Architecture& a, const kernels::OpTable& ops, GraphUse use)
-    : Graph(a, ops, use, HeadPacking::kNone),
+    : GraphBase(a, ops, use, HeadPacking::kNone),
       embedding_(a, parameters_, plan_),
       stack_(a, ops, parameters_, /*normed_rows=*/1, plan_),
       pooler_(parameters_, FindLinear(parameters_, ParameterRole::kPoolerWeight, ParameterRole::kPoolerBias), plan_),

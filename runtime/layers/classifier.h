@@ -17,22 +17,22 @@
 
 namespace wisp {
 
-class Classifier final : public Graph {
+class Classifier final : public GraphBase {
  public:
   // The architecture must have passed Validate, and have a head of classes. A graph for inference takes less room, and
   // allocates none for training.
   Classifier(const Architecture& architecture, const kernels::OpTable& ops, GraphUse use = GraphUse::kTraining);
 
   // h [D], unclipped; valid until the context's buffers are used again. Forward buffers only, as Logits.
-  const float* Represent(RecordContext& context, std::span<const int32_t> tokens) const override;
+  const float* Represent(RecordContext& context, std::span<const int32_t> tokens) const;
   // z [num_classes], likewise, of the context's head_input.
   const float* Logits(RecordContext& context, std::span<const int32_t> tokens) const;
 
-  double Forward(RecordContext& context, const Record& record) const override;
+  double Forward(RecordContext& context, const Record& record) const;
   // The stack gets a gradient at row 0 only.
-  void Backward(const RecordContext& context, const Record& record, FactorSink& sink) const override;
-  void ReplayHead(const RecordContext& context, const Record& record, FactorSink& sink) const override;
-  size_t head_parameter() const override { return head_weight_; }
+  void Backward(const RecordContext& context, const Record& record, FactorSink& sink) const;
+  void ReplayHead(const RecordContext& context, const Record& record, FactorSink& sink) const;
+  size_t head_parameter() const { return head_weight_; }
 
   size_t head_weight() const { return head_weight_; }  // indices into parameters()
   size_t head_bias() const { return head_bias_; }

@@ -11,8 +11,8 @@ namespace wisp {
 class FeedForward {
  public:
   // Of block `index`.
-  FeedForward(const Architecture& architecture, const std::vector<ParameterSpec>& parameters, uint32_t index,
-              BufferPlan& plan);
+  [[gnu::cold]] FeedForward(const Architecture& architecture, const std::vector<ParameterSpec>& parameters,
+                            uint32_t index, BufferPlan& plan);
 
   // x, y [rows, D]; y before the residual is added.
   void Forward(const RecordContext& context, const float* x, float* y) const;

@@ -15,8 +15,8 @@ struct NormParameters {
 
 class LayerNorm {
  public:
-  LayerNorm(const std::vector<ParameterSpec>& parameters, const NormParameters& which, size_t max_rows,
-            BufferPlan& plan);
+  [[gnu::cold]] LayerNorm(const std::vector<ParameterSpec>& parameters, const NormParameters& which, size_t max_rows,
+                          BufferPlan& plan);
 
   // x, y [rows, D].
   void Forward(const RecordContext& context, const float* x, float* y) const;

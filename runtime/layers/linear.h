@@ -20,8 +20,8 @@ LinearParameters FindLinear(const std::vector<ParameterSpec>& parameters, Parame
 class Linear {
  public:
   // `first_key_row`: FirstKeyRow of the weight.
-  Linear(const std::vector<ParameterSpec>& parameters, const LinearParameters& which, BufferPlan& plan,
-         size_t first_key_row = 0);
+  [[gnu::cold]] Linear(const std::vector<ParameterSpec>& parameters, const LinearParameters& which, BufferPlan& plan,
+                       size_t first_key_row = 0);
 
   // x [rows, k] -> y [rows, n], both dense. `rows` may be fewer than the record's.
   void Forward(const RecordContext& context, const float* x, float* y, size_t rows) const;

@@ -6,7 +6,7 @@ namespace wisp {
 
 Recommender::Recommender(const Architecture& a, const kernels::OpTable& ops, size_t num_negatives, GraphUse use,
                          HeadPacking head)
-    : Graph(a, ops, use, num_negatives > 0 ? HeadPacking::kNone : head),
+    : GraphBase(a, ops, use, num_negatives > 0 ? HeadPacking::kNone : head),
       embedding_(a, parameters_, plan_),
       stack_(a, ops, parameters_, a.max_length, plan_),
       head_(a, parameters_, plan_),

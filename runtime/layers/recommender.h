@@ -18,7 +18,7 @@
 
 namespace wisp {
 
-class Recommender final : public Graph {
+class Recommender final : public GraphBase {
  public:
   // The architecture must have passed Validate. `num_negatives` > 0: trained with a sampled softmax of that many
   // negatives, given in the context; such a graph does not Score, and a step of it costs the same for any number of
@@ -27,11 +27,11 @@ class Recommender final : public Graph {
   Recommender(const Architecture& architecture, const kernels::OpTable& ops, size_t num_negatives = 0,
               GraphUse use = GraphUse::kTraining, HeadPacking head = HeadPacking::kTiles);
 
-  double Forward(RecordContext& context, const Record& record) const override;
-  void Backward(const RecordContext& context, const Record& record, FactorSink& sink) const override;
+  double Forward(RecordContext& context, const Record& record) const;
+  void Backward(const RecordContext& context, const Record& record, FactorSink& sink) const;
   // Not with a sampled softmax.
-  void ReplayHead(const RecordContext& context, const Record& record, FactorSink& sink) const override;
-  size_t head_parameter() const override { return head_.table(); }
+  void ReplayHead(const RecordContext& context, const Record& record, FactorSink& sink) const;
+  size_t head_parameter() const { return head_.table(); }
 
   // Scores of every item [num_items] after `history` (1 to max_length items, oldest first). Forward buffers only. The
   // first context.past of them, fewer than all, were the first of the history that passed through this cache of all
@@ -41,7 +41,7 @@ class Recommender final : public Graph {
 
   // The two halves of Score: the hidden state [D] after the last item, valid until the buffers are used again; and the
   // scores of one tile of items for `rows` of them (NextItemHead::ScoreTile).
-  const float* Represent(RecordContext& context, std::span<const int32_t> history) const override;
+  const float* Represent(RecordContext& context, std::span<const int32_t> history) const;
   void ScoreTile(const Weights& weights, const float* h_RD, size_t rows, size_t tile, float* scores) const {
     head_.ScoreTile(weights, h_RD, rows, tile, scores);
   }

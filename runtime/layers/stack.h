@@ -22,8 +22,8 @@ namespace wisp {
 class Stack {
  public:
   // At most `normed_rows` rows of a record pass the final norm.
-  Stack(const Architecture& architecture, const kernels::OpTable& ops, const std::vector<ParameterSpec>& parameters,
-        size_t normed_rows, BufferPlan& plan);
+  [[gnu::cold]] Stack(const Architecture& architecture, const kernels::OpTable& ops,
+                      const std::vector<ParameterSpec>& parameters, size_t normed_rows, BufferPlan& plan);
 
   // The residual stream before the first block [rows, D], for the embedding to write.
   float* input(const RecordContext& context) const { return context.forward(states_.front()); }

@@ -58,7 +58,8 @@ class PackPlan {
  public:
   PackPlan() = default;
   // A graph without a next-item head has no tiles, whatever `head` says.
-  PackPlan(const kernels::OpTable& ops, const Architecture& architecture, HeadPacking head = HeadPacking::kTiles);
+  [[gnu::cold]] PackPlan(const kernels::OpTable& ops, const Architecture& architecture,
+                         HeadPacking head = HeadPacking::kTiles);
 
   size_t size() const { return size_; }                                         // floats
   size_t offset(size_t parameter) const { return matrices_[parameter].first; }  // of a matrix, or of the head's tile 0

@@ -74,7 +74,7 @@ class ThroughRelease final : public Observed {
     options_.num_threads = 1;
     graph_->pack_plan().Pack(graph_->ops(), weights_.data(), packed_.data(), 0, 1);
     if (step.num_negatives > 0) {
-      negatives_.emplace(*graph_, step.num_negatives, step.seed);
+      negatives_.emplace(graph_->base(), step.num_negatives, step.seed);
       negatives_->Draw(0, weights_.data());
     }
     release_ = make ? make(*graph_, weights_, options_) : MakeStepRelease(*graph_, weights_, options_);

@@ -7,15 +7,17 @@
 
 namespace wisp {
 
-// All of them must outlive this object; the context is as Forward and Backward left it.
+// Of a Graph, or of a Recommender or Classifier. All of them must outlive this object; the context is as Forward and
+// Backward left it.
+template <class AnyGraph>
 class GraphReplay final : public HeadReplay {
  public:
-  GraphReplay(const Graph& graph, const RecordContext& context, const Record& record)
+  GraphReplay(const AnyGraph& graph, const RecordContext& context, const Record& record)
       : graph_(graph), context_(context), record_(record) {}
   void Replay(FactorSink& sink) override { graph_.ReplayHead(context_, record_, sink); }
 
  private:
-  const Graph& graph_;
+  const AnyGraph& graph_;
   const RecordContext& context_;
   const Record& record_;
 };

@@ -34,7 +34,7 @@ ListRoom PlanLists(const TrainingOptions& o, size_t num_records) {
   if (!HasGradients(o)) return {};
   if (IsPaper(o)) return {.sample = num_records, .batch = MicroBatchDrawsAtMost(o, num_records)};
   return {.batch = num_records,
-          .order = o.sampling == Sampling::kShuffled ? num_records : 0,
+          .order = o.sampling == Sampling::kShuffled && !IsPrivate(o) ? num_records : 0,  // a private run has Poisson's
           .batch_records = IsAdaptive(o.method) ? num_records : 0,
           .of_workers = o.method == Method::kDpFp ? 0 : o.num_threads * num_records};
 }
@@ -85,7 +85,7 @@ Result<TrainingMemory> PlanTrainingMemory(const Architecture& architecture, size
   const ListRoom lists = PlanLists(o, num_records);
   TrainingMemory m{.weights = (o.ema_decay > 0 ? 2 : 1) * AlignedArray<float>::AllocatedBytes(size),
                    .packed_weights = AlignedArray<float>::AllocatedBytes(graph->pack_plan().size()),
-                   .negatives = o.num_negatives > 0 ? NegativeSampler::PlanBytes(*graph, o.num_negatives) : 0,
+                   .negatives = o.num_negatives > 0 ? NegativeSampler::PlanBytes(graph->base(), o.num_negatives) : 0,
                    .activations = o.num_threads * graph->training_bytes(),
                    .variances = has_variances ? NoiseVariance::PlanBytes(architecture, o.re_attention) : 0,
                    .lists = (lists.sample + lists.batch + lists.order + lists.of_workers) * sizeof(uint32_t) +

@@ -10,7 +10,7 @@ constexpr uint64_t kWordsPerStep = uint64_t{1} << 32;  // far more than any step
 
 }  // namespace
 
-NegativeSampler::NegativeSampler(const Graph& graph, uint32_t num_negatives, uint64_t seed)
+NegativeSampler::NegativeSampler(const GraphBase& graph, uint32_t num_negatives, uint64_t seed)
     : graph_(&graph),
       table_(graph.head_parameter()),
       bias_(FindParameter(graph.parameters(), ParameterRole::kOutputBias)),
@@ -43,7 +43,7 @@ void NegativeSampler::Draw(uint64_t step, const float* weights) {
   graph_->ops().pack_weights({.w_NK = rows_.data(), .ldw = d, .packed = packed_.data(), .n = k, .k = d});
 }
 
-size_t NegativeSampler::PlanBytes(const Graph& graph, uint32_t num_negatives) {
+size_t NegativeSampler::PlanBytes(const GraphBase& graph, uint32_t num_negatives) {
   const Architecture& a = graph.architecture();
   size_t bytes = num_negatives * sizeof(int32_t) + RowSet::PlanBytes(a.num_items, num_negatives);
   for (size_t size :

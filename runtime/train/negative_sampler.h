@@ -14,7 +14,7 @@ namespace wisp {
 class NegativeSampler {
  public:
   // 2 <= num_negatives < num_items. `graph` must outlive this object.
-  NegativeSampler(const Graph& graph, uint32_t num_negatives, uint64_t seed);
+  NegativeSampler(const GraphBase& graph, uint32_t num_negatives, uint64_t seed);
 
   // The same (seed, step) gives the same items. Cost: num_negatives, whatever the catalogue's size.
   void Draw(uint64_t step, const float* weights);
@@ -22,10 +22,10 @@ class NegativeSampler {
   const Negatives& negatives() const { return view_; }
   size_t size_bytes() const;
   // What size_bytes of such an object is; allocates none of it.
-  static size_t PlanBytes(const Graph& graph, uint32_t num_negatives);
+  static size_t PlanBytes(const GraphBase& graph, uint32_t num_negatives);
 
  private:
-  const Graph* graph_;
+  const GraphBase* graph_;
   size_t table_;
   std::optional<size_t> bias_;
   privacy::RandomStream random_;

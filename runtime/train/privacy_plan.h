@@ -41,6 +41,9 @@ class PrivacyPlan {
   // check.
   static Result<PrivacyPlan> Create(const Architecture& architecture, const TrainingOptions& options);
 
+  // A run that goes on keeps the name under which the ledger has charged it.
+  void SetRun(std::string run) { run_ = std::move(run); }
+
   const std::vector<Part>& parts() const { return parts_; }
   // q of the draw that gradients are taken of.
   double sampling_probability() const { return parts_.back().sampling_probability; }

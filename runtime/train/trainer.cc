@@ -100,7 +100,7 @@ Trainer::Trainer(const Architecture& architecture, std::span<const float> weight
   options_.re_attention.item_frequencies = {};
   sparse_rows_.assign(options.sparse.rows.begin(), options.sparse.rows.end());
   options_.sparse.rows = sparse_rows_;
-  if (options.num_negatives > 0) negatives_.emplace(*graph_, options.num_negatives, options.seed);
+  if (options.num_negatives > 0) negatives_.emplace(graph_->base(), options.num_negatives, options.seed);
   const Weights view{&graph_->ops(), &graph_->pack_plan(), &graph_->parameters(), weights_.data(), packed_.data()};
   for (size_t w = 0; w < workers_.size(); ++w) {
     worker_state_.push_back(std::make_unique<Worker>(*graph_, view, std::move(streams[w + 1])));

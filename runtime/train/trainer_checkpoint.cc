@@ -92,6 +92,7 @@ Status Trainer::Restore(const Checkpoint& c) {
   order_next_ = c.order_next;
   step_ = c.step;
   options_.privacy.run = c.run_id;
+  if (plan_) plan_->SetRun(c.run_id);
   // What the other process was charged for is spent; this one pays for its own steps. Steps of a block that was charged
   // and not taken are no exception: nobody can tell whether this checkpoint goes on for the first time, and two draws
   // of noise on one charge would cost twice what is counted.

@@ -128,6 +128,8 @@ def charges():
          INTERRUPTED + "StepsChargedAndNotTakenAreChargedAgain", CLASSIFY + "GoesOnInsideItsOwnBudgetWithTheStepsThatFit"),
         ("classifier-forgets-its-releases", "Trainer::Save", "if (head_) c.head_releases", "if (false) c.head_releases",
          CLASSIFY + "ResumedRunEqualsUninterruptedRunBitForBit"),
+        ("resumed-run-charged-as-another", "Trainer::Restore", "if (plan_) plan_->SetRun(c.run_id);", "",
+         INTERRUPTED + "StepsChargedAndNotTakenAreChargedAgain"),
         ("checkpoint-of-the-first-part-alone", "Trainer::Restore", "for (const PrivacyPlan::Part& part : plan_->parts())",
          "for (const PrivacyPlan::Part& part : std::span(plan_->parts()).first(1))", CLASSIFY + "CheckpointGoesOnOnlyWithTheLedgerThatPaidForIt"),
     ]) + table("runtime/train/options.cc", [

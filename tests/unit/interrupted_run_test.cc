@@ -138,11 +138,17 @@ TEST_F(InterruptedRun, IntervalIsWhatIsAskedFor) {
 TEST_F(InterruptedRun, StepsChargedAndNotTakenAreChargedAgain) {
   ASSERT_EQ(RunUntil(4, Job()).code(), StatusCode::kCancelled);
   std::filesystem::copy_file(checkpoint_, folder_ / "copy");
-  const auto first = RunTrainingJob(Job());
+  TrainingJob again = Job();
+  again.training.privacy.run = "again";
+  const auto first = RunTrainingJob(again);
   ASSERT_TRUE(first.ok()) << first.status().message();
   EXPECT_EQ(first->resumed_from, 4u);
   EXPECT_EQ(first->num_steps, 8u);
   EXPECT_EQ(Charged(), 10u);
+  // All under the name with which it began: what is said of the run has every charge.
+  EXPECT_EQ(first->run, Job().training.privacy.run);
+  const auto entries = *ledger_.Entries();
+  EXPECT_TRUE(std::all_of(entries.begin(), entries.end(), [&](const auto& e) { return e.run == first->run; }));
   // Who decided to stop had seen six steps: PLD of ten that were fixed beforehand does not hold.
   const auto at = *privacy::Delta::Create(kDelta);
   EXPECT_GT(*first->epsilon, ledger_.SpentByRun(first->run, at)->epsilon);
