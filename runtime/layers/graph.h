@@ -85,6 +85,7 @@ class Graph {
   const kernels::OpTable& ops() const { return base_->ops(); }
   const PackPlan& pack_plan() const { return base_->pack_plan(); }
   Buffers AllocateForTraining() const { return base_->AllocateForTraining(); }
+  Buffers AllocateForInference() const { return base_->AllocateForInference(); }
   size_t training_bytes() const { return base_->training_bytes(); }
 
  protected:

@@ -12,7 +12,7 @@ constexpr uint64_t kWordsPerStep = uint64_t{1} << 32;  // far more than any step
 
 NegativeSampler::NegativeSampler(const GraphBase& graph, uint32_t num_negatives, uint64_t seed)
     : graph_(&graph),
-      table_(graph.head_parameter()),
+      table_(RequireParameter(graph.parameters(), ParameterRole::kItemTable)),  // tied: it is the table of the head
       bias_(FindParameter(graph.parameters(), ParameterRole::kOutputBias)),
       // Not the stream of the batches: the same seed gives another stream for this purpose.
       random_(privacy::RandomStream::Reproducible(seed, privacy::StreamPurpose::kDropout)),
