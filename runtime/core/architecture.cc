@@ -7,8 +7,6 @@
 namespace wisp {
 namespace {
 
-constexpr size_t kAlignFloats = 16;  // 64 bytes: one cache line, one AVX-512 register
-
 [[gnu::cold]] Status CheckRange(const std::string& field, uint64_t value, uint64_t low, uint64_t high) {
   if (value >= low && value <= high) return OkStatus();
   return InvalidData("architecture: ", field, " is ", value, ", allowed are ", low, " to ", high);
@@ -87,7 +85,7 @@ struct SpecList {
                      .offset = next,
                      .role = role,
                      .block = block});
-    next += (specs.back().size() + kAlignFloats - 1) / kAlignFloats * kAlignFloats;
+    next += AlignedSize(specs.back().size());
   }
   void AddTable(std::string name, ParameterRole role, uint32_t rows, uint32_t d) {
     Add(std::move(name), role, ParameterShape::kTable, rows, d);
@@ -262,7 +260,7 @@ std::vector<float> AttentionSlopes(const AttentionSpec& a) {
 size_t FlatSize(const std::vector<ParameterSpec>& parameters) {
   if (parameters.empty()) return 0;
   const ParameterSpec& last = parameters.back();
-  return last.offset + (last.size() + kAlignFloats - 1) / kAlignFloats * kAlignFloats;
+  return last.offset + AlignedSize(last.size());
 }
 
 }  // namespace wisp

@@ -154,6 +154,9 @@ enum class ParameterRole : uint8_t {
   kParameterVariance,  // Re-Attention: one number for each parameter before these two
 };
 
+// Floats that a tensor takes in a flat buffer: every one starts on 64 bytes, a cache line, an AVX-512 register.
+inline size_t AlignedSize(size_t num_floats) { return (num_floats + 15) / 16 * 16; }
+
 enum class ParameterShape : uint8_t { kTable, kMatrix, kVector };
 
 struct ParameterSpec {

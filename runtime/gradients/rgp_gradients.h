@@ -16,7 +16,6 @@ namespace wisp {
 class RgpGradients : public RecordGradients {
  public:
   struct Setup {
-    const std::vector<ParameterSpec>& parameters;
     size_t max_rows;  // positions of the longest record
     size_t worker;
   };

@@ -42,6 +42,11 @@ Status ValidateSparse(const Architecture& a, const TrainingOptions& o) {
   return OkStatus();
 }
 
+Status ValidateRgp(const Architecture& a, const TrainingOptions& o) {
+  const std::vector<ParameterSpec> parameters = ParametersOf(a);
+  return Validate(o.rgp, parameters, TrainedBy(parameters, o));
+}
+
 Status ValidateNegatives(const Architecture& a, const TrainingOptions& o) {
   if (o.num_negatives == 0) return OkStatus();
   if (a.head.kind != HeadKind::kNextItem) return Unsupported("a sampled softmax is for a next-item head");
@@ -100,7 +105,7 @@ Status CheckPrivateGradients(const Architecture& a, const TrainingOptions& o) {
     return PrivacyRefused("private training with noise multiplier ", p.noise_multiplier,
                           ": it must be a positive number");
   }
-  if (o.method == Method::kRgp) WISP_RETURN_IF_ERROR(Validate(o.rgp, ParametersOf(a)));
+  if (o.method == Method::kRgp) WISP_RETURN_IF_ERROR(ValidateRgp(a, o));
   if (IsSparse(o.method)) WISP_RETURN_IF_ERROR(ValidateSparse(a, o));
   WISP_RETURN_IF_ERROR(privacy::ExactGrid::Validate(
       {.clipping_norm = p.clipping_norm, .num_coordinates = NumReleased(a, o), .noise_multiplier = GradientNoise(o)}));

@@ -138,8 +138,9 @@ class JobRun {
   // Room on the disk, before anything is charged.
   Status Reserve() {
     if (!job_.checkpoint_path.empty()) {
-      const uint64_t floats =
-          FlatSize(ParametersOf(job_.architecture)) * (options_.ema_decay > 0 ? 2 : 1) * sizeof(float);
+      const std::vector<ParameterSpec> parameters = ParametersOf(job_.architecture);
+      const uint64_t floats = FlatSize(parameters) * (options_.ema_decay > 0 ? 2 : 1) * sizeof(float);
+      const size_t trained = TrainedBy(parameters, options_).size();
       const uint64_t indices =
           (rows_.size() + (options_.sampling == Sampling::kShuffled ? set_.records.size() : 0)) * sizeof(uint32_t);
       const uint64_t releases = uint64_t{job_.architecture.head.num_classes} * job_.architecture.width * sizeof(double);
@@ -147,8 +148,7 @@ class JobRun {
       WISP_RETURN_IF_ERROR(saved_.Reserve(
           {.path = job_.checkpoint_path,
            .every = job_.checkpoint_every > 0 || IsPrivate(job_) ? job_.checkpoint_every : kEveryWithoutCharges,
-           .bytes = floats + Optimizer::PlanBytes(options_.optimizer, FlatSize(ParametersOf(job_.architecture))) +
-                    indices + releases + kBeside}));
+           .bytes = floats + Optimizer::PlanBytes(options_.optimizer, trained) + indices + releases + kBeside}));
     }
     if (!IsPrivate(job_)) return OkStatus();
     const uint64_t charges = end_ / std::max(1u, options_.privacy.steps_per_charge) + 1;

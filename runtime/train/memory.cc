@@ -8,10 +8,10 @@
 namespace wisp {
 namespace {
 
-ReleaseBytes PlanRelease(const Graph& graph, size_t num_records, const TrainingOptions& o) {
-  if (o.method == Method::kRgp) return PlanRgpRelease(graph, o);
-  if (IsSparse(o.method) || o.num_negatives > 0) return PlanSparseRelease(graph, num_records, o);
-  return PlanFlatRelease(graph, o);
+ReleaseBytes PlanRelease(const Graph& graph, const TrainedSet& trained, size_t num_records, const TrainingOptions& o) {
+  if (o.method == Method::kRgp) return PlanRgpRelease(graph, trained, o);
+  if (IsSparse(o.method) || o.num_negatives > 0) return PlanSparseRelease(graph, trained, num_records, o);
+  return PlanFlatRelease(graph, trained, o);
 }
 
 }  // namespace
@@ -48,7 +48,7 @@ Status CheckMemory(const Architecture& a, size_t num_records, const TrainingOpti
   WISP_RETURN_IF_ERROR(CheckThreads(o.num_threads));
   WISP_RETURN_IF_ERROR(ValidateAverage(o));
   WISP_RETURN_IF_ERROR(ValidateNegatives(a, o));
-  if (o.method == Method::kRgp) WISP_RETURN_IF_ERROR(Validate(o.rgp, ParametersOf(a)));
+  if (o.method == Method::kRgp) WISP_RETURN_IF_ERROR(ValidateRgp(a, o));
   if (IsSparse(o.method)) WISP_RETURN_IF_ERROR(ValidateSparse(a, o));
   if (o.method == Method::kDpFp && (o.dp_fp.micro_batches == 0 || o.expected_batch == 0))
     return InvalidArgument("expected_batch and micro_batches must be 1 or above");
@@ -57,9 +57,9 @@ Status CheckMemory(const Architecture& a, size_t num_records, const TrainingOpti
 
 // What gradients take beside the weights.
 void AddGradients(const Graph& graph, size_t num_records, const TrainingOptions& o, TrainingMemory& m) {
-  const size_t size = FlatSize(graph.parameters());
-  const ReleaseBytes release = PlanRelease(graph, num_records, o);
-  m.optimizer_state = Optimizer::PlanBytes(o.optimizer, size);
+  const TrainedSet trained = TrainedBy(graph.parameters(), o);
+  const ReleaseBytes release = PlanRelease(graph, trained, num_records, o);
+  m.optimizer_state = Optimizer::PlanBytes(o.optimizer, trained.size());
   m.gradient_sums += release.sums;
   m.record_gradients = release.records;
   m.growth_at_most = release.growth_at_most;

@@ -48,6 +48,14 @@ checkpoint_parts::Streams Trainer::AllStreams() {
   return streams;
 }
 
+// Up to wisp 0.1.0 a moment spanned all parameters, whether the run trained them or not.
+std::vector<float> Trainer::MomentOf(const std::vector<float>& saved) const {
+  if (saved.size() == trained_.size() || saved.size() != weights_.size()) return saved;
+  std::vector<float> moment(trained_.size());
+  trained_.Gather(graph_->parameters(), saved, moment);
+  return moment;
+}
+
 Status Trainer::Restore(const Checkpoint& c) {
   if (!(c.architecture == graph_->architecture()))
     return InvalidData("checkpoint: it belongs to a model of another architecture");
@@ -60,9 +68,9 @@ Status Trainer::Restore(const Checkpoint& c) {
     return InvalidData("checkpoint: it belongs to a run that began with another model");
   WISP_RETURN_IF_ERROR(checkpoint_parts::Check(AllStreams(), c));
   WISP_RETURN_IF_ERROR(CheckSize("weights", c.weights.size(), weights_.size()));
-  WISP_RETURN_IF_ERROR(CheckSize("first moment", c.first_moment.size(), optimizer_ ? optimizer_->first().size() : 0));
-  WISP_RETURN_IF_ERROR(
-      CheckSize("second moment", c.second_moment.size(), optimizer_ ? optimizer_->second().size() : 0));
+  const std::vector<float> first = MomentOf(c.first_moment), second = MomentOf(c.second_moment);
+  WISP_RETURN_IF_ERROR(CheckSize("first moment", first.size(), optimizer_ ? optimizer_->first().size() : 0));
+  WISP_RETURN_IF_ERROR(CheckSize("second moment", second.size(), optimizer_ ? optimizer_->second().size() : 0));
   WISP_RETURN_IF_ERROR(CheckSize("average", c.average.size(), ema_.size()));
   if (is_private()) {
     WISP_RETURN_IF_ERROR(checkpoint_parts::CheckTuning(c, options_.privacy.run));
@@ -84,8 +92,8 @@ Status Trainer::Restore(const Checkpoint& c) {
   WISP_RETURN_IF_ERROR(checkpoint_parts::Restore(AllStreams(), c));
   std::copy(c.weights.begin(), c.weights.end(), weights_.data());
   if (optimizer_) {
-    std::copy(c.first_moment.begin(), c.first_moment.end(), optimizer_->first().data());
-    std::copy(c.second_moment.begin(), c.second_moment.end(), optimizer_->second().data());
+    std::copy(first.begin(), first.end(), optimizer_->first().data());
+    std::copy(second.begin(), second.end(), optimizer_->second().data());
   }
   std::copy(c.average.begin(), c.average.end(), ema_.data());
   std::copy(c.order.begin(), c.order.end(), order_.begin());
