@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "runtime/gradients/phantom_gradients.h"
+#include "runtime/train/graph_replay.h"
 
 namespace wisp::tools {
 namespace {
