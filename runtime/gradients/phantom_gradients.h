@@ -54,6 +54,7 @@ class PhantomGradients : public RecordGradients {
   PhantomGradients(const kernels::OpTable& ops, const Setup& setup, const PhantomOptions& options, GradientSum& sum);
 
   void BeginRecord(std::span<const int32_t> input_ids) override;
+  bool Wants(size_t parameter) const override { return entries_[parameter].way != Way::kUntrained; }
   void Outer(const OuterFactor& factor) override;
   void Rows(const RowsFactor& factor) override;
   void Vector(const VectorFactor& factor) override;

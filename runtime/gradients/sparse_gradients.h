@@ -63,6 +63,7 @@ class SparseGradients : public RecordGradients {
   static size_t PlanBytes(const Setup& setup, size_t rows);
 
   void BeginRecord(std::span<const int32_t> input_ids) override;
+  bool Wants(size_t parameter) const override { return setup_.trained.contains(parameter); }
   void Outer(const OuterFactor& factor) override;
   void Rows(const RowsFactor& factor) override;
   void Vector(const VectorFactor& factor) override;

@@ -114,16 +114,18 @@ void Classifier::Backward(const RecordContext& context, const Record& record, Fa
 void Classifier::ReplayHead(const RecordContext& context, const Record&, FactorSink& sink) const {
   const size_t d = architecture_.width, classes = architecture_.head.num_classes;
   const float* dz = context.backward(dlogits_);
-  sink.Outer({.parameter = head_weight_,
-              .first_row = 0,
-              .dy_RN = dz,
-              .lddy = classes,
-              .x_RK = context.forward(x_),
-              .ldx = d,
-              .rows = 1,
-              .n = classes,
-              .k = d});
-  sink.Vector({.parameter = head_bias_, .first = 0, .g_N = dz, .n = classes});
+  if (sink.Wants(head_weight_)) {
+    sink.Outer({.parameter = head_weight_,
+                .first_row = 0,
+                .dy_RN = dz,
+                .lddy = classes,
+                .x_RK = context.forward(x_),
+                .ldx = d,
+                .rows = 1,
+                .n = classes,
+                .k = d});
+  }
+  if (sink.Wants(head_bias_)) sink.Vector({.parameter = head_bias_, .first = 0, .g_N = dz, .n = classes});
 }
 
 }  // namespace wisp

@@ -53,16 +53,18 @@ void Linear::Backward(const RecordContext& context, const float* x, const float*
                       FactorSink& sink) const {
   const kernels::OpTable& ops = context.ops();
   const size_t rows = context.rows;
-  sink.Outer({.parameter = which_.weight,
-              .first_row = 0,
-              .dy_RN = dy,
-              .lddy = n_,
-              .x_RK = x,
-              .ldx = k_,
-              .rows = rows,
-              .n = n_,
-              .k = k_});
-  if (which_.bias) {
+  if (sink.Wants(which_.weight)) {
+    sink.Outer({.parameter = which_.weight,
+                .first_row = 0,
+                .dy_RN = dy,
+                .lddy = n_,
+                .x_RK = x,
+                .ldx = k_,
+                .rows = rows,
+                .n = n_,
+                .k = k_});
+  }
+  if (which_.bias && sink.Wants(*which_.bias)) {
     float* dbias = context.backward(dbias_);
     ops.column_sum({.x_RN = dy,
                     .ldx = n_,

@@ -61,6 +61,7 @@ class BrokenRelease final : public StepRelease {
       rows.assign(rows.size(), 0.0);
     }
     const ParameterSpec& At(size_t parameter) const { return release->graph_->parameters()[parameter]; }
+    bool Wants(size_t parameter) const override { return At(parameter).trained; }
     void Outer(const OuterFactor& f) override {
       for (size_t r = 0; r < f.rows; ++r) {
         for (size_t i = 0; i < f.n * f.k; ++i) {
