@@ -37,8 +37,10 @@ Classifier::Classifier(const Architecture& a, const kernels::OpTable& ops, Graph
     : GraphBase(a, ops, use, HeadPacking::kNone),
       embedding_(a, parameters_, plan_),
       stack_(a, ops, parameters_, /*normed_rows=*/1, plan_),
-      pooler_(parameters_, FindLinear(parameters_, ParameterRole::kPoolerWeight, ParameterRole::kPoolerBias), plan_),
-      head_(parameters_, FindLinear(parameters_, ParameterRole::kClassWeight, ParameterRole::kClassBias), plan_),
+      pooler_(parameters_,
+              FindLinear(architecture_, parameters_, ParameterRole::kPoolerWeight, ParameterRole::kPoolerBias), plan_),
+      head_(parameters_, FindLinear(architecture_, parameters_, ParameterRole::kClassWeight, ParameterRole::kClassBias),
+            plan_),
       head_weight_(RequireParameter(parameters_, ParameterRole::kClassWeight)),
       head_bias_(RequireParameter(parameters_, ParameterRole::kClassBias)) {
   for (Slot<float>* slot : {&h_, &x_}) *slot = plan_.forward.Reserve<float>(a.width);
