@@ -103,4 +103,28 @@ void Adapter::Backward(const RecordContext& context, const float* x, const float
                              .store = Store::kAdd});
 }
 
+std::vector<float> MergedWeights(const Architecture& a, std::span<const float> weights) {
+  const std::vector<ParameterSpec> parameters = ParametersOf(a);
+  const size_t base_size = FlatSize(ParametersOf(BaseOf(a)));
+  std::vector<float> merged(weights.begin(), weights.begin() + static_cast<std::ptrdiff_t>(base_size));
+  for (const ParameterSpec& p : parameters) {
+    const std::optional<AdapterRoles> roles = AdapterRolesOf(p.role);
+    const std::optional<size_t> down = roles ? FindParameter(parameters, roles->down, p.block) : std::nullopt;
+    if (!down) continue;
+    const ParameterSpec &a_spec = parameters[*down],
+                        &b_spec = parameters[RequireParameter(parameters, roles->up, p.block)];
+    for (size_t row = 0; row < p.rows; ++row) {
+      for (size_t column = 0; column < p.cols; ++column) {
+        double sum = 0;
+        for (size_t r = 0; r < a_spec.rows; ++r) {
+          sum += static_cast<double>(weights[b_spec.offset + row * a_spec.rows + r]) *
+                 static_cast<double>(weights[a_spec.offset + r * p.cols + column]);
+        }
+        merged[p.offset + row * p.cols + column] += static_cast<float>(sum * static_cast<double>(a.adapter->scale()));
+      }
+    }
+  }
+  return merged;
+}
+
 }  // namespace wisp

@@ -2,6 +2,9 @@
 #ifndef WISP_RUNTIME_LAYERS_ADAPTER_H_
 #define WISP_RUNTIME_LAYERS_ADAPTER_H_
 
+#include <span>
+#include <vector>
+
 #include "runtime/layers/context.h"
 #include "runtime/layers/factors.h"
 
@@ -33,6 +36,10 @@ class Adapter {
   size_t n_, k_, rank_, first_key_row_;
   Slot<float> down_, ddown_;
 };
+
+// The weights of BaseOf(architecture) with the adapter added to them, from those of both: what scores the same without
+// it, to rounding.
+std::vector<float> MergedWeights(const Architecture& architecture, std::span<const float> weights);
 
 }  // namespace wisp
 

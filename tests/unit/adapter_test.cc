@@ -1,0 +1,118 @@
+// Low-rank adapters: the graph with them, its gradients, and training that moves nothing else.
+#include "runtime/layers/adapter.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "runtime/train/trainer.h"
+#include "tests/unit/gradient_test_util.h"
+#include "tests/unit/memory_test_util.h"
+#include "tests/unit/train_test_util.h"
+
+namespace wisp {
+namespace {
+
+using testing::Harness;
+using testing::RandomWeights;
+
+// Every matrix, and some of blocks that differ; ranks that fill no register.
+std::vector<Architecture> AdaptedArchitectures() {
+  Architecture even = testing::SmallArchitectures()[1], mixed = testing::MixedArchitecture();
+  even.adapter = AdapterSpec{.rank = 3, .alpha = 2};
+  mixed.adapter = AdapterSpec{.rank = 2, .alpha = 5, .matrices = AdapterSpec::kQkv | AdapterSpec::kFeedForwardOut};
+  return {even, mixed};
+}
+
+TEST(Adapter, StandsBehindAFrozenBase) {
+  for (const Architecture& a : AdaptedArchitectures()) {
+    ASSERT_TRUE(Validate(a).ok()) << Validate(a).message();
+    const auto base = ParametersOf(BaseOf(a)), all = ParametersOf(a);
+    ASSERT_GT(all.size(), base.size());
+    for (size_t i = 0; i < all.size(); ++i) {
+      EXPECT_EQ(all[i].trained, i >= base.size()) << all[i].name;
+      if (i >= base.size()) continue;
+      EXPECT_EQ(all[i].name, base[i].name);
+      EXPECT_EQ(all[i].offset, base[i].offset);
+    }
+  }
+}
+
+TEST(Adapter, WhatCannotBeAdaptedIsRefused) {
+  const Architecture good = AdaptedArchitectures()[0];
+  const auto refused = [&](auto&& change) {
+    Architecture a = good;
+    change(a);
+    return Validate(a).message();
+  };
+  EXPECT_NE(refused([](Architecture& a) { a.adapter->rank = 0; }).find("adapter.rank is 0"), std::string::npos);
+  EXPECT_NE(refused([](Architecture& a) { a.adapter->rank = 5; }).find("adapter.rank is 5"), std::string::npos);
+  EXPECT_NE(refused([](Architecture& a) { a.adapter->alpha = 0; }).find("adapter.alpha"), std::string::npos);
+  EXPECT_NE(refused([](Architecture& a) { a.adapter->alpha = NAN; }).find("adapter.alpha"), std::string::npos);
+  EXPECT_NE(refused([](Architecture& a) { a.adapter->matrices = 0; }).find("adapter.matrices"), std::string::npos);
+  EXPECT_NE(refused([](Architecture& a) { a.adapter->matrices = 16; }).find("adapter.matrices"), std::string::npos);
+  EXPECT_NE(refused([](Architecture& a) { a.blocks.clear(); }).find("no block"), std::string::npos);
+  EXPECT_NE(refused([](Architecture& a) { a.re_attention = ReAttention::kOn; }).find("Re-Attention"),
+            std::string::npos);
+}
+
+TEST(Adapter, ScoresAsTheMergedModelDoes) {
+  for (const Architecture& a : AdaptedArchitectures()) {
+    const std::vector<float> weights = RandomWeights(a, 3), merged = MergedWeights(a, weights);
+    ASSERT_EQ(merged.size(), FlatSize(ParametersOf(BaseOf(a))));
+    for (const kernels::OpTable* ops : kernels::AllOps()) {
+      if (ops == kernels::Int8Ops()) continue;  // rounds weights: merged ones to other integers
+      const auto record = testing::EndsRecord(a.num_items);
+      Harness beside(a, weights, *ops), one(BaseOf(a), merged, *ops),
+          without(BaseOf(a), {weights.begin(), weights.begin() + static_cast<std::ptrdiff_t>(merged.size())}, *ops);
+      EXPECT_NEAR(beside.Loss(record.view()), one.Loss(record.view()), 1e-4 * std::abs(one.Loss(record.view())));
+      EXPECT_GT(std::abs(beside.Loss(record.view()) - without.Loss(record.view())), 1e-3);
+    }
+  }
+}
+
+// Against dual numbers, in both ways of taking a norm; the base gets nothing.
+TEST(Adapter, GradientsEqualTheOracles) {
+  for (const Architecture& a : AdaptedArchitectures()) {
+    const std::vector<float> weights = RandomWeights(a, 5);
+    const auto parameters = ParametersOf(a);
+    const auto record = testing::EndsRecord(a.num_items);
+    const std::vector<double> expected = testing::NaiveGradient(a, weights, record.view());
+    ASSERT_GT(testing::Norm(expected), 0.01);
+    for (const kernels::OpTable* ops : kernels::AllOps()) {
+      for (NormForm form : {NormForm::kFormed, NormForm::kGram}) {
+        Harness h(a, weights, *ops);
+        FloatGradientSum sum(*ops, h.trained.size(), 1);
+        PhantomGradients gradients(*ops, h.Setup(), {.clip = ClipRule::Flat(1e6), .form = form}, sum);
+        sum.Clear();
+        const RecordOutcome outcome = h.Add(record.view(), gradients);
+        std::vector<float> flat(weights.size(), 0.0f);
+        h.trained.Scatter(parameters, sum.sum(), flat);
+        double wrong = 0;
+        for (size_t i = 0; i < flat.size(); ++i) wrong += std::pow(flat[i] - expected[i], 2);
+        EXPECT_LT(std::sqrt(wrong), 2e-4 * testing::Norm(expected)) << ops->name;
+        EXPECT_NEAR(outcome.norm, testing::Norm(expected), 2e-4 * testing::Norm(expected));
+      }
+    }
+  }
+}
+
+class AdapterTraining : public testing::RingTraining {
+ protected:
+  AdapterTraining() : RingTraining(200) {
+    adapted_ = BaseOf(testing::kSmall);
+    adapted_.adapter = AdapterSpec{.rank = 2, .alpha = 2};
+    start_of_adapter_.assign(FlatSize(ParametersOf(adapted_)), 0.0f);
+    std::copy(start_.begin(), start_.end(), start_of_adapter_.begin());
+    for (const ParameterSpec& p : ParametersOf(adapted_)) {
+      if (p.trained) std::fill_n(start_of_adapter_.begin() + static_cast<std::ptrdiff_t>(p.offset), p.size(), 0.1f);
+    }
+  }
+  Architecture adapted_;
+  std::vector<float> start_of_adapter_;
+};
+
+}  // namespace
+}  // namespace wisp
