@@ -101,18 +101,84 @@ TEST(Adapter, GradientsEqualTheOracles) {
 
 class AdapterTraining : public testing::RingTraining {
  protected:
-  AdapterTraining() : RingTraining(200) {
-    adapted_ = BaseOf(testing::kSmall);
+  AdapterTraining() : RingTraining(200), adapted_(kSmall) {
     adapted_.adapter = AdapterSpec{.rank = 2, .alpha = 2};
-    start_of_adapter_.assign(FlatSize(ParametersOf(adapted_)), 0.0f);
-    std::copy(start_.begin(), start_.end(), start_of_adapter_.begin());
-    for (const ParameterSpec& p : ParametersOf(adapted_)) {
-      if (p.trained) std::fill_n(start_of_adapter_.begin() + static_cast<std::ptrdiff_t>(p.offset), p.size(), 0.1f);
-    }
+    start_of_all_ = testing::StartWeights(adapted_);
   }
+
+  TrainingOptions Options(Method method, uint64_t steps) {
+    TrainingOptions o{.method = method, .num_steps = steps, .expected_batch = 20, .num_threads = 2};
+    o.optimizer.learning_rate = 0.01f;
+    if (method == Method::kOrdinary) return o;
+    o.sampling = Sampling::kPoisson;
+    o.num_records_public = 200;
+    o.privacy = {.noise_multiplier = 0.5, .ledger = &ledger_, .run = "r", .reproducible_seed = 1};
+    o.rgp.rank = 1;
+    return o;
+  }
+
+  // The weights after so many steps; those of the base must be the start's, bit for bit, and each of the adapter's
+  // must not.
+  std::vector<float> Train(const TrainingOptions& o) {
+    auto trainer = *Trainer::Create(adapted_, start_of_all_, ring_.records, o);
+    for (uint64_t step = 0; step < o.num_steps; ++step) EXPECT_TRUE(trainer->Step().ok());
+    size_t moved = 0, kept = 0;
+    for (const ParameterSpec& p : ParametersOf(adapted_)) {
+      for (size_t i = p.offset; i < p.offset + p.size(); ++i) {
+        const bool same = trainer->weights()[i] == start_of_all_[i];
+        EXPECT_EQ(same, !p.trained) << p.name << " " << i - p.offset;
+        ++(same ? kept : moved);
+      }
+    }
+    EXPECT_GT(kept, moved);
+    return {trainer->weights().begin(), trainer->weights().end()};
+  }
+
   Architecture adapted_;
-  std::vector<float> start_of_adapter_;
+  std::vector<float> start_of_all_;
+  privacy::Ledger ledger_ = OpenLedger("l");
 };
+
+TEST_F(AdapterTraining, StartsAsItsBase) {
+  const std::vector<float> merged = MergedWeights(adapted_, start_of_all_);
+  for (size_t i = 0; i < merged.size(); ++i) ASSERT_EQ(merged[i], start_of_all_[i]) << i;
+}
+
+TEST_F(AdapterTraining, OrdinaryTrainingMovesTheAdapterAlone) { Train(Options(Method::kOrdinary, 5)); }
+
+TEST_F(AdapterTraining, PrivateTrainingNoisesTheAdapterAlone) {
+  Train(Options(Method::kPhantom, 2));
+  Train(Options(Method::kRgp, 2));
+}
+
+TEST_F(AdapterTraining, ReleasesWhatTheAdapterHas) {
+  uint64_t numbers = 0;
+  for (const ParameterSpec& p : ParametersOf(adapted_)) numbers += p.trained ? p.size() : 0;
+  EXPECT_EQ(numbers, 2u * (16 + 48 + 16 + 16 + 16 + 16 + 16 + 16));
+  EXPECT_EQ(NumReleased(adapted_, Options(Method::kPhantom, 1)), numbers);
+}
+
+TEST_F(AdapterTraining, CostsWhatTheAdapterWeighs) {
+  for (Method method : {Method::kOrdinary, Method::kPhantom, Method::kRgp}) {
+    const TrainingOptions o = Options(method, 3);
+    const TrainingMemory all = *PlanTrainingMemory(kSmall, 200, o), adapter = *PlanTrainingMemory(adapted_, 200, o);
+    EXPECT_LT(adapter.optimizer_state, all.optimizer_state / 2);
+    EXPECT_LT(adapter.gradient_sums, all.gradient_sums);
+    EXPECT_LT(adapter.record_gradients, all.record_gradients);
+    auto trainer = *Trainer::Create(adapted_, start_of_all_, ring_.records, o);
+    testing::ExpectEqual(adapter, trainer->memory());
+  }
+}
+
+TEST_F(AdapterTraining, RowsOfTheTableAreNotItsToTrain) {
+  TrainingOptions o = Options(Method::kAdaFest, 1);
+  const Status refused = Trainer::Check(adapted_, start_of_all_, ring_.records, o);
+  EXPECT_EQ(refused.code(), StatusCode::kUnsupported);
+  EXPECT_NE(refused.message().find("adapter"), std::string::npos) << refused.message();
+  o = Options(Method::kOrdinary, 1);
+  o.num_negatives = 4;
+  EXPECT_EQ(Trainer::Check(adapted_, start_of_all_, ring_.records, o).code(), StatusCode::kUnsupported);
+}
 
 }  // namespace
 }  // namespace wisp
