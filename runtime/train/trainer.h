@@ -115,6 +115,10 @@ class Trainer {
   std::string Config() const { return RunIdentity(options_, records_.size(), noise_variance_.has_value()); }
   uint64_t SavedSeed() const;
   std::vector<float> MomentOf(const std::vector<float>& saved) const;
+  // What a checkpoint has of a flat buffer, and back into one.
+  bool keeps_trained() const { return graph_->architecture().adapter.has_value(); }
+  std::vector<float> Kept(const AlignedArray<float>& flat) const;
+  void TakeKept(const std::vector<float>& kept, AlignedArray<float>& flat) const;
   privacy::RandomStream& NoiseStream(size_t worker);
   std::vector<privacy::RandomStream*> AllStreams();
   void DrawBatch();

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/model/checkpoint.h"
 #include "runtime/train/trainer.h"
 #include "tests/unit/gradient_test_util.h"
 #include "tests/unit/memory_test_util.h"
@@ -168,6 +169,31 @@ TEST_F(AdapterTraining, CostsWhatTheAdapterWeighs) {
     auto trainer = *Trainer::Create(adapted_, start_of_all_, ring_.records, o);
     testing::ExpectEqual(adapter, trainer->memory());
   }
+}
+
+// Weights, moments and average of the adapter alone; the base is whoever's who goes on.
+TEST_F(AdapterTraining, CheckpointHoldsTheAdapterAlone) {
+  TrainingOptions o = Options(Method::kPhantom, 6);
+  o.ema_decay = 0.9f;
+  o.base_model_hash = 7;
+  const std::vector<float> whole = Train(o);
+  auto half = *Trainer::Create(adapted_, start_of_all_, ring_.records, o);
+  for (int step = 0; step < 3; ++step) ASSERT_TRUE(half->Step().ok());
+  const std::string path = folder_ / "c";
+  ASSERT_TRUE(WriteCheckpoint(path, half->Save()).ok());
+  const Checkpoint c = *ReadCheckpoint(path);
+  const size_t size = testing::AllTrained(ParametersOf(adapted_)).size();
+  for (const auto* array : {&c.weights, &c.first_moment, &c.second_moment, &c.average}) EXPECT_EQ(array->size(), size);
+  auto rest = *Trainer::Create(adapted_, start_of_all_, ring_.records, o);
+  ASSERT_TRUE(rest->Restore(c).ok()) << rest->Restore(c).message();
+  for (int step = 3; step < 6; ++step) ASSERT_TRUE(rest->Step().ok());
+  EXPECT_TRUE(std::equal(whole.begin(), whole.end(), rest->weights().begin()));
+  Checkpoint cut = c;
+  cut.weights.pop_back();
+  EXPECT_FALSE(rest->Restore(cut).ok());
+  cut = c;
+  cut.average.clear();
+  EXPECT_FALSE(rest->Restore(cut).ok());
 }
 
 TEST_F(AdapterTraining, RowsOfTheTableAreNotItsToTrain) {
