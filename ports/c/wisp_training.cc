@@ -119,9 +119,7 @@ class Personalisation {
     }
     // Room for the model before anything is spent on it.
     wisp::ModelContents contents = ContentsOf(base);
-    WISP_ASSIGN_OR_RETURN(
-        wisp::FileReplacement room,
-        wisp::ReserveModel(output, contents, wisp::FlatSize(wisp::ParametersOf(base.architecture()))));
+    WISP_ASSIGN_OR_RETURN(wisp::FileReplacement room, wisp::ReserveModel(output, contents));
     contents.reserved = &room;
     // The checkpoint stays until the model is there.
     job.write = [&](const wisp::JobResult& result) { return Write(contents, base, result); };

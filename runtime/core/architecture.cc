@@ -259,7 +259,8 @@ Status Validate(const UniformArchitecture& a) {
 std::vector<ParameterSpec> ParametersOf(const Architecture& a) {
   using enum ParameterRole;
   SpecList list;
-  list.specs.reserve(12 * a.blocks.size() + 8);  // the most there are: two tables, a norm, a head, two variances
+  // The most there are: two tables, a norm, a head, two variances; of a block twelve, and two for each of four adapters.
+  list.specs.reserve((a.adapter ? 20 : 12) * a.blocks.size() + 8);
   list.AddTable("item_embedding", kItemTable, a.num_items, a.width);
   list.AddTable("position_embedding", kPositionTable, a.max_length, a.width);
   for (uint32_t b = 0; b < a.blocks.size(); ++b) list.AddBlock(a.blocks[b], b, a.width);
@@ -272,6 +273,12 @@ std::vector<ParameterSpec> ParametersOf(const Architecture& a) {
     list.AddVector("parameter_variance", kParameterVariance, num_parameters, /*trained=*/false);
   }
   return std::move(list.specs);
+}
+
+std::vector<ParameterSpec> StoredParameters(const Architecture& a) {
+  std::vector<ParameterSpec> parameters = ParametersOf(a);
+  if (a.adapter) std::erase_if(parameters, [](const ParameterSpec& p) { return !p.trained; });
+  return parameters;
 }
 
 std::optional<AdapterRoles> AdapterRolesOf(ParameterRole matrix) {

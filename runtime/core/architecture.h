@@ -199,6 +199,9 @@ struct ParameterSpec {
 // of kParameterVariance the item table's own entry is not used.
 std::vector<ParameterSpec> ParametersOf(const Architecture& architecture);
 
+// Those that a model file of this architecture holds: with an adapter its own alone, else all.
+std::vector<ParameterSpec> StoredParameters(const Architecture& architecture);
+
 // Index of the parameter; none where the architecture has no such.
 std::optional<size_t> FindParameter(const std::vector<ParameterSpec>& parameters, ParameterRole role,
                                     uint32_t block = 0);

@@ -134,7 +134,7 @@ class ClassifyTrainCommand {
     job.checkpoint_path = a_.checkpoint;
     job.checkpoint_every = a_.checkpoint_every.value_or(0);
     // Room for the model before anything is spent on it.
-    WISP_ASSIGN_OR_RETURN(FileReplacement room, ReserveModel(a_.out, Contents(), start_weights_.size()));
+    WISP_ASSIGN_OR_RETURN(FileReplacement room, ReserveModel(a_.out, Contents()));
     job.write = [&](const JobResult& result) { return Write(result, &room); };
     Progress progress("classify train");
     const volatile std::sig_atomic_t& interrupted = CatchInterrupts();

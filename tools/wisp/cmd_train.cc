@@ -26,8 +26,7 @@ class TrainCommand {
   Status Run() {
     // Room for the model before anything is spent on it.
     run_.before = [this]() -> Status {
-      WISP_ASSIGN_OR_RETURN(FileReplacement room,
-                            ReserveModel(a_.out, Contents(), FlatSize(ParametersOf(recipe_.architecture))));
+      WISP_ASSIGN_OR_RETURN(FileReplacement room, ReserveModel(a_.out, Contents()));
       room_.emplace(std::move(room));
       return OkStatus();
     };
