@@ -26,7 +26,7 @@
 namespace wisp {
 namespace {
 
-// The recipe ml-1m, with a catalogue that training gets through quickly where it trains.
+// The recipe ml-1m-wide, with a catalogue that training gets through quickly where it trains.
 Architecture Ml1m(uint32_t num_items, uint32_t max_length) {
   return UniformArchitecture{.num_items = num_items,
                              .max_length = max_length,

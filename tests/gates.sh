@@ -5,7 +5,7 @@
 #   tests/gates.sh BUILD_FOLDER --update    makes what is measured the baseline
 #
 #   size_*          bytes of the stripped library: all of it, and what an app links that only recommends
-#   memory_*        bytes that the recipe ml-1m takes with 3416 items and 6040 users: exact (wisp inspect --memory)
+#   memory_*        bytes that the recipe ml-1m-wide takes with 3416 items and 6040 users: exact (wisp inspect --memory)
 #   instructions_*  of the runs of tests/gate_runs.cc
 # Memory and instructions hang on the instruction set, and are taken under valgrind, which knows no AVX-512: the AVX2 kernels.
 # Sizes and instructions hang on compiler and C library. Where these are not the baseline's, nothing is compared and a line
@@ -38,7 +38,7 @@ instructions() {
   kernels=none
   if command -v valgrind >/dev/null; then
     kernels=$(valgrind -q --tool=none "$build/gate_runs" | sed -n 3p)
-    "$wisp" new --recipe "$root/models/recipes/ml-1m.json" --num-items 3416 --out ml-1m.wisp >/dev/null 2>&1
+    "$wisp" new --recipe "$root/models/recipes/ml-1m-wide.json" --num-items 3416 --out ml-1m.wisp >/dev/null 2>&1
     must memory inference inference
     for threads in 1 2; do
       must memory "ordinary_threads_$threads" training --method ordinary --records 6040 --threads "$threads"

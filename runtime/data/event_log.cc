@@ -52,7 +52,7 @@ EventLog::~EventLog() { sqlite3_close(database_); }
 Status EventLog::Error(const char* doing) const {
   const int code = sqlite3_errcode(database_);
   if (code == SQLITE_INTERRUPT) return InvalidData("event log '", path_, "': ", kTooMuchWork);
-  const std::string sentence = Printable("event log '" + path_ + "': " + doing + ": " + sqlite3_errmsg(database_));
+  const std::string sentence = OneLine("event log '" + path_ + "': " + doing + ": " + sqlite3_errmsg(database_));
   return code == SQLITE_NOTADB || code == SQLITE_CORRUPT || code == SQLITE_ERROR ? InvalidData(sentence)
                                                                                  : IoError(sentence);
 }

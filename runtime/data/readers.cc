@@ -1,6 +1,5 @@
 #include "runtime/data/readers.h"
 
-#include <algorithm>
 #include <array>
 #include <cstring>
 #include <new>
@@ -40,9 +39,7 @@ Format GuessByText(std::string_view text) {
 // The path, names of tables and columns, and what SQLite says of a schema may hold anything.
 Result<ReadResult> Quoted(Result<ReadResult> read) {
   if (read.ok()) return read;
-  std::string sentence = Printable(read.status().message());
-  std::replace(sentence.begin(), sentence.end(), '\n', '?');  // a sentence is one line
-  return Status(read.status().code(), std::move(sentence));
+  return Status(read.status().code(), OneLine(read.status().message()));
 }
 
 Status FillFromText(std::string_view text, Format format, const ReadOptions& options, SequenceBuilder& builder) {

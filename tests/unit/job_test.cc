@@ -106,7 +106,9 @@ TEST_F(JobTest, PlannedRunsOnALedgerThatWasLookedAtAreRefused) {
   ASSERT_TRUE(RunTrainingJob(job).ok());
   const size_t entries = ledger_->Entries()->size();
   job.planned_runs = 2;
-  EXPECT_EQ(RunTrainingJob(job).status().code(), StatusCode::kPrivacyRefused);
+  const Status late = RunTrainingJob(job).status();
+  EXPECT_EQ(late.code(), StatusCode::kPrivacyRefused);
+  EXPECT_NE(late.message().find("none was made before the first charge"), std::string::npos) << late.message();
   EXPECT_EQ(ledger_->Entries()->size(), entries);
   job.planned_runs = 0;
   EXPECT_EQ(RunTrainingJob(job).status().code(), StatusCode::kInvalidArgument);
