@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "kernels/kernels.h"
-#include "runtime/inference/check_start.h"
+#include "runtime/inference/check_paid.h"
 #include "runtime/inference/draw_law.h"
 #include "runtime/privacy/calibration.h"
 #include "runtime/privacy/decoding_calibration.h"

@@ -44,6 +44,7 @@ std::span<const float> FlatWeights(const metadata::ModelMetadata& model, std::sp
 // An adapter has its own use: without its base it cannot be run.
 Status CheckAccepted(Accept accept, const std::string& name, const metadata::ModelMetadata& model) {
   const bool is_adapter = model.architecture.adapter.has_value();
+  if (accept == Accept::kAnyFile) return OkStatus();
   if (is_adapter && accept != Accept::kAdapter)
     return InvalidData(name, ": is an adapter, which is used together with its base (--model the base, --adapter this)");
   if (!is_adapter && accept == Accept::kAdapter) return InvalidData(name, ": is a whole model, an adapter is needed");
@@ -122,6 +123,7 @@ Result<ModelFile> ModelFile::Open(const std::string& path, Verify verify, Accept
 
 Result<ModelFile> ModelFile::OpenWithAdapter(const std::string& base_path, const std::string& adapter_path,
                                              Verify verify, Accept accept) {
+  if (adapter_path.empty()) return Open(base_path, verify, accept);
   WISP_ASSIGN_OR_RETURN(std::unique_ptr<Impl> base, Impl::Map(base_path, accept));
   WISP_ASSIGN_OR_RETURN(std::unique_ptr<Impl> impl, Impl::Map(adapter_path, Accept::kAdapter));
   WISP_RETURN_IF_ERROR(impl->Join(std::move(base)));
@@ -173,6 +175,29 @@ std::span<const float> ModelFile::AllWeights(std::vector<float>& room) const {
     }
   }
   return room;
+}
+
+TableStorage ModelFile::tables() const {
+  const bool halves = std::any_of(impl_->tensors.begin(), impl_->tensors.end(),
+                                  [](const StoredTensor& tensor) { return tensor.halves != nullptr; });
+  return halves ? TableStorage::kHalf : TableStorage::kFloat;
+}
+
+ModelContents ContentsOf(const ModelFile& m, std::vector<float>& room) {
+  ModelContents contents{.architecture = m.architecture(),
+                         .classifier = {},
+                         .weights = m.AllWeights(room),
+                         .item_keys = {},
+                         .item_names = {},
+                         .provenance = {m.provenance().begin(), m.provenance().end()},
+                         .description = std::string(m.description()),
+                         .created_by = std::string(m.created_by()),
+                         .output_bias_origin = m.output_bias_origin(),
+                         .base_hash = m.base_hash()};
+  if (m.is_classifier()) contents.classifier = m.classifier();
+  for (size_t i = 0; m.has_item_keys() && i < m.num_items(); ++i) contents.item_keys.emplace_back(m.item_key(i));
+  for (size_t i = 0; m.has_item_names() && i < m.num_items(); ++i) contents.item_names.emplace_back(m.item_name(i));
+  return contents;
 }
 
 bool ModelFile::has_item_keys() const {

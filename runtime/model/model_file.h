@@ -125,9 +125,9 @@ enum class Verify {
   kFull,       // also the hash of every tensor, and that every weight is finite
 };
 
-// Which files a caller has a use for. kAny: recommenders and classifiers. kAdapter: an adapter without its base, to be
-// looked at; it cannot be run.
-enum class Accept { kRecommender, kClassifier, kAny, kAdapter };
+// Which files a caller has a use for. kAny: recommenders and classifiers. kAnyFile: adapters without their base too, to
+// be looked at; they cannot be run.
+enum class Accept { kRecommender, kClassifier, kAny, kAdapter, kAnyFile };
 
 // An open model. Movable; pointers, spans and string views from it are valid as long as it (or what it was moved to)
 // lives. Any number of threads may read it.
@@ -140,7 +140,7 @@ class ModelFile {
                                 Accept accept = Accept::kRecommender);
 
   // A model and an adapter that was trained beside it, as one: the adapter's architecture and provenance, the base's keys
-  // and names. kInvalidData also where the adapter belongs to another base.
+  // and names. kInvalidData also where the adapter belongs to another base. Without `adapter_path` the model alone.
   static Result<ModelFile> OpenWithAdapter(const std::string& base_path, const std::string& adapter_path,
                                            Verify verify = Verify::kStructure, Accept accept = Accept::kRecommender);
 
@@ -170,6 +170,9 @@ class ModelFile {
   std::span<const float> flat_weights() const;
   // The same of any file: as they lie where they can, or else copied to `room` and widened.
   std::span<const float> AllWeights(std::vector<float>& room) const;
+
+  // kHalf where one of them is.
+  TableStorage tables() const;
 
   uint32_t num_items() const { return architecture().num_items; }
   bool has_item_keys() const;
@@ -201,6 +204,10 @@ class ModelFile {
   explicit ModelFile(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
+
+// What is in the file, for another that says the same or more; its tables are written as floats unless told otherwise.
+// `room`: for weights that do not lie as they are written, and must live as long as what is returned.
+ModelContents ContentsOf(const ModelFile& file, std::vector<float>& room);
 
 }  // namespace wisp
 

@@ -82,6 +82,7 @@ class JobRun {
  private:
   Status Prepare() {
     WISP_RETURN_IF_ERROR(Validate(job_.architecture));
+    WISP_RETURN_IF_ERROR(CheckStartWeights());
     if (job_.sequences != nullptr) {
       set_ = MakeRecords(*job_.sequences, job_.architecture.max_length, job_.hold_out);
     } else {
@@ -255,13 +256,21 @@ class JobRun {
 
   std::vector<float> StartWeights() const {
     std::vector<float> weights(FlatSize(ParametersOf(job_.architecture)));
-    if (job_.start_weights.empty()) {
+    if (job_.start_weights.size() < weights.size()) {
       RandomStream random = RandomStream::Reproducible(job_.training.seed, StreamPurpose::kInitialisation);
       InitialiseWeights(job_.architecture, job_.initialisation, random, weights);
-    } else {
-      weights.assign(job_.start_weights.begin(), job_.start_weights.end());
     }
+    std::copy(job_.start_weights.begin(), job_.start_weights.end(), weights.begin());
     return weights;
+  }
+
+  Status CheckStartWeights() const {
+    const Architecture& a = job_.architecture;
+    const size_t given = job_.start_weights.size(), most = FlatSize(ParametersOf(a));
+    if (given > most) return InvalidArgument("there are ", given, " start weights, allowed are ", most, " at most");
+    if (a.adapter && given < FlatSize(ParametersOf(BaseOf(a))))
+      return InvalidArgument("an adapter trains beside the weights of a model: start from one (--model)");
+    return OkStatus();
   }
 
   // The declared number, as steps and sampling probability of a private run are public constants. An epoch of shuffled

@@ -151,7 +151,7 @@ def callers():
         ("bad-rows-kept-quiet", "Personalise", ".bad_rows = p.log.bad_rows", ".bad_rows = 0", C_PERSONALISE + "BadRows_AreLeftOutAndCounted"),
         ("tuning-unchecked", "Run", 'WISP_RETURN_IF_ERROR(privacy::CheckTuning("uncharged_tuning", Tuning()));', "", C_PERSONALISE + "UnchargedTuning_IsStated"),
         ("tuning-not-stated", "RunName", "std::to_string(now.count()), Tuning()", "std::to_string(now.count()), \"\"", C_PERSONALISE + "UnchargedTuning_IsStated"),
-    ]) + table("runtime/inference/check_start.cc", [
+    ]) + table("runtime/inference/check_paid.cc", [
         ("unnamed-ledger-pays-for-nothing", "CheckPaid", "!paid_for.empty() && ", "", "check_start_test:CheckStartTest.DrawsNeedALedgerThatHasWhatTheModelSpent"),
     ])
 

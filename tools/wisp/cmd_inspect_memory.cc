@@ -111,6 +111,7 @@ Result<Json> PlanTraining(const InspectArguments& a, Architecture architecture) 
     options.privacy.noise_multiplier = recipe.goal.noise_multiplier.value_or(0);
     if (!a.rows) num_rows = recipe.rows.count;
     if (recipe.architecture.re_attention == ReAttention::kOn) architecture.re_attention = ReAttention::kOn;
+    if (recipe.adapter) architecture.adapter = recipe.adapter;
   }
   options.num_threads = a.threads == 0 ? DefaultThreads() : a.threads;
   WISP_RETURN_IF_ERROR(OverrideMethod(a.method, options));

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "runtime/core/date.h"
 #include "runtime/core/threads.h"
 #include "runtime/privacy/json.h"
 #include "tools/wisp/check_cell.h"

@@ -2,13 +2,13 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "runtime/core/date.h"
 #include "runtime/core/file.h"
 #include "runtime/privacy/json.h"
 #include "runtime/privacy/ledger_statement.h"
 #include "runtime/privacy/statement.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/dataset.h"
-#include "tools/wisp/guarantee.h"
 #include "tools/wisp/ledger_access.h"
 #include "tools/wisp/output.h"
 #include "tools/wisp/recipe.h"
@@ -24,16 +24,7 @@ class TrainCommand {
       : a_(arguments), format_(format), run_("train", arguments, std::move(recipe)) {}
 
   Status Run() {
-    // Room for the model before anything is spent on it.
-    run_.before = [this]() -> Status {
-      WISP_ASSIGN_OR_RETURN(FileReplacement room, ReserveModel(a_.out, Contents()));
-      room_.emplace(std::move(room));
-      return OkStatus();
-    };
-    run_.write = [this](const JobResult& result) -> Status {
-      WISP_RETURN_IF_ERROR(Write(result));
-      return WriteStatement(result);
-    };
+    run_.written = [this](const JobResult& result) { return WriteStatement(result); };
     WISP_ASSIGN_OR_RETURN(const JobResult result, run_.Run());
     Print(result);
     return OkStatus();
@@ -41,60 +32,6 @@ class TrainCommand {
 
  private:
   bool is_private() const { return run_.is_private(); }
-
-  ProvenanceEntry Provenance(const JobResult& r) const {
-    const ModelFile* base = run_.base();
-    ProvenanceEntry entry;
-    entry.description =
-        (base ? "fine-tuned by " : "trained by ") + (recipe_.name.empty() ? FileName(a_.recipe) : recipe_.name);
-    if (is_private() && !recipe_.uncharged_tuning.empty())
-      entry.description += "; chosen on the same data without a charge: " + recipe_.uncharged_tuning;
-    entry.steps = r.num_steps;
-    entry.dataset = run_.Dataset();
-    entry.date = Today();
-    entry.base_model_hash = base ? base->content_hash() : 0;
-    entry.sampling = recipe_.training.sampling == Sampling::kPoisson ? "poisson" : "shuffled";
-    if (is_private()) {
-      SetGuarantee({.mechanisms = r.mechanisms,
-                    .epsilon = r.epsilon,
-                    .accountant = r.accountant,
-                    .delta = recipe_.goal.delta,
-                    .unit = recipe_.unit,
-                    .reproducible_noise = a_.reproducible_noise_seed.has_value()},
-                   entry);
-    }
-    return entry;
-  }
-
-  // All but what training finds out.
-  ModelContents Contents() const {
-    const ModelFile* base = run_.base();
-    ModelContents contents;
-    contents.architecture = recipe_.architecture;
-    contents.item_keys = run_.item_keys();
-    contents.item_names = run_.item_names();
-    for (size_t i = 0; base && i < base->provenance().size(); ++i) contents.provenance.push_back(base->provenance()[i]);
-    contents.description = recipe_.name;
-    contents.created_by = "wisp " + Version();
-    if (base) {
-      contents.output_bias_origin = base->output_bias_origin();
-    } else if (recipe_.architecture.head.output_bias == OutputBias::kFixed) {
-      contents.output_bias_origin = !is_private()                 ? OutputBiasOrigin::kExactCounts
-                                    : recipe_.histogram_noise > 0 ? OutputBiasOrigin::kPrivateCounts
-                                                                  : OutputBiasOrigin::kNone;
-    }
-    return contents;
-  }
-
-  Status Write(const JobResult& r) {
-    ModelContents contents = Contents();
-    contents.weights = r.weights;
-    contents.provenance.push_back(Provenance(r));
-    contents.reserved = room_ ? &*room_ : nullptr;
-    const Status written = WriteModel(a_.out, contents);
-    room_.reset();
-    return written;
-  }
 
   Status WriteStatement(const JobResult& r) {
     if (!is_private() || a_.privacy_json.empty()) return OkStatus();
@@ -157,7 +94,6 @@ class TrainCommand {
   const TrainArguments& a_;
   OutputFormat format_;
   TrainingRun run_;
-  std::optional<FileReplacement> room_;  // for the model
   const Recipe& recipe_ = run_.recipe();
 };
 

@@ -129,6 +129,7 @@ class CommandLine {
     c->add_option("--recipe", train_.recipe, "Architecture and hyper-parameters, JSON")->required();
     c->add_option("--out", train_.out, "Model file to write")->required();
     c->add_option("--model", train_.model, "Start from this model instead of fresh weights");
+    c->add_option("--adapter", train_.adapter, "Start from --model and this adapter, which is trained further");
     c->add_option("--item-names", train_.item_names, "Lines of key<TAB>name for people to read");
     c->add_option("--ledger", train_.ledger,
                   "The data set's privacy ledger; required for private training, made if absent");
@@ -183,6 +184,7 @@ class CommandLine {
                                       "HIT@10 and NDCG@10 with full ranking; items of the history are excluded.\n"
                                       "  wisp evaluate --model m.wisp --data ml-1m.txt --json");
     c->add_option("--model", evaluate_.model, "Model file")->required();
+    c->add_option("--adapter", evaluate_.adapter, "An adapter that was trained beside it");
     c->add_option("--split", evaluate_.split, "test (the last item of each user) or validation (the one before)")
         ->capture_default_str();
     c->add_option("--backend", evaluate_.backend, "simd, or int8: linear layers over 8-bit integers")
@@ -201,6 +203,7 @@ class CommandLine {
         "  wisp recommend --model m.wisp --history tea-mint --private --ledger log.ledger --base base.wisp\n"
         "      --public-dataset shipped --epsilon 8 --delta 1e-6 --lifetime 20");
     c->add_option("--model", recommend_.model, "Model file")->required();
+    c->add_option("--adapter", recommend_.adapter, "An adapter that was trained beside it");
     c->add_option("--user", recommend_.user, "A user of the data");
     c->add_option("--history", recommend_.history, "Item keys, oldest first, separated by commas");
     c->add_option("--candidates", recommend_.candidates, "Consider only these item keys, separated by commas");
@@ -320,6 +323,13 @@ class CommandLine {
     e->add_option("model,--model", export_.model, "Model file of a recommender")->required();
     e->add_option("--out", export_.out, "safetensors file to write")->required();
     chosen_.OnCall(e, Export, export_);
+    CLI::App* m = app_.add_subcommand("merge",
+                                      "Make one model of a model and an adapter that was trained beside it.\n"
+                                      "  wisp merge base.wisp --adapter mine.wisp --out merged.wisp");
+    m->add_option("model,--model", merge_.model, "Model file of a recommender")->required();
+    m->add_option("--adapter", merge_.adapter, "Adapter file")->required();
+    m->add_option("--out", merge_.out, "Model file to write")->required();
+    chosen_.OnCall(m, Merge, merge_);
     CLI::App* s = app_.add_subcommand("compress",
                                       "Write a model with its tables as 16-bit numbers: half the room for them, in the "
                                       "file and in memory (docs/f16.md).\n"
@@ -442,6 +452,7 @@ class CommandLine {
   InspectArguments inspect_;
   ConvertArguments convert_;
   ExportArguments export_;
+  MergeArguments merge_;
   CompressArguments compress_;
   PrivacyArguments privacy_;
   AuditArguments audit_;

@@ -15,6 +15,7 @@ namespace wisp::tools {
 struct Recipe {
   std::string name;
   Architecture architecture = UniformArchitecture();  // num_items comes from the data or the model
+  std::optional<AdapterSpec> adapter;                 // trains beside --model, which stays as it is
   std::vector<std::string> names_architecture;        // keys of it that the recipe has
   InitialisationOptions initialisation;
   TrainingOptions training;
