@@ -96,9 +96,9 @@ Result<std::unique_ptr<wisp::Session>> OpenSession(const char* path, const OpenC
   const bool always = choice.backend == wisp::Backend::kInt8 ||
                       (choice.verify != WISP_VERIFY_ONCE && choice.verify != WISP_VERIFY_NEVER);
   wisp_verified mark = choice.verify == WISP_VERIFY_ONCE ? MarkOf(path, choice.adapter) : wisp_verified{};
-  WISP_ASSIGN_OR_RETURN(wisp::ModelFile file,
-                        wisp::ModelFile::OpenWithAdapter(path, choice.adapter,
-                                                         always ? wisp::Verify::kFull : wisp::Verify::kStructure));
+  WISP_ASSIGN_OR_RETURN(
+      wisp::ModelFile file,
+      wisp::ModelFile::OpenWithAdapter(path, choice.adapter, always ? wisp::Verify::kFull : wisp::Verify::kStructure));
   if (choice.verify == WISP_VERIFY_ONCE) {
     mark.words[0] = file.content_hash();
     const bool known = mark.words[2] != 0 && std::memcmp(&mark, choice.verified, sizeof(mark)) == 0;

@@ -117,9 +117,6 @@ class Personalisation {
                                                                              {"model_path", model},
                                                                              {"adapter_path", adapter},
                                                                              {"output_path", output}}));
-    // The base of an adapter must stay.
-    if (o_.adapter_rank > 0 || !adapter.empty())
-      WISP_RETURN_IF_ERROR(wisp::CheckOutput({"output_path", output}, {{"model_path", model}}));
     WISP_ASSIGN_OR_RETURN(const wisp::ModelFile base, OpenBase(o_, wisp::Verify::kFull));
     std::vector<float> widened;
     wisp::ModelContents contents = wisp::ContentsOf(base, widened);
@@ -131,10 +128,10 @@ class Personalisation {
     if (o_.budget_epsilon > 0) {
       WISP_ASSIGN_OR_RETURN(job.new_limit, privacy::EpsilonDelta::Create(o_.budget_epsilon, o_.delta));
     }
-    WISP_ASSIGN_OR_RETURN(wisp::JobResult result,
-                          fine_tune.Run(std::move(job), {.path = output,
-                                                         .contents = std::move(contents),
-                                                         .description = "personalised on the device"}));
+    WISP_ASSIGN_OR_RETURN(
+        wisp::JobResult result,
+        fine_tune.Run(std::move(job),
+                      {.path = output, .contents = std::move(contents), .description = "personalised on the device"}));
     return Personalised{std::move(result), events.report};
   }
 

@@ -46,7 +46,8 @@ Status CheckAccepted(Accept accept, const std::string& name, const metadata::Mod
   const bool is_adapter = model.architecture.adapter.has_value();
   if (accept == Accept::kAnyFile) return OkStatus();
   if (is_adapter && accept != Accept::kAdapter)
-    return InvalidData(name, ": is an adapter, which is used together with its base (--model the base, --adapter this)");
+    return InvalidData(name,
+                       ": is an adapter, which is used together with its base (--model the base, --adapter this)");
   if (!is_adapter && accept == Accept::kAdapter) return InvalidData(name, ": is a whole model, an adapter is needed");
   if (model.classifier && accept == Accept::kRecommender)
     return InvalidData(name, ": is a classifier, a recommender is needed");
@@ -200,9 +201,7 @@ ModelContents ContentsOf(const ModelFile& m, std::vector<float>& room) {
   return contents;
 }
 
-bool ModelFile::has_item_keys() const {
-  return impl_->texts().item_keys() && impl_->texts().item_keys()->size() > 0;
-}
+bool ModelFile::has_item_keys() const { return impl_->texts().item_keys() && impl_->texts().item_keys()->size() > 0; }
 bool ModelFile::has_item_names() const {
   return impl_->texts().item_names() && impl_->texts().item_names()->size() > 0;
 }

@@ -25,9 +25,9 @@ Status CheckCharged(std::span<const EarlierClaim> claims, const std::string& nam
     }
     if (spent >= kSlack * claim->epsilon) continue;
     return PrivacyRefused(name, ": it was trained on '", claim->dataset, "' before, for epsilon ",
-                          EpsilonText(claim->epsilon), " at delta ", DoubleText(delta), ", and this ledger has epsilon ",
-                          EpsilonText(spent), " spent at that delta: it is not the one that paid for it. ",
-                          kIfOtherData);
+                          EpsilonText(claim->epsilon), " at delta ", DoubleText(delta),
+                          ", and this ledger has epsilon ", EpsilonText(spent),
+                          " spent at that delta: it is not the one that paid for it. ", kIfOtherData);
   }
   return OkStatus();
 }

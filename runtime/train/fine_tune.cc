@@ -34,13 +34,13 @@ Result<privacy::Ledger> OpenLedgerToTrain(const FineTuneStart& start) {
                                                                                .anchor = l.anchor,
                                                                                .begin_anchor = l.begin_anchor}));
   if (const Status other = ledger.CheckDataset(start.dataset); !other.ok()) {
-    return PrivacyRefused(other.message(), "; if it is the same data, or has the same people's, give it that name: ",
-                          "--dataset '", OneLine(ledger.dataset()),
-                          "' (in the C interface: dataset); only other people's data takes another ledger");
+    return PrivacyRefused(
+        other.message(), "; if it is the same data, or has the same people's, give it that name: ", "--dataset '",
+        OneLine(ledger.dataset()), "' (in the C interface: dataset); only other people's data takes another ledger");
   }
   if (start.base == nullptr) return ledger;
-  WISP_RETURN_IF_ERROR(CheckStart(*start.base, start.base_path,
-                                  {.dataset = start.dataset, .other_data = start.other_data}, ledger));
+  WISP_RETURN_IF_ERROR(
+      CheckStart(*start.base, start.base_path, {.dataset = start.dataset, .other_data = start.other_data}, ledger));
   return ledger;
 }
 
@@ -57,8 +57,7 @@ Result<FineTune> FineTune::Begin(FineTuneStart start) {
   return run;
 }
 
-ProvenanceEntry FineTune::Provenance(const TrainingJob& job, const std::string& description,
-                                     const JobResult& r) const {
+ProvenanceEntry FineTune::Provenance(const TrainingJob& job, const std::string& description, const JobResult& r) const {
   ProvenanceEntry entry{.description = description,
                         .sampling = r.options.sampling == Sampling::kPoisson ? "poisson" : "shuffled",
                         .steps = r.num_steps,
@@ -94,6 +93,9 @@ Result<JobResult> FineTune::Run(TrainingJob job, FineTuneOutput output) {
   job.training.privacy.run = privacy::WithTuning(start_.run, start_.tuning);
   job.training.base_model_hash = start_.base != nullptr ? start_.base->content_hash() : 0;
   ModelContents contents = Contents(job, std::move(output.contents));
+  // The base of an adapter must stay.
+  if (contents.architecture.adapter)
+    WISP_RETURN_IF_ERROR(CheckOutput({"the file of the adapter", output.path}, {{"its base", start_.base_path}}));
   // Room for the model before anything is spent on it.
   std::optional<FileReplacement> room;
   if (!output.path.empty()) {

@@ -31,10 +31,10 @@ struct LedgerToTrain {
 struct FineTuneStart {
   const ModelFile* base = nullptr;  // null: the run begins with fresh weights. Must outlive the run
   std::string base_path;
-  std::string dataset;       // what the run trains on, by name
-  bool other_data = false;   // the user's word that data of this name in the base's provenance is other data
-  std::string run;           // names it in the ledger: unique on this device
-  std::string tuning;        // what was chosen on the same data without a charge; empty: nothing
+  std::string dataset;                  // what the run trains on, by name
+  bool other_data = false;              // the user's word that data of this name in the base's provenance is other data
+  std::string run;                      // names it in the ledger: unique on this device
+  std::string tuning;                   // what was chosen on the same data without a charge; empty: nothing
   std::optional<LedgerToTrain> ledger;  // of a private run, and only then
 };
 

@@ -138,10 +138,10 @@ class ClassifyTrainCommand {
                           saves.Suffix(p.saved, p.save_failure));
       return interrupted == 0;
     };
-    const Result<JobResult> result =
-        fine_tune_->Run(std::move(job), {.path = a_.out,
-                                         .contents = Contents(),
-                                         .description = (base() != nullptr ? "fine-tuned by " : "trained by ") + Name()});
+    const Result<JobResult> result = fine_tune_->Run(
+        std::move(job), {.path = a_.out,
+                         .contents = Contents(),
+                         .description = (base() != nullptr ? "fine-tuned by " : "trained by ") + Name()});
     if (is_private()) SayIfRaised(ledger(), limit_before_);
     if (!result.ok()) return result.status();
     Print(*result);

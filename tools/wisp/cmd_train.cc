@@ -107,11 +107,11 @@ Status Train(const TrainArguments& arguments, OutputFormat format) {
   // A model may be replaced by what it is fine-tuned to.
   const NamedFile recipe_file{"--recipe", a.recipe}, data{"--data", a.data.path}, names{"--item-names", a.item_names},
       ledger{"--ledger", a.ledger}, anchor{"--anchor", a.anchor.file};
-  const NamedFile out{"--out", a.out}, model{"--model", a.model}, statement{"--privacy-json", a.privacy_json},
-      checkpoint{"--checkpoint", a.checkpoint};
+  const NamedFile out{"--out", a.out}, model{"--model", a.model}, adapter{"--adapter", a.adapter},
+      statement{"--privacy-json", a.privacy_json}, checkpoint{"--checkpoint", a.checkpoint};
   WISP_RETURN_IF_ERROR(CheckOutput(out, {recipe_file, data, names, ledger, anchor, statement, checkpoint}));
-  WISP_RETURN_IF_ERROR(CheckOutput(statement, {recipe_file, data, names, ledger, anchor, model, checkpoint}));
-  WISP_RETURN_IF_ERROR(CheckOutput(checkpoint, {recipe_file, data, names, ledger, anchor, model}));
+  WISP_RETURN_IF_ERROR(CheckOutput(statement, {recipe_file, data, names, ledger, anchor, model, adapter, checkpoint}));
+  WISP_RETURN_IF_ERROR(CheckOutput(checkpoint, {recipe_file, data, names, ledger, anchor, model, adapter}));
   return TrainCommand(arguments, format, std::move(recipe)).Run();
 }
 
