@@ -116,7 +116,7 @@ void PhantomGradients::Outer(const OuterFactor& factor) {
                                   .ldx = factor.ldx,
                                   .dw_NK = scratch_.data() + entry.offset + factor.first_row * factor.k,
                                   .lddw = factor.k,
-                                  .rows = factor.rows,
+                                  .rows = factor.records.rows,
                                   .n = factor.n,
                                   .k = factor.k,
                                   .scale = 1.0f,
@@ -136,7 +136,7 @@ void PhantomGradients::Rows(const RowsFactor& factor) {
                        .ids_T = factor.ids_R,
                        .table_MD = scratch_.data() + entry.offset,
                        .ldtable = factor.d,
-                       .rows = factor.rows,
+                       .rows = factor.records.rows,
                        .d = factor.d,
                        .scale = factor.scale});
     return;
@@ -148,7 +148,7 @@ void PhantomGradients::Rows(const RowsFactor& factor) {
 void PhantomGradients::Vector(const VectorFactor& factor) {
   const Entry& entry = entries_[factor.parameter];
   if (entry.way == Way::kUntrained || replaying_) return;
-  std::memcpy(scratch_.data() + entry.offset + factor.first, factor.g_N, factor.n * sizeof(float));
+  std::memcpy(scratch_.data() + entry.offset + factor.first, factor.g_BN, factor.n * sizeof(float));
 }
 
 // out [rows, rows] (=|+=) a a^T.
@@ -169,15 +169,15 @@ void PhantomGradients::Gram(const float* a, size_t ld, size_t rows, size_t width
 // Adds <x x^T, dy dy^T>. The head's blocks share x: their dy dy^T add up, the product is taken in FinishRecord.
 void PhantomGradients::AddGram(const OuterFactor& f) {
   if (f.parameter == head_) {
-    Gram(f.dy_RN, f.lddy, f.rows, f.n, head_gram_.data(), head_seen_ ? kernels::Store::kAdd : kernels::Store::kAssign);
+    Gram(f.dy_RN, f.lddy, f.records.rows, f.n, head_gram_.data(), head_seen_ ? kernels::Store::kAdd : kernels::Store::kAssign);
     head_seen_ = true;
     head_factor_ = f;
     GatherInputColumns(f);
     return;
   }
-  Gram(f.dy_RN, f.lddy, f.rows, f.n, gram_dy_.data(), kernels::Store::kAssign);
-  Gram(f.x_RK, f.ldx, f.rows, f.k, gram_x_.data(), kernels::Store::kAssign);
-  gram_squares_ += ops_->dot(gram_x_.data(), gram_dy_.data(), f.rows * f.rows);
+  Gram(f.dy_RN, f.lddy, f.records.rows, f.n, gram_dy_.data(), kernels::Store::kAssign);
+  Gram(f.x_RK, f.ldx, f.records.rows, f.k, gram_x_.data(), kernels::Store::kAssign);
+  gram_squares_ += ops_->dot(gram_x_.data(), gram_dy_.data(), f.records.rows * f.records.rows);
 }
 
 // columns_[r, t] <- dZ[r, s_t] for the record's items s_t that this block of the catalogue covers.
@@ -185,21 +185,21 @@ void PhantomGradients::GatherInputColumns(const OuterFactor& f) {
   for (size_t t = 0; t < input_ids_.size(); ++t) {
     const int64_t column = int64_t{input_ids_[t]} - static_cast<int64_t>(f.first_row);
     if (column < 0 || column >= static_cast<int64_t>(f.n)) continue;
-    for (size_t r = 0; r < f.rows; ++r)
+    for (size_t r = 0; r < f.records.rows; ++r)
       columns_[r * input_ids_.size() + t] = f.dy_RN[r * f.lddy + static_cast<size_t>(column)];
   }
 }
 
 // <g_in, g_out> = sum_t <scale dx_t, sum_r dZ[r, s_t] h_r>.
 double PhantomGradients::TableCross(const RowsFactor& factor) {
-  const size_t rows = factor.rows;
+  const size_t rows = factor.records.rows;
   ops_->linear_backward_weight({.dy_RN = columns_.data(),
                                 .lddy = rows,
                                 .x_RK = head_factor_.x_RK,
                                 .ldx = head_factor_.ldx,
                                 .dw_NK = cross_.data(),
                                 .lddw = d_,
-                                .rows = head_factor_.rows,
+                                .rows = head_factor_.records.rows,
                                 .n = rows,
                                 .k = d_,
                                 .scale = 1.0f,
@@ -230,7 +230,7 @@ void PhantomGradients::AccumulateGramBlock(const OuterFactor& f) {
                                   .ldx = f.ldx,
                                   .dw_NK = block_.data(),
                                   .lddw = f.k,
-                                  .rows = f.rows,
+                                  .rows = f.records.rows,
                                   .n = n,
                                   .k = f.k,
                                   .scale = 1.0f,
@@ -286,8 +286,8 @@ RecordOutcome PhantomGradients::FinishRecord(HeadReplay& replay) {
   if (clip_.kind() != ClipKind::kNone) {
     if (head_seen_) {
       const OuterFactor& f = head_factor_;
-      Gram(f.x_RK, f.ldx, f.rows, f.k, gram_x_.data(), kernels::Store::kAssign);
-      gram_squares_ += ops_->dot(gram_x_.data(), head_gram_.data(), f.rows * f.rows);
+      Gram(f.x_RK, f.ldx, f.records.rows, f.k, gram_x_.data(), kernels::Store::kAssign);
+      gram_squares_ += ops_->dot(gram_x_.data(), head_gram_.data(), f.records.rows * f.records.rows);
     }
     const double squares = SquaredNorm();
     norm = std::sqrt(squares < 0 ? 0.0 : squares);  // rounding may leave a tiny negative; NaN must stay NaN

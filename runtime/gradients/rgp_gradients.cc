@@ -37,7 +37,7 @@ void RgpGradients::Outer(const OuterFactor& f) {
                                   .ldx = f.ldx,
                                   .dw_NK = left + f.first_row * f.k,
                                   .lddw = f.k,
-                                  .rows = f.rows,
+                                  .rows = f.records.rows,
                                   .n = f.n,
                                   .k = f.k,
                                   .scale = 1.0f,
@@ -52,7 +52,7 @@ void RgpGradients::Outer(const OuterFactor& f) {
                                  .ldw = r,
                                  .dx_RK = x_right_.data(),
                                  .lddx = r,
-                                 .rows = f.rows,
+                                 .rows = f.records.rows,
                                  .n = f.k,
                                  .k = r,
                                  .store = Store::kAssign});
@@ -63,7 +63,7 @@ void RgpGradients::Outer(const OuterFactor& f) {
                                .ldw = r,
                                .dx_RK = dy_left_.data(),
                                .lddx = r,
-                               .rows = f.rows,
+                               .rows = f.records.rows,
                                .n = f.n,
                                .k = r,
                                .store = head_open_ ? Store::kAdd : Store::kAssign});
@@ -73,7 +73,7 @@ void RgpGradients::Outer(const OuterFactor& f) {
                                 .ldx = r,
                                 .dw_NK = left + f.first_row * r,
                                 .lddw = r,
-                                .rows = f.rows,
+                                .rows = f.records.rows,
                                 .n = f.n,
                                 .k = r,
                                 .scale = 1.0f,
@@ -92,7 +92,7 @@ void RgpGradients::FinishHead() {
                                 .ldx = head_.ldx,
                                 .dw_NK = right,
                                 .lddw = head_.k,
-                                .rows = head_.rows,
+                                .rows = head_.records.rows,
                                 .n = r,
                                 .k = head_.k,
                                 .scale = 1.0f,
@@ -111,7 +111,7 @@ void RgpGradients::Rows(const RowsFactor& f) {
                        .ids_T = f.ids_R,
                        .table_MD = left,
                        .ldtable = f.d,
-                       .rows = f.rows,
+                       .rows = f.records.rows,
                        .d = f.d,
                        .scale = f.scale});
     return;
@@ -123,7 +123,7 @@ void RgpGradients::Rows(const RowsFactor& f) {
                                .ldw = r,
                                .dx_RK = x_right_.data(),
                                .lddx = r,
-                               .rows = f.rows,
+                               .rows = f.records.rows,
                                .n = f.d,
                                .k = r,
                                .store = Store::kAssign});
@@ -132,12 +132,12 @@ void RgpGradients::Rows(const RowsFactor& f) {
                      .ids_T = f.ids_R,
                      .table_MD = left,
                      .ldtable = r,
-                     .rows = f.rows,
+                     .rows = f.records.rows,
                      .d = r,
                      .scale = f.scale});
   // g_R += sum over t of L[id_t]^T (x) scale dx_t
   const float* carriers = carriers_->left(f.parameter);
-  for (size_t t = 0; t < f.rows; ++t) {
+  for (size_t t = 0; t < f.records.rows; ++t) {
     for (size_t k = 0; k < r; ++k)
       dy_left_.data()[t * r + k] = f.ids_R[t] < 0 ? 0.0f : carriers[static_cast<size_t>(f.ids_R[t]) * r + k];
   }
@@ -147,7 +147,7 @@ void RgpGradients::Rows(const RowsFactor& f) {
                                 .ldx = f.lddx,
                                 .dw_NK = release_.data() + entry.right_offset,
                                 .lddw = f.d,
-                                .rows = f.rows,
+                                .rows = f.records.rows,
                                 .n = r,
                                 .k = f.d,
                                 .scale = f.scale,
@@ -157,7 +157,7 @@ void RgpGradients::Rows(const RowsFactor& f) {
 void RgpGradients::Vector(const VectorFactor& f) {
   const RgpCarriers::Entry& entry = carriers_->entry(f.parameter);
   if (entry.train == RgpTrain::kFrozen) return;
-  std::memcpy(release_.data() + entry.left_offset + f.first, f.g_N, f.n * sizeof(float));
+  std::memcpy(release_.data() + entry.left_offset + f.first, f.g_BN, f.n * sizeof(float));
 }
 
 RecordOutcome RgpGradients::FinishRecord(HeadReplay&) {

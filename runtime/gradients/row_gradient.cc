@@ -12,7 +12,7 @@ RowGradient::RowGradient(size_t max_rows, size_t d) : d_(d), rows_(max_rows * d)
 void RowGradient::Assign(const kernels::OpTable& ops, const RowsFactor& factor) {
   order_.clear();
   ids_.clear();
-  for (size_t t = 0; t < factor.rows; ++t) {
+  for (size_t t = 0; t < factor.records.rows; ++t) {
     if (factor.ids_R[t] >= 0) order_.push_back({factor.ids_R[t], static_cast<uint32_t>(t)});
   }
   std::sort(order_.begin(), order_.end());  // ties by t: the order of addition is fixed

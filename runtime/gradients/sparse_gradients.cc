@@ -71,7 +71,7 @@ void SparseGradients::Outer(const OuterFactor& f) {
                                 .ldx = f.ldx,
                                 .dw_NK = dense_.data() + layout_.dense(f.parameter) + f.first_row * f.k,
                                 .lddw = f.k,
-                                .rows = f.rows,
+                                .rows = f.records.rows,
                                 .n = f.n,
                                 .k = f.k,
                                 .scale = 1.0f,
@@ -94,8 +94,8 @@ void SparseGradients::TableOuter(const OuterFactor& f) {
   size_t lddy = f.lddy;
   if (picked_.size() < f.n) {
     lddy = picked_.size();
-    if (columns_.size() < f.rows * lddy) columns_.resize(f.rows * lddy);
-    for (size_t r = 0; r < f.rows; ++r) {
+    if (columns_.size() < f.records.rows * lddy) columns_.resize(f.records.rows * lddy);
+    for (size_t r = 0; r < f.records.rows; ++r) {
       for (size_t i = 0; i < lddy; ++i) columns_[r * lddy + i] = f.dy_RN[r * f.lddy + picked_[i]];
     }
     dy = columns_.data();
@@ -106,7 +106,7 @@ void SparseGradients::TableOuter(const OuterFactor& f) {
                                 .ldx = f.ldx,
                                 .dw_NK = rows_.data() + first * f.k,
                                 .lddw = f.k,
-                                .rows = f.rows,
+                                .rows = f.records.rows,
                                 .n = picked_.size(),
                                 .k = f.k,
                                 .scale = 1.0f,
@@ -121,13 +121,13 @@ void SparseGradients::Rows(const RowsFactor& f) {
                      .ids_T = f.ids_R,
                      .table_MD = dense_.data() + layout_.dense(f.parameter),
                      .ldtable = f.d,
-                     .rows = f.rows,
+                     .rows = f.records.rows,
                      .d = f.d,
                      .scale = f.scale});
 }
 
 void SparseGradients::TableRows(const RowsFactor& f) {
-  for (size_t t = 0; t < f.rows; ++t) {
+  for (size_t t = 0; t < f.records.rows; ++t) {
     const int32_t slot = f.ids_R[t] < 0 ? -1 : set_->slot(f.ids_R[t]);
     if (slot < 0) continue;
     const int32_t known = index_of_slot_[static_cast<size_t>(slot)];
@@ -142,7 +142,7 @@ void SparseGradients::TableRows(const RowsFactor& f) {
 
 void SparseGradients::Vector(const VectorFactor& f) {
   if (!setup_.trained.contains(f.parameter)) return;
-  std::memcpy(dense_.data() + layout_.dense(f.parameter) + f.first, f.g_N, f.n * sizeof(float));
+  std::memcpy(dense_.data() + layout_.dense(f.parameter) + f.first, f.g_BN, f.n * sizeof(float));
 }
 
 // Neighbouring slots go to the sum in one piece.

@@ -41,7 +41,7 @@ Result<InferenceMemory> BatchRecommender::PlanMemory(const Architecture& a, cons
   WISP_RETURN_IF_ERROR(Validate(a));
   WISP_ASSIGN_OR_RETURN(const kernels::OpTable* ops, OpsOf(backend));
   WISP_RETURN_IF_ERROR(CheckOptions(options, *ops));
-  const Recommender graph(a, *ops, /*num_negatives=*/0, GraphUse::kInference);
+  const Recommender graph(a, *ops, {.use = GraphUse::kInference});
   const size_t rows = options.rows, words = WordsOf(a.num_items);
   const size_t of_share = AlignedArray<float>::AllocatedBytes(rows * a.width) +
                           AlignedArray<float>::AllocatedBytes(rows * kHeadTile) +

@@ -28,8 +28,9 @@ Result<const kernels::OpTable*> OpsOf(Backend backend) {
 
 Session::Session(ModelFile file, const kernels::OpTable& ops)
     : file_(std::move(file)),
-      graph_(file_.architecture(), ops, /*num_negatives=*/0, GraphUse::kInference,
-             HeadPackingFor(ops, file_.architecture(), ParameterSource(file_.tensors()))),
+      graph_(file_.architecture(), ops,
+             {.use = GraphUse::kInference,
+              .head = HeadPackingFor(ops, file_.architecture(), ParameterSource(file_.tensors()))}),
       buffers_(graph_.AllocateForInference()),
       cache_(graph_.AllocateCache(KeptBlocks::kAll)),
       packed_(graph_.pack_plan().size()),
@@ -56,13 +57,13 @@ Result<std::unique_ptr<Session>> Session::Create(ModelFile file, Backend backend
 Result<InferenceMemory> Session::PlanMemory(const Architecture& architecture, Backend backend) {
   WISP_RETURN_IF_ERROR(Validate(architecture));
   WISP_ASSIGN_OR_RETURN(const kernels::OpTable* ops, OpsOf(backend));
-  return MemoryOf(Recommender(architecture, *ops, /*num_negatives=*/0, GraphUse::kInference));
+  return MemoryOf(Recommender(architecture, *ops, {.use = GraphUse::kInference}));
 }
 
 Result<InferenceMemory> Session::PlanMemory(const ModelFile& file, Backend backend) {
   WISP_ASSIGN_OR_RETURN(const kernels::OpTable* ops, OpsOf(backend));
   const HeadPacking head = HeadPackingFor(*ops, file.architecture(), ParameterSource(file.tensors()));
-  return MemoryOf(Recommender(file.architecture(), *ops, /*num_negatives=*/0, GraphUse::kInference, head));
+  return MemoryOf(Recommender(file.architecture(), *ops, {.use = GraphUse::kInference, .head = head}));
 }
 
 InferenceMemory Session::MemoryOf(const Recommender& graph) {

@@ -11,8 +11,8 @@ Adapter::Adapter(const std::vector<ParameterSpec>& parameters, const AdapterPara
       k_(parameters[which.down].cols),
       rank_(parameters[which.down].rows),
       first_key_row_(first_key_row),
-      down_(plan.ReserveInTurn<float>(which.max_rows * rank_)),
-      ddown_(plan.backward.Reserve<float>(which.max_rows * rank_)) {}
+      down_(plan.ReserveInTurn<float>(plan.max_rows() * rank_)),
+      ddown_(plan.backward.Reserve<float>(plan.max_rows() * rank_)) {}
 
 void Adapter::Down(const RecordContext& context, const float* x, size_t rows) const {
   float* down = context.forward(down_);
@@ -58,7 +58,7 @@ void Adapter::UpKeys(const RecordContext& context, float* y, size_t ldy, size_t 
 void Adapter::Backward(const RecordContext& context, const float* x, const float* dy, float* dx,
                        FactorSink& sink) const {
   const kernels::OpTable& ops = context.ops();
-  const size_t rows = context.rows;
+  const size_t rows = context.rows();
   float* ddown = context.backward(ddown_);
   OuterFactor factor{.parameter = which_.up,
                      .first_row = 0,
@@ -66,7 +66,7 @@ void Adapter::Backward(const RecordContext& context, const float* x, const float
                      .lddy = n_,
                      .x_RK = context.forward(down_),
                      .ldx = rank_,
-                     .rows = rows,
+                     .records = context.records,
                      .n = n_,
                      .k = rank_};
   if (sink.Wants(which_.up)) sink.Outer(factor);
@@ -87,7 +87,7 @@ void Adapter::Backward(const RecordContext& context, const float* x, const float
             .lddy = rank_,
             .x_RK = x,
             .ldx = k_,
-            .rows = rows,
+            .records = context.records,
             .n = rank_,
             .k = k_};
   if (sink.Wants(which_.down)) sink.Outer(factor);

@@ -10,11 +10,10 @@
 
 namespace wisp {
 
-// Indices of parameters, s, and the positions of the longest record.
+// Indices of parameters, and s.
 struct AdapterParameters {
   size_t down, up;
   float scale;
-  size_t max_rows;
 };
 
 class Adapter {

@@ -18,22 +18,22 @@ Attention::Attention(const Architecture& a, const kernels::OpTable& ops, const s
       out_(parameters,
            FindLinear(a, parameters, ParameterRole::kAttentionOutWeight, ParameterRole::kAttentionOutBias, index),
            plan),
-      dropout_(site, size_t{spec_.num_heads} * a.max_length * a.max_length, plan),
+      dropout_(site, size_t{spec_.num_heads} * a.max_length * plan.max_rows(), plan),
       cached_(plan.use == GraphUse::kInference) {
-  const size_t t = a.max_length, stacked = queries_width_ + 2 * keys_width_;
+  const size_t t = a.max_length, rows = plan.max_rows(), stacked = queries_width_ + 2 * keys_width_;
   if (a.re_attention == ReAttention::kOn)
     variance_width_ = index + 1 == a.blocks.size() ? keys_width_ : 2 * keys_width_;
-  projected_ = plan.ReserveInTurn<float>(t * (cached_ ? queries_width_ : stacked));
-  mixed_ = plan.ReserveInTurn<float>(t * queries_width_);
-  lse_ = plan.ReserveInTurn<float>(spec_.num_heads * t);
+  projected_ = plan.ReserveInTurn<float>(rows * (cached_ ? queries_width_ : stacked));
+  mixed_ = plan.ReserveInTurn<float>(rows * queries_width_);
+  lse_ = plan.ReserveInTurn<float>(spec_.num_heads * rows);
   forward_scratch_ = plan.ReserveInTurn<float>(ops.attention_scratch_size(t, t, spec_.head_width));
   if (cached_) cache_index_ = plan.cache.Reserve(t * (2 * keys_width_ + variance_width_));
   if (variance_width_ > 0) {
-    if (!cached_) key_value_variance_ = plan.forward.Reserve<float>(t * variance_width_);
-    mixed_variance_ = plan.ReserveInTurn<float>(t * queries_width_);
+    if (!cached_) key_value_variance_ = plan.forward.Reserve<float>(rows * variance_width_);
+    mixed_variance_ = plan.ReserveInTurn<float>(rows * queries_width_);
   }
-  dprojected_ = plan.backward.Reserve<float>(t * stacked);
-  dmixed_ = plan.backward.Reserve<float>(t * queries_width_);
+  dprojected_ = plan.backward.Reserve<float>(rows * stacked);
+  dmixed_ = plan.backward.Reserve<float>(rows * queries_width_);
 }
 
 Attention::Projected Attention::Of(const RecordContext& context) const {
@@ -48,60 +48,71 @@ Attention::Projected Attention::Of(const RecordContext& context) const {
 }
 
 void Attention::Forward(const RecordContext& context, const float* x, float* y) const {
-  const size_t keys = context.past + context.rows, t = context.wanted_rows();
+  const size_t rows = context.rows();
   const Projected p = Of(context);
-  float* mixed = context.forward(mixed_);
-  qkv_.Prepare(context, x, context.rows);
-  qkv_.ForwardQueries(context, x, {.y = p.q, .ldy = p.ldq}, context.rows);
-  qkv_.ForwardKeys(context, x, {.y = p.k + context.past * p.ldkv, .ldy = p.ldkv}, context.rows);
-  const float* key_variance = variance_width_ > 0 ? KeyVariances(context) : nullptr;
+  qkv_.Prepare(context, x, rows);
+  qkv_.ForwardQueries(context, x, {.y = p.q, .ldy = p.ldq}, rows);
+  qkv_.ForwardKeys(context, x, {.y = p.k + context.past * p.ldkv, .ldy = p.ldkv}, rows);
+  for (size_t b = 0; b < context.records.num_records; ++b) Mix(context, b);
+  out_.Forward(context, context.forward(mixed_), y, context.wanted_rows());
+}
+
+// The fused kernel of one record. Of several, all rows of each are wanted, and none is from before.
+void Attention::Mix(const RecordContext& context, size_t b) const {
+  const size_t begin = context.records.begin(b), rows = context.records.size(b);
+  const size_t t = context.wanted == 0 ? rows : context.wanted, keys = context.past + rows;
+  const Projected p = Of(context);
+  const float* key_variance = KeyVariances(context, begin);
   const float rate = Rate(context);
-  context.ops().attention_forward({.q = p.q + (context.rows - t) * p.ldq,
-                                   .k = p.k,
-                                   .v = p.v,
-                                   .ldq = p.ldq,
-                                   .ldkv = p.ldkv,
-                                   .out = mixed,
-                                   .ldout = queries_width_,
-                                   .lse_HQ = context.forward(lse_),
-                                   .keep_HQT = dropout_.Draw(context, rate, spec_.num_heads * t * keys),
-                                   .keep_scale = KeepScale(rate),
-                                   .scratch = context.forward(forward_scratch_),
-                                   .num_queries = t,
-                                   .num_keys = keys,
-                                   .heads = spec_.num_heads,
-                                   .head_width = spec_.head_width,
-                                   .first_key = context.first_valid,
-                                   .scale = scale_,
-                                   .mask = mask_,
-                                   .key_variance = key_variance,
-                                   .value_variance = wants_variance() ? key_variance + keys_width_ : nullptr,
-                                   .ldvariance = variance_width_,
-                                   .out_variance = wants_variance() ? context.forward(mixed_variance_) : nullptr,
-                                   .ldout_variance = queries_width_,
-                                   .slope_H = Slopes()});
-  out_.Forward(context, mixed, y, t);
+  context.ops().attention_forward(
+      {.q = p.q + (begin + rows - t) * p.ldq,
+       .k = p.k + begin * p.ldkv,
+       .v = p.v + begin * p.ldkv,
+       .ldq = p.ldq,
+       .ldkv = p.ldkv,
+       .out = context.forward(mixed_) + begin * queries_width_,
+       .ldout = queries_width_,
+       .lse_HQ = context.forward(lse_) + begin * spec_.num_heads,
+       .keep_HQT = dropout_.Draw(context, rate, b, FirstKeep(begin), spec_.num_heads * t * keys),
+       .keep_scale = KeepScale(rate),
+       .scratch = context.forward(forward_scratch_),
+       .num_queries = t,
+       .num_keys = keys,
+       .heads = spec_.num_heads,
+       .head_width = spec_.head_width,
+       .first_key = context.first_valid_of(b),
+       .scale = scale_,
+       .mask = mask_,
+       .key_variance = key_variance,
+       .value_variance = wants_variance() ? key_variance + keys_width_ : nullptr,
+       .ldvariance = variance_width_,
+       .out_variance = wants_variance() ? context.forward(mixed_variance_) + begin * queries_width_ : nullptr,
+       .ldout_variance = queries_width_,
+       .slope_H = Slopes()});
 }
 
 void Attention::Backward(const RecordContext& context, const float* x, const float* dy, float* dx, kernels::Store store,
                          FactorSink& sink) const {
-  const size_t t = context.rows;
+  out_.Backward(context, context.forward(mixed_), dy, context.backward(dmixed_), kernels::Store::kAssign, sink);
+  for (size_t b = 0; b < context.records.num_records; ++b) MixBackward(context, b);
+  qkv_.Backward(context, x, context.backward(dprojected_), dx, store, sink);
+}
+
+void Attention::MixBackward(const RecordContext& context, size_t b) const {
+  const size_t begin = context.records.begin(b), t = context.records.size(b);
   const Projected p = Of(context);
-  const float* mixed = context.forward(mixed_);
-  float* dmixed = context.backward(dmixed_);
-  float* dqkv = context.backward(dprojected_);
-  out_.Backward(context, mixed, dy, dmixed, kernels::Store::kAssign, sink);
+  float* dqkv = context.backward(dprojected_) + begin * (queries_width_ + 2 * keys_width_);
   const float rate = Rate(context);
-  context.ops().attention_backward({.q = p.q,
-                                    .k = p.k,
-                                    .v = p.v,
+  context.ops().attention_backward({.q = p.q + begin * p.ldq,
+                                    .k = p.k + begin * p.ldkv,
+                                    .v = p.v + begin * p.ldkv,
                                     .ldq = p.ldq,
                                     .ldkv = p.ldkv,
-                                    .out = mixed,
-                                    .dout = dmixed,
+                                    .out = context.forward(mixed_) + begin * queries_width_,
+                                    .dout = context.backward(dmixed_) + begin * queries_width_,
                                     .ldout = queries_width_,
-                                    .lse_HQ = context.forward(lse_),
-                                    .keep_HQT = dropout_.Mask(context, rate),
+                                    .lse_HQ = context.forward(lse_) + begin * spec_.num_heads,
+                                    .keep_HQT = dropout_.Mask(context, rate, FirstKeep(begin)),
                                     .keep_scale = KeepScale(rate),
                                     .dq = dqkv,
                                     .dk = dqkv + queries_width_,
@@ -111,22 +122,23 @@ void Attention::Backward(const RecordContext& context, const float* x, const flo
                                     .num_keys = t,
                                     .heads = spec_.num_heads,
                                     .head_width = spec_.head_width,
-                                    .first_key = context.first_valid,
+                                    .first_key = context.first_valid_of(b),
                                     .scale = scale_,
                                     .mask = mask_,
-                                    .key_variance = variance_width_ > 0 ? KeyVariances(context) : nullptr,
+                                    .key_variance = KeyVariances(context, begin),
                                     .ldvariance = variance_width_,
                                     .slope_H = Slopes()});
-  qkv_.Backward(context, x, dqkv, dx, store, sink);
 }
 
-float* Attention::KeyVariances(const RecordContext& context) const {
-  if (!cached_) return context.forward(key_value_variance_);
-  return context.cache->of_block(cache_index_) + max_length_ * 2 * keys_width_;
+float* Attention::KeyVariances(const RecordContext& context, size_t row) const {
+  if (variance_width_ == 0) return nullptr;
+  float* all = cached_ ? context.cache->of_block(cache_index_) + max_length_ * 2 * keys_width_
+                       : context.forward(key_value_variance_);
+  return all + row * variance_width_;
 }
 
 void Attention::KeyVariance(const RecordContext& context, const float* x, const float* var_x) const {
-  qkv_.Variance(context, x, var_x, KeyVariances(context) + context.past * variance_width_, variance_width_);
+  qkv_.Variance(context, x, var_x, KeyVariances(context, context.past), variance_width_);
 }
 
 void Attention::Variance(const RecordContext& context, float* var_y) const {

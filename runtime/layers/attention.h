@@ -36,7 +36,12 @@ class Attention {
     size_t ldq, ldkv;
   };
   Projected Of(const RecordContext& context) const;
-  float* KeyVariances(const RecordContext& context) const;
+  void Mix(const RecordContext& context, size_t b) const;
+  void MixBackward(const RecordContext& context, size_t b) const;
+  // From this row on; null without Re-Attention.
+  float* KeyVariances(const RecordContext& context, size_t row) const;
+  // Where the mask of a record from this row on begins: a record has at most max_length queries for each of its keys.
+  size_t FirstKeep(size_t begin) const { return spec_.num_heads * max_length_ * begin; }
   bool wants_variance() const { return variance_width_ > keys_width_; }
   const float* Slopes() const { return slopes_.empty() ? nullptr : slopes_.data(); }
   float Rate(const RecordContext& context) const { return context.dropout != nullptr ? context.dropout->attention : 0; }

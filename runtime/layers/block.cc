@@ -22,24 +22,24 @@ Block::Block(const Architecture& a, const kernels::OpTable& ops, const std::vect
       variance_to_the_end_(variance.on && index + 1 < a.blocks.size()),
       variance_(variance),
       placement_(a.blocks[index].norm),
-      norm1_(parameters, NormOf(a, parameters, ParameterRole::kAttentionNormGain, index), a.max_length, plan),
-      norm2_(parameters, NormOf(a, parameters, ParameterRole::kFeedForwardNormGain, index), a.max_length, plan),
+      norm1_(parameters, NormOf(a, parameters, ParameterRole::kAttentionNormGain, index), plan.max_rows(), plan),
+      norm2_(parameters, NormOf(a, parameters, ParameterRole::kFeedForwardNormGain, index), plan.max_rows(), plan),
       attention_(a, ops, parameters, index, 1 + kSitesPerBlock * index, plan),
       feed_forward_(a, parameters, index, plan),
-      dropout1_(2 + kSitesPerBlock * index, size_t{a.max_length} * a.width, plan),
-      dropout2_(3 + kSitesPerBlock * index, size_t{a.max_length} * a.width, plan) {
-  const size_t size = size_t{a.max_length} * a.width;
+      dropout1_(2 + kSitesPerBlock * index, plan.max_rows() * a.width, plan),
+      dropout2_(3 + kSitesPerBlock * index, plan.max_rows() * a.width, plan) {
+  const size_t size = plan.max_rows() * a.width;
   for (Slot<float>* slot : {&a_, &middle_, &b_}) *slot = plan.ReserveInTurn<float>(size);
   for (Slot<float>* slot : {&dmiddle_, &da_, &db_, &ddropped1_, &ddropped2_})
     *slot = plan.backward.Reserve<float>(size);
 }
 
 void Block::Copy(const RecordContext& context, const float* from, float* to) const {
-  context.ops().scale({.x = from, .y = to, .n = context.rows * d_, .a = 1.0f, .store = kernels::Store::kAssign});
+  context.ops().scale({.x = from, .y = to, .n = context.rows() * d_, .a = 1.0f, .store = kernels::Store::kAssign});
 }
 
 void Block::Add(const RecordContext& context, const float* from, float* to) const {
-  context.ops().scale({.x = from, .y = to, .n = context.rows * d_, .a = 1.0f, .store = kernels::Store::kAdd});
+  context.ops().scale({.x = from, .y = to, .n = context.rows() * d_, .a = 1.0f, .store = kernels::Store::kAdd});
 }
 
 void Block::Forward(const RecordContext& context, const float* x, float* y) const {
@@ -58,19 +58,17 @@ void Block::ForwardPre(const RecordContext& context, const float* x, float* y) c
   if (variance_.on) KeyVariancePre(context);
   attention_.Forward(context, a, middle);
   const RecordContext tail = context.Tail();
-  const size_t n = tail.rows * d_;
-  dropout1_.Forward(tail, Rate(tail), middle, n);
-  Add(tail, x + (context.rows - tail.rows) * d_, middle);
+  dropout1_.Forward(tail, Rate(tail), middle, d_);
+  Add(tail, x + (context.rows() - tail.rows()) * d_, middle);
   norm2_.Forward(tail, middle, b);
   feed_forward_.Forward(tail, b, y);
   if (variance_to_the_end_) VariancePre(context);
-  dropout2_.Forward(tail, Rate(tail), y, n);
+  dropout2_.Forward(tail, Rate(tail), y, d_);
   Add(tail, middle, y);
 }
 
 void Block::BackwardPre(const RecordContext& context, const float* x, const float* dy, float* dx,
                         FactorSink& sink) const {
-  const size_t n = context.rows * d_;
   const float* a = context.forward(a_);
   const float* middle = context.forward(middle_);
   const float* b = context.forward(b_);
@@ -78,12 +76,12 @@ void Block::BackwardPre(const RecordContext& context, const float* x, const floa
   float* da = context.backward(da_);
   float* db = context.backward(db_);
   // y = middle + drop(F(N2(middle)))
-  const float* dfed = dropout2_.Backward(context, Rate(context), dy, context.backward(ddropped2_), n);
+  const float* dfed = dropout2_.Backward(context, Rate(context), dy, context.backward(ddropped2_), d_);
   feed_forward_.Backward(context, b, dfed, db, kernels::Store::kAssign, sink);
   Copy(context, dy, dmiddle);
   norm2_.Backward(context, middle, db, dmiddle, kernels::Store::kAdd, sink);
   // middle = x + drop(A(N1(x)))
-  const float* dattended = dropout1_.Backward(context, Rate(context), dmiddle, context.backward(ddropped1_), n);
+  const float* dattended = dropout1_.Backward(context, Rate(context), dmiddle, context.backward(ddropped1_), d_);
   attention_.Backward(context, a, dattended, da, kernels::Store::kAssign, sink);
   Copy(context, dmiddle, dx);
   norm1_.Backward(context, x, da, dx, kernels::Store::kAdd, sink);
@@ -96,12 +94,11 @@ void Block::ForwardPost(const RecordContext& context, const float* x, float* y) 
   if (variance_.on) attention_.KeyVariance(context, x, context.forward(variance_.stream));
   attention_.Forward(context, x, a);
   const RecordContext tail = context.Tail();
-  const size_t n = tail.rows * d_;
-  dropout1_.Forward(tail, Rate(tail), a, n);
-  Add(tail, x + (context.rows - tail.rows) * d_, a);
+  dropout1_.Forward(tail, Rate(tail), a, d_);
+  Add(tail, x + (context.rows() - tail.rows()) * d_, a);
   norm1_.Forward(tail, a, middle);
   feed_forward_.Forward(tail, middle, b);
-  dropout2_.Forward(tail, Rate(tail), b, n);
+  dropout2_.Forward(tail, Rate(tail), b, d_);
   Add(tail, middle, b);
   norm2_.Forward(tail, b, y);
   if (variance_to_the_end_) VariancePost(context);
@@ -109,18 +106,17 @@ void Block::ForwardPost(const RecordContext& context, const float* x, float* y) 
 
 void Block::BackwardPost(const RecordContext& context, const float* x, const float* dy, float* dx,
                          FactorSink& sink) const {
-  const size_t n = context.rows * d_;
   float* dmiddle = context.backward(dmiddle_);
   float* da = context.backward(da_);
   float* db = context.backward(db_);
   // y = N2(b), b = middle + drop(F(middle))
   norm2_.Backward(context, context.forward(b_), dy, db, kernels::Store::kAssign, sink);
-  const float* dfed = dropout2_.Backward(context, Rate(context), db, context.backward(ddropped2_), n);
+  const float* dfed = dropout2_.Backward(context, Rate(context), db, context.backward(ddropped2_), d_);
   Copy(context, db, dmiddle);
   feed_forward_.Backward(context, context.forward(middle_), dfed, dmiddle, kernels::Store::kAdd, sink);
   // middle = N1(a), a = x + drop(A(x))
   norm1_.Backward(context, context.forward(a_), dmiddle, da, kernels::Store::kAssign, sink);
-  const float* dattended = dropout1_.Backward(context, Rate(context), da, context.backward(ddropped1_), n);
+  const float* dattended = dropout1_.Backward(context, Rate(context), da, context.backward(ddropped1_), d_);
   Copy(context, da, dx);
   attention_.Backward(context, x, dattended, dx, kernels::Store::kAdd, sink);
 }

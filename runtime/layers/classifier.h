@@ -21,29 +21,46 @@ class Classifier final : public GraphBase {
  public:
   // The architecture must have passed Validate, and have a head of classes. A graph for inference takes less room, and
   // allocates none for training.
-  Classifier(const Architecture& architecture, const kernels::OpTable& ops, GraphUse use = GraphUse::kTraining);
+  [[gnu::cold]] Classifier(const Architecture& architecture, const kernels::OpTable& ops,
+                           const GraphOptions& options = {});
 
   // h [D], unclipped; valid until the context's buffers are used again. Forward buffers only, as Logits.
   const float* Represent(RecordContext& context, std::span<const int32_t> tokens) const;
+  // As Graph has it, all at once.
+  void Represent(RecordContext& context, Batch batch, float* h_BD) const;
   // z [num_classes], likewise, of the context's head_input.
   const float* Logits(RecordContext& context, std::span<const int32_t> tokens) const;
 
-  double Forward(RecordContext& context, const Record& record) const;
-  // The stack gets a gradient at row 0 only.
-  void Backward(const RecordContext& context, const Record& record, FactorSink& sink) const;
-  void ReplayHead(const RecordContext& context, const Record& record, FactorSink& sink) const;
+  void Forward(RecordContext& context, Batch batch, double* loss_B) const;
+  // The stack gets a gradient at the first row of each record only.
+  void Backward(const RecordContext& context, Batch batch, FactorSink& sink) const;
+  void ReplayHead(const RecordContext& context, Batch batch, FactorSink& sink) const;
   size_t head_parameter() const { return head_weight_; }
 
   size_t head_weight() const { return head_weight_; }  // indices into parameters()
   size_t head_bias() const { return head_bias_; }
 
  private:
+  // The context seen through the first position of each record: one row a record.
+  RecordContext FirstRows(const RecordContext& context) const;
+  // Of what has entered: h [B, D], and of that the logits [B, num_classes].
+  const float* RepresentAll(RecordContext& context, const int32_t* tokens) const;
+  const float* LogitsOf(const RecordContext& context) const;
+  // dh of record b from the gradient of what the head reads.
+  void HeadInputBackward(const RecordContext& context, size_t b) const;
+  // The stream behind the last block at the first rows, and its gradient: where they lie, or gathered.
+  const float* FirstOfLast(const RecordContext& context) const;
+  float* DFirstOfLast(const RecordContext& context) const;
+
   Embedding embedding_;
   Stack stack_;
   Linear pooler_, head_;
   size_t head_weight_, head_bias_;
   Slot<float> h_, x_, logits_;
   Slot<float> dh_, dx_, dlogits_;
+  // Of a graph for several records.
+  Slot<uint32_t> one_each_;
+  Slot<float> first_, dfirst_;
 };
 
 // min(1, bound / ||h||) in double; 1 where bound is 0.

@@ -1,4 +1,7 @@
-// What every layer needs while one record passes through it: weights, buffers, length, dropout.
+// What every layer needs while records pass through it: weights, buffers, where each record lies, dropout.
+//
+// In training several records may pass at once, one behind the other (Segments): a product then has as many rows as
+// fill its tiles, however short the records are. In inference it is one.
 //
 // Buffers come in two halves: `forward` holds activations (all that inference needs), `backward` holds gradients.
 // A layer reserves its slots in a BufferPlan when the graph is built; an inference session never allocates `backward`.
@@ -13,6 +16,7 @@
 
 #include "runtime/core/arena.h"
 #include "runtime/layers/key_value_cache.h"
+#include "runtime/layers/segments.h"
 #include "runtime/layers/weights.h"
 
 namespace wisp {
@@ -21,9 +25,14 @@ namespace wisp {
 enum class GraphUse { kTraining, kInference };
 
 struct BufferPlan {
-  explicit BufferPlan(GraphUse graph_use = GraphUse::kTraining) : use(graph_use) {}
+  // What passes through at once: `records` records, at most `record_rows` rows each.
+  BufferPlan(GraphUse graph_use, size_t record_rows, size_t records)
+      : use(graph_use), max_record_rows(record_rows), max_records(records) {}
 
   const GraphUse use;
+  const size_t max_record_rows, max_records;
+  size_t max_rows() const { return max_record_rows * max_records; }
+
   ArenaPlan forward, backward;
   KeyValuePlan cache;  // of a graph for inference
 
@@ -64,34 +73,44 @@ struct Negatives {
   const float* bias_K;             // output bias + log of how many items each stands for
 };
 
-// What is done to a classifier's representation before its head reads it.
+// What is done to a classifier's representations before its head reads them.
 struct HeadInput {
-  double norm_bound = 0;           // C; 0: not clipped
-  const float* noise_D = nullptr;  // added after clipping; null: none. Must stay as it is until the record is finished
+  double norm_bound = 0;            // C; 0: not clipped
+  const float* noise_BD = nullptr;  // added after clipping; null: none. Must stay until the records are finished
+};
+
+// What each record of a training step has for itself.
+struct RecordOptions {
+  uint64_t dropout_seed = 0;   // of this record in this step
+  float target_weight = 1.0f;  // of each target's cross-entropy in the loss
 };
 
 struct RecordContext {
   const Weights& weights;
   const Buffers& buffers;
-  size_t rows = 0;                       // T: positions of this record that pass through, padding included
-  size_t first_valid = 0;                // rows before this one are padding
+  Segments records;                      // positions that pass through, padding included
+  size_t first_valid = 0;                // of one record: rows before this one are padding
+  const uint32_t* first_valid_B = nullptr;  // the same of several
   const KeyValueCache* cache = nullptr;  // of a graph for inference; required there
   // Inference only. Positions before these whose keys and values are still in the cache: 0 to max_length - rows.
   size_t past = 0;
   // Inference only. The last so many rows are wanted from the next block; earlier ones give it keys and values. 0: all.
   size_t wanted = 0;
-  const DropoutRates* dropout = nullptr;  // null: inference
-  uint64_t dropout_seed = 0;              // of this record in this step
-  const Negatives* negatives = nullptr;   // null: softmax over all items
-  float target_weight = 1.0f;             // of each target's cross-entropy in the loss
-  HeadInput head_input;                   // of a head of classes
+  const DropoutRates* dropout = nullptr;     // null: inference
+  const RecordOptions* options_B = nullptr;  // null: as RecordOptions has them
+  const Negatives* negatives = nullptr;      // null: softmax over all items
+  HeadInput head_input;                      // of a head of classes
 
-  size_t wanted_rows() const { return wanted == 0 ? rows : wanted; }
+  size_t rows() const { return records.rows; }
+  size_t first_valid_of(size_t b) const { return first_valid_B == nullptr ? first_valid : first_valid_B[b]; }
+  RecordOptions options_of(size_t b) const { return options_B == nullptr ? RecordOptions() : options_B[b]; }
+
+  size_t wanted_rows() const { return wanted == 0 ? rows() : wanted; }
   // The same with the wanted rows alone.
   RecordContext Tail() const {
     RecordContext tail = *this;
-    tail.past += rows - wanted_rows();
-    tail.rows = wanted_rows();
+    tail.past += rows() - wanted_rows();
+    tail.records.rows = wanted_rows();
     tail.wanted = 0;
     return tail;
   }

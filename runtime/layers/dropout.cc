@@ -29,26 +29,35 @@ void DrawKeep(uint64_t seed, uint64_t site, float rate, uint8_t* keep, size_t n)
 
 float KeepScale(float rate) { return 65536.0f / (65536.0f - static_cast<float>(DropThreshold(rate))); }
 
-void Dropout::Forward(const RecordContext& context, float rate, float* x, size_t n) const {
-  const uint8_t* keep = Draw(context, rate, n);
-  if (keep != nullptr) context.ops().apply_keep({.x = x, .keep = keep, .y = x, .n = n, .scale = KeepScale(rate)});
+void Dropout::Forward(const RecordContext& context, float rate, float* x, size_t width) const {
+  if (context.dropout == nullptr || rate <= 0) return;
+  const Segments& records = context.records;
+  for (size_t b = 0; b < records.num_records; ++b)
+    Draw(context, rate, b, records.begin(b) * width, records.size(b) * width);
+  context.ops().apply_keep({.x = x,
+                            .keep = Mask(context, rate, 0),
+                            .y = x,
+                            .n = records.rows * width,
+                            .scale = KeepScale(rate)});
 }
 
-const float* Dropout::Backward(const RecordContext& context, float rate, const float* dy, float* dx, size_t n) const {
-  const uint8_t* keep = Mask(context, rate);
+const float* Dropout::Backward(const RecordContext& context, float rate, const float* dy, float* dx,
+                               size_t width) const {
+  const uint8_t* keep = Mask(context, rate, 0);
   if (keep == nullptr) return dy;
-  context.ops().apply_keep({.x = dy, .keep = keep, .y = dx, .n = n, .scale = KeepScale(rate)});
+  context.ops().apply_keep({.x = dy, .keep = keep, .y = dx, .n = context.rows() * width, .scale = KeepScale(rate)});
   return dx;
 }
 
-const uint8_t* Dropout::Draw(const RecordContext& context, float rate, size_t n) const {
+const uint8_t* Dropout::Draw(const RecordContext& context, float rate, size_t b, size_t first, size_t n) const {
   if (context.dropout == nullptr || rate <= 0) return nullptr;
-  DrawKeep(context.dropout_seed, site_, rate, context.backward(keep_), n);
-  return context.backward(keep_);
+  uint8_t* keep = context.backward(keep_) + first;
+  DrawKeep(context.options_of(b).dropout_seed, site_, rate, keep, n);
+  return keep;
 }
 
-const uint8_t* Dropout::Mask(const RecordContext& context, float rate) const {
-  return context.dropout == nullptr || rate <= 0 ? nullptr : context.backward(keep_);
+const uint8_t* Dropout::Mask(const RecordContext& context, float rate, size_t first) const {
+  return context.dropout == nullptr || rate <= 0 ? nullptr : context.backward(keep_) + first;
 }
 
 }  // namespace wisp

@@ -20,16 +20,17 @@ class Dropout {
   // Reserves a mask for `size` elements. `site` must differ between the dropouts of a graph.
   Dropout(uint64_t site, size_t size, BufferPlan& plan) : site_(site), keep_(plan.backward.Reserve<uint8_t>(size)) {}
 
-  // In place. The identity in inference or at rate 0.
-  void Forward(const RecordContext& context, float rate, float* x, size_t n) const;
+  // In place, of x [rows, width]. The identity in inference or at rate 0.
+  void Forward(const RecordContext& context, float rate, float* x, size_t width) const;
 
   // dx <- dy * mask * scale where Forward dropped; returns dy itself where Forward was the identity.
-  const float* Backward(const RecordContext& context, float rate, const float* dy, float* dx, size_t n) const;
+  const float* Backward(const RecordContext& context, float rate, const float* dy, float* dx, size_t width) const;
 
-  // Draws a mask for a kernel that applies it itself; null where dropout is the identity.
-  const uint8_t* Draw(const RecordContext& context, float rate, size_t n) const;
-  // The mask of the last Draw.
-  const uint8_t* Mask(const RecordContext& context, float rate) const;
+  // Draws record b's mask of n elements, from element `first` of the room on, for a kernel that applies it itself; null
+  // where dropout is the identity.
+  const uint8_t* Draw(const RecordContext& context, float rate, size_t b, size_t first, size_t n) const;
+  // A mask that Draw drew.
+  const uint8_t* Mask(const RecordContext& context, float rate, size_t first) const;
 
  private:
   uint64_t site_;

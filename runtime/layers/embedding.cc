@@ -11,25 +11,27 @@ Embedding::Embedding(const Architecture& architecture, const std::vector<Paramet
       max_length_(architecture.max_length),
       scale_(architecture.embedding_scale),
       align_(architecture.positions),
-      dropout_(/*site=*/0, size_t{architecture.max_length} * architecture.width, plan),
-      dx_(plan.backward.Reserve<float>(max_length_ * d_)),
-      position_ids_(plan.backward.Reserve<int32_t>(max_length_)) {}
+      dropout_(/*site=*/0, plan.max_rows() * architecture.width, plan),
+      dx_(plan.backward.Reserve<float>(plan.max_rows() * d_)),
+      position_ids_(plan.backward.Reserve<int32_t>(plan.max_rows())) {}
 
 void Embedding::Forward(const RecordContext& context, const int32_t* ids, float* y) const {
   const Weights& weights = context.weights;
-  const size_t first = FirstPosition(context.past + context.rows) + context.past;
-  if (weights.halves_at(table_) != nullptr || weights.halves_at(positions_) != nullptr) {
-    for (size_t t = 0; t < context.rows; ++t) WidenRow(context, ids[t], first + t, y + t * d_);
-  } else {
+  const bool halves = weights.halves_at(table_) != nullptr || weights.halves_at(positions_) != nullptr;
+  for (size_t b = 0; b < context.records.num_records; ++b) {
+    const size_t begin = context.records.begin(b), rows = context.records.size(b);
+    const size_t first = FirstPosition(context.past + rows) + context.past;
+    for (size_t t = 0; halves && t < rows; ++t) WidenRow(context, ids[begin + t], first + t, y + (begin + t) * d_);
+    if (halves) continue;
     context.ops().embed_forward({.table_MD = weights.at(table_),
                                  .positions_TD = weights.at(positions_) + first * d_,
-                                 .ids_T = ids,
-                                 .y_TD = y,
-                                 .rows = context.rows,
+                                 .ids_T = ids + begin,
+                                 .y_TD = y + begin * d_,
+                                 .rows = rows,
                                  .d = d_,
                                  .scale = scale_});
   }
-  dropout_.Forward(context, context.dropout != nullptr ? context.dropout->embedding : 0, y, context.rows * d_);
+  dropout_.Forward(context, context.dropout != nullptr ? context.dropout->embedding : 0, y, d_);
 }
 
 void Embedding::AddRow(const RecordContext& context, size_t table, size_t row, const Scaled& how, float* y) const {
@@ -52,13 +54,17 @@ void Embedding::WidenRow(const RecordContext& context, int32_t id, size_t positi
 
 void Embedding::Backward(const RecordContext& context, const int32_t* ids, const float* dy, FactorSink& sink) const {
   if (!sink.Wants(positions_) && !sink.Wants(table_)) return;
-  const size_t rows = context.rows;
+  const Segments& records = context.records;
   const float rate = context.dropout != nullptr ? context.dropout->embedding : 0;
-  const float* dx = dropout_.Backward(context, rate, dy, context.backward(dx_), rows * d_);
+  const float* dx = dropout_.Backward(context, rate, dy, context.backward(dx_), d_);
   int32_t* position_ids = context.backward(position_ids_);
-  for (size_t t = 0; t < rows; ++t) position_ids[t] = ids[t] < 0 ? -1 : static_cast<int32_t>(FirstPosition(rows) + t);
+  for (size_t b = 0; b < records.num_records; ++b) {
+    const size_t begin = records.begin(b), rows = records.size(b);
+    for (size_t t = 0; t < rows; ++t)
+      position_ids[begin + t] = ids[begin + t] < 0 ? -1 : static_cast<int32_t>(FirstPosition(rows) + t);
+  }
   RowsFactor factor{
-      .parameter = positions_, .ids_R = position_ids, .dx_RD = dx, .lddx = d_, .rows = rows, .d = d_, .scale = 1.0f};
+      .parameter = positions_, .ids_R = position_ids, .dx_RD = dx, .lddx = d_, .records = records, .d = d_, .scale = 1.0f};
   if (sink.Wants(positions_)) sink.Rows(factor);
   factor.parameter = table_;
   factor.ids_R = ids;
@@ -68,7 +74,7 @@ void Embedding::Backward(const RecordContext& context, const int32_t* ids, const
 
 void Embedding::Variance(const RecordContext& context, const int32_t* ids, float* var_y) const {
   const Weights& weights = context.weights;
-  for (size_t t = 0; t < context.rows; ++t) {
+  for (size_t t = 0; t < context.rows(); ++t) {
     float variance = 0;
     if (ids[t] >= 0) variance = scale_ * scale_ * weights.item_variances()[ids[t]] + weights.variance(positions_);
     std::fill_n(var_y + t * d_, d_, std::min(variance, kernels::kMaxVariance));

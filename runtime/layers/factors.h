@@ -6,13 +6,18 @@
 //   Vector  dW[first + i]        = g[i]                        biases, gains
 //
 // A gradient method (runtime/gradients) is a sink of factors. Layers know nothing of what it does with them.
-// Lifetime: every pointer stays valid, and what it points at unchanged, until the record is finished, except the
-// `dy` of Outer blocks that the head emits: those only during the call (the head can emit them again).
+// Several records may be behind one factor (Segments): rows [begin(b), begin(b) + size(b)) are record b's, and the
+// gradient is meant of each record for itself. Of one record, a sink need not look.
+//
+// Lifetime: every pointer stays valid, and what it points at unchanged, until the records are finished, except the
+// `dy` of Outer blocks that the head emits for one record: those only during the call (the head can emit them again).
 #ifndef WISP_RUNTIME_LAYERS_FACTORS_H_
 #define WISP_RUNTIME_LAYERS_FACTORS_H_
 
 #include <cstddef>
 #include <cstdint>
+
+#include "runtime/layers/segments.h"
 
 namespace wisp {
 
@@ -23,7 +28,8 @@ struct OuterFactor {
   size_t lddy;
   const float* x_RK;
   size_t ldx;
-  size_t rows, n, k;
+  Segments records;
+  size_t n, k;
   // Sampled softmax: the table's rows that the columns of dy stand for, distinct and ascending; null: first_row + n.
   const int32_t* ids_N = nullptr;
 };
@@ -33,14 +39,15 @@ struct RowsFactor {
   const int32_t* ids_R;  // < 0: padding, contributes nothing
   const float* dx_RD;
   size_t lddx;
-  size_t rows, d;
+  Segments records;
+  size_t d;
   float scale;
 };
 
 struct VectorFactor {
   size_t parameter;
   size_t first;
-  const float* g_N;
+  const float* g_BN;  // [records, n]
   size_t n;
 };
 

@@ -1,5 +1,7 @@
 #include "runtime/layers/graph.h"
 
+#include <algorithm>
+
 #include "runtime/layers/classifier.h"
 #include "runtime/layers/recommender.h"
 
@@ -12,17 +14,17 @@ class GraphOf final : public Graph {
   template <class... Arguments>
   explicit GraphOf(Arguments&&... arguments) : Graph(graph_), graph_(std::forward<Arguments>(arguments)...) {}
 
-  double Forward(RecordContext& context, const Record& record) const override {
-    return graph_.Forward(context, record);
+  void Forward(RecordContext& context, Batch batch, double* loss_B) const override {
+    graph_.Forward(context, batch, loss_B);
   }
-  void Backward(const RecordContext& context, const Record& record, FactorSink& sink) const override {
-    graph_.Backward(context, record, sink);
+  void Backward(const RecordContext& context, Batch batch, FactorSink& sink) const override {
+    graph_.Backward(context, batch, sink);
   }
-  void ReplayHead(const RecordContext& context, const Record& record, FactorSink& sink) const override {
-    graph_.ReplayHead(context, record, sink);
+  void ReplayHead(const RecordContext& context, Batch batch, FactorSink& sink) const override {
+    graph_.ReplayHead(context, batch, sink);
   }
-  const float* Represent(RecordContext& context, std::span<const int32_t> inputs) const override {
-    return graph_.Represent(context, inputs);
+  void Represent(RecordContext& context, Batch batch, float* h_BD) const override {
+    graph_.Represent(context, batch, h_BD);
   }
   size_t head_parameter() const override { return graph_.head_parameter(); }
 
@@ -32,9 +34,15 @@ class GraphOf final : public Graph {
 
 }  // namespace
 
-std::unique_ptr<Graph> MakeGraph(const Architecture& a, const kernels::OpTable& ops, size_t num_negatives) {
-  if (a.head.kind == HeadKind::kClasses) return std::make_unique<GraphOf<Classifier>>(a, ops);
-  return std::make_unique<GraphOf<Recommender>>(a, ops, num_negatives);
+size_t RecordsOfRows(const Architecture& a, size_t num_negatives, size_t rows) {
+  if (a.head.kind == HeadKind::kNextItem && num_negatives == 0)
+    rows = std::min(rows, kStoredLogitsBytes / (LogitsOfRow(a.num_items) * sizeof(float)));
+  return std::clamp<size_t>(rows / a.max_length, 1, kMostAtOnce);
+}
+
+std::unique_ptr<Graph> MakeGraph(const Architecture& a, const kernels::OpTable& ops, const GraphOptions& options) {
+  if (a.head.kind == HeadKind::kClasses) return std::make_unique<GraphOf<Classifier>>(a, ops, options);
+  return std::make_unique<GraphOf<Recommender>>(a, ops, options);
 }
 
 }  // namespace wisp

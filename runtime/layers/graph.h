@@ -4,8 +4,8 @@
 //   const std::unique_ptr<Graph> graph = MakeGraph(architecture, ops, {});
 //   Buffers buffers = graph->AllocateForTraining();                 // one per worker
 //   RecordContext context{.weights = weights, .buffers = buffers};
-//   double loss = graph->Forward(context, record);
-//   graph->Backward(context, record, sink);
+//   graph->Forward(context, batch, loss_B);
+//   graph->Backward(context, batch, sink);
 //
 // A graph is immutable and shared by all workers; what changes lies in Buffers. No allocation after the plan.
 #ifndef WISP_RUNTIME_LAYERS_GRAPH_H_
@@ -28,6 +28,19 @@ struct Record {
   std::span<const int32_t> targets;
 };
 
+// Records that pass through at once, one to as many as the graph takes, of max_rows rows together.
+using Batch = std::span<const Record>;
+
+struct GraphOptions {
+  GraphUse use = GraphUse::kTraining;
+  // Next-item head, > 0: trained with a sampled softmax of that many negatives, given in the context; such a graph does
+  // not Score, and a step of it costs the same for any number of items.
+  size_t num_negatives = 0;
+  // kNone for a next-item head that only scores, over a table of halves.
+  HeadPacking head = HeadPacking::kTiles;
+  size_t max_records = 1;  // that may pass at once; of a graph for inference 1
+};
+
 // What every graph has beside its layers: parameters, packed matrices and the plan of its buffers. Recommender and
 // Classifier are such; they have no virtual functions, so that an app that only scores links no gradients.
 class GraphBase {
@@ -45,21 +58,33 @@ class GraphBase {
   const std::vector<ParameterSpec>& parameters() const { return parameters_; }
   const kernels::OpTable& ops() const { return *ops_; }
   const PackPlan& pack_plan() const { return pack_plan_; }
+  size_t max_records() const { return plan_.max_records; }
+  size_t max_rows() const { return plan_.max_rows(); }
 
  protected:
   // The architecture must have passed Validate.
-  GraphBase(const Architecture& architecture, const kernels::OpTable& ops, GraphUse use, HeadPacking head)
-      : architecture_(architecture),
-        ops_(&ops),
-        parameters_(ParametersOf(architecture)),
-        pack_plan_(ops, architecture, head),
-        plan_(use) {}
+  GraphBase(const Architecture& architecture, const kernels::OpTable& ops, const GraphOptions& options);
+
+  // Tells the context where the records lie. Items and targets one behind the other are then in Inputs and Targets.
+  void Enter(RecordContext& context, Batch batch) const;
+  void EnterOne(RecordContext& context, std::span<const int32_t> inputs) const;
+  const int32_t* Inputs(const RecordContext& context, Batch batch) const {
+    return batch.size() == 1 ? batch[0].inputs.data() : context.forward(inputs_);
+  }
+  const int32_t* Targets(const RecordContext& context, Batch batch) const {
+    return batch.size() == 1 ? batch[0].targets.data() : context.backward(targets_);
+  }
 
   Architecture architecture_;
   const kernels::OpTable* ops_;
   std::vector<ParameterSpec> parameters_;
   PackPlan pack_plan_;
   BufferPlan plan_;
+
+ private:
+  // Of a graph for several records.
+  Slot<uint32_t> begin_, first_valid_;
+  Slot<int32_t> inputs_, targets_;
 };
 
 // A graph as training sees it, whatever its kind.
@@ -67,15 +92,15 @@ class Graph {
  public:
   virtual ~Graph() = default;
 
-  // Sum over the targets of the context's target_weight * cross-entropy.
-  virtual double Forward(RecordContext& context, const Record& record) const = 0;
-  // Emits every factor of the record once; the context as in Forward.
-  virtual void Backward(const RecordContext& context, const Record& record, FactorSink& sink) const = 0;
+  // loss_B: of each record the sum over its targets of its target_weight * cross-entropy.
+  virtual void Forward(RecordContext& context, Batch batch, double* loss_B) const = 0;
+  // Emits every factor of the batch once; the context as in Forward.
+  virtual void Backward(const RecordContext& context, Batch batch, FactorSink& sink) const = 0;
   // Emits the head's factors once more, after Backward.
-  virtual void ReplayHead(const RecordContext& context, const Record& record, FactorSink& sink) const = 0;
-  // What the head reads of a whole sequence [D]: the hidden state behind the last item, or the pooled first position.
-  // Forward buffers only; valid until they are used again.
-  virtual const float* Represent(RecordContext& context, std::span<const int32_t> inputs) const = 0;
+  virtual void ReplayHead(const RecordContext& context, Batch batch, FactorSink& sink) const = 0;
+  // h_BD: what the head reads of each whole sequence: the hidden state behind the last item, or the pooled first
+  // position. Targets are not read.
+  virtual void Represent(RecordContext& context, Batch batch, float* h_BD) const = 0;
   // The parameter whose Outer factors ReplayHead emits, in one piece or several.
   virtual size_t head_parameter() const = 0;
 
@@ -87,6 +112,8 @@ class Graph {
   Buffers AllocateForTraining() const { return base_->AllocateForTraining(); }
   Buffers AllocateForInference() const { return base_->AllocateForInference(); }
   size_t training_bytes() const { return base_->training_bytes(); }
+  size_t max_records() const { return base_->max_records(); }
+  size_t max_rows() const { return base_->max_rows(); }
 
  protected:
   explicit Graph(const GraphBase& base) : base_(&base) {}
@@ -95,9 +122,14 @@ class Graph {
   const GraphBase* base_;
 };
 
-// A graph for training: the one that the architecture's head asks for. `num_negatives` > 0: a next-item head with a
-// sampled softmax of that many.
-std::unique_ptr<Graph> MakeGraph(const Architecture& architecture, const kernels::OpTable& ops, size_t num_negatives);
+// How many records of the architecture's longest fill products of `rows` rows, at least 1 and at most kMostAtOnce: what
+// GraphOptions::max_records is best for training. A next-item head over all items is to keep their logits.
+inline constexpr size_t kMostAtOnce = 64;
+size_t RecordsOfRows(const Architecture& architecture, size_t num_negatives, size_t rows);
+
+// The graph that the architecture's head asks for.
+std::unique_ptr<Graph> MakeGraph(const Architecture& architecture, const kernels::OpTable& ops,
+                                 const GraphOptions& options);
 
 }  // namespace wisp
 

@@ -8,8 +8,8 @@ LayerNorm::LayerNorm(const std::vector<ParameterSpec>& parameters, const NormPar
       d_(parameters[which.gain].cols),
       mean_(plan.forward.Reserve<float>(max_rows)),
       rstd_(plan.forward.Reserve<float>(max_rows)),
-      dgain_(plan.backward.Reserve<float>(d_)),
-      dbias_(plan.backward.Reserve<float>(d_)) {}
+      dgain_(plan.backward.Reserve<float>(plan.max_records * d_)),
+      dbias_(plan.backward.Reserve<float>(plan.max_records * d_)) {}
 
 void LayerNorm::Forward(const RecordContext& context, const float* x, float* y) const {
   const Weights& weights = context.weights;
@@ -19,7 +19,7 @@ void LayerNorm::Forward(const RecordContext& context, const float* x, float* y) 
                                     .y_RD = y,
                                     .mean_R = context.forward(mean_),
                                     .rstd_R = context.forward(rstd_),
-                                    .rows = context.rows,
+                                    .rows = context.rows(),
                                     .d = d_,
                                     .epsilon = which_.epsilon});
 }
@@ -28,19 +28,22 @@ void LayerNorm::Backward(const RecordContext& context, const float* x, const flo
                          FactorSink& sink) const {
   float* dgain = context.backward(dgain_);
   float* dbias = context.backward(dbias_);
-  context.ops().layer_norm_backward({.dy_RD = dy,
-                                     .x_RD = x,
-                                     .gain_D = context.weights.at(which_.gain),
-                                     .mean_R = context.forward(mean_),
-                                     .rstd_R = context.forward(rstd_),
-                                     .dx_RD = dx,
-                                     .dgain_D = dgain,
-                                     .dbias_D = dbias,
-                                     .rows = context.rows,
-                                     .d = d_,
-                                     .store = store});
-  if (sink.Wants(which_.gain)) sink.Vector({.parameter = which_.gain, .first = 0, .g_N = dgain, .n = d_});
-  if (sink.Wants(which_.bias)) sink.Vector({.parameter = which_.bias, .first = 0, .g_N = dbias, .n = d_});
+  for (size_t b = 0; b < context.records.num_records; ++b) {
+    const size_t begin = context.records.begin(b);
+    context.ops().layer_norm_backward({.dy_RD = dy + begin * d_,
+                                       .x_RD = x + begin * d_,
+                                       .gain_D = context.weights.at(which_.gain),
+                                       .mean_R = context.forward(mean_) + begin,
+                                       .rstd_R = context.forward(rstd_) + begin,
+                                       .dx_RD = dx + begin * d_,
+                                       .dgain_D = dgain + b * d_,
+                                       .dbias_D = dbias + b * d_,
+                                       .rows = context.records.size(b),
+                                       .d = d_,
+                                       .store = store});
+  }
+  if (sink.Wants(which_.gain)) sink.Vector({.parameter = which_.gain, .first = 0, .g_BN = dgain, .n = d_});
+  if (sink.Wants(which_.bias)) sink.Vector({.parameter = which_.bias, .first = 0, .g_BN = dbias, .n = d_});
 }
 
 void LayerNorm::Variance(const RecordContext& context, const float* var_x, float* var_y) const {
@@ -48,7 +51,7 @@ void LayerNorm::Variance(const RecordContext& context, const float* var_x, float
                                      .gain_D = context.weights.at(which_.gain),
                                      .rstd_R = context.forward(rstd_),
                                      .y_RD = var_y,
-                                     .rows = context.rows,
+                                     .rows = context.rows(),
                                      .d = d_});
 }
 

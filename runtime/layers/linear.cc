@@ -12,8 +12,7 @@ LinearParameters FindLinear(const Architecture& a, const std::vector<ParameterSp
   if (!down) return found;  // not one of the adapter's matrices
   found.adapter = {.down = *down,
                    .up = RequireParameter(parameters, roles->up, block),
-                   .scale = a.adapter->scale(),
-                   .max_rows = a.max_length};
+                   .scale = a.adapter->scale()};
   return found;
 }
 
@@ -23,7 +22,7 @@ Linear::Linear(const std::vector<ParameterSpec>& parameters, const LinearParamet
       n_(parameters[which.weight].rows),
       k_(parameters[which.weight].cols),
       first_key_row_(first_key_row),
-      dbias_(which.bias ? plan.backward.Reserve<float>(n_) : Slot<float>()) {
+      dbias_(which.bias ? plan.backward.Reserve<float>(plan.max_records * n_) : Slot<float>()) {
   if (which.adapter) adapter_.emplace(parameters, *which.adapter, first_key_row, plan);
 }
 
@@ -71,7 +70,7 @@ void Linear::ForwardKeys(const RecordContext& context, const float* x, const Out
 void Linear::Backward(const RecordContext& context, const float* x, const float* dy, float* dx, kernels::Store store,
                       FactorSink& sink) const {
   const kernels::OpTable& ops = context.ops();
-  const size_t rows = context.rows;
+  const Segments& records = context.records;
   if (sink.Wants(which_.weight)) {
     sink.Outer({.parameter = which_.weight,
                 .first_row = 0,
@@ -79,20 +78,22 @@ void Linear::Backward(const RecordContext& context, const float* x, const float*
                 .lddy = n_,
                 .x_RK = x,
                 .ldx = k_,
-                .rows = rows,
+                .records = records,
                 .n = n_,
                 .k = k_});
   }
   if (which_.bias && sink.Wants(*which_.bias)) {
     float* dbias = context.backward(dbias_);
-    ops.column_sum({.x_RN = dy,
-                    .ldx = n_,
-                    .out_N = dbias,
-                    .rows = rows,
-                    .n = n_,
-                    .scale = 1.0f,
-                    .store = kernels::Store::kAssign});
-    sink.Vector({.parameter = *which_.bias, .first = 0, .g_N = dbias, .n = n_});
+    for (size_t b = 0; b < records.num_records; ++b) {
+      ops.column_sum({.x_RN = dy + records.begin(b) * n_,
+                      .ldx = n_,
+                      .out_N = dbias + b * n_,
+                      .rows = records.size(b),
+                      .n = n_,
+                      .scale = 1.0f,
+                      .store = kernels::Store::kAssign});
+    }
+    sink.Vector({.parameter = *which_.bias, .first = 0, .g_BN = dbias, .n = n_});
   }
   ops.linear_backward_input({.dy_RN = dy,
                              .lddy = n_,
@@ -100,7 +101,7 @@ void Linear::Backward(const RecordContext& context, const float* x, const float*
                              .ldw = k_,
                              .dx_RK = dx,
                              .lddx = k_,
-                             .rows = rows,
+                             .rows = records.rows,
                              .n = n_,
                              .k = k_,
                              .store = store});
@@ -110,7 +111,7 @@ void Linear::Backward(const RecordContext& context, const float* x, const float*
 // Algorithms, section 3: var_out = var_in (W o W)^T + s^2 sum_k (mean_k^2 + var_k).
 void Linear::Variance(const RecordContext& context, const float* x, const float* var_x, float* var_y, size_t n) const {
   const Weights& weights = context.weights;
-  const size_t rows = context.rows;
+  const size_t rows = context.rows();
   if (n == 0) n = n_ - first_key_row_;
   weights.ops->linear_forward({.x_RK = var_x,
                                .ldx = k_,

@@ -6,19 +6,29 @@
 
 namespace wisp {
 
+void RowWeights(const RecordContext& context, const int32_t* targets, float* weight_R) {
+  for (size_t b = 0; b < context.records.num_records; ++b) {
+    const float weight = context.options_of(b).target_weight;
+    const size_t begin = context.records.begin(b), end = begin + context.records.size(b);
+    for (size_t r = begin; r < end; ++r) weight_R[r] = targets[r] < 0 ? 0.0f : weight;
+  }
+}
+
 NextItemHead::NextItemHead(const Architecture& a, const std::vector<ParameterSpec>& parameters, BufferPlan& plan)
     : table_(*FindHeadTable(a, parameters)),
       d_(a.width),
       num_items_(a.num_items),
-      max_rows_(a.max_length),
+      max_rows_(plan.max_rows()),
+      max_records_(plan.max_records),
       bias_(FindParameter(parameters, ParameterRole::kOutputBias)) {
-  const size_t tiles = (num_items_ + kHeadTile - 1) / kHeadTile;
-  stored_ = tiles * kHeadTile * max_rows_ * sizeof(float) <= kStoredLogitsBytes;
+  const size_t tiles = LogitsOfRow(num_items_) / kHeadTile;
+  stored_ = LogitsOfRow(num_items_) * max_rows_ * sizeof(float) <= kStoredLogitsBytes;
   logits_ = plan.backward.Reserve<float>((stored_ ? tiles : 1) * kHeadTile * max_rows_);
   tile_max_ = plan.backward.Reserve<float>(stored_ ? tiles * max_rows_ : 0);
   for (Slot<float>* slot : {&max_, &sum_, &lse_, &target_logit_, &weight_})
     *slot = plan.backward.Reserve<float>(max_rows_);
-  dbias_ = plan.backward.Reserve<float>(kHeadTile);
+  // Of several records what is emitted stays.
+  dbias_ = plan.backward.Reserve<float>((max_records_ > 1 ? tiles : 1) * kHeadTile * max_records_);
 }
 
 template <class F>
@@ -55,10 +65,9 @@ void NextItemHead::ComputeLogits(const Weights& weights, const Tile& tile, const
                                .store = kernels::Store::kAssign});
 }
 
-double NextItemHead::Forward(const RecordContext& context, const float* h, const int32_t* targets,
-                             const float* row_weights) const {
+void NextItemHead::Forward(const RecordContext& context, const float* h, const int32_t* targets, double* loss_B) const {
   const kernels::OpTable& ops = context.ops();
-  const size_t rows = context.rows;
+  const size_t rows = context.rows();
   float* max = context.backward(max_);
   float* sum = context.backward(sum_);
   float* target_logit = context.backward(target_logit_);
@@ -66,8 +75,8 @@ double NextItemHead::Forward(const RecordContext& context, const float* h, const
   for (size_t r = 0; r < rows; ++r) {
     max[r] = -std::numeric_limits<float>::infinity();
     sum[r] = target_logit[r] = 0;
-    weight[r] = targets[r] < 0 ? 0.0f : row_weights[r];
   }
+  RowWeights(context, targets, weight);
   ForEachTile([&](const Tile& tile) {
     float* z = TileLogits(context, tile);
     ComputeLogits(context.weights, tile, h, rows, z);
@@ -83,13 +92,15 @@ double NextItemHead::Forward(const RecordContext& context, const float* h, const
                        .exp_RN = stored_ ? z : nullptr});
     if (stored_) std::copy_n(max, rows, TileMax(context, tile));
   });
-  double loss = 0;
   float* lse = context.backward(lse_);
-  for (size_t r = 0; r < rows; ++r) {
-    lse[r] = max[r] + std::log(sum[r]);
-    if (weight[r] != 0) loss += static_cast<double>(weight[r]) * (static_cast<double>(lse[r]) - target_logit[r]);
+  for (size_t r = 0; r < rows; ++r) lse[r] = max[r] + std::log(sum[r]);
+  for (size_t b = 0; b < context.records.num_records; ++b) {
+    loss_B[b] = 0;
+    const size_t begin = context.records.begin(b), end = begin + context.records.size(b);
+    for (size_t r = begin; r < end; ++r) {
+      if (weight[r] != 0) loss_B[b] += static_cast<double>(weight[r]) * (static_cast<double>(lse[r]) - target_logit[r]);
+    }
   }
-  return loss;
 }
 
 void NextItemHead::Emit(const RecordContext& context, const Tile& tile, const float* h, const float* dz,
@@ -101,20 +112,22 @@ void NextItemHead::Emit(const RecordContext& context, const Tile& tile, const fl
                 .lddy = tile.n,
                 .x_RK = h,
                 .ldx = d_,
-                .rows = context.rows,
+                .records = context.records,
                 .n = tile.n,
                 .k = d_});
   }
   if (!bias_ || !sink.Wants(*bias_)) return;
-  float* dbias = context.backward(dbias_);
-  context.ops().column_sum({.x_RN = dz,
-                            .ldx = tile.n,
-                            .out_N = dbias,
-                            .rows = context.rows,
-                            .n = tile.n,
-                            .scale = 1.0f,
-                            .store = kernels::Store::kAssign});
-  sink.Vector({.parameter = *bias_, .first = tile.first, .g_N = dbias, .n = tile.n});
+  float* dbias = context.backward(dbias_) + (max_records_ > 1 ? tile.first * max_records_ : 0);
+  for (size_t b = 0; b < context.records.num_records; ++b) {
+    context.ops().column_sum({.x_RN = dz + context.records.begin(b) * tile.n,
+                              .ldx = tile.n,
+                              .out_N = dbias + b * tile.n,
+                              .rows = context.records.size(b),
+                              .n = tile.n,
+                              .scale = 1.0f,
+                              .store = kernels::Store::kAssign});
+  }
+  sink.Vector({.parameter = *bias_, .first = tile.first, .g_BN = dbias, .n = tile.n});
 }
 
 void NextItemHead::Backward(const RecordContext& context, const float* h, const int32_t* targets, float* dh,
@@ -122,13 +135,13 @@ void NextItemHead::Backward(const RecordContext& context, const float* h, const 
   const kernels::OpTable& ops = context.ops();
   ForEachTile([&](const Tile& tile) {
     float* z = TileLogits(context, tile);
-    if (!stored_) ComputeLogits(context.weights, tile, h, context.rows, z);
+    if (!stored_) ComputeLogits(context.weights, tile, h, context.rows(), z);
     ops.cross_entropy_gradient({.z_RN = z,
                                 .ldz = tile.n,
                                 .target_R = targets,
                                 .lse_R = context.backward(lse_),
                                 .weight_R = context.backward(weight_),
-                                .rows = context.rows,
+                                .rows = context.rows(),
                                 .n = tile.n,
                                 .first = static_cast<int32_t>(tile.first),
                                 .max_R = stored_ ? TileMax(context, tile) : nullptr});
@@ -139,7 +152,7 @@ void NextItemHead::Backward(const RecordContext& context, const float* h, const 
                                .ldw = d_,
                                .dx_RK = dh,
                                .lddx = d_,
-                               .rows = context.rows,
+                               .rows = context.rows(),
                                .n = tile.n,
                                .k = d_,
                                .store = tile.index == 0 ? kernels::Store::kAssign : kernels::Store::kAdd});
@@ -151,13 +164,13 @@ void NextItemHead::Replay(const RecordContext& context, const float* h, const in
   ForEachTile([&](const Tile& tile) {
     float* z = TileLogits(context, tile);
     if (!stored_) {
-      ComputeLogits(context.weights, tile, h, context.rows, z);
+      ComputeLogits(context.weights, tile, h, context.rows(), z);
       context.ops().cross_entropy_gradient({.z_RN = z,
                                             .ldz = tile.n,
                                             .target_R = targets,
                                             .lse_R = context.backward(lse_),
                                             .weight_R = context.backward(weight_),
-                                            .rows = context.rows,
+                                            .rows = context.rows(),
                                             .n = tile.n,
                                             .first = static_cast<int32_t>(tile.first)});
     }

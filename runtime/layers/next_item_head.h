@@ -1,10 +1,10 @@
 // Next-item head: logits = h E^T + b over all items, softmax, cross-entropy; walked in tiles of kHeadTile items.
 //
-// The logits of one record, or rather their exponentials, are kept between the two sweeps when they fit
+// The logits of the records that pass at once, or rather their exponentials, are kept between the two sweeps when they fit
 // kStoredLogitsBytes; else each tile is computed again in the second sweep, so the memory of the head does not grow
 // with the catalogue.
 //
-//   double loss = head.Forward(context, h, targets, weights);
+//   head.Forward(context, h, targets, loss_B);
 //   head.Backward(context, h, targets, dh, sink);      // emits one Outer block per tile
 //   // emits the same blocks again, for sinks that need the norm first
 //   head.Replay(context, h, targets, sink);
@@ -20,13 +20,19 @@ namespace wisp {
 // a quarter of the head's arithmetic; past this size they no longer come from the last-level cache of a small device.
 inline constexpr size_t kStoredLogitsBytes = size_t{4} << 20;
 
+// Of a row that keeps them: whole tiles.
+inline size_t LogitsOfRow(size_t num_items) { return (num_items + kHeadTile - 1) / kHeadTile * kHeadTile; }
+
+// weight_R: of each row the target_weight of its record; 0 where its target is none.
+void RowWeights(const RecordContext& context, const int32_t* targets, float* weight_R);
+
 class NextItemHead {
  public:
   NextItemHead(const Architecture& architecture, const std::vector<ParameterSpec>& parameters, BufferPlan& plan);
 
-  // Sum over rows of weights[r] * cross-entropy(targets[r]); rows with target < 0 or weight 0 do not count.
-  // h [rows, D]. Saves what Backward needs.
-  double Forward(const RecordContext& context, const float* h, const int32_t* targets, const float* row_weights) const;
+  // loss_B: of each record the sum over its rows of its target_weight * cross-entropy(targets[r]); rows with target < 0
+  // do not count. h [rows, D]. Saves what Backward needs.
+  void Forward(const RecordContext& context, const float* h, const int32_t* targets, double* loss_B) const;
 
   // dh [rows, D] is assigned.
   void Backward(const RecordContext& context, const float* h, const int32_t* targets, float* dh,
@@ -59,7 +65,7 @@ class NextItemHead {
   void Emit(const RecordContext& context, const Tile& tile, const float* h, const float* dz, FactorSink& sink) const;
   const float* Bias(const Weights& weights, size_t first) const;
 
-  size_t table_, d_, num_items_, max_rows_;
+  size_t table_, d_, num_items_, max_rows_, max_records_;
   std::optional<size_t> bias_;
   bool stored_;
   // Of one tile, or all of them: then exp(logit - tile_max) after Forward, and the gradient after Backward.

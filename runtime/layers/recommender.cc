@@ -4,47 +4,41 @@
 
 namespace wisp {
 
-Recommender::Recommender(const Architecture& a, const kernels::OpTable& ops, size_t num_negatives, GraphUse use,
-                         HeadPacking head)
-    : GraphBase(a, ops, use, num_negatives > 0 ? HeadPacking::kNone : head),
+Recommender::Recommender(const Architecture& a, const kernels::OpTable& ops, const GraphOptions& options)
+    : GraphBase(a, ops, options),
       embedding_(a, parameters_, plan_),
-      stack_(a, ops, parameters_, a.max_length, plan_),
+      stack_(a, ops, parameters_, plan_.max_rows(), plan_),
       head_(a, parameters_, plan_),
-      sampled_head_(a, parameters_, num_negatives, plan_),
-      sampled_(num_negatives > 0),
-      weights_(plan_.backward.Reserve<float>(a.max_length)) {}
+      sampled_head_(a, parameters_, options.num_negatives, plan_),
+      sampled_(options.num_negatives > 0) {}
 
-const float* Recommender::Encode(RecordContext& context, std::span<const int32_t> inputs, size_t wanted) const {
-  context.rows = inputs.size();
+const float* Recommender::Encode(RecordContext& context, const int32_t* inputs, size_t wanted) const {
   context.wanted = 0;
-  context.first_valid = static_cast<size_t>(
-      std::find_if(inputs.begin(), inputs.end(), [](int32_t id) { return id >= 0; }) - inputs.begin());
-  embedding_.Forward(context, inputs.data(), stack_.input(context));
-  if (float* variance = stack_.input_variance(context)) embedding_.Variance(context, inputs.data(), variance);
+  embedding_.Forward(context, inputs, stack_.input(context));
+  if (float* variance = stack_.input_variance(context)) embedding_.Variance(context, inputs, variance);
   const float* last = stack_.Forward(context, wanted);
   return stack_.Norm(context.Tail(), last);
 }
 
-double Recommender::Forward(RecordContext& context, const Record& record) const {
-  const float* h = Encode(context, record.inputs, /*wanted=*/0);
-  float* weights = context.backward(weights_);
-  std::fill_n(weights, record.inputs.size(), context.target_weight);
-  if (sampled_) return sampled_head_.Forward(context, h, record.targets.data(), weights);
-  return head_.Forward(context, h, record.targets.data(), weights);
+void Recommender::Forward(RecordContext& context, Batch batch, double* loss_B) const {
+  Enter(context, batch);
+  const float* h = Encode(context, Inputs(context, batch), /*wanted=*/0);
+  const int32_t* targets = Targets(context, batch);
+  sampled_ ? sampled_head_.Forward(context, h, targets, loss_B) : head_.Forward(context, h, targets, loss_B);
 }
 
-void Recommender::Backward(const RecordContext& context, const Record& record, FactorSink& sink) const {
+void Recommender::Backward(const RecordContext& context, Batch batch, FactorSink& sink) const {
   const float* h = stack_.normed(context);
   float* dh = stack_.dnormed(context);
-  sampled_ ? sampled_head_.Backward(context, h, record.targets.data(), dh, sink)
-           : head_.Backward(context, h, record.targets.data(), dh, sink);
+  const int32_t* targets = Targets(context, batch);
+  sampled_ ? sampled_head_.Backward(context, h, targets, dh, sink) : head_.Backward(context, h, targets, dh, sink);
   stack_.NormBackward(context, sink);
   stack_.Backward(context, sink);
-  embedding_.Backward(context, record.inputs.data(), stack_.dinput(context), sink);
+  embedding_.Backward(context, Inputs(context, batch), stack_.dinput(context), sink);
 }
 
-void Recommender::ReplayHead(const RecordContext& context, const Record& record, FactorSink& sink) const {
-  head_.Replay(context, stack_.normed(context), record.targets.data(), sink);
+void Recommender::ReplayHead(const RecordContext& context, Batch batch, FactorSink& sink) const {
+  head_.Replay(context, stack_.normed(context), Targets(context, batch), sink);
 }
 
 bool Recommender::KeepsKeys(size_t before, size_t now) const {
@@ -53,7 +47,16 @@ bool Recommender::KeepsKeys(size_t before, size_t now) const {
 }
 
 const float* Recommender::Represent(RecordContext& context, std::span<const int32_t> history) const {
-  return Encode(context, history.subspan(context.past), /*wanted=*/1);
+  const std::span<const int32_t> inputs = history.subspan(context.past);
+  EnterOne(context, inputs);
+  return Encode(context, inputs.data(), /*wanted=*/1);
+}
+
+void Recommender::Represent(RecordContext& context, Batch batch, float* h_BD) const {
+  for (const Record& record : batch) {
+    std::copy_n(Represent(context, record.inputs), architecture_.width, h_BD);
+    h_BD += architecture_.width;
+  }
 }
 
 void Recommender::Score(RecordContext& context, std::span<const int32_t> history, float* scores) const {

@@ -1,6 +1,6 @@
 // The recommender as a graph: embedding, stack, next-item head; and what only it does, scoring.
 //
-//   Recommender graph(architecture, ops, 0, GraphUse::kInference);
+//   Recommender graph(architecture, ops, {.use = GraphUse::kInference});
 //   Buffers buffers = graph.AllocateForInference();
 //   KeyValueCache cache = graph.AllocateCache(KeptBlocks::kAll);
 //   RecordContext context{.weights = weights, .buffers = buffers, .cache = &cache};
@@ -20,17 +20,14 @@ namespace wisp {
 
 class Recommender final : public GraphBase {
  public:
-  // The architecture must have passed Validate. `num_negatives` > 0: trained with a sampled softmax of that many
-  // negatives, given in the context; such a graph does not Score, and a step of it costs the same for any number of
-  // items. `head`: kNone for a graph that only scores, over a table of halves.
-  // A graph for inference takes less room, and allocates none for training.
-  Recommender(const Architecture& architecture, const kernels::OpTable& ops, size_t num_negatives = 0,
-              GraphUse use = GraphUse::kTraining, HeadPacking head = HeadPacking::kTiles);
+  // The architecture must have passed Validate. A graph for inference takes less room, and allocates none for training.
+  [[gnu::cold]] Recommender(const Architecture& architecture, const kernels::OpTable& ops,
+                            const GraphOptions& options = {});
 
-  double Forward(RecordContext& context, const Record& record) const;
-  void Backward(const RecordContext& context, const Record& record, FactorSink& sink) const;
-  // Not with a sampled softmax.
-  void ReplayHead(const RecordContext& context, const Record& record, FactorSink& sink) const;
+  // As Graph has them; ReplayHead not with a sampled softmax.
+  void Forward(RecordContext& context, Batch batch, double* loss_B) const;
+  void Backward(const RecordContext& context, Batch batch, FactorSink& sink) const;
+  void ReplayHead(const RecordContext& context, Batch batch, FactorSink& sink) const;
   size_t head_parameter() const { return head_.table(); }
 
   // Scores of every item [num_items] after `history` (1 to max_length items, oldest first). Forward buffers only. The
@@ -42,6 +39,8 @@ class Recommender final : public GraphBase {
   // The two halves of Score: the hidden state [D] after the last item, valid until the buffers are used again; and the
   // scores of one tile of items for `rows` of them (NextItemHead::ScoreTile).
   const float* Represent(RecordContext& context, std::span<const int32_t> history) const;
+  // As Graph has it; one after the other.
+  void Represent(RecordContext& context, Batch batch, float* h_BD) const;
   void ScoreTile(const Weights& weights, const float* h_RD, size_t rows, size_t tile, float* scores) const {
     head_.ScoreTile(weights, h_RD, rows, tile, scores);
   }
@@ -51,15 +50,14 @@ class Recommender final : public GraphBase {
   bool KeepsKeys(size_t before, size_t now) const;
 
  private:
-  // Returns the hidden states of the last `wanted` rows, of all if 0 [wanted, D].
-  const float* Encode(RecordContext& context, std::span<const int32_t> inputs, size_t wanted) const;
+  // Of what has entered; returns the hidden states of the last `wanted` rows, of all if 0 [wanted, D].
+  const float* Encode(RecordContext& context, const int32_t* inputs, size_t wanted) const;
 
   Embedding embedding_;
   Stack stack_;
   NextItemHead head_;
   SampledHead sampled_head_;
   bool sampled_;
-  Slot<float> weights_;
 };
 
 }  // namespace wisp

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "runtime/layers/next_item_head.h"
+
 namespace wisp {
 
 using kernels::Store;
@@ -12,18 +14,17 @@ SampledHead::SampledHead(const Architecture& a, const std::vector<ParameterSpec>
                          BufferPlan& plan)
     : table_(*FindHeadTable(a, parameters)), d_(a.width), bias_(FindParameter(parameters, ParameterRole::kOutputBias)) {
   if (num_negatives == 0) return;
-  const size_t rows = a.max_length;
+  const size_t rows = plan.max_rows();
   logits_ = plan.backward.Reserve<float>(rows * num_negatives);
   for (Slot<float>* slot : {&max_, &sum_, &lse_, &target_logit_, &weight_}) *slot = plan.backward.Reserve<float>(rows);
   dtarget_ = plan.backward.Reserve<float>(rows * d_);
   no_target_ = plan.backward.Reserve<int32_t>(rows);
 }
 
-double SampledHead::Forward(const RecordContext& context, const float* h, const int32_t* targets,
-                            const float* row_weights) const {
+void SampledHead::Forward(const RecordContext& context, const float* h, const int32_t* targets, double* loss_B) const {
   const kernels::OpTable& ops = context.ops();
   const Negatives& negatives = *context.negatives;
-  const size_t rows = context.rows, k = negatives.items.size();
+  const size_t rows = context.rows(), k = negatives.items.size();
   float *z = context.backward(logits_), *max = context.backward(max_), *sum = context.backward(sum_);
   float *lse = context.backward(lse_), *target_logit = context.backward(target_logit_),
         *weight = context.backward(weight_);
@@ -39,11 +40,11 @@ double SampledHead::Forward(const RecordContext& context, const float* h, const 
                       .k = d_,
                       .store = Store::kAssign});
   constexpr float kNever = -std::numeric_limits<float>::infinity();
+  RowWeights(context, targets, weight);
   for (size_t r = 0; r < rows; ++r) {
     max[r] = kNever;
     sum[r] = target_logit[r] = 0;
     no_target[r] = -1;
-    weight[r] = targets[r] < 0 ? 0.0f : row_weights[r];
     if (targets[r] < 0) continue;
     const auto hit = std::lower_bound(negatives.items.begin(), negatives.items.end(), targets[r]);
     if (hit != negatives.items.end() && *hit == targets[r])
@@ -61,24 +62,26 @@ double SampledHead::Forward(const RecordContext& context, const float* h, const 
                      .rows = rows,
                      .n = k,
                      .first = 0});
-  double loss = 0;
   for (size_t r = 0; r < rows; ++r) {
-    if (weight[r] == 0) {
-      lse[r] = 0;
-      continue;
-    }
     const float largest = std::max(max[r], target_logit[r]);
-    lse[r] = largest + std::log(sum[r] * std::exp(max[r] - largest) + std::exp(target_logit[r] - largest));
-    loss += static_cast<double>(weight[r]) * (static_cast<double>(lse[r]) - static_cast<double>(target_logit[r]));
+    lse[r] = weight[r] == 0 ? 0
+                            : largest + std::log(sum[r] * std::exp(max[r] - largest) + std::exp(target_logit[r] - largest));
   }
-  return loss;
+  for (size_t b = 0; b < context.records.num_records; ++b) {
+    loss_B[b] = 0;
+    const size_t begin = context.records.begin(b), end = begin + context.records.size(b);
+    for (size_t r = begin; r < end; ++r) {
+      if (weight[r] != 0)
+        loss_B[b] += static_cast<double>(weight[r]) * (static_cast<double>(lse[r]) - static_cast<double>(target_logit[r]));
+    }
+  }
 }
 
 void SampledHead::Backward(const RecordContext& context, const float* h, const int32_t* targets, float* dh,
                            FactorSink& sink) const {
   const kernels::OpTable& ops = context.ops();
   const Negatives& negatives = *context.negatives;
-  const size_t rows = context.rows, k = negatives.items.size();
+  const size_t rows = context.rows(), k = negatives.items.size();
   float *z = context.backward(logits_), *dtarget = context.backward(dtarget_);
   const float *lse = context.backward(lse_), *weight = context.backward(weight_),
               *target_logit = context.backward(target_logit_);
@@ -117,12 +120,12 @@ void SampledHead::Backward(const RecordContext& context, const float* h, const i
               .lddy = k,
               .x_RK = h,
               .ldx = d_,
-              .rows = rows,
+              .records = context.records,
               .n = k,
               .k = d_,
               .ids_N = negatives.items.data()});
   sink.Rows(
-      {.parameter = table_, .ids_R = targets, .dx_RD = dtarget, .lddx = d_, .rows = rows, .d = d_, .scale = 1.0f});
+      {.parameter = table_, .ids_R = targets, .dx_RD = dtarget, .lddx = d_, .records = context.records, .d = d_, .scale = 1.0f});
 }
 
 }  // namespace wisp

@@ -20,7 +20,7 @@ class SampledHead {
               BufferPlan& plan);
 
   // As NextItemHead; context.negatives has num_negatives items, at least 2.
-  double Forward(const RecordContext& context, const float* h, const int32_t* targets, const float* row_weights) const;
+  void Forward(const RecordContext& context, const float* h, const int32_t* targets, double* loss_B) const;
   void Backward(const RecordContext& context, const float* h, const int32_t* targets, float* dh,
                 FactorSink& sink) const;
 

@@ -15,11 +15,11 @@ Stack::Stack(const Architecture& a, const kernels::OpTable& ops, const std::vect
     }
     return blocks;
   };
-  BufferPlan sizes(plan.use);
+  BufferPlan sizes(plan.use, plan.max_record_rows, plan.max_records);
   plan_blocks(sizes);
   plan.ReserveTurns(sizes.largest_turn());
   blocks_ = plan_blocks(plan);
-  const size_t size = size_t{a.max_length} * a.width;
+  const size_t size = plan.max_rows() * a.width;
   for (uint32_t b = 0; b <= num_blocks; ++b) {
     // In inference the stream goes to and fro between two.
     const bool reuses = plan.use == GraphUse::kInference && b >= 2;
@@ -45,7 +45,7 @@ const float* Stack::Forward(RecordContext& context, size_t wanted) const {
   const float* last = context.forward(states_.back());
   if (!blocks_.empty()) return last;
   context.wanted = wanted;
-  return last + (context.rows - context.wanted_rows()) * d_;
+  return last + (context.rows() - context.wanted_rows()) * d_;
 }
 
 const float* Stack::Norm(const RecordContext& context, const float* x) const {
@@ -55,10 +55,9 @@ const float* Stack::Norm(const RecordContext& context, const float* x) const {
   return normed;
 }
 
-void Stack::NormBackward(const RecordContext& context, FactorSink& sink) const {
+void Stack::NormBackward(const RecordContext& context, const float* x, float* dx, FactorSink& sink) const {
   if (!final_norm_) return;
-  final_norm_->Backward(context, context.forward(states_.back()), context.backward(dnormed_), dlast(context),
-                        kernels::Store::kAssign, sink);
+  final_norm_->Backward(context, x, context.backward(dnormed_), dx, kernels::Store::kAssign, sink);
 }
 
 void Stack::Backward(const RecordContext& context, FactorSink& sink) const {

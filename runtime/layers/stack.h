@@ -36,6 +36,8 @@ class Stack {
   // The final norm of the context's rows, which are those of `x`; `x` itself where the architecture has none.
   const float* Norm(const RecordContext& context, const float* x) const;
 
+  // The stream behind the last block, of all rows.
+  const float* last(const RecordContext& context) const { return context.forward(states_.back()); }
   // What Norm returned last, where the rows were all of the record's or its first.
   const float* normed(const RecordContext& context) const {
     return context.forward(final_norm_ ? normed_ : states_.back());
@@ -46,7 +48,12 @@ class Stack {
     return context.backward(final_norm_ ? dnormed_ : dstates_.back());
   }
   // The gradient of the stream behind the last block [rows, D], from dnormed: only the context's rows are written.
-  void NormBackward(const RecordContext& context, FactorSink& sink) const;
+  void NormBackward(const RecordContext& context, FactorSink& sink) const {
+    NormBackward(context, context.forward(states_.back()), dlast(context), sink);
+  }
+  // The same of rows x that stand elsewhere, to dx [rows, D].
+  void NormBackward(const RecordContext& context, const float* x, float* dx, FactorSink& sink) const;
+  bool has_norm() const { return final_norm_.has_value(); }
   float* dlast(const RecordContext& context) const { return context.backward(dstates_.back()); }
   // From dlast to dinput; emits the factors of all blocks.
   void Backward(const RecordContext& context, FactorSink& sink) const;

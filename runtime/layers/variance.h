@@ -19,11 +19,11 @@ struct VarianceBuffers {
 
   VarianceBuffers(const Architecture& a, BufferPlan& plan) : on(a.re_attention == ReAttention::kOn) {
     if (!on) return;
-    const size_t size = size_t{a.max_length} * a.width;
+    const size_t size = plan.max_rows() * a.width;
     for (Slot<float>* slot : {&stream, &normed, &out}) *slot = plan.forward.Reserve<float>(size);
     size_t widest = 0;
     for (const BlockSpec& block : a.blocks) widest = std::max<size_t>(widest, block.feed_forward.inner_width);
-    inner = plan.forward.Reserve<float>(a.max_length * widest);
+    inner = plan.forward.Reserve<float>(plan.max_rows() * widest);
   }
 };
 

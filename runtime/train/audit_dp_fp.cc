@@ -43,8 +43,9 @@ std::vector<float> CanaryRepresentation(const DpFpAuditOptions& o, const Graph& 
   const Weights weights{&graph.ops(), &graph.pack_plan(), &graph.parameters(), o.weights.data(), packed.data()};
   const Buffers buffers = graph.AllocateForInference();
   RecordContext context{.weights = weights, .buffers = buffers};
-  const float* h = graph.Represent(context, o.canary.inputs);
-  return {h, h + graph.architecture().width};
+  std::vector<float> h(graph.architecture().width);
+  graph.Represent(context, {&o.canary, 1}, h.data());
+  return h;
 }
 
 double RowsMoved(const DpFpAuditOptions& o, const Trainer& after, std::span<const int32_t> tokens) {

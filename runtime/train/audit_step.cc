@@ -5,7 +5,7 @@
 
 #include "runtime/privacy/accountant.h"
 #include "runtime/train/audit_training.h"
-#include "runtime/train/graph_replay.h"
+#include "runtime/train/record_pass.h"
 
 namespace wisp {
 namespace {
@@ -67,10 +67,11 @@ class ThroughRelease final : public Observed {
       : options_(step),
         records_(records),
         weights_(o.weights),
-        graph_(MakeGraph(o.architecture, kernels::BestOps(), step.num_negatives)),
+        graph_(MakeGraph(o.architecture, kernels::BestOps(), GraphOf(o.architecture, step))),
         trained_(TrainedBy(graph_->parameters(), step)),
         packed_(graph_->pack_plan().size()),
         buffers_(graph_->AllocateForTraining()),
+        pass_(*graph_),
         random_(std::move(random)) {
     options_.num_threads = 1;
     graph_->pack_plan().Pack(graph_->ops(), weights_.data(), packed_.data(), 0, 1);
@@ -90,6 +91,7 @@ class ThroughRelease final : public Observed {
     release_->Begin(0, weights_, {batch_, negatives_ ? negatives_->negatives().items : std::span<const int32_t>()},
                     random_);
     for (const Record* record : batch_) Add(*record);
+    RunWaiting();
     release_->Reduce();
     release_->AddNoise(0, random_);
     release_->Prepare();
@@ -106,16 +108,16 @@ class ThroughRelease final : public Observed {
     const auto targets =
         std::count_if(record.targets.begin(), record.targets.end(), [](int32_t id) { return id >= 0; });
     if (targets == 0) return;
+    if (!pass_.Fits(record)) RunWaiting();
+    pass_.Push(record, {.target_weight = 1.0f / static_cast<float>(targets)});
+  }
+
+  void RunWaiting() {
+    if (pass_.empty()) return;
     const Weights view{&graph_->ops(), &graph_->pack_plan(), &graph_->parameters(), weights_.data(), packed_.data()};
     RecordContext context{
         .weights = view, .buffers = buffers_, .negatives = negatives_ ? &negatives_->negatives() : nullptr};
-    RecordGradients& gradients = release_->Gradients(0);
-    gradients.BeginRecord(record.inputs);
-    context.target_weight = 1.0f / static_cast<float>(targets);
-    graph_->Forward(context, record);
-    graph_->Backward(context, record, gradients);
-    GraphReplay replayer(*graph_, context, record);
-    gradients.FinishRecord(replayer);
+    pass_.Run(context, release_->Gradients(0));
   }
 
   TrainingOptions options_;
@@ -125,6 +127,7 @@ class ThroughRelease final : public Observed {
   TrainedSet trained_;
   AlignedArray<float> packed_;
   Buffers buffers_;
+  RecordPass<Graph> pass_;
   RandomStream random_;
   std::optional<NegativeSampler> negatives_;
   std::unique_ptr<StepRelease> release_;

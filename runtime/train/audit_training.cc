@@ -90,7 +90,9 @@ std::vector<double> RecordLosses(const Graph& graph, std::span<const float> flat
   losses.reserve(records.size());
   for (const Record& record : records) {
     const size_t targets = NumTargets(record);
-    losses.push_back(targets == 0 ? std::nan("") : graph.Forward(context, record) / static_cast<double>(targets));
+    double loss = std::nan("");
+    if (targets > 0) graph.Forward(context, {&record, 1}, &loss);
+    losses.push_back(loss / static_cast<double>(targets));
   }
   return losses;
 }

@@ -37,13 +37,30 @@ HeadPass::HeadPass(const Graph& graph, const TrainingOptions& o, size_t num_reco
       releases_(graph.ops(), ReleaseOptions(graph.architecture(), o)) {
   sample_.reserve(num_records);
   draws_.reserve(MicroBatchDrawsAtMost(o, num_records));
+  waiting_.resize(num_workers_);
+  for (Waiting& waiting : waiting_) {
+    waiting.records.reserve(graph.max_records());
+    waiting.draws.reserve(graph.max_records());
+    waiting.h.resize(graph.max_records() * graph.architecture().width);
+  }
 }
 
-HeadPass::Bytes HeadPass::PlanBytes(const Architecture& a, const TrainingOptions& o, size_t num_records) {
+HeadPass::Bytes HeadPass::PlanBytes(const Graph& graph, const TrainingOptions& o, size_t num_records) {
+  const Architecture& a = graph.architecture();
   const size_t draws = MicroBatchDrawsAtMost(o, num_records);
+  const size_t waiting = graph.max_records() * (sizeof(Record) + sizeof(size_t) + a.width * sizeof(float));
   return {.releases = HeadReleases::PlanBytes(ReleaseOptions(a, o)),
-          .lists = num_records * sizeof(uint32_t) + draws * sizeof(Drawn),
+          .lists = num_records * sizeof(uint32_t) + draws * sizeof(Drawn) + o.num_threads * waiting,
           .records_at_most = draws};
+}
+
+size_t HeadPass::list_bytes() const {
+  size_t bytes = sample_.capacity() * sizeof(uint32_t) + draws_.capacity() * sizeof(Drawn);
+  for (const Waiting& w : waiting_) {
+    bytes += w.records.capacity() * sizeof(Record) + w.draws.capacity() * sizeof(size_t) +
+             w.h.capacity() * sizeof(float);
+  }
+  return bytes;
 }
 
 void HeadPass::Draw(privacy::RandomStream& sampling, size_t num_records) {
@@ -56,12 +73,34 @@ void HeadPass::Draw(privacy::RandomStream& sampling, size_t num_records) {
 }
 
 size_t HeadPass::Add(size_t worker, RecordContext& context, std::span<const Record> records) {
+  Waiting& waiting = waiting_[worker];
   size_t dropped = 0;
   for (size_t i = worker; i < draws_.size(); i += num_workers_) {
     const Record& record = records[draws_[i].record];
-    const float* h = graph_->Represent(context, record.inputs);
-    if (!releases_.Add(worker, draws_[i].micro_batch, h, static_cast<uint32_t>(record.targets[0]))) ++dropped;
+    if (waiting.records.size() == graph_->max_records() ||
+        waiting.rows + record.inputs.size() > graph_->max_rows()) {
+      dropped += AddWaiting(worker, context);
+    }
+    waiting.records.push_back(record);
+    waiting.draws.push_back(i);
+    waiting.rows += record.inputs.size();
   }
+  return dropped + AddWaiting(worker, context);
+}
+
+size_t HeadPass::AddWaiting(size_t worker, RecordContext& context) {
+  Waiting& waiting = waiting_[worker];
+  if (waiting.records.empty()) return 0;
+  graph_->Represent(context, waiting.records, waiting.h.data());
+  size_t dropped = 0;
+  for (size_t b = 0; b < waiting.records.size(); ++b) {
+    const float* h = waiting.h.data() + b * graph_->architecture().width;
+    const uint32_t target = static_cast<uint32_t>(waiting.records[b].targets[0]);
+    if (!releases_.Add(worker, draws_[waiting.draws[b]].micro_batch, h, target)) ++dropped;
+  }
+  waiting.records.clear();
+  waiting.draws.clear();
+  waiting.rows = 0;
   return dropped;
 }
 
@@ -74,18 +113,18 @@ void HeadPass::Fit(privacy::RandomStream& noise, std::span<float> weights) {
   releases_.FitHead(at(ParameterRole::kClassWeight), at(ParameterRole::kClassBias));
 }
 
-PaperNoise::PaperNoise(const TrainingOptions& o, size_t width)
-    : norm_bound_(o.dp_fp.clipping_norm), steps_(width), values_(width) {
+PaperNoise::PaperNoise(const TrainingOptions& o, size_t width, size_t max_records)
+    : norm_bound_(o.dp_fp.clipping_norm), steps_(width), values_(width * max_records) {
   const privacy::ExactGrid grid(o.dp_fp.clipping_norm, width);
   grid_ = grid.grid();
   sigma_ = grid.sigma_in_steps(o.dp_fp.noise_multiplier);
 }
 
-HeadInput PaperNoise::Draw(privacy::RandomStream& noise) {
+void PaperNoise::Draw(privacy::RandomStream& noise, size_t b) {
   std::fill(steps_.begin(), steps_.end(), 0);
   privacy::AddDiscreteGaussian(noise, sigma_, steps_);
-  for (size_t k = 0; k < steps_.size(); ++k) values_[k] = static_cast<float>(static_cast<double>(steps_[k]) * grid_);
-  return {.norm_bound = norm_bound_, .noise_D = values_.data()};
+  float* values = values_.data() + b * steps_.size();
+  for (size_t k = 0; k < steps_.size(); ++k) values[k] = static_cast<float>(static_cast<double>(steps_[k]) * grid_);
 }
 
 }  // namespace wisp

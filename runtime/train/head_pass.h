@@ -32,18 +32,27 @@ class HeadPass {
   std::vector<uint32_t> State() const { return releases_.State(); }
   bool Restore(std::span<const uint32_t> state) { return releases_.Restore(state); }
   size_t release_bytes() const { return releases_.size_bytes(); }
-  size_t list_bytes() const { return sample_.capacity() * sizeof(uint32_t) + draws_.capacity() * sizeof(Drawn); }
+  size_t list_bytes() const;
 
   // What these are of such an object; allocates none of it.
   struct Bytes {
     size_t releases = 0, lists = 0, records_at_most = 0;
   };
-  static Bytes PlanBytes(const Architecture& architecture, const TrainingOptions& options, size_t num_records);
+  static Bytes PlanBytes(const Graph& graph, const TrainingOptions& options, size_t num_records);
 
  private:
   struct Drawn {
     uint32_t record, micro_batch;
   };
+  // Of one worker: the records that pass together, where each is in draws_, and what the head reads of them [B, D].
+  struct Waiting {
+    std::vector<Record> records;
+    std::vector<size_t> draws;
+    std::vector<float> h;
+    size_t rows = 0;
+  };
+  size_t AddWaiting(size_t worker, RecordContext& context);
+
   const Graph* graph_;
   size_t num_workers_;
   uint32_t micro_batches_;
@@ -51,6 +60,7 @@ class HeadPass {
   HeadReleases releases_;
   std::vector<uint32_t> sample_;
   std::vector<Drawn> draws_;
+  std::vector<Waiting> waiting_;
 };
 
 // Draws of a step that room is made for, over all micro-batches.
@@ -59,11 +69,15 @@ size_t MicroBatchDrawsAtMost(const TrainingOptions& options, size_t num_records)
 // DP-FP as its paper prints it: the noise of each record's representation, from one worker's stream.
 class PaperNoise {
  public:
-  PaperNoise(const TrainingOptions& options, size_t width);
-  // Valid until the next call.
-  HeadInput Draw(privacy::RandomStream& noise);
+  // For up to so many records at once.
+  PaperNoise(const TrainingOptions& options, size_t width, size_t max_records);
+  // Of record b; until the next for it.
+  void Draw(privacy::RandomStream& noise, size_t b);
+  HeadInput input() const { return {.norm_bound = norm_bound_, .noise_BD = values_.data()}; }
   size_t size_bytes() const { return steps_.capacity() * sizeof(int64_t) + values_.capacity() * sizeof(float); }
-  static size_t PlanBytes(size_t width) { return width * (sizeof(int64_t) + sizeof(float)); }
+  static size_t PlanBytes(size_t width, size_t max_records) {
+    return width * (sizeof(int64_t) + max_records * sizeof(float));
+  }
 
  private:
   double norm_bound_, grid_;

@@ -468,7 +468,7 @@ class JobRun {
   }
 
   RankingQuality Evaluate(std::span<const RankingCase> cases) {
-    const Recommender graph(job_.architecture, kernels::BestOps(), /*num_negatives=*/0, GraphUse::kInference);
+    const Recommender graph(job_.architecture, kernels::BestOps(), {.use = GraphUse::kInference});
     return EvaluateRanking(graph, trainer_->final_weights().data(), cases, trainer_->workers());
   }
 

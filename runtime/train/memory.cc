@@ -2,6 +2,7 @@
 
 #include "runtime/privacy/binomial.h"
 #include "runtime/train/head_pass.h"
+#include "runtime/train/record_pass.h"
 #include "runtime/train/step_release_parts.h"
 #include "runtime/train/trainer.h"
 
@@ -66,7 +67,7 @@ void AddGradients(const Graph& graph, size_t num_records, const TrainingOptions&
   m.rows_at_most = release.rows_at_most;
   m.records_at_most = release.records_at_most;
   if (!IsPaper(o)) return;
-  m.record_gradients += o.num_threads * PaperNoise::PlanBytes(graph.architecture().width);
+  m.record_gradients += o.num_threads * PaperNoise::PlanBytes(graph.architecture().width, graph.max_records());
   m.records_at_most = MicroBatchDrawsAtMost(o, num_records);
 }
 
@@ -79,7 +80,7 @@ Result<TrainingMemory> PlanTrainingMemory(const Architecture& architecture, size
   if (o.num_threads == 0) o.num_threads = DefaultThreads();
   if (o.num_records_public == 0) o.num_records_public = static_cast<uint32_t>(num_records);
   if (o.method == Method::kDpFp) o.sampling = Sampling::kPoisson;
-  const std::unique_ptr<Graph> graph = MakeGraph(architecture, kernels::BestOps(), o.num_negatives);
+  const std::unique_ptr<Graph> graph = MakeGraph(architecture, kernels::BestOps(), GraphOf(architecture, o));
   const size_t size = FlatSize(graph->parameters());
   const bool has_variances = IsPrivate(o) && architecture.re_attention == ReAttention::kOn;
   const ListRoom lists = PlanLists(o, num_records);
@@ -89,10 +90,11 @@ Result<TrainingMemory> PlanTrainingMemory(const Architecture& architecture, size
                    .activations = o.num_threads * graph->training_bytes(),
                    .variances = has_variances ? NoiseVariance::PlanBytes(architecture, o.re_attention) : 0,
                    .lists = (lists.sample + lists.batch + lists.order + lists.of_workers) * sizeof(uint32_t) +
+                            o.num_threads * RecordPass<Graph>::PlanBytes(*graph) +
                             lists.batch_records * sizeof(const Record*) + o.sparse.rows.size() * sizeof(int32_t)};
   if (HasGradients(o)) AddGradients(*graph, num_records, o, m);
   if (!ReleasesHead(o)) return m;
-  const HeadPass::Bytes head = HeadPass::PlanBytes(architecture, o, num_records);
+  const HeadPass::Bytes head = HeadPass::PlanBytes(*graph, o, num_records);
   m.gradient_sums += head.releases;
   m.lists += head.lists;
   m.records_at_most = head.records_at_most;

@@ -86,6 +86,12 @@ bool HasGradients(const TrainingOptions& o) {
   return o.method != Method::kDpFp || o.dp_fp.mode != DpFpMode::kAggregate;
 }
 
+GraphOptions GraphOf(const Architecture& a, const TrainingOptions& o) {
+  constexpr size_t kRowsAtOnce = 256;  // the products' time per row falls little beyond
+  const size_t rows = o.rows_at_once == 0 ? kRowsAtOnce : o.rows_at_once;
+  return {.num_negatives = o.num_negatives, .max_records = RecordsOfRows(a, o.num_negatives, rows)};
+}
+
 std::string RunIdentity(const TrainingOptions& o, size_t num_records, bool re_attention) {
   Identity id;
   if (o.method == Method::kDpFp) {

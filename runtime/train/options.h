@@ -11,7 +11,7 @@
 #include "runtime/gradients/clipping.h"
 #include "runtime/gradients/phantom_gradients.h"
 #include "runtime/gradients/rgp_carriers.h"
-#include "runtime/layers/context.h"
+#include "runtime/layers/graph.h"
 #include "runtime/privacy/ledger.h"
 #include "runtime/train/noise_variance.h"
 #include "runtime/train/optimizer.h"
@@ -85,6 +85,9 @@ struct TrainingOptions {
   uint64_t seed = 1;  // shuffling, dropout and (unless private and secure) sampling
   // 0: DefaultThreads(). Workers, whose number decides the bits; 1 creates no thread.
   size_t num_threads = 0;
+  // Records pass a worker together while their longest would have so many rows: more take more memory, and no bit
+  // changes. 0: 256.
+  size_t rows_at_once = 0;
   Executor executor;        // the app's own threads; when given, none are created here
   PrivateTraining privacy;  // read when method is private
   RgpOptions rgp;           // read when method is kRgp
@@ -102,6 +105,9 @@ bool IsPaper(const TrainingOptions& options);  // DP-FP as its paper prints it
 // Whether there are releases for a head of classes; whether gradients move weights.
 bool ReleasesHead(const TrainingOptions& options);
 bool HasGradients(const TrainingOptions& options);
+
+// What the run's graph is made with. Its room follows from the architecture and the options, never from the data.
+GraphOptions GraphOf(const Architecture& architecture, const TrainingOptions& options);
 
 // Every option that decides what the next step computes, as text: what a checkpoint is held against. `num_records` is
 // left out where it is a private run's secret. Words and order are those of older checkpoints.

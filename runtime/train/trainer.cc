@@ -10,7 +10,7 @@
 #include "runtime/core/hash.h"
 #include "runtime/privacy/exact_sum.h"
 #include "runtime/train/check_records.h"
-#include "runtime/train/graph_replay.h"
+#include "runtime/train/record_pass.h"
 #include "runtime/train/step_release_parts.h"
 
 namespace wisp {
@@ -36,12 +36,13 @@ uint64_t PrivateDropoutSeed(uint64_t seed, uint64_t step, const Record& record) 
 // What one worker owns: buffers, gradient method, noise stream, this step's records and figures.
 struct Trainer::Worker {
   Worker(const Graph& graph, const Weights& view, RandomStream noise_stream)
-      : buffers(graph.AllocateForTraining()), weights(view), noise(std::move(noise_stream)) {}
+      : buffers(graph.AllocateForTraining()), weights(view), noise(std::move(noise_stream)), pass(graph) {}
 
   Buffers buffers;
   Weights weights;
   RandomStream noise;
   std::optional<PaperNoise> paper;
+  RecordPass<Graph> pass;
   std::vector<uint32_t> records;
   size_t load = 0;
   // This step's figures.
@@ -80,7 +81,7 @@ Trainer::Trainer(const Architecture& architecture, std::span<const float> weight
                  const TrainingOptions& options, std::vector<RandomStream> streams)
     : options_(options),
       schedule_{options.num_steps, 0, options.num_steps},
-      graph_(MakeGraph(architecture, kernels::BestOps(), options.num_negatives)),
+      graph_(MakeGraph(architecture, kernels::BestOps(), GraphOf(architecture, options))),
       trained_(TrainedBy(graph_->parameters(), options)),
       records_(records),
       workers_(options.num_threads, options.executor),
@@ -106,7 +107,7 @@ Trainer::Trainer(const Architecture& architecture, std::span<const float> weight
   for (size_t w = 0; w < workers_.size(); ++w) {
     worker_state_.push_back(std::make_unique<Worker>(*graph_, view, std::move(streams[w + 1])));
     if (is_balanced()) worker_state_.back()->records.reserve(records_.size());
-    if (IsPaper(options_)) worker_state_.back()->paper.emplace(options_, architecture.width);
+    if (IsPaper(options_)) worker_state_.back()->paper.emplace(options_, architecture.width, graph_->max_records());
   }
   const ListRoom room = PlanLists(options_, records_.size());
   sample_.reserve(room.sample);
@@ -147,7 +148,7 @@ TrainingMemory Trainer::memory() const {
   for (size_t w = 0; w < worker_state_.size(); ++w) {
     const Worker& worker = *worker_state_[w];
     if (release_) m.record_gradients += release_->Gradients(w).scratch_bytes();
-    m.lists += worker.records.capacity() * sizeof(uint32_t);
+    m.lists += worker.records.capacity() * sizeof(uint32_t) + worker.pass.size_bytes();
   }
   if (release_) m.gradient_sums = release_->planned_bytes() - m.record_gradients;
   for (const auto& worker : worker_state_) m.record_gradients += worker->paper ? worker->paper->size_bytes() : 0;
@@ -247,37 +248,41 @@ void Trainer::AssignBatch() {
 void Trainer::RunRecords(size_t index) {
   Worker& worker = *worker_state_[index];
   if (is_balanced()) {
-    for (uint32_t i : worker.records) RunRecord(index, i);
-    return;
+    for (uint32_t i : worker.records) AddRecord(index, i);
+  } else {
+    for (size_t i = index; i < batch_.size(); i += worker_state_.size()) AddRecord(index, batch_[i]);
   }
-  for (size_t i = index; i < batch_.size(); i += worker_state_.size()) RunRecord(index, batch_[i]);
+  RunWaiting(index);
 }
 
-void Trainer::RunRecord(size_t index, uint32_t i) {
+// With those that wait, where it still fits.
+void Trainer::AddRecord(size_t index, uint32_t i) {
   Worker& worker = *worker_state_[index];
   const Record& record = records_[i];
   const size_t targets = NumTargets(record);
   if (targets == 0) return;
+  if (!worker.pass.Fits(record)) RunWaiting(index);
+  const uint64_t seed = is_private() ? PrivateDropoutSeed(options_.seed, step_, record)
+                                     : options_.seed * 0x9e3779b97f4a7c15ull + step_ * records_.size() + i;
   const float weight = options_.loss == LossWeighting::kRecordMean ? 1.0f / static_cast<float>(targets) : 1.0f;
+  if (worker.paper) worker.paper->Draw(worker.noise, worker.pass.size());
+  worker.pass.Push(record, {.dropout_seed = seed, .target_weight = weight});
+  worker.num_targets += targets;
+}
+
+void Trainer::RunWaiting(size_t index) {
+  Worker& worker = *worker_state_[index];
+  if (worker.pass.empty()) return;
   RecordContext context{.weights = worker.weights,
                         .buffers = worker.buffers,
                         .dropout = &options_.dropout,
-                        .dropout_seed = is_private()
-                                            ? PrivateDropoutSeed(options_.seed, step_, record)
-                                            : options_.seed * 0x9e3779b97f4a7c15ull + step_ * records_.size() + i,
                         .negatives = negatives_ ? &negatives_->negatives() : nullptr,
-                        .target_weight = weight,
-                        .head_input = worker.paper ? worker.paper->Draw(worker.noise) : inference_input()};
-  RecordGradients& gradients = release_->Gradients(index);
-  gradients.BeginRecord(record.inputs);
-  const double loss = graph_->Forward(context, record);
-  graph_->Backward(context, record, gradients);
-  GraphReplay replayer(*graph_, context, record);
-  const RecordOutcome outcome = gradients.FinishRecord(replayer);
-  worker.loss += loss / weight;
-  worker.norm += outcome.finite ? outcome.norm : 0;
-  worker.num_targets += targets;
-  worker.num_dropped += outcome.finite && outcome.within ? 0 : 1;
+                        .head_input = worker.paper ? worker.paper->input() : inference_input()};
+  for (const auto& outcome : worker.pass.Run(context, release_->Gradients(index))) {
+    worker.loss += outcome.loss;
+    worker.norm += outcome.gradient.finite ? outcome.gradient.norm : 0;
+    worker.num_dropped += outcome.gradient.finite && outcome.gradient.within ? 0 : 1;
+  }
 }
 
 // One range of the step's gradient: optimizer, average.

@@ -124,7 +124,8 @@ class Trainer {
   void DrawBatch();
   void AssignBatch();
   void RunRecords(size_t worker);
-  void RunRecord(size_t worker, uint32_t record);
+  void AddRecord(size_t worker, uint32_t record);
+  void RunWaiting(size_t worker);
   Status ChargeIfNeeded();
   void DrawGradientBatch();
   void Pack();

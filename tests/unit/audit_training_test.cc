@@ -256,7 +256,7 @@ struct AlignedUses {
 TEST_F(AuditTraining, NormWithoutTheCrossTermIsCaught) {
   const AlignedUses aligned;
   testing::Harness harness(aligned.architecture, aligned.weights, kernels::BestOps());
-  const auto graph = MakeGraph(aligned.architecture, kernels::BestOps(), /*num_negatives=*/0);
+  const auto graph = MakeGraph(aligned.architecture, kernels::BestOps(), {});
   testing::BrokenRelease naive(*graph, Step().training, Breach::kNone);
   harness.Add({aligned.inputs, aligned.targets}, naive.Gradients(0));
   EXPECT_GT(naive.last_cross_ratio(), 1.33);

@@ -63,7 +63,7 @@ class BrokenRelease final : public StepRelease {
     const ParameterSpec& At(size_t parameter) const { return release->graph_->parameters()[parameter]; }
     bool Wants(size_t parameter) const override { return At(parameter).trained; }
     void Outer(const OuterFactor& f) override {
-      for (size_t r = 0; r < f.rows; ++r) {
+      for (size_t r = 0; r < f.records.rows; ++r) {
         for (size_t i = 0; i < f.n * f.k; ++i) {
           outer[At(f.parameter).offset + f.first_row * f.k + i] +=
               static_cast<double>(f.dy_RN[r * f.lddy + i / f.k]) * static_cast<double>(f.x_RK[r * f.ldx + i % f.k]);
@@ -71,7 +71,7 @@ class BrokenRelease final : public StepRelease {
       }
     }
     void Rows(const RowsFactor& f) override {
-      for (size_t r = 0; r < f.rows; ++r) {
+      for (size_t r = 0; r < f.records.rows; ++r) {
         if (f.ids_R[r] < 0) continue;
         for (size_t i = 0; i < f.d; ++i) {
           rows[At(f.parameter).offset + static_cast<size_t>(f.ids_R[r]) * f.d + i] +=
@@ -80,7 +80,7 @@ class BrokenRelease final : public StepRelease {
       }
     }
     void Vector(const VectorFactor& f) override {
-      for (size_t i = 0; i < f.n; ++i) outer[At(f.parameter).offset + f.first + i] += static_cast<double>(f.g_N[i]);
+      for (size_t i = 0; i < f.n; ++i) outer[At(f.parameter).offset + f.first + i] += static_cast<double>(f.g_BN[i]);
     }
     RecordOutcome FinishRecord(HeadReplay&) override {
       double squares = 0, apart = 0;

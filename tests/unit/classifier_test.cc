@@ -30,7 +30,7 @@ std::vector<Case> Cases() {
           {"repeated tokens", {3, 3, 7, 3}, 1, {}},
           {"clipped", {2, 6, 1}, 0, {.norm_bound = 0.2}},
           {"within the bound", {2, 6, 1}, 0, {.norm_bound = 50}},
-          {"clipped and noised", {8, 0, 8, 5}, 1, {.norm_bound = 0.3, .noise_D = kNoise}}};
+          {"clipped and noised", {8, 0, 8, 5}, 1, {.norm_bound = 0.3, .noise_BD = kNoise}}};
 }
 
 double Norm(const std::vector<double>& g) {
@@ -55,7 +55,9 @@ TEST_P(ClassifierTest, LossAndRepresentationEqualTheNaiveOnes) {
         EXPECT_NEAR(representation[k], expected[k], 2e-5) << ops->name << ", " << c.name;
       const Record record = testing::Labelled(c.tokens, c.label);
       context.head_input = c.input;
-      EXPECT_NEAR(h.graph.Forward(context, record), naive.Loss(record, c.input), 2e-5) << ops->name << ", " << c.name;
+      double loss = 0;
+      h.graph.Forward(context, {&record, 1}, &loss);
+      EXPECT_NEAR(loss, naive.Loss(record, c.input), 2e-5) << ops->name << ", " << c.name;
     }
   }
 }
@@ -93,7 +95,7 @@ TEST(Classifier, GraphForInferenceGivesTheSameInLessRoom) {
   all.back().num_blocks = 4;
   for (const UniformArchitecture& a : all) {
     ClassifierHarness training(a, RandomClassifierWeights(a, 23), kernels::BestOps());
-    const Classifier graph(a, kernels::BestOps(), GraphUse::kInference);
+    const Classifier graph(a, kernels::BestOps(), {.use = GraphUse::kInference});
     const Buffers buffers = graph.AllocateForInference();
     EXPECT_EQ(buffers.forward.size_bytes() + ArenaPlan::kAlignment, graph.inference_bytes());
     if (a.num_blocks > 0) {

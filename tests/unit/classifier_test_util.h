@@ -15,7 +15,7 @@
 #include "runtime/layers/classifier.h"
 #include "runtime/privacy/ledger.h"
 #include "runtime/train/classification.h"
-#include "runtime/train/graph_replay.h"
+#include "runtime/train/record_pass.h"
 #include "runtime/train/initialise.h"
 #include "tests/unit/parameter_names.h"
 #include "tests/unit/naive_recommender.h"
@@ -106,7 +106,7 @@ struct NaiveClassifier {
     const bool clip = input.norm_bound > 0 && T(input.norm_bound) < sqrt(squares);
     for (size_t k = 0; k < x.size(); ++k) {
       if (clip) x[k] = x[k] * T(input.norm_bound) / sqrt(squares);
-      if (input.noise_D != nullptr) x[k] = x[k] + T(input.noise_D[k]);
+      if (input.noise_BD != nullptr) x[k] = x[k] + T(input.noise_BD[k]);
     }
     for (size_t c = 0; c < a.head.num_classes; ++c) {
       T z = At("head.bias", c);
@@ -152,11 +152,11 @@ class ClassifierHarness {
   RecordOutcome Add(const Record& record, const HeadInput& input, PhantomGradients& gradients) {
     RecordContext context = Context();
     context.head_input = input;
-    gradients.BeginRecord(record.inputs);
-    loss = graph.Forward(context, record);
-    graph.Backward(context, record, gradients);
-    GraphReplay replayer(graph, context, record);
-    return gradients.FinishRecord(replayer);
+    RecordPass pass(graph);
+    pass.Push(record, {});
+    const auto outcome = pass.Run(context, gradients)[0];
+    loss = outcome.loss;
+    return outcome.gradient;
   }
   PhantomGradients::Setup Setup() const {
     return {.parameters = graph.parameters(),

@@ -76,7 +76,7 @@ class DpFpTest : public testing::ClassifierTraining {
     const Task test(1000, 77);
     auto trainer = *Trainer::Create(a, start, task_.records, options);
     for (uint64_t i = 0; i < options.num_steps; ++i) EXPECT_TRUE(trainer->Step().ok());
-    const Classifier graph(a, kernels::BestOps(), GraphUse::kInference);
+    const Classifier graph(a, kernels::BestOps(), {.use = GraphUse::kInference});
     return Accuracy(graph, trainer->weights().data(), test.records, trainer->inference_input(), trainer->workers());
   }
 

@@ -10,7 +10,7 @@
 #include "kernels/reference/dual.h"
 #include "runtime/gradients/phantom_gradients.h"
 #include "runtime/layers/recommender.h"
-#include "runtime/train/graph_replay.h"
+#include "runtime/train/record_pass.h"
 #include "tests/unit/naive_recommender.h"
 
 namespace wisp::testing {
@@ -98,17 +98,18 @@ class Harness {
   }
 
   double Loss(const Record& record) {
-    RecordContext context{.weights = view, .buffers = buffers, .target_weight = PositionWeight(record)};
-    return graph.Forward(context, record);
+    const RecordOptions options{.target_weight = PositionWeight(record)};
+    RecordContext context{.weights = view, .buffers = buffers, .options_B = &options};
+    double loss = 0;
+    graph.Forward(context, {&record, 1}, &loss);
+    return loss;
   }
 
   RecordOutcome Add(const Record& record, RecordGradients& gradients) {
-    RecordContext context{.weights = view, .buffers = buffers, .target_weight = PositionWeight(record)};
-    gradients.BeginRecord(record.inputs);
-    graph.Forward(context, record);
-    graph.Backward(context, record, gradients);
-    GraphReplay replayer(graph, context, record);
-    return gradients.FinishRecord(replayer);
+    RecordContext context{.weights = view, .buffers = buffers};
+    RecordPass pass(graph);
+    pass.Push(record, {.target_weight = PositionWeight(record)});
+    return pass.Run(context, gradients)[0].gradient;
   }
 
   PhantomGradients::Setup Setup() const {

@@ -293,8 +293,8 @@ TEST_F(HalfTables, AreEvaluatedAsTheyAreScored) {
   Write(a, 6);
   const auto session = *Session::Open(half_);
   const ParameterSource source(session->file().tensors());
-  const Recommender graph(a, kernels::BestOps(), 0, GraphUse::kInference,
-                          HeadPackingFor(kernels::BestOps(), a, source));
+  const Recommender graph(a, kernels::BestOps(),
+                          {.use = GraphUse::kInference, .head = HeadPackingFor(kernels::BestOps(), a, source)});
   std::vector<std::vector<int32_t>> histories;
   for (uint32_t i = 0; i < 40; ++i) histories.push_back(testing::RandomRecord(a.num_items, 1 + i % 15, i).inputs);
   std::vector<RankingCase> cases;

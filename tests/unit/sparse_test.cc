@@ -59,7 +59,7 @@ struct Seen {
 Seen RunRecord(const Architecture& a, const std::vector<float>& weights, const kernels::OpTable& ops,
                const Record& record, const RowSet& rows, const ClipRule& clip,
                std::span<const int32_t> negatives = {}) {
-  const Recommender graph(a, ops, negatives.size());
+  const Recommender graph(a, ops, {.num_negatives = negatives.size()});
   Buffers buffers = graph.AllocateForTraining();
   AlignedArray<float> packed(graph.pack_plan().size());
   graph.pack_plan().Pack(ops, weights.data(), packed.data(), 0, 1);
@@ -87,17 +87,12 @@ Seen RunRecord(const Architecture& a, const std::vector<float>& weights, const k
       sum);
   double targets = 0;
   for (int32_t id : record.targets) targets += id >= 0;
-  struct None final : HeadReplay {
-    void Replay(FactorSink&) override {}
-  } none;
   RecordOutcome outcome;
   for (int twice = 0; twice < 2; ++twice) {  // nothing of the first record may stay behind
     sum.Clear();
-    gradients.BeginRecord(record.inputs);
-    context.target_weight = static_cast<float>(1 / targets);
-    graph.Forward(context, record);
-    graph.Backward(context, record, gradients);
-    outcome = gradients.FinishRecord(none);
+    RecordPass pass(graph);
+    pass.Push(record, {.target_weight = static_cast<float>(1 / targets)});
+    outcome = pass.Run(context, gradients)[0].gradient;
   }
   return {outcome.norm, Flatten(a, rows, sum.sum())};
 }
@@ -303,7 +298,7 @@ TEST(Sparse, LargestRowsBreakTiesByIndex) {
 
 TEST(NegativeSampler, DrawsDistinctItemsThatRepeatWithTheStep) {
   const UniformArchitecture a{.num_items = 50, .max_length = 4, .width = 8, .num_blocks = 0, .inner_width = 1};
-  const Recommender graph(a, kernels::BestOps(), 20);
+  const Recommender graph(a, kernels::BestOps(), {.num_negatives = 20});
   const std::vector<float> weights = RandomWeights(a, 3);
   NegativeSampler sampler(graph, 20, 7);
   std::vector<double> seen(50, 0.0);

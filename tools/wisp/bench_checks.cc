@@ -5,7 +5,7 @@
 #include <cstdio>
 
 #include "runtime/gradients/phantom_gradients.h"
-#include "runtime/train/graph_replay.h"
+#include "runtime/train/record_pass.h"
 
 namespace wisp::tools {
 namespace {
@@ -27,7 +27,7 @@ Status Void(const std::string& what, double difference, double tolerance) {
 class Subject {
  public:
   Subject(const Architecture& architecture, const kernels::OpTable& ops, const ParameterSource& weights, GraphUse use)
-      : graph_(architecture, ops, /*num_negatives=*/0, use, HeadPackingFor(ops, architecture, weights)),
+      : graph_(architecture, ops, {.use = use, .head = HeadPackingFor(ops, architecture, weights)}),
         packed_(graph_.pack_plan().size()),
         buffers_(use == GraphUse::kTraining ? graph_.AllocateForTraining() : graph_.AllocateForInference()),
         cache_(graph_.AllocateCache(KeptBlocks::kInTurn)),
@@ -48,8 +48,11 @@ class Subject {
 
   // The mean over the record's positions, all of which have a target.
   double Loss(const Record& record) {
-    context_.target_weight = 1.0f / static_cast<float>(record.targets.size());
-    return graph_.Forward(context_, record);
+    const RecordOptions options{.target_weight = 1.0f / static_cast<float>(record.targets.size())};
+    context_.options_B = &options;
+    double loss = 0;
+    graph_.Forward(context_, {&record, 1}, &loss);
+    return loss;
   }
 
   std::vector<float> Gradient(const Record& record) {
@@ -64,11 +67,9 @@ class Subject {
                                 .max_rows = graph_.architecture().max_length,
                                 .worker = 0},
                                {}, sum);
-    gradients.BeginRecord(record.inputs);
-    Loss(record);
-    graph_.Backward(context_, record, gradients);
-    GraphReplay replayer(graph_, context_, record);
-    gradients.FinishRecord(replayer);
+    RecordPass pass(graph_);
+    pass.Push(record, {.target_weight = 1.0f / static_cast<float>(record.targets.size())});
+    pass.Run(context_, gradients);
     std::vector<float> flat(FlatSize(parameters), 0.0f);
     trained.Scatter(parameters, sum.sum(), flat);
     return flat;

@@ -39,7 +39,7 @@ double Flops(const Architecture& a) {
 class Encoder {
  public:
   Encoder(const Architecture& architecture, const kernels::OpTable& ops, const std::vector<float>& weights)
-      : graph_(architecture, ops, GraphUse::kInference),
+      : graph_(architecture, ops, {.use = GraphUse::kInference}),
         buffers_(graph_.AllocateForInference()),
         cache_(graph_.AllocateCache(KeptBlocks::kInTurn)),
         packed_(graph_.pack_plan().size()),

@@ -390,7 +390,7 @@ Status ClassifyEvaluate(const ClassifyEvaluateArguments& a, OutputFormat format)
   const double largest =
       static_cast<double>(*std::max_element(counts.begin(), counts.end())) / static_cast<double>(records.size());
   Workers workers(a.threads == 0 ? DefaultThreads() : a.threads);
-  const Classifier graph(architecture, kernels::BestOps(), GraphUse::kInference);
+  const Classifier graph(architecture, kernels::BestOps(), {.use = GraphUse::kInference});
   std::vector<float> widened;
   const double accuracy = Accuracy(graph, opened.file.AllWeights(widened).data(), records, opened.input(), workers);
   if (format == OutputFormat::kJson) {
@@ -413,7 +413,7 @@ Status ClassifyPredict(const ClassifyPredictArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(const std::vector<std::string> texts, ReadTexts(a));
   const Architecture& architecture = opened.file.architecture();
   const std::vector<std::string>& class_names = opened.file.classifier().class_names;
-  const Classifier graph(architecture, kernels::BestOps(), GraphUse::kInference);
+  const Classifier graph(architecture, kernels::BestOps(), {.use = GraphUse::kInference});
   std::vector<float> widened;
   const float* flat = opened.file.AllWeights(widened).data();
   AlignedArray<float> packed(graph.pack_plan().size());

@@ -1,0 +1,129 @@
+// Records through a graph, forward and backward, and each record's gradient into its method: the heart of a training
+// step, for the trainer, for audits and for tests.
+//
+//   RecordPass pass(graph);
+//   for (const Record& record : records) {
+//     if (!pass.Fits(record)) Take(pass.Run(context, gradients));
+//     pass.Push(record, {.target_weight = weight});
+//   }
+//   if (!pass.empty()) Take(pass.Run(context, gradients));
+#ifndef WISP_RUNTIME_TRAIN_RECORD_PASS_H_
+#define WISP_RUNTIME_TRAIN_RECORD_PASS_H_
+
+#include <span>
+#include <vector>
+
+#include "runtime/gradients/factor_batch.h"
+#include "runtime/gradients/record_gradients.h"
+#include "runtime/layers/graph.h"
+
+namespace wisp {
+
+// Of a Graph, or of a Recommender or Classifier, which must outlive it. One for each worker. No allocation after
+// construction.
+template <class AnyGraph>
+class RecordPass {
+ public:
+  struct Outcome {
+    double loss = 0;  // of all its targets, unweighted
+    RecordOutcome gradient;
+  };
+
+  explicit RecordPass(const AnyGraph& graph) : graph_(graph), factors_(NumFactors(graph)) {
+    batch_.reserve(graph.max_records());
+    options_.reserve(graph.max_records());
+    losses_.resize(graph.max_records());
+    outcomes_.reserve(graph.max_records());
+  }
+
+  // What size_bytes will be; allocates none of it.
+  static size_t PlanBytes(const AnyGraph& graph) {
+    return FactorBatch::PlanBytes(NumFactors(graph)) +
+           graph.max_records() * (sizeof(Record) + sizeof(RecordOptions) + sizeof(double) + sizeof(Outcome));
+  }
+  size_t size_bytes() const {
+    return factors_.size_bytes() + batch_.capacity() * sizeof(Record) + options_.capacity() * sizeof(RecordOptions) +
+           losses_.capacity() * sizeof(double) + outcomes_.capacity() * sizeof(Outcome);
+  }
+
+  bool empty() const { return batch_.empty(); }
+  size_t size() const { return batch_.size(); }
+  // Whether one more may pass with those that wait. One alone always may.
+  bool Fits(const Record& record) const {
+    return batch_.empty() ||
+           (batch_.size() < graph_.max_records() && rows_ + record.inputs.size() <= graph_.max_rows());
+  }
+  // What the record points at must stay until Run has returned.
+  void Push(const Record& record, const RecordOptions& options) {
+    batch_.push_back(record);
+    options_.push_back(options);
+    rows_ += record.inputs.size();
+  }
+  // All that wait, one or more; in their order, each as if it were alone. None waits then. Valid until the next call.
+  std::span<const Outcome> Run(RecordContext& context, RecordGradients& gradients) {
+    outcomes_.clear();
+    context.options_B = options_.data();
+    batch_.size() == 1 ? RunOne(context, gradients) : RunSeveral(context, gradients);
+    batch_.clear();
+    options_.clear();
+    rows_ = 0;
+    return outcomes_;
+  }
+
+ private:
+  // Every parameter has one factor, a tied table two, and the head's come in tiles.
+  static size_t NumFactors(const AnyGraph& graph) {
+    if (graph.max_records() == 1) return 0;
+    return 2 * graph.parameters().size() + 2 * (graph.architecture().num_items / kHeadTile + 1);
+  }
+
+  class HeadOnceMore final : public HeadReplay {
+   public:
+    HeadOnceMore(const RecordPass& pass, const RecordContext& context, size_t b)
+        : pass_(pass), context_(context), b_(b) {}
+    void Replay(FactorSink& sink) override {
+      RecordSlice slice(b_, sink);
+      pass_.graph_.ReplayHead(context_, pass_.batch_, slice);
+    }
+
+   private:
+    const RecordPass& pass_;
+    const RecordContext& context_;
+    size_t b_;
+  };
+
+  double Loss(size_t b) const { return losses_[b] / options_[b].target_weight; }
+
+  // Factors go to the method as they come: the head need not keep them.
+  void RunOne(RecordContext& context, RecordGradients& gradients) {
+    gradients.BeginRecord(batch_[0].inputs);
+    graph_.Forward(context, batch_, losses_.data());
+    graph_.Backward(context, batch_, gradients);
+    HeadOnceMore replay(*this, context, 0);
+    outcomes_.push_back({Loss(0), gradients.FinishRecord(replay)});
+  }
+
+  void RunSeveral(RecordContext& context, RecordGradients& gradients) {
+    factors_.Begin(gradients);
+    graph_.Forward(context, batch_, losses_.data());
+    graph_.Backward(context, batch_, factors_);
+    for (size_t b = 0; b < batch_.size(); ++b) {
+      gradients.BeginRecord(batch_[b].inputs);
+      factors_.Emit(b, gradients);
+      HeadOnceMore replay(*this, context, b);
+      outcomes_.push_back({Loss(b), gradients.FinishRecord(replay)});
+    }
+  }
+
+  const AnyGraph& graph_;
+  FactorBatch factors_;
+  std::vector<Record> batch_;
+  std::vector<RecordOptions> options_;
+  std::vector<double> losses_;
+  std::vector<Outcome> outcomes_;
+  size_t rows_ = 0;
+};
+
+}  // namespace wisp
+
+#endif  // WISP_RUNTIME_TRAIN_RECORD_PASS_H_
