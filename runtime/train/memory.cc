@@ -16,7 +16,7 @@ ReleaseBytes PlanRelease(const Graph& graph, size_t num_records, const TrainingO
 
 }  // namespace
 
-size_t SeldomMore(size_t trials, double chance) {
+size_t BinomialUpperQuantile(size_t trials, double chance) {
   if (chance >= 1) return trials;
   size_t low = 0, high = trials;
   while (low < high) {
