@@ -349,7 +349,7 @@ typedef struct wisp_personalise_options {
   uint32_t num_threads;    /* at most 1024; 0: min(4, processors) */
   wisp_progress_callback progress;
   void* user_data;
-  wisp_run_tasks run_tasks; /* if given, the library creates no thread; the model's bits hang on num_threads alone */
+  wisp_run_tasks run_tasks; /* if given, the library creates no thread; the model's bits depend on num_threads alone */
   void* run_tasks_data;
   /* name of the data set in ledger and provenance: the same each time; NULL: the log's file name */
   const char* dataset;

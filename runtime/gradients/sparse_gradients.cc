@@ -30,13 +30,13 @@ SparseGradients::Room SparseGradients::RoomFor(const Setup& s, size_t rows) {
 
 void SparseGradients::MakeRoom(size_t rows) {
   const Room room = RoomFor(setup_, rows);
-  Renew(slots_, room.record_rows);
-  Renew(rows_, room.record_rows * layout_.d());
+  ReallocateEmpty(slots_, room.record_rows);
+  ReallocateEmpty(rows_, room.record_rows * layout_.d());
   rows_.resize(room.record_rows * layout_.d());
-  Renew(columns_, room.columns);
+  ReallocateEmpty(columns_, room.columns);
   columns_.resize(room.columns);
-  Renew(picked_, room.picked);
-  Renew(index_of_slot_, room.index);
+  ReallocateEmpty(picked_, room.picked);
+  ReallocateEmpty(index_of_slot_, room.index);
 }
 
 size_t SparseGradients::PlanBytes(const Setup& setup, size_t rows) {

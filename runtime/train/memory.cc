@@ -17,7 +17,7 @@ ReleaseBytes PlanRelease(const Graph& graph, const TrainedSet& trained, size_t n
 
 }  // namespace
 
-size_t SeldomMore(size_t trials, double chance) {
+size_t BinomialUpperQuantile(size_t trials, double chance) {
   if (chance >= 1) return trials;
   size_t low = 0, high = trials;
   while (low < high) {
@@ -42,7 +42,7 @@ ListRoom PlanLists(const TrainingOptions& o, size_t num_records) {
 
 namespace {
 
-// What Trainer::Check asks of what memory hangs on.
+// What Trainer::Check asks of the options that memory depends on.
 Status CheckMemory(const Architecture& a, size_t num_records, const TrainingOptions& o) {
   WISP_RETURN_IF_ERROR(Validate(a));
   if (HasGradients(o)) WISP_RETURN_IF_ERROR(Validate(o.optimizer));

@@ -71,7 +71,7 @@ class SparseRelease final : public StepRelease {
     MakeSum(o);
     if (map_) return;
     rows_.Reserve(room_);
-    if (any_negative() && fixed_) Renew(candidates_, counts_.places + counts_.negatives);
+    if (any_negative() && fixed_) ReallocateEmpty(candidates_, counts_.places + counts_.negatives);
     if (fixed_) {
       for (int32_t row : fixed_->rows()) rows_.Insert(row);
     } else {
@@ -231,11 +231,12 @@ ReleaseBytes PlanSparseRelease(const Graph& graph, const TrainedSet& trained, si
   }
   bytes.sums += ContributionMap::PlanBytes(a.num_items, a.max_length, 0);
   const ContributionMapOptions map = MapOptions(o);
-  bytes.records_at_most = SeldomMore(num_records, static_cast<double>(o.expected_batch) / o.num_records_public);
+  bytes.records_at_most =
+      BinomialUpperQuantile(num_records, static_cast<double>(o.expected_batch) / o.num_records_public);
   const size_t touched =
       std::min(counts.places, bytes.records_at_most * ContributionMap::kNamesPerPosition * a.max_length);
   const size_t selected =
-      std::min(counts.places, touched + SeldomMore(counts.places, ContributionMap::FalseRowChance(map)));
+      std::min(counts.places, touched + BinomialUpperQuantile(counts.places, ContributionMap::FalseRowChance(map)));
   bytes.rows_at_most = std::min(counts.most, selected + counts.negatives);
   const size_t room = MostRoom(bytes.rows_at_most, counts.most);
   bytes.growth_at_most = sums(room) - sums(0) + records(room) - records(0) +

@@ -9,7 +9,8 @@
 //   release->Update(worker, noise, divisor, apply);             // all workers: apply(parameter, first, gradient, n)
 //
 // Sensitivity: RecordGradients clip to the grid's reduced norm and check what they added (privacy/exact_sum.h). Noise:
-// exact discrete Gaussian, one draw per released coordinate, in AddNoise or Update, in nothing else.
+// exact discrete Gaussian, one draw per released coordinate, in AddNoise or Update; AdaFEST's map of rows has its own,
+// in Begin (ContributionMap::Select). Nowhere else.
 // Noise multipliers here are of one release; what a step costs is the trainer's business.
 #ifndef WISP_RUNTIME_TRAIN_STEP_RELEASE_H_
 #define WISP_RUNTIME_TRAIN_STEP_RELEASE_H_

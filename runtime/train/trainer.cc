@@ -24,8 +24,8 @@ size_t NumTargets(const Record& record) {
       std::count_if(record.targets.begin(), record.targets.end(), [](int32_t id) { return id >= 0; }));
 }
 
-// In private training a record's gradient must hang on nothing but the record, or one record more would change those of
-// all others: its masks follow from what it holds, not from its place among the records.
+// In private training a record's gradient must depend on nothing but the record, or one record more would change those
+// of all others. Its masks follow from what it holds, not from its place among the records.
 uint64_t PrivateDropoutSeed(uint64_t seed, uint64_t step, const Record& record) {
   const uint64_t parts[] = {seed, step, Hash64(std::as_bytes(record.inputs)), Hash64(std::as_bytes(record.targets))};
   return Hash64(std::as_bytes(std::span(parts)));

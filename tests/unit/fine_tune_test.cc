@@ -90,7 +90,7 @@ TEST_F(FineTuneTest, TheProvenanceSaysWhatTheLedgerSays) {
     EXPECT_EQ(said.epsilon.has_value(), !repeatable);
     const auto entries = *run.ledger()->Entries();
     ASSERT_EQ(entries.size(), 2u);
-    EXPECT_EQ(entries[0].run, "a run; chosen on the same data without a charge: rate");
+    EXPECT_EQ(entries[0].run, "a run, after choosing without a charge: rate");
     if (!repeatable) EXPECT_DOUBLE_EQ(*said.epsilon, *run.ledger()->Spent(*privacy::Delta::Create(1e-3)));
   }
 }

@@ -62,7 +62,8 @@ Status CheckOrder(const std::string& path, const data::LabelledTexts& texts, con
 
 Status Override(const ClassifyTrainArguments& a, ClassifyRecipe& r) {
   if (a.epsilon && a.noise_multiplier)
-    return InvalidArgument("--epsilon and --noise-multiplier are given: the one follows from the other, choose one");
+    return InvalidArgument(
+        "--epsilon and --noise-multiplier are both given, and one follows from the other: choose one");
   if (!a.mode.empty()) {
     const auto mode = DpFpModeFromText(a.mode);
     if (!mode) return InvalidArgument("--mode is '", a.mode, "', allowed are aggregate, clipped and paper");

@@ -130,7 +130,7 @@ ProvenanceEntry RandomStart(const std::string& data) {
 Status CheckPublicItems(const NewArguments& a, const Recipe& recipe) {
   if (a.catalogue != "public" && recipe.catalogue != Recipe::Catalogue::kPublic) {
     return PrivacyRefused("the model would list the items of ", a.data.path,
-                          ", which tells who did what where one user alone has an item: declare the list of "
+                          "; an item that only one user has tells what that user did: declare the list of "
                           "items public (--catalogue public, or \"catalogue\": \"public\" under data), or make a model "
                           "without data, with --num-items");
   }

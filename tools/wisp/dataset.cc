@@ -61,7 +61,8 @@ std::string StartInWords(const ModelFile* base, const std::string& dataset,
               privacy::DoubleText(e.delta) + " on '" + e.dataset + "'";
   }
   return others.empty() ? ""
-                        : "; the weights it began with carry " + others + " besides: of the same people it adds up";
+                        : "; the weights it began with carry " + others +
+                              " besides: where both are data of the same people, add the two";
 }
 
 Result<data::ReadResult> ReadData(const DataArguments& a, const ReadLimits& limits, const ModelFile* model) {

@@ -78,7 +78,8 @@ Status CheckOptions(const TrainArguments& a, const Recipe& recipe) {
   if (!a.adapter.empty() && a.model.empty())
     return InvalidArgument("--adapter is given without --model, the model that it was trained beside");
   if (a.epsilon && a.noise_multiplier)
-    return InvalidArgument("--epsilon and --noise-multiplier are given: the one follows from the other, choose one");
+    return InvalidArgument(
+        "--epsilon and --noise-multiplier are both given, and one follows from the other: choose one");
   if (a.histogram_noise && !(*a.histogram_noise > 0 && *a.histogram_noise <= 1e5)) {
     return InvalidArgument("--histogram-noise is ", Fixed(*a.histogram_noise, 6), ", allowed is above 0 to 100000");
   }
