@@ -6,7 +6,7 @@
 // Each figure is what is asked of the system, paddings included. Memory does not depend on the batch: a worker has one
 // record in hand. DP-AdaFEST's and DP-AdaFEST+'s does, which select rows by it (growth_at_most), and so do a
 // classifier's lists (records_at_most). Not counted: the objects themselves, less than 2 KB for each tensor and 8 KB
-// for each worker and 6 KB; threads' stacks; the records, which are the caller's; the ledger.
+// for each worker and 8 KB; threads' stacks; the records, which are the caller's; the ledger.
 #ifndef WISP_RUNTIME_TRAIN_MEMORY_H_
 #define WISP_RUNTIME_TRAIN_MEMORY_H_
 

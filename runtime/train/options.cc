@@ -86,9 +86,23 @@ bool HasGradients(const TrainingOptions& o) {
   return o.method != Method::kDpFp || o.dp_fp.mode != DpFpMode::kAggregate;
 }
 
+namespace {
+
+// Products with many rows read the matrices less often. That pays where a core's cache does not hold these: texts of 9
+// tokens, one thread of Sapphire Rapids, 2026-11-22: 1.45 times as fast with four blocks of width 256 (12 MB of
+// matrices), 1.05 with two of 128 (1.5 MB), level with one of 64. Elsewhere it is memory for nothing.
+size_t BestRows(const Architecture& a) {
+  constexpr size_t kCached = size_t{1} << 20, kRows = 256;
+  size_t bytes = 0;
+  for (const ParameterSpec& p : ParametersOf(a))
+    bytes += p.shape == ParameterShape::kMatrix ? p.size() * sizeof(float) : 0;
+  return bytes > kCached ? kRows : 1;
+}
+
+}  // namespace
+
 GraphOptions GraphOf(const Architecture& a, const TrainingOptions& o) {
-  constexpr size_t kRowsAtOnce = 256;  // the products' time per row falls little beyond
-  const size_t rows = o.rows_at_once == 0 ? kRowsAtOnce : o.rows_at_once;
+  const size_t rows = o.rows_at_once == 0 ? BestRows(a) : o.rows_at_once;
   return {.num_negatives = o.num_negatives, .max_records = RecordsOfRows(a, o.num_negatives, rows)};
 }
 

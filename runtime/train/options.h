@@ -85,8 +85,8 @@ struct TrainingOptions {
   uint64_t seed = 1;  // shuffling, dropout and (unless private and secure) sampling
   // 0: DefaultThreads(). Workers, whose number decides the bits; 1 creates no thread.
   size_t num_threads = 0;
-  // Records pass a worker together while their longest would have so many rows: more take more memory, and no bit
-  // changes. 0: 256.
+  // Records pass a worker together while the longest would have so many rows: more take more memory, and no bit
+  // changes. 0: 256 where the matrices take more than 1 MB, else one record.
   size_t rows_at_once = 0;
   Executor executor;        // the app's own threads; when given, none are created here
   PrivateTraining privacy;  // read when method is private

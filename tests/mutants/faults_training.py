@@ -71,7 +71,7 @@ def noise():
     return table("runtime/train/trainer.cc", [
         ("noise-of-workers-from-the-seed", "Trainer::Create", "if (secure) {", "if (secure && i <= 1) {", NOISE + "NothingOfSecureNoiseFollowsFromTheSeed"),
         ("sampling-from-the-seed", "Trainer::Create", "if (secure) {", "if (secure && i > 0) {", NOISE + "NothingOfSecureSamplingFollowsFromTheSeed"),
-        ("dropout-by-place", "Trainer::RunRecord", "is_private() ? PrivateDropoutSeed(options_.seed, step_, record)",
+        ("dropout-by-place", "Trainer::AddRecord", "is_private() ? PrivateDropoutSeed(options_.seed, step_, record)",
          "is_private() && i > records_.size() ? PrivateDropoutSeed(options_.seed, step_, record)", GUARANTEE + "ARecordThatJoinsMovesNothingButItsOwnShare"),
     ]) + table("runtime/train/step_release.cc", [
         ("noise-on-the-first-4000", "NoiseAndScale", "privacy::AddDiscreteGaussian(noise, sigma, sum)",
@@ -242,6 +242,30 @@ def dp_fp():
     ])
 
 
+def records_together():
+    """Records that pass at once: what one is changes nothing of another."""
+    same = "batch_shapes_test:BatchShapes."
+    recommenders, classifiers = same + "RecommendersOfEveryKindTrainTheSame", same + "ClassifiersTrainTheSame"
+    return table("runtime/gradients/factor_batch.cc", [
+        ("outputs-of-the-first-record", "RecordSlice::Outer", "own.dy_RN += begin * factor.lddy;", "", recommenders),
+        ("inputs-of-the-first-record", "RecordSlice::Outer", "own.x_RK += begin * factor.ldx;", "", recommenders),
+        ("items-of-the-first-record", "RecordSlice::Rows", "own.ids_R += begin;", "", recommenders),
+        ("biases-of-the-first-record", "RecordSlice::Vector", "own.g_BN += b_ * factor.n;", "", recommenders),
+        ("rows-of-all-records", "RecordSlice::Outer", "own.records = {.rows = factor.records.size(b_)};", "own.records = {.rows = factor.records.rows - begin};", recommenders),
+    ]) + table("runtime/layers/dropout.cc", [
+        ("masks-of-the-first-record", "Dropout::Draw", "context.options_of(b).dropout_seed", "context.options_of(0).dropout_seed", recommenders),
+    ]) + table("runtime/layers/attention.cc", [
+        ("padding-of-the-first-record", "Attention::Mix", "context.first_valid_of(b)", "context.first_valid_of(0)", recommenders),
+    ]) + table("runtime/layers/next_item_head.cc", [
+        ("weight-of-the-first-record", "RowWeights", "context.options_of(b).target_weight", "context.options_of(0).target_weight", recommenders),
+    ]) + table("runtime/train/head_pass.cc", [
+        ("noise-of-the-first-record", "PaperNoise::Draw", "values_.data() + b * steps_.size()", "values_.data() + 0 * b", classifiers),
+        ("representation-of-the-first-record", "HeadPass::AddWaiting", "waiting.h.data() + b * graph_->architecture().width", "waiting.h.data()", classifiers),
+    ]) + table("runtime/layers/classifier.cc", [
+        ("gradient-at-the-first-record", "Classifier::Backward", "dlast + context.records.begin(b) * d", "dlast", classifiers),
+    ])
+
+
 def starts():
     return table("runtime/privacy/earlier_claims.cc", [
         ("start-paid-for-by-95-percent", "CheckCharged", "constexpr double kSlack = 0.98;", "constexpr double kSlack = 0.95;",
@@ -264,4 +288,4 @@ def audits():
 
 
 def faults():
-    return clipping() + grid() + noise() + charges() + rows() + jobs() + dp_fp() + starts() + audits()
+    return clipping() + grid() + noise() + charges() + rows() + jobs() + dp_fp() + records_together() + starts() + audits()

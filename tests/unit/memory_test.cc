@@ -41,7 +41,7 @@ std::vector<Architecture> Architectures() {
 // 12.2, 2026-11-21).
 size_t SessionObjects(const Architecture& a) { return ParametersOf(a).size() * 1024 + 4096; }
 size_t TrainerObjects(const Architecture& a, size_t workers) {
-  return ParametersOf(a).size() * 2048 + workers * 8192 + 6144;
+  return ParametersOf(a).size() * 2048 + workers * 8192 + 8192;
 }
 
 // `planned` is all that was allocated, but for `objects`.
