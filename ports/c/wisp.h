@@ -12,8 +12,8 @@
  *     A size that no version ever had (below 8, no multiple of its alignment), and an enum's value that is not listed,
  *     are WISP_INVALID_ARGUMENT.
  *   - Strings are UTF-8 and belong to the caller (arguments) or to the handle (results, valid until it is closed).
- *   - A library that only recommends (WISP_TRAINING=OFF) has wisp_version and the part "Model", no more: the functions
- *     of the parts marked "not in a library that only recommends" are missing at link time; they do not return
+ *   - A library that only recommends (libwisp-runtime) has wisp_version and the part "Model", no more: the functions of
+ *     the parts marked "not in a library that only recommends" are missing at link time; they do not return
  *     WISP_UNSUPPORTED.
  *   - Items have an index 0 .. n-1 in the model and a key, the name they carry in the app's own data.
  *
