@@ -430,7 +430,7 @@ grep -q "of this run alone; of the weights it began with: .*states no epsilon" o
 expect 0 "" "$wisp" classify predict --model texts.wisp --text "the film is GREAT" --text "the film is dull" --json
 json 'j[0]["class"] == "good" and j[1]["class"] == "bad" and j[0]["probability"] > 0.5'
 
-# The README's example compiles as it stands, and its two command lines hold where they say: in the repository's root. The programs
+# The README's example compiles as it stands, and its three command lines hold where they say: in the repository's root. The programs
 # find the library from elsewhere too.
 mkdir -p checkout/build
 ln -s "$root/ports" "$root/models" checkout
@@ -444,7 +444,7 @@ while read -r command; do
   expect 0 "" sh -c "cd checkout && $command"
   [ -s out ] || [[ $command != *./* ]] || fail "$command prints nothing"
 done <commands
-expect 0 "" sh -c 'cp -r "$1/models" elsewhere && mkdir -p a && cp -r elsewhere a/models && cd a && ../checkout/main' sh "$root"
+expect 0 "" sh -c 'cp -r "$1/models" elsewhere && mkdir -p a && cp log.db a && cp -r elsewhere a/models && cd a && ../checkout/main' sh "$root"
 
 # The C example: the main job through the C interface.
 expect 0 "epsilon so far" "$build/wisp_example" base.wisp log.db c.db c.wisp u00003 8

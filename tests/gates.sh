@@ -7,8 +7,8 @@
 #   size_*          bytes of the stripped library: all of it, and what an app links that only recommends
 #   memory_*        bytes that the recipe ml-1m-wide takes with 3416 items and 6040 users: exact (wisp inspect --memory)
 #   instructions_*  of the runs of tests/gate_runs.cc
-# Memory and instructions hang on the instruction set, and are taken under valgrind, which knows no AVX-512: the AVX2 kernels.
-# Sizes and instructions hang on compiler and C library. Where these are not the baseline's, nothing is compared and a line
+# Memory and instructions depend on the instruction set, and are taken under valgrind, which knows no AVX-512: the AVX2 kernels.
+# Sizes and instructions depend on compiler and C library. Where these are not the baseline's, nothing is compared and a line
 # says so. Exit code 77: nothing at all could be compared.
 source "$(dirname "$0")/shell.sh"
 update=${2:-}

@@ -109,7 +109,7 @@ expect 0 "what is trained is --model, which has other settings than the recipe's
 # After a run: what all of them come to, of the ledger's limit. What the weights carry on data of another name is said too.
 grep -q "spent on this data, everything together: epsilon [0-9.]* of 9 at delta 0.001" out || fail "a run does not say what is spent in all: $(cat out)"
 expect 0 "" "${again[@]}" --epsilon 0.2 --out e.wisp --ledger other.ledger --dataset "a fourth log" --public-dataset "synthetic public cafe guests"
-grep -q "the weights it began with carry epsilon .* on 'log.db' besides: of the same people it adds up" out || fail "what the weights carry is not said: $(cat out)"
+grep -q "the weights it began with carry epsilon .* on 'log.db' besides: where both are data of the same people, add the two" out || fail "what the weights carry is not said: $(cat out)"
 # A key that is there twice, and a delta that is the recipe's word for another.
 sed 's/"epsilon": 7.9/"epsilon": 7.9, "epsilon": 79/' "$recipe" >twice.json
 expect 3 "the key 'epsilon' is there twice" "$wisp" train --recipe twice.json --model base.wisp --data log.db --num-records-public 60 --batch 20 --epochs 1 --delta 0.001 --out f.wisp --ledger l.db

@@ -46,6 +46,7 @@ struct OpenChoice {
   wisp::Backend backend;
   int32_t verify;  // wisp_verify
   wisp_verified* verified;
+  std::string adapter;  // its path, or empty
 };
 
 Result<OpenChoice> ChoiceOf(const wisp_open_options* given) {
@@ -55,13 +56,14 @@ Result<OpenChoice> ChoiceOf(const wisp_open_options* given) {
     return InvalidArgument("wisp_open_options: there is no verification ", verify);
   if (verify == WISP_VERIFY_ONCE && o.verified == nullptr)
     return InvalidArgument("wisp_open_options: verified must not be NULL with WISP_VERIFY_ONCE");
+  const std::string adapter = o.adapter_path == nullptr ? "" : o.adapter_path;
   switch (backend) {
     case WISP_BACKEND_SIMD:
-      return OpenChoice{wisp::Backend::kSimd, verify, o.verified};
+      return OpenChoice{wisp::Backend::kSimd, verify, o.verified, adapter};
     case WISP_BACKEND_XNNPACK:
-      return OpenChoice{wisp::Backend::kXnnpack, verify, o.verified};
+      return OpenChoice{wisp::Backend::kXnnpack, verify, o.verified, adapter};
     case WISP_BACKEND_INT8:
-      return OpenChoice{wisp::Backend::kInt8, verify, o.verified};
+      return OpenChoice{wisp::Backend::kInt8, verify, o.verified, adapter};
   }
   return InvalidArgument("wisp_open_options: there is no backend ", backend);
 }
@@ -76,27 +78,41 @@ wisp_verified MarkOf(const char* path) {
            static_cast<uint64_t>(s.st_ino) ^ static_cast<uint64_t>(s.st_dev) << 40}};
 }
 
-// The mark is of before the file is opened: one that is put in its place meanwhile has other contents, or is verified
+// Of both files, where there are two.
+wisp_verified MarkOf(const char* path, const std::string& adapter) {
+  wisp_verified mark = MarkOf(path);
+  if (adapter.empty() || mark.words[2] == 0) return mark;
+  const wisp_verified other = MarkOf(adapter.c_str());
+  if (other.words[2] == 0) return {};
+  // Odd factors, so that two files that change places, or by the same amount, have another mark.
+  for (size_t i = 1; i < 4; ++i) mark.words[i] = mark.words[i] * 0x9e3779b97f4a7c15 + other.words[i];
+  if (mark.words[2] == 0) mark.words[2] = 1;
+  return mark;
+}
+
+// The mark is of before the files are opened: one that is put in its place meanwhile has other contents, or is verified
 // another time.
 Result<std::unique_ptr<wisp::Session>> OpenSession(const char* path, const OpenChoice& choice) {
-  if (choice.verify != WISP_VERIFY_ONCE) {
-    return wisp::Session::Open(path, choice.backend,
-                               choice.verify == WISP_VERIFY_NEVER ? wisp::Verify::kStructure : wisp::Verify::kFull);
+  const bool always = choice.backend == wisp::Backend::kInt8 ||
+                      (choice.verify != WISP_VERIFY_ONCE && choice.verify != WISP_VERIFY_NEVER);
+  wisp_verified mark = choice.verify == WISP_VERIFY_ONCE ? MarkOf(path, choice.adapter) : wisp_verified{};
+  WISP_ASSIGN_OR_RETURN(
+      wisp::ModelFile file,
+      wisp::ModelFile::OpenWithAdapter(path, choice.adapter, always ? wisp::Verify::kFull : wisp::Verify::kStructure));
+  if (choice.verify == WISP_VERIFY_ONCE) {
+    mark.words[0] = file.content_hash();
+    const bool known = mark.words[2] != 0 && std::memcmp(&mark, choice.verified, sizeof(mark)) == 0;
+    if (!known && !always) WISP_RETURN_IF_ERROR(file.VerifyWeights());
+    *choice.verified = mark;
   }
-  wisp_verified mark = MarkOf(path);
-  WISP_ASSIGN_OR_RETURN(auto session, wisp::Session::Open(path, choice.backend));
-  mark.words[0] = session->file().content_hash();
-  if (mark.words[2] != 0 && std::memcmp(&mark, choice.verified, sizeof(mark)) == 0) return session;
-  WISP_RETURN_IF_ERROR(session->file().VerifyWeights());
-  *choice.verified = mark;
-  return session;
+  return wisp::Session::Create(std::move(file), choice.backend);
 }
 
 // `called`: the function that was, for its refusals.
 Status PlanModel(const std::string& called, const char* path, const wisp_open_options* given, wisp_model_memory* out) {
   if (path == nullptr || out == nullptr) return InvalidArgument(called, ": path and memory must not be NULL");
   WISP_ASSIGN_OR_RETURN(const OpenChoice choice, ChoiceOf(given));
-  WISP_ASSIGN_OR_RETURN(const wisp::ModelFile file, wisp::ModelFile::Open(path));
+  WISP_ASSIGN_OR_RETURN(const wisp::ModelFile file, wisp::ModelFile::OpenWithAdapter(path, choice.adapter));
   WISP_ASSIGN_OR_RETURN(const wisp::InferenceMemory plan, wisp::Session::PlanMemory(file, choice.backend));
   wisp_model_memory m{.size = sizeof(wisp_model_memory),
                       .file_bytes = file.size_bytes(),

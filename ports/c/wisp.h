@@ -97,7 +97,7 @@ typedef enum wisp_verify WISP_ENUM_TYPE {
   WISP_VERIFY_NEVER = 3
 } wisp_verify;
 
-/* What is remembered of a file that was found whole: its contents' hash, size, time of change, place. Belongs to the
+/* What is remembered of a file that was found whole, and of its adapter: its contents' hash, size, time of change, place. Belongs to the
  * app, which keeps it from one start to the next (with its settings, say); zeros at first. Damage that leaves the
  * file's time as it is stays unseen. */
 typedef struct wisp_verified {
@@ -110,6 +110,8 @@ typedef struct wisp_open_options {
   wisp_verify verify;
   /* WISP_VERIFY_ONCE: required, read, and filled once the file was found whole; otherwise not read */
   wisp_verified* verified;
+  /* an adapter that was trained beside the model (wisp_personalise with adapter_rank); NULL: none */
+  const char* adapter_path;
 } wisp_open_options;
 
 /* wisp_model_open with a choice; `options` may be NULL. WISP_UNSUPPORTED for a backend that this build or this
@@ -347,7 +349,7 @@ typedef struct wisp_personalise_options {
   uint32_t num_threads;    /* at most 1024; 0: min(4, processors) */
   wisp_progress_callback progress;
   void* user_data;
-  wisp_run_tasks run_tasks; /* if given, the library creates no thread; the model's bits hang on num_threads alone */
+  wisp_run_tasks run_tasks; /* if given, the library creates no thread; the model's bits depend on num_threads alone */
   void* run_tasks_data;
   /* name of the data set in ledger and provenance: the same each time; NULL: the log's file name */
   const char* dataset;
@@ -367,7 +369,12 @@ typedef struct wisp_personalise_options {
   /* 0 or 1: none. So many runs with these options, fixed before the first charge to the ledger: `epsilon` is that of
    * all of them together, by PLD, however they are spread and whatever they show. Given with each of them */
   uint32_t planned_runs;
-  int32_t not_read_either; /* keeps the size a multiple of 8 */
+  /* 0: all weights train. 1 and more: the model stays as it is, and beside each matrix of its blocks two of this rank
+   * train instead (low-rank adaptation): a small part of memory, noise and file. output_path is then the file of the
+   * adapter, for wisp_open_options.adapter_path; model_path must be kept for it */
+  uint32_t adapter_rank;
+  /* start from model_path and this adapter of it, which is trained further; with adapter_rank the same; NULL: none */
+  const char* adapter_path;
 } wisp_personalise_options;
 
 typedef struct wisp_personalise_result {

@@ -3,7 +3,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstddef>
-#include <ctime>
 #include <limits>
 #include <vector>
 
@@ -15,8 +14,7 @@
 #include "runtime/data/readers.h"
 #include "runtime/inference/session.h"
 #include "runtime/privacy/ledger_statement.h"
-#include "runtime/inference/check_start.h"
-#include "runtime/train/job.h"
+#include "runtime/train/fine_tune.h"
 #include "runtime/train/records.h"
 
 struct wisp_log {
@@ -75,6 +73,25 @@ Result<std::optional<privacy::PrivacyUnit>> UnitOf(const wisp_personalise_option
                          "; required is what one record is: WISP_UNIT_USER, WISP_UNIT_SESSION or WISP_UNIT_DAY");
 }
 
+std::string Text(const char* text) { return text == nullptr ? "" : text; }
+
+Result<wisp::ModelFile> OpenBase(const wisp_personalise_options& o, wisp::Verify verify) {
+  return wisp::ModelFile::OpenWithAdapter(o.model_path, Text(o.adapter_path), verify);
+}
+
+// The model's, with an adapter where one is to train.
+Result<wisp::Architecture> TrainedArchitecture(const wisp_personalise_options& o, const wisp::ModelFile& base) {
+  wisp::Architecture a = base.architecture();
+  if (o.adapter_rank == 0) return a;
+  if (a.adapter && a.adapter->rank != o.adapter_rank) {
+    return InvalidArgument("wisp_personalise: adapter_rank is ", o.adapter_rank, ", the adapter at adapter_path has ",
+                           a.adapter->rank, "; allowed are that and 0");
+  }
+  if (!a.adapter) a.adapter = wisp::AdapterSpec{.rank = o.adapter_rank, .alpha = static_cast<float>(o.adapter_rank)};
+  WISP_RETURN_IF_ERROR(Validate(a));
+  return a;
+}
+
 // What a run came to, with what the log held.
 struct Personalised {
   wisp::JobResult job;
@@ -93,46 +110,33 @@ class Personalisation {
                           wisp::UnitsOf(Unit(), o_.session_gap, o_.times_per_second == 0 ? 1 : o_.times_per_second));
     // Before anything is spent on it. It may be the model: replaced at the end.
     const std::string output = o_.output_path, log = o_.log_path, ledger_path = o_.ledger_path, model = o_.model_path,
-                      checkpoint = Checkpoint();
+                      adapter = Text(o_.adapter_path), checkpoint = Text(o_.checkpoint_path);
     WISP_RETURN_IF_ERROR(wisp::CheckOutput({"output_path", output}, {{"log_path", log}, {"ledger_path", ledger_path}}));
-    WISP_RETURN_IF_ERROR(wisp::CheckOutput(
-        {"checkpoint_path", checkpoint},
-        {{"log_path", log}, {"ledger_path", ledger_path}, {"model_path", model}, {"output_path", output}}));
-    WISP_ASSIGN_OR_RETURN(const wisp::ModelFile base, wisp::ModelFile::Open(o_.model_path, wisp::Verify::kFull));
+    WISP_RETURN_IF_ERROR(wisp::CheckOutput({"checkpoint_path", checkpoint}, {{"log_path", log},
+                                                                             {"ledger_path", ledger_path},
+                                                                             {"model_path", model},
+                                                                             {"adapter_path", adapter},
+                                                                             {"output_path", output}}));
+    WISP_ASSIGN_OR_RETURN(const wisp::ModelFile base, OpenBase(o_, wisp::Verify::kFull));
     std::vector<float> widened;
-    const std::span<const float> start_weights = base.AllWeights(widened);
-    WISP_RETURN_IF_ERROR(wisp::CheckDatasetName(Dataset()));
-    WISP_RETURN_IF_ERROR(privacy::CheckTuning("uncharged_tuning", Tuning()));
-    WISP_ASSIGN_OR_RETURN(const auto anchor, wisp::ports::AnchorOf(o_.anchor));
-    WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(ledger_path, {.dataset = Dataset(),
-                                                                                      .unit = Unit(),
-                                                                                      .unit_chosen = unit_.has_value(),
-                                                                                      .anchor = anchor.kept,
-                                                                                      .begin_anchor = anchor.begins}));
-    WISP_RETURN_IF_ERROR(ledger.CheckDataset(Dataset()));
-    WISP_RETURN_IF_ERROR(
-        wisp::CheckStart(base, o_.model_path, {.dataset = Dataset(), .other_data = o_.other_data != 0}, ledger));
+    wisp::ModelContents contents = wisp::ContentsOf(base, widened);
+    contents.created_by = std::string("wisp ") + wisp_version();
+    WISP_ASSIGN_OR_RETURN(contents.architecture, TrainedArchitecture(o_, base));
+    WISP_ASSIGN_OR_RETURN(wisp::FineTune fine_tune, Begin(base));
     WISP_ASSIGN_OR_RETURN(const data::ReadResult events, ReadEvents(base, units));
-    wisp::TrainingJob job = MakeJob(base, start_weights, events, ledger);
+    wisp::TrainingJob job = MakeJob(contents, events);
     if (o_.budget_epsilon > 0) {
       WISP_ASSIGN_OR_RETURN(job.new_limit, privacy::EpsilonDelta::Create(o_.budget_epsilon, o_.delta));
     }
-    // Room for the model before anything is spent on it.
-    wisp::ModelContents contents = ContentsOf(base);
     WISP_ASSIGN_OR_RETURN(
-        wisp::FileReplacement room,
-        wisp::ReserveModel(output, contents, wisp::FlatSize(wisp::ParametersOf(base.architecture()))));
-    contents.reserved = &room;
-    // The checkpoint stays until the model is there.
-    job.write = [&](const wisp::JobResult& result) { return Write(contents, base, result); };
-    WISP_ASSIGN_OR_RETURN(wisp::JobResult result, wisp::RunTrainingJob(job));
+        wisp::JobResult result,
+        fine_tune.Run(std::move(job),
+                      {.path = output, .contents = std::move(contents), .description = "personalised on the device"}));
     return Personalised{std::move(result), events.report};
   }
 
  private:
   privacy::PrivacyUnit Unit() const { return unit_.value_or(privacy::PrivacyUnit::kUser); }
-
-  std::string Checkpoint() const { return o_.checkpoint_path == nullptr ? "" : o_.checkpoint_path; }
 
   // As `wisp train` names a data set.
   std::string Dataset() const {
@@ -141,21 +145,25 @@ class Personalisation {
                                                                       : path.substr(path.find_last_of('/') + 1));
   }
 
-  static std::string Today() {
-    const std::time_t now = std::time(nullptr);
-    std::tm utc{};
-    gmtime_r(&now, &utc);
-    char text[16];
-    std::strftime(text, sizeof(text), "%Y-%m-%d", &utc);
-    return text;
-  }
-
-  std::string Tuning() const { return o_.uncharged_tuning == nullptr ? "" : o_.uncharged_tuning; }
-
-  std::string RunName() const {
+  static std::string RunName() {
     const auto now =
         std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::system_clock::now().time_since_epoch());
-    return privacy::WithTuning("personalise " + std::to_string(now.count()), Tuning());
+    return "personalise " + std::to_string(now.count());
+  }
+
+  Result<wisp::FineTune> Begin(const wisp::ModelFile& base) const {
+    WISP_ASSIGN_OR_RETURN(auto anchor, wisp::ports::AnchorOf(o_.anchor));
+    return wisp::FineTune::Begin({.base = &base,
+                                  .base_path = o_.model_path,
+                                  .dataset = Dataset(),
+                                  .other_data = o_.other_data != 0,
+                                  .run = RunName(),
+                                  .tuning = Text(o_.uncharged_tuning),
+                                  .ledger = wisp::LedgerToTrain{.path = o_.ledger_path,
+                                                                .anchor = std::move(anchor.kept),
+                                                                .begin_anchor = anchor.begins,
+                                                                .unit = Unit(),
+                                                                .unit_chosen = unit_.has_value()}});
   }
 
   Result<data::ReadResult> ReadEvents(const wisp::ModelFile& base, const data::Units& units) const {
@@ -166,13 +174,12 @@ class Personalisation {
                                {.known_items = &index, .units = units, .private_run = true});
   }
 
-  wisp::TrainingJob MakeJob(const wisp::ModelFile& base, std::span<const float> start_weights,
-                            const data::ReadResult& events, privacy::Ledger& ledger) const {
+  wisp::TrainingJob MakeJob(const wisp::ModelContents& start, const data::ReadResult& events) const {
     wisp::TrainingJob job;
     job.sequences = &events.sequences;
     job.hold_out = wisp::HoldOut::kNothing;
-    job.architecture = base.architecture();
-    job.start_weights = start_weights;
+    job.architecture = start.architecture;
+    job.start_weights = start.weights;
     job.training.method = wisp::Method::kPhantom;
     job.training.sampling = wisp::Sampling::kPoisson;
     job.training.expected_batch = std::min(o_.expected_batch == 0 ? 64u : o_.expected_batch, o_.num_users_public);
@@ -183,10 +190,7 @@ class Personalisation {
     job.training.num_threads = o_.num_threads;
     job.training.executor = wisp::ports::ExecutorOf(o_.run_tasks, o_.run_tasks_data);
     job.training.privacy.clipping_norm = o_.clipping_norm == 0 ? 1.0 : o_.clipping_norm;
-    job.training.privacy.ledger = &ledger;
-    job.training.privacy.run = RunName();
-    job.training.base_model_hash = base.content_hash();
-    job.checkpoint_path = Checkpoint();
+    job.checkpoint_path = Text(o_.checkpoint_path);
     job.checkpoint_every = o_.checkpoint_every;
     job.epochs = o_.epochs == 0 ? 20 : o_.epochs;
     job.goal = {.epsilon = o_.epsilon, .noise_multiplier = {}, .delta = o_.delta};
@@ -197,41 +201,6 @@ class Personalisation {
       return o_.progress(&progress, o_.user_data) == 0;
     };
     return job;
-  }
-
-  // All but the weights, and what is said of the run.
-  static wisp::ModelContents ContentsOf(const wisp::ModelFile& base) {
-    wisp::ModelContents contents;
-    contents.architecture = base.architecture();
-    for (size_t i = 0; i < base.num_items(); ++i) {
-      if (base.has_item_keys()) contents.item_keys.emplace_back(base.item_key(i));
-      if (base.has_item_names()) contents.item_names.emplace_back(base.item_name(i));
-    }
-    contents.provenance.assign(base.provenance().begin(), base.provenance().end());
-    contents.description = base.description();
-    contents.created_by = std::string("wisp ") + wisp_version();
-    contents.output_bias_origin = base.output_bias_origin();
-    return contents;
-  }
-
-  Status Write(wisp::ModelContents contents, const wisp::ModelFile& base, const wisp::JobResult& result) const {
-    contents.weights = result.weights;
-    wisp::ProvenanceEntry entry{.description = "personalised on the device",
-                                .epsilon = result.epsilon,
-                                .delta = o_.delta,
-                                .accountant = result.accountant,
-                                .privacy_unit = std::string(privacy::ToText(Unit())),
-                                .adjacency = "add_remove",
-                                .noise = wisp::NoiseOrigin::kSecure,
-                                .sampling = "poisson",
-                                .steps = result.num_steps,
-                                .dataset = Dataset(),
-                                .date = Today(),
-                                .base_model_hash = base.content_hash()};
-    if (!Tuning().empty()) entry.description += "; chosen on the same data without a charge: " + Tuning();
-    for (const auto& m : result.mechanisms) entry.mechanisms.push_back(m.Describe());
-    contents.provenance.push_back(std::move(entry));
-    return wisp::WriteModel(o_.output_path, contents);
   }
 
   const wisp_personalise_options& o_;
@@ -272,9 +241,10 @@ Status PlanPersonalise(const wisp_personalise_options* given, wisp_personalise_m
   if (o.model_path == nullptr || o.num_users_public == 0) {
     return InvalidArgument("wisp_personalise_plan_memory: model_path and num_users_public are required");
   }
-  WISP_ASSIGN_OR_RETURN(const wisp::ModelFile base, wisp::ModelFile::Open(o.model_path));
+  WISP_ASSIGN_OR_RETURN(const wisp::ModelFile base, OpenBase(o, wisp::Verify::kStructure));
+  WISP_ASSIGN_OR_RETURN(const wisp::Architecture architecture, TrainedArchitecture(o, base));
   WISP_ASSIGN_OR_RETURN(const wisp::TrainingMemory plan,
-                        wisp::PlanTrainingMemory(base.architecture(), o.num_users_public,
+                        wisp::PlanTrainingMemory(architecture, o.num_users_public,
                                                  {.method = wisp::Method::kPhantom, .num_threads = o.num_threads}));
   const size_t widened =
       base.flat_weights().empty() ? wisp::FlatSize(wisp::ParametersOf(base.architecture())) * sizeof(float) : 0;

@@ -7,8 +7,6 @@
 namespace wisp {
 namespace {
 
-constexpr size_t kAlignFloats = 16;  // 64 bytes: one cache line, one AVX-512 register
-
 [[gnu::cold]] Status CheckRange(const std::string& field, uint64_t value, uint64_t low, uint64_t high) {
   if (value >= low && value <= high) return OkStatus();
   return InvalidData("architecture: ", field, " is ", value, ", allowed are ", low, " to ", high);
@@ -73,6 +71,29 @@ uint64_t NumParametersAtMost(const Architecture& a) {
   return total + (d + a.head.num_classes) * (d + 1);
 }
 
+// The bit of AdapterSpec::Matrix that stands for a matrix of a block; 0 for every other parameter.
+uint8_t MatrixBit(ParameterRole role) {
+  if (role == ParameterRole::kQkvWeight) return AdapterSpec::kQkv;
+  if (role == ParameterRole::kAttentionOutWeight) return AdapterSpec::kAttentionOut;
+  if (role == ParameterRole::kFeedForwardInWeight) return AdapterSpec::kFeedForwardIn;
+  return role == ParameterRole::kFeedForwardOutWeight ? AdapterSpec::kFeedForwardOut : 0;
+}
+
+[[gnu::cold]] Status CheckAdapter(const Architecture& a) {
+  if (!a.adapter) return OkStatus();
+  uint32_t most = a.width;
+  for (const BlockSpec& b : a.blocks) most = std::min({most, b.attention.queries_width(), b.feed_forward.inner_width});
+  WISP_RETURN_IF_ERROR(CheckRange("adapter.rank", a.adapter->rank, 1, most));
+  WISP_RETURN_IF_ERROR(CheckRange("adapter.matrices", a.adapter->matrices, 1, AdapterSpec::kAll));
+  if (!std::isfinite(a.adapter->alpha) || a.adapter->alpha <= 0)
+    return InvalidData("architecture: adapter.alpha is ", a.adapter->alpha, ", allowed is a positive number");
+  if (a.blocks.empty())
+    return InvalidData("architecture: an adapter stands beside a block's matrices; there is no block");
+  if (a.re_attention == ReAttention::kOn)
+    return InvalidData("architecture: an adapter with Re-Attention, whose variances know nothing of it: turn one off");
+  return OkStatus();
+}
+
 struct SpecList {
   std::vector<ParameterSpec> specs;
   size_t next = 0;
@@ -87,7 +108,7 @@ struct SpecList {
                      .offset = next,
                      .role = role,
                      .block = block});
-    next += (specs.back().size() + kAlignFloats - 1) / kAlignFloats * kAlignFloats;
+    next += AlignedSize(specs.back().size());
   }
   void AddTable(std::string name, ParameterRole role, uint32_t rows, uint32_t d) {
     Add(std::move(name), role, ParameterShape::kTable, rows, d);
@@ -114,6 +135,20 @@ struct SpecList {
     AddNorm(name + ".feed_forward_norm", kFeedForwardNormGain, kFeedForwardNormBias, d);
     AddLinear(name + ".feed_forward_in", kFeedForwardInWeight, kFeedForwardInBias, f, d);
     AddLinear(name + ".feed_forward_out", kFeedForwardOutWeight, kFeedForwardOutBias, d, f);
+    block = 0;
+  }
+  // Nothing but adapters trains where there are any.
+  void AddAdapters(const Architecture& a) {
+    for (ParameterSpec& base : specs) base.trained = false;
+    const std::vector<ParameterSpec> bases = specs;
+    for (const ParameterSpec& base : bases) {
+      if (!(MatrixBit(base.role) & a.adapter->matrices)) continue;
+      const AdapterRoles roles = *AdapterRolesOf(base.role);
+      const std::string name = base.name.substr(0, base.name.rfind('.'));
+      block = base.block;
+      Add(name + ".adapter_down", roles.down, ParameterShape::kMatrix, a.adapter->rank, base.cols);
+      Add(name + ".adapter_up", roles.up, ParameterShape::kMatrix, base.rows, a.adapter->rank);
+    }
     block = 0;
   }
   void AddHead(const Architecture& a) {
@@ -183,6 +218,11 @@ std::optional<UniformArchitecture> AsUniform(const Architecture& a) {
   return std::nullopt;
 }
 
+Architecture BaseOf(Architecture a) {
+  a.adapter.reset();
+  return a;
+}
+
 Architecture WithClasses(Architecture a, uint32_t num_classes) {
   a.head.kind = HeadKind::kClasses;
   a.head.num_classes = num_classes;
@@ -203,6 +243,7 @@ Status Validate(const Architecture& a) {
     return InvalidData("architecture: embedding_scale must be a positive number");
   }
   WISP_RETURN_IF_ERROR(CheckHead(a));
+  WISP_RETURN_IF_ERROR(CheckAdapter(a));
   return CheckRange("number of parameters", NumParametersAtMost(a), 1, kMaxParameters);
 }
 
@@ -218,18 +259,42 @@ Status Validate(const UniformArchitecture& a) {
 std::vector<ParameterSpec> ParametersOf(const Architecture& a) {
   using enum ParameterRole;
   SpecList list;
-  list.specs.reserve(12 * a.blocks.size() + 8);  // the most there are: two tables, a norm, a head, two variances
+  // The most there are: two tables, a norm, a head, two variances; of a block twelve, and two for each of four adapters.
+  list.specs.reserve((a.adapter ? 20 : 12) * a.blocks.size() + 8);
   list.AddTable("item_embedding", kItemTable, a.num_items, a.width);
   list.AddTable("position_embedding", kPositionTable, a.max_length, a.width);
   for (uint32_t b = 0; b < a.blocks.size(); ++b) list.AddBlock(a.blocks[b], b, a.width);
   if (a.final_norm_epsilon) list.AddNorm("final_norm", kFinalNormGain, kFinalNormBias, a.width);
   list.AddHead(a);
+  if (a.adapter) list.AddAdapters(a);
   if (a.re_attention == ReAttention::kOn) {
     const auto num_parameters = static_cast<uint32_t>(list.specs.size());
     list.AddVector("item_embedding.variance", kItemVariance, a.num_items, /*trained=*/false);
     list.AddVector("parameter_variance", kParameterVariance, num_parameters, /*trained=*/false);
   }
   return std::move(list.specs);
+}
+
+std::vector<ParameterSpec> StoredParameters(const Architecture& a) {
+  std::vector<ParameterSpec> parameters = ParametersOf(a);
+  if (a.adapter) std::erase_if(parameters, [](const ParameterSpec& p) { return !p.trained; });
+  return parameters;
+}
+
+std::optional<AdapterRoles> AdapterRolesOf(ParameterRole matrix) {
+  using enum ParameterRole;
+  switch (MatrixBit(matrix)) {
+    case AdapterSpec::kQkv:
+      return AdapterRoles{kQkvDown, kQkvUp};
+    case AdapterSpec::kAttentionOut:
+      return AdapterRoles{kAttentionOutDown, kAttentionOutUp};
+    case AdapterSpec::kFeedForwardIn:
+      return AdapterRoles{kFeedForwardInDown, kFeedForwardInUp};
+    case AdapterSpec::kFeedForwardOut:
+      return AdapterRoles{kFeedForwardOutDown, kFeedForwardOutUp};
+    default:
+      return std::nullopt;
+  }
 }
 
 std::optional<size_t> FindParameter(const std::vector<ParameterSpec>& parameters, ParameterRole role, uint32_t block) {
@@ -262,7 +327,7 @@ std::vector<float> AttentionSlopes(const AttentionSpec& a) {
 size_t FlatSize(const std::vector<ParameterSpec>& parameters) {
   if (parameters.empty()) return 0;
   const ParameterSpec& last = parameters.back();
-  return last.offset + (last.size() + kAlignFloats - 1) / kAlignFloats * kAlignFloats;
+  return last.offset + AlignedSize(last.size());
 }
 
 }  // namespace wisp

@@ -76,6 +76,17 @@ struct HeadSpec {
   bool operator==(const HeadSpec&) const = default;
 };
 
+// Low-rank adapters (LoRA, Hu et al. 2021): beside a matrix W [n, k] of every block two that train instead of it,
+// A [rank, k] and B [n, rank], B zero at first: y = (W + alpha / rank * B A) x.
+struct AdapterSpec {
+  enum Matrix : uint8_t { kQkv = 1, kAttentionOut = 2, kFeedForwardIn = 4, kFeedForwardOut = 8, kAll = 15 };
+  uint32_t rank = 8;
+  float alpha = 8;
+  uint8_t matrices = kAll;  // of Matrix, those that have one
+  float scale() const { return alpha / static_cast<float>(rank); }
+  bool operator==(const AdapterSpec&) const = default;
+};
+
 // Embedding, blocks, final norm, head. What people call SASRec is a next-item head on causal blocks; a text classifier
 // is a head of classes on blocks that attend to all positions.
 struct Architecture {
@@ -89,6 +100,7 @@ struct Architecture {
   std::vector<BlockSpec> blocks;
   std::optional<float> final_norm_epsilon;  // none: no norm between the last block and the head
   HeadSpec head;
+  std::optional<AdapterSpec> adapter;  // with one, nothing else is trained
   bool operator==(const Architecture&) const = default;
 };
 
@@ -117,6 +129,9 @@ struct UniformArchitecture {
 
 // The same in one row of fields; none where blocks differ or are of a kind that such a row cannot say.
 std::optional<UniformArchitecture> AsUniform(const Architecture& architecture);
+
+// The same without an adapter: the base that the adapter stands beside.
+Architecture BaseOf(Architecture architecture);
 
 // The same blocks with a head of so many classes.
 Architecture WithClasses(Architecture architecture, uint32_t num_classes);
@@ -150,9 +165,20 @@ enum class ParameterRole : uint8_t {
   kPoolerBias,
   kClassWeight,
   kClassBias,
+  kQkvDown,  // adapters, of a block: A and B
+  kQkvUp,
+  kAttentionOutDown,
+  kAttentionOutUp,
+  kFeedForwardInDown,
+  kFeedForwardInUp,
+  kFeedForwardOutDown,
+  kFeedForwardOutUp,
   kItemVariance,       // Re-Attention: [1, M], what noise left in each row of the item table
   kParameterVariance,  // Re-Attention: one number for each parameter before these two
 };
+
+// Floats that a tensor takes in a flat buffer: every one starts on 64 bytes, a cache line, an AVX-512 register.
+inline size_t AlignedSize(size_t num_floats) { return (num_floats + 15) / 16 * 16; }
 
 enum class ParameterShape : uint8_t { kTable, kMatrix, kVector };
 
@@ -173,11 +199,20 @@ struct ParameterSpec {
 // of kParameterVariance the item table's own entry is not used.
 std::vector<ParameterSpec> ParametersOf(const Architecture& architecture);
 
+// Those that a model file of this architecture holds: with an adapter its own alone, else all.
+std::vector<ParameterSpec> StoredParameters(const Architecture& architecture);
+
 // Index of the parameter; none where the architecture has no such.
 std::optional<size_t> FindParameter(const std::vector<ParameterSpec>& parameters, ParameterRole role,
                                     uint32_t block = 0);
 // The same of one that every architecture of this kind has.
 size_t RequireParameter(const std::vector<ParameterSpec>& parameters, ParameterRole role, uint32_t block = 0);
+
+// The adapter's A and B beside a matrix of a block; none for every other role.
+struct AdapterRoles {
+  ParameterRole down, up;
+};
+std::optional<AdapterRoles> AdapterRolesOf(ParameterRole matrix);
 
 // Index of the table that a next-item head multiplies by; none for other heads.
 std::optional<size_t> FindHeadTable(const Architecture& architecture, const std::vector<ParameterSpec>& parameters);

@@ -29,7 +29,7 @@ void MakeRoom(std::vector<T>& list, size_t needed, size_t most) {
 
 // `list` empty, with room for `size` elements and no more: what it held is given back first.
 template <class T>
-void Renew(std::vector<T>& list, size_t size) {
+void ReallocateEmpty(std::vector<T>& list, size_t size) {
   list = std::vector<T>();
   list.reserve(size);
 }

@@ -44,8 +44,8 @@ class Workers {
   Workers& operator=(const Workers&) = delete;
 
   size_t size() const { return size_; }
-  // Every worker's task is done exactly once, whatever an executor does: the noise of a private step hangs on it. What
-  // the executor asks for twice is not done again, what it leaves out the caller does.
+  // Every worker's task is done exactly once, whatever an executor does: the noise of a private step depends on it.
+  // What the executor asks for twice is not done again, and what it leaves out the caller does.
   void Run(const std::function<void(size_t)>& task);
 
  private:

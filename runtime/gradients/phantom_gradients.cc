@@ -10,14 +10,13 @@ namespace {
 
 constexpr size_t kBlockRows = 256;  // rows of dW formed at a time in the Gram way; the head's tiles are no larger
 
-size_t AlignUp(size_t n) { return (n + 15) / 16 * 16; }
-
 }  // namespace
 
 PhantomGradients::PhantomGradients(const kernels::OpTable& ops, const Setup& setup, const PhantomOptions& options,
                                    GradientSum& sum)
     : ops_(&ops),
       parameters_(&setup.parameters),
+      trained_(&setup.trained),
       clip_(options.clip),
       sum_(&sum),
       head_(setup.head_parameter),
@@ -41,15 +40,15 @@ PhantomGradients::Plan PhantomGradients::PlanWays(const kernels::OpTable& ops, c
   Plan plan{.entries = std::vector<Entry>(setup.parameters.size())};
   const size_t head = setup.head_parameter;
   size_t formed = 0, widest_gram = 0;
-  for (const ParameterSpec& p : setup.parameters) {
-    if (p.trained && (p.shape != ParameterShape::kTable || &p == &setup.parameters[head])) formed += AlignUp(p.size());
+  for (uint32_t i : setup.trained.parameters()) {
+    const ParameterSpec& p = setup.parameters[i];
+    if (p.shape != ParameterShape::kTable || i == head) formed += AlignedSize(p.size());
   }
   const bool gram = options.form == NormForm::kGram ||
                     (options.form == NormForm::kAutomatic && formed * sizeof(float) > options.max_formed_bytes);
-  for (size_t i = 0; i < plan.entries.size(); ++i) {
+  for (uint32_t i : setup.trained.parameters()) {
     const ParameterSpec& p = setup.parameters[i];
     Entry& entry = plan.entries[i];
-    if (!p.trained) continue;
     if (p.shape == ParameterShape::kTable) {
       entry.rows_slot = plan.row_widths.size();
       plan.row_widths.push_back(p.cols);
@@ -61,7 +60,7 @@ PhantomGradients::Plan PhantomGradients::PlanWays(const kernels::OpTable& ops, c
     if (entry.way == Way::kGram) widest_gram = std::max<size_t>(widest_gram, p.cols);
     if (entry.way != Way::kFormed) continue;
     entry.offset = plan.scratch;
-    plan.scratch += AlignUp(p.size());
+    plan.scratch += AlignedSize(p.size());
   }
   if (!gram) return plan;
   size_t widest = kBlockRows;
@@ -249,7 +248,8 @@ void PhantomGradients::AccumulateGramBlock(const OuterFactor& f) {
                      .store = kernels::Store::kAdd});
       }
     }
-    replay_squares_ += sum_->Add(worker_, p.offset + begin * f.k, block_.data(), n * f.k, replay_factor_, replay_sign_);
+    replay_squares_ += sum_->Add(worker_, trained_->offset(f.parameter) + begin * f.k, block_.data(), n * f.k,
+                                 replay_factor_, replay_sign_);
   }
 }
 
@@ -261,12 +261,13 @@ double PhantomGradients::Accumulate(HeadReplay& replay, float factor, int32_t si
     const Entry& entry = entries_[i];
     const ParameterSpec& p = (*parameters_)[i];
     if (entry.way == Way::kFormed) {
-      replay_squares_ += sum_->Add(worker_, p.offset, scratch_.data() + entry.offset, p.size(), factor, sign);
+      replay_squares_ +=
+          sum_->Add(worker_, trained_->offset(i), scratch_.data() + entry.offset, p.size(), factor, sign);
     } else if (entry.way == Way::kRows) {
       const RowGradient& rows = row_gradients_[entry.rows_slot];
       for (size_t r = 0; r < rows.ids().size(); ++r) {
-        replay_squares_ += sum_->Add(worker_, p.offset + static_cast<size_t>(rows.ids()[r]) * p.cols, rows.row(r),
-                                     p.cols, factor, sign);
+        replay_squares_ += sum_->Add(worker_, trained_->offset(i) + static_cast<size_t>(rows.ids()[r]) * p.cols,
+                                     rows.row(r), p.cols, factor, sign);
       }
     } else if (entry.way == Way::kGram && i != head_) {
       AccumulateGramBlock(entry.factor);

@@ -23,7 +23,7 @@
 #include <span>
 #include <vector>
 
-#include "runtime/core/architecture.h"
+#include "runtime/core/trained_set.h"
 #include "runtime/gradients/clipping.h"
 #include "runtime/gradients/gradient_sum.h"
 #include "runtime/gradients/record_gradients.h"
@@ -42,10 +42,11 @@ struct PhantomOptions {
 
 class PhantomGradients : public RecordGradients {
  public:
-  // `head_parameter` is the table that receives Outer blocks; tied when it also receives Rows. `sum` and `ops` must
-  // outlive this object. One object per worker.
+  // `head_parameter` is the table that receives Outer blocks; tied when it also receives Rows. What
+  // Setup names, `sum` and `ops` must outlive this object. One object per worker.
   struct Setup {
     const std::vector<ParameterSpec>& parameters;
+    const TrainedSet& trained;  // the sum spans these
     size_t head_parameter;
     size_t max_rows;  // positions of the longest record
     size_t worker;
@@ -53,6 +54,7 @@ class PhantomGradients : public RecordGradients {
   PhantomGradients(const kernels::OpTable& ops, const Setup& setup, const PhantomOptions& options, GradientSum& sum);
 
   void BeginRecord(std::span<const int32_t> input_ids) override;
+  bool Wants(size_t parameter) const override { return entries_[parameter].way != Way::kUntrained; }
   void Outer(const OuterFactor& factor) override;
   void Rows(const RowsFactor& factor) override;
   void Vector(const VectorFactor& factor) override;
@@ -88,6 +90,7 @@ class PhantomGradients : public RecordGradients {
 
   const kernels::OpTable* ops_;
   const std::vector<ParameterSpec>* parameters_;
+  const TrainedSet* trained_;
   ClipRule clip_;
   GradientSum* sum_;
   size_t head_, worker_, max_rows_, d_;

@@ -13,10 +13,7 @@ using kernels::Store;
 // Below this share of its length a vector is said to lie in the span of others: what is left of it is rounding.
 constexpr double kDependent = 1e-4;
 
-size_t AlignUp(size_t n) { return (n + 15) / 16 * 16; }
-
 RgpTrain TrainOf(const RgpOptions& o, const ParameterSpec& p) {
-  if (!p.trained) return RgpTrain::kFrozen;
   if (p.shape == ParameterShape::kVector) return o.vectors;
   if (p.shape == ParameterShape::kMatrix) return o.matrices;
   return p.role == ParameterRole::kPositionTable ? o.positions : o.item_tables;
@@ -65,7 +62,9 @@ void Orthonormalise(float* v, size_t n, size_t length, const std::function<float
   }
 }
 
-Status Validate(const RgpOptions& o, const std::vector<ParameterSpec>& parameters) {
+bool Trains(const RgpOptions& o, const ParameterSpec& p) { return TrainOf(o, p) != RgpTrain::kFrozen; }
+
+Status Validate(const RgpOptions& o, const std::vector<ParameterSpec>& parameters, const TrainedSet& trained) {
   if (o.vectors == RgpTrain::kProjected)
     return InvalidArgument("rgp: vectors cannot be projected, allowed are full and frozen");
   if (o.power_iterations < 1 || o.power_iterations > 100) {
@@ -74,22 +73,22 @@ Status Validate(const RgpOptions& o, const std::vector<ParameterSpec>& parameter
   if (o.rank < 1 || o.rank > kMaxWidth) {  // also where nothing is projected: room is made for it
     return InvalidArgument("rgp: rank is ", o.rank, ", allowed are 1 to ", kMaxWidth);
   }
-  bool trains = false;
-  for (const ParameterSpec& p : parameters) {
+  for (uint32_t i : trained.parameters()) {
+    const ParameterSpec& p = parameters[i];
     const RgpTrain train = TrainOf(o, p);
-    trains |= train != RgpTrain::kFrozen;
     const uint32_t smaller = std::min(p.rows, p.cols);
     if (train == RgpTrain::kProjected && o.rank > smaller) {
       return InvalidArgument("rgp: rank is ", o.rank, ", allowed are 1 to ", smaller, ", the smaller side of ", p.name,
                              " [", p.rows, ", ", p.cols, "]");
     }
   }
-  return trains ? OkStatus() : InvalidArgument("rgp: every parameter is frozen, nothing is left to train");
+  return trained.size() > 0 ? OkStatus() : InvalidArgument("rgp: every parameter is frozen, nothing is left to train");
 }
 
-uint64_t RgpReleaseSize(const RgpOptions& o, const std::vector<ParameterSpec>& parameters) {
+uint64_t RgpReleaseSize(const RgpOptions& o, const std::vector<ParameterSpec>& parameters, const TrainedSet& trained) {
   uint64_t size = 0;
-  for (const ParameterSpec& p : parameters) {
+  for (uint32_t i : trained.parameters()) {
+    const ParameterSpec& p = parameters[i];
     const RgpTrain train = TrainOf(o, p);
     if (train == RgpTrain::kFull) size += p.size();
     if (train == RgpTrain::kProjected) size += uint64_t{o.rank} * (uint64_t{p.rows} + p.cols);
@@ -97,20 +96,20 @@ uint64_t RgpReleaseSize(const RgpOptions& o, const std::vector<ParameterSpec>& p
   return size;
 }
 
-RgpCarriers::Plan RgpCarriers::PlanOf(const std::vector<ParameterSpec>& parameters, const RgpOptions& options) {
+RgpCarriers::Plan RgpCarriers::PlanOf(const std::vector<ParameterSpec>& parameters, const TrainedSet& trained,
+                                      const RgpOptions& options) {
   Plan plan{.entries = std::vector<Entry>(parameters.size())};
   size_t longest = 0;
-  for (size_t i = 0; i < parameters.size(); ++i) {
+  for (uint32_t i : trained.parameters()) {
     const ParameterSpec& p = parameters[i];
     Entry& entry = plan.entries[i];
     entry.train = TrainOf(options, p);
-    if (entry.train == RgpTrain::kFrozen) continue;
     const bool projected = entry.train == RgpTrain::kProjected;
     const size_t left = projected ? size_t{p.rows} * options.rank : p.size(),
                  right = projected ? size_t{options.rank} * p.cols : 0;
     entry.left_offset = plan.release_size;
-    entry.right_offset = entry.left_offset + AlignUp(left);
-    plan.release_size = entry.right_offset + AlignUp(right);
+    entry.right_offset = entry.left_offset + AlignedSize(left);
+    plan.release_size = entry.right_offset + AlignedSize(right);
     if (!projected) continue;
     plan.delta = std::max(plan.delta, p.size());
     longest = std::max<size_t>(longest, p.rows);
@@ -123,15 +122,16 @@ RgpCarriers::Plan RgpCarriers::PlanOf(const std::vector<ParameterSpec>& paramete
 }
 
 RgpCarriers::RgpCarriers(const kernels::OpTable& ops, const std::vector<ParameterSpec>& parameters,
-                         const RgpOptions& options)
+                         const TrainedSet& trained, const RgpOptions& options)
     : ops_(&ops),
       parameters_(&parameters),
+      trained_(&trained),
       options_(options),
       left_(parameters.size()),
       right_(parameters.size()),
       right_transposed_(parameters.size()),
       remainder_(parameters.size()) {
-  Plan plan = PlanOf(parameters, options);
+  Plan plan = PlanOf(parameters, trained, options);
   for (size_t i = 0; i < parameters.size(); ++i) {
     if (plan.entries[i].train != RgpTrain::kProjected) continue;
     left_[i] = AlignedArray<float>(size_t{parameters[i].rows} * options.rank);
@@ -139,7 +139,7 @@ RgpCarriers::RgpCarriers(const kernels::OpTable& ops, const std::vector<Paramete
       *array = AlignedArray<float>(size_t{options.rank} * parameters[i].cols);
   }
   release_size_ = plan.release_size;
-  num_coordinates_ = RgpReleaseSize(options, parameters);
+  num_coordinates_ = RgpReleaseSize(options, parameters, trained);
   delta_ = AlignedArray<float>(plan.delta);
   left_transposed_ = AlignedArray<float>(plan.left_transposed);
   both_ = AlignedArray<float>(size_t{options.rank} * options.rank);
@@ -153,7 +153,7 @@ void RgpCarriers::Update(std::span<const float> weights, std::span<const float> 
     const ParameterSpec& p = (*parameters_)[i];
     const float* w = weights.data() + p.offset;
     if (step >= options_.warmup_steps) {
-      for (size_t j = 0; j < p.size(); ++j) delta_.data()[j] = w[j] - start[p.offset + j];
+      for (size_t j = 0; j < p.size(); ++j) delta_.data()[j] = w[j] - start[trained_->offset(i) + j];
       w = delta_.data();
     }
     Iterate(i, w, normal);

@@ -21,7 +21,7 @@
 
 #include "kernels/kernels.h"
 #include "runtime/core/arena.h"
-#include "runtime/core/architecture.h"
+#include "runtime/core/trained_set.h"
 
 namespace wisp {
 
@@ -44,10 +44,14 @@ struct RgpOptions {
 
 // A sentence for a rank that is 0, above kMaxWidth or above the smaller side of a projected matrix, projected vectors,
 // nothing to train.
-Status Validate(const RgpOptions& options, const std::vector<ParameterSpec>& parameters);
+Status Validate(const RgpOptions& options, const std::vector<ParameterSpec>& parameters, const TrainedSet& trained);
+
+// Whether the options train a parameter of this shape and role at all.
+bool Trains(const RgpOptions& options, const ParameterSpec& parameter);
 
 // Released numbers of a step.
-uint64_t RgpReleaseSize(const RgpOptions& options, const std::vector<ParameterSpec>& parameters);
+uint64_t RgpReleaseSize(const RgpOptions& options, const std::vector<ParameterSpec>& parameters,
+                        const TrainedSet& trained);
 
 class RgpCarriers {
  public:
@@ -56,8 +60,9 @@ class RgpCarriers {
     size_t left_offset = 0;   // in the release: g_L [p, r]; of a full parameter: all of it
     size_t right_offset = 0;  // g_R [r, d]
   };
-  // Options must have passed Validate; `parameters` must outlive this object.
-  RgpCarriers(const kernels::OpTable& ops, const std::vector<ParameterSpec>& parameters, const RgpOptions& options);
+  // Options must have passed Validate; `parameters` and `trained` must outlive this object.
+  RgpCarriers(const kernels::OpTable& ops, const std::vector<ParameterSpec>& parameters, const TrainedSet& trained,
+              const RgpOptions& options);
 
   size_t release_size() const { return release_size_; }          // floats of the release, gaps of alignment included
   uint64_t num_coordinates() const { return num_coordinates_; }  // released numbers
@@ -67,7 +72,7 @@ class RgpCarriers {
   const float* right(size_t parameter) const { return right_[parameter].data(); }                        // R [r, d]
   const float* right_transposed(size_t parameter) const { return right_transposed_[parameter].data(); }  // R^T [d, r]
 
-  // Makes the carriers of a step. `normal` draws standard normal numbers: public randomness, it needs no secrecy.
+  // Makes the carriers of a step. weights: flat; start: of the trained set. `normal` draws standard normal numbers: public randomness, it needs no secrecy.
   void Update(std::span<const float> weights, std::span<const float> start, uint64_t step,
               const std::function<float()>& normal);
 
@@ -86,13 +91,15 @@ class RgpCarriers {
     size_t size_bytes = 0;                  // as size_bytes()
     size_t delta = 0, left_transposed = 0;  // floats of the scratch
   };
-  static Plan PlanOf(const std::vector<ParameterSpec>& parameters, const RgpOptions& options);
+  static Plan PlanOf(const std::vector<ParameterSpec>& parameters, const TrainedSet& trained,
+                     const RgpOptions& options);
 
  private:
   void Iterate(size_t parameter, const float* delta, const std::function<float()>& normal);
 
   const kernels::OpTable* ops_;
   const std::vector<ParameterSpec>* parameters_;
+  const TrainedSet* trained_;
   RgpOptions options_;
   std::vector<Entry> entries_;
   std::vector<AlignedArray<float>> left_, right_, right_transposed_;

@@ -16,7 +16,6 @@ namespace wisp {
 class RgpGradients : public RecordGradients {
  public:
   struct Setup {
-    const std::vector<ParameterSpec>& parameters;
     size_t max_rows;  // positions of the longest record
     size_t worker;
   };
@@ -25,6 +24,7 @@ class RgpGradients : public RecordGradients {
                GradientSum& sum);
 
   void BeginRecord(std::span<const int32_t> input_ids) override;
+  bool Wants(size_t parameter) const override { return carriers_->entry(parameter).train != RgpTrain::kFrozen; }
   void Outer(const OuterFactor& factor) override;
   void Rows(const RowsFactor& factor) override;
   void Vector(const VectorFactor& factor) override;

@@ -13,7 +13,7 @@ using kernels::Store;
 SparseGradients::SparseGradients(const kernels::OpTable& ops, const Setup& setup, const RowSet& rows,
                                  const ClipRule& clip, GradientSum& sum)
     : ops_(&ops),
-      layout_(setup.parameters),
+      layout_(setup.parameters, setup.trained),
       set_(&rows),
       clip_(clip),
       sum_(&sum),
@@ -30,17 +30,17 @@ SparseGradients::Room SparseGradients::RoomFor(const Setup& s, size_t rows) {
 
 void SparseGradients::MakeRoom(size_t rows) {
   const Room room = RoomFor(setup_, rows);
-  Renew(slots_, room.record_rows);
-  Renew(rows_, room.record_rows * layout_.d());
+  ReallocateEmpty(slots_, room.record_rows);
+  ReallocateEmpty(rows_, room.record_rows * layout_.d());
   rows_.resize(room.record_rows * layout_.d());
-  Renew(columns_, room.columns);
+  ReallocateEmpty(columns_, room.columns);
   columns_.resize(room.columns);
-  Renew(picked_, room.picked);
-  Renew(index_of_slot_, room.index);
+  ReallocateEmpty(picked_, room.picked);
+  ReallocateEmpty(index_of_slot_, room.index);
 }
 
 size_t SparseGradients::PlanBytes(const Setup& setup, size_t rows) {
-  const SparseLayout layout(setup.parameters);
+  const SparseLayout layout(setup.parameters, setup.trained);
   const Room room = RoomFor(setup, rows);
   return AlignedArray<float>::AllocatedBytes(layout.dense_size()) +
          (room.record_rows * layout.d() + room.columns) * sizeof(float) +
@@ -63,14 +63,13 @@ size_t SparseGradients::Append(size_t slot) {
 }
 
 void SparseGradients::Outer(const OuterFactor& f) {
-  const ParameterSpec& p = setup_.parameters[f.parameter];
-  if (!p.trained) return;
+  if (!setup_.trained.contains(f.parameter)) return;
   if (f.parameter == 0) return TableOuter(f);
   ops_->linear_backward_weight({.dy_RN = f.dy_RN,
                                 .lddy = f.lddy,
                                 .x_RK = f.x_RK,
                                 .ldx = f.ldx,
-                                .dw_NK = dense_.data() + layout_.dense(p.offset) + f.first_row * f.k,
+                                .dw_NK = dense_.data() + layout_.dense(f.parameter) + f.first_row * f.k,
                                 .lddw = f.k,
                                 .rows = f.rows,
                                 .n = f.n,
@@ -115,13 +114,12 @@ void SparseGradients::TableOuter(const OuterFactor& f) {
 }
 
 void SparseGradients::Rows(const RowsFactor& f) {
-  const ParameterSpec& p = setup_.parameters[f.parameter];
-  if (!p.trained) return;
+  if (!setup_.trained.contains(f.parameter)) return;
   if (f.parameter == 0) return TableRows(f);
   ops_->scatter_add({.dx_TD = f.dx_RD,
                      .lddx = f.lddx,
                      .ids_T = f.ids_R,
-                     .table_MD = dense_.data() + layout_.dense(p.offset),
+                     .table_MD = dense_.data() + layout_.dense(f.parameter),
                      .ldtable = f.d,
                      .rows = f.rows,
                      .d = f.d,
@@ -143,8 +141,8 @@ void SparseGradients::TableRows(const RowsFactor& f) {
 }
 
 void SparseGradients::Vector(const VectorFactor& f) {
-  const ParameterSpec& p = setup_.parameters[f.parameter];
-  if (p.trained) std::memcpy(dense_.data() + layout_.dense(p.offset) + f.first, f.g_N, f.n * sizeof(float));
+  if (!setup_.trained.contains(f.parameter)) return;
+  std::memcpy(dense_.data() + layout_.dense(f.parameter) + f.first, f.g_N, f.n * sizeof(float));
 }
 
 // Neighbouring slots go to the sum in one piece.

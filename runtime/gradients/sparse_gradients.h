@@ -6,7 +6,7 @@
 // the set are gathered from each block; with a sampled softmax only the negatives' and the targets' rows exist. All
 // other parameters are dense and formed as in PhantomGradients.
 //
-// The sum: dense parameters first, at SparseLayout::dense(offset), then one row of `d` numbers for each slot of the
+// The sum: dense parameters first, at SparseLayout::dense, then one row of `d` numbers for each slot of the
 // set.
 #ifndef WISP_RUNTIME_GRADIENTS_SPARSE_GRADIENTS_H_
 #define WISP_RUNTIME_GRADIENTS_SPARSE_GRADIENTS_H_
@@ -14,26 +14,28 @@
 #include <span>
 #include <vector>
 
-#include "runtime/core/architecture.h"
+#include "runtime/core/trained_set.h"
 #include "runtime/gradients/record_gradients.h"
 #include "runtime/gradients/row_set.h"
 
 namespace wisp {
 
-// Where things lie in the sum. The table is the first parameter, as in every tied recommender.
+// Where things lie in the sum. The table is the first parameter, as in every tied recommender, and it is trained.
 class SparseLayout {
  public:
-  explicit SparseLayout(const std::vector<ParameterSpec>& parameters)
-      : base_(parameters.size() > 1 ? parameters[1].offset : parameters[0].size()),
-        dense_size_(FlatSize(parameters) - base_),
+  SparseLayout(const std::vector<ParameterSpec>& parameters, const TrainedSet& trained)
+      : trained_(&trained),
+        base_(AlignedSize(parameters[0].size())),
+        dense_size_(trained.size() - base_),
         d_(parameters[0].cols) {}
-  size_t dense(size_t flat_offset) const { return flat_offset - base_; }
+  size_t dense(size_t parameter) const { return trained_->offset(parameter) - base_; }
   size_t dense_size() const { return dense_size_; }
   size_t slot(size_t slot) const { return dense_size_ + slot * d_; }
   size_t size(size_t num_slots) const { return dense_size_ + num_slots * d_; }
   size_t d() const { return d_; }
 
  private:
+  const TrainedSet* trained_;
   size_t base_, dense_size_, d_;
 };
 
@@ -41,6 +43,7 @@ class SparseGradients : public RecordGradients {
  public:
   struct Setup {
     const std::vector<ParameterSpec>& parameters;
+    const TrainedSet& trained;
     size_t max_rows;  // positions of the longest record
     size_t worker;
     // What room is made for: rows of the table that a record names at most, whatever the set; the columns of a head's
@@ -60,6 +63,7 @@ class SparseGradients : public RecordGradients {
   static size_t PlanBytes(const Setup& setup, size_t rows);
 
   void BeginRecord(std::span<const int32_t> input_ids) override;
+  bool Wants(size_t parameter) const override { return setup_.trained.contains(parameter); }
   void Outer(const OuterFactor& factor) override;
   void Rows(const RowsFactor& factor) override;
   void Vector(const VectorFactor& factor) override;

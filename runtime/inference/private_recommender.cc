@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "kernels/kernels.h"
-#include "runtime/inference/check_start.h"
+#include "runtime/inference/check_paid.h"
 #include "runtime/inference/draw_law.h"
 #include "runtime/privacy/calibration.h"
 #include "runtime/privacy/decoding_calibration.h"
@@ -263,7 +263,7 @@ Result<std::vector<int32_t>> PrivateRecommender::Recommend(std::span<const int32
     request.candidates = support;
   }
   WISP_RETURN_IF_ERROR(session_->Score(history, scores_));
-  // Of weights that are drawn from freely. What the others' scores are may hang on their records: no error may tell.
+  // Of weights that are drawn from freely. What the others' scores are may depend on their records: no error may tell.
   const auto finite = [](float score) { return score - score == 0; };
   if (is_free() && !std::all_of(scores_.begin(), scores_.end(), finite)) return session_->NotFinite();
   if (!base_scores_.empty()) {

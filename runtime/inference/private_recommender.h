@@ -55,7 +55,7 @@ struct PrivateRecommenderOptions {
   // limit.
   uint64_t num_records_public = 0;
   bool allow_large_delta = false;
-  // Otherwise a ledger that lacks what the model, or the base, has spent on its data set is refused (check_start.h).
+  // Otherwise a ledger that lacks what the model, or the base, has spent on its data set is refused (check_paid.h).
   // True: the user's word that a data set of the ledger's name in their provenance is another one.
   bool other_data = false;
 

@@ -259,7 +259,7 @@ std::vector<int32_t> PrivateSampler::DrawAnchored(const DrawRequest& r, std::vec
   drawn.reserve(count);
   std::vector<double> weights;
   ExactLaw law;
-  bool stale = true;  // the weights hang on the best base score that is left
+  bool stale = true;  // the weights depend on the best base score that is left
   float best_base = 0;
   while (drawn.size() < count) {
     if (stale) {

@@ -13,10 +13,11 @@ Attention::Attention(const Architecture& a, const kernels::OpTable& ops, const s
       mask_(a.attend == Attend::kCausal ? kernels::AttentionMask::kCausal : kernels::AttentionMask::kFull),
       scale_(1.0f / std::sqrt(static_cast<float>(spec_.head_width))),
       slopes_(AttentionSlopes(spec_)),
-      qkv_(parameters, FindLinear(parameters, ParameterRole::kQkvWeight, ParameterRole::kQkvBias, index), plan,
+      qkv_(parameters, FindLinear(a, parameters, ParameterRole::kQkvWeight, ParameterRole::kQkvBias, index), plan,
            queries_width_),
       out_(parameters,
-           FindLinear(parameters, ParameterRole::kAttentionOutWeight, ParameterRole::kAttentionOutBias, index), plan),
+           FindLinear(a, parameters, ParameterRole::kAttentionOutWeight, ParameterRole::kAttentionOutBias, index),
+           plan),
       dropout_(site, size_t{spec_.num_heads} * a.max_length * a.max_length, plan),
       cached_(plan.use == GraphUse::kInference) {
   const size_t t = a.max_length, stacked = queries_width_ + 2 * keys_width_;
@@ -50,6 +51,7 @@ void Attention::Forward(const RecordContext& context, const float* x, float* y) 
   const size_t keys = context.past + context.rows, t = context.wanted_rows();
   const Projected p = Of(context);
   float* mixed = context.forward(mixed_);
+  qkv_.Prepare(context, x, context.rows);
   qkv_.ForwardQueries(context, x, {.y = p.q, .ldy = p.ldq}, context.rows);
   qkv_.ForwardKeys(context, x, {.y = p.k + context.past * p.ldkv, .ldy = p.ldkv}, context.rows);
   const float* key_variance = variance_width_ > 0 ? KeyVariances(context) : nullptr;

@@ -37,8 +37,10 @@ Classifier::Classifier(const Architecture& a, const kernels::OpTable& ops, Graph
     : GraphBase(a, ops, use, HeadPacking::kNone),
       embedding_(a, parameters_, plan_),
       stack_(a, ops, parameters_, /*normed_rows=*/1, plan_),
-      pooler_(parameters_, FindLinear(parameters_, ParameterRole::kPoolerWeight, ParameterRole::kPoolerBias), plan_),
-      head_(parameters_, FindLinear(parameters_, ParameterRole::kClassWeight, ParameterRole::kClassBias), plan_),
+      pooler_(parameters_,
+              FindLinear(architecture_, parameters_, ParameterRole::kPoolerWeight, ParameterRole::kPoolerBias), plan_),
+      head_(parameters_, FindLinear(architecture_, parameters_, ParameterRole::kClassWeight, ParameterRole::kClassBias),
+            plan_),
       head_weight_(RequireParameter(parameters_, ParameterRole::kClassWeight)),
       head_bias_(RequireParameter(parameters_, ParameterRole::kClassBias)) {
   for (Slot<float>* slot : {&h_, &x_}) *slot = plan_.forward.Reserve<float>(a.width);
@@ -114,16 +116,18 @@ void Classifier::Backward(const RecordContext& context, const Record& record, Fa
 void Classifier::ReplayHead(const RecordContext& context, const Record&, FactorSink& sink) const {
   const size_t d = architecture_.width, classes = architecture_.head.num_classes;
   const float* dz = context.backward(dlogits_);
-  sink.Outer({.parameter = head_weight_,
-              .first_row = 0,
-              .dy_RN = dz,
-              .lddy = classes,
-              .x_RK = context.forward(x_),
-              .ldx = d,
-              .rows = 1,
-              .n = classes,
-              .k = d});
-  sink.Vector({.parameter = head_bias_, .first = 0, .g_N = dz, .n = classes});
+  if (sink.Wants(head_weight_)) {
+    sink.Outer({.parameter = head_weight_,
+                .first_row = 0,
+                .dy_RN = dz,
+                .lddy = classes,
+                .x_RK = context.forward(x_),
+                .ldx = d,
+                .rows = 1,
+                .n = classes,
+                .k = d});
+  }
+  if (sink.Wants(head_bias_)) sink.Vector({.parameter = head_bias_, .first = 0, .g_N = dz, .n = classes});
 }
 
 }  // namespace wisp

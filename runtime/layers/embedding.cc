@@ -51,14 +51,19 @@ void Embedding::WidenRow(const RecordContext& context, int32_t id, size_t positi
 }
 
 void Embedding::Backward(const RecordContext& context, const int32_t* ids, const float* dy, FactorSink& sink) const {
+  if (!sink.Wants(positions_) && !sink.Wants(table_)) return;
   const size_t rows = context.rows;
   const float rate = context.dropout != nullptr ? context.dropout->embedding : 0;
   const float* dx = dropout_.Backward(context, rate, dy, context.backward(dx_), rows * d_);
   int32_t* position_ids = context.backward(position_ids_);
   for (size_t t = 0; t < rows; ++t) position_ids[t] = ids[t] < 0 ? -1 : static_cast<int32_t>(FirstPosition(rows) + t);
-  sink.Rows(
-      {.parameter = positions_, .ids_R = position_ids, .dx_RD = dx, .lddx = d_, .rows = rows, .d = d_, .scale = 1.0f});
-  sink.Rows({.parameter = table_, .ids_R = ids, .dx_RD = dx, .lddx = d_, .rows = rows, .d = d_, .scale = scale_});
+  RowsFactor factor{
+      .parameter = positions_, .ids_R = position_ids, .dx_RD = dx, .lddx = d_, .rows = rows, .d = d_, .scale = 1.0f};
+  if (sink.Wants(positions_)) sink.Rows(factor);
+  factor.parameter = table_;
+  factor.ids_R = ids;
+  factor.scale = scale_;
+  if (sink.Wants(table_)) sink.Rows(factor);
 }
 
 void Embedding::Variance(const RecordContext& context, const int32_t* ids, float* var_y) const {

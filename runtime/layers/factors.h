@@ -47,6 +47,8 @@ struct VectorFactor {
 class FactorSink {
  public:
   virtual ~FactorSink() = default;
+  // Whether factors of this parameter are to be emitted: a layer asks first, and spares itself what is frozen.
+  virtual bool Wants(size_t parameter) const = 0;
   virtual void Outer(const OuterFactor& factor) = 0;
   virtual void Rows(const RowsFactor& factor) = 0;
   virtual void Vector(const VectorFactor& factor) = 0;

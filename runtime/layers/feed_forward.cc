@@ -8,9 +8,10 @@ FeedForward::FeedForward(const Architecture& a, const std::vector<ParameterSpec>
       activation_(a.blocks[index].feed_forward.activation == ActivationKind::kGelu ? kernels::Activation::kGelu
                                                                                    : kernels::Activation::kRelu),
       in_(parameters,
-          FindLinear(parameters, ParameterRole::kFeedForwardInWeight, ParameterRole::kFeedForwardInBias, index), plan),
+          FindLinear(a, parameters, ParameterRole::kFeedForwardInWeight, ParameterRole::kFeedForwardInBias, index),
+          plan),
       out_(parameters,
-           FindLinear(parameters, ParameterRole::kFeedForwardOutWeight, ParameterRole::kFeedForwardOutBias, index),
+           FindLinear(a, parameters, ParameterRole::kFeedForwardOutWeight, ParameterRole::kFeedForwardOutBias, index),
            plan),
       before_(plan.ReserveInTurn<float>(a.max_length * inner_)),
       dinner_(plan.backward.Reserve<float>(a.max_length * inner_)) {

@@ -39,8 +39,8 @@ void LayerNorm::Backward(const RecordContext& context, const float* x, const flo
                                      .rows = context.rows,
                                      .d = d_,
                                      .store = store});
-  sink.Vector({.parameter = which_.gain, .first = 0, .g_N = dgain, .n = d_});
-  sink.Vector({.parameter = which_.bias, .first = 0, .g_N = dbias, .n = d_});
+  if (sink.Wants(which_.gain)) sink.Vector({.parameter = which_.gain, .first = 0, .g_N = dgain, .n = d_});
+  if (sink.Wants(which_.bias)) sink.Vector({.parameter = which_.bias, .first = 0, .g_N = dbias, .n = d_});
 }
 
 void LayerNorm::Variance(const RecordContext& context, const float* var_x, float* var_y) const {

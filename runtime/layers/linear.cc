@@ -2,9 +2,19 @@
 
 namespace wisp {
 
-LinearParameters FindLinear(const std::vector<ParameterSpec>& parameters, ParameterRole weight, ParameterRole bias,
-                            uint32_t block) {
-  return {.weight = RequireParameter(parameters, weight, block), .bias = FindParameter(parameters, bias, block)};
+LinearParameters FindLinear(const Architecture& a, const std::vector<ParameterSpec>& parameters, ParameterRole weight,
+                            ParameterRole bias, uint32_t block) {
+  LinearParameters found{.weight = RequireParameter(parameters, weight, block),
+                         .bias = FindParameter(parameters, bias, block)};
+  const std::optional<AdapterRoles> roles = AdapterRolesOf(weight);
+  if (!a.adapter || !roles) return found;
+  const std::optional<size_t> down = FindParameter(parameters, roles->down, block);
+  if (!down) return found;  // not one of the adapter's matrices
+  found.adapter = {.down = *down,
+                   .up = RequireParameter(parameters, roles->up, block),
+                   .scale = a.adapter->scale(),
+                   .max_rows = a.max_length};
+  return found;
 }
 
 Linear::Linear(const std::vector<ParameterSpec>& parameters, const LinearParameters& which, BufferPlan& plan,
@@ -13,9 +23,16 @@ Linear::Linear(const std::vector<ParameterSpec>& parameters, const LinearParamet
       n_(parameters[which.weight].rows),
       k_(parameters[which.weight].cols),
       first_key_row_(first_key_row),
-      dbias_(which.bias ? plan.backward.Reserve<float>(n_) : Slot<float>()) {}
+      dbias_(which.bias ? plan.backward.Reserve<float>(n_) : Slot<float>()) {
+  if (which.adapter) adapter_.emplace(parameters, *which.adapter, first_key_row, plan);
+}
+
+void Linear::Prepare(const RecordContext& context, const float* x, size_t rows) const {
+  if (adapter_) adapter_->Down(context, x, rows);
+}
 
 void Linear::Forward(const RecordContext& context, const float* x, float* y, size_t rows) const {
+  Prepare(context, x, rows);
   if (first_key_row_ > 0) ForwardQueries(context, x, {.y = y, .ldy = n_}, rows);
   ForwardKeys(context, x, {.y = y + first_key_row_, .ldy = n_}, rows);
 }
@@ -32,6 +49,7 @@ void Linear::ForwardQueries(const RecordContext& context, const float* x, const 
                                .n = first_key_row_,
                                .k = k_,
                                .store = kernels::Store::kAssign});
+  if (adapter_) adapter_->UpQueries(context, out.y, out.ldy, rows);
 }
 
 void Linear::ForwardKeys(const RecordContext& context, const float* x, const Output& out, size_t rows) const {
@@ -47,22 +65,25 @@ void Linear::ForwardKeys(const RecordContext& context, const float* x, const Out
                                .n = n_ - first_key_row_,
                                .k = k_,
                                .store = kernels::Store::kAssign});
+  if (adapter_) adapter_->UpKeys(context, out.y, out.ldy, rows);
 }
 
 void Linear::Backward(const RecordContext& context, const float* x, const float* dy, float* dx, kernels::Store store,
                       FactorSink& sink) const {
   const kernels::OpTable& ops = context.ops();
   const size_t rows = context.rows;
-  sink.Outer({.parameter = which_.weight,
-              .first_row = 0,
-              .dy_RN = dy,
-              .lddy = n_,
-              .x_RK = x,
-              .ldx = k_,
-              .rows = rows,
-              .n = n_,
-              .k = k_});
-  if (which_.bias) {
+  if (sink.Wants(which_.weight)) {
+    sink.Outer({.parameter = which_.weight,
+                .first_row = 0,
+                .dy_RN = dy,
+                .lddy = n_,
+                .x_RK = x,
+                .ldx = k_,
+                .rows = rows,
+                .n = n_,
+                .k = k_});
+  }
+  if (which_.bias && sink.Wants(*which_.bias)) {
     float* dbias = context.backward(dbias_);
     ops.column_sum({.x_RN = dy,
                     .ldx = n_,
@@ -83,6 +104,7 @@ void Linear::Backward(const RecordContext& context, const float* x, const float*
                              .n = n_,
                              .k = k_,
                              .store = store});
+  if (adapter_) adapter_->Backward(context, x, dy, dx, sink);
 }
 
 // Algorithms, section 3: var_out = var_in (W o W)^T + s^2 sum_k (mean_k^2 + var_k).

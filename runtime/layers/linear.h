@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "runtime/layers/adapter.h"
 #include "runtime/layers/context.h"
 #include "runtime/layers/factors.h"
 
@@ -13,9 +14,10 @@ namespace wisp {
 struct LinearParameters {
   size_t weight;
   std::optional<size_t> bias;
+  std::optional<AdapterParameters> adapter;
 };
-LinearParameters FindLinear(const std::vector<ParameterSpec>& parameters, ParameterRole weight, ParameterRole bias,
-                            uint32_t block = 0);
+LinearParameters FindLinear(const Architecture& architecture, const std::vector<ParameterSpec>& parameters,
+                            ParameterRole weight, ParameterRole bias, uint32_t block = 0);
 
 class Linear {
  public:
@@ -27,6 +29,8 @@ class Linear {
   void Forward(const RecordContext& context, const float* x, float* y, size_t rows) const;
 
   // The two parts of a stacked matrix: queries, and what comes from the first key row on. Rows of y are `ldy` apart.
+  // Both are of the x that Prepare has seen last.
+  void Prepare(const RecordContext& context, const float* x, size_t rows) const;
   struct Output {
     float* y;
     size_t ldy;
@@ -45,6 +49,7 @@ class Linear {
 
  private:
   LinearParameters which_;
+  std::optional<Adapter> adapter_;
   size_t n_, k_, first_key_row_;
   Slot<float> dbias_;
 };

@@ -11,8 +11,7 @@ NextItemHead::NextItemHead(const Architecture& a, const std::vector<ParameterSpe
       d_(a.width),
       num_items_(a.num_items),
       max_rows_(a.max_length),
-      bias_(FindParameter(parameters, ParameterRole::kOutputBias)),
-      bias_trained_(a.head.output_bias == OutputBias::kTrained) {
+      bias_(FindParameter(parameters, ParameterRole::kOutputBias)) {
   const size_t tiles = (num_items_ + kHeadTile - 1) / kHeadTile;
   stored_ = tiles * kHeadTile * max_rows_ * sizeof(float) <= kStoredLogitsBytes;
   logits_ = plan.backward.Reserve<float>((stored_ ? tiles : 1) * kHeadTile * max_rows_);
@@ -95,16 +94,18 @@ double NextItemHead::Forward(const RecordContext& context, const float* h, const
 
 void NextItemHead::Emit(const RecordContext& context, const Tile& tile, const float* h, const float* dz,
                         FactorSink& sink) const {
-  sink.Outer({.parameter = table_,
-              .first_row = tile.first,
-              .dy_RN = dz,
-              .lddy = tile.n,
-              .x_RK = h,
-              .ldx = d_,
-              .rows = context.rows,
-              .n = tile.n,
-              .k = d_});
-  if (!bias_trained_) return;
+  if (sink.Wants(table_)) {
+    sink.Outer({.parameter = table_,
+                .first_row = tile.first,
+                .dy_RN = dz,
+                .lddy = tile.n,
+                .x_RK = h,
+                .ldx = d_,
+                .rows = context.rows,
+                .n = tile.n,
+                .k = d_});
+  }
+  if (!bias_ || !sink.Wants(*bias_)) return;
   float* dbias = context.backward(dbias_);
   context.ops().column_sum({.x_RN = dz,
                             .ldx = tile.n,

@@ -61,7 +61,6 @@ class NextItemHead {
 
   size_t table_, d_, num_items_, max_rows_;
   std::optional<size_t> bias_;
-  bool bias_trained_;
   bool stored_;
   // Of one tile, or all of them: then exp(logit - tile_max) after Forward, and the gradient after Backward.
   Slot<float> logits_;

@@ -110,6 +110,7 @@ void SampledHead::Backward(const RecordContext& context, const float* h, const i
                .a = dz,
                .store = Store::kAdd});
   }
+  if (!sink.Wants(table_)) return;
   sink.Outer({.parameter = table_,
               .first_row = 0,
               .dy_RN = z,

@@ -19,7 +19,8 @@ HeadPacking HeadPackingFor(const kernels::OpTable& ops, const Architecture& a, c
 }
 
 size_t FirstKeyRow(const Architecture& a, const ParameterSpec& p) {
-  return p.role == ParameterRole::kQkvWeight ? a.blocks[p.block].attention.queries_width() : 0;
+  const bool stacked = p.role == ParameterRole::kQkvWeight || p.role == ParameterRole::kQkvUp;
+  return stacked ? a.blocks[p.block].attention.queries_width() : 0;
 }
 
 PackPlan::PackPlan(const kernels::OpTable& ops, const Architecture& a, HeadPacking head)

@@ -25,11 +25,12 @@ struct Slot {
   const char* name;
   std::vector<float> Checkpoint::*floats;
   std::vector<uint32_t> Checkpoint::*indices;
+  bool spans_all = false;  // every parameter
 };
-constexpr Slot kSlots[kNumArrays] = {{"weights", &Checkpoint::weights, nullptr},
+constexpr Slot kSlots[kNumArrays] = {{"weights", &Checkpoint::weights, nullptr, true},
                                      {"first_moment", &Checkpoint::first_moment, nullptr},
                                      {"second_moment", &Checkpoint::second_moment, nullptr},
-                                     {"average", &Checkpoint::average, nullptr},
+                                     {"average", &Checkpoint::average, nullptr, true},
                                      {"order", nullptr, &Checkpoint::order},
                                      {"item_rows", nullptr, &Checkpoint::item_rows},
                                      {"head_releases", nullptr, &Checkpoint::head_releases}};
@@ -72,9 +73,12 @@ Status ReadArray(const std::string& name, const schema::SavedArray& saved, metad
     if (other == slot) return InvalidData(name, ": has two arrays ", slot->name);
   }
   const bool is_float = slot->floats != nullptr;
-  uint64_t count = metadata.flat_size;
-  // An order of records and a list of rows have any length, which the file's size bounds.
-  if (!is_float) count = tensor.shape()->size() == 1 ? std::min<uint64_t>(tensor.shape()->Get(0), UINT32_MAX) : 0;
+  // An order of records and a list of rows have any length, which the file's size bounds. Moments span what was
+  // trained, and so do the weights beside a base: the trainer knows how much that is.
+  const bool spans_all = slot->spans_all && !metadata.architecture.adapter;
+  const uint64_t most = is_float ? metadata.flat_size : UINT32_MAX;
+  uint64_t count = tensor.shape()->size() == 1 ? std::min<uint64_t>(tensor.shape()->Get(0), most) : 0;
+  if (spans_all) count = metadata.flat_size;
   const metadata::ExpectedTensor expected{.type = is_float ? schema::ElementType::F32 : schema::ElementType::U32,
                                           .shape = {&count, 1}};
   WISP_RETURN_IF_ERROR(metadata::CheckTensor(name, tensor, expected));
@@ -219,6 +223,9 @@ Status WriteCheckpoint(const std::string& path, const Checkpoint& checkpoint, Fi
   WISP_RETURN_IF_ERROR(metadata::AsArgument(ReadMetadata(path, bytes).status()));
   container::Format format = metadata::FormatFor(kCheckpointFormat, checkpoint.architecture);
   if (checkpoint.architecture.head.num_classes > 0) format.oldest_reader = std::max(format.oldest_reader, 3u);
+  for (const std::vector<float>* moment : {&checkpoint.first_moment, &checkpoint.second_moment}) {
+    if (!moment->empty() && moment->size() != checkpoint.weights.size()) format.oldest_reader = 4;
+  }
   return container::Write(path, format, {.metadata = bytes, .arrays = arrays, .reserved = reserved});
 }
 

@@ -18,7 +18,7 @@
 
 namespace wisp {
 
-// 2: attention_slope; 3: num_classes, head_releases; 4: blocks that differ
+// 2: attention_slope; 3: num_classes, head_releases; 4: blocks that differ, adapters, moments of what is trained only
 inline constexpr uint32_t kCheckpointFormatVersion = 4;
 
 enum class RandomSource : uint8_t {
@@ -34,9 +34,10 @@ struct StreamPosition {
 
 struct Checkpoint {
   Architecture architecture;
-  // Flat buffers laid out by ParametersOf, all of FlatSize floats; all but `weights` may be empty.
+  // Laid out by ParametersOf, FlatSize floats; of an adapter only what it trains (TrainedSet). All but `weights` may be
+  // empty.
   std::vector<float> weights;
-  std::vector<float> first_moment;      // Adam m, or momentum
+  std::vector<float> first_moment;      // of what was trained (TrainedSet): Adam m, or momentum
   std::vector<float> second_moment;     // Adam v
   std::vector<float> average;           // weight averaging
   std::vector<uint32_t> order;          // the epoch's shuffled order (shuffled sampling), else empty

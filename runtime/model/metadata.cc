@@ -87,7 +87,10 @@ flatbuffers::Offset<schema::Architecture> BuildArchitecture(flatbuffers::FlatBuf
                                          static_cast<schema::Activation>(b.feed_forward.activation)));
   }
   const auto blocks = builder.CreateVector(stored);
+  flatbuffers::Offset<schema::Adapter> adapter;
+  if (a.adapter) adapter = schema::CreateAdapter(builder, a.adapter->rank, a.adapter->alpha, a.adapter->matrices);
   schema::ArchitectureBuilder out(builder);
+  if (a.adapter) out.add_adapter(adapter);
   out.add_num_items(a.num_items);
   out.add_max_length(a.max_length);
   out.add_width(a.width);
@@ -180,6 +183,7 @@ Status Named(const std::string& name, const Status& status) {
 Result<Architecture> ReadArchitecture(const std::string& name, const schema::Architecture& stored) {
   const UniformArchitecture uniform = UniformOf(stored);
   if (stored.blocks() == nullptr) {
+    if (stored.adapter() != nullptr) return InvalidData(name, ": architecture: has an adapter and names no blocks");
     WISP_RETURN_IF_ERROR(Named(name, Validate(uniform)));
     return static_cast<Architecture>(uniform);
   }
@@ -194,6 +198,10 @@ Result<Architecture> ReadArchitecture(const std::string& name, const schema::Arc
     return InvalidData(name,
                        ": architecture: the blocks one by one are not what num_heads, inner_width and norm say of"
                        " all of them");
+  }
+  if (const schema::Adapter* adapter = stored.adapter(); adapter != nullptr) {
+    a.adapter = AdapterSpec{.rank = adapter->rank(), .alpha = adapter->alpha(), .matrices = adapter->matrices()};
+    WISP_RETURN_IF_ERROR(Named(name, Validate(a)));
   }
   return a;
 }

@@ -14,16 +14,24 @@ struct ModelFile::Impl {
   container::View view;
   metadata::ModelMetadata model;
   std::vector<std::span<const std::byte>> arrays;  // as model.arrays
-  std::vector<StoredTensor> tensors;               // as model.parameters
+  std::vector<StoredTensor> tensors;               // as model.parameters; with a base of both, as `parameters`
+  std::vector<ParameterSpec> parameters;
   std::span<const float> flat;
+  std::unique_ptr<Impl> base;  // of an adapter, where it is open too
 
   Status Load(Accept accept, const std::string& name, std::span<const std::byte> bytes);
+  static Result<std::unique_ptr<Impl>> Map(const std::string& path, Accept accept);
+  Status Join(std::unique_ptr<Impl> with);
+  Status CheckWeights() const;
+  // Whose keys and names they are.
+  const schema::Model& texts() const { return base ? *base->model.root : *model.root; }
 };
 
 namespace {
 
 // The flat buffer, if every tensor lies where ParametersOf has it and nothing else is in the one segment.
 std::span<const float> FlatWeights(const metadata::ModelMetadata& model, std::span<const StoredTensor> tensors) {
+  if (model.architecture.adapter) return {};
   const size_t flat_size = FlatSize(model.parameters);
   const auto segments = model.segment_bytes();
   if (segments.size() != 1 || segments[0] != flat_size * sizeof(float)) return {};
@@ -33,14 +41,26 @@ std::span<const float> FlatWeights(const metadata::ModelMetadata& model, std::sp
   return {tensors[0].floats, flat_size};
 }
 
+// An adapter has its own use: without its base it cannot be run.
+Status CheckAccepted(Accept accept, const std::string& name, const metadata::ModelMetadata& model) {
+  const bool is_adapter = model.architecture.adapter.has_value();
+  if (accept == Accept::kAnyFile) return OkStatus();
+  if (is_adapter && accept != Accept::kAdapter)
+    return InvalidData(name,
+                       ": is an adapter, which is used together with its base (--model the base, --adapter this)");
+  if (!is_adapter && accept == Accept::kAdapter) return InvalidData(name, ": is a whole model, an adapter is needed");
+  if (model.classifier && accept == Accept::kRecommender)
+    return InvalidData(name, ": is a classifier, a recommender is needed");
+  if (!model.classifier && accept == Accept::kClassifier) return InvalidData(name, ": is no classifier, one is needed");
+  return OkStatus();
+}
+
 }  // namespace
 
 Status ModelFile::Impl::Load(Accept accept, const std::string& name, std::span<const std::byte> bytes) {
   WISP_ASSIGN_OR_RETURN(view, container::Parse(name, bytes, metadata::kModelFormat));
   WISP_ASSIGN_OR_RETURN(model, metadata::ReadModelMetadata(name, view.metadata));
-  if (model.classifier && accept == Accept::kRecommender)
-    return InvalidData(name, ": is a classifier, a recommender is needed");
-  if (!model.classifier && accept == Accept::kClassifier) return InvalidData(name, ": is no classifier, one is needed");
+  WISP_RETURN_IF_ERROR(CheckAccepted(accept, name, model));
   WISP_ASSIGN_OR_RETURN(arrays, container::Locate(view, model.segment_bytes(), model.arrays));
   for (size_t i = 0; i < model.parameters.size(); ++i) {
     const std::byte* data = arrays[model.array_of_parameter[i]].data();
@@ -51,26 +71,73 @@ Status ModelFile::Impl::Load(Accept accept, const std::string& name, std::span<c
       tensor.floats = reinterpret_cast<const float*>(data);
     }
   }
+  parameters = model.parameters;
   flat = FlatWeights(model, tensors);
   return OkStatus();
 }
 
-Result<ModelFile> ModelFile::Open(const std::string& path, Verify verify, Accept accept) {
+Result<std::unique_ptr<ModelFile::Impl>> ModelFile::Impl::Map(const std::string& path, Accept accept) {
   auto impl = std::make_unique<Impl>();
   WISP_ASSIGN_OR_RETURN(impl->mapping, MappedFile::Open(path));
   WISP_RETURN_IF_ERROR(impl->Load(accept, path, impl->mapping.bytes()));
-  ModelFile file(std::move(impl));
-  if (verify == Verify::kFull) WISP_RETURN_IF_ERROR(file.VerifyWeights());
-  return file;
+  return impl;
+}
+
+// Makes of an adapter a model, which has the base's tensors before its own.
+Status ModelFile::Impl::Join(std::unique_ptr<Impl> with) {
+  if (model.root->base_hash() != with->view.hash) {
+    return InvalidData(view.name, ": it belongs to another base than ", with->view.name,
+                       "; allowed is the very file that it was trained beside");
+  }
+  // The hash says so already, of a file that nobody forged.
+  if (!(BaseOf(model.architecture) == with->model.architecture) ||
+      (model.classifier && !(*model.classifier == *with->model.classifier)))
+    return InvalidData(view.name, ": it names the architecture of another base than ", with->view.name);
+  std::vector<StoredTensor> all = with->tensors;
+  all.insert(all.end(), tensors.begin(), tensors.end());
+  tensors = std::move(all);
+  parameters = ParametersOf(model.architecture);
+  base = std::move(with);
+  return OkStatus();
+}
+
+Status ModelFile::Impl::CheckWeights() const {
+  if (base) WISP_RETURN_IF_ERROR(base->CheckWeights());
+  WISP_RETURN_IF_ERROR(container::CheckArrays(view, model.arrays, arrays));
+  const size_t first = parameters.size() - model.parameters.size();
+  for (size_t i = first; i < tensors.size(); ++i) {
+    const ParameterSpec& p = parameters[i];
+    const StoredTensor& tensor = tensors[i];
+    const bool finite = tensor.halves != nullptr
+                            ? std::all_of(tensor.halves, tensor.halves + p.size(), kernels::IsFinite)
+                            : metadata::AllFinite({tensor.floats, p.size()});
+    if (!finite) return InvalidData(view.name, ": tensor ", p.name, " holds a number that is not finite");
+  }
+  return OkStatus();
+}
+
+Result<ModelFile> ModelFile::Open(const std::string& path, Verify verify, Accept accept) {
+  WISP_ASSIGN_OR_RETURN(std::unique_ptr<Impl> impl, Impl::Map(path, accept));
+  if (verify == Verify::kFull) WISP_RETURN_IF_ERROR(impl->CheckWeights());
+  return ModelFile(std::move(impl));
+}
+
+Result<ModelFile> ModelFile::OpenWithAdapter(const std::string& base_path, const std::string& adapter_path,
+                                             Verify verify, Accept accept) {
+  if (adapter_path.empty()) return Open(base_path, verify, accept);
+  WISP_ASSIGN_OR_RETURN(std::unique_ptr<Impl> base, Impl::Map(base_path, accept));
+  WISP_ASSIGN_OR_RETURN(std::unique_ptr<Impl> impl, Impl::Map(adapter_path, Accept::kAdapter));
+  WISP_RETURN_IF_ERROR(impl->Join(std::move(base)));
+  if (verify == Verify::kFull) WISP_RETURN_IF_ERROR(impl->CheckWeights());
+  return ModelFile(std::move(impl));
 }
 
 Result<ModelFile> ModelFile::OpenMemory(const std::string& name, std::span<const std::byte> bytes, Verify verify,
                                         Accept accept) {
   auto impl = std::make_unique<Impl>();
   WISP_RETURN_IF_ERROR(impl->Load(accept, name, bytes));
-  ModelFile file(std::move(impl));
-  if (verify == Verify::kFull) WISP_RETURN_IF_ERROR(file.VerifyWeights());
-  return file;
+  if (verify == Verify::kFull) WISP_RETURN_IF_ERROR(impl->CheckWeights());
+  return ModelFile(std::move(impl));
 }
 
 ModelFile::ModelFile(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -78,24 +145,11 @@ ModelFile::ModelFile(ModelFile&&) noexcept = default;
 ModelFile& ModelFile::operator=(ModelFile&&) noexcept = default;
 ModelFile::~ModelFile() = default;
 
-Status ModelFile::VerifyWeights() const {
-  WISP_RETURN_IF_ERROR(container::CheckArrays(impl_->view, impl_->model.arrays, impl_->arrays));
-  for (size_t i = 0; i < impl_->tensors.size(); ++i) {
-    const ParameterSpec& p = impl_->model.parameters[i];
-    const StoredTensor& tensor = impl_->tensors[i];
-    const bool finite = tensor.halves != nullptr
-                            ? std::all_of(tensor.halves, tensor.halves + p.size(), kernels::IsFinite)
-                            : metadata::AllFinite({tensor.floats, p.size()});
-    if (!finite) {
-      return InvalidData(impl_->view.name, ": tensor ", p.name, " holds a number that is not finite");
-    }
-  }
-  return OkStatus();
-}
+Status ModelFile::VerifyWeights() const { return impl_->CheckWeights(); }
 
 const Architecture& ModelFile::architecture() const { return impl_->model.architecture; }
 const ClassifierDescription& ModelFile::classifier() const { return *impl_->model.classifier; }
-std::span<const ParameterSpec> ModelFile::parameters() const { return impl_->model.parameters; }
+std::span<const ParameterSpec> ModelFile::parameters() const { return impl_->parameters; }
 std::span<const StoredTensor> ModelFile::tensors() const { return impl_->tensors; }
 const float* ModelFile::Tensor(size_t parameter_index) const { return impl_->tensors[parameter_index].floats; }
 std::span<const float> ModelFile::flat_weights() const { return impl_->flat; }
@@ -110,9 +164,9 @@ Status CheckDatasetName(const std::string& name) {
 
 std::span<const float> ModelFile::AllWeights(std::vector<float>& room) const {
   if (!impl_->flat.empty()) return impl_->flat;
-  room.assign(FlatSize(impl_->model.parameters), 0.0f);
+  room.assign(FlatSize(impl_->parameters), 0.0f);
   for (size_t i = 0; i < impl_->tensors.size(); ++i) {
-    const ParameterSpec& p = impl_->model.parameters[i];
+    const ParameterSpec& p = impl_->parameters[i];
     const StoredTensor& tensor = impl_->tensors[i];
     float* to = room.data() + p.offset;
     if (tensor.halves != nullptr) {
@@ -124,26 +178,47 @@ std::span<const float> ModelFile::AllWeights(std::vector<float>& room) const {
   return room;
 }
 
-bool ModelFile::has_item_keys() const {
-  return impl_->model.root->item_keys() && impl_->model.root->item_keys()->size() > 0;
+TableStorage ModelFile::tables() const {
+  const bool halves = std::any_of(impl_->tensors.begin(), impl_->tensors.end(),
+                                  [](const StoredTensor& tensor) { return tensor.halves != nullptr; });
+  return halves ? TableStorage::kHalf : TableStorage::kFloat;
 }
+
+ModelContents ContentsOf(const ModelFile& m, std::vector<float>& room) {
+  ModelContents contents{.architecture = m.architecture(),
+                         .classifier = {},
+                         .weights = m.AllWeights(room),
+                         .item_keys = {},
+                         .item_names = {},
+                         .provenance = {m.provenance().begin(), m.provenance().end()},
+                         .description = std::string(m.description()),
+                         .created_by = std::string(m.created_by()),
+                         .output_bias_origin = m.output_bias_origin(),
+                         .base_hash = m.base_hash()};
+  if (m.is_classifier()) contents.classifier = m.classifier();
+  for (size_t i = 0; m.has_item_keys() && i < m.num_items(); ++i) contents.item_keys.emplace_back(m.item_key(i));
+  for (size_t i = 0; m.has_item_names() && i < m.num_items(); ++i) contents.item_names.emplace_back(m.item_name(i));
+  return contents;
+}
+
+bool ModelFile::has_item_keys() const { return impl_->texts().item_keys() && impl_->texts().item_keys()->size() > 0; }
 bool ModelFile::has_item_names() const {
-  return impl_->model.root->item_names() && impl_->model.root->item_names()->size() > 0;
+  return impl_->texts().item_names() && impl_->texts().item_names()->size() > 0;
 }
 
 std::string_view ModelFile::item_key(size_t item) const {
   if (!has_item_keys()) return {};
-  return metadata::ViewOf(impl_->model.root->item_keys()->Get(static_cast<flatbuffers::uoffset_t>(item)));
+  return metadata::ViewOf(impl_->texts().item_keys()->Get(static_cast<flatbuffers::uoffset_t>(item)));
 }
 
 std::string_view ModelFile::item_name(size_t item) const {
   if (!has_item_names()) return {};
-  return metadata::ViewOf(impl_->model.root->item_names()->Get(static_cast<flatbuffers::uoffset_t>(item)));
+  return metadata::ViewOf(impl_->texts().item_names()->Get(static_cast<flatbuffers::uoffset_t>(item)));
 }
 
 std::optional<uint32_t> ModelFile::FindItem(std::string_view key) const {
   if (!has_item_keys()) return std::nullopt;
-  const auto* order = impl_->model.root->item_key_order();
+  const auto* order = impl_->texts().item_key_order();
   const uint32_t *first = order->data(), *last = first + order->size();
   const uint32_t* found =
       std::lower_bound(first, last, key, [this](uint32_t item, std::string_view k) { return item_key(item) < k; });
@@ -153,13 +228,17 @@ std::optional<uint32_t> ModelFile::FindItem(std::string_view key) const {
 
 std::span<const ProvenanceEntry> ModelFile::provenance() const { return impl_->model.provenance; }
 OutputBiasOrigin ModelFile::output_bias_origin() const {
-  return static_cast<OutputBiasOrigin>(impl_->model.root->output_bias_origin());
+  return static_cast<OutputBiasOrigin>(impl_->texts().output_bias_origin());
 }
 std::string_view ModelFile::description() const { return metadata::ViewOf(impl_->model.root->description()); }
 std::string_view ModelFile::created_by() const { return metadata::ViewOf(impl_->model.root->created_by()); }
 const std::string& ModelFile::name() const { return impl_->view.name; }
 uint32_t ModelFile::format_version() const { return impl_->view.version; }
+uint64_t ModelFile::base_hash() const { return impl_->model.root->base_hash(); }
+// An adapter's names its base.
 uint64_t ModelFile::content_hash() const { return impl_->view.hash; }
-uint64_t ModelFile::size_bytes() const { return impl_->view.file.size(); }
+uint64_t ModelFile::size_bytes() const {
+  return impl_->view.file.size() + (impl_->base ? impl_->base->view.file.size() : 0);
+}
 
 }  // namespace wisp

@@ -9,7 +9,7 @@
 // both may change in schema/README.md. In short: a 64-byte header with magic, versions, sizes and hashes; FlatBuffers
 // metadata of at most 64 MiB (architecture, tensors, items, provenance); weights on 16 KiB pages, each tensor on 64
 // bytes. Files of this writer have one segment that is, byte for byte, the flat buffer of ParametersOf(architecture),
-// unless their tables are of halves.
+// unless their tables are of halves, or the file is of an adapter, which holds its own matrices alone.
 //
 // The checks, in release builds too: header and metadata hashes, FlatBuffers verifier with tight limits, enum ranges,
 // sizes without overflow, shapes against the architecture, every tensor exactly once, alignment in memory, texts in
@@ -37,7 +37,7 @@ namespace metadata {
 struct ModelMetadata;
 }
 
-// 2: attention_slope; 3: tables of halves; 4: blocks that differ
+// 2: attention_slope; 3: tables of halves; 4: blocks that differ, adapters
 inline constexpr uint32_t kModelFormatVersion = 4;
 
 // Where the noise of a run came from. kReproducible gives no guarantee.
@@ -103,13 +103,15 @@ struct ModelContents {
   std::string created_by;  // program and version
   OutputBiasOrigin output_bias_origin = OutputBiasOrigin::kNone;
   TableStorage tables = TableStorage::kFloat;
+  // With an adapter, and only then: content_hash() of the model that it stands beside. The file holds the adapter's
+  // matrices alone; keys, names and the origin of the bias are the base's and are not written.
+  uint64_t base_hash = 0;
   FileReplacement* reserved = nullptr;  // of ReserveModel, at the same path: used up
 };
 
-// Room on the disk for what WriteModel will write, before work or privacy is spent on its weights,
-// which are not read: `num_weights` says how many there will be. An entry of provenance and a name or two may still be
-// added.
-Result<FileReplacement> ReserveModel(const std::string& path, const ModelContents& contents, uint64_t num_weights);
+// Room on the disk for what WriteModel will write, before work or privacy is spent on its weights, which are not read.
+// An entry of provenance and a name or two may still be added.
+Result<FileReplacement> ReserveModel(const std::string& path, const ModelContents& contents);
 
 // Writes `path` whole or not at all: a temporary file in the same folder, synced, renamed (FileReplacement). On an
 // error the old file is untouched and the temporary one is gone. Readable by the owner alone. The same contents give
@@ -123,8 +125,9 @@ enum class Verify {
   kFull,       // also the hash of every tensor, and that every weight is finite
 };
 
-// Which models a caller has a use for.
-enum class Accept { kRecommender, kClassifier, kAny };
+// Which files a caller has a use for. kAny: recommenders and classifiers. kAnyFile: adapters without their base too, to
+// be looked at; they cannot be run.
+enum class Accept { kRecommender, kClassifier, kAny, kAdapter, kAnyFile };
 
 // An open model. Movable; pointers, spans and string views from it are valid as long as it (or what it was moved to)
 // lives. Any number of threads may read it.
@@ -136,7 +139,12 @@ class ModelFile {
   static Result<ModelFile> Open(const std::string& path, Verify verify = Verify::kStructure,
                                 Accept accept = Accept::kRecommender);
 
-  // The same from memory, which must outlive the ModelFile and start on 64 bytes (kInvalidArgument). `name` is used in
+  // A model and an adapter that was trained beside it, as one: the adapter's architecture and provenance, the base's keys
+  // and names. kInvalidData also where the adapter belongs to another base. Without `adapter_path` the model alone.
+  static Result<ModelFile> OpenWithAdapter(const std::string& base_path, const std::string& adapter_path,
+                                           Verify verify = Verify::kStructure, Accept accept = Accept::kRecommender);
+
+  // Open from memory, which must outlive the ModelFile and start on 64 bytes (kInvalidArgument). `name` is used in
   // messages.
   static Result<ModelFile> OpenMemory(const std::string& name, std::span<const std::byte> bytes,
                                       Verify verify = Verify::kStructure, Accept accept = Accept::kRecommender);
@@ -152,7 +160,7 @@ class ModelFile {
   bool is_classifier() const { return architecture().head.kind == HeadKind::kClasses; }
   // Of a classifier.
   const ClassifierDescription& classifier() const;
-  // ParametersOf(architecture()).
+  // ParametersOf(architecture()); of an adapter without its base StoredParameters.
   std::span<const ParameterSpec> parameters() const;
   // Where they lie in the file, in the same order: for ParameterSource (runtime/layers/weights.h).
   std::span<const StoredTensor> tensors() const;
@@ -162,6 +170,9 @@ class ModelFile {
   std::span<const float> flat_weights() const;
   // The same of any file: as they lie where they can, or else copied to `room` and widened.
   std::span<const float> AllWeights(std::vector<float>& room) const;
+
+  // kHalf where one of them is.
+  TableStorage tables() const;
 
   uint32_t num_items() const { return architecture().num_items; }
   bool has_item_keys() const;
@@ -177,11 +188,15 @@ class ModelFile {
   std::string_view description() const;
   std::string_view created_by() const;
 
+  // content_hash() of the base where there is an adapter, else 0.
+  uint64_t base_hash() const;
+
   // As messages have it: the path.
   const std::string& name() const;
   uint32_t format_version() const;
-  // Stands for the whole file, weights included: equal files have equal hashes.
+  // Stands for the whole file, weights included: equal files have equal hashes. With an adapter for both files.
   uint64_t content_hash() const;
+  // Of both files, where there are two.
   uint64_t size_bytes() const;
 
  private:
@@ -189,6 +204,10 @@ class ModelFile {
   explicit ModelFile(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
+
+// What is in the file, for another that says the same or more; its tables are written as floats unless told otherwise.
+// `room`: for weights that do not lie as they are written, and must live as long as what is returned.
+ModelContents ContentsOf(const ModelFile& file, std::vector<float>& room);
 
 }  // namespace wisp
 

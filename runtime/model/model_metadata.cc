@@ -115,6 +115,19 @@ Status CheckTexts(const schema::Provenance& entry, const std::string& which, Tex
   return OkStatus();
 }
 
+// An adapter names its base, and leaves to it what the base has.
+Status CheckAdapter(const std::string& name, const ModelMetadata& model) {
+  const schema::Model& root = *model.root;
+  if (!model.architecture.adapter) {
+    if (root.base_hash() == 0) return OkStatus();
+    return InvalidData(name, ": names a base model, but has no adapter to stand beside it");
+  }
+  if (root.base_hash() == 0) return InvalidData(name, ": has an adapter, but names no base model");
+  const auto has = [](const Texts* texts) { return texts != nullptr && texts->size() > 0; };
+  if (!has(root.item_keys()) && !has(root.item_names())) return OkStatus();
+  return InvalidData(name, ": an adapter has item keys or names; allowed are those of its base alone");
+}
+
 // What is claimed must be something that can be claimed: no epsilon without a mechanism and secure noise.
 Status CheckClaim(const std::string& which, const schema::Provenance& entry) {
   if (entry.noise() > schema::NoiseSource::MAX) {
@@ -208,7 +221,8 @@ Status ReadClassifier(const std::string& name, ModelMetadata& model) {
   model.architecture.head.kind = HeadKind::kClasses;
   model.architecture.head.num_classes = stored->num_classes();
   const Texts* keys = model.root->item_keys();
-  if (model.classifier->tokenizer != Tokenizer::kNone && (keys == nullptr || keys->size() == 0)) {
+  const bool own_keys = !model.architecture.adapter;
+  if (own_keys && model.classifier->tokenizer != Tokenizer::kNone && (keys == nullptr || keys->size() == 0)) {
     return InvalidData(name, ": the classifier has a tokenizer, but no item_keys to look tokens up in");
   }
   const Status status = Validate(model.architecture);
@@ -240,12 +254,13 @@ Result<ModelMetadata> ReadModelMetadata(const std::string& name, std::span<const
   TextChecker texts(name, metadata.size());
   WISP_ASSIGN_OR_RETURN(model.architecture, ReadArchitecture(name, *root.architecture()));
   WISP_RETURN_IF_ERROR(ReadClassifier(name, model));
-  model.parameters = ParametersOf(model.architecture);
+  model.parameters = StoredParameters(model.architecture);
   WISP_RETURN_IF_ERROR(CheckAlignment(name, *root.segment_bytes()));
   WISP_RETURN_IF_ERROR(ReadTensors(name, model, texts));
   WISP_RETURN_IF_ERROR(texts.Check("description", root.description(), Lines::kMany));
   WISP_RETURN_IF_ERROR(texts.Check("created_by", root.created_by(), Lines::kOne));
   WISP_RETURN_IF_ERROR(CheckBiasOrigin(name, model));
+  WISP_RETURN_IF_ERROR(CheckAdapter(name, model));
   WISP_RETURN_IF_ERROR(ReadProvenance(name, model, texts));
   WISP_RETURN_IF_ERROR(CheckTexts(name, "item_names", root.item_names(), model.architecture.num_items, "item", texts));
   WISP_RETURN_IF_ERROR(CheckTexts(name, "item_keys", root.item_keys(), model.architecture.num_items, "item", texts));

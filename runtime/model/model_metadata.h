@@ -25,10 +25,10 @@ struct ModelMetadata {
   const schema::Model* root = nullptr;  // points into the bytes given
   Architecture architecture;
   std::optional<ClassifierDescription> classifier;  // with a head of classes, and only then
-  std::vector<ParameterSpec> parameters;
-  std::vector<container::Array> arrays;    // in the order of the file
-  std::vector<size_t> array_of_parameter;  // index into `arrays`
-  std::vector<schema::ElementType> types;  // of each parameter: F32, or F16 of a table
+  std::vector<ParameterSpec> parameters;            // StoredParameters
+  std::vector<container::Array> arrays;             // in the order of the file
+  std::vector<size_t> array_of_parameter;           // index into `arrays`
+  std::vector<schema::ElementType> types;           // of each parameter: F32, or F16 of a table
   std::vector<ProvenanceEntry> provenance;
   std::span<const uint64_t> segment_bytes() const {
     return {root->segment_bytes()->data(), root->segment_bytes()->size()};

@@ -148,6 +148,7 @@ void BuildModel(FlatBufferBuilder& builder, const ModelContents& contents, const
   out.add_item_key_order(key_order);
   out.add_classifier(classifier_table);
   out.add_class_names(class_names);
+  out.add_base_hash(contents.base_hash);
   schema::FinishModelBuffer(builder, out.Finish());
 }
 
@@ -176,28 +177,29 @@ Status CheckContents(const std::string& path, const ModelContents& contents) {
   if (const Status status = Validate(contents.architecture); !status.ok()) {
     return InvalidArgument(path, ": ", status.message());
   }
+  if (contents.architecture.adapter.has_value() != (contents.base_hash != 0)) {
+    return InvalidArgument(path, contents.base_hash == 0 ? ": has an adapter, but no hash of the model it stands beside"
+                                                         : ": has the hash of a base model, but no adapter");
+  }
   const bool classes = contents.architecture.head.kind == HeadKind::kClasses;
   if (classes == contents.classifier.has_value()) return OkStatus();
   return InvalidArgument(path, classes ? ": its head of classes is not described"
                                        : ": has a classifier's description, but no head of classes");
 }
 
-}  // namespace
-
-Result<FileReplacement> ReserveModel(const std::string& path, const ModelContents& contents, uint64_t num_weights) {
-  // What tensors, padding and further entries add: the tensors are some dozens for each block.
-  constexpr uint64_t kBeside = 256 << 10, kOfBlock = 8 << 10, kOfText = 16;
-  WISP_ASSIGN_OR_RETURN(FileReplacement file, FileReplacement::Begin(path));
-  WISP_RETURN_IF_ERROR(file.Reserve(num_weights * sizeof(float) + TextBytes(contents) + kBeside +
-                                    contents.architecture.blocks.size() * kOfBlock +
-                                    kOfText * (contents.item_keys.size() + contents.item_names.size())));
-  return file;
+// Without what an adapter leaves to its base.
+ModelContents AsAdapter(const ModelContents& contents) {
+  ModelContents own = contents;
+  own.item_keys.clear();
+  own.item_names.clear();
+  own.output_bias_origin = OutputBiasOrigin::kNone;
+  return own;
 }
 
-Status WriteModel(const std::string& path, const ModelContents& contents) {
+Status Write(const std::string& path, const ModelContents& contents) {
   WISP_RETURN_IF_ERROR(CheckContents(path, contents));
-  const std::vector<ParameterSpec> parameters = ParametersOf(contents.architecture);
-  WISP_RETURN_IF_ERROR(CheckSizes(path, contents, FlatSize(parameters)));
+  WISP_RETURN_IF_ERROR(CheckSizes(path, contents, FlatSize(ParametersOf(contents.architecture))));
+  const std::vector<ParameterSpec> parameters = StoredParameters(contents.architecture);
   std::vector<std::span<const std::byte>> arrays;
   std::vector<std::vector<kernels::Half>> halves;
   for (const ParameterSpec& p : parameters) {
@@ -218,6 +220,25 @@ Status WriteModel(const std::string& path, const ModelContents& contents) {
   WISP_RETURN_IF_ERROR(metadata::AsArgument(metadata::ReadModelMetadata(path, bytes).status()));
   return container::Write(path, FormatOf(contents),
                           {.metadata = bytes, .arrays = arrays, .reserved = contents.reserved});
+}
+
+}  // namespace
+
+Result<FileReplacement> ReserveModel(const std::string& path, const ModelContents& contents) {
+  // What tensors, padding and further entries add: the tensors are some dozens for each block.
+  constexpr uint64_t kBeside = 256 << 10, kOfBlock = 8 << 10, kOfText = 16;
+  WISP_ASSIGN_OR_RETURN(FileReplacement file, FileReplacement::Begin(path));
+  WISP_RETURN_IF_ERROR(CheckContents(path, contents));
+  uint64_t num_weights = 0;
+  for (const ParameterSpec& p : StoredParameters(contents.architecture)) num_weights += AlignedSize(p.size());
+  WISP_RETURN_IF_ERROR(file.Reserve(num_weights * sizeof(float) + TextBytes(contents) + kBeside +
+                                    contents.architecture.blocks.size() * kOfBlock +
+                                    kOfText * (contents.item_keys.size() + contents.item_names.size())));
+  return file;
+}
+
+Status WriteModel(const std::string& path, const ModelContents& contents) {
+  return contents.architecture.adapter ? Write(path, AsAdapter(contents)) : Write(path, contents);
 }
 
 }  // namespace wisp

@@ -54,7 +54,7 @@ void Describe(PrivacyStatement& s, bool draws, bool steps) {
     s.accountant = "pure differential privacy (adding up), an upper bound, not above PLD (connect the dots) here";
 }
 
-// Of these entries of the ledger, but for the figures that hang on how they came about.
+// Of these entries of the ledger, but for the figures that depend on how they came about.
 Result<PrivacyStatement> Gather(const Ledger& ledger, const std::string& path, const Delta& delta,
                                 const std::vector<LedgerEntry>& entries) {
   PrivacyStatement s;

@@ -68,6 +68,7 @@ class ThroughRelease final : public Observed {
         records_(records),
         weights_(o.weights),
         graph_(MakeGraph(o.architecture, kernels::BestOps(), step.num_negatives)),
+        trained_(TrainedBy(graph_->parameters(), step)),
         packed_(graph_->pack_plan().size()),
         buffers_(graph_->AllocateForTraining()),
         random_(std::move(random)) {
@@ -77,7 +78,8 @@ class ThroughRelease final : public Observed {
       negatives_.emplace(graph_->base(), step.num_negatives, step.seed);
       negatives_->Draw(0, weights_.data());
     }
-    release_ = make ? make(*graph_, weights_, options_) : MakeStepRelease(*graph_, weights_, options_);
+    release_ =
+        make ? make(*graph_, trained_, weights_, options_) : MakeStepRelease(*graph_, trained_, weights_, options_);
   }
 
   Status Next(std::span<float> sum) override {
@@ -92,9 +94,9 @@ class ThroughRelease final : public Observed {
     release_->AddNoise(0, random_);
     release_->Prepare();
     const double divisor = options_.expected_batch;
-    release_->Update(0, random_, divisor, [&](const ParameterSpec& p, size_t first, const float* g, size_t n) {
-      for (size_t i = 0; i < n; ++i)
-        sum[p.offset + first + i] = static_cast<float>(static_cast<double>(g[i]) * divisor);
+    release_->Update(0, random_, divisor, [&](size_t parameter, size_t first, const float* g, size_t n) {
+      const size_t offset = graph_->parameters()[parameter].offset + first;
+      for (size_t i = 0; i < n; ++i) sum[offset + i] = static_cast<float>(static_cast<double>(g[i]) * divisor);
     });
     return OkStatus();
   }
@@ -120,6 +122,7 @@ class ThroughRelease final : public Observed {
   std::span<const Record> records_;
   std::span<const float> weights_;
   std::unique_ptr<Graph> graph_;
+  TrainedSet trained_;
   AlignedArray<float> packed_;
   Buffers buffers_;
   RandomStream random_;

@@ -48,8 +48,8 @@ SyntheticRecords RandomPairs(size_t count, uint32_t num_items, privacy::RandomSt
 
 // Makes what a step releases; MakeStepRelease where none is given. Here stand the mechanisms that tests break on
 // purpose: training itself has no such seam.
-using ReleaseFactory = std::function<std::unique_ptr<StepRelease>(const Graph& graph, std::span<const float> start,
-                                                                  const TrainingOptions& options)>;
+using ReleaseFactory = std::function<std::unique_ptr<StepRelease>(
+    const Graph& graph, const TrainedSet& trained, std::span<const float> start, const TrainingOptions& options)>;
 
 struct StepAuditOptions {
   Architecture architecture;

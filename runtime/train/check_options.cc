@@ -15,6 +15,8 @@ namespace wisp {
 Status ValidateSparse(const Architecture& a, const TrainingOptions& o) {
   if (a.head.kind != HeadKind::kNextItem)
     return Unsupported("fest and adafest are for a next-item head, whose targets name rows too");
+  if (a.adapter)
+    return Unsupported("fest and adafest train rows of the item table, an adapter leaves them as they are");
   if (a.head.output_table != OutputTable::kTied) {
     return PrivacyRefused(
         "fest and adafest with an untied output table: its softmax touches every row, and no mask covers it; use a "
@@ -42,9 +44,16 @@ Status ValidateSparse(const Architecture& a, const TrainingOptions& o) {
   return OkStatus();
 }
 
+Status ValidateRgp(const Architecture& a, const TrainingOptions& o) {
+  const std::vector<ParameterSpec> parameters = ParametersOf(a);
+  return Validate(o.rgp, parameters, TrainedBy(parameters, o));
+}
+
 Status ValidateNegatives(const Architecture& a, const TrainingOptions& o) {
   if (o.num_negatives == 0) return OkStatus();
   if (a.head.kind != HeadKind::kNextItem) return Unsupported("a sampled softmax is for a next-item head");
+  if (a.adapter)
+    return Unsupported("a sampled softmax trains rows of the item table, an adapter leaves them as they are");
   if (o.num_negatives < 2 || o.num_negatives > a.num_items / 2) {
     return InvalidArgument("num_negatives is ", o.num_negatives, ", allowed are 0 (full softmax) and 2 to half of the ",
                            a.num_items, " items");
@@ -100,7 +109,7 @@ Status CheckPrivateGradients(const Architecture& a, const TrainingOptions& o) {
     return PrivacyRefused("private training with noise multiplier ", p.noise_multiplier,
                           ": it must be a positive number");
   }
-  if (o.method == Method::kRgp) WISP_RETURN_IF_ERROR(Validate(o.rgp, ParametersOf(a)));
+  if (o.method == Method::kRgp) WISP_RETURN_IF_ERROR(ValidateRgp(a, o));
   if (IsSparse(o.method)) WISP_RETURN_IF_ERROR(ValidateSparse(a, o));
   WISP_RETURN_IF_ERROR(privacy::ExactGrid::Validate(
       {.clipping_norm = p.clipping_norm, .num_coordinates = NumReleased(a, o), .noise_multiplier = GradientNoise(o)}));

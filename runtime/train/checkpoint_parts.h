@@ -1,4 +1,4 @@
-// What both trainers do with checkpoints: texts that read back as the same numbers, streams, sizes, and whether a
+// What the trainer and a whole run do with checkpoints: texts that read back as the same numbers, streams, sizes, and whether a
 // ledger has paid.
 #ifndef WISP_RUNTIME_TRAIN_CHECKPOINT_PARTS_H_
 #define WISP_RUNTIME_TRAIN_CHECKPOINT_PARTS_H_

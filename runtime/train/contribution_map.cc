@@ -63,8 +63,8 @@ void ContributionMap::MakeRoom(std::span<const Record* const> batch) {
   if (room == room_) return;
   room_ = room;
   touched_.Reserve(room);
-  Renew(counts_, room);
-  Renew(ascending_, room);
+  ReallocateEmpty(counts_, room);
+  ReallocateEmpty(ascending_, room);
 }
 
 void ContributionMap::Keep(int32_t row, std::vector<int32_t>& survivors) const {

@@ -14,33 +14,30 @@ namespace {
 
 class FlatRelease final : public StepRelease {
  public:
-  FlatRelease(const Graph& graph, const TrainingOptions& options)
-      : graph_(&graph),
-        parameters_(TrainedParameters(graph.architecture(), options)),
-        num_workers_(options.num_threads) {
-    const size_t size = FlatSize(graph.parameters());
+  FlatRelease(const Graph& graph, const TrainedSet& trained, const TrainingOptions& options)
+      : graph_(&graph), trained_(&trained), num_workers_(options.num_threads) {
+    const size_t size = trained.size();
     PhantomOptions phantom = Phantom(options);
     GradientSum* sum;
     if (!IsPrivate(options)) {
       float_sum_ = std::make_unique<FloatGradientSum>(graph.ops(), size, num_workers_);
       sum = float_sum_.get();
     } else {
-      grid_.emplace(MakeGrid(options, NumTrained(parameters_)));
+      grid_.emplace(MakeGrid(options, trained.num_coordinates()));
       grid_sum_ = std::make_unique<GridGradientSum>(graph.ops(), size, SumGrid(*grid_));
       sum = grid_sum_.get();
       sigma_ = grid_->sigma_in_steps(options.privacy.noise_multiplier);
       phantom.clip = ClipOnGrid(options.privacy.clipping, *grid_);
     }
     for (size_t w = 0; w < num_workers_; ++w) {
-      gradients_.push_back(
-          std::make_unique<PhantomGradients>(graph.ops(), SetupOf(graph, parameters_, w), phantom, *sum));
+      gradients_.push_back(std::make_unique<PhantomGradients>(graph.ops(), SetupOf(graph, trained, w), phantom, *sum));
     }
   }
 
   static PhantomOptions Phantom(const TrainingOptions& options) { return {.form = options.privacy.norm_form}; }
-  static PhantomGradients::Setup SetupOf(const Graph& graph, const std::vector<ParameterSpec>& parameters,
-                                         size_t worker) {
-    return {.parameters = parameters,
+  static PhantomGradients::Setup SetupOf(const Graph& graph, const TrainedSet& trained, size_t worker) {
+    return {.parameters = graph.parameters(),
+            .trained = trained,
             .head_parameter = graph.head_parameter(),
             .max_rows = graph.architecture().max_length,
             .worker = worker};
@@ -57,18 +54,17 @@ class FlatRelease final : public StepRelease {
   void Update(size_t worker, privacy::RandomStream& noise, double divisor, const Apply& apply) override {
     const float scale = static_cast<float>(grid_ ? grid_->Scale(divisor) : 1.0 / divisor);
     float g[kUpdateChunk];
-    ForEachChunk(parameters_, worker, num_workers_, [&](const ParameterSpec& p, size_t first, size_t n) {
+    const auto take = [&](size_t parameter, size_t first, size_t n) {
+      const size_t offset = trained_->offset(parameter) + first;
       if (grid_) {
-        NoiseAndScale(grid_sum_->sum().subspan(p.offset + first, n), sigma_, scale, noise, g);
+        NoiseAndScale(grid_sum_->sum().subspan(offset, n), sigma_, scale, noise, g);
       } else {
-        graph_->ops().scale({.x = float_sum_->sum().data() + p.offset + first,
-                             .y = g,
-                             .n = n,
-                             .a = scale,
-                             .store = kernels::Store::kAssign});
+        graph_->ops().scale(
+            {.x = float_sum_->sum().data() + offset, .y = g, .n = n, .a = scale, .store = kernels::Store::kAssign});
       }
-      apply(p, first, g, n);
-    });
+      apply(parameter, first, g, n);
+    };
+    ForEachChunk(graph_->parameters(), trained_->parameters(), worker, num_workers_, take);
   }
 
   size_t planned_bytes() const override {
@@ -79,7 +75,7 @@ class FlatRelease final : public StepRelease {
 
  private:
   const Graph* graph_;
-  std::vector<ParameterSpec> parameters_;
+  const TrainedSet* trained_;
   size_t num_workers_;
   std::optional<privacy::ExactGrid> grid_;  // private
   uint64_t sigma_ = 0;
@@ -90,17 +86,17 @@ class FlatRelease final : public StepRelease {
 
 }  // namespace
 
-ReleaseBytes PlanFlatRelease(const Graph& graph, const TrainingOptions& options) {
-  const size_t size = FlatSize(graph.parameters()), workers = options.num_threads;
-  const std::vector<ParameterSpec> parameters = TrainedParameters(graph.architecture(), options);
+ReleaseBytes PlanFlatRelease(const Graph& graph, const TrainedSet& trained, const TrainingOptions& options) {
+  const size_t size = trained.size(), workers = options.num_threads;
   return {.sums = IsPrivate(options) ? AlignedArray<int64_t>::AllocatedBytes(size)
                                      : workers * AlignedArray<float>::AllocatedBytes(size),
-          .records = workers * PhantomGradients::PlanBytes(graph.ops(), FlatRelease::SetupOf(graph, parameters, 0),
+          .records = workers * PhantomGradients::PlanBytes(graph.ops(), FlatRelease::SetupOf(graph, trained, 0),
                                                            FlatRelease::Phantom(options))};
 }
 
-std::unique_ptr<StepRelease> MakeFlatRelease(const Graph& graph, const TrainingOptions& options) {
-  return std::make_unique<FlatRelease>(graph, options);
+std::unique_ptr<StepRelease> MakeFlatRelease(const Graph& graph, const TrainedSet& trained,
+                                             const TrainingOptions& options) {
+  return std::make_unique<FlatRelease>(graph, trained, options);
 }
 
 }  // namespace wisp

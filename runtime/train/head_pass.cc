@@ -26,7 +26,7 @@ HeadReleaseOptions ReleaseOptions(const Architecture& a, const TrainingOptions& 
 }  // namespace
 
 size_t MicroBatchDrawsAtMost(const TrainingOptions& o, size_t num_records) {
-  return SeldomMore(num_records * o.dp_fp.micro_batches, MicroBatchProbability(o));
+  return BinomialUpperQuantile(num_records * o.dp_fp.micro_batches, MicroBatchProbability(o));
 }
 
 HeadPass::HeadPass(const Graph& graph, const TrainingOptions& o, size_t num_records)

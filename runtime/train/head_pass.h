@@ -19,7 +19,8 @@ namespace wisp {
 
 class HeadPass {
  public:
-  // `graph` must have a head of classes and outlive this. Room is made for what so many records seldom draw more of.
+  // `graph` must have a head of classes and outlive this. Room is made for the number of draws that a
+  // step of so many records exceeds with a probability below kSeldom.
   HeadPass(const Graph& graph, const TrainingOptions& options, size_t num_records);
 
   // All micro-batches of a step; starts it.

@@ -11,6 +11,16 @@ bool IsGain(ParameterRole role) {
          role == ParameterRole::kFinalNormGain;
 }
 
+bool IsDown(ParameterRole role) {
+  return role == ParameterRole::kQkvDown || role == ParameterRole::kAttentionOutDown ||
+         role == ParameterRole::kFeedForwardInDown || role == ParameterRole::kFeedForwardOutDown;
+}
+// They start at zero.
+bool IsUp(ParameterRole role) {
+  return role == ParameterRole::kQkvUp || role == ParameterRole::kAttentionOutUp ||
+         role == ParameterRole::kFeedForwardInUp || role == ParameterRole::kFeedForwardOutUp;
+}
+
 void Fill(std::span<float> values, double bound, privacy::RandomStream& random) {
   for (float& w : values) w = static_cast<float>(bound * (2 * random.UniformDouble() - 1));
 }
@@ -19,6 +29,7 @@ void Fill(std::span<float> values, double bound, privacy::RandomStream& random) 
 void FillMatrix(const Architecture& a, const ParameterSpec& p, double gain, privacy::RandomStream& random,
                 std::span<float> values) {
   const auto bound = [&](size_t rows) { return gain * std::sqrt(6.0 / static_cast<double>(rows + p.cols)); };
+  if (IsDown(p.role)) return Fill(values, 1 / std::sqrt(static_cast<double>(p.cols)), random);
   if (p.role != ParameterRole::kQkvWeight) return Fill(values, bound(p.rows), random);
   const AttentionSpec& attention = a.blocks[p.block].attention;
   const size_t of_queries = size_t{attention.queries_width()} * p.cols;
@@ -37,7 +48,7 @@ void InitialiseWeights(const Architecture& architecture, const InitialisationOpt
       const bool positions = p.role == ParameterRole::kPositionTable;
       const float deviation = positions ? options.position_deviation : options.table_deviation;
       for (float& w : values) w = deviation * static_cast<float>(random.Normal());
-    } else if (p.shape == ParameterShape::kMatrix && p.role != ParameterRole::kClassWeight) {
+    } else if (p.shape == ParameterShape::kMatrix && p.role != ParameterRole::kClassWeight && !IsUp(p.role)) {
       FillMatrix(architecture, p, options.matrix_gain, random, values);
     } else if (IsGain(p.role)) {
       std::fill(values.begin(), values.end(), 1.0f);

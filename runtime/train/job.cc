@@ -82,6 +82,7 @@ class JobRun {
  private:
   Status Prepare() {
     WISP_RETURN_IF_ERROR(Validate(job_.architecture));
+    WISP_RETURN_IF_ERROR(CheckStartWeights());
     if (job_.sequences != nullptr) {
       set_ = MakeRecords(*job_.sequences, job_.architecture.max_length, job_.hold_out);
     } else {
@@ -138,8 +139,9 @@ class JobRun {
   // Room on the disk, before anything is charged.
   Status Reserve() {
     if (!job_.checkpoint_path.empty()) {
-      const uint64_t floats =
-          FlatSize(ParametersOf(job_.architecture)) * (options_.ema_decay > 0 ? 2 : 1) * sizeof(float);
+      const std::vector<ParameterSpec> parameters = ParametersOf(job_.architecture);
+      const uint64_t floats = FlatSize(parameters) * (options_.ema_decay > 0 ? 2 : 1) * sizeof(float);
+      const size_t trained = TrainedBy(parameters, options_).size();
       const uint64_t indices =
           (rows_.size() + (options_.sampling == Sampling::kShuffled ? set_.records.size() : 0)) * sizeof(uint32_t);
       const uint64_t releases = uint64_t{job_.architecture.head.num_classes} * job_.architecture.width * sizeof(double);
@@ -147,8 +149,7 @@ class JobRun {
       WISP_RETURN_IF_ERROR(saved_.Reserve(
           {.path = job_.checkpoint_path,
            .every = job_.checkpoint_every > 0 || IsPrivate(job_) ? job_.checkpoint_every : kEveryWithoutCharges,
-           .bytes = floats + Optimizer::PlanBytes(options_.optimizer, FlatSize(ParametersOf(job_.architecture))) +
-                    indices + releases + kBeside}));
+           .bytes = floats + Optimizer::PlanBytes(options_.optimizer, trained) + indices + releases + kBeside}));
     }
     if (!IsPrivate(job_)) return OkStatus();
     const uint64_t charges = end_ / std::max(1u, options_.privacy.steps_per_charge) + 1;
@@ -255,13 +256,21 @@ class JobRun {
 
   std::vector<float> StartWeights() const {
     std::vector<float> weights(FlatSize(ParametersOf(job_.architecture)));
-    if (job_.start_weights.empty()) {
+    if (job_.start_weights.size() < weights.size()) {
       RandomStream random = RandomStream::Reproducible(job_.training.seed, StreamPurpose::kInitialisation);
       InitialiseWeights(job_.architecture, job_.initialisation, random, weights);
-    } else {
-      weights.assign(job_.start_weights.begin(), job_.start_weights.end());
     }
+    std::copy(job_.start_weights.begin(), job_.start_weights.end(), weights.begin());
     return weights;
+  }
+
+  Status CheckStartWeights() const {
+    const Architecture& a = job_.architecture;
+    const size_t given = job_.start_weights.size(), most = FlatSize(ParametersOf(a));
+    if (given > most) return InvalidArgument("there are ", given, " start weights, allowed are ", most, " at most");
+    if (a.adapter && given < FlatSize(ParametersOf(BaseOf(a))))
+      return InvalidArgument("an adapter trains beside the weights of a model: start from one (--model)");
+    return OkStatus();
   }
 
   // The declared number, as steps and sampling probability of a private run are public constants. An epoch of shuffled

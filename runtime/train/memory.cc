@@ -8,15 +8,15 @@
 namespace wisp {
 namespace {
 
-ReleaseBytes PlanRelease(const Graph& graph, size_t num_records, const TrainingOptions& o) {
-  if (o.method == Method::kRgp) return PlanRgpRelease(graph, o);
-  if (IsSparse(o.method) || o.num_negatives > 0) return PlanSparseRelease(graph, num_records, o);
-  return PlanFlatRelease(graph, o);
+ReleaseBytes PlanRelease(const Graph& graph, const TrainedSet& trained, size_t num_records, const TrainingOptions& o) {
+  if (o.method == Method::kRgp) return PlanRgpRelease(graph, trained, o);
+  if (IsSparse(o.method) || o.num_negatives > 0) return PlanSparseRelease(graph, trained, num_records, o);
+  return PlanFlatRelease(graph, trained, o);
 }
 
 }  // namespace
 
-size_t SeldomMore(size_t trials, double chance) {
+size_t BinomialUpperQuantile(size_t trials, double chance) {
   if (chance >= 1) return trials;
   size_t low = 0, high = trials;
   while (low < high) {
@@ -41,14 +41,14 @@ ListRoom PlanLists(const TrainingOptions& o, size_t num_records) {
 
 namespace {
 
-// What Trainer::Check asks of what memory hangs on.
+// What Trainer::Check asks of the options that memory depends on.
 Status CheckMemory(const Architecture& a, size_t num_records, const TrainingOptions& o) {
   WISP_RETURN_IF_ERROR(Validate(a));
   if (HasGradients(o)) WISP_RETURN_IF_ERROR(Validate(o.optimizer));
   WISP_RETURN_IF_ERROR(CheckThreads(o.num_threads));
   WISP_RETURN_IF_ERROR(ValidateAverage(o));
   WISP_RETURN_IF_ERROR(ValidateNegatives(a, o));
-  if (o.method == Method::kRgp) WISP_RETURN_IF_ERROR(Validate(o.rgp, ParametersOf(a)));
+  if (o.method == Method::kRgp) WISP_RETURN_IF_ERROR(ValidateRgp(a, o));
   if (IsSparse(o.method)) WISP_RETURN_IF_ERROR(ValidateSparse(a, o));
   if (o.method == Method::kDpFp && (o.dp_fp.micro_batches == 0 || o.expected_batch == 0))
     return InvalidArgument("expected_batch and micro_batches must be 1 or above");
@@ -57,9 +57,9 @@ Status CheckMemory(const Architecture& a, size_t num_records, const TrainingOpti
 
 // What gradients take beside the weights.
 void AddGradients(const Graph& graph, size_t num_records, const TrainingOptions& o, TrainingMemory& m) {
-  const size_t size = FlatSize(graph.parameters());
-  const ReleaseBytes release = PlanRelease(graph, num_records, o);
-  m.optimizer_state = Optimizer::PlanBytes(o.optimizer, size);
+  const TrainedSet trained = TrainedBy(graph.parameters(), o);
+  const ReleaseBytes release = PlanRelease(graph, trained, num_records, o);
+  m.optimizer_state = Optimizer::PlanBytes(o.optimizer, trained.size());
   m.gradient_sums += release.sums;
   m.record_gradients = release.records;
   m.growth_at_most = release.growth_at_most;

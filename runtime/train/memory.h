@@ -20,11 +20,12 @@ namespace wisp {
 struct Architecture;
 struct TrainingOptions;
 
-// What a step draws by chance passes what memory is planned for with a chance below this, where it is not planned for
-// the most.
+// Memory for what a step draws at random is planned for a count that the draw exceeds with a probability below this,
+// unless it is planned for the largest count there can be.
 inline constexpr double kSeldom = 1e-12;
-// The least count that so many trials, each with this chance, pass with a chance below kSeldom.
-size_t SeldomMore(size_t trials, double chance);
+// The smallest count that a binomial draw of so many trials, each with this probability, exceeds with a probability
+// below kSeldom.
+size_t BinomialUpperQuantile(size_t trials, double chance);
 
 struct TrainingMemory {
   size_t weights = 0;         // and their average, where there is one
@@ -55,9 +56,9 @@ struct TrainingMemory {
 // growth) after any. Allocates none of it and reads no weights. Of `options` read: method, optimizer, ema_decay,
 // num_threads, num_negatives, re_attention.source; of phantom training norm_form; rgp; of fest and adafest+ how many
 // sparse.rows there are; of adafest(+) the map's options, expected_batch, num_records_public (0: num_records) and the
-// noise multiplier; of DP-FP mode, micro_batches, expected_batch and num_records_public (its lists are planned for what
-// is seldom passed: records_at_most). kInvalidArgument and the like where Trainer::Check would refuse these, but for printed Re-Attention
-// without frequencies, which no figure hangs on.
+// noise multiplier; of DP-FP mode, micro_batches, expected_batch and num_records_public (its lists are planned for
+// records_at_most). kInvalidArgument and the like where Trainer::Check would refuse these, but for printed Re-Attention
+// without frequencies, on which no figure depends.
 Result<TrainingMemory> PlanTrainingMemory(const Architecture& architecture, size_t num_records,
                                           const TrainingOptions& options);
 

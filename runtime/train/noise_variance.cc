@@ -26,8 +26,9 @@ Status Validate(const ReAttentionOptions& o, const Architecture& a) {
   return OkStatus();
 }
 
-NoiseVariance::NoiseVariance(const Architecture& a, const ReAttentionOptions& options, double noise_deviation)
-    : parameters_(ParametersOf(a)), options_(options), deviation_(noise_deviation) {
+NoiseVariance::NoiseVariance(const Architecture& a, const TrainedSet& trained, const ReAttentionOptions& options,
+                             double noise_deviation)
+    : parameters_(ParametersOf(a)), trained_(&trained), options_(options), deviation_(noise_deviation) {
   item_variance_ = RequireParameter(parameters_, ParameterRole::kItemVariance);
   parameter_variance_ = RequireParameter(parameters_, ParameterRole::kParameterVariance);
   options_.item_frequencies = {};
@@ -47,10 +48,10 @@ void NoiseVariance::KeepItems(std::span<const int32_t> rows) {
 void NoiseVariance::Initialise(std::span<float> weights) const {
   if (options_.source != ReAttentionOptions::Source::kPrinted) return;
   const auto of_items = weights.begin() + static_cast<std::ptrdiff_t>(parameters_[item_variance_].offset);
-  if (parameters_[0].trained) std::copy(printed_item_variance_.begin(), printed_item_variance_.end(), of_items);
+  if (trained_->contains(0)) std::copy(printed_item_variance_.begin(), printed_item_variance_.end(), of_items);
   for (size_t i = 0; i < item_variance_; ++i) {
     weights[parameters_[parameter_variance_].offset + i] =
-        parameters_[i].trained ? static_cast<float>(std::pow(deviation_ * options_.scale, 2)) : 0.0f;
+        trained_->contains(i) ? static_cast<float>(std::pow(deviation_ * options_.scale, 2)) : 0.0f;
   }
 }
 
@@ -61,16 +62,17 @@ void NoiseVariance::Add(const Step& s, size_t part, size_t num_parts, std::span<
     return static_cast<float>(moved * s.optimizer.MeanSquaredMove(offset, n, s.step, deviation_));
   };
   for (size_t i = 0; i < item_variance_; ++i) {
+    if (!trained_->contains(i)) continue;
     const ParameterSpec& p = parameters_[i];
-    if (!p.trained) continue;
+    const size_t offset = trained_->offset(i);
     if (i == 0) {  // the item table, row by row
       const size_t count = s.item_rows.empty() ? p.rows : s.item_rows.size();
       for (size_t r = count * part / num_parts; r < count * (part + 1) / num_parts; ++r) {
         const size_t row = s.item_rows.empty() ? r : static_cast<size_t>(s.item_rows[r]);
-        weights[parameters_[item_variance_].offset + row] += left(p.offset + row * p.cols, p.cols);
+        weights[parameters_[item_variance_].offset + row] += left(offset + row * p.cols, p.cols);
       }
     } else if (i % num_parts == part) {
-      weights[parameters_[parameter_variance_].offset + i] += left(p.offset, p.size());
+      weights[parameters_[parameter_variance_].offset + i] += left(offset, p.size());
     }
   }
 }

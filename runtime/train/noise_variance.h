@@ -19,8 +19,8 @@
 #include <span>
 #include <vector>
 
-#include "runtime/core/architecture.h"
 #include "runtime/core/status.h"
+#include "runtime/core/trained_set.h"
 #include "runtime/train/optimizer.h"
 
 namespace wisp {
@@ -42,7 +42,9 @@ Status Validate(const ReAttentionOptions& options, const Architecture& architect
 class NoiseVariance {
  public:
   // `noise_deviation`: s, of one coordinate of a step's gradient. The architecture has Re-Attention.
-  NoiseVariance(const Architecture& architecture, const ReAttentionOptions& options, double noise_deviation);
+  // Noise gets into what is trained alone; `trained` must outlive this object.
+  NoiseVariance(const Architecture& architecture, const TrainedSet& trained, const ReAttentionOptions& options,
+                double noise_deviation);
 
   size_t size_bytes() const { return printed_item_variance_.capacity() * sizeof(float); }
   // What size_bytes of such an object is.
@@ -50,8 +52,6 @@ class NoiseVariance {
     return options.source == ReAttentionOptions::Source::kPrinted ? architecture.num_items * sizeof(float) : 0;
   }
 
-  // The method leaves this parameter as it is: no noise gets in. Before Initialise.
-  void Freeze(size_t parameter) { parameters_[parameter].trained = false; }
   // The method leaves every row of the item table but these as it is. Before Initialise; ascending, not empty.
   void KeepItems(std::span<const int32_t> rows);
   // kPrinted: writes the variances once.
@@ -68,6 +68,7 @@ class NoiseVariance {
 
  private:
   std::vector<ParameterSpec> parameters_;
+  const TrainedSet* trained_;
   ReAttentionOptions options_;
   double deviation_;
   size_t item_variance_ = 0, parameter_variance_ = 0;  // indices in parameters_

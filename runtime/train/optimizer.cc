@@ -32,37 +32,31 @@ float LearningRate(const OptimizerOptions& o, double step, uint64_t num_steps) {
          static_cast<float>(1.0 - std::min(1.0, done) * (1.0 - static_cast<double>(o.final_fraction)));
 }
 
-Optimizer::Optimizer(const kernels::OpTable& ops, const OptimizerOptions& options, size_t flat_size)
+Optimizer::Optimizer(const kernels::OpTable& ops, const OptimizerOptions& options, size_t size)
     : ops_(&ops), options_(options) {
   const bool adam = options.kind != OptimizerKind::kSgd;
-  if (adam || options.momentum > 0) first_ = AlignedArray<float>(flat_size);
-  if (adam) second_ = AlignedArray<float>(flat_size);
+  if (adam || options.momentum > 0) first_ = AlignedArray<float>(size);
+  if (adam) second_ = AlignedArray<float>(size);
 }
 
-size_t Optimizer::PlanBytes(const OptimizerOptions& options, size_t flat_size) {
+size_t Optimizer::PlanBytes(const OptimizerOptions& options, size_t size) {
   const size_t moments = options.kind != OptimizerKind::kSgd ? 2 : options.momentum > 0 ? 1 : 0;
-  return moments * AlignedArray<float>::AllocatedBytes(flat_size);
+  return moments * AlignedArray<float>::AllocatedBytes(size);
 }
 
-void Optimizer::Update(const ParameterSpec& parameter, size_t offset, const float* g, size_t n, float rate,
-                       uint64_t step, float* weights) const {
-  const float decay = parameter.shape == ParameterShape::kVector ? 0.0f : options_.weight_decay;
+void Optimizer::Update(ParameterShape shape, size_t offset, const float* g, size_t n, float rate, uint64_t step,
+                       float* weights) const {
+  const float decay = shape == ParameterShape::kVector ? 0.0f : options_.weight_decay;
   float* first = first_.size() > 0 ? first_.data() + offset : nullptr;
   if (options_.kind == OptimizerKind::kSgd) {
-    ops_->sgd({.w = weights + offset,
-               .m = first,
-               .g = g,
-               .n = n,
-               .rate = rate,
-               .momentum = options_.momentum,
-               .decay = decay});
+    ops_->sgd({.w = weights, .m = first, .g = g, .n = n, .rate = rate, .momentum = options_.momentum, .decay = decay});
     return;
   }
   const double t = static_cast<double>(step + 1);
   const auto correction = [t](float beta) {
     return static_cast<float>(1.0 / (1.0 - std::pow(static_cast<double>(beta), t)));
   };
-  ops_->adam({.w = weights + offset,
+  ops_->adam({.w = weights,
               .m = first,
               .v = second_.data() + offset,
               .g = g,

@@ -45,11 +45,12 @@ struct Schedule {
 
 class Optimizer {
  public:
-  Optimizer(const kernels::OpTable& ops, const OptimizerOptions& options, size_t flat_size);
+  // Of a trained set of this size.
+  Optimizer(const kernels::OpTable& ops, const OptimizerOptions& options, size_t size);
 
-  // Updates weights[offset, offset + n) of `parameter` from gradient g[0, n). Call for every range once a step, in any
-  // order and from any thread. `rate` from LearningRate, `step` from 0.
-  void Update(const ParameterSpec& parameter, size_t offset, const float* g, size_t n, float rate, uint64_t step,
+  // Updates weights[0, n) of a parameter of this shape from gradient g[0, n); `offset`: where they lie in the trained
+  // set. Call for every range once a step, in any order and from any thread. `rate` from LearningRate, `step` from 0.
+  void Update(ParameterShape shape, size_t offset, const float* g, size_t n, float rate, uint64_t step,
               float* weights) const;
 
   // Mean over coordinates [offset, offset + n) of the square of how far a gradient of `size` moves a weight in the end,
@@ -64,7 +65,7 @@ class Optimizer {
   const OptimizerOptions& options() const { return options_; }
   size_t size_bytes() const { return first_.allocated_bytes() + second_.allocated_bytes(); }
   // What the state of so many weights will take; nothing is allocated.
-  static size_t PlanBytes(const OptimizerOptions& options, size_t flat_size);
+  static size_t PlanBytes(const OptimizerOptions& options, size_t size);
 
  private:
   const kernels::OpTable* ops_;

@@ -110,23 +110,23 @@ double BatchProbability(const TrainingOptions& o) {
 }
 double MicroBatchProbability(const TrainingOptions& o) { return BatchProbability(o) / o.dp_fp.micro_batches; }
 
-std::vector<ParameterSpec> TrainedParameters(const Architecture& a, const TrainingOptions& o) {
-  std::vector<ParameterSpec> parameters = ParametersOf(a);
-  for (ParameterSpec& p : parameters) {
+TrainedSet TrainedBy(const std::vector<ParameterSpec>& parameters, const TrainingOptions& o) {
+  return TrainedSet(parameters, [&o](const ParameterSpec& p) {
     const bool head = p.role == ParameterRole::kClassWeight || p.role == ParameterRole::kClassBias;
-    if (head && ReleasesHead(o)) p.trained = false;  // it is made of the releases
-  }
-  return parameters;
+    if (!p.trained || (head && ReleasesHead(o))) return false;  // it is made of the releases
+    return o.method != Method::kRgp || Trains(o.rgp, p);
+  });
 }
 
 uint64_t NumReleased(const Architecture& a, const TrainingOptions& o) {
-  const std::vector<ParameterSpec> parameters = TrainedParameters(a, o);
-  if (o.method == Method::kRgp) return RgpReleaseSize(o.rgp, parameters);
+  const std::vector<ParameterSpec> parameters = ParametersOf(a);
+  const TrainedSet trained = TrainedBy(parameters, o);
+  if (o.method == Method::kRgp) return RgpReleaseSize(o.rgp, parameters, trained);
   if (o.method == Method::kFest) {
     const uint64_t rows = std::min<uint64_t>(a.num_items, o.sparse.rows.size() + o.num_negatives);
-    return NumTrained(parameters) - (a.num_items - rows) * a.width;
+    return trained.num_coordinates() - (a.num_items - rows) * a.width;
   }
-  return NumTrained(parameters);
+  return trained.num_coordinates();
 }
 
 double GradientNoise(const TrainingOptions& o) {

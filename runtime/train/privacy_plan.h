@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/core/trained_set.h"
 #include "runtime/core/architecture.h"
 #include "runtime/privacy/exact_sum.h"
 #include "runtime/privacy/ledger.h"
@@ -76,8 +77,8 @@ double StepLossSlack(const Architecture& architecture, const TrainingOptions& op
 // beside it.
 double GradientNoise(const TrainingOptions& options);
 
-// The parameters as the run trains them: `trained` is off where nothing of the run's gradients moves them.
-std::vector<ParameterSpec> TrainedParameters(const Architecture& architecture, const TrainingOptions& options);
+// What the run's gradients move, of the architecture's parameters.
+TrainedSet TrainedBy(const std::vector<ParameterSpec>& parameters, const TrainingOptions& options);
 
 }  // namespace wisp
 

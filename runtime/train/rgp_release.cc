@@ -16,25 +16,26 @@ constexpr uint64_t kWordsPerStep = uint64_t{1} << 40;
 
 class RgpRelease final : public StepRelease {
  public:
-  RgpRelease(const Graph& graph, std::span<const float> start, const TrainingOptions& options)
+  RgpRelease(const Graph& graph, const TrainedSet& trained, std::span<const float> start,
+             const TrainingOptions& options)
       : graph_(&graph),
+        trained_(&trained),
         num_workers_(options.num_threads),
-        carriers_(graph.ops(), graph.parameters(), options.rgp),
+        carriers_(graph.ops(), graph.parameters(), trained, options.rgp),
         grid_(MakeGrid(options, carriers_.num_coordinates())),
         sigma_(grid_.sigma_in_steps(options.privacy.noise_multiplier)),
         sum_(graph.ops(), carriers_.release_size(), SumGrid(grid_)),
         released_(carriers_.release_size()),
-        start_(start.begin(), start.end()),
+        start_(trained.size()),
         random_(privacy::RandomStream::Reproducible(options.seed, privacy::StreamPurpose::kCarriers)) {
+    trained.Gather(graph.parameters(), start, start_);
     planned_bytes_ =
         carriers_.size_bytes() + released_.allocated_bytes() + sum_.size_bytes() + start_.capacity() * sizeof(float);
     const size_t buffer = BufferSize(graph);
     for (size_t w = 0; w < num_workers_; ++w) {
       gradients_.push_back(std::make_unique<RgpGradients>(
-          graph.ops(),
-          RgpGradients::Setup{
-              .parameters = graph.parameters(), .max_rows = graph.architecture().max_length, .worker = w},
-          carriers_, ClipOnGrid(options.privacy.clipping, grid_), sum_));
+          graph.ops(), RgpGradients::Setup{.max_rows = graph.architecture().max_length, .worker = w}, carriers_,
+          ClipOnGrid(options.privacy.clipping, grid_), sum_));
       buffers_.emplace_back(buffer);
       planned_bytes_ += gradients_.back()->scratch_bytes() + buffers_.back().allocated_bytes();
     }
@@ -69,10 +70,9 @@ class RgpRelease final : public StepRelease {
     const float scale = static_cast<float>(grid_.Scale(divisor));
     float* g = buffers_[worker].data();
     size_t turn = 0;
-    for (size_t i = 0; i < graph_->parameters().size(); ++i) {
+    for (uint32_t i : trained_->parameters()) {
       const ParameterSpec& p = graph_->parameters()[i];
       const RgpCarriers::Entry& entry = carriers_.entry(i);
-      if (entry.train == RgpTrain::kFrozen) continue;
       const size_t chunk_rows = std::max<size_t>(1, kUpdateChunk / p.cols);
       for (size_t first = 0; first < p.rows; first += chunk_rows) {
         if (turn++ % num_workers_ != worker) continue;
@@ -83,23 +83,23 @@ class RgpRelease final : public StepRelease {
           std::copy_n(released_.data() + entry.left_offset + first * p.cols, n, g);
         }
         graph_->ops().scale({.x = g, .y = g, .n = n, .a = scale, .store = kernels::Store::kAssign});
-        apply(p, first * p.cols, g, n);
+        apply(i, first * p.cols, g, n);
       }
     }
   }
 
-  bool Steps(size_t parameter) const override { return carriers_.entry(parameter).train != RgpTrain::kFrozen; }
   size_t planned_bytes() const override { return planned_bytes_; }
 
  private:
   const Graph* graph_;
+  const TrainedSet* trained_;
   size_t num_workers_, planned_bytes_ = 0;
   RgpCarriers carriers_;
   privacy::ExactGrid grid_;
   uint64_t sigma_;
   GridGradientSum sum_;
   AlignedArray<float> released_;  // in steps of the grid
-  std::vector<float> start_;      // W_0
+  std::vector<float> start_;      // W_0, of the trained set
   privacy::RandomStream random_;
   std::vector<std::unique_ptr<RgpGradients>> gradients_;
   std::vector<AlignedArray<float>> buffers_;
@@ -107,20 +107,19 @@ class RgpRelease final : public StepRelease {
 
 }  // namespace
 
-ReleaseBytes PlanRgpRelease(const Graph& graph, const TrainingOptions& options) {
-  const RgpCarriers::Plan carriers = RgpCarriers::PlanOf(graph.parameters(), options.rgp);
+ReleaseBytes PlanRgpRelease(const Graph& graph, const TrainedSet& trained, const TrainingOptions& options) {
+  const RgpCarriers::Plan carriers = RgpCarriers::PlanOf(graph.parameters(), trained, options.rgp);
   const size_t workers = options.num_threads;
   return {.sums = carriers.size_bytes + AlignedArray<float>::AllocatedBytes(carriers.release_size) +
-                  AlignedArray<int64_t>::AllocatedBytes(carriers.release_size) +
-                  FlatSize(graph.parameters()) * sizeof(float) +
+                  AlignedArray<int64_t>::AllocatedBytes(carriers.release_size) + trained.size() * sizeof(float) +
                   workers * AlignedArray<float>::AllocatedBytes(RgpRelease::BufferSize(graph)),
           .records = workers *
                      RgpGradients::PlanBytes(carriers.release_size, graph.architecture().max_length, options.rgp.rank)};
 }
 
-std::unique_ptr<StepRelease> MakeRgpRelease(const Graph& graph, std::span<const float> start,
+std::unique_ptr<StepRelease> MakeRgpRelease(const Graph& graph, const TrainedSet& trained, std::span<const float> start,
                                             const TrainingOptions& options) {
-  return std::make_unique<RgpRelease>(graph, start, options);
+  return std::make_unique<RgpRelease>(graph, trained, start, options);
 }
 
 }  // namespace wisp

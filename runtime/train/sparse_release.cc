@@ -39,10 +39,11 @@ struct RowCounts {
   size_t known;      // rows that room is made for before the first step: all, where none are selected step by step
 };
 
-SparseGradients::Setup SetupOf(const Graph& graph, const TrainingOptions& o, size_t worker) {
+SparseGradients::Setup SetupOf(const Graph& graph, const TrainedSet& trained, const TrainingOptions& o, size_t worker) {
   const size_t num_items = graph.architecture().num_items, length = graph.architecture().max_length,
                negatives = o.num_negatives;
-  SparseGradients::Setup setup{.parameters = graph.parameters(), .max_rows = length, .worker = worker};
+  SparseGradients::Setup setup{
+      .parameters = graph.parameters(), .trained = trained, .max_rows = length, .worker = worker};
   // A full softmax names every row. A sampled one: the negatives, which always belong to the set, and targets and
   // inputs.
   setup.max_record_rows = negatives == 0 ? num_items : std::min(num_items, negatives + 2 * length);
@@ -53,10 +54,11 @@ SparseGradients::Setup SetupOf(const Graph& graph, const TrainingOptions& o, siz
 
 class SparseRelease final : public StepRelease {
  public:
-  SparseRelease(const Graph& graph, const TrainingOptions& o)
+  SparseRelease(const Graph& graph, const TrainedSet& trained, const TrainingOptions& o)
       : graph_(&graph),
+        trained_(&trained),
         num_workers_(o.num_threads),
-        layout_(graph.parameters()),
+        layout_(graph.parameters(), trained),
         counts_(graph.architecture(), o),
         room_(counts_.known),
         rows_(graph.architecture().num_items) {
@@ -71,7 +73,7 @@ class SparseRelease final : public StepRelease {
     MakeSum(o);
     if (map_) return;
     rows_.Reserve(room_);
-    if (any_negative() && fixed_) Renew(candidates_, counts_.places + counts_.negatives);
+    if (any_negative() && fixed_) ReallocateEmpty(candidates_, counts_.places + counts_.negatives);
     if (fixed_) {
       for (int32_t row : fixed_->rows()) rows_.Insert(row);
     } else {
@@ -99,11 +101,11 @@ class SparseRelease final : public StepRelease {
   void Update(size_t worker, privacy::RandomStream& noise, double divisor, const Apply& apply) override {
     const float scale = static_cast<float>(grid_ ? grid_->Scale(divisor) : 1.0 / divisor);
     float g[kUpdateChunk];
-    const std::span<const ParameterSpec> parameters = graph_->parameters();
-    ForEachChunk(parameters.subspan(1), worker, num_workers_, [&](const ParameterSpec& p, size_t first, size_t n) {
-      Take(layout_.dense(p.offset) + first, n, scale, noise, g);
-      apply(p, first, g, n);
-    });
+    const auto take = [&](size_t parameter, size_t first, size_t n) {
+      Take(layout_.dense(parameter) + first, n, scale, noise, g);
+      apply(parameter, first, g, n);
+    };
+    ForEachChunk(graph_->parameters(), trained_->parameters().subspan(1), worker, num_workers_, take);
     const size_t d = layout_.d(), begin = rows_.size() * worker / num_workers_,
                  end = rows_.size() * (worker + 1) / num_workers_;
     for (size_t slot = begin; slot < end; ++slot) {
@@ -111,7 +113,7 @@ class SparseRelease final : public StepRelease {
       for (size_t first = 0; first < d; first += kUpdateChunk) {
         const size_t n = std::min(kUpdateChunk, d - first);
         Take(layout_.slot(slot) + first, n, scale, noise, g);
-        apply(parameters[0], row * d + first, g, n);
+        apply(0, row * d + first, g, n);
       }
     }
   }
@@ -143,7 +145,8 @@ class SparseRelease final : public StepRelease {
       sum = grid_sum_.get();
     }
     for (size_t w = 0; w < num_workers_; ++w) {
-      gradients_.push_back(std::make_unique<SparseGradients>(graph_->ops(), SetupOf(*graph_, o, w), rows_, clip, *sum));
+      gradients_.push_back(
+          std::make_unique<SparseGradients>(graph_->ops(), SetupOf(*graph_, *trained_, o, w), rows_, clip, *sum));
       gradients_.back()->MakeRoom(room_);
     }
   }
@@ -180,6 +183,7 @@ class SparseRelease final : public StepRelease {
   bool any_negative() const { return counts_.negatives > 0; }  // every row may become one
 
   const Graph* graph_;
+  const TrainedSet* trained_;
   size_t num_workers_;
   SparseLayout layout_;
   RowCounts counts_;
@@ -208,11 +212,12 @@ ContributionMapOptions MapOptions(const TrainingOptions& o) {
           .noise_multiplier = SplitNoise(o.privacy.noise_multiplier, o.sparse.map_noise_ratio).map};
 }
 
-ReleaseBytes PlanSparseRelease(const Graph& graph, size_t num_records, const TrainingOptions& o) {
+ReleaseBytes PlanSparseRelease(const Graph& graph, const TrainedSet& trained, size_t num_records,
+                               const TrainingOptions& o) {
   const Architecture& a = graph.architecture();
   const RowCounts counts(a, o);
-  const SparseLayout layout(graph.parameters());
-  const SparseGradients::Setup setup = SetupOf(graph, o, 0);
+  const SparseLayout layout(graph.parameters(), trained);
+  const SparseGradients::Setup setup = SetupOf(graph, trained, o, 0);
   const size_t workers = o.num_threads, list = sizeof(int32_t);
   const auto sums = [&](size_t room) {
     return RowSet::PlanBytes(a.num_items, room) +
@@ -228,11 +233,12 @@ ReleaseBytes PlanSparseRelease(const Graph& graph, size_t num_records, const Tra
   }
   bytes.sums += ContributionMap::PlanBytes(a.num_items, a.max_length, 0);
   const ContributionMapOptions map = MapOptions(o);
-  bytes.records_at_most = SeldomMore(num_records, static_cast<double>(o.expected_batch) / o.num_records_public);
+  bytes.records_at_most =
+      BinomialUpperQuantile(num_records, static_cast<double>(o.expected_batch) / o.num_records_public);
   const size_t touched =
       std::min(counts.places, bytes.records_at_most * ContributionMap::kNamesPerPosition * a.max_length);
   const size_t selected =
-      std::min(counts.places, touched + SeldomMore(counts.places, ContributionMap::FalseRowChance(map)));
+      std::min(counts.places, touched + BinomialUpperQuantile(counts.places, ContributionMap::FalseRowChance(map)));
   bytes.rows_at_most = std::min(counts.most, selected + counts.negatives);
   const size_t room = MostRoom(bytes.rows_at_most, counts.most);
   bytes.growth_at_most = sums(room) - sums(0) + records(room) - records(0) +
@@ -242,8 +248,9 @@ ReleaseBytes PlanSparseRelease(const Graph& graph, size_t num_records, const Tra
   return bytes;
 }
 
-std::unique_ptr<StepRelease> MakeSparseRelease(const Graph& graph, const TrainingOptions& options) {
-  return std::make_unique<SparseRelease>(graph, options);
+std::unique_ptr<StepRelease> MakeSparseRelease(const Graph& graph, const TrainedSet& trained,
+                                               const TrainingOptions& options) {
+  return std::make_unique<SparseRelease>(graph, trained, options);
 }
 
 }  // namespace wisp

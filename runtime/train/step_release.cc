@@ -15,12 +15,6 @@ void NoiseAndScale(std::span<int64_t> sum, uint64_t sigma, float scale, privacy:
   for (size_t i = 0; i < sum.size(); ++i) g[i] = static_cast<float>(sum[i]) * scale;
 }
 
-uint64_t NumTrained(const std::vector<ParameterSpec>& parameters) {
-  uint64_t n = 0;
-  for (const ParameterSpec& p : parameters) n += p.trained ? p.size() : 0;
-  return n;
-}
-
 privacy::ExactGrid MakeGrid(const TrainingOptions& options, uint64_t num_coordinates) {
   return privacy::ExactGrid(options.privacy.clipping_norm, num_coordinates);
 }
@@ -34,11 +28,11 @@ ClipRule ClipOnGrid(ClipKind kind, const privacy::ExactGrid& grid) {
   return kind == ClipKind::kFlat ? ClipRule::Flat(bound) : ClipRule::Automatic(bound);
 }
 
-std::unique_ptr<StepRelease> MakeStepRelease(const Graph& graph, std::span<const float> start,
-                                             const TrainingOptions& options) {
-  if (options.method == Method::kRgp) return MakeRgpRelease(graph, start, options);
-  if (IsSparse(options.method) || options.num_negatives > 0) return MakeSparseRelease(graph, options);
-  return MakeFlatRelease(graph, options);
+std::unique_ptr<StepRelease> MakeStepRelease(const Graph& graph, const TrainedSet& trained,
+                                             std::span<const float> start, const TrainingOptions& options) {
+  if (options.method == Method::kRgp) return MakeRgpRelease(graph, trained, start, options);
+  if (IsSparse(options.method) || options.num_negatives > 0) return MakeSparseRelease(graph, trained, options);
+  return MakeFlatRelease(graph, trained, options);
 }
 
 }  // namespace wisp

@@ -9,7 +9,8 @@
 //   release->Update(worker, noise, divisor, apply);             // all workers: apply(parameter, first, gradient, n)
 //
 // Sensitivity: RecordGradients clip to the grid's reduced norm and check what they added (privacy/exact_sum.h). Noise:
-// exact discrete Gaussian, one draw per released coordinate, in AddNoise or Update, in nothing else.
+// exact discrete Gaussian, one draw per released coordinate, in AddNoise or Update; AdaFEST's map of rows has its own,
+// in Begin (ContributionMap::Select). Nowhere else.
 // Noise multipliers here are of one release; what a step costs is the trainer's business.
 #ifndef WISP_RUNTIME_TRAIN_STEP_RELEASE_H_
 #define WISP_RUNTIME_TRAIN_STEP_RELEASE_H_
@@ -18,6 +19,7 @@
 #include <memory>
 #include <span>
 
+#include "runtime/core/trained_set.h"
 #include "runtime/gradients/record_gradients.h"
 #include "runtime/layers/graph.h"
 #include "runtime/privacy/exact_sum.h"
@@ -35,8 +37,8 @@ struct StepBatch {
 
 class StepRelease {
  public:
-  // Coordinates [first, first + n) of a parameter and their gradient.
-  using Apply = std::function<void(const ParameterSpec& parameter, size_t first, const float* gradient, size_t n)>;
+  // Coordinates [first, first + n) of a parameter, by its index, and their gradient.
+  using Apply = std::function<void(size_t parameter, size_t first, const float* gradient, size_t n)>;
 
   virtual ~StepRelease() = default;
   virtual RecordGradients& Gradients(size_t worker) = 0;
@@ -54,15 +56,12 @@ class StepRelease {
   // The rows that any step may change, ascending; empty: all.
   virtual std::span<const int32_t> FixedItemRows() const { return {}; }
 
-  // Whether a parameter that the architecture trains is trained here.
-  virtual bool Steps(size_t /*parameter*/) const { return true; }
-
   virtual size_t planned_bytes() const = 0;
 };
 
-// `options` as Trainer has checked them, num_threads set. `graph` must outlive the result.
-std::unique_ptr<StepRelease> MakeStepRelease(const Graph& graph, std::span<const float> start,
-                                             const TrainingOptions& options);
+// `options` as Trainer has checked them, num_threads set. `graph` and `trained` must outlive the result.
+std::unique_ptr<StepRelease> MakeStepRelease(const Graph& graph, const TrainedSet& trained,
+                                             std::span<const float> start, const TrainingOptions& options);
 
 // The clip rule of private training on a grid.
 ClipRule ClipOnGrid(ClipKind kind, const privacy::ExactGrid& grid);

@@ -18,14 +18,15 @@ namespace wisp {
 // Coordinates noised and stepped at a time: 16 KB of gradient on the stack.
 inline constexpr size_t kUpdateChunk = 4096;
 
-// f(parameter, first, n) for the worker's share of all trained coordinates, in chunks.
+// f(parameter, first, n) for the worker's share of the coordinates of `which`, in chunks.
 template <class F>
-void ForEachChunk(std::span<const ParameterSpec> parameters, size_t worker, size_t num_workers, F&& f) {
+void ForEachChunk(const std::vector<ParameterSpec>& parameters, std::span<const uint32_t> which, size_t worker,
+                  size_t num_workers, F&& f) {
   size_t turn = 0;
-  for (const ParameterSpec& p : parameters) {
-    if (!p.trained) continue;
-    for (size_t first = 0; first < p.size(); first += kUpdateChunk) {
-      if (turn++ % num_workers == worker) f(p, first, std::min(kUpdateChunk, p.size() - first));
+  for (uint32_t i : which) {
+    const size_t size = parameters[i].size();
+    for (size_t first = 0; first < size; first += kUpdateChunk) {
+      if (turn++ % num_workers == worker) f(i, first, std::min(kUpdateChunk, size - first));
     }
   }
 }
@@ -33,7 +34,6 @@ void ForEachChunk(std::span<const ParameterSpec> parameters, size_t worker, size
 // The noise of one range of a sum, then g <- scale * sum.
 void NoiseAndScale(std::span<int64_t> sum, uint64_t sigma, float scale, privacy::RandomStream& noise, float* g);
 
-uint64_t NumTrained(const std::vector<ParameterSpec>& parameters);
 privacy::ExactGrid MakeGrid(const TrainingOptions& options, uint64_t num_coordinates);
 GridGradientSum::Grid SumGrid(const privacy::ExactGrid& grid);
 
@@ -44,20 +44,24 @@ struct ReleaseBytes {
   size_t sums = 0, records = 0;
   size_t growth_at_most = 0, rows_at_most = 0, records_at_most = 0;  // as TrainingMemory's
 };
-ReleaseBytes PlanFlatRelease(const Graph& graph, const TrainingOptions& options);
-ReleaseBytes PlanRgpRelease(const Graph& graph, const TrainingOptions& options);
-ReleaseBytes PlanSparseRelease(const Graph& graph, size_t num_records, const TrainingOptions& options);
+ReleaseBytes PlanFlatRelease(const Graph& graph, const TrainedSet& trained, const TrainingOptions& options);
+ReleaseBytes PlanRgpRelease(const Graph& graph, const TrainedSet& trained, const TrainingOptions& options);
+ReleaseBytes PlanSparseRelease(const Graph& graph, const TrainedSet& trained, size_t num_records,
+                               const TrainingOptions& options);
 
 // What Trainer::Check asks of the batch, averaged weights, the sampled softmax, and of the methods that release rows.
 Status ValidateBatch(const TrainingOptions& options, uint64_t num_records);
 Status ValidateAverage(const TrainingOptions& options);
 Status ValidateNegatives(const Architecture& architecture, const TrainingOptions& options);
 Status ValidateSparse(const Architecture& architecture, const TrainingOptions& options);
+Status ValidateRgp(const Architecture& architecture, const TrainingOptions& options);
 
-std::unique_ptr<StepRelease> MakeFlatRelease(const Graph& graph, const TrainingOptions& options);
-std::unique_ptr<StepRelease> MakeRgpRelease(const Graph& graph, std::span<const float> start,
+std::unique_ptr<StepRelease> MakeFlatRelease(const Graph& graph, const TrainedSet& trained,
+                                             const TrainingOptions& options);
+std::unique_ptr<StepRelease> MakeRgpRelease(const Graph& graph, const TrainedSet& trained, std::span<const float> start,
                                             const TrainingOptions& options);
-std::unique_ptr<StepRelease> MakeSparseRelease(const Graph& graph, const TrainingOptions& options);
+std::unique_ptr<StepRelease> MakeSparseRelease(const Graph& graph, const TrainedSet& trained,
+                                               const TrainingOptions& options);
 
 }  // namespace wisp
 

@@ -24,8 +24,8 @@ size_t NumTargets(const Record& record) {
       std::count_if(record.targets.begin(), record.targets.end(), [](int32_t id) { return id >= 0; }));
 }
 
-// In private training a record's gradient must hang on nothing but the record, or one record more would change those of
-// all others: its masks follow from what it holds, not from its place among the records.
+// In private training a record's gradient must depend on nothing but the record, or one record more would change those
+// of all others. Its masks follow from what it holds, not from its place among the records.
 uint64_t PrivateDropoutSeed(uint64_t seed, uint64_t step, const Record& record) {
   const uint64_t parts[] = {seed, step, Hash64(std::as_bytes(record.inputs)), Hash64(std::as_bytes(record.targets))};
   return Hash64(std::as_bytes(std::span(parts)));
@@ -81,6 +81,7 @@ Trainer::Trainer(const Architecture& architecture, std::span<const float> weight
     : options_(options),
       schedule_{options.num_steps, 0, options.num_steps},
       graph_(MakeGraph(architecture, kernels::BestOps(), options.num_negatives)),
+      trained_(TrainedBy(graph_->parameters(), options)),
       records_(records),
       workers_(options.num_threads, options.executor),
       weights_(weights.size()),
@@ -90,11 +91,11 @@ Trainer::Trainer(const Architecture& architecture, std::span<const float> weight
   if (is_private()) KeepTrainable();
   std::memcpy(weights_.data(), weights.data(), weights.size_bytes());
   if (ema_.size() > 0) std::memcpy(ema_.data(), weights.data(), weights.size_bytes());
-  apply_ = [this](const ParameterSpec& p, size_t first, const float* g, size_t n) { Apply(p, first, g, n); };
+  apply_ = [this](size_t parameter, size_t first, const float* g, size_t n) { Apply(parameter, first, g, n); };
   if (ReleasesHead(options_)) head_.emplace(*graph_, options_, records_.size());
   if (HasGradients(options_)) {
-    optimizer_.emplace(graph_->ops(), options.optimizer, weights.size());
-    release_ = MakeStepRelease(*graph_, weights, options_);
+    optimizer_.emplace(graph_->ops(), options.optimizer, trained_.size());
+    release_ = MakeStepRelease(*graph_, trained_, weights, options_);
   }
   if (is_private() && architecture.re_attention == ReAttention::kOn) KeepNoiseVariance();
   options_.re_attention.item_frequencies = {};
@@ -116,11 +117,8 @@ Trainer::Trainer(const Architecture& architecture, std::span<const float> weight
 
 void Trainer::KeepNoiseVariance() {
   const Architecture& a = graph_->architecture();
-  noise_variance_.emplace(a, options_.re_attention,
+  noise_variance_.emplace(a, trained_, options_.re_attention,
                           GradientNoise(options_) * options_.privacy.clipping_norm / options_.expected_batch);
-  for (size_t i = 0; i < graph_->parameters().size(); ++i) {
-    if (!release_->Steps(i)) noise_variance_->Freeze(i);
-  }
   if (!release_->FixedItemRows().empty()) noise_variance_->KeepItems(release_->FixedItemRows());
   noise_variance_->Initialise({weights_.data(), weights_.size()});
 }
@@ -283,19 +281,16 @@ void Trainer::RunRecord(size_t index, uint32_t i) {
 }
 
 // One range of the step's gradient: optimizer, average.
-void Trainer::Apply(const ParameterSpec& p, size_t first, const float* gradient, size_t n) {
-  const size_t offset = p.offset + first;
-  optimizer_->Update(p, offset, gradient, n, rate_, step_, weights_.data());
+void Trainer::Apply(size_t parameter, size_t first, const float* gradient, size_t n) {
+  const ParameterSpec& p = graph_->parameters()[parameter];
+  float* weights = weights_.data() + p.offset + first;
+  optimizer_->Update(p.shape, trained_.offset(parameter) + first, gradient, n, rate_, step_, weights);
   if (ema_.size() == 0) return;
+  float* average = ema_.data() + p.offset + first;
   // The first steps would otherwise remember the start for ever: decay grows towards its final value.
   const float decay = std::min(options_.ema_decay, static_cast<float>(1 + step_) / static_cast<float>(10 + step_));
-  graph_->ops().scale(
-      {.x = ema_.data() + offset, .y = ema_.data() + offset, .n = n, .a = decay, .store = kernels::Store::kAssign});
-  graph_->ops().scale({.x = weights_.data() + offset,
-                       .y = ema_.data() + offset,
-                       .n = n,
-                       .a = 1 - decay,
-                       .store = kernels::Store::kAdd});
+  graph_->ops().scale({.x = average, .y = average, .n = n, .a = decay, .store = kernels::Store::kAssign});
+  graph_->ops().scale({.x = weights, .y = average, .n = n, .a = 1 - decay, .store = kernels::Store::kAdd});
 }
 
 // The variances are parameters that no gradient trains: averaged weights keep those of the newest.

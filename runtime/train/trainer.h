@@ -114,6 +114,11 @@ class Trainer {
 
   std::string Config() const { return RunIdentity(options_, records_.size(), noise_variance_.has_value()); }
   uint64_t SavedSeed() const;
+  std::vector<float> MomentOf(const std::vector<float>& saved) const;
+  // What a checkpoint has of a flat buffer, and back into one.
+  bool keeps_trained() const { return graph_->architecture().adapter.has_value(); }
+  std::vector<float> Kept(const AlignedArray<float>& flat) const;
+  void TakeKept(const std::vector<float>& kept, AlignedArray<float>& flat) const;
   privacy::RandomStream& NoiseStream(size_t worker);
   std::vector<privacy::RandomStream*> AllStreams();
   void DrawBatch();
@@ -126,7 +131,7 @@ class Trainer {
   void FitHead(StepReport& report);
   Status StepWeights(StepReport& report);
   double Divisor(size_t num_targets) const;
-  void Apply(const ParameterSpec& parameter, size_t first, const float* gradient, size_t n);
+  void Apply(size_t parameter, size_t first, const float* gradient, size_t n);
   void UpdateVariances(size_t worker);
   void KeepVariances();
   bool is_private() const { return IsPrivate(options_); }
@@ -137,6 +142,7 @@ class Trainer {
   TrainingOptions options_;
   Schedule schedule_;
   std::unique_ptr<Graph> graph_;
+  TrainedSet trained_;
   std::span<const Record> records_;
   std::vector<Record> trainable_;  // of records_, where some are not
   size_t num_left_out_ = 0;

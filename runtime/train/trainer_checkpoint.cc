@@ -18,15 +18,31 @@ uint64_t Trainer::SavedSeed() const {
   return options_.method == Method::kDpFp ? options_.privacy.reproducible_seed.value_or(0) : options_.seed;
 }
 
+// Beside an adapter the base stays as it is, and whoever goes on has it.
+std::vector<float> Trainer::Kept(const AlignedArray<float>& flat) const {
+  if (!keeps_trained()) return Copy(flat);
+  std::vector<float> kept(trained_.size());
+  trained_.Gather(graph_->parameters(), {flat.data(), flat.size()}, kept);
+  return kept;
+}
+
+void Trainer::TakeKept(const std::vector<float>& kept, AlignedArray<float>& flat) const {
+  if (!keeps_trained()) {
+    std::copy(kept.begin(), kept.end(), flat.data());
+  } else {
+    trained_.Scatter(graph_->parameters(), kept, {flat.data(), flat.size()});
+  }
+}
+
 Checkpoint Trainer::Save() {
   Checkpoint c;
   c.architecture = graph_->architecture();
-  c.weights = Copy(weights_);
+  c.weights = Kept(weights_);
   if (optimizer_) {
     c.first_moment = Copy(optimizer_->first());
     c.second_moment = Copy(optimizer_->second());
   }
-  c.average = Copy(ema_);
+  if (ema_.size() > 0) c.average = Kept(ema_);
   if (options_.sampling == Sampling::kShuffled && order_next_ > 0) {
     c.order = order_;
     c.order_next = order_next_;
@@ -48,6 +64,14 @@ checkpoint_parts::Streams Trainer::AllStreams() {
   return streams;
 }
 
+// Up to wisp 0.1.0 a moment spanned all parameters, whether the run trained them or not.
+std::vector<float> Trainer::MomentOf(const std::vector<float>& saved) const {
+  if (saved.size() == trained_.size() || saved.size() != weights_.size()) return saved;
+  std::vector<float> moment(trained_.size());
+  trained_.Gather(graph_->parameters(), saved, moment);
+  return moment;
+}
+
 Status Trainer::Restore(const Checkpoint& c) {
   if (!(c.architecture == graph_->architecture()))
     return InvalidData("checkpoint: it belongs to a model of another architecture");
@@ -59,11 +83,12 @@ Status Trainer::Restore(const Checkpoint& c) {
   if (c.base_model_hash != options_.base_model_hash)
     return InvalidData("checkpoint: it belongs to a run that began with another model");
   WISP_RETURN_IF_ERROR(checkpoint_parts::Check(AllStreams(), c));
-  WISP_RETURN_IF_ERROR(CheckSize("weights", c.weights.size(), weights_.size()));
-  WISP_RETURN_IF_ERROR(CheckSize("first moment", c.first_moment.size(), optimizer_ ? optimizer_->first().size() : 0));
-  WISP_RETURN_IF_ERROR(
-      CheckSize("second moment", c.second_moment.size(), optimizer_ ? optimizer_->second().size() : 0));
-  WISP_RETURN_IF_ERROR(CheckSize("average", c.average.size(), ema_.size()));
+  const size_t kept = keeps_trained() ? trained_.size() : weights_.size();
+  WISP_RETURN_IF_ERROR(CheckSize("weights", c.weights.size(), kept));
+  const std::vector<float> first = MomentOf(c.first_moment), second = MomentOf(c.second_moment);
+  WISP_RETURN_IF_ERROR(CheckSize("first moment", first.size(), optimizer_ ? optimizer_->first().size() : 0));
+  WISP_RETURN_IF_ERROR(CheckSize("second moment", second.size(), optimizer_ ? optimizer_->second().size() : 0));
+  WISP_RETURN_IF_ERROR(CheckSize("average", c.average.size(), ema_.size() > 0 ? kept : 0));
   if (is_private()) {
     WISP_RETURN_IF_ERROR(checkpoint_parts::CheckTuning(c, options_.privacy.run));
     for (const PrivacyPlan::Part& part : plan_->parts())
@@ -82,12 +107,12 @@ Status Trainer::Restore(const Checkpoint& c) {
   if (head_ && !head_->Restore(c.head_releases))
     return InvalidData("checkpoint: its head's releases are not those of such a run");
   WISP_RETURN_IF_ERROR(checkpoint_parts::Restore(AllStreams(), c));
-  std::copy(c.weights.begin(), c.weights.end(), weights_.data());
+  TakeKept(c.weights, weights_);
   if (optimizer_) {
-    std::copy(c.first_moment.begin(), c.first_moment.end(), optimizer_->first().data());
-    std::copy(c.second_moment.begin(), c.second_moment.end(), optimizer_->second().data());
+    std::copy(first.begin(), first.end(), optimizer_->first().data());
+    std::copy(second.begin(), second.end(), optimizer_->second().data());
   }
-  std::copy(c.average.begin(), c.average.end(), ema_.data());
+  if (ema_.size() > 0) TakeKept(c.average, ema_);
   std::copy(c.order.begin(), c.order.end(), order_.begin());
   order_next_ = c.order_next;
   step_ = c.step;

@@ -20,6 +20,10 @@ struct Block;
 struct BlockBuilder;
 struct BlockT;
 
+struct Adapter;
+struct AdapterBuilder;
+struct AdapterT;
+
 struct Architecture;
 struct ArchitectureBuilder;
 struct ArchitectureT;
@@ -412,6 +416,86 @@ struct Block::Traits {
 
 flatbuffers::Offset<Block> CreateBlock(flatbuffers::FlatBufferBuilder &_fbb, const BlockT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
 
+struct AdapterT : public flatbuffers::NativeTable {
+  typedef Adapter TableType;
+  uint32_t rank = 0;
+  float alpha = 0.0f;
+  uint8_t matrices = 0;
+};
+
+struct Adapter FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
+  typedef AdapterT NativeTableType;
+  typedef AdapterBuilder Builder;
+  struct Traits;
+  enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
+    VT_RANK = 4,
+    VT_ALPHA = 6,
+    VT_MATRICES = 8
+  };
+  uint32_t rank() const {
+    return GetField<uint32_t>(VT_RANK, 0);
+  }
+  float alpha() const {
+    return GetField<float>(VT_ALPHA, 0.0f);
+  }
+  uint8_t matrices() const {
+    return GetField<uint8_t>(VT_MATRICES, 0);
+  }
+  bool Verify(flatbuffers::Verifier &verifier) const {
+    return VerifyTableStart(verifier) &&
+           VerifyField<uint32_t>(verifier, VT_RANK, 4) &&
+           VerifyField<float>(verifier, VT_ALPHA, 4) &&
+           VerifyField<uint8_t>(verifier, VT_MATRICES, 1) &&
+           verifier.EndTable();
+  }
+  AdapterT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
+  void UnPackTo(AdapterT *_o, const flatbuffers::resolver_function_t *_resolver = nullptr) const;
+  static flatbuffers::Offset<Adapter> Pack(flatbuffers::FlatBufferBuilder &_fbb, const AdapterT* _o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
+};
+
+struct AdapterBuilder {
+  typedef Adapter Table;
+  flatbuffers::FlatBufferBuilder &fbb_;
+  flatbuffers::uoffset_t start_;
+  void add_rank(uint32_t rank) {
+    fbb_.AddElement<uint32_t>(Adapter::VT_RANK, rank, 0);
+  }
+  void add_alpha(float alpha) {
+    fbb_.AddElement<float>(Adapter::VT_ALPHA, alpha, 0.0f);
+  }
+  void add_matrices(uint8_t matrices) {
+    fbb_.AddElement<uint8_t>(Adapter::VT_MATRICES, matrices, 0);
+  }
+  explicit AdapterBuilder(flatbuffers::FlatBufferBuilder &_fbb)
+        : fbb_(_fbb) {
+    start_ = fbb_.StartTable();
+  }
+  flatbuffers::Offset<Adapter> Finish() {
+    const auto end = fbb_.EndTable(start_);
+    auto o = flatbuffers::Offset<Adapter>(end);
+    return o;
+  }
+};
+
+inline flatbuffers::Offset<Adapter> CreateAdapter(
+    flatbuffers::FlatBufferBuilder &_fbb,
+    uint32_t rank = 0,
+    float alpha = 0.0f,
+    uint8_t matrices = 0) {
+  AdapterBuilder builder_(_fbb);
+  builder_.add_alpha(alpha);
+  builder_.add_rank(rank);
+  builder_.add_matrices(matrices);
+  return builder_.Finish();
+}
+
+struct Adapter::Traits {
+  using type = Adapter;
+  static auto constexpr Create = CreateAdapter;
+};
+
+flatbuffers::Offset<Adapter> CreateAdapter(flatbuffers::FlatBufferBuilder &_fbb, const AdapterT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
+
 struct ArchitectureT : public flatbuffers::NativeTable {
   typedef Architecture TableType;
   uint32_t num_items = 0;
@@ -432,6 +516,7 @@ struct ArchitectureT : public flatbuffers::NativeTable {
   float attention_slope = 0.0f;
   std::vector<std::unique_ptr<wisp::schema::BlockT>> blocks{};
   float final_norm_epsilon = 0.0f;
+  std::unique_ptr<wisp::schema::AdapterT> adapter{};
   ArchitectureT() = default;
   ArchitectureT(const ArchitectureT &o);
   ArchitectureT(ArchitectureT&&) FLATBUFFERS_NOEXCEPT = default;
@@ -460,7 +545,8 @@ struct Architecture FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_RE_ATTENTION = 32,
     VT_ATTENTION_SLOPE = 34,
     VT_BLOCKS = 36,
-    VT_FINAL_NORM_EPSILON = 38
+    VT_FINAL_NORM_EPSILON = 38,
+    VT_ADAPTER = 40
   };
   uint32_t num_items() const {
     return GetField<uint32_t>(VT_NUM_ITEMS, 0);
@@ -516,6 +602,9 @@ struct Architecture FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   float final_norm_epsilon() const {
     return GetField<float>(VT_FINAL_NORM_EPSILON, 0.0f);
   }
+  const wisp::schema::Adapter *adapter() const {
+    return GetPointer<const wisp::schema::Adapter *>(VT_ADAPTER);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyField<uint32_t>(verifier, VT_NUM_ITEMS, 4) &&
@@ -538,6 +627,8 @@ struct Architecture FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            verifier.VerifyVector(blocks()) &&
            verifier.VerifyVectorOfTables(blocks()) &&
            VerifyField<float>(verifier, VT_FINAL_NORM_EPSILON, 4) &&
+           VerifyOffset(verifier, VT_ADAPTER) &&
+           verifier.VerifyTable(adapter()) &&
            verifier.EndTable();
   }
   ArchitectureT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
@@ -603,6 +694,9 @@ struct ArchitectureBuilder {
   void add_final_norm_epsilon(float final_norm_epsilon) {
     fbb_.AddElement<float>(Architecture::VT_FINAL_NORM_EPSILON, final_norm_epsilon, 0.0f);
   }
+  void add_adapter(flatbuffers::Offset<wisp::schema::Adapter> adapter) {
+    fbb_.AddOffset(Architecture::VT_ADAPTER, adapter);
+  }
   explicit ArchitectureBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -633,8 +727,10 @@ inline flatbuffers::Offset<Architecture> CreateArchitecture(
     wisp::schema::ReAttention re_attention = wisp::schema::ReAttention::Off,
     float attention_slope = 0.0f,
     flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<wisp::schema::Block>>> blocks = 0,
-    float final_norm_epsilon = 0.0f) {
+    float final_norm_epsilon = 0.0f,
+    flatbuffers::Offset<wisp::schema::Adapter> adapter = 0) {
   ArchitectureBuilder builder_(_fbb);
+  builder_.add_adapter(adapter);
   builder_.add_final_norm_epsilon(final_norm_epsilon);
   builder_.add_blocks(blocks);
   builder_.add_attention_slope(attention_slope);
@@ -680,7 +776,8 @@ inline flatbuffers::Offset<Architecture> CreateArchitectureDirect(
     wisp::schema::ReAttention re_attention = wisp::schema::ReAttention::Off,
     float attention_slope = 0.0f,
     const std::vector<flatbuffers::Offset<wisp::schema::Block>> *blocks = nullptr,
-    float final_norm_epsilon = 0.0f) {
+    float final_norm_epsilon = 0.0f,
+    flatbuffers::Offset<wisp::schema::Adapter> adapter = 0) {
   auto blocks__ = blocks ? _fbb.CreateVector<flatbuffers::Offset<wisp::schema::Block>>(*blocks) : 0;
   return wisp::schema::CreateArchitecture(
       _fbb,
@@ -701,7 +798,8 @@ inline flatbuffers::Offset<Architecture> CreateArchitectureDirect(
       re_attention,
       attention_slope,
       blocks__,
-      final_norm_epsilon);
+      final_norm_epsilon,
+      adapter);
 }
 
 flatbuffers::Offset<Architecture> CreateArchitecture(flatbuffers::FlatBufferBuilder &_fbb, const ArchitectureT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
@@ -903,6 +1001,38 @@ inline flatbuffers::Offset<Block> CreateBlock(flatbuffers::FlatBufferBuilder &_f
       _activation);
 }
 
+inline AdapterT *Adapter::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
+  auto _o = std::make_unique<AdapterT>();
+  UnPackTo(_o.get(), _resolver);
+  return _o.release();
+}
+
+inline void Adapter::UnPackTo(AdapterT *_o, const flatbuffers::resolver_function_t *_resolver) const {
+  (void)_o;
+  (void)_resolver;
+  { auto _e = rank(); _o->rank = _e; }
+  { auto _e = alpha(); _o->alpha = _e; }
+  { auto _e = matrices(); _o->matrices = _e; }
+}
+
+inline flatbuffers::Offset<Adapter> Adapter::Pack(flatbuffers::FlatBufferBuilder &_fbb, const AdapterT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
+  return CreateAdapter(_fbb, _o, _rehasher);
+}
+
+inline flatbuffers::Offset<Adapter> CreateAdapter(flatbuffers::FlatBufferBuilder &_fbb, const AdapterT *_o, const flatbuffers::rehasher_function_t *_rehasher) {
+  (void)_rehasher;
+  (void)_o;
+  struct _VectorArgs { flatbuffers::FlatBufferBuilder *__fbb; const AdapterT* __o; const flatbuffers::rehasher_function_t *__rehasher; } _va = { &_fbb, _o, _rehasher}; (void)_va;
+  auto _rank = _o->rank;
+  auto _alpha = _o->alpha;
+  auto _matrices = _o->matrices;
+  return wisp::schema::CreateAdapter(
+      _fbb,
+      _rank,
+      _alpha,
+      _matrices);
+}
+
 inline ArchitectureT::ArchitectureT(const ArchitectureT &o)
       : num_items(o.num_items),
         max_length(o.max_length),
@@ -920,7 +1050,8 @@ inline ArchitectureT::ArchitectureT(const ArchitectureT &o)
         attend(o.attend),
         re_attention(o.re_attention),
         attention_slope(o.attention_slope),
-        final_norm_epsilon(o.final_norm_epsilon) {
+        final_norm_epsilon(o.final_norm_epsilon),
+        adapter((o.adapter) ? new wisp::schema::AdapterT(*o.adapter) : nullptr) {
   blocks.reserve(o.blocks.size());
   for (const auto &blocks_ : o.blocks) { blocks.emplace_back((blocks_) ? new wisp::schema::BlockT(*blocks_) : nullptr); }
 }
@@ -944,6 +1075,7 @@ inline ArchitectureT &ArchitectureT::operator=(ArchitectureT o) FLATBUFFERS_NOEX
   std::swap(attention_slope, o.attention_slope);
   std::swap(blocks, o.blocks);
   std::swap(final_norm_epsilon, o.final_norm_epsilon);
+  std::swap(adapter, o.adapter);
   return *this;
 }
 
@@ -974,6 +1106,7 @@ inline void Architecture::UnPackTo(ArchitectureT *_o, const flatbuffers::resolve
   { auto _e = attention_slope(); _o->attention_slope = _e; }
   { auto _e = blocks(); if (_e) { _o->blocks.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->blocks[_i] = std::unique_ptr<wisp::schema::BlockT>(_e->Get(_i)->UnPack(_resolver)); } } }
   { auto _e = final_norm_epsilon(); _o->final_norm_epsilon = _e; }
+  { auto _e = adapter(); if (_e) _o->adapter = std::unique_ptr<wisp::schema::AdapterT>(_e->UnPack(_resolver)); }
 }
 
 inline flatbuffers::Offset<Architecture> Architecture::Pack(flatbuffers::FlatBufferBuilder &_fbb, const ArchitectureT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
@@ -1002,6 +1135,7 @@ inline flatbuffers::Offset<Architecture> CreateArchitecture(flatbuffers::FlatBuf
   auto _attention_slope = _o->attention_slope;
   auto _blocks = _o->blocks.size() ? _fbb.CreateVector<flatbuffers::Offset<wisp::schema::Block>> (_o->blocks.size(), [](size_t i, _VectorArgs *__va) { return CreateBlock(*__va->__fbb, __va->__o->blocks[i].get(), __va->__rehasher); }, &_va ) : 0;
   auto _final_norm_epsilon = _o->final_norm_epsilon;
+  auto _adapter = _o->adapter ? CreateAdapter(_fbb, _o->adapter.get(), _rehasher) : 0;
   return wisp::schema::CreateArchitecture(
       _fbb,
       _num_items,
@@ -1021,7 +1155,8 @@ inline flatbuffers::Offset<Architecture> CreateArchitecture(flatbuffers::FlatBuf
       _re_attention,
       _attention_slope,
       _blocks,
-      _final_norm_epsilon);
+      _final_norm_epsilon,
+      _adapter);
 }
 
 inline TensorT *Tensor::UnPack(const flatbuffers::resolver_function_t *_resolver) const {

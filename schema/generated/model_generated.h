@@ -542,6 +542,7 @@ struct ModelT : public flatbuffers::NativeTable {
   std::vector<uint32_t> item_key_order{};
   std::unique_ptr<wisp::schema::ClassifierT> classifier{};
   std::vector<std::string> class_names{};
+  uint64_t base_hash = 0;
   ModelT() = default;
   ModelT(const ModelT &o);
   ModelT(ModelT&&) FLATBUFFERS_NOEXCEPT = default;
@@ -564,7 +565,8 @@ struct Model FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_ITEM_KEYS = 20,
     VT_ITEM_KEY_ORDER = 22,
     VT_CLASSIFIER = 24,
-    VT_CLASS_NAMES = 26
+    VT_CLASS_NAMES = 26,
+    VT_BASE_HASH = 28
   };
   const wisp::schema::Architecture *architecture() const {
     return GetPointer<const wisp::schema::Architecture *>(VT_ARCHITECTURE);
@@ -602,6 +604,9 @@ struct Model FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>> *class_names() const {
     return GetPointer<const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>> *>(VT_CLASS_NAMES);
   }
+  uint64_t base_hash() const {
+    return GetField<uint64_t>(VT_BASE_HASH, 0);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyOffsetRequired(verifier, VT_ARCHITECTURE) &&
@@ -632,6 +637,7 @@ struct Model FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyOffset(verifier, VT_CLASS_NAMES) &&
            verifier.VerifyVector(class_names()) &&
            verifier.VerifyVectorOfStrings(class_names()) &&
+           VerifyField<uint64_t>(verifier, VT_BASE_HASH, 8) &&
            verifier.EndTable();
   }
   ModelT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
@@ -679,6 +685,9 @@ struct ModelBuilder {
   void add_class_names(flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>> class_names) {
     fbb_.AddOffset(Model::VT_CLASS_NAMES, class_names);
   }
+  void add_base_hash(uint64_t base_hash) {
+    fbb_.AddElement<uint64_t>(Model::VT_BASE_HASH, base_hash, 0);
+  }
   explicit ModelBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -706,8 +715,10 @@ inline flatbuffers::Offset<Model> CreateModel(
     flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>> item_keys = 0,
     flatbuffers::Offset<flatbuffers::Vector<uint32_t>> item_key_order = 0,
     flatbuffers::Offset<wisp::schema::Classifier> classifier = 0,
-    flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>> class_names = 0) {
+    flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>> class_names = 0,
+    uint64_t base_hash = 0) {
   ModelBuilder builder_(_fbb);
+  builder_.add_base_hash(base_hash);
   builder_.add_class_names(class_names);
   builder_.add_classifier(classifier);
   builder_.add_item_key_order(item_key_order);
@@ -741,7 +752,8 @@ inline flatbuffers::Offset<Model> CreateModelDirect(
     const std::vector<flatbuffers::Offset<flatbuffers::String>> *item_keys = nullptr,
     const std::vector<uint32_t> *item_key_order = nullptr,
     flatbuffers::Offset<wisp::schema::Classifier> classifier = 0,
-    const std::vector<flatbuffers::Offset<flatbuffers::String>> *class_names = nullptr) {
+    const std::vector<flatbuffers::Offset<flatbuffers::String>> *class_names = nullptr,
+    uint64_t base_hash = 0) {
   auto segment_bytes__ = segment_bytes ? _fbb.CreateVector<uint64_t>(*segment_bytes) : 0;
   auto tensors__ = tensors ? _fbb.CreateVector<flatbuffers::Offset<wisp::schema::Tensor>>(*tensors) : 0;
   auto description__ = description ? _fbb.CreateString(description) : 0;
@@ -764,7 +776,8 @@ inline flatbuffers::Offset<Model> CreateModelDirect(
       item_keys__,
       item_key_order__,
       classifier,
-      class_names__);
+      class_names__,
+      base_hash);
 }
 
 flatbuffers::Offset<Model> CreateModel(flatbuffers::FlatBufferBuilder &_fbb, const ModelT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
@@ -933,7 +946,8 @@ inline ModelT::ModelT(const ModelT &o)
         item_keys(o.item_keys),
         item_key_order(o.item_key_order),
         classifier((o.classifier) ? new wisp::schema::ClassifierT(*o.classifier) : nullptr),
-        class_names(o.class_names) {
+        class_names(o.class_names),
+        base_hash(o.base_hash) {
   tensors.reserve(o.tensors.size());
   for (const auto &tensors_ : o.tensors) { tensors.emplace_back((tensors_) ? new wisp::schema::TensorT(*tensors_) : nullptr); }
   provenance.reserve(o.provenance.size());
@@ -953,6 +967,7 @@ inline ModelT &ModelT::operator=(ModelT o) FLATBUFFERS_NOEXCEPT {
   std::swap(item_key_order, o.item_key_order);
   std::swap(classifier, o.classifier);
   std::swap(class_names, o.class_names);
+  std::swap(base_hash, o.base_hash);
   return *this;
 }
 
@@ -977,6 +992,7 @@ inline void Model::UnPackTo(ModelT *_o, const flatbuffers::resolver_function_t *
   { auto _e = item_key_order(); if (_e) { _o->item_key_order.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->item_key_order[_i] = _e->Get(_i); } } }
   { auto _e = classifier(); if (_e) _o->classifier = std::unique_ptr<wisp::schema::ClassifierT>(_e->UnPack(_resolver)); }
   { auto _e = class_names(); if (_e) { _o->class_names.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->class_names[_i] = _e->Get(_i)->str(); } } }
+  { auto _e = base_hash(); _o->base_hash = _e; }
 }
 
 inline flatbuffers::Offset<Model> Model::Pack(flatbuffers::FlatBufferBuilder &_fbb, const ModelT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
@@ -999,6 +1015,7 @@ inline flatbuffers::Offset<Model> CreateModel(flatbuffers::FlatBufferBuilder &_f
   auto _item_key_order = _o->item_key_order.size() ? _fbb.CreateVector(_o->item_key_order) : 0;
   auto _classifier = _o->classifier ? CreateClassifier(_fbb, _o->classifier.get(), _rehasher) : 0;
   auto _class_names = _o->class_names.size() ? _fbb.CreateVectorOfStrings(_o->class_names) : 0;
+  auto _base_hash = _o->base_hash;
   return wisp::schema::CreateModel(
       _fbb,
       _architecture,
@@ -1012,7 +1029,8 @@ inline flatbuffers::Offset<Model> CreateModel(flatbuffers::FlatBufferBuilder &_f
       _item_keys,
       _item_key_order,
       _classifier,
-      _class_names);
+      _class_names,
+      _base_hash);
 }
 
 inline const wisp::schema::Model *GetModel(const void *buf) {

@@ -106,10 +106,16 @@ def weights_and_scores():
     damaged, no_number = C_INTERFACE + "DamagedRow_IsFoundOnOpening", C_INTERFACE + "ScoreThatIsNoNumber_IsNoSuccess"
     said = "inference_test:TopK.ScoresThatAreNotFiniteAreSaid"
     return table("runtime/model/model_file.cc", [
-        ("weights-unread-on-opening", "ModelFile::Open", "if (verify == Verify::kFull) WISP_RETURN_IF_ERROR(file.VerifyWeights());", "", damaged),
-        ("checksums-unread", "ModelFile::VerifyWeights", "WISP_RETURN_IF_ERROR(container::CheckArrays(impl_->view, impl_->model.arrays, impl_->arrays));", "",
+        ("weights-unread-on-opening", "ModelFile::Open", "if (verify == Verify::kFull) WISP_RETURN_IF_ERROR(impl->CheckWeights());", "", damaged),
+        ("weights-of-an-adapter-unread", "ModelFile::OpenWithAdapter", "if (verify == Verify::kFull) WISP_RETURN_IF_ERROR(impl->CheckWeights());", "",
+         "adapter_file_test:AdapterFile.Damage_IsFoundInBothFiles"),
+        ("weights-of-a-base-unread", "ModelFile::Impl::CheckWeights", "if (base) WISP_RETURN_IF_ERROR(base->CheckWeights());", "",
+         "adapter_file_test:AdapterFile.Damage_IsFoundInBothFiles"),
+        ("adapter-beside-any-base", "ModelFile::Impl::Join", "model.root->base_hash() != with->view.hash", "false", "adapter_file_test:AdapterFile.OtherBase_IsRefused"),
+        ("adapter-run-without-its-base", "CheckAccepted", "is_adapter && accept != Accept::kAdapter", "false", "adapter_file_test:AdapterFile.IsNoModel"),
+        ("checksums-unread", "ModelFile::Impl::CheckWeights", "WISP_RETURN_IF_ERROR(container::CheckArrays(view, model.arrays, arrays));", "",
          "model_corruption_test:*EveryDamagedByteIsRefusedOrChangesOneWeightAndIsFound*"),
-        ("weights-that-are-no-numbers", "ModelFile::VerifyWeights", "metadata::AllFinite({tensor.floats, p.size()})", "true",
+        ("weights-that-are-no-numbers", "ModelFile::Impl::CheckWeights", "metadata::AllFinite({tensor.floats, p.size()})", "true",
          "model_metadata_test:ModelMetadata.NotFiniteWeightsAreFoundByFullVerificationOnly"),
     ]) + table("runtime/inference/session.cc", [
         ("eight-bits-of-unread-weights", "Session::Open", "backend == Backend::kInt8 ? Verify::kFull : verify", "verify", damaged),
@@ -146,12 +152,18 @@ def structs_and_enums():
 def callers():
     return table("ports/c/wisp_training.cc", [
         ("failed-checkpoint-kept-quiet", "Personalise", "job.save_failure.empty() ? 0 : 1", "0", C_RESUME + "ACheckpointThatCannotBeWritten_IsToldInTheResult"),
-        ("no-room-kept-for-the-model", "Run", "wisp::ReserveModel(output, contents, wisp::FlatSize(wisp::ParametersOf(base.architecture())))",
-         "wisp::FileReplacement::Begin(output)", C_RESUME + "ADiskWithoutRoomForTheModel_RefusesBeforeTheFirstCharge"),
         ("bad-rows-kept-quiet", "Personalise", ".bad_rows = p.log.bad_rows", ".bad_rows = 0", C_PERSONALISE + "BadRows_AreLeftOutAndCounted"),
-        ("tuning-unchecked", "Run", 'WISP_RETURN_IF_ERROR(privacy::CheckTuning("uncharged_tuning", Tuning()));', "", C_PERSONALISE + "UnchargedTuning_IsStated"),
-        ("tuning-not-stated", "RunName", "std::to_string(now.count()), Tuning()", "std::to_string(now.count()), \"\"", C_PERSONALISE + "UnchargedTuning_IsStated"),
-    ]) + table("runtime/inference/check_start.cc", [
+    ]) + table("runtime/train/fine_tune.cc", [
+        ("no-room-kept-for-the-model", "FineTune::Run", "ReserveModel(output.path, contents)", "FileReplacement::Begin(output.path)",
+         C_RESUME + "ADiskWithoutRoomForTheModel_RefusesBeforeTheFirstCharge"),
+        ("tuning-unchecked", "FineTune::Begin", "start.tuning));\n  FineTune", '""));\n  FineTune', C_PERSONALISE + "UnchargedTuning_IsStated"),
+        ("tuning-not-stated", "FineTune::Run", "privacy::WithTuning(start_.run, start_.tuning)", "start_.run", C_PERSONALISE + "UnchargedTuning_IsStated"),
+        ("base-unchecked", "OpenLedgerToTrain", "WISP_RETURN_IF_ERROR(CheckStart(*start.base, start.base_path,", "(void)(CheckStart(*start.base, start.base_path,",
+         "fine_tune_test:FineTuneTest.ABaseThatSawTheDataIsRefused"),
+        ("adapter-in-place-of-its-base", "FineTune::Run", "if (contents.architecture.adapter)", "if (false)", "adapter_file_test:AdapterFineTune.DoesNotReplaceItsBase"),
+        ("guarantee-of-repeatable-noise", "FineTune::Provenance", "r.options.privacy.reproducible_seed ? NoiseOrigin::kReproducible : NoiseOrigin::kSecure", "NoiseOrigin::kSecure",
+         "fine_tune_test:FineTuneTest.TheProvenanceSaysWhatTheLedgerSays"),
+    ]) + table("runtime/inference/check_paid.cc", [
         ("unnamed-ledger-pays-for-nothing", "CheckPaid", "!paid_for.empty() && ", "", "check_start_test:CheckStartTest.DrawsNeedALedgerThatHasWhatTheModelSpent"),
     ])
 

@@ -243,10 +243,11 @@ def dp_fp():
 
 
 def starts():
-    return table("runtime/inference/check_start.cc", [
-        ("start-paid-for-by-95-percent", "", "constexpr double kSlack = 0.98;", "constexpr double kSlack = 0.95;",
+    return table("runtime/privacy/earlier_claims.cc", [
+        ("start-paid-for-by-95-percent", "CheckCharged", "constexpr double kSlack = 0.98;", "constexpr double kSlack = 0.95;",
          START + "TheStatedEpsilonMayExceedWhatIsSpentByTwoPartsInAHundred"),
-        ("start-of-another-spelling", "CheckStart", "NameOf(entry.dataset) != NameOf(options.dataset)", "entry.dataset != options.dataset",
+    ]) + table("runtime/train/check_start.cc", [
+        ("start-of-another-spelling", "CheckStart", "privacy::DatasetName(entry.dataset) != privacy::DatasetName(options.dataset)", "entry.dataset != options.dataset",
          START + "WithoutAGuaranteeTheDataMustBeOther"),
         ("start-of-an-unknown-base", "CheckStart", "provenance.empty() || provenance.front().base_model_hash != 0", "provenance.empty()",
          START + "WithoutAGuaranteeTheDataMustBeOther"),

@@ -192,10 +192,11 @@ TEST_F(AuditTraining, NoiseBelowTheClaimIsCaught) {
   }
   // The product's own release with half the noise.
   StepAuditOptions s = Step();
-  s.make_release = [](const Graph& graph, std::span<const float> start, const TrainingOptions& options) {
+  s.make_release = [](const Graph& graph, const TrainedSet& trained, std::span<const float> start,
+                      const TrainingOptions& options) {
     TrainingOptions half = options;
     half.privacy.noise_multiplier /= 2;
-    return MakeStepRelease(graph, start, half);
+    return MakeStepRelease(graph, trained, start, half);
   };
   EXPECT_TRUE(Audit(s).refuted);
   s.training.method = Method::kRgp;

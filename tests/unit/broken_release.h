@@ -37,13 +37,14 @@ class BrokenRelease final : public StepRelease {
     double sigma = options_.privacy.noise_multiplier * options_.privacy.clipping_norm;
     if (breach_ == Breach::kHalfNoise) sigma /= 2;
     if (breach_ == Breach::kNoNoise) sigma = 0;
-    for (const ParameterSpec& p : graph_->parameters()) {
+    for (size_t k = 0; k < graph_->parameters().size(); ++k) {
+      const ParameterSpec& p = graph_->parameters()[k];
       if (!p.trained) continue;
       const bool silent = breach_ == Breach::kTableWithoutNoise && p.shape == ParameterShape::kTable;
       std::vector<float> g(p.size());
       for (size_t i = 0; i < g.size(); ++i)
         g[i] = static_cast<float>((sum_[p.offset + i] + (silent ? 0 : sigma * noise.Normal())) / divisor);
-      apply(p, 0, g.data(), g.size());
+      apply(k, 0, g.data(), g.size());
     }
   }
   size_t planned_bytes() const override { return 0; }
@@ -60,6 +61,7 @@ class BrokenRelease final : public StepRelease {
       rows.assign(rows.size(), 0.0);
     }
     const ParameterSpec& At(size_t parameter) const { return release->graph_->parameters()[parameter]; }
+    bool Wants(size_t parameter) const override { return At(parameter).trained; }
     void Outer(const OuterFactor& f) override {
       for (size_t r = 0; r < f.rows; ++r) {
         for (size_t i = 0; i < f.n * f.k; ++i) {
@@ -111,7 +113,7 @@ class BrokenRelease final : public StepRelease {
 };
 
 inline ReleaseFactory MakeBroken(Breach breach) {
-  return [breach](const Graph& graph, std::span<const float>, const TrainingOptions& options) {
+  return [breach](const Graph& graph, const TrainedSet&, std::span<const float>, const TrainingOptions& options) {
     return std::make_unique<BrokenRelease>(graph, options, breach);
   };
 }

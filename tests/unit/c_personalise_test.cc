@@ -1,6 +1,7 @@
 // wisp_personalise through the shipped library: the unit as it is chosen, counted results, structs of every size.
 #include <sqlite3.h>
 
+#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <filesystem>
@@ -13,6 +14,8 @@ namespace {
 using test::AtEverySize;
 using test::Cut;
 using test::Put;
+using test::ReadBytes;
+using test::WriteBytes;
 
 using CPersonalise = test::CPersonaliseTest;
 
@@ -88,7 +91,7 @@ TEST_F(CPersonalise, OlderOptions_HaveTheUser) {
 TEST_F(CPersonalise, UnchargedTuning_IsStated) {
   options_.uncharged_tuning = "rate; batch";
   EXPECT_EQ(Run(), WISP_INVALID_ARGUMENT);
-  EXPECT_NE(std::string(error_.message).find("uncharged_tuning has a semicolon"), std::string::npos) << error_.message;
+  EXPECT_NE(std::string(error_.message).find("uncharged_tuning) has a semicolon"), std::string::npos) << error_.message;
   EXPECT_FALSE(std::filesystem::exists(ledger_));
   options_.uncharged_tuning = "learning rate";
   MustRun();
@@ -124,6 +127,66 @@ TEST_F(CPersonalise, PlannedRuns_ShareTheirEpsilon) {
   EXPECT_EQ(Run(), WISP_PRIVACY_REFUSED) << "a third of two";
   EXPECT_NE(std::string(error_.message).find("has no room for this run in its plan"), std::string::npos)
       << error_.message;
+}
+
+TEST_F(CPersonalise, Adapter_IsTrainedBesideTheModel) {
+  const std::string before = ReadBytes(base_), second = folder_ / "second.wisp";
+  options_.adapter_rank = 2;
+  wisp_personalise_memory small = WISP_INIT(wisp_personalise_memory), whole = small;
+  ASSERT_EQ(wisp_personalise_plan_memory(&options_, &small, &error_), WISP_OK) << error_.message;
+  MustRun();
+  EXPECT_EQ(ReadBytes(base_), before);
+  EXPECT_LT(std::filesystem::file_size(out_), before.size());
+  // Trained further; then beside the model.
+  options_.adapter_path = out_.c_str();
+  options_.output_path = second.c_str();
+  MustRun();
+  wisp_open_options how = WISP_INIT(wisp_open_options);
+  wisp_verified verified = {};
+  how.adapter_path = second.c_str();
+  how.verify = WISP_VERIFY_ONCE;
+  how.verified = &verified;
+  for (int again = 0; again < 2; ++again) {
+    wisp_model* model = nullptr;
+    ASSERT_EQ(wisp_model_open_with(base_.c_str(), &how, &model, &error_), WISP_OK) << error_.message;
+    const int32_t history[] = {1, 2};
+    wisp_recommendation best[3];
+    size_t count = 3;
+    EXPECT_EQ(wisp_recommend(model, history, 2, nullptr, best, &count, &error_), WISP_OK) << error_.message;
+    EXPECT_EQ(count, 3u);
+    wisp_model_close(model);
+    EXPECT_NE(verified.words[0], 0u);
+  }
+  EXPECT_EQ(wisp_model_open(second.c_str(), nullptr, &error_), WISP_INVALID_ARGUMENT);
+  wisp_model* alone = nullptr;
+  EXPECT_EQ(wisp_model_open(second.c_str(), &alone, &error_), WISP_INVALID_DATA);
+  EXPECT_NE(std::string(error_.message).find("is an adapter"), std::string::npos) << error_.message;
+  options_.adapter_rank = 3;
+  EXPECT_EQ(Run(), WISP_INVALID_ARGUMENT);
+  EXPECT_NE(std::string(error_.message).find("adapter_rank is 3"), std::string::npos) << error_.message;
+  options_.adapter_rank = 0;
+  options_.adapter_path = nullptr;
+  ASSERT_EQ(wisp_personalise_plan_memory(&options_, &whole, &error_), WISP_OK) << error_.message;
+  EXPECT_LT(small.optimizer_bytes, whole.optimizer_bytes);
+}
+
+// A damaged adapter is found, also by one that was verified once.
+TEST_F(CPersonalise, AdapterThatChanged_IsVerifiedAgain) {
+  options_.adapter_rank = 1;
+  MustRun();
+  wisp_open_options how = WISP_INIT(wisp_open_options);
+  wisp_verified verified = {};
+  how.adapter_path = out_.c_str();
+  how.verify = WISP_VERIFY_ONCE;
+  how.verified = &verified;
+  wisp_model* model = nullptr;
+  ASSERT_EQ(wisp_model_open_with(base_.c_str(), &how, &model, &error_), WISP_OK) << error_.message;
+  wisp_model_close(model);
+  std::string bytes = ReadBytes(out_);
+  bytes[bytes.size() - 100] = static_cast<char>(bytes[bytes.size() - 100] ^ 1);
+  WriteBytes(out_, bytes);
+  std::filesystem::last_write_time(out_, std::filesystem::last_write_time(out_) + std::chrono::seconds(2));
+  EXPECT_EQ(wisp_model_open_with(base_.c_str(), &how, &model, &error_), WISP_INVALID_DATA) << error_.message;
 }
 
 TEST_F(CPersonalise, BadRows_AreLeftOutAndCounted) {

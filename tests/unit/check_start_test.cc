@@ -1,8 +1,9 @@
 // Which weights a private run may begin with, and with which ledger.
-#include "runtime/inference/check_start.h"
+#include "runtime/train/check_start.h"
 
 #include <cmath>
 
+#include "runtime/inference/check_paid.h"
 #include "tests/unit/ledger_test_util.h"
 #include "tests/unit/model_test_util.h"
 

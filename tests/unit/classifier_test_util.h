@@ -139,6 +139,7 @@ class ClassifierHarness {
  public:
   ClassifierHarness(const Architecture& a, std::vector<float> weights, const kernels::OpTable& ops)
       : graph(a, ops),
+        trained(graph.parameters(), [](const ParameterSpec& p) { return p.trained; }),
         flat(std::move(weights)),
         packed(graph.pack_plan().size()),
         buffers(graph.AllocateForTraining()),
@@ -159,12 +160,14 @@ class ClassifierHarness {
   }
   PhantomGradients::Setup Setup() const {
     return {.parameters = graph.parameters(),
+            .trained = trained,
             .head_parameter = graph.head_weight(),
             .max_rows = graph.architecture().max_length,
             .worker = 0};
   }
 
   Classifier graph;
+  TrainedSet trained;
   std::vector<float> flat;
   AlignedArray<float> packed;
   Buffers buffers;

@@ -79,11 +79,17 @@ inline double Norm(std::span<const double> g) {
   return std::sqrt(sum);
 }
 
+// All that the architecture trains.
+inline TrainedSet AllTrained(const std::vector<ParameterSpec>& parameters) {
+  return TrainedSet(parameters, [](const ParameterSpec& p) { return p.trained; });
+}
+
 // The product's graph with everything a record needs.
 class Harness {
  public:
   Harness(const Architecture& a, std::vector<float> weights, const kernels::OpTable& ops)
       : graph(a, ops),
+        trained(AllTrained(graph.parameters())),
         flat(std::move(weights)),
         packed(graph.pack_plan().size()),
         buffers(graph.AllocateForTraining()),
@@ -107,12 +113,14 @@ class Harness {
 
   PhantomGradients::Setup Setup() const {
     return {.parameters = graph.parameters(),
+            .trained = trained,
             .head_parameter = graph.head_parameter(),
             .max_rows = graph.architecture().max_length,
             .worker = 0};
   }
 
   Recommender graph;
+  TrainedSet trained;
   std::vector<float> flat;
   AlignedArray<float> packed;
   Buffers buffers;

@@ -374,12 +374,13 @@ TEST(Memory, RoomStaysWithinItsBound) {
   }
 }
 
-TEST(Memory, SeldomMoreIsTheLeastCountThatIsSeldomPassed) {
-  EXPECT_EQ(SeldomMore(0, 0.5), 0u);
-  EXPECT_EQ(SeldomMore(7, 1.0), 7u);
-  EXPECT_EQ(SeldomMore(7, 0.5), 7u);    // all seven: 1 / 128
-  EXPECT_EQ(SeldomMore(50, 0.5), 48u);  // more than 48: 51 / 2^50 = 4.5e-14; more than 47: 1276 / 2^50 = 1.1e-12
-  EXPECT_EQ(SeldomMore(1000000, 1e-20), 0u);
+TEST(Memory, BinomialUpperQuantileIsTheLeastCountThatIsSeldomPassed) {
+  EXPECT_EQ(BinomialUpperQuantile(0, 0.5), 0u);
+  EXPECT_EQ(BinomialUpperQuantile(7, 1.0), 7u);
+  EXPECT_EQ(BinomialUpperQuantile(7, 0.5), 7u);  // all seven: 1 / 128
+  // more than 48: 51 / 2^50 = 4.5e-14; more than 47: 1276 / 2^50 = 1.1e-12
+  EXPECT_EQ(BinomialUpperQuantile(50, 0.5), 48u);
+  EXPECT_EQ(BinomialUpperQuantile(1000000, 1e-20), 0u);
 }
 
 // Over a large catalogue the bound is that of the batch, far from the table's size; it grows with batch and false rows.
@@ -404,7 +405,7 @@ TEST_F(AdaptiveMemory, TheBoundIsOfTheBatch) {
   EXPECT_GT(PlanTrainingMemory(a, 100000, o)->growth_at_most, planned.growth_at_most);
   EXPECT_EQ(PlanTrainingMemory(a, 0, o)->records_at_most, 0u);
   o.num_records_public = 0;  // as many as there are
-  EXPECT_EQ(PlanTrainingMemory(a, 100, o)->records_at_most, SeldomMore(100, 0.64));
+  EXPECT_EQ(PlanTrainingMemory(a, 100, o)->records_at_most, BinomialUpperQuantile(100, 0.64));
 }
 
 TEST_F(MethodsMemory, WhatATrainerWouldRefuseIsNotPlanned) {

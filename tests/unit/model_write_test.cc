@@ -276,9 +276,8 @@ TEST_F(ModelWrite, AFileBehindALinkIsTheOwnersAloneToo) {
 
 TEST_F(ModelWrite, ReservedRoomIsEnoughAndTheRestGivenBack) {
   ModelContents contents = new_.contents();
-  const size_t num_weights = contents.weights.size();
   contents.weights = {};
-  auto room = ReserveModel(path_, contents, num_weights);
+  auto room = ReserveModel(path_, contents);
   ASSERT_TRUE(room.ok()) << room.status().message();
   uint64_t reserved = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder_ / ""))

@@ -105,9 +105,25 @@ class NaiveRecommender {
   }
 
  private:
+  // What an adapter adds to a coordinate of the matrix that it stands beside.
+  T AdapterAt(const ParameterSpec& p, size_t i) const {
+    T sum(0);
+    const std::string name = p.name.substr(0, p.name.rfind('.'));
+    const auto down = index_.find(name + ".adapter_down"), up = index_.find(name + ".adapter_up");
+    if (p.shape != ParameterShape::kMatrix || down == index_.end() || up == index_.end()) return sum;
+    const size_t rank = parameters_[down->second].rows, row = i / p.cols, column = i % p.cols;
+    for (size_t r = 0; r < rank; ++r) {
+      sum = sum + weights_[parameters_[up->second].offset + row * rank + r] *
+                      weights_[parameters_[down->second].offset + r * p.cols + column];
+    }
+    return T(static_cast<double>(a_.adapter->alpha) / a_.adapter->rank) * sum;
+  }
+
   T At(const std::string& name, size_t i) const {
     const auto found = index_.find(name);
-    return found == index_.end() ? T(NAN) : weights_[parameters_[found->second].offset + i];
+    if (found == index_.end()) return T(NAN);
+    const ParameterSpec& p = parameters_[found->second];
+    return weights_[p.offset + i] + AdapterAt(p, i);
   }
 
   double VarianceOf(const std::string& name) const {

@@ -250,12 +250,13 @@ TEST(NoiseVariance, EqualsTheVarianceOverSeedsWhereOnlyNoiseMovesTheWeights) {
     std::mt19937 random(3);
     std::normal_distribution<float> noise(0, static_cast<float>(s));
     std::vector<float> weights(FlatSize(parameters), 0.0f), g(parameters[0].size());
-    Optimizer optimizer(kernels::BestOps(), o, weights.size());
-    const NoiseVariance variance(a, {}, s);
+    const TrainedSet trained = testing::AllTrained(parameters);
+    Optimizer optimizer(kernels::BestOps(), o, trained.size());
+    const NoiseVariance variance(a, trained, {}, s);
     for (uint64_t step = 0; step < steps; ++step) {
       const float rate = LearningRate(o, step, steps);
       for (float& x : g) x = noise(random);
-      optimizer.Update(parameters[0], parameters[0].offset, g.data(), g.size(), rate, step, weights.data());
+      optimizer.Update(parameters[0].shape, 0, g.data(), g.size(), rate, step, weights.data());
       variance.Add({.optimizer = optimizer, .rate = rate, .step = step}, 0, 1, weights);
     }
     double left = 0, estimated = 0;
@@ -276,7 +277,7 @@ TEST(NoiseVariance, PrintedDeviationsAreThePapers) {
   const ReAttentionOptions options{.source = ReAttentionOptions::Source::kPrinted, .scale = 2, .item_frequencies = p};
   ASSERT_TRUE(Validate(options, a).ok());
   std::vector<float> weights(FlatSize(parameters), 0.0f);
-  NoiseVariance(a, options, 0.1).Initialise(weights);
+  NoiseVariance(a, testing::AllTrained(parameters), options, 0.1).Initialise(weights);
   for (size_t i = 0; i < 4; ++i)
     EXPECT_NEAR(weights[parameters[testing::IndexOf(parameters, testing::kItemVariance)].offset + i],
                 std::pow(0.2 / p[i], 2), 1e-5);

@@ -35,6 +35,14 @@ double Deviation(const float* v, size_t n, size_t length) {
   return worst;
 }
 
+TrainedSet TrainedOf(const std::vector<ParameterSpec>& parameters, const RgpOptions& options) {
+  return TrainedSet(parameters, [&options](const ParameterSpec& p) { return p.trained && Trains(options, p); });
+}
+
+Status ValidateOn(const std::vector<ParameterSpec>& parameters, const RgpOptions& options) {
+  return Validate(options, parameters, TrainedOf(parameters, options));
+}
+
 TEST(Rgp, OrthonormaliseSurvivesDegenerateInput) {
   const size_t length = 7;
   for (size_t n : {1, 3, 7}) {
@@ -62,7 +70,9 @@ TEST(Rgp, CarriersAreOrthonormalForZeroAndLowRankChanges) {
     for (size_t i = 0; i < p.size(); ++i)
       low[p.offset + i] += 0.1f * static_cast<float>(i / p.cols + 1) * static_cast<float>(i % p.cols);
   }
-  RgpCarriers carriers(kernels::BestOps(), parameters, {.rank = 3});
+  const RgpOptions options{.rank = 3};
+  const TrainedSet trained = TrainedOf(parameters, options);
+  RgpCarriers carriers(kernels::BestOps(), parameters, trained, options);
   for (const auto& weights : {same, low}) {
     carriers.Update(weights, start, 0, Normals(5));
     for (size_t i = 0; i < parameters.size(); ++i) {
@@ -86,7 +96,9 @@ TEST(Rgp, PowerIterationFindsTheDirectionsOfTheChange) {
   const ParameterSpec& p = parameters[i];
   for (size_t j = 0; j < p.size(); ++j)
     weights[p.offset + j] += std::sin(static_cast<float>(j / p.cols)) * (j % p.cols == 2 ? 2.0f : 1.0f);
-  RgpCarriers carriers(kernels::BestOps(), parameters, {.rank = 1});
+  const RgpOptions options{.rank = 1};
+  const TrainedSet trained = TrainedOf(parameters, options);
+  RgpCarriers carriers(kernels::BestOps(), parameters, trained, options);
   carriers.Update(weights, start, 0, Normals(6));
   const double norm = std::sqrt(3 + 4.0);
   double along = 0;
@@ -107,11 +119,11 @@ TEST_P(RgpProjection, EqualsTheProjectionOfTheTrueGradient) {
   for (const kernels::OpTable* ops : kernels::AllOps()) {
     Harness h(a, weights, *ops);
     const RgpOptions options{.rank = 2, .positions = RgpTrain::kFull};
-    RgpCarriers carriers(*ops, h.graph.parameters(), options);
+    const TrainedSet trained = TrainedOf(parameters, options);
+    RgpCarriers carriers(*ops, h.graph.parameters(), trained, options);
     carriers.Update(weights, start, 1, Normals(7));
     FloatGradientSum sum(*ops, carriers.release_size(), 1);
-    RgpGradients gradients(*ops, {.parameters = h.graph.parameters(), .max_rows = a.max_length, .worker = 0}, carriers,
-                           ClipRule::None(), sum);
+    RgpGradients gradients(*ops, {.max_rows = a.max_length, .worker = 0}, carriers, ClipRule::None(), sum);
     h.Add(RandomRecord(a.num_items, 3, 9).view(), gradients);  // nothing of it may stay behind
     sum.Clear();
     h.Add(record.view(), gradients);
@@ -171,8 +183,7 @@ TEST_P(RgpProjection, EqualsTheProjectionOfTheTrueGradient) {
     EXPECT_LT(std::sqrt(wrong), 1e-5 * std::sqrt(norm)) << ops->name;
     // The norm that is clipped is that of everything released together.
     FloatGradientSum clipped(*ops, carriers.release_size(), 1);
-    RgpGradients clipping(*ops, {.parameters = h.graph.parameters(), .max_rows = a.max_length, .worker = 0}, carriers,
-                          ClipRule::Flat(0.01), clipped);
+    RgpGradients clipping(*ops, {.max_rows = a.max_length, .worker = 0}, carriers, ClipRule::Flat(0.01), clipped);
     EXPECT_NEAR(h.Add(record.view(), clipping).norm, std::sqrt(norm), 1e-5 * std::sqrt(norm));
     EXPECT_NEAR(std::sqrt(ops->sum_squares(clipped.sum().data(), clipped.sum().size())), 0.01, 1e-6);
   }
@@ -183,23 +194,24 @@ INSTANTIATE_TEST_SUITE_P(EverySwitch, RgpProjection, ::testing::Range<size_t>(0,
 TEST(Rgp, ReleasesRankTimesBothSides) {
   const std::vector<ParameterSpec> one = {{"w", 30, 8, ParameterShape::kMatrix, true, 0},
                                           {"b", 1, 30, ParameterShape::kVector, true, 240}};
-  EXPECT_EQ(RgpReleaseSize({.rank = 3}, one), 3u * (30 + 8) + 30);
-  EXPECT_EQ(RgpReleaseSize({.rank = 3, .vectors = RgpTrain::kFrozen}, one), 3u * (30 + 8));
-  EXPECT_EQ(RgpReleaseSize({.rank = 3, .matrices = RgpTrain::kFull}, one), 30u * 8 + 30);
+  const auto size = [&one](const RgpOptions& o) { return RgpReleaseSize(o, one, TrainedOf(one, o)); };
+  EXPECT_EQ(size({.rank = 3}), 3u * (30 + 8) + 30);
+  EXPECT_EQ(size({.rank = 3, .vectors = RgpTrain::kFrozen}), 3u * (30 + 8));
+  EXPECT_EQ(size({.rank = 3, .matrices = RgpTrain::kFull}), 30u * 8 + 30);
 }
 
 TEST(Rgp, BadOptionsAreNamed) {
   const std::vector<ParameterSpec> one = {{"w", 30, 8, ParameterShape::kMatrix, true, 0}};
-  EXPECT_NE(Validate(RgpOptions{.rank = 9}, one).message().find("1 to 8"), std::string::npos);
-  EXPECT_FALSE(Validate(RgpOptions{.rank = 0}, one).ok());
-  EXPECT_TRUE(Validate(RgpOptions{.rank = 8}, one).ok());
+  EXPECT_NE(ValidateOn(one, RgpOptions{.rank = 9}).message().find("1 to 8"), std::string::npos);
+  EXPECT_FALSE(ValidateOn(one, RgpOptions{.rank = 0}).ok());
+  EXPECT_TRUE(ValidateOn(one, RgpOptions{.rank = 8}).ok());
   // Of nothing projected too, where the widest model bounds it.
-  EXPECT_TRUE(Validate(RgpOptions{.rank = kMaxWidth, .matrices = RgpTrain::kFull}, one).ok());
-  EXPECT_NE(Validate(RgpOptions{.rank = kMaxWidth + 1, .matrices = RgpTrain::kFull}, one).message().find("1 to 8192"),
+  EXPECT_TRUE(ValidateOn(one, RgpOptions{.rank = kMaxWidth, .matrices = RgpTrain::kFull}).ok());
+  EXPECT_NE(ValidateOn(one, RgpOptions{.rank = kMaxWidth + 1, .matrices = RgpTrain::kFull}).message().find("1 to 8192"),
             std::string::npos);
-  EXPECT_FALSE(Validate(RgpOptions{.rank = 0, .matrices = RgpTrain::kFull}, one).ok());
-  EXPECT_FALSE(Validate(RgpOptions{.rank = 1, .matrices = RgpTrain::kFrozen}, one).ok());
-  EXPECT_FALSE(Validate(RgpOptions{.rank = 1, .vectors = RgpTrain::kProjected}, one).ok());
+  EXPECT_FALSE(ValidateOn(one, RgpOptions{.rank = 0, .matrices = RgpTrain::kFull}).ok());
+  EXPECT_FALSE(ValidateOn(one, RgpOptions{.rank = 1, .matrices = RgpTrain::kFrozen}).ok());
+  EXPECT_FALSE(ValidateOn(one, RgpOptions{.rank = 1, .vectors = RgpTrain::kProjected}).ok());
 }
 
 class RgpTraining : public testing::RingTraining {
@@ -287,7 +299,8 @@ TEST_F(RgpTraining, StepsMoveAlongTheCarriersOfTheirTime) {
   o.rgp.warmup_steps = 3;
   auto trainer = *Trainer::Create(kSmall, start_, ring_.records, o);
   const auto parameters = ParametersOf(kSmall);
-  RgpCarriers carriers(kernels::BestOps(), parameters, o.rgp);
+  const TrainedSet trained = TrainedOf(parameters, o.rgp);
+  RgpCarriers carriers(kernels::BestOps(), parameters, trained, o.rgp);
   const std::vector<float> zero(start_.size(), 0.0f);
   for (uint64_t step = 0; step < 6; ++step) {
     const std::vector<float> before(trainer->weights().begin(), trainer->weights().end());

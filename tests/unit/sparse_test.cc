@@ -25,9 +25,12 @@ using testing::RandomWeights;
 // Gradient of the sum at flat coordinates, rows outside the set zero.
 std::vector<double> Flatten(const Architecture& a, const RowSet& rows, std::span<const float> sum) {
   const auto parameters = ParametersOf(a);
-  const SparseLayout layout(parameters);
+  const TrainedSet trained = testing::AllTrained(parameters);
+  const SparseLayout layout(parameters, trained);
   std::vector<double> flat(FlatSize(parameters), 0.0);
-  for (size_t i = parameters[1].offset; i < flat.size(); ++i) flat[i] = sum[layout.dense(i)];
+  for (uint32_t p : trained.parameters().subspan(1)) {
+    for (size_t i = 0; i < parameters[p].size(); ++i) flat[parameters[p].offset + i] = sum[layout.dense(p) + i];
+  }
   for (size_t slot = 0; slot < rows.size(); ++slot) {
     for (size_t k = 0; k < a.width; ++k)
       flat[static_cast<size_t>(rows.rows()[slot]) * a.width + k] = sum[layout.slot(slot) + k];
@@ -76,10 +79,12 @@ Seen RunRecord(const Architecture& a, const std::vector<float>& weights, const k
                     .k = a.width});
   const Negatives view_negatives{negatives, gathered.data(), packed_negatives.data(), bias.data()};
   RecordContext context{.weights = view, .buffers = buffers, .negatives = &view_negatives};
-  const SparseLayout layout(graph.parameters());
+  const TrainedSet trained = testing::AllTrained(graph.parameters());
+  const SparseLayout layout(graph.parameters(), trained);
   FloatGradientSum sum(ops, layout.size(rows.size()), 1);
-  SparseGradients gradients(ops, {.parameters = graph.parameters(), .max_rows = a.max_length, .worker = 0}, rows, clip,
-                            sum);
+  SparseGradients gradients(
+      ops, {.parameters = graph.parameters(), .trained = trained, .max_rows = a.max_length, .worker = 0}, rows, clip,
+      sum);
   double targets = 0;
   for (int32_t id : record.targets) targets += id >= 0;
   struct None final : HeadReplay {

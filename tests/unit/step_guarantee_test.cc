@@ -78,7 +78,7 @@ class StepGuarantee : public testing::RingTraining {
   const std::vector<int32_t> rows_ = {0, 2, 3, 5, 7, 8, 13, 14, 21, 22, 28};
 };
 
-// The record that joins stands before all others, so nothing that hangs on how many records there are, or on which
+// The record that joins stands before all others, so nothing that depends on how many records there are, or on which
 // place among them one has, stays as it was. Its items are repeated, padded, a single one.
 TEST_F(StepGuarantee, ARecordThatJoinsMovesNothingButItsOwnShare) {
   const std::vector<int32_t> repeated = {3, 3, 3, 3, 5, 3}, padded = {-1, -1, 7, 8}, single = {2};

@@ -122,8 +122,8 @@ void Print(const DpFpAuditOptions& o, const DpFpAuditResult& r, OutputFormat for
               100 * o.confidence);
   if (powerless)
     std::printf(
-        "bounds of 0 say that this attack saw nothing, not that there is nothing: it had no power; more --observations "
-        "give it some\n");
+        "bounds of 0 say that this attack saw nothing, not that there is nothing to see; more --observations make it "
+        "stronger\n");
   if (paper) std::printf("%s\n", WhyPaperHasNoGuarantee().c_str());
 }
 

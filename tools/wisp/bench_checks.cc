@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "runtime/gradients/phantom_gradients.h"
+#include "runtime/train/graph_replay.h"
 
 namespace wisp::tools {
 namespace {
@@ -52,10 +53,13 @@ class Subject {
   }
 
   std::vector<float> Gradient(const Record& record) {
-    FloatGradientSum sum(graph_.ops(), FlatSize(graph_.parameters()), /*num_workers=*/1);
+    const std::vector<ParameterSpec>& parameters = graph_.parameters();
+    const TrainedSet trained(parameters, [](const ParameterSpec& p) { return p.trained; });
+    FloatGradientSum sum(graph_.ops(), trained.size(), /*num_workers=*/1);
     sum.Clear();
     PhantomGradients gradients(graph_.ops(),
-                               {.parameters = graph_.parameters(),
+                               {.parameters = parameters,
+                                .trained = trained,
                                 .head_parameter = graph_.head_parameter(),
                                 .max_rows = graph_.architecture().max_length,
                                 .worker = 0},
@@ -63,22 +67,14 @@ class Subject {
     gradients.BeginRecord(record.inputs);
     Loss(record);
     graph_.Backward(context_, record, gradients);
-    Replayer replayer(*this, record);
+    GraphReplay replayer(graph_, context_, record);
     gradients.FinishRecord(replayer);
-    return {sum.sum().begin(), sum.sum().end()};
+    std::vector<float> flat(FlatSize(parameters), 0.0f);
+    trained.Scatter(parameters, sum.sum(), flat);
+    return flat;
   }
 
  private:
-  class Replayer final : public HeadReplay {
-   public:
-    Replayer(const Subject& subject, const Record& record) : subject_(subject), record_(record) {}
-    void Replay(FactorSink& sink) override { subject_.graph_.ReplayHead(subject_.context_, record_, sink); }
-
-   private:
-    const Subject& subject_;
-    const Record& record_;
-  };
-
   Recommender graph_;
   AlignedArray<float> packed_;
   Buffers buffers_;

@@ -179,12 +179,10 @@ class TrainingAudit {
                                      base_ ? &*base_ : nullptr));
       if (is_private()) {
         const std::string name = a_.dataset.empty() ? FileName(a_.data.path) : a_.dataset;
-        WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, OpenLedgerToTrain({.path = a_.ledger,
-                                                                         .dataset = name,
-                                                                         .anchor = a_.anchor,
-                                                                         .unit = recipe_.unit,
-                                                                         .base = base_ ? &*base_ : nullptr,
-                                                                         .base_path = a_.model}));
+        FineTuneStart start{.base = base_ ? &*base_ : nullptr, .base_path = a_.model, .dataset = name};
+        WISP_ASSIGN_OR_RETURN(start.ledger, LedgerOf(a_.ledger, a_.anchor));
+        start.ledger->unit = recipe_.unit;
+        WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, OpenLedgerToTrain(start));
         ledger_.emplace(std::move(ledger));
         recipe_.training.privacy.ledger = &*ledger_;
       }

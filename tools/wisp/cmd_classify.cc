@@ -15,7 +15,6 @@
 #include "tools/wisp/classify_recipe.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/dataset.h"
-#include "tools/wisp/guarantee.h"
 #include "tools/wisp/ledger_access.h"
 #include "tools/wisp/output.h"
 #include "tools/wisp/recipe.h"
@@ -63,7 +62,8 @@ Status CheckOrder(const std::string& path, const data::LabelledTexts& texts, con
 
 Status Override(const ClassifyTrainArguments& a, ClassifyRecipe& r) {
   if (a.epsilon && a.noise_multiplier)
-    return InvalidArgument("--epsilon and --noise-multiplier are given: the one follows from the other, choose one");
+    return InvalidArgument(
+        "--epsilon and --noise-multiplier are both given, and one follows from the other: choose one");
   if (!a.mode.empty()) {
     const auto mode = DpFpModeFromText(a.mode);
     if (!mode) return InvalidArgument("--mode is '", a.mode, "', allowed are aggregate, clipped and paper");
@@ -81,7 +81,6 @@ Status Override(const ClassifyTrainArguments& a, ClassifyRecipe& r) {
   // A recipe's word for its own delta is none for another.
   if (a.delta) r.goal.delta = *a.delta, r.goal.allow_delta_of_one_record = false;
   if (!a.uncharged_tuning.empty()) r.uncharged_tuning = a.uncharged_tuning;
-  WISP_RETURN_IF_ERROR(CheckTuning(r.uncharged_tuning));
   if (a.epochs) r.epochs = *a.epochs, r.options.num_steps = 0;
   if (a.seed) r.seed = *a.seed;
   if (!a.text_column.empty()) r.text_column = a.text_column;
@@ -102,7 +101,7 @@ class ClassifyTrainCommand {
   Status Run() {
     WISP_ASSIGN_OR_RETURN(recipe_, ReadClassifyRecipe(a_.recipe));
     WISP_RETURN_IF_ERROR(Override(a_, recipe_));
-    WISP_RETURN_IF_ERROR(is_private() ? CheckPrivate() : CheckPaper());
+    if (!is_private()) WISP_RETURN_IF_ERROR(CheckPaper());
     WISP_RETURN_IF_ERROR(CheckClasses());
     // Before anything is spent on it. A base may be replaced by what it is fine-tuned to.
     WISP_RETURN_IF_ERROR(CheckInterval(a_.checkpoint, a_.checkpoint_every));
@@ -117,7 +116,7 @@ class ClassifyTrainCommand {
     dataset_ = a_.dataset.empty() ? FileName(a_.data) : a_.dataset;
     WISP_RETURN_IF_ERROR(OpenBase());
     WISP_RETURN_IF_ERROR(CheckLabels(a_.public_datasets, {base()}));
-    WISP_RETURN_IF_ERROR(OpenLedger());
+    WISP_RETURN_IF_ERROR(Begin());
     WISP_RETURN_IF_ERROR(ReadData());
     WISP_RETURN_IF_ERROR(MakeStart());
     TrainingJob job{.records = records_,
@@ -127,15 +126,9 @@ class ClassifyTrainCommand {
                     .epochs = recipe_.epochs,
                     .goal = recipe_.goal,
                     .head_share = recipe_.head_share};
-    job.training.privacy.ledger = ledger_ ? &*ledger_ : nullptr;
-    job.training.privacy.run = privacy::WithTuning(Name() + " " + run_id_, recipe_.uncharged_tuning);
     WISP_ASSIGN_OR_RETURN(job.new_limit, NewLimit(a_.budget, recipe_.goal.delta));
-    job.training.base_model_hash = base() != nullptr ? base()->content_hash() : 0;
     job.checkpoint_path = a_.checkpoint;
     job.checkpoint_every = a_.checkpoint_every.value_or(0);
-    // Room for the model before anything is spent on it.
-    WISP_ASSIGN_OR_RETURN(FileReplacement room, ReserveModel(a_.out, Contents(), start_weights_.size()));
-    job.write = [&](const JobResult& result) { return Write(result, &room); };
     Progress progress("classify train");
     const volatile std::sig_atomic_t& interrupted = CatchInterrupts();
     SavesShown saves("every " + std::to_string(a_.checkpoint_every.value_or(
@@ -146,8 +139,11 @@ class ClassifyTrainCommand {
                           saves.Suffix(p.saved, p.save_failure));
       return interrupted == 0;
     };
-    const Result<JobResult> result = RunTrainingJob(job);
-    if (ledger_) SayIfRaised(*ledger_, limit_before_);
+    const Result<JobResult> result = fine_tune_->Run(
+        std::move(job), {.path = a_.out,
+                         .contents = Contents(),
+                         .description = (base() != nullptr ? "fine-tuned by " : "trained by ") + Name()});
+    if (is_private()) SayIfRaised(ledger(), limit_before_);
     if (!result.ok()) return result.status();
     Print(*result);
     return OkStatus();
@@ -156,14 +152,9 @@ class ClassifyTrainCommand {
  private:
   bool is_private() const { return IsPrivate(recipe_.options); }
   std::string Described(const JobResult& r) const { return DescribeDpFp(architecture_, r.options, r.num_steps); }
+  privacy::Ledger& ledger() { return *fine_tune_->ledger(); }  // of a private run
   std::string Name() const { return recipe_.name.empty() ? FileName(a_.recipe) : recipe_.name; }
   const std::string& Dataset() const { return dataset_; }
-
-  Status CheckPrivate() const {
-    if (!a_.ledger.empty()) return OkStatus();
-    return PrivacyRefused(
-        "private training needs --ledger: the file that remembers what this data set's privacy was spent on");
-  }
 
   // Nothing that speaks of a guarantee goes with a mode that has none.
   Status CheckPaper() const {
@@ -268,41 +259,23 @@ class ClassifyTrainCommand {
     return OkStatus();
   }
 
-  Status OpenLedger() {
-    if (!is_private()) return OkStatus();
-    SayIfOneRecord(recipe_.options.num_records_public, recipe_.unit);
-    WISP_ASSIGN_OR_RETURN(ledger_, OpenLedgerToTrain({.path = a_.ledger,
-                                                      .dataset = Dataset(),
-                                                      .anchor = a_.anchor,
-                                                      .unit = recipe_.unit,
-                                                      .unit_chosen = recipe_.unit_chosen,
-                                                      .base = base(),
-                                                      .base_path = a_.base,
-                                                      .other_data = a_.other_data}));
-    WISP_ASSIGN_OR_RETURN(limit_before_, ledger_->Limit());
-    return OkStatus();
-  }
-
-  ProvenanceEntry Provenance(const JobResult& r) const {
-    ProvenanceEntry entry;
-    entry.description = (base() != nullptr ? "fine-tuned by " : "trained by ") + Name() + ", DP-FP " + Described(r);
-    if (is_private() && !recipe_.uncharged_tuning.empty())
-      entry.description += "; chosen on the same data without a charge: " + recipe_.uncharged_tuning;
-    entry.steps = r.num_steps;
-    entry.dataset = Dataset();
-    entry.date = Today();
-    entry.base_model_hash = base() != nullptr ? base()->content_hash() : 0;
-    entry.sampling = "poisson";
+  Status Begin() {
+    FineTuneStart start{.base = base(),
+                        .base_path = a_.base,
+                        .dataset = Dataset(),
+                        .other_data = a_.other_data,
+                        .run = Name() + " " + Timestamp(),
+                        .tuning = recipe_.uncharged_tuning};
     if (is_private()) {
-      SetGuarantee({.mechanisms = r.mechanisms,
-                    .epsilon = r.epsilon,
-                    .accountant = r.accountant,
-                    .delta = recipe_.goal.delta,
-                    .unit = recipe_.unit,
-                    .reproducible_noise = a_.reproducible_noise_seed.has_value()},
-                   entry);
+      SayIfOneRecord(recipe_.options.num_records_public, recipe_.unit);
+      WISP_ASSIGN_OR_RETURN(start.ledger, LedgerOf(a_.ledger, a_.anchor));
+      start.ledger->unit = recipe_.unit;
+      start.ledger->unit_chosen = recipe_.unit_chosen;
     }
-    return entry;
+    WISP_ASSIGN_OR_RETURN(fine_tune_, FineTune::Begin(std::move(start)));
+    if (!is_private()) return OkStatus();
+    WISP_ASSIGN_OR_RETURN(limit_before_, ledger().Limit());
+    return OkStatus();
   }
 
   // All but what training finds out.
@@ -311,22 +284,12 @@ class ClassifyTrainCommand {
     contents.architecture = architecture_;
     contents.classifier = {.class_names = recipe_.classes, .tokenizer = TokenizerOf(recipe_.letters)};
     contents.item_keys = vocabulary_.tokens();
-    if (base() != nullptr) contents.provenance.assign(base()->provenance().begin(), base()->provenance().end());
     contents.description = recipe_.name;
     contents.created_by = "wisp " + Version();
     return contents;
   }
 
-  Status Write(const JobResult& r, FileReplacement* room) const {
-    ModelContents contents = Contents();
-    contents.weights = r.weights;
-    contents.provenance.push_back(Provenance(r));
-    contents.reserved = room;
-    contents.classifier->norm_bound = r.norm_bound;
-    return WriteModel(a_.out, contents);
-  }
-
-  void Print(const JobResult& r) const {
+  void Print(const JobResult& r) {
     Json j = {{"model", a_.out},
               {"mode", ToText(r.options.dp_fp.mode)},
               {"records", records_.size()},
@@ -358,16 +321,16 @@ class ClassifyTrainCommand {
     if (r.epsilon)
       std::printf("privacy: epsilon %s at delta %s%s\n", privacy::EpsilonText(*r.epsilon).c_str(),
                   j["delta"].dump().c_str(), StartInWords(base(), Dataset(), a_.public_datasets).c_str());
-    const std::string spent = ledger_ ? SpentInWords(*ledger_, recipe_.goal.delta) : "";
+    const std::string spent = is_private() ? SpentInWords(ledger(), recipe_.goal.delta) : "";
     if (!spent.empty()) std::printf("spent on this data, everything together: %s\n", spent.c_str());
   }
 
   const ClassifyTrainArguments& a_;
   OutputFormat format_;
   ClassifyRecipe recipe_;
-  std::string run_id_ = Timestamp(), dataset_;
+  std::string dataset_;
   std::optional<ModelFile> base_;
-  std::optional<privacy::Ledger> ledger_;
+  std::optional<FineTune> fine_tune_;
   std::optional<privacy::EpsilonDelta> limit_before_;
   data::Vocabulary vocabulary_;
   data::LabelledSequences sequences_;

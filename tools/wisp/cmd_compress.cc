@@ -14,30 +14,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// All of it but how tables are stored. Rounding is post-processing: what the provenance states holds as before. `room`:
-// for weights that do not lie as they are written.
-ModelContents ContentsOf(const ModelFile& m, std::vector<float>& room) {
-  ModelContents contents{.architecture = m.architecture(),
-                         .classifier = {},
-                         .weights = m.AllWeights(room),
-                         .item_keys = {},
-                         .item_names = {},
-                         .provenance = {m.provenance().begin(), m.provenance().end()},
-                         .description = std::string(m.description()),
-                         .created_by = std::string(m.created_by()),
-                         .output_bias_origin = m.output_bias_origin()};
-  if (m.is_classifier()) contents.classifier = m.classifier();
-  for (size_t i = 0; m.has_item_keys() && i < m.num_items(); ++i) contents.item_keys.emplace_back(m.item_key(i));
-  for (size_t i = 0; m.has_item_names() && i < m.num_items(); ++i) contents.item_names.emplace_back(m.item_name(i));
-  return contents;
-}
-
-bool IsCompressed(const ModelFile& m) {
-  return std::any_of(m.tensors().begin(), m.tensors().end(), [](const StoredTensor& t) { return t.halves != nullptr; });
-}
-
+// All of it but how tables are stored. Rounding is post-processing: what the provenance states holds as before.
 Status Write(const CompressArguments& a, const ModelFile& model) {
-  if (IsCompressed(model)) return InvalidArgument(a.model, ": its tables are f16 already");
+  if (model.tables() == TableStorage::kHalf) return InvalidArgument(a.model, ": its tables are f16 already");
   std::vector<float> room;
   ModelContents contents = ContentsOf(model, room);
   contents.tables = TableStorage::kHalf;

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "runtime/core/date.h"
 #include "runtime/core/file.h"
 #include "runtime/model/model_file.h"
 #include "tools/exchange/torch_names.h"

@@ -83,20 +83,19 @@ Status CheckGiven(const InspectArguments& a, const TrainingOptions& o) {
   if (a.rank && o.method != Method::kRgp) return InvalidArgument("--rank is given, but the method is not rgp");
   if (a.rows && !names_rows)
     return InvalidArgument(
-        "--rows is given, but the method is neither fest nor adafest+, which alone train rows that are named");
+        "--rows is given, but the method is neither fest nor adafest+: only these train a fixed set of rows");
   if (!Grows(o.method)) {
     if (!a.expected_batch && !a.noise_multiplier && !a.num_records_public) return OkStatus();
     const std::string given = a.expected_batch     ? "--batch"
                               : a.noise_multiplier ? "--noise-multiplier"
                                                    : "--num-records-public";
     return InvalidArgument(
-        given, " is given, but the method is neither adafest nor adafest+, whose memory alone depends on it");
+        given, " is given, but the method is neither adafest nor adafest+: only their memory depends on it");
   }
   if (!(o.privacy.noise_multiplier > 0)) {
     return InvalidArgument(
-        "adafest and adafest+ need --noise-multiplier: how many rows survive that no record touches follows from it "
-        "(wisp privacy calibrate "
-        "has the one of an epsilon)");
+        "adafest and adafest+ need --noise-multiplier: the number of rows that survive untouched follows from it "
+        "(wisp privacy calibrate finds the one of an epsilon)");
   }
   if (RecordsOf(a, o.num_records_public) > 0) return OkStatus();
   return InvalidArgument("adafest and adafest+ need --records: how many of them a step may draw follows from it");
@@ -111,6 +110,7 @@ Result<Json> PlanTraining(const InspectArguments& a, Architecture architecture) 
     options.privacy.noise_multiplier = recipe.goal.noise_multiplier.value_or(0);
     if (!a.rows) num_rows = recipe.rows.count;
     if (recipe.architecture.re_attention == ReAttention::kOn) architecture.re_attention = ReAttention::kOn;
+    if (recipe.adapter) architecture.adapter = recipe.adapter;
   }
   options.num_threads = a.threads == 0 ? DefaultThreads() : a.threads;
   WISP_RETURN_IF_ERROR(OverrideMethod(a.method, options));
@@ -165,8 +165,8 @@ Result<Json> PlanClassifier(const InspectArguments& a) {
   if (!a.method.empty() || a.rank || a.rows || a.noise_multiplier || !a.backend.empty()) {
     return InvalidArgument(is,
                            ", of which only training is planned, from --recipe, --records, --num-records-public, "
-                           "--threads and --batch; --method, --rank, --rows,"
-                           " --noise-multiplier and --backend say nothing of it");
+                           "--threads and --batch; leave out --method, --rank, --rows, --noise-multiplier and "
+                           "--backend");
   }
   if (a.recipe.empty()) {
     return InvalidArgument(is,

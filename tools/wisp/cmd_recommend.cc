@@ -420,7 +420,8 @@ Status Recommend(const RecommendArguments& a, OutputFormat format) {
   if (a.count == 0) return InvalidArgument("--count is 0, allowed are 1 and above");
   WISP_ASSIGN_OR_RETURN(const Backend backend, BackendNamed(a.backend));
   if (a.priv.on && backend != Backend::kSimd) return InvalidArgument("--backend is not for --private");
-  WISP_ASSIGN_OR_RETURN(const auto session, Session::Open(a.model, backend, Verify::kFull));
+  WISP_ASSIGN_OR_RETURN(ModelFile file, ModelFile::OpenWithAdapter(a.model, a.adapter, Verify::kFull));
+  WISP_ASSIGN_OR_RETURN(const auto session, Session::Create(std::move(file), backend));
   return a.priv.on ? PrivateCommand(a, *session).Run(format) : RecommendBest(a, *session, format);
 }
 

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "runtime/core/date.h"
 #include "runtime/core/threads.h"
 #include "runtime/privacy/json.h"
 #include "tools/wisp/check_cell.h"
@@ -127,7 +128,7 @@ class ReproduceCommand {
     if (a_.base.empty() &&
         any([](const ReproductionCell& c) { return c.kind == Kind::kDecode && c.decode.NeedsBase(); })) {
       return InvalidArgument(
-          "--base is needed, the public model that these cells lean on; what the model itself knows of popularity is "
+          "--base is needed: these cells draw close to a public model; what the model itself knows of popularity is "
           "not public");
     }
     return ReadFiles();

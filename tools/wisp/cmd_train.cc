@@ -2,13 +2,13 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "runtime/core/date.h"
 #include "runtime/core/file.h"
 #include "runtime/privacy/json.h"
 #include "runtime/privacy/ledger_statement.h"
 #include "runtime/privacy/statement.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/dataset.h"
-#include "tools/wisp/guarantee.h"
 #include "tools/wisp/ledger_access.h"
 #include "tools/wisp/output.h"
 #include "tools/wisp/recipe.h"
@@ -24,17 +24,7 @@ class TrainCommand {
       : a_(arguments), format_(format), run_("train", arguments, std::move(recipe)) {}
 
   Status Run() {
-    // Room for the model before anything is spent on it.
-    run_.before = [this]() -> Status {
-      WISP_ASSIGN_OR_RETURN(FileReplacement room,
-                            ReserveModel(a_.out, Contents(), FlatSize(ParametersOf(recipe_.architecture))));
-      room_.emplace(std::move(room));
-      return OkStatus();
-    };
-    run_.write = [this](const JobResult& result) -> Status {
-      WISP_RETURN_IF_ERROR(Write(result));
-      return WriteStatement(result);
-    };
+    run_.written = [this](const JobResult& result) { return WriteStatement(result); };
     WISP_ASSIGN_OR_RETURN(const JobResult result, run_.Run());
     Print(result);
     return OkStatus();
@@ -42,60 +32,6 @@ class TrainCommand {
 
  private:
   bool is_private() const { return run_.is_private(); }
-
-  ProvenanceEntry Provenance(const JobResult& r) const {
-    const ModelFile* base = run_.base();
-    ProvenanceEntry entry;
-    entry.description =
-        (base ? "fine-tuned by " : "trained by ") + (recipe_.name.empty() ? FileName(a_.recipe) : recipe_.name);
-    if (is_private() && !recipe_.uncharged_tuning.empty())
-      entry.description += "; chosen on the same data without a charge: " + recipe_.uncharged_tuning;
-    entry.steps = r.num_steps;
-    entry.dataset = run_.Dataset();
-    entry.date = Today();
-    entry.base_model_hash = base ? base->content_hash() : 0;
-    entry.sampling = recipe_.training.sampling == Sampling::kPoisson ? "poisson" : "shuffled";
-    if (is_private()) {
-      SetGuarantee({.mechanisms = r.mechanisms,
-                    .epsilon = r.epsilon,
-                    .accountant = r.accountant,
-                    .delta = recipe_.goal.delta,
-                    .unit = recipe_.unit,
-                    .reproducible_noise = a_.reproducible_noise_seed.has_value()},
-                   entry);
-    }
-    return entry;
-  }
-
-  // All but what training finds out.
-  ModelContents Contents() const {
-    const ModelFile* base = run_.base();
-    ModelContents contents;
-    contents.architecture = recipe_.architecture;
-    contents.item_keys = run_.item_keys();
-    contents.item_names = run_.item_names();
-    for (size_t i = 0; base && i < base->provenance().size(); ++i) contents.provenance.push_back(base->provenance()[i]);
-    contents.description = recipe_.name;
-    contents.created_by = "wisp " + Version();
-    if (base) {
-      contents.output_bias_origin = base->output_bias_origin();
-    } else if (recipe_.architecture.head.output_bias == OutputBias::kFixed) {
-      contents.output_bias_origin = !is_private()                 ? OutputBiasOrigin::kExactCounts
-                                    : recipe_.histogram_noise > 0 ? OutputBiasOrigin::kPrivateCounts
-                                                                  : OutputBiasOrigin::kNone;
-    }
-    return contents;
-  }
-
-  Status Write(const JobResult& r) {
-    ModelContents contents = Contents();
-    contents.weights = r.weights;
-    contents.provenance.push_back(Provenance(r));
-    contents.reserved = room_ ? &*room_ : nullptr;
-    const Status written = WriteModel(a_.out, contents);
-    room_.reset();
-    return written;
-  }
 
   Status WriteStatement(const JobResult& r) {
     if (!is_private() || a_.privacy_json.empty()) return OkStatus();
@@ -158,7 +94,6 @@ class TrainCommand {
   const TrainArguments& a_;
   OutputFormat format_;
   TrainingRun run_;
-  std::optional<FileReplacement> room_;  // for the model
   const Recipe& recipe_ = run_.recipe();
 };
 
@@ -172,11 +107,11 @@ Status Train(const TrainArguments& arguments, OutputFormat format) {
   // A model may be replaced by what it is fine-tuned to.
   const NamedFile recipe_file{"--recipe", a.recipe}, data{"--data", a.data.path}, names{"--item-names", a.item_names},
       ledger{"--ledger", a.ledger}, anchor{"--anchor", a.anchor.file};
-  const NamedFile out{"--out", a.out}, model{"--model", a.model}, statement{"--privacy-json", a.privacy_json},
-      checkpoint{"--checkpoint", a.checkpoint};
+  const NamedFile out{"--out", a.out}, model{"--model", a.model}, adapter{"--adapter", a.adapter},
+      statement{"--privacy-json", a.privacy_json}, checkpoint{"--checkpoint", a.checkpoint};
   WISP_RETURN_IF_ERROR(CheckOutput(out, {recipe_file, data, names, ledger, anchor, statement, checkpoint}));
-  WISP_RETURN_IF_ERROR(CheckOutput(statement, {recipe_file, data, names, ledger, anchor, model, checkpoint}));
-  WISP_RETURN_IF_ERROR(CheckOutput(checkpoint, {recipe_file, data, names, ledger, anchor, model}));
+  WISP_RETURN_IF_ERROR(CheckOutput(statement, {recipe_file, data, names, ledger, anchor, model, adapter, checkpoint}));
+  WISP_RETURN_IF_ERROR(CheckOutput(checkpoint, {recipe_file, data, names, ledger, anchor, model, adapter}));
   return TrainCommand(arguments, format, std::move(recipe)).Run();
 }
 
@@ -195,7 +130,7 @@ ProvenanceEntry RandomStart(const std::string& data) {
 Status CheckPublicItems(const NewArguments& a, const Recipe& recipe) {
   if (a.catalogue != "public" && recipe.catalogue != Recipe::Catalogue::kPublic) {
     return PrivacyRefused("the model would list the items of ", a.data.path,
-                          ", which tells who did what where one user alone has an item: declare the list of "
+                          "; an item that only one user has tells what that user did: declare the list of "
                           "items public (--catalogue public, or \"catalogue\": \"public\" under data), or make a model "
                           "without data, with --num-items");
   }

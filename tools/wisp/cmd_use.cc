@@ -39,6 +39,7 @@ Json ArchitectureJson(const Architecture& a) {
   j["positions"] = a.positions == PositionAlignment::kStart ? "start" : "end";
   j["attend"] = a.attend == Attend::kCausal ? "causal" : "all";
   j["re_attention"] = a.re_attention == ReAttention::kOn ? "on" : "off";
+  if (a.adapter) j["adapter"] = WriteAdapter(*a.adapter);
   return j;
 }
 
@@ -124,6 +125,8 @@ void PrintInspected(const InspectArguments& a, const ModelFile& model, const Jso
   std::printf("%s: %llu bytes, format %u, hash %s%s\n", a.model.c_str(),
               static_cast<unsigned long long>(model.size_bytes()), model.format_version(),
               j["hash"].get<std::string>().c_str(), a.verify ? ", every checksum holds" : "");
+  if (j.contains("base_hash"))
+    std::printf("an adapter, of the model with the hash %s\n", j["base_hash"].get<std::string>().c_str());
   std::printf("architecture\n");
   for (const auto& [key, value] : j["architecture"].items())
     std::printf("  %-16s %s\n", key.c_str(),
@@ -163,7 +166,7 @@ Status Evaluate(const EvaluateArguments& a, OutputFormat format) {
   }
   WISP_ASSIGN_OR_RETURN(const kernels::OpTable* const ops,
                         OpsOf(a.backend == "int8" ? Backend::kInt8 : Backend::kSimd));
-  WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::Open(a.model, Verify::kFull));
+  WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::OpenWithAdapter(a.model, a.adapter, Verify::kFull));
   WISP_ASSIGN_OR_RETURN(const data::ReadResult data, ReadData(a.data, {}, &model));
   const RecordSet set = MakeRecords(data.sequences, model.architecture().max_length,
                                     a.split == "test" ? HoldOut::kTest : HoldOut::kValidationAndTest);
@@ -200,8 +203,9 @@ Status Evaluate(const EvaluateArguments& a, OutputFormat format) {
 Status Inspect(const InspectArguments& a, OutputFormat format) {
   if (a.memory) return InspectMemory(a, format);
   const Verify verify = a.verify ? Verify::kFull : Verify::kStructure;
-  WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::Open(a.model, verify, Accept::kAny));
+  WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::Open(a.model, verify, Accept::kAnyFile));
   Json j = InspectJson(a.model, model);
+  if (model.base_hash() != 0) j["base_hash"] = Hex(model.base_hash());
   if (model.is_classifier()) j["classifier"] = ClassifierJson(model);
   PrintInspected(a, model, j, format);
   return OkStatus();

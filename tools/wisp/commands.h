@@ -42,7 +42,7 @@ struct AnchorArguments {
 };
 
 struct TrainArguments {
-  std::string recipe, model, out, item_names, ledger, checkpoint, privacy_json, dataset, allow_large_delta,
+  std::string recipe, model, adapter, out, item_names, ledger, checkpoint, privacy_json, dataset, allow_large_delta,
       uncharged_tuning;
   AnchorArguments anchor;
   DataArguments data;
@@ -56,7 +56,7 @@ struct TrainArguments {
 };
 
 struct EvaluateArguments {
-  std::string model, split = "test", backend = "simd";
+  std::string model, adapter, split = "test", backend = "simd";
   DataArguments data;
   uint32_t threads = 0;
 };
@@ -77,11 +77,15 @@ struct PrivateRecommendArguments {
 };
 
 struct RecommendArguments {
-  std::string model, user, history, candidates, backend = "simd";
+  std::string model, adapter, user, history, candidates, backend = "simd";
   DataArguments data;
   uint32_t count = 10;
   bool allow_seen = false;
   PrivateRecommendArguments priv;
+};
+
+struct MergeArguments {
+  std::string model, adapter, out;
 };
 
 struct ConvertArguments {
@@ -182,6 +186,7 @@ Status Evaluate(const EvaluateArguments& arguments, OutputFormat format);
 Status Recommend(const RecommendArguments& arguments, OutputFormat format);
 Status Convert(const ConvertArguments& arguments, OutputFormat format);
 Status Export(const ExportArguments& arguments, OutputFormat format);
+Status Merge(const MergeArguments& arguments, OutputFormat format);
 Status Compress(const CompressArguments& arguments, OutputFormat format);
 Status Inspect(const InspectArguments& arguments, OutputFormat format);
 Status InspectMemory(const InspectArguments& arguments, OutputFormat format);  // its --memory

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <ctime>
 #include <fstream>
 #include <optional>
 #include <unordered_map>
 
+#include "runtime/core/date.h"
 #include "runtime/inference/decoding_need.h"
 #include "runtime/privacy/json.h"
 
@@ -16,22 +16,7 @@ namespace wisp::tools {
 
 std::string Version() { return WISP_VERSION; }
 
-namespace {
-
-std::string Utc(const char* format) {
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  gmtime_r(&now, &utc);
-  char text[32];
-  std::strftime(text, sizeof(text), format, &utc);
-  return text;
-}
-
-}  // namespace
-
-std::string Today() { return Utc("%Y-%m-%d"); }
-
-std::string Timestamp() { return Utc("%Y-%m-%dT%H:%M:%SZ-") + std::to_string(getpid()); }
+std::string Timestamp() { return UtcNow("%Y-%m-%dT%H:%M:%SZ-") + std::to_string(getpid()); }
 
 std::vector<std::string> ItemKeys(const ModelFile& model) {
   std::vector<std::string> keys;
@@ -76,7 +61,8 @@ std::string StartInWords(const ModelFile* base, const std::string& dataset,
               privacy::DoubleText(e.delta) + " on '" + e.dataset + "'";
   }
   return others.empty() ? ""
-                        : "; the weights it began with carry " + others + " besides: of the same people it adds up";
+                        : "; the weights it began with carry " + others +
+                              " besides: where both are data of the same people, add the two";
 }
 
 Result<data::ReadResult> ReadData(const DataArguments& a, const ReadLimits& limits, const ModelFile* model) {

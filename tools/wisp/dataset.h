@@ -41,8 +41,7 @@ Status CheckLabels(const std::vector<std::string>& public_datasets, std::initial
 std::vector<std::string> SplitCommas(const std::string& text);
 
 std::string Version();
-// Now, UTC: 2026-05-01, and 2026-05-01T12:00:00Z-4711 with the number of this process.
-std::string Today();
+// Now, UTC, with the number of this process: 2026-05-01T12:00:00Z-4711.
 std::string Timestamp();
 
 }  // namespace wisp::tools

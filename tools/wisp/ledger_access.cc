@@ -4,10 +4,8 @@
 #include <cstdio>
 
 #include "runtime/core/file.h"
-#include "runtime/core/text.h"
 #include "runtime/privacy/json.h"
 #include "runtime/privacy/ledger_anchor.h"
-#include "runtime/inference/check_start.h"
 
 namespace wisp::tools {
 void SayIfRaised(const privacy::Ledger& ledger, const std::optional<privacy::EpsilonDelta>& before) {
@@ -49,23 +47,10 @@ Result<std::shared_ptr<privacy::LedgerAnchor>> AnchorOf(const AnchorArguments& a
   return privacy::FileAnchor(a.file);
 }
 
-Result<privacy::Ledger> OpenLedgerToTrain(const LedgerToTrain& l) {
-  if (l.path.empty())
-    return PrivacyRefused(
-        "private training needs --ledger: the file that remembers what this data set's privacy was spent on");
-  WISP_RETURN_IF_ERROR(CheckDatasetName(l.dataset));
-  WISP_ASSIGN_OR_RETURN(const auto anchor, AnchorOf(l.anchor, l.path));
-  WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(l.path, {.dataset = l.dataset,
-                                                                               .unit = l.unit,
-                                                                               .unit_chosen = l.unit_chosen,
-                                                                               .anchor = anchor,
-                                                                               .begin_anchor = l.anchor.begin}));
-  if (const Status other = ledger.CheckDataset(l.dataset); !other.ok()) {
-    return PrivacyRefused(other.message(), "; if it is the same data, or has the same people's, give --dataset '",
-                          OneLine(ledger.dataset()), "'; only other people's data takes another ledger");
-  }
-  if (l.base != nullptr)
-    WISP_RETURN_IF_ERROR(CheckStart(*l.base, l.base_path, {.dataset = l.dataset, .other_data = l.other_data}, ledger));
+Result<LedgerToTrain> LedgerOf(const std::string& path, const AnchorArguments& a) {
+  LedgerToTrain ledger{.path = path, .begin_anchor = a.begin};
+  if (path.empty()) return ledger;
+  WISP_ASSIGN_OR_RETURN(ledger.anchor, AnchorOf(a, path));
   return ledger;
 }
 

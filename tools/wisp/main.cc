@@ -129,6 +129,7 @@ class CommandLine {
     c->add_option("--recipe", train_.recipe, "Architecture and hyper-parameters, JSON")->required();
     c->add_option("--out", train_.out, "Model file to write")->required();
     c->add_option("--model", train_.model, "Start from this model instead of fresh weights");
+    c->add_option("--adapter", train_.adapter, "Start from --model and this adapter, which is trained further");
     c->add_option("--item-names", train_.item_names, "Lines of key<TAB>name for people to read");
     c->add_option("--ledger", train_.ledger,
                   "The data set's privacy ledger; required for private training, made if absent");
@@ -157,15 +158,16 @@ class CommandLine {
     AddOptional(c, "--checkpoint-every", train_.checkpoint_every,
                 "Steps between saves (default: each charge of privacy.steps_per_charge steps, or 50 steps that nothing "
                 "is charged for)");
-    AddOptional(c, "--planned-runs", train_.planned_runs,
-                "So many runs like this one on this ledger, fixed before the first: --epsilon is that of all of them\n"
-                "together. Give it with each of them");
+    AddOptional(
+        c, "--planned-runs", train_.planned_runs,
+        "Number of runs like this one on this ledger, fixed before the first. --epsilon is then that of all of\n"
+        "them together. Give it with each of them");
     c->add_option("--privacy-json", train_.privacy_json, "Write the privacy statement of the run here");
     c->add_option("--dataset", train_.dataset,
                   "Name of the data set in ledger and provenance: the same each time, and that of the ledger. Default: "
                   "the file's");
     c->add_flag("--other-data", train_.other_data,
-                "A data set of this name in the provenance of --model is another one");
+                "Declare that a data set of this name in the provenance of --model is other data");
     c->add_option("--public-dataset", train_.public_datasets,
                   "Label of a data set in the provenance of --model that is public; may be repeated");
     c->add_option("--uncharged-tuning", train_.uncharged_tuning,
@@ -183,6 +185,7 @@ class CommandLine {
                                       "HIT@10 and NDCG@10 with full ranking; items of the history are excluded.\n"
                                       "  wisp evaluate --model m.wisp --data ml-1m.txt --json");
     c->add_option("--model", evaluate_.model, "Model file")->required();
+    c->add_option("--adapter", evaluate_.adapter, "An adapter that was trained beside it");
     c->add_option("--split", evaluate_.split, "test (the last item of each user) or validation (the one before)")
         ->capture_default_str();
     c->add_option("--backend", evaluate_.backend, "simd, or int8: linear layers over 8-bit integers")
@@ -201,6 +204,7 @@ class CommandLine {
         "  wisp recommend --model m.wisp --history tea-mint --private --ledger log.ledger --base base.wisp\n"
         "      --public-dataset shipped --epsilon 8 --delta 1e-6 --lifetime 20");
     c->add_option("--model", recommend_.model, "Model file")->required();
+    c->add_option("--adapter", recommend_.adapter, "An adapter that was trained beside it");
     c->add_option("--user", recommend_.user, "A user of the data");
     c->add_option("--history", recommend_.history, "Item keys, oldest first, separated by commas");
     c->add_option("--candidates", recommend_.candidates, "Consider only these item keys, separated by commas");
@@ -247,12 +251,13 @@ class CommandLine {
     add("--after-mixing", p.after_mixing, "nothing; top-k, top-p and temperature are refused")->capture_default_str();
     add("--block", p.block, "Draws charged at a time; what is not drawn is lost. 0: as many as are asked for");
     add("--unit", p.unit,
-        "Of a ledger that is made: user, session, day or interaction; user, and nobody's choice, if it is not given");
+        "Privacy unit of a ledger that this command makes: user, session, day or interaction. Default: user, and the "
+        "statement says that nobody chose it");
     add("--uncharged-tuning", p.uncharged_tuning,
         "What was chosen by looking at the same data without a charge, for the statement");
     add("--dataset", p.dataset, "Name of the data set; that of a ledger that exists must be the same");
     c->add_flag("--other-data", p.other_data,
-                "A data set of the ledger's name in the provenance of --model and --base is another one")
+                "Declare that a data set of the ledger's name in the provenance of --model and --base is other data")
         ->needs(on);
   }
 
@@ -265,14 +270,14 @@ class CommandLine {
         "  wisp inspect m.wisp --memory --method adafest --noise-multiplier 1 --batch 256 --records 6040");
     c->add_option("model,--model", inspect_.model, "Model file")->required();
     c->add_flag("--verify", inspect_.verify, "Also check every weight against its checksum");
-    auto* memory =
-        c->add_flag("--memory", inspect_.memory,
-                    "Instead: what the model takes to recommend, and to train with --method or --recipe.\n"
-                    "Exact, and known without making any of it; the size of the batch does not matter,\n"
-                    "but to adafest and adafest+, whose growth is bounded by it, and to a classifier's lists");
+    auto* memory = c->add_flag(
+        "--memory", inspect_.memory,
+        "Instead: what the model takes to recommend, and to train with --method or --recipe.\n"
+        "Exact, and computed without allocating any of it. The batch matters only to adafest and adafest+,\n"
+        "whose growth it bounds, and to a classifier's lists");
     c->add_option("--method", inspect_.method, "ordinary, phantom, rgp, fest, adafest or adafest+")->needs(memory);
     c->add_option("--recipe", inspect_.recipe,
-                  "Of training: everything that is not given here, JSON, --records among it; of a classifier required")
+                  "Recipe of the training, JSON: sets what is not given here, --records too. Required for a classifier")
         ->needs(memory);
     AddOptional(c, "--rank", inspect_.rank, "rgp: rank of the projections")->needs(memory);
     AddOptional(c, "--rows", inspect_.rows, "fest and adafest+: how many rows of the item table to train")
@@ -282,8 +287,8 @@ class CommandLine {
     AddOptional(c, "--noise-multiplier", inspect_.noise_multiplier, "adafest and adafest+: noise of a step")
         ->needs(memory);
     AddOptional(c, "--num-records-public", inspect_.num_records_public,
-                "adafest, adafest+ and classifiers: number of records that may be known to anybody, which\n"
-                "batches are drawn by; default: the recipe's, or --records")
+                "adafest, adafest+ and classifiers: number of records that may be known to anybody, from which\n"
+                "the sampling probability follows. Default: the recipe's, or --records")
         ->needs(memory);
     c->add_option("--backend", inspect_.backend,
                   "Of recommending: simd (the default), int8 (linear layers over 8-bit integers) or xnnpack")
@@ -308,7 +313,7 @@ class CommandLine {
     c->add_option("--config", convert_.config,
                   "A recipe, or the object of its \"architecture\", in place of the file's own");
     c->add_option("--item-keys", convert_.item_keys,
-                  "Lines, the key of an item each, in the order of the table; default: the file's own");
+                  "Keys of the items, one a line, in the order of the table; default: the file's own");
     c->add_option("--item-names", convert_.item_names, "Lines of key<TAB>name for people to read");
     c->add_option(
         "--dataset", convert_.dataset,
@@ -320,6 +325,13 @@ class CommandLine {
     e->add_option("model,--model", export_.model, "Model file of a recommender")->required();
     e->add_option("--out", export_.out, "safetensors file to write")->required();
     chosen_.OnCall(e, Export, export_);
+    CLI::App* m = app_.add_subcommand("merge",
+                                      "Make one model of a model and an adapter that was trained beside it.\n"
+                                      "  wisp merge base.wisp --adapter mine.wisp --out merged.wisp");
+    m->add_option("model,--model", merge_.model, "Model file of a recommender")->required();
+    m->add_option("--adapter", merge_.adapter, "Adapter file")->required();
+    m->add_option("--out", merge_.out, "Model file to write")->required();
+    chosen_.OnCall(m, Merge, merge_);
     CLI::App* s = app_.add_subcommand("compress",
                                       "Write a model with its tables as 16-bit numbers: half the room for them, in the "
                                       "file and in memory (docs/f16.md).\n"
@@ -442,6 +454,7 @@ class CommandLine {
   InspectArguments inspect_;
   ConvertArguments convert_;
   ExportArguments export_;
+  MergeArguments merge_;
   CompressArguments compress_;
   PrivacyArguments privacy_;
   AuditArguments audit_;

@@ -41,8 +41,8 @@ CLI::Option* AddOptional(CLI::App* app, const std::string& name, std::optional<T
 inline void AddAnchor(CLI::App* app, AnchorArguments& anchor) {
   CLI::Option* ledger = app->get_option("--ledger");
   CLI::Option* file = app->add_option("--anchor", anchor.file,
-                                      "File that remembers how far the ledger has got: an old copy of the ledger is "
-                                      "refused. Where backups do not restore it; give it each time")
+                                      "File that records how far the ledger has got, so that an old copy of the ledger "
+                                      "is refused. Keep it where backups do not restore it, and give it each time")
                           ->needs(ledger);
   app->add_flag("--begin-anchor", anchor.begin, "The ledger has charges and no anchor yet: it begins now")->needs(file);
 }

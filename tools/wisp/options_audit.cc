@@ -6,15 +6,15 @@ namespace wisp::tools {
 void AddAudit(CLI::App& app, Chosen& chosen, AuditArguments& a) {
   CLI::App* c = app.add_subcommand(
       "audit",
-      "Attack training or decoding as they really run, and hold what is found against what is claimed.\n"
-      "Not refuted proves nothing; refuted (exit code 4) is certain but for the confidence stated.\n"
+      "Attack training or decoding as they really run, and compare what is found with what is claimed.\n"
+      "Not refuted proves nothing. Refuted (exit code 4) holds with the confidence stated.\n"
       "  wisp audit step --method phantom --noise-multiplier 1\n"
       "  wisp audit step --recipe models/recipes/sst2-dp-fp.json --method paper\n"
       "  wisp audit run --recipe r.json --data log.db --ledger log.ledger\n"
       "  wisp audit decoding --mode anchored --clip 1");
   c->require_subcommand(1);
   CLI::App* step =
-      c->add_subcommand("step", "Many releases of one step, with a canary and without (made-up records; white box).");
+      c->add_subcommand("step", "Many releases of one step, with a canary and without (synthetic records; white box).");
   step->add_option("--q", a.sampling_probability, "Sampling probability")->capture_default_str();
   step->add_option("--through", a.through,
                    "release (what a step adds up and noises) or trainer (the whole loop, a charge each: slow)")

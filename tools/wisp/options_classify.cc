@@ -40,7 +40,8 @@ void AddTrain(CLI::App* c, Chosen& chosen, ClassifyTrainArguments& a) {
   c->add_option(
       "--dataset", a.dataset,
       "Name of the data set in ledger and provenance: the same each time, and that of the ledger. Default: the file's");
-  c->add_flag("--other-data", a.other_data, "A data set of this name in the provenance of --base is another one");
+  c->add_flag("--other-data", a.other_data,
+              "Declare that a data set of this name in the provenance of --base is other data");
   c->add_option("--public-dataset", a.public_datasets,
                 "Label of a data set in the provenance of --base that is public; may be repeated");
   c->add_option("--uncharged-tuning", a.uncharged_tuning,

@@ -50,9 +50,8 @@ std::string SavesShown::Suffix(const std::optional<uint64_t>& saved, const std::
 
 Status CheckInterval(const std::string& checkpoint, const std::optional<uint64_t>& every) {
   if (!every || (*every >= 1 && !checkpoint.empty())) return OkStatus();
-  return InvalidArgument(checkpoint.empty()
-                             ? "--checkpoint-every is given, but there is no --checkpoint that it would be of"
-                             : "--checkpoint-every is 0, allowed are 1 step and more");
+  return InvalidArgument(checkpoint.empty() ? "--checkpoint-every is given without --checkpoint"
+                                            : "--checkpoint-every is 0, allowed are 1 step and more");
 }
 
 namespace {

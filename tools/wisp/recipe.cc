@@ -222,6 +222,46 @@ void ReadTraining(JsonSection& s, Recipe& r) {
   });
 }
 
+constexpr std::pair<const char*, AdapterSpec::Matrix> kMatrices[] = {
+    {"qkv", AdapterSpec::kQkv},
+    {"attention_out", AdapterSpec::kAttentionOut},
+    {"feed_forward_in", AdapterSpec::kFeedForwardIn},
+    {"feed_forward_out", AdapterSpec::kFeedForwardOut}};
+
+// Beside the matrices of --model, which stay as they are.
+void ReadAdapter(JsonSection& s, std::optional<AdapterSpec>& adapter) {
+  AdapterSpec a;
+  std::optional<float> alpha;
+  std::vector<std::string> matrices;
+  s.Number("rank", a.rank, 1, kMaxWidth);
+  s.Number("alpha", alpha, 1e-6, 1e6);
+  s.List("matrices", matrices);
+  a.alpha = alpha.value_or(static_cast<float>(a.rank));
+  if (!matrices.empty()) a.matrices = 0;
+  for (const std::string& name : matrices) {
+    const auto* known = std::find_if(std::begin(kMatrices), std::end(kMatrices),
+                                     [&](const auto& matrix) { return name == matrix.first; });
+    if (known == std::end(kMatrices)) {
+      return s.Fail(InvalidData(s.where(), ".matrices has '", name,
+                                "', allowed are qkv, attention_out, feed_forward_in and feed_forward_out"));
+    }
+    a.matrices |= known->second;
+  }
+  adapter = a;
+}
+
+}  // namespace
+
+nlohmann::ordered_json WriteAdapter(const AdapterSpec& a) {
+  nlohmann::ordered_json matrices = nlohmann::ordered_json::array();
+  for (const auto& [name, matrix] : kMatrices) {
+    if (a.matrices & matrix) matrices.push_back(name);
+  }
+  return {{"rank", a.rank}, {"alpha", Shortest(a.alpha)}, {"matrices", matrices}};
+}
+
+namespace {
+
 void ReadPrivacy(JsonSection& s, Recipe& r) {
   PrivateTraining& p = r.training.privacy;
   s.Number("epsilon", r.goal.epsilon, privacy::kSmallestTarget, privacy::kLargestTarget);
@@ -320,6 +360,11 @@ Result<Recipe> ParseRecipe(const std::string& where, const nlohmann::json& json)
   });
   s.Object("initialisation", [&](JsonSection& inner) { ReadInitialisation(inner, recipe.initialisation); });
   s.Object("training", [&](JsonSection& inner) { ReadTraining(inner, recipe); });
+  s.Object("adapter", [&](JsonSection& inner) {
+    std::optional<AdapterSpec> adapter;
+    ReadAdapter(inner, adapter);
+    if (json.contains("adapter")) recipe.adapter = adapter;
+  });
   s.Object("privacy", [&](JsonSection& inner) { ReadPrivacy(inner, recipe); });
   s.Object("data", [&](JsonSection& inner) { ReadData(inner, recipe); });
   WISP_RETURN_IF_ERROR(s.Finish());

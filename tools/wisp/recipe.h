@@ -15,6 +15,7 @@ namespace wisp::tools {
 struct Recipe {
   std::string name;
   Architecture architecture = UniformArchitecture();  // num_items comes from the data or the model
+  std::optional<AdapterSpec> adapter;                 // trains beside --model, which stays as it is
   std::vector<std::string> names_architecture;        // keys of it that the recipe has
   InitialisationOptions initialisation;
   TrainingOptions training;
@@ -50,7 +51,7 @@ Result<nlohmann::json> ReadJson(const std::string& path);
 // The method named on the command line in place of the recipe's; nothing for an empty name.
 Status OverrideMethod(const std::string& method, TrainingOptions& options);
 
-// Where the list of items is taken from the data: which items are in it must not hang on counts, which no declaration
+// Where the list of items is taken from the data: which items are in it must not depend on counts, which no declaration
 // covers. kPrivacyRefused.
 Status CheckPublicCatalogue(const Recipe& recipe);
 

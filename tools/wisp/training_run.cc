@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/privacy/json.h"
+#include "runtime/privacy/statement.h"
 #include "tools/wisp/dataset.h"
 #include "tools/wisp/ledger_access.h"
 #include "tools/wisp/output.h"
@@ -74,8 +75,11 @@ Status CheckOptions(const TrainArguments& a, const Recipe& recipe) {
   WISP_RETURN_IF_ERROR(OverrideMethod(a.method, training));
   const Method method = training.method;
   WISP_RETURN_IF_ERROR(CheckInterval(a.checkpoint, a.checkpoint_every));
+  if (!a.adapter.empty() && a.model.empty())
+    return InvalidArgument("--adapter is given without --model, the model that it was trained beside");
   if (a.epsilon && a.noise_multiplier)
-    return InvalidArgument("--epsilon and --noise-multiplier are given: the one follows from the other, choose one");
+    return InvalidArgument(
+        "--epsilon and --noise-multiplier are both given, and one follows from the other: choose one");
   if (a.histogram_noise && !(*a.histogram_noise > 0 && *a.histogram_noise <= 1e5)) {
     return InvalidArgument("--histogram-noise is ", Fixed(*a.histogram_noise, 6), ", allowed is above 0 to 100000");
   }
@@ -106,11 +110,8 @@ Status CheckOptions(const TrainArguments& a, const Recipe& recipe) {
 }
 
 Result<JobResult> TrainingRun::Run() {
-  run_id_ = Timestamp();
   WISP_RETURN_IF_ERROR(Read());
   WISP_ASSIGN_OR_RETURN(TrainingJob job, MakeJob());
-  if (before) WISP_RETURN_IF_ERROR(before());
-  job.write = write;
   Progress progress(title_);
   const volatile std::sig_atomic_t& interrupted = CatchInterrupts();
   const uint64_t charged = is_private() ? recipe_.training.privacy.steps_per_charge : 50;
@@ -124,25 +125,28 @@ Result<JobResult> TrainingRun::Run() {
     progress.Update(p.step, p.num_steps, suffix);
     return interrupted == 0;
   };
-  const Result<JobResult> result = RunTrainingJob(job);
-  if (ledger_) SayIfRaised(*ledger_, limit_before_);
+  const Result<JobResult> result =
+      fine_tune_->Run(std::move(job), {.path = a_.out,
+                                       .contents = Contents(),
+                                       .description = (base_ ? "fine-tuned by " : "trained by ") + Name(),
+                                       .written = written});
+  if (is_private()) SayIfRaised(ledger(), limit_before_);
   return result;
 }
 
 Status TrainingRun::Read() {
   Override(a_, recipe_);
   WISP_RETURN_IF_ERROR(OverrideMethod(a_.method, recipe_.training));
-  WISP_RETURN_IF_ERROR(CheckTuning(recipe_.uncharged_tuning));
   dataset_ = a_.dataset.empty() ? FileName(a_.data.path) : a_.dataset;
   if (!a_.model.empty()) {
-    WISP_ASSIGN_OR_RETURN(ModelFile model, ModelFile::Open(a_.model, Verify::kFull));
+    WISP_ASSIGN_OR_RETURN(ModelFile model, ModelFile::OpenWithAdapter(a_.model, a_.adapter, Verify::kFull));
     base_.emplace(std::move(model));
   }
   WISP_RETURN_IF_ERROR(CheckLabels(a_.public_datasets, {base()}));
   if (is_private()) WISP_RETURN_IF_ERROR(CheckPublic());
   // Before the ledger is opened: what has no records spends nothing.
   WISP_ASSIGN_OR_RETURN(const data::Units units, UnitsOf(recipe_.unit, recipe_.session_gap, recipe_.times_per_second));
-  WISP_RETURN_IF_ERROR(OpenLedger());
+  WISP_RETURN_IF_ERROR(Begin());
   WISP_ASSIGN_OR_RETURN(data_,
                         ReadData(a_.data, {recipe_.min_user_events, recipe_.min_item_events, units, is_private()},
                                  base_ ? &*base_ : nullptr));
@@ -154,10 +158,13 @@ Status TrainingRun::Read() {
     std::vector<float> widened;
     const std::span<const float> weights = base_->AllWeights(widened);
     start_weights_.assign(weights.begin(), weights.end());
-    // Re-Attention's variances stand behind all other parameters: a model without them starts with none left by noise.
     if (asked == ReAttention::kOn) recipe_.architecture.re_attention = asked;
-    start_weights_.resize(FlatSize(ParametersOf(recipe_.architecture)), 0.0f);
+    WISP_RETURN_IF_ERROR(ChooseAdapter());
   } else {
+    if (recipe_.adapter) {
+      return InvalidArgument(a_.recipe,
+                             ": has an adapter, which trains beside the weights of a model: start from one (--model)");
+    }
     if (a_.re_attention) recipe_.architecture.re_attention = ReAttention::kOn;
     recipe_.architecture.num_items = static_cast<uint32_t>(data_.sequences.item_keys.size());
   }
@@ -165,6 +172,16 @@ Status TrainingRun::Read() {
   WISP_ASSIGN_OR_RETURN(item_names_, ReadItemNames(a_.item_names, item_keys_));
   for (size_t i = 0; base_ && a_.item_names.empty() && base_->has_item_names() && i < item_keys_.size(); ++i)
     item_names_.emplace_back(base_->item_name(i));
+  return OkStatus();
+}
+
+// The recipe's adapter, beside a model without one; or that of --adapter, trained further.
+Status TrainingRun::ChooseAdapter() {
+  const std::optional<AdapterSpec>& own = base_->architecture().adapter;
+  if (!recipe_.adapter || own == recipe_.adapter) return OkStatus();
+  if (own)
+    return InvalidArgument(a_.adapter, ": is another adapter than the one of the recipe: leave one of the two out");
+  recipe_.architecture.adapter = recipe_.adapter;
   return OkStatus();
 }
 
@@ -191,18 +208,31 @@ Status TrainingRun::CheckSize() const {
                      " and ", expected_items);
 }
 
-Status TrainingRun::OpenLedger() {
+Status TrainingRun::Begin() {
+  FineTuneStart start{.base = base(),
+                      .base_path = a_.model,
+                      .dataset = Dataset(),
+                      .other_data = a_.other_data,
+                      .run = Name() + " " + Timestamp(),
+                      .tuning = recipe_.uncharged_tuning};
+  if (is_private()) {
+    WISP_ASSIGN_OR_RETURN(start.ledger, LedgerOf(a_.ledger, a_.anchor));
+    start.ledger->unit = recipe_.unit;
+    start.ledger->unit_chosen = recipe_.unit_chosen;
+  }
+  WISP_ASSIGN_OR_RETURN(fine_tune_, FineTune::Begin(std::move(start)));
   if (!is_private()) return OkStatus();
-  WISP_ASSIGN_OR_RETURN(ledger_, OpenLedgerToTrain({.path = a_.ledger,
-                                                    .dataset = Dataset(),
-                                                    .anchor = a_.anchor,
-                                                    .unit = recipe_.unit,
-                                                    .unit_chosen = recipe_.unit_chosen,
-                                                    .base = base(),
-                                                    .base_path = a_.model,
-                                                    .other_data = a_.other_data}));
-  WISP_ASSIGN_OR_RETURN(limit_before_, ledger_->Limit());
+  WISP_ASSIGN_OR_RETURN(limit_before_, ledger().Limit());
   return OkStatus();
+}
+
+// All but what training finds out, and what is said of it.
+ModelContents TrainingRun::Contents() const {
+  return {.architecture = recipe_.architecture,
+          .item_keys = item_keys_,
+          .item_names = item_names_,
+          .description = recipe_.name,
+          .created_by = "wisp " + Version()};
 }
 
 // Public scores of the items: the output bias of a model whose popularity was public, or released and charged before.
@@ -232,7 +262,6 @@ Result<TrainingJob> TrainingRun::MakeJob() {
   job.start_weights = start_weights_;
   job.initialisation = recipe_.initialisation;
   job.training = recipe_.training;
-  job.training.base_model_hash = base_ ? base_->content_hash() : 0;
   job.epochs = recipe_.epochs;
   job.goal = recipe_.goal;
   job.checkpoint_path = a_.checkpoint;
@@ -246,8 +275,6 @@ Result<TrainingJob> TrainingRun::MakeJob() {
   const bool sets_bias = !base_ && recipe_.architecture.head.output_bias == OutputBias::kFixed;
   const bool selects_rows = SelectsRows() && job.rows.source == RowSelection::Source::kPrivate;
   job.histogram_noise = sets_bias || NeedsFrequencies(job) || selects_rows ? recipe_.histogram_noise : 0;
-  job.training.privacy.ledger = &*ledger_;
-  job.training.privacy.run = RunName();
   return job;
 }
 

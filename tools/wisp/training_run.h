@@ -15,7 +15,7 @@
 
 #include "runtime/data/readers.h"
 #include "runtime/model/model_file.h"
-#include "runtime/privacy/statement.h"
+#include "runtime/train/fine_tune.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/output.h"
 #include "tools/wisp/recipe.h"
@@ -35,46 +35,40 @@ class TrainingRun {
 
   // Data with other numbers of users or items is refused; 0 takes any.
   uint32_t expected_users = 0, expected_items = 0;
-  // Set before Run: what is to be done once all is read, before anything is charged; and what writes the model
-  // (TrainingJob::write).
-  std::function<Status()> before;
-  std::function<Status(const JobResult&)> write;
+  // Called when the model is written (FineTuneOutput); set before Run.
+  std::function<Status(const JobResult&)> written;
 
-  // Once. Everything that can be refused is refused before the first charge.
+  // Once. Everything that can be refused is refused before the first charge. The model goes to arguments.out, where
+  // that is not empty.
   Result<JobResult> Run();
 
   // After Run.
   bool is_private() const { return recipe_.training.method != Method::kOrdinary; }
   const Recipe& recipe() const { return recipe_; }  // as it was run
   const data::Sequences& sequences() const { return data_.sequences; }
-  const std::vector<std::string>& item_keys() const { return item_keys_; }
-  const std::vector<std::string>& item_names() const { return item_names_; }  // empty, or one per key
   const ModelFile* base() const { return base_ ? &*base_ : nullptr; }
-  privacy::Ledger& ledger() { return *ledger_; }  // of a private run
+  privacy::Ledger& ledger() { return *fine_tune_->ledger(); }  // of a private run
   const std::string& Dataset() const { return dataset_; }
-  // Unique on this device: a second run of the same recipe has a cost of its own.
-  std::string RunName() const {
-    return privacy::WithTuning((recipe_.name.empty() ? FileName(a_.recipe) : recipe_.name) + " " + run_id_,
-                               recipe_.uncharged_tuning);
-  }
 
  private:
   Status Read();
+  Status ChooseAdapter();
   Status CheckPublic() const;
   Status CheckSize() const;
-  Status OpenLedger();
+  std::string Name() const { return recipe_.name.empty() ? FileName(a_.recipe) : recipe_.name; }
+  Status Begin();
   bool SelectsRows() const {
     return recipe_.training.method == Method::kFest || recipe_.training.method == Method::kAdaFestPlus;
   }
   Status ChooseRows(TrainingJob& job);
   Result<TrainingJob> MakeJob();
+  ModelContents Contents() const;
 
   std::string title_, dataset_;
   const TrainArguments& a_;
   Recipe recipe_;
-  std::string run_id_;
   std::optional<ModelFile> base_;
-  std::optional<privacy::Ledger> ledger_;
+  std::optional<FineTune> fine_tune_;
   std::optional<privacy::EpsilonDelta> limit_before_;
   std::vector<float> start_weights_;  // the base model's; empty without one
   data::ReadResult data_;

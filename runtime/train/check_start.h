@@ -1,8 +1,7 @@
-// Whether a private run may begin with a model's weights, and whether the draws of a ledger may come from a model.
-#ifndef WISP_RUNTIME_INFERENCE_CHECK_START_H_
-#define WISP_RUNTIME_INFERENCE_CHECK_START_H_
+// Whether a private run may begin with a model's weights.
+#ifndef WISP_RUNTIME_TRAIN_CHECK_START_H_
+#define WISP_RUNTIME_TRAIN_CHECK_START_H_
 
-#include <span>
 #include <string>
 
 #include "runtime/model/model_file.h"
@@ -25,12 +24,6 @@ struct StartOptions {
 Status CheckStart(const ModelFile& base, const std::string& path, const StartOptions& options,
                   const privacy::Ledger& ledger);
 
-// The second half of it, for draws: what is drawn shows what `model` (called `name` in the refusal) has spent on the
-// ledger's data set, and the ledger must have that. Entries on `public_datasets` are no matter, nor those without a
-// finite epsilon: such draws are charged.
-Status CheckPaid(const ModelFile& model, const std::string& name, std::span<const std::string> public_datasets,
-                 const privacy::Ledger& ledger);
-
 }  // namespace wisp
 
-#endif  // WISP_RUNTIME_INFERENCE_CHECK_START_H_
+#endif  // WISP_RUNTIME_TRAIN_CHECK_START_H_

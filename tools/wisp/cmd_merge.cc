@@ -1,0 +1,35 @@
+// wisp merge: a model and an adapter as one model.
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "runtime/core/file.h"
+#include "runtime/layers/adapter.h"
+#include "runtime/model/model_file.h"
+#include "tools/wisp/commands.h"
+#include "tools/wisp/dataset.h"
+
+namespace wisp::tools {
+
+// Adding is post-processing: what the adapter's provenance states holds of the sum.
+Status Merge(const MergeArguments& a, OutputFormat format) {
+  WISP_RETURN_IF_ERROR(CheckOutput({"--out", a.out}, {{"the model", a.model}, {"--adapter", a.adapter}}));
+  WISP_ASSIGN_OR_RETURN(const ModelFile file,
+                        ModelFile::OpenWithAdapter(a.model, a.adapter, Verify::kFull, Accept::kAny));
+  std::vector<float> room;
+  ModelContents contents = ContentsOf(file, room);
+  const std::vector<float> merged = MergedWeights(file.architecture(), contents.weights);
+  contents.architecture = BaseOf(file.architecture());
+  contents.weights = merged;
+  contents.base_hash = 0;
+  contents.tables = file.tables();
+  contents.description += (contents.description.empty() ? "" : "; ") + ("adapter merged by wisp " + Version());
+  WISP_RETURN_IF_ERROR(WriteModel(a.out, contents));
+  if (format == OutputFormat::kJson) {
+    std::printf("%s\n", nlohmann::ordered_json({{"model", a.out}, {"floats", merged.size()}}).dump(2).c_str());
+  } else {
+    std::printf("%s: %zu weights, the adapter among them\n", a.out.c_str(), merged.size());
+  }
+  return OkStatus();
+}
+
+}  // namespace wisp::tools
