@@ -97,9 +97,9 @@ typedef enum wisp_verify WISP_ENUM_TYPE {
   WISP_VERIFY_NEVER = 3
 } wisp_verify;
 
-/* What is remembered of a file that was found whole, and of its adapter: its contents' hash, size, time of change, place. Belongs to the
- * app, which keeps it from one start to the next (with its settings, say); zeros at first. Damage that leaves the
- * file's time as it is stays unseen. */
+/* What is remembered of a file that was found whole, and of its adapter: its contents' hash, size, time of change,
+ * place. Belongs to the app, which keeps it from one start to the next (with its settings, say); zeros at first.
+ * Damage that leaves the file's time as it is stays unseen. */
 typedef struct wisp_verified {
   uint64_t words[4];
 } wisp_verified;

@@ -1,5 +1,5 @@
-// What a run takes from the charged popularity histogram: the output bias, the frequencies for Re-Attention, the rows of
-// the item table that FEST and AdaFEST+ train. Internal to runtime/train/job.cc.
+// What a run takes from the charged popularity histogram: the output bias, the frequencies for Re-Attention, the rows
+// of the item table that FEST and AdaFEST+ train. Internal to runtime/train/job.cc.
 #ifndef WISP_RUNTIME_TRAIN_JOB_POPULARITY_H_
 #define WISP_RUNTIME_TRAIN_JOB_POPULARITY_H_
 
