@@ -436,7 +436,7 @@ mkdir -p checkout/build
 ln -s "$root/ports" "$root/models" checkout
 ln -s "$build" checkout/build/release
 awk '/^```c$/ { on = 1; next } /^```$/ { on = 0 } on' "$root/README.md" >checkout/main.c
-cc -std=c11 -Wall -Wextra -Werror -I"$root" checkout/main.c -o readme -L"$build" -lwisp -Wl,-rpath,"$build" 2>err || fail "the README's example: $(head -c 300 err)"
+cc -std=c11 -Wall -Wextra -Werror -I"$build/include" checkout/main.c -o readme -L"$build" -lwisp -Wl,-rpath,"$build" 2>err || fail "the README's example: $(head -c 300 err)"
 cp log.db checkout/log.db
 grep -E '^    (gcc|\./example)' "$root/README.md" >commands
 [ "$(grep -c . commands)" = 3 ] || fail "the README has $(grep -c . commands) lines that compile or run the C programs, not 3"

@@ -34,7 +34,7 @@ instructions() {
 
 {
   must size full libwisp.so
-  must size inference_only libwisp_inference_only.so
+  must size inference_only libwisp-runtime.so
   kernels=none
   if command -v valgrind >/dev/null; then
     kernels=$(valgrind -q --tool=none "$build/gate_runs" | sed -n 3p)

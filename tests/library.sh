@@ -2,7 +2,7 @@
 # The built library: what it shows and what it calls.
 #   tests/library.sh BUILD_FOLDER
 set -uo pipefail
-library=$1/libwisp.so
+libraries=("$1"/libwisp*.so)
 failures=0
 fail() { echo "FAILED: $*"; failures=$((failures + 1)); }
 
@@ -14,13 +14,15 @@ for symbol in printf fprintf puts putchar fputs fputc perror exit _exit quick_ex
 done
 nm -u "$1"/libwisp_*.a 2>/dev/null | grep -E ' U _ZSt4(cout|cerr|clog)$' | sort -u | while read -r _ s; do echo "$s"; done | grep . && fail "a library writes to a standard stream"
 # Only the C interface is visible.
-nm -D --defined-only "$library" | awk '$2 == "T" { print $3 }' | grep -v '^wisp_' | grep . && fail "the library shows more than wisp_*"
-nm -D --defined-only "$library" | grep -q ' T wisp_recommend' || fail "the library does not show wisp_recommend"
+for library in "${libraries[@]}"; do
+  nm -D --defined-only "$library" | awk '$2 == "T" { print $3 }' | grep -v '^wisp_' | grep . && fail "$library shows more than wisp_*"
+  nm -D --defined-only "$library" | grep -q ' T wisp_recommend' || fail "$library does not show wisp_recommend"
+done
 
 # What a hardened release has (wisp_harden in CMakeLists.txt, docs/security.md).
 cached() { sed -n "s/^$1:[A-Z]*=//p" "$2/CMakeCache.txt"; }
 if [ "$(cached WISP_HARDENING "$1")" = ON ] && [ "$(cached CMAKE_BUILD_TYPE "$1")" = Release ]; then
-  for file in libwisp.so libwisp_inference_only.so wisp; do
+  for file in libwisp.so libwisp-runtime.so wisp; do
     [ -e "$1/$file" ] || continue
     headers=$(readelf -Wld "$1/$file")
     grep -q ' GNU_RELRO ' <<<"$headers" || fail "$file has no part that becomes read-only after relocation"

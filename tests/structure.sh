@@ -36,6 +36,9 @@ while read -r hit; do breach "in the library: $hit"; done < <(
     grep -vE '//.*(printf|fprintf|puts|abort|exit|throw)|snprintf')
 # Nothing above the kernels names an instruction set or a device.
 while read -r hit; do breach "above the kernels: $hit"; done < <(sources runtime | xargs sed -s 's://.*$::' | grep -nE '\b(CUDA|AVX2?|AVX512|NEON|_mm[0-9]*_)\b')
+# CMakeLists.txt reads this mark in first lines alone.
+while read -r hit; do breach "the mark for speed is no first line of a .cc file: $hit"; done < <(
+  sources runtime kernels ports tools | xargs grep -n '^// Built for speed' /dev/null | grep -vE '\.cc:1:// Built for speed: .*\.$')
 while read -r lines file; do
   [ "$file" = total ] || [ "$lines" -le 600 ] || breach "$file has $lines lines; 600 are allowed"
 done < <(sources runtime kernels ports tools schema | xargs wc -l)

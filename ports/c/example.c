@@ -4,8 +4,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-
-#include "ports/c/wisp.h"
+#include <wisp/wisp.h>
 
 enum { kHistory = 200, kTop = 5 };
 

@@ -12,8 +12,8 @@
  *     A size that no version ever had (below 8, no multiple of its alignment), and an enum's value that is not listed,
  *     are WISP_INVALID_ARGUMENT.
  *   - Strings are UTF-8 and belong to the caller (arguments) or to the handle (results, valid until it is closed).
- *   - A library that only recommends (WISP_TRAINING=OFF) has wisp_version and the part "Model", no more: the functions
- *     of the parts marked "not in a library that only recommends" are missing at link time; they do not return
+ *   - A library that only recommends (libwisp-runtime) has wisp_version and the part "Model", no more: the functions of
+ *     the parts marked "not in a library that only recommends" are missing at link time; they do not return
  *     WISP_UNSUPPORTED.
  *   - Items have an index 0 .. n-1 in the model and a key, the name they carry in the app's own data.
  *
@@ -97,9 +97,9 @@ typedef enum wisp_verify WISP_ENUM_TYPE {
   WISP_VERIFY_NEVER = 3
 } wisp_verify;
 
-/* What is remembered of a file that was found whole, and of its adapter: its contents' hash, size, time of change, place. Belongs to the
- * app, which keeps it from one start to the next (with its settings, say); zeros at first. Damage that leaves the
- * file's time as it is stays unseen. */
+/* What is remembered of a file that was found whole, and of its adapter: its contents' hash, size, time of change,
+ * place. Belongs to the app, which keeps it from one start to the next (with its settings, say); zeros at first.
+ * Damage that leaves the file's time as it is stays unseen. */
 typedef struct wisp_verified {
   uint64_t words[4];
 } wisp_verified;

@@ -259,7 +259,8 @@ Status Validate(const UniformArchitecture& a) {
 std::vector<ParameterSpec> ParametersOf(const Architecture& a) {
   using enum ParameterRole;
   SpecList list;
-  // The most there are: two tables, a norm, a head, two variances; of a block twelve, and two for each of four adapters.
+  // The most there are: two tables, a norm, a head, two variances; of a block twelve, and two for each of four
+  // adapters.
   list.specs.reserve((a.adapter ? 20 : 12) * a.blocks.size() + 8);
   list.AddTable("item_embedding", kItemTable, a.num_items, a.width);
   list.AddTable("position_embedding", kPositionTable, a.max_length, a.width);

@@ -1,3 +1,4 @@
+// Built for speed: a hash over every byte of a file.
 #include "runtime/core/hash.h"
 
 #define XXH_INLINE_ALL

@@ -72,7 +72,8 @@ class RgpCarriers {
   const float* right(size_t parameter) const { return right_[parameter].data(); }                        // R [r, d]
   const float* right_transposed(size_t parameter) const { return right_transposed_[parameter].data(); }  // R^T [d, r]
 
-  // Makes the carriers of a step. weights: flat; start: of the trained set. `normal` draws standard normal numbers: public randomness, it needs no secrecy.
+  // Makes the carriers of a step. weights: flat; start: of the trained set. `normal` draws standard normal numbers:
+  // public randomness, it needs no secrecy.
   void Update(std::span<const float> weights, std::span<const float> start, uint64_t step,
               const std::function<float()>& normal);
 

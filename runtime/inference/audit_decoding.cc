@@ -1,3 +1,4 @@
+// Built for speed: loops over every outcome and every draw of an audit.
 #include "runtime/inference/audit_decoding.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Built for speed: loops over the catalogue for every draw.
 #include "runtime/inference/distinct_draws.h"
 
 #include <algorithm>

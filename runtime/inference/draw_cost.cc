@@ -1,3 +1,4 @@
+// Built for speed: a sum over the catalogue for every draw.
 #include "runtime/inference/draw_cost.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Built for speed: loops over the catalogue for every draw.
 #include "runtime/inference/draw_law.h"
 
 #include <algorithm>

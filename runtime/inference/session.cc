@@ -1,3 +1,4 @@
+// Built for speed: a loop over every item's score.
 #include "runtime/inference/session.h"
 
 #include <algorithm>

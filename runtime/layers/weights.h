@@ -41,8 +41,8 @@ class ParameterSource {
   const StoredTensor* tensors_ = nullptr;
 };
 
-// Rows of a stacked query-key-value matrix before those of the keys; 0 for every other parameter. The rows from there on
-// are packed on their own: their product may go to a key/value cache, and Re-Attention asks for their squares alone.
+// Rows of a stacked query-key-value matrix before those of the keys; 0 for every other parameter. The rows from there
+// on are packed on their own: their product may go to a key/value cache, and Re-Attention asks for their squares alone.
 size_t FirstKeyRow(const Architecture& architecture, const ParameterSpec& parameter);
 
 // Whether the head's table is packed, tile by tile, or not at all: sampled softmax, where nothing loops over the

@@ -1,3 +1,4 @@
+// Built for speed: loops over every outcome of an audit.
 #include "runtime/privacy/audit_exact.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Built for speed: sums of tails within searches.
 #include "runtime/privacy/binomial.h"
 
 #include <algorithm>

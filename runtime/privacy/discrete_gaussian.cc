@@ -1,3 +1,4 @@
+// Built for speed: noise for every number that is released.
 #include "runtime/privacy/discrete_gaussian.h"
 
 #include "runtime/privacy/discrete_gaussian_sampler.h"

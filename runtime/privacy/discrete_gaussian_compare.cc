@@ -1,3 +1,4 @@
+// Built for speed: digit by digit, within the noise for every number that is released.
 #include "runtime/privacy/discrete_gaussian_compare.h"
 
 #include <algorithm>

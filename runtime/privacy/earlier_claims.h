@@ -17,8 +17,8 @@ struct EarlierClaim {
   double epsilon, delta;
 };
 
-// kPrivacyRefused, with a sentence that starts with `name`, where the ledger has less spent than one of the claims says:
-// then it is not the one that was charged. Enough spent proves no more than that it may be.
+// kPrivacyRefused, with a sentence that starts with `name`, where the ledger has less spent than one of the claims
+// says: then it is not the one that was charged. Enough spent proves no more than that it may be.
 Status CheckCharged(std::span<const EarlierClaim> claims, const std::string& name, const Ledger& ledger);
 
 // A data set's label may be a path, as an app wrote it, or the name alone: the last part counts.

@@ -1,3 +1,4 @@
+// Built for speed: a draw for every row that noise selects.
 #include "runtime/privacy/geometric_gaps.h"
 
 #include <algorithm>

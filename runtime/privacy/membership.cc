@@ -1,3 +1,4 @@
+// Built for speed: searches among the losses of all records.
 #include "runtime/privacy/membership.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Built for speed: loops over the accountant's grid.
 #include "runtime/privacy/pld.h"
 
 #include <algorithm>

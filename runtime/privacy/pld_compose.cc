@@ -1,3 +1,5 @@
+// Built for speed: transforms of the accountant's grid.
+
 // Self-composition of discretised privacy loss distributions by FFT, with every error accounted for.
 //
 // The sum of independent losses is computed on a circle of N points that covers [low, high]. What of the true

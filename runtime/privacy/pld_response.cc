@@ -1,3 +1,5 @@
+// Built for speed: loops over the accountant's grid.
+
 // The privacy loss of T draws of a randomised response, exactly: the losses are multiples of eps0, and their masses are
 // sums and products of positive numbers, so that even the smallest keeps its leading digits. (A transform would leave
 // an error of about T sqrt(points) 1e-16 in each, which is more than the small deltas that draws are held to.)

@@ -1,3 +1,4 @@
+// Built for speed: the random bits of every draw.
 #include "runtime/privacy/random.h"
 
 #include <pthread.h>

@@ -1,3 +1,5 @@
+// Built for speed: sums over every order, within searches.
+
 // Renyi differential privacy (Mironov 2017; subsampled Gaussian: Mironov, Talwar, Zhang 2019), and the central limit of
 // Gaussian differential privacy (Bu, Dong, Long, Su 2020) for restating papers.
 #include <algorithm>

@@ -12,9 +12,9 @@
 // In kPaper the claim is the paper's own, which has no guarantee (WhyPaperHasNoGuarantee): this is the run that refutes
 // it. "Not refuted" proves nothing, there least of all: it says that this attack did not see a breach.
 //
-// Ledger: the private modes charge options.training.privacy.ledger for every step, like training does; the attack needs a
-// ledger of its own where the records are made up. Canaries are public. One thread calls. Errors: those of Trainer,
-// and kInvalidArgument for numbers and for a canary without a token of its own.
+// Ledger: the private modes charge options.training.privacy.ledger for every step, like training does; the attack
+// needs a ledger of its own where the records are made up. Canaries are public. One thread calls. Errors: those of
+// Trainer, and kInvalidArgument for numbers and for a canary without a token of its own.
 #ifndef WISP_RUNTIME_TRAIN_AUDIT_DP_FP_H_
 #define WISP_RUNTIME_TRAIN_AUDIT_DP_FP_H_
 

@@ -1,5 +1,5 @@
-// What the trainer and a whole run do with checkpoints: texts that read back as the same numbers, streams, sizes, and whether a
-// ledger has paid.
+// What the trainer and a whole run do with checkpoints: texts that read back as the same numbers, streams, sizes, and
+// whether a ledger has paid.
 #ifndef WISP_RUNTIME_TRAIN_CHECKPOINT_PARTS_H_
 #define WISP_RUNTIME_TRAIN_CHECKPOINT_PARTS_H_
 

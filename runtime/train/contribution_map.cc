@@ -1,3 +1,4 @@
+// Built for speed: loops over every row that a step touches.
 #include "runtime/train/contribution_map.h"
 
 #include <algorithm>

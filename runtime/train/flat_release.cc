@@ -1,3 +1,5 @@
+// Built for speed: noise and sums over every weight of a step.
+
 // Ordinary training and DP-SGD by Phantom Clipping: the sum has the layout of the weights.
 #include <algorithm>
 #include <vector>

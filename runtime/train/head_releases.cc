@@ -1,3 +1,4 @@
+// Built for speed: sums over every feature of every record.
 #include "runtime/train/head_releases.h"
 
 #include <algorithm>

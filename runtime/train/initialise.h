@@ -15,7 +15,8 @@ struct InitialisationOptions {
   float matrix_gain = 1.0f;          // times Xavier's uniform bound sqrt(6 / (n + k))
 };
 
-// Gains are 1, biases and the matrix of classes 0. `weights` has FlatSize(ParametersOf(architecture)) entries; gaps become 0.
+// Gains are 1, biases and the matrix of classes 0. `weights` has FlatSize(ParametersOf(architecture)) entries; gaps
+// become 0.
 void InitialiseWeights(const Architecture& architecture, const InitialisationOptions& options,
                        privacy::RandomStream& random, std::span<float> weights);
 

@@ -12,8 +12,8 @@
 #include "runtime/train/check_records.h"
 #include "runtime/train/checkpoint_parts.h"
 #include "runtime/train/dp_fp_report.h"
-#include "runtime/train/popularity.h"
-#include "runtime/train/run_budget.h"
+#include "runtime/train/job_charges.h"
+#include "runtime/train/job_popularity.h"
 #include "runtime/train/saved_run.h"
 
 namespace wisp {
@@ -27,40 +27,6 @@ using privacy::StreamPurpose;
 constexpr uint64_t kEpsilonDisplays = 20;
 
 bool IsPrivate(const TrainingJob& job) { return IsPrivate(job.training); }
-
-// Writes the output bias into `weights` and returns what else the release says.
-Result<Popularity> SetPopularity(const TrainingJob& job, std::span<const Record> records, std::span<float> weights) {
-  const Architecture& a = job.architecture;
-  Popularity popularity;
-  if (IsPrivate(job) && NeedsFrequencies(job) && job.histogram_noise <= 0 &&
-      job.training.re_attention.item_frequencies.empty()) {
-    return InvalidArgument(
-        "re-attention with the printed deviations needs item frequencies: set --histogram-noise "
-        "(privacy.histogram_noise in a "
-        "recipe), or use the optimizer's deviations");
-  }
-  if (IsPrivate(job) ? job.histogram_noise <= 0 : a.head.output_bias == OutputBias::kNone) return popularity;
-  if (!IsPrivate(job)) {
-    if (job.start_weights.empty()) SetOutputBias(a, PopularityBias(records, a.num_items), weights);
-    return popularity;
-  }
-  const PrivateTraining& p = job.training.privacy;
-  std::optional<RandomStream> noise;
-  if (p.reproducible_seed) {
-    noise = RandomStream::Reproducible(*p.reproducible_seed + 1, StreamPurpose::kNoise);
-  } else {
-    WISP_ASSIGN_OR_RETURN(noise, RandomStream::Secure());
-  }
-  WISP_ASSIGN_OR_RETURN(
-      popularity, PrivatePopularity(records, a.num_items,
-                                    {.noise_multiplier = job.histogram_noise,
-                                     .ledger = p.ledger,
-                                     .run = p.run,
-                                     .num_records_public = NeedsFrequencies(job) ? job.training.num_records_public : 0},
-                                    *noise));
-  if (a.head.output_bias == OutputBias::kFixed && job.start_weights.empty()) SetOutputBias(a, popularity.bias, weights);
-  return popularity;
-}
 
 class JobRun {
  public:
@@ -119,18 +85,22 @@ class JobRun {
     if (!job_.checkpoint_path.empty() && access(job_.checkpoint_path.c_str(), F_OK) == 0) {
       WISP_ASSIGN_OR_RETURN(checkpoint, ReadCheckpoint(job_.checkpoint_path));
     }
-    WISP_RETURN_IF_ERROR(PreparePlaceholders());
+    WISP_RETURN_IF_ERROR(popularity_.Prepare());
     std::vector<float> weights = StartWeights();
     if (IsPaper(options_)) WISP_RETURN_IF_ERROR(CheckPaperGoal());
     if (IsPrivate(job_)) WISP_RETURN_IF_ERROR(PreparePrivacy(weights));
     WISP_RETURN_IF_ERROR(Trainer::Check(job_.architecture, weights, set_.records, options_));
     end_ = result_.planned_steps = options_.num_steps;
-    if (IsPrivate(job_)) WISP_RETURN_IF_ERROR(CheckBudget(checkpoint ? &*checkpoint : nullptr));
+    if (IsPrivate(job_)) {
+      WISP_ASSIGN_OR_RETURN(const JobCharges::End end, charges_.Check(checkpoint ? &*checkpoint : nullptr));
+      end_ = end.step;
+      result_.ended_early = end.early;
+    }
     WISP_RETURN_IF_ERROR(Reserve());
     if (checkpoint) return GoOn(*checkpoint, weights);
-    WISP_RETURN_IF_ERROR(SetNewLimit());
+    if (IsPrivate(job_)) WISP_RETURN_IF_ERROR(charges_.Begin());
     WISP_ASSIGN_OR_RETURN(const Popularity popularity, SetPopularity(job_, set_.records, weights));
-    UseRelease(popularity);
+    popularity_.Use(popularity);
     WISP_RETURN_IF_ERROR(MakeTrainer(weights));
     if (!popularity.histogram.empty()) Save();
     return OkStatus();
@@ -143,7 +113,8 @@ class JobRun {
       const uint64_t floats = FlatSize(parameters) * (options_.ema_decay > 0 ? 2 : 1) * sizeof(float);
       const size_t trained = TrainedBy(parameters, options_).size();
       const uint64_t indices =
-          (rows_.size() + (options_.sampling == Sampling::kShuffled ? set_.records.size() : 0)) * sizeof(uint32_t);
+          (popularity_.num_rows() + (options_.sampling == Sampling::kShuffled ? set_.records.size() : 0)) *
+          sizeof(uint32_t);
       const uint64_t releases = uint64_t{job_.architecture.head.num_classes} * job_.architecture.width * sizeof(double);
       constexpr uint64_t kBeside = 256 << 10, kEveryWithoutCharges = 50;
       WISP_RETURN_IF_ERROR(saved_.Reserve(
@@ -177,14 +148,13 @@ class JobRun {
       WISP_RETURN_IF_ERROR(checkpoint_parts::CheckCharged(*options_.privacy.ledger, checkpoint, "item popularity", 1));
     }
     WISP_RETURN_IF_ERROR(CheckHistogram(checkpoint));
-    rows_.assign(checkpoint.item_rows.begin(), checkpoint.item_rows.end());
-    if (!rows_.empty()) options_.sparse.rows = rows_;
+    popularity_.UseRows(checkpoint.item_rows);
     WISP_RETURN_IF_ERROR(MakeTrainer(weights));
     WISP_RETURN_IF_ERROR(trainer_->Restore(checkpoint));
     trainer_->EndAt(std::max(end_, checkpoint.step));
     result_.resumed_from = checkpoint.step;
     saved_.Found(checkpoint.step);
-    return SetNewLimit();
+    return IsPrivate(job_) ? charges_.Begin() : OkStatus();
   }
 
   Status MakeTrainer(std::span<const float> weights) {
@@ -196,62 +166,6 @@ class JobRun {
 
   void Save() {
     if (saved_.is_on()) saved_.Save(trainer_->Save());
-  }
-
-  // Nothing is refused after it.
-  Status SetNewLimit() const {
-    if (!IsPrivate(job_)) return OkStatus();
-    if (job_.new_limit) WISP_RETURN_IF_ERROR(options_.privacy.ledger->SetLimit(*job_.new_limit));
-    if (!plan_.empty()) return options_.privacy.ledger->WritePlan(options_.privacy.run, "planned runs", plan_);
-    return options_.privacy.ledger->PlanRun(charges_);
-  }
-
-  bool SelectsRows() const {
-    const Method method = job_.training.method;
-    return (method == Method::kFest || method == Method::kAdaFestPlus) && job_.training.sparse.rows.empty();
-  }
-
-  // What a release will say, as far as its shape is known: for checks before anything is paid.
-  Status PreparePlaceholders() {
-    if (NeedsFrequencies(job_) && options_.re_attention.item_frequencies.empty()) {
-      frequencies_.assign(job_.architecture.num_items, 1.0f);
-      options_.re_attention.item_frequencies = frequencies_;
-    }
-    if (!SelectsRows()) return OkStatus();
-    const RowSelection& selection = job_.rows;
-    const std::string method = job_.training.method == Method::kFest ? "fest" : "adafest+";
-    const uint32_t num_items = job_.architecture.num_items;
-    if (selection.count == 0 || selection.count > num_items) {
-      return InvalidArgument(method,
-                             ": rows of the item table to train (--rows, or training.sparse.rows in a recipe) are ",
-                             selection.count, ", allowed are 1 to ", num_items);
-    }
-    if (selection.source == RowSelection::Source::kPrivate && job_.histogram_noise <= 0) {
-      return InvalidArgument(
-          method,
-          " with a private selection needs the popularity histogram: set --histogram-noise, or privacy.histogram_noise "
-          "in a recipe");
-    }
-    if (selection.source == RowSelection::Source::kPublic && selection.public_scores.size() != num_items) {
-      return InvalidArgument(method, " with a public selection needs a public score for each of the ", num_items,
-                             " items; ", selection.public_scores.size(), " are given");
-    }
-    const std::vector<float> none(num_items, 0.0f);
-    rows_ = LargestRows(selection.source == RowSelection::Source::kPublic ? selection.public_scores
-                                                                          : std::span<const float>(none),
-                        selection.count);
-    options_.sparse.rows = rows_;
-    return OkStatus();
-  }
-
-  void UseRelease(const Popularity& popularity) {
-    if (NeedsFrequencies(job_) && !popularity.frequencies.empty()) {
-      frequencies_ = popularity.frequencies;
-      options_.re_attention.item_frequencies = frequencies_;
-    }
-    if (!SelectsRows() || job_.rows.source != RowSelection::Source::kPrivate) return;
-    rows_ = LargestRows(popularity.histogram, job_.rows.count);
-    options_.sparse.rows = rows_;
   }
 
   std::vector<float> StartWeights() const {
@@ -314,77 +228,6 @@ class JobRun {
     return OkStatus();
   }
 
-  // What `steps` more steps are to be charged as, with what comes before the first of them; or so many runs of them.
-  Result<std::vector<privacy::ChargeRequest>> Charges(uint64_t steps_of_run, double noise_factor, bool histogram,
-                                                      uint64_t runs = 1) const {
-    const uint64_t steps = steps_of_run * runs;
-    const PrivateTraining& p = options_.privacy;
-    const auto noise = p.reproducible_seed ? privacy::NoiseKind::kReproducible : privacy::NoiseKind::kSecure;
-    std::vector<privacy::ChargeRequest> charges;
-    if (job_.histogram_noise > 0 && histogram) {
-      WISP_ASSIGN_OR_RETURN(Mechanism mechanism, overheads_.front().WithSteps(runs));
-      charges.push_back({.mechanism = std::move(mechanism),
-                         .run = p.run,
-                         .purpose = "item popularity",
-                         .noise = noise,
-                         .loss_slack = static_cast<double>(runs) *
-                                       PopularityLossSlack(job_.histogram_noise, job_.architecture.num_items)});
-    }
-    WISP_ASSIGN_OR_RETURN(const PrivacyPlan plan, PrivacyPlan::Create(job_.architecture, options_));
-    WISP_ASSIGN_OR_RETURN(auto of_steps, plan.ChargesTogether(steps, noise_factor));
-    std::move(of_steps.begin(), of_steps.end(), std::back_inserter(charges));
-    return charges;
-  }
-
-  // All that is still to be charged, held against the ledger's limit before the first of it. A run that goes on has
-  // paid for what its checkpoint holds, and pays for every step after it: where not all of them fit it ends sooner.
-  Status CheckBudget(const Checkpoint* checkpoint) {
-    if (job_.planned_runs > 1 && checkpoint == nullptr && !options_.privacy.reproducible_seed) return CheckPlan();
-    const uint64_t done = checkpoint ? std::min(checkpoint->step, options_.num_steps) : 0;
-    const RunBudget budget{
-        *options_.privacy.ledger, job_.new_limit, options_.num_steps - done,
-        [&](uint64_t steps, double factor) { return Charges(steps, factor, checkpoint == nullptr); }};
-    WISP_ASSIGN_OR_RETURN(charges_, budget.charges(budget.steps, 1));
-    const Status refusal = budget.ledger.CheckFits(charges_, budget.new_limit);
-    if (refusal.ok() || refusal.code() != StatusCode::kPrivacyRefused || options_.privacy.reproducible_seed)
-      return refusal;
-    if (done == 0) return WithWhatFits(budget, refusal);
-    WISP_ASSIGN_OR_RETURN(const uint64_t fit, StepsThatFit(budget));
-    EndEarly(done + fit, refusal);
-    WISP_ASSIGN_OR_RETURN(charges_, budget.charges(fit, 1));
-    return OkStatus();
-  }
-
-  // This run is one of those that are planned, or the plan can still be made.
-  Status CheckPlan() {
-    const privacy::Ledger& ledger = *options_.privacy.ledger;
-    WISP_ASSIGN_OR_RETURN(charges_, Charges(options_.num_steps, 1, /*histogram=*/true));
-    WISP_ASSIGN_OR_RETURN(const bool covered, ledger.Covers(charges_));
-    if (covered) return OkStatus();
-    WISP_ASSIGN_OR_RETURN(const auto entries, ledger.Entries());
-    if (!entries.empty()) {
-      return PrivacyRefused("ledger '", ledger.path(), "' has no room for this run in its plan: of the ",
-                            job_.planned_runs,
-                            " planned runs all are used, or the plan was made with other options, or none was made "
-                            "before the first charge; "
-                            "without planned runs it counts as chosen after looking");
-    }
-    WISP_ASSIGN_OR_RETURN(plan_, Charges(options_.num_steps, 1, /*histogram=*/true, job_.planned_runs));
-    return ledger.CheckFits(plan_, job_.new_limit);
-  }
-
-  RunBudget NextCharge() const {
-    const uint64_t steps = std::min<uint64_t>(std::max(1u, options_.privacy.steps_per_charge), end_ - trainer_->step());
-    return {*options_.privacy.ledger, {}, steps, [this](uint64_t n, double factor) {
-              return Charges(n, factor, /*histogram=*/false);
-            }};
-  }
-
-  void EndEarly(uint64_t end, const Status& refusal) {
-    end_ = end;
-    result_.ended_early = EndedEarly(end, options_.num_steps, refusal);
-  }
-
   // What the ledger has charged to this run; nothing when the noise can be repeated.
   Result<std::optional<double>> EpsilonSoFar() {
     if (!IsPrivate(job_) || job_.training.privacy.reproducible_seed) return std::optional<double>();
@@ -416,9 +259,10 @@ class JobRun {
         Save();
         // Somebody else spent what this run had room for: it is what it has paid for.
         if (report.status().code() != StatusCode::kPrivacyRefused || trainer_->step() == 0 ||
-            !LimitRefuses(NextCharge()))
+            !LimitRefuses(charges_.Next(trainer_->step(), end_)))
           return WithWhatStays(report.status(), saved_, trainer_->num_charged());
-        EndEarly(trainer_->step(), report.status());
+        end_ = trainer_->step();
+        result_.ended_early = EndedEarly(end_, options_.num_steps, report.status());
         break;
       }
       WISP_RETURN_IF_ERROR(AfterStep(*report, progress));
@@ -475,11 +319,9 @@ class JobRun {
   const TrainingJob& job_;
   TrainingOptions options_;
   RecordSet set_;
-  std::vector<float> frequencies_;
-  std::vector<int32_t> rows_;
+  JobPopularity popularity_{job_, options_};
   std::vector<Mechanism> overheads_;
-  std::vector<privacy::ChargeRequest> charges_;  // all that is to come
-  std::vector<privacy::ChargeRequest> plan_;     // of all planned runs, where it is still to be written
+  JobCharges charges_{job_, options_, overheads_};
   std::unique_ptr<Trainer> trainer_;
   SavedRun saved_;
   uint64_t end_ = 0;    // of the steps that can be paid for

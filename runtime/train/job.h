@@ -56,8 +56,8 @@ struct TrainingJob {
   HoldOut hold_out = HoldOut::kTest;
   std::span<const Record> records = {};
   Architecture architecture;
-  // Start from these weights (flat layout of `architecture`); empty: initialise. Fewer are those of the first parameters,
-  // and the others are initialised: of a base beside which an adapter trains, or a model without variances.
+  // Start from these weights (flat layout of `architecture`); empty: initialise. Fewer are those of the first
+  // parameters, and the others are initialised: of a base beside which an adapter trains, or a model without variances.
   std::span<const float> start_weights;
   InitialisationOptions initialisation;
   TrainingOptions training;  // num_steps 0: from epochs

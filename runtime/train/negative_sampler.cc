@@ -1,3 +1,4 @@
+// Built for speed: draws and copies of rows in every step.
 #include "runtime/train/negative_sampler.h"
 
 #include <algorithm>

@@ -28,17 +28,18 @@ struct GoalShare {
   uint32_t planned_runs = 1;
   double histogram_noise = 0;  // of a popularity histogram in each run; 0: none
   // DP-FP's mode clipped: the part of goal.epsilon that the releases for the head would cost alone; the gradients'
-  // noise is the smallest with which both together meet the goal. Composition is sublinear: they get more than the rest.
+  // noise is the smallest with which both together meet the goal. Composition is sublinear: they get more than the
+  // rest.
   double head_share = 0.3;
 };
 
 // What each run spends beside its steps.
 Result<std::vector<privacy::Mechanism>> Overheads(const GoalShare& share);
 
-// Fills in the noise of `options`, whose num_steps are set. The slack of the discrete noise is paid out of the goal too:
-// the ledger, which counts it, must be able to pay for the last step of the last planned run out of a budget that equals
-// the goal. A noise_multiplier of the goal is that of the gradients; with DP-FP of the releases for the head, and mode
-// clipped has the gradients' in the options.
+// Fills in the noise of `options`, whose num_steps are set. The slack of the discrete noise is paid out of the goal
+// too: the ledger, which counts it, must be able to pay for the last step of the last planned run out of a budget that
+// equals the goal. A noise_multiplier of the goal is that of the gradients; with DP-FP of the releases for the head,
+// and mode clipped has the gradients' in the options.
 Status FillInNoise(const Architecture& architecture, const PrivacyGoal& goal, const GoalShare& share,
                    TrainingOptions& options);
 

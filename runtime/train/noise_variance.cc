@@ -1,3 +1,4 @@
+// Built for speed: loops over every weight of a step.
 #include "runtime/train/noise_variance.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Built for speed: a step of every weight.
 #include "runtime/train/optimizer.h"
 
 #include <algorithm>

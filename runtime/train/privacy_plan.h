@@ -30,7 +30,8 @@ class PrivacyPlan {
     const char* purpose;
     double noise_multiplier = 0, sampling_probability = 0;
     uint64_t releases = 1;
-    // The sums that are noised in one release: on the grid of `grid_coordinates`, so many numbers, with this much noise.
+    // The sums that are noised in one release: on the grid of `grid_coordinates`, so many numbers, with this much
+    // noise.
     struct Noise {
       double clipping_norm = 0, noise_multiplier = 0;
       uint64_t grid_coordinates = 0, coordinates = 0;
@@ -38,8 +39,8 @@ class PrivacyPlan {
     std::vector<Noise> noises;
   };
 
-  // kPrivacyRefused: the run has no guarantee that anything could be said of. Ranges of noise and norms are Trainer's to
-  // check.
+  // kPrivacyRefused: the run has no guarantee that anything could be said of. Ranges of noise and norms are Trainer's
+  // to check.
   static Result<PrivacyPlan> Create(const Architecture& architecture, const TrainingOptions& options);
 
   // A run that goes on keeps the name under which the ledger has charged it.

@@ -1,3 +1,4 @@
+// Built for speed: a loop over every user of a log.
 #include "runtime/train/records.h"
 
 #include <algorithm>

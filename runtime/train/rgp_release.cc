@@ -1,3 +1,5 @@
+// Built for speed: noise and sums over every carrier of a step.
+
 // RGP: what is released are projections onto carriers; they become a gradient of the weights afterwards.
 #include <algorithm>
 #include <vector>

@@ -1,3 +1,5 @@
+// Built for speed: noise and sums over every row of a step.
+
 // DP-FEST, DP-AdaFEST(+), and every method with a sampled softmax: the item table is summed, noised and stepped by
 // rows.
 //

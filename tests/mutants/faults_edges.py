@@ -72,9 +72,9 @@ def figures_of_runs():
         ("a-runs-statement-has-the-ledgers-figure", "StatementOfRun", "s.epsilon = alone.epsilon;", "", alone),
     ]) + table("runtime/train/checkpoint_parts.cc", [
         ("a-late-declaration-is-lost", "CheckTuning", "then == now", "true", INTERRUPTED + "ADeclarationThatComesLateIsRefused"),
-    ]) + table("runtime/train/job.cc", [
-        ("a-run-beyond-the-plan", "CheckPlan", "if (covered) return OkStatus();", "return OkStatus();", planned),
-        ("a-plan-after-a-look", "CheckPlan", "if (!entries.empty())", "if (false)", planned, "job_test:JobTest.PlannedRunsOnALedgerThatWasLookedAtAreRefused"),
+    ]) + table("runtime/train/job_charges.cc", [
+        ("a-run-beyond-the-plan", "JobCharges::CheckPlan", "if (covered) return OkStatus();", "return OkStatus();", planned),
+        ("a-plan-after-a-look", "JobCharges::CheckPlan", "if (!entries.empty())", "if (false)", planned, "job_test:JobTest.PlannedRunsOnALedgerThatWasLookedAtAreRefused"),
     ]) + table("runtime/train/noise_goal.cc", [
         ("planned-runs-with-the-noise-of-one", "CalibrateTo", "o.num_steps * share.planned_runs", "o.num_steps", planned),
     ]) + table("tools/wisp/recipe.cc", [

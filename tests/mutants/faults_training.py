@@ -185,16 +185,18 @@ def jobs():
          "return s; }()", DECLARED + "CalibrationSeesTheDeclaredRecordsOnly"),
         ("delta-for-the-private-number", "PreparePrivacy", "CheckPrivacyGoal(job_.goal, NumRecords())",
          "CheckPrivacyGoal(job_.goal, static_cast<double>(set_.records.size()))", DECLARED + "DeltaIsHeldAgainstTheDeclaredRecords"),
-        ("histogram-noise-from-the-seed", "SetPopularity", "WISP_ASSIGN_OR_RETURN(noise, RandomStream::Secure());",
-         "noise = RandomStream::Reproducible(job.training.seed, StreamPurpose::kNoise);", HISTOGRAM + "ARunsHistogramDoesNotFollowFromItsSeed"),
-        ("run-not-held-against-the-limit", "CheckBudget", "const Status refusal = budget.ledger.CheckFits(charges_, budget.new_limit);", "const Status refusal;",
-         JOB + "RunThatDoesNotFitTheLimitSpendsNothing"),
         ("refused-for-want-of-users", "Prepare", "} else if (set_.records.empty() && job_.sequences != nullptr) {",
          "} if (set_.records.empty() && job_.sequences != nullptr) {", INTERRUPTED + "PrivateRunTrainsOnNobody"),
         ("cancelled-without-a-checkpoint", "AfterStep", "Save(); return Cancelled(", "return Cancelled(", INTERRUPTED + "CancelSavesTheStepReachedAndSaysWhatWasCharged"),
         ("histogram-of-another-ledger", "GoOn", 'if (IsPrivate(job_) && job_.histogram_noise > 0) {', 'if (false) {',
          INTERRUPTED + "CheckpointBeforeTheFirstStepNeedsTheLedgerThatPaidForItsHistogram"),
         ("no-room-kept-for-the-ledger", "Step", "saved_.GiveUpLedgerRoom()", "false", INTERRUPTED + "RoomKeptForTheLedgerIsGivenToIt"),
+    ]) + table("runtime/train/job_popularity.cc", [
+        ("histogram-noise-from-the-seed", "SetPopularity", "WISP_ASSIGN_OR_RETURN(noise, RandomStream::Secure());",
+         "noise = RandomStream::Reproducible(job.training.seed, StreamPurpose::kNoise);", HISTOGRAM + "ARunsHistogramDoesNotFollowFromItsSeed"),
+    ]) + table("runtime/train/job_charges.cc", [
+        ("run-not-held-against-the-limit", "JobCharges::Check", "const Status refusal = budget.ledger.CheckFits(to_come_, budget.new_limit);", "const Status refusal;",
+         JOB + "RunThatDoesNotFitTheLimitSpendsNothing"),
     ]) + table("runtime/train/noise_goal.cc", [
         ("noise-without-the-histograms-cost", "CalibrateTo", "std::vector<Mechanism> beside, AllOverheads(share)",
          "std::vector<Mechanism> beside, Overheads({})", JOB + "GoalIsMetByWhatTheLedgerChargedHistogramIncluded"),

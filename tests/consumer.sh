@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# Apps outside of the tree, built against what is installed and run: by CMake's find_package and by pkg-config, the
+# shared libraries and the archives, to recommend only and to train, in C and C++. The prefix is moved first. One more
+# project embeds the tree.
+#   tests/consumer.sh BUILD_FOLDER
+source "$(dirname "$0")/shell.sh"
+cached() { sed -n "s/^$1:[A-Z]*=//p" "$build/CMakeCache.txt"; }
+grep -q '^CMAKE_SYSTEM_NAME' "$build/CMakeCache.txt" && exit 77  # built for another processor
+components=(runtime)
+[ "$(cached WISP_TRAINING)" = ON ] && components+=(training)
+cmake --install "$build" --prefix "$work/made" >out 2>err || fail "cmake --install: $(head -c 300 err)"
+mv made prefix
+mkdir -p alone embed
+cp "$root"/tests/consumer/{CMakeLists.txt,app.c} alone
+cp "$root"/tests/consumer/embed/CMakeLists.txt alone/app.c embed
+lib=$work/prefix/$(cached CMAKE_INSTALL_LIBDIR)
+export PKG_CONFIG_PATH=$lib/pkgconfig
+unset CFLAGS CXXFLAGS LDFLAGS
+
+# runs APP KIND: it recommends, and has wisp's shared library or has it not.
+runs() {
+  expect 0 "" "$1" "$root/models/cafe.wisp" "$work/$(basename "$1").db"
+  local needed=static
+  readelf -d "$1" | grep -q 'NEEDED.*libwisp' && needed=shared
+  [ "$needed" = "$2" ] || fail "$1 is linked $needed, not $2"
+}
+
+# build_alone COMPONENT KIND LANGUAGE: the project that finds wisp. One folder: compilers are looked at once.
+build_alone() {
+  local static=OFF
+  [ "$2" = static ] && static=ON
+  cmake -S alone -B "built_$3" -G Ninja -DCMAKE_PREFIX_PATH="$work/prefix" -DCOMPONENT="$1" \
+    -Dwisp_USE_STATIC_LIBS=$static -DLANGUAGE="$3" >out 2>&1 &&
+    cmake --build "built_$3" >out 2>&1 || { fail "find_package, $*: $(tail -n 15 out)"; return; }
+  for app in "built_$3/app_$1_$2"_*; do runs "$app" "$2"; done
+}
+for component in "${components[@]}"; do
+  build_alone "$component" static C  # no C++ in the project at all
+  for kind in shared static; do build_alone "$component" $kind CXX; done
+done
+[ "$(ls built_CXX/app_*_* | wc -l)" = $((8 * ${#components[@]})) ] || fail "apps are missing: $(ls built_*)"
+
+# What is not there is said in a sentence: no such component, one that was not installed, another version.
+refused() {  # SENTENCE OPTIONS...
+  local sentence=$1
+  shift
+  cmake -S alone -B built_C "$@" >out 2>&1 && fail "find_package takes $*"
+  tr -s ' \n' ' ' <out | grep -q "$sentence" || fail "find_package, $*, does not say '$sentence': $(tail -n 12 out)"
+}
+cmake --install "$build" --prefix "$work/only" --component wisp_runtime >out 2>err ||
+  fail "cmake --install --component: $(head -c 300 err)"
+find only -type f | grep -E '/libwisp\.|/wisp\.pc|bin/|training|recipes' && fail "these come with runtime alone"
+refused "there are runtime and training" -DCOMPONENT=teleport
+refused "without its component 'training'" -DCOMPONENT=training \
+  -Dwisp_DIR="$work/only/${lib#"$work/prefix/"}/cmake/wisp"
+sed -i 's/find_package(wisp 0.1/find_package(wisp 0.2/' alone/CMakeLists.txt
+refused "compatible with requested version" -DCOMPONENT=runtime
+expect 0 "" pkg-config --exists wisp-runtime
+
+# pkg-config, with the command line that the .pc file has.
+for component in "${components[@]}"; do
+  name=wisp-runtime define=()
+  [ "$component" = training ] && name=wisp define=(-DWITH_TRAINING)
+  grep -q "sed 's/-l$name /-l:lib$name.a /'" "$lib/pkgconfig/$name.pc" ||
+    fail "$name.pc does not say how to link the archive"
+  [ "$(pkg-config --modversion $name)" = "$(cached CMAKE_PROJECT_VERSION)" ] || fail "$name.pc has another version"
+  read -ra shared < <(pkg-config --cflags --libs $name)
+  read -ra static < <(pkg-config --cflags --libs --static $name | sed "s/-l$name /-l:lib$name.a /")
+  for kind in shared static; do
+    declare -n flags=$kind
+    for language in "cc -std=c11 -xc" "c++ -std=c++11 -xc++" "c++ -std=c++17 -xc++" "c++ -std=c++20 -xc++"; do
+      rm -f app
+      $language -Wall -Wextra -Wpedantic -Werror "${define[@]}" alone/app.c -xnone -o app "${flags[@]}" \
+        -Wl,-rpath,"$lib" 2>err ||
+        { fail "pkg-config, $component, $kind, $language: $(head -c 600 err)"; continue; }
+      runs "$work/app" $kind
+    done
+  done
+done
+
+# Embedded: no tests, no program, no rules to install, nothing built that is not linked, no flags for the project around.
+for component in "${components[@]}"; do
+  for static in OFF ON; do
+    cmake -S embed -B embedded -G Ninja -DWISP="$root" -DCOMPONENT="$component" \
+      -Dwisp_USE_STATIC_LIBS=$static >out 2>&1 ||
+      { fail "embedded, $component, static $static: $(tail -n 15 out)"; continue; }
+    ninja -C embedded CMakeFiles/app.dir/app.c.o >out 2>&1 ||
+      fail "embedded, the header is not found: $(tail -n 5 out)"
+  done
+done
+ninja -C embedded -t targets all >targets
+grep -E '_(test|fuzz):|^(wisp/)?wisp(_tool|_example)?:|gate_runs|fast_tests' targets &&
+  fail "a project that embeds wisp has its tests or programs"
+grep -rl add_test --include=CTestTestfile.cmake embedded && fail "a project that embeds wisp has its tests"
+grep -q '^build all: .*wisp/all' embedded/build.ninja && fail "a project that embeds wisp builds what it does not link"
+grep -q 'file(INSTALL' embedded/wisp/cmake_install.cmake && fail "a project that embeds wisp installs it unasked"
+cmake -DWISP_INSTALL=ON embedded >out 2>&1 || fail "embedded, with WISP_INSTALL: $(tail -n 15 out)"
+grep -q 'file(INSTALL' embedded/wisp/cmake_install.cmake || fail "a project that embeds wisp cannot install it"
+finish

@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# The layout of C and C++: .clang-format's, and no line beyond 120 columns.
+#   tests/format.sh [ROOT]     prints what differs; exits 1 if something does, 77 where there is no clang-format
+#   tools/dev format           writes it as it should be
+set -uo pipefail
+cd "${1:-$(dirname "$0")/..}"
+command -v clang-format >/dev/null || { echo "not checked: there is no clang-format (tools/dev setup installs it)"; exit 77; }
+mapfile -t sources < <(git ls-files '*.cc' '*.h' '*.c' 2>/dev/null | grep -v '/generated/')
+[ ${#sources[@]} -gt 0 ] || { echo "not checked: this is no checkout of git"; exit 77; }
+faults=$(
+  clang-format --dry-run --Werror "${sources[@]}" 2>&1 | sed -nE 's/^([^:]+:[0-9]+):.*error:.*/\1: laid out otherwise/p' | sort -u
+  awk 'length > 120 { print FILENAME ":" FNR ": " length " columns" }' "${sources[@]}"
+)
+[ -z "$faults" ] || { echo "$faults"; exit 1; }
