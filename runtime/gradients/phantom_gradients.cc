@@ -169,7 +169,8 @@ void PhantomGradients::Gram(const float* a, size_t ld, size_t rows, size_t width
 // Adds <x x^T, dy dy^T>. The head's blocks share x: their dy dy^T add up, the product is taken in FinishRecord.
 void PhantomGradients::AddGram(const OuterFactor& f) {
   if (f.parameter == head_) {
-    Gram(f.dy_RN, f.lddy, f.records.rows, f.n, head_gram_.data(), head_seen_ ? kernels::Store::kAdd : kernels::Store::kAssign);
+    Gram(f.dy_RN, f.lddy, f.records.rows, f.n, head_gram_.data(),
+         head_seen_ ? kernels::Store::kAdd : kernels::Store::kAssign);
     head_seen_ = true;
     head_factor_ = f;
     GatherInputColumns(f);

@@ -88,10 +88,10 @@ struct RecordOptions {
 struct RecordContext {
   const Weights& weights;
   const Buffers& buffers;
-  Segments records;                      // positions that pass through, padding included
-  size_t first_valid = 0;                // of one record: rows before this one are padding
+  Segments records;                         // positions that pass through, padding included
+  size_t first_valid = 0;                   // of one record: rows before this one are padding
   const uint32_t* first_valid_B = nullptr;  // the same of several
-  const KeyValueCache* cache = nullptr;  // of a graph for inference; required there
+  const KeyValueCache* cache = nullptr;     // of a graph for inference; required there
   // Inference only. Positions before these whose keys and values are still in the cache: 0 to max_length - rows.
   size_t past = 0;
   // Inference only. The last so many rows are wanted from the next block; earlier ones give it keys and values. 0: all.

@@ -34,11 +34,8 @@ void Dropout::Forward(const RecordContext& context, float rate, float* x, size_t
   const Segments& records = context.records;
   for (size_t b = 0; b < records.num_records; ++b)
     Draw(context, rate, b, records.begin(b) * width, records.size(b) * width);
-  context.ops().apply_keep({.x = x,
-                            .keep = Mask(context, rate, 0),
-                            .y = x,
-                            .n = records.rows * width,
-                            .scale = KeepScale(rate)});
+  context.ops().apply_keep(
+      {.x = x, .keep = Mask(context, rate, 0), .y = x, .n = records.rows * width, .scale = KeepScale(rate)});
 }
 
 const float* Dropout::Backward(const RecordContext& context, float rate, const float* dy, float* dx,

@@ -63,8 +63,13 @@ void Embedding::Backward(const RecordContext& context, const int32_t* ids, const
     for (size_t t = 0; t < rows; ++t)
       position_ids[begin + t] = ids[begin + t] < 0 ? -1 : static_cast<int32_t>(FirstPosition(rows) + t);
   }
-  RowsFactor factor{
-      .parameter = positions_, .ids_R = position_ids, .dx_RD = dx, .lddx = d_, .records = records, .d = d_, .scale = 1.0f};
+  RowsFactor factor{.parameter = positions_,
+                    .ids_R = position_ids,
+                    .dx_RD = dx,
+                    .lddx = d_,
+                    .records = records,
+                    .d = d_,
+                    .scale = 1.0f};
   if (sink.Wants(positions_)) sink.Rows(factor);
   factor.parameter = table_;
   factor.ids_R = ids;

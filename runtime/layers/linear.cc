@@ -10,9 +10,7 @@ LinearParameters FindLinear(const Architecture& a, const std::vector<ParameterSp
   if (!a.adapter || !roles) return found;
   const std::optional<size_t> down = FindParameter(parameters, roles->down, block);
   if (!down) return found;  // not one of the adapter's matrices
-  found.adapter = {.down = *down,
-                   .up = RequireParameter(parameters, roles->up, block),
-                   .scale = a.adapter->scale()};
+  found.adapter = {.down = *down, .up = RequireParameter(parameters, roles->up, block), .scale = a.adapter->scale()};
   return found;
 }
 

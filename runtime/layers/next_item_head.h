@@ -1,7 +1,7 @@
 // Next-item head: logits = h E^T + b over all items, softmax, cross-entropy; walked in tiles of kHeadTile items.
 //
-// The logits of the records that pass at once, or rather their exponentials, are kept between the two sweeps when they fit
-// kStoredLogitsBytes; else each tile is computed again in the second sweep, so the memory of the head does not grow
+// The logits of the records that pass at once, or rather their exponentials, are kept between the two sweeps when they
+// fit kStoredLogitsBytes; else each tile is computed again in the second sweep, so the memory of the head does not grow
 // with the catalogue.
 //
 //   head.Forward(context, h, targets, loss_B);

@@ -64,15 +64,17 @@ void SampledHead::Forward(const RecordContext& context, const float* h, const in
                      .first = 0});
   for (size_t r = 0; r < rows; ++r) {
     const float largest = std::max(max[r], target_logit[r]);
-    lse[r] = weight[r] == 0 ? 0
-                            : largest + std::log(sum[r] * std::exp(max[r] - largest) + std::exp(target_logit[r] - largest));
+    lse[r] = weight[r] == 0
+                 ? 0
+                 : largest + std::log(sum[r] * std::exp(max[r] - largest) + std::exp(target_logit[r] - largest));
   }
   for (size_t b = 0; b < context.records.num_records; ++b) {
     loss_B[b] = 0;
     const size_t begin = context.records.begin(b), end = begin + context.records.size(b);
     for (size_t r = begin; r < end; ++r) {
       if (weight[r] != 0)
-        loss_B[b] += static_cast<double>(weight[r]) * (static_cast<double>(lse[r]) - static_cast<double>(target_logit[r]));
+        loss_B[b] +=
+            static_cast<double>(weight[r]) * (static_cast<double>(lse[r]) - static_cast<double>(target_logit[r]));
     }
   }
 }
@@ -124,8 +126,13 @@ void SampledHead::Backward(const RecordContext& context, const float* h, const i
               .n = k,
               .k = d_,
               .ids_N = negatives.items.data()});
-  sink.Rows(
-      {.parameter = table_, .ids_R = targets, .dx_RD = dtarget, .lddx = d_, .records = context.records, .d = d_, .scale = 1.0f});
+  sink.Rows({.parameter = table_,
+             .ids_R = targets,
+             .dx_RD = dtarget,
+             .lddx = d_,
+             .records = context.records,
+             .d = d_,
+             .scale = 1.0f});
 }
 
 }  // namespace wisp

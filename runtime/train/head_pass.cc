@@ -57,8 +57,8 @@ HeadPass::Bytes HeadPass::PlanBytes(const Graph& graph, const TrainingOptions& o
 size_t HeadPass::list_bytes() const {
   size_t bytes = sample_.capacity() * sizeof(uint32_t) + draws_.capacity() * sizeof(Drawn);
   for (const Waiting& w : waiting_) {
-    bytes += w.records.capacity() * sizeof(Record) + w.draws.capacity() * sizeof(size_t) +
-             w.h.capacity() * sizeof(float);
+    bytes +=
+        w.records.capacity() * sizeof(Record) + w.draws.capacity() * sizeof(size_t) + w.h.capacity() * sizeof(float);
   }
   return bytes;
 }
@@ -77,8 +77,7 @@ size_t HeadPass::Add(size_t worker, RecordContext& context, std::span<const Reco
   size_t dropped = 0;
   for (size_t i = worker; i < draws_.size(); i += num_workers_) {
     const Record& record = records[draws_[i].record];
-    if (waiting.records.size() == graph_->max_records() ||
-        waiting.rows + record.inputs.size() > graph_->max_rows()) {
+    if (waiting.records.size() == graph_->max_records() || waiting.rows + record.inputs.size() > graph_->max_rows()) {
       dropped += AddWaiting(worker, context);
     }
     waiting.records.push_back(record);

@@ -171,9 +171,8 @@ Status Evaluate(const EvaluateArguments& a, OutputFormat format) {
   const RecordSet set = MakeRecords(data.sequences, model.architecture().max_length,
                                     a.split == "test" ? HoldOut::kTest : HoldOut::kValidationAndTest);
   const ParameterSource weights(model.tensors());
-  const Recommender graph(
-      model.architecture(), *ops,
-      {.use = GraphUse::kInference, .head = HeadPackingFor(*ops, model.architecture(), weights)});
+  const Recommender graph(model.architecture(), *ops,
+                          {.use = GraphUse::kInference, .head = HeadPackingFor(*ops, model.architecture(), weights)});
   Workers workers(a.threads == 0 ? DefaultThreads() : a.threads);
   const RankingQuality q = EvaluateRanking(graph, weights, a.split == "test" ? set.test : set.validation, workers);
   const char* needed = a.split == "test" ? "3" : "4";
