@@ -57,7 +57,7 @@ PY
   expect_private m.wisp p.json
   rm -f m.wisp p.json
 done
-expect 2 "there is no --checkpoint" "$wisp" train --recipe "$recipe" --model base.wisp --data log.db --checkpoint-every 5 --out m.wisp --ledger x.ledger
+expect 2 "is given without --checkpoint" "$wisp" train --recipe "$recipe" --model base.wisp --data log.db --checkpoint-every 5 --out m.wisp --ledger x.ledger
 expect 2 "allowed are 1 step and more" "${train[@]}" --checkpoint-every 0 --out m.wisp --ledger x.ledger
 "$wisp" train --help | grep -q -- "--checkpoint-every.*" || fail "the interval is not in the help"
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <utility>
 
 namespace wisp {
@@ -98,7 +97,8 @@ size_t PhantomGradients::scratch_bytes() const {
 void PhantomGradients::BeginRecord(std::span<const int32_t> input_ids) {
   input_ids_ = input_ids;
   gram_squares_ = cross_squares_ = 0;
-  head_seen_ = false;
+  head_seen_ = used_twice_ = false;
+  for (Entry& entry : entries_) entry.seen = 0;
   for (RowGradient& rows : row_gradients_) rows.Clear();
 }
 
@@ -110,6 +110,9 @@ void PhantomGradients::Outer(const OuterFactor& factor) {
     return;
   }
   if (entry.way == Way::kFormed) {
+    // Blocks of one use come in ascending order; what was written before is another use's.
+    const bool again = factor.first_row < entry.seen;
+    if (!again) entry.seen = factor.first_row + factor.n;
     ops_->linear_backward_weight({.dy_RN = factor.dy_RN,
                                   .lddy = factor.lddy,
                                   .x_RK = factor.x_RK,
@@ -120,9 +123,11 @@ void PhantomGradients::Outer(const OuterFactor& factor) {
                                   .n = factor.n,
                                   .k = factor.k,
                                   .scale = 1.0f,
-                                  .store = kernels::Store::kAssign});
+                                  .store = again ? kernels::Store::kAdd : kernels::Store::kAssign});
     return;
   }
+  if (factor.first_row < entry.seen) used_twice_ = true;
+  entry.seen = factor.first_row + factor.n;
   if (factor.parameter != head_) entry.factor = factor;
   if (clip_.kind() != ClipKind::kNone) AddGram(factor);
 }
@@ -146,9 +151,15 @@ void PhantomGradients::Rows(const RowsFactor& factor) {
 }
 
 void PhantomGradients::Vector(const VectorFactor& factor) {
-  const Entry& entry = entries_[factor.parameter];
+  Entry& entry = entries_[factor.parameter];
   if (entry.way == Way::kUntrained || replaying_) return;
-  std::memcpy(scratch_.data() + entry.offset + factor.first, factor.g_BN, factor.n * sizeof(float));
+  const bool again = factor.first < entry.seen;
+  if (!again) entry.seen = factor.first + factor.n;
+  ops_->scale({.x = factor.g_BN,
+               .y = scratch_.data() + entry.offset + factor.first,
+               .n = factor.n,
+               .a = 1.0f,
+               .store = again ? kernels::Store::kAdd : kernels::Store::kAssign});
 }
 
 // out [rows, rows] (=|+=) a a^T.
@@ -283,8 +294,8 @@ double PhantomGradients::Accumulate(HeadReplay& replay, float factor, int32_t si
 }
 
 RecordOutcome PhantomGradients::FinishRecord(HeadReplay& replay) {
-  double norm = 0;
-  if (clip_.kind() != ClipKind::kNone) {
+  double norm = used_twice_ ? std::nan("") : 0;
+  if (clip_.kind() != ClipKind::kNone && !used_twice_) {
     if (head_seen_) {
       const OuterFactor& f = head_factor_;
       Gram(f.x_RK, f.ldx, f.records.rows, f.k, gram_x_.data(), kernels::Store::kAssign);

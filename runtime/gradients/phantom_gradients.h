@@ -11,6 +11,9 @@
 // gradient has to be formed anyway to be added, the formed way costs no extra product; the Gram way saves the scratch
 // of the size of the table. So `kAutomatic` forms until the scratch of a worker would pass `max_formed_bytes`.
 //
+// A parameter that is used twice gets two factors. Formed gradients add up. The Gram way has no cross term but the tied
+// table's: such a record is dropped, as one that is not finite.
+//
 // Ordinary training is this path with ClipRule::None(): every factor is 1.
 //
 //   PhantomGradients gradients(graph parameters ..., sum);
@@ -70,6 +73,7 @@ class PhantomGradients : public RecordGradients {
     Way way = Way::kUntrained;
     size_t offset = 0;     // of a formed parameter in scratch_
     size_t rows_slot = 0;  // of a parameter with Rows, in row_gradients_
+    size_t seen = 0;       // rows, or numbers of a vector, that this record's factors have named so far
     OuterFactor factor{};  // Gram: kept until the record is finished
   };
 
@@ -103,6 +107,7 @@ class PhantomGradients : public RecordGradients {
   AlignedArray<float> columns_, cross_;               // dZ's columns of the record's items [R, R]; columns^T h [R, D]
   std::span<const int32_t> input_ids_;
   double gram_squares_ = 0, cross_squares_ = 0;
+  bool used_twice_ = false;    // a parameter of the Gram way got two factors, whose product nothing here takes
   OuterFactor head_factor_{};  // of the last head block: x is the same for all blocks
   bool head_seen_ = false;
 

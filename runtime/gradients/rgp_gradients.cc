@@ -157,7 +157,8 @@ void RgpGradients::Rows(const RowsFactor& f) {
 void RgpGradients::Vector(const VectorFactor& f) {
   const RgpCarriers::Entry& entry = carriers_->entry(f.parameter);
   if (entry.train == RgpTrain::kFrozen) return;
-  std::memcpy(release_.data() + entry.left_offset + f.first, f.g_BN, f.n * sizeof(float));
+  ops_->scale(
+      {.x = f.g_BN, .y = release_.data() + entry.left_offset + f.first, .n = f.n, .a = 1.0f, .store = Store::kAdd});
 }
 
 RecordOutcome RgpGradients::FinishRecord(HeadReplay&) {

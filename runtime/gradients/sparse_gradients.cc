@@ -142,7 +142,11 @@ void SparseGradients::TableRows(const RowsFactor& f) {
 
 void SparseGradients::Vector(const VectorFactor& f) {
   if (!setup_.trained.contains(f.parameter)) return;
-  std::memcpy(dense_.data() + layout_.dense(f.parameter) + f.first, f.g_BN, f.n * sizeof(float));
+  ops_->scale({.x = f.g_BN,
+               .y = dense_.data() + layout_.dense(f.parameter) + f.first,
+               .n = f.n,
+               .a = 1.0f,
+               .store = Store::kAdd});
 }
 
 // Neighbouring slots go to the sum in one piece.

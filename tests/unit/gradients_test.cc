@@ -54,6 +54,64 @@ std::vector<std::vector<double>> NaiveGradients(const Architecture& a, const std
   return gradients;
 }
 
+// Hands on each factor of the blocks twice, as a graph would whose blocks share their weights and get the same rows.
+class Twice final : public FactorSink {
+ public:
+  explicit Twice(FactorSink& sink) : sink_(sink) {}
+  bool Wants(size_t parameter) const override { return sink_.Wants(parameter); }
+  void Outer(const OuterFactor& f) override {
+    sink_.Outer(f);
+    sink_.Outer(f);
+  }
+  void Rows(const RowsFactor& f) override { sink_.Rows(f); }
+  void Vector(const VectorFactor& f) override {
+    sink_.Vector(f);
+    sink_.Vector(f);
+  }
+
+ private:
+  FactorSink& sink_;
+};
+
+// No factor is lost where a parameter has two uses: they add up, or the record is dropped.
+TEST(UsedTwice, FactorsAddUpOrTheRecordIsDropped) {
+  const Architecture a = SmallArchitectures()[2];  // untied: the head's table too has nothing but Outer
+  const std::vector<float> weights = RandomWeights(a, 3);
+  Harness h(a, weights, kernels::BestOps());
+  const OwnedRecord owned = RandomRecord(a.num_items, 5, 9);
+  const Record record = owned.view();
+  const RecordOptions options;
+  RecordContext context{.weights = h.view, .buffers = h.buffers, .options_B = &options};
+  struct None final : HeadReplay {
+    void Replay(FactorSink&) override {}
+  } none;
+  for (const NormForm form : {NormForm::kFormed, NormForm::kGram}) {
+    std::vector<std::vector<float>> sums;
+    for (const bool twice : {false, true}) {
+      FloatGradientSum sum(kernels::BestOps(), h.trained.size(), 1);
+      sum.Clear();
+      PhantomGradients gradients(kernels::BestOps(), h.Setup(), {.clip = ClipRule::Flat(1e6), .form = form}, sum);
+      Twice again(gradients);
+      FactorSink& sink = twice ? static_cast<FactorSink&>(again) : gradients;
+      double loss = 0;
+      gradients.BeginRecord(record.inputs);
+      h.graph.Forward(context, {&record, 1}, &loss);
+      h.graph.Backward(context, {&record, 1}, sink);
+      const RecordOutcome outcome = gradients.FinishRecord(none);
+      EXPECT_EQ(outcome.finite, form == NormForm::kFormed || !twice);
+      sums.emplace_back(sum.sum().begin(), sum.sum().end());
+    }
+    for (uint32_t p : h.trained.parameters()) {
+      if (form == NormForm::kGram || h.graph.parameters()[p].role == ParameterRole::kItemTable ||
+          h.graph.parameters()[p].role == ParameterRole::kPositionTable)
+        continue;
+      for (size_t i = h.trained.offset(p); i < h.trained.offset(p) + h.graph.parameters()[p].size(); ++i)
+        EXPECT_EQ(sums[1][i], 2 * sums[0][i]) << h.graph.parameters()[p].name;
+    }
+    if (form == NormForm::kGram) EXPECT_EQ(testing::Norm(std::vector<double>(sums[1].begin(), sums[1].end())), 0);
+  }
+}
+
 class Gradients : public ::testing::TestWithParam<size_t> {};
 
 TEST_P(Gradients, RecordGradientEqualsDualNumbers) {
