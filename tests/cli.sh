@@ -420,7 +420,7 @@ json 'j["refuted"] and j["epsilon"][0]["claimed"] < 0.3 < j["epsilon"][0]["bound
 expect 0 "" "$wisp" audit step --recipe tiny.json --observations 40
 grep -q "^not refuted" out && grep -q "all of the records a step" out || fail "a sound step of DP-FP: $(head -c 300 out)"
 expect 0 "" "$wisp" audit step --recipe tiny.json --observations 4
-grep -q "had no power" out || fail "bounds of 0 are not explained: $(head -c 500 out)"
+grep -q "bounds of 0 say that this attack saw nothing" out || fail "bounds of 0 are not explained: $(head -c 500 out)"
 expect 2 "aggregate, clipped and paper" "$wisp" audit step --recipe tiny.json --method phantom
 # No epsilon for a head on an encoder that shows the same texts.
 expect 4 "without a guarantee" "$wisp" classify train --recipe tiny.json --data train.txt --base texts.wisp --out again.wisp --ledger texts.db
