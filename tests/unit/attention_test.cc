@@ -12,12 +12,31 @@ namespace wisp::kernels {
 namespace {
 
 struct Shape {
-  size_t queries, keys, heads, width, first_key;
+  size_t queries, keys, heads, width;
+  size_t first_key = 0;
   AttentionMask mask;
   bool dropped;         // with a keep mask
   bool varied = false;  // Re-Attention: with variances of keys and values
   float enormous = 0;   // the variance of some keys' entries, or of all where there are few
   bool sloped = false;  // ALiBi: with a bias by distance
+
+  // This shape, changed.
+  Shape From(size_t first) const {
+    return Changed([&](Shape& s) { s.first_key = first; });
+  }
+  Shape Varied(float variance = 0) const {
+    return Changed([&](Shape& s) { s.varied = true, s.enormous = variance; });
+  }
+  Shape Sloped() const {
+    return Changed([](Shape& s) { s.sloped = true; });
+  }
+
+  template <class Change>
+  Shape Changed(Change change) const {
+    Shape s = *this;
+    change(s);
+    return s;
+  }
 };
 
 std::vector<double> ToDouble(const GuardedMatrix& m) {
@@ -232,28 +251,38 @@ double CheckBackward(const OpTable& ops, const Shape& s, uint64_t seed) {
 }
 
 std::vector<Shape> Shapes() {
-  std::vector<Shape> shapes = {{200, 200, 1, 64, 0, AttentionMask::kCausal, false},
-                               {200, 200, 1, 64, 0, AttentionMask::kCausal, false, true}};
+  const Shape large{
+      .queries = 200, .keys = 200, .heads = 1, .width = 64, .mask = AttentionMask::kCausal, .dropped = false};
+  std::vector<Shape> shapes = {large, large.Varied()};
   for (size_t keys : {1, 2, 3, 7, 8, 15, 17, 29, 33, 57, 100}) {
     for (AttentionMask mask : {AttentionMask::kCausal, AttentionMask::kFull}) {
       for (bool dropped : {false, true}) {
         const size_t heads = keys % 3 == 0 ? 4 : 1 + keys % 2,
                      width = std::vector<size_t>{1, 3, 8, 16, 33, 64}[keys % 6];
-        shapes.push_back({keys, keys, heads, width, 0, mask, dropped});
+        const Shape square{
+            .queries = keys, .keys = keys, .heads = heads, .width = width, .mask = mask, .dropped = dropped};
+        const Shape last_queries{
+            .queries = 1 + keys / 2, .keys = keys, .heads = heads, .width = width, .mask = mask, .dropped = dropped};
+        shapes.push_back(square);
         // Causal: the first queries attend nothing.
-        shapes.push_back({keys, keys, heads, width, keys / 3, mask, dropped});
-        shapes.push_back({1 + keys / 2, keys, heads, width, keys / 4, mask, dropped});
-        shapes.push_back({keys, keys, heads, width, keys / 3, mask, dropped, true});
-        shapes.push_back({1 + keys / 2, keys, heads, width, 0, mask, dropped, true});
-        shapes.push_back({keys, keys, heads, width, keys / 3, mask, dropped, false, 0, true});
-        shapes.push_back({1 + keys / 2, keys, heads, width, 0, mask, dropped, true, 0, true});
+        shapes.push_back(square.From(keys / 3));
+        shapes.push_back(last_queries.From(keys / 4));
+        shapes.push_back(square.From(keys / 3).Varied());
+        shapes.push_back(last_queries.Varied());
+        shapes.push_back(square.From(keys / 3).Sloped());
+        shapes.push_back(last_queries.Varied().Sloped());
       }
     }
   }
   for (float enormous : {1e12f, 1e20f, 3e38f}) {
     for (size_t keys : {1, 5, 29, 100}) {
-      shapes.push_back({keys, keys, 1 + keys % 2, 33, 0, AttentionMask::kCausal, false, true, enormous});
-      shapes.push_back({keys, keys, 1 + keys % 2, 16, keys / 3, AttentionMask::kFull, true, true, enormous});
+      const size_t heads = 1 + keys % 2;
+      const Shape causal{
+          .queries = keys, .keys = keys, .heads = heads, .width = 33, .mask = AttentionMask::kCausal, .dropped = false};
+      const Shape full{
+          .queries = keys, .keys = keys, .heads = heads, .width = 16, .mask = AttentionMask::kFull, .dropped = true};
+      shapes.push_back(causal.Varied(enormous));
+      shapes.push_back(full.From(keys / 3).Varied(enormous));
     }
   }
   return shapes;

@@ -64,14 +64,34 @@ struct OneRunPValueGolden {
 };
 
 inline constexpr OneRunPValueGolden kOneRunPValue[] = {
-    {1000, 1000, 700, 0.75, 1e-5, 0.0841604461036136275},
-    {1000, 100, 100, 3.5, 1e-5, 0.055124225912977696},
-    {100000, 100000, 60000, 0.4, 1e-6, 0.19998539585593632},
-    {100000, 1000, 990, 3, 1e-6, 0.00395649972829841019},
+    {.canaries = 1000,
+     .guesses = 1000,
+     .correct = 700,
+     .epsilon = 0.75,
+     .delta = 1e-5,
+     .p_value = 0.0841604461036136275},
+    {.canaries = 1000, .guesses = 100, .correct = 100, .epsilon = 3.5, .delta = 1e-5, .p_value = 0.055124225912977696},
+    {.canaries = 100000,
+     .guesses = 100000,
+     .correct = 60000,
+     .epsilon = 0.4,
+     .delta = 1e-6,
+     .p_value = 0.19998539585593632},
+    {.canaries = 100000,
+     .guesses = 1000,
+     .correct = 990,
+     .epsilon = 3,
+     .delta = 1e-6,
+     .p_value = 0.00395649972829841019},
     // The pure part is 6e-37: all of it is the share of delta.
-    {100000, 100000, 52000, 0, 1e-7, 8.44629437676953497e-6},
-    {500, 0, 0, 1, 1e-5, 1},
-    {500, 200, 20, 1, 1e-6, 1},
+    {.canaries = 100000,
+     .guesses = 100000,
+     .correct = 52000,
+     .epsilon = 0,
+     .delta = 1e-7,
+     .p_value = 8.44629437676953497e-6},
+    {.canaries = 500, .guesses = 0, .correct = 0, .epsilon = 1, .delta = 1e-5, .p_value = 1},
+    {.canaries = 500, .guesses = 200, .correct = 20, .epsilon = 1, .delta = 1e-6, .p_value = 1},
 };
 
 }  // namespace wisp::privacy

@@ -198,25 +198,25 @@ inline void ShmBarrier(sqlite3_file* file) { Of(file)->real()->pMethods->xShmBar
 inline int DeviceCharacteristics(sqlite3_file*) { return 0; }
 
 inline int Open(sqlite3_vfs*, const char* path, sqlite3_file* file, int flags, int* out_flags) {
-  static const sqlite3_io_methods methods = {2,
-                                             Close,
-                                             Read,
-                                             WriteBytes,
-                                             Truncate,
-                                             Sync,
-                                             Size,
-                                             Lock,
-                                             Unlock,
-                                             CheckReservedLock,
-                                             FileControl,
-                                             SectorSize,
-                                             DeviceCharacteristics,
-                                             ShmMap,
-                                             ShmLock,
-                                             ShmBarrier,
-                                             ShmUnmap,
-                                             nullptr,
-                                             nullptr};
+  static const sqlite3_io_methods methods = {.iVersion = 2,
+                                             .xClose = Close,
+                                             .xRead = Read,
+                                             .xWrite = WriteBytes,
+                                             .xTruncate = Truncate,
+                                             .xSync = Sync,
+                                             .xFileSize = Size,
+                                             .xLock = Lock,
+                                             .xUnlock = Unlock,
+                                             .xCheckReservedLock = CheckReservedLock,
+                                             .xFileControl = FileControl,
+                                             .xSectorSize = SectorSize,
+                                             .xDeviceCharacteristics = DeviceCharacteristics,
+                                             .xShmMap = ShmMap,
+                                             .xShmLock = ShmLock,
+                                             .xShmBarrier = ShmBarrier,
+                                             .xShmUnmap = ShmUnmap,
+                                             .xFetch = nullptr,
+                                             .xUnfetch = nullptr};
   File* f = Of(file);
   f->path = path;
   f->syncs_folder = (flags & SQLITE_OPEN_CREATE) != 0 && (flags & (SQLITE_OPEN_MAIN_JOURNAL | SQLITE_OPEN_WAL)) != 0;

@@ -35,10 +35,25 @@ double CheckLayerNormForward(const OpTable& ops, size_t d, int, uint64_t seed) {
   Row x(rows * d, random, 2.0f), gain(d, random, 1.0f), bias(d, random, 1.0f), y(rows * d), mean(rows), rstd(rows);
   y.Fill(NAN);
   std::vector<double> xd = x.Double(), gd = gain.Double(), bd = bias.Double(), yd(rows * d), md(rows), rd(rows);
-  reference::LayerNormForward<double>(
-      {xd.data(), gd.data(), bd.data(), yd.data(), md.data(), rd.data(), rows, d, 1e-5});
+  reference::LayerNormForward<double>({.x_RD = xd.data(),
+                                       .gain_D = gd.data(),
+                                       .bias_D = bd.data(),
+                                       .y_RD = yd.data(),
+                                       .mean_R = md.data(),
+                                       .rstd_R = rd.data(),
+                                       .rows = rows,
+                                       .d = d,
+                                       .epsilon = 1e-5});
   if (d > 0) PlanPerturbation(y.data(), 4e-5 * Largest(yd.data(), d));
-  ops.layer_norm_forward({x.data(), gain.data(), bias.data(), y.data(), mean.data(), rstd.data(), rows, d, 1e-5f});
+  ops.layer_norm_forward({.x_RD = x.data(),
+                          .gain_D = gain.data(),
+                          .bias_D = bias.data(),
+                          .y_RD = y.data(),
+                          .mean_R = mean.data(),
+                          .rstd_R = rstd.data(),
+                          .rows = rows,
+                          .d = d,
+                          .epsilon = 1e-5f});
   ErrorMeter meter;
   for (size_t i = 0; i < rows * d; ++i) meter.Add(y.data()[i], yd[i], 1e-5 * Largest(yd.data() + i / d * d, d));
   for (size_t r = 0; d > 1 && r < rows; ++r) meter.Add(rstd.data()[r], rd[r], 1e-5 * rd[r]);
@@ -56,20 +71,45 @@ double CheckLayerNormBackward(const OpTable& ops, size_t d, int variant, uint64_
                       yd(rows * d), md(rows), rd(rows);
   const std::vector<double> zero(d);
   // A variance of next to nothing would only test the conditioning: width 1 has none at all.
-  reference::LayerNormForward<double>(
-      {xd.data(), gd.data(), zero.data(), yd.data(), md.data(), rd.data(), rows, d, 1e-1});
+  reference::LayerNormForward<double>({.x_RD = xd.data(),
+                                       .gain_D = gd.data(),
+                                       .bias_D = zero.data(),
+                                       .y_RD = yd.data(),
+                                       .mean_R = md.data(),
+                                       .rstd_R = rd.data(),
+                                       .rows = rows,
+                                       .d = d,
+                                       .epsilon = 1e-1});
   for (size_t r = 0; r < rows; ++r) {
     mean.data()[r] = static_cast<float>(md[r]);
     rstd.data()[r] = static_cast<float>(rd[r]);
   }
-  reference::LayerNormBackward<double>(
-      {dyd.data(), xd.data(), gd.data(), md.data(), rd.data(), dxd.data(), dgd.data(), dbd.data(), rows, d, store});
+  reference::LayerNormBackward<double>({.dy_RD = dyd.data(),
+                                        .x_RD = xd.data(),
+                                        .gain_D = gd.data(),
+                                        .mean_R = md.data(),
+                                        .rstd_R = rd.data(),
+                                        .dx_RD = dxd.data(),
+                                        .dgain_D = dgd.data(),
+                                        .dbias_D = dbd.data(),
+                                        .rows = rows,
+                                        .d = d,
+                                        .store = store});
   if (store == Store::kAssign) dx.Fill(NAN);
   dgain.Fill(NAN);
   const double tolerance = 1e-5 * (Largest(dxd.data(), dxd.size()) + 1);
   if (d > 0) PlanPerturbation(dx.data(), 4 * tolerance);
-  ops.layer_norm_backward({dy.data(), x.data(), gain.data(), mean.data(), rstd.data(), dx.data(), dgain.data(),
-                           dbias.data(), rows, d, store});
+  ops.layer_norm_backward({.dy_RD = dy.data(),
+                           .x_RD = x.data(),
+                           .gain_D = gain.data(),
+                           .mean_R = mean.data(),
+                           .rstd_R = rstd.data(),
+                           .dx_RD = dx.data(),
+                           .dgain_D = dgain.data(),
+                           .dbias_D = dbias.data(),
+                           .rows = rows,
+                           .d = d,
+                           .store = store});
   ErrorMeter meter;
   for (size_t i = 0; i < rows * d; ++i) meter.Add(dx.data()[i], dxd[i], tolerance);
   for (size_t i = 0; i < d; ++i) {
@@ -125,10 +165,29 @@ double CheckLinearVariance(const OpTable& ops, size_t n, int variant, uint64_t s
   const bool given = variant % 2 == 0;
   const std::vector<double> md = mean.Double(), vd = variance.Double();
   std::vector<double> yd = y.Double();
-  reference::LinearVariance<double>(
-      {md.data(), k, given ? vd.data() : nullptr, k, yd.data(), n, rows, n, k, 0.25, 0.125});
+  reference::LinearVariance<double>({.mean_RK = md.data(),
+                                     .ldmean = k,
+                                     .variance_RK = given ? vd.data() : nullptr,
+                                     .ldvariance = k,
+                                     .y_RN = yd.data(),
+                                     .ldy = n,
+                                     .rows = rows,
+                                     .n = n,
+                                     .k = k,
+                                     .weight_variance = 0.25,
+                                     .bias_variance = 0.125});
   if (n > 0) PlanPerturbation(y.data(), 8e-5 * Largest(yd.data(), n));
-  ops.linear_variance({mean.data(), k, given ? variance.data() : nullptr, k, y.data(), n, rows, n, k, 0.25f, 0.125f});
+  ops.linear_variance({.mean_RK = mean.data(),
+                       .ldmean = k,
+                       .variance_RK = given ? variance.data() : nullptr,
+                       .ldvariance = k,
+                       .y_RN = y.data(),
+                       .ldy = n,
+                       .rows = rows,
+                       .n = n,
+                       .k = k,
+                       .weight_variance = 0.25f,
+                       .bias_variance = 0.125f});
   ErrorMeter meter;
   for (size_t i = 0; i < rows * n; ++i) meter.Add(y.data()[i], yd[i], 2e-5 * Largest(yd.data() + i / n * n, n));
   EXPECT_TRUE(y.GuardsIntact());
@@ -142,10 +201,12 @@ double CheckLayerNormVariance(const OpTable& ops, size_t d, int variant, uint64_
   x.Fill(random, std::uniform_real_distribution<float>(0, 3));
   const std::vector<double> xd = x.Double(), gd = gain.Double(), rd = rstd.Double();
   std::vector<double> yd(rows * d);
-  reference::LayerNormVariance<double>({xd.data(), gd.data(), rd.data(), yd.data(), rows, d});
+  reference::LayerNormVariance<double>(
+      {.x_RD = xd.data(), .gain_D = gd.data(), .rstd_R = rd.data(), .y_RD = yd.data(), .rows = rows, .d = d});
   GuardedMatrix& out = variant % 2 == 0 ? x : y;
   if (d > 0) PlanPerturbation(out.data(), 8e-5 * Largest(yd.data(), d));
-  ops.layer_norm_variance({x.data(), gain.data(), rstd.data(), out.data(), rows, d});
+  ops.layer_norm_variance(
+      {.x_RD = x.data(), .gain_D = gain.data(), .rstd_R = rstd.data(), .y_RD = out.data(), .rows = rows, .d = d});
   ErrorMeter meter;
   for (size_t i = 0; i < rows * d; ++i) meter.Add(out.data()[i], yd[i], 2e-5 * Largest(yd.data() + i / d * d, d));
   EXPECT_TRUE(out.GuardsIntact());
@@ -213,10 +274,22 @@ double CheckEmbed(const OpTable& ops, size_t d, int variant, uint64_t seed) {
   for (int32_t& id : ids) id = static_cast<int32_t>(random() % (items + 1)) - 1;
   std::vector<double> td = table.Double(), pd = positions.Double(), yd(rows * d);
   const bool with = variant % 2 == 0;
-  reference::EmbedForward<double>({td.data(), with ? pd.data() : nullptr, ids.data(), yd.data(), rows, d, 3.5});
+  reference::EmbedForward<double>({.table_MD = td.data(),
+                                   .positions_TD = with ? pd.data() : nullptr,
+                                   .ids_T = ids.data(),
+                                   .y_TD = yd.data(),
+                                   .rows = rows,
+                                   .d = d,
+                                   .scale = 3.5});
   y.Fill(NAN);
   if (d > 0) PlanPerturbation(y.data(), 1e-4);
-  ops.embed_forward({table.data(), with ? positions.data() : nullptr, ids.data(), y.data(), rows, d, 3.5f});
+  ops.embed_forward({.table_MD = table.data(),
+                     .positions_TD = with ? positions.data() : nullptr,
+                     .ids_T = ids.data(),
+                     .y_TD = y.data(),
+                     .rows = rows,
+                     .d = d,
+                     .scale = 3.5f});
   ErrorMeter meter;
   for (size_t i = 0; i < rows * d; ++i) meter.Add(y.data()[i], yd[i], 8 * kUlp * (1 + std::abs(yd[i])));
   EXPECT_TRUE(y.GuardsIntact());
@@ -234,9 +307,23 @@ double CheckScatter(const OpTable& ops, size_t d, int, uint64_t seed) {
   std::vector<double> dxd, td;
   for (size_t r = 0; r < rows; ++r) dxd.insert(dxd.end(), dx.at(r, 0), dx.at(r, 0) + d);
   for (size_t r = 0; r < items; ++r) td.insert(td.end(), table.at(r, 0), table.at(r, 0) + d);
-  reference::ScatterAdd<double>({dxd.data(), d, ids.data(), td.data(), d, rows, d, 0.75});
+  reference::ScatterAdd<double>({.dx_TD = dxd.data(),
+                                 .lddx = d,
+                                 .ids_T = ids.data(),
+                                 .table_MD = td.data(),
+                                 .ldtable = d,
+                                 .rows = rows,
+                                 .d = d,
+                                 .scale = 0.75});
   if (d > 0) PlanPerturbation(table.at(0, d - 1), 1e-4);
-  ops.scatter_add({dx.data(), dx.ld(), ids.data(), table.data(), table.ld(), rows, d, 0.75f});
+  ops.scatter_add({.dx_TD = dx.data(),
+                   .lddx = dx.ld(),
+                   .ids_T = ids.data(),
+                   .table_MD = table.data(),
+                   .ldtable = table.ld(),
+                   .rows = rows,
+                   .d = d,
+                   .scale = 0.75f});
   ErrorMeter meter;
   for (size_t r = 0; r < items; ++r) {
     for (size_t i = 0; i < d; ++i) meter.Add(*table.at(r, i), td[r * d + i], 4 * kUlp * (10 + std::abs(td[r * d + i])));
@@ -251,10 +338,31 @@ double CheckAdam(const OpTable& ops, size_t n, int variant, uint64_t seed) {
   for (size_t i = 0; i < n; ++i) v.data()[i] = std::abs(v.data()[i]);
   std::vector<double> wd = w.Double(), md = m.Double(), vd = v.Double(), gd = g.Double();
   const float decay = variant % 2 == 0 ? 0.0f : 0.1f;
-  reference::Adam<double>(
-      {wd.data(), md.data(), vd.data(), gd.data(), n, 0.01f, 0.9f, 0.99f, 1e-6f, decay, 1.5f, 2.5f});
+  reference::Adam<double>({.w = wd.data(),
+                           .m = md.data(),
+                           .v = vd.data(),
+                           .g = gd.data(),
+                           .n = n,
+                           .rate = 0.01f,
+                           .beta1 = 0.9f,
+                           .beta2 = 0.99f,
+                           .epsilon = 1e-6f,
+                           .decay = decay,
+                           .correction1 = 1.5f,
+                           .correction2 = 2.5f});
   if (n > 0) PlanPerturbation(w.data() + n - 1, 4 * 8 * kUlp * (1 + std::abs(wd[n - 1])));
-  ops.adam({w.data(), m.data(), v.data(), g.data(), n, 0.01f, 0.9f, 0.99f, 1e-6f, decay, 1.5f, 2.5f});
+  ops.adam({.w = w.data(),
+            .m = m.data(),
+            .v = v.data(),
+            .g = g.data(),
+            .n = n,
+            .rate = 0.01f,
+            .beta1 = 0.9f,
+            .beta2 = 0.99f,
+            .epsilon = 1e-6f,
+            .decay = decay,
+            .correction1 = 1.5f,
+            .correction2 = 2.5f});
   ErrorMeter meter;
   for (size_t i = 0; i < n; ++i) {
     meter.Add(w.data()[i], wd[i], 8 * kUlp * (1 + std::abs(wd[i])) * 0.9);
@@ -270,9 +378,21 @@ double CheckSgd(const OpTable& ops, size_t n, int variant, uint64_t seed) {
   Row w(n, random, 1.0f), m(n, random, 1.0f), g(n, random, 1.0f);
   std::vector<double> wd = w.Double(), md = m.Double(), gd = g.Double();
   const bool momentum = variant % 2 == 0;
-  reference::Sgd<double>({wd.data(), momentum ? md.data() : nullptr, gd.data(), n, 0.1f, 0.9f, 0.05f});
+  reference::Sgd<double>({.w = wd.data(),
+                          .m = momentum ? md.data() : nullptr,
+                          .g = gd.data(),
+                          .n = n,
+                          .rate = 0.1f,
+                          .momentum = 0.9f,
+                          .decay = 0.05f});
   if (n > 0) PlanPerturbation(w.data(), 4 * 8 * kUlp * (1 + std::abs(wd[0])));
-  ops.sgd({w.data(), momentum ? m.data() : nullptr, g.data(), n, 0.1f, 0.9f, 0.05f});
+  ops.sgd({.w = w.data(),
+           .m = momentum ? m.data() : nullptr,
+           .g = g.data(),
+           .n = n,
+           .rate = 0.1f,
+           .momentum = 0.9f,
+           .decay = 0.05f});
   ErrorMeter meter;
   for (size_t i = 0; i < n; ++i) {
     meter.Add(w.data()[i], wd[i], 8 * kUlp * (1 + std::abs(wd[i])) * 0.9);

@@ -57,7 +57,17 @@ TEST_F(MonteCarlo, LinearVarianceIsExact) {
   for (size_t j = 0; j < n; ++j) {
     for (size_t i = 0; i < k; ++i) y[j] += v[i] * w[j * k + i] * w[j * k + i];
   }
-  kernels::reference::LinearVariance<double>({x.data(), k, v.data(), k, y.data(), n, 1, n, k, s2, b2});
+  kernels::reference::LinearVariance<double>({.mean_RK = x.data(),
+                                              .ldmean = k,
+                                              .variance_RK = v.data(),
+                                              .ldvariance = k,
+                                              .y_RN = y.data(),
+                                              .ldy = n,
+                                              .rows = 1,
+                                              .n = n,
+                                              .k = k,
+                                              .weight_variance = s2,
+                                              .bias_variance = b2});
   for (size_t j = 0; j < n; ++j) EXPECT_NEAR(y[j], sampled[j], 0.04 * sampled[j]);
 }
 
@@ -109,14 +119,29 @@ TEST_F(MonteCarlo, LayerNormVarianceHoldsForSmallVariances) {
   const size_t d = 64;
   Vector x(d), v(d), gain(d), y(d), out(d), mean(1), rstd(1), bias(d, 0.1);
   for (size_t i = 0; i < d; ++i) x[i] = Normal(0, 4), v[i] = 0.05, gain[i] = 1 + 0.3 * Normal(0, 1);
-  kernels::reference::LayerNormForward<double>(
-      {x.data(), gain.data(), bias.data(), out.data(), mean.data(), rstd.data(), 1, d, 1e-5});
-  kernels::reference::LayerNormVariance<double>({v.data(), gain.data(), rstd.data(), y.data(), 1, d});
+  kernels::reference::LayerNormForward<double>({.x_RD = x.data(),
+                                                .gain_D = gain.data(),
+                                                .bias_D = bias.data(),
+                                                .y_RD = out.data(),
+                                                .mean_R = mean.data(),
+                                                .rstd_R = rstd.data(),
+                                                .rows = 1,
+                                                .d = d,
+                                                .epsilon = 1e-5});
+  kernels::reference::LayerNormVariance<double>(
+      {.x_RD = v.data(), .gain_D = gain.data(), .rstd_R = rstd.data(), .y_RD = y.data(), .rows = 1, .d = d});
   const Vector sampled = SampledVariance(d, 4000, [&](Vector& row) {
     Vector in(d), m(1), r(1);
     for (size_t i = 0; i < d; ++i) in[i] = Normal(x[i], v[i]);
-    kernels::reference::LayerNormForward<double>(
-        {in.data(), gain.data(), bias.data(), row.data(), m.data(), r.data(), 1, d, 1e-5});
+    kernels::reference::LayerNormForward<double>({.x_RD = in.data(),
+                                                  .gain_D = gain.data(),
+                                                  .bias_D = bias.data(),
+                                                  .y_RD = row.data(),
+                                                  .mean_R = m.data(),
+                                                  .rstd_R = r.data(),
+                                                  .rows = 1,
+                                                  .d = d,
+                                                  .epsilon = 1e-5});
   });
   double total = 0, total_sampled = 0;
   for (size_t i = 0; i < d; ++i) {

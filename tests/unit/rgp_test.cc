@@ -192,8 +192,9 @@ TEST_P(RgpProjection, EqualsTheProjectionOfTheTrueGradient) {
 INSTANTIATE_TEST_SUITE_P(EverySwitch, RgpProjection, ::testing::Range<size_t>(0, testing::SmallArchitectures().size()));
 
 TEST(Rgp, ReleasesRankTimesBothSides) {
-  const std::vector<ParameterSpec> one = {{"w", 30, 8, ParameterShape::kMatrix, true, 0},
-                                          {"b", 1, 30, ParameterShape::kVector, true, 240}};
+  const std::vector<ParameterSpec> one = {
+      {.name = "w", .rows = 30, .cols = 8, .shape = ParameterShape::kMatrix, .trained = true, .offset = 0},
+      {.name = "b", .rows = 1, .cols = 30, .shape = ParameterShape::kVector, .trained = true, .offset = 240}};
   const auto size = [&one](const RgpOptions& o) { return RgpReleaseSize(o, one, TrainedOf(one, o)); };
   EXPECT_EQ(size({.rank = 3}), 3u * (30 + 8) + 30);
   EXPECT_EQ(size({.rank = 3, .vectors = RgpTrain::kFrozen}), 3u * (30 + 8));
@@ -201,7 +202,8 @@ TEST(Rgp, ReleasesRankTimesBothSides) {
 }
 
 TEST(Rgp, BadOptionsAreNamed) {
-  const std::vector<ParameterSpec> one = {{"w", 30, 8, ParameterShape::kMatrix, true, 0}};
+  const std::vector<ParameterSpec> one = {
+      {.name = "w", .rows = 30, .cols = 8, .shape = ParameterShape::kMatrix, .trained = true, .offset = 0}};
   EXPECT_NE(ValidateOn(one, RgpOptions{.rank = 9}).message().find("1 to 8"), std::string::npos);
   EXPECT_FALSE(ValidateOn(one, RgpOptions{.rank = 0}).ok());
   EXPECT_TRUE(ValidateOn(one, RgpOptions{.rank = 8}).ok());

@@ -193,7 +193,12 @@ TEST(SafeTensors, Counts_AreBounded) {
 TEST(SafeTensors, Sizes_AreThoseOfTheData) {
   EXPECT_TRUE(Parsed(FileOf(One("\"F32\"", "[1]", "[0,4]"), 4)).result.ok());
   for (const char* dtype : {"\"F64\"", "\"I64\"", "\"BOOL\"", "\"f32\"", "\"F8_E4M3\"", "\"\""}) {
-    ExpectTensorsRefused({{"[1]", "[0,4]", "allowed are F32, F16 and BF16", 4, dtype, StatusCode::kUnsupported}});
+    ExpectTensorsRefused({{.shape = "[1]",
+                           .offsets = "[0,4]",
+                           .words = "allowed are F32, F16 and BF16",
+                           .data_bytes = 4,
+                           .dtype = dtype,
+                           .code = StatusCode::kUnsupported}});
   }
   ExpectTensorsRefused(
       {{"[1]", "[0,8]", "it is cut short, or damaged: the header promises 8 bytes of data, there are 4", 4},

@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# The program from outside: the logs and models that it reads, what it says of others, and what it recommends from them.
+#   tests/cli_data.sh BUILD_FOLDER
+. "$(dirname "$0")/shell.sh"
+. "$root/tests/cli_fixtures.sh"
+
+# Data.
+expect 0 "" "$wisp" synth --out same.db --population device --users 60 --seed 3 --json
+json 'j["users"] == 60 and j["items"] == 480'
+for log in log.txt log.csv log.tsv log.inter; do
+  expect 0 "" "$wisp" synth --out $log --population device --users 60 --seed 3
+  expect 0 "" "$wisp" evaluate --model base.wisp --data $log
+  [ -s err ] && fail "reading $log warns: $(cat err)"
+  sort out >"$log.quality"
+  cmp -s log.txt.quality "$log.quality" || fail "$log is read as another log: $(cat out)"
+done
+[ "$(head -n 1 log.csv)" = "user,item,time" ] || fail "log.csv begins with $(head -n 1 log.csv)"
+evaluate=("$wisp" evaluate --model base.wisp --data)
+separator="the header is one column, 'user;item;time'; the separator seems to be ';'; allowed are ','"
+tr ',' ';' <log.csv >semicolons.csv
+expect 3 "semicolons.csv, line 1: $separator" "${evaluate[@]}" semicolons.csv
+times="no column 'time' or 'timestamp'; the columns are 'user', 'item'; times are needed, as numbers such as seconds"
+cut -d , -f 1,2 log.csv >timeless.csv
+expect 3 "$times" "${evaluate[@]}" timeless.csv
+printf 'user,item,time\na,tea-mint,2024-05-01\n' >dates.csv
+expect 3 "dates.csv, line 2: the time is '2024-05-01'; allowed is a number" "${evaluate[@]}" dates.csv
+expect 3 "nowhere.wisp" "$wisp" evaluate --model nowhere.wisp --data log.db
+echo "not a model" >text.wisp
+expect 3 "text.wisp" "$wisp" inspect text.wisp
+head -c 70000 base.wisp >cut.wisp
+expect 3 "cut.wisp" "$wisp" inspect cut.wisp
+printf '1 2 3\n' >bad.txt
+expect 3 "bad.txt, line 1" "${evaluate[@]}" bad.txt
+expect 0 "" "$wisp" inspect --model base.wisp
+expect 0 "" "$wisp" inspect base.wisp --verify --json
+json 'j["architecture"]["items"] == 480 and j["item_names"] and j["provenance"][0]["epsilon"] is None'
+expect 0 "" "${evaluate[@]}" log.db --json
+json '0 < j["ndcg@10"] < 1 and j["hit@10"] >= j["ndcg@10"] and j["users"] == 60'
+expect 0 "" "${evaluate[@]}" log.db --backend int8 --json
+json '0 < j["ndcg@10"] < 1 and j["users"] == 60'
+expect 2 "allowed are simd and int8; XNNPACK's packed weights belong to one thread each" \
+  "${evaluate[@]}" log.db --backend xnnpack
+
+recommend=("$wisp" recommend --model base.wisp)
+guest=("${recommend[@]}" --data log.db --user u00003)
+expect 0 "" "${guest[@]}" --count 4 --json
+json 'len(j) == 4 and j[0]["score"] >= j[3]["score"] and j[0]["name"]'
+expect 0 "" "${guest[@]}" --count 4 --backend int8 --json
+json 'len(j) == 4 and j[0]["score"] >= j[3]["score"] and j[0]["name"]'
+expect 2 "allowed are simd, int8 and xnnpack" "${guest[@]}" --backend float
+expect 2 "not for --private" "${guest[@]}" --backend int8 --private
+expect 2 "u99999" "${recommend[@]}" --data log.db --user u99999
+
+expect 2 "'bagel-sesame', which the model does not have; did you mean bagel-s.* or bagel-.*?" \
+  "${recommend[@]}" --history tea-mint,bagel-sesame
+expect 2 "did you mean tea-mint or tea-maple?" "${recommend[@]}" --history tea-mint --candidates tea-minty
+expect 2 "'xyz', which the model does not have$" "${recommend[@]}" --history xyz
+# The examples of the help, for the model that comes along.
+expect 0 "" "$wisp" recommend --help
+history=$(grep -o -- '--history [^ ]*,[^ ]*' out)
+# shellcheck disable=SC2086
+expect 0 "" "${recommend[@]}" $history --count 5
+
+finish

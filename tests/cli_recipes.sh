@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# The program from outside: keys and values of a recipe that it does not take, and that each of its keys is explained.
+#   tests/cli_recipes.sh BUILD_FOLDER
+. "$(dirname "$0")/shell.sh"
+. "$root/tests/cli_fixtures.sh"
+based=(--model base.wisp --data log.db --out o.wisp --ledger l.db)
+
+# Recipes.
+sed 's/"epochs"/"epochz"/' "$recipe" >unknown.json
+expect 3 "epochz" "$wisp" train --recipe unknown.json "${based[@]}"
+misplaced=(--recipe misplaced.json --data log.db --out o.wisp)
+printf '{"training": {"epsilon": 3}}' >misplaced.json
+allowed="training has the unknown key 'epsilon', allowed are method, .*"
+expect 3 "$allowed; 'epsilon' belongs in 'training.optimizer' or 'privacy'$" "$wisp" train "${misplaced[@]}"
+printf '{"privacy": {"delta": 1e-6, "num_records_public": 3}}' >misplaced.json
+expect 3 "'num_records_public' belongs in 'training'$" "$wisp" train "${misplaced[@]}"
+printf '{"dp_fp": {"classes": ["a", "b"]}}' >misplaced.json
+expect 3 "'classes' belongs in 'data'$" "$wisp" classify train "${misplaced[@]}"
+printf '{"data": {"name": "x", "catalog": "public"}}' >misplaced.json
+expect 3 "data has the unknown key 'catalog', allowed are min_user_events, .*, hold_out$" \
+  "$wisp" train "${misplaced[@]}"
+printf '{"data": {"name": "x"}}' >misplaced.json
+expect 3 "'name' belongs in the top level$" "$wisp" train "${misplaced[@]}"
+expect 0 "" python3 "$root/tests/recipe_keys.py" "$wisp" "$root/models/README.md"
+sed 's/"expected_batch": [0-9]*/"expected_batch": "many"/' "$recipe" >type.json
+expect 3 "expected_batch" "$wisp" train --recipe type.json "${based[@]}"
+
+sed 's/"epsilon": [0-9.]*/"epsilon": 1000/' "$recipe" >absurd.json
+expect 3 "1e-06 to 100" "$wisp" train --recipe absurd.json "${based[@]}"
+expect 2 "1e-06 to 100" "$wisp" privacy calibrate --epsilon 1000 --delta 1e-5 --q 0.04 --steps 2000
+
+classifier=$root/models/recipes/sst2-dp-fp.json
+expect 3 "is the recipe of a classifier" "$wisp" train --recipe "$classifier" --data log.db --out o.wisp
+expect 3 "is the recipe of a recommender" \
+  "$wisp" classify train --recipe "$public_recipe" --data log.db --out o.wisp
+echo '{"name": nothing}' >no-json.json
+expect 3 "no-json.json: not JSON: parse error at line 1" "$wisp" train --recipe no-json.json --data log.db --out o.wisp
+grep -q "json.exception" err && fail "the library's name is in an error: $(cat err)"
+[ ! -e o.wisp ] && [ ! -e l.db ] || fail "a recipe that was refused left a model or a ledger behind"
+
+finish

@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# The program from outside: how its commands are called, what it answers to those that are not there, and the commands
+# that need neither model nor data.
+#   tests/cli_usage.sh BUILD_FOLDER
+. "$(dirname "$0")/shell.sh"
+
+# Accounting without a ledger.
+expect 0 "" "$wisp" privacy epsilon --sigma 1 --q 0.01 --steps 1000 --delta 1e-5 --json
+json 'abs(j["pld"] - 1.82824) < 1e-4 and j["rdp"] > j["pld"] and abs(j["gdp_clt"] - 1.61771) < 1e-4'
+expect 0 "" "$wisp" privacy calibrate --epsilon 8 --delta 1e-5 --q 0.04 --steps 2000 --json
+json '1.289 < j["sigma"] < 1.291 and j["pld"] <= 8'
+
+# Usage.
+expect 2 "required" "$wisp" evaluate
+expect 2 "^wisp: wisp inspect: 'model' is required, by its place or as --model" "$wisp" inspect
+expect 2 "there is no command 'no-such-command'; the commands of wisp are synth, new, train" "$wisp" no-such-command
+expect 2 "there is no command 'foo'; the commands of wisp audit are step, run" "$wisp" audit foo --json
+expect 2 "wisp train has no option '--epsilom'; wisp train --help lists all; did you mean --epsilon?$" \
+  "$wisp" train --epsilom 3
+expect 2 "wisp train has no option '--epsilom'.*--epsilon?" "$wisp" train --recipe r.json --epsilom=3
+expect 2 "wisp privacy epsilon has no option '-sigma'.*--sigma?" "$wisp" privacy epsilon -sigma 3
+expect 2 "wisp has no option '--zzz'; wisp --help lists all$" "$wisp" --zzz
+expect 2 "there is no command 'foo'; the commands of wisp privacy are" "$wisp" privacy --json foo
+expect 3 "nowhere.wisp" "$wisp" classify predict --model nowhere.wisp --text --looks-like-an-option
+expect 2 "the name of a table is needed: .*phantom-table-2" sh -c 'cd "$1" && "$2" reproduce' sh "$root" "$wisp"
+expect 2 "population" "$wisp" synth --out x.db --population martian
+expect 2 "ledger" "$wisp" privacy
+expect 0 "" "$wisp" --version
+grep -qx "wisp [0-9]*\.[0-9]*\.[0-9]*" out || fail "--version says $(cat out)"
+expect 0 "" "$wisp" train --help
+grep -q "fine-tune" out || fail "train --help does not explain itself"
+
+# The encoder, its weights and what it computed.
+expect 0 "" "$wisp" bench --what encoder --items 50 --repeats 1 --tensors encoder.safetensors --json
+json 'j["encoder"]["ms"]["median"] > 0 and j["encoder"]["planned_bytes"] > j["encoder"]["planned_bytes_int8"]'
+[ -s encoder.safetensors ] || fail "bench --tensors wrote nothing"
+expect 0 "" "$wisp" bench --what ops --length 20 --items 300 --repeats 2 --json
+python3 - <<'PY' || fail "bench --what ops printed $(head -c 300 out)"
+import json
+first, *ops = map(json.loads, open("out"))
+assert first["memory_gb_per_s"] > 0
+assert {o["op"] for o in ops} >= {"linear_forward", "attention_backward", "adam", "top_k"}
+assert all(o["percent_of_roof"]["median"] > 0 for o in ops)
+PY
+# An option that the bench does not read is refused; a peak is of processors, not of threads that wait for them.
+expect 2 "--tensors is of --what encoder; --what score does not read it" \
+  "$wisp" bench --what score --tensors x.safetensors
+expect 2 "--batch is of --what all, clipping, sparse, train; --what score does not" "$wisp" bench --what score --batch 4
+expect 2 "--threads is of .*; --what ops does not" "$wisp" bench --what ops --threads 2
+expect 0 "there are $(nproc) processors" \
+  "$wisp" bench --what train --length 10 --items 100 --batch 8 --repeats 1 --threads $((4 * $(nproc))) --json
+json 'j["training"]["threads"] == 4 * '"$(nproc)"' and j["training"]["threads_in_peak"] == '"$(nproc)"
+
+finish
