@@ -369,9 +369,10 @@ typedef struct wisp_personalise_options {
   /* 0 or 1: none. So many runs with these options, fixed before the first charge to the ledger: `epsilon` is that of
    * all of them together, by PLD, however they are spread and whatever they show. Given with each of them */
   uint32_t planned_runs;
-  /* 0: all weights train. 1 and more: the model stays as it is, and beside each matrix of its blocks two of this rank
-   * train instead (low-rank adaptation): a small part of memory, noise and file. output_path is then the file of the
-   * adapter, for wisp_open_options.adapter_path; model_path must be kept for it */
+  /* 0: all weights train, or the adapter at adapter_path where one is given. 1 and more: the model stays as it is, and
+   * beside each matrix of its blocks two of this rank train instead (low-rank adaptation): a small part of memory,
+   * noise and file. output_path is then the file of the adapter, for wisp_open_options.adapter_path; model_path must
+   * be kept for it */
   uint32_t adapter_rank;
   /* start from model_path and this adapter of it, which is trained further; with adapter_rank the same; NULL: none */
   const char* adapter_path;

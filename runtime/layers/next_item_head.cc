@@ -1,6 +1,7 @@
 #include "runtime/layers/next_item_head.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <limits>
 
@@ -27,8 +28,9 @@ NextItemHead::NextItemHead(const Architecture& a, const std::vector<ParameterSpe
   tile_max_ = plan.backward.Reserve<float>(stored_ ? tiles * max_rows_ : 0);
   for (Slot<float>* slot : {&max_, &sum_, &lse_, &target_logit_, &weight_})
     *slot = plan.backward.Reserve<float>(max_rows_);
-  // Of several records what is emitted stays.
-  dbias_ = plan.backward.Reserve<float>((max_records_ > 1 ? tiles : 1) * kHeadTile * max_records_);
+  // Of several records what is emitted stays, and their logits are kept (RecordsOfRows).
+  const bool stays = max_records_ > 1 && stored_ && bias_ && parameters[*bias_].trained;
+  dbias_ = plan.backward.Reserve<float>((stays ? tiles : 1) * kHeadTile * max_records_);
 }
 
 template <class F>
@@ -66,6 +68,7 @@ void NextItemHead::ComputeLogits(const Weights& weights, const Tile& tile, const
 }
 
 void NextItemHead::Forward(const RecordContext& context, const float* h, const int32_t* targets, double* loss_B) const {
+  assert(stored_ || context.records.num_records == 1);
   const kernels::OpTable& ops = context.ops();
   const size_t rows = context.rows();
   float* max = context.backward(max_);

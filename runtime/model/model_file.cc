@@ -46,8 +46,8 @@ Status CheckAccepted(Accept accept, const std::string& name, const metadata::Mod
   const bool is_adapter = model.architecture.adapter.has_value();
   if (accept == Accept::kAnyFile) return OkStatus();
   if (is_adapter && accept != Accept::kAdapter)
-    return InvalidData(name,
-                       ": is an adapter, which is used together with its base (--model the base, --adapter this)");
+    return InvalidData(
+        name, ": is an adapter, which is used together with its base (--adapter, or one model of both by wisp merge)");
   if (!is_adapter && accept == Accept::kAdapter) return InvalidData(name, ": is a whole model, an adapter is needed");
   if (model.classifier && accept == Accept::kRecommender)
     return InvalidData(name, ": is a classifier, a recommender is needed");

@@ -224,7 +224,8 @@ Status Write(const std::string& path, const ModelContents& contents) {
 
 }  // namespace
 
-Result<FileReplacement> ReserveModel(const std::string& path, const ModelContents& contents) {
+Result<FileReplacement> ReserveModel(const std::string& path, const ModelContents& given) {
+  const ModelContents contents = given.architecture.adapter ? AsAdapter(given) : given;
   // What tensors, padding and further entries add: the tensors are some dozens for each block.
   constexpr uint64_t kBeside = 256 << 10, kOfBlock = 8 << 10, kOfText = 16;
   WISP_ASSIGN_OR_RETURN(FileReplacement file, FileReplacement::Begin(path));

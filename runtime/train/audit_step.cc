@@ -42,13 +42,14 @@ class ThroughTrainer final : public Observed {
     auto self = std::make_unique<ThroughTrainer>();
     WISP_ASSIGN_OR_RETURN(self->trainer_, Trainer::Create(o.architecture, o.weights, records, step));
     self->start_ = self->trainer_->Save();
+    self->start_weights_.assign(self->trainer_->weights().begin(), self->trainer_->weights().end());
     return std::unique_ptr<Observed>(std::move(self));
   }
 
   Status Next(std::span<float> sum) override {
     WISP_RETURN_IF_ERROR(trainer_->Step().status());
     const std::span<const float> after = trainer_->weights();
-    for (size_t i = 0; i < sum.size(); ++i) sum[i] = start_.weights[i] - after[i];
+    for (size_t i = 0; i < sum.size(); ++i) sum[i] = start_weights_[i] - after[i];
     // Back to the start, but never to noise that was used: the streams of a reproducible run go on.
     start_.streams = trainer_->Save().streams;
     return trainer_->Restore(start_);
@@ -57,6 +58,7 @@ class ThroughTrainer final : public Observed {
  private:
   std::unique_ptr<Trainer> trainer_;
   Checkpoint start_;
+  std::vector<float> start_weights_;  // all of them: a checkpoint of an adapter's run has the adapter's alone
 };
 
 // Drives a StepRelease as Trainer::Step does, with one worker.

@@ -88,7 +88,18 @@ ModelContents FineTune::Contents(const TrainingJob& job, ModelContents contents)
   return contents;
 }
 
+// Before it is paid for: an adapter that could not be opened beside the base.
+Status FineTune::CheckAdapter(const Architecture& trained) const {
+  if (!trained.adapter) return OkStatus();
+  if (start_.base == nullptr)
+    return InvalidArgument("an adapter trains beside the weights of a model: start from one (--model)");
+  const Architecture& base = start_.base->architecture();
+  if (BaseOf(trained) == BaseOf(base) && (!base.adapter || base.adapter == trained.adapter)) return OkStatus();
+  return InvalidArgument(start_.base_path, ": is not the model that the adapter is to stand beside");
+}
+
 Result<JobResult> FineTune::Run(TrainingJob job, FineTuneOutput output) {
+  WISP_RETURN_IF_ERROR(CheckAdapter(output.contents.architecture));
   job.training.privacy.ledger = ledger();
   job.training.privacy.run = privacy::WithTuning(start_.run, start_.tuning);
   job.training.base_model_hash = start_.base != nullptr ? start_.base->content_hash() : 0;
@@ -107,7 +118,8 @@ Result<JobResult> FineTune::Run(TrainingJob job, FineTuneOutput output) {
     if (room) {
       contents.weights = result.weights;
       contents.provenance.push_back(Provenance(job, output.description, result));
-      if (contents.classifier) contents.classifier->norm_bound = result.norm_bound;
+      // An adapter describes the head as its base does.
+      if (contents.classifier && !contents.architecture.adapter) contents.classifier->norm_bound = result.norm_bound;
       contents.reserved = &*room;
       WISP_RETURN_IF_ERROR(WriteModel(output.path, contents));
     }

@@ -68,6 +68,7 @@ class FineTune {
   explicit FineTune(FineTuneStart start) : start_(std::move(start)) {}
   ProvenanceEntry Provenance(const TrainingJob& job, const std::string& description, const JobResult& result) const;
   ModelContents Contents(const TrainingJob& job, ModelContents contents) const;
+  Status CheckAdapter(const Architecture& trained) const;
 
   FineTuneStart start_;
   std::optional<privacy::Ledger> ledger_;

@@ -110,8 +110,9 @@ class JobRun {
   Status Reserve() {
     if (!job_.checkpoint_path.empty()) {
       const std::vector<ParameterSpec> parameters = ParametersOf(job_.architecture);
-      const uint64_t floats = FlatSize(parameters) * (options_.ema_decay > 0 ? 2 : 1) * sizeof(float);
       const size_t trained = TrainedBy(parameters, options_).size();
+      const size_t kept = job_.architecture.adapter ? trained : FlatSize(parameters);
+      const uint64_t floats = kept * (options_.ema_decay > 0 ? 2 : 1) * sizeof(float);
       const uint64_t indices =
           (popularity_.num_rows() + (options_.sampling == Sampling::kShuffled ? set_.records.size() : 0)) *
           sizeof(uint32_t);
@@ -180,11 +181,13 @@ class JobRun {
 
   Status CheckStartWeights() const {
     const Architecture& a = job_.architecture;
-    const size_t given = job_.start_weights.size(), most = FlatSize(ParametersOf(a));
-    if (given > most) return InvalidArgument("there are ", given, " start weights, allowed are ", most, " at most");
-    if (a.adapter && given < FlatSize(ParametersOf(BaseOf(a))))
-      return InvalidArgument("an adapter trains beside the weights of a model: start from one (--model)");
-    return OkStatus();
+    Architecture first = BaseOf(a);  // without what stands behind all else: an adapter's matrices, or variances
+    first.re_attention = ReAttention::kOff;
+    const size_t given = job_.start_weights.size(), all = FlatSize(ParametersOf(a)),
+                 base = FlatSize(ParametersOf(first));
+    if (given == all || given == base || (given == 0 && !a.adapter)) return OkStatus();
+    if (given == 0) return InvalidArgument("an adapter trains beside the weights of a model: start from one (--model)");
+    return InvalidArgument("there are ", given, " start weights, allowed are ", base, ", or all ", all);
   }
 
   // The declared number, as steps and sampling probability of a private run are public constants. An epoch of shuffled

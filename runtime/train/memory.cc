@@ -87,10 +87,9 @@ Result<TrainingMemory> PlanTrainingMemory(const Architecture& architecture, size
   TrainingMemory m{.weights = (o.ema_decay > 0 ? 2 : 1) * AlignedArray<float>::AllocatedBytes(size),
                    .packed_weights = AlignedArray<float>::AllocatedBytes(graph->pack_plan().size()),
                    .negatives = o.num_negatives > 0 ? NegativeSampler::PlanBytes(graph->base(), o.num_negatives) : 0,
-                   .activations = o.num_threads * graph->training_bytes(),
+                   .activations = o.num_threads * (graph->training_bytes() + RecordPass<Graph>::PlanBytes(*graph)),
                    .variances = has_variances ? NoiseVariance::PlanBytes(architecture, o.re_attention) : 0,
                    .lists = (lists.sample + lists.batch + lists.order + lists.of_workers) * sizeof(uint32_t) +
-                            o.num_threads * RecordPass<Graph>::PlanBytes(*graph) +
                             lists.batch_records * sizeof(const Record*) + o.sparse.rows.size() * sizeof(int32_t)};
   if (HasGradients(o)) AddGradients(*graph, num_records, o, m);
   if (!ReleasesHead(o)) return m;

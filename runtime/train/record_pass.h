@@ -10,12 +10,14 @@
 #ifndef WISP_RUNTIME_TRAIN_RECORD_PASS_H_
 #define WISP_RUNTIME_TRAIN_RECORD_PASS_H_
 
+#include <algorithm>
 #include <span>
 #include <vector>
 
 #include "runtime/gradients/factor_batch.h"
 #include "runtime/gradients/record_gradients.h"
 #include "runtime/layers/graph.h"
+#include "runtime/layers/next_item_head.h"
 
 namespace wisp {
 
@@ -74,7 +76,9 @@ class RecordPass {
   // Every parameter has one factor, a tied table two, and the head's come in tiles.
   static size_t NumFactors(const AnyGraph& graph) {
     if (graph.max_records() == 1) return 0;
-    return 2 * graph.parameters().size() + 2 * (graph.architecture().num_items / kHeadTile + 1);
+    const size_t most_tiles = kStoredLogitsBytes / (kHeadTile * sizeof(float) * graph.max_rows());
+    const size_t tiles = std::min<size_t>(graph.architecture().num_items / kHeadTile, most_tiles) + 1;
+    return 2 * graph.parameters().size() + 2 * tiles;
   }
 
   class HeadOnceMore final : public HeadReplay {

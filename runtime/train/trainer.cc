@@ -148,7 +148,8 @@ TrainingMemory Trainer::memory() const {
   for (size_t w = 0; w < worker_state_.size(); ++w) {
     const Worker& worker = *worker_state_[w];
     if (release_) m.record_gradients += release_->Gradients(w).scratch_bytes();
-    m.lists += worker.records.capacity() * sizeof(uint32_t) + worker.pass.size_bytes();
+    m.lists += worker.records.capacity() * sizeof(uint32_t);
+    m.activations += worker.pass.size_bytes();
   }
   if (release_) m.gradient_sums = release_->planned_bytes() - m.record_gradients;
   for (const auto& worker : worker_state_) m.record_gradients += worker->paper ? worker->paper->size_bytes() : 0;

@@ -227,9 +227,15 @@ TEST_F(AdapterFineTune, NeedsTheWeightsOfABase) {
   const Status none = RunTrainingJob(job).status();
   EXPECT_NE(none.message().find("an adapter trains beside the weights of a model"), std::string::npos)
       << none.message();
-  const std::vector<float> many(FlatSize(ParametersOf(a)) + 16);
-  job.start_weights = many;
-  EXPECT_EQ(RunTrainingJob(job).status().code(), StatusCode::kInvalidArgument);
+  // Neither the base's nor all.
+  for (const size_t size : {FlatSize(ParametersOf(a)) + 16, FlatSize(ParametersOf(a)) - 16, size_t{16}}) {
+    const std::vector<float> weights(size);
+    job.start_weights = weights;
+    EXPECT_EQ(RunTrainingJob(job).status().code(), StatusCode::kInvalidArgument) << size;
+  }
+  job.architecture = kSmall;
+  job.start_weights = std::span<const float>(start_).first(start_.size() - 16);
+  EXPECT_EQ(RunTrainingJob(job).status().code(), StatusCode::kInvalidArgument) << "a model cut short";
 }
 
 }  // namespace

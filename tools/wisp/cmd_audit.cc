@@ -88,6 +88,11 @@ class TrainingAudit {
     if (!a_.recipe.empty()) {
       WISP_ASSIGN_OR_RETURN(recipe_, ReadRecipe(a_.recipe));
     }
+    if (recipe_.adapter) {
+      return Unsupported(a_.recipe,
+                         ": has an adapter, whose training wisp audit does not attack yet: without its "
+                         "section adapter the training of all weights is attacked");
+    }
     WISP_RETURN_IF_ERROR(OverrideMethod(a_.method, recipe_.training));
     TrainingOptions& o = recipe_.training;
     if (o.method != Method::kOrdinary && a_.recipe.empty()) o.sampling = Sampling::kPoisson;

@@ -18,7 +18,7 @@ using Json = nlohmann::ordered_json;
 
 // Where blocks differ, each for itself in the place of what all have.
 Json ArchitectureJson(const Architecture& a) {
-  const std::optional<UniformArchitecture> u = AsUniform(a);
+  const std::optional<UniformArchitecture> u = AsUniform(BaseOf(a));
   Json j = {{"items", a.num_items}, {"max_length", a.max_length}, {"width", a.width}};
   if (u) j["heads"] = u->num_heads;
   j["blocks"] = a.blocks.size();

@@ -85,7 +85,7 @@ nlohmann::ordered_json WriteBlocks(const Architecture& a) {
 }
 
 nlohmann::ordered_json WriteArchitecture(const Architecture& a) {
-  const std::optional<UniformArchitecture> uniform = AsUniform(a);
+  const std::optional<UniformArchitecture> uniform = AsUniform(BaseOf(a));
   const UniformArchitecture u = uniform ? *uniform : FirstOf(a);
   nlohmann::ordered_json json = {{"max_length", a.max_length},
                                  {"width", a.width},
