@@ -96,6 +96,23 @@ TEST(StepAudit, ACanaryThatAddsMoreThanTheClippingNormRefutes) {
   EXPECT_FALSE(PassesClippingNorm(1.005, 100000000)) << "noise of 1e-5 in 1e8 coordinates";
 }
 
+// What trains is a part of the weights: both ways see its sums where they lie, and nothing of the base.
+TEST_F(AuditTraining, StepOfAnAdapterIsNotRefuted) {
+  for (const Through through : {Through::kRelease, Through::kTrainer}) {
+    StepAuditOptions s = Step();
+    s.architecture.adapter = AdapterSpec{.rank = 2, .alpha = 2};
+    const std::vector<float> weights = testing::RandomWeights(s.architecture, 5);
+    s.weights = weights;
+    s.through = through;
+    if (through == Through::kTrainer) s.observations = 400;
+    const StepAuditResult r = Audit(s);
+    EXPECT_FALSE(r.refuted);
+    EXPECT_GT(r.reach, 0.95);
+    EXPECT_LE(r.reach, 1.001);
+    EXPECT_GT(r.mu.mu, through == Through::kRelease ? 0.6 : 0.2);
+  }
+}
+
 TEST_F(AuditTraining, SoundStepIsNotRefutedAndTheBoundIsTight) {
   for (const auto& [form, clip] :
        {std::pair(NormForm::kFormed, ClipKind::kFlat), std::pair(NormForm::kGram, ClipKind::kAutomatic)}) {
