@@ -147,16 +147,24 @@ Spectrum TransformAll(const std::vector<PldPower>& terms, size_t n, Eigen::FFT<d
   return all;
 }
 
-// What is said of losses that no grid of this step holds: they are not bounded.
-DiscretePld Unbounded(double step) { return {.step = step, .mass = {0.0}, .infinity = 1}; }
+// All of a composition at its largest loss, where its grid would have too many points: what it costs is bounded by that.
+DiscretePld AtItsLargest(const std::vector<PldPower>& terms, const LossRange& range) {
+  const double step = terms.front().pld.step, index = std::ceil(range.high / step);
+  constexpr double kLargestIndex = 1e18;
+  if (!(std::abs(index) < kLargestIndex)) return {.step = step, .mass = {0.0}, .infinity = 1};
+  DiscretePld composed{
+      .step = step, .first = static_cast<int64_t>(index), .mass = {1.0}, .infinity = 2 * std::exp(-kLogTail)};
+  for (const PldPower& term : terms) composed.infinity += static_cast<double>(term.count) * term.pld.infinity;
+  return composed;
+}
 
 DiscretePld ComposeByTransform(const std::vector<PldPower>& terms) {
   const double step = terms.front().pld.step;
   const LossRange range = ComposedRange(terms, kLogTail);
-  // A hundred times what a run takes; only a ledger that was made up has more, and its epsilon is in the thousands.
+  // The accountant asks for 2^19, and gets more where losses of a step are smaller than the grid's and steps are many.
   constexpr double kMostPoints = 1 << 26;
   const double points = (range.high - range.low) / step + 4;
-  if (!(points <= kMostPoints)) return Unbounded(step);
+  if (!(points <= kMostPoints)) return AtItsLargest(terms, range);
   const auto first = static_cast<int64_t>(std::floor(range.low / step));
   const size_t n = NextSize(points);
   Eigen::FFT<double> fft;
@@ -198,7 +206,6 @@ DiscretePld Compose(const std::vector<PldPower>& terms) {
   DiscretePld all{.step = terms.front().pld.step, .mass = {1.0}};
   if (!rest.empty()) {
     all = ComposeByTransform(rest);
-    if (all.infinity >= 1) return all;
     TrimTails(all, all.infinity);  // the rounding's noise, which fills the whole circle
   }
   for (const PldPower& term : sparse) all = ConvolveDirectly(all, term.pld);
