@@ -2,9 +2,9 @@
 
   python3 tests/recipe_keys.py WISP models/README.md
 
-The keys are what the program itself says: an unknown key in a section is answered with those that it knows there. In the file each section is
-a heading of its path in backticks ("### `training.optimizer`", with " of a classifier" behind it where wisp classify reads another one), and
-each of its keys a row of a table that begins with the key in backticks.
+The keys are what the program itself says: it answers an unknown key in a section with those that it knows there. In
+the file each section is a heading of its path in backticks ("### `training.optimizer`", with " of a classifier" behind
+it where wisp classify reads another one). Each of its keys is a row of a table that begins with the key in backticks.
 """
 import json
 import os
@@ -29,14 +29,17 @@ def answer(command, path, value):
         file = os.path.join(folder, "r.json")
         with open(file, "w") as out:
             json.dump(recipe, out)
-        run = subprocess.run([WISP, *command, "--recipe", file, "--data", "none", "--out", os.path.join(folder, "o")], capture_output=True, text=True)
+        out = os.path.join(folder, "o")
+        run = subprocess.run([WISP, *command, "--recipe", file, "--data", "none", "--out", out],
+                             capture_output=True, text=True)
     return run.stderr
 
 
 def sections(command, path=()):
     """{path: its keys}, for the section, or list of sections, at `path` and those within; nothing if it is neither."""
     known = r"has the unknown key '%s', allowed are ([^;\n]*)" % UNKNOWN
-    said = re.search(known, answer(command, list(path), {UNKNOWN: 1})) or re.search(known, answer(command, list(path), [{UNKNOWN: 1}]))
+    said = (re.search(known, answer(command, list(path), {UNKNOWN: 1}))
+            or re.search(known, answer(command, list(path), [{UNKNOWN: 1}])))
     if not said:
         return {}
     found = {".".join(path): set(said[1].split(", "))}

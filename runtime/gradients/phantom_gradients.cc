@@ -110,7 +110,7 @@ void PhantomGradients::Outer(const OuterFactor& factor) {
     return;
   }
   if (entry.way == Way::kFormed) {
-    // Blocks of one use come in ascending order; what was written before is another use's.
+    // The blocks of one use come in ascending order. A block that comes again belongs to another use, and is added.
     const bool again = factor.first_row < entry.seen;
     if (!again) entry.seen = factor.first_row + factor.n;
     ops_->linear_backward_weight({.dy_RN = factor.dy_RN,

@@ -38,7 +38,7 @@ class Attention {
   Projected Of(const RecordContext& context) const;
   void Mix(const RecordContext& context, size_t b) const;
   void MixBackward(const RecordContext& context, size_t b) const;
-  // From this row on; null without Re-Attention.
+  // The variances of keys (and values) from this row on; null without Re-Attention.
   float* KeyVariances(const RecordContext& context, size_t row) const;
   // Where the mask of a record from this row on begins: a record has at most max_length queries for each of its keys.
   size_t FirstKeep(size_t begin) const { return spec_.num_heads * max_length_ * begin; }

@@ -26,7 +26,7 @@ class Classifier final : public GraphBase {
 
   // h [D], unclipped; valid until the context's buffers are used again. Forward buffers only, as Logits.
   const float* Represent(RecordContext& context, std::span<const int32_t> tokens) const;
-  // As Graph has it, all at once.
+  // See Graph. All records pass at once.
   void Represent(RecordContext& context, Batch batch, float* h_BD) const;
   // z [num_classes], likewise, of the context's head_input.
   const float* Logits(RecordContext& context, std::span<const int32_t> tokens) const;
@@ -43,12 +43,13 @@ class Classifier final : public GraphBase {
  private:
   // The context seen through the first position of each record: one row a record.
   RecordContext FirstRows(const RecordContext& context) const;
-  // Of what has entered: h [B, D], and of that the logits [B, num_classes].
+  // The representations h [B, D] of the records that Enter has seen; and the logits [B, num_classes] of the last such
+  // h.
   const float* RepresentAll(RecordContext& context, const int32_t* tokens) const;
   const float* LogitsOf(const RecordContext& context) const;
-  // dh of record b from the gradient of what the head reads.
+  // The gradient of record b's h, from the gradient of what the head reads.
   void HeadInputBackward(const RecordContext& context, size_t b) const;
-  // The stream behind the last block at the first rows, and its gradient: where they lie, or gathered.
+  // The first row of each record behind the last block, and its gradient. Of several records both are gathered copies.
   const float* FirstOfLast(const RecordContext& context) const;
   float* DFirstOfLast(const RecordContext& context) const;
 

@@ -122,8 +122,8 @@ class Graph {
   const GraphBase* base_;
 };
 
-// How many records of the architecture's longest fill products of `rows` rows, at least 1 and at most kMostAtOnce: what
-// GraphOptions::max_records is best for training. A next-item head over all items is to keep their logits.
+// GraphOptions::max_records for products of `rows` rows: how many of the longest records have so many rows, 1 to
+// kMostAtOnce. A next-item head over all items must be able to keep their logits, which may make them fewer.
 inline constexpr size_t kMostAtOnce = 64;
 size_t RecordsOfRows(const Architecture& architecture, size_t num_negatives, size_t rows);
 

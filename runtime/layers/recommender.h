@@ -24,7 +24,7 @@ class Recommender final : public GraphBase {
   [[gnu::cold]] Recommender(const Architecture& architecture, const kernels::OpTable& ops,
                             const GraphOptions& options = {});
 
-  // As Graph has them; ReplayHead not with a sampled softmax.
+  // See Graph. ReplayHead is not for a sampled softmax.
   void Forward(RecordContext& context, Batch batch, double* loss_B) const;
   void Backward(const RecordContext& context, Batch batch, FactorSink& sink) const;
   void ReplayHead(const RecordContext& context, Batch batch, FactorSink& sink) const;
@@ -39,7 +39,7 @@ class Recommender final : public GraphBase {
   // The two halves of Score: the hidden state [D] after the last item, valid until the buffers are used again; and the
   // scores of one tile of items for `rows` of them (NextItemHead::ScoreTile).
   const float* Represent(RecordContext& context, std::span<const int32_t> history) const;
-  // As Graph has it; one after the other.
+  // See Graph. The records pass one after the other.
   void Represent(RecordContext& context, Batch batch, float* h_BD) const;
   void ScoreTile(const Weights& weights, const float* h_RD, size_t rows, size_t tile, float* scores) const {
     head_.ScoreTile(weights, h_RD, rows, tile, scores);
@@ -50,7 +50,8 @@ class Recommender final : public GraphBase {
   bool KeepsKeys(size_t before, size_t now) const;
 
  private:
-  // Of what has entered; returns the hidden states of the last `wanted` rows, of all if 0 [wanted, D].
+  // Runs embedding and stack over what Enter or EnterOne has seen. Returns the hidden states of the last `wanted` rows,
+  // of all if 0 [wanted, D].
   const float* Encode(RecordContext& context, const int32_t* inputs, size_t wanted) const;
 
   Embedding embedding_;

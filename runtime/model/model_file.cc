@@ -23,7 +23,7 @@ struct ModelFile::Impl {
   static Result<std::unique_ptr<Impl>> Map(const std::string& path, Accept accept);
   Status Join(std::unique_ptr<Impl> with);
   Status CheckWeights() const;
-  // Whose keys and names they are.
+  // The metadata that has the keys and names: the base's where there is one.
   const schema::Model& texts() const { return base ? *base->model.root : *model.root; }
 };
 
@@ -41,7 +41,7 @@ std::span<const float> FlatWeights(const metadata::ModelMetadata& model, std::sp
   return {tensors[0].floats, flat_size};
 }
 
-// An adapter has its own use: without its base it cannot be run.
+// An adapter without its base cannot be run, and so is refused where a model is asked for.
 Status CheckAccepted(Accept accept, const std::string& name, const metadata::ModelMetadata& model) {
   const bool is_adapter = model.architecture.adapter.has_value();
   if (accept == Accept::kAnyFile) return OkStatus();
@@ -235,7 +235,7 @@ std::string_view ModelFile::created_by() const { return metadata::ViewOf(impl_->
 const std::string& ModelFile::name() const { return impl_->view.name; }
 uint32_t ModelFile::format_version() const { return impl_->view.version; }
 uint64_t ModelFile::base_hash() const { return impl_->model.root->base_hash(); }
-// An adapter's names its base.
+// The hash of an adapter's file covers the hash of its base, which is part of its metadata.
 uint64_t ModelFile::content_hash() const { return impl_->view.hash; }
 uint64_t ModelFile::size_bytes() const {
   return impl_->view.file.size() + (impl_->base ? impl_->base->view.file.size() : 0);

@@ -147,7 +147,8 @@ Spectrum TransformAll(const std::vector<PldPower>& terms, size_t n, Eigen::FFT<d
   return all;
 }
 
-// All of a composition at its largest loss, where its grid would have too many points: what it costs is bounded by that.
+// All of a composition at its largest loss, where its grid would have too many points: what it costs is bounded by
+// that.
 DiscretePld AtItsLargest(const std::vector<PldPower>& terms, const LossRange& range) {
   const double step = terms.front().pld.step, index = std::ceil(range.high / step);
   constexpr double kLargestIndex = 1e18;

@@ -181,5 +181,12 @@ def audits():
     ])
 
 
+def losses_beyond_a_grid():
+    return table("runtime/privacy/pld_compose.cc", [
+        ("largest-loss-is-the-smallest", "AtItsLargest", "range.high / step", "range.low / step",
+         "accountant_test:Pld.MoreLossesThanAGridHoldsAreBoundedByTheLargest"),
+    ])
+
+
 def faults():
-    return pld() + accountants() + ledger() + ledger_file() + random() + figures() + audits()
+    return losses_beyond_a_grid() + pld() + accountants() + ledger() + ledger_file() + random() + figures() + audits()

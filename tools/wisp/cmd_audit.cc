@@ -185,8 +185,7 @@ class TrainingAudit {
       if (is_private()) {
         const std::string name = a_.dataset.empty() ? FileName(a_.data.path) : a_.dataset;
         FineTuneStart start{.base = base_ ? &*base_ : nullptr, .base_path = a_.model, .dataset = name};
-        WISP_ASSIGN_OR_RETURN(start.ledger, LedgerOf(a_.ledger, a_.anchor));
-        start.ledger->unit = recipe_.unit;
+        WISP_ASSIGN_OR_RETURN(start.ledger, LedgerOf(a_.ledger, a_.anchor, recipe_.unit, /*unit_chosen=*/false));
         WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, OpenLedgerToTrain(start));
         ledger_.emplace(std::move(ledger));
         recipe_.training.privacy.ledger = &*ledger_;

@@ -268,9 +268,7 @@ class ClassifyTrainCommand {
                         .tuning = recipe_.uncharged_tuning};
     if (is_private()) {
       SayIfOneRecord(recipe_.options.num_records_public, recipe_.unit);
-      WISP_ASSIGN_OR_RETURN(start.ledger, LedgerOf(a_.ledger, a_.anchor));
-      start.ledger->unit = recipe_.unit;
-      start.ledger->unit_chosen = recipe_.unit_chosen;
+      WISP_ASSIGN_OR_RETURN(start.ledger, LedgerOf(a_.ledger, a_.anchor, recipe_.unit, recipe_.unit_chosen));
     }
     WISP_ASSIGN_OR_RETURN(fine_tune_, FineTune::Begin(std::move(start)));
     if (!is_private()) return OkStatus();

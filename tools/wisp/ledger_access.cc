@@ -47,8 +47,9 @@ Result<std::shared_ptr<privacy::LedgerAnchor>> AnchorOf(const AnchorArguments& a
   return privacy::FileAnchor(a.file);
 }
 
-Result<LedgerToTrain> LedgerOf(const std::string& path, const AnchorArguments& a) {
-  LedgerToTrain ledger{.path = path, .begin_anchor = a.begin};
+Result<LedgerToTrain> LedgerOf(const std::string& path, const AnchorArguments& a, privacy::PrivacyUnit unit,
+                               bool unit_chosen) {
+  LedgerToTrain ledger{.path = path, .begin_anchor = a.begin, .unit = unit, .unit_chosen = unit_chosen};
   if (path.empty()) return ledger;
   WISP_ASSIGN_OR_RETURN(ledger.anchor, AnchorOf(a, path));
   return ledger;

@@ -1,6 +1,6 @@
 // How commands come to a ledger and its limit: the right one for the data, and no limit changed unnoticed.
 //
-//   WISP_ASSIGN_OR_RETURN(LedgerToTrain ledger, LedgerOf(a.ledger, a.anchor));
+//   WISP_ASSIGN_OR_RETURN(LedgerToTrain ledger, LedgerOf(a.ledger, a.anchor, unit, unit_chosen));
 //   WISP_ASSIGN_OR_RETURN(job.new_limit, NewLimit(a.budget, goal.delta));
 #ifndef WISP_TOOLS_WISP_LEDGER_ACCESS_H_
 #define WISP_TOOLS_WISP_LEDGER_ACCESS_H_
@@ -27,8 +27,10 @@ Result<std::optional<privacy::EpsilonDelta>> NewLimit(const std::optional<double
 // What --anchor names, nothing without it; it must be another file than the ledger.
 Result<std::shared_ptr<privacy::LedgerAnchor>> AnchorOf(const AnchorArguments& a, const std::string& ledger);
 
-// What --ledger and --anchor name, for a run that trains; its unit is still to be filled in.
-Result<LedgerToTrain> LedgerOf(const std::string& path, const AnchorArguments& a);
+// What --ledger and --anchor name, for a run that trains on records of this unit. `unit_chosen`: by a recipe or an
+// option.
+Result<LedgerToTrain> LedgerOf(const std::string& path, const AnchorArguments& a, privacy::PrivacyUnit unit,
+                               bool unit_chosen);
 
 }  // namespace wisp::tools
 

@@ -216,9 +216,7 @@ Status TrainingRun::Begin() {
                       .run = Name() + " " + Timestamp(),
                       .tuning = recipe_.uncharged_tuning};
   if (is_private()) {
-    WISP_ASSIGN_OR_RETURN(start.ledger, LedgerOf(a_.ledger, a_.anchor));
-    start.ledger->unit = recipe_.unit;
-    start.ledger->unit_chosen = recipe_.unit_chosen;
+    WISP_ASSIGN_OR_RETURN(start.ledger, LedgerOf(a_.ledger, a_.anchor, recipe_.unit, recipe_.unit_chosen));
   }
   WISP_ASSIGN_OR_RETURN(fine_tune_, FineTune::Begin(std::move(start)));
   if (!is_private()) return OkStatus();
