@@ -18,10 +18,10 @@
 #endif
 
 #include "runtime/inference/session.h"
-#include "runtime/privacy/ledger.h"
-#include "runtime/train/initialise.h"
+#include "runtime/privacy/ledger/ledger.h"
+#include "runtime/train/run/initialise.h"
 #include "runtime/train/trainer.h"
-#include "tests/unit/temporary_folder.h"
+#include "tests/unit/core/temporary_folder.h"
 
 namespace wisp {
 namespace {

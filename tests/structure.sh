@@ -6,27 +6,40 @@ cd "${1:-$(dirname "$0")/..}"
 breaches=0
 breach() { echo "$*"; breaches=$((breaches + 1)); }
 
-sources() { find "$@" \( -name '*.h' -o -name '*.cc' -o -name '*.c' \) -not -path '*/generated/*' 2>/dev/null | sort; }
+sources() {  # FOLDER... [-maxdepth N]
+  find "$@" \( -name '*.h' -o -name '*.cc' -o -name '*.c' \) -not -path '*/generated/*' 2>/dev/null | sort
+}
 
-# folder -> what its files may include of ours, as an extended regular expression
+# folder -> what its files may include of ours, as an extended regular expression. With `top`, files below its folders are
+# left to arrows of their own.
 check_arrows() {
-  local folder=$1 allowed=$2 file include
+  local folder=$1 allowed=$2 depth=${3:-} file include
   while read -r file; do
     while read -r include; do
       [[ $include =~ ^($allowed) ]] || breach "$file includes $include; $folder may include: $allowed"
     done < <(grep -oE '^#include "[^"]+"' "$file" | cut -d'"' -f2 | grep -E '^(runtime|kernels|schema|ports|tools|tests)/')
-  done < <(sources "$folder")
+  done < <(sources "$folder" ${depth:+-maxdepth 1})
 }
 check_arrows kernels 'kernels/'
 check_arrows schema 'schema/'
 check_arrows runtime/core 'runtime/core/|kernels/kernels\.h$'
 check_arrows runtime/model 'runtime/(model|core)/|schema/'
 check_arrows runtime/layers 'runtime/(layers|core)/|kernels/kernels\.h$'
-check_arrows runtime/privacy 'runtime/privacy/|runtime/core/(status|text)\.h$'
+core='runtime/core/(status|text)\.h$' writer='runtime/privacy/json\.h$' accounting='runtime/privacy/accounting/' noise='runtime/privacy/noise/'
+check_arrows runtime/privacy "runtime/privacy/|$core"
+check_arrows runtime/privacy/noise "$noise|$core"
+check_arrows runtime/privacy/accounting "$accounting|$writer|$core"
+check_arrows runtime/privacy/ledger "runtime/privacy/ledger/|$accounting|$noise|$writer|$core"
+check_arrows runtime/privacy/audit "runtime/privacy/audit/|$accounting|$noise|$writer|$core"
 check_arrows runtime/gradients 'runtime/(gradients|core)/|runtime/layers/factors\.h$|kernels/kernels\.h$'
 check_arrows runtime/data 'runtime/(data|core)/'
-check_arrows runtime/train 'runtime/(train|model|layers|gradients|privacy|data|core)/|kernels/kernels\.h$'
-check_arrows runtime/inference 'runtime/(inference|model|layers|privacy|core)/|kernels/kernels\.h$'
+below='runtime/(model|layers|gradients|privacy|data|core)/|kernels/kernels\.h$' step='runtime/train/[a-z_]+\.h$' release='runtime/train/release/'
+check_arrows runtime/train "$step|$release|$below" top
+check_arrows runtime/train/release "$release|runtime/train/(options|privacy_plan|memory|optimizer|popularity)\.h$|$below"
+check_arrows runtime/train/run "runtime/train/run/|$step|$release|$below"
+check_arrows runtime/train/audit "runtime/train/audit/|$step|$release|$below"
+check_arrows runtime/inference 'runtime/(inference|model|layers|core)/|kernels/kernels\.h$'
+check_arrows runtime/decoding 'runtime/(decoding|inference|model|layers|privacy|core)/|kernels/kernels\.h$'
 check_arrows tools/exchange 'tools/exchange/|runtime/core/'
 check_arrows ports/c 'ports/c/|runtime/'
 

@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "ports/c/status_c.h"
-#include "runtime/privacy/ledger_anchor.h"
+#include "runtime/privacy/ledger/ledger_anchor.h"
 
 namespace wisp::ports {
 

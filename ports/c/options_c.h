@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "ports/c/status_c.h"
-#include "runtime/privacy/ledger.h"
+#include "runtime/privacy/ledger/ledger.h"
 
 namespace wisp::ports {
 

@@ -10,7 +10,7 @@
 #include "ports/c/anchor_c.h"
 #include "ports/c/options_c.h"
 #include "ports/c/status_c.h"
-#include "runtime/inference/private_recommender.h"
+#include "runtime/decoding/private_recommender.h"
 #include "runtime/privacy/statement.h"
 
 struct wisp_private_recommender {

@@ -14,8 +14,8 @@
 #include "runtime/data/readers.h"
 #include "runtime/inference/session.h"
 #include "runtime/privacy/ledger_statement.h"
-#include "runtime/train/fine_tune.h"
-#include "runtime/train/records.h"
+#include "runtime/train/run/fine_tune.h"
+#include "runtime/train/run/records.h"
 
 struct wisp_log {
   wisp::data::EventLog log;

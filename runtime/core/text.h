@@ -35,12 +35,18 @@ namespace wisp {
   return 0;
 }
 
+// Whether the character of `length` bytes at the front is one of U+0080 to U+009F, which drive terminals as escape
+// sequences do.
+[[gnu::cold]] inline bool IsC1Control(std::string_view s, size_t length) {
+  return length == 2 && static_cast<uint8_t>(s[0]) == 0xc2 && static_cast<uint8_t>(s[1]) < 0xa0;
+}
+
 // Whether a terminal acts on the character of `length` bytes at the front: C0 but the line's end, DEL, C1, and what
 // turns the order of characters around (U+202A to U+202E, U+2066 to U+2069).
 [[gnu::cold]] inline bool IsControl(std::string_view s, size_t length) {
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(s[i]); };
   if (length == 1) return (byte(0) < 0x20 && byte(0) != '\n') || byte(0) == 0x7f;
-  if (length == 2) return byte(0) == 0xc2 && byte(1) < 0xa0;
+  if (length == 2) return IsC1Control(s, length);
   if (length != 3 || byte(0) != 0xe2) return false;
   return (byte(1) == 0x80 && byte(2) >= 0xaa && byte(2) <= 0xae) ||
          (byte(1) == 0x81 && byte(2) >= 0xa6 && byte(2) <= 0xa9);

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "runtime/core/file.h"
+#include "runtime/core/text.h"
 #include "runtime/data/delimited_records.h"
 #include "runtime/data/lines.h"
 #include "runtime/data/sequences.h"
@@ -181,8 +182,9 @@ std::optional<int32_t> ClassOf(std::string_view label, std::span<const std::stri
 // KeyFault, and the control characters U+0080 to U+009F, which model files refuse too.
 std::string TokenFault(std::string_view token) {
   if (std::string fault = KeyFault(token); !fault.empty()) return fault;
-  for (size_t i = 0; i + 1 < token.size(); ++i) {
-    if (token[i] == '\xc2' && static_cast<uint8_t>(token[i + 1]) < 0xa0)
+  for (size_t i = 0, length = 0; i < token.size(); i += length) {
+    length = Utf8Length(token.substr(i));
+    if (IsC1Control(token.substr(i), length))
       return "is " + Shown(token) + "; allowed is UTF-8 without control characters";
   }
   return {};

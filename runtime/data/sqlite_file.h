@@ -7,7 +7,7 @@
 //   WISP_ASSIGN_OR_RETURN(const std::string type, TypeOf(database, "events"));
 //   work.AllowForSize();
 //
-// What it is not: a ledger's file, of which every table is known (runtime/privacy/ledger_database.h).
+// What it is not: a ledger's file, of which every table is known (runtime/privacy/ledger/ledger_database.h).
 #ifndef WISP_RUNTIME_DATA_SQLITE_FILE_H_
 #define WISP_RUNTIME_DATA_SQLITE_FILE_H_
 

@@ -34,16 +34,11 @@ Session::Session(ModelFile file, const kernels::OpTable& ops)
               .head = HeadPackingFor(ops, file_.architecture(), ParameterSource(file_.tensors()))}),
       buffers_(graph_.AllocateForInference()),
       cache_(graph_.AllocateCache(KeptBlocks::kAll)),
-      packed_(graph_.pack_plan().size()),
-      weights_{&graph_.ops(), &graph_.pack_plan(), &graph_.parameters(), ParameterSource(file_.tensors()),
-               packed_.data()},
+      weights_(graph_, ParameterSource(file_.tensors())),
       scores_(file_.architecture().num_items),
       excluded_(file_.architecture().num_items, 0) {
   encoded_.reserve(file_.architecture().max_length);
-  graph_.pack_plan().Pack(graph_.ops(), weights_.source, packed_.data(), 0, 1);
 }
-
-Session::~Session() { graph_.pack_plan().Release(graph_.ops(), packed_.data()); }
 
 Result<std::unique_ptr<Session>> Session::Open(const std::string& path, Backend backend, Verify verify) {
   WISP_ASSIGN_OR_RETURN(ModelFile file, ModelFile::Open(path, backend == Backend::kInt8 ? Verify::kFull : verify));
@@ -70,14 +65,14 @@ Result<InferenceMemory> Session::PlanMemory(const ModelFile& file, Backend backe
 InferenceMemory Session::MemoryOf(const Recommender& graph) {
   const Architecture& architecture = graph.architecture();
   return InferenceMemory{.activations = graph.inference_bytes() + graph.cache_bytes(KeptBlocks::kAll),
-                         .packed_weights = AlignedArray<float>::AllocatedBytes(graph.pack_plan().size()),
+                         .packed_weights = PackedWeights::PlanBytes(graph),
                          .scores = architecture.num_items * (sizeof(float) + sizeof(uint8_t)) +
                                    architecture.max_length * sizeof(int32_t)};
 }
 
 InferenceMemory Session::memory() const {
   return {.activations = graph_.inference_bytes() + graph_.cache_bytes(KeptBlocks::kAll),
-          .packed_weights = packed_.allocated_bytes(),
+          .packed_weights = weights_.allocated_bytes(),
           .scores = scores_.capacity() * sizeof(float) + excluded_.capacity() + encoded_.capacity() * sizeof(int32_t)};
 }
 
@@ -97,7 +92,7 @@ Status Session::Score(std::span<const int32_t> history, std::span<float> scores)
   if (scores.size() != scores_.size()) return WrongRoom(scores.size(), scores_.size());
   WISP_RETURN_IF_ERROR(CheckItems("the history", history));
   const auto window = history.last(std::min<size_t>(history.size(), graph_.architecture().max_length));
-  RecordContext context{.weights = weights_, .buffers = buffers_, .cache = &cache_, .past = ItemsKept(window)};
+  RecordContext context{.weights = weights_.view(), .buffers = buffers_, .cache = &cache_, .past = ItemsKept(window)};
   graph_.Score(context, window, scores.data());
   encoded_.assign(window.begin(), window.end());
   return OkStatus();

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "runtime/inference/top_k.h"
+#include "runtime/layers/packed_weights.h"
 #include "runtime/layers/recommender.h"
 #include "runtime/model/model_file.h"
 
@@ -63,7 +64,6 @@ class Session {
   static Result<std::unique_ptr<Session>> Open(const std::string& path, Backend backend = Backend::kSimd,
                                                Verify verify = Verify::kStructure);
   static Result<std::unique_ptr<Session>> Create(ModelFile file, Backend backend = Backend::kSimd);
-  ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
@@ -81,7 +81,7 @@ class Session {
   // What is run, and with what: for as long as the session lives, and for any number of threads that bring their own
   // buffers.
   const Recommender& graph() const { return graph_; }
-  const Weights& weights() const { return weights_; }
+  const Weights& weights() const { return weights_.view(); }
   // kInvalidArgument: a sentence about the first item that the model does not have.
   Status CheckItems(const char* what, std::span<const int32_t> items) const;
   // kInvalidData, in a sentence about this model's scores.
@@ -99,8 +99,7 @@ class Session {
   Recommender graph_;
   Buffers buffers_;
   KeyValueCache cache_;
-  AlignedArray<float> packed_;
-  Weights weights_;
+  PackedWeights weights_;
   std::vector<int32_t> encoded_;  // the items whose keys and values are in cache_, in their order
   std::vector<float> scores_;
   std::vector<uint8_t> excluded_;

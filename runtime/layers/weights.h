@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "kernels/kernels.h"
-#include "runtime/core/arena.h"
 #include "runtime/core/architecture.h"
+#include "runtime/core/arena.h"
 #include "runtime/core/stored_tensor.h"
 
 namespace wisp {

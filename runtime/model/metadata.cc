@@ -2,6 +2,8 @@
 
 #include <bit>
 
+#include "runtime/core/text.h"
+
 namespace wisp::metadata {
 namespace {
 
@@ -9,24 +11,6 @@ namespace {
 constexpr flatbuffers::uoffset_t kMaxDepth = 4;
 // 256 blocks have 3072 parameters; the rest is for provenance and streams.
 constexpr flatbuffers::uoffset_t kMaxTables = 8192;
-
-// Length of the UTF-8 sequence at the start of `s`, 0 when there is none (RFC 3629, section 4).
-size_t SequenceLength(std::string_view s) {
-  const auto byte = [&](size_t i) { return i < s.size() ? static_cast<uint8_t>(s[i]) : uint8_t{0}; };
-  const auto tail = [&](size_t i) { return (byte(i) & 0xc0) == 0x80; };
-  const uint8_t lead = byte(0), second = byte(1);
-  if (lead < 0x80) return 1;
-  if (lead >= 0xc2 && lead <= 0xdf) return tail(1) ? 2 : 0;
-  if (lead >= 0xe0 && lead <= 0xef) {
-    const bool overlong = lead == 0xe0 && second < 0xa0, surrogate = lead == 0xed && second > 0x9f;
-    return tail(1) && tail(2) && !overlong && !surrogate ? 3 : 0;
-  }
-  if (lead >= 0xf0 && lead <= 0xf4) {
-    const bool overlong = lead == 0xf0 && second < 0x90, too_large = lead == 0xf4 && second > 0x8f;
-    return tail(1) && tail(2) && tail(3) && !overlong && !too_large ? 4 : 0;
-  }
-  return 0;
-}
 
 const char* TypeName(schema::ElementType type) {
   switch (type) {
@@ -56,11 +40,8 @@ bool IsText(std::string_view text, Lines lines) {
     const bool is_line = c == '\n' || c == '\r' || c == '\t';
     if (static_cast<uint8_t>(c) < 0x20 && !(is_line && lines == Lines::kMany)) return false;
     if (c == 0x7f) return false;
-    const size_t length = SequenceLength(text);
-    // C1 controls (U+0080 to U+009F) drive terminals as escape sequences do.
-    if (length == 0 || (length == 2 && static_cast<uint8_t>(c) == 0xc2 && static_cast<uint8_t>(text[1]) < 0xa0)) {
-      return false;
-    }
+    const size_t length = Utf8Length(text);
+    if (length == 0 || IsC1Control(text, length)) return false;
     text.remove_prefix(length);
   }
   return true;

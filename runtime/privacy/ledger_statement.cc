@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "runtime/privacy/json.h"
-#include "runtime/privacy/ledger_composition.h"
+#include "runtime/privacy/ledger/ledger_composition.h"
 
 namespace wisp::privacy {
 namespace {

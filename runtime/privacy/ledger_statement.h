@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "runtime/privacy/ledger.h"
+#include "runtime/privacy/ledger/ledger.h"
 #include "runtime/privacy/statement.h"
 
 namespace wisp::privacy {

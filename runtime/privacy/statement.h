@@ -19,9 +19,9 @@
 #include <string>
 #include <vector>
 
-#include "runtime/privacy/accountant.h"
-#include "runtime/privacy/ledger.h"
-#include "runtime/privacy/mechanism.h"
+#include "runtime/privacy/accounting/accountant.h"
+#include "runtime/privacy/accounting/mechanism.h"
+#include "runtime/privacy/ledger/ledger.h"
 
 namespace wisp::privacy {
 

@@ -3,11 +3,11 @@
 #include <numeric>
 #include <string>
 
-#include "runtime/privacy/exact_sum.h"
+#include "runtime/privacy/noise/exact_sum.h"
 #include "runtime/train/check_records.h"
 #include "runtime/train/dp_fp_report.h"
 #include "runtime/train/privacy_plan.h"
-#include "runtime/train/step_release_parts.h"
+#include "runtime/train/release/step_release_parts.h"
 #include "runtime/train/trainer.h"
 
 namespace wisp {

@@ -10,8 +10,8 @@
 
 #include "runtime/core/arena.h"
 #include "runtime/model/checkpoint.h"
-#include "runtime/privacy/ledger.h"
-#include "runtime/privacy/random.h"
+#include "runtime/privacy/ledger/ledger.h"
+#include "runtime/privacy/noise/random.h"
 #include "runtime/train/optimizer.h"
 
 namespace wisp::checkpoint_parts {

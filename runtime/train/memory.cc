@@ -1,9 +1,9 @@
 #include "runtime/train/memory.h"
 
-#include "runtime/privacy/binomial.h"
-#include "runtime/train/head_pass.h"
+#include "runtime/privacy/audit/binomial.h"
 #include "runtime/train/record_pass.h"
-#include "runtime/train/step_release_parts.h"
+#include "runtime/train/release/head_pass.h"
+#include "runtime/train/release/step_release_parts.h"
 #include "runtime/train/trainer.h"
 
 namespace wisp {
@@ -85,7 +85,7 @@ Result<TrainingMemory> PlanTrainingMemory(const Architecture& architecture, size
   const bool has_variances = IsPrivate(o) && architecture.re_attention == ReAttention::kOn;
   const ListRoom lists = PlanLists(o, num_records);
   TrainingMemory m{.weights = (o.ema_decay > 0 ? 2 : 1) * AlignedArray<float>::AllocatedBytes(size),
-                   .packed_weights = AlignedArray<float>::AllocatedBytes(graph->pack_plan().size()),
+                   .packed_weights = PackedWeights::PlanBytes(graph->base()),
                    .negatives = o.num_negatives > 0 ? NegativeSampler::PlanBytes(graph->base(), o.num_negatives) : 0,
                    .activations = o.num_threads * (graph->training_bytes() + RecordPass<Graph>::PlanBytes(*graph)),
                    .variances = has_variances ? NoiseVariance::PlanBytes(architecture, o.re_attention) : 0,

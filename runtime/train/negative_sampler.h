@@ -7,7 +7,7 @@
 
 #include "runtime/gradients/row_set.h"
 #include "runtime/layers/graph.h"
-#include "runtime/privacy/random.h"
+#include "runtime/privacy/noise/random.h"
 
 namespace wisp {
 

@@ -6,8 +6,8 @@
 #include <cstdint>
 
 #include "kernels/kernels.h"
-#include "runtime/core/arena.h"
 #include "runtime/core/architecture.h"
+#include "runtime/core/arena.h"
 #include "runtime/core/status.h"
 
 namespace wisp {

@@ -76,6 +76,14 @@ void VisitPrivacy(const TrainingOptions& o, bool re_attention, Identity& id) {
 
 }  // namespace
 
+const char* NameOf(Method method) {
+  for (const auto& [name, named] : kMethodNames) {
+    if (named == method) return name;
+  }
+  return "dp-fp";
+}
+
+bool NamesRows(Method method) { return method == Method::kFest || method == Method::kAdaFestPlus; }
 bool IsSparse(Method method) { return method == Method::kFest || IsAdaptive(method); }
 bool IsAdaptive(Method method) { return method == Method::kAdaFest || method == Method::kAdaFestPlus; }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/core/threads.h"
@@ -12,14 +13,21 @@
 #include "runtime/gradients/phantom_gradients.h"
 #include "runtime/gradients/rgp_carriers.h"
 #include "runtime/layers/graph.h"
-#include "runtime/privacy/ledger.h"
+#include "runtime/privacy/ledger/ledger.h"
 #include "runtime/train/noise_variance.h"
 #include "runtime/train/optimizer.h"
-#include "runtime/train/sparse_release.h"
+#include "runtime/train/sparse_options.h"
 
 namespace wisp {
 
 enum class Method { kOrdinary, kPhantom, kRgp, kFest, kAdaFest, kAdaFestPlus, kDpFp };
+// As recipes and the program write those that train by gradients alone.
+inline constexpr std::pair<const char*, Method> kMethodNames[] = {
+    {"ordinary", Method::kOrdinary}, {"phantom", Method::kPhantom}, {"rgp", Method::kRgp},
+    {"fest", Method::kFest},         {"adafest", Method::kAdaFest}, {"adafest+", Method::kAdaFestPlus}};
+const char* NameOf(Method method);
+bool NamesRows(
+    Method method);  // the rows of the item table that train are chosen before the first step: FEST, AdaFEST+
 bool IsAdaptive(Method method);  // selects rows of the item table step by step: AdaFEST, AdaFEST+
 bool IsSparse(Method method);    // only some rows of the item table are trained: FEST and the adaptive ones
 

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "runtime/privacy/discrete_gaussian.h"
-#include "runtime/privacy/exact_sum.h"
+#include "runtime/privacy/noise/discrete_gaussian.h"
+#include "runtime/privacy/noise/exact_sum.h"
 
 namespace wisp {
 namespace {

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "runtime/layers/recommender.h"
-#include "runtime/privacy/ledger.h"
-#include "runtime/privacy/random.h"
+#include "runtime/privacy/ledger/ledger.h"
+#include "runtime/privacy/noise/random.h"
 
 namespace wisp {
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "runtime/privacy/discrete_gaussian.h"
+#include "runtime/privacy/noise/discrete_gaussian.h"
 #include "runtime/train/dp_fp_report.h"
-#include "runtime/train/step_release_parts.h"
+#include "runtime/train/release/step_release_parts.h"
 
 namespace wisp {
 
@@ -127,6 +127,11 @@ uint64_t NumReleased(const Architecture& a, const TrainingOptions& o) {
     return trained.num_coordinates() - (a.num_items - rows) * a.width;
   }
   return trained.num_coordinates();
+}
+
+PairOfNoises SplitNoise(double noise_multiplier, double ratio) {
+  const double gradient = noise_multiplier * std::sqrt(1 + ratio * ratio) / ratio;
+  return {.map = ratio * gradient, .gradient = gradient};
 }
 
 double GradientNoise(const TrainingOptions& o) {

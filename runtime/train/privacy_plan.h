@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "runtime/core/trained_set.h"
 #include "runtime/core/architecture.h"
-#include "runtime/privacy/exact_sum.h"
-#include "runtime/privacy/ledger.h"
-#include "runtime/privacy/mechanism.h"
+#include "runtime/core/trained_set.h"
+#include "runtime/privacy/accounting/mechanism.h"
+#include "runtime/privacy/ledger/ledger.h"
+#include "runtime/privacy/noise/exact_sum.h"
 #include "runtime/train/options.h"
 
 namespace wisp {
@@ -74,6 +74,13 @@ uint64_t NumReleased(const Architecture& architecture, const TrainingOptions& op
 // How far the discrete noise of `steps` steps with this noise multiplier is from the Gaussian that is accounted for.
 double StepLossSlack(const Architecture& architecture, const TrainingOptions& options, double noise_multiplier,
                      uint64_t steps);
+// sigma1 and sigma2 of an AdaFEST step whose cost is that of one Gaussian with `noise_multiplier`:
+// sigma1^-2 + sigma2^-2 = noise_multiplier^-2. (Two Gaussians on one sample are one with the sum of their precisions.)
+struct PairOfNoises {
+  double map = 0, gradient = 0;
+};
+PairOfNoises SplitNoise(double noise_multiplier, double map_noise_ratio);
+
 // The noise multiplier of the sum of gradients: above the one that is charged where a step releases something else
 // beside it.
 double GradientNoise(const TrainingOptions& options);

@@ -8,10 +8,10 @@
 
 #include "kernels/kernels.h"
 #include "runtime/core/hash.h"
-#include "runtime/privacy/exact_sum.h"
+#include "runtime/privacy/noise/exact_sum.h"
 #include "runtime/train/check_records.h"
 #include "runtime/train/record_pass.h"
-#include "runtime/train/step_release_parts.h"
+#include "runtime/train/release/step_release_parts.h"
 
 namespace wisp {
 namespace {
@@ -86,7 +86,7 @@ Trainer::Trainer(const Architecture& architecture, std::span<const float> weight
       records_(records),
       workers_(options.num_threads, options.executor),
       weights_(weights.size()),
-      packed_(graph_->pack_plan().size()),
+      packed_(graph_->base(), weights_.data(), PackedWeights::Packing::kLater),
       ema_(options.ema_decay > 0 ? weights.size() : 0),
       sampling_stream_(std::move(streams[0])) {
   if (is_private()) KeepTrainable();
@@ -103,9 +103,8 @@ Trainer::Trainer(const Architecture& architecture, std::span<const float> weight
   sparse_rows_.assign(options.sparse.rows.begin(), options.sparse.rows.end());
   options_.sparse.rows = sparse_rows_;
   if (options.num_negatives > 0) negatives_.emplace(graph_->base(), options.num_negatives, options.seed);
-  const Weights view{&graph_->ops(), &graph_->pack_plan(), &graph_->parameters(), weights_.data(), packed_.data()};
   for (size_t w = 0; w < workers_.size(); ++w) {
-    worker_state_.push_back(std::make_unique<Worker>(*graph_, view, std::move(streams[w + 1])));
+    worker_state_.push_back(std::make_unique<Worker>(*graph_, packed_.view(), std::move(streams[w + 1])));
     if (is_balanced()) worker_state_.back()->records.reserve(records_.size());
     if (IsPaper(options_)) worker_state_.back()->paper.emplace(options_, architecture.width, graph_->max_records());
   }
@@ -314,9 +313,7 @@ void Trainer::UpdateVariances(size_t index) {
 }
 
 void Trainer::Pack() {
-  workers_.Run([this](size_t w) {
-    graph_->pack_plan().Pack(graph_->ops(), weights_.data(), packed_.data(), w, workers_.size());
-  });
+  workers_.Run([this](size_t w) { packed_.Pack(w, workers_.size()); });
 }
 
 void Trainer::FitHead(StepReport& report) {

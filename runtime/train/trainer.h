@@ -26,18 +26,18 @@
 #include "runtime/gradients/phantom_gradients.h"
 #include "runtime/gradients/rgp_carriers.h"
 #include "runtime/layers/graph.h"
+#include "runtime/layers/packed_weights.h"
 #include "runtime/model/checkpoint.h"
-#include "runtime/privacy/ledger.h"
-#include "runtime/privacy/random.h"
-#include "runtime/train/head_pass.h"
+#include "runtime/privacy/ledger/ledger.h"
+#include "runtime/privacy/noise/random.h"
 #include "runtime/train/memory.h"
+#include "runtime/train/negative_sampler.h"
 #include "runtime/train/noise_variance.h"
 #include "runtime/train/optimizer.h"
-#include "runtime/train/negative_sampler.h"
 #include "runtime/train/options.h"
 #include "runtime/train/privacy_plan.h"
-#include "runtime/train/sparse_release.h"
-#include "runtime/train/step_release.h"
+#include "runtime/train/release/head_pass.h"
+#include "runtime/train/release/step_release.h"
 
 namespace wisp {
 
@@ -148,7 +148,9 @@ class Trainer {
   std::vector<Record> trainable_;  // of records_, where some are not
   size_t num_left_out_ = 0;
   Workers workers_;
-  AlignedArray<float> weights_, packed_, ema_;
+  AlignedArray<float> weights_;
+  PackedWeights packed_;
+  AlignedArray<float> ema_;
   std::optional<PrivacyPlan> plan_;              // private training
   std::optional<Optimizer> optimizer_;           // where gradients move weights, as release_
   std::optional<NoiseVariance> noise_variance_;  // private training with Re-Attention

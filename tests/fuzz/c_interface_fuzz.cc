@@ -13,7 +13,7 @@
 #include "runtime/data/event_log.h"
 #include "runtime/model/model_file.h"
 #include "tests/fuzz/input.h"
-#include "tests/unit/temporary_folder.h"
+#include "tests/unit/core/temporary_folder.h"
 
 namespace {
 

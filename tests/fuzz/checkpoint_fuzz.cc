@@ -4,7 +4,7 @@
 #include "runtime/model/checkpoint.h"
 #include "schema/generated/checkpoint_generated.h"
 #include "tests/fuzz/container_input.h"
-#include "tests/unit/temporary_folder.h"
+#include "tests/unit/core/temporary_folder.h"
 
 namespace {
 

@@ -6,10 +6,10 @@
 #include <optional>
 #include <vector>
 
-#include "runtime/privacy/ledger.h"
+#include "runtime/privacy/ledger/ledger.h"
 #include "tests/fuzz/input.h"
-#include "tests/unit/ledger_version1.h"
-#include "tests/unit/temporary_folder.h"
+#include "tests/unit/core/temporary_folder.h"
+#include "tests/unit/privacy/ledger/ledger_version1.h"
 
 namespace {
 

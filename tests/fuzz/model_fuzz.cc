@@ -8,8 +8,8 @@
 
 #include "kernels/half.h"
 #include "runtime/inference/session.h"
-#include "runtime/model/model_file.h"
 #include "runtime/model/item_texts.h"
+#include "runtime/model/model_file.h"
 #include "schema/generated/model_generated.h"
 #include "tests/fuzz/container_input.h"
 

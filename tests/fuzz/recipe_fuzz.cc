@@ -3,10 +3,10 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/fuzz/input.h"
-#include "tests/unit/temporary_folder.h"
-#include "tools/wisp/classify_recipe.h"
-#include "tools/wisp/recipe.h"
-#include "tools/wisp/recipe_section.h"
+#include "tests/unit/core/temporary_folder.h"
+#include "tools/wisp/recipe/classify_recipe.h"
+#include "tools/wisp/recipe/recipe.h"
+#include "tools/wisp/recipe/recipe_section.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace wisp;

@@ -2,7 +2,7 @@
 #include "runtime/data/event_log.h"
 #include "runtime/data/readers.h"
 #include "tests/fuzz/input.h"
-#include "tests/unit/temporary_folder.h"
+#include "tests/unit/core/temporary_folder.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace wisp;

@@ -14,7 +14,7 @@ AUDIT = "audit_test:"
 
 
 def pld():
-    return table("runtime/privacy/pld.cc", [
+    return table("runtime/privacy/accounting/pld.cc", [
         ("pld-directions-swapped", "Between", "const double p = remove ? with : without, q = remove ? without : with;",
          "const double p = remove ? without : with, q = remove ? with : without;", PLD + "EachDirectionEqualsIndependentComputation"),
         ("pld-rounds-down", "ConnectTheDots", "m.excess / spread + kSplitAllowance * m.p", "0.99 * m.excess / spread", PLD + "OneStepIsNeverBelowTheDefinition"),
@@ -24,10 +24,10 @@ def pld():
         ("pld-epsilon-without-infinity", "EpsilonOf", "!(pld.infinity <= delta)", "false", ROUNDING + "InfinityIsPartOfEveryDelta"),
         ("pld-regrid-loses-infinity", "Regrid", ".infinity = pld.infinity", ".infinity = 0", DRAWS + "Pld.NothingIsLostInTrimmingConvolvingAndRegridding"),
         ("pld-regrid-rounds-down", "Regrid", "out.mass[index + 1] += upper;", "out.mass[index] += upper;", DRAWS + "Pld.NothingIsLostInTrimmingConvolvingAndRegridding"),
-    ]) + table("runtime/privacy/pld_response.cc", [
+    ]) + table("runtime/privacy/accounting/pld_response.cc", [
         ("pld-trimmed-tail-lost", "TrimTails", "pld.infinity += above;", "", DRAWS + "Pld.NothingIsLostInTrimmingConvolvingAndRegridding"),
         ("response-with-less-loss", "ResponseLattice", "lambda + m}", "lambda}", DRAWS + "Response.PairDominatesEveryDrawAndSomeDrawReachesIt"),
-    ]) + table("runtime/privacy/pld_compose.cc", [
+    ]) + table("runtime/privacy/accounting/pld_compose.cc", [
         ("rounding-bound-0", "", "constexpr double kTransformConstant = 4;", "constexpr double kTransformConstant = 0;",
          ROUNDING + "OneTransformCostsItsForwardAndItsInverseError"),
         ("rounding-left-out", "ComposeByTransform", "std::sqrt(spectrum.forward_squares) + kTransformConstant * u * logn * std::sqrt(spectrum.squares)",
@@ -44,7 +44,7 @@ def pld():
 
 
 def accountants():
-    return table("runtime/privacy/accountant.cc", [
+    return table("runtime/privacy/accounting/accountant.cc", [
         ("better-of-two-directions", "WorstOfDirections", "std::max(remove, figure(ComposeDirection(merged, Direction::kAdd)))",
          "std::min(remove, figure(ComposeDirection(merged, Direction::kAdd)))", PLD + "EpsilonEqualsIndependentComputation"),
         ("steps-of-the-longer-run", "Merge", "same->steps() + m.steps()", "std::max(same->steps(), m.steps())", PLD + "HalvesTogetherCostTheWhole"),
@@ -53,7 +53,7 @@ def accountants():
         ("pure-of-one-draw", "PureEpsilon", "sum += static_cast<double>(m.steps()) * m.PureEpsilonOfStep()", "sum += m.PureEpsilonOfStep()", DRAWS + "Accountants.*"),
         ("draws-rounded-down", "RoundedUp", "std::ceil(std::log2(value) * per_octave)", "std::floor(std::log2(value) * per_octave)",
          DRAWS + "Response.ManyKindsAreRoundedUp"),
-    ]) + table("runtime/privacy/rdp.cc", [
+    ]) + table("runtime/privacy/accounting/rdp.cc", [
         ("rdp-conversion-too-low", "RdpEpsilonAtOrders", "total + std::log1p(-1 / a)", "total + 2 * std::log1p(-1 / a)",
          "accountant_test:Rdp.EpsilonAtOpacusOrdersEqualsOpacus"),
         ("rdp-of-one-step", "Rdp", "steps * std::max(0.0, LogMoment(q, s, order))", "std::max(0.0, LogMoment(q, s, order))",
@@ -62,7 +62,7 @@ def accountants():
          "accountant_test:Accountants.PairingsWithoutProofAreRefused"),
         ("bounded-range-too-cheap", "BoundedRangeRdp", "std::min(simple, exact + kRounding * (1 + 1 / a) * (1 + std::abs(share)))", "simple / 2",
          DRAWS + "Rdp.BoundedRangeIsTheSupremumOfTheFamily"),
-    ]) + table("runtime/privacy/calibration.cc", [
+    ]) + table("runtime/privacy/accounting/calibration.cc", [
         ("calibration-ends-above-its-target", "CalibrateNoise", "(middle.epsilon > target ? low : high) = middle;",
          "(middle.epsilon > 1.01 * target ? low : high) = middle;", "accountant_test:Calibration.NoiseIsTheSmallestThatKeepsThePromise"),
         ("calibration-of-the-steps-alone", "Search", "spent_(request.composed_with.begin(), request.composed_with.end())", "spent_()",
@@ -71,7 +71,7 @@ def accountants():
 
 
 def ledger():
-    return table("runtime/privacy/ledger.cc", [
+    return table("runtime/privacy/ledger/ledger.cc", [
         ("limit-not-checked", "Charge", "if (budget.limit()) {", "if (false) {", LEDGER + "ARefusedChargeChangesNothingAndSaysWhy"),
         ("charges-of-others-not-read", "Charge", "WISP_RETURN_IF_ERROR(Refresh());", "", LEDGER + "OthersChargesAndANewLimitCountAtOnce"),
         ("charge-not-committed", "Write", "WISP_RETURN_IF_ERROR(transaction.Commit());", "", LEDGER + "ChargesSurviveReopening"),
@@ -80,17 +80,17 @@ def ledger():
         ("a-name-forges-lines-of-a-message", "CheckDataset", "OneLine(dataset)", "Printable(dataset)", LEDGER + "AnotherUnitOrAdjacencyIsRefused"),
         ("run-of-others-counted", "Ledger::SpentByRun", "e.run == run", "e.run != run", LEDGER + "*:-LedgerTest.TheFileIsMade*"),
         ("filter-without-what-is-about-to-run", "Charge", "budget.AfterCharge(charge), {}", "budget, {}", BUDGET + "WhatIsAboutToRunIsCounted"),
-    ]) + table("runtime/privacy/privacy_filter.cc", [
+    ]) + table("runtime/privacy/accounting/privacy_filter.cc", [
         ("filter-of-the-last-order", "RenyiFilter::Fits", "size_t j = 0;", "size_t j = bound_.size() - 1;", "privacy_filter_test:Filter.TheWholePathMustFitOneOrder"),
         ("filter-gives-every-order-all-of-delta", "RenyiFilter::RenyiFilter", "delta_[j] *= budget.delta / sum * (1 - kBoundRounding);", "delta_[j] = budget.delta;",
          "privacy_filter_test:Filter.SharesOfDeltaAddUpToDelta"),
-    ]) + table("runtime/privacy/ledger_budget.cc", [
+    ]) + table("runtime/privacy/ledger/ledger_budget.cc", [
         ("filter-without-the-plans-steps", "LedgerBudget::Count", "path_.Add(mechanism, loss_slack);", "if (left_plan_) path_.Add(mechanism, loss_slack);",
          BUDGET + "StepsOfThePlanCountForWhatComesAfterIt"),
         ("plan-after-a-look", "LedgerBudget::Take", "if (has_entries()) return;", "", BUDGET + "APlanIsFixedBeforeTheFirstLook"),
         ("choice-composed-by-pld", "LedgerBudget::Keeps", "if (!left_plan_) {", "{ const bool keeps = *all_.Epsilon(*Delta::Create(limit.delta())) <= limit.epsilon(); return keeps; }\n  {",
          BUDGET + "AsManyStepsFitAsTheFilterHasRoomForNotAsPldWouldCount"),
-    ]) + table("runtime/privacy/ledger_composition.cc", [
+    ]) + table("runtime/privacy/ledger/ledger_composition.cc", [
         ("slack-not-added-up", "Composition::Add", "loss_slack_ += loss_slack;", "loss_slack_ = loss_slack;", "composition_test:Composition.SlackCostsEpsilonAndDelta"),
         ("slack-costs-no-epsilon", "Composition::State", "stated.epsilon + 2 * eta", "stated.epsilon", "composition_test:Composition.SlackCostsEpsilonAndDelta"),
         ("slack-costs-no-delta", "Composition::State", "* std::exp(-eta)", "", "composition_test:Composition.SlackCostsEpsilonAndDelta"),
@@ -100,16 +100,16 @@ def ledger():
 
 
 def ledger_file():
-    return table("runtime/privacy/ledger_chain.cc", [
+    return table("runtime/privacy/ledger/ledger_chain.cc", [
         ("chain-of-each-row-alone", "ChainLink::After", "std::string(before.begin(), before.end()) + bytes_", "bytes_ + std::string(before.size(), ' ')",
          CRAFTED + "ARowOfACopyThatWentAnotherWayIsNoticed"),
         ("chain-without-lengths", "ChainLink::Text", "AppendWord(bytes_, text.size());", "", CRAFTED + "TextMovedToTheNextColumnIsNoticed"),
-    ]) + table("runtime/privacy/ledger_rows.cc", [
+    ]) + table("runtime/privacy/ledger/ledger_rows.cc", [
         ("rows-not-held-to-the-chain", "Follow", "place.stored != AsText(end.chain)", "false", CRAFTED + "TextMovedToTheNextColumnIsNoticed"),
         ("rows-not-held-to-the-head", "ReadRowsAfter", "if (head.seq == rows.end.seq && head.chain == rows.end.chain) return rows;", "return rows;",
          LEDGER + "EntriesCannotBeChangedOrRemovedByOthers"),
         ("any-tables-are-a-ledgers", "CheckTables", "texts[0] == texts[1]", "!texts[1].empty()", CRAFTED + "AViewInAnOldLedgerIsNotRead"),
-    ]) + table("runtime/privacy/ledger_database.cc", [
+    ]) + table("runtime/privacy/ledger/ledger_database.cc", [
         ("trees-of-any-height", "Database::CheckContents", "WISP_RETURN_IF_ERROR(CheckHeights());", "", CRAFTED + "ATreeAsHighAsTheFileIsLongIsRefused"),
         ("work-of-opening-without-the-size", "Database::Recognise", "kOperationsBesides + kOperationsPerByte * bytes", "kOperationsBesides",
          CRAFTED + "ALongHonestLedgerIsOpenedAndUpgraded"),
@@ -117,12 +117,12 @@ def ledger_file():
          "ledger_file_test:LedgerTest.Version1WithoutItsLogIsRefusedNotBegunAnew"),
         ("journal-takes-a-charge-back", "Database::OpenBounded", "return IsWholeLedger(path, bytes);", "return !IsWholeLedger(path, bytes);",
          "ledger_file_test:LedgerTest.AJournalThatWasLeftTakesNoChargeBack"),
-    ]) + table("runtime/privacy/ledger_anchored.cc", [
+    ]) + table("runtime/privacy/ledger/ledger_anchored.cc", [
         ("anchor-goes-by-number", "Anchored::Check", "if (chain == known->chain) return OkStatus();", "return OkStatus();", ANCHOR + "AnOldCopyPutBack_IsRefused"),
         ("anchor-of-any-ledger", "Anchored::Check", "known->ledger_id != random_id", "false", ANCHOR + "TheAnchorOfAnotherLedger_IsRefused"),
         ("anchor-stays-behind", "Anchored::Keep", "return anchor_->Write({random_id, position.seq, position.chain});", "return OkStatus();",
          ANCHOR + "AnOldCopyPutBack_IsRefused"),
-    ]) + table("runtime/privacy/ledger_upgrade.cc", [
+    ]) + table("runtime/privacy/ledger/ledger_upgrade.cc", [
         ("old-tables-taken-as-they-are", "CheckTablesOfVersion1", "return CheckTables(database, kTablesOfVersion1);", "static_cast<void>(database); return OkStatus();",
          CRAFTED + "AViewInAnOldLedgerIsNotRead"),
         ("old-ledger-loses-its-last-entries", "CheckLastEntry", "row.Number(0) <= static_cast<int64_t>(num_entries)", "true",
@@ -131,7 +131,7 @@ def ledger_file():
 
 
 def random():
-    return table("runtime/privacy/random.cc", [
+    return table("runtime/privacy/noise/random.cc", [
         ("stream-repeats-its-buffer", "RandomStream::Refill", "s.first_word += kBufferWords;", "", RANDOM + "SeekReturnsToAPosition"),
         ("child-keeps-its-parents-key", "RandomStream::Refill", "RekeyAfterFork(s);", "", RANDOM + "SecureForkedChildDrawsOtherNoise"),
         ("key-without-entropy", "RandomStream::SecureForTesting", "source(state->key, kKeyBytes) != 0", "source(state->key, kKeyBytes) > 1000",
@@ -142,11 +142,11 @@ def random():
          RANDOM + "OtherSeedOrPurposeGivesOtherBits"),
         ("sample-in-pairs", "PoissonSample", "if (random.Bernoulli(q)) out.push_back(i);", "if (random.Bernoulli(q)) { out.push_back(i); if (++i < n) out.push_back(i); }",
          "random_test:PoissonSample.EachIndexIndependentlyWithProbabilityQ"),
-    ]) + table("runtime/privacy/discrete_gaussian.cc", [
+    ]) + table("runtime/privacy/noise/discrete_gaussian.cc", [
         ("one-sample-for-all", "AddSamples", "for (int64_t& s : sum) s += sampler.Next();", "const int64_t x = sampler.Next(); for (int64_t& s : sum) s += x;",
          GAUSSIAN + "EveryElementHasNoiseOfItsOwn"),
         ("sample-replaces-the-sum", "AddSamples", "s += sampler.Next()", "s = sampler.Next()", GAUSSIAN + "AddsToWhatIsThere"),
-    ]) + table("runtime/privacy/discrete_gaussian_sampler.h", [
+    ]) + table("runtime/privacy/noise/discrete_gaussian_sampler.h", [
         ("sampler-keeps-minus-zero", "Next", "(place.x | ~sign) == 0", "false", GAUSSIAN + "SmallSigmaMatchesExactProbabilities"),
         ("sampler-accepts-all", "Accept", "return AcceptByExp(v, y, bits);", "return true;", GAUSSIAN + "EveryHalfCellHasItsShare"),
         ("sampler-leaves-its-cell", "Next", "place.y >= sigma_ ||", "", GAUSSIAN + "SmallSigmaMatchesExactProbabilities"),
@@ -168,21 +168,21 @@ def figures():
 
 
 def audits():
-    return table("runtime/privacy/audit.cc", [
+    return table("runtime/privacy/audit/audit.cc", [
         ("audit-refutes-within-delta", "PValue", "pure + 2 * static_cast<double>(o.canaries) * claim.delta * LargestMassPerGuess(o, chance)", "pure",
          AUDIT + "OneRun.RareDisclosureWithinDeltaIsNotRejected"),
         ("audit-chooses-for-nothing", "OneRunBestEpsilon", "/ static_cast<double>(guess_counts.size())", "", AUDIT + "OneRun.BestOfManyPaysForTheChoice"),
-    ]) + table("runtime/privacy/audit_step.cc", [
+    ]) + table("runtime/privacy/audit/audit_step.cc", [
         ("audit-measures-what-it-chose-on", "Split", "{SortedHalf(o.with, 1), SortedHalf(o.without, 1)}", "{SortedHalf(o.with, 0), SortedHalf(o.without, 0)}",
          AUDIT + "OneStep.MeasuresOnObservationsThatDidNotChoose"),
         ("audit-surer-than-it-says", "CanaryEpsilon", "(1 - level.confidence) / 2", "(1 - level.confidence) * 20", AUDIT + "OneStep.*"),
-    ]) + table("runtime/privacy/audit_exact.cc", [
+    ]) + table("runtime/privacy/audit/audit_exact.cc", [
         ("exact-audit-of-shared-outputs", "OneSidedDelta", "q[i] == 0 ? p[i] :", "q[i] == 0 ? 0 :", "audit_exact_test:Exact.SupportThatDiffersCostsItsMass"),
     ])
 
 
 def losses_beyond_a_grid():
-    return table("runtime/privacy/pld_compose.cc", [
+    return table("runtime/privacy/accounting/pld_compose.cc", [
         ("largest-loss-is-the-smallest", "AtItsLargest", "range.high / step", "range.low / step",
          "accountant_test:Pld.MoreLossesThanAGridHoldsAreBoundedByTheLargest"),
     ])

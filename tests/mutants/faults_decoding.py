@@ -9,7 +9,7 @@ REFUSED = SAMPLING + "WhatHasNoGuaranteeIsRefusedWithAReason"
 
 
 def sampling():
-    return table("runtime/inference/private_sampling.cc", [
+    return table("runtime/decoding/private_sampling.cc", [
         ("draw-though-refused", "PrivateSampler::Draw", "WISP_RETURN_IF_ERROR(Pay(CostsOf(support, request.count)));", "(void)Pay(CostsOf(support, request.count));",
          SAMPLING + "RefusedChargeDrawsNoRandomNumberAndReturnsNothing"),
         ("draw-charged-for-a-smaller-support", "PrivateSampler::CostsOf", "UniformDrawCost(support.size() - i, options_.lambda)",
@@ -34,7 +34,7 @@ def sampling():
 
 
 def laws():
-    return table("runtime/inference/draw_cost.cc", [
+    return table("runtime/decoding/draw_cost.cc", [
         ("mixing-without-its-support", "EpsilonOf", "cost.lambda * static_cast<double>(cost.support) / (1 - cost.lambda)", "cost.lambda / (1 - cost.lambda)",
          LAW + "DrawCost.MixingEpsilonIsTheLargestLogRatioOfAnyTwoLaws"),
         ("anchored-at-half-its-range", "AnchoredDrawCost", "4 * clip / temperature", "2 * clip / temperature", LAW + "AnchoredWeights.NoTwoModelsDifferByMoreThanIsCharged"),
@@ -45,19 +45,19 @@ def laws():
         ("cover-of-a-larger-range", "Covers", "&& charged.range >= draw.range", "", LAW + "DrawCost.WhatCoversIsWorseAtEveryEpsilon"),
         ("lambda-for-more-than-epsilon", "LambdaForEpsilon", "gain / (gain + static_cast<double>(support))", "1.001 * gain / (gain + static_cast<double>(support))",
          LAW + "DrawCost.LambdaForEpsilonSpendsItAndNoMore"),
-    ]) + table("runtime/inference/draw_law.cc", [
+    ]) + table("runtime/decoding/draw_law.cc", [
         ("anchored-clip-one-sided", "AnchoredWeights", "std::min(c, std::max(-c, difference))", "std::max(-c, difference)",
          LAW + "AnchoredWeights.NoTwoModelsDifferByMoreThanIsCharged"),
         ("anchored-without-a-floor", "AnchoredWeights", "std::max(0x1p53, 0x1p95 * w)", "std::floor(0x1p95 * w)", LAW + "AnchoredWeights.AreIntegersAndNoneIsBelowTheFloor"),
         ("mixture-item-without-a-share", "IntegerWeights", "std::max(1.0, std::floor(x / largest / total * 0x1.ffffp51))", "std::floor(x / largest / total * 0x1.ffffp51)",
          LAW + "IntegerWeights.AreIntegersOfOneAndAboveInProportion"),
-    ]) + table("runtime/inference/distinct_draws.cc", [
+    ]) + table("runtime/decoding/distinct_draws.cc", [
         ("mixing-with-twice-lambda", "MixedLaw::Draw", "random.Bernoulli(lambda_)", "random.Bernoulli(2 * lambda_)",
          "distinct_draws_test:MixedLaw.HasExactlyTheLawOfTheMixture"),
         ("public-draw-of-the-gone", "MixedLaw::DrawPublic", "if (removed_[index] == 0) return index;", "return index;",
          "distinct_draws_test:MixedLaw.RemovedItemsAreDrawnNoMore"),
         ("exact-law-forgets-nothing", "ExactLaw::Remove", "weights_[index] = 0;", "", "distinct_draws_test:ExactLaw.ForgetsWhatWasRemoved"),
-    ]) + table("runtime/privacy/decoding_calibration.cc", [
+    ]) + table("runtime/privacy/accounting/decoding_calibration.cc", [
         ("draws-above-their-target", "Keeps", "c.epsilon <= request_.target.epsilon()", "c.epsilon <= 1.02 * request_.target.epsilon()",
          "decoding_calibration_test:Calibration.LambdaIsTheLargestThatKeepsThePromise"),
         ("draws-of-themselves-alone", "At", "all(request_.composed_with.begin(), request_.composed_with.end())", "all",
@@ -68,7 +68,7 @@ def laws():
 
 def provenance():
     read = NEED + "IsReadFromTheProvenance"
-    return table("runtime/inference/decoding_need.cc", [
+    return table("runtime/decoding/decoding_need.cc", [
         ("repeatable-noise-is-a-guarantee", "WhyNone", "entry.noise != NoiseOrigin::kSecure", "false", read),
         ("shuffling-is-a-guarantee", "WhyNone", 'entry.sampling == "shuffled"', "false", read),
         ("no-mechanism-is-a-guarantee", "WhyNone", "entry.mechanisms.empty()", "false", read),
@@ -78,7 +78,7 @@ def provenance():
         ("unknown-data-is-public", "IsPublic", "entry.dataset != kUnknownDataset && ", "", read),
         ("exact-counts-are-free", "NeedOf", "file.output_bias_origin() != OutputBiasOrigin::kExactCounts", "true", NEED + "ExactCountsInTheOutputBiasAreCoveredByNoMechanism"),
         ("two-data-sets-from-one-ledger", "DatasetToCharge", "need.datasets.size() > 1", "need.datasets.size() > 9", NEED + "DrawsArePaidFromTheLedgerOfWhatTheyShow"),
-    ]) + table("runtime/inference/private_recommender.cc", [
+    ]) + table("runtime/decoding/private_recommender.cc", [
         ("base-of-private-data", "CheckBase", "need.kind != DecodingNeed::Kind::kFree", "false", RECOMMENDER + "WhatHasNoGuaranteeIsRefusedAndNothingIsCharged"),
         ("target-without-a-limit", "CheckLimit", "if (entries.empty()) return o.ledger->SetLimit(o.goal.lifetime->target);",
          "return entries.empty() ? o.ledger->SetLimit(o.goal.lifetime->target) : OkStatus();", RECOMMENDER + "ATargetNeedsALimitWhereSomethingWasSpent"),

@@ -47,14 +47,14 @@ def databases_of_others():
 
 
 def resumed_runs():
-    return table("runtime/train/run_budget.cc", [
+    return table("runtime/train/run/run_budget.cc", [
         ("any-refusal-ends-a-run-as-a-model", "LimitRefuses", "return fit.ok() && *fit < budget.steps;", "return true;",
          INTERRUPTED + "ARefusalThatIsNotTheLimitsIsAnError"),
-    ]) + table("runtime/train/job.cc", [
+    ]) + table("runtime/train/run/job.cc", [
         ("a-charge-is-tried-twice", "Step", "&& !was_paid()", "", C_RESUME + "AnAnchorThatFailsOnce_EndsTheRunAndIsPaidOnce"),
         ("histogram-of-another-noise", "CheckHistogram", "job_.histogram_noise > 0 && e.mechanism == overheads_.front()", "true",
          INTERRUPTED + "HistogramOfAnotherNoiseIsRefused"),
-    ]) + table("runtime/privacy/ledger_upgrade.cc", [
+    ]) + table("runtime/privacy/ledger/ledger_upgrade.cc", [
         ("nobody-chose-of-version-1", "ReadSubjectOfVersion1", "*unit != PrivacyUnit::kUser && ", "", "golden.sh"),
         ("limits-of-one-second-come-last", "WasBefore", "limit.time_utc < entry.time_utc || (first_limit && first_entry && limit.time_utc == entry.time_utc)",
          "limit.time_utc < entry.time_utc", "golden.sh"),
@@ -72,12 +72,12 @@ def figures_of_runs():
         ("a-runs-statement-has-the-ledgers-figure", "StatementOfRun", "s.epsilon = alone.epsilon;", "", alone),
     ]) + table("runtime/train/checkpoint_parts.cc", [
         ("a-late-declaration-is-lost", "CheckTuning", "then == now", "true", INTERRUPTED + "ADeclarationThatComesLateIsRefused"),
-    ]) + table("runtime/train/job_charges.cc", [
+    ]) + table("runtime/train/run/job_charges.cc", [
         ("a-run-beyond-the-plan", "JobCharges::CheckPlan", "if (covered) return OkStatus();", "return OkStatus();", planned),
         ("a-plan-after-a-look", "JobCharges::CheckPlan", "if (!entries.empty())", "if (false)", planned, "job_test:JobTest.PlannedRunsOnALedgerThatWasLookedAtAreRefused"),
-    ]) + table("runtime/train/noise_goal.cc", [
+    ]) + table("runtime/train/run/noise_goal.cc", [
         ("planned-runs-with-the-noise-of-one", "CalibrateTo", "o.num_steps * share.planned_runs", "o.num_steps", planned),
-    ]) + table("tools/wisp/recipe.cc", [
+    ]) + table("tools/wisp/recipe/recipe.cc", [
         ("a-minimum-decides-over-items", "CheckPublicCatalogue", "if (count <= 1) continue;", "continue;", "declarations.sh"),
     ])
 
@@ -93,10 +93,10 @@ def files():
         ("abandoned-files-stay", "FileReplacement::Begin", "RemoveAbandoned(path);", "", MODEL_WRITE + "FilesOfOthersWithSimilarNamesStay"),
         ("files-of-living-writers-go", "RemoveIfAbandoned", "if (flock(fd, LOCK_EX | LOCK_NB) == 0)", "", MODEL_WRITE + "TemporaryFileOfALivingWriterStays"),
         ("a-ledger-is-taken-for-a-temporary-file", "RemoveIfAbandoned", "if (MayBeDatabase(path)) return;", "", databases),
-    ]) + table("runtime/privacy/ledger_file.cc", [
+    ]) + table("runtime/privacy/ledger/ledger_file.cc", [
         ("opening-drops-the-locks-of-a-writer", "OpenFile", "if (!there) {", "{",
          "ledger_file_test:LedgerTest.OpeningALedgerKeepsTheLocksOfAWriterInTheSameProcess"),
-    ]) + table("runtime/privacy/ledger_database.cc", [
+    ]) + table("runtime/privacy/ledger/ledger_database.cc", [
         ("a-rollback-makes-a-sentence", "Transaction::~Transaction", "database_->Rollback();", '(void)database_->Execute("ROLLBACK");',
          "allocation_test:Allocation.ARollbackThatFailsNeedsNoMemory"),
     ])
@@ -122,7 +122,7 @@ def weights_and_scores():
         ("no-numbers-recommended", "Session::Recommend", "if (!top.all_finite()) return NotFinite();", "", no_number),
     ]) + table("runtime/inference/batch_recommender.cc", [
         ("no-numbers-in-a-batch", "BatchRecommender::RecommendSome", "if (!share.tops[r].all_finite()) all_finite_ = false;", "", no_number),
-    ]) + table("runtime/inference/private_recommender.cc", [
+    ]) + table("runtime/decoding/private_recommender.cc", [
         ("no-numbers-drawn-from", "PrivateRecommender::Recommend", "return session_->NotFinite();", "{}",
          C_INTERFACE + "ScoresOfWeightsTooLarge_AreNoSuccess"),
     ]) + table("runtime/inference/top_k.h", [
@@ -153,7 +153,7 @@ def callers():
     return table("ports/c/wisp_training.cc", [
         ("failed-checkpoint-kept-quiet", "Personalise", "job.save_failure.empty() ? 0 : 1", "0", C_RESUME + "ACheckpointThatCannotBeWritten_IsToldInTheResult"),
         ("bad-rows-kept-quiet", "Personalise", ".bad_rows = p.log.bad_rows", ".bad_rows = 0", C_PERSONALISE + "BadRows_AreLeftOutAndCounted"),
-    ]) + table("runtime/train/fine_tune.cc", [
+    ]) + table("runtime/train/run/fine_tune.cc", [
         ("no-room-kept-for-the-model", "FineTune::Run", "ReserveModel(output.path, contents)", "FileReplacement::Begin(output.path)",
          C_RESUME + "ADiskWithoutRoomForTheModel_RefusesBeforeTheFirstCharge"),
         ("tuning-unchecked", "FineTune::Begin", "start.tuning));\n  FineTune", '""));\n  FineTune', C_PERSONALISE + "UnchargedTuning_IsStated"),
@@ -163,7 +163,7 @@ def callers():
         ("adapter-in-place-of-its-base", "FineTune::Run", "if (contents.architecture.adapter)", "if (false)", "adapter_file_test:AdapterFineTune.DoesNotReplaceItsBase"),
         ("guarantee-of-repeatable-noise", "FineTune::Provenance", "r.options.privacy.reproducible_seed ? NoiseOrigin::kReproducible : NoiseOrigin::kSecure", "NoiseOrigin::kSecure",
          "fine_tune_test:FineTuneTest.TheProvenanceSaysWhatTheLedgerSays"),
-    ]) + table("runtime/inference/check_paid.cc", [
+    ]) + table("runtime/decoding/check_paid.cc", [
         ("unnamed-ledger-pays-for-nothing", "CheckPaid", "!paid_for.empty() && ", "", "check_start_test:CheckStartTest.DrawsNeedALedgerThatHasWhatTheModelSpent"),
     ])
 

@@ -27,7 +27,7 @@ def figures():
 
 
 def reproduced_tables():
-    return table("tools/wisp/check_cell.cc", [
+    return table("tools/wisp/reproduce/check_cell.cc", [
         ("a-cell-of-private-items", "CheckGuarantee", "r.catalogue != Recipe::Catalogue::kPublic", "false", "reproduce.sh"),
         ("a-cell-of-any-delta", "CheckGuarantee", "return CheckPrivacyGoal(r.goal, r.training.num_records_public);", "return OkStatus();", "reproduce.sh"),
     ]) + table("tools/wisp/cmd_reproduce.cc", [

@@ -30,7 +30,7 @@ def clipping():
     ]) + table("runtime/gradients/gradient_sum.cc", [
         ("clip-check-of-the-last-stretch", "GridGradientSum::Add", "sum_squares += ops_->accumulate_on_grid", "sum_squares = ops_->accumulate_on_grid",
          CHECK + "TheSquaresOfAllStretchesAreCounted"),
-    ]) + table("runtime/train/step_release.cc", [
+    ]) + table("runtime/train/release/step_release.cc", [
         ("clip-to-twice-the-norm", "ClipOnGrid", "grid.reduced_clipping_norm()", "2 * grid.reduced_clipping_norm()",
          GUARANTEE + "ARecordThatJoinsMovesNothingButItsOwnShare"),
         ("clip-check-at-twice-the-norm", "SumGrid", "grid.max_sum_squares()", "4 * grid.max_sum_squares()", CHECK + "TheBoundOfASumIsThatOfItsGrid"),
@@ -56,7 +56,7 @@ def clipping():
 
 def grid():
     exact = "exact_sum_test:ExactGrid."
-    return table("runtime/privacy/exact_sum.cc", [
+    return table("runtime/privacy/noise/exact_sum.cc", [
         ("grid-check-too-wide", "ExactGrid::max_sum_squares", "kStepsPerClippingNorm * (1 + kCheckMargin)", "kStepsPerClippingNorm * (1 + 1e-3)",
          exact + "CheckRefusesWhatIsTooLarge"),
         ("grid-noise-without-margin", "ExactGrid::sigma_in_steps", "(1 + kNoiseMargin)", "1", exact + "NoiseIsNeverLessThanTheLargestRecordAsksFor"),
@@ -73,7 +73,7 @@ def noise():
         ("sampling-from-the-seed", "Trainer::Create", "if (secure) {", "if (secure && i > 0) {", NOISE + "NothingOfSecureSamplingFollowsFromTheSeed"),
         ("dropout-by-place", "Trainer::AddRecord", "is_private() ? PrivateDropoutSeed(options_.seed, step_, record)",
          "is_private() && i > records_.size() ? PrivateDropoutSeed(options_.seed, step_, record)", GUARANTEE + "ARecordThatJoinsMovesNothingButItsOwnShare"),
-    ]) + table("runtime/train/step_release.cc", [
+    ]) + table("runtime/train/release/step_release.cc", [
         ("noise-on-the-first-4000", "NoiseAndScale", "privacy::AddDiscreteGaussian(noise, sigma, sum)",
          "privacy::AddDiscreteGaussian(noise, sigma, sum.first(std::min<size_t>(sum.size(), 4000)))", EVERY_COORDINATE,
          DP_FP_NOISE + "EveryCoordinateOfTheEncoderHasItsNoiseAndNoneFollowsFromAnything"),
@@ -88,19 +88,20 @@ def noise():
         ("charge-of-reproducible-noise-as-secure", "PrivacyPlan::Create",
          "o.privacy.reproducible_seed ? privacy::NoiseKind::kReproducible : privacy::NoiseKind::kSecure", "privacy::NoiseKind::kSecure",
          NOISE + "RepeatableNoiseIsChargedAsSuch"),
-    ]) + table("runtime/train/flat_release.cc", [
+    ]) + table("runtime/train/release/flat_release.cc", [
         ("noise-on-the-first-piece", "Update", "sigma_, scale, noise, g", "first == 0 ? sigma_ : 0, scale, noise, g", EVERY_COORDINATE),
         ("noise-halved", "FlatRelease", "grid_->sigma_in_steps(options.privacy.noise_multiplier)", "grid_->sigma_in_steps(options.privacy.noise_multiplier / 2)",
          EVERY_COORDINATE, GUARANTEE + "TheNoiseOfEveryMethodHasItsDeviation"),
-    ]) + table("runtime/train/rgp_release.cc", [
+    ]) + table("runtime/train/release/rgp_release.cc", [
         ("noise-of-rgp-on-the-first-piece", "AddNoise", "sigma_, 1.0f, noise", "first == 0 ? sigma_ : 0, 1.0f, noise", EVERY_COORDINATE),
         ("noise-of-rgp-halved", "RgpRelease", "grid_.sigma_in_steps(options.privacy.noise_multiplier)",
          "grid_.sigma_in_steps(options.privacy.noise_multiplier / 2)", EVERY_COORDINATE),
-    ]) + table("runtime/train/sparse_release.cc", [
+    ]) + table("runtime/train/release/sparse_release.cc", [
         ("noise-of-rows-is-what-is-charged", "MakeSum", "grid_->sigma_in_steps(GradientNoise(o))", "grid_->sigma_in_steps(o.privacy.noise_multiplier)",
          EVERY_COORDINATE),
         ("noise-of-map-is-the-gradients", "MapOptions", "o.sparse.map_noise_ratio).map", "o.sparse.map_noise_ratio).gradient",
          NOISE + "TheMapHasItsOwnNoiseNotTheGradients"),
+    ]) + table("runtime/train/privacy_plan.cc", [
         ("noises-that-cost-more-than-one", "SplitNoise", "noise_multiplier * std::sqrt(1 + ratio * ratio) / ratio", "noise_multiplier",
          SPARSE + "Sparse.NoisesOfThePairHaveTheCostOfOne"),
     ])
@@ -142,7 +143,7 @@ def charges():
 
 
 def rows():
-    return table("runtime/train/contribution_map.cc", [
+    return table("runtime/train/release/contribution_map.cc", [
         ("map-share-of-one-each", "ContributionMap::Count", "std::min(1 / clipping_norm_, 1 / std::sqrt(static_cast<double>(distinct_.size())))",
          "1 / clipping_norm_", SPARSE + "ContributionMap.OneRecordMovesTheMapByAtMostItsNorm"),
         ("map-noise-halved", "ContributionMap::Select", "privacy::AddDiscreteGaussian(noise, sigma_, counts_)",
@@ -153,7 +154,7 @@ def rows():
         ("map-chance-half-a-step-off", "ContributionMap::FalseRowChance", "- 0.5", "- 0.0", GUARANTEE + "UntouchedRowsSurviveLikeTouchedRowsWithoutACount"),
         ("map-threshold-lower", "ContributionMap::Select", "counts_[slot] >= threshold_", "counts_[slot] >= threshold_ / 2",
          SPARSE + "ContributionMap.SurvivorsHaveTheDenseDistribution"),
-    ]) + table("runtime/privacy/geometric_gaps.cc", [
+    ]) + table("runtime/privacy/noise/geometric_gaps.cc", [
         ("gaps-without-their-place", "GeometricGaps::Next", "return inside + blocks * block_;", "return blocks * block_;",
          SPARSE + "GeometricGaps.HaveTheExactDistribution"),
         ("gaps-of-twice-the-chance", "GeometricGaps::AllFail", "std::exp(-rate_ * static_cast<double>(count))", "std::exp(-2 * rate_ * static_cast<double>(count))",
@@ -174,7 +175,7 @@ def rows():
 
 
 def jobs():
-    return table("runtime/train/job.cc", [
+    return table("runtime/train/run/job.cc", [
         ("steps-of-the-private-number", "NumRecords", "declared ? job_.training.num_records_public : static_cast<double>(set_.records.size())",
          "declared ? static_cast<double>(set_.records.size()) : static_cast<double>(set_.records.size())",
          DECLARED + "StepsAndProbabilityOfARunAreOfTheDeclaredRecords",
@@ -191,13 +192,13 @@ def jobs():
         ("histogram-of-another-ledger", "GoOn", 'if (IsPrivate(job_) && job_.histogram_noise > 0) {', 'if (false) {',
          INTERRUPTED + "CheckpointBeforeTheFirstStepNeedsTheLedgerThatPaidForItsHistogram"),
         ("no-room-kept-for-the-ledger", "Step", "saved_.GiveUpLedgerRoom()", "false", INTERRUPTED + "RoomKeptForTheLedgerIsGivenToIt"),
-    ]) + table("runtime/train/job_popularity.cc", [
+    ]) + table("runtime/train/run/job_popularity.cc", [
         ("histogram-noise-from-the-seed", "SetPopularity", "WISP_ASSIGN_OR_RETURN(noise, RandomStream::Secure());",
          "noise = RandomStream::Reproducible(job.training.seed, StreamPurpose::kNoise);", HISTOGRAM + "ARunsHistogramDoesNotFollowFromItsSeed"),
-    ]) + table("runtime/train/job_charges.cc", [
+    ]) + table("runtime/train/run/job_charges.cc", [
         ("run-not-held-against-the-limit", "JobCharges::Check", "const Status refusal = budget.ledger.CheckFits(to_come_, budget.new_limit);", "const Status refusal;",
          JOB + "RunThatDoesNotFitTheLimitSpendsNothing"),
-    ]) + table("runtime/train/noise_goal.cc", [
+    ]) + table("runtime/train/run/noise_goal.cc", [
         ("noise-without-the-histograms-cost", "CalibrateTo", "std::vector<Mechanism> beside, AllOverheads(share)",
          "std::vector<Mechanism> beside, Overheads({})", JOB + "GoalIsMetByWhatTheLedgerChargedHistogramIncluded"),
         ("noise-without-the-heads-cost", "CalibrateTo", "beside.push_back(std::move(mechanism));", "", CLASSIFY + "BothMechanismsOfClippedComposeToTheGoal"),
@@ -223,19 +224,19 @@ def dp_fp():
         ("dp-fp-head-alone-charged", "Trainer::ChargeIfNeeded", "i < charges.size(); ++i", "i < 1; ++i", DP_FP + "ClippedChargesBothMechanisms"),
         ("dp-fp-encoder-draws-twice-as-large", "Trainer::DrawGradientBatch", "BatchProbability(options_), n, batch_", "2 * BatchProbability(options_), n, batch_",
          DP_FP + "DrawsAreAsLargeAsTheProbabilitiesThatAreCharged"),
-    ]) + table("runtime/train/flat_release.cc", [
+    ]) + table("runtime/train/release/flat_release.cc", [
         ("dp-fp-noise-of-the-head-for-the-encoder", "FlatRelease", "grid_->sigma_in_steps(options.privacy.noise_multiplier)",
          "grid_->sigma_in_steps(options.dp_fp.noise_multiplier > 0 ? options.dp_fp.noise_multiplier : options.privacy.noise_multiplier)", DP_FP_NOISE + "EveryCoordinateOfTheEncoderHasItsNoiseAndNoneFollowsFromAnything"),
-    ]) + table("runtime/train/step_release.cc", [
+    ]) + table("runtime/train/release/step_release.cc", [
         ("dp-fp-clip-to-ten-times-the-norm", "ClipOnGrid", "grid.reduced_clipping_norm()", "10 * grid.reduced_clipping_norm()",
          DP_FP + "EncoderStepIsBoundedByItsClippingNormAndNoisedByItsMultiplier"),
     ]) + table("runtime/train/privacy_plan.cc", [
         ("head-charged-for-one-release", "HeadPartOf", ".releases = o.dp_fp.micro_batches,", "", DP_FP + "EveryStepIsChargedForAllItsMicroBatches"),
         ("head-released-without-slack", "HeadPartOf", ".noises = {{o.dp_fp.clipping_norm, o.dp_fp.noise_multiplier, coordinates, coordinates}}", ".noises = {}",
          DP_FP + "TheGridsSlackIsThatOfAllReleases"),
-    ]) + table("runtime/train/head_pass.cc", [
+    ]) + table("runtime/train/release/head_pass.cc", [
         ("dp-fp-draws-twice-as-large", "HeadPass::Draw", "PoissonSample(sampling, probability_", "PoissonSample(sampling, 2 * probability_", DP_FP + "DrawsAreAsLargeAsTheProbabilitiesThatAreCharged"),
-    ]) + table("runtime/train/head_releases.cc", [
+    ]) + table("runtime/train/release/head_releases.cc", [
         ("head-noise-on-the-first-4000", "HeadReleases::Release", "grid_.sigma_in_steps(options_.noise_multiplier), sum_.sum())",
          "grid_.sigma_in_steps(options_.noise_multiplier), sum_.sum().first(std::min<size_t>(sum_.sum().size(), 4000)))",
          DP_FP_NOISE + "EveryCoordinateOfAHeadReleaseHasItsNoise"),
@@ -260,7 +261,7 @@ def records_together():
         ("padding-of-the-first-record", "Attention::Mix", "context.first_valid_of(b)", "context.first_valid_of(0)", recommenders),
     ]) + table("runtime/layers/next_item_head.cc", [
         ("weight-of-the-first-record", "RowWeights", "context.options_of(b).target_weight", "context.options_of(0).target_weight", recommenders),
-    ]) + table("runtime/train/head_pass.cc", [
+    ]) + table("runtime/train/release/head_pass.cc", [
         ("noise-of-the-first-record", "PaperNoise::Draw", "values_.data() + b * steps_.size()", "values_.data() + 0 * b", classifiers),
         ("representation-of-the-first-record", "HeadPass::AddWaiting", "waiting.h.data() + b * graph_->architecture().width", "waiting.h.data()", classifiers),
     ]) + table("runtime/layers/classifier.cc", [
@@ -269,10 +270,10 @@ def records_together():
 
 
 def starts():
-    return table("runtime/privacy/earlier_claims.cc", [
+    return table("runtime/privacy/ledger/earlier_claims.cc", [
         ("start-paid-for-by-95-percent", "CheckCharged", "constexpr double kSlack = 0.98;", "constexpr double kSlack = 0.95;",
          START + "TheStatedEpsilonMayExceedWhatIsSpentByTwoPartsInAHundred"),
-    ]) + table("runtime/train/check_start.cc", [
+    ]) + table("runtime/train/run/check_start.cc", [
         ("start-of-another-spelling", "CheckStart", "privacy::DatasetName(entry.dataset) != privacy::DatasetName(options.dataset)", "entry.dataset != options.dataset",
          START + "WithoutAGuaranteeTheDataMustBeOther"),
         ("start-of-an-unknown-base", "CheckStart", "provenance.empty() || provenance.front().base_model_hash != 0", "provenance.empty()",
@@ -284,7 +285,7 @@ def starts():
 
 def audits():
     audit = "audit_training_test:AuditTraining."
-    return table("runtime/train/audit_step.cc", [
+    return table("runtime/train/audit/audit_step.cc", [
         ("audit-blind-to-noise", "AuditStep", "result.mu.mu > result.claimed_mu ||", "", audit + "NoiseBelowTheClaimIsCaughtByTheTradeOffAlone"),
     ])
 

@@ -5,13 +5,13 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/privacy/json.h"
-#include "runtime/train/audit_dp_fp.h"
-#include "runtime/train/classification.h"
+#include "runtime/train/audit/audit_dp_fp.h"
 #include "runtime/train/dp_fp_report.h"
+#include "runtime/train/run/classification.h"
 #include "tools/wisp/audit_classifier.h"
-#include "tools/wisp/classify_recipe.h"
 #include "tools/wisp/output.h"
-#include "tools/wisp/recipe.h"
+#include "tools/wisp/recipe/classify_recipe.h"
+#include "tools/wisp/recipe/recipe.h"
 #include "tools/wisp/temporary_folder.h"
 
 namespace wisp::tools {

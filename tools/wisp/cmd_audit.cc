@@ -9,18 +9,18 @@
 #include <numeric>
 
 #include "runtime/data/synth.h"
-#include "runtime/inference/audit_decoding.h"
-#include "runtime/inference/decoding_need.h"
-#include "runtime/privacy/calibration.h"
+#include "runtime/decoding/audit_decoding.h"
+#include "runtime/decoding/decoding_need.h"
+#include "runtime/privacy/accounting/calibration.h"
 #include "runtime/privacy/json.h"
-#include "runtime/train/audit_training.h"
-#include "runtime/train/job.h"
+#include "runtime/train/audit/audit_training.h"
+#include "runtime/train/run/job.h"
 #include "tools/wisp/audit_classifier.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/dataset.h"
 #include "tools/wisp/ledger_access.h"
 #include "tools/wisp/output.h"
-#include "tools/wisp/recipe.h"
+#include "tools/wisp/recipe/recipe.h"
 
 namespace wisp::tools {
 namespace {
@@ -134,7 +134,7 @@ class TrainingAudit {
   // in.
   void ChooseRows() {
     const Method method = recipe_.training.method;
-    if (method != Method::kFest && method != Method::kAdaFestPlus) return;
+    if (!NamesRows(method)) return;
     rows_.resize(std::max(1u, recipe_.architecture.num_items / 2));
     std::iota(rows_.begin(), rows_.end(), 0);
     recipe_.training.sparse.rows = rows_;

@@ -13,9 +13,9 @@
 #include <numeric>
 #include <thread>
 
-#include "tools/wisp/bench_parts.h"
+#include "tools/wisp/bench/bench_parts.h"
+#include "tools/wisp/bench/fma_peak.h"
 #include "tools/wisp/commands.h"
-#include "tools/wisp/fma_peak.h"
 
 namespace wisp::tools {
 namespace {

@@ -7,17 +7,18 @@
 
 #include "runtime/core/file.h"
 #include "runtime/data/lines.h"
+#include "runtime/layers/packed_weights.h"
 #include "runtime/model/model_file.h"
 #include "runtime/privacy/json.h"
 #include "runtime/privacy/statement.h"
-#include "runtime/train/classification.h"
 #include "runtime/train/dp_fp_report.h"
-#include "tools/wisp/classify_recipe.h"
+#include "runtime/train/run/classification.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/dataset.h"
 #include "tools/wisp/ledger_access.h"
 #include "tools/wisp/output.h"
-#include "tools/wisp/recipe.h"
+#include "tools/wisp/recipe/classify_recipe.h"
+#include "tools/wisp/recipe/recipe.h"
 
 namespace wisp::tools {
 namespace {
@@ -415,12 +416,10 @@ Status ClassifyPredict(const ClassifyPredictArguments& a, OutputFormat format) {
   const Classifier graph(architecture, kernels::BestOps(), {.use = GraphUse::kInference});
   std::vector<float> widened;
   const float* flat = opened.file.AllWeights(widened).data();
-  AlignedArray<float> packed(graph.pack_plan().size());
-  graph.pack_plan().Pack(graph.ops(), flat, packed.data(), 0, 1);
-  const Weights weights{&graph.ops(), &graph.pack_plan(), &graph.parameters(), flat, packed.data()};
+  const PackedWeights weights(graph, flat);
   const Buffers buffers = graph.AllocateForInference();
   const KeyValueCache cache = graph.AllocateCache(KeptBlocks::kInTurn);
-  RecordContext context{.weights = weights, .buffers = buffers, .cache = &cache, .head_input = opened.input()};
+  RecordContext context{.weights = weights.view(), .buffers = buffers, .cache = &cache, .head_input = opened.input()};
   Json list = Json::array();
   std::vector<int32_t> tokens;
   for (const std::string& text : texts) {

@@ -11,8 +11,8 @@
 #include "tools/wisp/commands.h"
 #include "tools/wisp/dataset.h"
 #include "tools/wisp/output.h"
-#include "tools/wisp/recipe.h"
-#include "tools/wisp/recipe_section.h"
+#include "tools/wisp/recipe/recipe.h"
+#include "tools/wisp/recipe/recipe_section.h"
 
 namespace wisp::tools {
 namespace {

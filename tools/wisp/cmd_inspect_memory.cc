@@ -4,13 +4,13 @@
 #include <numeric>
 
 #include "runtime/inference/batch_recommender.h"
-#include "runtime/model/model_file.h"
 #include "runtime/model/item_texts.h"
-#include "runtime/privacy/exact_sum.h"
+#include "runtime/model/model_file.h"
+#include "runtime/privacy/noise/exact_sum.h"
 #include "runtime/train/dp_fp_report.h"
-#include "tools/wisp/classify_recipe.h"
 #include "tools/wisp/commands.h"
-#include "tools/wisp/recipe.h"
+#include "tools/wisp/recipe/classify_recipe.h"
+#include "tools/wisp/recipe/recipe.h"
 
 namespace wisp::tools {
 namespace {
@@ -55,8 +55,6 @@ void PrintFigures(const Json& j) {
   }
 }
 
-bool Grows(Method method) { return method == Method::kAdaFest || method == Method::kAdaFestPlus; }
-
 // Values that mean nothing to any method, in the words of the options.
 Status CheckValues(const InspectArguments& a) {
   const std::pair<const char*, std::optional<uint32_t>> counts[] = {
@@ -79,12 +77,12 @@ uint32_t RecordsOf(const InspectArguments& a, uint32_t num_records_public) {
 
 // What each method needs to be told, and what says nothing about it.
 Status CheckGiven(const InspectArguments& a, const TrainingOptions& o) {
-  const bool names_rows = o.method == Method::kFest || o.method == Method::kAdaFestPlus;
+  const bool names_rows = NamesRows(o.method);
   if (a.rank && o.method != Method::kRgp) return InvalidArgument("--rank is given, but the method is not rgp");
   if (a.rows && !names_rows)
     return InvalidArgument(
         "--rows is given, but the method is neither fest nor adafest+: only these train a fixed set of rows");
-  if (!Grows(o.method)) {
+  if (!IsAdaptive(o.method)) {
     if (!a.expected_batch && !a.noise_multiplier && !a.num_records_public) return OkStatus();
     const std::string given = a.expected_batch     ? "--batch"
                               : a.noise_multiplier ? "--noise-multiplier"
@@ -120,7 +118,7 @@ Result<Json> PlanTraining(const InspectArguments& a, Architecture architecture) 
   if (a.num_records_public) options.num_records_public = *a.num_records_public;
   WISP_RETURN_IF_ERROR(CheckGiven(a, options));
   std::vector<int32_t> rows;  // which they are does not matter, how many does
-  if (options.method == Method::kFest || options.method == Method::kAdaFestPlus) {
+  if (NamesRows(options.method)) {
     if (num_rows == 0 || num_rows > architecture.num_items) {
       return InvalidArgument("fest and adafest+ need --rows, how many rows of the item table are trained: ", num_rows,
                              " are given, allowed are 1 to ", architecture.num_items);
@@ -131,11 +129,11 @@ Result<Json> PlanTraining(const InspectArguments& a, Architecture architecture) 
   }
   const uint32_t records = RecordsOf(a, options.num_records_public);
   WISP_ASSIGN_OR_RETURN(const TrainingMemory memory, PlanTrainingMemory(architecture, records, options));
-  Json j = MemoryJson(memory, Grows(options.method));
+  Json j = MemoryJson(memory, IsAdaptive(options.method));
   if (!a.method.empty()) j["method"] = a.method;
   if (!a.recipe.empty()) j["recipe"] = a.recipe;
   j.update({{"threads", options.num_threads}, {"records", records}});
-  if (Grows(options.method))
+  if (IsAdaptive(options.method))
     j["num_records_public"] = options.num_records_public != 0 ? options.num_records_public : records;
   return j;
 }

@@ -3,13 +3,13 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "runtime/inference/draw_cost.h"
-#include "runtime/inference/draw_law.h"
-#include "runtime/privacy/accountant.h"
-#include "runtime/privacy/calibration.h"
-#include "runtime/privacy/decoding_calibration.h"
+#include "runtime/decoding/draw_cost.h"
+#include "runtime/decoding/draw_law.h"
+#include "runtime/privacy/accounting/accountant.h"
+#include "runtime/privacy/accounting/calibration.h"
+#include "runtime/privacy/accounting/decoding_calibration.h"
 #include "runtime/privacy/json.h"
-#include "runtime/privacy/ledger_anchor.h"
+#include "runtime/privacy/ledger/ledger_anchor.h"
 #include "runtime/privacy/ledger_statement.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/dataset.h"

@@ -3,15 +3,15 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "runtime/inference/draw_cost.h"
-#include "runtime/inference/private_recommender.h"
-#include "runtime/privacy/calibration.h"
+#include "runtime/decoding/draw_cost.h"
+#include "runtime/decoding/private_recommender.h"
+#include "runtime/privacy/accounting/calibration.h"
 #include "runtime/privacy/json.h"
 #include "runtime/privacy/statement.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/dataset.h"
 #include "tools/wisp/ledger_access.h"
-#include "tools/wisp/near_names.h"
+#include "tools/wisp/recipe/near_names.h"
 
 namespace wisp::tools {
 namespace {

@@ -11,7 +11,7 @@
 #include "tools/wisp/dataset.h"
 #include "tools/wisp/ledger_access.h"
 #include "tools/wisp/output.h"
-#include "tools/wisp/recipe.h"
+#include "tools/wisp/recipe/recipe.h"
 #include "tools/wisp/training_run.h"
 
 namespace wisp::tools {

@@ -5,11 +5,11 @@
 #include "runtime/core/hash.h"
 #include "runtime/inference/batch_recommender.h"
 #include "runtime/model/model_file.h"
-#include "runtime/train/records.h"
+#include "runtime/train/run/records.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/dataset.h"
 #include "tools/wisp/output.h"
-#include "tools/wisp/recipe_section.h"
+#include "tools/wisp/recipe/recipe_section.h"
 
 namespace wisp::tools {
 namespace {

@@ -9,7 +9,7 @@
 #include <unordered_map>
 
 #include "runtime/core/date.h"
-#include "runtime/inference/decoding_need.h"
+#include "runtime/decoding/decoding_need.h"
 #include "runtime/privacy/json.h"
 
 namespace wisp::tools {

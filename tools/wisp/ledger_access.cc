@@ -5,7 +5,7 @@
 
 #include "runtime/core/file.h"
 #include "runtime/privacy/json.h"
-#include "runtime/privacy/ledger_anchor.h"
+#include "runtime/privacy/ledger/ledger_anchor.h"
 
 namespace wisp::tools {
 void SayIfRaised(const privacy::Ledger& ledger, const std::optional<privacy::EpsilonDelta>& before) {

@@ -9,8 +9,8 @@
 #include <optional>
 #include <string>
 
-#include "runtime/privacy/ledger.h"
-#include "runtime/train/fine_tune.h"
+#include "runtime/privacy/ledger/ledger.h"
+#include "runtime/train/run/fine_tune.h"
 #include "tools/wisp/commands.h"
 
 namespace wisp::tools {

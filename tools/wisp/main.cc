@@ -4,8 +4,8 @@
 #include <new>
 
 #include "runtime/core/text.h"
-#include "tools/wisp/known_words.h"
 #include "tools/wisp/options.h"
+#include "tools/wisp/recipe/known_words.h"
 
 namespace wisp::tools {
 namespace {

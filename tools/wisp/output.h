@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/privacy/ledger.h"
 #include "runtime/core/status.h"
+#include "runtime/privacy/ledger/ledger.h"
 
 namespace wisp::tools {
 

@@ -9,14 +9,10 @@
 #include "tools/wisp/dataset.h"
 #include "tools/wisp/ledger_access.h"
 #include "tools/wisp/output.h"
-#include "tools/wisp/recipe_section.h"
+#include "tools/wisp/recipe/recipe_section.h"
 
 namespace wisp::tools {
 namespace {
-
-constexpr std::pair<const char*, Method> kMethods[] = {
-    {"ordinary", Method::kOrdinary}, {"phantom", Method::kPhantom}, {"rgp", Method::kRgp},
-    {"fest", Method::kFest},         {"adafest", Method::kAdaFest}, {"adafest+", Method::kAdaFestPlus}};
 
 void Override(const TrainArguments& a, Recipe& r) {
   if (a.epsilon) r.goal.epsilon = a.epsilon, r.goal.noise_multiplier.reset();
@@ -57,7 +53,7 @@ void SayIfOther(const Recipe& recipe, const Architecture& base) {
 
 Status OverrideMethod(const std::string& method, TrainingOptions& o) {
   if (method.empty()) return OkStatus();
-  for (const auto& [name, value] : kMethods) {
+  for (const auto& [name, value] : kMethodNames) {
     if (method != name) continue;
     o.method = value;
     if (o.method != Method::kOrdinary) {
@@ -102,10 +98,8 @@ Status CheckOptions(const TrainArguments& a, const Recipe& recipe) {
         " is given, but the method is ordinary, which protects nothing: choose --method phantom, rgp, fest, "
         "adafest or adafest+, or leave it out");
   }
-  if (!a.rows || method == Method::kFest || method == Method::kAdaFestPlus) return OkStatus();
-  const auto* name =
-      std::find_if(std::begin(kMethods), std::end(kMethods), [&](const auto& m) { return m.second == method; });
-  return InvalidArgument("--rows is given, but the method is ", name->first,
+  if (!a.rows || NamesRows(method)) return OkStatus();
+  return InvalidArgument("--rows is given, but the method is ", NameOf(method),
                          ", which selects none: choose --method fest or adafest+, or leave it out");
 }
 

@@ -15,10 +15,10 @@
 
 #include "runtime/data/readers.h"
 #include "runtime/model/model_file.h"
-#include "runtime/train/fine_tune.h"
+#include "runtime/train/run/fine_tune.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/output.h"
-#include "tools/wisp/recipe.h"
+#include "tools/wisp/recipe/recipe.h"
 
 namespace wisp::tools {
 
@@ -57,9 +57,7 @@ class TrainingRun {
   Status CheckSize() const;
   std::string Name() const { return recipe_.name.empty() ? FileName(a_.recipe) : recipe_.name; }
   Status Begin();
-  bool SelectsRows() const {
-    return recipe_.training.method == Method::kFest || recipe_.training.method == Method::kAdaFestPlus;
-  }
+  bool SelectsRows() const { return NamesRows(recipe_.training.method); }
   Status ChooseRows(TrainingJob& job);
   Result<TrainingJob> MakeJob();
   ModelContents Contents() const;

@@ -9,7 +9,7 @@
 #include <limits>
 #include <memory>
 
-#include "tools/wisp/fma_peak.h"
+#include "tools/wisp/bench/fma_peak.h"
 
 namespace wisp::bench {
 namespace {

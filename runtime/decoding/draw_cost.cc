@@ -1,0 +1,96 @@
+// Built for speed: a sum over the catalogue for every draw.
+#include "runtime/decoding/draw_cost.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "runtime/decoding/draw_law.h"
+#include "runtime/privacy/accounting/decoding_calibration.h"
+
+namespace wisp {
+namespace {
+
+double Up(double x) { return std::nextafter(x, std::numeric_limits<double>::infinity()); }
+double Down(double x) { return std::nextafter(x, 0); }
+
+}  // namespace
+
+DrawCost UniformDrawCost(uint64_t support, double lambda) {
+  if (support < 2 || lambda == 0) return {};
+  return {.kind = DrawCost::Kind::kUniformMixing, .support = support, .lambda = lambda};
+}
+
+// For every set of items that may be gone: if w_r is the smallest weight left, the r - 1 smaller ones are gone, and
+// what is left sums to at most the total less the `drawn` smallest others, R + w_r. w_r / (R + w_r) grows with w_r: r =
+// 1 is worst.
+DrawCost NonUniformDrawCost(std::span<const double> sorted, size_t drawn, double lambda) {
+  if (drawn + 1 >= sorted.size() || lambda == 0) return {};
+  double rest = 0;  // integers below 2^53: exact
+  for (size_t j = drawn + 1; j < sorted.size(); ++j) rest += sorted[j];
+  return {.kind = DrawCost::Kind::kNonUniformMixing,
+          .lambda = lambda,
+          .min_probability = Down(sorted[0] / (rest + sorted[0]))};
+}
+
+DrawCost AnchoredDrawCost(double clip, double temperature, uint64_t support) {
+  if (support < 2) return {};
+  return {.kind = DrawCost::Kind::kBoundedRange, .range = Up(Up(4 * clip / temperature) + kAnchoredRangeSlack)};
+}
+
+Result<double> ClipForRange(double range, double temperature) {
+  const double clip = privacy::ClipOfRange(range - kAnchoredRangeSlack, temperature);
+  if (clip > 0 && AnchoredDrawCost(clip, temperature, 2).range <= range) return clip;
+  return PrivacyRefused("anchored decoding with epsilon ", range, " a draw at temperature ", temperature,
+                        ": there is no clip for it, less than the arithmetic's error is left");
+}
+
+double EpsilonOf(const DrawCost& cost) {
+  switch (cost.kind) {
+    case DrawCost::Kind::kNothing:
+      return 0;
+    case DrawCost::Kind::kUniformMixing:
+      return std::log1p(cost.lambda * static_cast<double>(cost.support) / (1 - cost.lambda));
+    case DrawCost::Kind::kNonUniformMixing:
+      return std::log1p(cost.lambda / ((1 - cost.lambda) * cost.min_probability));
+    case DrawCost::Kind::kBoundedRange:
+      return cost.range;
+  }
+  return std::numeric_limits<double>::infinity();
+}
+
+bool Covers(const DrawCost& charged, const DrawCost& draw) {
+  if (draw.kind == DrawCost::Kind::kNothing) return true;
+  return charged.kind == draw.kind && charged.lambda >= draw.lambda && charged.support >= draw.support &&
+         charged.min_probability <= draw.min_probability && charged.range >= draw.range;
+}
+
+Result<privacy::Mechanism> ToMechanism(const DrawCost& cost, uint64_t count, privacy::Adjacency adjacency) {
+  using privacy::Mechanism;
+  switch (cost.kind) {
+    case DrawCost::Kind::kNothing:
+      break;
+    case DrawCost::Kind::kUniformMixing:
+      return Mechanism::RandomisedResponse(
+          {.support = cost.support, .lambda = cost.lambda, .count = count, .adjacency = adjacency});
+    case DrawCost::Kind::kNonUniformMixing:
+      return Mechanism::NonUniformResponse(
+          {.min_probability = cost.min_probability, .lambda = cost.lambda, .count = count, .adjacency = adjacency});
+    case DrawCost::Kind::kBoundedRange:
+      return Mechanism::BoundedRange({.range = cost.range, .count = count, .adjacency = adjacency});
+  }
+  return InvalidArgument("a draw that costs nothing is no mechanism: it is not charged");
+}
+
+Result<double> LambdaForEpsilon(double epsilon, uint64_t draws, uint64_t support) {
+  if (!(epsilon > 0 && std::isfinite(epsilon)))
+    return InvalidArgument("epsilon is ", epsilon, ", allowed is a positive number");
+  if (draws == 0 || support == 0) return InvalidArgument("the number of draws and the support must be 1 and above");
+  const double gain = std::expm1(epsilon / static_cast<double>(draws));
+  if (!std::isfinite(gain)) return Down(1);
+  // Three roundings and expm1: 8 units in the last place are enough.
+  return gain / (gain + static_cast<double>(support)) * (1 - 0x1p-50);
+}
+
+}  // namespace wisp

@@ -1,0 +1,17 @@
+#include "runtime/layers/packed_weights.h"
+
+namespace wisp {
+
+PackedWeights::PackedWeights(const GraphBase& graph, const ParameterSource& source, Packing packing)
+    : packed_(graph.pack_plan().size()),
+      view_{&graph.ops(), &graph.pack_plan(), &graph.parameters(), source, packed_.data()} {
+  if (packing == Packing::kNow) Pack(0, 1);
+}
+
+PackedWeights::~PackedWeights() { view_.plan->Release(*view_.ops, packed_.data()); }
+
+void PackedWeights::Pack(size_t part, size_t num_parts) {
+  view_.plan->Pack(*view_.ops, view_.source, packed_.data(), part, num_parts);
+}
+
+}  // namespace wisp

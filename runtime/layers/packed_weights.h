@@ -1,0 +1,44 @@
+// A graph's packed matrices together with a view of all its weights. Whoever runs records makes one.
+//
+//   const PackedWeights weights(graph, flat);                       // packed here, by this thread
+//   RecordContext context{.weights = weights.view(), .buffers = buffers};
+#ifndef WISP_RUNTIME_LAYERS_PACKED_WEIGHTS_H_
+#define WISP_RUNTIME_LAYERS_PACKED_WEIGHTS_H_
+
+#include <cstddef>
+
+#include "runtime/core/arena.h"
+#include "runtime/layers/graph.h"
+#include "runtime/layers/weights.h"
+
+namespace wisp {
+
+class PackedWeights {
+ public:
+  enum class Packing { kNow, kLater };
+
+  // `graph` and what `source` points to must outlive this. With kLater the caller packs before the first use.
+  [[gnu::cold]] PackedWeights(const GraphBase& graph, const ParameterSource& source, Packing packing = Packing::kNow);
+  ~PackedWeights();
+  PackedWeights(const PackedWeights&) = delete;
+  PackedWeights& operator=(const PackedWeights&) = delete;
+
+  // After the weights have changed: once for each part, from as many threads. Not for op tables whose packing holds
+  // memory of its own (OpTable::release_packed), which are packed once.
+  void Pack(size_t part, size_t num_parts);
+
+  const Weights& view() const { return view_; }
+  size_t allocated_bytes() const { return packed_.allocated_bytes(); }
+  // What one takes from the system, without making it.
+  static size_t PlanBytes(const GraphBase& graph) {
+    return AlignedArray<float>::AllocatedBytes(graph.pack_plan().size());
+  }
+
+ private:
+  AlignedArray<float> packed_;
+  Weights view_;
+};
+
+}  // namespace wisp
+
+#endif  // WISP_RUNTIME_LAYERS_PACKED_WEIGHTS_H_

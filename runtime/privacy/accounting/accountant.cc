@@ -1,0 +1,217 @@
+#include "runtime/privacy/accounting/accountant.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "runtime/privacy/accounting/pld.h"
+
+namespace wisp::privacy {
+namespace {
+
+// The composed range gets at least this many points and at most the other number; in between the step is 1e-4. A point
+// takes about 40 bytes for as long as a figure is computed.
+constexpr double kFewestPoints = 1 << 17, kMostPoints = 1 << 19;
+constexpr double kUsualStep = 1e-4;
+constexpr double kCoarsePoints = 4096;
+// One step's losses on more points than this are not worth having.
+constexpr double kMostStepPoints = 1 << 22;
+// Losses of hundreds and more per step: no finite figure but the pure one is of use, and the arithmetic would overflow.
+constexpr double kSmallestNoise = 0.03, kLargestLoss = 500;
+constexpr ptrdiff_t kMostKinds = 24;
+
+// What costs nothing has no losses to put on a grid.
+bool Costs(const Mechanism& m) { return m.is_gaussian() || m.PureEpsilonOfStep() > 0; }
+
+std::vector<Mechanism> Merge(std::span<const Mechanism> mechanisms) {
+  std::vector<Mechanism> merged;
+  for (const Mechanism& m : mechanisms) {
+    if (!Costs(m)) continue;
+    const auto same =
+        std::find_if(merged.begin(), merged.end(), [&](const Mechanism& o) { return o.DiffersInStepsOnly(m); });
+    if (same == merged.end()) {
+      merged.push_back(m);
+    } else if (auto sum = same->WithSteps(same->steps() + m.steps()); sum.ok()) {
+      *same = *sum;
+    } else {
+      merged.push_back(m);
+    }
+  }
+  return merged;
+}
+
+// The mechanism with its parameters rounded up to powers of 2^(1 / per_octave): it costs no less. Randomised response
+// has H_gamma = max(0, lambda (1 + (gamma - 1) u) - (gamma - 1) u), u = min_probability, which rises with lambda and
+// falls with u; a bounded range is bounded by a larger one.
+Mechanism RoundedUp(const Mechanism& m, double per_octave) {
+  const auto up = [&](double value) {
+    return std::exp2(std::ceil(std::log2(value) * per_octave) / per_octave) * (1 + 1e-13);
+  };
+  if (m.kind() == Mechanism::Kind::kBoundedRange) {
+    const auto rounded =
+        Mechanism::BoundedRange({.range = up(m.range()), .count = m.steps(), .adjacency = m.adjacency()});
+    return rounded.ok() ? *rounded : m;
+  }
+  if (m.kind() == Mechanism::Kind::kRandomisedResponse) {
+    const double lambda = up(m.lambda());
+    const auto rounded = Mechanism::NonUniformResponse({.min_probability = 1 / up(1 / m.min_probability()),
+                                                        .lambda = lambda < 1 ? lambda : m.lambda(),
+                                                        .count = m.steps(),
+                                                        .adjacency = m.adjacency()});
+    return rounded.ok() ? *rounded : m;
+  }
+  return m;
+}
+
+// Candidate lists of every length make as many kinds of draws. Beyond kMostKinds they are rounded up until they are
+// few.
+std::vector<Mechanism> FewKinds(std::vector<Mechanism> merged) {
+  const auto few = [](const std::vector<Mechanism>& list) {
+    return std::count_if(list.begin(), list.end(), [](const Mechanism& m) { return !m.is_gaussian(); }) <= kMostKinds;
+  };
+  const std::vector<Mechanism> exact = merged;
+  for (double per_octave = 1024; !few(merged) && per_octave >= 1; per_octave /= 2) {
+    std::vector<Mechanism> rounded;
+    for (const Mechanism& m : exact) rounded.push_back(RoundedUp(m, per_octave));
+    merged = Merge(rounded);
+  }
+  return merged;
+}
+
+bool PlainGaussian(const Mechanism& m) { return m.is_gaussian() && m.sampling_probability() == 1; }
+
+// A mechanism in a composition: by itself, or with all its steps composed already.
+struct Part {
+  Mechanism mechanism;
+  std::optional<DiscretePld> composed = {};
+};
+
+std::vector<PldPower> DiscretiseAll(const std::vector<Part>& parts, Direction direction, double step) {
+  std::vector<PldPower> terms;
+  for (const auto& [m, composed] : parts) {
+    // A plain Gaussian's steps are one Gaussian with less noise: no power is needed.
+    if (composed) {
+      terms.push_back({Regrid(*composed, step), 1});
+    } else if (PlainGaussian(m)) {
+      const auto once = Mechanism::Gaussian(
+          {.noise_multiplier = m.noise_multiplier() / std::sqrt(static_cast<double>(m.steps())) * (1 - 1e-14)});
+      terms.push_back({Discretise(*once, direction, step), 1});
+    } else {
+      terms.push_back({Discretise(m, direction, step), m.steps()});
+    }
+  }
+  return terms;
+}
+
+DiscretePld ComposeParts(const std::vector<Part>& parts, Direction direction) {
+  double widest = 0;
+  for (const auto& [m, composed] : parts) {
+    const LossRange range = RangeOf(m, direction);
+    const double width = (range.high - range.low) * (PlainGaussian(m) ? std::sqrt(static_cast<double>(m.steps())) : 1);
+    widest = std::max(widest, composed ? static_cast<double>(composed->mass.size()) * composed->step : width);
+  }
+  const LossRange range = ComposedRange(DiscretiseAll(parts, direction, widest / kCoarsePoints), 40);
+  const double width = range.high - range.low;
+  const double step =
+      std::max({std::min(kUsualStep, width / kFewestPoints), width / kMostPoints, widest / kMostStepPoints});
+  return Compose(DiscretiseAll(parts, direction, step));
+}
+
+// Draws have losses far below those of Gaussian steps and are many: a grid that suits both would be too coarse for
+// them. Each is composed with itself on a grid of its own first.
+DiscretePld ComposeDirection(const std::vector<Mechanism>& mechanisms, Direction direction) {
+  std::vector<Part> parts;
+  for (const Mechanism& m : mechanisms) {
+    parts.push_back({m});
+    if (m.is_gaussian()) continue;
+    if (m.kind() == Mechanism::Kind::kRandomisedResponse && WorthALattice(m)) {
+      parts.back().composed = ResponseLattice(m);
+    } else {
+      DiscretePld composed = ComposeParts({parts.back()}, direction);
+      TrimTails(composed, composed.infinity);  // the rounding's noise, which fills the whole circle
+      parts.back().composed = std::move(composed);
+    }
+  }
+  return parts.size() == 1 && parts.front().composed ? *parts.front().composed : ComposeParts(parts, direction);
+}
+
+// `known` bounds the figure by other means, and is what it is where only that can be said.
+template <class F>
+double WorstOfDirections(std::span<const Mechanism> mechanisms, double known, F&& figure) {
+  const std::vector<Mechanism> merged = FewKinds(Merge(mechanisms));
+  if (merged.empty()) return known;
+  for (const Mechanism& m : merged) {
+    if (m.is_gaussian()
+            ? m.noise_multiplier() / std::sqrt(PlainGaussian(m) ? static_cast<double>(m.steps()) : 1.0) < kSmallestNoise
+            : m.PureEpsilonOfStep() > kLargestLoss) {
+      return known;
+    }
+  }
+  const bool symmetric = std::all_of(merged.begin(), merged.end(),
+                                     [](const Mechanism& m) { return PlainGaussian(m) || !m.is_gaussian(); });
+  const double remove = figure(ComposeDirection(merged, Direction::kRemove));
+  return std::min(known, symmetric ? remove : std::max(remove, figure(ComposeDirection(merged, Direction::kAdd))));
+}
+
+// The pair that dominates a bounded-range draw (pld.cc) pays for the worst t at every epsilon at once: its losses have
+// variance eta^2 / 3 where each member's have at most eta^2 / 4. RDP, which adds up the members' own, may be below; as
+// it may be where draws are rounded up to few kinds, or are so many that the transform's rounding exceeds delta.
+bool RdpMayBeBelow(std::span<const Mechanism> mechanisms) {
+  return std::any_of(mechanisms.begin(), mechanisms.end(), [](const Mechanism& m) { return !m.is_gaussian(); });
+}
+
+}  // namespace
+
+Result<double> PureEpsilon(std::span<const Mechanism> mechanisms) {
+  WISP_RETURN_IF_ERROR(CheckAccountable(mechanisms));
+  double sum = 0;
+  for (const Mechanism& m : mechanisms) sum += static_cast<double>(m.steps()) * m.PureEpsilonOfStep();
+  // Above the rounding of each term, with eps0 good to a few units in its last place, and of the sum.
+  return sum * (1 + static_cast<double>(mechanisms.size() + 8) * std::numeric_limits<double>::epsilon());
+}
+
+std::string_view ToText(Accountant accountant) {
+  switch (accountant) {
+    case Accountant::kPld:
+      return "PLD";
+    case Accountant::kRdp:
+      return "RDP";
+    case Accountant::kPure:
+      return "pure";
+  }
+  return "unknown";
+}
+
+Result<StatedEpsilon> StateEpsilon(std::span<const Mechanism> mechanisms, Delta delta) {
+  WISP_ASSIGN_OR_RETURN(const double pure, PureEpsilon(mechanisms));
+  // Infinite is nobody's figure: PLD is the one that found none.
+  StatedEpsilon stated{pure, std::isinf(pure) ? Accountant::kPld : Accountant::kPure};
+  if (RdpMayBeBelow(mechanisms)) {
+    WISP_ASSIGN_OR_RETURN(const double rdp, RdpEpsilon(Merge(mechanisms), delta));
+    if (rdp < stated.epsilon) stated = {rdp, Accountant::kRdp};
+  }
+  const double pld =
+      WorstOfDirections(mechanisms, stated.epsilon, [&](const DiscretePld& p) { return EpsilonOf(p, delta.value()); });
+  if (pld < stated.epsilon) stated = {pld, Accountant::kPld};
+  return stated;
+}
+
+Result<double> PldEpsilon(std::span<const Mechanism> mechanisms, Delta delta) {
+  WISP_ASSIGN_OR_RETURN(const StatedEpsilon stated, StateEpsilon(mechanisms, delta));
+  return stated.epsilon;
+}
+
+Result<double> PldDelta(std::span<const Mechanism> mechanisms, double epsilon) {
+  if (!(epsilon >= 0)) return InvalidArgument("epsilon is ", epsilon, ", allowed are 0 and above");
+  WISP_ASSIGN_OR_RETURN(const double pure, PureEpsilon(mechanisms));
+  double known = epsilon >= pure ? 0 : 1;
+  if (RdpMayBeBelow(mechanisms)) {
+    WISP_ASSIGN_OR_RETURN(const double rdp, RdpDelta(Merge(mechanisms), epsilon));
+    known = std::min(known, rdp);
+  }
+  return WorstOfDirections(mechanisms, known, [&](const DiscretePld& pld) { return DeltaOf(pld, epsilon); });
+}
+
+}  // namespace wisp::privacy

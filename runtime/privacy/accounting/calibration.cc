@@ -1,0 +1,106 @@
+#include "runtime/privacy/accounting/calibration.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "runtime/privacy/accounting/accountant.h"
+#include "runtime/privacy/json.h"
+
+namespace wisp::privacy {
+namespace {
+
+constexpr double kLargest = 1e5, kSmallest = 1e-2;
+constexpr double kRelativeWidth = 1e-4;
+
+class Search {
+ public:
+  explicit Search(const CalibrationRequest& request)
+      : request_(request), spent_(request.composed_with.begin(), request.composed_with.end()) {
+    spent_.push_back(*Mechanism::Gaussian({.noise_multiplier = 1}));
+  }
+
+  Result<double> Epsilon(double noise_multiplier) {
+    WISP_ASSIGN_OR_RETURN(const Mechanism m,
+                          Mechanism::PoissonSubsampledGaussian({.noise_multiplier = noise_multiplier,
+                                                                .sampling_probability = request_.sampling_probability,
+                                                                .steps = request_.steps}));
+    spent_.back() = m;
+    ++accountings_;
+    WISP_ASSIGN_OR_RETURN(const Delta delta, Delta::Create(request_.target.delta()));
+    return PldEpsilon(spent_, delta);
+  }
+  int accountings() const { return accountings_; }
+
+ private:
+  const CalibrationRequest& request_;
+  std::vector<Mechanism> spent_;
+  int accountings_ = 0;
+};
+
+// Noise and what it costs.
+struct End {
+  double noise, epsilon;
+};
+
+// Where to look between two ends, low.epsilon > target >= high.epsilon. The logarithm of epsilon falls with that of the
+// noise nearly in a line: to where the line through the ends meets the target, and a little further, away from the end
+// that is near, so that the far one comes close too. `tries` so far: a search that does not end so is one of halves.
+double Aim(const End& low, const End& high, double target, int tries) {
+  const double width = std::log(high.noise / low.noise);
+  double share = std::log(low.epsilon / target) / std::log(low.epsilon / high.epsilon);
+  if (!std::isfinite(low.epsilon) || !(share > 0 && share < 1) || tries > 12) return std::sqrt(low.noise * high.noise);
+  const double further = std::max(0.15 * width, 0.4 * kRelativeWidth / width);
+  share = std::clamp(share < 0.5 ? share + further : share - further, 0.05 * width, 1 - 0.05 * width);
+  return low.noise * std::exp(share * width);
+}
+
+Status Unreachable(const CalibrationRequest& r, double epsilon) {
+  return PrivacyRefused("epsilon ", DoubleText(r.target.epsilon()), " at delta ", DoubleText(r.target.delta()),
+                        " cannot be met: even with noise multiplier 1e5 ", r.steps,
+                        " steps and what they are composed with cost ", EpsilonText(epsilon));
+}
+
+}  // namespace
+
+Status CheckTarget(double epsilon) {
+  if (epsilon >= kSmallestTarget && epsilon <= kLargestTarget) return OkStatus();
+  return InvalidArgument("epsilon is ", DoubleText(epsilon), ", allowed is ", DoubleText(kSmallestTarget), " to ",
+                         DoubleText(kLargestTarget), "; for less privacy give the noise multiplier itself");
+}
+
+Result<Calibration> CalibrateNoise(const CalibrationRequest& request) {
+  Search search(request);
+  const double target = request.target.epsilon();
+  if (target > kLargestTarget) return CheckTarget(target);
+  WISP_ASSIGN_OR_RETURN(const Delta delta, Delta::Create(request.target.delta()));
+  WISP_ASSIGN_OR_RETURN(const double beside, PldEpsilon(request.composed_with, delta));
+  if (beside > target) {
+    return PrivacyRefused("epsilon ", DoubleText(target), " at delta ", DoubleText(request.target.delta()),
+                          " cannot be met: what is spent beside the steps costs ", EpsilonText(beside), " by itself");
+  }
+  // A bracket that doubles away from 1, then a search inside. `high` always keeps the promise.
+  End high{.noise = 1};
+  WISP_ASSIGN_OR_RETURN(high.epsilon, search.Epsilon(high.noise));
+  End low = high;
+  while (high.epsilon > target) {
+    if (high.noise >= kLargest) return Unreachable(request, high.epsilon);
+    low = high;
+    high.noise *= 2;
+    WISP_ASSIGN_OR_RETURN(high.epsilon, search.Epsilon(high.noise));
+  }
+  while (low.epsilon <= target) {
+    if (high.noise / 2 < kSmallest) return Calibration{high.noise, high.epsilon, search.accountings()};
+    low.noise = high.noise / 2;
+    WISP_ASSIGN_OR_RETURN(low.epsilon, search.Epsilon(low.noise));
+    if (low.epsilon <= target) high = low;
+  }
+  for (int tries = 0; high.noise / low.noise > 1 + kRelativeWidth; ++tries) {
+    End middle{.noise = Aim(low, high, target, tries)};
+    WISP_ASSIGN_OR_RETURN(middle.epsilon, search.Epsilon(middle.noise));
+    (middle.epsilon > target ? low : high) = middle;
+  }
+  return Calibration{high.noise, high.epsilon, search.accountings()};
+}
+
+}  // namespace wisp::privacy

@@ -1,0 +1,153 @@
+#include "runtime/privacy/accounting/decoding_calibration.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "runtime/privacy/accounting/accountant.h"
+#include "runtime/privacy/json.h"
+
+namespace wisp::privacy {
+namespace {
+
+constexpr double kRelativeWidth = 1e-4;
+// Loss of one draw. More than the largest is no promise; less than the smallest is no draw from the model.
+constexpr double kLargest = 100, kSmallest = 1e-9;
+constexpr double kUlp = 0x1p-53;
+
+// `draws` draws, each of which has at most this pure epsilon but for rounding.
+using MechanismOfLoss = std::function<Result<Mechanism>(double loss)>;
+
+struct Draws {
+  uint64_t count;
+  Adjacency adjacency;
+};
+
+Result<Mechanism> MakeResponse(double lambda, const Draws& draws, const PublicMixture& mixture) {
+  if (mixture.support > 0 && mixture.min_probability > 0) {
+    return InvalidArgument(
+        "a public mixture has a support, if it is uniform, or a smallest probability: both are given");
+  }
+  if (mixture.support > 0) {
+    return Mechanism::RandomisedResponse(
+        {.support = mixture.support, .lambda = lambda, .count = draws.count, .adjacency = draws.adjacency});
+  }
+  return Mechanism::NonUniformResponse({.min_probability = mixture.min_probability,
+                                        .lambda = lambda,
+                                        .count = draws.count,
+                                        .adjacency = draws.adjacency});
+}
+
+// From eps0 = log(1 + lambda / ((1 - lambda) u)).
+Result<Mechanism> ResponseOfLoss(double loss, const Draws& draws, const PublicMixture& mixture) {
+  const double u = mixture.support > 0 ? 1 / static_cast<double>(mixture.support) : mixture.min_probability;
+  const double odds = std::expm1(loss) * u, lambda = std::isfinite(odds) ? odds / (1 + odds) : 1;
+  return MakeResponse(std::min(lambda, 1 - kUlp), draws, mixture);
+}
+
+Result<Mechanism> RangeOfLoss(double loss, const Draws& draws) {
+  return Mechanism::BoundedRange({.range = loss, .count = draws.count, .adjacency = draws.adjacency});
+}
+
+Status CheckPure(const PureRequest& request) {
+  if (request.epsilon > 0 && std::isfinite(request.epsilon)) return OkStatus();
+  return InvalidArgument("epsilon is ", request.epsilon, ", allowed is a positive number");
+}
+
+// The closed form, then down until rounding does not exceed the target either.
+Result<Mechanism> LargestPure(const PureRequest& request, const MechanismOfLoss& mechanism_of) {
+  WISP_RETURN_IF_ERROR(CheckPure(request));
+  const double loss = request.epsilon / static_cast<double>(std::max<uint64_t>(1, request.draws));
+  for (double less = 0; less < 0.5; less = less == 0 ? 4 * kUlp : 2 * less) {
+    WISP_ASSIGN_OR_RETURN(const Mechanism m, mechanism_of(loss * (1 - less)));
+    WISP_ASSIGN_OR_RETURN(const double epsilon, PureEpsilon(std::span(&m, 1)));
+    if (epsilon <= request.epsilon) return m;
+  }
+  return PrivacyRefused("epsilon ", DoubleText(request.epsilon), " over ", request.draws,
+                        " draws is below what can be computed");
+}
+
+class Search {
+ public:
+  Search(const DrawRequest& request, const MechanismOfLoss& mechanism_of)
+      : request_(request), mechanism_of_(mechanism_of) {}
+
+  Result<DrawCalibration> At(double loss) const {
+    WISP_ASSIGN_OR_RETURN(const Mechanism m, mechanism_of_(loss));
+    WISP_ASSIGN_OR_RETURN(const Delta delta, Delta::Create(request_.target.delta()));
+    std::vector<Mechanism> all(request_.composed_with.begin(), request_.composed_with.end());
+    all.push_back(m);
+    WISP_ASSIGN_OR_RETURN(const double epsilon, PldEpsilon(all, delta));
+    return DrawCalibration{m, epsilon};
+  }
+  bool Keeps(const DrawCalibration& c) const { return c.epsilon <= request_.target.epsilon(); }
+
+ private:
+  const DrawRequest& request_;
+  const MechanismOfLoss& mechanism_of_;
+};
+
+// A bracket that doubles away from the pure solution, then bisection of its logarithm. `best` always keeps the promise.
+Result<DrawCalibration> Calibrate(const DrawRequest& request, const MechanismOfLoss& mechanism_of) {
+  const Search search(request, mechanism_of);
+  const double pure = request.target.epsilon() / static_cast<double>(std::max<uint64_t>(1, request.draws));
+  double low = std::min(pure, kLargest) * (1 - 1e-12), high = low;
+  WISP_ASSIGN_OR_RETURN(DrawCalibration best, search.At(low));
+  while (!search.Keeps(best)) {
+    if (low < std::min(kSmallest, 1e-6 * pure)) {
+      return PrivacyRefused("epsilon ", DoubleText(request.target.epsilon()), " at delta ",
+                            DoubleText(request.target.delta()),
+                            " cannot be met: what is spent beside the draws leaves no room, together they cost ",
+                            EpsilonText(best.epsilon));
+    }
+    high = low;
+    low /= 2;
+    WISP_ASSIGN_OR_RETURN(best, search.At(low));
+  }
+  while (high == low) {
+    if (low >= kLargest / 2) return best;
+    WISP_ASSIGN_OR_RETURN(const DrawCalibration further, search.At(2 * low));
+    high = 2 * low;
+    if (!search.Keeps(further)) break;
+    best = further;
+    low = high;
+  }
+  while (high / low > 1 + kRelativeWidth) {
+    const double middle = std::sqrt(low * high);
+    WISP_ASSIGN_OR_RETURN(const DrawCalibration between, search.At(middle));
+    if (search.Keeps(between)) best = between;
+    (search.Keeps(between) ? low : high) = middle;
+  }
+  return best;
+}
+
+}  // namespace
+
+Result<Mechanism> PureResponse(const PureRequest& request, const PublicMixture& mixture) {
+  const Draws draws{request.draws, request.adjacency};
+  return LargestPure(request, [&](double loss) { return ResponseOfLoss(loss, draws, mixture); });
+}
+
+Result<Mechanism> PureBoundedRange(const PureRequest& request) {
+  const Draws draws{request.draws, request.adjacency};
+  return LargestPure(request, [&](double loss) { return RangeOfLoss(loss, draws); });
+}
+
+Result<DrawCalibration> CalibrateResponse(const DrawRequest& request, const PublicMixture& mixture) {
+  const Draws draws{request.draws, request.adjacency};
+  return Calibrate(request, [&](double loss) { return ResponseOfLoss(loss, draws, mixture); });
+}
+
+Result<DrawCalibration> CalibrateBoundedRange(const DrawRequest& request) {
+  const Draws draws{request.draws, request.adjacency};
+  return Calibrate(request, [&](double loss) { return RangeOfLoss(loss, draws); });
+}
+
+double ClipOfRange(double range, double temperature) {
+  if (!(range > 0 && temperature > 0 && std::isfinite(temperature))) return 0;
+  return range * temperature / 4 * (1 - 8 * kUlp);
+}
+
+}  // namespace wisp::privacy

@@ -1,0 +1,72 @@
+// Discretised privacy loss distributions: masses on multiples of a grid step, an upper bound by construction.
+//
+// Internal to the PLD accountant (accountant.h). A mechanism's loss L = log(P/Q) under P is put on a grid by connecting
+// the dots (Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022): the P- and Q-mass of each interval between two grid
+// points is split between its ends so that both masses are kept. The pair so made dominates the true pair.
+#ifndef WISP_RUNTIME_PRIVACY_ACCOUNTING_PLD_H_
+#define WISP_RUNTIME_PRIVACY_ACCOUNTING_PLD_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "runtime/privacy/accounting/mechanism.h"
+
+namespace wisp::privacy {
+
+// The two orders of a pair of neighbours: P with the record and Q without it, or the other way round.
+enum class Direction { kRemove, kAdd };
+
+struct DiscretePld {
+  double step = 0;    // of the grid
+  int64_t first = 0;  // mass[i] lies at (first + i) * step
+  std::vector<double> mass;
+  double infinity = 0;  // mass at loss infinity
+};
+
+// Of one step of the mechanism. `step` > 0; at most about 2^22 points. Randomised response and bounded-range draws have
+// the same distribution in both directions.
+DiscretePld Discretise(const Mechanism& mechanism, Direction direction, double step);
+
+// All draws of a randomised response together, on a grid whose step is eps0: nothing is rounded to a grid, and each
+// mass is an upper bound to a relative 1e-8 or less whatever its size. Time goes with the square of the points that
+// matter: WorthALattice says whether they are few (a few thousand). lambda > 0.
+bool WorthALattice(const Mechanism& response);
+DiscretePld ResponseLattice(const Mechanism& response);
+
+// The same distribution on another grid, by connecting the dots: dominates the one given.
+DiscretePld Regrid(const DiscretePld& pld, double step);
+
+// The range of losses that Discretise would cover, without making it.
+struct LossRange {
+  double low, high;
+};
+LossRange RangeOf(const Mechanism& mechanism, Direction direction);
+
+// One term of a composition: `pld` composed with itself `count` times.
+struct PldPower {
+  DiscretePld pld;
+  uint64_t count;
+};
+
+// Mass of less than `cut` at either end is taken away: from below it goes to the lowest point that is kept, from above
+// to infinity.
+void TrimTails(DiscretePld& pld, double cut);
+constexpr double kTailCut = 1e-30;
+// The composition of two, tails trimmed to kTailCut, each mass to the relative accuracy of a sum of products. Time is
+// the number of points times the number of those of `sparse` that are not 0.
+DiscretePld ConvolveDirectly(const DiscretePld& dense, const DiscretePld& sparse);
+
+// All of them together, on the same step. The bounds on what leaves the computed range and on rounding are added to
+// `infinity`.
+DiscretePld Compose(const std::vector<PldPower>& terms);
+
+// Where the composition's mass lies, but for at most exp(-log_tail) at either end (Chernoff). From coarse terms.
+LossRange ComposedRange(const std::vector<PldPower>& terms, double log_tail);
+
+// delta at epsilon, and the smallest epsilon >= 0 for a delta (infinity if there is none).
+double DeltaOf(const DiscretePld& pld, double epsilon);
+double EpsilonOf(const DiscretePld& pld, double delta);
+
+}  // namespace wisp::privacy
+
+#endif  // WISP_RUNTIME_PRIVACY_ACCOUNTING_PLD_H_

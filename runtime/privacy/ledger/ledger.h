@@ -1,0 +1,222 @@
+// The ledger: what a data set's privacy has been spent on, in one SQLite database on the device.
+//
+// What it is: charged before spending. Charge returns after the charge is on disk, and only then may noise be drawn; a
+// crash in between leaves the charge counted, never a release uncounted. It belongs to the data, not to a model or a
+// checkpoint, and nothing here gives spent budget back. A limit set by the app is enforced inside the transaction that
+// charges, so processes sharing the file cannot pass it together.
+// What it is not: proof against someone who deletes the file or puts an old copy in its place. That is noticed only
+// where it is kept elsewhere how far the ledger has got (ledger_anchor.h), and only by who opens it with that anchor.
+// Everything is in the one file: there is no write-ahead log, whose loss would lose the latest charges without a trace.
+// Only while a charge is being written a "-journal" lies beside it. Copy or move a ledger when no process has it open.
+// Rows are chained by hashes, so what is changed or missing is noticed.
+//
+//   WISP_ASSIGN_OR_RETURN(Ledger ledger, Ledger::Open("history.ledger", {.dataset = "watch history",
+//                                                                        .unit = PrivacyUnit::kSession}));
+//   WISP_ASSIGN_OR_RETURN(EpsilonDelta limit, EpsilonDelta::Create(8, 1e-6));
+//   WISP_RETURN_IF_ERROR(ledger.SetLimit(limit));
+//   WISP_RETURN_IF_ERROR(ledger.Charge({.mechanism = hundred_steps, .run = "2026-05-01"}).status());
+//   ... draw the noise of a hundred steps ...
+//
+// Thread-safe. Not to be used across fork(): a child opens the file anew. Blocks of steps with the same mechanism and
+// run are one mechanism to the accountant, so its time does not grow with the number of charges.
+#ifndef WISP_RUNTIME_PRIVACY_LEDGER_LEDGER_H_
+#define WISP_RUNTIME_PRIVACY_LEDGER_LEDGER_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/core/status.h"
+#include "runtime/privacy/accounting/accountant.h"
+#include "runtime/privacy/accounting/mechanism.h"
+
+namespace wisp::privacy {
+
+// What one record is: everything of it is protected together. "User" only where a device holds several.
+enum class PrivacyUnit { kUser, kSession, kDay, kInteraction };
+std::string_view ToText(PrivacyUnit unit);  // "user", "session", "day", "interaction"
+Result<PrivacyUnit> PrivacyUnitFromText(std::string_view text);
+
+// Where the noise came from. Reproducible noise carries no guarantee: whoever knows the seed can take it away.
+enum class NoiseKind { kSecure, kReproducible };
+std::string_view ToText(NoiseKind noise);  // "secure", "reproducible"
+Result<NoiseKind> NoiseKindFromText(std::string_view text);
+
+using ChargeId = int64_t;  // 1, 2, 3, ... without gaps
+
+struct ChargeRequest {
+  Mechanism mechanism;  // all that may be released on this charge, e.g. a block of steps
+  std::string run;      // names the run
+  std::string purpose;  // for people: "training", "token frequencies"
+  NoiseKind noise = NoiseKind::kSecure;
+  // How far the noise drawn is from the mechanism's: DiscretisationLoss (exact_sum.h) for all that is released on this
+  // charge. 0 to 1; 0 where the noise is the mechanism's own.
+  double loss_slack = 0;
+};
+
+struct LedgerEntry {
+  ChargeId id = 0;
+  uint64_t seq = 0;      // of all limits, plans and entries together: 1, 2, 3, ... in the order of writing
+  std::string time_utc;  // 2026-05-01T12:00:00Z
+  std::string run, purpose;
+  Mechanism mechanism;
+  NoiseKind noise = NoiseKind::kSecure;
+  double loss_slack = 0;
+  uint64_t plan = 0;                                                 // seq of the plan that pays; 0: none
+  enum class State { kCharged, kReleased } state = State::kCharged;  // both are spent
+};
+
+// What a run said, before its first charge, that it would charge at most.
+struct PlannedMechanism {
+  Mechanism mechanism;    // with its total number of steps
+  double loss_slack = 0;  // of all of these steps
+};
+struct LedgerPlan {
+  uint64_t seq = 0;
+  std::string time_utc, run, purpose;
+  std::vector<PlannedMechanism> mechanisms;
+};
+
+struct LedgerLimit {
+  uint64_t seq = 0;
+  std::string time_utc;
+  EpsilonDelta limit;
+};
+
+// What may be said of everything charged so far at some delta, and why (docs/algorithms.md, section 10).
+struct LedgerFigures {
+  enum class Basis {
+    kNothing,  // nothing was charged
+    // Every charge is under a plan that was fixed before the first: its PLD figure, that of the whole plan.
+    kPlan,
+    kAdaptive,     // some are not, and may have been chosen after looking at earlier outputs: filter and odometer
+    kNoGuarantee,  // noise that can be repeated
+  } basis = Basis::kNothing;
+  StatedEpsilon stated;
+  // Of kPlan, where some of it is not used yet: the figure of what is. It holds where stopping did not depend on
+  // outputs.
+  std::optional<StatedEpsilon> used = {};
+  // The limit that holds however charges were chosen: it was set before the first of them, and never raised since.
+  std::optional<EpsilonDelta> held_limit = {};
+  bool limit_is_late = false;     // the first one was set after a charge
+  bool limit_was_raised = false;  // after a charge: a new guarantee, and the old one is gone
+};
+
+class LedgerAnchor;  // ledger_anchor.h
+
+struct LedgerOptions {
+  std::string dataset;  // for people
+  PrivacyUnit unit = PrivacyUnit::kSession;
+  bool unit_chosen = true;  // somebody chose the unit; false where a program took the default because nobody did
+  Adjacency adjacency = Adjacency::kAddRemove;
+  bool any_unit = false;  // an existing ledger may have another unit and adjacency: for what costs the same under all
+  // How far the ledger has got, kept elsewhere: a ledger that lacks what the anchor knows is refused. None: an old copy
+  // goes unnoticed.
+  std::shared_ptr<LedgerAnchor> anchor;
+  bool begin_anchor = false;  // the anchor may be empty though the ledger has rows: it begins now
+  // How long a charge waits for other processes; they hold the file while they compute, 0.2 s or so.
+  int busy_timeout_ms = 30000;
+};
+
+class Ledger {
+ public:
+  // Opens the ledger, or one that is not there yet: nothing is spent on it, and its first charge or limit makes the
+  // file, so what is refused before leaves none behind. An existing one must have the unit and the adjacency of
+  // `options`; its name stays. Errors: kIo (cannot be opened, read-only, busy), kInvalidData (not a ledger, damaged,
+  // another unit or adjacency), kUnsupported (a newer version), kPrivacyRefused (its anchor knows what it lacks). A
+  // file that is not a ledger is left as it is. Where another process makes the ledger meanwhile, its is the one that
+  // counts; one of another data set, unit or adjacency is refused from then on. A relative path is that of now.
+  static Result<Ledger> Open(const std::string& path, const LedgerOptions& options);
+  // Opens what is there, whatever its unit; for display.
+  static Result<Ledger> OpenExisting(const std::string& path, std::shared_ptr<LedgerAnchor> anchor = nullptr,
+                                     bool begin_anchor = false);
+  Ledger(Ledger&&) noexcept;
+  Ledger& operator=(Ledger&&) noexcept;
+  ~Ledger();
+
+  const std::string& path() const;
+  const std::string& dataset() const;
+  // kPrivacyRefused where the ledger is of another data set, by name. One without a name is of any, and so is data
+  // without one.
+  Status CheckDataset(const std::string& dataset) const;
+  PrivacyUnit unit() const;
+  bool unit_chosen() const;
+  Adjacency adjacency() const;
+
+  // From now on no charge may bring the total above `limit`, also where charges are chosen by looking at what earlier
+  // ones released. The newest limit counts, all are kept. A limit below what is spent is accepted: every further charge
+  // is refused. One that is set or raised after a charge is enforced alike, but is a new promise: what holds in the
+  // strict sense is then what Figures says.
+  Status SetLimit(const EpsilonDelta& limit);
+  // kPrivacyRefused for a limit below what is spent already, with both figures; for those who would rather not set one.
+  Status CheckLimit(const EpsilonDelta& limit) const;
+  Result<std::optional<EpsilonDelta>> Limit() const;
+
+  // Records the charge durably. kPrivacyRefused, with nothing changed, if the total would pass the limit (a
+  // reproducible charge passes any), if the mechanism's adjacency is not the data set's, if no accountant has a proof
+  // for it, or if its noise is reproducible where charges before it had secure noise, or the other way round: that
+  // would take the epsilon from all of them, for ever. After any error nothing may be released; an I/O error, the
+  // anchor's too, may leave the charge recorded. An error says what the run was charged before. What is under the plan
+  // costs one disk sync; what is not costs the accountant a second at most once, then nothing to speak of.
+  Result<ChargeId> Charge(const ChargeRequest& request);
+
+  // Fixes what is to be charged, before the first charge: what then runs under the plan, in any order, composes by PLD,
+  // and the figure is that of the whole plan. The last plan before the first charge counts; where there is none the
+  // first charge is one by itself. kPrivacyRefused after a charge, and for a plan that passes the limit.
+  Status WritePlan(const std::string& run, const std::string& purpose, std::span<const ChargeRequest> charges);
+  // For a run, when it can no longer be refused and before its first charge: WritePlan of all that it will charge,
+  // where it may. Does nothing after a charge, for noise that can be repeated, where what is planned covers the run,
+  // and where somebody else's plan is written.
+  Status PlanRun(std::span<const ChargeRequest> charges);
+
+  // Whether what is left of the plan has all of these: then their cost is part of the plan's figure.
+  Result<bool> Covers(std::span<const ChargeRequest> charges) const;
+
+  // Whether all of `charges`, a run's from the first to the last, could be recorded now: to be asked before the first,
+  // so that a run that cannot be paid to its end spends nothing. The run calls PlanRun with the same charges.
+  // kPrivacyRefused as Charge, with the figures of the whole. Writes nothing and sets nothing aside: another process
+  // may spend what was found, and every charge is checked again. Where `new_limit` is given it is held against that,
+  // which is about to be set.
+  Status CheckFits(std::span<const ChargeRequest> charges, const std::optional<EpsilonDelta>& new_limit = {}) const;
+  // The most steps that fit, 0 to `most`; `charges` has all that is to be charged for so many, and must not ask the
+  // ledger. An error is no answer about the limit.
+  Result<uint64_t> StepsThatFit(uint64_t most,
+                                const std::function<Result<std::vector<ChargeRequest>>(uint64_t steps)>& charges,
+                                const std::optional<EpsilonDelta>& new_limit = {}) const;
+
+  // Rows that this object has committed, including one after which the anchor failed. A failed charge may be tried
+  // again only if this number did not grow.
+  uint64_t num_written() const;
+
+  // Notes that what the charge paid for was released. For display only: an entry counts either way.
+  Status MarkReleased(ChargeId id);
+
+  // The epsilon of everything charged so far, an upper bound: that of Figures. Infinity where it cannot be bounded:
+  // after any charge with reproducible noise, or where the accountant finds none. Of a run: by PLD, which holds where
+  // the number of its steps was fixed when it began (runtime/train/run/run_budget.h has the figure of any run).
+  Result<LedgerFigures> Figures(const Delta& delta) const;
+  Result<double> Spent(const Delta& delta) const;
+  Result<StatedEpsilon> SpentByRun(const std::string& run, const Delta& delta) const;
+
+  Result<std::vector<LedgerEntry>> Entries() const;
+  // All limits, the newest last, and all plans.
+  Result<std::vector<LedgerLimit>> Limits() const;
+  Result<std::vector<LedgerPlan>> Plans() const;
+  // Data set, limit, total at `delta`, entries, composition.
+  Result<std::string> ExportJson(const Delta& delta) const;
+
+ private:
+  struct Impl;
+  explicit Ledger(std::unique_ptr<Impl> impl);
+  static Result<Ledger> OpenImpl(const std::string& path, const LedgerOptions& options, bool existing);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace wisp::privacy
+
+#endif  // WISP_RUNTIME_PRIVACY_LEDGER_LEDGER_H_

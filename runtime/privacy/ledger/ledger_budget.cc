@@ -1,0 +1,277 @@
+#include "runtime/privacy/ledger/ledger_budget.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "runtime/privacy/json.h"
+
+namespace wisp::privacy {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+// Slack of blocks adds up to that of the whole but for rounding; Composition pays for more than this.
+constexpr double kSlackRounding = 1 + 5e-10;
+// The seq of what is only thought of: after everything.
+constexpr uint64_t kNotWritten = std::numeric_limits<uint64_t>::max();
+
+// Whatever is seen of one `smaller` could be made from what is seen of one `larger`: at no epsilon has it more delta
+// (FewKinds in accountant.cc has the reason). For draws only, whose supports shrink as items are taken out of them.
+bool IsNoMoreThan(const Mechanism& smaller, const Mechanism& larger) {
+  if (smaller.kind() != larger.kind() || smaller.adjacency() != larger.adjacency()) return false;
+  if (smaller.kind() == Mechanism::Kind::kRandomisedResponse) {
+    return smaller.lambda() <= larger.lambda() && smaller.min_probability() >= larger.min_probability();
+  }
+  return smaller.kind() == Mechanism::Kind::kBoundedRange && smaller.range() <= larger.range();
+}
+
+bool IsAbove(const EpsilonDelta& one, const EpsilonDelta& other) {
+  return one.epsilon() > other.epsilon() || one.delta() > other.delta();
+}
+bool IsSame(const EpsilonDelta& one, const EpsilonDelta& other) {
+  return one.epsilon() == other.epsilon() && one.delta() == other.delta();
+}
+
+}  // namespace
+
+struct LedgerBudget::PlanFigures {
+  struct AtLimit {
+    EpsilonDelta limit;
+    bool keeps;
+    std::optional<double> delta;
+  };
+  std::vector<AtLimit> at_limits;
+};
+
+void LedgerBudget::Take(const LedgerPlan& plan) {
+  if (has_entries()) return;  // made after a look: it pays for nothing
+  plan_ = plan;
+  planned_ = {};
+  steps_left_.clear();
+  slack_left_ = 0;
+  figures_ = std::make_shared<PlanFigures>();
+  for (const PlannedMechanism& p : plan.mechanisms) {
+    planned_.Add(p.mechanism, NoiseKind::kSecure, p.loss_slack);
+    steps_left_.push_back(p.mechanism.steps());
+    slack_left_ += p.loss_slack * kSlackRounding;
+  }
+}
+
+bool LedgerBudget::FindInPlan(const Mechanism& mechanism, double loss_slack, size_t& position) const {
+  if (!plan_ || loss_slack > slack_left_) return false;
+  for (const bool exactly : {true, false}) {
+    for (position = 0; position < steps_left_.size(); ++position) {
+      const Mechanism& planned = plan_->mechanisms[position].mechanism;
+      const bool matches = exactly ? planned.DiffersInStepsOnly(mechanism) : IsNoMoreThan(mechanism, planned);
+      if (matches && mechanism.steps() <= steps_left_[position]) return true;
+    }
+  }
+  return false;
+}
+
+uint64_t LedgerBudget::PlanFor(const ChargeRequest& charge) const {
+  size_t position;
+  return FindInPlan(charge.mechanism, charge.loss_slack, position) ? plan_->seq : 0;
+}
+
+void LedgerBudget::Take(const LedgerEntry& e) { Count(e.mechanism, e.noise, e.loss_slack, e.seq, e.plan); }
+
+void LedgerBudget::TakeCharge(const ChargeRequest& c) {
+  Count(c.mechanism, c.noise, c.loss_slack, kNotWritten, PlanFor(c));
+}
+
+LedgerBudget LedgerBudget::AfterCharge(const ChargeRequest& charge) const {
+  LedgerBudget after = *this;
+  after.TakeCharge(charge);
+  return after;
+}
+
+bool LedgerBudget::Covers(std::span<const ChargeRequest> charges) const {
+  if (!plan_) return false;
+  LedgerBudget after = *this;
+  for (const ChargeRequest& c : charges) {
+    if (after.PlanFor(c) == 0) return false;
+    after.TakeCharge(c);
+  }
+  return true;
+}
+
+LedgerBudget LedgerBudget::After(std::span<const ChargeRequest> charges) const {
+  LedgerBudget after = *this;
+  if (MayPlanRun() && !Covers(charges)) {
+    LedgerPlan plan{.seq = kNotWritten};
+    for (const ChargeRequest& c : charges) plan.mechanisms.push_back({c.mechanism, c.loss_slack});
+    after.Take(plan);
+  }
+  for (const ChargeRequest& c : charges) after.TakeCharge(c);
+  return after;
+}
+
+void LedgerBudget::Count(const Mechanism& mechanism, NoiseKind noise, double loss_slack, uint64_t seq,
+                         uint64_t paid_by) {
+  if (!has_entries() && !plan_) Take(LedgerPlan{.seq = paid_by = seq, .mechanisms = {{mechanism, loss_slack}}});
+  if (!has_entries()) first_entry_ = seq;
+  size_t position;
+  if (paid_by == plan_->seq && FindInPlan(mechanism, loss_slack, position)) {
+    steps_left_[position] -= mechanism.steps();
+    slack_left_ -= loss_slack;
+  } else {
+    left_plan_ = true;
+  }
+  all_.Add(mechanism, noise, loss_slack);
+  path_.Add(mechanism, loss_slack);
+}
+
+std::optional<EpsilonDelta> LedgerBudget::limit() const {
+  return limits_.empty() ? std::nullopt : std::optional(limits_.back().limit);
+}
+
+bool LedgerBudget::limit_is_late() const {
+  return has_entries() && !limits_.empty() && limits_.front().seq > first_entry_;
+}
+
+bool LedgerBudget::limit_was_raised() const { return !limits_.empty() && !limit_is_late() && !guaranteed_limit(); }
+
+std::optional<EpsilonDelta> LedgerBudget::guaranteed_limit() const {
+  if (!has_entries()) return limit();
+  std::optional<EpsilonDelta> fixed;
+  for (const LedgerLimit& l : limits_) {
+    if (l.seq < first_entry_) {
+      fixed = l.limit;
+    } else if (!fixed || IsAbove(l.limit, *fixed)) {
+      return std::nullopt;
+    }
+  }
+  return fixed;
+}
+
+Result<bool> LedgerBudget::PlanKeeps(const EpsilonDelta& limit) const {
+  if (!plan_) return false;
+  for (const auto& known : figures_->at_limits) {
+    if (IsSame(known.limit, limit)) return known.keeps;
+  }
+  WISP_ASSIGN_OR_RETURN(const Delta delta, Delta::Create(limit.delta()));
+  WISP_ASSIGN_OR_RETURN(const double epsilon, planned_.Epsilon(delta));
+  figures_->at_limits.push_back({limit, epsilon <= limit.epsilon(), std::nullopt});
+  return epsilon <= limit.epsilon();
+}
+
+// What histories that stay on the plan take of the limit's delta. A plan that does not keep the limit gives them
+// nothing.
+Result<double> LedgerBudget::PlanDelta(const EpsilonDelta& limit) const {
+  WISP_ASSIGN_OR_RETURN(const bool keeps, PlanKeeps(limit));
+  if (!keeps) return 0.0;
+  for (auto& known : figures_->at_limits) {
+    if (!IsSame(known.limit, limit)) continue;
+    if (!known.delta) {
+      WISP_ASSIGN_OR_RETURN(const double delta, planned_.DeltaAt(limit.epsilon()));
+      known.delta = std::min(delta, limit.delta());
+    }
+    return *known.delta;
+  }
+  return limit.delta();  // must not happen
+}
+
+Result<bool> LedgerBudget::Keeps(const EpsilonDelta& limit) const {
+  if (all_.has_reproducible()) return false;
+  if (!left_plan_) {
+    WISP_ASSIGN_OR_RETURN(const bool keeps, PlanKeeps(limit));
+    if (keeps) return true;
+  }
+  WISP_ASSIGN_OR_RETURN(const double taken, PlanDelta(limit));
+  return RenyiFilter({.epsilon = limit.epsilon(), .delta = kFilterShare * (limit.delta() - taken)}).Fits(path_);
+}
+
+Result<std::optional<EpsilonDelta>> LedgerBudget::FindBreach(const std::optional<EpsilonDelta>& instead) const {
+  if (!has_entries()) return std::optional<EpsilonDelta>();
+  std::vector<EpsilonDelta> limits;
+  if (const auto newest = instead ? instead : limit()) limits.push_back(*newest);
+  // One set later, below the one that is guaranteed, has other orders: both are kept. One set before the first charge
+  // is not the one guaranteed.
+  const auto guaranteed = guaranteed_limit();
+  if (guaranteed && !(instead && (first_entry_ == kNotWritten || IsAbove(*instead, *guaranteed))))
+    limits.push_back(*guaranteed);
+  for (const EpsilonDelta& limit : limits) {
+    WISP_ASSIGN_OR_RETURN(const bool keeps, Keeps(limit));
+    if (!keeps) return std::optional(limit);
+  }
+  return std::optional<EpsilonDelta>();
+}
+
+Status LedgerBudget::Refusal(const std::string& who, const LedgerBudget& after, const EpsilonDelta& passed) const {
+  const std::string delta = " at delta " + DoubleText(passed.delta()), limit = DoubleText(passed.epsilon());
+  WISP_ASSIGN_OR_RETURN(const Delta at, Delta::Create(passed.delta()));
+  WISP_ASSIGN_OR_RETURN(const LedgerFigures figures, after.Figures(at));
+  const double total = figures.stated.epsilon;
+  if (figures.basis == LedgerFigures::Basis::kNoGuarantee) {
+    return PrivacyRefused(
+        "a charge with reproducible noise has no guarantee and passes every limit; the data set's is epsilon ", limit,
+        delta, ": nothing was charged");
+  }
+  WISP_ASSIGN_OR_RETURN(const LedgerFigures before, Figures(at));
+  std::string text = who +
+                     (total > passed.epsilon() ? " would bring the data set to epsilon " + DoubleText(total) + delta +
+                                                     ", the limit is " + limit
+                                               : " would pass the data set's limit, epsilon " + limit + delta) +
+                     ", spent " + DoubleText(before.stated.epsilon);
+  if (figures.basis == LedgerFigures::Basis::kAdaptive) {
+    text +=
+        "; it is under no plan that was fixed before the first charge, so it counts as chosen after looking at what "
+        "came before";
+  }
+  return PrivacyRefused(text, "; nothing was charged");
+}
+
+Result<double> LedgerBudget::AdaptiveEpsilon(const Delta& delta, const std::optional<EpsilonDelta>& held) const {
+  if (held && held->delta() <= delta.value()) {
+    // Histories on the plan have the limit's epsilon, those off it the budget below the limit that they fit, or the
+    // limit.
+    WISP_ASSIGN_OR_RETURN(const double taken, PlanDelta(*held));
+    const double left = delta.value() - held->delta() + (1 - kFilterShare) * (held->delta() - taken);
+    return std::min(held->epsilon(), left > 0 ? OdometerEpsilon(path_, left) : kInfinity);
+  }
+  // Half of delta for histories on the plan, with the figure that it gives; half for those off it, with no smaller
+  // figure. (On the plan the figure is at all of delta: docs/algorithms.md, section 10, says what both hold at
+  // together.)
+  WISP_ASSIGN_OR_RETURN(const Delta half, Delta::Create(delta.value() / 2));
+  WISP_ASSIGN_OR_RETURN(const double plan, planned_.Epsilon(half));
+  return std::max(plan, OdometerEpsilon(path_, half.value()));
+}
+
+Result<LedgerFigures> LedgerBudget::Figures(const Delta& delta) const {
+  using Basis = LedgerFigures::Basis;
+  LedgerFigures figures{.limit_is_late = limit_is_late(), .limit_was_raised = limit_was_raised()};
+  if (!has_entries()) {
+    figures.held_limit = limit();
+    return figures;
+  }
+  if (all_.has_reproducible()) {
+    figures.basis = Basis::kNoGuarantee;
+    figures.stated.epsilon = kInfinity;
+    return figures;
+  }
+  bool plan_counts = true;  // one that is too large for the limit is held to it like everything else
+  if (const auto guaranteed = guaranteed_limit()) {
+    // Of ledgers that charged by an older rule it may not hold.
+    WISP_ASSIGN_OR_RETURN(const bool keeps, Keeps(*guaranteed));
+    WISP_ASSIGN_OR_RETURN(plan_counts, PlanKeeps(*guaranteed));
+    if (keeps) figures.held_limit = guaranteed;
+    if (!keeps) plan_counts = true;
+  }
+  if (plan_counts) {
+    WISP_ASSIGN_OR_RETURN(figures.stated, planned_.State(delta));
+  }
+  if (left_plan_ || !plan_counts) {
+    figures.basis = Basis::kAdaptive;
+    WISP_ASSIGN_OR_RETURN(const double adaptive, AdaptiveEpsilon(delta, figures.held_limit));
+    figures.stated = {std::max(adaptive, figures.stated.epsilon), Accountant::kRdp};
+    return figures;
+  }
+  figures.basis = Basis::kPlan;
+  if (std::any_of(steps_left_.begin(), steps_left_.end(), [](uint64_t left) { return left > 0; })) {
+    WISP_ASSIGN_OR_RETURN(figures.used, all_.State(delta));
+  }
+  return figures;
+}
+
+}  // namespace wisp::privacy

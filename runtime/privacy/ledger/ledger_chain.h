@@ -1,0 +1,37 @@
+// The hash chain over a ledger's rows: each row carries a hash of everything before it and of itself.
+//
+// A change of any row, an exchange of two, or one that is missing in the middle gives another value from there on. The
+// last value stands in the ledger's head, so a row that is missing at the end is noticed too. What it is not: a
+// signature. Who can write the file can compute a new chain; LedgerAnchor (ledger_anchor.h) is for that.
+//
+//   const ChainValue value = ChainLink("limit").Number(seq).Text(time).Real(epsilon).Real(delta).After(before);
+#ifndef WISP_RUNTIME_PRIVACY_LEDGER_LEDGER_CHAIN_H_
+#define WISP_RUNTIME_PRIVACY_LEDGER_LEDGER_CHAIN_H_
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace wisp::privacy {
+
+using ChainValue = std::array<unsigned char, 32>;  // BLAKE2b-256
+
+// One row as bytes: its kind, then its fields in order. Each is preceded by its length, so no two rows have the same
+// bytes.
+class ChainLink {
+ public:
+  explicit ChainLink(std::string_view kind) { Text(kind); }
+  ChainLink& Text(std::string_view text);
+  ChainLink& Number(uint64_t number);
+  ChainLink& Real(double number);  // -0 as 0, which is what SQLite stores
+  // The hash of `before` and these bytes.
+  ChainValue After(const ChainValue& before) const;
+
+ private:
+  std::string bytes_;
+};
+
+}  // namespace wisp::privacy
+
+#endif  // WISP_RUNTIME_PRIVACY_LEDGER_LEDGER_CHAIN_H_

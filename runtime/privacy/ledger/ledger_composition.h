@@ -1,0 +1,44 @@
+// What mechanisms that were fixed beforehand cost together: merged, and composed by the PLD accountant.
+//
+// What it is not: for mechanisms that were chosen after looking at earlier outputs (ledger_budget.h tells them apart).
+#ifndef WISP_RUNTIME_PRIVACY_LEDGER_LEDGER_COMPOSITION_H_
+#define WISP_RUNTIME_PRIVACY_LEDGER_LEDGER_COMPOSITION_H_
+
+#include <vector>
+
+#include "runtime/core/status.h"
+#include "runtime/privacy/accounting/accountant.h"
+#include "runtime/privacy/accounting/mechanism.h"
+#include "runtime/privacy/ledger/ledger.h"
+
+namespace wisp::privacy {
+
+class Composition {
+ public:
+  // Mechanisms that differ in the number of steps only become one; the order of composition does not matter.
+  void Add(const Mechanism& mechanism, NoiseKind noise, double loss_slack);
+
+  const std::vector<Mechanism>& mechanisms() const { return mechanisms_; }
+  double loss_slack() const { return loss_slack_; }
+  // Some charge used reproducible noise: no epsilon holds.
+  bool has_reproducible() const { return has_reproducible_; }
+  // kPrivacyRefused for noise of another kind than that of the charges so far: together they have no epsilon, for ever.
+  Status CheckNoise(NoiseKind noise) const;
+
+  // Upper bound on epsilon at `delta`; infinity where there is none. The loss slack of all entries together is paid for
+  // as exact_sum.h proves.
+  Result<double> Epsilon(const Delta& delta) const;
+  // The same, and the accountant that set it.
+  Result<StatedEpsilon> State(const Delta& delta) const;
+  // Upper bound on delta at `epsilon`; 1 where there is none.
+  Result<double> DeltaAt(double epsilon) const;
+
+ private:
+  std::vector<Mechanism> mechanisms_;
+  double loss_slack_ = 0;
+  bool has_reproducible_ = false, has_secure_ = false;
+};
+
+}  // namespace wisp::privacy
+
+#endif  // WISP_RUNTIME_PRIVACY_LEDGER_LEDGER_COMPOSITION_H_

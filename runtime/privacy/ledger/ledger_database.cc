@@ -1,0 +1,471 @@
+#include "runtime/privacy/ledger/ledger_database.h"
+
+#include <unistd.h>
+
+#include <cctype>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "runtime/core/text.h"
+#include "runtime/privacy/ledger/ledger_file.h"
+#include "runtime/privacy/ledger/ledger_rows.h"
+#include "runtime/privacy/ledger/ledger_upgrade.h"
+
+namespace wisp::privacy {
+namespace {
+
+constexpr int kMostTextBytes = 1 << 20;  // a longer value or row is an error, not an allocation
+// A statement of ours has 1,000 at most, and so has one that a ledger's schema repeats.
+constexpr int kMostSqlBytes = 1 << 14;
+
+// A row takes 15 bytes or more of the file, and 30 operations or fewer to check and read. A file whose pages lead to
+// each other again and again would be read for ever. The size counts once the schema is read: a ledger has some twenty
+// tables and triggers, and each row of a schema takes long.
+constexpr int64_t kOperationsPerByte = 8, kOperationsBesides = 1 << 16;
+constexpr int kOperationsPerCall = 1 << 12;
+
+int CountWork(void* limit) {
+  int64_t& left = static_cast<WorkLimit*>(limit)->left;
+  return (left -= kOperationsPerCall) <= 0 ? 1 : 0;
+}
+
+int WaitForOthers(void* wait, int times) {
+  auto& w = *static_cast<BusyWait*>(wait);
+  if (times == 0) w.since = std::chrono::steady_clock::now();
+  return WaitABit(w.since, w.timeout_ms) ? 1 : 0;
+}
+
+std::string AsUri(const std::string& path) {
+  constexpr char kDigits[] = "0123456789ABCDEF";
+  std::string uri = "file:";
+  for (const char c : path) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (std::isalnum(byte) || c == '/')
+      uri += c;
+    else
+      (uri += '%') += {kDigits[byte >> 4], kDigits[byte & 15]};
+  }
+  return uri;
+}
+
+// Whether these are the bytes of a ledger of this version in which nothing is missing.
+bool IsWholeLedger(const std::string& path, const std::string& bytes) {
+  auto copy = Database::InMemory(path);
+  return copy.ok() && copy->TakeBytes(bytes).ok() && copy->CheckWhole().ok() && [&]() -> Status {
+    LedgerPosition start;
+    WISP_RETURN_IF_ERROR(ReadSubject(*copy, &start).status());
+    return ReadRowsAfter(*copy, start).status();
+  }()
+                                                                                             .ok();
+}
+
+}  // namespace
+
+Status Database::Error(int code) const {
+  const std::string file = "ledger '" + path_ + "' ";
+  const std::string detail = handle_ != nullptr && sqlite3_errcode(handle_.get()) != SQLITE_OK
+                                 ? " (" + OneLine(sqlite3_errmsg(handle_.get())) + ")"
+                                 : std::string();
+  const int extended = handle_ != nullptr ? sqlite3_extended_errcode(handle_.get()) : SQLITE_NOMEM;
+  if (code == SQLITE_NOMEM || extended == SQLITE_IOERR_NOMEM)
+    return IoError(file, "cannot be read or written: out of memory; nothing was recorded");
+  if (extended == SQLITE_READONLY_DBMOVED)
+    return IoError(file,
+                   "was moved, replaced or removed while it was open; this charge was not recorded, open it anew");
+  switch (code & 0xFF) {
+    case SQLITE_INTERRUPT:
+      return InvalidData(
+          file,
+          "takes more work to open than a file of its size can need: it is damaged, or made to keep a reader busy; "
+          "what was spent cannot be told, restore it from a copy");
+    case SQLITE_TOOBIG:
+      return InvalidData(file, "has a text of more than ", kMostTextBytes, " bytes, which no ledger has");
+    case SQLITE_NOTADB:
+      return InvalidData(file, "is not an SQLite database");
+    case SQLITE_CORRUPT:
+      return InvalidData(file, "is damaged", detail, "; what was spent cannot be told, restore it from a copy");
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+      return IoError(file, "is read-only", detail, "; a charge must be written before noise is drawn");
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return IoError(file, "is held by another process for too long", detail, "; nothing was recorded, try again");
+    case SQLITE_FULL:
+      return IoError(file, "cannot grow: the disk is full; this charge was not recorded");
+    case SQLITE_CANTOPEN:
+      return IoError(file, "cannot be opened", detail);
+    default:
+      return IoError(file, "cannot be read or written", detail);
+  }
+}
+
+Result<Statement> Database::Prepare(std::string_view sql) {
+  sqlite3_stmt* statement = nullptr;
+  const int code = sqlite3_prepare_v2(handle_.get(), sql.data(), static_cast<int>(sql.size()), &statement, nullptr);
+  if (code != SQLITE_OK) return Error(code);
+  return Statement(this, statement);
+}
+
+Status Database::Execute(const char* sql) {
+  const int code = sqlite3_exec(handle_.get(), sql, nullptr, nullptr, nullptr);
+  return code == SQLITE_OK ? OkStatus() : Error(code);
+}
+
+Result<int64_t> Database::ReadNumber(const char* sql) {
+  WISP_ASSIGN_OR_RETURN(Statement statement, Prepare(sql));
+  WISP_ASSIGN_OR_RETURN(const bool row, statement.Step());
+  if (!row) return InvalidData("ledger '", path_, "' is damaged: no answer to ", sql);
+  return statement.Number(0);
+}
+
+Result<int64_t> Database::Recognise() {
+  // One statement, one snapshot: another process may be making the ledger.
+  WISP_ASSIGN_OR_RETURN(Statement row,
+                        Prepare("SELECT (SELECT count(*) FROM sqlite_master), a.application_id, u.user_version "
+                                "FROM pragma_application_id a, pragma_user_version u"));
+  WISP_ASSIGN_OR_RETURN(const bool found, row.Step());
+  if (!found) return InvalidData("ledger '", path_, "' is damaged: it does not say what it is");
+  const int64_t tables = row.Number(0), application = row.Number(1), version = row.Number(2);
+  if (application == 0 && tables == 0 && version == 0) return 0;
+  if (application != kLedgerApplicationId) {
+    return InvalidData("'", path_, "' is an SQLite database but not a privacy ledger (application id ", application,
+                       ", a ledger has ", kLedgerApplicationId, ")");
+  }
+  if (version < 1 || version > kLedgerVersion) {
+    return Unsupported("ledger '", path_, "' has version ", version, ", this build reads versions 1 to ",
+                       kLedgerVersion, (version > kLedgerVersion ? "; a newer build wrote it" : ""));
+  }
+  if (work_ != nullptr) {
+    WISP_ASSIGN_OR_RETURN(const int64_t bytes, NumBytes());
+    work_->left = kOperationsBesides + kOperationsPerByte * bytes;
+  }
+  return version;
+}
+
+// A commit returns after its pages were synced to the file, the journal was deleted, and its folder synced: EXTRA, for
+// with FULL a power loss may bring the journal back, which undoes the commit. fullfsync matters on Apple systems only,
+// where fsync alone leaves data in the drive's cache.
+Status Database::UseRollbackJournal() {
+  // A ledger of version 1 has a write-ahead log, whose contents go to the file here. That takes being alone, which
+  // SQLite asks no busy handler for.
+  std::string mode;
+  const auto since = std::chrono::steady_clock::now();
+  for (;;) {
+    WISP_ASSIGN_OR_RETURN(Statement journal, Prepare("PRAGMA journal_mode = DELETE"));
+    const Result<bool> row = journal.Step();
+    const bool busy = !row.ok() && (sqlite3_errcode(handle_.get()) & 0xFF) == SQLITE_BUSY;
+    if (!row.ok() && (!busy || !WaitABit(since, busy_->timeout_ms))) return row.status();
+    if (row.ok() && *row) mode = journal.Text(0);
+    if (!busy) break;
+  }
+  if (mode != "delete") {
+    return IoError("ledger '", path_, "' cannot use a rollback journal here (journal mode '", mode,
+                   "'): it belongs on a local file system");
+  }
+  WISP_RETURN_IF_ERROR(Execute("PRAGMA synchronous = EXTRA; PRAGMA fullfsync = ON"));
+  WISP_ASSIGN_OR_RETURN(const int64_t synchronous, ReadNumber("PRAGMA synchronous"));
+  return synchronous == 3 ? OkStatus() : IoError("ledger '", path_, "' cannot be synced to disk on every commit");
+}
+
+Status Database::BringUpToDate(const OpenOptions& options) {
+  WISP_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(*this));
+  WISP_ASSIGN_OR_RETURN(const int64_t version, Recognise());  // another process may have done it meanwhile
+  if (version == kLedgerVersion) return OkStatus();
+  WISP_RETURN_IF_ERROR(version == 0 ? options.create(*this) : UpgradeFromVersion1(*this));
+  return transaction.Commit();
+}
+
+// The check of the pages calls itself for each level of a tree, and a tree may be as high as the file is long. Reading
+// goes 20 levels deep at most, as deep as SQLite ever builds.
+Status Database::CheckHeights() {
+  WISP_ASSIGN_OR_RETURN(Statement table, Prepare("SELECT name FROM sqlite_master WHERE type = 'table'"));
+  for (;;) {
+    WISP_ASSIGN_OR_RETURN(const bool found, table.Step());
+    if (!found) return OkStatus();
+    // Counting would be one operation, which no limit ends.
+    WISP_ASSIGN_OR_RETURN(Statement rows, Prepare("SELECT total(1) FROM " + table.Text(0)));
+    WISP_RETURN_IF_ERROR(rows.Run());
+  }
+}
+
+Status Database::CheckContents() {
+  // Of one state: another process may be upgrading it.
+  WISP_ASSIGN_OR_RETURN(const Snapshot snapshot, Snapshot::Begin(*this));
+  WISP_ASSIGN_OR_RETURN(const int64_t version, Recognise());
+  // First: to check rows is to compute what their table says of them.
+  WISP_RETURN_IF_ERROR(version == 1 ? CheckTablesOfVersion1(*this) : CheckTables(*this));
+  WISP_RETURN_IF_ERROR(CheckHeights());
+  WISP_ASSIGN_OR_RETURN(Statement check, Prepare("PRAGMA quick_check(1)"));
+  WISP_ASSIGN_OR_RETURN(const bool row, check.Step());
+  return row && check.Text(0) == "ok" ? OkStatus()
+                                      : Damaged(*this, row ? check.Text(0) : std::string("no answer to a check"));
+}
+
+Status Database::CheckWhole() {
+  WISP_ASSIGN_OR_RETURN(const int64_t version, Recognise());
+  return version == kLedgerVersion ? CheckContents() : Damaged(*this, "it is of another version");
+}
+
+Status Database::TakeBytes(const std::string& bytes) {
+  // SQLite frees what it was given, also where it fails.
+  auto* copy = static_cast<unsigned char*>(sqlite3_malloc64(bytes.size()));
+  if (copy == nullptr) return Error(SQLITE_NOMEM);
+  std::memcpy(copy, bytes.data(), bytes.size());
+  const auto size = static_cast<sqlite3_int64>(bytes.size());
+  LimitWork();
+  const int code = sqlite3_deserialize(handle_.get(), "main", copy, size, size,
+                                       SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_READONLY);
+  return code == SQLITE_OK ? OkStatus() : Error(code);
+}
+
+Result<Database> Database::InMemory(const std::string& path) {
+  sqlite3* handle = nullptr;
+  const int code = sqlite3_open(":memory:", &handle);
+  Database database(path, handle);
+  if (code != SQLITE_OK) return database.Error(code);
+  database.Harden();
+  return database;
+}
+
+Result<Database> Database::OpenLater(const OpenOptions& options) {
+  // What would keep the file from being made is to be known now, not when a run is under way.
+  if (options.path == ":memory:") return IoError("':memory:' is no file: a ledger must outlive the program");
+  if (options.path.empty() || access(FolderOf(options.path).c_str(), W_OK | X_OK) != 0) {
+    return IoError("ledger '", options.path, "' cannot be made: the folder '", FolderOf(options.path),
+                   "' is not there, or cannot be written in");
+  }
+  if (access(options.path.c_str(), F_OK) == 0 && access(options.path.c_str(), R_OK | W_OK) != 0) {
+    return IoError("ledger '", options.path, "' is read-only; a charge must be written before noise is drawn");
+  }
+  WISP_ASSIGN_OR_RETURN(Database database, InMemory(options.path));
+  WISP_RETURN_IF_ERROR(database.BringUpToDate(options));
+  database.later_ = std::make_unique<OpenOptions>(options);
+  database.later_->missing = Missing::kCreate;
+  // Where it is now: a program may change its folder before the first charge.
+  if (options.path.front() == '/') return database;
+  const std::unique_ptr<char, decltype(&std::free)> folder(realpath(".", nullptr), &std::free);
+  if (folder == nullptr)
+    return IoError("ledger '", options.path, "' cannot be made: the folder of the program is gone");
+  database.later_->path = std::string(folder.get()) + "/" + options.path;
+  return database;
+}
+
+Result<bool> Database::Attach(bool make) {
+  if (!is_pending() || (!make && IsMissing(later_->path))) return false;
+  const OpenOptions options = *later_;
+  WISP_ASSIGN_OR_RETURN(Database opened, Open(options));
+  opened.path_ = path_;
+  *this = std::move(opened);
+  return true;
+}
+
+// The file may come from anywhere: nothing in it is to be loaded as code, and nothing huge to be made. Triggers stay
+// on: those of a ledger guard it against our own mistakes too, and are compared with what they must be before anything
+// is written.
+void Database::Harden() {
+  sqlite3* const handle = handle_.get();
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, nullptr);
+  for (const auto& [limit, value] :
+       {std::pair(SQLITE_LIMIT_LENGTH, kMostTextBytes), std::pair(SQLITE_LIMIT_SQL_LENGTH, kMostSqlBytes),
+        std::pair(SQLITE_LIMIT_ATTACHED, 0), std::pair(SQLITE_LIMIT_WORKER_THREADS, 0),
+        std::pair(SQLITE_LIMIT_EXPR_DEPTH, 100)}) {
+    sqlite3_limit(handle, limit, value);
+  }
+}
+
+void Database::LimitWork() {
+  work_ = std::make_unique<WorkLimit>(WorkLimit{.left = kOperationsBesides});
+  sqlite3_progress_handler(handle_.get(), kOperationsPerCall, CountWork, work_.get());
+}
+
+// What lies there, whatever it says of itself.
+Result<int64_t> Database::NumBytes() {
+  if (is_file()) return SizeOf(file()) + SizeOf(file() + "-wal");
+  return ReadNumber("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size");
+}
+
+Status Database::Configure(int busy_timeout_ms) {
+  busy_ = std::make_unique<BusyWait>(BusyWait{.timeout_ms = busy_timeout_ms});
+  sqlite3_busy_handler(handle_.get(), WaitForOthers, busy_.get());
+  Harden();
+  LimitWork();
+  return Execute("PRAGMA cell_size_check = ON");
+}
+
+Result<Database> Database::Open(const OpenOptions& options) {
+  WISP_ASSIGN_OR_RETURN(Database database, OpenBounded(options));
+  sqlite3_progress_handler(database.handle_.get(), 0, nullptr, nullptr);
+  database.work_.reset();
+  return database;
+}
+
+Result<Database> Database::OpenBounded(const OpenOptions& options) {
+  const std::string& path = options.path;
+  if (path.starts_with("file:"))
+    return IoError("ledger '", path, "': names of files are taken as they are, not as URIs");
+  if (options.missing == Missing::kLater && IsMissing(path)) return OpenLater(options);
+  if (options.missing == Missing::kError && access(path.c_str(), F_OK) != 0)
+    return IoError("ledger '", path, "' is not there");
+  WISP_RETURN_IF_ERROR(CheckOneName(path));
+  const bool display_only =
+      options.for_display && (access(path.c_str(), W_OK) != 0 || access(FolderOf(path).c_str(), W_OK | X_OK) != 0);
+  sqlite3* handle = nullptr;
+  const int flags = (display_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) | SQLITE_OPEN_NOMUTEX;
+  const int code = OpenFile(path, options.missing == Missing::kCreate, flags, &handle);
+  Database database(path, handle);
+  if (code != SQLITE_OK) return database.Error(code);
+  WISP_RETURN_IF_ERROR(database.Configure(options.busy_timeout_ms));
+  if (display_only) return OpenReadOnly(std::move(database));
+  WISP_RETURN_IF_ERROR(SettleJournal(handle, options.busy_timeout_ms,
+                                     [&](const std::string& bytes) { return IsWholeLedger(path, bytes); }));
+  WISP_ASSIGN_OR_RETURN(const int64_t version, database.Recognise());
+  if (sqlite3_db_readonly(handle, "main") == 1) return database.Error(SQLITE_READONLY);
+  if (version == 0) WISP_RETURN_IF_ERROR(database.CheckNothingLost());
+  if (version == 0 && options.missing == Missing::kError)
+    return InvalidData("'", path, "' is empty, not a privacy ledger");
+  if (version == 1 && options.for_display) return Upgraded(std::move(database));
+  WISP_RETURN_IF_ERROR(database.UseRollbackJournal());
+  if (version != 0) WISP_RETURN_IF_ERROR(database.CheckContents());
+  if (version == kLedgerVersion) return database;
+  WISP_RETURN_IF_ERROR(database.BringUpToDate(options));
+  WISP_RETURN_IF_ERROR(CheckTables(database));  // another process may have made it
+  return database;
+}
+
+// A database that has a write-ahead log and nothing in it was a ledger of version 1 whose log is gone, with all that
+// was in it.
+Status Database::CheckNothingLost() {
+  WISP_ASSIGN_OR_RETURN(Statement journal, Prepare("PRAGMA journal_mode"));
+  WISP_ASSIGN_OR_RETURN(const bool row, journal.Step());
+  if (!row || journal.Text(0) != "wal") return OkStatus();
+  return Damaged(*this, "it is empty and the '-wal' file that held its charges is not beside it");
+}
+
+Result<Database> Database::OpenReadOnly(Database database) {
+  auto version = database.Recognise();
+  if (!version.ok() && (sqlite3_errcode(database.handle_.get()) & 0xFF) == SQLITE_CANTOPEN) {
+    // A write-ahead log cannot be used where nothing can be written. Where none is left, the file is all there is.
+    const std::string path = database.path_;
+    if (!IsMissing(path + "-wal")) {
+      return IoError(
+          "ledger '", path, "' has charges in '", path,
+          "-wal', which can be read only where the folder can be written in: copy both files to such a folder");
+    }
+    sqlite3* handle = nullptr;
+    const int code = sqlite3_open_v2((AsUri(path) + "?immutable=1").c_str(), &handle,
+                                     SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, nullptr);
+    database = Database(path, handle);
+    if (code != SQLITE_OK) return database.Error(code);
+    WISP_RETURN_IF_ERROR(database.Configure(0));
+    version = database.Recognise();
+  }
+  if (!version.ok()) return version.status();
+  if (*version == 0) return InvalidData("'", database.path_, "' is empty, not a privacy ledger");
+  if (*version == 1) return Upgraded(std::move(database));
+  database.display_only_ = true;
+  WISP_RETURN_IF_ERROR(database.CheckWhole());
+  return database;
+}
+
+Result<Database> Database::Upgraded(Database database) {
+  WISP_RETURN_IF_ERROR(database.CheckContents());
+  WISP_ASSIGN_OR_RETURN(Database copy, InMemory(database.path_));
+  copy.LimitWork();
+  // With what is in the write-ahead log.
+  sqlite3_backup* backup = sqlite3_backup_init(copy.handle_.get(), "main", database.handle_.get(), "main");
+  if (backup == nullptr) return copy.Error(SQLITE_NOMEM);
+  const int code = sqlite3_backup_step(backup, -1);
+  sqlite3_backup_finish(backup);
+  if (code != SQLITE_DONE) return database.Error(code);
+  WISP_RETURN_IF_ERROR(copy.BringUpToDate({}));
+  copy.display_only_ = true;
+  return copy;
+}
+
+// A failed binding leaves the parameter NULL, which every column of the schema refuses: Step reports it.
+Statement& Statement::Bind(int index, std::string_view text) {
+  sqlite3_bind_text64(statement_.get(), index + 1, text.data() != nullptr ? text.data() : "", text.size(),
+                      SQLITE_TRANSIENT, SQLITE_UTF8);
+  return *this;
+}
+
+Statement& Statement::Bind(int index, double number) {
+  sqlite3_bind_double(statement_.get(), index + 1, number);
+  return *this;
+}
+
+Statement& Statement::Bind(int index, int64_t number) {
+  sqlite3_bind_int64(statement_.get(), index + 1, number);
+  return *this;
+}
+
+Statement& Statement::BindBlob(int index, std::string_view bytes) {
+  sqlite3_bind_blob64(statement_.get(), index + 1, bytes.data(), bytes.size(), SQLITE_TRANSIENT);
+  return *this;
+}
+
+Result<bool> Statement::Step() {
+  const int code = sqlite3_step(statement_.get());
+  if (code == SQLITE_ROW) return true;
+  if (code == SQLITE_DONE) return false;
+  return database_->Error(code);
+}
+
+Status Statement::Run() {
+  for (;;) {
+    WISP_ASSIGN_OR_RETURN(const bool row, Step());
+    if (!row) return OkStatus();
+  }
+}
+
+std::string Statement::Text(int column) const {
+  const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement_.get(), column));
+  return text == nullptr ? std::string()
+                         : std::string(text, static_cast<size_t>(sqlite3_column_bytes(statement_.get(), column)));
+}
+
+std::string Statement::Blob(int column) const {
+  const auto* bytes = static_cast<const char*>(sqlite3_column_blob(statement_.get(), column));
+  return bytes == nullptr ? std::string()
+                          : std::string(bytes, static_cast<size_t>(sqlite3_column_bytes(statement_.get(), column)));
+}
+
+Result<Snapshot> Snapshot::Begin(Database& database) {
+  if (database.in_transaction()) return Snapshot(nullptr);
+  WISP_RETURN_IF_ERROR(database.Execute("BEGIN"));
+  return Snapshot(&database);
+}
+
+Snapshot::~Snapshot() {
+  if (database_ != nullptr) database_->Rollback();  // nothing was written
+}
+
+Result<Transaction> Transaction::Begin(Database& database) {
+  if (database.display_only()) return database.Error(SQLITE_READONLY);
+  if (!database.is_file()) {
+    WISP_RETURN_IF_ERROR(database.Execute("BEGIN IMMEDIATE"));
+    return Transaction(database);
+  }
+  const std::string file = database.file();
+  WISP_RETURN_IF_ERROR(CheckOneName(file));
+  const Turn turn(FolderOf(file), database.busy_timeout_ms() / 2);
+  WISP_RETURN_IF_ERROR(database.Execute("BEGIN IMMEDIATE"));
+  return Transaction(database);
+}
+
+Transaction::~Transaction() {
+  // Nothing is left to do should the rollback fail: what was not committed is not in the file either way.
+  if (database_ != nullptr) database_->Rollback();
+}
+
+Status Transaction::Commit() {
+  WISP_RETURN_IF_ERROR(database_->Execute("COMMIT"));
+  database_ = nullptr;
+  return OkStatus();
+}
+
+}  // namespace wisp::privacy

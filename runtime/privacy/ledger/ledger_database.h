@@ -1,0 +1,173 @@
+// The SQLite side of the ledger: opening and checking the file, statements, transactions, and errors as sentences.
+//
+// What it is not: aware of what a charge costs; that is ledger_composition.h. Only the sources of the ledger use this
+// header.
+#ifndef WISP_RUNTIME_PRIVACY_LEDGER_LEDGER_DATABASE_H_
+#define WISP_RUNTIME_PRIVACY_LEDGER_LEDGER_DATABASE_H_
+
+#include <sqlite3.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "runtime/core/status.h"
+
+namespace wisp::privacy {
+
+class Statement;
+
+// How long a call waits for other processes; of the wait that goes on now.
+struct BusyWait {
+  int timeout_ms = 0;
+  std::chrono::steady_clock::time_point since;
+};
+
+// What SQLite may still do while a file is opened, in operations of its machine.
+struct WorkLimit {
+  int64_t left = 0;
+};
+
+// One connection. Used by one thread at a time, never across a fork.
+class Database {
+ public:
+  // Where there is no file, or an empty one: make it a ledger, make it one only once Attach says so, or that is an
+  // error.
+  enum class Missing { kCreate, kLater, kError };
+
+  // Opens `path` and makes sure that it is a ledger this build can write, whose commits are on disk when they return.
+  // One of version 1 is upgraded. Nothing is changed in a file that is something else. Whatever the file holds, opening
+  // it ends: what would take more work than a file of its size can need is kInvalidData.
+  struct OpenOptions {
+    std::string path;
+    Missing missing = Missing::kCreate;
+    std::function<Status(Database&)> create;  // makes the tables of a new ledger, inside a transaction
+    int busy_timeout_ms = 0;
+    // What cannot be written is read; one of version 1 is left as it is and upgraded in memory. No transaction begins
+    // then.
+    bool for_display = false;
+  };
+  static Result<Database> Open(const OpenOptions& options);
+  // An empty one in memory; messages name `path`. Nobody bounds its work.
+  static Result<Database> InMemory(const std::string& path);
+
+  // After kLater, as long as there was no file: everything is in memory and empty.
+  bool is_pending() const { return later_ != nullptr; }
+  // Goes over to the file, if it is there by now or is to be made; whether it did. What memory held is gone, so nothing
+  // may have been written to it. Statements from before are void.
+  Result<bool> Attach(bool make);
+
+  Result<Statement> Prepare(std::string_view sql);
+  Status Execute(const char* sql);
+  // For destructors: no sentence is made of a failure, as that takes memory, which may be what there is none of.
+  void Rollback() noexcept { sqlite3_exec(handle_.get(), "ROLLBACK", nullptr, nullptr, nullptr); }
+  // This database becomes one with these contents, which cannot be written, and its work is bounded by their size from
+  // here on.
+  Status TakeBytes(const std::string& bytes);
+  // That it is a ledger of this version with the right tables and undamaged pages.
+  Status CheckWhole();
+  bool display_only() const { return display_only_; }
+  bool is_file() const { return busy_ != nullptr; }
+  // Its whole path, wherever the program is now.
+  std::string file() const { return sqlite3_db_filename(handle_.get(), "main"); }
+  int busy_timeout_ms() const { return busy_->timeout_ms; }
+  bool in_transaction() const { return sqlite3_get_autocommit(handle_.get()) == 0; }
+  int changes() const { return sqlite3_changes(handle_.get()); }  // rows changed by the last statement
+  const std::string& path() const { return path_; }
+
+  // The sentence for an SQLite result code, e.g. "ledger '/a/b' is damaged (database disk image is malformed)".
+  Status Error(int code) const;
+
+ private:
+  struct Closer {
+    void operator()(sqlite3* handle) const { sqlite3_close_v2(handle); }
+  };
+  Database(std::string path, sqlite3* handle) : path_(std::move(path)), handle_(handle) {}
+
+  Result<int64_t> ReadNumber(const char* sql);
+  // The version of the ledger, 0 for an empty file; an error if it is anything else.
+  Result<int64_t> Recognise();
+  static Result<Database> OpenLater(const OpenOptions& options);
+  static Result<Database> OpenBounded(const OpenOptions& options);
+  void Harden();
+  Status Configure(int busy_timeout_ms);
+  void LimitWork();
+  Result<int64_t> NumBytes();
+  Status CheckNothingLost();
+  static Result<Database> OpenReadOnly(Database database);
+  static Result<Database> Upgraded(Database database);  // a copy in memory
+  Status UseRollbackJournal();
+  // Under a lock that no other process writes under: makes what is not there, upgrades what is old.
+  Status BringUpToDate(const OpenOptions& options);
+  Status CheckContents();
+  Status CheckHeights();
+
+  std::string path_;
+  std::unique_ptr<BusyWait> busy_;   // must outlive the handle
+  std::unique_ptr<WorkLimit> work_;  // this too; none once the file is open
+  std::unique_ptr<sqlite3, Closer> handle_;
+  bool display_only_ = false;
+  std::unique_ptr<OpenOptions> later_;
+};
+
+// A prepared statement. Parameters and columns count from 0. Texts returned live until the next Step.
+class Statement {
+ public:
+  Statement& Bind(int index, std::string_view text);
+  Statement& Bind(int index, double number);
+  Statement& Bind(int index, int64_t number);
+  Statement& BindBlob(int index, std::string_view bytes);
+  // True when there is a row, false when done.
+  Result<bool> Step();
+  // Steps to the end, for statements without rows.
+  Status Run();
+  int64_t Number(int column) const { return sqlite3_column_int64(statement_.get(), column); }
+  double Real(int column) const { return sqlite3_column_double(statement_.get(), column); }
+  std::string Text(int column) const;
+  std::string Blob(int column) const;
+
+ private:
+  friend class Database;
+  struct Finalizer {
+    void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+  };
+  Statement(const Database* database, sqlite3_stmt* statement) : database_(database), statement_(statement) {}
+  const Database* database_;  // must outlive the statement
+  std::unique_ptr<sqlite3_stmt, Finalizer> statement_;
+};
+
+// From here on nobody else writes; writers take turns. Rolled back unless committed.
+class Transaction {
+ public:
+  static Result<Transaction> Begin(Database& database);
+  Transaction(Transaction&& other) noexcept : database_(std::exchange(other.database_, nullptr)) {}
+  Transaction& operator=(Transaction&&) = delete;
+  ~Transaction();
+  // On return the transaction is on disk, or it is an error and it is rolled back.
+  Status Commit();
+
+ private:
+  explicit Transaction(Database& database) : database_(&database) {}
+  Database* database_;
+};
+
+// All that is read while this lives is of one state of the file, whatever others write. Within a transaction it changes
+// nothing.
+class Snapshot {
+ public:
+  static Result<Snapshot> Begin(Database& database);
+  Snapshot(Snapshot&& other) noexcept : database_(std::exchange(other.database_, nullptr)) {}
+  Snapshot& operator=(Snapshot&&) = delete;
+  ~Snapshot();
+
+ private:
+  explicit Snapshot(Database* database) : database_(database) {}
+  Database* database_;
+};
+
+}  // namespace wisp::privacy
+
+#endif  // WISP_RUNTIME_PRIVACY_LEDGER_LEDGER_DATABASE_H_

@@ -1,0 +1,410 @@
+#include "runtime/privacy/ledger/ledger_rows.h"
+
+#include <unistd.h>
+#if defined(__APPLE__)
+#include <sys/random.h>
+#endif
+
+#include <algorithm>
+#include <ctime>
+#include <optional>
+#include <utility>
+
+#include "runtime/core/text.h"
+#include "runtime/privacy/ledger/ledger_chain.h"
+
+namespace wisp::privacy {
+namespace {
+
+constexpr size_t kRandomIdBytes = 16;
+
+// Rows are never changed or removed, by whatever program holds the file, except that a charge may be marked as
+// released. That guards against mistakes; what gets around it breaks the chain. Entries count 1, 2, 3, ... without
+// gaps.
+constexpr const char* kTables = R"sql(
+CREATE TABLE dataset (
+  id INTEGER PRIMARY KEY CHECK (id = 1), name TEXT NOT NULL, unit TEXT NOT NULL, adjacency TEXT NOT NULL,
+  created TEXT NOT NULL, unit_chosen INTEGER NOT NULL CHECK (unit_chosen IN (0, 1)), id_random BLOB NOT NULL);
+CREATE TABLE head (
+  id INTEGER PRIMARY KEY CHECK (id = 1), seq INTEGER NOT NULL, chain BLOB NOT NULL);
+CREATE TABLE limits (
+  seq INTEGER PRIMARY KEY, time TEXT NOT NULL, epsilon REAL NOT NULL, delta REAL NOT NULL, chain BLOB NOT NULL);
+CREATE TABLE plans (
+  seq INTEGER PRIMARY KEY, time TEXT NOT NULL, run TEXT NOT NULL, purpose TEXT NOT NULL, chain BLOB NOT NULL);
+CREATE TABLE plan_mechanisms (
+  plan_seq INTEGER NOT NULL, position INTEGER NOT NULL, mechanism TEXT NOT NULL,
+  loss_slack REAL NOT NULL CHECK (loss_slack >= 0), PRIMARY KEY (plan_seq, position)) WITHOUT ROWID;
+CREATE TABLE entries (
+  id INTEGER PRIMARY KEY, seq INTEGER NOT NULL, time TEXT NOT NULL, run TEXT NOT NULL, purpose TEXT NOT NULL,
+  noise TEXT NOT NULL CHECK (noise IN ('secure', 'reproducible')), mechanism TEXT NOT NULL,
+  loss_slack REAL NOT NULL CHECK (loss_slack >= 0), plan INTEGER NOT NULL DEFAULT 0, chain BLOB NOT NULL,
+  state TEXT NOT NULL DEFAULT 'charged' CHECK (state IN ('charged', 'released')));
+CREATE TRIGGER entries_stay BEFORE DELETE ON entries
+  BEGIN SELECT RAISE(ABORT, 'spent budget cannot be taken back'); END;
+CREATE TRIGGER entries_are_final BEFORE UPDATE OF id, seq, time, run, purpose, noise, mechanism, loss_slack, plan, chain
+  ON entries BEGIN SELECT RAISE(ABORT, 'spent budget cannot be changed'); END;
+CREATE TRIGGER entries_release_once BEFORE UPDATE OF state ON entries WHEN NEW.state <> 'released'
+  BEGIN SELECT RAISE(ABORT, 'a released charge stays released'); END;
+CREATE TRIGGER limits_stay BEFORE DELETE ON limits
+  BEGIN SELECT RAISE(ABORT, 'a limit that was set stays on record'); END;
+CREATE TRIGGER limits_are_final BEFORE UPDATE ON limits
+  BEGIN SELECT RAISE(ABORT, 'a limit that was set stays on record'); END;
+CREATE TRIGGER plans_stay BEFORE DELETE ON plans
+  BEGIN SELECT RAISE(ABORT, 'a plan stays on record'); END;
+CREATE TRIGGER plans_are_final BEFORE UPDATE ON plans
+  BEGIN SELECT RAISE(ABORT, 'a plan stays on record'); END;
+CREATE TRIGGER plan_mechanisms_stay BEFORE DELETE ON plan_mechanisms
+  BEGIN SELECT RAISE(ABORT, 'a plan stays on record'); END;
+CREATE TRIGGER plan_mechanisms_are_final BEFORE UPDATE ON plan_mechanisms
+  BEGIN SELECT RAISE(ABORT, 'a plan stays on record'); END;
+PRAGMA application_id = 0x77697370;
+PRAGMA user_version = 2;
+)sql";
+
+// What tables and triggers say. Version 1 leaves sqlite_sequence behind, which SQLite makes and nobody can drop.
+constexpr char kSelectTables[] =
+    "SELECT coalesce(group_concat(type || ' ' || name || ' ' || tbl_name || ' ' || coalesce(sql, ''), char(10)), '') "
+    "FROM (SELECT * FROM sqlite_master WHERE sql IS NOT 'CREATE TABLE sqlite_sequence(name,seq)' ORDER BY type, name)";
+
+std::string_view AsText(const ChainValue& chain) { return {reinterpret_cast<const char*>(chain.data()), chain.size()}; }
+
+// No value is that of a blob of another length.
+std::optional<ChainValue> AsChain(const std::string& blob) {
+  ChainValue chain;
+  if (blob.size() != chain.size()) return std::nullopt;
+  std::copy(blob.begin(), blob.end(), chain.begin());
+  return chain;
+}
+
+// ---- What is hashed of a row: all but an entry's state, which is for display ----
+
+ChainLink LinkOf(const LedgerSubject& s) {
+  return std::move(ChainLink("wisp ledger 2, data set")
+                       .Text(s.dataset)
+                       .Text(ToText(s.unit))
+                       .Text(ToText(s.adjacency))
+                       .Text(s.created_utc)
+                       .Number(s.unit_chosen ? 1 : 0)
+                       .Text(s.random_id));
+}
+
+ChainLink LinkOf(const LedgerLimit& l) {
+  return std::move(ChainLink("limit").Number(l.seq).Text(l.time_utc).Real(l.limit.epsilon()).Real(l.limit.delta()));
+}
+
+ChainLink LinkOf(const LedgerPlan& p) {
+  ChainLink link("plan");
+  link.Number(p.seq).Text(p.time_utc).Text(p.run).Text(p.purpose).Number(p.mechanisms.size());
+  for (const PlannedMechanism& m : p.mechanisms) link.Text(m.mechanism.ToText()).Real(m.loss_slack);
+  return link;
+}
+
+ChainLink LinkOf(const LedgerEntry& e) {
+  return std::move(ChainLink("entry")
+                       .Number(e.seq)
+                       .Number(static_cast<uint64_t>(e.id))
+                       .Text(e.time_utc)
+                       .Text(e.run)
+                       .Text(e.purpose)
+                       .Text(ToText(e.noise))
+                       .Text(e.mechanism.ToText())
+                       .Real(e.loss_slack)
+                       .Number(e.plan));
+}
+
+// ---- Reading ----
+
+// A row's place in the chain.
+struct Place {
+  uint64_t seq;
+  ChainLink link;
+  std::string stored;
+};
+
+template <typename T>
+Result<T> Checked(const Database& database, const std::string& row, Result<T> value) {
+  if (value.ok()) return value;
+  return Damaged(database, row + ": " + value.status().message());
+}
+
+Status ReadLimits(Database& database, uint64_t after, LedgerRows& rows, std::vector<Place>& places) {
+  WISP_ASSIGN_OR_RETURN(
+      Statement row,
+      database.Prepare("SELECT seq, time, epsilon, delta, chain FROM limits WHERE seq > ? ORDER BY seq"));
+  row.Bind(0, static_cast<int64_t>(after));
+  for (;;) {
+    WISP_ASSIGN_OR_RETURN(const bool found, row.Step());
+    if (!found) return OkStatus();
+    WISP_ASSIGN_OR_RETURN(const EpsilonDelta limit, Checked(database, "limit " + std::to_string(row.Number(0)),
+                                                            EpsilonDelta::Create(row.Real(2), row.Real(3))));
+    rows.limits.push_back({.seq = static_cast<uint64_t>(row.Number(0)), .time_utc = row.Text(1), .limit = limit});
+    places.push_back({rows.limits.back().seq, LinkOf(rows.limits.back()), row.Blob(4)});
+  }
+}
+
+Status ReadPlanMechanisms(Database& database, LedgerPlan& plan) {
+  WISP_ASSIGN_OR_RETURN(
+      Statement row,
+      database.Prepare("SELECT mechanism, loss_slack FROM plan_mechanisms WHERE plan_seq = ? ORDER BY position"));
+  row.Bind(0, static_cast<int64_t>(plan.seq));
+  for (;;) {
+    WISP_ASSIGN_OR_RETURN(const bool found, row.Step());
+    if (!found) return OkStatus();
+    WISP_ASSIGN_OR_RETURN(const Mechanism mechanism,
+                          Checked(database, "plan " + std::to_string(plan.seq), Mechanism::FromText(row.Text(0))));
+    plan.mechanisms.push_back({mechanism, row.Real(1)});
+  }
+}
+
+Status ReadPlans(Database& database, uint64_t after, LedgerRows& rows, std::vector<Place>& places) {
+  WISP_ASSIGN_OR_RETURN(
+      Statement row, database.Prepare("SELECT seq, time, run, purpose, chain FROM plans WHERE seq > ? ORDER BY seq"));
+  row.Bind(0, static_cast<int64_t>(after));
+  for (;;) {
+    WISP_ASSIGN_OR_RETURN(const bool found, row.Step());
+    if (!found) return OkStatus();
+    LedgerPlan plan{.seq = static_cast<uint64_t>(row.Number(0)),
+                    .time_utc = row.Text(1),
+                    .run = row.Text(2),
+                    .purpose = row.Text(3)};
+    WISP_RETURN_IF_ERROR(ReadPlanMechanisms(database, plan));
+    places.push_back({plan.seq, LinkOf(plan), row.Blob(4)});
+    rows.plans.push_back(std::move(plan));
+  }
+}
+
+Status ReadEntries(Database& database, ChargeId after, LedgerRows& rows, std::vector<Place>& places) {
+  WISP_ASSIGN_OR_RETURN(
+      Statement row,
+      database.Prepare("SELECT id, time, run, purpose, noise, mechanism, loss_slack, state, seq, plan, chain "
+                       "FROM entries WHERE id > ? ORDER BY id"));
+  row.Bind(0, after);
+  for (;;) {
+    WISP_ASSIGN_OR_RETURN(const bool found, row.Step());
+    if (!found) return OkStatus();
+    const std::string name = "entry " + std::to_string(row.Number(0));
+    WISP_ASSIGN_OR_RETURN(const Mechanism mechanism, Checked(database, name, Mechanism::FromText(row.Text(5))));
+    WISP_ASSIGN_OR_RETURN(const NoiseKind noise, Checked(database, name, NoiseKindFromText(row.Text(4))));
+    rows.entries.push_back(
+        {.id = row.Number(0),
+         .seq = static_cast<uint64_t>(row.Number(8)),
+         .time_utc = row.Text(1),
+         .run = row.Text(2),
+         .purpose = row.Text(3),
+         .mechanism = mechanism,
+         .noise = noise,
+         .loss_slack = row.Real(6),
+         .plan = static_cast<uint64_t>(row.Number(9)),
+         .state = row.Text(7) == "released" ? LedgerEntry::State::kReleased : LedgerEntry::State::kCharged});
+    const LedgerEntry& entry = rows.entries.back();
+    if (entry.id != ++rows.end.last_id)
+      return Damaged(database, "entry " + std::to_string(rows.end.last_id) + " is missing");
+    places.push_back({entry.seq, LinkOf(entry), row.Blob(10)});
+  }
+}
+
+struct Head {
+  uint64_t seq;
+  std::optional<ChainValue> chain;
+};
+
+Result<Head> ReadHead(Database& database) {
+  WISP_ASSIGN_OR_RETURN(Statement row, database.Prepare("SELECT seq, chain FROM head"));
+  WISP_ASSIGN_OR_RETURN(const bool found, row.Step());
+  if (!found) return Damaged(database, "it does not say how many rows it has");
+  return Head{static_cast<uint64_t>(row.Number(0)), AsChain(row.Blob(1))};
+}
+
+// Follows the chain over `places`, which become sorted, from `end` on.
+Status Follow(const Database& database, std::vector<Place>& places, LedgerPosition& end) {
+  std::sort(places.begin(), places.end(), [](const Place& a, const Place& b) { return a.seq < b.seq; });
+  for (const Place& place : places) {
+    if (place.seq != end.seq + 1) return Damaged(database, "row " + std::to_string(end.seq + 1) + " is missing");
+    end.chain = place.link.After(end.chain);
+    end.seq = place.seq;
+    if (place.stored != AsText(end.chain))
+      return Damaged(database, "row " + std::to_string(end.seq) + " is not what was written");
+  }
+  return OkStatus();
+}
+
+Status MoveHead(Database& database, const LedgerPosition& from, const LedgerPosition& to) {
+  WISP_ASSIGN_OR_RETURN(Statement update,
+                        database.Prepare("UPDATE head SET seq = ?, chain = ? WHERE seq = ? AND chain = ?"));
+  WISP_RETURN_IF_ERROR(update.Bind(0, static_cast<int64_t>(to.seq))
+                           .BindBlob(1, AsText(to.chain))
+                           .Bind(2, static_cast<int64_t>(from.seq))
+                           .BindBlob(3, AsText(from.chain))
+                           .Run());
+  return database.changes() == 1 ? OkStatus() : Damaged(database, "its head is not where its rows end");
+}
+
+// The position after a row that is about to be written.
+template <typename Row>
+LedgerPosition Advance(const LedgerPosition& at, Row& row) {
+  row.seq = at.seq + 1;
+  if (row.time_utc.empty()) row.time_utc = UtcNow();
+  return {.seq = row.seq, .last_id = at.last_id};
+}
+
+}  // namespace
+
+std::string UtcNow() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  char text[32] = "";
+  if (gmtime_r(&now, &parts) != nullptr) std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
+}
+
+Result<std::string> NewRandomId() {
+  std::string id(kRandomIdBytes, '\0');
+  if (getentropy(id.data(), id.size()) == 0) return id;
+  return IoError("the operating system gave no random bytes to name a new ledger with");
+}
+
+Status Damaged(const Database& database, const std::string& what) {
+  return InvalidData("ledger '", database.path(), "' is damaged: ", OneLine(what),
+                     "; what was spent cannot be told, restore it from a copy");
+}
+
+Status CreateTables(Database& database, const LedgerSubject& s) {
+  WISP_RETURN_IF_ERROR(database.Execute(kTables));
+  WISP_ASSIGN_OR_RETURN(Statement insert, database.Prepare("INSERT INTO dataset VALUES (1, ?, ?, ?, ?, ?, ?)"));
+  WISP_RETURN_IF_ERROR(insert.Bind(0, s.dataset)
+                           .Bind(1, ToText(s.unit))
+                           .Bind(2, ToText(s.adjacency))
+                           .Bind(3, s.created_utc)
+                           .Bind(4, int64_t{s.unit_chosen})
+                           .BindBlob(5, s.random_id)
+                           .Run());
+  WISP_ASSIGN_OR_RETURN(Statement head, database.Prepare("INSERT INTO head VALUES (1, 0, ?)"));
+  return head.BindBlob(0, AsText(LinkOf(s).After({}))).Run();
+}
+
+Result<LedgerSubject> ReadSubject(Database& database, LedgerPosition* start) {
+  WISP_ASSIGN_OR_RETURN(Statement row,
+                        database.Prepare("SELECT name, unit, adjacency, created, unit_chosen, id_random FROM dataset"));
+  WISP_ASSIGN_OR_RETURN(const bool found, row.Step());
+  if (!found) return Damaged(database, "it names no data set");
+  WISP_ASSIGN_OR_RETURN(const PrivacyUnit unit, Checked(database, "its unit", PrivacyUnitFromText(row.Text(1))));
+  WISP_ASSIGN_OR_RETURN(const Adjacency adjacency, Checked(database, "its adjacency", AdjacencyFromText(row.Text(2))));
+  LedgerSubject subject{row.Text(0), unit, adjacency, row.Number(4) != 0, row.Text(3), row.Blob(5)};
+  if (start != nullptr) *start = {.chain = LinkOf(subject).After({})};
+  return subject;
+}
+
+Result<LedgerRows> ReadRowsAfter(Database& database, const LedgerPosition& after) {
+  WISP_ASSIGN_OR_RETURN(const Snapshot snapshot, Snapshot::Begin(database));
+  WISP_ASSIGN_OR_RETURN(const Head head, ReadHead(database));
+  LedgerRows rows{.end = after};
+  // The most frequent case: nothing new. From the start on everything is read: a row after the head must not go
+  // unnoticed.
+  if (after.seq != 0 && head.seq == after.seq && head.chain == after.chain) return rows;
+  std::vector<Place> places;
+  WISP_RETURN_IF_ERROR(ReadLimits(database, after.seq, rows, places));
+  WISP_RETURN_IF_ERROR(ReadPlans(database, after.seq, rows, places));
+  WISP_RETURN_IF_ERROR(ReadEntries(database, after.last_id, rows, places));
+  WISP_RETURN_IF_ERROR(Follow(database, places, rows.end));
+  if (head.seq == rows.end.seq && head.chain == rows.end.chain) return rows;
+  return Damaged(database, "rows are missing, it has " + std::to_string(rows.end.seq) + " where " +
+                               std::to_string(head.seq) + " were written");
+}
+
+Result<ChainValue> ReadChainAt(Database& database, uint64_t seq) {
+  LedgerPosition start;
+  WISP_RETURN_IF_ERROR(ReadSubject(database, &start).status());
+  if (seq == 0) return start.chain;
+  WISP_ASSIGN_OR_RETURN(
+      Statement row,
+      database.Prepare("SELECT chain FROM limits WHERE seq = ?1 UNION ALL SELECT chain FROM plans WHERE seq = ?1 "
+                       "UNION ALL SELECT chain FROM entries WHERE seq = ?1"));
+  WISP_ASSIGN_OR_RETURN(const bool found, row.Bind(0, static_cast<int64_t>(seq)).Step());
+  const std::optional<ChainValue> chain = found ? AsChain(row.Blob(0)) : std::nullopt;
+  if (!chain) return Damaged(database, "row " + std::to_string(seq) + " is missing");
+  return *chain;
+}
+
+Result<LedgerPosition> Append(Database& database, const LedgerPosition& at, LedgerLimit& limit) {
+  LedgerPosition next = Advance(at, limit);
+  next.chain = LinkOf(limit).After(at.chain);
+  WISP_ASSIGN_OR_RETURN(
+      Statement insert,
+      database.Prepare("INSERT INTO limits (seq, time, epsilon, delta, chain) VALUES (?, ?, ?, ?, ?)"));
+  WISP_RETURN_IF_ERROR(insert.Bind(0, static_cast<int64_t>(limit.seq))
+                           .Bind(1, limit.time_utc)
+                           .Bind(2, limit.limit.epsilon())
+                           .Bind(3, limit.limit.delta())
+                           .BindBlob(4, AsText(next.chain))
+                           .Run());
+  WISP_RETURN_IF_ERROR(MoveHead(database, at, next));
+  return next;
+}
+
+Result<LedgerPosition> Append(Database& database, const LedgerPosition& at, LedgerPlan& plan) {
+  LedgerPosition next = Advance(at, plan);
+  next.chain = LinkOf(plan).After(at.chain);
+  WISP_ASSIGN_OR_RETURN(Statement insert,
+                        database.Prepare("INSERT INTO plans (seq, time, run, purpose, chain) VALUES (?, ?, ?, ?, ?)"));
+  WISP_RETURN_IF_ERROR(insert.Bind(0, static_cast<int64_t>(plan.seq))
+                           .Bind(1, plan.time_utc)
+                           .Bind(2, plan.run)
+                           .Bind(3, plan.purpose)
+                           .BindBlob(4, AsText(next.chain))
+                           .Run());
+  for (size_t i = 0; i < plan.mechanisms.size(); ++i) {
+    WISP_ASSIGN_OR_RETURN(
+        Statement part,
+        database.Prepare(
+            "INSERT INTO plan_mechanisms (plan_seq, position, mechanism, loss_slack) VALUES (?, ?, ?, ?)"));
+    WISP_RETURN_IF_ERROR(part.Bind(0, static_cast<int64_t>(plan.seq))
+                             .Bind(1, static_cast<int64_t>(i))
+                             .Bind(2, plan.mechanisms[i].mechanism.ToText())
+                             .Bind(3, plan.mechanisms[i].loss_slack)
+                             .Run());
+  }
+  WISP_RETURN_IF_ERROR(MoveHead(database, at, next));
+  return next;
+}
+
+Result<LedgerPosition> Append(Database& database, const LedgerPosition& at, LedgerEntry& entry) {
+  LedgerPosition next = Advance(at, entry);
+  entry.id = next.last_id = at.last_id + 1;
+  next.chain = LinkOf(entry).After(at.chain);
+  WISP_ASSIGN_OR_RETURN(
+      Statement insert,
+      database.Prepare(
+          "INSERT INTO entries (id, seq, time, run, purpose, noise, mechanism, loss_slack, plan, chain, state) "
+          "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+  WISP_RETURN_IF_ERROR(insert.Bind(0, entry.id)
+                           .Bind(1, static_cast<int64_t>(entry.seq))
+                           .Bind(2, entry.time_utc)
+                           .Bind(3, entry.run)
+                           .Bind(4, entry.purpose)
+                           .Bind(5, ToText(entry.noise))
+                           .Bind(6, entry.mechanism.ToText())
+                           .Bind(7, entry.loss_slack)
+                           .Bind(8, static_cast<int64_t>(entry.plan))
+                           .BindBlob(9, AsText(next.chain))
+                           .Bind(10, entry.state == LedgerEntry::State::kReleased ? "released" : "charged")
+                           .Run());
+  WISP_RETURN_IF_ERROR(MoveHead(database, at, next));
+  return next;
+}
+
+Status CheckTables(Database& database) { return CheckTables(database, kTables); }
+
+Status CheckTables(Database& database, const char* sql) {
+  WISP_ASSIGN_OR_RETURN(Database expected, Database::InMemory(database.path()));
+  WISP_RETURN_IF_ERROR(expected.Execute(sql));
+  std::string texts[2];
+  Database* const both[2] = {&expected, &database};
+  for (int i = 0; i < 2; ++i) {
+    WISP_ASSIGN_OR_RETURN(Statement row, both[i]->Prepare(kSelectTables));
+    WISP_RETURN_IF_ERROR(row.Step().status());
+    texts[i] = row.Text(0);
+  }
+  return texts[0] == texts[1] ? OkStatus() : Damaged(database, "its tables are not those of a ledger");
+}
+
+}  // namespace wisp::privacy

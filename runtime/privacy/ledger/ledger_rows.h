@@ -1,0 +1,83 @@
+// The rows of a ledger, format 2: what the tables are, how rows are read and added, and that nothing between them is
+// missing or changed.
+//
+// Limits, plans and entries share one count, `seq`: 1, 2, 3, ... in the order in which they were written. Each row
+// carries the chain value (ledger_chain.h) up to itself; seq 0 is the row of the data set. `head` repeats the last
+// pair. Rows are read with these checks only, and added at the head only.
+//
+//   WISP_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database));
+//   WISP_ASSIGN_OR_RETURN(LedgerRows news, ReadRowsAfter(database, position));     // what others added meanwhile
+//   LedgerEntry entry{.run = "a", .mechanism = steps};
+//   WISP_ASSIGN_OR_RETURN(position, Append(database, news.end, entry));            // sets seq, id and time
+//   WISP_RETURN_IF_ERROR(transaction.Commit());
+//
+// What it is not: aware of what a charge costs (ledger_composition.h) or of version 1 (ledger_upgrade.h).
+#ifndef WISP_RUNTIME_PRIVACY_LEDGER_LEDGER_ROWS_H_
+#define WISP_RUNTIME_PRIVACY_LEDGER_LEDGER_ROWS_H_
+
+#include <string>
+#include <vector>
+
+#include "runtime/core/status.h"
+#include "runtime/privacy/ledger/ledger.h"
+#include "runtime/privacy/ledger/ledger_chain.h"
+#include "runtime/privacy/ledger/ledger_database.h"
+
+namespace wisp::privacy {
+
+constexpr int64_t kLedgerApplicationId = 0x77697370;  // "wisp"
+constexpr int64_t kLedgerVersion = 2;
+
+// The row of the data set.
+struct LedgerSubject {
+  std::string dataset;
+  PrivacyUnit unit = PrivacyUnit::kSession;
+  Adjacency adjacency = Adjacency::kAddRemove;
+  bool unit_chosen = false;  // somebody chose the unit, not a default
+  std::string created_utc;
+  std::string random_id;  // 16 random bytes
+};
+
+// How far a ledger has been read, or written.
+struct LedgerPosition {
+  uint64_t seq = 0;
+  ChainValue chain{};    // up to seq
+  ChargeId last_id = 0;  // of the last entry up to seq
+  bool operator==(const LedgerPosition&) const = default;
+};
+
+// Each in the order of seq.
+struct LedgerRows {
+  std::vector<LedgerLimit> limits;
+  std::vector<LedgerPlan> plans;
+  std::vector<LedgerEntry> entries;
+  LedgerPosition end;
+};
+
+// Makes the tables and the row of the data set in an empty database, inside a transaction.
+Status CreateTables(Database& database, const LedgerSubject& subject);
+// The row of the data set. `start` becomes the position before everything else.
+Result<LedgerSubject> ReadSubject(Database& database, LedgerPosition* start);
+// All rows after `after`, of one snapshot. kInvalidData where a row or the head does not go on from there.
+Result<LedgerRows> ReadRowsAfter(Database& database, const LedgerPosition& after);
+// The chain value at `seq`, which must be at most that of the head; for rows that ReadRowsAfter has verified.
+Result<ChainValue> ReadChainAt(Database& database, uint64_t seq);
+
+// Add a row at the head, inside a transaction. Seq and, for an entry, id are set; the time too where it is empty. The
+// position after it.
+Result<LedgerPosition> Append(Database& database, const LedgerPosition& at, LedgerLimit& limit);
+Result<LedgerPosition> Append(Database& database, const LedgerPosition& at, LedgerPlan& plan);
+Result<LedgerPosition> Append(Database& database, const LedgerPosition& at, LedgerEntry& entry);
+
+// That tables and triggers are those of this format, or those that `sql` makes, letter by letter.
+Status CheckTables(Database& database);
+Status CheckTables(Database& database, const char* sql);
+
+std::string UtcNow();  // 2026-05-01T12:00:00Z
+Result<std::string> NewRandomId();
+// "ledger '/a/b' is damaged: " and what; what was spent cannot be told.
+Status Damaged(const Database& database, const std::string& what);
+
+}  // namespace wisp::privacy
+
+#endif  // WISP_RUNTIME_PRIVACY_LEDGER_LEDGER_ROWS_H_

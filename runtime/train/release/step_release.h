@@ -1,0 +1,71 @@
+// What one training step sums over records, and how the sum becomes a gradient of the weights: the part of a step that
+// differs between methods. Where it is private, the part that is released.
+//
+//   release->Begin(step, weights, batch);                       // one thread
+//   records -> release->Gradients(worker) ...                   // all workers
+//   release->Reduce();                                          // one thread
+//   release->AddNoise(worker, noise);                           // all workers
+//   release->Prepare();                                         // one thread
+//   release->Update(worker, noise, divisor, apply);             // all workers: apply(parameter, first, gradient, n)
+//
+// Sensitivity: RecordGradients clip to the grid's reduced norm and check what they added (privacy/exact_sum.h). Noise:
+// exact discrete Gaussian, one draw per released coordinate, in AddNoise or Update; AdaFEST's map of rows has its own,
+// in Begin (ContributionMap::Select). Nowhere else.
+// Noise multipliers here are of one release; what a step costs is the trainer's business.
+#ifndef WISP_RUNTIME_TRAIN_RELEASE_STEP_RELEASE_H_
+#define WISP_RUNTIME_TRAIN_RELEASE_STEP_RELEASE_H_
+
+#include <functional>
+#include <memory>
+#include <span>
+
+#include "runtime/core/trained_set.h"
+#include "runtime/gradients/record_gradients.h"
+#include "runtime/layers/graph.h"
+#include "runtime/privacy/noise/exact_sum.h"
+#include "runtime/privacy/noise/random.h"
+
+namespace wisp {
+
+struct TrainingOptions;
+
+// What a step works on.
+struct StepBatch {
+  std::span<const Record* const> records;
+  std::span<const int32_t> negatives;  // sampled softmax: ascending; else empty
+};
+
+class StepRelease {
+ public:
+  // Coordinates [first, first + n) of a parameter, by its index, and their gradient.
+  using Apply = std::function<void(size_t parameter, size_t first, const float* gradient, size_t n)>;
+
+  virtual ~StepRelease() = default;
+  virtual RecordGradients& Gradients(size_t worker) = 0;
+  // Before the records of a step are run. `noise` is for what a method releases before the sum.
+  virtual void Begin(uint64_t step, std::span<const float> weights, const StepBatch& batch,
+                     privacy::RandomStream& noise) = 0;
+  virtual void Reduce() {}
+  virtual void AddNoise(size_t /*worker*/, privacy::RandomStream& /*noise*/) {}
+  virtual void Prepare() {}
+  // Every trained coordinate of the step exactly once over all workers. `divisor`: what the sum is divided by.
+  virtual void Update(size_t worker, privacy::RandomStream& noise, double divisor, const Apply& apply) = 0;
+  // Rows of the item table that the step may change, ascending; empty: all.
+  virtual std::span<const int32_t> ItemRows() const { return {}; }
+
+  // The rows that any step may change, ascending; empty: all.
+  virtual std::span<const int32_t> FixedItemRows() const { return {}; }
+
+  virtual size_t planned_bytes() const = 0;
+};
+
+// `options` as Trainer has checked them, num_threads set. `graph` and `trained` must outlive the result.
+std::unique_ptr<StepRelease> MakeStepRelease(const Graph& graph, const TrainedSet& trained,
+                                             std::span<const float> start, const TrainingOptions& options);
+
+// The clip rule of private training on a grid.
+ClipRule ClipOnGrid(ClipKind kind, const privacy::ExactGrid& grid);
+
+}  // namespace wisp
+
+#endif  // WISP_RUNTIME_TRAIN_RELEASE_STEP_RELEASE_H_

@@ -1,0 +1,68 @@
+// What the kinds of StepRelease share. Internal to runtime/train.
+#ifndef WISP_RUNTIME_TRAIN_RELEASE_STEP_RELEASE_PARTS_H_
+#define WISP_RUNTIME_TRAIN_RELEASE_STEP_RELEASE_PARTS_H_
+
+#include <algorithm>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "runtime/gradients/gradient_sum.h"
+#include "runtime/train/options.h"
+#include "runtime/train/privacy_plan.h"
+#include "runtime/train/release/contribution_map.h"
+#include "runtime/train/release/step_release.h"
+
+namespace wisp {
+
+// Coordinates noised and stepped at a time: 16 KB of gradient on the stack.
+inline constexpr size_t kUpdateChunk = 4096;
+
+// f(parameter, first, n) for the worker's share of the coordinates of `which`, in chunks.
+template <class F>
+void ForEachChunk(const std::vector<ParameterSpec>& parameters, std::span<const uint32_t> which, size_t worker,
+                  size_t num_workers, F&& f) {
+  size_t turn = 0;
+  for (uint32_t i : which) {
+    const size_t size = parameters[i].size();
+    for (size_t first = 0; first < size; first += kUpdateChunk) {
+      if (turn++ % num_workers == worker) f(i, first, std::min(kUpdateChunk, size - first));
+    }
+  }
+}
+
+// The noise of one range of a sum, then g <- scale * sum.
+void NoiseAndScale(std::span<int64_t> sum, uint64_t sigma, float scale, privacy::RandomStream& noise, float* g);
+
+privacy::ExactGrid MakeGrid(const TrainingOptions& options, uint64_t num_coordinates);
+GridGradientSum::Grid SumGrid(const privacy::ExactGrid& grid);
+
+ContributionMapOptions MapOptions(const TrainingOptions& options);
+
+// What a release will hold, without making it: its sums, and what its gradient methods keep of the records in hand.
+struct ReleaseBytes {
+  size_t sums = 0, records = 0;
+  size_t growth_at_most = 0, rows_at_most = 0, records_at_most = 0;  // as TrainingMemory's
+};
+ReleaseBytes PlanFlatRelease(const Graph& graph, const TrainedSet& trained, const TrainingOptions& options);
+ReleaseBytes PlanRgpRelease(const Graph& graph, const TrainedSet& trained, const TrainingOptions& options);
+ReleaseBytes PlanSparseRelease(const Graph& graph, const TrainedSet& trained, size_t num_records,
+                               const TrainingOptions& options);
+
+// What Trainer::Check asks of the batch, averaged weights, the sampled softmax, and of the methods that release rows.
+Status ValidateBatch(const TrainingOptions& options, uint64_t num_records);
+Status ValidateAverage(const TrainingOptions& options);
+Status ValidateNegatives(const Architecture& architecture, const TrainingOptions& options);
+Status ValidateSparse(const Architecture& architecture, const TrainingOptions& options);
+Status ValidateRgp(const Architecture& architecture, const TrainingOptions& options);
+
+std::unique_ptr<StepRelease> MakeFlatRelease(const Graph& graph, const TrainedSet& trained,
+                                             const TrainingOptions& options);
+std::unique_ptr<StepRelease> MakeRgpRelease(const Graph& graph, const TrainedSet& trained, std::span<const float> start,
+                                            const TrainingOptions& options);
+std::unique_ptr<StepRelease> MakeSparseRelease(const Graph& graph, const TrainedSet& trained,
+                                               const TrainingOptions& options);
+
+}  // namespace wisp
+
+#endif  // WISP_RUNTIME_TRAIN_RELEASE_STEP_RELEASE_PARTS_H_

@@ -1,0 +1,131 @@
+#include "runtime/train/run/fine_tune.h"
+
+#include <utility>
+
+#include "runtime/core/date.h"
+#include "runtime/core/text.h"
+#include "runtime/privacy/statement.h"
+#include "runtime/train/dp_fp_report.h"
+#include "runtime/train/run/check_start.h"
+
+namespace wisp {
+namespace {
+
+// What a bias that the run sets itself comes from.
+OutputBiasOrigin OriginOfBias(const TrainingJob& job) {
+  if (job.architecture.head.output_bias != OutputBias::kFixed) return OutputBiasOrigin::kNone;
+  if (!IsPrivate(job.training)) return OutputBiasOrigin::kExactCounts;
+  return job.histogram_noise > 0 ? OutputBiasOrigin::kPrivateCounts : OutputBiasOrigin::kNone;
+}
+
+}  // namespace
+
+Result<privacy::Ledger> OpenLedgerToTrain(const FineTuneStart& start) {
+  const LedgerToTrain& l = *start.ledger;
+  if (l.path.empty()) {
+    return PrivacyRefused(
+        "private training needs --ledger (in the C interface: ledger_path): the file that remembers what this data "
+        "set's privacy was spent on");
+  }
+  WISP_RETURN_IF_ERROR(CheckDatasetName(start.dataset));
+  WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(l.path, {.dataset = start.dataset,
+                                                                               .unit = l.unit,
+                                                                               .unit_chosen = l.unit_chosen,
+                                                                               .anchor = l.anchor,
+                                                                               .begin_anchor = l.begin_anchor}));
+  if (const Status other = ledger.CheckDataset(start.dataset); !other.ok()) {
+    return PrivacyRefused(
+        other.message(), "; if it is the same data, or has the same people's, give it that name: ", "--dataset '",
+        OneLine(ledger.dataset()), "' (in the C interface: dataset); only other people's data takes another ledger");
+  }
+  if (start.base == nullptr) return ledger;
+  WISP_RETURN_IF_ERROR(
+      CheckStart(*start.base, start.base_path, {.dataset = start.dataset, .other_data = start.other_data}, ledger));
+  return ledger;
+}
+
+Result<FineTune> FineTune::Begin(FineTuneStart start) {
+  WISP_RETURN_IF_ERROR(CheckDatasetName(start.dataset));
+  WISP_RETURN_IF_ERROR(privacy::CheckTuning(
+      "the tuning that is declared (--uncharged-tuning, privacy.uncharged_tuning in a recipe, in the C interface: "
+      "uncharged_tuning)",
+      start.tuning));
+  FineTune run(std::move(start));
+  if (run.start_.ledger) {
+    WISP_ASSIGN_OR_RETURN(run.ledger_, OpenLedgerToTrain(run.start_));
+  }
+  return run;
+}
+
+ProvenanceEntry FineTune::Provenance(const TrainingJob& job, const std::string& description, const JobResult& r) const {
+  ProvenanceEntry entry{.description = description,
+                        .sampling = r.options.sampling == Sampling::kPoisson ? "poisson" : "shuffled",
+                        .steps = r.num_steps,
+                        .dataset = start_.dataset,
+                        .date = Today(),
+                        .base_model_hash = start_.base != nullptr ? start_.base->content_hash() : 0};
+  if (r.options.method == Method::kDpFp)
+    entry.description += ", DP-FP " + DescribeDpFp(job.architecture, r.options, r.num_steps);
+  if (!IsPrivate(r.options)) return entry;
+  if (!start_.tuning.empty()) entry.description += "; chosen on the same data without a charge: " + start_.tuning;
+  for (const privacy::Mechanism& m : r.mechanisms) entry.mechanisms.push_back(m.Describe());
+  entry.epsilon = r.epsilon;
+  entry.delta = job.goal.delta;
+  entry.accountant = r.accountant;
+  entry.privacy_unit = privacy::ToText(start_.ledger->unit);
+  entry.adjacency = "add_remove";
+  entry.noise = r.options.privacy.reproducible_seed ? NoiseOrigin::kReproducible : NoiseOrigin::kSecure;
+  return entry;
+}
+
+ModelContents FineTune::Contents(const TrainingJob& job, ModelContents contents) const {
+  const ModelFile* base = start_.base;
+  contents.output_bias_origin = base != nullptr ? base->output_bias_origin() : OriginOfBias(job);
+  if (base == nullptr) return contents;
+  contents.provenance.assign(base->provenance().begin(), base->provenance().end());
+  if (contents.architecture.adapter)
+    contents.base_hash = base->architecture().adapter ? base->base_hash() : base->content_hash();
+  return contents;
+}
+
+// Before it is paid for: an adapter that could not be opened beside the base.
+Status FineTune::CheckAdapter(const Architecture& trained) const {
+  if (!trained.adapter) return OkStatus();
+  if (start_.base == nullptr)
+    return InvalidArgument("an adapter trains beside the weights of a model: start from one (--model)");
+  const Architecture& base = start_.base->architecture();
+  if (BaseOf(trained) == BaseOf(base) && (!base.adapter || base.adapter == trained.adapter)) return OkStatus();
+  return InvalidArgument(start_.base_path, ": is not the model that the adapter is to stand beside");
+}
+
+Result<JobResult> FineTune::Run(TrainingJob job, FineTuneOutput output) {
+  WISP_RETURN_IF_ERROR(CheckAdapter(output.contents.architecture));
+  job.training.privacy.ledger = ledger();
+  job.training.privacy.run = privacy::WithTuning(start_.run, start_.tuning);
+  job.training.base_model_hash = start_.base != nullptr ? start_.base->content_hash() : 0;
+  ModelContents contents = Contents(job, std::move(output.contents));
+  // The base of an adapter must stay.
+  if (contents.architecture.adapter)
+    WISP_RETURN_IF_ERROR(CheckOutput({"the file of the adapter", output.path}, {{"its base", start_.base_path}}));
+  // Room for the model before anything is spent on it.
+  std::optional<FileReplacement> room;
+  if (!output.path.empty()) {
+    WISP_ASSIGN_OR_RETURN(FileReplacement kept, ReserveModel(output.path, contents));
+    room.emplace(std::move(kept));
+  }
+  // The checkpoint stays until the model is there.
+  job.write = [&](const JobResult& result) -> Status {
+    if (room) {
+      contents.weights = result.weights;
+      contents.provenance.push_back(Provenance(job, output.description, result));
+      // An adapter describes the head as its base does.
+      if (contents.classifier && !contents.architecture.adapter) contents.classifier->norm_bound = result.norm_bound;
+      contents.reserved = &*room;
+      WISP_RETURN_IF_ERROR(WriteModel(output.path, contents));
+    }
+    return output.written ? output.written(result) : OkStatus();
+  };
+  return RunTrainingJob(job);
+}
+
+}  // namespace wisp

@@ -1,0 +1,59 @@
+#include "runtime/train/run/initialise.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace wisp {
+namespace {
+
+bool IsGain(ParameterRole role) {
+  return role == ParameterRole::kAttentionNormGain || role == ParameterRole::kFeedForwardNormGain ||
+         role == ParameterRole::kFinalNormGain;
+}
+
+bool IsDown(ParameterRole role) {
+  return role == ParameterRole::kQkvDown || role == ParameterRole::kAttentionOutDown ||
+         role == ParameterRole::kFeedForwardInDown || role == ParameterRole::kFeedForwardOutDown;
+}
+// They start at zero.
+bool IsUp(ParameterRole role) {
+  return role == ParameterRole::kQkvUp || role == ParameterRole::kAttentionOutUp ||
+         role == ParameterRole::kFeedForwardInUp || role == ParameterRole::kFeedForwardOutUp;
+}
+
+void Fill(std::span<float> values, double bound, privacy::RandomStream& random) {
+  for (float& w : values) w = static_cast<float>(bound * (2 * random.UniformDouble() - 1));
+}
+
+// The three products in a stacked matrix are matrices of their own.
+void FillMatrix(const Architecture& a, const ParameterSpec& p, double gain, privacy::RandomStream& random,
+                std::span<float> values) {
+  const auto bound = [&](size_t rows) { return gain * std::sqrt(6.0 / static_cast<double>(rows + p.cols)); };
+  if (IsDown(p.role)) return Fill(values, 1 / std::sqrt(static_cast<double>(p.cols)), random);
+  if (p.role != ParameterRole::kQkvWeight) return Fill(values, bound(p.rows), random);
+  const AttentionSpec& attention = a.blocks[p.block].attention;
+  const size_t of_queries = size_t{attention.queries_width()} * p.cols;
+  Fill(values.first(of_queries), bound(attention.queries_width()), random);
+  Fill(values.subspan(of_queries), bound(attention.keys_width()), random);
+}
+
+}  // namespace
+
+void InitialiseWeights(const Architecture& architecture, const InitialisationOptions& options,
+                       privacy::RandomStream& random, std::span<float> weights) {
+  std::fill(weights.begin(), weights.end(), 0.0f);
+  for (const ParameterSpec& p : ParametersOf(architecture)) {
+    const std::span<float> values = weights.subspan(p.offset, p.size());
+    if (p.shape == ParameterShape::kTable) {
+      const bool positions = p.role == ParameterRole::kPositionTable;
+      const float deviation = positions ? options.position_deviation : options.table_deviation;
+      for (float& w : values) w = deviation * static_cast<float>(random.Normal());
+    } else if (p.shape == ParameterShape::kMatrix && p.role != ParameterRole::kClassWeight && !IsUp(p.role)) {
+      FillMatrix(architecture, p, options.matrix_gain, random, values);
+    } else if (IsGain(p.role)) {
+      std::fill(values.begin(), values.end(), 1.0f);
+    }
+  }
+}
+
+}  // namespace wisp

@@ -1,0 +1,344 @@
+#include "runtime/train/run/job.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "runtime/privacy/accounting/accountant.h"
+#include "runtime/privacy/json.h"
+#include "runtime/privacy/noise/exact_sum.h"
+#include "runtime/train/check_records.h"
+#include "runtime/train/checkpoint_parts.h"
+#include "runtime/train/dp_fp_report.h"
+#include "runtime/train/run/job_charges.h"
+#include "runtime/train/run/job_popularity.h"
+#include "runtime/train/run/saved_run.h"
+
+namespace wisp {
+namespace {
+
+using privacy::Mechanism;
+using privacy::RandomStream;
+using privacy::StreamPurpose;
+
+// Accounting for the display takes about 0.2 s a time; this often is enough for a bar that moves.
+constexpr uint64_t kEpsilonDisplays = 20;
+
+bool IsPrivate(const TrainingJob& job) { return IsPrivate(job.training); }
+
+class JobRun {
+ public:
+  explicit JobRun(const TrainingJob& job) : job_(job) {}
+
+  Result<JobResult> Run() {
+    const auto start = std::chrono::steady_clock::now();
+    WISP_RETURN_IF_ERROR(Prepare());
+    WISP_RETURN_IF_ERROR(Train());
+    result_.weights.assign(trainer_->final_weights().begin(), trainer_->final_weights().end());
+    result_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (!set_.test.empty()) result_.test = Evaluate(set_.test);
+    if (!set_.validation.empty()) result_.validation = Evaluate(set_.validation);
+    if (job_.write) WISP_RETURN_IF_ERROR(job_.write(result_));
+    saved_.Remove();
+    return std::move(result_);
+  }
+
+ private:
+  Status Prepare() {
+    WISP_RETURN_IF_ERROR(Validate(job_.architecture));
+    WISP_RETURN_IF_ERROR(CheckStartWeights());
+    if (job_.sequences != nullptr) {
+      set_ = MakeRecords(*job_.sequences, job_.architecture.max_length, job_.hold_out);
+    } else {
+      set_.records.assign(job_.records.begin(), job_.records.end());
+    }
+    result_.num_records = set_.records.size();
+    if (IsPrivate(job_)) {
+      // Whether there is one, and whether one is malformed, is told to nobody by a refusal.
+      result_.num_dropped =
+          std::erase_if(set_.records, [this](const Record& r) { return !IsTrainable(job_.architecture, r); });
+      const auto is_item = [this](int32_t id) {
+        return id >= 0 && id < static_cast<int64_t>(job_.architecture.num_items);
+      };
+      const auto is_bad = [&](const RankingCase& c) {
+        return !is_item(c.target) || !std::all_of(c.history.begin(), c.history.end(), is_item);
+      };
+      std::erase_if(set_.validation, is_bad);
+      std::erase_if(set_.test, is_bad);
+    } else if (set_.records.empty() && job_.sequences != nullptr) {
+      return InvalidData("no user has two events or more to train on");
+    }
+    options_ = job_.training;
+    if (options_.method == Method::kDpFp) options_.sampling = Sampling::kPoisson;
+    if (options_.num_steps == 0) {
+      WISP_ASSIGN_OR_RETURN(options_.num_steps, StepsOfEpochs(job_.epochs, NumRecords(), options_.expected_batch));
+    }
+    if (options_.num_steps == 0) return InvalidArgument("neither epochs nor steps are given");
+    if (job_.evaluate_every > 0 &&
+        (IsPrivate(job_) ? job_.hold_out != HoldOut::kValidationAndTest : set_.validation.empty())) {
+      return InvalidArgument(
+          "evaluation during training needs a validation item: set the hold-out to validation_and_test");
+    }
+    std::optional<Checkpoint> checkpoint;
+    if (!job_.checkpoint_path.empty() && access(job_.checkpoint_path.c_str(), F_OK) == 0) {
+      WISP_ASSIGN_OR_RETURN(checkpoint, ReadCheckpoint(job_.checkpoint_path));
+    }
+    WISP_RETURN_IF_ERROR(popularity_.Prepare());
+    std::vector<float> weights = StartWeights();
+    if (IsPaper(options_)) WISP_RETURN_IF_ERROR(CheckPaperGoal());
+    if (IsPrivate(job_)) WISP_RETURN_IF_ERROR(PreparePrivacy(weights));
+    WISP_RETURN_IF_ERROR(Trainer::Check(job_.architecture, weights, set_.records, options_));
+    end_ = result_.planned_steps = options_.num_steps;
+    if (IsPrivate(job_)) {
+      WISP_ASSIGN_OR_RETURN(const JobCharges::End end, charges_.Check(checkpoint ? &*checkpoint : nullptr));
+      end_ = end.step;
+      result_.ended_early = end.early;
+    }
+    WISP_RETURN_IF_ERROR(Reserve());
+    if (checkpoint) return GoOn(*checkpoint, weights);
+    if (IsPrivate(job_)) WISP_RETURN_IF_ERROR(charges_.Begin());
+    WISP_ASSIGN_OR_RETURN(const Popularity popularity, SetPopularity(job_, set_.records, weights));
+    popularity_.Use(popularity);
+    WISP_RETURN_IF_ERROR(MakeTrainer(weights));
+    if (!popularity.histogram.empty()) Save();
+    return OkStatus();
+  }
+
+  // Room on the disk, before anything is charged.
+  Status Reserve() {
+    if (!job_.checkpoint_path.empty()) {
+      const std::vector<ParameterSpec> parameters = ParametersOf(job_.architecture);
+      const size_t trained = TrainedBy(parameters, options_).size();
+      const size_t kept = job_.architecture.adapter ? trained : FlatSize(parameters);
+      const uint64_t floats = kept * (options_.ema_decay > 0 ? 2 : 1) * sizeof(float);
+      const uint64_t indices =
+          (popularity_.num_rows() + (options_.sampling == Sampling::kShuffled ? set_.records.size() : 0)) *
+          sizeof(uint32_t);
+      const uint64_t releases = uint64_t{job_.architecture.head.num_classes} * job_.architecture.width * sizeof(double);
+      constexpr uint64_t kBeside = 256 << 10, kEveryWithoutCharges = 50;
+      WISP_RETURN_IF_ERROR(saved_.Reserve(
+          {.path = job_.checkpoint_path,
+           .every = job_.checkpoint_every > 0 || IsPrivate(job_) ? job_.checkpoint_every : kEveryWithoutCharges,
+           .bytes = floats + Optimizer::PlanBytes(options_.optimizer, trained) + indices + releases + kBeside}));
+    }
+    if (!IsPrivate(job_)) return OkStatus();
+    const uint64_t charges = end_ / std::max(1u, options_.privacy.steps_per_charge) + 1;
+    const uint64_t parts = ReleasesHead(options_) && HasGradients(options_) ? 2 : 1;
+    return saved_.ReserveLedger(options_.privacy.ledger->path(), parts * charges + 1);
+  }
+
+  // The histogram was released once: what is said of it must be what was charged then.
+  Status CheckHistogram(const Checkpoint& checkpoint) const {
+    if (!IsPrivate(job_)) return OkStatus();
+    WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerEntry> entries, options_.privacy.ledger->Entries());
+    for (const privacy::LedgerEntry& e : entries) {
+      if (e.run != checkpoint.run_id || e.purpose != "item popularity") continue;
+      if (job_.histogram_noise > 0 && e.mechanism == overheads_.front()) continue;
+      return InvalidArgument(
+          "checkpoint: its run released an item histogram, charged as ", e.mechanism.Describe(), "; this run has ",
+          (job_.histogram_noise > 0 ? overheads_.front().Describe() : std::string("none")), ", allowed is the same");
+    }
+    return OkStatus();
+  }
+
+  // A run that goes on has what was released before its first step, paid for, in the checkpoint.
+  Status GoOn(const Checkpoint& checkpoint, std::span<const float> weights) {
+    if (IsPrivate(job_) && job_.histogram_noise > 0) {
+      WISP_RETURN_IF_ERROR(checkpoint_parts::CheckCharged(*options_.privacy.ledger, checkpoint, "item popularity", 1));
+    }
+    WISP_RETURN_IF_ERROR(CheckHistogram(checkpoint));
+    popularity_.UseRows(checkpoint.item_rows);
+    WISP_RETURN_IF_ERROR(MakeTrainer(weights));
+    WISP_RETURN_IF_ERROR(trainer_->Restore(checkpoint));
+    trainer_->EndAt(std::max(end_, checkpoint.step));
+    result_.resumed_from = checkpoint.step;
+    saved_.Found(checkpoint.step);
+    return IsPrivate(job_) ? charges_.Begin() : OkStatus();
+  }
+
+  Status MakeTrainer(std::span<const float> weights) {
+    WISP_ASSIGN_OR_RETURN(trainer_, Trainer::Create(job_.architecture, weights, set_.records, options_));
+    result_.planned_bytes = trainer_->planned_bytes();
+    result_.record_state_bytes = trainer_->record_state_bytes();
+    return OkStatus();
+  }
+
+  void Save() {
+    if (saved_.is_on()) saved_.Save(trainer_->Save());
+  }
+
+  std::vector<float> StartWeights() const {
+    std::vector<float> weights(FlatSize(ParametersOf(job_.architecture)));
+    if (job_.start_weights.size() < weights.size()) {
+      RandomStream random = RandomStream::Reproducible(job_.training.seed, StreamPurpose::kInitialisation);
+      InitialiseWeights(job_.architecture, job_.initialisation, random, weights);
+    }
+    std::copy(job_.start_weights.begin(), job_.start_weights.end(), weights.begin());
+    return weights;
+  }
+
+  Status CheckStartWeights() const {
+    const Architecture& a = job_.architecture;
+    Architecture first = BaseOf(a);  // without what stands behind all else: an adapter's matrices, or variances
+    first.re_attention = ReAttention::kOff;
+    const size_t given = job_.start_weights.size(), all = FlatSize(ParametersOf(a)),
+                 base = FlatSize(ParametersOf(first));
+    if (given == all || given == base || (given == 0 && !a.adapter)) return OkStatus();
+    if (given == 0) return InvalidArgument("an adapter trains beside the weights of a model: start from one (--model)");
+    return InvalidArgument("there are ", given, " start weights, allowed are ", base, ", or all ", all);
+  }
+
+  // The declared number, as steps and sampling probability of a private run are public constants. An epoch of shuffled
+  // records is once over those that there are.
+  double NumRecords() const {
+    const bool poisson = IsPrivate(job_) || options_.sampling == Sampling::kPoisson;
+    const bool declared = poisson && job_.training.num_records_public != 0;
+    return declared ? job_.training.num_records_public : static_cast<double>(set_.records.size());
+  }
+
+  Status CheckPaperGoal() const {
+    if (!job_.goal.epsilon && !job_.goal.noise_multiplier) return OkStatus();
+    return PrivacyRefused("mode paper has no epsilon that its noise could be calibrated to. ",
+                          WhyPaperHasNoGuarantee());
+  }
+
+  Status PreparePrivacy(std::span<const float> weights) {
+    if (job_.training.num_records_public == 0) {
+      return PrivacyRefused(
+          "private training needs the number of records declared as public (num_records_public): steps and sampling "
+          "probability follow from it and must not be counted from private data");
+    }
+    WISP_RETURN_IF_ERROR(CheckPrivacyGoal(job_.goal, NumRecords()));
+    if (options_.privacy.ledger == nullptr) {
+      return PrivacyRefused("private training needs a ledger: without one the budget spent would be forgotten");
+    }
+    if (job_.new_limit) WISP_RETURN_IF_ERROR(options_.privacy.ledger->CheckLimit(*job_.new_limit));
+    constexpr uint32_t kMostRuns = 1'000'000;
+    if (job_.planned_runs == 0 || job_.planned_runs > kMostRuns)
+      return InvalidArgument("planned runs are ", job_.planned_runs, ", allowed are 1 to ", kMostRuns);
+    // What would be refused only after the seconds that calibration takes, with noise that stands for what is to come.
+    TrainingOptions probe = options_;
+    probe.privacy.noise_multiplier = probe.dp_fp.noise_multiplier = 1;
+    WISP_RETURN_IF_ERROR(Trainer::Check(job_.architecture, weights, set_.records, probe));
+    const GoalShare share{
+        .planned_runs = job_.planned_runs, .histogram_noise = job_.histogram_noise, .head_share = job_.head_share};
+    WISP_ASSIGN_OR_RETURN(overheads_, Overheads(share));
+    WISP_RETURN_IF_ERROR(FillInNoise(job_.architecture, job_.goal, share, options_));
+    result_.noise_multiplier =
+        ReleasesHead(options_) ? options_.dp_fp.noise_multiplier : options_.privacy.noise_multiplier;
+    return OkStatus();
+  }
+
+  // What the ledger has charged to this run; nothing when the noise can be repeated.
+  Result<std::optional<double>> EpsilonSoFar() {
+    if (!IsPrivate(job_) || job_.training.privacy.reproducible_seed) return std::optional<double>();
+    WISP_ASSIGN_OR_RETURN(const auto delta, privacy::Delta::Create(job_.goal.delta));
+    WISP_ASSIGN_OR_RETURN(const privacy::RunEpsilon stated,
+                          privacy::StateRun(*options_.privacy.ledger, trainer_->run(), result_.length(), delta));
+    result_.accountant = stated.accountant;
+    return std::optional<double>(stated.epsilon);
+  }
+
+  // One step. Where the disk has no more room for the charge, it gets what was kept for that.
+  Result<StepReport> Step() {
+    const uint64_t written = IsPrivate(job_) ? options_.privacy.ledger->num_written() : 0;
+    auto report = trainer_->Step();
+    const auto was_paid = [&] { return options_.privacy.ledger->num_written() != written; };
+    if (!report.ok() && report.status().code() == StatusCode::kIo && IsPrivate(job_) && !was_paid() &&
+        saved_.GiveUpLedgerRoom()) {
+      report = trainer_->Step();
+    }
+    return report;
+  }
+
+  Status Train() {
+    JobProgress progress;
+    while (trainer_->step() < end_) {
+      const auto report = Step();
+      if (!report.ok()) {
+        if (!IsPrivate(job_)) return report.status();
+        Save();
+        // Somebody else spent what this run had room for: it is what it has paid for.
+        if (report.status().code() != StatusCode::kPrivacyRefused || trainer_->step() == 0 ||
+            !LimitRefuses(charges_.Next(trainer_->step(), end_)))
+          return WithWhatStays(report.status(), saved_, trainer_->num_charged());
+        end_ = trainer_->step();
+        result_.ended_early = EndedEarly(end_, options_.num_steps, report.status());
+        break;
+      }
+      WISP_RETURN_IF_ERROR(AfterStep(*report, progress));
+    }
+    Save();
+    result_.save_failure = saved_.failure();
+    result_.num_steps = trainer_->step();
+    result_.epsilon = progress.epsilon;
+    if (shown_ != result_.num_steps || !result_.ended_early.empty()) {
+      WISP_ASSIGN_OR_RETURN(result_.epsilon, EpsilonSoFar());
+    }
+    result_.num_dropped += trainer_->num_left_out();
+    result_.run = trainer_->run();
+    result_.options = options_;
+    result_.norm_bound = trainer_->inference_input().norm_bound;
+    if (IsPrivate(job_)) {
+      result_.mechanisms = overheads_;
+      WISP_ASSIGN_OR_RETURN(const auto steps, trainer_->privacy_plan().Mechanisms(result_.num_steps));
+      result_.mechanisms.insert(result_.mechanisms.end(), steps.begin(), steps.end());
+    }
+    return OkStatus();
+  }
+
+  // Steps of DP-FP take less time than accounting for them.
+  uint64_t NumDisplays() const { return options_.method == Method::kDpFp ? 1 : kEpsilonDisplays; }
+
+  // Saves and shows; kCancelled where the caller says so.
+  Status AfterStep(const StepReport& report, JobProgress& progress) {
+    result_.num_dropped += report.num_dropped;
+    progress.step = trainer_->step();
+    progress.num_steps = end_;
+    progress.mean_loss = report.mean_loss;
+    if (progress.step % std::max<uint64_t>(1, end_ / NumDisplays()) == 0 || progress.step == end_) {
+      WISP_ASSIGN_OR_RETURN(progress.epsilon, EpsilonSoFar());
+      shown_ = progress.step;
+    }
+    progress.validation.reset();
+    if (job_.evaluate_every > 0 && progress.step % job_.evaluate_every == 0)
+      progress.validation = Evaluate(set_.validation);
+    if (saved_.Due(progress.step, trainer_->at_end_of_charge()) && progress.step < end_) Save();
+    progress.saved = saved_.step();
+    progress.save_failure = saved_.failure();
+    if (!job_.progress || job_.progress(progress)) return OkStatus();
+    Save();
+    return Cancelled("training was cancelled after step ", progress.step, " of ", end_, "; ",
+                     WhatStays(saved_, trainer_->num_charged()));
+  }
+
+  RankingQuality Evaluate(std::span<const RankingCase> cases) {
+    const Recommender graph(job_.architecture, kernels::BestOps(), {.use = GraphUse::kInference});
+    return EvaluateRanking(graph, trainer_->final_weights().data(), cases, trainer_->workers());
+  }
+
+  const TrainingJob& job_;
+  TrainingOptions options_;
+  RecordSet set_;
+  JobPopularity popularity_{job_, options_};
+  std::vector<Mechanism> overheads_;
+  JobCharges charges_{job_, options_, overheads_};
+  std::unique_ptr<Trainer> trainer_;
+  SavedRun saved_;
+  uint64_t end_ = 0;    // of the steps that can be paid for
+  uint64_t shown_ = 0;  // the step of the newest epsilon
+  JobResult result_;
+};
+
+}  // namespace
+
+bool NeedsFrequencies(const TrainingJob& job) {
+  return job.architecture.re_attention == ReAttention::kOn &&
+         job.training.re_attention.source == ReAttentionOptions::Source::kPrinted;
+}
+
+Result<JobResult> RunTrainingJob(const TrainingJob& job) { return JobRun(job).Run(); }
+
+}  // namespace wisp

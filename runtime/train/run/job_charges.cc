@@ -1,0 +1,85 @@
+#include "runtime/train/run/job_charges.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "runtime/train/popularity.h"
+#include "runtime/train/privacy_plan.h"
+#include "runtime/train/run/saved_run.h"
+
+namespace wisp {
+
+// What `steps` more steps are to be charged as, with what comes before the first of them; or so many runs of them.
+Result<std::vector<privacy::ChargeRequest>> JobCharges::Of(uint64_t steps_of_run, double noise_factor, bool histogram,
+                                                           uint64_t runs) const {
+  const uint64_t steps = steps_of_run * runs;
+  const PrivateTraining& p = options_.privacy;
+  const auto noise = p.reproducible_seed ? privacy::NoiseKind::kReproducible : privacy::NoiseKind::kSecure;
+  std::vector<privacy::ChargeRequest> charges;
+  if (job_.histogram_noise > 0 && histogram) {
+    WISP_ASSIGN_OR_RETURN(privacy::Mechanism mechanism, overheads_.front().WithSteps(runs));
+    charges.push_back({.mechanism = std::move(mechanism),
+                       .run = p.run,
+                       .purpose = "item popularity",
+                       .noise = noise,
+                       .loss_slack = static_cast<double>(runs) *
+                                     PopularityLossSlack(job_.histogram_noise, job_.architecture.num_items)});
+  }
+  WISP_ASSIGN_OR_RETURN(const PrivacyPlan plan, PrivacyPlan::Create(job_.architecture, options_));
+  WISP_ASSIGN_OR_RETURN(auto of_steps, plan.ChargesTogether(steps, noise_factor));
+  std::move(of_steps.begin(), of_steps.end(), std::back_inserter(charges));
+  return charges;
+}
+
+Result<JobCharges::End> JobCharges::Check(const Checkpoint* checkpoint) {
+  const End whole{.step = options_.num_steps, .early = {}};
+  if (job_.planned_runs > 1 && checkpoint == nullptr && !options_.privacy.reproducible_seed) {
+    WISP_RETURN_IF_ERROR(CheckPlan());
+    return whole;
+  }
+  const uint64_t done = checkpoint ? std::min(checkpoint->step, options_.num_steps) : 0;
+  const RunBudget budget{*options_.privacy.ledger, job_.new_limit, options_.num_steps - done,
+                         [&](uint64_t steps, double factor) { return Of(steps, factor, checkpoint == nullptr); }};
+  WISP_ASSIGN_OR_RETURN(to_come_, budget.charges(budget.steps, 1));
+  const Status refusal = budget.ledger.CheckFits(to_come_, budget.new_limit);
+  if (refusal.ok()) return whole;
+  if (refusal.code() != StatusCode::kPrivacyRefused || options_.privacy.reproducible_seed) return refusal;
+  if (done == 0) return WithWhatFits(budget, refusal);
+  WISP_ASSIGN_OR_RETURN(const uint64_t fit, StepsThatFit(budget));
+  WISP_ASSIGN_OR_RETURN(to_come_, budget.charges(fit, 1));
+  return End{.step = done + fit, .early = EndedEarly(done + fit, options_.num_steps, refusal)};
+}
+
+// This run is one of those that are planned, or the plan can still be made.
+Status JobCharges::CheckPlan() {
+  const privacy::Ledger& ledger = *options_.privacy.ledger;
+  WISP_ASSIGN_OR_RETURN(to_come_, Of(options_.num_steps, 1, /*histogram=*/true));
+  WISP_ASSIGN_OR_RETURN(const bool covered, ledger.Covers(to_come_));
+  if (covered) return OkStatus();
+  WISP_ASSIGN_OR_RETURN(const auto entries, ledger.Entries());
+  if (!entries.empty()) {
+    return PrivacyRefused("ledger '", ledger.path(), "' has no room for this run in its plan: of the ",
+                          job_.planned_runs,
+                          " planned runs all are used, or the plan was made with other options, or none was made "
+                          "before the first charge; "
+                          "without planned runs it counts as chosen after looking");
+  }
+  WISP_ASSIGN_OR_RETURN(plan_, Of(options_.num_steps, 1, /*histogram=*/true, job_.planned_runs));
+  return ledger.CheckFits(plan_, job_.new_limit);
+}
+
+Status JobCharges::Begin() const {
+  if (job_.new_limit) WISP_RETURN_IF_ERROR(options_.privacy.ledger->SetLimit(*job_.new_limit));
+  if (!plan_.empty()) return options_.privacy.ledger->WritePlan(options_.privacy.run, "planned runs", plan_);
+  return options_.privacy.ledger->PlanRun(to_come_);
+}
+
+RunBudget JobCharges::Next(uint64_t step, uint64_t end) const {
+  const uint64_t steps = std::min<uint64_t>(std::max(1u, options_.privacy.steps_per_charge), end - step);
+  return {*options_.privacy.ledger, {}, steps, [this](uint64_t n, double factor) {
+            return Of(n, factor, /*histogram=*/false);
+          }};
+}
+
+}  // namespace wisp

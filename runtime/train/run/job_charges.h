@@ -1,0 +1,50 @@
+// What a run is charged for and whether its ledger has room for it. Internal to runtime/train/run/job.cc.
+#ifndef WISP_RUNTIME_TRAIN_RUN_JOB_CHARGES_H_
+#define WISP_RUNTIME_TRAIN_RUN_JOB_CHARGES_H_
+
+#include <string>
+#include <vector>
+
+#include "runtime/model/checkpoint.h"
+#include "runtime/train/run/job.h"
+#include "runtime/train/run/run_budget.h"
+
+namespace wisp {
+
+class JobCharges {
+ public:
+  // `options` are the job's as they run: noise and steps filled in. `overheads`: what is charged beside the steps
+  // (Overheads), the histogram first. All must outlive this object.
+  JobCharges(const TrainingJob& job, const TrainingOptions& options, const std::vector<privacy::Mechanism>& overheads)
+      : job_(job), options_(options), overheads_(overheads) {}
+
+  // All that is still to be charged, held against the ledger's limit before the first of it. A run that goes on has
+  // paid for what its checkpoint holds (null: none), and pays for every step after it: where not all of them fit it
+  // ends sooner. Returns the step at which it ends; what is refused is kPrivacyRefused with what would not be.
+  struct End {
+    uint64_t step = 0;
+    std::string early;  // why it is not the last planned one; or empty
+  };
+  Result<End> Check(const Checkpoint* checkpoint);
+
+  // After Check: writes the new limit, and what is to come into the ledger's plan. Nothing is refused after it.
+  Status Begin() const;
+
+  // The next charge of a run that is at `step` and ends at `end`.
+  RunBudget Next(uint64_t step, uint64_t end) const;
+
+ private:
+  Result<std::vector<privacy::ChargeRequest>> Of(uint64_t steps_of_run, double noise_factor, bool histogram,
+                                                 uint64_t runs = 1) const;
+  Status CheckPlan();
+
+  const TrainingJob& job_;
+  const TrainingOptions& options_;
+  const std::vector<privacy::Mechanism>& overheads_;
+  std::vector<privacy::ChargeRequest> to_come_;
+  std::vector<privacy::ChargeRequest> plan_;  // of all planned runs, where it is still to be written
+};
+
+}  // namespace wisp
+
+#endif  // WISP_RUNTIME_TRAIN_RUN_JOB_CHARGES_H_

@@ -1,0 +1,98 @@
+#include "runtime/train/run/job_popularity.h"
+
+#include <optional>
+#include <string>
+
+#include "runtime/train/checkpoint_parts.h"
+
+namespace wisp {
+
+using privacy::RandomStream;
+using privacy::StreamPurpose;
+
+Result<Popularity> SetPopularity(const TrainingJob& job, std::span<const Record> records, std::span<float> weights) {
+  const Architecture& a = job.architecture;
+  Popularity popularity;
+  if (IsPrivate(job.training) && NeedsFrequencies(job) && job.histogram_noise <= 0 &&
+      job.training.re_attention.item_frequencies.empty()) {
+    return InvalidArgument(
+        "re-attention with the printed deviations needs item frequencies: set --histogram-noise "
+        "(privacy.histogram_noise in a "
+        "recipe), or use the optimizer's deviations");
+  }
+  if (IsPrivate(job.training) ? job.histogram_noise <= 0 : a.head.output_bias == OutputBias::kNone) return popularity;
+  if (!IsPrivate(job.training)) {
+    if (job.start_weights.empty()) SetOutputBias(a, PopularityBias(records, a.num_items), weights);
+    return popularity;
+  }
+  const PrivateTraining& p = job.training.privacy;
+  std::optional<RandomStream> noise;
+  if (p.reproducible_seed) {
+    noise = RandomStream::Reproducible(*p.reproducible_seed + 1, StreamPurpose::kNoise);
+  } else {
+    WISP_ASSIGN_OR_RETURN(noise, RandomStream::Secure());
+  }
+  WISP_ASSIGN_OR_RETURN(
+      popularity, PrivatePopularity(records, a.num_items,
+                                    {.noise_multiplier = job.histogram_noise,
+                                     .ledger = p.ledger,
+                                     .run = p.run,
+                                     .num_records_public = NeedsFrequencies(job) ? job.training.num_records_public : 0},
+                                    *noise));
+  if (a.head.output_bias == OutputBias::kFixed && job.start_weights.empty()) SetOutputBias(a, popularity.bias, weights);
+  return popularity;
+}
+
+bool JobPopularity::SelectsRows() const {
+  const Method method = job_.training.method;
+  return NamesRows(method) && job_.training.sparse.rows.empty();
+}
+
+Status JobPopularity::Prepare() {
+  if (NeedsFrequencies(job_) && options_.re_attention.item_frequencies.empty()) {
+    frequencies_.assign(job_.architecture.num_items, 1.0f);
+    options_.re_attention.item_frequencies = frequencies_;
+  }
+  if (!SelectsRows()) return OkStatus();
+  const RowSelection& selection = job_.rows;
+  const char* method = NameOf(job_.training.method);
+  const uint32_t num_items = job_.architecture.num_items;
+  if (selection.count == 0 || selection.count > num_items) {
+    return InvalidArgument(method,
+                           ": rows of the item table to train (--rows, or training.sparse.rows in a recipe) are ",
+                           selection.count, ", allowed are 1 to ", num_items);
+  }
+  if (selection.source == RowSelection::Source::kPrivate && job_.histogram_noise <= 0) {
+    return InvalidArgument(
+        method,
+        " with a private selection needs the popularity histogram: set --histogram-noise, or privacy.histogram_noise "
+        "in a recipe");
+  }
+  if (selection.source == RowSelection::Source::kPublic && selection.public_scores.size() != num_items) {
+    return InvalidArgument(method, " with a public selection needs a public score for each of the ", num_items,
+                           " items; ", selection.public_scores.size(), " are given");
+  }
+  const std::vector<float> none(num_items, 0.0f);
+  rows_ = LargestRows(selection.source == RowSelection::Source::kPublic ? selection.public_scores
+                                                                        : std::span<const float>(none),
+                      selection.count);
+  options_.sparse.rows = rows_;
+  return OkStatus();
+}
+
+void JobPopularity::Use(const Popularity& popularity) {
+  if (NeedsFrequencies(job_) && !popularity.frequencies.empty()) {
+    frequencies_ = popularity.frequencies;
+    options_.re_attention.item_frequencies = frequencies_;
+  }
+  if (!SelectsRows() || job_.rows.source != RowSelection::Source::kPrivate) return;
+  rows_ = LargestRows(popularity.histogram, job_.rows.count);
+  options_.sparse.rows = rows_;
+}
+
+void JobPopularity::UseRows(std::span<const uint32_t> rows) {
+  rows_.assign(rows.begin(), rows.end());
+  if (!rows_.empty()) options_.sparse.rows = rows_;
+}
+
+}  // namespace wisp

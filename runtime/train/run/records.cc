@@ -1,0 +1,51 @@
+// Built for speed: a loop over every user of a log.
+#include "runtime/train/run/records.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+namespace wisp {
+
+Result<data::Units> UnitsOf(privacy::PrivacyUnit unit, int64_t session_gap, uint32_t times_per_second) {
+  data::Units units{.session_gap = session_gap, .times_per_second = times_per_second};
+  switch (unit) {
+    case privacy::PrivacyUnit::kUser:
+      break;
+    case privacy::PrivacyUnit::kSession:
+      units.unit = data::RecordUnit::kSession;
+      break;
+    case privacy::PrivacyUnit::kDay:
+      units.unit = data::RecordUnit::kDay;
+      break;
+    case privacy::PrivacyUnit::kInteraction:
+      return PrivacyRefused(
+          "the unit is interaction: a recommender learns which item follows which, so a record of one event alone "
+          "teaches nothing, and two "
+          "events of one record would each be protected in part; allowed are user, session (with a short session gap) "
+          "and day");
+  }
+  WISP_RETURN_IF_ERROR(data::CheckUnits(units));
+  return units;
+}
+
+RecordSet MakeRecords(const data::Sequences& sequences, uint32_t max_length, HoldOut hold_out) {
+  const data::Split split = data::MakeSplit(sequences, hold_out);
+  RecordSet set;
+  set.too_short = split.untrainable;
+  for (std::span<const int32_t> train : split.train) {
+    if (train.size() < 2) continue;
+    const std::span<const int32_t> window = train.last(std::min<size_t>(train.size(), size_t{max_length} + 1));
+    set.records.push_back({window.first(window.size() - 1), window.last(window.size() - 1)});
+  }
+  for (const data::HeldOutItem& held : split.validation) set.validation.push_back({held.history, held.item});
+  for (const data::HeldOutItem& held : split.test) set.test.push_back({held.history, held.item});
+  return set;
+}
+
+Result<uint64_t> StepsOfEpochs(double epochs, double num_records, uint32_t expected_batch) {
+  if (!(epochs >= 0 && epochs <= 1e6)) return InvalidArgument("epochs is ", epochs, ", allowed is 0 to 1000000");
+  return static_cast<uint64_t>(std::ceil(epochs * num_records / std::max(1u, expected_batch)));
+}
+
+}  // namespace wisp

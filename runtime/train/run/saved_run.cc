@@ -1,0 +1,113 @@
+#include "runtime/train/run/saved_run.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+
+namespace wisp {
+namespace {
+
+// A charge is a row of some 300 bytes with its index and its part of the journal; the rest is the journal's.
+constexpr uint64_t kBytesOfCharge = 400, kBytesOfLedger = 256 << 10;
+
+}  // namespace
+
+Status SavedRun::Reserve(const SavedRunOptions& options) {
+  options_ = options;
+  if (!is_on()) return OkStatus();
+  const bool is_there = access(options.path.c_str(), F_OK) == 0;
+  for (std::optional<FileReplacement>* room : {&next_, is_there ? nullptr : &after_}) {
+    if (room == nullptr) continue;
+    TakeRoom(*room);
+    if (room->has_value()) continue;
+    next_.reset();
+    return IoError(failure_, "; nothing was charged");
+  }
+  return OkStatus();
+}
+
+void SavedRun::TakeRoom(std::optional<FileReplacement>& room) {
+  auto begun = FileReplacement::Begin(options_.path);
+  const Status status = begun.ok() ? begun->Reserve(options_.bytes) : begun.status();
+  if (status.ok()) {
+    room.emplace(*std::move(begun));
+  } else {
+    failure_ = status.message();
+  }
+}
+
+Status SavedRun::ReserveLedger(const std::string& ledger_path, uint64_t num_charges) {
+  // Beside the ledger itself, on its disk, not beside a symbolic link to it.
+  const std::unique_ptr<char, decltype(&std::free)> resolved(realpath(ledger_path.c_str(), nullptr), &std::free);
+  auto begun = FileReplacement::Begin((resolved ? std::string(resolved.get()) : ledger_path) + "-room");
+  if (begun.ok()) {
+    if (const Status status = begun->Reserve(kBytesOfLedger + num_charges * kBytesOfCharge); !status.ok())
+      return IoError(status.message(), "; nothing was charged");
+    ledger_room_.emplace(*std::move(begun));
+  }
+  return begun.status();
+}
+
+bool SavedRun::GiveUpLedgerRoom() {
+  const bool had = ledger_room_.has_value();
+  ledger_room_.reset();
+  return had;
+}
+
+bool SavedRun::Due(uint64_t step, bool at_end_of_charge) const {
+  return is_on() && (options_.every > 0 ? step % options_.every == 0 : at_end_of_charge);
+}
+
+void SavedRun::Save(const Checkpoint& checkpoint) {
+  if (!is_on() || step_ == checkpoint.step) return;
+  const Status status = WriteCheckpoint(options_.path, checkpoint, next_ ? &*next_ : nullptr);
+  next_.reset();
+  failure_ = status.message();
+  if (status.ok()) step_ = checkpoint.step;
+  if (after_) {
+    next_.emplace(*std::move(after_));
+    after_.reset();
+  } else if (status.ok()) {
+    // Of the checkpoint that was replaced. Where somebody was faster, the next one takes what there is.
+    TakeRoom(next_);
+    failure_.clear();
+  }
+}
+
+void SavedRun::Remove() {
+  next_.reset();
+  after_.reset();
+  if (is_on()) std::remove(options_.path.c_str());
+  step_.reset();
+}
+
+std::string EndedEarly(uint64_t end, uint64_t planned, const Status& refusal) {
+  return "the run ends after step " + std::to_string(end) + " of " + std::to_string(planned) +
+         ", for more was not allowed: " + refusal.message();
+}
+
+std::string WhatStays(const SavedRun& saved, uint64_t steps_charged) {
+  std::string text = steps_charged == 0
+                         ? ""
+                         : std::to_string(steps_charged) + (steps_charged == 1 ? " step was" : " steps were") +
+                               " charged and what was charged stays charged, and ";
+  if (saved.step()) {
+    text += saved.path() + " goes on from step " + std::to_string(*saved.step());
+    return saved.failure().empty() ? text : text + ", for a later one could not be saved: " + saved.failure();
+  }
+  return text + "nothing was saved to go on from" +
+         (saved.is_on() ? (saved.failure().empty() ? "" : ": " + saved.failure()) : " (--checkpoint)");
+}
+
+Status WithWhatStays(const Status& status, const SavedRun& saved, uint64_t steps_charged) {
+  // What was charged before is not what the ledger speaks of.
+  constexpr std::string_view kNothing = "nothing was charged";
+  std::string message = status.message();
+  if (const size_t at = message.find(kNothing); steps_charged > 0 && at != std::string::npos)
+    message.replace(at, kNothing.size(), "this was not charged");
+  return {status.code(), message + "; before it, " + WhatStays(saved, steps_charged)};
+}
+
+}  // namespace wisp

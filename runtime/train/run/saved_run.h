@@ -1,0 +1,75 @@
+// What an interruption must not cost a run: a checkpoint of what is paid for, and room on the disk for it and for the
+// ledger.
+//
+// Room is taken before anything is charged, so a disk that is too full refuses the run rather than ending it. A
+// checkpoint that cannot be written later ends nothing: failure() says why, and the next one that is due tries again.
+//
+//   SavedRun saved;
+//   WISP_RETURN_IF_ERROR(saved.Reserve({.path = "run.ckpt", .every = 0, .bytes = most}));
+//   ... charge, step ...
+//   if (saved.Due(step, trainer->at_end_of_charge())) saved.Save(trainer->Save());
+//   saved.Remove();                                   // when the run is complete
+#ifndef WISP_RUNTIME_TRAIN_RUN_SAVED_RUN_H_
+#define WISP_RUNTIME_TRAIN_RUN_SAVED_RUN_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "runtime/core/file.h"
+#include "runtime/model/checkpoint.h"
+#include "runtime/privacy/ledger/ledger.h"
+
+namespace wisp {
+
+struct SavedRunOptions {
+  std::string path;  // of the checkpoint; empty: none is written
+  // Steps between checkpoints; 0: where a charge is used up, so that a kill costs one charge at most.
+  uint64_t every = 0;
+  uint64_t bytes = 0;  // of a checkpoint, at most
+};
+
+class SavedRun {
+ public:
+  // Room for the checkpoint and, where there is none yet, for the one that replaces it. kIo: there is none; nothing is
+  // left behind.
+  Status Reserve(const SavedRunOptions& options);
+  // Room beside the ledger for so many charges: given up by GiveUpLedgerRoom, for the charge that the disk refuses.
+  Status ReserveLedger(const std::string& ledger_path, uint64_t num_charges);
+  // Whether there was room to give up: then the charge may be tried again.
+  bool GiveUpLedgerRoom();
+
+  bool Due(uint64_t step, bool at_end_of_charge) const;
+  void Save(const Checkpoint& checkpoint);
+  // A checkpoint that was there and is gone on with.
+  void Found(uint64_t step) { step_ = step; }
+  // The run is complete: there is nothing to go on with.
+  void Remove();
+
+  bool is_on() const { return !options_.path.empty(); }
+  const std::string& path() const { return options_.path; }
+  std::optional<uint64_t> step() const { return step_; }   // of the checkpoint that there is
+  const std::string& failure() const { return failure_; }  // of the last Save; empty: it went well
+
+ private:
+  void TakeRoom(std::optional<FileReplacement>& room);
+
+  SavedRunOptions options_;
+  std::optional<FileReplacement> next_, after_, ledger_room_;
+  std::optional<uint64_t> step_;
+  std::string failure_;
+};
+
+// Of a run that was paid for a part of its steps: where it ends, and why.
+std::string EndedEarly(uint64_t end, uint64_t planned, const Status& refusal);
+
+// "40 steps were charged to it and stay charged, and run.ckpt goes on from step 37": what an end of a run leaves, for
+// messages.
+std::string WhatStays(const SavedRun& saved, uint64_t steps_charged);
+
+// The same behind the reason why a step could not be taken; `status` speaks of the step alone.
+Status WithWhatStays(const Status& status, const SavedRun& saved, uint64_t steps_charged);
+
+}  // namespace wisp
+
+#endif  // WISP_RUNTIME_TRAIN_RUN_SAVED_RUN_H_

@@ -1,0 +1,203 @@
+// A steady training step and a score allocate nothing, and a ledger is rolled back without memory: seen by replacing
+// the global allocator.
+#include "tests/unit/core/counting_allocator.h"
+
+#include <gtest/gtest.h>
+
+#include "runtime/inference/batch_recommender.h"
+#include "runtime/privacy/ledger/ledger_database.h"
+#include "runtime/train/trainer.h"
+#include "tests/unit/train/train_test_util.h"
+
+namespace wisp {
+namespace {
+
+using testing::num_allocations;
+
+const UniformArchitecture kSmall{
+    .num_items = 300, .max_length = 12, .width = 16, .num_heads = 2, .num_blocks = 2, .inner_width = 16};
+
+size_t AllocationsOf20Steps(Trainer& trainer) {
+  for (int i = 0; i < 20; ++i) EXPECT_TRUE(trainer.Step().ok());
+  const size_t before = num_allocations;
+  for (int i = 0; i < 20; ++i) EXPECT_TRUE(trainer.Step().ok());
+  return num_allocations - before;
+}
+
+TEST(Allocation, SteadyStepAllocatesNothing) {
+  const testing::Ring ring(300, 40, 10);
+  const std::vector<float> weights = testing::StartWeights(kSmall, {});
+  for (Sampling sampling : {Sampling::kShuffled, Sampling::kPoisson}) {
+    TrainingOptions o{.sampling = sampling,
+                      .num_steps = 100,
+                      .expected_batch = 8,
+                      .dropout = {0.1f, 0.1f, 0.1f},
+                      .ema_decay = 0.9f,
+                      .num_threads = 2};
+    EXPECT_EQ(AllocationsOf20Steps(**Trainer::Create(kSmall, weights, ring.records, o)), 0u);
+  }
+}
+
+// Steps that a charge has paid for already; with repeatable noise and with the system's randomness.
+TEST(Allocation, SteadyPrivateStepAllocatesNothing) {
+  const testing::Ring ring(300, 40, 10);
+  const std::vector<float> weights = testing::StartWeights(kSmall, {});
+  const test::TemporaryFolder folder;
+  for (const bool secure : {false, true}) {
+    for (const NormForm form : {NormForm::kFormed, NormForm::kGram}) {
+      auto ledger = *privacy::Ledger::Open(folder / (std::to_string(secure) + std::to_string(static_cast<int>(form))),
+                                           {.dataset = "ring"});
+      TrainingOptions o{.method = Method::kPhantom,
+                        .sampling = Sampling::kPoisson,
+                        .num_steps = 100,
+                        .expected_batch = 8,
+                        .num_records_public = 40,
+                        .dropout = {0.1f, 0.1f, 0.1f},
+                        .num_threads = 2};
+      o.privacy = {.noise_multiplier = 1,
+                   .clipping_norm = 1,
+                   .norm_form = form,
+                   .ledger = &ledger,
+                   .run = "r",
+                   .steps_per_charge = 100};
+      if (!secure) o.privacy.reproducible_seed = 7;
+      EXPECT_EQ(AllocationsOf20Steps(**Trainer::Create(kSmall, weights, ring.records, o)), 0u) << "secure " << secure;
+    }
+  }
+}
+
+// The other methods: rgp, and those that release rows, whose room is had before the first step (fest, a sampled
+// softmax) or grows where a step changes more rows than any before it did (adafest: not any more after 60 steps of
+// these seeds).
+TEST(Allocation, SteadyStepOfEveryMethodAllocatesNothing) {
+  const testing::Ring ring(300, 40, 10);
+  const std::vector<float> weights = testing::StartWeights(kSmall, {});
+  const test::TemporaryFolder folder;
+  auto ledger = *privacy::Ledger::Open(folder / "l", {.dataset = "ring"});
+  std::vector<int32_t> rows(100);
+  for (size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<int32_t>(3 * i);
+  int run = 0;
+  for (const Method method :
+       {Method::kOrdinary, Method::kPhantom, Method::kRgp, Method::kFest, Method::kAdaFest, Method::kAdaFestPlus}) {
+    for (const uint32_t negatives : {0, 50}) {
+      if (method == Method::kRgp && negatives > 0) continue;
+      TrainingOptions o{.method = method,
+                        .sampling = Sampling::kPoisson,
+                        .num_steps = 100,
+                        .expected_batch = 8,
+                        .num_records_public = 40,
+                        .dropout = {0.1f, 0.1f, 0.1f},
+                        .num_threads = 2};
+      o.privacy = {.noise_multiplier = 1,
+                   .ledger = &ledger,
+                   .run = std::to_string(run++),
+                   .steps_per_charge = 100,
+                   .reproducible_seed = 7};
+      if (method == Method::kFest || method == Method::kAdaFestPlus) o.sparse.rows = rows;
+      o.sparse.map_threshold = 0.1;
+      o.num_negatives = negatives;
+      const auto trainer = *Trainer::Create(kSmall, weights, ring.records, o);
+      EXPECT_TRUE(trainer->Step().ok());  // charges
+      const size_t before = num_allocations;
+      const bool grows = method == Method::kAdaFest || method == Method::kAdaFestPlus;
+      for (int i = 0; i < (grows ? 40 : 1); ++i) EXPECT_TRUE(trainer->Step().ok());
+      if (!grows) {
+        EXPECT_EQ(num_allocations - before, 0u)
+            << "method " << static_cast<int>(method) << ", " << negatives << " negatives: the second step";
+      }
+      EXPECT_EQ(AllocationsOf20Steps(*trainer), 0u)
+          << "method " << static_cast<int>(method) << ", " << negatives << " negatives";
+    }
+  }
+}
+
+// A charge writes a row of the ledger: what that allocates is the ledger's, and the same for each.
+TEST(Allocation, StepThatChargesAllocatesInTheLedgerOnly) {
+  const testing::Ring ring(300, 40, 10);
+  const std::vector<float> weights = testing::StartWeights(kSmall, {});
+  const test::TemporaryFolder folder;
+  auto ledger = *privacy::Ledger::Open(folder / "l", {.dataset = "ring"});
+  TrainingOptions o{.method = Method::kPhantom,
+                    .sampling = Sampling::kPoisson,
+                    .num_steps = 1000,
+                    .expected_batch = 8,
+                    .num_records_public = 40,
+                    .num_threads = 1};
+  o.privacy = {.noise_multiplier = 1,
+               .clipping_norm = 1,
+               .ledger = &ledger,
+               .run = "r",
+               .steps_per_charge = 10,
+               .reproducible_seed = 7};
+  const auto trainer = *Trainer::Create(kSmall, weights, ring.records, o);
+  const size_t charging = AllocationsOf20Steps(*trainer);  // two charges
+  EXPECT_GT(charging, 0u);
+  EXPECT_LT(charging, 2 * 200u);  // 2 x 67 with g++ 12.2, 2026-11-21
+  size_t most = 0;
+  for (int i = 0; i < 20; ++i) {
+    const size_t before = num_allocations;
+    ASSERT_TRUE(trainer->Step().ok());
+    if (i % 10 != 0) most = std::max<size_t>(most, num_allocations - before);
+  }
+  EXPECT_EQ(most, 0u);
+}
+
+// SQLite rolls back by itself where memory fails. The rollback after it fails, and there may be no memory for a
+// sentence about it.
+TEST(Allocation, ARollbackThatFailsNeedsNoMemory) {
+  auto database = *privacy::Database::InMemory("a ledger in memory");
+  const auto roll_back_twice = [&](const auto& begun) {
+    ASSERT_TRUE(begun.ok());
+    ASSERT_TRUE(database.Execute("ROLLBACK").ok());
+    testing::no_memory = true;
+  };
+  roll_back_twice(privacy::Transaction::Begin(database));
+  testing::no_memory = false;
+  roll_back_twice(privacy::Snapshot::Begin(database));
+  testing::no_memory = false;
+  EXPECT_FALSE(database.in_transaction());
+}
+
+TEST(Allocation, BatchAllocatesNothing) {
+  const test::TemporaryFolder folder;
+  ASSERT_TRUE(WriteModel(folder / "m", {.architecture = kSmall, .weights = testing::StartWeights(kSmall)}).ok());
+  const auto session = *Session::Open(folder / "m");
+  std::vector<int32_t> items(40);
+  for (size_t i = 0; i < items.size(); ++i) items[i] = static_cast<int32_t>(i * 7);
+  std::vector<std::span<const int32_t>> histories;
+  for (size_t i = 1; i <= items.size(); ++i) histories.push_back(std::span(items).first(i));
+  std::vector<Recommendation> best(histories.size() * 10);
+  std::vector<size_t> found(histories.size());
+  for (const size_t threads : {1, 2}) {
+    const auto batch = *BatchRecommender::Create(*session, {.num_threads = threads, .rows = 8});
+    for (size_t count = 1; count <= histories.size(); ++count) {
+      const size_t before = num_allocations;
+      ASSERT_TRUE(batch
+                      ->Recommend(std::span(histories).first(count),
+                                  {.count = 10, .excluded = std::span(items).first(1)}, best, found)
+                      .ok());
+      EXPECT_EQ(num_allocations - before, 0u) << count;
+    }
+  }
+}
+
+TEST(Allocation, ScoreAllocatesNothingAndRecommendWhatItReturns) {
+  const test::TemporaryFolder folder;
+  ASSERT_TRUE(WriteModel(folder / "m", {.architecture = kSmall, .weights = testing::StartWeights(kSmall)}).ok());
+  const auto session = *Session::Open(folder / "m");
+  std::vector<float> scores(kSmall.num_items);
+  std::vector<int32_t> history;
+  for (int32_t item = 0; item < 20; ++item) {  // grows by one event at a time, then slides
+    history.push_back(item * 3);
+    size_t before = num_allocations;
+    ASSERT_TRUE(session->Score(history, scores).ok());
+    EXPECT_EQ(num_allocations - before, 0u) << history.size();
+    before = num_allocations;
+    const auto top = session->Recommend(history, {.count = 10, .excluded = std::span(history).first(1)});
+    EXPECT_EQ(num_allocations - before, 1u) << history.size();  // the vector that comes back
+    ASSERT_TRUE(top.ok());
+  }
+}
+
+}  // namespace
+}  // namespace wisp

@@ -1,0 +1,35 @@
+// Replaces the global allocator of a test program by one that counts. Included by one unit of the program.
+#ifndef WISP_TESTS_UNIT_CORE_COUNTING_ALLOCATOR_H_
+#define WISP_TESTS_UNIT_CORE_COUNTING_ALLOCATOR_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+
+namespace wisp::testing {
+
+inline std::atomic<size_t> num_allocations{0};
+inline std::atomic<size_t> allocated_bytes{0};  // asked for, whether given back or not
+inline std::atomic<bool> no_memory{false};      // true: every allocation fails
+
+inline void* CountedNew(size_t size, size_t alignment) {
+  ++num_allocations;
+  allocated_bytes += size;
+  void* p = no_memory ? nullptr : std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+  if (p == nullptr) throw std::bad_alloc();
+  return p;
+}
+
+}  // namespace wisp::testing
+
+void* operator new(size_t size) { return wisp::testing::CountedNew(size, alignof(std::max_align_t)); }
+void* operator new(size_t size, std::align_val_t alignment) {
+  return wisp::testing::CountedNew(size, static_cast<size_t>(alignment));
+}
+void operator delete(void* p) noexcept { std::free(p); }
+void operator delete(void* p, size_t) noexcept { std::free(p); }
+void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
+void operator delete(void* p, size_t, std::align_val_t) noexcept { std::free(p); }
+
+#endif  // WISP_TESTS_UNIT_CORE_COUNTING_ALLOCATOR_H_

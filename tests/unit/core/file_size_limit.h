@@ -1,0 +1,29 @@
+// A disk that is full, for whoever writes a large file.
+#ifndef WISP_TESTS_UNIT_CORE_FILE_SIZE_LIMIT_H_
+#define WISP_TESTS_UNIT_CORE_FILE_SIZE_LIMIT_H_
+
+#include <sys/resource.h>
+
+#include <csignal>
+
+namespace wisp::test {
+
+// While it lives, no file of this process may grow beyond so many bytes.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) {
+    std::signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit now{bytes, before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &now);
+  }
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  ~FileSizeLimit() { setrlimit(RLIMIT_FSIZE, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+}  // namespace wisp::test
+
+#endif  // WISP_TESTS_UNIT_CORE_FILE_SIZE_LIMIT_H_

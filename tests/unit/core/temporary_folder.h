@@ -1,0 +1,41 @@
+// A folder of its own for a test, gone with all that is in it afterwards. Declared before what has files in it open.
+#ifndef WISP_TESTS_UNIT_CORE_TEMPORARY_FOLDER_H_
+#define WISP_TESTS_UNIT_CORE_TEMPORARY_FOLDER_H_
+
+#include <stdlib.h>
+
+#include <cstddef>
+#include <cstdlib>
+#include <filesystem>
+#include <iterator>
+#include <string>
+#include <string_view>
+
+namespace wisp::test {
+
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "wisp_XXXXXX").string();
+    if (mkdtemp(pattern.data()) == nullptr) std::abort();
+    path_ = pattern;
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
+
+  // The path of something in it.
+  std::string operator/(std::string_view name) const { return path_ + "/" + std::string(name); }
+  const std::string& path() const { return path_; }
+  size_t NumFiles() const {
+    return static_cast<size_t>(
+        std::distance(std::filesystem::directory_iterator(path_), std::filesystem::directory_iterator()));
+  }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace wisp::test
+
+#endif  // WISP_TESTS_UNIT_CORE_TEMPORARY_FOLDER_H_

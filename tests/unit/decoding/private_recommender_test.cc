@@ -1,0 +1,378 @@
+// Recommending privately from sessions: what is charged, when it is free, what ends it, what is refused.
+#include "runtime/decoding/private_recommender.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "gtest/gtest.h"
+#include "runtime/privacy/accounting/accountant.h"
+#include "tests/unit/gradients/gradient_test_util.h"
+#include "tests/unit/model/model_test_util.h"
+#include "tests/unit/privacy/noise/chi_square.h"
+
+namespace wisp {
+namespace {
+
+using privacy::EpsilonDelta;
+using privacy::Ledger;
+
+const UniformArchitecture kArchitecture = {.num_items = 40,
+                                           .max_length = 6,
+                                           .width = 8,
+                                           .num_heads = 2,
+                                           .num_blocks = 1,
+                                           .inner_width = 8,
+                                           .output_bias = OutputBias::kTrained};
+const std::vector<int32_t> kHistory = {3, 17, 5};
+const std::vector<std::string> kPublic = {"shipped"};
+const ProvenanceEntry kShipped{.description = "trained offline", .dataset = "shipped"};
+const ProvenanceEntry kDevice{.description = "fine-tuned", .dataset = "history"};
+const ProvenanceEntry kGuaranteed{
+    .mechanisms = {"Gaussian"}, .epsilon = 2, .delta = 1e-6, .noise = NoiseOrigin::kSecure, .dataset = "history"};
+
+class PrivateRecommenderTest : public ::testing::Test {
+ protected:
+  PrivateRecommenderTest() : ledger_(*Ledger::Open(folder_ / "l", {.dataset = "history"})) {
+    base_ = Open(1, {kShipped});
+    model_ = Open(2, {kShipped, kDevice});
+  }
+  std::unique_ptr<Session> Open(uint32_t seed, std::vector<ProvenanceEntry> provenance, float shift = 0) {
+    std::vector<float> weights = wisp::testing::RandomWeights(kArchitecture, seed);
+    for (const ParameterSpec& p : ParametersOf(kArchitecture)) {
+      for (size_t i = 0; p.name.find("bias") != std::string::npos && p.size() == 40 && i < 40; ++i)
+        weights[p.offset + i] += shift;
+    }
+    const std::string path = folder_ / ("m" + std::to_string(++models_));
+    EXPECT_TRUE(
+        WriteModel(path, {.architecture = kArchitecture, .weights = weights, .provenance = std::move(provenance)})
+            .ok());
+    return *Session::Open(path);
+  }
+  PrivateRecommenderOptions Mixed(DrawGoal goal = {.lambda = 1e-2}) {
+    return {.goal = goal, .public_datasets = kPublic, .ledger = &ledger_};
+  }
+  PrivateRecommenderOptions Anchored(DrawGoal goal = {.clip = 0.5}) {
+    PrivateRecommenderOptions o = Mixed(goal);
+    o.base = base_.get();
+    return o;
+  }
+  PrivateRecommender Must(const PrivateRecommenderOptions& o) {
+    auto r = PrivateRecommender::Create(*model_, o);
+    EXPECT_TRUE(r.ok()) << r.status().message();
+    return *std::move(r);
+  }
+  uint64_t Charged() {
+    uint64_t sum = 0;
+    for (const auto& e : *ledger_.Entries()) sum += e.mechanism.steps();
+    return sum;
+  }
+  // For what the weights of kGuaranteed cost.
+  void Pay() {
+    ASSERT_TRUE(
+        ledger_.Charge({.mechanism = *privacy::Mechanism::Gaussian({.noise_multiplier = 1}), .run = "training"}).ok());
+  }
+  double Spent() { return *ledger_.Spent(*privacy::Delta::Create(1e-6)); }
+
+  test::TemporaryFolder folder_;
+  Ledger ledger_;
+  int models_ = 0;
+  std::unique_ptr<Session> base_, model_;
+};
+
+TEST_F(PrivateRecommenderTest, EveryDrawIsChargedAndTheFigureGrows) {
+  double before = 0;
+  uint64_t draws = 0;
+  for (const auto& options : {Mixed(), Anchored()}) {
+    PrivateRecommender r = Must(options);
+    EXPECT_FALSE(r.is_free());
+    EXPECT_EQ(r.mode(), options.base == nullptr ? DecodingMode::kUniform : DecodingMode::kBaseAnchored);
+    const auto items = *r.Recommend(kHistory, {.count = 7});
+    EXPECT_EQ(std::set(items.begin(), items.end()).size(), 7u);
+    for (int32_t seen : kHistory) EXPECT_EQ(std::count(items.begin(), items.end(), seen), 0);
+    EXPECT_EQ(r.draws_charged(), 7u);
+    EXPECT_EQ(Charged(), draws += 7);
+    EXPECT_GT(Spent(), before);
+    before = Spent();
+  }
+  // All as if they were made from the whole catalogue.
+  EXPECT_EQ((*ledger_.Entries())[0].mechanism.support(), 40u);
+  EXPECT_NEAR((*ledger_.Entries())[7].mechanism.range(), 2, 1e-6);
+}
+
+// What the draws show is history: a ledger of anything else does not pay for it, and learns nothing of it.
+TEST_F(PrivateRecommenderTest, ALedgerOfOtherDataDoesNotPay) {
+  Ledger other = *Ledger::Open(folder_ / "other", {.dataset = "shopping"});
+  for (PrivateRecommenderOptions options : {Mixed(), Anchored()}) {
+    options.ledger = &other;
+    const Status status = PrivateRecommender::Create(*model_, options).status();
+    EXPECT_EQ(status.code(), StatusCode::kPrivacyRefused);
+    EXPECT_NE(status.message().find("is of the data set 'shopping', and what is to be charged is 'history'"),
+              std::string::npos)
+        << status.message();
+  }
+  EXPECT_TRUE(other.Entries()->empty());
+}
+
+TEST_F(PrivateRecommenderTest, BlocksGiveNothingBack) {
+  PrivateRecommenderOptions options = Mixed();
+  options.draws_per_charge = 8;
+  PrivateRecommender first = Must(options);
+  ASSERT_TRUE(first.Recommend(kHistory, {.count = 3}).ok());
+  EXPECT_EQ(Charged(), 8u);
+  ASSERT_TRUE(first.Recommend(kHistory, {.count = 5}).ok());
+  EXPECT_EQ(Charged(), 8u) << "the rest of the block was paid for";
+  ASSERT_TRUE(first.Recommend(kHistory, {.count = 1}).ok());
+  PrivateRecommender second = Must(options);  // as after a restart
+  ASSERT_TRUE(second.Recommend(kHistory, {.count = 1}).ok());
+  EXPECT_EQ(Charged(), 24u);
+}
+
+TEST_F(PrivateRecommenderTest, WeightsWithAGuaranteeAndPublicOnesAreFree) {
+  const auto dp = Open(3, {kShipped, kGuaranteed});
+  Pay();
+  for (Session* session : {dp.get(), base_.get()}) {
+    PrivateRecommender r = *PrivateRecommender::Create(*session, {.public_datasets = kPublic});
+    EXPECT_TRUE(r.is_free());
+    ASSERT_EQ(r.Recommend(kHistory, {.count = 5})->size(), 5u);
+    EXPECT_EQ(r.draws_charged(), 0u);
+    PrivateRecommender with_ledger = *PrivateRecommender::Create(*session, Mixed());
+    ASSERT_TRUE(with_ledger.Recommend(kHistory, {.count = 5}).ok());
+  }
+  EXPECT_EQ(Charged(), 1u) << "what the weights cost";
+  EXPECT_EQ((*PrivateRecommender::Create(*dp, Mixed())).reason(),
+            "the weights carry a guarantee for all data that is not declared public: drawing is free post-processing");
+  // Not declared public: charged for, from the ledger of what is shown, and that is not this one.
+  PrivateRecommenderOptions nothing_public = Mixed();
+  nothing_public.public_datasets = {};
+  const auto other = PrivateRecommender::Create(*dp, nothing_public);
+  ASSERT_FALSE(other.ok());
+  EXPECT_EQ(other.status().code(), StatusCode::kPrivacyRefused);
+  EXPECT_NE(other.status().message().find("is of the data set 'history', and what is to be charged is 'shipped'"),
+            std::string::npos)
+      << other.status().message();
+  Ledger shipped = *Ledger::Open(folder_ / "shipped", {.dataset = "shipped"});
+  nothing_public.ledger = &shipped;
+  EXPECT_FALSE(PrivateRecommender::Create(*dp, nothing_public)->is_free());
+  EXPECT_EQ(PrivateRecommender::Create(*model_, nothing_public).status().code(), StatusCode::kPrivacyRefused)
+      << "two data sets, one ledger";
+}
+
+TEST_F(PrivateRecommenderTest, ALedgerThatLacksWhatModelOrBaseCostIsRefused) {
+  const auto dp = Open(3, {kShipped, kGuaranteed}), then_bare = Open(4, {kShipped, kGuaranteed, kDevice});
+  const auto refused = [&](Session& model, Session* base, bool other_data = false) {
+    PrivateRecommenderOptions o = base == nullptr ? Mixed() : Anchored();
+    if (base != nullptr) o.base = base;
+    o.other_data = other_data;
+    const auto made = PrivateRecommender::Create(model, o);
+    const bool is = !made.ok() && made.status().code() == StatusCode::kPrivacyRefused &&
+                    made.status().message().find("this ledger has epsilon") != std::string::npos;
+    EXPECT_EQ(made.ok(), !is) << made.status().message();
+    return is;
+  };
+  EXPECT_TRUE(refused(*dp, nullptr)) << "free, but the ledger's total leaves out what they show";
+  EXPECT_TRUE(refused(*then_bare, nullptr));
+  EXPECT_TRUE(refused(*model_, dp.get())) << "a base that spent on the same data";
+  EXPECT_FALSE(refused(*model_, base_.get()));
+  EXPECT_FALSE(refused(*model_, dp.get(), /*other_data=*/true));
+  EXPECT_EQ(Charged(), 0u);
+  Pay();
+  EXPECT_FALSE(refused(*dp, nullptr));
+  EXPECT_FALSE(refused(*then_bare, nullptr));
+  EXPECT_FALSE(refused(*model_, dp.get()));
+  // A path and its name are the same data; an epsilon that nobody bounded is no payment, its draws are charged.
+  ProvenanceEntry dear = kGuaranteed, unbounded = kGuaranteed;
+  dear.epsilon = 60;
+  dear.dataset = "/data/history";
+  unbounded.epsilon = std::numeric_limits<double>::infinity();
+  EXPECT_TRUE(refused(*Open(5, {kShipped, dear}), nullptr));
+  EXPECT_FALSE(refused(*Open(6, {kShipped, unbounded}), nullptr));
+}
+
+TEST_F(PrivateRecommenderTest, ALifetimeEndsWithItsLastDraw) {
+  const EpsilonDelta target = *EpsilonDelta::Create(2, 1e-6);
+  for (const bool anchored : {false, true}) {
+    ledger_ = *Ledger::Open(folder_ / (anchored ? "anchored" : "mixed"), {.dataset = "history"});
+    const DrawGoal goal{.lifetime = DrawGoal::Lifetime{target, 30}};
+    PrivateRecommenderOptions options = anchored ? Anchored(goal) : Mixed(goal);
+    options.draws_per_charge = 10;
+    for (int call = 0; call < 3; ++call) {
+      PrivateRecommender r = Must(options);  // three processes, the limit set by the first
+      EXPECT_EQ(ledger_.Limit()->value().epsilon(), 2);
+      const auto items = r.Recommend(kHistory, {.count = 10});
+      ASSERT_TRUE(items.ok()) << items.status().message();
+    }
+    EXPECT_LE(Spent(), 2);
+    EXPECT_GT(Spent(), 1.97) << "budget is wasted";
+    PrivateRecommender r = Must(options);
+    const auto refused = r.Recommend(kHistory, {.count = 1});
+    EXPECT_EQ(refused.status().code(), StatusCode::kPrivacyRefused);
+    EXPECT_EQ(Charged(), 30u) << "what was refused was charged";
+  }
+}
+
+TEST_F(PrivateRecommenderTest, ATargetNeedsALimitWhereSomethingWasSpent) {
+  const DrawGoal goal{.lifetime = DrawGoal::Lifetime{*EpsilonDelta::Create(2, 1e-6), 30}};
+  const auto training = *privacy::Mechanism::Gaussian({.noise_multiplier = 10});
+  ASSERT_TRUE(ledger_.Charge({.mechanism = training, .run = "training"}).ok());
+  EXPECT_EQ(PrivateRecommender::Create(*model_, Mixed(goal)).status().code(), StatusCode::kPrivacyRefused);
+  EXPECT_FALSE(ledger_.Limit()->has_value());
+  ASSERT_TRUE(ledger_.SetLimit(*EpsilonDelta::Create(4, 1e-6)).ok());
+  EXPECT_TRUE(PrivateRecommender::Create(*model_, Mixed(goal)).ok());
+  EXPECT_EQ(ledger_.Limit()->value().epsilon(), 4);
+}
+
+TEST_F(PrivateRecommenderTest, AnEpsilonPerDrawIsKept) {
+  for (const double epsilon : {1e-3, 0.2, 3.0}) {
+    EXPECT_LE(Must(Mixed({.epsilon_per_draw = epsilon})).epsilon_per_draw(), epsilon * (1 + 1e-12));
+    EXPECT_GT(Must(Mixed({.epsilon_per_draw = epsilon})).epsilon_per_draw(), epsilon * (1 - 1e-9));
+    EXPECT_LE(Must(Anchored({.epsilon_per_draw = epsilon})).epsilon_per_draw(), epsilon);
+    EXPECT_GT(Must(Anchored({.epsilon_per_draw = epsilon})).epsilon_per_draw(), epsilon * (1 - 1e-9));
+  }
+  // A short public list allows far more, and is charged for what is left of it.
+  PrivateRecommenderOptions options = Mixed({.epsilon_per_draw = 0.2});
+  options.charge_for = ChargeFor::kSupportLeft;
+  options.largest_support = 4;
+  PrivateRecommender r = Must(options);
+  EXPECT_GT(r.lambda(), 9 * Must(Mixed({.epsilon_per_draw = 0.2})).lambda());
+  const std::vector<int32_t> candidates = {30, 31, 32, 33};
+  const auto items = *r.Recommend(kHistory, {.count = 4, .candidates = candidates});
+  EXPECT_EQ(std::set(items.begin(), items.end()), std::set(candidates.begin(), candidates.end()));
+  const auto entries = *ledger_.Entries();
+  ASSERT_EQ(entries.size(), 3u) << "the last one is no choice";
+  for (size_t i = 0; i < 3; ++i) EXPECT_EQ(entries[i].mechanism.support(), 4 - i);
+}
+
+// Nearly all of q, nearly without randomness: the best item of the right session must come out.
+TEST_F(PrivateRecommenderTest, DrawsFollowTheSessionsScores) {
+  PrivateRecommenderOptions mixed = Mixed({.lambda = 1 - 1e-9});
+  mixed.temperature = 1e-3;
+  mixed.draws_per_charge = 100;
+  PrivateRecommender of_model = Must(mixed);
+  for (int32_t item = 0; item < 10; ++item) {
+    const std::vector<int32_t> history = {item, 39 - item};
+    EXPECT_EQ((*of_model.Recommend(history, {.count = 1}))[0], (*model_->Recommend(history, {.count = 1}))[0].item);
+  }
+  PrivateRecommenderOptions options = Anchored({.clip = 1e-6});  // hardly any of the model: the base's best
+  options.temperature = 1e-3;
+  PrivateRecommender r = Must(options);
+  for (int32_t item = 0; item < 10; ++item) {
+    const std::vector<int32_t> history = {item, 39 - item};
+    EXPECT_EQ((*r.Recommend(history, {.count = 1}))[0], (*base_->Recommend(history, {.count = 1}))[0].item);
+  }
+}
+
+TEST_F(PrivateRecommenderTest, AnchoredDrawsHaveTheLawOfTheCentredScores) {
+  PrivateRecommenderOptions options = Anchored({.clip = 1.5});
+  options.temperature = 0.8;
+  options.draws_per_charge = 20000;
+  options.reproducible_seed = 9;
+  std::vector<float> f(40), b(40);
+  ASSERT_TRUE(model_->Score(kHistory, f).ok() && base_->Score(kHistory, b).ok());
+  double mean = 0, sum = 0;
+  for (size_t j = 0; j < 40; ++j) mean += (f[j] - b[j]) / 40;
+  std::vector<double> law(40);
+  for (size_t j = 0; j < 40; ++j) law[j] = std::exp((b[j] + std::clamp(f[j] - mean - b[j], -1.5, 1.5)) / 0.8);
+  for (int32_t seen : kHistory) law[static_cast<size_t>(seen)] = 0;
+  for (double w : law) sum += w;
+  PrivateRecommender r = Must(options);
+  std::vector<uint64_t> counts(40);
+  for (int i = 0; i < 20000; ++i) ++counts[static_cast<size_t>((*r.Recommend(kHistory, {.count = 1}))[0])];
+  for (double& w : law) w /= sum;
+  EXPECT_GT(ChiSquarePValue(counts, law), 1e-6);
+}
+
+TEST_F(PrivateRecommenderTest, WhatIsTheSameForAllItemsDoesNotUseUpTheClip) {
+  PrivateRecommenderOptions options = Anchored({.clip = 3});
+  options.reproducible_seed = 5;
+  const auto shifted = Open(2, {kShipped, kDevice}, 50);
+  PrivateRecommender as_it_is = Must(options), moved = *PrivateRecommender::Create(*shifted, options);
+  options.goal = {.clip = 1e-6};  // what would be left if all were clipped: the base alone
+  PrivateRecommender base_alone = Must(options);
+  std::vector<int32_t> one, other, third;
+  for (int32_t item = 0; item < 30; ++item) {
+    const std::vector<int32_t> history = {item};
+    one.push_back((*as_it_is.Recommend(history, {.count = 1}))[0]);
+    other.push_back((*moved.Recommend(history, {.count = 1}))[0]);
+    third.push_back((*base_alone.Recommend(history, {.count = 1}))[0]);
+  }
+  EXPECT_EQ(one, other);
+  EXPECT_NE(one, third);
+}
+
+TEST_F(PrivateRecommenderTest, ThePublicModelsBestMayBeTheSupport) {
+  PrivateRecommender r = Must(Anchored());
+  std::set<int32_t> best;
+  for (const Recommendation& b : *base_->Recommend(kHistory, {.count = 6})) best.insert(b.item);
+  const auto items = *r.Recommend(kHistory, {.count = 10, .base_top = 6});
+  EXPECT_EQ(std::set(items.begin(), items.end()), best);
+  EXPECT_FALSE(Must(Mixed()).Recommend(kHistory, {.base_top = 6}).ok());
+}
+
+TEST_F(PrivateRecommenderTest, WhatHasNoGuaranteeIsRefusedAndNothingIsCharged) {
+  const auto refused = [&](PrivateRecommenderOptions o, StatusCode code, const char* word) {
+    const auto r = PrivateRecommender::Create(*model_, o);
+    EXPECT_EQ(r.status().code(), code) << word;
+    EXPECT_NE(r.status().message().find(word), std::string::npos) << r.status().message();
+  };
+  const auto with = [&](auto&& change, bool anchored = false) {
+    PrivateRecommenderOptions o = anchored ? Anchored() : Mixed();
+    change(o);
+    return o;
+  };
+  constexpr auto kRefused = StatusCode::kPrivacyRefused, kInvalid = StatusCode::kInvalidArgument;
+  refused(with([](auto& o) { o.ledger = nullptr; }), kRefused, "ledger");
+  refused(with([](auto& o) { o.selection = Selection::kArgMax; }), kRefused, "arg-max");
+  refused(with([](auto& o) { o.after_mixing = AfterMixing::kTopK; }), kRefused, "after mixing");
+  refused(with([](auto& o) { o.top_k = 5; }, true), kRefused, "top-k");
+  refused(with([](auto& o) { o.public_datasets = {}; }, true), kRefused, "base model must be public");
+  refused(with([&](auto& o) { o.base = model_.get(); }, true), kRefused, "base model must be public");
+  refused(with([](auto& o) { o.goal = {.lambda = 1}; }), kRefused, "lambda");
+  refused(with([](auto& o) { o.goal = {}; }), kInvalid, "exactly one");
+  refused(with([](auto& o) { o.goal = {.lambda = 0.1, .epsilon_per_draw = 1}; }), kInvalid, "exactly one");
+  refused(with([](auto& o) { o.goal = {.lambda = 0.1}; }, true), kInvalid, "clip");
+  refused(with([](auto& o) { o.goal = {.clip = 0.1}; }), kInvalid, "lambda");
+  refused(with([](auto& o) { o.mode = DecodingMode::kBaseAnchored; }), kInvalid, "base model");
+  refused(with([](auto& o) { o.goal = {.epsilon_per_draw = 1e-12}; }, true), kRefused, "arithmetic");
+  refused(with([](auto& o) {
+            o.goal = {.lifetime = DrawGoal::Lifetime{*EpsilonDelta::Create(1, 1e-3), 10}}, o.num_records_public = 1000;
+          }),
+          kRefused, "1 / 1000");
+  PrivateRecommender r = Must(Mixed());
+  EXPECT_EQ(r.Recommend(kHistory, {.support_origin = SupportOrigin::kPrivateModel}).status().code(), kRefused);
+  EXPECT_EQ(r.Recommend({}, {}).status().code(), kInvalid);
+  EXPECT_EQ(Charged(), 0u);
+  EXPECT_FALSE(ledger_.Limit()->has_value());
+}
+
+// A request that is refused leaves the limit as it was, the one that it asked for included.
+TEST_F(PrivateRecommenderTest, ANewLimitIsWrittenOnlyWhereNothingIsRefused) {
+  ASSERT_TRUE(ledger_.SetLimit(*EpsilonDelta::Create(1, 1e-6)).ok());
+  PrivateRecommenderOptions options = Mixed();
+  options.new_limit = *EpsilonDelta::Create(50, 0.5);
+  options.num_records_public = 1000;
+  EXPECT_EQ(PrivateRecommender::Create(*model_, options).status().code(), StatusCode::kPrivacyRefused);
+  options.new_limit = *EpsilonDelta::Create(50, 1e-6);
+  options.selection = Selection::kArgMax;
+  EXPECT_EQ(PrivateRecommender::Create(*model_, options).status().code(), StatusCode::kPrivacyRefused);
+  EXPECT_EQ((*ledger_.Limit())->epsilon(), 1);
+  options.selection = Selection::kSample;
+  EXPECT_TRUE(PrivateRecommender::Create(*model_, options).ok());
+  EXPECT_EQ((*ledger_.Limit())->epsilon(), 50);
+}
+
+TEST_F(PrivateRecommenderTest, ALargeDeltaHasToBeAllowed) {
+  ASSERT_TRUE(ledger_.SetLimit(*EpsilonDelta::Create(5, 1.0 / 1000)).ok());
+  PrivateRecommenderOptions options = Mixed();
+  EXPECT_TRUE(PrivateRecommender::Create(*model_, options).ok()) << "how many records there are was not said";
+  options.num_records_public = 999;
+  EXPECT_TRUE(PrivateRecommender::Create(*model_, options).ok());
+  options.num_records_public = 1000;
+  EXPECT_EQ(PrivateRecommender::Create(*model_, options).status().code(), StatusCode::kPrivacyRefused);
+  options.allow_large_delta = true;
+  EXPECT_TRUE(PrivateRecommender::Create(*model_, options).ok());
+}
+
+}  // namespace
+}  // namespace wisp

@@ -1,0 +1,191 @@
+// Small recommenders, records and the naive gradients that the product's are held against.
+#ifndef WISP_TESTS_UNIT_GRADIENTS_GRADIENT_TEST_UTIL_H_
+#define WISP_TESTS_UNIT_GRADIENTS_GRADIENT_TEST_UTIL_H_
+
+#include <random>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernels/reference/dual.h"
+#include "runtime/gradients/phantom_gradients.h"
+#include "runtime/layers/packed_weights.h"
+#include "runtime/layers/recommender.h"
+#include "runtime/train/record_pass.h"
+#include "tests/unit/layers/naive_recommender.h"
+
+namespace wisp::testing {
+
+inline std::vector<float> RandomWeights(const Architecture& a, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal(0.0f, 0.4f);
+  std::vector<float> weights(FlatSize(ParametersOf(a)), 0.0f);
+  for (const ParameterSpec& p : ParametersOf(a)) {
+    for (size_t i = 0; i < p.size(); ++i)
+      weights[p.offset + i] = normal(random) + (p.name.ends_with("gain") ? 1.0f : 0.0f);
+    for (size_t i = 0; p.name.ends_with("variance") && i < p.size(); ++i)
+      weights[p.offset + i] = 0.1f * std::abs(weights[p.offset + i]);
+  }
+  return weights;
+}
+
+// A record that owns its items: `length` random transitions, the first `padding` of them padding.
+struct OwnedRecord {
+  std::vector<int32_t> inputs, targets;
+  Record view() const { return {inputs, targets}; }
+};
+
+inline OwnedRecord RandomRecord(uint32_t num_items, size_t length, uint32_t seed, size_t padding = 0) {
+  std::mt19937 random(seed);
+  std::uniform_int_distribution<int32_t> item(0, static_cast<int32_t>(num_items) - 1);
+  OwnedRecord record;
+  for (size_t t = 0; t < length; ++t) {
+    record.inputs.push_back(t < padding ? -1 : item(random));
+    record.targets.push_back(t < padding ? -1 : item(random));
+  }
+  return record;
+}
+
+// The first and the last item where a loop over rows may miss them: as inputs and as targets, alone and again.
+inline OwnedRecord EndsRecord(uint32_t num_items) {
+  const auto last = static_cast<int32_t>(num_items) - 1;
+  return {{0, last, 3, 0, last, 2}, {last, 0, 1, 3, 0, last}};
+}
+
+// d loss / d weight for every trained weight (others 0), by dual numbers through the naive recommender. With negatives:
+// of the sampled softmax.
+inline std::vector<double> NaiveGradient(const Architecture& a, std::span<const float> weights, const Record& record,
+                                         std::span<const int32_t> negatives = {}) {
+  using kernels::reference::Dual;
+  std::vector<Dual> dual(weights.begin(), weights.end());
+  std::vector<double> gradient(weights.size(), 0.0);
+  double targets = 0;
+  for (int32_t id : record.targets) targets += id >= 0;
+  const NaiveRecommender<Dual> naive(a, dual);
+  for (const ParameterSpec& p : ParametersOf(a)) {
+    for (size_t i = p.offset; p.trained && i < p.offset + p.size(); ++i) {
+      dual[i].derivative = 1;
+      gradient[i] = negatives.empty()
+                        ? naive.Loss(record.inputs, record.targets, 1.0 / targets).derivative
+                        : naive.SampledLoss(record.inputs, record.targets, negatives, 1.0 / targets).derivative;
+      dual[i].derivative = 0;
+    }
+  }
+  return gradient;
+}
+
+inline double Norm(std::span<const double> g) {
+  double sum = 0;
+  for (double v : g) sum += v * v;
+  return std::sqrt(sum);
+}
+
+// All that the architecture trains.
+inline TrainedSet AllTrained(const std::vector<ParameterSpec>& parameters) {
+  return TrainedSet(parameters, [](const ParameterSpec& p) { return p.trained; });
+}
+
+// The product's graph with everything a record needs.
+class Harness {
+ public:
+  Harness(const Architecture& a, std::vector<float> weights, const kernels::OpTable& ops)
+      : graph(a, ops),
+        trained(AllTrained(graph.parameters())),
+        flat(std::move(weights)),
+        packed(graph, flat.data()),
+        buffers(graph.AllocateForTraining()),
+        view(packed.view()) {}
+
+  double Loss(const Record& record) {
+    const RecordOptions options{.target_weight = PositionWeight(record)};
+    RecordContext context{.weights = view, .buffers = buffers, .options_B = &options};
+    double loss = 0;
+    graph.Forward(context, {&record, 1}, &loss);
+    return loss;
+  }
+
+  RecordOutcome Add(const Record& record, RecordGradients& gradients) {
+    RecordContext context{.weights = view, .buffers = buffers};
+    RecordPass pass(graph);
+    pass.Push(record, {.target_weight = PositionWeight(record)});
+    return pass.Run(context, gradients)[0].gradient;
+  }
+
+  PhantomGradients::Setup Setup() const {
+    return {.parameters = graph.parameters(),
+            .trained = trained,
+            .head_parameter = graph.head_parameter(),
+            .max_rows = graph.architecture().max_length,
+            .worker = 0};
+  }
+
+  Recommender graph;
+  TrainedSet trained;
+  std::vector<float> flat;
+  PackedWeights packed;
+  Buffers buffers;
+  Weights view;
+
+ private:
+  static float PositionWeight(const Record& record) {
+    size_t targets = 0;
+    for (int32_t id : record.targets) targets += id >= 0;
+    return 1.0f / static_cast<float>(targets);
+  }
+};
+
+// Blocks that differ in all that a block can: heads, their width, where norms stand, what is between two products.
+inline Architecture MixedArchitecture() {
+  return {.num_items = 9,
+          .max_length = 6,
+          .width = 4,
+          .embedding_scale = 1.7f,
+          .blocks = {{.norm = NormPlacement::kPost,
+                      .norm_epsilon = 1e-3f,
+                      .attention = {.num_heads = 3, .num_kv_heads = 3, .head_width = 2},
+                      .feed_forward = {.inner_width = 5, .activation = ActivationKind::kRelu}},
+                     {.attention = {.num_heads = 1, .num_kv_heads = 1, .head_width = 3, .slope = 0.4f},
+                      .feed_forward = {.inner_width = 9}},
+                     {.attention = {.num_heads = 2, .num_kv_heads = 2, .head_width = 2},
+                      .feed_forward = {.inner_width = 2}}},
+          .final_norm_epsilon = 1e-4f};
+}
+
+// Every switch of the graph at least once.
+inline std::vector<Architecture> SmallArchitectures() {
+  const UniformArchitecture base{.num_items = 9,
+                                 .max_length = 6,
+                                 .width = 4,
+                                 .num_heads = 2,
+                                 .num_blocks = 2,
+                                 .inner_width = 6,
+                                 .embedding_scale = 1.7f,
+                                 .positions = PositionAlignment::kEnd};
+  std::vector<UniformArchitecture> all(10, base);
+  all[1].norm = NormPlacement::kPost;
+  all[2].output_table = OutputTable::kUntied;
+  all[2].output_bias = OutputBias::kTrained;
+  all[3].activation = ActivationKind::kRelu;
+  all[3].output_bias = OutputBias::kFixed;
+  all[4].attend = Attend::kAll;
+  all[4].num_heads = 1;
+  all[5].norm = NormPlacement::kPost;
+  all[5].output_table = OutputTable::kUntied;
+  all[5].activation = ActivationKind::kRelu;
+  all[6].re_attention = ReAttention::kOn;
+  all[7] = all[5];
+  all[7].re_attention = ReAttention::kOn;
+  all[8].attention_slope = 0.7f;
+  all[9] = all[4];
+  all[9].num_heads = 4;
+  all[9].attention_slope = 2.0f;
+  all[9].re_attention = ReAttention::kOn;
+  std::vector<Architecture> every(all.begin(), all.end());
+  every.insert(every.end(), 2, MixedArchitecture());
+  every.back().re_attention = ReAttention::kOn;
+  return every;
+}
+
+}  // namespace wisp::testing
+
+#endif  // WISP_TESTS_UNIT_GRADIENTS_GRADIENT_TEST_UTIL_H_

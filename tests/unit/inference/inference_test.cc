@@ -1,0 +1,266 @@
+// The session: scores equal the naive recommender's, recommendations respect what is excluded, bad requests are
+// refused.
+#include <gtest/gtest.h>
+#include <pthread.h>
+
+#include <random>
+
+#include "runtime/inference/session.h"
+#include "runtime/inference/top_k.h"
+#include "runtime/train/run/evaluate.h"
+#include "tests/unit/core/temporary_folder.h"
+#include "tests/unit/gradients/gradient_test_util.h"
+#include "tests/unit/layers/parameter_names.h"
+
+namespace wisp {
+namespace {
+
+class SessionTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<Session> Open(const Architecture& a, uint32_t seed) {
+    weights_ = testing::RandomWeights(a, seed);
+    EXPECT_TRUE(WriteModel(path_, {.architecture = a, .weights = weights_, .created_by = "test"}).ok());
+    auto session = Session::Open(path_);
+    EXPECT_TRUE(session.ok()) << session.status().message();
+    return *std::move(session);
+  }
+
+  // Scores after a history that changes from step to step equal those of a session that sees it first.
+  void ExpectNothingRemembered(const Architecture& a, uint32_t seed, Backend backend) {
+    const auto session = *Session::Open(path_, backend);
+    std::vector<int32_t> history;
+    std::vector<float> scores(a.num_items), fresh(a.num_items);
+    std::mt19937 random(seed);
+    for (int i = 0; i < 60; ++i) {
+      const auto item = static_cast<int32_t>(random() % a.num_items);
+      if (i % 11 == 10) history.resize(1 + random() % history.size());
+      if (i % 17 == 16) history[random() % history.size()] = item;
+      if (i % 7 != 6) history.push_back(item);
+      if (i % 5 == 4) history.insert(history.end(), {item, 0, 1});
+      if (history.size() > 2 * a.max_length) history.clear(), history.push_back(item);
+      ASSERT_TRUE(session->Score(history, scores).ok());
+      ASSERT_TRUE((*Session::Open(path_, backend))->Score(history, fresh).ok());
+      ASSERT_EQ(scores, fresh) << "after " << history.size() << " items, step " << i << ", seed " << seed;
+    }
+  }
+
+  test::TemporaryFolder folder_;
+  const std::string path_ = folder_ / "model.wisp";
+  std::vector<float> weights_;
+};
+
+TEST_F(SessionTest, ScoresEqualTheNaiveRecommender) {
+  uint32_t seed = 30;
+  std::vector<Architecture> all = testing::SmallArchitectures();
+  all.push_back(UniformArchitecture{.num_items = 9, .max_length = 6, .width = 8, .num_blocks = 0, .inner_width = 8});
+  for (const Architecture& a : all) {
+    const auto session = Open(a, ++seed);
+    const std::vector<double> exact(weights_.begin(), weights_.end());
+    const testing::NaiveRecommender<double> naive(a, exact);
+    for (size_t length : {1, 2, 6, 9}) {
+      const std::vector<int32_t> history = testing::RandomRecord(a.num_items, length, seed).inputs;
+      const size_t read = std::min<size_t>(length, a.max_length);  // the newest
+      const auto expected = naive.Logits(naive.Encode(std::span(history).last(read)).back());
+      std::vector<float> scores(a.num_items);
+      ASSERT_TRUE(session->Score(history, scores).ok());
+      for (size_t j = 0; j < scores.size(); ++j)
+        EXPECT_NEAR(scores[j], expected[j], 2e-5 * (1 + std::abs(expected[j])));
+    }
+  }
+}
+
+// What is remembered of the last history changes no bit: events appended one by one or several at a time, histories
+// that part, shrink, repeat, and slide out of the window.
+TEST_F(SessionTest, ScoresDoNotDependOnTheHistoriesBefore) {
+  std::vector<Architecture> all = testing::SmallArchitectures();
+  all.push_back(UniformArchitecture{
+      .num_items = 50, .max_length = 30, .width = 32, .num_heads = 2, .num_blocks = 3, .inner_width = 40});
+  all.push_back(UniformArchitecture{.num_items = 9, .max_length = 5, .width = 8, .num_blocks = 0, .inner_width = 8});
+  all.push_back(all.back());
+  all.back().final_norm_epsilon = {};
+  uint32_t seed = 90;
+  for (const Architecture& a : all) {
+    Open(a, ++seed);
+    ExpectNothingRemembered(a, seed, Backend::kSimd);
+    if (kernels::Int8Ops() != nullptr) ExpectNothingRemembered(a, seed, Backend::kInt8);
+  }
+}
+
+// What training's graph computes with the variances that noise left, inference computes from the file.
+TEST_F(SessionTest, StoredVariancesCorrectScores) {
+  for (const Architecture& a : testing::SmallArchitectures()) {
+    if (a.re_attention != ReAttention::kOn) continue;
+    const std::vector<int32_t> history = testing::RandomRecord(a.num_items, a.max_length, 3).inputs;
+    std::vector<float> scores(a.num_items), without(a.num_items);
+    ASSERT_TRUE(Open(a, 21)->Score(history, scores).ok());
+    // The loss of the training graph at the newest position, by the file's scores.
+    for (int32_t target = 0; target < static_cast<int32_t>(a.num_items); ++target) {
+      std::vector<int32_t> targets(history.size(), -1);
+      targets.back() = target;
+      testing::Harness training(a, weights_, kernels::BestOps());
+      double sum = 0;
+      for (float s : scores) sum += std::exp(static_cast<double>(s));
+      const double loss = training.Loss({history, targets});
+      EXPECT_NEAR(loss, std::log(sum) - scores[static_cast<size_t>(target)], 1e-4 * (1 + loss));
+    }
+    std::vector<float> zeroed = weights_;
+    for (const ParameterSpec& p : ParametersOf(a)) {
+      if (p.name != testing::kItemVariance && p.name != testing::kParameterVariance) continue;
+      std::fill_n(zeroed.begin() + static_cast<std::ptrdiff_t>(p.offset), p.size(), 0.0f);
+    }
+    ASSERT_TRUE(WriteModel(path_, {.architecture = a, .weights = zeroed, .created_by = "test"}).ok());
+    ASSERT_TRUE((*Session::Open(path_))->Score(history, without).ok());
+    double moved = 0;
+    for (size_t j = 0; j < scores.size(); ++j)
+      moved = std::max(moved, static_cast<double>(std::abs(scores[j] - without[j])));
+    EXPECT_GT(moved, 1e-2);
+  }
+}
+
+// Threads of other C libraries have 128 KB of stack; the products' copies must fit.
+TEST_F(SessionTest, ASmallStackIsEnough) {
+  const UniformArchitecture a = {
+      .num_items = 900, .max_length = 40, .width = 48, .num_heads = 2, .num_blocks = 1, .inner_width = 700};
+  Open(a, 70);
+  for (Backend backend : {Backend::kSimd, Backend::kInt8}) {
+    if (backend == Backend::kInt8 && kernels::Int8Ops() == nullptr) continue;
+    const auto session = *Session::Open(path_, backend);
+    pthread_attr_t attributes;
+    ASSERT_EQ(pthread_attr_init(&attributes), 0);
+    ASSERT_EQ(pthread_attr_setstacksize(&attributes, 128 << 10), 0);
+    pthread_t thread;
+    const auto score = [](void* s) -> void* {
+      std::vector<float> scores(900);
+      const Status status = static_cast<Session*>(s)->Score(std::vector<int32_t>(40, 7), scores);
+      return status.ok() ? s : nullptr;
+    };
+    ASSERT_EQ(pthread_create(&thread, &attributes, score, session.get()), 0);
+    void* result = nullptr;
+    pthread_join(thread, &result);
+    pthread_attr_destroy(&attributes);
+    EXPECT_EQ(result, session.get());
+  }
+}
+
+TEST_F(SessionTest, XnnpackScoresEqualSimdScores) {
+  const UniformArchitecture a = {
+      .num_items = 700, .max_length = 40, .width = 32, .num_heads = 2, .num_blocks = 2, .inner_width = 48};
+  const auto simd = Open(a, 50);
+  if (kernels::XnnpackOps() == nullptr) {
+    EXPECT_EQ(Session::Open(path_, Backend::kXnnpack).status().code(), StatusCode::kUnsupported);
+    GTEST_SKIP() << "this build has no XNNPACK";
+  }
+  for (int again = 0; again < 20; ++again) {  // made and released: a leak checker sees what is left
+    const auto session = *Session::Open(path_, Backend::kXnnpack);
+    for (size_t length : {1, 7, 40}) {
+      const std::vector<int32_t> history = testing::RandomRecord(a.num_items, length, 60).inputs;
+      std::vector<float> expected(a.num_items), scores(a.num_items);
+      ASSERT_TRUE(simd->Score(history, expected).ok());
+      ASSERT_TRUE(session->Score(history, scores).ok());
+      for (size_t j = 0; j < scores.size(); ++j)
+        ASSERT_NEAR(scores[j], expected[j], 1e-4 * (1 + std::abs(expected[j])));
+    }
+  }
+}
+
+// Quantised scores order items nearly as the exact ones do: off by a few percent of how far scores spread.
+TEST_F(SessionTest, Int8ScoresAreNearSimdScores) {
+  if (kernels::Int8Ops() == nullptr) GTEST_SKIP() << "this processor has no 8-bit kernels";
+  const UniformArchitecture a = {
+      .num_items = 700, .max_length = 40, .width = 64, .num_heads = 2, .num_blocks = 2, .inner_width = 96};
+  const auto simd = Open(a, 51);
+  const auto session = *Session::Open(path_, Backend::kInt8);
+  EXPECT_LT(session->planned_bytes(), simd->planned_bytes());
+  for (size_t length : {1, 7, 40}) {
+    const std::vector<int32_t> history = testing::RandomRecord(a.num_items, length, 61).inputs;
+    std::vector<float> exact(a.num_items), scores(a.num_items);
+    ASSERT_TRUE(simd->Score(history, exact).ok());
+    ASSERT_TRUE(session->Score(history, scores).ok());
+    double error = 0, spread = 0, mean = 0;
+    for (float s : exact) mean += s / static_cast<double>(a.num_items);
+    for (size_t j = 0; j < scores.size(); ++j) {
+      error += (scores[j] - exact[j]) * (scores[j] - exact[j]);
+      spread += (exact[j] - mean) * (exact[j] - mean);
+    }
+    EXPECT_LT(std::sqrt(error / spread), 0.05) << "length " << length;
+    EXPECT_GT(error, 0) << "nothing was quantised";
+  }
+}
+
+TEST_F(SessionTest, RecommendationsAreTheBestThatAreAllowed) {
+  const Architecture a = testing::SmallArchitectures()[0];
+  const auto session = Open(a, 40);
+  const std::vector<int32_t> history = {1, 4};
+  std::vector<float> scores(a.num_items);
+  ASSERT_TRUE(session->Score(history, scores).ok());
+  const auto expect = [&](const RecommendOptions& options, auto&& allowed) {
+    std::vector<int32_t> order;
+    for (int32_t i = 0; i < static_cast<int32_t>(a.num_items); ++i) {
+      if (allowed(i)) order.push_back(i);
+    }
+    std::sort(order.begin(), order.end(), [&](int32_t x, int32_t y) { return scores[x] > scores[y]; });
+    order.resize(std::min(order.size(), options.count));
+    const auto top = *session->Recommend(history, options);
+    ASSERT_EQ(top.size(), order.size());
+    for (size_t i = 0; i < top.size(); ++i) {
+      EXPECT_EQ(top[i].item, order[i]);
+      EXPECT_EQ(top[i].score, scores[static_cast<size_t>(order[i])]);
+    }
+  };
+  const std::vector<int32_t> excluded = {0, 7}, candidates = {2, 4, 5, 5, 7};
+  expect({.count = 3}, [](int32_t i) { return i != 1 && i != 4; });
+  expect({.count = 100}, [](int32_t i) { return i != 1 && i != 4; });
+  expect({.count = 0}, [](int32_t) { return true; });
+  expect({.count = 9, .seen = SeenItems::kAllow}, [](int32_t) { return true; });
+  expect({.count = 9, .excluded = excluded}, [](int32_t i) { return i != 1 && i != 4 && i != 0 && i != 7; });
+  expect({.count = 9, .candidates = candidates}, [](int32_t i) { return i == 2 || i == 5 || i == 7; });
+}
+
+TEST_F(SessionTest, BadRequestsAreNamed) {
+  const auto session = Open(testing::SmallArchitectures()[0], 41);
+  const auto message = [&](std::vector<int32_t> history, const RecommendOptions& options) {
+    const auto result = session->Recommend(history, options);
+    EXPECT_EQ(result.status().code(), StatusCode::kInvalidArgument);
+    return result.status().message();
+  };
+  EXPECT_NE(message({}, {}).find("empty"), std::string::npos);
+  EXPECT_NE(message({9}, {}).find("item 9"), std::string::npos);
+  EXPECT_NE(message({-1}, {}).find("item -1"), std::string::npos);
+  const std::vector<int32_t> far = {99};
+  EXPECT_NE(message({1}, {.excluded = far}).find("99"), std::string::npos);
+  EXPECT_NE(message({1}, {.candidates = far}).find("99"), std::string::npos);
+}
+
+// Left out, and said: nobody takes what is left for all there is.
+TEST(TopK, ScoresThatAreNotFiniteAreSaid) {
+  const auto all_finite = [](std::vector<float> scores, size_t room) {
+    std::vector<Recommendation> best(room);
+    TopK top(best);
+    top.OfferAll(0, scores, [](size_t) { return false; });
+    best.resize(top.Finish());
+    for (const Recommendation& r : best) EXPECT_TRUE(std::isfinite(r.score));
+    return top.all_finite();
+  };
+  for (const size_t room : {1, 2, 9}) {
+    EXPECT_TRUE(all_finite({1, 3, 2}, room));
+    EXPECT_FALSE(all_finite({1, 3, NAN}, room));
+    EXPECT_FALSE(all_finite({NAN, 3, 1}, room));
+    EXPECT_FALSE(all_finite({1, 3, INFINITY}, room));
+    EXPECT_FALSE(all_finite({-INFINITY, 3, 1}, room));
+  }
+  EXPECT_FALSE(all_finite({1, 3, -INFINITY}, 9)) << "there is room for it";
+}
+
+TEST(Evaluate, RankCountsTiesAndNansAgainstTheModel) {
+  const std::vector<float> scores = {0.5f, 0.9f, 0.5f, NAN, 0.1f};
+  const std::vector<uint8_t> none(5, 0), without_best = {0, 1, 0, 0, 0};
+  EXPECT_EQ(RankOf(scores, none, 0), 3u);  // behind 1, the tie 2 and the NaN
+  EXPECT_EQ(RankOf(scores, without_best, 0), 2u);
+  EXPECT_EQ(RankOf(scores, none, 1), 1u);  // only the NaN
+  EXPECT_DOUBLE_EQ(Ndcg(0, 10), 1.0);
+  EXPECT_NEAR(Ndcg(2, 10), 0.5, 1e-12);
+  EXPECT_EQ(Ndcg(10, 10), 0);
+}
+
+}  // namespace
+}  // namespace wisp

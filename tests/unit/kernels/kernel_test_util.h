@@ -1,0 +1,225 @@
+// What tests of op tables share: guarded buffers, error against tolerance, and tables broken on purpose.
+//
+//   GuardedMatrix y(rows, n, ld);                       // misaligned, guarded around and between the rows
+//   ErrorMeter meter;
+//   PlanPerturbation(y.at(r, j), 4 * tolerance);        // does nothing unless the table is a perturbed one
+//   ops.linear_forward(...);
+//   meter.Add(*y.at(r, j), expected, tolerance);
+//   EXPECT_TRUE(y.GuardsIntact());
+//
+// A check is a function of an op table that returns meter.worst(), the largest error / tolerance. A test asserts that
+// it is at most 1 for every table of AllOps(), and above 1 for PerturbedTable<&OpTable::linear_forward>(table).
+#ifndef WISP_TESTS_UNIT_KERNELS_KERNEL_TEST_UTIL_H_
+#define WISP_TESTS_UNIT_KERNELS_KERNEL_TEST_UTIL_H_
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+#include <limits>
+#include <random>
+#include <type_traits>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/kernels.h"
+
+namespace wisp::kernels {
+
+inline constexpr size_t kTestSizes[] = {0, 1, 2, 3, 7, 8, 15, 16, 17, 31, 33, 64, 100};
+inline constexpr double kEpsilon = 1.0 / (1 << 24);  // half the distance from 1 to the next float
+
+// Printed once per call; WISP_TEST_SEED overrides it.
+inline uint64_t TestSeed(uint64_t usual) {
+  const char* given = std::getenv("WISP_TEST_SEED");
+  const uint64_t seed = given != nullptr ? std::strtoull(given, nullptr, 10) : usual;
+  std::cout << "seed " << seed << " (WISP_TEST_SEED overrides)\n";
+  return seed;
+}
+
+template <size_t kCount>
+size_t PickSize(std::mt19937_64& random, const size_t (&sizes)[kCount]) {
+  return sizes[std::uniform_int_distribution<size_t>(0, kCount - 1)(random)];
+}
+
+inline size_t PickSize(std::mt19937_64& random) { return PickSize(random, kTestSizes); }
+
+// A [rows, cols] matrix with row stride `ld` inside a larger buffer. Its first element is aligned to 4 bytes and no
+// more; everything that is not an element holds a guard pattern.
+template <class T>
+class GuardedMatrixOf {
+ public:
+  GuardedMatrixOf(size_t rows, size_t cols, size_t ld)
+      : rows_(rows), cols_(cols), ld_(ld), buffer_(2 * kMargin + rows * ld) {
+    std::memset(buffer_.data(), kPattern, buffer_.size() * sizeof(T));
+    size_t offset = kMargin;
+    while (reinterpret_cast<uintptr_t>(&buffer_[offset]) % 64 != sizeof(T) % 64) --offset;
+    data_ = &buffer_[offset];
+    for (size_t r = 0; r < rows_; ++r) {
+      for (size_t c = 0; c < cols_; ++c) *at(r, c) = T(0);
+    }
+  }
+  GuardedMatrixOf(const GuardedMatrixOf&) = delete;
+  GuardedMatrixOf& operator=(const GuardedMatrixOf&) = delete;
+
+  T* data() { return data_; }
+  const T* data() const { return data_; }
+  T* at(size_t row, size_t col) { return data_ + row * ld_ + col; }
+  const T* at(size_t row, size_t col) const { return data_ + row * ld_ + col; }
+  size_t rows() const { return rows_; }
+  size_t cols() const { return cols_; }
+  size_t ld() const { return ld_; }
+
+  void Fill(T value) {
+    for (size_t r = 0; r < rows_; ++r) {
+      for (size_t c = 0; c < cols_; ++c) *at(r, c) = value;
+    }
+  }
+
+  template <class Distribution>
+  void Fill(std::mt19937_64& random, Distribution distribution) {
+    for (size_t r = 0; r < rows_; ++r) {
+      for (size_t c = 0; c < cols_; ++c) *at(r, c) = static_cast<T>(distribution(random));
+    }
+  }
+
+  // Whether every byte that is not of an element is still the guard pattern.
+  bool GuardsIntact() const {
+    const size_t first = static_cast<size_t>(data_ - buffer_.data());
+    for (size_t i = 0; i < buffer_.size(); ++i) {
+      const bool inside = i >= first && i - first < rows_ * ld_ && (i - first) % ld_ < cols_;
+      unsigned char bytes[sizeof(T)];
+      std::memcpy(bytes, &buffer_[i], sizeof(T));
+      for (unsigned char byte : bytes) {
+        if (!inside && byte != kPattern) return false;
+      }
+    }
+    return true;
+  }
+
+ private:
+  static constexpr size_t kMargin = 128;           // elements; more than any vector or register tile is wide
+  static constexpr unsigned char kPattern = 0xFF;  // as floats: NaN, so that a value read from outside shows, too
+  size_t rows_, cols_, ld_;
+  std::vector<T> buffer_;
+  T* data_;
+};
+
+using GuardedMatrix = GuardedMatrixOf<float>;
+
+// `size` floats that end where an inaccessible page begins: whoever reads or writes past the end crashes. This is what
+// finds reads that do no harm to the result.
+class PageEndFloats {
+ public:
+  explicit PageEndFloats(size_t size) : page_(static_cast<size_t>(sysconf(_SC_PAGESIZE))) {
+    bytes_ = (size * sizeof(float) + page_ - 1) / page_ * page_ + page_;
+    map_ = static_cast<char*>(mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    if (map_ == MAP_FAILED || mprotect(map_ + bytes_ - page_, page_, PROT_NONE) != 0) std::abort();
+    data_ = reinterpret_cast<float*>(map_ + bytes_ - page_) - size;
+  }
+  PageEndFloats(const PageEndFloats&) = delete;
+  PageEndFloats& operator=(const PageEndFloats&) = delete;
+  ~PageEndFloats() { munmap(map_, bytes_); }
+
+  float* data() { return data_; }
+
+ private:
+  size_t page_, bytes_;
+  char* map_;
+  float* data_;
+};
+
+// The largest error relative to its tolerance. A NaN where a number is expected counts as infinite.
+class ErrorMeter {
+ public:
+  void Add(double actual, double expected, double tolerance) {
+    const double error = std::abs(actual - expected);
+    double ratio = error == 0 ? 0 : error / tolerance;
+    if (std::isnan(ratio)) ratio = std::numeric_limits<double>::infinity();
+    if (ratio > worst_) worst_ = ratio;
+  }
+  double worst() const { return worst_; }
+
+ private:
+  double worst_ = 0;
+};
+
+// ---- Tables broken on purpose. --------------------------------------------------------------------------------------
+
+struct Perturbation {
+  const OpTable* base = nullptr;
+  float* at = nullptr;
+  double amount = 0;
+};
+
+inline Perturbation& ThePerturbation() {
+  static Perturbation perturbation;
+  return perturbation;
+}
+
+// Where and by how much a perturbed table is wrong in its next call; `at` null: nowhere.
+inline void PlanPerturbation(float* at, double amount) {
+  ThePerturbation().at = at;
+  ThePerturbation().amount = amount;
+}
+
+template <auto kEntry>
+struct PerturbedEntry;
+
+template <class Result, class Args, Result (*OpTable::*kEntry)(const Args&)>
+struct PerturbedEntry<kEntry> {
+  static Result Call(const Args& args) {
+    const Perturbation& p = ThePerturbation();
+    if constexpr (std::is_void_v<Result>) {
+      (p.base->*kEntry)(args);
+      if (p.at != nullptr) *p.at = static_cast<float>(*p.at + p.amount);
+    } else {
+      const Result result = (p.base->*kEntry)(args);
+      if (p.at != nullptr) *p.at = static_cast<float>(*p.at + p.amount);
+      return result;
+    }
+  }
+};
+
+// A copy of `base` in which one entry is followed by the planned perturbation. `base` must outlive its use.
+template <auto kEntry>
+OpTable PerturbedTable(const OpTable& base) {
+  ThePerturbation().base = &base;
+  OpTable table = base;
+  table.*kEntry = PerturbedEntry<kEntry>::Call;
+  return table;
+}
+
+// Every table's op against the reference: check(ops, n, variant, seed) is the largest error in units of the tolerance.
+// And a wrong element (PerturbedTable) must not go unnoticed.
+template <auto kEntry, class Check>
+void Hold(uint64_t usual_seed, Check check, int variants = 4) {
+  std::mt19937_64 random(TestSeed(usual_seed));
+  for (const OpTable* ops : AllOps()) {
+    const OpTable perturbed = PerturbedTable<kEntry>(*ops);
+    double worst = 0;
+    for (size_t n : kTestSizes) {
+      for (int variant = 0; variant < variants; ++variant) {
+        const uint64_t seed = random();
+        SCOPED_TRACE(::testing::Message() << ops->name << ", n " << n << ", variant " << variant);
+        PlanPerturbation(nullptr, 0);
+        const double error = check(*ops, n, variant, seed);
+        EXPECT_LE(error, 1);
+        worst = std::max(worst, error);
+        if (n > 0) {
+          EXPECT_GT(check(perturbed, n, variant, seed), 1) << "a wrong element went unnoticed";
+        }
+      }
+    }
+    std::cout << ops->name << ": largest error " << worst << " of the tolerance\n";
+  }
+}
+
+}  // namespace wisp::kernels
+
+#endif  // WISP_TESTS_UNIT_KERNELS_KERNEL_TEST_UTIL_H_

@@ -1,0 +1,147 @@
+// The classifier's loss, representation and gradients against dual numbers through a naive classifier.
+#include "runtime/layers/classifier.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/layers/classifier_test_util.h"
+
+namespace wisp {
+namespace {
+
+using testing::ClassifierHarness;
+using testing::NaiveClassifier;
+using testing::NaiveClassifierGradient;
+using testing::RandomClassifierWeights;
+using testing::SmallClassifiers;
+
+constexpr double kTolerance = 2e-5;  // relative to the gradient's norm: float against double through two blocks
+constexpr float kNoise[4] = {0.3f, -0.7f, 0.1f, 0.4f};
+
+struct Case {
+  const char* name;
+  std::vector<int32_t> tokens;
+  int32_t label;
+  HeadInput input;
+};
+
+std::vector<Case> Cases() {
+  return {{"full length", {1, 5, 0, 8, 2, 7}, 1, {}},
+          {"one token", {4}, 0, {}},
+          {"repeated tokens", {3, 3, 7, 3}, 1, {}},
+          {"clipped", {2, 6, 1}, 0, {.norm_bound = 0.2}},
+          {"within the bound", {2, 6, 1}, 0, {.norm_bound = 50}},
+          {"clipped and noised", {8, 0, 8, 5}, 1, {.norm_bound = 0.3, .noise_BD = kNoise}}};
+}
+
+double Norm(const std::vector<double>& g) {
+  double squares = 0;
+  for (double v : g) squares += v * v;
+  return std::sqrt(squares);
+}
+
+class ClassifierTest : public ::testing::TestWithParam<size_t> {};
+
+TEST_P(ClassifierTest, LossAndRepresentationEqualTheNaiveOnes) {
+  const Architecture a = SmallClassifiers()[GetParam()];
+  for (const kernels::OpTable* ops : kernels::AllOps()) {
+    ClassifierHarness h(a, RandomClassifierWeights(a, 21), *ops);
+    const std::vector<double> exact(h.flat.begin(), h.flat.end());
+    const NaiveClassifier<double> naive{a, exact};
+    for (const Case& c : Cases()) {
+      RecordContext context = h.Context();
+      const std::vector<double> expected = naive.Represent(c.tokens);
+      const float* representation = h.graph.Represent(context, c.tokens);
+      for (size_t k = 0; k < expected.size(); ++k)
+        EXPECT_NEAR(representation[k], expected[k], 2e-5) << ops->name << ", " << c.name;
+      const Record record = testing::Labelled(c.tokens, c.label);
+      context.head_input = c.input;
+      double loss = 0;
+      h.graph.Forward(context, {&record, 1}, &loss);
+      EXPECT_NEAR(loss, naive.Loss(record, c.input), 2e-5) << ops->name << ", " << c.name;
+    }
+  }
+}
+
+TEST_P(ClassifierTest, GradientsAndNormsEqualDualNumbers) {
+  const Architecture a = SmallClassifiers()[GetParam()];
+  const std::vector<float> weights = RandomClassifierWeights(a, 22);
+  for (const Case& c : Cases()) {
+    const Record record = testing::Labelled(c.tokens, c.label);
+    const std::vector<double> expected = NaiveClassifierGradient(a, weights, record, c.input);
+    for (const kernels::OpTable* ops : kernels::AllOps()) {
+      ClassifierHarness h(a, weights, *ops);
+      for (NormForm form : {NormForm::kFormed, NormForm::kGram}) {
+        FloatGradientSum sum(*ops, h.flat.size(), 1);
+        PhantomGradients gradients(*ops, h.Setup(), {.clip = ClipRule::Flat(1e9), .form = form}, sum);
+        const RecordOutcome outcome = h.Add(record, c.input, gradients);
+        std::vector<double> difference(expected.size());
+        for (size_t i = 0; i < expected.size(); ++i) difference[i] = sum.sum()[i] - expected[i];
+        EXPECT_LT(Norm(difference), kTolerance * Norm(expected)) << ops->name << ", " << c.name;
+        EXPECT_NEAR(outcome.norm, Norm(expected), kTolerance * Norm(expected)) << ops->name << ", " << c.name;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(EverySwitch, ClassifierTest, ::testing::Range<size_t>(0, SmallClassifiers().size()));
+
+// A graph for inference, whose blocks take turns in one room, gives the bits of training's in less of it; deep ones
+// most of all.
+TEST(Classifier, GraphForInferenceGivesTheSameInLessRoom) {
+  std::vector<UniformArchitecture> all = SmallClassifiers();
+  all.push_back(all[0]);
+  all.back().num_blocks = 5;
+  all.push_back(all[1]);
+  all.back().num_blocks = 4;
+  for (const UniformArchitecture& a : all) {
+    ClassifierHarness training(a, RandomClassifierWeights(a, 23), kernels::BestOps());
+    const Classifier graph(a, kernels::BestOps(), {.use = GraphUse::kInference});
+    const Buffers buffers = graph.AllocateForInference();
+    EXPECT_EQ(buffers.forward.size_bytes() + ArenaPlan::kAlignment, graph.inference_bytes());
+    if (a.num_blocks > 0) {
+      EXPECT_LT(graph.inference_bytes(), training.graph.inference_bytes());
+    }
+    const KeyValueCache cache = graph.AllocateCache(KeptBlocks::kInTurn);
+    RecordContext context{.weights = training.view, .buffers = buffers, .cache = &cache};
+    for (const Case& c : Cases()) {
+      RecordContext reference = training.Context();
+      const float* expected = training.graph.Logits(reference, c.tokens);
+      const float* logits = graph.Logits(context, c.tokens);
+      for (size_t k = 0; k < a.num_classes; ++k)
+        EXPECT_EQ(logits[k], expected[k]) << c.name << ", " << a.num_blocks << " blocks";
+    }
+  }
+}
+
+// So pretrained encoder weights are copied to the front and nothing else has to be known.
+TEST(Classifier, EncoderIsAPrefixOfTheFlatBuffer) {
+  UniformArchitecture without = SmallClassifiers()[0];
+  without.num_classes = 0;
+  const auto encoder = ParametersOf(without), all = ParametersOf(SmallClassifiers()[0]);
+  ASSERT_EQ(all.size(), encoder.size() + 4);
+  for (size_t i = 0; i < encoder.size(); ++i) {
+    EXPECT_EQ(all[i].name, encoder[i].name);
+    EXPECT_EQ(all[i].offset, encoder[i].offset);
+  }
+  EXPECT_EQ(all[encoder.size()].offset, FlatSize(encoder));
+}
+
+TEST(Classifier, ArchitecturesWithoutMeaningAreRefused) {
+  const UniformArchitecture good = SmallClassifiers()[0];
+  EXPECT_TRUE(Validate(good).ok());
+  UniformArchitecture bad = good;
+  bad.num_classes = 1;
+  EXPECT_FALSE(Validate(bad).ok());
+  bad = good;
+  bad.attend = Attend::kCausal;
+  EXPECT_FALSE(Validate(bad).ok());
+  bad = good;
+  bad.output_table = OutputTable::kUntied;
+  EXPECT_FALSE(Validate(bad).ok());
+  bad = good;
+  bad.output_bias = OutputBias::kTrained;
+  EXPECT_FALSE(Validate(bad).ok());
+}
+
+}  // namespace
+}  // namespace wisp

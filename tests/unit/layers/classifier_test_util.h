@@ -1,0 +1,200 @@
+// Small classifiers, the naive one that the product's is held against, and what tests of their private training share.
+#ifndef WISP_TESTS_UNIT_LAYERS_CLASSIFIER_TEST_UTIL_H_
+#define WISP_TESTS_UNIT_LAYERS_CLASSIFIER_TEST_UTIL_H_
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <string_view>
+#include <vector>
+
+#include "kernels/reference/dual.h"
+#include "runtime/gradients/phantom_gradients.h"
+#include "runtime/layers/classifier.h"
+#include "runtime/layers/packed_weights.h"
+#include "runtime/privacy/ledger/ledger.h"
+#include "runtime/train/record_pass.h"
+#include "runtime/train/run/classification.h"
+#include "runtime/train/run/initialise.h"
+#include "tests/unit/core/temporary_folder.h"
+#include "tests/unit/layers/naive_recommender.h"
+#include "tests/unit/layers/parameter_names.h"
+
+namespace wisp::testing {
+
+inline std::vector<float> RandomClassifierWeights(const Architecture& a, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal(0.0f, 0.4f);
+  const auto parameters = ParametersOf(a);
+  std::vector<float> weights(FlatSize(parameters), 0.0f);
+  for (const ParameterSpec& p : parameters) {
+    for (size_t i = 0; i < p.size(); ++i)
+      weights[p.offset + i] = normal(random) + (p.name.ends_with("gain") ? 1.0f : 0.0f);
+  }
+  return weights;
+}
+
+inline constexpr UniformArchitecture kTinyClassifier{.num_items = 12,
+                                                     .max_length = 4,
+                                                     .width = 8,
+                                                     .num_heads = 2,
+                                                     .num_blocks = 1,
+                                                     .inner_width = 8,
+                                                     .attend = Attend::kAll,
+                                                     .num_classes = 2};
+
+// Initial weights, always the same. A head of deviation 0 is 0, and the first step's gradient does not reach the
+// encoder.
+inline std::vector<float> StartClassifier(const Architecture& a, const InitialisationOptions& options,
+                                          double head_deviation = 0) {
+  const auto parameters = ParametersOf(a);
+  std::vector<float> weights(FlatSize(parameters));
+  auto random = privacy::RandomStream::Reproducible(3, privacy::StreamPurpose::kInitialisation);
+  InitialiseWeights(a, options, random, weights);
+  const ParameterSpec& head = parameters[RequireParameter(parameters, ParameterRole::kClassWeight)];
+  for (size_t i = 0; i < head.size(); ++i)
+    weights[head.offset + i] += static_cast<float>(head_deviation * random.Normal());
+  return weights;
+}
+
+// A text of that class, 0 to 15. Valid for ever, but for the tokens.
+inline Record Labelled(std::span<const int32_t> tokens, int32_t label) {
+  static constexpr int32_t kLabels[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  return {tokens, {kLabels + label, 1}};
+}
+
+// Private training: a folder for ledgers whose unit is one text.
+class ClassifierTraining : public ::testing::Test {
+ protected:
+  privacy::Ledger OpenLedger(std::string_view name) {
+    return *privacy::Ledger::Open(folder_ / name, {.dataset = "texts", .unit = privacy::PrivacyUnit::kInteraction});
+  }
+
+  test::TemporaryFolder folder_;
+};
+
+// Pooler, tanh, clipping, noise and head over any number type, on top of the naive encoder.
+template <class T>
+struct NaiveClassifier {
+  const Architecture& a;
+  std::span<const T> weights;
+
+  T At(const char* name, size_t i) const {
+    const auto parameters = ParametersOf(a);
+    return weights[parameters[IndexOf(parameters, name)].offset + i];
+  }
+  std::vector<T> Represent(std::span<const int32_t> tokens) const {
+    using std::tanh;
+    const size_t d = a.width;
+    const auto states = NaiveRecommender<T>(a, weights).Encode(tokens);
+    std::vector<T> h(d, T(0));
+    for (size_t j = 0; j < d; ++j) {
+      h[j] = At("pooler.bias", j);
+      for (size_t k = 0; k < d; ++k) h[j] = h[j] + states[0][k] * At("pooler.weight", j * d + k);
+      h[j] = tanh(h[j]);
+    }
+    return h;
+  }
+  T Loss(const Record& record, const HeadInput& input) const {
+    using std::exp;
+    using std::log;
+    using std::sqrt;
+    std::vector<T> x = Represent(record.inputs);
+    T squares(0), sum(0), own(0);
+    for (const T& v : x) squares = squares + v * v;
+    const bool clip = input.norm_bound > 0 && T(input.norm_bound) < sqrt(squares);
+    for (size_t k = 0; k < x.size(); ++k) {
+      if (clip) x[k] = x[k] * T(input.norm_bound) / sqrt(squares);
+      if (input.noise_BD != nullptr) x[k] = x[k] + T(input.noise_BD[k]);
+    }
+    for (size_t c = 0; c < a.head.num_classes; ++c) {
+      T z = At("head.bias", c);
+      for (size_t k = 0; k < x.size(); ++k) z = z + x[k] * At("head.weight", c * x.size() + k);
+      sum = sum + exp(z);
+      if (static_cast<size_t>(record.targets[0]) == c) own = z;
+    }
+    return log(sum) - own;
+  }
+};
+
+// d loss / d weight for every weight, by dual numbers.
+inline std::vector<double> NaiveClassifierGradient(const Architecture& a, std::span<const float> weights,
+                                                   const Record& record, const HeadInput& input) {
+  using kernels::reference::Dual;
+  std::vector<Dual> dual(weights.begin(), weights.end());
+  std::vector<double> gradient(weights.size(), 0.0);
+  for (const ParameterSpec& p : ParametersOf(a)) {
+    for (size_t i = p.offset; i < p.offset + p.size(); ++i) {
+      dual[i].derivative = 1;
+      gradient[i] = NaiveClassifier<Dual>{a, dual}.Loss(record, input).derivative;
+      dual[i].derivative = 0;
+    }
+  }
+  return gradient;
+}
+
+// The product's graph with everything a record needs.
+class ClassifierHarness {
+ public:
+  ClassifierHarness(const Architecture& a, std::vector<float> weights, const kernels::OpTable& ops)
+      : graph(a, ops),
+        trained(graph.parameters(), [](const ParameterSpec& p) { return p.trained; }),
+        flat(std::move(weights)),
+        packed(graph, flat.data()),
+        buffers(graph.AllocateForTraining()),
+        view(packed.view()) {
+    // NaN: nothing may be read before it is written.
+    std::memset(buffers.backward[Slot<std::byte>{0}], 0xff, buffers.backward.size_bytes());
+  }
+  RecordContext Context() const { return {.weights = view, .buffers = buffers}; }
+  RecordOutcome Add(const Record& record, const HeadInput& input, PhantomGradients& gradients) {
+    RecordContext context = Context();
+    context.head_input = input;
+    RecordPass pass(graph);
+    pass.Push(record, {});
+    const auto outcome = pass.Run(context, gradients)[0];
+    loss = outcome.loss;
+    return outcome.gradient;
+  }
+  PhantomGradients::Setup Setup() const {
+    return {.parameters = graph.parameters(),
+            .trained = trained,
+            .head_parameter = graph.head_weight(),
+            .max_rows = graph.architecture().max_length,
+            .worker = 0};
+  }
+
+  Classifier graph;
+  TrainedSet trained;
+  std::vector<float> flat;
+  PackedWeights packed;
+  Buffers buffers;
+  Weights view;
+  double loss = 0;
+};
+
+inline std::vector<UniformArchitecture> SmallClassifiers() {
+  UniformArchitecture base{.num_items = 9,
+                           .max_length = 6,
+                           .width = 4,
+                           .num_heads = 2,
+                           .num_blocks = 2,
+                           .inner_width = 6,
+                           .embedding_scale = 1.7f,
+                           .attend = Attend::kAll,
+                           .num_classes = 3};
+  std::vector<UniformArchitecture> all(4, base);
+  all[1].norm = NormPlacement::kPost;
+  all[2].num_classes = 2;
+  all[2].positions = PositionAlignment::kEnd;
+  all[2].activation = ActivationKind::kRelu;
+  all[3].num_blocks = 0;
+  all[3].num_classes = 5;
+  return all;
+}
+
+}  // namespace wisp::testing
+
+#endif  // WISP_TESTS_UNIT_LAYERS_CLASSIFIER_TEST_UTIL_H_

@@ -1,0 +1,25 @@
+// Parameters by the names that files have: what a test says of one then holds for the file too.
+#ifndef WISP_TESTS_UNIT_LAYERS_PARAMETER_NAMES_H_
+#define WISP_TESTS_UNIT_LAYERS_PARAMETER_NAMES_H_
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include "runtime/core/architecture.h"
+
+namespace wisp::testing {
+
+// The number of parameters where there is none of that name.
+inline size_t IndexOf(const std::vector<ParameterSpec>& parameters, std::string_view name) {
+  const auto found =
+      std::find_if(parameters.begin(), parameters.end(), [name](const ParameterSpec& p) { return p.name == name; });
+  return static_cast<size_t>(found - parameters.begin());
+}
+
+inline constexpr char kItemVariance[] = "item_embedding.variance";
+inline constexpr char kParameterVariance[] = "parameter_variance";
+
+}  // namespace wisp::testing
+
+#endif  // WISP_TESTS_UNIT_LAYERS_PARAMETER_NAMES_H_

@@ -1,0 +1,214 @@
+// Helpers for tests of model and checkpoint files: a small model, files damaged with intent.
+#ifndef WISP_TESTS_UNIT_MODEL_MODEL_TEST_UTIL_H_
+#define WISP_TESTS_UNIT_MODEL_MODEL_TEST_UTIL_H_
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/core/hash.h"
+#include "runtime/model/checkpoint.h"
+#include "runtime/model/container.h"
+#include "runtime/model/model_file.h"
+#include "schema/generated/checkpoint_generated.h"
+#include "schema/generated/model_generated.h"
+#include "tests/unit/core/temporary_folder.h"
+
+namespace wisp::test {
+
+inline std::string ReadBytes(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+inline void WriteBytes(const std::string& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary | std::ios::trunc)
+      .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+}
+
+// A copy of exactly these bytes on 64 bytes, so that an address sanitizer sees every access behind its end.
+class AlignedCopy {
+ public:
+  explicit AlignedCopy(std::string_view bytes) : size_(bytes.size()) {
+    void* p = nullptr;
+    if (posix_memalign(&p, 64, bytes.empty() ? 1 : bytes.size()) != 0) std::abort();
+    data_.reset(static_cast<std::byte*>(p));
+    std::memcpy(p, bytes.data(), bytes.size());
+  }
+  std::span<const std::byte> bytes() const { return {data_.get(), size_}; }
+  std::byte* data() { return data_.get(); }
+
+ private:
+  struct Free {
+    void operator()(std::byte* p) const { free(p); }
+  };
+  std::unique_ptr<std::byte, Free> data_;
+  size_t size_;
+};
+
+// Opens bytes as a model and hands back what came of it.
+inline Status OpenBytes(const std::string& bytes, Verify verify = Verify::kStructure) {
+  const AlignedCopy copy(bytes);
+  return ModelFile::OpenMemory("memory.wisp", copy.bytes(), verify).status();
+}
+
+inline std::vector<float> SomeWeights(const Architecture& a, float first = 0.25f) {
+  std::vector<float> weights(FlatSize(ParametersOf(a)), 0.0f);
+  for (const ParameterSpec& p : ParametersOf(a)) {
+    for (size_t i = 0; i < p.size(); ++i) weights[p.offset + i] = first + static_cast<float>(p.offset + i) / 1024;
+  }
+  return weights;
+}
+
+// A model whose file is a little more than one page: fast enough to damage every byte of it.
+struct SmallModel {
+  UniformArchitecture architecture{.num_items = 6,
+                                   .max_length = 4,
+                                   .width = 4,
+                                   .num_heads = 2,
+                                   .num_blocks = 1,
+                                   .inner_width = 3,
+                                   .output_bias = OutputBias::kFixed};
+  std::vector<float> weights = SomeWeights(architecture);  // all of them halves exactly
+  TableStorage tables = TableStorage::kFloat;
+
+  ModelContents contents() const {
+    return {.architecture = architecture,
+            .weights = weights,
+            .item_keys = {"tt0111161", "b", "a", "z\xc3\xa9", "10", "9"},
+            .item_names = {"One", "Two", "", "One", "F\xc3\xbcnf", "Six"},
+            .provenance = {{.description = "pre-trained on a public catalogue",
+                            .steps = 10,
+                            .dataset = "synthetic",
+                            .date = "2026-11-20"},
+                           {.description = "fine-tuned",
+                            .mechanisms = {"Poisson-subsampled Gaussian, sigma 1, q 0.01, 100 steps"},
+                            .epsilon = 2.5,
+                            .delta = 1e-5,
+                            .accountant = "PLD",
+                            .privacy_unit = "user",
+                            .adjacency = "add or remove one",
+                            .noise = NoiseOrigin::kSecure,
+                            .sampling = "Poisson",
+                            .steps = 100,
+                            .dataset = "events",
+                            .date = "2026-11-21",
+                            .base_model_hash = 42}},
+            .description = "a small model",
+            .created_by = "model_test 1",
+            .output_bias_origin = OutputBiasOrigin::kPrivateCounts,
+            .tables = tables};
+  }
+
+  // The file's bytes.
+  std::string Bytes() const {
+    const TemporaryFolder folder;
+    const Status status = WriteModel(folder / "m.wisp", contents());
+    EXPECT_TRUE(status.ok()) << status.message();
+    return ReadBytes(folder / "m.wisp");
+  }
+};
+
+// A checkpoint with something in every field.
+inline Checkpoint SmallCheckpoint() {
+  const Architecture a = SmallModel().architecture;
+  return {.architecture = a,
+          .weights = SomeWeights(a),
+          .first_moment = SomeWeights(a, -1),
+          .second_moment = SomeWeights(a, 2),
+          .average = SomeWeights(a, 3),
+          .order = {4, 0, 3, 1, 2},
+          .item_rows = {1, 4},
+          .order_next = 3,
+          .step = 1234567890123,
+          .epoch = 7,
+          .seed = ~uint64_t{0},
+          .streams = {{"sampling", 1}, {"noise 0", ~uint64_t{0}}, {"noise 1", 0}},
+          .run_id = "run-\xc3\xa9",
+          .config = "learning_rate = 0.001\nbatch = 256\n",
+          .created_by = "checkpoint_test 1",
+          .base_model_hash = 99};
+}
+
+// Fields of the header by offset, as documented in runtime/model/container.h; written here a second time on purpose.
+inline constexpr size_t kVersionAt = 8, kOldestReaderAt = 12, kFileBytesAt = 16, kMetadataOffsetAt = 24,
+                        kMetadataBytesAt = 32, kMetadataHashAt = 40, kZeroAt = 48, kHeaderHashAt = 56, kMetadataAt = 64;
+
+template <class T>
+T Get(const std::string& bytes, size_t offset) {
+  T value;
+  std::memcpy(&value, bytes.data() + offset, sizeof(value));
+  return value;
+}
+
+template <class T>
+void Set(std::string& bytes, size_t offset, T value) {
+  std::memcpy(bytes.data() + offset, &value, sizeof(value));
+}
+
+inline uint64_t HashOf(std::string_view bytes) { return Hash64(std::as_bytes(std::span(bytes.data(), bytes.size()))); }
+
+// Gives damaged bytes checksums that fit: what somebody who means harm would do.
+inline std::string Reseal(std::string bytes) {
+  const uint64_t size = Get<uint64_t>(bytes, kMetadataBytesAt);
+  if (size <= bytes.size() - kMetadataAt) {
+    Set(bytes, kMetadataHashAt, HashOf(std::string_view(bytes).substr(kMetadataAt, size)));
+  }
+  Set(bytes, kHeaderHashAt, HashOf(std::string_view(bytes).substr(0, kHeaderHashAt)));
+  return bytes;
+}
+
+// The file with other metadata and `data` as everything from the first segment on; header and checksums fit.
+inline std::string WithMetadata(const std::string& bytes, std::string_view metadata, std::string_view data) {
+  std::string out = bytes.substr(0, kMetadataAt);
+  out += metadata;
+  out.resize(container::AlignUp(out.size(), container::kSegmentAlignment), '\0');
+  out += data;
+  Set<uint64_t>(out, kFileBytesAt, out.size());
+  Set<uint64_t>(out, kMetadataBytesAt, metadata.size());
+  return Reseal(std::move(out));
+}
+
+inline std::string_view MetadataOf(const std::string& bytes) {
+  return std::string_view(bytes).substr(kMetadataAt, Get<uint64_t>(bytes, kMetadataBytesAt));
+}
+
+inline std::string_view DataOf(const std::string& bytes) {
+  return std::string_view(bytes).substr(
+      container::AlignUp(kMetadataAt + MetadataOf(bytes).size(), container::kSegmentAlignment));
+}
+
+// The file after `change` to its unpacked metadata, checksums fitting. Root is schema::Model or schema::Checkpoint.
+template <class Root>
+std::string Changed(const std::string& bytes, const std::function<void(typename Root::NativeTableType&)>& change) {
+  typename Root::NativeTableType root;
+  flatbuffers::GetRoot<Root>(MetadataOf(bytes).data())->UnPackTo(&root);
+  change(root);
+  flatbuffers::FlatBufferBuilder builder;
+  builder.Finish(Root::Pack(builder, &root), MetadataOf(bytes).substr(4, 4) == "WSPM" ? "WSPM" : "WSPC");
+  const std::string_view metadata(reinterpret_cast<const char*>(builder.GetBufferPointer()), builder.GetSize());
+  return WithMetadata(bytes, metadata, DataOf(bytes));
+}
+
+// Runs `body` in a child process; its exit status as waitpid gives it. For limits, identities and violent deaths.
+inline int InChild(const std::function<int()>& body) {
+  const pid_t child = fork();
+  if (child == 0) _exit(body());
+  int status = 0;
+  waitpid(child, &status, 0);
+  return status;
+}
+
+}  // namespace wisp::test
+
+#endif  // WISP_TESTS_UNIT_MODEL_MODEL_TEST_UTIL_H_

@@ -1,0 +1,122 @@
+// The schemas: generated headers are current, no change breaks the first version, and files of version 1 stay readable.
+// The first two need flatc 2.0.8 (as the generated headers do) and are skipped without it.
+#include <gtest/gtest.h>
+
+#include "runtime/model/checkpoint.h"
+#include "runtime/model/model_file.h"
+#include "tests/unit/model/model_test_util.h"
+
+namespace wisp {
+namespace {
+
+const std::string kSchema = std::string(WISP_SOURCE_DIR) + "/schema";
+
+// Exit status of a shell command, its output in `output`.
+int RunShell(const std::string& command, std::string* output) {
+  FILE* pipe = popen((command + " 2>&1").c_str(), "r");
+  if (pipe == nullptr) return -1;
+  char buffer[256];
+  output->clear();
+  while (const size_t n = fread(buffer, 1, sizeof(buffer), pipe)) output->append(buffer, n);
+  const int status = pclose(pipe);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+class Schema : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string version;
+    if (RunShell("flatc --version", &version) != 0)
+      GTEST_SKIP() << "flatc is not installed (Debian: flatbuffers-compiler)";
+    if (version.find("2.0.8") == std::string::npos) GTEST_SKIP() << "flatc 2.0.8 is needed, found " << version;
+  }
+  // Whether the schema in `folder` can replace the first version.
+  int Conforms(const std::string& folder, const std::string& name, std::string* output) {
+    return RunShell("flatc -I '" + folder + "' --conform-includes '" + kSchema + "/v1' --conform '" + kSchema + "/v1/" +
+                        name + "' '" + folder + "/" + name + "'",
+                    output);
+  }
+};
+
+TEST_F(Schema, GeneratedHeadersAreCurrent) {
+  const test::TemporaryFolder folder;
+  std::string output;
+  ASSERT_EQ(RunShell("'" + kSchema + "/generate.sh' '" + folder.path() + "'", &output), 0) << output;
+  for (const char* name : {"common", "model", "checkpoint"}) {
+    const std::string file = std::string(name) + "_generated.h";
+    const std::string committed = test::ReadBytes(kSchema + "/generated/" + file);
+    EXPECT_GT(committed.size(), 1000u);
+    EXPECT_TRUE(committed == test::ReadBytes(folder / file))
+        << file << " is not what flatc makes of the schema: run schema/generate.sh";
+  }
+}
+
+TEST_F(Schema, EveryChangeConformsToTheFirstVersion) {
+  for (const char* name : {"common.fbs", "model.fbs", "checkpoint.fbs"}) {
+    std::string output;
+    EXPECT_EQ(Conforms(kSchema, name, &output), 0) << output;
+  }
+}
+
+// The test above is worth something only if a break is seen.
+TEST_F(Schema, BreakingChangesAreSeen) {
+  struct Case {
+    const char* file;
+    const char* from;
+    const char* to;
+  };
+  const Case cases[] = {
+      {"common.fbs", "num_items:uint;", ""},
+      {"common.fbs", "max_length:uint;", "max_length:ulong;"},
+      {"common.fbs", "F32 = 0, U32 = 1", "U32 = 0, F32 = 1"},
+      {"common.fbs", "offset:ulong; ", "offset:ulong = 64; "},
+      {"model.fbs", "description:string;\n  created_by:string;", "created_by:string;\n  description:string;"},
+      {"model.fbs", "PrivateCounts = 2, ExactCounts = 3", "ExactCounts = 2, PrivateCounts = 3"},
+      {"checkpoint.fbs", "step:ulong;", "step:float;"}};
+  for (const Case& c : cases) {
+    const test::TemporaryFolder folder;
+    for (const char* name : {"common.fbs", "model.fbs", "checkpoint.fbs"}) {
+      std::string text = test::ReadBytes(kSchema + "/" + name);
+      if (std::string(name) == c.file) {
+        const size_t at = text.find(c.from);
+        ASSERT_NE(at, std::string::npos) << c.from;
+        text.replace(at, std::string(c.from).size(), c.to);
+      }
+      test::WriteBytes(folder / name, text);
+    }
+    std::string output;
+    EXPECT_NE(Conforms(folder.path(), c.file, &output), 0) << c.from << " -> " << c.to;
+    EXPECT_NE(output.find("differ"), std::string::npos) << c.from << " -> " << c.to << ": " << output;
+  }
+}
+
+// schema/v1/model.wisp and checkpoint.ckpt were written by the first version with these contents.
+TEST(SchemaVersion1, ModelFileIsRead) {
+  const test::SmallModel model;
+  const ModelContents contents = model.contents();
+  const auto file = ModelFile::Open(kSchema + "/v1/model.wisp", Verify::kFull);
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  EXPECT_EQ(file->format_version(), 1u);
+  EXPECT_EQ(file->architecture(), model.architecture);
+  EXPECT_TRUE(
+      std::equal(model.weights.begin(), model.weights.end(), file->flat_weights().begin(), file->flat_weights().end()));
+  EXPECT_TRUE(std::equal(contents.provenance.begin(), contents.provenance.end(), file->provenance().begin(),
+                         file->provenance().end()));
+  for (uint32_t i = 0; i < file->num_items(); ++i) {
+    EXPECT_EQ(file->item_name(i), contents.item_names[i]);
+    EXPECT_EQ(file->FindItem(contents.item_keys[i]), std::optional<uint32_t>(i));
+  }
+  EXPECT_EQ(file->description(), contents.description);
+  EXPECT_EQ(file->output_bias_origin(), contents.output_bias_origin);
+}
+
+TEST(SchemaVersion1, CheckpointIsRead) {
+  const auto read = ReadCheckpoint(kSchema + "/v1/checkpoint.ckpt");
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  Checkpoint expected = test::SmallCheckpoint();
+  expected.item_rows.clear();  // the slot was appended after version 1 was written
+  EXPECT_TRUE(*read == expected);
+}
+
+}  // namespace
+}  // namespace wisp

@@ -1,0 +1,64 @@
+// A log on a device, and wisp_personalise called on it with options that a test changes.
+#ifndef WISP_TESTS_UNIT_PORTS_C_PERSONALISE_FIXTURE_H_
+#define WISP_TESTS_UNIT_PORTS_C_PERSONALISE_FIXTURE_H_
+
+#include "runtime/privacy/ledger/ledger.h"
+#include "tests/unit/ports/c_test_util.h"
+
+namespace wisp::test {
+
+class CPersonaliseTest : public ::testing::Test {
+ protected:
+  CPersonaliseTest() {
+    WriteTiny(base_);
+    wisp_log* log = nullptr;
+    EXPECT_EQ(wisp_log_open(log_.c_str(), &log, &error_), WISP_OK) << error_.message;
+    // 10 users with two sessions each, a day and a half apart, of three events, of which one is of an unknown item.
+    for (int user = 0; user < 10; ++user) {
+      for (int event = 0; event < 6; ++event) {
+        const std::string name = "u" + std::to_string(user),
+                          item = event == 2 ? "unknown" : "k" + std::to_string((user + event) % 12);
+        const int64_t time = 1700000000 + event * 60 + (event >= 3 ? 130000 : 0);
+        EXPECT_EQ(wisp_log_append(log, name.c_str(), item.c_str(), time, &error_), WISP_OK) << error_.message;
+      }
+    }
+    EXPECT_EQ(wisp_log_append(log, "short", "k1", 1700000000, &error_), WISP_OK);
+    wisp_log_close(log);
+    options_.model_path = base_.c_str();
+    options_.log_path = log_.c_str();
+    options_.output_path = out_.c_str();
+    options_.ledger_path = ledger_.c_str();
+    options_.epsilon = 8;
+    options_.delta = 1e-4;
+    options_.num_users_public = 20;
+    options_.expected_batch = 10;
+    options_.epochs = 1;
+    options_.num_threads = 1;
+    options_.unit = WISP_UNIT_USER;
+  }
+
+  wisp_code Run(wisp_personalise_result* result = nullptr) { return wisp_personalise(&options_, result, &error_); }
+  wisp_personalise_result MustRun() {
+    wisp_personalise_result result = WISP_INIT(wisp_personalise_result);
+    EXPECT_EQ(Run(&result), WISP_OK) << error_.message;
+    return result;
+  }
+  // The unit as the ledger and the new model have it.
+  std::string Stated() const {
+    const auto ledger = privacy::Ledger::OpenExisting(ledger_);
+    const auto model = ModelFile::Open(out_);
+    if (!ledger.ok() || !model.ok()) return "none";
+    return std::string(privacy::ToText(ledger->unit())) + (ledger->unit_chosen() ? " " : " by nobody's choice ") +
+           model->provenance().back().privacy_unit;
+  }
+
+  const TemporaryFolder folder_;
+  const std::string base_ = folder_ / "m.wisp", log_ = folder_ / "log.db", out_ = folder_ / "out.wisp",
+                    ledger_ = folder_ / "log.ledger";
+  wisp_personalise_options options_ = WISP_INIT(wisp_personalise_options);
+  wisp_error error_ = {};
+};
+
+}  // namespace wisp::test
+
+#endif  // WISP_TESTS_UNIT_PORTS_C_PERSONALISE_FIXTURE_H_

@@ -1,0 +1,239 @@
+// wisp_personalise through the shipped library: the unit as it is chosen, counted results, structs of every size.
+#include <sqlite3.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <filesystem>
+
+#include "tests/unit/ports/c_personalise_fixture.h"
+
+namespace wisp {
+namespace {
+
+using test::AtEverySize;
+using test::Cut;
+using test::Put;
+using test::ReadBytes;
+using test::WriteBytes;
+
+using CPersonalise = test::CPersonaliseTest;
+
+TEST_F(CPersonalise, Unit_IsRequired) {
+  for (const int32_t unit : {0, -1, 5, 1000, INT32_MAX, INT32_MIN}) {
+    Put(options_.unit, unit);
+    EXPECT_EQ(Run(), WISP_INVALID_ARGUMENT);
+    EXPECT_NE(std::string(error_.message).find("unit is " + std::to_string(unit)), std::string::npos) << error_.message;
+  }
+  options_.unit = WISP_UNIT_INTERACTION;
+  EXPECT_EQ(Run(), WISP_PRIVACY_REFUSED);
+  options_.unit = WISP_UNIT_SESSION;
+  EXPECT_EQ(Run(), WISP_INVALID_ARGUMENT) << "a session without a gap";
+  options_.unit = WISP_UNIT_DAY;
+  options_.session_gap = 1800;
+  EXPECT_EQ(Run(), WISP_INVALID_ARGUMENT) << "a day with a gap";
+  EXPECT_FALSE(std::filesystem::exists(ledger_));
+}
+
+TEST_F(CPersonalise, Users_AreRecordsAndEventsAreCounted) {
+  const wisp_personalise_result result = MustRun();
+  EXPECT_EQ(result.num_records, 10u);
+  EXPECT_EQ(result.records_too_short, 1u);
+  EXPECT_EQ(result.num_events, 61u);
+  EXPECT_EQ(result.unknown_events, 10u);
+  EXPECT_EQ(result.unknown_items, 1u);
+  EXPECT_EQ(result.gradients_dropped, 0u);
+  EXPECT_GT(result.num_steps, 0u);
+  EXPECT_LE(result.epsilon, 8);
+  EXPECT_EQ(Stated(), "user user");
+}
+
+TEST_F(CPersonalise, SessionsAndDays_AreRecordsOfTheirOwn) {
+  options_.unit = WISP_UNIT_SESSION;
+  options_.session_gap = 1800;
+  EXPECT_EQ(MustRun().num_records, 20u);
+  EXPECT_EQ(Stated(), "session session");
+  // Another unit on the same ledger is another promise.
+  options_.unit = WISP_UNIT_DAY;
+  options_.session_gap = 0;
+  options_.output_path = base_.c_str();
+  EXPECT_NE(Run(), WISP_OK);
+  const std::string other = folder_ / "other.ledger";
+  options_.ledger_path = other.c_str();
+  EXPECT_EQ(MustRun().num_records, 20u);
+}
+
+TEST_F(CPersonalise, Times_AreReadInTheirUnit) {
+  options_.unit = WISP_UNIT_SESSION;
+  options_.session_gap = 1;
+  options_.times_per_second = 60;
+  EXPECT_EQ(MustRun().num_records, 20u) << "pauses of one second do not end sessions of pauses up to one";
+}
+
+// A struct from before there was a choice: what it knows is read, and the unit is the user.
+TEST_F(CPersonalise, OlderOptions_HaveTheUser) {
+  Put(options_.unit, 77);  // is not read
+  options_.session_gap = -1;
+  Cut<wisp_personalise_options> older(options_, offsetof(wisp_personalise_options, unit));
+  wisp_personalise_result result = WISP_INIT(wisp_personalise_result);
+  ASSERT_EQ(wisp_personalise(older.get(), &result, &error_), WISP_OK) << error_.message;
+  EXPECT_EQ(result.num_records, 10u);
+  EXPECT_EQ(Stated(), "user by nobody's choice user");
+  size_t needed = 0;
+  std::vector<char> text(1 << 14);
+  ASSERT_EQ(
+      wisp_privacy_statement(ledger_.c_str(), 1e-4, WISP_STATEMENT_TEXT, text.data(), text.size(), &needed, &error_),
+      WISP_OK)
+      << error_.message;
+  EXPECT_NE(std::string(text.data()).find("the unit was chosen by: nobody"), std::string::npos) << text.data();
+}
+
+TEST_F(CPersonalise, UnchargedTuning_IsStated) {
+  options_.uncharged_tuning = "rate; batch";
+  EXPECT_EQ(Run(), WISP_INVALID_ARGUMENT);
+  EXPECT_NE(std::string(error_.message).find("uncharged_tuning) has a semicolon"), std::string::npos) << error_.message;
+  EXPECT_FALSE(std::filesystem::exists(ledger_));
+  options_.uncharged_tuning = "learning rate";
+  MustRun();
+  size_t needed = 0;
+  std::vector<char> text(1 << 14);
+  ASSERT_EQ(
+      wisp_privacy_statement(ledger_.c_str(), 1e-4, WISP_STATEMENT_TEXT, text.data(), text.size(), &needed, &error_),
+      WISP_OK)
+      << error_.message;
+  EXPECT_NE(std::string(text.data()).find("chosen on the same data without a charge: learning rate"), std::string::npos)
+      << text.data();
+}
+
+TEST_F(CPersonalise, NumbersBelowZero_AreNamed) {
+  for (double value : {-1.0, std::nan("")}) {
+    options_.learning_rate = value;
+    EXPECT_EQ(Run(), WISP_INVALID_ARGUMENT);
+    EXPECT_NE(std::string(error_.message).find("wisp_personalise_options: learning_rate is "), std::string::npos)
+        << error_.message;
+  }
+  EXPECT_FALSE(std::filesystem::exists(ledger_));
+}
+
+TEST_F(CPersonalise, PlannedRuns_ShareTheirEpsilon) {
+  options_.planned_runs = 2;
+  const double noise = MustRun().noise_multiplier;
+  EXPECT_EQ(MustRun().noise_multiplier, noise);
+  const auto ledger = privacy::Ledger::OpenExisting(ledger_);
+  const auto figures = *ledger->Figures(*privacy::Delta::Create(options_.delta));
+  EXPECT_EQ(figures.basis, privacy::LedgerFigures::Basis::kPlan);
+  EXPECT_LE(figures.stated.epsilon, options_.epsilon);
+  EXPECT_GT(figures.stated.epsilon, 0.97 * options_.epsilon);
+  EXPECT_EQ(Run(), WISP_PRIVACY_REFUSED) << "a third of two";
+  EXPECT_NE(std::string(error_.message).find("has no room for this run in its plan"), std::string::npos)
+      << error_.message;
+}
+
+TEST_F(CPersonalise, Adapter_IsTrainedBesideTheModel) {
+  const std::string before = ReadBytes(base_), second = folder_ / "second.wisp";
+  options_.adapter_rank = 2;
+  wisp_personalise_memory small = WISP_INIT(wisp_personalise_memory), whole = small;
+  ASSERT_EQ(wisp_personalise_plan_memory(&options_, &small, &error_), WISP_OK) << error_.message;
+  MustRun();
+  EXPECT_EQ(ReadBytes(base_), before);
+  EXPECT_LT(std::filesystem::file_size(out_), before.size());
+  // Trained further; then beside the model.
+  options_.adapter_path = out_.c_str();
+  options_.output_path = second.c_str();
+  MustRun();
+  wisp_open_options how = WISP_INIT(wisp_open_options);
+  wisp_verified verified = {};
+  how.adapter_path = second.c_str();
+  how.verify = WISP_VERIFY_ONCE;
+  how.verified = &verified;
+  for (int again = 0; again < 2; ++again) {
+    wisp_model* model = nullptr;
+    ASSERT_EQ(wisp_model_open_with(base_.c_str(), &how, &model, &error_), WISP_OK) << error_.message;
+    const int32_t history[] = {1, 2};
+    wisp_recommendation best[3];
+    size_t count = 3;
+    EXPECT_EQ(wisp_recommend(model, history, 2, nullptr, best, &count, &error_), WISP_OK) << error_.message;
+    EXPECT_EQ(count, 3u);
+    wisp_model_close(model);
+    EXPECT_NE(verified.words[0], 0u);
+  }
+  EXPECT_EQ(wisp_model_open(second.c_str(), nullptr, &error_), WISP_INVALID_ARGUMENT);
+  wisp_model* alone = nullptr;
+  EXPECT_EQ(wisp_model_open(second.c_str(), &alone, &error_), WISP_INVALID_DATA);
+  EXPECT_NE(std::string(error_.message).find("is an adapter"), std::string::npos) << error_.message;
+  options_.adapter_rank = 3;
+  EXPECT_EQ(Run(), WISP_INVALID_ARGUMENT);
+  EXPECT_NE(std::string(error_.message).find("adapter_rank is 3"), std::string::npos) << error_.message;
+  options_.adapter_rank = 0;
+  options_.adapter_path = nullptr;
+  ASSERT_EQ(wisp_personalise_plan_memory(&options_, &whole, &error_), WISP_OK) << error_.message;
+  EXPECT_LT(small.optimizer_bytes, whole.optimizer_bytes);
+}
+
+// A damaged adapter is found, also by one that was verified once.
+TEST_F(CPersonalise, AdapterThatChanged_IsVerifiedAgain) {
+  options_.adapter_rank = 1;
+  MustRun();
+  wisp_open_options how = WISP_INIT(wisp_open_options);
+  wisp_verified verified = {};
+  how.adapter_path = out_.c_str();
+  how.verify = WISP_VERIFY_ONCE;
+  how.verified = &verified;
+  wisp_model* model = nullptr;
+  ASSERT_EQ(wisp_model_open_with(base_.c_str(), &how, &model, &error_), WISP_OK) << error_.message;
+  wisp_model_close(model);
+  std::string bytes = ReadBytes(out_);
+  bytes[bytes.size() - 100] = static_cast<char>(bytes[bytes.size() - 100] ^ 1);
+  WriteBytes(out_, bytes);
+  std::filesystem::last_write_time(out_, std::filesystem::last_write_time(out_) + std::chrono::seconds(2));
+  EXPECT_EQ(wisp_model_open_with(base_.c_str(), &how, &model, &error_), WISP_INVALID_DATA) << error_.message;
+}
+
+TEST_F(CPersonalise, BadRows_AreLeftOutAndCounted) {
+  sqlite3* log = nullptr;
+  ASSERT_EQ(sqlite3_open(log_.c_str(), &log), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(log,
+                         "INSERT INTO events(user, item, time) VALUES('u1', x'00', 1700000000), ('', 'k1', "
+                         "1700000000), ('u1', 'k1', 'soon')",
+                         nullptr, nullptr, nullptr),
+            SQLITE_OK)
+      << sqlite3_errmsg(log);
+  sqlite3_close(log);
+  const wisp_personalise_result result = MustRun();
+  EXPECT_EQ(result.bad_rows, 3u);
+  EXPECT_EQ(result.num_events, 61u);
+  EXPECT_EQ(result.num_records, 10u);
+}
+
+TEST_F(CPersonalise, ShorterOptions_AreRefusedForWhatTheyLack) {
+  AtEverySize(options_, [&](Cut<wisp_personalise_options>& cut) {
+    if (cut.get()->size >= offsetof(wisp_personalise_options, budget_epsilon)) return;  // would run
+    EXPECT_EQ(wisp_personalise(cut.get(), nullptr, &error_), WISP_INVALID_ARGUMENT);
+  });
+  Cut<wisp_personalise_options> odd(options_, sizeof(options_) - 4);
+  EXPECT_EQ(wisp_personalise(odd.get(), nullptr, &error_), WISP_INVALID_ARGUMENT) << "a field is cut in two";
+  EXPECT_FALSE(std::filesystem::exists(ledger_));
+}
+
+TEST_F(CPersonalise, Result_IsFilledAsFarAsItGoesAndNeverBeyond) {
+  AtEverySize(wisp_personalise_result{}, [&](Cut<wisp_personalise_result>& cut) {
+    const size_t size = cut.get()->size;
+    if (!cut.IsPossible()) {
+      EXPECT_EQ(wisp_personalise(&options_, cut.get(), &error_), WISP_INVALID_ARGUMENT);
+      EXPECT_FALSE(std::filesystem::exists(ledger_)) << "something was spent on what cannot be told";
+    }
+    if (size != 32 && size != 40) return;  // 32: before there were counts
+    const std::string ledger = folder_ / std::to_string(size);
+    options_.ledger_path = ledger.c_str();
+    ASSERT_EQ(wisp_personalise(&options_, cut.get(), &error_), WISP_OK) << error_.message;
+    EXPECT_EQ(cut.get()->size, size);
+    EXPECT_GT(cut.get()->num_steps, 0u);
+    if (size == 40) {
+      EXPECT_EQ(cut.get()->num_records, 10u);
+    }
+    options_.ledger_path = ledger_.c_str();
+  });
+}
+
+}  // namespace
+}  // namespace wisp

@@ -1,0 +1,42 @@
+// What a composition states for noise on a grid: (epsilon, delta) of the continuous mechanisms becomes (epsilon + 2
+// eta, e^eta delta).
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "runtime/privacy/accounting/accountant.h"
+#include "runtime/privacy/ledger/ledger_composition.h"
+
+namespace wisp::privacy {
+namespace {
+
+// Whoever knows the seed knows the noise.
+TEST(Composition, RepeatableNoiseHasNoEpsilon) {
+  Composition composition;
+  composition.Add(*Mechanism::Gaussian({.noise_multiplier = 2}), NoiseKind::kSecure, 0);
+  EXPECT_FALSE(std::isinf(*composition.Epsilon(*Delta::Create(1e-6))));
+  composition.Add(*Mechanism::Gaussian({.noise_multiplier = 2}), NoiseKind::kReproducible, 0);
+  EXPECT_TRUE(std::isinf(*composition.Epsilon(*Delta::Create(1e-6))));
+}
+
+TEST(Composition, SlackCostsEpsilonAndDelta) {
+  const Mechanism gaussian = *Mechanism::Gaussian({.noise_multiplier = 2});
+  const std::vector<Mechanism> alone = {gaussian};
+  const double delta = 1e-6;
+  for (double eta : {0.01, 0.5}) {
+    Composition composition;
+    composition.Add(gaussian, NoiseKind::kSecure, eta / 2);
+    Composition twice = composition;
+    // Costs next to nothing.
+    composition.Add(*Mechanism::Gaussian({.noise_multiplier = 1e9}), NoiseKind::kSecure, eta / 2);
+    const double stated = *composition.Epsilon(*Delta::Create(delta));
+    const double continuous = *PldEpsilon(alone, *Delta::Create(delta * std::exp(-eta)));
+    EXPECT_NEAR(stated, continuous + 2 * eta, 1e-3) << eta;
+    EXPECT_GT(continuous - *PldEpsilon(alone, *Delta::Create(delta)), eta * 5e-2) << "the smaller delta shows";
+    EXPECT_LT(*twice.Epsilon(*Delta::Create(delta)), stated);
+  }
+}
+
+}  // namespace
+}  // namespace wisp::privacy

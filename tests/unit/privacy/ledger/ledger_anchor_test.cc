@@ -1,0 +1,207 @@
+// A ledger that is held to its anchor: old copies put back, a ledger taken away, and what is kept when.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "runtime/privacy/ledger/ledger.h"
+#include "runtime/privacy/ledger/ledger_anchor.h"
+#include "tests/unit/privacy/ledger/ledger_test_util.h"
+
+namespace wisp::privacy {
+namespace {
+
+namespace fs = std::filesystem;
+
+// In memory; can be told to fail.
+class KeptValue final : public LedgerAnchor {
+ public:
+  Result<std::optional<AnchorValue>> Read() override { return value; }
+  Status Write(const AnchorValue& next) override {
+    if (fails) return IoError("the key store is locked");
+    value = next;
+    return OkStatus();
+  }
+  std::optional<AnchorValue> value;
+  bool fails = false;
+};
+
+class LedgerAnchorTest : public LedgerTest {
+ protected:
+  LedgerAnchorTest() { options_.anchor = FileAnchor(Path("anchor")); }
+
+  Status Charge(const LedgerOptions& options, int times = 1, const char* run = "a") const {
+    auto ledger = Ledger::Open(Path(), options);
+    Status status = ledger.status();
+    for (int i = 0; i < times && status.ok(); ++i)
+      status = ledger->Charge({.mechanism = Steps(1), .run = run}).status();
+    return status;
+  }
+  void MustCharge(const LedgerOptions& options, int times = 1, const char* run = "a") const {
+    const Status status = Charge(options, times, run);
+    ASSERT_TRUE(status.ok()) << status.message();
+  }
+  void ExpectRefused(const LedgerOptions& options, const std::string& part) const {
+    const Status status = Ledger::Open(Path(), options).status();
+    EXPECT_EQ(status.code(), StatusCode::kPrivacyRefused) << status.message();
+    EXPECT_NE(status.message().find(part), std::string::npos) << status.message();
+  }
+
+  LedgerOptions options_ = kOptions;
+};
+
+TEST_F(LedgerAnchorTest, AnOldCopyPutBack_IsRefused) {
+  MustCharge(options_);
+  fs::copy_file(Path(), Path("copy"));
+  MustCharge(options_, 2);
+  EXPECT_TRUE(Ledger::OpenExisting(Path(), options_.anchor).ok());
+  fs::rename(Path(), Path("kept"));
+  ExpectRefused(options_, "is not there");
+  fs::copy_file(Path("copy"), Path());
+  ExpectRefused(options_, "is an old copy");
+  EXPECT_EQ(Ledger::OpenExisting(Path(), options_.anchor).status().code(), StatusCode::kPrivacyRefused);
+  MustCharge(kOptions, 2, "b");  // without the anchor: as many rows, but others
+  ExpectRefused(options_, "row 3, which is another here");
+  fs::rename(Path("kept"), Path());
+  MustCharge(options_);
+}
+
+TEST_F(LedgerAnchorTest, ALimitAndAPlan_AreKnownToo) {
+  const std::vector<ChargeRequest> run = {{.mechanism = Steps(5), .run = "a"}};
+  const auto write = [&](auto&& function) {
+    auto ledger = Ledger::Open(Path(), options_);
+    ASSERT_TRUE(ledger.ok()) << ledger.status().message();
+    ASSERT_TRUE(function(*ledger).ok());
+  };
+  write([](Ledger& l) { return l.SetLimit(LimitOf(8)); });
+  fs::copy_file(Path(), Path("limited"));
+  write([](Ledger& l) { return l.SetLimit(LimitOf(4)); });
+  fs::copy_file(Path(), Path("lower"));
+  write([&](Ledger& l) { return l.PlanRun(run); });
+  for (const char* old : {"limited", "lower"}) {
+    fs::copy_file(Path(old), Path(), fs::copy_options::overwrite_existing);
+    ExpectRefused(options_, "is an old copy");
+  }
+}
+
+// Every charge of a ledger that stays open, not only its opening.
+TEST_F(LedgerAnchorTest, WhatIsWrittenWhileItIsOpen_IsChecked) {
+  auto anchor = std::make_shared<KeptValue>();
+  options_.anchor = anchor;
+  auto ledger = Ledger::Open(Path(), options_);
+  ASSERT_TRUE(ledger.ok());
+  ASSERT_TRUE(ledger->Charge({.mechanism = Steps(1), .run = "a"}).ok());
+  ASSERT_EQ(anchor->value->seq, 1u);
+  anchor->value->seq = 2;  // of a copy of the ledger that has gone on
+  const auto id = ledger->Charge({.mechanism = Steps(1), .run = "a"});
+  EXPECT_EQ(id.status().code(), StatusCode::kPrivacyRefused) << id.status().message();
+  EXPECT_NE(id.status().message().find("charged to run 'a' before, and spent: 1 step"), std::string::npos)
+      << id.status().message();
+  EXPECT_EQ(MustOpen(Path()).Entries()->size(), 1u);
+}
+
+TEST_F(LedgerAnchorTest, AnAnchorThatCannotBeWritten_FailsTheChargeAndLeavesItCharged) {
+  auto anchor = std::make_shared<KeptValue>();
+  options_.anchor = anchor;
+  MustCharge(options_);
+  anchor->fails = true;
+  EXPECT_EQ(Charge(options_).code(), StatusCode::kIo);
+  EXPECT_EQ(MustOpen(Path()).Entries()->size(), 2u) << "the charge comes first";
+  EXPECT_EQ(anchor->value->seq, 1u);
+  // As after a crash in between: the ledger is ahead.
+  anchor->fails = false;
+  MustCharge(options_);
+  EXPECT_EQ(anchor->value->seq, 3u);
+}
+
+// A crash before the first row, or after it, leaves a ledger that can be used.
+TEST_F(LedgerAnchorTest, ANewLedger_HasItsAnchorBeforeItsFirstRow) {
+  auto anchor = std::make_shared<KeptValue>();
+  options_.anchor = anchor;
+  anchor->fails = true;
+  EXPECT_EQ(Charge(options_).code(), StatusCode::kIo);
+  EXPECT_EQ(MustOpen(Path()).Entries()->size(), 0u);
+  anchor->fails = false;
+  MustCharge(options_);
+  EXPECT_EQ(anchor->value->seq, 1u);
+}
+
+TEST_F(LedgerAnchorTest, ALedgerWithRowsAndNoAnchor_IsRefusedUnlessItBegins) {
+  MustCharge(kOptions, 2);
+  ExpectRefused(options_, "--begin-anchor");
+  EXPECT_FALSE(fs::exists(Path("anchor")));
+  options_.begin_anchor = true;
+  EXPECT_TRUE(Ledger::Open(Path(), options_).ok());
+  options_.begin_anchor = false;
+  EXPECT_TRUE(Ledger::Open(Path(), options_).ok());
+  // An anchor that is there is not begun anew.
+  fs::copy_file(Path(), Path("copy"));
+  MustCharge(options_);
+  fs::rename(Path("copy"), Path());
+  options_.begin_anchor = true;
+  ExpectRefused(options_, "is an old copy");
+}
+
+TEST_F(LedgerAnchorTest, TheAnchorOfAnotherLedger_IsRefused) {
+  MustCharge(options_);
+  fs::remove(Path());
+  MustCharge(kOptions, 3);
+  ExpectRefused(options_, "is not the one that its anchor is kept for");
+}
+
+TEST_F(LedgerAnchorTest, AFileThatIsNoAnchor_IsRefusedAndKept) {
+  MustCharge(options_);
+  struct stat status {};
+  ASSERT_EQ(stat(Path("anchor").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0600u);
+  std::ifstream file(Path("anchor"));
+  const std::string line((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  for (const std::string& text : {std::string(), std::string("notes\n"), line.substr(0, line.size() - 1),
+                                  line.substr(0, line.size() / 2), line + line, " " + line}) {
+    std::ofstream(Path("anchor"), std::ios::trunc) << text;
+    EXPECT_EQ(Ledger::Open(Path(), options_).status().code(), StatusCode::kInvalidData) << text;
+    EXPECT_EQ(fs::file_size(Path("anchor")), text.size());
+  }
+  std::ofstream(Path("anchor"), std::ios::trunc) << line;
+  EXPECT_TRUE(Ledger::Open(Path(), options_).ok());
+}
+
+// Of a program that was killed in the middle of it.
+TEST_F(LedgerAnchorTest, ATemporaryFileLeftBehind_IsUsedByTheNextWriter) {
+  std::ofstream(Path("anchor.tmp")) << std::string(4096, 'x');
+  fs::permissions(Path("anchor.tmp"), fs::perms::all);
+  MustCharge(options_);
+  EXPECT_FALSE(fs::exists(Path("anchor.tmp")));
+  EXPECT_LT(fs::file_size(Path("anchor")), 256u);
+  EXPECT_EQ(fs::status(Path("anchor")).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+  MustCharge(options_);
+}
+
+// Several writers: none is refused because another was between its charge and its anchor.
+TEST_F(LedgerAnchorTest, WritersAtOnce_AgreeOnOneAnchor) {
+  MustCharge(options_);
+  std::vector<std::thread> writers;
+  std::vector<Status> ends(3);
+  for (size_t i = 0; i < ends.size(); ++i) {
+    writers.emplace_back([&, i] {
+      LedgerOptions own = kOptions;
+      own.anchor = FileAnchor(Path("anchor"));
+      ends[i] = Charge(own, 20);
+    });
+  }
+  for (std::thread& writer : writers) writer.join();
+  for (const Status& end : ends) EXPECT_TRUE(end.ok()) << end.message();
+  MustCharge(options_);
+  const auto known = FileAnchor(Path("anchor"))->Read();
+  ASSERT_TRUE(known.ok() && *known);
+  EXPECT_EQ((*known)->seq, 62u);
+}
+
+}  // namespace
+}  // namespace wisp::privacy

@@ -1,0 +1,267 @@
+// Ledgers that somebody made to harm whoever opens them: views and expressions that never end, pages that lead to each
+// other. And large honest ones, which the bounds on work must not hit.
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <initializer_list>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "runtime/privacy/ledger/ledger.h"
+#include "tests/unit/privacy/ledger/ledger_test_util.h"
+
+namespace wisp::privacy {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kPage = 512;  // the smallest: trees grow high with few bytes
+
+void Sql(const std::string& path, const std::string& sql) {
+  sqlite3* handle = nullptr;
+  ASSERT_EQ(sqlite3_open(path.c_str(), &handle), SQLITE_OK);
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);  // they guard against mistakes only
+  char* error = nullptr;
+  EXPECT_EQ(sqlite3_exec(handle, sql.c_str(), nullptr, nullptr, &error), SQLITE_OK) << error;
+  sqlite3_close(handle);
+}
+
+int64_t Number(const std::string& path, const char* sql) {
+  sqlite3* handle = nullptr;
+  sqlite3_stmt* statement = nullptr;
+  sqlite3_open(path.c_str(), &handle);
+  sqlite3_prepare_v2(handle, sql, -1, &statement, nullptr);
+  EXPECT_EQ(sqlite3_step(statement), SQLITE_ROW);
+  const int64_t number = sqlite3_column_int64(statement, 0);
+  sqlite3_finalize(statement);
+  sqlite3_close(handle);
+  return number;
+}
+
+// Opened to charge and opened to show; what is written to show it is a copy.
+void ExpectRefused(const std::string& path, const std::string& sentence) {
+  const std::string shown = path + ".shown";
+  fs::copy_file(path, shown, fs::copy_options::overwrite_existing);
+  for (const Status& status : {Ledger::Open(path, kOptions).status(), Ledger::OpenExisting(shown).status()}) {
+    EXPECT_EQ(status.code(), StatusCode::kInvalidData) << status.message();
+    EXPECT_NE(status.message().find(sentence), std::string::npos) << status.message();
+  }
+}
+
+constexpr char kNotItsTables[] = "its tables are not those of a ledger";
+constexpr char kTooMuchWork[] = "takes more work to open than a file of its size can need";
+// Four million digits, none of which begins the other two million: some minutes in one operation of SQLite.
+constexpr char kForever[] = "instr(hex(zeroblob(4000000)), hex(zeroblob(2000000)) || '1') = 0";
+
+TEST_F(LedgerTest, AViewInAnOldLedgerIsNotRead) {
+  const std::pair<std::string, std::string> views[] = {
+      {"dataset", "'a' AS name, 'session' AS unit, 'add_remove' AS adjacency, 'now' AS created"},
+      {"limits", "i AS id, 'now' AS time, 8.0 AS epsilon, 1e-6 AS delta"},
+      {"entries", "i AS id, 'now' AS time, 'r' AS run, '' AS purpose, 'secure' AS noise, '" + Steps(1).ToText() +
+                      "' AS mechanism, 0.0 AS loss_slack, 'charged' AS state"}};
+  for (const auto& [table, columns] : views) {
+    const std::string path = Path(table.c_str());
+    // For ever with a row each time, and without any.
+    for (const char* rows : {"", " WHERE i < 0"}) {
+      fs::remove(path);
+      Sql(path, std::string(kVersion1) + "DROP TABLE " + table + "; CREATE VIEW " + table +
+                    " AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT " + columns +
+                    " FROM n" + rows);
+      ExpectRefused(path, kNotItsTables);
+    }
+  }
+}
+
+TEST_F(LedgerTest, OldTablesOtherThanThoseThatWereMadeAreRefused) {
+  const std::pair<const char*, std::string> changes[] = {
+      {"generated",
+       "DROP TABLE limits; CREATE TABLE limits (id INTEGER PRIMARY KEY AUTOINCREMENT, time TEXT NOT NULL, "
+       "epsilon REAL AS (id) NOT NULL, delta REAL NOT NULL)"},
+      {"virtual", "DROP TABLE limits; CREATE VIRTUAL TABLE limits USING fts5(id, time, epsilon, delta)"},
+      {"trigger", "CREATE TRIGGER more AFTER INSERT ON limits BEGIN SELECT 1; END"},
+      {"no trigger", "DROP TRIGGER entries_stay"},
+      {"another table", "CREATE TABLE other(x)"},
+      {"index", "CREATE INDEX by_run ON entries (run)"},
+      {"sequence",
+       "PRAGMA writable_schema = 1; UPDATE sqlite_schema SET sql = 'CREATE TABLE sqlite_sequence(name,seq,x)' WHERE "
+       "name = 'sqlite_sequence'"},
+      {"check",
+       "DROP TABLE dataset; CREATE TABLE dataset (id INTEGER PRIMARY KEY, name TEXT, unit TEXT, adjacency TEXT, "
+       "created TEXT);"
+       "INSERT INTO dataset VALUES (1, 'a', 'session', 'add_remove', 'now'); PRAGMA writable_schema = 1;"
+       "UPDATE sqlite_schema SET sql = 'CREATE TABLE dataset (id INTEGER PRIMARY KEY, name TEXT, unit TEXT, adjacency "
+       "TEXT, created TEXT CHECK (' || " +
+           std::string("\"") + kForever + "\" || '))' WHERE name = 'dataset'"}};
+  for (const auto& [name, change] : changes) {
+    SCOPED_TRACE(name);
+    Sql(Path(name), kVersion1 + change);
+    ExpectRefused(Path(name), kNotItsTables);
+  }
+}
+
+// What checks the pages of a ledger also computes what its tables ask of each row.
+TEST_F(LedgerTest, TablesAreComparedBeforeTheirRowsAreChecked) {
+  ASSERT_TRUE(MustOpen(Path()).Charge({.mechanism = Steps(1), .run = "a"}).ok());
+  Sql(Path(), std::string("PRAGMA writable_schema = 1; UPDATE sqlite_schema SET sql = replace(sql, 'CHECK (loss_slack "
+                          ">= 0)', 'CHECK (' || \"") +
+                  kForever + "\" || ')') WHERE name = 'entries'");
+  ExpectRefused(Path(), kNotItsTables);
+}
+
+void PutNumber(std::string& page, size_t at, size_t number, int bytes) {
+  for (int i = 0; i < bytes; ++i)
+    page[at + static_cast<size_t>(i)] = static_cast<char>(number >> (8 * (bytes - 1 - i)));
+}
+
+// A page of a table's tree that leads to `child` so many times, and once more at its end. Pages are numbered from 1,
+// rows too.
+std::string InnerPage(size_t children, size_t child, size_t header = 0) {
+  constexpr size_t kCell = 5;
+  std::string page(kPage, '\0');
+  page[header] = 5;
+  PutNumber(page, header + 3, children, 2);
+  PutNumber(page, header + 5, kPage - children * kCell, 2);
+  PutNumber(page, header + 8, child, 4);
+  for (size_t i = 0; i < children; ++i) {
+    const size_t cell = kPage - (i + 1) * kCell;
+    PutNumber(page, header + 12 + 2 * i, cell, 2);
+    PutNumber(page, cell, child, 4);
+    page[cell + 4] = static_cast<char>(i + 1);
+  }
+  return page;
+}
+
+std::string Bytes(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return std::string((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+}
+
+// `bytes`, of a database, with more pages, which it knows of.
+void WritePages(const std::string& path, std::string bytes, const std::vector<std::string>& more) {
+  for (const std::string& page : more) bytes += page;
+  PutNumber(bytes, 28, bytes.size() / kPage, 4);
+  std::ofstream(path, std::ios::binary) << bytes;
+}
+
+// Pages above the schema that all lead to the next one, sixty times each: a file of 5 KB with 10^10 tables, all of one
+// name.
+TEST_F(LedgerTest, ASchemaWithoutEndIsRefused) {
+  constexpr size_t kLevels = 6, kTimes = 60;
+  for (const int64_t version : {1, 2}) {
+    const std::string path = Path(version == 1 ? "old" : "new");
+    Sql(path, "PRAGMA page_size = 512; CREATE TABLE x(a); PRAGMA application_id = 0x77697370; PRAGMA user_version = " +
+                  std::to_string(version) +
+                  "; PRAGMA writable_schema = 1; UPDATE sqlite_schema SET sql = 'CREATE TABLE IF NOT EXISTS x(a)'");
+    std::string bytes = Bytes(path);
+    ASSERT_EQ(bytes.size(), 2 * kPage);
+    // The first page, as one of a tree without the header, becomes the last; from it nothing is read by an offset that
+    // the header moves.
+    std::string leaf = bytes.substr(0, kPage);
+    leaf.replace(0, 8, leaf.substr(100, 8)).replace(8, 2, leaf.substr(108, 2));
+    std::vector<std::string> inner;
+    for (size_t level = 0; level < kLevels; ++level) inner.push_back(InnerPage(kTimes, 4 + level));
+    inner.push_back(leaf);
+    bytes.replace(100, kPage - 100, InnerPage(40, 3, 100).substr(100));
+    WritePages(path, bytes, inner);
+    ExpectRefused(path, kTooMuchWork);
+  }
+}
+
+// A chain of pages, each below the one before it: who follows it calling himself needs a stack as high.
+TEST_F(LedgerTest, ATreeAsHighAsTheFileIsLongIsRefused) {
+  constexpr size_t kHeight = 20000;
+  const std::string path = Path();
+  Sql(path, std::string("PRAGMA page_size = 512;") + kVersion1);
+  const auto root = static_cast<size_t>(Number(path, "SELECT rootpage FROM sqlite_schema WHERE name = 'entries'"));
+  std::string bytes = Bytes(path);
+  const size_t pages = bytes.size() / kPage;
+  const std::string leaf = bytes.substr((root - 1) * kPage, kPage);
+  bytes.replace((root - 1) * kPage, kPage, InnerPage(0, pages + 1));
+  std::vector<std::string> chain;
+  for (size_t i = 1; i < kHeight; ++i) chain.push_back(InnerPage(0, pages + 1 + i));
+  chain.push_back(leaf);
+  WritePages(path, bytes, chain);
+  const pid_t child = fork();
+  if (child == 0) {
+    const rlimit stack{1 << 20, 1 << 20};
+    setrlimit(RLIMIT_STACK, &stack);
+    const Status status = Ledger::OpenExisting(path).status();
+    _exit(status.message().find("is damaged") != std::string::npos ? 7 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), 7);
+}
+
+TEST_F(LedgerTest, WhatAFileSaysIsQuotedInOneLineThatNoTerminalActsOn) {
+  const std::string escape = "\x1b]0;owned\x07 \n";
+  Sql(Path("schema"), std::string(kVersion1) + "PRAGMA writable_schema = 1; UPDATE sqlite_schema SET name = '" +
+                          escape + "', sql = 'CREATE TABLE \"" + escape + "\" oops'");
+  ExpectRefused(Path("schema"), "malformed database schema (?]0;owned? ?)");
+  Sql(Path("row"),
+      std::string(kVersion1) +
+          "INSERT INTO entries (time, run, purpose, noise, mechanism, loss_slack) VALUES ('', '', '', 'secure', '" +
+          escape + "', 0)");
+  ExpectRefused(Path("row"), "entry 1: mechanism '?]0;owned? ?' is not one");
+}
+
+TEST_F(LedgerTest, TextMovedToTheNextColumnIsNoticed) {
+  ASSERT_TRUE(MustOpen(Path()).Charge({.mechanism = Steps(1), .run = "ab", .purpose = "c"}).ok());
+  Sql(Path(), "UPDATE entries SET run = 'a', purpose = 'bc'");
+  ExpectRefused(Path(), "row 1 is not what was written");
+}
+
+// Its own link holds, as it was made on the same ledger; the next one's does not.
+TEST_F(LedgerTest, ARowOfACopyThatWentAnotherWayIsNoticed) {
+  ASSERT_TRUE(MustOpen(Path()).SetLimit(LimitOf(8)).ok());
+  fs::copy_file(Path(), Path("copy"));
+  for (const char* run : {"a", "b"}) ASSERT_TRUE(MustOpen(Path()).Charge({.mechanism = Steps(10), .run = run}).ok());
+  ASSERT_TRUE(MustOpen(Path("copy")).Charge({.mechanism = Steps(1), .run = "a"}).ok());
+  Sql(Path(), "ATTACH '" + Path("copy") +
+                  "' AS copy; UPDATE entries SET (time, mechanism, chain) = "
+                  "(SELECT time, mechanism, chain FROM copy.entries) WHERE id = 1");
+  ExpectRefused(Path(), "row 3 is not what was written");
+}
+
+TEST_F(LedgerTest, AnOldLedgerThatLostItsLastEntryIsRefused) {
+  const std::string entry =
+      "INSERT INTO entries (time, run, purpose, noise, mechanism, loss_slack) VALUES ('now', 'r', '', 'secure', '" +
+      Steps(1).ToText() + "', 0);";
+  Sql(Path(), kVersion1 + entry + entry + "DELETE FROM entries WHERE id = 2");
+  ExpectRefused(Path(), "entry 2 is missing");
+}
+
+// More than a ledger of years holds, in rows as short as they come.
+TEST_F(LedgerTest, ALongHonestLedgerIsOpenedAndUpgraded) {
+  constexpr size_t kEntries = 20000;
+  Sql(Path(), std::string(kVersion1) +
+                  "INSERT INTO entries (time, run, purpose, noise, mechanism, loss_slack) WITH RECURSIVE n(i) AS "
+                  "(SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < " +
+                  std::to_string(kEntries) + ") SELECT '', '', '', 'secure', '" + Steps(1).ToText() + "', 0 FROM n");
+  for (const bool upgraded : {false, true}) {
+    const auto shown = Ledger::OpenExisting(Path());
+    ASSERT_TRUE(shown.ok()) << shown.status().message();
+    EXPECT_EQ(shown->Entries()->size(), kEntries + (upgraded ? 1 : 0));
+    EXPECT_TRUE(MustOpen(Path()).Charge({.mechanism = Steps(1), .run = "a"}).ok());
+  }
+}
+
+TEST_F(LedgerTest, APlanOfManyShortRowsIsOpened) {
+  constexpr size_t kMechanisms = 5000;
+  const Mechanism shortest = *Mechanism::Gaussian({.noise_multiplier = 9, .count = 1});
+  ASSERT_TRUE(
+      MustOpen(Path()).WritePlan("", "", std::vector<ChargeRequest>(kMechanisms, {.mechanism = shortest})).ok());
+  const auto plans = MustOpen(Path()).Plans();
+  ASSERT_TRUE(plans.ok()) << plans.status().message();
+  EXPECT_EQ(plans->at(0).mechanisms.size(), kMechanisms);
+}
+
+}  // namespace
+}  // namespace wisp::privacy

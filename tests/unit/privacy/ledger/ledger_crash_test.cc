@@ -1,0 +1,225 @@
+// The ledger among threads and processes, and after a crash at every operation: no charge is forgotten or spent twice.
+#include <signal.h>
+#include <sqlite3.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "runtime/privacy/accounting/accountant.h"
+#include "runtime/privacy/ledger/ledger.h"
+#include "tests/unit/privacy/ledger/crash_vfs.h"
+#include "tests/unit/privacy/ledger/ledger_test_util.h"
+
+namespace wisp::privacy {
+namespace {
+
+TEST_F(LedgerTest, BusyIsAnErrorNotACharge) {
+  LedgerOptions impatient = kOptions;
+  impatient.busy_timeout_ms = 1;
+  auto ledger = Ledger::Open(Path(), impatient);
+  ASSERT_TRUE(ledger.ok());
+  sqlite3* other = nullptr;
+  ASSERT_EQ(sqlite3_open(Path().c_str(), &other), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(other, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr), SQLITE_OK);
+  const auto refused = ledger->Charge({.mechanism = Steps(1), .run = "a"});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.status().code(), StatusCode::kIo);
+  EXPECT_NE(refused.status().message().find("another process"), std::string::npos);
+  sqlite3_close(other);
+  EXPECT_TRUE(ledger->Charge({.mechanism = Steps(1), .run = "a"}).ok());
+}
+
+TEST_F(LedgerTest, ThreadsShareOneLedger) {
+  Ledger ledger = MustOpen(Path());
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&ledger, t] {
+      for (int i = 0; i < 10; ++i) EXPECT_TRUE(ledger.Charge({.mechanism = Steps(1), .run = std::to_string(t)}).ok());
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(ledger.Entries()->size(), 40u);
+}
+
+// Processes that charge until they are refused: together they reach the limit and do not pass it.
+TEST_F(LedgerTest, ProcessesCannotSpendTheSameBudget) {
+  constexpr int kProcesses = 4;
+  constexpr uint64_t kFits = 90;
+  {
+    Ledger ledger = MustOpen(Path());
+    ASSERT_TRUE(ledger.SetLimit(LimitOf(*PldEpsilon(std::vector<Mechanism>{Steps(kFits)}, AtDelta()))).ok());
+    // Under a plan the limit is held by PLD; what is off it meets the filter, which has room for fewer.
+    ASSERT_TRUE(
+        ledger.WritePlan("all processes", "a test", std::vector<ChargeRequest>{{.mechanism = Steps(kFits)}}).ok());
+  }
+  std::vector<pid_t> children;
+  for (int p = 0; p < kProcesses; ++p) {
+    const pid_t child = fork();
+    if (child == 0) {
+      auto ledger = Ledger::Open(Path(), kOptions);
+      int charged = 0;
+      while (ledger.ok()) {
+        const auto id = ledger->Charge({.mechanism = Steps(3), .run = std::to_string(p)});
+        if (!id.ok() && id.status().code() != StatusCode::kPrivacyRefused) _exit(255);
+        if (!id.ok()) break;
+        ++charged;
+      }
+      _exit(ledger.ok() ? charged : 255);
+    }
+    children.push_back(child);
+  }
+  int charged = 0;
+  for (pid_t child : children) {
+    int status = 0;
+    waitpid(child, &status, 0);
+    ASSERT_TRUE(WIFEXITED(status));
+    ASSERT_NE(WEXITSTATUS(status), 255);
+    charged += WEXITSTATUS(status);
+  }
+  EXPECT_EQ(charged, static_cast<int>(kFits / 3));
+  EXPECT_EQ(MustOpen(Path()).Entries()->size(), kFits / 3);
+}
+
+// ---- Crashes ----
+
+constexpr int kChargesPerLife = 4;
+
+// Two lives of an app: open, charge, report each charge that returned (where noise would be drawn), close.
+[[noreturn]] void ChargeAndReport(const std::string& path, int pipe_end, const CrashPlan& plan) {
+  if (!InstallCrashVfs(plan)) _exit(3);
+  for (int life = 0; life < 2; ++life) {
+    auto ledger = Ledger::Open(path, kOptions);
+    if (!ledger.ok()) _exit(4);
+    for (int i = 0; i < kChargesPerLife; ++i) {
+      const auto id = ledger->Charge({.mechanism = Steps(1), .run = std::string(700, 'r')});
+      if (!id.ok()) _exit(5);
+      if (write(pipe_end, &*id, sizeof *id) != sizeof *id) _exit(6);
+    }
+  }
+  _exit(0);
+}
+
+// Runs that in a child; the identifiers reported and the child's exit code.
+std::pair<std::vector<ChargeId>, int> RunToCrash(const std::string& path, const CrashPlan& plan) {
+  int ends[2];
+  if (pipe(ends) != 0) return {{}, -1};
+  const pid_t child = fork();
+  if (child == 0) {
+    close(ends[0]);
+    ChargeAndReport(path, ends[1], plan);
+  }
+  close(ends[1]);
+  std::vector<ChargeId> reported;
+  for (ChargeId id; read(ends[0], &id, sizeof id) == sizeof id;) reported.push_back(id);
+  close(ends[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  return {reported, WIFEXITED(status) ? WEXITSTATUS(status) : -1};
+}
+
+// What SQLite finds by itself, without what Ledger does about a journal that was left.
+size_t NumEntriesForSqlite(const std::string& path) {
+  sqlite3* handle = nullptr;
+  sqlite3_stmt* count = nullptr;
+  size_t entries = 0;
+  if (sqlite3_open_v2(path.c_str(), &handle, SQLITE_OPEN_READWRITE, nullptr) == SQLITE_OK &&
+      sqlite3_prepare_v2(handle, "SELECT count(*) FROM entries", -1, &count, nullptr) == SQLITE_OK &&
+      sqlite3_step(count) == SQLITE_ROW) {
+    entries = static_cast<size_t>(sqlite3_column_int64(count, 0));
+  }
+  sqlite3_finalize(count);
+  sqlite3_close(handle);
+  return entries;
+}
+
+enum class FirstReader { kLedger, kSqlite };
+
+// After the crash at every single operation, one after the other: what was reported is there, the ledger works on.
+// Returns the number of operations that a run without a crash makes.
+int64_t CrashEverywhere(const test::TemporaryFolder& folder, CrashKind kind, bool torn, uint64_t seed,
+                        FirstReader reader = FirstReader::kLedger) {
+  for (int64_t k = 1; k < 5000; ++k) {
+    const std::string path = folder / ("crash" + std::to_string(k));
+    const auto [reported, code] = RunToCrash(path, {.kind = kind, .at_operation = k, .torn = torn, .seed = seed});
+    EXPECT_TRUE(code == kCrashExitCode || code == 0) << "child at operation " << k << " ended with " << code;
+    if (reader == FirstReader::kSqlite) {
+      EXPECT_GE(NumEntriesForSqlite(path), reported.size())
+          << "operation " << k << ": a journal that came back undid a charge";
+    }
+    auto ledger = Ledger::Open(path, kOptions);
+    EXPECT_TRUE(ledger.ok()) << "operation " << k << ": " << ledger.status().message();
+    if (!ledger.ok()) return -1;
+    const auto entries = ledger->Entries();
+    EXPECT_TRUE(entries.ok()) << "operation " << k;
+    if (!entries.ok()) return -1;
+    EXPECT_GE(entries->size(), reported.size()) << "operation " << k << ": noise was drawn on a charge that is gone";
+    EXPECT_LE(entries->size(), reported.size() + 1) << "operation " << k;
+    EXPECT_TRUE(ledger->Charge({.mechanism = Steps(1), .run = "after"}).ok()) << "operation " << k;
+    std::filesystem::remove(path);
+    if (code == 0) {
+      EXPECT_EQ(reported.size(), 2u * kChargesPerLife);
+      return k - 1;
+    }
+    if (::testing::Test::HasFailure()) return -1;
+  }
+  return -1;
+}
+
+TEST_F(LedgerTest, KilledAtEveryWriteForgetsNoCharge) {
+  EXPECT_GT(CrashEverywhere(folder_, CrashKind::kKill, false, 0), 50);
+}
+
+TEST_F(LedgerTest, KilledInsideEveryWriteForgetsNoCharge) {
+  EXPECT_GT(CrashEverywhere(folder_, CrashKind::kKill, true, 0), 50);
+}
+
+TEST_F(LedgerTest, PowerLossAtEveryWriteForgetsNoCharge) {
+  for (uint64_t seed : {1, 2, 3}) {
+    RecordProperty("seed", std::to_string(seed));
+    EXPECT_GT(CrashEverywhere(folder_, CrashKind::kPowerLoss, false, seed), 50);
+  }
+}
+
+// A journal's deletion that is not synced may be undone, and whoever opens the file then goes back to before the
+// charge.
+TEST_F(LedgerTest, PowerLossAfterACommitBringsNoJournalBack) {
+  for (uint64_t seed : {1, 2}) {
+    RecordProperty("seed", std::to_string(seed));
+    EXPECT_GT(CrashEverywhere(folder_, CrashKind::kPowerLoss, false, seed, FirstReader::kSqlite), 50);
+  }
+}
+
+TEST_F(LedgerTest, KilledFromOutsideForgetsNoCharge) {
+  for (int round = 0; round < 20; ++round) {
+    int ends[2];
+    ASSERT_EQ(pipe(ends), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+      close(ends[0]);
+      auto ledger = Ledger::Open(Path(), kOptions);
+      for (;;) {
+        const auto id = ledger->Charge({.mechanism = Steps(1), .run = "a"});
+        if (!id.ok() || write(ends[1], &*id, sizeof *id) != sizeof *id) _exit(1);
+      }
+    }
+    close(ends[1]);
+    ChargeId last = 0;
+    for (int i = 0; i <= round % 4 && read(ends[0], &last, sizeof last) == sizeof last; ++i) {}
+    kill(child, SIGKILL);
+    for (ChargeId id; read(ends[0], &id, sizeof id) == sizeof id;) last = id;
+    close(ends[0]);
+    waitpid(child, nullptr, 0);
+    const auto entries = MustOpen(Path()).Entries();
+    ASSERT_TRUE(entries.ok());
+    ASSERT_GE(static_cast<ChargeId>(entries->size()), last);
+  }
+}
+
+}  // namespace
+}  // namespace wisp::privacy

@@ -1,0 +1,191 @@
+// The ledger as a file: copied after a kill, under several names, with a journal left behind, of version 1.
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+
+#include "gtest/gtest.h"
+#include "runtime/privacy/ledger/ledger.h"
+#include "runtime/privacy/ledger/ledger_file.h"
+#include "tests/unit/privacy/ledger/crash_vfs.h"
+#include "tests/unit/privacy/ledger/ledger_test_util.h"
+
+namespace wisp::privacy {
+namespace {
+
+namespace fs = std::filesystem;
+
+void Charge(const std::string& path, int times) {
+  Ledger ledger = MustOpen(path);
+  for (int i = 0; i < times; ++i) ASSERT_TRUE(ledger.Charge({.mechanism = Steps(1), .run = "a"}).ok());
+}
+
+size_t NumEntries(const std::string& path) {
+  const auto ledger = Ledger::OpenExisting(path);
+  EXPECT_TRUE(ledger.ok()) << ledger.status().message();
+  return ledger.ok() ? ledger->Entries()->size() : 0;
+}
+
+// In a child, which ends without closing anything.
+template <typename Function>
+int InChild(const Function& function) {
+  const pid_t child = fork();
+  if (child == 0) {
+    function();
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST_F(LedgerTest, AfterAKillTheFileAloneHoldsEveryCharge) {
+  ASSERT_EQ(InChild([&] {
+              auto ledger = Ledger::Open(Path(), kOptions);
+              for (int i = 0; i < 3; ++i) {
+                if (!ledger->Charge({.mechanism = Steps(1), .run = "a"}).ok()) _exit(1);
+              }
+              _exit(7);
+            }),
+            7);
+  EXPECT_FALSE(fs::exists(Path() + "-wal"));
+  fs::copy_file(Path(), Path("copy"));
+  fs::rename(Path(), Path("renamed"));
+  EXPECT_EQ(NumEntries(Path("copy")), 3u);
+  EXPECT_EQ(NumEntries(Path("renamed")), 3u);
+}
+
+// Whether another process sees a lock on the byte by which SQLite says that somebody writes.
+bool OthersSeeAWriter(const std::string& path) {
+  constexpr off_t kReservedByte = 0x40000001;
+  return InChild([&] {
+           const int file = open(path.c_str(), O_RDWR);
+           struct flock lock {
+             .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = kReservedByte, .l_len = 1, .l_pid = 0
+           };
+           _exit(file >= 0 && fcntl(file, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK ? 7 : 0);
+         }) == 7;
+}
+
+// POSIX takes all locks of a process on a file away as soon as it closes that file anywhere.
+TEST_F(LedgerTest, OpeningALedgerKeepsTheLocksOfAWriterInTheSameProcess) {
+  Charge(Path(), 1);
+  sqlite3* writer = nullptr;
+  ASSERT_EQ(sqlite3_open(Path().c_str(), &writer), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(writer, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr), SQLITE_OK);
+  ASSERT_TRUE(OthersSeeAWriter(Path()));
+  sqlite3* handle = nullptr;
+  EXPECT_EQ(OpenFile(Path(), /*make=*/true, SQLITE_OPEN_READWRITE, &handle), SQLITE_OK);
+  sqlite3_close(handle);
+  EXPECT_TRUE(OthersSeeAWriter(Path()));
+  sqlite3_close(writer);
+  EXPECT_FALSE(OthersSeeAWriter(Path()));
+}
+
+TEST_F(LedgerTest, SeveralNamesAreRefused) {
+  Charge(Path(), 1);
+  Ledger before = MustOpen(Path());
+  fs::create_hard_link(Path(), Path("other"));
+  for (const auto& opened : {Ledger::Open(Path("other"), kOptions).status(), Ledger::OpenExisting(Path()).status(),
+                             before.Charge({.mechanism = Steps(1), .run = "a"}).status()}) {
+    EXPECT_NE(opened.message().find("2 names"), std::string::npos) << opened.message();
+  }
+  fs::remove(Path("other"));
+  EXPECT_TRUE(before.Charge({.mechanism = Steps(1), .run = "a"}).ok());
+}
+
+TEST_F(LedgerTest, NewFilesAreTheirOwnersAlone) {
+  for (const mode_t mask : {mode_t{0}, mode_t{0277}}) {
+    const mode_t before = umask(mask);
+    const std::string path = Path(mask == 0 ? "open" : "closed");
+    Charge(path, 1);
+    umask(before);
+    struct stat info;
+    ASSERT_EQ(stat(path.c_str(), &info), 0);
+    EXPECT_EQ(info.st_mode & 0777, 0600u);
+  }
+}
+
+// A journal of a charge that was killed, beside a file that was used elsewhere since and came back under the same name.
+TEST_F(LedgerTest, AJournalThatWasLeftTakesNoChargeBack) {
+  const std::string journal = Path() + "-journal";
+  Charge(Path(), 1);
+  fs::copy_file(Path(), Path("one"));
+  fs::copy_file(Path(), Path("went on"));
+  Charge(Path("went on"), 1);
+  int journals = 0;
+  for (int64_t k = 1; k < 40; ++k) {
+    fs::copy_file(Path("one"), Path(), fs::copy_options::overwrite_existing);
+    const int code = InChild([&] {
+      if (!InstallCrashVfs({.at_operation = k})) _exit(3);
+      auto ledger = Ledger::Open(Path(), kOptions);
+      if (!ledger.ok() || !ledger->Charge({.mechanism = Steps(1), .run = "killed"}).ok()) _exit(4);
+    });
+    if (code == 0) break;
+    ASSERT_EQ(code, kCrashExitCode) << k;
+    std::FILE* left = std::fopen(journal.c_str(), "rb");
+    // 0 before it is synced: then SQLite does not play it back.
+    const int first = left != nullptr ? std::fgetc(left) : EOF;
+    if (left != nullptr) std::fclose(left);
+    fs::copy_file(Path("went on"), Path(), fs::copy_options::overwrite_existing);
+    EXPECT_EQ(MustOpen(Path()).Entries()->size(), 2u) << "killed at operation " << k;
+    if (first <= 0) continue;
+    ++journals;
+    EXPECT_FALSE(fs::exists(journal)) << k;
+  }
+  EXPECT_GE(journals, 3);
+}
+
+// A ledger as version 1 left it after a kill: everything in the write-ahead log.
+void MakeVersion1(const std::string& path) {
+  const std::string entry =
+      "INSERT INTO entries (time, run, purpose, noise, mechanism, loss_slack, state) VALUES ('2026-05-01T12:00:0";
+  const std::string sql = std::string("PRAGMA journal_mode = WAL;") + kVersion1 +
+                          "INSERT INTO limits (time, epsilon, delta) VALUES ('2026-05-01T12:00:01Z', 8, 1e-6);" +
+                          entry + "0Z', 'a', 'training', 'secure', '" + Steps(10).ToText() + "', 0.25, 'released');" +
+                          entry + "2Z', 'b', '', 'secure', '" + Steps(5).ToText() + "', 0, 'charged');";
+  ASSERT_EQ(InChild([&] {
+              sqlite3* handle = nullptr;
+              sqlite3_open(path.c_str(), &handle);
+              _exit(sqlite3_exec(handle, sql.c_str(), nullptr, nullptr, nullptr));
+            }),
+            0);
+  ASSERT_GT(fs::file_size(path + "-wal"), 4096u);
+}
+
+TEST_F(LedgerTest, Version1IsReadWithItsLogAndUpgraded) {
+  MakeVersion1(Path());
+  for (const bool display : {true, false, true}) {
+    const auto ledger = display ? Ledger::OpenExisting(Path()) : Ledger::Open(Path(), kOptions);
+    ASSERT_TRUE(ledger.ok()) << ledger.status().message();
+    const auto entries = *ledger->Entries();
+    ASSERT_EQ(entries.size(), 2u);
+    EXPECT_EQ(entries[0].run, "a");
+    EXPECT_EQ(entries[0].seq, 1u);
+    EXPECT_EQ(entries[0].loss_slack, 0.25);
+    EXPECT_EQ(entries[0].mechanism, Steps(10));
+    EXPECT_EQ(entries[0].state, LedgerEntry::State::kReleased);
+    EXPECT_EQ(entries[1].seq, 3u);
+    EXPECT_EQ(entries[1].time_utc, "2026-05-01T12:00:02Z");
+    EXPECT_EQ(ledger->Limits()->at(0).seq, 2u);
+    EXPECT_EQ((*ledger->Limit())->epsilon(), 8);
+    EXPECT_FALSE(ledger->unit_chosen());
+  }
+  EXPECT_FALSE(fs::exists(Path() + "-wal"));
+  EXPECT_EQ(*MustOpen(Path()).Charge({.mechanism = Steps(1), .run = "c"}), 3);
+}
+
+TEST_F(LedgerTest, Version1WithoutItsLogIsRefusedNotBegunAnew) {
+  MakeVersion1(Path());
+  fs::rename(Path(), Path("moved"));
+  const Status status = Ledger::Open(Path("moved"), kOptions).status();
+  EXPECT_EQ(status.code(), StatusCode::kInvalidData);
+  EXPECT_NE(status.message().find("-wal"), std::string::npos) << status.message();
+}
+
+}  // namespace
+}  // namespace wisp::privacy

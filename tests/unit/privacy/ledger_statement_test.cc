@@ -1,0 +1,168 @@
+// The statement of a whole ledger: one figure over everything, its parts by purpose, both figures of draws, who set
+// them.
+#include "runtime/privacy/ledger_statement.h"
+
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "tests/unit/decoding/draw_test_util.h"
+#include "tests/unit/model/model_test_util.h"
+
+namespace wisp::privacy {
+namespace {
+
+const Mechanism kTraining =
+    *Mechanism::PoissonSubsampledGaussian({.noise_multiplier = 1.2, .sampling_probability = 0.02, .steps = 50});
+const Mechanism kSelection = *Mechanism::Gaussian({.noise_multiplier = 20});
+constexpr double kDelta = 1e-6, kTiny = 1e-300;  // at the second nothing is below pure
+
+TEST(StateEpsilon, NamesTheAccountantThatSetTheFigure) {
+  const auto state = [](const std::vector<Mechanism>& m, double delta = kDelta) {
+    return *StateEpsilon(m, DeltaAt(delta));
+  };
+  EXPECT_EQ(state({kTraining}).accountant, Accountant::kPld);
+  EXPECT_EQ(state({Response(10000, 1e-4, 100)}).accountant, Accountant::kPld);
+  EXPECT_EQ(state({Range(1)}, kTiny).accountant, Accountant::kPure);
+  EXPECT_EQ(state({Range(0.02, 5000)}).accountant, Accountant::kRdp);
+  EXPECT_EQ(state({Range(0.02, 5000)}).epsilon, *RdpEpsilon(std::vector{Range(0.02, 5000)}, DeltaAt(kDelta)));
+  for (const auto& m : {kTraining, Response(10000, 1e-4, 100), Range(0.02, 5000)})
+    EXPECT_EQ(state({m}).epsilon, Pld({m}, kDelta));
+}
+
+class LedgerStatementTest : public ::testing::Test {
+ protected:
+  LedgerStatementTest() : ledger_(*Ledger::Open(folder_ / "l", {.dataset = "history"})) {}
+  void Charge(const Mechanism& m, const char* purpose, NoiseKind noise = NoiseKind::kSecure, double slack = 0) {
+    ASSERT_TRUE(
+        ledger_.Charge({.mechanism = m, .run = "run", .purpose = purpose, .noise = noise, .loss_slack = slack}).ok());
+  }
+  PrivacyStatement Stated(double delta = kDelta) { return *StatementOf(ledger_, "l", DeltaAt(delta)); }
+
+  test::TemporaryFolder folder_;
+  Ledger ledger_;
+};
+
+TEST_F(LedgerStatementTest, WhatWasTunedIsThereOnce) {
+  Charge(kTraining, "training");
+  EXPECT_TRUE(Stated().uncharged_tuning.empty());
+  for (const char* tuning : {"the rate", "the rate", "the batch", ""}) {
+    ASSERT_TRUE(ledger_.Charge({.mechanism = kTraining, .run = WithTuning("a run", tuning)}).ok());
+  }
+  EXPECT_EQ(Stated().uncharged_tuning, (std::vector<std::string>{"the rate", "the batch"}));
+  EXPECT_EQ(WithTuning("a run", ""), "a run");
+  EXPECT_EQ(TuningOf("a run"), "");
+}
+
+// A run alone: what was charged to it, and by whom its figure is set.
+TEST_F(LedgerStatementTest, OneRunHasItsOwnChargesAndTheFigureThatItsLengthAllows) {
+  const std::string run = WithTuning("run", "the rate");
+  for (const char* name : {run.c_str(), "other", run.c_str()}) {
+    ASSERT_TRUE(ledger_.Charge({.mechanism = kTraining, .run = name, .purpose = "training", .loss_slack = 1e-9}).ok());
+  }
+  const Delta at = DeltaAt(kDelta);
+  const PrivacyStatement fixed = *StatementOfRun(ledger_, "l", at, run, RunLength::kFixed);
+  EXPECT_EQ(fixed.run, run);
+  EXPECT_EQ(fixed.uncharged_tuning, std::vector<std::string>{"the rate"});
+  EXPECT_EQ(fixed.num_steps, 100u);
+  EXPECT_EQ(fixed.loss_slack, 2e-9);
+  EXPECT_NE(fixed.accountant.find("PLD"), std::string::npos);
+  const double alone = Pld({*kTraining.WithSteps(100)}, kDelta);
+  EXPECT_NEAR(*fixed.epsilon, alone, 1e-6);
+  EXPECT_GT(*fixed.ledger_epsilon, alone);
+  const PrivacyStatement chosen = *StatementOfRun(ledger_, "l", at, run, RunLength::kChosen);
+  EXPECT_EQ(chosen.num_steps, 100u);
+  EXPECT_EQ(*chosen.epsilon, *ledger_.Spent(at));
+  EXPECT_NE(chosen.accountant.find("Renyi filter"), std::string::npos);
+  EXPECT_EQ(StateRun(ledger_, run, RunLength::kFixed, at)->accountant, "PLD");
+  EXPECT_EQ(StateRun(ledger_, run, RunLength::kChosen, at)->accountant, "Renyi filter");
+}
+
+TEST_F(LedgerStatementTest, OneFigureOverSelectionTrainingAndDraws) {
+  Charge(kSelection, "selection");
+  Charge(kTraining, "training", NoiseKind::kSecure, 1e-9);
+  Charge(kTraining, "training", NoiseKind::kSecure, 1e-9);
+  const double before = *Stated().ledger_epsilon;
+  for (int i = 0; i < 3; ++i) Charge(Response(1000, 1e-3, 10), "decoding");
+  Charge(Range(0.01, 20), "decoding");
+  const PrivacyStatement s = Stated();
+  EXPECT_EQ(*s.ledger_epsilon, *ledger_.Spent(DeltaAt(kDelta)));
+  EXPECT_GT(*s.ledger_epsilon, before);
+  EXPECT_EQ(s.num_steps, 1u + 100 + 50);
+  ASSERT_EQ(s.parts.size(), 3u);
+  EXPECT_EQ(s.parts[0].purpose, "selection");
+  EXPECT_EQ(s.parts[0].alone.epsilon, Pld({kSelection}, kDelta));
+  EXPECT_EQ(s.parts[1].num_steps, 100u);
+  EXPECT_GT(s.parts[1].alone.epsilon, Pld({*kTraining.WithSteps(100)}, kDelta)) << "the slack was not paid for";
+  EXPECT_EQ(s.parts[2].num_steps, 50u);
+  for (const SpendingPart& part : s.parts) EXPECT_LT(part.alone.epsilon, *s.ledger_epsilon);
+  ASSERT_TRUE(s.draws.has_value());
+  const std::vector draws = {Response(1000, 1e-3, 30), Range(0.01, 20)};
+  EXPECT_EQ(s.draws->num_draws, 50u);
+  EXPECT_EQ(s.draws->pure_epsilon, *PureEpsilon(draws));
+  EXPECT_EQ(s.draws->alone.epsilon, Pld(draws, kDelta));
+  EXPECT_FALSE(s.set_by.has_value());
+  const std::string text = ToText(s);
+  for (const char* part :
+       {"selection alone: ", "training alone: ", "decoding alone: ", "draws alone: 50 draws: pure epsilon ",
+        "(delta 0); epsilon ", "accountant: Renyi filter",
+        "the data set's figure holds for: charges that were chosen after looking", "the items that were drawn",
+        "the weights of the charged runs", "not protected: the number of draws"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << " is missing in\n" << text;
+  }
+  const auto json = nlohmann::json::parse(ToJson(s))["accounting"];
+  EXPECT_EQ(json["composition"], "adaptive");
+  EXPECT_EQ(json["parts"].size(), 3u);
+  EXPECT_EQ(json["draws"]["pure_epsilon"], s.draws->pure_epsilon);
+  EXPECT_EQ(json["draws"]["epsilon"], s.draws->alone.epsilon);
+}
+
+// The same under a plan, and what is said of limits.
+TEST_F(LedgerStatementTest, SaysWhatTheFigureStandsOn) {
+  const std::vector<ChargeRequest> plan = {{.mechanism = kSelection, .run = "run"},
+                                           {.mechanism = *kTraining.WithSteps(100), .run = "run", .loss_slack = 2e-9}};
+  ASSERT_TRUE(ledger_.SetLimit(*EpsilonDelta::Create(50, kDelta)).ok());
+  ASSERT_TRUE(ledger_.WritePlan("run", "a year", plan).ok());
+  Charge(kSelection, "selection");
+  Charge(kTraining, "training", NoiseKind::kSecure, 1e-9);
+  const auto says = [&](const PrivacyStatement& s, const char* part) {
+    EXPECT_NE(ToText(s).find(part), std::string::npos) << part << " is missing in\n" << ToText(s);
+  };
+  PrivacyStatement s = Stated();
+  EXPECT_EQ(s.set_by, Accountant::kPld);
+  for (const char* part : {"the data set's figure holds for: the whole plan", "the part of the plan that is used: ",
+                           "the limit: epsilon 50 (delta ", "holds however charges were chosen"})
+    says(s, part);
+  EXPECT_EQ(nlohmann::json::parse(ToJson(s))["accounting"]["composition"], "plan");
+  EXPECT_EQ(nlohmann::json::parse(ToJson(s))["accounting"]["held_limit"]["epsilon"], 50);
+  ASSERT_TRUE(ledger_.SetLimit(*EpsilonDelta::Create(60, kDelta)).ok());
+  s = Stated();
+  says(s, "the limit: was raised after a charge: a new guarantee");
+  EXPECT_TRUE(nlohmann::json::parse(ToJson(s))["accounting"]["held_limit"].is_null());
+  EXPECT_TRUE(nlohmann::json::parse(ToJson(s))["accounting"]["limit_raised_after_charges"]);
+  const auto exported = nlohmann::json::parse(*ledger_.ExportJson(DeltaAt(kDelta)));
+  EXPECT_FALSE(exported["chosen_after_looking"]);
+  EXPECT_EQ(exported["plans"][0]["mechanisms"].size(), 2u);
+  EXPECT_EQ(exported["entries"][0]["plan"], 2u);
+}
+
+TEST_F(LedgerStatementTest, DrawsAloneAreNoSteps) {
+  Charge(Range(1), "decoding");
+  const PrivacyStatement s = Stated(kTiny);
+  EXPECT_EQ(s.set_by, Accountant::kPure);
+  const std::string text = ToText(s);
+  EXPECT_EQ(text.find("Poisson"), std::string::npos) << text;
+  EXPECT_EQ(text.find("discrete Gaussian"), std::string::npos) << text;
+  EXPECT_NE(text.find("accountant: pure"), std::string::npos) << text;
+  EXPECT_NE(text.find("epsilon of the data set, all runs: 1.0001 (delta 1e-300)"), std::string::npos) << text;
+}
+
+TEST_F(LedgerStatementTest, ReproducibleDrawsShowNoFigure) {
+  Charge(kTraining, "training", NoiseKind::kReproducible);
+  Charge(Range(0.1), "decoding", NoiseKind::kReproducible);
+  const PrivacyStatement s = Stated();
+  for (const std::string& text : {ToText(s), ToJson(s)}) EXPECT_EQ(text.find("alone"), std::string::npos) << text;
+  EXPECT_FALSE(nlohmann::json::parse(ToJson(s))["accounting"].contains("parts"));
+  EXPECT_FALSE(nlohmann::json::parse(ToJson(s))["accounting"].contains("draws"));
+}
+
+}  // namespace
+}  // namespace wisp::privacy

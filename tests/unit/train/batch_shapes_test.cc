@@ -1,0 +1,169 @@
+// However many records pass at once, a step does the same, bit for bit: every method, every kind of head.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "runtime/privacy/ledger/ledger.h"
+#include "runtime/train/trainer.h"
+#include "tests/unit/core/temporary_folder.h"
+#include "tests/unit/gradients/gradient_test_util.h"
+#include "tests/unit/layers/classifier_test_util.h"
+#include "tests/unit/train/memory_test_util.h"
+#include "tests/unit/train/train_test_util.h"
+
+namespace wisp {
+namespace {
+
+constexpr uint32_t kRecords = 40;
+
+class BatchShapes : public ::testing::Test {
+ protected:
+  // The weights after three steps, with so many rows at once.
+  std::vector<float> Train(const Architecture& a, std::span<const Record> records, TrainingOptions o, size_t rows) {
+    o.rows_at_once = rows;
+    const auto trainer = Trainer::Create(a, testing::StartWeights(a), records, o);
+    EXPECT_TRUE(trainer.ok()) << trainer.status().message();
+    if (!trainer.ok()) return {};
+    testing::ExpectEqual(*PlanTrainingMemory(a, records.size(), o), (*trainer)->memory());
+    for (int step = 0; step < 3; ++step) {
+      const auto report = (*trainer)->Step();
+      EXPECT_TRUE(report.ok()) << report.status().message();
+      reports_.push_back(*report);
+    }
+    return {(*trainer)->weights().begin(), (*trainer)->weights().end()};
+  }
+
+  // One record at a time, two or three, many; and that it is so many.
+  void ExpectSame(const std::string& what, const Architecture& a, std::span<const Record> records,
+                  const TrainingOptions& o) {
+    SCOPED_TRACE(what);
+    const auto alone = Train(a, records, o, 1);
+    const std::vector<StepReport> expected = std::exchange(reports_, {});
+    ASSERT_FALSE(alone.empty());
+    EXPECT_NE(alone, testing::StartWeights(a)) << "nothing was trained";
+    for (const size_t together : {3, 64}) {
+      TrainingOptions several = o;
+      several.rows_at_once = together * a.max_length;
+      ASSERT_EQ(GraphOf(a, several).max_records, together);
+      EXPECT_EQ(Train(a, records, o, together * a.max_length), alone) << together << " records at once";
+      for (size_t i = 0; i < expected.size(); ++i) {
+        EXPECT_EQ(reports_[i].mean_loss, expected[i].mean_loss);
+        EXPECT_EQ(reports_[i].mean_norm, expected[i].mean_norm);
+        EXPECT_EQ(reports_[i].num_dropped, expected[i].num_dropped);
+      }
+      reports_.clear();
+    }
+  }
+
+  TrainingOptions Private(Method method) {
+    TrainingOptions o{.method = method,
+                      .sampling = Sampling::kPoisson,
+                      .num_steps = 3,
+                      .expected_batch = 30,
+                      .num_records_public = kRecords,
+                      .num_threads = 2};
+    o.optimizer.learning_rate = 0.01f;
+    o.dropout = {.embedding = 0.2f, .attention = 0.1f, .residual = 0.2f};
+    o.privacy = {.noise_multiplier = 0.3, .ledger = &ledger_, .run = "r", .reproducible_seed = 7};
+    o.rgp.rank = 2;
+    o.sparse.map_threshold = 0.5;
+    return o;
+  }
+
+  const test::TemporaryFolder folder_;
+  privacy::Ledger ledger_ =
+      *privacy::Ledger::Open(folder_ / "l", {.dataset = "d", .unit = privacy::PrivacyUnit::kUser});
+  std::vector<StepReport> reports_;
+};
+
+// Of all lengths, some with padding before them, some without a target.
+struct Histories {
+  explicit Histories(const Architecture& a) {
+    for (uint32_t i = 0; i < kRecords; ++i) {
+      const size_t length = 1 + i % a.max_length;
+      owned.push_back(testing::RandomRecord(a.num_items, length, i, i % 3 == 0 ? length / 2 : 0));
+    }
+    for (const auto& record : owned) records.push_back(record.view());
+  }
+  std::vector<testing::OwnedRecord> owned;
+  std::vector<Record> records;
+};
+
+TEST_F(BatchShapes, RecommendersOfEveryKindTrainTheSame) {
+  std::vector<Architecture> all = testing::SmallArchitectures();
+  all.push_back(testing::MixedArchitecture());
+  for (size_t i = 0; i < all.size(); ++i) {
+    const Histories histories(all[i]);
+    TrainingOptions ordinary = Private(Method::kOrdinary);
+    ordinary.sampling = Sampling::kShuffled;
+    ExpectSame("ordinary " + std::to_string(i), all[i], histories.records, ordinary);
+    for (const NormForm form : {NormForm::kFormed, NormForm::kGram}) {
+      TrainingOptions phantom = Private(Method::kPhantom);
+      phantom.privacy.norm_form = form;
+      phantom.privacy.clipping = form == NormForm::kFormed ? ClipKind::kFlat : ClipKind::kAutomatic;
+      ExpectSame("phantom " + std::to_string(i), all[i], histories.records, phantom);
+    }
+    ExpectSame("rgp " + std::to_string(i), all[i], histories.records, Private(Method::kRgp));
+  }
+}
+
+TEST_F(BatchShapes, ReAttentionTrainsTheSame) {
+  for (Architecture a : testing::SmallArchitectures()) {
+    a.re_attention = ReAttention::kOn;
+    if (!Validate(a).ok()) continue;
+    const Histories histories(a);
+    ExpectSame("re-attention", a, histories.records, Private(Method::kPhantom));
+  }
+}
+
+TEST_F(BatchShapes, SparseMethodsTrainTheSame) {
+  Architecture a = UniformArchitecture{.num_items = 40,
+                                       .max_length = 6,
+                                       .width = 8,
+                                       .num_heads = 2,
+                                       .num_blocks = 2,
+                                       .inner_width = 8,
+                                       .output_bias = OutputBias::kTrained};
+  const Histories histories(a);
+  std::vector<int32_t> rows;
+  for (int32_t row = 0; row < 40; row += 2) rows.push_back(row);
+  for (const Method method : {Method::kFest, Method::kAdaFest, Method::kAdaFestPlus}) {
+    for (const uint32_t negatives : {0u, 10u}) {
+      TrainingOptions o = Private(method);
+      o.num_negatives = negatives;
+      a.head.output_bias = negatives > 0 ? OutputBias::kFixed : OutputBias::kTrained;
+      if (method != Method::kAdaFest) o.sparse.rows = rows;
+      ExpectSame("method " + std::to_string(static_cast<int>(method)), a, histories.records, o);
+    }
+  }
+}
+
+TEST_F(BatchShapes, AdaptersTrainTheSame) {
+  Architecture a = testing::SmallArchitectures()[1];
+  a.adapter = AdapterSpec{.rank = 2, .alpha = 2};
+  const Histories histories(a);
+  ExpectSame("adapter", a, histories.records, Private(Method::kPhantom));
+}
+
+TEST_F(BatchShapes, ClassifiersTrainTheSame) {
+  for (const Architecture a : testing::SmallClassifiers()) {
+    std::vector<testing::OwnedRecord> owned;
+    std::vector<Record> records;
+    std::vector<int32_t> labels;
+    for (uint32_t i = 0; i < kRecords; ++i) {
+      owned.push_back(testing::RandomRecord(a.num_items, 1 + i % a.max_length, i));
+      labels.push_back(static_cast<int32_t>(i % a.head.num_classes));
+    }
+    for (uint32_t i = 0; i < kRecords; ++i) records.push_back({owned[i].inputs, {&labels[i], 1}});
+    for (const DpFpMode mode : {DpFpMode::kAggregate, DpFpMode::kClipped, DpFpMode::kPaper}) {
+      TrainingOptions o = Private(Method::kDpFp);
+      if (mode == DpFpMode::kPaper) o.privacy.ledger = nullptr;
+      o.dp_fp = {.mode = mode, .micro_batches = 2, .clipping_norm = 0.5, .noise_multiplier = 0.3};
+      ExpectSame("dp-fp", a, records, o);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace wisp

@@ -1,0 +1,312 @@
+// Whole DP-FP runs: the goal is met by what the ledger charged, in one mechanism and in two; what has no guarantee
+// states none; bad goals are refused before anything is spent.
+#include "runtime/train/dp_fp_report.h"
+#include "runtime/train/run/job.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <random>
+
+#include "runtime/privacy/accounting/accountant.h"
+#include "runtime/train/dp_fp_report.h"
+#include "tests/unit/layers/classifier_test_util.h"
+
+namespace wisp {
+namespace {
+
+using privacy::Ledger;
+
+class ClassificationJobTest : public testing::ClassifierTraining {
+ protected:
+  ClassificationJobTest() {
+    std::mt19937 random(4);
+    for (size_t i = 0; i < kRecords; ++i) {
+      const int32_t label = static_cast<int32_t>(random() % 2);
+      tokens_.push_back(
+          {0, static_cast<int32_t>(1 + 4 * label + random() % 4), static_cast<int32_t>(9 + random() % 3)});
+      labels_.push_back(label);
+    }
+    for (size_t i = 0; i < kRecords; ++i) records_.push_back(testing::Labelled(tokens_[i], labels_[i]));
+  }
+
+  TrainingJob Job(DpFpMode mode) {
+    TrainingJob job{.records = records_, .architecture = testing::kTinyClassifier, .start_weights = weights_};
+    job.training = {.method = Method::kDpFp,
+                    .sampling = Sampling::kPoisson,
+                    .expected_batch = 200,
+                    .num_records_public = kRecords,
+                    .optimizer = {.kind = OptimizerKind::kAdamW, .learning_rate = 1e-3f},
+                    .num_threads = 1,
+                    .privacy = {.clipping_norm = 0.5, .run = "run", .steps_per_charge = 1},
+                    .dp_fp = {.mode = mode, .micro_batches = 2, .noise_multiplier = 1}};
+    job.epochs = 1;  // 2 steps
+    if (mode == DpFpMode::kPaper) return job;
+    job.training.privacy.ledger = &ledger_;
+    job.goal = {.epsilon = 2.0, .noise_multiplier = {}, .delta = kDelta};
+    return job;
+  }
+  // Without the seconds that calibration takes.
+  TrainingJob JobOfFixedNoise() {
+    TrainingJob job = Job(DpFpMode::kAggregate);
+    job.goal = {.epsilon = {}, .noise_multiplier = 2.0, .delta = kDelta};
+    return job;
+  }
+  double Spent() { return *ledger_.Spent(*privacy::Delta::Create(kDelta)); }
+  void ExpectRefused(const TrainingJob& job, StatusCode code, const char* sentence) {
+    const auto result = RunTrainingJob(job);
+    ASSERT_FALSE(result.ok()) << sentence;
+    EXPECT_EQ(result.status().code(), code) << result.status().message();
+    EXPECT_NE(result.status().message().find(sentence), std::string::npos) << result.status().message();
+    EXPECT_TRUE(ledger_.Entries()->empty()) << "a refused run was charged: " << sentence;
+  }
+
+  static constexpr size_t kRecords = 400;
+  static constexpr double kDelta = 1e-3;
+  std::vector<std::vector<int32_t>> tokens_;
+  std::vector<int32_t> labels_;
+  std::vector<Record> records_;
+  const std::vector<float> weights_ = testing::StartClassifier(testing::kTinyClassifier, {.table_deviation = 0.5f});
+  Ledger ledger_ = OpenLedger("l");
+};
+
+// Not more than the goal, so that a budget that equals it pays for the last step; and nearly all of it.
+TEST_F(ClassificationJobTest, GoalIsMetByWhatTheLedgerCharged) {
+  const auto result = RunTrainingJob(Job(DpFpMode::kAggregate));
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_EQ(result->num_steps, 2u);
+  EXPECT_EQ(result->norm_bound, 1.0);
+  ASSERT_EQ(result->mechanisms.size(), 1u);
+  EXPECT_EQ(result->mechanisms[0].steps(), 4u);
+  EXPECT_DOUBLE_EQ(result->mechanisms[0].sampling_probability(), 0.25);
+  EXPECT_EQ(result->mechanisms[0].noise_multiplier(), result->options.dp_fp.noise_multiplier);
+  EXPECT_LE(Spent(), 2.0);
+  EXPECT_GT(Spent(), 1.99);
+  EXPECT_EQ(result->epsilon, std::optional<double>(Spent()));
+}
+
+TEST_F(ClassificationJobTest, BothMechanismsOfClippedComposeToTheGoal) {
+  const auto result = RunTrainingJob(Job(DpFpMode::kClipped));
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  ASSERT_EQ(result->mechanisms.size(), 2u);
+  EXPECT_LE(Spent(), 2.0);
+  EXPECT_GT(Spent(), 1.99);
+  // Each alone costs less than both; the head about its share.
+  const auto delta = *privacy::Delta::Create(kDelta);
+  const double head = *privacy::PldEpsilon(std::span(result->mechanisms).first(1), delta);
+  EXPECT_NEAR(head, 0.3 * 2.0, 0.01);
+  EXPECT_LT(*privacy::PldEpsilon(std::span(result->mechanisms).last(1), delta), 2.0);
+  uint64_t charged[2] = {0, 0};
+  const auto entries = ledger_.Entries();
+  for (const auto& entry : *entries) charged[entry.purpose == "encoder training"] += entry.mechanism.steps();
+  EXPECT_EQ(charged[0], 4u);
+  EXPECT_EQ(charged[1], 2u);
+}
+
+TEST_F(ClassificationJobTest, PaperStatesNothing) {
+  const auto result = RunTrainingJob(Job(DpFpMode::kPaper));
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_FALSE(result->epsilon.has_value());
+  EXPECT_TRUE(result->mechanisms.empty());
+  EXPECT_EQ(result->norm_bound, 0.0);
+  EXPECT_NE(DescribeDpFp(testing::kTinyClassifier, result->options, result->num_steps)
+                .find("no differential privacy guarantee"),
+            std::string::npos);
+  EXPECT_EQ(DescribeDpFp(testing::kTinyClassifier, result->options, result->num_steps).find_first_of("0123456789"),
+            std::string::npos)
+      << "a figure beside what has no guarantee";
+  EXPECT_TRUE(ledger_.Entries()->empty());
+}
+
+TEST_F(ClassificationJobTest, PaperRefusesWhatSpeaksOfAGuarantee) {
+  TrainingJob job = Job(DpFpMode::kPaper);
+  job.goal = {.epsilon = 2.0, .noise_multiplier = {}, .delta = kDelta};
+  ExpectRefused(job, StatusCode::kPrivacyRefused, "mode paper has no epsilon");
+  job.goal = {};
+  job.training.privacy.ledger = &ledger_;
+  ExpectRefused(job, StatusCode::kPrivacyRefused, "no charge could cover it");
+}
+
+TEST_F(ClassificationJobTest, ReproducibleNoiseStatesNoEpsilon) {
+  TrainingJob job = JobOfFixedNoise();
+  job.training.privacy.reproducible_seed = 5;
+  const auto result = RunTrainingJob(job);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_FALSE(result->epsilon.has_value());
+  EXPECT_NE(
+      DescribeDpFp(testing::kTinyClassifier, result->options, result->num_steps).find("reproducible, no guarantee"),
+      std::string::npos);
+}
+
+TEST_F(ClassificationJobTest, BadGoalsAreRefusedBeforeAnythingIsSpent) {
+  {
+    TrainingJob job = Job(DpFpMode::kClipped);
+    job.goal = {.epsilon = {}, .noise_multiplier = 2.0, .delta = kDelta};
+    ExpectRefused(job, StatusCode::kInvalidArgument, "mode clipped needs the encoder's too");
+  }
+  for (const DpFpMode mode : {DpFpMode::kAggregate, DpFpMode::kClipped}) {
+    TrainingJob job = Job(mode);
+    job.goal.epsilon.reset();
+    ExpectRefused(job, StatusCode::kInvalidArgument, "either a target epsilon or a noise multiplier");
+    job = Job(mode);
+    job.goal.delta = 0.01;
+    ExpectRefused(job, StatusCode::kPrivacyRefused, "not below 1 / 400");
+    job.goal.delta = 1.0 / 400;  // publishes one record whole, in the mean: not without being asked for
+    ExpectRefused(job, StatusCode::kPrivacyRefused, "not below 1 / 400");
+    job = Job(mode);
+    job.goal.delta = 0;
+    ExpectRefused(job, StatusCode::kInvalidArgument, "delta is 0");
+    job = Job(mode);
+    job.training.num_records_public = 0;
+    ExpectRefused(job, StatusCode::kPrivacyRefused, "must not be counted from private data");
+    job = Job(mode);
+    job.training.privacy.ledger = nullptr;
+    ExpectRefused(job, StatusCode::kPrivacyRefused, "needs a ledger");
+    job = Job(mode);
+    job.epochs = 0;
+    ExpectRefused(job, StatusCode::kInvalidArgument, "neither epochs nor steps");
+    // As numbers of steps, endless runs.
+    for (double epochs : std::initializer_list<double>{-1, 1e300, INFINITY, NAN}) {
+      job = Job(mode);
+      job.epochs = epochs;
+      job.progress = [](const JobProgress&) { return false; };
+      ExpectRefused(job, StatusCode::kInvalidArgument, "epochs is");
+    }
+    job = Job(mode);
+    job.training.dp_fp.class_prior = {0.5, 0.6};
+    ExpectRefused(job, StatusCode::kInvalidArgument, "class_prior");
+  }
+  TrainingJob job = Job(DpFpMode::kClipped);
+  job.head_share = 1;
+  ExpectRefused(job, StatusCode::kInvalidArgument, "head_share");
+  job = Job(DpFpMode::kAggregate);
+  job.goal.epsilon = 1e-6;
+  job.goal.delta = 1e-12;
+  ExpectRefused(job, StatusCode::kPrivacyRefused, "cannot be met");
+}
+
+// A run of which the budget has room for a part only is not begun.
+TEST_F(ClassificationJobTest, BudgetThatIsTooSmallIsLeftAlone) {
+  for (DpFpMode mode : {DpFpMode::kAggregate, DpFpMode::kClipped}) {
+    TrainingJob job = JobOfFixedNoise();
+    job.training.dp_fp.mode = mode;
+    job.training.privacy.noise_multiplier = 2;
+    Ledger other = OpenLedger(ToText(mode));
+    job.training.privacy.ledger = &other;
+    const double whole = *RunTrainingJob(job)->epsilon;
+    job.training.privacy.ledger = &ledger_;
+    ASSERT_TRUE(ledger_.SetLimit(*privacy::EpsilonDelta::Create(0.95 * whole, kDelta)).ok());
+    ExpectRefused(job, StatusCode::kPrivacyRefused, "spent 0; nothing was charged");
+  }
+}
+
+// Of a run that does not fit it nothing stays, neither a charge nor the limit.
+TEST_F(ClassificationJobTest, NewLimitIsSetByARunThatFitsIt) {
+  TrainingJob job = JobOfFixedNoise();
+  job.new_limit = *privacy::EpsilonDelta::Create(0.01, kDelta);
+  ExpectRefused(job, StatusCode::kPrivacyRefused, "nothing was charged");
+  EXPECT_FALSE(ledger_.Limit()->has_value());
+  job.new_limit = *privacy::EpsilonDelta::Create(100, kDelta);
+  ASSERT_TRUE(RunTrainingJob(job).ok());
+  ASSERT_TRUE(ledger_.Limit()->has_value());
+  EXPECT_EQ((*ledger_.Limit())->epsilon(), 100);
+}
+
+// The head's releases, the encoder's moments, every stream: all that the next step reads is in the checkpoint.
+TEST_F(ClassificationJobTest, ResumedRunEqualsUninterruptedRunBitForBit) {
+  for (DpFpMode mode : {DpFpMode::kAggregate, DpFpMode::kClipped, DpFpMode::kPaper}) {
+    Ledger other = OpenLedger(std::string("bits ") + ToText(mode));
+    TrainingJob job = Job(mode);
+    job.goal =
+        mode == DpFpMode::kPaper ? PrivacyGoal{} : PrivacyGoal{.epsilon = {}, .noise_multiplier = 2.0, .delta = kDelta};
+    job.training.privacy.ledger = mode == DpFpMode::kPaper ? nullptr : &other;
+    job.training.privacy.noise_multiplier = 2;
+    job.training.dp_fp.release_decay = 0.9;
+    job.training.num_steps = 5;
+    job.training.privacy.reproducible_seed = 7;
+    const auto whole = RunTrainingJob(job);
+    ASSERT_TRUE(whole.ok()) << whole.status().message();
+    job.checkpoint_path = folder_ / "c";
+    job.progress = [](const JobProgress& p) { return p.step < 2; };
+    EXPECT_EQ(RunTrainingJob(job).status().code(), StatusCode::kCancelled);
+    job.progress = nullptr;
+    const auto rest = RunTrainingJob(job);
+    ASSERT_TRUE(rest.ok()) << rest.status().message();
+    EXPECT_EQ(rest->resumed_from, 2u);
+    EXPECT_EQ(rest->weights, whole->weights) << ToText(mode);
+    EXPECT_FALSE(std::filesystem::exists(job.checkpoint_path));
+  }
+}
+
+TEST_F(ClassificationJobTest, GoesOnInsideItsOwnBudgetWithTheStepsThatFit) {
+  for (DpFpMode mode : {DpFpMode::kAggregate, DpFpMode::kClipped}) {
+    TrainingJob job = JobOfFixedNoise();
+    job.training.dp_fp.mode = mode;
+    job.training.privacy.noise_multiplier = 2;
+    job.training.num_steps = 8;
+    job.training.privacy.steps_per_charge = 3;
+    Ledger whole = OpenLedger(std::string("whole ") + ToText(mode)),
+           own = OpenLedger(std::string("own ") + ToText(mode));
+    job.training.privacy.ledger = &whole;
+    const double limit = 1.001 * *RunTrainingJob(job)->epsilon;
+    job.training.privacy.ledger = &own;
+    ASSERT_TRUE(own.SetLimit(*privacy::EpsilonDelta::Create(limit, kDelta)).ok());
+    job.checkpoint_path = folder_ / "c";
+    job.progress = [](const JobProgress& p) { return p.step < 4; };
+    EXPECT_NE(RunTrainingJob(job).status().message().find("6 steps were charged"), std::string::npos);
+    job.progress = nullptr;
+    const auto result = RunTrainingJob(job);
+    ASSERT_TRUE(result.ok()) << result.status().message();
+    EXPECT_EQ(result->num_steps, 6u);
+    EXPECT_EQ(result->planned_steps, 8u);
+    EXPECT_NE(result->ended_early, "");
+    EXPECT_LE(*result->epsilon, limit);
+    job.training.num_steps = 9;
+    job.training.privacy.run = "another";
+    EXPECT_NE(RunTrainingJob(job).status().message().find("not one of its steps would fit"), std::string::npos);
+  }
+}
+
+// Steps charged elsewhere would be forgotten; so would those of the encoder alone.
+TEST_F(ClassificationJobTest, CheckpointGoesOnOnlyWithTheLedgerThatPaidForIt) {
+  TrainingJob job = JobOfFixedNoise();
+  job.training.dp_fp.mode = DpFpMode::kClipped;
+  job.training.privacy.noise_multiplier = 2;
+  job.training.num_steps = 4;
+  job.checkpoint_path = folder_ / "c";
+  job.progress = [](const JobProgress& p) { return p.step < 2; };
+  ASSERT_EQ(RunTrainingJob(job).status().code(), StatusCode::kCancelled);
+  Ledger other = OpenLedger("other");
+  job.training.privacy.ledger = &other;
+  EXPECT_NE(RunTrainingJob(job).status().message().find("charged for 0 of the 4 steps"), std::string::npos);
+  const auto head =
+      *privacy::Mechanism::PoissonSubsampledGaussian({.noise_multiplier = 2, .sampling_probability = 0.25, .steps = 4});
+  ASSERT_TRUE(other.Charge({.mechanism = head, .run = "run", .purpose = kHeadPurpose}).ok());
+  EXPECT_NE(RunTrainingJob(job).status().message().find("charged for 0 of the 2 steps"), std::string::npos);
+}
+
+// A refusal would tell that there is such a text, or that there is none.
+TEST_F(ClassificationJobTest, RecordsThatAreNoneAreLeftOutOneByOneAndNoneIsEnough) {
+  tokens_.push_back({0, 12});
+  records_.push_back(testing::Labelled(tokens_.back(), 0));
+  records_.push_back(testing::Labelled(tokens_.front(), 2));
+  TrainingJob job = JobOfFixedNoise();
+  const auto result = RunTrainingJob(job);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_EQ(result->num_dropped, 2u);
+  job.records = {};
+  EXPECT_TRUE(RunTrainingJob(job).ok());
+  EXPECT_EQ(ledger_.Entries()->size(), 4u);
+  job = Job(DpFpMode::kPaper);
+  EXPECT_NE(RunTrainingJob(job).status().message().find("names token 12"), std::string::npos);
+}
+
+TEST_F(ClassificationJobTest, CancelledRunKeepsItsCharges) {
+  TrainingJob job = JobOfFixedNoise();
+  job.progress = [](const JobProgress& p) { return p.step < 1; };
+  EXPECT_EQ(RunTrainingJob(job).status().code(), StatusCode::kCancelled);
+  EXPECT_GT(Spent(), 0);
+}
+
+}  // namespace
+}  // namespace wisp

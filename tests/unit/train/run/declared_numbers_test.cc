@@ -1,0 +1,166 @@
+// Steps and sampling probability are those of the declared number of records, whatever number there is: a run on N
+// records that declares M is, in everything that its ledger and its result show, a run of M.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+
+#include "runtime/train/run/job.h"
+#include "runtime/train/run/job.h"
+#include "runtime/train/trainer.h"
+#include "tests/unit/layers/classifier_test_util.h"
+#include "tests/unit/train/train_test_util.h"
+
+namespace wisp {
+namespace {
+
+using privacy::Ledger;
+
+class DeclaredNumbers : public ::testing::Test {
+ protected:
+  DeclaredNumbers() {
+    for (size_t u = 0; u < kUsers; ++u) {
+      for (size_t t = 0; t < 8; ++t) sequences_.items.push_back(static_cast<int32_t>((u * 7 + t) % 20));
+      sequences_.offsets.push_back(sequences_.items.size());
+      sequences_.user_keys.push_back(std::to_string(u));
+    }
+    for (int i = 0; i < 20; ++i) sequences_.item_keys.push_back(std::to_string(i));
+  }
+  Ledger OpenLedger(const std::string& name) {
+    return *Ledger::Open(folder_ / name, {.dataset = "ring", .unit = privacy::PrivacyUnit::kUser});
+  }
+  TrainingJob Job(Method method, uint32_t declared, Ledger& ledger) {
+    TrainingJob job{.sequences = &sequences_};
+    job.architecture = UniformArchitecture{
+        .num_items = 20, .max_length = 8, .width = 8, .num_heads = 1, .num_blocks = 1, .inner_width = 8};
+    job.training = {.method = method,
+                    .sampling = Sampling::kPoisson,
+                    .expected_batch = 20,
+                    .num_records_public = declared,
+                    .num_threads = 1,
+                    .sparse = {.map_threshold = 2}};
+    job.training.privacy.ledger = &ledger;
+    job.training.privacy.run = "run";
+    job.training.privacy.reproducible_seed = 3;  // no epsilon is computed for the display: it takes longest of all
+    job.epochs = 2;
+    job.goal = {.epsilon = {}, .noise_multiplier = 2, .delta = 1e-4};
+    return job;
+  }
+  static constexpr size_t kUsers = 80;
+  test::TemporaryFolder folder_;
+  data::Sequences sequences_;
+};
+
+TEST_F(DeclaredNumbers, StepsAndProbabilityOfARunAreOfTheDeclaredRecords) {
+  for (Method method : {Method::kPhantom, Method::kRgp, Method::kAdaFest}) {
+    for (uint32_t declared : {40u, 90u, 400u}) {
+      Ledger ledger = OpenLedger(std::to_string(declared) + " " + std::to_string(static_cast<int>(method)));
+      const auto result = RunTrainingJob(Job(method, declared, ledger));
+      ASSERT_TRUE(result.ok()) << result.status().message();
+      const auto steps = static_cast<uint64_t>(std::ceil(2.0 * declared / 20));
+      EXPECT_EQ(result->num_steps, steps) << declared;
+      const auto entries = *ledger.Entries();
+      ASSERT_EQ(entries.size(), steps) << declared;
+      for (const auto& entry : entries) EXPECT_DOUBLE_EQ(entry.mechanism.sampling_probability(), 20.0 / declared);
+      EXPECT_DOUBLE_EQ(result->mechanisms.back().sampling_probability(), 20.0 / declared);
+      EXPECT_EQ(result->mechanisms.back().steps(), steps);
+    }
+  }
+}
+
+// Two logs of different size and the same declaration are charged alike, noise that is found for a target epsilon
+// included.
+TEST_F(DeclaredNumbers, CalibrationSeesTheDeclaredRecordsOnly) {
+  std::string charged[2];
+  double noise[2];
+  for (size_t half = 0; half < 2; ++half) {
+    data::Sequences fewer = sequences_;
+    if (half == 1) {
+      fewer.offsets.resize(1 + kUsers / 2);
+      fewer.user_keys.resize(kUsers / 2);
+      fewer.items.resize(fewer.offsets.back());
+    }
+    Ledger ledger = OpenLedger("half " + std::to_string(half));
+    TrainingJob job = Job(Method::kPhantom, 90, ledger);
+    job.sequences = &fewer;
+    job.goal = {.epsilon = 3.0, .noise_multiplier = {}, .delta = 1e-3};
+    const auto result = RunTrainingJob(job);
+    ASSERT_TRUE(result.ok()) << result.status().message();
+    noise[half] = result->noise_multiplier;
+    for (const auto& entry : *ledger.Entries()) charged[half] += entry.mechanism.ToText() + "\n";
+  }
+  EXPECT_EQ(noise[0], noise[1]);
+  EXPECT_EQ(charged[0], charged[1]);
+}
+
+// A delta that would allow publishing one of the declared records is refused, however many there are; and one that
+// would not, is not.
+TEST_F(DeclaredNumbers, DeltaIsHeldAgainstTheDeclaredRecords) {
+  Ledger ledger = OpenLedger("delta");
+  TrainingJob job = Job(Method::kPhantom, 2000, ledger);
+  job.goal.delta = 1.0 / 1000;  // below 1 / 80
+  EXPECT_EQ(RunTrainingJob(job).status().code(), StatusCode::kPrivacyRefused);
+  job.training.num_records_public = 10;
+  job.goal.delta = 2e-5;  // as it may be with 80
+  EXPECT_EQ(RunTrainingJob(job).status().code(), StatusCode::kPrivacyRefused);
+  job.training.num_records_public = 40;
+  EXPECT_TRUE(RunTrainingJob(job).ok());
+}
+
+// The batches themselves, too, are drawn with the declared probability: 80 people with 20 / 400 each are 4 in the mean,
+// not 20. The mean of 60 such counts has a deviation of 0.25: five of them, alpha 6e-7.
+TEST_F(DeclaredNumbers, BatchesAreDrawnWithTheDeclaredProbability) {
+  Ledger ledger = OpenLedger("draws");
+  const testing::Ring ring(20, kUsers, 7);
+  const TrainingJob job = Job(Method::kPhantom, 400, ledger);
+  TrainingOptions options = job.training;
+  options.num_steps = 60;
+  options.privacy.noise_multiplier = 2;
+  auto trainer = *Trainer::Create(job.architecture, testing::StartWeights(job.architecture), ring.records, options);
+  double mean = 0;
+  for (int i = 0; i < 60; ++i) mean += static_cast<double>(trainer->Step()->num_records) / 60;
+  EXPECT_NEAR(mean, 4, 5 * 0.252);
+}
+
+class DeclaredTexts : public testing::ClassifierTraining {};
+
+TEST_F(DeclaredTexts, StepsAndProbabilityOfAClassifierAreOfTheDeclaredTexts) {
+  std::vector<std::vector<int32_t>> tokens;
+  std::vector<Record> records;
+  for (int32_t i = 0; i < 120; ++i) tokens.push_back({0, 1 + i % 8, 9 + i % 3});
+  for (int32_t i = 0; i < 120; ++i) records.push_back(testing::Labelled(tokens[static_cast<size_t>(i)], i % 2));
+  const std::vector<float> weights = testing::StartClassifier(testing::kTinyClassifier, {.table_deviation = 0.5f});
+  for (DpFpMode mode : {DpFpMode::kAggregate, DpFpMode::kClipped}) {
+    for (uint32_t declared : {60u, 600u}) {
+      privacy::Ledger ledger = OpenLedger(std::to_string(declared) + " " + std::to_string(static_cast<int>(mode)));
+      TrainingJob job{.records = records, .architecture = testing::kTinyClassifier, .start_weights = weights};
+      job.training = {.method = Method::kDpFp,
+                      .sampling = Sampling::kPoisson,
+                      .expected_batch = 30,
+                      .num_records_public = declared,
+                      .optimizer = {.kind = OptimizerKind::kAdamW, .learning_rate = 1e-3f},
+                      .num_threads = 1,
+                      .privacy = {.noise_multiplier = 2,
+                                  .clipping_norm = 0.5,
+                                  .ledger = &ledger,
+                                  .run = "run",
+                                  .reproducible_seed = 3},
+                      .dp_fp = {.mode = mode, .micro_batches = 2, .noise_multiplier = 1}};
+      job.epochs = 1;
+      job.goal = {.epsilon = {}, .noise_multiplier = 2, .delta = 1e-4};
+      const auto result = RunTrainingJob(job);
+      ASSERT_TRUE(result.ok()) << result.status().message();
+      EXPECT_EQ(result->num_steps, declared / 30);
+      const auto entries = *ledger.Entries();
+      ASSERT_EQ(entries.size(), declared / 30 * (mode == DpFpMode::kClipped ? 2 : 1));
+      for (const auto& entry : entries) {
+        EXPECT_DOUBLE_EQ(entry.mechanism.sampling_probability(),
+                         30.0 / declared / (entry.purpose == "encoder training" ? 1 : 2))
+            << entry.purpose;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace wisp

@@ -1,0 +1,121 @@
+// From a start to a model's file: what may be begun with, what the file says of the run, what is left after a refusal.
+#include "runtime/train/run/fine_tune.h"
+
+#include <filesystem>
+
+#include "tests/unit/model/model_test_util.h"
+#include "tests/unit/train/train_test_util.h"
+
+namespace wisp {
+namespace {
+
+class FineTuneTest : public testing::RingTraining {
+ protected:
+  FineTuneTest() : RingTraining(120), start_weights_(testing::StartWeights(kSmall)) {}
+
+  // A base that learned from `dataset` without a guarantee.
+  void WriteBase(const std::string& dataset) {
+    ASSERT_TRUE(WriteModel(base_, {.architecture = kSmall,
+                                   .weights = start_weights_,
+                                   .provenance = {{.description = "trained", .dataset = dataset}}})
+                    .ok());
+  }
+
+  FineTuneStart Start(const ModelFile* base) const {
+    return {.base = base,
+            .base_path = base_,
+            .dataset = "ring",
+            .run = "a run",
+            .ledger = LedgerToTrain{.path = ledger_path_, .unit = privacy::PrivacyUnit::kDay, .unit_chosen = true}};
+  }
+
+  TrainingJob Job() const {
+    TrainingJob job{.records = ring_.records, .architecture = kSmall, .start_weights = start_weights_};
+    job.training = {.method = Method::kPhantom,
+                    .sampling = Sampling::kPoisson,
+                    .num_steps = 2,
+                    .expected_batch = 20,
+                    .num_records_public = 120,
+                    .num_threads = 1};
+    job.goal = {.epsilon = {}, .noise_multiplier = 1, .delta = 1e-3};
+    return job;
+  }
+
+  const std::string base_ = folder_ / "base.wisp", out_ = folder_ / "out.wisp", ledger_path_ = folder_ / "ledger";
+  const std::vector<float> start_weights_;
+};
+
+TEST_F(FineTuneTest, ABaseThatSawTheDataIsRefused) {
+  WriteBase("ring");
+  const ModelFile base = *ModelFile::Open(base_);
+  const Status refused = FineTune::Begin(Start(&base)).status();
+  EXPECT_EQ(refused.code(), StatusCode::kPrivacyRefused);
+  EXPECT_NE(refused.message().find("without a guarantee"), std::string::npos) << refused.message();
+  EXPECT_FALSE(std::filesystem::exists(ledger_path_));
+  FineTuneStart other = Start(&base);
+  other.other_data = true;
+  EXPECT_TRUE(FineTune::Begin(other).ok());
+}
+
+TEST_F(FineTuneTest, TheProvenanceSaysWhatTheLedgerSays) {
+  WriteBase("public");
+  const ModelFile base = *ModelFile::Open(base_);
+  for (const bool repeatable : {false, true}) {
+    std::filesystem::remove(ledger_path_);
+    FineTuneStart start = Start(&base);
+    start.tuning = "rate";
+    FineTune run = *FineTune::Begin(start);
+    TrainingJob job = Job();
+    if (repeatable) job.training.privacy.reproducible_seed = 5;
+    int written = 0;
+    const auto result = run.Run(job, {.path = out_,
+                                      .contents = {.architecture = kSmall, .created_by = "test"},
+                                      .description = "fine-tuned",
+                                      .written = [&](const JobResult&) {
+                                        ++written;
+                                        return ModelFile::Open(out_).status();
+                                      }});
+    ASSERT_TRUE(result.ok()) << result.status().message();
+    EXPECT_EQ(written, 1);
+    const ModelFile model = *ModelFile::Open(out_, Verify::kFull);
+    ASSERT_EQ(model.provenance().size(), 2u);
+    const ProvenanceEntry& said = model.provenance()[1];
+    EXPECT_EQ(said.description, "fine-tuned; chosen on the same data without a charge: rate");
+    EXPECT_EQ(said.base_model_hash, base.content_hash());
+    EXPECT_EQ(said.dataset, "ring");
+    EXPECT_EQ(said.privacy_unit, "day");
+    EXPECT_EQ(said.sampling, "poisson");
+    EXPECT_EQ(said.steps, 2u);
+    EXPECT_EQ(said.noise, repeatable ? NoiseOrigin::kReproducible : NoiseOrigin::kSecure);
+    EXPECT_EQ(said.epsilon.has_value(), !repeatable);
+    const auto entries = *run.ledger()->Entries();
+    ASSERT_EQ(entries.size(), 2u);
+    EXPECT_EQ(entries[0].run, "a run, after choosing without a charge: rate");
+    if (!repeatable) EXPECT_DOUBLE_EQ(*said.epsilon, *run.ledger()->Spent(*privacy::Delta::Create(1e-3)));
+  }
+}
+
+TEST_F(FineTuneTest, WhatCannotBeWrittenSpendsNothing) {
+  WriteBase("public");
+  const ModelFile base = *ModelFile::Open(base_);
+  FineTune run = *FineTune::Begin(Start(&base));
+  const auto result = run.Run(Job(), {.path = folder_ / "none/out.wisp", .contents = {.architecture = kSmall}});
+  EXPECT_EQ(result.status().code(), StatusCode::kIo);
+  EXPECT_TRUE(run.ledger()->Entries()->empty());
+}
+
+TEST_F(FineTuneTest, OrdinaryTrainingNeedsNoLedger) {
+  FineTune run = *FineTune::Begin({.dataset = "ring", .run = "r"});
+  EXPECT_EQ(run.ledger(), nullptr);
+  TrainingJob job = Job();
+  job.training.method = Method::kOrdinary;
+  const auto result = run.Run(job, {.path = out_, .contents = {.architecture = kSmall}, .description = "trained"});
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  const ModelFile model = *ModelFile::Open(out_);
+  ASSERT_EQ(model.provenance().size(), 1u);
+  EXPECT_FALSE(model.provenance()[0].epsilon.has_value());
+  EXPECT_EQ(model.provenance()[0].noise, NoiseOrigin::kNone);
+}
+
+}  // namespace
+}  // namespace wisp

@@ -1,0 +1,381 @@
+// Whole runs: the popularity bias is bounded, noised and paid for; the goal is met by what the ledger says; bad goals
+// are refused before anything is spent.
+#include "runtime/train/run/job.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "runtime/train/popularity.h"
+#include "tests/unit/core/temporary_folder.h"
+#include "tests/unit/layers/parameter_names.h"
+#include "tests/unit/train/train_test_util.h"
+
+namespace wisp {
+namespace {
+
+using privacy::Ledger;
+using privacy::RandomStream;
+using privacy::StreamPurpose;
+
+class JobTest : public ::testing::Test {
+ protected:
+  JobTest() {
+    for (size_t u = 0; u < 80; ++u) {
+      for (size_t t = 0; t < 8; ++t) sequences_.items.push_back(static_cast<int32_t>((u * 7 + t) % 20));
+      sequences_.offsets.push_back(sequences_.items.size());
+      sequences_.user_keys.push_back(std::to_string(u));
+    }
+    for (int i = 0; i < 20; ++i) sequences_.item_keys.push_back(std::to_string(i));
+    ledger_.emplace(*Ledger::Open(folder_ / "l", {.dataset = "ring", .unit = privacy::PrivacyUnit::kUser}));
+  }
+
+  TrainingJob PrivateJob() {
+    TrainingJob job{.sequences = &sequences_};
+    job.architecture = UniformArchitecture{.num_items = 20,
+                                           .max_length = 8,
+                                           .width = 8,
+                                           .num_heads = 1,
+                                           .num_blocks = 1,
+                                           .inner_width = 8,
+                                           .output_bias = OutputBias::kFixed};
+    job.training = {.method = Method::kPhantom,
+                    .sampling = Sampling::kPoisson,
+                    .expected_batch = 20,
+                    .num_records_public = 80,
+                    .num_threads = 1};
+    job.training.privacy.ledger = &*ledger_;
+    job.training.privacy.run = "run";
+    job.epochs = 2;
+    job.histogram_noise = 5;
+    job.goal = {.epsilon = 3.0, .noise_multiplier = {}, .delta = 1e-3};
+    return job;
+  }
+
+  test::TemporaryFolder folder_;
+  data::Sequences sequences_;
+  std::optional<Ledger> ledger_;
+};
+
+TEST_F(JobTest, GoalIsMetByWhatTheLedgerChargedHistogramIncluded) {
+  // The budget equals the goal: the last step must still be paid for.
+  ASSERT_TRUE(ledger_->SetLimit(*privacy::EpsilonDelta::Create(3.0, 1e-3)).ok());
+  const auto result = RunTrainingJob(PrivateJob());
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_EQ(result->num_steps, 8u);
+  const double spent = *ledger_->Spent(*privacy::Delta::Create(1e-3));
+  EXPECT_LE(spent, 3.0);
+  EXPECT_GT(spent, 2.98) << "noise is wasted";
+  EXPECT_DOUBLE_EQ(*result->epsilon, spent);
+  const auto entries = *ledger_->Entries();
+  ASSERT_EQ(entries.size(), 9u);
+  EXPECT_EQ(entries[0].purpose, "item popularity");
+  EXPECT_DOUBLE_EQ(entries[0].mechanism.noise_multiplier(), 5);
+  EXPECT_TRUE(result->test.has_value());
+}
+
+// A year's runs are fixed before the first of them: together they cost the goal, by PLD, whatever was seen in between.
+TEST_F(JobTest, PlannedRunsShareTheGoal) {
+  ASSERT_TRUE(ledger_->SetLimit(*privacy::EpsilonDelta::Create(3.0, 1e-3)).ok());
+  const auto at = *privacy::Delta::Create(1e-3);
+  TrainingJob job = PrivateJob();
+  job.planned_runs = 3;
+  std::vector<double> noise;
+  for (int run = 0; run < 3; ++run) {
+    job.training.privacy.run = "night " + std::to_string(run);
+    const auto result = RunTrainingJob(job);
+    ASSERT_TRUE(result.ok()) << result.status().message();
+    noise.push_back(result->noise_multiplier);
+    const auto figures = *ledger_->Figures(at);
+    EXPECT_EQ(figures.basis, privacy::LedgerFigures::Basis::kPlan);
+    EXPECT_LE(figures.stated.epsilon, 3.0);
+    EXPECT_GT(figures.stated.epsilon, 2.98) << "noise is wasted";
+    EXPECT_LT(*result->epsilon, 2.5) << "one of three";
+  }
+  EXPECT_EQ(noise, std::vector<double>(3, noise[0]));
+  const size_t entries = ledger_->Entries()->size();
+  const Status fourth = RunTrainingJob(job).status();
+  EXPECT_EQ(fourth.code(), StatusCode::kPrivacyRefused);
+  EXPECT_NE(fourth.message().find("has no room for this run in its plan"), std::string::npos) << fourth.message();
+  EXPECT_EQ(ledger_->Entries()->size(), entries);
+  EXPECT_EQ(ledger_->Plans()->size(), 1u);
+}
+
+TEST_F(JobTest, PlannedRunsOnALedgerThatWasLookedAtAreRefused) {
+  TrainingJob job = PrivateJob();
+  ASSERT_TRUE(RunTrainingJob(job).ok());
+  const size_t entries = ledger_->Entries()->size();
+  job.planned_runs = 2;
+  const Status late = RunTrainingJob(job).status();
+  EXPECT_EQ(late.code(), StatusCode::kPrivacyRefused);
+  EXPECT_NE(late.message().find("none was made before the first charge"), std::string::npos) << late.message();
+  EXPECT_EQ(ledger_->Entries()->size(), entries);
+  job.planned_runs = 0;
+  EXPECT_EQ(RunTrainingJob(job).status().code(), StatusCode::kInvalidArgument);
+}
+
+TEST_F(JobTest, RefusedGoalsSpendNothing) {
+  const auto refused = [&](auto&& change, StatusCode code, const char* word) {
+    TrainingJob job = PrivateJob();
+    change(job);
+    const auto result = RunTrainingJob(job);
+    EXPECT_EQ(result.status().code(), code) << word;
+    EXPECT_NE(result.status().message().find(word), std::string::npos) << result.status().message();
+    EXPECT_TRUE(ledger_->Entries()->empty()) << word;
+  };
+  refused([](TrainingJob& j) { j.goal.delta = 0.1; }, StatusCode::kPrivacyRefused, "1 / 80");
+  refused([](TrainingJob& j) { j.goal.delta = 1.0 / 80; }, StatusCode::kPrivacyRefused, "1 / 80");
+  refused([](TrainingJob& j) { j.goal.delta = 0.0126, j.goal.allow_delta_of_one_record = true; },
+          StatusCode::kPrivacyRefused, "1 / 80");
+  refused([](TrainingJob& j) { j.goal.delta = 0; }, StatusCode::kInvalidArgument, "delta");
+  // Below 1 / records, and no promise all the same.
+  refused([](TrainingJob& j) { j.goal.delta = 0.0011; }, StatusCode::kPrivacyRefused, "at most 0.001");
+  refused([](TrainingJob& j) { j.goal.delta = 0.1, j.training.num_records_public = 1; }, StatusCode::kPrivacyRefused,
+          "at most 1e-05");
+  refused([](TrainingJob& j) { j.goal.delta = 1.1e-5, j.training.num_records_public = 10; },
+          StatusCode::kPrivacyRefused, "at most 1e-05");
+  refused(
+      [](TrainingJob& j) {
+        j.goal.delta = 0.5, j.training.num_records_public = 2, j.goal.allow_delta_of_one_record = true;
+      },
+      StatusCode::kPrivacyRefused, "at most 1e-05");
+  refused(
+      [](TrainingJob& j) {
+        j.goal.epsilon = 0.3;
+        j.goal.delta = 1e-6;
+      },
+      StatusCode::kPrivacyRefused, "cannot be met");
+  for (double epsilon : std::initializer_list<double>{-1, 0, 1e-7, 100.1, 1e4, INFINITY, NAN}) {
+    refused([=](TrainingJob& j) { j.goal.epsilon = epsilon; }, StatusCode::kInvalidArgument, "allowed is 1e-06 to 100");
+  }
+  refused([](TrainingJob& j) { j.goal.noise_multiplier = 1; }, StatusCode::kInvalidArgument, "not both");
+  refused([](TrainingJob& j) { j.training.privacy.ledger = nullptr; }, StatusCode::kPrivacyRefused, "ledger");
+  refused([](TrainingJob& j) { j.training.num_records_public = 0; }, StatusCode::kPrivacyRefused, "public");
+  refused([](TrainingJob& j) { j.training.sampling = Sampling::kShuffled; }, StatusCode::kPrivacyRefused, "shuffled");
+  refused([](TrainingJob& j) { j.epochs = 0; }, StatusCode::kInvalidArgument, "epochs");
+}
+
+// As numbers of steps they would be endless runs that charge on and on.
+TEST_F(JobTest, ShuffledEpochsCountTheRecordsThatThereAre) {
+  TrainingJob job = PrivateJob();
+  job.training.method = Method::kOrdinary;
+  job.training.sampling = Sampling::kShuffled;
+  job.training.num_records_public = 8000;
+  job.goal = {};
+  const auto result = RunTrainingJob(job);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_EQ(result->num_steps, 8u);
+}
+
+TEST_F(JobTest, EpochsThatAreNoNumberAreRefused) {
+  for (double epochs : std::initializer_list<double>{-1, -INFINITY, INFINITY, NAN, 1e300}) {
+    TrainingJob job = PrivateJob();
+    job.epochs = epochs;
+    job.progress = [](const JobProgress&) { return false; };
+    EXPECT_NE(RunTrainingJob(job).status().message().find("epochs is"), std::string::npos) << epochs;
+  }
+  EXPECT_TRUE(ledger_->Entries()->empty());
+}
+
+TEST_F(JobTest, ADeltaOfOneRecordHasToBeAllowed) {
+  TrainingJob job = PrivateJob();
+  job.goal.delta = 1.0 / 80;
+  job.goal.allow_delta_of_one_record = true;
+  job.goal.epsilon.reset();
+  job.goal.noise_multiplier = 2;
+  job.epochs = 0.25;
+  const auto result = RunTrainingJob(job);
+  EXPECT_TRUE(result.ok()) << result.status().message();
+}
+
+// Half of the run would fit: none of it is charged.
+TEST_F(JobTest, RunThatDoesNotFitTheLimitSpendsNothing) {
+  ASSERT_TRUE(ledger_->SetLimit(*privacy::EpsilonDelta::Create(2.5, 1e-3)).ok());
+  const auto result = RunTrainingJob(PrivateJob());
+  EXPECT_EQ(result.status().code(), StatusCode::kPrivacyRefused);
+  for (const char* word : {"this run would bring the data set to epsilon 2.9",
+                           "at delta 0.001, the limit is 2.5, spent 0; nothing was charged"}) {
+    EXPECT_NE(result.status().message().find(word), std::string::npos) << result.status().message();
+  }
+  EXPECT_TRUE(ledger_->Entries()->empty());
+}
+
+TEST_F(JobTest, CancelledRunSaysSoAndKeepsItsCharges) {
+  TrainingJob job = PrivateJob();
+  job.progress = [](const JobProgress& p) { return p.step < 3; };
+  EXPECT_EQ(RunTrainingJob(job).status().code(), StatusCode::kCancelled);
+  EXPECT_EQ(ledger_->Entries()->size(), 4u);  // the histogram and three steps
+}
+
+// One record more or less moves the histogram by at most 1 in L2: with the same reproducible noise the difference of
+// the shares is the record's own contribution.
+TEST_F(JobTest, HistogramMovesByAtMostOneRecord) {
+  const RecordSet set = MakeRecords(sequences_, 8, HoldOut::kNothing);
+  std::vector<float> bias[2];
+  for (size_t with = 0; with < 2; ++with) {
+    RandomStream noise = RandomStream::Reproducible(5, StreamPurpose::kNoise);
+    const std::span<const Record> records(set.records.data(), 79 + with);
+    bias[with] =
+        PrivatePopularity(records, 20, {.noise_multiplier = 0.01, .ledger = &*ledger_, .run = "h"}, noise)->bias;
+  }
+  // Shares up to a common factor: recover it from an item that the last record does not have.
+  std::vector<bool> touched(20, false);
+  for (auto ids : {set.records[79].inputs, set.records[79].targets}) {
+    for (int32_t id : ids) touched[static_cast<size_t>(id)] = true;
+  }
+  const auto untouched = static_cast<size_t>(std::find(touched.begin(), touched.end(), false) - touched.begin());
+  const double shift = static_cast<double>(bias[1][untouched]) - bias[0][untouched];
+  // Without noise an item's share is the sum of 1/sqrt(8) over the records that have it.
+  double share = 0;
+  for (size_t r = 0; r < 79; ++r) {
+    bool has = false;
+    for (auto ids : {set.records[r].inputs, set.records[r].targets}) {
+      has = has || std::count(ids.begin(), ids.end(), static_cast<int32_t>(untouched)) > 0;
+    }
+    share += has ? 1 / std::sqrt(8.0) : 0;
+  }
+  double squares = 0;
+  for (size_t i = 0; i < 20; ++i) {
+    const double before = share * std::exp(static_cast<double>(bias[0][i]) - bias[0][untouched]);
+    const double after = before * std::exp(static_cast<double>(bias[1][i]) - bias[0][i] - shift);
+    squares += (after - before) * (after - before);
+    EXPECT_EQ(std::abs(after - before) > 0.05, touched[i]) << i;
+  }
+  EXPECT_NEAR(std::sqrt(squares), 1.0, 0.02);
+}
+
+// A record's n items share a norm of 1: each gets 1/sqrt(n). Items that nobody has lie at the floor, which is the noise
+// level: against it the share is seen in absolute terms.
+TEST_F(JobTest, HistogramShareOfOneRecordIsNormalised) {
+  std::vector<int32_t> items;
+  for (int32_t i = 0; i < 17; ++i) items.push_back(i % 16);
+  const Record record[] = {{std::span<const int32_t>(items).first(16), std::span<const int32_t>(items).last(16)}};
+  RandomStream noise = RandomStream::Reproducible(6, StreamPurpose::kNoise);
+  const auto bias =
+      PrivatePopularity(record, 20, {.noise_multiplier = 1e-3, .ledger = &*ledger_, .run = "h"}, noise)->bias;
+  const float floor = *std::min_element(bias.begin() + 16, bias.end());
+  for (size_t i = 0; i < 16; ++i) EXPECT_NEAR(std::exp(bias[i] - floor) * 1e-3, 0.25, 0.01) << i;
+}
+
+TEST_F(JobTest, HistogramIsChargedBeforeItIsTaken) {
+  ASSERT_TRUE(ledger_->SetLimit(*privacy::EpsilonDelta::Create(0.01, 1e-3)).ok());
+  const RecordSet set = MakeRecords(sequences_, 8, HoldOut::kNothing);
+  auto noise = *RandomStream::Secure();
+  const auto result =
+      PrivatePopularity(set.records, 20, {.noise_multiplier = 5, .ledger = &*ledger_, .run = "h"}, noise);
+  EXPECT_EQ(result.status().code(), StatusCode::kPrivacyRefused);
+  EXPECT_TRUE(ledger_->Entries()->empty());
+}
+
+// Frequencies are post-processing of the same release: with next to no noise they are the shares of records.
+TEST_F(JobTest, FrequenciesEstimateHowManyRecordsContainAnItem) {
+  const std::vector<int32_t> items = {0, 1, 2, 3, 0, 1, 2, 4, 0, 1, 5, 6};
+  const std::span<const int32_t> all(items);
+  std::vector<Record> records;  // four items each: sqrt(n) is 2 for all, the estimate is exact
+  for (size_t i = 0; i < 3; ++i) records.push_back({all.subspan(4 * i, 3), all.subspan(4 * i + 1, 3)});
+  auto noise = privacy::RandomStream::Reproducible(4, privacy::StreamPurpose::kNoise);
+  const auto p = PrivatePopularity(
+      records, 8, {.noise_multiplier = 1e-4, .ledger = &*ledger_, .run = "h", .num_records_public = 3}, noise);
+  ASSERT_TRUE(p.ok());
+  const std::vector<double> expected = {1, 1, 2. / 3, 1. / 3, 1. / 3, 1. / 3, 1. / 3};
+  for (size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(p->frequencies[i], expected[i], 2e-3) << i;
+  EXPECT_GT(p->frequencies[7], 0);  // floored at the noise
+  EXPECT_LT(p->frequencies[7], 1e-3);
+}
+
+TEST_F(JobTest, ReAttentionLearnsItsVariancesFromTheNoiseAndGoesOnFromACheckpoint) {
+  for (auto source : {ReAttentionOptions::Source::kOptimizer, ReAttentionOptions::Source::kPrinted}) {
+    TrainingJob job = PrivateJob();
+    job.architecture.re_attention = ReAttention::kOn;
+    job.training.re_attention.source = source;
+    job.training.privacy.run = "re-attention " + std::to_string(static_cast<int>(source));
+    const auto result = RunTrainingJob(job);
+    ASSERT_TRUE(result.ok()) << result.status().message();
+    const auto parameters = ParametersOf(job.architecture);
+    for (const ParameterSpec& p : parameters) {
+      if (p.name != testing::kItemVariance) continue;
+      for (size_t i = 0; i < p.size(); ++i) EXPECT_GT(result->weights[p.offset + i], 0) << i;
+    }
+  }
+  TrainingJob job = PrivateJob();
+  job.architecture.re_attention = ReAttention::kOn;
+  job.training.re_attention.source = ReAttentionOptions::Source::kPrinted;
+  job.histogram_noise = 0;
+  EXPECT_NE(RunTrainingJob(job).status().message().find("frequencies"), std::string::npos);
+}
+
+// Rows that a run changed, against initial weights of the same seed.
+std::vector<int32_t> ChangedRows(const TrainingJob& job, const std::vector<float>& weights) {
+  std::vector<float> start(weights.size());
+  auto random = privacy::RandomStream::Reproducible(job.training.seed, privacy::StreamPurpose::kInitialisation);
+  InitialiseWeights(job.architecture, job.initialisation, random, start);
+  std::vector<int32_t> changed;
+  for (uint32_t row = 0; row < job.architecture.num_items; ++row) {
+    const auto first = static_cast<std::ptrdiff_t>(row * job.architecture.width);
+    const bool same =
+        std::equal(start.begin() + first, start.begin() + first + job.architecture.width, weights.begin() + first);
+    if (!same) changed.push_back(static_cast<int32_t>(row));
+  }
+  return changed;
+}
+
+TEST_F(JobTest, FestPaysForAPrivateSelectionOnceAndTrainsItsRowsOnly) {
+  TrainingJob job = PrivateJob();
+  job.training.method = Method::kFest;
+  job.goal = {.epsilon = {}, .noise_multiplier = 1.0, .delta = 1e-3};
+  job.rows = {.source = RowSelection::Source::kPrivate, .count = 6};
+  job.checkpoint_path = folder_ / "fest.ckpt";
+  job.checkpoint_every = 3;
+  job.progress = [](const JobProgress& p) { return p.step < 4; };  // interrupted after the checkpoint of step 3
+  EXPECT_EQ(RunTrainingJob(job).status().code(), StatusCode::kCancelled);
+  job.progress = nullptr;
+  job.training.privacy.run = "another name";
+  const auto result = RunTrainingJob(job);  // goes on with the rows of the checkpoint
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_EQ(ChangedRows(job, result->weights).size(), 6u);
+  size_t histograms = 0;
+  for (const auto& entry : *ledger_->Entries()) histograms += entry.purpose == "item popularity";
+  EXPECT_EQ(histograms, 1u) << "a run that goes on does not choose again";
+  EXPECT_EQ(result->run, "run");
+}
+
+TEST_F(JobTest, FestTakesAPublicSelectionForNothing) {
+  TrainingJob job = PrivateJob();
+  job.training.method = Method::kFest;
+  job.goal = {.epsilon = {}, .noise_multiplier = 1.0, .delta = 1e-3};
+  job.histogram_noise = 0;
+  std::vector<float> scores(20, 0.0f);
+  scores[3] = scores[11] = scores[17] = 1;
+  job.rows = {.source = RowSelection::Source::kPublic, .count = 3, .public_scores = scores};
+  const auto result = RunTrainingJob(job);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_EQ(ChangedRows(job, result->weights), (std::vector<int32_t>{3, 11, 17}));
+  for (const auto& entry : *ledger_->Entries()) EXPECT_EQ(entry.purpose, "training");
+}
+
+TEST_F(JobTest, FestWithoutAMeansToChooseSpendsNothing) {
+  TrainingJob job = PrivateJob();
+  job.training.method = Method::kFest;
+  job.rows = {.source = RowSelection::Source::kPublic, .count = 3};
+  EXPECT_NE(RunTrainingJob(job).status().message().find("public score"), std::string::npos);
+  job.rows = {.source = RowSelection::Source::kPrivate, .count = 0};
+  EXPECT_NE(RunTrainingJob(job).status().message().find("1 to 20"), std::string::npos);
+  job.rows.count = 3;
+  job.histogram_noise = 0;
+  EXPECT_NE(RunTrainingJob(job).status().message().find("histogram"), std::string::npos);
+  EXPECT_TRUE(ledger_->Entries()->empty());
+}
+
+TEST_F(JobTest, AdaFestMeetsItsGoal) {
+  TrainingJob job = PrivateJob();
+  job.training.method = Method::kAdaFest;
+  job.training.num_negatives = 8;
+  const auto result = RunTrainingJob(job);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_LE(*result->epsilon, 3.0);
+  EXPECT_GT(*result->epsilon, 2.97);
+  EXPECT_TRUE(result->test.has_value());
+}
+
+}  // namespace
+}  // namespace wisp

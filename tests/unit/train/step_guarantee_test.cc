@@ -1,0 +1,307 @@
+// What a step promises, whatever the method: one record more moves what is released by the clipping norm at most,
+// dropout included; nothing that is not finite gets in; what is charged covers what is drawn; runs repeat and go on bit
+// for bit.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "runtime/train/popularity.h"
+#include "runtime/train/release/contribution_map.h"
+#include "runtime/train/release/step_release.h"
+#include "runtime/train/trainer.h"
+#include "tests/unit/layers/parameter_names.h"
+#include "tests/unit/train/train_test_util.h"
+
+namespace wisp {
+namespace {
+
+// A way to train: a method, a sampled softmax or not.
+struct Way {
+  const char* name;
+  Method method;
+  uint32_t num_negatives;
+};
+constexpr Way kWays[] = {{"phantom", Method::kPhantom, 0},
+                         {"phantom sampled", Method::kPhantom, 8},
+                         {"rgp", Method::kRgp, 0},
+                         {"fest", Method::kFest, 0},
+                         {"fest sampled", Method::kFest, 8},
+                         {"adafest", Method::kAdaFest, 0},
+                         {"adafest sampled", Method::kAdaFest, 8},
+                         {"adafest+", Method::kAdaFestPlus, 0},
+                         {"adafest+ sampled", Method::kAdaFestPlus, 8}};
+
+class StepGuarantee : public testing::RingTraining {
+ protected:
+  StepGuarantee() : RingTraining(59) {}
+
+  TrainingOptions Options(const Way& way, double noise) {
+    TrainingOptions o{.method = way.method,
+                      .sampling = Sampling::kPoisson,
+                      .num_steps = 10,
+                      .expected_batch = 30,
+                      .num_records_public = 60,
+                      .optimizer = {.learning_rate = 0.01f},
+                      .seed = 5,
+                      .num_threads = 2,
+                      .privacy = {.noise_multiplier = noise,
+                                  .clipping_norm = 0.25,
+                                  .ledger = &ledger_,
+                                  .run = way.name,
+                                  .reproducible_seed = 4},
+                      .sparse = {.map_threshold = 0.4},
+                      .num_negatives = way.num_negatives};
+    if (way.method == Method::kFest || way.method == Method::kAdaFestPlus) o.sparse.rows = rows_;
+    return o;
+  }
+  std::unique_ptr<Trainer> Make(const TrainingOptions& o, std::span<const Record> records,
+                                const Architecture& a = kSmall) {
+    auto trainer = Trainer::Create(a, a == kSmall ? start_ : testing::StartWeights(a), records, o);
+    EXPECT_TRUE(trainer.ok()) << trainer.status().message();
+    return *std::move(trainer);
+  }
+  static std::vector<float> Copy(std::span<const float> weights) { return {weights.begin(), weights.end()}; }
+
+  // Where the weights are after step 1, taken from the start.
+  std::vector<float> SecondStep(const TrainingOptions& o, std::span<const Record> records) {
+    auto trainer = Make(o, records);
+    EXPECT_TRUE(trainer->Step().ok());
+    Checkpoint saved = trainer->Save();
+    saved.weights = start_;
+    EXPECT_TRUE(trainer->Restore(saved).ok());
+    EXPECT_TRUE(trainer->Step().ok());
+    return Copy(trainer->weights());
+  }
+
+  privacy::Ledger ledger_ = OpenLedger("l");
+  const std::vector<int32_t> rows_ = {0, 2, 3, 5, 7, 8, 13, 14, 21, 22, 28};
+};
+
+// The record that joins stands before all others, so nothing that depends on how many records there are, or on which
+// place among them one has, stays as it was. Its items are repeated, padded, a single one.
+TEST_F(StepGuarantee, ARecordThatJoinsMovesNothingButItsOwnShare) {
+  const std::vector<int32_t> repeated = {3, 3, 3, 3, 5, 3}, padded = {-1, -1, 7, 8}, single = {2};
+  for (const Way& way : kWays) {
+    // Another set may come out: no such bound.
+    if (way.method == Method::kAdaFest || way.method == Method::kAdaFestPlus) continue;
+    for (const auto* items : {&repeated, &padded, &single}) {
+      std::vector<Record> records = {{*items, *items}};
+      records.insert(records.end(), ring_.records.begin(), ring_.records.end());
+      TrainingOptions o = Options(way, 1.0);
+      o.expected_batch = 60;  // q = 1: everybody takes part
+      o.optimizer = {.kind = OptimizerKind::kSgd, .learning_rate = 60.0f};
+      o.dropout = {.embedding = 0.3f, .attention = 0.3f, .residual = 0.3f};
+      o.num_threads = 1;
+      const std::vector<float> with = SecondStep(o, records),
+                               without = SecondStep(o, std::span<const Record>(records).subspan(1));
+      double squares = 0;
+      for (size_t i = 0; i < with.size(); ++i) squares += std::pow(static_cast<double>(with[i]) - without[i], 2);
+      EXPECT_LE(std::sqrt(squares), 0.25 * (1 + 1e-3))
+          << way.name << ", " << items->size() << " items; float weights round";
+      EXPECT_GT(std::sqrt(squares), 0.05) << way.name;
+    }
+  }
+}
+
+// A row so large that every gradient overflows: records are dropped and counted, noise alone moves the weights.
+TEST_F(StepGuarantee, GradientsThatAreNotFiniteStayOutOfEverySum) {
+  for (const Way& way : kWays) {
+    for (size_t i = 0; i < kSmall.width; ++i) start_[3 * kSmall.width + i] = 3e38f * (i % 2 == 0 ? 1.0f : -1.0f);
+    TrainingOptions o = Options(way, 1.0);
+    o.expected_batch = 60;
+    o.optimizer = {.kind = OptimizerKind::kSgd, .learning_rate = 60.0f};
+    const std::vector<int32_t> items = {3, 3, 5};
+    const std::vector<Record> records(20, Record{items, items});
+    auto trainer = Make(o, records);
+    const auto report = trainer->Step();
+    ASSERT_TRUE(report.ok());
+    size_t moved = 0;
+    for (size_t i = 0; i < start_.size(); ++i) {
+      ASSERT_TRUE(std::isfinite(trainer->weights()[i])) << way.name;
+      EXPECT_TRUE(i / kSmall.width == 3 || std::abs(trainer->weights()[i] - start_[i]) < 20.0f) << way.name;
+      moved += trainer->weights()[i] != start_[i];
+    }
+    EXPECT_GT(moved, 0u) << way.name << ": the step is noised all the same";
+    EXPECT_EQ(report->num_dropped, report->num_records) << way.name;
+  }
+}
+
+TEST_F(StepGuarantee, EveryMethodRepeatsAndGoesOnBitForBit) {
+  UniformArchitecture corrected = kSmall;
+  corrected.re_attention = ReAttention::kOn;
+  for (const UniformArchitecture& a : {kSmall, corrected}) {
+    for (const Way& way : kWays) {
+      TrainingOptions o = Options(way, 0.5);
+      o.dropout.residual = 0.2f;
+      const auto run = [&](bool interrupted) {
+        auto trainer = Make(o, ring_.records, a);
+        for (int i = 0; i < 6; ++i) {
+          if (interrupted && i == 4) {
+            const Checkpoint saved = trainer->Save();
+            trainer = Make(o, ring_.records, a);
+            EXPECT_TRUE(trainer->Restore(saved).ok());
+          }
+          EXPECT_TRUE(trainer->Step().ok());
+        }
+        return Copy(trainer->weights());
+      };
+      const std::vector<float> once = run(false);
+      EXPECT_EQ(once, run(false)) << way.name;
+      EXPECT_EQ(once, run(true)) << way.name;
+    }
+  }
+}
+
+// Nobody in the batch: what moves the weights is the noise alone, and its deviation is what was paid for, whatever the
+// method.
+TEST_F(StepGuarantee, TheNoiseOfEveryMethodHasItsDeviation) {
+  for (const Way& way : kWays) {
+    TrainingOptions o = Options(way, 2.0);
+    o.optimizer = {.kind = OptimizerKind::kSgd, .learning_rate = 120.0f};  // 30 / 0.25: in units of the clipping norm
+    auto trainer = Make(o, {});
+    ASSERT_TRUE(trainer->Step().ok());
+    const auto& parameters = trainer->graph().parameters();
+    double squares = 0, n = 0;
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      const ParameterSpec& p = parameters[i];
+      // RGP: noise in other coordinates.
+      if (!p.trained || (way.method == Method::kRgp && p.shape != ParameterShape::kVector)) continue;
+      for (size_t j = p.offset; j < p.offset + p.size(); ++j) {
+        const double moved = static_cast<double>(trainer->weights()[j]) - start_[j];
+        if (moved == 0 && i == 0) continue;  // a row outside of the set
+        squares += moved * moved, n += 1;
+      }
+    }
+    const double expected = IsAdaptive(way.method) ? SplitNoise(2.0, 1).gradient : 2.0;
+    EXPECT_GT(n, 150) << way.name;
+    EXPECT_NEAR(std::sqrt(squares / n) / expected, 1, 5 / std::sqrt(2 * n))
+        << way.name << "; five standard errors: alpha 6e-7";
+  }
+}
+
+// A charge that is refused comes before everything that is drawn: no stream has moved.
+TEST_F(StepGuarantee, NothingIsDrawnForAChargeThatIsRefused) {
+  auto other =
+      *privacy::Ledger::Open(folder_ / "zero-out", {.dataset = "ring", .adjacency = privacy::Adjacency::kZeroOut});
+  for (const Way& way : kWays) {
+    TrainingOptions o = Options(way, 1.0);
+    o.privacy.ledger = &other;
+    auto trainer = Make(o, ring_.records);
+    EXPECT_EQ(trainer->Step().status().code(), StatusCode::kPrivacyRefused);
+    for (const auto& stream : trainer->Save().streams) EXPECT_EQ(stream.position, 0u) << way.name << " " << stream.name;
+  }
+  auto noise = privacy::RandomStream::Reproducible(3, privacy::StreamPurpose::kNoise);
+  const auto popularity = PrivatePopularity(ring_.records, 30, {.ledger = &other, .run = "h"}, noise);
+  EXPECT_EQ(popularity.status().code(), StatusCode::kPrivacyRefused);
+  EXPECT_EQ(noise.position(), 0u);
+}
+
+// What the ledger is told of the discrete noise counts every coordinate that is noised, FEST's rows too.
+TEST_F(StepGuarantee, TheSlackChargedIsThatOfAllReleasedNumbers) {
+  for (const Way& way : kWays) {
+    TrainingOptions o = Options(way, 1.0);
+    auto trainer = Make(o, ring_.records);
+    ASSERT_TRUE(trainer->Step().ok());
+    const auto entries = *ledger_.Entries();
+    EXPECT_DOUBLE_EQ(entries.back().loss_slack, StepLossSlack(kSmall, o, 1.0, 1)) << way.name;
+  }
+}
+
+// AdaFEST's noise on the gradient is larger than the noise that is charged; the grid must have room for it.
+TEST_F(StepGuarantee, NoiseBeyondTheGridIsRefusedNotCutOff) {
+  TrainingOptions o = Options({"adafest", Method::kAdaFest, 0}, 4e5);
+  o.sparse.map_noise_ratio = 1e-3;
+  const Status status = Trainer::Check(kSmall, start_, ring_.records, o);
+  EXPECT_NE(status.message().find("noise multiplier"), std::string::npos) << status.message();
+}
+
+// A run that goes on with a ledger that never heard of its first steps would report less than it has spent.
+TEST_F(StepGuarantee, ACheckpointGoesOnOnlyWithTheLedgerThatPaidForIt) {
+  TrainingOptions o = Options(kWays[0], 1.0);
+  o.privacy.reproducible_seed.reset();
+  auto first = Make(o, ring_.records);
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(first->Step().ok());
+  const Checkpoint saved = first->Save();
+  auto other = OpenLedger("other");
+  o.privacy.ledger = &other;
+  auto second = Make(o, ring_.records);
+  EXPECT_EQ(second->Restore(saved).code(), StatusCode::kPrivacyRefused);
+  ASSERT_TRUE(second->Step().ok());  // one step of the same name is not three
+  o.privacy.run = "another";
+  auto third = Make(o, ring_.records);  // nor are steps of another name
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(third->Step().ok());
+  EXPECT_EQ(Make(o, ring_.records)->Restore(saved).code(), StatusCode::kPrivacyRefused);
+  o.privacy.ledger = &ledger_;
+  EXPECT_TRUE(Make(o, ring_.records)->Restore(saved).ok());
+}
+
+// Touched rows get integer noise, which is what rounding makes of a Gaussian: an untouched row reaches `t` steps where
+// the Gaussian reaches t - 1/2. With 64 steps of noise the half step shows.
+TEST_F(StepGuarantee, UntouchedRowsSurviveLikeTouchedRowsWithoutACount) {
+  const double steps = 0x1p-30;
+  const ContributionMap map(1000, {.clipping_norm = 1, .threshold = 64 * steps, .noise_multiplier = 64 * steps},
+                            nullptr);
+  ASSERT_EQ(map.sigma_in_steps(), 64u);
+  double all = 0, survive = 0;
+  for (int x = -1000; x <= 1000; ++x) {
+    const double weight = std::exp(-x * x / (2.0 * 64 * 64));
+    all += weight;
+    survive += x >= 64 ? weight : 0;
+  }
+  EXPECT_NEAR(map.expected_false_rows() / 1000 / (survive / all), 1, 1e-4);
+}
+
+// Variances beyond all measure are clamped: no score and no gradient becomes infinite or no number.
+TEST_F(StepGuarantee, VariancesWithoutBoundLeaveEverythingFinite) {
+  UniformArchitecture a = kSmall;
+  a.re_attention = ReAttention::kOn;
+  a.num_blocks = 2;
+  const auto parameters = ParametersOf(a);
+  for (float variance : {10.0f, 1e3f, 1e6f, 1e12f, 3e38f, INFINITY}) {
+    std::vector<float> weights = testing::StartWeights(a);
+    for (const char* name : {testing::kItemVariance, testing::kParameterVariance}) {
+      const ParameterSpec& p = parameters[testing::IndexOf(parameters, name)];
+      std::fill_n(weights.begin() + static_cast<std::ptrdiff_t>(p.offset), p.size(), variance);
+    }
+    auto trainer = *Trainer::Create(a, weights, ring_.records, Options(kWays[0], 1.0));
+    const auto report = trainer->Step();
+    ASSERT_TRUE(report.ok());
+    EXPECT_GT(report->num_records, 0u);
+    EXPECT_EQ(report->num_dropped, 0u) << variance;
+    EXPECT_TRUE(std::isfinite(report->mean_loss)) << variance;
+  }
+}
+
+// The variances of Re-Attention are of the noise that was drawn: AdaFEST's is larger than what is charged, and what RGP
+// freezes has none.
+TEST_F(StepGuarantee, VariancesAreOfTheNoiseThatIsDrawn) {
+  UniformArchitecture a = kSmall;
+  a.re_attention = ReAttention::kOn;
+  const auto parameters = ParametersOf(a);
+  const size_t of_item = parameters[testing::IndexOf(parameters, testing::kItemVariance)].offset;
+  const size_t of_parameter = parameters[testing::IndexOf(parameters, testing::kParameterVariance)].offset;
+  const std::vector<float> frequencies(a.num_items, 0.5f);
+  for (auto source : {ReAttentionOptions::Source::kOptimizer, ReAttentionOptions::Source::kPrinted}) {
+    TrainingOptions o = Options({"rgp", Method::kRgp, 0}, 1.0);
+    o.re_attention = {.source = source, .item_frequencies = frequencies};
+    o.rgp.item_tables = o.rgp.vectors = RgpTrain::kFrozen;
+    auto rgp = Make(o, ring_.records, a);
+    ASSERT_TRUE(rgp->Step().ok());
+    for (size_t i = 0; i < a.num_items; ++i) EXPECT_EQ(rgp->weights()[of_item + i], 0) << i;
+    for (size_t i = 1; i < testing::IndexOf(parameters, testing::kItemVariance); ++i) {
+      const float variance = rgp->weights()[of_parameter + i];
+      EXPECT_TRUE(parameters[i].shape != ParameterShape::kVector || variance == 0) << parameters[i].name;
+      EXPECT_TRUE(parameters[i].shape != ParameterShape::kMatrix || variance > 0) << parameters[i].name;
+    }
+  }
+  TrainingOptions o = Options({"adafest", Method::kAdaFest, 0}, 1.0);
+  o.re_attention = {.source = ReAttentionOptions::Source::kPrinted, .item_frequencies = frequencies};
+  o.sparse.map_noise_ratio = 0.5;
+  const double deviation = SplitNoise(1.0, 0.5).gradient * 0.25 / 30;
+  auto adafest = Make(o, ring_.records, a);
+  EXPECT_NEAR(adafest->weights()[of_parameter + 1], deviation * deviation, 1e-6 * deviation * deviation);
+}
+
+}  // namespace
+}  // namespace wisp

@@ -1,0 +1,105 @@
+// What the parts of `wisp bench` share: times, spreads, JSON, and a pair of trainers whose steps take turns.
+#ifndef WISP_TOOLS_WISP_BENCH_BENCH_PARTS_H_
+#define WISP_TOOLS_WISP_BENCH_BENCH_PARTS_H_
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "runtime/train/trainer.h"
+#include "tools/wisp/commands.h"
+#include "tools/wisp/temporary_folder.h"
+
+namespace wisp::tools {
+
+using Json = nlohmann::ordered_json;
+
+inline double Seconds(const std::function<void()>& work) {
+  const auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+struct Spread {
+  double low, median, high;  // quartiles
+};
+
+inline Spread SpreadOf(std::vector<double> samples) {
+  std::sort(samples.begin(), samples.end());
+  const size_t n = samples.size();
+  return {samples[n / 4], samples[n / 2], samples[n * 3 / 4]};
+}
+
+inline Json ToJson(const Spread& s) { return {{"median", s.median}, {"quartiles", {s.low, s.high}}}; }
+
+// A recommender of width 64 with two blocks, over random records of full length.
+struct BenchProblem {
+  explicit BenchProblem(const BenchArguments& arguments);
+  Architecture architecture;
+  std::vector<float> weights;
+  std::vector<int32_t> items;
+  std::vector<Record> records;
+};
+
+// Two trainers of one problem, an ordinary one and a private one (phantom clipping), each a step warm, of which the
+// loss was checked, as was a record's gradient (bench_checks.h). Every step takes all records.
+class StepPair {
+ public:
+  static Result<std::unique_ptr<StepPair>> Create(const BenchArguments& arguments);
+  StepPair(const StepPair&) = delete;
+  StepPair& operator=(const StepPair&) = delete;
+
+  // A step of each, one after the other, timed.
+  Status Sample();
+
+  const BenchProblem& problem() const { return problem_; }
+  Trainer& ordinary() { return *trainers_[0]; }
+  Trainer& with_privacy() { return *trainers_[1]; }
+  const std::vector<double>& ordinary_seconds() const { return seconds_[0]; }
+  const std::vector<double>& private_seconds() const { return seconds_[1]; }
+  const std::vector<double>& ratios() const { return ratios_; }  // private over ordinary, pair by pair
+
+ private:
+  StepPair(const BenchArguments& arguments, TemporaryFolder folder, privacy::Ledger ledger)
+      : problem_(arguments), folder_(std::move(folder)), ledger_(std::move(ledger)) {}
+
+  BenchProblem problem_;
+  TemporaryFolder folder_;
+  privacy::Ledger ledger_;
+  std::unique_ptr<Trainer> trainers_[2];
+  std::vector<double> seconds_[2], ratios_;
+};
+
+// One thing that was measured beside others, under the name of its method: numbers only.
+struct MethodFigures {
+  std::string method;
+  Json figures;
+};
+
+// A top 10 after a long history, after one more event, with loading the model, and drawn privately (bench_scoring.cc).
+Status BenchScoring(const BenchArguments& arguments, Json& result);
+
+// Every op of the kernels at the recommender's shapes: first what they are held against, then one of `lines` for each
+// op. An error where a result is wrong (bench_ops.cc).
+Status BenchOps(const BenchArguments& arguments, std::vector<Json>& lines);
+
+// 128 tokens through an encoder of width 384, in float and int8 (bench_encoder.cc).
+Status BenchEncoder(const BenchArguments& arguments, Json& result);
+
+// A step of DP-AdaFEST and of dense DP-SGD over catalogues of 1e5 to 1e7 items (bench_sparse.cc).
+Status BenchSparse(const BenchArguments& arguments, Json& result);
+// The same for one catalogue: methods adafest and dense.
+Result<std::vector<MethodFigures>> MeasureSparse(const BenchArguments& arguments);
+
+// An ordinary step, a private one, and what ghost clipping of the embedding would add to it (bench_clipping.cc).
+Status BenchClipping(const BenchArguments& arguments, Json& result);
+// Methods ordinary, phantom and ghost.
+Result<std::vector<MethodFigures>> MeasureClipping(const BenchArguments& arguments);
+
+}  // namespace wisp::tools
+
+#endif  // WISP_TOOLS_WISP_BENCH_BENCH_PARTS_H_

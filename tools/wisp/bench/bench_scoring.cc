@@ -1,0 +1,231 @@
+// Scoring, held to the reference kernels first: a top 10 of a whole history, of one that grew by an event, with loading
+// the model, drawn privately.
+#include "runtime/decoding/private_recommender.h"
+#include "runtime/inference/batch_recommender.h"
+#include "tools/wisp/bench/bench_checks.h"
+#include "tools/wisp/bench/bench_parts.h"
+#include "tools/wisp/resident_memory.h"
+
+namespace wisp::tools {
+namespace {
+
+constexpr double kFloatTolerance = 1e-4;  // of the largest score
+constexpr double kInt8Tolerance = 0.1;    // of a check for mistakes; what int8 costs is another question (docs/int8.md)
+
+// Histories of one length that differ from the last in the oldest item, so that a session has nothing to remember of
+// them.
+class Histories {
+ public:
+  Histories(uint32_t length, uint32_t num_items) : num_items_(num_items) {
+    for (uint32_t t = 0; t < length; ++t) items_.push_back(static_cast<int32_t>(t * 7919u % num_items));
+  }
+  std::span<const int32_t> Next() {
+    items_[0] = static_cast<int32_t>((static_cast<uint32_t>(items_[0]) + 1) % num_items_);
+    return items_;
+  }
+
+ private:
+  uint32_t num_items_;
+  std::vector<int32_t> items_;
+};
+
+class ScoringBench {
+ public:
+  ScoringBench(const BenchArguments& a, std::string path, const TemporaryFolder& folder)
+      : a_(a), path_(std::move(path)), folder_(folder) {}
+
+  Status Run(Json& result) {
+    const auto before = MeasureResidentMemory();
+    WISP_ASSIGN_OR_RETURN(session_, Session::Open(path_));
+    histories_.emplace(a_.length, session_->architecture().num_items);
+    Json j = {{"history", a_.length}, {"items", session_->architecture().num_items}, {"threads", 1}};
+    WISP_RETURN_IF_ERROR(session_->Recommend(histories_->Next(), {.count = 10}).status());
+    if (const auto after = MeasureResidentMemory(); before && after) {
+      j["opened_own_bytes"] = after->own_bytes - before->own_bytes;
+      // The file, and what of the program it was that ran first.
+      j["opened_mapped_bytes"] = after->mapped_bytes - before->mapped_bytes;
+    }
+    WISP_RETURN_IF_ERROR(CheckScores("a score", *session_, histories_->Next(), kFloatTolerance));
+    WISP_ASSIGN_OR_RETURN(j["top_10_ms"], WholeHistory(*session_));
+    WISP_ASSIGN_OR_RETURN(j["appended_event_top_10_ms"], AppendedEvent(*session_));
+    if (kernels::Int8Ops() != nullptr) {
+      WISP_ASSIGN_OR_RETURN(const auto int8, Session::Open(path_, Backend::kInt8));
+      WISP_RETURN_IF_ERROR(CheckScores("a score in int8", *int8, histories_->Next(), kInt8Tolerance));
+      WISP_ASSIGN_OR_RETURN(j["top_10_ms_int8"], WholeHistory(*int8));
+      WISP_ASSIGN_OR_RETURN(j["appended_event_top_10_ms_int8"], AppendedEvent(*int8));
+      j["planned_bytes_int8"] = int8->planned_bytes();
+    }
+    WISP_RETURN_IF_ERROR(TablesOfHalves(j));
+    if (kernels::XnnpackOps() != nullptr) {
+      WISP_ASSIGN_OR_RETURN(const auto other, Session::Open(path_, Backend::kXnnpack));
+      WISP_RETURN_IF_ERROR(CheckScores("a score by XNNPACK", *other, histories_->Next(), kFloatTolerance));
+      WISP_ASSIGN_OR_RETURN(j["top_10_ms_xnnpack"], WholeHistory(*other));
+    }
+    WISP_ASSIGN_OR_RETURN(j["open_and_top_10_ms"], Cold());
+    j["planned_bytes"] = session_->planned_bytes();
+    j["file_bytes"] = session_->file().size_bytes();
+    result["scoring"] = j;
+    WISP_RETURN_IF_ERROR(Batches(result["batch"]));
+    return Drawing(result["drawing"]);
+  }
+
+ private:
+  // Milliseconds of `work`, over so many samples.
+  Result<std::vector<double>> Samples(size_t count, const std::function<Status()>& work) const {
+    std::vector<double> samples;
+    Status status;
+    for (size_t i = 0; i < count; ++i) {
+      samples.push_back(1e3 * Seconds([&] { status = work(); }));
+      WISP_RETURN_IF_ERROR(status);
+    }
+    return samples;
+  }
+
+  Result<Json> WholeHistory(Session& session) {
+    WISP_ASSIGN_OR_RETURN(const auto samples, Samples(repeats() * 5, [&] {
+                            return session.Recommend(histories_->Next(), {.count = 10}).status();
+                          }));
+    return ToJson(SpreadOf(samples));
+  }
+
+  // The last event of a history whose other events the session has just seen.
+  Result<Json> AppendedEvent(Session& session) {
+    std::vector<double> samples;
+    for (uint32_t i = 0; i < repeats() * 5; ++i) {
+      const auto history = histories_->Next();
+      Status status = history.size() > 1 ? session.Recommend(history.first(history.size() - 1), {.count = 10}).status()
+                                         : OkStatus();
+      WISP_RETURN_IF_ERROR(status);
+      samples.push_back(1e3 * Seconds([&] { status = session.Recommend(history, {.count = 10}).status(); }));
+      WISP_RETURN_IF_ERROR(status);
+    }
+    return ToJson(SpreadOf(samples));
+  }
+
+  // The same weights with their tables as 16-bit numbers, unless they are so already or do not fit those.
+  Status TablesOfHalves(Json& j) {
+    const std::string path = folder_.File("f16.wisp");
+    const ModelFile& file = session_->file();
+    if (file.flat_weights().empty()) return OkStatus();
+    if (!WriteModel(
+             path, {.architecture = file.architecture(), .weights = file.flat_weights(), .tables = TableStorage::kHalf})
+             .ok())
+      return OkStatus();
+    WISP_ASSIGN_OR_RETURN(const auto halves, Session::Open(path));
+    WISP_RETURN_IF_ERROR(CheckScores("a score from tables of 16 bits", *halves, histories_->Next(), kFloatTolerance));
+    WISP_ASSIGN_OR_RETURN(j["top_10_ms_f16"], WholeHistory(*halves));
+    WISP_ASSIGN_OR_RETURN(j["appended_event_top_10_ms_f16"], AppendedEvent(*halves));
+    j["planned_bytes_f16"] = halves->planned_bytes();
+    return OkStatus();
+  }
+
+  Result<Json> Cold() {
+    WISP_ASSIGN_OR_RETURN(const auto samples, Samples(repeats(), [&]() -> Status {
+                            WISP_ASSIGN_OR_RETURN(const auto opened, Session::Open(path_));
+                            return opened->Recommend(histories_->Next(), {.count = 10}).status();
+                          }));
+    return ToJson(SpreadOf(samples));
+  }
+
+  // Histories of a second in batches of 1, 8 and 32, in turns with as many one by one on one thread.
+  Status Batches(Json& result) {
+    const uint32_t num_items = session_->architecture().num_items;
+    WISP_ASSIGN_OR_RETURN(const auto recommender, BatchRecommender::Create(*session_, {.num_threads = a_.threads}));
+    result = {{"threads", recommender->num_threads()}, {"planned_bytes", recommender->memory().total()}};
+    for (const size_t size : {1, 8, 32}) {
+      std::vector<int32_t> items(size * a_.length);
+      for (size_t i = 0; i < items.size(); ++i) items[i] = static_cast<int32_t>((i * 7919 + i / a_.length) % num_items);
+      std::vector<std::span<const int32_t>> histories;
+      for (size_t i = 0; i < size; ++i) histories.push_back(std::span(items).subspan(i * a_.length, a_.length));
+      std::vector<Recommendation> best(size * 10);
+      std::vector<size_t> found(size);
+      std::vector<double> rates, ratios;
+      Status status;
+      for (uint32_t i = 0; i <= repeats(); ++i) {
+        const double together =
+            Seconds([&] { status = recommender->Recommend(histories, {.count = 10}, best, found); });
+        WISP_RETURN_IF_ERROR(status);
+        double alone = 0;
+        for (size_t h = 0; h < size; ++h) {
+          const auto fresh = histories_->Next();  // nothing of it is remembered
+          alone += Seconds([&] { status = session_->Recommend(fresh, {.count = 10}).status(); });
+          WISP_RETURN_IF_ERROR(status);
+        }
+        if (i == 0) continue;  // warm
+        rates.push_back(static_cast<double>(size) / together);
+        ratios.push_back(alone / together);
+      }
+      result[std::to_string(size)] = {{"histories_per_s", ToJson(SpreadOf(rates))},
+                                      {"over_one_by_one", ToJson(SpreadOf(ratios))}};
+    }
+    return OkStatus();
+  }
+
+  // Ten items drawn privately over the ten best, in turns. The durable charge, a disk sync for each block, is taken
+  // once before. Anchored decoding scores the base too, which costs as much as the model does and is left out here.
+  Status Drawing(Json& result) {
+    WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(folder_.File("ledger"), {.dataset = "bench"}));
+    PrivateSamplerOptions options{.num_items = session_->architecture().num_items,
+                                  .lambda = 1e-3,
+                                  .clip = 0.5,
+                                  .ledger = &ledger,
+                                  .run = "bench",
+                                  .draws_per_charge = 1000000,
+                                  .charge_for = ChargeFor::kWholeCatalogue};
+    for (const DecodingMode mode : {DecodingMode::kUniform, DecodingMode::kBaseAnchored}) {
+      options.mode = mode;
+      WISP_ASSIGN_OR_RETURN(PrivateSampler sampler, PrivateSampler::Create(options));
+      WISP_ASSIGN_OR_RETURN(result[mode == DecodingMode::kBaseAnchored ? "anchored" : "mixed"],
+                            DrawnOverBest(mode, sampler));
+    }
+    return OkStatus();
+  }
+
+  Result<Json> DrawnOverBest(DecodingMode mode, PrivateSampler& sampler) {
+    std::vector<float> scores(session_->architecture().num_items);
+    const auto draw = [&]() -> Status {
+      const auto history = histories_->Next();
+      WISP_RETURN_IF_ERROR(session_->Score(history, scores));
+      const auto base_scores =
+          mode == DecodingMode::kBaseAnchored ? std::span<const float>(scores) : std::span<const float>();
+      return sampler.Draw({.scores = scores, .base_scores = base_scores, .excluded = history, .count = 10}).status();
+    };
+    WISP_RETURN_IF_ERROR(draw());
+    std::vector<double> best, drawn, ratios;
+    Status status;
+    for (uint32_t i = 0; i < repeats() * 10; ++i) {
+      best.push_back(1e3 * Seconds([&] { status = session_->Recommend(histories_->Next(), {.count = 10}).status(); }));
+      WISP_RETURN_IF_ERROR(status);
+      drawn.push_back(1e3 * Seconds([&] { status = draw(); }));
+      WISP_RETURN_IF_ERROR(status);
+      ratios.push_back(drawn.back() / best.back());
+    }
+    return Json{{"top_10_ms", ToJson(SpreadOf(best))},
+                {"drawn_10_ms", ToJson(SpreadOf(drawn))},
+                {"drawn_over_top_10", ToJson(SpreadOf(ratios))}};
+  }
+
+  uint32_t repeats() const { return std::max(20u, a_.repeats); }
+
+  const BenchArguments& a_;
+  std::string path_;
+  const TemporaryFolder& folder_;
+  std::unique_ptr<Session> session_;
+  std::optional<Histories> histories_;
+};
+
+}  // namespace
+
+Status BenchScoring(const BenchArguments& a, Json& result) {
+  WISP_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::Create());
+  std::string path = a.model;
+  if (path.empty()) {
+    const BenchProblem problem(a);
+    path = folder.File("model.wisp");
+    WISP_RETURN_IF_ERROR(WriteModel(
+        path, {.architecture = problem.architecture, .weights = problem.weights, .created_by = "wisp bench"}));
+  }
+  return ScoringBench(a, path, folder).Run(result);
+}
+
+}  // namespace wisp::tools

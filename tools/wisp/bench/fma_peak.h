@@ -1,0 +1,11 @@
+#ifndef WISP_TOOLS_WISP_BENCH_FMA_PEAK_H_
+#define WISP_TOOLS_WISP_BENCH_FMA_PEAK_H_
+
+namespace wisp::tools {
+
+// GFLOP/s of one thread over about 10 microseconds; take the best or the median of many.
+double FmaProbe();
+
+}  // namespace wisp::tools
+
+#endif  // WISP_TOOLS_WISP_BENCH_FMA_PEAK_H_

@@ -1,0 +1,221 @@
+// Strict reading of a JSON object: unknown keys, wrong types and values out of range are errors that name where, key,
+// value and what is allowed; of an unknown key also the sections that have it, where there are such.
+//
+//   JsonSection s(path + ":", json);
+//   s.Number("epochs", recipe.epochs, 0, 1e6);
+//   WISP_RETURN_IF_ERROR(s.Finish());   // the first failure; or a key that nobody asked for
+#ifndef WISP_TOOLS_WISP_RECIPE_JSON_SECTION_H_
+#define WISP_TOOLS_WISP_RECIPE_JSON_SECTION_H_
+
+#include <algorithm>
+#include <initializer_list>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <sstream>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "runtime/core/status.h"
+
+namespace wisp::tools {
+
+// The error without what a terminal would act on: sentences repeat keys and values of the file, which comes from
+// anywhere.
+inline Status Readable(const Status& status) {
+  std::string message = status.message();
+  for (size_t i = 0; i < message.size(); ++i) {
+    const auto byte = [&](size_t at) { return at < message.size() ? static_cast<unsigned char>(message[at]) : 0u; };
+    const bool c1 = byte(i) == 0xc2 && byte(i + 1) >= 0x80 && byte(i + 1) < 0xa0;  // U+0080 to U+009F
+    if (c1) message[i + 1] = '?';
+    if (c1 || byte(i) < 0x20 || byte(i) == 0x7f) message[i] = '?';
+  }
+  return {status.code(), std::move(message)};
+}
+
+// Reads the keys of one object; Finish complains about those that nobody asked for.
+class JsonSection {
+ public:
+  // `object` must outlive this.
+  JsonSection(std::string where, const nlohmann::json& object) : where_(std::move(where)), object_(object) {
+    if (!object.is_object()) Fail(InvalidData(where_, " is ", object.dump().substr(0, 40), ", allowed is an object"));
+  }
+
+  JsonSection(const JsonSection&) = delete;
+  JsonSection& operator=(const JsonSection&) = delete;
+
+  // Numbers. `low` and `high` are included.
+  template <class T>
+  void Number(const char* key, T& value, double low, double high) {
+    const nlohmann::json* json = Find(key);
+    if (json == nullptr) return;
+    const bool whole = std::is_integral_v<T>;
+    const bool type = whole ? json->is_number_integer() || json->is_number_unsigned() : json->is_number();
+    if (!type || !(json->get<double>() >= low && json->get<double>() <= high)) {
+      std::ostringstream allowed;
+      allowed << (whole ? "a whole number" : "a number") << " from " << low << " to " << high;
+      Fail(InvalidData(where_, ".", key, " is ", json->dump().substr(0, 40), ", allowed is ", allowed.str()));
+      return;
+    }
+    value = json->get<T>();
+  }
+
+  template <class T>
+  void Number(const char* key, std::optional<T>& value, double low, double high) {
+    T number{};
+    if (Has(key)) {
+      Number(key, number, low, high);
+      value = number;
+    } else {
+      Find(key);
+    }
+  }
+
+  template <class T>
+  void Choice(const char* key, T& value, std::initializer_list<std::pair<const char*, T>> choices) {
+    ChoiceOf<T>(key, value, {choices.begin(), choices.size()});
+  }
+
+  template <class T>
+  void ChoiceOf(const char* key, T& value, std::span<const std::pair<const char*, T>> choices) {
+    const nlohmann::json* json = Find(key);
+    if (json == nullptr) return;
+    std::string allowed;
+    for (const auto& [name, choice] : choices) {
+      if (json->is_string() && json->get<std::string>() == name) {
+        value = choice;
+        return;
+      }
+      allowed += (allowed.empty() ? "" : ", ") + std::string(name);
+    }
+    Fail(InvalidData(where_, ".", key, " is ", json->dump().substr(0, 40), ", allowed are ", allowed));
+  }
+
+  void Flag(const char* key, bool& value) {
+    const nlohmann::json* json = Find(key);
+    if (json == nullptr) return;
+    if (!json->is_boolean())
+      return Fail(InvalidData(where_, ".", key, " is ", json->dump().substr(0, 40), ", allowed are true and false"));
+    value = json->get<bool>();
+  }
+
+  void Text(const char* key, std::string& value) {
+    const nlohmann::json* json = Find(key);
+    if (json == nullptr) return;
+    if (!json->is_string())
+      return Fail(InvalidData(where_, ".", key, " is ", json->dump().substr(0, 40), ", allowed is a text"));
+    value = json->get<std::string>();
+  }
+
+  // Lists. T: std::string or double.
+  template <class T>
+  void List(const char* key, std::vector<T>& values) {
+    const nlohmann::json* json = Find(key);
+    if (json == nullptr) return;
+    constexpr bool kText = std::is_same_v<T, std::string>;
+    bool good = json->is_array();
+    for (size_t i = 0; good && i < json->size(); ++i) good = kText ? (*json)[i].is_string() : (*json)[i].is_number();
+    if (!good)
+      return Fail(InvalidData(where_, ".", key, " is ", json->dump().substr(0, 40), ", allowed is a list of ",
+                              (kText ? "texts" : "numbers")));
+    values = json->get<std::vector<T>>();
+  }
+
+  // The value as it is, for somebody else to check; null when there is none.
+  const nlohmann::json* Any(const char* key) { return Find(key); }
+
+  // Runs `read` on the object under `key`. Where there is none, on an empty one: so its keys are known to the errors of
+  // other sections. `read` must change nothing then.
+  template <class Read>
+  void Object(const char* key, Read&& read) {
+    static const nlohmann::json kNone = nlohmann::json::object();
+    const nlohmann::json* json = Find(key);
+    JsonSection inner(*this, where_ + (where_.ends_with(":") ? " " : ".") + key, key, json == nullptr ? kNone : *json);
+    if (inner.status_.ok()) read(inner);
+    Take(inner);
+  }
+
+  // Runs `read` on each object of the array under `key`; not at all where there is none.
+  template <class Read>
+  void Objects(const char* key, Read&& read) {
+    const nlohmann::json* json = Find(key);
+    if (json == nullptr) return;
+    if (!json->is_array())
+      return Fail(
+          InvalidData(where_, ".", key, " is ", json->dump().substr(0, 40), ", allowed is an array of objects"));
+    for (size_t i = 0; i < json->size(); ++i) {
+      JsonSection inner(*this, where_ + " " + key + "[" + std::to_string(i) + "]", std::string(key) + "[]", (*json)[i]);
+      if (inner.status_.ok()) read(inner);
+      Take(inner);
+    }
+  }
+
+  const std::string& where() const { return where_; }
+  // The first failure is the one that Finish reports.
+  void Fail(Status status) {
+    if (status_.ok()) status_ = std::move(status);
+  }
+
+  // Only the outermost section's: the errors of the others are among its own.
+  Status Finish() {
+    CheckKeys();
+    if (unknown_key_.empty()) return Readable(status_);
+    std::string sections;
+    for (const std::string& section : root_->sections_of_[unknown_key_]) {
+      sections += (sections.empty() ? "" : " or ") + (section.empty() ? "the top level" : "'" + section + "'");
+    }
+    return Readable(sections.empty() ? status_
+                                     : InvalidData(status_.message(), "; '", unknown_key_, "' belongs in ", sections));
+  }
+
+ private:
+  JsonSection(JsonSection& outer, std::string where, const std::string& key, const nlohmann::json& object)
+      : JsonSection(std::move(where), object) {
+    root_ = outer.root_;
+    path_ = outer.path_.empty() ? key : outer.path_ + "." + key;
+  }
+
+  // What is wrong within, once `inner` has been read.
+  void Take(JsonSection& inner) {
+    inner.CheckKeys();
+    if (!status_.ok()) return;
+    status_ = inner.status_;
+    unknown_key_ = inner.unknown_key_;
+  }
+
+  void CheckKeys() {
+    if (!status_.ok() || !object_.is_object()) return;
+    for (const auto& [key, value] : object_.items()) {
+      if (std::find(asked_.begin(), asked_.end(), key) != asked_.end()) continue;
+      std::string allowed;
+      for (const std::string& name : asked_) allowed += (allowed.empty() ? "" : ", ") + name;
+      status_ = InvalidData(where_, " has the unknown key '", key, "', allowed are ", allowed);
+      unknown_key_ = key;
+      return;
+    }
+  }
+
+  bool Has(const char* key) const { return object_.is_object() && object_.contains(key); }
+  const nlohmann::json* Find(const char* key) {
+    asked_.push_back(key);
+    std::vector<std::string>& sections = root_->sections_of_[key];
+    if (std::find(sections.begin(), sections.end(), path_) == sections.end()) sections.push_back(path_);
+    return Has(key) ? &object_[key] : nullptr;
+  }
+
+  std::string where_;
+  const nlohmann::json& object_;
+  std::vector<std::string> asked_;
+  Status status_;
+  std::string unknown_key_;  // where that is what status_ says
+  std::string path_;         // of this section from the outermost one: "training.optimizer"
+  JsonSection* root_ = this;
+  std::map<std::string, std::vector<std::string>> sections_of_;  // of each key that was asked for; the outermost one's
+};
+
+}  // namespace wisp::tools
+
+#endif  // WISP_TOOLS_WISP_RECIPE_JSON_SECTION_H_

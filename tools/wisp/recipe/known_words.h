@@ -1,0 +1,65 @@
+// What the parser of options says badly or late: commands and options that do not exist, each with what may have been
+// meant. What is wrong with those that exist is the parser's business.
+//
+//   // "there is no command 'trian'; ..."
+//   if (const std::string fault = UnknownWord(app, argc, argv); !fault.empty()) ...
+#ifndef WISP_TOOLS_WISP_RECIPE_KNOWN_WORDS_H_
+#define WISP_TOOLS_WISP_RECIPE_KNOWN_WORDS_H_
+
+#include <CLI/CLI.hpp>
+
+#include <cctype>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tools/wisp/recipe/near_names.h"
+
+namespace wisp::tools {
+
+inline std::string UnknownCommand(const std::string& path, const std::vector<const CLI::App*>& commands,
+                                  std::string_view word) {
+  std::string names;
+  for (const CLI::App* c : commands) names += (names.empty() ? "" : ", ") + c->get_name();
+  return "there is no command '" + std::string(word) + "'; the commands of " + path + " are " + names;
+}
+
+inline std::string UnknownOption(const std::string& path, const CLI::App& app, const std::string& name) {
+  // One hyphen instead of two is an error of typing too.
+  NearNames near(name.starts_with("--") ? name : "-" + name, NearNames::Beginnings::kDoNotCount);
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& known : option->get_lnames()) near.Add("--" + known);
+  }
+  return path + " has no option '" + name + "'" + "; " + path + " --help lists all" + near.Question();
+}
+
+// A sentence about the first word of the command line that is neither a command, an option nor a value; empty if there
+// is none.
+inline std::string UnknownWord(const CLI::App& whole, int argc, const char* const* argv) {
+  const CLI::App* app = &whole;
+  std::string path = whole.get_name();
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (word == "--") return "";
+    const bool longer = word.starts_with("--");
+    if (longer || (word.size() > 1 && word[0] == '-' && std::isalpha(static_cast<unsigned char>(word[1])) != 0)) {
+      const std::string name = longer ? word.substr(0, word.find('=')) : word;
+      const CLI::Option* option = app->get_option_no_throw(name);
+      if (option == nullptr) return UnknownOption(path, *app, name);
+      if (name == word && option->get_items_expected_min() > 0) ++i;  // its value, whatever that looks like
+      continue;
+    }
+    const std::vector<const CLI::App*> commands = app->get_subcommands([](const CLI::App*) { return true; });
+    if (commands.empty() || word.empty()) continue;
+    const auto next =
+        std::find_if(commands.begin(), commands.end(), [&](const CLI::App* c) { return c->get_name() == word; });
+    if (next == commands.end()) return UnknownCommand(path, commands, word);
+    app = *next;
+    path += " " + app->get_name();
+  }
+  return "";
+}
+
+}  // namespace wisp::tools
+
+#endif  // WISP_TOOLS_WISP_RECIPE_KNOWN_WORDS_H_

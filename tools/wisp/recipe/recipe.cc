@@ -1,0 +1,380 @@
+#include "tools/wisp/recipe/recipe.h"
+
+#include <charconv>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+#include <utility>
+
+#include "runtime/privacy/accounting/calibration.h"
+#include "runtime/privacy/statement.h"
+#include "tools/wisp/recipe/recipe_section.h"
+
+namespace wisp::tools {
+namespace {
+
+// The shortest number that reads as this float, not as the double that the float is.
+double Shortest(float value) {
+  char text[32];
+  const auto end = std::to_chars(text, text + sizeof(text), value).ptr;
+  double number = 0;
+  std::from_chars(text, end, number);
+  return number;
+}
+
+const char* ToText(ActivationKind a) { return a == ActivationKind::kGelu ? "gelu" : "relu"; }
+const char* ToText(NormPlacement n) { return n == NormPlacement::kPre ? "pre" : "post"; }
+
+// What all blocks have, or the first where they differ.
+UniformArchitecture FirstOf(Architecture a) {
+  for (BlockSpec& block : a.blocks) block = a.blocks.front();
+  a.final_norm_epsilon = {};
+  if (a.blocks.front().norm == NormPlacement::kPre) a.final_norm_epsilon = a.blocks.front().norm_epsilon;
+  a.width = a.blocks.front().attention.queries_width();
+  return AsUniform(a).value_or(UniformArchitecture());
+}
+
+nlohmann::ordered_json WriteBlock(const BlockSpec& b) {
+  return {{"num_heads", b.attention.num_heads},
+          {"head_width", b.attention.head_width},
+          {"inner_width", b.feed_forward.inner_width},
+          {"attention_slope", Shortest(b.attention.slope)},
+          {"norm_epsilon", Shortest(b.norm_epsilon)},
+          {"activation", ToText(b.feed_forward.activation)},
+          {"norm", ToText(b.norm)}};
+}
+
+void ReadFeedForward(JsonSection& s, uint32_t& inner_width, ActivationKind& activation) {
+  s.Number("inner_width", inner_width, 1, 4.0 * kMaxWidth);
+  s.Choice<ActivationKind>("activation", activation,
+                           {{"relu", ActivationKind::kRelu}, {"gelu", ActivationKind::kGelu}});
+}
+
+void ReadNorm(JsonSection& s, float& epsilon, NormPlacement& placement) {
+  s.Number("norm_epsilon", epsilon, 1e-12, 1e-1);
+  s.Choice<NormPlacement>("norm", placement, {{"pre", NormPlacement::kPre}, {"post", NormPlacement::kPost}});
+}
+
+BlockSpec ReadBlock(JsonSection& s, const UniformArchitecture& common) {
+  BlockSpec b = {.norm = common.norm,
+                 .norm_epsilon = common.norm_epsilon,
+                 .attention = {.num_heads = common.num_heads, .slope = common.attention_slope},
+                 .feed_forward = {.inner_width = common.inner_width, .activation = common.activation}};
+  std::optional<uint32_t> head_width;
+  s.Number("num_heads", b.attention.num_heads, 1, kMaxWidth);
+  s.Number("head_width", head_width, 1, kMaxWidth);
+  s.Number("attention_slope", b.attention.slope, 0, 100);
+  ReadFeedForward(s, b.feed_forward.inner_width, b.feed_forward.activation);
+  ReadNorm(s, b.norm_epsilon, b.norm);
+  if (!head_width && common.width % b.attention.num_heads != 0) {
+    s.Fail(InvalidData(s.where(), ".num_heads is ", b.attention.num_heads, ", which does not divide width ",
+                       common.width, ": allowed with a head_width"));
+  }
+  b.attention.num_kv_heads = b.attention.num_heads;
+  b.attention.head_width = head_width.value_or(common.width / b.attention.num_heads);
+  return b;
+}
+
+}  // namespace
+
+nlohmann::ordered_json WriteBlocks(const Architecture& a) {
+  nlohmann::ordered_json blocks = nlohmann::ordered_json::array();
+  for (const BlockSpec& block : a.blocks) blocks.push_back(WriteBlock(block));
+  return blocks;
+}
+
+nlohmann::ordered_json WriteArchitecture(const Architecture& a) {
+  const std::optional<UniformArchitecture> uniform = AsUniform(BaseOf(a));
+  const UniformArchitecture u = uniform ? *uniform : FirstOf(a);
+  nlohmann::ordered_json json = {{"max_length", a.max_length},
+                                 {"width", a.width},
+                                 {"num_heads", u.num_heads},
+                                 {"num_blocks", a.blocks.size()},
+                                 {"inner_width", u.inner_width},
+                                 {"embedding_scale", Shortest(a.embedding_scale)},
+                                 {"attention_slope", Shortest(u.attention_slope)},
+                                 {"norm_epsilon", Shortest(u.norm_epsilon)},
+                                 {"activation", ToText(u.activation)},
+                                 {"norm", ToText(u.norm)},
+                                 {"output_table", a.head.output_table == OutputTable::kTied ? "tied" : "untied"},
+                                 {"output_bias", a.head.output_bias == OutputBias::kNone    ? "none"
+                                                 : a.head.output_bias == OutputBias::kFixed ? "fixed"
+                                                                                            : "trained"},
+                                 {"positions", a.positions == PositionAlignment::kStart ? "start" : "end"},
+                                 {"attend", a.attend == Attend::kCausal ? "causal" : "all"},
+                                 {"re_attention", a.re_attention == ReAttention::kOn ? "on" : "off"}};
+  if (!uniform) json["blocks"] = WriteBlocks(a);
+  return json;
+}
+
+void ReadArchitecture(JsonSection& s, const UniformArchitecture& defaults, Architecture& architecture) {
+  UniformArchitecture a = defaults;
+  std::optional<uint32_t> num_blocks;
+  s.Number("max_length", a.max_length, 1, kMaxLength);
+  s.Number("width", a.width, 1, kMaxWidth);
+  s.Number("num_heads", a.num_heads, 1, kMaxWidth);
+  s.Number("num_blocks", num_blocks, 0, kMaxBlocks);
+  s.Number("embedding_scale", a.embedding_scale, 1e-6, 1e6);
+  s.Number("attention_slope", a.attention_slope, 0, 100);
+  ReadFeedForward(s, a.inner_width, a.activation);
+  ReadNorm(s, a.norm_epsilon, a.norm);
+  s.Choice<OutputTable>("output_table", a.output_table,
+                        {{"tied", OutputTable::kTied}, {"untied", OutputTable::kUntied}});
+  s.Choice<OutputBias>("output_bias", a.output_bias,
+                       {{"none", OutputBias::kNone}, {"fixed", OutputBias::kFixed}, {"trained", OutputBias::kTrained}});
+  s.Choice<PositionAlignment>("positions", a.positions,
+                              {{"start", PositionAlignment::kStart}, {"end", PositionAlignment::kEnd}});
+  s.Choice<ReAttention>("re_attention", a.re_attention, {{"off", ReAttention::kOff}, {"on", ReAttention::kOn}});
+  s.Choice<Attend>("attend", a.attend, {{"causal", Attend::kCausal}, {"all", Attend::kAll}});
+  a.num_blocks = num_blocks.value_or(defaults.num_blocks);
+  std::vector<BlockSpec> blocks;
+  s.Objects("blocks", [&](JsonSection& inner) { blocks.push_back(ReadBlock(inner, a)); });
+  if (blocks.empty() && a.width % a.num_heads != 0) {
+    s.Fail(InvalidData(s.where(), ".num_heads is ", a.num_heads, ", which does not divide width ", a.width));
+  }
+  architecture = a;
+  if (blocks.empty()) return;
+  if (num_blocks && *num_blocks != blocks.size()) {
+    s.Fail(InvalidData(s.where(), ".num_blocks is ", *num_blocks, ", allowed is the number of blocks that are named, ",
+                       blocks.size()));
+  }
+  architecture.blocks = std::move(blocks);
+  architecture.final_norm_epsilon = {};
+  if (architecture.blocks.back().norm == NormPlacement::kPre)
+    architecture.final_norm_epsilon = architecture.blocks.back().norm_epsilon;
+}
+
+void ReadInitialisation(JsonSection& s, InitialisationOptions& o) {
+  s.Number("table_deviation", o.table_deviation, 0, 100);
+  s.Number("position_deviation", o.position_deviation, 0, 100);
+  s.Number("matrix_gain", o.matrix_gain, 0, 100);
+}
+
+void ReadOptimizer(JsonSection& s, OptimizerOptions& o) {
+  s.Choice<OptimizerKind>(
+      "kind", o.kind, {{"adam", OptimizerKind::kAdam}, {"adamw", OptimizerKind::kAdamW}, {"sgd", OptimizerKind::kSgd}});
+  s.Number("learning_rate", o.learning_rate, 1e-12, 1e3);
+  s.Number("beta1", o.beta1, 0, 0.999999);
+  s.Number("beta2", o.beta2, 0, 0.999999);
+  s.Number("epsilon", o.epsilon, 1e-20, 0.1);
+  s.Number("momentum", o.momentum, 0, 0.999999);
+  s.Number("weight_decay", o.weight_decay, 0, 0.999999);
+  s.Number("warmup_steps", o.warmup_steps, 0, 1e9);
+  s.Choice<Decay>("decay", o.decay, {{"constant", Decay::kConstant}, {"linear", Decay::kLinear}});
+  s.Number("final_fraction", o.final_fraction, 0, 1);
+}
+
+namespace {
+
+void ReadRgp(JsonSection& s, RgpOptions& o) {
+  s.Number("rank", o.rank, 1, kMaxWidth);
+  s.Number("power_iterations", o.power_iterations, 1, 100);
+  s.Number("warmup_steps", o.warmup_steps, 0, 1e9);
+  for (const auto& [key, value] : {std::pair{"item_tables", &o.item_tables}, std::pair{"positions", &o.positions},
+                                   std::pair{"matrices", &o.matrices}}) {
+    s.Choice<RgpTrain>(key, *value,
+                       {{"frozen", RgpTrain::kFrozen}, {"projected", RgpTrain::kProjected}, {"full", RgpTrain::kFull}});
+  }
+  s.Choice<RgpTrain>("vectors", o.vectors, {{"frozen", RgpTrain::kFrozen}, {"full", RgpTrain::kFull}});
+}
+
+void ReadTraining(JsonSection& s, Recipe& r) {
+  TrainingOptions& o = r.training;
+  s.ChoiceOf<Method>("method", o.method, kMethodNames);
+  s.Choice<Sampling>("sampling", o.sampling, {{"poisson", Sampling::kPoisson}, {"shuffled", Sampling::kShuffled}});
+  s.Choice<LossWeighting>(
+      "loss", o.loss, {{"record_mean", LossWeighting::kRecordMean}, {"position_mean", LossWeighting::kPositionMean}});
+  s.Number("epochs", r.epochs, 0, 1e6);
+  s.Number("steps", o.num_steps, 0, 1e12);
+  s.Number("expected_batch", o.expected_batch, 1, 4e9);
+  s.Number("num_records_public", o.num_records_public, 1, 4e9);
+  s.Number("seed", o.seed, 0, 1.8e19);
+  s.Number("ema_decay", o.ema_decay, 0, 0.999999);
+  s.Object("optimizer", [&](JsonSection& inner) { ReadOptimizer(inner, o.optimizer); });
+  s.Number("num_negatives", o.num_negatives, 0, kMaxItems);
+  s.Number("rows_at_once", o.rows_at_once, 0, 1 << 20);
+  s.Object("sparse", [&](JsonSection& inner) {
+    inner.Choice<RowSelection::Source>(
+        "rows_from", r.rows.source,
+        {{"private", RowSelection::Source::kPrivate}, {"public", RowSelection::Source::kPublic}});
+    inner.Number("rows", r.rows.count, 1, kMaxItems);
+    inner.Number("map_clipping_norm", o.sparse.map_clipping_norm, 1e-6, 1e6);
+    inner.Number("map_threshold", o.sparse.map_threshold, 1e-9, 1e9);
+    inner.Number("map_noise_ratio", o.sparse.map_noise_ratio, 1e-3, 1e3);
+  });
+  s.Object("rgp", [&](JsonSection& inner) { ReadRgp(inner, o.rgp); });
+  s.Object("re_attention", [&](JsonSection& inner) {
+    using Source = ReAttentionOptions::Source;
+    inner.Choice<Source>("deviations", o.re_attention.source,
+                         {{"optimizer", Source::kOptimizer}, {"printed", Source::kPrinted}});
+    inner.Number("scale", o.re_attention.scale, 0, 1e6);
+  });
+  s.Object("dropout", [&](JsonSection& inner) {
+    inner.Number("embedding", o.dropout.embedding, 0, 0.99);
+    inner.Number("attention", o.dropout.attention, 0, 0.99);
+    inner.Number("residual", o.dropout.residual, 0, 0.99);
+  });
+}
+
+constexpr std::pair<const char*, AdapterSpec::Matrix> kMatrices[] = {
+    {"qkv", AdapterSpec::kQkv},
+    {"attention_out", AdapterSpec::kAttentionOut},
+    {"feed_forward_in", AdapterSpec::kFeedForwardIn},
+    {"feed_forward_out", AdapterSpec::kFeedForwardOut}};
+
+// Beside the matrices of --model, which stay as they are.
+void ReadAdapter(JsonSection& s, std::optional<AdapterSpec>& adapter) {
+  AdapterSpec a;
+  std::optional<float> alpha;
+  std::vector<std::string> matrices;
+  s.Number("rank", a.rank, 1, kMaxWidth);
+  s.Number("alpha", alpha, 1e-6, 1e6);
+  s.List("matrices", matrices);
+  a.alpha = alpha.value_or(static_cast<float>(a.rank));
+  if (!matrices.empty()) a.matrices = 0;
+  for (const std::string& name : matrices) {
+    const auto* known = std::find_if(std::begin(kMatrices), std::end(kMatrices),
+                                     [&](const auto& matrix) { return name == matrix.first; });
+    if (known == std::end(kMatrices)) {
+      return s.Fail(InvalidData(s.where(), ".matrices has '", name,
+                                "', allowed are qkv, attention_out, feed_forward_in and feed_forward_out"));
+    }
+    a.matrices |= known->second;
+  }
+  adapter = a;
+}
+
+}  // namespace
+
+nlohmann::ordered_json WriteAdapter(const AdapterSpec& a) {
+  nlohmann::ordered_json matrices = nlohmann::ordered_json::array();
+  for (const auto& [name, matrix] : kMatrices) {
+    if (a.matrices & matrix) matrices.push_back(name);
+  }
+  return {{"rank", a.rank}, {"alpha", Shortest(a.alpha)}, {"matrices", matrices}};
+}
+
+namespace {
+
+void ReadPrivacy(JsonSection& s, Recipe& r) {
+  PrivateTraining& p = r.training.privacy;
+  s.Number("epsilon", r.goal.epsilon, privacy::kSmallestTarget, privacy::kLargestTarget);
+  s.Number("noise_multiplier", r.goal.noise_multiplier, 1e-6, 1e6);
+  s.Number("delta", r.goal.delta, 1e-300, 0.5);
+  s.Flag("allow_delta_of_one_record", r.goal.allow_delta_of_one_record);
+  s.Choice<ClipKind>("clipping", p.clipping, {{"flat", ClipKind::kFlat}, {"automatic", ClipKind::kAutomatic}});
+  s.Number("clipping_norm", p.clipping_norm, 1e-9, 1e9);
+  s.Choice<NormForm>("norm_form", p.norm_form,
+                     {{"automatic", NormForm::kAutomatic}, {"formed", NormForm::kFormed}, {"gram", NormForm::kGram}});
+  s.Number("histogram_noise", r.histogram_noise, 0, 1e5);
+  s.Number("steps_per_charge", p.steps_per_charge, 1, 1e9);
+  s.Text("uncharged_tuning", r.uncharged_tuning);
+  using privacy::PrivacyUnit;
+  s.Choice<PrivacyUnit>("unit", r.unit,
+                        {{"user", PrivacyUnit::kUser},
+                         {"session", PrivacyUnit::kSession},
+                         {"day", PrivacyUnit::kDay},
+                         {"interaction", PrivacyUnit::kInteraction}});
+  r.unit_chosen = s.Any("unit") != nullptr;
+  s.Number("session_gap", r.session_gap, 1, static_cast<double>(data::kMaxSessionGap));
+  s.Number("times_per_second", r.times_per_second, 1, 1e9);
+}
+
+void ReadData(JsonSection& s, Recipe& r) {
+  s.Number("min_user_events", r.min_user_events, 1, 1e9);
+  s.Number("min_item_events", r.min_item_events, 1, 1e9);
+  s.Choice<Recipe::Catalogue>("catalogue", r.catalogue, {{"public", Recipe::Catalogue::kPublic}});
+  s.Choice<HoldOut>(
+      "hold_out", r.hold_out,
+      {{"nothing", HoldOut::kNothing}, {"test", HoldOut::kTest}, {"validation_and_test", HoldOut::kValidationAndTest}});
+}
+
+}  // namespace
+
+bool IsOfClassifier(const nlohmann::json& json) {
+  return json.is_object() && (json.contains("dp_fp") ||
+                              (json.contains("data") && json["data"].is_object() && json["data"].contains("classes")));
+}
+
+Status CheckTuning(const std::string& declared) {
+  return privacy::CheckTuning(
+      "the tuning that is declared (--uncharged-tuning, or privacy.uncharged_tuning in a recipe)", declared);
+}
+
+Result<Recipe> ReadRecipe(const std::string& path) {
+  WISP_ASSIGN_OR_RETURN(const nlohmann::json json, ReadJson(path));
+  if (IsOfClassifier(json))
+    return InvalidData(path, ": it is the recipe of a classifier, for wisp classify train and wisp audit step");
+  return ParseRecipe(path + ":", json);
+}
+
+constexpr size_t kMaxDepth = 32;  // of objects and lists in each other; a recipe has 4
+
+Result<nlohmann::json> ReadJson(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) return IoError(path, ": cannot be opened");
+  std::stringstream text;
+  text << file.rdbuf();
+  try {
+    size_t deepest = 0;
+    std::vector<std::set<std::string>> keys(kMaxDepth + 2);
+    std::string twice;
+    const auto note = [&](int depth, nlohmann::json::parse_event_t event, nlohmann::json& parsed) {
+      deepest = std::max(deepest, static_cast<size_t>(depth));
+      if (deepest > kMaxDepth) return false;
+      auto& seen = keys[static_cast<size_t>(depth)];
+      if (event == nlohmann::json::parse_event_t::object_start) keys[static_cast<size_t>(depth) + 1].clear();
+      if (event == nlohmann::json::parse_event_t::key && !seen.insert(parsed.get<std::string>()).second)
+        twice = parsed.get<std::string>();
+      return true;
+    };
+    nlohmann::json json = nlohmann::json::parse(text.str(), note);
+    if (deepest > kMaxDepth)
+      return InvalidData(path, ": objects lie deeper than ", kMaxDepth, " in each other, which is allowed");
+    if (!twice.empty())
+      return Readable(InvalidData(path, ": the key '", twice, "' is there twice in one object; allowed is once"));
+    return json;
+  } catch (const nlohmann::json::exception& error) {
+    // The library puts its own name before the sentence, in brackets.
+    const std::string sentence = error.what();
+    const size_t end = sentence.starts_with("[") ? sentence.find("] ") : std::string::npos;
+    return Readable(
+        InvalidData(path, ": not JSON: ", (end == std::string::npos ? sentence : sentence.substr(end + 2))));
+  }
+}
+
+Result<Recipe> ParseRecipe(const std::string& where, const nlohmann::json& json) {
+  Recipe recipe;
+  JsonSection s(where, json);
+  s.Text("name", recipe.name);
+  s.Object("architecture", [&](JsonSection& inner) {
+    ReadArchitecture(inner, {}, recipe.architecture);
+    if (!json.contains("architecture")) return;
+    for (const auto& [key, value] : json["architecture"].items()) recipe.names_architecture.push_back(key);
+  });
+  s.Object("initialisation", [&](JsonSection& inner) { ReadInitialisation(inner, recipe.initialisation); });
+  s.Object("training", [&](JsonSection& inner) { ReadTraining(inner, recipe); });
+  s.Object("adapter", [&](JsonSection& inner) {
+    std::optional<AdapterSpec> adapter;
+    ReadAdapter(inner, adapter);
+    if (json.contains("adapter")) recipe.adapter = adapter;
+  });
+  s.Object("privacy", [&](JsonSection& inner) { ReadPrivacy(inner, recipe); });
+  s.Object("data", [&](JsonSection& inner) { ReadData(inner, recipe); });
+  WISP_RETURN_IF_ERROR(s.Finish());
+  return recipe;
+}
+
+Status CheckPublicCatalogue(const Recipe& recipe) {
+  for (const auto& [name, count] :
+       {std::pair{"min_item_events", recipe.min_item_events}, std::pair{"min_user_events", recipe.min_user_events}}) {
+    if (count <= 1) continue;
+    return PrivacyRefused("data.", name, " is ", count,
+                          ", allowed is 1 where the list of items is taken from the data: which items are in it would "
+                          "follow from how much a user did, which no declaration covers");
+  }
+  return OkStatus();
+}
+
+}  // namespace wisp::tools

@@ -1,0 +1,45 @@
+// The figures of cells that are measured, for wisp reproduce: what belongs together is measured once, when its first
+// cell is asked for, and handed out cell by cell.
+#ifndef WISP_TOOLS_WISP_REPRODUCE_MEASURED_RUNS_H_
+#define WISP_TOOLS_WISP_REPRODUCE_MEASURED_RUNS_H_
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tools/wisp/bench/bench_decoding.h"
+#include "tools/wisp/bench/bench_parts.h"
+#include "tools/wisp/reproduce/reproduction.h"
+
+namespace wisp::tools {
+
+class MeasuredRuns {
+ public:
+  MeasuredRuns() = default;
+  MeasuredRuns(uint32_t threads, DecodingData decoding) : threads_(threads), decoding_(std::move(decoding)) {}
+
+  // A decode cell that Figures will be asked for: all of these are measured in one pass.
+  void Expect(const ReproductionCell& cell) { expected_.push_back(&cell); }
+
+  // Flat numbers, and `together`, which lines of one measurement share.
+  Result<nlohmann::ordered_json> Figures(const ReproductionCell& cell);
+
+ private:
+  Result<nlohmann::ordered_json> BenchFigures(const BenchCell& cell);
+  Status MeasureExpected();
+
+  struct Measured {
+    std::string id;
+    std::vector<MethodFigures> methods;
+  };
+  uint32_t threads_ = 0;
+  DecodingData decoding_;
+  std::map<std::string, Measured> benches_;  // by BenchCell::together
+  std::vector<const ReproductionCell*> expected_;
+  std::map<const ReproductionCell*, nlohmann::ordered_json> decodes_;
+};
+
+}  // namespace wisp::tools
+
+#endif  // WISP_TOOLS_WISP_REPRODUCE_MEASURED_RUNS_H_
