@@ -22,23 +22,23 @@ check_arrows() {
 }
 check_arrows kernels 'kernels/'
 check_arrows schema 'schema/'
-check_arrows runtime/core 'runtime/core/|kernels/kernels\.h$'
+check_arrows runtime/core 'runtime/core/|kernels/(kernels|device)\.h$'
 check_arrows runtime/model 'runtime/(model|core)/|schema/'
-check_arrows runtime/layers 'runtime/(layers|core)/|kernels/kernels\.h$'
+check_arrows runtime/layers 'runtime/(layers|core)/|kernels/(kernels|device)\.h$'
 core='runtime/core/(status|text)\.h$' writer='runtime/privacy/json\.h$' accounting='runtime/privacy/accounting/' noise='runtime/privacy/noise/'
 check_arrows runtime/privacy "runtime/privacy/|$core"
 check_arrows runtime/privacy/noise "$noise|$core"
 check_arrows runtime/privacy/accounting "$accounting|$writer|$core"
 check_arrows runtime/privacy/ledger "runtime/privacy/ledger/|$accounting|$noise|$writer|$core"
 check_arrows runtime/privacy/audit "runtime/privacy/audit/|$accounting|$noise|$writer|$core"
-check_arrows runtime/gradients 'runtime/(gradients|core)/|runtime/layers/factors\.h$|kernels/kernels\.h$'
+check_arrows runtime/gradients 'runtime/(gradients|core)/|runtime/layers/factors\.h$|kernels/(kernels|device)\.h$'
 check_arrows runtime/data 'runtime/(data|core)/'
-below='runtime/(model|layers|gradients|privacy|data|core)/|kernels/kernels\.h$' step='runtime/train/[a-z_]+\.h$' release='runtime/train/release/'
+below='runtime/(model|layers|gradients|privacy|data|core)/|kernels/(kernels|device)\.h$' step='runtime/train/[a-z_]+\.h$' release='runtime/train/release/'
 check_arrows runtime/train "$step|$release|$below" top
 check_arrows runtime/train/release "$release|runtime/train/(options|privacy_plan|memory|optimizer|popularity)\.h$|$below"
 check_arrows runtime/train/run "runtime/train/run/|$step|$release|$below"
 check_arrows runtime/train/audit "runtime/train/audit/|$step|$release|$below"
-check_arrows runtime/inference 'runtime/(inference|model|layers|core)/|kernels/kernels\.h$'
+check_arrows runtime/inference 'runtime/(inference|model|layers|core)/|kernels/(kernels|device)\.h$'
 check_arrows runtime/decoding 'runtime/(decoding|inference|model|layers|privacy|core)/|kernels/kernels\.h$'
 check_arrows tools/exchange 'tools/exchange/|runtime/core/'
 check_arrows ports/c 'ports/c/|runtime/'

@@ -10,9 +10,9 @@
 #define WISP_RUNTIME_CORE_ARENA_H_
 
 #include <cstddef>
-#include <cstring>
 #include <memory>
-#include <new>
+
+#include "kernels/device.h"
 
 namespace wisp {
 
@@ -40,19 +40,19 @@ class ArenaPlan {
   size_t size_bytes_ = 0;
 };
 
-// Asks the system for large pages where there are megabytes: rows of a large table are then found without a walk of the
-// page table each (DP-AdaFEST over 1e7 items). A hint; nothing depends on it.
-void AdviseHugePages(void* bytes, size_t size);
+struct ReleaseMemory {
+  kernels::Memory memory;
+  size_t bytes = 0;
+  void operator()(std::byte* p) const { memory.release(p, bytes); }
+};
 
+// In the memory of a device, which must outlive it.
 class Arena {
  public:
   Arena() = default;
-  explicit Arena(const ArenaPlan& plan) : size_bytes_(plan.size_bytes()) {
-    if (size_bytes_ == 0) return;
-    const size_t allocated = plan.allocated_bytes();
-    bytes_.reset(static_cast<std::byte*>(::operator new (allocated, std::align_val_t{ArenaPlan::kAlignment})));
-    AdviseHugePages(bytes_.get(), allocated);
-    std::memset(bytes_.get(), 0, allocated);
+  explicit Arena(const ArenaPlan& plan, const kernels::Memory& memory = {}) : size_bytes_(plan.size_bytes()) {
+    if (const size_t bytes = plan.allocated_bytes(); bytes > 0)
+      bytes_ = {static_cast<std::byte*>(memory.allocate(bytes)), ReleaseMemory{memory, bytes}};
   }
 
   template <class T>
@@ -62,10 +62,7 @@ class Arena {
   size_t size_bytes() const { return size_bytes_; }
 
  private:
-  struct Free {
-    void operator()(std::byte* p) const { ::operator delete (p, std::align_val_t{ArenaPlan::kAlignment}); }
-  };
-  std::unique_ptr<std::byte, Free> bytes_;
+  std::unique_ptr<std::byte, ReleaseMemory> bytes_;
   size_t size_bytes_ = 0;
 };
 
@@ -74,7 +71,7 @@ template <class T>
 class AlignedArray {
  public:
   AlignedArray() = default;
-  explicit AlignedArray(size_t size) : arena_(PlanOf(size)), size_(size) {}
+  explicit AlignedArray(size_t size, const kernels::Memory& memory = {}) : arena_(PlanOf(size), memory), size_(size) {}
   // What an array of `size` takes from the system; of this one.
   static size_t AllocatedBytes(size_t size) { return PlanOf(size).allocated_bytes(); }
   size_t allocated_bytes() const { return AllocatedBytes(size_); }

@@ -6,8 +6,8 @@
 
 namespace wisp {
 
-FloatGradientSum::FloatGradientSum(const kernels::OpTable& ops, size_t size, size_t num_workers) : ops_(&ops) {
-  for (size_t i = 0; i < num_workers; ++i) sums_.emplace_back(size);
+FloatGradientSum::FloatGradientSum(const kernels::Device& device, size_t size, size_t num_workers) : ops_(device.ops) {
+  for (size_t i = 0; i < num_workers; ++i) sums_.emplace_back(size, device.memory);
 }
 
 double FloatGradientSum::Add(size_t worker, size_t offset, const float* g, size_t n, float scale, int32_t sign) {
@@ -39,8 +39,8 @@ std::span<float> FloatGradientSum::Reduce() {
   return {sums_[0].data(), sums_[0].size()};
 }
 
-GridGradientSum::GridGradientSum(const kernels::OpTable& ops, size_t size, Grid grid)
-    : ops_(&ops), grid_(grid), sum_(size), size_(size) {}
+GridGradientSum::GridGradientSum(const kernels::Device& device, size_t size, Grid grid)
+    : device_(device), grid_(grid), sum_(size, device.memory), size_(size) {}
 
 double GridGradientSum::Add(size_t, size_t offset, const float* g, size_t n, float scale, int32_t sign) {
   const float steps = scale * grid_.steps_per_unit;
@@ -50,7 +50,7 @@ double GridGradientSum::Add(size_t, size_t offset, const float* g, size_t n, flo
     const size_t stripe = position / kStripe;
     const size_t count = std::min(n - done, (stripe + 1) * kStripe - position);
     std::lock_guard lock(locks_[stripe % kLocks]);
-    sum_squares += ops_->accumulate_on_grid(
+    sum_squares += device_.ops->accumulate_on_grid(
         {.x = g + done, .sum = sum_.data() + position, .n = count, .scale = steps, .sign = sign});
     done += count;
   }
@@ -67,7 +67,7 @@ void GridGradientSum::Clear(size_t size) {
 
 void GridGradientSum::MakeRoom(size_t size) {
   sum_ = AlignedArray<int64_t>();  // given back first
-  sum_ = AlignedArray<int64_t>(size);
+  sum_ = AlignedArray<int64_t>(size, device_.memory);
   size_ = size;
 }
 

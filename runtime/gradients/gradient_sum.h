@@ -34,7 +34,7 @@ class GradientSum {
 
 class FloatGradientSum : public GradientSum {
  public:
-  FloatGradientSum(const kernels::OpTable& ops, size_t size, size_t num_workers);
+  FloatGradientSum(const kernels::Device& device, size_t size, size_t num_workers);
   double Add(size_t worker, size_t offset, const float* g, size_t n, float scale, int32_t sign) override;
   double MaxSumSquares() const override;
   bool IsExact() const override { return false; }
@@ -58,7 +58,7 @@ class GridGradientSum : public GradientSum {
     float steps_per_unit;    // integer steps per 1.0 of gradient
     double max_sum_squares;  // in squared steps
   };
-  GridGradientSum(const kernels::OpTable& ops, size_t size, Grid grid);
+  GridGradientSum(const kernels::Device& device, size_t size, Grid grid);
   double Add(size_t worker, size_t offset, const float* g, size_t n, float scale, int32_t sign) override;
   double MaxSumSquares() const override { return grid_.max_sum_squares; }
   bool IsExact() const override { return true; }
@@ -76,7 +76,7 @@ class GridGradientSum : public GradientSum {
   static constexpr size_t kStripe = size_t{1} << 15;
   static constexpr size_t kLocks = 16;
 
-  const kernels::OpTable* ops_;
+  kernels::Device device_;
   Grid grid_;
   AlignedArray<int64_t> sum_;
   size_t size_;

@@ -11,9 +11,9 @@ constexpr size_t kBlockRows = 256;  // rows of dW formed at a time in the Gram w
 
 }  // namespace
 
-PhantomGradients::PhantomGradients(const kernels::OpTable& ops, const Setup& setup, const PhantomOptions& options,
+PhantomGradients::PhantomGradients(const kernels::Device& device, const Setup& setup, const PhantomOptions& options,
                                    GradientSum& sum)
-    : ops_(&ops),
+    : ops_(device.ops),
       parameters_(&setup.parameters),
       trained_(&setup.trained),
       clip_(options.clip),
@@ -22,16 +22,16 @@ PhantomGradients::PhantomGradients(const kernels::OpTable& ops, const Setup& set
       worker_(setup.worker),
       max_rows_(setup.max_rows),
       d_(setup.parameters[setup.head_parameter].cols) {
-  Plan plan = PlanWays(ops, setup, options);
+  Plan plan = PlanWays(*ops_, setup, options);
   entries_ = std::move(plan.entries);
   row_gradients_.reserve(plan.row_widths.size());
-  for (size_t width : plan.row_widths) row_gradients_.emplace_back(max_rows_, width);
-  scratch_ = AlignedArray<float>(plan.scratch);
-  block_ = AlignedArray<float>(plan.block);
-  packed_ = AlignedArray<float>(plan.packed);
+  for (size_t width : plan.row_widths) row_gradients_.emplace_back(max_rows_, width, device.memory);
+  scratch_ = AlignedArray<float>(plan.scratch, device.memory);
+  block_ = AlignedArray<float>(plan.block, device.memory);
+  packed_ = AlignedArray<float>(plan.packed, device.memory);
   for (AlignedArray<float>* square : {&gram_x_, &gram_dy_, &head_gram_, &columns_})
-    *square = AlignedArray<float>(plan.square);
-  cross_ = AlignedArray<float>(plan.cross);
+    *square = AlignedArray<float>(plan.square, device.memory);
+  cross_ = AlignedArray<float>(plan.cross, device.memory);
 }
 
 PhantomGradients::Plan PhantomGradients::PlanWays(const kernels::OpTable& ops, const Setup& setup,

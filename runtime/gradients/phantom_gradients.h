@@ -54,7 +54,7 @@ class PhantomGradients : public RecordGradients {
     size_t max_rows;  // positions of the longest record
     size_t worker;
   };
-  PhantomGradients(const kernels::OpTable& ops, const Setup& setup, const PhantomOptions& options, GradientSum& sum);
+  PhantomGradients(const kernels::Device& device, const Setup& setup, const PhantomOptions& options, GradientSum& sum);
 
   void BeginRecord(std::span<const int32_t> input_ids) override;
   bool Wants(size_t parameter) const override { return entries_[parameter].way != Way::kUntrained; }

@@ -121,9 +121,9 @@ RgpCarriers::Plan RgpCarriers::PlanOf(const std::vector<ParameterSpec>& paramete
   return plan;
 }
 
-RgpCarriers::RgpCarriers(const kernels::OpTable& ops, const std::vector<ParameterSpec>& parameters,
+RgpCarriers::RgpCarriers(const kernels::Device& device, const std::vector<ParameterSpec>& parameters,
                          const TrainedSet& trained, const RgpOptions& options)
-    : ops_(&ops),
+    : ops_(device.ops),
       parameters_(&parameters),
       trained_(&trained),
       options_(options),
@@ -134,15 +134,15 @@ RgpCarriers::RgpCarriers(const kernels::OpTable& ops, const std::vector<Paramete
   Plan plan = PlanOf(parameters, trained, options);
   for (size_t i = 0; i < parameters.size(); ++i) {
     if (plan.entries[i].train != RgpTrain::kProjected) continue;
-    left_[i] = AlignedArray<float>(size_t{parameters[i].rows} * options.rank);
+    left_[i] = AlignedArray<float>(size_t{parameters[i].rows} * options.rank, device.memory);
     for (auto* array : {&right_[i], &right_transposed_[i], &remainder_[i]})
-      *array = AlignedArray<float>(size_t{options.rank} * parameters[i].cols);
+      *array = AlignedArray<float>(size_t{options.rank} * parameters[i].cols, device.memory);
   }
   release_size_ = plan.release_size;
   num_coordinates_ = RgpReleaseSize(options, parameters, trained);
-  delta_ = AlignedArray<float>(plan.delta);
-  left_transposed_ = AlignedArray<float>(plan.left_transposed);
-  both_ = AlignedArray<float>(size_t{options.rank} * options.rank);
+  delta_ = AlignedArray<float>(plan.delta, device.memory);
+  left_transposed_ = AlignedArray<float>(plan.left_transposed, device.memory);
+  both_ = AlignedArray<float>(size_t{options.rank} * options.rank, device.memory);
   entries_ = std::move(plan.entries);
 }
 

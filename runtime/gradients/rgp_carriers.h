@@ -61,7 +61,7 @@ class RgpCarriers {
     size_t right_offset = 0;  // g_R [r, d]
   };
   // Options must have passed Validate; `parameters` and `trained` must outlive this object.
-  RgpCarriers(const kernels::OpTable& ops, const std::vector<ParameterSpec>& parameters, const TrainedSet& trained,
+  RgpCarriers(const kernels::Device& device, const std::vector<ParameterSpec>& parameters, const TrainedSet& trained,
               const RgpOptions& options);
 
   size_t release_size() const { return release_size_; }          // floats of the release, gaps of alignment included

@@ -8,16 +8,16 @@ namespace wisp {
 
 using kernels::Store;
 
-RgpGradients::RgpGradients(const kernels::OpTable& ops, const Setup& setup, const RgpCarriers& carriers,
+RgpGradients::RgpGradients(const kernels::Device& device, const Setup& setup, const RgpCarriers& carriers,
                            const ClipRule& clip, GradientSum& sum)
-    : ops_(&ops),
+    : ops_(device.ops),
       carriers_(&carriers),
       clip_(clip),
       sum_(&sum),
       worker_(setup.worker),
-      release_(carriers.release_size()),
-      x_right_(setup.max_rows * carriers.rank()),
-      dy_left_(setup.max_rows * carriers.rank()) {}
+      release_(carriers.release_size(), device.memory),
+      x_right_(setup.max_rows * carriers.rank(), device.memory),
+      dy_left_(setup.max_rows * carriers.rank(), device.memory) {}
 
 void RgpGradients::BeginRecord(std::span<const int32_t>) {
   std::memset(release_.data(), 0, release_.size() * sizeof(float));

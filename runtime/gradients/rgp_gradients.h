@@ -20,7 +20,7 @@ class RgpGradients : public RecordGradients {
     size_t worker;
   };
   // `ops`, `carriers` (updated between steps) and `sum` (of carriers.release_size()) must outlive this object.
-  RgpGradients(const kernels::OpTable& ops, const Setup& setup, const RgpCarriers& carriers, const ClipRule& clip,
+  RgpGradients(const kernels::Device& device, const Setup& setup, const RgpCarriers& carriers, const ClipRule& clip,
                GradientSum& sum);
 
   void BeginRecord(std::span<const int32_t> input_ids) override;

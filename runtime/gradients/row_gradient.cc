@@ -4,7 +4,8 @@
 
 namespace wisp {
 
-RowGradient::RowGradient(size_t max_rows, size_t d) : d_(d), rows_(max_rows * d) {
+RowGradient::RowGradient(size_t max_rows, size_t d, const kernels::Memory& memory)
+    : d_(d), rows_(max_rows * d, memory) {
   order_.reserve(max_rows);
   ids_.reserve(max_rows);
 }

@@ -13,7 +13,7 @@ namespace wisp {
 
 class RowGradient {
  public:
-  RowGradient(size_t max_rows, size_t d);
+  RowGradient(size_t max_rows, size_t d, const kernels::Memory& memory = {});
 
   // What such an object will hold; what this one does.
   static size_t PlanBytes(size_t max_rows, size_t d) {

@@ -10,15 +10,15 @@ namespace wisp {
 
 using kernels::Store;
 
-SparseGradients::SparseGradients(const kernels::OpTable& ops, const Setup& setup, const RowSet& rows,
+SparseGradients::SparseGradients(const kernels::Device& device, const Setup& setup, const RowSet& rows,
                                  const ClipRule& clip, GradientSum& sum)
-    : ops_(&ops),
+    : ops_(device.ops),
       layout_(setup.parameters, setup.trained),
       set_(&rows),
       clip_(clip),
       sum_(&sum),
       setup_(setup),
-      dense_(layout_.dense_size()) {}
+      dense_(layout_.dense_size(), device.memory) {}
 
 SparseGradients::Room SparseGradients::RoomFor(const Setup& s, size_t rows) {
   const size_t picked = std::min(rows, s.block_columns);

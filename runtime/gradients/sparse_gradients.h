@@ -53,7 +53,7 @@ class SparseGradients : public RecordGradients {
   };
   // `rows`: the set, which may change between steps but not while a record is open; ascending when the head is a full
   // softmax. `ops`, `rows` and `sum` (of SparseLayout::size(rows.size()) at least) must outlive this object.
-  SparseGradients(const kernels::OpTable& ops, const Setup& setup, const RowSet& rows, const ClipRule& clip,
+  SparseGradients(const kernels::Device& device, const Setup& setup, const RowSet& rows, const ClipRule& clip,
                   GradientSum& sum);
 
   // Room for sets of up to `rows` rows, in place of what there is; no record is open. Records on such sets allocate

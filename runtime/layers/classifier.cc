@@ -26,10 +26,10 @@ double ClipScale(const float* h, size_t n, double bound) {
   return norm > bound ? bound / norm : 1.0;
 }
 
-Classifier::Classifier(const Architecture& a, const kernels::OpTable& ops, const GraphOptions& options)
-    : GraphBase(a, ops, options),
+Classifier::Classifier(const Architecture& a, const kernels::Device& device, const GraphOptions& options)
+    : GraphBase(a, device, options),
       embedding_(a, parameters_, plan_),
-      stack_(a, ops, parameters_, /*normed_rows=*/plan_.max_records, plan_),
+      stack_(a, ops(), parameters_, /*normed_rows=*/plan_.max_records, plan_),
       pooler_(parameters_,
               FindLinear(architecture_, parameters_, ParameterRole::kPoolerWeight, ParameterRole::kPoolerBias), plan_),
       head_(parameters_, FindLinear(architecture_, parameters_, ParameterRole::kClassWeight, ParameterRole::kClassBias),

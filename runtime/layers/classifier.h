@@ -21,7 +21,7 @@ class Classifier final : public GraphBase {
  public:
   // The architecture must have passed Validate, and have a head of classes. A graph for inference takes less room, and
   // allocates none for training.
-  [[gnu::cold]] Classifier(const Architecture& architecture, const kernels::OpTable& ops,
+  [[gnu::cold]] Classifier(const Architecture& architecture, const kernels::Device& device,
                            const GraphOptions& options = {});
 
   // h [D], unclipped; valid until the context's buffers are used again. Forward buffers only, as Logits.

@@ -40,9 +40,9 @@ size_t RecordsOfRows(const Architecture& a, size_t num_negatives, size_t rows) {
   return std::clamp<size_t>(rows / a.max_length, 1, kMostAtOnce);
 }
 
-std::unique_ptr<Graph> MakeGraph(const Architecture& a, const kernels::OpTable& ops, const GraphOptions& options) {
-  if (a.head.kind == HeadKind::kClasses) return std::make_unique<GraphOf<Classifier>>(a, ops, options);
-  return std::make_unique<GraphOf<Recommender>>(a, ops, options);
+std::unique_ptr<Graph> MakeGraph(const Architecture& a, const kernels::Device& device, const GraphOptions& options) {
+  if (a.head.kind == HeadKind::kClasses) return std::make_unique<GraphOf<Classifier>>(a, device, options);
+  return std::make_unique<GraphOf<Recommender>>(a, device, options);
 }
 
 }  // namespace wisp

@@ -45,10 +45,12 @@ struct GraphOptions {
 // Classifier are such; they have no virtual functions, so that an app that only scores links no gradients.
 class GraphBase {
  public:
-  Buffers AllocateForTraining() const { return {Arena(plan_.forward), Arena(plan_.backward)}; }
-  Buffers AllocateForInference() const { return {Arena(plan_.forward), Arena()}; }
+  Buffers AllocateForTraining() const {
+    return {Arena(plan_.forward, device_.memory), Arena(plan_.backward, device_.memory)};
+  }
+  Buffers AllocateForInference() const { return {Arena(plan_.forward, device_.memory), Arena()}; }
   // Of a graph for inference, which needs one in its context; of one for training nothing.
-  KeyValueCache AllocateCache(KeptBlocks kept) const { return KeyValueCache(plan_.cache, kept); }
+  KeyValueCache AllocateCache(KeptBlocks kept) const { return KeyValueCache(plan_.cache, kept, device_.memory); }
   // What these take from the system; known without allocating.
   size_t training_bytes() const { return plan_.forward.allocated_bytes() + plan_.backward.allocated_bytes(); }
   size_t inference_bytes() const { return plan_.forward.allocated_bytes(); }
@@ -56,14 +58,15 @@ class GraphBase {
 
   const Architecture& architecture() const { return architecture_; }
   const std::vector<ParameterSpec>& parameters() const { return parameters_; }
-  const kernels::OpTable& ops() const { return *ops_; }
+  const kernels::Device& device() const { return device_; }
+  const kernels::OpTable& ops() const { return *device_.ops; }
   const PackPlan& pack_plan() const { return pack_plan_; }
   size_t max_records() const { return plan_.max_records; }
   size_t max_rows() const { return plan_.max_rows(); }
 
  protected:
   // The architecture must have passed Validate.
-  GraphBase(const Architecture& architecture, const kernels::OpTable& ops, const GraphOptions& options);
+  GraphBase(const Architecture& architecture, const kernels::Device& device, const GraphOptions& options);
 
   // Tells the context where the records lie. Items and targets one behind the other are then in Inputs and Targets.
   void Enter(RecordContext& context, Batch batch) const;
@@ -76,7 +79,7 @@ class GraphBase {
   }
 
   Architecture architecture_;
-  const kernels::OpTable* ops_;
+  kernels::Device device_;
   std::vector<ParameterSpec> parameters_;
   PackPlan pack_plan_;
   BufferPlan plan_;
@@ -107,6 +110,7 @@ class Graph {
   const GraphBase& base() const { return *base_; }
   const Architecture& architecture() const { return base_->architecture(); }
   const std::vector<ParameterSpec>& parameters() const { return base_->parameters(); }
+  const kernels::Device& device() const { return base_->device(); }
   const kernels::OpTable& ops() const { return base_->ops(); }
   const PackPlan& pack_plan() const { return base_->pack_plan(); }
   Buffers AllocateForTraining() const { return base_->AllocateForTraining(); }
@@ -128,7 +132,7 @@ inline constexpr size_t kMostAtOnce = 64;
 size_t RecordsOfRows(const Architecture& architecture, size_t num_negatives, size_t rows);
 
 // The graph that the architecture's head asks for.
-std::unique_ptr<Graph> MakeGraph(const Architecture& architecture, const kernels::OpTable& ops,
+std::unique_ptr<Graph> MakeGraph(const Architecture& architecture, const kernels::Device& device,
                                  const GraphOptions& options);
 
 }  // namespace wisp

@@ -12,11 +12,11 @@ uint32_t NumPadding(std::span<const int32_t> inputs) {
 
 }  // namespace
 
-GraphBase::GraphBase(const Architecture& a, const kernels::OpTable& ops, const GraphOptions& options)
+GraphBase::GraphBase(const Architecture& a, const kernels::Device& device, const GraphOptions& options)
     : architecture_(a),
-      ops_(&ops),
+      device_(device),
       parameters_(ParametersOf(a)),
-      pack_plan_(ops, a, options.num_negatives > 0 ? HeadPacking::kNone : options.head),
+      pack_plan_(*device.ops, a, options.num_negatives > 0 ? HeadPacking::kNone : options.head),
       plan_(options.use, a.max_length, options.max_records) {
   if (plan_.max_records == 1) return;
   begin_ = plan_.forward.Reserve<uint32_t>(plan_.max_records + 1);

@@ -44,7 +44,8 @@ class KeyValuePlan {
 class KeyValueCache {
  public:
   KeyValueCache() = default;
-  KeyValueCache(const KeyValuePlan& plan, KeptBlocks kept) : arena_(plan.PlanOf(kept, &slots_)) {}
+  KeyValueCache(const KeyValuePlan& plan, KeptBlocks kept, const kernels::Memory& memory = {})
+      : arena_(plan.PlanOf(kept, &slots_), memory) {}
   // Valid as long as the cache lives, for any number of threads that take turns.
   float* of_block(size_t index) const { return arena_[slots_[index]]; }
 

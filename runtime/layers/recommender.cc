@@ -4,10 +4,10 @@
 
 namespace wisp {
 
-Recommender::Recommender(const Architecture& a, const kernels::OpTable& ops, const GraphOptions& options)
-    : GraphBase(a, ops, options),
+Recommender::Recommender(const Architecture& a, const kernels::Device& device, const GraphOptions& options)
+    : GraphBase(a, device, options),
       embedding_(a, parameters_, plan_),
-      stack_(a, ops, parameters_, plan_.max_rows(), plan_),
+      stack_(a, ops(), parameters_, plan_.max_rows(), plan_),
       head_(a, parameters_, plan_),
       sampled_head_(a, parameters_, options.num_negatives, plan_),
       sampled_(options.num_negatives > 0) {}

@@ -21,7 +21,7 @@ namespace wisp {
 class Recommender final : public GraphBase {
  public:
   // The architecture must have passed Validate. A graph for inference takes less room, and allocates none for training.
-  [[gnu::cold]] Recommender(const Architecture& architecture, const kernels::OpTable& ops,
+  [[gnu::cold]] Recommender(const Architecture& architecture, const kernels::Device& device,
                             const GraphOptions& options = {});
 
   // See Graph. ReplayHead is not for a sampled softmax.

@@ -80,7 +80,7 @@ Result<TrainingMemory> PlanTrainingMemory(const Architecture& architecture, size
   if (o.num_threads == 0) o.num_threads = DefaultThreads();
   if (o.num_records_public == 0) o.num_records_public = static_cast<uint32_t>(num_records);
   if (o.method == Method::kDpFp) o.sampling = Sampling::kPoisson;
-  const std::unique_ptr<Graph> graph = MakeGraph(architecture, kernels::BestOps(), GraphOf(architecture, o));
+  const std::unique_ptr<Graph> graph = MakeGraph(architecture, o.device, GraphOf(architecture, o));
   const size_t size = FlatSize(graph->parameters());
   const bool has_variances = IsPrivate(o) && architecture.re_attention == ReAttention::kOn;
   const ListRoom lists = PlanLists(o, num_records);

@@ -19,9 +19,9 @@ NegativeSampler::NegativeSampler(const GraphBase& graph, uint32_t num_negatives,
       random_(privacy::RandomStream::Reproducible(seed, privacy::StreamPurpose::kDropout)),
       drawn_(graph.architecture().num_items),
       items_(num_negatives),
-      rows_(size_t{num_negatives} * graph.architecture().width),
-      packed_(graph.ops().packed_size(num_negatives, graph.architecture().width)),
-      bias_values_(num_negatives) {
+      rows_(size_t{num_negatives} * graph.architecture().width, graph.device().memory),
+      packed_(graph.ops().packed_size(num_negatives, graph.architecture().width), graph.device().memory),
+      bias_values_(num_negatives, graph.device().memory) {
   drawn_.Reserve(num_negatives);
   view_ = {.items = items_, .rows_KD = rows_.data(), .packed = packed_.data(), .bias_K = bias_values_.data()};
 }

@@ -32,11 +32,11 @@ float LearningRate(const OptimizerOptions& o, double step, uint64_t num_steps) {
          static_cast<float>(1.0 - std::min(1.0, done) * (1.0 - static_cast<double>(o.final_fraction)));
 }
 
-Optimizer::Optimizer(const kernels::OpTable& ops, const OptimizerOptions& options, size_t size)
-    : ops_(&ops), options_(options) {
+Optimizer::Optimizer(const kernels::Device& device, const OptimizerOptions& options, size_t size)
+    : ops_(device.ops), options_(options) {
   const bool adam = options.kind != OptimizerKind::kSgd;
-  if (adam || options.momentum > 0) first_ = AlignedArray<float>(size);
-  if (adam) second_ = AlignedArray<float>(size);
+  if (adam || options.momentum > 0) first_ = AlignedArray<float>(size, device.memory);
+  if (adam) second_ = AlignedArray<float>(size, device.memory);
 }
 
 size_t Optimizer::PlanBytes(const OptimizerOptions& options, size_t size) {

@@ -46,7 +46,7 @@ struct Schedule {
 class Optimizer {
  public:
   // Of a trained set of this size.
-  Optimizer(const kernels::OpTable& ops, const OptimizerOptions& options, size_t size);
+  Optimizer(const kernels::Device& device, const OptimizerOptions& options, size_t size);
 
   // Updates weights[0, n) of a parameter of this shape from gradient g[0, n); `offset`: where they lie in the trained
   // set. Call for every range once a step, in any order and from any thread. `rate` from LearningRate, `step` from 0.

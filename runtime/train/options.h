@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/device.h"
 #include "runtime/core/threads.h"
 #include "runtime/gradients/clipping.h"
 #include "runtime/gradients/phantom_gradients.h"
@@ -96,11 +97,12 @@ struct TrainingOptions {
   // Records pass a worker together while the longest would have so many rows: more take more memory, and no bit
   // changes. 0: 256 where the matrices take more than 1 MB, else one record.
   size_t rows_at_once = 0;
-  Executor executor;        // the app's own threads; when given, none are created here
-  PrivateTraining privacy;  // read when method is private
-  RgpOptions rgp;           // read when method is kRgp
-  SparseOptions sparse;     // read when method is kFest, kAdaFest or kAdaFestPlus
-  DpFpOptions dp_fp;        // read when method is kDpFp
+  kernels::Device device = kernels::BestOps();  // where the run's records pass; its weights, sums and moments lie there
+  Executor executor;                            // the app's own threads; when given, none are created here
+  PrivateTraining privacy;                      // read when method is private
+  RgpOptions rgp;                               // read when method is kRgp
+  SparseOptions sparse;                         // read when method is kFest, kAdaFest or kAdaFestPlus
+  DpFpOptions dp_fp;                            // read when method is kDpFp
   // Sampled softmax: this many items, drawn anew each step from all of them without looking at the data, stand for all
   // others. 0: the full softmax.
   uint32_t num_negatives = 0;

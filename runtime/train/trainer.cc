@@ -81,13 +81,13 @@ Trainer::Trainer(const Architecture& architecture, std::span<const float> weight
                  const TrainingOptions& options, std::vector<RandomStream> streams)
     : options_(options),
       schedule_{options.num_steps, 0, options.num_steps},
-      graph_(MakeGraph(architecture, kernels::BestOps(), GraphOf(architecture, options))),
+      graph_(MakeGraph(architecture, options.device, GraphOf(architecture, options))),
       trained_(TrainedBy(graph_->parameters(), options)),
       records_(records),
       workers_(options.num_threads, options.executor),
-      weights_(weights.size()),
+      weights_(weights.size(), options.device.memory),
       packed_(graph_->base(), weights_.data(), PackedWeights::Packing::kLater),
-      ema_(options.ema_decay > 0 ? weights.size() : 0),
+      ema_(options.ema_decay > 0 ? weights.size() : 0, options.device.memory),
       sampling_stream_(std::move(streams[0])) {
   if (is_private()) KeepTrainable();
   std::memcpy(weights_.data(), weights.data(), weights.size_bytes());
@@ -95,7 +95,7 @@ Trainer::Trainer(const Architecture& architecture, std::span<const float> weight
   apply_ = [this](size_t parameter, size_t first, const float* g, size_t n) { Apply(parameter, first, g, n); };
   if (ReleasesHead(options_)) head_.emplace(*graph_, options_, records_.size());
   if (HasGradients(options_)) {
-    optimizer_.emplace(graph_->ops(), options.optimizer, trained_.size());
+    optimizer_.emplace(graph_->device(), options.optimizer, trained_.size());
     release_ = MakeStepRelease(*graph_, trained_, weights, options_);
   }
   if (is_private() && architecture.re_attention == ReAttention::kOn) KeepNoiseVariance();

@@ -70,7 +70,7 @@ class ThroughRelease final : public Observed {
       : options_(step),
         records_(records),
         weights_(o.weights),
-        graph_(MakeGraph(o.architecture, kernels::BestOps(), GraphOf(o.architecture, step))),
+        graph_(MakeGraph(o.architecture, step.device, GraphOf(o.architecture, step))),
         trained_(TrainedBy(graph_->parameters(), step)),
         packed_(graph_->base(), weights_.data()),
         buffers_(graph_->AllocateForTraining()),

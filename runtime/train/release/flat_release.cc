@@ -20,17 +20,18 @@ class FlatRelease final : public StepRelease {
     PhantomOptions phantom = Phantom(options);
     GradientSum* sum;
     if (!IsPrivate(options)) {
-      float_sum_ = std::make_unique<FloatGradientSum>(graph.ops(), size, num_workers_);
+      float_sum_ = std::make_unique<FloatGradientSum>(graph.device(), size, num_workers_);
       sum = float_sum_.get();
     } else {
       grid_.emplace(MakeGrid(options, trained.num_coordinates()));
-      grid_sum_ = std::make_unique<GridGradientSum>(graph.ops(), size, SumGrid(*grid_));
+      grid_sum_ = std::make_unique<GridGradientSum>(graph.device(), size, SumGrid(*grid_));
       sum = grid_sum_.get();
       sigma_ = grid_->sigma_in_steps(options.privacy.noise_multiplier);
       phantom.clip = ClipOnGrid(options.privacy.clipping, *grid_);
     }
     for (size_t w = 0; w < num_workers_; ++w) {
-      gradients_.push_back(std::make_unique<PhantomGradients>(graph.ops(), SetupOf(graph, trained, w), phantom, *sum));
+      gradients_.push_back(
+          std::make_unique<PhantomGradients>(graph.device(), SetupOf(graph, trained, w), phantom, *sum));
     }
   }
 

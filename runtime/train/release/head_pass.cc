@@ -34,7 +34,7 @@ HeadPass::HeadPass(const Graph& graph, const TrainingOptions& o, size_t num_reco
       num_workers_(o.num_threads),
       micro_batches_(o.dp_fp.micro_batches),
       probability_(MicroBatchProbability(o)),
-      releases_(graph.ops(), ReleaseOptions(graph.architecture(), o)) {
+      releases_(graph.device(), ReleaseOptions(graph.architecture(), o)) {
   sample_.reserve(num_records);
   draws_.reserve(MicroBatchDrawsAtMost(o, num_records));
   waiting_.resize(num_workers_);

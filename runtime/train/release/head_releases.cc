@@ -10,10 +10,10 @@
 
 namespace wisp {
 
-HeadReleases::HeadReleases(const kernels::OpTable& ops, const HeadReleaseOptions& options)
+HeadReleases::HeadReleases(const kernels::Device& device, const HeadReleaseOptions& options)
     : options_(options),
       grid_(options.clipping_norm, size_t{options.num_classes} * options.width),
-      sum_(ops, size_t{options.micro_batches} * options.num_classes * options.width,
+      sum_(device, size_t{options.micro_batches} * options.num_classes * options.width,
            {.steps_per_unit = static_cast<float>(grid_.steps_per_unit()), .max_sum_squares = grid_.max_sum_squares()}),
       total_(size_t{options.num_classes} * options.width, 0.0),
       centre_(options.width),

@@ -50,7 +50,7 @@ struct HeadReleaseOptions {
 class HeadReleases {
  public:
   // Options that ExactGrid::Validate and Trainer::Check have accepted.
-  HeadReleases(const kernels::OpTable& ops, const HeadReleaseOptions& options);
+  HeadReleases(const kernels::Device& device, const HeadReleaseOptions& options);
 
   // Starts a step: m empty matrices.
   void Clear() { sum_.Clear(); }

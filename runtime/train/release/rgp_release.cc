@@ -21,10 +21,10 @@ class RgpRelease final : public StepRelease {
       : graph_(&graph),
         trained_(&trained),
         num_workers_(options.num_threads),
-        carriers_(graph.ops(), graph.parameters(), trained, options.rgp),
+        carriers_(graph.device(), graph.parameters(), trained, options.rgp),
         grid_(MakeGrid(options, carriers_.num_coordinates())),
         sigma_(grid_.sigma_in_steps(options.privacy.noise_multiplier)),
-        sum_(graph.ops(), carriers_.release_size(), SumGrid(grid_)),
+        sum_(graph.device(), carriers_.release_size(), SumGrid(grid_)),
         released_(carriers_.release_size()),
         start_(trained.size()),
         random_(privacy::RandomStream::Reproducible(options.seed, privacy::StreamPurpose::kCarriers)) {
@@ -34,7 +34,7 @@ class RgpRelease final : public StepRelease {
     const size_t buffer = BufferSize(graph);
     for (size_t w = 0; w < num_workers_; ++w) {
       gradients_.push_back(std::make_unique<RgpGradients>(
-          graph.ops(), RgpGradients::Setup{.max_rows = graph.architecture().max_length, .worker = w}, carriers_,
+          graph.device(), RgpGradients::Setup{.max_rows = graph.architecture().max_length, .worker = w}, carriers_,
           ClipOnGrid(options.privacy.clipping, grid_), sum_));
       buffers_.emplace_back(buffer);
       planned_bytes_ += gradients_.back()->scratch_bytes() + buffers_.back().allocated_bytes();

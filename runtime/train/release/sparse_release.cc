@@ -132,18 +132,18 @@ class SparseRelease final : public StepRelease {
     ClipRule clip = ClipRule::None();
     GradientSum* sum;
     if (o.method == Method::kOrdinary) {
-      float_sum_ = std::make_unique<FloatGradientSum>(graph_->ops(), layout_.size(room_), num_workers_);
+      float_sum_ = std::make_unique<FloatGradientSum>(graph_->device(), layout_.size(room_), num_workers_);
       sum = float_sum_.get();
     } else {
       grid_.emplace(MakeGrid(o, NumReleased(graph_->architecture(), o)));
       sigma_ = grid_->sigma_in_steps(GradientNoise(o));
       clip = ClipOnGrid(o.privacy.clipping, *grid_);
-      grid_sum_ = std::make_unique<GridGradientSum>(graph_->ops(), layout_.size(room_), SumGrid(*grid_));
+      grid_sum_ = std::make_unique<GridGradientSum>(graph_->device(), layout_.size(room_), SumGrid(*grid_));
       sum = grid_sum_.get();
     }
     for (size_t w = 0; w < num_workers_; ++w) {
       gradients_.push_back(
-          std::make_unique<SparseGradients>(graph_->ops(), SetupOf(*graph_, *trained_, o, w), rows_, clip, *sum));
+          std::make_unique<SparseGradients>(graph_->device(), SetupOf(*graph_, *trained_, o, w), rows_, clip, *sum));
       gradients_.back()->MakeRoom(room_);
     }
   }

@@ -315,7 +315,7 @@ class JobRun {
   }
 
   RankingQuality Evaluate(std::span<const RankingCase> cases) {
-    const Recommender graph(job_.architecture, kernels::BestOps(), {.use = GraphUse::kInference});
+    const Recommender graph(job_.architecture, job_.training.device, {.use = GraphUse::kInference});
     return EvaluateRanking(graph, trainer_->final_weights().data(), cases, trainer_->workers());
   }
 

@@ -1,0 +1,56 @@
+// Where memory lies and in what order work runs: a table of ops, and the memory that these ops read and write.
+//
+//   const Device device = BestOps();                       // the host's processor and its memory
+//   void* bytes = device.memory.allocate(size);
+//
+// Chosen where a run or a session is set up, and handed down from there. Ops of a stream run one after the other;
+// those of the host have run when the call returns.
+#ifndef WISP_KERNELS_DEVICE_H_
+#define WISP_KERNELS_DEVICE_H_
+
+#include <cstddef>
+
+#include "kernels/kernels.h"
+
+namespace wisp::kernels {
+
+// What a backend does with its memory, in the order of a stream.
+struct MemoryTable {
+  // Zeroed, 64-byte aligned. Where there is none left: std::bad_alloc, as operator new, which the library's doors catch.
+  void* (*allocate)(void* stream, size_t bytes);
+  void (*release)(void* stream, void* memory, size_t bytes);
+  // From host memory and to it. After copy_out the bytes are there.
+  void (*copy_in)(void* stream, void* to, const void* from, size_t bytes);
+  void (*copy_out)(void* stream, void* to, const void* from, size_t bytes);
+  // Until all that was asked for has run; false where some of it failed.
+  bool (*wait)(void* stream);
+};
+
+// A device's memory; by default this process's own, in large pages where there are megabytes.
+struct Memory {
+  Memory();
+  Memory(const MemoryTable& memory_table, void* memory_stream) : table(&memory_table), stream(memory_stream) {}
+
+  void* allocate(size_t bytes) const { return table->allocate(stream, bytes); }
+  void release(void* memory, size_t bytes) const { table->release(stream, memory, bytes); }
+  void copy_in(void* to, const void* from, size_t bytes) const { table->copy_in(stream, to, from, bytes); }
+  void copy_out(void* to, const void* from, size_t bytes) const { table->copy_out(stream, to, from, bytes); }
+  bool wait() const { return table->wait(stream); }
+
+  const MemoryTable* table;
+  void* stream = nullptr;  // the backend's own; null on the host
+};
+
+// Both must outlive whatever is made on the device.
+struct Device {
+  // The host's processor with these ops. Not explicit: ops of the host say all there is to say.
+  Device(const OpTable& host_ops) : ops(&host_ops) {}
+  Device(const OpTable& device_ops, const Memory& device_memory) : ops(&device_ops), memory(device_memory) {}
+
+  const OpTable* ops;
+  Memory memory;
+};
+
+}  // namespace wisp::kernels
+
+#endif  // WISP_KERNELS_DEVICE_H_
