@@ -43,17 +43,14 @@ class ArenaPlan {
 struct ReleaseMemory {
   kernels::Memory memory;
   size_t bytes = 0;
-  void operator()(std::byte* p) const { memory.release(p, bytes); }
+  void operator()(std::byte* p) const;
 };
 
 // In the memory of a device, which must outlive it.
 class Arena {
  public:
   Arena() = default;
-  explicit Arena(const ArenaPlan& plan, const kernels::Memory& memory = {}) : size_bytes_(plan.size_bytes()) {
-    if (const size_t bytes = plan.allocated_bytes(); bytes > 0)
-      bytes_ = {static_cast<std::byte*>(memory.allocate(bytes)), ReleaseMemory{memory, bytes}};
-  }
+  explicit Arena(const ArenaPlan& plan, const kernels::Memory& memory = {});
 
   template <class T>
   T* operator[](Slot<T> slot) const {
