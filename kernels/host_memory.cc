@@ -27,12 +27,12 @@ void AdviseHugePages(void* bytes, size_t size) {
 }
 
 void* Allocate(void*, size_t bytes) {
-  void* memory = ::operator new (bytes, kAlignment);
+  void* memory = ::operator new(bytes, kAlignment);
   AdviseHugePages(memory, bytes);
   return std::memset(memory, 0, bytes);
 }
 
-void Release(void*, void* memory, size_t) { ::operator delete (memory, kAlignment); }
+void Release(void*, void* memory, size_t) { ::operator delete(memory, kAlignment); }
 
 void Copy(void*, void* to, const void* from, size_t bytes) {
   if (bytes > 0) std::memcpy(to, from, bytes);

@@ -28,7 +28,7 @@ def clipping():
         ("clip-check-takes-nothing-away", "ClipAndAdd", "add(static_cast<float>(outcome.factor), -1);", "",
          GRADIENTS + "*ExactSum.RecordAboveItsBoundIsTakenAwayExactly*"),
     ]) + table("runtime/gradients/gradient_sum.cc", [
-        ("clip-check-of-the-last-stretch", "GridGradientSum::Add", "sum_squares += ops_->accumulate_on_grid", "sum_squares = ops_->accumulate_on_grid",
+        ("clip-check-of-the-last-stretch", "GridGradientSum::Add", "sum_squares += device_.ops->accumulate_on_grid", "sum_squares = device_.ops->accumulate_on_grid",
          CHECK + "TheSquaresOfAllStretchesAreCounted"),
     ]) + table("runtime/train/release/step_release.cc", [
         ("clip-to-twice-the-norm", "ClipOnGrid", "grid.reduced_clipping_norm()", "2 * grid.reduced_clipping_norm()",
