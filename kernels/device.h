@@ -16,7 +16,7 @@ namespace wisp::kernels {
 
 // What a backend does with its memory, in the order of a stream.
 struct MemoryTable {
-  // Zeroed, 64-byte aligned. Where there is none left: std::bad_alloc, as of operator new; the library's doors catch it.
+  // Zeroed, 64-byte aligned. Where there is none left: std::bad_alloc, as of operator new; the doors catch it.
   void* (*allocate)(void* stream, size_t bytes);
   void (*release)(void* stream, void* memory, size_t bytes);
   // From host memory and to it. After copy_out the bytes are there.
