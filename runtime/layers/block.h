@@ -18,7 +18,7 @@ class Block {
                       const std::vector<ParameterSpec>& parameters, uint32_t index, const VarianceBuffers& variance,
                       BufferPlan& plan);
 
-  // Forward in two halves: all up to queries, keys and values of the rows, and the rest (attention.h). With Re-Attention
+  // Forward in two halves: up to queries, keys and values of the rows, and the rest (attention.h). With Re-Attention
   // the variance of x, in the stream of the variance buffers, is replaced by that of y; the last block leaves it as it
   // is. x [rows, D], y [wanted rows, D]; fewer than all are wanted of the last block only.
   void Begin(const RecordContext& context, const float* x) const;

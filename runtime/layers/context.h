@@ -96,7 +96,7 @@ struct RecordContext {
   const KeyValueCache* cache = nullptr;     // of a graph for inference; required there
   // Inference only. Positions before these whose keys and values are still in the cache: 0 to max_length - rows.
   size_t past = 0;
-  // Inference only, where the rows are a part of those that pass through: rows behind these, which others take (parts.h).
+  // Inference only, where the rows are a part of those that pass: how many are behind these, in other parts (parts.h).
   size_t after = 0;
   // Inference only. The last so many rows are wanted from the next block; earlier ones give it keys and values. 0: all.
   size_t wanted = 0;

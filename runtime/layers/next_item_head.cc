@@ -184,7 +184,7 @@ void NextItemHead::Replay(const RecordContext& context, const float* h, const in
 }
 
 void NextItemHead::Score(const RecordContext& context, const float* h, float* scores) const {
-  const double adds_of_tile = kAddOfOneRow * static_cast<double>(kHeadTile * d_);
+  const double adds_of_tile = kAddsOfLoneOne * static_cast<double>(kHeadTile * d_);
   ForEachRange(context.helpers, LogitsOfRow(num_items_) / kHeadTile, adds_of_tile, [&](size_t begin, size_t end) {
     ScoreItems(context.weights, h, begin * kHeadTile, std::min(end * kHeadTile, num_items_), scores);
   });

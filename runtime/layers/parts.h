@@ -22,7 +22,8 @@
 
 namespace wisp {
 
-// Multiply-adds that are worth a fork and a join: 20 us of one AVX-512 core, where these take one or two.
+// Multiply-adds that are worth a fork and a join: 20 us of one AVX-512 core, where these take one or two (Sapphire
+// Rapids, November 2026).
 inline constexpr double kLeastOfPart = 1e6;
 
 // The caller's buffers are those of the first part.
@@ -33,10 +34,8 @@ struct Helpers {
   double least_of_part = kLeastOfPart;  // tests share smaller work too
 };
 
-// What a multiply-add of one row counts, whose weights are read for it alone.
-inline constexpr double kAddOfOneRow = 4;
-// What an exponential counts.
-inline constexpr double kAddsOfExponential = 8;
+// What a multiply-add of one row counts, whose weights are read for it alone; what an exponential counts.
+inline constexpr double kAddsOfLoneOne = 10, kAddsOfExponential = 8;
 
 // Multiply-adds of a row between two ForEach, and of it with each position that it attends.
 struct RowCost {

@@ -11,7 +11,7 @@ RowCost CostOf(const Architecture& a) {
     const double queries = s.queries_width(), keys = s.keys_width(), inner = block.feed_forward.inner_width;
     cost.row += 2 * a.width * (queries + keys + inner);
     cost.key += 2 * queries + kAddsOfExponential * s.num_heads;
-    // Positions of queries are counted from the last key, so a bias by distance needs the keys of all rows but no other.
+    // Positions of queries are counted from the last key: with a bias by distance there may be no keys behind a part.
     if (s.slope > 0 && !cost.causal) return {};
   }
   const auto blocks = static_cast<double>(std::max<size_t>(1, a.blocks.size()));

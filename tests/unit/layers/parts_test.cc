@@ -7,7 +7,6 @@
 #include <random>
 
 #include "runtime/inference/batch_recommender.h"
-#include "tests/unit/core/counting_allocator.h"
 #include "tests/unit/core/temporary_folder.h"
 #include "tests/unit/gradients/gradient_test_util.h"
 #include "tests/unit/layers/classifier_test_util.h"
@@ -244,18 +243,6 @@ TEST_F(SeveralThreads, AreNotThoseOfABatch) {
     const auto expected = *alone->Recommend(histories[i], {.count = 10});
     ASSERT_EQ(found[i], expected.size());
     for (size_t r = 0; r < found[i]; ++r) EXPECT_EQ(best[i * 10 + r].score, expected[r].score);
-  }
-}
-
-TEST_F(SeveralThreads, AllocateNothing) {
-  const auto session = Open({.num_threads = 2});
-  std::vector<float> scores(a_.num_items);
-  std::vector<int32_t> history(80);
-  for (int32_t i = 0; i < 10; ++i) {
-    history[0] = i;  // nothing is remembered
-    const size_t before = testing::num_allocations;
-    ASSERT_TRUE(session->Score(history, scores).ok());
-    EXPECT_EQ(testing::num_allocations - before, 0u);
   }
 }
 

@@ -44,12 +44,12 @@ double Flops(const Architecture& a) {
 class Encoder {
  public:
   Encoder(const Architecture& architecture, const kernels::OpTable& ops, const std::vector<float>& weights,
-          size_t threads = 1)
+          size_t threads = 1, Executor executor = {})
       : graph_(architecture, ops, {.use = GraphUse::kInference}),
         buffers_(graph_.AllocateForInference()),
         kept_(threads > 1 ? KeptBlocks::kTwoInTurn : KeptBlocks::kInTurn),
         cache_(graph_.AllocateCache(kept_)),
-        helpers_(graph_.AllocateHelpers(threads)),
+        helpers_(graph_.AllocateHelpers(threads, std::move(executor))),
         weights_(graph_, weights.data()),
         context_{.weights = weights_.view(), .buffers = buffers_, .cache = &cache_, .helpers = helpers_.get()} {}
   Encoder(const Encoder&) = delete;
@@ -83,6 +83,34 @@ class Encoder {
   RecordContext context_;
 };
 
+// Threads that are none: the parts of each step one after the other on the caller's thread, and their times. What as
+// many cores would take that have nothing else to do is the longest part of each step, with what is in no part. That leaves
+// out the forks and joins, 1 us each, and what cores that share a memory take from each other.
+class PartsInTurn {
+ public:
+  Executor executor() {
+    return [this](size_t num_tasks, const std::function<void(size_t)>& task) {
+      double longest = 0;
+      for (size_t i = 0; i < num_tasks; ++i) {
+        const double ms = 1e3 * Seconds([&] { task(i); });
+        longest = std::max(longest, ms);
+        others_ms_ += ms;
+      }
+      others_ms_ -= longest;
+    };
+  }
+  // Of one call, which takes so long on one thread with all its parts.
+  template <class Work>
+  double Milliseconds(const Work& work) {
+    others_ms_ = 0;
+    const double all = 1e3 * Seconds(work);
+    return all - others_ms_;
+  }
+
+ private:
+  double others_ms_ = 0;  // of parts that are not the longest of their step
+};
+
 // What takes its turn: an encoder, and its times. One on several threads is held to the one on one.
 struct Contender {
   Contender(const char* suffix_of_names, const kernels::OpTable& table, const Architecture& shape,
@@ -91,6 +119,7 @@ struct Contender {
   Contender(Contender& on_one, const Architecture& shape, const std::vector<float>& weights, size_t threads)
       : Contender(on_one.suffix, on_one.ops, shape, weights, threads, on_one.tolerance) {
     alone = &on_one;
+    in_turn = std::make_unique<Encoder>(shape, ops, weights, threads, parts.executor());
   }
 
   Status Check(std::span<const int32_t> tokens, const std::vector<float>& expected) {
@@ -101,7 +130,9 @@ struct Contender {
   }
   void Sample(std::span<const int32_t> tokens) {
     ms.push_back(encoder.Milliseconds(tokens));
-    if (alone != nullptr) over_one.push_back(alone->ms.back() / ms.back());
+    if (alone == nullptr) return;
+    over_one.push_back(alone->ms.back() / ms.back());
+    at_best.push_back(alone->ms.back() / parts.Milliseconds([&] { in_turn->Represent(tokens); }));
   }
   void Report(Json& j) const {
     j[std::string("ms") + suffix] = ToJson(SpreadOf(ms));
@@ -109,6 +140,7 @@ struct Contender {
     if (alone == nullptr) return;
     j["threads"] = encoder.threads();
     j[std::string("over_one_thread") + suffix] = ToJson(SpreadOf(over_one));
+    j[std::string("over_one_thread_on_cores_of_their_own") + suffix] = ToJson(SpreadOf(at_best));
   }
 
   const char* suffix;
@@ -116,7 +148,9 @@ struct Contender {
   double tolerance;
   Contender* alone = nullptr;
   Encoder encoder;
-  std::vector<double> ms, over_one;
+  PartsInTurn parts;
+  std::unique_ptr<Encoder> in_turn;  // of several threads
+  std::vector<double> ms, over_one, at_best;
 };
 
 Status WriteTensors(const std::string& path, const Architecture& c, const std::vector<float>& weights,
