@@ -84,8 +84,8 @@ class Encoder {
 };
 
 // Threads that are none: the parts of each step one after the other on the caller's thread, and their times. What as
-// many cores would take that have nothing else to do is the longest part of each step, with what is in no part. That leaves
-// out the forks and joins, 1 us each, and what cores that share a memory take from each other.
+// many cores would take that have nothing else to do is the longest part of each step, with what is in no part. That
+// leaves out the forks and joins, 1 us each, and what cores that share a memory take from each other.
 class PartsInTurn {
  public:
   Executor executor() {
