@@ -49,6 +49,7 @@ Team::~Team() {
 // sequentially consistent, so one of the two sees the other. Likewise with the last task and a caller that sleeps.
 void Team::RunAll(size_t num_tasks, const Call& call) {
   if (num_tasks == 0) return;
+  if (num_tasks == 1) return call.function(call.task, 0);
   call_ = call;
   left_.store(num_tasks, std::memory_order_relaxed);
   open_.store(static_cast<uint32_t>((uint64_t{1} << num_tasks) - 1));

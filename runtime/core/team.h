@@ -48,7 +48,6 @@ class Team {
   // is the caller's.
   template <class Task>
   void Run(size_t num_tasks, const Task& task) {
-    if (num_tasks == 1) return task(size_t{0});
     RunAll(num_tasks, {[](const void* t, size_t index) { (*static_cast<const Task*>(t))(index); }, &task});
   }
 

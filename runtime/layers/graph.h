@@ -52,7 +52,7 @@ class GraphBase {
   // Of a graph for inference, which needs one in its context; of one for training nothing.
   KeyValueCache AllocateCache(KeptBlocks kept) const { return KeyValueCache(plan_.cache, kept); }
   // For so many threads, the caller's among them (parts.h): buffers for each but the caller's. Null for one.
-  std::unique_ptr<Helpers> AllocateHelpers(size_t num_threads, Executor executor = {}) const;
+  [[gnu::cold]] std::unique_ptr<Helpers> AllocateHelpers(size_t num_threads, Executor executor = {}) const;
   // What these take from the system; known without allocating.
   size_t training_bytes() const { return plan_.forward.allocated_bytes() + plan_.backward.allocated_bytes(); }
   size_t inference_bytes() const { return plan_.forward.allocated_bytes(); }
