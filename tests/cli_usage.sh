@@ -31,8 +31,9 @@ expect 0 "" "$wisp" train --help
 grep -q "fine-tune" out || fail "train --help does not explain itself"
 
 # The encoder, its weights and what it computed.
-expect 0 "" "$wisp" bench --what encoder --items 50 --repeats 1 --tensors encoder.safetensors --json
+expect 0 "" "$wisp" bench --what encoder --items 50 --repeats 1 --threads 2 --tensors encoder.safetensors --json
 json 'j["encoder"]["ms"]["median"] > 0 and j["encoder"]["planned_bytes"] > j["encoder"]["planned_bytes_int8"]'
+json 'j["encoder"]["several_threads"]["threads"] == 2 and j["encoder"]["several_threads"]["over_one_thread"]["median"] > 0'
 [ -s encoder.safetensors ] || fail "bench --tensors wrote nothing"
 expect 0 "" "$wisp" bench --what ops --length 20 --items 300 --repeats 2 --json
 python3 - <<'PY' || fail "bench --what ops printed $(head -c 300 out)"

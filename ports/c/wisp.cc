@@ -47,6 +47,8 @@ struct OpenChoice {
   int32_t verify;  // wisp_verify
   wisp_verified* verified;
   std::string adapter;  // its path, or empty
+  size_t num_threads;
+  wisp::Executor executor;
 };
 
 Result<OpenChoice> ChoiceOf(const wisp_open_options* given) {
@@ -56,14 +58,22 @@ Result<OpenChoice> ChoiceOf(const wisp_open_options* given) {
     return InvalidArgument("wisp_open_options: there is no verification ", verify);
   if (verify == WISP_VERIFY_ONCE && o.verified == nullptr)
     return InvalidArgument("wisp_open_options: verified must not be NULL with WISP_VERIFY_ONCE");
-  const std::string adapter = o.adapter_path == nullptr ? "" : o.adapter_path;
+  WISP_RETURN_IF_ERROR(wisp::CheckThreads(o.num_threads));
+  OpenChoice choice{.backend = wisp::Backend::kSimd,
+                    .verify = verify,
+                    .verified = o.verified,
+                    .adapter = o.adapter_path == nullptr ? "" : o.adapter_path,
+                    .num_threads = std::max<size_t>(1, o.num_threads),
+                    .executor = wisp::ports::ExecutorOf(o.run_tasks, o.run_tasks_data)};
   switch (backend) {
     case WISP_BACKEND_SIMD:
-      return OpenChoice{wisp::Backend::kSimd, verify, o.verified, adapter};
+      return choice;
     case WISP_BACKEND_XNNPACK:
-      return OpenChoice{wisp::Backend::kXnnpack, verify, o.verified, adapter};
+      choice.backend = wisp::Backend::kXnnpack;
+      return choice;
     case WISP_BACKEND_INT8:
-      return OpenChoice{wisp::Backend::kInt8, verify, o.verified, adapter};
+      choice.backend = wisp::Backend::kInt8;
+      return choice;
   }
   return InvalidArgument("wisp_open_options: there is no backend ", backend);
 }
@@ -105,7 +115,8 @@ Result<std::unique_ptr<wisp::Session>> OpenSession(const char* path, const OpenC
     if (!known && !always) WISP_RETURN_IF_ERROR(file.VerifyWeights());
     *choice.verified = mark;
   }
-  return wisp::Session::Create(std::move(file), choice.backend);
+  return wisp::Session::Create(
+      std::move(file), {.backend = choice.backend, .num_threads = choice.num_threads, .executor = choice.executor});
 }
 
 // `called`: the function that was, for its refusals.
@@ -113,7 +124,8 @@ Status PlanModel(const std::string& called, const char* path, const wisp_open_op
   if (path == nullptr || out == nullptr) return InvalidArgument(called, ": path and memory must not be NULL");
   WISP_ASSIGN_OR_RETURN(const OpenChoice choice, ChoiceOf(given));
   WISP_ASSIGN_OR_RETURN(const wisp::ModelFile file, wisp::ModelFile::OpenWithAdapter(path, choice.adapter));
-  WISP_ASSIGN_OR_RETURN(const wisp::InferenceMemory plan, wisp::Session::PlanMemory(file, choice.backend));
+  WISP_ASSIGN_OR_RETURN(const wisp::InferenceMemory plan,
+                        wisp::Session::PlanMemory(file, choice.backend, choice.num_threads));
   wisp_model_memory m{.size = sizeof(wisp_model_memory),
                       .file_bytes = file.size_bytes(),
                       .activation_bytes = plan.activations,

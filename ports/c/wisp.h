@@ -104,6 +104,13 @@ typedef struct wisp_verified {
   uint64_t words[4];
 } wisp_verified;
 
+/* One task of the library, for a thread of the app: task(task_data, i). */
+typedef void (*wisp_task)(void* task_data, size_t index);
+/* The app's own threads: calls task(task_data, 0) .. task(task_data, num_tasks - 1), each once, on any threads, and
+ * returns when all are done. What is left out is done on the caller's thread, what is called twice is not done again.
+ * No call may come after the function that was given the threads has returned. The threads need 256 KB of stack. */
+typedef void (*wisp_run_tasks)(void* user_data, size_t num_tasks, wisp_task task, void* task_data);
+
 typedef struct wisp_open_options {
   size_t size;
   wisp_backend backend;
@@ -112,6 +119,13 @@ typedef struct wisp_open_options {
   wisp_verified* verified;
   /* an adapter that was trained beside the model (wisp_personalise with adapter_rank); NULL: none */
   const char* adapter_path;
+  /* for one history of wisp_recommend: its positions are shared among so many threads, the caller's among them, where
+   * there is enough to do for each. The same scores, to the bit. At most 1024; 0 and 1: the caller's alone. Not with
+   * WISP_BACKEND_XNNPACK. Threads that are made sleep between calls. wisp_recommend_batch has its own */
+  uint32_t num_threads;
+  int32_t not_read;
+  wisp_run_tasks run_tasks; /* if given, the library creates no thread; called some times for each block */
+  void* run_tasks_data;     /* both are used until the model is closed */
 } wisp_open_options;
 
 /* wisp_model_open with a choice; `options` may be NULL. WISP_UNSUPPORTED for a backend that this build or this
@@ -125,7 +139,7 @@ WISP_API wisp_code wisp_model_open_with(const char* path, const wisp_open_option
 typedef struct wisp_model_memory {
   size_t size;
   uint64_t file_bytes;           /* mapped: clean pages that the system shares and may drop */
-  uint64_t activation_bytes;     /* one history, with its keys and values */
+  uint64_t activation_bytes;     /* one history, with its keys and values; and of each thread beside the caller's */
   uint64_t packed_weights_bytes; /* matrices and output table in the order in which products read them */
   uint64_t score_bytes;
   uint64_t name_bytes;  /* the items' keys and names */
@@ -166,13 +180,6 @@ typedef struct wisp_recommend_options {
 WISP_API wisp_code wisp_recommend(wisp_model* model, const int32_t* history, size_t num_history,
                                   const wisp_recommend_options* options, wisp_recommendation* out, size_t* count,
                                   wisp_error* error);
-
-/* One task of the library, for a thread of the app: task(task_data, i). */
-typedef void (*wisp_task)(void* task_data, size_t index);
-/* The app's own threads: calls task(task_data, 0) .. task(task_data, num_tasks - 1), each once, on any threads, and
- * returns when all are done. What is left out is done on the caller's thread, what is called twice is not done again.
- * No call may come after the function that was given the threads has returned. The threads need 256 KB of stack. */
-typedef void (*wisp_run_tasks)(void* user_data, size_t num_tasks, wisp_task task, void* task_data);
 
 typedef struct wisp_batch_options {
   size_t size;

@@ -14,6 +14,13 @@ namespace {
   return InvalidArgument("room for ", given, " scores, the model has ", num_items, " items");
 }
 
+Result<size_t> ThreadsOf(size_t num_threads, Backend backend) {
+  WISP_RETURN_IF_ERROR(CheckThreads(num_threads));
+  const size_t threads = num_threads == 0 ? DefaultThreads() : num_threads;
+  if (threads == 1 || backend != Backend::kXnnpack) return threads;
+  return Unsupported("a session on ", threads, " threads is not for XNNPACK, whose packed weights are for one");
+}
+
 }  // namespace
 
 Result<const kernels::OpTable*> OpsOf(Backend backend) {
@@ -27,51 +34,57 @@ Result<const kernels::OpTable*> OpsOf(Backend backend) {
           : "this build has no XNNPACK (configure with -DWISP_XNNPACK=ON), or it does not run on this processor");
 }
 
-Session::Session(ModelFile file, const kernels::OpTable& ops)
+Session::Session(ModelFile file, const kernels::OpTable& ops, size_t num_threads, const Executor& executor)
     : file_(std::move(file)),
       graph_(file_.architecture(), ops,
              {.use = GraphUse::kInference,
               .head = HeadPackingFor(ops, file_.architecture(), ParameterSource(file_.tensors()))}),
       buffers_(graph_.AllocateForInference()),
       cache_(graph_.AllocateCache(KeptBlocks::kAll)),
+      helpers_(graph_.AllocateHelpers(num_threads, executor)),
       weights_(graph_, ParameterSource(file_.tensors())),
       scores_(file_.architecture().num_items),
       excluded_(file_.architecture().num_items, 0) {
   encoded_.reserve(file_.architecture().max_length);
 }
 
-Result<std::unique_ptr<Session>> Session::Open(const std::string& path, Backend backend, Verify verify) {
-  WISP_ASSIGN_OR_RETURN(ModelFile file, ModelFile::Open(path, backend == Backend::kInt8 ? Verify::kFull : verify));
-  return Create(std::move(file), backend);
+Result<std::unique_ptr<Session>> Session::Open(const std::string& path, const SessionOptions& options, Verify verify) {
+  WISP_ASSIGN_OR_RETURN(ModelFile file,
+                        ModelFile::Open(path, options.backend == Backend::kInt8 ? Verify::kFull : verify));
+  return Create(std::move(file), options);
 }
 
-Result<std::unique_ptr<Session>> Session::Create(ModelFile file, Backend backend) {
-  WISP_ASSIGN_OR_RETURN(const kernels::OpTable* const ops, OpsOf(backend));
-  return std::unique_ptr<Session>(new Session(std::move(file), *ops));
+Result<std::unique_ptr<Session>> Session::Create(ModelFile file, const SessionOptions& options) {
+  WISP_ASSIGN_OR_RETURN(const kernels::OpTable* const ops, OpsOf(options.backend));
+  WISP_ASSIGN_OR_RETURN(const size_t threads, ThreadsOf(options.num_threads, options.backend));
+  return std::unique_ptr<Session>(new Session(std::move(file), *ops, threads, options.executor));
 }
 
-Result<InferenceMemory> Session::PlanMemory(const Architecture& architecture, Backend backend) {
+Result<InferenceMemory> Session::PlanMemory(const Architecture& architecture, Backend backend, size_t num_threads) {
   WISP_RETURN_IF_ERROR(Validate(architecture));
   WISP_ASSIGN_OR_RETURN(const kernels::OpTable* ops, OpsOf(backend));
-  return MemoryOf(Recommender(architecture, *ops, {.use = GraphUse::kInference}));
+  WISP_ASSIGN_OR_RETURN(const size_t threads, ThreadsOf(num_threads, backend));
+  return MemoryOf(Recommender(architecture, *ops, {.use = GraphUse::kInference}), threads);
 }
 
-Result<InferenceMemory> Session::PlanMemory(const ModelFile& file, Backend backend) {
+Result<InferenceMemory> Session::PlanMemory(const ModelFile& file, Backend backend, size_t num_threads) {
   WISP_ASSIGN_OR_RETURN(const kernels::OpTable* ops, OpsOf(backend));
+  WISP_ASSIGN_OR_RETURN(const size_t threads, ThreadsOf(num_threads, backend));
   const HeadPacking head = HeadPackingFor(*ops, file.architecture(), ParameterSource(file.tensors()));
-  return MemoryOf(Recommender(file.architecture(), *ops, {.use = GraphUse::kInference, .head = head}));
+  return MemoryOf(Recommender(file.architecture(), *ops, {.use = GraphUse::kInference, .head = head}), threads);
 }
 
-InferenceMemory Session::MemoryOf(const Recommender& graph) {
+InferenceMemory Session::MemoryOf(const Recommender& graph, size_t num_threads) {
   const Architecture& architecture = graph.architecture();
-  return InferenceMemory{.activations = graph.inference_bytes() + graph.cache_bytes(KeptBlocks::kAll),
-                         .packed_weights = PackedWeights::PlanBytes(graph),
-                         .scores = architecture.num_items * (sizeof(float) + sizeof(uint8_t)) +
-                                   architecture.max_length * sizeof(int32_t)};
+  return InferenceMemory{
+      .activations = graph.inference_bytes() + graph.helper_bytes(num_threads) + graph.cache_bytes(KeptBlocks::kAll),
+      .packed_weights = PackedWeights::PlanBytes(graph),
+      .scores = architecture.num_items * (sizeof(float) + sizeof(uint8_t)) + architecture.max_length * sizeof(int32_t)};
 }
 
 InferenceMemory Session::memory() const {
-  return {.activations = graph_.inference_bytes() + graph_.cache_bytes(KeptBlocks::kAll),
+  return {.activations =
+              graph_.inference_bytes() + graph_.helper_bytes(num_threads()) + graph_.cache_bytes(KeptBlocks::kAll),
           .packed_weights = weights_.allocated_bytes(),
           .scores = scores_.capacity() * sizeof(float) + excluded_.capacity() + encoded_.capacity() * sizeof(int32_t)};
 }
@@ -92,7 +105,11 @@ Status Session::Score(std::span<const int32_t> history, std::span<float> scores)
   if (scores.size() != scores_.size()) return WrongRoom(scores.size(), scores_.size());
   WISP_RETURN_IF_ERROR(CheckItems("the history", history));
   const auto window = history.last(std::min<size_t>(history.size(), graph_.architecture().max_length));
-  RecordContext context{.weights = weights_.view(), .buffers = buffers_, .cache = &cache_, .past = ItemsKept(window)};
+  RecordContext context{.weights = weights_.view(),
+                        .buffers = buffers_,
+                        .cache = &cache_,
+                        .past = ItemsKept(window),
+                        .helpers = helpers_.get()};
   graph_.Score(context, window, scores.data());
   encoded_.assign(window.begin(), window.end());
   return OkStatus();

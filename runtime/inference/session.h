@@ -7,7 +7,9 @@
 // what is new. That holds up to max_length items, for models with positions counted from the start; otherwise all is
 // computed again.
 //
-// Several histories at once: batch_recommender.h.
+// A session with several threads shares the positions of one history among them, where there is enough to do for each:
+// the same scores, bit for bit. Its threads are of use where one answer is waited for. Several histories at once, a
+// thread for each: batch_recommender.h.
 //
 // Not thread-safe: one session per thread, or one lock. Allocates nothing in Recommend beyond what it returns.
 #ifndef WISP_RUNTIME_INFERENCE_SESSION_H_
@@ -40,13 +42,21 @@ enum class Backend {
   kInt8,     // linear layers over 8-bit integers: faster, a quarter of the room, scores slightly off (docs/int8.md)
 };
 
+struct SessionOptions {
+  Backend backend = Backend::kSimd;
+  // For one history, the caller's among them: at most kMaxThreads, of which Team::kMaxTasks are used; 0:
+  // DefaultThreads(). Those that a session creates sleep while it has nothing to do.
+  size_t num_threads = 1;
+  Executor executor = {};  // an app's own threads (threads.h), asked some times for each block
+};
+
 // The ops of a backend; kUnsupported where this build or this processor has none. Xnnpack's are for one thread.
 Result<const kernels::OpTable*> OpsOf(Backend backend);
 
 // What a session holds beside the mapped file, whose weights are read where they lie. Exact, but for the layers
 // themselves: less than 1 KB for each tensor of the model; and for what XNNPACK keeps of its own.
 struct InferenceMemory {
-  size_t activations = 0;  // of one history, keys and values of all of it among them
+  size_t activations = 0;  // of one history, keys and values of all of it among them; and of each thread
   // Matrices, and an output table that is not multiplied by where it lies, in the order in which products read them.
   size_t packed_weights = 0;
   size_t scores = 0;  // of every item, with what is excluded and the last history
@@ -57,13 +67,23 @@ class Session {
  public:
   // What a session of this model will hold, or of one with this architecture and tables of floats. Allocates none of it
   // and reads no weights.
-  static Result<InferenceMemory> PlanMemory(const ModelFile& file, Backend backend = Backend::kSimd);
-  static Result<InferenceMemory> PlanMemory(const Architecture& architecture, Backend backend = Backend::kSimd);
+  static Result<InferenceMemory> PlanMemory(const ModelFile& file, Backend backend = Backend::kSimd,
+                                            size_t num_threads = 1);
+  static Result<InferenceMemory> PlanMemory(const Architecture& architecture, Backend backend = Backend::kSimd,
+                                            size_t num_threads = 1);
 
-  // 8-bit weights are always verified: a weight that is no number would become one among them.
-  static Result<std::unique_ptr<Session>> Open(const std::string& path, Backend backend = Backend::kSimd,
+  // 8-bit weights are always verified: a weight that is no number would become one among them. kInvalidArgument for too
+  // many threads; kUnsupported for several with XNNPACK, whose packed weights are for one.
+  static Result<std::unique_ptr<Session>> Open(const std::string& path, const SessionOptions& options,
                                                Verify verify = Verify::kStructure);
-  static Result<std::unique_ptr<Session>> Create(ModelFile file, Backend backend = Backend::kSimd);
+  static Result<std::unique_ptr<Session>> Open(const std::string& path, Backend backend = Backend::kSimd,
+                                               Verify verify = Verify::kStructure) {
+    return Open(path, SessionOptions{.backend = backend}, verify);
+  }
+  static Result<std::unique_ptr<Session>> Create(ModelFile file, const SessionOptions& options);
+  static Result<std::unique_ptr<Session>> Create(ModelFile file, Backend backend = Backend::kSimd) {
+    return Create(std::move(file), SessionOptions{.backend = backend});
+  }
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
@@ -89,16 +109,18 @@ class Session {
   // What this session holds: what PlanMemory said.
   InferenceMemory memory() const;
   size_t planned_bytes() const { return memory().total(); }
+  size_t num_threads() const { return helpers_ == nullptr ? 1 : helpers_->team.size(); }
 
  private:
-  Session(ModelFile file, const kernels::OpTable& ops);
-  static InferenceMemory MemoryOf(const Recommender& graph);
+  Session(ModelFile file, const kernels::OpTable& ops, size_t num_threads, const Executor& executor);
+  static InferenceMemory MemoryOf(const Recommender& graph, size_t num_threads);
   size_t ItemsKept(std::span<const int32_t> window) const;
 
   ModelFile file_;
   Recommender graph_;
   Buffers buffers_;
   KeyValueCache cache_;
+  std::unique_ptr<Helpers> helpers_;  // null with one thread
   PackedWeights weights_;
   std::vector<int32_t> encoded_;  // the items whose keys and values are in cache_, in their order
   std::vector<float> scores_;

@@ -47,12 +47,15 @@ Attention::Projected Attention::Of(const RecordContext& context) const {
   return {.q = projected, .k = k, .v = k + keys_width_, .ldq = queries_width_, .ldkv = 2 * keys_width_};
 }
 
-void Attention::Forward(const RecordContext& context, const float* x, float* y) const {
+void Attention::Project(const RecordContext& context, const float* x) const {
   const size_t rows = context.rows();
   const Projected p = Of(context);
   qkv_.Prepare(context, x, rows);
   qkv_.ForwardQueries(context, x, {.y = p.q, .ldy = p.ldq}, rows);
   qkv_.ForwardKeys(context, x, {.y = p.k + context.past * p.ldkv, .ldy = p.ldkv}, rows);
+}
+
+void Attention::Attend(const RecordContext& context, float* y) const {
   for (size_t b = 0; b < context.records.num_records; ++b) Mix(context, b);
   out_.Forward(context, context.forward(mixed_), y, context.wanted_rows());
 }
@@ -60,7 +63,8 @@ void Attention::Forward(const RecordContext& context, const float* x, float* y) 
 // The fused kernel of one record. Of several, all rows of each are wanted, and none is from before.
 void Attention::Mix(const RecordContext& context, size_t b) const {
   const size_t begin = context.records.begin(b), rows = context.records.size(b);
-  const size_t t = context.wanted == 0 ? rows : context.wanted, keys = context.past + rows;
+  const size_t t = context.wanted == 0 ? rows : context.wanted;
+  const size_t keys = context.past + rows + (mask_ == kernels::AttentionMask::kFull ? context.after : 0);
   const Projected p = Of(context);
   const float* key_variance = KeyVariances(context, begin);
   const float rate = Rate(context);

@@ -16,9 +16,11 @@ class Attention {
                           const std::vector<ParameterSpec>& parameters, uint32_t index, uint64_t site,
                           BufferPlan& plan);
 
-  // x [rows, D], y [wanted rows, D]; y before the residual is added. A graph for inference reads and writes keys and
-  // values in the context's cache.
-  void Forward(const RecordContext& context, const float* x, float* y) const;
+  // Forward in two halves: queries, keys and values of x [rows, D], and what is made of them, y [wanted rows, D] before
+  // the residual is added. A graph for inference has keys and values in the context's cache; where all positions are
+  // attended, those of the rows behind (`after`) must be there before the second half.
+  void Project(const RecordContext& context, const float* x) const;
+  void Attend(const RecordContext& context, float* y) const;
 
   // dy, dx [rows, D]; dx is assigned or added to.
   void Backward(const RecordContext& context, const float* x, const float* dy, float* dx, kernels::Store store,

@@ -42,21 +42,29 @@ void Block::Add(const RecordContext& context, const float* from, float* to) cons
   context.ops().scale({.x = from, .y = to, .n = context.rows() * d_, .a = 1.0f, .store = kernels::Store::kAdd});
 }
 
-void Block::Forward(const RecordContext& context, const float* x, float* y) const {
-  placement_ == NormPlacement::kPre ? ForwardPre(context, x, y) : ForwardPost(context, x, y);
+void Block::Begin(const RecordContext& context, const float* x) const {
+  if (placement_ == NormPlacement::kPost) {
+    if (variance_.on) attention_.KeyVariance(context, x, context.forward(variance_.stream));
+    return attention_.Project(context, x);
+  }
+  float* a = context.forward(a_);
+  norm1_.Forward(context, x, a);
+  if (variance_.on) KeyVariancePre(context);
+  attention_.Project(context, a);
+}
+
+void Block::Finish(const RecordContext& context, const float* x, float* y) const {
+  placement_ == NormPlacement::kPre ? FinishPre(context, x, y) : FinishPost(context, x, y);
 }
 
 void Block::Backward(const RecordContext& context, const float* x, const float* dy, float* dx, FactorSink& sink) const {
   placement_ == NormPlacement::kPre ? BackwardPre(context, x, dy, dx, sink) : BackwardPost(context, x, dy, dx, sink);
 }
 
-void Block::ForwardPre(const RecordContext& context, const float* x, float* y) const {
-  float* a = context.forward(a_);
+void Block::FinishPre(const RecordContext& context, const float* x, float* y) const {
   float* middle = context.forward(middle_);
   float* b = context.forward(b_);
-  norm1_.Forward(context, x, a);
-  if (variance_.on) KeyVariancePre(context);
-  attention_.Forward(context, a, middle);
+  attention_.Attend(context, middle);
   const RecordContext tail = context.Tail();
   dropout1_.Forward(tail, Rate(tail), middle, d_);
   Add(tail, x + (context.rows() - tail.rows()) * d_, middle);
@@ -87,12 +95,11 @@ void Block::BackwardPre(const RecordContext& context, const float* x, const floa
   norm1_.Backward(context, x, da, dx, kernels::Store::kAdd, sink);
 }
 
-void Block::ForwardPost(const RecordContext& context, const float* x, float* y) const {
+void Block::FinishPost(const RecordContext& context, const float* x, float* y) const {
   float* a = context.forward(a_);
   float* middle = context.forward(middle_);
   float* b = context.forward(b_);
-  if (variance_.on) attention_.KeyVariance(context, x, context.forward(variance_.stream));
-  attention_.Forward(context, x, a);
+  attention_.Attend(context, a);
   const RecordContext tail = context.Tail();
   dropout1_.Forward(tail, Rate(tail), a, d_);
   Add(tail, x + (context.rows() - tail.rows()) * d_, a);

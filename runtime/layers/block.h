@@ -18,16 +18,18 @@ class Block {
                       const std::vector<ParameterSpec>& parameters, uint32_t index, const VarianceBuffers& variance,
                       BufferPlan& plan);
 
-  // With Re-Attention the variance of x, in the stream of the variance buffers, is replaced by that of y; the last
-  // block leaves it as it is. x [rows, D], y [wanted rows, D]; fewer than all are wanted of the last block only.
-  void Forward(const RecordContext& context, const float* x, float* y) const;
+  // Forward in two halves: up to queries, keys and values of the rows, and the rest (attention.h). With Re-Attention
+  // the variance of x, in the stream of the variance buffers, is replaced by that of y; the last block leaves it as it
+  // is. x [rows, D], y [wanted rows, D]; fewer than all are wanted of the last block only.
+  void Begin(const RecordContext& context, const float* x) const;
+  void Finish(const RecordContext& context, const float* x, float* y) const;
 
   // dx is assigned; dy and dx must stay as they are until the record is finished.
   void Backward(const RecordContext& context, const float* x, const float* dy, float* dx, FactorSink& sink) const;
 
  private:
-  void ForwardPre(const RecordContext& context, const float* x, float* y) const;
-  void ForwardPost(const RecordContext& context, const float* x, float* y) const;
+  void FinishPre(const RecordContext& context, const float* x, float* y) const;
+  void FinishPost(const RecordContext& context, const float* x, float* y) const;
   // Re-Attention: what the attention needs before it runs, and what the block does to the variance of the stream.
   void KeyVariancePre(const RecordContext& context) const;
   void VariancePre(const RecordContext& context) const;

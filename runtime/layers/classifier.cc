@@ -67,8 +67,7 @@ float* Classifier::DFirstOfLast(const RecordContext& context) const {
 
 const float* Classifier::RepresentAll(RecordContext& context, const int32_t* tokens) const {
   const size_t records = context.records.num_records, d = architecture_.width;
-  embedding_.Forward(context, tokens, stack_.input(context));
-  const float* last = stack_.Forward(context, /*wanted=*/0);
+  const float* last = stack_.Forward(context, embedding_, tokens, /*wanted=*/0);
   for (size_t b = 0; records > 1 && b < records; ++b)
     std::copy_n(last + context.records.begin(b) * d, d, context.forward(first_) + b * d);
   if (records > 1) std::iota(context.forward(one_each_), context.forward(one_each_) + records + 1, 0u);

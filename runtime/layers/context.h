@@ -85,6 +85,8 @@ struct RecordOptions {
   float target_weight = 1.0f;  // of each target's cross-entropy in the loss
 };
 
+struct Helpers;
+
 struct RecordContext {
   const Weights& weights;
   const Buffers& buffers;
@@ -94,12 +96,15 @@ struct RecordContext {
   const KeyValueCache* cache = nullptr;     // of a graph for inference; required there
   // Inference only. Positions before these whose keys and values are still in the cache: 0 to max_length - rows.
   size_t past = 0;
+  // Inference only, where the rows are a part of those that pass: how many are behind these, in other parts (parts.h).
+  size_t after = 0;
   // Inference only. The last so many rows are wanted from the next block; earlier ones give it keys and values. 0: all.
   size_t wanted = 0;
   const DropoutRates* dropout = nullptr;     // null: inference
   const RecordOptions* options_B = nullptr;  // null: as RecordOptions has them
   const Negatives* negatives = nullptr;      // null: softmax over all items
   HeadInput head_input;                      // of a head of classes
+  const Helpers* helpers = nullptr;          // inference: threads to share the rows with (parts.h); null: none
 
   size_t rows() const { return records.rows; }
   size_t first_valid_of(size_t b) const { return first_valid_B == nullptr ? first_valid : first_valid_B[b]; }

@@ -20,7 +20,7 @@ void Embedding::Forward(const RecordContext& context, const int32_t* ids, float*
   const bool halves = weights.halves_at(table_) != nullptr || weights.halves_at(positions_) != nullptr;
   for (size_t b = 0; b < context.records.num_records; ++b) {
     const size_t begin = context.records.begin(b), rows = context.records.size(b);
-    const size_t first = FirstPosition(context.past + rows) + context.past;
+    const size_t first = FirstPosition(context.past + rows + context.after) + context.past;
     for (size_t t = 0; halves && t < rows; ++t) WidenRow(context, ids[begin + t], first + t, y + (begin + t) * d_);
     if (halves) continue;
     context.ops().embed_forward({.table_MD = weights.at(table_),

@@ -11,12 +11,14 @@
 #ifndef WISP_RUNTIME_LAYERS_GRAPH_H_
 #define WISP_RUNTIME_LAYERS_GRAPH_H_
 
+#include <algorithm>
 #include <memory>
 #include <span>
 #include <vector>
 
 #include "runtime/layers/context.h"
 #include "runtime/layers/factors.h"
+#include "runtime/layers/parts.h"
 
 namespace wisp {
 
@@ -51,9 +53,14 @@ class GraphBase {
   Buffers AllocateForInference() const { return {Arena(plan_.forward, device_.memory), Arena()}; }
   // Of a graph for inference, which needs one in its context; of one for training nothing.
   KeyValueCache AllocateCache(KeptBlocks kept) const { return KeyValueCache(plan_.cache, kept, device_.memory); }
+  // For so many threads, the caller's among them (parts.h): buffers for each but the caller's. Null for one.
+  [[gnu::cold]] std::unique_ptr<Helpers> AllocateHelpers(size_t num_threads, Executor executor = {}) const;
   // What these take from the system; known without allocating.
   size_t training_bytes() const { return plan_.forward.allocated_bytes() + plan_.backward.allocated_bytes(); }
   size_t inference_bytes() const { return plan_.forward.allocated_bytes(); }
+  size_t helper_bytes(size_t num_threads) const {
+    return (std::clamp<size_t>(num_threads, 1, Team::kMaxTasks) - 1) * inference_bytes();
+  }
   size_t cache_bytes(KeptBlocks kept) const { return plan_.cache.allocated_bytes(kept); }
 
   const Architecture& architecture() const { return architecture_; }

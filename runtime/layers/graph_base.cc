@@ -25,6 +25,14 @@ GraphBase::GraphBase(const Architecture& a, const kernels::Device& device, const
   targets_ = plan_.backward.Reserve<int32_t>(plan_.max_rows());
 }
 
+std::unique_ptr<Helpers> GraphBase::AllocateHelpers(size_t num_threads, Executor executor) const {
+  if (num_threads <= 1) return nullptr;
+  auto helpers = std::make_unique<Helpers>(num_threads, std::move(executor));
+  helpers->buffers.reserve(helpers->team.size() - 1);
+  for (size_t i = 1; i < helpers->team.size(); ++i) helpers->buffers.push_back(AllocateForInference());
+  return helpers;
+}
+
 void GraphBase::EnterOne(RecordContext& context, std::span<const int32_t> inputs) const {
   context.records = {.rows = inputs.size()};
   context.first_valid = NumPadding(inputs);

@@ -15,7 +15,8 @@
 namespace wisp {
 
 // kAll: every block's, so that positions of the past need not be computed again. kInTurn: of the block that runs.
-enum class KeptBlocks { kAll, kInTurn };
+// kTwoInTurn: of two, for several threads (parts.h): while one still reads those of a block, another writes the next.
+enum class KeptBlocks { kAll, kTwoInTurn, kInTurn };
 
 class KeyValuePlan {
  public:
@@ -31,9 +32,11 @@ class KeyValuePlan {
   ArenaPlan PlanOf(KeptBlocks kept, std::vector<Slot<float>>* slots = nullptr) const {
     ArenaPlan plan;
     const size_t largest = sizes_.empty() ? 0 : *std::max_element(sizes_.begin(), sizes_.end());
-    const Slot<float> shared = kept == KeptBlocks::kInTurn ? plan.Reserve<float>(largest) : Slot<float>();
-    for (size_t size : sizes_) {
-      const Slot<float> slot = kept == KeptBlocks::kInTurn ? shared : plan.Reserve<float>(size);
+    Slot<float> turns[2];
+    turns[0] = turns[1] = kept == KeptBlocks::kAll ? Slot<float>() : plan.Reserve<float>(largest);
+    if (kept == KeptBlocks::kTwoInTurn) turns[1] = plan.Reserve<float>(largest);
+    for (size_t i = 0; i < sizes_.size(); ++i) {
+      const Slot<float> slot = kept == KeptBlocks::kAll ? plan.Reserve<float>(sizes_[i]) : turns[i % 2];
       if (slots != nullptr) slots->push_back(slot);
     }
     return plan;
@@ -45,13 +48,15 @@ class KeyValueCache {
  public:
   KeyValueCache() = default;
   KeyValueCache(const KeyValuePlan& plan, KeptBlocks kept, const kernels::Memory& memory = {})
-      : arena_(plan.PlanOf(kept, &slots_), memory) {}
+      : arena_(plan.PlanOf(kept, &slots_), memory), one_at_a_time_(kept == KeptBlocks::kInTurn) {}
   // Valid as long as the cache lives, for any number of threads that take turns.
   float* of_block(size_t index) const { return arena_[slots_[index]]; }
+  bool one_at_a_time() const { return one_at_a_time_; }
 
  private:
   std::vector<Slot<float>> slots_;  // before the arena, which is made of them
   Arena arena_;
+  bool one_at_a_time_ = false;
 };
 
 }  // namespace wisp

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "runtime/layers/parts.h"
+
 namespace wisp {
 
 void RowWeights(const RecordContext& context, const int32_t* targets, float* weight_R) {
@@ -181,18 +183,28 @@ void NextItemHead::Replay(const RecordContext& context, const float* h, const in
   });
 }
 
-void NextItemHead::Score(const Weights& weights, const float* h, float* scores) const {
+void NextItemHead::Score(const RecordContext& context, const float* h, float* scores) const {
+  const double adds_of_tile = kAddsOfLoneOne * static_cast<double>(kHeadTile * d_);
+  ForEachRange(context.helpers, LogitsOfRow(num_items_) / kHeadTile, adds_of_tile, [&](size_t begin, size_t end) {
+    ScoreItems(context.weights, h, begin * kHeadTile, std::min(end * kHeadTile, num_items_), scores);
+  });
+}
+
+void NextItemHead::ScoreItems(const Weights& weights, const float* h, size_t first, size_t end, float* scores) const {
   if (weights.plan->head_packing() == HeadPacking::kNone) {
-    weights.ops->multiply_half({.w_NK = weights.halves_at(table_),
+    weights.ops->multiply_half({.w_NK = weights.halves_at(table_) + first * d_,
                                 .ldw = d_,
                                 .x_K = h,
-                                .bias_N = Bias(weights, 0),
-                                .y_N = scores,
-                                .n = num_items_,
+                                .bias_N = Bias(weights, first),
+                                .y_N = scores + first,
+                                .n = end - first,
                                 .k = d_});
     return;
   }
-  ForEachTile([&](const Tile& tile) { ComputeLogits(weights, tile, h, 1, scores + tile.first); });
+  for (; first < end; first += kHeadTile) {
+    const Tile tile{first / kHeadTile, first, std::min(kHeadTile, num_items_ - first)};
+    ComputeLogits(weights, tile, h, 1, scores + first);
+  }
 }
 
 void NextItemHead::ScoreTile(const Weights& weights, const float* h, size_t rows, size_t tile, float* scores) const {

@@ -41,9 +41,9 @@ class NextItemHead {
   // After Backward: emits the Outer and Vector factors once more.
   void Replay(const RecordContext& context, const float* h, const int32_t* targets, FactorSink& sink) const;
 
-  // scores [num_items] of one hidden state h [D], bias included. Needs no buffers. A table that is not packed must be
-  // of halves.
-  void Score(const Weights& weights, const float* h, float* scores) const;
+  // scores [num_items] of one hidden state h [D], bias included, on the context's threads. Needs no buffers. A table
+  // that is not packed must be of halves.
+  void Score(const RecordContext& context, const float* h, float* scores) const;
 
   // The same of `rows` hidden states h [rows, D], for the items of one tile, those from tile * kHeadTile on: scores
   // [rows, n], with n kHeadTile or, in the last tile, what is left. A row's scores are the same, bit for bit, whatever
@@ -59,6 +59,8 @@ class NextItemHead {
   };
   template <class F>
   void ForEachTile(F&& f) const;
+  // Of items [first, end), whole tiles of them but for the last.
+  void ScoreItems(const Weights& weights, const float* h, size_t first, size_t end, float* scores) const;
   float* TileLogits(const RecordContext& context, const Tile& tile) const;
   float* TileMax(const RecordContext& context, const Tile& tile) const;
   void ComputeLogits(const Weights& weights, const Tile& tile, const float* h, size_t rows, float* z) const;

@@ -13,10 +13,7 @@ Recommender::Recommender(const Architecture& a, const kernels::Device& device, c
       sampled_(options.num_negatives > 0) {}
 
 const float* Recommender::Encode(RecordContext& context, const int32_t* inputs, size_t wanted) const {
-  context.wanted = 0;
-  embedding_.Forward(context, inputs, stack_.input(context));
-  if (float* variance = stack_.input_variance(context)) embedding_.Variance(context, inputs, variance);
-  const float* last = stack_.Forward(context, wanted);
+  const float* last = stack_.Forward(context, embedding_, inputs, wanted);
   return stack_.Norm(context.Tail(), last);
 }
 
@@ -60,7 +57,7 @@ void Recommender::Represent(RecordContext& context, Batch batch, float* h_BD) co
 }
 
 void Recommender::Score(RecordContext& context, std::span<const int32_t> history, float* scores) const {
-  head_.Score(context.weights, Represent(context, history), scores);
+  head_.Score(context, Represent(context, history), scores);
 }
 
 }  // namespace wisp

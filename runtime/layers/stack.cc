@@ -1,10 +1,30 @@
 #include "runtime/layers/stack.h"
 
 namespace wisp {
+namespace {
+
+// Of a block, in the mean over them.
+RowCost CostOf(const Architecture& a) {
+  RowCost cost{.causal = a.attend == Attend::kCausal};
+  for (const BlockSpec& block : a.blocks) {
+    const AttentionSpec& s = block.attention;
+    const double queries = s.queries_width(), keys = s.keys_width(), inner = block.feed_forward.inner_width;
+    cost.row += 2 * a.width * (queries + keys + inner);
+    cost.key += 2 * queries + kAddsOfExponential * s.num_heads;
+    // Positions of queries are counted from the last key: with a bias by distance there may be no keys behind a part.
+    if (s.slope > 0 && !cost.causal) return {};
+  }
+  const auto blocks = static_cast<double>(std::max<size_t>(1, a.blocks.size()));
+  cost.row /= blocks;
+  cost.key /= blocks;
+  return cost;
+}
+
+}  // namespace
 
 Stack::Stack(const Architecture& a, const kernels::OpTable& ops, const std::vector<ParameterSpec>& parameters,
              size_t normed_rows, BufferPlan& plan)
-    : d_(a.width), variance_(a, plan) {
+    : d_(a.width), cost_(CostOf(a)), variance_(a, plan) {
   const auto num_blocks = static_cast<uint32_t>(a.blocks.size());
   const auto plan_blocks = [&](BufferPlan& into) {
     std::vector<Block> blocks;
@@ -36,16 +56,27 @@ Stack::Stack(const Architecture& a, const kernels::OpTable& ops, const std::vect
   dnormed_ = plan.backward.Reserve<float>(normed_rows * a.width);
 }
 
-const float* Stack::Forward(RecordContext& context, size_t wanted) const {
+// A block's second half reads keys and values of all rows, so each is a step of its own: with the first half of the
+// block behind it, as that is of the same rows. The stream is one for all parts.
+const float* Stack::Forward(RecordContext& context, const Embedding& embedding, const int32_t* ids,
+                            size_t wanted) const {
   context.wanted = 0;
-  for (size_t b = 0; b < blocks_.size(); ++b) {
-    if (b + 1 == blocks_.size()) context.wanted = wanted;
-    blocks_[b].Forward(context, context.forward(states_[b]), context.forward(states_[b + 1]));
+  const RowParts parts(context, cost_);
+  const size_t num_blocks = blocks_.size();
+  for (size_t b = 0; b <= num_blocks; ++b) {
+    if (b == num_blocks) context.wanted = wanted;
+    float* x = context.forward(states_[b]);
+    const float* before = b > 0 ? context.forward(states_[b - 1]) : nullptr;
+    const size_t not_wanted = context.rows() - context.wanted_rows();
+    parts.ForEach(context, [&](const RecordContext& part, size_t first) {
+      float* of_part = x + (std::max(first, not_wanted) - not_wanted) * d_;
+      if (b > 0) blocks_[b - 1].Finish(part, before + first * d_, of_part);
+      if (b == 0) embedding.Forward(part, ids + first, of_part);
+      if (b == 0 && variance_.on) embedding.Variance(part, ids + first, part.forward(variance_.stream));
+      if (b < num_blocks) blocks_[b].Begin(part, of_part);
+    });
   }
-  const float* last = context.forward(states_.back());
-  if (!blocks_.empty()) return last;
-  context.wanted = wanted;
-  return last + (context.rows() - context.wanted_rows()) * d_;
+  return context.forward(states_.back()) + (num_blocks == 0 ? (context.rows() - context.wanted_rows()) * d_ : 0);
 }
 
 const float* Stack::Norm(const RecordContext& context, const float* x) const {

@@ -1,7 +1,6 @@
 // The blocks of a graph and the norm behind them: what every graph has between its embedding and its head.
 //
-//   embedding.Forward(context, ids, stack.input(context));
-//   const float* last = stack.Forward(context, /*wanted=*/0);
+//   const float* last = stack.Forward(context, embedding, ids, /*wanted=*/0);
 //   const float* h = stack.Norm(context, last);
 //   head.Backward(context, h, ..., stack.dnormed(context), sink);
 //   stack.NormBackward(context, sink);
@@ -14,7 +13,9 @@
 #include <vector>
 
 #include "runtime/layers/block.h"
+#include "runtime/layers/embedding.h"
 #include "runtime/layers/layer_norm.h"
+#include "runtime/layers/parts.h"
 #include "runtime/layers/variance.h"
 
 namespace wisp {
@@ -25,14 +26,9 @@ class Stack {
   [[gnu::cold]] Stack(const Architecture& architecture, const kernels::OpTable& ops,
                       const std::vector<ParameterSpec>& parameters, size_t normed_rows, BufferPlan& plan);
 
-  // The residual stream before the first block [rows, D], for the embedding to write.
-  float* input(const RecordContext& context) const { return context.forward(states_.front()); }
-  // Re-Attention: its variance, likewise; null without.
-  float* input_variance(const RecordContext& context) const {
-    return variance_.on ? context.forward(variance_.stream) : nullptr;
-  }
-  // All blocks. Returns the stream behind the last: of its last `wanted` rows, of all if 0 [wanted, D].
-  const float* Forward(RecordContext& context, size_t wanted) const;
+  // The embeddings of ids [rows] and all blocks over them, on as many threads as the context has and as pays. Returns
+  // the stream behind the last: of its last `wanted` rows, of all if 0 [wanted, D].
+  const float* Forward(RecordContext& context, const Embedding& embedding, const int32_t* ids, size_t wanted) const;
   // The final norm of the context's rows, which are those of `x`; `x` itself where the architecture has none.
   const float* Norm(const RecordContext& context, const float* x) const;
 
@@ -61,6 +57,7 @@ class Stack {
 
  private:
   size_t d_;
+  RowCost cost_;
   VarianceBuffers variance_;
   std::vector<Block> blocks_;
   std::optional<LayerNorm> final_norm_;

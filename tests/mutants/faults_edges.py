@@ -118,7 +118,7 @@ def weights_and_scores():
         ("weights-that-are-no-numbers", "ModelFile::Impl::CheckWeights", "metadata::AllFinite({tensor.floats, p.size()})", "true",
          "model_metadata_test:ModelMetadata.NotFiniteWeightsAreFoundByFullVerificationOnly"),
     ]) + table("runtime/inference/session.cc", [
-        ("eight-bits-of-unread-weights", "Session::Open", "backend == Backend::kInt8 ? Verify::kFull : verify", "verify", damaged),
+        ("eight-bits-of-unread-weights", "Session::Open", "options.backend == Backend::kInt8 ? Verify::kFull : verify", "verify", damaged),
         ("no-numbers-recommended", "Session::Recommend", "if (!top.all_finite()) return NotFinite();", "", no_number),
     ]) + table("runtime/inference/batch_recommender.cc", [
         ("no-numbers-in-a-batch", "BatchRecommender::RecommendSome", "if (!share.tops[r].all_finite()) all_finite_ = false;", "", no_number),
@@ -128,6 +128,23 @@ def weights_and_scores():
     ]) + table("runtime/inference/top_k.h", [
         ("no-numbers-unsaid", "Offer", "all_finite_ = false;", "", no_number, said),
         ("minus-infinity-passed-over", "Bar", "return std::numeric_limits<float>::quiet_NaN();", "return -std::numeric_limits<float>::infinity();", said),
+    ])
+
+
+def several_threads():
+    recommenders, classifiers, team = "parts_test:Parts.EverySwitchOfARecommender*", "parts_test:Parts.Classifiers*", "team_test:Team."
+    return table("runtime/layers/attention.cc", [
+        ("keys-behind-a-part-unread", "Attention::Mix", "(mask_ == kernels::AttentionMask::kFull ? context.after : 0)", "0", classifiers),
+    ]) + table("runtime/layers/embedding.cc", [
+        ("positions-of-a-part-counted-from-its-end", "Embedding::Forward", "context.past + rows + context.after", "context.past + rows", recommenders),
+    ]) + table("runtime/layers/stack.cc", [
+        ("bias-by-distance-from-the-end-of-a-part", "CostOf", "if (s.slope > 0 && !cost.causal) return {};", "", recommenders),
+    ]) + table("runtime/layers/parts.cc", [
+        ("a-part-works-in-the-buffers-of-another", "RowParts::PartOf", "context.helpers->buffers[index - 1]", "context.helpers->buffers[0]",
+         "parts_test:SeveralThreads.GiveTheSameScores"),
+    ]) + table("runtime/core/team.cc", [
+        ("a-run-that-waits-for-nobody", "Team::RunAll", "WaitForOthers();", "", team + "EachTaskIsDoneOnceAndSeen"),
+        ("idle-helpers-that-never-sleep", "Team::Help", "Sleep();", "continue;", team + "IdleOneUsesNoProcessor"),
     ])
 
 
@@ -169,5 +186,5 @@ def callers():
 
 
 def faults():
-    return (rows_of_others() + databases_of_others() + resumed_runs() + figures_of_runs() + files() + weights_and_scores() + structs_and_enums() +
+    return (rows_of_others() + databases_of_others() + resumed_runs() + figures_of_runs() + files() + weights_and_scores() + several_threads() + structs_and_enums() +
             callers())

@@ -39,7 +39,7 @@ const std::map<std::string, std::vector<std::string>> kReads = {
     {"all", {"--model", "--threads", "--batch", "--items", "--length", "--inner-width", "--repeats"}},
     {"train", {"--threads", "--batch", "--items", "--length", "--inner-width", "--repeats"}},
     {"score", {"--model", "--threads", "--items", "--length", "--inner-width", "--repeats"}},
-    {"encoder", {"--tensors", "--items", "--repeats"}},
+    {"encoder", {"--tensors", "--threads", "--items", "--repeats"}},
     {"ops", {"--items", "--length", "--inner-width", "--repeats"}},
     {"clipping", {"--threads", "--batch", "--items", "--length", "--inner-width", "--repeats"}},
     {"sparse", {"--threads", "--batch", "--repeats"}}};

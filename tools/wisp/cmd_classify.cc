@@ -418,8 +418,13 @@ Status ClassifyPredict(const ClassifyPredictArguments& a, OutputFormat format) {
   const float* flat = opened.file.AllWeights(widened).data();
   const PackedWeights weights(graph, flat);
   const Buffers buffers = graph.AllocateForInference();
-  const KeyValueCache cache = graph.AllocateCache(KeptBlocks::kInTurn);
-  RecordContext context{.weights = weights.view(), .buffers = buffers, .cache = &cache, .head_input = opened.input()};
+  const KeyValueCache cache = graph.AllocateCache(KeptBlocks::kTwoInTurn);
+  const auto helpers = graph.AllocateHelpers(a.threads == 0 ? DefaultThreads() : a.threads);
+  RecordContext context{.weights = weights.view(),
+                        .buffers = buffers,
+                        .cache = &cache,
+                        .head_input = opened.input(),
+                        .helpers = helpers.get()};
   Json list = Json::array();
   std::vector<int32_t> tokens;
   for (const std::string& text : texts) {

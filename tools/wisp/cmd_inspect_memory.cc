@@ -146,6 +146,8 @@ Status PlanInference(const InspectArguments& a, const ModelFile& model, Json& j)
   j["inference"] = MemoryJson(inference, model);
   j["inference"]["backend"] = name;
   if (backend == Backend::kXnnpack) return OkStatus();
+  WISP_ASSIGN_OR_RETURN(const InferenceMemory of_two, Session::PlanMemory(model, backend, /*num_threads=*/2));
+  j["inference"]["another_thread"] = of_two.total() - inference.total();
   const BatchOptions batch{.num_threads = a.threads == 0 ? DefaultThreads() : a.threads};
   WISP_ASSIGN_OR_RETURN(const InferenceMemory beside,
                         BatchRecommender::PlanMemory(model.architecture(), batch, backend));

@@ -421,7 +421,8 @@ Status Recommend(const RecommendArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(const Backend backend, BackendNamed(a.backend));
   if (a.priv.on && backend != Backend::kSimd) return InvalidArgument("--backend is not for --private");
   WISP_ASSIGN_OR_RETURN(ModelFile file, ModelFile::OpenWithAdapter(a.model, a.adapter, Verify::kFull));
-  WISP_ASSIGN_OR_RETURN(const auto session, Session::Create(std::move(file), backend));
+  WISP_ASSIGN_OR_RETURN(const auto session,
+                        Session::Create(std::move(file), {.backend = backend, .num_threads = a.threads}));
   return a.priv.on ? PrivateCommand(a, *session).Run(format) : RecommendBest(a, *session, format);
 }
 

@@ -79,7 +79,7 @@ struct PrivateRecommendArguments {
 struct RecommendArguments {
   std::string model, adapter, user, history, candidates, backend = "simd";
   DataArguments data;
-  uint32_t count = 10;
+  uint32_t count = 10, threads = 1;
   bool allow_seen = false;
   PrivateRecommendArguments priv;
 };
@@ -144,6 +144,7 @@ struct ClassifyEvaluateArguments {
 struct ClassifyPredictArguments {
   std::string model, input;
   std::vector<std::string> texts;
+  uint32_t threads = 1;
 };
 
 struct AuditArguments {

@@ -211,6 +211,9 @@ class CommandLine {
     c->add_option("--count", recommend_.count, "How many")->capture_default_str();
     c->add_option("--backend", recommend_.backend, "simd, int8 (linear layers over 8-bit integers) or xnnpack")
         ->capture_default_str();
+    c->add_option("--threads", recommend_.threads, "That share the positions of the history; 0: up to 4")
+        ->check(ThreadsRange())
+        ->capture_default_str();
     c->add_flag("--allow-seen", recommend_.allow_seen, "Items of the history may come back");
     AddData(c, recommend_.data, false);
     AddPrivateRecommend(c, recommend_.priv);
@@ -404,7 +407,7 @@ class CommandLine {
     };
     add("--model", bench_.model, "score: with this model; default: one of the size of ML-1M");
     add("--tensors", bench_.tensors, "encoder: write its weights and what it computed there, as safetensors");
-    add("--threads", bench_.threads, "0: up to 4; encoder and ops have one")->check(ThreadsRange());
+    add("--threads", bench_.threads, "0: up to 4; ops has one")->check(ThreadsRange());
     add("--batch", bench_.batch, "Records per training step")->capture_default_str();
     add("--items", bench_.items, "Size of the catalogue; sparse has its own")->capture_default_str();
     add("--length", bench_.length, "Positions of a record; encoder and sparse have their own")->capture_default_str();

@@ -74,6 +74,9 @@ void AddClassify(CLI::App& app, Chosen& chosen, ClassifyArguments& a) {
   predict->add_option("--model", a.predict.model, "Classifier file")->required();
   predict->add_option("--text", a.predict.texts, "A text; may be given several times");
   predict->add_option("--input", a.predict.input, "File of texts, one a line");
+  predict->add_option("--threads", a.predict.threads, "That share the positions of a text; 0: up to 4")
+      ->check(ThreadsRange())
+      ->capture_default_str();
   chosen.OnCall(predict, ClassifyPredict, a.predict);
 }
 

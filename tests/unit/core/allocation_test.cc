@@ -199,5 +199,22 @@ TEST(Allocation, ScoreAllocatesNothingAndRecommendWhatItReturns) {
   }
 }
 
+// Large enough that they share it.
+TEST(Allocation, ScoreOnSeveralThreadsAllocatesNothing) {
+  const UniformArchitecture a{
+      .num_items = 300, .max_length = 90, .width = 96, .num_heads = 2, .num_blocks = 2, .inner_width = 200};
+  const test::TemporaryFolder folder;
+  ASSERT_TRUE(WriteModel(folder / "m", {.architecture = a, .weights = testing::StartWeights(a)}).ok());
+  const auto session = *Session::Open(folder / "m", {.num_threads = 2});
+  std::vector<float> scores(a.num_items);
+  std::vector<int32_t> history(80);
+  for (int32_t i = 0; i < 10; ++i) {
+    history[0] = i;  // nothing is remembered
+    const size_t before = num_allocations;
+    ASSERT_TRUE(session->Score(history, scores).ok());
+    EXPECT_EQ(num_allocations - before, 0u);
+  }
+}
+
 }  // namespace
 }  // namespace wisp

@@ -234,6 +234,37 @@ TEST_F(CInterface, CandidatesOfNone_AreNothing) {
   wisp_private_recommender_close(draws);
 }
 
+TEST_F(CInterface, ThreadsOfOneHistory_ChangeNoScore) {
+  size_t count = 12;
+  ASSERT_EQ(Recommend(nullptr, &count), WISP_OK);
+  const std::vector<wisp_recommendation> expected(top_, top_ + count);
+  wisp_model_memory one = WISP_INIT(wisp_model_memory), three = one;
+  ASSERT_EQ(wisp_model_plan_memory(path_.c_str(), &one, &error_), WISP_OK);
+  wisp_open_options options = WISP_INIT(wisp_open_options);
+  options.num_threads = 3;
+  ASSERT_EQ(wisp_model_plan_memory_with(path_.c_str(), &options, &three, &error_), WISP_OK) << error_.message;
+  EXPECT_GT(three.activation_bytes, one.activation_bytes);
+  const wisp_run_tasks in_turn = [](void*, size_t num_tasks, wisp_task task, void* data) {
+    for (size_t i = 0; i < num_tasks; ++i) task(data, i);
+  };
+  for (const wisp_run_tasks run_tasks : {wisp_run_tasks{nullptr}, in_turn}) {
+    options.run_tasks = run_tasks;
+    wisp_model_close(model_);
+    ASSERT_EQ(wisp_model_open_with(path_.c_str(), &options, &model_, &error_), WISP_OK) << error_.message;
+    ASSERT_EQ(Recommend(nullptr, &(count = 12)), WISP_OK);
+    ASSERT_EQ(count, expected.size());
+    for (size_t i = 0; i < count; ++i) {
+      EXPECT_EQ(top_[i].item, expected[i].item);
+      EXPECT_EQ(top_[i].score, expected[i].score);
+    }
+  }
+  options.num_threads = 1025;
+  EXPECT_EQ(OpenWith(path_, options), WISP_INVALID_ARGUMENT);
+  options.num_threads = 2;
+  options.backend = WISP_BACKEND_XNNPACK;
+  EXPECT_EQ(OpenWith(path_, options), WISP_UNSUPPORTED);
+}
+
 TEST_F(CInterface, DamagedRow_IsFoundOnOpening) {
   test::DamageTensor(path_, "item_embedding", 5 * 8 * sizeof(float), 8 * sizeof(float));
   wisp_open_options options = WISP_INIT(wisp_open_options);

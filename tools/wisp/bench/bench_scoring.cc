@@ -55,6 +55,8 @@ class ScoringBench {
       WISP_ASSIGN_OR_RETURN(j["appended_event_top_10_ms_int8"], AppendedEvent(*int8));
       j["planned_bytes_int8"] = int8->planned_bytes();
     }
+    if (const size_t threads = a_.threads == 0 ? DefaultThreads() : a_.threads; threads > 1)
+      WISP_RETURN_IF_ERROR(SeveralThreads(threads, j["several_threads"]));
     WISP_RETURN_IF_ERROR(TablesOfHalves(j));
     if (kernels::XnnpackOps() != nullptr) {
       WISP_ASSIGN_OR_RETURN(const auto other, Session::Open(path_, Backend::kXnnpack));
@@ -86,6 +88,35 @@ class ScoringBench {
                             return session.Recommend(histories_->Next(), {.count = 10}).status();
                           }));
     return ToJson(SpreadOf(samples));
+  }
+
+  // A whole history whose positions several threads share, in turns with one thread.
+  Status SeveralThreads(size_t threads, Json& j) {
+    j["threads"] = threads;
+    for (const Backend backend : {Backend::kSimd, Backend::kInt8}) {
+      if (!OpsOf(backend).ok()) continue;
+      WISP_ASSIGN_OR_RETURN(const auto alone, Session::Open(path_, backend));
+      WISP_ASSIGN_OR_RETURN(const auto shared, Session::Open(path_, {.backend = backend, .num_threads = threads}));
+      std::vector<double> ms, over_one;
+      Status status;
+      for (uint32_t i = 0; i <= repeats() * 5; ++i) {
+        const auto history = histories_->Next();
+        const auto sample = [&](Session& s) {
+          return 1e3 * Seconds([&] { status = s.Recommend(history, {.count = 10}).status(); });
+        };
+        const double one = sample(*alone);
+        WISP_RETURN_IF_ERROR(status);
+        const double several = sample(*shared);
+        WISP_RETURN_IF_ERROR(status);
+        if (i == 0) continue;  // warm
+        ms.push_back(several);
+        over_one.push_back(one / several);
+      }
+      const std::string suffix = backend == Backend::kInt8 ? "_int8" : "";
+      j["top_10_ms" + suffix] = ToJson(SpreadOf(ms));
+      j["over_one_thread" + suffix] = ToJson(SpreadOf(over_one));
+    }
+    return OkStatus();
   }
 
   // The last event of a history whose other events the session has just seen.

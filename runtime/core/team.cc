@@ -1,0 +1,132 @@
+#include "runtime/core/team.h"
+
+#include <algorithm>
+#include <bit>
+#include <exception>
+#include <utility>
+
+namespace wisp {
+namespace {
+
+// Tells the processor that the thread waits: it takes less power, and leaves more to a thread on the same core.
+inline void Pause() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__) || defined(__arm__)
+  asm volatile("yield");
+#endif
+}
+
+constexpr int kPausesBetweenLooksAtTheClock = 16;
+
+}  // namespace
+
+// More threads than processors would take turns: one that looks for work would keep another from doing it.
+Team::Team(size_t size, Executor executor)
+    : size_(std::clamp<size_t>(size, 1, kMaxTasks)),
+      spins_(size_ <= std::max(1u, std::thread::hardware_concurrency())),
+      executor_(std::move(executor)) {
+  if (executor_) {
+    share_ = [this](size_t index) { DoOne(index); };
+    return;
+  }
+  threads_.reserve(size_ - 1);  // what could fail below is a thread alone
+  try {
+    for (size_t thread = 1; thread < size_; ++thread) threads_.emplace_back([this, thread] { Help(thread); });
+  } catch (const std::exception&) {
+    // The system has no more threads: the others take their tasks.
+  }
+}
+
+Team::~Team() {
+  stop_ = true;
+  { std::lock_guard lock(mutex_); }  // a helper that saw no stop sleeps by now, and is woken
+  start_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+// Who opens tasks and then looks for sleepers meets who counts itself among them and then looks for tasks: both are
+// sequentially consistent, so one of the two sees the other. Likewise with the last task and a caller that sleeps.
+void Team::RunAll(size_t num_tasks, const Call& call) {
+  if (num_tasks == 0) return;
+  if (num_tasks == 1) return call.function(call.task, 0);
+  call_ = call;
+  left_.store(num_tasks, std::memory_order_relaxed);
+  open_.store(static_cast<uint32_t>((uint64_t{1} << num_tasks) - 1));
+  if (executor_) {
+    executor_(num_tasks, share_);
+  } else if (asleep_.load() > 0) {
+    WakeOthers(num_tasks - 1);
+  }
+  while (DoOne(0)) {}
+  WaitForOthers();
+}
+
+// A bit is cleared by who does its task. Whatever run it is of: `call_` is read after that, and stays until all of the
+// run's tasks are done.
+bool Team::DoOne(size_t preferred) noexcept {
+  uint32_t open = open_.load();
+  while (open != 0) {
+    const bool free = preferred < kMaxTasks && (open >> preferred & 1) != 0;
+    const size_t task = free ? preferred : static_cast<size_t>(std::countr_zero(open));
+    if (!open_.compare_exchange_weak(open, open & ~(uint32_t{1} << task))) continue;
+    call_.function(call_.task, task);
+    if (left_.fetch_sub(1) == 1 && caller_sleeps_.load()) {
+      { std::lock_guard lock(mutex_); }
+      done_.notify_one();
+    }
+    return true;
+  }
+  return false;
+}
+
+void Team::WaitForOthers() {
+  const auto done = [this] { return left_.load() == 0; };
+  if (Spin(done)) return;
+  caller_sleeps_ = true;
+  {
+    std::unique_lock lock(mutex_);
+    done_.wait(lock, done);
+  }
+  caller_sleeps_ = false;
+}
+
+void Team::Help(size_t thread) {
+  while (true) {
+    if (!Spin([this] { return open_.load() != 0 || stop_.load(); })) Sleep();
+    if (stop_.load()) return;
+    DoOne(thread);
+  }
+}
+
+void Team::WakeOthers(size_t how_many) {
+  {
+    std::lock_guard lock(mutex_);
+    ++wakes_;
+  }
+  for (size_t i = 0; i < how_many; ++i) start_.notify_one();
+}
+
+// One that is woken after others have taken all tasks stays awake: the next run of the same call follows soon.
+void Team::Sleep() {
+  std::unique_lock lock(mutex_);
+  ++asleep_;
+  start_.wait(lock, [this, seen = wakes_] { return stop_.load() || open_.load() != 0 || wakes_ != seen; });
+  --asleep_;
+}
+
+template <class Ready>
+bool Team::Spin(const Ready& ready) const {
+  if (ready()) return true;
+  if (!spins_) return false;
+  const auto end = std::chrono::steady_clock::now() + kSpinTime;
+  do {
+    for (int i = 0; i < kPausesBetweenLooksAtTheClock; ++i) {
+      Pause();
+      if (ready()) return true;
+    }
+  } while (std::chrono::steady_clock::now() < end);
+  return false;
+}
+
+}  // namespace wisp
