@@ -131,6 +131,9 @@ struct LayerNormBackwardArgs {
 // position. A query that may attend nothing gets output 0 and lse 0, and passes no gradient.
 // probabilities P = softmax(scale * q k^T); out = (P * keep) v, where keep = keep_HQT[...] * keep_scale, or 1 if null
 // (keep_HQT holds 0 or 1, [heads, num_queries, num_keys]).
+// Grouped queries: with `kv_heads`, which divides heads, k and v have that many heads of head_width, and query head h
+// reads head h / (heads / kv_heads) of them (`KeyHead`). dk and dv are then sums over the query heads that read them.
+// The variances of keys and values have as many heads as k; slopes and keep masks have those of q. 0 means `heads`.
 // `scratch`: attention_scratch_size(num_queries, num_keys, head_width) floats (a field of the table).
 // Max error 2e-5 relative to the largest |v| (forward); backward: to the largest |gradient| of the same buffer, or,
 // where that is smaller because terms cancel (one key: P = 1, dS = 0), to the largest |dout| * |v| * scale * max(|q|,
@@ -173,6 +176,7 @@ struct AttentionForwardArgs {
   T* out_variance = nullptr;
   size_t ldout_variance = 0;
   const T* slope_H = nullptr;
+  size_t kv_heads = 0;  // 0: as many as heads
 };
 
 // dq, dk, dv are ASSIGNED (same strides as q, k, v: ldq for dq, ldkv for dk and dv).
@@ -198,9 +202,17 @@ struct AttentionBackwardArgs {
   const T* key_variance = nullptr;
   size_t ldvariance = 0;
   const T* slope_H = nullptr;
+  size_t kv_heads = 0;  // 0: as many as heads
 };
 
-// ---- Elementwise. Max error 4 ulp of the result, gelu 2e-6 absolute for |x| < 10, relative beyond. ------------------
+// The head of k and v that query head `head` < heads reads.
+template <class Args>
+constexpr size_t KeyHead(const Args& a, size_t head) {
+  return a.kv_heads == 0 ? head : head / (a.heads / a.kv_heads);
+}
+
+// ---- Elementwise. Max error 4 ulp of the result, gelu 2e-6 absolute for |x| < 10, relative beyond; gelu by tanh 1e-6
+// * max(1, |y|); silu and sigmoid 1e-6 * |y| + 1e-32. Any finite x is safe; NaN gives NaN, but for relu. --------------
 // y may be x.
 template <class T = float>
 struct ActivationForwardArgs {

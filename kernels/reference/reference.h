@@ -130,13 +130,13 @@ template <class T, class Args>
 T AttentionProduct(const Args& a, size_t head, size_t query, size_t key) {
   T dot(0);
   for (size_t c = 0; c < a.head_width; ++c) {
-    dot = dot + a.q[query * a.ldq + head * a.head_width + c] * a.k[key * a.ldkv + head * a.head_width + c];
+    dot = dot + a.q[query * a.ldq + head * a.head_width + c] * a.k[key * a.ldkv + KeyHead(a, head) * a.head_width + c];
   }
   if (a.key_variance == nullptr) return dot;
   T variance(0);
   for (size_t c = 0; c < a.head_width; ++c) {
     const T q = a.q[query * a.ldq + head * a.head_width + c];
-    variance = variance + q * q * a.key_variance[key * a.ldvariance + head * a.head_width + c];
+    variance = variance + q * q * a.key_variance[key * a.ldvariance + KeyHead(a, head) * a.head_width + c];
   }
   const T corrected = dot - T(0.5) * a.scale * variance, lowest(kLowestCorrectedLogit);
   return lowest < corrected ? corrected : lowest;
@@ -184,11 +184,12 @@ void AttentionForward(const AttentionForwardArgs<T>& a) {
       lse = largest + log(sum);
       for (size_t j = a.first_key; j < end; ++j) {
         const T p = exp(AttentionLogit<T>(a, h, i, j) - largest) / sum * AttentionKeep<T>(a, h, i, j);
-        for (size_t c = 0; c < a.head_width; ++c) out[c] = out[c] + p * a.v[j * a.ldkv + h * a.head_width + c];
+        const size_t first = KeyHead(a, h) * a.head_width;
+        for (size_t c = 0; c < a.head_width; ++c) out[c] = out[c] + p * a.v[j * a.ldkv + first + c];
         if (a.value_variance == nullptr) continue;
         for (size_t c = 0; c < a.head_width; ++c) {
           T& variance = a.out_variance[i * a.ldout_variance + h * a.head_width + c];
-          variance = variance + p * p * a.value_variance[j * a.ldvariance + h * a.head_width + c];
+          variance = variance + p * p * a.value_variance[j * a.ldvariance + first + c];
         }
       }
     }
@@ -201,14 +202,15 @@ template <class T>
 void AttentionBackward(const AttentionBackwardArgs<T>& a) {
   using std::exp;
   const size_t width = a.heads * a.head_width;
+  const size_t kv_width = (a.kv_heads == 0 ? a.heads : a.kv_heads) * a.head_width;
   for (size_t i = 0; i < a.num_queries; ++i) {
     for (size_t c = 0; c < width; ++c) a.dq[i * a.ldq + c] = T(0);
   }
   for (size_t j = 0; j < a.num_keys; ++j) {
-    for (size_t c = 0; c < width; ++c) a.dk[j * a.ldkv + c] = a.dv[j * a.ldkv + c] = T(0);
+    for (size_t c = 0; c < kv_width; ++c) a.dk[j * a.ldkv + c] = a.dv[j * a.ldkv + c] = T(0);
   }
   for (size_t h = 0; h < a.heads; ++h) {
-    const size_t first = h * a.head_width;
+    const size_t first = h * a.head_width, kv_first = KeyHead(a, h) * a.head_width;
     for (size_t i = 0; i < a.num_queries; ++i) {
       const T* dout = a.dout + i * a.ldout + first;
       T delta(0);
@@ -217,17 +219,17 @@ void AttentionBackward(const AttentionBackwardArgs<T>& a) {
         const T p = exp(AttentionLogit<T>(a, h, i, j) - a.lse_HQ[h * a.num_queries + i]);
         const T keep = AttentionKeep<T>(a, h, i, j);
         T dp(0);
-        for (size_t c = 0; c < a.head_width; ++c) dp = dp + dout[c] * a.v[j * a.ldkv + first + c];
+        for (size_t c = 0; c < a.head_width; ++c) dp = dp + dout[c] * a.v[j * a.ldkv + kv_first + c];
         const T ds = AttentionHeld<T>(a, h, i, j) ? T(0) : p * (keep * dp - delta) * a.scale;
         for (size_t c = 0; c < a.head_width; ++c) {
-          T& dv = a.dv[j * a.ldkv + first + c];
-          T& dk = a.dk[j * a.ldkv + first + c];
+          T& dv = a.dv[j * a.ldkv + kv_first + c];
+          T& dk = a.dk[j * a.ldkv + kv_first + c];
           T& dq = a.dq[i * a.ldq + first + c];
           dv = dv + p * keep * dout[c];
           dk = dk + ds * a.q[i * a.ldq + first + c];
-          dq = dq + ds * a.k[j * a.ldkv + first + c];
+          dq = dq + ds * a.k[j * a.ldkv + kv_first + c];
           if (a.key_variance == nullptr) continue;
-          dq = dq - ds * a.scale * a.q[i * a.ldq + first + c] * a.key_variance[j * a.ldvariance + first + c];
+          dq = dq - ds * a.scale * a.q[i * a.ldq + first + c] * a.key_variance[j * a.ldvariance + kv_first + c];
         }
       }
     }
