@@ -6,6 +6,7 @@
 
 namespace wisp::tools {
 
+using kernels::Activation;
 using kernels::OpTable;
 using kernels::Store;
 
@@ -17,12 +18,22 @@ OpCases::OpCases(const BenchArguments& a)
   AddProducts("logits, a tile of items", t_, tile_, kWidth);
   AddAttention();
   AddLayerNorm();
-  AddActivations();
+  AddActivation(Activation::kGelu, "gelu", kGelu);
+  AddActivation(Activation::kRelu, "relu", kRelu);
   AddSoftmax();
   AddEmbedding();
   AddAdam();
   AddTopK();
   AddQuantise();
+  AddRmsNorm();
+  AddActivation(Activation::kGeluTanh, "gelu_tanh", kGeluTanh);
+  AddActivation(Activation::kSilu, "silu", kLogistic);
+  AddActivation(Activation::kSigmoid, "sigmoid", kLogistic);
+  AddGated(Activation::kSilu, "silu", kLogistic);
+  AddGated(Activation::kGeluTanh, "gelu_tanh", kGeluTanh);
+  AddRotary(kernels::RotaryPairs::kHalves, "halves");
+  AddRotary(kernels::RotaryPairs::kInterleaved, "interleaved");
+  AddGroupedAttention();
 }
 
 void OpCases::AddProducts(const std::string& what, size_t rows, size_t n, size_t k) {
@@ -152,6 +163,79 @@ void OpCases::AddAttention() {
                                               .first_key = 0,
                                               .scale = 0.125f,
                                               .mask = kernels::AttentionMask::kCausal});
+                    },
+                    {dqkv},
+                    2e-5});
+}
+
+// Four heads of queries, of a quarter of the width, over one head of keys and values; causal.
+void OpCases::AddGroupedAttention() {
+  const size_t t = t_, heads = 4, width = kWidth / heads, d = kWidth, ld = d + 2 * width;
+  const auto qkv = Input(t * ld), out = Output(t * d), lse = Output(heads * t), dout = Input(t * d),
+             dqkv = Output(t * ld);
+  const OpTable *best = &kernels::BestOps(), *reference = &kernels::ReferenceOps();
+  const auto scratch =
+      Output(std::max(best->attention_scratch_size(t, t, width), reference->attention_scratch_size(t, t, width)));
+  const auto forward = [=](const OpTable& ops) {
+    ops.attention_forward({.q = qkv.data(),
+                           .k = qkv.data() + d,
+                           .v = qkv.data() + d + width,
+                           .ldq = ld,
+                           .ldkv = ld,
+                           .out = out.data(),
+                           .ldout = d,
+                           .lse_HQ = lse.data(),
+                           .keep_HQT = nullptr,
+                           .keep_scale = 1,
+                           .scratch = scratch.data(),
+                           .num_queries = t,
+                           .num_keys = t,
+                           .heads = heads,
+                           .head_width = width,
+                           .first_key = 0,
+                           .scale = 0.25f,
+                           .mask = kernels::AttentionMask::kCausal,
+                           .kv_heads = 1});
+  };
+  forward(*reference);  // what backward reads
+  const double pairs = static_cast<double>(heads * t) * static_cast<double>(t + 1) / 2,
+               elements = static_cast<double>(t * (d + width));
+  const std::string shape = Shape({t, d}) + ", 4 heads over 1";
+  cases_.push_back({"attention_forward",
+                    shape,
+                    pairs * (4.0 * static_cast<double>(width) + kExp),
+                    4 * 2 * elements,
+                    forward,
+                    {out, lse},
+                    2e-5});
+  cases_.push_back({"attention_backward",
+                    shape,
+                    pairs * (10.0 * static_cast<double>(width) + kExp),
+                    4 * 4 * elements,
+                    [=](const OpTable& ops) {
+                      ops.attention_backward({.q = qkv.data(),
+                                              .k = qkv.data() + d,
+                                              .v = qkv.data() + d + width,
+                                              .ldq = ld,
+                                              .ldkv = ld,
+                                              .out = out.data(),
+                                              .dout = dout.data(),
+                                              .ldout = d,
+                                              .lse_HQ = lse.data(),
+                                              .keep_HQT = nullptr,
+                                              .keep_scale = 1,
+                                              .dq = dqkv.data(),
+                                              .dk = dqkv.data() + d,
+                                              .dv = dqkv.data() + d + width,
+                                              .scratch = scratch.data(),
+                                              .num_queries = t,
+                                              .num_keys = t,
+                                              .heads = heads,
+                                              .head_width = width,
+                                              .first_key = 0,
+                                              .scale = 0.25f,
+                                              .mask = kernels::AttentionMask::kCausal,
+                                              .kv_heads = 1});
                     },
                     {dqkv},
                     2e-5});

@@ -60,7 +60,8 @@ class OpCases {
   static constexpr size_t kWidth = 64;
   // Operations of an element that are counted beside its loads, for what is no product: an exponential as 8
   // multiply-adds.
-  static constexpr double kExp = 16, kGelu = kExp + 18, kNorm = 8, kNormBackward = 14, kAdam = 15;
+  static constexpr double kExp = 16, kGelu = kExp + 18, kLogistic = kExp + 10, kGeluTanh = kLogistic + 6, kRelu = 1,
+                          kNorm = 8, kNormBackward = 14, kRmsNorm = 4, kRmsNormBackward = 10, kRotation = 3, kAdam = 15;
 
   static std::string Shape(std::initializer_list<size_t> sizes) {
     std::string text;
@@ -79,13 +80,17 @@ class OpCases {
   // bench_ops_cases.cc
   void AddProducts(const std::string& what, size_t rows, size_t n, size_t k);
   void AddAttention();
+  void AddGroupedAttention();
   void AddEmbedding();
   void AddAdam();
   void AddTopK();
   void AddQuantise();
   // bench_ops_rows.cc
   void AddLayerNorm();
-  void AddActivations();
+  void AddActivation(kernels::Activation kind, const std::string& name, double operations_each);
+  void AddRmsNorm();
+  void AddGated(kernels::Activation kind, const std::string& name, double operations_each);
+  void AddRotary(kernels::RotaryPairs pairs, const std::string& name);
   void AddSoftmax();
 
   const size_t t_, f_, m_, tile_;

@@ -51,32 +51,138 @@ void OpCases::AddLayerNorm() {
                     1e-5});
 }
 
-void OpCases::AddActivations() {
+void OpCases::AddRmsNorm() {
+  const size_t t = t_, d = kWidth;
+  const auto x = Input(t * d), gain = Input(d), y = Output(t * d), rstd = Output(t), dy = Input(t * d),
+             dx = Output(t * d), dgain = Output(d);
+  const auto forward = [=](const OpTable& ops) {
+    ops.rms_norm_forward({.x_RD = x.data(),
+                          .gain_D = gain.data(),
+                          .y_RD = y.data(),
+                          .rstd_R = rstd.data(),
+                          .rows = t,
+                          .d = d,
+                          .epsilon = 1e-5f});
+  };
+  forward(kernels::ReferenceOps());
+  const double elements = static_cast<double>(t * d);
+  cases_.push_back(
+      {"rms_norm_forward", Shape({t, d}), kRmsNorm * elements, 2 * 4 * elements, forward, {y, rstd}, 1e-5});
+  cases_.push_back({"rms_norm_backward",
+                    Shape({t, d}),
+                    kRmsNormBackward * elements,
+                    3 * 4 * elements,
+                    [=](const OpTable& ops) {
+                      ops.rms_norm_backward({.dy_RD = dy.data(),
+                                             .x_RD = x.data(),
+                                             .gain_D = gain.data(),
+                                             .rstd_R = rstd.data(),
+                                             .dx_RD = dx.data(),
+                                             .dgain_D = dgain.data(),
+                                             .rows = t,
+                                             .d = d,
+                                             .store = Store::kAssign});
+                    },
+                    {dx, dgain},
+                    1e-5});
+}
+
+void OpCases::AddActivation(kernels::Activation kind, const std::string& name, double operations_each) {
   const size_t n = t_ * f_;
   const auto x = Input(n, 4), dy = Input(n), y = Output(n), dx = Output(n);
-  for (const auto kind : {kernels::Activation::kGelu, kernels::Activation::kRelu}) {
-    const bool gelu = kind == kernels::Activation::kGelu;
-    const std::string name = gelu ? "gelu" : "relu";
-    const double elements = static_cast<double>(n), operations = (gelu ? kGelu : 1) * elements;
-    cases_.push_back(
-        {name + "_forward",
-         Shape({t_, f_}),
-         operations,
-         2 * 4 * elements,
-         [=](const OpTable& ops) { ops.activation_forward({.x = x.data(), .y = y.data(), .n = n, .kind = kind}); },
-         {y},
-         2e-6});
-    cases_.push_back({name + "_backward",
-                      Shape({t_, f_}),
-                      operations,
-                      3 * 4 * elements,
-                      [=](const OpTable& ops) {
-                        ops.activation_backward(
-                            {.dy = dy.data(), .x = x.data(), .dx = dx.data(), .n = n, .kind = kind});
-                      },
-                      {dx},
-                      4e-6});
+  const double elements = static_cast<double>(n), operations = operations_each * elements;
+  cases_.push_back(
+      {name + "_forward",
+       Shape({t_, f_}),
+       operations,
+       2 * 4 * elements,
+       [=](const OpTable& ops) { ops.activation_forward({.x = x.data(), .y = y.data(), .n = n, .kind = kind}); },
+       {y},
+       2e-6});
+  cases_.push_back({name + "_backward",
+                    Shape({t_, f_}),
+                    operations,
+                    3 * 4 * elements,
+                    [=](const OpTable& ops) {
+                      ops.activation_backward({.dy = dy.data(), .x = x.data(), .dx = dx.data(), .n = n, .kind = kind});
+                    },
+                    {dx},
+                    4e-6});
+}
+
+// Gate and up side by side in one matrix, and so their gradients.
+void OpCases::AddGated(kernels::Activation kind, const std::string& name, double operations_each) {
+  const size_t rows = t_, n = f_, ld = 2 * f_;
+  const auto both = Input(rows * ld, 4), dy = Input(rows * n), y = Output(rows * n), dboth = Output(rows * ld);
+  const double elements = static_cast<double>(rows * n);
+  cases_.push_back({"gated_activation_forward",
+                    Shape({rows, n}) + " " + name,
+                    (operations_each + 1) * elements,
+                    3 * 4 * elements,
+                    [=](const OpTable& ops) {
+                      ops.gated_activation_forward({.gate_RF = both.data(),
+                                                    .ldgate = ld,
+                                                    .up_RF = both.data() + n,
+                                                    .ldup = ld,
+                                                    .y_RF = y.data(),
+                                                    .ldy = n,
+                                                    .rows = rows,
+                                                    .n = n,
+                                                    .kind = kind});
+                    },
+                    {y},
+                    2e-6});
+  cases_.push_back({"gated_activation_backward",
+                    Shape({rows, n}) + " " + name,
+                    (operations_each + 5) * elements,
+                    5 * 4 * elements,
+                    [=](const OpTable& ops) {
+                      ops.gated_activation_backward({.dy_RF = dy.data(),
+                                                     .lddy = n,
+                                                     .gate_RF = both.data(),
+                                                     .ldgate = ld,
+                                                     .up_RF = both.data() + n,
+                                                     .ldup = ld,
+                                                     .dgate_RF = dboth.data(),
+                                                     .lddgate = ld,
+                                                     .dup_RF = dboth.data() + n,
+                                                     .lddup = ld,
+                                                     .rows = rows,
+                                                     .n = n,
+                                                     .kind = kind});
+                    },
+                    {dboth},
+                    4e-6});
+}
+
+// Heads of 32, in a row with what is not rotated: the queries of a row that holds queries, keys and values.
+void OpCases::AddRotary(kernels::RotaryPairs pairs, const std::string& name) {
+  const size_t t = t_, width = 32, heads = kWidth / width, ld = 3 * kWidth, num_pairs = width / 2;
+  const auto x = Input(t * ld), cos = Output(t * num_pairs), sin = Output(t * num_pairs);
+  for (size_t i = 0; i < t * num_pairs; ++i) {
+    cos[i] = std::cos(static_cast<float>(i));
+    sin[i] = std::sin(static_cast<float>(i));
   }
+  const double elements = static_cast<double>(t * kWidth);
+  cases_.push_back({"rotary",
+                    Shape({t, kWidth}) + " " + name,
+                    kRotation * elements,
+                    (2 + 1.0 / static_cast<double>(heads)) * 4 * elements,
+                    [=](const OpTable& ops) {
+                      ops.rotary({.x_RD = x.data(),
+                                  .ldx = ld,
+                                  .cos_TP = cos.data(),
+                                  .sin_TP = sin.data(),
+                                  .rows = t,
+                                  .heads = heads,
+                                  .head_width = width,
+                                  .rotated = width,
+                                  .first_position = 0,
+                                  .pairs = pairs,
+                                  .rotation = kernels::Rotation::kForward});
+                    },
+                    {x},
+                    1e-6});
 }
 
 // One tile of the catalogue, as the head walks over it.
