@@ -12,7 +12,7 @@
 //
 // Dimension key (outermost first, row-major, in elements; a buffer's name may carry its shape: y_RN):
 //   B records   T positions   R rows   D model width   H heads   K head width (or inner size of a product)
-//   F inner width of the feed-forward   V or M vocabulary (items)   N columns of a product
+//   F inner width of the feed-forward   V or M vocabulary (items)   N columns of a product   P pairs of a rotation
 // `ld*` is the distance in elements between the starts of two rows. Any pointer may be aligned to 4 bytes only.
 // Every op accepts zero rows, columns or elements. Buffers of one call do not overlap unless the contract says so.
 //
@@ -31,8 +31,12 @@
 namespace wisp::kernels {
 
 enum class Store { kAssign, kAdd };
-enum class Activation { kRelu, kGelu };  // kGelu is exact: x * Phi(x), with erf
+// kGelu is exact: x * Phi(x), with erf. kGeluTanh is 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))). kSigmoid is
+// s(x) = 1 / (1 + exp(-x)), and kSilu is x s(x).
+enum class Activation { kRelu, kGelu, kGeluTanh, kSilu, kSigmoid };
 enum class AttentionMask { kCausal, kFull };
+enum class RotaryPairs { kHalves, kInterleaved };
+enum class Rotation { kForward, kInverse };
 
 // ---- Products. Max error: 4 * (inner size + 4) * 2^-24 * sum_k |a_k b_k| per element. -------------------------------
 
@@ -125,12 +129,59 @@ struct LayerNormBackwardArgs {
   Store store;
 };
 
+// ---- RMS norm. y = x * rstd * gain, rstd = 1 / sqrt(mean of x^2 + epsilon). -----------------------------------------
+// Max error 1e-5 relative to the row's largest |y| (|dx|), for |x| up to 1e15.
+template <class T = float>
+struct RmsNormForwardArgs {
+  const T* x_RD;
+  const T* gain_D;
+  T* y_RD;
+  T* rstd_R;  // saved for backward
+  size_t rows, d;
+  T epsilon;
+};
+
+// dx (=|+=) the derivative; dgain is ASSIGNED the sum over these rows.
+template <class T = float>
+struct RmsNormBackwardArgs {
+  const T* dy_RD;
+  const T* x_RD;
+  const T* gain_D;
+  const T* rstd_R;
+  T* dx_RD;
+  T* dgain_D;
+  size_t rows, d;
+  Store store;
+};
+
+// ---- Rotary positions. ----------------------------------------------------------------------------------------------
+// In place: rows of [heads, head_width], the starts of two of them ldx apart. The first `rotated` entries of each head
+// (even, at most head_width) are rotated in pairs, the others stay. Pair p is (p, p + rotated / 2) with kHalves and
+// (2p, 2p + 1) with kInterleaved. With c and s the cosine and sine of its angle (a, b) becomes (a c - b s, a s + b c),
+// and with kInverse (a c + b s, b c - a s): what undoes it, and what takes a gradient back. c and s of row r are
+// cos_TP[(first_position + r) * rotated / 2 + p], likewise sin_TP: the tables begin with position 0, and the
+// caller makes them.
+// Max error 3 * 2^-24 * (|a c| + |b s|), of the other with |a s| + |b c|. A rotation keeps lengths as nearly.
+template <class T = float>
+struct RotaryArgs {
+  T* x_RD;
+  size_t ldx;
+  const T* cos_TP;
+  const T* sin_TP;
+  size_t rows, heads, head_width, rotated, first_position;
+  RotaryPairs pairs;
+  Rotation rotation;
+};
+
 // ---- Fused attention of one record, all heads. ----------------------------------------------------------------------
 // Head h of row t of q is q[t * ldq + h * head_width ...]; likewise k, v, out. Query i stands at key position
 // num_keys - num_queries + i. It attends keys j >= first_key (earlier ones are padding) and, when causal, j <= its own
 // position. A query that may attend nothing gets output 0 and lse 0, and passes no gradient.
 // probabilities P = softmax(scale * q k^T); out = (P * keep) v, where keep = keep_HQT[...] * keep_scale, or 1 if null
 // (keep_HQT holds 0 or 1, [heads, num_queries, num_keys]).
+// Grouped queries: with `kv_heads`, which divides heads, k and v have that many heads of head_width, and query head h
+// reads head h / (heads / kv_heads) of them (`KeyHead`). dk and dv are then sums over the query heads that read them.
+// The variances of keys and values have as many heads as k; slopes and keep masks have those of q. 0 means `heads`.
 // `scratch`: attention_scratch_size(num_queries, num_keys, head_width) floats (a field of the table).
 // Max error 2e-5 relative to the largest |v| (forward); backward: to the largest |gradient| of the same buffer, or,
 // where that is smaller because terms cancel (one key: P = 1, dS = 0), to the largest |dout| * |v| * scale * max(|q|,
@@ -173,6 +224,7 @@ struct AttentionForwardArgs {
   T* out_variance = nullptr;
   size_t ldout_variance = 0;
   const T* slope_H = nullptr;
+  size_t kv_heads = 0;  // 0: as many as heads
 };
 
 // dq, dk, dv are ASSIGNED (same strides as q, k, v: ldq for dq, ldkv for dk and dv).
@@ -198,9 +250,17 @@ struct AttentionBackwardArgs {
   const T* key_variance = nullptr;
   size_t ldvariance = 0;
   const T* slope_H = nullptr;
+  size_t kv_heads = 0;  // 0: as many as heads
 };
 
-// ---- Elementwise. Max error 4 ulp of the result, gelu 2e-6 absolute for |x| < 10, relative beyond. ------------------
+// The head of k and v that query head `head` < heads reads.
+template <class Args>
+constexpr size_t KeyHead(const Args& a, size_t head) {
+  return a.kv_heads == 0 ? head : head / (a.heads / a.kv_heads);
+}
+
+// ---- Elementwise. Max error 4 ulp of the result, gelu 2e-6 absolute for |x| < 10, relative beyond; gelu by tanh 1e-6
+// * max(1, |y|); silu and sigmoid 1e-6 * |y| + 1e-32. Any finite x is safe; NaN gives NaN, but for relu. --------------
 // y may be x.
 template <class T = float>
 struct ActivationForwardArgs {
@@ -210,13 +270,46 @@ struct ActivationForwardArgs {
   Activation kind;
 };
 
-// dx <- dy * f'(x); dx may be dy. relu'(0) = 0.
+// dx <- dy * f'(x); dx may be dy. relu'(0) = 0. Max error 3e-6 * |dy|.
 template <class T = float>
 struct ActivationBackwardArgs {
   const T* dy;
   const T* x;  // the forward input
   T* dx;
   size_t n;
+  Activation kind;
+};
+
+// y <- f(gate) * up, f of any kind. `gate` and `up` may lie side by side in one matrix. y may be either of them, with
+// its stride. Max error that of f(gate), times |up|, and 1 ulp of y.
+template <class T = float>
+struct GatedActivationForwardArgs {
+  const T* gate_RF;
+  size_t ldgate;
+  const T* up_RF;
+  size_t ldup;
+  T* y_RF;
+  size_t ldy;
+  size_t rows, n;
+  Activation kind;
+};
+
+// dgate <- dy * up * f'(gate), dup <- dy * f(gate). Each of the two may be any one of dy, gate and up, with its stride:
+// an element's inputs are all read before its outputs are written. dgate is not dup. Max error 3e-6 * |dy up|, and 3e-6
+// * |dy| * max(1, |f(gate)|).
+template <class T = float>
+struct GatedActivationBackwardArgs {
+  const T* dy_RF;
+  size_t lddy;
+  const T* gate_RF;
+  size_t ldgate;
+  const T* up_RF;
+  size_t ldup;
+  T* dgate_RF;
+  size_t lddgate;
+  T* dup_RF;
+  size_t lddup;
+  size_t rows, n;
   Activation kind;
 };
 
@@ -258,7 +351,7 @@ struct LinearVarianceArgs {
   T weight_variance, bias_variance;
 };
 
-// y <- x * (gain * rstd)^2. y may be x.
+// y <- x * (gain * rstd)^2. y may be x. RMS norm's too, with the rstd that it saves.
 template <class T = float>
 struct LayerNormVarianceArgs {
   const T* x_RD;
@@ -268,7 +361,8 @@ struct LayerNormVarianceArgs {
   size_t rows, d;
 };
 
-// y <- Var[max(0, N(mean, variance))], for kGelu as for kRelu. y may be x. Error relative to x.
+// y <- Var[max(0, N(mean, variance))], for kRelu and for what is near to it: kGelu, kGeluTanh, kSilu. y may be x. Error
+// relative to x.
 template <class T = float>
 struct ActivationVarianceArgs {
   const T* mean;
@@ -417,12 +511,18 @@ struct OpTable {
   void (*layer_norm_forward)(const LayerNormForwardArgs<>&);
   void (*layer_norm_backward)(const LayerNormBackwardArgs<>&);
 
+  void (*rms_norm_forward)(const RmsNormForwardArgs<>&);
+  void (*rms_norm_backward)(const RmsNormBackwardArgs<>&);
+  void (*rotary)(const RotaryArgs<>&);
+
   size_t (*attention_scratch_size)(size_t num_queries, size_t num_keys, size_t head_width);
   void (*attention_forward)(const AttentionForwardArgs<>&);
   void (*attention_backward)(const AttentionBackwardArgs<>&);
 
   void (*activation_forward)(const ActivationForwardArgs<>&);
   void (*activation_backward)(const ActivationBackwardArgs<>&);
+  void (*gated_activation_forward)(const GatedActivationForwardArgs<>&);
+  void (*gated_activation_backward)(const GatedActivationBackwardArgs<>&);
   void (*scale)(const ScaleArgs<>&);
   void (*apply_keep)(const ApplyKeepArgs<>&);
 

@@ -111,6 +111,62 @@ void LayerNormBackward(const LayerNormBackwardArgs<T>& a) {
   }
 }
 
+template <class T>
+void RmsNormForward(const RmsNormForwardArgs<T>& a) {
+  using std::sqrt;
+  for (size_t r = 0; r < a.rows; ++r) {
+    const T* x = a.x_RD + r * a.d;
+    T mean_square(0);
+    for (size_t i = 0; i < a.d; ++i) mean_square = mean_square + x[i] * x[i];
+    if (a.d > 0) mean_square = mean_square / T(static_cast<double>(a.d));
+    const T rstd = T(1) / sqrt(mean_square + a.epsilon);
+    for (size_t i = 0; i < a.d; ++i) a.y_RD[r * a.d + i] = x[i] * rstd * a.gain_D[i];
+    a.rstd_R[r] = rstd;
+  }
+}
+
+// With u = x rstd and e = dy gain:  dx = rstd (e - u mean(e u)).
+template <class T>
+void RmsNormBackward(const RmsNormBackwardArgs<T>& a) {
+  for (size_t i = 0; i < a.d; ++i) a.dgain_D[i] = T(0);
+  for (size_t r = 0; r < a.rows; ++r) {
+    const T* x = a.x_RD + r * a.d;
+    const T* dy = a.dy_RD + r * a.d;
+    T mean_eu(0);
+    for (size_t i = 0; i < a.d; ++i) {
+      const T u = x[i] * a.rstd_R[r];
+      mean_eu = mean_eu + dy[i] * a.gain_D[i] * u;
+      a.dgain_D[i] = a.dgain_D[i] + dy[i] * u;
+    }
+    mean_eu = mean_eu / T(static_cast<double>(a.d));
+    for (size_t i = 0; i < a.d; ++i) {
+      const T u = x[i] * a.rstd_R[r];
+      Put(a.dx_RD[r * a.d + i], a.rstd_R[r] * (dy[i] * a.gain_D[i] - u * mean_eu), a.store);
+    }
+  }
+}
+
+template <class T>
+void Rotary(const RotaryArgs<T>& a) {
+  const size_t num_pairs = a.rotated / 2;
+  const bool halves = a.pairs == RotaryPairs::kHalves;
+  for (size_t r = 0; r < a.rows; ++r) {
+    for (size_t h = 0; h < a.heads; ++h) {
+      T* x = a.x_RD + r * a.ldx + h * a.head_width;
+      for (size_t p = 0; p < num_pairs; ++p) {
+        const T c = a.cos_TP[(a.first_position + r) * num_pairs + p];
+        T s = a.sin_TP[(a.first_position + r) * num_pairs + p];
+        if (a.rotation == Rotation::kInverse) s = T(0) - s;
+        T& first = x[halves ? p : 2 * p];
+        T& second = x[halves ? p + num_pairs : 2 * p + 1];
+        const T before = first;
+        first = before * c - second * s;
+        second = before * s + second * c;
+      }
+    }
+  }
+}
+
 // The keys that query i may attend: [first_key, end).
 template <class Args>
 size_t AttendEnd(const Args& a, size_t query) {
@@ -130,13 +186,13 @@ template <class T, class Args>
 T AttentionProduct(const Args& a, size_t head, size_t query, size_t key) {
   T dot(0);
   for (size_t c = 0; c < a.head_width; ++c) {
-    dot = dot + a.q[query * a.ldq + head * a.head_width + c] * a.k[key * a.ldkv + head * a.head_width + c];
+    dot = dot + a.q[query * a.ldq + head * a.head_width + c] * a.k[key * a.ldkv + KeyHead(a, head) * a.head_width + c];
   }
   if (a.key_variance == nullptr) return dot;
   T variance(0);
   for (size_t c = 0; c < a.head_width; ++c) {
     const T q = a.q[query * a.ldq + head * a.head_width + c];
-    variance = variance + q * q * a.key_variance[key * a.ldvariance + head * a.head_width + c];
+    variance = variance + q * q * a.key_variance[key * a.ldvariance + KeyHead(a, head) * a.head_width + c];
   }
   const T corrected = dot - T(0.5) * a.scale * variance, lowest(kLowestCorrectedLogit);
   return lowest < corrected ? corrected : lowest;
@@ -184,11 +240,12 @@ void AttentionForward(const AttentionForwardArgs<T>& a) {
       lse = largest + log(sum);
       for (size_t j = a.first_key; j < end; ++j) {
         const T p = exp(AttentionLogit<T>(a, h, i, j) - largest) / sum * AttentionKeep<T>(a, h, i, j);
-        for (size_t c = 0; c < a.head_width; ++c) out[c] = out[c] + p * a.v[j * a.ldkv + h * a.head_width + c];
+        const size_t first = KeyHead(a, h) * a.head_width;
+        for (size_t c = 0; c < a.head_width; ++c) out[c] = out[c] + p * a.v[j * a.ldkv + first + c];
         if (a.value_variance == nullptr) continue;
         for (size_t c = 0; c < a.head_width; ++c) {
           T& variance = a.out_variance[i * a.ldout_variance + h * a.head_width + c];
-          variance = variance + p * p * a.value_variance[j * a.ldvariance + h * a.head_width + c];
+          variance = variance + p * p * a.value_variance[j * a.ldvariance + first + c];
         }
       }
     }
@@ -201,14 +258,15 @@ template <class T>
 void AttentionBackward(const AttentionBackwardArgs<T>& a) {
   using std::exp;
   const size_t width = a.heads * a.head_width;
+  const size_t kv_width = (a.kv_heads == 0 ? a.heads : a.kv_heads) * a.head_width;
   for (size_t i = 0; i < a.num_queries; ++i) {
     for (size_t c = 0; c < width; ++c) a.dq[i * a.ldq + c] = T(0);
   }
   for (size_t j = 0; j < a.num_keys; ++j) {
-    for (size_t c = 0; c < width; ++c) a.dk[j * a.ldkv + c] = a.dv[j * a.ldkv + c] = T(0);
+    for (size_t c = 0; c < kv_width; ++c) a.dk[j * a.ldkv + c] = a.dv[j * a.ldkv + c] = T(0);
   }
   for (size_t h = 0; h < a.heads; ++h) {
-    const size_t first = h * a.head_width;
+    const size_t first = h * a.head_width, kv_first = KeyHead(a, h) * a.head_width;
     for (size_t i = 0; i < a.num_queries; ++i) {
       const T* dout = a.dout + i * a.ldout + first;
       T delta(0);
@@ -217,17 +275,17 @@ void AttentionBackward(const AttentionBackwardArgs<T>& a) {
         const T p = exp(AttentionLogit<T>(a, h, i, j) - a.lse_HQ[h * a.num_queries + i]);
         const T keep = AttentionKeep<T>(a, h, i, j);
         T dp(0);
-        for (size_t c = 0; c < a.head_width; ++c) dp = dp + dout[c] * a.v[j * a.ldkv + first + c];
+        for (size_t c = 0; c < a.head_width; ++c) dp = dp + dout[c] * a.v[j * a.ldkv + kv_first + c];
         const T ds = AttentionHeld<T>(a, h, i, j) ? T(0) : p * (keep * dp - delta) * a.scale;
         for (size_t c = 0; c < a.head_width; ++c) {
-          T& dv = a.dv[j * a.ldkv + first + c];
-          T& dk = a.dk[j * a.ldkv + first + c];
+          T& dv = a.dv[j * a.ldkv + kv_first + c];
+          T& dk = a.dk[j * a.ldkv + kv_first + c];
           T& dq = a.dq[i * a.ldq + first + c];
           dv = dv + p * keep * dout[c];
           dk = dk + ds * a.q[i * a.ldq + first + c];
-          dq = dq + ds * a.k[j * a.ldkv + first + c];
+          dq = dq + ds * a.k[j * a.ldkv + kv_first + c];
           if (a.key_variance == nullptr) continue;
-          dq = dq - ds * a.scale * a.q[i * a.ldq + first + c] * a.key_variance[j * a.ldvariance + first + c];
+          dq = dq - ds * a.scale * a.q[i * a.ldq + first + c] * a.key_variance[j * a.ldvariance + kv_first + c];
         }
       }
     }
@@ -237,31 +295,97 @@ void AttentionBackward(const AttentionBackwardArgs<T>& a) {
 inline constexpr double kSqrtHalf = 0.70710678118654752440;
 inline constexpr double kInvSqrt2Pi = 0.39894228040143267794;
 
+// 1 / (1 + exp(-x)), without an exponential of what is large.
+template <class T>
+T Sigmoid(T x) {
+  using std::exp;
+  const bool negative = x < T(0);
+  const T e = exp(negative ? x : T(0) - x);
+  return (negative ? e : T(1)) / (T(1) + e);
+}
+
+inline constexpr double kSqrtTwoOverPi = 0.79788456080286535588, kGeluCubic = 0.044715;
+
+template <class T>
+T Activate(T x, Activation kind) {
+  using std::erf;
+  using std::tanh;
+  switch (kind) {
+    case Activation::kRelu:
+      return T(0) < x ? x : T(0);
+    case Activation::kGelu:
+      return x * T(0.5) * (T(1) + erf(x * T(kSqrtHalf)));
+    case Activation::kGeluTanh:
+      return x * T(0.5) * (T(1) + tanh(T(kSqrtTwoOverPi) * x * (T(1) + T(kGeluCubic) * x * x)));
+    case Activation::kSilu:
+      return x * Sigmoid(x);
+    case Activation::kSigmoid:
+      return Sigmoid(x);
+  }
+  return x;
+}
+
+// The derivative.
+template <class T>
+T ActivationSlope(T x, Activation kind) {
+  using std::erf;
+  using std::exp;
+  using std::tanh;
+  switch (kind) {
+    case Activation::kRelu:
+      return T(0) < x ? T(1) : T(0);
+    case Activation::kGelu: {
+      const T cdf = T(0.5) * (T(1) + erf(x * T(kSqrtHalf)));
+      const T density = T(kInvSqrt2Pi) * exp(T(-0.5) * x * x);
+      return cdf + x * density;
+    }
+    case Activation::kGeluTanh: {
+      const T far(10);  // from there on it is 0 or 1, and squares of x may overflow
+      if (x < T(0) - far || far < x) return x < T(0) ? T(0) : T(1);
+      const T t = tanh(T(kSqrtTwoOverPi) * x * (T(1) + T(kGeluCubic) * x * x));
+      const T inner = T(kSqrtTwoOverPi) * (T(1) + T(3 * kGeluCubic) * x * x);
+      return T(0.5) * (T(1) + t) + T(0.5) * x * (T(1) - t * t) * inner;
+    }
+    case Activation::kSilu:
+      return Sigmoid(x) * (T(1) + x * Sigmoid(T(0) - x));
+    case Activation::kSigmoid:
+      return Sigmoid(x) * Sigmoid(T(0) - x);
+  }
+  return T(1);
+}
+
 template <class T>
 void ActivationForward(const ActivationForwardArgs<T>& a) {
-  using std::erf;
+  for (size_t i = 0; i < a.n; ++i) a.y[i] = Activate(a.x[i], a.kind);
+}
+
+template <class T>
+void ActivationBackward(const ActivationBackwardArgs<T>& a) {
   for (size_t i = 0; i < a.n; ++i) {
-    const T x = a.x[i];
     if (a.kind == Activation::kRelu) {
-      a.y[i] = T(0) < x ? x : T(0);
+      a.dx[i] = T(0) < a.x[i] ? a.dy[i] : T(0);
     } else {
-      a.y[i] = x * T(0.5) * (T(1) + erf(x * T(kSqrtHalf)));
+      a.dx[i] = a.dy[i] * ActivationSlope(a.x[i], a.kind);
     }
   }
 }
 
 template <class T>
-void ActivationBackward(const ActivationBackwardArgs<T>& a) {
-  using std::erf;
-  using std::exp;
-  for (size_t i = 0; i < a.n; ++i) {
-    const T x = a.x[i];
-    if (a.kind == Activation::kRelu) {
-      a.dx[i] = T(0) < x ? a.dy[i] : T(0);
-    } else {
-      const T cdf = T(0.5) * (T(1) + erf(x * T(kSqrtHalf)));
-      const T density = T(kInvSqrt2Pi) * exp(T(-0.5) * x * x);
-      a.dx[i] = a.dy[i] * (cdf + x * density);
+void GatedActivationForward(const GatedActivationForwardArgs<T>& a) {
+  for (size_t r = 0; r < a.rows; ++r) {
+    for (size_t i = 0; i < a.n; ++i) {
+      a.y_RF[r * a.ldy + i] = Activate(a.gate_RF[r * a.ldgate + i], a.kind) * a.up_RF[r * a.ldup + i];
+    }
+  }
+}
+
+template <class T>
+void GatedActivationBackward(const GatedActivationBackwardArgs<T>& a) {
+  for (size_t r = 0; r < a.rows; ++r) {
+    for (size_t i = 0; i < a.n; ++i) {
+      const T dy = a.dy_RF[r * a.lddy + i], gate = a.gate_RF[r * a.ldgate + i], up = a.up_RF[r * a.ldup + i];
+      a.dgate_RF[r * a.lddgate + i] = dy * up * ActivationSlope(gate, a.kind);
+      a.dup_RF[r * a.lddup + i] = dy * Activate(gate, a.kind);
     }
   }
 }

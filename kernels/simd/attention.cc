@@ -54,8 +54,12 @@ struct Head {
   const Args& a;
   size_t h;
   const float* q() const { return a.q + h * a.head_width; }
-  const float* k() const { return a.k + h * a.head_width; }
-  const float* v() const { return a.v + h * a.head_width; }
+  const float* k() const { return a.k + kv_column(); }
+  const float* v() const { return a.v + kv_column(); }
+  // Where the head that it reads begins in a row of keys, values or their variances.
+  size_t kv_column() const { return KeyHead(a, h) * a.head_width; }
+  // Whether the heads before it read another head of keys and values.
+  bool first_of_group() const { return h == 0 || KeyHead(a, h) != KeyHead(a, h - 1); }
   const uint8_t* keep(size_t query) const {
     return a.keep_HQT == nullptr ? nullptr : a.keep_HQT + (h * a.num_queries + query) * a.num_keys;
   }
@@ -83,6 +87,13 @@ void MultiplyPacked(const Args& a, const float* x, size_t ldx, const float* pack
 
 void PackHead(const float* w, size_t ldw, size_t keys, size_t width, float* packed) {
   products.pack_weights({.w_NK = w, .ldw = ldw, .packed = packed, .n = keys, .k = width});
+}
+
+template <class Args>
+void PackVariance(const Head<Args>& head, const Scratch& s) {
+  const Args& a = head.a;
+  if (a.key_variance == nullptr) return;
+  PackHead(a.key_variance + head.kv_column(), a.ldvariance, a.num_keys, a.head_width, s.packed_variance);
 }
 
 // p -= scale / 2 * (q o q) variance^T: the correction of Re-Attention, to logits that are yet to be scaled.
@@ -223,9 +234,8 @@ void MixVarianceBlock(const ForwardHead& head, size_t i, size_t rows, size_t key
     StoreSome(hn::Mul(x, x), d, p + j, count);
   });
   for (size_t r = 0; r < rows; ++r) inverse[r] *= inverse[r];
-  const size_t first = head.h * a.head_width;
-  MixBlock(p, keys, a.value_variance + first, a.ldvariance, inverse, a.out_variance + i * a.ldout_variance + first,
-           a.ldout_variance, rows, a.head_width);
+  MixBlock(p, keys, a.value_variance + head.kv_column(), a.ldvariance, inverse,
+           a.out_variance + i * a.ldout_variance + head.h * a.head_width, a.ldout_variance, rows, a.head_width);
 }
 
 void Forward(const AttentionForwardArgs<>& a) {
@@ -233,9 +243,10 @@ void Forward(const AttentionForwardArgs<>& a) {
   const Scratch s(a.scratch, a.num_keys, width);
   for (size_t h = 0; h < a.heads; ++h) {
     const ForwardHead head{a, h};
-    PackHead(head.k(), a.ldkv, a.num_keys, width, s.packed_k);
-    if (a.key_variance != nullptr)
-      PackHead(a.key_variance + h * width, a.ldvariance, a.num_keys, width, s.packed_variance);
+    if (head.first_of_group()) {
+      PackHead(head.k(), a.ldkv, a.num_keys, width, s.packed_k);
+      PackVariance(head, s);
+    }
     for (size_t i = 0; i < a.num_queries; i += kBlock) {
       const size_t rows = std::min(kBlock, a.num_queries - i);
       const size_t keys = head.end(i + rows - 1);
@@ -331,7 +342,7 @@ void CorrectQueryGradient(const Head<AttentionBackwardArgs<>>& head, size_t i, s
   const size_t width = a.head_width;
   products.linear_backward_input({.dy_RN = s.dp,
                                   .lddy = keys,
-                                  .w_NK = a.key_variance + head.h * width,
+                                  .w_NK = a.key_variance + head.kv_column(),
                                   .ldw = a.ldvariance,
                                   .dx_RK = s.squares,
                                   .lddx = width,
@@ -357,13 +368,14 @@ void Backward(const AttentionBackwardArgs<>& a) {
   const Scratch s(a.scratch, a.num_keys, width);
   for (size_t h = 0; h < a.heads; ++h) {
     const Head<AttentionBackwardArgs<>> head{a, h};
-    PackHead(head.k(), a.ldkv, a.num_keys, width, s.packed_k);
-    PackHead(head.v(), a.ldkv, a.num_keys, width, s.packed_v);
-    if (a.key_variance != nullptr)
-      PackHead(a.key_variance + h * width, a.ldvariance, a.num_keys, width, s.packed_variance);
-    float *dk = a.dk + h * width, *dv = a.dv + h * width;
-    ZeroRows(dk, a.ldkv, a.num_keys, width);
-    ZeroRows(dv, a.ldkv, a.num_keys, width);
+    float *dk = a.dk + head.kv_column(), *dv = a.dv + head.kv_column();
+    if (head.first_of_group()) {
+      PackHead(head.k(), a.ldkv, a.num_keys, width, s.packed_k);
+      PackHead(head.v(), a.ldkv, a.num_keys, width, s.packed_v);
+      PackVariance(head, s);
+      ZeroRows(dk, a.ldkv, a.num_keys, width);
+      ZeroRows(dv, a.ldkv, a.num_keys, width);
+    }
     for (size_t i = 0; i < a.num_queries; i += kBlock) {
       const size_t rows = std::min(kBlock, a.num_queries - i);
       const size_t keys = head.end(i + rows - 1);

@@ -1,11 +1,10 @@
-// Activations, scaling, dropout masks for SIMD tables.
+// Scaling and dropout masks for SIMD tables.
 #include "kernels/simd/fill.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/simd/elementwise.cc"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
-#include "kernels/simd/normal-inl.h"
 #include "kernels/simd/partial-inl.h"
 
 #include <algorithm>
@@ -19,31 +18,6 @@ namespace {
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 constexpr size_t kLanes = HWY_LANES(float);
-
-void ActivationForward(const ActivationForwardArgs<>& a) {
-  const D d;
-  ForEachVector(a.n, [&](size_t i, size_t count) {
-    const V x = LoadSome(d, a.x + i, count);
-    const V y = a.kind == Activation::kRelu ? hn::Max(x, hn::Zero(d)) : hn::Mul(x, NormalOf(d, x).cdf);
-    StoreSome(y, d, a.y + i, count);
-  });
-}
-
-void ActivationBackward(const ActivationBackwardArgs<>& a) {
-  const D d;
-  ForEachVector(a.n, [&](size_t i, size_t count) {
-    const V x = LoadSome(d, a.x + i, count);
-    const V dy = LoadSome(d, a.dy + i, count);
-    V dx;
-    if (a.kind == Activation::kRelu) {
-      dx = hn::IfThenElseZero(hn::Gt(x, hn::Zero(d)), dy);
-    } else {
-      const Normal<V> normal = NormalOf(d, x);
-      dx = hn::Mul(dy, hn::MulAdd(x, normal.density, normal.cdf));
-    }
-    StoreSome(dx, d, a.dx + i, count);
-  });
-}
 
 void Scale(const ScaleArgs<>& a) {
   const D d;
@@ -77,8 +51,6 @@ void ApplyKeep(const ApplyKeepArgs<>& a) {
 }  // namespace
 
 void FillElementwise(OpTable& table) {
-  table.activation_forward = ActivationForward;
-  table.activation_backward = ForTraining(ActivationBackward);
   table.scale = Scale;
   table.apply_keep = ApplyKeep;
 }

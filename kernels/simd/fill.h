@@ -36,8 +36,10 @@ namespace wisp::kernels {
 void FillGemm(int64_t target, OpTable& table);     // products, column_sum
 void FillSoftmax(int64_t target, OpTable& table);  // softmax_stats, cross_entropy_gradient
 void FillAttention(int64_t target, OpTable& table);
-void FillNorm(int64_t target, OpTable& table);         // layer norm
-void FillElementwise(int64_t target, OpTable& table);  // activations, scale, apply_keep
+void FillNorm(int64_t target, OpTable& table);         // layer norm, RMS norm
+void FillRotary(int64_t target, OpTable& table);       // rotary
+void FillActivation(int64_t target, OpTable& table);   // activations, gated activations
+void FillElementwise(int64_t target, OpTable& table);  // scale, apply_keep
 void FillVariance(int64_t target, OpTable& table);     // linear_variance, layer_norm_variance, activation_variance
 void FillExpDouble(int64_t target, OpTable& table);    // exp_double
 void FillEmbedding(int64_t target, OpTable& table);    // embed_forward, scatter_add

@@ -1,4 +1,4 @@
-// Layer norm for SIMD tables: a row at a time, two passes for mean and variance.
+// Layer norm and RMS norm for SIMD tables: a row at a time, layer norm with two passes for mean and variance.
 #include "kernels/simd/fill.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -82,11 +82,64 @@ void LayerNormBackward(const LayerNormBackwardArgs<>& a) {
   }
 }
 
+void RmsNormForward(const RmsNormForwardArgs<>& a) {
+  const D d;
+  const float inverse = a.d == 0 ? 0.0f : 1.0f / static_cast<float>(a.d);
+  for (size_t r = 0; r < a.rows; ++r) {
+    const float* x = a.x_RD + r * a.d;
+    float* y = a.y_RD + r * a.d;
+    V squares = hn::Zero(d);
+    for (size_t i = 0; i < a.d; i += kLanes) {
+      const V v = LoadSome(d, x + i, a.d - i);
+      squares = hn::MulAdd(v, v, squares);
+    }
+    const float rstd = 1.0f / std::sqrt(Sum(d, squares) * inverse + a.epsilon);
+    const V rstd_v = hn::Set(d, rstd);
+    for (size_t i = 0; i < a.d; i += kLanes) {
+      const size_t left = a.d - i;
+      const V u = hn::Mul(LoadSome(d, x + i, left), rstd_v);
+      StoreSome(hn::Mul(u, LoadSome(d, a.gain_D + i, left)), d, y + i, left);
+    }
+    a.rstd_R[r] = rstd;
+  }
+}
+
+// With u = x rstd and e = dy gain:  dx = rstd (e - u mean(e u)).
+void RmsNormBackward(const RmsNormBackwardArgs<>& a) {
+  const D d;
+  std::fill(a.dgain_D, a.dgain_D + a.d, 0.0f);
+  const float inverse = a.d == 0 ? 0.0f : 1.0f / static_cast<float>(a.d);
+  for (size_t r = 0; r < a.rows; ++r) {
+    const float* x = a.x_RD + r * a.d;
+    const float* dy = a.dy_RD + r * a.d;
+    float* dx = a.dx_RD + r * a.d;
+    const V rstd = hn::Set(d, a.rstd_R[r]);
+    V sum_eu = hn::Zero(d);
+    for (size_t i = 0; i < a.d; i += kLanes) {
+      const size_t left = a.d - i;
+      const V weighted = hn::Mul(LoadSome(d, dy + i, left), hn::Mul(LoadSome(d, x + i, left), rstd));
+      sum_eu = hn::MulAdd(weighted, LoadSome(d, a.gain_D + i, left), sum_eu);
+      StoreSome(hn::Add(LoadSome(d, a.dgain_D + i, left), weighted), d, a.dgain_D + i, left);
+    }
+    const V mean_eu = hn::Set(d, Sum(d, sum_eu) * inverse);
+    for (size_t i = 0; i < a.d; i += kLanes) {
+      const size_t left = a.d - i;
+      const V u = hn::Mul(LoadSome(d, x + i, left), rstd);
+      const V e = hn::Mul(LoadSome(d, dy + i, left), LoadSome(d, a.gain_D + i, left));
+      V out = hn::Mul(rstd, hn::NegMulAdd(u, mean_eu, e));
+      if (a.store == Store::kAdd) out = hn::Add(out, LoadSome(d, dx + i, left));
+      StoreSome(out, d, dx + i, left);
+    }
+  }
+}
+
 }  // namespace
 
 void FillNorm(OpTable& table) {
   table.layer_norm_forward = LayerNormForward;
   table.layer_norm_backward = ForTraining(LayerNormBackward);
+  table.rms_norm_forward = RmsNormForward;
+  table.rms_norm_backward = ForTraining(RmsNormBackward);
 }
 
 }  // namespace wisp::kernels::HWY_NAMESPACE

@@ -31,6 +31,8 @@ struct Tables {
       FillGemm(target, table);
       FillSoftmax(target, table);
       FillNorm(target, table);
+      FillRotary(target, table);
+      FillActivation(target, table);
       FillElementwise(target, table);
       FillVariance(target, table);
       FillExpDouble(target, table);

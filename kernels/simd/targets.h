@@ -6,7 +6,8 @@
 // Built for size (-Os) or with sanitizers, AVX3 too: the computers that such a build is for seldom have it, and it is a
 // tenth of the library. Arm: NEON, 128 bits, on processors with SVE too (kernels/simd/processor.cc). Left out: SVE. Its
 // vectors have no size when compiled, so that they can be held in no array or struct: the tiles of gemm.cc, half.cc and
-// kernels/int8/portable.cc and the pairs of normal-inl.h (elementwise, variance) do not compile; the other groups do.
+// kernels/int8/portable.cc and the pairs of normal-inl.h, activation.cc and rotary.cc (activation, rotary, variance) do
+// not compile; the other groups do.
 // Phones' SVE2 has 128 bits as well: tables made half of it would win there nothing, and only servers have more
 // (Neoverse V1, A64FX).
 // WebAssembly and others: what the compiler is told to target.

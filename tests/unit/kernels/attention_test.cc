@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "kernels/reference/dual.h"
 #include "kernels/reference/reference.h"
 #include "tests/unit/kernels/kernel_test_util.h"
 
@@ -19,6 +20,7 @@ struct Shape {
   bool varied = false;  // Re-Attention: with variances of keys and values
   float enormous = 0;   // the variance of some keys' entries, or of all where there are few
   bool sloped = false;  // ALiBi: with a bias by distance
+  size_t kv_heads = 0;  // grouped queries; 0: as many as heads
 
   // This shape, changed.
   Shape From(size_t first) const {
@@ -30,6 +32,12 @@ struct Shape {
   Shape Sloped() const {
     return Changed([](Shape& s) { s.sloped = true; });
   }
+
+  // As many heads for each of `kv` heads of keys and values.
+  Shape Grouped(size_t kv, size_t per_group) const {
+    return Changed([&](Shape& s) { s.kv_heads = kv, s.heads = kv * per_group; });
+  }
+  size_t KvWidth() const { return (kv_heads == 0 ? heads : kv_heads) * width; }
 
   template <class Change>
   Shape Changed(Change change) const {
@@ -57,12 +65,13 @@ double Largest(const std::vector<double>& v) {
 struct Problem {
   Problem(const Shape& s, uint64_t seed)
       : d(s.heads * s.width),
+        kv_width(s.KvWidth()),
         q(s.queries, d, 3 * d + 1),
-        k(s.keys, d, 2 * d + 3),
-        v(s.keys, d, 2 * d + 3),
+        k(s.keys, kv_width, 2 * kv_width + 3),
+        v(s.keys, kv_width, 2 * kv_width + 3),
         dout(s.queries, d, d + 2),
-        key_variance(s.keys, d, 2 * d + 1),
-        value_variance(s.keys, d, 2 * d + 1),
+        key_variance(s.keys, kv_width, 2 * kv_width + 1),
+        value_variance(s.keys, kv_width, 2 * kv_width + 1),
         scale(static_cast<float>(1 / std::sqrt(static_cast<double>(s.width)))) {
     std::mt19937_64 random(seed);
     for (GuardedMatrix* m : {&q, &k, &v, &dout}) m->Fill(random, std::normal_distribution<float>(0, 1.5f));
@@ -70,7 +79,7 @@ struct Problem {
       m->Fill(random, std::uniform_real_distribution<float>(0, 2));
     // Held logits and those that are not lie far apart: near the edge a float could not tell them.
     for (size_t j = 0; s.enormous > 0 && j < s.keys; ++j) {
-      for (size_t c = 0; c < d && (s.keys < 8 || j % 3 != 2); ++c) *key_variance.at(j, c) = s.enormous;
+      for (size_t c = 0; c < kv_width && (s.keys < 8 || j % 3 != 2); ++c) *key_variance.at(j, c) = s.enormous;
     }
     keep.resize(s.heads * s.queries * s.keys);
     for (uint8_t& bit : keep) bit = random() % 4 != 0;
@@ -87,7 +96,7 @@ struct Problem {
                                          .k = kd.data(),
                                          .v = vd.data(),
                                          .ldq = d,
-                                         .ldkv = d,
+                                         .ldkv = kv_width,
                                          .out = out.data(),
                                          .ldout = d,
                                          .lse_HQ = lse.data(),
@@ -103,18 +112,19 @@ struct Problem {
                                          .mask = s.mask,
                                          .key_variance = kv,
                                          .value_variance = s.varied ? vvd.data() : nullptr,
-                                         .ldvariance = d,
+                                         .ldvariance = kv_width,
                                          .out_variance = out_variance.data(),
                                          .ldout_variance = d,
-                                         .slope_H = slope});
+                                         .slope_H = slope,
+                                         .kv_heads = s.kv_heads});
     dq.assign(s.queries * d, 0);
-    dk.assign(s.keys * d, 0);
-    dv.assign(s.keys * d, 0);
+    dk.assign(s.keys * kv_width, 0);
+    dv.assign(s.keys * kv_width, 0);
     reference::AttentionBackward<double>({.q = qd.data(),
                                           .k = kd.data(),
                                           .v = vd.data(),
                                           .ldq = d,
-                                          .ldkv = d,
+                                          .ldkv = kv_width,
                                           .out = out.data(),
                                           .dout = doutd.data(),
                                           .ldout = d,
@@ -133,10 +143,11 @@ struct Problem {
                                           .scale = scale,
                                           .mask = s.mask,
                                           .key_variance = kv,
-                                          .ldvariance = d,
-                                          .slope_H = slope});
+                                          .ldvariance = kv_width,
+                                          .slope_H = slope,
+                                          .kv_heads = s.kv_heads});
   }
-  size_t d;
+  size_t d, kv_width;
   GuardedMatrix q, k, v, dout, key_variance, value_variance;
   float scale;
   std::vector<uint8_t> keep;
@@ -175,7 +186,8 @@ AttentionForwardArgs<> ForwardArgs(const Shape& s, const Problem& p, GuardedMatr
           .ldvariance = p.key_variance.ld(),
           .out_variance = out_variance.data(),
           .ldout_variance = out_variance.ld(),
-          .slope_H = s.sloped ? p.slopes.data() : nullptr};
+          .slope_H = s.sloped ? p.slopes.data() : nullptr,
+          .kv_heads = s.kv_heads};
 }
 
 std::vector<float> Scratch(const OpTable& ops, const Shape& s) {
@@ -207,7 +219,7 @@ double CheckBackward(const OpTable& ops, const Shape& s, uint64_t seed) {
   std::vector<float> scratch = Scratch(ops, s);
   PlanPerturbation(nullptr, 0);
   ops.attention_forward(ForwardArgs(s, p, out, variance, lse.data(), scratch.data()));
-  GuardedMatrix dq(s.queries, p.d, p.q.ld()), dk(s.keys, p.d, p.k.ld()), dv(s.keys, p.d, p.k.ld());
+  GuardedMatrix dq(s.queries, p.d, p.q.ld()), dk(s.keys, p.kv_width, p.k.ld()), dv(s.keys, p.kv_width, p.k.ld());
   for (GuardedMatrix* m : {&dq, &dk, &dv}) m->Fill(NAN);
   // Where terms cancel the gradient is smaller than what it is made of.
   const double made_of = Largest(ToDouble(p.dout)) * Largest(ToDouble(p.v)) * p.scale *
@@ -216,7 +228,7 @@ double CheckBackward(const OpTable& ops, const Shape& s, uint64_t seed) {
   const auto tolerance = [&](const std::vector<double>& gradient) {
     return relative * std::max(Largest(gradient), made_of);
   };
-  PlanPerturbation(dk.at(s.keys - 1, p.d - 1), 4 * tolerance(p.dk));
+  PlanPerturbation(dk.at(s.keys - 1, p.kv_width - 1), 4 * tolerance(p.dk));
   ops.attention_backward({.q = p.q.data(),
                           .k = p.k.data(),
                           .v = p.v.data(),
@@ -241,7 +253,8 @@ double CheckBackward(const OpTable& ops, const Shape& s, uint64_t seed) {
                           .mask = s.mask,
                           .key_variance = s.varied ? p.key_variance.data() : nullptr,
                           .ldvariance = p.key_variance.ld(),
-                          .slope_H = s.sloped ? p.slopes.data() : nullptr});
+                          .slope_H = s.sloped ? p.slopes.data() : nullptr,
+                          .kv_heads = s.kv_heads});
   ErrorMeter meter;
   Compare(dq, p.dq, tolerance(p.dq), meter);
   Compare(dk, p.dk, tolerance(p.dk), meter);
@@ -253,7 +266,7 @@ double CheckBackward(const OpTable& ops, const Shape& s, uint64_t seed) {
 std::vector<Shape> Shapes() {
   const Shape large{
       .queries = 200, .keys = 200, .heads = 1, .width = 64, .mask = AttentionMask::kCausal, .dropped = false};
-  std::vector<Shape> shapes = {large, large.Varied()};
+  std::vector<Shape> shapes = {large, large.Varied(), large.Grouped(2, 3)};
   for (size_t keys : {1, 2, 3, 7, 8, 15, 17, 29, 33, 57, 100}) {
     for (AttentionMask mask : {AttentionMask::kCausal, AttentionMask::kFull}) {
       for (bool dropped : {false, true}) {
@@ -271,6 +284,8 @@ std::vector<Shape> Shapes() {
         shapes.push_back(last_queries.Varied());
         shapes.push_back(square.From(keys / 3).Sloped());
         shapes.push_back(last_queries.Varied().Sloped());
+        shapes.push_back(square.From(keys / 3).Grouped(1, 3));
+        shapes.push_back(last_queries.Varied().Sloped().Grouped(2, 2));
       }
     }
   }
@@ -297,8 +312,8 @@ void Hold(Check check) {
     for (const Shape& s : Shapes()) {
       const uint64_t seed = random();
       SCOPED_TRACE(testing::Message() << ops->name << ": " << s.queries << " queries, " << s.keys << " keys, "
-                                      << s.heads << " x " << s.width << ", first " << s.first_key
-                                      << (s.mask == AttentionMask::kCausal ? ", causal" : ", full")
+                                      << s.heads << " x " << s.width << " over " << s.kv_heads << ", first "
+                                      << s.first_key << (s.mask == AttentionMask::kCausal ? ", causal" : ", full")
                                       << (s.dropped ? ", dropped" : "") << (s.varied ? ", varied" : "")
                                       << (s.sloped ? ", sloped" : "") << ", enormous " << s.enormous);
       const double error = check(*ops, s, seed);
@@ -348,6 +363,113 @@ TEST(Attention, SlopesOfZeroChangeNothing) {
 }
 
 TEST(Attention, BackwardEqualsReferenceInDouble) { Hold<&OpTable::attention_backward>(CheckBackward); }
+
+// Columns of the heads that each query head reads, one behind the other.
+struct Repeated : GuardedMatrix {
+  Repeated(const GuardedMatrix& m, const Shape& s) : GuardedMatrix(m.rows(), s.heads * s.width, s.heads * s.width) {
+    for (size_t r = 0; r < rows(); ++r) {
+      for (size_t c = 0; c < cols(); ++c) {
+        const size_t read = c / s.width / (s.heads / s.kv_heads);
+        *at(r, c) = *m.at(r, read * s.width + c % s.width);
+      }
+    }
+  }
+};
+
+// Grouped queries are attention over keys and values that are written out once for each query head, to the bit.
+TEST(Attention, GroupsReadTheHeadThatTheyShare) {
+  for (const OpTable* ops : AllOps()) {
+    for (const Shape& s : Shapes()) {
+      if (s.kv_heads == 0 || s.varied) continue;
+      const Problem p(s, 8);
+      const Repeated k(p.k, s), v(p.v, s);
+      std::vector<float> scratch = Scratch(*ops, s);
+      GuardedMatrix grouped(s.queries, p.d, p.d), repeated(s.queries, p.d, p.d), variance(s.queries, p.d, p.d),
+          lse(1, s.heads * s.queries, s.heads * s.queries);
+      AttentionForwardArgs<> args = ForwardArgs(s, p, grouped, variance, lse.data(), scratch.data());
+      ops->attention_forward(args);
+      args.k = k.data(), args.v = v.data(), args.ldkv = k.ld(), args.kv_heads = s.heads, args.out = repeated.data();
+      ops->attention_forward(args);
+      EXPECT_EQ(ToDouble(grouped), ToDouble(repeated)) << ops->name;
+    }
+  }
+}
+
+// As many heads of keys and values as of queries, said or not said: the same bits.
+TEST(Attention, AGroupOfOneChangesNothing) {
+  for (const OpTable* ops : AllOps()) {
+    for (Shape s : Shapes()) {
+      if (s.kv_heads != 0) continue;
+      const Problem p(s, 9);
+      std::vector<float> scratch = Scratch(*ops, s);
+      GuardedMatrix silent(s.queries, p.d, p.d), said(s.queries, p.d, p.d), variance(s.queries, p.d, p.d),
+          lse(1, s.heads * s.queries, s.heads * s.queries);
+      ops->attention_forward(ForwardArgs(s, p, silent, variance, lse.data(), scratch.data()));
+      s.kv_heads = s.heads;
+      ops->attention_forward(ForwardArgs(s, p, said, variance, lse.data(), scratch.data()));
+      EXPECT_EQ(ToDouble(silent), ToDouble(said)) << ops->name;
+    }
+  }
+}
+
+// What the reference's backward pass is, for the oracle of the others: the derivative of <dout, out>.
+struct DualProblem {
+  explicit DualProblem(const Shape& s, const Problem& p) : s(s), p(p) {
+    for (const GuardedMatrix* m : {&p.q, &p.k, &p.v}) {
+      const std::vector<double> values = ToDouble(*m);
+      inputs.emplace_back(values.begin(), values.end());
+    }
+    slopes.assign(p.slopes.begin(), p.slopes.end());
+  }
+  double Derivative(size_t input, size_t i) {
+    inputs[input][i].derivative = 1;
+    std::vector<reference::Dual> out(s.queries * p.d), lse(s.heads * s.queries);
+    reference::AttentionForward<reference::Dual>({.q = inputs[0].data(),
+                                                  .k = inputs[1].data(),
+                                                  .v = inputs[2].data(),
+                                                  .ldq = p.d,
+                                                  .ldkv = p.kv_width,
+                                                  .out = out.data(),
+                                                  .ldout = p.d,
+                                                  .lse_HQ = lse.data(),
+                                                  .keep_HQT = s.dropped ? p.keep.data() : nullptr,
+                                                  .keep_scale = 4.0 / 3,
+                                                  .scratch = nullptr,
+                                                  .num_queries = s.queries,
+                                                  .num_keys = s.keys,
+                                                  .heads = s.heads,
+                                                  .head_width = s.width,
+                                                  .first_key = s.first_key,
+                                                  .scale = p.scale,
+                                                  .mask = s.mask,
+                                                  .slope_H = s.sloped ? slopes.data() : nullptr,
+                                                  .kv_heads = s.kv_heads});
+    inputs[input][i].derivative = 0;
+    const std::vector<double> dout = ToDouble(p.dout);
+    double sum = 0;
+    for (size_t j = 0; j < out.size(); ++j) sum += dout[j] * out[j].derivative;
+    return sum;
+  }
+  const Shape& s;
+  const Problem& p;
+  std::vector<std::vector<reference::Dual>> inputs;
+  std::vector<reference::Dual> slopes;
+};
+
+TEST(Attention, GradientsOfTheReferenceEqualDualNumbers) {
+  const Shape plain{.queries = 4, .keys = 5, .heads = 2, .width = 3, .mask = AttentionMask::kCausal, .dropped = true};
+  Shape full = plain;
+  full.mask = AttentionMask::kFull, full.dropped = false;
+  for (const Shape& s : {plain, plain.Grouped(1, 2), plain.Grouped(2, 3).From(1), full.Grouped(2, 2).Sloped()}) {
+    const Problem p(s, 10);
+    DualProblem dual(s, p);
+    const std::vector<double>* gradients[] = {&p.dq, &p.dk, &p.dv};
+    for (size_t input = 0; input < 3; ++input) {
+      for (size_t i = 0; i < gradients[input]->size(); ++i)
+        EXPECT_NEAR((*gradients[input])[i], dual.Derivative(input, i), 1e-12) << input << " " << i;
+    }
+  }
+}
 
 }  // namespace
 }  // namespace wisp::kernels

@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -31,8 +32,9 @@
 
 namespace wisp::kernels {
 
-inline constexpr size_t kTestSizes[] = {0, 1, 2, 3, 7, 8, 15, 16, 17, 31, 33, 64, 100};
+inline constexpr size_t kTestSizes[] = {0, 1, 2, 3, 7, 8, 15, 16, 17, 31, 33, 64, 100, 129};
 inline constexpr double kEpsilon = 1.0 / (1 << 24);  // half the distance from 1 to the next float
+inline constexpr double kUlp = 2 * kEpsilon;
 
 // Printed once per call; WISP_TEST_SEED overrides it.
 inline uint64_t TestSeed(uint64_t usual) {
@@ -111,6 +113,21 @@ class GuardedMatrixOf {
 };
 
 using GuardedMatrix = GuardedMatrixOf<float>;
+
+// One row of n numbers, misaligned and guarded.
+struct Row : GuardedMatrix {
+  explicit Row(size_t n) : GuardedMatrix(1, n, std::max<size_t>(1, n)) {}
+  Row(size_t n, std::mt19937_64& random, float deviation) : Row(n) {
+    Fill(random, std::normal_distribution<float>(0, deviation));
+  }
+  std::vector<double> Double() const { return std::vector<double>(data(), data() + cols()); }
+};
+
+inline double Largest(const double* v, size_t n) {
+  double largest = 1e-30;
+  for (size_t i = 0; i < n; ++i) largest = std::max(largest, std::abs(v[i]));
+  return largest;
+}
 
 // `size` floats that end where an inaccessible page begins: whoever reads or writes past the end crashes. This is what
 // finds reads that do no harm to the result.

@@ -1,33 +1,17 @@
-// Layer norm, elementwise ops, embedding, reductions and optimizers of every table against the reference in double,
-// whole and perturbed. Each check runs over the test sizes, misaligned, with guards.
+// Norms, scaling, variances, embedding, reductions and optimizers of every table against the reference in double or
+// dual numbers, whole and perturbed. Each check runs over the test sizes, misaligned, with guards.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
+#include "kernels/reference/dual.h"
 #include "kernels/reference/reference.h"
 #include "tests/unit/kernels/kernel_test_util.h"
 
 namespace wisp::kernels {
 namespace {
-
-constexpr double kUlp = 2 * kEpsilon;
-
-// One row of n numbers, misaligned and guarded.
-struct Row : GuardedMatrix {
-  explicit Row(size_t n) : GuardedMatrix(1, n, std::max<size_t>(1, n)) {}
-  Row(size_t n, std::mt19937_64& random, float deviation) : Row(n) {
-    Fill(random, std::normal_distribution<float>(0, deviation));
-  }
-  std::vector<double> Double() const { return std::vector<double>(data(), data() + cols()); }
-};
-
-double Largest(const double* v, size_t n) {
-  double largest = 1e-30;
-  for (size_t i = 0; i < n; ++i) largest = std::max(largest, std::abs(v[i]));
-  return largest;
-}
 
 double CheckLayerNormForward(const OpTable& ops, size_t d, int, uint64_t seed) {
   std::mt19937_64 random(seed);
@@ -120,39 +104,97 @@ double CheckLayerNormBackward(const OpTable& ops, size_t d, int variant, uint64_
   return meter.worst();
 }
 
-// variant: relu or gelu, in place or not.
-double CheckActivationForward(const OpTable& ops, size_t n, int variant, uint64_t seed) {
+double CheckRmsNormForward(const OpTable& ops, size_t d, int variant, uint64_t seed) {
   std::mt19937_64 random(seed);
-  const Activation kind = variant % 2 == 0 ? Activation::kRelu : Activation::kGelu;
-  Row x(n, random, variant == 3 ? 20.0f : 2.0f), y(n);
-  std::vector<double> xd = x.Double(), yd(n);
-  reference::ActivationForward<double>({xd.data(), yd.data(), n, kind});
-  const auto tolerance = [&](size_t i) {
-    return kind == Activation::kRelu ? 4 * kUlp * (std::abs(yd[i]) + 1e-6) : 2e-6 * std::max(1.0, std::abs(yd[i]));
-  };
-  GuardedMatrix& out = variant >= 2 ? x : y;
-  if (n > 0) PlanPerturbation(out.data() + n - 1, 4 * tolerance(n - 1) + 1e-9);
-  ops.activation_forward({x.data(), out.data(), n, kind});
+  const size_t rows = 1 + random() % 5;
+  const float size = std::vector<float>{2.0f, 1e-3f, 1e6f, 1e14f}[static_cast<size_t>(variant)];
+  Row x(rows * d, random, size), gain(d, random, 1.0f), y(rows * d), rstd(rows);
+  y.Fill(NAN);
+  const std::vector<double> xd = x.Double(), gd = gain.Double();
+  std::vector<double> yd(rows * d), rd(rows);
+  reference::RmsNormForward<double>({.x_RD = xd.data(),
+                                     .gain_D = gd.data(),
+                                     .y_RD = yd.data(),
+                                     .rstd_R = rd.data(),
+                                     .rows = rows,
+                                     .d = d,
+                                     .epsilon = 1e-5});
+  if (d > 0) PlanPerturbation(y.data(), 4e-5 * Largest(yd.data(), d));
+  ops.rms_norm_forward({.x_RD = x.data(),
+                        .gain_D = gain.data(),
+                        .y_RD = y.data(),
+                        .rstd_R = rstd.data(),
+                        .rows = rows,
+                        .d = d,
+                        .epsilon = 1e-5f});
   ErrorMeter meter;
-  for (size_t i = 0; i < n; ++i) meter.Add(out.data()[i], yd[i], tolerance(i));
-  EXPECT_TRUE(out.GuardsIntact());
+  for (size_t i = 0; i < rows * d; ++i) meter.Add(y.data()[i], yd[i], 1e-5 * Largest(yd.data() + i / d * d, d));
+  for (size_t r = 0; r < rows; ++r) meter.Add(rstd.data()[r], rd[r], 1e-5 * rd[r]);
+  EXPECT_TRUE(y.GuardsIntact() && rstd.GuardsIntact());
   return meter.worst();
 }
 
-double CheckActivationBackward(const OpTable& ops, size_t n, int variant, uint64_t seed) {
+// The derivative of <dy, y> for each entry of x, by dual numbers, or of the gain.
+std::vector<double> RmsNormDerivatives(const Row& dy, const Row& x, const Row& gain, bool of_gain, double epsilon) {
+  using reference::Dual;
+  const size_t d = gain.cols(), rows = d == 0 ? 0 : x.cols() / d;
+  std::vector<Dual> xd(x.data(), x.data() + x.cols()), gd(gain.data(), gain.data() + d), yd(rows * d), rd(rows);
+  std::vector<Dual>& moved = of_gain ? gd : xd;
+  std::vector<double> derivatives;
+  for (Dual& number : moved) {
+    number.derivative = 1;
+    reference::RmsNormForward<Dual>({.x_RD = xd.data(),
+                                     .gain_D = gd.data(),
+                                     .y_RD = yd.data(),
+                                     .rstd_R = rd.data(),
+                                     .rows = rows,
+                                     .d = d,
+                                     .epsilon = epsilon});
+    number.derivative = 0;
+    double sum = 0;
+    for (size_t i = 0; i < rows * d; ++i) sum += dy.data()[i] * yd[i].derivative;
+    derivatives.push_back(sum);
+  }
+  return derivatives;
+}
+
+double CheckRmsNormBackward(const OpTable& ops, size_t d, int variant, uint64_t seed) {
   std::mt19937_64 random(seed);
-  const Activation kind = variant % 2 == 0 ? Activation::kRelu : Activation::kGelu;
-  Row x(n, random, 2.0f), dy(n, random, 1.0f), dx(n);
-  if (n > 0) x.data()[0] = 0;  // relu'(0) = 0
-  std::vector<double> xd = x.Double(), dyd = dy.Double(), dxd(n);
-  reference::ActivationBackward<double>({dyd.data(), xd.data(), dxd.data(), n, kind});
-  const auto tolerance = [&](size_t i) { return 3e-6 * (std::abs(dyd[i]) + 1e-3); };
-  GuardedMatrix& out = variant >= 2 ? dy : dx;
-  if (n > 0) PlanPerturbation(out.data() + n - 1, 4 * tolerance(n - 1));
-  ops.activation_backward({dy.data(), x.data(), out.data(), n, kind});
+  const size_t rows = 1 + random() % 3;
+  const Store store = variant % 2 == 0 ? Store::kAssign : Store::kAdd;
+  const float epsilon = variant < 2 ? 1e-1f : 1e-5f;
+  Row x(rows * d, random, 2.0f), dy(rows * d, random, 1.0f), gain(d, random, 1.0f), dx(rows * d, random, 1.0f),
+      dgain(d), rstd(rows), y(rows * d);
+  const std::vector<double> dgd = RmsNormDerivatives(dy, x, gain, true, epsilon);
+  std::vector<double> dxd = RmsNormDerivatives(dy, x, gain, false, epsilon);
+  for (size_t i = 0; store == Store::kAdd && i < rows * d; ++i) dxd[i] += dx.data()[i];
+  ReferenceOps().rms_norm_forward({.x_RD = x.data(),
+                                   .gain_D = gain.data(),
+                                   .y_RD = y.data(),
+                                   .rstd_R = rstd.data(),
+                                   .rows = rows,
+                                   .d = d,
+                                   .epsilon = epsilon});
+  if (store == Store::kAssign) dx.Fill(NAN);
+  dgain.Fill(NAN);
+  // Where the row is short the gradient is a difference of what is nearly equal: it is held to what it is made of.
+  double made_of = 1;
+  for (size_t r = 0; r < rows; ++r) made_of = std::max<double>(made_of, rstd.data()[r]);
+  const double tolerance = 1e-5 * (Largest(dxd.data(), dxd.size()) + made_of);
+  if (d > 0) PlanPerturbation(dx.data(), 4 * tolerance);
+  ops.rms_norm_backward({.dy_RD = dy.data(),
+                         .x_RD = x.data(),
+                         .gain_D = gain.data(),
+                         .rstd_R = rstd.data(),
+                         .dx_RD = dx.data(),
+                         .dgain_D = dgain.data(),
+                         .rows = rows,
+                         .d = d,
+                         .store = store});
   ErrorMeter meter;
-  for (size_t i = 0; i < n; ++i) meter.Add(out.data()[i], dxd[i], tolerance(i));
-  EXPECT_TRUE(out.GuardsIntact());
+  for (size_t i = 0; i < rows * d; ++i) meter.Add(dx.data()[i], dxd[i], tolerance);
+  for (size_t i = 0; i < d; ++i) meter.Add(dgain.data()[i], dgd[i], 1e-5 * (Largest(dgd.data(), d) + 1));
+  EXPECT_TRUE(dx.GuardsIntact() && dgain.GuardsIntact());
   return meter.worst();
 }
 
@@ -404,8 +446,8 @@ double CheckSgd(const OpTable& ops, size_t n, int variant, uint64_t seed) {
 
 TEST(LayerNorm, ForwardEqualsReferenceInDouble) { Hold<&OpTable::layer_norm_forward>(1, CheckLayerNormForward); }
 TEST(LayerNorm, BackwardEqualsReferenceInDouble) { Hold<&OpTable::layer_norm_backward>(2, CheckLayerNormBackward); }
-TEST(Activation, ForwardEqualsReferenceInDouble) { Hold<&OpTable::activation_forward>(3, CheckActivationForward); }
-TEST(Activation, BackwardEqualsReferenceInDouble) { Hold<&OpTable::activation_backward>(4, CheckActivationBackward); }
+TEST(RmsNorm, ForwardEqualsReferenceInDouble) { Hold<&OpTable::rms_norm_forward>(15, CheckRmsNormForward); }
+TEST(RmsNorm, BackwardEqualsDualNumbers) { Hold<&OpTable::rms_norm_backward>(16, CheckRmsNormBackward); }
 TEST(LinearVariance, EqualsReferenceInDouble) { Hold<&OpTable::linear_variance>(11, CheckLinearVariance); }
 TEST(LayerNormVariance, EqualsReferenceInDouble) { Hold<&OpTable::layer_norm_variance>(12, CheckLayerNormVariance); }
 TEST(ActivationVariance, EqualsReferenceInDouble) { Hold<&OpTable::activation_variance>(13, CheckActivationVariance); }

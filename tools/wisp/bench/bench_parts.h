@@ -84,7 +84,7 @@ struct MethodFigures {
 Status BenchScoring(const BenchArguments& arguments, Json& result);
 
 // Every op of the kernels at the recommender's shapes: first what they are held against, then one of `lines` for each
-// op. An error where a result is wrong (bench_ops.cc).
+// op. An error where a result is wrong (bench_ops.cc, the ops in bench_ops_cases.h).
 Status BenchOps(const BenchArguments& arguments, std::vector<Json>& lines);
 
 // 128 tokens through an encoder of width 384, in float and int8 (bench_encoder.cc).

@@ -1,0 +1,194 @@
+// Activations for SIMD tables, alone and gated.
+//
+// A loop for each kind: with all kinds in one, their constants do not fit the registers of SSE4 and AVX2, and relu
+// takes two to three times as long. What is gated takes values and slopes, a chunk at a time, from these loops through
+// a buffer in the first-level cache, and has no code for a kind of its own but the loop that makes slopes.
+#include "kernels/simd/fill.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/simd/activation.cc"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "kernels/simd/normal-inl.h"
+#include "kernels/simd/partial-inl.h"
+
+#include <algorithm>
+#include <cstddef>
+
+HWY_BEFORE_NAMESPACE();
+namespace wisp::kernels::HWY_NAMESPACE {
+namespace {
+
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+constexpr size_t kLanes = HWY_LANES(float);
+constexpr size_t kChunk = 256;  // floats; a multiple of kLanes
+
+struct Logistic {
+  V s;     // 1 / (1 + exp(-z))
+  V rest;  // 1 - s, without cancellation
+};
+
+// The exponential is of what is not positive, so that nothing overflows. Relative error 4e-7 for |z| <= 80; beyond, the
+// smaller of the two is 0.
+HWY_INLINE Logistic LogisticOf(D d, V z) {
+  const V one = hn::Set(d, 1.0f);
+  const V e = ExpNonPositive(d, hn::Neg(hn::Abs(z)));
+  const V large = hn::Div(one, hn::Add(one, e));
+  const V small = hn::Mul(e, large);
+  const auto negative = hn::Lt(z, hn::Zero(d));
+  return {hn::IfThenElse(negative, small, large), hn::IfThenElse(negative, large, small)};
+}
+
+// (1 + tanh(u)) / 2 = 1 / (1 + exp(-2 u)), and 2 u = x (kGeluLinear + kGeluCubic x^2).
+constexpr float kGeluLinear = 1.59576912f, kGeluCubic = 0.0713548163f;
+
+HWY_INLINE V GeluTanhArgument(D d, V x, float cubic) {
+  return hn::Mul(x, hn::MulAdd(hn::Mul(x, x), hn::Set(d, cubic), hn::Set(d, kGeluLinear)));
+}
+
+struct Curve {
+  V value, slope;
+};
+
+template <Activation kKind>
+HWY_INLINE Curve CurveOf(D d, V x) {
+  const V one = hn::Set(d, 1.0f);
+  if constexpr (kKind == Activation::kRelu) {
+    const V zero = hn::Zero(d);
+    return {hn::Max(x, zero), hn::IfThenElseZero(hn::Gt(x, zero), one)};
+  } else if constexpr (kKind == Activation::kGelu) {
+    const Normal<V> normal = NormalOf(d, x);
+    return {hn::Mul(x, normal.cdf), hn::MulAdd(x, normal.density, normal.cdf)};
+  } else if constexpr (kKind == Activation::kGeluTanh) {
+    const Logistic l = LogisticOf(d, GeluTanhArgument(d, x, kGeluCubic));
+    // Beyond +-10 the slope is 0 or 1, and what follows might overflow: x is held there. A NaN stays.
+    const V far = hn::Set(d, 10.0f);
+    const V held = hn::IfThenElse(hn::Gt(hn::Abs(x), far), hn::CopySign(far, x), x);
+    const V inner = GeluTanhArgument(d, held, 3 * kGeluCubic);  // x times the derivative of the argument
+    return {hn::Mul(x, l.s), hn::Mul(l.s, hn::MulAdd(inner, l.rest, one))};
+  } else {
+    const Logistic l = LogisticOf(d, x);
+    if constexpr (kKind == Activation::kSigmoid) return {l.s, hn::Mul(l.s, l.rest)};
+    return {hn::Mul(x, l.s), hn::Mul(l.s, hn::MulAdd(x, l.rest, one))};
+  }
+}
+
+// f.operator()<kind>().
+template <class F>
+HWY_INLINE void WithKind(Activation kind, F&& f) {
+  switch (kind) {
+    case Activation::kRelu:
+      return f.template operator()<Activation::kRelu>();
+    case Activation::kGelu:
+      return f.template operator()<Activation::kGelu>();
+    case Activation::kGeluTanh:
+      return f.template operator()<Activation::kGeluTanh>();
+    case Activation::kSilu:
+      return f.template operator()<Activation::kSilu>();
+    case Activation::kSigmoid:
+      return f.template operator()<Activation::kSigmoid>();
+  }
+}
+
+template <Activation kKind>
+HWY_NOINLINE void ValuesOf(const ActivationForwardArgs<>& a) {
+  const D d;
+  for (size_t i = 0; i < a.n; i += kLanes) {
+    StoreSome(CurveOf<kKind>(d, LoadSome(d, a.x + i, a.n - i)).value, d, a.y + i, a.n - i);
+  }
+}
+
+void Forward(const ActivationForwardArgs<>& a) {
+  WithKind(a.kind, [&]<Activation kKind>() { ValuesOf<kKind>(a); });
+}
+
+template <Activation kKind>
+HWY_NOINLINE void GradientsOf(const ActivationBackwardArgs<>& a) {
+  const D d;
+  for (size_t i = 0; i < a.n; i += kLanes) {
+    const V x = LoadSome(d, a.x + i, a.n - i), dy = LoadSome(d, a.dy + i, a.n - i);
+    // A mask, not a product: where relu is flat the gradient is zero whatever dy is.
+    const V dx = kKind == Activation::kRelu ? hn::IfThenElseZero(hn::Gt(x, hn::Zero(d)), dy)
+                                            : hn::Mul(dy, CurveOf<kKind>(d, x).slope);
+    StoreSome(dx, d, a.dx + i, a.n - i);
+  }
+}
+
+void Backward(const ActivationBackwardArgs<>& a) {
+  WithKind(a.kind, [&]<Activation kKind>() { GradientsOf<kKind>(a); });
+}
+
+// Values and slopes of a chunk.
+struct Curves {
+  HWY_ALIGN float value[kChunk], slope[kChunk];
+};
+
+template <Activation kKind>
+HWY_NOINLINE void CurvesOf(const float* x, size_t n, Curves& curves) {
+  const D d;
+  for (size_t i = 0; i < n; i += kLanes) {
+    const Curve curve = CurveOf<kKind>(d, LoadSome(d, x + i, n - i));
+    hn::Store(curve.value, d, curves.value + i);
+    hn::Store(curve.slope, d, curves.slope + i);
+  }
+}
+
+// f(first, count) for every chunk of n elements.
+template <class F>
+HWY_INLINE void ForEachChunk(size_t n, F&& f) {
+  for (size_t first = 0; first < n; first += kChunk) f(first, std::min(kChunk, n - first));
+}
+
+void GatedForward(const GatedActivationForwardArgs<>& a) {
+  const D d;
+  HWY_ALIGN float value[kChunk];
+  for (size_t r = 0; r < a.rows; ++r) {
+    ForEachChunk(a.n, [&](size_t first, size_t count) {
+      Forward({.x = a.gate_RF + r * a.ldgate + first, .y = value, .n = count, .kind = a.kind});
+      const float* up = a.up_RF + r * a.ldup + first;
+      float* y = a.y_RF + r * a.ldy + first;
+      for (size_t i = 0; i < count; i += kLanes) {
+        StoreSome(hn::Mul(LoadSome(d, value + i, count - i), LoadSome(d, up + i, count - i)), d, y + i, count - i);
+      }
+    });
+  }
+}
+
+// Every input of an element is read before either output is written: outputs may lie where inputs do.
+void GatedBackward(const GatedActivationBackwardArgs<>& a) {
+  const D d;
+  Curves curves;
+  for (size_t r = 0; r < a.rows; ++r) {
+    ForEachChunk(a.n, [&](size_t first, size_t count) {
+      const float* gate = a.gate_RF + r * a.ldgate + first;
+      WithKind(a.kind, [&]<Activation kKind>() { CurvesOf<kKind>(gate, count, curves); });
+      const float *dy = a.dy_RF + r * a.lddy + first, *up = a.up_RF + r * a.ldup + first;
+      float *dgate = a.dgate_RF + r * a.lddgate + first, *dup = a.dup_RF + r * a.lddup + first;
+      for (size_t i = 0; i < count; i += kLanes) {
+        const size_t left = count - i;
+        const V dy_v = LoadSome(d, dy + i, left), up_v = LoadSome(d, up + i, left);
+        StoreSome(hn::Mul(hn::Mul(dy_v, up_v), hn::Load(d, curves.slope + i)), d, dgate + i, left);
+        StoreSome(hn::Mul(dy_v, hn::Load(d, curves.value + i)), d, dup + i, left);
+      }
+    });
+  }
+}
+
+}  // namespace
+
+void FillActivation(OpTable& table) {
+  table.activation_forward = Forward;
+  table.activation_backward = ForTraining(Backward);
+  table.gated_activation_forward = GatedForward;
+  table.gated_activation_backward = ForTraining(GatedBackward);
+}
+
+}  // namespace wisp::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace wisp::kernels {
+WISP_EXPORT_FILL(FillActivation)
+}  // namespace wisp::kernels
+#endif
