@@ -26,7 +26,8 @@ struct MemoryTable {
   bool (*wait)(void* stream);
 };
 
-// A device's memory; by default this process's own, in large pages where there are megabytes.
+// A device's memory; by default this process's own, in large pages where there are megabytes. So far the host must be
+// able to read and write it: layers and the trainer do, and nothing calls copy_in, copy_out and wait yet.
 struct Memory {
   Memory();
   Memory(const MemoryTable& memory_table, void* memory_stream) : table(&memory_table), stream(memory_stream) {}
@@ -45,6 +46,7 @@ struct Memory {
 struct Device {
   // The host's processor with these ops. Not explicit: ops of the host say all there is to say.
   Device(const OpTable& host_ops) : ops(&host_ops) {}
+  Device(const OpTable&&) = delete;
   Device(const OpTable& device_ops, const Memory& device_memory) : ops(&device_ops), memory(device_memory) {}
 
   const OpTable* ops;

@@ -361,7 +361,7 @@ struct LayerNormVarianceArgs {
   size_t rows, d;
 };
 
-// y <- Var[max(0, N(mean, variance))], for kRelu and for what is near to it: kGelu, kGeluTanh, kSilu. y may be x. Error
+// y <- Var[max(0, N(mean, variance))], for kRelu and for what is near to it: kGelu and kGeluTanh. y may be x. Error
 // relative to x.
 template <class T = float>
 struct ActivationVarianceArgs {

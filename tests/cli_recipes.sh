@@ -25,6 +25,18 @@ expect 0 "" python3 "$root/tests/recipe_keys.py" "$wisp" "$root/models/README.md
 sed 's/"expected_batch": [0-9]*/"expected_batch": "many"/' "$recipe" >type.json
 expect 3 "expected_batch" "$wisp" train --recipe type.json "${based[@]}"
 
+# What a block cannot be.
+block() {  # EXPECTED ARCHITECTURE
+  echo "{\"architecture\": {$2}}" >block.json
+  expect 3 "$1" "$wisp" train --recipe block.json --data log.db --out o.wisp
+}
+block "rotary_width is 3, allowed are even" '"width": 8, "rotary_width": 3'
+block "num_kv_heads is 3, which does not divide num_heads 4" '"width": 8, "num_heads": 4, "num_kv_heads": 3'
+block "norm_kind is \"batch\", allowed are layer, rms" '"norm_kind": "batch"'
+block "activation is \"swish\", allowed are relu, gelu, gelu_tanh, silu" '"activation": "swish"'
+block "gated is 1, allowed are true and false" '"gated": 1'
+block "no variance is known for gated residuals" '"residual": "gated", "re_attention": "on"'
+
 sed 's/"epsilon": [0-9.]*/"epsilon": 1000/' "$recipe" >absurd.json
 expect 3 "1e-06 to 100" "$wisp" train --recipe absurd.json "${based[@]}"
 expect 2 "1e-06 to 100" "$wisp" privacy calibrate --epsilon 1000 --delta 1e-5 --q 0.04 --steps 2000

@@ -26,10 +26,10 @@ for model in "$root"/tests/golden/models/*.wisp; do
   same "$said"
   seen=$((seen + 1))
 done
-[ "$seen" -ge 6 ] || fail "$seen files were read"
-# The first byte of the oldest reader that each names: blocks that differ are for readers of format 4 alone.
+[ "$seen" -ge 9 ] || fail "$seen files were read"
+# The first byte of the oldest reader that each names: blocks that differ need format 4, gates and rotary positions 5.
 oldest() { od -An -tu1 -j12 -N1 "$root/tests/golden/models/$1.wisp" | tr -d ' '; }
-for of in v3-alike=1 v3-slope=2 v3-halves=3 v4-mixed=4 v4-texts=1; do
+for of in v3-alike=1 v3-slope=2 v3-halves=3 v4-mixed=4 v4-texts=1 v5-gates=5 v5-rotary=5 v5-texts=1; do
   [ "$(oldest "${of%=*}")" = "${of#*=}" ] || fail "${of%=*} is for readers of format $(oldest "${of%=*}"), expected ${of#*=}"
 done
 finish

@@ -1,8 +1,7 @@
 // Activations for SIMD tables, alone and gated.
 //
 // A loop for each kind: with all kinds in one, their constants do not fit the registers of SSE4 and AVX2, and relu
-// takes two to three times as long. What is gated takes values and slopes, a chunk at a time, from these loops through
-// a buffer in the first-level cache, and has no code for a kind of its own but the loop that makes slopes.
+// takes two to three times as long.
 #include "kernels/simd/fill.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -119,60 +118,42 @@ void Backward(const ActivationBackwardArgs<>& a) {
   WithKind(a.kind, [&]<Activation kKind>() { GradientsOf<kKind>(a); });
 }
 
-// Values and slopes of a chunk.
-struct Curves {
-  HWY_ALIGN float value[kChunk], slope[kChunk];
-};
-
-template <Activation kKind>
-HWY_NOINLINE void CurvesOf(const float* x, size_t n, Curves& curves) {
-  const D d;
-  for (size_t i = 0; i < n; i += kLanes) {
-    const Curve curve = CurveOf<kKind>(d, LoadSome(d, x + i, n - i));
-    hn::Store(curve.value, d, curves.value + i);
-    hn::Store(curve.slope, d, curves.slope + i);
-  }
-}
-
-// f(first, count) for every chunk of n elements.
-template <class F>
-HWY_INLINE void ForEachChunk(size_t n, F&& f) {
-  for (size_t first = 0; first < n; first += kChunk) f(first, std::min(kChunk, n - first));
-}
-
+// f(gate) is made a chunk at a time, by the loops above, in a buffer that stays in the first-level cache.
 void GatedForward(const GatedActivationForwardArgs<>& a) {
   const D d;
   HWY_ALIGN float value[kChunk];
   for (size_t r = 0; r < a.rows; ++r) {
-    ForEachChunk(a.n, [&](size_t first, size_t count) {
+    for (size_t first = 0; first < a.n; first += kChunk) {
+      const size_t count = std::min(kChunk, a.n - first);
       Forward({.x = a.gate_RF + r * a.ldgate + first, .y = value, .n = count, .kind = a.kind});
       const float* up = a.up_RF + r * a.ldup + first;
       float* y = a.y_RF + r * a.ldy + first;
       for (size_t i = 0; i < count; i += kLanes) {
         StoreSome(hn::Mul(LoadSome(d, value + i, count - i), LoadSome(d, up + i, count - i)), d, y + i, count - i);
       }
-    });
+    }
   }
 }
 
-// Every input of an element is read before either output is written: outputs may lie where inputs do.
-void GatedBackward(const GatedActivationBackwardArgs<>& a) {
+// One row. Every input of an element is read before either output is written: outputs may lie where inputs do.
+template <Activation kKind>
+HWY_NOINLINE void GatedGradientsOf(const GatedActivationBackwardArgs<>& a, size_t r) {
   const D d;
-  Curves curves;
-  for (size_t r = 0; r < a.rows; ++r) {
-    ForEachChunk(a.n, [&](size_t first, size_t count) {
-      const float* gate = a.gate_RF + r * a.ldgate + first;
-      WithKind(a.kind, [&]<Activation kKind>() { CurvesOf<kKind>(gate, count, curves); });
-      const float *dy = a.dy_RF + r * a.lddy + first, *up = a.up_RF + r * a.ldup + first;
-      float *dgate = a.dgate_RF + r * a.lddgate + first, *dup = a.dup_RF + r * a.lddup + first;
-      for (size_t i = 0; i < count; i += kLanes) {
-        const size_t left = count - i;
-        const V dy_v = LoadSome(d, dy + i, left), up_v = LoadSome(d, up + i, left);
-        StoreSome(hn::Mul(hn::Mul(dy_v, up_v), hn::Load(d, curves.slope + i)), d, dgate + i, left);
-        StoreSome(hn::Mul(dy_v, hn::Load(d, curves.value + i)), d, dup + i, left);
-      }
-    });
+  const float *dy = a.dy_RF + r * a.lddy, *gate = a.gate_RF + r * a.ldgate, *up = a.up_RF + r * a.ldup;
+  float *dgate = a.dgate_RF + r * a.lddgate, *dup = a.dup_RF + r * a.lddup;
+  for (size_t i = 0; i < a.n; i += kLanes) {
+    const size_t left = a.n - i;
+    const V dy_v = LoadSome(d, dy + i, left), up_v = LoadSome(d, up + i, left);
+    const Curve curve = CurveOf<kKind>(d, LoadSome(d, gate + i, left));
+    StoreSome(hn::Mul(hn::Mul(dy_v, up_v), curve.slope), d, dgate + i, left);
+    StoreSome(hn::Mul(dy_v, curve.value), d, dup + i, left);
   }
+}
+
+void GatedBackward(const GatedActivationBackwardArgs<>& a) {
+  WithKind(a.kind, [&]<Activation kKind>() {
+    for (size_t r = 0; r < a.rows; ++r) GatedGradientsOf<kKind>(a, r);
+  });
 }
 
 }  // namespace

@@ -21,19 +21,48 @@ namespace {
   WISP_RETURN_IF_ERROR(CheckRange("num_heads", a.num_heads, 1, kMaxWidth));
   WISP_RETURN_IF_ERROR(CheckRange("head_width", a.head_width, 1, kMaxWidth));
   WISP_RETURN_IF_ERROR(CheckRange("num_heads * head_width", uint64_t{a.num_heads} * a.head_width, 1, kMaxWidth));
-  if (a.num_kv_heads != a.num_heads) {
-    return InvalidData("architecture: num_kv_heads is ", a.num_kv_heads, ", allowed is num_heads, ", a.num_heads);
+  WISP_RETURN_IF_ERROR(CheckRange("num_kv_heads", a.num_kv_heads, 1, a.num_heads));
+  if (a.num_heads % a.num_kv_heads != 0) {
+    return InvalidData("architecture: num_kv_heads is ", a.num_kv_heads, ", which does not divide num_heads ",
+                       a.num_heads);
   }
+  WISP_RETURN_IF_ERROR(CheckRange("rotary_width", a.rotary.width, 0, a.head_width));
+  if (a.rotary.width % 2 != 0)
+    return InvalidData("architecture: rotary_width is ", a.rotary.width, ", allowed are even numbers");
+  if (a.rotary.width == 0 && a.rotary != RotarySpec())
+    return InvalidData("architecture: rotary_width is 0, and there are a rotary_base or interleaved pairs beside it");
+  if (!(a.rotary.base > 1 && a.rotary.base <= 1e9f))
+    return InvalidData("architecture: rotary_base is ", a.rotary.base, ", allowed is above 1, at most 1e9");
   if (a.slope >= 0 && a.slope <= 100) return OkStatus();
   return InvalidData("architecture: attention_slope must lie between 0 and 100");
 }
 
 [[gnu::cold]] Status CheckBlock(const BlockSpec& b) {
   WISP_RETURN_IF_ERROR(CheckRange("norm", static_cast<uint8_t>(b.norm), 0, 1));
+  WISP_RETURN_IF_ERROR(CheckRange("norm_kind", static_cast<uint8_t>(b.norm_kind), 0, 1));
+  WISP_RETURN_IF_ERROR(CheckRange("residual", static_cast<uint8_t>(b.residual), 0, 1));
   WISP_RETURN_IF_ERROR(CheckEpsilon(b.norm_epsilon));
   WISP_RETURN_IF_ERROR(CheckAttention(b.attention));
   WISP_RETURN_IF_ERROR(CheckRange("inner_width", b.feed_forward.inner_width, 1, 4 * kMaxWidth));
-  return CheckRange("activation", static_cast<uint8_t>(b.feed_forward.activation), 0, 1);
+  return CheckRange("activation", static_cast<uint8_t>(b.feed_forward.activation), 0, 3);
+}
+
+// What Re-Attention's variances are known for. The derivation covers no product of two noisy values, and no rotation:
+// it needs independent entries.
+[[gnu::cold]] Status CheckReAttention(const Architecture& a) {
+  if (a.re_attention == ReAttention::kOff) return OkStatus();
+  const char* what = nullptr;
+  for (const BlockSpec& b : a.blocks) {
+    if (b.feed_forward.activation == ActivationKind::kSilu) what = "the activation silu";
+    if (b.feed_forward.gated) what = "a gated feed-forward";
+    if (b.residual == Residual::kGated) what = "gated residuals";
+    if (b.attention.rotary.width > 0) what = "rotary positions";
+  }
+  if (what == nullptr) return OkStatus();
+  return InvalidData(
+      "architecture: no variance is known for ", what,
+      ", which re_attention needs: turn re_attention off, or choose relu, gelu or gelu_tanh without gates, "
+      "and learned positions or slopes");
 }
 
 // A pooled first position sees itself alone with causal attention; the encoder has no next-item head of its own.
@@ -41,9 +70,9 @@ namespace {
   if (a.head.num_classes < 2 || a.head.num_classes > kMaxClasses) {
     return InvalidData("classifier: num_classes is ", a.head.num_classes, ", allowed are 2 to ", kMaxClasses);
   }
-  if (a.head.output_table != OutputTable::kTied || a.head.output_bias != OutputBias::kNone) {
+  if (a.head.output_table != OutputTable::kTied || a.head.output_bias != OutputBias::kNone || a.head.temperature != 0) {
     return InvalidData(
-        "classifier: the encoder has a next-item head of its own; output_table must be tied and output_bias none");
+        "classifier: it has no next-item head; output_table must be tied, output_bias none and temperature 0");
   }
   if (a.re_attention == ReAttention::kOn)
     return Unsupported("classifier: re-attention is offered for recommenders only; re_attention must be off");
@@ -57,6 +86,9 @@ namespace {
   WISP_RETURN_IF_ERROR(CheckRange("output_table", static_cast<uint8_t>(a.head.output_table), 0, 1));
   WISP_RETURN_IF_ERROR(CheckRange("output_bias", static_cast<uint8_t>(a.head.output_bias), 0, 2));
   if (a.head.kind == HeadKind::kClasses) return CheckClassifier(a);
+  const float temperature = a.head.temperature;
+  if (temperature != 0 && !(temperature >= 1e-4f && temperature <= 100))
+    return InvalidData("architecture: temperature is ", temperature, ", allowed are 0 and 0.0001 to 100");
   return CheckRange("num_classes", a.head.num_classes, 0, 0);
 }
 
@@ -65,8 +97,8 @@ uint64_t NumParametersAtMost(const Architecture& a) {
   const uint64_t d = a.width, tables = a.head.output_table == OutputTable::kUntied ? 2 : 1;
   uint64_t total = (tables * a.num_items + a.max_length) * d + 2 * uint64_t{a.num_items};
   for (const BlockSpec& b : a.blocks) {
-    const uint64_t q = b.attention.queries_width(), f = b.feed_forward.inner_width;
-    total += 4 * d * q + 2 * d * f + 12 * d + 4 * q + f;
+    const uint64_t q = b.attention.queries_width(), f = b.feed_forward.in_rows();
+    total += 4 * d * q + 2 * d * f + 2 * d * d + 16 * d + 4 * q + 2 * f;
   }
   return total + (d + a.head.num_classes) * (d + 1);
 }
@@ -116,25 +148,33 @@ struct SpecList {
   void AddVector(std::string name, ParameterRole role, uint32_t n, bool trained = true) {
     Add(std::move(name), role, ParameterShape::kVector, 1, n, trained);
   }
-  void AddNorm(const std::string& name, ParameterRole gain, ParameterRole bias, uint32_t d) {
+  void AddNorm(NormKind kind, const std::string& name, ParameterRole gain, ParameterRole bias, uint32_t d) {
     AddVector(name + ".gain", gain, d);
-    AddVector(name + ".bias", bias, d);
+    if (kind == NormKind::kLayer) AddVector(name + ".bias", bias, d);
   }
-  void AddLinear(const std::string& name, ParameterRole weight, ParameterRole bias, uint32_t n, uint32_t k) {
+  void AddLinear(const std::string& name, ParameterRole weight, ParameterRole bias, uint32_t n, uint32_t k,
+                 bool biased = true) {
     Add(name + ".weight", weight, ParameterShape::kMatrix, n, k);
-    AddVector(name + ".bias", bias, n);
+    if (biased) AddVector(name + ".bias", bias, n);
   }
   void AddBlock(const BlockSpec& b, uint32_t index, uint32_t d) {
     using enum ParameterRole;
     block = index;
     const std::string name = "block" + std::to_string(index);
     const uint32_t q = b.attention.queries_width(), f = b.feed_forward.inner_width;
-    AddNorm(name + ".attention_norm", kAttentionNormGain, kAttentionNormBias, d);
-    AddLinear(name + ".qkv", kQkvWeight, kQkvBias, q + 2 * b.attention.keys_width(), d);
-    AddLinear(name + ".attention_out", kAttentionOutWeight, kAttentionOutBias, d, q);
-    AddNorm(name + ".feed_forward_norm", kFeedForwardNormGain, kFeedForwardNormBias, d);
-    AddLinear(name + ".feed_forward_in", kFeedForwardInWeight, kFeedForwardInBias, f, d);
-    AddLinear(name + ".feed_forward_out", kFeedForwardOutWeight, kFeedForwardOutBias, d, f);
+    AddNorm(b.norm_kind, name + ".attention_norm", kAttentionNormGain, kAttentionNormBias, d);
+    AddLinear(name + ".qkv", kQkvWeight, kQkvBias, q + 2 * b.attention.keys_width(), d, b.biases);
+    AddLinear(name + ".attention_out", kAttentionOutWeight, kAttentionOutBias, d, q, b.biases);
+    if (b.residual == Residual::kGated)
+      AddLinear(name + ".attention_residual_gate", kAttentionResidualGateWeight, kAttentionResidualGateBias, d, d,
+                b.biases);
+    AddNorm(b.norm_kind, name + ".feed_forward_norm", kFeedForwardNormGain, kFeedForwardNormBias, d);
+    AddLinear(name + ".feed_forward_in", kFeedForwardInWeight, kFeedForwardInBias, b.feed_forward.in_rows(), d,
+              b.biases);
+    AddLinear(name + ".feed_forward_out", kFeedForwardOutWeight, kFeedForwardOutBias, d, f, b.biases);
+    if (b.residual == Residual::kGated)
+      AddLinear(name + ".feed_forward_residual_gate", kFeedForwardResidualGateWeight, kFeedForwardResidualGateBias, d,
+                d, b.biases);
     block = 0;
   }
   // Nothing but adapters trains where there are any.
@@ -169,50 +209,68 @@ struct SpecList {
 
 UniformArchitecture::operator Architecture() const {
   const BlockSpec block{.norm = norm,
+                        .norm_kind = norm_kind,
                         .norm_epsilon = norm_epsilon,
+                        .residual = residual,
+                        .biases = biases,
                         .attention = {.num_heads = num_heads,
-                                      .num_kv_heads = num_heads,
+                                      .num_kv_heads = num_kv_heads == 0 ? num_heads : num_kv_heads,
                                       .head_width = num_heads == 0 ? 0 : width / num_heads,
-                                      .slope = attention_slope},
-                        .feed_forward = {.inner_width = inner_width, .activation = activation}};
+                                      .slope = attention_slope,
+                                      .rotary = rotary},
+                        .feed_forward = {.inner_width = inner_width, .activation = activation, .gated = gated}};
   Architecture a{.num_items = num_items,
                  .max_length = max_length,
                  .width = width,
                  .embedding_scale = embedding_scale,
                  .positions = positions,
+                 .position_table = position_table,
                  .attend = attend,
                  .re_attention = re_attention,
                  .blocks = std::vector<BlockSpec>(std::min(num_blocks, kMaxBlocks + 1), block),
                  .head = {.kind = num_classes > 0 ? HeadKind::kClasses : HeadKind::kNextItem,
                           .output_table = output_table,
                           .output_bias = output_bias,
-                          .num_classes = num_classes}};
-  if (norm == NormPlacement::kPre) a.final_norm_epsilon = norm_epsilon;
+                          .num_classes = num_classes,
+                          .temperature = temperature}};
+  if (norm != NormPlacement::kPre) return a;
+  a.final_norm_epsilon = norm_epsilon;
+  a.final_norm_kind = norm_kind;
   return a;
 }
 
 std::optional<UniformArchitecture> AsUniform(const Architecture& a) {
   const BlockSpec first = a.blocks.empty() ? BlockSpec{.attention = {.head_width = a.width}} : a.blocks[0];
-  UniformArchitecture u{.num_items = a.num_items,
-                        .max_length = a.max_length,
-                        .width = a.width,
-                        .num_heads = first.attention.num_heads,
-                        .num_blocks = static_cast<uint32_t>(a.blocks.size()),
-                        .inner_width = first.feed_forward.inner_width,
-                        .embedding_scale = a.embedding_scale,
-                        .norm_epsilon = first.norm_epsilon,
-                        .activation = first.feed_forward.activation,
-                        .norm = first.norm,
-                        .output_table = a.head.output_table,
-                        .output_bias = a.head.output_bias,
-                        .positions = a.positions,
-                        .attend = a.attend,
-                        .re_attention = a.re_attention,
-                        .attention_slope = first.attention.slope,
-                        .num_classes = a.head.num_classes};
+  UniformArchitecture u{
+      .num_items = a.num_items,
+      .max_length = a.max_length,
+      .width = a.width,
+      .num_heads = first.attention.num_heads,
+      .num_kv_heads = first.attention.num_kv_heads == first.attention.num_heads ? 0 : first.attention.num_kv_heads,
+      .num_blocks = static_cast<uint32_t>(a.blocks.size()),
+      .inner_width = first.feed_forward.inner_width,
+      .embedding_scale = a.embedding_scale,
+      .norm_epsilon = first.norm_epsilon,
+      .activation = first.feed_forward.activation,
+      .norm = first.norm,
+      .output_table = a.head.output_table,
+      .output_bias = a.head.output_bias,
+      .positions = a.positions,
+      .attend = a.attend,
+      .re_attention = a.re_attention,
+      .attention_slope = first.attention.slope,
+      .rotary = first.attention.rotary,
+      .norm_kind = first.norm_kind,
+      .residual = first.residual,
+      .biases = first.biases,
+      .gated = first.feed_forward.gated,
+      .position_table = a.position_table,
+      .temperature = a.head.temperature,
+      .num_classes = a.head.num_classes};
   if (a.blocks.empty()) {
     u.norm = a.final_norm_epsilon ? NormPlacement::kPre : NormPlacement::kPost;
     u.norm_epsilon = a.final_norm_epsilon.value_or(u.norm_epsilon);
+    u.norm_kind = a.final_norm_kind;
   }
   if (static_cast<Architecture>(u) == a) return u;
   return std::nullopt;
@@ -236,12 +294,17 @@ Status Validate(const Architecture& a) {
   WISP_RETURN_IF_ERROR(CheckRange("num_blocks", a.blocks.size(), 0, kMaxBlocks));
   for (const BlockSpec& block : a.blocks) WISP_RETURN_IF_ERROR(CheckBlock(block));
   if (a.final_norm_epsilon) WISP_RETURN_IF_ERROR(CheckEpsilon(*a.final_norm_epsilon));
+  WISP_RETURN_IF_ERROR(CheckRange("final_norm_kind", static_cast<uint8_t>(a.final_norm_kind), 0, 1));
+  if (!a.final_norm_epsilon && a.final_norm_kind != NormKind::kLayer)
+    return InvalidData("architecture: final_norm_kind is that of an RMS norm, and there is no final norm");
   WISP_RETURN_IF_ERROR(CheckRange("positions", static_cast<uint8_t>(a.positions), 0, 1));
+  WISP_RETURN_IF_ERROR(CheckRange("position_table", static_cast<uint8_t>(a.position_table), 0, 1));
   WISP_RETURN_IF_ERROR(CheckRange("attend", static_cast<uint8_t>(a.attend), 0, 1));
   WISP_RETURN_IF_ERROR(CheckRange("re_attention", static_cast<uint8_t>(a.re_attention), 0, 1));
   if (!std::isfinite(a.embedding_scale) || a.embedding_scale <= 0) {
     return InvalidData("architecture: embedding_scale must be a positive number");
   }
+  WISP_RETURN_IF_ERROR(CheckReAttention(a));
   WISP_RETURN_IF_ERROR(CheckHead(a));
   WISP_RETURN_IF_ERROR(CheckAdapter(a));
   return CheckRange("number of parameters", NumParametersAtMost(a), 1, kMaxParameters);
@@ -259,13 +322,14 @@ Status Validate(const UniformArchitecture& a) {
 std::vector<ParameterSpec> ParametersOf(const Architecture& a) {
   using enum ParameterRole;
   SpecList list;
-  // The most there are: two tables, a norm, a head, two variances; of a block twelve, and two for each of four
+  // The most there are: two tables, a norm, a head, two variances; of a block sixteen, and two for each of four
   // adapters.
-  list.specs.reserve((a.adapter ? 20 : 12) * a.blocks.size() + 8);
+  list.specs.reserve((a.adapter ? 24 : 16) * a.blocks.size() + 8);
   list.AddTable("item_embedding", kItemTable, a.num_items, a.width);
-  list.AddTable("position_embedding", kPositionTable, a.max_length, a.width);
+  if (a.position_table == PositionTable::kLearned)
+    list.AddTable("position_embedding", kPositionTable, a.max_length, a.width);
   for (uint32_t b = 0; b < a.blocks.size(); ++b) list.AddBlock(a.blocks[b], b, a.width);
-  if (a.final_norm_epsilon) list.AddNorm("final_norm", kFinalNormGain, kFinalNormBias, a.width);
+  if (a.final_norm_epsilon) list.AddNorm(a.final_norm_kind, "final_norm", kFinalNormGain, kFinalNormBias, a.width);
   list.AddHead(a);
   if (a.adapter) list.AddAdapters(a);
   if (a.re_attention == ReAttention::kOn) {
@@ -315,6 +379,23 @@ std::optional<size_t> FindHeadTable(const Architecture& a, const std::vector<Par
   if (a.head.kind != HeadKind::kNextItem) return std::nullopt;
   const bool tied = a.head.output_table == OutputTable::kTied;
   return FindParameter(parameters, tied ? ParameterRole::kItemTable : ParameterRole::kOutputTable);
+}
+
+bool FitsFormat4(const Architecture& architecture) {
+  Architecture a = architecture;
+  a.position_table = PositionTable::kLearned;
+  a.final_norm_kind = NormKind::kLayer;
+  a.head.temperature = 0;
+  for (BlockSpec& b : a.blocks) {
+    if (b.feed_forward.activation > ActivationKind::kGelu) return false;
+    b.norm_kind = NormKind::kLayer;
+    b.residual = Residual::kPlain;
+    b.biases = true;
+    b.attention.num_kv_heads = b.attention.num_heads;
+    b.attention.rotary = {};
+    b.feed_forward.gated = false;
+  }
+  return a == architecture;
 }
 
 std::vector<float> AttentionSlopes(const AttentionSpec& a) {

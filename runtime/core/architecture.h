@@ -18,8 +18,15 @@
 
 namespace wisp {
 
-enum class ActivationKind : uint8_t { kRelu = 0, kGelu = 1 };
+// kGelu is exact (erf), kGeluTanh its usual approximation; kSilu is x sigmoid(x).
+enum class ActivationKind : uint8_t { kRelu = 0, kGelu = 1, kGeluTanh = 2, kSilu = 3 };
 enum class NormPlacement : uint8_t { kPre = 0, kPost = 1 };
+// kRms (Zhang and Sennrich 2019) takes no mean away and has no bias.
+enum class NormKind : uint8_t { kLayer = 0, kRms = 1 };
+// kGated (LiGR, Borisyuk et al. 2025): a branch is multiplied by sigmoid(W x + b) of the stream x before it is added.
+enum class Residual : uint8_t { kPlain = 0, kGated = 1 };
+// kNone: nothing is learned for a position; rotary positions or slopes say where an event stands.
+enum class PositionTable : uint8_t { kLearned = 0, kNone = 1 };
 enum class OutputTable : uint8_t { kTied = 0, kUntied = 1 };
 // kFixed: set once (popularity), never trained.
 enum class OutputBias : uint8_t { kNone = 0, kFixed = 1, kTrained = 2 };
@@ -40,13 +47,23 @@ inline constexpr uint32_t kMaxBlocks = 256;
 inline constexpr uint32_t kMaxClasses = 1u << 16;
 inline constexpr uint64_t kMaxParameters = 1ull << 34;
 
+// Rotary positions (Su et al. 2021): in each head of queries and keys, pair i of entries turns by position *
+// base^(-2 i / width).
+struct RotarySpec {
+  uint32_t width = 0;        // the first so many entries of a head, an even number; 0: none
+  float base = 10000.0f;     // above 1
+  bool interleaved = false;  // pairs (2 i, 2 i + 1); else (i, i + width / 2)
+  bool operator==(const RotarySpec&) const = default;
+};
+
 struct AttentionSpec {
   uint32_t num_heads = 1;     // H: of queries
-  uint32_t num_kv_heads = 1;  // of keys and values; today as many as of queries
+  uint32_t num_kv_heads = 1;  // of keys and values; divides num_heads, each serves as many heads of queries
   uint32_t head_width = 64;   // K
   // ALiBi (Press et al. 2022): attention logits fall by slope * distance, constants that nothing trains. This is the
   // slope of the first head, head h has slope * 2^(-8 h / H); 0: none.
   float slope = 0.0f;
+  RotarySpec rotary;
   uint32_t queries_width() const { return num_heads * head_width; }
   uint32_t keys_width() const { return num_kv_heads * head_width; }  // of the values too
   bool operator==(const AttentionSpec&) const = default;
@@ -55,13 +72,18 @@ struct AttentionSpec {
 struct FeedForwardSpec {
   uint32_t inner_width = 64;  // F
   ActivationKind activation = ActivationKind::kGelu;
+  bool gated = false;  // out(activation(G x) * U x), G and U [F, D]: SwiGLU with kSilu, GEGLU with kGelu
+  uint32_t in_rows() const { return gated ? 2 * inner_width : inner_width; }  // of the first matrix: G, then U
   bool operator==(const FeedForwardSpec&) const = default;
 };
 
 // One Transformer block.
 struct BlockSpec {
   NormPlacement norm = NormPlacement::kPre;
+  NormKind norm_kind = NormKind::kLayer;
   float norm_epsilon = 1e-5f;
+  Residual residual = Residual::kPlain;
+  bool biases = true;  // of its linear layers
   AttentionSpec attention;
   FeedForwardSpec feed_forward;
   bool operator==(const BlockSpec&) const = default;
@@ -73,6 +95,9 @@ struct HeadSpec {
   OutputTable output_table = OutputTable::kTied;  // of kNextItem, as the bias
   OutputBias output_bias = OutputBias::kNone;
   uint32_t num_classes = 0;  // of kClasses
+  // Of kNextItem. Above 0: an item's score is the cosine of the hidden state and its row, divided by this; 0: their
+  // product.
+  float temperature = 0.0f;
   bool operator==(const HeadSpec&) const = default;
 };
 
@@ -95,10 +120,12 @@ struct Architecture {
   uint32_t width = 64;           // D
   float embedding_scale = 1.0f;  // multiplies the item's row at the input (sqrt(D) in the literature; recipes choose)
   PositionAlignment positions = PositionAlignment::kStart;
+  PositionTable position_table = PositionTable::kLearned;
   Attend attend = Attend::kCausal;
   ReAttention re_attention = ReAttention::kOff;
   std::vector<BlockSpec> blocks;
   std::optional<float> final_norm_epsilon;  // none: no norm between the last block and the head
+  NormKind final_norm_kind = NormKind::kLayer;
   HeadSpec head;
   std::optional<AdapterSpec> adapter;  // with one, nothing else is trained
   bool operator==(const Architecture&) const = default;
@@ -109,7 +136,8 @@ struct UniformArchitecture {
   uint32_t num_items = 0;
   uint32_t max_length = 200;
   uint32_t width = 64;
-  uint32_t num_heads = 1;  // divides the width
+  uint32_t num_heads = 1;     // divides the width
+  uint32_t num_kv_heads = 0;  // 0: num_heads
   uint32_t num_blocks = 2;
   uint32_t inner_width = 64;
   float embedding_scale = 1.0f;
@@ -122,6 +150,13 @@ struct UniformArchitecture {
   Attend attend = Attend::kCausal;
   ReAttention re_attention = ReAttention::kOff;
   float attention_slope = 0.0f;
+  RotarySpec rotary;
+  NormKind norm_kind = NormKind::kLayer;
+  Residual residual = Residual::kPlain;
+  bool biases = true;
+  bool gated = false;
+  PositionTable position_table = PositionTable::kLearned;
+  float temperature = 0.0f;
   uint32_t num_classes = 0;  // 0: a next-item head
   bool operator==(const UniformArchitecture&) const = default;
   operator Architecture() const;
@@ -141,7 +176,7 @@ Architecture WithClasses(Architecture architecture, uint32_t num_classes);
 [[gnu::cold]] Status Validate(const Architecture& architecture);
 [[gnu::cold]] Status Validate(const UniformArchitecture& architecture);
 
-// What a parameter is for. Those from kAttentionNormGain to kFeedForwardOutBias are of a block.
+// What a parameter is for. Those from kAttentionNormGain to kFeedForwardResidualGateBias are of a block.
 enum class ParameterRole : uint8_t {
   kItemTable,
   kPositionTable,
@@ -151,12 +186,16 @@ enum class ParameterRole : uint8_t {
   kQkvBias,
   kAttentionOutWeight,
   kAttentionOutBias,
+  kAttentionResidualGateWeight,  // of a gated residual
+  kAttentionResidualGateBias,
   kFeedForwardNormGain,
   kFeedForwardNormBias,
-  kFeedForwardInWeight,
+  kFeedForwardInWeight,  // rows: of a gated one those of the gate first
   kFeedForwardInBias,
   kFeedForwardOutWeight,
   kFeedForwardOutBias,
+  kFeedForwardResidualGateWeight,
+  kFeedForwardResidualGateBias,
   kFinalNormGain,
   kFinalNormBias,
   kOutputTable,
@@ -216,6 +255,9 @@ std::optional<AdapterRoles> AdapterRolesOf(ParameterRole matrix);
 
 // Index of the table that a next-item head multiplies by; none for other heads.
 std::optional<size_t> FindHeadTable(const Architecture& architecture, const std::vector<ParameterSpec>& parameters);
+
+// Whether Format 4 of model files can say it: nothing in it that came later.
+bool FitsFormat4(const Architecture& architecture);
 
 // The slope of each head, [H]; empty where it is 0.
 std::vector<float> AttentionSlopes(const AttentionSpec& attention);

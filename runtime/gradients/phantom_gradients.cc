@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "runtime/gradients/form_outer.h"
+
 namespace wisp {
 namespace {
 
@@ -43,8 +45,10 @@ PhantomGradients::Plan PhantomGradients::PlanWays(const kernels::OpTable& ops, c
     const ParameterSpec& p = setup.parameters[i];
     if (p.shape != ParameterShape::kTable || i == head) formed += AlignedSize(p.size());
   }
-  const bool gram = options.form == NormForm::kGram ||
-                    (options.form == NormForm::kAutomatic && formed * sizeof(float) > options.max_formed_bytes);
+  const bool large = formed * sizeof(float) > options.max_formed_bytes;
+  const bool gram =
+      !setup.norms_head_rows && (options.form == NormForm::kGram || (options.form == NormForm::kAutomatic && large));
+  if (setup.norms_head_rows) plan.block = FormOuterScratch(kBlockRows, setup.parameters[head].cols);
   for (uint32_t i : setup.trained.parameters()) {
     const ParameterSpec& p = setup.parameters[i];
     Entry& entry = plan.entries[i];
@@ -113,17 +117,8 @@ void PhantomGradients::Outer(const OuterFactor& factor) {
     // The blocks of one use come in ascending order. A block that comes again belongs to another use, and is added.
     const bool again = factor.first_row < entry.seen;
     if (!again) entry.seen = factor.first_row + factor.n;
-    ops_->linear_backward_weight({.dy_RN = factor.dy_RN,
-                                  .lddy = factor.lddy,
-                                  .x_RK = factor.x_RK,
-                                  .ldx = factor.ldx,
-                                  .dw_NK = scratch_.data() + entry.offset + factor.first_row * factor.k,
-                                  .lddw = factor.k,
-                                  .rows = factor.records.rows,
-                                  .n = factor.n,
-                                  .k = factor.k,
-                                  .scale = 1.0f,
-                                  .store = again ? kernels::Store::kAdd : kernels::Store::kAssign});
+    FormOuter(*ops_, factor, again ? kernels::Store::kAdd : kernels::Store::kAssign, block_.data(),
+              scratch_.data() + entry.offset + factor.first_row * factor.k);
     return;
   }
   if (factor.first_row < entry.seen) used_twice_ = true;

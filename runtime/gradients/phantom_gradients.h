@@ -53,6 +53,7 @@ class PhantomGradients : public RecordGradients {
     size_t head_parameter;
     size_t max_rows;  // positions of the longest record
     size_t worker;
+    bool norms_head_rows = false;  // the head's factors have a RowNorm, and are formed whatever the options say
   };
   PhantomGradients(const kernels::Device& device, const Setup& setup, const PhantomOptions& options, GradientSum& sum);
 

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "runtime/core/room.h"
+#include "runtime/gradients/form_outer.h"
 
 namespace wisp {
 
@@ -25,7 +26,8 @@ SparseGradients::Room SparseGradients::RoomFor(const Setup& s, size_t rows) {
   return {.record_rows = std::min(rows, s.max_record_rows),
           .columns = s.gathers ? s.max_rows * picked : 0,
           .picked = picked,
-          .index = rows};
+          .index = rows,
+          .normed = s.norms_head_rows ? FormOuterScratch(picked, s.parameters[0].cols) : 0};
 }
 
 void SparseGradients::MakeRoom(size_t rows) {
@@ -36,6 +38,8 @@ void SparseGradients::MakeRoom(size_t rows) {
   ReallocateEmpty(columns_, room.columns);
   columns_.resize(room.columns);
   ReallocateEmpty(picked_, room.picked);
+  ReallocateEmpty(normed_, room.normed);
+  normed_.resize(room.normed);
   ReallocateEmpty(index_of_slot_, room.index);
 }
 
@@ -43,7 +47,7 @@ size_t SparseGradients::PlanBytes(const Setup& setup, size_t rows) {
   const SparseLayout layout(setup.parameters, setup.trained);
   const Room room = RoomFor(setup, rows);
   return AlignedArray<float>::AllocatedBytes(layout.dense_size()) +
-         (room.record_rows * layout.d() + room.columns) * sizeof(float) +
+         (room.record_rows * layout.d() + room.columns + room.normed) * sizeof(float) +
          (room.record_rows + room.picked + room.index) * sizeof(uint32_t);
 }
 
@@ -100,17 +104,35 @@ void SparseGradients::TableOuter(const OuterFactor& f) {
     }
     dy = columns_.data();
   }
+  if (f.row_norm && normed_.size() < FormOuterScratch(picked_.size(), f.k))
+    normed_.resize(FormOuterScratch(picked_.size(), f.k));
   ops_->linear_backward_weight({.dy_RN = dy,
                                 .lddy = lddy,
                                 .x_RK = f.x_RK,
                                 .ldx = f.ldx,
-                                .dw_NK = rows_.data() + first * f.k,
+                                .dw_NK = f.row_norm ? normed_.data() : rows_.data() + first * f.k,
                                 .lddw = f.k,
                                 .rows = f.records.rows,
                                 .n = picked_.size(),
                                 .k = f.k,
                                 .scale = 1.0f,
                                 .store = Store::kAssign});
+  if (f.row_norm) NormBackward(f, rows_.data() + first * f.k);
+}
+
+// The picked rows of a table whose rows pass a norm before the product: one by one, for they lie apart.
+void SparseGradients::NormBackward(const OuterFactor& f, float* dw) {
+  for (size_t i = 0; i < picked_.size(); ++i) {
+    ops_->rms_norm_backward({.dy_RD = normed_.data() + i * f.k,
+                             .x_RD = f.row_norm.w_NK + picked_[i] * f.k,
+                             .gain_D = f.row_norm.gain_K,
+                             .rstd_R = f.row_norm.rstd_N + picked_[i],
+                             .dx_RD = dw + i * f.k,
+                             .dgain_D = normed_.data() + picked_.size() * f.k,
+                             .rows = 1,
+                             .d = f.k,
+                             .store = Store::kAssign});
+  }
 }
 
 void SparseGradients::Rows(const RowsFactor& f) {
@@ -172,7 +194,7 @@ RecordOutcome SparseGradients::FinishRecord(HeadReplay&) {
 }
 
 size_t SparseGradients::scratch_bytes() const {
-  return dense_.allocated_bytes() + (rows_.capacity() + columns_.capacity()) * sizeof(float) +
+  return dense_.allocated_bytes() + (rows_.capacity() + columns_.capacity() + normed_.capacity()) * sizeof(float) +
          (slots_.capacity() + picked_.capacity() + index_of_slot_.capacity()) * sizeof(uint32_t);
 }
 

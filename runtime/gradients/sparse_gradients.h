@@ -49,6 +49,7 @@ class SparseGradients : public RecordGradients {
     // What room is made for: rows of the table that a record names at most, whatever the set; the columns of a head's
     // block, and whether some of them may lie outside of the set.
     size_t max_record_rows = 0, block_columns = 0;
+    bool norms_head_rows = false;  // the head's factors have a RowNorm
     bool gathers = true;
   };
   // `rows`: the set, which may change between steps but not while a record is open; ascending when the head is a full
@@ -75,6 +76,7 @@ class SparseGradients : public RecordGradients {
   void TableRows(const RowsFactor& factor);
   // Room for one more row of the record, in the order of their coming; returns its index.
   size_t Append(size_t slot);
+  void NormBackward(const OuterFactor& factor, float* dw);
   double Accumulate(float factor, int32_t sign);
 
   const kernels::OpTable* ops_;
@@ -84,13 +86,14 @@ class SparseGradients : public RecordGradients {
   GradientSum* sum_;
   // The elements of each list with room for so many rows.
   struct Room {
-    size_t record_rows, columns, picked, index;
+    size_t record_rows, columns, picked, index, normed;
   };
   static Room RoomFor(const Setup& setup, size_t rows);
 
   Setup setup_;
   AlignedArray<float> dense_;             // formed gradients
   std::vector<float> rows_, columns_;     // the record's rows of the table; gathered columns of dZ
+  std::vector<float> normed_;             // of rows that pass a norm: their gradient behind it
   std::vector<uint32_t> slots_, picked_;  // of rows_; columns of a block that are in the set
   std::vector<int32_t> index_of_slot_;    // where a slot lies in rows_, -1: not yet
 };

@@ -16,7 +16,8 @@ namespace {
 
 Result<size_t> ThreadsOf(size_t num_threads, Backend backend) {
   WISP_RETURN_IF_ERROR(CheckThreads(num_threads));
-  const size_t threads = num_threads == 0 ? DefaultThreads() : num_threads;
+  const size_t most = backend == Backend::kXnnpack ? 1 : DefaultThreads();
+  const size_t threads = num_threads == 0 ? most : num_threads;
   if (threads == 1 || backend != Backend::kXnnpack) return threads;
   return Unsupported("a session on ", threads, " threads is not for XNNPACK, whose packed weights are for one");
 }

@@ -3,10 +3,18 @@
 #include <cmath>
 
 namespace wisp {
+namespace {
+
+kernels::RotaryPairs PairsOf(const RotarySpec& spec) {
+  return spec.interleaved ? kernels::RotaryPairs::kInterleaved : kernels::RotaryPairs::kHalves;
+}
+
+}  // namespace
 
 Attention::Attention(const Architecture& a, const kernels::OpTable& ops, const std::vector<ParameterSpec>& parameters,
                      uint32_t index, uint64_t site, BufferPlan& plan)
     : spec_(a.blocks[index].attention),
+      block_(index),
       queries_width_(spec_.queries_width()),
       keys_width_(spec_.keys_width()),
       max_length_(a.max_length),
@@ -53,11 +61,53 @@ void Attention::Project(const RecordContext& context, const float* x) const {
   qkv_.Prepare(context, x, rows);
   qkv_.ForwardQueries(context, x, {.y = p.q, .ldy = p.ldq}, rows);
   qkv_.ForwardKeys(context, x, {.y = p.k + context.past * p.ldkv, .ldy = p.ldkv}, rows);
+  if (spec_.rotary.width > 0) Rotate(context);
 }
 
 void Attention::Attend(const RecordContext& context, float* y) const {
   for (size_t b = 0; b < context.records.num_records; ++b) Mix(context, b);
   out_.Forward(context, context.forward(mixed_), y, context.wanted_rows());
+}
+
+void Attention::Rotate(const RecordContext& context) const {
+  const Projected p = Of(context);
+  kernels::RotaryArgs<> turn{.cos_TP = context.weights.rotary_cos(block_),
+                             .sin_TP = context.weights.rotary_sin(block_),
+                             .head_width = spec_.head_width,
+                             .rotated = spec_.rotary.width,
+                             .first_position = context.past,
+                             .pairs = PairsOf(spec_.rotary),
+                             .rotation = kernels::Rotation::kForward};
+  for (size_t b = 0; b < context.records.num_records; ++b) {
+    const size_t begin = context.records.begin(b);
+    turn.rows = context.records.size(b);
+    turn.x_RD = p.q + begin * p.ldq, turn.ldx = p.ldq, turn.heads = spec_.num_heads;
+    context.ops().rotary(turn);
+    turn.x_RD = p.k + (context.past + begin) * p.ldkv, turn.ldx = p.ldkv, turn.heads = spec_.num_kv_heads;
+    context.ops().rotary(turn);
+  }
+}
+
+void Attention::RotateBack(const RecordContext& context, float* dqkv) const {
+  const size_t stacked = queries_width_ + 2 * keys_width_;
+  for (size_t b = 0; b < context.records.num_records; ++b) {
+    float* of_record = dqkv + context.records.begin(b) * stacked;
+    kernels::RotaryArgs<> turn{.x_RD = of_record,
+                               .ldx = stacked,
+                               .cos_TP = context.weights.rotary_cos(block_),
+                               .sin_TP = context.weights.rotary_sin(block_),
+                               .rows = context.records.size(b),
+                               .heads = spec_.num_heads,
+                               .head_width = spec_.head_width,
+                               .rotated = spec_.rotary.width,
+                               .first_position = 0,
+                               .pairs = PairsOf(spec_.rotary),
+                               .rotation = kernels::Rotation::kInverse};
+    context.ops().rotary(turn);
+    turn.x_RD = of_record + queries_width_;
+    turn.heads = spec_.num_kv_heads;
+    context.ops().rotary(turn);
+  }
 }
 
 // The fused kernel of one record. Of several, all rows of each are wanted, and none is from before.
@@ -92,13 +142,15 @@ void Attention::Mix(const RecordContext& context, size_t b) const {
        .ldvariance = variance_width_,
        .out_variance = wants_variance() ? context.forward(mixed_variance_) + begin * queries_width_ : nullptr,
        .ldout_variance = queries_width_,
-       .slope_H = Slopes()});
+       .slope_H = Slopes(),
+       .kv_heads = spec_.num_kv_heads});
 }
 
 void Attention::Backward(const RecordContext& context, const float* x, const float* dy, float* dx, kernels::Store store,
                          FactorSink& sink) const {
   out_.Backward(context, context.forward(mixed_), dy, context.backward(dmixed_), kernels::Store::kAssign, sink);
   for (size_t b = 0; b < context.records.num_records; ++b) MixBackward(context, b);
+  if (spec_.rotary.width > 0) RotateBack(context, context.backward(dprojected_));
   qkv_.Backward(context, x, context.backward(dprojected_), dx, store, sink);
 }
 
@@ -131,7 +183,8 @@ void Attention::MixBackward(const RecordContext& context, size_t b) const {
                                     .mask = mask_,
                                     .key_variance = KeyVariances(context, begin),
                                     .ldvariance = variance_width_,
-                                    .slope_H = Slopes()});
+                                    .slope_H = Slopes(),
+                                    .kv_heads = spec_.num_kv_heads});
 }
 
 float* Attention::KeyVariances(const RecordContext& context, size_t row) const {

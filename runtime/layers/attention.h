@@ -38,6 +38,9 @@ class Attention {
     size_t ldq, ldkv;
   };
   Projected Of(const RecordContext& context) const;
+  // Turns the queries and keys of all rows by their positions, or the gradients `dqkv` of both back.
+  void Rotate(const RecordContext& context) const;
+  void RotateBack(const RecordContext& context, float* dqkv) const;
   void Mix(const RecordContext& context, size_t b) const;
   void MixBackward(const RecordContext& context, size_t b) const;
   // The variances of keys (and values) from this row on; null without Re-Attention.
@@ -49,6 +52,7 @@ class Attention {
   float Rate(const RecordContext& context) const { return context.dropout != nullptr ? context.dropout->attention : 0; }
 
   AttentionSpec spec_;
+  size_t block_;
   size_t queries_width_, keys_width_, max_length_;
   kernels::AttentionMask mask_;
   float scale_;

@@ -10,7 +10,7 @@ NormParameters NormOf(const Architecture& a, const std::vector<ParameterSpec>& p
   const bool first = gain == ParameterRole::kAttentionNormGain;
   const ParameterRole bias = first ? ParameterRole::kAttentionNormBias : ParameterRole::kFeedForwardNormBias;
   return {.gain = RequireParameter(parameters, gain, index),
-          .bias = RequireParameter(parameters, bias, index),
+          .bias = FindParameter(parameters, bias, index),
           .epsilon = a.blocks[index].norm_epsilon};
 }
 
@@ -27,7 +27,11 @@ Block::Block(const Architecture& a, const kernels::OpTable& ops, const std::vect
       attention_(a, ops, parameters, index, 1 + kSitesPerBlock * index, plan),
       feed_forward_(a, parameters, index, plan),
       dropout1_(2 + kSitesPerBlock * index, plan.max_rows() * a.width, plan),
-      dropout2_(3 + kSitesPerBlock * index, plan.max_rows() * a.width, plan) {
+      dropout2_(3 + kSitesPerBlock * index, plan.max_rows() * a.width, plan),
+      gate1_(a, parameters, ParameterRole::kAttentionResidualGateWeight, ParameterRole::kAttentionResidualGateBias,
+             index, plan),
+      gate2_(a, parameters, ParameterRole::kFeedForwardResidualGateWeight, ParameterRole::kFeedForwardResidualGateBias,
+             index, plan) {
   const size_t size = plan.max_rows() * a.width;
   for (Slot<float>* slot : {&a_, &middle_, &b_}) *slot = plan.ReserveInTurn<float>(size);
   for (Slot<float>* slot : {&dmiddle_, &da_, &db_, &ddropped1_, &ddropped2_})
@@ -67,11 +71,14 @@ void Block::FinishPre(const RecordContext& context, const float* x, float* y) co
   attention_.Attend(context, middle);
   const RecordContext tail = context.Tail();
   dropout1_.Forward(tail, Rate(tail), middle, d_);
-  Add(tail, x + (context.rows() - tail.rows()) * d_, middle);
+  const float* stream = x + (context.rows() - tail.rows()) * d_;
+  gate1_.Forward(tail, stream, middle);
+  Add(tail, stream, middle);
   norm2_.Forward(tail, middle, b);
   feed_forward_.Forward(tail, b, y);
   if (variance_to_the_end_) VariancePre(context);
   dropout2_.Forward(tail, Rate(tail), y, d_);
+  gate2_.Forward(tail, middle, y);
   Add(tail, middle, y);
 }
 
@@ -83,15 +90,19 @@ void Block::BackwardPre(const RecordContext& context, const float* x, const floa
   float* dmiddle = context.backward(dmiddle_);
   float* da = context.backward(da_);
   float* db = context.backward(db_);
-  // y = middle + drop(F(N2(middle)))
-  const float* dfed = dropout2_.Backward(context, Rate(context), dy, context.backward(ddropped2_), d_);
+  // y = middle + gate(drop(F(N2(middle))))
+  const float* dfed =
+      dropout2_.Backward(context, Rate(context), gate2_.Backward(context, dy), context.backward(ddropped2_), d_);
   feed_forward_.Backward(context, b, dfed, db, kernels::Store::kAssign, sink);
   Copy(context, dy, dmiddle);
+  gate2_.BackwardStream(context, middle, dmiddle, sink);
   norm2_.Backward(context, middle, db, dmiddle, kernels::Store::kAdd, sink);
-  // middle = x + drop(A(N1(x)))
-  const float* dattended = dropout1_.Backward(context, Rate(context), dmiddle, context.backward(ddropped1_), d_);
+  // middle = x + gate(drop(A(N1(x))))
+  const float* dattended =
+      dropout1_.Backward(context, Rate(context), gate1_.Backward(context, dmiddle), context.backward(ddropped1_), d_);
   attention_.Backward(context, a, dattended, da, kernels::Store::kAssign, sink);
   Copy(context, dmiddle, dx);
+  gate1_.BackwardStream(context, x, dx, sink);
   norm1_.Backward(context, x, da, dx, kernels::Store::kAdd, sink);
 }
 
@@ -102,10 +113,13 @@ void Block::FinishPost(const RecordContext& context, const float* x, float* y) c
   attention_.Attend(context, a);
   const RecordContext tail = context.Tail();
   dropout1_.Forward(tail, Rate(tail), a, d_);
-  Add(tail, x + (context.rows() - tail.rows()) * d_, a);
+  const float* stream = x + (context.rows() - tail.rows()) * d_;
+  gate1_.Forward(tail, stream, a);
+  Add(tail, stream, a);
   norm1_.Forward(tail, a, middle);
   feed_forward_.Forward(tail, middle, b);
   dropout2_.Forward(tail, Rate(tail), b, d_);
+  gate2_.Forward(tail, middle, b);
   Add(tail, middle, b);
   norm2_.Forward(tail, b, y);
   if (variance_to_the_end_) VariancePost(context);
@@ -116,15 +130,19 @@ void Block::BackwardPost(const RecordContext& context, const float* x, const flo
   float* dmiddle = context.backward(dmiddle_);
   float* da = context.backward(da_);
   float* db = context.backward(db_);
-  // y = N2(b), b = middle + drop(F(middle))
+  // y = N2(b), b = middle + gate(drop(F(middle)))
   norm2_.Backward(context, context.forward(b_), dy, db, kernels::Store::kAssign, sink);
-  const float* dfed = dropout2_.Backward(context, Rate(context), db, context.backward(ddropped2_), d_);
+  const float* dfed =
+      dropout2_.Backward(context, Rate(context), gate2_.Backward(context, db), context.backward(ddropped2_), d_);
   Copy(context, db, dmiddle);
+  gate2_.BackwardStream(context, context.forward(middle_), dmiddle, sink);
   feed_forward_.Backward(context, context.forward(middle_), dfed, dmiddle, kernels::Store::kAdd, sink);
-  // middle = N1(a), a = x + drop(A(x))
+  // middle = N1(a), a = x + gate(drop(A(x)))
   norm1_.Backward(context, context.forward(a_), dmiddle, da, kernels::Store::kAssign, sink);
-  const float* dattended = dropout1_.Backward(context, Rate(context), da, context.backward(ddropped1_), d_);
+  const float* dattended =
+      dropout1_.Backward(context, Rate(context), gate1_.Backward(context, da), context.backward(ddropped1_), d_);
   Copy(context, da, dx);
+  gate1_.BackwardStream(context, x, dx, sink);
   attention_.Backward(context, x, dattended, dx, kernels::Store::kAdd, sink);
 }
 

@@ -2,12 +2,15 @@
 //
 //   before (pre-norm):  m = x + A(N1(x));   y = m + F(N2(m))
 //   after (post-norm):  m = N1(x + A(x));   y = N2(m + F(m))
+//
+// Where its residuals are gated, a branch passes its gate before it is added.
 #ifndef WISP_RUNTIME_LAYERS_BLOCK_H_
 #define WISP_RUNTIME_LAYERS_BLOCK_H_
 
 #include "runtime/layers/attention.h"
 #include "runtime/layers/feed_forward.h"
-#include "runtime/layers/layer_norm.h"
+#include "runtime/layers/norm.h"
+#include "runtime/layers/residual_gate.h"
 #include "runtime/layers/variance.h"
 
 namespace wisp {
@@ -44,10 +47,11 @@ class Block {
   bool variance_to_the_end_;  // Re-Attention, and not the last block: somebody reads the variance of y
   VarianceBuffers variance_;
   NormPlacement placement_;
-  LayerNorm norm1_, norm2_;
+  NormLayer norm1_, norm2_;
   Attention attention_;
   FeedForward feed_forward_;
   Dropout dropout1_, dropout2_;
+  ResidualGate gate1_, gate2_;
   // `a`, `b`: what enters attention and feed-forward (pre) or the norms (post); `middle`: between the two halves.
   Slot<float> a_, middle_, b_;
   Slot<float> dmiddle_, da_, db_, ddropped1_, ddropped2_;

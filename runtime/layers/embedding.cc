@@ -6,7 +6,7 @@ namespace wisp {
 
 Embedding::Embedding(const Architecture& architecture, const std::vector<ParameterSpec>& parameters, BufferPlan& plan)
     : table_(RequireParameter(parameters, ParameterRole::kItemTable)),
-      positions_(RequireParameter(parameters, ParameterRole::kPositionTable)),
+      positions_(FindParameter(parameters, ParameterRole::kPositionTable)),
       d_(architecture.width),
       max_length_(architecture.max_length),
       scale_(architecture.embedding_scale),
@@ -17,14 +17,14 @@ Embedding::Embedding(const Architecture& architecture, const std::vector<Paramet
 
 void Embedding::Forward(const RecordContext& context, const int32_t* ids, float* y) const {
   const Weights& weights = context.weights;
-  const bool halves = weights.halves_at(table_) != nullptr || weights.halves_at(positions_) != nullptr;
+  const bool halves = weights.halves_at(table_) != nullptr || (positions_ && weights.halves_at(*positions_) != nullptr);
   for (size_t b = 0; b < context.records.num_records; ++b) {
     const size_t begin = context.records.begin(b), rows = context.records.size(b);
     const size_t first = FirstPosition(context.past + rows + context.after) + context.past;
     for (size_t t = 0; halves && t < rows; ++t) WidenRow(context, ids[begin + t], first + t, y + (begin + t) * d_);
     if (halves) continue;
     context.ops().embed_forward({.table_MD = weights.at(table_),
-                                 .positions_TD = weights.at(positions_) + first * d_,
+                                 .positions_TD = positions_ ? weights.at(*positions_) + first * d_ : nullptr,
                                  .ids_T = ids + begin,
                                  .y_TD = y + begin * d_,
                                  .rows = rows,
@@ -49,31 +49,30 @@ void Embedding::WidenRow(const RecordContext& context, int32_t id, size_t positi
     return;
   }
   AddRow(context, table_, static_cast<size_t>(id), {.factor = scale_, .store = kernels::Store::kAssign}, y);
-  AddRow(context, positions_, position, {.factor = 1.0f, .store = kernels::Store::kAdd}, y);
+  if (positions_) AddRow(context, *positions_, position, {.factor = 1.0f, .store = kernels::Store::kAdd}, y);
 }
 
 void Embedding::Backward(const RecordContext& context, const int32_t* ids, const float* dy, FactorSink& sink) const {
-  if (!sink.Wants(positions_) && !sink.Wants(table_)) return;
+  const bool wants_positions = positions_ && sink.Wants(*positions_);
+  if (!wants_positions && !sink.Wants(table_)) return;
   const Segments& records = context.records;
   const float rate = context.dropout != nullptr ? context.dropout->embedding : 0;
   const float* dx = dropout_.Backward(context, rate, dy, context.backward(dx_), d_);
   int32_t* position_ids = context.backward(position_ids_);
-  for (size_t b = 0; b < records.num_records; ++b) {
+  for (size_t b = 0; wants_positions && b < records.num_records; ++b) {
     const size_t begin = records.begin(b), rows = records.size(b);
     for (size_t t = 0; t < rows; ++t)
       position_ids[begin + t] = ids[begin + t] < 0 ? -1 : static_cast<int32_t>(FirstPosition(rows) + t);
   }
-  RowsFactor factor{.parameter = positions_,
-                    .ids_R = position_ids,
-                    .dx_RD = dx,
-                    .lddx = d_,
-                    .records = records,
-                    .d = d_,
-                    .scale = 1.0f};
-  if (sink.Wants(positions_)) sink.Rows(factor);
-  factor.parameter = table_;
-  factor.ids_R = ids;
-  factor.scale = scale_;
+  RowsFactor factor{
+      .parameter = table_, .ids_R = ids, .dx_RD = dx, .lddx = d_, .records = records, .d = d_, .scale = scale_};
+  if (wants_positions) {
+    RowsFactor positions = factor;
+    positions.parameter = *positions_;
+    positions.ids_R = position_ids;
+    positions.scale = 1.0f;
+    sink.Rows(positions);
+  }
   if (sink.Wants(table_)) sink.Rows(factor);
 }
 

@@ -2,6 +2,8 @@
 #ifndef WISP_RUNTIME_LAYERS_EMBEDDING_H_
 #define WISP_RUNTIME_LAYERS_EMBEDDING_H_
 
+#include <optional>
+
 #include "runtime/layers/context.h"
 #include "runtime/layers/dropout.h"
 #include "runtime/layers/factors.h"
@@ -35,7 +37,9 @@ class Embedding {
   // Forward of one row where at least one of the tables is of halves.
   void WidenRow(const RecordContext& context, int32_t id, size_t position, float* y) const;
 
-  size_t table_, positions_, d_, max_length_;
+  size_t table_;
+  std::optional<size_t> positions_;
+  size_t d_, max_length_;
   float scale_;
   PositionAlignment align_;
   Dropout dropout_;

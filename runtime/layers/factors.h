@@ -21,6 +21,15 @@
 
 namespace wisp {
 
+// The rows w_n of a weight that are multiplied by gain / rms(w_n) before the product (RMS norm; a cosine head's table).
+// The gradient of row n is that norm's backward of (dy^T x)_n. Null: they are taken as they are.
+struct RowNorm {
+  const float* w_NK = nullptr;  // from the block's first row on, dense
+  const float* rstd_N = nullptr;
+  const float* gain_K = nullptr;
+  explicit operator bool() const { return w_NK != nullptr; }
+};
+
 struct OuterFactor {
   size_t parameter;  // index in ParametersOf(architecture)
   size_t first_row;  // first row of the parameter that this block covers
@@ -32,6 +41,7 @@ struct OuterFactor {
   size_t n, k;
   // Sampled softmax: the table's rows that the columns of dy stand for, distinct and ascending; null: first_row + n.
   const int32_t* ids_N = nullptr;
+  RowNorm row_norm = {};
 };
 
 struct RowsFactor {

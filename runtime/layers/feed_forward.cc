@@ -1,40 +1,96 @@
 #include "runtime/layers/feed_forward.h"
 
 namespace wisp {
+namespace {
+
+kernels::Activation ActivationOf(ActivationKind kind) {
+  switch (kind) {
+    case ActivationKind::kRelu:
+      return kernels::Activation::kRelu;
+    case ActivationKind::kGelu:
+      return kernels::Activation::kGelu;
+    case ActivationKind::kGeluTanh:
+      return kernels::Activation::kGeluTanh;
+    default:
+      return kernels::Activation::kSilu;
+  }
+}
+
+}  // namespace
 
 FeedForward::FeedForward(const Architecture& a, const std::vector<ParameterSpec>& parameters, uint32_t index,
                          BufferPlan& plan)
     : inner_(a.blocks[index].feed_forward.inner_width),
-      activation_(a.blocks[index].feed_forward.activation == ActivationKind::kGelu ? kernels::Activation::kGelu
-                                                                                   : kernels::Activation::kRelu),
+      in_rows_(a.blocks[index].feed_forward.in_rows()),
+      gated_(a.blocks[index].feed_forward.gated),
+      activation_(ActivationOf(a.blocks[index].feed_forward.activation)),
       in_(parameters,
           FindLinear(a, parameters, ParameterRole::kFeedForwardInWeight, ParameterRole::kFeedForwardInBias, index),
           plan),
       out_(parameters,
            FindLinear(a, parameters, ParameterRole::kFeedForwardOutWeight, ParameterRole::kFeedForwardOutBias, index),
            plan),
-      before_(plan.ReserveInTurn<float>(plan.max_rows() * inner_)),
-      dinner_(plan.backward.Reserve<float>(plan.max_rows() * inner_)) {
+      before_(plan.ReserveInTurn<float>(plan.max_rows() * in_rows_)),
+      dbefore_(plan.backward.Reserve<float>(plan.max_rows() * in_rows_)),
+      dafter_(gated_ ? plan.backward.Reserve<float>(plan.max_rows() * inner_) : dbefore_) {
   // Backward and Variance read what was before the activation.
-  const bool in_place = plan.use == GraphUse::kInference && a.re_attention == ReAttention::kOff;
+  const bool in_place = !gated_ && plan.use == GraphUse::kInference && a.re_attention == ReAttention::kOff;
   after_ = in_place ? before_ : plan.ReserveInTurn<float>(plan.max_rows() * inner_);
 }
 
-void FeedForward::Forward(const RecordContext& context, const float* x, float* y) const {
-  float* before = context.forward(before_);
+void FeedForward::Activate(const RecordContext& context) const {
+  const float* before = context.forward(before_);
   float* after = context.forward(after_);
-  in_.Forward(context, x, before, context.rows());
-  context.ops().activation_forward({.x = before, .y = after, .n = context.rows() * inner_, .kind = activation_});
-  out_.Forward(context, after, y, context.rows());
+  if (!gated_) {
+    context.ops().activation_forward({.x = before, .y = after, .n = context.rows() * inner_, .kind = activation_});
+    return;
+  }
+  context.ops().gated_activation_forward({.gate_RF = before,
+                                          .ldgate = in_rows_,
+                                          .up_RF = before + inner_,
+                                          .ldup = in_rows_,
+                                          .y_RF = after,
+                                          .ldy = inner_,
+                                          .rows = context.rows(),
+                                          .n = inner_,
+                                          .kind = activation_});
+}
+
+void FeedForward::Forward(const RecordContext& context, const float* x, float* y) const {
+  in_.Forward(context, x, context.forward(before_), context.rows());
+  Activate(context);
+  out_.Forward(context, context.forward(after_), y, context.rows());
+}
+
+void FeedForward::ActivateBackward(const RecordContext& context, const float* dafter) const {
+  const float* before = context.forward(before_);
+  float* dbefore = context.backward(dbefore_);
+  if (!gated_) {
+    context.ops().activation_backward(
+        {.dy = dafter, .x = before, .dx = dbefore, .n = context.rows() * inner_, .kind = activation_});
+    return;
+  }
+  context.ops().gated_activation_backward({.dy_RF = dafter,
+                                           .lddy = inner_,
+                                           .gate_RF = before,
+                                           .ldgate = in_rows_,
+                                           .up_RF = before + inner_,
+                                           .ldup = in_rows_,
+                                           .dgate_RF = dbefore,
+                                           .lddgate = in_rows_,
+                                           .dup_RF = dbefore + inner_,
+                                           .lddup = in_rows_,
+                                           .rows = context.rows(),
+                                           .n = inner_,
+                                           .kind = activation_});
 }
 
 void FeedForward::Backward(const RecordContext& context, const float* x, const float* dy, float* dx,
                            kernels::Store store, FactorSink& sink) const {
-  float* dinner = context.backward(dinner_);
-  out_.Backward(context, context.forward(after_), dy, dinner, kernels::Store::kAssign, sink);
-  context.ops().activation_backward(
-      {.dy = dinner, .x = context.forward(before_), .dx = dinner, .n = context.rows() * inner_, .kind = activation_});
-  in_.Backward(context, x, dinner, dx, store, sink);
+  float* dafter = context.backward(dafter_);
+  out_.Backward(context, context.forward(after_), dy, dafter, kernels::Store::kAssign, sink);
+  ActivateBackward(context, dafter);
+  in_.Backward(context, x, context.backward(dbefore_), dx, store, sink);
 }
 
 void FeedForward::Variance(const RecordContext& context, const float* x, const float* var_x, float* var_inner,

@@ -1,4 +1,4 @@
-// Two linear layers with an activation between them.
+// Two linear layers with an activation between them: out(f(in(x))), or gated out(f(G x) * U x), in = [G; U].
 #ifndef WISP_RUNTIME_LAYERS_FEED_FORWARD_H_
 #define WISP_RUNTIME_LAYERS_FEED_FORWARD_H_
 
@@ -25,10 +25,15 @@ class FeedForward {
   void Variance(const RecordContext& context, const float* x, const float* var_x, float* var_inner, float* var_y) const;
 
  private:
-  size_t inner_;
+  void Activate(const RecordContext& context) const;
+  void ActivateBackward(const RecordContext& context, const float* dafter) const;
+
+  size_t inner_, in_rows_;
+  bool gated_;
   kernels::Activation activation_;
   Linear in_, out_;
-  Slot<float> before_, after_, dinner_;
+  Slot<float> before_, after_;    // [rows, in rows], [rows, F]
+  Slot<float> dbefore_, dafter_;  // likewise; the same room where the activation has one input
 };
 
 }  // namespace wisp

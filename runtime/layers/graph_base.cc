@@ -16,7 +16,8 @@ GraphBase::GraphBase(const Architecture& a, const kernels::Device& device, const
     : architecture_(a),
       device_(device),
       parameters_(ParametersOf(a)),
-      pack_plan_(*device.ops, a, options.num_negatives > 0 ? HeadPacking::kNone : options.head),
+      pack_plan_(*device.ops, a, options.num_negatives > 0 ? HeadPacking::kNone : options.head,
+                 options.use == GraphUse::kTraining),
       plan_(options.use, a.max_length, options.max_records) {
   if (plan_.max_records == 1) return;
   begin_ = plan_.forward.Reserve<uint32_t>(plan_.max_records + 1);

@@ -108,6 +108,17 @@ void NextItemHead::Forward(const RecordContext& context, const float* h, const i
   }
 }
 
+const float* NextItemHead::BackwardRows(const Weights& weights) const {
+  return weights.plan->unit_gain().empty() ? weights.at(table_) : weights.unit_rows();
+}
+
+RowNorm NextItemHead::RowNormOf(const Weights& weights, const Tile& tile) const {
+  if (weights.plan->unit_gain().empty()) return {};
+  return {.w_NK = weights.at(table_) + tile.first * d_,
+          .rstd_N = weights.unit_rstd() + tile.first,
+          .gain_K = weights.plan->unit_gain().data()};
+}
+
 void NextItemHead::Emit(const RecordContext& context, const Tile& tile, const float* h, const float* dz,
                         FactorSink& sink) const {
   if (sink.Wants(table_)) {
@@ -119,7 +130,8 @@ void NextItemHead::Emit(const RecordContext& context, const Tile& tile, const fl
                 .ldx = d_,
                 .records = context.records,
                 .n = tile.n,
-                .k = d_});
+                .k = d_,
+                .row_norm = RowNormOf(context.weights, tile)});
   }
   if (!bias_ || !sink.Wants(*bias_)) return;
   float* dbias = context.backward(dbias_) + (max_records_ > 1 ? tile.first * max_records_ : 0);
@@ -153,7 +165,7 @@ void NextItemHead::Backward(const RecordContext& context, const float* h, const 
     Emit(context, tile, h, z, sink);
     ops.linear_backward_input({.dy_RN = z,
                                .lddy = tile.n,
-                               .w_NK = context.weights.at(table_) + tile.first * d_,
+                               .w_NK = BackwardRows(context.weights) + tile.first * d_,
                                .ldw = d_,
                                .dx_RK = dh,
                                .lddx = d_,

@@ -65,6 +65,9 @@ class NextItemHead {
   float* TileMax(const RecordContext& context, const Tile& tile) const;
   void ComputeLogits(const Weights& weights, const Tile& tile, const float* h, size_t rows, float* z) const;
   void Emit(const RecordContext& context, const Tile& tile, const float* h, const float* dz, FactorSink& sink) const;
+  // The rows by which gradients of logits are multiplied, and what the table's own gradient passes: a cosine head's.
+  const float* BackwardRows(const Weights& weights) const;
+  RowNorm RowNormOf(const Weights& weights, const Tile& tile) const;
   const float* Bias(const Weights& weights, size_t first) const;
 
   size_t table_, d_, num_items_, max_rows_, max_records_;

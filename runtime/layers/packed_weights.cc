@@ -5,6 +5,7 @@ namespace wisp {
 PackedWeights::PackedWeights(const GraphBase& graph, const ParameterSource& source, Packing packing)
     : packed_(graph.pack_plan().size(), graph.device().memory),
       view_{&graph.ops(), &graph.pack_plan(), &graph.parameters(), source, packed_.data()} {
+  view_.plan->FillConstants(packed_.data());
   if (packing == Packing::kNow) Pack(0, 1);
 }
 

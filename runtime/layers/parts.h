@@ -34,7 +34,8 @@ struct Helpers {
   double least_of_part = kLeastOfPart;  // tests share smaller work too
 };
 
-// What a multiply-add of one row counts, whose weights are read for it alone; what an exponential counts.
+// Costs in multiply-adds: of one in a product of a single row, whose weights are read for that row alone; of an
+// exponential.
 inline constexpr double kAddsOfLoneOne = 10, kAddsOfExponential = 8;
 
 // Multiply-adds of a row between two ForEach, and of it with each position that it attends.

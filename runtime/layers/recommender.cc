@@ -1,6 +1,7 @@
 #include "runtime/layers/recommender.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace wisp {
 
@@ -10,11 +11,46 @@ Recommender::Recommender(const Architecture& a, const kernels::Device& device, c
       stack_(a, ops(), parameters_, plan_.max_rows(), plan_),
       head_(a, parameters_, plan_),
       sampled_head_(a, parameters_, options.num_negatives, plan_),
-      sampled_(options.num_negatives > 0) {}
+      sampled_(options.num_negatives > 0) {
+  if (a.head.temperature == 0) return;
+  // An RMS norm with this gain makes the length of a row 1 / temperature.
+  unit_gain_.assign(a.width, 1 / (std::sqrt(static_cast<float>(a.width)) * a.head.temperature));
+  unit_ = plan_.forward.Reserve<float>(plan_.max_rows() * a.width);
+  unit_rstd_ = plan_.forward.Reserve<float>(plan_.max_rows());
+  dunit_ = plan_.backward.Reserve<float>(plan_.max_rows() * a.width);
+  dgain_ = plan_.backward.Reserve<float>(a.width);
+}
+
+const float* Recommender::ForHead(const RecordContext& context, const float* h) const {
+  if (unit_gain_.empty()) return h;
+  float* unit = context.forward(unit_);
+  context.ops().rms_norm_forward({.x_RD = h,
+                                  .gain_D = unit_gain_.data(),
+                                  .y_RD = unit,
+                                  .rstd_R = context.forward(unit_rstd_),
+                                  .rows = context.rows(),
+                                  .d = architecture_.width,
+                                  .epsilon = kUnitEpsilon});
+  return unit;
+}
+
+void Recommender::ForHeadBackward(const RecordContext& context, const float* h, float* dh) const {
+  if (unit_gain_.empty()) return;
+  context.ops().rms_norm_backward({.dy_RD = context.backward(dunit_),
+                                   .x_RD = h,
+                                   .gain_D = unit_gain_.data(),
+                                   .rstd_R = context.forward(unit_rstd_),
+                                   .dx_RD = dh,
+                                   .dgain_D = context.backward(dgain_),
+                                   .rows = context.rows(),
+                                   .d = architecture_.width,
+                                   .store = kernels::Store::kAssign});
+}
 
 const float* Recommender::Encode(RecordContext& context, const int32_t* inputs, size_t wanted) const {
   const float* last = stack_.Forward(context, embedding_, inputs, wanted);
-  return stack_.Norm(context.Tail(), last);
+  const RecordContext tail = context.Tail();
+  return ForHead(tail, stack_.Norm(tail, last));
 }
 
 void Recommender::Forward(RecordContext& context, Batch batch, double* loss_B) const {
@@ -25,17 +61,18 @@ void Recommender::Forward(RecordContext& context, Batch batch, double* loss_B) c
 }
 
 void Recommender::Backward(const RecordContext& context, Batch batch, FactorSink& sink) const {
-  const float* h = stack_.normed(context);
-  float* dh = stack_.dnormed(context);
+  const float* h = HeadInput(context);
+  float* dh = unit_gain_.empty() ? stack_.dnormed(context) : context.backward(dunit_);
   const int32_t* targets = Targets(context, batch);
   sampled_ ? sampled_head_.Backward(context, h, targets, dh, sink) : head_.Backward(context, h, targets, dh, sink);
+  ForHeadBackward(context, stack_.normed(context), stack_.dnormed(context));
   stack_.NormBackward(context, sink);
   stack_.Backward(context, sink);
   embedding_.Backward(context, Inputs(context, batch), stack_.dinput(context), sink);
 }
 
 void Recommender::ReplayHead(const RecordContext& context, Batch batch, FactorSink& sink) const {
-  head_.Replay(context, stack_.normed(context), Targets(context, batch), sink);
+  head_.Replay(context, HeadInput(context), Targets(context, batch), sink);
 }
 
 bool Recommender::KeepsKeys(size_t before, size_t now) const {

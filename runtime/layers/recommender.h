@@ -50,15 +50,25 @@ class Recommender final : public GraphBase {
   bool KeepsKeys(size_t before, size_t now) const;
 
  private:
-  // Runs embedding and stack over what Enter or EnterOne has seen. Returns the hidden states of the last `wanted` rows,
-  // of all if 0 [wanted, D].
+  // Runs embedding and stack over what Enter or EnterOne has seen. Returns what the head reads of the last `wanted`
+  // rows, of all if 0 [wanted, D].
   const float* Encode(RecordContext& context, const int32_t* inputs, size_t wanted) const;
+
+  // What the head reads of hidden states h: of a cosine head rows of length 1 / temperature, of another h itself.
+  const float* ForHead(const RecordContext& context, const float* h) const;
+  // The gradient of h, from what the head wrote to dunit_.
+  void ForHeadBackward(const RecordContext& context, const float* h, float* dh) const;
+  const float* HeadInput(const RecordContext& context) const {
+    return unit_gain_.empty() ? stack_.normed(context) : context.forward(unit_);
+  }
 
   Embedding embedding_;
   Stack stack_;
   NextItemHead head_;
   SampledHead sampled_head_;
   bool sampled_;
+  std::vector<float> unit_gain_;  // [D] of a cosine head, else empty
+  Slot<float> unit_, unit_rstd_, dunit_, dgain_;
 };
 
 }  // namespace wisp

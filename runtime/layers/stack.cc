@@ -8,10 +8,12 @@ RowCost CostOf(const Architecture& a) {
   RowCost cost{.causal = a.attend == Attend::kCausal};
   for (const BlockSpec& block : a.blocks) {
     const AttentionSpec& s = block.attention;
-    const double queries = s.queries_width(), keys = s.keys_width(), inner = block.feed_forward.inner_width;
-    cost.row += 2 * a.width * (queries + keys + inner);
+    const double queries = s.queries_width(), keys = s.keys_width();
+    cost.row += a.width * (2 * (queries + keys) + block.feed_forward.in_rows() + block.feed_forward.inner_width);
+    if (block.residual == Residual::kGated) cost.row += 2.0 * a.width * a.width;
     cost.key += 2 * queries + kAddsOfExponential * s.num_heads;
-    // Positions of queries are counted from the last key: with a bias by distance there may be no keys behind a part.
+    // The kernel takes the last query to stand at the last key. With slopes and full attention a part would have keys
+    // behind it, so it is not split.
     if (s.slope > 0 && !cost.causal) return {};
   }
   const auto blocks = static_cast<double>(std::max<size_t>(1, a.blocks.size()));
@@ -49,7 +51,7 @@ Stack::Stack(const Architecture& a, const kernels::OpTable& ops, const std::vect
   if (!a.final_norm_epsilon) return;
   final_norm_.emplace(parameters,
                       NormParameters{.gain = RequireParameter(parameters, ParameterRole::kFinalNormGain),
-                                     .bias = RequireParameter(parameters, ParameterRole::kFinalNormBias),
+                                     .bias = FindParameter(parameters, ParameterRole::kFinalNormBias),
                                      .epsilon = *a.final_norm_epsilon},
                       normed_rows, plan);
   normed_ = plan.forward.Reserve<float>(normed_rows * a.width);

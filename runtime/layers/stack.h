@@ -14,7 +14,7 @@
 
 #include "runtime/layers/block.h"
 #include "runtime/layers/embedding.h"
-#include "runtime/layers/layer_norm.h"
+#include "runtime/layers/norm.h"
 #include "runtime/layers/parts.h"
 #include "runtime/layers/variance.h"
 
@@ -60,7 +60,7 @@ class Stack {
   RowCost cost_;
   VarianceBuffers variance_;
   std::vector<Block> blocks_;
-  std::optional<LayerNorm> final_norm_;
+  std::optional<NormLayer> final_norm_;
   std::vector<Slot<float>> states_, dstates_;  // the residual stream before each block, and behind the last
   Slot<float> normed_, dnormed_;
 };

@@ -1,18 +1,13 @@
 #include "runtime/layers/weights.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 namespace wisp {
-namespace {
-
-size_t AlignUp(size_t n) { return (n + 15) / 16 * 16; }
-
-}  // namespace
-
 HeadPacking HeadPackingFor(const kernels::OpTable& ops, const Architecture& a, const ParameterSource& source) {
   const std::optional<size_t> table = FindHeadTable(a, ParametersOf(a));
-  if (!table || source.halves(*table) == nullptr) return HeadPacking::kTiles;
+  if (!table || source.halves(*table) == nullptr || a.head.temperature > 0) return HeadPacking::kTiles;
   const bool smaller =
       ops.packed_size(kHeadTile, a.width) * sizeof(float) < kHeadTile * a.width * sizeof(kernels::Half);
   return smaller ? HeadPacking::kTiles : HeadPacking::kNone;
@@ -23,7 +18,7 @@ size_t FirstKeyRow(const Architecture& a, const ParameterSpec& p) {
   return stacked ? a.blocks[p.block].attention.queries_width() : 0;
 }
 
-PackPlan::PackPlan(const kernels::OpTable& ops, const Architecture& a, HeadPacking head)
+PackPlan::PackPlan(const kernels::OpTable& ops, const Architecture& a, HeadPacking head, bool keeps_unit_rows)
     : parameters_(ParametersOf(a)),
       matrices_(parameters_.size()),
       head_parameter_(FindHeadTable(a, parameters_)),
@@ -36,18 +31,55 @@ PackPlan::PackPlan(const kernels::OpTable& ops, const Architecture& a, HeadPacki
     Matrix& m = matrices_[i];
     m.first_key_row = FirstKeyRow(a, p);
     m.first = size_;
-    if (m.first_key_row > 0) size_ += AlignUp(ops.packed_size(m.first_key_row, p.cols));
+    if (m.first_key_row > 0) size_ += AlignedSize(ops.packed_size(m.first_key_row, p.cols));
     const size_t n = p.rows - m.first_key_row;
     m.keys = size_;
-    size_ += AlignUp(ops.packed_size(n, p.cols));
+    size_ += AlignedSize(ops.packed_size(n, p.cols));
     if (!item_variance_) continue;
     m.squared = size_;
-    size_ += AlignUp(ops.packed_size(n, p.cols)) + AlignUp(n * p.cols);  // behind it, the squares before packing
+    size_ +=
+        AlignedSize(ops.packed_size(n, p.cols)) + AlignedSize(n * p.cols);  // behind it, the squares before packing
   }
+  ReserveRotary(a);
   tile_stride_ = ops.packed_size(kHeadTile, a.width);
   if (head_ == HeadPacking::kNone) return;
   matrices_[*head_parameter_].first = size_;
   size_ += num_tiles() * tile_stride_;
+  if (a.head.temperature == 0) return;
+  unit_gain_.assign(a.width, 1 / std::sqrt(static_cast<float>(a.width)));
+  if (!keeps_unit_rows) return;
+  unit_rows_ = size_;
+  unit_rows_size_ = parameters_[*head_parameter_].size();
+  size_ += AlignedSize(unit_rows_size_) + AlignedSize(a.num_items);
+}
+
+void PackPlan::ReserveRotary(const Architecture& a) {
+  max_length_ = a.max_length;
+  for (const BlockSpec& block : a.blocks) {
+    const RotarySpec& spec = block.attention.rotary;
+    const auto same = std::find(rotary_.begin(), rotary_.end(), spec);
+    const bool known = same != rotary_.end();
+    rotary_offsets_.push_back(known ? rotary_offsets_[static_cast<size_t>(same - rotary_.begin())] : size_);
+    rotary_.push_back(spec);
+    if (!known) size_ += 2 * rotary_size(rotary_.size() - 1);
+  }
+}
+
+// Angles in double: position * base^(-2 i / width).
+void PackPlan::FillConstants(float* packed) const {
+  for (size_t block = 0; block < rotary_.size(); ++block) {
+    const RotarySpec& spec = rotary_[block];
+    if (std::find(rotary_.begin(), rotary_.end(), spec) != rotary_.begin() + static_cast<std::ptrdiff_t>(block))
+      continue;
+    float *cos = packed + rotary_offsets_[block], *sin = cos + rotary_size(block);
+    for (uint32_t i = 0; i < spec.width / 2; ++i) {
+      const double step = std::pow(static_cast<double>(spec.base), -2.0 * i / spec.width);
+      for (size_t p = 0; p < max_length_; ++p) {
+        cos[p * (spec.width / 2) + i] = static_cast<float>(std::cos(static_cast<double>(p) * step));
+        sin[p * (spec.width / 2) + i] = static_cast<float>(std::sin(static_cast<double>(p) * step));
+      }
+    }
+  }
 }
 
 size_t PackPlan::num_tiles() const {
@@ -76,10 +108,27 @@ void PackPlan::PackSquares(const kernels::OpTable& ops, const ParameterSource& s
   const Matrix& m = matrices_[parameter];
   const size_t n = p.rows - m.first_key_row;
   float* target = packed + m.squared;
-  float* squares = target + AlignUp(ops.packed_size(n, p.cols));
+  float* squares = target + AlignedSize(ops.packed_size(n, p.cols));
   const float* w = source.floats(parameter, p) + m.first_key_row * p.cols;
   for (size_t i = 0; i < size_t{n} * p.cols; ++i) squares[i] = w[i] * w[i];
   ops.pack_weights({.w_NK = squares, .ldw = p.cols, .packed = target, .n = n, .k = p.cols});
+}
+
+// `unit` is room where they are not kept.
+const float* PackPlan::UnitRows(const kernels::OpTable& ops, const TableRows& rows, float* packed,
+                                std::vector<float>& unit) const {
+  const size_t d = unit_gain_.size();
+  if (unit_rows_size_ == 0) unit.resize(rows.n * d + rows.n);
+  float* y = unit_rows_size_ == 0 ? unit.data() : packed + unit_rows_ + rows.first * d;
+  float* rstd = unit_rows_size_ == 0 ? y + rows.n * d : packed + unit_rstd_offset() + rows.first;
+  ops.rms_norm_forward({.x_RD = rows.w,
+                        .gain_D = unit_gain_.data(),
+                        .y_RD = y,
+                        .rstd_R = rstd,
+                        .rows = rows.n,
+                        .d = d,
+                        .epsilon = kUnitEpsilon});
+  return y;
 }
 
 void PackPlan::PackHeadTile(const kernels::OpTable& ops, const ParameterSource& source, float* packed,
@@ -97,6 +146,8 @@ void PackPlan::PackHeadTile(const kernels::OpTable& ops, const ParameterSource& 
                     .store = kernels::Store::kAssign});
     w = widened.data();
   }
+  std::vector<float> unit;
+  if (!unit_gain_.empty()) w = UnitRows(ops, {w, first, n}, packed, unit);
   ops.pack_weights({.w_NK = w,
                     .ldw = p.cols,
                     .packed = packed + offset(*head_parameter_) + first / kHeadTile * tile_stride_,

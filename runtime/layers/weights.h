@@ -21,6 +21,9 @@ namespace wisp {
 // Items per tile of the output table: 200 x 256 logits and 256 x 64 weights lie in a 2 MB L2 together with the rest.
 inline constexpr size_t kHeadTile = 256;
 
+// What is added to the mean square of a row before it is divided by its root, for rows that are zero: a cosine head.
+inline constexpr float kUnitEpsilon = 1e-8f;
+
 // Where parameters are read: in one flat buffer laid out by ParametersOf, or each where its file has it. Nothing is
 // owned.
 class ParameterSource {
@@ -58,8 +61,9 @@ class PackPlan {
  public:
   PackPlan() = default;
   // A graph without a next-item head has no tiles, whatever `head` says.
+  // `keeps_unit_rows`: the unit rows of a cosine head's table are kept, for a backward pass.
   [[gnu::cold]] PackPlan(const kernels::OpTable& ops, const Architecture& architecture,
-                         HeadPacking head = HeadPacking::kTiles);
+                         HeadPacking head = HeadPacking::kTiles, bool keeps_unit_rows = false);
 
   size_t size() const { return size_; }                                         // floats
   size_t offset(size_t parameter) const { return matrices_[parameter].first; }  // of a matrix, or of the head's tile 0
@@ -67,6 +71,17 @@ class PackPlan {
   size_t first_key_row(size_t parameter) const { return matrices_[parameter].first_key_row; }
   size_t tile_stride() const { return tile_stride_; }  // floats between packed head tiles
   HeadPacking head_packing() const { return head_; }
+  // A cosine head: rows of unit length are gain * row * rstd, an RMS norm with this gain, 1 / sqrt(D) throughout;
+  // empty for other heads.
+  const std::vector<float>& unit_gain() const { return unit_gain_; }
+  size_t unit_rows_offset() const { return unit_rows_; }  // [M, D], where they are kept
+  // Rotary positions: cosines of a block's pairs at each position [L, rotary width / 2], and behind them, from
+  // rotary_size on, the sines. Blocks that turn alike share them.
+  size_t rotary_offset(size_t block) const { return rotary_offsets_[block]; }
+  size_t rotary_size(size_t block) const { return AlignedSize(max_length_ * rotary_[block].width / 2); }
+  // What does not change with the weights: once, before the first use.
+  void FillConstants(float* packed) const;
+  size_t unit_rstd_offset() const { return unit_rows_ + AlignedSize(unit_rows_size_); }  // [M]
   // Re-Attention: the squares of a matrix's entries from FirstKeyRow on, packed.
   size_t squared_offset(size_t parameter) const { return matrices_[parameter].squared; }
   // None without Re-Attention.
@@ -86,6 +101,13 @@ class PackPlan {
   };
   void PackMatrix(const kernels::OpTable& ops, const ParameterSource& source, float* packed, size_t parameter) const;
   void PackSquares(const kernels::OpTable& ops, const ParameterSource& source, float* packed, size_t parameter) const;
+  struct TableRows {
+    const float* w;  // the first of them
+    size_t first, n;
+  };
+  const float* UnitRows(const kernels::OpTable& ops, const TableRows& rows, float* packed,
+                        std::vector<float>& unit) const;
+  void ReserveRotary(const Architecture& architecture);
   void PackHeadTile(const kernels::OpTable& ops, const ParameterSource& source, float* packed, size_t first) const;
   size_t num_tiles() const;
 
@@ -95,6 +117,11 @@ class PackPlan {
   std::optional<size_t> head_parameter_;
   HeadPacking head_ = HeadPacking::kNone;
   std::optional<size_t> item_variance_, parameter_variance_;
+  std::vector<float> unit_gain_;
+  size_t unit_rows_ = 0, unit_rows_size_ = 0;  // the size is 0 where they are not kept
+  size_t max_length_ = 0;
+  std::vector<RotarySpec> rotary_;      // of each block
+  std::vector<size_t> rotary_offsets_;  // likewise; equal where the specs are
 };
 
 // A view for layers. Nothing is owned; what it points to must outlive the calls.
@@ -116,6 +143,10 @@ struct Weights {
     return parameter ? at(*plan->parameter_variance_parameter())[*parameter] : 0.0f;
   }
   const float* item_variances() const { return at(*plan->item_variance_parameter()); }
+  const float* rotary_cos(size_t block) const { return packed + plan->rotary_offset(block); }
+  const float* rotary_sin(size_t block) const { return rotary_cos(block) + plan->rotary_size(block); }
+  const float* unit_rows() const { return packed + plan->unit_rows_offset(); }
+  const float* unit_rstd() const { return packed + plan->unit_rstd_offset(); }
   const float* packed_squares_at(size_t parameter) const { return packed + plan->squared_offset(parameter); }
 };
 

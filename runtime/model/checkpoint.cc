@@ -224,7 +224,8 @@ Status WriteCheckpoint(const std::string& path, const Checkpoint& checkpoint, Fi
   container::Format format = metadata::FormatFor(kCheckpointFormat, checkpoint.architecture);
   if (checkpoint.architecture.head.num_classes > 0) format.oldest_reader = std::max(format.oldest_reader, 3u);
   for (const std::vector<float>* moment : {&checkpoint.first_moment, &checkpoint.second_moment}) {
-    if (!moment->empty() && moment->size() != checkpoint.weights.size()) format.oldest_reader = 4;
+    if (!moment->empty() && moment->size() != checkpoint.weights.size())
+      format.oldest_reader = std::max(format.oldest_reader, 4u);
   }
   return container::Write(path, format, {.metadata = bytes, .arrays = arrays, .reserved = reserved});
 }

@@ -9,7 +9,7 @@ namespace {
 
 // Root, tensor or provenance entry, and one more below: nothing in our schema is deeper.
 constexpr flatbuffers::uoffset_t kMaxDepth = 4;
-// 256 blocks have 3072 parameters; the rest is for provenance and streams.
+// 256 blocks have 4096 parameters and are tables themselves; the rest is for provenance and streams.
 constexpr flatbuffers::uoffset_t kMaxTables = 8192;
 
 const char* TypeName(schema::ElementType type) {
@@ -58,14 +58,36 @@ Status TextChecker::Check(std::string_view field, const flatbuffers::String* tex
   return InvalidData(name_, ": ", field, " is not text: allowed is UTF-8 without control characters");
 }
 
+namespace {
+
+flatbuffers::Offset<schema::Block> BuildBlock(flatbuffers::FlatBufferBuilder& builder, const BlockSpec& b) {
+  const RotarySpec& rotary = b.attention.rotary;
+  schema::BlockBuilder out(builder);
+  out.add_norm(static_cast<schema::NormPlacement>(b.norm));
+  out.add_norm_kind(static_cast<schema::NormKind>(b.norm_kind));
+  out.add_norm_epsilon(b.norm_epsilon);
+  out.add_residual(static_cast<schema::Residual>(b.residual));
+  out.add_no_biases(!b.biases);
+  out.add_num_heads(b.attention.num_heads);
+  out.add_num_kv_heads(b.attention.num_kv_heads);
+  out.add_head_width(b.attention.head_width);
+  out.add_attention_slope(b.attention.slope);
+  out.add_rotary_width(rotary.width);
+  out.add_rotary_base(rotary.width > 0 ? rotary.base : 0);
+  out.add_rotary_interleaved(rotary.width > 0 && rotary.interleaved);
+  out.add_inner_width(b.feed_forward.inner_width);
+  out.add_activation(static_cast<schema::Activation>(b.feed_forward.activation));
+  out.add_gated(b.feed_forward.gated);
+  return out.Finish();
+}
+
+}  // namespace
+
 flatbuffers::Offset<schema::Architecture> BuildArchitecture(flatbuffers::FlatBufferBuilder& builder,
                                                             const Architecture& a) {
   std::vector<flatbuffers::Offset<schema::Block>> stored;
   for (const BlockSpec& b : a.blocks) {
-    stored.push_back(schema::CreateBlock(builder, static_cast<schema::NormPlacement>(b.norm), b.norm_epsilon,
-                                         b.attention.num_heads, b.attention.num_kv_heads, b.attention.head_width,
-                                         b.attention.slope, b.feed_forward.inner_width,
-                                         static_cast<schema::Activation>(b.feed_forward.activation)));
+    stored.push_back(BuildBlock(builder, b));
   }
   const auto blocks = builder.CreateVector(stored);
   flatbuffers::Offset<schema::Adapter> adapter;
@@ -82,7 +104,10 @@ flatbuffers::Offset<schema::Architecture> BuildArchitecture(flatbuffers::FlatBuf
   out.add_positions(static_cast<schema::PositionAlignment>(a.positions));
   out.add_attend(static_cast<schema::Attend>(a.attend));
   out.add_re_attention(static_cast<schema::ReAttention>(a.re_attention));
-  if (const std::optional<UniformArchitecture> u = AsUniform(a)) {
+  out.add_final_norm_kind(static_cast<schema::NormKind>(a.final_norm_kind));
+  out.add_temperature(a.head.temperature);
+  out.add_position_table(static_cast<schema::PositionTable>(a.position_table));
+  if (const std::optional<UniformArchitecture> u = AsUniform(a); u && FitsFormat4(a)) {
     out.add_num_heads(u->num_heads);
     out.add_inner_width(u->inner_width);
     out.add_norm_epsilon(u->norm_epsilon);
@@ -97,7 +122,9 @@ flatbuffers::Offset<schema::Architecture> BuildArchitecture(flatbuffers::FlatBuf
 
 container::Format FormatFor(container::Format format, const Architecture& a) {
   const std::optional<UniformArchitecture> u = AsUniform(a);
-  if (!u) {
+  if (!FitsFormat4(a)) {
+    format.oldest_reader = 5;
+  } else if (!u) {
     format.oldest_reader = 4;
   } else if (u->attention_slope != 0) {
     format.oldest_reader = 2;
@@ -129,6 +156,11 @@ UniformArchitecture UniformOf(const schema::Architecture& stored) {
   };
 }
 
+RotarySpec RotaryOf(const schema::Block& b) {
+  if (b.rotary_width() == 0) return {};
+  return {.width = b.rotary_width(), .base = b.rotary_base(), .interleaved = b.rotary_interleaved()};
+}
+
 Architecture WithBlocks(const schema::Architecture& stored) {
   Architecture a{
       .num_items = stored.num_items(),
@@ -136,22 +168,30 @@ Architecture WithBlocks(const schema::Architecture& stored) {
       .width = stored.width(),
       .embedding_scale = stored.embedding_scale(),
       .positions = static_cast<PositionAlignment>(stored.positions()),
+      .position_table = static_cast<PositionTable>(stored.position_table()),
       .attend = static_cast<Attend>(stored.attend()),
       .re_attention = static_cast<ReAttention>(stored.re_attention()),
       .head = {.output_table = static_cast<OutputTable>(stored.output_table()),
-               .output_bias = static_cast<OutputBias>(stored.output_bias())},
+               .output_bias = static_cast<OutputBias>(stored.output_bias()),
+               .temperature = stored.temperature()},
   };
   for (const schema::Block* b : *stored.blocks()) {
     a.blocks.push_back({.norm = static_cast<NormPlacement>(b->norm()),
+                        .norm_kind = static_cast<NormKind>(b->norm_kind()),
                         .norm_epsilon = b->norm_epsilon(),
+                        .residual = static_cast<Residual>(b->residual()),
+                        .biases = !b->no_biases(),
                         .attention = {.num_heads = b->num_heads(),
                                       .num_kv_heads = b->num_kv_heads(),
                                       .head_width = b->head_width(),
-                                      .slope = b->attention_slope()},
+                                      .slope = b->attention_slope(),
+                                      .rotary = RotaryOf(*b)},
                         .feed_forward = {.inner_width = b->inner_width(),
-                                         .activation = static_cast<ActivationKind>(b->activation())}});
+                                         .activation = static_cast<ActivationKind>(b->activation()),
+                                         .gated = b->gated()}});
   }
   if (stored.final_norm_epsilon() != 0) a.final_norm_epsilon = stored.final_norm_epsilon();
+  a.final_norm_kind = static_cast<NormKind>(stored.final_norm_kind());
   return a;
 }
 
@@ -165,6 +205,9 @@ Result<Architecture> ReadArchitecture(const std::string& name, const schema::Arc
   const UniformArchitecture uniform = UniformOf(stored);
   if (stored.blocks() == nullptr) {
     if (stored.adapter() != nullptr) return InvalidData(name, ": architecture: has an adapter and names no blocks");
+    if (stored.temperature() != 0 || stored.position_table() != schema::PositionTable::Learned ||
+        stored.final_norm_kind() != schema::NormKind::Layer)
+      return InvalidData(name, ": architecture: has a switch of format 5 and names no blocks");
     WISP_RETURN_IF_ERROR(Named(name, Validate(uniform)));
     return static_cast<Architecture>(uniform);
   }

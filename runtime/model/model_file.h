@@ -38,7 +38,7 @@ struct ModelMetadata;
 }
 
 // 2: attention_slope; 3: tables of halves; 4: blocks that differ, adapters
-inline constexpr uint32_t kModelFormatVersion = 4;
+inline constexpr uint32_t kModelFormatVersion = 5;
 
 // Where the noise of a run came from. kReproducible gives no guarantee.
 enum class NoiseOrigin : uint8_t { kNone = 0, kSecure = 1, kReproducible = 2 };

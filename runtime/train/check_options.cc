@@ -45,8 +45,16 @@ Status ValidateSparse(const Architecture& a, const TrainingOptions& o) {
 }
 
 Status ValidateRgp(const Architecture& a, const TrainingOptions& o) {
+  if (a.head.temperature > 0)
+    return Unsupported("rgp projects rows that pass no norm: it is not offered with a cosine head (temperature)");
   const std::vector<ParameterSpec> parameters = ParametersOf(a);
   return Validate(o.rgp, parameters, TrainedBy(parameters, o));
+}
+
+Status ValidateDevice(const TrainingOptions& o) {
+  const kernels::OpTable* ops = o.device.ops;
+  if (ops != kernels::Int8Ops() && ops != kernels::XnnpackOps()) return OkStatus();
+  return Unsupported("the ops ", ops->name, " are for inference only: training runs on the default ones");
 }
 
 Status ValidateNegatives(const Architecture& a, const TrainingOptions& o) {
@@ -59,6 +67,8 @@ Status ValidateNegatives(const Architecture& a, const TrainingOptions& o) {
                            a.num_items, " items");
   }
   if (o.method == Method::kRgp) return Unsupported("rgp with a sampled softmax is not offered: set num_negatives to 0");
+  if (a.head.temperature > 0)
+    return Unsupported("a sampled softmax of cosines (temperature) is not offered: set num_negatives to 0");
   if (a.head.output_table != OutputTable::kTied || a.head.output_bias == OutputBias::kTrained) {
     return Unsupported("a sampled softmax needs a tied table and no trained output bias");
   }
@@ -109,6 +119,10 @@ Status CheckPrivateGradients(const Architecture& a, const TrainingOptions& o) {
     return PrivacyRefused("private training with noise multiplier ", p.noise_multiplier,
                           ": it must be a positive number");
   }
+  if (o.privacy.norm_form == NormForm::kGram && a.head.temperature > 0)
+    return Unsupported(
+        "norms by Gram matrices are not offered with a cosine head (temperature): norm_form must be "
+        "automatic or formed");
   if (o.method == Method::kRgp) WISP_RETURN_IF_ERROR(ValidateRgp(a, o));
   if (IsSparse(o.method)) WISP_RETURN_IF_ERROR(ValidateSparse(a, o));
   WISP_RETURN_IF_ERROR(privacy::ExactGrid::Validate(
@@ -167,6 +181,7 @@ Status Trainer::Check(const Architecture& a, std::span<const float> weights, std
     if (!(rate >= 0 && rate < 1)) return InvalidArgument("a dropout rate is ", rate, ", allowed is 0 <= rate < 1");
   }
   WISP_RETURN_IF_ERROR(ValidateAverage(o));
+  WISP_RETURN_IF_ERROR(ValidateDevice(o));
   WISP_RETURN_IF_ERROR(ValidateNegatives(a, o));
   if (a.re_attention == ReAttention::kOn) WISP_RETURN_IF_ERROR(Validate(o.re_attention, a));
   if (!IsPrivate(o)) return CheckRecords(a, records);

@@ -27,8 +27,8 @@ inline constexpr std::pair<const char*, Method> kMethodNames[] = {
     {"ordinary", Method::kOrdinary}, {"phantom", Method::kPhantom}, {"rgp", Method::kRgp},
     {"fest", Method::kFest},         {"adafest", Method::kAdaFest}, {"adafest+", Method::kAdaFestPlus}};
 const char* NameOf(Method method);
-bool NamesRows(
-    Method method);  // the rows of the item table that train are chosen before the first step: FEST, AdaFEST+
+// The rows of the item table that train are chosen before the first step: FEST, AdaFEST+.
+bool NamesRows(Method method);
 bool IsAdaptive(Method method);  // selects rows of the item table step by step: AdaFEST, AdaFEST+
 bool IsSparse(Method method);    // only some rows of the item table are trained: FEST and the adaptive ones
 

@@ -35,29 +35,35 @@ struct TensorT;
 enum class Activation : uint8_t {
   Relu = 0,
   Gelu = 1,
+  GeluTanh = 2,
+  Silu = 3,
   MIN = Relu,
-  MAX = Gelu
+  MAX = Silu
 };
 
-inline const Activation (&EnumValuesActivation())[2] {
+inline const Activation (&EnumValuesActivation())[4] {
   static const Activation values[] = {
     Activation::Relu,
-    Activation::Gelu
+    Activation::Gelu,
+    Activation::GeluTanh,
+    Activation::Silu
   };
   return values;
 }
 
 inline const char * const *EnumNamesActivation() {
-  static const char * const names[3] = {
+  static const char * const names[5] = {
     "Relu",
     "Gelu",
+    "GeluTanh",
+    "Silu",
     nullptr
   };
   return names;
 }
 
 inline const char *EnumNameActivation(Activation e) {
-  if (flatbuffers::IsOutRange(e, Activation::Relu, Activation::Gelu)) return "";
+  if (flatbuffers::IsOutRange(e, Activation::Relu, Activation::Silu)) return "";
   const size_t index = static_cast<size_t>(e);
   return EnumNamesActivation()[index];
 }
@@ -245,6 +251,96 @@ inline const char *EnumNameReAttention(ReAttention e) {
   return EnumNamesReAttention()[index];
 }
 
+enum class NormKind : uint8_t {
+  Layer = 0,
+  Rms = 1,
+  MIN = Layer,
+  MAX = Rms
+};
+
+inline const NormKind (&EnumValuesNormKind())[2] {
+  static const NormKind values[] = {
+    NormKind::Layer,
+    NormKind::Rms
+  };
+  return values;
+}
+
+inline const char * const *EnumNamesNormKind() {
+  static const char * const names[3] = {
+    "Layer",
+    "Rms",
+    nullptr
+  };
+  return names;
+}
+
+inline const char *EnumNameNormKind(NormKind e) {
+  if (flatbuffers::IsOutRange(e, NormKind::Layer, NormKind::Rms)) return "";
+  const size_t index = static_cast<size_t>(e);
+  return EnumNamesNormKind()[index];
+}
+
+enum class Residual : uint8_t {
+  Plain = 0,
+  Gated = 1,
+  MIN = Plain,
+  MAX = Gated
+};
+
+inline const Residual (&EnumValuesResidual())[2] {
+  static const Residual values[] = {
+    Residual::Plain,
+    Residual::Gated
+  };
+  return values;
+}
+
+inline const char * const *EnumNamesResidual() {
+  static const char * const names[3] = {
+    "Plain",
+    "Gated",
+    nullptr
+  };
+  return names;
+}
+
+inline const char *EnumNameResidual(Residual e) {
+  if (flatbuffers::IsOutRange(e, Residual::Plain, Residual::Gated)) return "";
+  const size_t index = static_cast<size_t>(e);
+  return EnumNamesResidual()[index];
+}
+
+enum class PositionTable : uint8_t {
+  Learned = 0,
+  None = 1,
+  MIN = Learned,
+  MAX = None
+};
+
+inline const PositionTable (&EnumValuesPositionTable())[2] {
+  static const PositionTable values[] = {
+    PositionTable::Learned,
+    PositionTable::None
+  };
+  return values;
+}
+
+inline const char * const *EnumNamesPositionTable() {
+  static const char * const names[3] = {
+    "Learned",
+    "None",
+    nullptr
+  };
+  return names;
+}
+
+inline const char *EnumNamePositionTable(PositionTable e) {
+  if (flatbuffers::IsOutRange(e, PositionTable::Learned, PositionTable::None)) return "";
+  const size_t index = static_cast<size_t>(e);
+  return EnumNamesPositionTable()[index];
+}
+
 enum class ElementType : uint8_t {
   F32 = 0,
   U32 = 1,
@@ -291,6 +387,13 @@ struct BlockT : public flatbuffers::NativeTable {
   float attention_slope = 0.0f;
   uint32_t inner_width = 0;
   wisp::schema::Activation activation = wisp::schema::Activation::Relu;
+  wisp::schema::NormKind norm_kind = wisp::schema::NormKind::Layer;
+  wisp::schema::Residual residual = wisp::schema::Residual::Plain;
+  bool no_biases = false;
+  bool gated = false;
+  uint32_t rotary_width = 0;
+  float rotary_base = 0.0f;
+  bool rotary_interleaved = false;
 };
 
 struct Block FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
@@ -305,7 +408,14 @@ struct Block FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_HEAD_WIDTH = 12,
     VT_ATTENTION_SLOPE = 14,
     VT_INNER_WIDTH = 16,
-    VT_ACTIVATION = 18
+    VT_ACTIVATION = 18,
+    VT_NORM_KIND = 20,
+    VT_RESIDUAL = 22,
+    VT_NO_BIASES = 24,
+    VT_GATED = 26,
+    VT_ROTARY_WIDTH = 28,
+    VT_ROTARY_BASE = 30,
+    VT_ROTARY_INTERLEAVED = 32
   };
   wisp::schema::NormPlacement norm() const {
     return static_cast<wisp::schema::NormPlacement>(GetField<uint8_t>(VT_NORM, 0));
@@ -331,6 +441,27 @@ struct Block FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   wisp::schema::Activation activation() const {
     return static_cast<wisp::schema::Activation>(GetField<uint8_t>(VT_ACTIVATION, 0));
   }
+  wisp::schema::NormKind norm_kind() const {
+    return static_cast<wisp::schema::NormKind>(GetField<uint8_t>(VT_NORM_KIND, 0));
+  }
+  wisp::schema::Residual residual() const {
+    return static_cast<wisp::schema::Residual>(GetField<uint8_t>(VT_RESIDUAL, 0));
+  }
+  bool no_biases() const {
+    return GetField<uint8_t>(VT_NO_BIASES, 0) != 0;
+  }
+  bool gated() const {
+    return GetField<uint8_t>(VT_GATED, 0) != 0;
+  }
+  uint32_t rotary_width() const {
+    return GetField<uint32_t>(VT_ROTARY_WIDTH, 0);
+  }
+  float rotary_base() const {
+    return GetField<float>(VT_ROTARY_BASE, 0.0f);
+  }
+  bool rotary_interleaved() const {
+    return GetField<uint8_t>(VT_ROTARY_INTERLEAVED, 0) != 0;
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyField<uint8_t>(verifier, VT_NORM, 1) &&
@@ -341,6 +472,13 @@ struct Block FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyField<float>(verifier, VT_ATTENTION_SLOPE, 4) &&
            VerifyField<uint32_t>(verifier, VT_INNER_WIDTH, 4) &&
            VerifyField<uint8_t>(verifier, VT_ACTIVATION, 1) &&
+           VerifyField<uint8_t>(verifier, VT_NORM_KIND, 1) &&
+           VerifyField<uint8_t>(verifier, VT_RESIDUAL, 1) &&
+           VerifyField<uint8_t>(verifier, VT_NO_BIASES, 1) &&
+           VerifyField<uint8_t>(verifier, VT_GATED, 1) &&
+           VerifyField<uint32_t>(verifier, VT_ROTARY_WIDTH, 4) &&
+           VerifyField<float>(verifier, VT_ROTARY_BASE, 4) &&
+           VerifyField<uint8_t>(verifier, VT_ROTARY_INTERLEAVED, 1) &&
            verifier.EndTable();
   }
   BlockT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
@@ -376,6 +514,27 @@ struct BlockBuilder {
   void add_activation(wisp::schema::Activation activation) {
     fbb_.AddElement<uint8_t>(Block::VT_ACTIVATION, static_cast<uint8_t>(activation), 0);
   }
+  void add_norm_kind(wisp::schema::NormKind norm_kind) {
+    fbb_.AddElement<uint8_t>(Block::VT_NORM_KIND, static_cast<uint8_t>(norm_kind), 0);
+  }
+  void add_residual(wisp::schema::Residual residual) {
+    fbb_.AddElement<uint8_t>(Block::VT_RESIDUAL, static_cast<uint8_t>(residual), 0);
+  }
+  void add_no_biases(bool no_biases) {
+    fbb_.AddElement<uint8_t>(Block::VT_NO_BIASES, static_cast<uint8_t>(no_biases), 0);
+  }
+  void add_gated(bool gated) {
+    fbb_.AddElement<uint8_t>(Block::VT_GATED, static_cast<uint8_t>(gated), 0);
+  }
+  void add_rotary_width(uint32_t rotary_width) {
+    fbb_.AddElement<uint32_t>(Block::VT_ROTARY_WIDTH, rotary_width, 0);
+  }
+  void add_rotary_base(float rotary_base) {
+    fbb_.AddElement<float>(Block::VT_ROTARY_BASE, rotary_base, 0.0f);
+  }
+  void add_rotary_interleaved(bool rotary_interleaved) {
+    fbb_.AddElement<uint8_t>(Block::VT_ROTARY_INTERLEAVED, static_cast<uint8_t>(rotary_interleaved), 0);
+  }
   explicit BlockBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -396,14 +555,28 @@ inline flatbuffers::Offset<Block> CreateBlock(
     uint32_t head_width = 0,
     float attention_slope = 0.0f,
     uint32_t inner_width = 0,
-    wisp::schema::Activation activation = wisp::schema::Activation::Relu) {
+    wisp::schema::Activation activation = wisp::schema::Activation::Relu,
+    wisp::schema::NormKind norm_kind = wisp::schema::NormKind::Layer,
+    wisp::schema::Residual residual = wisp::schema::Residual::Plain,
+    bool no_biases = false,
+    bool gated = false,
+    uint32_t rotary_width = 0,
+    float rotary_base = 0.0f,
+    bool rotary_interleaved = false) {
   BlockBuilder builder_(_fbb);
+  builder_.add_rotary_base(rotary_base);
+  builder_.add_rotary_width(rotary_width);
   builder_.add_inner_width(inner_width);
   builder_.add_attention_slope(attention_slope);
   builder_.add_head_width(head_width);
   builder_.add_num_kv_heads(num_kv_heads);
   builder_.add_num_heads(num_heads);
   builder_.add_norm_epsilon(norm_epsilon);
+  builder_.add_rotary_interleaved(rotary_interleaved);
+  builder_.add_gated(gated);
+  builder_.add_no_biases(no_biases);
+  builder_.add_residual(residual);
+  builder_.add_norm_kind(norm_kind);
   builder_.add_activation(activation);
   builder_.add_norm(norm);
   return builder_.Finish();
@@ -517,6 +690,9 @@ struct ArchitectureT : public flatbuffers::NativeTable {
   std::vector<std::unique_ptr<wisp::schema::BlockT>> blocks{};
   float final_norm_epsilon = 0.0f;
   std::unique_ptr<wisp::schema::AdapterT> adapter{};
+  wisp::schema::NormKind final_norm_kind = wisp::schema::NormKind::Layer;
+  wisp::schema::PositionTable position_table = wisp::schema::PositionTable::Learned;
+  float temperature = 0.0f;
   ArchitectureT() = default;
   ArchitectureT(const ArchitectureT &o);
   ArchitectureT(ArchitectureT&&) FLATBUFFERS_NOEXCEPT = default;
@@ -546,7 +722,10 @@ struct Architecture FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_ATTENTION_SLOPE = 34,
     VT_BLOCKS = 36,
     VT_FINAL_NORM_EPSILON = 38,
-    VT_ADAPTER = 40
+    VT_ADAPTER = 40,
+    VT_FINAL_NORM_KIND = 42,
+    VT_POSITION_TABLE = 44,
+    VT_TEMPERATURE = 46
   };
   uint32_t num_items() const {
     return GetField<uint32_t>(VT_NUM_ITEMS, 0);
@@ -605,6 +784,15 @@ struct Architecture FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   const wisp::schema::Adapter *adapter() const {
     return GetPointer<const wisp::schema::Adapter *>(VT_ADAPTER);
   }
+  wisp::schema::NormKind final_norm_kind() const {
+    return static_cast<wisp::schema::NormKind>(GetField<uint8_t>(VT_FINAL_NORM_KIND, 0));
+  }
+  wisp::schema::PositionTable position_table() const {
+    return static_cast<wisp::schema::PositionTable>(GetField<uint8_t>(VT_POSITION_TABLE, 0));
+  }
+  float temperature() const {
+    return GetField<float>(VT_TEMPERATURE, 0.0f);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyField<uint32_t>(verifier, VT_NUM_ITEMS, 4) &&
@@ -629,6 +817,9 @@ struct Architecture FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyField<float>(verifier, VT_FINAL_NORM_EPSILON, 4) &&
            VerifyOffset(verifier, VT_ADAPTER) &&
            verifier.VerifyTable(adapter()) &&
+           VerifyField<uint8_t>(verifier, VT_FINAL_NORM_KIND, 1) &&
+           VerifyField<uint8_t>(verifier, VT_POSITION_TABLE, 1) &&
+           VerifyField<float>(verifier, VT_TEMPERATURE, 4) &&
            verifier.EndTable();
   }
   ArchitectureT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
@@ -697,6 +888,15 @@ struct ArchitectureBuilder {
   void add_adapter(flatbuffers::Offset<wisp::schema::Adapter> adapter) {
     fbb_.AddOffset(Architecture::VT_ADAPTER, adapter);
   }
+  void add_final_norm_kind(wisp::schema::NormKind final_norm_kind) {
+    fbb_.AddElement<uint8_t>(Architecture::VT_FINAL_NORM_KIND, static_cast<uint8_t>(final_norm_kind), 0);
+  }
+  void add_position_table(wisp::schema::PositionTable position_table) {
+    fbb_.AddElement<uint8_t>(Architecture::VT_POSITION_TABLE, static_cast<uint8_t>(position_table), 0);
+  }
+  void add_temperature(float temperature) {
+    fbb_.AddElement<float>(Architecture::VT_TEMPERATURE, temperature, 0.0f);
+  }
   explicit ArchitectureBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -728,8 +928,12 @@ inline flatbuffers::Offset<Architecture> CreateArchitecture(
     float attention_slope = 0.0f,
     flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<wisp::schema::Block>>> blocks = 0,
     float final_norm_epsilon = 0.0f,
-    flatbuffers::Offset<wisp::schema::Adapter> adapter = 0) {
+    flatbuffers::Offset<wisp::schema::Adapter> adapter = 0,
+    wisp::schema::NormKind final_norm_kind = wisp::schema::NormKind::Layer,
+    wisp::schema::PositionTable position_table = wisp::schema::PositionTable::Learned,
+    float temperature = 0.0f) {
   ArchitectureBuilder builder_(_fbb);
+  builder_.add_temperature(temperature);
   builder_.add_adapter(adapter);
   builder_.add_final_norm_epsilon(final_norm_epsilon);
   builder_.add_blocks(blocks);
@@ -742,6 +946,8 @@ inline flatbuffers::Offset<Architecture> CreateArchitecture(
   builder_.add_width(width);
   builder_.add_max_length(max_length);
   builder_.add_num_items(num_items);
+  builder_.add_position_table(position_table);
+  builder_.add_final_norm_kind(final_norm_kind);
   builder_.add_re_attention(re_attention);
   builder_.add_attend(attend);
   builder_.add_positions(positions);
@@ -777,7 +983,10 @@ inline flatbuffers::Offset<Architecture> CreateArchitectureDirect(
     float attention_slope = 0.0f,
     const std::vector<flatbuffers::Offset<wisp::schema::Block>> *blocks = nullptr,
     float final_norm_epsilon = 0.0f,
-    flatbuffers::Offset<wisp::schema::Adapter> adapter = 0) {
+    flatbuffers::Offset<wisp::schema::Adapter> adapter = 0,
+    wisp::schema::NormKind final_norm_kind = wisp::schema::NormKind::Layer,
+    wisp::schema::PositionTable position_table = wisp::schema::PositionTable::Learned,
+    float temperature = 0.0f) {
   auto blocks__ = blocks ? _fbb.CreateVector<flatbuffers::Offset<wisp::schema::Block>>(*blocks) : 0;
   return wisp::schema::CreateArchitecture(
       _fbb,
@@ -799,7 +1008,10 @@ inline flatbuffers::Offset<Architecture> CreateArchitectureDirect(
       attention_slope,
       blocks__,
       final_norm_epsilon,
-      adapter);
+      adapter,
+      final_norm_kind,
+      position_table,
+      temperature);
 }
 
 flatbuffers::Offset<Architecture> CreateArchitecture(flatbuffers::FlatBufferBuilder &_fbb, const ArchitectureT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
@@ -971,6 +1183,13 @@ inline void Block::UnPackTo(BlockT *_o, const flatbuffers::resolver_function_t *
   { auto _e = attention_slope(); _o->attention_slope = _e; }
   { auto _e = inner_width(); _o->inner_width = _e; }
   { auto _e = activation(); _o->activation = _e; }
+  { auto _e = norm_kind(); _o->norm_kind = _e; }
+  { auto _e = residual(); _o->residual = _e; }
+  { auto _e = no_biases(); _o->no_biases = _e; }
+  { auto _e = gated(); _o->gated = _e; }
+  { auto _e = rotary_width(); _o->rotary_width = _e; }
+  { auto _e = rotary_base(); _o->rotary_base = _e; }
+  { auto _e = rotary_interleaved(); _o->rotary_interleaved = _e; }
 }
 
 inline flatbuffers::Offset<Block> Block::Pack(flatbuffers::FlatBufferBuilder &_fbb, const BlockT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
@@ -989,6 +1208,13 @@ inline flatbuffers::Offset<Block> CreateBlock(flatbuffers::FlatBufferBuilder &_f
   auto _attention_slope = _o->attention_slope;
   auto _inner_width = _o->inner_width;
   auto _activation = _o->activation;
+  auto _norm_kind = _o->norm_kind;
+  auto _residual = _o->residual;
+  auto _no_biases = _o->no_biases;
+  auto _gated = _o->gated;
+  auto _rotary_width = _o->rotary_width;
+  auto _rotary_base = _o->rotary_base;
+  auto _rotary_interleaved = _o->rotary_interleaved;
   return wisp::schema::CreateBlock(
       _fbb,
       _norm,
@@ -998,7 +1224,14 @@ inline flatbuffers::Offset<Block> CreateBlock(flatbuffers::FlatBufferBuilder &_f
       _head_width,
       _attention_slope,
       _inner_width,
-      _activation);
+      _activation,
+      _norm_kind,
+      _residual,
+      _no_biases,
+      _gated,
+      _rotary_width,
+      _rotary_base,
+      _rotary_interleaved);
 }
 
 inline AdapterT *Adapter::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
@@ -1051,7 +1284,10 @@ inline ArchitectureT::ArchitectureT(const ArchitectureT &o)
         re_attention(o.re_attention),
         attention_slope(o.attention_slope),
         final_norm_epsilon(o.final_norm_epsilon),
-        adapter((o.adapter) ? new wisp::schema::AdapterT(*o.adapter) : nullptr) {
+        adapter((o.adapter) ? new wisp::schema::AdapterT(*o.adapter) : nullptr),
+        final_norm_kind(o.final_norm_kind),
+        position_table(o.position_table),
+        temperature(o.temperature) {
   blocks.reserve(o.blocks.size());
   for (const auto &blocks_ : o.blocks) { blocks.emplace_back((blocks_) ? new wisp::schema::BlockT(*blocks_) : nullptr); }
 }
@@ -1076,6 +1312,9 @@ inline ArchitectureT &ArchitectureT::operator=(ArchitectureT o) FLATBUFFERS_NOEX
   std::swap(blocks, o.blocks);
   std::swap(final_norm_epsilon, o.final_norm_epsilon);
   std::swap(adapter, o.adapter);
+  std::swap(final_norm_kind, o.final_norm_kind);
+  std::swap(position_table, o.position_table);
+  std::swap(temperature, o.temperature);
   return *this;
 }
 
@@ -1107,6 +1346,9 @@ inline void Architecture::UnPackTo(ArchitectureT *_o, const flatbuffers::resolve
   { auto _e = blocks(); if (_e) { _o->blocks.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->blocks[_i] = std::unique_ptr<wisp::schema::BlockT>(_e->Get(_i)->UnPack(_resolver)); } } }
   { auto _e = final_norm_epsilon(); _o->final_norm_epsilon = _e; }
   { auto _e = adapter(); if (_e) _o->adapter = std::unique_ptr<wisp::schema::AdapterT>(_e->UnPack(_resolver)); }
+  { auto _e = final_norm_kind(); _o->final_norm_kind = _e; }
+  { auto _e = position_table(); _o->position_table = _e; }
+  { auto _e = temperature(); _o->temperature = _e; }
 }
 
 inline flatbuffers::Offset<Architecture> Architecture::Pack(flatbuffers::FlatBufferBuilder &_fbb, const ArchitectureT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
@@ -1136,6 +1378,9 @@ inline flatbuffers::Offset<Architecture> CreateArchitecture(flatbuffers::FlatBuf
   auto _blocks = _o->blocks.size() ? _fbb.CreateVector<flatbuffers::Offset<wisp::schema::Block>> (_o->blocks.size(), [](size_t i, _VectorArgs *__va) { return CreateBlock(*__va->__fbb, __va->__o->blocks[i].get(), __va->__rehasher); }, &_va ) : 0;
   auto _final_norm_epsilon = _o->final_norm_epsilon;
   auto _adapter = _o->adapter ? CreateAdapter(_fbb, _o->adapter.get(), _rehasher) : 0;
+  auto _final_norm_kind = _o->final_norm_kind;
+  auto _position_table = _o->position_table;
+  auto _temperature = _o->temperature;
   return wisp::schema::CreateArchitecture(
       _fbb,
       _num_items,
@@ -1156,7 +1401,10 @@ inline flatbuffers::Offset<Architecture> CreateArchitecture(flatbuffers::FlatBuf
       _attention_slope,
       _blocks,
       _final_norm_epsilon,
-      _adapter);
+      _adapter,
+      _final_norm_kind,
+      _position_table,
+      _temperature);
 }
 
 inline TensorT *Tensor::UnPack(const flatbuffers::resolver_function_t *_resolver) const {

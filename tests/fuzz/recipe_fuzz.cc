@@ -8,6 +8,20 @@
 #include "tools/wisp/recipe/recipe.h"
 #include "tools/wisp/recipe/recipe_section.h"
 
+namespace {
+
+// What is written of an architecture is read as the same.
+void RequireSameArchitecture(const wisp::tools::Recipe& recipe) {
+  const nlohmann::json written = wisp::tools::WriteArchitecture(recipe.architecture);
+  wisp::tools::JsonSection section("written", written);
+  wisp::Architecture read;
+  wisp::tools::ReadArchitecture(section, {}, read);
+  wisp::fuzz::Require(section.Finish().ok(), "what is written of an architecture can be read");
+  wisp::fuzz::Require(read == recipe.architecture, "what is read is what was written");
+}
+
+}  // namespace
+
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace wisp;
   static const test::TemporaryFolder folder;
@@ -19,7 +33,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (recipe.ok()) {
     fuzz::Require(std::isfinite(recipe->epochs) && std::isfinite(recipe->training.optimizer.learning_rate),
                   "an accepted number is finite");
-    fuzz::Require(!tools::WriteArchitecture(recipe->architecture).dump().empty(), "an architecture can be written");
+    RequireSameArchitecture(*recipe);
   }
   const auto classify = tools::ReadClassifyRecipe(path);
   if (!classify.ok()) fuzz::RequireSentence(classify.status().message());

@@ -28,7 +28,7 @@
 namespace wisp::exchange {
 
 inline constexpr uint64_t kMaxHeaderBytes = 100'000'000;  // the format's own limit
-inline constexpr size_t kMaxTensors = 100'000;            // the largest architecture has some 3,000
+inline constexpr size_t kMaxTensors = 100'000;            // the largest architecture has some 4,100
 inline constexpr size_t kMaxMetadataEntries = 10'000;
 inline constexpr size_t kMaxDimensions = 8;
 inline constexpr size_t kMaxNameBytes = 1024;

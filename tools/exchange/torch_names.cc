@@ -9,18 +9,23 @@ namespace wisp::exchange {
 namespace {
 
 // Of a block; the matrices of attention have the names that torch.nn.MultiheadAttention gives them.
-constexpr std::pair<const char*, const char*> kInBlock[] = {{"attention_norm.gain", "attention_norm.weight"},
-                                                            {"attention_norm.bias", "attention_norm.bias"},
-                                                            {"qkv.weight", "attention.in_proj_weight"},
-                                                            {"qkv.bias", "attention.in_proj_bias"},
-                                                            {"attention_out.weight", "attention.out_proj.weight"},
-                                                            {"attention_out.bias", "attention.out_proj.bias"},
-                                                            {"feed_forward_norm.gain", "feed_forward_norm.weight"},
-                                                            {"feed_forward_norm.bias", "feed_forward_norm.bias"},
-                                                            {"feed_forward_in.weight", "feed_forward_in.weight"},
-                                                            {"feed_forward_in.bias", "feed_forward_in.bias"},
-                                                            {"feed_forward_out.weight", "feed_forward_out.weight"},
-                                                            {"feed_forward_out.bias", "feed_forward_out.bias"}};
+constexpr std::pair<const char*, const char*> kInBlock[] = {
+    {"attention_norm.gain", "attention_norm.weight"},
+    {"attention_norm.bias", "attention_norm.bias"},
+    {"qkv.weight", "attention.in_proj_weight"},
+    {"qkv.bias", "attention.in_proj_bias"},
+    {"attention_out.weight", "attention.out_proj.weight"},
+    {"attention_out.bias", "attention.out_proj.bias"},
+    {"attention_residual_gate.weight", "attention_residual_gate.weight"},
+    {"attention_residual_gate.bias", "attention_residual_gate.bias"},
+    {"feed_forward_norm.gain", "feed_forward_norm.weight"},
+    {"feed_forward_norm.bias", "feed_forward_norm.bias"},
+    {"feed_forward_in.weight", "feed_forward_in.weight"},
+    {"feed_forward_in.bias", "feed_forward_in.bias"},
+    {"feed_forward_out.weight", "feed_forward_out.weight"},
+    {"feed_forward_out.bias", "feed_forward_out.bias"},
+    {"feed_forward_residual_gate.weight", "feed_forward_residual_gate.weight"},
+    {"feed_forward_residual_gate.bias", "feed_forward_residual_gate.bias"}};
 // All others keep their name.
 constexpr std::pair<const char*, const char*> kOutside[] = {{"item_embedding", "item_embedding.weight"},
                                                             {"position_embedding", "position_embedding.weight"},
@@ -111,18 +116,29 @@ Status CheckIsRecommender(const std::string& path, const SafeTensorsFile& file) 
 Result<UniformArchitecture> ArchitectureOfShapes(const std::string& path, const SafeTensorsFile& file) {
   UniformArchitecture a;
   WISP_ASSIGN_OR_RETURN(const SafeTensor* items, FindMatrix(path, file, "item_embedding.weight", kMaxItems));
-  WISP_ASSIGN_OR_RETURN(const SafeTensor* positions, FindMatrix(path, file, "position_embedding.weight", kMaxLength));
+  const bool learned = file.Find("position_embedding.weight") != nullptr;
   a.num_items = static_cast<uint32_t>(items->shape[0]);
   a.width = static_cast<uint32_t>(items->shape[1]);
-  a.max_length = static_cast<uint32_t>(positions->shape[0]);
+  if (learned) {
+    WISP_ASSIGN_OR_RETURN(const SafeTensor* positions, FindMatrix(path, file, "position_embedding.weight", kMaxLength));
+    a.max_length = static_cast<uint32_t>(positions->shape[0]);
+  }
+  a.position_table = learned ? PositionTable::kLearned : PositionTable::kNone;
   a.num_blocks = 0;
   while (a.num_blocks < kMaxBlocks &&
          file.Find("blocks." + std::to_string(a.num_blocks) + ".feed_forward_in.weight") != nullptr)
     ++a.num_blocks;
   if (a.num_blocks > 0) {
-    WISP_ASSIGN_OR_RETURN(const SafeTensor* inner,
-                          FindMatrix(path, file, "blocks.0.feed_forward_in.weight", 4 * kMaxWidth));
-    a.inner_width = static_cast<uint32_t>(inner->shape[0]);
+    WISP_ASSIGN_OR_RETURN(const SafeTensor* in,
+                          FindMatrix(path, file, "blocks.0.feed_forward_in.weight", 8 * kMaxWidth));
+    const SafeTensor* out = file.Find("blocks.0.feed_forward_out.weight");
+    const uint64_t inner = out != nullptr && out->shape.size() == 2 ? out->shape[1] : in->shape[0];
+    a.inner_width = static_cast<uint32_t>(std::min<uint64_t>(inner, 4 * kMaxWidth));
+    a.gated = in->shape[0] == 2 * inner;
+    a.biases = file.Find("blocks.0.feed_forward_in.bias") != nullptr;
+    a.norm_kind = file.Find("blocks.0.attention_norm.bias") != nullptr ? NormKind::kLayer : NormKind::kRms;
+    a.residual =
+        file.Find(TorchName("block0.attention_residual_gate.weight")) != nullptr ? Residual::kGated : Residual::kPlain;
   }
   a.norm = file.Find("final_norm.weight") != nullptr ? NormPlacement::kPre : NormPlacement::kPost;
   a.output_table = file.Find("output_embedding.weight") != nullptr ? OutputTable::kUntied : OutputTable::kTied;

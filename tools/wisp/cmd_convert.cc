@@ -75,8 +75,11 @@ Result<Architecture> ReadArchitectureOf(const ConvertArguments& a, const SafeTen
   JsonSection section(description.where, description.json);
   ReadArchitecture(section, shapes, architecture);
   WISP_RETURN_IF_ERROR(section.Finish());
+  // Without a table of positions nothing tells it.
+  const bool tells_length = shapes.position_table == PositionTable::kLearned;
+  const uint32_t max_length = tells_length ? shapes.max_length : architecture.max_length;
   const std::pair<const char*, std::pair<uint32_t, uint32_t>> sizes[] = {
-      {"max_length", {architecture.max_length, shapes.max_length}},
+      {"max_length", {architecture.max_length, max_length}},
       {"width", {architecture.width, shapes.width}},
       {"num_blocks", {static_cast<uint32_t>(architecture.blocks.size()), shapes.num_blocks}},
       {"inner_width", {InnerWidth(architecture), shapes.inner_width}}};

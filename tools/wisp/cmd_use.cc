@@ -16,29 +16,21 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Where blocks differ, each for itself in the place of what all have.
+// Where blocks differ, each for itself in the place of what all have. The words are those of a recipe, but for the
+// names of the first figures, which older versions of this output have.
 Json ArchitectureJson(const Architecture& a) {
-  const std::optional<UniformArchitecture> u = AsUniform(BaseOf(a));
+  const Json of_first = AsUniform(BaseOf(a)) ? Json::object() : WriteBlocks(a)[0];
   Json j = {{"items", a.num_items}, {"max_length", a.max_length}, {"width", a.width}};
-  if (u) j["heads"] = u->num_heads;
-  j["blocks"] = a.blocks.size();
-  if (u) j["inner_width"] = u->inner_width;
-  j["embedding_scale"] = a.embedding_scale;
-  if (u) {
-    j["attention_slope"] = u->attention_slope;
-    j["norm_epsilon"] = u->norm_epsilon;
-    j["activation"] = u->activation == ActivationKind::kGelu ? "gelu" : "relu";
-    j["norm"] = u->norm == NormPlacement::kPre ? "pre" : "post";
-  } else {
-    j["each_block"] = WriteBlocks(a);
+  const Json written = WriteArchitecture(a);
+  for (const auto& [key, value] : written.items()) {
+    if (key == "num_blocks") {
+      j["blocks"] = value;
+    } else if (key == "blocks") {
+      j["each_block"] = value;
+    } else if (!of_first.contains(key)) {
+      j[key == "num_heads" ? "heads" : key] = value;
+    }
   }
-  j["output_table"] = a.head.output_table == OutputTable::kTied ? "tied" : "untied";
-  j["output_bias"] = a.head.output_bias == OutputBias::kNone    ? "none"
-                     : a.head.output_bias == OutputBias::kFixed ? "fixed"
-                                                                : "trained";
-  j["positions"] = a.positions == PositionAlignment::kStart ? "start" : "end";
-  j["attend"] = a.attend == Attend::kCausal ? "causal" : "all";
-  j["re_attention"] = a.re_attention == ReAttention::kOn ? "on" : "off";
   if (a.adapter) j["adapter"] = WriteAdapter(*a.adapter);
   return j;
 }

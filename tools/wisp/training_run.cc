@@ -32,16 +32,22 @@ void Override(const TrainArguments& a, Recipe& r) {
   r.training.privacy.reproducible_seed = a.reproducible_noise_seed;
 }
 
+// A key that is not written says what most models are: blocks all alike, or the switch at its default.
+std::string Said(nlohmann::ordered_json::const_iterator found, const nlohmann::ordered_json& all) {
+  return found == all.end() ? "as by default" : found->dump();
+}
+
 // A recipe describes the model that it makes; with --model there is one already, and its own architecture is trained.
 // What the recipe names otherwise is lost, which is said.
 void SayIfOther(const Recipe& recipe, const Architecture& base) {
   const nlohmann::ordered_json asked = WriteArchitecture(recipe.architecture), own = WriteArchitecture(base);
   std::string others;
   for (const std::string& key : recipe.names_architecture) {
-    const auto found = own.find(key);
-    const nlohmann::ordered_json has = found == own.end() ? nlohmann::ordered_json("as one") : *found;
-    if (key == "re_attention" || asked[key] == has) continue;
-    others += (others.empty() ? "" : ", ") + key + " " + has.dump() + " for " + asked[key].dump();
+    const auto has = own.find(key), wanted = asked.find(key);
+    const bool none_has = has == own.end() && wanted == asked.end();
+    if (key == "re_attention" || none_has) continue;
+    if (has != own.end() && wanted != asked.end() && *has == *wanted) continue;
+    others += (others.empty() ? "" : ", ") + key + " " + Said(has, own) + " for " + Said(wanted, asked);
   }
   if (!others.empty())
     std::fprintf(stderr,

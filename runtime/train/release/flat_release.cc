@@ -41,7 +41,8 @@ class FlatRelease final : public StepRelease {
             .trained = trained,
             .head_parameter = graph.head_parameter(),
             .max_rows = graph.architecture().max_length,
-            .worker = worker};
+            .worker = worker,
+            .norms_head_rows = graph.architecture().head.temperature > 0};
   }
 
   RecordGradients& Gradients(size_t worker) override { return *gradients_[worker]; }

@@ -44,6 +44,7 @@ SparseGradients::Setup SetupOf(const Graph& graph, const TrainedSet& trained, co
   // A full softmax names every row. A sampled one: the negatives, which always belong to the set, and targets and
   // inputs.
   setup.max_record_rows = negatives == 0 ? num_items : std::min(num_items, negatives + 2 * length);
+  setup.norms_head_rows = graph.architecture().head.temperature > 0;
   setup.block_columns = negatives == 0 ? std::min(num_items, kHeadTile) : negatives;
   setup.gathers = negatives == 0;
   return setup;

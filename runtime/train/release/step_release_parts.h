@@ -52,6 +52,7 @@ ReleaseBytes PlanSparseRelease(const Graph& graph, const TrainedSet& trained, si
 // What Trainer::Check asks of the batch, averaged weights, the sampled softmax, and of the methods that release rows.
 Status ValidateBatch(const TrainingOptions& options, uint64_t num_records);
 Status ValidateAverage(const TrainingOptions& options);
+Status ValidateDevice(const TrainingOptions& options);
 Status ValidateNegatives(const Architecture& architecture, const TrainingOptions& options);
 Status ValidateSparse(const Architecture& architecture, const TrainingOptions& options);
 Status ValidateRgp(const Architecture& architecture, const TrainingOptions& options);

@@ -25,11 +25,13 @@ void Fill(std::span<float> values, double bound, privacy::RandomStream& random) 
   for (float& w : values) w = static_cast<float>(bound * (2 * random.UniformDouble() - 1));
 }
 
-// The three products in a stacked matrix are matrices of their own.
+// The products in a stacked matrix are matrices of their own.
 void FillMatrix(const Architecture& a, const ParameterSpec& p, double gain, privacy::RandomStream& random,
                 std::span<float> values) {
   const auto bound = [&](size_t rows) { return gain * std::sqrt(6.0 / static_cast<double>(rows + p.cols)); };
   if (IsDown(p.role)) return Fill(values, 1 / std::sqrt(static_cast<double>(p.cols)), random);
+  if (p.role == ParameterRole::kFeedForwardInWeight)
+    return Fill(values, bound(a.blocks[p.block].feed_forward.inner_width), random);
   if (p.role != ParameterRole::kQkvWeight) return Fill(values, bound(p.rows), random);
   const AttentionSpec& attention = a.blocks[p.block].attention;
   const size_t of_queries = size_t{attention.queries_width()} * p.cols;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes the model files of one format, with what the program of that format says of them. To be run once, when a format has come to be:
 # what is here is what somebody's device holds.
-#   tests/golden/models/make.sh FORMAT BUILD OUT     FORMAT: 3 (blocks all alike) or 4 (blocks one by one)
+#   tests/golden/models/make.sh FORMAT BUILD OUT     FORMAT: 3 (blocks all alike), 4 (blocks one by one) or 5 (RMS norm, gates, rotary positions)
 set -euo pipefail
 format=$1
 wisp=$(cd "$2" && pwd)/wisp
@@ -29,6 +29,10 @@ case $format in
   4)
     new mixed '"blocks": [{"num_heads": 3, "head_width": 2, "norm": "post", "activation": "relu"}, {"inner_width": 20, "attention_slope": 0.5}]'
     ;;
+  5)
+    new gates '"num_blocks": 1, "norm": "post", "residual": "gated", "activation": "gelu_tanh"'
+    new rotary '"num_blocks": 2, "num_kv_heads": 1, "rotary_width": 4, "rotary_base": 100, "norm_kind": "rms", "gated": true, "activation": "silu", "biases": false, "position_table": "none"'
+    ;;
 esac
 for model in v"$format"-*.wisp; do
   "$wisp" recommend --model "$model" --history i1,i2,i3 --count 7 --allow-seen --json >"${model%.wisp}.json"
@@ -47,4 +51,4 @@ json.dump(recipe, open("text.json", "w"))
 PY
 "$wisp" classify train --recipe text.json --data texts.tsv --out "v$format-texts.wisp" --ledger texts.ledger --noise-multiplier 1 --threads 1
 "$wisp" classify predict --model "v$format-texts.wisp" --text "a great film" --text "a dull film" --json >"v$format-texts.json"
-rm -f events.txt texts.tsv texts.ledger* alike.json slope.json mixed.json text.json
+rm -f events.txt texts.tsv texts.ledger* alike.json slope.json mixed.json gates.json rotary.json text.json

@@ -116,7 +116,8 @@ class Harness {
             .trained = trained,
             .head_parameter = graph.head_parameter(),
             .max_rows = graph.architecture().max_length,
-            .worker = 0};
+            .worker = 0,
+            .norms_head_rows = graph.architecture().head.temperature > 0};
   }
 
   Recommender graph;
@@ -151,6 +152,57 @@ inline Architecture MixedArchitecture() {
           .final_norm_epsilon = 1e-4f};
 }
 
+// What came after format 4 of model files, each once and in company: norms, gates, activations, rotary positions, fewer
+// heads of keys, no biases, no table of positions.
+inline std::vector<Architecture> NewerArchitectures() {
+  UniformArchitecture base{.num_items = 9,
+                           .max_length = 6,
+                           .width = 4,
+                           .num_heads = 2,
+                           .num_blocks = 1,
+                           .inner_width = 6,
+                           .embedding_scale = 1.7f};
+  std::vector<UniformArchitecture> all(7, base);
+  all[0].norm_kind = NormKind::kRms;
+  all[1].activation = ActivationKind::kSilu;
+  all[1].gated = true;
+  all[2].rotary = {.width = 2, .base = 100.0f};
+  all[2].positions = PositionAlignment::kEnd;
+  all[3].residual = Residual::kGated;
+  all[3].norm = NormPlacement::kPost;
+  all[4].activation = ActivationKind::kGeluTanh;
+  all[4].num_kv_heads = 1;
+  all[4].biases = false;
+  // What people call Llama, and eSASRec's block.
+  all[5] = {.num_items = 9,
+            .max_length = 6,
+            .width = 8,
+            .num_heads = 4,
+            .num_kv_heads = 2,
+            .num_blocks = 1,
+            .inner_width = 5,
+            .activation = ActivationKind::kSilu,
+            .rotary = {.width = 2, .interleaved = true},
+            .norm_kind = NormKind::kRms,
+            .biases = false,
+            .gated = true,
+            .position_table = PositionTable::kNone};
+  all[6].residual = Residual::kGated;
+  all[6].activation = ActivationKind::kSilu;
+  all[6].gated = true;
+  std::vector<Architecture> every(all.begin(), all.end());
+  every.push_back(every[0]);
+  every.back().re_attention = ReAttention::kOn;
+  // A cosine head, on a tied and on an untied table.
+  every.push_back(every[2]);
+  every.back().head.temperature = 0.3f;
+  every.push_back(every[6]);
+  every.back().head = {.output_table = OutputTable::kUntied, .output_bias = OutputBias::kTrained, .temperature = 0.5f};
+  every.push_back(every[4]);
+  every.back().re_attention = ReAttention::kOn;
+  return every;
+}
+
 // Every switch of the graph at least once.
 inline std::vector<Architecture> SmallArchitectures() {
   const UniformArchitecture base{.num_items = 9,
@@ -183,6 +235,8 @@ inline std::vector<Architecture> SmallArchitectures() {
   std::vector<Architecture> every(all.begin(), all.end());
   every.insert(every.end(), 2, MixedArchitecture());
   every.back().re_attention = ReAttention::kOn;
+  const std::vector<Architecture> newer = NewerArchitectures();
+  every.insert(every.end(), newer.begin(), newer.end());
   return every;
 }
 

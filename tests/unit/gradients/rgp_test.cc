@@ -112,6 +112,7 @@ class RgpProjection : public ::testing::TestWithParam<size_t> {};
 // has it.
 TEST_P(RgpProjection, EqualsTheProjectionOfTheTrueGradient) {
   const Architecture a = testing::SmallArchitectures()[GetParam()];
+  if (a.head.temperature > 0) GTEST_SKIP() << "projections are not offered with a cosine head";
   const auto parameters = ParametersOf(a);
   const std::vector<float> weights = RandomWeights(a, 11), start = RandomWeights(a, 12);
   const auto record = testing::EndsRecord(a.num_items);

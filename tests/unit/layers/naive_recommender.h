@@ -43,8 +43,9 @@ class NaiveRecommender {
     Matrix x(t_max, Row(d, T(0)));
     for (size_t t = 0; t < t_max; ++t) {
       for (size_t k = 0; k < d && ids[t] >= 0; ++k) {
-        x[t][k] = T(a_.embedding_scale) * At("item_embedding", ids[t] * d + k) +
-                  At("position_embedding", (first + t) * d + k);
+        x[t][k] = T(a_.embedding_scale) * At("item_embedding", ids[t] * d + k);
+        if (a_.position_table == PositionTable::kLearned)
+          x[t][k] = x[t][k] + At("position_embedding", (first + t) * d + k);
       }
     }
     Variances v;
@@ -52,20 +53,31 @@ class NaiveRecommender {
       const double scale = a_.embedding_scale;
       v.emplace_back(d, ids[t] < 0 ? 0
                                    : scale * scale * PlainValue(At("item_embedding.variance", ids[t])) +
-                                         VarianceOf("position_embedding"));
+                                         VarianceOrNone("position_embedding"));
     }
     for (const BlockSpec& block : a_.blocks) x = RunBlock(block, x, ids, v);
-    return a_.final_norm_epsilon ? Norm("final_norm", *a_.final_norm_epsilon, x) : x;
+    return a_.final_norm_epsilon ? Norm("final_norm", a_.final_norm_kind, *a_.final_norm_epsilon, x) : x;
   }
 
   Row Logits(const Row& h) const {
     const std::string table = a_.head.output_table == OutputTable::kTied ? "item_embedding" : "output_embedding";
     Row z(a_.num_items, T(0));
     for (size_t j = 0; j < z.size(); ++j) {
-      for (size_t k = 0; k < h.size(); ++k) z[j] = z[j] + h[k] * At(table, j * h.size() + k);
+      Row e(h.size(), T(0));
+      for (size_t k = 0; k < h.size(); ++k) e[k] = At(table, j * h.size() + k);
+      for (size_t k = 0; k < h.size(); ++k) z[j] = z[j] + h[k] * e[k];
+      if (a_.head.temperature > 0) z[j] = z[j] / (T(a_.head.temperature) * Length(h) * Length(e));
       if (a_.head.output_bias != OutputBias::kNone) z[j] = z[j] + At("output_bias", j);
     }
     return z;
+  }
+
+  // With what the product adds under the root.
+  static T Length(const Row& x) {
+    using std::sqrt;
+    T sum(double(x.size()) * 1e-8);
+    for (const T& v : x) sum = sum + v * v;
+    return sqrt(sum);
   }
 
   T Loss(std::span<const int32_t> inputs, std::span<const int32_t> targets, double weight) const {
@@ -131,9 +143,12 @@ class NaiveRecommender {
     return found == index_.end() ? NAN : PlainValue(At("parameter_variance", found->second));
   }
 
+  bool Has(const std::string& name) const { return index_.contains(name); }
+  double VarianceOrNone(const std::string& name) const { return Has(name) ? VarianceOf(name) : 0; }
+
   Variances LinearVariance(const std::string& name, const Matrix& x, const Variances& v, size_t n) const {
     Variances y(v.size(), std::vector<double>(n, 0));
-    const double bias = VarianceOf(name + ".bias"), weight = VarianceOf(name + ".weight");
+    const double bias = VarianceOrNone(name + ".bias"), weight = VarianceOf(name + ".weight");
     for (size_t t = 0; t < v.size(); ++t) {
       for (size_t j = 0; j < n; ++j) {
         y[t][j] = bias;
@@ -146,10 +161,12 @@ class NaiveRecommender {
     return y;
   }
 
-  Variances NormVariance(const std::string& name, double epsilon, const Matrix& x, Variances v) const {
+  Variances NormVariance(const std::string& name, const BlockSpec& spec, const Matrix& x, Variances v) const {
+    const double epsilon = spec.norm_epsilon;
     for (size_t t = 0; t < v.size(); ++t) {
       double mean = 0, variance = 0;
-      for (const T& value : x[t]) mean += PlainValue(value) / double(x[t].size());
+      for (size_t k = 0; k < x[t].size() && spec.norm_kind == NormKind::kLayer; ++k)
+        mean += PlainValue(x[t][k]) / double(x[t].size());
       for (const T& value : x[t]) variance += std::pow(PlainValue(value) - mean, 2) / double(x[t].size());
       for (size_t k = 0; k < v[t].size(); ++k)
         v[t][k] *= std::pow(PlainValue(At(name + ".gain", k)), 2) / (variance + epsilon);
@@ -170,25 +187,55 @@ class NaiveRecommender {
     const std::string weight = name + ".weight", bias = name + ".bias";
     for (size_t t = 0; t < x.size(); ++t) {
       for (size_t j = 0; j < n; ++j) {
-        y[t][j] = At(bias, j);
+        if (Has(bias)) y[t][j] = At(bias, j);
         for (size_t k = 0; k < x[t].size(); ++k) y[t][j] = y[t][j] + x[t][k] * At(weight, j * x[t].size() + k);
       }
     }
     return y;
   }
 
-  Matrix Norm(const std::string& name, double epsilon, const Matrix& x) const {
+  Matrix Norm(const std::string& name, NormKind kind, double epsilon, const Matrix& x) const {
     using std::sqrt;
     Matrix y = x;
     for (Row& row : y) {
       T mean(0), variance(0);
-      for (const T& v : row) mean = mean + v / T(double(row.size()));
+      for (size_t k = 0; k < row.size() && kind == NormKind::kLayer; ++k) mean = mean + row[k] / T(double(row.size()));
       for (const T& v : row) variance = variance + (v - mean) * (v - mean) / T(double(row.size()));
       for (size_t k = 0; k < row.size(); ++k) {
-        row[k] = (row[k] - mean) / sqrt(variance + T(epsilon)) * At(name + ".gain", k) + At(name + ".bias", k);
+        row[k] = (row[k] - mean) / sqrt(variance + T(epsilon)) * At(name + ".gain", k);
+        if (kind == NormKind::kLayer) row[k] = row[k] + At(name + ".bias", k);
       }
     }
     return y;
+  }
+
+  static T Sigmoid(const T& x) {
+    using std::exp;
+    return T(1) / (T(1) + exp(T(0) - x));
+  }
+
+  // The branch times sigmoid of a linear layer of the stream, where the block has such.
+  Matrix Gated(const std::string& gate, const Matrix& stream, Matrix branch) const {
+    if (!Has(gate + ".weight")) return branch;
+    const Matrix z = Linear(gate, stream, a_.width);
+    for (size_t t = 0; t < z.size(); ++t) {
+      for (size_t k = 0; k < z[t].size(); ++k) branch[t][k] = branch[t][k] * Sigmoid(z[t][k]);
+    }
+    return branch;
+  }
+
+  // Pairs of entries of every head turn by position * base^(-2 i / width): the complex product, written out.
+  static void Rotate(const RotarySpec& r, size_t position, size_t head_width, T* heads, size_t num_heads) {
+    for (size_t h = 0; h < num_heads; ++h) {
+      for (size_t i = 0; i < r.width / 2; ++i) {
+        const double angle = double(position) / std::pow(double(r.base), 2.0 * double(i) / r.width);
+        T* head = heads + h * head_width;
+        T &a = head[r.interleaved ? 2 * i : i], &b = head[r.interleaved ? 2 * i + 1 : i + r.width / 2];
+        const T turned = a * T(std::cos(angle)) - b * T(std::sin(angle));
+        b = a * T(std::sin(angle)) + b * T(std::cos(angle));
+        a = turned;
+      }
+    }
   }
 
   static Matrix Add(Matrix a, const Matrix& b) {
@@ -202,12 +249,17 @@ class NaiveRecommender {
   Matrix Attention(const std::string& block, const AttentionSpec& spec, const Matrix& x, std::span<const int32_t> ids,
                    Variances& v) const {
     using std::exp;
-    const size_t width = spec.head_width, d = spec.num_heads * width;
-    const Matrix qkv = Linear(block + ".qkv", x, 3 * d);
+    const size_t width = spec.head_width, d = spec.num_heads * width, kd = spec.num_kv_heads * width;
+    Matrix qkv = Linear(block + ".qkv", x, d + 2 * kd);
+    for (size_t t = 0; t < qkv.size(); ++t) {
+      Rotate(spec.rotary, t, width, qkv[t].data(), spec.num_heads);
+      Rotate(spec.rotary, t, width, qkv[t].data() + d, spec.num_kv_heads);
+    }
     Matrix mixed(x.size(), Row(d, T(0)));
-    const Variances kv = LinearVariance(block + ".qkv", x, v, 3 * d);
+    const Variances kv = LinearVariance(block + ".qkv", x, v, d + 2 * kd);
     Variances mixed_v(kv.size(), std::vector<double>(d, 0));
     for (size_t head = 0; head < spec.num_heads; ++head) {
+      const size_t key = d + head / (spec.num_heads / spec.num_kv_heads) * width, value = key + kd;
       for (size_t i = 0; i < x.size(); ++i) {
         T sum(0);
         double largest = -1e300;
@@ -215,14 +267,14 @@ class NaiveRecommender {
         for (size_t j = 0; j < (a_.attend == Attend::kCausal ? i + 1 : x.size()); ++j) {
           if (ids[j] < 0) continue;
           T dot(0);
-          for (size_t k = 0; k < width; ++k) dot = dot + qkv[i][head * width + k] * qkv[j][d + head * width + k];
+          for (size_t k = 0; k < width; ++k) dot = dot + qkv[i][head * width + k] * qkv[j][key + k];
           T logit = dot * T(1.0 / std::sqrt(double(width)));
           // ALiBi: slopes halve 8 / H times from head to head.
           logit = logit - T(double(spec.slope) * std::pow(2.0, -8.0 * double(head) / spec.num_heads) *
                             std::abs(double(i) - double(j)));
           for (size_t k = 0; !kv.empty() && k < width; ++k) {
             const T q = qkv[i][head * width + k];
-            logit = logit - q * q * T(kv[j][d + head * width + k] / (2 * double(width)));
+            logit = logit - q * q * T(kv[j][key + k] / (2 * double(width)));
           }
           weights[j] = logit;
           if (largest < PlainValue(logit)) largest = PlainValue(logit);
@@ -235,11 +287,9 @@ class NaiveRecommender {
         if (sum == T(0)) continue;
         for (size_t j = 0; j < x.size(); ++j) {
           for (size_t k = 0; k < width; ++k) {
-            mixed[i][head * width + k] =
-                mixed[i][head * width + k] + weights[j] / sum * qkv[j][2 * d + head * width + k];
+            mixed[i][head * width + k] = mixed[i][head * width + k] + weights[j] / sum * qkv[j][value + k];
             if (!kv.empty())
-              mixed_v[i][head * width + k] +=
-                  std::pow(PlainValue(weights[j] / sum), 2) * kv[j][2 * d + head * width + k];
+              mixed_v[i][head * width + k] += std::pow(PlainValue(weights[j] / sum), 2) * kv[j][value + k];
           }
         }
       }
@@ -248,22 +298,34 @@ class NaiveRecommender {
     return Linear(block + ".attention_out", mixed, a_.width);
   }
 
-  Matrix FeedForward(const std::string& block, const FeedForwardSpec& spec, const Matrix& x, Variances& v) const {
+  static T Activated(ActivationKind kind, const T& x) {
     using std::erf;
-    Matrix inner = Linear(block + ".feed_forward_in", x, spec.inner_width);
+    switch (kind) {
+      case ActivationKind::kRelu:
+        return x < T(0) ? T(0) : x;
+      case ActivationKind::kGelu:
+        return x * T(0.5) * (T(1) + erf(x * T(M_SQRT1_2)));
+      case ActivationKind::kGeluTanh:
+        return x *
+               Sigmoid(T(2 * std::sqrt(2 / M_PI)) * (x + T(0.044715) * x * x * x));  // (1 + tanh u) / 2 = sigmoid(2 u)
+      default:
+        return x * Sigmoid(x);
+    }
+  }
+
+  Matrix FeedForward(const std::string& block, const FeedForwardSpec& spec, const Matrix& x, Variances& v) const {
+    Matrix inner = Linear(block + ".feed_forward_in", x, spec.gated ? 2 * spec.inner_width : spec.inner_width);
     Variances inner_v = LinearVariance(block + ".feed_forward_in", x, v, spec.inner_width);
     for (size_t t = 0; t < inner_v.size(); ++t) {
       for (size_t k = 0; k < inner_v[t].size(); ++k)
         inner_v[t][k] = ActivationVariance(PlainValue(inner[t][k]), inner_v[t][k]);
     }
     for (Row& row : inner) {
-      for (T& v : row) {
-        if (spec.activation == ActivationKind::kGelu) {
-          v = v * T(0.5) * (T(1) + erf(v * T(M_SQRT1_2)));
-        } else if (v < T(0)) {
-          v = T(0);
-        }
+      for (size_t k = 0; k < spec.inner_width; ++k) {
+        row[k] = Activated(spec.activation, row[k]);
+        if (spec.gated) row[k] = row[k] * row[spec.inner_width + k];
       }
+      row.resize(spec.inner_width, T(0));
     }
     v = LinearVariance(block + ".feed_forward_out", inner, inner_v, a_.width);
     return Linear(block + ".feed_forward_out", inner, a_.width);
@@ -278,25 +340,31 @@ class NaiveRecommender {
   Matrix RunBlock(const BlockSpec& spec, const Matrix& x, std::span<const int32_t> ids, Variances& v) const {
     const std::string block = "block" + std::to_string(&spec - a_.blocks.data());
     const std::string norm1 = block + ".attention_norm", norm2 = block + ".feed_forward_norm";
-    const double epsilon = spec.norm_epsilon;
+    const auto norm = [&](const std::string& name, const Matrix& of) {
+      return Norm(name, spec.norm_kind, spec.norm_epsilon, of);
+    };
     if (spec.norm == NormPlacement::kPre) {
-      Variances inner = NormVariance(norm1, epsilon, x, v);
-      const Matrix middle = Add(x, Attention(block, spec.attention, Norm(norm1, epsilon, x), ids, inner));
+      Variances inner = NormVariance(norm1, spec, x, v);
+      const Matrix middle = Add(x, Gated(block + ".attention_residual_gate", x,
+                                         Attention(block, spec.attention, norm(norm1, x), ids, inner)));
       AddTo(v, inner);
-      inner = NormVariance(norm2, epsilon, middle, v);
-      const Matrix y = Add(middle, FeedForward(block, spec.feed_forward, Norm(norm2, epsilon, middle), inner));
+      inner = NormVariance(norm2, spec, middle, v);
+      const Matrix y = Add(middle, Gated(block + ".feed_forward_residual_gate", middle,
+                                         FeedForward(block, spec.feed_forward, norm(norm2, middle), inner)));
       AddTo(v, inner);
       return y;
     }
     Variances inner = v;
-    const Matrix attended = Add(x, Attention(block, spec.attention, x, ids, inner));
+    const Matrix attended =
+        Add(x, Gated(block + ".attention_residual_gate", x, Attention(block, spec.attention, x, ids, inner)));
     AddTo(v, inner);
-    v = inner = NormVariance(norm1, epsilon, attended, v);
-    const Matrix middle = Norm(norm1, epsilon, attended);
-    const Matrix fed = Add(middle, FeedForward(block, spec.feed_forward, middle, inner));
+    v = inner = NormVariance(norm1, spec, attended, v);
+    const Matrix middle = norm(norm1, attended);
+    const Matrix fed = Add(middle, Gated(block + ".feed_forward_residual_gate", middle,
+                                         FeedForward(block, spec.feed_forward, middle, inner)));
     AddTo(v, inner);
-    v = NormVariance(norm2, epsilon, fed, v);
-    return Norm(norm2, epsilon, fed);
+    v = NormVariance(norm2, spec, fed, v);
+    return norm(norm2, fed);
   }
 
   Architecture a_;

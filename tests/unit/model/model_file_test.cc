@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 
+#include "tests/unit/gradients/gradient_test_util.h"
 #include "tests/unit/model/model_test_util.h"
 
 namespace wisp {
@@ -51,30 +52,32 @@ TEST(ModelFile, WrittenModelComesBackWhole) {
 
 TEST(ModelFile, EveryVariantOfTheArchitectureComesBack) {
   const TemporaryFolder folder;
-  const UniformArchitecture variants[] = {
-      {.num_items = 1, .max_length = 1, .width = 1, .num_heads = 1, .num_blocks = 0, .inner_width = 1},
-      {.num_items = 17,
-       .max_length = 3,
-       .width = 12,
-       .num_heads = 3,
-       .num_blocks = 2,
-       .inner_width = 31,
-       .embedding_scale = 8,
-       .norm_epsilon = 1e-8f,
-       .activation = ActivationKind::kRelu,
-       .norm = NormPlacement::kPost,
-       .output_table = OutputTable::kUntied,
-       .output_bias = OutputBias::kTrained,
-       .positions = PositionAlignment::kEnd,
-       .attend = Attend::kAll},
-      {.num_items = 100,
-       .max_length = 16,
-       .width = 16,
-       .num_heads = 2,
-       .num_blocks = 11,
-       .inner_width = 7,
-       .output_bias = OutputBias::kFixed}};
-  for (const UniformArchitecture& a : variants) {
+  std::vector<Architecture> variants = testing::NewerArchitectures();
+  for (const UniformArchitecture& a : std::initializer_list<UniformArchitecture>{
+           {.num_items = 1, .max_length = 1, .width = 1, .num_heads = 1, .num_blocks = 0, .inner_width = 1},
+           {.num_items = 17,
+           .max_length = 3,
+           .width = 12,
+           .num_heads = 3,
+           .num_blocks = 2,
+           .inner_width = 31,
+           .embedding_scale = 8,
+           .norm_epsilon = 1e-8f,
+           .activation = ActivationKind::kRelu,
+           .norm = NormPlacement::kPost,
+           .output_table = OutputTable::kUntied,
+           .output_bias = OutputBias::kTrained,
+           .positions = PositionAlignment::kEnd,
+           .attend = Attend::kAll},
+           {.num_items = 100,
+           .max_length = 16,
+           .width = 16,
+           .num_heads = 2,
+           .num_blocks = 11,
+           .inner_width = 7,
+           .output_bias = OutputBias::kFixed}})
+    variants.push_back(a);
+  for (const Architecture& a : variants) {
     const auto weights = test::SomeWeights(a);
     ASSERT_TRUE(WriteModel(folder / "m.wisp", {.architecture = a, .weights = weights}).ok());
     const auto file = ModelFile::Open(folder / "m.wisp", Verify::kFull);
@@ -152,7 +155,7 @@ TEST(ModelFile, BytesAreLaidOutAsDocumented) {
   const SmallModel model;
   const std::string bytes = model.Bytes();
   EXPECT_EQ(bytes.substr(0, 8), std::string("\x89WSPM\r\n\x1a"));
-  EXPECT_EQ(test::Get<uint32_t>(bytes, test::kVersionAt), 4u);
+  EXPECT_EQ(test::Get<uint32_t>(bytes, test::kVersionAt), 5u);
   EXPECT_EQ(test::Get<uint32_t>(bytes, test::kOldestReaderAt), 1u);
   EXPECT_EQ(test::Get<uint64_t>(bytes, test::kFileBytesAt), bytes.size());
   EXPECT_EQ(test::Get<uint64_t>(bytes, test::kMetadataOffsetAt), 64u);
@@ -216,10 +219,10 @@ TEST(ModelFile, UnreadableFileIsRefused) {
 
 TEST(ModelFile, NewerFormatHasItsOwnMessage) {
   std::string bytes = SmallModel().Bytes();
-  test::Set<uint32_t>(bytes, test::kVersionAt, 5);
-  test::Set<uint32_t>(bytes, test::kOldestReaderAt, 5);
+  test::Set<uint32_t>(bytes, test::kVersionAt, 6);
+  test::Set<uint32_t>(bytes, test::kOldestReaderAt, 6);
   ExpectRefused(OpenBytes(test::Reseal(bytes)), StatusCode::kUnsupported,
-                "memory.wisp: written by format 5 for readers of format 5 or newer, this build reads up to 4");
+                "memory.wisp: written by format 6 for readers of format 6 or newer, this build reads up to 5");
   // A newer writer whose file older readers may read.
   test::Set<uint32_t>(bytes, test::kOldestReaderAt, 1);
   EXPECT_TRUE(OpenBytes(test::Reseal(bytes), Verify::kFull).ok());
@@ -241,6 +244,16 @@ TEST(ModelFile, AttentionSlopeNeedsReadersOfFormatTwo) {
   const auto read = ModelFile::Open(folder / "m.wisp", Verify::kFull);
   ASSERT_TRUE(read.ok()) << read.status().message();
   EXPECT_EQ(read->architecture(), model.architecture);
+}
+
+TEST(ModelFile, NewerSwitchesNeedReadersOfFormatFive) {
+  const TemporaryFolder folder;
+  std::vector<Architecture> all = testing::NewerArchitectures();
+  for (const Architecture& a : all) {
+    const auto weights = test::SomeWeights(a);
+    ASSERT_TRUE(WriteModel(folder / "m.wisp", {.architecture = a, .weights = weights}).ok());
+    EXPECT_EQ(test::Get<uint32_t>(test::ReadBytes(folder / "m.wisp"), test::kOldestReaderAt), 5u);
+  }
 }
 
 TEST(ModelFile, MemoryMustBeAligned) {

@@ -62,7 +62,7 @@ TEST_F(ModelWrite, ContentsThatNobodyCouldReadAreRefused) {
       {"weights to write, the architecture needs", [](ModelContents& c) { c.weights = c.weights.first(3); }},
       {"tensor item_embedding holds a number that is not finite",
        [&weights](ModelContents& c) { c.weights = weights; }},
-      {"num_kv_heads is 3, allowed is num_heads",
+      {"num_kv_heads is 3, allowed are 1 to",
        [](ModelContents& c) { c.architecture.blocks[0].attention.num_kv_heads = 3; }},
       {"num_items is 0", [](ModelContents& c) { c.architecture.num_items = 0; }},
       {"item_names has 5 entries", [](ModelContents& c) { c.item_names.pop_back(); }},

@@ -98,13 +98,15 @@ TEST_F(BatchShapes, RecommendersOfEveryKindTrainTheSame) {
     TrainingOptions ordinary = Private(Method::kOrdinary);
     ordinary.sampling = Sampling::kShuffled;
     ExpectSame("ordinary " + std::to_string(i), all[i], histories.records, ordinary);
+    const bool cosine = all[i].head.temperature > 0;  // neither Gram matrices nor projections are offered with one
     for (const NormForm form : {NormForm::kFormed, NormForm::kGram}) {
+      if (cosine && form == NormForm::kGram) continue;
       TrainingOptions phantom = Private(Method::kPhantom);
       phantom.privacy.norm_form = form;
       phantom.privacy.clipping = form == NormForm::kFormed ? ClipKind::kFlat : ClipKind::kAutomatic;
       ExpectSame("phantom " + std::to_string(i), all[i], histories.records, phantom);
     }
-    ExpectSame("rgp " + std::to_string(i), all[i], histories.records, Private(Method::kRgp));
+    if (!cosine) ExpectSame("rgp " + std::to_string(i), all[i], histories.records, Private(Method::kRgp));
   }
 }
 

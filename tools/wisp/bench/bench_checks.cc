@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "runtime/gradients/phantom_gradients.h"
+#include "runtime/layers/packed_weights.h"
 #include "runtime/train/record_pass.h"
 
 namespace wisp::tools {
@@ -28,14 +29,10 @@ class Subject {
  public:
   Subject(const Architecture& architecture, const kernels::OpTable& ops, const ParameterSource& weights, GraphUse use)
       : graph_(architecture, ops, {.use = use, .head = HeadPackingFor(ops, architecture, weights)}),
-        packed_(graph_.pack_plan().size()),
         buffers_(use == GraphUse::kTraining ? graph_.AllocateForTraining() : graph_.AllocateForInference()),
         cache_(graph_.AllocateCache(KeptBlocks::kInTurn)),
-        weights_{&ops, &graph_.pack_plan(), &graph_.parameters(), weights, packed_.data()},
-        context_{.weights = weights_, .buffers = buffers_, .cache = &cache_} {
-    graph_.pack_plan().Pack(ops, weights, packed_.data(), 0, 1);
-  }
-  ~Subject() { graph_.pack_plan().Release(graph_.ops(), packed_.data()); }
+        weights_(graph_, weights),
+        context_{.weights = weights_.view(), .buffers = buffers_, .cache = &cache_} {}
   Subject(const Subject&) = delete;
   Subject& operator=(const Subject&) = delete;
 
@@ -77,10 +74,9 @@ class Subject {
 
  private:
   Recommender graph_;
-  AlignedArray<float> packed_;
   Buffers buffers_;
   KeyValueCache cache_;
-  Weights weights_;
+  PackedWeights weights_;
   RecordContext context_;
 };
 

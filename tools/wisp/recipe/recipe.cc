@@ -1,6 +1,5 @@
 #include "tools/wisp/recipe/recipe.h"
 
-#include <charconv>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -12,138 +11,6 @@
 #include "tools/wisp/recipe/recipe_section.h"
 
 namespace wisp::tools {
-namespace {
-
-// The shortest number that reads as this float, not as the double that the float is.
-double Shortest(float value) {
-  char text[32];
-  const auto end = std::to_chars(text, text + sizeof(text), value).ptr;
-  double number = 0;
-  std::from_chars(text, end, number);
-  return number;
-}
-
-const char* ToText(ActivationKind a) { return a == ActivationKind::kGelu ? "gelu" : "relu"; }
-const char* ToText(NormPlacement n) { return n == NormPlacement::kPre ? "pre" : "post"; }
-
-// What all blocks have, or the first where they differ.
-UniformArchitecture FirstOf(Architecture a) {
-  for (BlockSpec& block : a.blocks) block = a.blocks.front();
-  a.final_norm_epsilon = {};
-  if (a.blocks.front().norm == NormPlacement::kPre) a.final_norm_epsilon = a.blocks.front().norm_epsilon;
-  a.width = a.blocks.front().attention.queries_width();
-  return AsUniform(a).value_or(UniformArchitecture());
-}
-
-nlohmann::ordered_json WriteBlock(const BlockSpec& b) {
-  return {{"num_heads", b.attention.num_heads},
-          {"head_width", b.attention.head_width},
-          {"inner_width", b.feed_forward.inner_width},
-          {"attention_slope", Shortest(b.attention.slope)},
-          {"norm_epsilon", Shortest(b.norm_epsilon)},
-          {"activation", ToText(b.feed_forward.activation)},
-          {"norm", ToText(b.norm)}};
-}
-
-void ReadFeedForward(JsonSection& s, uint32_t& inner_width, ActivationKind& activation) {
-  s.Number("inner_width", inner_width, 1, 4.0 * kMaxWidth);
-  s.Choice<ActivationKind>("activation", activation,
-                           {{"relu", ActivationKind::kRelu}, {"gelu", ActivationKind::kGelu}});
-}
-
-void ReadNorm(JsonSection& s, float& epsilon, NormPlacement& placement) {
-  s.Number("norm_epsilon", epsilon, 1e-12, 1e-1);
-  s.Choice<NormPlacement>("norm", placement, {{"pre", NormPlacement::kPre}, {"post", NormPlacement::kPost}});
-}
-
-BlockSpec ReadBlock(JsonSection& s, const UniformArchitecture& common) {
-  BlockSpec b = {.norm = common.norm,
-                 .norm_epsilon = common.norm_epsilon,
-                 .attention = {.num_heads = common.num_heads, .slope = common.attention_slope},
-                 .feed_forward = {.inner_width = common.inner_width, .activation = common.activation}};
-  std::optional<uint32_t> head_width;
-  s.Number("num_heads", b.attention.num_heads, 1, kMaxWidth);
-  s.Number("head_width", head_width, 1, kMaxWidth);
-  s.Number("attention_slope", b.attention.slope, 0, 100);
-  ReadFeedForward(s, b.feed_forward.inner_width, b.feed_forward.activation);
-  ReadNorm(s, b.norm_epsilon, b.norm);
-  if (!head_width && common.width % b.attention.num_heads != 0) {
-    s.Fail(InvalidData(s.where(), ".num_heads is ", b.attention.num_heads, ", which does not divide width ",
-                       common.width, ": allowed with a head_width"));
-  }
-  b.attention.num_kv_heads = b.attention.num_heads;
-  b.attention.head_width = head_width.value_or(common.width / b.attention.num_heads);
-  return b;
-}
-
-}  // namespace
-
-nlohmann::ordered_json WriteBlocks(const Architecture& a) {
-  nlohmann::ordered_json blocks = nlohmann::ordered_json::array();
-  for (const BlockSpec& block : a.blocks) blocks.push_back(WriteBlock(block));
-  return blocks;
-}
-
-nlohmann::ordered_json WriteArchitecture(const Architecture& a) {
-  const std::optional<UniformArchitecture> uniform = AsUniform(BaseOf(a));
-  const UniformArchitecture u = uniform ? *uniform : FirstOf(a);
-  nlohmann::ordered_json json = {{"max_length", a.max_length},
-                                 {"width", a.width},
-                                 {"num_heads", u.num_heads},
-                                 {"num_blocks", a.blocks.size()},
-                                 {"inner_width", u.inner_width},
-                                 {"embedding_scale", Shortest(a.embedding_scale)},
-                                 {"attention_slope", Shortest(u.attention_slope)},
-                                 {"norm_epsilon", Shortest(u.norm_epsilon)},
-                                 {"activation", ToText(u.activation)},
-                                 {"norm", ToText(u.norm)},
-                                 {"output_table", a.head.output_table == OutputTable::kTied ? "tied" : "untied"},
-                                 {"output_bias", a.head.output_bias == OutputBias::kNone    ? "none"
-                                                 : a.head.output_bias == OutputBias::kFixed ? "fixed"
-                                                                                            : "trained"},
-                                 {"positions", a.positions == PositionAlignment::kStart ? "start" : "end"},
-                                 {"attend", a.attend == Attend::kCausal ? "causal" : "all"},
-                                 {"re_attention", a.re_attention == ReAttention::kOn ? "on" : "off"}};
-  if (!uniform) json["blocks"] = WriteBlocks(a);
-  return json;
-}
-
-void ReadArchitecture(JsonSection& s, const UniformArchitecture& defaults, Architecture& architecture) {
-  UniformArchitecture a = defaults;
-  std::optional<uint32_t> num_blocks;
-  s.Number("max_length", a.max_length, 1, kMaxLength);
-  s.Number("width", a.width, 1, kMaxWidth);
-  s.Number("num_heads", a.num_heads, 1, kMaxWidth);
-  s.Number("num_blocks", num_blocks, 0, kMaxBlocks);
-  s.Number("embedding_scale", a.embedding_scale, 1e-6, 1e6);
-  s.Number("attention_slope", a.attention_slope, 0, 100);
-  ReadFeedForward(s, a.inner_width, a.activation);
-  ReadNorm(s, a.norm_epsilon, a.norm);
-  s.Choice<OutputTable>("output_table", a.output_table,
-                        {{"tied", OutputTable::kTied}, {"untied", OutputTable::kUntied}});
-  s.Choice<OutputBias>("output_bias", a.output_bias,
-                       {{"none", OutputBias::kNone}, {"fixed", OutputBias::kFixed}, {"trained", OutputBias::kTrained}});
-  s.Choice<PositionAlignment>("positions", a.positions,
-                              {{"start", PositionAlignment::kStart}, {"end", PositionAlignment::kEnd}});
-  s.Choice<ReAttention>("re_attention", a.re_attention, {{"off", ReAttention::kOff}, {"on", ReAttention::kOn}});
-  s.Choice<Attend>("attend", a.attend, {{"causal", Attend::kCausal}, {"all", Attend::kAll}});
-  a.num_blocks = num_blocks.value_or(defaults.num_blocks);
-  std::vector<BlockSpec> blocks;
-  s.Objects("blocks", [&](JsonSection& inner) { blocks.push_back(ReadBlock(inner, a)); });
-  if (blocks.empty() && a.width % a.num_heads != 0) {
-    s.Fail(InvalidData(s.where(), ".num_heads is ", a.num_heads, ", which does not divide width ", a.width));
-  }
-  architecture = a;
-  if (blocks.empty()) return;
-  if (num_blocks && *num_blocks != blocks.size()) {
-    s.Fail(InvalidData(s.where(), ".num_blocks is ", *num_blocks, ", allowed is the number of blocks that are named, ",
-                       blocks.size()));
-  }
-  architecture.blocks = std::move(blocks);
-  architecture.final_norm_epsilon = {};
-  if (architecture.blocks.back().norm == NormPlacement::kPre)
-    architecture.final_norm_epsilon = architecture.blocks.back().norm_epsilon;
-}
 
 void ReadInitialisation(JsonSection& s, InitialisationOptions& o) {
   s.Number("table_deviation", o.table_deviation, 0, 100);
@@ -216,46 +83,6 @@ void ReadTraining(JsonSection& s, Recipe& r) {
     inner.Number("residual", o.dropout.residual, 0, 0.99);
   });
 }
-
-constexpr std::pair<const char*, AdapterSpec::Matrix> kMatrices[] = {
-    {"qkv", AdapterSpec::kQkv},
-    {"attention_out", AdapterSpec::kAttentionOut},
-    {"feed_forward_in", AdapterSpec::kFeedForwardIn},
-    {"feed_forward_out", AdapterSpec::kFeedForwardOut}};
-
-// Beside the matrices of --model, which stay as they are.
-void ReadAdapter(JsonSection& s, std::optional<AdapterSpec>& adapter) {
-  AdapterSpec a;
-  std::optional<float> alpha;
-  std::vector<std::string> matrices;
-  s.Number("rank", a.rank, 1, kMaxWidth);
-  s.Number("alpha", alpha, 1e-6, 1e6);
-  s.List("matrices", matrices);
-  a.alpha = alpha.value_or(static_cast<float>(a.rank));
-  if (!matrices.empty()) a.matrices = 0;
-  for (const std::string& name : matrices) {
-    const auto* known = std::find_if(std::begin(kMatrices), std::end(kMatrices),
-                                     [&](const auto& matrix) { return name == matrix.first; });
-    if (known == std::end(kMatrices)) {
-      return s.Fail(InvalidData(s.where(), ".matrices has '", name,
-                                "', allowed are qkv, attention_out, feed_forward_in and feed_forward_out"));
-    }
-    a.matrices |= known->second;
-  }
-  adapter = a;
-}
-
-}  // namespace
-
-nlohmann::ordered_json WriteAdapter(const AdapterSpec& a) {
-  nlohmann::ordered_json matrices = nlohmann::ordered_json::array();
-  for (const auto& [name, matrix] : kMatrices) {
-    if (a.matrices & matrix) matrices.push_back(name);
-  }
-  return {{"rank", a.rank}, {"alpha", Shortest(a.alpha)}, {"matrices", matrices}};
-}
-
-namespace {
 
 void ReadPrivacy(JsonSection& s, Recipe& r) {
   PrivateTraining& p = r.training.privacy;

@@ -16,7 +16,8 @@ void ReadArchitecture(JsonSection& section, const UniformArchitecture& defaults,
 nlohmann::ordered_json WriteArchitecture(const Architecture& architecture);
 // An object for each block, as under "blocks".
 nlohmann::ordered_json WriteBlocks(const Architecture& architecture);
-// As under "adapter" of a recipe.
+// The section "adapter" of a recipe.
+void ReadAdapter(JsonSection& section, std::optional<AdapterSpec>& adapter);
 nlohmann::ordered_json WriteAdapter(const AdapterSpec& adapter);
 void ReadInitialisation(JsonSection& section, InitialisationOptions& options);
 void ReadOptimizer(JsonSection& section, OptimizerOptions& options);

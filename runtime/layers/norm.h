@@ -1,6 +1,8 @@
-// Layer norm over the width, forward and backward; saves mean and 1/std of each row.
-#ifndef WISP_RUNTIME_LAYERS_LAYER_NORM_H_
-#define WISP_RUNTIME_LAYERS_LAYER_NORM_H_
+// Layer norm or RMS norm over the width, forward and backward; saves what each row is divided by, and its mean.
+#ifndef WISP_RUNTIME_LAYERS_NORM_H_
+#define WISP_RUNTIME_LAYERS_NORM_H_
+
+#include <optional>
 
 #include "runtime/layers/context.h"
 #include "runtime/layers/factors.h"
@@ -9,13 +11,14 @@ namespace wisp {
 
 // Indices of parameters, and what is added to the variance before its root.
 struct NormParameters {
-  size_t gain, bias;
+  size_t gain;
+  std::optional<size_t> bias;  // of a layer norm
   float epsilon;
 };
 
-class LayerNorm {
+class NormLayer {
  public:
-  [[gnu::cold]] LayerNorm(const std::vector<ParameterSpec>& parameters, const NormParameters& which, size_t max_rows,
+  [[gnu::cold]] NormLayer(const std::vector<ParameterSpec>& parameters, const NormParameters& which, size_t max_rows,
                           BufferPlan& plan);
 
   // x, y [rows, D].
@@ -29,6 +32,10 @@ class LayerNorm {
   void Variance(const RecordContext& context, const float* var_x, float* var_y) const;
 
  private:
+  bool is_rms() const { return !which_.bias; }
+  void BackwardOf(const RecordContext& context, size_t b, const float* x, const float* dy, float* dx,
+                  kernels::Store store) const;
+
   NormParameters which_;
   size_t d_;
   Slot<float> mean_, rstd_, dgain_, dbias_;
@@ -36,4 +43,4 @@ class LayerNorm {
 
 }  // namespace wisp
 
-#endif  // WISP_RUNTIME_LAYERS_LAYER_NORM_H_
+#endif  // WISP_RUNTIME_LAYERS_NORM_H_

@@ -1,0 +1,47 @@
+"""Faults of layers and heads: gates, rotary positions, norms of rows, formats that newer switches need."""
+from faults import table
+
+GRADIENTS = "gradients_test:*Gradients.NormsOfBothFormsEqualDualNumbers*"
+SPARSE = "sparse_test:*Sparse.MaskedGradientAndNormEqualDualNumbers*"
+SCORES = "inference_test:SessionTest.ScoresEqualTheNaiveRecommender"
+
+
+def blocks():
+    return table("runtime/layers/residual_gate.cc", [
+        ("gate-without-a-gradient-of-its-own", "ResidualGate::BackwardStream", "if (linear_)", "if (false && linear_)", GRADIENTS),
+        ("gate-left-out", "ResidualGate::Forward", "if (!linear_) return;", "return;", SCORES),
+    ]) + table("runtime/layers/attention.cc", [
+        ("rotary-gradient-turned-further", "Attention::RotateBack", "kernels::Rotation::kInverse", "kernels::Rotation::kForward", GRADIENTS),
+        ("rotary-forgets-what-has-passed", "Attention::Rotate", ".first_position = context.past", ".first_position = 0",
+         "inference_test:SessionTest.ScoresDoNotDependOnTheHistoriesBefore"),
+        ("rotary-of-queries-alone", "Attention::Rotate", "turn.heads = spec_.num_kv_heads;", "turn.heads = 0;", SCORES),
+    ]) + table("runtime/layers/norm.cc", [
+        ("norm-gradient-of-both-kinds-alike", "NormLayer::BackwardOf", "if (is_rms())", "if (false && is_rms())", GRADIENTS),
+    ]) + table("runtime/layers/feed_forward.cc", [
+        ("gated-halves-exchanged", "FeedForward::Activate", ".up_RF = before + inner_", ".up_RF = before", SCORES),
+    ])
+
+
+def cosine():
+    return table("runtime/layers/next_item_head.cc", [
+        ("cosine-table-gradient-without-its-norm", "NextItemHead::RowNormOf", "if (weights.plan->unit_gain().empty()) return {};", "return {};", GRADIENTS),
+        ("cosine-gradient-through-the-table-as-it-is", "NextItemHead::BackwardRows", "weights.plan->unit_gain().empty() ?", "true ?", GRADIENTS),
+    ]) + table("runtime/layers/recommender.cc", [
+        ("cosine-of-states-as-they-are", "Recommender::ForHead", "if (unit_gain_.empty()) return h;", "return h;", SCORES),
+    ]) + table("runtime/gradients/sparse_gradients.cc", [
+        ("cosine-rows-without-their-norm", "SparseGradients::NormBackward", ".rstd_R = f.row_norm.rstd_N + picked_[i]", ".rstd_R = f.row_norm.rstd_N",
+         SPARSE),
+    ])
+
+
+def formats():
+    return table("runtime/core/architecture.cc", [
+        ("rotary-said-to-be-format-4", "FitsFormat4", "b.attention.rotary = {};", "", "model_file_test:ModelFile.NewerSwitchesNeedReadersOfFormatFive"),
+        ("cosine-said-to-be-format-4", "FitsFormat4", "a.head.temperature = 0;", "", "model_file_test:ModelFile.NewerSwitchesNeedReadersOfFormatFive"),
+        ("variance-of-gates-taken-as-known", "CheckReAttention", 'if (b.feed_forward.gated) what = "a gated feed-forward";', "",
+         "model_metadata_test:ModelMetadata.BlocksThatContradictTheArchitectureAreRefused"),
+    ])
+
+
+def faults():
+    return blocks() + cosine() + formats()
