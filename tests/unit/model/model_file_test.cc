@@ -249,6 +249,8 @@ TEST(ModelFile, AttentionSlopeNeedsReadersOfFormatTwo) {
 TEST(ModelFile, NewerSwitchesNeedReadersOfFormatFive) {
   const TemporaryFolder folder;
   std::vector<Architecture> all = testing::NewerArchitectures();
+  all.push_back(
+      UniformArchitecture{.num_items = 9, .max_length = 6, .width = 4, .inner_width = 6, .temperature = 0.5f});
   for (const Architecture& a : all) {
     const auto weights = test::SomeWeights(a);
     ASSERT_TRUE(WriteModel(folder / "m.wisp", {.architecture = a, .weights = weights}).ok());
