@@ -61,7 +61,7 @@ void Attention::Project(const RecordContext& context, const float* x) const {
   qkv_.Prepare(context, x, rows);
   qkv_.ForwardQueries(context, x, {.y = p.q, .ldy = p.ldq}, rows);
   qkv_.ForwardKeys(context, x, {.y = p.k + context.past * p.ldkv, .ldy = p.ldkv}, rows);
-  if (spec_.rotary.width > 0) Rotate(context);
+  if (spec_.rotary.width > 0) Rotate(context, p, kernels::Rotation::kForward);
 }
 
 void Attention::Attend(const RecordContext& context, float* y) const {
@@ -69,15 +69,14 @@ void Attention::Attend(const RecordContext& context, float* y) const {
   out_.Forward(context, context.forward(mixed_), y, context.wanted_rows());
 }
 
-void Attention::Rotate(const RecordContext& context) const {
-  const Projected p = Of(context);
+void Attention::Rotate(const RecordContext& context, const Projected& p, kernels::Rotation rotation) const {
   kernels::RotaryArgs<> turn{.cos_TP = context.weights.rotary_cos(block_),
                              .sin_TP = context.weights.rotary_sin(block_),
                              .head_width = spec_.head_width,
                              .rotated = spec_.rotary.width,
                              .first_position = context.past,
                              .pairs = PairsOf(spec_.rotary),
-                             .rotation = kernels::Rotation::kForward};
+                             .rotation = rotation};
   for (size_t b = 0; b < context.records.num_records; ++b) {
     const size_t begin = context.records.begin(b);
     turn.rows = context.records.size(b);
@@ -88,26 +87,12 @@ void Attention::Rotate(const RecordContext& context) const {
   }
 }
 
+// A gradient lies in training's one stacked matrix, and nothing has passed before.
 void Attention::RotateBack(const RecordContext& context, float* dqkv) const {
   const size_t stacked = queries_width_ + 2 * keys_width_;
-  for (size_t b = 0; b < context.records.num_records; ++b) {
-    float* of_record = dqkv + context.records.begin(b) * stacked;
-    kernels::RotaryArgs<> turn{.x_RD = of_record,
-                               .ldx = stacked,
-                               .cos_TP = context.weights.rotary_cos(block_),
-                               .sin_TP = context.weights.rotary_sin(block_),
-                               .rows = context.records.size(b),
-                               .heads = spec_.num_heads,
-                               .head_width = spec_.head_width,
-                               .rotated = spec_.rotary.width,
-                               .first_position = 0,
-                               .pairs = PairsOf(spec_.rotary),
-                               .rotation = kernels::Rotation::kInverse};
-    context.ops().rotary(turn);
-    turn.x_RD = of_record + queries_width_;
-    turn.heads = spec_.num_kv_heads;
-    context.ops().rotary(turn);
-  }
+  float* dk = dqkv + queries_width_;
+  Rotate(context, {.q = dqkv, .k = dk, .v = dk + keys_width_, .ldq = stacked, .ldkv = stacked},
+         kernels::Rotation::kInverse);
 }
 
 // The fused kernel of one record. Of several, all rows of each are wanted, and none is from before.

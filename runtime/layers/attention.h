@@ -38,8 +38,8 @@ class Attention {
     size_t ldq, ldkv;
   };
   Projected Of(const RecordContext& context) const;
-  // Turns the queries and keys of all rows by their positions, or the gradients `dqkv` of both back.
-  void Rotate(const RecordContext& context) const;
+  // Turns the queries and keys of all rows by their positions; turns the gradients of both back.
+  void Rotate(const RecordContext& context, const Projected& p, kernels::Rotation rotation) const;
   void RotateBack(const RecordContext& context, float* dqkv) const;
   void Mix(const RecordContext& context, size_t b) const;
   void MixBackward(const RecordContext& context, size_t b) const;
