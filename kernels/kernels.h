@@ -15,6 +15,7 @@
 //   F inner width of the feed-forward   V or M vocabulary (items)   N columns of a product   P pairs of a rotation
 // `ld*` is the distance in elements between the starts of two rows. Any pointer may be aligned to 4 bytes only.
 // Every op accepts zero rows, columns or elements. Buffers of one call do not overlap unless the contract says so.
+// Arguments of heads are in heads.h, those of ops that look rows up or move them in rows.h.
 //
 // Argument structs are templates over the number type: the table uses float; the reference (kernels/reference/) is
 // instantiated with float (the specification), double (the truth) and dual numbers (exact derivatives).
@@ -27,10 +28,12 @@
 #include <string_view>
 
 #include "kernels/half.h"
+#include "kernels/heads.h"
+#include "kernels/records.h"
+#include "kernels/rows.h"
 
 namespace wisp::kernels {
 
-enum class Store { kAssign, kAdd };
 // kGelu is exact: x * Phi(x), with erf. kGeluTanh is 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))). kSigmoid is
 // s(x) = 1 / (1 + exp(-x)), and kSilu is x s(x).
 enum class Activation { kRelu, kGelu, kGeluTanh, kSilu, kSigmoid };
@@ -89,7 +92,8 @@ struct LinearBackwardWeightArgs {
   Store store;
 };
 
-// out_N (=|+=) scale * sum over rows of x: the gradient of a bias.
+// out (=|+=) scale * sum over the rows of each record of x: the gradient of a bias. out [records, n]; of one record
+// where records.begin_B is null, and then `rows` says how many rows it has.
 template <class T = float>
 struct ColumnSumArgs {
   const T* x_RN;
@@ -98,6 +102,7 @@ struct ColumnSumArgs {
   size_t rows, n;
   T scale;
   Store store;
+  Segments records = {};
 };
 
 // ---- Layer norm. y = (x - mean) * rstd * gain + bias, rstd = 1 / sqrt(var + epsilon), var with 1/D. -----------------
@@ -114,7 +119,8 @@ struct LayerNormForwardArgs {
   T epsilon;
 };
 
-// dx (=|+=) the derivative; dgain and dbias are ASSIGNED the sums over these rows.
+// dx (=|+=) the derivative; dgain and dbias [records, d] are ASSIGNED the sums over the rows of each record. One record
+// where records.begin_B is null, and then `rows` says how many rows it has.
 template <class T = float>
 struct LayerNormBackwardArgs {
   const T* dy_RD;
@@ -127,6 +133,7 @@ struct LayerNormBackwardArgs {
   T* dbias_D;
   size_t rows, d;
   Store store;
+  Segments records = {};
 };
 
 // ---- RMS norm. y = x * rstd * gain, rstd = 1 / sqrt(mean of x^2 + epsilon). -----------------------------------------
@@ -141,7 +148,7 @@ struct RmsNormForwardArgs {
   T epsilon;
 };
 
-// dx (=|+=) the derivative; dgain is ASSIGNED the sum over these rows.
+// dx (=|+=) the derivative; dgain [records, d] is ASSIGNED the sums over the rows of each record, as of layer norm.
 template <class T = float>
 struct RmsNormBackwardArgs {
   const T* dy_RD;
@@ -152,6 +159,7 @@ struct RmsNormBackwardArgs {
   T* dgain_D;
   size_t rows, d;
   Store store;
+  Segments records = {};
 };
 
 // ---- Rotary positions. ----------------------------------------------------------------------------------------------
@@ -313,7 +321,18 @@ struct GatedActivationBackwardArgs {
   Activation kind;
 };
 
-// y (=|+=) a * x. y may be x when assigning.
+// y <- f(x), as the standard library has it. y may be x.
+enum class Function { kTanh, kSquare };
+
+template <class T = float>
+struct MapArgs {
+  const T* x;
+  T* y;
+  size_t n;
+  Function function;
+};
+
+// y (=|+=) a * x. y may be x when assigning. With a = 1 a copy, bit for bit.
 template <class T = float>
 struct ScaleArgs {
   const T* x;
@@ -371,87 +390,19 @@ struct ActivationVarianceArgs {
   size_t n;
 };
 
-// ---- Embedding. ids < 0 are padding. --------------------------------------------------------------------------------
-// y[t] <- scale * table[ids[t]] + positions[t]; a padding row is all zero. `positions_TD` may be null.
-template <class T = float>
-struct EmbedForwardArgs {
-  const T* table_MD;
-  const T* positions_TD;  // the row for t = 0; already offset by the caller
-  const int32_t* ids_T;
-  T* y_TD;
-  size_t rows, d;
-  T scale;
-};
-
-// table[ids[t]] += scale * dx[t], in the order of t. Padding rows are skipped.
-template <class T = float>
-struct ScatterAddArgs {
-  const T* dx_TD;
-  size_t lddx;
-  const int32_t* ids_T;
-  T* table_MD;
-  size_t ldtable;
-  size_t rows, d;
-  T scale;
-};
-
-// ---- Tables of halves (kernels/half.h), finite ones, read where they lie. For inference.
-// ------------------------------ y (=|+=) a * x. Max error 4 ulp of the sum of magnitudes.
-struct ScaleHalfArgs {
-  const Half* x;
-  float* y;
-  size_t n;
-  float a;
-  Store store;
-};
-
-// y <- W x + bias of one x: the scores of a catalogue. `bias_N` may be null. Max error as of products. An element of y
-// does not depend on the rows beside its own.
-struct MultiplyHalfArgs {
-  const Half* w_NK;
-  size_t ldw;
-  const float* x_K;
-  const float* bias_N;
-  float* y_N;
-  size_t n, k;
-};
-
-// ---- Softmax with cross-entropy over tiles of classes. --------------------------------------------------------------
-// Running log-sum-exp over the tiles of a row: start with max = -inf, sum = 0; after the last tile
-// lse = max + log(sum). Where target_R[r] lies in [first, first + n), target_logit_R[r] is assigned.
-// Max error of the finished lse: 2e-6 * max(1, |lse|). Where exp_RN is given, which is z_RN or lies elsewhere in the
-// same way, it becomes exp(z - max_R), with max_R as the call leaves it; relative error 3e-7 (1 + |z - max_R|), zero
-// below exp(-80).
-template <class T = float>
-struct SoftmaxStatsArgs {
-  const T* z_RN;
-  size_t ldz;
-  const int32_t* target_R;
-  T* max_R;
-  T* sum_R;
-  T* target_logit_R;
-  size_t rows, n;
-  int32_t first;
-  T* exp_RN = nullptr;
-};
-
-// In place: z <- (exp(z - lse_R) - [target_R == first + j]) * weight_R: the gradient of the weighted cross-entropy at
-// the logits. Rows with weight 0 (padding) become zero whatever they hold. Max error 2e-6 * |weight| absolute. Where
-// max_R is given z holds exp(z - max_R) in place of z, as SoftmaxStats leaves it; lse_R is not less than it.
-template <class T = float>
-struct CrossEntropyGradientArgs {
-  T* z_RN;
-  size_t ldz;
-  const int32_t* target_R;
-  const T* lse_R;
-  const T* weight_R;
-  size_t rows, n;
-  int32_t first;
-  const T* max_R = nullptr;
-};
-
 // ---- Reductions, in double. Max error 1e-12 relative to the sum of absolute terms. ----------------------------------
-// dot(x, y, n) and sum_squares(x, n); see the table.
+// dot(x, y, n) and sum_squares(x, n); see the table. What an op returns has arrived when the call returns.
+
+// The sum of <x_r, y_r> over the rows with ids_R[r] >= 0, each in double, in the order of r.
+template <class T = float>
+struct DotRowsArgs {
+  const T* x_RD;
+  size_t ldx;
+  const T* y_RD;
+  size_t ldy;
+  const int32_t* ids_R;
+  size_t rows, d;
+};
 
 // ---- Sums on an integer grid (the exact noise path; runtime/privacy explains why). ----------------------------------
 // r_i = nearest integer to x_i * scale (ties to even; the product is formed in float and must lie within +-2^30);
@@ -523,23 +474,39 @@ struct OpTable {
   void (*activation_backward)(const ActivationBackwardArgs<>&);
   void (*gated_activation_forward)(const GatedActivationForwardArgs<>&);
   void (*gated_activation_backward)(const GatedActivationBackwardArgs<>&);
+  void (*map)(const MapArgs<>&);
   void (*scale)(const ScaleArgs<>&);
+  void (*clear)(const ClearArgs&);
   void (*apply_keep)(const ApplyKeepArgs<>&);
+  void (*draw_keep)(const DrawKeepArgs&);
 
   void (*linear_variance)(const LinearVarianceArgs<>&);
   void (*layer_norm_variance)(const LayerNormVarianceArgs<>&);
   void (*activation_variance)(const ActivationVarianceArgs<>&);
 
   void (*embed_forward)(const EmbedForwardArgs<>&);
+  void (*embed_half)(const EmbedHalfArgs&);
+  void (*embed_variance)(const EmbedVarianceArgs<>&);
+  void (*position_ids)(const PositionIdsArgs&);
   void (*scatter_add)(const ScatterAddArgs<>&);
+  void (*copy_rows)(const CopyRowsArgs<>&);
+  void (*gather_columns)(const GatherColumnsArgs<>&);
 
   void (*scale_half)(const ScaleHalfArgs&);
   void (*multiply_half)(const MultiplyHalfArgs&);
 
+  void (*softmax_start)(const SoftmaxStartArgs<>&);
   void (*softmax_stats)(const SoftmaxStatsArgs<>&);
+  void (*cross_entropy_loss)(const CrossEntropyLossArgs<>&);
   void (*cross_entropy_gradient)(const CrossEntropyGradientArgs<>&);
+  void (*target_logits)(const TargetLogitsArgs<>&);
+  void (*target_gradient)(const TargetGradientArgs<>&);
+  void (*class_cross_entropy)(const ClassCrossEntropyArgs<>&);
+  void (*clip_rows)(const ClipRowsArgs<>&);
+  void (*clipped_tanh_backward)(const ClippedTanhBackwardArgs<>&);
 
   double (*dot)(const float* x, const float* y, size_t n);
+  double (*dot_rows)(const DotRowsArgs<>&);
   double (*sum_squares)(const float* x, size_t n);
   double (*accumulate_on_grid)(const AccumulateOnGridArgs<>&);
   void (*exp_double)(const ExpDoubleArgs&);
@@ -551,8 +518,9 @@ struct OpTable {
   void (*release_packed)(float* packed);
 };
 
-// What only training and privacy call is null in a build for inference: backward, softmax with cross-entropy,
-// reductions, sums on a grid, exp_double, optimizers; linear_backward_input is not, attention is made of it.
+// What only training and privacy call is null in a build for inference: backward, softmax with cross-entropy, masks,
+// what gathers and clears, reductions, sums on a grid, exp_double, optimizers; linear_backward_input is not, attention
+// is made of it.
 template <class Function>
 constexpr Function* ForTraining(Function* op) {
 #ifdef WISP_INFERENCE_ONLY

@@ -2,6 +2,7 @@
 //
 // With float it is the table `ReferenceOps()`; with double the truth that other tables are held against; with dual
 // numbers (dual.h) the derivative that a backward op must equal. Contracts are in kernels/kernels.h.
+// Ops of heads and of rows are in heads.h and rows.h beside this, which it includes.
 // The packed format of this table is W itself, [n, k] row-major.
 #ifndef WISP_KERNELS_REFERENCE_REFERENCE_H_
 #define WISP_KERNELS_REFERENCE_REFERENCE_H_
@@ -12,13 +13,11 @@
 #include <cstdint>
 
 #include "kernels/kernels.h"
+#include "kernels/reference/by_record.h"
+#include "kernels/reference/heads.h"
+#include "kernels/reference/rows.h"
 
 namespace wisp::kernels::reference {
-
-template <class T>
-void Put(T& to, T value, Store store) {
-  to = store == Store::kAdd ? to + value : value;
-}
 
 template <class T>
 void PackWeights(const PackWeightsArgs<T>& a) {
@@ -61,12 +60,17 @@ void LinearBackwardWeight(const LinearBackwardWeightArgs<T>& a) {
 }
 
 template <class T>
-void ColumnSum(const ColumnSumArgs<T>& a) {
+void ColumnSumOfOne(const ColumnSumArgs<T>& a) {
   for (size_t j = 0; j < a.n; ++j) {
     T sum(0);
     for (size_t r = 0; r < a.rows; ++r) sum = sum + a.x_RN[r * a.ldx + j];
     Put(a.out_N[j], a.scale * sum, a.store);
   }
+}
+
+template <class T>
+void ColumnSum(const ColumnSumArgs<T>& a) {
+  RecordByRecord(a, ColumnSumOfOne<T>);
 }
 
 template <class T>
@@ -88,7 +92,7 @@ void LayerNormForward(const LayerNormForwardArgs<T>& a) {
 
 // With u = (x - mean) rstd and e = dy gain:  dx = rstd (e - mean(e) - u mean(e u)).
 template <class T>
-void LayerNormBackward(const LayerNormBackwardArgs<T>& a) {
+void LayerNormBackwardOfOne(const LayerNormBackwardArgs<T>& a) {
   for (size_t i = 0; i < a.d; ++i) a.dgain_D[i] = a.dbias_D[i] = T(0);
   for (size_t r = 0; r < a.rows; ++r) {
     const T* x = a.x_RD + r * a.d;
@@ -112,6 +116,11 @@ void LayerNormBackward(const LayerNormBackwardArgs<T>& a) {
 }
 
 template <class T>
+void LayerNormBackward(const LayerNormBackwardArgs<T>& a) {
+  RecordByRecord(a, LayerNormBackwardOfOne<T>);
+}
+
+template <class T>
 void RmsNormForward(const RmsNormForwardArgs<T>& a) {
   using std::sqrt;
   for (size_t r = 0; r < a.rows; ++r) {
@@ -127,7 +136,7 @@ void RmsNormForward(const RmsNormForwardArgs<T>& a) {
 
 // With u = x rstd and e = dy gain:  dx = rstd (e - u mean(e u)).
 template <class T>
-void RmsNormBackward(const RmsNormBackwardArgs<T>& a) {
+void RmsNormBackwardOfOne(const RmsNormBackwardArgs<T>& a) {
   for (size_t i = 0; i < a.d; ++i) a.dgain_D[i] = T(0);
   for (size_t r = 0; r < a.rows; ++r) {
     const T* x = a.x_RD + r * a.d;
@@ -144,6 +153,11 @@ void RmsNormBackward(const RmsNormBackwardArgs<T>& a) {
       Put(a.dx_RD[r * a.d + i], a.rstd_R[r] * (dy[i] * a.gain_D[i] - u * mean_eu), a.store);
     }
   }
+}
+
+template <class T>
+void RmsNormBackward(const RmsNormBackwardArgs<T>& a) {
+  RecordByRecord(a, RmsNormBackwardOfOne<T>);
 }
 
 template <class T>
@@ -391,6 +405,12 @@ void GatedActivationBackward(const GatedActivationBackwardArgs<T>& a) {
 }
 
 template <class T>
+void Map(const MapArgs<T>& a) {
+  using std::tanh;
+  for (size_t i = 0; i < a.n; ++i) a.y[i] = a.function == Function::kTanh ? tanh(a.x[i]) : a.x[i] * a.x[i];
+}
+
+template <class T>
 void Scale(const ScaleArgs<T>& a) {
   for (size_t i = 0; i < a.n; ++i) Put(a.y[i], a.a * a.x[i], a.store);
 }
@@ -457,83 +477,6 @@ void ActivationVariance(const ActivationVarianceArgs<T>& a) {
 }
 
 template <class T>
-void EmbedForward(const EmbedForwardArgs<T>& a) {
-  for (size_t t = 0; t < a.rows; ++t) {
-    for (size_t i = 0; i < a.d; ++i) {
-      T& y = a.y_TD[t * a.d + i];
-      y = T(0);
-      if (a.ids_T[t] < 0) continue;
-      y = a.scale * a.table_MD[static_cast<size_t>(a.ids_T[t]) * a.d + i];
-      if (a.positions_TD != nullptr) y = y + a.positions_TD[t * a.d + i];
-    }
-  }
-}
-
-template <class T>
-void ScatterAdd(const ScatterAddArgs<T>& a) {
-  for (size_t t = 0; t < a.rows; ++t) {
-    if (a.ids_T[t] < 0) continue;
-    for (size_t i = 0; i < a.d; ++i) {
-      T& row = a.table_MD[static_cast<size_t>(a.ids_T[t]) * a.ldtable + i];
-      row = row + a.scale * a.dx_TD[t * a.lddx + i];
-    }
-  }
-}
-
-inline void ScaleHalf(const ScaleHalfArgs& a) {
-  for (size_t i = 0; i < a.n; ++i) Put(a.y[i], a.a * ToFloat(a.x[i]), a.store);
-}
-
-inline void MultiplyHalf(const MultiplyHalfArgs& a) {
-  for (size_t j = 0; j < a.n; ++j) {
-    float sum = a.bias_N != nullptr ? a.bias_N[j] : 0.0f;
-    for (size_t i = 0; i < a.k; ++i) sum += a.x_K[i] * ToFloat(a.w_NK[j * a.ldw + i]);
-    a.y_N[j] = sum;
-  }
-}
-
-template <class T>
-void SoftmaxStats(const SoftmaxStatsArgs<T>& a) {
-  using std::exp;
-  for (size_t r = 0; r < a.rows; ++r) {
-    if (a.n == 0) continue;
-    const T* z = a.z_RN + r * a.ldz;
-    T largest = a.max_R[r];
-    for (size_t j = 0; j < a.n; ++j) {
-      if (largest < z[j]) largest = z[j];
-    }
-    T sum = a.sum_R[r] * exp(a.max_R[r] - largest);
-    const int64_t column = int64_t{a.target_R[r]} - a.first;
-    if (column >= 0 && column < static_cast<int64_t>(a.n)) a.target_logit_R[r] = z[column];
-    for (size_t j = 0; j < a.n; ++j) {
-      const T e = exp(z[j] - largest);
-      sum = sum + e;
-      if (a.exp_RN != nullptr) a.exp_RN[r * a.ldz + j] = e;
-    }
-    a.max_R[r] = largest;
-    a.sum_R[r] = sum;
-  }
-}
-
-template <class T>
-void CrossEntropyGradient(const CrossEntropyGradientArgs<T>& a) {
-  using std::exp;
-  for (size_t r = 0; r < a.rows; ++r) {
-    const int64_t column = int64_t{a.target_R[r]} - a.first;
-    for (size_t j = 0; j < a.n; ++j) {
-      T& z = a.z_RN[r * a.ldz + j];
-      if (a.weight_R[r] == T(0)) {
-        z = T(0);
-        continue;
-      }
-      T p = a.max_R != nullptr ? z * exp(a.max_R[r] - a.lse_R[r]) : exp(z - a.lse_R[r]);
-      if (column == static_cast<int64_t>(j)) p = p - T(1);
-      z = p * a.weight_R[r];
-    }
-  }
-}
-
-template <class T>
 void Adam(const AdamArgs<T>& a) {
   using std::sqrt;
   for (size_t i = 0; i < a.n; ++i) {
@@ -557,6 +500,27 @@ inline double Dot(const float* x, const float* y, size_t n) {
   double sum = 0;
   for (size_t i = 0; i < n; ++i) sum += static_cast<double>(x[i]) * static_cast<double>(y[i]);
   return sum;
+}
+
+template <class Product>
+double DotRowsWith(const DotRowsArgs<>& a, Product&& dot) {
+  double sum = 0;
+  for (size_t r = 0; r < a.rows; ++r) {
+    if (a.ids_R[r] >= 0) sum += dot(a.x_RD + r * a.ldx, a.y_RD + r * a.ldy, a.d);
+  }
+  return sum;
+}
+
+inline double DotRows(const DotRowsArgs<>& a) { return DotRowsWith(a, Dot); }
+
+template <class T>
+void TargetLogits(const TargetLogitsArgs<T>& a) {
+  TargetLogitsWith(a, WideDot<T>);
+}
+
+template <class T>
+void TargetGradient(const TargetGradientArgs<T>& a) {
+  TargetGradientWith(a, Scale<T>);
 }
 
 inline double SumSquares(const float* x, size_t n) { return Dot(x, x, n); }

@@ -11,6 +11,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/reference/reference.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace wisp::kernels::HWY_NAMESPACE {
 namespace {
@@ -33,6 +35,8 @@ void Scale(const ScaleArgs<>& a) {
   }
 }
 
+void TargetGradient(const TargetGradientArgs<>& a) { reference::TargetGradientWith(a, Scale); }
+
 void ApplyKeep(const ApplyKeepArgs<>& a) {
   const D d;
   const hn::Rebind<int32_t, D> di;
@@ -53,6 +57,7 @@ void ApplyKeep(const ApplyKeepArgs<>& a) {
 void FillElementwise(OpTable& table) {
   table.scale = Scale;
   table.apply_keep = ApplyKeep;
+  table.target_gradient = ForTraining(TargetGradient);
 }
 
 }  // namespace wisp::kernels::HWY_NAMESPACE

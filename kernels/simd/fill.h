@@ -39,12 +39,12 @@ void FillAttention(int64_t target, OpTable& table);
 void FillNorm(int64_t target, OpTable& table);         // layer norm, RMS norm
 void FillRotary(int64_t target, OpTable& table);       // rotary
 void FillActivation(int64_t target, OpTable& table);   // activations, gated activations
-void FillElementwise(int64_t target, OpTable& table);  // scale, apply_keep
+void FillElementwise(int64_t target, OpTable& table);  // scale, apply_keep, target_gradient
 void FillVariance(int64_t target, OpTable& table);     // linear_variance, layer_norm_variance, activation_variance
 void FillExpDouble(int64_t target, OpTable& table);    // exp_double
 void FillEmbedding(int64_t target, OpTable& table);    // embed_forward, scatter_add
-void FillHalf(int64_t target, OpTable& table);         // scale_half, multiply_half
-void FillReduce(int64_t target, OpTable& table);       // dot, sum_squares, accumulate_on_grid
+void FillHalf(int64_t target, OpTable& table);         // scale_half, multiply_half, embed_half
+void FillReduce(int64_t target, OpTable& table);       // dot, dot_rows, target_logits, sum_squares, accumulate_on_grid
 void FillOptimizer(int64_t target, OpTable& table);    // adam, sgd
 
 using FillFunction = void (*)(OpTable&);

@@ -15,6 +15,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "kernels/reference/by_record.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace wisp::kernels::HWY_NAMESPACE {
 namespace {
@@ -322,7 +324,7 @@ void LinearBackwardWeight(const LinearBackwardWeightArgs<>& a) {
 }
 
 // Four vectors of columns at a time, so that four additions are under way.
-void ColumnSum(const ColumnSumArgs<>& a) {
+void ColumnSumOfOne(const ColumnSumArgs<>& a) {
   const hn::ScalableTag<float> d;
   const auto scale = hn::Set(d, a.scale);
   const bool add = a.store == Store::kAdd;
@@ -346,6 +348,8 @@ void ColumnSum(const ColumnSumArgs<>& a) {
     StorePartial(hn::MulAdd(sum, scale, old), d, a.out_N + j, count);
   }
 }
+
+void ColumnSum(const ColumnSumArgs<>& a) { reference::RecordByRecord(a, ColumnSumOfOne); }
 
 }  // namespace
 

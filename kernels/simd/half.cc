@@ -57,6 +57,31 @@ void ScaleHalf(const ScaleHalfArgs& a) {
   }
 }
 
+// y (=|+=) factor * a row of halves, or of floats where `halves` is null.
+HWY_INLINE void ScaleRow(const float* floats, const Half* halves, size_t n, float factor, Store store, float* y) {
+  if (halves != nullptr) return ScaleHalf({.x = halves, .y = y, .n = n, .a = factor, .store = store});
+  const D d;
+  for (size_t i = 0; i < n; i += kLanes) {
+    const V product = hn::Mul(hn::Set(d, factor), LoadSome(d, floats + i, n - i));
+    StoreSome(store == Store::kAdd ? hn::Add(product, LoadSome(d, y + i, n - i)) : product, d, y + i, n - i);
+  }
+}
+
+void EmbedHalf(const EmbedHalfArgs& a) {
+  const auto at = [&](const auto* table, size_t row) { return table == nullptr ? nullptr : table + row * a.d; };
+  const bool has_positions = a.positions_TD != nullptr || a.half_positions_TD != nullptr;
+  for (size_t t = 0; t < a.rows; ++t) {
+    float* y = a.y_TD + t * a.d;
+    if (a.ids_T[t] < 0) {
+      std::fill(y, y + a.d, 0.0f);
+      continue;
+    }
+    const auto row = static_cast<size_t>(a.ids_T[t]);
+    ScaleRow(at(a.table_MD, row), at(a.half_table_MD, row), a.d, a.scale, Store::kAssign, y);
+    if (has_positions) ScaleRow(at(a.positions_TD, t), at(a.half_positions_TD, t), a.d, 1.0f, Store::kAdd, y);
+  }
+}
+
 // The sums of each 128 bits' first, second, ... lanes.
 template <class Tag>
 HWY_INLINE Four AddBlocks(Tag d, hn::Vec<Tag> v) {
@@ -135,6 +160,7 @@ void MultiplyHalf(const MultiplyHalfArgs& a) {
 void FillHalf(OpTable& table) {
   table.scale_half = ScaleHalf;
   table.multiply_half = MultiplyHalf;
+  table.embed_half = EmbedHalf;
 }
 
 }  // namespace wisp::kernels::HWY_NAMESPACE

@@ -11,6 +11,8 @@
 #include <cmath>
 #include <cstddef>
 
+#include "kernels/reference/by_record.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace wisp::kernels::HWY_NAMESPACE {
 namespace {
@@ -49,7 +51,7 @@ void LayerNormForward(const LayerNormForwardArgs<>& a) {
 }
 
 // With u = (x - mean) rstd and e = dy gain:  dx = rstd (e - mean(e) - u mean(e u)).
-void LayerNormBackward(const LayerNormBackwardArgs<>& a) {
+void LayerNormBackwardOfOne(const LayerNormBackwardArgs<>& a) {
   const D d;
   std::fill(a.dgain_D, a.dgain_D + a.d, 0.0f);
   std::fill(a.dbias_D, a.dbias_D + a.d, 0.0f);
@@ -82,6 +84,8 @@ void LayerNormBackward(const LayerNormBackwardArgs<>& a) {
   }
 }
 
+void LayerNormBackward(const LayerNormBackwardArgs<>& a) { reference::RecordByRecord(a, LayerNormBackwardOfOne); }
+
 void RmsNormForward(const RmsNormForwardArgs<>& a) {
   const D d;
   const float inverse = a.d == 0 ? 0.0f : 1.0f / static_cast<float>(a.d);
@@ -105,7 +109,7 @@ void RmsNormForward(const RmsNormForwardArgs<>& a) {
 }
 
 // With u = x rstd and e = dy gain:  dx = rstd (e - u mean(e u)).
-void RmsNormBackward(const RmsNormBackwardArgs<>& a) {
+void RmsNormBackwardOfOne(const RmsNormBackwardArgs<>& a) {
   const D d;
   std::fill(a.dgain_D, a.dgain_D + a.d, 0.0f);
   const float inverse = a.d == 0 ? 0.0f : 1.0f / static_cast<float>(a.d);
@@ -132,6 +136,8 @@ void RmsNormBackward(const RmsNormBackwardArgs<>& a) {
     }
   }
 }
+
+void RmsNormBackward(const RmsNormBackwardArgs<>& a) { reference::RecordByRecord(a, RmsNormBackwardOfOne); }
 
 }  // namespace
 

@@ -10,6 +10,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/reference/reference.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace wisp::kernels::HWY_NAMESPACE {
 namespace {
@@ -38,6 +40,10 @@ double Dot(const float* x, const float* y, size_t n) {
   for (; i < n; ++i) sum += static_cast<double>(x[i]) * static_cast<double>(y[i]);
   return sum;
 }
+
+double DotRows(const DotRowsArgs<>& a) { return reference::DotRowsWith(a, Dot); }
+
+void TargetLogits(const TargetLogitsArgs<>& a) { reference::TargetLogitsWith(a, Dot); }
 
 double SumSquares(const float* x, size_t n) { return Dot(x, x, n); }
 
@@ -73,6 +79,8 @@ double AccumulateOnGrid(const AccumulateOnGridArgs<>& a) {
 
 void FillReduce(OpTable& table) {
   table.dot = ForTraining(Dot);
+  table.dot_rows = ForTraining(DotRows);
+  table.target_logits = ForTraining(TargetLogits);
   table.sum_squares = ForTraining(SumSquares);
   table.accumulate_on_grid = ForTraining(AccumulateOnGrid);
 }

@@ -1,7 +1,6 @@
 #include "runtime/gradients/gradient_sum.h"
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 
 namespace wisp {
@@ -22,7 +21,7 @@ double FloatGradientSum::Add(size_t worker, size_t offset, const float* g, size_
 double FloatGradientSum::MaxSumSquares() const { return std::numeric_limits<double>::infinity(); }
 
 void FloatGradientSum::Clear() {
-  for (auto& sum : sums_) std::memset(sum.data(), 0, sum.size() * sizeof(float));
+  for (auto& sum : sums_) ops_->clear({.y = sum.data(), .bytes = sum.size() * sizeof(float)});
 }
 
 size_t FloatGradientSum::size_bytes() const {
@@ -57,7 +56,7 @@ double GridGradientSum::Add(size_t, size_t offset, const float* g, size_t n, flo
   return sum_squares;
 }
 
-void GridGradientSum::Clear() { std::memset(sum_.data(), 0, size_ * sizeof(int64_t)); }
+void GridGradientSum::Clear() { device_.ops->clear({.y = sum_.data(), .bytes = size_ * sizeof(int64_t)}); }
 
 void GridGradientSum::Clear(size_t size) {
   if (size > sum_.size()) MakeRoom(size);

@@ -189,12 +189,15 @@ void PhantomGradients::AddGram(const OuterFactor& f) {
 
 // columns_[r, t] <- dZ[r, s_t] for the record's items s_t that this block of the catalogue covers.
 void PhantomGradients::GatherInputColumns(const OuterFactor& f) {
-  for (size_t t = 0; t < input_ids_.size(); ++t) {
-    const int64_t column = int64_t{input_ids_[t]} - static_cast<int64_t>(f.first_row);
-    if (column < 0 || column >= static_cast<int64_t>(f.n)) continue;
-    for (size_t r = 0; r < f.records.rows; ++r)
-      columns_[r * input_ids_.size() + t] = f.dy_RN[r * f.lddy + static_cast<size_t>(column)];
-  }
+  ops_->gather_columns({.x_RN = f.dy_RN,
+                        .ldx = f.lddy,
+                        .column_J = input_ids_.data(),
+                        .first = static_cast<int32_t>(f.first_row),
+                        .y_RJ = columns_.data(),
+                        .ldy = input_ids_.size(),
+                        .rows = f.records.rows,
+                        .n = f.n,
+                        .columns = input_ids_.size()});
 }
 
 // <g_in, g_out> = sum_t <scale dx_t, sum_r dZ[r, s_t] h_r>.
@@ -211,11 +214,13 @@ double PhantomGradients::TableCross(const RowsFactor& factor) {
                                 .k = d_,
                                 .scale = 1.0f,
                                 .store = kernels::Store::kAssign});
-  double total = 0;
-  for (size_t t = 0; t < rows; ++t) {
-    if (factor.ids_R[t] >= 0) total += ops_->dot(factor.dx_RD + t * factor.lddx, cross_.data() + t * d_, d_);
-  }
-  return total * factor.scale;
+  return factor.scale * ops_->dot_rows({.x_RD = factor.dx_RD,
+                                        .ldx = factor.lddx,
+                                        .y_RD = cross_.data(),
+                                        .ldy = d_,
+                                        .ids_R = factor.ids_R,
+                                        .rows = rows,
+                                        .d = d_});
 }
 
 double PhantomGradients::SquaredNorm() {

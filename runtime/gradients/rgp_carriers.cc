@@ -153,7 +153,12 @@ void RgpCarriers::Update(std::span<const float> weights, std::span<const float> 
     const ParameterSpec& p = (*parameters_)[i];
     const float* w = weights.data() + p.offset;
     if (step >= options_.warmup_steps) {
-      for (size_t j = 0; j < p.size(); ++j) delta_.data()[j] = w[j] - start[trained_->offset(i) + j];
+      ops_->scale({.x = w, .y = delta_.data(), .n = p.size(), .a = 1.0f, .store = Store::kAssign});
+      ops_->scale({.x = start.data() + trained_->offset(i),
+                   .y = delta_.data(),
+                   .n = p.size(),
+                   .a = -1.0f,
+                   .store = Store::kAdd});
       w = delta_.data();
     }
     Iterate(i, w, normal);
@@ -216,7 +221,7 @@ void RgpCarriers::Prepare(std::span<const float> released) {
                                   .k = r,
                                   .scale = -1.0f,
                                   .store = Store::kAssign});
-    std::copy(g_right, g_right + r * p.cols, remainder_[i].data());
+    ops_->scale({.x = g_right, .y = remainder_[i].data(), .n = r * p.cols, .a = 1.0f, .store = Store::kAssign});
     ops_->linear_backward_input({.dy_RN = both_.data(),
                                  .lddy = r,
                                  .w_NK = right(i),

@@ -1,8 +1,6 @@
 #include "runtime/gradients/rgp_gradients.h"
 
-#include <algorithm>
 #include <cmath>
-#include <cstring>
 
 namespace wisp {
 
@@ -20,7 +18,7 @@ RgpGradients::RgpGradients(const kernels::Device& device, const Setup& setup, co
       dy_left_(setup.max_rows * carriers.rank(), device.memory) {}
 
 void RgpGradients::BeginRecord(std::span<const int32_t>) {
-  std::memset(release_.data(), 0, release_.size() * sizeof(float));
+  ops_->clear({.y = release_.data(), .bytes = release_.size() * sizeof(float)});
   head_open_ = false;
 }
 
@@ -136,11 +134,13 @@ void RgpGradients::Rows(const RowsFactor& f) {
                      .d = r,
                      .scale = f.scale});
   // g_R += sum over t of L[id_t]^T (x) scale dx_t
-  const float* carriers = carriers_->left(f.parameter);
-  for (size_t t = 0; t < f.records.rows; ++t) {
-    for (size_t k = 0; k < r; ++k)
-      dy_left_.data()[t * r + k] = f.ids_R[t] < 0 ? 0.0f : carriers[static_cast<size_t>(f.ids_R[t]) * r + k];
-  }
+  ops_->embed_forward({.table_MD = carriers_->left(f.parameter),
+                       .positions_TD = nullptr,
+                       .ids_T = f.ids_R,
+                       .y_TD = dy_left_.data(),
+                       .rows = f.records.rows,
+                       .d = r,
+                       .scale = 1.0f});
   ops_->linear_backward_weight({.dy_RN = dy_left_.data(),
                                 .lddy = r,
                                 .x_RK = f.dx_RD,

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "runtime/core/room.h"
 #include "runtime/gradients/form_outer.h"
@@ -55,7 +54,7 @@ void SparseGradients::BeginRecord(std::span<const int32_t>) {
   for (uint32_t slot : slots_) index_of_slot_[slot] = -1;
   slots_.clear();
   if (index_of_slot_.size() < set_->size()) index_of_slot_.resize(set_->size(), -1);
-  std::memset(dense_.data(), 0, dense_.size() * sizeof(float));
+  ops_->clear({.y = dense_.data(), .bytes = dense_.size() * sizeof(float)});
 }
 
 size_t SparseGradients::Append(size_t slot) {
@@ -91,7 +90,7 @@ void SparseGradients::TableOuter(const OuterFactor& f) {
     const int32_t row = f.ids_N != nullptr ? f.ids_N[n] : static_cast<int32_t>(f.first_row + n);
     const int32_t slot = set_->slot(row);
     if (slot < 0) continue;
-    picked_.push_back(static_cast<uint32_t>(n));
+    picked_.push_back(static_cast<int32_t>(n));
     Append(static_cast<size_t>(slot));
   }
   const float* dy = f.dy_RN;
@@ -99,9 +98,15 @@ void SparseGradients::TableOuter(const OuterFactor& f) {
   if (picked_.size() < f.n) {
     lddy = picked_.size();
     if (columns_.size() < f.records.rows * lddy) columns_.resize(f.records.rows * lddy);
-    for (size_t r = 0; r < f.records.rows; ++r) {
-      for (size_t i = 0; i < lddy; ++i) columns_[r * lddy + i] = f.dy_RN[r * f.lddy + picked_[i]];
-    }
+    ops_->gather_columns({.x_RN = f.dy_RN,
+                          .ldx = f.lddy,
+                          .column_J = picked_.data(),
+                          .first = 0,
+                          .y_RJ = columns_.data(),
+                          .ldy = lddy,
+                          .rows = f.records.rows,
+                          .n = f.n,
+                          .columns = lddy});
     dy = columns_.data();
   }
   if (f.row_norm && normed_.size() < FormOuterScratch(picked_.size(), f.k))
@@ -123,10 +128,11 @@ void SparseGradients::TableOuter(const OuterFactor& f) {
 // The picked rows of a table whose rows pass a norm before the product: one by one, for they lie apart.
 void SparseGradients::NormBackward(const OuterFactor& f, float* dw) {
   for (size_t i = 0; i < picked_.size(); ++i) {
+    const auto row = static_cast<size_t>(picked_[i]);
     ops_->rms_norm_backward({.dy_RD = normed_.data() + i * f.k,
-                             .x_RD = f.row_norm.w_NK + picked_[i] * f.k,
+                             .x_RD = f.row_norm.w_NK + row * f.k,
                              .gain_D = f.row_norm.gain_K,
-                             .rstd_R = f.row_norm.rstd_N + picked_[i],
+                             .rstd_R = f.row_norm.rstd_N + row,
                              .dx_RD = dw + i * f.k,
                              .dgain_D = normed_.data() + picked_.size() * f.k,
                              .rows = 1,

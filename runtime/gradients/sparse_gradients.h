@@ -91,11 +91,12 @@ class SparseGradients : public RecordGradients {
   static Room RoomFor(const Setup& setup, size_t rows);
 
   Setup setup_;
-  AlignedArray<float> dense_;             // formed gradients
-  std::vector<float> rows_, columns_;     // the record's rows of the table; gathered columns of dZ
-  std::vector<float> normed_;             // of rows that pass a norm: their gradient behind it
-  std::vector<uint32_t> slots_, picked_;  // of rows_; columns of a block that are in the set
-  std::vector<int32_t> index_of_slot_;    // where a slot lies in rows_, -1: not yet
+  AlignedArray<float> dense_;           // formed gradients
+  std::vector<float> rows_, columns_;   // the record's rows of the table; gathered columns of dZ
+  std::vector<float> normed_;           // of rows that pass a norm: their gradient behind it
+  std::vector<uint32_t> slots_;         // of rows_
+  std::vector<int32_t> picked_;         // columns of a block that are in the set
+  std::vector<int32_t> index_of_slot_;  // where a slot lies in rows_, -1: not yet
 };
 
 }  // namespace wisp

@@ -95,7 +95,8 @@ void Attention::RotateBack(const RecordContext& context, float* dqkv) const {
          kernels::Rotation::kInverse);
 }
 
-// The fused kernel of one record. Of several, all rows of each are wanted, and none is from before.
+// The fused kernel of one record. Of several, all rows of each are wanted, and none is from before. A device's table
+// takes Segments in place of the loop around this one, and so in Rotate, RotateBack and Backward: one call for all.
 void Attention::Mix(const RecordContext& context, size_t b) const {
   const size_t begin = context.records.begin(b), rows = context.records.size(b);
   const size_t t = context.wanted == 0 ? rows : context.wanted;

@@ -47,8 +47,6 @@ class Classifier final : public GraphBase {
   // h.
   const float* RepresentAll(RecordContext& context, const int32_t* tokens) const;
   const float* LogitsOf(const RecordContext& context) const;
-  // The gradient of record b's h, from the gradient of what the head reads.
-  void HeadInputBackward(const RecordContext& context, size_t b) const;
   // The first row of each record behind the last block, and its gradient. Of several records both are gathered copies.
   const float* FirstOfLast(const RecordContext& context) const;
   float* DFirstOfLast(const RecordContext& context) const;
@@ -63,9 +61,6 @@ class Classifier final : public GraphBase {
   Slot<uint32_t> one_each_;
   Slot<float> first_, dfirst_;
 };
-
-// min(1, bound / ||h||) in double; 1 where bound is 0.
-double ClipScale(const float* h, size_t n, double bound);
 
 }  // namespace wisp
 

@@ -79,11 +79,7 @@ struct HeadInput {
   const float* noise_BD = nullptr;  // added after clipping; null: none. Must stay until the records are finished
 };
 
-// What each record of a training step has for itself.
-struct RecordOptions {
-  uint64_t dropout_seed = 0;   // of this record in this step
-  float target_weight = 1.0f;  // of each target's cross-entropy in the loss
-};
+using kernels::RecordOptions;
 
 struct Helpers;
 
@@ -108,7 +104,6 @@ struct RecordContext {
 
   size_t rows() const { return records.rows; }
   size_t first_valid_of(size_t b) const { return first_valid_B == nullptr ? first_valid : first_valid_B[b]; }
-  RecordOptions options_of(size_t b) const { return options_B == nullptr ? RecordOptions() : options_B[b]; }
 
   size_t wanted_rows() const { return wanted == 0 ? rows() : wanted; }
   // The same with the wanted rows alone.

@@ -1,5 +1,6 @@
 // Dropout: keep masks drawn from a counter, so that a record's masks depend on its seed and the site alone, never on
-// which worker ran it or in what order. Not a source of privacy; the generator is not secure and need not be.
+// which worker ran it or in what order (the op draw_keep). Not a source of privacy; the generator is not secure and
+// need not be.
 #ifndef WISP_RUNTIME_LAYERS_DROPOUT_H_
 #define WISP_RUNTIME_LAYERS_DROPOUT_H_
 
@@ -9,10 +10,7 @@
 
 namespace wisp {
 
-// keep[i] = 1 with probability 1 - rate (to 1/65536), else 0. `site` tells the places of one graph apart.
-void DrawKeep(uint64_t seed, uint64_t site, float rate, uint8_t* keep, size_t n);
-
-// 1 / (the probability that DrawKeep keeps).
+// 1 / (the probability that a number is kept): 1 - rate, to 1/65536.
 float KeepScale(float rate);
 
 class Dropout {

@@ -28,15 +28,6 @@ class Embedding {
   // The row of the position table that belongs to position 0 of a record of so many.
   size_t FirstPosition(size_t rows) const { return align_ == PositionAlignment::kEnd ? max_length_ - rows : 0; }
 
-  // y (=|+=) factor * a row of a table, of halves or of floats.
-  struct Scaled {
-    float factor;
-    kernels::Store store;
-  };
-  void AddRow(const RecordContext& context, size_t table, size_t row, const Scaled& how, float* y) const;
-  // Forward of one row where at least one of the tables is of halves.
-  void WidenRow(const RecordContext& context, int32_t id, size_t position, float* y) const;
-
   size_t table_;
   std::optional<size_t> positions_;
   size_t d_, max_length_;

@@ -76,6 +76,8 @@ class GraphBase {
   GraphBase(const Architecture& architecture, const kernels::Device& device, const GraphOptions& options);
 
   // Tells the context where the records lie. Items and targets one behind the other are then in Inputs and Targets.
+  // Here records enter: the one place where the host writes slots of the buffers (ids and where records begin), which
+  // must be in memory that both sides see. Everything else that touches a buffer is an op.
   void Enter(RecordContext& context, Batch batch) const;
   void EnterOne(RecordContext& context, std::span<const int32_t> inputs) const;
   const int32_t* Inputs(const RecordContext& context, Batch batch) const {
@@ -109,7 +111,7 @@ class Graph {
   // Emits the head's factors once more, after Backward.
   virtual void ReplayHead(const RecordContext& context, Batch batch, FactorSink& sink) const = 0;
   // h_BD: what the head reads of each whole sequence: the hidden state behind the last item, or the pooled first
-  // position. Targets are not read.
+  // position. It lies in host memory, and has arrived when the call returns. Targets are not read.
   virtual void Represent(RecordContext& context, Batch batch, float* h_BD) const = 0;
   // The parameter whose Outer factors ReplayHead emits, in one piece or several.
   virtual size_t head_parameter() const = 0;

@@ -82,15 +82,14 @@ void Linear::Backward(const RecordContext& context, const float* x, const float*
   }
   if (which_.bias && sink.Wants(*which_.bias)) {
     float* dbias = context.backward(dbias_);
-    for (size_t b = 0; b < records.num_records; ++b) {
-      ops.column_sum({.x_RN = dy + records.begin(b) * n_,
-                      .ldx = n_,
-                      .out_N = dbias + b * n_,
-                      .rows = records.size(b),
-                      .n = n_,
-                      .scale = 1.0f,
-                      .store = kernels::Store::kAssign});
-    }
+    ops.column_sum({.x_RN = dy,
+                    .ldx = n_,
+                    .out_N = dbias,
+                    .rows = records.rows,
+                    .n = n_,
+                    .scale = 1.0f,
+                    .store = kernels::Store::kAssign,
+                    .records = records});
     sink.Vector({.parameter = *which_.bias, .first = 0, .g_BN = dbias, .n = n_});
   }
   ops.linear_backward_input({.dy_RN = dy,

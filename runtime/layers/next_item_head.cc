@@ -2,20 +2,10 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cmath>
-#include <limits>
 
 #include "runtime/layers/parts.h"
 
 namespace wisp {
-
-void RowWeights(const RecordContext& context, const int32_t* targets, float* weight_R) {
-  for (size_t b = 0; b < context.records.num_records; ++b) {
-    const float weight = context.options_of(b).target_weight;
-    const size_t begin = context.records.begin(b), end = begin + context.records.size(b);
-    for (size_t r = begin; r < end; ++r) weight_R[r] = targets[r] < 0 ? 0.0f : weight;
-  }
-}
 
 NextItemHead::NextItemHead(const Architecture& a, const std::vector<ParameterSpec>& parameters, BufferPlan& plan)
     : table_(*FindHeadTable(a, parameters)),
@@ -73,15 +63,15 @@ void NextItemHead::Forward(const RecordContext& context, const float* h, const i
   assert(stored_ || context.records.num_records == 1);
   const kernels::OpTable& ops = context.ops();
   const size_t rows = context.rows();
-  float* max = context.backward(max_);
-  float* sum = context.backward(sum_);
-  float* target_logit = context.backward(target_logit_);
-  float* weight = context.backward(weight_);
-  for (size_t r = 0; r < rows; ++r) {
-    max[r] = -std::numeric_limits<float>::infinity();
-    sum[r] = target_logit[r] = 0;
-  }
-  RowWeights(context, targets, weight);
+  float *max = context.backward(max_), *sum = context.backward(sum_);
+  float *target_logit = context.backward(target_logit_), *weight = context.backward(weight_);
+  ops.softmax_start({.target_R = targets,
+                     .max_R = max,
+                     .sum_R = sum,
+                     .target_logit_R = target_logit,
+                     .weight_R = weight,
+                     .records = context.records,
+                     .options_B = context.options_B});
   ForEachTile([&](const Tile& tile) {
     float* z = TileLogits(context, tile);
     ComputeLogits(context.weights, tile, h, rows, z);
@@ -95,17 +85,17 @@ void NextItemHead::Forward(const RecordContext& context, const float* h, const i
                        .n = tile.n,
                        .first = static_cast<int32_t>(tile.first),
                        .exp_RN = stored_ ? z : nullptr});
-    if (stored_) std::copy_n(max, rows, TileMax(context, tile));
+    if (stored_)
+      ops.scale({.x = max, .y = TileMax(context, tile), .n = rows, .a = 1.0f, .store = kernels::Store::kAssign});
   });
-  float* lse = context.backward(lse_);
-  for (size_t r = 0; r < rows; ++r) lse[r] = max[r] + std::log(sum[r]);
-  for (size_t b = 0; b < context.records.num_records; ++b) {
-    loss_B[b] = 0;
-    const size_t begin = context.records.begin(b), end = begin + context.records.size(b);
-    for (size_t r = begin; r < end; ++r) {
-      if (weight[r] != 0) loss_B[b] += static_cast<double>(weight[r]) * (static_cast<double>(lse[r]) - target_logit[r]);
-    }
-  }
+  ops.cross_entropy_loss({.max_R = max,
+                          .sum_R = sum,
+                          .target_logit_R = target_logit,
+                          .weight_R = weight,
+                          .lse_R = context.backward(lse_),
+                          .loss_B = loss_B,
+                          .records = context.records,
+                          .target = kernels::TargetTerm::kInSum});
 }
 
 const float* NextItemHead::BackwardRows(const Weights& weights) const {
@@ -135,15 +125,14 @@ void NextItemHead::Emit(const RecordContext& context, const Tile& tile, const fl
   }
   if (!bias_ || !sink.Wants(*bias_)) return;
   float* dbias = context.backward(dbias_) + (max_records_ > 1 ? tile.first * max_records_ : 0);
-  for (size_t b = 0; b < context.records.num_records; ++b) {
-    context.ops().column_sum({.x_RN = dz + context.records.begin(b) * tile.n,
-                              .ldx = tile.n,
-                              .out_N = dbias + b * tile.n,
-                              .rows = context.records.size(b),
-                              .n = tile.n,
-                              .scale = 1.0f,
-                              .store = kernels::Store::kAssign});
-  }
+  context.ops().column_sum({.x_RN = dz,
+                            .ldx = tile.n,
+                            .out_N = dbias,
+                            .rows = context.rows(),
+                            .n = tile.n,
+                            .scale = 1.0f,
+                            .store = kernels::Store::kAssign,
+                            .records = context.records});
   sink.Vector({.parameter = *bias_, .first = tile.first, .g_BN = dbias, .n = tile.n});
 }
 

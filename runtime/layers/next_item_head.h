@@ -23,9 +23,6 @@ inline constexpr size_t kStoredLogitsBytes = size_t{4} << 20;
 // Of a row that keeps them: whole tiles.
 inline size_t LogitsOfRow(size_t num_items) { return (num_items + kHeadTile - 1) / kHeadTile * kHeadTile; }
 
-// weight_R: of each row the target_weight of its record; 0 where its target is none.
-void RowWeights(const RecordContext& context, const int32_t* targets, float* weight_R);
-
 class NextItemHead {
  public:
   NextItemHead(const Architecture& architecture, const std::vector<ParameterSpec>& parameters, BufferPlan& plan);

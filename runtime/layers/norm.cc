@@ -36,40 +36,35 @@ void NormLayer::Forward(const RecordContext& context, const float* x, float* y) 
 
 void NormLayer::Backward(const RecordContext& context, const float* x, const float* dy, float* dx, kernels::Store store,
                          FactorSink& sink) const {
-  for (size_t b = 0; b < context.records.num_records; ++b) BackwardOf(context, b, x, dy, dx, store);
-  const float *dgain = context.backward(dgain_), *dbias = context.backward(dbias_);
+  float *dgain = context.backward(dgain_), *dbias = context.backward(dbias_);
+  if (is_rms()) {
+    context.ops().rms_norm_backward({.dy_RD = dy,
+                                     .x_RD = x,
+                                     .gain_D = context.weights.at(which_.gain),
+                                     .rstd_R = context.forward(rstd_),
+                                     .dx_RD = dx,
+                                     .dgain_D = dgain,
+                                     .rows = context.rows(),
+                                     .d = d_,
+                                     .store = store,
+                                     .records = context.records});
+  } else {
+    context.ops().layer_norm_backward({.dy_RD = dy,
+                                       .x_RD = x,
+                                       .gain_D = context.weights.at(which_.gain),
+                                       .mean_R = context.forward(mean_),
+                                       .rstd_R = context.forward(rstd_),
+                                       .dx_RD = dx,
+                                       .dgain_D = dgain,
+                                       .dbias_D = dbias,
+                                       .rows = context.rows(),
+                                       .d = d_,
+                                       .store = store,
+                                       .records = context.records});
+  }
   if (sink.Wants(which_.gain)) sink.Vector({.parameter = which_.gain, .first = 0, .g_BN = dgain, .n = d_});
   if (which_.bias && sink.Wants(*which_.bias))
     sink.Vector({.parameter = *which_.bias, .first = 0, .g_BN = dbias, .n = d_});
-}
-
-// Of one record: gradients of gain and bias are sums over its rows.
-void NormLayer::BackwardOf(const RecordContext& context, size_t b, const float* x, const float* dy, float* dx,
-                           kernels::Store store) const {
-  const size_t begin = context.records.begin(b), rows = context.records.size(b);
-  if (is_rms()) {
-    context.ops().rms_norm_backward({.dy_RD = dy + begin * d_,
-                                     .x_RD = x + begin * d_,
-                                     .gain_D = context.weights.at(which_.gain),
-                                     .rstd_R = context.forward(rstd_) + begin,
-                                     .dx_RD = dx + begin * d_,
-                                     .dgain_D = context.backward(dgain_) + b * d_,
-                                     .rows = rows,
-                                     .d = d_,
-                                     .store = store});
-    return;
-  }
-  context.ops().layer_norm_backward({.dy_RD = dy + begin * d_,
-                                     .x_RD = x + begin * d_,
-                                     .gain_D = context.weights.at(which_.gain),
-                                     .mean_R = context.forward(mean_) + begin,
-                                     .rstd_R = context.forward(rstd_) + begin,
-                                     .dx_RD = dx + begin * d_,
-                                     .dgain_D = context.backward(dgain_) + b * d_,
-                                     .dbias_D = context.backward(dbias_) + b * d_,
-                                     .rows = rows,
-                                     .d = d_,
-                                     .store = store});
 }
 
 // The mean that a layer norm takes away is taken as one number: both kinds scale each entry alike.

@@ -33,8 +33,6 @@ class NormLayer {
 
  private:
   bool is_rms() const { return !which_.bias; }
-  void BackwardOf(const RecordContext& context, size_t b, const float* x, const float* dy, float* dx,
-                  kernels::Store store) const;
 
   NormParameters which_;
   size_t d_;

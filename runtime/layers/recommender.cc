@@ -1,6 +1,5 @@
 #include "runtime/layers/recommender.h"
 
-#include <algorithm>
 #include <cmath>
 
 namespace wisp {
@@ -88,7 +87,7 @@ const float* Recommender::Represent(RecordContext& context, std::span<const int3
 
 void Recommender::Represent(RecordContext& context, Batch batch, float* h_BD) const {
   for (const Record& record : batch) {
-    std::copy_n(Represent(context, record.inputs), architecture_.width, h_BD);
+    device_.memory.copy_out(h_BD, Represent(context, record.inputs), architecture_.width * sizeof(float));
     h_BD += architecture_.width;
   }
 }

@@ -1,11 +1,5 @@
 #include "runtime/layers/sampled_head.h"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-
-#include "runtime/layers/next_item_head.h"
-
 namespace wisp {
 
 using kernels::Store;
@@ -26,8 +20,7 @@ void SampledHead::Forward(const RecordContext& context, const float* h, const in
   const Negatives& negatives = *context.negatives;
   const size_t rows = context.rows(), k = negatives.items.size();
   float *z = context.backward(logits_), *max = context.backward(max_), *sum = context.backward(sum_);
-  float *lse = context.backward(lse_), *target_logit = context.backward(target_logit_),
-        *weight = context.backward(weight_);
+  float *target_logit = context.backward(target_logit_), *weight = context.backward(weight_);
   int32_t* no_target = context.backward(no_target_);
   ops.linear_forward({.x_RK = h,
                       .ldx = d_,
@@ -39,20 +32,24 @@ void SampledHead::Forward(const RecordContext& context, const float* h, const in
                       .n = k,
                       .k = d_,
                       .store = Store::kAssign});
-  constexpr float kNever = -std::numeric_limits<float>::infinity();
-  RowWeights(context, targets, weight);
-  for (size_t r = 0; r < rows; ++r) {
-    max[r] = kNever;
-    sum[r] = target_logit[r] = 0;
-    no_target[r] = -1;
-    if (targets[r] < 0) continue;
-    const auto hit = std::lower_bound(negatives.items.begin(), negatives.items.end(), targets[r]);
-    if (hit != negatives.items.end() && *hit == targets[r])
-      z[r * k + static_cast<size_t>(hit - negatives.items.begin())] = kNever;
-    const size_t target = static_cast<size_t>(targets[r]);
-    target_logit[r] = static_cast<float>(ops.dot(h + r * d_, context.weights.at(table_) + target * d_, d_));
-    if (bias_) target_logit[r] += context.weights.at(*bias_)[target];
-  }
+  ops.softmax_start({.target_R = targets,
+                     .max_R = max,
+                     .sum_R = sum,
+                     .target_logit_R = target_logit,
+                     .weight_R = weight,
+                     .records = context.records,
+                     .options_B = context.options_B,
+                     .none_R = no_target});
+  ops.target_logits({.x_RK = h,
+                     .w_MK = context.weights.at(table_),
+                     .bias_M = bias_ ? context.weights.at(*bias_) : nullptr,
+                     .target_R = targets,
+                     .target_logit_R = target_logit,
+                     .z_RN = z,
+                     .class_N = negatives.items.data(),
+                     .rows = rows,
+                     .n = k,
+                     .k = d_});
   ops.softmax_stats({.z_RN = z,
                      .ldz = k,
                      .target_R = no_target,
@@ -62,21 +59,14 @@ void SampledHead::Forward(const RecordContext& context, const float* h, const in
                      .rows = rows,
                      .n = k,
                      .first = 0});
-  for (size_t r = 0; r < rows; ++r) {
-    const float largest = std::max(max[r], target_logit[r]);
-    lse[r] = weight[r] == 0
-                 ? 0
-                 : largest + std::log(sum[r] * std::exp(max[r] - largest) + std::exp(target_logit[r] - largest));
-  }
-  for (size_t b = 0; b < context.records.num_records; ++b) {
-    loss_B[b] = 0;
-    const size_t begin = context.records.begin(b), end = begin + context.records.size(b);
-    for (size_t r = begin; r < end; ++r) {
-      if (weight[r] != 0)
-        loss_B[b] +=
-            static_cast<double>(weight[r]) * (static_cast<double>(lse[r]) - static_cast<double>(target_logit[r]));
-    }
-  }
+  ops.cross_entropy_loss({.max_R = max,
+                          .sum_R = sum,
+                          .target_logit_R = target_logit,
+                          .weight_R = weight,
+                          .lse_R = context.backward(lse_),
+                          .loss_B = loss_B,
+                          .records = context.records,
+                          .target = kernels::TargetTerm::kBeside});
 }
 
 void SampledHead::Backward(const RecordContext& context, const float* h, const int32_t* targets, float* dh,
@@ -85,8 +75,7 @@ void SampledHead::Backward(const RecordContext& context, const float* h, const i
   const Negatives& negatives = *context.negatives;
   const size_t rows = context.rows(), k = negatives.items.size();
   float *z = context.backward(logits_), *dtarget = context.backward(dtarget_);
-  const float *lse = context.backward(lse_), *weight = context.backward(weight_),
-              *target_logit = context.backward(target_logit_);
+  const float *lse = context.backward(lse_), *weight = context.backward(weight_);
   ops.cross_entropy_gradient({.z_RN = z,
                               .ldz = k,
                               .target_R = context.backward(no_target_),
@@ -105,16 +94,16 @@ void SampledHead::Backward(const RecordContext& context, const float* h, const i
                              .n = k,
                              .k = d_,
                              .store = Store::kAssign});
-  for (size_t r = 0; r < rows; ++r) {
-    const float dz = weight[r] == 0 ? 0.0f : (std::exp(target_logit[r] - lse[r]) - 1.0f) * weight[r];
-    ops.scale({.x = h + r * d_, .y = dtarget + r * d_, .n = d_, .a = dz, .store = Store::kAssign});
-    if (dz == 0) continue;
-    ops.scale({.x = context.weights.at(table_) + static_cast<size_t>(targets[r]) * d_,
-               .y = dh + r * d_,
-               .n = d_,
-               .a = dz,
-               .store = Store::kAdd});
-  }
+  ops.target_gradient({.x_RK = h,
+                       .w_MK = context.weights.at(table_),
+                       .target_R = targets,
+                       .target_logit_R = context.backward(target_logit_),
+                       .lse_R = lse,
+                       .weight_R = weight,
+                       .dx_RK = dh,
+                       .dw_RK = dtarget,
+                       .rows = rows,
+                       .k = d_});
   if (!sink.Wants(table_)) return;
   sink.Outer({.parameter = table_,
               .first_row = 0,

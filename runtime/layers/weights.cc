@@ -110,7 +110,7 @@ void PackPlan::PackSquares(const kernels::OpTable& ops, const ParameterSource& s
   float* target = packed + m.squared;
   float* squares = target + AlignedSize(ops.packed_size(n, p.cols));
   const float* w = source.floats(parameter, p) + m.first_key_row * p.cols;
-  for (size_t i = 0; i < size_t{n} * p.cols; ++i) squares[i] = w[i] * w[i];
+  ops.map({.x = w, .y = squares, .n = n * p.cols, .function = kernels::Function::kSquare});
   ops.pack_weights({.w_NK = squares, .ldw = p.cols, .packed = target, .n = n, .k = p.cols});
 }
 

@@ -16,7 +16,7 @@ def blocks():
          "inference_test:SessionTest.ScoresDoNotDependOnTheHistoriesBefore"),
         ("rotary-of-queries-alone", "Attention::Rotate", "turn.heads = spec_.num_kv_heads;", "turn.heads = 0;", SCORES),
     ]) + table("runtime/layers/norm.cc", [
-        ("norm-gradient-of-both-kinds-alike", "NormLayer::BackwardOf", "if (is_rms())", "if (false && is_rms())", GRADIENTS),
+        ("norm-gradient-of-both-kinds-alike", "NormLayer::Backward", "if (is_rms())", "if (false && is_rms())", GRADIENTS),
     ]) + table("runtime/layers/feed_forward.cc", [
         ("gated-halves-exchanged", "FeedForward::Activate", ".up_RF = before + inner_", ".up_RF = before", SCORES),
     ])
@@ -29,7 +29,7 @@ def cosine():
     ]) + table("runtime/layers/recommender.cc", [
         ("cosine-of-states-as-they-are", "Recommender::ForHead", "if (unit_gain_.empty()) return h;", "return h;", SCORES),
     ]) + table("runtime/gradients/sparse_gradients.cc", [
-        ("cosine-rows-without-their-norm", "SparseGradients::NormBackward", ".rstd_R = f.row_norm.rstd_N + picked_[i]", ".rstd_R = f.row_norm.rstd_N",
+        ("cosine-rows-without-their-norm", "SparseGradients::NormBackward", ".rstd_R = f.row_norm.rstd_N + row", ".rstd_R = f.row_norm.rstd_N",
          SPARSE),
     ])
 

@@ -256,16 +256,18 @@ def records_together():
         ("biases-of-the-first-record", "RecordSlice::Vector", "own.g_BN += b_ * factor.n;", "", recommenders),
         ("rows-of-all-records", "RecordSlice::Outer", "own.records = {.rows = factor.records.size(b_)};", "own.records = {.rows = factor.records.rows - begin};", recommenders),
     ]) + table("runtime/layers/dropout.cc", [
-        ("masks-of-the-first-record", "Dropout::Draw", "context.options_of(b).dropout_seed", "context.options_of(0).dropout_seed", recommenders),
+        ("masks-of-attention-of-the-first-record", "Dropout::Draw", "context.options_B + b", "context.options_B + 0 * b", recommenders),
+    ]) + table("kernels/reference/rows.h", [
+        ("masks-of-the-first-record", "DrawKeep", "OptionsOf(a.options_B, b).dropout_seed", "OptionsOf(a.options_B, 0).dropout_seed", recommenders),
     ]) + table("runtime/layers/attention.cc", [
         ("padding-of-the-first-record", "Attention::Mix", "context.first_valid_of(b)", "context.first_valid_of(0)", recommenders),
-    ]) + table("runtime/layers/next_item_head.cc", [
-        ("weight-of-the-first-record", "RowWeights", "context.options_of(b).target_weight", "context.options_of(0).target_weight", recommenders),
+    ]) + table("kernels/reference/heads.h", [
+        ("weight-of-the-first-record", "SoftmaxStart", "OptionsOf(a.options_B, b).target_weight", "OptionsOf(a.options_B, 0).target_weight", recommenders),
     ]) + table("runtime/train/release/head_pass.cc", [
         ("noise-of-the-first-record", "PaperNoise::Draw", "values_.data() + b * steps_.size()", "values_.data() + 0 * b", classifiers),
         ("representation-of-the-first-record", "HeadPass::AddWaiting", "waiting.h.data() + b * graph_->architecture().width", "waiting.h.data()", classifiers),
     ]) + table("runtime/layers/classifier.cc", [
-        ("gradient-at-the-first-record", "Classifier::Backward", "dlast + context.records.begin(b) * d", "dlast", classifiers),
+        ("gradient-at-the-first-record", "Classifier::Backward", ".to_R = context.records.begin_B", ".to_R = nullptr", classifiers),
     ])
 
 

@@ -217,7 +217,7 @@ double CheckBackward(const OpTable& ops, const Shape& s, uint64_t seed) {
   GuardedMatrix out(s.queries, p.d, p.dout.ld()), variance(s.queries, p.d, p.d),
       lse(1, s.heads * s.queries, s.heads * s.queries);
   std::vector<float> scratch = Scratch(ops, s);
-  PlanPerturbation(nullptr, 0);
+  PlanNoPerturbation();
   ops.attention_forward(ForwardArgs(s, p, out, variance, lse.data(), scratch.data()));
   GuardedMatrix dq(s.queries, p.d, p.q.ld()), dk(s.keys, p.kv_width, p.k.ld()), dv(s.keys, p.kv_width, p.k.ld());
   for (GuardedMatrix* m : {&dq, &dk, &dv}) m->Fill(NAN);

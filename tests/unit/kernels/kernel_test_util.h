@@ -170,8 +170,9 @@ class ErrorMeter {
 
 struct Perturbation {
   const OpTable* base = nullptr;
-  float* at = nullptr;
+  void* at = nullptr;
   double amount = 0;
+  void (*add)(void* at, double amount) = nullptr;
 };
 
 inline Perturbation& ThePerturbation() {
@@ -180,10 +181,16 @@ inline Perturbation& ThePerturbation() {
 }
 
 // Where and by how much a perturbed table is wrong in its next call; `at` null: nowhere.
-inline void PlanPerturbation(float* at, double amount) {
-  ThePerturbation().at = at;
-  ThePerturbation().amount = amount;
+template <class T>
+void PlanPerturbation(T* at, double amount) {
+  Perturbation& p = ThePerturbation();
+  p.at = at;
+  p.amount = amount;
+  p.add = [](void* to, double by) {
+    *static_cast<T*>(to) = static_cast<T>(static_cast<double>(*static_cast<T*>(to)) + by);
+  };
 }
+inline void PlanNoPerturbation() { PlanPerturbation<float>(nullptr, 0); }
 
 template <auto kEntry>
 struct PerturbedEntry;
@@ -194,10 +201,10 @@ struct PerturbedEntry<kEntry> {
     const Perturbation& p = ThePerturbation();
     if constexpr (std::is_void_v<Result>) {
       (p.base->*kEntry)(args);
-      if (p.at != nullptr) *p.at = static_cast<float>(*p.at + p.amount);
+      if (p.at != nullptr) p.add(p.at, p.amount);
     } else {
       const Result result = (p.base->*kEntry)(args);
-      if (p.at != nullptr) *p.at = static_cast<float>(*p.at + p.amount);
+      if (p.at != nullptr) p.add(p.at, p.amount);
       return result;
     }
   }
@@ -224,7 +231,7 @@ void Hold(uint64_t usual_seed, Check check, int variants = 4) {
       for (int variant = 0; variant < variants; ++variant) {
         const uint64_t seed = random();
         SCOPED_TRACE(::testing::Message() << ops->name << ", n " << n << ", variant " << variant);
-        PlanPerturbation(nullptr, 0);
+        PlanNoPerturbation();
         const double error = check(*ops, n, variant, seed);
         EXPECT_LE(error, 1);
         worst = std::max(worst, error);
