@@ -38,6 +38,7 @@ namespace wisp::kernels {
 // s(x) = 1 / (1 + exp(-x)), and kSilu is x s(x).
 enum class Activation { kRelu, kGelu, kGeluTanh, kSilu, kSigmoid };
 enum class AttentionMask { kCausal, kFull };
+enum class AttentionPass { kForward, kBackward };
 enum class RotaryPairs { kHalves, kInterleaved };
 enum class Rotation { kForward, kInverse };
 
@@ -190,7 +191,8 @@ struct RotaryArgs {
 // Grouped queries: with `kv_heads`, which divides heads, k and v have that many heads of head_width, and query head h
 // reads head h / (heads / kv_heads) of them (`KeyHead`). dk and dv are then sums over the query heads that read them.
 // The variances of keys and values have as many heads as k; slopes and keep masks have those of q. 0 means `heads`.
-// `scratch`: attention_scratch_size(num_queries, num_keys, head_width) floats (a field of the table).
+// `scratch`: attention_scratch_size(pass, num_keys, head_width) floats (a field of the table). What is enough for
+// backward is enough for forward.
 // Max error 2e-5 relative to the largest |v| (forward); backward: to the largest |gradient| of the same buffer, or,
 // where that is smaller because terms cancel (one key: P = 1, dS = 0), to the largest |dout| * |v| * scale * max(|q|,
 // |k|). As it takes P from a rounded lse, backward's error grows by 2^-23 times the largest |lse|.
@@ -466,7 +468,7 @@ struct OpTable {
   void (*rms_norm_backward)(const RmsNormBackwardArgs<>&);
   void (*rotary)(const RotaryArgs<>&);
 
-  size_t (*attention_scratch_size)(size_t num_queries, size_t num_keys, size_t head_width);
+  size_t (*attention_scratch_size)(AttentionPass pass, size_t num_keys, size_t head_width);
   void (*attention_forward)(const AttentionForwardArgs<>&);
   void (*attention_backward)(const AttentionBackwardArgs<>&);
 

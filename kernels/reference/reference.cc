@@ -5,7 +5,7 @@ namespace wisp::kernels {
 namespace {
 
 size_t PackedSize(size_t n, size_t k) { return n * k; }
-size_t NoScratch(size_t, size_t, size_t) { return 0; }
+size_t NoScratch(AttentionPass, size_t, size_t) { return 0; }
 
 }  // namespace
 

@@ -46,6 +46,32 @@ HWY_INLINE V GeluTanhArgument(D d, V x, float cubic) {
   return hn::Mul(x, hn::MulAdd(hn::Mul(x, x), hn::Set(d, cubic), hn::Set(d, kGeluLinear)));
 }
 
+// What a GELU falls short of relu: a F(-a) at a = |x|, a bump that is 0.17 at most and is gone at `end`; F is the
+// normal distribution, or the logistic one that the tanh form has in its place.
+struct Bump {
+  float end;
+  float c[9];  // F(-a) = (c0 + c1 a + ... + c8 a^8)^8, fitted for the least largest error of a F(-a)
+};
+// Fitted to 3.2e-9 and 2.4e-7. With the rounding of floats y is within 2.5e-7 and 4.9e-7.
+constexpr Bump kGeluBump = {6.0f,
+                            {0.917003989f, -0.0914574116f, -0.0319280773f, -0.000671955757f, 0.00150436244f,
+                             3.42950188e-5f, -6.02576329e-5f, 7.47955255e-6f, -2.95881904e-7f}};
+constexpr Bump kGeluTanhBump = {5.2f,
+                                {0.917006314f, -0.0914860666f, -0.0318183042f, -0.000765041041f, 0.001630996f,
+                                 9.97463285e-5f, -0.000178891714f, 4.20676697e-5f, -3.27613475e-6f}};
+
+// relu(x) - bump: a power of a polynomial in place of an exponential and a division, 14 operations for 30. It serves
+// where the slope is not wanted too.
+HWY_INLINE V ReluWithoutBump(D d, V x, const Bump& bump) {
+  const V a = hn::Min(hn::Set(d, bump.end), hn::Abs(x));
+  V p = hn::Set(d, bump.c[8]);
+  for (int i = 7; i >= 0; --i) p = hn::MulAdd(p, a, hn::Set(d, bump.c[i]));
+  p = hn::Mul(p, p);
+  p = hn::Mul(p, p);
+  p = hn::Mul(p, p);
+  return hn::NegMulAdd(a, p, hn::Max(hn::Zero(d), x));
+}
+
 struct Curve {
   V value, slope;
 };
@@ -73,6 +99,14 @@ HWY_INLINE Curve CurveOf(D d, V x) {
   }
 }
 
+// The value alone.
+template <Activation kKind>
+HWY_INLINE V ValueOf(D d, V x) {
+  if constexpr (kKind == Activation::kGelu) return ReluWithoutBump(d, x, kGeluBump);
+  if constexpr (kKind == Activation::kGeluTanh) return ReluWithoutBump(d, x, kGeluTanhBump);
+  return CurveOf<kKind>(d, x).value;
+}
+
 // f.operator()<kind>().
 template <class F>
 HWY_INLINE void WithKind(Activation kind, F&& f) {
@@ -94,7 +128,7 @@ template <Activation kKind>
 HWY_NOINLINE void ValuesOf(const ActivationForwardArgs<>& a) {
   const D d;
   for (size_t i = 0; i < a.n; i += kLanes) {
-    StoreSome(CurveOf<kKind>(d, LoadSome(d, a.x + i, a.n - i)).value, d, a.y + i, a.n - i);
+    StoreSome(ValueOf<kKind>(d, LoadSome(d, a.x + i, a.n - i)), d, a.y + i, a.n - i);
   }
 }
 

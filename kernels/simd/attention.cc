@@ -1,8 +1,9 @@
 // Fused attention for SIMD tables: blocks of queries against the keys they may attend, by the products of the same
 // table.
 //
-// Per head, keys (and in backward values) are packed once; a block of kBlock queries has its logits in scratch, small
-// enough for the first-level cache, and nothing right of the causal edge of the block is computed.
+// Per head, keys (and in backward values) are packed once. kStep queries at a time have their logits in scratch, a
+// register tile or two of them: hardly anything right of the causal edge is computed. Backward sums over the queries of
+// kSteps steps at once, for a tile of few summands is mostly loading and storing.
 #include "kernels/simd/fill.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -10,6 +11,7 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "kernels/simd/exp-inl.h"
+#include "kernels/simd/gemm_tile-inl.h"
 #include "kernels/simd/partial-inl.h"
 
 #include <algorithm>
@@ -24,30 +26,38 @@ namespace {
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 constexpr size_t kLanes = HWY_LANES(float);
-constexpr size_t kBlock = 28;  // queries: two register tiles; more would compute more beyond the causal edge
+constexpr size_t kStep = std::max<size_t>(1, 14 / kTileRows) * kTileRows;  // queries
+constexpr size_t kSteps = 4;                                               // of a block of backward
+constexpr size_t kBlock = kSteps * kStep;
 
 // The products of this instruction set; set once, when its table is filled, before any call.
 OpTable products;
 
 size_t RoundUp(size_t n) { return (n + 15) / 16 * 16; }
 
-// Packed keys, packed values, packed variances of keys; two blocks of logits; one of squared queries.
-size_t ScratchSize(size_t, size_t num_keys, size_t head_width) {
-  return 3 * RoundUp(products.packed_size(num_keys, head_width)) + 2 * kBlock * num_keys + kBlock * head_width;
-}
+// Columns of a row of logits: whole panels, so that no product has a ragged edge. Packed keys end in zeros.
+size_t Columns(size_t keys) { return (keys + kPanelWidth - 1) / kPanelWidth * kPanelWidth; }
 
+// Packed keys, packed variances of keys, a step's squared queries and logits. For backward a block's logits, as much
+// for their gradients, and packed values.
 struct Scratch {
   Scratch(float* scratch, size_t num_keys, size_t head_width) {
     const size_t packed = RoundUp(products.packed_size(num_keys, head_width));
     packed_k = scratch;
-    packed_v = packed_k + packed;
-    packed_variance = packed_v + packed;
-    p = packed_variance + packed;
-    dp = p + kBlock * num_keys;
-    squares = dp + kBlock * num_keys;
+    packed_variance = packed_k + packed;
+    squares = packed_variance + packed;
+    p = squares + kStep * head_width;
+    dp = p + kBlock * Columns(num_keys);
+    packed_v = dp + kBlock * Columns(num_keys);
   }
-  float *packed_k, *packed_v, *packed_variance, *p, *dp, *squares;
+  float *packed_k, *packed_variance, *squares, *p, *dp, *packed_v;
 };
+
+size_t ScratchSize(AttentionPass pass, size_t num_keys, size_t head_width) {
+  const size_t packed = RoundUp(products.packed_size(num_keys, head_width));
+  const size_t logits = (pass == AttentionPass::kForward ? kStep : 2 * kBlock) * Columns(num_keys);
+  return (pass == AttentionPass::kForward ? 2 : 3) * packed + kStep * head_width + logits;
+}
 
 template <class Args>
 struct Head {
@@ -69,20 +79,42 @@ struct Head {
   }
 };
 
-// out [rows, keys] = rows of `x` times packed^T.
+// Up to kStep queries, from i on, against keys [0, keys).
+struct Step {
+  size_t i, rows, keys;
+};
+
+size_t NumSteps(size_t queries) { return (queries + kStep - 1) / kStep; }
+
+// As even as possible: low tiles are slow.
 template <class Args>
-void MultiplyPacked(const Args& a, const float* x, size_t ldx, const float* packed, size_t rows, size_t keys,
-                    float* out) {
+Step StepAt(const Head<Args>& head, size_t index) {
+  const size_t queries = head.a.num_queries, steps = NumSteps(queries);
+  const size_t begin = queries * index / steps, end = queries * (index + 1) / steps;
+  return {.i = begin, .rows = end - begin, .keys = head.end(end - 1)};
+}
+
+// Rows of logits, or of what they become.
+struct Rows {
+  float* data;
+  size_t ld;
+  float* at(size_t r) const { return data + r * ld; }
+};
+
+// out = the step's rows of `x` times packed^T, zeros behind the last key.
+template <class Args>
+void MultiplyPacked(const Args& a, const float* x, size_t ldx, const float* packed, const Step& step, const Rows& out,
+                    Store store = Store::kAssign) {
   products.linear_forward({.x_RK = x,
                            .ldx = ldx,
                            .packed = packed,
                            .bias_N = nullptr,
-                           .y_RN = out,
-                           .ldy = keys,
-                           .rows = rows,
-                           .n = keys,
+                           .y_RN = out.data,
+                           .ldy = out.ld,
+                           .rows = step.rows,
+                           .n = Columns(step.keys),
                            .k = a.head_width,
-                           .store = Store::kAssign});
+                           .store = store});
 }
 
 void PackHead(const float* w, size_t ldw, size_t keys, size_t width, float* packed) {
@@ -98,32 +130,24 @@ void PackVariance(const Head<Args>& head, const Scratch& s) {
 
 // p -= scale / 2 * (q o q) variance^T: the correction of Re-Attention, to logits that are yet to be scaled.
 template <class Args>
-void Correct(const Head<Args>& head, size_t i, size_t rows, size_t keys, const Scratch& s) {
+void Correct(const Head<Args>& head, const Step& step, const Scratch& s, const Rows& p) {
   const Args& a = head.a;
   const D d;
   const V factor = hn::Set(d, -0.5f * a.scale);
-  for (size_t r = 0; r < rows; ++r) {
-    const float* q = head.q() + (i + r) * a.ldq;
+  for (size_t r = 0; r < step.rows; ++r) {
+    const float* q = head.q() + (step.i + r) * a.ldq;
     float* square = s.squares + r * a.head_width;
     ForEachVector(a.head_width, [&](size_t c, size_t count) {
       const V x = LoadSome(d, q + c, count);
       StoreSome(hn::Mul(hn::Mul(x, x), factor), d, square + c, count);
     });
   }
-  products.linear_forward({.x_RK = s.squares,
-                           .ldx = a.head_width,
-                           .packed = s.packed_variance,
-                           .bias_N = nullptr,
-                           .y_RN = s.p,
-                           .ldy = keys,
-                           .rows = rows,
-                           .n = keys,
-                           .k = a.head_width,
-                           .store = Store::kAdd});
+  MultiplyPacked(a, s.squares, a.head_width, s.packed_variance, step, p, Store::kAdd);
   const V lowest = hn::Set(d, kLowestCorrectedLogit);
-  ForEachVector(rows * keys, [&](size_t j, size_t count) {
-    StoreSome(hn::Max(LoadSome(d, s.p + j, count), lowest), d, s.p + j, count);
-  });
+  for (size_t r = 0; r < step.rows; ++r) {
+    float* row = p.at(r);
+    for (size_t j = 0; j < step.keys; j += kLanes) hn::StoreU(hn::Max(hn::LoadU(d, row + j), lowest), d, row + j);
+  }
 }
 
 // row -= slope / scale * |position - j|: the linear bias of ALiBi, to logits that are yet to be scaled.
@@ -139,18 +163,18 @@ void AddDistanceBias(const Head<Args>& head, size_t query, size_t keys, float* r
   });
 }
 
-// The block's logits before scaling, without the bias by distance.
+// The step's logits before scaling, without the bias by distance.
 template <class Args>
-void Logits(const Head<Args>& head, size_t i, size_t rows, size_t keys, const Scratch& s) {
-  MultiplyPacked(head.a, head.q() + i * head.a.ldq, head.a.ldq, s.packed_k, rows, keys, s.p);
-  if (head.a.key_variance != nullptr) Correct(head, i, rows, keys, s);
+void Logits(const Head<Args>& head, const Step& step, const Scratch& s, const Rows& p) {
+  MultiplyPacked(head.a, head.q() + step.i * head.a.ldq, head.a.ldq, s.packed_k, step, p);
+  if (head.a.key_variance != nullptr) Correct(head, step, s, p);
 }
 
 // In place over row[0, keys): exp(scale * row - shift) inside [first, end), 0 outside. Returns the sum.
 HWY_INLINE float Exponentials(float* row, size_t first, size_t end, size_t keys, float scale, float shift) {
   const D d;
   const V scale_v = hn::Set(d, scale), shift_v = hn::Set(d, shift);
-  std::fill(row, row + first, 0.0f);
+  if (first > 0) std::fill(row, row + first, 0.0f);
   V sum = hn::Zero(d);
   size_t j = first;
   for (; j + kLanes <= end; j += kLanes) {
@@ -164,18 +188,24 @@ HWY_INLINE float Exponentials(float* row, size_t first, size_t end, size_t keys,
     sum = hn::Add(sum, p);
     StorePartial(p, d, row + j, end - j);
   }
-  std::fill(row + end, row + keys, 0.0f);
+  for (size_t k = end; k < keys; k += kLanes) StoreSome(hn::Zero(d), d, row + k, keys - k);
   return hn::GetLane(hn::SumOfLanes(d, sum));
 }
 
+// Three at a time, so that they need not wait for each other. Keys [first, end), at least one.
 HWY_INLINE float RowMax(const float* row, size_t first, size_t end) {
   const D d;
-  V largest = hn::Set(d, row[first]);
+  const V lowest = hn::Set(d, row[first]);
+  V m0 = lowest, m1 = lowest, m2 = lowest;
   size_t j = first;
-  for (; j + kLanes <= end; j += kLanes) largest = hn::Max(largest, hn::LoadU(d, row + j));
-  float max = hn::GetLane(hn::MaxOfLanes(d, largest));
-  for (; j < end; ++j) max = std::max(max, row[j]);
-  return max;
+  for (; j + 3 * kLanes <= end; j += 3 * kLanes) {
+    m0 = hn::Max(m0, hn::LoadU(d, row + j));
+    m1 = hn::Max(m1, hn::LoadU(d, row + j + kLanes));
+    m2 = hn::Max(m2, hn::LoadU(d, row + j + 2 * kLanes));
+  }
+  for (; j + kLanes <= end; j += kLanes) m0 = hn::Max(m0, hn::LoadU(d, row + j));
+  if (j < end) m1 = hn::Max(m1, hn::IfThenElse(hn::FirstN(d, end - j), LoadPartial(d, row + j, end - j), lowest));
+  return hn::GetLane(hn::MaxOfLanes(d, hn::Max(m0, hn::Max(m1, m2))));
 }
 
 HWY_INLINE void ApplyKeepRow(float* row, const uint8_t* keep, size_t keys, float scale) {
@@ -184,58 +214,71 @@ HWY_INLINE void ApplyKeepRow(float* row, const uint8_t* keep, size_t keys, float
 
 using ForwardHead = Head<AttentionForwardArgs<>>;
 
-// Turns a block's logits into unnormalised probabilities; inverse[r] is what normalises row r.
-void SoftmaxBlock(const ForwardHead& head, size_t i, size_t rows, size_t keys, float* p, float* inverse) {
+// Turns a step's logits into unnormalised probabilities; inverse[r] is what normalises row r. First all maxima, then
+// all sums, then all logarithms: the processor need not wait for one row's before it begins with the next.
+void Softmax(const ForwardHead& head, const Step& step, const Rows& p, float* inverse) {
   const auto& a = head.a;
-  for (size_t r = 0; r < rows; ++r) {
-    float* row = p + r * keys;
-    const size_t end = head.end(i + r);
-    float& lse = a.lse_HQ[head.h * a.num_queries + i + r];
-    lse = inverse[r] = 0;
-    if (end <= a.first_key) {
-      std::fill(row, row + keys, 0.0f);
-      continue;
-    }
-    if (a.slope_H != nullptr) AddDistanceBias(head, i + r, keys, row);
+  float largest[kStep], sum[kStep];
+  for (size_t r = 0; r < step.rows; ++r) {
+    const size_t end = head.end(step.i + r);
+    if (a.slope_H != nullptr && end > a.first_key) AddDistanceBias(head, step.i + r, step.keys, p.at(r));
     // A negative scale would turn the largest into the smallest: the maximum is of scaled logits.
-    const float largest = a.scale * RowMax(row, a.first_key, end);
-    const float sum = Exponentials(row, a.first_key, end, keys, a.scale, largest);
-    lse = largest + std::log(sum);
-    inverse[r] = 1.0f / sum;
-    if (a.keep_HQT != nullptr) ApplyKeepRow(row, head.keep(i + r), keys, a.keep_scale);
+    largest[r] = end > a.first_key ? a.scale * RowMax(p.at(r), a.first_key, end) : 0;
+  }
+  for (size_t r = 0; r < step.rows; ++r) {
+    const size_t end = head.end(step.i + r);
+    sum[r] = 0;
+    if (end > a.first_key) {
+      sum[r] = Exponentials(p.at(r), a.first_key, end, step.keys, a.scale, largest[r]);
+      if (a.keep_HQT != nullptr) ApplyKeepRow(p.at(r), head.keep(step.i + r), step.keys, a.keep_scale);
+    } else {
+      std::fill(p.at(r), p.at(r) + step.keys, 0.0f);
+    }
+  }
+  float* lse = a.lse_HQ + head.h * a.num_queries + step.i;
+  for (size_t r = 0; r < step.rows; ++r) {
+    lse[r] = sum[r] > 0 ? largest[r] + std::log(sum[r]) : 0;
+    inverse[r] = sum[r] > 0 ? 1.0f / sum[r] : 0;
   }
 }
 
 // out [rows, width] = diag(inverse) p w, for unnormalised probabilities p.
-void MixBlock(const float* p, size_t keys, const float* w, size_t ldw, const float* inverse, float* out, size_t ldout,
-              size_t rows, size_t width) {
-  products.linear_backward_input({.dy_RN = p,
-                                  .lddy = keys,
+void Mix(const Step& step, const Rows& p, const float* w, size_t ldw, const float* inverse, const Rows& out,
+         size_t width) {
+  products.linear_backward_input({.dy_RN = p.data,
+                                  .lddy = p.ld,
                                   .w_NK = w,
                                   .ldw = ldw,
-                                  .dx_RK = out,
-                                  .lddx = ldout,
-                                  .rows = rows,
-                                  .n = keys,
+                                  .dx_RK = out.data,
+                                  .lddx = out.ld,
+                                  .rows = step.rows,
+                                  .n = step.keys,
                                   .k = width,
                                   .store = Store::kAssign});
-  for (size_t r = 0; r < rows; ++r) {
-    float* row = out + r * ldout;
-    products.scale({.x = row, .y = row, .n = width, .a = inverse[r], .store = Store::kAssign});
+  const D d;
+  for (size_t r = 0; r < step.rows; ++r) {
+    float* row = out.at(r);
+    const V factor = hn::Set(d, inverse[r]);
+    ForEachVector(width, [&](size_t c, size_t count) {
+      StoreSome(hn::Mul(LoadSome(d, row + c, count), factor), d, row + c, count);
+    });
   }
 }
 
 // The same for the variance: probabilities and what normalises them are squared, in place.
-void MixVarianceBlock(const ForwardHead& head, size_t i, size_t rows, size_t keys, float* p, float* inverse) {
+void MixVariance(const ForwardHead& head, const Step& step, const Rows& p, float* inverse) {
   const auto& a = head.a;
   const D d;
-  ForEachVector(rows * keys, [&](size_t j, size_t count) {
-    const V x = LoadSome(d, p + j, count);
-    StoreSome(hn::Mul(x, x), d, p + j, count);
-  });
-  for (size_t r = 0; r < rows; ++r) inverse[r] *= inverse[r];
-  MixBlock(p, keys, a.value_variance + head.kv_column(), a.ldvariance, inverse,
-           a.out_variance + i * a.ldout_variance + head.h * a.head_width, a.ldout_variance, rows, a.head_width);
+  for (size_t r = 0; r < step.rows; ++r) {
+    float* row = p.at(r);
+    for (size_t j = 0; j < step.keys; j += kLanes) {
+      const V x = hn::LoadU(d, row + j);
+      hn::StoreU(hn::Mul(x, x), d, row + j);
+    }
+    inverse[r] *= inverse[r];
+  }
+  Mix(step, p, a.value_variance + head.kv_column(), a.ldvariance, inverse,
+      {a.out_variance + step.i * a.ldout_variance + head.h * a.head_width, a.ldout_variance}, a.head_width);
 }
 
 void Forward(const AttentionForwardArgs<>& a) {
@@ -247,14 +290,14 @@ void Forward(const AttentionForwardArgs<>& a) {
       PackHead(head.k(), a.ldkv, a.num_keys, width, s.packed_k);
       PackVariance(head, s);
     }
-    for (size_t i = 0; i < a.num_queries; i += kBlock) {
-      const size_t rows = std::min(kBlock, a.num_queries - i);
-      const size_t keys = head.end(i + rows - 1);
-      float inverse[kBlock];
-      Logits(head, i, rows, keys, s);
-      SoftmaxBlock(head, i, rows, keys, s.p, inverse);
-      MixBlock(s.p, keys, head.v(), a.ldkv, inverse, a.out + i * a.ldout + h * width, a.ldout, rows, width);
-      if (a.value_variance != nullptr) MixVarianceBlock(head, i, rows, keys, s.p, inverse);
+    for (size_t index = 0; index < NumSteps(a.num_queries); ++index) {
+      const Step step = StepAt(head, index);
+      const Rows p{s.p, Columns(step.keys)};
+      float inverse[kStep];
+      Logits(head, step, s, p);
+      Softmax(head, step, p, inverse);
+      Mix(step, p, head.v(), a.ldkv, inverse, {a.out + step.i * a.ldout + h * width, a.ldout}, width);
+      if (a.value_variance != nullptr) MixVariance(head, step, p, inverse);
     }
   }
 }
@@ -292,69 +335,66 @@ void StopGradientOfHeld(const float* logits, float* dp, size_t keys, float delta
   });
 }
 
-void ZeroRows(float* x, size_t ld, size_t rows, size_t n) {
-  for (size_t r = 0; r < rows; ++r) std::fill(x + r * ld, x + r * ld + n, 0.0f);
-}
-
-void AddTransposed(const float* dy, const float* x, size_t ldx, float* out, size_t ldout, size_t rows, size_t keys,
-                   size_t width) {
-  products.linear_backward_weight({.dy_RN = dy,
-                                   .lddy = keys,
+// out [keys, width] (=|+=) dy^T x, over `rows` rows and the keys from `first_key` on.
+void AddTransposed(const Rows& dy, const float* x, size_t ldx, const Rows& out, size_t rows, size_t first_key,
+                   size_t keys, size_t width, Store store) {
+  products.linear_backward_weight({.dy_RN = dy.data + first_key,
+                                   .lddy = dy.ld,
                                    .x_RK = x,
                                    .ldx = ldx,
-                                   .dw_NK = out,
-                                   .lddw = ldout,
+                                   .dw_NK = out.at(first_key),
+                                   .lddw = out.ld,
                                    .rows = rows,
                                    .n = keys,
                                    .k = width,
                                    .scale = 1.0f,
-                                   .store = Store::kAdd});
+                                   .store = store});
 }
 
-// Turns a block's logits and dP into (P keep) and dS, row by row.
-template <class Args>
-void SoftmaxBackwardBlock(const Head<Args>& head, size_t i, size_t rows, size_t keys, float* p, float* dp) {
+using BackwardHead = Head<AttentionBackwardArgs<>>;
+
+// Turns a step's logits and dP into (P keep) and dS, row by row.
+void SoftmaxBackward(const BackwardHead& head, const Step& step, const Rows& p, const Rows& dp) {
   const auto& a = head.a;
-  for (size_t r = 0; r < rows; ++r) {
-    float* row = p + r * keys;
-    const size_t end = head.end(i + r);
+  for (size_t r = 0; r < step.rows; ++r) {
+    float *row = p.at(r), *drow = dp.at(r);
+    const size_t end = head.end(step.i + r), keys = step.keys;
     if (end <= a.first_key) {
       std::fill(row, row + keys, 0.0f);
-      std::fill(dp + r * keys, dp + (r + 1) * keys, 0.0f);
+      std::fill(drow, drow + keys, 0.0f);
       continue;
     }
-    const size_t at = (i + r) * a.ldout + head.h * a.head_width;
+    const size_t at = (step.i + r) * a.ldout + head.h * a.head_width;
     const float delta = DotRow(a.dout + at, a.out + at, a.head_width);
-    const uint8_t* keep = head.keep(i + r);
-    if (keep != nullptr) ApplyKeepRow(dp + r * keys, keep, keys, a.keep_scale);
-    if (a.key_variance != nullptr) StopGradientOfHeld(row, dp + r * keys, keys, delta);
-    if (a.slope_H != nullptr) AddDistanceBias(head, i + r, keys, row);
-    Exponentials(row, a.first_key, end, keys, a.scale, a.lse_HQ[head.h * a.num_queries + i + r]);
-    SoftmaxGradientRow(row, dp + r * keys, keys, delta, a.scale);
+    const uint8_t* keep = head.keep(step.i + r);
+    if (keep != nullptr) ApplyKeepRow(drow, keep, keys, a.keep_scale);
+    if (a.key_variance != nullptr) StopGradientOfHeld(row, drow, keys, delta);
+    if (a.slope_H != nullptr) AddDistanceBias(head, step.i + r, keys, row);
+    Exponentials(row, a.first_key, end, keys, a.scale, a.lse_HQ[head.h * a.num_queries + step.i + r]);
+    SoftmaxGradientRow(row, drow, keys, delta, a.scale);
     if (keep != nullptr) ApplyKeepRow(row, keep, keys, a.keep_scale);
   }
 }
 
 // dq -= scale (dS variance) o q: the correction's share of the gradient.
-void CorrectQueryGradient(const Head<AttentionBackwardArgs<>>& head, size_t i, size_t rows, size_t keys,
-                          const Scratch& s) {
+void CorrectQueryGradient(const BackwardHead& head, const Step& step, const Scratch& s, const Rows& ds) {
   const auto& a = head.a;
   const size_t width = a.head_width;
-  products.linear_backward_input({.dy_RN = s.dp,
-                                  .lddy = keys,
+  products.linear_backward_input({.dy_RN = ds.data,
+                                  .lddy = ds.ld,
                                   .w_NK = a.key_variance + head.kv_column(),
                                   .ldw = a.ldvariance,
                                   .dx_RK = s.squares,
                                   .lddx = width,
-                                  .rows = rows,
-                                  .n = keys,
+                                  .rows = step.rows,
+                                  .n = step.keys,
                                   .k = width,
                                   .store = Store::kAssign});
   const D d;
   const V factor = hn::Set(d, -a.scale);
-  for (size_t r = 0; r < rows; ++r) {
-    const float* q = head.q() + (i + r) * a.ldq;
-    float* dq = a.dq + (i + r) * a.ldq + head.h * width;
+  for (size_t r = 0; r < step.rows; ++r) {
+    const float* q = head.q() + (step.i + r) * a.ldq;
+    float* dq = a.dq + (step.i + r) * a.ldq + head.h * width;
     ForEachVector(width, [&](size_t c, size_t count) {
       const V weighted = hn::Mul(LoadSome(d, s.squares + r * width + c, count), factor);
       StoreSome(hn::MulAdd(weighted, LoadSome(d, q + c, count), LoadSome(d, dq + c, count)), d, dq + c, count);
@@ -362,41 +402,80 @@ void CorrectQueryGradient(const Head<AttentionBackwardArgs<>>& head, size_t i, s
   }
 }
 
-// dP = dout v^T;  dv += (P keep)^T dout;  dS = P (keep dP - <dout, out>) scale;  dq = dS k;  dk += dS^T q.
-void Backward(const AttentionBackwardArgs<>& a) {
+// dP = dout v^T;  dS = P (keep dP - <dout, out>) scale;  dq = dS k. Leaves (P keep) and dS in p and dp.
+void QueryGradient(const BackwardHead& head, const Step& step, const Scratch& s, const Rows& p, const Rows& dp) {
+  const auto& a = head.a;
   const size_t width = a.head_width;
+  Logits(head, step, s, p);
+  MultiplyPacked(a, a.dout + step.i * a.ldout + head.h * width, a.ldout, s.packed_v, step, dp);
+  SoftmaxBackward(head, step, p, dp);
+  products.linear_backward_input({.dy_RN = dp.data,
+                                  .lddy = dp.ld,
+                                  .w_NK = head.k(),
+                                  .ldw = a.ldkv,
+                                  .dx_RK = a.dq + step.i * a.ldq + head.h * width,
+                                  .lddx = a.ldq,
+                                  .rows = step.rows,
+                                  .n = step.keys,
+                                  .k = width,
+                                  .store = Store::kAssign});
+  if (a.key_variance != nullptr) CorrectQueryGradient(head, step, s, dp);
+}
+
+// dv (=|+=) (P keep)^T dout;  dk (=|+=) dS^T q, for the steps [first, end). Keys that only the later of them may attend
+// take these alone.
+void KeyAndValueGradients(const BackwardHead& head, size_t first, size_t end, const Rows& p, const Rows& ds,
+                          Store store) {
+  const auto& a = head.a;
+  const size_t width = a.head_width, begin = StepAt(head, first).i;
+  const Step last = StepAt(head, end - 1);
+  const Rows dk{a.dk + head.kv_column(), a.ldkv}, dv{a.dv + head.kv_column(), a.ldkv};
+  size_t done = 0;
+  for (size_t index = first; index < end; ++index) {
+    const Step step = StepAt(head, index);
+    const size_t at = step.i - begin, rows = last.i + last.rows - step.i, keys = step.keys - done;
+    const float* dout = a.dout + step.i * a.ldout + head.h * width;
+    AddTransposed({p.at(at), p.ld}, dout, a.ldout, dv, rows, done, keys, width, store);
+    AddTransposed({ds.at(at), ds.ld}, head.q() + step.i * a.ldq, a.ldq, dk, rows, done, keys, width, store);
+    done += keys;
+  }
+}
+
+void ZeroKeyAndValueGradients(const AttentionBackwardArgs<>& a) {
+  for (size_t h = 0; h < a.heads; ++h) {
+    const size_t column = BackwardHead{a, h}.kv_column();
+    for (size_t t = 0; t < a.num_keys; ++t) {
+      std::fill_n(a.dk + t * a.ldkv + column, a.head_width, 0.0f);
+      std::fill_n(a.dv + t * a.ldkv + column, a.head_width, 0.0f);
+    }
+  }
+}
+
+// The last block of a head comes first: its queries may attend all keys, so it assigns what the others add to.
+void Backward(const AttentionBackwardArgs<>& a) {
+  const size_t width = a.head_width, steps = NumSteps(a.num_queries);
+  if (steps == 0) return ZeroKeyAndValueGradients(a);
   const Scratch s(a.scratch, a.num_keys, width);
   for (size_t h = 0; h < a.heads; ++h) {
-    const Head<AttentionBackwardArgs<>> head{a, h};
-    float *dk = a.dk + head.kv_column(), *dv = a.dv + head.kv_column();
+    const BackwardHead head{a, h};
+    Store store = Store::kAdd;
     if (head.first_of_group()) {
       PackHead(head.k(), a.ldkv, a.num_keys, width, s.packed_k);
       PackHead(head.v(), a.ldkv, a.num_keys, width, s.packed_v);
       PackVariance(head, s);
-      ZeroRows(dk, a.ldkv, a.num_keys, width);
-      ZeroRows(dv, a.ldkv, a.num_keys, width);
+      store = Store::kAssign;
     }
-    for (size_t i = 0; i < a.num_queries; i += kBlock) {
-      const size_t rows = std::min(kBlock, a.num_queries - i);
-      const size_t keys = head.end(i + rows - 1);
-      const float* q = head.q() + i * a.ldq;
-      const float* dout = a.dout + i * a.ldout + h * width;
-      Logits(head, i, rows, keys, s);
-      MultiplyPacked(a, dout, a.ldout, s.packed_v, rows, keys, s.dp);
-      SoftmaxBackwardBlock(head, i, rows, keys, s.p, s.dp);
-      AddTransposed(s.p, dout, a.ldout, dv, a.ldkv, rows, keys, width);
-      AddTransposed(s.dp, q, a.ldq, dk, a.ldkv, rows, keys, width);
-      products.linear_backward_input({.dy_RN = s.dp,
-                                      .lddy = keys,
-                                      .w_NK = head.k(),
-                                      .ldw = a.ldkv,
-                                      .dx_RK = a.dq + i * a.ldq + h * width,
-                                      .lddx = a.ldq,
-                                      .rows = rows,
-                                      .n = keys,
-                                      .k = width,
-                                      .store = Store::kAssign});
-      if (a.key_variance != nullptr) CorrectQueryGradient(head, i, rows, keys, s);
+    for (size_t end = steps; end > 0;) {
+      const size_t first = (end - 1) / kSteps * kSteps, begin = StepAt(head, first).i;
+      const size_t columns = Columns(StepAt(head, end - 1).keys);
+      const Rows p{s.p, columns}, dp{s.dp, columns};
+      for (size_t index = first; index < end; ++index) {
+        const Step step = StepAt(head, index);
+        QueryGradient(head, step, s, {p.at(step.i - begin), columns}, {dp.at(step.i - begin), columns});
+      }
+      KeyAndValueGradients(head, first, end, p, dp, store);
+      store = Store::kAdd;
+      end = first;
     }
   }
 }

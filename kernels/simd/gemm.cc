@@ -241,11 +241,23 @@ void Multiply(const Product& p) {
 
 size_t PackedSize(size_t n, size_t k) { return (n + kPanelWidth - 1) / kPanelWidth * kPanelWidth * k; }
 
-// to[k * kPanelWidth + j] = from[j * ld + k] for 4 x 4 of them, by interleaving twice.
-void TransposeBlock(const float* from, size_t ld, float* to) {
-  const hn::FixedTag<float, 4> d;
-  const auto a = hn::LoadU(d, from), b = hn::LoadU(d, from + ld), c = hn::LoadU(d, from + 2 * ld),
-             e = hn::LoadU(d, from + 3 * ld);
+// Blocks of four floats, one from every `stride`.
+template <class D>
+HWY_INLINE hn::Vec<D> LoadBlocks(D d, const float* from, size_t stride) {
+  constexpr size_t kBlocks = hn::MaxLanes(D()) / 4;
+  if constexpr (kBlocks <= 1) {
+    return hn::LoadU(d, from);
+  } else {
+    const hn::Half<D> half;
+    return hn::Combine(d, LoadBlocks(half, from + kBlocks / 2 * stride, stride), LoadBlocks(half, from, stride));
+  }
+}
+
+// to[k * kPanelWidth + j] = from[j * ld + k] for four k and as many j as a vector has lanes, by interleaving twice.
+template <class D>
+HWY_INLINE void TransposeBlock(D d, const float* from, size_t ld, float* to) {
+  const auto a = LoadBlocks(d, from, 4 * ld), b = LoadBlocks(d, from + ld, 4 * ld),
+             c = LoadBlocks(d, from + 2 * ld, 4 * ld), e = LoadBlocks(d, from + 3 * ld, 4 * ld);
   const auto ac_low = hn::InterleaveLower(d, a, c), ac_high = hn::InterleaveUpper(d, a, c);
   const auto be_low = hn::InterleaveLower(d, b, e), be_high = hn::InterleaveUpper(d, b, e);
   hn::StoreU(hn::InterleaveLower(d, ac_low, be_low), d, to);
@@ -256,9 +268,14 @@ void TransposeBlock(const float* from, size_t ld, float* to) {
 
 // A panel of `count` rows of W, zeros behind them.
 void PackPanel(const PackWeightsArgs<>& a, const float* from, size_t count, float* to) {
-  const size_t whole_j = count / 4 * 4, whole_k = a.k / 4 * 4;
+  const size_t wide_j = count / kTileLanes * kTileLanes, whole_j = count / 4 * 4, whole_k = a.k / 4 * 4;
   for (size_t k = 0; k < whole_k; k += 4) {
-    for (size_t j = 0; j < whole_j; j += 4) TransposeBlock(from + j * a.ldw + k, a.ldw, to + k * kPanelWidth + j);
+    const float* at = from + k;
+    float* rows = to + k * kPanelWidth;
+    for (size_t j = 0; j < wide_j; j += kTileLanes)
+      TransposeBlock(hn::ScalableTag<float>(), at + j * a.ldw, a.ldw, rows + j);
+    for (size_t j = wide_j; j < whole_j; j += 4)
+      TransposeBlock(hn::FixedTag<float, 4>(), at + j * a.ldw, a.ldw, rows + j);
   }
   for (size_t k = 0; k < a.k; ++k) {
     for (size_t j = k < whole_k ? whole_j : 0; j < count; ++j) to[k * kPanelWidth + j] = from[j * a.ldw + k];

@@ -29,14 +29,14 @@ void Adapter::Down(const RecordContext& context, const float* x, size_t rows) co
   context.ops().scale({.x = down, .y = down, .n = rows * rank_, .a = which_.scale, .store = Store::kAssign});
 }
 
-void Adapter::UpQueries(const RecordContext& context, float* y, size_t ldy, size_t rows) const {
-  context.ops().linear_forward({.x_RK = context.forward(down_),
+void Adapter::UpQueries(const RecordContext& context, float* y, size_t ldy, const RowRange& rows) const {
+  context.ops().linear_forward({.x_RK = context.forward(down_) + rows.first * rank_,
                                 .ldx = rank_,
                                 .packed = context.weights.packed_at(which_.up),
                                 .bias_N = nullptr,
                                 .y_RN = y,
                                 .ldy = ldy,
-                                .rows = rows,
+                                .rows = rows.count,
                                 .n = first_key_row_,
                                 .k = rank_,
                                 .store = Store::kAdd});

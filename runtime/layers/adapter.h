@@ -16,6 +16,11 @@ struct AdapterParameters {
   float scale;
 };
 
+// Rows [first, first + count) of an activation.
+struct RowRange {
+  size_t first, count;
+};
+
 class Adapter {
  public:
   // `first_key_row`: FirstKeyRow of the matrix that it stands beside.
@@ -25,7 +30,8 @@ class Adapter {
   // s x A^T of `rows` rows of x: before the products below, and kept for Backward.
   void Down(const RecordContext& context, const float* x, size_t rows) const;
   // Adds to the outputs before the first key row, and from it on; rows of y are `ldy` apart.
-  void UpQueries(const RecordContext& context, float* y, size_t ldy, size_t rows) const;
+  // Of queries, `rows` alone, the first of which is y's.
+  void UpQueries(const RecordContext& context, float* y, size_t ldy, const RowRange& rows) const;
   void UpKeys(const RecordContext& context, float* y, size_t ldy, size_t rows) const;
   // Emits the factors of both matrices and adds to dx. x and dy must stay as they are until the record is finished.
   void Backward(const RecordContext& context, const float* x, const float* dy, float* dx, FactorSink& sink) const;

@@ -34,7 +34,8 @@ Attention::Attention(const Architecture& a, const kernels::OpTable& ops, const s
   projected_ = plan.ReserveInTurn<float>(rows * (cached_ ? queries_width_ : stacked));
   mixed_ = plan.ReserveInTurn<float>(rows * queries_width_);
   lse_ = plan.ReserveInTurn<float>(spec_.num_heads * rows);
-  forward_scratch_ = plan.ReserveInTurn<float>(ops.attention_scratch_size(t, t, spec_.head_width));
+  const auto pass = cached_ ? kernels::AttentionPass::kForward : kernels::AttentionPass::kBackward;
+  scratch_ = plan.ReserveInTurn<float>(ops.attention_scratch_size(pass, t, spec_.head_width));
   if (cached_) cache_index_ = plan.cache.Reserve(t * (2 * keys_width_ + variance_width_));
   if (variance_width_ > 0) {
     if (!cached_) key_value_variance_ = plan.forward.Reserve<float>(rows * variance_width_);
@@ -55,11 +56,12 @@ Attention::Projected Attention::Of(const RecordContext& context) const {
   return {.q = projected, .k = k, .v = k + keys_width_, .ldq = queries_width_, .ldkv = 2 * keys_width_};
 }
 
-void Attention::Project(const RecordContext& context, const float* x) const {
+void Attention::Project(const RecordContext& context, const float* x, size_t queries) const {
   const size_t rows = context.rows();
-  const Projected p = Of(context);
+  Projected p = Of(context);
+  p.first_query = rows - queries;
   qkv_.Prepare(context, x, rows);
-  qkv_.ForwardQueries(context, x, {.y = p.q, .ldy = p.ldq}, rows);
+  qkv_.ForwardQueries(context, x, {.y = p.q, .ldy = p.ldq}, {.first = p.first_query, .count = queries});
   qkv_.ForwardKeys(context, x, {.y = p.k + context.past * p.ldkv, .ldy = p.ldkv}, rows);
   if (spec_.rotary.width > 0) Rotate(context, p, kernels::Rotation::kForward);
 }
@@ -74,14 +76,16 @@ void Attention::Rotate(const RecordContext& context, const Projected& p, kernels
                              .sin_TP = context.weights.rotary_sin(block_),
                              .head_width = spec_.head_width,
                              .rotated = spec_.rotary.width,
-                             .first_position = context.past,
+                             .first_position = 0,
                              .pairs = PairsOf(spec_.rotary),
                              .rotation = rotation};
   for (size_t b = 0; b < context.records.num_records; ++b) {
     const size_t begin = context.records.begin(b);
-    turn.rows = context.records.size(b);
-    turn.x_RD = p.q + begin * p.ldq, turn.ldx = p.ldq, turn.heads = spec_.num_heads;
+    const size_t rows = context.records.size(b);
+    turn.rows = rows - p.first_query, turn.first_position = context.past + p.first_query;
+    turn.x_RD = p.q + (begin + p.first_query) * p.ldq, turn.ldx = p.ldq, turn.heads = spec_.num_heads;
     context.ops().rotary(turn);
+    turn.rows = rows, turn.first_position = context.past;
     turn.x_RD = p.k + (context.past + begin) * p.ldkv, turn.ldx = p.ldkv, turn.heads = spec_.num_kv_heads;
     context.ops().rotary(turn);
   }
@@ -115,7 +119,7 @@ void Attention::Mix(const RecordContext& context, size_t b) const {
        .lse_HQ = context.forward(lse_) + begin * spec_.num_heads,
        .keep_HQT = dropout_.Draw(context, rate, b, FirstKeep(begin), spec_.num_heads * t * keys),
        .keep_scale = KeepScale(rate),
-       .scratch = context.forward(forward_scratch_),
+       .scratch = context.forward(scratch_),
        .num_queries = t,
        .num_keys = keys,
        .heads = spec_.num_heads,
@@ -159,7 +163,7 @@ void Attention::MixBackward(const RecordContext& context, size_t b) const {
                                     .dq = dqkv,
                                     .dk = dqkv + queries_width_,
                                     .dv = dqkv + queries_width_ + keys_width_,
-                                    .scratch = context.forward(forward_scratch_),
+                                    .scratch = context.forward(scratch_),
                                     .num_queries = t,
                                     .num_keys = t,
                                     .heads = spec_.num_heads,

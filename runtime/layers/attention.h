@@ -16,10 +16,11 @@ class Attention {
                           const std::vector<ParameterSpec>& parameters, uint32_t index, uint64_t site,
                           BufferPlan& plan);
 
-  // Forward in two halves: queries, keys and values of x [rows, D], and what is made of them, y [wanted rows, D] before
-  // the residual is added. A graph for inference has keys and values in the context's cache; where all positions are
-  // attended, those of the rows behind (`after`) must be there before the second half.
-  void Project(const RecordContext& context, const float* x) const;
+  // Forward in two halves: keys and values of x [rows, D] with the queries of its last `queries` rows, and what is made
+  // of them, y [wanted rows, D] before the residual is added. A graph for inference has keys and values in the
+  // context's cache; where all positions are attended, those of the rows behind (`after`) must be there before the
+  // second half.
+  void Project(const RecordContext& context, const float* x, size_t queries) const;
   void Attend(const RecordContext& context, float* y) const;
 
   // dy, dx [rows, D]; dx is assigned or added to.
@@ -36,9 +37,10 @@ class Attention {
   struct Projected {
     float *q, *k, *v;
     size_t ldq, ldkv;
+    size_t first_query = 0;  // queries of earlier rows are not there
   };
   Projected Of(const RecordContext& context) const;
-  // Turns the queries and keys of all rows by their positions; turns the gradients of both back.
+  // Turns queries and keys by their positions; turns the gradients of both back.
   void Rotate(const RecordContext& context, const Projected& p, kernels::Rotation rotation) const;
   void RotateBack(const RecordContext& context, float* dqkv) const;
   void Mix(const RecordContext& context, size_t b) const;
@@ -61,7 +63,7 @@ class Attention {
   Dropout dropout_;
   bool cached_;  // keys and values lie in the cache, queries alone in projected_
   size_t cache_index_ = 0;
-  Slot<float> projected_, mixed_, lse_, forward_scratch_;
+  Slot<float> projected_, mixed_, lse_, scratch_;
   // Re-Attention. Floats of each position's variances: of keys and values; in the last block of keys alone, for nobody
   // reads those of the values; 0 without.
   size_t variance_width_ = 0;

@@ -46,15 +46,15 @@ void Block::Add(const RecordContext& context, const float* from, float* to) cons
   context.ops().scale({.x = from, .y = to, .n = context.rows() * d_, .a = 1.0f, .store = kernels::Store::kAdd});
 }
 
-void Block::Begin(const RecordContext& context, const float* x) const {
+void Block::Begin(const RecordContext& context, const float* x, size_t queries) const {
   if (placement_ == NormPlacement::kPost) {
     if (variance_.on) attention_.KeyVariance(context, x, context.forward(variance_.stream));
-    return attention_.Project(context, x);
+    return attention_.Project(context, x, queries);
   }
   float* a = context.forward(a_);
   norm1_.Forward(context, x, a);
   if (variance_.on) KeyVariancePre(context);
-  attention_.Project(context, a);
+  attention_.Project(context, a, queries);
 }
 
 void Block::Finish(const RecordContext& context, const float* x, float* y) const {

@@ -21,10 +21,11 @@ class Block {
                       const std::vector<ParameterSpec>& parameters, uint32_t index, const VarianceBuffers& variance,
                       BufferPlan& plan);
 
-  // Forward in two halves: up to queries, keys and values of the rows, and the rest (attention.h). With Re-Attention
+  // Forward in two halves: up to keys, values and the last `queries` queries, and the rest (attention.h). Where fewer
+  // rows are wanted than there are, they are as many as these. With Re-Attention
   // the variance of x, in the stream of the variance buffers, is replaced by that of y; the last block leaves it as it
   // is. x [rows, D], y [wanted rows, D]; fewer than all are wanted of the last block only.
-  void Begin(const RecordContext& context, const float* x) const;
+  void Begin(const RecordContext& context, const float* x, size_t queries) const;
   void Finish(const RecordContext& context, const float* x, float* y) const;
 
   // dx is assigned; dy and dx must stay as they are until the record is finished.

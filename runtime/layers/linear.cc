@@ -30,23 +30,25 @@ void Linear::Prepare(const RecordContext& context, const float* x, size_t rows) 
 
 void Linear::Forward(const RecordContext& context, const float* x, float* y, size_t rows) const {
   Prepare(context, x, rows);
-  if (first_key_row_ > 0) ForwardQueries(context, x, {.y = y, .ldy = n_}, rows);
+  if (first_key_row_ > 0) ForwardQueries(context, x, {.y = y, .ldy = n_}, {.first = 0, .count = rows});
   ForwardKeys(context, x, {.y = y + first_key_row_, .ldy = n_}, rows);
 }
 
-void Linear::ForwardQueries(const RecordContext& context, const float* x, const Output& out, size_t rows) const {
+void Linear::ForwardQueries(const RecordContext& context, const float* x, const Output& out,
+                            const RowRange& rows) const {
   const Weights& weights = context.weights;
-  weights.ops->linear_forward({.x_RK = x,
+  float* y = out.y + rows.first * out.ldy;
+  weights.ops->linear_forward({.x_RK = x + rows.first * k_,
                                .ldx = k_,
                                .packed = weights.packed_at(which_.weight),
                                .bias_N = weights.at(which_.bias),
-                               .y_RN = out.y,
+                               .y_RN = y,
                                .ldy = out.ldy,
-                               .rows = rows,
+                               .rows = rows.count,
                                .n = first_key_row_,
                                .k = k_,
                                .store = kernels::Store::kAssign});
-  if (adapter_) adapter_->UpQueries(context, out.y, out.ldy, rows);
+  if (adapter_) adapter_->UpQueries(context, y, out.ldy, rows);
 }
 
 void Linear::ForwardKeys(const RecordContext& context, const float* x, const Output& out, size_t rows) const {

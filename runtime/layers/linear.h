@@ -35,7 +35,8 @@ class Linear {
     float* y;
     size_t ldy;
   };
-  void ForwardQueries(const RecordContext& context, const float* x, const Output& out, size_t rows) const;
+  // `rows` of x and y alone.
+  void ForwardQueries(const RecordContext& context, const float* x, const Output& out, const RowRange& rows) const;
   void ForwardKeys(const RecordContext& context, const float* x, const Output& out, size_t rows) const;
 
   // Emits the weight's and the bias's factors; dx [rows, k] is assigned or added to.

@@ -1,5 +1,7 @@
 #include "runtime/layers/stack.h"
 
+#include <algorithm>
+
 namespace wisp {
 namespace {
 
@@ -75,7 +77,9 @@ const float* Stack::Forward(RecordContext& context, const Embedding& embedding, 
       if (b > 0) blocks_[b - 1].Finish(part, before + first * d_, of_part);
       if (b == 0) embedding.Forward(part, ids + first, of_part);
       if (b == 0 && variance_.on) embedding.Variance(part, ids + first, part.forward(variance_.stream));
-      if (b < num_blocks) blocks_[b].Begin(part, of_part);
+      if (b == num_blocks) return;
+      const size_t end = first + part.rows(), skipped = b + 1 == num_blocks && wanted > 0 ? context.rows() - wanted : 0;
+      blocks_[b].Begin(part, of_part, end - std::max(first, std::min(skipped, end)));
     });
   }
   return context.forward(states_.back()) + (num_blocks == 0 ? (context.rows() - context.wanted_rows()) * d_ : 0);

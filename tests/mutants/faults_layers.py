@@ -12,8 +12,13 @@ def blocks():
         ("gate-left-out", "ResidualGate::Forward", "if (!linear_) return;", "return;", SCORES),
     ]) + table("runtime/layers/attention.cc", [
         ("rotary-gradient-turned-further", "Attention::RotateBack", "kernels::Rotation::kInverse", "kernels::Rotation::kForward", GRADIENTS),
-        ("rotary-forgets-what-has-passed", "Attention::Rotate", ".first_position = context.past", ".first_position = 0",
-         "inference_test:SessionTest.ScoresDoNotDependOnTheHistoriesBefore"),
+        ("rotary-forgets-what-has-passed", "Attention::Rotate", "turn.first_position = context.past;",
+         "turn.first_position = 0;", "inference_test:SessionTest.ScoresDoNotDependOnTheHistoriesBefore"),
+        ("wanted-queries-turned-as-the-first", "Attention::Rotate", "turn.first_position = context.past + p.first_query;",
+         "turn.first_position = context.past;", SCORES),
+    ]) + table("runtime/layers/linear.cc", [
+        ("wanted-queries-of-the-first-rows", "Linear::ForwardQueries", "x + rows.first * k_", "x", SCORES),
+    ]) + table("runtime/layers/attention.cc", [
         ("rotary-of-queries-alone", "Attention::Rotate", "turn.heads = spec_.num_kv_heads;", "turn.heads = 0;", SCORES),
     ]) + table("runtime/layers/norm.cc", [
         ("norm-gradient-of-both-kinds-alike", "NormLayer::Backward", "if (is_rms())", "if (false && is_rms())", GRADIENTS),

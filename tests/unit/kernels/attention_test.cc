@@ -190,8 +190,13 @@ AttentionForwardArgs<> ForwardArgs(const Shape& s, const Problem& p, GuardedMatr
           .kv_heads = s.kv_heads};
 }
 
-std::vector<float> Scratch(const OpTable& ops, const Shape& s) {
-  return std::vector<float>(ops.attention_scratch_size(s.queries, s.keys, s.width) + 1, NAN);
+constexpr float kScratchGuard = 12345;
+
+// What a pass may use, and a guard behind it.
+std::vector<float> Scratch(const OpTable& ops, const Shape& s, AttentionPass pass = AttentionPass::kBackward) {
+  std::vector<float> scratch(ops.attention_scratch_size(pass, s.keys, s.width), NAN);
+  scratch.push_back(kScratchGuard);
+  return scratch;
 }
 
 double CheckForward(const OpTable& ops, const Shape& s, uint64_t seed) {
@@ -200,7 +205,7 @@ double CheckForward(const OpTable& ops, const Shape& s, uint64_t seed) {
       lse(1, s.heads * s.queries, s.heads * s.queries);
   out.Fill(NAN);
   if (s.varied) variance.Fill(NAN);
-  std::vector<float> scratch = Scratch(ops, s);
+  std::vector<float> scratch = Scratch(ops, s, AttentionPass::kForward);
   const double tolerance = 2e-5 * Largest(ToDouble(p.v));
   PlanPerturbation(out.at(s.queries - 1, 0), 4 * tolerance);
   ops.attention_forward(ForwardArgs(s, p, out, variance, lse.data(), scratch.data()));
@@ -209,6 +214,7 @@ double CheckForward(const OpTable& ops, const Shape& s, uint64_t seed) {
   Compare(variance, p.out_variance, 2e-5 * Largest(ToDouble(p.value_variance)), meter);
   Compare(lse, p.lse, 2e-5 * (1 + Largest(p.lse)), meter);
   EXPECT_TRUE(out.GuardsIntact() && variance.GuardsIntact() && lse.GuardsIntact());
+  EXPECT_EQ(scratch.back(), kScratchGuard);
   return meter.worst();
 }
 
@@ -260,6 +266,7 @@ double CheckBackward(const OpTable& ops, const Shape& s, uint64_t seed) {
   Compare(dk, p.dk, tolerance(p.dk), meter);
   Compare(dv, p.dv, relative * Largest(p.dv), meter);
   EXPECT_TRUE(dq.GuardsIntact() && dk.GuardsIntact() && dv.GuardsIntact());
+  EXPECT_EQ(scratch.back(), kScratchGuard);
   return meter.worst();
 }
 

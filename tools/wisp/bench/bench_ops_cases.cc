@@ -106,12 +106,17 @@ void OpCases::AddProducts(const std::string& what, size_t rows, size_t n, size_t
 }
 
 // Causal, one head, query, key and value side by side.
+// Enough for either table and for both passes.
+std::span<float> OpCases::AttentionScratch(size_t width) {
+  constexpr auto kPass = kernels::AttentionPass::kBackward;
+  return Output(std::max(kernels::BestOps().attention_scratch_size(kPass, t_, width),
+                         kernels::ReferenceOps().attention_scratch_size(kPass, t_, width)));
+}
+
 void OpCases::AddAttention() {
   const size_t t = t_, d = kWidth, ld = 3 * d;
   const auto qkv = Input(t * ld), out = Output(t * d), lse = Output(t), dout = Input(t * d), dqkv = Output(t * ld);
-  const OpTable *best = &kernels::BestOps(), *reference = &kernels::ReferenceOps();
-  const auto scratch =
-      Output(std::max(best->attention_scratch_size(t, t, d), reference->attention_scratch_size(t, t, d)));
+  const auto scratch = AttentionScratch(d);
   const auto forward = [=](const OpTable& ops) {
     ops.attention_forward({.q = qkv.data(),
                            .k = qkv.data() + d,
@@ -132,7 +137,7 @@ void OpCases::AddAttention() {
                            .scale = 0.125f,
                            .mask = kernels::AttentionMask::kCausal});
   };
-  forward(*reference);  // what backward reads
+  forward(kernels::ReferenceOps());  // what backward reads
   const double pairs = static_cast<double>(t) * static_cast<double>(t + 1) / 2, elements = static_cast<double>(t * d);
   cases_.push_back(
       {"attention_forward", Shape({t, d}), pairs * (4.0 * d + kExp), 4 * 4 * elements, forward, {out, lse}, 2e-5});
@@ -173,9 +178,7 @@ void OpCases::AddGroupedAttention() {
   const size_t t = t_, heads = 4, width = kWidth / heads, d = kWidth, ld = d + 2 * width;
   const auto qkv = Input(t * ld), out = Output(t * d), lse = Output(heads * t), dout = Input(t * d),
              dqkv = Output(t * ld);
-  const OpTable *best = &kernels::BestOps(), *reference = &kernels::ReferenceOps();
-  const auto scratch =
-      Output(std::max(best->attention_scratch_size(t, t, width), reference->attention_scratch_size(t, t, width)));
+  const auto scratch = AttentionScratch(width);
   const auto forward = [=](const OpTable& ops) {
     ops.attention_forward({.q = qkv.data(),
                            .k = qkv.data() + d,
@@ -197,7 +200,7 @@ void OpCases::AddGroupedAttention() {
                            .mask = kernels::AttentionMask::kCausal,
                            .kv_heads = 1});
   };
-  forward(*reference);  // what backward reads
+  forward(kernels::ReferenceOps());  // what backward reads
   const double pairs = static_cast<double>(heads * t) * static_cast<double>(t + 1) / 2,
                elements = static_cast<double>(t * (d + width));
   const std::string shape = Shape({t, d}) + ", 4 heads over 1";

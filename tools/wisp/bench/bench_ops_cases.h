@@ -75,6 +75,7 @@ class OpCases {
     return kept_.back();
   }
   std::span<float> Input(size_t n, float scale = 1) { return Keep(random_.Numbers(n, scale)); }
+  std::span<float> AttentionScratch(size_t width);
   std::span<float> Output(size_t n) { return Keep(std::vector<float>(n)); }
 
   // bench_ops_cases.cc
