@@ -73,4 +73,17 @@ if [ -e e.checkpoint ]; then
 else
   [ -e e.wisp ] || fail "neither a checkpoint nor a model: $(cat err)"
 fi
+
+# Audits train the adapter as a run does, beside a base or beside fresh weights.
+audit() {  # WORD ARGUMENTS...: exit code 0, and a word on standard output
+  local word=$1
+  shift
+  expect 0 "" "$wisp" audit "$@" --recipe private.json
+  grep -q "$word" out || fail "audit $* does not say '$word': $(cat out)"
+}
+audit "the canary adds 0.9" step --model base.wisp --observations 100
+audit "not refuted" step --observations 100
+audit "not refuted" run --model base.wisp --canaries 100 --users 50 --steps 10
+audit "an attack, not a bound" membership --model base.wisp --users 50 --steps 10
+expect 4 "needs --ledger" "$wisp" audit run --recipe private.json --model base.wisp --data log.db
 finish

@@ -237,8 +237,8 @@ void Softmax(const ForwardHead& head, const Step& step, const Rows& p, float* in
   }
   float* lse = a.lse_HQ + head.h * a.num_queries + step.i;
   for (size_t r = 0; r < step.rows; ++r) {
-    lse[r] = sum[r] > 0 ? largest[r] + std::log(sum[r]) : 0;
-    inverse[r] = sum[r] > 0 ? 1.0f / sum[r] : 0;
+    lse[r] = sum[r] != 0 ? largest[r] + std::log(sum[r]) : 0;  // NaN stays NaN
+    inverse[r] = sum[r] != 0 ? 1.0f / sum[r] : 0;
   }
 }
 

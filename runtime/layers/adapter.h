@@ -16,11 +16,6 @@ struct AdapterParameters {
   float scale;
 };
 
-// Rows [first, first + count) of an activation.
-struct RowRange {
-  size_t first, count;
-};
-
 class Adapter {
  public:
   // `first_key_row`: FirstKeyRow of the matrix that it stands beside.

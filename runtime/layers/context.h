@@ -24,6 +24,11 @@ namespace wisp {
 // What a graph is for. One for inference has less room: nothing is kept for a Backward, which it must not be asked for.
 enum class GraphUse { kTraining, kInference };
 
+// Rows [first, first + count) of an activation.
+struct RowRange {
+  size_t first, count;
+};
+
 struct BufferPlan {
   // What passes through at once: `records` records, at most `record_rows` rows each.
   BufferPlan(GraphUse graph_use, size_t record_rows, size_t records)

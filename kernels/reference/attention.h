@@ -1,0 +1,162 @@
+// The reference of attention and of rotary positions: a part of reference.h.
+#ifndef WISP_KERNELS_REFERENCE_ATTENTION_H_
+#define WISP_KERNELS_REFERENCE_ATTENTION_H_
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/kernels.h"
+
+namespace wisp::kernels::reference {
+
+template <class T>
+void Rotary(const RotaryArgs<T>& a) {
+  const size_t num_pairs = a.rotated / 2;
+  const bool halves = a.pairs == RotaryPairs::kHalves;
+  for (size_t r = 0; r < a.rows; ++r) {
+    for (size_t h = 0; h < a.heads; ++h) {
+      T* x = a.x_RD + r * a.ldx + h * a.head_width;
+      for (size_t p = 0; p < num_pairs; ++p) {
+        const T c = a.cos_TP[(a.first_position + r) * num_pairs + p];
+        T s = a.sin_TP[(a.first_position + r) * num_pairs + p];
+        if (a.rotation == Rotation::kInverse) s = T(0) - s;
+        T& first = x[halves ? p : 2 * p];
+        T& second = x[halves ? p + num_pairs : 2 * p + 1];
+        const T before = first;
+        first = before * c - second * s;
+        second = before * s + second * c;
+      }
+    }
+  }
+}
+
+// The keys that query i may attend: [first_key, end).
+template <class Args>
+size_t AttendEnd(const Args& a, size_t query) {
+  return a.mask == AttentionMask::kCausal ? a.num_keys - a.num_queries + query + 1 : a.num_keys;
+}
+
+// What the distance takes off a logit: slope * |position of the query - key|.
+template <class T, class Args>
+T DistanceBias(const Args& a, size_t head, size_t query, size_t key) {
+  if (a.slope_H == nullptr) return T(0);
+  const size_t position = a.num_keys - a.num_queries + query;
+  return a.slope_H[head] * T(static_cast<double>(std::max(position, key) - std::min(position, key)));
+}
+
+// The logit before scaling.
+template <class T, class Args>
+T AttentionProduct(const Args& a, size_t head, size_t query, size_t key) {
+  T dot(0);
+  for (size_t c = 0; c < a.head_width; ++c) {
+    dot = dot + a.q[query * a.ldq + head * a.head_width + c] * a.k[key * a.ldkv + KeyHead(a, head) * a.head_width + c];
+  }
+  if (a.key_variance == nullptr) return dot;
+  T variance(0);
+  for (size_t c = 0; c < a.head_width; ++c) {
+    const T q = a.q[query * a.ldq + head * a.head_width + c];
+    variance = variance + q * q * a.key_variance[key * a.ldvariance + KeyHead(a, head) * a.head_width + c];
+  }
+  const T corrected = dot - T(0.5) * a.scale * variance, lowest(kLowestCorrectedLogit);
+  return lowest < corrected ? corrected : lowest;
+}
+
+template <class T, class Args>
+T AttentionLogit(const Args& a, size_t head, size_t query, size_t key) {
+  return AttentionProduct<T>(a, head, query, key) * a.scale - DistanceBias<T>(a, head, query, key);
+}
+
+// Whether the logit is held at its lowest, where nothing moves it.
+template <class T, class Args>
+bool AttentionHeld(const Args& a, size_t head, size_t query, size_t key) {
+  return a.key_variance != nullptr && !(T(kLowestCorrectedLogit) < AttentionProduct<T>(a, head, query, key));
+}
+
+template <class T, class Args>
+T AttentionKeep(const Args& a, size_t head, size_t query, size_t key) {
+  if (a.keep_HQT == nullptr) return T(1);
+  return a.keep_HQT[(head * a.num_queries + query) * a.num_keys + key] != 0 ? a.keep_scale : T(0);
+}
+
+template <class T>
+void AttentionForward(const AttentionForwardArgs<T>& a) {
+  using std::exp;
+  using std::log;
+  for (size_t h = 0; h < a.heads; ++h) {
+    for (size_t i = 0; i < a.num_queries; ++i) {
+      T* out = a.out + i * a.ldout + h * a.head_width;
+      for (size_t c = 0; c < a.head_width; ++c) {
+        out[c] = T(0);
+        if (a.value_variance != nullptr) a.out_variance[i * a.ldout_variance + h * a.head_width + c] = T(0);
+      }
+      T& lse = a.lse_HQ[h * a.num_queries + i];
+      lse = T(0);
+      const size_t end = AttendEnd(a, i);
+      if (end <= a.first_key) continue;
+      T largest = AttentionLogit<T>(a, h, i, a.first_key);
+      for (size_t j = a.first_key + 1; j < end; ++j) {
+        const T logit = AttentionLogit<T>(a, h, i, j);
+        if (largest < logit) largest = logit;
+      }
+      T sum(0);
+      for (size_t j = a.first_key; j < end; ++j) sum = sum + exp(AttentionLogit<T>(a, h, i, j) - largest);
+      lse = largest + log(sum);
+      for (size_t j = a.first_key; j < end; ++j) {
+        const T p = exp(AttentionLogit<T>(a, h, i, j) - largest) / sum * AttentionKeep<T>(a, h, i, j);
+        const size_t first = KeyHead(a, h) * a.head_width;
+        for (size_t c = 0; c < a.head_width; ++c) out[c] = out[c] + p * a.v[j * a.ldkv + first + c];
+        if (a.value_variance == nullptr) continue;
+        for (size_t c = 0; c < a.head_width; ++c) {
+          T& variance = a.out_variance[i * a.ldout_variance + h * a.head_width + c];
+          variance = variance + p * p * a.value_variance[j * a.ldvariance + first + c];
+        }
+      }
+    }
+  }
+}
+
+// With P = softmax, m = keep, dP = dout v^T:  dv += (P m)^T dout;  dS = P (m dP - <dout, out>) scale;  dq = dS k;  dk =
+// dS^T q. Re-Attention: dq -= scale (dS key_variance) o q; dS = 0 where the logit is held.
+template <class T>
+void AttentionBackward(const AttentionBackwardArgs<T>& a) {
+  using std::exp;
+  const size_t width = a.heads * a.head_width;
+  const size_t kv_width = (a.kv_heads == 0 ? a.heads : a.kv_heads) * a.head_width;
+  for (size_t i = 0; i < a.num_queries; ++i) {
+    for (size_t c = 0; c < width; ++c) a.dq[i * a.ldq + c] = T(0);
+  }
+  for (size_t j = 0; j < a.num_keys; ++j) {
+    for (size_t c = 0; c < kv_width; ++c) a.dk[j * a.ldkv + c] = a.dv[j * a.ldkv + c] = T(0);
+  }
+  for (size_t h = 0; h < a.heads; ++h) {
+    const size_t first = h * a.head_width, kv_first = KeyHead(a, h) * a.head_width;
+    for (size_t i = 0; i < a.num_queries; ++i) {
+      const T* dout = a.dout + i * a.ldout + first;
+      T delta(0);
+      for (size_t c = 0; c < a.head_width; ++c) delta = delta + dout[c] * a.out[i * a.ldout + first + c];
+      for (size_t j = a.first_key; j < AttendEnd(a, i); ++j) {
+        const T p = exp(AttentionLogit<T>(a, h, i, j) - a.lse_HQ[h * a.num_queries + i]);
+        const T keep = AttentionKeep<T>(a, h, i, j);
+        T dp(0);
+        for (size_t c = 0; c < a.head_width; ++c) dp = dp + dout[c] * a.v[j * a.ldkv + kv_first + c];
+        const T ds = AttentionHeld<T>(a, h, i, j) ? T(0) : p * (keep * dp - delta) * a.scale;
+        for (size_t c = 0; c < a.head_width; ++c) {
+          T& dv = a.dv[j * a.ldkv + kv_first + c];
+          T& dk = a.dk[j * a.ldkv + kv_first + c];
+          T& dq = a.dq[i * a.ldq + first + c];
+          dv = dv + p * keep * dout[c];
+          dk = dk + ds * a.q[i * a.ldq + first + c];
+          dq = dq + ds * a.k[j * a.ldkv + kv_first + c];
+          if (a.key_variance == nullptr) continue;
+          dq = dq - ds * a.scale * a.q[i * a.ldq + first + c] * a.key_variance[j * a.ldvariance + kv_first + c];
+        }
+      }
+    }
+  }
+}
+
+}  // namespace wisp::kernels::reference
+
+#endif  // WISP_KERNELS_REFERENCE_ATTENTION_H_
