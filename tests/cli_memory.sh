@@ -16,7 +16,7 @@ json.dump(r, open(sys.argv[2] + ".json", "w"))' "$recipe" "$1" "$2"
 expect 0 "" "${held[@]}" --ledger held.db --json
 read -r planned records < <(of_out planned_bytes records)
 expect 0 "" "${memory[@]}" --method phantom --threads 2 --records "$records" --json
-said='("total", "file_mapped", "threads", "method", "backend", "records", "another_thread")'
+said='("total", "file_mapped", "threads", "method", "backend", "records", "another_thread", "noise_multiplier")'
 json 'j["training"]["total"] == '"$planned"
 json 'all(p["total"] == sum(v for k, v in p.items() if k not in '"$said"') for p in j.values())'
 # Of every method: what its run says, before the first step.
@@ -80,6 +80,16 @@ json 'j["training"]["num_records_public"] == j["training"]["records_at_most"] ==
 expect 0 "" "${known[@]}" --num-records-public 3000
 json 'j["training"]["records"] == j["training"]["num_records_public"] == 3000'
 expect 2 "expected_batch is 600, more than the 599 records" "${known[@]}" --num-records-public 599
+# So does the noise, where the recipe has an epsilon: what a run would find.
+recipe_with costs 't["method"] = "adafest"; t["num_records_public"] = 6040; t["expected_batch"] = 600; t["steps"] = 60; r["privacy"] = {"epsilon": 2, "delta": 1e-5, "unit": "user"}'
+expect 0 "" "$wisp" privacy calibrate --epsilon 2 --delta 1e-5 --q 0.0993377 --steps 60 --json
+noise=$(of_out sigma)
+expect 0 "" "${memory[@]}" --recipe costs.json --json
+json "0 <= j['training']['noise_multiplier'] - $noise < 0.001"
+expect 0 "" "${memory[@]}" --recipe costs.json --noise-multiplier 2 --json
+json 'j["training"]["noise_multiplier"] == 2'
+sed 's/1e-05/0.5/' costs.json >published.json
+expect 4 "delta is 0.5, which is not below 1 / 6040" "${memory[@]}" --recipe published.json
 expect 2 "^wisp: --num-records-public is given, but" "${memory[@]}" --method phantom --num-records-public 60
 expect 0 "" "${memory[@]}" --recipe known.json --method phantom --threads 2 --json
 json 'j["training"]["records"] == 6040 and j["training"]["lists"] == 6040 * 12'

@@ -1,4 +1,7 @@
-// Layer norm and RMS norm for SIMD tables: a row at a time, layer norm with two passes for mean and variance.
+// Layer norm and RMS norm for SIMD tables. Layer norm takes two passes for mean and variance.
+//
+// As many rows at a time as a vector has lanes: first the sums of all of them, then all their roots, then all outputs.
+// The processor need not wait for one row's sums before it begins with the next, and results are those of row by row.
 #include "kernels/simd/fill.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -23,30 +26,51 @@ constexpr size_t kLanes = HWY_LANES(float);
 
 HWY_INLINE float Sum(D d, V v) { return hn::GetLane(hn::SumOfLanes(d, v)); }
 
+HWY_INLINE float RowSum(D d, const float* x, size_t n) {
+  V sum = hn::Zero(d);
+  ForEachVector(n, [&](size_t i, size_t left) HWY_ATTR { sum = hn::Add(sum, LoadSome(d, x + i, left)); });
+  return Sum(d, sum);
+}
+
+// The sum of (x - center)^2.
+HWY_INLINE float RowSquares(D d, const float* x, size_t n, float center) {
+  const V center_v = hn::Set(d, center);
+  V squares = hn::Zero(d);
+  ForEachVector(n, [&](size_t i, size_t left) HWY_ATTR {
+    V u = hn::Sub(LoadSome(d, x + i, left), center_v);
+    if (left < kLanes) u = hn::IfThenElseZero(hn::FirstN(d, left), u);
+    squares = hn::MulAdd(u, u, squares);
+  });
+  return Sum(d, squares);
+}
+
+// 1 / sqrt(squares / n + epsilon) of `rows` rows.
+HWY_INLINE void InverseRoots(D d, const float* squares, float inverse_n, float epsilon, float* rstd, size_t rows) {
+  const V mean = hn::Mul(hn::Load(d, squares), hn::Set(d, inverse_n));
+  const V root = hn::Sqrt(hn::Add(mean, hn::Set(d, epsilon)));
+  StorePartial(hn::Div(hn::Set(d, 1.0f), root), d, rstd, rows);
+}
+
 void LayerNormForward(const LayerNormForwardArgs<>& a) {
   const D d;
   const float inverse = a.d == 0 ? 0.0f : 1.0f / static_cast<float>(a.d);
-  for (size_t r = 0; r < a.rows; ++r) {
-    const float* x = a.x_RD + r * a.d;
-    float* y = a.y_RD + r * a.d;
-    V sum = hn::Zero(d), squares = sum;
-    for (size_t i = 0; i < a.d; i += kLanes) sum = hn::Add(sum, LoadSome(d, x + i, a.d - i));
-    const float mean = Sum(d, sum) * inverse;
-    const V mean_v = hn::Set(d, mean);
-    for (size_t i = 0; i < a.d; i += kLanes) {
-      V u = hn::Sub(LoadSome(d, x + i, a.d - i), mean_v);
-      if (a.d - i < kLanes) u = hn::IfThenElseZero(hn::FirstN(d, a.d - i), u);
-      squares = hn::MulAdd(u, u, squares);
+  for (size_t first = 0; first < a.rows; first += kLanes) {
+    const size_t rows = std::min(kLanes, a.rows - first);
+    const float* x = a.x_RD + first * a.d;
+    float* y = a.y_RD + first * a.d;
+    float *mean = a.mean_R + first, *rstd = a.rstd_R + first;
+    HWY_ALIGN float squares[kLanes] = {};
+    for (size_t r = 0; r < rows; ++r) mean[r] = RowSum(d, x + r * a.d, a.d) * inverse;
+    for (size_t r = 0; r < rows; ++r) squares[r] = RowSquares(d, x + r * a.d, a.d, mean[r]);
+    InverseRoots(d, squares, inverse, a.epsilon, rstd, rows);
+    for (size_t r = 0; r < rows; ++r) {
+      const V mean_v = hn::Set(d, mean[r]), rstd_v = hn::Set(d, rstd[r]);
+      ForEachVector(a.d, [&](size_t i, size_t left) HWY_ATTR {
+        const V u = hn::Mul(hn::Sub(LoadSome(d, x + r * a.d + i, left), mean_v), rstd_v);
+        StoreSome(hn::MulAdd(u, LoadSome(d, a.gain_D + i, left), LoadSome(d, a.bias_D + i, left)), d, y + r * a.d + i,
+                  left);
+      });
     }
-    const float rstd = 1.0f / std::sqrt(Sum(d, squares) * inverse + a.epsilon);
-    const V rstd_v = hn::Set(d, rstd);
-    for (size_t i = 0; i < a.d; i += kLanes) {
-      const size_t left = a.d - i;
-      const V u = hn::Mul(hn::Sub(LoadSome(d, x + i, left), mean_v), rstd_v);
-      StoreSome(hn::MulAdd(u, LoadSome(d, a.gain_D + i, left), LoadSome(d, a.bias_D + i, left)), d, y + i, left);
-    }
-    a.mean_R[r] = mean;
-    a.rstd_R[r] = rstd;
   }
 }
 
@@ -89,22 +113,20 @@ void LayerNormBackward(const LayerNormBackwardArgs<>& a) { reference::RecordByRe
 void RmsNormForward(const RmsNormForwardArgs<>& a) {
   const D d;
   const float inverse = a.d == 0 ? 0.0f : 1.0f / static_cast<float>(a.d);
-  for (size_t r = 0; r < a.rows; ++r) {
-    const float* x = a.x_RD + r * a.d;
-    float* y = a.y_RD + r * a.d;
-    V squares = hn::Zero(d);
-    for (size_t i = 0; i < a.d; i += kLanes) {
-      const V v = LoadSome(d, x + i, a.d - i);
-      squares = hn::MulAdd(v, v, squares);
+  for (size_t first = 0; first < a.rows; first += kLanes) {
+    const size_t rows = std::min(kLanes, a.rows - first);
+    const float* x = a.x_RD + first * a.d;
+    float* y = a.y_RD + first * a.d;
+    HWY_ALIGN float squares[kLanes] = {};
+    for (size_t r = 0; r < rows; ++r) squares[r] = RowSquares(d, x + r * a.d, a.d, 0);
+    InverseRoots(d, squares, inverse, a.epsilon, a.rstd_R + first, rows);
+    for (size_t r = 0; r < rows; ++r) {
+      const V rstd = hn::Set(d, a.rstd_R[first + r]);
+      ForEachVector(a.d, [&](size_t i, size_t left) HWY_ATTR {
+        const V u = hn::Mul(LoadSome(d, x + r * a.d + i, left), rstd);
+        StoreSome(hn::Mul(u, LoadSome(d, a.gain_D + i, left)), d, y + r * a.d + i, left);
+      });
     }
-    const float rstd = 1.0f / std::sqrt(Sum(d, squares) * inverse + a.epsilon);
-    const V rstd_v = hn::Set(d, rstd);
-    for (size_t i = 0; i < a.d; i += kLanes) {
-      const size_t left = a.d - i;
-      const V u = hn::Mul(LoadSome(d, x + i, left), rstd_v);
-      StoreSome(hn::Mul(u, LoadSome(d, a.gain_D + i, left)), d, y + i, left);
-    }
-    a.rstd_R[r] = rstd;
   }
 }
 

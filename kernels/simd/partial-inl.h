@@ -19,8 +19,15 @@ namespace wisp::kernels::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
+// Through a buffer they are functions of their own: a copy of each in every loop would be a good part of the library.
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
+#define WISP_PARTIAL HWY_INLINE
+#else
+#define WISP_PARTIAL HWY_NOINLINE inline HWY_ATTR
+#endif
+
 template <class D, class T = hn::TFromD<D>>
-HWY_INLINE hn::Vec<D> LoadPartial(D d, const T* from, size_t count) {
+WISP_PARTIAL hn::Vec<D> LoadPartial(D d, const T* from, size_t count) {
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
   return hn::MaskedLoad(hn::FirstN(d, count), d, from);
 #else
@@ -31,7 +38,7 @@ HWY_INLINE hn::Vec<D> LoadPartial(D d, const T* from, size_t count) {
 }
 
 template <class D, class T = hn::TFromD<D>>
-HWY_INLINE void StorePartial(hn::Vec<D> v, D d, T* to, size_t count) {
+WISP_PARTIAL void StorePartial(hn::Vec<D> v, D d, T* to, size_t count) {
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
   hn::BlendedStore(v, hn::FirstN(d, count), d, to);
 #else
@@ -40,6 +47,8 @@ HWY_INLINE void StorePartial(hn::Vec<D> v, D d, T* to, size_t count) {
   std::memcpy(to, buffer, count * sizeof(T));
 #endif
 }
+
+#undef WISP_PARTIAL
 
 // The first `count` lanes, or a whole vector where there are as many or more.
 template <class D, class T = hn::TFromD<D>>

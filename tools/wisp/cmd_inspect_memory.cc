@@ -92,18 +92,30 @@ Status CheckGiven(const InspectArguments& a, const TrainingOptions& o) {
   }
   if (!(o.privacy.noise_multiplier > 0)) {
     return InvalidArgument(
-        "adafest and adafest+ need --noise-multiplier: the number of rows that survive untouched follows from it "
-        "(wisp privacy calibrate finds the one of an epsilon)");
+        "adafest and adafest+ need --noise-multiplier, or a recipe with an epsilon and num_records_public: the number "
+        "of rows that survive untouched follows from it");
   }
   if (RecordsOf(a, o.num_records_public) > 0) return OkStatus();
   return InvalidArgument("adafest and adafest+ need --records: how many of them a step may draw follows from it");
 }
 
+// The noise that the recipe's epsilon asks for, found as a run finds it: without a goal or records, nothing.
+Status FillInNoiseOf(const Recipe& recipe, const Architecture& architecture, TrainingOptions& o) {
+  if (!IsAdaptive(o.method) || o.privacy.noise_multiplier > 0 || !recipe.goal.epsilon || o.num_records_public == 0)
+    return OkStatus();
+  WISP_RETURN_IF_ERROR(CheckPrivacyGoal(recipe.goal, o.num_records_public));
+  if (o.num_steps == 0) {
+    WISP_ASSIGN_OR_RETURN(o.num_steps, StepsOfEpochs(recipe.epochs, o.num_records_public, o.expected_batch));
+  }
+  return FillInNoise(architecture, recipe.goal, {.histogram_noise = recipe.histogram_noise}, o);
+}
+
 Result<Json> PlanTraining(const InspectArguments& a, Architecture architecture) {
   TrainingOptions options;
+  Recipe recipe;
   uint32_t num_rows = a.rows.value_or(0);
   if (!a.recipe.empty()) {
-    WISP_ASSIGN_OR_RETURN(const Recipe recipe, ReadRecipe(a.recipe));
+    WISP_ASSIGN_OR_RETURN(recipe, ReadRecipe(a.recipe));
     options = recipe.training;
     options.privacy.noise_multiplier = recipe.goal.noise_multiplier.value_or(0);
     if (!a.rows) num_rows = recipe.rows.count;
@@ -116,6 +128,7 @@ Result<Json> PlanTraining(const InspectArguments& a, Architecture architecture) 
   if (a.expected_batch) options.expected_batch = *a.expected_batch;
   if (a.noise_multiplier) options.privacy.noise_multiplier = *a.noise_multiplier;
   if (a.num_records_public) options.num_records_public = *a.num_records_public;
+  WISP_RETURN_IF_ERROR(FillInNoiseOf(recipe, architecture, options));
   WISP_RETURN_IF_ERROR(CheckGiven(a, options));
   std::vector<int32_t> rows;  // which they are does not matter, how many does
   if (NamesRows(options.method)) {
@@ -133,8 +146,10 @@ Result<Json> PlanTraining(const InspectArguments& a, Architecture architecture) 
   if (!a.method.empty()) j["method"] = a.method;
   if (!a.recipe.empty()) j["recipe"] = a.recipe;
   j.update({{"threads", options.num_threads}, {"records", records}});
-  if (IsAdaptive(options.method))
+  if (IsAdaptive(options.method)) {
     j["num_records_public"] = options.num_records_public != 0 ? options.num_records_public : records;
+    j["noise_multiplier"] = options.privacy.noise_multiplier;
+  }
   return j;
 }
 

@@ -4,6 +4,7 @@
 #include "runtime/inference/batch_recommender.h"
 #include "tools/wisp/bench/bench_checks.h"
 #include "tools/wisp/bench/bench_parts.h"
+#include "tools/wisp/bench/fma_peak.h"
 #include "tools/wisp/resident_memory.h"
 
 namespace wisp::tools {
@@ -11,6 +12,21 @@ namespace {
 
 constexpr double kFloatTolerance = 1e-4;  // of the largest score
 constexpr double kInt8Tolerance = 0.1;    // of a check for mistakes; what int8 costs is another question (docs/int8.md)
+
+// Operations of multiply-adds, two each, to score a history of `length` items: every block computes keys and values of
+// all positions, the last one everything else of the last position alone.
+double Flops(const Architecture& a, double length) {
+  double sum = static_cast<double>(a.num_items) * a.width;
+  for (size_t b = 0; b < a.blocks.size(); ++b) {
+    const AttentionSpec& of = a.blocks[b].attention;
+    const FeedForwardSpec& forward = a.blocks[b].feed_forward;
+    const bool last = b + 1 == a.blocks.size();
+    const double d = a.width, queries = last ? 1 : length, pairs = last ? length : length * (length + 1) / 2;
+    const double q = of.queries_width(), kv = of.keys_width();
+    sum += length * d * 2 * kv + queries * d * (2 * q + forward.in_rows() + forward.inner_width) + 2 * pairs * q;
+  }
+  return 2 * sum;
+}
 
 // Histories of one length that differ from the last in the oldest item, so that a session has nothing to remember of
 // them.
@@ -46,7 +62,7 @@ class ScoringBench {
       j["opened_mapped_bytes"] = after->mapped_bytes - before->mapped_bytes;
     }
     WISP_RETURN_IF_ERROR(CheckScores("a score", *session_, histories_->Next(), kFloatTolerance));
-    WISP_ASSIGN_OR_RETURN(j["top_10_ms"], WholeHistory(*session_));
+    WISP_RETURN_IF_ERROR(BesideThePeak(j));
     WISP_ASSIGN_OR_RETURN(j["appended_event_top_10_ms"], AppendedEvent(*session_));
     if (kernels::Int8Ops() != nullptr) {
       WISP_ASSIGN_OR_RETURN(const auto int8, Session::Open(path_, Backend::kInt8));
@@ -88,6 +104,24 @@ class ScoringBench {
                             return session.Recommend(histories_->Next(), {.count = 10}).status();
                           }));
     return ToJson(SpreadOf(samples));
+  }
+
+  // A whole history, and its share of the peak of multiply-adds that was seen just before.
+  Status BesideThePeak(Json& j) {
+    const double flops = Flops(session_->architecture(), a_.length);
+    std::vector<double> ms, percents;
+    for (size_t i = 0; i < repeats() * 5; ++i) {
+      double peak = 0;
+      for (int probe = 0; probe < 20; ++probe) peak = std::max(peak, FmaProbe());
+      Status status;
+      ms.push_back(1e3 * Seconds([&] { status = session_->Recommend(histories_->Next(), {.count = 10}).status(); }));
+      WISP_RETURN_IF_ERROR(status);
+      percents.push_back(100 * flops / (1e6 * ms.back()) / peak);
+    }
+    j["top_10_ms"] = ToJson(SpreadOf(ms));
+    j["mflops"] = flops / 1e6;
+    j["percent_of_peak"] = ToJson(SpreadOf(percents));
+    return OkStatus();
   }
 
   // A whole history whose positions several threads share, in turns with one thread.
