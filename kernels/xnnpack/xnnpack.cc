@@ -46,7 +46,7 @@ void PackWeights(const PackWeightsArgs<>& a) {
 }
 
 void LinearForward(const LinearForwardArgs<>& a) {
-  const xnn_operator_t op = OperatorOf(a.packed);
+  xnn_operator_t op = OperatorOf(a.packed);
   const bool dense = a.ldx == a.k && a.ldy == a.n && a.store == Store::kAssign && a.rows > 0;
   // No pool: at these sizes handing out the work costs more than the work.
   if (op == nullptr || !dense ||

@@ -192,7 +192,7 @@ Status Claim(const DecodingAuditOptions& o, std::span<const DrawCost> costs, Dec
     result.claimed += EpsilonOf(cost);
     if (cost.kind == DrawCost::Kind::kNothing) continue;
     WISP_ASSIGN_OR_RETURN(privacy::Mechanism mechanism, ToMechanism(cost, 1, privacy::Adjacency::kAddRemove));
-    mechanisms.push_back(std::move(mechanism));
+    mechanisms.push_back(mechanism);
   }
   if (o.claimed_epsilon) result.claimed = *o.claimed_epsilon;
   if (o.delta == 0) return OkStatus();

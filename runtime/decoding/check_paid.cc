@@ -11,7 +11,7 @@ namespace wisp {
 Status CheckPaid(const ModelFile& model, const std::string& name, std::span<const std::string> public_datasets,
                  const privacy::Ledger& ledger) {
   std::vector<privacy::EarlierClaim> claims;
-  const std::string paid_for = ledger.dataset();
+  const std::string& paid_for = ledger.dataset();
   for (const ProvenanceEntry& entry : model.provenance()) {
     const bool is_public =
         std::find(public_datasets.begin(), public_datasets.end(), entry.dataset) != public_datasets.end();

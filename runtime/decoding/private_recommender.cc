@@ -245,6 +245,7 @@ Result<std::vector<int32_t>> PrivateRecommender::SupportFromBase(std::span<const
       base_->Recommend(history,
                        {.count = o.base_top, .seen = o.seen, .excluded = o.excluded, .candidates = o.candidates}));
   std::vector<int32_t> support;
+  support.reserve(best.size());
   for (const Recommendation& r : best) support.push_back(r.item);
   return support;
 }

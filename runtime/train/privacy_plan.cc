@@ -60,7 +60,7 @@ Result<std::vector<Mechanism>> PrivacyPlan::Mechanisms(uint64_t steps, double no
                                                    {.noise_multiplier = part.noise_multiplier * noise_factor,
                                                     .sampling_probability = part.sampling_probability,
                                                     .steps = part.releases * steps}));
-    mechanisms.push_back(std::move(mechanism));
+    mechanisms.push_back(mechanism);
   }
   return mechanisms;
 }

@@ -193,7 +193,7 @@ class ClassifyTrainCommand {
                                                        .text_column = recipe_.text_column,
                                                        .label_column = recipe_.label_column,
                                                        .drop_bad = is_private()}));
-    const Status order = CheckOrder(a_.data, texts, recipe_.classes);
+    Status order = CheckOrder(a_.data, texts, recipe_.classes);
     // A private run is not refused for what its records hold; who started it is told, here on the device.
     if (!order.ok() && !is_private()) return order;
     if (!order.ok()) std::fprintf(stderr, "wisp: %s (local only)\n", order.message().c_str());

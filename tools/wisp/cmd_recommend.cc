@@ -167,7 +167,7 @@ class PrivateCommand {
   Result<uint64_t> DrawsLeft(const privacy::Mechanism& draw, uint64_t most) const {
     return ledger_->StepsThatFit(most, [&](uint64_t draws) -> Result<std::vector<privacy::ChargeRequest>> {
       WISP_ASSIGN_OR_RETURN(privacy::Mechanism mechanism, draw.WithSteps(draws));
-      return std::vector<privacy::ChargeRequest>{{.mechanism = std::move(mechanism), .run = "lifetime"}};
+      return std::vector<privacy::ChargeRequest>{{.mechanism = mechanism, .run = "lifetime"}};
     });
   }
 

@@ -242,7 +242,7 @@ class ReproduceCommand {
                   local ? (std::string("; ") + kLocalOnly).c_str() : "");
     }
     std::fflush(stdout);
-    const Status appended = AppendResultLine(a_.out, line);
+    Status appended = AppendResultLine(a_.out, line);
     if (!appended.ok()) std::fprintf(stderr, "wisp: this line could not be added: %s\n", line.dump().c_str());
     return appended;
   }

@@ -31,7 +31,7 @@ std::vector<Mechanism> Merge(std::span<const Mechanism> mechanisms) {
     if (!Costs(m)) continue;
     const auto same =
         std::find_if(merged.begin(), merged.end(), [&](const Mechanism& o) { return o.DiffersInStepsOnly(m); });
-    if (same == merged.end()) {
+    if (same == merged.end()) {  // NOLINT(bugprone-branch-clone): the last case is steps that fit no one number
       merged.push_back(m);
     } else if (auto sum = same->WithSteps(same->steps() + m.steps()); sum.ok()) {
       *same = *sum;
@@ -74,6 +74,7 @@ std::vector<Mechanism> FewKinds(std::vector<Mechanism> merged) {
   const std::vector<Mechanism> exact = merged;
   for (double per_octave = 1024; !few(merged) && per_octave >= 1; per_octave /= 2) {
     std::vector<Mechanism> rounded;
+    rounded.reserve(exact.size());
     for (const Mechanism& m : exact) rounded.push_back(RoundedUp(m, per_octave));
     merged = Merge(rounded);
   }

@@ -211,7 +211,7 @@ Status Database::TakeBytes(const std::string& bytes) {
   // SQLite frees what it was given, also where it fails.
   auto* copy = static_cast<unsigned char*>(sqlite3_malloc64(bytes.size()));
   if (copy == nullptr) return Error(SQLITE_NOMEM);
-  std::memcpy(copy, bytes.data(), bytes.size());
+  std::memcpy(copy, bytes.data(), bytes.size());  // NOLINT(bugprone-not-null-terminated-result): these are no text
   const auto size = static_cast<sqlite3_int64>(bytes.size());
   LimitWork();
   const int code = sqlite3_deserialize(handle_.get(), "main", copy, size, size,

@@ -19,7 +19,7 @@ Result<std::vector<privacy::ChargeRequest>> JobCharges::Of(uint64_t steps_of_run
   std::vector<privacy::ChargeRequest> charges;
   if (job_.histogram_noise > 0 && histogram) {
     WISP_ASSIGN_OR_RETURN(privacy::Mechanism mechanism, overheads_.front().WithSteps(runs));
-    charges.push_back({.mechanism = std::move(mechanism),
+    charges.push_back({.mechanism = mechanism,
                        .run = p.run,
                        .purpose = "item popularity",
                        .noise = noise,

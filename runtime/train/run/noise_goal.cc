@@ -21,7 +21,7 @@ Result<std::vector<Mechanism>> AllOverheads(const GoalShare& share) {
   std::vector<Mechanism> all;
   for (const Mechanism& m : of_run) {
     WISP_ASSIGN_OR_RETURN(Mechanism mechanism, m.WithSteps(m.steps() * share.planned_runs));
-    all.push_back(std::move(mechanism));
+    all.push_back(mechanism);
   }
   return all;
 }
@@ -46,7 +46,7 @@ Result<double> CalibrateTo(const privacy::EpsilonDelta& target, const GoalShare&
         Mechanism mechanism,
         Mechanism::PoissonSubsampledGaussian(
             {.noise_multiplier = head.noise_multiplier, .sampling_probability = probability, .steps = releases}));
-    beside.push_back(std::move(mechanism));
+    beside.push_back(mechanism);
   }
   if (!HasGradients(o)) return epsilon;
   WISP_ASSIGN_OR_RETURN(const auto gradients,
@@ -87,7 +87,7 @@ Result<std::vector<Mechanism>> Overheads(const GoalShare& share) {
   std::vector<Mechanism> mechanisms;
   if (share.histogram_noise > 0) {
     WISP_ASSIGN_OR_RETURN(Mechanism histogram, Mechanism::Gaussian({.noise_multiplier = share.histogram_noise}));
-    mechanisms.push_back(std::move(histogram));
+    mechanisms.push_back(histogram);
   }
   return mechanisms;
 }

@@ -42,12 +42,11 @@ Status SavedRun::ReserveLedger(const std::string& ledger_path, uint64_t num_char
   // Beside the ledger itself, on its disk, not beside a symbolic link to it.
   const std::unique_ptr<char, decltype(&std::free)> resolved(realpath(ledger_path.c_str(), nullptr), &std::free);
   auto begun = FileReplacement::Begin((resolved ? std::string(resolved.get()) : ledger_path) + "-room");
-  if (begun.ok()) {
-    if (const Status status = begun->Reserve(kBytesOfLedger + num_charges * kBytesOfCharge); !status.ok())
-      return IoError(status.message(), "; nothing was charged");
-    ledger_room_.emplace(*std::move(begun));
-  }
-  return begun.status();
+  if (!begun.ok()) return begun.status();
+  if (const Status status = begun->Reserve(kBytesOfLedger + num_charges * kBytesOfCharge); !status.ok())
+    return IoError(status.message(), "; nothing was charged");
+  ledger_room_.emplace(*std::move(begun));
+  return OkStatus();
 }
 
 bool SavedRun::GiveUpLedgerRoom() {

@@ -109,6 +109,7 @@ struct Reader {
   Result<std::vector<int32_t>> BaseBest(std::span<const int32_t> history, size_t count) {
     WISP_ASSIGN_OR_RETURN(const auto best, base->Recommend(history, {.count = count}));
     std::vector<int32_t> support;
+    support.reserve(best.size());
     for (const Recommendation& r : best) support.push_back(r.item);
     return support;
   }
