@@ -74,16 +74,25 @@ else
   [ -e e.wisp ] || fail "neither a checkpoint nor a model: $(cat err)"
 fi
 
-# Audits train the adapter as a run does, beside a base or beside fresh weights.
+# Audits train the adapter alone, beside a base; made up data may do with fresh weights.
 audit() {  # WORD ARGUMENTS...: exit code 0, and a word on standard output
   local word=$1
   shift
   expect 0 "" "$wisp" audit "$@" --recipe private.json
   grep -q "$word" out || fail "audit $* does not say '$word': $(cat out)"
 }
-audit "the canary adds 0.9" step --model base.wisp --observations 100
+expect 0 "" "$wisp" inspect b.wisp --json
+coordinates=$(python3 -c 'import json; print(sum(t["rows"] * t["columns"] for t in json.load(open("out"))["tensors"]))')
+audit '"refuted": false' step --model base.wisp --observations 100 --json
+json "j['coordinates'] == $coordinates and 0.5 < j['reach'] < 1.001"
 audit "not refuted" step --observations 100
 audit "not refuted" run --model base.wisp --canaries 100 --users 50 --steps 10
 audit "an attack, not a bound" membership --model base.wisp --users 50 --steps 10
+# On data they are charged to its ledger, and only where a run would begin.
 expect 4 "needs --ledger" "$wisp" audit run --recipe private.json --model base.wisp --data log.db
+expect 2 "start from one" "$wisp" audit run --recipe private.json --data log.db --ledger audit.ledger
+[ ! -e audit.ledger ] || fail "an audit that was refused made a ledger"
+audit '"charged_to": "audit.ledger"' run --model base.wisp --data log.db --ledger audit.ledger --canaries 100 --steps 10 --json
+expect 0 "" "$wisp" privacy --ledger audit.ledger --delta 1e-3 --json
+json 'j["accounting"]["steps"] == 10'
 finish

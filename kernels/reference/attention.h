@@ -60,7 +60,7 @@ T AttentionProduct(const Args& a, size_t head, size_t query, size_t key) {
     variance = variance + q * q * a.key_variance[key * a.ldvariance + KeyHead(a, head) * a.head_width + c];
   }
   const T corrected = dot - T(0.5) * a.scale * variance, lowest(kLowestCorrectedLogit);
-  return lowest < corrected ? corrected : lowest;
+  return corrected < lowest ? lowest : corrected;  // NaN stays NaN
 }
 
 template <class T, class Args>

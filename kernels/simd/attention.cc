@@ -1,5 +1,4 @@
-// Fused attention for SIMD tables: blocks of queries against the keys they may attend, by the products of the same
-// table.
+// Fused attention for SIMD tables: blocks of queries against the keys they may attend, by the same table's products.
 //
 // Per head, keys (and in backward values) are packed once. kStep queries at a time have their logits in scratch, a
 // register tile or two of them: hardly anything right of the causal edge is computed. Backward sums over the queries of
@@ -133,7 +132,7 @@ template <class Args>
 void Correct(const Head<Args>& head, const Step& step, const Scratch& s, const Rows& p) {
   const Args& a = head.a;
   const D d;
-  const V factor = hn::Set(d, -0.5f * a.scale);
+  const V factor = hn::Set(d, -0.5f * a.scale), lowest = hn::Set(d, kLowestCorrectedLogit);
   for (size_t r = 0; r < step.rows; ++r) {
     const float* q = head.q() + (step.i + r) * a.ldq;
     float* square = s.squares + r * a.head_width;
@@ -143,10 +142,11 @@ void Correct(const Head<Args>& head, const Step& step, const Scratch& s, const R
     });
   }
   MultiplyPacked(a, s.squares, a.head_width, s.packed_variance, step, p, Store::kAdd);
-  const V lowest = hn::Set(d, kLowestCorrectedLogit);
   for (size_t r = 0; r < step.rows; ++r) {
-    float* row = p.at(r);
-    for (size_t j = 0; j < step.keys; j += kLanes) hn::StoreU(hn::Max(hn::LoadU(d, row + j), lowest), d, row + j);
+    for (float *at = p.at(r), *end = at + step.keys; at < end; at += kLanes) {
+      const V x = hn::LoadU(d, at);
+      hn::StoreU(hn::IfThenElse(hn::Lt(x, lowest), lowest, x), d, at);  // not Max, which may hide a NaN
+    }
   }
 }
 

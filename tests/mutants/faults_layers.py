@@ -20,7 +20,14 @@ def blocks():
         ("wanted-queries-of-the-first-rows", "Linear::ForwardQueries", "x + rows.first * k_", "x", SCORES),
     ]) + table("runtime/layers/attention.cc", [
         ("rotary-of-queries-alone", "Attention::Rotate", "turn.heads = spec_.num_kv_heads;", "turn.heads = 0;", SCORES),
+    ]) + table("kernels/simd/layer_norm.cc", [
+        ("roots-of-the-first-rows-alone", "LayerNormForward", "*rstd = a.rstd_R + first", "*rstd = a.rstd_R",
+         "norms_test:LayerNorm.ForwardEqualsReferenceInDouble"),
+        ("rms-roots-of-the-first-rows-alone", "RmsNormForward", "a.epsilon, a.rstd_R + first", "a.epsilon, a.rstd_R",
+         "norms_test:RmsNorm.ForwardEqualsReferenceInDouble"),
     ]) + table("kernels/simd/attention.cc", [
+        ("a-floor-under-what-is-no-number", "Correct", "hn::IfThenElse(hn::Lt(x, lowest), lowest, x)", "hn::Max(x, lowest)",
+         "attention_test:Attention.AQueryThatIsNotANumberStaysOne"),
         ("attention-hides-what-is-no-number", "Softmax", "sum[r] != 0 ? largest[r]", "sum[r] > 0 ? largest[r]",
          "attention_test:Attention.AQueryThatIsNotANumberStaysOne"),
     ]) + table("runtime/layers/norm.cc", [

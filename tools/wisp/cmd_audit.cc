@@ -51,6 +51,7 @@ void PrintStep(const StepAuditOptions& o, const StepAuditResult& r, const ModelF
     Json j = {{"noise_multiplier", sigma},
               {"sampling_probability", q},
               {"observations", o.observations},
+              {"coordinates", NumReleased(o.architecture, o.training)},
               {"reach", r.reach},
               {"mu", {{"claimed", r.claimed_mu}, {"bound", r.mu.mu}}}};
     for (const auto& at : r.at_delta)

@@ -75,21 +75,24 @@ uint32_t RecordsOf(const InspectArguments& a, uint32_t num_records_public) {
   return a.records.value_or(num_records_public);
 }
 
-// What each method needs to be told, and what says nothing about it.
+// What says nothing about the method.
 Status CheckGiven(const InspectArguments& a, const TrainingOptions& o) {
   const bool names_rows = NamesRows(o.method);
   if (a.rank && o.method != Method::kRgp) return InvalidArgument("--rank is given, but the method is not rgp");
   if (a.rows && !names_rows)
     return InvalidArgument(
         "--rows is given, but the method is neither fest nor adafest+: only these train a fixed set of rows");
-  if (!IsAdaptive(o.method)) {
-    if (!a.expected_batch && !a.noise_multiplier && !a.num_records_public) return OkStatus();
-    const std::string given = a.expected_batch     ? "--batch"
-                              : a.noise_multiplier ? "--noise-multiplier"
-                                                   : "--num-records-public";
-    return InvalidArgument(
-        given, " is given, but the method is neither adafest nor adafest+: only their memory depends on it");
-  }
+  if (IsAdaptive(o.method) || (!a.expected_batch && !a.noise_multiplier && !a.num_records_public)) return OkStatus();
+  const std::string given = a.expected_batch     ? "--batch"
+                            : a.noise_multiplier ? "--noise-multiplier"
+                                                 : "--num-records-public";
+  return InvalidArgument(given,
+                         " is given, but the method is neither adafest nor adafest+: only their memory depends on it");
+}
+
+// Of what a step of these draws and selects.
+Status CheckAdaptive(const InspectArguments& a, const TrainingOptions& o) {
+  if (!IsAdaptive(o.method)) return OkStatus();
   if (!(o.privacy.noise_multiplier > 0)) {
     return InvalidArgument(
         "adafest and adafest+ need --noise-multiplier, or a recipe with an epsilon and num_records_public: the number "
@@ -99,7 +102,8 @@ Status CheckGiven(const InspectArguments& a, const TrainingOptions& o) {
   return InvalidArgument("adafest and adafest+ need --records: how many of them a step may draw follows from it");
 }
 
-// The noise that the recipe's epsilon asks for, found as a run finds it: without a goal or records, nothing.
+// The noise that the recipe's epsilon asks for, found as a run finds it that goes on from the model: its bias is kept,
+// so a histogram is paid for where it selects rows alone. Without a goal or records nothing is filled in.
 Status FillInNoiseOf(const Recipe& recipe, const Architecture& architecture, TrainingOptions& o) {
   if (!IsAdaptive(o.method) || o.privacy.noise_multiplier > 0 || !recipe.goal.epsilon || o.num_records_public == 0)
     return OkStatus();
@@ -107,7 +111,8 @@ Status FillInNoiseOf(const Recipe& recipe, const Architecture& architecture, Tra
   if (o.num_steps == 0) {
     WISP_ASSIGN_OR_RETURN(o.num_steps, StepsOfEpochs(recipe.epochs, o.num_records_public, o.expected_batch));
   }
-  return FillInNoise(architecture, recipe.goal, {.histogram_noise = recipe.histogram_noise}, o);
+  const bool selects_rows = NamesRows(o.method) && recipe.rows.source == RowSelection::Source::kPrivate;
+  return FillInNoise(architecture, recipe.goal, {.histogram_noise = selects_rows ? recipe.histogram_noise : 0}, o);
 }
 
 Result<Json> PlanTraining(const InspectArguments& a, Architecture architecture) {
@@ -128,8 +133,9 @@ Result<Json> PlanTraining(const InspectArguments& a, Architecture architecture) 
   if (a.expected_batch) options.expected_batch = *a.expected_batch;
   if (a.noise_multiplier) options.privacy.noise_multiplier = *a.noise_multiplier;
   if (a.num_records_public) options.num_records_public = *a.num_records_public;
-  WISP_RETURN_IF_ERROR(FillInNoiseOf(recipe, architecture, options));
   WISP_RETURN_IF_ERROR(CheckGiven(a, options));
+  WISP_RETURN_IF_ERROR(FillInNoiseOf(recipe, architecture, options));
+  WISP_RETURN_IF_ERROR(CheckAdaptive(a, options));
   std::vector<int32_t> rows;  // which they are does not matter, how many does
   if (NamesRows(options.method)) {
     if (num_rows == 0 || num_rows > architecture.num_items) {

@@ -46,7 +46,13 @@ Status TrainingAudit::PrepareOptions() {
     base_.emplace(std::move(model));
     recipe_.architecture = base_->architecture();
   }
-  if (recipe_.adapter) recipe_.architecture.adapter = recipe_.adapter;
+  if (!recipe_.adapter) return OkStatus();
+  // As in training. What is made up may stand beside fresh weights.
+  if (!base_ && !a_.data.path.empty()) {
+    return InvalidArgument(a_.recipe,
+                           ": has an adapter, which trains beside the weights of a model: start from one (--model)");
+  }
+  recipe_.architecture.adapter = recipe_.adapter;
   return OkStatus();
 }
 

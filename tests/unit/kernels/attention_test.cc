@@ -373,18 +373,18 @@ TEST(Attention, BackwardEqualsReferenceInDouble) { Hold<&OpTable::attention_back
 
 // What is not a number is handed on, to its own query alone: scores that come of it are refused further up.
 TEST(Attention, AQueryThatIsNotANumberStaysOne) {
-  constexpr size_t kQuery = 7;
-  const Shape s{.queries = 20, .keys = 20, .heads = 1, .width = 16, .mask = AttentionMask::kCausal, .dropped = false};
+  const Shape plain{.queries = 20, .keys = 20, .heads = 1, .width = 16, .mask = AttentionMask::kCausal};
   for (const OpTable* ops : AllOps()) {
-    Problem p(s, 11);
-    *p.q.at(kQuery, 3) = NAN;
-    std::vector<float> scratch = Scratch(*ops, s);
-    GuardedMatrix out(s.queries, p.d, p.d), variance(s.queries, p.d, p.d), lse(1, s.queries, s.queries);
-    ops->attention_forward(ForwardArgs(s, p, out, variance, lse.data(), scratch.data()));
-    for (size_t i = 0; i < s.queries; ++i) {
-      EXPECT_EQ(std::isnan(*lse.at(0, i)), i == kQuery) << ops->name << ": query " << i;
-      for (size_t c = 0; c < p.d; ++c)
-        EXPECT_EQ(std::isnan(*out.at(i, c)), i == kQuery) << ops->name << ": query " << i;
+    for (const Shape& s : {plain, plain.Varied(), plain.Sloped()}) {
+      Problem p(s, 11);
+      *p.q.at(7, 3) = NAN;
+      std::vector<float> scratch = Scratch(*ops, s);
+      GuardedMatrix out(s.queries, p.d, p.d), variance(s.queries, p.d, p.d), lse(1, s.queries, s.queries);
+      ops->attention_forward(ForwardArgs(s, p, out, variance, lse.data(), scratch.data()));
+      for (size_t i = 0; i < s.queries; ++i) {
+        EXPECT_EQ(std::isnan(*lse.at(0, i)), i == 7) << ops->name << ", query " << i << ", varied " << s.varied;
+        for (size_t c = 0; c < p.d; ++c) EXPECT_EQ(std::isnan(*out.at(i, c)), i == 7) << ops->name << ", query " << i;
+      }
     }
   }
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <vector>
 
 #include "kernels/reference/dual.h"
@@ -13,9 +14,15 @@
 namespace wisp::kernels {
 namespace {
 
+// Fewer rows than a vector has lanes, as many, and more.
+size_t SomeRows(std::mt19937_64& random) {
+  constexpr size_t kRows[] = {1, 2, 3, 4, 5, 8, 15, 16, 17, 33};
+  return kRows[random() % std::size(kRows)];
+}
+
 double CheckLayerNormForward(const OpTable& ops, size_t d, int, uint64_t seed) {
   std::mt19937_64 random(seed);
-  const size_t rows = 1 + random() % 5;
+  const size_t rows = SomeRows(random);
   Row x(rows * d, random, 2.0f), gain(d, random, 1.0f), bias(d, random, 1.0f), y(rows * d), mean(rows), rstd(rows);
   y.Fill(NAN);
   std::vector<double> xd = x.Double(), gd = gain.Double(), bd = bias.Double(), yd(rows * d), md(rows), rd(rows);
@@ -28,7 +35,9 @@ double CheckLayerNormForward(const OpTable& ops, size_t d, int, uint64_t seed) {
                                        .rows = rows,
                                        .d = d,
                                        .epsilon = 1e-5});
-  if (d > 0) PlanPerturbation(y.data(), 4e-5 * Largest(yd.data(), d));
+  // Where entries hardly differ, their differences from the mean are few units of its last place.
+  const auto relative = [&](size_t r) { return 1e-5 + (d > 1 ? std::ldexp(std::abs(md[r]) * rd[r], -21) : 0.0); };
+  if (d > 0) PlanPerturbation(y.data(), 4 * relative(0) * Largest(yd.data(), d));
   ops.layer_norm_forward({.x_RD = x.data(),
                           .gain_D = gain.data(),
                           .bias_D = bias.data(),
@@ -39,15 +48,18 @@ double CheckLayerNormForward(const OpTable& ops, size_t d, int, uint64_t seed) {
                           .d = d,
                           .epsilon = 1e-5f});
   ErrorMeter meter;
-  for (size_t i = 0; i < rows * d; ++i) meter.Add(y.data()[i], yd[i], 1e-5 * Largest(yd.data() + i / d * d, d));
-  for (size_t r = 0; d > 1 && r < rows; ++r) meter.Add(rstd.data()[r], rd[r], 1e-5 * rd[r]);
+  for (size_t r = 0; d > 0 && r < rows; ++r) {
+    meter.Add(mean.data()[r], md[r], 1e-5 * (1 + Largest(xd.data() + r * d, d)));
+    if (d > 1) meter.Add(rstd.data()[r], rd[r], relative(r) * rd[r]);
+    for (size_t i = r * d; i < (r + 1) * d; ++i) meter.Add(y.data()[i], yd[i], relative(r) * Largest(&yd[r * d], d));
+  }
   EXPECT_TRUE(y.GuardsIntact() && mean.GuardsIntact() && rstd.GuardsIntact());
   return meter.worst();
 }
 
 double CheckLayerNormBackward(const OpTable& ops, size_t d, int variant, uint64_t seed) {
   std::mt19937_64 random(seed);
-  const size_t rows = 1 + random() % 5;
+  const size_t rows = SomeRows(random);
   const Store store = variant % 2 == 0 ? Store::kAssign : Store::kAdd;
   Row x(rows * d, random, 2.0f), dy(rows * d, random, 1.0f), gain(d, random, 1.0f), dx(rows * d, random, 1.0f),
       dgain(d), dbias(d), mean(rows), rstd(rows);
@@ -106,7 +118,7 @@ double CheckLayerNormBackward(const OpTable& ops, size_t d, int variant, uint64_
 
 double CheckRmsNormForward(const OpTable& ops, size_t d, int variant, uint64_t seed) {
   std::mt19937_64 random(seed);
-  const size_t rows = 1 + random() % 5;
+  const size_t rows = SomeRows(random);
   const float size = std::vector<float>{2.0f, 1e-3f, 1e6f, 1e14f}[static_cast<size_t>(variant)];
   Row x(rows * d, random, size), gain(d, random, 1.0f), y(rows * d), rstd(rows);
   y.Fill(NAN);
@@ -160,7 +172,7 @@ std::vector<double> RmsNormDerivatives(const Row& dy, const Row& x, const Row& g
 
 double CheckRmsNormBackward(const OpTable& ops, size_t d, int variant, uint64_t seed) {
   std::mt19937_64 random(seed);
-  const size_t rows = 1 + random() % 3;
+  const size_t rows = SomeRows(random);
   const Store store = variant % 2 == 0 ? Store::kAssign : Store::kAdd;
   const float epsilon = variant < 2 ? 1e-1f : 1e-5f;
   Row x(rows * d, random, 2.0f), dy(rows * d, random, 1.0f), gain(d, random, 1.0f), dx(rows * d, random, 1.0f),
