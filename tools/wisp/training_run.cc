@@ -33,7 +33,7 @@ void Override(const TrainArguments& a, Recipe& r) {
 }
 
 // A key that is not written says what most models are: blocks all alike, or the switch at its default.
-std::string Said(nlohmann::ordered_json::const_iterator found, const nlohmann::ordered_json& all) {
+std::string Said(const nlohmann::ordered_json::const_iterator& found, const nlohmann::ordered_json& all) {
   return found == all.end() ? "as by default" : found->dump();
 }
 
@@ -125,7 +125,7 @@ Result<JobResult> TrainingRun::Run() {
     progress.Update(p.step, p.num_steps, suffix);
     return interrupted == 0;
   };
-  const Result<JobResult> result =
+  Result<JobResult> result =
       fine_tune_->Run(std::move(job), {.path = a_.out,
                                        .contents = Contents(),
                                        .description = (base_ ? "fine-tuned by " : "trained by ") + Name(),
