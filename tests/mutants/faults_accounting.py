@@ -185,6 +185,8 @@ def losses_beyond_a_grid():
     return table("runtime/privacy/accounting/pld_compose.cc", [
         ("largest-loss-is-the-smallest", "AtItsLargest", "range.high / step", "range.low / step",
          "accountant_test:Pld.MoreLossesThanAGridHoldsAreBoundedByTheLargest"),
+        ("grid-takes-a-gigabyte", "ComposeByTransform", "kMostPoints = 1 << 22", "kMostPoints = 1 << 26",
+         "accountant_test:Pld.MoreLossesThanAGridHoldsAreBoundedByTheLargest"),
     ])
 
 
