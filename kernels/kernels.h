@@ -286,7 +286,7 @@ struct ActivationVarianceArgs {
 // ---- Reductions, in double. Max error 1e-12 relative to the sum of absolute terms. ----------------------------------
 // dot(x, y, n) and sum_squares(x, n); see the table. What an op returns has arrived when the call returns.
 
-// The sum of <x_r, y_r> over the rows with ids_R[r] >= 0, each in double, in the order of r.
+// The sum of <x_r, y_r> over the rows with ids_R[r] >= 0.
 template <class T = float>
 struct DotRowsArgs {
   const T* x_RD;

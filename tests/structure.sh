@@ -43,9 +43,9 @@ check_arrows runtime/decoding 'runtime/(decoding|inference|model|layers|privacy|
 check_arrows tools/exchange 'tools/exchange/|runtime/core/'
 check_arrows ports/c 'ports/c/|runtime/'
 
-# The library prints nothing, ends no process, throws nothing.
+# The library prints nothing, ends no process, throws nothing. The emulator of a GPU serves tests alone.
 while read -r hit; do breach "in the library: $hit"; done < <(
-  sources runtime kernels | xargs grep -nE '\b(printf|fprintf|puts|abort|exit|_exit|std::cout|std::cerr|throw)\b *[(;<"]' |
+  sources runtime kernels | grep -v '^kernels/cuda/emulate/' | xargs grep -nE '\b(printf|fprintf|puts|abort|exit|_exit|std::cout|std::cerr|throw)\b *[(;<"]' |
     grep -vE '//.*(printf|fprintf|puts|abort|exit|throw)|snprintf')
 # Nothing above the kernels names an instruction set or a device.
 while read -r hit; do breach "above the kernels: $hit"; done < <(sources runtime | xargs sed -s 's://.*$::' | grep -nE '\b(CUDA|AVX2?|AVX512|NEON|_mm[0-9]*_)\b')

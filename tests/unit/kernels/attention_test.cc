@@ -313,7 +313,7 @@ std::vector<Shape> Shapes() {
 template <auto kEntry, class Check>
 void Hold(Check check) {
   std::mt19937_64 random(TestSeed(71));
-  for (const OpTable* ops : AllOps()) {
+  for (const OpTable* ops : TestedOps()) {
     const OpTable perturbed = PerturbedTable<kEntry>(*ops);
     double worst = 0;
     for (const Shape& s : Shapes()) {
@@ -335,7 +335,7 @@ void Hold(Check check) {
 TEST(Attention, ForwardEqualsReferenceInDouble) { Hold<&OpTable::attention_forward>(CheckForward); }
 // Re-Attention without noise is attention, to the bit.
 TEST(Attention, ZeroVariancesChangeNoBit) {
-  for (const OpTable* ops : AllOps()) {
+  for (const OpTable* ops : TestedOps()) {
     for (Shape s : Shapes()) {
       if (!s.varied) continue;
       Problem p(s, 5);
@@ -353,7 +353,7 @@ TEST(Attention, ZeroVariancesChangeNoBit) {
 
 // A bias of nothing is attention, to the bit.
 TEST(Attention, SlopesOfZeroChangeNothing) {
-  for (const OpTable* ops : AllOps()) {
+  for (const OpTable* ops : TestedOps()) {
     for (Shape s : Shapes()) {
       if (!s.sloped) continue;
       Problem p(s, 6);
@@ -374,7 +374,7 @@ TEST(Attention, BackwardEqualsReferenceInDouble) { Hold<&OpTable::attention_back
 // What is not a number is handed on, to its own query alone: scores that come of it are refused further up.
 TEST(Attention, AQueryThatIsNotANumberStaysOne) {
   const Shape plain{.queries = 20, .keys = 20, .heads = 1, .width = 16, .mask = AttentionMask::kCausal};
-  for (const OpTable* ops : AllOps()) {
+  for (const OpTable* ops : TestedOps()) {
     for (const Shape& s : {plain, plain.Varied(), plain.Sloped()}) {
       Problem p(s, 11);
       *p.q.at(7, 3) = NAN;
@@ -403,7 +403,7 @@ struct Repeated : GuardedMatrix {
 
 // Grouped queries are attention over keys and values that are written out once for each query head, to the bit.
 TEST(Attention, GroupsReadTheHeadThatTheyShare) {
-  for (const OpTable* ops : AllOps()) {
+  for (const OpTable* ops : TestedOps()) {
     for (const Shape& s : Shapes()) {
       if (s.kv_heads == 0 || s.varied) continue;
       const Problem p(s, 8);
@@ -422,7 +422,7 @@ TEST(Attention, GroupsReadTheHeadThatTheyShare) {
 
 // As many heads of keys and values as of queries, said or not said: the same bits.
 TEST(Attention, AGroupOfOneChangesNothing) {
-  for (const OpTable* ops : AllOps()) {
+  for (const OpTable* ops : TestedOps()) {
     for (Shape s : Shapes()) {
       if (s.kv_heads != 0) continue;
       const Problem p(s, 9);

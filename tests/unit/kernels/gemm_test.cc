@@ -235,7 +235,7 @@ void HoldToContract(uint64_t usual_seed, Check check) {
   const uint64_t first_seed = TestSeed(usual_seed);
   std::mt19937_64 random(first_seed);
   const std::vector<Shape> shapes = Shapes(random);
-  for (const OpTable* ops : AllOps()) {
+  for (const OpTable* ops : TestedOps()) {
     const OpTable perturbed = PerturbedTable<kEntry>(*ops);
     double worst = 0;
     uint64_t number = 0;
@@ -279,7 +279,7 @@ TEST(ColumnSum, EveryTableStaysWithinContract) {
 // Generation with a key/value cache computes one row where training computed many: the bits must agree.
 TEST(LinearForward, RowDoesNotDependOnHowManyRowsAreInTheCall) {
   std::mt19937_64 random(TestSeed(5));
-  for (const OpTable* ops : AllOps()) {
+  for (const OpTable* ops : TestedOps()) {
     for (const auto& shape : {std::pair<size_t, size_t>{64, 64}, {333, 64}, {64, 600}, {200, 600}, {17, 31}}) {
       const size_t n = shape.first, k = shape.second;
       SCOPED_TRACE(testing::Message() << ops->name << ": n " << n << ", k " << k);
@@ -314,7 +314,7 @@ TEST(LinearForward, RowDoesNotDependOnHowManyRowsAreInTheCall) {
 
 TEST(Products, NothingIsReadOrWrittenPastTheEndOfABuffer) {
   std::mt19937_64 random(TestSeed(8));
-  for (const OpTable* ops : AllOps()) {
+  for (const OpTable* ops : TestedOps()) {
     for (int i = 0; i < 100; ++i) {
       const size_t rows = PickSize(random), n = PickSize(random), k = PickSize(random);
       SCOPED_TRACE(testing::Message() << ops->name << ": rows " << rows << ", n " << n << ", k " << k);

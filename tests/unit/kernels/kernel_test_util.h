@@ -8,7 +8,7 @@
 //   EXPECT_TRUE(y.GuardsIntact());
 //
 // A check is a function of an op table that returns meter.worst(), the largest error / tolerance. A test asserts that
-// it is at most 1 for every table of AllOps(), and above 1 for PerturbedTable<&OpTable::linear_forward>(table).
+// it is at most 1 for every table of TestedOps(), and above 1 for PerturbedTable<&OpTable::linear_forward>(table).
 #ifndef WISP_TESTS_UNIT_KERNELS_KERNEL_TEST_UTIL_H_
 #define WISP_TESTS_UNIT_KERNELS_KERNEL_TEST_UTIL_H_
 
@@ -24,17 +24,40 @@
 #include <iostream>
 #include <limits>
 #include <random>
+#include <span>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "kernels/kernels.h"
+#ifdef WISP_TEST_CUDA
+#include "kernels/cuda/cuda.h"
+#endif
 
 namespace wisp::kernels {
 
 inline constexpr size_t kTestSizes[] = {0, 1, 2, 3, 7, 8, 15, 16, 17, 31, 33, 64, 100, 129};
 inline constexpr double kEpsilon = 1.0 / (1 << 24);  // half the distance from 1 to the next float
 inline constexpr double kUlp = 2 * kEpsilon;
+
+// The tables under test: all of this processor's, or, where the tests are built for it, the GPU's.
+inline std::span<const OpTable* const> TestedOps() {
+#ifdef WISP_TEST_CUDA
+  static const OpTable* const tables[] = {&cuda::Ops()};
+  return tables;
+#else
+  return AllOps();
+#endif
+}
+
+// The one of this name, whole: a perturbed table has the name of its base.
+inline const OpTable& TestedTable(std::string_view name) {
+  for (const OpTable* ops : TestedOps()) {
+    if (name == ops->name) return *ops;
+  }
+  std::abort();
+}
 
 // Printed once per call; WISP_TEST_SEED overrides it.
 inline uint64_t TestSeed(uint64_t usual) {
@@ -224,7 +247,7 @@ OpTable PerturbedTable(const OpTable& base) {
 template <auto kEntry, class Check>
 void Hold(uint64_t usual_seed, Check check, int variants = 4) {
   std::mt19937_64 random(TestSeed(usual_seed));
-  for (const OpTable* ops : AllOps()) {
+  for (const OpTable* ops : TestedOps()) {
     const OpTable perturbed = PerturbedTable<kEntry>(*ops);
     double worst = 0;
     for (size_t n : kTestSizes) {

@@ -271,7 +271,7 @@ TEST(Sgd, EqualsReferenceInDouble) { Hold<&OpTable::sgd>(10, CheckSgd); }
 
 TEST(Reductions, EqualSumsInLongDouble) {
   std::mt19937_64 random(TestSeed(11));
-  for (const OpTable* ops : AllOps()) {
+  for (const OpTable* ops : TestedOps()) {
     for (size_t n : {0, 1, 2, 3, 7, 8, 15, 16, 17, 31, 33, 64, 100, 10007}) {
       Row x(n, random, 1.0f), y(n, random, 1.0f);
       long double dot = 0, squares = 0, terms = 0;
@@ -290,7 +290,7 @@ TEST(Reductions, EqualSumsInLongDouble) {
 
 TEST(ExpDouble, IsWithinFourUnitsInTheLastPlace) {
   std::mt19937_64 random(TestSeed(14));
-  for (const OpTable* ops : AllOps()) {
+  for (const OpTable* ops : TestedOps()) {
     for (size_t n : {0, 1, 2, 3, 5, 8, 15, 16, 17, 4099}) {
       std::vector<double> x(n), y(n + 1, 42.0);  // one more: nothing is written behind the end
       // Where the drawing is most of the time, and everywhere.
@@ -316,7 +316,7 @@ TEST(ExpDouble, IsWithinFourUnitsInTheLastPlace) {
 
 TEST(AccumulateOnGrid, RoundsTiesToEvenAddsExactlyAndUndoesItself) {
   std::mt19937_64 random(TestSeed(12));
-  for (const OpTable* ops : AllOps()) {
+  for (const OpTable* ops : TestedOps()) {
     for (size_t n : kTestSizes) {
       Row x(n, random, 1.0f);
       // Ties at scale 4.

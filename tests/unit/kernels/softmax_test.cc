@@ -175,7 +175,7 @@ double CheckKeptExponentials(const OpTable& ops, const Logits& s, uint64_t seed)
 template <auto kEntry, class Check>
 void HoldSoftmaxToContract(uint64_t usual_seed, Check check) {
   std::mt19937_64 random(TestSeed(usual_seed));
-  for (const OpTable* ops : AllOps()) {
+  for (const OpTable* ops : TestedOps()) {
     const OpTable perturbed = PerturbedTable<kEntry>(*ops);
     double worst = 0;
     for (size_t classes : {1, 2, 3, 7, 8, 15, 16, 17, 31, 33, 64, 100, 256, 777}) {
@@ -208,7 +208,7 @@ TEST(CrossEntropyGradient, KeptExponentialsGiveItToo) {
 
 // Numbers below 1.2e-38 would make the products after it a hundred times slower.
 TEST(CrossEntropyGradient, KeptExponentialsGiveNoSubnormalNumbers) {
-  for (const OpTable* ops : AllOps()) {
+  for (const OpTable* ops : TestedOps()) {
     if (ops == &ReferenceOps()) continue;
     std::vector<float> z;
     for (size_t j = 0; j < 100; ++j) z.push_back(-static_cast<float>(j));
@@ -246,7 +246,7 @@ TEST(CrossEntropyGradient, KeptExponentialsGiveNoSubnormalNumbers) {
 }
 
 TEST(Softmax, NoRowsAndNoClassesTouchNothing) {
-  for (const OpTable* ops : AllOps()) {
+  for (const OpTable* ops : TestedOps()) {
     GuardedMatrix z(3, 0, 4), stats(3, 3, 3);
     const int32_t target[] = {0, 1, 2};
     stats.Fill(7);
@@ -276,7 +276,7 @@ TEST(Softmax, NoRowsAndNoClassesTouchNothing) {
 }
 
 TEST(Softmax, NothingIsReadOrWrittenPastTheEndOfABuffer) {
-  for (const OpTable* ops : AllOps()) {
+  for (const OpTable* ops : TestedOps()) {
     for (size_t rows : {1, 3, 17}) {
       for (size_t n : kTestSizes) {
         for (bool kept : {false, true}) {
@@ -309,7 +309,7 @@ TEST(Softmax, NothingIsReadOrWrittenPastTheEndOfABuffer) {
 
 // Small probabilities are as exact as large ones, though the contract asks for no more than an absolute bound.
 TEST(CrossEntropyGradient, ProbabilitiesKeepTheirRelativePrecision) {
-  for (const OpTable* ops : AllOps()) {
+  for (const OpTable* ops : TestedOps()) {
     constexpr size_t kCount = 400000;
     std::vector<float> x(kCount), z;
     for (size_t i = 0; i < kCount; ++i) x[i] = -80.0f * static_cast<float>(i) / kCount;
@@ -333,7 +333,7 @@ TEST(CrossEntropyGradient, ProbabilitiesKeepTheirRelativePrecision) {
 
 // A diverged record must be seen to be one: its norm is what is tested later.
 TEST(Softmax, NanLogitsReachTheSumAndTheGradient) {
-  for (const OpTable* ops : AllOps()) {
+  for (const OpTable* ops : TestedOps()) {
     for (size_t n : {5, 16, 70}) {
       for (size_t i = 0; i < 6; ++i) {
         const size_t at = std::array{size_t{0}, n / 2, n - 1}[i / 2];

@@ -1,0 +1,83 @@
+// Activations, alone and gated.
+#include "kernels/cuda/fill.h"
+#include "kernels/cuda/for_each.h"
+#include "kernels/cuda/normal.h"
+
+namespace wisp::kernels::cuda {
+namespace {
+
+// (1 + tanh(u)) / 2 = Logistic(2 u), and 2 u = x (kGeluLinear + kGeluCubic x^2).
+constexpr float kGeluLinear = 1.59576912f, kGeluCubic = 0.0713548163f;
+
+__device__ inline float Value(float x, Activation kind) {
+  switch (kind) {
+    case Activation::kRelu:
+      return x > 0 ? x : 0.0f;
+    case Activation::kGelu:
+      return x * NormalCdf(x);
+    case Activation::kGeluTanh:
+      return x * Logistic(x * (kGeluLinear + kGeluCubic * x * x));
+    case Activation::kSilu:
+      return x * Logistic(x);
+    case Activation::kSigmoid:
+      return Logistic(x);
+  }
+  return x;
+}
+
+__device__ inline float Slope(float x, Activation kind) {
+  switch (kind) {
+    case Activation::kRelu:
+      return x > 0 ? 1.0f : 0.0f;
+    case Activation::kGelu:
+      return NormalCdf(x) + x * NormalDensity(x);
+    case Activation::kGeluTanh: {
+      if (fabsf(x) > 10.0f) return x < 0 ? 0.0f : 1.0f;  // from there on squares of x may overflow
+      const float u = x * (kGeluLinear + kGeluCubic * x * x);
+      const float inner = x * (kGeluLinear + 3 * kGeluCubic * x * x);
+      return Logistic(u) * (1.0f + inner * Logistic(-u));
+    }
+    case Activation::kSilu:
+      return Logistic(x) * (1.0f + x * Logistic(-x));
+    case Activation::kSigmoid:
+      return Logistic(x) * Logistic(-x);
+  }
+  return 1.0f;
+}
+
+void Forward(const ActivationForwardArgs<>& a) {
+  ForEach(a.n, [a] __device__(size_t i) { a.y[i] = Value(a.x[i], a.kind); });
+}
+
+void Backward(const ActivationBackwardArgs<>& a) {
+  ForEach(a.n, [a] __device__(size_t i) {
+    // Where relu is flat the gradient is zero whatever dy is.
+    const bool flat = a.kind == Activation::kRelu && !(a.x[i] > 0);
+    a.dx[i] = flat ? 0.0f : a.dy[i] * Slope(a.x[i], a.kind);
+  });
+}
+
+void GatedForward(const GatedActivationForwardArgs<>& a) {
+  ForEachOf(a.rows, a.n, [a] __device__(size_t r, size_t i) {
+    a.y_RF[r * a.ldy + i] = Value(a.gate_RF[r * a.ldgate + i], a.kind) * a.up_RF[r * a.ldup + i];
+  });
+}
+
+void GatedBackward(const GatedActivationBackwardArgs<>& a) {
+  ForEachOf(a.rows, a.n, [a] __device__(size_t r, size_t i) {
+    const float dy = a.dy_RF[r * a.lddy + i], gate = a.gate_RF[r * a.ldgate + i], up = a.up_RF[r * a.ldup + i];
+    a.dgate_RF[r * a.lddgate + i] = dy * up * Slope(gate, a.kind);
+    a.dup_RF[r * a.lddup + i] = dy * Value(gate, a.kind);
+  });
+}
+
+}  // namespace
+
+void FillActivation(OpTable& table) {
+  table.activation_forward = Forward;
+  table.activation_backward = ForTraining(Backward);
+  table.gated_activation_forward = GatedForward;
+  table.gated_activation_backward = ForTraining(GatedBackward);
+}
+
+}  // namespace wisp::kernels::cuda

@@ -1,0 +1,325 @@
+// Fused attention, forward and backward: no matrix of logits exists.
+//
+// A warp takes one row, of queries or of keys, and goes over the rows of the other side 32 at a time, a lane for each. A
+// block has eight such warps of one head, and brings each 32 rows to shared memory once for all of them. A lane keeps
+// every 32nd column of what the warp's row sums up. No two threads write the same place: the sums repeat to the bit.
+#include "kernels/cuda/fill.h"
+#include "kernels/cuda/for_each.h"
+
+namespace wisp::kernels::cuda {
+namespace {
+
+constexpr unsigned kThreads = 256, kWarps = kThreads / kWarp, kPitch = kWarp + 1;
+// What the warps of a block share, and what the lanes of each hand each other.
+using Tile = Shared<float, kWarp * kPitch>;
+using Numbers = Shared<float, kThreads>;
+
+enum class Squared { kNeither, kMine, kRows };
+
+// The products of one row with `count` (at most 32) rows of a matrix: lane l's is <mine, row l>. `mine` null: 0. All
+// threads of the block must call, with the same rows.
+template <Squared kSquared = Squared::kNeither>
+__device__ inline float MultiplyRows(Tile& tile, Numbers& numbers, const float* rows, size_t ld, unsigned count,
+                                     const float* mine, unsigned width) {
+  float sum = 0;
+  for (unsigned first = 0; first < width; first += kWarp) {
+    const unsigned column = first + Lane();
+    __syncthreads();  // nobody reads the last tile any more
+    for (unsigned r = WarpOfBlock(); r < kWarp; r += kWarps) {
+      const float value = r < count && column < width ? rows[r * ld + column] : 0.0f;
+      tile[r * kPitch + Lane()] = kSquared == Squared::kRows ? value * value : value;
+    }
+    const float own = mine != nullptr && column < width ? mine[column] : 0.0f;
+    numbers[threadIdx.x] = kSquared == Squared::kMine ? own * own : own;
+    __syncthreads();
+    for (unsigned c = 0; c < kWarp; ++c) {
+      sum = fmaf(numbers[WarpOfBlock() * kWarp + c], tile[Lane() * kPitch + c], sum);
+    }
+  }
+  return sum;
+}
+
+// Every 32nd of a row's columns, from `first` + lane on.
+template <unsigned kChunks>
+struct Columns {
+  float of[kChunks] = {};
+
+  // Adds factor_l row_l of all lanes l < count.
+  __device__ void Add(Numbers& numbers, float factor, const float* rows, size_t ld, unsigned count, unsigned first,
+                      unsigned width) {
+    __syncwarp();  // no lane reads the last numbers any more
+    numbers[threadIdx.x] = factor;
+    __syncwarp();
+    for (unsigned l = 0; l < count; ++l) {
+      const float f = numbers[WarpOfBlock() * kWarp + l];
+      WISP_UNROLL for (unsigned i = 0; i < kChunks; ++i) {
+        const unsigned column = first + i * kWarp + Lane();
+        if (column < width) of[i] = fmaf(f, rows[l * ld + column], of[i]);
+      }
+    }
+  }
+  __device__ void Scale(float factor) { WISP_UNROLL for (unsigned i = 0; i < kChunks; ++i) of[i] *= factor; }
+  __device__ void Store(float* row, unsigned first, unsigned width) const {
+    WISP_UNROLL for (unsigned i = 0; i < kChunks; ++i) {
+      const unsigned column = first + i * kWarp + Lane();
+      if (column < width) row[column] = of[i];
+    }
+  }
+};
+
+// A logit, once the products with q and with its squares are known.
+struct Logit {
+  float value;
+  bool held;  // at its lowest, where nothing moves it
+};
+template <class Args>
+__device__ inline Logit LogitOf(const Args& a, unsigned head, size_t query, size_t key, float product, float variance) {
+  bool held = false;
+  if (a.key_variance != nullptr) {
+    product -= 0.5f * a.scale * variance;
+    held = !(kLowestCorrectedLogit < product);
+    if (product < kLowestCorrectedLogit) product = kLowestCorrectedLogit;  // NaN stays NaN
+  }
+  float value = product * a.scale;
+  if (a.slope_H != nullptr) {
+    const size_t position = a.num_keys - a.num_queries + query;
+    value -= a.slope_H[head] * static_cast<float>(position < key ? key - position : position - key);
+  }
+  return {value, held};
+}
+
+// The keys that a query may attend end there.
+template <class Args>
+__device__ inline size_t AttendEnd(const Args& a, size_t query) {
+  return a.mask == AttentionMask::kCausal ? a.num_keys - a.num_queries + query + 1 : a.num_keys;
+}
+
+template <class Args>
+__device__ inline bool Attends(const Args& a, size_t query, size_t key) {
+  return query < a.num_queries && key >= a.first_key && key < AttendEnd(a, query);
+}
+
+template <class Args>
+__device__ inline float Keep(const Args& a, unsigned head, size_t query, size_t key) {
+  if (a.keep_HQT == nullptr) return 1.0f;
+  return a.keep_HQT[(head * a.num_queries + query) * a.num_keys + key] != 0 ? a.keep_scale : 0.0f;
+}
+
+// Where a block's head and columns lie. Rows of more columns than a warp keeps are made in parts, each by a block.
+struct Share {
+  unsigned head, key_head, first_column;
+};
+template <unsigned kChunks, class Args>
+__device__ inline Share ShareOf(const Args& a) {
+  const auto width = static_cast<unsigned>(a.head_width);
+  const unsigned parts = (width + kChunks * kWarp - 1) / (kChunks * kWarp);
+  const unsigned head = blockIdx.y / parts;
+  return {head, static_cast<unsigned>(KeyHead(a, head)), blockIdx.y % parts * kChunks * kWarp};
+}
+
+// ---- Forward: a warp for each query. --------------------------------------------------------------------------------
+template <unsigned kChunks, bool kVariances>
+__global__ void __launch_bounds__(kThreads) AttendQueries(AttentionForwardArgs<> a) {
+  __shared__ Tile tile;
+  __shared__ Numbers numbers;
+  const auto width = static_cast<unsigned>(a.head_width);
+  const Share share = ShareOf<kChunks>(a);
+  const size_t query = size_t{blockIdx.x} * kWarps + WarpOfBlock();
+  const bool real = query < a.num_queries;
+  const float* q = real ? a.q + query * a.ldq + share.head * width : nullptr;
+  const size_t last_query = size_t{blockIdx.x} * kWarps + kWarps - 1;
+  const size_t end = AttendEnd(a, last_query < a.num_queries ? last_query : a.num_queries - 1);
+  Columns<kChunks> out;
+  Columns<kVariances ? kChunks : 1> variance;
+  float largest = -INFINITY, sum = 0;
+  for (size_t first = a.first_key; first < end; first += kWarp) {
+    const auto count = static_cast<unsigned>(end - first < kWarp ? end - first : kWarp);
+    const float* keys = a.k + first * a.ldkv + share.key_head * width;
+    const float* values = a.v + first * a.ldkv + share.key_head * width;
+    const size_t key = first + Lane();
+    const float product = MultiplyRows(tile, numbers, keys, a.ldkv, count, q, width);
+    float lowering = 0;
+    if (a.key_variance != nullptr) {
+      const float* variances = a.key_variance + first * a.ldvariance + share.key_head * width;
+      lowering = MultiplyRows<Squared::kMine>(tile, numbers, variances, a.ldvariance, count, q, width);
+    }
+    const bool attends = Attends(a, query, key);
+    const float logit = attends ? LogitOf(a, share.head, query, key, product, lowering).value : -INFINITY;
+    const float before = largest;
+    largest = WarpMax(before < logit ? logit : before);
+    const float shrink = before == largest ? 1.0f : expf(before - largest);
+    const float p = attends ? expf(logit - largest) : 0.0f;
+    sum = sum * shrink + WarpSum(p);
+    const float kept = attends ? p * Keep(a, share.head, query, key) : 0.0f;
+    out.Scale(shrink);
+    out.Add(numbers, kept, values, a.ldkv, count, share.first_column, width);
+    if constexpr (kVariances) {
+      variance.Scale(shrink * shrink);
+      variance.Add(numbers, kept * kept, a.value_variance + first * a.ldvariance + share.key_head * width, a.ldvariance,
+                   count, share.first_column, width);
+    }
+  }
+  if (!real) return;
+  const bool none = AttendEnd(a, query) <= a.first_key;
+  const float inverse = none ? 0.0f : 1.0f / sum;
+  out.Scale(inverse);
+  out.Store(a.out + query * a.ldout + share.head * width, share.first_column, width);
+  if constexpr (kVariances) {
+    variance.Scale(inverse * inverse);
+    variance.Store(a.out_variance + query * a.ldout_variance + share.head * width, share.first_column, width);
+  }
+  if (Lane() == 0 && share.first_column == 0) {
+    a.lse_HQ[share.head * a.num_queries + query] = none ? 0.0f : largest + logf(sum);
+  }
+}
+
+// ---- Backward. ------------------------------------------------------------------------------------------------------
+// P and dS of one query and one key, given the products of q with k and of dout with v.
+struct Weights {
+  float kept, slope;  // P times keep; dS
+};
+__device__ inline Weights WeightsOf(const AttentionBackwardArgs<>& a, unsigned head, size_t query, size_t key,
+                                    float product, float lowering, float dp, float delta) {
+  if (!Attends(a, query, key)) return {0, 0};
+  const Logit logit = LogitOf(a, head, query, key, product, lowering);
+  const float p = expf(logit.value - a.lse_HQ[head * a.num_queries + query]), keep = Keep(a, head, query, key);
+  return {p * keep, logit.held ? 0.0f : p * (keep * dp - delta) * a.scale};
+}
+
+// <dout, out> of a query's head, in every lane.
+__device__ inline float Delta(const AttentionBackwardArgs<>& a, unsigned head, size_t query) {
+  const size_t at = query * a.ldout + head * a.head_width;
+  float sum = 0;
+  for (size_t c = Lane(); c < a.head_width; c += kWarp) sum += a.dout[at + c] * a.out[at + c];
+  return WarpSum(sum);
+}
+
+// dq: a warp for each query.
+template <unsigned kChunks>
+__global__ void __launch_bounds__(kThreads) QueryGradients(AttentionBackwardArgs<> a) {
+  __shared__ Tile tile;
+  __shared__ Numbers numbers;
+  const auto width = static_cast<unsigned>(a.head_width);
+  const Share share = ShareOf<kChunks>(a);
+  const size_t query = size_t{blockIdx.x} * kWarps + WarpOfBlock();
+  const bool real = query < a.num_queries;
+  const float* q = real ? a.q + query * a.ldq + share.head * width : nullptr;
+  const float* dout = real ? a.dout + query * a.ldout + share.head * width : nullptr;
+  const float delta = real ? Delta(a, share.head, query) : 0.0f;
+  const size_t last_query = size_t{blockIdx.x} * kWarps + kWarps - 1;
+  const size_t end = AttendEnd(a, last_query < a.num_queries ? last_query : a.num_queries - 1);
+  Columns<kChunks> dq, through_variance;
+  for (size_t first = a.first_key; first < end; first += kWarp) {
+    const auto count = static_cast<unsigned>(end - first < kWarp ? end - first : kWarp);
+    const float* keys = a.k + first * a.ldkv + share.key_head * width;
+    const float* values = a.v + first * a.ldkv + share.key_head * width;
+    const float* variances = nullptr;
+    const float product = MultiplyRows(tile, numbers, keys, a.ldkv, count, q, width);
+    const float dp = MultiplyRows(tile, numbers, values, a.ldkv, count, dout, width);
+    float lowering = 0;
+    if (a.key_variance != nullptr) {
+      variances = a.key_variance + first * a.ldvariance + share.key_head * width;
+      lowering = MultiplyRows<Squared::kMine>(tile, numbers, variances, a.ldvariance, count, q, width);
+    }
+    const Weights w = WeightsOf(a, share.head, query, first + Lane(), product, lowering, dp, delta);
+    dq.Add(numbers, w.slope, keys, a.ldkv, count, share.first_column, width);
+    if (variances != nullptr)
+      through_variance.Add(numbers, w.slope, variances, a.ldvariance, count, share.first_column, width);
+  }
+  if (!real) return;
+  WISP_UNROLL for (unsigned i = 0; i < kChunks; ++i) {
+    const unsigned column = share.first_column + i * kWarp + Lane();
+    if (a.key_variance != nullptr && column < width) dq.of[i] -= a.scale * q[column] * through_variance.of[i];
+  }
+  dq.Store(a.dq + query * a.ldq + share.head * width, share.first_column, width);
+}
+
+// dk and dv: a warp for each key, over all heads of queries that read it.
+template <unsigned kChunks>
+__global__ void __launch_bounds__(kThreads) KeyGradients(AttentionBackwardArgs<> a) {
+  __shared__ Tile tile;
+  __shared__ Numbers numbers;
+  __shared__ Shared<float, kWarp> deltas;
+  const auto width = static_cast<unsigned>(a.head_width);
+  const Share share = ShareOf<kChunks>(a);  // of heads of keys
+  const auto kv_heads = static_cast<unsigned>(a.kv_heads == 0 ? a.heads : a.kv_heads);
+  const auto group = static_cast<unsigned>(a.heads) / kv_heads;
+  const size_t key = size_t{blockIdx.x} * kWarps + WarpOfBlock();
+  const bool real = key < a.num_keys;
+  const size_t key_at = key * a.ldkv + share.head * width;
+  const float *k = real ? a.k + key_at : nullptr, *v = real ? a.v + key_at : nullptr;
+  const float* variance =
+      real && a.key_variance != nullptr ? a.key_variance + key * a.ldvariance + share.head * width : nullptr;
+  // Earlier queries attend none of the block's keys.
+  const size_t first_key = size_t{blockIdx.x} * kWarps, past = a.num_keys - a.num_queries;
+  const size_t first_query =
+      a.mask == AttentionMask::kCausal && first_key > past ? (first_key - past) / kWarp * kWarp : size_t{0};
+  Columns<kChunks> dk, dv;
+  for (unsigned head = share.head * group; head < (share.head + 1) * group; ++head) {
+    for (size_t first = first_query; first < a.num_queries; first += kWarp) {
+      const auto count = static_cast<unsigned>(a.num_queries - first < kWarp ? a.num_queries - first : kWarp);
+      const float* queries = a.q + first * a.ldq + head * width;
+      const float* douts = a.dout + first * a.ldout + head * width;
+      __syncthreads();  // nobody reads the last deltas any more
+      for (unsigned l = WarpOfBlock(); l < kWarp; l += kWarps) {
+        const float delta = l < count ? Delta(a, head, first + l) : 0.0f;
+        if (Lane() == 0) deltas[l] = delta;
+      }
+      const float product = MultiplyRows(tile, numbers, queries, a.ldq, count, k, width);
+      const float dp = MultiplyRows(tile, numbers, douts, a.ldout, count, v, width);
+      float lowering = 0;
+      if (a.key_variance != nullptr) {
+        lowering = MultiplyRows<Squared::kRows>(tile, numbers, queries, a.ldq, count, variance, width);
+      }
+      const Weights w =
+          WeightsOf(a, head, first + Lane(), real ? key : a.num_keys, product, lowering, dp, deltas[Lane()]);
+      dk.Add(numbers, w.slope, queries, a.ldq, count, share.first_column, width);
+      dv.Add(numbers, w.kept, douts, a.ldout, count, share.first_column, width);
+    }
+  }
+  if (!real) return;
+  dk.Store(a.dk + key_at, share.first_column, width);
+  dv.Store(a.dv + key_at, share.first_column, width);
+}
+
+// f.operator()<chunks>(grid): as many columns as a lane has to keep, 8 at most.
+template <class F>
+void WithChunks(size_t rows, size_t heads, size_t width, const F& f) {
+  if (rows == 0 || heads == 0 || width == 0) return;
+  const auto grid = [&](unsigned chunks) {
+    const unsigned parts = BlocksFor(width, chunks * kWarp);
+    return Grid{
+        .blocks = BlocksFor(rows, kWarps), .blocks_y = static_cast<unsigned>(heads) * parts, .threads = kThreads};
+  };
+  if (width <= kWarp) return f.template operator()<1>(grid(1));
+  if (width <= 2 * kWarp) return f.template operator()<2>(grid(2));
+  if (width <= 4 * kWarp) return f.template operator()<4>(grid(4));
+  f.template operator()<8>(grid(8));
+}
+
+size_t NoScratch(AttentionPass, size_t, size_t) { return 0; }
+
+void Forward(const AttentionForwardArgs<>& a) {
+  WithChunks(a.num_queries, a.heads, a.head_width, [&]<unsigned kChunks>(const Grid& grid) {
+    a.value_variance != nullptr ? Launch(AttendQueries<kChunks, true>, grid, a)
+                                : Launch(AttendQueries<kChunks, false>, grid, a);
+  });
+}
+
+void Backward(const AttentionBackwardArgs<>& a) {
+  const size_t kv_heads = a.kv_heads == 0 ? a.heads : a.kv_heads;
+  WithChunks(a.num_queries, a.heads, a.head_width,
+             [&]<unsigned kChunks>(const Grid& grid) { Launch(QueryGradients<kChunks>, grid, a); });
+  WithChunks(a.num_keys, kv_heads, a.head_width,
+             [&]<unsigned kChunks>(const Grid& grid) { Launch(KeyGradients<kChunks>, grid, a); });
+}
+
+}  // namespace
+
+void FillAttention(OpTable& table) {
+  table.attention_scratch_size = NoScratch;
+  table.attention_forward = Forward;
+  table.attention_backward = ForTraining(Backward);
+}
+
+}  // namespace wisp::kernels::cuda

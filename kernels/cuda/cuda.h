@@ -1,0 +1,15 @@
+// The table of ops that run on a GPU.
+#ifndef WISP_KERNELS_CUDA_CUDA_H_
+#define WISP_KERNELS_CUDA_CUDA_H_
+
+#include "kernels/kernels.h"
+
+namespace wisp::kernels::cuda {
+
+// Every pointer of its arguments is to memory that the device reads and writes, but for what kernels/kernels.h says lies
+// on the host. The ops of a thread of the host run one after the other; those that return numbers have waited.
+const OpTable& Ops();
+
+}  // namespace wisp::kernels::cuda
+
+#endif  // WISP_KERNELS_CUDA_CUDA_H_

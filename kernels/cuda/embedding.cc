@@ -1,0 +1,116 @@
+// Ops that look rows up and move them.
+#include "kernels/cuda/fill.h"
+#include "kernels/cuda/for_each.h"
+#include "kernels/cuda/half.h"
+#include "kernels/cuda/records.h"
+
+namespace wisp::kernels::cuda {
+namespace {
+
+void EmbedForward(const EmbedForwardArgs<>& a) {
+  ForEachOf(a.rows, a.d, [a] __device__(size_t t, size_t i) {
+    const int32_t id = a.ids_T[t];
+    float y = 0;
+    if (id >= 0) {
+      y = a.scale * a.table_MD[static_cast<size_t>(id) * a.d + i];
+      if (a.positions_TD != nullptr) y += a.positions_TD[t * a.d + i];
+    }
+    a.y_TD[t * a.d + i] = y;
+  });
+}
+
+void EmbedHalf(const EmbedHalfArgs& a) {
+  ForEachOf(a.rows, a.d, [a] __device__(size_t t, size_t i) {
+    const int32_t id = a.ids_T[t];
+    float y = 0;
+    if (id >= 0) {
+      const size_t at = static_cast<size_t>(id) * a.d + i;
+      y = __fmul_rn(a.scale, a.half_table_MD != nullptr ? FloatOf(a.half_table_MD[at]) : a.table_MD[at]);
+      if (a.half_positions_TD != nullptr) {
+        y = __fadd_rn(y, FloatOf(a.half_positions_TD[t * a.d + i]));
+      } else if (a.positions_TD != nullptr) {
+        y = __fadd_rn(y, a.positions_TD[t * a.d + i]);
+      }
+    }
+    a.y_TD[t * a.d + i] = y;
+  });
+}
+
+void EmbedVariance(const EmbedVarianceArgs<>& a) {
+  ForEachOf(a.rows, a.d, [a] __device__(size_t t, size_t i) {
+    const int32_t id = a.ids_T[t];
+    float variance = id >= 0 ? a.scale * a.scale * a.variance_M[id] + a.position_variance : 0.0f;
+    if (variance > kMaxVariance) variance = kMaxVariance;
+    a.y_TD[t * a.d + i] = variance;
+  });
+}
+
+// One record for each row of blocks.
+__global__ void WritePositions(const int32_t* ids_R, int32_t* position_R, size_t end, RecordsOfLaunch records) {
+  const size_t begin = records.begin[blockIdx.y], rows = records.begin[blockIdx.y + 1] - begin;
+  const size_t first = end == 0 ? 0 : end - rows;
+  for (size_t t = GlobalThread(); t < rows; t += AllThreads()) {
+    position_R[begin + t] = ids_R[begin + t] < 0 ? -1 : static_cast<int32_t>(first + t);
+  }
+}
+
+void PositionIds(const PositionIdsArgs& a) {
+  ForRecords(a.records, a.records.rows, [&](const RecordsOfLaunch& records) {
+    const Grid grid = {.blocks = BlocksFor(LongestOf(records), 256, 16), .blocks_y = records.count};
+    if (grid.blocks > 0) Launch(WritePositions, grid, a.ids_R, a.position_R, a.end, records);
+  });
+}
+
+// Rows that share an id are added in the order of t, whatever the order of threads: the first of them adds them all.
+// One warp for each row.
+constexpr unsigned kScatterThreads = 256;
+__global__ void AddRows(ScatterAddArgs<> a) {
+  const size_t warps = AllThreads() / kWarp;
+  for (size_t t = GlobalThread() / kWarp; t < a.rows; t += warps) {
+    const int32_t id = a.ids_T[t];
+    if (id < 0) continue;
+    bool first = true;
+    for (size_t before = Lane(); before < t && first; before += kWarp) first = a.ids_T[before] != id;
+    if (__ballot_sync(kWholeWarp, first) != kWholeWarp) continue;
+    float* row = a.table_MD + static_cast<size_t>(id) * a.ldtable;
+    for (size_t other = t; other < a.rows; ++other) {
+      if (a.ids_T[other] != id) continue;
+      for (size_t i = Lane(); i < a.d; i += kWarp) row[i] += a.scale * a.dx_TD[other * a.lddx + i];
+    }
+  }
+}
+
+void ScatterAdd(const ScatterAddArgs<>& a) {
+  if (a.rows > 0)
+    Launch(AddRows, {.blocks = BlocksFor(a.rows * kWarp, kScatterThreads), .threads = kScatterThreads}, a);
+}
+
+void CopyRows(const CopyRowsArgs<>& a) {
+  ForEachOf(a.rows, a.d, [a] __device__(size_t r, size_t i) {
+    const size_t from = a.from_R != nullptr ? a.from_R[r] : r, to = a.to_R != nullptr ? a.to_R[r] : r;
+    a.y_RD[to * a.ldy + i] = a.x_RD[from * a.ldx + i];
+  });
+}
+
+void GatherColumns(const GatherColumnsArgs<>& a) {
+  ForEachOf(a.rows, a.columns, [a] __device__(size_t r, size_t j) {
+    const int64_t column = int64_t{a.column_J[j]} - a.first;
+    if (column >= 0 && column < static_cast<int64_t>(a.n)) {
+      a.y_RJ[r * a.ldy + j] = a.x_RN[r * a.ldx + static_cast<size_t>(column)];
+    }
+  });
+}
+
+}  // namespace
+
+void FillEmbedding(OpTable& table) {
+  table.embed_forward = EmbedForward;
+  table.embed_half = EmbedHalf;
+  table.embed_variance = EmbedVariance;
+  table.position_ids = ForTraining(PositionIds);
+  table.scatter_add = ForTraining(ScatterAdd);
+  table.copy_rows = ForTraining(CopyRows);
+  table.gather_columns = ForTraining(GatherColumns);
+}
+
+}  // namespace wisp::kernels::cuda

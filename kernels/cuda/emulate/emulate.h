@@ -1,0 +1,212 @@
+// A stand-in for a GPU on the host: runs kernels that are compiled as ordinary C++, thread by thread, and finds what a
+// GPU would let pass.
+//
+// A block's threads are fibers of one thread of the host; which of them goes on is drawn from a seed. Each of these ends
+// the process with a sentence that names the kernel's line:
+//   - a barrier, shuffle or vote that not all threads of the block or warp reach, or reach at different places;
+//   - an access of shared memory out of bounds;
+//   - two threads that access the same place of shared memory, one of them writing, with no barrier in between;
+//   - shared memory that is read before anything of the block wrote it.
+// Not found: races in global memory, and what depends on timing. Blocks run one after the other, in an order that the
+// seed says as well.
+#ifndef WISP_KERNELS_CUDA_EMULATE_EMULATE_H_
+#define WISP_KERNELS_CUDA_EMULATE_EMULATE_H_
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <type_traits>
+#include <vector>
+
+namespace wisp::kernels::cuda::emulate {
+
+struct Index {
+  unsigned x = 1, y = 1;
+};
+
+// Which thread runs.
+struct Place {
+  Index thread, block, block_size, grid_size;
+};
+const Place& Here();
+
+// Where in the sources a kernel is. (std::source_location is beyond clang 14.)
+struct Location {
+  const char* file;
+  unsigned line;
+  static constexpr Location Current(const char* file = __builtin_FILE(), unsigned line = __builtin_LINE()) {
+    return {file, line};
+  }
+};
+
+// Runs `kernel` once for each thread of each block. Not reentrant. At most 1024 threads, whole warps.
+void Run(Index grid, unsigned threads, const std::function<void()>& kernel);
+
+// The order of threads and blocks from now on. Default: WISP_TEST_SEED, or 1.
+void Seed(uint64_t seed);
+
+void Barrier(const Location& location);
+void WarpBarrier(const Location& location);
+// What lane `from(lane)` of this warp gave, in the bits of a number.
+uint64_t Exchange(uint64_t bits, unsigned from, const Location& location);
+unsigned Ballot(bool vote, const Location& location);
+
+[[noreturn]] void Fail(const char* what, const Location& location);
+
+// When and by whom something was done, from the highest bits on: 24 for the block's serial number (0: never), 14 for its
+// barriers so far, 15 for those of the warp, 5 for the warp, 5 for the lane, 1 for "other lanes of the warp too".
+using Stamp = uint64_t;
+inline constexpr unsigned kBlockShift = 40, kBarrierShift = 26, kWarpBarrierShift = 11, kWarpShift = 6, kLaneShift = 1;
+// The thread that runs, now.
+inline Stamp g_now = 0;
+
+// Who touched a place of shared memory last.
+struct Touches {
+  Stamp write = 0, reads[2] = {0, 0};
+};
+
+// Whether a barrier lies between the two, or they are of one thread.
+inline bool InOrder(Stamp earlier, Stamp now) {
+  if (earlier >> kBarrierShift != now >> kBarrierShift) return true;  // another block, or a barrier before
+  if (earlier == now) return true;
+  const bool same_warp = ((earlier ^ now) >> kWarpShift & 31) == 0;
+  return same_warp && (earlier >> kWarpBarrierShift) < (now >> kWarpBarrierShift);
+}
+
+inline void TouchRead(Touches& touches, const Location& location) {
+  const Stamp now = g_now;
+  if ((touches.write ^ now) >> kBlockShift != 0) Fail("shared memory is read that nothing has written", location);
+  if (!InOrder(touches.write, now)) Fail("shared memory is read while another thread writes it", location);
+  for (Stamp& read : touches.reads) {
+    if ((read ^ now) >> kWarpShift != 0) continue;
+    if (read != now) read |= 1;  // the same warp, no barrier in between, another lane
+    return;
+  }
+  // Of two warps: then a write of any warp finds one that is not its own.
+  const bool other_warp =
+      touches.reads[0] >> kBarrierShift == now >> kBarrierShift && ((touches.reads[0] ^ now) >> kWarpShift & 31) != 0;
+  touches.reads[other_warp ? 1 : 0] = now;
+}
+
+inline void TouchWrite(Touches& touches, const Location& location) {
+  const Stamp now = g_now;
+  if (!InOrder(touches.write, now)) Fail("two threads write the same place of shared memory", location);
+  for (const Stamp read : touches.reads) {
+    if (!InOrder(read, now)) Fail("shared memory is written while another thread reads it", location);
+  }
+  touches.write = now;
+}
+
+// An array in shared memory; what [] gives reads or writes one place of it.
+template <class T, unsigned kSize>
+class Shared {
+ public:
+  class Reference {
+   public:
+    Reference(Shared& array, unsigned i, const Location& location) : array_(array), i_(i), location_(location) {}
+    operator T() const {
+      TouchRead(array_.touches_[i_], location_);
+      return array_.values_[i_];
+    }
+    Reference& operator=(T value) {
+      TouchWrite(array_.touches_[i_], location_);
+      array_.values_[i_] = value;
+      return *this;
+    }
+    Reference& operator=(const Reference& other) {
+      if (this != &other) *this = static_cast<T>(other);
+      return *this;
+    }
+    Reference(const Reference&) = delete;
+    Reference& operator+=(T value) { return *this = static_cast<T>(*this) + value; }
+
+   private:
+    Shared& array_;
+    unsigned i_;
+    Location location_;
+  };
+
+  Reference operator[](struct SharedIndex i);
+
+ private:
+  T values_[kSize];
+  Touches touches_[kSize];
+};
+
+// An index that knows where it was written.
+struct SharedIndex {
+  template <class Integer>
+  requires std::is_integral_v<Integer> SharedIndex(Integer i, const Location& where = Location::Current())
+      : value(static_cast<uint64_t>(i)), location(where) {}
+  uint64_t value;
+  Location location;
+};
+
+template <class T, unsigned kSize>
+typename Shared<T, kSize>::Reference Shared<T, kSize>::operator[](SharedIndex i) {
+  if (i.value >= kSize) Fail("an access of shared memory out of bounds", i.location);
+  return Reference(*this, static_cast<unsigned>(i.value), i.location);
+}
+
+template <class T>
+uint64_t ToBits(T value) {
+  static_assert(sizeof(T) <= sizeof(uint64_t));
+  uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof(T));
+  return bits;
+}
+
+template <class T>
+T FromBits(uint64_t bits) {
+  T value;
+  std::memcpy(&value, &bits, sizeof(T));
+  return value;
+}
+
+}  // namespace wisp::kernels::cuda::emulate
+
+// ---- CUDA's words, as far as kernels use them. ----------------------------------------------------------------------
+// NOLINTBEGIN(bugprone-reserved-identifier)
+#define __global__ static
+#define __device__
+#define __host__
+#define __forceinline__ inline
+#define __launch_bounds__(...)
+#define __shared__ static
+#define threadIdx (::wisp::kernels::cuda::emulate::Here().thread)
+#define blockIdx (::wisp::kernels::cuda::emulate::Here().block)
+#define blockDim (::wisp::kernels::cuda::emulate::Here().block_size)
+#define gridDim (::wisp::kernels::cuda::emulate::Here().grid_size)
+
+namespace wisp::kernels::cuda {
+
+inline void __syncthreads(const emulate::Location& location = emulate::Location::Current()) {
+  emulate::Barrier(location);
+}
+inline void __syncwarp(const emulate::Location& location = emulate::Location::Current()) {
+  emulate::WarpBarrier(location);
+}
+template <class T>
+T __shfl_xor_sync(unsigned, T value, unsigned mask, const emulate::Location& location = emulate::Location::Current()) {
+  return emulate::FromBits<T>(emulate::Exchange(emulate::ToBits(value), (threadIdx.x % 32) ^ mask, location));
+}
+template <class T>
+T __shfl_sync(unsigned, T value, unsigned lane, const emulate::Location& location = emulate::Location::Current()) {
+  return emulate::FromBits<T>(emulate::Exchange(emulate::ToBits(value), lane % 32, location));
+}
+inline unsigned __ballot_sync(unsigned, bool vote, const emulate::Location& location = emulate::Location::Current()) {
+  return emulate::Ballot(vote, location);
+}
+// Rounded once, as the host rounds; nvcc may otherwise make one operation of a product and a sum.
+inline float __fmul_rn(float a, float b) { return a * b; }
+inline float __fadd_rn(float a, float b) { return a + b; }
+inline double __dmul_rn(double a, double b) { return a * b; }
+inline double __dadd_rn(double a, double b) { return a + b; }
+inline int __float2int_rn(float x) { return static_cast<int>(std::nearbyint(x)); }
+// NOLINTEND(bugprone-reserved-identifier)
+
+}  // namespace wisp::kernels::cuda
+
+#endif  // WISP_KERNELS_CUDA_EMULATE_EMULATE_H_

@@ -1,0 +1,139 @@
+// A target beside the classes, few classes, and bounds of representations: a warp for each row, sums in double.
+#include <limits>
+
+#include "kernels/cuda/fill.h"
+#include "kernels/cuda/for_each.h"
+#include "kernels/cuda/results.h"
+
+namespace wisp::kernels::cuda {
+namespace {
+
+constexpr unsigned kThreads = 256;
+
+Grid WarpsFor(size_t rows) { return {.blocks = BlocksFor(rows * kWarp, kThreads), .threads = kThreads}; }
+
+__device__ inline double WideDot(const float* x, const float* y, size_t n) {
+  double sum = 0;
+  for (size_t i = Lane(); i < n; i += kWarp) sum += static_cast<double>(x[i]) * static_cast<double>(y[i]);
+  return WarpSum(sum);
+}
+
+// The first of the ascending class_N that is not below `target`.
+__device__ inline size_t LowerBound(const int32_t* class_N, size_t n, int32_t target) {
+  size_t first = 0;
+  for (size_t count = n; count > 0;) {
+    const size_t half = count / 2;
+    const bool below = class_N[first + half] < target;
+    first += below ? half + 1 : 0;
+    count = below ? count - half - 1 : half;
+  }
+  return first;
+}
+
+__global__ void ScoreTargets(TargetLogitsArgs<> a) {
+  const size_t warps = AllThreads() / kWarp;
+  for (size_t r = GlobalThread() / kWarp; r < a.rows; r += warps) {
+    const int32_t target = a.target_R[r];
+    if (target < 0) continue;
+    const auto row = static_cast<size_t>(target);
+    const float product = static_cast<float>(WideDot(a.x_RK + r * a.k, a.w_MK + row * a.k, a.k));
+    if (Lane() != 0) continue;
+    const size_t hit = LowerBound(a.class_N, a.n, target);
+    if (hit < a.n && a.class_N[hit] == target) a.z_RN[r * a.n + hit] = -INFINITY;
+    a.target_logit_R[r] = a.bias_M != nullptr ? __fadd_rn(product, a.bias_M[row]) : product;
+  }
+}
+
+void TargetLogits(const TargetLogitsArgs<>& a) {
+  if (a.rows > 0) Launch(ScoreTargets, WarpsFor(a.rows), a);
+}
+
+void TargetGradient(const TargetGradientArgs<>& a) {
+  ForEachOf(a.rows, a.k, [a] __device__(size_t r, size_t i) {
+    const float weight = a.weight_R[r];
+    const float g = weight == 0 ? 0.0f : (expf(a.target_logit_R[r] - a.lse_R[r]) - 1.0f) * weight;
+    a.dw_RK[r * a.k + i] = g * a.x_RK[r * a.k + i];
+    if (g != 0) a.dx_RK[r * a.k + i] += g * a.w_MK[static_cast<size_t>(a.target_R[r]) * a.k + i];
+  });
+}
+
+__global__ void ClassRows(ClassCrossEntropyArgs<> a, double* loss_R) {
+  const size_t warps = AllThreads() / kWarp;
+  for (size_t r = GlobalThread() / kWarp; r < a.rows; r += warps) {
+    const float* z = a.z_RN + r * a.n;
+    const auto target = static_cast<size_t>(a.target_R[r]);
+    float largest = z[0];
+    for (size_t j = Lane(); j < a.n; j += kWarp) largest = largest < z[j] ? z[j] : largest;
+    const double max = WarpMax(largest);
+    double sum = 0;
+    for (size_t j = Lane(); j < a.n; j += kWarp) sum += exp(static_cast<double>(z[j]) - max);
+    const double lse = max + log(WarpSum(sum));
+    if (Lane() == 0 && loss_R != nullptr) loss_R[r] = lse - static_cast<double>(z[target]);
+    if (a.dz_RN == nullptr) continue;
+    for (size_t j = Lane(); j < a.n; j += kWarp) {
+      a.dz_RN[r * a.n + j] = static_cast<float>(exp(static_cast<double>(z[j]) - lse) - (j == target ? 1.0 : 0.0));
+    }
+  }
+}
+
+void ClassCrossEntropy(const ClassCrossEntropyArgs<>& a) {
+  if (a.n == 0 || a.rows == 0) return;
+  double* loss = a.loss_R != nullptr ? Results(a.rows) : nullptr;
+  Launch(ClassRows, WarpsFor(a.rows), a, loss);
+  if (a.loss_R == nullptr) return;
+  const bool arrived = Wait() && loss != nullptr;
+  for (size_t r = 0; r < a.rows; ++r) a.loss_R[r] = arrived ? loss[r] : std::numeric_limits<double>::quiet_NaN();
+}
+
+// min(1, bound / ||x||); 1 where bound is 0.
+__device__ inline double ClipScale(const float* x, size_t n, double bound) {
+  if (bound == 0) return 1;
+  const double norm = sqrt(WideDot(x, x, n));
+  return bound < norm ? bound / norm : 1;
+}
+
+__global__ void ClipEachRow(ClipRowsArgs<> a) {
+  const size_t warps = AllThreads() / kWarp;
+  for (size_t r = GlobalThread() / kWarp; r < a.rows; r += warps) {
+    const double scale = ClipScale(a.x_RD + r * a.d, a.d, a.bound);
+    for (size_t i = r * a.d + Lane(); i < (r + 1) * a.d; i += kWarp) {
+      const float y = static_cast<float>(scale * static_cast<double>(a.x_RD[i]));
+      a.y_RD[i] = a.noise_RD != nullptr ? __fadd_rn(y, a.noise_RD[i]) : y;
+    }
+  }
+}
+
+void ClipRows(const ClipRowsArgs<>& a) {
+  if (a.rows > 0) Launch(ClipEachRow, WarpsFor(a.rows), a);
+}
+
+// y = s x with s = C / ||x|| where ||x|| > C: dx = s (dy - x <x, dy> / ||x||^2); else s = 1 and dx = dy. x = tanh(p):
+// dp = dx (1 - x^2).
+__global__ void ClippedTanhRows(ClippedTanhBackwardArgs<> a) {
+  const size_t warps = AllThreads() / kWarp;
+  for (size_t r = GlobalThread() / kWarp; r < a.rows; r += warps) {
+    const float *x = a.x_RD + r * a.d, *dy = a.dy_RD + r * a.d;
+    const double scale = ClipScale(x, a.d, a.bound);
+    const double radial = scale < 1 ? WideDot(x, dy, a.d) / WideDot(x, x, a.d) : 0.0;
+    for (size_t i = Lane(); i < a.d; i += kWarp) {
+      const double xi = x[i];
+      a.dp_RD[r * a.d + i] = static_cast<float>(scale * (static_cast<double>(dy[i]) - xi * radial) * (1 - xi * xi));
+    }
+  }
+}
+
+void ClippedTanhBackward(const ClippedTanhBackwardArgs<>& a) {
+  if (a.rows > 0) Launch(ClippedTanhRows, WarpsFor(a.rows), a);
+}
+
+}  // namespace
+
+void FillHeads(OpTable& table) {
+  table.target_logits = ForTraining(TargetLogits);
+  table.target_gradient = ForTraining(TargetGradient);
+  table.class_cross_entropy = ForTraining(ClassCrossEntropy);
+  table.clip_rows = ClipRows;
+  table.clipped_tanh_backward = ForTraining(ClippedTanhBackward);
+}
+
+}  // namespace wisp::kernels::cuda

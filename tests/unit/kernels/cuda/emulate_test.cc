@@ -1,0 +1,136 @@
+// The emulator of a GPU finds what it says it finds: each kernel here has one fault, and its twin has none.
+#include <gtest/gtest.h>
+
+#include <set>
+#include <vector>
+
+#include "kernels/cuda/device_code.h"
+
+namespace wisp::kernels::cuda {
+namespace {
+
+constexpr unsigned kThreads = 64;
+
+enum class Fault { kNone, kNoBarrier, kOutOfBounds, kUnwritten, kTwoWriters, kWriteUnderRead };
+
+// y <- x in reverse, through shared memory.
+template <Fault kFault>
+__global__ void Reverse(const int* x, int* y) {
+  __shared__ Shared<int, kThreads> row;
+  const unsigned i = threadIdx.x;
+  if (kFault != Fault::kUnwritten || i > 0) row[kFault == Fault::kTwoWriters ? i / 2 : i] = x[i];
+  if (kFault != Fault::kNoBarrier) __syncthreads();
+  y[i] = row[kThreads - 1 - i + (kFault == Fault::kOutOfBounds ? 1 : 0)];
+  if (kFault == Fault::kWriteUnderRead) row[i] = 0;
+}
+
+template <Fault kFault>
+std::vector<int> Reversed() {
+  std::vector<int> x(kThreads), y(kThreads);
+  for (unsigned i = 0; i < kThreads; ++i) x[i] = static_cast<int>(i);
+  Launch(Reverse<kFault>, {.threads = kThreads}, x.data(), y.data());
+  return y;
+}
+
+TEST(Emulate, ASoundKernelRuns) {
+  const std::vector<int> y = Reversed<Fault::kNone>();
+  for (unsigned i = 0; i < kThreads; ++i) EXPECT_EQ(y[i], static_cast<int>(kThreads - 1 - i));
+}
+
+TEST(EmulateDeathTest, FaultsOfSharedMemoryEndTheProcess) {
+  EXPECT_DEATH(Reversed<Fault::kNoBarrier>(), "emulate_test.cc:[0-9]+: shared memory is read");
+  EXPECT_DEATH(Reversed<Fault::kOutOfBounds>(), "emulate_test.cc:[0-9]+: an access of shared memory out of bounds");
+  EXPECT_DEATH(Reversed<Fault::kUnwritten>(), "emulate_test.cc:[0-9]+: shared memory is read that nothing has written");
+  EXPECT_DEATH(Reversed<Fault::kTwoWriters>(), "emulate_test.cc:[0-9]+: two threads write the same place");
+  EXPECT_DEATH(Reversed<Fault::kWriteUnderRead>(), "emulate_test.cc:[0-9]+: shared memory is (read|written) while another");
+}
+
+// What every thread of a warp reads, all but lane 1 may not write without a barrier of the warp.
+template <bool kBarrier>
+__global__ void ReadThenWrite(int* y) {
+  __shared__ Shared<int, 1> one;
+  if (Lane() == 0) one[0] = 7;
+  __syncwarp();
+  y[threadIdx.x] = one[0];
+  if (kBarrier) __syncwarp();
+  if (Lane() == 1) one[0] = 8;
+}
+
+TEST(EmulateDeathTest, ABarrierOfAWarpOrdersItsLanes) {
+  std::vector<int> y(kWarp);
+  Launch(ReadThenWrite<true>, {.threads = kWarp}, y.data());
+  EXPECT_EQ(y, std::vector<int>(kWarp, 7));
+  EXPECT_DEATH(Launch(ReadThenWrite<false>, {.threads = kWarp}, y.data()), "while another thread");
+}
+
+// It does not order those of another warp.
+__global__ void ReadOfAnotherWarp(int* y) {
+  __shared__ Shared<int, 1> one;
+  if (threadIdx.x == 0) one[0] = 7;
+  __syncwarp();
+  y[threadIdx.x] = one[0];
+}
+
+TEST(EmulateDeathTest, ABarrierOfAWarpDoesNotOrderOtherWarps) {
+  std::vector<int> y(kThreads);
+  EXPECT_DEATH(Launch(ReadOfAnotherWarp, {.threads = kThreads}, y.data()), "shared memory is read");
+}
+
+enum class Diverges { kBarrier, kShuffle, kPlaces };
+
+template <Diverges kWhere>
+__global__ void Diverge(int* y) {
+  const bool first = threadIdx.x == 0;
+  if (kWhere == Diverges::kBarrier && !first) __syncthreads();
+  if (kWhere == Diverges::kShuffle && !first) y[threadIdx.x] = __shfl_xor_sync(kWholeWarp, y[threadIdx.x], 1);
+  if (kWhere == Diverges::kPlaces) {
+    if (first) {
+      __syncthreads();
+    } else {
+      y[threadIdx.x] = 0;
+      __syncthreads();
+    }
+  }
+}
+
+TEST(EmulateDeathTest, BarriersThatNotAllReachEndTheProcess) {
+  std::vector<int> y(kThreads);
+  const Grid grid = {.threads = kThreads};
+  EXPECT_DEATH(Launch(Diverge<Diverges::kBarrier>, grid, y.data()),
+               "emulate_test.cc:[0-9]+: a barrier, shuffle or vote");
+  EXPECT_DEATH(Launch(Diverge<Diverges::kShuffle>, grid, y.data()),
+               "emulate_test.cc:[0-9]+: a barrier, shuffle or vote");
+  EXPECT_DEATH(Launch(Diverge<Diverges::kPlaces>, grid, y.data()), "emulate_test.cc:[0-9]+: threads wait at different");
+}
+
+__global__ void NoteOrder(std::vector<unsigned>* order) { order->push_back(blockIdx.x * kThreads + threadIdx.x); }
+
+std::vector<unsigned> OrderOf(uint64_t seed) {
+  std::vector<unsigned> order;
+  emulate::Seed(seed);
+  Launch(NoteOrder, {.blocks = 3, .threads = kThreads}, &order);
+  return order;
+}
+
+TEST(Emulate, TheSeedSaysTheOrderOfThreadsAndBlocks) {
+  const std::vector<unsigned> order = OrderOf(5);
+  EXPECT_EQ(order, OrderOf(5));
+  EXPECT_NE(order, OrderOf(6));
+  EXPECT_EQ(std::set<unsigned>(order.begin(), order.end()).size(), 3 * kThreads);
+}
+
+__global__ void SumAll(int* y) {
+  __shared__ Shared<int, kThreads / kWarp> scratch;
+  y[threadIdx.x] = BlockSum<kThreads>(static_cast<int>(threadIdx.x), scratch);
+  const int largest = WarpMax(static_cast<int>(Lane()));
+  if (largest != kWarp - 1 || __ballot_sync(kWholeWarp, Lane() % 2 == 1) != 0xaaaaaaaau) y[threadIdx.x] = -1;
+}
+
+TEST(Emulate, EveryThreadGetsTheSumTheLargestAndTheVotes) {
+  std::vector<int> y(kThreads);
+  Launch(SumAll, {.threads = kThreads}, y.data());
+  EXPECT_EQ(y, std::vector<int>(kThreads, kThreads * (kThreads - 1) / 2));
+}
+
+}  // namespace
+}  // namespace wisp::kernels::cuda
