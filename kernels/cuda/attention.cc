@@ -1,7 +1,7 @@
 // Fused attention, forward and backward: no matrix of logits exists.
 //
-// A warp takes one row, of queries or of keys, and goes over the rows of the other side 32 at a time, a lane for each. A
-// block has eight such warps of one head, and brings each 32 rows to shared memory once for all of them. A lane keeps
+// A warp takes one row, of queries or of keys, and goes over the rows of the other side 32 at a time, a lane for each.
+// A block has eight such warps of one head, and brings each 32 rows to shared memory once for all of them. A lane keeps
 // every 32nd column of what the warp's row sums up. No two threads write the same place: the sums repeat to the bit.
 #include "kernels/cuda/fill.h"
 #include "kernels/cuda/for_each.h"

@@ -6,8 +6,8 @@
 
 namespace wisp::kernels::cuda {
 
-// Every pointer of its arguments is to memory that the device reads and writes, but for what kernels/kernels.h says lies
-// on the host. The ops of a thread of the host run one after the other; those that return numbers have waited.
+// Every pointer of its arguments is to memory that the device reads and writes, but for what kernels/kernels.h says
+// lies on the host. The ops of a thread of the host run one after the other; those that return numbers have waited.
 const OpTable& Ops();
 
 }  // namespace wisp::kernels::cuda

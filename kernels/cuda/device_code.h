@@ -8,8 +8,8 @@
 //   Launch(ScaleRows, {.blocks = 12, .threads = 256}, x, y, rows);
 //
 // Kernels take their arguments by value. They use what is below and no more of CUDA: thread and block indices along x
-// and y, __syncthreads, shuffles and votes of whole warps, and the functions of this file. So every kernel runs under the
-// emulator (emulate/emulate.h), which finds divergent barriers, accesses out of bounds and races in shared memory.
+// and y, __syncthreads, shuffles and votes of whole warps, and the functions of this file. So every kernel runs under
+// the emulator (emulate/emulate.h), which finds divergent barriers, accesses out of bounds and races in shared memory.
 #ifndef WISP_KERNELS_CUDA_DEVICE_CODE_H_
 #define WISP_KERNELS_CUDA_DEVICE_CODE_H_
 

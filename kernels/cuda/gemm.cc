@@ -37,8 +37,8 @@ __device__ inline void Finish(const Product& p, unsigned m, unsigned n, float su
 
 constexpr unsigned kThreads = 256, kSideThreads = 16, kDepth = 16;
 
-// A block makes a tile of 16 kSide by 16 kSide, a thread kSide by kSide elements of it, 16 apart. While a slice of depth
-// 16 is multiplied, the next is on its way to the registers.
+// A block makes a tile of 16 kSide by 16 kSide, a thread kSide by kSide elements of it, 16 apart. While a slice of
+// depth 16 is multiplied, the next is on its way to the registers.
 template <Along kA, Along kB, unsigned kSide>
 __global__ void __launch_bounds__(kThreads) MultiplyTiles(Product p) {
   constexpr unsigned kTile = kSideThreads * kSide, kPitch = kTile + 2;  // + 2: stores along k meet no bank twice

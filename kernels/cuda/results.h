@@ -6,8 +6,8 @@
 
 namespace wisp::kernels::cuda {
 
-// Memory that a kernel of this thread's stream writes and the host reads after Wait: `count` doubles, which the next call
-// takes over. Null where there is none left; Wait then returns false.
+// Memory that a kernel of this thread's stream writes and the host reads after Wait: `count` doubles, which the next
+// call takes over. Null where there is none left; Wait then returns false.
 double* Results(size_t count);
 
 // Until all that this thread has launched has run. False where some of it failed, now or earlier: nothing that was

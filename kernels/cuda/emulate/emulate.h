@@ -1,8 +1,8 @@
 // A stand-in for a GPU on the host: runs kernels that are compiled as ordinary C++, thread by thread, and finds what a
 // GPU would let pass.
 //
-// A block's threads are fibers of one thread of the host; which of them goes on is drawn from a seed. Each of these ends
-// the process with a sentence that names the kernel's line:
+// A block's threads are fibers of one thread of the host; which of them goes on is drawn from a seed. Each of these
+// ends the process with a sentence that names the kernel's line:
 //   - a barrier, shuffle or vote that not all threads of the block or warp reach, or reach at different places;
 //   - an access of shared memory out of bounds;
 //   - two threads that access the same place of shared memory, one of them writing, with no barrier in between;
@@ -55,8 +55,8 @@ unsigned Ballot(bool vote, const Location& location);
 
 [[noreturn]] void Fail(const char* what, const Location& location);
 
-// When and by whom something was done, from the highest bits on: 24 for the block's serial number (0: never), 14 for its
-// barriers so far, 15 for those of the warp, 5 for the warp, 5 for the lane, 1 for "other lanes of the warp too".
+// When and by whom something was done, from the highest bits on: 24 for the block's serial number (0: never), 14 for
+// its barriers so far, 15 for those of the warp, 5 for the warp, 5 for the lane, 1 for "other lanes of the warp too".
 using Stamp = uint64_t;
 inline constexpr unsigned kBlockShift = 40, kBarrierShift = 26, kWarpBarrierShift = 11, kWarpShift = 6, kLaneShift = 1;
 // The thread that runs, now.

@@ -42,7 +42,8 @@ TEST(EmulateDeathTest, FaultsOfSharedMemoryEndTheProcess) {
   EXPECT_DEATH(Reversed<Fault::kOutOfBounds>(), "emulate_test.cc:[0-9]+: an access of shared memory out of bounds");
   EXPECT_DEATH(Reversed<Fault::kUnwritten>(), "emulate_test.cc:[0-9]+: shared memory is read that nothing has written");
   EXPECT_DEATH(Reversed<Fault::kTwoWriters>(), "emulate_test.cc:[0-9]+: two threads write the same place");
-  EXPECT_DEATH(Reversed<Fault::kWriteUnderRead>(), "emulate_test.cc:[0-9]+: shared memory is (read|written) while another");
+  EXPECT_DEATH(Reversed<Fault::kWriteUnderRead>(),
+               "emulate_test.cc:[0-9]+: shared memory is (read|written) while another");
 }
 
 // What every thread of a warp reads, all but lane 1 may not write without a barrier of the warp.
