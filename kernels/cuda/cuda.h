@@ -2,13 +2,16 @@
 #ifndef WISP_KERNELS_CUDA_CUDA_H_
 #define WISP_KERNELS_CUDA_CUDA_H_
 
-#include "kernels/kernels.h"
+#include "kernels/device.h"
 
 namespace wisp::kernels::cuda {
 
 // Every pointer of its arguments is to memory that the device reads and writes, but for what kernels/kernels.h says
 // lies on the host. The ops of a thread of the host run one after the other; those that return numbers have waited.
 const OpTable& Ops();
+
+// The memory that these ops read and write. The host does not: it copies in and out.
+const MemoryTable& DeviceMemory();
 
 }  // namespace wisp::kernels::cuda
 

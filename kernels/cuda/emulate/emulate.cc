@@ -1,5 +1,7 @@
 #include "kernels/cuda/emulate/emulate.h"
 
+#include "kernels/cuda/emulate/memory.h"
+
 #include <algorithm>
 #include <boost/context/fiber.hpp>
 #include <boost/context/pooled_fixedsize_stack.hpp>
@@ -171,6 +173,7 @@ void Run(Index grid, unsigned threads, const std::function<void()>& kernel) {
   if (e.running) Fail("a kernel is launched by a kernel", here);
   if (threads == 0 || threads > kMostThreads || threads % kLanes != 0) Fail("a block has whole warps, 1 to 32", here);
   e.running = true;
+  const OpenMemory open;
   e.threads.resize(threads);
   e.warps.resize(threads / kLanes);
   std::vector<unsigned> order(size_t{grid.x} * grid.y);

@@ -1,0 +1,82 @@
+#include "kernels/cuda/emulate/memory.h"
+
+#include <sys/mman.h>
+
+#include <cstring>
+#include <map>
+#include <new>
+
+#include "kernels/cuda/cuda.h"
+
+namespace wisp::kernels::cuda {
+namespace emulate {
+namespace {
+
+constexpr size_t kPage = 4096;
+
+// Every allocation has pages of its own, and one behind them that is never opened.
+struct Pages {
+  std::map<void*, size_t> bytes;  // of each, in whole pages
+  size_t total = 0;
+  int open = 0;  // how deep
+
+  void Protect(int protection) {
+    for (const auto& [memory, size] : bytes) {
+      if (mprotect(memory, size, protection) != 0) throw std::bad_alloc();
+    }
+  }
+};
+
+Pages& ThePages() {
+  static Pages pages;
+  return pages;
+}
+
+void* Allocate(void*, size_t size) {
+  Pages& pages = ThePages();
+  const size_t whole = (size + kPage - 1) / kPage * kPage;
+  // Zeroed by the system.
+  void* memory = mmap(nullptr, whole + kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) throw std::bad_alloc();
+  pages.bytes[memory] = whole;
+  pages.total += size;
+  return memory;
+}
+
+void Release(void*, void* memory, size_t size) {
+  Pages& pages = ThePages();
+  munmap(memory, pages.bytes.at(memory) + kPage);
+  pages.bytes.erase(memory);
+  pages.total -= size;
+}
+
+void Copy(void*, void* to, const void* from, size_t size) {
+  const OpenMemory open;
+  if (size > 0) std::memcpy(to, from, size);
+}
+
+bool NothingToWaitFor(void*) { return true; }
+
+}  // namespace
+
+OpenMemory::OpenMemory() {
+  if (ThePages().open++ == 0) ThePages().Protect(PROT_READ | PROT_WRITE);
+}
+OpenMemory::~OpenMemory() {
+  if (--ThePages().open == 0) ThePages().Protect(PROT_NONE);
+}
+
+size_t AllocatedBytes() { return ThePages().total; }
+
+}  // namespace emulate
+
+const MemoryTable& DeviceMemory() {
+  static constexpr MemoryTable kTable = {.allocate = emulate::Allocate,
+                                         .release = emulate::Release,
+                                         .copy_in = emulate::Copy,
+                                         .copy_out = emulate::Copy,
+                                         .wait = emulate::NothingToWaitFor};
+  return kTable;
+}
+
+}  // namespace wisp::kernels::cuda

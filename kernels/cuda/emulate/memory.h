@@ -1,0 +1,24 @@
+// A device's memory that the host cannot touch: pages that nothing may read or write but while a kernel runs or bytes
+// are copied. What the host does to it without a copy ends the process, where it happens.
+#ifndef WISP_KERNELS_CUDA_EMULATE_MEMORY_H_
+#define WISP_KERNELS_CUDA_EMULATE_MEMORY_H_
+
+#include <cstddef>
+
+namespace wisp::kernels::cuda::emulate {
+
+// While one of these lives, the memory may be read and written.
+class OpenMemory {
+ public:
+  OpenMemory();
+  ~OpenMemory();
+  OpenMemory(const OpenMemory&) = delete;
+  OpenMemory& operator=(const OpenMemory&) = delete;
+};
+
+// Bytes that are allocated now.
+size_t AllocatedBytes();
+
+}  // namespace wisp::kernels::cuda::emulate
+
+#endif  // WISP_KERNELS_CUDA_EMULATE_MEMORY_H_
