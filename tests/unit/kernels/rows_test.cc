@@ -373,5 +373,64 @@ TEST(SeveralRecords, LayerNormsSumsAreThoseOfOneCallARecord) {
 }
 TEST(SeveralRecords, RmsNormsSumsAreThoseOfOneCallARecord) { Hold<&OpTable::rms_norm_backward>(12, CheckRmsNormSums); }
 
+// More records than a launch of a GPU takes at once.
+TEST(SeveralRecords, HundredsPassTogether) {
+  constexpr size_t kRecords = 300, kWidth = 3;
+  std::vector<uint32_t> begin{0};
+  for (size_t b = 0; b < kRecords; ++b) begin.push_back(begin.back() + static_cast<uint32_t>(b % 4));
+  const size_t rows = begin.back();
+  const Segments records{.begin_B = begin.data(), .num_records = kRecords, .rows = rows};
+  std::vector<RecordOptions> options(kRecords);
+  std::mt19937_64 random(TestSeed(17));
+  for (RecordOptions& o : options) o = {.dropout_seed = random(), .target_weight = static_cast<float>(random() % 7)};
+  const std::vector<int32_t> ids = Ids(random, rows, 9);
+  const std::vector<float> x(rows * kWidth, 0.5f);
+  for (const OpTable* ops : TestedOps()) {
+    std::vector<uint8_t> keep(rows * kWidth);
+    std::vector<int32_t> positions(rows);
+    std::vector<float> sums(kRecords * kWidth), max(rows), sum(rows), logit(rows), weight(rows);
+    ops->draw_keep({.keep_RW = keep.data(),
+                    .records = records,
+                    .options_B = options.data(),
+                    .width = kWidth,
+                    .site = 2,
+                    .threshold = 30000});
+    ops->position_ids({.ids_R = ids.data(), .position_R = positions.data(), .records = records, .end = 0});
+    ops->column_sum({.x_RN = x.data(),
+                     .ldx = kWidth,
+                     .out_N = sums.data(),
+                     .rows = rows,
+                     .n = kWidth,
+                     .scale = 2.0f,
+                     .store = Store::kAssign,
+                     .records = records});
+    ops->softmax_start({.target_R = ids.data(),
+                        .max_R = max.data(),
+                        .sum_R = sum.data(),
+                        .target_logit_R = logit.data(),
+                        .weight_R = weight.data(),
+                        .records = records,
+                        .options_B = options.data()});
+    for (size_t b = 0; b < kRecords; ++b) {
+      const size_t size = begin[b + 1] - begin[b];
+      std::vector<uint8_t> own(size * kWidth);
+      reference::DrawKeep({.keep_RW = own.data(),
+                           .records = {.rows = size},
+                           .options_B = &options[b],
+                           .width = kWidth,
+                           .site = 2,
+                           .threshold = 30000});
+      EXPECT_TRUE(std::equal(own.begin(), own.end(), keep.begin() + begin[b] * kWidth))
+          << ops->name << ", record " << b;
+      for (size_t t = 0; t < size; ++t) {
+        const size_t r = begin[b] + t;
+        EXPECT_EQ(positions[r], ids[r] < 0 ? -1 : static_cast<int32_t>(t)) << ops->name << ", record " << b;
+        EXPECT_EQ(weight[r], ids[r] < 0 ? 0.0f : options[b].target_weight) << ops->name << ", record " << b;
+      }
+      for (size_t j = 0; j < kWidth; ++j) EXPECT_EQ(sums[b * kWidth + j], static_cast<float>(size)) << ops->name;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace wisp::kernels
