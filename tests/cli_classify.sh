@@ -14,7 +14,7 @@ sed 's/"catalogue": "public", //' tiny.json >private-words.json
 expect 4 "vocabulary" "${from[@]}" private-words.json --data train.txt "${texts_out[@]}"
 sed 's/"micro_batches"/"micro_batchez"/' tiny.json >unknown-key.json
 expect 3 "micro_batchez" "${from[@]}" unknown-key.json --data train.txt "${texts_out[@]}"
-for guarantee in "--ledger texts.db" "--epsilon 4" "--budget 4" "--delta 0.001"; do
+for guarantee in "--ledger texts.db" "--epsilon 4" "--budget 4" "--delta 0.001" "--planned-runs 2"; do
   # shellcheck disable=SC2086
   expect 4 "no differential privacy guarantee" "${classify[@]}" --mode paper $guarantee
 done
@@ -50,6 +50,14 @@ expect 0 "" "${classify[@]}" --mode clipped --base texts.wisp --ledger texts.db 
 json 'j["mode"] == "clipped" and j["encoder_noise_multiplier"] == 1 and j["epsilon"] > 0'
 expect 0 "" "$wisp" inspect texts.wisp --json
 json 'len(j["provenance"]) == 2 and len(j["provenance"][1]["mechanisms"]) == 2'
+# Two runs that were planned share their epsilon; there is no third.
+planned=("${classify[@]}" --ledger planned.db --epsilon 4 --budget 4 --planned-runs 2 --json)
+for run in first second; do
+  expect 0 "" "${planned[@]}"
+done
+expect 0 "" "$wisp" privacy --ledger planned.db --delta 0.001
+grep -qE "epsilon 4( |$|,)|epsilon.*: (3\.9|4\.0000)" out || fail "two planned runs do not make up their epsilon: $(cat out)"
+expect 4 "" "${planned[@]}"
 before=$(sqlite3 texts.db 'select count(*) from limits')
 expect 4 "1 / 400" "${classify[@]}" --ledger texts.db --budget 50 --delta 0.0025
 [ "$(sqlite3 texts.db 'select count(*) from limits')" = "$before" ] || fail "a refused run set a limit"

@@ -130,6 +130,7 @@ class ClassifyTrainCommand {
     WISP_ASSIGN_OR_RETURN(job.new_limit, NewLimit(a_.budget, recipe_.goal.delta));
     job.checkpoint_path = a_.checkpoint;
     job.checkpoint_every = a_.checkpoint_every.value_or(0);
+    job.planned_runs = a_.planned_runs.value_or(1);
     Progress progress("classify train");
     const volatile std::sig_atomic_t& interrupted = CatchInterrupts();
     SavesShown saves("every " + std::to_string(a_.checkpoint_every.value_or(
@@ -164,6 +165,7 @@ class ClassifyTrainCommand {
                         : a_.budget        ? "--budget"
                         : a_.epsilon       ? "--epsilon"
                         : a_.delta         ? "--delta"
+                        : a_.planned_runs  ? "--planned-runs"
                                            : nullptr;
     if (asked != nullptr)
       return PrivacyRefused(asked, " does not go with mode paper: there is nothing to charge or to calibrate to. ",

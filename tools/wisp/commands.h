@@ -130,7 +130,7 @@ struct ClassifyTrainArguments {
   AnchorArguments anchor;
   std::optional<double> epsilon, noise_multiplier, delta, budget, epochs, learning_rate;
   std::optional<uint64_t> seed, reproducible_noise_seed, checkpoint_every;
-  std::optional<uint32_t> num_records_public, expected_batch;
+  std::optional<uint32_t> num_records_public, expected_batch, planned_runs;
   std::vector<std::string> public_datasets;
   bool other_data = false;
   uint32_t threads = 0;

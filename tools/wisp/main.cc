@@ -158,10 +158,7 @@ class CommandLine {
     AddOptional(c, "--checkpoint-every", train_.checkpoint_every,
                 "Steps between saves (default: each charge of privacy.steps_per_charge steps, or 50 steps that nothing "
                 "is charged for)");
-    AddOptional(
-        c, "--planned-runs", train_.planned_runs,
-        "Number of runs like this one on this ledger, fixed before the first. --epsilon is then that of all of\n"
-        "them together. Give it with each of them");
+    AddPlannedRuns(c, train_.planned_runs);
     c->add_option("--privacy-json", train_.privacy_json, "Write the privacy statement of the run here");
     c->add_option("--dataset", train_.dataset,
                   "Name of the data set in ledger and provenance: the same each time, and that of the ledger. Default: "

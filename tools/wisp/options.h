@@ -47,6 +47,12 @@ inline void AddAnchor(CLI::App* app, AnchorArguments& anchor) {
   app->add_flag("--begin-anchor", anchor.begin, "The ledger has charges and no anchor yet: it begins now")->needs(file);
 }
 
+inline void AddPlannedRuns(CLI::App* app, std::optional<uint32_t>& planned_runs) {
+  AddOptional(app, "--planned-runs", planned_runs,
+              "Number of runs like this one on this ledger, fixed before the first. --epsilon is then that of all of\n"
+              "them together. Give it with each of them");
+}
+
 inline CLI::Range ThreadsRange() { return CLI::Range(0, static_cast<int>(kMaxThreads)); }
 
 inline void AddData(CLI::App* app, DataArguments& data, bool required) {

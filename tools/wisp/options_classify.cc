@@ -37,6 +37,7 @@ void AddTrain(CLI::App* c, Chosen& chosen, ClassifyTrainArguments& a) {
   AddOptional(c, "--checkpoint-every", a.checkpoint_every,
               "Steps between saves (default: each charge of privacy.steps_per_charge steps, or 50 steps that nothing "
               "is charged for)");
+  AddPlannedRuns(c, a.planned_runs);
   c->add_option(
       "--dataset", a.dataset,
       "Name of the data set in ledger and provenance: the same each time, and that of the ledger. Default: the file's");
