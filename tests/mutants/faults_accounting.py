@@ -183,7 +183,7 @@ def audits():
 
 def losses_beyond_a_grid():
     return table("runtime/privacy/accounting/pld_compose.cc", [
-        ("largest-loss-is-the-smallest", "AtItsLargest", "range.high / step", "range.low / step",
+        ("largest-loss-is-the-smallest", "ComposeByTransform", "AtItsLargest(terms, range.high)", "AtItsLargest(terms, range.low)",
          "accountant_test:Pld.MoreLossesThanAGridHoldsAreBoundedByTheLargest"),
         ("grid-takes-a-gigabyte", "ComposeByTransform", "kMostPoints = 1 << 22", "kMostPoints = 1 << 26",
          "accountant_test:Pld.MoreLossesThanAGridHoldsAreBoundedByTheLargest"),

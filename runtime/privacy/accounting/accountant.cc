@@ -16,6 +16,8 @@ namespace {
 constexpr double kFewestPoints = 1 << 17, kMostPoints = 1 << 19;
 constexpr double kUsualStep = 1e-4;
 constexpr double kCoarsePoints = 4096;
+// Losses below it are rounded up to it: a grid finer than that could not count its points.
+constexpr double kSmallestStep = 1e-30;
 // One step's losses on more points than this are not worth having.
 constexpr double kMostStepPoints = 1 << 22;
 // Losses of hundreds and more per step: no finite figure but the pure one is of use, and the arithmetic would overflow.
@@ -113,10 +115,11 @@ DiscretePld ComposeParts(const std::vector<Part>& parts, Direction direction) {
     const double width = (range.high - range.low) * (PlainGaussian(m) ? std::sqrt(static_cast<double>(m.steps())) : 1);
     widest = std::max(widest, composed ? static_cast<double>(composed->mass.size()) * composed->step : width);
   }
-  const LossRange range = ComposedRange(DiscretiseAll(parts, direction, widest / kCoarsePoints), 40);
+  const double coarse = std::max(kSmallestStep, widest / kCoarsePoints);
+  const LossRange range = ComposedRange(DiscretiseAll(parts, direction, coarse), 40);
   const double width = range.high - range.low;
-  const double step =
-      std::max({std::min(kUsualStep, width / kFewestPoints), width / kMostPoints, widest / kMostStepPoints});
+  const double step = std::max(
+      {kSmallestStep, std::min(kUsualStep, width / kFewestPoints), width / kMostPoints, widest / kMostStepPoints});
   return Compose(DiscretiseAll(parts, direction, step));
 }
 

@@ -147,10 +147,18 @@ Spectrum TransformAll(const std::vector<PldPower>& terms, size_t n, Eigen::FFT<d
   return all;
 }
 
+// The largest loss of all of them together.
+double LargestSum(const std::vector<PldPower>& terms) {
+  double sum = 0;
+  for (const PldPower& term : terms)
+    sum += static_cast<double>(term.count) * LossAt(term.pld, term.pld.mass.size() - 1);
+  return sum;
+}
+
 // All of a composition at its largest loss, where its grid would have too many points: what it costs is bounded by
 // that.
-DiscretePld AtItsLargest(const std::vector<PldPower>& terms, const LossRange& range) {
-  const double step = terms.front().pld.step, index = std::ceil(range.high / step);
+DiscretePld AtItsLargest(const std::vector<PldPower>& terms, double largest) {
+  const double step = terms.front().pld.step, index = std::ceil(largest / step);
   constexpr double kLargestIndex = 1e18;
   if (!(std::abs(index) < kLargestIndex)) return {.step = step, .mass = {0.0}, .infinity = 1};
   DiscretePld composed{
@@ -166,7 +174,9 @@ DiscretePld ComposeByTransform(const std::vector<PldPower>& terms) {
   // No test of this library has more than 2^19; a crafted ledger asked for 2^24, which take 0.7 GB and 12 s.
   constexpr double kMostPoints = 1 << 22;
   const double points = (range.high - range.low) / step + 4;
-  if (!(points <= kMostPoints)) return AtItsLargest(terms, range);
+  // Where losses are next to nothing the bound over t is rounding alone, and may have its ends exchanged.
+  if (!(points >= 4)) return AtItsLargest(terms, LargestSum(terms));
+  if (!(points <= kMostPoints)) return AtItsLargest(terms, range.high);
   const auto first = static_cast<int64_t>(std::floor(range.low / step));
   const size_t n = NextSize(points);
   Eigen::FFT<double> fft;

@@ -323,5 +323,20 @@ TEST(Pld, MoreLossesThanAGridHoldsAreBoundedByTheLargest) {
   }
 }
 
+// Losses so small that a grid of their size could not count its points.
+TEST(Pld, LossesOfNextToNothingCostNextToNothing) {
+  for (const double probability : {1e-300, 1e-310}) {
+    for (const double noise : {1.0, 1e12}) {
+      const auto m = Mechanism::PoissonSubsampledGaussian(
+          {.noise_multiplier = noise, .sampling_probability = probability, .steps = 1000});
+      ASSERT_TRUE(m.ok()) << m.status().message();
+      const auto stated = StateEpsilon({&*m, 1}, *Delta::Create(1e-6));
+      ASSERT_TRUE(stated.ok()) << stated.status().message();
+      EXPECT_GE(stated->epsilon, 0);
+      EXPECT_LE(stated->epsilon, 1e-9) << probability << " " << noise;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace wisp::privacy
