@@ -43,7 +43,7 @@ expect 4 "private training with data.min_item_events 2: one user could decide" "
 expect 0 "" "$wisp" train --recipe "$recipe" --model base.wisp "${fit[@]}" --epsilon 2 --out paid.wisp --ledger paid.ledger
 expect 0 "" "$wisp" train --recipe "$root/models/recipes/cafe.json" --model paid.wisp --data log.db --epochs 1 --batch 20 --out plain.wisp
 draw=("$wisp" recommend --history tea-mint --private --count 2 --public-dataset "$label")
-expect 4 "the model: it was trained on 'log.db' before, for epsilon 2 at delta 0.001, and this ledger has epsilon 0 spent" "${draw[@]}" --model paid.wisp --dataset log.db --ledger other.ledger
+expect 4 "the model: it was trained on 'log.db' before, for epsilon 2 at delta 0.001, and ledger 'other.ledger' did not pay for it" "${draw[@]}" --model paid.wisp --dataset log.db --ledger other.ledger
 expect 4 "the model: it was trained on 'log.db' before" "${draw[@]}" --model plain.wisp --ledger other.ledger --lambda 0.5
 expect 0 "" "$wisp" train --recipe "$root/models/recipes/cafe.json" --model base.wisp --data log.db --epochs 1 --batch 20 --out open.wisp
 expect 4 "the base model: it was trained on 'log.db' before" "${draw[@]}" --model open.wisp --base paid.wisp --ledger other.ledger --clip 0.5

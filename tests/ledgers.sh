@@ -63,10 +63,14 @@ expect 0 "" "$wisp" train --recipe "$recipe" --model own.wisp --data log.db --nu
 
 # Weights that were paid for from one ledger are not trained on from another, which knows nothing of it.
 again=("$wisp" train --recipe "$recipe" --model o.wisp --data log.db --num-records-public 60 --batch 20 --epochs 1 --delta 0.001)
-expect 4 "trained on 'log.db' before, for epsilon 2 at delta 0.001, and this ledger has epsilon 0 spent" "${again[@]}" --epsilon 1 --out a.wisp --ledger fresh.db
+expect 4 "trained on 'log.db' before, for epsilon 2 at delta 0.001, and ledger 'fresh.db' did not pay for it" "${again[@]}" --epsilon 1 --out a.wisp --ledger fresh.db
 [ ! -e fresh.db ] && [ ! -e a.wisp ] || fail "a refused run left something behind"
-expect 0 "" "$wisp" train --recipe "$recipe" --model base.wisp --data other.db --dataset log.db --num-records-public 60 --batch 20 --epochs 1 --delta 0.001 --epsilon 0.5 --out a.wisp --ledger less.db
-expect 4 "for epsilon 2.* and this ledger has epsilon 0.5 spent" "${again[@]}" --epsilon 1 --out a.wisp --ledger less.db
+expect 0 "" "$wisp" train --recipe "$recipe" --model base.wisp --data other.db --dataset log.db --num-records-public 60 --batch 20 --epochs 1 --delta 0.001 --epsilon 3 --out a.wisp --ledger less.db
+# Nor from one that has as much spent on the same data, or from a copy of the right one from before the run.
+expect 4 "for epsilon 2.* and ledger 'less.db' did not pay for it" "${again[@]}" --epsilon 1 --out a.wisp --ledger less.db
+cp l.db before.db
+expect 0 "" "${again[@]}" --epsilon 0.2 --out later.wisp --ledger l.db
+expect 4 "and ledger 'before.db' did not pay for it" "$wisp" train --recipe "$recipe" --model later.wisp "${again[@]:6}" --epsilon 0.2 --out a.wisp --ledger before.db
 expect 0 "" "${again[@]}" --epsilon 0.5 --out a.wisp --ledger l.db
 expect 0 "" "${again[@]}" --epsilon 0.5 --out a.wisp --ledger fresh.db --dataset "another log"
 expect 0 "" "${again[@]}" --epsilon 0.5 --out a.wisp --ledger less.db --other-data

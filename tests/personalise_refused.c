@@ -75,7 +75,7 @@ int main(int argc, char** argv) {
   options.ledger_path = "unpaid.db";
   options.budget_epsilon = 9;
   if (wisp_personalise(&options, NULL, &error) != WISP_PRIVACY_REFUSED ||
-      strstr(error.message, "not the one that paid for it") == NULL) {
+      strstr(error.message, "did not pay for it") == NULL) {
     fprintf(stderr, "FAILED: a ledger that knows nothing of the model: %s\n", error.message);
     right = 0;
   }

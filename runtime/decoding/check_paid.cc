@@ -18,7 +18,8 @@ Status CheckPaid(const ModelFile& model, const std::string& name, std::span<cons
     // A ledger without a name may be any data set's.
     const bool other = !paid_for.empty() && privacy::DatasetName(entry.dataset) != privacy::DatasetName(paid_for);
     if (entry.dataset.empty() || is_public || other) continue;
-    if (entry.epsilon && std::isfinite(*entry.epsilon)) claims.push_back({entry.dataset, *entry.epsilon, entry.delta});
+    if (entry.epsilon && std::isfinite(*entry.epsilon))
+      claims.push_back({entry.dataset, *entry.epsilon, entry.delta, entry.receipt});
   }
   return privacy::CheckCharged(claims, name, ledger);
 }

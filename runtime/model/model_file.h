@@ -52,6 +52,9 @@ enum class OutputBiasOrigin : uint8_t { kNone = 0, kPublicCounts = 1, kPrivateCo
 // and it may be any data.
 inline constexpr char kUnknownDataset[] = "unknown, imported";
 
+// Of a receipt in a provenance (privacy::Receipt).
+inline constexpr size_t kReceiptBytes = 32;
+
 // One run that touched the weights. Texts are UTF-8.
 struct ProvenanceEntry {
   std::string description;
@@ -68,6 +71,8 @@ struct ProvenanceEntry {
   std::string dataset;           // a label, not a path
   std::string date;              // ISO 8601
   uint64_t base_model_hash = 0;  // content_hash() of the model the run began with, 0: none
+  // Which ledger the run charged (privacy::Receipt), kReceiptBytes; empty: none, or the file is older than receipts.
+  std::string receipt = {};
   bool operator==(const ProvenanceEntry&) const = default;
 };
 

@@ -137,6 +137,9 @@ Status CheckClaim(const std::string& which, const schema::Provenance& entry) {
   if (!(entry.delta() >= 0 && entry.delta() < 1)) {
     return InvalidData(which, ".delta is ", entry.delta(), ", allowed is 0 <= delta < 1");
   }
+  if (entry.receipt() != nullptr && entry.receipt()->size() != kReceiptBytes) {
+    return InvalidData(which, ".receipt has ", entry.receipt()->size(), " bytes, allowed are ", kReceiptBytes);
+  }
   if (!entry.epsilon().has_value()) return OkStatus();
   if (!(*entry.epsilon() >= 0)) {
     return InvalidData(which, ".epsilon is ", *entry.epsilon(), ", allowed are 0 and more");
@@ -166,6 +169,7 @@ ProvenanceEntry EntryOf(const schema::Provenance& stored) {
       .date = StringOf(stored.date()),
       .base_model_hash = stored.base_model_hash(),
   };
+  if (stored.receipt() != nullptr) entry.receipt.assign(stored.receipt()->begin(), stored.receipt()->end());
   if (stored.mechanisms() == nullptr) return entry;
   for (const schema::Mechanism* mechanism : *stored.mechanisms())
     entry.mechanisms.push_back(StringOf(mechanism->text()));

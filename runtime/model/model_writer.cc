@@ -26,7 +26,7 @@ uint64_t TextBytes(const ModelContents& contents) {
   if (contents.classifier) add(contents.classifier->class_names);
   for (const ProvenanceEntry& e : contents.provenance) {
     add(e.mechanisms);
-    add({e.description, e.accountant, e.privacy_unit, e.adjacency, e.sampling, e.dataset, e.date});
+    add({e.description, e.accountant, e.privacy_unit, e.adjacency, e.sampling, e.dataset, e.date, e.receipt});
   }
   return bytes;
 }
@@ -63,6 +63,9 @@ Offset<schema::Provenance> BuildEntry(FlatBufferBuilder& builder, const Provenan
   const auto sampling = TextOrNone(builder, e.sampling);
   const auto dataset = TextOrNone(builder, e.dataset);
   const auto date = TextOrNone(builder, e.date);
+  const auto receipt = e.receipt.empty()
+                           ? Offset<flatbuffers::Vector<uint8_t>>()
+                           : builder.CreateVector(reinterpret_cast<const uint8_t*>(e.receipt.data()), e.receipt.size());
   schema::ProvenanceBuilder out(builder);
   out.add_description(description);
   out.add_mechanisms(mechanisms);
@@ -77,6 +80,7 @@ Offset<schema::Provenance> BuildEntry(FlatBufferBuilder& builder, const Provenan
   out.add_dataset(dataset);
   out.add_date(date);
   out.add_base_model_hash(e.base_model_hash);
+  out.add_receipt(receipt);
   return out.Finish();
 }
 

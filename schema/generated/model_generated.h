@@ -220,6 +220,7 @@ struct ProvenanceT : public flatbuffers::NativeTable {
   std::string dataset{};
   std::string date{};
   uint64_t base_model_hash = 0;
+  std::vector<uint8_t> receipt{};
   ProvenanceT() = default;
   ProvenanceT(const ProvenanceT &o);
   ProvenanceT(ProvenanceT&&) FLATBUFFERS_NOEXCEPT = default;
@@ -243,7 +244,8 @@ struct Provenance FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_STEPS = 22,
     VT_DATASET = 24,
     VT_DATE = 26,
-    VT_BASE_MODEL_HASH = 28
+    VT_BASE_MODEL_HASH = 28,
+    VT_RECEIPT = 30
   };
   const flatbuffers::String *description() const {
     return GetPointer<const flatbuffers::String *>(VT_DESCRIPTION);
@@ -284,6 +286,9 @@ struct Provenance FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   uint64_t base_model_hash() const {
     return GetField<uint64_t>(VT_BASE_MODEL_HASH, 0);
   }
+  const flatbuffers::Vector<uint8_t> *receipt() const {
+    return GetPointer<const flatbuffers::Vector<uint8_t> *>(VT_RECEIPT);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyOffset(verifier, VT_DESCRIPTION) &&
@@ -308,6 +313,8 @@ struct Provenance FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyOffset(verifier, VT_DATE) &&
            verifier.VerifyString(date()) &&
            VerifyField<uint64_t>(verifier, VT_BASE_MODEL_HASH, 8) &&
+           VerifyOffset(verifier, VT_RECEIPT) &&
+           verifier.VerifyVector(receipt()) &&
            verifier.EndTable();
   }
   ProvenanceT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
@@ -358,6 +365,9 @@ struct ProvenanceBuilder {
   void add_base_model_hash(uint64_t base_model_hash) {
     fbb_.AddElement<uint64_t>(Provenance::VT_BASE_MODEL_HASH, base_model_hash, 0);
   }
+  void add_receipt(flatbuffers::Offset<flatbuffers::Vector<uint8_t>> receipt) {
+    fbb_.AddOffset(Provenance::VT_RECEIPT, receipt);
+  }
   explicit ProvenanceBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -383,12 +393,14 @@ inline flatbuffers::Offset<Provenance> CreateProvenance(
     uint64_t steps = 0,
     flatbuffers::Offset<flatbuffers::String> dataset = 0,
     flatbuffers::Offset<flatbuffers::String> date = 0,
-    uint64_t base_model_hash = 0) {
+    uint64_t base_model_hash = 0,
+    flatbuffers::Offset<flatbuffers::Vector<uint8_t>> receipt = 0) {
   ProvenanceBuilder builder_(_fbb);
   builder_.add_base_model_hash(base_model_hash);
   builder_.add_steps(steps);
   builder_.add_delta(delta);
   if(epsilon) { builder_.add_epsilon(*epsilon); }
+  builder_.add_receipt(receipt);
   builder_.add_date(date);
   builder_.add_dataset(dataset);
   builder_.add_sampling(sampling);
@@ -420,7 +432,8 @@ inline flatbuffers::Offset<Provenance> CreateProvenanceDirect(
     uint64_t steps = 0,
     const char *dataset = nullptr,
     const char *date = nullptr,
-    uint64_t base_model_hash = 0) {
+    uint64_t base_model_hash = 0,
+    const std::vector<uint8_t> *receipt = nullptr) {
   auto description__ = description ? _fbb.CreateString(description) : 0;
   auto mechanisms__ = mechanisms ? _fbb.CreateVector<flatbuffers::Offset<wisp::schema::Mechanism>>(*mechanisms) : 0;
   auto accountant__ = accountant ? _fbb.CreateString(accountant) : 0;
@@ -429,6 +442,7 @@ inline flatbuffers::Offset<Provenance> CreateProvenanceDirect(
   auto sampling__ = sampling ? _fbb.CreateString(sampling) : 0;
   auto dataset__ = dataset ? _fbb.CreateString(dataset) : 0;
   auto date__ = date ? _fbb.CreateString(date) : 0;
+  auto receipt__ = receipt ? _fbb.CreateVector<uint8_t>(*receipt) : 0;
   return wisp::schema::CreateProvenance(
       _fbb,
       description__,
@@ -443,7 +457,8 @@ inline flatbuffers::Offset<Provenance> CreateProvenanceDirect(
       steps,
       dataset__,
       date__,
-      base_model_hash);
+      base_model_hash,
+      receipt__);
 }
 
 flatbuffers::Offset<Provenance> CreateProvenance(flatbuffers::FlatBufferBuilder &_fbb, const ProvenanceT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
@@ -820,7 +835,8 @@ inline ProvenanceT::ProvenanceT(const ProvenanceT &o)
         steps(o.steps),
         dataset(o.dataset),
         date(o.date),
-        base_model_hash(o.base_model_hash) {
+        base_model_hash(o.base_model_hash),
+        receipt(o.receipt) {
   mechanisms.reserve(o.mechanisms.size());
   for (const auto &mechanisms_ : o.mechanisms) { mechanisms.emplace_back((mechanisms_) ? new wisp::schema::MechanismT(*mechanisms_) : nullptr); }
 }
@@ -839,6 +855,7 @@ inline ProvenanceT &ProvenanceT::operator=(ProvenanceT o) FLATBUFFERS_NOEXCEPT {
   std::swap(dataset, o.dataset);
   std::swap(date, o.date);
   std::swap(base_model_hash, o.base_model_hash);
+  std::swap(receipt, o.receipt);
   return *this;
 }
 
@@ -864,6 +881,7 @@ inline void Provenance::UnPackTo(ProvenanceT *_o, const flatbuffers::resolver_fu
   { auto _e = dataset(); if (_e) _o->dataset = _e->str(); }
   { auto _e = date(); if (_e) _o->date = _e->str(); }
   { auto _e = base_model_hash(); _o->base_model_hash = _e; }
+  { auto _e = receipt(); if (_e) { _o->receipt.resize(_e->size()); std::copy(_e->begin(), _e->end(), _o->receipt.begin()); } }
 }
 
 inline flatbuffers::Offset<Provenance> Provenance::Pack(flatbuffers::FlatBufferBuilder &_fbb, const ProvenanceT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
@@ -887,6 +905,7 @@ inline flatbuffers::Offset<Provenance> CreateProvenance(flatbuffers::FlatBufferB
   auto _dataset = _o->dataset.empty() ? 0 : _fbb.CreateString(_o->dataset);
   auto _date = _o->date.empty() ? 0 : _fbb.CreateString(_o->date);
   auto _base_model_hash = _o->base_model_hash;
+  auto _receipt = _o->receipt.size() ? _fbb.CreateVector(_o->receipt) : 0;
   return wisp::schema::CreateProvenance(
       _fbb,
       _description,
@@ -901,7 +920,8 @@ inline flatbuffers::Offset<Provenance> CreateProvenance(flatbuffers::FlatBufferB
       _steps,
       _dataset,
       _date,
-      _base_model_hash);
+      _base_model_hash,
+      _receipt);
 }
 
 inline ClassifierT *Classifier::UnPack(const flatbuffers::resolver_function_t *_resolver) const {

@@ -108,6 +108,7 @@ def ledger_file():
         ("rows-not-held-to-the-chain", "Follow", "place.stored != AsText(end.chain)", "false", CRAFTED + "TextMovedToTheNextColumnIsNoticed"),
         ("rows-not-held-to-the-head", "ReadRowsAfter", "if (head.seq == rows.end.seq && head.chain == rows.end.chain) return rows;", "return rows;",
          LEDGER + "EntriesCannotBeChangedOrRemovedByOthers"),
+        ("receipt-of-the-first-charge", "ReadReceipt", "ORDER BY id DESC", "ORDER BY id", "check_start_test:CheckStartTest.ACopyFromBeforeTheLastChargeDidNotPay"),
         ("any-tables-are-a-ledgers", "CheckTables", "texts[0] == texts[1]", "!texts[1].empty()", CRAFTED + "AViewInAnOldLedgerIsNotRead"),
     ]) + table("runtime/privacy/ledger/ledger_database.cc", [
         ("trees-of-any-height", "Database::CheckContents", "WISP_RETURN_IF_ERROR(CheckHeights());", "", CRAFTED + "ATreeAsHighAsTheFileIsLongIsRefused"),

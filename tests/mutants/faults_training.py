@@ -273,8 +273,8 @@ def records_together():
 
 def starts():
     return table("runtime/privacy/ledger/earlier_claims.cc", [
-        ("start-paid-for-by-95-percent", "CheckCharged", "constexpr double kSlack = 0.98;", "constexpr double kSlack = 0.95;",
-         START + "TheStatedEpsilonMayExceedWhatIsSpentByTwoPartsInAHundred"),
+        ("start-paid-by-nobody-known", "CheckCharged", "if (claim.receipt.empty())", "if (false)", START + "AGuaranteeMustHaveBeenPaidFromThisLedger"),
+        ("start-paid-by-any-ledger", "CheckCharged", "if (has_paid) continue;", "continue;", START + "AGuaranteeMustHaveBeenPaidFromThisLedger"),
     ]) + table("runtime/train/run/check_start.cc", [
         ("start-of-another-spelling", "CheckStart", "privacy::DatasetName(entry.dataset) != privacy::DatasetName(options.dataset)", "entry.dataset != options.dataset",
          START + "WithoutAGuaranteeTheDataMustBeOther"),

@@ -1,33 +1,25 @@
 #include "runtime/privacy/ledger/earlier_claims.h"
 
-#include <map>
-
+#include "runtime/core/text.h"
 #include "runtime/privacy/json.h"
 
 namespace wisp::privacy {
 
 std::string_view DatasetName(std::string_view label) { return label.substr(label.find_last_of('/') + 1); }
 
-// The ledger is asked once for each delta, for the largest epsilon stated at it.
 Status CheckCharged(std::span<const EarlierClaim> claims, const std::string& name, const Ledger& ledger) {
-  // Figures of one run and of all together come from different grids of the accountant.
-  constexpr double kSlack = 0.98;
-  std::map<double, const EarlierClaim*> largest;
   for (const EarlierClaim& claim : claims) {
-    const EarlierClaim*& known = largest[claim.delta];
-    if (known == nullptr || !(claim.epsilon <= known->epsilon)) known = &claim;
-  }
-  for (const auto& [delta, claim] : largest) {
-    if (claim->epsilon <= 0) continue;
-    double spent = 0;
-    if (const auto at = Delta::Create(delta); at.ok()) {
-      WISP_ASSIGN_OR_RETURN(spent, ledger.Spent(*at));
+    if (claim.epsilon <= 0) continue;
+    const std::string trained = name + ": it was trained on '" + OneLine(claim.dataset) + "' before, for epsilon " +
+                                EpsilonText(claim.epsilon) + " at delta " + DoubleText(claim.delta);
+    if (claim.receipt.empty()) {
+      return PrivacyRefused(trained, ", and has no receipt that says which ledger paid for it: begin with a model ",
+                            "that did not learn from this data. ", kIfOtherData);
     }
-    if (spent >= kSlack * claim->epsilon) continue;
-    return PrivacyRefused(name, ": it was trained on '", claim->dataset, "' before, for epsilon ",
-                          EpsilonText(claim->epsilon), " at delta ", DoubleText(delta),
-                          ", and this ledger has epsilon ", EpsilonText(spent),
-                          " spent at that delta: it is not the one that paid for it. ", kIfOtherData);
+    WISP_ASSIGN_OR_RETURN(const bool has_paid, ledger.HasPaid(claim.receipt));
+    if (has_paid) continue;
+    return PrivacyRefused(trained, ", and ledger '", ledger.path(),
+                          "' did not pay for it: take the ledger that did, in its newest copy. ", kIfOtherData);
   }
   return OkStatus();
 }

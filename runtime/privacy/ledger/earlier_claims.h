@@ -1,4 +1,4 @@
-// Whether a ledger has what weights were said to have cost before.
+// Whether a ledger is the one that paid for weights.
 #ifndef WISP_RUNTIME_PRIVACY_LEDGER_EARLIER_CLAIMS_H_
 #define WISP_RUNTIME_PRIVACY_LEDGER_EARLIER_CLAIMS_H_
 
@@ -15,10 +15,12 @@ namespace wisp::privacy {
 struct EarlierClaim {
   std::string dataset;
   double epsilon, delta;
+  Receipt receipt;  // empty: the model does not say who paid
 };
 
-// kPrivacyRefused, with a sentence that starts with `name`, where the ledger has less spent than one of the claims
-// says: then it is not the one that was charged. Enough spent proves no more than that it may be.
+// kPrivacyRefused, with a sentence that starts with `name`, unless the ledger paid for every one of the claims: then it
+// is another ledger, or a copy from before, and what it states would leave out what the weights show. A claim of
+// epsilon 0 costs nothing.
 Status CheckCharged(std::span<const EarlierClaim> claims, const std::string& name, const Ledger& ledger);
 
 // A data set's label may be a path, as an app wrote it, or the name alone: the last part counts.

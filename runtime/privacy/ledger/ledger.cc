@@ -405,6 +405,20 @@ Result<StatedEpsilon> Ledger::SpentByRun(const std::string& run, const Delta& de
   return composition.State(delta);
 }
 
+Result<Receipt> Ledger::ReceiptOf(const std::string& run) const {
+  std::lock_guard lock(impl_->mutex);
+  WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/false));
+  WISP_RETURN_IF_ERROR(impl_->Refresh());
+  return ReadReceipt(impl_->database, run);
+}
+
+Result<bool> Ledger::HasPaid(const Receipt& receipt) const {
+  std::lock_guard lock(impl_->mutex);
+  WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/false));
+  WISP_RETURN_IF_ERROR(impl_->Refresh());
+  return HasReceipt(impl_->database, receipt);
+}
+
 Result<std::vector<LedgerEntry>> Ledger::Entries() const {
   std::lock_guard lock(impl_->mutex);
   WISP_ASSIGN_OR_RETURN(LedgerRows rows, impl_->ReadAll());

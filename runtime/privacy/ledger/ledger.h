@@ -34,6 +34,7 @@
 #include "runtime/core/status.h"
 #include "runtime/privacy/accounting/accountant.h"
 #include "runtime/privacy/accounting/mechanism.h"
+#include "runtime/privacy/ledger/ledger_chain.h"
 
 namespace wisp::privacy {
 
@@ -202,6 +203,11 @@ class Ledger {
   Result<LedgerFigures> Figures(const Delta& delta) const;
   Result<double> Spent(const Delta& delta) const;
   Result<StatedEpsilon> SpentByRun(const std::string& run, const Delta& delta) const;
+
+  // Of all that was charged to `run` so far; empty: nothing was.
+  Result<Receipt> ReceiptOf(const std::string& run) const;
+  // Whether this ledger, as it is now, has the charge that `receipt` was given for, and all that came before it.
+  Result<bool> HasPaid(const Receipt& receipt) const;
 
   Result<std::vector<LedgerEntry>> Entries() const;
   // All limits, the newest last, and all plans.

@@ -325,6 +325,18 @@ Result<ChainValue> ReadChainAt(Database& database, uint64_t seq) {
   return *chain;
 }
 
+Result<Receipt> ReadReceipt(Database& database, const std::string& run) {
+  WISP_ASSIGN_OR_RETURN(Statement row,
+                        database.Prepare("SELECT chain FROM entries WHERE run = ? ORDER BY id DESC LIMIT 1"));
+  WISP_ASSIGN_OR_RETURN(const bool found, row.Bind(0, run).Step());
+  return found ? row.Blob(0) : Receipt();
+}
+
+Result<bool> HasReceipt(Database& database, const Receipt& receipt) {
+  WISP_ASSIGN_OR_RETURN(Statement row, database.Prepare("SELECT 1 FROM entries WHERE chain = ?"));
+  return row.BindBlob(0, receipt).Step();
+}
+
 Result<LedgerPosition> Append(Database& database, const LedgerPosition& at, LedgerLimit& limit) {
   LedgerPosition next = Advance(at, limit);
   next.chain = LinkOf(limit).After(at.chain);

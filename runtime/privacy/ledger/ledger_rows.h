@@ -62,6 +62,10 @@ Result<LedgerSubject> ReadSubject(Database& database, LedgerPosition* start);
 Result<LedgerRows> ReadRowsAfter(Database& database, const LedgerPosition& after);
 // The chain value at `seq`, which must be at most that of the head; for rows that ReadRowsAfter has verified.
 Result<ChainValue> ReadChainAt(Database& database, uint64_t seq);
+// The chain value at the newest entry of `run`; empty where there is none. For rows that ReadRowsAfter has verified.
+Result<Receipt> ReadReceipt(Database& database, const std::string& run);
+// Whether an entry has that chain value; for verified rows too.
+Result<bool> HasReceipt(Database& database, const Receipt& receipt);
 
 // Add a row at the head, inside a transaction. Seq and, for an entry, id are set; the time too where it is empty. The
 // position after it.

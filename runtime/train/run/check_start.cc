@@ -26,7 +26,7 @@ Status CheckStart(const ModelFile& base, const std::string& path, const StartOpt
                             "' before, without a guarantee: no epsilon of a private run on the same data would hold. ",
                             privacy::kIfOtherData);
     }
-    claims.push_back({entry.dataset, *entry.epsilon, entry.delta});
+    claims.push_back({entry.dataset, *entry.epsilon, entry.delta, entry.receipt});
   }
   return privacy::CheckCharged(claims, path, ledger);
 }

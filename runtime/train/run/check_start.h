@@ -18,9 +18,8 @@ struct StartOptions {
 // `base` learned from that data set before and without a guarantee, or from data that nobody named: what the run says
 // of its own epsilon would then be said of weights that show the data anyway.
 //
-// Also where `base` learned from that data set with a guarantee, and the ledger has less spent than that guarantee
-// says: then it is not the one that was charged, and what it states would leave out what the weights show. Enough spent
-// proves no more than that it may be.
+// Also where `base` learned from that data set with a guarantee, and `ledger` did not pay for it (CheckCharged): what
+// the ledger states would leave out what the weights show.
 Status CheckStart(const ModelFile& base, const std::string& path, const StartOptions& options,
                   const privacy::Ledger& ledger);
 

@@ -57,7 +57,8 @@ Result<FineTune> FineTune::Begin(FineTuneStart start) {
   return run;
 }
 
-ProvenanceEntry FineTune::Provenance(const TrainingJob& job, const std::string& description, const JobResult& r) const {
+Result<ProvenanceEntry> FineTune::Provenance(const TrainingJob& job, const std::string& description,
+                                             const JobResult& r) const {
   ProvenanceEntry entry{.description = description,
                         .sampling = r.options.sampling == Sampling::kPoisson ? "poisson" : "shuffled",
                         .steps = r.num_steps,
@@ -75,6 +76,8 @@ ProvenanceEntry FineTune::Provenance(const TrainingJob& job, const std::string& 
   entry.privacy_unit = privacy::ToText(start_.ledger->unit);
   entry.adjacency = "add_remove";
   entry.noise = r.options.privacy.reproducible_seed ? NoiseOrigin::kReproducible : NoiseOrigin::kSecure;
+  static_assert(sizeof(privacy::ChainValue) == kReceiptBytes);
+  WISP_ASSIGN_OR_RETURN(entry.receipt, ledger_->ReceiptOf(r.run));
   return entry;
 }
 
@@ -117,7 +120,8 @@ Result<JobResult> FineTune::Run(TrainingJob job, FineTuneOutput output) {
   job.write = [&](const JobResult& result) -> Status {
     if (room) {
       contents.weights = result.weights;
-      contents.provenance.push_back(Provenance(job, output.description, result));
+      WISP_ASSIGN_OR_RETURN(ProvenanceEntry run, Provenance(job, output.description, result));
+      contents.provenance.push_back(std::move(run));
       // An adapter describes the head as its base does.
       if (contents.classifier && !contents.architecture.adapter) contents.classifier->norm_bound = result.norm_bound;
       contents.reserved = &*room;

@@ -66,7 +66,9 @@ class FineTune {
 
  private:
   explicit FineTune(FineTuneStart start) : start_(std::move(start)) {}
-  ProvenanceEntry Provenance(const TrainingJob& job, const std::string& description, const JobResult& result) const;
+  // kIo where the ledger cannot be read.
+  Result<ProvenanceEntry> Provenance(const TrainingJob& job, const std::string& description,
+                                     const JobResult& result) const;
   ModelContents Contents(const TrainingJob& job, ModelContents contents) const;
   Status CheckAdapter(const Architecture& trained) const;
 

@@ -68,10 +68,14 @@ class PrivateRecommenderTest : public ::testing::Test {
     for (const auto& e : *ledger_.Entries()) sum += e.mechanism.steps();
     return sum;
   }
-  // For what the weights of kGuaranteed cost.
-  void Pay() {
-    ASSERT_TRUE(
-        ledger_.Charge({.mechanism = *privacy::Mechanism::Gaussian({.noise_multiplier = 1}), .run = "training"}).ok());
+  // kGuaranteed of a run that was charged to a ledger, by default to ledger_.
+  ProvenanceEntry Paid() { return PaidFrom(ledger_); }
+  static ProvenanceEntry PaidFrom(Ledger& ledger) {
+    EXPECT_TRUE(
+        ledger.Charge({.mechanism = *privacy::Mechanism::Gaussian({.noise_multiplier = 1}), .run = "training"}).ok());
+    ProvenanceEntry entry = kGuaranteed;
+    entry.receipt = *ledger.ReceiptOf("training");
+    return entry;
   }
   double Spent() { return *ledger_.Spent(*privacy::Delta::Create(1e-6)); }
 
@@ -130,8 +134,7 @@ TEST_F(PrivateRecommenderTest, BlocksGiveNothingBack) {
 }
 
 TEST_F(PrivateRecommenderTest, WeightsWithAGuaranteeAndPublicOnesAreFree) {
-  const auto dp = Open(3, {kShipped, kGuaranteed});
-  Pay();
+  const auto dp = Open(3, {kShipped, Paid()});
   for (Session* session : {dp.get(), base_.get()}) {
     PrivateRecommender r = *PrivateRecommender::Create(*session, {.public_datasets = kPublic});
     EXPECT_TRUE(r.is_free());
@@ -160,14 +163,17 @@ TEST_F(PrivateRecommenderTest, WeightsWithAGuaranteeAndPublicOnesAreFree) {
 }
 
 TEST_F(PrivateRecommenderTest, ALedgerThatLacksWhatModelOrBaseCostIsRefused) {
-  const auto dp = Open(3, {kShipped, kGuaranteed}), then_bare = Open(4, {kShipped, kGuaranteed, kDevice});
+  // Charged to another ledger of the same data.
+  Ledger other = *Ledger::Open(folder_ / "other", {.dataset = "history"});
+  const ProvenanceEntry elsewhere = PaidFrom(other);
+  const auto dp = Open(3, {kShipped, elsewhere}), then_bare = Open(4, {kShipped, elsewhere, kDevice});
   const auto refused = [&](Session& model, Session* base, bool other_data = false) {
     PrivateRecommenderOptions o = base == nullptr ? Mixed() : Anchored();
     if (base != nullptr) o.base = base;
     o.other_data = other_data;
     const auto made = PrivateRecommender::Create(model, o);
     const bool is = !made.ok() && made.status().code() == StatusCode::kPrivacyRefused &&
-                    made.status().message().find("this ledger has epsilon") != std::string::npos;
+                    made.status().message().find("did not pay for it") != std::string::npos;
     EXPECT_EQ(made.ok(), !is) << made.status().message();
     return is;
   };
@@ -177,17 +183,18 @@ TEST_F(PrivateRecommenderTest, ALedgerThatLacksWhatModelOrBaseCostIsRefused) {
   EXPECT_FALSE(refused(*model_, base_.get()));
   EXPECT_FALSE(refused(*model_, dp.get(), /*other_data=*/true));
   EXPECT_EQ(Charged(), 0u);
-  Pay();
-  EXPECT_FALSE(refused(*dp, nullptr));
-  EXPECT_FALSE(refused(*then_bare, nullptr));
-  EXPECT_FALSE(refused(*model_, dp.get()));
+  const ProvenanceEntry here = Paid();
+  EXPECT_TRUE(refused(*dp, nullptr)) << "as much was spent, but not for these weights";
+  EXPECT_FALSE(refused(*Open(5, {kShipped, here}), nullptr));
+  EXPECT_FALSE(refused(*Open(6, {kShipped, here, kDevice}), nullptr));
+  EXPECT_FALSE(refused(*model_, Open(7, {kShipped, here}).get()));
+  EXPECT_TRUE(refused(*Open(8, {kShipped, here, elsewhere}), nullptr));
   // A path and its name are the same data; an epsilon that nobody bounded is no payment, its draws are charged.
-  ProvenanceEntry dear = kGuaranteed, unbounded = kGuaranteed;
-  dear.epsilon = 60;
+  ProvenanceEntry dear = elsewhere, unbounded = elsewhere;
   dear.dataset = "/data/history";
   unbounded.epsilon = std::numeric_limits<double>::infinity();
-  EXPECT_TRUE(refused(*Open(5, {kShipped, dear}), nullptr));
-  EXPECT_FALSE(refused(*Open(6, {kShipped, unbounded}), nullptr));
+  EXPECT_TRUE(refused(*Open(9, {kShipped, dear}), nullptr));
+  EXPECT_FALSE(refused(*Open(10, {kShipped, unbounded}), nullptr));
 }
 
 TEST_F(PrivateRecommenderTest, ALifetimeEndsWithItsLastDraw) {

@@ -272,6 +272,7 @@ TEST(ModelMetadata, ClaimsWithoutGroundsAreRefused) {
        [](ModelT& m) { m.provenance[1]->mechanisms.clear(); }},
       {"epsilon is -1", [](ModelT& m) { m.provenance[1]->epsilon = -1; }},
       {"epsilon is nan", [nan](ModelT& m) { m.provenance[1]->epsilon = nan; }},
+      {"provenance[1].receipt has 31 bytes, allowed are 32", [](ModelT& m) { m.provenance[1]->receipt.pop_back(); }},
       {"delta is 1", [](ModelT& m) { m.provenance[1]->delta = 1; }},
       {"delta is -", [](ModelT& m) { m.provenance[0]->delta = -0.5; }},
       {"delta is nan", [nan](ModelT& m) { m.provenance[0]->delta = nan; }},

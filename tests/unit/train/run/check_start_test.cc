@@ -1,7 +1,7 @@
 // Which weights a private run may begin with, and with which ledger.
 #include "runtime/train/run/check_start.h"
 
-#include <cmath>
+#include <filesystem>
 
 #include "runtime/decoding/check_paid.h"
 #include "tests/unit/model/model_test_util.h"
@@ -33,6 +33,15 @@ class CheckStartTest : public LedgerTest {
             .dataset = dataset};
   }
 
+  // The same of a run that `ledger` was charged for.
+  static ProvenanceEntry Paid(Ledger& ledger) {
+    EXPECT_TRUE(ledger.Charge({.mechanism = privacy::Steps(100), .run = "paid"}).ok());
+    ProvenanceEntry entry = Guaranteed(3);
+    entry.receipt = *ledger.ReceiptOf("paid");
+    EXPECT_EQ(entry.receipt.size(), kReceiptBytes);
+    return entry;
+  }
+
   bool other_data_ = false;
   test::SmallModel model_;
   Ledger ledger_;
@@ -61,18 +70,35 @@ TEST_F(CheckStartTest, WithoutAGuaranteeTheDataMustBeOther) {
 TEST_F(CheckStartTest, AGuaranteeMustHaveBeenPaidFromThisLedger) {
   EXPECT_TRUE(Check(Guaranteed(3, "shipped"), ledger_).ok()) << "other data, another ledger";
   EXPECT_TRUE(Check(Guaranteed(0), ledger_).ok());
-  const Status unpaid = Check(Guaranteed(3), ledger_);
-  EXPECT_EQ(unpaid.code(), StatusCode::kPrivacyRefused);
-  EXPECT_NE(unpaid.message().find("for epsilon 3 at delta 1e-06, and this ledger has epsilon 0 spent"),
-            std::string::npos)
-      << unpaid.message();
-  ASSERT_TRUE(ledger_.Charge({.mechanism = privacy::Steps(100), .run = "a"}).ok());
-  const double spent = *ledger_.Spent(privacy::AtDelta(1e-6));
-  EXPECT_TRUE(Check(Guaranteed(spent), ledger_).ok());
-  EXPECT_FALSE(Check(Guaranteed(1.1 * spent), ledger_).ok());
-  EXPECT_FALSE(Check(Guaranteed(1.1 * spent, "/data/log.db"), ledger_).ok());
+  const ProvenanceEntry here = Paid(ledger_);
+  EXPECT_TRUE(Check(here, ledger_).ok());
+  ASSERT_TRUE(ledger_.Charge({.mechanism = privacy::Steps(100), .run = "later"}).ok());
+  EXPECT_TRUE(Check(here, ledger_).ok()) << "what comes after it takes nothing away";
+
+  // As much was spent there, at the same time, by a run of the same name, but not for these weights.
+  Ledger other = *Ledger::Open(Path("other"), {.dataset = "log.db"});
+  ProvenanceEntry elsewhere = Paid(other);
+  Status refused = Check(elsewhere, ledger_);
+  EXPECT_EQ(refused.code(), StatusCode::kPrivacyRefused);
+  EXPECT_NE(refused.message().find("for epsilon 3 at delta 1e-06, and ledger '"), std::string::npos)
+      << refused.message();
+  EXPECT_NE(refused.message().find("did not pay for it"), std::string::npos) << refused.message();
+  elsewhere.dataset = "/data/log.db";
+  EXPECT_FALSE(Check(elsewhere, ledger_).ok());
+  elsewhere.receipt.clear();
+  EXPECT_NE(Check(elsewhere, ledger_).message().find("has no receipt"), std::string::npos);
+  elsewhere.receipt = std::string(kReceiptBytes, '\0');
+  EXPECT_FALSE(Check(elsewhere, ledger_).ok());
   other_data_ = true;
-  EXPECT_TRUE(Check(Guaranteed(1.1 * spent), ledger_).ok());
+  EXPECT_TRUE(Check(elsewhere, ledger_).ok());
+}
+
+TEST_F(CheckStartTest, ACopyFromBeforeTheLastChargeDidNotPay) {
+  ASSERT_TRUE(ledger_.Charge({.mechanism = privacy::Steps(1000), .run = "paid"}).ok());
+  std::filesystem::copy_file(ledger_.path(), Path("copy"));
+  const ProvenanceEntry after = Paid(ledger_);
+  EXPECT_TRUE(Check(after, ledger_).ok());
+  EXPECT_FALSE(Check(after, *Ledger::Open(Path("copy"), {.dataset = "log.db"})).ok());
 }
 
 // For draws. A ledger that names no data set may be that of any: what a model has spent on private data must be in it.
@@ -90,17 +116,6 @@ TEST_F(CheckStartTest, DrawsNeedALedgerThatHasWhatTheModelSpent) {
   }
   EXPECT_EQ(check(Guaranteed(3, "other.db"), unnamed), StatusCode::kPrivacyRefused);
   EXPECT_EQ(check(Guaranteed(3, "other.db"), ledger_), StatusCode::kOk);
-}
-
-// A run's figure and that of all together come from different grids: two parts in a hundred are left to that, and no
-// more.
-TEST_F(CheckStartTest, TheStatedEpsilonMayExceedWhatIsSpentByTwoPartsInAHundred) {
-  ASSERT_TRUE(ledger_.Charge({.mechanism = privacy::Steps(100), .run = "a"}).ok());
-  const double spent = *ledger_.Spent(privacy::AtDelta(1e-6));
-  for (double share : {0.999, 0.985}) EXPECT_TRUE(Check(Guaranteed(spent / share), ledger_).ok()) << share;
-  for (double share : {0.975, 0.965, 0.955}) {
-    EXPECT_EQ(Check(Guaranteed(spent / share), ledger_).code(), StatusCode::kPrivacyRefused) << share;
-  }
 }
 
 }  // namespace

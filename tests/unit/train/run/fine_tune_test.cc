@@ -91,6 +91,10 @@ TEST_F(FineTuneTest, TheProvenanceSaysWhatTheLedgerSays) {
     const auto entries = *run.ledger()->Entries();
     ASSERT_EQ(entries.size(), 2u);
     EXPECT_EQ(entries[0].run, "a run, after choosing without a charge: rate");
+    EXPECT_TRUE(*run.ledger()->HasPaid(said.receipt));
+    // The last of its charges, so a copy that lacks one of them has not paid.
+    EXPECT_EQ(said.receipt, *run.ledger()->ReceiptOf(entries[1].run));
+    EXPECT_FALSE(*privacy::Ledger::Open(folder_ / "other", {})->HasPaid(said.receipt));
     if (!repeatable) EXPECT_DOUBLE_EQ(*said.epsilon, *run.ledger()->Spent(*privacy::Delta::Create(1e-3)));
   }
 }
