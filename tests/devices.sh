@@ -46,7 +46,7 @@ unit interaction '"unit": "interaction"'
 expect 4 "one event alone teaches nothing" "${train[@]}" --data log.db --recipe interaction.json --num-records-public 300 --out o.wisp --ledger o.ledger
 "$wisp" synth --out log.txt --population device --users 60 --seed 3 >/dev/null 2>&1 || fail "synth of lines"
 expect 3 "log.txt: its events have no times" "${train[@]}" --data log.txt --recipe session.json --num-records-public 300 --out o.wisp --ledger o.ledger
-expect 3 "ledger" "${train[@]}" --data log.db --recipe session.json --num-records-public 300 --out o.wisp --ledger user.ledger --dataset log
+expect 4 "protects a user" "${train[@]}" --data log.db --recipe session.json --num-records-public 300 --out o.wisp --ledger user.ledger --dataset log
 [ ! -e o.wisp ] && [ ! -e o.ledger ] || fail "a refused run left something behind"
 
 # One person: a delta that is none is refused, and what one record means is said.

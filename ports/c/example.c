@@ -35,9 +35,10 @@ static int Show(const char* title, const char* model_path, const char* log_path,
 
 static int OnProgress(const wisp_progress* progress, void* user_data) {
   (void)user_data;
-  /* Upwards: an epsilon is never shown smaller than it is. */
-  fprintf(stderr, "step %llu of %llu, epsilon so far %.2f\n", (unsigned long long)progress->step,
-          (unsigned long long)progress->num_steps, progress->epsilon + 0.005);
+  fprintf(stderr, "step %llu of %llu", (unsigned long long)progress->step, (unsigned long long)progress->num_steps);
+  /* Not a number while it is not known yet. Upwards: an epsilon is never shown smaller than it is. */
+  if (progress->epsilon == progress->epsilon) fprintf(stderr, ", epsilon so far %.2f", progress->epsilon + 0.005);
+  fputc('\n', stderr);
   return 0;
 }
 
@@ -66,10 +67,11 @@ int main(int argc, char** argv) {
   options.log_path = argv[2];
   options.ledger_path = argv[3];
   options.output_path = argv[4];
-  options.epsilon = argc > 6 ? atof(argv[6]) : 8.0;
+  options.epsilon = argc > 6 ? atof(argv[6]) : 3.0;
   options.delta = 1e-4;
-  options.unit = WISP_UNIT_USER;  /* several people use this device; on one person's read docs/one-person.md */
-  options.num_users_public = 500; /* what anybody may know of the number of users; of your log, your number */
+  options.budget_epsilon = 8;      /* over all that is ever done with this log, runs that are killed included */
+  options.unit = WISP_UNIT_USER;   /* several people use this device; on one person's read docs/one-person.md */
+  options.num_users_public = 2000; /* what anybody may know of the number of users; of your log, your number */
   options.epochs = 2;
   options.progress = OnProgress;
   int failed = Show("before", argv[1], argv[2], argv[5]);

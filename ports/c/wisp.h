@@ -273,7 +273,8 @@ typedef struct wisp_private_options {
   /* a number of records that may be known to anybody: delta must be below 1 over it, at most 1e-3, and at most 1e-5
    * where those are ten or fewer; 0: unknown, then as with 10,000 */
   uint32_t num_records_public;
-  int32_t allow_large_delta; /* 1: a delta of 1 / num_records_public or more is accepted */
+  /* 1: a delta up to 1 / num_records_public is accepted, as papers have it; not with ten records or fewer */
+  int32_t allow_large_delta;
   double temperature;        /* 0: 1 */
   uint32_t top_k;            /* mixed: only so many of the model's best, before mixing; 0: all */
   double top_p;              /* mixed: then the fewest that hold this share, before mixing; 0: all */
@@ -388,7 +389,9 @@ typedef struct wisp_personalise_options {
 typedef struct wisp_personalise_result {
   size_t size;
   uint64_t num_steps;
-  double epsilon; /* of this run, at `delta` */
+  /* What may be stated of this run, at `delta`: by itself where its steps were fixed when it began and all were taken;
+   * of a run that was gone on with, or ended early, the ledger's figure, which is larger */
+  double epsilon;
   double noise_multiplier;
   /* From here on counted on the log. Local only: not private, do not send it anywhere. */
   uint64_t num_records;       /* trained on */

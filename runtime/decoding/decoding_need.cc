@@ -62,8 +62,8 @@ DecodingNeed NeedOfEntries(std::span<const ProvenanceEntry> provenance, const De
       some_public = true;
       continue;
     }
-    const std::string name =
-        "provenance[" + std::to_string(i) + "]" + (entry.dataset.empty() ? "" : " (data set '" + entry.dataset + "')");
+    const std::string name = "the run at provenance[" + std::to_string(i) + "]" +
+                             (entry.dataset.empty() ? "" : " (data set '" + entry.dataset + "')");
     if (const std::string why = WhyNone(entry); !why.empty())
       return Charge(name + " " + why + ", and its data set is not declared public");
     if (policy.num_records_public > 0 && entry.delta >= 1 / static_cast<double>(policy.num_records_public)) {

@@ -50,26 +50,23 @@ Result<DecodingMode> ModeOf(const PrivateRecommenderOptions& o) {
   return mode;
 }
 
-// With a number of records that nobody declares, what is asked for now is held to so many; a limit that stands was
-// accepted before.
+// With a number of records that nobody declares, what is asked for now is held to so many.
 constexpr double kAssumedRecords = 10'000;
-enum class DeltaOf { kRequest, kStandingLimit };
 
-Status CheckDelta(const char* whose, double delta, DeltaOf of, const PrivateRecommenderOptions& o) {
-  const bool declared = o.num_records_public != 0;
-  if (o.allow_large_delta || (!declared && of == DeltaOf::kStandingLimit)) return OkStatus();
-  const double records = declared ? static_cast<double>(o.num_records_public) : kAssumedRecords;
-  if (const double most = privacy::LargestDelta(records);
-      delta < 1 / records && delta > most && of == DeltaOf::kRequest) {
-    return PrivacyRefused(whose, " delta is ", privacy::ShortText(delta), ", allowed with ",
-                          static_cast<uint64_t>(records), " records is at most ", privacy::ShortText(most),
-                          ": it is the chance of no protection at all (docs/one-person.md)");
-  }
-  if (delta < 1 / records) return OkStatus();
-  return PrivacyRefused(
-      whose, " delta is ", privacy::DoubleText(delta), ", which is not below 1 / ", static_cast<uint64_t>(records),
-      (declared ? " records" : ", allowed where nobody declares the number of records (num_records_public)"),
-      ": such a guarantee allows publishing some record whole");
+Status CheckRequestedDelta(const std::string& whose, double delta, const PrivateRecommenderOptions& o) {
+  if (o.num_records_public > 0)
+    return privacy::CheckDelta(whose, delta, static_cast<double>(o.num_records_public), o.allow_large_delta);
+  Status assumed = privacy::CheckDelta(whose, delta, kAssumedRecords, o.allow_large_delta);
+  if (assumed.ok()) return assumed;
+  return PrivacyRefused(assumed.message(),
+                        "; so many are assumed where nobody declares their number (num_records_public)");
+}
+
+// A limit that stands was accepted before: what it must not do is publish a record of as many as are declared now.
+Status CheckStandingDelta(double delta, const PrivateRecommenderOptions& o) {
+  const double records = static_cast<double>(o.num_records_public);
+  if (o.num_records_public == 0 || delta < 1 / records) return OkStatus();
+  return privacy::CheckDelta("the ledger's limit: its delta", delta, records, o.allow_large_delta);
 }
 
 Status CheckGoal(const PrivateRecommenderOptions& o, DecodingMode mode) {
@@ -85,20 +82,20 @@ Status CheckGoal(const PrivateRecommenderOptions& o, DecodingMode mode) {
     return InvalidArgument("lambda was given, but the mode is anchored, which has a clip instead");
   if (goal.clip && mode != DecodingMode::kBaseAnchored)
     return InvalidArgument("a clip was given, but the mode is mixed, which has lambda instead");
-  return goal.lifetime ? CheckDelta("the target's", goal.lifetime->target.delta(), DeltaOf::kRequest, o) : OkStatus();
+  return goal.lifetime ? CheckRequestedDelta("the target's delta", goal.lifetime->target.delta(), o) : OkStatus();
 }
 
 // Nothing but a limit ends the draws after their lifetime.
 Status CheckLimit(const PrivateRecommenderOptions& o) {
   if (o.new_limit) {
-    WISP_RETURN_IF_ERROR(CheckDelta("the new limit's", o.new_limit->delta(), DeltaOf::kRequest, o));
+    WISP_RETURN_IF_ERROR(CheckRequestedDelta("the new limit's delta", o.new_limit->delta(), o));
     WISP_RETURN_IF_ERROR(o.ledger->CheckLimit(*o.new_limit));
     WISP_ASSIGN_OR_RETURN(const std::optional<EpsilonDelta> now, o.ledger->Limit());
     const bool same = now && now->epsilon() == o.new_limit->epsilon() && now->delta() == o.new_limit->delta();
     return same ? OkStatus() : o.ledger->SetLimit(*o.new_limit);
   }
   WISP_ASSIGN_OR_RETURN(const std::optional<EpsilonDelta> limit, o.ledger->Limit());
-  if (limit) return CheckDelta("the ledger's limit: its", limit->delta(), DeltaOf::kStandingLimit, o);
+  if (limit) return CheckStandingDelta(limit->delta(), o);
   if (!o.goal.lifetime) return OkStatus();
   WISP_ASSIGN_OR_RETURN(const auto entries, o.ledger->Entries());
   if (entries.empty()) return o.ledger->SetLimit(o.goal.lifetime->target);
@@ -181,7 +178,8 @@ uint64_t SupportFor(const PrivateRecommenderOptions& o, uint64_t num_items) {
 }  // namespace
 
 DecodingPolicy PolicyOf(const PrivateRecommenderOptions& o) {
-  return {.public_datasets = o.public_datasets, .num_records_public = o.allow_large_delta ? 0 : o.num_records_public};
+  const bool as_papers = o.allow_large_delta && static_cast<double>(o.num_records_public) > privacy::kFewRecords;
+  return {.public_datasets = o.public_datasets, .num_records_public = as_papers ? 0 : o.num_records_public};
 }
 
 PrivateRecommender::PrivateRecommender(Session& session, const PrivateRecommenderOptions& options,

@@ -50,11 +50,10 @@ struct PrivateRecommenderOptions {
   uint32_t top_k = 0;                                 // uniform: of the softmax, before mixing; 0: all
   double nucleus = 1;                                 // uniform: likewise; 1: all
   std::span<const std::string> public_datasets = {};  // DecodingPolicy; read by Create only
-  // With so many records (a public number; 0: unknown) a delta of 1 / records or more, of the goal or of the ledger's
-  // limit, is refused: it allows publishing some record whole. Unknown: one of 1e-4 or more, of the goal or of a new
-  // limit.
+  // A public number; 0: unknown, then taken for 10,000. The delta of the goal and of a limit are held to it
+  // (privacy::CheckDelta); that of a limit that stands already only where the number is known, and to 1 / records.
   uint64_t num_records_public = 0;
-  bool allow_large_delta = false;
+  bool allow_large_delta = false;  // up to 1 / records is accepted, as papers have it; not with ten records or fewer
   // Otherwise a ledger that lacks what the model, or the base, has spent on its data set is refused (check_paid.h).
   // True: the user's word that a data set of the ledger's name in their provenance is another one.
   bool other_data = false;

@@ -35,7 +35,8 @@ Result<DrawFigures> FiguresOf(const Composition& draws, const Delta& delta) {
 }
 
 constexpr char kFilterInWords[] =
-    "Renyi filter over fixed orders (Feldman and Zrnic 2021), an upper bound; parts alone by PLD (connect the dots)";
+    "Renyi filter over fixed orders (Feldman and Zrnic 2021), an upper bound; parts alone by PLD, as if "
+    "they had been fixed beforehand";
 
 // What is released, and by which accountant the figure stands, in words.
 void Describe(PrivacyStatement& s, bool draws, bool steps) {
@@ -88,7 +89,8 @@ Result<PrivacyStatement> Gather(const Ledger& ledger, const std::string& path, c
   WISP_ASSIGN_OR_RETURN(s.basis, ledger.Figures(delta));
   s.epsilon = s.ledger_epsilon = s.basis->stated.epsilon;
   if (s.basis->basis == LedgerFigures::Basis::kPlan) s.set_by = s.basis->stated.accountant;
-  if (s.basis->basis == LedgerFigures::Basis::kAdaptive) s.accountant = kFilterInWords;
+  s.parts_chosen_after_looking = s.basis->basis == LedgerFigures::Basis::kAdaptive;
+  if (s.parts_chosen_after_looking) s.accountant = kFilterInWords;
   for (const Purpose& p : purposes) {
     WISP_ASSIGN_OR_RETURN(const StatedEpsilon alone, p.composition.State(delta));
     s.parts.push_back({p.name, NumSteps(p.composition), alone});
@@ -114,7 +116,9 @@ Result<RunEpsilon> StateRun(const Ledger& ledger, const std::string& run, RunLen
 
 Result<PrivacyStatement> StatementOf(const Ledger& ledger, const std::string& path, const Delta& delta) {
   WISP_ASSIGN_OR_RETURN(const std::vector<LedgerEntry> entries, ledger.Entries());
-  return Gather(ledger, path, delta, entries);
+  WISP_ASSIGN_OR_RETURN(PrivacyStatement s, Gather(ledger, path, delta, entries));
+  s.is_of_one_run = false;
+  return s;
 }
 
 Result<PrivacyStatement> StatementOfRun(const Ledger& ledger, const std::string& path, const Delta& delta,
@@ -126,6 +130,7 @@ Result<PrivacyStatement> StatementOfRun(const Ledger& ledger, const std::string&
   WISP_ASSIGN_OR_RETURN(const StatedEpsilon alone, ledger.SpentByRun(run, delta));
   s.epsilon = alone.epsilon;
   s.set_by = alone.accountant;
+  s.parts_chosen_after_looking = false;  // what it charges was fixed when it began
   s.accountant = PrivacyStatement().accountant;
   return s;
 }

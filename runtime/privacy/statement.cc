@@ -103,6 +103,10 @@ std::string_view ToText(LedgerFigures::Basis basis) {
   return "unknown";
 }
 
+std::string Counted(uint64_t number, const char* what) {
+  return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
+}
+
 // What the limit promises, which is not what it enforces.
 std::string LimitInWords(const LedgerFigures& f) {
   if (f.held_limit) {
@@ -124,6 +128,10 @@ void Ground(std::string& text, const PrivacyStatement& s) {
   if (s.basis->basis == LedgerFigures::Basis::kPlan) {
     Line(text, "the data set's figure holds for",
          "the whole plan that was fixed before the first charge, whatever of it is run, in any order (PLD)");
+    if (s.basis->planned_steps_left > 0) {
+      Line(text, "left of the plan",
+           Counted(s.basis->planned_steps_left, "step") + ": charging them adds nothing to this figure");
+    }
     if (s.basis->used) {
       Line(text, "the part of the plan that is used",
            EpsilonInWords(s.basis->used->epsilon, s.delta) +
@@ -136,29 +144,29 @@ void Ground(std::string& text, const PrivacyStatement& s) {
   if (s.limit) Line(text, "the limit", LimitInWords(*s.basis));
 }
 
-std::string Counted(uint64_t number, const char* what) {
-  return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
+// Of figures of parts: what they take for granted.
+const char* Caveat(const PrivacyStatement& s) {
+  return s.parts_chosen_after_looking ? ", had it been fixed beforehand, which it was not: no guarantee" : "";
 }
 
 void Breakdown(std::string& text, const PrivacyStatement& s) {
   for (const SpendingPart& part : s.parts) {
     Line(text, part.purpose + " alone",
          EpsilonInWords(part.alone.epsilon, s.delta) + ", " + Counted(part.num_steps, "step") + ", set by " +
-             std::string(ToText(part.alone.accountant)));
+             std::string(ToText(part.alone.accountant)) + Caveat(s));
   }
   if (!s.draws) return;
   Line(text, "draws alone",
        Counted(s.draws->num_draws, "draw") + ": pure epsilon " + EpsilonInWords(s.draws->pure_epsilon, 0) +
            "; epsilon " + EpsilonInWords(s.draws->alone.epsilon, s.delta) + ", set by " +
-           std::string(ToText(s.draws->alone.accountant)));
+           std::string(ToText(s.draws->alone.accountant)) + Caveat(s));
 }
 
 void FormalStatement(std::string& text, const PrivacyStatement& s) {
   if (const std::string reason = WhyNoGuarantee(s); !reason.empty()) return Line(text, "statement", reason);
   Breakdown(text, s);
-  const bool several = s.run.find("; ") != std::string::npos;  // StatementOf lists them so
-  Line(text, several ? "epsilon of these runs together" : "epsilon of this run",
-       s.epsilon ? EpsilonInWords(*s.epsilon, s.delta) : "not computed");
+  if (s.is_of_one_run)
+    Line(text, "epsilon of this run", s.epsilon ? EpsilonInWords(*s.epsilon, s.delta) : "not computed");
   if (s.ledger_epsilon) Line(text, "epsilon of the data set, all runs", EpsilonInWords(*s.ledger_epsilon, s.delta));
   if (s.set_by) Line(text, "the figure was set by", SetByInWords(*s.set_by));
   if (s.limit) Line(text, "limit of the data set", EpsilonInWords(s.limit->epsilon(), s.limit->delta()));
@@ -176,12 +184,15 @@ void WriteEpsilon(JsonWriter& json, std::string_view key, const std::optional<do
   guaranteed&& epsilon ? json.Value(*epsilon) : json.Null();
 }
 
-void WriteStated(JsonWriter& json, const StatedEpsilon& stated) {
-  json.Key("epsilon").Value(stated.epsilon).Key("set_by").Value(ToText(stated.accountant));
+// Under another key where it is no guarantee, so that nobody takes it for one.
+void WriteAlone(JsonWriter& json, const StatedEpsilon& stated, const PrivacyStatement& s) {
+  json.Key(s.parts_chosen_after_looking ? "epsilon_had_it_been_fixed_beforehand" : "epsilon").Value(stated.epsilon);
+  json.Key("set_by").Value(ToText(stated.accountant));
 }
 
 void WriteGround(JsonWriter& json, const LedgerFigures& f) {
   json.Key("composition").Value(ToText(f.basis));
+  if (f.basis == LedgerFigures::Basis::kPlan) json.Key("planned_steps_left").Value(f.planned_steps_left);
   if (f.used) json.Key("epsilon_of_used_part").Value(f.used->epsilon);
   json.Key("held_limit");
   if (f.held_limit) {
@@ -207,7 +218,7 @@ void WriteBreakdown(JsonWriter& json, const PrivacyStatement& s) {
     json.Key("parts").BeginArray();
     for (const SpendingPart& part : s.parts) {
       json.BeginObject().Key("purpose").Value(part.purpose).Key("steps").Value(part.num_steps);
-      WriteStated(json, part.alone);
+      WriteAlone(json, part.alone, s);
       json.EndObject();
     }
     json.EndArray();
@@ -219,7 +230,7 @@ void WriteBreakdown(JsonWriter& json, const PrivacyStatement& s) {
       .Value(s.draws->num_draws)
       .Key("pure_epsilon")
       .Value(s.draws->pure_epsilon);
-  WriteStated(json, s.draws->alone);
+  WriteAlone(json, s.draws->alone, s);
   json.EndObject();
 }
 
@@ -263,7 +274,7 @@ std::string ToText(const PrivacyStatement& s) {
   Line(text, "privacy unit", std::string("one ") + std::string(ToText(s.unit)));
   Line(text, "which is", UnitInWords(s.unit));
   if (!s.unit_chosen)
-    Line(text, "the unit was chosen by", "nobody: it is the default of programs that offered no choice");
+    Line(text, "the unit was chosen by", "nobody: it is the default of the program that made the ledger");
   Line(text, "adjacency", ToText(s.adjacency));
   Lines(text, "protected", s.protected_parts, "nothing");
   Lines(text, "not protected", s.unprotected_parts, "nothing was declared");

@@ -76,6 +76,9 @@ struct PrivacyStatement {
   std::optional<Accountant> set_by;      // who set the figure, where that is known
   std::optional<LedgerFigures> basis;    // what the data set's figure stands on, and what holds of its limit
   std::vector<SpendingPart> parts;       // parts do not add up to the whole, which is less
+  // The figures of parts and draws hold only if their charges had been fixed beforehand, and some were not.
+  bool parts_chosen_after_looking = false;
+  bool is_of_one_run = true;  // false: of a whole ledger, whose figure is ledger_epsilon
   std::optional<DrawFigures> draws;
   std::optional<EpsilonDelta> limit;
 

@@ -1,6 +1,8 @@
 #include "runtime/train/checkpoint_parts.h"
 
+#include <cctype>
 #include <charconv>
+#include <sstream>
 
 #include "runtime/privacy/statement.h"
 
@@ -34,6 +36,23 @@ std::string WithoutRecords(std::string config) {
   const size_t at = config.find(kWord);
   if (at == std::string::npos) return config;
   return config.erase(at, std::min(config.find(' ', at + kWord.size()), config.size()) - at);
+}
+
+std::string WhatDiffers(const std::string& then, const std::string& now) {
+  std::istringstream old_words(then), new_words(now);
+  std::string old_word, new_word, name, list;
+  std::string listed;  // the last name in the list: one with several values stands there once
+  while (true) {
+    const bool more_old = static_cast<bool>(old_words >> old_word), more_new = static_cast<bool>(new_words >> new_word);
+    if (!more_old && !more_new) return list;
+    const bool is_name = more_old && more_new && old_word == new_word && std::isalpha(old_word[0]);
+    if (is_name) name = old_word;
+    if (!more_old || !more_new || (old_word != new_word && (std::isalpha(old_word[0]) || std::isalpha(new_word[0]))))
+      return list + (list.empty() ? "" : ", ") + "what belongs to another method";
+    if (old_word == new_word || listed == name) continue;
+    list += (list.empty() ? "" : ", ") + name + " (" + old_word + ", here " + new_word + ")";
+    listed = name;
+  }
 }
 
 Status CheckSize(const char* what, size_t found, size_t needed) {

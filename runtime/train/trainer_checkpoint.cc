@@ -76,9 +76,12 @@ Status Trainer::Restore(const Checkpoint& c) {
   if (!(c.architecture == graph_->architecture()))
     return InvalidData("checkpoint: it belongs to a model of another architecture");
   const std::string config = is_private() ? WithoutRecords(c.config) : c.config;
-  if (config != Config() || c.seed != SavedSeed()) {
-    return InvalidData("checkpoint: it belongs to a run with other options: '", config, "', here: '", Config(), "'");
+  if (config != Config()) {
+    return InvalidData(
+        "checkpoint: it belongs to a run with other options: ", checkpoint_parts::WhatDiffers(config, Config()),
+        "; go on with the options that it began with, or name another checkpoint");
   }
+  if (c.seed != SavedSeed()) return InvalidData("checkpoint: it belongs to a run with another seed");
   // Or the weights would come with the provenance of another base.
   if (c.base_model_hash != options_.base_model_hash)
     return InvalidData("checkpoint: it belongs to a run that began with another model");

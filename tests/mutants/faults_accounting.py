@@ -67,6 +67,9 @@ def accountants():
          "(middle.epsilon > 1.01 * target ? low : high) = middle;", "accountant_test:Calibration.NoiseIsTheSmallestThatKeepsThePromise"),
         ("calibration-of-the-steps-alone", "Search", "spent_(request.composed_with.begin(), request.composed_with.end())", "spent_()",
          "accountant_test:Calibration.WhatIsSpentBesideIsPaidFor"),
+        ("delta-of-a-record-taken", "CheckDelta", "delta > 1 / num_records ||", "delta > 2 / num_records ||", "job_test:JobTest.RefusedGoalsSpendNothing"),
+        ("few-records-as-if-many", "CheckDelta", "const bool few = num_records <= kFewRecords;", "const bool few = false;",
+         "private_recommender_test:PrivateRecommenderTest.WithFewRecordsNothingAllowsALargeDelta"),
     ])
 
 

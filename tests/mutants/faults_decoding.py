@@ -87,7 +87,7 @@ def provenance():
         ("draws-of-a-model-paid-elsewhere", "CheckLedgerHas", 'WISP_RETURN_IF_ERROR(CheckPaid(session.file(), "the model", o.public_datasets, *o.ledger));', "",
          RECOMMENDER + "ALedgerThatLacksWhatModelOrBaseCostIsRefused"),
         ("draws-of-a-base-paid-elsewhere", "CheckLedgerHas", "o.base == nullptr", "true", RECOMMENDER + "ALedgerThatLacksWhatModelOrBaseCostIsRefused"),
-        ("large-delta-taken", "CheckDelta", "if (delta < 1 / records) return OkStatus();", "if (delta < 1) return OkStatus();", RECOMMENDER + "ALargeDeltaHasToBeAllowed"),
+        ("large-delta-taken", "CheckStandingDelta", "delta < 1 / records) return OkStatus();", "delta < 1) return OkStatus();", RECOMMENDER + "ALargeDeltaHasToBeAllowed"),
     ])
 
 

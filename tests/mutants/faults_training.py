@@ -202,7 +202,6 @@ def jobs():
         ("noise-without-the-histograms-cost", "CalibrateTo", "std::vector<Mechanism> beside, AllOverheads(share)",
          "std::vector<Mechanism> beside, Overheads({})", JOB + "GoalIsMetByWhatTheLedgerChargedHistogramIncluded"),
         ("noise-without-the-heads-cost", "CalibrateTo", "beside.push_back(mechanism);", "", CLASSIFY + "BothMechanismsOfClippedComposeToTheGoal"),
-        ("delta-of-a-record-taken", "CheckPrivacyGoal", "goal.delta >= 1.0 / num_records &&", "goal.delta >= 2.0 / num_records &&", JOB + "RefusedGoalsSpendNothing"),
     ]) + table("runtime/train/trainer.cc", [
         ("charge-for-the-private-number", "Trainer::Create", "WISP_ASSIGN_OR_RETURN(trainer->plan_,",
          "options.num_records_public = static_cast<uint32_t>(records.size()); WISP_ASSIGN_OR_RETURN(trainer->plan_,",

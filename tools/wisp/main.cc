@@ -63,7 +63,9 @@ class CommandLine {
     } catch (const CLI::RequiredError& error) {
       return SayMissing(error);
     } catch (const CLI::ParseError& error) {
-      return app_.exit(error) == 0 ? 0 : 2;
+      if (error.get_exit_code() == 0) return app_.exit(error);
+      std::fprintf(stderr, "wisp: %s; see wisp --help\n", error.what());
+      return 2;
     }
     const Status status = chosen_.action();
     if (!status.ok()) std::fprintf(stderr, "wisp: %s\n", Printable(status.message()).c_str());
@@ -241,7 +243,8 @@ class CommandLine {
     add("--budget", p.budget, "Limit the ledger to this epsilon over everything, from now on");
     add("--num-records-public", p.num_records_public,
         "Number of records that may be known to anybody; delta must be below 1 over it");
-    add("--allow-large-delta", p.allow_large_delta, "yes: accept any delta, also of 1 / records and more")
+    add("--allow-large-delta", p.allow_large_delta,
+        "yes: accept a delta up to 1 / --num-records-public; not with ten records or fewer")
         ->check(CLI::IsMember({"yes"}));
     add("--temperature", p.temperature, "Of the softmax, before mixing; or of the anchored one")->capture_default_str();
     add("--top-k", p.top_k, "mixed: keep so many of the model's best before mixing; 0: all");

@@ -9,16 +9,18 @@
 
 namespace wisp::tools {
 
-Progress::Progress(std::string title)
-    : title_(std::move(title)), terminal_(isatty(STDERR_FILENO) == 1), start_(std::chrono::steady_clock::now()) {}
+Progress::Progress(std::string title) : title_(std::move(title)), terminal_(isatty(STDERR_FILENO) == 1) {}
 
 Progress::~Progress() {
   if (terminal_ && drawn_) std::fputc('\n', stderr);
 }
 
 void Progress::Update(uint64_t done, uint64_t total, const std::string& suffix) {
+  // From the first update on: what comes before it, such as calibrating the noise, is not repeated for each step.
+  if (!first_done_) first_done_ = done, start_ = std::chrono::steady_clock::now();
   const double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  const double left = done == 0 ? 0 : elapsed / static_cast<double>(done) * static_cast<double>(total - done);
+  const double steps = static_cast<double>(done - std::min(done, *first_done_));
+  const double left = steps == 0 ? 0 : elapsed / steps * static_cast<double>(total - done);
   const uint64_t tenth = total == 0 ? 10 : done * 10 / total;
   if (terminal_) {
     constexpr uint64_t kWidth = 30;

@@ -27,6 +27,7 @@ class Progress {
   std::string title_;
   bool terminal_, drawn_ = false;
   uint64_t last_tenth_ = 0;
+  std::optional<uint64_t> first_done_;  // of the first update, at start_
   std::chrono::steady_clock::time_point start_, shown_;
 };
 

@@ -151,6 +151,12 @@ Status TrainingRun::Read() {
                         ReadData(a_.data, {recipe_.min_user_events, recipe_.min_item_events, units, is_private()},
                                  base_ ? &*base_ : nullptr));
   WISP_RETURN_IF_ERROR(CheckSize());
+  if (is_private() && data_.sequences.num_users() == 0) {
+    std::fprintf(stderr,
+                 "wisp: %s has no user to train on. The run goes on and spends what was asked for: a refusal would "
+                 "tell of the data. Ctrl-C ends it (local only)\n",
+                 a_.data.path.c_str());
+  }
   if (base_) {
     const ReAttention asked = a_.re_attention ? ReAttention::kOn : recipe_.architecture.re_attention;
     SayIfOther(recipe_, base_->architecture());

@@ -69,6 +69,20 @@ Status CheckTarget(double epsilon) {
                          DoubleText(kLargestTarget), "; for less privacy give the noise multiplier itself");
 }
 
+Status CheckDelta(const std::string& whose, double delta, double num_records, bool as_papers) {
+  const bool few = num_records <= kFewRecords;
+  const auto records = static_cast<uint64_t>(num_records);
+  if (!few && (delta > 1 / num_records || (delta == 1 / num_records && !as_papers))) {
+    return PrivacyRefused(whose, " is ", ShortText(delta), ", which is not below 1 / ", records,
+                          " records: such a guarantee allows publishing some record whole");
+  }
+  const double most = LargestDelta(num_records);
+  if (delta <= most || (as_papers && !few)) return OkStatus();
+  return PrivacyRefused(whose, " is ", ShortText(delta), ", allowed with ", records,
+                        records == 1 ? " record" : " records", " is at most ", ShortText(most),
+                        ": it is the chance of no protection at all (docs/one-person.md)");
+}
+
 Result<Calibration> CalibrateNoise(const CalibrationRequest& request) {
   Search search(request);
   const double target = request.target.epsilon();

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "runtime/core/status.h"
 #include "runtime/privacy/accounting/mechanism.h"
@@ -26,6 +27,10 @@ Status CheckTarget(double epsilon);
 // below one.
 constexpr double kFewRecords = 10;
 constexpr double LargestDelta(double num_records) { return num_records <= kFewRecords ? 1e-5 : 1e-3; }
+// kPrivacyRefused, with a sentence that starts with `whose` ("delta", "the new limit's delta"), for a delta of 1 /
+// records or more, or above LargestDelta. `as_papers`: with more than kFewRecords up to 1 / records is accepted, that
+// included.
+Status CheckDelta(const std::string& whose, double delta, double num_records, bool as_papers);
 
 struct CalibrationRequest {
   EpsilonDelta target;

@@ -74,9 +74,9 @@ struct Ledger::Impl {
 
   Status CheckUnit(const LedgerSubject& there, PrivacyUnit unit, Adjacency adjacency) const {
     if (there.unit == unit && there.adjacency == adjacency) return OkStatus();
-    return InvalidData("ledger '", database.path(), "' protects a ", std::string(ToText(there.unit)), " under ",
-                       std::string(ToText(there.adjacency)), ", asked for was a ", std::string(ToText(unit)), " under ",
-                       std::string(ToText(adjacency)), ": costs of different units do not add up");
+    return PrivacyRefused("ledger '", database.path(), "' protects a ", std::string(ToText(there.unit)), " under ",
+                          std::string(ToText(there.adjacency)), ", asked for was a ", std::string(ToText(unit)),
+                          " under ", std::string(ToText(adjacency)), ": costs of different units do not add up");
   }
 
   Status CheckDataset(const LedgerSubject& there, const std::string& dataset) const {
@@ -173,7 +173,7 @@ struct Ledger::Impl {
     WISP_RETURN_IF_ERROR(budget.all().CheckNoise(charge.noise));
     if (budget.limit()) {
       WISP_RETURN_IF_ERROR(
-          CheckBudget("charging " + charge.mechanism.ToText() + " to run '" + OneLine(charge.run) + "'",
+          CheckBudget("charging " + charge.mechanism.Describe() + " to run '" + OneLine(charge.run) + "'",
                       budget.AfterCharge(charge), {}));
     }
     LedgerEntry entry{.run = charge.run,

@@ -102,6 +102,7 @@ struct LedgerFigures {
   // Of kPlan, where some of it is not used yet: the figure of what is. It holds where stopping did not depend on
   // outputs.
   std::optional<StatedEpsilon> used = {};
+  uint64_t planned_steps_left = 0;  // of kPlan: not charged yet; charging them adds nothing to `stated`
   // The limit that holds however charges were chosen: it was set before the first of them, and never raised since.
   std::optional<EpsilonDelta> held_limit = {};
   bool limit_is_late = false;     // the first one was set after a charge
@@ -128,9 +129,9 @@ class Ledger {
  public:
   // Opens the ledger, or one that is not there yet: nothing is spent on it, and its first charge or limit makes the
   // file, so what is refused before leaves none behind. An existing one must have the unit and the adjacency of
-  // `options`; its name stays. Errors: kIo (cannot be opened, read-only, busy), kInvalidData (not a ledger, damaged,
-  // another unit or adjacency), kUnsupported (a newer version), kPrivacyRefused (its anchor knows what it lacks). A
-  // file that is not a ledger is left as it is. Where another process makes the ledger meanwhile, its is the one that
+  // `options`; its name stays. Errors: kIo (cannot be opened, read-only, busy), kInvalidData (not a ledger, damaged),
+  // kUnsupported (a newer version), kPrivacyRefused (another unit or adjacency; its anchor knows what it lacks). A file
+  // that is not a ledger is left as it is. Where another process makes the ledger meanwhile, its is the one that
   // counts; one of another data set, unit or adjacency is refused from then on. A relative path is that of now.
   static Result<Ledger> Open(const std::string& path, const LedgerOptions& options);
   // Opens what is there, whatever its unit; for display.

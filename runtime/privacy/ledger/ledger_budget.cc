@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "runtime/privacy/json.h"
 
@@ -210,10 +211,10 @@ Status LedgerBudget::Refusal(const std::string& who, const LedgerBudget& after, 
   }
   WISP_ASSIGN_OR_RETURN(const LedgerFigures before, Figures(at));
   std::string text = who +
-                     (total > passed.epsilon() ? " would bring the data set to epsilon " + DoubleText(total) + delta +
-                                                     ", the limit is " + limit
+                     (total > passed.epsilon() ? " would bring the data set to epsilon " + EpsilonText(total, 6) +
+                                                     delta + ", the limit is " + limit
                                                : " would pass the data set's limit, epsilon " + limit + delta) +
-                     ", spent " + DoubleText(before.stated.epsilon);
+                     ", spent " + EpsilonText(before.stated.epsilon, 6);
   if (figures.basis == LedgerFigures::Basis::kAdaptive) {
     text +=
         "; it is under no plan that was fixed before the first charge, so it counts as chosen after looking at what "
@@ -268,7 +269,8 @@ Result<LedgerFigures> LedgerBudget::Figures(const Delta& delta) const {
     return figures;
   }
   figures.basis = Basis::kPlan;
-  if (std::any_of(steps_left_.begin(), steps_left_.end(), [](uint64_t left) { return left > 0; })) {
+  figures.planned_steps_left = std::accumulate(steps_left_.begin(), steps_left_.end(), uint64_t{0});
+  if (figures.planned_steps_left > 0) {
     WISP_ASSIGN_OR_RETURN(figures.used, all_.State(delta));
   }
   return figures;

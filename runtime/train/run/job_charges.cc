@@ -10,6 +10,12 @@
 
 namespace wisp {
 
+namespace {
+
+constexpr char kPlannedRuns[] = "planned runs";  // the purpose of such a plan
+
+}  // namespace
+
 // What `steps` more steps are to be charged as, with what comes before the first of them; or so many runs of them.
 Result<std::vector<privacy::ChargeRequest>> JobCharges::Of(uint64_t steps_of_run, double noise_factor, bool histogram,
                                                            uint64_t runs) const {
@@ -51,6 +57,25 @@ Result<JobCharges::End> JobCharges::Check(const Checkpoint* checkpoint) {
   return End{.step = done + fit, .early = EndedEarly(done + fit, options_.num_steps, refusal)};
 }
 
+// Of a ledger with charges whose plan does not cover this run: why not.
+Status JobCharges::NoRoomInPlan() const {
+  const privacy::Ledger& ledger = *options_.privacy.ledger;
+  WISP_ASSIGN_OR_RETURN(const auto plans, ledger.Plans());
+  const bool planned = !plans.empty() && plans.back().purpose == kPlannedRuns;
+  const auto foreseen = [&](const privacy::ChargeRequest& charge) {
+    return std::any_of(plans.back().mechanisms.begin(), plans.back().mechanisms.end(),
+                       [&](const auto& part) { return part.mechanism.DiffersInStepsOnly(charge.mechanism); });
+  };
+  const char* why = "nothing was planned before its first charge";
+  if (planned && std::all_of(to_come_.begin(), to_come_.end(), foreseen)) {
+    why = "too few of the planned steps are left for a whole run";
+  } else if (planned) {
+    why = "it was made for runs with other options (noise, steps, batch, or the number of records)";
+  }
+  return PrivacyRefused("ledger '", ledger.path(), "' has no room for this run in its plan: ", why,
+                        "; without planned runs this one counts as chosen after looking");
+}
+
 // This run is one of those that are planned, or the plan can still be made.
 Status JobCharges::CheckPlan() {
   const privacy::Ledger& ledger = *options_.privacy.ledger;
@@ -58,20 +83,14 @@ Status JobCharges::CheckPlan() {
   WISP_ASSIGN_OR_RETURN(const bool covered, ledger.Covers(to_come_));
   if (covered) return OkStatus();
   WISP_ASSIGN_OR_RETURN(const auto entries, ledger.Entries());
-  if (!entries.empty()) {
-    return PrivacyRefused("ledger '", ledger.path(), "' has no room for this run in its plan: of the ",
-                          job_.planned_runs,
-                          " planned runs all are used, or the plan was made with other options, or none was made "
-                          "before the first charge; "
-                          "without planned runs it counts as chosen after looking");
-  }
+  if (!entries.empty()) return NoRoomInPlan();
   WISP_ASSIGN_OR_RETURN(plan_, Of(options_.num_steps, 1, /*histogram=*/true, job_.planned_runs));
   return ledger.CheckFits(plan_, job_.new_limit);
 }
 
 Status JobCharges::Begin() const {
   if (job_.new_limit) WISP_RETURN_IF_ERROR(options_.privacy.ledger->SetLimit(*job_.new_limit));
-  if (!plan_.empty()) return options_.privacy.ledger->WritePlan(options_.privacy.run, "planned runs", plan_);
+  if (!plan_.empty()) return options_.privacy.ledger->WritePlan(options_.privacy.run, kPlannedRuns, plan_);
   return options_.privacy.ledger->PlanRun(to_come_);
 }
 

@@ -37,6 +37,7 @@ class JobCharges {
   Result<std::vector<privacy::ChargeRequest>> Of(uint64_t steps_of_run, double noise_factor, bool histogram,
                                                  uint64_t runs = 1) const;
   Status CheckPlan();
+  Status NoRoomInPlan() const;
 
   const TrainingJob& job_;
   const TrainingOptions& options_;

@@ -126,18 +126,7 @@ Status CheckPrivacyGoal(const PrivacyGoal& goal, double num_records) {
                                            : "delta is " + privacy::ShortText(goal.delta) +
                                                  ", allowed is a number between 0 and 1, below 1 / records");
   }
-  if (goal.delta >= 1.0 / num_records && !(goal.allow_delta_of_one_record && goal.delta == 1.0 / num_records)) {
-    return PrivacyRefused("delta is ", privacy::ShortText(goal.delta), ", which is not below 1 / ",
-                          static_cast<uint64_t>(num_records),
-                          " records: such a guarantee allows publishing some record whole");
-  }
-  const bool as_papers = goal.allow_delta_of_one_record && num_records > privacy::kFewRecords;
-  if (const double most = privacy::LargestDelta(num_records); goal.delta > most && !as_papers) {
-    return PrivacyRefused("delta is ", privacy::ShortText(goal.delta), ", allowed with ",
-                          static_cast<uint64_t>(num_records), " records is at most ", privacy::ShortText(most),
-                          ": it is the chance of no protection at all (docs/one-person.md)");
-  }
-  return OkStatus();
+  return privacy::CheckDelta("delta", goal.delta, num_records, goal.allow_delta_of_one_record);
 }
 
 }  // namespace wisp

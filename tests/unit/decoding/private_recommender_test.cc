@@ -379,6 +379,26 @@ TEST_F(PrivateRecommenderTest, ALargeDeltaHasToBeAllowed) {
   EXPECT_EQ(PrivateRecommender::Create(*model_, options).status().code(), StatusCode::kPrivacyRefused);
   options.allow_large_delta = true;
   EXPECT_TRUE(PrivateRecommender::Create(*model_, options).ok());
+  options.num_records_public = 1001;
+  EXPECT_EQ(PrivateRecommender::Create(*model_, options).status().code(), StatusCode::kPrivacyRefused)
+      << "more than 1 / records is no paper's";
+}
+
+// One person's device, or a household's.
+TEST_F(PrivateRecommenderTest, WithFewRecordsNothingAllowsALargeDelta) {
+  PrivateRecommenderOptions options = Mixed();
+  options.num_records_public = 5;
+  options.allow_large_delta = true;
+  for (double delta : {0.9, 0.2, 1.1e-5}) {
+    options.new_limit = *EpsilonDelta::Create(50, delta);
+    const Status refused = PrivateRecommender::Create(*model_, options).status();
+    EXPECT_EQ(refused.code(), StatusCode::kPrivacyRefused) << delta;
+    EXPECT_NE(refused.message().find("allowed with 5 records is at most 1e-05"), std::string::npos)
+        << refused.message();
+    EXPECT_FALSE(ledger_.Limit()->has_value());
+  }
+  options.new_limit = *EpsilonDelta::Create(50, 1e-5);
+  EXPECT_TRUE(PrivateRecommender::Create(*model_, options).ok());
 }
 
 }  // namespace

@@ -112,7 +112,11 @@ TEST_F(LedgerStatementTest, OneFigureOverSelectionTrainingAndDraws) {
   EXPECT_EQ(json["composition"], "adaptive");
   EXPECT_EQ(json["parts"].size(), 3u);
   EXPECT_EQ(json["draws"]["pure_epsilon"], s.draws->pure_epsilon);
-  EXPECT_EQ(json["draws"]["epsilon"], s.draws->alone.epsilon);
+  // Charged as they came: nobody may take these figures for a guarantee.
+  for (const auto& alone : {json["draws"], json["parts"][0], json["parts"][1], json["parts"][2]})
+    EXPECT_FALSE(alone.contains("epsilon"));
+  EXPECT_EQ(json["draws"]["epsilon_had_it_been_fixed_beforehand"], s.draws->alone.epsilon);
+  EXPECT_NE(text.find("set by PLD, had it been fixed beforehand, which it was not: no guarantee"), std::string::npos);
 }
 
 // The same under a plan, and what is said of limits.
@@ -131,7 +135,11 @@ TEST_F(LedgerStatementTest, SaysWhatTheFigureStandsOn) {
   for (const char* part : {"the data set's figure holds for: the whole plan", "the part of the plan that is used: ",
                            "the limit: epsilon 50 (delta ", "holds however charges were chosen"})
     says(s, part);
-  EXPECT_EQ(nlohmann::json::parse(ToJson(s))["accounting"]["composition"], "plan");
+  const auto accounting = nlohmann::json::parse(ToJson(s))["accounting"];
+  EXPECT_EQ(accounting["composition"], "plan");
+  EXPECT_TRUE(accounting["parts"][0].contains("epsilon")) << "it was fixed beforehand";
+  EXPECT_EQ(accounting["planned_steps_left"], 50u);
+  says(s, "left of the plan: 50 steps");
   EXPECT_EQ(nlohmann::json::parse(ToJson(s))["accounting"]["held_limit"]["epsilon"], 50);
   ASSERT_TRUE(ledger_.SetLimit(*EpsilonDelta::Create(60, kDelta)).ok());
   s = Stated();

@@ -96,7 +96,11 @@ TEST_F(JobTest, PlannedRunsShareTheGoal) {
   const size_t entries = ledger_->Entries()->size();
   const Status fourth = RunTrainingJob(job).status();
   EXPECT_EQ(fourth.code(), StatusCode::kPrivacyRefused);
-  EXPECT_NE(fourth.message().find("has no room for this run in its plan"), std::string::npos) << fourth.message();
+  EXPECT_NE(fourth.message().find("has no room for this run in its plan: too few of the planned steps are left"),
+            std::string::npos)
+      << fourth.message();
+  job.training.expected_batch *= 2;
+  EXPECT_NE(RunTrainingJob(job).status().message().find("it was made for runs with other options"), std::string::npos);
   EXPECT_EQ(ledger_->Entries()->size(), entries);
   EXPECT_EQ(ledger_->Plans()->size(), 1u);
 }
@@ -108,7 +112,7 @@ TEST_F(JobTest, PlannedRunsOnALedgerThatWasLookedAtAreRefused) {
   job.planned_runs = 2;
   const Status late = RunTrainingJob(job).status();
   EXPECT_EQ(late.code(), StatusCode::kPrivacyRefused);
-  EXPECT_NE(late.message().find("none was made before the first charge"), std::string::npos) << late.message();
+  EXPECT_NE(late.message().find("nothing was planned before its first charge"), std::string::npos) << late.message();
   EXPECT_EQ(ledger_->Entries()->size(), entries);
   job.planned_runs = 0;
   EXPECT_EQ(RunTrainingJob(job).status().code(), StatusCode::kInvalidArgument);
@@ -311,7 +315,7 @@ std::vector<int32_t> ChangedRows(const TrainingJob& job, const std::vector<float
   InitialiseWeights(job.architecture, job.initialisation, random, start);
   std::vector<int32_t> changed;
   for (uint32_t row = 0; row < job.architecture.num_items; ++row) {
-    const auto first = static_cast<std::ptrdiff_t>(row * job.architecture.width);
+    const auto first = static_cast<std::ptrdiff_t>(row) * job.architecture.width;
     const bool same =
         std::equal(start.begin() + first, start.begin() + first + job.architecture.width, weights.begin() + first);
     if (!same) changed.push_back(static_cast<int32_t>(row));
