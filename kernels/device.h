@@ -26,8 +26,8 @@ struct MemoryTable {
   bool (*wait)(void* stream);
 };
 
-// A device's memory; by default this process's own, in large pages where there are megabytes. So far the host must be
-// able to read and write it: layers and the trainer do, and nothing calls copy_in, copy_out and wait yet.
+// A device's memory; by default this process's own, in large pages where there are megabytes. The memory of another
+// device is read and written by the host through copy_in and copy_out alone.
 struct Memory {
   Memory();
   Memory(const MemoryTable& memory_table, void* memory_stream) : table(&memory_table), stream(memory_stream) {}
@@ -37,6 +37,7 @@ struct Memory {
   void copy_in(void* to, const void* from, size_t bytes) const { table->copy_in(stream, to, from, bytes); }
   void copy_out(void* to, const void* from, size_t bytes) const { table->copy_out(stream, to, from, bytes); }
   bool wait() const { return table->wait(stream); }
+  bool is_host() const { return table == Memory().table; }
 
   const MemoryTable* table;
   void* stream = nullptr;  // the backend's own; null on the host

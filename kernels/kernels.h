@@ -15,7 +15,8 @@
 //   F inner width of the feed-forward   V or M vocabulary (items)   N columns of a product   P pairs of a rotation
 // `ld*` is the distance in elements between the starts of two rows. Any pointer may be aligned to 4 bytes only.
 // Every op accepts zero rows, columns or elements. Buffers of one call do not overlap unless the contract says so.
-// Arguments of attention are in attention.h, of heads in heads.h, of ops that look rows up or move them in rows.h.
+// Arguments of attention are in attention.h, of heads in heads.h, of ops that look rows up or move them in rows.h, of
+// those that write out each record's gradient in formed.h.
 //
 // Argument structs are templates over the number type: the table uses float; the reference (kernels/reference/) is
 // instantiated with float (the specification), double (the truth) and dual numbers (exact derivatives).
@@ -28,6 +29,7 @@
 #include <string_view>
 
 #include "kernels/attention.h"
+#include "kernels/formed.h"
 #include "kernels/half.h"
 #include "kernels/heads.h"
 #include "kernels/records.h"
@@ -406,6 +408,13 @@ struct OpTable {
 
   void (*adam)(const AdamArgs<>&);
   void (*sgd)(const SgdArgs<>&);
+
+  // Many records' gradients in one call; null in tables of the host, but for the reference.
+  void (*record_weight_gradients)(const RecordWeightGradientsArgs<>&);
+  void (*record_scatter_add)(const RecordScatterAddArgs<>&);
+  void (*add_rows)(const AddRowsArgs<>&);
+  void (*squares_of_rows)(const SquaresOfRowsArgs<>&);
+  void (*accumulate_rows_on_grid)(const AccumulateRowsOnGridArgs<>&);
 
   // Gives back what pack_weights made beside the buffer; null where there is nothing. Call once per packed buffer.
   void (*release_packed)(float* packed);

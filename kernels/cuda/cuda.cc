@@ -12,6 +12,7 @@ const OpTable& Ops() {
     FillElementwise(table);
     FillEmbedding(table);
     FillExpDouble(table);
+    FillFormed(table);
     FillGemm(table);
     FillHalf(table);
     FillHeads(table);

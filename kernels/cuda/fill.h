@@ -11,6 +11,7 @@ void FillAttention(OpTable& table);
 void FillElementwise(OpTable& table);
 void FillEmbedding(OpTable& table);
 void FillExpDouble(OpTable& table);
+void FillFormed(OpTable& table);
 void FillGemm(OpTable& table);
 void FillHalf(OpTable& table);
 void FillHeads(OpTable& table);

@@ -6,6 +6,7 @@
 // Packed weights are W^T [k, n]: the threads of a warp read 32 columns side by side.
 #include "kernels/cuda/fill.h"
 #include "kernels/cuda/for_each.h"
+#include "kernels/cuda/records.h"
 
 namespace wisp::kernels::cuda {
 namespace {
@@ -40,7 +41,7 @@ constexpr unsigned kThreads = 256, kSideThreads = 16, kDepth = 16;
 // A block makes a tile of 16 kSide by 16 kSide, a thread kSide by kSide elements of it, 16 apart. While a slice of
 // depth 16 is multiplied, the next is on its way to the registers.
 template <Along kA, Along kB, unsigned kSide>
-__global__ void __launch_bounds__(kThreads) MultiplyTiles(Product p) {
+__device__ inline void MultiplyTile(const Product& p) {
   constexpr unsigned kTile = kSideThreads * kSide, kPitch = kTile + 2;  // + 2: stores along k meet no bank twice
   __shared__ Shared<float, kDepth * kPitch> a_slice;
   __shared__ Shared<float, kDepth * kPitch> b_slice;
@@ -91,6 +92,23 @@ __global__ void __launch_bounds__(kThreads) MultiplyTiles(Product p) {
       if (m < p.m && n < p.n) Finish(p, m, n, sum[i][j]);
     }
   }
+}
+
+template <Along kA, Along kB, unsigned kSide>
+__global__ void __launch_bounds__(kThreads) MultiplyTiles(Product p) {
+  MultiplyTile<kA, kB, kSide>(p);
+}
+
+// One record for each row of blocks: its rows are the inner dimension, and its product lies `stride` behind the one
+// before.
+template <unsigned kSide>
+__global__ void __launch_bounds__(kThreads) MultiplyRecords(Product p, RecordsOfLaunch records, size_t stride) {
+  const uint32_t begin = records.begin[blockIdx.y];
+  p.a += begin * p.lda;
+  p.b += begin * p.ldb;
+  p.c += size_t{records.first + blockIdx.y} * stride;
+  p.k = records.begin[blockIdx.y + 1] - begin;
+  MultiplyTile<Along::kOuter, Along::kOuter, kSide>(p);
 }
 
 // A thread for each element: where there are few rows, tiles would stand empty. B is read side by side.
@@ -177,6 +195,34 @@ void LinearBackwardWeight(const LinearBackwardWeightArgs<>& a) {
                                           .store = a.store});
 }
 
+template <unsigned kSide>
+void LaunchRecords(Product p, const RecordWeightGradientsArgs<>& a) {
+  constexpr unsigned kTile = kSideThreads * kSide;
+  p.tiles_n = (p.n + kTile - 1) / kTile;
+  const unsigned tiles = (p.m + kTile - 1) / kTile * p.tiles_n;
+  ForRecords(a.records, a.records.rows, [&](const RecordsOfLaunch& records) {
+    const Grid grid = {.blocks = tiles, .blocks_y = records.count, .threads = kThreads};
+    Launch(MultiplyRecords<kSide>, grid, p, records, a.stride);
+  });
+}
+
+void RecordWeightGradients(const RecordWeightGradientsArgs<>& a) {
+  if (a.n == 0 || a.k == 0) return;
+  const Product p = {.a = a.dy_RN,
+                     .b = a.x_RK,
+                     .bias = nullptr,
+                     .c = a.dw_BNK,
+                     .lda = a.lddy,
+                     .ldb = a.ldx,
+                     .ldc = a.k,
+                     .m = static_cast<unsigned>(a.n),
+                     .n = static_cast<unsigned>(a.k),
+                     .k = 0,  // each record's
+                     .scale = 1.0f,
+                     .store = Store::kAdd};
+  a.n* a.k* a.records.num_records >= kLargeOutput ? LaunchRecords<8>(p, a) : LaunchRecords<4>(p, a);
+}
+
 }  // namespace
 
 void FillGemm(OpTable& table) {
@@ -185,6 +231,7 @@ void FillGemm(OpTable& table) {
   table.linear_forward = LinearForward;
   table.linear_backward_input = LinearBackwardInput;
   table.linear_backward_weight = ForTraining(LinearBackwardWeight);
+  table.record_weight_gradients = ForTraining(RecordWeightGradients);
 }
 
 }  // namespace wisp::kernels::cuda

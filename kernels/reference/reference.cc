@@ -63,6 +63,11 @@ const OpTable& ReferenceOps() {
       .exp_double = ForTraining(reference::ExpDouble),
       .adam = ForTraining(reference::Adam<float>),
       .sgd = ForTraining(reference::Sgd<float>),
+      .record_weight_gradients = ForTraining(reference::RecordWeightGradients<float>),
+      .record_scatter_add = ForTraining(reference::RecordScatterAdd<float>),
+      .add_rows = ForTraining(reference::AddRows<float>),
+      .squares_of_rows = ForTraining(reference::SquaresOfRows),
+      .accumulate_rows_on_grid = ForTraining(reference::AccumulateRowsOnGrid),
       .release_packed = nullptr,
   };
   return kTable;

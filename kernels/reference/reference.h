@@ -15,6 +15,7 @@
 #include "kernels/kernels.h"
 #include "kernels/reference/attention.h"
 #include "kernels/reference/by_record.h"
+#include "kernels/reference/formed.h"
 #include "kernels/reference/heads.h"
 #include "kernels/reference/rows.h"
 

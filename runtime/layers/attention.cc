@@ -20,7 +20,6 @@ Attention::Attention(const Architecture& a, const kernels::OpTable& ops, const s
       max_length_(a.max_length),
       mask_(a.attend == Attend::kCausal ? kernels::AttentionMask::kCausal : kernels::AttentionMask::kFull),
       scale_(1.0f / std::sqrt(static_cast<float>(spec_.head_width))),
-      slopes_(AttentionSlopes(spec_)),
       qkv_(parameters, FindLinear(a, parameters, ParameterRole::kQkvWeight, ParameterRole::kQkvBias, index), plan,
            queries_width_),
       out_(parameters,
@@ -132,7 +131,7 @@ void Attention::Mix(const RecordContext& context, size_t b) const {
        .ldvariance = variance_width_,
        .out_variance = wants_variance() ? context.forward(mixed_variance_) + begin * queries_width_ : nullptr,
        .ldout_variance = queries_width_,
-       .slope_H = Slopes(),
+       .slope_H = context.weights.slopes(block_),
        .kv_heads = spec_.num_kv_heads});
 }
 
@@ -173,7 +172,7 @@ void Attention::MixBackward(const RecordContext& context, size_t b) const {
                                     .mask = mask_,
                                     .key_variance = KeyVariances(context, begin),
                                     .ldvariance = variance_width_,
-                                    .slope_H = Slopes(),
+                                    .slope_H = context.weights.slopes(block_),
                                     .kv_heads = spec_.num_kv_heads});
 }
 

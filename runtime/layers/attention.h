@@ -50,7 +50,6 @@ class Attention {
   // Where the mask of a record from this row on begins: a record has at most max_length queries for each of its keys.
   size_t FirstKeep(size_t begin) const { return spec_.num_heads * max_length_ * begin; }
   bool wants_variance() const { return variance_width_ > keys_width_; }
-  const float* Slopes() const { return slopes_.empty() ? nullptr : slopes_.data(); }
   float Rate(const RecordContext& context) const { return context.dropout != nullptr ? context.dropout->attention : 0; }
 
   AttentionSpec spec_;
@@ -58,7 +57,6 @@ class Attention {
   size_t queries_width_, keys_width_, max_length_;
   kernels::AttentionMask mask_;
   float scale_;
-  std::vector<float> slopes_;  // [H], or empty
   Linear qkv_, out_;
   Dropout dropout_;
   bool cached_;  // keys and values lie in the cache, queries alone in projected_

@@ -20,7 +20,7 @@ Classifier::Classifier(const Architecture& a, const kernels::Device& device, con
   logits_ = plan_.forward.Reserve<float>(records * a.head.num_classes);
   dlogits_ = plan_.backward.Reserve<float>(records * a.head.num_classes);
   if (records == 1) return;
-  one_each_ = plan_.forward.Reserve<uint32_t>(records + 1);
+  one_each_ = plan_.host.Reserve<uint32_t>(records + 1);
   first_ = plan_.forward.Reserve<float>(size);
   dfirst_ = plan_.backward.Reserve<float>(size);
 }
@@ -31,7 +31,7 @@ RecordContext Classifier::FirstRows(const RecordContext& context) const {
   rows.first_valid_B = nullptr;
   const size_t records = context.records.num_records;
   rows.records = {.num_records = records, .rows = records};
-  if (records > 1) rows.records.begin_B = context.forward(one_each_);
+  if (records > 1) rows.records.begin_B = context.buffers.host[one_each_];
   return rows;
 }
 
@@ -49,14 +49,14 @@ const float* Classifier::RepresentAll(RecordContext& context, const int32_t* tok
   if (records > 1) {
     ops().copy_rows({.x_RD = last,
                      .ldx = d,
-                     .from_R = context.records.begin_B,
+                     .from_R = context.begin_on_device_B,
                      .y_RD = context.forward(first_),
                      .ldy = d,
                      .to_R = nullptr,
                      .rows = records,
                      .d = d});
     // As in Enter: where records lie is written by the host.
-    std::iota(context.forward(one_each_), context.forward(one_each_) + records + 1, 0u);
+    std::iota(context.buffers.host[one_each_], context.buffers.host[one_each_] + records + 1, 0u);
   }
   // Everything above the blocks sees the first rows only.
   const RecordContext rows = FirstRows(context);
@@ -67,8 +67,7 @@ const float* Classifier::RepresentAll(RecordContext& context, const int32_t* tok
 }
 
 const float* Classifier::Represent(RecordContext& context, std::span<const int32_t> tokens) const {
-  EnterOne(context, tokens);
-  return RepresentAll(context, tokens.data());
+  return RepresentAll(context, EnterOne(context, tokens));
 }
 
 void Classifier::Represent(RecordContext& context, Batch batch, float* h_BD) const {
@@ -137,7 +136,7 @@ void Classifier::Backward(const RecordContext& context, Batch batch, FactorSink&
                      .from_R = nullptr,
                      .y_RD = dlast,
                      .ldy = d,
-                     .to_R = context.records.begin_B,
+                     .to_R = context.begin_on_device_B,
                      .rows = batch.size(),
                      .d = d});
   }

@@ -3,7 +3,8 @@
 // In training several records may pass at once, one behind the other (Segments): a product then has as many rows as
 // fill its tiles, however short the records are. In inference it is one.
 //
-// Buffers come in two halves: `forward` holds activations (all that inference needs), `backward` holds gradients.
+// Buffers come in two halves: `forward` holds activations (all that inference needs), `backward` holds gradients. Both
+// are in the device's memory, which ops alone touch; `host` has the few numbers that the host writes.
 // A layer reserves its slots in a BufferPlan when the graph is built; an inference session never allocates `backward`.
 #ifndef WISP_RUNTIME_LAYERS_CONTEXT_H_
 #define WISP_RUNTIME_LAYERS_CONTEXT_H_
@@ -39,6 +40,7 @@ struct BufferPlan {
   size_t max_rows() const { return max_record_rows * max_records; }
 
   ArenaPlan forward, backward;
+  ArenaPlan host;      // in the host's memory, on every device: where records begin, what is to be copied in
   KeyValuePlan cache;  // of a graph for inference
 
   // Room of `forward` that a block needs while it runs, and in training until its Backward: there each has its own; in
@@ -62,7 +64,7 @@ struct BufferPlan {
 };
 
 struct Buffers {
-  Arena forward, backward;
+  Arena forward, backward, host;
 };
 
 // Probabilities of dropping; all zero (or `training` off) makes every dropout the identity at no cost.
@@ -94,7 +96,9 @@ struct RecordContext {
   Segments records;                         // positions that pass through, padding included
   size_t first_valid = 0;                   // of one record: rows before this one are padding
   const uint32_t* first_valid_B = nullptr;  // the same of several
-  const KeyValueCache* cache = nullptr;     // of a graph for inference; required there
+  // records.begin_B where ops read it as an array; of several records.
+  const uint32_t* begin_on_device_B = nullptr;
+  const KeyValueCache* cache = nullptr;  // of a graph for inference; required there
   // Inference only. Positions before these whose keys and values are still in the cache: 0 to max_length - rows.
   size_t past = 0;
   // Inference only, where the rows are a part of those that pass: how many are behind these, in other parts (parts.h).

@@ -48,16 +48,16 @@ struct GraphOptions {
 class GraphBase {
  public:
   Buffers AllocateForTraining() const {
-    return {Arena(plan_.forward, device_.memory), Arena(plan_.backward, device_.memory)};
+    return {Arena(plan_.forward, device_.memory), Arena(plan_.backward, device_.memory), Arena(plan_.host)};
   }
-  Buffers AllocateForInference() const { return {Arena(plan_.forward, device_.memory), Arena()}; }
+  Buffers AllocateForInference() const { return {Arena(plan_.forward, device_.memory), Arena(), Arena(plan_.host)}; }
   // Of a graph for inference, which needs one in its context; of one for training nothing.
   KeyValueCache AllocateCache(KeptBlocks kept) const { return KeyValueCache(plan_.cache, kept, device_.memory); }
   // For so many threads, the caller's among them (parts.h): buffers for each but the caller's. Null for one.
   [[gnu::cold]] std::unique_ptr<Helpers> AllocateHelpers(size_t num_threads, Executor executor = {}) const;
   // What these take from the system; known without allocating.
-  size_t training_bytes() const { return plan_.forward.allocated_bytes() + plan_.backward.allocated_bytes(); }
-  size_t inference_bytes() const { return plan_.forward.allocated_bytes(); }
+  size_t training_bytes() const { return inference_bytes() + plan_.backward.allocated_bytes(); }
+  size_t inference_bytes() const { return plan_.forward.allocated_bytes() + plan_.host.allocated_bytes(); }
   size_t helper_bytes(size_t num_threads) const {
     return (std::clamp<size_t>(num_threads, 1, Team::kMaxTasks) - 1) * inference_bytes();
   }
@@ -75,16 +75,16 @@ class GraphBase {
   // The architecture must have passed Validate.
   GraphBase(const Architecture& architecture, const kernels::Device& device, const GraphOptions& options);
 
-  // Tells the context where the records lie. Items and targets one behind the other are then in Inputs and Targets.
-  // Here records enter: the one place where the host writes slots of the buffers (ids and where records begin), which
-  // must be in memory that both sides see. Everything else that touches a buffer is an op.
+  // Tells the context where the records lie, and puts their items and targets, one behind the other, where ops read
+  // them: Inputs and Targets. Here records enter a device's memory; everything else that touches a buffer is an op.
   void Enter(RecordContext& context, Batch batch) const;
-  void EnterOne(RecordContext& context, std::span<const int32_t> inputs) const;
+  // The same of one record in inference. What it returns is its Inputs.
+  const int32_t* EnterOne(RecordContext& context, std::span<const int32_t> inputs) const;
   const int32_t* Inputs(const RecordContext& context, Batch batch) const {
-    return batch.size() == 1 ? batch[0].inputs.data() : context.forward(inputs_);
+    return stays(batch) ? batch[0].inputs.data() : context.forward(inputs_);
   }
   const int32_t* Targets(const RecordContext& context, Batch batch) const {
-    return batch.size() == 1 ? batch[0].targets.data() : context.backward(targets_);
+    return stays(batch) ? batch[0].targets.data() : context.backward(targets_);
   }
 
   Architecture architecture_;
@@ -94,9 +94,14 @@ class GraphBase {
   BufferPlan plan_;
 
  private:
-  // Of a graph for several records.
-  Slot<uint32_t> begin_, first_valid_;
+  // One record is read where it lies, where ops can.
+  bool stays(Batch batch) const { return batch.size() == 1 && device_.memory.is_host(); }
+  void CopyIds(RecordContext& context, Batch batch) const;
+
+  // Of a graph for several records, or on a device.
+  Slot<uint32_t> begin_, first_valid_, begin_on_device_;
   Slot<int32_t> inputs_, targets_;
+  Slot<int32_t> ids_;  // in the host's memory: what is to be copied in
 };
 
 // A graph as training sees it, whatever its kind.

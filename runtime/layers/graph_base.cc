@@ -17,13 +17,19 @@ GraphBase::GraphBase(const Architecture& a, const kernels::Device& device, const
       device_(device),
       parameters_(ParametersOf(a)),
       pack_plan_(*device.ops, a, options.num_negatives > 0 ? HeadPacking::kNone : options.head,
-                 options.use == GraphUse::kTraining),
+                 options.use == GraphUse::kTraining || !device.memory.is_host()),
       plan_(options.use, a.max_length, options.max_records) {
-  if (plan_.max_records == 1) return;
-  begin_ = plan_.forward.Reserve<uint32_t>(plan_.max_records + 1);
-  first_valid_ = plan_.forward.Reserve<uint32_t>(plan_.max_records);
+  const bool is_host = device.memory.is_host();
+  if (plan_.max_records > 1) {
+    begin_ = plan_.host.Reserve<uint32_t>(plan_.max_records + 1);
+    first_valid_ = plan_.host.Reserve<uint32_t>(plan_.max_records);
+    if (!is_host) begin_on_device_ = plan_.forward.Reserve<uint32_t>(plan_.max_records + 1);
+  } else if (is_host) {
+    return;
+  }
   inputs_ = plan_.forward.Reserve<int32_t>(plan_.max_rows());
   targets_ = plan_.backward.Reserve<int32_t>(plan_.max_rows());
+  if (!is_host) ids_ = plan_.host.Reserve<int32_t>(plan_.max_rows());
 }
 
 std::unique_ptr<Helpers> GraphBase::AllocateHelpers(size_t num_threads, Executor executor) const {
@@ -34,26 +40,50 @@ std::unique_ptr<Helpers> GraphBase::AllocateHelpers(size_t num_threads, Executor
   return helpers;
 }
 
-void GraphBase::EnterOne(RecordContext& context, std::span<const int32_t> inputs) const {
+const int32_t* GraphBase::EnterOne(RecordContext& context, std::span<const int32_t> inputs) const {
   context.records = {.rows = inputs.size()};
   context.first_valid = NumPadding(inputs);
   context.first_valid_B = nullptr;
+  if (device_.memory.is_host()) return inputs.data();
+  int32_t* entered = context.forward(inputs_);
+  device_.memory.copy_in(entered, inputs.data(), inputs.size_bytes());
+  return entered;
 }
 
 void GraphBase::Enter(RecordContext& context, Batch batch) const {
-  if (batch.size() == 1) return EnterOne(context, batch[0].inputs);
-  uint32_t *begin = context.forward(begin_), *first_valid = context.forward(first_valid_);
-  int32_t *inputs = context.forward(inputs_), *targets = context.backward(targets_);
+  if (batch.size() == 1) {
+    EnterOne(context, batch[0].inputs);
+    if (!stays(batch))
+      device_.memory.copy_in(context.backward(targets_), batch[0].targets.data(), batch[0].targets.size_bytes());
+    return;
+  }
+  uint32_t *begin = context.buffers.host[begin_], *first_valid = context.buffers.host[first_valid_];
   begin[0] = 0;
   for (size_t b = 0; b < batch.size(); ++b) {
-    const Record& record = batch[b];
-    begin[b + 1] = begin[b] + static_cast<uint32_t>(record.inputs.size());
-    first_valid[b] = NumPadding(record.inputs);
-    inputs = std::copy(record.inputs.begin(), record.inputs.end(), inputs);
-    targets = std::copy(record.targets.begin(), record.targets.end(), targets);
+    begin[b + 1] = begin[b] + static_cast<uint32_t>(batch[b].inputs.size());
+    first_valid[b] = NumPadding(batch[b].inputs);
   }
   context.records = {.begin_B = begin, .num_records = batch.size(), .rows = begin[batch.size()]};
   context.first_valid_B = first_valid;
+  context.begin_on_device_B = begin;
+  CopyIds(context, batch);
+  if (device_.memory.is_host()) return;
+  uint32_t* on_device = context.forward(begin_on_device_);
+  device_.memory.copy_in(on_device, begin, (batch.size() + 1) * sizeof(uint32_t));
+  context.begin_on_device_B = on_device;
+}
+
+// On a device all ids go over in one piece each.
+void GraphBase::CopyIds(RecordContext& context, Batch batch) const {
+  const bool is_host = device_.memory.is_host();
+  const auto copy = [&](int32_t* to, std::span<const int32_t> Record::*ids) {
+    int32_t* const first = is_host ? to : context.buffers.host[ids_];
+    int32_t* end = first;
+    for (const Record& record : batch) end = std::copy((record.*ids).begin(), (record.*ids).end(), end);
+    if (!is_host) device_.memory.copy_in(to, first, static_cast<size_t>(end - first) * sizeof(int32_t));
+  };
+  copy(context.forward(inputs_), &Record::inputs);
+  copy(context.backward(targets_), &Record::targets);
 }
 
 }  // namespace wisp

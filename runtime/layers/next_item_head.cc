@@ -99,14 +99,14 @@ void NextItemHead::Forward(const RecordContext& context, const float* h, const i
 }
 
 const float* NextItemHead::BackwardRows(const Weights& weights) const {
-  return weights.plan->unit_gain().empty() ? weights.at(table_) : weights.unit_rows();
+  return weights.unit_gain() == nullptr ? weights.at(table_) : weights.unit_rows();
 }
 
 RowNorm NextItemHead::RowNormOf(const Weights& weights, const Tile& tile) const {
-  if (weights.plan->unit_gain().empty()) return {};
+  if (weights.unit_gain() == nullptr) return {};
   return {.w_NK = weights.at(table_) + tile.first * d_,
           .rstd_N = weights.unit_rstd() + tile.first,
-          .gain_K = weights.plan->unit_gain().data()};
+          .gain_K = weights.unit_gain()};
 }
 
 void NextItemHead::Emit(const RecordContext& context, const Tile& tile, const float* h, const float* dz,

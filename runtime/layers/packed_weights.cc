@@ -5,7 +5,9 @@ namespace wisp {
 PackedWeights::PackedWeights(const GraphBase& graph, const ParameterSource& source, Packing packing)
     : packed_(graph.pack_plan().size(), graph.device().memory),
       view_{&graph.ops(), &graph.pack_plan(), &graph.parameters(), source, packed_.data()} {
-  view_.plan->FillConstants(packed_.data());
+  const std::vector<float> constants = view_.plan->constants().Values();
+  graph.device().memory.copy_in(packed_.data() + view_.plan->constants_offset(), constants.data(),
+                                constants.size() * sizeof(float));
   if (packing == Packing::kNow) Pack(0, 1);
 }
 

@@ -1,7 +1,5 @@
 #include "runtime/layers/recommender.h"
 
-#include <cmath>
-
 namespace wisp {
 
 Recommender::Recommender(const Architecture& a, const kernels::Device& device, const GraphOptions& options)
@@ -10,10 +8,9 @@ Recommender::Recommender(const Architecture& a, const kernels::Device& device, c
       stack_(a, ops(), parameters_, plan_.max_rows(), plan_),
       head_(a, parameters_, plan_),
       sampled_head_(a, parameters_, options.num_negatives, plan_),
-      sampled_(options.num_negatives > 0) {
-  if (a.head.temperature == 0) return;
-  // An RMS norm with this gain makes the length of a row 1 / temperature.
-  unit_gain_.assign(a.width, 1 / (std::sqrt(static_cast<float>(a.width)) * a.head.temperature));
+      sampled_(options.num_negatives > 0),
+      is_cosine_(a.head.temperature > 0) {
+  if (!is_cosine_) return;
   unit_ = plan_.forward.Reserve<float>(plan_.max_rows() * a.width);
   unit_rstd_ = plan_.forward.Reserve<float>(plan_.max_rows());
   dunit_ = plan_.backward.Reserve<float>(plan_.max_rows() * a.width);
@@ -21,10 +18,10 @@ Recommender::Recommender(const Architecture& a, const kernels::Device& device, c
 }
 
 const float* Recommender::ForHead(const RecordContext& context, const float* h) const {
-  if (unit_gain_.empty()) return h;
+  if (!is_cosine_) return h;
   float* unit = context.forward(unit_);
   context.ops().rms_norm_forward({.x_RD = h,
-                                  .gain_D = unit_gain_.data(),
+                                  .gain_D = context.weights.head_gain(),
                                   .y_RD = unit,
                                   .rstd_R = context.forward(unit_rstd_),
                                   .rows = context.rows(),
@@ -34,10 +31,10 @@ const float* Recommender::ForHead(const RecordContext& context, const float* h) 
 }
 
 void Recommender::ForHeadBackward(const RecordContext& context, const float* h, float* dh) const {
-  if (unit_gain_.empty()) return;
+  if (!is_cosine_) return;
   context.ops().rms_norm_backward({.dy_RD = context.backward(dunit_),
                                    .x_RD = h,
-                                   .gain_D = unit_gain_.data(),
+                                   .gain_D = context.weights.head_gain(),
                                    .rstd_R = context.forward(unit_rstd_),
                                    .dx_RD = dh,
                                    .dgain_D = context.backward(dgain_),
@@ -61,7 +58,7 @@ void Recommender::Forward(RecordContext& context, Batch batch, double* loss_B) c
 
 void Recommender::Backward(const RecordContext& context, Batch batch, FactorSink& sink) const {
   const float* h = HeadInput(context);
-  float* dh = unit_gain_.empty() ? stack_.dnormed(context) : context.backward(dunit_);
+  float* dh = is_cosine_ ? context.backward(dunit_) : stack_.dnormed(context);
   const int32_t* targets = Targets(context, batch);
   sampled_ ? sampled_head_.Backward(context, h, targets, dh, sink) : head_.Backward(context, h, targets, dh, sink);
   ForHeadBackward(context, stack_.normed(context), stack_.dnormed(context));
@@ -81,8 +78,7 @@ bool Recommender::KeepsKeys(size_t before, size_t now) const {
 
 const float* Recommender::Represent(RecordContext& context, std::span<const int32_t> history) const {
   const std::span<const int32_t> inputs = history.subspan(context.past);
-  EnterOne(context, inputs);
-  return Encode(context, inputs.data(), /*wanted=*/1);
+  return Encode(context, EnterOne(context, inputs), /*wanted=*/1);
 }
 
 void Recommender::Represent(RecordContext& context, Batch batch, float* h_BD) const {

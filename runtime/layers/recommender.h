@@ -59,7 +59,7 @@ class Recommender final : public GraphBase {
   // The gradient of h, from what the head wrote to dunit_.
   void ForHeadBackward(const RecordContext& context, const float* h, float* dh) const;
   const float* HeadInput(const RecordContext& context) const {
-    return unit_gain_.empty() ? stack_.normed(context) : context.forward(unit_);
+    return is_cosine_ ? context.forward(unit_) : stack_.normed(context);
   }
 
   Embedding embedding_;
@@ -67,7 +67,7 @@ class Recommender final : public GraphBase {
   NextItemHead head_;
   SampledHead sampled_head_;
   bool sampled_;
-  std::vector<float> unit_gain_;  // [D] of a cosine head, else empty
+  bool is_cosine_;
   Slot<float> unit_, unit_rstd_, dunit_, dgain_;
 };
 

@@ -1,7 +1,6 @@
 #include "runtime/layers/weights.h"
 
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
 namespace wisp {
@@ -24,7 +23,9 @@ PackPlan::PackPlan(const kernels::OpTable& ops, const Architecture& a, HeadPacki
       head_parameter_(FindHeadTable(a, parameters_)),
       head_(head_parameter_ ? head : HeadPacking::kNone),
       item_variance_(FindParameter(parameters_, ParameterRole::kItemVariance)),
-      parameter_variance_(FindParameter(parameters_, ParameterRole::kParameterVariance)) {
+      parameter_variance_(FindParameter(parameters_, ParameterRole::kParameterVariance)),
+      constants_(a),
+      width_(a.width) {
   for (size_t i = 0; i < parameters_.size(); ++i) {
     const ParameterSpec& p = parameters_[i];
     if (p.shape != ParameterShape::kMatrix) continue;
@@ -40,46 +41,16 @@ PackPlan::PackPlan(const kernels::OpTable& ops, const Architecture& a, HeadPacki
     size_ +=
         AlignedSize(ops.packed_size(n, p.cols)) + AlignedSize(n * p.cols);  // behind it, the squares before packing
   }
-  ReserveRotary(a);
+  constants_offset_ = size_;
+  size_ += constants_.size();
   tile_stride_ = ops.packed_size(kHeadTile, a.width);
   if (head_ == HeadPacking::kNone) return;
   matrices_[*head_parameter_].first = size_;
   size_ += num_tiles() * tile_stride_;
-  if (a.head.temperature == 0) return;
-  unit_gain_.assign(a.width, 1 / std::sqrt(static_cast<float>(a.width)));
-  if (!keeps_unit_rows) return;
+  if (!constants_.has_gains() || !keeps_unit_rows) return;
   unit_rows_ = size_;
   unit_rows_size_ = parameters_[*head_parameter_].size();
   size_ += AlignedSize(unit_rows_size_) + AlignedSize(a.num_items);
-}
-
-void PackPlan::ReserveRotary(const Architecture& a) {
-  max_length_ = a.max_length;
-  for (const BlockSpec& block : a.blocks) {
-    const RotarySpec& spec = block.attention.rotary;
-    const auto same = std::find(rotary_.begin(), rotary_.end(), spec);
-    const bool known = same != rotary_.end();
-    rotary_offsets_.push_back(known ? rotary_offsets_[static_cast<size_t>(same - rotary_.begin())] : size_);
-    rotary_.push_back(spec);
-    if (!known) size_ += 2 * rotary_size(rotary_.size() - 1);
-  }
-}
-
-// Angles in double: position * base^(-2 i / width).
-void PackPlan::FillConstants(float* packed) const {
-  for (size_t block = 0; block < rotary_.size(); ++block) {
-    const RotarySpec& spec = rotary_[block];
-    if (std::find(rotary_.begin(), rotary_.end(), spec) != rotary_.begin() + static_cast<std::ptrdiff_t>(block))
-      continue;
-    float *cos = packed + rotary_offsets_[block], *sin = cos + rotary_size(block);
-    for (uint32_t i = 0; i < spec.width / 2; ++i) {
-      const double step = std::pow(static_cast<double>(spec.base), -2.0 * i / spec.width);
-      for (size_t p = 0; p < max_length_; ++p) {
-        cos[p * (spec.width / 2) + i] = static_cast<float>(std::cos(static_cast<double>(p) * step));
-        sin[p * (spec.width / 2) + i] = static_cast<float>(std::sin(static_cast<double>(p) * step));
-      }
-    }
-  }
 }
 
 size_t PackPlan::num_tiles() const {
@@ -117,12 +88,12 @@ void PackPlan::PackSquares(const kernels::OpTable& ops, const ParameterSource& s
 // `unit` is room where they are not kept.
 const float* PackPlan::UnitRows(const kernels::OpTable& ops, const TableRows& rows, float* packed,
                                 std::vector<float>& unit) const {
-  const size_t d = unit_gain_.size();
+  const size_t d = width_;
   if (unit_rows_size_ == 0) unit.resize(rows.n * d + rows.n);
   float* y = unit_rows_size_ == 0 ? unit.data() : packed + unit_rows_ + rows.first * d;
   float* rstd = unit_rows_size_ == 0 ? y + rows.n * d : packed + unit_rstd_offset() + rows.first;
   ops.rms_norm_forward({.x_RD = rows.w,
-                        .gain_D = unit_gain_.data(),
+                        .gain_D = packed + constants_offset_ + constants_.unit_gain(),
                         .y_RD = y,
                         .rstd_R = rstd,
                         .rows = rows.n,
@@ -147,7 +118,7 @@ void PackPlan::PackHeadTile(const kernels::OpTable& ops, const ParameterSource& 
     w = widened.data();
   }
   std::vector<float> unit;
-  if (!unit_gain_.empty()) w = UnitRows(ops, {w, first, n}, packed, unit);
+  if (constants_.has_gains()) w = UnitRows(ops, {w, first, n}, packed, unit);
   ops.pack_weights({.w_NK = w,
                     .ldw = p.cols,
                     .packed = packed + offset(*head_parameter_) + first / kHeadTile * tile_stride_,

@@ -15,6 +15,7 @@
 #include "runtime/core/architecture.h"
 #include "runtime/core/arena.h"
 #include "runtime/core/stored_tensor.h"
+#include "runtime/layers/constants.h"
 
 namespace wisp {
 
@@ -71,16 +72,11 @@ class PackPlan {
   size_t first_key_row(size_t parameter) const { return matrices_[parameter].first_key_row; }
   size_t tile_stride() const { return tile_stride_; }  // floats between packed head tiles
   HeadPacking head_packing() const { return head_; }
-  // A cosine head: rows of unit length are gain * row * rstd, an RMS norm with this gain, 1 / sqrt(D) throughout;
-  // empty for other heads.
-  const std::vector<float>& unit_gain() const { return unit_gain_; }
-  size_t unit_rows_offset() const { return unit_rows_; }  // [M, D], where they are kept
-  // Rotary positions: cosines of a block's pairs at each position [L, rotary width / 2], and behind them, from
-  // rotary_size on, the sines. Blocks that turn alike share them.
-  size_t rotary_offset(size_t block) const { return rotary_offsets_[block]; }
-  size_t rotary_size(size_t block) const { return AlignedSize(max_length_ * rotary_[block].width / 2); }
-  // What does not change with the weights: once, before the first use.
-  void FillConstants(float* packed) const;
+  // What does not change with the weights, and where it begins.
+  const Constants& constants() const { return constants_; }
+  size_t constants_offset() const { return constants_offset_; }
+  // A cosine head: rows of unit length are gain * row * rstd, an RMS norm with Constants::unit_gain.
+  size_t unit_rows_offset() const { return unit_rows_; }                                 // [M, D], where they are kept
   size_t unit_rstd_offset() const { return unit_rows_ + AlignedSize(unit_rows_size_); }  // [M]
   // Re-Attention: the squares of a matrix's entries from FirstKeyRow on, packed.
   size_t squared_offset(size_t parameter) const { return matrices_[parameter].squared; }
@@ -107,7 +103,6 @@ class PackPlan {
   };
   const float* UnitRows(const kernels::OpTable& ops, const TableRows& rows, float* packed,
                         std::vector<float>& unit) const;
-  void ReserveRotary(const Architecture& architecture);
   void PackHeadTile(const kernels::OpTable& ops, const ParameterSource& source, float* packed, size_t first) const;
   size_t num_tiles() const;
 
@@ -117,11 +112,9 @@ class PackPlan {
   std::optional<size_t> head_parameter_;
   HeadPacking head_ = HeadPacking::kNone;
   std::optional<size_t> item_variance_, parameter_variance_;
-  std::vector<float> unit_gain_;
+  Constants constants_;
+  size_t constants_offset_ = 0, width_ = 0;
   size_t unit_rows_ = 0, unit_rows_size_ = 0;  // the size is 0 where they are not kept
-  size_t max_length_ = 0;
-  std::vector<RotarySpec> rotary_;      // of each block
-  std::vector<size_t> rotary_offsets_;  // likewise; equal where the specs are
 };
 
 // A view for layers. Nothing is owned; what it points to must outlive the calls.
@@ -143,8 +136,20 @@ struct Weights {
     return parameter ? at(*plan->parameter_variance_parameter())[*parameter] : 0.0f;
   }
   const float* item_variances() const { return at(*plan->item_variance_parameter()); }
-  const float* rotary_cos(size_t block) const { return packed + plan->rotary_offset(block); }
-  const float* rotary_sin(size_t block) const { return rotary_cos(block) + plan->rotary_size(block); }
+  const float* constants() const { return packed + plan->constants_offset(); }
+  const float* rotary_cos(size_t block) const { return constants() + plan->constants().rotary_cos(block); }
+  const float* rotary_sin(size_t block) const { return constants() + plan->constants().rotary_sin(block); }
+  // Null where attention has none.
+  const float* slopes(size_t block) const {
+    return plan->constants().has_slopes(block) ? constants() + plan->constants().slopes(block) : nullptr;
+  }
+  // Null where the head is none of cosines.
+  const float* unit_gain() const {
+    return plan->constants().has_gains() ? constants() + plan->constants().unit_gain() : nullptr;
+  }
+  const float* head_gain() const {
+    return plan->constants().has_gains() ? constants() + plan->constants().head_gain() : nullptr;
+  }
   const float* unit_rows() const { return packed + plan->unit_rows_offset(); }
   const float* unit_rstd() const { return packed + plan->unit_rstd_offset(); }
   const float* packed_squares_at(size_t parameter) const { return packed + plan->squared_offset(parameter); }

@@ -6,6 +6,7 @@
 #include "runtime/core/hash.h"
 #include "runtime/model/container.h"
 #include "runtime/model/metadata.h"
+#include "runtime/model/model_file.h"
 #include "schema/generated/checkpoint_generated.h"
 
 namespace wisp {
@@ -141,6 +142,8 @@ Result<Metadata> ReadMetadata(const std::string& name, std::span<const std::byte
   if (root.order_next() > order_size) {
     return InvalidData(name, ": order_next is ", root.order_next(), ", allowed are 0 to ", order_size);
   }
+  if (root.receipt() != nullptr && root.receipt()->size() != kReceiptBytes)
+    return InvalidData(name, ": receipt has ", root.receipt()->size(), " bytes, allowed are ", kReceiptBytes);
   WISP_RETURN_IF_ERROR(texts.Check("run_id", root.run_id(), metadata::Lines::kOne));
   WISP_RETURN_IF_ERROR(texts.Check("created_by", root.created_by(), metadata::Lines::kOne));
   WISP_RETURN_IF_ERROR(texts.Check("config", root.config(), metadata::Lines::kMany));
@@ -181,6 +184,9 @@ void Build(FlatBufferBuilder& builder, const Checkpoint& c, std::span<const std:
   const auto run_id = builder.CreateString(c.run_id);
   const auto config = builder.CreateString(c.config);
   const auto created_by = builder.CreateString(c.created_by);
+  const auto receipt = c.receipt.empty()
+                           ? Offset<flatbuffers::Vector<uint8_t>>()
+                           : builder.CreateVector(reinterpret_cast<const uint8_t*>(c.receipt.data()), c.receipt.size());
   schema::CheckpointBuilder out(builder);
   out.add_architecture(architecture);
   out.add_segment_bytes(segments);
@@ -189,6 +195,7 @@ void Build(FlatBufferBuilder& builder, const Checkpoint& c, std::span<const std:
   out.add_config(config);
   out.add_created_by(created_by);
   out.add_base_model_hash(c.base_model_hash);
+  out.add_receipt(receipt);
   out.add_step(c.step);
   out.add_epoch(c.epoch);
   out.add_order_next(c.order_next);
@@ -248,6 +255,7 @@ Result<Checkpoint> ReadCheckpoint(const std::string& path) {
                .config = metadata::StringOf(root.config()),
                .created_by = metadata::StringOf(root.created_by()),
                .base_model_hash = root.base_model_hash()};
+  if (root.receipt() != nullptr) c.receipt.assign(root.receipt()->begin(), root.receipt()->end());
   // Each array is as large as its bytes in the file: nothing is allocated that the file does not hold.
   for (size_t i = 0; i < located.size(); ++i) {
     const Slot& slot = *metadata.slots[i];

@@ -53,6 +53,9 @@ struct Checkpoint {
   std::string config;  // the run's options as text, UTF-8; the trainer compares it
   std::string created_by;
   uint64_t base_model_hash = 0;  // ModelFile::content_hash() of the start, 0: none
+  // Of a private run, which ledger paid for all that this holds (privacy::Receipt), kReceiptBytes; empty: nothing was
+  // charged, or the file is older than receipts.
+  std::string receipt = {};
   bool operator==(const Checkpoint&) const = default;
 };
 

@@ -35,8 +35,8 @@ Result<DrawFigures> FiguresOf(const Composition& draws, const Delta& delta) {
 }
 
 constexpr char kFilterInWords[] =
-    "Renyi filter over fixed orders (Feldman and Zrnic 2021), an upper bound; parts alone by PLD, as if "
-    "they had been fixed beforehand";
+    "Renyi filter over fixed orders (Feldman and Zrnic 2021), an upper bound; parts alone as if they "
+    "had been fixed beforehand, each by the accountant that it names";
 
 // What is released, and by which accountant the figure stands, in words.
 void Describe(PrivacyStatement& s, bool draws, bool steps) {
@@ -89,8 +89,12 @@ Result<PrivacyStatement> Gather(const Ledger& ledger, const std::string& path, c
   WISP_ASSIGN_OR_RETURN(s.basis, ledger.Figures(delta));
   s.epsilon = s.ledger_epsilon = s.basis->stated.epsilon;
   if (s.basis->basis == LedgerFigures::Basis::kPlan) s.set_by = s.basis->stated.accountant;
-  s.parts_chosen_after_looking = s.basis->basis == LedgerFigures::Basis::kAdaptive;
-  if (s.parts_chosen_after_looking) s.accountant = kFilterInWords;
+  using Assumed = PrivacyStatement::Assumed;
+  if (s.basis->used) s.parts_assume = Assumed::kNoEarlyStop;
+  if (s.basis->basis == LedgerFigures::Basis::kAdaptive) {
+    s.parts_assume = Assumed::kFixedBeforehand;
+    s.accountant = kFilterInWords;
+  }
   for (const Purpose& p : purposes) {
     WISP_ASSIGN_OR_RETURN(const StatedEpsilon alone, p.composition.State(delta));
     s.parts.push_back({p.name, NumSteps(p.composition), alone});
@@ -130,7 +134,7 @@ Result<PrivacyStatement> StatementOfRun(const Ledger& ledger, const std::string&
   WISP_ASSIGN_OR_RETURN(const StatedEpsilon alone, ledger.SpentByRun(run, delta));
   s.epsilon = alone.epsilon;
   s.set_by = alone.accountant;
-  s.parts_chosen_after_looking = false;  // what it charges was fixed when it began
+  s.parts_assume = PrivacyStatement::Assumed::kNothing;  // what it charges was fixed when it began, and all was taken
   s.accountant = PrivacyStatement().accountant;
   return s;
 }

@@ -128,10 +128,8 @@ void Ground(std::string& text, const PrivacyStatement& s) {
   if (s.basis->basis == LedgerFigures::Basis::kPlan) {
     Line(text, "the data set's figure holds for",
          "the whole plan that was fixed before the first charge, whatever of it is run, in any order (PLD)");
-    if (s.basis->planned_steps_left > 0) {
-      Line(text, "left of the plan",
-           Counted(s.basis->planned_steps_left, "step") + ": charging them adds nothing to this figure");
-    }
+    for (const Mechanism& left : s.basis->planned_left)
+      Line(text, "left of the plan", left.Describe() + "; these alone add nothing to the figure");
     if (s.basis->used) {
       Line(text, "the part of the plan that is used",
            EpsilonInWords(s.basis->used->epsilon, s.delta) +
@@ -146,7 +144,15 @@ void Ground(std::string& text, const PrivacyStatement& s) {
 
 // Of figures of parts: what they take for granted.
 const char* Caveat(const PrivacyStatement& s) {
-  return s.parts_chosen_after_looking ? ", had it been fixed beforehand, which it was not: no guarantee" : "";
+  switch (s.parts_assume) {
+    case PrivacyStatement::Assumed::kNothing:
+      return "";
+    case PrivacyStatement::Assumed::kNoEarlyStop:
+      return "; only where stopping did not depend on what was released";
+    case PrivacyStatement::Assumed::kFixedBeforehand:
+      return ", had it been fixed beforehand, which it was not: no guarantee";
+  }
+  return "";
 }
 
 void Breakdown(std::string& text, const PrivacyStatement& s) {
@@ -158,7 +164,8 @@ void Breakdown(std::string& text, const PrivacyStatement& s) {
   if (!s.draws) return;
   Line(text, "draws alone",
        Counted(s.draws->num_draws, "draw") + ": pure epsilon " + EpsilonInWords(s.draws->pure_epsilon, 0) +
-           "; epsilon " + EpsilonInWords(s.draws->alone.epsilon, s.delta) + ", set by " +
+           (s.parts_assume == PrivacyStatement::Assumed::kNothing ? "" : ", however they were chosen") + "; epsilon " +
+           EpsilonInWords(s.draws->alone.epsilon, s.delta) + ", set by " +
            std::string(ToText(s.draws->alone.accountant)) + Caveat(s));
 }
 
@@ -186,13 +193,18 @@ void WriteEpsilon(JsonWriter& json, std::string_view key, const std::optional<do
 
 // Under another key where it is no guarantee, so that nobody takes it for one.
 void WriteAlone(JsonWriter& json, const StatedEpsilon& stated, const PrivacyStatement& s) {
-  json.Key(s.parts_chosen_after_looking ? "epsilon_had_it_been_fixed_beforehand" : "epsilon").Value(stated.epsilon);
+  constexpr const char* kKeys[] = {"epsilon", "epsilon_if_stopping_was_fixed", "epsilon_had_it_been_fixed_beforehand"};
+  json.Key(kKeys[static_cast<size_t>(s.parts_assume)]).Value(stated.epsilon);
   json.Key("set_by").Value(ToText(stated.accountant));
 }
 
 void WriteGround(JsonWriter& json, const LedgerFigures& f) {
   json.Key("composition").Value(ToText(f.basis));
-  if (f.basis == LedgerFigures::Basis::kPlan) json.Key("planned_steps_left").Value(f.planned_steps_left);
+  if (f.basis == LedgerFigures::Basis::kPlan) {
+    json.Key("plan_left").BeginArray();
+    for (const Mechanism& left : f.planned_left) json.Value(left.ToText());
+    json.EndArray();
+  }
   if (f.used) json.Key("epsilon_of_used_part").Value(f.used->epsilon);
   json.Key("held_limit");
   if (f.held_limit) {

@@ -27,7 +27,7 @@ namespace wisp::privacy {
 
 // Of ToJson, its first key "statement_version": grows when a key is taken away or means something else, not when one is
 // added.
-inline constexpr uint64_t kStatementVersion = 1;
+inline constexpr uint64_t kStatementVersion = 2;
 
 // How the records of a step were really chosen, whatever the mechanism assumes.
 enum class SamplingDone { kPoisson, kFullBatch, kShuffled, kNone };  // kNone: no records were read, only weights
@@ -76,8 +76,12 @@ struct PrivacyStatement {
   std::optional<Accountant> set_by;      // who set the figure, where that is known
   std::optional<LedgerFigures> basis;    // what the data set's figure stands on, and what holds of its limit
   std::vector<SpendingPart> parts;       // parts do not add up to the whole, which is less
-  // The figures of parts and draws hold only if their charges had been fixed beforehand, and some were not.
-  bool parts_chosen_after_looking = false;
+  // What the figures of parts, and of draws at delta, take for granted.
+  enum class Assumed {
+    kNothing,
+    kNoEarlyStop,      // a part of a plan: that what was released did not decide how much of it was run
+    kFixedBeforehand,  // that their charges had been fixed before the first of them; some were not
+  } parts_assume = Assumed::kNothing;
   bool is_of_one_run = true;  // false: of a whole ledger, whose figure is ledger_epsilon
   std::optional<DrawFigures> draws;
   std::optional<EpsilonDelta> limit;

@@ -1,9 +1,15 @@
 #include "runtime/train/checkpoint_parts.h"
 
+#include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <cstdlib>
+#include <iterator>
 #include <sstream>
+#include <string_view>
 
+#include "runtime/core/text.h"
+#include "runtime/privacy/json.h"
 #include "runtime/privacy/statement.h"
 
 namespace wisp::checkpoint_parts {
@@ -38,21 +44,56 @@ std::string WithoutRecords(std::string config) {
   return config.erase(at, std::min(config.find(' ', at + kWord.size()), config.size()) - at);
 }
 
+namespace {
+
+// The words of a run's identity as users know them; those with `shown` have values that say something.
+struct Option {
+  std::string_view word, name;
+  bool shown;
+};
+constexpr Option kOptions[] = {{"sampling", "sampling", false},
+                               {"loss", "loss", false},
+                               {"of", "number of records", true},
+                               {"in", "micro-batches", true},
+                               {"clip", "clipping norm", true},
+                               {"kind", "kind of clipping", false},
+                               {"mode", "mode", false},
+                               {"noise", "noise multiplier, which follows from epsilon, delta and steps", true},
+                               {"encoder", "noise or clipping of the encoder", false},
+                               {"optimizer", "optimizer or learning rate", false},
+                               {"re-attention", "re-attention", false}};
+
+bool IsWord(const std::string& text) { return !text.empty() && std::isalpha(static_cast<unsigned char>(text[0])) != 0; }
+
+std::string Described(const std::string& word, const std::string& then, const std::string& now) {
+  const auto* known =
+      std::find_if(std::begin(kOptions), std::end(kOptions), [&](const Option& o) { return o.word == word; });
+  const std::string name = known == std::end(kOptions) ? word : std::string(known->name);
+  if (known != std::end(kOptions) && !known->shown) return name;
+  const auto shown = [](const std::string& number) {
+    return privacy::ShortText(std::strtod(number.c_str(), nullptr), 6);
+  };
+  return name + " (" + shown(then) + ", here " + shown(now) + ")";
+}
+
+}  // namespace
+
 std::string WhatDiffers(const std::string& then, const std::string& now) {
   std::istringstream old_words(then), new_words(now);
-  std::string old_word, new_word, name, list;
-  std::string listed;  // the last name in the list: one with several values stands there once
-  while (true) {
-    const bool more_old = static_cast<bool>(old_words >> old_word), more_new = static_cast<bool>(new_words >> new_word);
-    if (!more_old && !more_new) return list;
-    const bool is_name = more_old && more_new && old_word == new_word && std::isalpha(old_word[0]);
-    if (is_name) name = old_word;
-    if (!more_old || !more_new || (old_word != new_word && (std::isalpha(old_word[0]) || std::isalpha(new_word[0]))))
-      return list + (list.empty() ? "" : ", ") + "what belongs to another method";
-    if (old_word == new_word || listed == name) continue;
-    list += (list.empty() ? "" : ", ") + name + " (" + old_word + ", here " + new_word + ")";
-    listed = name;
+  std::string old_word, new_word, word, list;
+  const auto add = [&list](const std::string& name) {
+    if (list.find(name) == std::string::npos) list += (list.empty() ? "" : ", ") + name;
+  };
+  while (old_words >> old_word && new_words >> new_word) {
+    if (old_word == new_word) {
+      if (IsWord(old_word)) word = old_word;
+      continue;
+    }
+    // Another method has other options, and their values say nothing.
+    if (word == "method" || IsWord(old_word) || IsWord(new_word)) return list.empty() ? "another method" : list;
+    add(Described(word, old_word, new_word));
   }
+  return list.empty() ? "another method" : list;
 }
 
 Status CheckSize(const char* what, size_t found, size_t needed) {
@@ -70,6 +111,14 @@ Status CheckCharged(const privacy::Ledger& ledger, const Checkpoint& c, std::str
   if (charged >= steps) return OkStatus();
   return PrivacyRefused("checkpoint: the ledger was charged for ", charged, " of the ", steps, " steps of run '",
                         c.run_id, "'; go on with the ledger that paid for them");
+}
+
+Status CheckPaid(const privacy::Ledger& ledger, const Checkpoint& c) {
+  if (c.receipt.empty()) return OkStatus();
+  WISP_ASSIGN_OR_RETURN(const bool has_paid, ledger.HasPaid(c.receipt));
+  if (has_paid) return OkStatus();
+  return PrivacyRefused("checkpoint: ledger '", ledger.path(), "' did not pay for what it holds, steps of run '",
+                        OneLine(c.run_id), "': go on with the ledger that did, in its newest copy");
 }
 
 Status CheckTuning(const Checkpoint& c, const std::string& run) {

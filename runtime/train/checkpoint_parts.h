@@ -34,6 +34,10 @@ std::vector<float> Copy(const AlignedArray<float>& array);
 Status CheckCharged(const privacy::Ledger& ledger, const Checkpoint& checkpoint, std::string_view purpose,
                     uint64_t steps);
 
+// The same by the checkpoint's receipt, where it has one: a ledger with as many charges to a run of that name may be a
+// copy from before that went on by itself.
+Status CheckPaid(const privacy::Ledger& ledger, const Checkpoint& checkpoint);
+
 // The ledger knows what was chosen by looking at the data from the run's name, and a run that goes on keeps its own:
 // kInvalidArgument where `run` declares something else.
 Status CheckTuning(const Checkpoint& checkpoint, const std::string& run);

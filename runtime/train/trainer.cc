@@ -188,6 +188,7 @@ Status Trainer::ChargeIfNeeded() {
     charged_until_[i] = step_ + steps;
     if (i == 0) num_charged_ += steps;
   }
+  WISP_ASSIGN_OR_RETURN(receipt_, options_.privacy.ledger->ReceiptOf(options_.privacy.run));
   return OkStatus();
 }
 

@@ -165,6 +165,7 @@ class Trainer {
   StepRelease::Apply apply_;  // Apply as a function, made once: a step allocates nothing
   size_t order_next_ = 0;
   uint64_t step_ = 0, num_charged_ = 0;
+  privacy::Receipt receipt_;             // of what was charged so far, that of a checkpoint gone on with included
   std::vector<uint64_t> charged_until_;  // of each part of the plan
   float rate_ = 0;
 };

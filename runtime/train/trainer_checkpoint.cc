@@ -53,6 +53,7 @@ Checkpoint Trainer::Save() {
   c.seed = SavedSeed();
   c.run_id = options_.privacy.run;
   c.base_model_hash = options_.base_model_hash;
+  c.receipt = receipt_;
   c.config = Config();
   checkpoint_parts::Save(AllStreams(), c);
   return c;
@@ -94,6 +95,7 @@ Status Trainer::Restore(const Checkpoint& c) {
   WISP_RETURN_IF_ERROR(CheckSize("average", c.average.size(), ema_.size() > 0 ? kept : 0));
   if (is_private()) {
     WISP_RETURN_IF_ERROR(checkpoint_parts::CheckTuning(c, options_.privacy.run));
+    WISP_RETURN_IF_ERROR(checkpoint_parts::CheckPaid(*options_.privacy.ledger, c));
     for (const PrivacyPlan::Part& part : plan_->parts())
       WISP_RETURN_IF_ERROR(CheckCharged(*options_.privacy.ledger, c, part.purpose, c.step * part.releases));
   }
@@ -126,6 +128,7 @@ Status Trainer::Restore(const Checkpoint& c) {
   // of noise on one charge would cost twice what is counted.
   std::fill(charged_until_.begin(), charged_until_.end(), 0);
   num_charged_ = 0;
+  receipt_ = c.receipt;
   return OkStatus();
 }
 

@@ -234,6 +234,7 @@ struct CheckpointT : public flatbuffers::NativeTable {
   wisp::schema::RandomSource random = wisp::schema::RandomSource::Reproducible;
   std::vector<std::unique_ptr<wisp::schema::StreamT>> streams{};
   uint32_t num_classes = 0;
+  std::vector<uint8_t> receipt{};
   CheckpointT() = default;
   CheckpointT(const CheckpointT &o);
   CheckpointT(CheckpointT&&) FLATBUFFERS_NOEXCEPT = default;
@@ -258,7 +259,8 @@ struct Checkpoint FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_SEED = 24,
     VT_RANDOM = 26,
     VT_STREAMS = 28,
-    VT_NUM_CLASSES = 30
+    VT_NUM_CLASSES = 30,
+    VT_RECEIPT = 32
   };
   const wisp::schema::Architecture *architecture() const {
     return GetPointer<const wisp::schema::Architecture *>(VT_ARCHITECTURE);
@@ -302,6 +304,9 @@ struct Checkpoint FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   uint32_t num_classes() const {
     return GetField<uint32_t>(VT_NUM_CLASSES, 0);
   }
+  const flatbuffers::Vector<uint8_t> *receipt() const {
+    return GetPointer<const flatbuffers::Vector<uint8_t> *>(VT_RECEIPT);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyOffsetRequired(verifier, VT_ARCHITECTURE) &&
@@ -327,6 +332,8 @@ struct Checkpoint FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            verifier.VerifyVector(streams()) &&
            verifier.VerifyVectorOfTables(streams()) &&
            VerifyField<uint32_t>(verifier, VT_NUM_CLASSES, 4) &&
+           VerifyOffset(verifier, VT_RECEIPT) &&
+           verifier.VerifyVector(receipt()) &&
            verifier.EndTable();
   }
   CheckpointT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
@@ -380,6 +387,9 @@ struct CheckpointBuilder {
   void add_num_classes(uint32_t num_classes) {
     fbb_.AddElement<uint32_t>(Checkpoint::VT_NUM_CLASSES, num_classes, 0);
   }
+  void add_receipt(flatbuffers::Offset<flatbuffers::Vector<uint8_t>> receipt) {
+    fbb_.AddOffset(Checkpoint::VT_RECEIPT, receipt);
+  }
   explicit CheckpointBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -409,13 +419,15 @@ inline flatbuffers::Offset<Checkpoint> CreateCheckpoint(
     uint64_t seed = 0,
     wisp::schema::RandomSource random = wisp::schema::RandomSource::Reproducible,
     flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<wisp::schema::Stream>>> streams = 0,
-    uint32_t num_classes = 0) {
+    uint32_t num_classes = 0,
+    flatbuffers::Offset<flatbuffers::Vector<uint8_t>> receipt = 0) {
   CheckpointBuilder builder_(_fbb);
   builder_.add_seed(seed);
   builder_.add_order_next(order_next);
   builder_.add_epoch(epoch);
   builder_.add_step(step);
   builder_.add_base_model_hash(base_model_hash);
+  builder_.add_receipt(receipt);
   builder_.add_num_classes(num_classes);
   builder_.add_streams(streams);
   builder_.add_created_by(created_by);
@@ -448,13 +460,15 @@ inline flatbuffers::Offset<Checkpoint> CreateCheckpointDirect(
     uint64_t seed = 0,
     wisp::schema::RandomSource random = wisp::schema::RandomSource::Reproducible,
     const std::vector<flatbuffers::Offset<wisp::schema::Stream>> *streams = nullptr,
-    uint32_t num_classes = 0) {
+    uint32_t num_classes = 0,
+    const std::vector<uint8_t> *receipt = nullptr) {
   auto segment_bytes__ = segment_bytes ? _fbb.CreateVector<uint64_t>(*segment_bytes) : 0;
   auto arrays__ = arrays ? _fbb.CreateVector<flatbuffers::Offset<wisp::schema::SavedArray>>(*arrays) : 0;
   auto run_id__ = run_id ? _fbb.CreateString(run_id) : 0;
   auto config__ = config ? _fbb.CreateString(config) : 0;
   auto created_by__ = created_by ? _fbb.CreateString(created_by) : 0;
   auto streams__ = streams ? _fbb.CreateVector<flatbuffers::Offset<wisp::schema::Stream>>(*streams) : 0;
+  auto receipt__ = receipt ? _fbb.CreateVector<uint8_t>(*receipt) : 0;
   return wisp::schema::CreateCheckpoint(
       _fbb,
       architecture,
@@ -470,7 +484,8 @@ inline flatbuffers::Offset<Checkpoint> CreateCheckpointDirect(
       seed,
       random,
       streams__,
-      num_classes);
+      num_classes,
+      receipt__);
 }
 
 flatbuffers::Offset<Checkpoint> CreateCheckpoint(flatbuffers::FlatBufferBuilder &_fbb, const CheckpointT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
@@ -556,7 +571,8 @@ inline CheckpointT::CheckpointT(const CheckpointT &o)
         order_next(o.order_next),
         seed(o.seed),
         random(o.random),
-        num_classes(o.num_classes) {
+        num_classes(o.num_classes),
+        receipt(o.receipt) {
   arrays.reserve(o.arrays.size());
   for (const auto &arrays_ : o.arrays) { arrays.emplace_back((arrays_) ? new wisp::schema::SavedArrayT(*arrays_) : nullptr); }
   streams.reserve(o.streams.size());
@@ -578,6 +594,7 @@ inline CheckpointT &CheckpointT::operator=(CheckpointT o) FLATBUFFERS_NOEXCEPT {
   std::swap(random, o.random);
   std::swap(streams, o.streams);
   std::swap(num_classes, o.num_classes);
+  std::swap(receipt, o.receipt);
   return *this;
 }
 
@@ -604,6 +621,7 @@ inline void Checkpoint::UnPackTo(CheckpointT *_o, const flatbuffers::resolver_fu
   { auto _e = random(); _o->random = _e; }
   { auto _e = streams(); if (_e) { _o->streams.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->streams[_i] = std::unique_ptr<wisp::schema::StreamT>(_e->Get(_i)->UnPack(_resolver)); } } }
   { auto _e = num_classes(); _o->num_classes = _e; }
+  { auto _e = receipt(); if (_e) { _o->receipt.resize(_e->size()); std::copy(_e->begin(), _e->end(), _o->receipt.begin()); } }
 }
 
 inline flatbuffers::Offset<Checkpoint> Checkpoint::Pack(flatbuffers::FlatBufferBuilder &_fbb, const CheckpointT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
@@ -628,6 +646,7 @@ inline flatbuffers::Offset<Checkpoint> CreateCheckpoint(flatbuffers::FlatBufferB
   auto _random = _o->random;
   auto _streams = _o->streams.size() ? _fbb.CreateVector<flatbuffers::Offset<wisp::schema::Stream>> (_o->streams.size(), [](size_t i, _VectorArgs *__va) { return CreateStream(*__va->__fbb, __va->__o->streams[i].get(), __va->__rehasher); }, &_va ) : 0;
   auto _num_classes = _o->num_classes;
+  auto _receipt = _o->receipt.size() ? _fbb.CreateVector(_o->receipt) : 0;
   return wisp::schema::CreateCheckpoint(
       _fbb,
       _architecture,
@@ -643,7 +662,8 @@ inline flatbuffers::Offset<Checkpoint> CreateCheckpoint(flatbuffers::FlatBufferB
       _seed,
       _random,
       _streams,
-      _num_classes);
+      _num_classes,
+      _receipt);
 }
 
 inline const wisp::schema::Checkpoint *GetCheckpoint(const void *buf) {

@@ -120,6 +120,7 @@ def charges():
     ]) + table("runtime/train/checkpoint_parts.cc", [
         ("checkpoint-of-another-ledger", "CheckCharged", "charged >= steps", "charged + steps >= steps",
          GUARANTEE + "ACheckpointGoesOnOnlyWithTheLedgerThatPaidForIt", CLASSIFY + "CheckpointGoesOnOnlyWithTheLedgerThatPaidForIt"),
+        ("checkpoint-paid-by-a-copy", "CheckPaid", "if (has_paid) return OkStatus();", "return OkStatus();", GUARANTEE + "ACheckpointDoesNotGoOnWithACopyThatDidNotPay"),
         ("checkpoint-paid-by-another-run", "CheckCharged", "entry.run == c.run_id && ", "", GUARANTEE + "ACheckpointGoesOnOnlyWithTheLedgerThatPaidForIt"),
         ("checkpoint-paid-for-another-purpose", "CheckCharged", " && entry.purpose == purpose ?", " ?",
          CLASSIFY + "CheckpointGoesOnOnlyWithTheLedgerThatPaidForIt"),

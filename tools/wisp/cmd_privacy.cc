@@ -1,4 +1,5 @@
 // wisp privacy
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -87,7 +88,6 @@ Status PrivacyEpsilon(const PrivacyArguments& a, OutputFormat format) {
           {.noise_multiplier = a.noise_multiplier, .sampling_probability = a.sampling_probability, .steps = a.steps}));
   WISP_ASSIGN_OR_RETURN(const auto delta, privacy::Delta::Create(a.delta));
   const std::vector spent = {mechanism};
-  WISP_ASSIGN_OR_RETURN(const auto stated, privacy::StateEpsilon(spent, delta));
   WISP_ASSIGN_OR_RETURN(const double pld, privacy::PldEpsilon(spent, delta));
   WISP_ASSIGN_OR_RETURN(const double rdp, privacy::RdpEpsilon(spent, delta));
   WISP_ASSIGN_OR_RETURN(const double gdp, privacy::GdpCltEpsilon(spent, delta));
@@ -95,8 +95,8 @@ Status PrivacyEpsilon(const PrivacyArguments& a, OutputFormat format) {
     std::printf("%s\n", Json({{"pld", Figure(pld)},
                               {"rdp", Figure(rdp)},
                               {"gdp_clt", Figure(gdp)},
-                              {"stated", Figure(stated.epsilon)},
-                              {"set_by", privacy::ToText(stated.accountant)}})
+                              {"stated", Figure(std::min(pld, rdp))},
+                              {"set_by", pld <= rdp ? "PLD" : "RDP"}})
                             .dump()
                             .c_str());
   } else {
@@ -104,7 +104,7 @@ Status PrivacyEpsilon(const PrivacyArguments& a, OutputFormat format) {
         "%s, delta %s\n  PLD      epsilon %s   (an upper bound)\n  RDP      epsilon %s   (an upper bound)\n"
         "  GDP-CLT  epsilon %s   (asymptotic, may understate)\n  to state epsilon %s   (the smaller upper bound, %s)\n",
         mechanism.Describe().c_str(), privacy::DoubleText(a.delta).c_str(), Up(pld).c_str(), Up(rdp).c_str(),
-        Up(gdp).c_str(), Up(stated.epsilon).c_str(), std::string(privacy::ToText(stated.accountant)).c_str());
+        Up(gdp).c_str(), Up(std::min(pld, rdp)).c_str(), pld <= rdp ? "PLD" : "RDP");
   }
   return OkStatus();
 }

@@ -64,7 +64,9 @@ class CommandLine {
       return SayMissing(error);
     } catch (const CLI::ParseError& error) {
       if (error.get_exit_code() == 0) return app_.exit(error);
-      std::fprintf(stderr, "wisp: %s; see wisp --help\n", error.what());
+      const CLI::App* command = LastNamed();
+      std::fprintf(stderr, "wisp: %s; see wisp %s--help\n", Printable(error.what()).c_str(),
+                   command == &app_ ? "" : (command->get_name() + " ").c_str());
       return 2;
     }
     const Status status = chosen_.action();
@@ -73,10 +75,15 @@ class CommandLine {
   }
 
  private:
-  // CLI11 names a positional by its option alone, which no help line shows first.
-  int SayMissing(const CLI::RequiredError& error) {
+  const CLI::App* LastNamed() const {
     const CLI::App* command = &app_;
     while (!command->get_subcommands().empty()) command = command->get_subcommands().back();
+    return command;
+  }
+
+  // CLI11 names a positional by its option alone, which no help line shows first.
+  int SayMissing(const CLI::RequiredError& error) {
+    const CLI::App* command = LastNamed();
     for (const CLI::Option* o : command->get_options(
              [](const CLI::Option* o) { return o->get_required() && o->get_positional() && o->empty(); })) {
       if (o->get_lnames().empty()) continue;
@@ -85,7 +92,8 @@ class CommandLine {
           command->get_name().c_str(), o->get_name(/*positional=*/true).c_str(), o->get_lnames().front().c_str());
       return 2;
     }
-    app_.exit(error);
+    std::fprintf(stderr, "wisp: %s; see wisp %s--help\n", Printable(error.what()).c_str(),
+                 command == &app_ ? "" : (command->get_name() + " ").c_str());
     return 2;
   }
 

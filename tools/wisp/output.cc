@@ -20,14 +20,19 @@ void Progress::Update(uint64_t done, uint64_t total, const std::string& suffix) 
   if (!first_done_) first_done_ = done, start_ = std::chrono::steady_clock::now();
   const double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   const double steps = static_cast<double>(done - std::min(done, *first_done_));
-  const double left = steps == 0 ? 0 : elapsed / steps * static_cast<double>(total - done);
+  // No estimate before a step was timed.
+  const std::string left =
+      steps == 0 && done < total
+          ? ""
+          : Fixed(steps == 0 ? 0 : elapsed / steps * static_cast<double>(total - done), 0) + " s left";
+  const std::string behind = suffix.empty() || left.empty() ? suffix + left : suffix + ", " + left;
   const uint64_t tenth = total == 0 ? 10 : done * 10 / total;
   if (terminal_) {
     constexpr uint64_t kWidth = 30;
     const uint64_t filled = total == 0 ? kWidth : done * kWidth / total;
     const std::string bar = std::string(filled, '#') + std::string(kWidth - filled, '.');
-    std::fprintf(stderr, "\r%s [%s] %llu/%llu %s, %.0f s left \x1b[K", title_.c_str(), bar.c_str(),
-                 static_cast<unsigned long long>(done), static_cast<unsigned long long>(total), suffix.c_str(), left);
+    std::fprintf(stderr, "\r%s [%s] %llu/%llu %s \x1b[K", title_.c_str(), bar.c_str(),
+                 static_cast<unsigned long long>(done), static_cast<unsigned long long>(total), behind.c_str());
     std::fflush(stderr);
     drawn_ = true;
     return;
@@ -39,8 +44,8 @@ void Progress::Update(uint64_t done, uint64_t total, const std::string& suffix) 
   drawn_ = true;
   last_tenth_ = tenth;
   shown_ = now;
-  std::fprintf(stderr, "%s %llu/%llu %s, %.0f s left\n", title_.c_str(), static_cast<unsigned long long>(done),
-               static_cast<unsigned long long>(total), suffix.c_str(), left);
+  std::fprintf(stderr, "%s %llu/%llu %s\n", title_.c_str(), static_cast<unsigned long long>(done),
+               static_cast<unsigned long long>(total), behind.c_str());
 }
 
 std::string SavesShown::Suffix(const std::optional<uint64_t>& saved, const std::string& failure) {

@@ -217,6 +217,7 @@ Status TrainingRun::CheckSize() const {
 Status TrainingRun::Begin() {
   FineTuneStart start{.base = base(),
                       .base_path = a_.model,
+                      .adapter_path = a_.adapter,
                       .dataset = Dataset(),
                       .other_data = a_.other_data,
                       .run = Name() + " " + Timestamp(),

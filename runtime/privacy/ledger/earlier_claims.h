@@ -20,7 +20,7 @@ struct EarlierClaim {
 
 // kPrivacyRefused, with a sentence that starts with `name`, unless the ledger paid for every one of the claims: then it
 // is another ledger, or a copy from before, and what it states would leave out what the weights show. A claim of
-// epsilon 0 costs nothing.
+// epsilon 0 at delta 0 costs nothing.
 Status CheckCharged(std::span<const EarlierClaim> claims, const std::string& name, const Ledger& ledger);
 
 // A data set's label may be a path, as an app wrote it, or the name alone: the last part counts.

@@ -63,7 +63,7 @@ struct ChargeRequest {
 struct LedgerEntry {
   ChargeId id = 0;
   uint64_t seq = 0;      // of all limits, plans and entries together: 1, 2, 3, ... in the order of writing
-  std::string time_utc;  // 2026-05-01T12:00:00Z
+  std::string time_utc;  // 2026-05-01T12:00:00.000000Z
   std::string run, purpose;
   Mechanism mechanism;
   NoiseKind noise = NoiseKind::kSecure;
@@ -102,7 +102,7 @@ struct LedgerFigures {
   // Of kPlan, where some of it is not used yet: the figure of what is. It holds where stopping did not depend on
   // outputs.
   std::optional<StatedEpsilon> used = {};
-  uint64_t planned_steps_left = 0;  // of kPlan: not charged yet; charging them adds nothing to `stated`
+  std::vector<Mechanism> planned_left = {};  // of kPlan: not charged yet; charging these adds nothing to `stated`
   // The limit that holds however charges were chosen: it was set before the first of them, and never raised since.
   std::optional<EpsilonDelta> held_limit = {};
   bool limit_is_late = false;     // the first one was set after a charge

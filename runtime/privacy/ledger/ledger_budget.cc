@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
+#include <utility>
 
 #include "runtime/privacy/json.h"
 
@@ -269,8 +269,12 @@ Result<LedgerFigures> LedgerBudget::Figures(const Delta& delta) const {
     return figures;
   }
   figures.basis = Basis::kPlan;
-  figures.planned_steps_left = std::accumulate(steps_left_.begin(), steps_left_.end(), uint64_t{0});
-  if (figures.planned_steps_left > 0) {
+  for (size_t i = 0; i < steps_left_.size(); ++i) {
+    if (steps_left_[i] == 0) continue;
+    WISP_ASSIGN_OR_RETURN(Mechanism left, plan_->mechanisms[i].mechanism.WithSteps(steps_left_[i]));
+    figures.planned_left.push_back(std::move(left));
+  }
+  if (!figures.planned_left.empty()) {
     WISP_ASSIGN_OR_RETURN(figures.used, all_.State(delta));
   }
   return figures;

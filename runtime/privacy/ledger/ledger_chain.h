@@ -18,8 +18,8 @@ namespace wisp::privacy {
 using ChainValue = std::array<unsigned char, 32>;  // BLAKE2b-256
 
 // Says of what a run released which ledger paid: the chain value at the run's last charge, as bytes. No other ledger
-// has it, and no copy from before. It holds nothing but a hash of what the ledger's rows say, which are the same
-// whatever the data was.
+// has it, and no copy from before. It is a hash over the rows and over random bytes that stay in the ledger: whoever
+// has it alone learns nothing from it.
 using Receipt = std::string;
 
 // One row as bytes: its kind, then its fields in order. Each is preceded by its length, so no two rows have the same

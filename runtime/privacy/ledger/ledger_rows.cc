@@ -6,6 +6,7 @@
 #endif
 
 #include <algorithm>
+#include <cstdio>
 #include <ctime>
 #include <optional>
 #include <utility>
@@ -250,11 +251,13 @@ LedgerPosition Advance(const LedgerPosition& at, Row& row) {
 }  // namespace
 
 std::string UtcNow() {
-  const std::time_t now = std::time(nullptr);
+  std::timespec now{};
   std::tm parts{};
-  char text[32] = "";
-  if (gmtime_r(&now, &parts) != nullptr) std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text;
+  char text[32] = "", fraction[16] = "";
+  if (std::timespec_get(&now, TIME_UTC) == 0 || gmtime_r(&now.tv_sec, &parts) == nullptr) return text;
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
+  std::snprintf(fraction, sizeof fraction, ".%06ldZ", now.tv_nsec / 1000);
+  return std::string(text) + fraction;
 }
 
 Result<std::string> NewRandomId() {

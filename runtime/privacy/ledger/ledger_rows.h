@@ -77,7 +77,9 @@ Result<LedgerPosition> Append(Database& database, const LedgerPosition& at, Ledg
 Status CheckTables(Database& database);
 Status CheckTables(Database& database, const char* sql);
 
-std::string UtcNow();  // 2026-05-01T12:00:00Z
+// 2026-05-01T12:00:00.000000Z. To the microsecond, so that two copies of a ledger that go on by themselves have no
+// chain value in common from there on.
+std::string UtcNow();
 Result<std::string> NewRandomId();
 // "ledger '/a/b' is damaged: " and what; what was spent cannot be told.
 Status Damaged(const Database& database, const std::string& what);

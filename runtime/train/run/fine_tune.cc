@@ -39,8 +39,8 @@ Result<privacy::Ledger> OpenLedgerToTrain(const FineTuneStart& start) {
         OneLine(ledger.dataset()), "' (in the C interface: dataset); only other people's data takes another ledger");
   }
   if (start.base == nullptr) return ledger;
-  WISP_RETURN_IF_ERROR(
-      CheckStart(*start.base, start.base_path, {.dataset = start.dataset, .other_data = start.other_data}, ledger));
+  WISP_RETURN_IF_ERROR(CheckStart(*start.base, start.adapter_path.empty() ? start.base_path : start.adapter_path,
+                                  {.dataset = start.dataset, .other_data = start.other_data}, ledger));
   return ledger;
 }
 

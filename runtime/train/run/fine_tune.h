@@ -31,6 +31,7 @@ struct LedgerToTrain {
 struct FineTuneStart {
   const ModelFile* base = nullptr;  // null: the run begins with fresh weights. Must outlive the run
   std::string base_path;
+  std::string adapter_path;             // of the adapter that `base` was opened with, which refusals name; or empty
   std::string dataset;                  // what the run trains on, by name
   bool other_data = false;              // the user's word that data of this name in the base's provenance is other data
   std::string run;                      // names it in the ledger: unique on this device

@@ -66,7 +66,7 @@ Status JobCharges::NoRoomInPlan() const {
     return std::any_of(plans.back().mechanisms.begin(), plans.back().mechanisms.end(),
                        [&](const auto& part) { return part.mechanism.DiffersInStepsOnly(charge.mechanism); });
   };
-  const char* why = "nothing was planned before its first charge";
+  const char* why = plans.empty() ? "nothing was planned before its first charge" : "only its first run was planned";
   if (planned && std::all_of(to_come_.begin(), to_come_.end(), foreseen)) {
     why = "too few of the planned steps are left for a whole run";
   } else if (planned) {

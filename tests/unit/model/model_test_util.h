@@ -138,7 +138,8 @@ inline Checkpoint SmallCheckpoint() {
           .run_id = "run-\xc3\xa9",
           .config = "learning_rate = 0.001\nbatch = 256\n",
           .created_by = "checkpoint_test 1",
-          .base_model_hash = 99};
+          .base_model_hash = 99,
+          .receipt = std::string(kReceiptBytes, '\x63')};
 }
 
 // Fields of the header by offset, as documented in runtime/model/container.h; written here a second time on purpose.

@@ -103,7 +103,7 @@ TEST_F(LedgerStatementTest, OneFigureOverSelectionTrainingAndDraws) {
   const std::string text = ToText(s);
   for (const char* part :
        {"selection alone: ", "training alone: ", "decoding alone: ", "draws alone: 50 draws: pure epsilon ",
-        "(delta 0); epsilon ", "accountant: Renyi filter",
+        "(delta 0), however they were chosen; epsilon ", "accountant: Renyi filter",
         "the data set's figure holds for: charges that were chosen after looking", "the items that were drawn",
         "the weights of the charged runs", "not protected: the number of draws"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << " is missing in\n" << text;
@@ -127,7 +127,7 @@ TEST_F(LedgerStatementTest, SaysWhatTheFigureStandsOn) {
   ASSERT_TRUE(ledger_.WritePlan("run", "a year", plan).ok());
   Charge(kSelection, "selection");
   Charge(kTraining, "training", NoiseKind::kSecure, 1e-9);
-  const auto says = [&](const PrivacyStatement& s, const char* part) {
+  const auto says = [&](const PrivacyStatement& s, const std::string& part) {
     EXPECT_NE(ToText(s).find(part), std::string::npos) << part << " is missing in\n" << ToText(s);
   };
   PrivacyStatement s = Stated();
@@ -137,9 +137,12 @@ TEST_F(LedgerStatementTest, SaysWhatTheFigureStandsOn) {
     says(s, part);
   const auto accounting = nlohmann::json::parse(ToJson(s))["accounting"];
   EXPECT_EQ(accounting["composition"], "plan");
-  EXPECT_TRUE(accounting["parts"][0].contains("epsilon")) << "it was fixed beforehand";
-  EXPECT_EQ(accounting["planned_steps_left"], 50u);
-  says(s, "left of the plan: 50 steps");
+  // Half of the plan was run: where the rest was left out because of what was seen, that half cost more.
+  EXPECT_FALSE(accounting["parts"][0].contains("epsilon"));
+  EXPECT_TRUE(accounting["parts"][0].contains("epsilon_if_stopping_was_fixed"));
+  EXPECT_EQ(accounting["plan_left"], nlohmann::json::array({kTraining.ToText()}));
+  says(s, "only where stopping did not depend on what was released");
+  says(s, "left of the plan: " + kTraining.Describe() + "; these alone add nothing to the figure");
   EXPECT_EQ(nlohmann::json::parse(ToJson(s))["accounting"]["held_limit"]["epsilon"], 50);
   ASSERT_TRUE(ledger_.SetLimit(*EpsilonDelta::Create(60, kDelta)).ok());
   s = Stated();
@@ -150,6 +153,10 @@ TEST_F(LedgerStatementTest, SaysWhatTheFigureStandsOn) {
   EXPECT_FALSE(exported["chosen_after_looking"]);
   EXPECT_EQ(exported["plans"][0]["mechanisms"].size(), 2u);
   EXPECT_EQ(exported["entries"][0]["plan"], 2u);
+  Charge(kTraining, "training", NoiseKind::kSecure, 1e-9);
+  const auto whole = nlohmann::json::parse(ToJson(Stated()))["accounting"];
+  EXPECT_TRUE(whole["plan_left"].empty());
+  EXPECT_TRUE(whole["parts"][0].contains("epsilon")) << "all that was fixed beforehand was run";
 }
 
 TEST_F(LedgerStatementTest, DrawsAloneAreNoSteps) {

@@ -228,7 +228,9 @@ TEST_F(StepGuarantee, ACheckpointGoesOnOnlyWithTheLedgerThatPaidForIt) {
   o.privacy.reproducible_seed.reset();
   auto first = Make(o, ring_.records);
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(first->Step().ok());
-  const Checkpoint saved = first->Save();
+  Checkpoint saved = first->Save();
+  EXPECT_EQ(saved.receipt, *ledger_.ReceiptOf(o.privacy.run));
+  saved.receipt.clear();  // as an older version wrote it: then the number of charged steps says who paid
   auto other = OpenLedger("other");
   o.privacy.ledger = &other;
   auto second = Make(o, ring_.records);
@@ -240,6 +242,29 @@ TEST_F(StepGuarantee, ACheckpointGoesOnOnlyWithTheLedgerThatPaidForIt) {
   EXPECT_EQ(Make(o, ring_.records)->Restore(saved).code(), StatusCode::kPrivacyRefused);
   o.privacy.ledger = &ledger_;
   EXPECT_TRUE(Make(o, ring_.records)->Restore(saved).ok());
+}
+
+// A copy of the ledger from before that went on by itself has as many steps charged to the run, but not those that the
+// checkpoint holds.
+TEST_F(StepGuarantee, ACheckpointDoesNotGoOnWithACopyThatDidNotPay) {
+  TrainingOptions o = Options(kWays[0], 1.0);
+  o.privacy.reproducible_seed.reset();
+  o.privacy.steps_per_charge = 1;
+  auto first = Make(o, ring_.records);
+  ASSERT_TRUE(first->Step().ok());
+  const Checkpoint early = first->Save();
+  std::filesystem::copy_file(ledger_.path(), ledger_.path() + ".copy");
+  ASSERT_TRUE(first->Step().ok());
+  const Checkpoint late = first->Save();
+  auto copy = *privacy::Ledger::OpenExisting(ledger_.path() + ".copy");
+  o.privacy.ledger = &copy;
+  auto second = Make(o, ring_.records);
+  ASSERT_TRUE(second->Restore(early).ok());
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(second->Step().ok());
+  const Status refused = Make(o, ring_.records)->Restore(late);
+  EXPECT_EQ(refused.code(), StatusCode::kPrivacyRefused);
+  EXPECT_NE(refused.message().find("did not pay for what it holds"), std::string::npos) << refused.message();
+  EXPECT_TRUE(Make(o, ring_.records)->Restore(second->Save()).ok());
 }
 
 // Touched rows get integer noise, which is what rounding makes of a Gaussian: an untouched row reaches `t` steps where

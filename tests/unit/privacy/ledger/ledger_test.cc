@@ -70,7 +70,7 @@ TEST_F(LedgerTest, ChargesSurviveReopening) {
   EXPECT_EQ(entries[0].mechanism.ToText(), Steps(10).ToText());
   EXPECT_EQ(entries[0].noise, NoiseKind::kSecure);
   EXPECT_EQ(entries[0].state, LedgerEntry::State::kReleased);
-  EXPECT_EQ(entries[0].time_utc.size(), 20u);
+  EXPECT_EQ(entries[0].time_utc.size(), 27u);
   EXPECT_EQ(entries[0].time_utc.back(), 'Z');
   EXPECT_EQ(entries[1].noise, NoiseKind::kSecure);
   EXPECT_EQ(entries[1].loss_slack, 0.25);

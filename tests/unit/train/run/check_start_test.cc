@@ -69,7 +69,7 @@ TEST_F(CheckStartTest, WithoutAGuaranteeTheDataMustBeOther) {
 
 TEST_F(CheckStartTest, AGuaranteeMustHaveBeenPaidFromThisLedger) {
   EXPECT_TRUE(Check(Guaranteed(3, "shipped"), ledger_).ok()) << "other data, another ledger";
-  EXPECT_TRUE(Check(Guaranteed(0), ledger_).ok());
+  EXPECT_FALSE(Check(Guaranteed(0), ledger_).ok()) << "its delta adds up";
   const ProvenanceEntry here = Paid(ledger_);
   EXPECT_TRUE(Check(here, ledger_).ok());
   ASSERT_TRUE(ledger_.Charge({.mechanism = privacy::Steps(100), .run = "later"}).ok());

@@ -278,6 +278,10 @@ TEST_F(ClassificationJobTest, CheckpointGoesOnOnlyWithTheLedgerThatPaidForIt) {
   ASSERT_EQ(RunTrainingJob(job).status().code(), StatusCode::kCancelled);
   Ledger other = OpenLedger("other");
   job.training.privacy.ledger = &other;
+  EXPECT_NE(RunTrainingJob(job).status().message().find("did not pay for what it holds"), std::string::npos);
+  Checkpoint older = *ReadCheckpoint(job.checkpoint_path);
+  older.receipt.clear();
+  ASSERT_TRUE(WriteCheckpoint(job.checkpoint_path, older).ok());
   EXPECT_NE(RunTrainingJob(job).status().message().find("charged for 0 of the 4 steps"), std::string::npos);
   const auto head =
       *privacy::Mechanism::PoissonSubsampledGaussian({.noise_multiplier = 2, .sampling_probability = 0.25, .steps = 4});

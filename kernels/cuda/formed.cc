@@ -1,0 +1,153 @@
+// Each record's gradient, written out, bounded and added.
+#include <limits>
+
+#include "kernels/cuda/fill.h"
+#include "kernels/cuda/for_each.h"
+#include "kernels/cuda/records.h"
+#include "kernels/cuda/results.h"
+
+namespace wisp::kernels::cuda {
+namespace {
+
+constexpr unsigned kThreads = 256, kWarps = kThreads / kWarp;
+
+// Rows of a record that share an id are added in their order, as in scatter_add. One record for each row of blocks, one
+// warp for each of its rows.
+__global__ void AddRowsOfRecords(RecordScatterAddArgs<> a, RecordsOfLaunch records) {
+  const size_t begin = records.begin[blockIdx.y], rows = records.begin[blockIdx.y + 1] - begin;
+  const int32_t* ids = a.ids_R + begin;
+  float* table = a.table_BMD + size_t{records.first + blockIdx.y} * a.stride;
+  const size_t warps = AllThreads() / kWarp;
+  for (size_t t = GlobalThread() / kWarp; t < rows; t += warps) {
+    const int32_t id = ids[t];
+    if (id < 0) continue;
+    bool first = true;
+    for (size_t before = Lane(); before < t && first; before += kWarp) first = ids[before] != id;
+    if (__ballot_sync(kWholeWarp, first) != kWholeWarp) continue;
+    float* row = table + static_cast<size_t>(id) * a.d;
+    for (size_t other = t; other < rows; ++other) {
+      if (ids[other] != id) continue;
+      for (size_t i = Lane(); i < a.d; i += kWarp) row[i] += a.scale * a.dx_RD[(begin + other) * a.lddx + i];
+    }
+  }
+}
+
+void RecordScatterAdd(const RecordScatterAddArgs<>& a) {
+  ForRecords(a.records, a.records.rows, [&](const RecordsOfLaunch& records) {
+    const unsigned blocks = BlocksFor(LongestOf(records) * kWarp, kThreads);
+    if (blocks > 0)
+      Launch(AddRowsOfRecords, {.blocks = blocks, .blocks_y = records.count, .threads = kThreads}, a, records);
+  });
+}
+
+void AddRows(const AddRowsArgs<>& a) {
+  ForEachOf(a.rows, a.n, [a] __device__(size_t b, size_t i) { a.y_BN[b * a.ldy + i] += a.x_BN[b * a.ldx + i]; });
+}
+
+// A thread has so many columns of every row, kThreads apart; so many blocks cover n of them.
+constexpr unsigned kColumns = 4;
+unsigned BlocksOver(size_t n) {
+  return static_cast<unsigned>((n + size_t{kThreads} * kColumns - 1) / (size_t{kThreads} * kColumns));
+}
+
+struct Scales {
+  float of[kMostOfLaunch];
+};
+
+// One record's square sums of a block are those of its warps: parts[warp * rows + b], added in the order of the warps.
+__device__ inline void LeaveParts(Shared<double, kWarps * kMostOfLaunch>& squares, unsigned rows, double* parts_B) {
+  __syncthreads();
+  for (unsigned b = threadIdx.x; b < rows; b += kThreads) {
+    double sum = 0;
+    for (unsigned w = 0; w < kWarps; ++w) sum += squares[w * kMostOfLaunch + b];
+    parts_B[size_t{blockIdx.x} * rows + b] = sum;
+  }
+}
+
+__global__ void __launch_bounds__(kThreads) SumSquaresOfRows(SquaresOfRowsArgs<> a, unsigned rows, double* parts) {
+  __shared__ Shared<double, kWarps * kMostOfLaunch> squares;
+  const size_t first = size_t{blockIdx.x} * kThreads * kColumns + threadIdx.x;
+  for (unsigned b = 0; b < rows; ++b) {
+    double sum = 0;
+    for (unsigned j = 0; j < kColumns; ++j) {
+      const size_t i = first + size_t{j} * kThreads;
+      const double x = i < a.n ? static_cast<double>(a.x_BN[b * a.ldx + i]) : 0.0;
+      sum += x * x;
+    }
+    sum = WarpSum(sum);
+    if (Lane() == 0) squares[WarpOfBlock() * kMostOfLaunch + b] = sum;
+  }
+  LeaveParts(squares, rows, parts);
+}
+
+// Integers: their order does not matter, and what is added is what is squared. The product is rounded before it becomes
+// a whole number: the same numbers as the processor's.
+__global__ void __launch_bounds__(kThreads)
+    AddRowsOnGrid(AccumulateRowsOnGridArgs<> a, Scales scales, unsigned rows, double* parts) {
+  __shared__ Shared<double, kWarps * kMostOfLaunch> squares;
+  const size_t first = size_t{blockIdx.x} * kThreads * kColumns + threadIdx.x;
+  int64_t total[kColumns] = {};
+  for (unsigned b = 0; b < rows; ++b) {
+    double sum = 0;
+    const float scale = scales.of[b];
+    WISP_UNROLL for (unsigned j = 0; j < kColumns; ++j) {
+      const size_t i = first + size_t{j} * kThreads;
+      const int steps = scale != 0 && i < a.n ? __float2int_rn(__fmul_rn(a.x_BN[b * a.ldx + i], scale)) : 0;
+      total[j] += steps;
+      sum += static_cast<double>(steps) * static_cast<double>(steps);
+    }
+    sum = WarpSum(sum);
+    if (Lane() == 0) squares[WarpOfBlock() * kMostOfLaunch + b] = sum;
+  }
+  WISP_UNROLL for (unsigned j = 0; j < kColumns; ++j) {
+    const size_t i = first + size_t{j} * kThreads;
+    if (i < a.n) a.sum[i] += a.sign * total[j];
+  }
+  LeaveParts(squares, rows, parts);
+}
+
+// Of rows [0, rows) in shares of kMostOfLaunch: launch(first, count, parts), then squares_B[first + b] of each.
+template <class LaunchShare>
+void ForShares(size_t rows, size_t n, double* squares_B, const LaunchShare& launch) {
+  const unsigned blocks = BlocksOver(n);
+  for (size_t first = 0; first < rows; first += kMostOfLaunch) {
+    const auto count = static_cast<unsigned>(std::min(kMostOfLaunch, rows - first));
+    double* parts = Results(size_t{blocks} * count);
+    if (parts != nullptr && blocks > 0) launch(first, count, blocks, parts);
+    const bool done = Wait();
+    for (unsigned b = 0; b < count; ++b) {
+      double sum = done && (parts != nullptr || blocks == 0) ? 0 : std::numeric_limits<double>::quiet_NaN();
+      for (unsigned i = 0; i < blocks && parts != nullptr; ++i) sum += parts[size_t{i} * count + b];
+      squares_B[first + b] = sum;
+    }
+  }
+}
+
+void SquaresOfRows(const SquaresOfRowsArgs<>& a) {
+  ForShares(a.rows, a.n, a.squares_B, [&](size_t first, unsigned count, unsigned blocks, double* parts) {
+    SquaresOfRowsArgs<> share = a;
+    share.x_BN += first * a.ldx;
+    Launch(SumSquaresOfRows, {.blocks = blocks, .threads = kThreads}, share, count, parts);
+  });
+}
+
+void AccumulateRowsOnGrid(const AccumulateRowsOnGridArgs<>& a) {
+  ForShares(a.rows, a.n, a.squares_B, [&](size_t first, unsigned count, unsigned blocks, double* parts) {
+    AccumulateRowsOnGridArgs<> share = a;
+    share.x_BN += first * a.ldx;
+    Scales scales;
+    std::copy_n(a.scale_B + first, count, scales.of);
+    Launch(AddRowsOnGrid, {.blocks = blocks, .threads = kThreads}, share, scales, count, parts);
+  });
+}
+
+}  // namespace
+
+void FillFormed(OpTable& table) {
+  table.record_scatter_add = ForTraining(RecordScatterAdd);
+  table.add_rows = ForTraining(AddRows);
+  table.squares_of_rows = ForTraining(SquaresOfRows);
+  table.accumulate_rows_on_grid = ForTraining(AccumulateRowsOnGrid);
+}
+
+}  // namespace wisp::kernels::cuda

@@ -1,0 +1,184 @@
+// Many records' gradients in one call: what single records' ops of the same table give, but for one rounding.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "tests/unit/kernels/kernel_test_util.h"
+
+namespace wisp::kernels {
+namespace {
+
+// Records of uneven size, one of them empty; 140 are more than one launch takes.
+struct Records {
+  explicit Records(size_t num) : begin{0} {
+    for (size_t b = 0; b < num; ++b) begin.push_back(begin.back() + static_cast<uint32_t>(b == 1 ? 0 : 1 + b * 7 % 5));
+  }
+  size_t num() const { return begin.size() - 1; }
+  size_t rows() const { return begin.back(); }
+  size_t size(size_t b) const { return begin[b + 1] - begin[b]; }
+  Segments segments() const { return {.begin_B = begin.data(), .num_records = num(), .rows = rows()}; }
+
+  std::vector<uint32_t> begin;
+};
+
+const std::vector<size_t> kNumbers = {1, 2, 5, 140};
+
+std::vector<const OpTable*> Tables() {
+  std::vector<const OpTable*> tables;
+  for (const OpTable* ops : TestedOps()) {
+    if (ops->record_weight_gradients != nullptr) tables.push_back(ops);
+  }
+  EXPECT_FALSE(tables.empty());
+  return tables;
+}
+
+void ExpectSame(GuardedMatrix& one, GuardedMatrix& other, const char* name) {
+  for (size_t r = 0; r < one.rows(); ++r) {
+    for (size_t c = 0; c < one.cols(); ++c)
+      ASSERT_NEAR(*one.at(r, c), *other.at(r, c), 1e-6 * (1 + std::abs(*other.at(r, c)))) << name << " " << r;
+  }
+  EXPECT_TRUE(one.GuardsIntact() && other.GuardsIntact()) << name;
+}
+
+TEST(Formed, WeightGradientsAreThoseOfEachRecord) {
+  std::mt19937_64 random(TestSeed(1));
+  const std::normal_distribution<float> normal;
+  for (const OpTable* ops : Tables()) {
+    for (size_t num : kNumbers) {
+      const Records records(num);
+      for (const auto& [n, k] : std::initializer_list<std::pair<size_t, size_t>>{{1, 1}, {3, 5}, {70, 17}}) {
+        if (num > 5 && n > 3) continue;
+        GuardedMatrix dy(records.rows(), n, n + 2), x(records.rows(), k, k + 1);
+        GuardedMatrix dw(records.num(), n * k, n * k + 3), alone(records.num(), n * k, n * k + 3);
+        dy.Fill(random, normal), x.Fill(random, normal), dw.Fill(0.5f), alone.Fill(0.5f);
+        ops->record_weight_gradients({.dy_RN = dy.data(),
+                                      .lddy = dy.ld(),
+                                      .x_RK = x.data(),
+                                      .ldx = x.ld(),
+                                      .dw_BNK = dw.data(),
+                                      .stride = dw.ld(),
+                                      .records = records.segments(),
+                                      .n = n,
+                                      .k = k});
+        for (size_t b = 0; b < records.num(); ++b) {
+          ops->linear_backward_weight({.dy_RN = dy.at(records.begin[b], 0),
+                                       .lddy = dy.ld(),
+                                       .x_RK = x.at(records.begin[b], 0),
+                                       .ldx = x.ld(),
+                                       .dw_NK = alone.at(b, 0),
+                                       .lddw = k,
+                                       .rows = records.size(b),
+                                       .n = n,
+                                       .k = k,
+                                       .scale = 1.0f,
+                                       .store = Store::kAdd});
+        }
+        ExpectSame(dw, alone, ops->name);
+      }
+    }
+  }
+}
+
+TEST(Formed, ScatteredRowsAreThoseOfEachRecord) {
+  std::mt19937_64 random(TestSeed(2));
+  constexpr size_t kItems = 4, kWidth = 37;
+  for (const OpTable* ops : Tables()) {
+    for (size_t num : kNumbers) {
+      const Records records(num);
+      GuardedMatrix dx(records.rows(), kWidth, kWidth + 3);
+      GuardedMatrix table(num, kItems * kWidth, kItems * kWidth + 1), alone(num, kItems * kWidth, kItems * kWidth + 1);
+      dx.Fill(random, std::normal_distribution<float>());
+      table.Fill(0.25f), alone.Fill(0.25f);
+      std::vector<int32_t> ids(records.rows());
+      for (int32_t& id : ids) id = static_cast<int32_t>(random() % (kItems + 1)) - 1;
+      ops->record_scatter_add({.dx_RD = dx.data(),
+                               .lddx = dx.ld(),
+                               .ids_R = ids.data(),
+                               .table_BMD = table.data(),
+                               .stride = table.ld(),
+                               .records = records.segments(),
+                               .d = kWidth,
+                               .scale = 1.7f});
+      for (size_t b = 0; b < num; ++b) {
+        ops->scatter_add({.dx_TD = dx.at(records.begin[b], 0),
+                          .lddx = dx.ld(),
+                          .ids_T = ids.data() + records.begin[b],
+                          .table_MD = alone.at(b, 0),
+                          .ldtable = kWidth,
+                          .rows = records.size(b),
+                          .d = kWidth,
+                          .scale = 1.7f});
+      }
+      ExpectSame(table, alone, ops->name);
+    }
+  }
+}
+
+TEST(Formed, RowsAreAddedAndSquared) {
+  std::mt19937_64 random(TestSeed(3));
+  for (const OpTable* ops : Tables()) {
+    for (size_t rows : kNumbers) {
+      for (size_t n : {size_t{1}, size_t{33}, size_t{1025}}) {
+        GuardedMatrix x(rows, n, n + 2), y(rows, n, n + 1);
+        x.Fill(random, std::normal_distribution<float>()), y.Fill(2.0f);
+        ops->add_rows(
+            {.x_BN = x.data(), .ldx = x.ld(), .y_BN = y.data(), .ldy = y.ld(), .rows = rows, .n = n});
+        std::vector<double> squares(rows, -1);
+        ops->squares_of_rows(
+            {.x_BN = x.data(), .ldx = x.ld(), .rows = rows, .n = n, .squares_B = squares.data()});
+        for (size_t b = 0; b < rows; ++b) {
+          double expected = 0;
+          for (size_t i = 0; i < n; ++i) {
+            ASSERT_EQ(*y.at(b, i), 2.0f + *x.at(b, i)) << ops->name;
+            expected += std::pow(static_cast<double>(*x.at(b, i)), 2);
+          }
+          EXPECT_NEAR(squares[b], expected, 1e-12 * expected) << ops->name << " " << rows << " " << n;
+        }
+        EXPECT_TRUE(y.GuardsIntact());
+      }
+    }
+  }
+}
+
+TEST(Formed, RowsOnTheGridAreThoseOfEachRecordAndUndoThemselves) {
+  std::mt19937_64 random(TestSeed(4));
+  for (const OpTable* ops : Tables()) {
+    for (size_t rows : kNumbers) {
+      for (size_t n : {size_t{1}, size_t{1500}}) {
+        GuardedMatrix x(rows, n, n + 1);
+        x.Fill(random, std::normal_distribution<float>());
+        std::vector<float> scales(rows);
+        for (size_t b = 0; b < rows; ++b) scales[b] = b % 3 == 1 ? 0.0f : 1e3f * static_cast<float>(b + 1);
+        // A row that is left out may hold anything.
+        if (rows > 1) *x.at(1, 0) = NAN;
+        GuardedMatrixOf<int64_t> sum(1, n, n);
+        std::vector<int64_t> alone(n), before(n);
+        for (size_t i = 0; i < n; ++i) alone[i] = before[i] = sum.data()[i] = static_cast<int64_t>(random()) >> 2;
+        std::vector<double> squares(rows, -1);
+        AccumulateRowsOnGridArgs<> args{.x_BN = x.data(),
+                                        .ldx = x.ld(),
+                                        .sum = sum.data(),
+                                        .rows = rows,
+                                        .n = n,
+                                        .scale_B = scales.data(),
+                                        .sign = 1,
+                                        .squares_B = squares.data()};
+        ops->accumulate_rows_on_grid(args);
+        for (size_t b = 0; b < rows; ++b) {
+          const double expected =
+              scales[b] == 0 ? 0 : ops->accumulate_on_grid({x.at(b, 0), alone.data(), n, scales[b], 1});
+          EXPECT_NEAR(squares[b], expected, 1e-12 * expected) << ops->name << " " << b;
+        }
+        for (size_t i = 0; i < n; ++i) ASSERT_EQ(sum.data()[i], alone[i]) << ops->name << " " << rows << " " << i;
+        args.sign = -1;
+        ops->accumulate_rows_on_grid(args);
+        for (size_t i = 0; i < n; ++i) ASSERT_EQ(sum.data()[i], before[i]) << ops->name << " " << i;
+        EXPECT_TRUE(sum.GuardsIntact());
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace wisp::kernels
