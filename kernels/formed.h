@@ -14,8 +14,8 @@
 
 namespace wisp::kernels {
 
-// dw_b += dy_b^T x_b of each record: linear_backward_weight with Store::kAdd. dw [records, n, k], `stride` elements from
-// one record's to the next. Error as of that.
+// dw_b += dy_b^T x_b of each record: linear_backward_weight with Store::kAdd. dw [records, n, k], `stride` elements
+// from one record's to the next. Error as of that.
 template <class T = float>
 struct RecordWeightGradientsArgs {
   const T* dy_RN;

@@ -43,7 +43,8 @@ enum class Activation { kRelu, kGelu, kGeluTanh, kSilu, kSigmoid };
 
 // ---- Products. Max error: 4 * (inner size + 4) * 2^-24 * sum_k |a_k b_k| per element. -------------------------------
 
-// packed <- W in the layout that linear_forward of the SAME table reads; `packed_size(n, k)` floats.
+// packed <- W in the layout that linear_forward of the SAME table reads, for the same n and k; `packed_size(n, k)`
+// floats.
 template <class T = float>
 struct PackWeightsArgs {
   const T* w_NK;

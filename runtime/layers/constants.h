@@ -1,5 +1,6 @@
-// Numbers that layers read and that follow from the architecture alone: angles of rotary positions, slopes of attention,
-// gains of a cosine head. They lie behind the packed weights, where the ops can read them, and are written there once.
+// Numbers that layers read and that follow from the architecture alone: angles of rotary positions, slopes of
+// attention, gains of a cosine head. They lie behind the packed weights, where ops can read them, and are written there
+// once.
 #ifndef WISP_RUNTIME_LAYERS_CONSTANTS_H_
 #define WISP_RUNTIME_LAYERS_CONSTANTS_H_
 

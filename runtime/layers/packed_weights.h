@@ -35,7 +35,11 @@ class PackedWeights {
   }
 
  private:
+  void ReadVariances();
+
   AlignedArray<float> packed_;
+  kernels::Memory memory_;
+  std::vector<float> variances_;  // of parameters, as they were packed last; on a device
   Weights view_;
 };
 

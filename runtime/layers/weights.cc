@@ -17,6 +17,11 @@ size_t FirstKeyRow(const Architecture& a, const ParameterSpec& p) {
   return stacked ? a.blocks[p.block].attention.queries_width() : 0;
 }
 
+size_t SquaredRows(const Architecture& a, const ParameterSpec& p) {
+  const bool last = p.role == ParameterRole::kQkvWeight && p.block + 1 == a.blocks.size();
+  return last ? a.blocks[p.block].attention.keys_width() : p.rows - FirstKeyRow(a, p);
+}
+
 PackPlan::PackPlan(const kernels::OpTable& ops, const Architecture& a, HeadPacking head, bool keeps_unit_rows)
     : parameters_(ParametersOf(a)),
       matrices_(parameters_.size()),
@@ -38,8 +43,9 @@ PackPlan::PackPlan(const kernels::OpTable& ops, const Architecture& a, HeadPacki
     size_ += AlignedSize(ops.packed_size(n, p.cols));
     if (!item_variance_) continue;
     m.squared = size_;
-    size_ +=
-        AlignedSize(ops.packed_size(n, p.cols)) + AlignedSize(n * p.cols);  // behind it, the squares before packing
+    m.squared_rows = SquaredRows(a, p);
+    size_ += AlignedSize(ops.packed_size(m.squared_rows, p.cols)) +
+             AlignedSize(m.squared_rows * p.cols);  // behind it, the squares before packing
   }
   constants_offset_ = size_;
   size_ += constants_.size();
@@ -77,7 +83,7 @@ void PackPlan::PackSquares(const kernels::OpTable& ops, const ParameterSource& s
                            size_t parameter) const {
   const ParameterSpec& p = parameters_[parameter];
   const Matrix& m = matrices_[parameter];
-  const size_t n = p.rows - m.first_key_row;
+  const size_t n = m.squared_rows;
   float* target = packed + m.squared;
   float* squares = target + AlignedSize(ops.packed_size(n, p.cols));
   const float* w = source.floats(parameter, p) + m.first_key_row * p.cols;

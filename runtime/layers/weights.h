@@ -48,6 +48,9 @@ class ParameterSource {
 // Rows of a stacked query-key-value matrix before those of the keys; 0 for every other parameter. The rows from there
 // on are packed on their own: their product may go to a key/value cache, and Re-Attention asks for their squares alone.
 size_t FirstKeyRow(const Architecture& architecture, const ParameterSpec& parameter);
+// Re-Attention: of how many rows from there on the squares are asked for. Nobody reads the variances of the last
+// block's values.
+size_t SquaredRows(const Architecture& architecture, const ParameterSpec& parameter);
 
 // Whether the head's table is packed, tile by tile, or not at all: sampled softmax, where nothing loops over the
 // catalogue, or halves, which are scored where they lie.
@@ -78,7 +81,7 @@ class PackPlan {
   // A cosine head: rows of unit length are gain * row * rstd, an RMS norm with Constants::unit_gain.
   size_t unit_rows_offset() const { return unit_rows_; }                                 // [M, D], where they are kept
   size_t unit_rstd_offset() const { return unit_rows_ + AlignedSize(unit_rows_size_); }  // [M]
-  // Re-Attention: the squares of a matrix's entries from FirstKeyRow on, packed.
+  // Re-Attention: the squares of a matrix's entries from FirstKeyRow on, packed; SquaredRows of them.
   size_t squared_offset(size_t parameter) const { return matrices_[parameter].squared; }
   // None without Re-Attention.
   std::optional<size_t> item_variance_parameter() const { return item_variance_; }
@@ -93,7 +96,7 @@ class PackPlan {
 
  private:
   struct Matrix {
-    size_t first = 0, keys = 0, squared = 0, first_key_row = 0;
+    size_t first = 0, keys = 0, squared = 0, first_key_row = 0, squared_rows = 0;
   };
   void PackMatrix(const kernels::OpTable& ops, const ParameterSource& source, float* packed, size_t parameter) const;
   void PackSquares(const kernels::OpTable& ops, const ParameterSource& source, float* packed, size_t parameter) const;
@@ -124,6 +127,7 @@ struct Weights {
   const std::vector<ParameterSpec>* parameters;
   ParameterSource source;
   const float* packed;
+  const float* variance_P = nullptr;  // Re-Attention: of each parameter, in the host's memory
 
   const float* at(size_t parameter) const { return source.floats(parameter, (*parameters)[parameter]); }
   const kernels::Half* halves_at(size_t parameter) const { return source.halves(parameter); }
@@ -132,9 +136,7 @@ struct Weights {
   const float* packed_keys_at(size_t parameter) const { return packed + plan->keys_offset(parameter); }
   // Re-Attention: variance of each entry of a parameter (0 of one that is absent), of each entry of an item's row;
   // packed squares of a matrix.
-  float variance(const std::optional<size_t>& parameter) const {
-    return parameter ? at(*plan->parameter_variance_parameter())[*parameter] : 0.0f;
-  }
+  float variance(const std::optional<size_t>& parameter) const { return parameter ? variance_P[*parameter] : 0.0f; }
   const float* item_variances() const { return at(*plan->item_variance_parameter()); }
   const float* constants() const { return packed + plan->constants_offset(); }
   const float* rotary_cos(size_t block) const { return constants() + plan->constants().rotary_cos(block); }

@@ -68,7 +68,7 @@ bool IsWord(const std::string& text) { return !text.empty() && std::isalpha(stat
 std::string Described(const std::string& word, const std::string& then, const std::string& now) {
   const auto* known =
       std::find_if(std::begin(kOptions), std::end(kOptions), [&](const Option& o) { return o.word == word; });
-  const std::string name = known == std::end(kOptions) ? word : std::string(known->name);
+  std::string name = known == std::end(kOptions) ? word : std::string(known->name);
   if (known != std::end(kOptions) && !known->shown) return name;
   const auto shown = [](const std::string& number) {
     return privacy::ShortText(std::strtod(number.c_str(), nullptr), 6);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <utility>
 
 #include "runtime/privacy/json.h"
 
@@ -271,8 +270,8 @@ Result<LedgerFigures> LedgerBudget::Figures(const Delta& delta) const {
   figures.basis = Basis::kPlan;
   for (size_t i = 0; i < steps_left_.size(); ++i) {
     if (steps_left_[i] == 0) continue;
-    WISP_ASSIGN_OR_RETURN(Mechanism left, plan_->mechanisms[i].mechanism.WithSteps(steps_left_[i]));
-    figures.planned_left.push_back(std::move(left));
+    WISP_ASSIGN_OR_RETURN(const Mechanism left, plan_->mechanisms[i].mechanism.WithSteps(steps_left_[i]));
+    figures.planned_left.push_back(left);
   }
   if (!figures.planned_left.empty()) {
     WISP_ASSIGN_OR_RETURN(figures.used, all_.State(delta));

@@ -122,11 +122,9 @@ TEST(Formed, RowsAreAddedAndSquared) {
       for (size_t n : {size_t{1}, size_t{33}, size_t{1025}}) {
         GuardedMatrix x(rows, n, n + 2), y(rows, n, n + 1);
         x.Fill(random, std::normal_distribution<float>()), y.Fill(2.0f);
-        ops->add_rows(
-            {.x_BN = x.data(), .ldx = x.ld(), .y_BN = y.data(), .ldy = y.ld(), .rows = rows, .n = n});
+        ops->add_rows({.x_BN = x.data(), .ldx = x.ld(), .y_BN = y.data(), .ldy = y.ld(), .rows = rows, .n = n});
         std::vector<double> squares(rows, -1);
-        ops->squares_of_rows(
-            {.x_BN = x.data(), .ldx = x.ld(), .rows = rows, .n = n, .squares_B = squares.data()});
+        ops->squares_of_rows({.x_BN = x.data(), .ldx = x.ld(), .rows = rows, .n = n, .squares_B = squares.data()});
         for (size_t b = 0; b < rows; ++b) {
           double expected = 0;
           for (size_t i = 0; i < n; ++i) {
