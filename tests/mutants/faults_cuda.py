@@ -4,8 +4,8 @@ from faults import table
 
 def barriers():
     return table("kernels/cuda/gemm.cc", [
-        ("product-reads-a-slice-too-early", "MultiplyTiles", "__syncthreads(); if (first_k", "if (first_k", "cuda_gemm_test:*"),
-        ("product-overwrites-a-slice-in-use", "MultiplyTiles", "__syncthreads(); } WISP_UNROLL", "} WISP_UNROLL", "cuda_gemm_test:*"),
+        ("product-reads-a-slice-too-early", "MultiplyTile", "__syncthreads(); if (first_k", "if (first_k", "cuda_gemm_test:*"),
+        ("product-overwrites-a-slice-in-use", "MultiplyTile", "__syncthreads(); } WISP_UNROLL", "} WISP_UNROLL", "cuda_gemm_test:*"),
     ]) + table("kernels/cuda/attention.cc", [
         ("attention-overwrites-a-tile-in-use", "MultiplyRows", "__syncthreads(); // nobody reads the last tile any more", "",
          "cuda_attention_test:*Forward*"),
@@ -22,8 +22,8 @@ def barriers():
 
 def places():
     return table("kernels/cuda/gemm.cc", [
-        ("product-reads-a-column-too-many", "MultiplyTiles", "k_of_a < p.k ?", "k_of_a <= p.k ?", "cuda_gemm_test:*"),
-        ("product-writes-a-row-too-many", "MultiplyTiles", "m < p.m && n < p.n) Finish", "m <= p.m && n < p.n) Finish", "cuda_gemm_test:*"),
+        ("product-reads-a-column-too-many", "MultiplyTile", "k_of_a < p.k ?", "k_of_a <= p.k ?", "cuda_gemm_test:*"),
+        ("product-writes-a-row-too-many", "MultiplyTile", "m < p.m && n < p.n) Finish", "m <= p.m && n < p.n) Finish", "cuda_gemm_test:*"),
         ("few-rows-drop-their-bias", "Finish", "p.bias != nullptr", "false", "cuda_gemm_test:*"),
     ]) + table("kernels/cuda/attention.cc", [
         ("keys-of-the-wrong-head", "ShareOf", "static_cast<unsigned>(KeyHead(a, head))", "head", "cuda_attention_test:*"),
@@ -53,5 +53,20 @@ def sums():
     ])
 
 
+def formed():
+    return table("kernels/cuda/formed.cc", [
+        ("grid-rows-ignore-the-sign", "AddRowsOnGrid", "a.sign * total[j]", "total[j]", "cuda_formed_test:*RowsOnTheGrid*"),
+        ("squares-of-the-last-warp-dropped", "LeaveParts", "w < kWarps; ++w", "w + 1 < kWarps; ++w", "cuda_formed_test:*"),
+        ("first-row-of-a-records-id-not-added", "AddRowsOfRecords", "other = t; other", "other = t + 1; other", "cuda_formed_test:*Scattered*"),
+        ("rows-of-later-launches-begin-anew", "AccumulateRowsOnGrid", "share.x_BN += first * a.ldx;", "", "cuda_formed_test:*RowsOnTheGrid*"),
+    ]) + table("kernels/cuda/gemm.cc", [
+        ("gradients-of-the-first-records-rows", "MultiplyRecords", "p.a += begin * p.lda;", "", "cuda_formed_test:*WeightGradients*"),
+    ]) + table("runtime/layers/weights.cc", [
+        ("squares-packed-for-more-rows", "SquaredRows", "p.block + 1 == a.blocks.size()", "false", "cuda_graph_test:*Recommender*"),
+    ]) + table("runtime/layers/packed_weights.cc", [
+        ("variances-never-read", "PackedWeights::Pack", "if (part == 0) ReadVariances();", "", "cuda_graph_test:*Recommender*"),
+    ])
+
+
 def faults():
-    return barriers() + places() + sums()
+    return barriers() + places() + sums() + formed()

@@ -175,7 +175,7 @@ def callers():
          C_RESUME + "ADiskWithoutRoomForTheModel_RefusesBeforeTheFirstCharge"),
         ("tuning-unchecked", "FineTune::Begin", "start.tuning));\n  FineTune", '""));\n  FineTune', C_PERSONALISE + "UnchargedTuning_IsStated"),
         ("tuning-not-stated", "FineTune::Run", "privacy::WithTuning(start_.run, start_.tuning)", "start_.run", C_PERSONALISE + "UnchargedTuning_IsStated"),
-        ("base-unchecked", "OpenLedgerToTrain", "WISP_RETURN_IF_ERROR(CheckStart(*start.base, start.base_path,", "(void)(CheckStart(*start.base, start.base_path,",
+        ("base-unchecked", "OpenLedgerToTrain", "WISP_RETURN_IF_ERROR(CheckStart(*start.base,", "(void)(CheckStart(*start.base,",
          "fine_tune_test:FineTuneTest.ABaseThatSawTheDataIsRefused"),
         ("adapter-in-place-of-its-base", "FineTune::Run", "if (contents.architecture.adapter)", "if (false)", "adapter_file_test:AdapterFineTune.DoesNotReplaceItsBase"),
         ("guarantee-of-repeatable-noise", "FineTune::Provenance", "r.options.privacy.reproducible_seed ? NoiseOrigin::kReproducible : NoiseOrigin::kSecure", "NoiseOrigin::kSecure",

@@ -39,10 +39,10 @@ def blocks():
 
 def cosine():
     return table("runtime/layers/next_item_head.cc", [
-        ("cosine-table-gradient-without-its-norm", "NextItemHead::RowNormOf", "if (weights.plan->unit_gain().empty()) return {};", "return {};", GRADIENTS),
-        ("cosine-gradient-through-the-table-as-it-is", "NextItemHead::BackwardRows", "weights.plan->unit_gain().empty() ?", "true ?", GRADIENTS),
+        ("cosine-table-gradient-without-its-norm", "NextItemHead::RowNormOf", "if (weights.unit_gain() == nullptr) return {};", "return {};", GRADIENTS),
+        ("cosine-gradient-through-the-table-as-it-is", "NextItemHead::BackwardRows", "weights.unit_gain() == nullptr ?", "true ?", GRADIENTS),
     ]) + table("runtime/layers/recommender.cc", [
-        ("cosine-of-states-as-they-are", "Recommender::ForHead", "if (unit_gain_.empty()) return h;", "return h;", SCORES),
+        ("cosine-of-states-as-they-are", "Recommender::ForHead", "if (!is_cosine_) return h;", "return h;", SCORES),
     ]) + table("runtime/gradients/sparse_gradients.cc", [
         ("cosine-rows-without-their-norm", "SparseGradients::NormBackward", ".rstd_R = f.row_norm.rstd_N + row", ".rstd_R = f.row_norm.rstd_N",
          SPARSE),

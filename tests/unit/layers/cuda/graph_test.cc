@@ -94,8 +94,7 @@ Outcome Pass(const Architecture& a, const kernels::Device& device, const std::ve
   const Buffers buffers = graph->AllocateForTraining();
   const std::vector<RecordOptions> options(records.size(), {.dropout_seed = 7, .target_weight = 0.25f});
   const DropoutRates dropout{.embedding = 0.2f, .attention = 0.1f, .residual = 0.3f};
-  RecordContext context{
-      .weights = packed.view(), .buffers = buffers, .dropout = &dropout, .options_B = options.data()};
+  RecordContext context{.weights = packed.view(), .buffers = buffers, .dropout = &dropout, .options_B = options.data()};
   FormedRows sink(*graph, records.size());
   Outcome outcome{.losses = std::vector<double>(records.size()),
                   .gradients = {},
@@ -122,8 +121,7 @@ void ExpectSame(const Outcome& device, const Outcome& host) {
 }
 
 const kernels::Device& TheDevice() {
-  static const kernels::Device device(kernels::cuda::Ops(),
-                                      kernels::Memory(kernels::cuda::DeviceMemory(), nullptr));
+  static const kernels::Device device(kernels::cuda::Ops(), kernels::Memory(kernels::cuda::DeviceMemory(), nullptr));
   return device;
 }
 
@@ -145,12 +143,12 @@ TEST(CudaGraph, EveryRecommenderGivesTheLossAndGradientsOfTheHost) {
 
 TEST(CudaGraph, ClassifiersDoToo) {
   const UniformArchitecture uniform{.num_items = 9,
-                              .max_length = 6,
-                              .width = 4,
-                              .num_heads = 2,
-                              .num_blocks = 2,
-                              .inner_width = 6,
-                              .attend = Attend::kAll};
+                                    .max_length = 6,
+                                    .width = 4,
+                                    .num_heads = 2,
+                                    .num_blocks = 2,
+                                    .inner_width = 6,
+                                    .attend = Attend::kAll};
   const Architecture a = WithClasses(uniform, 3);
   const std::vector<float> weights = testing::RandomWeights(a, 5);
   const std::vector<int32_t> texts[] = {{0, 4, 3, 8}, {0, 1}, {0, 2, 2, 5, 7, 1}};
