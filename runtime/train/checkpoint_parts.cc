@@ -90,7 +90,8 @@ std::string WhatDiffers(const std::string& then, const std::string& now) {
       continue;
     }
     // Another method has other options, and their values say nothing.
-    if (word == "method" || IsWord(old_word) || IsWord(new_word)) return list.empty() ? "another method" : list;
+    if (word.empty() || word == "method" || IsWord(old_word) || IsWord(new_word))
+      return list.empty() ? "another method" : list;
     add(Described(word, old_word, new_word));
   }
   return list.empty() ? "another method" : list;

@@ -112,7 +112,7 @@ TEST_F(JobTest, PlannedRunsOnALedgerThatWasLookedAtAreRefused) {
   job.planned_runs = 2;
   const Status late = RunTrainingJob(job).status();
   EXPECT_EQ(late.code(), StatusCode::kPrivacyRefused);
-  EXPECT_NE(late.message().find("nothing was planned before its first charge"), std::string::npos) << late.message();
+  EXPECT_NE(late.message().find("only its first run was planned"), std::string::npos) << late.message();
   EXPECT_EQ(ledger_->Entries()->size(), entries);
   job.planned_runs = 0;
   EXPECT_EQ(RunTrainingJob(job).status().code(), StatusCode::kInvalidArgument);
