@@ -6,7 +6,8 @@
 namespace wisp::checkpoint_parts {
 namespace {
 
-const std::string kThen = "method 1 sampling 0 loss 0 steps 8 batch 32 of 60 threads 2 optimizer 0 0.003 0.9 noise 1.25";
+const std::string kThen =
+    "method 1 sampling 0 loss 0 steps 8 batch 32 of 60 threads 2 optimizer 0 0.003 0.9 noise 1.25";
 
 std::string Changed(std::string_view from, std::string_view to) {
   std::string now = kThen;
@@ -18,7 +19,8 @@ std::string Changed(std::string_view from, std::string_view to) {
 
 TEST(WhatDiffers, NamesOptionsAsUsersKnowThem) {
   EXPECT_EQ(Changed("threads 2", "threads 1"), "threads (2, here 1)");
-  EXPECT_EQ(Changed("steps 8 batch 32 of 60", "steps 9 batch 32 of 61"), "steps (8, here 9), number of records (60, here 61)");
+  EXPECT_EQ(Changed("steps 8 batch 32 of 60", "steps 9 batch 32 of 61"),
+            "steps (8, here 9), number of records (60, here 61)");
   EXPECT_EQ(Changed("0.003 0.9", "0.01 0.8"), "optimizer or learning rate");
   EXPECT_EQ(Changed("noise 1.25", "noise 1.2345678901"),
             "noise multiplier, which follows from epsilon, delta and steps (1.25, here 1.23457)");
