@@ -155,6 +155,7 @@ class Personalisation {
     WISP_ASSIGN_OR_RETURN(auto anchor, wisp::ports::AnchorOf(o_.anchor));
     return wisp::FineTune::Begin({.base = &base,
                                   .base_path = o_.model_path,
+                                  .adapter_path = Text(o_.adapter_path),
                                   .dataset = Dataset(),
                                   .other_data = o_.other_data != 0,
                                   .run = RunName(),
