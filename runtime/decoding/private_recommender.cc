@@ -65,7 +65,8 @@ Status CheckRequestedDelta(const std::string& whose, double delta, const Private
 // A limit that stands was accepted before: what it must not do is publish a record of as many as are declared now.
 Status CheckStandingDelta(double delta, const PrivateRecommenderOptions& o) {
   const double records = static_cast<double>(o.num_records_public);
-  if (o.num_records_public == 0 || delta < 1 / records) return OkStatus();
+  const bool few = records <= privacy::kFewRecords;  // of these it must keep CheckDelta's whole promise
+  if (o.num_records_public == 0 || (!few && delta < 1 / records)) return OkStatus();
   return privacy::CheckDelta("the ledger's limit: its delta", delta, records, o.allow_large_delta);
 }
 

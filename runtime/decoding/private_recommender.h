@@ -51,7 +51,8 @@ struct PrivateRecommenderOptions {
   double nucleus = 1;                                 // uniform: likewise; 1: all
   std::span<const std::string> public_datasets = {};  // DecodingPolicy; read by Create only
   // A public number; 0: unknown, then taken for 10,000. The delta of the goal and of a limit are held to it
-  // (privacy::CheckDelta); that of a limit that stands already only where the number is known, and to 1 / records.
+  // (privacy::CheckDelta); that of a limit that stands already only where the number is known, and to 1 / records
+  // alone where there are more than ten.
   uint64_t num_records_public = 0;
   bool allow_large_delta = false;  // up to 1 / records is accepted, as papers have it; not with ten records or fewer
   // Otherwise a ledger that lacks what the model, or the base, has spent on its data set is refused (check_paid.h).

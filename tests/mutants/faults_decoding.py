@@ -87,7 +87,8 @@ def provenance():
         ("draws-of-a-model-paid-elsewhere", "CheckLedgerHas", 'WISP_RETURN_IF_ERROR(CheckPaid(session.file(), "the model", o.public_datasets, *o.ledger));', "",
          RECOMMENDER + "ALedgerThatLacksWhatModelOrBaseCostIsRefused"),
         ("draws-of-a-base-paid-elsewhere", "CheckLedgerHas", "o.base == nullptr", "true", RECOMMENDER + "ALedgerThatLacksWhatModelOrBaseCostIsRefused"),
-        ("large-delta-taken", "CheckStandingDelta", "delta < 1 / records) return OkStatus();", "delta < 1) return OkStatus();", RECOMMENDER + "ALargeDeltaHasToBeAllowed"),
+        ("standing-delta-of-few-records", "CheckStandingDelta", "!few && ", "", RECOMMENDER + "WithFewRecordsNothingAllowsALargeDelta"),
+        ("large-delta-taken", "CheckStandingDelta", "delta < 1 / records)) return OkStatus();", "delta < 1)) return OkStatus();", RECOMMENDER + "ALargeDeltaHasToBeAllowed"),
     ])
 
 

@@ -399,6 +399,10 @@ TEST_F(PrivateRecommenderTest, WithFewRecordsNothingAllowsALargeDelta) {
   }
   options.new_limit = *EpsilonDelta::Create(50, 1e-5);
   EXPECT_TRUE(PrivateRecommender::Create(*model_, options).ok());
+  // Nor does a limit that stands already.
+  options.new_limit.reset();
+  ASSERT_TRUE(ledger_.SetLimit(*EpsilonDelta::Create(50, 0.1)).ok());
+  EXPECT_EQ(PrivateRecommender::Create(*model_, options).status().code(), StatusCode::kPrivacyRefused);
 }
 
 }  // namespace
