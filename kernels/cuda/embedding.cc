@@ -3,6 +3,7 @@
 #include "kernels/cuda/for_each.h"
 #include "kernels/cuda/half.h"
 #include "kernels/cuda/records.h"
+#include "kernels/cuda/scatter.h"
 
 namespace wisp::kernels::cuda {
 namespace {
@@ -61,24 +62,7 @@ void PositionIds(const PositionIdsArgs& a) {
   });
 }
 
-// Rows that share an id are added in the order of t, whatever the order of threads: the first of them adds them all.
-// One warp for each row.
-constexpr unsigned kScatterThreads = 256;
-__global__ void AddRows(ScatterAddArgs<> a) {
-  const size_t warps = AllThreads() / kWarp;
-  for (size_t t = GlobalThread() / kWarp; t < a.rows; t += warps) {
-    const int32_t id = a.ids_T[t];
-    if (id < 0) continue;
-    bool first = true;
-    for (size_t before = Lane(); before < t && first; before += kWarp) first = a.ids_T[before] != id;
-    if (__ballot_sync(kWholeWarp, first) != kWholeWarp) continue;
-    float* row = a.table_MD + static_cast<size_t>(id) * a.ldtable;
-    for (size_t other = t; other < a.rows; ++other) {
-      if (a.ids_T[other] != id) continue;
-      for (size_t i = Lane(); i < a.d; i += kWarp) row[i] += a.scale * a.dx_TD[other * a.lddx + i];
-    }
-  }
-}
+__global__ void AddRows(ScatterAddArgs<> a) { AddRowsById(a); }
 
 void ScatterAdd(const ScatterAddArgs<>& a) {
   if (a.rows > 0)

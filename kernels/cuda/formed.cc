@@ -5,38 +5,31 @@
 #include "kernels/cuda/for_each.h"
 #include "kernels/cuda/records.h"
 #include "kernels/cuda/results.h"
+#include "kernels/cuda/scatter.h"
 
 namespace wisp::kernels::cuda {
 namespace {
 
 constexpr unsigned kThreads = 256, kWarps = kThreads / kWarp;
 
-// Rows of a record that share an id are added in their order, as in scatter_add. One record for each row of blocks, one
-// warp for each of its rows.
+// One record for each row of blocks.
 __global__ void AddRowsOfRecords(RecordScatterAddArgs<> a, RecordsOfLaunch records) {
-  const size_t begin = records.begin[blockIdx.y], rows = records.begin[blockIdx.y + 1] - begin;
-  const int32_t* ids = a.ids_R + begin;
-  float* table = a.table_BMD + size_t{records.first + blockIdx.y} * a.stride;
-  const size_t warps = AllThreads() / kWarp;
-  for (size_t t = GlobalThread() / kWarp; t < rows; t += warps) {
-    const int32_t id = ids[t];
-    if (id < 0) continue;
-    bool first = true;
-    for (size_t before = Lane(); before < t && first; before += kWarp) first = ids[before] != id;
-    if (__ballot_sync(kWholeWarp, first) != kWholeWarp) continue;
-    float* row = table + static_cast<size_t>(id) * a.d;
-    for (size_t other = t; other < rows; ++other) {
-      if (ids[other] != id) continue;
-      for (size_t i = Lane(); i < a.d; i += kWarp) row[i] += a.scale * a.dx_RD[(begin + other) * a.lddx + i];
-    }
-  }
+  const size_t begin = records.begin[blockIdx.y];
+  AddRowsById({.dx_TD = a.dx_RD + begin * a.lddx,
+               .lddx = a.lddx,
+               .ids_T = a.ids_R + begin,
+               .table_MD = a.table_BMD + size_t{records.first + blockIdx.y} * a.stride,
+               .ldtable = a.d,
+               .rows = records.begin[blockIdx.y + 1] - begin,
+               .d = a.d,
+               .scale = a.scale});
 }
 
 void RecordScatterAdd(const RecordScatterAddArgs<>& a) {
   ForRecords(a.records, a.records.rows, [&](const RecordsOfLaunch& records) {
-    const unsigned blocks = BlocksFor(LongestOf(records) * kWarp, kThreads);
+    const unsigned blocks = BlocksFor(LongestOf(records) * kWarp, kScatterThreads);
     if (blocks > 0)
-      Launch(AddRowsOfRecords, {.blocks = blocks, .blocks_y = records.count, .threads = kThreads}, a, records);
+      Launch(AddRowsOfRecords, {.blocks = blocks, .blocks_y = records.count, .threads = kScatterThreads}, a, records);
   });
 }
 

@@ -32,8 +32,8 @@ def places():
         ("older-sums-not-shrunk", "AttendQueries", "out.Scale(shrink);", "", "cuda_attention_test:*Forward*"),
         ("older-variances-shrunk-once", "AttendQueries", "variance.Scale(shrink * shrink);", "variance.Scale(shrink);", "cuda_attention_test:*"),
         ("a-held-logit-passes-gradient", "WeightsOf", "logit.held ? 0.0f :", "", "cuda_attention_test:*"),
-    ]) + table("kernels/cuda/embedding.cc", [
-        ("first-row-of-an-id-not-added", "AddRows", "other = t; other", "other = t + 1; other", "cuda_ops_test:*"),
+    ]) + table("kernels/cuda/scatter.h", [
+        ("first-row-of-an-id-not-added", "AddRowsById", "other = t; other", "other = t + 1; other", "cuda_ops_test:*"),
     ]) + table("kernels/cuda/records.h", [
         ("records-of-later-launches-begin-anew", "ForRecords", "segments.begin_B[first + i]", "segments.begin_B[i]", "cuda_rows_test:*"),
     ])
@@ -57,7 +57,7 @@ def formed():
     return table("kernels/cuda/formed.cc", [
         ("grid-rows-ignore-the-sign", "AddRowsOnGrid", "a.sign * total[j]", "total[j]", "cuda_formed_test:*RowsOnTheGrid*"),
         ("squares-of-the-last-warp-dropped", "LeaveParts", "w < kWarps; ++w", "w + 1 < kWarps; ++w", "cuda_formed_test:*"),
-        ("first-row-of-a-records-id-not-added", "AddRowsOfRecords", "other = t; other", "other = t + 1; other", "cuda_formed_test:*Scattered*"),
+        ("rows-into-the-first-records-table", "AddRowsOfRecords", " + size_t{records.first + blockIdx.y} * a.stride", "", "cuda_formed_test:*Scattered*"),
         ("rows-of-later-launches-begin-anew", "AccumulateRowsOnGrid", "share.x_BN += first * a.ldx;", "", "cuda_formed_test:*RowsOnTheGrid*"),
     ]) + table("kernels/cuda/gemm.cc", [
         ("gradients-of-the-first-records-rows", "MultiplyRecords", "p.a += begin * p.lda;", "", "cuda_formed_test:*WeightGradients*"),
