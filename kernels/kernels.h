@@ -16,7 +16,7 @@
 // `ld*` is the distance in elements between the starts of two rows. Any pointer may be aligned to 4 bytes only.
 // Every op accepts zero rows, columns or elements. Buffers of one call do not overlap unless the contract says so.
 // Arguments of attention are in attention.h, of heads in heads.h, of ops that look rows up or move them in rows.h, of
-// those that write out each record's gradient in formed.h.
+// those that write out each record's gradient in formed.h, those that finish a step in step.h.
 //
 // Argument structs are templates over the number type: the table uses float; the reference (kernels/reference/) is
 // instantiated with float (the specification), double (the truth) and dual numbers (exact derivatives).
@@ -34,6 +34,7 @@
 #include "kernels/heads.h"
 #include "kernels/records.h"
 #include "kernels/rows.h"
+#include "kernels/step.h"
 
 namespace wisp::kernels {
 
@@ -416,6 +417,10 @@ struct OpTable {
   void (*add_rows)(const AddRowsArgs<>&);
   void (*squares_of_rows)(const SquaresOfRowsArgs<>&);
   void (*accumulate_rows_on_grid)(const AccumulateRowsOnGridArgs<>&);
+
+  // The end of a step in a device's memory; null as those.
+  void (*noised_sum)(const NoisedSumArgs<>&);
+  void (*add_squared_moves)(const AddSquaredMovesArgs<>&);
 
   // Gives back what pack_weights made beside the buffer; null where there is nothing. Call once per packed buffer.
   void (*release_packed)(float* packed);

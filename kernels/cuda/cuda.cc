@@ -21,6 +21,7 @@ const OpTable& Ops() {
     FillReduce(table);
     FillRotary(table);
     FillSoftmax(table);
+    FillStep(table);
     FillVariance(table);
     return table;
   }();

@@ -20,6 +20,7 @@ void FillOptimizer(OpTable& table);
 void FillReduce(OpTable& table);
 void FillRotary(OpTable& table);
 void FillSoftmax(OpTable& table);
+void FillStep(OpTable& table);
 void FillVariance(OpTable& table);
 
 }  // namespace wisp::kernels::cuda

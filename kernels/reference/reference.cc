@@ -68,6 +68,8 @@ const OpTable& ReferenceOps() {
       .add_rows = ForTraining(reference::AddRows<float>),
       .squares_of_rows = ForTraining(reference::SquaresOfRows),
       .accumulate_rows_on_grid = ForTraining(reference::AccumulateRowsOnGrid),
+      .noised_sum = ForTraining(reference::NoisedSum),
+      .add_squared_moves = ForTraining(reference::AddSquaredMoves),
       .release_packed = nullptr,
   };
   return kTable;

@@ -18,6 +18,7 @@
 #include "kernels/reference/formed.h"
 #include "kernels/reference/heads.h"
 #include "kernels/reference/rows.h"
+#include "kernels/reference/step.h"
 
 namespace wisp::kernels::reference {
 

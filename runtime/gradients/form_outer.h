@@ -2,15 +2,30 @@
 #ifndef WISP_RUNTIME_GRADIENTS_FORM_OUTER_H_
 #define WISP_RUNTIME_GRADIENTS_FORM_OUTER_H_
 
+#include <algorithm>
 #include <cstddef>
+#include <vector>
 
 #include "kernels/kernels.h"
+#include "runtime/core/architecture.h"
 #include "runtime/layers/factors.h"
 
 namespace wisp {
 
+// Rows of a weight that are formed at a time; a head's blocks have no more.
+inline constexpr size_t kMostBlockRows = 256;
+
 // Floats of scratch that FormOuter needs for a block of `n` rows of `k` that has a RowNorm.
 inline size_t FormOuterScratch(size_t n, size_t k) { return (n + 1) * k; }
+
+// The same for any block that a head emits of its table, whichever that is.
+inline size_t FormOuterScratch(const std::vector<ParameterSpec>& parameters) {
+  size_t widest = 0;
+  for (const ParameterSpec& p : parameters) {
+    if (p.shape == ParameterShape::kTable) widest = std::max<size_t>(widest, p.cols);
+  }
+  return FormOuterScratch(kMostBlockRows, widest);
+}
 
 // dw [n, k], dense, (=|+=) the gradient of the factor's block. `scratch` is written where the factor has a RowNorm; it
 // may be null where it has none.

@@ -7,12 +7,6 @@
 #include "runtime/gradients/form_outer.h"
 
 namespace wisp {
-namespace {
-
-constexpr size_t kBlockRows = 256;  // rows of dW formed at a time in the Gram way; the head's tiles are no larger
-
-}  // namespace
-
 PhantomGradients::PhantomGradients(const kernels::Device& device, const Setup& setup, const PhantomOptions& options,
                                    GradientSum& sum)
     : ops_(device.ops),
@@ -48,7 +42,7 @@ PhantomGradients::Plan PhantomGradients::PlanWays(const kernels::OpTable& ops, c
   const bool large = formed * sizeof(float) > options.max_formed_bytes;
   const bool gram =
       !setup.norms_head_rows && (options.form == NormForm::kGram || (options.form == NormForm::kAutomatic && large));
-  if (setup.norms_head_rows) plan.block = FormOuterScratch(kBlockRows, setup.parameters[head].cols);
+  if (setup.norms_head_rows) plan.block = FormOuterScratch(kMostBlockRows, setup.parameters[head].cols);
   for (uint32_t i : setup.trained.parameters()) {
     const ParameterSpec& p = setup.parameters[i];
     Entry& entry = plan.entries[i];
@@ -66,11 +60,11 @@ PhantomGradients::Plan PhantomGradients::PlanWays(const kernels::OpTable& ops, c
     plan.scratch += AlignedSize(p.size());
   }
   if (!gram) return plan;
-  size_t widest = kBlockRows;
+  size_t widest = kMostBlockRows;
   for (const ParameterSpec& p : setup.parameters) {
     widest = std::max<size_t>({widest, p.cols, p.shape == ParameterShape::kMatrix ? p.rows : 0});
   }
-  plan.block = kBlockRows * widest_gram;
+  plan.block = kMostBlockRows * widest_gram;
   plan.packed = ops.packed_size(setup.max_rows, widest);
   plan.square = setup.max_rows * setup.max_rows;
   plan.cross = setup.max_rows * setup.parameters[head].cols;
@@ -234,8 +228,8 @@ double PhantomGradients::SquaredNorm() {
 void PhantomGradients::AccumulateGramBlock(const OuterFactor& f) {
   const ParameterSpec& p = (*parameters_)[f.parameter];
   const Entry& entry = entries_[f.parameter];
-  for (size_t first = 0; first < f.n; first += kBlockRows) {
-    const size_t n = std::min(kBlockRows, f.n - first);
+  for (size_t first = 0; first < f.n; first += kMostBlockRows) {
+    const size_t n = std::min(kMostBlockRows, f.n - first);
     ops_->linear_backward_weight({.dy_RN = f.dy_RN + first,
                                   .lddy = f.lddy,
                                   .x_RK = f.x_RK,

@@ -1,10 +1,12 @@
-// What every gradient method has in common: it takes one record's factors, bounds the record's norm, adds it to a sum.
+// What every gradient method has in common: it takes records' factors, bounds each record's norm, adds them to a sum.
 //
 //   gradients->BeginRecord(record.inputs);
 //   graph.Backward(context, record, *gradients);
 //   RecordOutcome outcome = gradients->FinishRecord(replay);
 //
-// One object per worker; records one after the other. No allocation after construction.
+// On the host records are taken one after the other (RecordGradients). On a device, where a call costs more than a
+// record's share of it, those that pass together are taken at once (BatchGradients).
+// One object per worker. No allocation after construction.
 #ifndef WISP_RUNTIME_GRADIENTS_RECORD_GRADIENTS_H_
 #define WISP_RUNTIME_GRADIENTS_RECORD_GRADIENTS_H_
 
@@ -12,7 +14,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
+#include "runtime/core/trained_set.h"
 #include "runtime/gradients/clipping.h"
 #include "runtime/gradients/gradient_sum.h"
 #include "runtime/layers/factors.h"
@@ -42,11 +46,51 @@ class RecordGradients : public FactorSink {
   virtual size_t scratch_bytes() const = 0;
 };
 
+// The same of all records that pass together: every factor is of all of them, and taken before the next comes.
+class BatchGradients : public FactorSink {
+ public:
+  // What such an object is made for; what it names must outlive the object.
+  struct Setup {
+    const std::vector<ParameterSpec>& parameters;
+    const TrainedSet& trained;  // the sum spans these
+    size_t max_records;
+    bool norms_head_rows = false;  // the head's factors have a RowNorm
+  };
+
+  virtual void BeginRecords(size_t num_records) = 0;
+  // Takes each record's norm and adds its clipped gradient. In the order of the records; valid until the next call.
+  virtual std::span<const RecordOutcome> FinishRecords() = 0;
+  virtual size_t scratch_bytes() const = 0;
+};
+
+// One worker's method, of either kind.
+class Gradients {
+ public:
+  Gradients(RecordGradients& gradients) : one_by_one_(&gradients) {}
+  Gradients(BatchGradients& gradients) : at_once_(&gradients) {}
+
+  // One of the two is null.
+  RecordGradients* one_by_one() const { return one_by_one_; }
+  BatchGradients* at_once() const { return at_once_; }
+  size_t scratch_bytes() const {
+    return one_by_one_ != nullptr ? one_by_one_->scratch_bytes() : at_once_->scratch_bytes();
+  }
+
+ private:
+  RecordGradients* one_by_one_ = nullptr;
+  BatchGradients* at_once_ = nullptr;
+};
+
+// Of a record of this norm, before it is added.
+inline RecordOutcome OutcomeOf(const ClipRule& clip, double norm) {
+  return {.norm = norm, .factor = clip.Factor(norm), .finite = std::isfinite(norm)};
+}
+
 // The end of a record: the clip factor from the norm, the addition, and the check of what was really added.
 // `add(factor, sign)` adds sign * factor * g to `sum` and returns the sum of squares of what it added.
 template <class Add>
 RecordOutcome ClipAndAdd(const ClipRule& clip, double norm, const GradientSum& sum, Add&& add) {
-  RecordOutcome outcome{.norm = norm, .factor = clip.Factor(norm), .finite = std::isfinite(norm)};
+  RecordOutcome outcome = OutcomeOf(clip, norm);
   if (!outcome.finite) return outcome;
   const double squares = add(static_cast<float>(outcome.factor), 1);
   // The bound is checked on what was really added, not on what the norm promised.

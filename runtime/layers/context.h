@@ -32,11 +32,12 @@ struct RowRange {
 
 struct BufferPlan {
   // What passes through at once: `records` records, at most `record_rows` rows each.
-  BufferPlan(GraphUse graph_use, size_t record_rows, size_t records)
-      : use(graph_use), max_record_rows(record_rows), max_records(records) {}
+  BufferPlan(GraphUse graph_use, size_t record_rows, size_t records, bool in_host_memory)
+      : use(graph_use), max_record_rows(record_rows), max_records(records), is_host(in_host_memory) {}
 
   const GraphUse use;
   const size_t max_record_rows, max_records;
+  const bool is_host;  // whether the host may touch forward and backward
   size_t max_rows() const { return max_record_rows * max_records; }
 
   ArenaPlan forward, backward;

@@ -143,6 +143,8 @@ class Graph {
 // GraphOptions::max_records for products of `rows` rows: how many of the longest records have so many rows, 1 to
 // kMostAtOnce. A next-item head over all items must be able to keep their logits, which may make them fewer.
 inline constexpr size_t kMostAtOnce = 64;
+// On a device, where a head keeps no logits.
+inline constexpr size_t kMostOnDevice = 1024;
 size_t RecordsOfRows(const Architecture& architecture, size_t num_negatives, size_t rows);
 
 // The graph that the architecture's head asks for.

@@ -18,7 +18,7 @@ GraphBase::GraphBase(const Architecture& a, const kernels::Device& device, const
       parameters_(ParametersOf(a)),
       pack_plan_(*device.ops, a, options.num_negatives > 0 ? HeadPacking::kNone : options.head,
                  options.use == GraphUse::kTraining || !device.memory.is_host()),
-      plan_(options.use, a.max_length, options.max_records) {
+      plan_(options.use, a.max_length, options.max_records, device.memory.is_host()) {
   const bool is_host = device.memory.is_host();
   if (plan_.max_records > 1) {
     begin_ = plan_.host.Reserve<uint32_t>(plan_.max_records + 1);

@@ -13,16 +13,17 @@ NextItemHead::NextItemHead(const Architecture& a, const std::vector<ParameterSpe
       num_items_(a.num_items),
       max_rows_(plan.max_rows()),
       max_records_(plan.max_records),
-      bias_(FindParameter(parameters, ParameterRole::kOutputBias)) {
+      bias_(FindParameter(parameters, ParameterRole::kOutputBias)),
+      is_host_(plan.is_host) {
   const size_t tiles = LogitsOfRow(num_items_) / kHeadTile;
-  stored_ = LogitsOfRow(num_items_) * max_rows_ * sizeof(float) <= kStoredLogitsBytes;
+  stored_ = is_host_ && LogitsOfRow(num_items_) * max_rows_ * sizeof(float) <= kStoredLogitsBytes;
   logits_ = plan.backward.Reserve<float>((stored_ ? tiles : 1) * kHeadTile * max_rows_);
   tile_max_ = plan.backward.Reserve<float>(stored_ ? tiles * max_rows_ : 0);
   for (Slot<float>* slot : {&max_, &sum_, &lse_, &target_logit_, &weight_})
     *slot = plan.backward.Reserve<float>(max_rows_);
   // Of several records what is emitted stays, and their logits are kept (RecordsOfRows).
-  const bool stays = max_records_ > 1 && stored_ && bias_ && parameters[*bias_].trained;
-  dbias_ = plan.backward.Reserve<float>((stays ? tiles : 1) * kHeadTile * max_records_);
+  keeps_dbias_ = max_records_ > 1 && stored_ && bias_ && parameters[*bias_].trained;
+  dbias_ = plan.backward.Reserve<float>((keeps_dbias_ ? tiles : 1) * kHeadTile * max_records_);
 }
 
 template <class F>
@@ -60,7 +61,7 @@ void NextItemHead::ComputeLogits(const Weights& weights, const Tile& tile, const
 }
 
 void NextItemHead::Forward(const RecordContext& context, const float* h, const int32_t* targets, double* loss_B) const {
-  assert(stored_ || context.records.num_records == 1);
+  assert(stored_ || !is_host_ || context.records.num_records == 1);
   const kernels::OpTable& ops = context.ops();
   const size_t rows = context.rows();
   float *max = context.backward(max_), *sum = context.backward(sum_);
@@ -124,7 +125,7 @@ void NextItemHead::Emit(const RecordContext& context, const Tile& tile, const fl
                 .row_norm = RowNormOf(context.weights, tile)});
   }
   if (!bias_ || !sink.Wants(*bias_)) return;
-  float* dbias = context.backward(dbias_) + (max_records_ > 1 ? tile.first * max_records_ : 0);
+  float* dbias = context.backward(dbias_) + (keeps_dbias_ ? tile.first * max_records_ : 0);
   context.ops().column_sum({.x_RN = dz,
                             .ldx = tile.n,
                             .out_N = dbias,

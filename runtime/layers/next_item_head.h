@@ -1,8 +1,9 @@
 // Next-item head: logits = h E^T + b over all items, softmax, cross-entropy; walked in tiles of kHeadTile items.
 //
-// The logits of the records that pass at once, or rather their exponentials, are kept between the two sweeps when they
-// fit kStoredLogitsBytes; else each tile is computed again in the second sweep, so the memory of the head does not grow
-// with the catalogue.
+// On the host the logits of the records that pass at once, or rather their exponentials, are kept between the two
+// sweeps when they fit kStoredLogitsBytes. Else, and on a device, each tile is computed again in the second sweep, so
+// the memory of the head does not grow with the catalogue. Of several records it then keeps nothing that it emits: a
+// sink must take each factor before the next comes (BatchGradients).
 //
 //   head.Forward(context, h, targets, loss_B);
 //   head.Backward(context, h, targets, dh, sink);      // emits one Outer block per tile
@@ -69,7 +70,8 @@ class NextItemHead {
 
   size_t table_, d_, num_items_, max_rows_, max_records_;
   std::optional<size_t> bias_;
-  bool stored_;
+  bool is_host_, stored_;
+  bool keeps_dbias_;  // of all tiles
   // Of one tile, or all of them: then exp(logit - tile_max) after Forward, and the gradient after Backward.
   Slot<float> logits_;
   Slot<float> tile_max_;  // [tiles, max_rows] each row's largest logit up to a tile, where they are kept

@@ -53,8 +53,20 @@ Status ValidateRgp(const Architecture& a, const TrainingOptions& o) {
 
 Status ValidateDevice(const TrainingOptions& o) {
   const kernels::OpTable* ops = o.device.ops;
-  if (ops != kernels::Int8Ops() && ops != kernels::XnnpackOps()) return OkStatus();
-  return Unsupported("the ops ", ops->name, " are for inference only: training runs on the default ones");
+  if (ops == kernels::Int8Ops() || ops == kernels::XnnpackOps())
+    return Unsupported("the ops ", ops->name, " are for inference only: training runs on the default ones");
+  if (o.device.memory.is_host()) return OkStatus();
+  if (o.method != Method::kOrdinary && o.method != Method::kPhantom) {
+    return Unsupported("on a device (", ops->name, ") the methods ordinary and phantom are offered, not ",
+                       NameOf(o.method));
+  }
+  if (o.num_negatives > 0)
+    return Unsupported("on a device (", ops->name, ") a sampled softmax is not offered: set num_negatives to 0");
+  if (o.privacy.norm_form == NormForm::kGram) {
+    return Unsupported("on a device (", ops->name, ") records' gradients are formed: norms by Gram matrices are not ",
+                       "offered there, norm_form must be automatic or formed");
+  }
+  return OkStatus();
 }
 
 Status ValidateNegatives(const Architecture& a, const TrainingOptions& o) {

@@ -10,6 +10,7 @@ namespace wisp {
 namespace {
 
 ReleaseBytes PlanRelease(const Graph& graph, const TrainedSet& trained, size_t num_records, const TrainingOptions& o) {
+  if (!graph.device().memory.is_host()) return PlanDeviceRelease(graph, trained, o);
   if (o.method == Method::kRgp) return PlanRgpRelease(graph, trained, o);
   if (IsSparse(o.method) || o.num_negatives > 0) return PlanSparseRelease(graph, trained, num_records, o);
   return PlanFlatRelease(graph, trained, o);
@@ -87,7 +88,8 @@ Result<TrainingMemory> PlanTrainingMemory(const Architecture& architecture, size
   TrainingMemory m{.weights = (o.ema_decay > 0 ? 2 : 1) * AlignedArray<float>::AllocatedBytes(size),
                    .packed_weights = PackedWeights::PlanBytes(graph->base()),
                    .negatives = o.num_negatives > 0 ? NegativeSampler::PlanBytes(graph->base(), o.num_negatives) : 0,
-                   .activations = o.num_threads * (graph->training_bytes() + RecordPass<Graph>::PlanBytes(*graph)),
+                   .activations = (o.device.memory.is_host() ? o.num_threads : 1) * graph->training_bytes() +
+                                  o.num_threads * RecordPass<Graph>::PlanBytes(*graph),
                    .variances = has_variances ? NoiseVariance::PlanBytes(architecture, o.re_attention) : 0,
                    .lists = (lists.sample + lists.batch + lists.order + lists.of_workers) * sizeof(uint32_t) +
                             lists.batch_records * sizeof(const Record*) + o.sparse.rows.size() * sizeof(int32_t)};

@@ -65,7 +65,11 @@ void NoiseVariance::Add(const Step& s, size_t part, size_t num_parts, std::span<
     if (!trained_->contains(i)) continue;
     const ParameterSpec& p = parameters_[i];
     const size_t offset = trained_->offset(i);
-    if (i == 0) {  // the item table, row by row
+    if (s.optimizer.is_on_device()) {  // part 0 of 1, all rows of the item table
+      const size_t rows = i == 0 ? p.rows : 1;
+      float* of = &weights[i == 0 ? parameters_[item_variance_].offset : parameters_[parameter_variance_].offset + i];
+      s.optimizer.AddSquaredMoves(offset, rows, p.size() / rows, s.step, deviation_, moved, of);
+    } else if (i == 0) {  // the item table, row by row
       const size_t count = s.item_rows.empty() ? p.rows : s.item_rows.size();
       for (size_t r = count * part / num_parts; r < count * (part + 1) / num_parts; ++r) {
         const size_t row = s.item_rows.empty() ? r : static_cast<size_t>(s.item_rows[r]);

@@ -63,7 +63,8 @@ class NoiseVariance {
     uint64_t step;
     std::span<const int32_t> item_rows = {};  // rows of the item table that were stepped; empty: all
   };
-  // kOptimizer: adds what the step left. Call for each part of num_parts, from as many threads.
+  // kOptimizer: adds what the step left. Call for each part of num_parts, from as many threads; on a device num_parts
+  // is 1, and `weights` lie in its memory.
   void Add(const Step& step, size_t part, size_t num_parts, std::span<float> weights) const;
 
  private:

@@ -33,7 +33,7 @@ float LearningRate(const OptimizerOptions& o, double step, uint64_t num_steps) {
 }
 
 Optimizer::Optimizer(const kernels::Device& device, const OptimizerOptions& options, size_t size)
-    : ops_(device.ops), options_(options) {
+    : ops_(device.ops), is_on_device_(!device.memory.is_host()), options_(options) {
   const bool adam = options.kind != OptimizerKind::kSgd;
   if (adam || options.momentum > 0) first_ = AlignedArray<float>(size, device.memory);
   if (adam) second_ = AlignedArray<float>(size, device.memory);
@@ -44,6 +44,15 @@ size_t Optimizer::PlanBytes(const OptimizerOptions& options, size_t size) {
   return moments * AlignedArray<float>::AllocatedBytes(size);
 }
 
+namespace {
+
+// Of Adam's averages of the first steps.
+float Correction(float beta, uint64_t step) {
+  return static_cast<float>(1.0 / (1.0 - std::pow(static_cast<double>(beta), static_cast<double>(step + 1))));
+}
+
+}  // namespace
+
 void Optimizer::Update(ParameterShape shape, size_t offset, const float* g, size_t n, float rate, uint64_t step,
                        float* weights) const {
   const float decay = shape == ParameterShape::kVector ? 0.0f : options_.weight_decay;
@@ -52,10 +61,6 @@ void Optimizer::Update(ParameterShape shape, size_t offset, const float* g, size
     ops_->sgd({.w = weights, .m = first, .g = g, .n = n, .rate = rate, .momentum = options_.momentum, .decay = decay});
     return;
   }
-  const double t = static_cast<double>(step + 1);
-  const auto correction = [t](float beta) {
-    return static_cast<float>(1.0 / (1.0 - std::pow(static_cast<double>(beta), t)));
-  };
   ops_->adam({.w = weights,
               .m = first,
               .v = second_.data() + offset,
@@ -66,8 +71,8 @@ void Optimizer::Update(ParameterShape shape, size_t offset, const float* g, size
               .beta2 = options_.beta2,
               .epsilon = options_.epsilon,
               .decay = decay,
-              .correction1 = correction(options_.beta1),
-              .correction2 = correction(options_.beta2)});
+              .correction1 = Correction(options_.beta1, step),
+              .correction2 = Correction(options_.beta2, step)});
 }
 
 namespace {
@@ -84,8 +89,7 @@ double TotalMomentum(double beta1, uint64_t step) {
 
 double Optimizer::MeanSquaredMove(size_t offset, size_t n, uint64_t step, double size) const {
   if (options_.kind == OptimizerKind::kSgd) return std::pow(size / (1 - static_cast<double>(options_.momentum)), 2);
-  const auto correction =
-      static_cast<float>(1 / (1 - std::pow(static_cast<double>(options_.beta2), static_cast<double>(step + 1))));
+  const float correction = Correction(options_.beta2, step);
   double sum = 0;
   for (size_t i = offset; i < offset + n; ++i) {
     const float move =
@@ -94,6 +98,21 @@ double Optimizer::MeanSquaredMove(size_t offset, size_t n, uint64_t step, double
   }
   return n == 0 ? 0
                 : sum / static_cast<double>(n) * std::pow(TotalMomentum(static_cast<double>(options_.beta1), step), 2);
+}
+
+void Optimizer::AddSquaredMoves(size_t offset, size_t rows, size_t cols, uint64_t step, double size, double scale,
+                                float* variance_R) const {
+  const bool adam = options_.kind != OptimizerKind::kSgd;
+  const double total = adam ? TotalMomentum(static_cast<double>(options_.beta1), step)
+                            : 1 / (1 - static_cast<double>(options_.momentum));
+  ops_->add_squared_moves({.v_RN = adam ? second_.data() + offset : nullptr,
+                           .variance_R = variance_R,
+                           .rows = rows,
+                           .n = cols,
+                           .size = static_cast<float>(size),
+                           .correction = Correction(options_.beta2, step),
+                           .epsilon = options_.epsilon,
+                           .scale = scale * total * total});
 }
 
 }  // namespace wisp

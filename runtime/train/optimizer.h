@@ -59,9 +59,14 @@ class Optimizer {
   // of that size; SGD: (size / (1 - momentum))^2.
   double MeanSquaredMove(size_t offset, size_t n, uint64_t step, double size) const;
 
+  // The same on a device, of `rows` rows of `cols` from `offset` on: variance_R[r] += scale * MeanSquaredMove(row r).
+  void AddSquaredMoves(size_t offset, size_t rows, size_t cols, uint64_t step, double size, double scale,
+                       float* variance_R) const;
+
   // State as it goes into a checkpoint: first and second moments (Adam), momentum (SGD: second is empty).
   AlignedArray<float>& first() { return first_; }
   AlignedArray<float>& second() { return second_; }
+  bool is_on_device() const { return is_on_device_; }
   const OptimizerOptions& options() const { return options_; }
   size_t size_bytes() const { return first_.allocated_bytes() + second_.allocated_bytes(); }
   // What the state of so many weights will take; nothing is allocated.
@@ -69,6 +74,7 @@ class Optimizer {
 
  private:
   const kernels::OpTable* ops_;
+  bool is_on_device_;
   OptimizerOptions options_;
   AlignedArray<float> first_, second_;
 };

@@ -1,9 +1,11 @@
 #include "runtime/train/options.h"
 
+#include <algorithm>
 #include <initializer_list>
 #include <type_traits>
 
 #include "runtime/train/checkpoint_parts.h"
+#include "runtime/train/privacy_plan.h"
 
 namespace wisp {
 namespace {
@@ -107,9 +109,23 @@ size_t BestRows(const Architecture& a) {
   return bytes > kCached ? kRows : 1;
 }
 
+// A device takes as many records as make its kernels large, while their written-out gradients take no more than this:
+// what the second-level cache of a large GPU holds.
+size_t BestRecords(const Architecture& a, const TrainingOptions& o) {
+  constexpr size_t kGradientBytes = size_t{32} << 20;
+  const size_t bytes = TrainedBy(ParametersOf(a), o).size() * sizeof(float);
+  return std::clamp<size_t>(kGradientBytes / std::max<size_t>(bytes, 1), 1, kMostOnDevice);
+}
+
+size_t RecordsOnDevice(const Architecture& a, const TrainingOptions& o) {
+  if (o.rows_at_once == 0) return BestRecords(a, o);
+  return std::clamp<size_t>(o.rows_at_once / a.max_length, 1, kMostOnDevice);
+}
+
 }  // namespace
 
 GraphOptions GraphOf(const Architecture& a, const TrainingOptions& o) {
+  if (!o.device.memory.is_host()) return {.max_records = RecordsOnDevice(a, o)};
   const size_t rows = o.rows_at_once == 0 ? BestRows(a) : o.rows_at_once;
   return {.num_negatives = o.num_negatives, .max_records = RecordsOfRows(a, o.num_negatives, rows)};
 }

@@ -95,7 +95,8 @@ struct TrainingOptions {
   // 0: DefaultThreads(). Workers, whose number decides the bits; 1 creates no thread.
   size_t num_threads = 0;
   // Records pass a worker together while the longest would have so many rows: more take more memory, and no bit
-  // changes. 0: 256 where the matrices take more than 1 MB, else one record.
+  // changes. 0: 256 where the matrices take more than 1 MB, else one record; on a device as many records as have
+  // gradients of 32 MB together.
   size_t rows_at_once = 0;
   kernels::Device device = kernels::BestOps();  // where the run's records pass; its weights, sums and moments lie there
   Executor executor;                            // the app's own threads; when given, none are created here

@@ -62,10 +62,14 @@ class RecordPass {
     rows_ += record.inputs.size();
   }
   // All that wait, one or more; in their order, each as if it were alone. None waits then. Valid until the next call.
-  std::span<const Outcome> Run(RecordContext& context, RecordGradients& gradients) {
+  std::span<const Outcome> Run(RecordContext& context, Gradients gradients) {
     outcomes_.clear();
     context.options_B = options_.data();
-    batch_.size() == 1 ? RunOne(context, gradients) : RunSeveral(context, gradients);
+    if (gradients.at_once() != nullptr) {
+      RunAtOnce(context, *gradients.at_once());
+    } else {
+      batch_.size() == 1 ? RunOne(context, *gradients.one_by_one()) : RunSeveral(context, *gradients.one_by_one());
+    }
     batch_.clear();
     options_.clear();
     rows_ = 0;
@@ -75,7 +79,7 @@ class RecordPass {
  private:
   // Every parameter has one factor, a tied table two, and the head's come in tiles.
   static size_t NumFactors(const AnyGraph& graph) {
-    if (graph.max_records() == 1) return 0;
+    if (graph.max_records() == 1 || !graph.device().memory.is_host()) return 0;
     const size_t most_tiles = kStoredLogitsBytes / (kHeadTile * sizeof(float) * graph.max_rows());
     const size_t tiles = std::min<size_t>(graph.architecture().num_items / kHeadTile, most_tiles) + 1;
     return 2 * graph.parameters().size() + 2 * tiles;
@@ -117,6 +121,14 @@ class RecordPass {
       HeadOnceMore replay(*this, context, b);
       outcomes_.push_back({Loss(b), gradients.FinishRecord(replay)});
     }
+  }
+
+  void RunAtOnce(RecordContext& context, BatchGradients& gradients) {
+    gradients.BeginRecords(batch_.size());
+    graph_.Forward(context, batch_, losses_.data());
+    graph_.Backward(context, batch_, gradients);
+    const std::span<const RecordOutcome> outcomes = gradients.FinishRecords();
+    for (size_t b = 0; b < batch_.size(); ++b) outcomes_.push_back({Loss(b), outcomes[b]});
   }
 
   const AnyGraph& graph_;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <iterator>
 #include <numeric>
 
@@ -31,12 +30,21 @@ uint64_t PrivateDropoutSeed(uint64_t seed, uint64_t step, const Record& record) 
   return Hash64(std::as_bytes(std::span(parts)));
 }
 
+template <class... Parts>
+Status DeviceFailed(const Parts&... where) {
+  return IoError("the device that trains failed ", where...,
+                 "; what was charged stays charged; go on from the last checkpoint");
+}
+
 }  // namespace
 
 // What one worker owns: buffers, gradient method, noise stream, this step's records and figures.
 struct Trainer::Worker {
-  Worker(const Graph& graph, const Weights& view, RandomStream noise_stream)
-      : buffers(graph.AllocateForTraining()), weights(view), noise(std::move(noise_stream)), pass(graph) {}
+  Worker(const Graph& graph, const Weights& view, RandomStream noise_stream, bool has_records)
+      : buffers(has_records ? graph.AllocateForTraining() : Buffers()),
+        weights(view),
+        noise(std::move(noise_stream)),
+        pass(graph) {}
 
   Buffers buffers;
   Weights weights;
@@ -71,6 +79,7 @@ Result<std::unique_ptr<Trainer>> Trainer::Create(const Architecture& architectur
     }
   }
   std::unique_ptr<Trainer> trainer(new Trainer(architecture, weights, records, options, std::move(streams)));
+  if (!options.device.memory.wait()) return DeviceFailed("while the run was set up");
   if (!trainer->is_private()) return trainer;
   WISP_ASSIGN_OR_RETURN(trainer->plan_, PrivacyPlan::Create(architecture, options));
   trainer->charged_until_.assign(trainer->plan_->parts().size(), 0);
@@ -90,8 +99,6 @@ Trainer::Trainer(const Architecture& architecture, std::span<const float> weight
       ema_(options.ema_decay > 0 ? weights.size() : 0, options.device.memory),
       sampling_stream_(std::move(streams[0])) {
   if (is_private()) KeepTrainable();
-  std::memcpy(weights_.data(), weights.data(), weights.size_bytes());
-  if (ema_.size() > 0) std::memcpy(ema_.data(), weights.data(), weights.size_bytes());
   apply_ = [this](size_t parameter, size_t first, const float* g, size_t n) { Apply(parameter, first, g, n); };
   if (ReleasesHead(options_)) head_.emplace(*graph_, options_, records_.size());
   if (HasGradients(options_)) {
@@ -99,12 +106,14 @@ Trainer::Trainer(const Architecture& architecture, std::span<const float> weight
     release_ = MakeStepRelease(*graph_, trained_, weights, options_);
   }
   if (is_private() && architecture.re_attention == ReAttention::kOn) KeepNoiseVariance();
+  MakeWeights(weights);
   options_.re_attention.item_frequencies = {};
   sparse_rows_.assign(options.sparse.rows.begin(), options.sparse.rows.end());
   options_.sparse.rows = sparse_rows_;
   if (options.num_negatives > 0) negatives_.emplace(graph_->base(), options.num_negatives, options.seed);
   for (size_t w = 0; w < workers_.size(); ++w) {
-    worker_state_.push_back(std::make_unique<Worker>(*graph_, packed_.view(), std::move(streams[w + 1])));
+    worker_state_.push_back(
+        std::make_unique<Worker>(*graph_, packed_.view(), std::move(streams[w + 1]), w < num_parts()));
     if (is_balanced()) worker_state_.back()->records.reserve(records_.size());
     if (IsPaper(options_)) worker_state_.back()->paper.emplace(options_, architecture.width, graph_->max_records());
   }
@@ -120,7 +129,29 @@ void Trainer::KeepNoiseVariance() {
   noise_variance_.emplace(a, trained_, options_.re_attention,
                           GradientNoise(options_) * options_.privacy.clipping_norm / options_.expected_batch);
   if (!release_->FixedItemRows().empty()) noise_variance_->KeepItems(release_->FixedItemRows());
-  noise_variance_->Initialise({weights_.data(), weights_.size()});
+}
+
+void Trainer::MakeWeights(std::span<const float> start) {
+  const kernels::Memory& memory = options_.device.memory;
+  if (ema_.size() > 0) memory.copy_in(ema_.data(), start.data(), start.size_bytes());
+  memory.copy_in(weights_.data(), start.data(), start.size_bytes());
+  if (!noise_variance_) return;
+  if (is_host()) return noise_variance_->Initialise({weights_.data(), weights_.size()});
+  (void)OnHost(weights_);
+  noise_variance_->Initialise(on_host_);
+  memory.copy_in(weights_.data(), on_host_.data(), start.size_bytes());
+}
+
+std::span<const float> Trainer::OnHost(const AlignedArray<float>& flat) const {
+  if (is_host()) return {flat.data(), flat.size()};
+  on_host_.resize(flat.size());
+  options_.device.memory.copy_out(on_host_.data(), flat.data(), flat.size() * sizeof(float));
+  return on_host_;
+}
+
+template <class F>
+void Trainer::ForParts(const F& part) {
+  is_host() ? workers_.Run(part) : part(0);
 }
 
 // One by one, whatever the others are: what one record is changes what is done with no other.
@@ -139,14 +170,14 @@ TrainingMemory Trainer::memory() const {
                    .packed_weights = packed_.allocated_bytes(),
                    .optimizer_state = optimizer_ ? optimizer_->size_bytes() : 0,
                    .negatives = negatives_ ? negatives_->size_bytes() : 0,
-                   .activations = worker_state_.size() * graph_->training_bytes(),
+                   .activations = num_parts() * graph_->training_bytes(),
                    .variances = noise_variance_ ? noise_variance_->size_bytes() : 0,
                    .lists = (sample_.capacity() + batch_.capacity() + order_.capacity() + sparse_rows_.capacity()) *
                                 sizeof(uint32_t) +
                             batch_records_.capacity() * sizeof(const Record*)};
   for (size_t w = 0; w < worker_state_.size(); ++w) {
     const Worker& worker = *worker_state_[w];
-    if (release_) m.record_gradients += release_->Gradients(w).scratch_bytes();
+    if (release_ && w < num_parts()) m.record_gradients += release_->GradientsOf(w).scratch_bytes();
     m.lists += worker.records.capacity() * sizeof(uint32_t);
     m.activations += worker.pass.size_bytes();
   }
@@ -159,10 +190,6 @@ TrainingMemory Trainer::memory() const {
 }
 
 RandomStream& Trainer::NoiseStream(size_t worker) { return worker_state_[worker]->noise; }
-
-std::span<const float> Trainer::final_weights() const {
-  return ema_.size() > 0 ? std::span<const float>(ema_.data(), ema_.size()) : weights();
-}
 
 bool Trainer::at_end_of_charge() const {
   return std::all_of(charged_until_.begin(), charged_until_.end(), [this](uint64_t until) { return step_ >= until; });
@@ -239,8 +266,9 @@ void Trainer::AssignBatch() {
   batch_records_.clear();
   for (uint32_t record : batch_) {
     if (IsAdaptive(options_.method)) batch_records_.push_back(&records_[record]);
-    auto& least = *std::min_element(worker_state_.begin(), worker_state_.end(),
-                                    [](const auto& a, const auto& b) { return a->load < b->load; });
+    const auto end = worker_state_.begin() + static_cast<ptrdiff_t>(num_parts());
+    auto& least =
+        *std::min_element(worker_state_.begin(), end, [](const auto& a, const auto& b) { return a->load < b->load; });
     least->records.push_back(record);
     least->load += records_[record].inputs.size();
   }
@@ -279,7 +307,7 @@ void Trainer::RunWaiting(size_t index) {
                         .dropout = &options_.dropout,
                         .negatives = negatives_ ? &negatives_->negatives() : nullptr,
                         .head_input = worker.paper ? worker.paper->input() : inference_input()};
-  for (const auto& outcome : worker.pass.Run(context, release_->Gradients(index))) {
+  for (const auto& outcome : worker.pass.Run(context, release_->GradientsOf(index))) {
     worker.loss += outcome.loss;
     worker.norm += outcome.gradient.finite ? outcome.gradient.norm : 0;
     worker.num_dropped += outcome.gradient.finite && outcome.gradient.within ? 0 : 1;
@@ -303,18 +331,22 @@ void Trainer::Apply(size_t parameter, size_t first, const float* gradient, size_
 void Trainer::KeepVariances() {
   for (const ParameterSpec& p : graph_->parameters()) {
     const bool variance = p.role == ParameterRole::kItemVariance || p.role == ParameterRole::kParameterVariance;
-    if (variance && ema_.size() > 0)
-      std::memcpy(ema_.data() + p.offset, weights_.data() + p.offset, p.size() * sizeof(float));
+    if (!variance || ema_.size() == 0) continue;
+    graph_->ops().scale({.x = weights_.data() + p.offset,
+                         .y = ema_.data() + p.offset,
+                         .n = p.size(),
+                         .a = 1.0f,
+                         .store = kernels::Store::kAssign});
   }
 }
 
 void Trainer::UpdateVariances(size_t index) {
   noise_variance_->Add({.optimizer = *optimizer_, .rate = rate_, .step = step_, .item_rows = release_->ItemRows()},
-                       index, workers_.size(), {weights_.data(), weights_.size()});
+                       index, num_parts(), {weights_.data(), weights_.size()});
 }
 
 void Trainer::Pack() {
-  workers_.Run([this](size_t w) { packed_.Pack(w, workers_.size()); });
+  ForParts([this](size_t w) { packed_.Pack(w, num_parts()); });
 }
 
 void Trainer::FitHead(StepReport& report) {
@@ -336,10 +368,14 @@ double Trainer::Divisor(size_t num_targets) const {
 
 Status Trainer::StepWeights(StepReport& report) {
   if (negatives_) negatives_->Draw(step_, weights_.data());
-  release_->Begin(step_, weights(),
+  release_->Begin(step_, {weights_.data(), weights_.size()},
                   {batch_records_, negatives_ ? negatives_->negatives().items : std::span<const int32_t>()},
                   NoiseStream(0));
-  workers_.Run([this](size_t w) { RunRecords(w); });
+  workers_.Run([this](size_t w) {
+    if (w < num_parts()) RunRecords(w);
+    release_->DrawNoise(w, NoiseStream(w));
+  });
+  if (!options_.device.memory.wait()) return DeviceFailed("in step ", step_, " while its records passed");
   size_t targets = 0;
   double loss = 0;
   for (const auto& w : worker_state_) {
@@ -358,7 +394,7 @@ Status Trainer::StepWeights(StepReport& report) {
   workers_.Run([this](size_t w) { release_->AddNoise(w, NoiseStream(w)); });
   release_->Prepare();
   const double divisor = Divisor(targets);
-  workers_.Run([this, divisor](size_t w) { release_->Update(w, NoiseStream(w), divisor, apply_); });
+  ForParts([this, divisor](size_t w) { release_->Update(w, NoiseStream(w), divisor, apply_); });
   return OkStatus();
 }
 
@@ -375,9 +411,10 @@ Result<StepReport> Trainer::Step() {
   if (release_) WISP_RETURN_IF_ERROR(StepWeights(report));
   for (const auto& w : worker_state_) report.num_dropped += w->num_dropped;
   if (noise_variance_) {
-    workers_.Run([this](size_t w) { UpdateVariances(w); });
+    ForParts([this](size_t w) { UpdateVariances(w); });
     KeepVariances();
   }
+  if (!options_.device.memory.wait()) return DeviceFailed("at the end of step ", step_, ": its weights are lost");
   ++step_;
   return report;
 }

@@ -11,6 +11,9 @@
 //   ledger        Trainer::Step charges every part of the step (or the block it opens) before anything is drawn
 //   noise         StepRelease and HeadReleases, exact discrete Gaussian on the integer grid of privacy::ExactGrid
 //
+// On a device (TrainingOptions::device) one worker's records pass, in larger batches, and the others draw noise.
+// Weights come to the host when they are asked for; a private step's sum never does.
+//
 // Determinism: the same seed, options and number of threads give the same bits (private runs with a secure generator
 // excepted, on purpose). No allocation in a steady step.
 #ifndef WISP_RUNTIME_TRAIN_TRAINER_H_
@@ -81,9 +84,11 @@ class Trainer {
   size_t num_left_out() const { return num_left_out_; }
   // The run's name in the ledger; after Restore that of the run that goes on.
   const std::string& run() const { return options_.privacy.run; }
-  std::span<const float> weights() const { return {weights_.data(), weights_.size()}; }
+  // In host memory, as long as the trainer; of a run on a device a copy of what they are now, which the next call of
+  // either takes over.
+  std::span<const float> weights() const { return OnHost(weights_); }
   // The averaged weights where ema_decay > 0, else the current ones.
-  std::span<const float> final_weights() const;
+  std::span<const float> final_weights() const { return OnHost(ema_.size() > 0 ? ema_ : weights_); }
   const Graph& graph() const { return *graph_; }
   Workers& workers() { return workers_; }
 
@@ -105,7 +110,7 @@ class Trainer {
   TrainingMemory memory() const;
   size_t planned_bytes() const { return memory().total(); }
   // Of these, what the gradient method keeps of the one record that a worker is at.
-  size_t record_state_bytes() const { return release_ ? release_->Gradients(0).scratch_bytes() : 0; }
+  size_t record_state_bytes() const { return release_ ? release_->GradientsOf(0).scratch_bytes() : 0; }
 
  private:
   struct Worker;
@@ -136,6 +141,13 @@ class Trainer {
   void UpdateVariances(size_t worker);
   void KeepVariances();
   bool is_private() const { return IsPrivate(options_); }
+  // On a device the calling thread does what the workers share on the host.
+  bool is_host() const { return options_.device.memory.is_host(); }
+  size_t num_parts() const { return is_host() ? workers_.size() : 1; }
+  template <class F>
+  void ForParts(const F& part);
+  std::span<const float> OnHost(const AlignedArray<float>& flat) const;
+  void MakeWeights(std::span<const float> start);
   bool is_balanced() const { return options_.method != Method::kDpFp; }
   void KeepTrainable();
   void KeepNoiseVariance();
@@ -151,6 +163,7 @@ class Trainer {
   AlignedArray<float> weights_;
   PackedWeights packed_;
   AlignedArray<float> ema_;
+  mutable std::vector<float> on_host_;           // of a run on a device: the last weights that were asked for
   std::optional<PrivacyPlan> plan_;              // private training
   std::optional<Optimizer> optimizer_;           // where gradients move weights, as release_
   std::optional<NoiseVariance> noise_variance_;  // private training with Re-Attention

@@ -20,18 +20,20 @@ uint64_t Trainer::SavedSeed() const {
 
 // Beside an adapter the base stays as it is, and whoever goes on has it.
 std::vector<float> Trainer::Kept(const AlignedArray<float>& flat) const {
-  if (!keeps_trained()) return Copy(flat);
+  const std::span<const float> on_host = OnHost(flat);
+  if (!keeps_trained()) return {on_host.begin(), on_host.end()};
   std::vector<float> kept(trained_.size());
-  trained_.Gather(graph_->parameters(), {flat.data(), flat.size()}, kept);
+  trained_.Gather(graph_->parameters(), on_host, kept);
   return kept;
 }
 
 void Trainer::TakeKept(const std::vector<float>& kept, AlignedArray<float>& flat) const {
-  if (!keeps_trained()) {
-    std::copy(kept.begin(), kept.end(), flat.data());
-  } else {
-    trained_.Scatter(graph_->parameters(), kept, {flat.data(), flat.size()});
-  }
+  const kernels::Memory& memory = options_.device.memory;
+  if (!keeps_trained()) return memory.copy_in(flat.data(), kept.data(), kept.size() * sizeof(float));
+  const std::span<const float> before = OnHost(flat);
+  std::vector<float> all(before.begin(), before.end());
+  trained_.Scatter(graph_->parameters(), kept, all);
+  memory.copy_in(flat.data(), all.data(), all.size() * sizeof(float));
 }
 
 Checkpoint Trainer::Save() {
@@ -39,8 +41,11 @@ Checkpoint Trainer::Save() {
   c.architecture = graph_->architecture();
   c.weights = Kept(weights_);
   if (optimizer_) {
-    c.first_moment = Copy(optimizer_->first());
-    c.second_moment = Copy(optimizer_->second());
+    for (auto [moment, array] :
+         {std::pair(&c.first_moment, &optimizer_->first()), std::pair(&c.second_moment, &optimizer_->second())}) {
+      const std::span<const float> on_host = OnHost(*array);
+      moment->assign(on_host.begin(), on_host.end());
+    }
   }
   if (ema_.size() > 0) c.average = Kept(ema_);
   if (options_.sampling == Sampling::kShuffled && order_next_ > 0) {
@@ -114,8 +119,9 @@ Status Trainer::Restore(const Checkpoint& c) {
   WISP_RETURN_IF_ERROR(checkpoint_parts::Restore(AllStreams(), c));
   TakeKept(c.weights, weights_);
   if (optimizer_) {
-    std::copy(first.begin(), first.end(), optimizer_->first().data());
-    std::copy(second.begin(), second.end(), optimizer_->second().data());
+    const kernels::Memory& memory = options_.device.memory;
+    memory.copy_in(optimizer_->first().data(), first.data(), first.size() * sizeof(float));
+    memory.copy_in(optimizer_->second().data(), second.data(), second.size() * sizeof(float));
   }
   if (ema_.size() > 0) TakeKept(c.average, ema_);
   std::copy(c.order.begin(), c.order.end(), order_.begin());

@@ -68,5 +68,45 @@ def formed():
     ])
 
 
+def steps():
+    """A private step on a device: what bounds a record, what is released, and that nothing of it is left out."""
+    sums, runs = "cuda_formed_gradients_test:*", "cuda_trainer_test:*"
+    return table("runtime/gradients/formed_gradients.cc", [
+        ("gradients-of-the-last-batch-kept", "FormedGradients::BeginRecords", "ops_->clear", "if (false) ops_->clear", runs + "Private*"),
+        ("records-above-their-bound-stay", "FormedGradients::FinishRecords", "TakeBack();", "", sums + "AboveItsBound*"),
+        ("all-taken-back-with-one", "FormedGradients::TakeBack", "scale_B_[b] = 0;", "", sums + "AboveItsBound*"),
+        ("squares-of-part-of-a-row", "FormedGradients::FinishRecords", ".n = trained_->size(), .squares_B", ".n = trained_->size() - 16, .squares_B", sums),
+        ("row-norm-of-the-first-record", "FormedGradients::FormNormedRows", "own.dy_RN += f.records.begin(b) * f.lddy;", "", sums + "Sums*"),
+    ]) + table("runtime/gradients/clipping.h", [
+        ("an-infinite-record-of-a-device-is-added", "Factor", "if (!std::isfinite(norm)) return 0;", "if (!std::isfinite(norm)) return 1;", sums + "NotFinite*"),
+    ]) + table("runtime/gradients/gradient_sum.cc", [
+        ("rows-taken-back-are-added-again", "GridGradientSum::AddRows", ".sign = sign", ".sign = 1", sums + "AboveItsBound*"),
+    ]) + table("runtime/gradients/sum_gradients.cc", [
+        ("vectors-of-one-record", "SumGradients::Vector", ".rows = num_records_", ".rows = 1", runs + "Ordinary*"),
+    ]) + table("runtime/train/release/device_release.cc", [
+        ("a-device-step-without-noise", "DrawNoise", "privacy::AddDiscreteGaussian(noise, sigma_, {drawn, n});", "(void)noise;", runs + "Private*"),
+        ("noise-of-the-last-step", "Prepare", "graph_->device()", "if (drawn_[0] == noise_.size()) graph_->device()", runs + "Private*"),
+        ("noise-adds-to-the-last-steps", "DrawNoise", "std::fill_n(drawn, n, 0);", "", runs + "Private*"),
+        ("one-workers-noise-for-all", "DrawNoise", "worker, num_workers_, draw", "0, num_workers_, draw", runs + "Private*"),
+        ("half-the-noise-on-a-device", "PrivateDeviceRelease", "sigma_in_steps(options.privacy.noise_multiplier)",
+         "sigma_in_steps(options.privacy.noise_multiplier / 2)", runs + "Private*"),
+        ("sums-of-two-device-steps", "", "{ sum_.Clear(); } // The integers", "{} // The integers", runs + "Private*"),
+        ("parameters-all-get-the-first-gradient", "", "gradient_.data() + trained_->offset(i)", "gradient_.data()", runs + "Private*"),
+    ]) + table("runtime/train/trainer.cc", [
+        ("a-failed-device-goes-unnoticed", "Trainer::StepWeights", "if (!options_.device.memory.wait())", "if (false)", runs + "Failure*"),
+        ("weights-without-variances", "Trainer::MakeWeights", "noise_variance_->Initialise(on_host_);", "", runs + "ReAttention*"),
+    ]) + table("runtime/train/noise_variance.cc", [
+        ("all-rows-as-one", "NoiseVariance::Add", "const size_t rows = i == 0 ? p.rows : 1;", "const size_t rows = 1;", runs + "ReAttention*"),
+    ]) + table("runtime/train/check_options.cc", [
+        ("a-device-takes-any-method", "ValidateDevice", "if (o.method != Method::kOrdinary && o.method != Method::kPhantom)", "if (false)",
+         runs + "Refuses*"),
+    ]) + table("kernels/cuda/step.cc", [
+        ("noise-left-out-of-the-sum", "NoisedSum", "a.sum[i] + a.noise[i]", "a.sum[i]", "cuda_step_test:*"),
+        ("moves-not-averaged", "AddMovesOfRows", "(sum / static_cast<double>(a.n))", "sum", "cuda_step_test:*"),
+    ]) + table("runtime/layers/next_item_head.cc", [
+        ("bias-gradients-beyond-their-room", "NextItemHead::Emit", "(keeps_dbias_ ?", "(max_records_ > 1 ?", "cuda_graph_test:*"),
+    ])
+
+
 def faults():
-    return barriers() + places() + sums() + formed()
+    return barriers() + places() + sums() + formed() + steps()

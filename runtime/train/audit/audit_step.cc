@@ -118,7 +118,7 @@ class ThroughRelease final : public Observed {
     if (pass_.empty()) return;
     RecordContext context{
         .weights = packed_.view(), .buffers = buffers_, .negatives = negatives_ ? &negatives_->negatives() : nullptr};
-    pass_.Run(context, release_->Gradients(0));
+    pass_.Run(context, release_->GradientsOf(0));
   }
 
   TrainingOptions options_;

@@ -45,7 +45,7 @@ class FlatRelease final : public StepRelease {
             .norms_head_rows = graph.architecture().head.temperature > 0};
   }
 
-  RecordGradients& Gradients(size_t worker) override { return *gradients_[worker]; }
+  Gradients GradientsOf(size_t worker) override { return *gradients_[worker]; }
   void Begin(uint64_t, std::span<const float>, const StepBatch&, privacy::RandomStream&) override {
     grid_ ? grid_sum_->Clear() : float_sum_->Clear();
   }

@@ -48,7 +48,7 @@ class RgpRelease final : public StepRelease {
     return size;
   }
 
-  RecordGradients& Gradients(size_t worker) override { return *gradients_[worker]; }
+  Gradients GradientsOf(size_t worker) override { return *gradients_[worker]; }
 
   // The carriers follow from released weights and a public stream.
   void Begin(uint64_t step, std::span<const float> weights, const StepBatch&, privacy::RandomStream&) override {

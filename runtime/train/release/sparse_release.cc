@@ -79,7 +79,7 @@ class SparseRelease final : public StepRelease {
     }
   }
 
-  RecordGradients& Gradients(size_t worker) override { return *gradients_[worker]; }
+  Gradients GradientsOf(size_t worker) override { return *gradients_[worker]; }
 
   void Begin(uint64_t, std::span<const float>, const StepBatch& batch, privacy::RandomStream& noise) override {
     if (map_) {

@@ -2,15 +2,16 @@
 // differs between methods. Where it is private, the part that is released.
 //
 //   release->Begin(step, weights, batch);                       // one thread
-//   records -> release->Gradients(worker) ...                   // all workers
+//   records -> release->GradientsOf(worker) ...                 // all workers
+//   release->DrawNoise(worker, noise);                          // all workers, while others are still at their records
 //   release->Reduce();                                          // one thread
 //   release->AddNoise(worker, noise);                           // all workers
 //   release->Prepare();                                         // one thread
 //   release->Update(worker, noise, divisor, apply);             // all workers: apply(parameter, first, gradient, n)
 //
-// Sensitivity: RecordGradients clip to the grid's reduced norm and check what they added (privacy/exact_sum.h). Noise:
-// exact discrete Gaussian, one draw per released coordinate, in AddNoise or Update; AdaFEST's map of rows has its own,
-// in Begin (ContributionMap::Select). Nowhere else.
+// Sensitivity: gradient methods clip to the grid's reduced norm and check what they added (privacy/exact_sum.h). Noise:
+// exact discrete Gaussian, one draw per released coordinate, in DrawNoise, AddNoise or Update; AdaFEST's map of rows
+// has its own, in Begin (ContributionMap::Select). Nowhere else.
 // Noise multipliers here are of one release; what a step costs is the trainer's business.
 #ifndef WISP_RUNTIME_TRAIN_RELEASE_STEP_RELEASE_H_
 #define WISP_RUNTIME_TRAIN_RELEASE_STEP_RELEASE_H_
@@ -41,10 +42,13 @@ class StepRelease {
   using Apply = std::function<void(size_t parameter, size_t first, const float* gradient, size_t n)>;
 
   virtual ~StepRelease() = default;
-  virtual RecordGradients& Gradients(size_t worker) = 0;
-  // Before the records of a step are run. `noise` is for what a method releases before the sum.
+  virtual Gradients GradientsOf(size_t worker) = 0;
+  // Before the records of a step are run. `weights` lie in the graph's memory. `noise` is for what a method releases
+  // before the sum.
   virtual void Begin(uint64_t step, std::span<const float> weights, const StepBatch& batch,
                      privacy::RandomStream& noise) = 0;
+  // Noise that need not wait for the sum.
+  virtual void DrawNoise(size_t /*worker*/, privacy::RandomStream& /*noise*/) {}
   virtual void Reduce() {}
   virtual void AddNoise(size_t /*worker*/, privacy::RandomStream& /*noise*/) {}
   virtual void Prepare() {}

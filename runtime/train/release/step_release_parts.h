@@ -46,6 +46,7 @@ struct ReleaseBytes {
 };
 ReleaseBytes PlanFlatRelease(const Graph& graph, const TrainedSet& trained, const TrainingOptions& options);
 ReleaseBytes PlanRgpRelease(const Graph& graph, const TrainedSet& trained, const TrainingOptions& options);
+ReleaseBytes PlanDeviceRelease(const Graph& graph, const TrainedSet& trained, const TrainingOptions& options);
 ReleaseBytes PlanSparseRelease(const Graph& graph, const TrainedSet& trained, size_t num_records,
                                const TrainingOptions& options);
 
@@ -59,6 +60,9 @@ Status ValidateRgp(const Architecture& architecture, const TrainingOptions& opti
 
 std::unique_ptr<StepRelease> MakeFlatRelease(const Graph& graph, const TrainedSet& trained,
                                              const TrainingOptions& options);
+// For methods that ValidateDevice lets pass: all device work is worker 0's, the others draw noise.
+std::unique_ptr<StepRelease> MakeDeviceRelease(const Graph& graph, const TrainedSet& trained,
+                                               const TrainingOptions& options);
 std::unique_ptr<StepRelease> MakeRgpRelease(const Graph& graph, const TrainedSet& trained, std::span<const float> start,
                                             const TrainingOptions& options);
 std::unique_ptr<StepRelease> MakeSparseRelease(const Graph& graph, const TrainedSet& trained,

@@ -275,7 +275,7 @@ TEST_F(AuditTraining, NormWithoutTheCrossTermIsCaught) {
   testing::Harness harness(aligned.architecture, aligned.weights, kernels::BestOps());
   const auto graph = MakeGraph(aligned.architecture, kernels::BestOps(), {});
   testing::BrokenRelease naive(*graph, Step().training, Breach::kNone);
-  harness.Add({aligned.inputs, aligned.targets}, naive.Gradients(0));
+  harness.Add({aligned.inputs, aligned.targets}, *naive.GradientsOf(0).one_by_one());
   EXPECT_GT(naive.last_cross_ratio(), 1.33);
   StepAuditOptions s = Step();
   s.architecture = aligned.architecture;

@@ -27,7 +27,7 @@ class BrokenRelease final : public StepRelease {
   BrokenRelease(const Graph& graph, const TrainingOptions& o, Breach breach)
       : graph_(&graph), options_(o), breach_(breach), sum_(FlatSize(graph.parameters()), 0.0), gradients_(this) {}
 
-  RecordGradients& Gradients(size_t) override { return gradients_; }
+  Gradients GradientsOf(size_t) override { return gradients_; }
   void Begin(uint64_t, std::span<const float>, const StepBatch& batch, privacy::RandomStream&) override {
     empty_ = batch.records.empty();
     sum_.assign(sum_.size(), 0.0);

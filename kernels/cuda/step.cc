@@ -1,0 +1,43 @@
+// The end of a training step: noise onto the sum, and what it leaves in each parameter.
+#include "kernels/cuda/fill.h"
+#include "kernels/cuda/for_each.h"
+
+namespace wisp::kernels::cuda {
+namespace {
+
+// As the processor rounds: first the whole number, then the product.
+void NoisedSum(const NoisedSumArgs<>& a) {
+  ForEach(a.n, [a] __device__(size_t i) { a.y[i] = __fmul_rn(__ll2float_rn(a.sum[i] + a.noise[i]), a.scale); });
+}
+
+constexpr unsigned kThreads = 256;
+
+// One block for each row.
+__global__ void __launch_bounds__(kThreads) AddMovesOfRows(AddSquaredMovesArgs<> a) {
+  __shared__ Shared<double, kThreads / kWarp> scratch;
+  for (size_t r = blockIdx.x; r < a.rows; r += gridDim.x) {
+    double sum = 0;
+    for (size_t i = threadIdx.x; i < a.n; i += kThreads) {
+      const float move =
+          a.v_RN == nullptr ? a.size : fminf(1.0f, a.size / (sqrtf(a.v_RN[r * a.n + i] * a.correction) + a.epsilon));
+      sum += static_cast<double>(move) * static_cast<double>(move);
+    }
+    sum = BlockSum<kThreads>(sum, scratch);
+    if (threadIdx.x == 0) a.variance_R[r] += static_cast<float>(a.scale * (sum / static_cast<double>(a.n)));
+    __syncthreads();
+  }
+}
+
+void AddSquaredMoves(const AddSquaredMovesArgs<>& a) {
+  if (a.rows == 0 || a.n == 0) return;
+  Launch(AddMovesOfRows, {.blocks = BlocksFor(a.rows, 1), .threads = kThreads}, a);
+}
+
+}  // namespace
+
+void FillStep(OpTable& table) {
+  table.noised_sum = ForTraining(NoisedSum);
+  table.add_squared_moves = ForTraining(AddSquaredMoves);
+}
+
+}  // namespace wisp::kernels::cuda

@@ -1,0 +1,35 @@
+// Arguments of the ops that finish a training step in a device's memory: noise onto the sum, and what it leaves behind.
+//
+// Where memory is the host's, plain loops do both: tables of the host have none of them (null), but for the reference.
+#ifndef WISP_KERNELS_STEP_H_
+#define WISP_KERNELS_STEP_H_
+
+#include <cstddef>
+#include <cstdint>
+
+namespace wisp::kernels {
+
+// y_i = scale * (sum_i + noise_i). The integers are added exactly; their sum is rounded to a float, then the product.
+template <class T = float>
+struct NoisedSumArgs {
+  const int64_t* sum;
+  const int64_t* noise;
+  T* y;
+  size_t n;
+  T scale;
+};
+
+// variance_R[r] += scale * mean over i of min(1, size / (sqrt(v_ri * correction) + epsilon))^2, the mean in double.
+// v [rows, n] is dense; where it is null the mean is size^2. Max error 1e-5 relative of what is added.
+template <class T = float>
+struct AddSquaredMovesArgs {
+  const T* v_RN;
+  T* variance_R;
+  size_t rows, n;
+  T size, correction, epsilon;
+  double scale;
+};
+
+}  // namespace wisp::kernels
+
+#endif  // WISP_KERNELS_STEP_H_

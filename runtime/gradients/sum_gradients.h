@@ -1,0 +1,47 @@
+// The plain sum of gradients on a device: ordinary training. A factor's products of all records that pass are one
+// product, and no record's gradient exists by itself.
+//
+//   SumGradients gradients(device, parameters, trained, max_records, sum);
+#ifndef WISP_RUNTIME_GRADIENTS_SUM_GRADIENTS_H_
+#define WISP_RUNTIME_GRADIENTS_SUM_GRADIENTS_H_
+
+#include <span>
+#include <vector>
+
+#include "runtime/core/trained_set.h"
+#include "runtime/gradients/gradient_sum.h"
+#include "runtime/gradients/record_gradients.h"
+
+namespace wisp {
+
+class SumGradients final : public BatchGradients {
+ public:
+  // `device` and `sum`, which has one worker, must outlive this object. Factors of a sampled softmax (OuterFactor::ids_N) are not taken.
+  SumGradients(const kernels::Device& device, const Setup& setup, FloatGradientSum& sum);
+
+  void BeginRecords(size_t num_records) override { num_records_ = num_records; }
+  bool Wants(size_t parameter) const override { return trained_->contains(parameter); }
+  void Outer(const OuterFactor& factor) override;
+  void Rows(const RowsFactor& factor) override;
+  void Vector(const VectorFactor& factor) override;
+  // Norms are not taken: 0, with factors of 1.
+  std::span<const RecordOutcome> FinishRecords() override { return {outcomes_.data(), num_records_}; }
+
+  size_t scratch_bytes() const override;
+  // What scratch_bytes of such an object will be; allocates none of it.
+  static size_t PlanBytes(const Setup& setup);
+
+ private:
+  float* At(size_t parameter) const { return sum_->data(0) + trained_->offset(parameter); }
+
+  const kernels::OpTable* ops_;
+  const TrainedSet* trained_;
+  FloatGradientSum* sum_;
+  AlignedArray<float> norm_scratch_;  // of factors with a RowNorm
+  size_t num_records_ = 0;
+  std::vector<RecordOutcome> outcomes_;
+};
+
+}  // namespace wisp
+
+#endif  // WISP_RUNTIME_GRADIENTS_SUM_GRADIENTS_H_

@@ -1,0 +1,222 @@
+// Whole training steps in memory that the host cannot touch: what is neither an op nor a copy ends the process. Weights
+// are those of the same run on the host, noise included.
+#include "runtime/train/trainer.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "kernels/cuda/cuda.h"
+#include "kernels/cuda/emulate/memory.h"
+#include "tests/unit/train/memory_test_util.h"
+#include "tests/unit/train/train_test_util.h"
+
+namespace wisp {
+namespace {
+
+using privacy::Ledger;
+
+const kernels::Device& TheDevice() {
+  static const kernels::Device device(kernels::cuda::Ops(), kernels::Memory(kernels::cuda::DeviceMemory(), nullptr));
+  return device;
+}
+
+// Its memory, but for waiting: which says that something failed.
+const kernels::Device& FailingDevice() {
+  static const kernels::MemoryTable table = [] {
+    kernels::MemoryTable failing = kernels::cuda::DeviceMemory();
+    failing.wait = [](void* calls) { return --*static_cast<int*>(calls) >= 0; };
+    return failing;
+  }();
+  static int calls = 0;
+  static const kernels::Device device(kernels::cuda::Ops(), kernels::Memory(table, &calls));
+  calls = 1;  // the first, at the end of Create
+  return device;
+}
+
+class CudaTrainer : public testing::RingTraining {
+ protected:
+  CudaTrainer() : RingTraining(20) {}
+
+  // With plain steps a weight moves by its gradient: what the host's sum and the device's differ by is not enlarged.
+  TrainingOptions Ordinary() {
+    return {.num_steps = 3,
+            .expected_batch = 10,
+            .optimizer = {.kind = OptimizerKind::kSgd, .learning_rate = 0.1f, .momentum = 0.5f},
+            .seed = 5,
+            .num_threads = 2};
+  }
+  TrainingOptions Private() {
+    TrainingOptions o = Ordinary();
+    o.method = Method::kPhantom;
+    o.sampling = Sampling::kPoisson;
+    o.num_records_public = 20;
+    o.privacy = {
+        .noise_multiplier = 0.3, .clipping_norm = 0.5, .ledger = &ledger_, .run = "run", .reproducible_seed = 7};
+    return o;
+  }
+  static TrainingOptions OnDevice(TrainingOptions o, const kernels::Device& device = TheDevice()) {
+    o.device = device;
+    return o;
+  }
+
+  std::unique_ptr<Trainer> Make(const TrainingOptions& o, const Architecture& a = kSmall) {
+    auto trainer = Trainer::Create(a, testing::StartWeights(a), ring_.records, o);
+    EXPECT_TRUE(trainer.ok()) << trainer.status().message();
+    return trainer.ok() ? *std::move(trainer) : nullptr;
+  }
+  std::vector<float> Run(const TrainingOptions& o, const Architecture& a = kSmall) {
+    auto trainer = Make(o, a);
+    while (trainer->step() < trainer->end()) {
+      const auto report = trainer->Step();
+      EXPECT_TRUE(report.ok()) << report.status().message();
+      if (!report.ok()) break;
+      EXPECT_EQ(report->num_dropped, 0u);
+      last_ = *report;
+    }
+    const auto weights = trainer->final_weights();
+    return {weights.begin(), weights.end()};
+  }
+  void ExpectSameRun(const TrainingOptions& o, const Architecture& a = kSmall) {
+    const std::vector<float> host = Run(o, a), start = testing::StartWeights(a);
+    const StepReport on_host = last_;
+    const std::vector<float> device = Run(OnDevice(o), a);
+    EXPECT_EQ(last_.num_records, on_host.num_records);
+    EXPECT_NEAR(last_.mean_loss, on_host.mean_loss, 1e-5 * on_host.mean_loss);
+    EXPECT_NEAR(last_.mean_norm, on_host.mean_norm, 1e-4 * on_host.mean_norm);
+    ASSERT_EQ(device.size(), host.size());
+    float moved = 0;
+    for (size_t i = 0; i < host.size(); ++i) moved = std::max(moved, std::abs(host[i] - start[i]));
+    EXPECT_GT(moved, 1e-3f);
+    for (size_t i = 0; i < host.size(); ++i) ASSERT_NEAR(device[i], host[i], 2e-4f * moved) << i;
+  }
+
+  Ledger ledger_ = OpenLedger("ledger");
+  StepReport last_;
+};
+
+TEST_F(CudaTrainer, OrdinaryStepsAreTheHosts) {
+  TrainingOptions o = Ordinary();
+  o.dropout = {.embedding = 0.1f, .attention = 0.1f, .residual = 0.1f};
+  ExpectSameRun(o);
+  o.loss = LossWeighting::kPositionMean;
+  o.ema_decay = 0.5f;
+  ExpectSameRun(o);
+}
+
+TEST_F(CudaTrainer, PrivateStepsAreTheHostsNoiseIncluded) {
+  TrainingOptions o = Private();
+  o.dropout = {.embedding = 0.1f, .attention = 0.1f, .residual = 0.1f};
+  ExpectSameRun(o);
+  o.privacy.clipping = ClipKind::kFlat;
+  o.ema_decay = 0.5f;
+  o.num_threads = 3;
+  ExpectSameRun(o);
+}
+
+TEST_F(CudaTrainer, ReAttentionKeepsTheVariancesOfTheHost) {
+  Architecture a = kSmall;
+  a.re_attention = ReAttention::kOn;
+  TrainingOptions o = Private();
+  o.ema_decay = 0.5f;
+  ExpectSameRun(o, a);
+  o.optimizer = {.learning_rate = 0.01f};  // Adam
+  const std::vector<float> host = Run(o, a), device = Run(OnDevice(o), a);
+  for (const ParameterSpec& p : ParametersOf(a)) {
+    if (p.role != ParameterRole::kItemVariance && p.role != ParameterRole::kParameterVariance) continue;
+    for (size_t i = p.offset; i < p.offset + p.size(); ++i)
+      EXPECT_NEAR(device[i], host[i], 1e-3f * host[i]) << p.name << " " << i - p.offset;
+  }
+  o.optimizer = {.kind = OptimizerKind::kSgd, .learning_rate = 0.1f};
+  std::vector<float> frequencies(a.num_items, 0.25f);
+  o.re_attention = {.source = ReAttentionOptions::Source::kPrinted, .item_frequencies = frequencies};
+  ExpectSameRun(o, a);
+}
+
+TEST_F(CudaTrainer, CosineHeadsAndAdaptersTrain) {
+  Architecture cosine = kSmall;
+  cosine.head.temperature = 0.2f;
+  ExpectSameRun(Ordinary(), cosine);
+  ExpectSameRun(Private(), cosine);
+  Architecture adapter = kSmall;
+  adapter.adapter = AdapterSpec{.rank = 2, .alpha = 4};
+  ExpectSameRun(Private(), adapter);
+}
+
+// A record's integers depend on nothing but the record: whoever passes with it, the sum is the same.
+TEST_F(CudaTrainer, CompanyOfARecordChangesNoBitOfAPrivateRun) {
+  TrainingOptions o = OnDevice(Private());
+  o.optimizer = {.learning_rate = 0.01f};
+  const std::vector<float> together = Run(o);
+  o.rows_at_once = 1;
+  EXPECT_EQ(Run(o), together);
+  o.rows_at_once = 3 * kSmall.max_length;
+  EXPECT_EQ(Run(o), together);
+}
+
+TEST_F(CudaTrainer, ARunGoesOnFromItsCheckpointAndFromTheHosts) {
+  TrainingOptions o = OnDevice(Private());
+  o.ema_decay = 0.5f;
+  o.optimizer = {.learning_rate = 0.01f};
+  const std::vector<float> whole = Run(o);
+  auto first = Make(o);
+  ASSERT_TRUE(first->Step().ok());
+  const Checkpoint checkpoint = first->Save();
+  auto second = Make(o);
+  const Status restored = second->Restore(checkpoint);
+  ASSERT_TRUE(restored.ok()) << restored.message();
+  while (second->step() < 3) ASSERT_TRUE(second->Step().ok());
+  const auto weights = second->final_weights();
+  EXPECT_EQ(std::vector<float>(weights.begin(), weights.end()), whole);
+
+  o.device = kernels::BestOps();
+  auto on_host = Make(o);
+  ASSERT_TRUE(on_host->Restore(checkpoint).ok());
+  EXPECT_TRUE(std::equal(on_host->weights().begin(), on_host->weights().end(), checkpoint.weights.begin()));
+}
+
+TEST_F(CudaTrainer, HoldsWhatWasPlanned) {
+  for (const bool is_private : {false, true}) {
+    const TrainingOptions o = OnDevice(is_private ? Private() : Ordinary());
+    const auto plan = PlanTrainingMemory(kSmall, ring_.records.size(), o);
+    ASSERT_TRUE(plan.ok()) << plan.status().message();
+    const size_t before = kernels::cuda::emulate::AllocatedBytes();
+    auto trainer = Make(o);
+    testing::ExpectEqual(*plan, trainer->memory());
+    const size_t held = kernels::cuda::emulate::AllocatedBytes() - before;
+    EXPECT_LE(held, plan->total());
+    EXPECT_GT(held, plan->total() - plan->total() / 4) << "most of it lies on the device";
+    ASSERT_TRUE(trainer->Step().ok());
+    EXPECT_EQ(kernels::cuda::emulate::AllocatedBytes() - before, held) << "a step allocates nothing";
+  }
+}
+
+TEST_F(CudaTrainer, RefusesWhatADeviceDoesNotDo) {
+  const auto refusal = [&](const TrainingOptions& o) {
+    const Status status = Trainer::Create(kSmall, start_, ring_.records, o).status();
+    EXPECT_EQ(status.code(), StatusCode::kUnsupported);
+    EXPECT_NE(status.message().find("cuda"), std::string::npos);
+    return status.message();
+  };
+  TrainingOptions o = OnDevice(Private());
+  o.method = Method::kRgp;
+  EXPECT_NE(refusal(o).find("not rgp"), std::string::npos);
+  o = OnDevice(Private());
+  o.num_negatives = 4;
+  EXPECT_NE(refusal(o).find("num_negatives"), std::string::npos);
+  o = OnDevice(Private());
+  o.privacy.norm_form = NormForm::kGram;
+  EXPECT_NE(refusal(o).find("norm_form"), std::string::npos);
+}
+
+// A failure is an error of the step; what it was charged stays charged.
+TEST_F(CudaTrainer, AFailureOfTheDeviceIsAnError) {
+  auto trainer = Make(OnDevice(Private(), FailingDevice()));
+  const Status status = trainer->Step().status();
+  EXPECT_EQ(status.code(), StatusCode::kIo);
+  EXPECT_NE(status.message().find("the device that trains failed in step 0"), std::string::npos) << status.message();
+  EXPECT_EQ(trainer->num_charged(), 1u);
+}
+
+}  // namespace
+}  // namespace wisp
