@@ -2,6 +2,8 @@
 
 #include <sys/mman.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <map>
 #include <new>
@@ -12,11 +14,11 @@ namespace wisp::kernels::cuda {
 namespace emulate {
 namespace {
 
-constexpr size_t kPage = 4096;
+constexpr size_t kPage = 4096, kAlignment = 64;
 
-// Every allocation has pages of its own, and one behind them that is never opened.
+// Every allocation has pages of its own, at whose end it ends, and one behind them that is never opened.
 struct Pages {
-  std::map<void*, size_t> bytes;  // of each, in whole pages
+  std::map<void*, size_t> bytes;  // of each first page, in whole pages
   size_t total = 0;
   int open = 0;  // how deep
 
@@ -36,17 +38,18 @@ void* Allocate(void*, size_t size) {
   Pages& pages = ThePages();
   const size_t whole = (size + kPage - 1) / kPage * kPage;
   // Zeroed by the system.
-  void* memory = mmap(nullptr, whole + kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) throw std::bad_alloc();
-  pages.bytes[memory] = whole;
+  void* first = mmap(nullptr, whole + kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (first == MAP_FAILED) throw std::bad_alloc();
+  pages.bytes[first] = whole;
   pages.total += size;
-  return memory;
+  return static_cast<std::byte*>(first) + whole - (size + kAlignment - 1) / kAlignment * kAlignment;
 }
 
 void Release(void*, void* memory, size_t size) {
   Pages& pages = ThePages();
-  munmap(memory, pages.bytes.at(memory) + kPage);
-  pages.bytes.erase(memory);
+  void* first = reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(memory) / kPage * kPage);
+  munmap(first, pages.bytes.at(first) + kPage);
+  pages.bytes.erase(first);
   pages.total -= size;
 }
 

@@ -141,6 +141,23 @@ TEST(CudaGraph, EveryRecommenderGivesTheLossAndGradientsOfTheHost) {
   }
 }
 
+// On a device a head keeps neither logits nor what it emits from one tile to the next.
+TEST(CudaGraph, ACatalogueOfSeveralTilesDoesToo) {
+  const Architecture a = UniformArchitecture{.num_items = 2 * kHeadTile + 40,
+                                             .max_length = 5,
+                                             .width = 4,
+                                             .num_heads = 2,
+                                             .num_blocks = 1,
+                                             .inner_width = 6,
+                                             .output_table = OutputTable::kUntied,
+                                             .output_bias = OutputBias::kTrained};
+  const std::vector<float> weights = testing::RandomWeights(a, 4);
+  const testing::OwnedRecord owned[] = {testing::RandomRecord(a.num_items, 5, 1, 1),
+                                        testing::RandomRecord(a.num_items, 3, 2)};
+  const std::vector<Record> records = {owned[0].view(), owned[1].view()};
+  ExpectSame(Pass(a, TheDevice(), weights, records), Pass(a, kernels::ReferenceOps(), weights, records));
+}
+
 TEST(CudaGraph, ClassifiersDoToo) {
   const UniformArchitecture uniform{.num_items = 9,
                                     .max_length = 6,
