@@ -59,6 +59,7 @@ using Shared = emulate::Shared<T, kSize>;
 
 template <class... Parameters, class... Arguments>
 void Launch(void (*kernel)(Parameters...), const Grid& grid, const Arguments&... arguments) {
+  (emulate::CheckArgument(&arguments, sizeof(arguments)), ...);
   emulate::Run({.x = grid.blocks, .y = grid.blocks_y}, grid.threads, [&] { kernel(arguments...); });
 }
 

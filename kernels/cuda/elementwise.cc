@@ -56,7 +56,7 @@ __global__ void DrawMasks(uint8_t* keep_RW, size_t width, uint32_t threshold, Re
 void DrawKeep(const DrawKeepArgs& a) {
   if (a.records.rows == 0 || a.width == 0) return;
   ForRecords(a.records, a.records.rows, [&](const RecordsOfLaunch& records) {
-    Keys keys;
+    Keys keys = {};
     for (uint32_t b = 0; b < records.count; ++b) {
       keys.of[b] = Mix(OptionsOf(a.options_B, records.first + b).dropout_seed + kGolden * (a.site + 1));
     }

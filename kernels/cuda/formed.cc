@@ -29,7 +29,8 @@ void RecordScatterAdd(const RecordScatterAddArgs<>& a) {
   ForRecords(a.records, a.records.rows, [&](const RecordsOfLaunch& records) {
     const unsigned blocks = BlocksFor(LongestOf(records) * kWarp, kScatterThreads);
     if (blocks > 0)
-      Launch(AddRowsOfRecords, {.blocks = blocks, .blocks_y = records.count, .threads = kScatterThreads}, a, records);
+      Launch(AddRowsOfRecords, {.blocks = blocks, .blocks_y = records.count, .threads = kScatterThreads}, WithoutRecords(a),
+             records);
   });
 }
 
@@ -120,6 +121,7 @@ void SquaresOfRows(const SquaresOfRowsArgs<>& a) {
   ForShares(a.rows, a.n, a.squares_B, [&](size_t first, unsigned count, unsigned blocks, double* parts) {
     SquaresOfRowsArgs<> share = a;
     share.x_BN += first * a.ldx;
+    share.squares_B = nullptr;  // the host's
     Launch(SumSquaresOfRows, {.blocks = blocks, .threads = kThreads}, share, count, parts);
   });
 }
@@ -128,7 +130,9 @@ void AccumulateRowsOnGrid(const AccumulateRowsOnGridArgs<>& a) {
   ForShares(a.rows, a.n, a.squares_B, [&](size_t first, unsigned count, unsigned blocks, double* parts) {
     AccumulateRowsOnGridArgs<> share = a;
     share.x_BN += first * a.ldx;
-    Scales scales;
+    share.scale_B = nullptr;  // the host's, as squares_B
+    share.squares_B = nullptr;
+    Scales scales = {};
     std::copy_n(a.scale_B + first, count, scales.of);
     Launch(AddRowsOnGrid, {.blocks = blocks, .threads = kThreads}, share, scales, count, parts);
   });

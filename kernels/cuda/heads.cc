@@ -77,9 +77,11 @@ __global__ void ClassRows(ClassCrossEntropyArgs<> a, double* loss_R) {
 }
 
 void ClassCrossEntropy(const ClassCrossEntropyArgs<>& a) {
+  ClassCrossEntropyArgs<> on_device = a;
+  on_device.loss_R = nullptr;  // the host's
   if (a.n == 0 || a.rows == 0) return;
   double* loss = a.loss_R != nullptr ? Results(a.rows) : nullptr;
-  Launch(ClassRows, WarpsFor(a.rows), a, loss);
+  Launch(ClassRows, WarpsFor(a.rows), on_device, loss);
   if (a.loss_R == nullptr) return;
   const bool arrived = Wait() && loss != nullptr;
   for (size_t r = 0; r < a.rows; ++r) a.loss_R[r] = arrived ? loss[r] : std::numeric_limits<double>::quiet_NaN();

@@ -14,13 +14,20 @@ inline constexpr size_t kMostOfLaunch = 128;
 
 struct RecordsOfLaunch {
   uint32_t first = 0, count = 0;      // which of all records these are
-  uint32_t begin[kMostOfLaunch + 1];  // begin[i]: the first row of record first + i
+  uint32_t begin[kMostOfLaunch + 1] = {};  // begin[i]: the first row of record first + i
 };
 
 // The rows of all records of an op that says so either way.
 template <class Args>
 size_t RowsOf(const Args& a) {
   return a.records.begin_B != nullptr ? a.records.begin_B[a.records.num_records] : a.rows;
+}
+
+// An op's arguments without where its records begin: those lie in the host's memory, and travel beside them.
+template <class Args>
+Args WithoutRecords(Args a) {
+  a.records = {};
+  return a;
 }
 
 // Rows of the longest.

@@ -80,7 +80,7 @@ void ColumnSum(const ColumnSumArgs<>& a) {
   if (a.n == 0) return;
   ForRecords(a.records, a.rows, [&](const RecordsOfLaunch& records) {
     const Grid grid = {.blocks = BlocksFor(a.n, kWarp), .blocks_y = records.count, .threads = kThreads};
-    Launch(SumColumns, grid, a, records);
+    Launch(SumColumns, grid, WithoutRecords(a), records);
   });
 }
 

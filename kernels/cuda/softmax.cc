@@ -79,7 +79,7 @@ __global__ void StartRows(const int32_t* target_R, float* max_R, float* sum_R, f
 
 void SoftmaxStart(const SoftmaxStartArgs<>& a) {
   ForRecords(a.records, a.records.rows, [&](const RecordsOfLaunch& records) {
-    TargetWeights weights;
+    TargetWeights weights = {};
     for (uint32_t b = 0; b < records.count; ++b)
       weights.of[b] = OptionsOf(a.options_B, records.first + b).target_weight;
     const Grid grid = {.blocks = BlocksFor(LongestOf(records), 256, 16), .blocks_y = records.count};

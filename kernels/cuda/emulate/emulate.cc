@@ -167,6 +167,11 @@ const Place& Here() { return The().place; }
 
 void Seed(uint64_t seed) { The().random.seed(seed); }
 
+void CheckArgument(const void* argument, size_t bytes) {
+  if (HoldsHostAddress(argument, bytes))
+    Fail("a kernel is handed an address of the host's memory", Location::Current());
+}
+
 void Run(Index grid, unsigned threads, const std::function<void()>& kernel) {
   Emulator& e = The();
   const Location here = Location::Current();

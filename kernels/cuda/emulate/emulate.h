@@ -6,7 +6,8 @@
 //   - a barrier, shuffle or vote that not all threads of the block or warp reach, or reach at different places;
 //   - an access of shared memory out of bounds;
 //   - two threads that access the same place of shared memory, one of them writing, with no barrier in between;
-//   - shared memory that is read before anything of the block wrote it.
+//   - shared memory that is read before anything of the block wrote it;
+//   - an argument with an address of the host's memory, where a device's memory is in use (memory.h).
 // Not found: races in global memory, and what depends on timing. Blocks run one after the other, in an order that the
 // seed says as well.
 #ifndef WISP_KERNELS_CUDA_EMULATE_EMULATE_H_
@@ -43,6 +44,9 @@ struct Location {
 
 // Runs `kernel` once for each thread of each block. Not reentrant. At most 1024 threads, whole warps.
 void Run(Index grid, unsigned threads, const std::function<void()>& kernel);
+
+// An argument of the next launch. Ends the process where it holds the address of the host's memory (memory.h).
+void CheckArgument(const void* argument, size_t bytes);
 
 // The order of threads and blocks from now on. Default: WISP_TEST_SEED, or 1.
 void Seed(uint64_t seed);

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <new>
 
@@ -21,6 +22,16 @@ struct Pages {
   std::map<void*, size_t> bytes;  // of each first page, in whole pages
   size_t total = 0;
   int open = 0;  // how deep
+  const void* shared = nullptr;
+  size_t shared_bytes = 0;
+
+  bool OnDevice(uintptr_t address) const {
+    const auto after = bytes.upper_bound(reinterpret_cast<void*>(address));
+    if (after == bytes.begin()) return false;
+    const auto& [first, size] = *std::prev(after);
+    return address - reinterpret_cast<uintptr_t>(first) <= size;  // an end may be named
+  }
+  bool IsShared(uintptr_t address) const { return address - reinterpret_cast<uintptr_t>(shared) <= shared_bytes; }
 
   void Protect(int protection) {
     for (const auto& [memory, size] : bytes) {
@@ -70,6 +81,33 @@ OpenMemory::~OpenMemory() {
 }
 
 size_t AllocatedBytes() { return ThePages().total; }
+
+void ShareWithKernels(const void* memory, size_t bytes) {
+  ThePages().shared = memory;
+  ThePages().shared_bytes = bytes;
+}
+
+namespace {
+
+bool IsMapped(uintptr_t address) {
+  unsigned char resident;
+  return mincore(reinterpret_cast<void*>(address / kPage * kPage), 1, &resident) == 0;
+}
+
+}  // namespace
+
+// An address is a word whose upper half has bits, but not the highest: a number of two floats is hardly one of a page.
+bool HoldsHostAddress(const void* argument, size_t bytes) {
+  const Pages& pages = ThePages();
+  if (pages.bytes.empty()) return false;
+  for (size_t at = 0; at + sizeof(uintptr_t) <= bytes; at += sizeof(uintptr_t)) {
+    uintptr_t word;
+    std::memcpy(&word, static_cast<const std::byte*>(argument) + at, sizeof(word));
+    if (word >> 32 == 0 || word >> 47 != 0 || pages.OnDevice(word) || pages.IsShared(word)) continue;
+    if (IsMapped(word)) return true;
+  }
+  return false;
+}
 
 }  // namespace emulate
 

@@ -19,6 +19,13 @@ class OpenMemory {
 // Bytes that are allocated now.
 size_t AllocatedBytes();
 
+// Host memory that kernels may use, in place of what was named before.
+void ShareWithKernels(const void* memory, size_t bytes);
+
+// Whether a kernel's argument holds the address of host memory that is not shared, anywhere in its bytes. Where nothing
+// is allocated on the device all memory counts as its own: so the op suite runs.
+bool HoldsHostAddress(const void* argument, size_t bytes);
+
 }  // namespace wisp::kernels::cuda::emulate
 
 #endif  // WISP_KERNELS_CUDA_EMULATE_MEMORY_H_

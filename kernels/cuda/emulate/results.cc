@@ -3,11 +3,14 @@
 
 #include <vector>
 
+#include "kernels/cuda/emulate/memory.h"
+
 namespace wisp::kernels::cuda {
 
 double* Results(size_t count) {
   static thread_local std::vector<double> results;
   if (results.size() < count) results.resize(count);
+  emulate::ShareWithKernels(results.data(), results.size() * sizeof(double));
   return results.data();
 }
 

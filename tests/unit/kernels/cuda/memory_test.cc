@@ -38,6 +38,18 @@ TEST(DeviceMemoryDeathTest, TheHostCannotTouchIt) {
   memory.release(x, sizeof(float));
 }
 
+TEST(DeviceMemoryDeathTest, KernelsCannotReachTheHosts) {
+  const Memory memory(DeviceMemory(), nullptr);
+  auto* x = static_cast<float*>(memory.allocate(8 * sizeof(float)));
+  std::vector<float> y(8);
+  EXPECT_DEATH(Ops().scale({.x = x, .y = y.data(), .n = 8, .a = 2.0f, .store = Store::kAssign}),
+               "address of the host's memory");
+  EXPECT_DEATH(Ops().scale({.x = y.data(), .y = x, .n = 8, .a = 2.0f, .store = Store::kAssign}),
+               "address of the host's memory");
+  EXPECT_EQ(Ops().sum_squares(x, 8), 0.0) << "results lie in memory that both reach";
+  memory.release(x, 8 * sizeof(float));
+}
+
 // Behind the last page of an allocation nothing is open, not even to kernels.
 TEST(DeviceMemoryDeathTest, KernelsCannotLeaveIt) {
   const Memory memory(DeviceMemory(), nullptr);
