@@ -17,7 +17,7 @@
 #include <cstdint>
 
 #ifdef __CUDACC__
-#include <cuda_runtime.h>
+#include "kernels/cuda/gpu/gpu.h"
 #else
 #include "kernels/cuda/emulate/emulate.h"
 #endif
@@ -44,10 +44,11 @@ struct Shared {
   __device__ T& operator[](unsigned i) { return values[i]; }
 };
 
-// Every thread of a stream's process has its own stream; what it launches runs in order.
+// Runs behind all that was launched before.
 template <class... Parameters, class... Arguments>
 void Launch(void (*kernel)(Parameters...), const Grid& grid, const Arguments&... arguments) {
-  kernel<<<dim3(grid.blocks, grid.blocks_y), grid.threads, 0, cudaStreamPerThread>>>(arguments...);
+  kernel<<<dim3(grid.blocks, grid.blocks_y), grid.threads, 0, Stream()>>>(arguments...);
+  Note(cudaGetLastError());
 }
 
 #else
@@ -59,7 +60,7 @@ using Shared = emulate::Shared<T, kSize>;
 
 template <class... Parameters, class... Arguments>
 void Launch(void (*kernel)(Parameters...), const Grid& grid, const Arguments&... arguments) {
-  (emulate::CheckArgument(&arguments, sizeof(arguments)), ...);
+  (emulate::CheckArgument(arguments), ...);
   emulate::Run({.x = grid.blocks, .y = grid.blocks_y}, grid.threads, [&] { kernel(arguments...); });
 }
 

@@ -6,11 +6,11 @@
 
 namespace wisp::kernels::cuda {
 
-// Memory that a kernel of this thread's stream writes and the host reads after Wait: `count` doubles, which the next
-// call takes over. Null where there is none left; Wait then returns false.
+// Memory that a kernel writes and the host reads after Wait: `count` doubles, which this thread's next call takes over.
+// Null where there is none left; Wait then returns false.
 double* Results(size_t count);
 
-// Until all that this thread has launched has run. False where some of it failed, now or earlier: nothing that was
+// Until all that was launched has run. False where some of it failed, now or earlier: nothing that was
 // computed since can be trusted.
 bool Wait();
 

@@ -49,6 +49,7 @@ Status CheckMemory(const Architecture& a, size_t num_records, const TrainingOpti
   if (HasGradients(o)) WISP_RETURN_IF_ERROR(Validate(o.optimizer));
   WISP_RETURN_IF_ERROR(CheckThreads(o.num_threads));
   WISP_RETURN_IF_ERROR(ValidateAverage(o));
+  WISP_RETURN_IF_ERROR(ValidateDevice(o));
   WISP_RETURN_IF_ERROR(ValidateNegatives(a, o));
   if (o.method == Method::kRgp) WISP_RETURN_IF_ERROR(ValidateRgp(a, o));
   if (IsSparse(o.method)) WISP_RETURN_IF_ERROR(ValidateSparse(a, o));

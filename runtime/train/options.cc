@@ -109,8 +109,8 @@ size_t BestRows(const Architecture& a) {
   return bytes > kCached ? kRows : 1;
 }
 
-// A device takes as many records as make its kernels large, while their written-out gradients take no more than this:
-// what the second-level cache of a large GPU holds.
+// A device takes as many records as make its kernels large, but no more than a step has, and while their written-out
+// gradients take no more than this: what the second-level cache of a large GPU holds.
 size_t BestRecords(const Architecture& a, const TrainingOptions& o) {
   constexpr size_t kGradientBytes = size_t{32} << 20;
   const size_t bytes = TrainedBy(ParametersOf(a), o).size() * sizeof(float);
@@ -118,8 +118,9 @@ size_t BestRecords(const Architecture& a, const TrainingOptions& o) {
 }
 
 size_t RecordsOnDevice(const Architecture& a, const TrainingOptions& o) {
-  if (o.rows_at_once == 0) return BestRecords(a, o);
-  return std::clamp<size_t>(o.rows_at_once / a.max_length, 1, kMostOnDevice);
+  const size_t most = std::clamp<size_t>(o.expected_batch, 1, kMostOnDevice);
+  return o.rows_at_once == 0 ? std::min(BestRecords(a, o), most)
+                             : std::clamp<size_t>(o.rows_at_once / a.max_length, 1, most);
 }
 
 }  // namespace

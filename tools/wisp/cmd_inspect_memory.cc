@@ -9,6 +9,7 @@
 #include "runtime/privacy/noise/exact_sum.h"
 #include "runtime/train/dp_fp_report.h"
 #include "tools/wisp/commands.h"
+#include "tools/wisp/device.h"
 #include "tools/wisp/recipe/classify_recipe.h"
 #include "tools/wisp/recipe/recipe.h"
 
@@ -128,6 +129,8 @@ Result<Json> PlanTraining(const InspectArguments& a, Architecture architecture) 
     if (recipe.adapter) architecture.adapter = recipe.adapter;
   }
   options.num_threads = a.threads == 0 ? DefaultThreads() : a.threads;
+  WISP_ASSIGN_OR_RETURN(const OpenedDevice device, OpenDevice(a.device));
+  options.device = device.device;
   WISP_RETURN_IF_ERROR(OverrideMethod(a.method, options));
   if (a.rank) options.rgp.rank = *a.rank;
   if (a.expected_batch) options.expected_batch = *a.expected_batch;
@@ -151,6 +154,7 @@ Result<Json> PlanTraining(const InspectArguments& a, Architecture architecture) 
   Json j = MemoryJson(memory, IsAdaptive(options.method));
   if (!a.method.empty()) j["method"] = a.method;
   if (!a.recipe.empty()) j["recipe"] = a.recipe;
+  if (!device.is_processor()) j["device"] = device.description;
   j.update({{"threads", options.num_threads}, {"records", records}});
   if (IsAdaptive(options.method)) {
     j["num_records_public"] = options.num_records_public != 0 ? options.num_records_public : records;

@@ -51,6 +51,7 @@ class TrainCommand {
                                 {"steps", r.num_steps},
                                 {"seconds", r.seconds},
                                 {"planned_bytes", r.planned_bytes}};
+    if (!run_.device().is_processor()) j["device"] = run_.device().description;
     if (r.resumed_from > 0) j["resumed_from"] = r.resumed_from;
     if (!r.ended_early.empty()) j["steps_planned"] = r.planned_steps, j["ended_early"] = r.ended_early;
     if (!r.save_failure.empty()) j["save_failure"] = r.save_failure;

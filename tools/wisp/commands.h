@@ -41,10 +41,17 @@ struct AnchorArguments {
   bool begin = false;
 };
 
+// Where a run computes, wherever --device is taken.
+struct DeviceArguments {
+  std::string name = "cpu", module;
+  uint64_t megabytes = 0;  // 10^6 bytes; 0: all there is
+};
+
 struct TrainArguments {
   std::string recipe, model, adapter, out, item_names, ledger, checkpoint, privacy_json, dataset, allow_large_delta,
       uncharged_tuning;
   AnchorArguments anchor;
+  DeviceArguments device;
   DataArguments data;
   std::optional<double> epsilon, noise_multiplier, delta, epochs, learning_rate, budget, histogram_noise;
   std::optional<uint64_t> seed, reproducible_noise_seed, checkpoint_every;
@@ -105,6 +112,7 @@ struct InspectArguments {
   bool verify = false;
   // Of --memory.
   bool memory = false;
+  DeviceArguments device;
   std::string method, recipe, backend;  // no backend: simd
   std::optional<uint32_t> rank, rows, expected_batch, records, num_records_public;
   std::optional<double> noise_multiplier;

@@ -183,6 +183,7 @@ class CommandLine {
                   "yes: accept a delta up to 1 / records, as papers have it; not with ten or fewer")
         ->check(CLI::IsMember({"yes"}));
     c->add_option("--threads", train_.threads, "0: up to 4")->check(ThreadsRange());
+    AddDevice(c, train_.device);
     AddData(c, train_.data, true);
     chosen_.OnCall(c, Train, train_);
   }
@@ -304,6 +305,7 @@ class CommandLine {
     c->add_option("--backend", inspect_.backend,
                   "Of recommending: simd (the default), int8 (linear layers over 8-bit integers) or xnnpack")
         ->needs(memory);
+    AddDevice(c, inspect_.device, memory);
     c->add_option("--threads", inspect_.threads, "Of training and of a batch; 0: up to 4")
         ->check(ThreadsRange())
         ->needs(memory);

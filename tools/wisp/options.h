@@ -47,6 +47,20 @@ inline void AddAnchor(CLI::App* app, AnchorArguments& anchor) {
   app->add_flag("--begin-anchor", anchor.begin, "The ledger has charges and no anchor yet: it begins now")->needs(file);
 }
 
+// `needs`: an option without which these make no sense; may be null.
+inline void AddDevice(CLI::App* app, DeviceArguments& device, CLI::Option* needs = nullptr) {
+  CLI::Option* name = app->add_option("--device", device.name, "cpu, or cuda: an NVIDIA GPU (docs/cuda.md)")
+                          ->check(CLI::IsMember({"cpu", "cuda"}))
+                          ->capture_default_str();
+  if (needs != nullptr) name->needs(needs);
+  app->add_option("--device-memory", device.megabytes, "Most of the device's memory to take, in MB; 0: all there is")
+      ->check(CLI::Range(uint64_t{0}, uint64_t{1} << 40))
+      ->needs(name);
+  app->add_option("--device-module", device.module,
+                  "File of the device's kernels; default: libwisp_cuda.so beside the program, or in the system's folders")
+      ->needs(name);
+}
+
 inline void AddPlannedRuns(CLI::App* app, std::optional<uint32_t>& planned_runs) {
   AddOptional(app, "--planned-runs", planned_runs,
               "Number of runs like this one on this ledger, fixed before the first. --epsilon is then that of all of\n"

@@ -7,6 +7,7 @@
 #include "runtime/privacy/json.h"
 #include "runtime/privacy/statement.h"
 #include "tools/wisp/dataset.h"
+#include "tools/wisp/device.h"
 #include "tools/wisp/ledger_access.h"
 #include "tools/wisp/output.h"
 #include "tools/wisp/recipe/recipe_section.h"
@@ -137,6 +138,8 @@ Result<JobResult> TrainingRun::Run() {
 Status TrainingRun::Read() {
   Override(a_, recipe_);
   WISP_RETURN_IF_ERROR(OverrideMethod(a_.method, recipe_.training));
+  device_ = DeviceOrProcessor(a_.device);
+  recipe_.training.device = device_.device;
   dataset_ = a_.dataset.empty() ? FileName(a_.data.path) : a_.dataset;
   if (!a_.model.empty()) {
     WISP_ASSIGN_OR_RETURN(ModelFile model, ModelFile::OpenWithAdapter(a_.model, a_.adapter, Verify::kFull));

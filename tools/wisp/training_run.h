@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/core/devices.h"
 #include "runtime/data/readers.h"
 #include "runtime/model/model_file.h"
 #include "runtime/train/run/fine_tune.h"
@@ -46,6 +47,7 @@ class TrainingRun {
   bool is_private() const { return recipe_.training.method != Method::kOrdinary; }
   const Recipe& recipe() const { return recipe_; }  // as it was run
   const data::Sequences& sequences() const { return data_.sequences; }
+  const OpenedDevice& device() const { return device_; }
   const ModelFile* base() const { return base_ ? &*base_ : nullptr; }
   privacy::Ledger& ledger() { return *fine_tune_->ledger(); }  // of a private run
   const std::string& Dataset() const { return dataset_; }
@@ -63,6 +65,7 @@ class TrainingRun {
   ModelContents Contents() const;
 
   std::string title_, dataset_;
+  OpenedDevice device_;
   const TrainArguments& a_;
   Recipe recipe_;
   std::optional<ModelFile> base_;

@@ -167,7 +167,7 @@ const Place& Here() { return The().place; }
 
 void Seed(uint64_t seed) { The().random.seed(seed); }
 
-void CheckArgument(const void* argument, size_t bytes) {
+void CheckBytes(const void* argument, size_t bytes) {
   if (HoldsHostAddress(argument, bytes))
     Fail("a kernel is handed an address of the host's memory", Location::Current());
 }

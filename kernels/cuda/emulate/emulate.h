@@ -45,8 +45,19 @@ struct Location {
 // Runs `kernel` once for each thread of each block. Not reentrant. At most 1024 threads, whole warps.
 void Run(Index grid, unsigned threads, const std::function<void()>& kernel);
 
-// An argument of the next launch. Ends the process where it holds the address of the host's memory (memory.h).
-void CheckArgument(const void* argument, size_t bytes);
+void CheckBytes(const void* argument, size_t bytes);
+
+// An argument of the next launch. Ends the process where it holds the address of the host's memory (memory.h). Compilers
+// that cannot clear what lies between members check nothing: anything may stand there.
+template <class T>
+void CheckArgument(T argument) {
+#if __has_builtin(__builtin_clear_padding)
+  __builtin_clear_padding(&argument);
+  CheckBytes(&argument, sizeof(argument));
+#else
+  (void)argument;
+#endif
+}
 
 // The order of threads and blocks from now on. Default: WISP_TEST_SEED, or 1.
 void Seed(uint64_t seed);

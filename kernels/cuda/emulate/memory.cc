@@ -21,6 +21,7 @@ constexpr size_t kPage = 4096, kAlignment = 64;
 struct Pages {
   std::map<void*, size_t> bytes;  // of each first page, in whole pages
   size_t total = 0;
+  uint64_t limit = 0;
   int open = 0;  // how deep
   const void* shared = nullptr;
   size_t shared_bytes = 0;
@@ -47,6 +48,7 @@ Pages& ThePages() {
 
 void* Allocate(void*, size_t size) {
   Pages& pages = ThePages();
+  if (pages.limit > 0 && pages.total + size > pages.limit) throw std::bad_alloc();
   const size_t whole = (size + kPage - 1) / kPage * kPage;
   // Zeroed by the system.
   void* first = mmap(nullptr, whole + kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -79,6 +81,8 @@ OpenMemory::OpenMemory() {
 OpenMemory::~OpenMemory() {
   if (--ThePages().open == 0) ThePages().Protect(PROT_NONE);
 }
+
+void LimitMemory(uint64_t bytes) { ThePages().limit = bytes; }
 
 size_t AllocatedBytes() { return ThePages().total; }
 

@@ -4,6 +4,7 @@
 #define WISP_KERNELS_CUDA_EMULATE_MEMORY_H_
 
 #include <cstddef>
+#include <cstdint>
 
 namespace wisp::kernels::cuda::emulate {
 
@@ -18,6 +19,9 @@ class OpenMemory {
 
 // Bytes that are allocated now.
 size_t AllocatedBytes();
+
+// Allocations beyond so many bytes together are refused; 0: none.
+void LimitMemory(uint64_t bytes);
 
 // Host memory that kernels may use, in place of what was named before.
 void ShareWithKernels(const void* memory, size_t bytes);

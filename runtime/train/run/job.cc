@@ -315,7 +315,10 @@ class JobRun {
   }
 
   RankingQuality Evaluate(std::span<const RankingCase> cases) {
-    const Recommender graph(job_.architecture, job_.training.device, {.use = GraphUse::kInference});
+    // Weights are on the host then, and so are its threads.
+    const kernels::Device& device = job_.training.device;
+    const kernels::Device host = device.memory.is_host() ? device : kernels::Device(kernels::BestOps());
+    const Recommender graph(job_.architecture, host, {.use = GraphUse::kInference});
     return EvaluateRanking(graph, trainer_->final_weights().data(), cases, trainer_->workers());
   }
 

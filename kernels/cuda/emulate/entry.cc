@@ -1,0 +1,31 @@
+// The emulator as a module: so programs that ask for a GPU are tested where there is none.
+#include <cstdio>
+
+#include "kernels/cuda/cuda.h"
+#include "kernels/cuda/emulate/memory.h"
+#include "kernels/module/module.h"
+
+namespace wisp::kernels::cuda::emulate {
+namespace {
+
+const char* Open() { return nullptr; }
+
+module::Facts FactsOfEmulator() {
+  module::Facts facts{.total_bytes = uint64_t{1} << 32, .free_bytes = uint64_t{1} << 32, .processors = 1};
+  std::snprintf(facts.name, sizeof facts.name, "emulator");
+  return facts;
+}
+
+}  // namespace
+}  // namespace wisp::kernels::cuda::emulate
+
+extern "C" __attribute__((visibility("default"))) const wisp::kernels::module::Module* wisp_kernels_module() {
+  using namespace wisp::kernels;
+  static constexpr module::Module kModule = {.ops_version = WISP_OPS_VERSION,
+                                             .open = cuda::emulate::Open,
+                                             .facts = cuda::emulate::FactsOfEmulator,
+                                             .limit = cuda::emulate::LimitMemory,
+                                             .ops = cuda::Ops,
+                                             .memory = cuda::DeviceMemory};
+  return &kModule;
+}

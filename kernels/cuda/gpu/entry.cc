@@ -1,0 +1,14 @@
+// The one function of the module that others see.
+#include "kernels/cuda/cuda.h"
+#include "kernels/cuda/gpu/gpu.h"
+
+extern "C" __attribute__((visibility("default"))) const wisp::kernels::module::Module* wisp_kernels_module() {
+  using namespace wisp::kernels;
+  static constexpr module::Module kModule = {.ops_version = WISP_OPS_VERSION,
+                                             .open = cuda::OpenGpu,
+                                             .facts = cuda::FactsOfGpu,
+                                             .limit = cuda::LimitMemory,
+                                             .ops = cuda::Ops,
+                                             .memory = cuda::DeviceMemory};
+  return &kModule;
+}

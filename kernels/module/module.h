@@ -1,0 +1,60 @@
+// What a module of kernels for another device gives to the program that loads it, and how one is loaded.
+//
+//   Opened opened = Open({.name = "cuda"});
+//   if (opened.module == nullptr) return opened.why;                     // a sentence
+//   const Device device(*opened.module->ops(), Memory(*opened.module->memory(), nullptr));
+//
+// A module is a shared library with one function, kEntry. It is loaded when it is asked for and stays until the process
+// ends. A program that loads modules runs where there is neither module, nor driver, nor device.
+#ifndef WISP_KERNELS_MODULE_MODULE_H_
+#define WISP_KERNELS_MODULE_MODULE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "kernels/device.h"
+
+namespace wisp::kernels::module {
+
+// What a device says of itself.
+struct Facts {
+  char name[128] = {};
+  uint64_t total_bytes = 0, free_bytes = 0;  // of its memory; of memory that the host shares, what both have
+  uint64_t cache_bytes = 0;                  // of the last cache that all its processors share
+  uint32_t processors = 0;
+  uint32_t version = 0;  // of its instruction set, major * 10 + minor
+  bool shares_memory = false;
+};
+
+struct Module {
+  // Of tables, arguments and this struct: WISP_OPS_VERSION, a hash of kernels' headers. Another one is refused.
+  const char* ops_version;
+  // Makes the first device that the driver shows ready, once a process. Null, or a sentence why there is none.
+  const char* (*open)();
+  Facts (*facts)();
+  // Allocations beyond so many bytes together are refused; 0: none.
+  void (*limit)(uint64_t bytes);
+  const OpTable& (*ops)();
+  const MemoryTable& (*memory)();
+};
+
+inline constexpr char kEntry[] = "wisp_kernels_module";
+using Entry = const Module* (*)();
+
+struct Request {
+  std::string name;  // "cuda": libwisp_cuda.so
+  // A file; empty: beside the program or library that asks, then where the system looks for libraries.
+  std::string file = {};
+};
+
+struct Opened {
+  const Module* module = nullptr;
+  std::string why = {};  // a sentence, where there is none
+};
+
+Opened Open(const Request& request);
+
+}  // namespace wisp::kernels::module
+
+#endif  // WISP_KERNELS_MODULE_MODULE_H_

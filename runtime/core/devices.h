@@ -1,0 +1,35 @@
+// Devices by name, as options of programs and apps have them.
+//
+//   WISP_ASSIGN_OR_RETURN(const OpenedDevice gpu, OpenDevice({.name = "cuda"}));
+//   training.device = gpu.device;
+#ifndef WISP_RUNTIME_CORE_DEVICES_H_
+#define WISP_RUNTIME_CORE_DEVICES_H_
+
+#include <cstdint>
+#include <string>
+
+#include "kernels/device.h"
+#include "runtime/core/status.h"
+
+namespace wisp {
+
+struct DeviceOptions {
+  std::string name = "cpu";  // or what a module of kernels is called
+  std::string module = {};   // its file; empty: beside the program, then where the system looks for libraries
+  uint64_t max_bytes = 0;    // of its memory that this process may take; 0: all there is
+};
+
+struct OpenedDevice {
+  kernels::Device device = kernels::BestOps();
+  std::string description = "cpu";  // for people
+
+  bool is_processor() const { return device.memory.is_host(); }
+};
+
+// kUnsupported, with the reason, where this build, this machine or its driver has no such device. The device stays open
+// until the process ends.
+Result<OpenedDevice> OpenDevice(const DeviceOptions& options);
+
+}  // namespace wisp
+
+#endif  // WISP_RUNTIME_CORE_DEVICES_H_
