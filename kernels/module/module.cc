@@ -5,18 +5,18 @@
 
 #include <cstring>
 
-namespace wisp::kernels::module {
+namespace wisp::kernels {
 namespace {
 
 // The folder of what this function is a part of, with a slash; empty where the system does not say.
 std::string OwnFolder() {
   Dl_info info;
-  if (dladdr(reinterpret_cast<const void*>(&Open), &info) == 0 || info.dli_fname == nullptr) return {};
+  if (dladdr(reinterpret_cast<const void*>(&OpenModule), &info) == 0 || info.dli_fname == nullptr) return {};
   const char* slash = std::strrchr(info.dli_fname, '/');
   return slash == nullptr ? std::string() : std::string(info.dli_fname, slash + 1);
 }
 
-std::string FileOf(const Request& request) {
+std::string FileOf(const ModuleRequest& request) {
   if (!request.file.empty()) return request.file;
   const std::string name = "libwisp_" + request.name + ".so", beside = OwnFolder() + name;
   return access(beside.c_str(), R_OK) == 0 ? beside : name;
@@ -24,20 +24,20 @@ std::string FileOf(const Request& request) {
 
 }  // namespace
 
-Opened Open(const Request& request) {
+OpenedModule OpenModule(const ModuleRequest& request) {
   const std::string file = FileOf(request);
   void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     const char* error = dlerror();
     return {.why = "its module was not loaded: " + std::string(error != nullptr ? error : file.c_str())};
   }
-  const auto entry = reinterpret_cast<Entry>(dlsym(library, kEntry));
-  if (entry == nullptr) return {.why = file + " is no module of wisp: it has no " + kEntry};
-  const Module* module = entry();
+  const auto entry = reinterpret_cast<ModuleEntry>(dlsym(library, kModuleEntry));
+  if (entry == nullptr) return {.why = file + " is no module of wisp: it has no " + kModuleEntry};
+  const KernelModule* module = entry();
   if (std::strcmp(module->ops_version, WISP_OPS_VERSION) != 0)
     return {.why = file + " was built from other sources than this program: build both from the same"};
   if (const char* why = module->open()) return {.why = why};
   return {.module = module};
 }
 
-}  // namespace wisp::kernels::module
+}  // namespace wisp::kernels

@@ -1,10 +1,10 @@
 // What a module of kernels for another device gives to the program that loads it, and how one is loaded.
 //
-//   Opened opened = Open({.name = "cuda"});
+//   OpenedModule opened = OpenModule({.name = "cuda"});
 //   if (opened.module == nullptr) return opened.why;                     // a sentence
 //   const Device device(*opened.module->ops(), Memory(*opened.module->memory(), nullptr));
 //
-// A module is a shared library with one function, kEntry. It is loaded when it is asked for and stays until the process
+// A module is a shared library with one function, kModuleEntry. It is loaded when it is asked for and stays until the process
 // ends. A program that loads modules runs where there is neither module, nor driver, nor device.
 #ifndef WISP_KERNELS_MODULE_MODULE_H_
 #define WISP_KERNELS_MODULE_MODULE_H_
@@ -15,10 +15,10 @@
 
 #include "kernels/device.h"
 
-namespace wisp::kernels::module {
+namespace wisp::kernels {
 
 // What a device says of itself.
-struct Facts {
+struct DeviceFacts {
   char name[128] = {};
   uint64_t total_bytes = 0, free_bytes = 0;  // of its memory; of memory that the host shares, what both have
   uint64_t cache_bytes = 0;                  // of the last cache that all its processors share
@@ -27,34 +27,34 @@ struct Facts {
   bool shares_memory = false;
 };
 
-struct Module {
+struct KernelModule {
   // Of tables, arguments and this struct: WISP_OPS_VERSION, a hash of kernels' headers. Another one is refused.
   const char* ops_version;
   // Makes the first device that the driver shows ready, once a process. Null, or a sentence why there is none.
   const char* (*open)();
-  Facts (*facts)();
+  DeviceFacts (*facts)();
   // Allocations beyond so many bytes together are refused; 0: none.
   void (*limit)(uint64_t bytes);
   const OpTable& (*ops)();
   const MemoryTable& (*memory)();
 };
 
-inline constexpr char kEntry[] = "wisp_kernels_module";
-using Entry = const Module* (*)();
+inline constexpr char kModuleEntry[] = "wisp_kernels_module";
+using ModuleEntry = const KernelModule* (*)();
 
-struct Request {
+struct ModuleRequest {
   std::string name;  // "cuda": libwisp_cuda.so
   // A file; empty: beside the program or library that asks, then where the system looks for libraries.
   std::string file = {};
 };
 
-struct Opened {
-  const Module* module = nullptr;
+struct OpenedModule {
+  const KernelModule* module = nullptr;
   std::string why = {};  // a sentence, where there is none
 };
 
-Opened Open(const Request& request);
+OpenedModule OpenModule(const ModuleRequest& request);
 
-}  // namespace wisp::kernels::module
+}  // namespace wisp::kernels
 
 #endif  // WISP_KERNELS_MODULE_MODULE_H_

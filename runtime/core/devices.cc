@@ -10,7 +10,7 @@ namespace wisp {
 
 namespace {
 
-std::string Describe(const std::string& name, const kernels::module::Facts& facts) {
+std::string Describe(const std::string& name, const kernels::DeviceFacts& facts) {
   constexpr uint64_t kMegabyte = 1'000'000;
   return name + " (" + facts.name + ", " + std::to_string(facts.free_bytes / kMegabyte) + " of " +
          std::to_string(facts.total_bytes / kMegabyte) + " MB free" +
@@ -21,7 +21,7 @@ std::string Describe(const std::string& name, const kernels::module::Facts& fact
 
 Result<OpenedDevice> OpenDevice(const DeviceOptions& o) {
   if (o.name == "cpu") return OpenedDevice();
-  const kernels::module::Opened opened = kernels::module::Open({.name = o.name, .file = o.module});
+  const kernels::OpenedModule opened = kernels::OpenModule({.name = o.name, .file = o.module});
   if (opened.module == nullptr) return Unsupported("there is no device ", o.name, ": ", opened.why);
   opened.module->limit(o.max_bytes);
   return OpenedDevice{

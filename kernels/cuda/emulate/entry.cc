@@ -10,8 +10,8 @@ namespace {
 
 const char* Open() { return nullptr; }
 
-module::Facts FactsOfEmulator() {
-  module::Facts facts{.total_bytes = uint64_t{1} << 32, .free_bytes = uint64_t{1} << 32, .processors = 1};
+DeviceFacts FactsOfEmulator() {
+  DeviceFacts facts{.total_bytes = uint64_t{1} << 32, .free_bytes = uint64_t{1} << 32, .processors = 1};
   std::snprintf(facts.name, sizeof facts.name, "emulator");
   return facts;
 }
@@ -19,9 +19,9 @@ module::Facts FactsOfEmulator() {
 }  // namespace
 }  // namespace wisp::kernels::cuda::emulate
 
-extern "C" __attribute__((visibility("default"))) const wisp::kernels::module::Module* wisp_kernels_module() {
+extern "C" __attribute__((visibility("default"))) const wisp::kernels::KernelModule* wisp_kernels_module() {
   using namespace wisp::kernels;
-  static constexpr module::Module kModule = {.ops_version = WISP_OPS_VERSION,
+  static constexpr KernelModule kModule = {.ops_version = WISP_OPS_VERSION,
                                              .open = cuda::emulate::Open,
                                              .facts = cuda::emulate::FactsOfEmulator,
                                              .limit = cuda::emulate::LimitMemory,

@@ -2,9 +2,9 @@
 #include "kernels/cuda/cuda.h"
 #include "kernels/cuda/gpu/gpu.h"
 
-extern "C" __attribute__((visibility("default"))) const wisp::kernels::module::Module* wisp_kernels_module() {
+extern "C" __attribute__((visibility("default"))) const wisp::kernels::KernelModule* wisp_kernels_module() {
   using namespace wisp::kernels;
-  static constexpr module::Module kModule = {.ops_version = WISP_OPS_VERSION,
+  static constexpr KernelModule kModule = {.ops_version = WISP_OPS_VERSION,
                                              .open = cuda::OpenGpu,
                                              .facts = cuda::FactsOfGpu,
                                              .limit = cuda::LimitMemory,

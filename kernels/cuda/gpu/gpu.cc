@@ -46,8 +46,8 @@ const char* OpenGpu() {
   return why;
 }
 
-module::Facts FactsOfGpu() {
-  module::Facts facts;
+DeviceFacts FactsOfGpu() {
+  DeviceFacts facts;
   cudaDeviceProp properties;
   if (cudaGetDeviceProperties(&properties, 0) != cudaSuccess) return facts;
   std::snprintf(facts.name, sizeof facts.name, "%s", properties.name);

@@ -15,7 +15,7 @@ namespace wisp::kernels::cuda {
 // The first device that the driver shows (CUDA_VISIBLE_DEVICES chooses). Null, or a sentence why there is none. Call
 // before anything else of this folder; once is enough.
 const char* OpenGpu();
-module::Facts FactsOfGpu();
+DeviceFacts FactsOfGpu();
 void LimitMemory(uint64_t bytes);
 
 cudaStream_t Stream();

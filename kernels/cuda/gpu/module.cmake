@@ -1,0 +1,32 @@
+# The target wisp_cuda: libwisp_cuda.so, the kernels of kernels/cuda by nvcc, with CUDA's runtime inside. Built when it is asked for. The same
+# sources are ordinary C++ for the emulator, so nvcc is called for each of them and CMake's CUDA language is not used.
+set(WISP_CUDA_ARCHITECTURES "87;90;110" CACHE STRING "Orin, Hopper, Thor; later GPUs compile the last but Thor's from PTX when it is loaded")
+find_program(NVCC nvcc HINTS /usr/local/cuda/bin)
+find_library(CUDART_STATIC cudart_static HINTS /usr/local/cuda/lib64)
+if(NOT NVCC OR NOT CUDART_STATIC)
+  message(STATUS "without libwisp_cuda.so: nvcc or libcudart_static.a is missing (CUDA toolkit 12.6 or newer)")
+  return()
+endif()
+set(cuda_flags -x cu -std=c++20 --extended-lambda --expt-relaxed-constexpr -ccbin ${CMAKE_CXX_COMPILER} -O3 -DNDEBUG --compress-mode=size
+    -DWISP_OPS_VERSION="${ops_version}" -I ${CMAKE_CURRENT_SOURCE_DIR}
+    -Xcompiler=-fPIC,-fvisibility=hidden,-fvisibility-inlines-hidden,-ffunction-sections,-O2)
+foreach(architecture ${WISP_CUDA_ARCHITECTURES})
+  list(APPEND cuda_flags -gencode arch=compute_${architecture},code=sm_${architecture})
+endforeach()
+# For GPUs that are not named: what every later one of the main line can compile.
+list(APPEND cuda_flags -gencode arch=compute_90,code=compute_90)
+file(GLOB cuda_sources CONFIGURE_DEPENDS kernels/cuda/*.cc kernels/cuda/gpu/*.cc)
+set(cuda_objects)
+foreach(source ${cuda_sources})
+  get_filename_component(name ${source} NAME_WE)
+  set(object ${CMAKE_CURRENT_BINARY_DIR}/wisp_cuda/${name}.o)
+  add_custom_command(OUTPUT ${object} DEPENDS ${source} DEPFILE ${object}.d VERBATIM
+                     COMMAND ${CCACHE} ${NVCC} ${cuda_flags} -MD -MF ${object}.d -c ${source} -o ${object}
+                     COMMENT "Compiling ${name} for GPUs")
+  list(APPEND cuda_objects ${object})
+endforeach()
+file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/wisp_cuda)
+add_library(wisp_cuda MODULE EXCLUDE_FROM_ALL ${cuda_objects})
+set_target_properties(wisp_cuda PROPERTIES LINKER_LANGUAGE CXX)
+target_link_libraries(wisp_cuda PRIVATE ${CUDART_STATIC} Threads::Threads ${CMAKE_DL_LIBS} rt)
+target_link_options(wisp_cuda PRIVATE LINKER:--exclude-libs,ALL LINKER:-s)
