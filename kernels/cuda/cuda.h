@@ -12,6 +12,8 @@ const OpTable& Ops();
 
 // The memory that these ops read and write. The host does not: it copies in and out.
 const MemoryTable& DeviceMemory();
+// Bytes of it that are allocated now.
+size_t AllocatedBytes();
 
 }  // namespace wisp::kernels::cuda
 

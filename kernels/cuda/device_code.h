@@ -48,7 +48,7 @@ struct Shared {
 template <class... Parameters, class... Arguments>
 void Launch(void (*kernel)(Parameters...), const Grid& grid, const Arguments&... arguments) {
   kernel<<<dim3(grid.blocks, grid.blocks_y), grid.threads, 0, Stream()>>>(arguments...);
-  Note(cudaGetLastError());
+  NoteLaunch();
 }
 
 #else

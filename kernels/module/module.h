@@ -2,10 +2,10 @@
 //
 //   OpenedModule opened = OpenModule({.name = "cuda"});
 //   if (opened.module == nullptr) return opened.why;                     // a sentence
-//   const Device device(*opened.module->ops(), Memory(*opened.module->memory(), nullptr));
+//   const Device device(opened.module->ops(), Memory(opened.module->memory(), nullptr));
 //
-// A module is a shared library with one function, kModuleEntry. It is loaded when it is asked for and stays until the process
-// ends. A program that loads modules runs where there is neither module, nor driver, nor device.
+// A module is a shared library with one function, kModuleEntry. It is loaded when it is asked for and stays until the
+// process ends. A program that loads modules runs where there is neither module, nor driver, nor device.
 #ifndef WISP_KERNELS_MODULE_MODULE_H_
 #define WISP_KERNELS_MODULE_MODULE_H_
 
@@ -28,7 +28,7 @@ struct DeviceFacts {
 };
 
 struct KernelModule {
-  // Of tables, arguments and this struct: WISP_OPS_VERSION, a hash of kernels' headers. Another one is refused.
+  // WISP_OPS_VERSION, a hash of the headers that define tables, arguments and this struct. Another one is refused.
   const char* ops_version;
   // Makes the first device that the driver shows ready, once a process. Null, or a sentence why there is none.
   const char* (*open)();
@@ -37,6 +37,12 @@ struct KernelModule {
   void (*limit)(uint64_t bytes);
   const OpTable& (*ops)();
   const MemoryTable& (*memory)();
+  size_t (*allocated)();  // bytes of the device's memory that this process has now
+
+  // For tests. From now on kernels have run when an op returns.
+  void (*run_at_once)();
+  // Memory that both sides read and write, until the process ends; null where there is none.
+  void* (*allocate_shared)(size_t bytes);
 };
 
 inline constexpr char kModuleEntry[] = "wisp_kernels_module";

@@ -22,10 +22,13 @@ DeviceFacts FactsOfEmulator() {
 extern "C" __attribute__((visibility("default"))) const wisp::kernels::KernelModule* wisp_kernels_module() {
   using namespace wisp::kernels;
   static constexpr KernelModule kModule = {.ops_version = WISP_OPS_VERSION,
-                                             .open = cuda::emulate::Open,
-                                             .facts = cuda::emulate::FactsOfEmulator,
-                                             .limit = cuda::emulate::LimitMemory,
-                                             .ops = cuda::Ops,
-                                             .memory = cuda::DeviceMemory};
+                                           .open = cuda::emulate::Open,
+                                           .facts = cuda::emulate::FactsOfEmulator,
+                                           .limit = cuda::emulate::LimitMemory,
+                                           .ops = cuda::Ops,
+                                           .memory = cuda::DeviceMemory,
+                                           .allocated = cuda::AllocatedBytes,
+                                           .run_at_once = [] {},  // as it is
+                                           .allocate_shared = cuda::emulate::AllocateShared};
   return &kModule;
 }

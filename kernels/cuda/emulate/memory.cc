@@ -17,14 +17,20 @@ namespace {
 
 constexpr size_t kPage = 4096, kAlignment = 64;
 
+struct Range {
+  const void* begin = nullptr;
+  size_t bytes = 0;
+
+  bool Holds(uintptr_t address) const { return address - reinterpret_cast<uintptr_t>(begin) <= bytes; }
+};
+
 // Every allocation has pages of its own, at whose end it ends, and one behind them that is never opened.
 struct Pages {
   std::map<void*, size_t> bytes;  // of each first page, in whole pages
   size_t total = 0;
   uint64_t limit = 0;
-  int open = 0;  // how deep
-  const void* shared = nullptr;
-  size_t shared_bytes = 0;
+  int open = 0;          // how deep
+  Range results, arena;  // of the host, shared
 
   bool OnDevice(uintptr_t address) const {
     const auto after = bytes.upper_bound(reinterpret_cast<void*>(address));
@@ -32,7 +38,6 @@ struct Pages {
     const auto& [first, size] = *std::prev(after);
     return address - reinterpret_cast<uintptr_t>(first) <= size;  // an end may be named
   }
-  bool IsShared(uintptr_t address) const { return address - reinterpret_cast<uintptr_t>(shared) <= shared_bytes; }
 
   void Protect(int protection) {
     for (const auto& [memory, size] : bytes) {
@@ -84,12 +89,14 @@ OpenMemory::~OpenMemory() {
 
 void LimitMemory(uint64_t bytes) { ThePages().limit = bytes; }
 
-size_t AllocatedBytes() { return ThePages().total; }
-
-void ShareWithKernels(const void* memory, size_t bytes) {
-  ThePages().shared = memory;
-  ThePages().shared_bytes = bytes;
+void* AllocateShared(size_t bytes) {
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) return nullptr;
+  ThePages().arena = {memory, bytes};
+  return memory;
 }
+
+void ShareWithKernels(const void* memory, size_t bytes) { ThePages().results = {memory, bytes}; }
 
 namespace {
 
@@ -103,17 +110,20 @@ bool IsMapped(uintptr_t address) {
 // An address is a word whose upper half has bits, but not the highest: a number of two floats is hardly one of a page.
 bool HoldsHostAddress(const void* argument, size_t bytes) {
   const Pages& pages = ThePages();
-  if (pages.bytes.empty()) return false;
+  if (pages.bytes.empty() && pages.arena.bytes == 0) return false;
   for (size_t at = 0; at + sizeof(uintptr_t) <= bytes; at += sizeof(uintptr_t)) {
     uintptr_t word;
     std::memcpy(&word, static_cast<const std::byte*>(argument) + at, sizeof(word));
-    if (word >> 32 == 0 || word >> 47 != 0 || pages.OnDevice(word) || pages.IsShared(word)) continue;
+    if (word >> 32 == 0 || word >> 47 != 0 || pages.OnDevice(word)) continue;
+    if (pages.results.Holds(word) || pages.arena.Holds(word)) continue;
     if (IsMapped(word)) return true;
   }
   return false;
 }
 
 }  // namespace emulate
+
+size_t AllocatedBytes() { return emulate::ThePages().total; }
 
 const MemoryTable& DeviceMemory() {
   static constexpr MemoryTable kTable = {.allocate = emulate::Allocate,

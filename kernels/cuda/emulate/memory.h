@@ -17,17 +17,17 @@ class OpenMemory {
   OpenMemory& operator=(const OpenMemory&) = delete;
 };
 
-// Bytes that are allocated now.
-size_t AllocatedBytes();
+// Memory of the host that kernels may use beside the device's. From then on they may use no other.
+void* AllocateShared(size_t bytes);
 
 // Allocations beyond so many bytes together are refused; 0: none.
 void LimitMemory(uint64_t bytes);
 
-// Host memory that kernels may use, in place of what was named before.
+// Results, in place of those that were named before.
 void ShareWithKernels(const void* memory, size_t bytes);
 
 // Whether a kernel's argument holds the address of host memory that is not shared, anywhere in its bytes. Where nothing
-// is allocated on the device all memory counts as its own: so the op suite runs.
+// is allocated on the device, nor shared, all memory counts as its own: so the op suite runs.
 bool HoldsHostAddress(const void* argument, size_t bytes);
 
 }  // namespace wisp::kernels::cuda::emulate

@@ -5,10 +5,13 @@
 extern "C" __attribute__((visibility("default"))) const wisp::kernels::KernelModule* wisp_kernels_module() {
   using namespace wisp::kernels;
   static constexpr KernelModule kModule = {.ops_version = WISP_OPS_VERSION,
-                                             .open = cuda::OpenGpu,
-                                             .facts = cuda::FactsOfGpu,
-                                             .limit = cuda::LimitMemory,
-                                             .ops = cuda::Ops,
-                                             .memory = cuda::DeviceMemory};
+                                           .open = cuda::OpenGpu,
+                                           .facts = cuda::FactsOfGpu,
+                                           .limit = cuda::LimitMemory,
+                                           .ops = cuda::Ops,
+                                           .memory = cuda::DeviceMemory,
+                                           .allocated = cuda::AllocatedBytes,
+                                           .run_at_once = cuda::RunAtOnce,
+                                           .allocate_shared = cuda::AllocateShared};
   return &kModule;
 }

@@ -14,7 +14,7 @@ namespace {
 
 struct Gpu {
   cudaStream_t stream = nullptr;
-  std::atomic<bool> failed = false;
+  std::atomic<bool> failed = false, runs_at_once = false;
   std::atomic<uint64_t> allocated = 0, limit = 0;  // bytes; limit 0: none
 };
 
@@ -66,6 +66,20 @@ DeviceFacts FactsOfGpu() {
 void LimitMemory(uint64_t bytes) { TheGpu().limit = bytes; }
 
 cudaStream_t Stream() { return TheGpu().stream; }
+
+void RunAtOnce() { TheGpu().runs_at_once = true; }
+
+void* AllocateShared(size_t bytes) {
+  void* memory = nullptr;
+  return cudaMallocManaged(&memory, bytes) == cudaSuccess ? memory : nullptr;
+}
+
+size_t AllocatedBytes() { return TheGpu().allocated; }
+
+void NoteLaunch() {
+  Note(cudaGetLastError());
+  if (TheGpu().runs_at_once) Note(cudaStreamSynchronize(Stream()));
+}
 
 void Note(cudaError_t error) {
   if (error != cudaSuccess) TheGpu().failed = true;

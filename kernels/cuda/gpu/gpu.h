@@ -18,7 +18,14 @@ const char* OpenGpu();
 DeviceFacts FactsOfGpu();
 void LimitMemory(uint64_t bytes);
 
+// For tests: from now on a kernel has run when its launch returns. Memory that host and device share, or null.
+void RunAtOnce();
+void* AllocateShared(size_t bytes);
+
 cudaStream_t Stream();
+
+// Of a launch: what it failed with, and where RunAtOnce was asked for, what the kernel failed with.
+void NoteLaunch();
 
 // Keeps in mind that something failed. From then on Wait returns false: nothing that was computed can be trusted.
 void Note(cudaError_t error);

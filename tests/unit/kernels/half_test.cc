@@ -166,15 +166,15 @@ TEST(HalfOps, ARowDoesNotDependOnItsNeighbours) {
       ops->multiply_half(
           {.w_NK = w.data(), .ldw = k, .x_K = x.data(), .bias_N = bias.data(), .y_N = y.data(), .n = n, .k = k});
       for (size_t j = 0; j < n; ++j) {
-        float alone = 0;
+        std::vector<float> alone(1);
         ops->multiply_half({.w_NK = w.data() + j * k,
                             .ldw = k,
                             .x_K = x.data(),
                             .bias_N = bias.data() + j,
-                            .y_N = &alone,
+                            .y_N = alone.data(),
                             .n = 1,
                             .k = k});
-        ASSERT_EQ(alone, y[j]) << ops->name << ", row " << j << ", k " << k;
+        ASSERT_EQ(alone[0], y[j]) << ops->name << ", row " << j << ", k " << k;
       }
     }
   }

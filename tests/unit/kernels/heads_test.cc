@@ -187,14 +187,15 @@ double CheckTargetGradient(const OpTable& ops, size_t k, int variant, uint64_t s
   for (size_t i = 0; i < k; ++i) product += double{x.data()[i]} * w.data()[i];
   *logit.data() = static_cast<float>(product);
   *lse.data() = static_cast<float>(std::log(std::exp(double{classes}) + std::exp(product)));
-  const int32_t target = weight == 0 ? -1 : 0;
+  const std::vector<int32_t> target = {weight == 0 ? -1 : 0};
+  const std::vector<float> weights = {weight};
   if (k > 0) PlanPerturbation(dx.at(0, k - 1), 1e-2);
   ops.target_gradient({.x_RK = x.data(),
                        .w_MK = w.data(),
-                       .target_R = &target,
+                       .target_R = target.data(),
                        .target_logit_R = logit.data(),
                        .lse_R = lse.data(),
-                       .weight_R = &weight,
+                       .weight_R = weights.data(),
                        .dx_RK = dx.data(),
                        .dw_RK = dw.data(),
                        .rows = 1,

@@ -306,11 +306,11 @@ TEST(ExpDouble, IsWithinFourUnitsInTheLastPlace) {
       ops->exp_double({.x = x.data(), .y = x.data(), .n = n});
       for (size_t i = 0; i < n; ++i) EXPECT_EQ(x[i], y[i]) << ops->name << ": in place";
     }
-    const double far[] = {-HUGE_VAL, -1e300, -800, 800, 1e300, HUGE_VAL};
-    double y[6];
-    ops->exp_double({.x = far, .y = y, .n = 6});
-    for (int i = 0; i < 3; ++i) EXPECT_TRUE(y[i] >= 0 && y[i] <= std::exp(-699.0)) << ops->name << " " << far[i];
-    for (int i = 3; i < 6; ++i) EXPECT_GE(y[i], std::exp(699.0)) << ops->name << " " << far[i];
+    const std::vector<double> far = {-HUGE_VAL, -1e300, -800, 800, 1e300, HUGE_VAL};
+    std::vector<double> y(6);
+    ops->exp_double({.x = far.data(), .y = y.data(), .n = 6});
+    for (size_t i = 0; i < 3; ++i) EXPECT_TRUE(y[i] >= 0 && y[i] <= std::exp(-699.0)) << ops->name << " " << far[i];
+    for (size_t i = 3; i < 6; ++i) EXPECT_GE(y[i], std::exp(699.0)) << ops->name << " " << far[i];
   }
 }
 

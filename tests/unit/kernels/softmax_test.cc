@@ -212,34 +212,34 @@ TEST(CrossEntropyGradient, KeptExponentialsGiveNoSubnormalNumbers) {
     if (ops == &ReferenceOps()) continue;
     std::vector<float> z;
     for (size_t j = 0; j < 100; ++j) z.push_back(-static_cast<float>(j));
-    const int32_t target = -1;
-    float max = -kInfinity, sum = 0, target_logit = 0;
+    const std::vector<int32_t> target = {-1};
+    std::vector<float> max = {-kInfinity}, sum = {0}, target_logit = {0};
     ops->softmax_stats({.z_RN = z.data(),
                         .ldz = 100,
-                        .target_R = &target,
-                        .max_R = &max,
-                        .sum_R = &sum,
-                        .target_logit_R = &target_logit,
+                        .target_R = target.data(),
+                        .max_R = max.data(),
+                        .sum_R = sum.data(),
+                        .target_logit_R = target_logit.data(),
                         .rows = 1,
                         .n = 100,
                         .first = 0,
                         .exp_RN = z.data()});
     for (const float later : {0.0f, 20.0f, 79.0f, 100.0f, 300.0f}) {
       std::vector<float> gradient = z;
-      const float lse = max + std::log(sum) + later, weight = 0.5f;
+      const std::vector<float> lse = {max[0] + std::log(sum[0]) + later}, weight = {0.5f};
       ops->cross_entropy_gradient({.z_RN = gradient.data(),
                                    .ldz = 100,
-                                   .target_R = &target,
-                                   .lse_R = &lse,
-                                   .weight_R = &weight,
+                                   .target_R = target.data(),
+                                   .lse_R = lse.data(),
+                                   .weight_R = weight.data(),
                                    .rows = 1,
                                    .n = 100,
                                    .first = 0,
-                                   .max_R = &max});
+                                   .max_R = max.data()});
       for (size_t j = 0; j < 100; ++j) {
-        const double expected = 0.5 * std::exp(-static_cast<double>(j) - lse);
-        EXPECT_NE(std::fpclassify(gradient[j]), FP_SUBNORMAL) << ops->name << ", " << j << " below, lse " << lse;
-        EXPECT_NEAR(gradient[j], expected, 1e-5 * expected + 2e-35) << ops->name << ", " << j << " below, lse " << lse;
+        const double expected = 0.5 * std::exp(-static_cast<double>(j) - lse[0]);
+        EXPECT_NE(std::fpclassify(gradient[j]), FP_SUBNORMAL) << ops->name << ", " << j << " below, lse " << lse[0];
+        EXPECT_NEAR(gradient[j], expected, 1e-5 * expected + 2e-35) << ops->name << ", " << j << " below, lse " << lse[0];
       }
     }
   }
@@ -314,13 +314,13 @@ TEST(CrossEntropyGradient, ProbabilitiesKeepTheirRelativePrecision) {
     std::vector<float> x(kCount), z;
     for (size_t i = 0; i < kCount; ++i) x[i] = -80.0f * static_cast<float>(i) / kCount;
     z = x;
-    const int32_t target = -1;
-    const float lse = 0, weight = 1;
+    const std::vector<int32_t> target = {-1};
+    const std::vector<float> lse = {0}, weight = {1};
     ops->cross_entropy_gradient({.z_RN = z.data(),
                                  .ldz = kCount,
-                                 .target_R = &target,
-                                 .lse_R = &lse,
-                                 .weight_R = &weight,
+                                 .target_R = target.data(),
+                                 .lse_R = lse.data(),
+                                 .weight_R = weight.data(),
                                  .rows = 1,
                                  .n = kCount,
                                  .first = 0});
@@ -340,29 +340,29 @@ TEST(Softmax, NanLogitsReachTheSumAndTheGradient) {
         const bool kept = i % 2 == 1;
         std::vector<float> z(n, 0.5f);
         z[at] = kNan;
-        float max = -kInfinity, sum = 0, target_logit = 0;
-        const int32_t target = 0;
+        std::vector<float> max = {-kInfinity}, sum = {0}, target_logit = {0};
+        const std::vector<int32_t> target = {0};
         ops->softmax_stats({.z_RN = z.data(),
                             .ldz = n,
-                            .target_R = &target,
-                            .max_R = &max,
-                            .sum_R = &sum,
-                            .target_logit_R = &target_logit,
+                            .target_R = target.data(),
+                            .max_R = max.data(),
+                            .sum_R = sum.data(),
+                            .target_logit_R = target_logit.data(),
                             .rows = 1,
                             .n = n,
                             .first = 0,
                             .exp_RN = kept ? z.data() : nullptr});
-        EXPECT_TRUE(std::isnan(max + std::log(sum))) << ops->name << ", " << at << " of " << n;
-        const float lse = 2, weight = 1;
+        EXPECT_TRUE(std::isnan(max[0] + std::log(sum[0]))) << ops->name << ", " << at << " of " << n;
+        const std::vector<float> lse = {2}, weight = {1};
         ops->cross_entropy_gradient({.z_RN = z.data(),
                                      .ldz = n,
-                                     .target_R = &target,
-                                     .lse_R = &lse,
-                                     .weight_R = &weight,
+                                     .target_R = target.data(),
+                                     .lse_R = lse.data(),
+                                     .weight_R = weight.data(),
                                      .rows = 1,
                                      .n = n,
                                      .first = 0,
-                                     .max_R = kept ? &max : nullptr});
+                                     .max_R = kept ? max.data() : nullptr});
         EXPECT_TRUE(std::isnan(z[at])) << ops->name << ", " << at << " of " << n;
       }
     }

@@ -11,10 +11,10 @@ namespace {
 
 TEST(DeviceMemory, IsZeroedCopiedAndComputedWith) {
   const Device device(Ops(), Memory(DeviceMemory(), nullptr));
-  const size_t before = emulate::AllocatedBytes();
+  const size_t before = AllocatedBytes();
   constexpr size_t kSize = 2000;
   auto* x = static_cast<float*>(device.memory.allocate(kSize * sizeof(float)));
-  EXPECT_EQ(emulate::AllocatedBytes(), before + kSize * sizeof(float));
+  EXPECT_EQ(AllocatedBytes(), before + kSize * sizeof(float));
   std::vector<float> host(kSize, 1.0f);
   device.memory.copy_out(host.data(), x, kSize * sizeof(float));
   EXPECT_EQ(host, std::vector<float>(kSize, 0.0f));
@@ -25,7 +25,7 @@ TEST(DeviceMemory, IsZeroedCopiedAndComputedWith) {
   device.memory.copy_out(host.data(), x, kSize * sizeof(float));
   EXPECT_EQ(host, std::vector<float>(kSize, 4.5f));
   device.memory.release(x, kSize * sizeof(float));
-  EXPECT_EQ(emulate::AllocatedBytes(), before);
+  EXPECT_EQ(AllocatedBytes(), before);
 }
 
 TEST(DeviceMemoryDeathTest, TheHostCannotTouchIt) {

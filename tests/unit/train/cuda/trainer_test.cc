@@ -7,7 +7,6 @@
 #include <cmath>
 
 #include "kernels/cuda/cuda.h"
-#include "kernels/cuda/emulate/memory.h"
 #include "tests/unit/train/memory_test_util.h"
 #include "tests/unit/train/train_test_util.h"
 
@@ -180,14 +179,14 @@ TEST_F(CudaTrainer, HoldsWhatWasPlanned) {
     const TrainingOptions o = OnDevice(is_private ? Private() : Ordinary());
     const auto plan = PlanTrainingMemory(kSmall, ring_.records.size(), o);
     ASSERT_TRUE(plan.ok()) << plan.status().message();
-    const size_t before = kernels::cuda::emulate::AllocatedBytes();
+    const size_t before = kernels::cuda::AllocatedBytes();
     auto trainer = Make(o);
     testing::ExpectEqual(*plan, trainer->memory());
-    const size_t held = kernels::cuda::emulate::AllocatedBytes() - before;
+    const size_t held = kernels::cuda::AllocatedBytes() - before;
     EXPECT_LE(held, plan->total());
     EXPECT_GT(held, plan->total() - plan->total() / 4) << "most of it lies on the device";
     ASSERT_TRUE(trainer->Step().ok());
-    EXPECT_EQ(kernels::cuda::emulate::AllocatedBytes() - before, held) << "a step allocates nothing";
+    EXPECT_EQ(kernels::cuda::AllocatedBytes() - before, held) << "a step allocates nothing";
   }
 }
 
