@@ -24,7 +24,8 @@ namespace wisp {
 
 class FormedGradients final : public BatchGradients {
  public:
-  // `device` and `sum` must outlive this object. The device has the ops of kernels/formed.h. Factors of a sampled softmax (OuterFactor::ids_N) are not taken.
+  // `device` and `sum` must outlive this object. The device has the ops of kernels/formed.h. Factors of a sampled
+  // softmax (OuterFactor::ids_N) are not taken.
   FormedGradients(const kernels::Device& device, const Setup& setup, const ClipRule& clip, GridGradientSum& sum);
 
   void BeginRecords(size_t num_records) override;

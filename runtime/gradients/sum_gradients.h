@@ -16,7 +16,8 @@ namespace wisp {
 
 class SumGradients final : public BatchGradients {
  public:
-  // `device` and `sum`, which has one worker, must outlive this object. Factors of a sampled softmax (OuterFactor::ids_N) are not taken.
+  // `device` and `sum`, which has one worker, must outlive this object. Factors of a sampled softmax
+  // (OuterFactor::ids_N) are not taken.
   SumGradients(const kernels::Device& device, const Setup& setup, FloatGradientSum& sum);
 
   void BeginRecords(size_t num_records) override { num_records_ = num_records; }

@@ -30,6 +30,13 @@ uint64_t PrivateDropoutSeed(uint64_t seed, uint64_t step, const Record& record) 
   return Hash64(std::as_bytes(std::span(parts)));
 }
 
+// Nothing was charged yet, and what was allocated is given back.
+Status NoRoom(const Architecture& architecture, size_t num_records, const TrainingOptions& options) {
+  const Result<TrainingMemory> plan = PlanTrainingMemory(architecture, num_records, options);
+  return IoError("the device ", options.device.ops->name, " has no room for the run, which takes ",
+                 plan.ok() ? plan->total() : 0, " bytes; a smaller batch or fewer rows_at_once take less");
+}
+
 template <class... Parts>
 Status DeviceFailed(const Parts&... where) {
   return IoError("the device that trains failed ", where...,
@@ -78,7 +85,17 @@ Result<std::unique_ptr<Trainer>> Trainer::Create(const Architecture& architectur
           RandomStream::Reproducible(seed + (i << 32), i == 0 ? StreamPurpose::kSampling : StreamPurpose::kNoise));
     }
   }
-  std::unique_ptr<Trainer> trainer(new Trainer(architecture, weights, records, options, std::move(streams)));
+  std::unique_ptr<Trainer> trainer;
+  const auto make = [&] { trainer.reset(new Trainer(architecture, weights, records, options, std::move(streams))); };
+  if (options.device.memory.is_host()) {
+    make();
+  } else {
+    try {
+      make();
+    } catch (const std::bad_alloc&) {
+      return NoRoom(architecture, records.size(), options);
+    }
+  }
   if (!options.device.memory.wait()) return DeviceFailed("while the run was set up");
   if (!trainer->is_private()) return trainer;
   WISP_ASSIGN_OR_RETURN(trainer->plan_, PrivacyPlan::Create(architecture, options));

@@ -72,8 +72,10 @@ Status BenchTraining(const BenchArguments& a, Json& result) {
   const double flops = RecordFlops(pair->problem().architecture, a.length) * a.batch;
   std::vector<double> percents;
   double peak = 0;
+  const bool has_roof = pair->device().is_processor();
   for (uint32_t i = 0; i < a.repeats; ++i) {
     WISP_RETURN_IF_ERROR(pair->Sample());
+    if (!has_roof) continue;
     const double roof = Peak(pair->ordinary().workers());
     peak = std::max(peak, roof);
     percents.push_back(100 * flops / pair->ordinary_seconds().back() / 1e9 / roof);
@@ -87,12 +89,17 @@ Status BenchTraining(const BenchArguments& a, Json& result) {
                         {"private_step_seconds", ToJson(SpreadOf(pair->private_seconds()))},
                         {"private_over_ordinary", ToJson(SpreadOf(pair->ratios()))},
                         {"gflops_per_step", flops / 1e9},
-                        {"fma_peak_gflops", peak},
-                        {"threads_in_peak", std::min(pair->ordinary().workers().size(), Processors())},
-                        {"ordinary_percent_of_peak", ToJson(SpreadOf(percents))},
                         {"ordinary_bytes", bytes[0]},
                         {"private_bytes", bytes[1]},
                         {"private_over_ordinary_bytes", static_cast<double>(bytes[1]) / static_cast<double>(bytes[0])}};
+  if (has_roof) {
+    result["training"].update({{"fma_peak_gflops", peak},
+                               {"threads_in_peak", std::min(pair->ordinary().workers().size(), Processors())},
+                               {"ordinary_percent_of_peak", ToJson(SpreadOf(percents))}});
+  } else {
+    result["training"].update(
+        {{"device", pair->device().description}, {"records_at_once", pair->ordinary().graph().max_records()}});
+  }
   return OkStatus();
 }
 
@@ -146,6 +153,8 @@ Status Bench(const BenchArguments& a, OutputFormat format) {
                            "', allowed are all, train, score, encoder, ops, sparse and clipping");
   }
   WISP_RETURN_IF_ERROR(CheckGiven(a));
+  if (a.device.name != "cpu" && a.what != "train")
+    return InvalidArgument("--device ", a.device.name, " is of --what train; --what ", a.what, " does not read it");
   if (a.threads > Processors()) {
     std::fprintf(stderr,
                  "wisp: --threads is %u, and there are %zu processors: threads wait for each other, and the peak is "

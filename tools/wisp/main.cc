@@ -425,6 +425,7 @@ class CommandLine {
         ->check(CLI::Range(1, 65536))
         ->capture_default_str();
     add("--repeats", bench_.repeats, "Samples of each figure")->capture_default_str();
+    AddDevice(c, bench_.device);
     chosen_.OnCall(c, Bench, bench_);
   }
 

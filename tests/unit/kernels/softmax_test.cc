@@ -239,7 +239,8 @@ TEST(CrossEntropyGradient, KeptExponentialsGiveNoSubnormalNumbers) {
       for (size_t j = 0; j < 100; ++j) {
         const double expected = 0.5 * std::exp(-static_cast<double>(j) - lse[0]);
         EXPECT_NE(std::fpclassify(gradient[j]), FP_SUBNORMAL) << ops->name << ", " << j << " below, lse " << lse[0];
-        EXPECT_NEAR(gradient[j], expected, 1e-5 * expected + 2e-35) << ops->name << ", " << j << " below, lse " << lse[0];
+        EXPECT_NEAR(gradient[j], expected, 1e-5 * expected + 2e-35)
+            << ops->name << ", " << j << " below, lse " << lse[0];
       }
     }
   }

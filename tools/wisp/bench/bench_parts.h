@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/core/devices.h"
 #include "runtime/train/trainer.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/temporary_folder.h"
@@ -57,6 +58,7 @@ class StepPair {
   Status Sample();
 
   const BenchProblem& problem() const { return problem_; }
+  const OpenedDevice& device() const { return device_; }
   Trainer& ordinary() { return *trainers_[0]; }
   Trainer& with_privacy() { return *trainers_[1]; }
   const std::vector<double>& ordinary_seconds() const { return seconds_[0]; }
@@ -64,9 +66,10 @@ class StepPair {
   const std::vector<double>& ratios() const { return ratios_; }  // private over ordinary, pair by pair
 
  private:
-  StepPair(const BenchArguments& arguments, TemporaryFolder folder, privacy::Ledger ledger)
-      : problem_(arguments), folder_(std::move(folder)), ledger_(std::move(ledger)) {}
+  StepPair(const BenchArguments& arguments, OpenedDevice device, TemporaryFolder folder, privacy::Ledger ledger)
+      : device_(std::move(device)), problem_(arguments), folder_(std::move(folder)), ledger_(std::move(ledger)) {}
 
+  OpenedDevice device_;
   BenchProblem problem_;
   TemporaryFolder folder_;
   privacy::Ledger ledger_;

@@ -217,5 +217,37 @@ TEST_F(CudaTrainer, AFailureOfTheDeviceIsAnError) {
   EXPECT_EQ(trainer->num_charged(), 1u);
 }
 
+// The device's memory, of which the allocation after so many fails.
+struct FewAllocations {
+  explicit FewAllocations(int allowed) : left(allowed) {
+    table = kernels::cuda::DeviceMemory();
+    table.allocate = [](void* self, size_t bytes) {
+      if (static_cast<FewAllocations*>(self)->left-- <= 0) throw std::bad_alloc();
+      return kernels::cuda::DeviceMemory().allocate(nullptr, bytes);
+    };
+  }
+  kernels::Device device() { return {kernels::cuda::Ops(), kernels::Memory(table, this)}; }
+
+  int left;
+  kernels::MemoryTable table;
+};
+
+TEST_F(CudaTrainer, WhicheverAllocationFailsTheRunIsRefusedAndNothingStays) {
+  const size_t before = kernels::cuda::AllocatedBytes();
+  int failed = 0;
+  for (int allowed = 0;; ++allowed) {
+    FewAllocations few(allowed);
+    const auto trainer = Trainer::Create(kSmall, start_, ring_.records, OnDevice(Private(), few.device()));
+    if (trainer.ok()) break;
+    EXPECT_EQ(trainer.status().code(), StatusCode::kIo);
+    EXPECT_NE(trainer.status().message().find("has no room for the run"), std::string::npos);
+    EXPECT_EQ(kernels::cuda::AllocatedBytes(), before) << allowed;
+    ++failed;
+  }
+  EXPECT_GE(failed, 8);
+  EXPECT_EQ(ledger_.Entries()->size(), 0u) << "nothing is charged";
+  Run(OnDevice(Private()));
+}
+
 }  // namespace
 }  // namespace wisp

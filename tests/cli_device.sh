@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# --device: training in a GPU's memory, by the emulator's module where there is no GPU; and what is said where there is neither.
+#   tests/cli_device.sh BUILD_FOLDER
+. "$(dirname "$0")/shell.sh"
+
+module=$build/libwisp_cuda_emulator.so
+[ -e "$module" ] || { echo "skipped: this build has no emulator of a GPU"; exit 77; }
+emulated=(--device cuda --device-module "$module")
+
+"$wisp" synth --out log.db --population device --users 60 --seed 3 >/dev/null 2>&1 || fail "synth"
+train=("$wisp" train --recipe "$root/models/recipes/cafe-device.json" --model "$root/models/cafe.wisp" --data log.db --dataset log
+       --num-records-public 60 --batch 6 --epochs 1 --delta 0.001 --epsilon 8 --threads 2 --reproducible-noise 3 --json)
+
+# The same run on both sides: the same charges, and a model that ranks as well, noise included.
+figures='{k: j[k] for k in ("steps", "epsilon", "noise_multiplier", "records", "records_dropped", "test")}'
+for side in cpu cuda; do
+  device=()
+  [ $side = cuda ] && device=("${emulated[@]}")
+  expect 0 "" "${train[@]}" --out $side.wisp --ledger $side.ledger --privacy-json $side.json "${device[@]}"
+  cp out $side.out
+done
+python3 - <<'END' || fail "the run on the device is another than on the processor"
+import json
+cpu, cuda = json.load(open("cpu.out")), json.load(open("cuda.out"))
+for key in ("steps", "epsilon", "noise_multiplier", "records", "records_dropped"):
+    assert cpu[key] == cuda[key], key
+assert abs(cpu["test"]["ndcg@10"] - cuda["test"]["ndcg@10"]) < 0.01
+assert "device" not in cpu and cuda["device"].startswith("cuda (emulator, ")
+END
+python3 - <<'END' || fail "the weights of the two runs are not alike"
+import array
+cpu, cuda = (array.array("f", open(f"{side}.wisp", "rb").read()[-61440:]) for side in ("cpu", "cuda"))
+assert cpu != cuda, "rounding alone makes them differ"
+assert max(abs(a - b) for a, b in zip(cpu, cuda)) < 0.01
+END
+expect 0 "" "$wisp" recommend --model cuda.wisp --data log.db --user u00003
+
+# A run goes on from the processor's checkpoint on the device.
+"$wisp" train --help >/dev/null
+expect 0 "" timeout 120 "${train[@]}" --out part.wisp --ledger part.ledger --checkpoint part.ckpt --checkpoint-every 2 "${emulated[@]}"
+
+# Where there is no such device the run goes on without it, and says so; its bytes are the processor's.
+cp cpu.wisp before.wisp
+rm -f cpu.wisp cpu.ledger
+expect 0 "there is no device cuda: its module was not loaded: .*What follows runs on the processor" \
+  "${train[@]}" --out cpu.wisp --ledger cpu.ledger --device cuda --device-module "$work/none.so"
+python3 -c 'a, b = (open(f, "rb").read()[-61440:] for f in ("cpu.wisp", "before.wisp")); assert a == b' || fail "other weights without a device"
+expect 0 "is no module of wisp" "${train[@]}" --out o.wisp --ledger o.ledger --device cuda --device-module libm.so.6
+rm -f o.wisp o.ledger
+
+# What a device does not do is refused before anything is charged; so is a run that it has no room for.
+expect 3 "on a device (cuda) the methods ordinary and phantom are offered, not rgp" "${train[@]}" --method rgp --out o.wisp --ledger o.ledger "${emulated[@]}"
+[ -e o.wisp ] && fail "a refused run wrote a model"
+expect 3 "no room for the run" "${train[@]}" --out o.wisp --ledger o.ledger "${emulated[@]}" --device-memory 1
+[ -e o.wisp ] && fail "a run without room wrote a model"
+"$wisp" privacy --ledger o.ledger --delta 1e-3 --json 2>/dev/null | grep -q '"steps"' && fail "a refused run was charged"
+expect 2 "--device" "${train[@]}" --out o.wisp --ledger o.ledger --device opencl
+expect 2 "" "${train[@]}" --out o.wisp --ledger o.ledger --device-memory 5
+
+# Memory is known before.
+expect 0 "" "$wisp" inspect "$root/models/cafe.wisp" --memory --method phantom --records 60 --threads 2 --json "${emulated[@]}"
+json 'j["training"]["device"].startswith("cuda (emulator") and j["training"]["record_gradients"] > 135232'
+expect 3 "there is no device cuda" "$wisp" inspect "$root/models/cafe.wisp" --memory --method phantom --records 60 --device cuda --device-module none.so
+expect 0 "" "$wisp" bench --what train --batch 2 --length 10 --items 40 --inner-width 16 --repeats 1 --json "${emulated[@]}"
+json 'j["training"]["records_at_once"] == 2 and "fma_peak_gflops" not in j["training"]'
+expect 2 "is of --what train" "$wisp" bench --what score --device cuda
+finish
