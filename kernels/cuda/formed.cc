@@ -29,8 +29,8 @@ void RecordScatterAdd(const RecordScatterAddArgs<>& a) {
   ForRecords(a.records, a.records.rows, [&](const RecordsOfLaunch& records) {
     const unsigned blocks = BlocksFor(LongestOf(records) * kWarp, kScatterThreads);
     if (blocks > 0)
-      Launch(AddRowsOfRecords, {.blocks = blocks, .blocks_y = records.count, .threads = kScatterThreads}, WithoutRecords(a),
-             records);
+      Launch(AddRowsOfRecords, {.blocks = blocks, .blocks_y = records.count, .threads = kScatterThreads},
+             WithoutRecords(a), records);
   });
 }
 

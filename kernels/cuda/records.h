@@ -13,7 +13,7 @@ namespace wisp::kernels::cuda {
 inline constexpr size_t kMostOfLaunch = 128;
 
 struct RecordsOfLaunch {
-  uint32_t first = 0, count = 0;      // which of all records these are
+  uint32_t first = 0, count = 0;           // which of all records these are
   uint32_t begin[kMostOfLaunch + 1] = {};  // begin[i]: the first row of record first + i
 };
 

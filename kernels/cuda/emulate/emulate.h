@@ -47,8 +47,8 @@ void Run(Index grid, unsigned threads, const std::function<void()>& kernel);
 
 void CheckBytes(const void* argument, size_t bytes);
 
-// An argument of the next launch. Ends the process where it holds the address of the host's memory (memory.h). Compilers
-// that cannot clear what lies between members check nothing: anything may stand there.
+// An argument of the next launch. Ends the process where it holds the address of the host's memory (memory.h).
+// Compilers that cannot clear what lies between members check nothing: anything may stand there.
 template <class T>
 void CheckArgument(T argument) {
 #if __has_builtin(__builtin_clear_padding)
