@@ -7,7 +7,12 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/records.h"
+
 namespace wisp::kernels {
+
+// Where a table takes several records in one call (OpTable::takes_records), what lies where for each: record b has rows
+// [begin(b), begin(b) + size(b)) of everything that has rows. `records` without begin_B: one record, as told otherwise.
 
 enum class AttentionMask { kCausal, kFull };
 enum class AttentionPass { kForward, kBackward };
@@ -21,6 +26,7 @@ enum class Rotation { kForward, kInverse };
 // and with kInverse (a c + b s, b c - a s): what undoes it, and what takes a gradient back. c and s of row r are
 // cos_TP[(first_position + r) * rotated / 2 + p], likewise sin_TP: the tables begin with position 0, and the
 // caller makes them.
+// Of several records row r of each stands at position first_position + r, and `rows` is not read.
 // Max error 3 * 2^-24 * (|a c| + |b s|), of the other with |a s| + |b c|. A rotation keeps lengths as nearly.
 template <class T = float>
 struct RotaryArgs {
@@ -31,6 +37,7 @@ struct RotaryArgs {
   size_t rows, heads, head_width, rotated, first_position;
   RotaryPairs pairs;
   Rotation rotation;
+  Segments records = {};
 };
 
 // ---- Fused attention of one record, all heads. ----------------------------------------------------------------------
@@ -60,6 +67,9 @@ struct RotaryArgs {
 // of i - j| in head h; `scale` must not be 0 then. All of them zero: the same bits as without. Among keys that are all
 // held at their lowest corrected logit the bias is lost in rounding.
 
+// Of several records each attends its own keys: num_queries and num_keys are its rows, first_key is first_key_B[b]
+// (in host memory), lse of record b begins at begin(b) * heads, and its keep mask at begin(b) * keep_row.
+
 // Beyond it a float's last place is no longer small beside 1: the largest exponent of a softmax would not be 0 but
 // whatever rounding makes of it, and the sum 0 or infinite.
 inline constexpr float kLowestCorrectedLogit = -1e6f;
@@ -86,6 +96,9 @@ struct AttentionForwardArgs {
   size_t ldout_variance = 0;
   const T* slope_H = nullptr;
   size_t kv_heads = 0;  // 0: as many as heads
+  Segments records = {};
+  const uint32_t* first_key_B = nullptr;
+  size_t keep_row = 0;
 };
 
 // dq, dk, dv are ASSIGNED (same strides as q, k, v: ldq for dq, ldkv for dk and dv).
@@ -112,6 +125,9 @@ struct AttentionBackwardArgs {
   size_t ldvariance = 0;
   const T* slope_H = nullptr;
   size_t kv_heads = 0;  // 0: as many as heads
+  Segments records = {};
+  const uint32_t* first_key_B = nullptr;
+  size_t keep_row = 0;
 };
 
 // The head of k and v that query head `head` < heads reads.

@@ -348,6 +348,8 @@ struct SgdArgs {
 
 struct OpTable {
   const char* name;  // "reference", "AVX3", "AVX2", "NEON", ...
+  // Attention and rotary take several records in one call. Tables of the host do not: a record at a time stays in cache.
+  bool takes_records;
 
   size_t (*packed_size)(size_t n, size_t k);
   void (*pack_weights)(const PackWeightsArgs<>&);

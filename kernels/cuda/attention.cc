@@ -3,8 +3,10 @@
 // A warp takes one row, of queries or of keys, and goes over the rows of the other side 32 at a time, a lane for each.
 // A block has eight such warps of one head, and brings each 32 rows to shared memory once for all of them. A lane keeps
 // every 32nd column of what the warp's row sums up. No two threads write the same place: the sums repeat to the bit.
+// Records that pass together lie along y, each as if it were alone.
 #include "kernels/cuda/fill.h"
 #include "kernels/cuda/for_each.h"
+#include "kernels/cuda/records.h"
 
 namespace wisp::kernels::cuda {
 namespace {
@@ -105,25 +107,69 @@ __device__ inline float Keep(const Args& a, unsigned head, size_t query, size_t 
   return a.keep_HQT[(head * a.num_queries + query) * a.num_keys + key] != 0 ? a.keep_scale : 0.0f;
 }
 
+// The records of a launch. Of the only record of an op the arguments say all.
+struct Attended {
+  bool several;
+  unsigned blocks_y;  // of each
+  RecordsOfLaunch records;
+  uint32_t first_key[kMostOfLaunch];
+};
+
+// What of a record's arguments begins with its first row.
+__device__ inline void Begin(AttentionForwardArgs<>& a, size_t row) {
+  a.out += row * a.ldout;
+  if (a.value_variance != nullptr) {
+    a.value_variance += row * a.ldvariance;
+    a.out_variance += row * a.ldout_variance;
+  }
+}
+__device__ inline void Begin(AttentionBackwardArgs<>& a, size_t row) {
+  a.out += row * a.ldout;
+  a.dout += row * a.ldout;
+  a.dq += row * a.ldq;
+  a.dk += row * a.ldkv;
+  a.dv += row * a.ldkv;
+}
+
+// The arguments of the block's record, as if it were alone.
+template <class Args>
+__device__ inline Args OfRecord(Args a, const Attended& attended) {
+  if (!attended.several) return a;
+  const unsigned b = blockIdx.y / attended.blocks_y;
+  const size_t row = attended.records.begin[b];
+  a.num_queries = a.num_keys = attended.records.begin[b + 1] - row;
+  a.first_key = attended.first_key[b];
+  a.q += row * a.ldq;
+  a.k += row * a.ldkv;
+  a.v += row * a.ldkv;
+  a.lse_HQ += row * a.heads;
+  if (a.keep_HQT != nullptr) a.keep_HQT += row * a.keep_row;
+  if (a.key_variance != nullptr) a.key_variance += row * a.ldvariance;
+  Begin(a, row);
+  return a;
+}
+
 // Where a block's head and columns lie. Rows of more columns than a warp keeps are made in parts, each by a block.
 struct Share {
   unsigned head, key_head, first_column;
 };
 template <unsigned kChunks, class Args>
-__device__ inline Share ShareOf(const Args& a) {
+__device__ inline Share ShareOf(const Args& a, const Attended& attended) {
   const auto width = static_cast<unsigned>(a.head_width);
-  const unsigned parts = (width + kChunks * kWarp - 1) / (kChunks * kWarp);
-  const unsigned head = blockIdx.y / parts;
-  return {head, static_cast<unsigned>(KeyHead(a, head)), blockIdx.y % parts * kChunks * kWarp};
+  const unsigned parts = (width + kChunks * kWarp - 1) / (kChunks * kWarp), y = blockIdx.y % attended.blocks_y;
+  const unsigned head = y / parts;
+  return {head, static_cast<unsigned>(KeyHead(a, head)), y % parts * kChunks * kWarp};
 }
 
 // ---- Forward: a warp for each query. --------------------------------------------------------------------------------
 template <unsigned kChunks, bool kVariances>
-__global__ void __launch_bounds__(kThreads) AttendQueries(AttentionForwardArgs<> a) {
+__global__ void __launch_bounds__(kThreads) AttendQueries(AttentionForwardArgs<> all, Attended attended) {
   __shared__ Tile tile;
   __shared__ Numbers numbers;
+  const AttentionForwardArgs<> a = OfRecord(all, attended);
+  if (blockIdx.x * kWarps >= a.num_queries) return;  // of a shorter record
   const auto width = static_cast<unsigned>(a.head_width);
-  const Share share = ShareOf<kChunks>(a);
+  const Share share = ShareOf<kChunks>(a, attended);
   const size_t query = size_t{blockIdx.x} * kWarps + WarpOfBlock();
   const bool real = query < a.num_queries;
   const float* q = real ? a.q + query * a.ldq + share.head * width : nullptr;
@@ -196,11 +242,13 @@ __device__ inline float Delta(const AttentionBackwardArgs<>& a, unsigned head, s
 
 // dq: a warp for each query.
 template <unsigned kChunks>
-__global__ void __launch_bounds__(kThreads) QueryGradients(AttentionBackwardArgs<> a) {
+__global__ void __launch_bounds__(kThreads) QueryGradients(AttentionBackwardArgs<> all, Attended attended) {
   __shared__ Tile tile;
   __shared__ Numbers numbers;
+  const AttentionBackwardArgs<> a = OfRecord(all, attended);
+  if (blockIdx.x * kWarps >= a.num_queries) return;  // of a shorter record
   const auto width = static_cast<unsigned>(a.head_width);
-  const Share share = ShareOf<kChunks>(a);
+  const Share share = ShareOf<kChunks>(a, attended);
   const size_t query = size_t{blockIdx.x} * kWarps + WarpOfBlock();
   const bool real = query < a.num_queries;
   const float* q = real ? a.q + query * a.ldq + share.head * width : nullptr;
@@ -236,12 +284,14 @@ __global__ void __launch_bounds__(kThreads) QueryGradients(AttentionBackwardArgs
 
 // dk and dv: a warp for each key, over all heads of queries that read it.
 template <unsigned kChunks>
-__global__ void __launch_bounds__(kThreads) KeyGradients(AttentionBackwardArgs<> a) {
+__global__ void __launch_bounds__(kThreads) KeyGradients(AttentionBackwardArgs<> all, Attended attended) {
   __shared__ Tile tile;
   __shared__ Numbers numbers;
   __shared__ Shared<float, kWarp> deltas;
+  const AttentionBackwardArgs<> a = OfRecord(all, attended);
+  if (blockIdx.x * kWarps >= a.num_keys) return;  // of a shorter record
   const auto width = static_cast<unsigned>(a.head_width);
-  const Share share = ShareOf<kChunks>(a);  // of heads of keys
+  const Share share = ShareOf<kChunks>(a, attended);  // of heads of keys
   const auto kv_heads = static_cast<unsigned>(a.kv_heads == 0 ? a.heads : a.kv_heads);
   const auto group = static_cast<unsigned>(a.heads) / kv_heads;
   const size_t key = size_t{blockIdx.x} * kWarps + WarpOfBlock();
@@ -282,36 +332,56 @@ __global__ void __launch_bounds__(kThreads) KeyGradients(AttentionBackwardArgs<>
   dv.Store(a.dv + key_at, share.first_column, width);
 }
 
-// f.operator()<chunks>(grid): as many columns as a lane has to keep, 8 at most.
-template <class F>
-void WithChunks(size_t rows, size_t heads, size_t width, const F& f) {
-  if (rows == 0 || heads == 0 || width == 0) return;
-  const auto grid = [&](unsigned chunks) {
-    const unsigned parts = BlocksFor(width, chunks * kWarp);
-    return Grid{
-        .blocks = BlocksFor(rows, kWarps), .blocks_y = static_cast<unsigned>(heads) * parts, .threads = kThreads};
+// f.operator()<chunks>(grid, attended) for all records; a lane keeps as many columns as it has to, 8 at most. `rows`: of
+// the only record.
+template <class Args, class F>
+void ForAttended(const Args& a, size_t rows, size_t heads, const F& f) {
+  if (heads == 0 || a.head_width == 0) return;
+  const auto launch = [&]<unsigned kChunks>(Attended& attended) {
+    attended.blocks_y = static_cast<unsigned>(heads) * BlocksFor(a.head_width, kChunks * kWarp);
+    const Grid grid = {.blocks = BlocksFor(LongestOf(attended.records), kWarps),
+                       .blocks_y = attended.blocks_y * attended.records.count,
+                       .threads = kThreads};
+    if (grid.blocks > 0) f.template operator()<kChunks>(grid, attended);
   };
-  if (width <= kWarp) return f.template operator()<1>(grid(1));
-  if (width <= 2 * kWarp) return f.template operator()<2>(grid(2));
-  if (width <= 4 * kWarp) return f.template operator()<4>(grid(4));
-  f.template operator()<8>(grid(8));
+  ForRecords(a.records, rows, [&](const RecordsOfLaunch& records) {
+    Attended attended = {.several = a.records.begin_B != nullptr, .blocks_y = 0, .records = records, .first_key = {}};
+    for (uint32_t b = 0; b < records.count && a.first_key_B != nullptr; ++b)
+      attended.first_key[b] = a.first_key_B[records.first + b];
+    if (a.head_width <= kWarp) return launch.template operator()<1>(attended);
+    if (a.head_width <= 2 * kWarp) return launch.template operator()<2>(attended);
+    if (a.head_width <= 4 * kWarp) return launch.template operator()<4>(attended);
+    launch.template operator()<8>(attended);
+  });
+}
+
+// What is the host's stays there.
+template <class Args>
+Args ForDevice(const Args& args) {
+  Args a = WithoutRecords(args);
+  a.first_key_B = nullptr;
+  return a;
 }
 
 size_t NoScratch(AttentionPass, size_t, size_t) { return 0; }
 
-void Forward(const AttentionForwardArgs<>& a) {
-  WithChunks(a.num_queries, a.heads, a.head_width, [&]<unsigned kChunks>(const Grid& grid) {
-    a.value_variance != nullptr ? Launch(AttendQueries<kChunks, true>, grid, a)
-                                : Launch(AttendQueries<kChunks, false>, grid, a);
+void Forward(const AttentionForwardArgs<>& args) {
+  const AttentionForwardArgs<> a = ForDevice(args);
+  ForAttended(args, a.num_queries, a.heads, [&]<unsigned kChunks>(const Grid& grid, const Attended& attended) {
+    a.value_variance != nullptr ? Launch(AttendQueries<kChunks, true>, grid, a, attended)
+                                : Launch(AttendQueries<kChunks, false>, grid, a, attended);
   });
 }
 
-void Backward(const AttentionBackwardArgs<>& a) {
+void Backward(const AttentionBackwardArgs<>& args) {
+  const AttentionBackwardArgs<> a = ForDevice(args);
   const size_t kv_heads = a.kv_heads == 0 ? a.heads : a.kv_heads;
-  WithChunks(a.num_queries, a.heads, a.head_width,
-             [&]<unsigned kChunks>(const Grid& grid) { Launch(QueryGradients<kChunks>, grid, a); });
-  WithChunks(a.num_keys, kv_heads, a.head_width,
-             [&]<unsigned kChunks>(const Grid& grid) { Launch(KeyGradients<kChunks>, grid, a); });
+  ForAttended(args, a.num_queries, a.heads, [&]<unsigned kChunks>(const Grid& grid, const Attended& attended) {
+    Launch(QueryGradients<kChunks>, grid, a, attended);
+  });
+  ForAttended(args, a.num_keys, kv_heads, [&]<unsigned kChunks>(const Grid& grid, const Attended& attended) {
+    Launch(KeyGradients<kChunks>, grid, a, attended);
+  });
 }
 
 }  // namespace

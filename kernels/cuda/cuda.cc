@@ -6,7 +6,7 @@ namespace wisp::kernels::cuda {
 
 const OpTable& Ops() {
   static const OpTable kTable = [] {
-    OpTable table = {.name = "cuda"};
+    OpTable table = {.name = "cuda", .takes_records = true};
     FillActivation(table);
     FillAttention(table);
     FillElementwise(table);

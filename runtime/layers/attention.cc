@@ -65,8 +65,15 @@ void Attention::Project(const RecordContext& context, const float* x, size_t que
   if (spec_.rotary.width > 0) Rotate(context, p, kernels::Rotation::kForward);
 }
 
+template <class F>
+void Attention::ForScopes(const RecordContext& context, const F& f) const {
+  const Segments& records = context.records;
+  if (records.num_records > 1 && context.ops().takes_records) return f({.rows = records.rows, .all = true});
+  for (size_t b = 0; b < records.num_records; ++b) f({.b = b, .begin = records.begin(b), .rows = records.size(b)});
+}
+
 void Attention::Attend(const RecordContext& context, float* y) const {
-  for (size_t b = 0; b < context.records.num_records; ++b) Mix(context, b);
+  ForScopes(context, [&](const Scope& scope) { Mix(context, scope); });
   out_.Forward(context, context.forward(mixed_), y, context.wanted_rows());
 }
 
@@ -78,16 +85,15 @@ void Attention::Rotate(const RecordContext& context, const Projected& p, kernels
                              .first_position = 0,
                              .pairs = PairsOf(spec_.rotary),
                              .rotation = rotation};
-  for (size_t b = 0; b < context.records.num_records; ++b) {
-    const size_t begin = context.records.begin(b);
-    const size_t rows = context.records.size(b);
-    turn.rows = rows - p.first_query, turn.first_position = context.past + p.first_query;
-    turn.x_RD = p.q + (begin + p.first_query) * p.ldq, turn.ldx = p.ldq, turn.heads = spec_.num_heads;
+  ForScopes(context, [&](const Scope& scope) {
+    if (scope.all) turn.records = context.records;
+    turn.rows = scope.rows - p.first_query, turn.first_position = context.past + p.first_query;
+    turn.x_RD = p.q + (scope.begin + p.first_query) * p.ldq, turn.ldx = p.ldq, turn.heads = spec_.num_heads;
     context.ops().rotary(turn);
-    turn.rows = rows, turn.first_position = context.past;
-    turn.x_RD = p.k + (context.past + begin) * p.ldkv, turn.ldx = p.ldkv, turn.heads = spec_.num_kv_heads;
+    turn.rows = scope.rows, turn.first_position = context.past;
+    turn.x_RD = p.k + (context.past + scope.begin) * p.ldkv, turn.ldx = p.ldkv, turn.heads = spec_.num_kv_heads;
     context.ops().rotary(turn);
-  }
+  });
 }
 
 // A gradient lies in training's one stacked matrix, and nothing has passed before.
@@ -98,82 +104,88 @@ void Attention::RotateBack(const RecordContext& context, float* dqkv) const {
          kernels::Rotation::kInverse);
 }
 
-// The fused kernel of one record. Of several, all rows of each are wanted, and none is from before. A device's table
-// takes Segments in place of the loop around this one, and so in Rotate, RotateBack and Backward: one call for all.
-void Attention::Mix(const RecordContext& context, size_t b) const {
-  const size_t begin = context.records.begin(b), rows = context.records.size(b);
-  const size_t t = context.wanted == 0 ? rows : context.wanted;
+template <class Args>
+void Attention::Describe(const RecordContext& context, const Scope& scope, Args& args) const {
+  args.heads = spec_.num_heads;
+  args.kv_heads = spec_.num_kv_heads;
+  args.head_width = spec_.head_width;
+  args.first_key = scope.all ? 0 : context.first_valid_of(scope.b);
+  args.scale = scale_;
+  args.mask = mask_;
+  args.keep_scale = KeepScale(Rate(context));
+  args.scratch = context.forward(scratch_);
+  args.key_variance = KeyVariances(context, scope.begin);
+  args.ldvariance = variance_width_;
+  args.slope_H = context.weights.slopes(block_);
+  if (!scope.all) return;
+  args.records = context.records;
+  args.first_key_B = context.first_valid_B;
+  args.keep_row = keep_row();
+}
+
+// Of all records each has room for more than it needs; a mask's bits do not depend on the room.
+const uint8_t* Attention::DrawKeep(const RecordContext& context, const Scope& scope, size_t queries,
+                                   size_t keys) const {
+  const float rate = Rate(context);
+  if (scope.all) return dropout_.DrawAll(context, rate, keep_row());
+  return dropout_.Draw(context, rate, scope.b, FirstKeep(scope.begin), spec_.num_heads * queries * keys);
+}
+
+// Of several records, all rows of each are wanted, and none is from before.
+void Attention::Mix(const RecordContext& context, const Scope& scope) const {
+  const size_t rows = scope.rows, t = context.wanted == 0 ? rows : context.wanted;
   const size_t keys = context.past + rows + (mask_ == kernels::AttentionMask::kFull ? context.after : 0);
   const Projected p = Of(context);
-  const float* key_variance = KeyVariances(context, begin);
-  const float rate = Rate(context);
-  context.ops().attention_forward(
-      {.q = p.q + (begin + rows - t) * p.ldq,
-       .k = p.k + begin * p.ldkv,
-       .v = p.v + begin * p.ldkv,
-       .ldq = p.ldq,
-       .ldkv = p.ldkv,
-       .out = context.forward(mixed_) + begin * queries_width_,
-       .ldout = queries_width_,
-       .lse_HQ = context.forward(lse_) + begin * spec_.num_heads,
-       .keep_HQT = dropout_.Draw(context, rate, b, FirstKeep(begin), spec_.num_heads * t * keys),
-       .keep_scale = KeepScale(rate),
-       .scratch = context.forward(scratch_),
-       .num_queries = t,
-       .num_keys = keys,
-       .heads = spec_.num_heads,
-       .head_width = spec_.head_width,
-       .first_key = context.first_valid_of(b),
-       .scale = scale_,
-       .mask = mask_,
-       .key_variance = key_variance,
-       .value_variance = wants_variance() ? key_variance + keys_width_ : nullptr,
-       .ldvariance = variance_width_,
-       .out_variance = wants_variance() ? context.forward(mixed_variance_) + begin * queries_width_ : nullptr,
-       .ldout_variance = queries_width_,
-       .slope_H = context.weights.slopes(block_),
-       .kv_heads = spec_.num_kv_heads});
+  kernels::AttentionForwardArgs<> args{.q = p.q + (scope.begin + rows - t) * p.ldq,
+                                       .k = p.k + scope.begin * p.ldkv,
+                                       .v = p.v + scope.begin * p.ldkv,
+                                       .ldq = p.ldq,
+                                       .ldkv = p.ldkv,
+                                       .out = context.forward(mixed_) + scope.begin * queries_width_,
+                                       .ldout = queries_width_,
+                                       .lse_HQ = context.forward(lse_) + scope.begin * spec_.num_heads,
+                                       .keep_HQT = DrawKeep(context, scope, t, keys),
+                                       .num_queries = t,
+                                       .num_keys = keys};
+  Describe(context, scope, args);
+  if (wants_variance()) {
+    args.value_variance = args.key_variance + keys_width_;
+    args.out_variance = context.forward(mixed_variance_) + scope.begin * queries_width_;
+    args.ldout_variance = queries_width_;
+  }
+  context.ops().attention_forward(args);
 }
 
 void Attention::Backward(const RecordContext& context, const float* x, const float* dy, float* dx, kernels::Store store,
                          FactorSink& sink) const {
   out_.Backward(context, context.forward(mixed_), dy, context.backward(dmixed_), kernels::Store::kAssign, sink);
-  for (size_t b = 0; b < context.records.num_records; ++b) MixBackward(context, b);
+  ForScopes(context, [&](const Scope& scope) { MixBackward(context, scope); });
   if (spec_.rotary.width > 0) RotateBack(context, context.backward(dprojected_));
   qkv_.Backward(context, x, context.backward(dprojected_), dx, store, sink);
 }
 
-void Attention::MixBackward(const RecordContext& context, size_t b) const {
-  const size_t begin = context.records.begin(b), t = context.records.size(b);
+void Attention::MixBackward(const RecordContext& context, const Scope& scope) const {
   const Projected p = Of(context);
-  float* dqkv = context.backward(dprojected_) + begin * (queries_width_ + 2 * keys_width_);
-  const float rate = Rate(context);
-  context.ops().attention_backward({.q = p.q + begin * p.ldq,
-                                    .k = p.k + begin * p.ldkv,
-                                    .v = p.v + begin * p.ldkv,
-                                    .ldq = p.ldq,
-                                    .ldkv = p.ldkv,
-                                    .out = context.forward(mixed_) + begin * queries_width_,
-                                    .dout = context.backward(dmixed_) + begin * queries_width_,
-                                    .ldout = queries_width_,
-                                    .lse_HQ = context.forward(lse_) + begin * spec_.num_heads,
-                                    .keep_HQT = dropout_.Mask(context, rate, FirstKeep(begin)),
-                                    .keep_scale = KeepScale(rate),
-                                    .dq = dqkv,
-                                    .dk = dqkv + queries_width_,
-                                    .dv = dqkv + queries_width_ + keys_width_,
-                                    .scratch = context.forward(scratch_),
-                                    .num_queries = t,
-                                    .num_keys = t,
-                                    .heads = spec_.num_heads,
-                                    .head_width = spec_.head_width,
-                                    .first_key = context.first_valid_of(b),
-                                    .scale = scale_,
-                                    .mask = mask_,
-                                    .key_variance = KeyVariances(context, begin),
-                                    .ldvariance = variance_width_,
-                                    .slope_H = context.weights.slopes(block_),
-                                    .kv_heads = spec_.num_kv_heads});
+  float* dqkv = context.backward(dprojected_) + scope.begin * (queries_width_ + 2 * keys_width_);
+  kernels::AttentionBackwardArgs<> args{
+      .q = p.q + scope.begin * p.ldq,
+      .k = p.k + scope.begin * p.ldkv,
+      .v = p.v + scope.begin * p.ldkv,
+      .ldq = p.ldq,
+      .ldkv = p.ldkv,
+      .out = context.forward(mixed_) + scope.begin * queries_width_,
+      .dout = context.backward(dmixed_) + scope.begin * queries_width_,
+      .ldout = queries_width_,
+      .lse_HQ = context.forward(lse_) + scope.begin * spec_.num_heads,
+      .keep_HQT = dropout_.Mask(context, Rate(context), FirstKeep(scope.begin)),
+      .dq = dqkv,
+      .dk = dqkv + queries_width_,
+      .dv = dqkv + queries_width_ + keys_width_,
+      .num_queries = scope.rows,
+      .num_keys = scope.rows,
+  };
+  Describe(context, scope, args);
+  context.ops().attention_backward(args);
 }
 
 float* Attention::KeyVariances(const RecordContext& context, size_t row) const {

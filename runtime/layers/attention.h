@@ -43,12 +43,25 @@ class Attention {
   // Turns queries and keys by their positions; turns the gradients of both back.
   void Rotate(const RecordContext& context, const Projected& p, kernels::Rotation rotation) const;
   void RotateBack(const RecordContext& context, float* dqkv) const;
-  void Mix(const RecordContext& context, size_t b) const;
-  void MixBackward(const RecordContext& context, size_t b) const;
+  // What one call of a kernel attends: record b or, where the table takes several at once, all of them.
+  struct Scope {
+    size_t b = 0, begin = 0;  // of all: 0
+    size_t rows = 0;          // of all: of all together
+    bool all = false;
+  };
+  template <class F>
+  void ForScopes(const RecordContext& context, const F& f) const;
+  void Mix(const RecordContext& context, const Scope& scope) const;
+  void MixBackward(const RecordContext& context, const Scope& scope) const;
+  // What the arguments of both passes say alike.
+  template <class Args>
+  void Describe(const RecordContext& context, const Scope& scope, Args& args) const;
+  const uint8_t* DrawKeep(const RecordContext& context, const Scope& scope, size_t queries, size_t keys) const;
   // The variances of keys (and values) from this row on; null without Re-Attention.
   float* KeyVariances(const RecordContext& context, size_t row) const;
   // Where the mask of a record from this row on begins: a record has at most max_length queries for each of its keys.
-  size_t FirstKeep(size_t begin) const { return spec_.num_heads * max_length_ * begin; }
+  size_t FirstKeep(size_t begin) const { return keep_row() * begin; }
+  size_t keep_row() const { return spec_.num_heads * max_length_; }
   bool wants_variance() const { return variance_width_ > keys_width_; }
   float Rate(const RecordContext& context) const { return context.dropout != nullptr ? context.dropout->attention : 0; }
 

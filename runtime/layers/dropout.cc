@@ -12,16 +12,21 @@ uint32_t DropThreshold(float rate) { return static_cast<uint32_t>(std::lround(ra
 float KeepScale(float rate) { return 65536.0f / (65536.0f - static_cast<float>(DropThreshold(rate))); }
 
 void Dropout::Forward(const RecordContext& context, float rate, float* x, size_t width) const {
-  if (context.dropout == nullptr || rate <= 0) return;
-  const Segments& records = context.records;
+  const uint8_t* keep = DrawAll(context, rate, width);
+  if (keep == nullptr) return;
+  context.ops().apply_keep({.x = x, .keep = keep, .y = x, .n = context.rows() * width, .scale = KeepScale(rate)});
+}
+
+const uint8_t* Dropout::DrawAll(const RecordContext& context, float rate, size_t width) const {
+  if (context.dropout == nullptr || rate <= 0) return nullptr;
   uint8_t* keep = context.backward(keep_);
   context.ops().draw_keep({.keep_RW = keep,
-                           .records = records,
+                           .records = context.records,
                            .options_B = context.options_B,
                            .width = width,
                            .site = site_,
                            .threshold = DropThreshold(rate)});
-  context.ops().apply_keep({.x = x, .keep = keep, .y = x, .n = records.rows * width, .scale = KeepScale(rate)});
+  return keep;
 }
 
 const float* Dropout::Backward(const RecordContext& context, float rate, const float* dy, float* dx,

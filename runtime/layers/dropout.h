@@ -27,6 +27,8 @@ class Dropout {
   // Draws record b's mask of n elements, from element `first` of the room on, for a kernel that applies it itself; null
   // where dropout is the identity.
   const uint8_t* Draw(const RecordContext& context, float rate, size_t b, size_t first, size_t n) const;
+  // The same of all records, `width` numbers for each row.
+  const uint8_t* DrawAll(const RecordContext& context, float rate, size_t width) const;
   // A mask that Draw drew.
   const uint8_t* Mask(const RecordContext& context, float rate, size_t first) const;
 
