@@ -19,11 +19,15 @@ struct MemoryTable {
   // Zeroed, 64-byte aligned. Where there is none left: std::bad_alloc, as of operator new; the doors catch it.
   void* (*allocate)(void* stream, size_t bytes);
   void (*release)(void* stream, void* memory, size_t bytes);
-  // From host memory and to it. After copy_out the bytes are there.
+  // From host memory, whose bytes have been read when the call returns, and to it, where they are then. Bytes that could
+  // not be copied out are 0; whether some could not, wait says.
   void (*copy_in)(void* stream, void* to, const void* from, size_t bytes);
   void (*copy_out)(void* stream, void* to, const void* from, size_t bytes);
-  // Until all that was asked for has run; false where some of it failed.
+  // Until all that was asked for has run. False where some of it failed, now or ever before: nothing in this memory can
+  // be trusted again in this process.
   bool (*wait)(void* stream);
+  // What failed first, for people; empty while nothing has.
+  const char* (*failure)(void* stream);
 };
 
 // A device's memory; by default this process's own, in large pages where there are megabytes. The memory of another
@@ -37,6 +41,7 @@ struct Memory {
   void copy_in(void* to, const void* from, size_t bytes) const { table->copy_in(stream, to, from, bytes); }
   void copy_out(void* to, const void* from, size_t bytes) const { table->copy_out(stream, to, from, bytes); }
   bool wait() const { return table->wait(stream); }
+  const char* failure() const { return table->failure(stream); }
   bool is_host() const { return table == Memory().table; }
 
   const MemoryTable* table;

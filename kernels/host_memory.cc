@@ -40,8 +40,10 @@ void Copy(void*, void* to, const void* from, size_t bytes) {
 
 bool Wait(void*) { return true; }
 
+const char* NoFailure(void*) { return ""; }
+
 constexpr MemoryTable kHost = {
-    .allocate = Allocate, .release = Release, .copy_in = Copy, .copy_out = Copy, .wait = Wait};
+    .allocate = Allocate, .release = Release, .copy_in = Copy, .copy_out = Copy, .wait = Wait, .failure = NoFailure};
 
 }  // namespace
 

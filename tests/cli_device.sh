@@ -51,7 +51,7 @@ rm -f o.wisp o.ledger
 # What a device does not do is refused before anything is charged; so is a run that it has no room for.
 expect 3 "on a device (cuda) the methods ordinary and phantom are offered, not rgp" "${train[@]}" --method rgp --out o.wisp --ledger o.ledger "${emulated[@]}"
 [ -e o.wisp ] && fail "a refused run wrote a model"
-expect 3 "no room for the run" "${train[@]}" --out o.wisp --ledger o.ledger "${emulated[@]}" --device-memory 1
+expect 3 "there is no room on the device cuda, or on the host, for the run, which takes" "${train[@]}" --out o.wisp --ledger o.ledger "${emulated[@]}" --device-memory 1
 [ -e o.wisp ] && fail "a run without room wrote a model"
 "$wisp" privacy --ledger o.ledger --delta 1e-3 --json 2>/dev/null | grep -q '"steps"' && fail "a refused run was charged"
 expect 2 "--device" "${train[@]}" --out o.wisp --ledger o.ledger --device opencl

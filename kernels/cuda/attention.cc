@@ -339,7 +339,7 @@ void ForAttended(const Args& a, size_t rows, size_t heads, const F& f) {
   if (heads == 0 || a.head_width == 0) return;
   const auto launch = [&]<unsigned kChunks>(Attended& attended) {
     attended.blocks_y = static_cast<unsigned>(heads) * BlocksFor(a.head_width, kChunks * kWarp);
-    const Grid grid = {.blocks = BlocksFor(LongestOf(attended.records), kWarps),
+    const Grid grid = {.blocks = BlocksFor(LongestOf(attended.records), kWarps, kAllBlocks),
                        .blocks_y = attended.blocks_y * attended.records.count,
                        .threads = kThreads};
     if (grid.blocks > 0) f.template operator()<kChunks>(grid, attended);

@@ -108,7 +108,7 @@ void Backward(const NormBackward& a, const Segments& segments) {
   if (a.d == 0) return;
   if (a.rows > 0) Launch(NormInputGradients, {.blocks = BlocksFor(a.rows * kWarp, kThreads), .threads = kThreads}, a);
   ForRecords(segments, a.rows, [&](const RecordsOfLaunch& records) {
-    const Grid grid = {.blocks = BlocksFor(a.d, kWarp), .blocks_y = records.count, .threads = kThreads};
+    const Grid grid = {.blocks = BlocksFor(a.d, kWarp, kAllBlocks), .blocks_y = records.count, .threads = kThreads};
     Launch(NormParameterGradients, grid, a, records);
   });
 }

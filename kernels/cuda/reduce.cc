@@ -79,7 +79,7 @@ __global__ void SumColumns(ColumnSumArgs<> a, RecordsOfLaunch records) {
 void ColumnSum(const ColumnSumArgs<>& a) {
   if (a.n == 0) return;
   ForRecords(a.records, a.rows, [&](const RecordsOfLaunch& records) {
-    const Grid grid = {.blocks = BlocksFor(a.n, kWarp), .blocks_y = records.count, .threads = kThreads};
+    const Grid grid = {.blocks = BlocksFor(a.n, kWarp, kAllBlocks), .blocks_y = records.count, .threads = kThreads};
     Launch(SumColumns, grid, WithoutRecords(a), records);
   });
 }

@@ -1,6 +1,7 @@
 #include "kernels/module/module.h"
 
 #include <dlfcn.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -8,12 +9,26 @@
 namespace wisp::kernels {
 namespace {
 
-// The folder of what this function is a part of, with a slash; empty where the system does not say.
+bool IsOfProgram(const Dl_info& info) {
+  Dl_info program;
+  return dladdr(reinterpret_cast<const void*>(getauxval(AT_PHDR)), &program) != 0 &&
+         program.dli_fbase == info.dli_fbase;
+}
+
+// The folder of the program or shared library that this function is a part of, with a slash; empty where the system
+// does not say. A program's name is what its caller says: it is not asked for.
 std::string OwnFolder() {
   Dl_info info;
   if (dladdr(reinterpret_cast<const void*>(&OpenModule), &info) == 0 || info.dli_fname == nullptr) return {};
-  const char* slash = std::strrchr(info.dli_fname, '/');
-  return slash == nullptr ? std::string() : std::string(info.dli_fname, slash + 1);
+  std::string file = info.dli_fname;
+  if (IsOfProgram(info)) {
+    char path[4096];
+    const ssize_t length = readlink("/proc/self/exe", path, sizeof path);
+    if (length <= 0 || length == sizeof path) return {};
+    file.assign(path, static_cast<size_t>(length));
+  }
+  const size_t slash = file.rfind('/');
+  return slash == std::string::npos ? std::string() : file.substr(0, slash + 1);
 }
 
 std::string FileOf(const ModuleRequest& request) {

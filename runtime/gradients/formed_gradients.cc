@@ -15,7 +15,7 @@ FormedGradients::FormedGradients(const kernels::Device& device, const Setup& set
       rows_BP_(setup.max_records * setup.trained.size(), device.memory),
       norm_scratch_(setup.norms_head_rows ? FormOuterScratch(setup.parameters) : 0, device.memory),
       outcomes_(setup.max_records),
-      scale_B_(setup.max_records),
+      steps_B_(setup.max_records),
       squares_B_(setup.max_records) {}
 
 size_t FormedGradients::PlanBytes(const Setup& setup) {
@@ -26,7 +26,7 @@ size_t FormedGradients::PlanBytes(const Setup& setup) {
 
 size_t FormedGradients::scratch_bytes() const {
   return rows_BP_.allocated_bytes() + norm_scratch_.allocated_bytes() + outcomes_.size() * sizeof(RecordOutcome) +
-         scale_B_.size() * sizeof(float) + squares_B_.size() * sizeof(double);
+         steps_B_.size() * sizeof(float) + squares_B_.size() * sizeof(double);
 }
 
 void FormedGradients::BeginRecords(size_t num_records) {
@@ -90,27 +90,29 @@ std::span<const RecordOutcome> FormedGradients::FinishRecords() {
                          .squares_B = squares_B_.data()});
   for (size_t b = 0; b < num_records_; ++b) {
     outcomes_[b] = OutcomeOf(clip_, std::sqrt(squares_B_[b]));
-    scale_B_[b] = static_cast<float>(outcomes_[b].factor);  // 0 of what is not finite
+    // 0 of what is not finite.
+    steps_B_[b] = static_cast<float>(outcomes_[b].factor) * sum_->steps_per_unit();
   }
-  sum_->AddRows(rows_BP_.data(), num_records_, scale_B_, 1, squares_B_);
+  sum_->AddRows(rows_BP_.data(), num_records_, steps_B_.data(), 1, squares_B_.data());
   TakeBack();
   return {outcomes_.data(), num_records_};
 }
 
 // The bound is checked on what was really added, not on what the norms promised.
 void FormedGradients::TakeBack() {
-  const auto exceeds = [this](size_t b) { return !(squares_B_[b] <= sum_->MaxSumSquares()); };
   bool any = false;
   for (size_t b = 0; b < num_records_; ++b) {
-    if (!exceeds(b)) {
-      scale_B_[b] = 0;
+    if (squares_B_[b] <= sum_->MaxSumSquares()) {
+      steps_B_[b] = 0;
       continue;
     }
     any = true;
     outcomes_[b].within = false;
     outcomes_[b].factor = 0;
   }
-  if (any) sum_->AddRows(rows_BP_.data(), num_records_, scale_B_, -1, squares_B_);
+  if (any) sum_->AddRows(rows_BP_.data(), num_records_, steps_B_.data(), -1, squares_B_.data());
 }
+
+void FormedGradients::Forget() { ops_->clear({.y = rows_BP_.data(), .bytes = rows_BP_.size() * sizeof(float)}); }
 
 }  // namespace wisp

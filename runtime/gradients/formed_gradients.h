@@ -34,6 +34,8 @@ class FormedGradients final : public BatchGradients {
   void Rows(const RowsFactor& factor) override;
   void Vector(const VectorFactor& factor) override;
   std::span<const RecordOutcome> FinishRecords() override;
+  // Nothing of any record stays in memory.
+  void Forget();
 
   size_t scratch_bytes() const override;
   // What scratch_bytes of such an object will be; allocates none of it.
@@ -52,7 +54,7 @@ class FormedGradients final : public BatchGradients {
   AlignedArray<float> norm_scratch_;  // of factors with a RowNorm
   size_t num_records_ = 0;
   std::vector<RecordOutcome> outcomes_;
-  std::vector<float> scale_B_;     // clip factors
+  std::vector<float> steps_B_;     // clip factors, in steps of the sum's grid
   std::vector<double> squares_B_;  // of norms, then of what was added
 };
 

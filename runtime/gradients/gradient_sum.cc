@@ -56,18 +56,15 @@ double GridGradientSum::Add(size_t, size_t offset, const float* g, size_t n, flo
   return sum_squares;
 }
 
-void GridGradientSum::AddRows(const float* x, size_t rows, std::span<const float> scale_B, int32_t sign,
-                              std::span<double> squares_B) {
-  steps_B_.resize(rows);
-  for (size_t b = 0; b < rows; ++b) steps_B_[b] = scale_B[b] * grid_.steps_per_unit;
+void GridGradientSum::AddRows(const float* x, size_t rows, const float* steps_B, int32_t sign, double* squares_B) {
   device_.ops->accumulate_rows_on_grid({.x_BN = x,
                                         .ldx = size_,
                                         .sum = sum_.data(),
                                         .rows = rows,
                                         .n = size_,
-                                        .scale_B = steps_B_.data(),
+                                        .scale_B = steps_B,
                                         .sign = sign,
-                                        .squares_B = squares_B.data()});
+                                        .squares_B = squares_B});
 }
 
 void GridGradientSum::Clear() { device_.ops->clear({.y = sum_.data(), .bytes = size_ * sizeof(int64_t)}); }

@@ -66,10 +66,11 @@ class GridGradientSum : public GradientSum {
   double MaxSumSquares() const override { return grid_.max_sum_squares; }
   bool IsExact() const override { return true; }
   void Clear() override;
-  // Adds scale_B[b] * row b of x [rows, size] for each b; with sign -1 takes exactly that away again. A row whose scale
-  // is 0 is left out, whatever it holds. squares_B: each row's sum of squares of what was added, in units of the sum;
-  // NaN where the device failed. Only on a device with ops for many records (kernels/formed.h), from one thread.
-  void AddRows(const float* x, size_t rows, std::span<const float> scale_B, int32_t sign, std::span<double> squares_B);
+  // Of each row b of x [rows, size] adds the integers nearest to steps_B[b] * x; with sign -1 takes exactly these away
+  // again. A row whose steps are 0 is left out, whatever it holds. squares_B: each row's sum of squares of what was
+  // added; NaN where the device failed. Only on a device with ops for many records (kernels/formed.h), from one thread.
+  void AddRows(const float* x, size_t rows, const float* steps_B, int32_t sign, double* squares_B);
+  float steps_per_unit() const { return grid_.steps_per_unit; }
   // The first `size` coordinates, from now on all there are: room for just so many is made where there is too little.
   void Clear(size_t size);
   // Room for `size` coordinates, in place of what there is. Clear comes next.
@@ -87,7 +88,6 @@ class GridGradientSum : public GradientSum {
   Grid grid_;
   AlignedArray<int64_t> sum_;
   size_t size_;
-  std::vector<float> steps_B_;  // AddRows: scales in units of the sum
   std::array<std::mutex, kLocks> locks_;
 };
 

@@ -86,10 +86,12 @@ Result<TrainingMemory> PlanTrainingMemory(const Architecture& architecture, size
   const size_t size = FlatSize(graph->parameters());
   const bool has_variances = IsPrivate(o) && architecture.re_attention == ReAttention::kOn;
   const ListRoom lists = PlanLists(o, num_records);
-  TrainingMemory m{.weights = (o.ema_decay > 0 ? 2 : 1) * AlignedArray<float>::AllocatedBytes(size),
+  const bool is_host = o.device.memory.is_host();
+  TrainingMemory m{.weights = (o.ema_decay > 0 ? 2 : 1) * AlignedArray<float>::AllocatedBytes(size) +
+                              (is_host ? 0 : size * sizeof(float)),
                    .packed_weights = PackedWeights::PlanBytes(graph->base()),
                    .negatives = o.num_negatives > 0 ? NegativeSampler::PlanBytes(graph->base(), o.num_negatives) : 0,
-                   .activations = (o.device.memory.is_host() ? o.num_threads : 1) * graph->training_bytes() +
+                   .activations = (is_host ? o.num_threads : 1) * graph->training_bytes() +
                                   o.num_threads * RecordPass<Graph>::PlanBytes(*graph),
                    .variances = has_variances ? NoiseVariance::PlanBytes(architecture, o.re_attention) : 0,
                    .lists = (lists.sample + lists.batch + lists.order + lists.of_workers) * sizeof(uint32_t) +

@@ -30,17 +30,12 @@ uint64_t PrivateDropoutSeed(uint64_t seed, uint64_t step, const Record& record) 
   return Hash64(std::as_bytes(std::span(parts)));
 }
 
-// Nothing was charged yet, and what was allocated is given back.
+// What was allocated is given back.
 Status NoRoom(const Architecture& architecture, size_t num_records, const TrainingOptions& options) {
   const Result<TrainingMemory> plan = PlanTrainingMemory(architecture, num_records, options);
-  return IoError("the device ", options.device.ops->name, " has no room for the run, which takes ",
-                 plan.ok() ? plan->total() : 0, " bytes; a smaller batch or fewer rows_at_once take less");
-}
-
-template <class... Parts>
-Status DeviceFailed(const Parts&... where) {
-  return IoError("the device that trains failed ", where...,
-                 "; what was charged stays charged; go on from the last checkpoint");
+  return IoError("there is no room on the device ", options.device.ops->name,
+                 ", or on the host, for the run, which takes ", plan.ok() ? plan->total() : 0,
+                 " bytes; a smaller batch or fewer rows_at_once take less");
 }
 
 }  // namespace
@@ -96,7 +91,9 @@ Result<std::unique_ptr<Trainer>> Trainer::Create(const Architecture& architectur
       return NoRoom(architecture, records.size(), options);
     }
   }
-  if (!options.device.memory.wait()) return DeviceFailed("while the run was set up");
+  // What a device cannot do is found out before anything is charged: packing is its first work.
+  if (!trainer->is_host()) trainer->Pack();
+  WISP_RETURN_IF_ERROR(trainer->WaitForDevice("the run was set up"));
   if (!trainer->is_private()) return trainer;
   WISP_ASSIGN_OR_RETURN(trainer->plan_, PrivacyPlan::Create(architecture, options));
   trainer->charged_until_.assign(trainer->plan_->parts().size(), 0);
@@ -114,6 +111,7 @@ Trainer::Trainer(const Architecture& architecture, std::span<const float> weight
       weights_(weights.size(), options.device.memory),
       packed_(graph_->base(), weights_.data(), PackedWeights::Packing::kLater),
       ema_(options.ema_decay > 0 ? weights.size() : 0, options.device.memory),
+      on_host_(options.device.memory.is_host() ? 0 : weights.size()),
       sampling_stream_(std::move(streams[0])) {
   if (is_private()) KeepTrainable();
   apply_ = [this](size_t parameter, size_t first, const float* g, size_t n) { Apply(parameter, first, g, n); };
@@ -161,9 +159,26 @@ void Trainer::MakeWeights(std::span<const float> start) {
 
 std::span<const float> Trainer::OnHost(const AlignedArray<float>& flat) const {
   if (is_host()) return {flat.data(), flat.size()};
-  on_host_.resize(flat.size());
   options_.device.memory.copy_out(on_host_.data(), flat.data(), flat.size() * sizeof(float));
-  return on_host_;
+  if (!options_.device.memory.wait()) failed_ = options_.device.memory.failure();
+  return {on_host_.data(), flat.size()};
+}
+
+std::vector<float> Trainer::CopyOf(const AlignedArray<float>& array) const {
+  std::vector<float> copy(array.size());
+  options_.device.memory.copy_out(copy.data(), array.data(), copy.size() * sizeof(float));
+  return copy;
+}
+
+Status Trainer::WaitForDevice(const char* what_for) {
+  if (!options_.device.memory.wait()) failed_ = std::string(options_.device.memory.failure()) + ", while " + what_for;
+  return CheckDevice();
+}
+
+Status Trainer::CheckDevice() const {
+  if (failed_.empty()) return OkStatus();
+  return IoError("the device that trains failed: ", failed_,
+                 ". Its weights are lost; go on from the last checkpoint, in a new process");
 }
 
 template <class F>
@@ -183,7 +198,7 @@ void Trainer::KeepTrainable() {
 Trainer::~Trainer() = default;
 
 TrainingMemory Trainer::memory() const {
-  TrainingMemory m{.weights = weights_.allocated_bytes() + ema_.allocated_bytes(),
+  TrainingMemory m{.weights = weights_.allocated_bytes() + ema_.allocated_bytes() + on_host_.size() * sizeof(float),
                    .packed_weights = packed_.allocated_bytes(),
                    .optimizer_state = optimizer_ ? optimizer_->size_bytes() : 0,
                    .negatives = negatives_ ? negatives_->size_bytes() : 0,
@@ -392,7 +407,7 @@ Status Trainer::StepWeights(StepReport& report) {
     if (w < num_parts()) RunRecords(w);
     release_->DrawNoise(w, NoiseStream(w));
   });
-  if (!options_.device.memory.wait()) return DeviceFailed("in step ", step_, " while its records passed");
+  WISP_RETURN_IF_ERROR(WaitForDevice("the records of a step passed"));
   size_t targets = 0;
   double loss = 0;
   for (const auto& w : worker_state_) {
@@ -410,6 +425,8 @@ Status Trainer::StepWeights(StepReport& report) {
   release_->Reduce();
   workers_.Run([this](size_t w) { release_->AddNoise(w, NoiseStream(w)); });
   release_->Prepare();
+  // Noise that has not arrived must not be missing where the sum is released.
+  WISP_RETURN_IF_ERROR(WaitForDevice("the noise of a step was added"));
   const double divisor = Divisor(targets);
   ForParts([this, divisor](size_t w) { release_->Update(w, NoiseStream(w), divisor, apply_); });
   return OkStatus();
@@ -417,6 +434,7 @@ Status Trainer::StepWeights(StepReport& report) {
 
 Result<StepReport> Trainer::Step() {
   if (records_.empty() && !is_private()) return InvalidData("there is no record to train on");
+  WISP_RETURN_IF_ERROR(CheckDevice());
   WISP_RETURN_IF_ERROR(ChargeIfNeeded());
   DrawBatch();
   AssignBatch();
@@ -431,7 +449,7 @@ Result<StepReport> Trainer::Step() {
     ForParts([this](size_t w) { UpdateVariances(w); });
     KeepVariances();
   }
-  if (!options_.device.memory.wait()) return DeviceFailed("at the end of step ", step_, ": its weights are lost");
+  WISP_RETURN_IF_ERROR(WaitForDevice("a step changed the weights"));
   ++step_;
   return report;
 }

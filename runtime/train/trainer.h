@@ -85,7 +85,7 @@ class Trainer {
   // The run's name in the ledger; after Restore that of the run that goes on.
   const std::string& run() const { return options_.privacy.run; }
   // In host memory, as long as the trainer; of a run on a device a copy of what they are now, which the next call of
-  // either takes over.
+  // either takes over. Then CheckDevice says whether they could be copied.
   std::span<const float> weights() const { return OnHost(weights_); }
   // The averaged weights where ema_decay > 0, else the current ones.
   std::span<const float> final_weights() const { return OnHost(ema_.size() > 0 ? ema_ : weights_); }
@@ -99,8 +99,11 @@ class Trainer {
     return {.norm_bound = ReleasesHead(options_) ? options_.dp_fp.clipping_norm : 0};
   }
 
-  // What a later process needs to go on. The keys of secure streams are never part of it.
-  Checkpoint Save();
+  // An error where the device has failed: weights mean nothing any more, in this process, and steps are refused.
+  Status CheckDevice() const;
+
+  // What a later process needs to go on. The keys of secure streams are never part of it. An error as of CheckDevice.
+  Result<Checkpoint> Save();
   // Restores what Save gave; refused when it belongs to another architecture, seed or base model, and kPrivacyRefused
   // where the ledger does not hold the charges of its steps: what they cost would be forgotten.
   Status Restore(const Checkpoint& checkpoint);
@@ -147,6 +150,8 @@ class Trainer {
   template <class F>
   void ForParts(const F& part);
   std::span<const float> OnHost(const AlignedArray<float>& flat) const;
+  std::vector<float> CopyOf(const AlignedArray<float>& array) const;
+  Status WaitForDevice(const char* what_for);
   void MakeWeights(std::span<const float> start);
   bool is_balanced() const { return options_.method != Method::kDpFp; }
   void KeepTrainable();
@@ -163,7 +168,8 @@ class Trainer {
   AlignedArray<float> weights_;
   PackedWeights packed_;
   AlignedArray<float> ema_;
-  mutable std::vector<float> on_host_;           // of a run on a device: the last weights that were asked for
+  mutable std::vector<float> on_host_;           // of a run on a device: room for the weights that are asked for
+  mutable std::string failed_;                   // the device, and with what
   std::optional<PrivacyPlan> plan_;              // private training
   std::optional<Optimizer> optimizer_;           // where gradients move weights, as release_
   std::optional<NoiseVariance> noise_variance_;  // private training with Re-Attention

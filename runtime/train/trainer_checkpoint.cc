@@ -20,32 +20,28 @@ uint64_t Trainer::SavedSeed() const {
 
 // Beside an adapter the base stays as it is, and whoever goes on has it.
 std::vector<float> Trainer::Kept(const AlignedArray<float>& flat) const {
-  const std::span<const float> on_host = OnHost(flat);
-  if (!keeps_trained()) return {on_host.begin(), on_host.end()};
+  std::vector<float> all = CopyOf(flat);
+  if (!keeps_trained()) return all;
   std::vector<float> kept(trained_.size());
-  trained_.Gather(graph_->parameters(), on_host, kept);
+  trained_.Gather(graph_->parameters(), all, kept);
   return kept;
 }
 
 void Trainer::TakeKept(const std::vector<float>& kept, AlignedArray<float>& flat) const {
   const kernels::Memory& memory = options_.device.memory;
   if (!keeps_trained()) return memory.copy_in(flat.data(), kept.data(), kept.size() * sizeof(float));
-  const std::span<const float> before = OnHost(flat);
-  std::vector<float> all(before.begin(), before.end());
+  std::vector<float> all = CopyOf(flat);
   trained_.Scatter(graph_->parameters(), kept, all);
   memory.copy_in(flat.data(), all.data(), all.size() * sizeof(float));
 }
 
-Checkpoint Trainer::Save() {
+Result<Checkpoint> Trainer::Save() {
   Checkpoint c;
   c.architecture = graph_->architecture();
   c.weights = Kept(weights_);
   if (optimizer_) {
-    for (auto [moment, array] :
-         {std::pair(&c.first_moment, &optimizer_->first()), std::pair(&c.second_moment, &optimizer_->second())}) {
-      const std::span<const float> on_host = OnHost(*array);
-      moment->assign(on_host.begin(), on_host.end());
-    }
+    c.first_moment = CopyOf(optimizer_->first());
+    c.second_moment = CopyOf(optimizer_->second());
   }
   if (ema_.size() > 0) c.average = Kept(ema_);
   if (options_.sampling == Sampling::kShuffled && order_next_ > 0) {
@@ -61,6 +57,7 @@ Checkpoint Trainer::Save() {
   c.receipt = receipt_;
   c.config = Config();
   checkpoint_parts::Save(AllStreams(), c);
+  WISP_RETURN_IF_ERROR(WaitForDevice("a checkpoint was made"));
   return c;
 }
 
@@ -79,6 +76,7 @@ std::vector<float> Trainer::MomentOf(const std::vector<float>& saved) const {
 }
 
 Status Trainer::Restore(const Checkpoint& c) {
+  WISP_RETURN_IF_ERROR(CheckDevice());
   if (!(c.architecture == graph_->architecture()))
     return InvalidData("checkpoint: it belongs to a model of another architecture");
   const std::string config = is_private() ? WithoutRecords(c.config) : c.config;
@@ -135,7 +133,7 @@ Status Trainer::Restore(const Checkpoint& c) {
   std::fill(charged_until_.begin(), charged_until_.end(), 0);
   num_charged_ = 0;
   receipt_ = c.receipt;
-  return OkStatus();
+  return WaitForDevice("a checkpoint was restored");
 }
 
 }  // namespace wisp

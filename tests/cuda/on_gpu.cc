@@ -1,15 +1,18 @@
-// What makes the tests of kernels/cuda run on a GPU: its module in place of the emulated table, and one memory for both
-// sides. Linked into the programs gpu_*.
+// What makes the tests of kernels/cuda run on a GPU: its module in place of the emulated table. Linked into the programs
+// gpu_*. WISP_CUDA_MODULE names the module; by default it is libwisp_cuda.so beside the program.
 //
-// The op suite hands ops the memory of its own vectors. So here everything that a test allocates lies in memory that
-// the GPU reaches too, and kernels have run when an op returns. WISP_CUDA_MODULE names the module; by default it is
-// libwisp_cuda.so beside the program. The emulator's module passes as well: it ends where an op gets any other memory.
+// The op suite hands ops the memory of its own vectors. So there (WISP_TEST_SHARES_MEMORY) everything that a test
+// allocates lies in memory that the GPU reaches too, and what an op asks for has run when it returns. The host must not
+// touch that memory while the GPU works (Jetson): the op suite has one thread. Tests of graphs and runs keep the two
+// memories apart, as programs do.
+// The emulator's module passes as well: it ends where an op gets any other memory.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <new>
 
+#include "gtest/gtest.h"
 #include "kernels/cuda/cuda.h"
 #include "kernels/module/module.h"
 
@@ -17,7 +20,7 @@ namespace {
 
 using wisp::kernels::KernelModule;
 
-constexpr size_t kArenaBytes = size_t{8} << 30, kAlignment = 64, kClasses = 48;
+constexpr size_t kArenaBytes = size_t{1} << 30, kAlignment = 64, kClasses = 48;
 constexpr int kSkipped = 77;
 
 struct Arena {
@@ -44,6 +47,7 @@ void OpenOnce(Arena& arena) {
     std::_Exit(kSkipped);
   }
   arena.module = opened.module;
+#ifdef WISP_TEST_SHARES_MEMORY
   arena.module->run_at_once();
   arena.begin = arena.next = static_cast<char*>(arena.module->allocate_shared(kArenaBytes));
   if (arena.begin == nullptr) {
@@ -51,6 +55,7 @@ void OpenOnce(Arena& arena) {
     std::_Exit(1);
   }
   arena.end = arena.begin + kArenaBytes;
+#endif
   arena.opening = false;
 }
 
@@ -59,6 +64,14 @@ Arena& OpenArena() {
   if (arena.module == nullptr && !arena.opening) OpenOnce(arena);
   return arena;
 }
+
+const KernelModule& TheModule() {
+  Arena& arena = TheArena();
+  const std::lock_guard lock(arena.mutex);
+  return *OpenArena().module;
+}
+
+#ifdef WISP_TEST_SHARES_MEMORY
 
 // Blocks of powers of two, their class in front of them; freed ones are used again.
 void* Allocate(size_t bytes) {
@@ -90,20 +103,27 @@ void Release(void* block) {
   arena.free[size_class] = block;
 }
 
-const KernelModule& TheModule() {
-  Arena& arena = TheArena();
-  const std::lock_guard lock(arena.mutex);
-  return *OpenArena().module;
-}
+#endif
 
 }  // namespace
 
+#ifdef WISP_TEST_SHARES_MEMORY
 void* operator new(size_t bytes) { return Allocate(bytes); }
 void* operator new[](size_t bytes) { return Allocate(bytes); }
 void operator delete(void* block) noexcept { Release(block); }
 void operator delete[](void* block) noexcept { Release(block); }
 void operator delete(void* block, size_t) noexcept { Release(block); }
 void operator delete[](void* block, size_t) noexcept { Release(block); }
+#endif
+
+// Nothing is destroyed at the end: the driver may be gone before the last of it.
+int main(int argc, char** argv) {
+  (void)TheModule();
+  ::testing::InitGoogleTest(&argc, argv);
+  const int result = RUN_ALL_TESTS();
+  std::fflush(nullptr);
+  std::_Exit(result);
+}
 
 namespace wisp::kernels::cuda {
 

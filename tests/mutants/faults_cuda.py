@@ -70,7 +70,7 @@ def formed():
 
 def steps():
     """A private step on a device: what bounds a record, what is released, and that nothing of it is left out."""
-    sums, runs = "cuda_formed_gradients_test:*", "cuda_trainer_test:*"
+    sums, runs, failure = "cuda_formed_gradients_test:*", "cuda_trainer_test:*", "cuda_device_failure_test:*"
     return table("runtime/gradients/formed_gradients.cc", [
         ("gradients-of-the-last-batch-kept", "FormedGradients::BeginRecords", "ops_->clear", "if (false) ops_->clear", runs + "Private*"),
         ("records-above-their-bound-stay", "FormedGradients::FinishRecords", "TakeBack();", "", sums + "AboveItsBound*"),
@@ -91,8 +91,14 @@ def steps():
         ("sums-of-two-device-steps", "", "{ sum_.Clear(); } // The integers", "{} // The integers", runs + "Private*"),
         ("parameters-all-get-the-first-gradient", "", "gradient_.data() + trained_->offset(i)", "gradient_.data()", runs + "Private*"),
     ]) + table("runtime/train/trainer.cc", [
-        ("a-failed-device-goes-unnoticed", "Trainer::StepWeights", "if (!options_.device.memory.wait())", "if (false)", runs + "Failure*"),
+        ("noise-that-did-not-arrive", "Trainer::StepWeights", 'WISP_RETURN_IF_ERROR(WaitForDevice("the noise of a step was added"));', "", failure),
+        ("a-failed-device-is-asked-again", "Trainer::Step", "WISP_RETURN_IF_ERROR(CheckDevice());", "", failure),
+        ("a-device-is-tried-when-it-is-paid", "Trainer::Create", "if (!trainer->is_host()) trainer->Pack();", "", failure),
         ("weights-without-variances", "Trainer::MakeWeights", "noise_variance_->Initialise(on_host_);", "", runs + "ReAttention*"),
+    ]) + table("runtime/train/trainer_checkpoint.cc", [
+        ("a-checkpoint-of-a-failed-device", "Trainer::Save", 'WISP_RETURN_IF_ERROR(WaitForDevice("a checkpoint was made"));', "", failure),
+    ]) + table("runtime/train/run/job.cc", [
+        ("a-model-of-a-failed-device", "Run", "WISP_RETURN_IF_ERROR(trainer_->CheckDevice());", "", failure),
     ]) + table("runtime/train/noise_variance.cc", [
         ("all-rows-as-one", "NoiseVariance::Add", "const size_t rows = i == 0 ? p.rows : 1;", "const size_t rows = 1;", runs + "ReAttention*"),
     ]) + table("runtime/train/check_options.cc", [

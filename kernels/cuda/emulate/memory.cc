@@ -78,6 +78,8 @@ void Copy(void*, void* to, const void* from, size_t size) {
 
 bool NothingToWaitFor(void*) { return true; }
 
+const char* NoFailure(void*) { return ""; }
+
 }  // namespace
 
 OpenMemory::OpenMemory() {
@@ -130,7 +132,8 @@ const MemoryTable& DeviceMemory() {
                                          .release = emulate::Release,
                                          .copy_in = emulate::Copy,
                                          .copy_out = emulate::Copy,
-                                         .wait = emulate::NothingToWaitFor};
+                                         .wait = emulate::NothingToWaitFor,
+                                         .failure = emulate::NoFailure};
   return kTable;
 }
 

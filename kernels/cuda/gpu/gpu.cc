@@ -2,11 +2,9 @@
 
 #include <atomic>
 #include <cstdio>
-#include <cstring>
-#include <mutex>
-#include <new>
 
 #include "kernels/cuda/cuda.h"
+#include "kernels/cuda/device_code.h"
 #include "kernels/cuda/results.h"
 
 namespace wisp::kernels::cuda {
@@ -14,8 +12,8 @@ namespace {
 
 struct Gpu {
   cudaStream_t stream = nullptr;
-  std::atomic<bool> failed = false, runs_at_once = false;
-  std::atomic<uint64_t> allocated = 0, limit = 0;  // bytes; limit 0: none
+  std::atomic<cudaError_t> first_error = cudaSuccess;
+  std::atomic<bool> runs_at_once = false;
 };
 
 Gpu& TheGpu() {
@@ -23,20 +21,45 @@ Gpu& TheGpu() {
   return gpu;
 }
 
-const char* Why(const char* what, cudaError_t error) {
-  static char sentence[256];
-  std::snprintf(sentence, sizeof sentence, "%s: %s", what, cudaGetErrorString(error));
+__global__ void Answer(unsigned* number) {
+  if (GlobalThread() == 0) *number = 42;
+}
+
+// Whether the module has code for this GPU, and it runs.
+cudaError_t Try() {
+  unsigned *number = nullptr, answer = 0;
+  cudaError_t error = cudaMalloc(reinterpret_cast<void**>(&number), sizeof(unsigned));
+  if (error == cudaSuccess) {
+    Answer<<<1, kWarp, 0, TheGpu().stream>>>(number);
+    error = cudaGetLastError();
+  }
+  if (error == cudaSuccess) error = cudaStreamSynchronize(TheGpu().stream);
+  if (error == cudaSuccess) error = cudaMemcpy(&answer, number, sizeof(unsigned), cudaMemcpyDeviceToHost);
+  (void)cudaFree(number);
+  return error == cudaSuccess && answer != 42 ? cudaErrorUnknown : error;
+}
+
+const char* Refuse(const char* what, cudaError_t error) {
+  static char sentence[512];
+  Forgive(error);
+  std::snprintf(sentence, sizeof sentence, "%s (CUDA: %s)", what, cudaGetErrorString(error));
   return sentence;
 }
 
 const char* OpenOnce() {
   int count = 0;
   const cudaError_t counted = cudaGetDeviceCount(&count);
-  if (counted != cudaSuccess) return Why("there is no NVIDIA driver with a GPU", counted);
-  if (count == 0) return "the NVIDIA driver shows no GPU";
-  if (const cudaError_t error = cudaSetDevice(0)) return Why("the GPU cannot be used", error);
-  const cudaError_t error = cudaStreamCreateWithFlags(&TheGpu().stream, cudaStreamNonBlocking);
-  return error == cudaSuccess ? nullptr : Why("the GPU cannot be used", error);
+  if (counted == cudaErrorInsufficientDriver)
+    return Refuse("there is no NVIDIA driver, or it is older than the module's CUDA", counted);
+  if (counted == cudaErrorNoDevice || (counted == cudaSuccess && count == 0))
+    return Refuse("the NVIDIA driver shows no GPU", counted);
+  if (counted != cudaSuccess) return Refuse("the NVIDIA driver does not answer", counted);
+  cudaError_t error = cudaSetDevice(0);
+  if (error == cudaSuccess) error = cudaStreamCreateWithFlags(&TheGpu().stream, cudaStreamNonBlocking);
+  if (error == cudaSuccess) error = OpenMemory();
+  if (error != cudaSuccess) return Refuse("the GPU cannot be used", error);
+  error = Try();
+  return error == cudaSuccess ? nullptr : Refuse("the module has no code that runs on this GPU", error);
 }
 
 }  // namespace
@@ -49,10 +72,10 @@ const char* OpenGpu() {
 DeviceFacts FactsOfGpu() {
   DeviceFacts facts;
   cudaDeviceProp properties;
-  if (cudaGetDeviceProperties(&properties, 0) != cudaSuccess) return facts;
+  if (!Forgive(cudaGetDeviceProperties(&properties, 0))) return facts;
   std::snprintf(facts.name, sizeof facts.name, "%s", properties.name);
   size_t free = 0, total = 0;
-  if (cudaMemGetInfo(&free, &total) == cudaSuccess) {
+  if (Forgive(cudaMemGetInfo(&free, &total))) {
     facts.free_bytes = free;
     facts.total_bytes = total;
   }
@@ -63,108 +86,38 @@ DeviceFacts FactsOfGpu() {
   return facts;
 }
 
-void LimitMemory(uint64_t bytes) { TheGpu().limit = bytes; }
-
-cudaStream_t Stream() { return TheGpu().stream; }
-
-void RunAtOnce() { TheGpu().runs_at_once = true; }
-
-void* AllocateShared(size_t bytes) {
-  void* memory = nullptr;
-  return cudaMallocManaged(&memory, bytes) == cudaSuccess ? memory : nullptr;
+// A thread of an app may have used another GPU before.
+cudaStream_t Stream() {
+  static thread_local const cudaError_t chosen = cudaSetDevice(0);
+  Note(chosen);
+  return TheGpu().stream;
 }
 
-size_t AllocatedBytes() { return TheGpu().allocated; }
+void Note(cudaError_t error) {
+  cudaError_t none = cudaSuccess;
+  if (error != cudaSuccess) TheGpu().first_error.compare_exchange_strong(none, error);
+}
+
+bool Forgive(cudaError_t error) {
+  if (error != cudaSuccess) (void)cudaGetLastError();
+  return error == cudaSuccess;
+}
+
+void RunAtOnce() { TheGpu().runs_at_once = true; }
 
 void NoteLaunch() {
   Note(cudaGetLastError());
   if (TheGpu().runs_at_once) Note(cudaStreamSynchronize(Stream()));
 }
 
-void Note(cudaError_t error) {
-  if (error != cudaSuccess) TheGpu().failed = true;
-}
-
 bool Wait() {
   Note(cudaStreamSynchronize(Stream()));
-  return !TheGpu().failed;
+  return TheGpu().first_error == cudaSuccess;
 }
 
-namespace {
-
-// Pinned memory of the host that kernels write: of one thread.
-struct Pinned {
-  double* numbers = nullptr;
-  size_t count = 0;
-  ~Pinned() { (void)cudaFreeHost(numbers); }
-};
-
-}  // namespace
-
-double* Results(size_t count) {
-  static thread_local Pinned pinned;
-  if (count <= pinned.count) return pinned.numbers;
-  (void)cudaFreeHost(pinned.numbers);
-  pinned = Pinned();
-  void* numbers = nullptr;
-  const cudaError_t error = cudaHostAlloc(&numbers, count * sizeof(double), cudaHostAllocMapped);
-  Note(error);
-  if (error != cudaSuccess) return nullptr;
-  pinned.numbers = static_cast<double*>(numbers);
-  pinned.count = count;
-  return pinned.numbers;
-}
-
-namespace {
-
-// Of the limit; false where it would pass it.
-bool Take(size_t bytes) {
-  Gpu& gpu = TheGpu();
-  const uint64_t after = gpu.allocated += bytes;
-  if (gpu.limit == 0 || after <= gpu.limit) return true;
-  gpu.allocated -= bytes;
-  return false;
-}
-
-void* Allocate(void*, size_t bytes) {
-  if (!Take(bytes)) throw std::bad_alloc();
-  void* memory = nullptr;
-  if (cudaMalloc(&memory, bytes > 0 ? bytes : 1) != cudaSuccess) {
-    (void)cudaGetLastError();  // there is no memory; nothing else failed
-    TheGpu().allocated -= bytes;
-    throw std::bad_alloc();
-  }
-  Note(cudaMemsetAsync(memory, 0, bytes, Stream()));
-  return memory;
-}
-
-// Waits by itself until nothing uses it.
-void Release(void*, void* memory, size_t bytes) {
-  Note(cudaFree(memory));
-  TheGpu().allocated -= bytes;
-}
-
-// The host's bytes are read when the call returns.
-void CopyIn(void*, void* to, const void* from, size_t bytes) {
-  if (bytes > 0) Note(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, Stream()));
-}
-
-void CopyOut(void*, void* to, const void* from, size_t bytes) {
-  if (bytes == 0) return;
-  const cudaError_t error = cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, Stream());
-  Note(error);
-  Note(cudaStreamSynchronize(Stream()));
-  if (error != cudaSuccess) std::memset(to, 0, bytes);  // never what stood there before
-}
-
-bool WaitForAll(void*) { return Wait(); }
-
-}  // namespace
-
-const MemoryTable& DeviceMemory() {
-  static constexpr MemoryTable kTable = {
-      .allocate = Allocate, .release = Release, .copy_in = CopyIn, .copy_out = CopyOut, .wait = WaitForAll};
-  return kTable;
+const char* Failure() {
+  const cudaError_t error = TheGpu().first_error;
+  return error == cudaSuccess ? "" : cudaGetErrorString(error);
 }
 
 }  // namespace wisp::kernels::cuda

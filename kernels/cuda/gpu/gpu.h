@@ -16,19 +16,26 @@ namespace wisp::kernels::cuda {
 // before anything else of this folder; once is enough.
 const char* OpenGpu();
 DeviceFacts FactsOfGpu();
-void LimitMemory(uint64_t bytes);
 
-// For tests: from now on a kernel has run when its launch returns. Memory that host and device share, or null.
+// memory.cc: of all memory that DeviceMemory() gives out. 0: no limit.
+void LimitMemory(uint64_t bytes);
+cudaError_t OpenMemory();
+
+// For tests: from now on what a call asks for has run when it returns. Memory that host and device share, or null.
 void RunAtOnce();
 void* AllocateShared(size_t bytes);
 
 cudaStream_t Stream();
 
-// Of a launch: what it failed with, and where RunAtOnce was asked for, what the kernel failed with.
-void NoteLaunch();
-
 // Keeps in mind that something failed. From then on Wait returns false: nothing that was computed can be trusted.
 void Note(cudaError_t error);
+// Of a launch or a copy: what it failed with, and where RunAtOnce was asked for, what came of it.
+void NoteLaunch();
+// What failed first, in words; empty while nothing has.
+const char* Failure();
+
+// Whether a call succeeded whose failure spoils nothing: it is then forgotten, or the next launch would be blamed.
+bool Forgive(cudaError_t error);
 
 }  // namespace wisp::kernels::cuda
 

@@ -1,20 +1,30 @@
 # The target wisp_cuda: libwisp_cuda.so, the kernels of kernels/cuda by nvcc, with CUDA's runtime inside. Built when it is asked for. The same
 # sources are ordinary C++ for the emulator, so nvcc is called for each of them and CMake's CUDA language is not used.
-set(WISP_CUDA_ARCHITECTURES "87;90;110" CACHE STRING "Orin, Hopper, Thor; later GPUs compile the last but Thor's from PTX when it is loaded")
 find_program(NVCC nvcc HINTS /usr/local/cuda/bin)
 find_library(CUDART_STATIC cudart_static HINTS /usr/local/cuda/lib64)
 if(NOT NVCC OR NOT CUDART_STATIC)
-  message(STATUS "without libwisp_cuda.so: nvcc or libcudart_static.a is missing (CUDA toolkit 12.6 or newer)")
+  message(STATUS "without libwisp_cuda.so: nvcc or libcudart_static.a is missing (CUDA toolkit 12 or 13)")
   return()
 endif()
-set(cuda_flags -x cu -std=c++20 --extended-lambda --expt-relaxed-constexpr -ccbin ${CMAKE_CXX_COMPILER} -O3 -DNDEBUG --compress-mode=size
+execute_process(COMMAND ${NVCC} --version OUTPUT_VARIABLE nvcc_version)
+string(REGEX REPLACE ".*release ([0-9.]+),.*" "\\1" nvcc_version "${nvcc_version}")
+# Orin and Hopper; Thor, whose name CUDA 13 has changed.
+set(cuda_architectures 87 90)
+if(nvcc_version VERSION_GREATER_EQUAL 13)
+  list(APPEND cuda_architectures 110)
+endif()
+set(WISP_CUDA_ARCHITECTURES "${cuda_architectures}" CACHE STRING "GPUs that the module has code for; others from 80 on compile it when it is loaded")
+set(cuda_flags -x cu -std=c++20 --extended-lambda --expt-relaxed-constexpr -ccbin ${CMAKE_CXX_COMPILER} -O3 -DNDEBUG
     -DWISP_OPS_VERSION="${ops_version}" -I ${CMAKE_CURRENT_SOURCE_DIR}
     -Xcompiler=-fPIC,-fvisibility=hidden,-fvisibility-inlines-hidden,-ffunction-sections,-O2)
 foreach(architecture ${WISP_CUDA_ARCHITECTURES})
   list(APPEND cuda_flags -gencode arch=compute_${architecture},code=sm_${architecture})
 endforeach()
-# For GPUs that are not named: what every later one of the main line can compile.
-list(APPEND cuda_flags -gencode arch=compute_90,code=compute_90)
+# PTX, which the driver compiles for GPUs that are not named.
+list(APPEND cuda_flags -gencode arch=compute_80,code=compute_80)
+if(nvcc_version VERSION_GREATER_EQUAL 12.8)
+  list(APPEND cuda_flags --compress-mode=size)
+endif()
 file(GLOB cuda_sources CONFIGURE_DEPENDS kernels/cuda/*.cc kernels/cuda/gpu/*.cc)
 set(cuda_objects)
 foreach(source ${cuda_sources})

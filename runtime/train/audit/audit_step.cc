@@ -5,6 +5,7 @@
 
 #include "runtime/layers/packed_weights.h"
 #include "runtime/privacy/accounting/accountant.h"
+#include "runtime/train/audit/audit_device.h"
 #include "runtime/train/audit/audit_training.h"
 #include "runtime/train/record_pass.h"
 
@@ -42,7 +43,7 @@ class ThroughTrainer final : public Observed {
                                                   std::span<const Record> records) {
     auto self = std::make_unique<ThroughTrainer>();
     WISP_ASSIGN_OR_RETURN(self->trainer_, Trainer::Create(o.architecture, o.weights, records, step));
-    self->start_ = self->trainer_->Save();
+    WISP_ASSIGN_OR_RETURN(self->start_, self->trainer_->Save());
     self->start_weights_.assign(self->trainer_->weights().begin(), self->trainer_->weights().end());
     return std::unique_ptr<Observed>(std::move(self));
   }
@@ -52,7 +53,8 @@ class ThroughTrainer final : public Observed {
     const std::span<const float> after = trainer_->weights();
     for (size_t i = 0; i < sum.size(); ++i) sum[i] = start_weights_[i] - after[i];
     // Back to the start, but never to noise that was used: the streams of a reproducible run go on.
-    start_.streams = trainer_->Save().streams;
+    WISP_ASSIGN_OR_RETURN(const Checkpoint now, trainer_->Save());
+    start_.streams = now.streams;
     return trainer_->Restore(start_);
   }
 
@@ -94,6 +96,7 @@ class ThroughRelease final : public Observed {
                     random_);
     for (const Record* record : batch_) Add(*record);
     RunWaiting();
+    release_->DrawNoise(0, random_);
     release_->Reduce();
     release_->AddNoise(0, random_);
     release_->Prepare();
@@ -196,6 +199,7 @@ Status ChargeReleases(const StepAuditOptions& o, const TrainingOptions& step, co
 }
 
 Status CheckOptions(const StepAuditOptions& o) {
+  WISP_RETURN_IF_ERROR(RefuseDevice(o.training));
   if (o.training.method == Method::kOrdinary)
     return InvalidArgument("ordinary training makes no claim that a step could be audited for");
   if (o.observations < 4) return InvalidArgument("observations is ", o.observations, ", allowed are 4 and above");

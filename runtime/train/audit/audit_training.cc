@@ -8,6 +8,7 @@
 
 #include "runtime/layers/packed_weights.h"
 #include "runtime/privacy/accounting/accountant.h"
+#include "runtime/train/audit/audit_device.h"
 
 namespace wisp {
 namespace {
@@ -106,6 +107,7 @@ Result<double> ClaimedEpsilon(const PrivacyPlan& plan, uint64_t steps, double de
 }
 
 Result<RunAuditResult> AuditRun(const RunAuditOptions& o) {
+  WISP_RETURN_IF_ERROR(RefuseDevice(o.training));
   WISP_RETURN_IF_ERROR(Validate(o.architecture));
   WISP_RETURN_IF_ERROR(privacy::CheckAuditLevel(o.level));
   if (o.claimed_epsilon) WISP_RETURN_IF_ERROR(privacy::CheckClaimedEpsilon(*o.claimed_epsilon));
@@ -145,6 +147,7 @@ Result<RunAuditResult> AuditRun(const RunAuditOptions& o) {
 }
 
 Result<MembershipAuditResult> AuditMembership(const MembershipAuditOptions& o) {
+  WISP_RETURN_IF_ERROR(RefuseDevice(o.training));
   WISP_RETURN_IF_ERROR(Validate(o.architecture));
   WISP_ASSIGN_OR_RETURN(RandomStream coins, Coins(o.reproducible_coins));
   std::vector<Record> shuffled;

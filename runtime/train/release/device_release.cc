@@ -85,6 +85,7 @@ class PrivateDeviceRelease final : public StepRelease {
                               .scale = static_cast<float>(grid_.Scale(divisor))});
     for (uint32_t i : trained_->parameters())
       apply(i, 0, gradient_.data() + trained_->offset(i), graph_->parameters()[i].size());
+    Forget();
   }
 
   size_t planned_bytes() const override {
@@ -93,6 +94,14 @@ class PrivateDeviceRelease final : public StepRelease {
   }
 
  private:
+  // Whoever read the noise, here or there, would have the exact sum of the step.
+  void Forget() {
+    std::fill_n(drawn_.data(), drawn_.size(), 0);
+    graph_->ops().clear({.y = noise_.data(), .bytes = noise_.size() * sizeof(int64_t)});
+    sum_.Clear();
+    gradients_.Forget();
+  }
+
   const Graph* graph_;
   const TrainedSet* trained_;
   size_t num_workers_;

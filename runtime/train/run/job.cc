@@ -36,7 +36,9 @@ class JobRun {
     const auto start = std::chrono::steady_clock::now();
     WISP_RETURN_IF_ERROR(Prepare());
     WISP_RETURN_IF_ERROR(Train());
-    result_.weights.assign(trainer_->final_weights().begin(), trainer_->final_weights().end());
+    const std::span<const float> weights = trainer_->final_weights();
+    WISP_RETURN_IF_ERROR(trainer_->CheckDevice());
+    result_.weights.assign(weights.begin(), weights.end());
     result_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (!set_.test.empty()) result_.test = Evaluate(set_.test);
     if (!set_.validation.empty()) result_.validation = Evaluate(set_.validation);
@@ -98,6 +100,11 @@ class JobRun {
     }
     WISP_RETURN_IF_ERROR(Reserve());
     if (checkpoint) return GoOn(*checkpoint, weights);
+    // Before anything is charged, a popularity histogram too: a device without room, or that cannot run its kernels.
+    if (!options_.device.memory.is_host()) {
+      WISP_RETURN_IF_ERROR(MakeTrainer(weights));
+      trainer_.reset();
+    }
     if (IsPrivate(job_)) WISP_RETURN_IF_ERROR(charges_.Begin());
     WISP_ASSIGN_OR_RETURN(const Popularity popularity, SetPopularity(job_, set_.records, weights));
     popularity_.Use(popularity);
@@ -166,7 +173,8 @@ class JobRun {
   }
 
   void Save() {
-    if (saved_.is_on()) saved_.Save(trainer_->Save());
+    if (!saved_.is_on()) return;
+    if (const Result<Checkpoint> checkpoint = trainer_->Save(); checkpoint.ok()) saved_.Save(*checkpoint);
   }
 
   std::vector<float> StartWeights() const {
@@ -247,7 +255,7 @@ class JobRun {
     auto report = trainer_->Step();
     const auto was_paid = [&] { return options_.privacy.ledger->num_written() != written; };
     if (!report.ok() && report.status().code() == StatusCode::kIo && IsPrivate(job_) && !was_paid() &&
-        saved_.GiveUpLedgerRoom()) {
+        trainer_->CheckDevice().ok() && saved_.GiveUpLedgerRoom()) {
       report = trainer_->Step();
     }
     return report;

@@ -256,7 +256,7 @@ TEST_F(RgpTraining, ResumedRunEqualsUninterruptedRunBitForBit) {
     auto trainer = *Trainer::Create(kSmall, start_, ring_.records, Options(20));
     for (int i = 0; i < 20; ++i) {
       if (interrupted && i == 11) {
-        const Checkpoint saved = trainer->Save();
+        const Checkpoint saved = *trainer->Save();
         trainer = *Trainer::Create(kSmall, start_, ring_.records, Options(20));
         EXPECT_TRUE(trainer->Restore(saved).ok());
       }

@@ -180,7 +180,7 @@ TEST_F(AdapterTraining, CheckpointHoldsTheAdapterAlone) {
   auto half = *Trainer::Create(adapted_, start_of_all_, ring_.records, o);
   for (int step = 0; step < 3; ++step) ASSERT_TRUE(half->Step().ok());
   const std::string path = folder_ / "c";
-  ASSERT_TRUE(WriteCheckpoint(path, half->Save()).ok());
+  ASSERT_TRUE(WriteCheckpoint(path, *half->Save()).ok());
   const Checkpoint c = *ReadCheckpoint(path);
   const size_t size = testing::AllTrained(ParametersOf(adapted_)).size();
   for (const auto* array : {&c.weights, &c.first_moment, &c.second_moment, &c.average}) EXPECT_EQ(array->size(), size);

@@ -173,7 +173,7 @@ TEST_F(SparseTraining, ResumedRunEqualsUninterruptedRunBitForBit) {
     auto trainer = Make(o);
     for (int i = 0; i < 12; ++i) {
       if (interrupted && i == 7) {
-        const Checkpoint saved = trainer->Save();
+        const Checkpoint saved = *trainer->Save();
         trainer = Make(o);
         EXPECT_TRUE(trainer->Restore(saved).ok());
       }

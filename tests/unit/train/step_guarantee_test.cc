@@ -68,7 +68,7 @@ class StepGuarantee : public testing::RingTraining {
     auto trainer = Make(o, records, a);
     const std::vector<float> start = Copy(trainer->weights());
     EXPECT_TRUE(trainer->Step().ok());
-    Checkpoint saved = trainer->Save();
+    Checkpoint saved = *trainer->Save();
     saved.weights = start;
     EXPECT_TRUE(trainer->Restore(saved).ok());
     EXPECT_TRUE(trainer->Step().ok());
@@ -144,7 +144,7 @@ TEST_F(StepGuarantee, EveryMethodRepeatsAndGoesOnBitForBit) {
         auto trainer = Make(o, ring_.records, a);
         for (int i = 0; i < 6; ++i) {
           if (interrupted && i == 4) {
-            const Checkpoint saved = trainer->Save();
+            const Checkpoint saved = *trainer->Save();
             trainer = Make(o, ring_.records, a);
             EXPECT_TRUE(trainer->Restore(saved).ok());
           }
@@ -195,7 +195,8 @@ TEST_F(StepGuarantee, NothingIsDrawnForAChargeThatIsRefused) {
     o.privacy.ledger = &other;
     auto trainer = Make(o, ring_.records);
     EXPECT_EQ(trainer->Step().status().code(), StatusCode::kPrivacyRefused);
-    for (const auto& stream : trainer->Save().streams) EXPECT_EQ(stream.position, 0u) << way.name << " " << stream.name;
+    const Checkpoint saved = *trainer->Save();
+    for (const auto& stream : saved.streams) EXPECT_EQ(stream.position, 0u) << way.name << " " << stream.name;
   }
   auto noise = privacy::RandomStream::Reproducible(3, privacy::StreamPurpose::kNoise);
   const auto popularity = PrivatePopularity(ring_.records, 30, {.ledger = &other, .run = "h"}, noise);
@@ -228,7 +229,7 @@ TEST_F(StepGuarantee, ACheckpointGoesOnOnlyWithTheLedgerThatPaidForIt) {
   o.privacy.reproducible_seed.reset();
   auto first = Make(o, ring_.records);
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(first->Step().ok());
-  Checkpoint saved = first->Save();
+  Checkpoint saved = *first->Save();
   EXPECT_EQ(saved.receipt, *ledger_.ReceiptOf(o.privacy.run));
   saved.receipt.clear();  // as an older version wrote it: then the number of charged steps says who paid
   auto other = OpenLedger("other");
@@ -252,10 +253,10 @@ TEST_F(StepGuarantee, ACheckpointDoesNotGoOnWithACopyThatDidNotPay) {
   o.privacy.steps_per_charge = 1;
   auto first = Make(o, ring_.records);
   ASSERT_TRUE(first->Step().ok());
-  const Checkpoint early = first->Save();
+  const Checkpoint early = *first->Save();
   std::filesystem::copy_file(ledger_.path(), ledger_.path() + ".copy");
   ASSERT_TRUE(first->Step().ok());
-  const Checkpoint late = first->Save();
+  const Checkpoint late = *first->Save();
   auto copy = *privacy::Ledger::OpenExisting(ledger_.path() + ".copy");
   o.privacy.ledger = &copy;
   auto second = Make(o, ring_.records);
@@ -264,7 +265,7 @@ TEST_F(StepGuarantee, ACheckpointDoesNotGoOnWithACopyThatDidNotPay) {
   const Status refused = Make(o, ring_.records)->Restore(late);
   EXPECT_EQ(refused.code(), StatusCode::kPrivacyRefused);
   EXPECT_NE(refused.message().find("did not pay for what it holds"), std::string::npos) << refused.message();
-  EXPECT_TRUE(Make(o, ring_.records)->Restore(second->Save()).ok());
+  EXPECT_TRUE(Make(o, ring_.records)->Restore(*second->Save()).ok());
 }
 
 // Touched rows get integer noise, which is what rounding makes of a Gaussian: an untouched row reaches `t` steps where

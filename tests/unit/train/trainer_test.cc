@@ -107,7 +107,7 @@ TEST_F(TrainerTest, ResumedRunEqualsUninterruptedRunBitForBit) {
     auto first = Make(o);
     for (int i = 0; i < 11; ++i) ASSERT_TRUE(first->Step().ok());
     const std::string path = folder_ / "run.ckpt";
-    ASSERT_TRUE(WriteCheckpoint(path, first->Save()).ok());
+    ASSERT_TRUE(WriteCheckpoint(path, *first->Save()).ok());
     auto second = Make(o);
     const auto saved = ReadCheckpoint(path);
     ASSERT_TRUE(saved.ok()) << saved.status().message();
@@ -123,7 +123,7 @@ TEST_F(TrainerTest, CheckpointOfAnotherRunIsRefused) {
   TrainingOptions other = Ordinary(10);
   other.optimizer.learning_rate = 0.02f;
   auto second = Make(other);
-  EXPECT_EQ(second->Restore(first->Save()).code(), StatusCode::kInvalidData);
+  EXPECT_EQ(second->Restore(*first->Save()).code(), StatusCode::kInvalidData);
 }
 
 TEST_F(TrainerTest, EveryStepIsChargedBeforeItIsTaken) {
@@ -149,7 +149,7 @@ TEST_F(TrainerTest, RestoredPrivateRunPaysAgain) {
   Ledger ledger = OpenLedger("l");
   auto first = Make(Private(6, &ledger));
   for (int i = 0; i < 2; ++i) ASSERT_TRUE(first->Step().ok());
-  const Checkpoint old = first->Save();
+  const Checkpoint old = *first->Save();
   EXPECT_TRUE(old.streams.empty()) << "nothing of a secure stream may be saved";
   for (int i = 0; i < 2; ++i) ASSERT_TRUE(first->Step().ok());
   auto second = Make(Private(6, &ledger));

@@ -1,0 +1,138 @@
+// A device that fails in the middle of a private run, at each of its copies and waits in turn: no weights without noise
+// get out, the last checkpoint stays, nothing is done twice for one charge.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "kernels/cuda/cuda.h"
+#include "runtime/train/run/job.h"
+#include "runtime/train/trainer.h"
+#include "tests/unit/train/train_test_util.h"
+
+namespace wisp {
+namespace {
+
+// The memory of the device, in which the copy or wait after so many fails, and all that comes later.
+class FailingMemory {
+ public:
+  explicit FailingMemory(int calls) : left_(calls) {
+    table_ = kernels::cuda::DeviceMemory();
+    table_.copy_in = [](void* self, void* to, const void* from, size_t bytes) {
+      if (Of(self).Works()) kernels::cuda::DeviceMemory().copy_in(nullptr, to, from, bytes);
+    };
+    table_.copy_out = [](void* self, void* to, const void* from, size_t bytes) {
+      std::memset(to, 0, bytes);
+      if (Of(self).Works()) kernels::cuda::DeviceMemory().copy_out(nullptr, to, from, bytes);
+    };
+    table_.wait = [](void* self) { return Of(self).Works(); };
+    table_.failure = [](void* self) { return Of(self).left_ < 0 ? "it fell off the bus" : ""; };
+  }
+  FailingMemory(const FailingMemory&) = delete;
+  FailingMemory& operator=(const FailingMemory&) = delete;
+
+  kernels::Device device() { return {kernels::cuda::Ops(), kernels::Memory(table_, this)}; }
+  bool failed() const { return left_ < 0; }
+
+ private:
+  static FailingMemory& Of(void* self) { return *static_cast<FailingMemory*>(self); }
+  bool Works() { return left_ >= 0 && --left_ >= 0; }
+
+  int left_;
+  kernels::MemoryTable table_;
+};
+
+class DeviceFailure : public testing::RingTraining {
+ protected:
+  DeviceFailure() : RingTraining(8) {}
+
+  TrainingOptions Options(const kernels::Device& device, privacy::Ledger& ledger) {
+    TrainingOptions o{.method = Method::kPhantom,
+                      .sampling = Sampling::kPoisson,
+                      .num_steps = kSteps,
+                      .expected_batch = 4,
+                      .num_records_public = 8,
+                      .optimizer = {.kind = OptimizerKind::kSgd, .learning_rate = 0.1f},
+                      .seed = 5,
+                      .num_threads = 2,
+                      .device = device};
+    o.privacy = {.noise_multiplier = 2, .ledger = &ledger, .run = "run", .reproducible_seed = 7};
+    return o;
+  }
+  // The weights after each step of a device that works.
+  std::vector<std::vector<float>> GoodWeights() {
+    privacy::Ledger ledger = OpenLedger("good");
+    FailingMemory memory(1 << 30);
+    auto trainer = *Trainer::Create(kSmall, start_, ring_.records, Options(memory.device(), ledger));
+    std::vector<std::vector<float>> weights = {start_};
+    for (uint64_t i = 0; i < kSteps; ++i) {
+      EXPECT_TRUE(trainer->Step().ok());
+      weights.emplace_back(trainer->weights().begin(), trainer->weights().end());
+    }
+    return weights;
+  }
+
+  static constexpr uint64_t kSteps = 2;
+};
+
+TEST_F(DeviceFailure, ATrainerGivesNothingOutAfterIt) {
+  bool reached_the_end = false;
+  for (int calls = 0; !reached_the_end; ++calls) {
+    privacy::Ledger ledger = OpenLedger("l" + std::to_string(calls));
+    FailingMemory memory(calls);
+    auto trainer = Trainer::Create(kSmall, start_, ring_.records, Options(memory.device(), ledger));
+    if (!trainer.ok()) {
+      EXPECT_NE(trainer.status().message().find("it fell off the bus"), std::string::npos)
+          << trainer.status().message();
+      EXPECT_TRUE(ledger.Entries()->empty()) << "nothing is charged before the device has worked";
+      continue;
+    }
+    Status status;
+    while ((*trainer)->step() < kSteps && status.ok()) status = (*trainer)->Step().status();
+    reached_the_end = status.ok();
+    if (reached_the_end) break;
+    EXPECT_TRUE(memory.failed());
+    EXPECT_EQ(status.code(), StatusCode::kIo);
+    const size_t charged = ledger.Entries()->size();
+    EXPECT_FALSE((*trainer)->Save().ok()) << calls;
+    EXPECT_FALSE((*trainer)->Step().ok());
+    EXPECT_EQ(ledger.Entries()->size(), charged) << "a step that cannot be taken is charged";
+    for (float w : (*trainer)->weights()) EXPECT_EQ(w, 0) << "what could not be copied is shown";
+    EXPECT_FALSE((*trainer)->CheckDevice().ok());
+  }
+}
+
+TEST_F(DeviceFailure, ARunKeepsItsLastCheckpointAndWritesNoModel) {
+  const std::vector<std::vector<float>> good = GoodWeights();
+  bool done = false;
+  int checkpoints = 0;
+  for (int calls = 0; !done; ++calls) {
+    privacy::Ledger ledger = OpenLedger("r" + std::to_string(calls));
+    FailingMemory memory(calls);
+    TrainingJob job{.records = ring_.records, .architecture = kSmall, .start_weights = start_};
+    job.training = Options(memory.device(), ledger);
+    job.goal = {.epsilon = {}, .noise_multiplier = 2, .delta = 1e-6};
+    job.checkpoint_path = folder_ / ("c" + std::to_string(calls));
+    job.checkpoint_every = 1;
+    bool written = false;
+    job.write = [&](const JobResult& result) {
+      written = true;
+      EXPECT_EQ(result.weights, good.back());
+      return OkStatus();
+    };
+    const auto result = RunTrainingJob(job);
+    done = result.ok();
+    EXPECT_EQ(written, done);
+    if (done) break;
+    ASSERT_TRUE(memory.failed()) << result.status().message();
+    const auto checkpoint = ReadCheckpoint(job.checkpoint_path);
+    if (!checkpoint.ok()) continue;
+    ++checkpoints;
+    ASSERT_LE(checkpoint->step, kSteps);
+    EXPECT_EQ(checkpoint->weights, good[checkpoint->step]) << calls;
+  }
+  EXPECT_GT(checkpoints, 3);
+}
+
+}  // namespace
+}  // namespace wisp
