@@ -19,8 +19,8 @@ struct MemoryTable {
   // Zeroed, 64-byte aligned. Where there is none left: std::bad_alloc, as of operator new; the doors catch it.
   void* (*allocate)(void* stream, size_t bytes);
   void (*release)(void* stream, void* memory, size_t bytes);
-  // From host memory, whose bytes have been read when the call returns, and to it, where they are then. Bytes that could
-  // not be copied out are 0; whether some could not, wait says.
+  // From host memory, whose bytes have been read when the call returns, and to it, where they are then. Bytes that
+  // could not be copied out are 0; whether some could not, wait says.
   void (*copy_in)(void* stream, void* to, const void* from, size_t bytes);
   void (*copy_out)(void* stream, void* to, const void* from, size_t bytes);
   // Until all that was asked for has run. False where some of it failed, now or ever before: nothing in this memory can

@@ -348,7 +348,7 @@ struct SgdArgs {
 
 struct OpTable {
   const char* name;  // "reference", "AVX3", "AVX2", "NEON", ...
-  // Attention and rotary take several records in one call. Tables of the host do not: a record at a time stays in cache.
+  // Attention and rotary take several records in one call. Not on the host, where a record at a time stays in cache.
   bool takes_records;
 
   size_t (*packed_size)(size_t n, size_t k);

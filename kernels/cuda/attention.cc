@@ -332,8 +332,8 @@ __global__ void __launch_bounds__(kThreads) KeyGradients(AttentionBackwardArgs<>
   dv.Store(a.dv + key_at, share.first_column, width);
 }
 
-// f.operator()<chunks>(grid, attended) for all records; a lane keeps as many columns as it has to, 8 at most. `rows`: of
-// the only record.
+// f.operator()<chunks>(grid, attended) for all records; a lane keeps as many columns as it has to, 8 at most. `rows`:
+// of the only record.
 template <class Args, class F>
 void ForAttended(const Args& a, size_t rows, size_t heads, const F& f) {
   if (heads == 0 || a.head_width == 0) return;

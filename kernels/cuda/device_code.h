@@ -100,8 +100,8 @@ __device__ inline T BlockSum(T value, Shared<T, kThreads / kWarp>& scratch) {
   return sum;
 }
 
-// How many blocks of `threads` it takes to have one thread for each of n, at most `most`: for kernels that take strides.
-// Others ask for kAllBlocks.
+// How many blocks of `threads` it takes to have one thread for each of n, at most `most`: for kernels that take
+// strides. Others ask for kAllBlocks.
 inline constexpr size_t kAllBlocks = (size_t{1} << 31) - 1;
 inline unsigned BlocksFor(size_t n, unsigned threads, size_t most = 1 << 16) {
   const size_t blocks = (n + threads - 1) / threads;

@@ -1,5 +1,5 @@
-// What makes the tests of kernels/cuda run on a GPU: its module in place of the emulated table. Linked into the programs
-// gpu_*. WISP_CUDA_MODULE names the module; by default it is libwisp_cuda.so beside the program.
+// What makes the tests of kernels/cuda run on a GPU: its module in place of the emulated table. Linked into the
+// programs gpu_*. WISP_CUDA_MODULE names the module; by default it is libwisp_cuda.so beside the program.
 //
 // The op suite hands ops the memory of its own vectors. So there (WISP_TEST_SHARES_MEMORY) everything that a test
 // allocates lies in memory that the GPU reaches too, and what an op asks for has run when it returns. The host must not

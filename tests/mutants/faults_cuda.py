@@ -74,7 +74,7 @@ def steps():
     return table("runtime/gradients/formed_gradients.cc", [
         ("gradients-of-the-last-batch-kept", "FormedGradients::BeginRecords", "ops_->clear", "if (false) ops_->clear", runs + "Private*"),
         ("records-above-their-bound-stay", "FormedGradients::FinishRecords", "TakeBack();", "", sums + "AboveItsBound*"),
-        ("all-taken-back-with-one", "FormedGradients::TakeBack", "scale_B_[b] = 0;", "", sums + "AboveItsBound*"),
+        ("all-taken-back-with-one", "FormedGradients::TakeBack", "steps_B_[b] = 0;", "", sums + "AboveItsBound*"),
         ("squares-of-part-of-a-row", "FormedGradients::FinishRecords", ".n = trained_->size(), .squares_B", ".n = trained_->size() - 16, .squares_B", sums),
         ("row-norm-of-the-first-record", "FormedGradients::FormNormedRows", "own.dy_RN += f.records.begin(b) * f.lddy;", "", sums + "Sums*"),
     ]) + table("runtime/gradients/gradient_sum.cc", [
@@ -93,7 +93,6 @@ def steps():
     ]) + table("runtime/train/trainer.cc", [
         ("noise-that-did-not-arrive", "Trainer::StepWeights", 'WISP_RETURN_IF_ERROR(WaitForDevice("the noise of a step was added"));', "", failure),
         ("a-failed-device-is-asked-again", "Trainer::Step", "WISP_RETURN_IF_ERROR(CheckDevice());", "", failure),
-        ("a-device-is-tried-when-it-is-paid", "Trainer::Create", "if (!trainer->is_host()) trainer->Pack();", "", failure),
         ("weights-without-variances", "Trainer::MakeWeights", "noise_variance_->Initialise(on_host_);", "", runs + "ReAttention*"),
     ]) + table("runtime/train/trainer_checkpoint.cc", [
         ("a-checkpoint-of-a-failed-device", "Trainer::Save", 'WISP_RETURN_IF_ERROR(WaitForDevice("a checkpoint was made"));', "", failure),

@@ -260,7 +260,7 @@ def records_together():
     ]) + table("kernels/reference/rows.h", [
         ("masks-of-the-first-record", "DrawKeep", "OptionsOf(a.options_B, b).dropout_seed", "OptionsOf(a.options_B, 0).dropout_seed", recommenders),
     ]) + table("runtime/layers/attention.cc", [
-        ("padding-of-the-first-record", "Attention::Mix", "context.first_valid_of(b)", "context.first_valid_of(0)", recommenders),
+        ("padding-of-the-first-record", "Attention::Describe", "context.first_valid_of(scope.b)", "context.first_valid_of(0)", recommenders),
     ]) + table("kernels/reference/heads.h", [
         ("weight-of-the-first-record", "SoftmaxStart", "OptionsOf(a.options_B, b).target_weight", "OptionsOf(a.options_B, 0).target_weight", recommenders),
     ]) + table("runtime/train/release/head_pass.cc", [

@@ -2,7 +2,7 @@
 // get out, the last checkpoint stays, nothing is done twice for one charge.
 #include <gtest/gtest.h>
 
-#include <cmath>
+#include <algorithm>
 #include <cstring>
 
 #include "kernels/cuda/cuda.h"
@@ -33,6 +33,7 @@ class FailingMemory {
 
   kernels::Device device() { return {kernels::cuda::Ops(), kernels::Memory(table_, this)}; }
   bool failed() const { return left_ < 0; }
+  void Heal() { left_ = 1 << 30; }
 
  private:
   static FailingMemory& Of(void* self) { return *static_cast<FailingMemory*>(self); }
@@ -76,6 +77,7 @@ class DeviceFailure : public testing::RingTraining {
 };
 
 TEST_F(DeviceFailure, ATrainerGivesNothingOutAfterIt) {
+  const std::vector<std::vector<float>> good = GoodWeights();
   bool reached_the_end = false;
   for (int calls = 0; !reached_the_end; ++calls) {
     privacy::Ledger ledger = OpenLedger("l" + std::to_string(calls));
@@ -99,6 +101,11 @@ TEST_F(DeviceFailure, ATrainerGivesNothingOutAfterIt) {
     EXPECT_EQ(ledger.Entries()->size(), charged) << "a step that cannot be taken is charged";
     for (float w : (*trainer)->weights()) EXPECT_EQ(w, 0) << "what could not be copied is shown";
     EXPECT_FALSE((*trainer)->CheckDevice().ok());
+    // What lies there is what was released, whenever it failed; and one that works again takes no step.
+    memory.Heal();
+    EXPECT_FALSE((*trainer)->Step().ok());
+    const std::vector<float> left((*trainer)->weights().begin(), (*trainer)->weights().end());
+    EXPECT_NE(std::find(good.begin(), good.end(), left), good.end()) << calls;
   }
 }
 
