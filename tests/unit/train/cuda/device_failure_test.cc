@@ -34,6 +34,7 @@ class FailingMemory {
   kernels::Device device() { return {kernels::cuda::Ops(), kernels::Memory(table_, this)}; }
   bool failed() const { return left_ < 0; }
   void Heal() { left_ = 1 << 30; }
+  void Fail() { left_ = 0; }
 
  private:
   static FailingMemory& Of(void* self) { return *static_cast<FailingMemory*>(self); }
@@ -107,6 +108,19 @@ TEST_F(DeviceFailure, ATrainerGivesNothingOutAfterIt) {
     const std::vector<float> left((*trainer)->weights().begin(), (*trainer)->weights().end());
     EXPECT_NE(std::find(good.begin(), good.end(), left), good.end()) << calls;
   }
+}
+
+// Between two steps nothing is charged yet for the next.
+TEST_F(DeviceFailure, AFailureBetweenStepsIsNotPaidFor) {
+  privacy::Ledger ledger = OpenLedger("l");
+  FailingMemory memory(1 << 30);
+  auto trainer = *Trainer::Create(kSmall, start_, ring_.records, Options(memory.device(), ledger));
+  ASSERT_TRUE(trainer->Step().ok());
+  memory.Fail();
+  for (float w : trainer->weights()) EXPECT_EQ(w, 0);
+  EXPECT_FALSE(trainer->CheckDevice().ok());
+  EXPECT_FALSE(trainer->Step().ok());
+  EXPECT_EQ(ledger.Entries()->size(), 1u);
 }
 
 TEST_F(DeviceFailure, ARunKeepsItsLastCheckpointAndWritesNoModel) {
