@@ -326,6 +326,20 @@ WISP_API wisp_code wisp_log_history(wisp_log* log, const wisp_model* model, cons
 
 /* ---- Private fine-tuning (not in a library that only recommends) ------------------------------------------------ */
 
+/* A device to compute on in place of the processor (docs/cuda.md). */
+typedef struct wisp_device {
+  size_t size;
+  const char* name;   /* "cuda": an NVIDIA GPU, the first that the driver shows; "cpu" */
+  const char* module; /* file of its kernels; NULL: libwisp_cuda.so beside this library, or where the system looks */
+  uint64_t max_bytes; /* of its memory that this process may take, in all calls together; 0: all there is */
+} wisp_device;
+
+/* What the device is, in words, as wisp_privacy_statement gives its text. WISP_UNSUPPORTED, with the reason, where
+ * there is none: this library has no part for it, or there is no module, no driver, or no GPU that the module has code
+ * for. Once it is open it stays so until the process ends. */
+WISP_API wisp_code wisp_device_describe(const wisp_device* device, char* text, size_t capacity, size_t* needed,
+                                        wisp_error* error);
+
 typedef struct wisp_progress {
   size_t size;
   uint64_t step, num_steps;
@@ -384,6 +398,9 @@ typedef struct wisp_personalise_options {
   uint32_t adapter_rank;
   /* start from model_path and this adapter of it, which is trained further; with adapter_rank the same; NULL: none */
   const char* adapter_path;
+  /* NULL: the processor. Where there is no such device the run goes on on the processor: wisp_device_describe says why,
+   * wisp_personalise_result.on_device what it ran on. With num_threads threads of the host beside it */
+  const wisp_device* device;
 } wisp_personalise_options;
 
 typedef struct wisp_personalise_result {
@@ -408,7 +425,7 @@ typedef struct wisp_personalise_result {
   uint64_t bad_rows; /* left out: without a user, an item or a time that can be one */
   /* And public. */
   int32_t checkpoint_failed; /* 1: the last checkpoint could not be written. The run went on without */
-  int32_t not_written;
+  int32_t on_device;         /* 1: on options.device; 0: on the processor */
 } wisp_personalise_result;
 
 /* Bytes that wisp_personalise will hold while it steps, were the log to hold the events of `num_users_public` users;

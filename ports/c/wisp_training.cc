@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ports/c/anchor_c.h"
+#include "ports/c/device_c.h"
 #include "ports/c/options_c.h"
 #include "ports/c/status_c.h"
 #include "runtime/core/file.h"
@@ -75,6 +76,10 @@ Result<std::optional<privacy::PrivacyUnit>> UnitOf(const wisp_personalise_option
 
 std::string Text(const char* text) { return text == nullptr ? "" : text; }
 
+uint32_t ExpectedBatch(const wisp_personalise_options& o) {
+  return std::min(o.expected_batch == 0 ? 64u : o.expected_batch, o.num_users_public);
+}
+
 Result<wisp::ModelFile> OpenBase(const wisp_personalise_options& o, wisp::Verify verify) {
   return wisp::ModelFile::OpenWithAdapter(o.model_path, Text(o.adapter_path), verify);
 }
@@ -122,6 +127,7 @@ class Personalisation {
     wisp::ModelContents contents = wisp::ContentsOf(base, widened);
     contents.created_by = std::string("wisp ") + wisp_version();
     WISP_ASSIGN_OR_RETURN(contents.architecture, TrainedArchitecture(o_, base));
+    WISP_ASSIGN_OR_RETURN(device_, wisp::ports::DeviceOrProcessor(o_.device));
     WISP_ASSIGN_OR_RETURN(wisp::FineTune fine_tune, Begin(base));
     WISP_ASSIGN_OR_RETURN(const data::ReadResult events, ReadEvents(base, units));
     wisp::TrainingJob job = MakeJob(contents, events);
@@ -183,7 +189,8 @@ class Personalisation {
     job.start_weights = start.weights;
     job.training.method = wisp::Method::kPhantom;
     job.training.sampling = wisp::Sampling::kPoisson;
-    job.training.expected_batch = std::min(o_.expected_batch == 0 ? 64u : o_.expected_batch, o_.num_users_public);
+    job.training.expected_batch = ExpectedBatch(o_);
+    job.training.device = device_.device;
     job.planned_runs = std::max(1u, o_.planned_runs);
     job.training.num_records_public = o_.num_users_public;
     job.training.optimizer.learning_rate = static_cast<float>(o_.learning_rate == 0 ? 0.003 : o_.learning_rate);
@@ -206,6 +213,7 @@ class Personalisation {
 
   const wisp_personalise_options& o_;
   std::optional<privacy::PrivacyUnit> unit_;
+  wisp::OpenedDevice device_;
 };
 
 Status Personalise(const wisp_personalise_options* given, wisp_personalise_result* out) {
@@ -231,7 +239,8 @@ Status Personalise(const wisp_personalise_options* given, wisp_personalise_resul
                                        .planned_steps = job.planned_steps,
                                        .resumed_from = job.resumed_from,
                                        .bad_rows = p.log.bad_rows,
-                                       .checkpoint_failed = job.save_failure.empty() ? 0 : 1};
+                                       .checkpoint_failed = job.save_failure.empty() ? 0 : 1,
+                                       .on_device = job.options.device.memory.is_host() ? 0 : 1};
   return wisp::ports::FillResult(filled, out, "wisp_personalise_result");
 }
 
@@ -244,9 +253,13 @@ Status PlanPersonalise(const wisp_personalise_options* given, wisp_personalise_m
   }
   WISP_ASSIGN_OR_RETURN(const wisp::ModelFile base, OpenBase(o, wisp::Verify::kStructure));
   WISP_ASSIGN_OR_RETURN(const wisp::Architecture architecture, TrainedArchitecture(o, base));
+  WISP_ASSIGN_OR_RETURN(const wisp::OpenedDevice device, wisp::ports::DeviceOrProcessor(o.device));
+  const wisp::TrainingOptions options = {.method = wisp::Method::kPhantom,
+                                         .expected_batch = ExpectedBatch(o),
+                                         .num_threads = o.num_threads,
+                                         .device = device.device};
   WISP_ASSIGN_OR_RETURN(const wisp::TrainingMemory plan,
-                        wisp::PlanTrainingMemory(architecture, o.num_users_public,
-                                                 {.method = wisp::Method::kPhantom, .num_threads = o.num_threads}));
+                        wisp::PlanTrainingMemory(architecture, o.num_users_public, options));
   const size_t widened =
       base.flat_weights().empty() ? wisp::FlatSize(wisp::ParametersOf(base.architecture())) * sizeof(float) : 0;
   const wisp_personalise_memory m{sizeof(wisp_personalise_memory),
@@ -259,6 +272,15 @@ Status PlanPersonalise(const wisp_personalise_options* given, wisp_personalise_m
                                   plan.lists,
                                   plan.total() + widened};
   return wisp::ports::FillResult(m, out, "wisp_personalise_memory");
+}
+
+// As much of it as there is room for, and the size that all needs.
+void GiveText(const std::string& full, char* text, size_t capacity, size_t* needed) {
+  *needed = full.size() + 1;
+  if (capacity == 0) return;
+  const size_t n = std::min(full.size(), capacity - 1);
+  std::memcpy(text, full.data(), n);
+  text[n] = '\0';
 }
 
 // `format`: wisp_statement_format, as a number.
@@ -275,12 +297,16 @@ Status Statement(const char* path, const wisp_anchor* given, double delta, int32
                         privacy::Ledger::OpenExisting(path, std::move(anchor.kept), anchor.begins));
   WISP_ASSIGN_OR_RETURN(privacy::PrivacyStatement statement, privacy::StatementOf(ledger, path, at));
   statement.created_by = std::string("wisp ") + wisp_version();
-  const std::string full = format == WISP_STATEMENT_JSON ? privacy::ToJson(statement) : privacy::ToText(statement);
-  *needed = full.size() + 1;
-  if (capacity == 0) return OkStatus();
-  const size_t n = std::min(full.size(), capacity - 1);
-  std::memcpy(text, full.data(), n);
-  text[n] = '\0';
+  GiveText(format == WISP_STATEMENT_JSON ? privacy::ToJson(statement) : privacy::ToText(statement), text, capacity,
+           needed);
+  return OkStatus();
+}
+
+Status DescribeDevice(const wisp_device* given, char* text, size_t capacity, size_t* needed) {
+  if (given == nullptr || needed == nullptr || (text == nullptr && capacity > 0))
+    return InvalidArgument("wisp_device_describe: device and needed must not be NULL, nor text with a capacity");
+  WISP_ASSIGN_OR_RETURN(const wisp::OpenedDevice device, wisp::ports::OpenDevice(given));
+  GiveText(device.description, text, capacity, needed);
   return OkStatus();
 }
 
@@ -310,6 +336,11 @@ wisp_code wisp_log_append(wisp_log* log, const char* user, const char* item_key,
 wisp_code wisp_log_history(wisp_log* log, const wisp_model* model, const char* user, int32_t* items, size_t* count,
                            wisp_error* error) {
   return Guarded(error, [&] { return History(log, model, user, items, count); });
+}
+
+wisp_code wisp_device_describe(const wisp_device* device, char* text, size_t capacity, size_t* needed,
+                               wisp_error* error) {
+  return Guarded(error, [&] { return DescribeDevice(device, text, capacity, needed); });
 }
 
 wisp_code wisp_personalise(const wisp_personalise_options* options, wisp_personalise_result* result,

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstddef>
+#include <cstdlib>
 #include <filesystem>
 
 #include "tests/unit/ports/c_personalise_fixture.h"
@@ -33,6 +34,38 @@ TEST_F(CPersonalise, Unit_IsRequired) {
   options_.session_gap = 1800;
   EXPECT_EQ(Run(), WISP_INVALID_ARGUMENT) << "a day with a gap";
   EXPECT_FALSE(std::filesystem::exists(ledger_));
+}
+
+// The emulator's module stands in for a GPU where the build names it.
+TEST_F(CPersonalise, RunsOnADeviceOrSaysThatItDidNot) {
+  wisp_device device = WISP_INIT(wisp_device);
+  options_.device = &device;
+  EXPECT_EQ(Run(), WISP_INVALID_ARGUMENT) << "a device without a name";
+  device.name = "cuda";
+  device.module = "none.so";
+  char text[200];
+  size_t needed = 0;
+  EXPECT_EQ(wisp_device_describe(&device, text, sizeof text, &needed, &error_), WISP_UNSUPPORTED);
+  EXPECT_NE(std::string(error_.message).find("there is no device cuda: "), std::string::npos) << error_.message;
+  EXPECT_EQ(MustRun().on_device, 0);
+  const char* module = std::getenv("WISP_CUDA_MODULE");
+  if (module == nullptr) GTEST_SKIP() << "WISP_CUDA_MODULE names no module";
+  device.module = module;
+  EXPECT_EQ(wisp_device_describe(&device, text, sizeof text, &needed, &error_), WISP_OK) << error_.message;
+  EXPECT_EQ(needed, std::string(text).size() + 1);
+  EXPECT_EQ(std::string(text).rfind("cuda (emulator, ", 0), 0u) << text;
+  wisp_personalise_memory memory = WISP_INIT(wisp_personalise_memory), on_host = WISP_INIT(wisp_personalise_memory);
+  EXPECT_EQ(wisp_personalise_plan_memory(&options_, &memory, &error_), WISP_OK);
+  options_.device = nullptr;
+  EXPECT_EQ(wisp_personalise_plan_memory(&options_, &on_host, &error_), WISP_OK);
+  EXPECT_GT(memory.record_gradient_bytes, on_host.record_gradient_bytes);
+  options_.device = &device;
+  EXPECT_EQ(MustRun().on_device, 1);
+  device.max_bytes = 1000;
+  EXPECT_EQ(Run(), WISP_IO);
+  EXPECT_NE(std::string(error_.message).find("there is no room on the device cuda"), std::string::npos);
+  device.name = "cpu";
+  EXPECT_EQ(MustRun().on_device, 0);
 }
 
 TEST_F(CPersonalise, Users_AreRecordsAndEventsAreCounted) {
