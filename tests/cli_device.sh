@@ -60,6 +60,8 @@ expect 2 "" "${train[@]}" --out o.wisp --ledger o.ledger --device-memory 5
 # Memory is known before.
 expect 0 "" "$wisp" inspect "$root/models/cafe.wisp" --memory --method phantom --records 60 --threads 2 --json "${emulated[@]}"
 json 'j["training"]["device"].startswith("cuda (emulator") and j["training"]["record_gradients"] > 135232'
+expect 0 "" "$wisp" inspect "$root/models/cafe.wisp" --memory --method phantom --records 60 --threads 2 --batch 6 --json "${emulated[@]}"
+json '135232 < j["training"]["record_gradients"] < 7 * 135232 and j["training"]["batch"] == 6'
 expect 3 "there is no device cuda" "$wisp" inspect "$root/models/cafe.wisp" --memory --method phantom --records 60 --device cuda --device-module none.so
 expect 0 "" "$wisp" bench --what train --batch 2 --length 10 --items 40 --inner-width 16 --repeats 1 --json "${emulated[@]}"
 json 'j["training"]["records_at_once"] == 2 and "fma_peak_gflops" not in j["training"]'

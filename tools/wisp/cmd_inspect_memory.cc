@@ -83,8 +83,11 @@ Status CheckGiven(const InspectArguments& a, const TrainingOptions& o) {
   if (a.rows && !names_rows)
     return InvalidArgument(
         "--rows is given, but the method is neither fest nor adafest+: only these train a fixed set of rows");
-  if (IsAdaptive(o.method) || (!a.expected_batch && !a.noise_multiplier && !a.num_records_public)) return OkStatus();
-  const std::string given = a.expected_batch     ? "--batch"
+  // On a device no more records pass at once than a step is expected to have.
+  const bool reads_batch = !o.device.memory.is_host();
+  const bool says_batch = a.expected_batch.has_value() && !reads_batch;
+  if (IsAdaptive(o.method) || (!says_batch && !a.noise_multiplier && !a.num_records_public)) return OkStatus();
+  const std::string given = says_batch           ? "--batch"
                             : a.noise_multiplier ? "--noise-multiplier"
                                                  : "--num-records-public";
   return InvalidArgument(given,
@@ -154,7 +157,7 @@ Result<Json> PlanTraining(const InspectArguments& a, Architecture architecture) 
   Json j = MemoryJson(memory, IsAdaptive(options.method));
   if (!a.method.empty()) j["method"] = a.method;
   if (!a.recipe.empty()) j["recipe"] = a.recipe;
-  if (!device.is_processor()) j["device"] = device.description;
+  if (!device.is_processor()) j["device"] = device.description, j["batch"] = options.expected_batch;
   j.update({{"threads", options.num_threads}, {"records", records}});
   if (IsAdaptive(options.method)) {
     j["num_records_public"] = options.num_records_public != 0 ? options.num_records_public : records;

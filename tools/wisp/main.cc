@@ -286,7 +286,7 @@ class CommandLine {
         "--memory", inspect_.memory,
         "Instead: what the model takes to recommend, and to train with --method or --recipe.\n"
         "Exact, and computed without allocating any of it. The batch matters only to adafest and adafest+,\n"
-        "whose growth it bounds, and to a classifier's lists");
+        "whose growth it bounds, to a classifier's lists, and on a device");
     c->add_option("--method", inspect_.method, "ordinary, phantom, rgp, fest, adafest or adafest+")->needs(memory);
     c->add_option("--recipe", inspect_.recipe,
                   "Recipe of the training, JSON: sets what is not given here, --records too. Required for a classifier")
@@ -294,7 +294,7 @@ class CommandLine {
     AddOptional(c, "--rank", inspect_.rank, "rgp: rank of the projections")->needs(memory);
     AddOptional(c, "--rows", inspect_.rows, "fest and adafest+: how many rows of the item table to train")
         ->needs(memory);
-    AddOptional(c, "--batch", inspect_.expected_batch, "adafest, adafest+ and classifiers: expected batch")
+    AddOptional(c, "--batch", inspect_.expected_batch, "adafest, adafest+, classifiers and devices: expected batch")
         ->needs(memory);
     AddOptional(c, "--noise-multiplier", inspect_.noise_multiplier, "adafest and adafest+: noise of a step")
         ->needs(memory);
