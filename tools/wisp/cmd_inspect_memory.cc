@@ -87,9 +87,7 @@ Status CheckGiven(const InspectArguments& a, const TrainingOptions& o) {
   const bool reads_batch = !o.device.memory.is_host();
   const bool says_batch = a.expected_batch.has_value() && !reads_batch;
   if (IsAdaptive(o.method) || (!says_batch && !a.noise_multiplier && !a.num_records_public)) return OkStatus();
-  const std::string given = says_batch           ? "--batch"
-                            : a.noise_multiplier ? "--noise-multiplier"
-                                                 : "--num-records-public";
+  const std::string given = says_batch ? "--batch" : a.noise_multiplier ? "--noise-multiplier" : "--num-records-public";
   return InvalidArgument(given,
                          " is given, but the method is neither adafest nor adafest+: only their memory depends on it");
 }
