@@ -111,7 +111,7 @@ void NoteLaunch() {
 }
 
 bool Wait() {
-  Note(cudaStreamSynchronize(Stream()));
+  WaitForStaged();
   return TheGpu().first_error == cudaSuccess;
 }
 

@@ -20,6 +20,8 @@ DeviceFacts FactsOfGpu();
 // memory.cc: of all memory that DeviceMemory() gives out. 0: no limit.
 void LimitMemory(uint64_t bytes);
 cudaError_t OpenMemory();
+// Until the stream has run, and what went in with it has arrived.
+void WaitForStaged();
 
 // For tests: from now on what a call asks for has run when it returns. Memory that host and device share, or null.
 void RunAtOnce();

@@ -15,12 +15,19 @@ namespace {
 std::atomic<uint64_t> g_allocated = 0, g_limit = 0;  // bytes; limit 0: none
 
 // Pinned memory through which bytes go in: the caller's are read before the call returns, and the GPU fetches them when
-// it comes to it. Full, it is waited for.
+// it comes to it. Full, it is waited for. What has arrived is wiped: it may be the noise of a private step.
 struct Staging {
   static constexpr size_t kBytes = size_t{4} << 20, kAlignment = 256;
   char* bytes = nullptr;
   size_t used = 0;
   std::mutex mutex;
+
+  // The mutex is held: nothing is staged meanwhile.
+  void Arrive() {
+    Note(cudaStreamSynchronize(Stream()));
+    std::memset(bytes, 0, used);
+    used = 0;
+  }
 };
 
 Staging& TheStaging() {
@@ -60,10 +67,7 @@ void CopyIn(void*, void* to, const void* from, size_t bytes) {
   Staging& staging = TheStaging();
   const std::lock_guard lock(staging.mutex);
   for (size_t done = 0; done < bytes;) {
-    if (staging.used >= Staging::kBytes) {
-      Note(cudaStreamSynchronize(Stream()));
-      staging.used = 0;
-    }
+    if (staging.used >= Staging::kBytes) staging.Arrive();
     const size_t n = std::min(bytes - done, Staging::kBytes - staging.used);
     char* staged = staging.bytes + staging.used;
     std::memcpy(staged, static_cast<const char*>(from) + done, n);
@@ -93,6 +97,12 @@ struct Pinned {
 };
 
 }  // namespace
+
+void WaitForStaged() {
+  Staging& staging = TheStaging();
+  const std::lock_guard lock(staging.mutex);
+  staging.Arrive();
+}
 
 cudaError_t OpenMemory() {
   return cudaHostAlloc(reinterpret_cast<void**>(&TheStaging().bytes), Staging::kBytes, cudaHostAllocDefault);
