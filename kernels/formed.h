@@ -76,6 +76,20 @@ struct AccumulateRowsOnGridArgs {
   double* squares_B;
 };
 
+// The same of rows [slots, d] that each record b has for itself: row j goes to row slot_BJ[b, j] of the sum, -1: to none.
+// Several rows, of one record or of several, may go to one. slot_BJ lies where x does.
+template <class T = float>
+struct AccumulateSlotsOnGridArgs {
+  const T* x_BJD;
+  size_t stride;  // elements from one record's rows to the next
+  const int32_t* slot_BJ;
+  int64_t* sum;
+  size_t rows, slots, d;
+  const T* scale_B;
+  int32_t sign;  // +1 or -1
+  double* squares_B;
+};
+
 }  // namespace wisp::kernels
 
 #endif  // WISP_KERNELS_FORMED_H_

@@ -325,7 +325,8 @@ struct ExpDoubleArgs {
 // ---- Optimizers. Max error 8 ulp per element. -----------------------------------------------------------------------
 // m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2;
 // w -= rate * (m * correction1 / (sqrt(v * correction2) + epsilon) + decay * w)
-// with correction_i = 1 / (1 - beta_i^step), passed in.
+// with correction_i = 1 / (1 - beta_i^step), passed in. Where row_J is given, g is [n / d, d], and its row j is of row
+// row_J[j] of w, m and v, whose rows are dense; no row is named twice.
 template <class T = float>
 struct AdamArgs {
   T* w;
@@ -334,9 +335,11 @@ struct AdamArgs {
   const T* g;
   size_t n;
   T rate, beta1, beta2, epsilon, decay, correction1, correction2;
+  const uint32_t* row_J = nullptr;
+  size_t d = 1;
 };
 
-// m = momentum m + g; w -= rate * (m + decay * w). `m` may be null when momentum is 0 (then m = g).
+// m = momentum m + g; w -= rate * (m + decay * w). `m` may be null when momentum is 0 (then m = g). row_J as of Adam.
 template <class T = float>
 struct SgdArgs {
   T* w;
@@ -344,6 +347,8 @@ struct SgdArgs {
   const T* g;
   size_t n;
   T rate, momentum, decay;
+  const uint32_t* row_J = nullptr;
+  size_t d = 1;
 };
 
 struct OpTable {
@@ -419,6 +424,7 @@ struct OpTable {
   void (*add_rows)(const AddRowsArgs<>&);
   void (*squares_of_rows)(const SquaresOfRowsArgs<>&);
   void (*accumulate_rows_on_grid)(const AccumulateRowsOnGridArgs<>&);
+  void (*accumulate_slots_on_grid)(const AccumulateSlotsOnGridArgs<>&);
 
   // The end of a step in a device's memory; null as those.
   void (*noised_sum)(const NoisedSumArgs<>&);

@@ -20,7 +20,8 @@ struct NoisedSumArgs {
 };
 
 // variance_R[r] += scale * mean over i of min(1, size / (sqrt(v_ri * correction) + epsilon))^2, the mean in double.
-// v [rows, n] is dense; where it is null the mean is size^2. Max error 1e-5 relative of what is added.
+// v [rows, n] is dense; where it is null the mean is size^2. Where row_R is given, r stands for row_R[r] of v and of
+// variance; no row is named twice. Max error 1e-5 relative of what is added.
 template <class T = float>
 struct AddSquaredMovesArgs {
   const T* v_RN;
@@ -28,6 +29,7 @@ struct AddSquaredMovesArgs {
   size_t rows, n;
   T size, correction, epsilon;
   double scale;
+  const uint32_t* row_R = nullptr;
 };
 
 }  // namespace wisp::kernels

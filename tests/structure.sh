@@ -31,7 +31,7 @@ check_arrows runtime/privacy/noise "$noise|$core"
 check_arrows runtime/privacy/accounting "$accounting|$writer|$core"
 check_arrows runtime/privacy/ledger "runtime/privacy/ledger/|$accounting|$noise|$writer|$core"
 check_arrows runtime/privacy/audit "runtime/privacy/audit/|$accounting|$noise|$writer|$core"
-check_arrows runtime/gradients 'runtime/(gradients|core)/|runtime/layers/factors\.h$|kernels/(kernels|device)\.h$'
+check_arrows runtime/gradients 'runtime/(gradients|core)/|runtime/layers/(factors|record)\.h$|kernels/(kernels|device)\.h$'
 check_arrows runtime/data 'runtime/(data|core)/'
 below='runtime/(model|layers|gradients|privacy|data|core)/|kernels/(kernels|device)\.h$' step='runtime/train/[a-z_]+\.h$' release='runtime/train/release/'
 check_arrows runtime/train "$step|$release|$below" top

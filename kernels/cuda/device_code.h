@@ -72,6 +72,15 @@ __device__ inline size_t AllThreads() { return size_t{gridDim.x} * blockDim.x; }
 __device__ inline unsigned Lane() { return threadIdx.x % kWarp; }
 __device__ inline unsigned WarpOfBlock() { return threadIdx.x / kWarp; }
 
+// Whole numbers: their order does not matter.
+__device__ inline void AtomicAdd(int64_t* to, int64_t n) {
+#ifdef __CUDACC__
+  atomicAdd(reinterpret_cast<unsigned long long*>(to), static_cast<unsigned long long>(n));
+#else
+  *to += n;  // one thread runs at a time
+#endif
+}
+
 // ---- Sums and largest values over a warp, in a fixed order: every lane gets the result. All lanes must call. --------
 template <class T>
 __device__ inline T WarpSum(T value) {

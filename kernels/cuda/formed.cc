@@ -100,14 +100,31 @@ __global__ void __launch_bounds__(kThreads)
   LeaveParts(squares, rows, parts);
 }
 
+// One record for each row of blocks; a row of blocks takes a stride through its rows of the sum.
+__global__ void __launch_bounds__(kThreads)
+    AddSlotsOnGrid(AccumulateSlotsOnGridArgs<> a, Scales scales, unsigned records, double* parts) {
+  __shared__ Shared<double, kWarps> scratch;
+  const unsigned b = blockIdx.y;
+  const float scale = scales.of[b];
+  double squares = 0;
+  for (size_t e = GlobalThread(); e < a.slots * a.d && scale != 0; e += AllThreads()) {
+    const int32_t slot = a.slot_BJ[b * a.slots + e / a.d];
+    if (slot < 0) continue;
+    const int steps = __float2int_rn(__fmul_rn(a.x_BJD[b * a.stride + e], scale));
+    AtomicAdd(a.sum + static_cast<size_t>(slot) * a.d + e % a.d, a.sign * static_cast<int64_t>(steps));
+    squares += static_cast<double>(steps) * static_cast<double>(steps);
+  }
+  squares = BlockSum<kThreads>(squares, scratch);
+  if (threadIdx.x == 0) parts[size_t{blockIdx.x} * records + b] = squares;
+}
+
 // Of rows [0, rows) in shares of kMostOfLaunch: launch(first, count, parts), then squares_B[first + b] of each.
 template <class LaunchShare>
-void ForShares(size_t rows, size_t n, double* squares_B, const LaunchShare& launch) {
-  const unsigned blocks = BlocksOver(n);
+void ForShares(size_t rows, unsigned blocks, double* squares_B, const LaunchShare& launch) {
   for (size_t first = 0; first < rows; first += kMostOfLaunch) {
     const auto count = static_cast<unsigned>(std::min(kMostOfLaunch, rows - first));
     double* parts = Results(size_t{blocks} * count);
-    if (parts != nullptr && blocks > 0) launch(first, count, blocks, parts);
+    if (parts != nullptr && blocks > 0) launch(first, count, parts);
     const bool done = Wait();
     for (unsigned b = 0; b < count; ++b) {
       double sum = done && (parts != nullptr || blocks == 0) ? 0 : std::numeric_limits<double>::quiet_NaN();
@@ -118,7 +135,8 @@ void ForShares(size_t rows, size_t n, double* squares_B, const LaunchShare& laun
 }
 
 void SquaresOfRows(const SquaresOfRowsArgs<>& a) {
-  ForShares(a.rows, a.n, a.squares_B, [&](size_t first, unsigned count, unsigned blocks, double* parts) {
+  const unsigned blocks = BlocksOver(a.n);
+  ForShares(a.rows, blocks, a.squares_B, [&](size_t first, unsigned count, double* parts) {
     SquaresOfRowsArgs<> share = a;
     share.x_BN += first * a.ldx;
     share.squares_B = nullptr;  // the host's
@@ -127,7 +145,8 @@ void SquaresOfRows(const SquaresOfRowsArgs<>& a) {
 }
 
 void AccumulateRowsOnGrid(const AccumulateRowsOnGridArgs<>& a) {
-  ForShares(a.rows, a.n, a.squares_B, [&](size_t first, unsigned count, unsigned blocks, double* parts) {
+  const unsigned blocks = BlocksOver(a.n);
+  ForShares(a.rows, blocks, a.squares_B, [&](size_t first, unsigned count, double* parts) {
     AccumulateRowsOnGridArgs<> share = a;
     share.x_BN += first * a.ldx;
     share.scale_B = nullptr;  // the host's, as squares_B
@@ -138,6 +157,21 @@ void AccumulateRowsOnGrid(const AccumulateRowsOnGridArgs<>& a) {
   });
 }
 
+void AccumulateSlotsOnGrid(const AccumulateSlotsOnGridArgs<>& a) {
+  const unsigned blocks = BlocksFor(a.slots * a.d, kThreads * kColumns, 64);
+  ForShares(a.rows, blocks, a.squares_B, [&](size_t first, unsigned count, double* parts) {
+    AccumulateSlotsOnGridArgs<> share = a;
+    share.x_BJD += first * a.stride;
+    share.slot_BJ += first * a.slots;
+    share.scale_B = nullptr;  // the host's, as squares_B
+    share.squares_B = nullptr;
+    Scales scales = {};
+    std::copy_n(a.scale_B + first, count, scales.of);
+    const Grid grid = {.blocks = blocks, .blocks_y = count, .threads = kThreads};
+    Launch(AddSlotsOnGrid, grid, share, scales, count, parts);
+  });
+}
+
 }  // namespace
 
 void FillFormed(OpTable& table) {
@@ -145,6 +179,7 @@ void FillFormed(OpTable& table) {
   table.add_rows = ForTraining(AddRows);
   table.squares_of_rows = ForTraining(SquaresOfRows);
   table.accumulate_rows_on_grid = ForTraining(AccumulateRowsOnGrid);
+  table.accumulate_slots_on_grid = ForTraining(AccumulateSlotsOnGrid);
 }
 
 }  // namespace wisp::kernels::cuda

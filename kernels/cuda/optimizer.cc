@@ -5,23 +5,31 @@
 namespace wisp::kernels::cuda {
 namespace {
 
+// Where element i of the gradient belongs.
+template <class Args>
+__device__ inline size_t Of(const Args& a, size_t i) {
+  return a.row_J == nullptr ? i : size_t{a.row_J[i / a.d]} * a.d + i % a.d;
+}
+
 void Adam(const AdamArgs<>& a) {
   ForEach(a.n, [a] __device__(size_t i) {
-    const float g = a.g[i], w = a.w[i];
-    const float m = a.beta1 * a.m[i] + (1.0f - a.beta1) * g;
-    const float v = a.beta2 * a.v[i] + (1.0f - a.beta2) * g * g;
+    const size_t to = Of(a, i);
+    const float g = a.g[i], w = a.w[to];
+    const float m = a.beta1 * a.m[to] + (1.0f - a.beta1) * g;
+    const float v = a.beta2 * a.v[to] + (1.0f - a.beta2) * g * g;
     const float step = m * a.correction1 / (sqrtf(v * a.correction2) + a.epsilon);
-    a.w[i] = w - a.rate * (step + a.decay * w);
-    a.m[i] = m;
-    a.v[i] = v;
+    a.w[to] = w - a.rate * (step + a.decay * w);
+    a.m[to] = m;
+    a.v[to] = v;
   });
 }
 
 void Sgd(const SgdArgs<>& a) {
   ForEach(a.n, [a] __device__(size_t i) {
+    const size_t to = Of(a, i);
     float m = a.g[i];
-    if (a.m != nullptr) m = a.m[i] = a.momentum * a.m[i] + m;
-    a.w[i] -= a.rate * (m + a.decay * a.w[i]);
+    if (a.m != nullptr) m = a.m[to] = a.momentum * a.m[to] + m;
+    a.w[to] -= a.rate * (m + a.decay * a.w[to]);
   });
 }
 

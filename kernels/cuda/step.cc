@@ -15,11 +15,12 @@ constexpr unsigned kThreads = 256;
 // One block for each row.
 __global__ void __launch_bounds__(kThreads) AddMovesOfRows(AddSquaredMovesArgs<> a) {
   __shared__ Shared<double, kThreads / kWarp> scratch;
-  for (size_t r = blockIdx.x; r < a.rows; r += gridDim.x) {
+  for (size_t i = blockIdx.x; i < a.rows; i += gridDim.x) {
+    const size_t r = a.row_R == nullptr ? i : a.row_R[i];
     double sum = 0;
-    for (size_t i = threadIdx.x; i < a.n; i += kThreads) {
+    for (size_t j = threadIdx.x; j < a.n; j += kThreads) {
       const float move =
-          a.v_RN == nullptr ? a.size : fminf(1.0f, a.size / (sqrtf(a.v_RN[r * a.n + i] * a.correction) + a.epsilon));
+          a.v_RN == nullptr ? a.size : fminf(1.0f, a.size / (sqrtf(a.v_RN[r * a.n + j] * a.correction) + a.epsilon));
       sum += static_cast<double>(move) * static_cast<double>(move);
     }
     sum = BlockSum<kThreads>(sum, scratch);

@@ -58,6 +58,21 @@ inline void AccumulateRowsOnGrid(const AccumulateRowsOnGridArgs<>& a) {
   }
 }
 
+inline void AccumulateSlotsOnGrid(const AccumulateSlotsOnGridArgs<>& a) {
+  for (size_t b = 0; b < a.rows; ++b) {
+    a.squares_B[b] = 0;
+    for (size_t j = 0; j < a.slots && a.scale_B[b] != 0; ++j) {
+      const int32_t slot = a.slot_BJ[b * a.slots + j];
+      if (slot < 0) continue;
+      for (size_t i = 0; i < a.d; ++i) {
+        const auto steps = static_cast<int64_t>(std::nearbyint(a.x_BJD[b * a.stride + j * a.d + i] * a.scale_B[b]));
+        a.sum[static_cast<size_t>(slot) * a.d + i] += a.sign * steps;
+        a.squares_B[b] += static_cast<double>(steps) * static_cast<double>(steps);
+      }
+    }
+  }
+}
+
 }  // namespace wisp::kernels::reference
 
 #endif  // WISP_KERNELS_REFERENCE_FORMED_H_

@@ -68,6 +68,7 @@ const OpTable& ReferenceOps() {
       .add_rows = ForTraining(reference::AddRows<float>),
       .squares_of_rows = ForTraining(reference::SquaresOfRows),
       .accumulate_rows_on_grid = ForTraining(reference::AccumulateRowsOnGrid),
+      .accumulate_slots_on_grid = ForTraining(reference::AccumulateSlotsOnGrid),
       .noised_sum = ForTraining(reference::NoisedSum),
       .add_squared_moves = ForTraining(reference::AddSquaredMoves),
       .release_packed = nullptr,

@@ -333,23 +333,31 @@ void ActivationVariance(const ActivationVarianceArgs<T>& a) {
   }
 }
 
+// Where element i of an optimizer's gradient belongs.
+template <class Args>
+size_t Of(const Args& a, size_t i) {
+  return a.row_J == nullptr ? i : size_t{a.row_J[i / a.d]} * a.d + i % a.d;
+}
+
 template <class T>
 void Adam(const AdamArgs<T>& a) {
   using std::sqrt;
   for (size_t i = 0; i < a.n; ++i) {
-    a.m[i] = a.beta1 * a.m[i] + (T(1) - a.beta1) * a.g[i];
-    a.v[i] = a.beta2 * a.v[i] + (T(1) - a.beta2) * a.g[i] * a.g[i];
-    const T step = a.m[i] * a.correction1 / (sqrt(a.v[i] * a.correction2) + a.epsilon);
-    a.w[i] = a.w[i] - a.rate * (step + a.decay * a.w[i]);
+    const size_t to = Of(a, i);
+    a.m[to] = a.beta1 * a.m[to] + (T(1) - a.beta1) * a.g[i];
+    a.v[to] = a.beta2 * a.v[to] + (T(1) - a.beta2) * a.g[i] * a.g[i];
+    const T step = a.m[to] * a.correction1 / (sqrt(a.v[to] * a.correction2) + a.epsilon);
+    a.w[to] = a.w[to] - a.rate * (step + a.decay * a.w[to]);
   }
 }
 
 template <class T>
 void Sgd(const SgdArgs<T>& a) {
   for (size_t i = 0; i < a.n; ++i) {
+    const size_t to = Of(a, i);
     T m = a.g[i];
-    if (a.m != nullptr) m = a.m[i] = a.momentum * a.m[i] + a.g[i];
-    a.w[i] = a.w[i] - a.rate * (m + a.decay * a.w[i]);
+    if (a.m != nullptr) m = a.m[to] = a.momentum * a.m[to] + a.g[i];
+    a.w[to] = a.w[to] - a.rate * (m + a.decay * a.w[to]);
   }
 }
 

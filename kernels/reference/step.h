@@ -14,7 +14,8 @@ inline void NoisedSum(const NoisedSumArgs<>& a) {
 }
 
 inline void AddSquaredMoves(const AddSquaredMovesArgs<>& a) {
-  for (size_t r = 0; r < a.rows; ++r) {
+  for (size_t j = 0; j < a.rows; ++j) {
+    const size_t r = a.row_R == nullptr ? j : a.row_R[j];
     double sum = 0;
     for (size_t i = 0; i < a.n; ++i) {
       const float move = a.v_RN == nullptr

@@ -18,7 +18,38 @@ using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 constexpr size_t kLanes = HWY_LANES(float);
 
+void Adam(const AdamArgs<>& a);
+void Sgd(const SgdArgs<>& a);
+
+void AdamOfRows(const AdamArgs<>& a) {
+  for (size_t j = 0; j * a.d < a.n; ++j) {
+    AdamArgs<> row = a;
+    const size_t to = size_t{a.row_J[j]} * a.d;
+    row.w += to;
+    row.m += to;
+    row.v += to;
+    row.g += j * a.d;
+    row.n = a.d;
+    row.row_J = nullptr;
+    Adam(row);
+  }
+}
+
+void SgdOfRows(const SgdArgs<>& a) {
+  for (size_t j = 0; j * a.d < a.n; ++j) {
+    SgdArgs<> row = a;
+    const size_t to = size_t{a.row_J[j]} * a.d;
+    row.w += to;
+    if (a.m != nullptr) row.m += to;
+    row.g += j * a.d;
+    row.n = a.d;
+    row.row_J = nullptr;
+    Sgd(row);
+  }
+}
+
 void Adam(const AdamArgs<>& a) {
+  if (a.row_J != nullptr) return AdamOfRows(a);
   const D d;
   const V beta1 = hn::Set(d, a.beta1), beta2 = hn::Set(d, a.beta2);
   const V rest1 = hn::Set(d, 1.0f - a.beta1), rest2 = hn::Set(d, 1.0f - a.beta2);
@@ -38,6 +69,7 @@ void Adam(const AdamArgs<>& a) {
 }
 
 void Sgd(const SgdArgs<>& a) {
+  if (a.row_J != nullptr) return SgdOfRows(a);
   const D d;
   const V rate = hn::Set(d, a.rate), momentum = hn::Set(d, a.momentum), decay = hn::Set(d, a.decay);
   for (size_t i = 0; i < a.n; i += kLanes) {

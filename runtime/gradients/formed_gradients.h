@@ -2,23 +2,19 @@
 // in one pass each (docs/cuda.md).
 //
 // For the same records the sum is that of PhantomGradients in the formed way, but for the rounding of the gradients:
-// the clip rule, the grid and the check of what was really added are the same. What a record adds depends on nothing
-// but the record: not on those that pass with it.
+// the clip rule, the grid and the check of what was really added are the same.
 //
 //   FormedGradients gradients(device, {.parameters = ..., .trained = ..., .max_records = 64}, clip, sum);
-//   gradients.BeginRecords(batch.size());
+//   gradients.BeginRecords(batch);
 //   graph.Backward(context, batch, gradients);
 //   std::span<const RecordOutcome> outcomes = gradients.FinishRecords();
 #ifndef WISP_RUNTIME_GRADIENTS_FORMED_GRADIENTS_H_
 #define WISP_RUNTIME_GRADIENTS_FORMED_GRADIENTS_H_
 
 #include <span>
-#include <vector>
 
 #include "runtime/core/trained_set.h"
-#include "runtime/gradients/clipping.h"
-#include "runtime/gradients/gradient_sum.h"
-#include "runtime/gradients/record_gradients.h"
+#include "runtime/gradients/record_rows.h"
 
 namespace wisp {
 
@@ -28,34 +24,26 @@ class FormedGradients final : public BatchGradients {
   // softmax (OuterFactor::ids_N) are not taken.
   FormedGradients(const kernels::Device& device, const Setup& setup, const ClipRule& clip, GridGradientSum& sum);
 
-  void BeginRecords(size_t num_records) override;
+  void BeginRecords(Batch records) override { rows_.Begin(records.size(), trained_->size()); }
   bool Wants(size_t parameter) const override { return trained_->contains(parameter); }
   void Outer(const OuterFactor& factor) override;
   void Rows(const RowsFactor& factor) override;
   void Vector(const VectorFactor& factor) override;
-  std::span<const RecordOutcome> FinishRecords() override;
+  std::span<const RecordOutcome> FinishRecords() override { return rows_.Finish(); }
   // Nothing of any record stays in memory.
-  void Forget();
+  void Forget() { rows_.Forget(); }
 
-  size_t scratch_bytes() const override;
+  size_t scratch_bytes() const override { return rows_.size_bytes() + norm_scratch_.allocated_bytes(); }
   // What scratch_bytes of such an object will be; allocates none of it.
   static size_t PlanBytes(const Setup& setup);
 
  private:
-  float* RowsOf(size_t parameter) const { return rows_BP_.data() + trained_->offset(parameter); }
-  void FormNormedRows(const OuterFactor& factor);
-  void TakeBack();
+  float* RowsOf(size_t parameter) const { return rows_.at(trained_->offset(parameter)); }
 
   const kernels::OpTable* ops_;
   const TrainedSet* trained_;
-  ClipRule clip_;
-  GridGradientSum* sum_;
-  AlignedArray<float> rows_BP_;       // row b: record b's gradient, in the layout of the trained set
+  RecordRows rows_;                   // in the layout of the trained set
   AlignedArray<float> norm_scratch_;  // of factors with a RowNorm
-  size_t num_records_ = 0;
-  std::vector<RecordOutcome> outcomes_;
-  std::vector<float> steps_B_;     // clip factors, in steps of the sum's grid
-  std::vector<double> squares_B_;  // of norms, then of what was added
 };
 
 }  // namespace wisp

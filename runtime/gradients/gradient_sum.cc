@@ -56,15 +56,30 @@ double GridGradientSum::Add(size_t, size_t offset, const float* g, size_t n, flo
   return sum_squares;
 }
 
-void GridGradientSum::AddRows(const float* x, size_t rows, const float* steps_B, int32_t sign, double* squares_B) {
+void GridGradientSum::AddRows(const float* x, size_t stride, size_t rows, size_t n, const float* steps_B, int32_t sign,
+                              double* squares_B) {
   device_.ops->accumulate_rows_on_grid({.x_BN = x,
-                                        .ldx = size_,
+                                        .ldx = stride,
                                         .sum = sum_.data(),
                                         .rows = rows,
-                                        .n = size_,
+                                        .n = n,
                                         .scale_B = steps_B,
                                         .sign = sign,
                                         .squares_B = squares_B});
+}
+
+void GridGradientSum::AddSlots(const float* x, size_t stride, size_t rows, const Slots& s, const float* steps_B,
+                               int32_t sign, double* squares_B) {
+  device_.ops->accumulate_slots_on_grid({.x_BJD = x,
+                                         .stride = stride,
+                                         .slot_BJ = s.slot_BJ,
+                                         .sum = sum_.data() + s.first,
+                                         .rows = rows,
+                                         .slots = s.slots,
+                                         .d = s.d,
+                                         .scale_B = steps_B,
+                                         .sign = sign,
+                                         .squares_B = squares_B});
 }
 
 void GridGradientSum::Clear() { device_.ops->clear({.y = sum_.data(), .bytes = size_ * sizeof(int64_t)}); }

@@ -66,10 +66,19 @@ class GridGradientSum : public GradientSum {
   double MaxSumSquares() const override { return grid_.max_sum_squares; }
   bool IsExact() const override { return true; }
   void Clear() override;
-  // Of each row b of x [rows, size] adds the integers nearest to steps_B[b] * x; with sign -1 takes exactly these away
-  // again. A row whose steps are 0 is left out, whatever it holds. squares_B: each row's sum of squares of what was
-  // added; NaN where the device failed. Only on a device with ops for many records (kernels/formed.h), from one thread.
-  void AddRows(const float* x, size_t rows, const float* steps_B, int32_t sign, double* squares_B);
+  // Of each row b of x [rows, n], `stride` apart, adds the integers nearest to steps_B[b] * x to the first n
+  // coordinates; with sign -1 takes exactly these away again. A row whose steps are 0 is left out, whatever it holds.
+  // squares_B: each row's sum of squares of what was added; NaN where the device failed. Only on a device with ops for
+  // many records (kernels/formed.h), from one thread.
+  void AddRows(const float* x, size_t stride, size_t rows, size_t n, const float* steps_B, int32_t sign,
+               double* squares_B);
+  // The same of rows [slots, d] of each record, whose row j is of coordinates first + slot_BJ[b, j] * d on, -1: of none.
+  struct Slots {
+    const int32_t* slot_BJ = nullptr;  // in the device's memory
+    size_t slots = 0, first = 0, d = 0;
+  };
+  void AddSlots(const float* x, size_t stride, size_t rows, const Slots& slots, const float* steps_B, int32_t sign,
+                double* squares_B);
   float steps_per_unit() const { return grid_.steps_per_unit; }
   // The first `size` coordinates, from now on all there are: room for just so many is made where there is too little.
   void Clear(size_t size);

@@ -20,6 +20,7 @@
 #include "runtime/gradients/clipping.h"
 #include "runtime/gradients/gradient_sum.h"
 #include "runtime/layers/factors.h"
+#include "runtime/layers/record.h"
 
 namespace wisp {
 
@@ -57,7 +58,8 @@ class BatchGradients : public FactorSink {
     bool norms_head_rows = false;  // the head's factors have a RowNorm
   };
 
-  virtual void BeginRecords(size_t num_records) = 0;
+  // Those whose factors come next, in their order; `records` stay until FinishRecords has returned.
+  virtual void BeginRecords(Batch records) = 0;
   // Takes each record's norm and adds its clipped gradient. In the order of the records; valid until the next call.
   virtual std::span<const RecordOutcome> FinishRecords() = 0;
   virtual size_t scratch_bytes() const = 0;

@@ -97,9 +97,8 @@ uint64_t RgpReleaseSize(const RgpOptions& o, const std::vector<ParameterSpec>& p
 }
 
 RgpCarriers::Plan RgpCarriers::PlanOf(const std::vector<ParameterSpec>& parameters, const TrainedSet& trained,
-                                      const RgpOptions& options) {
+                                      const RgpOptions& options, const kernels::Memory& memory) {
   Plan plan{.entries = std::vector<Entry>(parameters.size())};
-  size_t longest = 0;
   for (uint32_t i : trained.parameters()) {
     const ParameterSpec& p = parameters[i];
     Entry& entry = plan.entries[i];
@@ -112,18 +111,22 @@ RgpCarriers::Plan RgpCarriers::PlanOf(const std::vector<ParameterSpec>& paramete
     plan.release_size = entry.right_offset + AlignedSize(right);
     if (!projected) continue;
     plan.delta = std::max(plan.delta, p.size());
-    longest = std::max<size_t>(longest, p.rows);
+    plan.left = std::max(plan.left, left);
+    plan.right = std::max(plan.right, right);
     plan.size_bytes += AlignedArray<float>::AllocatedBytes(left) + 3 * AlignedArray<float>::AllocatedBytes(right);
   }
-  plan.left_transposed = longest * options.rank;
-  for (size_t size : {plan.delta, plan.left_transposed, size_t{options.rank} * options.rank})
+  for (size_t size : {plan.delta, plan.left, size_t{options.rank} * options.rank})
     plan.size_bytes += AlignedArray<float>::AllocatedBytes(size);
+  if (memory.is_host()) return plan;
+  for (size_t size : {plan.left, plan.right, plan.right}) plan.size_bytes += AlignedArray<float>::AllocatedBytes(size);
   return plan;
 }
 
 RgpCarriers::RgpCarriers(const kernels::Device& device, const std::vector<ParameterSpec>& parameters,
                          const TrainedSet& trained, const RgpOptions& options)
-    : ops_(device.ops),
+    : device_(device),
+      ops_(device.ops),
+      host_ops_(device.memory.is_host() ? device.ops : &kernels::BestOps()),
       parameters_(&parameters),
       trained_(&trained),
       options_(options),
@@ -131,7 +134,7 @@ RgpCarriers::RgpCarriers(const kernels::Device& device, const std::vector<Parame
       right_(parameters.size()),
       right_transposed_(parameters.size()),
       remainder_(parameters.size()) {
-  Plan plan = PlanOf(parameters, trained, options);
+  Plan plan = PlanOf(parameters, trained, options, device.memory);
   for (size_t i = 0; i < parameters.size(); ++i) {
     if (plan.entries[i].train != RgpTrain::kProjected) continue;
     left_[i] = AlignedArray<float>(size_t{parameters[i].rows} * options.rank, device.memory);
@@ -140,10 +143,20 @@ RgpCarriers::RgpCarriers(const kernels::Device& device, const std::vector<Parame
   }
   release_size_ = plan.release_size;
   num_coordinates_ = RgpReleaseSize(options, parameters, trained);
-  delta_ = AlignedArray<float>(plan.delta, device.memory);
-  left_transposed_ = AlignedArray<float>(plan.left_transposed, device.memory);
+  delta_ = AlignedArray<float>(plan.delta);
+  left_transposed_ = AlignedArray<float>(plan.left);
+  if (!device.memory.is_host()) {
+    made_left_ = AlignedArray<float>(plan.left);
+    made_right_ = AlignedArray<float>(plan.right);
+    made_right_transposed_ = AlignedArray<float>(plan.right);
+  }
   both_ = AlignedArray<float>(size_t{options.rank} * options.rank, device.memory);
   entries_ = std::move(plan.entries);
+}
+
+RgpCarriers::Carriers RgpCarriers::MadeAt(size_t parameter) const {
+  if (!device_.memory.is_host()) return {made_left_.data(), made_right_.data(), made_right_transposed_.data()};
+  return {left_[parameter].data(), right_[parameter].data(), right_transposed_[parameter].data()};
 }
 
 void RgpCarriers::Update(std::span<const float> weights, std::span<const float> start, uint64_t step,
@@ -153,28 +166,38 @@ void RgpCarriers::Update(std::span<const float> weights, std::span<const float> 
     const ParameterSpec& p = (*parameters_)[i];
     const float* w = weights.data() + p.offset;
     if (step >= options_.warmup_steps) {
-      ops_->scale({.x = w, .y = delta_.data(), .n = p.size(), .a = 1.0f, .store = Store::kAssign});
-      ops_->scale({.x = start.data() + trained_->offset(i),
-                   .y = delta_.data(),
-                   .n = p.size(),
-                   .a = -1.0f,
-                   .store = Store::kAdd});
+      host_ops_->scale({.x = w, .y = delta_.data(), .n = p.size(), .a = 1.0f, .store = Store::kAssign});
+      host_ops_->scale({.x = start.data() + trained_->offset(i),
+                        .y = delta_.data(),
+                        .n = p.size(),
+                        .a = -1.0f,
+                        .store = Store::kAdd});
       w = delta_.data();
     }
-    Iterate(i, w, normal);
+    Iterate(p, w, normal, MadeAt(i));
+    if (!device_.memory.is_host()) CopyToDevice(i);
   }
 }
 
+void RgpCarriers::CopyToDevice(size_t parameter) {
+  const Carriers made = MadeAt(parameter);
+  const auto copy = [&](const AlignedArray<float>& to, const float* from) {
+    device_.memory.copy_in(to.data(), from, to.size() * sizeof(float));
+  };
+  copy(left_[parameter], made.left);
+  copy(right_[parameter], made.right);
+  copy(right_transposed_[parameter], made.right_transposed);
+}
+
 // K times: L = orthonormal columns of D R^T, R = L^T D; then R = orthonormal rows.
-void RgpCarriers::Iterate(size_t parameter, const float* d, const std::function<float()>& normal) {
-  const ParameterSpec& p = (*parameters_)[parameter];
+void RgpCarriers::Iterate(const ParameterSpec& p, const float* d, const std::function<float()>& normal,
+                          const Carriers& carriers) {
   const size_t rows = p.rows, cols = p.cols, r = options_.rank;
-  float *left = left_[parameter].data(), *right = right_[parameter].data(),
-        *right_t = right_transposed_[parameter].data();
+  const auto [left, right, right_t] = carriers;
   for (size_t i = 0; i < r * cols; ++i) right[i] = normal();
   for (uint32_t k = 0; k < options_.power_iterations; ++k) {
     Transpose(right, r, cols, right_t);
-    ops_->linear_backward_input({.dy_RN = d,
+    host_ops_->linear_backward_input({.dy_RN = d,
                                  .lddy = cols,
                                  .w_NK = right_t,
                                  .ldw = r,
@@ -187,7 +210,7 @@ void RgpCarriers::Iterate(size_t parameter, const float* d, const std::function<
     Transpose(left, rows, r, left_transposed_.data());
     Orthonormalise(left_transposed_.data(), r, rows, normal);
     Transpose(left_transposed_.data(), r, rows, left);
-    ops_->linear_backward_weight({.dy_RN = left,
+    host_ops_->linear_backward_weight({.dy_RN = left,
                                   .lddy = r,
                                   .x_RK = d,
                                   .ldx = cols,
@@ -262,7 +285,9 @@ void RgpCarriers::Gradient(std::span<const float> released, size_t parameter, si
 }
 
 size_t RgpCarriers::size_bytes() const {
-  size_t bytes = delta_.allocated_bytes() + left_transposed_.allocated_bytes() + both_.allocated_bytes();
+  size_t bytes = both_.allocated_bytes();
+  for (const auto* scratch : {&delta_, &left_transposed_, &made_left_, &made_right_, &made_right_transposed_})
+    bytes += scratch->allocated_bytes();
   for (const auto* arrays : {&left_, &right_, &right_transposed_, &remainder_}) {
     for (const auto& a : *arrays) bytes += a.allocated_bytes();
   }

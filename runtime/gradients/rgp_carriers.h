@@ -72,8 +72,8 @@ class RgpCarriers {
   const float* right(size_t parameter) const { return right_[parameter].data(); }                        // R [r, d]
   const float* right_transposed(size_t parameter) const { return right_transposed_[parameter].data(); }  // R^T [d, r]
 
-  // Makes the carriers of a step. weights: flat; start: of the trained set. `normal` draws standard normal numbers:
-  // public randomness, it needs no secrecy.
+  // Makes the carriers of a step, on the host. weights: flat; start: of the trained set; both in host memory. `normal`
+  // draws standard normal numbers: public randomness, it needs no secrecy.
   void Update(std::span<const float> weights, std::span<const float> start, uint64_t step,
               const std::function<float()>& normal);
 
@@ -90,23 +90,32 @@ class RgpCarriers {
     std::vector<Entry> entries;
     size_t release_size = 0;                // as release_size()
     size_t size_bytes = 0;                  // as size_bytes()
-    size_t delta = 0, left_transposed = 0;  // floats of the scratch
+    size_t delta = 0, left = 0, right = 0;  // floats of the scratch
   };
-  static Plan PlanOf(const std::vector<ParameterSpec>& parameters, const TrainedSet& trained,
-                     const RgpOptions& options);
+  static Plan PlanOf(const std::vector<ParameterSpec>& parameters, const TrainedSet& trained, const RgpOptions& options,
+                     const kernels::Memory& memory);
 
  private:
-  void Iterate(size_t parameter, const float* delta, const std::function<float()>& normal);
+  // Where the carriers of a parameter are made: where they lie, or, for a device, in scratch of the host.
+  struct Carriers {
+    float *left, *right, *right_transposed;
+  };
+  Carriers MadeAt(size_t parameter) const;
+  void Iterate(const ParameterSpec& parameter, const float* delta, const std::function<float()>& normal,
+               const Carriers& carriers);
+  void CopyToDevice(size_t parameter);
 
-  const kernels::OpTable* ops_;
+  kernels::Device device_;
+  const kernels::OpTable *ops_, *host_ops_;
   const std::vector<ParameterSpec>* parameters_;
   const TrainedSet* trained_;
   RgpOptions options_;
   std::vector<Entry> entries_;
   std::vector<AlignedArray<float>> left_, right_, right_transposed_;
   std::vector<AlignedArray<float>> remainder_;   // g_R - L^T g_L R  [r, d]
-  AlignedArray<float> delta_, left_transposed_;  // scratch: W - W_0 and L^T of the largest projected matrix
-  AlignedArray<float> both_;                     // scratch: L^T g_L  [r, r]
+  AlignedArray<float> delta_, left_transposed_;  // on the host: W - W_0 and L^T of the largest projected matrix
+  AlignedArray<float> made_left_, made_right_, made_right_transposed_;  // likewise, for a device: L, R, R^T
+  AlignedArray<float> both_;                                            // scratch: L^T g_L  [r, r]
   size_t release_size_ = 0;
   uint64_t num_coordinates_ = 0;
 };

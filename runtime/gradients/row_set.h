@@ -1,5 +1,4 @@
-// A set of a table's rows with a number (slot) for each: 0, 1, ... in the order in which they came. Membership and slot
-// in constant time; clearing costs the rows that are in, not the table's size.
+// Rows of a table: lists of them, and sets.
 #ifndef WISP_RUNTIME_GRADIENTS_ROW_SET_H_
 #define WISP_RUNTIME_GRADIENTS_ROW_SET_H_
 
@@ -10,6 +9,14 @@
 
 namespace wisp {
 
+// Rows of the item table, as the host reads them, and for ops, in the same order, in a device's memory.
+struct ItemRows {
+  std::span<const int32_t> rows;
+  const uint32_t* on_device = nullptr;  // null on the host
+};
+
+// A set of a table's rows with a number (slot) for each: 0, 1, ... in the order in which they came. Membership and slot
+// in constant time; clearing costs the rows that are in, not the table's size.
 class RowSet {
  public:
   // Rows 0 .. num_rows - 1: 4 bytes each.

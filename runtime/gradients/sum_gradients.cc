@@ -1,29 +1,51 @@
 #include "runtime/gradients/sum_gradients.h"
 
+#include <algorithm>
+
 #include "runtime/gradients/form_outer.h"
 
 namespace wisp {
 
-SumGradients::SumGradients(const kernels::Device& device, const Setup& setup, FloatGradientSum& sum)
+namespace {
+
+size_t ScratchOf(const BatchGradients::Setup& setup, size_t num_negatives) {
+  const size_t normed = setup.norms_head_rows ? FormOuterScratch(setup.parameters) : 0;
+  return std::max(normed, num_negatives * setup.parameters[0].cols);
+}
+
+}  // namespace
+
+SumGradients::SumGradients(const kernels::Device& device, const Setup& setup, size_t num_negatives,
+                           FloatGradientSum& sum)
     : ops_(device.ops),
       trained_(&setup.trained),
       sum_(&sum),
-      norm_scratch_(setup.norms_head_rows ? FormOuterScratch(setup.parameters) : 0, device.memory),
+      scratch_(ScratchOf(setup, num_negatives), device.memory),
       outcomes_(setup.max_records, {.factor = 1}) {}
 
-size_t SumGradients::PlanBytes(const Setup& setup) {
-  return AlignedArray<float>::AllocatedBytes(setup.norms_head_rows ? FormOuterScratch(setup.parameters) : 0) +
+size_t SumGradients::PlanBytes(const Setup& setup, size_t num_negatives) {
+  return AlignedArray<float>::AllocatedBytes(ScratchOf(setup, num_negatives)) +
          setup.max_records * sizeof(RecordOutcome);
 }
 
 size_t SumGradients::scratch_bytes() const {
-  return norm_scratch_.allocated_bytes() + outcomes_.size() * sizeof(RecordOutcome);
+  return scratch_.allocated_bytes() + outcomes_.size() * sizeof(RecordOutcome);
 }
 
 // The norm's backward is linear in the product: the records' sum passes it as each of them would.
 void SumGradients::Outer(const OuterFactor& f) {
   if (!Wants(f.parameter)) return;
-  FormOuter(*ops_, f, kernels::Store::kAdd, norm_scratch_.data(), At(f.parameter) + f.first_row * f.k);
+  if (f.ids_N == nullptr)
+    return FormOuter(*ops_, f, kernels::Store::kAdd, scratch_.data(), At(f.parameter) + f.first_row * f.k);
+  FormOuter(*ops_, f, kernels::Store::kAssign, nullptr, scratch_.data());
+  ops_->scatter_add({.dx_TD = scratch_.data(),
+                     .lddx = f.k,
+                     .ids_T = f.ids_N,
+                     .table_MD = At(f.parameter),
+                     .ldtable = f.k,
+                     .rows = f.n,
+                     .d = f.k,
+                     .scale = 1.0f});
 }
 
 void SumGradients::Rows(const RowsFactor& f) {

@@ -1,7 +1,7 @@
 // The plain sum of gradients on a device: ordinary training. A factor's products of all records that pass are one
 // product, and no record's gradient exists by itself.
 //
-//   SumGradients gradients(device, parameters, trained, max_records, sum);
+//   SumGradients gradients(device, {.parameters = ..., .trained = ..., .max_records = 64}, 0, sum);
 #ifndef WISP_RUNTIME_GRADIENTS_SUM_GRADIENTS_H_
 #define WISP_RUNTIME_GRADIENTS_SUM_GRADIENTS_H_
 
@@ -16,11 +16,10 @@ namespace wisp {
 
 class SumGradients final : public BatchGradients {
  public:
-  // `device` and `sum`, which has one worker, must outlive this object. Factors of a sampled softmax
-  // (OuterFactor::ids_N) are not taken.
-  SumGradients(const kernels::Device& device, const Setup& setup, FloatGradientSum& sum);
+  // `num_negatives`: of a sampled softmax, else 0. `device` and `sum`, which has one worker, must outlive this object.
+  SumGradients(const kernels::Device& device, const Setup& setup, size_t num_negatives, FloatGradientSum& sum);
 
-  void BeginRecords(size_t num_records) override { num_records_ = num_records; }
+  void BeginRecords(Batch records) override { num_records_ = records.size(); }
   bool Wants(size_t parameter) const override { return trained_->contains(parameter); }
   void Outer(const OuterFactor& factor) override;
   void Rows(const RowsFactor& factor) override;
@@ -30,7 +29,7 @@ class SumGradients final : public BatchGradients {
 
   size_t scratch_bytes() const override;
   // What scratch_bytes of such an object will be; allocates none of it.
-  static size_t PlanBytes(const Setup& setup);
+  static size_t PlanBytes(const Setup& setup, size_t num_negatives);
 
  private:
   float* At(size_t parameter) const { return sum_->data(0) + trained_->offset(parameter); }
@@ -38,7 +37,7 @@ class SumGradients final : public BatchGradients {
   const kernels::OpTable* ops_;
   const TrainedSet* trained_;
   FloatGradientSum* sum_;
-  AlignedArray<float> norm_scratch_;  // of factors with a RowNorm
+  AlignedArray<float> scratch_;  // of factors with a RowNorm, and of negatives' rows
   size_t num_records_ = 0;
   std::vector<RecordOutcome> outcomes_;
 };

@@ -75,7 +75,8 @@ struct DropoutRates {
 
 // The negatives of a step's sampled softmax, the same for all its records, chosen independently of the data.
 struct Negatives {
-  std::span<const int32_t> items;  // K, distinct, ascending
+  std::span<const int32_t> items;  // K, distinct, ascending; in the host's memory
+  const int32_t* item_K;           // the same in the graph's
   const float* rows_KD;            // their rows of the output table
   const float* packed;             // the same, packed for linear_forward
   const float* bias_K;             // output bias + log of how many items each stands for

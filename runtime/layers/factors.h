@@ -52,6 +52,7 @@ struct RowsFactor {
   Segments records;
   size_t d;
   float scale;
+  bool of_targets = false;  // ids_R are the records' targets; else their inputs, or positions
 };
 
 struct VectorFactor {

@@ -19,19 +19,9 @@
 #include "runtime/layers/context.h"
 #include "runtime/layers/factors.h"
 #include "runtime/layers/parts.h"
+#include "runtime/layers/record.h"
 
 namespace wisp {
-
-// One training record. inputs: 1 to max_length items. Next-item head: as many targets, position t sees inputs[0..t] and
-// is asked for targets[t]; -1 is padding (leading entries of `inputs`) or "no target here". Head of classes: one
-// target, the class, and no padding. Lifetime: until the record is finished.
-struct Record {
-  std::span<const int32_t> inputs;
-  std::span<const int32_t> targets;
-};
-
-// Records that pass through at once, one to as many as the graph takes, of max_rows rows together.
-using Batch = std::span<const Record>;
 
 struct GraphOptions {
   GraphUse use = GraphUse::kTraining;

@@ -46,7 +46,7 @@ void SampledHead::Forward(const RecordContext& context, const float* h, const in
                      .target_R = targets,
                      .target_logit_R = target_logit,
                      .z_RN = z,
-                     .class_N = negatives.items.data(),
+                     .class_N = negatives.item_K,
                      .rows = rows,
                      .n = k,
                      .k = d_});
@@ -114,14 +114,15 @@ void SampledHead::Backward(const RecordContext& context, const float* h, const i
               .records = context.records,
               .n = k,
               .k = d_,
-              .ids_N = negatives.items.data()});
+              .ids_N = negatives.item_K});
   sink.Rows({.parameter = table_,
              .ids_R = targets,
              .dx_RD = dtarget,
              .lddx = d_,
              .records = context.records,
              .d = d_,
-             .scale = 1.0f});
+             .scale = 1.0f,
+             .of_targets = true});
 }
 
 }  // namespace wisp

@@ -8,6 +8,7 @@
 #include "runtime/train/dp_fp_report.h"
 #include "runtime/train/privacy_plan.h"
 #include "runtime/train/release/step_release_parts.h"
+#include "runtime/train/release/step_rows.h"
 #include "runtime/train/trainer.h"
 
 namespace wisp {
@@ -56,12 +57,7 @@ Status ValidateDevice(const TrainingOptions& o) {
   if (ops == kernels::Int8Ops() || ops == kernels::XnnpackOps())
     return Unsupported("the ops ", ops->name, " are for inference only: training runs on the default ones");
   if (o.device.memory.is_host()) return OkStatus();
-  if (o.method != Method::kOrdinary && o.method != Method::kPhantom) {
-    return Unsupported("on a device (", ops->name, ") the methods ordinary and phantom are offered, not ",
-                       NameOf(o.method));
-  }
-  if (o.num_negatives > 0)
-    return Unsupported("on a device (", ops->name, ") a sampled softmax is not offered: set num_negatives to 0");
+  if (o.method == Method::kDpFp) return Unsupported("on a device (", ops->name, ") dp-fp is not offered");
   if (o.privacy.norm_form == NormForm::kGram) {
     return Unsupported("on a device (", ops->name, ") records' gradients are formed: norms by Gram matrices are not ",
                        "offered there, norm_form must be automatic or formed");

@@ -19,11 +19,21 @@ NegativeSampler::NegativeSampler(const GraphBase& graph, uint32_t num_negatives,
       random_(privacy::RandomStream::Reproducible(seed, privacy::StreamPurpose::kDropout)),
       drawn_(graph.architecture().num_items),
       items_(num_negatives),
+      on_device_(graph.device().memory.is_host() ? 0 : num_negatives, graph.device().memory),
       rows_(size_t{num_negatives} * graph.architecture().width, graph.device().memory),
       packed_(graph.ops().packed_size(num_negatives, graph.architecture().width), graph.device().memory),
-      bias_values_(num_negatives, graph.device().memory) {
+      log_weights_(num_negatives, graph.device().memory),
+      bias_values_(bias_ ? num_negatives : 0, graph.device().memory) {
   drawn_.Reserve(num_negatives);
-  view_ = {.items = items_, .rows_KD = rows_.data(), .packed = packed_.data(), .bias_K = bias_values_.data()};
+  const float log_weight =
+      std::log(static_cast<float>(graph.architecture().num_items) / static_cast<float>(num_negatives));
+  const std::vector<float> log_weights(num_negatives, log_weight);
+  graph.device().memory.copy_in(log_weights_.data(), log_weights.data(), num_negatives * sizeof(float));
+  view_ = {.items = items_,
+           .item_K = on_device_.size() > 0 ? on_device_.data() : items_.data(),
+           .rows_KD = rows_.data(),
+           .packed = packed_.data(),
+           .bias_K = bias_ ? bias_values_.data() : log_weights_.data()};
 }
 
 void NegativeSampler::Draw(uint64_t step, const float* weights) {
@@ -34,29 +44,37 @@ void NegativeSampler::Draw(uint64_t step, const float* weights) {
   while (drawn_.size() < k) drawn_.Insert(static_cast<int32_t>(random_.UniformBelow(num_items)));
   std::copy(drawn_.rows().begin(), drawn_.rows().end(), items_.begin());
   std::sort(items_.begin(), items_.end());
-  const float log_weight = std::log(static_cast<float>(num_items) / static_cast<float>(k));
-  const float* table = weights + graph_->parameters()[table_].offset;
-  for (size_t i = 0; i < k; ++i) {
-    const auto item = static_cast<size_t>(items_[i]);
-    std::copy_n(table + item * d, d, rows_.data() + i * d);
-    bias_values_.data()[i] = log_weight + (bias_ ? weights[graph_->parameters()[*bias_].offset + item] : 0.0f);
-  }
+  if (on_device_.size() > 0)
+    graph_->device().memory.copy_in(on_device_.data(), items_.data(), items_.size() * sizeof(int32_t));
+  LookUp(weights + graph_->parameters()[table_].offset, d, nullptr, rows_.data());
+  if (bias_) LookUp(weights + graph_->parameters()[*bias_].offset, 1, log_weights_.data(), bias_values_.data());
   graph_->ops().pack_weights({.w_NK = rows_.data(), .ldw = d, .packed = packed_.data(), .n = k, .k = d});
+}
+
+// The items' rows of a table of `d` columns, exactly, and what is added to each.
+void NegativeSampler::LookUp(const float* table, size_t d, const float* added_KD, float* rows_KD) const {
+  graph_->ops().embed_forward({.table_MD = table,
+                               .positions_TD = added_KD,
+                               .ids_T = view_.item_K,
+                               .y_TD = rows_KD,
+                               .rows = items_.size(),
+                               .d = d,
+                               .scale = 1.0f});
 }
 
 size_t NegativeSampler::PlanBytes(const GraphBase& graph, uint32_t num_negatives) {
   const Architecture& a = graph.architecture();
   size_t bytes = num_negatives * sizeof(int32_t) + RowSet::PlanBytes(a.num_items, num_negatives);
-  for (size_t size :
-       {size_t{num_negatives} * a.width, graph.ops().packed_size(num_negatives, a.width), size_t{num_negatives}}) {
+  const size_t k = num_negatives, biases = FindParameter(graph.parameters(), ParameterRole::kOutputBias) ? k : 0,
+               copied = graph.device().memory.is_host() ? 0 : k;
+  for (size_t size : {k * a.width, graph.ops().packed_size(k, a.width), k, biases, copied})
     bytes += AlignedArray<float>::AllocatedBytes(size);
-  }
   return bytes;
 }
 
 size_t NegativeSampler::size_bytes() const {
-  return rows_.allocated_bytes() + packed_.allocated_bytes() + bias_values_.allocated_bytes() +
-         items_.size() * sizeof(int32_t) + drawn_.size_bytes();
+  return rows_.allocated_bytes() + packed_.allocated_bytes() + log_weights_.allocated_bytes() +
+         bias_values_.allocated_bytes() + on_device_.allocated_bytes() + items_.size() * sizeof(int32_t) + drawn_.size_bytes();
 }
 
 }  // namespace wisp

@@ -16,7 +16,8 @@ class NegativeSampler {
   // 2 <= num_negatives < num_items. `graph` must outlive this object.
   NegativeSampler(const GraphBase& graph, uint32_t num_negatives, uint64_t seed);
 
-  // The same (seed, step) gives the same items. Cost: num_negatives, whatever the catalogue's size.
+  // The same (seed, step) gives the same items. `weights` lie in the graph's memory. Cost: num_negatives, whatever the
+  // catalogue's size.
   void Draw(uint64_t step, const float* weights);
 
   const Negatives& negatives() const { return view_; }
@@ -25,13 +26,16 @@ class NegativeSampler {
   static size_t PlanBytes(const GraphBase& graph, uint32_t num_negatives);
 
  private:
+  void LookUp(const float* table, size_t d, const float* added_KD, float* rows_KD) const;
+
   const GraphBase* graph_;
   size_t table_;
   std::optional<size_t> bias_;
   privacy::RandomStream random_;
   RowSet drawn_;
   std::vector<int32_t> items_;
-  AlignedArray<float> rows_, packed_, bias_values_;
+  AlignedArray<int32_t> on_device_;  // items_ in the graph's memory; empty where that is the host's
+  AlignedArray<float> rows_, packed_, log_weights_, bias_values_;
   Negatives view_;
 };
 

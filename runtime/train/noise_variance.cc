@@ -65,20 +65,32 @@ void NoiseVariance::Add(const Step& s, size_t part, size_t num_parts, std::span<
     if (!trained_->contains(i)) continue;
     const ParameterSpec& p = parameters_[i];
     const size_t offset = trained_->offset(i);
-    if (s.optimizer.is_on_device()) {  // part 0 of 1, all rows of the item table
-      const size_t rows = i == 0 ? p.rows : 1;
-      float* of = &weights[i == 0 ? parameters_[item_variance_].offset : parameters_[parameter_variance_].offset + i];
-      s.optimizer.AddSquaredMoves(offset, rows, p.size() / rows, s.step, deviation_, moved, of);
+    if (s.optimizer.is_on_device()) {  // part 0 of 1
+      AddOnDevice(s, i, moved, weights);
     } else if (i == 0) {  // the item table, row by row
-      const size_t count = s.item_rows.empty() ? p.rows : s.item_rows.size();
+      const size_t count = s.item_rows ? s.item_rows->rows.size() : p.rows;
       for (size_t r = count * part / num_parts; r < count * (part + 1) / num_parts; ++r) {
-        const size_t row = s.item_rows.empty() ? r : static_cast<size_t>(s.item_rows[r]);
+        const size_t row = s.item_rows ? static_cast<size_t>(s.item_rows->rows[r]) : r;
         weights[parameters_[item_variance_].offset + row] += left(offset + row * p.cols, p.cols);
       }
     } else if (i % num_parts == part) {
       weights[parameters_[parameter_variance_].offset + i] += left(offset, p.size());
     }
   }
+}
+
+// The item table row by row, other parameters as a whole.
+void NoiseVariance::AddOnDevice(const Step& s, size_t i, double moved, std::span<float> weights) const {
+  const ParameterSpec& p = parameters_[i];
+  const size_t offset = trained_->offset(i);
+  if (i > 0) {
+    float* variance = &weights[parameters_[parameter_variance_].offset + i];
+    return s.optimizer.AddSquaredMoves(offset, 1, p.size(), s.step, deviation_, moved, variance, nullptr);
+  }
+  const ItemRows of = s.item_rows.value_or(ItemRows{});
+  const size_t rows = s.item_rows ? of.rows.size() : p.rows;
+  float* variance = &weights[parameters_[item_variance_].offset];
+  s.optimizer.AddSquaredMoves(offset, rows, p.cols, s.step, deviation_, moved, variance, of.on_device);
 }
 
 }  // namespace wisp

@@ -16,11 +16,13 @@
 #ifndef WISP_RUNTIME_TRAIN_NOISE_VARIANCE_H_
 #define WISP_RUNTIME_TRAIN_NOISE_VARIANCE_H_
 
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "runtime/core/status.h"
 #include "runtime/core/trained_set.h"
+#include "runtime/gradients/row_set.h"
 #include "runtime/train/optimizer.h"
 
 namespace wisp {
@@ -61,13 +63,15 @@ class NoiseVariance {
     const Optimizer& optimizer;  // has seen the step's gradient
     float rate;                  // learning rate
     uint64_t step;
-    std::span<const int32_t> item_rows = {};  // rows of the item table that were stepped; empty: all
+    std::optional<ItemRows> item_rows = {};  // rows of the item table that were stepped; nothing: all
   };
   // kOptimizer: adds what the step left. Call for each part of num_parts, from as many threads; on a device num_parts
   // is 1, and `weights` lie in its memory.
   void Add(const Step& step, size_t part, size_t num_parts, std::span<float> weights) const;
 
  private:
+  void AddOnDevice(const Step& step, size_t parameter, double moved, std::span<float> weights) const;
+
   std::vector<ParameterSpec> parameters_;
   const TrainedSet* trained_;
   ReAttentionOptions options_;

@@ -55,24 +55,43 @@ float Correction(float beta, uint64_t step) {
 
 void Optimizer::Update(ParameterShape shape, size_t offset, const float* g, size_t n, float rate, uint64_t step,
                        float* weights) const {
-  const float decay = shape == ParameterShape::kVector ? 0.0f : options_.weight_decay;
-  float* first = first_.size() > 0 ? first_.data() + offset : nullptr;
+  Change({.shape = shape, .offset = offset, .n = n}, g, rate, step, weights);
+}
+
+void Optimizer::UpdateRows(const ParameterSpec& table, size_t offset, const float* g, size_t n, const uint32_t* row_J,
+                           float rate, uint64_t step, float* weights) const {
+  Change({.shape = table.shape, .offset = offset, .n = n, .row_J = row_J, .d = table.cols}, g, rate, step, weights);
+}
+
+void Optimizer::Change(const Range& range, const float* g, float rate, uint64_t step, float* weights) const {
+  const float decay = range.shape == ParameterShape::kVector ? 0.0f : options_.weight_decay;
+  float* first = first_.size() > 0 ? first_.data() + range.offset : nullptr;
   if (options_.kind == OptimizerKind::kSgd) {
-    ops_->sgd({.w = weights, .m = first, .g = g, .n = n, .rate = rate, .momentum = options_.momentum, .decay = decay});
+    ops_->sgd({.w = weights,
+               .m = first,
+               .g = g,
+               .n = range.n,
+               .rate = rate,
+               .momentum = options_.momentum,
+               .decay = decay,
+               .row_J = range.row_J,
+               .d = range.d});
     return;
   }
   ops_->adam({.w = weights,
               .m = first,
-              .v = second_.data() + offset,
+              .v = second_.data() + range.offset,
               .g = g,
-              .n = n,
+              .n = range.n,
               .rate = rate,
               .beta1 = options_.beta1,
               .beta2 = options_.beta2,
               .epsilon = options_.epsilon,
               .decay = decay,
               .correction1 = Correction(options_.beta1, step),
-              .correction2 = Correction(options_.beta2, step)});
+              .correction2 = Correction(options_.beta2, step),
+              .row_J = range.row_J,
+              .d = range.d});
 }
 
 namespace {
@@ -101,7 +120,7 @@ double Optimizer::MeanSquaredMove(size_t offset, size_t n, uint64_t step, double
 }
 
 void Optimizer::AddSquaredMoves(size_t offset, size_t rows, size_t cols, uint64_t step, double size, double scale,
-                                float* variance_R) const {
+                                float* variance_R, const uint32_t* row_R) const {
   const bool adam = options_.kind != OptimizerKind::kSgd;
   const double total = adam ? TotalMomentum(static_cast<double>(options_.beta1), step)
                             : 1 / (1 - static_cast<double>(options_.momentum));
@@ -112,7 +131,8 @@ void Optimizer::AddSquaredMoves(size_t offset, size_t rows, size_t cols, uint64_
                            .size = static_cast<float>(size),
                            .correction = Correction(options_.beta2, step),
                            .epsilon = options_.epsilon,
-                           .scale = scale * total * total});
+                           .scale = scale * total * total,
+                           .row_R = row_R});
 }
 
 }  // namespace wisp

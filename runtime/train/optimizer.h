@@ -52,6 +52,10 @@ class Optimizer {
   // set. Call for every range once a step, in any order and from any thread. `rate` from LearningRate, `step` from 0.
   void Update(ParameterShape shape, size_t offset, const float* g, size_t n, float rate, uint64_t step,
               float* weights) const;
+  // The same of whole rows of a table: g [n / cols, cols], row j of it of the table's row row_J[j], none named twice.
+  // `weights` and `offset` are the whole table's.
+  void UpdateRows(const ParameterSpec& table, size_t offset, const float* g, size_t n, const uint32_t* row_J,
+                  float rate, uint64_t step, float* weights) const;
 
   // Mean over coordinates [offset, offset + n) of the square of how far a gradient of `size` moves a weight in the end,
   // per unit of learning rate, as of step `step`. Adam: min(1, size / (sqrt(v) + epsilon))^2 (times what bias
@@ -60,8 +64,9 @@ class Optimizer {
   double MeanSquaredMove(size_t offset, size_t n, uint64_t step, double size) const;
 
   // The same on a device, of `rows` rows of `cols` from `offset` on: variance_R[r] += scale * MeanSquaredMove(row r).
+  // Where row_R is given, r stands for row_R[r] of both.
   void AddSquaredMoves(size_t offset, size_t rows, size_t cols, uint64_t step, double size, double scale,
-                       float* variance_R) const;
+                       float* variance_R, const uint32_t* row_R) const;
 
   // State as it goes into a checkpoint: first and second moments (Adam), momentum (SGD: second is empty).
   AlignedArray<float>& first() { return first_; }
@@ -73,6 +78,15 @@ class Optimizer {
   static size_t PlanBytes(const OptimizerOptions& options, size_t size);
 
  private:
+  // What changes: with row_J given, rows of d.
+  struct Range {
+    ParameterShape shape;
+    size_t offset, n;
+    const uint32_t* row_J = nullptr;
+    size_t d = 1;
+  };
+  void Change(const Range& range, const float* g, float rate, uint64_t step, float* weights) const;
+
   const kernels::OpTable* ops_;
   bool is_on_device_;
   OptimizerOptions options_;

@@ -6,6 +6,7 @@
 
 #include "runtime/train/checkpoint_parts.h"
 #include "runtime/train/privacy_plan.h"
+#include "runtime/train/release/step_release_parts.h"
 
 namespace wisp {
 namespace {
@@ -113,7 +114,7 @@ size_t BestRows(const Architecture& a) {
 // gradients take no more than this: what the second-level cache of a large GPU holds.
 size_t BestRecords(const Architecture& a, const TrainingOptions& o) {
   constexpr size_t kGradientBytes = size_t{32} << 20;
-  const size_t bytes = TrainedBy(ParametersOf(a), o).size() * sizeof(float);
+  const size_t bytes = RowFloatsOnDevice(a, o) * sizeof(float);
   return std::clamp<size_t>(kGradientBytes / std::max<size_t>(bytes, 1), 1, kMostOnDevice);
 }
 
@@ -126,7 +127,7 @@ size_t RecordsOnDevice(const Architecture& a, const TrainingOptions& o) {
 }  // namespace
 
 GraphOptions GraphOf(const Architecture& a, const TrainingOptions& o) {
-  if (!o.device.memory.is_host()) return {.max_records = RecordsOnDevice(a, o)};
+  if (!o.device.memory.is_host()) return {.num_negatives = o.num_negatives, .max_records = RecordsOnDevice(a, o)};
   const size_t rows = o.rows_at_once == 0 ? BestRows(a) : o.rows_at_once;
   return {.num_negatives = o.num_negatives, .max_records = RecordsOfRows(a, o.num_negatives, rows)};
 }

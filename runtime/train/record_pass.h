@@ -124,7 +124,7 @@ class RecordPass {
   }
 
   void RunAtOnce(RecordContext& context, BatchGradients& gradients) {
-    gradients.BeginRecords(batch_.size());
+    gradients.BeginRecords(batch_);
     graph_.Forward(context, batch_, losses_.data());
     graph_.Backward(context, batch_, gradients);
     const std::span<const RecordOutcome> outcomes = gradients.FinishRecords();

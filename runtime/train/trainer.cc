@@ -114,7 +114,7 @@ Trainer::Trainer(const Architecture& architecture, std::span<const float> weight
       on_host_(options.device.memory.is_host() ? 0 : weights.size()),
       sampling_stream_(std::move(streams[0])) {
   if (is_private()) KeepTrainable();
-  apply_ = [this](size_t parameter, size_t first, const float* g, size_t n) { Apply(parameter, first, g, n); };
+  apply_ = [this](const Change& change) { Apply(change); };
   if (ReleasesHead(options_)) head_.emplace(*graph_, options_, records_.size());
   if (HasGradients(options_)) {
     optimizer_.emplace(graph_->device(), options.optimizer, trained_.size());
@@ -347,12 +347,16 @@ void Trainer::RunWaiting(size_t index) {
 }
 
 // One range of the step's gradient: optimizer, average.
-void Trainer::Apply(size_t parameter, size_t first, const float* gradient, size_t n) {
-  const ParameterSpec& p = graph_->parameters()[parameter];
-  float* weights = weights_.data() + p.offset + first;
-  optimizer_->Update(p.shape, trained_.offset(parameter) + first, gradient, n, rate_, step_, weights);
+void Trainer::Apply(const Change& change) {
+  const ParameterSpec& p = graph_->parameters()[change.parameter];
+  float* weights = weights_.data() + p.offset + change.first;
+  const size_t offset = trained_.offset(change.parameter) + change.first, n = change.n;
+  if (change.row_J != nullptr) {  // averages are not offered with it (ValidateSparse)
+    return optimizer_->UpdateRows(p, offset, change.gradient, n, change.row_J, rate_, step_, weights);
+  }
+  optimizer_->Update(p.shape, offset, change.gradient, n, rate_, step_, weights);
   if (ema_.size() == 0) return;
-  float* average = ema_.data() + p.offset + first;
+  float* average = ema_.data() + p.offset + change.first;
   // The first steps would otherwise remember the start for ever: decay grows towards its final value.
   const float decay = std::min(options_.ema_decay, static_cast<float>(1 + step_) / static_cast<float>(10 + step_));
   graph_->ops().scale({.x = average, .y = average, .n = n, .a = decay, .store = kernels::Store::kAssign});
@@ -373,7 +377,7 @@ void Trainer::KeepVariances() {
 }
 
 void Trainer::UpdateVariances(size_t index) {
-  noise_variance_->Add({.optimizer = *optimizer_, .rate = rate_, .step = step_, .item_rows = release_->ItemRows()},
+  noise_variance_->Add({.optimizer = *optimizer_, .rate = rate_, .step = step_, .item_rows = release_->StepItemRows()},
                        index, num_parts(), {weights_.data(), weights_.size()});
 }
 

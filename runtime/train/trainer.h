@@ -140,7 +140,7 @@ class Trainer {
   void FitHead(StepReport& report);
   Status StepWeights(StepReport& report);
   double Divisor(size_t num_targets) const;
-  void Apply(size_t parameter, size_t first, const float* gradient, size_t n);
+  void Apply(const Change& change);
   void UpdateVariances(size_t worker);
   void KeepVariances();
   bool is_private() const { return IsPrivate(options_); }

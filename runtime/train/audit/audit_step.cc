@@ -101,9 +101,10 @@ class ThroughRelease final : public Observed {
     release_->AddNoise(0, random_);
     release_->Prepare();
     const double divisor = options_.expected_batch;
-    release_->Update(0, random_, divisor, [&](size_t parameter, size_t first, const float* g, size_t n) {
-      const size_t offset = graph_->parameters()[parameter].offset + first;
-      for (size_t i = 0; i < n; ++i) sum[offset + i] = static_cast<float>(static_cast<double>(g[i]) * divisor);
+    release_->Update(0, random_, divisor, [&](const Change& change) {
+      const size_t offset = graph_->parameters()[change.parameter].offset + change.first;
+      for (size_t i = 0; i < change.n; ++i)
+        sum[offset + i] = static_cast<float>(static_cast<double>(change.gradient[i]) * divisor);
     });
     return OkStatus();
   }

@@ -64,7 +64,7 @@ class FlatRelease final : public StepRelease {
         graph_->ops().scale(
             {.x = float_sum_->sum().data() + offset, .y = g, .n = n, .a = scale, .store = kernels::Store::kAssign});
       }
-      apply(parameter, first, g, n);
+      apply({parameter, first, g, n});
     };
     ForEachChunk(graph_->parameters(), trained_->parameters(), worker, num_workers_, take);
   }

@@ -6,13 +6,11 @@
 
 #include "runtime/gradients/rgp_gradients.h"
 #include "runtime/train/options.h"
+#include "runtime/train/release/rgp_randomness.h"
 #include "runtime/train/release/step_release_parts.h"
 
 namespace wisp {
 namespace {
-
-// Words of the carriers' stream that belong to one step; far more than any step draws.
-constexpr uint64_t kWordsPerStep = uint64_t{1} << 40;
 
 class RgpRelease final : public StepRelease {
  public:
@@ -27,7 +25,7 @@ class RgpRelease final : public StepRelease {
         sum_(graph.device(), carriers_.release_size(), SumGrid(grid_)),
         released_(carriers_.release_size()),
         start_(trained.size()),
-        random_(privacy::RandomStream::Reproducible(options.seed, privacy::StreamPurpose::kCarriers)) {
+        randomness_(options.seed) {
     trained.Gather(graph.parameters(), start, start_);
     planned_bytes_ =
         carriers_.size_bytes() + released_.allocated_bytes() + sum_.size_bytes() + start_.capacity() * sizeof(float);
@@ -52,8 +50,7 @@ class RgpRelease final : public StepRelease {
 
   // The carriers follow from released weights and a public stream.
   void Begin(uint64_t step, std::span<const float> weights, const StepBatch&, privacy::RandomStream&) override {
-    (void)random_.Seek(step * kWordsPerStep);  // a reproducible stream always can
-    carriers_.Update(weights, start_, step, [this] { return static_cast<float>(random_.Normal()); });
+    carriers_.Update(weights, start_, step, randomness_.OfStep(step));
     sum_.Clear();
   }
 
@@ -83,7 +80,7 @@ class RgpRelease final : public StepRelease {
           std::copy_n(released_.data() + entry.left_offset + first * p.cols, n, g);
         }
         graph_->ops().scale({.x = g, .y = g, .n = n, .a = scale, .store = kernels::Store::kAssign});
-        apply(i, first * p.cols, g, n);
+        apply({i, first * p.cols, g, n});
       }
     }
   }
@@ -100,7 +97,7 @@ class RgpRelease final : public StepRelease {
   GridGradientSum sum_;
   AlignedArray<float> released_;  // in steps of the grid
   std::vector<float> start_;      // W_0, of the trained set
-  privacy::RandomStream random_;
+  RgpRandomness randomness_;
   std::vector<std::unique_ptr<RgpGradients>> gradients_;
   std::vector<AlignedArray<float>> buffers_;
 };
@@ -108,7 +105,7 @@ class RgpRelease final : public StepRelease {
 }  // namespace
 
 ReleaseBytes PlanRgpRelease(const Graph& graph, const TrainedSet& trained, const TrainingOptions& options) {
-  const RgpCarriers::Plan carriers = RgpCarriers::PlanOf(graph.parameters(), trained, options.rgp);
+  const RgpCarriers::Plan carriers = RgpCarriers::PlanOf(graph.parameters(), trained, options.rgp, graph.device().memory);
   const size_t workers = options.num_threads;
   return {.sums = carriers.size_bytes + AlignedArray<float>::AllocatedBytes(carriers.release_size) +
                   AlignedArray<int64_t>::AllocatedBytes(carriers.release_size) + trained.size() * sizeof(float) +

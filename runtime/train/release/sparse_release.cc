@@ -1,12 +1,8 @@
 // Built for speed: noise and sums over every row of a step.
 
 // DP-FEST, DP-AdaFEST(+), and every method with a sampled softmax: the item table is summed, noised and stepped by
-// rows.
-//
-// Which rows: all (ordinary and phantom training with a sampled softmax), a fixed set (FEST), what the contribution map
-// selects each step (AdaFEST), that within a fixed set (AdaFEST+); a sampled softmax's negatives always belong to it,
-// as they are drawn without the data. Rows outside get neither gradient nor noise nor a step of the optimizer: all of
-// it depends on the released set alone. In an AdaFEST step nothing loops over the table.
+// rows. Which rows: step_rows.h. Rows outside get neither gradient nor noise nor a step of the optimizer: all of it
+// depends on the released set alone. In an AdaFEST step nothing loops over the table.
 
 #include <algorithm>
 #include <cmath>
@@ -16,25 +12,11 @@
 #include "runtime/gradients/sparse_gradients.h"
 #include "runtime/train/memory.h"
 #include "runtime/train/options.h"
-#include "runtime/train/release/contribution_map.h"
 #include "runtime/train/release/step_release_parts.h"
+#include "runtime/train/release/step_rows.h"
 
 namespace wisp {
 namespace {
-
-// How many rows there are to make room for.
-struct RowCounts {
-  RowCounts(const Architecture& a, const TrainingOptions& o)
-      : places(NamesRows(o.method) ? o.sparse.rows.size() : a.num_items),
-        negatives(o.num_negatives),
-        most(std::min<size_t>(a.num_items, places + negatives)),
-        known(IsAdaptive(o.method) ? 0 : most) {}
-
-  size_t places;     // rows that may be trained, negatives aside
-  size_t negatives;  // of a step
-  size_t most;       // rows of a step, whatever is selected
-  size_t known;      // rows that room is made for before the first step: all, where none are selected step by step
-};
 
 SparseGradients::Setup SetupOf(const Graph& graph, const TrainedSet& trained, const TrainingOptions& o, size_t worker) {
   const size_t num_items = graph.architecture().num_items, length = graph.architecture().max_length,
@@ -57,38 +39,20 @@ class SparseRelease final : public StepRelease {
         trained_(&trained),
         num_workers_(o.num_threads),
         layout_(graph.parameters(), trained),
-        counts_(graph.architecture(), o),
-        room_(counts_.known),
+        step_rows_(graph.architecture(), o),
+        room_(step_rows_.counts().known),
         rows_(graph.architecture().num_items) {
-    const uint32_t num_items = graph.architecture().num_items;
-    if (NamesRows(o.method)) {
-      fixed_.emplace(num_items);
-      fixed_->Reserve(o.sparse.rows.size());
-      for (int32_t row : o.sparse.rows) fixed_->Insert(row);
-    }
-    if (IsAdaptive(o.method))
-      map_.emplace(num_items, MapOptions(o), fixed_ ? &*fixed_ : nullptr, graph.architecture().max_length);
     MakeSum(o);
-    if (map_) return;
     rows_.Reserve(room_);
-    if (any_negative() && fixed_) ReallocateEmpty(candidates_, counts_.places + counts_.negatives);
-    if (fixed_) {
-      for (int32_t row : fixed_->rows()) rows_.Insert(row);
-    } else {
-      for (size_t row = 0; row < num_items; ++row) rows_.Insert(static_cast<int32_t>(row));
-    }
+    if (!step_rows_.differ()) SetRows();
   }
 
   Gradients GradientsOf(size_t worker) override { return *gradients_[worker]; }
 
   void Begin(uint64_t, std::span<const float>, const StepBatch& batch, privacy::RandomStream& noise) override {
-    if (map_) {
-      map_->Select(batch.records, noise, candidates_);
-      wisp::MakeRoom(candidates_, candidates_.size() + batch.negatives.size(), counts_.places + counts_.negatives);
-      SetRows(batch.negatives);
-    } else if (fixed_ && !batch.negatives.empty()) {
-      candidates_.assign(fixed_->rows().begin(), fixed_->rows().end());
-      SetRows(batch.negatives);
+    if (step_rows_.differ()) {
+      step_rows_.Choose(batch, noise);
+      SetRows();
     }
     grid_ ? grid_sum_->Clear(layout_.size(rows_.size())) : float_sum_->Clear();
   }
@@ -101,7 +65,7 @@ class SparseRelease final : public StepRelease {
     float g[kUpdateChunk];
     const auto take = [&](size_t parameter, size_t first, size_t n) {
       Take(layout_.dense(parameter) + first, n, scale, noise, g);
-      apply(parameter, first, g, n);
+      apply({parameter, first, g, n});
     };
     ForEachChunk(graph_->parameters(), trained_->parameters().subspan(1), worker, num_workers_, take);
     const size_t d = layout_.d(), begin = rows_.size() * worker / num_workers_,
@@ -111,21 +75,17 @@ class SparseRelease final : public StepRelease {
       for (size_t first = 0; first < d; first += kUpdateChunk) {
         const size_t n = std::min(kUpdateChunk, d - first);
         Take(layout_.slot(slot) + first, n, scale, noise, g);
-        apply(0, row * d + first, g, n);
+        apply({0, row * d + first, g, n});
       }
     }
   }
 
-  std::span<const int32_t> ItemRows() const override { return rows_.rows(); }
-  std::span<const int32_t> FixedItemRows() const override {
-    if (fixed_ && !any_negative()) return fixed_->rows();
-    return {};
-  }
+  std::optional<ItemRows> StepItemRows() const override { return ItemRows{rows_.rows()}; }
+  std::span<const int32_t> FixedItemRows() const override { return step_rows_.fixed(); }
   size_t planned_bytes() const override {
     size_t bytes = grid_ ? grid_sum_->size_bytes() : float_sum_->size_bytes();
     for (const auto& gradients : gradients_) bytes += gradients->scratch_bytes();
-    bytes += rows_.size_bytes() + (map_ ? map_->size_bytes() : 0) + (fixed_ ? fixed_->size_bytes() : 0);
-    return bytes + candidates_.capacity() * sizeof(int32_t);
+    return bytes + rows_.size_bytes() + step_rows_.size_bytes();
   }
 
  private:
@@ -152,20 +112,16 @@ class SparseRelease final : public StepRelease {
   // For steps of up to `rows` rows; the float sum has it from the start.
   void MakeRoom(size_t rows) {
     if (rows <= room_) return;
-    room_ = GrownRoom(room_, rows, counts_.most);
+    room_ = GrownRoom(room_, rows, step_rows_.counts().most);
     rows_.Reserve(room_);
     if (grid_) grid_sum_->MakeRoom(layout_.size(room_));
     for (auto& gradients : gradients_) gradients->MakeRoom(room_);
   }
 
-  // rows_ <- candidates_ and the step's negatives, ascending.
-  void SetRows(std::span<const int32_t> negatives) {
-    candidates_.insert(candidates_.end(), negatives.begin(), negatives.end());
-    std::sort(candidates_.begin(), candidates_.end());
-    candidates_.erase(std::unique(candidates_.begin(), candidates_.end()), candidates_.end());
+  void SetRows() {
     rows_.Clear();
-    MakeRoom(candidates_.size());
-    for (int32_t row : candidates_) rows_.Insert(row);
+    MakeRoom(step_rows_.rows().size());
+    for (int32_t row : step_rows_.rows()) rows_.Insert(row);
   }
 
   // g <- the gradient at [offset, offset + n) of the sum, its noise drawn here and only here.
@@ -178,18 +134,13 @@ class SparseRelease final : public StepRelease {
     }
   }
 
-  bool any_negative() const { return counts_.negatives > 0; }  // every row may become one
-
   const Graph* graph_;
   const TrainedSet* trained_;
   size_t num_workers_;
   SparseLayout layout_;
-  RowCounts counts_;
-  size_t room_;                  // rows that room is made for
-  RowSet rows_;                  // of this step
-  std::optional<RowSet> fixed_;  // FEST, AdaFEST+
-  std::optional<ContributionMap> map_;
-  std::vector<int32_t> candidates_;
+  StepRows step_rows_;
+  size_t room_;  // rows that room is made for
+  RowSet rows_;  // of this step
   std::optional<privacy::ExactGrid> grid_;  // private
   uint64_t sigma_ = 0;
   std::unique_ptr<FloatGradientSum> float_sum_;
@@ -199,32 +150,21 @@ class SparseRelease final : public StepRelease {
 
 }  // namespace
 
-ContributionMapOptions MapOptions(const TrainingOptions& o) {
-  return {.clipping_norm = o.sparse.map_clipping_norm,
-          .threshold = o.sparse.map_threshold,
-          .noise_multiplier = SplitNoise(o.privacy.noise_multiplier, o.sparse.map_noise_ratio).map};
-}
-
 ReleaseBytes PlanSparseRelease(const Graph& graph, const TrainedSet& trained, size_t num_records,
                                const TrainingOptions& o) {
   const Architecture& a = graph.architecture();
-  const RowCounts counts(a, o);
+  const StepRows::Counts counts(a, o);
   const SparseLayout layout(graph.parameters(), trained);
   const SparseGradients::Setup setup = SetupOf(graph, trained, o, 0);
-  const size_t workers = o.num_threads, list = sizeof(int32_t);
+  const size_t workers = o.num_threads;
   const auto sums = [&](size_t room) {
     return RowSet::PlanBytes(a.num_items, room) +
            (o.method == Method::kOrdinary ? workers * AlignedArray<float>::AllocatedBytes(layout.size(room))
                                           : AlignedArray<int64_t>::AllocatedBytes(layout.size(room)));
   };
   const auto records = [&](size_t room) { return workers * SparseGradients::PlanBytes(setup, room); };
-  ReleaseBytes bytes{.sums = sums(counts.known), .records = records(counts.known)};
-  if (NamesRows(o.method)) bytes.sums += RowSet::PlanBytes(a.num_items, counts.places);
-  if (!IsAdaptive(o.method)) {
-    if (o.method == Method::kFest && o.num_negatives > 0) bytes.sums += (counts.places + counts.negatives) * list;
-    return bytes;
-  }
-  bytes.sums += ContributionMap::PlanBytes(a.num_items, a.max_length, 0);
+  ReleaseBytes bytes{.sums = sums(counts.known) + StepRows::PlanBytes(a, o), .records = records(counts.known)};
+  if (!IsAdaptive(o.method)) return bytes;
   const ContributionMapOptions map = MapOptions(o);
   bytes.records_at_most =
       BinomialUpperQuantile(num_records, static_cast<double>(o.expected_batch) / o.num_records_public);
@@ -234,10 +174,8 @@ ReleaseBytes PlanSparseRelease(const Graph& graph, const TrainedSet& trained, si
       std::min(counts.places, touched + BinomialUpperQuantile(counts.places, ContributionMap::FalseRowChance(map)));
   bytes.rows_at_most = std::min(counts.most, selected + counts.negatives);
   const size_t room = MostRoom(bytes.rows_at_most, counts.most);
-  bytes.growth_at_most = sums(room) - sums(0) + records(room) - records(0) +
-                         MostRoom(selected + counts.negatives, counts.places + counts.negatives) * list +
-                         ContributionMap::PlanBytes(a.num_items, a.max_length, MostRoom(touched, counts.places)) -
-                         ContributionMap::PlanBytes(a.num_items, a.max_length, 0);
+  bytes.growth_at_most =
+      sums(room) - sums(0) + records(room) - records(0) + StepRows::GrowthAtMost(a, o, touched, selected);
   return bytes;
 }
 

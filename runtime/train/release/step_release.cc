@@ -30,7 +30,7 @@ ClipRule ClipOnGrid(ClipKind kind, const privacy::ExactGrid& grid) {
 
 std::unique_ptr<StepRelease> MakeStepRelease(const Graph& graph, const TrainedSet& trained,
                                              std::span<const float> start, const TrainingOptions& options) {
-  if (!graph.device().memory.is_host()) return MakeDeviceRelease(graph, trained, options);
+  if (!graph.device().memory.is_host()) return MakeDeviceRelease(graph, trained, start, options);
   if (options.method == Method::kRgp) return MakeRgpRelease(graph, trained, start, options);
   if (IsSparse(options.method) || options.num_negatives > 0) return MakeSparseRelease(graph, trained, options);
   return MakeFlatRelease(graph, trained, options);

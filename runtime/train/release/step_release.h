@@ -7,7 +7,7 @@
 //   release->Reduce();                                          // one thread
 //   release->AddNoise(worker, noise);                           // all workers
 //   release->Prepare();                                         // one thread
-//   release->Update(worker, noise, divisor, apply);             // all workers: apply(parameter, first, gradient, n)
+//   release->Update(worker, noise, divisor, apply);             // all workers: apply(change)
 //
 // Sensitivity: gradient methods clip to the grid's reduced norm and check what they added (privacy/exact_sum.h). Noise:
 // exact discrete Gaussian, one draw per released coordinate, in DrawNoise, AddNoise or Update; AdaFEST's map of rows
@@ -18,10 +18,12 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "runtime/core/trained_set.h"
 #include "runtime/gradients/record_gradients.h"
+#include "runtime/gradients/row_set.h"
 #include "runtime/layers/graph.h"
 #include "runtime/privacy/noise/exact_sum.h"
 #include "runtime/privacy/noise/random.h"
@@ -36,10 +38,18 @@ struct StepBatch {
   std::span<const int32_t> negatives;  // sampled softmax: ascending; else empty
 };
 
+// What a step asks the optimizer to change: coordinates [first, first + n) of a parameter, by its index, or, where row_J
+// is given, whole rows of it. `gradient` and row_J lie in the graph's memory.
+struct Change {
+  size_t parameter, first;
+  const float* gradient;
+  size_t n;
+  const uint32_t* row_J = nullptr;  // [n / cols]; `first` is 0
+};
+
 class StepRelease {
  public:
-  // Coordinates [first, first + n) of a parameter, by its index, and their gradient.
-  using Apply = std::function<void(size_t parameter, size_t first, const float* gradient, size_t n)>;
+  using Apply = std::function<void(const Change&)>;
 
   virtual ~StepRelease() = default;
   virtual Gradients GradientsOf(size_t worker) = 0;
@@ -54,8 +64,8 @@ class StepRelease {
   virtual void Prepare() {}
   // Every trained coordinate of the step exactly once over all workers. `divisor`: what the sum is divided by.
   virtual void Update(size_t worker, privacy::RandomStream& noise, double divisor, const Apply& apply) = 0;
-  // Rows of the item table that the step may change, ascending; empty: all.
-  virtual std::span<const int32_t> ItemRows() const { return {}; }
+  // The rows of the item table that the step may change, which may be none; all where it does not say.
+  virtual std::optional<ItemRows> StepItemRows() const { return std::nullopt; }
 
   // The rows that any step may change, ascending; empty: all.
   virtual std::span<const int32_t> FixedItemRows() const { return {}; }

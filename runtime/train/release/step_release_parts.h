@@ -10,7 +10,6 @@
 #include "runtime/gradients/gradient_sum.h"
 #include "runtime/train/options.h"
 #include "runtime/train/privacy_plan.h"
-#include "runtime/train/release/contribution_map.h"
 #include "runtime/train/release/step_release.h"
 
 namespace wisp {
@@ -37,8 +36,6 @@ void NoiseAndScale(std::span<int64_t> sum, uint64_t sigma, float scale, privacy:
 privacy::ExactGrid MakeGrid(const TrainingOptions& options, uint64_t num_coordinates);
 GridGradientSum::Grid SumGrid(const privacy::ExactGrid& grid);
 
-ContributionMapOptions MapOptions(const TrainingOptions& options);
-
 // What a release will hold, without making it: its sums, and what its gradient methods keep of the records in hand.
 struct ReleaseBytes {
   size_t sums = 0, records = 0;
@@ -47,6 +44,8 @@ struct ReleaseBytes {
 ReleaseBytes PlanFlatRelease(const Graph& graph, const TrainedSet& trained, const TrainingOptions& options);
 ReleaseBytes PlanRgpRelease(const Graph& graph, const TrainedSet& trained, const TrainingOptions& options);
 ReleaseBytes PlanDeviceRelease(const Graph& graph, const TrainedSet& trained, const TrainingOptions& options);
+ReleaseBytes PlanDeviceRgpRelease(const Graph& graph, const TrainedSet& trained, const TrainingOptions& options);
+ReleaseBytes PlanDeviceSparseRelease(const Graph& graph, const TrainedSet& trained, const TrainingOptions& options);
 ReleaseBytes PlanSparseRelease(const Graph& graph, const TrainedSet& trained, size_t num_records,
                                const TrainingOptions& options);
 
@@ -60,9 +59,15 @@ Status ValidateRgp(const Architecture& architecture, const TrainingOptions& opti
 
 std::unique_ptr<StepRelease> MakeFlatRelease(const Graph& graph, const TrainedSet& trained,
                                              const TrainingOptions& options);
-// For methods that ValidateDevice lets pass: all device work is worker 0's, the others draw noise.
+// On a device, what ValidateDevice lets pass: all device work is worker 0's, the others draw noise.
 std::unique_ptr<StepRelease> MakeDeviceRelease(const Graph& graph, const TrainedSet& trained,
-                                               const TrainingOptions& options);
+                                               std::span<const float> start, const TrainingOptions& options);
+std::unique_ptr<StepRelease> MakeDeviceRgpRelease(const Graph& graph, const TrainedSet& trained,
+                                                  std::span<const float> start, const TrainingOptions& options);
+std::unique_ptr<StepRelease> MakeDeviceSparseRelease(const Graph& graph, const TrainedSet& trained,
+                                                     const TrainingOptions& options);
+// Floats of the row that a record's gradient takes on a device.
+size_t RowFloatsOnDevice(const Architecture& architecture, const TrainingOptions& options);
 std::unique_ptr<StepRelease> MakeRgpRelease(const Graph& graph, const TrainedSet& trained, std::span<const float> start,
                                             const TrainingOptions& options);
 std::unique_ptr<StepRelease> MakeSparseRelease(const Graph& graph, const TrainedSet& trained,

@@ -76,7 +76,7 @@ Seen RunRecord(const Architecture& a, const std::vector<float>& weights, const k
                     .packed = packed_negatives.data(),
                     .n = negatives.size(),
                     .k = a.width});
-  const Negatives view_negatives{negatives, gathered.data(), packed_negatives.data(), bias.data()};
+  const Negatives view_negatives{negatives, negatives.data(), gathered.data(), packed_negatives.data(), bias.data()};
   RecordContext context{.weights = packed.view(), .buffers = buffers, .negatives = &view_negatives};
   const TrainedSet trained = testing::AllTrained(graph.parameters());
   const SparseLayout layout(graph.parameters(), trained);

@@ -1,0 +1,30 @@
+// The public randomness of RGP's carriers: each step's is its own, whatever was drawn before.
+#ifndef WISP_RUNTIME_TRAIN_RELEASE_RGP_RANDOMNESS_H_
+#define WISP_RUNTIME_TRAIN_RELEASE_RGP_RANDOMNESS_H_
+
+#include <cstdint>
+#include <functional>
+
+#include "runtime/privacy/noise/random.h"
+
+namespace wisp {
+
+class RgpRandomness {
+ public:
+  explicit RgpRandomness(uint64_t seed)
+      : random_(privacy::RandomStream::Reproducible(seed, privacy::StreamPurpose::kCarriers)) {}
+
+  // Standard normal numbers of a step; until the next one.
+  std::function<float()> OfStep(uint64_t step) {
+    (void)random_.Seek(step * kWordsPerStep);  // a reproducible stream always can
+    return [this] { return static_cast<float>(random_.Normal()); };
+  }
+
+ private:
+  static constexpr uint64_t kWordsPerStep = uint64_t{1} << 40;  // far more than any step draws
+  privacy::RandomStream random_;
+};
+
+}  // namespace wisp
+
+#endif  // WISP_RUNTIME_TRAIN_RELEASE_RGP_RANDOMNESS_H_
