@@ -57,7 +57,6 @@ Status ValidateDevice(const TrainingOptions& o) {
   if (ops == kernels::Int8Ops() || ops == kernels::XnnpackOps())
     return Unsupported("the ops ", ops->name, " are for inference only: training runs on the default ones");
   if (o.device.memory.is_host()) return OkStatus();
-  if (o.method == Method::kDpFp) return Unsupported("on a device (", ops->name, ") dp-fp is not offered");
   if (o.privacy.norm_form == NormForm::kGram) {
     return Unsupported("on a device (", ops->name, ") records' gradients are formed: norms by Gram matrices are not ",
                        "offered there, norm_form must be automatic or formed");

@@ -69,7 +69,8 @@ void AddGradients(const Graph& graph, size_t num_records, const TrainingOptions&
   m.rows_at_most = release.rows_at_most;
   m.records_at_most = release.records_at_most;
   if (!IsPaper(o)) return;
-  m.record_gradients += o.num_threads * PaperNoise::PlanBytes(graph.architecture().width, graph.max_records());
+  const size_t parts = o.device.memory.is_host() ? o.num_threads : 1;
+  m.record_gradients += parts * PaperNoise::PlanBytes(o, graph.architecture().width, graph.max_records());
   m.records_at_most = MicroBatchDrawsAtMost(o, num_records);
 }
 

@@ -111,11 +111,14 @@ size_t BestRows(const Architecture& a) {
 }
 
 // A device takes as many records as make its kernels large, but no more than a step has, and while their written-out
-// gradients take no more than this: what the second-level cache of a large GPU holds.
+// gradients take no more than this: what the second-level cache of a large GPU holds. Where none are written out it is
+// enough that their activations, some eight a position and block, take as much.
 size_t BestRecords(const Architecture& a, const TrainingOptions& o) {
-  constexpr size_t kGradientBytes = size_t{32} << 20;
-  const size_t bytes = RowFloatsOnDevice(a, o) * sizeof(float);
-  return std::clamp<size_t>(kGradientBytes / std::max<size_t>(bytes, 1), 1, kMostOnDevice);
+  constexpr size_t kBytes = size_t{32} << 20;
+  size_t bytes = RowFloatsOnDevice(a, o) * sizeof(float);
+  if (!IsPrivate(o) || !HasGradients(o))
+    bytes = std::min(bytes, size_t{8} * a.max_length * a.width * std::max<size_t>(a.blocks.size(), 1) * sizeof(float));
+  return std::clamp<size_t>(kBytes / std::max<size_t>(bytes, 1), 1, kMostOnDevice);
 }
 
 size_t RecordsOnDevice(const Architecture& a, const TrainingOptions& o) {

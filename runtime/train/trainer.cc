@@ -130,7 +130,8 @@ Trainer::Trainer(const Architecture& architecture, std::span<const float> weight
     worker_state_.push_back(
         std::make_unique<Worker>(*graph_, packed_.view(), std::move(streams[w + 1]), w < num_parts()));
     if (is_balanced()) worker_state_.back()->records.reserve(records_.size());
-    if (IsPaper(options_)) worker_state_.back()->paper.emplace(options_, architecture.width, graph_->max_records());
+    if (IsPaper(options_) && w < num_parts())
+      worker_state_.back()->paper.emplace(options_, architecture.width, graph_->max_records());
   }
   const ListRoom room = PlanLists(options_, records_.size());
   sample_.reserve(room.sample);
@@ -311,7 +312,7 @@ void Trainer::RunRecords(size_t index) {
   if (is_balanced()) {
     for (uint32_t i : worker.records) AddRecord(index, i);
   } else {
-    for (size_t i = index; i < batch_.size(); i += worker_state_.size()) AddRecord(index, batch_[i]);
+    for (size_t i = index; i < batch_.size(); i += num_parts()) AddRecord(index, batch_[i]);
   }
   RunWaiting(index);
 }
@@ -338,7 +339,7 @@ void Trainer::RunWaiting(size_t index) {
                         .buffers = worker.buffers,
                         .dropout = &options_.dropout,
                         .negatives = negatives_ ? &negatives_->negatives() : nullptr,
-                        .head_input = worker.paper ? worker.paper->input() : inference_input()};
+                        .head_input = worker.paper ? worker.paper->Input() : inference_input()};
   for (const auto& outcome : worker.pass.Run(context, release_->GradientsOf(index))) {
     worker.loss += outcome.loss;
     worker.norm += outcome.gradient.finite ? outcome.gradient.norm : 0;
@@ -387,7 +388,7 @@ void Trainer::Pack() {
 
 void Trainer::FitHead(StepReport& report) {
   report.num_head_records = head_->num_drawn();
-  workers_.Run([this](size_t w) {
+  ForParts([this](size_t w) {
     Worker& worker = *worker_state_[w];
     RecordContext context{.weights = worker.weights, .buffers = worker.buffers};
     worker.num_dropped += head_->Add(w, context, records_);

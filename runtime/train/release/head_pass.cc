@@ -31,10 +31,13 @@ size_t MicroBatchDrawsAtMost(const TrainingOptions& o, size_t num_records) {
 
 HeadPass::HeadPass(const Graph& graph, const TrainingOptions& o, size_t num_records)
     : graph_(&graph),
-      num_workers_(o.num_threads),
+      num_workers_(graph.device().memory.is_host() ? o.num_threads : 1),
       micro_batches_(o.dp_fp.micro_batches),
       probability_(MicroBatchProbability(o)),
-      releases_(graph.device(), ReleaseOptions(graph.architecture(), o)) {
+      releases_(graph.device().memory.is_host() ? graph.device() : kernels::BestOps(),
+                ReleaseOptions(graph.architecture(), o)),
+      weight_(size_t{graph.architecture().head.num_classes} * graph.architecture().width),
+      bias_(graph.architecture().head.num_classes) {
   sample_.reserve(num_records);
   draws_.reserve(MicroBatchDrawsAtMost(o, num_records));
   waiting_.resize(num_workers_);
@@ -50,12 +53,15 @@ HeadPass::Bytes HeadPass::PlanBytes(const Graph& graph, const TrainingOptions& o
   const size_t draws = MicroBatchDrawsAtMost(o, num_records);
   const size_t waiting = graph.max_records() * (sizeof(Record) + sizeof(size_t) + a.width * sizeof(float));
   return {.releases = HeadReleases::PlanBytes(ReleaseOptions(a, o)),
-          .lists = num_records * sizeof(uint32_t) + draws * sizeof(Drawn) + o.num_threads * waiting,
+          .lists = num_records * sizeof(uint32_t) + draws * sizeof(Drawn) +
+                   (graph.device().memory.is_host() ? o.num_threads : 1) * waiting +
+                   size_t{a.head.num_classes} * (a.width + 1) * sizeof(float),
           .records_at_most = draws};
 }
 
 size_t HeadPass::list_bytes() const {
-  size_t bytes = sample_.capacity() * sizeof(uint32_t) + draws_.capacity() * sizeof(Drawn);
+  size_t bytes = sample_.capacity() * sizeof(uint32_t) + draws_.capacity() * sizeof(Drawn) +
+                 (weight_.capacity() + bias_.capacity()) * sizeof(float);
   for (const Waiting& w : waiting_) {
     bytes +=
         w.records.capacity() * sizeof(Record) + w.draws.capacity() * sizeof(size_t) + w.h.capacity() * sizeof(float);
@@ -106,14 +112,21 @@ size_t HeadPass::AddWaiting(size_t worker, RecordContext& context) {
 void HeadPass::Fit(privacy::RandomStream& noise, std::span<float> weights) {
   releases_.Release(noise);
   const std::vector<ParameterSpec>& parameters = graph_->parameters();
-  const auto at = [&](ParameterRole role) {
-    return weights.data() + parameters[RequireParameter(parameters, role)].offset;
+  releases_.FitHead(weight_.data(), bias_.data());
+  const auto copy = [&](ParameterRole role, const std::vector<float>& fitted) {
+    float* at = weights.data() + parameters[RequireParameter(parameters, role)].offset;
+    graph_->device().memory.copy_in(at, fitted.data(), fitted.size() * sizeof(float));
   };
-  releases_.FitHead(at(ParameterRole::kClassWeight), at(ParameterRole::kClassBias));
+  copy(ParameterRole::kClassWeight, weight_);
+  copy(ParameterRole::kClassBias, bias_);
 }
 
 PaperNoise::PaperNoise(const TrainingOptions& o, size_t width, size_t max_records)
-    : norm_bound_(o.dp_fp.clipping_norm), steps_(width), values_(width * max_records) {
+    : norm_bound_(o.dp_fp.clipping_norm),
+      steps_(width),
+      values_(width * max_records),
+      memory_(o.device.memory),
+      on_device_(memory_.is_host() ? 0 : values_.size(), memory_) {
   const privacy::ExactGrid grid(o.dp_fp.clipping_norm, width);
   grid_ = grid.grid();
   sigma_ = grid.sigma_in_steps(o.dp_fp.noise_multiplier);
@@ -124,6 +137,17 @@ void PaperNoise::Draw(privacy::RandomStream& noise, size_t b) {
   privacy::AddDiscreteGaussian(noise, sigma_, steps_);
   float* values = values_.data() + b * steps_.size();
   for (size_t k = 0; k < steps_.size(); ++k) values[k] = static_cast<float>(static_cast<double>(steps_[k]) * grid_);
+}
+
+HeadInput PaperNoise::Input() {
+  if (memory_.is_host()) return {.norm_bound = norm_bound_, .noise_BD = values_.data()};
+  memory_.copy_in(on_device_.data(), values_.data(), values_.size() * sizeof(float));
+  return {.norm_bound = norm_bound_, .noise_BD = on_device_.data()};
+}
+
+size_t PaperNoise::PlanBytes(const TrainingOptions& o, size_t width, size_t max_records) {
+  return width * (sizeof(int64_t) + max_records * sizeof(float)) +
+         AlignedArray<float>::AllocatedBytes(o.device.memory.is_host() ? 0 : width * max_records);
 }
 
 }  // namespace wisp

@@ -20,13 +20,14 @@ namespace wisp {
 class HeadPass {
  public:
   // `graph` must have a head of classes and outlive this. Room is made for the number of draws that a
-  // step of so many records exceeds with a probability below kSeldom.
+  // step of so many records exceeds with a probability below kSeldom. On a device one worker takes all records.
   HeadPass(const Graph& graph, const TrainingOptions& options, size_t num_records);
 
   // All micro-batches of a step; starts it.
   void Draw(privacy::RandomStream& sampling, size_t num_records);
   // The worker's share of what was drawn. Returns how many records were not finite, or not within the bound.
   size_t Add(size_t worker, RecordContext& context, std::span<const Record> records);
+  // `weights` lie in the graph's memory.
   void Fit(privacy::RandomStream& noise, std::span<float> weights);
 
   size_t num_drawn() const { return draws_.size(); }
@@ -62,6 +63,7 @@ class HeadPass {
   std::vector<uint32_t> sample_;
   std::vector<Drawn> draws_;
   std::vector<Waiting> waiting_;
+  std::vector<float> weight_, bias_;  // of the head that was fitted
 };
 
 // Draws of a step that room is made for, over all micro-batches.
@@ -70,21 +72,24 @@ size_t MicroBatchDrawsAtMost(const TrainingOptions& options, size_t num_records)
 // DP-FP as its paper prints it: the noise of each record's representation, from one worker's stream.
 class PaperNoise {
  public:
-  // For up to so many records at once.
+  // For up to so many records at once; what reads it is on the device of the options.
   PaperNoise(const TrainingOptions& options, size_t width, size_t max_records);
   // Of record b; until the next for it.
   void Draw(privacy::RandomStream& noise, size_t b);
-  HeadInput input() const { return {.norm_bound = norm_bound_, .noise_BD = values_.data()}; }
-  size_t size_bytes() const { return steps_.capacity() * sizeof(int64_t) + values_.capacity() * sizeof(float); }
-  static size_t PlanBytes(size_t width, size_t max_records) {
-    return width * (sizeof(int64_t) + max_records * sizeof(float));
+  // Of what was drawn so far; until the next of it.
+  HeadInput Input();
+  size_t size_bytes() const {
+    return steps_.capacity() * sizeof(int64_t) + values_.capacity() * sizeof(float) + on_device_.allocated_bytes();
   }
+  static size_t PlanBytes(const TrainingOptions& options, size_t width, size_t max_records);
 
  private:
   double norm_bound_, grid_;
   uint64_t sigma_;
   std::vector<int64_t> steps_;
   std::vector<float> values_;
+  kernels::Memory memory_;
+  AlignedArray<float> on_device_;  // values_, where they lie elsewhere than on the host
 };
 
 }  // namespace wisp

@@ -178,5 +178,57 @@ TEST(Formed, RowsOnTheGridAreThoseOfEachRecordAndUndoThemselves) {
   }
 }
 
+// Each record's rows go where its slots say, two of them to one row; what a record adds is what is squared.
+TEST(Formed, SlotsOnTheGridAreThoseOfEachRecordAndUndoThemselves) {
+  std::mt19937_64 random(TestSeed(5));
+  constexpr size_t kRows = 9;  // of the sum
+  for (const OpTable* ops : Tables()) {
+    for (size_t num : kNumbers) {
+      for (const auto& [slots, d] : std::initializer_list<std::pair<size_t, size_t>>{{1, 1}, {3, 5}, {7, 300}}) {
+        if (num > 5 && d > 5) continue;
+        GuardedMatrix x(num, slots * d, slots * d + 3);
+        x.Fill(random, std::normal_distribution<float>());
+        GuardedMatrixOf<int32_t> slot(num, slots, slots);
+        for (size_t i = 0; i < num * slots; ++i) slot.data()[i] = static_cast<int32_t>(random() % (kRows + 1)) - 1;
+        slot.data()[num * slots - 1] = slot.data()[0];
+        std::vector<float> scales(num);
+        for (size_t b = 0; b < num; ++b) scales[b] = b % 3 == 1 ? 0.0f : 1e3f * static_cast<float>(b + 1);
+        if (num > 1) *x.at(1, 0) = NAN;  // of a record that is left out
+        GuardedMatrixOf<int64_t> sum(kRows, d, d);
+        for (size_t i = 0; i < kRows * d; ++i) sum.data()[i] = static_cast<int64_t>(random()) >> 2;
+        const std::vector<int64_t> before(sum.data(), sum.data() + kRows * d);
+        std::vector<int64_t> alone = before;
+        std::vector<double> squares(num, -1);
+        AccumulateSlotsOnGridArgs<> args{.x_BJD = x.data(),
+                                         .stride = x.ld(),
+                                         .slot_BJ = slot.data(),
+                                         .sum = sum.data(),
+                                         .rows = num,
+                                         .slots = slots,
+                                         .d = d,
+                                         .scale_B = scales.data(),
+                                         .sign = 1,
+                                         .squares_B = squares.data()};
+        ops->accumulate_slots_on_grid(args);
+        for (size_t b = 0; b < num; ++b) {
+          double expected = 0;
+          for (size_t j = 0; j < slots; ++j) {
+            const int32_t to = slot.data()[b * slots + j];
+            if (to < 0 || scales[b] == 0) continue;
+            expected += ReferenceOps().accumulate_on_grid(
+                {x.at(b, j * d), alone.data() + static_cast<size_t>(to) * d, d, scales[b], 1});
+          }
+          EXPECT_NEAR(squares[b], expected, 1e-12 * expected) << ops->name << " " << b;
+        }
+        for (size_t i = 0; i < kRows * d; ++i) ASSERT_EQ(sum.data()[i], alone[i]) << ops->name << " " << num << " " << i;
+        args.sign = -1;
+        ops->accumulate_slots_on_grid(args);
+        for (size_t i = 0; i < kRows * d; ++i) ASSERT_EQ(sum.data()[i], before[i]) << ops->name << " " << i;
+        EXPECT_TRUE(sum.GuardsIntact());
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace wisp::kernels

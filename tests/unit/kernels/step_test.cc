@@ -75,5 +75,63 @@ TEST(Step, WithoutMomentsEveryMoveIsOfTheSameSize) {
   }
 }
 
+// Rows of a table, named in any order: those move as they would alone, the others stay.
+TEST(Step, NamedRowsAreSteppedAndSquared) {
+  std::mt19937_64 random(TestSeed(3));
+  constexpr size_t kRows = 6, kNamed = 3;
+  for (const OpTable* ops : TestedOps()) {
+    for (const size_t d : {1, 5, 40}) {
+      GuardedMatrixOf<uint32_t> named(1, kNamed, kNamed);
+      const uint32_t order[] = {4, 0, 3};
+      std::copy_n(order, kNamed, named.data());
+      GuardedMatrix g(kNamed, d, d), w(kRows, d, d), m(kRows, d, d), v(kRows, d, d), variance(kRows, 1, 1);
+      g.Fill(random, std::normal_distribution<float>());
+      for (GuardedMatrix* x : {&w, &m, &v, &variance}) x->Fill(random, std::exponential_distribution<float>());
+      for (const bool is_adam : {true, false}) {
+        std::vector<float> of[3];
+        for (size_t i = 0; i < 3; ++i) {
+          const GuardedMatrix& x = *std::array{&w, &m, &v}[i];
+          of[i].assign(x.data(), x.data() + kRows * d);
+        }
+        AdamArgs<> adam{.w = w.data(), .m = m.data(), .v = v.data(), .g = g.data(), .n = kNamed * d, .rate = 0.1f};
+        adam.beta1 = 0.9f, adam.beta2 = 0.99f, adam.epsilon = 1e-3f, adam.decay = 0.1f;
+        adam.correction1 = 2, adam.correction2 = 3, adam.row_J = named.data(), adam.d = d;
+        SgdArgs<> sgd{.w = w.data(), .m = m.data(), .g = g.data(), .n = kNamed * d, .rate = 0.1f, .momentum = 0.5f};
+        sgd.decay = 0.1f, sgd.row_J = named.data(), sgd.d = d;
+        is_adam ? ops->adam(adam) : ops->sgd(sgd);
+        for (size_t j = 0; j < kNamed; ++j) {
+          AdamArgs<> alone = adam;
+          const size_t at = order[j] * d;
+          alone.w = of[0].data() + at, alone.m = of[1].data() + at, alone.v = of[2].data() + at;
+          alone.g = g.at(j, 0), alone.n = d, alone.row_J = nullptr;
+          SgdArgs<> alone_sgd = sgd;
+          alone_sgd.w = alone.w, alone_sgd.m = alone.m, alone_sgd.g = alone.g, alone_sgd.n = d;
+          alone_sgd.row_J = nullptr;
+          is_adam ? ReferenceOps().adam(alone) : ReferenceOps().sgd(alone_sgd);
+        }
+        for (size_t i = 0; i < kRows * d; ++i) {
+          ASSERT_NEAR(w.data()[i], of[0][i], 1e-5f) << ops->name << " " << d << " " << i;
+          ASSERT_NEAR(m.data()[i], of[1][i], 1e-5f) << ops->name;
+          ASSERT_NEAR(v.data()[i], of[2][i], 1e-5f) << ops->name;
+        }
+      }
+      if (ops->add_squared_moves == nullptr) continue;
+      const std::vector<float> before(variance.data(), variance.data() + kRows);
+      AddSquaredMovesArgs<> moves{.v_RN = v.data(), .variance_R = variance.data(), .rows = kNamed, .n = d, .size = 0.1f};
+      moves.correction = 1, moves.epsilon = 1e-4f, moves.scale = 2, moves.row_R = named.data();
+      ops->add_squared_moves(moves);
+      for (size_t r = 0; r < kRows; ++r) {
+        double mean = 0;
+        for (size_t i = 0; i < d; ++i)
+          mean += std::pow(std::min(1.0, 0.1 / (std::sqrt(static_cast<double>(*v.at(r, i))) + 1e-4)), 2) /
+                  static_cast<double>(d);
+        const bool is_named = std::find(order, order + kNamed, r) != order + kNamed;
+        EXPECT_NEAR(*variance.at(r, 0), before[r] + (is_named ? 2 * mean : 0), 1e-4) << ops->name << " " << r;
+      }
+      EXPECT_TRUE(w.GuardsIntact() && m.GuardsIntact() && v.GuardsIntact() && variance.GuardsIntact());
+    }
+  }
+}
+
 }  // namespace
 }  // namespace wisp::kernels

@@ -294,6 +294,28 @@ TEST(NoiseVariance, EqualsTheVarianceOverSeedsWhereOnlyNoiseMovesTheWeights) {
   }
 }
 
+// A step of DP-AdaFEST may select no row: noise then reached none of them.
+TEST(NoiseVariance, RowsThatNoStepChangedHaveNone) {
+  const UniformArchitecture a{.num_items = 4,
+                              .max_length = 2,
+                              .width = 2,
+                              .num_blocks = 0,
+                              .inner_width = 1,
+                              .re_attention = ReAttention::kOn};
+  const auto parameters = ParametersOf(a);
+  const TrainedSet trained = testing::AllTrained(parameters);
+  const Optimizer optimizer(kernels::BestOps(), {.kind = OptimizerKind::kSgd}, trained.size());
+  const NoiseVariance variance(a, trained, {}, 0.1);
+  const ParameterSpec& items = parameters[testing::IndexOf(parameters, testing::kItemVariance)];
+  const int32_t second[] = {1};
+  for (const std::span<const int32_t> rows : {std::span<const int32_t>(), std::span<const int32_t>(second)}) {
+    std::vector<float> weights(FlatSize(parameters), 0.0f);
+    variance.Add({.optimizer = optimizer, .rate = 0.5f, .step = 0, .item_rows = ItemRows{rows}}, 0, 1, weights);
+    for (size_t i = 0; i < a.num_items; ++i)
+      EXPECT_EQ(weights[items.offset + i] > 0, i == 1 && !rows.empty()) << i << " of " << rows.size();
+  }
+}
+
 TEST(NoiseVariance, PrintedDeviationsAreThePapers) {
   const UniformArchitecture a{
       .num_items = 4, .max_length = 2, .width = 2, .num_blocks = 0, .inner_width = 1, .re_attention = ReAttention::kOn};
