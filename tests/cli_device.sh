@@ -48,9 +48,23 @@ python3 -c 'a, b = (open(f, "rb").read()[-61440:] for f in ("cpu.wisp", "before.
 expect 0 "is no module of wisp" "${train[@]}" --out o.wisp --ledger o.ledger --device cuda --device-module libm.so.6
 rm -f o.wisp o.ledger
 
-# What a device does not do is refused before anything is charged; so is a run that it has no room for.
-expect 3 "on a device (cuda) the methods ordinary and phantom are offered, not rgp" "${train[@]}" --method rgp --out o.wisp --ledger o.ledger "${emulated[@]}"
-[ -e o.wisp ] && fail "a refused run wrote a model"
+# Other methods: the processor's charges and weights.
+alike() {  # CPU_MODEL CUDA_MODEL BYTES: the weights at the end of both files
+  python3 - "$@" <<'END' || fail "the weights of $1 and $2 are not alike"
+import array, sys
+cpu, cuda = (array.array("f", open(f, "rb").read()[-int(sys.argv[3]):]) for f in sys.argv[1:3])
+assert cpu != cuda, "rounding alone makes them differ"
+assert max(abs(a - b) for a, b in zip(cpu, cuda)) < 0.01
+END
+}
+for method in rgp adafest; do
+  expect 0 "" "${train[@]}" --method $method --out $method.cpu --ledger $method.ledger
+  expect 0 "" "${train[@]}" --method $method --out $method.cuda --ledger $method.ledger2 "${emulated[@]}"
+  json 'j["device"].startswith("cuda (emulator")'
+  alike $method.cpu $method.cuda 61440
+done
+
+# A run that a device has no room for is refused before anything is charged.
 expect 3 "there is no room on the device cuda, or on the host, for the run, which takes" "${train[@]}" --out o.wisp --ledger o.ledger "${emulated[@]}" --device-memory 1
 [ -e o.wisp ] && fail "a run without room wrote a model"
 grep -q '"steps"' <<<"$("$wisp" privacy --ledger o.ledger --delta 1e-3 --json 2>/dev/null)" && fail "a refused run was charged"
@@ -66,4 +80,17 @@ expect 3 "there is no device cuda" "$wisp" inspect "$root/models/cafe.wisp" --me
 expect 0 "" "$wisp" bench --what train --batch 2 --length 10 --items 40 --inner-width 16 --repeats 1 --json "${emulated[@]}"
 json 'j["training"]["records_at_once"] == 2 and "fma_peak_gflops" not in j["training"]'
 expect 2 "is of --what train" "$wisp" bench --what score --device cuda
+
+# Classifiers.
+mkdir texts && cd texts
+. "$root/tests/cli_fixtures.sh"
+texts
+classify=("$wisp" classify train --recipe tiny.json --data train.txt --reproducible-noise 4 --threads 1 --json)
+for mode in aggregate clipped; do
+  expect 0 "" "${classify[@]}" --mode $mode --out $mode.cpu --ledger $mode.ledger
+  expect 0 "" "${classify[@]}" --mode $mode --out $mode.cuda --ledger $mode.ledger2 "${emulated[@]}"
+  json 'j["device"].startswith("cuda (emulator")'
+  alike $mode.cpu $mode.cuda 1024
+done
+expect 0 "" "$wisp" classify evaluate --model aggregate.cuda --data test.txt
 finish

@@ -34,11 +34,8 @@ void RecordRows::Begin(size_t num_records, size_t row_size) {
 }
 
 std::span<const RecordOutcome> RecordRows::Finish(const GridGradientSum::Slots& slots) {
-  ops_->squares_of_rows({.x_BN = rows_.data(),
-                         .ldx = row_size_,
-                         .rows = num_records_,
-                         .n = row_size_,
-                         .squares_B = squares_B_.data()});
+  ops_->squares_of_rows(
+      {.x_BN = rows_.data(), .ldx = row_size_, .rows = num_records_, .n = row_size_, .squares_B = squares_B_.data()});
   for (size_t b = 0; b < num_records_; ++b) {
     outcomes_[b] = OutcomeOf(clip_, std::sqrt(squares_B_[b]));
     // 0 of what is not finite.

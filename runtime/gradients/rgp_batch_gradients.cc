@@ -40,8 +40,7 @@ void RgpBatchGradients::Outer(const OuterFactor& f) {
   const RgpCarriers::Entry& entry = carriers_->entry(f.parameter);
   if (head_open_ && head_.parameter != f.parameter) FinishHead();
   float* left = rows_.at(entry.left_offset);
-  if (entry.train == RgpTrain::kFull)
-    FormOuterOfRecords(*ops_, f, left + f.first_row * f.k, rows_.stride(), nullptr);
+  if (entry.train == RgpTrain::kFull) FormOuterOfRecords(*ops_, f, left + f.first_row * f.k, rows_.stride(), nullptr);
   if (entry.train == RgpTrain::kProjected) ProjectOuter(f, left);
 }
 

@@ -198,29 +198,29 @@ void RgpCarriers::Iterate(const ParameterSpec& p, const float* d, const std::fun
   for (uint32_t k = 0; k < options_.power_iterations; ++k) {
     Transpose(right, r, cols, right_t);
     host_ops_->linear_backward_input({.dy_RN = d,
-                                 .lddy = cols,
-                                 .w_NK = right_t,
-                                 .ldw = r,
-                                 .dx_RK = left,
-                                 .lddx = r,
-                                 .rows = rows,
-                                 .n = cols,
-                                 .k = r,
-                                 .store = Store::kAssign});
+                                      .lddy = cols,
+                                      .w_NK = right_t,
+                                      .ldw = r,
+                                      .dx_RK = left,
+                                      .lddx = r,
+                                      .rows = rows,
+                                      .n = cols,
+                                      .k = r,
+                                      .store = Store::kAssign});
     Transpose(left, rows, r, left_transposed_.data());
     Orthonormalise(left_transposed_.data(), r, rows, normal);
     Transpose(left_transposed_.data(), r, rows, left);
     host_ops_->linear_backward_weight({.dy_RN = left,
-                                  .lddy = r,
-                                  .x_RK = d,
-                                  .ldx = cols,
-                                  .dw_NK = right,
-                                  .lddw = cols,
-                                  .rows = rows,
-                                  .n = r,
-                                  .k = cols,
-                                  .scale = 1.0f,
-                                  .store = Store::kAssign});
+                                       .lddy = r,
+                                       .x_RK = d,
+                                       .ldx = cols,
+                                       .dw_NK = right,
+                                       .lddw = cols,
+                                       .rows = rows,
+                                       .n = r,
+                                       .k = cols,
+                                       .scale = 1.0f,
+                                       .store = Store::kAssign});
   }
   Orthonormalise(right, r, cols, normal);
   Transpose(right, r, cols, right_t);

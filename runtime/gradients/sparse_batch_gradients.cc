@@ -64,8 +64,8 @@ size_t SparseBatchGradients::PlanBytes(const SparseSetup& s) {
   for (size_t words : {s.most_set_rows, s.max_rows, targets, slots, ColumnsOf(s),
                        normed > 0 ? FormOuterScratch(normed, layout.d()) : 0, normed * layout.d(), normed})
     bytes += AlignedArray<float>::AllocatedBytes(words);
-  return bytes + (s.max_rows + targets + slots + (s.num_negatives > 0 ? s.most_set_rows : 0) + OwnRows(s)) *
-                     sizeof(int32_t);
+  return bytes +
+         (s.max_rows + targets + slots + (s.num_negatives > 0 ? s.most_set_rows : 0) + OwnRows(s)) * sizeof(int32_t);
 }
 
 size_t SparseBatchGradients::scratch_bytes() const {
@@ -189,8 +189,7 @@ void SparseBatchGradients::Vector(const VectorFactor& f) {
 }
 
 std::span<const RecordOutcome> SparseBatchGradients::FinishRecords() {
-  return rows_.Finish(
-      {.slot_BJ = slots_.data(), .slots = OwnRows(setup_), .first = layout_.slot(0), .d = layout_.d()});
+  return rows_.Finish({.slot_BJ = slots_.data(), .slots = OwnRows(setup_), .first = layout_.slot(0), .d = layout_.d()});
 }
 
 void SparseBatchGradients::Forget() {

@@ -73,7 +73,7 @@ class SparseBatchGradients final : public BatchGradients {
   // On the device: the set, its rows' places of each position, rows of their own in the sum.
   AlignedArray<uint32_t> set_rows_;
   AlignedArray<int32_t> inputs_, targets_, slots_;
-  AlignedArray<float> columns_;                           // of a block of the head, those that belong to the set
+  AlignedArray<float> columns_;                             // of a block of the head, those that belong to the set
   AlignedArray<float> normed_, normed_rows_, normed_rstd_;  // of factors with a RowNorm
   // The same on the host, on their way.
   std::vector<int32_t> host_inputs_, host_targets_, host_slots_;

@@ -74,7 +74,8 @@ size_t NegativeSampler::PlanBytes(const GraphBase& graph, uint32_t num_negatives
 
 size_t NegativeSampler::size_bytes() const {
   return rows_.allocated_bytes() + packed_.allocated_bytes() + log_weights_.allocated_bytes() +
-         bias_values_.allocated_bytes() + on_device_.allocated_bytes() + items_.size() * sizeof(int32_t) + drawn_.size_bytes();
+         bias_values_.allocated_bytes() + on_device_.allocated_bytes() + items_.size() * sizeof(int32_t) +
+         drawn_.size_bytes();
 }
 
 }  // namespace wisp

@@ -15,6 +15,7 @@
 #include "runtime/train/run/classification.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/dataset.h"
+#include "tools/wisp/device.h"
 #include "tools/wisp/ledger_access.h"
 #include "tools/wisp/output.h"
 #include "tools/wisp/recipe/classify_recipe.h"
@@ -104,6 +105,8 @@ class ClassifyTrainCommand {
     WISP_RETURN_IF_ERROR(Override(a_, recipe_));
     if (!is_private()) WISP_RETURN_IF_ERROR(CheckPaper());
     WISP_RETURN_IF_ERROR(CheckClasses());
+    device_ = DeviceOrProcessor(a_.device);
+    recipe_.options.device = device_.device;
     // Before anything is spent on it. A base may be replaced by what it is fine-tuned to.
     WISP_RETURN_IF_ERROR(CheckInterval(a_.checkpoint, a_.checkpoint_every));
     for (const NamedFile& output : {NamedFile{"--out", a_.out}, NamedFile{"--checkpoint", a_.checkpoint}}) {
@@ -299,6 +302,7 @@ class ClassifyTrainCommand {
               {"seconds", r.seconds},
               {"records_dropped", r.num_dropped + sequences_.num_dropped},
               {"noise_multiplier", r.options.dp_fp.noise_multiplier}};
+    if (!device_.is_processor()) j["device"] = device_.description;
     if (r.resumed_from > 0) j["resumed_from"] = r.resumed_from;
     if (!r.ended_early.empty()) j["steps_planned"] = r.planned_steps, j["ended_early"] = r.ended_early;
     if (!r.save_failure.empty()) j["save_failure"] = r.save_failure;
@@ -328,6 +332,7 @@ class ClassifyTrainCommand {
 
   const ClassifyTrainArguments& a_;
   OutputFormat format_;
+  OpenedDevice device_;
   ClassifyRecipe recipe_;
   std::string dataset_;
   std::optional<ModelFile> base_;

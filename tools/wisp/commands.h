@@ -136,6 +136,7 @@ struct ClassifyTrainArguments {
   std::string recipe, data, out, format = "auto", text_column, label_column, mode, base, vocabulary, ledger, dataset,
                                  checkpoint, uncharged_tuning;
   AnchorArguments anchor;
+  DeviceArguments device;
   std::optional<double> epsilon, noise_multiplier, delta, budget, epochs, learning_rate;
   std::optional<uint64_t> seed, reproducible_noise_seed, checkpoint_every;
   std::optional<uint32_t> num_records_public, expected_batch, planned_runs;

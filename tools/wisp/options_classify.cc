@@ -48,6 +48,7 @@ void AddTrain(CLI::App* c, Chosen& chosen, ClassifyTrainArguments& a) {
   c->add_option("--uncharged-tuning", a.uncharged_tuning,
                 "What was chosen by looking at the same data without a charge, in words for the statement");
   c->add_option("--threads", a.threads, "0: up to 4")->check(ThreadsRange());
+  AddDevice(c, a.device);
   chosen.OnCall(c, ClassifyTrain, a);
 }
 

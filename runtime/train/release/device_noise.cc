@@ -15,16 +15,11 @@ void DeviceNoise::Draw(size_t first, size_t n, privacy::RandomStream& noise) {
   privacy::AddDiscreteGaussian(noise, sigma_, {drawn, n});
 }
 
-void DeviceNoise::Send(size_t size) {
-  device_.memory.copy_in(noise_.data(), drawn_.data(), size * sizeof(int64_t));
-}
+void DeviceNoise::Send(size_t size) { device_.memory.copy_in(noise_.data(), drawn_.data(), size * sizeof(int64_t)); }
 
 const float* DeviceNoise::AddTo(const GridGradientSum& sum, float scale) {
-  device_.ops->noised_sum({.sum = sum.sum().data(),
-                           .noise = noise_.data(),
-                           .y = released_.data(),
-                           .n = sum.sum().size(),
-                           .scale = scale});
+  device_.ops->noised_sum(
+      {.sum = sum.sum().data(), .noise = noise_.data(), .y = released_.data(), .n = sum.sum().size(), .scale = scale});
   return released_.data();
 }
 

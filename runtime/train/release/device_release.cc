@@ -78,9 +78,7 @@ class PrivateDeviceRelease final : public StepRelease {
     gradients_.Forget();
   }
 
-  size_t planned_bytes() const override {
-    return sum_.size_bytes() + gradients_.scratch_bytes() + noise_.size_bytes();
-  }
+  size_t planned_bytes() const override { return sum_.size_bytes() + gradients_.scratch_bytes() + noise_.size_bytes(); }
 
  private:
   const Graph* graph_;

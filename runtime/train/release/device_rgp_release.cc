@@ -94,8 +94,7 @@ class DeviceRgpRelease final : public StepRelease {
 }  // namespace
 
 ReleaseBytes PlanDeviceRgpRelease(const Graph& graph, const TrainedSet& trained, const TrainingOptions& o) {
-  const RgpCarriers::Plan carriers =
-      RgpCarriers::PlanOf(graph.parameters(), trained, o.rgp, graph.device().memory);
+  const RgpCarriers::Plan carriers = RgpCarriers::PlanOf(graph.parameters(), trained, o.rgp, graph.device().memory);
   const size_t size = carriers.release_size;
   return {.sums = carriers.size_bytes + AlignedArray<int64_t>::AllocatedBytes(size) + DeviceNoise::PlanBytes(size) +
                   AlignedArray<float>::AllocatedBytes(DeviceRgpRelease::LargestParameter(graph)) +

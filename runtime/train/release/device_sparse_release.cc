@@ -144,8 +144,7 @@ size_t RowFloatsOnDevice(const Architecture& a, const TrainingOptions& o) {
 
 ReleaseBytes PlanDeviceSparseRelease(const Graph& graph, const TrainedSet& trained, const TrainingOptions& o) {
   const Architecture& a = graph.architecture();
-  const size_t most = StepRows::Counts(a, o).most,
-               size = SparseLayout(graph.parameters(), trained).size(most),
+  const size_t most = StepRows::Counts(a, o).most, size = SparseLayout(graph.parameters(), trained).size(most),
                table = TrainsAllRows(a, o) ? graph.parameters()[0].size() : 0;
   ReleaseBytes bytes{.sums = AlignedArray<int64_t>::AllocatedBytes(size) + DeviceNoise::PlanBytes(size) +
                              AlignedArray<float>::AllocatedBytes(table) + RowSet::PlanBytes(a.num_items, most) +

@@ -105,7 +105,8 @@ class RgpRelease final : public StepRelease {
 }  // namespace
 
 ReleaseBytes PlanRgpRelease(const Graph& graph, const TrainedSet& trained, const TrainingOptions& options) {
-  const RgpCarriers::Plan carriers = RgpCarriers::PlanOf(graph.parameters(), trained, options.rgp, graph.device().memory);
+  const RgpCarriers::Plan carriers =
+      RgpCarriers::PlanOf(graph.parameters(), trained, options.rgp, graph.device().memory);
   const size_t workers = options.num_threads;
   return {.sums = carriers.size_bytes + AlignedArray<float>::AllocatedBytes(carriers.release_size) +
                   AlignedArray<int64_t>::AllocatedBytes(carriers.release_size) + trained.size() * sizeof(float) +

@@ -139,8 +139,8 @@ class SparseRelease final : public StepRelease {
   size_t num_workers_;
   SparseLayout layout_;
   StepRows step_rows_;
-  size_t room_;  // rows that room is made for
-  RowSet rows_;  // of this step
+  size_t room_;                             // rows that room is made for
+  RowSet rows_;                             // of this step
   std::optional<privacy::ExactGrid> grid_;  // private
   uint64_t sigma_ = 0;
   std::unique_ptr<FloatGradientSum> float_sum_;

@@ -220,7 +220,8 @@ TEST(Formed, SlotsOnTheGridAreThoseOfEachRecordAndUndoThemselves) {
           }
           EXPECT_NEAR(squares[b], expected, 1e-12 * expected) << ops->name << " " << b;
         }
-        for (size_t i = 0; i < kRows * d; ++i) ASSERT_EQ(sum.data()[i], alone[i]) << ops->name << " " << num << " " << i;
+        for (size_t i = 0; i < kRows * d; ++i)
+          ASSERT_EQ(sum.data()[i], alone[i]) << ops->name << " " << num << " " << i;
         args.sign = -1;
         ops->accumulate_slots_on_grid(args);
         for (size_t i = 0; i < kRows * d; ++i) ASSERT_EQ(sum.data()[i], before[i]) << ops->name << " " << i;

@@ -117,7 +117,8 @@ TEST(Step, NamedRowsAreSteppedAndSquared) {
       }
       if (ops->add_squared_moves == nullptr) continue;
       const std::vector<float> before(variance.data(), variance.data() + kRows);
-      AddSquaredMovesArgs<> moves{.v_RN = v.data(), .variance_R = variance.data(), .rows = kNamed, .n = d, .size = 0.1f};
+      AddSquaredMovesArgs<> moves{
+          .v_RN = v.data(), .variance_R = variance.data(), .rows = kNamed, .n = d, .size = 0.1f};
       moves.correction = 1, moves.epsilon = 1e-4f, moves.scale = 2, moves.row_R = named.data();
       ops->add_squared_moves(moves);
       for (size_t r = 0; r < kRows; ++r) {

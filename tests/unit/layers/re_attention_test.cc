@@ -296,12 +296,8 @@ TEST(NoiseVariance, EqualsTheVarianceOverSeedsWhereOnlyNoiseMovesTheWeights) {
 
 // A step of DP-AdaFEST may select no row: noise then reached none of them.
 TEST(NoiseVariance, RowsThatNoStepChangedHaveNone) {
-  const UniformArchitecture a{.num_items = 4,
-                              .max_length = 2,
-                              .width = 2,
-                              .num_blocks = 0,
-                              .inner_width = 1,
-                              .re_attention = ReAttention::kOn};
+  const UniformArchitecture a{
+      .num_items = 4, .max_length = 2, .width = 2, .num_blocks = 0, .inner_width = 1, .re_attention = ReAttention::kOn};
   const auto parameters = ParametersOf(a);
   const TrainedSet trained = testing::AllTrained(parameters);
   const Optimizer optimizer(kernels::BestOps(), {.kind = OptimizerKind::kSgd}, trained.size());
