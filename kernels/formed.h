@@ -76,8 +76,8 @@ struct AccumulateRowsOnGridArgs {
   double* squares_B;
 };
 
-// The same of rows [slots, d] that each record b has for itself: row j goes to row slot_BJ[b, j] of the sum, -1: to none.
-// Several rows, of one record or of several, may go to one. slot_BJ lies where x does.
+// The same of rows [slots, d] that each record b has for itself: row j goes to row slot_BJ[b, j] of the sum, -1: to
+// none. Several rows, of one record or of several, may go to one. slot_BJ lies where x does.
 template <class T = float>
 struct AccumulateSlotsOnGridArgs {
   const T* x_BJD;

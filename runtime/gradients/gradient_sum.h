@@ -72,7 +72,7 @@ class GridGradientSum : public GradientSum {
   // many records (kernels/formed.h), from one thread.
   void AddRows(const float* x, size_t stride, size_t rows, size_t n, const float* steps_B, int32_t sign,
                double* squares_B);
-  // The same of rows [slots, d] of each record, whose row j is of coordinates first + slot_BJ[b, j] * d on, -1: of none.
+  // The same of rows [slots, d] of each record: row j is of coordinates first + slot_BJ[b, j] * d on, -1: of none.
   struct Slots {
     const int32_t* slot_BJ = nullptr;  // in the device's memory
     size_t slots = 0, first = 0, d = 0;

@@ -71,25 +71,30 @@ def formed():
 def steps():
     """A private step on a device: what bounds a record, what is released, and that nothing of it is left out."""
     sums, runs, failure = "cuda_formed_gradients_test:*", "cuda_trainer_test:*", "cuda_device_failure_test:*"
-    return table("runtime/gradients/formed_gradients.cc", [
-        ("gradients-of-the-last-batch-kept", "FormedGradients::BeginRecords", "ops_->clear", "if (false) ops_->clear", runs + "Private*"),
-        ("records-above-their-bound-stay", "FormedGradients::FinishRecords", "TakeBack();", "", sums + "AboveItsBound*"),
-        ("all-taken-back-with-one", "FormedGradients::TakeBack", "steps_B_[b] = 0;", "", sums + "AboveItsBound*"),
-        ("squares-of-part-of-a-row", "FormedGradients::FinishRecords", ".n = trained_->size(), .squares_B", ".n = trained_->size() - 16, .squares_B", sums),
-        ("row-norm-of-the-first-record", "FormedGradients::FormNormedRows", "own.dy_RN += f.records.begin(b) * f.lddy;", "", sums + "Sums*"),
+    slots = "cuda_record_rows_test:*"
+    return table("runtime/gradients/record_rows.cc", [
+        ("gradients-of-the-last-batch-kept", "RecordRows::Begin", "ops_->clear", "if (false) ops_->clear", runs + "Private*"),
+        ("records-above-their-bound-stay", "RecordRows::Finish", "TakeBack(slots);", "", sums + "AboveItsBound*"),
+        ("all-taken-back-with-one", "RecordRows::TakeBack", "steps_B_[b] = 0;", "", sums + "AboveItsBound*"),
+        ("squares-of-part-of-a-row", "RecordRows::Finish", ".n = row_size_, .squares_B", ".n = row_size_ - 16, .squares_B", sums),
+        ("row-norm-of-the-first-record", "FormNormedRows", "own.dy_RN += f.records.begin(b) * f.lddy;", "", sums + "Sums*"),
+        ("slots-do-not-count-for-the-bound", "RecordRows::Add", "squares_B_[b] += slot_squares_B_[b];", "", slots),
+        ("slots-are-not-taken-back", "RecordRows::Add", "if (slots.slots == 0) return;", "if (slots.slots == 0 || sign < 0) return;", slots),
+        ("what-has-slots-is-added-twice", "RecordRows::Add", "row_size_ - slots.slots * slots.d", "row_size_", slots),
+        ("norms-without-slots", "RecordRows::Finish", ".n = row_size_, .squares_B", ".n = row_size_ - slots.slots * slots.d, .squares_B", slots),
     ]) + table("runtime/gradients/gradient_sum.cc", [
         ("rows-taken-back-are-added-again", "GridGradientSum::AddRows", ".sign = sign", ".sign = 1", sums + "AboveItsBound*"),
     ]) + table("runtime/gradients/sum_gradients.cc", [
         ("vectors-of-one-record", "SumGradients::Vector", ".rows = num_records_", ".rows = 1", runs + "Ordinary*"),
+    ]) + table("runtime/train/release/device_noise.cc", [
+        ("a-device-step-without-noise", "DeviceNoise::Draw", "privacy::AddDiscreteGaussian(noise, sigma_, {drawn, n});", "(void)noise;", runs + "Private*"),
+        ("noise-of-the-last-step", "DeviceNoise::Send", "device_.memory", "if (drawn_[0] == noise_.size()) device_.memory", runs + "Private*"),
     ]) + table("runtime/train/release/device_release.cc", [
-        ("a-device-step-without-noise", "DrawNoise", "privacy::AddDiscreteGaussian(noise, sigma_, {drawn, n});", "(void)noise;", runs + "Private*"),
-        ("noise-of-the-last-step", "Prepare", "graph_->device()", "if (drawn_[0] == noise_.size()) graph_->device()", runs + "Private*"),
-        ("noise-adds-to-the-last-steps", "DrawNoise", "std::fill_n(drawn, n, 0);", "", runs + "Private*"),
         ("one-workers-noise-for-all", "DrawNoise", "worker, num_workers_, draw", "0, num_workers_, draw", runs + "Private*"),
         ("half-the-noise-on-a-device", "PrivateDeviceRelease", "sigma_in_steps(options.privacy.noise_multiplier)",
          "sigma_in_steps(options.privacy.noise_multiplier / 2)", runs + "Private*"),
         ("sums-of-two-device-steps", "", "{ sum_.Clear(); } // The integers", "{} // The integers", runs + "Private*"),
-        ("parameters-all-get-the-first-gradient", "", "gradient_.data() + trained_->offset(i)", "gradient_.data()", runs + "Private*"),
+        ("parameters-all-get-the-first-gradient", "", "gradient + trained_->offset(i)", "gradient", runs + "Private*"),
     ]) + table("runtime/train/trainer.cc", [
         ("noise-that-did-not-arrive", "Trainer::StepWeights", 'WISP_RETURN_IF_ERROR(WaitForDevice("the noise of a step was added"));', "", failure),
         ("a-failed-device-is-asked-again", "Trainer::Step", "WISP_RETURN_IF_ERROR(CheckDevice());", "", failure),
@@ -99,9 +104,9 @@ def steps():
     ]) + table("runtime/train/run/job.cc", [
         ("a-model-of-a-failed-device", "Run", "WISP_RETURN_IF_ERROR(trainer_->CheckDevice());", "", failure),
     ]) + table("runtime/train/noise_variance.cc", [
-        ("all-rows-as-one", "NoiseVariance::Add", "const size_t rows = i == 0 ? p.rows : 1;", "const size_t rows = 1;", runs + "ReAttention*"),
+        ("all-rows-as-one", "NoiseVariance::AddOnDevice", "s.item_rows ? of.rows.size() : p.rows", "1", runs + "ReAttention*"),
     ]) + table("runtime/train/check_options.cc", [
-        ("a-device-takes-any-method", "ValidateDevice", "if (o.method != Method::kOrdinary && o.method != Method::kPhantom)", "if (false)",
+        ("gram-norms-asked-of-a-device", "ValidateDevice", "if (o.privacy.norm_form == NormForm::kGram)", "if (false)",
          runs + "Refuses*"),
     ]) + table("kernels/cuda/step.cc", [
         ("noise-left-out-of-the-sum", "NoisedSum", "a.sum[i] + a.noise[i]", "a.sum[i]", "cuda_step_test:*"),
@@ -111,5 +116,56 @@ def steps():
     ])
 
 
+def methods():
+    """RGP, rows of a table and DP-FP on a device."""
+    runs, dp_fp = "cuda_methods_test:*", "cuda_dp_fp_test:*"
+    same, company, planned = runs + "StepsAre*", runs + "Company*", runs + "Hold*"
+    return table("kernels/cuda/formed.cc", [
+        ("slots-ignore-the-sign", "AddSlotsOnGrid", "a.sign * static_cast<int64_t>(steps)", "steps", "cuda_formed_test:*Slots*"),
+        ("slots-of-the-first-record", "AddSlotsOnGrid", "a.slot_BJ[b * a.slots + e / a.d]", "a.slot_BJ[e / a.d]", "cuda_formed_test:*Slots*"),
+        ("rows-without-a-slot-go-to-the-first", "AddSlotsOnGrid", "if (slot < 0) continue;", "", "cuda_formed_test:*Slots*"),
+        ("slots-of-later-launches-begin-anew", "AccumulateSlotsOnGrid", "share.slot_BJ += first * a.slots;", "", "cuda_formed_test:*Slots*"),
+    ]) + table("kernels/cuda/optimizer.cc", [
+        ("rows-stepped-from-the-first-on", "Of", "size_t{a.row_J[i / a.d]} * a.d + i % a.d", "i", "cuda_step_test:*Named*"),
+    ]) + table("kernels/cuda/step.cc", [
+        ("moves-of-the-first-rows", "AddMovesOfRows", "a.row_R == nullptr ? i : a.row_R[i]", "i", "cuda_step_test:*Named*"),
+    ]) + table("runtime/gradients/rgp_batch_gradients.cc", [
+        ("blocks-of-the-head-replace-each-other", "RgpBatchGradients::ProjectOuter", "head_open_ ? Store::kAdd : Store::kAssign", "Store::kAssign", runs + "Groups*"),
+        ("the-last-head-is-left-open", "RgpBatchGradients::FinishRecords", "if (head_open_) FinishHead();", "", same),
+        ("inputs-without-their-right-side", "RgpBatchGradients::ProjectRows", "FormOuterOfRecords(*ops_, right,", "if (false) FormOuterOfRecords(*ops_, right,", same),
+        ("one-records-scale-of-inputs", "RgpBatchGradients::ProjectRows", ".scale = f.scale", ".scale = 1.0f", same),
+    ]) + table("runtime/gradients/rgp_carriers.cc", [
+        ("right-carriers-stay-on-the-host", "RgpCarriers::CopyToDevice", "copy(right_[parameter], made.right);", "", same),
+        ("transposed-carriers-stay-on-the-host", "RgpCarriers::CopyToDevice", "copy(right_transposed_[parameter], made.right_transposed);", "", same),
+    ]) + table("runtime/gradients/sparse_batch_gradients.cc", [
+        ("rows-outside-of-the-set-train", "SparseBatchGradients::RowOf", "item < 0 ? -1 : set_->slot(item)", "item < 0 ? -1 : std::max(0, set_->slot(item))", same),
+        ("one-records-own-rows-for-the-next", "SparseBatchGradients::FormOwnRows", "place_of_slot_[static_cast<size_t>(slot)] = -1;", "", company),
+        ("own-rows-of-the-first-record", "SparseBatchGradients::RowOf", "b * OwnRows(setup_) + static_cast<size_t>(place)", "static_cast<size_t>(place)", same),
+        ("slots-of-the-last-batch-kept", "SparseBatchGradients::BeginRecords", "host_slots_[i] = -1;", "", company),
+        ("targets-scattered-as-inputs", "SparseBatchGradients::Rows", "f.of_targets ? targets_.data() : inputs_.data()", "inputs_.data()", same),
+        ("columns-of-the-first-rows-of-a-set", "SparseBatchGradients::OfTheSet", "set_rows_.data() + first", "set_rows_.data()", runs + "*"),
+    ]) + table("runtime/train/release/device_sparse_release.cc", [
+        ("rows-of-a-set-without-noise", "", "noise_.Draw(offset + first, std::min(kUpdateChunk, d - first), noise);", "(void)offset;", same),
+        ("noise-in-the-order-of-the-sum", "", "layout_.slot(static_cast<size_t>(rows_.slot(rows[i])))", "layout_.slot(i)", same),
+        ("half-the-noise-of-rows", "", "grid_.sigma_in_steps(GradientNoise(o))", "grid_.sigma_in_steps(GradientNoise(o) / 2)", same),
+        ("sums-of-two-sparse-steps", "", "SetRows(batch.negatives); sum_.Clear(layout_.size(rows_.size())); }", "SetRows(batch.negatives); }", runs + "*"),
+        ("a-set-that-the-device-was-not-told", "", "gradients_.BeginStep();", "", same),
+        ("noise-of-part-of-the-rows", "", "noise_.Send(layout_.size(rows_.size()));", "noise_.Send(layout_.size(rows_.size() / 2));", same),
+    ]) + table("runtime/train/release/device_rgp_release.cc", [
+        ("half-the-noise-of-projections", "", "grid_.sigma_in_steps(o.privacy.noise_multiplier)", "grid_.sigma_in_steps(o.privacy.noise_multiplier / 2)", same),
+        ("projections-of-the-last-step", "", "sum_.Clear(); } void DrawNoise", "} void DrawNoise", runs + "*"),
+        ("a-release-that-is-not-prepared", "", "carriers_.Prepare(released);", "", same),
+    ]) + table("runtime/train/release/head_pass.cc", [
+        ("a-head-that-stays-on-the-host", "HeadPass::Fit", "copy(ParameterRole::kClassBias, bias_);", "", dp_fp + "StepsAre*"),
+        ("paper-noise-that-stays-on-the-host", "PaperNoise::Input", "memory_.copy_in(", "if (false) memory_.copy_in(", dp_fp + "StepsAre*"),
+    ]) + table("runtime/train/negative_sampler.cc", [
+        ("negatives-of-the-last-step", "NegativeSampler::Draw", "graph_->device().memory.copy_in(", "if (step == 0) graph_->device().memory.copy_in(", same),
+        ("negatives-without-their-weight", "NegativeSampler::NegativeSampler", "graph.device().memory.copy_in(", "if (false) graph.device().memory.copy_in(", "sparse_training_test:*"),
+    ]) + table("runtime/train/noise_variance.cc", [
+        ("no-rows-are-all-rows", "NoiseVariance::Add", "s.item_rows ? s.item_rows->rows.size() : p.rows", "s.item_rows && !s.item_rows->rows.empty() ? s.item_rows->rows.size() : p.rows", "re_attention_test:*NoStep*"),
+        ("moves-of-rows-that-stayed", "NoiseVariance::AddOnDevice", "variance, of.on_device", "variance, nullptr", runs + "Optimizers*"),
+    ])
+
+
 def faults():
-    return barriers() + places() + sums() + formed() + steps()
+    return barriers() + places() + sums() + formed() + steps() + methods()

@@ -99,6 +99,7 @@ def noise():
     ]) + table("runtime/train/release/sparse_release.cc", [
         ("noise-of-rows-is-what-is-charged", "MakeSum", "grid_->sigma_in_steps(GradientNoise(o))", "grid_->sigma_in_steps(o.privacy.noise_multiplier)",
          EVERY_COORDINATE),
+    ]) + table("runtime/train/release/step_rows.cc", [
         ("noise-of-map-is-the-gradients", "MapOptions", "o.sparse.map_noise_ratio).map", "o.sparse.map_noise_ratio).gradient",
          NOISE + "TheMapHasItsOwnNoiseNotTheGradients"),
     ]) + table("runtime/train/privacy_plan.cc", [

@@ -38,8 +38,8 @@ struct StepBatch {
   std::span<const int32_t> negatives;  // sampled softmax: ascending; else empty
 };
 
-// What a step asks the optimizer to change: coordinates [first, first + n) of a parameter, by its index, or, where row_J
-// is given, whole rows of it. `gradient` and row_J lie in the graph's memory.
+// What a step asks the optimizer to change: coordinates [first, first + n) of a parameter, by its index, or, where
+// row_J is given, whole rows of it. `gradient` and row_J lie in the graph's memory.
 struct Change {
   size_t parameter, first;
   const float* gradient;

@@ -1,6 +1,6 @@
-// Which rows of the item table a step sums, noises and steps: all (ordinary and phantom training with a sampled softmax),
-// a fixed set (FEST), what the contribution map selects each step (AdaFEST), that within a fixed set (AdaFEST+). A
-// sampled softmax's negatives always belong to it, as they are drawn without the data.
+// Which rows of the item table a step sums, noises and steps: all (ordinary and phantom training with a sampled
+// softmax), a fixed set (FEST), what the contribution map selects each step (AdaFEST), that within a fixed set
+// (AdaFEST+). A sampled softmax's negatives always belong to it, as they are drawn without the data.
 #ifndef WISP_RUNTIME_TRAIN_RELEASE_STEP_ROWS_H_
 #define WISP_RUNTIME_TRAIN_RELEASE_STEP_ROWS_H_
 

@@ -48,8 +48,8 @@ class DeviceFailure : public testing::RingTraining {
  protected:
   DeviceFailure() : RingTraining(8) {}
 
-  TrainingOptions Options(const kernels::Device& device, privacy::Ledger& ledger) {
-    TrainingOptions o{.method = Method::kPhantom,
+  TrainingOptions Options(const kernels::Device& device, privacy::Ledger& ledger, Method method = Method::kPhantom) {
+    TrainingOptions o{.method = method,
                       .sampling = Sampling::kPoisson,
                       .num_steps = kSteps,
                       .expected_batch = 4,
@@ -59,13 +59,17 @@ class DeviceFailure : public testing::RingTraining {
                       .num_threads = 2,
                       .device = device};
     o.privacy = {.noise_multiplier = 2, .ledger = &ledger, .run = "run", .reproducible_seed = 7};
+    o.rgp.rank = 2;
+    o.sparse = {.map_threshold = 2};
+    if (NamesRows(method)) o.sparse.rows = rows_;
+    if (method == Method::kFest) o.num_negatives = 3;
     return o;
   }
   // The weights after each step of a device that works.
-  std::vector<std::vector<float>> GoodWeights() {
-    privacy::Ledger ledger = OpenLedger("good");
+  std::vector<std::vector<float>> GoodWeights(Method method = Method::kPhantom) {
+    privacy::Ledger ledger = OpenLedger(std::string("good ") + NameOf(method));
     FailingMemory memory(1 << 30);
-    auto trainer = *Trainer::Create(kSmall, start_, ring_.records, Options(memory.device(), ledger));
+    auto trainer = *Trainer::Create(kSmall, start_, ring_.records, Options(memory.device(), ledger, method));
     std::vector<std::vector<float>> weights = {start_};
     for (uint64_t i = 0; i < kSteps; ++i) {
       EXPECT_TRUE(trainer->Step().ok());
@@ -75,15 +79,21 @@ class DeviceFailure : public testing::RingTraining {
   }
 
   static constexpr uint64_t kSteps = 2;
+  std::vector<int32_t> rows_{1, 2, 4, 7, 11, 20};
 };
 
-TEST_F(DeviceFailure, ATrainerGivesNothingOutAfterIt) {
-  const std::vector<std::vector<float>> good = GoodWeights();
+class DeviceFailureOf : public DeviceFailure, public ::testing::WithParamInterface<Method> {};
+INSTANTIATE_TEST_SUITE_P(Methods, DeviceFailureOf,
+                         ::testing::Values(Method::kPhantom, Method::kRgp, Method::kFest, Method::kAdaFest),
+                         [](const auto& method) { return NameOf(method.param); });
+
+TEST_P(DeviceFailureOf, ATrainerGivesNothingOutAfterIt) {
+  const std::vector<std::vector<float>> good = GoodWeights(GetParam());
   bool reached_the_end = false;
   for (int calls = 0; !reached_the_end; ++calls) {
     privacy::Ledger ledger = OpenLedger("l" + std::to_string(calls));
     FailingMemory memory(calls);
-    auto trainer = Trainer::Create(kSmall, start_, ring_.records, Options(memory.device(), ledger));
+    auto trainer = Trainer::Create(kSmall, start_, ring_.records, Options(memory.device(), ledger, GetParam()));
     if (!trainer.ok()) {
       EXPECT_NE(trainer.status().message().find("it fell off the bus"), std::string::npos)
           << trainer.status().message();

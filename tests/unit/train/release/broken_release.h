@@ -44,7 +44,7 @@ class BrokenRelease final : public StepRelease {
       std::vector<float> g(p.size());
       for (size_t i = 0; i < g.size(); ++i)
         g[i] = static_cast<float>((sum_[p.offset + i] + (silent ? 0 : sigma * noise.Normal())) / divisor);
-      apply(k, 0, g.data(), g.size());
+      apply({k, 0, g.data(), g.size()});
     }
   }
   size_t planned_bytes() const override { return 0; }

@@ -12,6 +12,7 @@
 #include "runtime/train/release/contribution_map.h"
 #include "runtime/train/release/step_release.h"
 #include "runtime/train/release/step_release_parts.h"
+#include "runtime/train/release/step_rows.h"
 #include "runtime/train/run/job.h"
 #include "runtime/train/trainer.h"
 #include "tests/unit/layers/classifier_test_util.h"
