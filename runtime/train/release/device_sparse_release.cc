@@ -1,6 +1,6 @@
 // DP-FEST, DP-AdaFEST(+), and DP-SGD with a sampled softmax in a device's memory: rows of the item table that a step
-// does not train are not there. Which rows: step_rows.h. Room for the largest set is made before the run, so that no step
-// lacks it after it was charged.
+// does not train are not there. Which rows: step_rows.h. Room for the largest set is made before the run, so that no
+// step that was charged lacks it.
 #include <algorithm>
 
 #include "runtime/gradients/sparse_batch_gradients.h"
