@@ -78,7 +78,7 @@ def steps():
         ("all-taken-back-with-one", "RecordRows::TakeBack", "steps_B_[b] = 0;", "", sums + "AboveItsBound*"),
         ("squares-of-part-of-a-row", "RecordRows::Finish", ".n = row_size_, .squares_B", ".n = row_size_ - 16, .squares_B", sums),
         ("row-norm-of-the-first-record", "FormNormedRows", "own.dy_RN += f.records.begin(b) * f.lddy;", "", sums + "Sums*"),
-        ("slots-do-not-count-for-the-bound", "RecordRows::Add", "squares_B_[b] += slot_squares_B_[b];", "", slots),
+        ("slots-do-not-count-for-the-bound", "RecordRows::Add", "squares_B_[b] += slot_squares_B_[b]", "squares_B_[b] += 0", slots),
         ("slots-are-not-taken-back", "RecordRows::Add", "if (slots.slots == 0) return;", "if (slots.slots == 0 || sign < 0) return;", slots),
         ("what-has-slots-is-added-twice", "RecordRows::Add", "row_size_ - slots.slots * slots.d", "row_size_", slots),
         ("norms-without-slots", "RecordRows::Finish", ".n = row_size_, .squares_B", ".n = row_size_ - slots.slots * slots.d, .squares_B", slots),
@@ -130,8 +130,8 @@ def methods():
     ]) + table("kernels/cuda/step.cc", [
         ("moves-of-the-first-rows", "AddMovesOfRows", "a.row_R == nullptr ? i : a.row_R[i]", "i", "cuda_step_test:*Named*"),
     ]) + table("runtime/gradients/rgp_batch_gradients.cc", [
-        ("blocks-of-the-head-replace-each-other", "RgpBatchGradients::ProjectOuter", "head_open_ ? Store::kAdd : Store::kAssign", "Store::kAssign", runs + "Groups*"),
-        ("the-last-head-is-left-open", "RgpBatchGradients::FinishRecords", "if (head_open_) FinishHead();", "", same),
+        ("blocks-of-the-head-replace-each-other", "RgpBatchGradients::ProjectOuter", "head_open_ ? Store::kAdd : Store::kAssign", "Store::kAssign", runs + "Larger*"),
+        ("the-last-head-is-left-open", "RgpBatchGradients::FinishRecords", "if (head_open_) FinishHead();", "", runs + "Groups*"),
         ("inputs-without-their-right-side", "RgpBatchGradients::ProjectRows", "FormOuterOfRecords(*ops_, right,", "if (false) FormOuterOfRecords(*ops_, right,", same),
         ("one-records-scale-of-inputs", "RgpBatchGradients::ProjectRows", ".scale = f.scale", ".scale = 1.0f", same),
     ]) + table("runtime/gradients/rgp_carriers.cc", [
@@ -139,28 +139,26 @@ def methods():
         ("transposed-carriers-stay-on-the-host", "RgpCarriers::CopyToDevice", "copy(right_transposed_[parameter], made.right_transposed);", "", same),
     ]) + table("runtime/gradients/sparse_batch_gradients.cc", [
         ("rows-outside-of-the-set-train", "SparseBatchGradients::RowOf", "item < 0 ? -1 : set_->slot(item)", "item < 0 ? -1 : std::max(0, set_->slot(item))", same),
-        ("one-records-own-rows-for-the-next", "SparseBatchGradients::FormOwnRows", "place_of_slot_[static_cast<size_t>(slot)] = -1;", "", company),
+        ("one-records-own-rows-for-the-next", "SparseBatchGradients::FormOwnRows", "place_of_slot_[static_cast<size_t>(slot)] = -1;", ";", same),
         ("own-rows-of-the-first-record", "SparseBatchGradients::RowOf", "b * OwnRows(setup_) + static_cast<size_t>(place)", "static_cast<size_t>(place)", same),
-        ("slots-of-the-last-batch-kept", "SparseBatchGradients::BeginRecords", "host_slots_[i] = -1;", "", company),
+        ("slots-of-the-last-batch-kept", "SparseBatchGradients::BeginRecords", "host_slots_[i] = -1;", "(void)i;", company),
         ("targets-scattered-as-inputs", "SparseBatchGradients::Rows", "f.of_targets ? targets_.data() : inputs_.data()", "inputs_.data()", same),
-        ("columns-of-the-first-rows-of-a-set", "SparseBatchGradients::OfTheSet", "set_rows_.data() + first", "set_rows_.data()", runs + "*"),
+        ("columns-of-the-first-rows-of-a-set", "SparseBatchGradients::OfTheSet", "set_rows_.data() + first", "set_rows_.data()", runs + "Larger*"),
     ]) + table("runtime/train/release/device_sparse_release.cc", [
         ("rows-of-a-set-without-noise", "", "noise_.Draw(offset + first, std::min(kUpdateChunk, d - first), noise);", "(void)offset;", same),
         ("noise-in-the-order-of-the-sum", "", "layout_.slot(static_cast<size_t>(rows_.slot(rows[i])))", "layout_.slot(i)", same),
         ("half-the-noise-of-rows", "", "grid_.sigma_in_steps(GradientNoise(o))", "grid_.sigma_in_steps(GradientNoise(o) / 2)", same),
-        ("sums-of-two-sparse-steps", "", "SetRows(batch.negatives); sum_.Clear(layout_.size(rows_.size())); }", "SetRows(batch.negatives); }", runs + "*"),
         ("a-set-that-the-device-was-not-told", "", "gradients_.BeginStep();", "", same),
         ("noise-of-part-of-the-rows", "", "noise_.Send(layout_.size(rows_.size()));", "noise_.Send(layout_.size(rows_.size() / 2));", same),
     ]) + table("runtime/train/release/device_rgp_release.cc", [
         ("half-the-noise-of-projections", "", "grid_.sigma_in_steps(o.privacy.noise_multiplier)", "grid_.sigma_in_steps(o.privacy.noise_multiplier / 2)", same),
-        ("projections-of-the-last-step", "", "sum_.Clear(); } void DrawNoise", "} void DrawNoise", runs + "*"),
         ("a-release-that-is-not-prepared", "", "carriers_.Prepare(released);", "", same),
     ]) + table("runtime/train/release/head_pass.cc", [
         ("a-head-that-stays-on-the-host", "HeadPass::Fit", "copy(ParameterRole::kClassBias, bias_);", "", dp_fp + "StepsAre*"),
         ("paper-noise-that-stays-on-the-host", "PaperNoise::Input", "memory_.copy_in(", "if (false) memory_.copy_in(", dp_fp + "StepsAre*"),
     ]) + table("runtime/train/negative_sampler.cc", [
         ("negatives-of-the-last-step", "NegativeSampler::Draw", "graph_->device().memory.copy_in(", "if (step == 0) graph_->device().memory.copy_in(", same),
-        ("negatives-without-their-weight", "NegativeSampler::NegativeSampler", "graph.device().memory.copy_in(", "if (false) graph.device().memory.copy_in(", "sparse_training_test:*"),
+        ("negatives-without-their-weight", "NegativeSampler::NegativeSampler", "graph.device().memory.copy_in(", "if (false) graph.device().memory.copy_in(", "sparse_test:*Sampler*"),
     ]) + table("runtime/train/noise_variance.cc", [
         ("no-rows-are-all-rows", "NoiseVariance::Add", "s.item_rows ? s.item_rows->rows.size() : p.rows", "s.item_rows && !s.item_rows->rows.empty() ? s.item_rows->rows.size() : p.rows", "re_attention_test:*NoStep*"),
         ("moves-of-rows-that-stayed", "NoiseVariance::AddOnDevice", "variance, of.on_device", "variance, nullptr", runs + "Optimizers*"),

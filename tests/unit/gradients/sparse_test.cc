@@ -318,6 +318,8 @@ TEST(NegativeSampler, DrawsDistinctItemsThatRepeatWithTheStep) {
   sampler.Draw(3, weights.data());
   EXPECT_TRUE(std::equal(third.begin(), third.end(), sampler.negatives().items.begin()));
   EXPECT_EQ(sampler.negatives().rows_KD[0], weights[static_cast<size_t>(third[0]) * 8]);
+  // Each stands for 50 / 20 items.
+  for (size_t i = 0; i < 20; ++i) EXPECT_FLOAT_EQ(sampler.negatives().bias_K[i], std::log(2.5f));
 }
 
 }  // namespace

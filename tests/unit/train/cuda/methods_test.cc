@@ -91,6 +91,23 @@ TEST_F(CudaMethods, GroupsOfRgpTrainAsTheyAreTold) {
   o.rgp.positions = RgpTrain::kFull;
   o.rgp.matrices = RgpTrain::kFull;
   ExpectSameRun(o);
+  // A matrix is the last to have a factor.
+  o.rgp.positions = RgpTrain::kFrozen;
+  o.rgp.matrices = RgpTrain::kProjected;
+  ExpectSameRun(o);
+}
+
+// More items than a block of the head has.
+TEST_F(CudaMethods, LargerCataloguesTrain) {
+  Architecture a = kSmall;
+  a.num_items = 600;
+  rows_ = {0, 3, 5, 24, 29, 255, 256, 257, 511, 599};
+  for (const Method method : {Method::kRgp, Method::kFest, Method::kAdaFest}) {
+    SCOPED_TRACE(wisp::NameOf(method));
+    TrainingOptions o = Of(method);
+    o.num_steps = 2;
+    ExpectSameRun(o, a);
+  }
 }
 
 TEST_F(CudaMethods, CompanyOfARecordChangesNoBitOfAPrivateRun) {
