@@ -51,10 +51,23 @@ for library in "${libraries[@]}"; do
     fail "what wisp.h declares (<) is not what $library.so shows (>): $(cat err)"
 done
 
+# The kernels of a GPU lie beside the libraries, where they were built.
+[ ! -e "$build/libwisp_cuda.so" ] || cmp -s "$build/libwisp_cuda.so" "$lib/libwisp_cuda.so" ||
+  fail "$lib/libwisp_cuda.so is not the module that was built"
+
 grep -q '^CMAKE_SYSTEM_NAME' "$build/CMakeCache.txt" && program=OFF  # built for another processor
 if [ "$program" = ON ]; then
   expect 0 "" prefix/bin/wisp --help
   expect 0 "" prefix/bin/wisp recommend --model prefix/share/wisp/models/cafe.wisp --history tea-mint
   expect 0 "" prefix/bin/wisp new --recipe prefix/share/wisp/recipes/cafe.json --num-items 10 --out new.wisp
+  # The program finds its module there. The emulator's stands in for it.
+  if [ "$(cached WISP_CUDA)" = ON ] && [ -e "$build/libwisp_cuda_emulator.so" ]; then
+    cp "$build/libwisp_cuda_emulator.so" "$lib/libwisp_cuda.so"
+    device=(bench --what train --batch 2 --length 10 --items 40 --inner-width 16 --repeats 1 --json --device cuda)
+    expect 0 "" prefix/bin/wisp "${device[@]}"
+    json 'j["training"]["device"].startswith("cuda (emulator")'
+    mkdir -p elsewhere && mv prefix/bin/wisp elsewhere/wisp
+    expect 3 "there is no device cuda: its module was not loaded" elsewhere/wisp "${device[@]}"
+  fi
 fi
 finish

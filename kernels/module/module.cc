@@ -31,10 +31,23 @@ std::string OwnFolder() {
   return slash == std::string::npos ? std::string() : file.substr(0, slash + 1);
 }
 
+// Of an installed program: where modules are installed. Empty for what does not lie in a folder of programs.
+std::string FolderOfModules(const std::string& own) {
+#ifdef WISP_MODULES_OF_PROGRAMS
+  if (own.ends_with("/" WISP_PROGRAMS "/")) return own + WISP_MODULES_OF_PROGRAMS "/";
+#endif
+  (void)own;
+  return {};
+}
+
 std::string FileOf(const ModuleRequest& request) {
   if (!request.file.empty()) return request.file;
-  const std::string name = "libwisp_" + request.name + ".so", beside = OwnFolder() + name;
-  return access(beside.c_str(), R_OK) == 0 ? beside : name;
+  const std::string name = "libwisp_" + request.name + ".so", own = OwnFolder();
+  for (const std::string& folder : {own, FolderOfModules(own)}) {
+    const std::string file = folder + name;
+    if (!folder.empty() && access(file.c_str(), R_OK) == 0) return file;
+  }
+  return name;
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 # What cmake --install puts where. Its components are wisp_runtime and wisp_training, each whole for an app that links
-# that library and no other, and wisp_program: the program with recipes and models.
+# that library and no other, wisp_program: the program with recipes and models, and wisp_cuda: the kernels of a GPU.
 #
 #   cmake --install build/release --prefix DIR [--component wisp_runtime]
 #
@@ -28,6 +28,9 @@ file(RELATIVE_PATH wisp_prefix_of_pc "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
 string(REGEX REPLACE "/$" "" wisp_prefix_of_pc "${wisp_prefix_of_pc}")
 set(wisp_requires libhwy)
 set(wisp_libraries -lstdc++ -lm -lpthread)
+if(WISP_CUDA)
+  list(APPEND wisp_libraries -ldl)
+endif()
 if(WISP_XNNPACK)
   list(PREPEND wisp_libraries -lXNNPACK)
 endif()
@@ -66,5 +69,15 @@ if(TARGET wisp_tool)
   install(DIRECTORY models/recipes DESTINATION ${wisp_data} COMPONENT wisp_program FILES_MATCHING PATTERN "*.json")
   install(FILES models/cafe.wisp DESTINATION ${wisp_data}/models COMPONENT wisp_program)
   install(FILES LICENSE NOTICE.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT wisp_program)
+endif()
+# The module lies with the libraries, where libwisp.so is beside it; the program is told the way. It is built when it is
+# asked for: without it the rest is installed.
+if(WISP_CUDA)
+  file(RELATIVE_PATH wisp_modules_of_programs "/${CMAKE_INSTALL_BINDIR}" "/${CMAKE_INSTALL_LIBDIR}")
+  set_property(SOURCE kernels/module/module.cc APPEND PROPERTY COMPILE_DEFINITIONS
+    WISP_PROGRAMS="${CMAKE_INSTALL_BINDIR}" WISP_MODULES_OF_PROGRAMS="${wisp_modules_of_programs}")
+  if(TARGET wisp_cuda)
+    install(FILES $<TARGET_FILE:wisp_cuda> DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT wisp_cuda OPTIONAL)
+  endif()
 endif()
 install(CODE [[set(CMAKE_INSTALL_DO_STRIP "${wisp_strip}")]] ALL_COMPONENTS)

@@ -1,11 +1,13 @@
 # The target wisp_cuda: libwisp_cuda.so, the kernels of kernels/cuda by nvcc, with CUDA's runtime inside. Built when it is asked for. The same
 # sources are ordinary C++ for the emulator, so nvcc is called for each of them and CMake's CUDA language is not used.
+# For another processor nvcc calls that one's compiler (ports/jetson).
 find_program(NVCC nvcc HINTS /usr/local/cuda/bin)
-find_library(CUDART_STATIC cudart_static HINTS /usr/local/cuda/lib64)
-if(NOT NVCC OR NOT CUDART_STATIC)
-  message(STATUS "without libwisp_cuda.so: nvcc or libcudart_static.a is missing (CUDA toolkit 12 or 13)")
+if(NOT NVCC)
+  message(STATUS "without libwisp_cuda.so: nvcc is missing (CUDA toolkit 12 or 13)")
   return()
 endif()
+# For another processor: of that processor, from a toolkit or a copy of the board's (ports/jetson).
+find_library(CUDART_STATIC cudart_static HINTS /usr/local/cuda/lib64 /usr/local/cuda/targets/aarch64-linux/lib /usr/local/cuda/targets/sbsa-linux/lib)
 execute_process(COMMAND ${NVCC} --version OUTPUT_VARIABLE nvcc_version)
 string(REGEX REPLACE ".*release ([0-9.]+),.*" "\\1" nvcc_version "${nvcc_version}")
 # Orin and Hopper; Thor, whose name CUDA 13 has changed.
@@ -17,6 +19,14 @@ set(WISP_CUDA_ARCHITECTURES "${cuda_architectures}" CACHE STRING "GPUs that the 
 set(cuda_flags -x cu -std=c++20 --extended-lambda --expt-relaxed-constexpr -ccbin ${CMAKE_CXX_COMPILER} -O3 -DNDEBUG
     -DWISP_OPS_VERSION="${ops_version}" -I ${CMAKE_CURRENT_SOURCE_DIR}
     -Xcompiler=-fPIC,-fvisibility=hidden,-fvisibility-inlines-hidden,-ffunction-sections,-O2)
+if(CMAKE_CROSSCOMPILING)
+  # nvcc looks for a folder of that processor, which only some toolkits have. The headers are the same for all.
+  find_path(CUDA_HEADERS cuda_runtime.h HINTS /usr/local/cuda/include /usr/local/cuda/targets/x86_64-linux/include NO_CMAKE_FIND_ROOT_PATH)
+  list(APPEND cuda_flags -isystem ${CUDA_HEADERS})
+  if(CMAKE_SYSROOT)
+    list(APPEND cuda_flags -Xcompiler=--sysroot=${CMAKE_SYSROOT})
+  endif()
+endif()
 foreach(architecture ${WISP_CUDA_ARCHITECTURES})
   list(APPEND cuda_flags -gencode arch=compute_${architecture},code=sm_${architecture})
 endforeach()
@@ -36,6 +46,12 @@ foreach(source ${cuda_sources})
   list(APPEND cuda_objects ${object})
 endforeach()
 file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/wisp_cuda)
+# All but the linking: where CUDA's runtime for the processor is missing, the kernels and their host code are compiled still.
+add_custom_target(wisp_cuda_objects DEPENDS ${cuda_objects})
+if(NOT CUDART_STATIC)
+  message(STATUS "without libwisp_cuda.so: libcudart_static.a is missing (CUDA toolkit 12 or 13); its objects: wisp_cuda_objects")
+  return()
+endif()
 add_library(wisp_cuda MODULE EXCLUDE_FROM_ALL ${cuda_objects})
 set_target_properties(wisp_cuda PROPERTIES LINKER_LANGUAGE CXX)
 target_link_libraries(wisp_cuda PRIVATE ${CUDART_STATIC} Threads::Threads ${CMAKE_DL_LIBS} rt)
