@@ -42,7 +42,8 @@ const std::map<std::string, std::vector<std::string>> kReads = {
     {"encoder", {"--tensors", "--threads", "--items", "--repeats"}},
     {"ops", {"--items", "--length", "--inner-width", "--repeats"}},
     {"clipping", {"--threads", "--batch", "--items", "--length", "--inner-width", "--repeats"}},
-    {"sparse", {"--threads", "--batch", "--repeats"}}};
+    {"sparse", {"--threads", "--batch", "--repeats"}},
+    {"roof", {"--recipe", "--threads", "--batch", "--items", "--length", "--inner-width", "--repeats"}}};
 
 Status CheckGiven(const BenchArguments& a) {
   for (const std::string& option : a.given) {
@@ -148,13 +149,14 @@ Status PrintOps(const BenchArguments& a, OutputFormat format) {
 
 Status Bench(const BenchArguments& a, OutputFormat format) {
   if (a.what != "all" && a.what != "train" && a.what != "score" && a.what != "encoder" && a.what != "ops" &&
-      a.what != "sparse" && a.what != "clipping") {
+      a.what != "sparse" && a.what != "clipping" && a.what != "roof") {
     return InvalidArgument("--what is '", a.what,
-                           "', allowed are all, train, score, encoder, ops, sparse and clipping");
+                           "', allowed are all, train, score, encoder, ops, sparse, clipping and roof");
   }
   WISP_RETURN_IF_ERROR(CheckGiven(a));
-  if (a.device.name != "cpu" && a.what != "train")
-    return InvalidArgument("--device ", a.device.name, " is of --what train; --what ", a.what, " does not read it");
+  if (a.device.name != "cpu" && a.what != "train" && a.what != "roof")
+    return InvalidArgument("--device ", a.device.name, " is of --what train and roof; --what ", a.what,
+                           " does not read it");
   if (a.threads > Processors()) {
     std::fprintf(stderr,
                  "wisp: --threads is %u, and there are %zu processors: threads wait for each other, and the peak is "
@@ -165,6 +167,7 @@ Status Bench(const BenchArguments& a, OutputFormat format) {
     return InvalidArgument("--repeats, --batch and --length must be 1 or more");
   if (a.items < 2) return InvalidArgument("--items must be 2 or more");
   if (a.what == "ops") return PrintOps(a, format);
+  if (a.what == "roof") return BenchRoof(a, format);
   Json result = {{"ops", kernels::BestOps().name}};
   if (a.what == "all" || a.what == "train") WISP_RETURN_IF_ERROR(BenchTraining(a, result));
   if (a.what == "all" || a.what == "score") WISP_RETURN_IF_ERROR(BenchScoring(a, result));

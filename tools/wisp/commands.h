@@ -173,7 +173,7 @@ struct AuditArguments {
 };
 
 struct BenchArguments {
-  std::string what = "all", model, tensors;
+  std::string what = "all", model, tensors, recipe;
   std::vector<std::string> given = {};  // options that were named on the command line, --what aside
   DeviceArguments device;
   uint32_t threads = 0, items = 3416, length = 200, inner_width = 256, repeats = 20, batch = 64;

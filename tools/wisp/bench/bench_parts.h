@@ -93,6 +93,9 @@ Status BenchOps(const BenchArguments& arguments, std::vector<Json>& lines);
 // 128 tokens through an encoder of width 384, in float and int8 (bench_encoder.cc).
 Status BenchEncoder(const BenchArguments& arguments, Json& result);
 
+// What each op has to do, and how long that takes at least (bench_roof.cc). Prints.
+Status BenchRoof(const BenchArguments& arguments, OutputFormat format);
+
 // A step of DP-AdaFEST and of dense DP-SGD over catalogues of 1e5 to 1e7 items (bench_sparse.cc).
 Status BenchSparse(const BenchArguments& arguments, Json& result);
 // The same for one catalogue: methods adafest and dense.

@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# wisp bench --what roof: what it counts, beside the same figures by hand; and that it counts what a device is really
+# asked to do, by the emulator's module where this build has it.
+#   tests/cli_roof.sh BUILD_FOLDER
+. "$(dirname "$0")/shell.sh"
+
+small=(bench --what roof --length 6 --items 40 --inner-width 16 --threads 1 --json)
+expect 0 "" "$wisp" "${small[@]}" --batch 3
+cp out counted.json
+expect 0 "" "$wisp" "${small[@]}" --batch 6
+cp out twice.json
+python3 - <<'END' || fail "the counts are not those of the model"
+import json
+counted, twice = json.load(open("counted.json")), json.load(open("twice.json"))
+ops, ops_twice = ({o["op"]: o for o in j["training"]["ops"]} for j in (counted, twice))
+B, T, M, D, F, blocks = 3, 6, 40, 64, 16, 2
+R = B * T
+# Products of a step: queries, keys and values, the way out of attention, two of the feed-forward, with a bias each; the
+# logits on the way there and once more on the way back, with theirs.
+of_block = 2 * R * (D * 3 * D + D * D + 2 * D * F) + R * (3 * D + D + F + D)
+logits = 2 * R * M * D
+assert ops["linear_forward"]["operations"] in (blocks * of_block + 2 * logits, blocks * of_block + 2 * (logits + R * M))
+assert ops["linear_backward_input"]["operations"] == blocks * 2 * R * (D * 3 * D + D * D + 2 * D * F) + logits
+pairs = B * T * (T + 1) // 2
+assert ops["attention_forward"]["operations"] == blocks * pairs * (4 * D + 5)
+assert ops["attention_forward"]["bytes"] == blocks * 4 * (4 * R * D + R)
+parameters = M * D + T * D + blocks * (4 * D * D + 4 * D + 2 * D * F + D + F + 4 * D) + 2 * D
+assert ops["adam"]["bytes"] in (28 * parameters, 28 * (parameters + M)), (ops["adam"]["bytes"] / 28, parameters)
+assert counted["training"]["private"] and "squares_of_rows" in ops
+# What goes with the records doubles with them; what goes with the parameters does not.
+for op, times in (("attention_backward", 2), ("squares_of_rows", 2), ("adam", 1), ("noised_sum", 1)):
+    assert ops_twice[op]["operations"] == times * ops[op]["operations"], op
+# Every op takes what memory or arithmetic asks for, whichever is longer; all together the sum of them.
+for device in counted["devices"]:
+    total = 0
+    for o in counted["training"]["ops"]:
+        ms = o["roof_ms"][device["name"]]
+        memory, arithmetic = o["bytes"] / device["gb_per_s"] / 1e6, o["operations"] / device["gflops"] / 1e6
+        assert max(memory, arithmetic) * 0.999999 <= ms <= (memory + arithmetic) * 1.000001, (o["op"], device["name"])
+        total += ms
+    assert abs(total - counted["training"]["total"]["roof_ms"][device["name"]]) < 1e-9 * total
+assert {"H100", "H200", "Orin", "Thor"} <= {d["name"] for d in counted["devices"]}
+assert "measured_ms" not in counted["training"]["total"]
+END
+
+# A recipe names model, method, batch and length.
+expect 0 "" "$wisp" bench --what roof --recipe "$root/models/recipes/ml-1m-dp-10.json" --json
+json '[j["training"][k] for k in ("records", "length", "items")] == [2048, 192, 3416]'
+json 'j["inference"]["total"]["operations"] < j["training"]["total"]["operations"] / 2048'
+expect 0 "Thor" sh -c '"$1" bench --what roof --batch 2 --length 4 --items 9 >&2' - "$wisp"
+expect 2 "allowed are 1 to 192" "$wisp" bench --what roof --recipe "$root/models/recipes/ml-1m-dp-10.json" --length 193
+expect 2 "is of --what roof" "$wisp" bench --what train --recipe "$root/models/recipes/ml-1m-dp-10.json"
+
+# The same on a device, which is timed beside it.
+module=$build/libwisp_cuda_emulator.so
+if grep -q '^WISP_CUDA:BOOL=ON' "$build/CMakeCache.txt" && [ -e "$module" ]; then
+  expect 0 "" "$wisp" "${small[@]}" --batch 3 --repeats 2 --device cuda --device-module "$module"
+  python3 - <<'END' || fail "a device is asked for something else than what is counted without one"
+import json
+counted, timed = json.load(open("counted.json")), json.load(open("out"))
+for part in ("training", "inference"):
+    for figure in ("calls", "operations"):
+        a, b = ({o["op"]: o[figure] for o in j[part]["ops"] if o["op"] != "pack_weights"} for j in (counted, timed))
+        assert a == b, (part, figure, a, b)
+    assert all(o["measured_ms"]["median"] > 0 and o["time_over_roof"] > 0 for o in timed[part]["ops"])
+here = timed["devices"][-1]
+assert here["name"] == "here" and here["gb_per_s"] > 0 and here["source"] == "measured copy"
+END
+fi
+finish

@@ -1,0 +1,90 @@
+// A device that counts what its ops are asked to do, and where it has another device behind it, how long that takes.
+//
+//   CountingDevice counting(nullptr, Roofs());          // ops do nothing: a step of any size is counted in moments
+//   options.device = counting.device();
+//   ...                                                 // steps of a trainer, or a graph
+//   for (const OpTotals& op : counting.totals()) ...
+//
+// One at a time in a process, and ops of one thread, as on a device. Where ops do nothing, what they return to the host
+// are numbers that let a step go on (losses and squares of 1, sums of 0): a step computes nothing then.
+#ifndef WISP_TOOLS_WISP_ROOF_COUNTING_DEVICE_H_
+#define WISP_TOOLS_WISP_ROOF_COUNTING_DEVICE_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernels/device.h"
+#include "tools/wisp/roof/op_cost.h"
+
+namespace wisp::tools {
+
+// What a device can do at most. An op takes no less than max(bytes / gb_per_s, operations / gflops).
+struct Roof {
+  std::string name;
+  double gb_per_s = 0, gflops = 0;  // 0 gflops: arithmetic is not counted
+  std::string source = {};          // for people: where these two come from
+
+  double SecondsOf(const OpCost& cost) const;
+};
+
+// Devices of data sheets. No figure of ours: GPUs with 32-bit floats, at their highest clocks.
+const std::vector<Roof>& Roofs();
+
+struct OpTotals {
+  const char* op;
+  uint64_t calls = 0;
+  OpCost cost;
+  std::vector<double> roof_seconds;  // of each roof, call by call
+  double seconds = 0;                // with a device behind: from a wait to a wait
+};
+
+class CountingDevice {
+ public:
+  // `inner` may be null; it and `roofs` must outlive this.
+  CountingDevice(const kernels::Device* inner, std::span<const Roof> roofs);
+  ~CountingDevice();
+  CountingDevice(const CountingDevice&) = delete;
+  CountingDevice& operator=(const CountingDevice&) = delete;
+
+  kernels::Device device() const;
+  // As long as this object lives, and no op more is called.
+  const std::vector<OpTotals>& totals() const { return totals_; }
+  double bytes_in() const { return bytes_in_; }
+  double bytes_out() const { return bytes_out_; }
+  // Forgets what was counted so far.
+  void Clear();
+
+ private:
+  template <auto kOp, class R, class Args>
+  static R Counted(const Args& args);
+  template <auto kOp, class R, class Args>
+  void Wrap(const char* name, R (*kernels::OpTable::*)(const Args&));
+  template <auto kOp>
+  void Count(const char* name) {
+    Wrap<kOp>(name, kOp);
+  }
+  size_t Add(const char* name);
+  void CountTraining();
+  void CountRows();
+  void CountNumbers();
+  template <class Work>
+  auto Measure(size_t index, const OpCost& cost, const Work& work);
+  void Wait() const;
+  const kernels::MemoryTable& CountingMemory() const;
+
+  const kernels::Device* inner_;
+  std::span<const Roof> roofs_;
+  kernels::OpTable table_;
+  std::vector<OpTotals> totals_;
+  double bytes_in_ = 0, bytes_out_ = 0;
+
+  static CountingDevice* g_current;
+  template <auto kOp>
+  static inline size_t g_index = 0;
+};
+
+}  // namespace wisp::tools
+
+#endif  // WISP_TOOLS_WISP_ROOF_COUNTING_DEVICE_H_
