@@ -35,6 +35,20 @@ assert max(abs(a - b) for a, b in zip(cpu, cuda)) < 0.01
 END
 expect 0 "" "$wisp" recommend --model cuda.wisp --data log.db --user u00003
 
+# The same on a device that shares the host's memory, in either kind of memory: the same bytes as on one that does not.
+for kind in managed device; do
+  expect 0 "" env WISP_TEST_INTEGRATED=1 WISP_CUDA_MEMORY=$kind "${train[@]}" --out $kind.wisp --ledger $kind.ledger "${emulated[@]}"
+  python3 -c "a, b = (open(f, 'rb').read()[-61440:] for f in ('$kind.wisp', 'cuda.wisp')); assert a == b" ||
+    fail "other weights in $kind memory"
+  grep -q "shared with the processor" out || fail "the run does not say that memory is shared: $(head -c 300 out)"
+  [ "$(grep -c "managed memory" out)" = $([ $kind = managed ] && echo 1 || echo 0) ] || fail "the run does not say which kind it has"
+done
+inspect=("$wisp" inspect "$root/models/cafe.wisp" --memory --method phantom --records 60 "${emulated[@]}")
+expect 0 "" env WISP_TEST_INTEGRATED=1 "${inspect[@]}" --json
+json '"managed memory, shared with the processor" in j["training"]["device"]'
+expect 3 "WISP_CUDA_MEMORY names no kind of memory; allowed are device and managed" env WISP_CUDA_MEMORY=pinned "${inspect[@]}"
+expect 3 "WISP_CUDA_MEMORY is managed, which is for GPUs that share" env WISP_CUDA_MEMORY=managed "${inspect[@]}"
+
 # A run goes on from the processor's checkpoint on the device.
 "$wisp" train --help >/dev/null
 expect 0 "" timeout 120 "${train[@]}" --out part.wisp --ledger part.ledger --checkpoint part.ckpt --checkpoint-every 2 "${emulated[@]}"

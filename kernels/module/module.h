@@ -23,8 +23,9 @@ struct DeviceFacts {
   uint64_t total_bytes = 0, free_bytes = 0;  // of its memory; of memory that the host shares, what both have
   uint64_t cache_bytes = 0;                  // of the last cache that all its processors share
   uint32_t processors = 0;
-  uint32_t version = 0;  // of its instruction set, major * 10 + minor
-  bool shares_memory = false;
+  uint32_t version = 0;        // of its instruction set, major * 10 + minor
+  bool shares_memory = false;  // with the host
+  bool is_managed = false;     // what this process takes of it: the host reaches that too
 };
 
 struct KernelModule {
@@ -50,7 +51,8 @@ using ModuleEntry = const KernelModule* (*)();
 
 struct ModuleRequest {
   std::string name;  // "cuda": libwisp_cuda.so
-  // A file; empty: beside the program or library that asks, then where the system looks for libraries.
+  // A file; empty: beside the program or library that asks, then, for an installed program, where cmake --install puts
+  // modules, then where the system looks for libraries.
   std::string file = {};
 };
 

@@ -10,11 +10,15 @@ namespace wisp {
 
 namespace {
 
+const char* MemoryOf(const kernels::DeviceFacts& facts) {
+  if (!facts.shares_memory) return ")";
+  return facts.is_managed ? ", managed memory, shared with the processor)" : ", memory shared with the processor)";
+}
+
 std::string Describe(const std::string& name, const kernels::DeviceFacts& facts) {
   constexpr uint64_t kMegabyte = 1'000'000;
   return name + " (" + facts.name + ", " + std::to_string(facts.free_bytes / kMegabyte) + " of " +
-         std::to_string(facts.total_bytes / kMegabyte) + " MB free" +
-         (facts.shares_memory ? ", memory shared with the processor)" : ")");
+         std::to_string(facts.total_bytes / kMegabyte) + " MB free" + MemoryOf(facts);
 }
 
 }  // namespace

@@ -165,5 +165,21 @@ def methods():
     ])
 
 
+def memory():
+    """Which memory a GPU's buffers lie in, and how the host reaches what both sides have; what a roof counts."""
+    kinds = "cuda_memory_kinds_test:*"
+    return table("kernels/cuda/memory_kinds.h", [
+        ("managed-behind-a-bus", "ChooseMemory", "facts.integrated && facts.managed", "facts.managed", kinds),
+        ("shared-memory-is-of-no-stream", "ChooseMemory", "!facts.concurrent", "false", kinds),
+    ]) + table("kernels/cuda/shared_memory.h", [
+        ("the-host-copies-while-a-kernel-runs", "CopyByHost", "if (!Wait()) return false;", "", kinds),
+        ("a-sum-in-a-dump", "LeaveOutOfDumps", "MADV_DONTDUMP);", "MADV_NORMAL);", kinds),
+    ]) + table("tools/wisp/roof/op_cost.cc", [
+        ("keys-to-come-are-attended", "AddRecord", "end - std::min(first_key, end)", "num_keys", "cli_roof.sh"),
+    ]) + table("tools/wisp/roof/roofs.cc", [
+        ("the-shorter-of-memory-and-arithmetic", "Roof::SecondsOf", "std::max(memory,", "std::min(memory,", "cli_roof.sh"),
+    ])
+
+
 def faults():
-    return barriers() + places() + sums() + formed() + steps() + methods()
+    return barriers() + places() + sums() + formed() + steps() + methods() + memory()

@@ -1,5 +1,6 @@
 // The emulator as a module: so programs that ask for a GPU are tested where there is none.
 #include <cstdio>
+#include <cstdlib>
 
 #include "kernels/cuda/cuda.h"
 #include "kernels/cuda/emulate/memory.h"
@@ -8,11 +9,14 @@
 namespace wisp::kernels::cuda::emulate {
 namespace {
 
-const char* Open() { return nullptr; }
+// For tests: WISP_TEST_INTEGRATED makes it one that shares the host's memory.
+const char* Open() { return PlayIntegrated(std::getenv("WISP_TEST_INTEGRATED") != nullptr); }
 
 DeviceFacts FactsOfEmulator() {
   DeviceFacts facts{.total_bytes = uint64_t{1} << 32, .free_bytes = uint64_t{1} << 32, .processors = 1};
   std::snprintf(facts.name, sizeof facts.name, "emulator");
+  facts.shares_memory = IsIntegrated();
+  facts.is_managed = IsManaged();
   return facts;
 }
 

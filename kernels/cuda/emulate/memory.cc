@@ -4,12 +4,16 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <iterator>
 #include <map>
 #include <new>
 
 #include "kernels/cuda/cuda.h"
+#include "kernels/cuda/memory_kinds.h"
+#include "kernels/cuda/results.h"
+#include "kernels/cuda/shared_memory.h"
 
 namespace wisp::kernels::cuda {
 namespace emulate {
@@ -29,7 +33,9 @@ struct Pages {
   std::map<void*, size_t> bytes;  // of each first page, in whole pages
   size_t total = 0;
   uint64_t limit = 0;
-  int open = 0;          // how deep
+  int open = 0;  // how deep
+  bool integrated = false;
+  MemoryKind kind = MemoryKind::kDevice;
   Range results, arena;  // of the host, shared
 
   bool OnDevice(uintptr_t address) const {
@@ -58,6 +64,7 @@ void* Allocate(void*, size_t size) {
   // Zeroed by the system.
   void* first = mmap(nullptr, whole + kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (first == MAP_FAILED) throw std::bad_alloc();
+  if (pages.kind == MemoryKind::kManaged) LeaveOutOfDumps(first, whole);
   pages.bytes[first] = whole;
   pages.total += size;
   return static_cast<std::byte*>(first) + whole - (size + kAlignment - 1) / kAlignment * kAlignment;
@@ -76,11 +83,28 @@ void Copy(void*, void* to, const void* from, size_t size) {
   if (size > 0) std::memcpy(to, from, size);
 }
 
-bool NothingToWaitFor(void*) { return true; }
+void CopyWhereShared(void*, void* to, const void* from, size_t size) { (void)CopyByHost(to, from, size); }
+
+bool WaitForAll(void*) { return Wait(); }
 
 const char* NoFailure(void*) { return ""; }
 
 }  // namespace
+
+const char* PlayIntegrated(bool integrated) {
+  const MemoryFacts facts = {.integrated = integrated, .managed = true};
+  const MemoryChoice choice = ChooseMemory(facts, std::getenv(kMemoryVariable));
+  ThePages().integrated = integrated;
+  ThePages().kind = choice.kind;
+  return choice.why;
+}
+
+bool IsIntegrated() { return ThePages().integrated; }
+bool IsManaged() { return ThePages().kind == MemoryKind::kManaged; }
+
+void OpenToHost() {
+  if (IsManaged()) ThePages().Protect(PROT_READ | PROT_WRITE);
+}
 
 OpenMemory::OpenMemory() {
   if (ThePages().open++ == 0) ThePages().Protect(PROT_READ | PROT_WRITE);
@@ -128,13 +152,19 @@ bool HoldsHostAddress(const void* argument, size_t bytes) {
 size_t AllocatedBytes() { return emulate::ThePages().total; }
 
 const MemoryTable& DeviceMemory() {
-  static constexpr MemoryTable kTable = {.allocate = emulate::Allocate,
-                                         .release = emulate::Release,
-                                         .copy_in = emulate::Copy,
-                                         .copy_out = emulate::Copy,
-                                         .wait = emulate::NothingToWaitFor,
-                                         .failure = emulate::NoFailure};
-  return kTable;
+  static constexpr MemoryTable kDevice = {.allocate = emulate::Allocate,
+                                          .release = emulate::Release,
+                                          .copy_in = emulate::Copy,
+                                          .copy_out = emulate::Copy,
+                                          .wait = emulate::WaitForAll,
+                                          .failure = emulate::NoFailure};
+  static constexpr MemoryTable kManaged = {.allocate = emulate::Allocate,
+                                           .release = emulate::Release,
+                                           .copy_in = emulate::CopyWhereShared,
+                                           .copy_out = emulate::CopyWhereShared,
+                                           .wait = emulate::WaitForAll,
+                                           .failure = emulate::NoFailure};
+  return emulate::IsManaged() ? kManaged : kDevice;
 }
 
 }  // namespace wisp::kernels::cuda

@@ -8,6 +8,16 @@
 
 namespace wisp::kernels::cuda::emulate {
 
+// From now on the device is one that shares the host's memory (kernels/cuda/memory_kinds.h), or none again. Where its
+// memory is managed the host may touch it once it has waited, until the next kernel starts, as on Orin. Before anything
+// is allocated. Null, or a sentence: what WISP_CUDA_MEMORY asks for cannot be.
+const char* PlayIntegrated(bool integrated);
+bool IsIntegrated();
+bool IsManaged();
+
+// All that was launched has run.
+void OpenToHost();
+
 // While one of these lives, the memory may be read and written.
 class OpenMemory {
  public:

@@ -14,6 +14,9 @@ double* Results(size_t count) {
   return results.data();
 }
 
-bool Wait() { return true; }
+bool Wait() {
+  emulate::OpenToHost();
+  return true;
+}
 
 }  // namespace wisp::kernels::cuda

@@ -55,7 +55,11 @@ const char* OpenOnce() {
     return Refuse("the NVIDIA driver shows no GPU", counted);
   if (counted != cudaSuccess) return Refuse("the NVIDIA driver does not answer", counted);
   cudaError_t error = cudaSetDevice(0);
-  if (error == cudaSuccess) error = cudaStreamCreateWithFlags(&TheGpu().stream, cudaStreamNonBlocking);
+  cudaDeviceProp properties = {};
+  if (error == cudaSuccess) error = cudaGetDeviceProperties(&properties, 0);
+  if (error != cudaSuccess) return Refuse("the GPU cannot be used", error);
+  if (const char* why = ChooseMemoryOfGpu(properties)) return why;
+  error = cudaStreamCreateWithFlags(&TheGpu().stream, cudaStreamNonBlocking);
   if (error == cudaSuccess) error = OpenMemory();
   if (error != cudaSuccess) return Refuse("the GPU cannot be used", error);
   error = Try();
@@ -83,6 +87,7 @@ DeviceFacts FactsOfGpu() {
   facts.processors = static_cast<uint32_t>(properties.multiProcessorCount);
   facts.version = static_cast<uint32_t>(properties.major * 10 + properties.minor);
   facts.shares_memory = properties.integrated != 0;
+  facts.is_managed = IsManaged();
   return facts;
 }
 

@@ -19,6 +19,9 @@ DeviceFacts FactsOfGpu();
 
 // memory.cc: of all memory that DeviceMemory() gives out. 0: no limit.
 void LimitMemory(uint64_t bytes);
+// Before the rest of it: the kind of memory of all that is allocated (memory_kinds.h). Null, or a sentence.
+const char* ChooseMemoryOfGpu(const cudaDeviceProp& properties);
+bool IsManaged();
 cudaError_t OpenMemory();
 // Until the stream has run, and what went in with it has arrived.
 void WaitForStaged();

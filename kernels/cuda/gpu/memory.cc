@@ -1,21 +1,26 @@
-// The GPU's memory, and the host's that it reads and writes.
+// The GPU's memory, and the host's that it reads and writes. Which kind it is memory_kinds.h says.
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <new>
 
 #include "kernels/cuda/cuda.h"
 #include "kernels/cuda/gpu/gpu.h"
+#include "kernels/cuda/memory_kinds.h"
 #include "kernels/cuda/results.h"
+#include "kernels/cuda/shared_memory.h"
 
 namespace wisp::kernels::cuda {
 namespace {
 
 std::atomic<uint64_t> g_allocated = 0, g_limit = 0;  // bytes; limit 0: none
+MemoryChoice g_choice;                               // made once, before anything is allocated
 
-// Pinned memory through which bytes go in: the caller's are read before the call returns, and the GPU fetches them when
-// it comes to it. Full, it is waited for. What has arrived is wiped: it may be the noise of a private step.
+// Of device memory: pinned memory through which bytes go in. The caller's are read before the call returns, and the GPU
+// fetches them when it comes to it. Full, it is waited for. What has arrived is wiped: it may be the noise of a private
+// step.
 struct Staging {
   static constexpr size_t kBytes = size_t{4} << 20, kAlignment = 256;
   char* bytes = nullptr;
@@ -25,7 +30,7 @@ struct Staging {
   // The mutex is held: nothing is staged meanwhile.
   void Arrive() {
     Note(cudaStreamSynchronize(Stream()));
-    std::memset(bytes, 0, used);
+    if (used > 0) std::memset(bytes, 0, used);
     used = 0;
   }
 };
@@ -43,11 +48,20 @@ bool Take(size_t bytes) {
   return false;
 }
 
+cudaError_t AllocateManaged(void** memory, size_t bytes) {
+  const cudaError_t error = cudaMallocManaged(memory, bytes);
+  if (error != cudaSuccess) return error;
+  LeaveOutOfDumps(*memory, bytes);
+  if (g_choice.of_stream) Note(cudaStreamAttachMemAsync(Stream(), *memory, 0, cudaMemAttachSingle));
+  return cudaSuccess;
+}
+
 void* Allocate(void*, size_t bytes) {
   (void)Stream();  // this thread's device
   if (!Take(bytes)) throw std::bad_alloc();
   void* memory = nullptr;
-  if (!Forgive(cudaMalloc(&memory, std::max<size_t>(bytes, 1)))) {
+  const size_t at_least = std::max<size_t>(bytes, 1);
+  if (!Forgive(IsManaged() ? AllocateManaged(&memory, at_least) : cudaMalloc(&memory, at_least))) {
     g_allocated -= bytes;
     throw std::bad_alloc();
   }
@@ -86,6 +100,12 @@ void CopyOut(void*, void* to, const void* from, size_t bytes) {
   if (error != cudaSuccess) std::memset(to, 0, bytes);
 }
 
+void CopyInByHost(void*, void* to, const void* from, size_t bytes) { (void)CopyByHost(to, from, bytes); }
+
+void CopyOutByHost(void*, void* to, const void* from, size_t bytes) {
+  if (!CopyByHost(to, from, bytes) && bytes > 0) std::memset(to, 0, bytes);
+}
+
 bool WaitForAll(void*) { return Wait(); }
 const char* FirstFailure(void*) { return Failure(); }
 
@@ -104,7 +124,18 @@ void WaitForStaged() {
   staging.Arrive();
 }
 
+const char* ChooseMemoryOfGpu(const cudaDeviceProp& properties) {
+  g_choice = ChooseMemory({.integrated = properties.integrated != 0,
+                           .managed = properties.managedMemory != 0,
+                           .concurrent = properties.concurrentManagedAccess != 0},
+                          std::getenv(kMemoryVariable));
+  return g_choice.why;
+}
+
+bool IsManaged() { return g_choice.kind == MemoryKind::kManaged; }
+
 cudaError_t OpenMemory() {
+  if (IsManaged()) return cudaSuccess;  // nothing is staged
   return cudaHostAlloc(reinterpret_cast<void**>(&TheStaging().bytes), Staging::kBytes, cudaHostAllocDefault);
 }
 
@@ -134,13 +165,19 @@ double* Results(size_t count) {
 }
 
 const MemoryTable& DeviceMemory() {
-  static constexpr MemoryTable kTable = {.allocate = Allocate,
-                                         .release = Release,
-                                         .copy_in = CopyIn,
-                                         .copy_out = CopyOut,
-                                         .wait = WaitForAll,
-                                         .failure = FirstFailure};
-  return kTable;
+  static constexpr MemoryTable kDevice = {.allocate = Allocate,
+                                          .release = Release,
+                                          .copy_in = CopyIn,
+                                          .copy_out = CopyOut,
+                                          .wait = WaitForAll,
+                                          .failure = FirstFailure};
+  static constexpr MemoryTable kManaged = {.allocate = Allocate,
+                                           .release = Release,
+                                           .copy_in = CopyInByHost,
+                                           .copy_out = CopyOutByHost,
+                                           .wait = WaitForAll,
+                                           .failure = FirstFailure};
+  return IsManaged() ? kManaged : kDevice;
 }
 
 }  // namespace wisp::kernels::cuda
