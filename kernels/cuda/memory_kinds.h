@@ -10,8 +10,8 @@
 //   pinned memory    the host; the GPU goes past its cache (Orin), which costs with each pass over the weights
 //   managed memory   both. The driver makes one side's writes visible to the other when the stream is waited for
 // So buffers are managed there, and bytes go in and out as the host copies them, when nothing runs. Orin allows the
-// host no touch of them while anything does (`concurrent` is false); Thor does, but the order of the stream asks for the
-// same wait. A pass ends with numbers that the host waits for: when the next records enter nothing runs anyway.
+// host no touch of them while anything does (`concurrent` is false). Thor does, but the order of the stream asks for
+// the same wait. A pass ends with numbers that the host waits for: when the next records enter nothing runs anyway.
 //
 // Managed memory is never chosen for a GPU of its own: there pages would travel over the bus when they are touched.
 #ifndef WISP_KERNELS_CUDA_MEMORY_KINDS_H_
