@@ -43,7 +43,7 @@ inline constexpr char kMemoryVariable[] = "WISP_CUDA_MEMORY";
 // `asked` is what kMemoryVariable says: null or empty leaves the choice to this function.
 constexpr MemoryChoice ChooseMemory(const MemoryFacts& facts, const char* asked) {
   const std::string_view name = asked == nullptr ? "" : asked;
-  if (name != "" && name != "device" && name != "managed")
+  if (!name.empty() && name != "device" && name != "managed")
     return {.why = "WISP_CUDA_MEMORY names no kind of memory; allowed are device and managed"};
   const bool can = facts.integrated && facts.managed;
   if (name == "managed" && !can)

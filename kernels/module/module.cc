@@ -42,9 +42,10 @@ std::string FolderOfModules(const std::string& own) {
 
 std::string FileOf(const ModuleRequest& request) {
   if (!request.file.empty()) return request.file;
-  const std::string name = "libwisp_" + request.name + ".so", own = OwnFolder();
+  std::string name = "libwisp_" + request.name + ".so";
+  const std::string own = OwnFolder();
   for (const std::string& folder : {own, FolderOfModules(own)}) {
-    const std::string file = folder + name;
+    std::string file = folder + name;
     if (!folder.empty() && access(file.c_str(), R_OK) == 0) return file;
   }
   return name;

@@ -66,8 +66,8 @@ double CopyBandwidth(const kernels::Device& device) {
       (void)device.memory.wait();
     };
     copy();
-    std::vector<double> seconds;
-    for (int i = 0; i < 5; ++i) seconds.push_back(Seconds(copy));
+    std::vector<double> seconds(5);
+    for (double& s : seconds) s = Seconds(copy);
     const double median = SpreadOf(seconds).median;
     if (median >= kSure || n >= kLargest) return 8 * static_cast<double>(n) / median;
   }
