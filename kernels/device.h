@@ -14,6 +14,9 @@
 
 namespace wisp::kernels {
 
+// Whether launches of a device go out one by one, or are put together as far as that goes.
+enum class Launches { kEach, kTogether };
+
 // What a backend does with its memory, in the order of a stream.
 struct MemoryTable {
   // Zeroed, 64-byte aligned. Where there is none left: std::bad_alloc, as of operator new; the doors catch it.
@@ -28,6 +31,9 @@ struct MemoryTable {
   bool (*wait)(void* stream);
   // What failed first, for people; empty while nothing has.
   const char* (*failure)(void* stream);
+  // How what this thread asks for goes out from now on; kEach sends what was put off. Results are the same, to the bit.
+  // Null on the host.
+  void (*gather)(void* stream, Launches launches);
 };
 
 // A device's memory; by default this process's own, in large pages where there are megabytes. The memory of another
@@ -42,6 +48,9 @@ struct Memory {
   void copy_out(void* to, const void* from, size_t bytes) const { table->copy_out(stream, to, from, bytes); }
   bool wait() const { return table->wait(stream); }
   const char* failure() const { return table->failure(stream); }
+  void gather(Launches launches) const {
+    if (table->gather != nullptr) table->gather(stream, launches);
+  }
   bool is_host() const { return table == Memory().table; }
 
   const MemoryTable* table;

@@ -151,6 +151,42 @@ struct ClippedTanhBackwardArgs {
   double bound;
 };
 
+// ---- Scoring on a device. ---------------------------------------------------------------------------------------------
+// y <- x W^T + bias, where each `tile` rows of W are packed alone, in their order, tile_stride floats from one to the
+// next: what linear_forward makes of each tile, bit for bit. `bias_N` may be null.
+template <class T = float>
+struct ScoreTilesArgs {
+  const T* x_RK;
+  const T* packed;
+  size_t tile, tile_stride;
+  const T* bias_N;
+  T* y_RN;
+  size_t rows, n, k;
+};
+
+// The k best of each row's scores, best first, equal ones by smaller column. What is excluded is not looked at: column
+// j of row r where bit j % 32 of excluded_RW[r * words + j / 32] is set, words = (n + 31) / 32. Places of best_RK
+// beyond `count` of them are {-1, 0}. A score that is no finite number is left out, and said. Exact.
+// `scratch`: top_k_scratch_size(rows, n, k) words (a field of the table). k at most kMostTopK.
+inline constexpr size_t kMostTopK = 256;
+
+struct Scored {
+  int32_t item;
+  float score;
+};
+struct TopKSummary {
+  uint32_t count;
+  uint32_t not_finite;  // 1: a score that is not excluded is no finite number
+};
+struct TopKArgs {
+  const float* score_RN;
+  const uint32_t* excluded_RW;
+  Scored* best_RK;
+  TopKSummary* summary_R;
+  uint64_t* scratch;
+  size_t rows, n, k;
+};
+
 }  // namespace wisp::kernels
 
 #endif  // WISP_KERNELS_HEADS_H_

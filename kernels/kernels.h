@@ -418,6 +418,11 @@ struct OpTable {
   void (*adam)(const AdamArgs<>&);
   void (*sgd)(const SgdArgs<>&);
 
+  // Scoring on a device; null in a build for inference, but of a device.
+  void (*score_tiles)(const ScoreTilesArgs<>&);
+  size_t (*top_k_scratch_size)(size_t rows, size_t n, size_t k);
+  void (*top_k)(const TopKArgs&);
+
   // Many records' gradients in one call; null in tables of the host, but for the reference.
   void (*record_weight_gradients)(const RecordWeightGradientsArgs<>&);
   void (*record_scatter_add)(const RecordScatterAddArgs<>&);

@@ -1,29 +1,9 @@
 // Activations, alone and gated.
 #include "kernels/cuda/fill.h"
-#include "kernels/cuda/for_each.h"
-#include "kernels/cuda/normal.h"
+#include "kernels/cuda/stages/elementwise.h"
 
 namespace wisp::kernels::cuda {
 namespace {
-
-// (1 + tanh(u)) / 2 = Logistic(2 u), and 2 u = x (kGeluLinear + kGeluCubic x^2).
-constexpr float kGeluLinear = 1.59576912f, kGeluCubic = 0.0713548163f;
-
-__device__ inline float Value(float x, Activation kind) {
-  switch (kind) {
-    case Activation::kRelu:
-      return x > 0 ? x : 0.0f;
-    case Activation::kGelu:
-      return x * NormalCdf(x);
-    case Activation::kGeluTanh:
-      return x * Logistic(x * (kGeluLinear + kGeluCubic * x * x));
-    case Activation::kSilu:
-      return x * Logistic(x);
-    case Activation::kSigmoid:
-      return Logistic(x);
-  }
-  return x;
-}
 
 __device__ inline float Slope(float x, Activation kind) {
   switch (kind) {
@@ -45,9 +25,7 @@ __device__ inline float Slope(float x, Activation kind) {
   return 1.0f;
 }
 
-void Forward(const ActivationForwardArgs<>& a) {
-  ForEach(a.n, [a] __device__(size_t i) { a.y[i] = Value(a.x[i], a.kind); });
-}
+void Forward(const ActivationForwardArgs<>& a) { RunStage<ActivationStage>(BlocksFor(a.n, kStageThreads), a); }
 
 void Backward(const ActivationBackwardArgs<>& a) {
   ForEach(a.n, [a] __device__(size_t i) {
@@ -58,16 +36,14 @@ void Backward(const ActivationBackwardArgs<>& a) {
 }
 
 void GatedForward(const GatedActivationForwardArgs<>& a) {
-  ForEachOf(a.rows, a.n, [a] __device__(size_t r, size_t i) {
-    a.y_RF[r * a.ldy + i] = Value(a.gate_RF[r * a.ldgate + i], a.kind) * a.up_RF[r * a.ldup + i];
-  });
+  RunStage<GatedActivationStage>(BlocksFor(a.rows * a.n, kStageThreads), a);
 }
 
 void GatedBackward(const GatedActivationBackwardArgs<>& a) {
   ForEachOf(a.rows, a.n, [a] __device__(size_t r, size_t i) {
     const float dy = a.dy_RF[r * a.lddy + i], gate = a.gate_RF[r * a.ldgate + i], up = a.up_RF[r * a.ldup + i];
     a.dgate_RF[r * a.lddgate + i] = dy * up * Slope(gate, a.kind);
-    a.dup_RF[r * a.lddup + i] = dy * Value(gate, a.kind);
+    a.dup_RF[r * a.lddup + i] = dy * Activated(gate, a.kind);
   });
 }
 

@@ -1,111 +1,14 @@
-// Fused attention, forward and backward: no matrix of logits exists.
-//
-// A warp takes one row, of queries or of keys, and goes over the rows of the other side 32 at a time, a lane for each.
-// A block has eight such warps of one head, and brings each 32 rows to shared memory once for all of them. A lane keeps
-// every 32nd column of what the warp's row sums up. No two threads write the same place: the sums repeat to the bit.
+// Fused attention, forward and backward, of one record or several (stages/attention.h says how it is done).
 // Records that pass together lie along y, each as if it were alone.
 #include "kernels/cuda/fill.h"
 #include "kernels/cuda/for_each.h"
 #include "kernels/cuda/records.h"
+#include "kernels/cuda/stages/attention.h"
 
 namespace wisp::kernels::cuda {
 namespace {
 
-constexpr unsigned kThreads = 256, kWarps = kThreads / kWarp, kPitch = kWarp + 1;
-// What the warps of a block share, and what the lanes of each hand each other.
-using Tile = Shared<float, kWarp * kPitch>;
-using Numbers = Shared<float, kThreads>;
-
-enum class Squared { kNeither, kMine, kRows };
-
-// The products of one row with `count` (at most 32) rows of a matrix: lane l's is <mine, row l>. `mine` null: 0. All
-// threads of the block must call, with the same rows.
-template <Squared kSquared = Squared::kNeither>
-__device__ inline float MultiplyRows(Tile& tile, Numbers& numbers, const float* rows, size_t ld, unsigned count,
-                                     const float* mine, unsigned width) {
-  float sum = 0;
-  for (unsigned first = 0; first < width; first += kWarp) {
-    const unsigned column = first + Lane();
-    __syncthreads();  // nobody reads the last tile any more
-    for (unsigned r = WarpOfBlock(); r < kWarp; r += kWarps) {
-      const float value = r < count && column < width ? rows[r * ld + column] : 0.0f;
-      tile[r * kPitch + Lane()] = kSquared == Squared::kRows ? value * value : value;
-    }
-    const float own = mine != nullptr && column < width ? mine[column] : 0.0f;
-    numbers[threadIdx.x] = kSquared == Squared::kMine ? own * own : own;
-    __syncthreads();
-    for (unsigned c = 0; c < kWarp; ++c) {
-      sum = fmaf(numbers[WarpOfBlock() * kWarp + c], tile[Lane() * kPitch + c], sum);
-    }
-  }
-  return sum;
-}
-
-// Every 32nd of a row's columns, from `first` + lane on.
-template <unsigned kChunks>
-struct Columns {
-  float of[kChunks] = {};
-
-  // Adds factor_l row_l of all lanes l < count.
-  __device__ void Add(Numbers& numbers, float factor, const float* rows, size_t ld, unsigned count, unsigned first,
-                      unsigned width) {
-    __syncwarp();  // no lane reads the last numbers any more
-    numbers[threadIdx.x] = factor;
-    __syncwarp();
-    for (unsigned l = 0; l < count; ++l) {
-      const float f = numbers[WarpOfBlock() * kWarp + l];
-      WISP_UNROLL for (unsigned i = 0; i < kChunks; ++i) {
-        const unsigned column = first + i * kWarp + Lane();
-        if (column < width) of[i] = fmaf(f, rows[l * ld + column], of[i]);
-      }
-    }
-  }
-  __device__ void Scale(float factor) { WISP_UNROLL for (unsigned i = 0; i < kChunks; ++i) of[i] *= factor; }
-  __device__ void Store(float* row, unsigned first, unsigned width) const {
-    WISP_UNROLL for (unsigned i = 0; i < kChunks; ++i) {
-      const unsigned column = first + i * kWarp + Lane();
-      if (column < width) row[column] = of[i];
-    }
-  }
-};
-
-// A logit, once the products with q and with its squares are known.
-struct Logit {
-  float value;
-  bool held;  // at its lowest, where nothing moves it
-};
-template <class Args>
-__device__ inline Logit LogitOf(const Args& a, unsigned head, size_t query, size_t key, float product, float variance) {
-  bool held = false;
-  if (a.key_variance != nullptr) {
-    product -= 0.5f * a.scale * variance;
-    held = !(kLowestCorrectedLogit < product);
-    if (product < kLowestCorrectedLogit) product = kLowestCorrectedLogit;  // NaN stays NaN
-  }
-  float value = product * a.scale;
-  if (a.slope_H != nullptr) {
-    const size_t position = a.num_keys - a.num_queries + query;
-    value -= a.slope_H[head] * static_cast<float>(position < key ? key - position : position - key);
-  }
-  return {value, held};
-}
-
-// The keys that a query may attend end there.
-template <class Args>
-__device__ inline size_t AttendEnd(const Args& a, size_t query) {
-  return a.mask == AttentionMask::kCausal ? a.num_keys - a.num_queries + query + 1 : a.num_keys;
-}
-
-template <class Args>
-__device__ inline bool Attends(const Args& a, size_t query, size_t key) {
-  return query < a.num_queries && key >= a.first_key && key < AttendEnd(a, query);
-}
-
-template <class Args>
-__device__ inline float Keep(const Args& a, unsigned head, size_t query, size_t key) {
-  if (a.keep_HQT == nullptr) return 1.0f;
-  return a.keep_HQT[(head * a.num_queries + query) * a.num_keys + key] != 0 ? a.keep_scale : 0.0f;
-}
+constexpr unsigned kThreads = kStageThreads;
 
 // The records of a launch. Of the only record of an op the arguments say all.
 struct Attended {
@@ -149,74 +52,12 @@ __device__ inline Args OfRecord(Args a, const Attended& attended) {
   return a;
 }
 
-// Where a block's head and columns lie. Rows of more columns than a warp keeps are made in parts, each by a block.
-struct Share {
-  unsigned head, key_head, first_column;
-};
-template <unsigned kChunks, class Args>
-__device__ inline Share ShareOf(const Args& a, const Attended& attended) {
-  const auto width = static_cast<unsigned>(a.head_width);
-  const unsigned parts = (width + kChunks * kWarp - 1) / (kChunks * kWarp), y = blockIdx.y % attended.blocks_y;
-  const unsigned head = y / parts;
-  return {head, static_cast<unsigned>(KeyHead(a, head)), y % parts * kChunks * kWarp};
-}
-
-// ---- Forward: a warp for each query. --------------------------------------------------------------------------------
+// ---- Forward. -------------------------------------------------------------------------------------------------------
 template <unsigned kChunks, bool kVariances>
 __global__ void __launch_bounds__(kThreads) AttendQueries(AttentionForwardArgs<> all, Attended attended) {
-  __shared__ Tile tile;
-  __shared__ Numbers numbers;
   const AttentionForwardArgs<> a = OfRecord(all, attended);
   if (blockIdx.x * kWarps >= a.num_queries) return;  // of a shorter record
-  const auto width = static_cast<unsigned>(a.head_width);
-  const Share share = ShareOf<kChunks>(a, attended);
-  const size_t query = size_t{blockIdx.x} * kWarps + WarpOfBlock();
-  const bool real = query < a.num_queries;
-  const float* q = real ? a.q + query * a.ldq + share.head * width : nullptr;
-  const size_t last_query = size_t{blockIdx.x} * kWarps + kWarps - 1;
-  const size_t end = AttendEnd(a, last_query < a.num_queries ? last_query : a.num_queries - 1);
-  Columns<kChunks> out;
-  Columns<kVariances ? kChunks : 1> variance;
-  float largest = -INFINITY, sum = 0;
-  for (size_t first = a.first_key; first < end; first += kWarp) {
-    const auto count = static_cast<unsigned>(end - first < kWarp ? end - first : kWarp);
-    const float* keys = a.k + first * a.ldkv + share.key_head * width;
-    const float* values = a.v + first * a.ldkv + share.key_head * width;
-    const size_t key = first + Lane();
-    const float product = MultiplyRows(tile, numbers, keys, a.ldkv, count, q, width);
-    float lowering = 0;
-    if (a.key_variance != nullptr) {
-      const float* variances = a.key_variance + first * a.ldvariance + share.key_head * width;
-      lowering = MultiplyRows<Squared::kMine>(tile, numbers, variances, a.ldvariance, count, q, width);
-    }
-    const bool attends = Attends(a, query, key);
-    const float logit = attends ? LogitOf(a, share.head, query, key, product, lowering).value : -INFINITY;
-    const float before = largest;
-    largest = WarpMax(before < logit ? logit : before);
-    const float shrink = before == largest ? 1.0f : expf(before - largest);
-    const float p = attends ? expf(logit - largest) : 0.0f;
-    sum = sum * shrink + WarpSum(p);
-    const float kept = attends ? p * Keep(a, share.head, query, key) : 0.0f;
-    out.Scale(shrink);
-    out.Add(numbers, kept, values, a.ldkv, count, share.first_column, width);
-    if constexpr (kVariances) {
-      variance.Scale(shrink * shrink);
-      variance.Add(numbers, kept * kept, a.value_variance + first * a.ldvariance + share.key_head * width, a.ldvariance,
-                   count, share.first_column, width);
-    }
-  }
-  if (!real) return;
-  const bool none = AttendEnd(a, query) <= a.first_key;
-  const float inverse = none ? 0.0f : 1.0f / sum;
-  out.Scale(inverse);
-  out.Store(a.out + query * a.ldout + share.head * width, share.first_column, width);
-  if constexpr (kVariances) {
-    variance.Scale(inverse * inverse);
-    variance.Store(a.out_variance + query * a.ldout_variance + share.head * width, share.first_column, width);
-  }
-  if (Lane() == 0 && share.first_column == 0) {
-    a.lse_HQ[share.head * a.num_queries + query] = none ? 0.0f : largest + logf(sum);
-  }
+  AttendQueriesOfBlock<kChunks, kVariances>(a, blockIdx.x, blockIdx.y % attended.blocks_y);
 }
 
 // ---- Backward. ------------------------------------------------------------------------------------------------------
@@ -248,7 +89,7 @@ __global__ void __launch_bounds__(kThreads) QueryGradients(AttentionBackwardArgs
   const AttentionBackwardArgs<> a = OfRecord(all, attended);
   if (blockIdx.x * kWarps >= a.num_queries) return;  // of a shorter record
   const auto width = static_cast<unsigned>(a.head_width);
-  const Share share = ShareOf<kChunks>(a, attended);
+  const Share share = ShareOf<kChunks>(a, blockIdx.y % attended.blocks_y);
   const size_t query = size_t{blockIdx.x} * kWarps + WarpOfBlock();
   const bool real = query < a.num_queries;
   const float* q = real ? a.q + query * a.ldq + share.head * width : nullptr;
@@ -291,7 +132,7 @@ __global__ void __launch_bounds__(kThreads) KeyGradients(AttentionBackwardArgs<>
   const AttentionBackwardArgs<> a = OfRecord(all, attended);
   if (blockIdx.x * kWarps >= a.num_keys) return;  // of a shorter record
   const auto width = static_cast<unsigned>(a.head_width);
-  const Share share = ShareOf<kChunks>(a, attended);  // of heads of keys
+  const Share share = ShareOf<kChunks>(a, blockIdx.y % attended.blocks_y);  // of heads of keys
   const auto kv_heads = static_cast<unsigned>(a.kv_heads == 0 ? a.heads : a.kv_heads);
   const auto group = static_cast<unsigned>(a.heads) / kv_heads;
   const size_t key = size_t{blockIdx.x} * kWarps + WarpOfBlock();
@@ -365,8 +206,24 @@ Args ForDevice(const Args& args) {
 
 size_t NoScratch(AttentionPass, size_t, size_t) { return 0; }
 
+template <unsigned kChunks>
+void AttendOne(const AttentionForwardArgs<>& a) {
+  const unsigned blocks_x = BlocksFor(a.num_queries, kWarps, kAllBlocks);
+  const auto parts = static_cast<unsigned>(a.heads) * BlocksFor(a.head_width, kChunks * kWarp);
+  RunStage<AttendStage<kChunks>>(blocks_x * parts, {.attention = a, .blocks_x = blocks_x});
+}
+
+void ForwardOfOne(const AttentionForwardArgs<>& a) {
+  if (a.heads == 0 || a.head_width == 0 || a.num_queries == 0) return;
+  if (a.head_width <= kWarp) return AttendOne<1>(a);
+  if (a.head_width <= 2 * kWarp) return AttendOne<2>(a);
+  if (a.head_width <= 4 * kWarp) return AttendOne<4>(a);
+  AttendOne<8>(a);
+}
+
 void Forward(const AttentionForwardArgs<>& args) {
   const AttentionForwardArgs<> a = ForDevice(args);
+  if (args.records.begin_B == nullptr && a.value_variance == nullptr) return ForwardOfOne(a);
   ForAttended(args, a.num_queries, a.heads, [&]<unsigned kChunks>(const Grid& grid, const Attended& attended) {
     a.value_variance != nullptr ? Launch(AttendQueries<kChunks, true>, grid, a, attended)
                                 : Launch(AttendQueries<kChunks, false>, grid, a, attended);

@@ -22,6 +22,7 @@ const OpTable& Ops() {
     FillRotary(table);
     FillSoftmax(table);
     FillStep(table);
+    FillTopK(table);
     FillVariance(table);
     return table;
   }();

@@ -32,6 +32,9 @@ struct Grid {
   unsigned blocks = 1, blocks_y = 1, threads = 256;
 };
 
+// program.h: what was put off runs first.
+void FlushProgram();
+
 #ifdef __CUDACC__
 
 // Before a loop whose arrays shall stay in registers.
@@ -47,19 +50,53 @@ struct Shared {
 // Runs behind all that was launched before.
 template <class... Parameters, class... Arguments>
 void Launch(void (*kernel)(Parameters...), const Grid& grid, const Arguments&... arguments) {
+  FlushProgram();
   kernel<<<dim3(grid.blocks, grid.blocks_y), grid.threads, 0, Stream()>>>(arguments...);
   NoteLaunch();
 }
 
+// An argument that is read where the launch has put it: not copied, whatever its size.
+#define WISP_IN_PLACE(Type) const __grid_constant__ Type
+
+// How many blocks run at the same time, so that they can wait for each other: 0 where this device cannot say.
+template <class Argument>
+unsigned BlocksTogether(void (*kernel)(Argument), unsigned threads) {
+  return BlocksAtOnce(reinterpret_cast<const void*>(kernel), threads);
+}
+
+// As Launch, of at most so many blocks.
+template <class Parameter, class Argument>
+void LaunchTogether(void (*kernel)(Parameter), unsigned blocks, unsigned threads, const Argument& argument) {
+  void* arguments[] = {const_cast<Argument*>(&argument)};
+  Note(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(kernel), dim3(blocks), dim3(threads), arguments, 0,
+                                   Stream()));
+  NoteLaunch();
+}
+
+// Until all threads of the launch are there; what they wrote before, all of them see.
+__device__ inline void GridBarrier() { cooperative_groups::this_grid().sync(); }
+
 #else
 
 #define WISP_UNROLL
+#define WISP_IN_PLACE(Type) const Type&
+
+template <class Argument>
+unsigned BlocksTogether(void (*)(Argument), unsigned) {
+  return emulate::kBlocksTogether;
+}
+
+template <class Parameter, class Argument>
+void LaunchTogether(void (*kernel)(Parameter), unsigned blocks, unsigned threads, const Argument& argument) {
+  emulate::RunTogether(blocks, threads, [&] { kernel(argument); });
+}
 
 template <class T, unsigned kSize>
 using Shared = emulate::Shared<T, kSize>;
 
 template <class... Parameters, class... Arguments>
 void Launch(void (*kernel)(Parameters...), const Grid& grid, const Arguments&... arguments) {
+  FlushProgram();
   (emulate::CheckArgument(arguments), ...);
   emulate::Run({.x = grid.blocks, .y = grid.blocks_y}, grid.threads, [&] { kernel(arguments...); });
 }

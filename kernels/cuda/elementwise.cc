@@ -2,13 +2,12 @@
 #include "kernels/cuda/fill.h"
 #include "kernels/cuda/for_each.h"
 #include "kernels/cuda/records.h"
+#include "kernels/cuda/stages/elementwise.h"
 
 namespace wisp::kernels::cuda {
 namespace {
 
-void Scale(const ScaleArgs<>& a) {
-  ForEach(a.n, [a] __device__(size_t i) { Put(a.y[i], __fmul_rn(a.a, a.x[i]), a.store); });
-}
+void Scale(const ScaleArgs<>& a) { RunStage<ScaleStage>(BlocksFor(a.n, kStageThreads), a); }
 
 // Bytes before and after the words of four are cleared one by one.
 void Clear(const ClearArgs& a) {

@@ -1,41 +1,16 @@
 // Ops that look rows up and move them.
 #include "kernels/cuda/fill.h"
 #include "kernels/cuda/for_each.h"
-#include "kernels/cuda/half.h"
 #include "kernels/cuda/records.h"
 #include "kernels/cuda/scatter.h"
+#include "kernels/cuda/stages/rows.h"
 
 namespace wisp::kernels::cuda {
 namespace {
 
-void EmbedForward(const EmbedForwardArgs<>& a) {
-  ForEachOf(a.rows, a.d, [a] __device__(size_t t, size_t i) {
-    const int32_t id = a.ids_T[t];
-    float y = 0;
-    if (id >= 0) {
-      y = a.scale * a.table_MD[static_cast<size_t>(id) * a.d + i];
-      if (a.positions_TD != nullptr) y += a.positions_TD[t * a.d + i];
-    }
-    a.y_TD[t * a.d + i] = y;
-  });
-}
+void EmbedForward(const EmbedForwardArgs<>& a) { RunStage<EmbedStage>(BlocksFor(a.rows * a.d, kStageThreads), a); }
 
-void EmbedHalf(const EmbedHalfArgs& a) {
-  ForEachOf(a.rows, a.d, [a] __device__(size_t t, size_t i) {
-    const int32_t id = a.ids_T[t];
-    float y = 0;
-    if (id >= 0) {
-      const size_t at = static_cast<size_t>(id) * a.d + i;
-      y = __fmul_rn(a.scale, a.half_table_MD != nullptr ? FloatOf(a.half_table_MD[at]) : a.table_MD[at]);
-      if (a.half_positions_TD != nullptr) {
-        y = __fadd_rn(y, FloatOf(a.half_positions_TD[t * a.d + i]));
-      } else if (a.positions_TD != nullptr) {
-        y = __fadd_rn(y, a.positions_TD[t * a.d + i]);
-      }
-    }
-    a.y_TD[t * a.d + i] = y;
-  });
-}
+void EmbedHalf(const EmbedHalfArgs& a) { RunStage<EmbedHalfStage>(BlocksFor(a.rows * a.d, kStageThreads), a); }
 
 void EmbedVariance(const EmbedVarianceArgs<>& a) {
   ForEachOf(a.rows, a.d, [a] __device__(size_t t, size_t i) {

@@ -21,6 +21,7 @@ void FillReduce(OpTable& table);
 void FillRotary(OpTable& table);
 void FillSoftmax(OpTable& table);
 void FillStep(OpTable& table);
+void FillTopK(OpTable& table);
 void FillVariance(OpTable& table);
 
 }  // namespace wisp::kernels::cuda

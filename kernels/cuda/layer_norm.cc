@@ -1,51 +1,21 @@
-// Layer norm and RMS norm. A warp takes a row; the gradients of gain and bias are sums down the columns of a record,
+// Layer norm and RMS norm. A warp takes a row (stages/norms.h); the gradients of gain and bias are sums down the columns of a record,
 // 32 columns for each block.
 #include "kernels/cuda/fill.h"
 #include "kernels/cuda/for_each.h"
 #include "kernels/cuda/records.h"
+#include "kernels/cuda/stages/norms.h"
 
 namespace wisp::kernels::cuda {
 namespace {
 
 constexpr unsigned kThreads = 256, kWarps = kThreads / kWarp;
 
-__global__ void LayerNormRows(LayerNormForwardArgs<> a) {
-  const size_t warps = AllThreads() / kWarp;
-  const float inverse = 1.0f / static_cast<float>(a.d);
-  for (size_t r = GlobalThread() / kWarp; r < a.rows; r += warps) {
-    const float* x = a.x_RD + r * a.d;
-    float sum = 0, squares = 0;
-    for (size_t i = Lane(); i < a.d; i += kWarp) sum += x[i];
-    const float mean = WarpSum(sum) * inverse;
-    for (size_t i = Lane(); i < a.d; i += kWarp) squares += (x[i] - mean) * (x[i] - mean);
-    const float rstd = 1.0f / sqrtf(WarpSum(squares) * inverse + a.epsilon);
-    for (size_t i = Lane(); i < a.d; i += kWarp) a.y_RD[r * a.d + i] = (x[i] - mean) * rstd * a.gain_D[i] + a.bias_D[i];
-    if (Lane() == 0) {
-      a.mean_R[r] = mean;
-      a.rstd_R[r] = rstd;
-    }
-  }
-}
-
 void LayerNormForward(const LayerNormForwardArgs<>& a) {
-  if (a.rows > 0) Launch(LayerNormRows, {.blocks = BlocksFor(a.rows * kWarp, kThreads), .threads = kThreads}, a);
-}
-
-__global__ void RmsNormRows(RmsNormForwardArgs<> a) {
-  const size_t warps = AllThreads() / kWarp;
-  for (size_t r = GlobalThread() / kWarp; r < a.rows; r += warps) {
-    const float* x = a.x_RD + r * a.d;
-    float squares = 0;
-    for (size_t i = Lane(); i < a.d; i += kWarp) squares += x[i] * x[i];
-    const float mean_square = a.d > 0 ? WarpSum(squares) / static_cast<float>(a.d) : 0.0f;
-    const float rstd = 1.0f / sqrtf(mean_square + a.epsilon);
-    for (size_t i = Lane(); i < a.d; i += kWarp) a.y_RD[r * a.d + i] = x[i] * rstd * a.gain_D[i];
-    if (Lane() == 0) a.rstd_R[r] = rstd;
-  }
+  RunStage<LayerNormStage>(BlocksFor(a.rows * kWarp, kStageThreads), a);
 }
 
 void RmsNormForward(const RmsNormForwardArgs<>& a) {
-  if (a.rows > 0) Launch(RmsNormRows, {.blocks = BlocksFor(a.rows * kWarp, kThreads), .threads = kThreads}, a);
+  RunStage<RmsNormStage>(BlocksFor(a.rows * kWarp, kStageThreads), a);
 }
 
 // Of both norms: the RMS norm has no mean and no bias.

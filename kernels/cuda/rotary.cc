@@ -2,22 +2,10 @@
 #include "kernels/cuda/fill.h"
 #include "kernels/cuda/for_each.h"
 #include "kernels/cuda/records.h"
+#include "kernels/cuda/stages/rotary.h"
 
 namespace wisp::kernels::cuda {
 namespace {
-
-// Pair i of all heads of a row that stands at `position`.
-__device__ inline void RotatePair(const RotaryArgs<>& a, float* row, size_t position, size_t i) {
-  const size_t pairs = a.rotated / 2, p = i % pairs;
-  const bool halves = a.pairs == RotaryPairs::kHalves;
-  float* x = row + i / pairs * a.head_width;
-  float& first = x[halves ? p : 2 * p];
-  float& second = x[halves ? p + pairs : 2 * p + 1];
-  const float c = a.cos_TP[position * pairs + p], sine = a.sin_TP[position * pairs + p];
-  const float s = a.rotation == Rotation::kInverse ? -sine : sine, before = first;
-  first = before * c - second * s;
-  second = before * s + second * c;
-}
 
 // One record for each row of blocks.
 __global__ void RotateRecords(RotaryArgs<> a, RecordsOfLaunch records) {
@@ -32,6 +20,9 @@ __global__ void RotateRecords(RotaryArgs<> a, RecordsOfLaunch records) {
 void Rotary(const RotaryArgs<>& a) {
   const size_t of_row = a.heads * (a.rotated / 2);
   if (of_row == 0) return;
+  if (a.records.begin_B == nullptr) {
+    return RunStage<RotaryStage>(BlocksFor(a.rows * of_row, kStageThreads), WithoutRecords(a));
+  }
   ForRecords(a.records, a.rows, [&](const RecordsOfLaunch& records) {
     const Grid grid = {.blocks = BlocksFor(LongestOf(records) * of_row, 256), .blocks_y = records.count};
     if (grid.blocks > 0) Launch(RotateRecords, grid, WithoutRecords(a), records);

@@ -182,6 +182,46 @@ void ClippedTanhBackward(const ClippedTanhBackwardArgs<T>& a) {
   }
 }
 
+template <class T>
+void ScoreTiles(const ScoreTilesArgs<T>& a) {
+  for (size_t r = 0; r < a.rows; ++r) {
+    for (size_t j = 0; j < a.n; ++j) {
+      const T* w = a.packed + j / a.tile * a.tile_stride + j % a.tile * a.k;
+      T sum = a.bias_N != nullptr ? a.bias_N[j] : T(0);
+      for (size_t i = 0; i < a.k; ++i) sum = sum + a.x_RK[r * a.k + i] * w[i];
+      a.y_RN[r * a.n + j] = sum;
+    }
+  }
+}
+
+inline void TopK(const TopKArgs& a) {
+  const auto better = [](const Scored& x, const Scored& y) {
+    return x.score != y.score ? x.score > y.score : x.item < y.item;
+  };
+  for (size_t r = 0; r < a.rows; ++r) {
+    const float* score = a.score_RN + r * a.n;
+    const uint32_t* excluded = a.excluded_RW + r * ((a.n + 31) / 32);
+    Scored* best = a.best_RK + r * a.k;
+    TopKSummary& summary = a.summary_R[r] = {};
+    for (size_t j = 0; j < a.n; ++j) {
+      if ((excluded[j / 32] >> (j % 32) & 1) != 0) continue;
+      if (!std::isfinite(score[j])) {
+        summary.not_finite = 1;
+        continue;
+      }
+      // Behind those that are not worse.
+      const Scored one = {static_cast<int32_t>(j), score[j]};
+      size_t place = summary.count;
+      while (place > 0 && better(one, best[place - 1])) --place;
+      if (place == a.k) continue;
+      if (summary.count < a.k) ++summary.count;
+      std::copy_backward(best + place, best + summary.count - 1, best + summary.count);
+      best[place] = one;
+    }
+    std::fill(best + summary.count, best + a.k, Scored{-1, 0});
+  }
+}
+
 }  // namespace wisp::kernels::reference
 
 #endif  // WISP_KERNELS_REFERENCE_HEADS_H_

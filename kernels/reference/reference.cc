@@ -6,6 +6,7 @@ namespace {
 
 size_t PackedSize(size_t n, size_t k) { return n * k; }
 size_t NoScratch(AttentionPass, size_t, size_t) { return 0; }
+size_t NoScratchOfTopK(size_t, size_t, size_t) { return 0; }
 
 }  // namespace
 
@@ -63,6 +64,9 @@ const OpTable& ReferenceOps() {
       .exp_double = ForTraining(reference::ExpDouble),
       .adam = ForTraining(reference::Adam<float>),
       .sgd = ForTraining(reference::Sgd<float>),
+      .score_tiles = ForTraining(reference::ScoreTiles<float>),
+      .top_k_scratch_size = ForTraining(NoScratchOfTopK),
+      .top_k = ForTraining(reference::TopK),
       .record_weight_gradients = ForTraining(reference::RecordWeightGradients<float>),
       .record_scatter_add = ForTraining(reference::RecordScatterAdd<float>),
       .add_rows = ForTraining(reference::AddRows<float>),

@@ -27,6 +27,7 @@ struct Tables {
       const int64_t target = left & -left;
       OpTable& table = simd[num_all - 1];
       table = ReferenceOps();
+      table.score_tiles = nullptr;  // of weights that the reference has packed
       table.name = hwy::TargetName(target);
       FillGemm(target, table);
       FillSoftmax(target, table);

@@ -22,7 +22,7 @@ constexpr uint32_t kMostBlocks = (1 << 24) - 1, kMostBarriers = (1 << 14) - 1,
                    kMostWarpBarriers = (1 << 15) - 1;  // what a Stamp holds
 constexpr size_t kStackBytes = 64 * 1024;
 
-enum class Waits { kForNothing, kForBlock, kForWarp, kHasEnded };
+enum class Waits { kForNothing, kForBlock, kForWarp, kForGrid, kHasEnded };
 
 struct Thread {
   boost::context::fiber fiber;
@@ -52,54 +52,76 @@ uint64_t FirstSeed() {
   return given != nullptr ? std::strtoull(given, nullptr, 10) : 1;
 }
 
+// A block whose threads are alive.
+struct Block {
+  Index index;
+  std::vector<Thread> threads;
+  std::vector<Warp> warps;
+  uint32_t serial = 0, barriers = 0;
+
+  bool All(Waits what) const {
+    return std::all_of(threads.begin(), threads.end(), [what](const Thread& t) { return t.waits == what; });
+  }
+  const Thread& OneThatWaits() const {
+    return *std::find_if(threads.begin(), threads.end(), [](const Thread& t) { return t.waits != Waits::kHasEnded; });
+  }
+};
+
 struct Emulator {
   std::mt19937_64 random{FirstSeed()};
   boost::context::pooled_fixedsize_stack stacks{kStackBytes};
   boost::context::fiber scheduler;
-  std::vector<Thread> threads;
-  std::vector<Warp> warps;
+  std::vector<Block> blocks;  // one, or those that run together
+  Block* block = nullptr;     // the one that runs
   Place place;
-  uint32_t block_serial = 0, barriers = 0;
+  uint32_t last_serial = 0;
   bool running = false;
 
-  Thread& Current() { return threads[place.thread.x]; }
-  Warp& CurrentWarp() { return warps[place.thread.x / kLanes]; }
+  Warp& CurrentWarp() { return block->warps[place.thread.x / kLanes]; }
 
   void SetNow() {
     const unsigned index = place.thread.x, warp = index / kLanes;
-    g_now = Stamp{block_serial} << kBlockShift | Stamp{barriers} << kBarrierShift |
-            Stamp{warps[warp].barriers} << kWarpBarrierShift | warp << kWarpShift | index % kLanes << kLaneShift;
+    g_now = Stamp{block->serial} << kBlockShift | Stamp{block->barriers} << kBarrierShift |
+            Stamp{block->warps[warp].barriers} << kWarpBarrierShift | warp << kWarpShift | index % kLanes << kLaneShift;
   }
 
   // Back to the scheduler, until what this thread waits for has come.
   void Wait(Waits what, const Location& location) {
     const unsigned index = place.thread.x;
-    threads[index].waits = what;
-    threads[index].location = location;
+    block->threads[index].waits = what;
+    block->threads[index].location = location;
     scheduler = std::move(scheduler).resume();
     place.thread.x = index;
   }
 
-  void Start(unsigned index, const std::function<void()>& kernel) {
-    threads[index].waits = Waits::kForNothing;
-    threads[index].fiber =
-        boost::context::fiber(std::allocator_arg, stacks, [this, index, &kernel](boost::context::fiber&& from) {
-          scheduler = std::move(from);
-          kernel();
-          threads[index].waits = Waits::kHasEnded;
-          return std::move(scheduler);
-        });
+  void Start(Block& starting, Index index, unsigned count, const std::function<void()>& kernel) {
+    starting.index = index;
+    starting.threads.resize(count);
+    starting.warps.assign(count / kLanes, {});
+    starting.serial = last_serial = last_serial % kMostBlocks + 1;
+    starting.barriers = 0;
+    for (Thread& thread : starting.threads) {
+      thread.waits = Waits::kForNothing;
+      thread.fiber =
+          boost::context::fiber(std::allocator_arg, stacks, [this, &thread, &kernel](boost::context::fiber&& from) {
+            scheduler = std::move(from);
+            kernel();
+            thread.waits = Waits::kHasEnded;
+            return std::move(scheduler);
+          });
+    }
   }
 
   void Resume(unsigned index) {
     place.thread = {index, 0};
     SetNow();
-    boost::context::fiber back = std::move(threads[index].fiber).resume();
-    threads[index].fiber = std::move(back);
+    boost::context::fiber back = std::move(block->threads[index].fiber).resume();
+    block->threads[index].fiber = std::move(back);
   }
 
   // All [first, first + count) wait for the same thing at the same place: they may go on. False where some still run.
   bool Release(unsigned first, unsigned count, Waits what) {
+    std::vector<Thread>& threads = block->threads;
     for (unsigned i = first; i < first + count; ++i) {
       if (threads[i].waits != what) return false;
     }
@@ -112,42 +134,60 @@ struct Emulator {
     return true;
   }
 
+  // The same of the whole block, at a barrier of it or of the grid.
+  bool ReleaseBlock(Waits what) {
+    if (!Release(0, static_cast<unsigned>(block->threads.size()), what)) return false;
+    if (++block->barriers > kMostBarriers)
+      Fail("a block has too many barriers for the emulator", block->threads[0].location);
+    return true;
+  }
+
   // Lets every thread that can run go on, in a drawn order; false where none could.
   bool Turn(std::vector<unsigned>& order) {
     std::shuffle(order.begin(), order.end(), random);
     bool any = false;
     for (unsigned index : order) {
-      if (threads[index].waits != Waits::kForNothing) continue;
+      Thread& thread = block->threads[index];
+      if (thread.waits != Waits::kForNothing) continue;
       any = true;
       Resume(index);
       const unsigned first = index / kLanes * kLanes;
-      if (threads[index].waits == Waits::kForWarp && Release(first, kLanes, Waits::kForWarp)) {
-        if (++warps[first / kLanes].round > kMostWarpBarriers)
-          Fail("a warp has too many barriers for the emulator", threads[index].location);
+      if (thread.waits == Waits::kForWarp && Release(first, kLanes, Waits::kForWarp)) {
+        if (++block->warps[first / kLanes].round > kMostWarpBarriers)
+          Fail("a warp has too many barriers for the emulator", thread.location);
       }
     }
     return any;
   }
 
-  void RunBlock(const std::function<void()>& kernel) {
-    const auto count = static_cast<unsigned>(threads.size());
-    block_serial = block_serial % kMostBlocks + 1;
-    barriers = 0;
-    for (Warp& warp : warps) warp = {};
-    for (unsigned i = 0; i < count; ++i) Start(i, kernel);
-    std::vector<unsigned> order(count);
+  // Until the block has ended, or waits for others.
+  void Advance(Block& advancing) {
+    block = &advancing;
+    place.block = advancing.index;
+    std::vector<unsigned> order(advancing.threads.size());
     std::iota(order.begin(), order.end(), 0u);
     for (;;) {
       if (Turn(order)) continue;
-      const auto ended = [](const Thread& t) { return t.waits == Waits::kHasEnded; };
-      if (std::all_of(threads.begin(), threads.end(), ended)) return;
-      if (Release(0, count, Waits::kForBlock)) {
-        if (++barriers > kMostBarriers) Fail("a block has too many barriers for the emulator", threads[0].location);
-        continue;
-      }
-      const auto waiting = std::find_if_not(threads.begin(), threads.end(), ended);
-      Fail("a barrier, shuffle or vote that not all threads reach", waiting->location);
+      if (block->All(Waits::kHasEnded) || block->All(Waits::kForGrid)) return;
+      if (!ReleaseBlock(Waits::kForBlock))
+        Fail("a barrier, shuffle or vote that not all threads reach", block->OneThatWaits().location);
     }
+  }
+
+  // Once all blocks have ended or wait: whether they may go on. False where all have ended.
+  bool ReleaseGrid() {
+    const auto waits = [](const Block& b) { return b.All(Waits::kForGrid); };
+    const auto first = std::find_if(blocks.begin(), blocks.end(), waits);
+    if (first == blocks.end()) return false;
+    const Location& location = first->threads[0].location;
+    for (Block& each : blocks) {
+      if (!waits(each)) Fail("a barrier of the grid that not all blocks reach", location);
+      if (!SamePlace(each.threads[0].location, location))
+        Fail("blocks wait at different barriers of the grid, this one and another", location);
+      block = &each;
+      ReleaseBlock(Waits::kForGrid);
+    }
+    return true;
   }
 };
 
@@ -172,25 +212,61 @@ void CheckBytes(const void* argument, size_t bytes) {
     Fail("a kernel is handed an address of the host's memory", Location::Current());
 }
 
+namespace {
+
+// While a kernel runs.
+class Running {
+ public:
+  Running(Index grid, unsigned threads) {
+    Emulator& e = The();
+    const Location here = Location::Current();
+    if (e.running) Fail("a kernel is launched by a kernel", here);
+    if (threads == 0 || threads > kMostThreads || threads % kLanes != 0) Fail("a block has whole warps, 1 to 32", here);
+    e.running = true;
+    e.place = {.thread = {0, 0}, .block = {0, 0}, .block_size = {threads, 1}, .grid_size = grid};
+  }
+  ~Running() { The().running = false; }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+
+ private:
+  const OpenMemory open_;
+};
+
+}  // namespace
+
 void Run(Index grid, unsigned threads, const std::function<void()>& kernel) {
   Emulator& e = The();
-  const Location here = Location::Current();
-  if (e.running) Fail("a kernel is launched by a kernel", here);
-  if (threads == 0 || threads > kMostThreads || threads % kLanes != 0) Fail("a block has whole warps, 1 to 32", here);
-  e.running = true;
-  const OpenMemory open;
-  e.threads.resize(threads);
-  e.warps.resize(threads / kLanes);
+  const Running running(grid, threads);
+  e.blocks.resize(1);
   std::vector<unsigned> order(size_t{grid.x} * grid.y);
   std::iota(order.begin(), order.end(), 0u);
   std::shuffle(order.begin(), order.end(), e.random);
   for (unsigned block : order) {
-    e.place = {
-        .thread = {0, 0}, .block = {block % grid.x, block / grid.x}, .block_size = {threads, 1}, .grid_size = grid};
-    e.RunBlock(kernel);
+    e.Start(e.blocks[0], {block % grid.x, block / grid.x}, threads, kernel);
+    e.Advance(e.blocks[0]);
+    if (e.blocks[0].All(Waits::kForGrid))
+      Fail("a barrier of the grid in blocks that do not run together", e.blocks[0].threads[0].location);
   }
-  e.running = false;
 }
+
+void RunTogether(unsigned blocks, unsigned threads, const std::function<void()>& kernel) {
+  Emulator& e = The();
+  const Running running({.x = blocks, .y = 1}, threads);
+  if (blocks > kBlocksTogether) Fail("more blocks than can run together", Location::Current());
+  e.blocks.resize(blocks);
+  for (unsigned block = 0; block < blocks; ++block) e.Start(e.blocks[block], {block, 0}, threads, kernel);
+  std::vector<unsigned> order(blocks);
+  std::iota(order.begin(), order.end(), 0u);
+  do {
+    std::shuffle(order.begin(), order.end(), e.random);
+    for (unsigned block : order) {
+      if (!e.blocks[block].All(Waits::kHasEnded)) e.Advance(e.blocks[block]);
+    }
+  } while (e.ReleaseGrid());
+}
+
+void GridBarrier(const Location& location) { The().Wait(Waits::kForGrid, location); }
 
 void Barrier(const Location& location) { The().Wait(Waits::kForBlock, location); }
 

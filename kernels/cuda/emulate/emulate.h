@@ -3,13 +3,14 @@
 //
 // A block's threads are fibers of one thread of the host; which of them goes on is drawn from a seed. Each of these
 // ends the process with a sentence that names the kernel's line:
-//   - a barrier, shuffle or vote that not all threads of the block or warp reach, or reach at different places;
+//   - a barrier, shuffle or vote that not all threads of the block or warp reach, or reach at different places; a
+//     barrier of the grid that not all blocks reach, or that blocks meet which do not run together;
 //   - an access of shared memory out of bounds;
 //   - two threads that access the same place of shared memory, one of them writing, with no barrier in between;
 //   - shared memory that is read before anything of the block wrote it;
 //   - an argument with an address of the host's memory, where a device's memory is in use (memory.h).
 // Not found: races in global memory, and what depends on timing. Blocks run one after the other, in an order that the
-// seed says as well.
+// seed says as well; blocks that run together do so from one barrier of the grid to the next.
 #ifndef WISP_KERNELS_CUDA_EMULATE_EMULATE_H_
 #define WISP_KERNELS_CUDA_EMULATE_EMULATE_H_
 
@@ -45,6 +46,12 @@ struct Location {
 // Runs `kernel` once for each thread of each block. Not reentrant. At most 1024 threads, whole warps.
 void Run(Index grid, unsigned threads, const std::function<void()>& kernel);
 
+// The same of blocks that are all alive at once, so that they can wait for each other: at most kBlocksTogether. Which of
+// them runs to the next barrier of the grid first is drawn. Between two of these barriers each runs alone: what one reads
+// of another without a barrier is not there yet, or is another launch's.
+inline constexpr unsigned kBlocksTogether = 3;
+void RunTogether(unsigned blocks, unsigned threads, const std::function<void()>& kernel);
+
 void CheckBytes(const void* argument, size_t bytes);
 
 // An argument of the next launch. Ends the process where it holds the address of the host's memory (memory.h).
@@ -63,6 +70,7 @@ void CheckArgument(T argument) {
 void Seed(uint64_t seed);
 
 void Barrier(const Location& location);
+void GridBarrier(const Location& location);
 void WarpBarrier(const Location& location);
 // What lane `from(lane)` of this warp gave, in the bits of a number.
 uint64_t Exchange(uint64_t bits, unsigned from, const Location& location);
@@ -199,6 +207,9 @@ namespace wisp::kernels::cuda {
 
 inline void __syncthreads(const emulate::Location& location = emulate::Location::Current()) {
   emulate::Barrier(location);
+}
+inline void GridBarrier(const emulate::Location& location = emulate::Location::Current()) {
+  emulate::GridBarrier(location);
 }
 inline void __syncwarp(const emulate::Location& location = emulate::Location::Current()) {
   emulate::WarpBarrier(location);

@@ -12,6 +12,7 @@
 
 #include "kernels/cuda/cuda.h"
 #include "kernels/cuda/memory_kinds.h"
+#include "kernels/cuda/program.h"
 #include "kernels/cuda/results.h"
 #include "kernels/cuda/shared_memory.h"
 
@@ -71,6 +72,7 @@ void* Allocate(void*, size_t size) {
 }
 
 void Release(void*, void* memory, size_t size) {
+  FlushProgram();
   Pages& pages = ThePages();
   void* first = reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(memory) / kPage * kPage);
   munmap(first, pages.bytes.at(first) + kPage);
@@ -78,14 +80,31 @@ void Release(void*, void* memory, size_t size) {
   pages.total -= size;
 }
 
-void Copy(void*, void* to, const void* from, size_t size) {
+void Copy(void* to, const void* from, size_t size) {
   const OpenMemory open;
   if (size > 0) std::memcpy(to, from, size);
 }
 
-void CopyWhereShared(void*, void* to, const void* from, size_t size) { (void)CopyByHost(to, from, size); }
+void CopyIn(void*, void* to, const void* from, size_t size) {
+  if (!CopyInWithProgram(to, from, size)) Copy(to, from, size);
+}
 
-bool WaitForAll(void*) { return Wait(); }
+void CopyOut(void*, void* to, const void* from, size_t size) {
+  if (!CopyOutWithProgram(to, from, size)) Copy(to, from, size);
+}
+
+void CopyInWhereShared(void*, void* to, const void* from, size_t size) {
+  if (!CopyInWithProgram(to, from, size)) (void)CopyByHost(to, from, size);
+}
+
+void CopyOutWhereShared(void*, void* to, const void* from, size_t size) {
+  if (!CopyOutWithProgram(to, from, size)) (void)CopyByHost(to, from, size);
+}
+
+bool WaitForAll(void*) {
+  FlushProgram();
+  return Wait();
+}
 
 const char* NoFailure(void*) { return ""; }
 
@@ -154,16 +173,18 @@ size_t AllocatedBytes() { return emulate::ThePages().total; }
 const MemoryTable& DeviceMemory() {
   static constexpr MemoryTable kDevice = {.allocate = emulate::Allocate,
                                           .release = emulate::Release,
-                                          .copy_in = emulate::Copy,
-                                          .copy_out = emulate::Copy,
+                                          .copy_in = emulate::CopyIn,
+                                          .copy_out = emulate::CopyOut,
                                           .wait = emulate::WaitForAll,
-                                          .failure = emulate::NoFailure};
+                                          .failure = emulate::NoFailure,
+                                          .gather = Gather};
   static constexpr MemoryTable kManaged = {.allocate = emulate::Allocate,
                                            .release = emulate::Release,
-                                           .copy_in = emulate::CopyWhereShared,
-                                           .copy_out = emulate::CopyWhereShared,
+                                           .copy_in = emulate::CopyInWhereShared,
+                                           .copy_out = emulate::CopyOutWhereShared,
                                            .wait = emulate::WaitForAll,
-                                           .failure = emulate::NoFailure};
+                                           .failure = emulate::NoFailure,
+                                           .gather = Gather};
   return emulate::IsManaged() ? kManaged : kDevice;
 }
 

@@ -108,6 +108,18 @@ bool Forgive(cudaError_t error) {
   return error == cudaSuccess;
 }
 
+unsigned BlocksAtOnce(const void* kernel, unsigned threads) {
+  (void)Stream();  // this thread's device
+  int together = 0, processors = 0, of_one = 0;
+  const bool known =
+      Forgive(cudaDeviceGetAttribute(&together, cudaDevAttrCooperativeLaunch, 0)) &&
+      Forgive(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0)) &&
+      Forgive(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&of_one, kernel, static_cast<int>(threads), 0));
+  if (!known || together == 0 || of_one <= 0) return 0;
+  // One on each processor: a second would make every barrier dearer, and the models are small.
+  return static_cast<unsigned>(processors);
+}
+
 void RunAtOnce() { TheGpu().runs_at_once = true; }
 
 void NoteLaunch() {

@@ -3,6 +3,7 @@
 #ifndef WISP_KERNELS_CUDA_GPU_GPU_H_
 #define WISP_KERNELS_CUDA_GPU_GPU_H_
 
+#include <cooperative_groups.h>
 #include <cuda_runtime.h>
 
 #include <cstddef>
@@ -38,6 +39,9 @@ void Note(cudaError_t error);
 void NoteLaunch();
 // What failed first, in words; empty while nothing has.
 const char* Failure();
+
+// Of this kernel, by blocks of so many threads, on the whole GPU; 0 where its blocks could not wait for each other.
+unsigned BlocksAtOnce(const void* kernel, unsigned threads);
 
 // Whether a call succeeded whose failure spoils nothing: it is then forgotten, or the next launch would be blamed.
 bool Forgive(cudaError_t error);

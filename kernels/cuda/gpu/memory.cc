@@ -9,6 +9,7 @@
 #include "kernels/cuda/cuda.h"
 #include "kernels/cuda/gpu/gpu.h"
 #include "kernels/cuda/memory_kinds.h"
+#include "kernels/cuda/program.h"
 #include "kernels/cuda/results.h"
 #include "kernels/cuda/shared_memory.h"
 
@@ -72,12 +73,14 @@ void* Allocate(void*, size_t bytes) {
 
 // Waits by itself until nothing uses it.
 void Release(void*, void* memory, size_t bytes) {
+  FlushProgram();
   (void)Stream();
   Note(cudaFree(memory));
   g_allocated -= bytes;
 }
 
 void CopyIn(void*, void* to, const void* from, size_t bytes) {
+  if (CopyInWithProgram(to, from, bytes)) return;
   Staging& staging = TheStaging();
   const std::lock_guard lock(staging.mutex);
   for (size_t done = 0; done < bytes;) {
@@ -93,20 +96,26 @@ void CopyIn(void*, void* to, const void* from, size_t bytes) {
 }
 
 void CopyOut(void*, void* to, const void* from, size_t bytes) {
-  if (bytes == 0) return;
+  if (bytes == 0 || CopyOutWithProgram(to, from, bytes)) return;
   cudaError_t error = cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, Stream());
   if (error == cudaSuccess) error = cudaStreamSynchronize(Stream());
   Note(error);
   if (error != cudaSuccess) std::memset(to, 0, bytes);
 }
 
-void CopyInByHost(void*, void* to, const void* from, size_t bytes) { (void)CopyByHost(to, from, bytes); }
+void CopyInByHost(void*, void* to, const void* from, size_t bytes) {
+  if (!CopyInWithProgram(to, from, bytes)) (void)CopyByHost(to, from, bytes);
+}
 
 void CopyOutByHost(void*, void* to, const void* from, size_t bytes) {
+  if (CopyOutWithProgram(to, from, bytes)) return;
   if (!CopyByHost(to, from, bytes) && bytes > 0) std::memset(to, 0, bytes);
 }
 
-bool WaitForAll(void*) { return Wait(); }
+bool WaitForAll(void*) {
+  FlushProgram();
+  return Wait();
+}
 const char* FirstFailure(void*) { return Failure(); }
 
 // Pinned memory of the host that kernels write: of one thread.
@@ -170,13 +179,15 @@ const MemoryTable& DeviceMemory() {
                                           .copy_in = CopyIn,
                                           .copy_out = CopyOut,
                                           .wait = WaitForAll,
-                                          .failure = FirstFailure};
+                                          .failure = FirstFailure,
+                                          .gather = Gather};
   static constexpr MemoryTable kManaged = {.allocate = Allocate,
                                            .release = Release,
                                            .copy_in = CopyInByHost,
                                            .copy_out = CopyOutByHost,
                                            .wait = WaitForAll,
-                                           .failure = FirstFailure};
+                                           .failure = FirstFailure,
+                                           .gather = Gather};
   return IsManaged() ? kManaged : kDevice;
 }
 

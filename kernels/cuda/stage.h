@@ -1,0 +1,52 @@
+// Work of a kernel as a function of its arguments and of a block's place: launched alone, or one of many that a single
+// launch runs one after the other (program.h).
+//
+//   struct ScaleStage {
+//     using Args = ScaleArgs<>;
+//     static constexpr StageKind kKind = StageKind::kScale;
+//     static __device__ void Run(const Args& a, const BlockPlace& block) { ... }
+//   };
+//   RunStage<ScaleStage>(BlocksFor(a.n, kStageThreads), a);
+//
+// What a stage computes does not depend on how many blocks of the device take turns at its blocks: a launch of its own
+// and a program give the same bits.
+#ifndef WISP_KERNELS_CUDA_STAGE_H_
+#define WISP_KERNELS_CUDA_STAGE_H_
+
+#include <type_traits>
+
+#include "kernels/cuda/device_code.h"
+#include "kernels/cuda/program.h"
+
+namespace wisp::kernels::cuda {
+
+// Which of a stage's blocks, and how many it has. Not blockIdx: in a program a block of the device takes many of them.
+struct BlockPlace {
+  unsigned index, count;
+};
+
+__device__ inline size_t ThreadOf(const BlockPlace& block) { return size_t{block.index} * blockDim.x + threadIdx.x; }
+__device__ inline size_t ThreadsOf(const BlockPlace& block) { return size_t{block.count} * blockDim.x; }
+
+template <class Stage>
+__global__ void __launch_bounds__(kStageThreads) CallStage(typename Stage::Args a) {
+  Stage::Run(a, {blockIdx.x, gridDim.x});
+}
+
+// Of `blocks` blocks of kStageThreads; with 0 nothing is done. Launched now, or recorded where that was asked for.
+template <class Stage>
+void RunStage(unsigned blocks, const typename Stage::Args& args) {
+  static_assert(std::is_trivially_copyable_v<typename Stage::Args>);
+  if (blocks == 0) return;
+  if (IsGathering()) {
+#ifndef __CUDACC__
+    emulate::CheckArgument(args);
+#endif
+    if (Record({.kind = Stage::kKind, .blocks = blocks, .size = sizeof(args)}, &args)) return;
+  }
+  Launch(CallStage<Stage>, {.blocks = blocks, .threads = kStageThreads}, args);
+}
+
+}  // namespace wisp::kernels::cuda
+
+#endif  // WISP_KERNELS_CUDA_STAGE_H_
