@@ -2,6 +2,7 @@
 #include "runtime/inference/session.h"
 
 #include <algorithm>
+#include <new>
 
 namespace wisp {
 namespace {
@@ -22,6 +23,38 @@ Result<size_t> ThreadsOf(size_t num_threads, Backend backend) {
   return Unsupported("a session on ", threads, " threads is not for XNNPACK, whose packed weights are for one");
 }
 
+// The device of a session with these options.
+Result<kernels::Device> DeviceOf(const SessionOptions& o) {
+  if (o.device.memory.is_host()) {
+    WISP_ASSIGN_OR_RETURN(const kernels::OpTable* const ops, OpsOf(o.backend));
+    return kernels::Device(*ops);
+  }
+  if (o.backend != Backend::kSimd)
+    return Unsupported("8-bit integers and XNNPACK are the processor's: a session on the device ", o.device.ops->name,
+                       " has kernels of its own");
+  if (o.num_threads <= 1) return o.device;
+  return Unsupported("a session on ", o.num_threads, " threads is for the processor, not for the device ",
+                     o.device.ops->name);
+}
+
+// What was allocated is given back.
+[[gnu::cold]] Status NoRoom(const kernels::Device& device, const InferenceMemory& plan) {
+  return IoError("there is no room on the device ", device.ops->name, ", or on the host, for a session, which takes ",
+                 plan.on_device, " bytes there and ", plan.total() - plan.on_device, " here");
+}
+
+// While one lives, launches of this thread go out together.
+class Gathering {
+ public:
+  explicit Gathering(const kernels::Memory& memory) : memory_(memory) { memory_.gather(kernels::Launches::kTogether); }
+  ~Gathering() { memory_.gather(kernels::Launches::kEach); }
+  Gathering(const Gathering&) = delete;
+  Gathering& operator=(const Gathering&) = delete;
+
+ private:
+  const kernels::Memory& memory_;
+};
+
 }  // namespace
 
 Result<const kernels::OpTable*> OpsOf(Backend backend) {
@@ -35,17 +68,20 @@ Result<const kernels::OpTable*> OpsOf(Backend backend) {
           : "this build has no XNNPACK (configure with -DWISP_XNNPACK=ON), or it does not run on this processor");
 }
 
-Session::Session(ModelFile file, const kernels::OpTable& ops, size_t num_threads, const Executor& executor)
+Session::Session(ModelFile file, const kernels::Device& device, size_t num_threads, const Executor& executor)
     : file_(std::move(file)),
-      graph_(file_.architecture(), ops,
+      graph_(file_.architecture(), device,
              {.use = GraphUse::kInference,
-              .head = HeadPackingFor(ops, file_.architecture(), ParameterSource(file_.tensors()))}),
+              .head = HeadPackingFor(*device.ops, file_.architecture(), ParameterSource(file_.tensors()))}),
       buffers_(graph_.AllocateForInference()),
       cache_(graph_.AllocateCache(KeptBlocks::kAll)),
       helpers_(graph_.AllocateHelpers(num_threads, executor)),
-      weights_(graph_, ParameterSource(file_.tensors())),
+      tensors_(is_host() ? nullptr
+                         : std::make_unique<DeviceWeights>(file_.parameters(), file_.tensors(), device.memory)),
+      weights_(graph_, is_host() ? ParameterSource(file_.tensors()) : tensors_->source()),
       scores_(file_.architecture().num_items),
-      excluded_(file_.architecture().num_items, 0) {
+      excluded_(file_.architecture().num_items, 0),
+      top_(is_host() ? nullptr : std::make_unique<DeviceTop>(device, file_.architecture().num_items, 1)) {
   encoded_.reserve(file_.architecture().max_length);
 }
 
@@ -56,38 +92,71 @@ Result<std::unique_ptr<Session>> Session::Open(const std::string& path, const Se
 }
 
 Result<std::unique_ptr<Session>> Session::Create(ModelFile file, const SessionOptions& options) {
-  WISP_ASSIGN_OR_RETURN(const kernels::OpTable* const ops, OpsOf(options.backend));
+  WISP_ASSIGN_OR_RETURN(const kernels::Device device, DeviceOf(options));
   WISP_ASSIGN_OR_RETURN(const size_t threads, ThreadsOf(options.num_threads, options.backend));
-  return std::unique_ptr<Session>(new Session(std::move(file), *ops, threads, options.executor));
+  if (device.memory.is_host())
+    return std::unique_ptr<Session>(new Session(std::move(file), device, threads, options.executor));
+  WISP_ASSIGN_OR_RETURN(const InferenceMemory plan, PlanMemory(file, options));
+  try {
+    std::unique_ptr<Session> session(new Session(std::move(file), device, 1, {}));
+    WISP_RETURN_IF_ERROR(session->Arrived());
+    return session;
+  } catch (const std::bad_alloc&) {
+    return NoRoom(device, plan);
+  }
 }
 
 Result<InferenceMemory> Session::PlanMemory(const Architecture& architecture, Backend backend, size_t num_threads) {
   WISP_RETURN_IF_ERROR(Validate(architecture));
-  WISP_ASSIGN_OR_RETURN(const kernels::OpTable* ops, OpsOf(backend));
-  WISP_ASSIGN_OR_RETURN(const size_t threads, ThreadsOf(num_threads, backend));
-  return MemoryOf(Recommender(architecture, *ops, {.use = GraphUse::kInference}), threads);
+  return PlanOf(architecture, {}, {.backend = backend, .num_threads = num_threads});
 }
 
 Result<InferenceMemory> Session::PlanMemory(const ModelFile& file, Backend backend, size_t num_threads) {
-  WISP_ASSIGN_OR_RETURN(const kernels::OpTable* ops, OpsOf(backend));
-  WISP_ASSIGN_OR_RETURN(const size_t threads, ThreadsOf(num_threads, backend));
-  const HeadPacking head = HeadPackingFor(*ops, file.architecture(), ParameterSource(file.tensors()));
-  return MemoryOf(Recommender(file.architecture(), *ops, {.use = GraphUse::kInference, .head = head}), threads);
+  return PlanMemory(file, {.backend = backend, .num_threads = num_threads});
 }
 
-InferenceMemory Session::MemoryOf(const Recommender& graph, size_t num_threads) {
-  const Architecture& architecture = graph.architecture();
-  return InferenceMemory{
-      .activations = graph.inference_bytes() + graph.helper_bytes(num_threads) + graph.cache_bytes(KeptBlocks::kAll),
-      .packed_weights = PackedWeights::PlanBytes(graph),
-      .scores = architecture.num_items * (sizeof(float) + sizeof(uint8_t)) + architecture.max_length * sizeof(int32_t)};
+Result<InferenceMemory> Session::PlanMemory(const ModelFile& file, const SessionOptions& options) {
+  return PlanOf(file.architecture(), file.tensors(), options);
+}
+
+Result<InferenceMemory> Session::PlanOf(const Architecture& a, std::span<const StoredTensor> tensors,
+                                        const SessionOptions& options) {
+  WISP_ASSIGN_OR_RETURN(const kernels::Device device, DeviceOf(options));
+  WISP_ASSIGN_OR_RETURN(const size_t threads, ThreadsOf(options.num_threads, options.backend));
+  const HeadPacking head =
+      tensors.empty() ? HeadPacking::kTiles : HeadPackingFor(*device.ops, a, ParameterSource(tensors));
+  return MemoryOf(Recommender(a, device, {.use = GraphUse::kInference, .head = head}), tensors,
+                  device.memory.is_host() ? threads : 1);
+}
+
+InferenceMemory Session::MemoryOf(const Recommender& graph, std::span<const StoredTensor> tensors, size_t num_threads) {
+  const Architecture& a = graph.architecture();
+  InferenceMemory memory{.activations = graph.inference_bytes() + graph.helper_bytes(num_threads) +
+                                        graph.cache_bytes(KeptBlocks::kAll),
+                         .packed_weights = PackedWeights::PlanBytes(graph),
+                         .scores = a.num_items * (sizeof(float) + sizeof(uint8_t)) + a.max_length * sizeof(int32_t)};
+  if (graph.device().memory.is_host()) return memory;
+  const DeviceTop::Bytes top = DeviceTop::PlanBytes(graph.ops(), a.num_items, 1);
+  memory.weights = DeviceWeights::PlanBytes(graph.parameters(), tensors);
+  memory.on_device = memory.activations - graph.host_bytes() + memory.packed_weights + memory.weights + top.on_device;
+  memory.scores += top.on_device + top.on_host;
+  return memory;
 }
 
 InferenceMemory Session::memory() const {
-  return {.activations =
-              graph_.inference_bytes() + graph_.helper_bytes(num_threads()) + graph_.cache_bytes(KeptBlocks::kAll),
-          .packed_weights = weights_.allocated_bytes(),
-          .scores = scores_.capacity() * sizeof(float) + excluded_.capacity() + encoded_.capacity() * sizeof(int32_t)};
+  InferenceMemory memory = MemoryOf(graph_, file_.tensors(), num_threads());
+  memory.packed_weights = weights_.allocated_bytes();
+  memory.scores = scores_.capacity() * sizeof(float) + excluded_.capacity() + encoded_.capacity() * sizeof(int32_t);
+  if (top_ != nullptr) memory.scores += top_->bytes().on_device + top_->bytes().on_host;
+  return memory;
+}
+
+Status Session::Arrived() {
+  const kernels::Memory& memory = graph_.device().memory;
+  if (is_host() || memory.wait()) return OkStatus();
+  encoded_.clear();
+  return IoError("the device ", graph_.ops().name, " failed: ", memory.failure(),
+                 "; it cannot be used again in this process");
 }
 
 [[gnu::cold]] Status Session::NotFinite() const {
@@ -101,19 +170,35 @@ Status Session::CheckItems(const char* what, std::span<const int32_t> items) con
   return OkStatus();
 }
 
-Status Session::Score(std::span<const int32_t> history, std::span<float> scores) {
+Status Session::CheckHistory(std::span<const int32_t> history) const {
   if (history.empty()) return InvalidArgument("the history is empty: at least one item is needed");
-  if (scores.size() != scores_.size()) return WrongRoom(scores.size(), scores_.size());
-  WISP_RETURN_IF_ERROR(CheckItems("the history", history));
+  return CheckItems("the history", history);
+}
+
+void Session::ScoreTo(std::span<const int32_t> history, float* scores) {
   const auto window = history.last(std::min<size_t>(history.size(), graph_.architecture().max_length));
   RecordContext context{.weights = weights_.view(),
                         .buffers = buffers_,
                         .cache = &cache_,
                         .past = ItemsKept(window),
                         .helpers = helpers_.get()};
-  graph_.Score(context, window, scores.data());
+  graph_.Score(context, window, scores);
   encoded_.assign(window.begin(), window.end());
-  return OkStatus();
+}
+
+Status Session::Score(std::span<const int32_t> history, std::span<float> scores) {
+  if (history.empty()) return CheckHistory(history);
+  if (scores.size() != scores_.size()) return WrongRoom(scores.size(), scores_.size());
+  WISP_RETURN_IF_ERROR(CheckHistory(history));
+  if (is_host()) {
+    ScoreTo(history, scores.data());
+    return OkStatus();
+  }
+  const kernels::Memory& memory = graph_.device().memory;
+  const Gathering gathering(memory);
+  ScoreTo(history, top_->scores());
+  memory.copy_out(scores.data(), top_->scores(), scores.size_bytes());
+  return Arrived();
 }
 
 // The first of the last history that need no second look. The newest item is always computed: its hidden state is what
@@ -128,6 +213,8 @@ Result<std::vector<Recommendation>> Session::Recommend(std::span<const int32_t> 
                                                        const RecommendOptions& options) {
   WISP_RETURN_IF_ERROR(CheckItems("the list of excluded items", options.excluded));
   WISP_RETURN_IF_ERROR(CheckItems("the list of candidates", options.candidates));
+  if (const size_t count = std::min(options.count, scores_.size()); !is_host() && count <= kernels::kMostTopK)
+    return RecommendOnDevice(history, options, count);
   WISP_RETURN_IF_ERROR(Score(history, scores_));
   std::fill(excluded_.begin(), excluded_.end(), uint8_t{0});
   if (options.seen == SeenItems::kExclude) {
@@ -144,6 +231,33 @@ Result<std::vector<Recommendation>> Session::Recommend(std::span<const int32_t> 
   }
   best.resize(top.Finish());
   if (!top.all_finite()) return NotFinite();
+  return best;
+}
+
+void Session::MarkTaken(std::span<const int32_t> history, const RecommendOptions& options) {
+  uint32_t* taken = top_->excluded(0);
+  std::fill_n(taken, top_->words(), options.candidates.empty() ? 0 : ~uint32_t{0});
+  for (int32_t id : options.candidates) Unmark(taken, id);
+  for (int32_t id : options.excluded) Mark(taken, id);
+  if (options.seen != SeenItems::kExclude) return;
+  for (int32_t id : history) Mark(taken, id);
+}
+
+Result<std::vector<Recommendation>> Session::RecommendOnDevice(std::span<const int32_t> history,
+                                                               const RecommendOptions& options, size_t count) {
+  WISP_RETURN_IF_ERROR(CheckHistory(history));
+  MarkTaken(history, options);
+  {
+    const Gathering gathering(graph_.device().memory);
+    top_->SendExcluded(1);
+    ScoreTo(history, top_->scores());
+    top_->Run(1, count);
+  }
+  WISP_RETURN_IF_ERROR(Arrived());
+  if (!top_->all_finite(0)) return NotFinite();
+  std::vector<Recommendation> best;
+  best.reserve(count);
+  for (const kernels::Scored& item : top_->best(0)) best.push_back({item.item, item.score});
   return best;
 }
 

@@ -11,6 +11,10 @@
 // the same scores, bit for bit. Its threads are of use where one answer is waited for. Several histories at once, a
 // thread for each: batch_recommender.h.
 //
+// On a device (SessionOptions::device) weights, keys, values and scores lie in its memory. Ids go in and the best come
+// out, no more, by as few launches as the device allows (Memory::gather). Scores differ from the processor's in
+// rounding. After a failure of the device every call is an error.
+//
 // Not thread-safe: one session per thread, or one lock. Allocates nothing in Recommend beyond what it returns.
 #ifndef WISP_RUNTIME_INFERENCE_SESSION_H_
 #define WISP_RUNTIME_INFERENCE_SESSION_H_
@@ -20,6 +24,8 @@
 #include <string>
 #include <vector>
 
+#include "runtime/inference/device_top.h"
+#include "runtime/inference/device_weights.h"
 #include "runtime/inference/top_k.h"
 #include "runtime/layers/packed_weights.h"
 #include "runtime/layers/recommender.h"
@@ -48,6 +54,9 @@ struct SessionOptions {
   // DefaultThreads(). Those that a session creates sleep while it has nothing to do.
   size_t num_threads = 1;
   Executor executor = {};  // an app's own threads (threads.h), asked some times for each block
+  // Where it computes (OpenDevice). Another than the processor takes kSimd, in whose place its own kernels stand, and
+  // one thread.
+  kernels::Device device = kernels::BestOps();
 };
 
 // The ops of a backend; kUnsupported where this build or this processor has none. Xnnpack's are for one thread.
@@ -59,8 +68,10 @@ struct InferenceMemory {
   size_t activations = 0;  // of one history, keys and values of all of it among them; and of each thread
   // Matrices, and an output table that is not multiplied by where it lies, in the order in which products read them.
   size_t packed_weights = 0;
-  size_t scores = 0;  // of every item, with what is excluded and the last history
-  size_t total() const { return activations + packed_weights + scores; }
+  size_t scores = 0;     // of every item, with what is excluded and the last history
+  size_t weights = 0;    // on a device: those of the file, copied there
+  size_t on_device = 0;  // of all these, in the device's memory
+  size_t total() const { return activations + packed_weights + scores + weights; }
 };
 
 class Session {
@@ -72,8 +83,12 @@ class Session {
   static Result<InferenceMemory> PlanMemory(const Architecture& architecture, Backend backend = Backend::kSimd,
                                             size_t num_threads = 1);
 
+  // Of a session with these options, on a device too. That there is room is another question, which Create answers.
+  static Result<InferenceMemory> PlanMemory(const ModelFile& file, const SessionOptions& options);
+
   // 8-bit weights are always verified: a weight that is no number would become one among them. kInvalidArgument for too
-  // many threads; kUnsupported for several with XNNPACK, whose packed weights are for one.
+  // many threads; kUnsupported for several with XNNPACK, whose packed weights are for one, and for what a device does
+  // not do; kIo where the device has failed or has no room: then nothing is left there.
   static Result<std::unique_ptr<Session>> Open(const std::string& path, const SessionOptions& options,
                                                Verify verify = Verify::kStructure);
   static Result<std::unique_ptr<Session>> Open(const std::string& path, Backend backend = Backend::kSimd,
@@ -90,7 +105,7 @@ class Session {
   // The best items after `history` (item ids, oldest first, at least one; the last max_length are read), best first,
   // ties by smaller id. Fewer than `count` when not that many are left. kInvalidData where the score of an item that
   // might be recommended is no finite number: damaged weights, which a file that was opened with Verify::kStructure may
-  // have.
+  // have. kIo where the device has failed.
   Result<std::vector<Recommendation>> Recommend(std::span<const int32_t> history, const RecommendOptions& options);
 
   // Scores of all items [num_items].
@@ -112,19 +127,33 @@ class Session {
   size_t num_threads() const { return helpers_ == nullptr ? 1 : helpers_->team.size(); }
 
  private:
-  Session(ModelFile file, const kernels::OpTable& ops, size_t num_threads, const Executor& executor);
-  static InferenceMemory MemoryOf(const Recommender& graph, size_t num_threads);
+  Session(ModelFile file, const kernels::Device& device, size_t num_threads, const Executor& executor);
+  static Result<InferenceMemory> PlanOf(const Architecture& architecture, std::span<const StoredTensor> tensors,
+                                        const SessionOptions& options);
+  static InferenceMemory MemoryOf(const Recommender& graph, std::span<const StoredTensor> tensors, size_t num_threads);
+  bool is_host() const { return graph_.device().memory.is_host(); }
+  Status CheckHistory(std::span<const int32_t> history) const;
   size_t ItemsKept(std::span<const int32_t> window) const;
+  // Scores of all items to where ops write them.
+  void ScoreTo(std::span<const int32_t> history, float* scores);
+  // On a device: what was asked for has run, and holds.
+  Status Arrived();
+  // The items in top_'s list of what is not offered.
+  void MarkTaken(std::span<const int32_t> history, const RecommendOptions& options);
+  Result<std::vector<Recommendation>> RecommendOnDevice(std::span<const int32_t> history,
+                                                        const RecommendOptions& options, size_t count);
 
   ModelFile file_;
   Recommender graph_;
   Buffers buffers_;
   KeyValueCache cache_;
-  std::unique_ptr<Helpers> helpers_;  // null with one thread
+  std::unique_ptr<Helpers> helpers_;        // null with one thread
+  std::unique_ptr<DeviceWeights> tensors_;  // of a device; null on the host
   PackedWeights weights_;
   std::vector<int32_t> encoded_;  // the items whose keys and values are in cache_, in their order
   std::vector<float> scores_;
   std::vector<uint8_t> excluded_;
+  std::unique_ptr<DeviceTop> top_;  // of a device; null on the host
 };
 
 }  // namespace wisp

@@ -18,6 +18,7 @@ Attention::Attention(const Architecture& a, const kernels::OpTable& ops, const s
       queries_width_(spec_.queries_width()),
       keys_width_(spec_.keys_width()),
       max_length_(a.max_length),
+      max_rows_(plan.max_rows()),
       mask_(a.attend == Attend::kCausal ? kernels::AttentionMask::kCausal : kernels::AttentionMask::kFull),
       scale_(1.0f / std::sqrt(static_cast<float>(spec_.head_width))),
       qkv_(parameters, FindLinear(a, parameters, ParameterRole::kQkvWeight, ParameterRole::kQkvBias, index), plan,
@@ -35,7 +36,7 @@ Attention::Attention(const Architecture& a, const kernels::OpTable& ops, const s
   lse_ = plan.ReserveInTurn<float>(spec_.num_heads * rows);
   const auto pass = cached_ ? kernels::AttentionPass::kForward : kernels::AttentionPass::kBackward;
   scratch_ = plan.ReserveInTurn<float>(ops.attention_scratch_size(pass, t, spec_.head_width));
-  if (cached_) cache_index_ = plan.cache.Reserve(t * (2 * keys_width_ + variance_width_));
+  if (cached_) cache_index_ = plan.cache.Reserve(rows * (2 * keys_width_ + variance_width_));
   if (variance_width_ > 0) {
     if (!cached_) key_value_variance_ = plan.forward.Reserve<float>(rows * variance_width_);
     mixed_variance_ = plan.ReserveInTurn<float>(rows * queries_width_);
@@ -190,7 +191,7 @@ void Attention::MixBackward(const RecordContext& context, const Scope& scope) co
 
 float* Attention::KeyVariances(const RecordContext& context, size_t row) const {
   if (variance_width_ == 0) return nullptr;
-  float* all = cached_ ? context.cache->of_block(cache_index_) + max_length_ * 2 * keys_width_
+  float* all = cached_ ? context.cache->of_block(cache_index_) + max_rows_ * 2 * keys_width_
                        : context.forward(key_value_variance_);
   return all + row * variance_width_;
 }

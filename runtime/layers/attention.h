@@ -67,7 +67,7 @@ class Attention {
 
   AttentionSpec spec_;
   size_t block_;
-  size_t queries_width_, keys_width_, max_length_;
+  size_t queries_width_, keys_width_, max_length_, max_rows_;
   kernels::AttentionMask mask_;
   float scale_;
   Linear qkv_, out_;

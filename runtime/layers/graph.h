@@ -30,7 +30,7 @@ struct GraphOptions {
   size_t num_negatives = 0;
   // kNone for a next-item head that only scores, over a table of halves.
   HeadPacking head = HeadPacking::kTiles;
-  size_t max_records = 1;  // that may pass at once; of a graph for inference 1
+  size_t max_records = 1;  // that may pass at once; of a graph for inference on the host 1
 };
 
 // What every graph has beside its layers: parameters, packed matrices and the plan of its buffers. Recommender and
@@ -48,6 +48,7 @@ class GraphBase {
   // What these take from the system; known without allocating.
   size_t training_bytes() const { return inference_bytes() + plan_.backward.allocated_bytes(); }
   size_t inference_bytes() const { return plan_.forward.allocated_bytes() + plan_.host.allocated_bytes(); }
+  size_t host_bytes() const { return plan_.host.allocated_bytes(); }  // of these, in the host's memory on a device too
   size_t helper_bytes(size_t num_threads) const {
     return (std::clamp<size_t>(num_threads, 1, Team::kMaxTasks) - 1) * inference_bytes();
   }
@@ -82,6 +83,7 @@ class GraphBase {
   std::vector<ParameterSpec> parameters_;
   PackPlan pack_plan_;
   BufferPlan plan_;
+  Slot<int32_t> inputs_;  // of a graph for several records, or on a device
 
  private:
   // One record is read where it lies, where ops can.
@@ -90,7 +92,7 @@ class GraphBase {
 
   // Of a graph for several records, or on a device.
   Slot<uint32_t> begin_, first_valid_, begin_on_device_;
-  Slot<int32_t> inputs_, targets_;
+  Slot<int32_t> targets_;
   Slot<int32_t> ids_;  // in the host's memory: what is to be copied in
 };
 

@@ -83,7 +83,7 @@ void GraphBase::CopyIds(RecordContext& context, Batch batch) const {
     if (!is_host) device_.memory.copy_in(to, first, static_cast<size_t>(end - first) * sizeof(int32_t));
   };
   copy(context.forward(inputs_), &Record::inputs);
-  copy(context.backward(targets_), &Record::targets);
+  if (plan_.use == GraphUse::kTraining) copy(context.backward(targets_), &Record::targets);
 }
 
 }  // namespace wisp

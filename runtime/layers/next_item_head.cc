@@ -186,6 +186,7 @@ void NextItemHead::Replay(const RecordContext& context, const float* h, const in
 }
 
 void NextItemHead::Score(const RecordContext& context, const float* h, float* scores) const {
+  if (context.ops().score_tiles != nullptr) return ScoreRows(context.weights, h, 1, scores);
   const double adds_of_tile = kAddsOfLoneOne * static_cast<double>(kHeadTile * d_);
   ForEachRange(context.helpers, LogitsOfRow(num_items_) / kHeadTile, adds_of_tile, [&](size_t begin, size_t end) {
     ScoreItems(context.weights, h, begin * kHeadTile, std::min(end * kHeadTile, num_items_), scores);
@@ -207,6 +208,22 @@ void NextItemHead::ScoreItems(const Weights& weights, const float* h, size_t fir
     const Tile tile{first / kHeadTile, first, std::min(kHeadTile, num_items_ - first)};
     ComputeLogits(weights, tile, h, 1, scores + first);
   }
+}
+
+void NextItemHead::ScoreRows(const Weights& weights, const float* h, size_t rows, float* scores) const {
+  if (weights.plan->head_packing() == HeadPacking::kNone) {
+    for (size_t r = 0; r < rows; ++r) ScoreItems(weights, h + r * d_, 0, num_items_, scores + r * num_items_);
+    return;
+  }
+  weights.ops->score_tiles({.x_RK = h,
+                            .packed = weights.packed_at(table_),
+                            .tile = kHeadTile,
+                            .tile_stride = weights.plan->tile_stride(),
+                            .bias_N = Bias(weights, 0),
+                            .y_RN = scores,
+                            .rows = rows,
+                            .n = num_items_,
+                            .k = d_});
 }
 
 void NextItemHead::ScoreTile(const Weights& weights, const float* h, size_t rows, size_t tile, float* scores) const {

@@ -18,7 +18,7 @@ PackedWeights::PackedWeights(const GraphBase& graph, const ParameterSource& sour
 PackedWeights::~PackedWeights() { view_.plan->Release(*view_.ops, packed_.data()); }
 
 void PackedWeights::Pack(size_t part, size_t num_parts) {
-  view_.plan->Pack(*view_.ops, view_.source, packed_.data(), part, num_parts);
+  view_.plan->Pack(*view_.ops, memory_, view_.source, packed_.data(), part, num_parts);
   if (part == 0) ReadVariances();
 }
 

@@ -45,6 +45,14 @@ class Recommender final : public GraphBase {
     head_.ScoreTile(weights, h_RD, rows, tile, scores);
   }
 
+  // The same halves of several histories at once, on a device, from graphs for inference of so many records: what
+  // lies in device memory from hidden states to scores [rows, num_items]. Histories of 1 to max_length items; nothing is
+  // taken from the cache. The same bits as one by one.
+  const float* RepresentTogether(RecordContext& context, Batch histories) const;
+  void ScoreRows(const Weights& weights, const float* h_RD, size_t rows, float* scores) const {
+    head_.ScoreRows(weights, h_RD, rows, scores);
+  }
+
   // Whether keys and values of a history of `before` items hold for one of `now` items that begins alike: items see
   // those before them only, and stand where they stood.
   bool KeepsKeys(size_t before, size_t now) const;
@@ -68,6 +76,9 @@ class Recommender final : public GraphBase {
   SampledHead sampled_head_;
   bool sampled_;
   bool is_cosine_;
+  // Of several histories: their last hidden states, and which rows those are, on the host and on the device.
+  Slot<float> together_;
+  Slot<uint32_t> last_row_, last_row_on_device_;
   Slot<float> unit_, unit_rstd_, dunit_, dgain_;
 };
 

@@ -108,13 +108,13 @@ const float* PackPlan::UnitRows(const kernels::OpTable& ops, const TableRows& ro
   return y;
 }
 
-void PackPlan::PackHeadTile(const kernels::OpTable& ops, const ParameterSource& source, float* packed,
-                            size_t first) const {
+void PackPlan::PackHeadTile(const kernels::OpTable& ops, const kernels::Memory& memory, const ParameterSource& source,
+                            float* packed, size_t first) const {
   const ParameterSpec& p = parameters_[*head_parameter_];
   const size_t n = std::min<size_t>(kHeadTile, p.rows - first);
   const kernels::Half* halves = source.halves(*head_parameter_);
   const float* w = halves == nullptr ? source.floats(*head_parameter_, p) + first * p.cols : nullptr;
-  std::vector<float> widened(halves != nullptr ? n * p.cols : 0);
+  const AlignedArray<float> widened(halves != nullptr ? n * p.cols : 0, memory);
   if (halves != nullptr) {
     ops.scale_half({.x = halves + first * p.cols,
                     .y = widened.data(),
@@ -132,15 +132,15 @@ void PackPlan::PackHeadTile(const kernels::OpTable& ops, const ParameterSource& 
                     .k = p.cols});
 }
 
-void PackPlan::Pack(const kernels::OpTable& ops, const ParameterSource& source, float* packed, size_t part,
-                    size_t num_parts) const {
+void PackPlan::Pack(const kernels::OpTable& ops, const kernels::Memory& memory, const ParameterSource& source,
+                    float* packed, size_t part, size_t num_parts) const {
   size_t turn = 0;
   for (size_t i = 0; i < parameters_.size(); ++i) {
     if (parameters_[i].shape != ParameterShape::kMatrix) continue;
     if (turn++ % num_parts == part) PackMatrix(ops, source, packed, i);
   }
   for (size_t tile = 0; tile < num_tiles(); ++tile) {
-    if (turn++ % num_parts == part) PackHeadTile(ops, source, packed, tile * kHeadTile);
+    if (turn++ % num_parts == part) PackHeadTile(ops, memory, source, packed, tile * kHeadTile);
   }
 }
 

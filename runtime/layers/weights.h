@@ -90,9 +90,10 @@ class PackPlan {
   // Gives back what packing made beside the buffer (OpTable::release_packed); once, when `packed` is done with.
   void Release(const kernels::OpTable& ops, float* packed) const;
 
-  // Packs share `part` of `num_parts` of the work: call once for each part, from as many threads.
-  void Pack(const kernels::OpTable& ops, const ParameterSource& source, float* packed, size_t part,
-            size_t num_parts) const;
+  // Packs share `part` of `num_parts` of the work: call once for each part, from as many threads. `memory`: where
+  // source and packed lie.
+  void Pack(const kernels::OpTable& ops, const kernels::Memory& memory, const ParameterSource& source, float* packed,
+            size_t part, size_t num_parts) const;
 
  private:
   struct Matrix {
@@ -106,7 +107,8 @@ class PackPlan {
   };
   const float* UnitRows(const kernels::OpTable& ops, const TableRows& rows, float* packed,
                         std::vector<float>& unit) const;
-  void PackHeadTile(const kernels::OpTable& ops, const ParameterSource& source, float* packed, size_t first) const;
+  void PackHeadTile(const kernels::OpTable& ops, const kernels::Memory& memory, const ParameterSource& source,
+                    float* packed, size_t first) const;
   size_t num_tiles() const;
 
   std::vector<ParameterSpec> parameters_;

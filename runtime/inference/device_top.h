@@ -1,0 +1,80 @@
+// The best items of some rows of scores in a device's memory: room for them, and what crosses to the host, which is the
+// best alone.
+//
+//   DeviceTop top(num_items, /*rows=*/1, memory);
+//   Mark(top.excluded(0), item);                                     // on the host, after Clear
+//   top.SendExcluded(1);
+//   ops.score_tiles({..., .y_RN = top.scores(), ...});
+//   top.Run(ops, 1, 10);                                             // then the memory's wait says whether it holds
+//   std::span<const kernels::Scored> best = top.best(0);
+#ifndef WISP_RUNTIME_INFERENCE_DEVICE_TOP_H_
+#define WISP_RUNTIME_INFERENCE_DEVICE_TOP_H_
+
+#include <span>
+#include <vector>
+
+#include "runtime/core/arena.h"
+
+namespace wisp {
+
+inline constexpr size_t kBitsOfWord = 32;
+
+inline void Mark(uint32_t* words, int32_t item) {
+  words[static_cast<size_t>(item) / kBitsOfWord] |= uint32_t{1} << (static_cast<size_t>(item) % kBitsOfWord);
+}
+inline void Unmark(uint32_t* words, int32_t item) {
+  words[static_cast<size_t>(item) / kBitsOfWord] &= ~(uint32_t{1} << (static_cast<size_t>(item) % kBitsOfWord));
+}
+
+class DeviceTop {
+ public:
+  struct Bytes {
+    size_t on_device = 0, on_host = 0;
+  };
+  // What one takes.
+  [[gnu::cold]] static Bytes PlanBytes(const kernels::OpTable& ops, size_t num_items, size_t rows);
+
+  // std::bad_alloc where there is no room.
+  [[gnu::cold]] DeviceTop(const kernels::Device& device, size_t num_items, size_t rows);
+
+  Bytes bytes() const {
+    return {.on_device = PlanBytes(*device_.ops, num_items_, max_rows()).on_device,
+            .on_host = excluded_.capacity() * sizeof(uint32_t) + results_.capacity() * sizeof(kernels::Scored)};
+  }
+  size_t max_rows() const { return results_.size() / (1 + kernels::kMostTopK); }
+
+  float* scores() const { return arena_[slots_.scores]; }  // [rows, num_items], on the device
+
+  // One bit for each item, words() words, on the host.
+  uint32_t* excluded(size_t row) { return excluded_.data() + row * words(); }
+  size_t words() const { return (num_items_ + kBitsOfWord - 1) / kBitsOfWord; }
+  void SendExcluded(size_t rows);
+
+  // The `count` best of each row, at most kMostTopK. Nothing of it holds where the memory's wait is false.
+  void Run(size_t rows, size_t count);
+  std::span<const kernels::Scored> best(size_t row) const {
+    return std::span(results_).subspan(rows_done_ + row * count_, summary(row).count);
+  }
+  bool all_finite(size_t row) const { return summary(row).not_finite == 0; }
+
+ private:
+  struct Slots {
+    Slot<float> scores;
+    Slot<uint32_t> excluded;
+    Slot<kernels::Scored> results;
+    Slot<uint64_t> scratch;
+  };
+  static ArenaPlan PlanOf(const kernels::OpTable& ops, size_t num_items, size_t rows, Slots& slots);
+  kernels::TopKSummary summary(size_t row) const;
+
+  kernels::Device device_;
+  size_t num_items_, rows_done_ = 0, count_ = 0;
+  Slots slots_;
+  Arena arena_;
+  std::vector<uint32_t> excluded_;        // [rows, words]
+  std::vector<kernels::Scored> results_;  // as they lie on the device: a summary of each row, then the best of each
+};
+
+}  // namespace wisp
+
+#endif  // WISP_RUNTIME_INFERENCE_DEVICE_TOP_H_

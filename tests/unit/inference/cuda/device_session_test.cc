@@ -1,0 +1,278 @@
+// Sessions in a device's memory: scores as on the processor, the same bits whatever was asked before and however
+// launches go out, refusals in sentences, and nothing wrong from a device that fails.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <new>
+#include <random>
+
+#include "kernels/cuda/cuda.h"
+#include "runtime/inference/session.h"
+#include "tests/unit/core/temporary_folder.h"
+#include "tests/unit/gradients/gradient_test_util.h"
+
+namespace wisp {
+namespace {
+
+const kernels::Device& TheDevice() {
+  static const kernels::Device device(kernels::cuda::Ops(), kernels::Memory(kernels::cuda::DeviceMemory(), nullptr));
+  return device;
+}
+
+// The same, one launch after the other.
+const kernels::Device& OneByOne() {
+  static const kernels::MemoryTable table = [] {
+    kernels::MemoryTable t = kernels::cuda::DeviceMemory();
+    t.gather = nullptr;
+    return t;
+  }();
+  static const kernels::Device device(kernels::cuda::Ops(), kernels::Memory(table, nullptr));
+  return device;
+}
+
+// Several tiles of items, a ragged one.
+const UniformArchitecture kLarger = {
+    .num_items = 700, .max_length = 40, .width = 24, .num_heads = 2, .num_blocks = 2, .inner_width = 40};
+
+class DeviceSessionTest : public ::testing::Test {
+ protected:
+  void Write(const Architecture& a, uint32_t seed, TableStorage tables = TableStorage::kFloat) {
+    weights_ = testing::RandomWeights(a, seed);
+    ASSERT_TRUE(
+        WriteModel(path_, {.architecture = a, .weights = weights_, .created_by = "test", .tables = tables}).ok());
+  }
+  std::unique_ptr<Session> Open(const kernels::Device& device) {
+    auto session = Session::Open(path_, SessionOptions{.device = device});
+    EXPECT_TRUE(session.ok()) << session.status().message();
+    return *std::move(session);
+  }
+  static std::vector<float> Scores(Session& session, const std::vector<int32_t>& history) {
+    std::vector<float> scores(session.architecture().num_items);
+    const Status status = session.Score(history, scores);
+    EXPECT_TRUE(status.ok()) << status.message();
+    return scores;
+  }
+
+  test::TemporaryFolder folder_;
+  const std::string path_ = folder_ / "model.wisp";
+  std::vector<float> weights_;
+};
+
+TEST_F(DeviceSessionTest, ScoresAreTheProcessors) {
+  std::vector<Architecture> all = testing::SmallArchitectures();
+  all.push_back(kLarger);
+  all.push_back(UniformArchitecture{.num_items = 9, .max_length = 6, .width = 8, .num_blocks = 0, .inner_width = 8});
+  uint32_t seed = 70;
+  for (const Architecture& a : all) {
+    for (const TableStorage tables : {TableStorage::kFloat, TableStorage::kHalf}) {
+      SCOPED_TRACE(seed);
+      Write(a, ++seed, tables);
+      const auto host = *Session::Open(path_), device = Open(TheDevice());
+      for (size_t length : {1, 2, 6, 90}) {
+        const std::vector<int32_t> history = testing::RandomRecord(a.num_items, length, seed).inputs;
+        const std::vector<float> expected = Scores(*host, history), scores = Scores(*device, history);
+        for (size_t j = 0; j < scores.size(); ++j)
+          ASSERT_NEAR(scores[j], expected[j], 4e-5 * (1 + std::abs(expected[j]))) << "item " << j;
+      }
+    }
+  }
+}
+
+// Appended events among them; by one launch, and by one for each op.
+TEST_F(DeviceSessionTest, ScoresDoNotDependOnTheHistoriesBeforeNorOnLaunches) {
+  std::vector<Architecture> all = testing::SmallArchitectures();
+  all.push_back(kLarger);
+  uint32_t seed = 30;
+  for (const Architecture& a : all) {
+    Write(a, ++seed);
+    const auto session = Open(TheDevice()), each = Open(OneByOne());
+    std::vector<int32_t> history;
+    std::mt19937 random(seed);
+    for (int i = 0; i < 14; ++i) {
+      const auto item = static_cast<int32_t>(random() % a.num_items);
+      if (i % 7 == 6) history.resize(1 + random() % history.size());
+      if (i % 5 != 4) history.push_back(item);
+      if (i % 4 == 3) history.insert(history.end(), {item, 0, 1});
+      const std::vector<float> scores = Scores(*session, history);
+      ASSERT_EQ(scores, Scores(*Open(OneByOne()), history)) << "step " << i << ", seed " << seed;
+      ASSERT_EQ(scores, Scores(*each, history)) << "step " << i << ", seed " << seed;
+    }
+  }
+}
+
+TEST_F(DeviceSessionTest, RecommendationsAreTheBestThatAreAllowed) {
+  Write(kLarger, 5);
+  const auto session = Open(TheDevice());
+  const std::vector<int32_t> history = {3, 699, 17, 3, 256};
+  const std::vector<float> scores = Scores(*session, history);
+  const auto expect = [&](const RecommendOptions& options, auto&& allowed) {
+    std::vector<int32_t> order;
+    for (int32_t i = 0; i < static_cast<int32_t>(scores.size()); ++i) {
+      if (allowed(i)) order.push_back(i);
+    }
+    std::stable_sort(order.begin(), order.end(), [&](int32_t x, int32_t y) { return scores[x] > scores[y]; });
+    order.resize(std::min(order.size(), options.count));
+    const auto top = *session->Recommend(history, options);
+    ASSERT_EQ(top.size(), order.size());
+    for (size_t i = 0; i < top.size(); ++i) {
+      EXPECT_EQ(top[i].item, order[i]) << "rank " << i;
+      EXPECT_EQ(top[i].score, scores[static_cast<size_t>(order[i])]);
+    }
+  };
+  const auto unseen = [&](int32_t i) { return std::find(history.begin(), history.end(), i) == history.end(); };
+  const std::vector<int32_t> excluded = {0, 31, 32, 698}, candidates = {2, 17, 64, 64, 255, 699};
+  // Those above kMostTopK are chosen on the host.
+  for (const size_t count :
+       {size_t{0}, size_t{1}, size_t{10}, kernels::kMostTopK, kernels::kMostTopK + 1, size_t{9999}}) {
+    expect({.count = count}, unseen);
+    expect({.count = count, .seen = SeenItems::kAllow}, [](int32_t) { return true; });
+    expect({.count = count, .excluded = excluded},
+           [&](int32_t i) { return unseen(i) && std::find(excluded.begin(), excluded.end(), i) == excluded.end(); });
+    expect({.count = count, .candidates = candidates}, [&](int32_t i) {
+      return unseen(i) && std::find(candidates.begin(), candidates.end(), i) != candidates.end();
+    });
+  }
+}
+
+TEST_F(DeviceSessionTest, DamagedWeightsAreSaidAsOnTheProcessor) {
+  for (const float damage : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    Write(kLarger, 6);
+    // In the last row of the item table.
+    const auto file = *ModelFile::Open(path_);
+    const ParameterSpec& table = file.parameters()[0];
+    const auto* last = reinterpret_cast<const char*>(file.Tensor(0) + table.size() - 4);
+    std::fstream bytes(path_, std::ios::in | std::ios::out | std::ios::binary);
+    const std::string all((std::istreambuf_iterator<char>(bytes)), std::istreambuf_iterator<char>());
+    const size_t at = all.find(std::string(last, 4 * sizeof(float)));
+    ASSERT_NE(at, std::string::npos);
+    bytes.seekp(static_cast<std::streamoff>(at));
+    bytes.write(reinterpret_cast<const char*>(&damage), sizeof damage);
+    bytes.close();
+    const std::vector<int32_t> history = {1, 2};
+    const auto host = (*Session::Open(path_))->Recommend(history, {.count = 3});
+    const auto device = Open(TheDevice())->Recommend(history, {.count = 3});
+    ASSERT_FALSE(host.ok());
+    EXPECT_EQ(device.status().code(), StatusCode::kInvalidData);
+    EXPECT_EQ(device.status().message(), host.status().message());
+  }
+}
+
+TEST_F(DeviceSessionTest, WhatADeviceDoesNotDoIsRefused) {
+  Write(testing::SmallArchitectures()[0], 7);
+  const auto refused = [&](const SessionOptions& options, const char* words) {
+    for (const Status& status :
+         {Session::Open(path_, options).status(), Session::PlanMemory(*ModelFile::Open(path_), options).status()}) {
+      EXPECT_EQ(status.code(), StatusCode::kUnsupported);
+      EXPECT_NE(status.message().find(words), std::string::npos) << status.message();
+    }
+  };
+  refused({.backend = Backend::kInt8, .device = TheDevice()}, "a session on the device cuda has kernels of its own");
+  refused({.backend = Backend::kXnnpack, .device = TheDevice()}, "a session on the device cuda has kernels of its own");
+  refused({.num_threads = 2, .device = TheDevice()}, "a session on 2 threads is for the processor");
+  const auto session = Open(TheDevice());
+  const std::vector<int32_t> far = {99};
+  EXPECT_EQ(session->Recommend({}, {}).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(session->Recommend(far, {}).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(session->Recommend(std::vector<int32_t>{1}, {.excluded = far}).status().code(),
+            StatusCode::kInvalidArgument);
+}
+
+TEST_F(DeviceSessionTest, MemoryIsWhatWasPlanned) {
+  for (const Architecture& a : testing::SmallArchitectures()) {
+    for (const TableStorage tables : {TableStorage::kFloat, TableStorage::kHalf}) {
+      Write(a, 8, tables);
+      const SessionOptions options{.device = TheDevice()};
+      const InferenceMemory plan = *Session::PlanMemory(*ModelFile::Open(path_), options);
+      const size_t before = kernels::cuda::AllocatedBytes();
+      const auto session = Open(TheDevice());
+      EXPECT_EQ(kernels::cuda::AllocatedBytes() - before, plan.on_device);
+      EXPECT_EQ(session->memory().on_device, plan.on_device);
+      EXPECT_EQ(session->memory().total(), plan.total());
+      EXPECT_LT(plan.on_device, plan.total());
+    }
+  }
+}
+
+// ---- A device that has no room, or fails. ---------------------------------------------------------------------------
+
+// The device's memory, in which the copy, wait or allocation after so many fails, and all that comes later.
+class FailingMemory {
+ public:
+  explicit FailingMemory(int calls, bool of_allocations = false) : left_(calls), of_allocations_(of_allocations) {
+    table_ = kernels::cuda::DeviceMemory();
+    table_.allocate = [](void* self, size_t bytes) {
+      if (Of(self).of_allocations_ && !Of(self).Works()) throw std::bad_alloc();
+      return kernels::cuda::DeviceMemory().allocate(nullptr, bytes);
+    };
+    table_.copy_in = [](void* self, void* to, const void* from, size_t bytes) {
+      if (Of(self).Copies()) kernels::cuda::DeviceMemory().copy_in(nullptr, to, from, bytes);
+    };
+    table_.copy_out = [](void* self, void* to, const void* from, size_t bytes) {
+      std::memset(to, 0, bytes);
+      if (Of(self).Copies()) kernels::cuda::DeviceMemory().copy_out(nullptr, to, from, bytes);
+    };
+    table_.wait = [](void* self) { return Of(self).Copies(); };
+    table_.failure = [](void* self) { return Of(self).left_ < 0 ? "it fell off the bus" : ""; };
+  }
+  FailingMemory(const FailingMemory&) = delete;
+  FailingMemory& operator=(const FailingMemory&) = delete;
+
+  kernels::Device device() { return {kernels::cuda::Ops(), kernels::Memory(table_, this)}; }
+  bool failed() const { return left_ < 0; }
+
+ private:
+  static FailingMemory& Of(void* self) { return *static_cast<FailingMemory*>(self); }
+  bool Works() { return left_ >= 0 && --left_ >= 0; }
+  bool Copies() { return of_allocations_ || Works(); }
+
+  int left_;
+  bool of_allocations_;
+  kernels::MemoryTable table_;
+};
+
+TEST_F(DeviceSessionTest, ADeviceThatFailsGivesNoList) {
+  Write(kLarger, 9);
+  const std::vector<int32_t> history = {5, 6, 7};
+  const auto good = *Open(TheDevice())->Recommend(history, {.count = 4});
+  bool reached_the_end = false;
+  for (int calls = 0; !reached_the_end; ++calls) {
+    FailingMemory memory(calls);
+    const auto session = Session::Open(path_, SessionOptions{.device = memory.device()});
+    if (!session.ok()) {
+      EXPECT_NE(session.status().message().find("it fell off the bus"), std::string::npos);
+      continue;
+    }
+    const auto top = (*session)->Recommend(history, {.count = 4});
+    reached_the_end = top.ok();
+    if (!top.ok()) {
+      EXPECT_EQ(top.status().code(), StatusCode::kIo);
+      std::vector<float> scores(kLarger.num_items);
+      EXPECT_FALSE((*session)->Score(history, scores).ok());
+      continue;
+    }
+    ASSERT_EQ(top->size(), good.size());
+    for (size_t i = 0; i < good.size(); ++i) EXPECT_EQ((*top)[i].item, good[i].item);
+  }
+}
+
+TEST_F(DeviceSessionTest, NoRoomIsSaidAndLeavesNothing) {
+  Write(kLarger, 10);
+  const size_t before = kernels::cuda::AllocatedBytes();
+  for (int allocations = 0;; ++allocations) {
+    FailingMemory memory(allocations, /*of_allocations=*/true);
+    const auto session = Session::Open(path_, SessionOptions{.device = memory.device()});
+    if (session.ok()) {
+      EXPECT_GT(allocations, 3);
+      break;
+    }
+    EXPECT_EQ(session.status().code(), StatusCode::kIo);
+    EXPECT_NE(session.status().message().find("there is no room on the device cuda"), std::string::npos);
+    EXPECT_EQ(kernels::cuda::AllocatedBytes(), before);
+  }
+}
+
+}  // namespace
+}  // namespace wisp
