@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <string>
+
+#include "runtime/inference/on_device.h"
 
 namespace wisp {
 namespace {
@@ -51,7 +54,15 @@ Result<InferenceMemory> BatchRecommender::PlanMemory(const Architecture& a, cons
                          .scores = ThreadsOf(options) * of_share + AlignedArray<uint64_t>::AllocatedBytes(words)};
 }
 
+Result<InferenceMemory> BatchRecommender::PlanMemory(const Architecture& a, const BatchOptions& options,
+                                                     const kernels::Device& device) {
+  WISP_RETURN_IF_ERROR(Validate(a));
+  WISP_RETURN_IF_ERROR(CheckOptions(options, *device.ops));
+  return DeviceBatch::PlanMemory(a, device, DeviceBatch::RowsOf(a, options.rows));
+}
+
 InferenceMemory BatchRecommender::memory() const {
+  if (on_device_ != nullptr) return DeviceBatch::PlanMemory(session_.architecture(), session_.graph().device(), rows_);
   InferenceMemory memory{.scores = taken_by_all_.allocated_bytes()};
   for (const Share& s : shares_) {
     memory.activations += session_.graph().inference_bytes() + session_.graph().cache_bytes(KeptBlocks::kInTurn);
@@ -64,16 +75,27 @@ InferenceMemory BatchRecommender::memory() const {
 Result<std::unique_ptr<BatchRecommender>> BatchRecommender::Create(const Session& session,
                                                                    const BatchOptions& options) {
   WISP_RETURN_IF_ERROR(CheckOptions(options, session.graph().ops()));
-  return std::unique_ptr<BatchRecommender>(new BatchRecommender(session, options));
+  const kernels::Device& device = session.graph().device();
+  if (device.memory.is_host()) return std::unique_ptr<BatchRecommender>(new BatchRecommender(session, options));
+  try {
+    return std::unique_ptr<BatchRecommender>(new BatchRecommender(session, options));
+  } catch (const std::bad_alloc&) {
+    WISP_ASSIGN_OR_RETURN(const InferenceMemory plan, PlanMemory(session.architecture(), options, device));
+    return NoRoomOnDevice(device, "a batch", plan.on_device, plan.total() - plan.on_device);
+  }
 }
 
 BatchRecommender::BatchRecommender(const Session& session, const BatchOptions& options)
     : session_(session),
-      rows_(options.rows),
+      rows_(is_host() ? options.rows : DeviceBatch::RowsOf(session.architecture(), options.rows)),
       words_(WordsOf(session.architecture().num_items)),
-      workers_(ThreadsOf(options), options.executor),
-      taken_by_all_(words_),
+      workers_(is_host() ? ThreadsOf(options) : 1, options.executor),
+      taken_by_all_(is_host() ? words_ : 0),
       work_([this](size_t worker) { Work(worker); }) {
+  if (!is_host()) {
+    on_device_ = std::make_unique<DeviceBatch>(session, rows_);
+    return;
+  }
   for (size_t w = 0; w < workers_.size(); ++w) {
     shares_.push_back({.buffers = session.graph().AllocateForInference(),
                        .cache = session.graph().AllocateCache(KeptBlocks::kInTurn),
@@ -110,6 +132,7 @@ Status BatchRecommender::Recommend(std::span<const std::span<const int32_t>> his
                                    std::span<Recommendation> best, std::span<size_t> found) {
   WISP_RETURN_IF_ERROR(Check(histories, options, best, found));
   if (histories.empty()) return OkStatus();
+  if (on_device_ != nullptr) return on_device_->Recommend(histories, options, best.data(), found.data());
   MarkTakenByAll(options);
   // Pieces of one size, so that no thread is left with a few rows at the end.
   const size_t threads = workers_.size(),

@@ -12,6 +12,8 @@
 // once, a tile of items at a time: the table is read once for all of them, and no history's scores of all items are
 // ever kept.
 //
+// Of a session on a device, histories pass together there (device_batch.h), and the calling thread waits.
+//
 // Not thread-safe: one call at a time. Allocates nothing in Recommend.
 #ifndef WISP_RUNTIME_INFERENCE_BATCH_RECOMMENDER_H_
 #define WISP_RUNTIME_INFERENCE_BATCH_RECOMMENDER_H_
@@ -23,13 +25,16 @@
 #include <vector>
 
 #include "runtime/core/threads.h"
+#include "runtime/inference/device_batch.h"
 #include "runtime/inference/session.h"
 
 namespace wisp {
 
 struct BatchOptions {
-  size_t num_threads = 1;  // at most kMaxThreads; 0: DefaultThreads()
-  size_t rows = 32;        // histories that a thread multiplies by at once, 1 to 1024: more of them, more memory
+  size_t num_threads = 1;  // at most kMaxThreads; 0: DefaultThreads(). On a device one, whatever is said
+  // Histories that a thread multiplies by at once, or that pass together on a device: 1 to 1024. More of them take more
+  // memory.
+  size_t rows = 32;
   Executor executor = {};  // an app's own threads (threads.h)
 };
 
@@ -39,8 +44,12 @@ class BatchRecommender {
   static Result<InferenceMemory> PlanMemory(const Architecture& architecture, const BatchOptions& options,
                                             Backend backend = Backend::kSimd);
 
+  // Of a session on this device.
+  static Result<InferenceMemory> PlanMemory(const Architecture& architecture, const BatchOptions& options,
+                                            const kernels::Device& device);
+
   // The session must outlive what is returned. kInvalidArgument for options out of range; kUnsupported with XNNPACK,
-  // whose packed weights are for one thread.
+  // whose packed weights are for one thread; kIo where a device has no room.
   static Result<std::unique_ptr<BatchRecommender>> Create(const Session& session, const BatchOptions& options);
   BatchRecommender(const BatchRecommender&) = delete;
   BatchRecommender& operator=(const BatchRecommender&) = delete;
@@ -48,7 +57,7 @@ class BatchRecommender {
   // Any number of histories, as Session::Recommend takes them; `options` are of all of them. Those of history i are
   // assigned from best[i * options.count] on, best first, and their number, which may be smaller, to found[i].
   // kInvalidArgument names the first history that is wrong; then nothing was assigned. kInvalidData as
-  // Session::Recommend, which is found out last.
+  // Session::Recommend, which is found out last, as kIo: a device that has failed.
   Status Recommend(std::span<const std::span<const int32_t>> histories, const RecommendOptions& options,
                    std::span<Recommendation> best, std::span<size_t> found);
 
@@ -73,6 +82,7 @@ class BatchRecommender {
   };
 
   BatchRecommender(const Session& session, const BatchOptions& options);
+  bool is_host() const { return session_.graph().device().memory.is_host(); }
   Status Check(std::span<const std::span<const int32_t>> histories, const RecommendOptions& options,
                std::span<Recommendation> best, std::span<size_t> found) const;
   void MarkTakenByAll(const RecommendOptions& options);
@@ -80,6 +90,7 @@ class BatchRecommender {
   void RecommendSome(Share& share, size_t first, size_t rows);
 
   const Session& session_;
+  std::unique_ptr<DeviceBatch> on_device_;  // null on the host; where there is one, no share has anything
   size_t rows_, words_;
   Workers workers_;
   std::vector<Share> shares_;

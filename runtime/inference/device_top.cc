@@ -1,5 +1,6 @@
 #include "runtime/inference/device_top.h"
 
+#include <algorithm>
 #include <bit>
 
 namespace wisp {
@@ -28,6 +29,10 @@ DeviceTop::DeviceTop(const kernels::Device& device, size_t num_items, size_t row
       arena_(PlanOf(*device.ops, num_items, rows, slots_), device.memory),
       excluded_(rows * words()),
       results_(rows * (1 + kernels::kMostTopK)) {}
+
+void DeviceTop::ClearExcluded(size_t row, Offered offered) {
+  std::fill_n(excluded(row), words(), offered == Offered::kAll ? 0 : ~uint32_t{0});
+}
 
 void DeviceTop::SendExcluded(size_t rows) {
   device_.memory.copy_in(arena_[slots_.excluded], excluded_.data(), rows * words() * sizeof(uint32_t));

@@ -2,10 +2,11 @@
 // best alone.
 //
 //   DeviceTop top(num_items, /*rows=*/1, memory);
-//   Mark(top.excluded(0), item);                                     // on the host, after Clear
+//   top.ClearExcluded(0, Offered::kAll);
+//   Mark(top.excluded(0), item);                                     // on the host
 //   top.SendExcluded(1);
 //   ops.score_tiles({..., .y_RN = top.scores(), ...});
-//   top.Run(ops, 1, 10);                                             // then the memory's wait says whether it holds
+//   top.Run(1, 10);                                                  // then the memory's wait says whether it holds
 //   std::span<const kernels::Scored> best = top.best(0);
 #ifndef WISP_RUNTIME_INFERENCE_DEVICE_TOP_H_
 #define WISP_RUNTIME_INFERENCE_DEVICE_TOP_H_
@@ -25,6 +26,13 @@ inline void Mark(uint32_t* words, int32_t item) {
 inline void Unmark(uint32_t* words, int32_t item) {
   words[static_cast<size_t>(item) / kBitsOfWord] &= ~(uint32_t{1} << (static_cast<size_t>(item) % kBitsOfWord));
 }
+
+inline bool IsMarked(const uint32_t* words, size_t item) {
+  return (words[item / kBitsOfWord] >> (item % kBitsOfWord) & 1) != 0;
+}
+
+// What is offered before items are marked.
+enum class Offered { kAll, kNone };
 
 class DeviceTop {
  public:
@@ -48,6 +56,7 @@ class DeviceTop {
   // One bit for each item, words() words, on the host.
   uint32_t* excluded(size_t row) { return excluded_.data() + row * words(); }
   size_t words() const { return (num_items_ + kBitsOfWord - 1) / kBitsOfWord; }
+  void ClearExcluded(size_t row, Offered offered);
   void SendExcluded(size_t rows);
 
   // The `count` best of each row, at most kMostTopK. Nothing of it holds where the memory's wait is false.

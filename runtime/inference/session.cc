@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <new>
 
+#include "runtime/inference/on_device.h"
+
 namespace wisp {
 namespace {
 
@@ -36,24 +38,6 @@ Result<kernels::Device> DeviceOf(const SessionOptions& o) {
   return Unsupported("a session on ", o.num_threads, " threads is for the processor, not for the device ",
                      o.device.ops->name);
 }
-
-// What was allocated is given back.
-[[gnu::cold]] Status NoRoom(const kernels::Device& device, const InferenceMemory& plan) {
-  return IoError("there is no room on the device ", device.ops->name, ", or on the host, for a session, which takes ",
-                 plan.on_device, " bytes there and ", plan.total() - plan.on_device, " here");
-}
-
-// While one lives, launches of this thread go out together.
-class Gathering {
- public:
-  explicit Gathering(const kernels::Memory& memory) : memory_(memory) { memory_.gather(kernels::Launches::kTogether); }
-  ~Gathering() { memory_.gather(kernels::Launches::kEach); }
-  Gathering(const Gathering&) = delete;
-  Gathering& operator=(const Gathering&) = delete;
-
- private:
-  const kernels::Memory& memory_;
-};
 
 }  // namespace
 
@@ -102,7 +86,7 @@ Result<std::unique_ptr<Session>> Session::Create(ModelFile file, const SessionOp
     WISP_RETURN_IF_ERROR(session->Arrived());
     return session;
   } catch (const std::bad_alloc&) {
-    return NoRoom(device, plan);
+    return NoRoomOnDevice(device, "a session", plan.on_device, plan.total() - plan.on_device);
   }
 }
 
@@ -152,11 +136,10 @@ InferenceMemory Session::memory() const {
 }
 
 Status Session::Arrived() {
-  const kernels::Memory& memory = graph_.device().memory;
-  if (is_host() || memory.wait()) return OkStatus();
-  encoded_.clear();
-  return IoError("the device ", graph_.ops().name, " failed: ", memory.failure(),
-                 "; it cannot be used again in this process");
+  if (is_host()) return OkStatus();
+  const Status status = WaitForDevice(graph_.device());
+  if (!status.ok()) encoded_.clear();
+  return status;
 }
 
 [[gnu::cold]] Status Session::NotFinite() const {
@@ -235,8 +218,8 @@ Result<std::vector<Recommendation>> Session::Recommend(std::span<const int32_t> 
 }
 
 void Session::MarkTaken(std::span<const int32_t> history, const RecommendOptions& options) {
+  top_->ClearExcluded(0, options.candidates.empty() ? Offered::kAll : Offered::kNone);
   uint32_t* taken = top_->excluded(0);
-  std::fill_n(taken, top_->words(), options.candidates.empty() ? 0 : ~uint32_t{0});
   for (int32_t id : options.candidates) Unmark(taken, id);
   for (int32_t id : options.excluded) Mark(taken, id);
   if (options.seen != SeenItems::kExclude) return;
