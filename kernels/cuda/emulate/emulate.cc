@@ -75,6 +75,7 @@ struct Emulator {
   Block* block = nullptr;     // the one that runs
   Place place;
   uint32_t last_serial = 0;
+  uint64_t launches = 0;
   bool running = false;
 
   Warp& CurrentWarp() { return block->warps[place.thread.x / kLanes]; }
@@ -205,6 +206,8 @@ void Fail(const char* what, const Location& location) {
 
 const Place& Here() { return The().place; }
 
+uint64_t NumLaunches() { return The().launches; }
+
 void Seed(uint64_t seed) { The().random.seed(seed); }
 
 void CheckBytes(const void* argument, size_t bytes) {
@@ -223,6 +226,7 @@ class Running {
     if (e.running) Fail("a kernel is launched by a kernel", here);
     if (threads == 0 || threads > kMostThreads || threads % kLanes != 0) Fail("a block has whole warps, 1 to 32", here);
     e.running = true;
+    ++e.launches;
     e.place = {.thread = {0, 0}, .block = {0, 0}, .block_size = {threads, 1}, .grid_size = grid};
   }
   ~Running() { The().running = false; }

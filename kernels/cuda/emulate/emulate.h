@@ -52,6 +52,9 @@ void Run(Index grid, unsigned threads, const std::function<void()>& kernel);
 inline constexpr unsigned kBlocksTogether = 3;
 void RunTogether(unsigned blocks, unsigned threads, const std::function<void()>& kernel);
 
+// Kernels that have been run in this process.
+uint64_t NumLaunches();
+
 void CheckBytes(const void* argument, size_t bytes);
 
 // An argument of the next launch. Ends the process where it holds the address of the host's memory (memory.h).

@@ -8,6 +8,9 @@
 #include <random>
 
 #include "runtime/inference/session.h"
+#ifndef WISP_TEST_GPU
+#include "kernels/cuda/emulate/emulate.h"
+#endif
 #include "tests/unit/core/temporary_folder.h"
 #include "tests/unit/gradients/gradient_test_util.h"
 #include "tests/unit/inference/cuda/device_test_util.h"
@@ -120,6 +123,27 @@ TEST_F(DeviceSessionTest, RecommendationsAreTheBestThatAreAllowed) {
     });
   }
 }
+
+#ifndef WISP_TEST_GPU
+// From the history to the best of them, whether all is computed or what one more event changes.
+TEST_F(DeviceSessionTest, ARecommendationIsOneLaunch) {
+  std::vector<Architecture> all = {kLarger};
+  for (const Architecture& a : testing::SmallArchitectures()) {
+    if (a.re_attention == ReAttention::kOff) all.push_back(a);  // variances are no stages
+  }
+  for (const Architecture& a : all) {
+    Write(a, 4);
+    const auto session = Open(TheDevice());
+    std::vector<int32_t> history = {1, 2, 0, 3};
+    for (int i = 0; i < 3; ++i) {
+      const uint64_t before = kernels::cuda::emulate::NumLaunches();
+      ASSERT_TRUE(session->Recommend(history, {.count = 3}).ok());
+      EXPECT_EQ(kernels::cuda::emulate::NumLaunches() - before, 1u);
+      history.push_back(i);
+    }
+  }
+}
+#endif
 
 TEST_F(DeviceSessionTest, DamagedWeightsAreSaidAsOnTheProcessor) {
   for (const float damage : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
