@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# --device: training in a GPU's memory, by the emulator's module where there is no GPU; and what is said where there is neither.
+# --device: training and recommending in a GPU's memory, by the emulator's module where there is no GPU; and what is said where there is neither.
 #   tests/cli_device.sh BUILD_FOLDER
 . "$(dirname "$0")/shell.sh"
 
@@ -93,7 +93,29 @@ json '135232 < j["training"]["record_gradients"] < 7 * 135232 and j["training"][
 expect 3 "there is no device cuda" "$wisp" inspect "$root/models/cafe.wisp" --memory --method phantom --records 60 --device cuda --device-module none.so
 expect 0 "" "$wisp" bench --what train --batch 2 --length 10 --items 40 --inner-width 16 --repeats 1 --json "${emulated[@]}"
 json 'j["training"]["records_at_once"] == 2 and "fma_peak_gflops" not in j["training"]'
-expect 2 "is of --what train" "$wisp" bench --what score --device cuda
+expect 2 "is of --what train, score and roof" "$wisp" bench --what ops --device cuda
+
+# Recommending there: the same items with scores alike; where there is no device, the processor's very answer.
+recommend=("$wisp" recommend --model cuda.wisp --data log.db --user u00003 --json)
+expect 0 "" "${recommend[@]}"
+cp out on_cpu.out
+expect 0 "" "${recommend[@]}" "${emulated[@]}"
+cp out on_cuda.out
+python3 - <<'END' || fail "the device recommends something else"
+import json
+cpu, cuda = json.load(open("on_cpu.out")), json.load(open("on_cuda.out"))
+assert len(cuda) == 10 and [i["item"] for i in cpu] == [i["item"] for i in cuda]
+assert all(abs(a["score"] - b["score"]) < 1e-4 for a, b in zip(cpu, cuda))
+END
+expect 0 "there is no device cuda: .*What follows runs on the processor" "${recommend[@]}" --device cuda --device-module none.so
+cmp -s out on_cpu.out || fail "another answer without a device"
+expect 3 "a session on the device cuda has kernels of its own" "${recommend[@]}" "${emulated[@]}" --backend int8
+expect 3 "a session on 2 threads is for the processor" "${recommend[@]}" "${emulated[@]}" --threads 2
+expect 2 "is not for --private" "${recommend[@]}" "${emulated[@]}" --private
+expect 0 "" "$wisp" inspect cuda.wisp --memory --json "${emulated[@]}"
+json '0 < j["inference"]["on_device"] < j["inference"]["total"] and j["inference"]["device"].startswith("cuda (emulator") and j["batch_of_32"]["on_device"] > 0'
+expect 0 "" "$wisp" bench --what score --length 10 --items 40 --inner-width 16 --repeats 2 --json "${emulated[@]}"
+json 'j["scoring"]["top_10_ms"]["median"] > 0 and j["scoring"]["appended_event_top_10_ms"]["median"] > 0 and j["batch"]["32"]["histories_per_s"]["median"] > 0'
 
 # Classifiers.
 mkdir texts && cd texts

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "ports/c/device_c.h"
 #include "ports/c/status_c.h"
 #include "runtime/inference/batch_recommender.h"
 #include "runtime/model/item_texts.h"
@@ -49,6 +50,11 @@ struct OpenChoice {
   std::string adapter;  // its path, or empty
   size_t num_threads;
   wisp::Executor executor;
+  wisp::kernels::Device device;
+
+  wisp::SessionOptions session() const {
+    return {.backend = backend, .num_threads = num_threads, .executor = executor, .device = device};
+  }
 };
 
 Result<OpenChoice> ChoiceOf(const wisp_open_options* given) {
@@ -59,12 +65,14 @@ Result<OpenChoice> ChoiceOf(const wisp_open_options* given) {
   if (verify == WISP_VERIFY_ONCE && o.verified == nullptr)
     return InvalidArgument("wisp_open_options: verified must not be NULL with WISP_VERIFY_ONCE");
   WISP_RETURN_IF_ERROR(wisp::CheckThreads(o.num_threads));
+  WISP_ASSIGN_OR_RETURN(const wisp::OpenedDevice device, wisp::ports::DeviceOrProcessor(o.device));
   OpenChoice choice{.backend = wisp::Backend::kSimd,
                     .verify = verify,
                     .verified = o.verified,
                     .adapter = o.adapter_path == nullptr ? "" : o.adapter_path,
                     .num_threads = std::max<size_t>(1, o.num_threads),
-                    .executor = wisp::ports::ExecutorOf(o.run_tasks, o.run_tasks_data)};
+                    .executor = wisp::ports::ExecutorOf(o.run_tasks, o.run_tasks_data),
+                    .device = device.device};
   switch (backend) {
     case WISP_BACKEND_SIMD:
       return choice;
@@ -115,8 +123,7 @@ Result<std::unique_ptr<wisp::Session>> OpenSession(const char* path, const OpenC
     if (!known && !always) WISP_RETURN_IF_ERROR(file.VerifyWeights());
     *choice.verified = mark;
   }
-  return wisp::Session::Create(
-      std::move(file), {.backend = choice.backend, .num_threads = choice.num_threads, .executor = choice.executor});
+  return wisp::Session::Create(std::move(file), choice.session());
 }
 
 // `called`: the function that was, for its refusals.
@@ -124,14 +131,14 @@ Status PlanModel(const std::string& called, const char* path, const wisp_open_op
   if (path == nullptr || out == nullptr) return InvalidArgument(called, ": path and memory must not be NULL");
   WISP_ASSIGN_OR_RETURN(const OpenChoice choice, ChoiceOf(given));
   WISP_ASSIGN_OR_RETURN(const wisp::ModelFile file, wisp::ModelFile::OpenWithAdapter(path, choice.adapter));
-  WISP_ASSIGN_OR_RETURN(const wisp::InferenceMemory plan,
-                        wisp::Session::PlanMemory(file, choice.backend, choice.num_threads));
+  WISP_ASSIGN_OR_RETURN(const wisp::InferenceMemory plan, wisp::Session::PlanMemory(file, choice.session()));
   wisp_model_memory m{.size = sizeof(wisp_model_memory),
                       .file_bytes = file.size_bytes(),
                       .activation_bytes = plan.activations,
                       .packed_weights_bytes = plan.packed_weights,
                       .score_bytes = plan.scores,
-                      .name_bytes = wisp::PlanItemTexts(file)};
+                      .name_bytes = wisp::PlanItemTexts(file),
+                      .device_bytes = plan.on_device};
   m.total_bytes = plan.total() + m.name_bytes;
   return wisp::ports::FillResult(m, out, "wisp_model_memory");
 }
@@ -173,7 +180,8 @@ Status RecommendItems(wisp_model* model, const int32_t* history, size_t num_hist
 // with more is kept.
 Status MakeBatch(wisp_model* model, const wisp_batch_options& how, size_t num_histories) {
   WISP_RETURN_IF_ERROR(wisp::CheckThreads(how.num_threads));
-  const size_t wanted = how.num_threads == 0 ? wisp::DefaultThreads() : how.num_threads;
+  const bool on_device = wisp_model_on_device(model) != 0;
+  const size_t wanted = on_device ? 1 : how.num_threads == 0 ? wisp::DefaultThreads() : how.num_threads;
   const size_t threads = std::clamp<size_t>(num_histories, 1, wanted);
   const wisp_batch_options& was = model->batch_how;
   const bool same =
@@ -251,6 +259,10 @@ wisp_code wisp_model_plan_memory_with(const char* path, const wisp_open_options*
 }
 
 void wisp_model_close(wisp_model* model) { delete model; }
+
+int32_t wisp_model_on_device(const wisp_model* model) {
+  return model == nullptr || model->session->graph().device().memory.is_host() ? 0 : 1;
+}
 
 size_t wisp_model_num_items(const wisp_model* model) {
   return model == nullptr ? 0 : model->session->architecture().num_items;

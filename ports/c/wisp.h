@@ -111,6 +111,14 @@ typedef void (*wisp_task)(void* task_data, size_t index);
  * No call may come after the function that was given the threads has returned. The threads need 256 KB of stack. */
 typedef void (*wisp_run_tasks)(void* user_data, size_t num_tasks, wisp_task task, void* task_data);
 
+/* A device to compute on in place of the processor (docs/cuda.md). */
+typedef struct wisp_device {
+  size_t size;
+  const char* name;   /* "cuda": an NVIDIA GPU, the first that the driver shows; "cpu" */
+  const char* module; /* file of its kernels; NULL: libwisp_cuda.so beside this library, or where the system looks */
+  uint64_t max_bytes; /* of its memory that this process may take, in all calls together; 0: all there is */
+} wisp_device;
+
 typedef struct wisp_open_options {
   size_t size;
   wisp_backend backend;
@@ -126,6 +134,10 @@ typedef struct wisp_open_options {
   int32_t not_read;
   wisp_run_tasks run_tasks; /* if given, the library creates no thread; called some times for each block */
   void* run_tasks_data;     /* both are used until the model is closed */
+  /* NULL: the processor. Where there is no such device the model is opened on the processor: wisp_model_on_device says
+   * where it is. On a device it recommends, alone and in batches; with WISP_BACKEND_SIMD, whose place its own kernels
+   * take, and one thread. A device that has no room or fails is WISP_IO: it is not used again in this process */
+  const wisp_device* device;
 } wisp_open_options;
 
 /* wisp_model_open with a choice; `options` may be NULL. WISP_UNSUPPORTED for a backend that this build or this
@@ -144,6 +156,8 @@ typedef struct wisp_model_memory {
   uint64_t score_bytes;
   uint64_t name_bytes;  /* the items' keys and names */
   uint64_t total_bytes; /* of all but the file */
+  /* of these, in a device's memory, the file's weights among them; 0 without a device */
+  uint64_t device_bytes;
 } wisp_model_memory;
 
 /* What the model in that file will take on this device. Reads its description, not its weights, and allocates none of
@@ -153,6 +167,8 @@ WISP_API wisp_code wisp_model_plan_memory(const char* path, wisp_model_memory* m
 WISP_API wisp_code wisp_model_plan_memory_with(const char* path, const wisp_open_options* options,
                                                wisp_model_memory* memory, wisp_error* error);
 
+/* 1: on wisp_open_options.device; 0: on the processor. */
+WISP_API int32_t wisp_model_on_device(const wisp_model* model);
 WISP_API size_t wisp_model_num_items(const wisp_model* model);
 /* The item's index, or -1 if the model does not know the key. */
 WISP_API int32_t wisp_model_find_item(const wisp_model* model, const char* key);
@@ -325,14 +341,6 @@ WISP_API wisp_code wisp_log_history(wisp_log* log, const wisp_model* model, cons
                                     size_t* count, wisp_error* error);
 
 /* ---- Private fine-tuning (not in a library that only recommends) ------------------------------------------------ */
-
-/* A device to compute on in place of the processor (docs/cuda.md). */
-typedef struct wisp_device {
-  size_t size;
-  const char* name;   /* "cuda": an NVIDIA GPU, the first that the driver shows; "cpu" */
-  const char* module; /* file of its kernels; NULL: libwisp_cuda.so beside this library, or where the system looks */
-  uint64_t max_bytes; /* of its memory that this process may take, in all calls together; 0: all there is */
-} wisp_device;
 
 /* What the device is, in words, as wisp_privacy_statement gives its text. WISP_UNSUPPORTED, with the reason, where
  * there is none: this library has no part for it, or there is no module, no driver, or no GPU that the module has code

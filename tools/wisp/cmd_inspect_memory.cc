@@ -29,6 +29,10 @@ Json MemoryJson(const InferenceMemory& m, const ModelFile& file) {
           {"total", m.total() + names}};
 }
 
+Json OnDeviceJson(const InferenceMemory& m, const OpenedDevice& device) {
+  return {{"weights", m.weights}, {"on_device", m.on_device}, {"device", device.description}};
+}
+
 Json MemoryJson(const TrainingMemory& m, bool grows) {
   Json j = {{"weights", m.weights},
             {"packed_weights", m.packed_weights},
@@ -165,9 +169,26 @@ Result<Json> PlanTraining(const InspectArguments& a, Architecture architecture) 
 }
 
 // Of a session, and of a batch beside it, which XNNPACK has none of.
+Status PlanInferenceOnDevice(const OpenedDevice& device, Backend backend, const ModelFile& model, Json& j) {
+  WISP_ASSIGN_OR_RETURN(const InferenceMemory inference,
+                        Session::PlanMemory(model, {.backend = backend, .device = device.device}));
+  j["inference"] = MemoryJson(inference, model);
+  j["inference"].update(OnDeviceJson(inference, device));
+  const BatchOptions batch;
+  WISP_ASSIGN_OR_RETURN(const InferenceMemory beside,
+                        BatchRecommender::PlanMemory(model.architecture(), batch, device.device));
+  j["batch_of_" + std::to_string(batch.rows)] = {{"activations", beside.activations},
+                                                 {"scores", beside.scores},
+                                                 {"total", beside.total()},
+                                                 {"on_device", beside.on_device}};
+  return OkStatus();
+}
+
 Status PlanInference(const InspectArguments& a, const ModelFile& model, Json& j) {
   const std::string name = a.backend.empty() ? "simd" : a.backend;
   WISP_ASSIGN_OR_RETURN(const Backend backend, BackendNamed(name));
+  WISP_ASSIGN_OR_RETURN(const OpenedDevice device, OpenDevice(a.device));
+  if (!device.is_processor()) return PlanInferenceOnDevice(device, backend, model, j);
   WISP_ASSIGN_OR_RETURN(const InferenceMemory inference, Session::PlanMemory(model, backend));
   j["inference"] = MemoryJson(inference, model);
   j["inference"]["backend"] = name;

@@ -10,6 +10,7 @@
 #include "runtime/privacy/statement.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/dataset.h"
+#include "tools/wisp/device.h"
 #include "tools/wisp/ledger_access.h"
 #include "tools/wisp/recipe/near_names.h"
 
@@ -420,9 +421,12 @@ Status Recommend(const RecommendArguments& a, OutputFormat format) {
   if (a.count == 0) return InvalidArgument("--count is 0, allowed are 1 and above");
   WISP_ASSIGN_OR_RETURN(const Backend backend, BackendNamed(a.backend));
   if (a.priv.on && backend != Backend::kSimd) return InvalidArgument("--backend is not for --private");
+  if (a.priv.on && a.device.name != "cpu") return InvalidArgument("--device ", a.device.name, " is not for --private");
   WISP_ASSIGN_OR_RETURN(ModelFile file, ModelFile::OpenWithAdapter(a.model, a.adapter, Verify::kFull));
-  WISP_ASSIGN_OR_RETURN(const auto session,
-                        Session::Create(std::move(file), {.backend = backend, .num_threads = a.threads}));
+  const OpenedDevice device = DeviceOrProcessor(a.device);
+  WISP_ASSIGN_OR_RETURN(
+      const auto session,
+      Session::Create(std::move(file), {.backend = backend, .num_threads = a.threads, .device = device.device}));
   return a.priv.on ? PrivateCommand(a, *session).Run(format) : RecommendBest(a, *session, format);
 }
 

@@ -86,6 +86,7 @@ struct PrivateRecommendArguments {
 struct RecommendArguments {
   std::string model, adapter, user, history, candidates, backend = "simd";
   DataArguments data;
+  DeviceArguments device;
   uint32_t count = 10, threads = 1;
   bool allow_seen = false;
   PrivateRecommendArguments priv;

@@ -223,6 +223,7 @@ class CommandLine {
         ->check(ThreadsRange())
         ->capture_default_str();
     c->add_flag("--allow-seen", recommend_.allow_seen, "Items of the history may come back");
+    AddDevice(c, recommend_.device);
     AddData(c, recommend_.data, false);
     AddPrivateRecommend(c, recommend_.priv);
     chosen_.OnCall(c, Recommend, recommend_);
