@@ -151,7 +151,7 @@ struct ClippedTanhBackwardArgs {
   double bound;
 };
 
-// ---- Scoring on a device. ---------------------------------------------------------------------------------------------
+// ---- Scoring on a device. -------------------------------------------------------------------------------------------
 // y <- x W^T + bias, where each `tile` rows of W are packed alone, in their order, tile_stride floats from one to the
 // next: what linear_forward makes of each tile, bit for bit. `bias_N` may be null.
 template <class T = float>

@@ -1,5 +1,5 @@
-// Layer norm and RMS norm. A warp takes a row (stages/norms.h); the gradients of gain and bias are sums down the columns of a record,
-// 32 columns for each block.
+// Layer norm and RMS norm. A warp takes a row (stages/norms.h); the gradients of gain and bias are sums down the
+// columns of a record, 32 columns for each block.
 #include "kernels/cuda/fill.h"
 #include "kernels/cuda/for_each.h"
 #include "kernels/cuda/records.h"

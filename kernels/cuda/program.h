@@ -1,5 +1,5 @@
-// Launches put together: what a thread asks for is recorded as a program of stages, and one launch runs them all, with a
-// barrier over the whole device between two of them.
+// Launches put together: what a thread asks for is recorded as a program of stages, and one launch runs them all, with
+// a barrier over the whole device between two of them.
 //
 // For the latency of small models, where launches and not sums take the time. A thread turns it on for itself
 // (MemoryTable::gather). An op that is no stage, whatever returns numbers, and a copy that is too large run the

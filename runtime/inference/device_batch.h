@@ -1,5 +1,6 @@
-// The best items after each of several histories, on a device: they pass together, the output table is multiplied by all
-// of them in one product, and the best alone cross to the host. What BatchRecommender does where its session is on one.
+// The best items after each of several histories, on a device: they pass together, the output table is multiplied by
+// all of them in one product, and the best alone cross to the host. What BatchRecommender does where its session is on
+// one.
 #ifndef WISP_RUNTIME_INFERENCE_DEVICE_BATCH_H_
 #define WISP_RUNTIME_INFERENCE_DEVICE_BATCH_H_
 

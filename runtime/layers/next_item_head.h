@@ -48,8 +48,8 @@ class NextItemHead {
   // stands in the others.
   void ScoreTile(const Weights& weights, const float* h, size_t rows, size_t tile, float* scores) const;
 
-  // All items' scores of `rows` hidden states at once [rows, num_items], the same bits again. Where the table of ops has
-  // score_tiles: a device.
+  // All items' scores of `rows` hidden states at once [rows, num_items], the same bits again. Where the table of ops
+  // has score_tiles: a device.
   void ScoreRows(const Weights& weights, const float* h, size_t rows, float* scores) const;
 
   // The parameter that the Outer blocks belong to.

@@ -45,9 +45,9 @@ class Recommender final : public GraphBase {
     head_.ScoreTile(weights, h_RD, rows, tile, scores);
   }
 
-  // The same halves of several histories at once, on a device, from graphs for inference of so many records: what
-  // lies in device memory from hidden states to scores [rows, num_items]. Histories of 1 to max_length items; nothing is
-  // taken from the cache. The same bits as one by one.
+  // The same halves of several histories at once, in a device's memory: hidden states [histories, D], and scores [rows,
+  // num_items]. Of a graph for inference of so many records; histories of 1 to max_length items; nothing is taken from
+  // the cache. The same bits as one by one.
   const float* RepresentTogether(RecordContext& context, Batch histories) const;
   void ScoreRows(const Weights& weights, const float* h_RD, size_t rows, float* scores) const {
     head_.ScoreRows(weights, h_RD, rows, scores);

@@ -3,14 +3,15 @@ from faults import table
 
 
 def barriers():
-    return table("kernels/cuda/gemm.cc", [
+    return table("kernels/cuda/stages/products.h", [
         ("product-reads-a-slice-too-early", "MultiplyTile", "__syncthreads(); if (first_k", "if (first_k", "cuda_gemm_test:*"),
         ("product-overwrites-a-slice-in-use", "MultiplyTile", "__syncthreads(); } WISP_UNROLL", "} WISP_UNROLL", "cuda_gemm_test:*"),
-    ]) + table("kernels/cuda/attention.cc", [
+    ]) + table("kernels/cuda/stages/attention.h", [
         ("attention-overwrites-a-tile-in-use", "MultiplyRows", "__syncthreads(); // nobody reads the last tile any more", "",
          "cuda_attention_test:*Forward*"),
         ("attention-overwrites-numbers-in-use", "Add", "__syncwarp(); // no lane reads the last numbers any more", "",
          "cuda_attention_test:*Forward*"),
+    ]) + table("kernels/cuda/attention.cc", [
         ("attention-overwrites-deltas-in-use", "KeyGradients", "__syncthreads(); // nobody reads the last deltas any more", "",
          "cuda_attention_test:*Backward*"),
     ]) + table("kernels/cuda/layer_norm.cc", [
@@ -21,16 +22,21 @@ def barriers():
 
 
 def places():
-    return table("kernels/cuda/gemm.cc", [
+    return table("kernels/cuda/stages/products.h", [
         ("product-reads-a-column-too-many", "MultiplyTile", "k_of_a < p.k ?", "k_of_a <= p.k ?", "cuda_gemm_test:*"),
         ("product-writes-a-row-too-many", "MultiplyTile", "m < p.m && n < p.n) Finish", "m <= p.m && n < p.n) Finish", "cuda_gemm_test:*"),
         ("few-rows-drop-their-bias", "Finish", "p.bias != nullptr", "false", "cuda_gemm_test:*"),
-    ]) + table("kernels/cuda/attention.cc", [
+        ("few-rows-drop-what-is-left-of-sixteen", "MultiplyElement", "for (; k < p.k; ++k) sum", "for (; k + 1 < p.k; ++k) sum", "cuda_gemm_test:*"),
+        ("scores-of-the-last-tile-laid-out-as-of-others", "ProductOfTile", ".ldb = count,", ".ldb = a.tile,", "cuda_scoring_test:ScoreTiles*"),
+        ("scores-with-the-first-tiles-bias", "ProductOfTile", "a.bias_N + first", "a.bias_N", "cuda_scoring_test:ScoreTiles*"),
+    ]) + table("kernels/cuda/stages/attention.h", [
         ("keys-of-the-wrong-head", "ShareOf", "static_cast<unsigned>(KeyHead(a, head))", "head", "cuda_attention_test:*"),
+        ("older-sums-not-shrunk", "AttendQueriesOfBlock", "out.Scale(shrink);", "", "cuda_attention_test:*Forward*"),
+        ("older-variances-shrunk-once", "AttendQueriesOfBlock", "variance.Scale(shrink * shrink);", "variance.Scale(shrink);",
+         "cuda_attention_test:*"),
+    ]) + table("kernels/cuda/attention.cc", [
         ("queries-that-attend-left-out", "KeyGradients", "(first_key - past) / kWarp * kWarp", "(first_key - past + kWarps)",
          "cuda_attention_test:*Backward*"),
-        ("older-sums-not-shrunk", "AttendQueries", "out.Scale(shrink);", "", "cuda_attention_test:*Forward*"),
-        ("older-variances-shrunk-once", "AttendQueries", "variance.Scale(shrink * shrink);", "variance.Scale(shrink);", "cuda_attention_test:*"),
         ("a-held-logit-passes-gradient", "WeightsOf", "logit.held ? 0.0f :", "", "cuda_attention_test:*"),
     ]) + table("kernels/cuda/scatter.h", [
         ("first-row-of-an-id-not-added", "AddRowsById", "other = t; other", "other = t + 1; other", "cuda_ops_test:*"),
@@ -181,5 +187,46 @@ def memory():
     ])
 
 
+def programs():
+    program, batch, session = "cuda_program_test:*", "cuda_device_batch_test:*", "cuda_device_session_test:*"
+    return table("kernels/cuda/program.cc", [
+        ("stages-without-a-barrier-of-the-grid", "RunProgram", "GridBarrier();", "__syncthreads();", program),
+        ("no-barrier-between-narrow-and-wide", "RunProgram", "narrow && narrow_before)", "(narrow || narrow_before))", program),
+        ("no-barrier-between-narrow-stages", "RunProgram", "{ __syncthreads(); } else if (at > 0)", "{ } else if (at > 0)", program),
+        ("every-block-does-narrow-stages", "RunProgram", "narrow && blockIdx.x > 0 ? head.blocks : blockIdx.x", "narrow ? 0 : blockIdx.x",
+         program),
+        ("a-program-runs-again", "FlushProgram", "recorder.program.used = 0;", "", program),
+        ("copies-overtake-a-program-on-the-way-in", "CopyInWithProgram", "FlushProgram(); return false;", "return false;", program),
+        ("copies-overtake-a-program-on-the-way-out", "CopyOutWithProgram", "FlushProgram(); return false;", "return false;", program),
+        ("a-full-program-is-written-beyond", "RoomFor", "if (!recorder.HasRoom(head.size)) FlushProgram();", "", program),
+        ("nothing-is-put-together", "Gather", "launches == Launches::kTogether", "false", program + "IsOneLaunch"),
+    ]) + table("kernels/cuda/stages/top_k.h", [
+        ("minus-zero-is-below-zero", "KeyOf", "score + 0.0f", "score", "cuda_scoring_test:TopK*"),
+        ("equal-scores-by-the-larger-column", "KeyOf", "| ~column", "| (column + 1)", "cuda_scoring_test:TopK*"),
+        ("a-score-that-is-no-number-left-out-unsaid", "FirstKey", "strange = true;", "", "cuda_scoring_test:TopK*"),
+        ("what-is-excluded-is-offered", "FirstKey", "(column % 32) & 1) != 0) return 0;", "(column % 32) & 1) != 0 && column > 40) return 0;",
+         "cuda_scoring_test:TopK*"),
+        ("later-steps-forget-what-is-no-number", "RunList", "(a.k + 1)] != 0) strange = true;", "(a.k + 1)] > 1) strange = true;",
+         "cuda_scoring_test:TopK.OfManyScores"),
+        ("a-list-is-left-out", "LaterKey", "i / a.k >= a.of_one ||", "i / a.k + 1 >= a.of_one ||", "cuda_scoring_test:TopK.OfManyScores"),
+    ]) + table("runtime/inference/session.cc", [
+        ("a-list-of-a-failed-device", "Session::RecommendOnDevice", "WISP_RETURN_IF_ERROR(Arrived());", "", session),
+        ("a-session-of-a-failed-device", "Session::Create", "WISP_RETURN_IF_ERROR(session->Arrived());", "", session),
+        ("damaged-weights-recommend-on-a-device", "Session::RecommendOnDevice", "if (!top_->all_finite(0)) return NotFinite();", "", session),
+        ("a-device-forgets-what-was-seen", "Session::MarkTaken", "for (int32_t id : history) Mark(taken, id);", "", session),
+        ("candidates-allow-all-on-a-device", "Session::MarkTaken", "options.candidates.empty() ? Offered::kAll : Offered::kNone", "Offered::kAll",
+         session),
+    ]) + table("runtime/inference/device_batch.cc", [
+        ("a-batch-of-a-failed-device", "DeviceBatch::RecommendSome", "top_.Run(rows, count); WISP_RETURN_IF_ERROR(WaitForDevice(graph_.device()));",
+         "top_.Run(rows, count);", batch),
+        ("a-batch-forgets-what-was-seen", "DeviceBatch::MarkTaken", "for (int32_t id : history) Mark(top_.excluded(row), id);", "", batch),
+    ]) + table("runtime/layers/recommender.cc", [
+        ("hidden-states-of-the-next-history", "Recommender::RepresentTogether", "context.records.begin_B[b + 1] - 1", "context.records.begin_B[b]",
+         batch),
+    ]) + table("runtime/layers/attention.cc", [
+        ("variances-among-the-keys-of-a-batch", "Attention::KeyVariances", "max_rows_ * 2 * keys_width_", "max_length_ * 2 * keys_width_", batch),
+    ])
+
+
 def faults():
-    return barriers() + places() + sums() + formed() + steps() + methods() + memory()
+    return barriers() + places() + sums() + formed() + steps() + methods() + memory() + programs()

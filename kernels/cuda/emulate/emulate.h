@@ -46,9 +46,10 @@ struct Location {
 // Runs `kernel` once for each thread of each block. Not reentrant. At most 1024 threads, whole warps.
 void Run(Index grid, unsigned threads, const std::function<void()>& kernel);
 
-// The same of blocks that are all alive at once, so that they can wait for each other: at most kBlocksTogether. Which of
-// them runs to the next barrier of the grid first is drawn. Between two of these barriers each runs alone: what one reads
-// of another without a barrier is not there yet, or is another launch's.
+// The same of blocks that are all alive at once, so that they can wait for each other: at most kBlocksTogether. Which
+// of them runs to the next barrier of the grid first is drawn. Between two of these barriers each runs alone: what one
+// reads of another without a barrier is not there yet, or is another launch's. Shared memory does not outlive such a
+// barrier: what is read behind it counts as never written.
 inline constexpr unsigned kBlocksTogether = 3;
 void RunTogether(unsigned blocks, unsigned threads, const std::function<void()>& kernel);
 

@@ -1,5 +1,5 @@
-// The best of many scores: a warp brings a list of them down to its k best, then the lists of several warps to one list,
-// until one is left. No two keys of a row are equal, so whatever the order, the same are kept.
+// The best of many scores: a warp brings a list of them down to its k best, then the lists of several warps to one
+// list, until one is left. No two keys of a row are equal, so whatever the order, the same are kept.
 #ifndef WISP_KERNELS_CUDA_STAGES_TOP_K_H_
 #define WISP_KERNELS_CUDA_STAGES_TOP_K_H_
 

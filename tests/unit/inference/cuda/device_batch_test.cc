@@ -1,5 +1,5 @@
-// Several histories at once on a device: what one by one gives there, bit for bit; memory as planned; nothing wrong from
-// a device that fails.
+// Several histories at once on a device: what one by one gives there, bit for bit; memory as planned; nothing wrong
+// from a device that fails.
 #include <gtest/gtest.h>
 
 #include <cstring>

@@ -133,5 +133,58 @@ TEST(Emulate, EveryThreadGetsTheSumTheLargestAndTheVotes) {
   EXPECT_EQ(y, std::vector<int>(kThreads, kThreads * (kThreads - 1) / 2));
 }
 
+struct Arrays {
+  int *x, *y;
+};
+
+enum class Grids { kSound, kNoBarrier, kOneBlockLess, kPlaces, kOneThreadLess, kKeepsShared };
+
+// y[block] <- what the next block has written to x.
+template <Grids kGrids>
+__global__ void ReadNext(const Arrays& arrays) {
+  __shared__ Shared<int, 1> one;
+  if (threadIdx.x == 0) {
+    one[0] = 1;
+    arrays.x[blockIdx.x] = static_cast<int>(blockIdx.x) + 1;
+  }
+  if (kGrids == Grids::kOneThreadLess && threadIdx.x == 1) return;
+  if (kGrids == Grids::kPlaces && blockIdx.x == 0) {
+    GridBarrier();
+  } else if (kGrids != Grids::kNoBarrier && (kGrids != Grids::kOneBlockLess || blockIdx.x > 0)) {
+    GridBarrier();
+  }
+  if (threadIdx.x == 0) arrays.y[blockIdx.x] = arrays.x[(blockIdx.x + 1) % gridDim.x];
+  if (kGrids == Grids::kKeepsShared && threadIdx.x == 0) arrays.y[blockIdx.x] = one[0];
+}
+
+template <Grids kGrids>
+std::vector<int> ReadOfNext(uint64_t seed = 1) {
+  constexpr unsigned kBlocks = emulate::kBlocksTogether;
+  std::vector<int> x(kBlocks), y(kBlocks);
+  emulate::Seed(seed);
+  LaunchTogether(ReadNext<kGrids>, kBlocks, kThreads, Arrays{x.data(), y.data()});
+  return y;
+}
+
+TEST(Emulate, BlocksThatRunTogetherWaitForEachOther) {
+  bool missed = false;
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    EXPECT_EQ(ReadOfNext<Grids::kSound>(seed), (std::vector<int>{2, 3, 1}));
+    missed = missed || ReadOfNext<Grids::kNoBarrier>(seed) != std::vector<int>{2, 3, 1};
+  }
+  EXPECT_TRUE(missed) << "a barrier that is not there makes no difference";
+}
+
+__global__ void WaitForTheGrid(int*) { GridBarrier(); }
+
+TEST(EmulateDeathTest, BarriersOfTheGridThatNotAllReachEndTheProcess) {
+  EXPECT_DEATH(ReadOfNext<Grids::kOneBlockLess>(), "emulate_test.cc:[0-9]+: a barrier of the grid that not all blocks");
+  EXPECT_DEATH(ReadOfNext<Grids::kPlaces>(), "emulate_test.cc:[0-9]+: blocks wait at different barriers");
+  EXPECT_DEATH(ReadOfNext<Grids::kOneThreadLess>(), "emulate_test.cc:[0-9]+: a barrier, shuffle or vote that not all");
+  EXPECT_DEATH(ReadOfNext<Grids::kKeepsShared>(), "emulate_test.cc:[0-9]+: shared memory is read that nothing");
+  EXPECT_DEATH(Launch(WaitForTheGrid, {.blocks = 2, .threads = kThreads}, static_cast<int*>(nullptr)),
+               "emulate_test.cc:[0-9]+: a barrier of the grid in blocks that do not run together");
+}
+
 }  // namespace
 }  // namespace wisp::kernels::cuda

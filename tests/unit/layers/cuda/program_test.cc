@@ -1,5 +1,5 @@
-// Launches put together: whatever is asked for, in whatever order, and however it is cut into programs, the same bits as
-// launches one by one.
+// Launches put together: whatever is asked for, in whatever order, and however it is cut into programs, the same bits
+// as launches one by one.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -281,7 +281,9 @@ TEST(Program, ChainsOfAnyWorkAreDoneInTheirOrder) {
 // What is too much for one program, or for any.
 TEST(Program, LongAndLargeWorkIsCut) {
   std::vector<Work> works;
-  for (size_t i = 0; i < 700; ++i) works.push_back(Scale(40, 20000 + i % 7 * 50, 20000 + (i + 1) % 7 * 50, Store::kAdd));
+  for (size_t i = 0; i < 700; ++i) {
+    works.push_back(Scale(40, 20000 + i % 7 * 50, 20000 + (i + 1) % 7 * 50, Store::kAdd));
+  }
   works.emplace_back([](const Board& b) {
     const std::vector<float> many = Numbers(9000, 3);
     DeviceMemory().copy_in(b.at(21000), many.data(), many.size() * sizeof(float));
