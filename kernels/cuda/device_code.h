@@ -73,9 +73,6 @@ void LaunchTogether(void (*kernel)(Parameter), unsigned blocks, unsigned threads
   NoteLaunch();
 }
 
-// Until all threads of the launch are there; what they wrote before, all of them see.
-__device__ inline void GridBarrier() { cooperative_groups::this_grid().sync(); }
-
 #else
 
 #define WISP_UNROLL

@@ -16,6 +16,9 @@
 #include "kernels/cuda/stages/rotary.h"
 #include "kernels/cuda/stages/rows.h"
 #include "kernels/cuda/stages/top_k.h"
+#ifdef __CUDACC__
+#include "kernels/cuda/gpu/grid_barrier.h"
+#endif
 
 namespace wisp::kernels::cuda {
 namespace {
@@ -89,7 +92,7 @@ __device__ inline void RunBlockOf(StageKind kind, const void* arguments, const B
 }
 
 template <size_t kBytes>
-__global__ void __launch_bounds__(kStageThreads) RunProgram(WISP_IN_PLACE(Program<kBytes>) program) {
+__global__ void __launch_bounds__(kStageThreads, 1) RunProgram(WISP_IN_PLACE(Program<kBytes>) program) {
   bool narrow_before = false;
   for (uint32_t at = 0; at < program.used;) {
     const StageHead& head = *reinterpret_cast<const StageHead*>(program.stages + at);

@@ -3,7 +3,6 @@
 #ifndef WISP_KERNELS_CUDA_GPU_GPU_H_
 #define WISP_KERNELS_CUDA_GPU_GPU_H_
 
-#include <cooperative_groups.h>
 #include <cuda_runtime.h>
 
 #include <cstddef>
