@@ -99,7 +99,6 @@ def steps():
         ("one-workers-noise-for-all", "DrawNoise", "worker, num_workers_, draw", "0, num_workers_, draw", runs + "Private*"),
         ("half-the-noise-on-a-device", "PrivateDeviceRelease", "sigma_in_steps(options.privacy.noise_multiplier)",
          "sigma_in_steps(options.privacy.noise_multiplier / 2)", runs + "Private*"),
-        ("sums-of-two-device-steps", "", "{ sum_.Clear(); } // The integers", "{} // The integers", runs + "Private*"),
         ("parameters-all-get-the-first-gradient", "", "gradient + trained_->offset(i)", "gradient", runs + "Private*"),
     ]) + table("runtime/train/trainer.cc", [
         ("noise-that-did-not-arrive", "Trainer::StepWeights", 'WISP_RETURN_IF_ERROR(WaitForDevice("the noise of a step was added"));', "", failure),
@@ -147,7 +146,6 @@ def methods():
         ("rows-outside-of-the-set-train", "SparseBatchGradients::RowOf", "item < 0 ? -1 : set_->slot(item)", "item < 0 ? -1 : std::max(0, set_->slot(item))", same),
         ("one-records-own-rows-for-the-next", "SparseBatchGradients::FormOwnRows", "place_of_slot_[static_cast<size_t>(slot)] = -1;", ";", same),
         ("own-rows-of-the-first-record", "SparseBatchGradients::RowOf", "b * OwnRows(setup_) + static_cast<size_t>(place)", "static_cast<size_t>(place)", same),
-        ("slots-of-the-last-batch-kept", "SparseBatchGradients::BeginRecords", "host_slots_[i] = -1;", "(void)i;", company),
         ("targets-scattered-as-inputs", "SparseBatchGradients::Rows", "f.of_targets ? targets_.data() : inputs_.data()", "inputs_.data()", same),
         ("columns-of-the-first-rows-of-a-set", "SparseBatchGradients::OfTheSet", "set_rows_.data() + first", "set_rows_.data()", runs + "Larger*"),
     ]) + table("runtime/train/release/device_sparse_release.cc", [

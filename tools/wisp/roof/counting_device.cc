@@ -22,6 +22,7 @@ void LeaveNumbers(const kernels::ClassCrossEntropyArgs<>& a) {
 }
 void LeaveNumbers(const kernels::SquaresOfRowsArgs<>& a) { std::fill_n(a.squares_B, a.rows, 1.0); }
 void LeaveNumbers(const kernels::AccumulateRowsOnGridArgs<>& a) { std::fill_n(a.squares_B, a.rows, 0.0); }
+void LeaveNumbers(const kernels::AccumulateSlotsOnGridArgs<>& a) { std::fill_n(a.squares_B, a.rows, 0.0); }
 
 }  // namespace
 
@@ -161,6 +162,8 @@ void CountingDevice::CountNumbers() {
   Count<&OpTable::add_rows>("add_rows");
   Count<&OpTable::squares_of_rows>("squares_of_rows");
   Count<&OpTable::accumulate_rows_on_grid>("accumulate_rows_on_grid");
+  Count<&OpTable::accumulate_slots_on_grid>("accumulate_slots_on_grid");
+  Count<&OpTable::top_k>("top_k");
   Count<&OpTable::noised_sum>("noised_sum");
   Count<&OpTable::add_squared_moves>("add_squared_moves");
   g_index<& OpTable::dot> = Add("dot");

@@ -130,6 +130,19 @@ OpCost CostOf(const kernels::AccumulateRowsOnGridArgs<>& a) {
   return {.bytes = Floats(Product(rows, a.n)) + 16.0 * a.n + 12.0 * a.rows, .operations = 5 * Product(rows, a.n)};
 }
 
+// Every row of a record that is not left out, and of the sum; which have no slot is not looked at.
+OpCost CostOf(const kernels::AccumulateSlotsOnGridArgs<>& a) {
+  size_t rows = 0;
+  for (size_t b = 0; b < a.rows; ++b) rows += a.scale_B[b] != 0 ? a.slots : 0;
+  const double n = Product(rows, a.d);
+  return {.bytes = Floats(n + static_cast<double>(rows)) + 16 * n + 12.0 * a.rows, .operations = 5 * n};
+}
+
+OpCost CostOf(const kernels::TopKArgs& a) {
+  const double n = Product(a.rows, a.n);
+  return {.bytes = Floats(n) + n / 8 + 8 * Product(a.rows, a.k + 1), .operations = n};
+}
+
 OpCost CostOf(const kernels::NoisedSumArgs<>& a) {
   const double n = static_cast<double>(a.n);
   return {.bytes = 20 * n, .operations = 3 * n};
