@@ -218,6 +218,7 @@ TEST_F(DeviceSessionTest, ADeviceThatFailsGivesNoList) {
       EXPECT_NE(session.status().message().find("it fell off the bus"), std::string::npos);
       continue;
     }
+    EXPECT_FALSE(memory.failed()) << "a session on a device that has failed";
     const auto top = (*session)->Recommend(history, {.count = 4});
     reached_the_end = top.ok();
     if (!top.ok()) {
