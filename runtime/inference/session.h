@@ -136,6 +136,7 @@ class Session {
   size_t ItemsKept(std::span<const int32_t> window) const;
   // Scores of all items to where ops write them.
   void ScoreTo(std::span<const int32_t> history, float* scores);
+  Status ScoreOnDevice(std::span<const int32_t> history, std::span<float> scores);
   // On a device: what was asked for has run, and holds.
   Status Arrived();
   // The items in top_'s list of what is not offered.

@@ -207,13 +207,14 @@ def programs():
         ("later-steps-forget-what-is-no-number", "RunList", "(a.k + 1)] != 0) strange = true;", "(a.k + 1)] > 1) strange = true;",
          "cuda_scoring_test:TopK.OfManyScores"),
         ("a-list-is-left-out", "LaterKey", "i / a.k >= a.of_one ||", "i / a.k + 1 >= a.of_one ||", "cuda_scoring_test:TopK.OfManyScores"),
-    ]) + table("runtime/inference/session.cc", [
+    ]) + table("runtime/inference/session_device.cc", [
         ("a-list-of-a-failed-device", "Session::RecommendOnDevice", "WISP_RETURN_IF_ERROR(Arrived());", "", session),
-        ("a-session-of-a-failed-device", "Session::Create", "WISP_RETURN_IF_ERROR(session->Arrived());", "", session),
         ("damaged-weights-recommend-on-a-device", "Session::RecommendOnDevice", "if (!top_->all_finite(0)) return NotFinite();", "", session),
         ("a-device-forgets-what-was-seen", "Session::MarkTaken", "for (int32_t id : history) Mark(taken, id);", "", session),
         ("candidates-allow-all-on-a-device", "Session::MarkTaken", "options.candidates.empty() ? Offered::kAll : Offered::kNone", "Offered::kAll",
          session),
+    ]) + table("runtime/inference/session_setup.cc", [
+        ("a-session-of-a-failed-device", "Session::Create", "WISP_RETURN_IF_ERROR(session->Arrived());", "", session),
     ]) + table("runtime/inference/device_batch.cc", [
         ("a-batch-of-a-failed-device", "DeviceBatch::RecommendSome", "top_.Run(rows, count); WISP_RETURN_IF_ERROR(WaitForDevice(graph_.device()));",
          "top_.Run(rows, count);", batch),

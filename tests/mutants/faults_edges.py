@@ -118,8 +118,9 @@ def weights_and_scores():
         ("weights-that-are-no-numbers", "ModelFile::Impl::CheckWeights", "metadata::AllFinite({tensor.floats, p.size()})", "true",
          "model_metadata_test:ModelMetadata.NotFiniteWeightsAreFoundByFullVerificationOnly"),
     ]) + table("runtime/inference/session.cc", [
-        ("eight-bits-of-unread-weights", "Session::Open", "options.backend == Backend::kInt8 ? Verify::kFull : verify", "verify", damaged),
         ("no-numbers-recommended", "Session::Recommend", "if (!top.all_finite()) return NotFinite();", "", no_number),
+    ]) + table("runtime/inference/session_setup.cc", [
+        ("eight-bits-of-unread-weights", "Session::Open", "options.backend == Backend::kInt8 ? Verify::kFull : verify", "verify", damaged),
     ]) + table("runtime/inference/batch_recommender.cc", [
         ("no-numbers-in-a-batch", "BatchRecommender::RecommendSome", "if (!share.tops[r].all_finite()) all_finite_ = false;", "", no_number),
     ]) + table("runtime/decoding/private_recommender.cc", [

@@ -1,0 +1,128 @@
+// How a session is made, and what it takes.
+#include <new>
+
+#include "runtime/inference/on_device.h"
+#include "runtime/inference/session.h"
+
+namespace wisp {
+namespace {
+
+Result<size_t> ThreadsOf(size_t num_threads, Backend backend) {
+  WISP_RETURN_IF_ERROR(CheckThreads(num_threads));
+  const size_t most = backend == Backend::kXnnpack ? 1 : DefaultThreads();
+  const size_t threads = num_threads == 0 ? most : num_threads;
+  if (threads == 1 || backend != Backend::kXnnpack) return threads;
+  return Unsupported("a session on ", threads, " threads is not for XNNPACK, whose packed weights are for one");
+}
+
+// The device of a session with these options.
+Result<kernels::Device> DeviceOf(const SessionOptions& o) {
+  if (o.device.memory.is_host()) {
+    WISP_ASSIGN_OR_RETURN(const kernels::OpTable* const ops, OpsOf(o.backend));
+    return kernels::Device(*ops);
+  }
+  if (o.backend != Backend::kSimd)
+    return Unsupported("8-bit integers and XNNPACK are the processor's: a session on the device ", o.device.ops->name,
+                       " has kernels of its own");
+  if (o.num_threads <= 1) return o.device;
+  return Unsupported("a session on ", o.num_threads, " threads is for the processor, not for the device ",
+                     o.device.ops->name);
+}
+
+}  // namespace
+
+Result<const kernels::OpTable*> OpsOf(Backend backend) {
+  const kernels::OpTable* ops = &kernels::BestOps();
+  if (backend == Backend::kXnnpack) ops = kernels::XnnpackOps();
+  if (backend == Backend::kInt8) ops = kernels::Int8Ops();
+  if (ops != nullptr) return ops;
+  return Unsupported(
+      backend == Backend::kInt8
+          ? "there are no 8-bit kernels for this processor"
+          : "this build has no XNNPACK (configure with -DWISP_XNNPACK=ON), or it does not run on this processor");
+}
+
+Session::Session(ModelFile file, const kernels::Device& device, size_t num_threads, const Executor& executor)
+    : file_(std::move(file)),
+      graph_(file_.architecture(), device,
+             {.use = GraphUse::kInference,
+              .head = HeadPackingFor(*device.ops, file_.architecture(), ParameterSource(file_.tensors()))}),
+      buffers_(graph_.AllocateForInference()),
+      cache_(graph_.AllocateCache(KeptBlocks::kAll)),
+      helpers_(graph_.AllocateHelpers(num_threads, executor)),
+      tensors_(is_host() ? nullptr
+                         : std::make_unique<DeviceWeights>(file_.parameters(), file_.tensors(), device.memory)),
+      weights_(graph_, is_host() ? ParameterSource(file_.tensors()) : tensors_->source()),
+      scores_(file_.architecture().num_items),
+      excluded_(file_.architecture().num_items, 0),
+      top_(is_host() ? nullptr : std::make_unique<DeviceTop>(device, file_.architecture().num_items, 1)) {
+  encoded_.reserve(file_.architecture().max_length);
+}
+
+Result<std::unique_ptr<Session>> Session::Open(const std::string& path, const SessionOptions& options, Verify verify) {
+  WISP_ASSIGN_OR_RETURN(ModelFile file,
+                        ModelFile::Open(path, options.backend == Backend::kInt8 ? Verify::kFull : verify));
+  return Create(std::move(file), options);
+}
+
+Result<std::unique_ptr<Session>> Session::Create(ModelFile file, const SessionOptions& options) {
+  WISP_ASSIGN_OR_RETURN(const kernels::Device device, DeviceOf(options));
+  WISP_ASSIGN_OR_RETURN(const size_t threads, ThreadsOf(options.num_threads, options.backend));
+  if (device.memory.is_host())
+    return std::unique_ptr<Session>(new Session(std::move(file), device, threads, options.executor));
+  WISP_ASSIGN_OR_RETURN(const InferenceMemory plan, PlanMemory(file, options));
+  try {
+    std::unique_ptr<Session> session(new Session(std::move(file), device, 1, {}));
+    WISP_RETURN_IF_ERROR(session->Arrived());
+    return session;
+  } catch (const std::bad_alloc&) {
+    return NoRoomOnDevice(device, "a session", plan.on_device, plan.total() - plan.on_device);
+  }
+}
+
+Result<InferenceMemory> Session::PlanMemory(const Architecture& architecture, Backend backend, size_t num_threads) {
+  WISP_RETURN_IF_ERROR(Validate(architecture));
+  return PlanOf(architecture, {}, {.backend = backend, .num_threads = num_threads});
+}
+
+Result<InferenceMemory> Session::PlanMemory(const ModelFile& file, Backend backend, size_t num_threads) {
+  return PlanMemory(file, {.backend = backend, .num_threads = num_threads});
+}
+
+Result<InferenceMemory> Session::PlanMemory(const ModelFile& file, const SessionOptions& options) {
+  return PlanOf(file.architecture(), file.tensors(), options);
+}
+
+Result<InferenceMemory> Session::PlanOf(const Architecture& a, std::span<const StoredTensor> tensors,
+                                        const SessionOptions& options) {
+  WISP_ASSIGN_OR_RETURN(const kernels::Device device, DeviceOf(options));
+  WISP_ASSIGN_OR_RETURN(const size_t threads, ThreadsOf(options.num_threads, options.backend));
+  const HeadPacking head =
+      tensors.empty() ? HeadPacking::kTiles : HeadPackingFor(*device.ops, a, ParameterSource(tensors));
+  return MemoryOf(Recommender(a, device, {.use = GraphUse::kInference, .head = head}), tensors,
+                  device.memory.is_host() ? threads : 1);
+}
+
+InferenceMemory Session::MemoryOf(const Recommender& graph, std::span<const StoredTensor> tensors, size_t num_threads) {
+  const Architecture& a = graph.architecture();
+  InferenceMemory memory{.activations = graph.inference_bytes() + graph.helper_bytes(num_threads) +
+                                        graph.cache_bytes(KeptBlocks::kAll),
+                         .packed_weights = PackedWeights::PlanBytes(graph),
+                         .scores = a.num_items * (sizeof(float) + sizeof(uint8_t)) + a.max_length * sizeof(int32_t)};
+  if (graph.device().memory.is_host()) return memory;
+  const DeviceTop::Bytes top = DeviceTop::PlanBytes(graph.ops(), a.num_items, 1);
+  memory.weights = DeviceWeights::PlanBytes(graph.parameters(), tensors);
+  memory.on_device = memory.activations - graph.host_bytes() + memory.packed_weights + memory.weights + top.on_device;
+  memory.scores += top.on_device + top.on_host;
+  return memory;
+}
+
+InferenceMemory Session::memory() const {
+  InferenceMemory memory = MemoryOf(graph_, file_.tensors(), num_threads());
+  memory.packed_weights = weights_.allocated_bytes();
+  memory.scores = scores_.capacity() * sizeof(float) + excluded_.capacity() + encoded_.capacity() * sizeof(int32_t);
+  if (top_ != nullptr) memory.scores += top_->bytes().on_device + top_->bytes().on_host;
+  return memory;
+}
+
+}  // namespace wisp
