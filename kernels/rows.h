@@ -15,15 +15,17 @@ namespace wisp::kernels {
 enum class Store { kAssign, kAdd };
 
 // ---- Embedding. ids < 0 are padding. --------------------------------------------------------------------------------
-// y[t] <- scale * table[ids[t]] + positions[t]; a padding row is all zero. `positions_TD` may be null.
+// y[t] <- scale * table[ids[t]] + positions[t], or, where position_T is given, positions[position[t]]; a padding row is
+// all zero. `positions_TD` may be null.
 template <class T = float>
 struct EmbedForwardArgs {
   const T* table_MD;
-  const T* positions_TD;  // the row for t = 0; already offset by the caller
+  const T* positions_TD;  // the row for t = 0, already offset by the caller; with position_T the whole table
   const int32_t* ids_T;
   T* y_TD;
   size_t rows, d;
   T scale;
+  const int32_t* position_T = nullptr;
 };
 
 // table[ids[t]] += scale * dx[t], in the order of t. Padding rows are skipped.

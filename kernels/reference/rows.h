@@ -19,12 +19,13 @@ void Put(T& to, T value, Store store) {
 template <class T>
 void EmbedForward(const EmbedForwardArgs<T>& a) {
   for (size_t t = 0; t < a.rows; ++t) {
+    const size_t position = a.position_T == nullptr ? t : static_cast<size_t>(std::max(a.position_T[t], 0));
     for (size_t i = 0; i < a.d; ++i) {
       T& y = a.y_TD[t * a.d + i];
       y = T(0);
       if (a.ids_T[t] < 0) continue;
       y = a.scale * a.table_MD[static_cast<size_t>(a.ids_T[t]) * a.d + i];
-      if (a.positions_TD != nullptr) y = y + a.positions_TD[t * a.d + i];
+      if (a.positions_TD != nullptr) y = y + a.positions_TD[position * a.d + i];
     }
   }
 }

@@ -39,7 +39,8 @@ void EmbedForward(const EmbedForwardArgs<>& a) {
       std::fill(y, y + a.d, 0.0f);
       continue;
     }
-    const float* position = a.positions_TD != nullptr ? a.positions_TD + t * a.d : nullptr;
+    const size_t row = a.position_T != nullptr ? static_cast<size_t>(a.position_T[t]) : t;
+    const float* position = a.positions_TD != nullptr ? a.positions_TD + row * a.d : nullptr;
     ScaleAddRow(a.table_MD + static_cast<size_t>(a.ids_T[t]) * a.d, position, y, a.d, a.scale);
   }
 }

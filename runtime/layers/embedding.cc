@@ -11,11 +11,42 @@ Embedding::Embedding(const Architecture& architecture, const std::vector<Paramet
       align_(architecture.positions),
       dropout_(/*site=*/0, plan.max_rows() * architecture.width, plan),
       dx_(plan.backward.Reserve<float>(plan.max_rows() * d_)),
-      position_ids_(plan.backward.Reserve<int32_t>(plan.max_rows())) {}
+      // On a device records are looked up together, forward too.
+      position_ids_is_forward_(!plan.is_host),
+      position_ids_((plan.is_host ? plan.backward : plan.forward).Reserve<int32_t>(plan.max_rows())) {}
+
+// Of every row of all records; -1 for padding.
+const int32_t* Embedding::PositionIds(const RecordContext& context, const int32_t* ids) const {
+  int32_t* position_ids = position_ids_is_forward_ ? context.forward(position_ids_) : context.backward(position_ids_);
+  context.ops().position_ids({.ids_R = ids,
+                              .position_R = position_ids,
+                              .records = context.records,
+                              .end = align_ == PositionAlignment::kEnd ? max_length_ : 0});
+  return position_ids;
+}
+
+void Embedding::LookUpTogether(const RecordContext& context, const int32_t* ids, float* y) const {
+  const Weights& weights = context.weights;
+  context.ops().embed_forward({.table_MD = weights.at(table_),
+                               .positions_TD = positions_ ? weights.at(*positions_) : nullptr,
+                               .ids_T = ids,
+                               .y_TD = y,
+                               .rows = context.rows(),
+                               .d = d_,
+                               .scale = scale_,
+                               .position_T = positions_ ? PositionIds(context, ids) : nullptr});
+}
 
 void Embedding::Forward(const RecordContext& context, const int32_t* ids, float* y) const {
   const Weights& weights = context.weights;
   const bool halves = weights.halves_at(table_) != nullptr || (positions_ && weights.halves_at(*positions_) != nullptr);
+  context.records.num_records > 1 && context.ops().takes_records && !halves ? LookUpTogether(context, ids, y)
+                                                                            : LookUpEach(context, ids, halves, y);
+  dropout_.Forward(context, context.dropout != nullptr ? context.dropout->embedding : 0, y, d_);
+}
+
+void Embedding::LookUpEach(const RecordContext& context, const int32_t* ids, bool halves, float* y) const {
+  const Weights& weights = context.weights;
   for (size_t b = 0; b < context.records.num_records; ++b) {
     const size_t begin = context.records.begin(b), rows = context.records.size(b);
     const size_t first = FirstPosition(context.past + rows + context.after) + context.past;
@@ -41,7 +72,6 @@ void Embedding::Forward(const RecordContext& context, const int32_t* ids, float*
                                  .d = d_,
                                  .scale = scale_});
   }
-  dropout_.Forward(context, context.dropout != nullptr ? context.dropout->embedding : 0, y, d_);
 }
 
 void Embedding::Backward(const RecordContext& context, const int32_t* ids, const float* dy, FactorSink& sink) const {
@@ -50,19 +80,12 @@ void Embedding::Backward(const RecordContext& context, const int32_t* ids, const
   const Segments& records = context.records;
   const float rate = context.dropout != nullptr ? context.dropout->embedding : 0;
   const float* dx = dropout_.Backward(context, rate, dy, context.backward(dx_), d_);
-  int32_t* position_ids = context.backward(position_ids_);
-  if (wants_positions) {
-    context.ops().position_ids({.ids_R = ids,
-                                .position_R = position_ids,
-                                .records = records,
-                                .end = align_ == PositionAlignment::kEnd ? max_length_ : 0});
-  }
   RowsFactor factor{
       .parameter = table_, .ids_R = ids, .dx_RD = dx, .lddx = d_, .records = records, .d = d_, .scale = scale_};
   if (wants_positions) {
     RowsFactor positions = factor;
     positions.parameter = *positions_;
-    positions.ids_R = position_ids;
+    positions.ids_R = PositionIds(context, ids);
     positions.scale = 1.0f;
     sink.Rows(positions);
   }

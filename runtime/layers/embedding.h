@@ -28,6 +28,10 @@ class Embedding {
   // The row of the position table that belongs to position 0 of a record of so many.
   size_t FirstPosition(size_t rows) const { return align_ == PositionAlignment::kEnd ? max_length_ - rows : 0; }
 
+  const int32_t* PositionIds(const RecordContext& context, const int32_t* ids) const;
+  void LookUpTogether(const RecordContext& context, const int32_t* ids, float* y) const;
+  void LookUpEach(const RecordContext& context, const int32_t* ids, bool halves, float* y) const;
+
   size_t table_;
   std::optional<size_t> positions_;
   size_t d_, max_length_;
@@ -35,6 +39,7 @@ class Embedding {
   PositionAlignment align_;
   Dropout dropout_;
   Slot<float> dx_;
+  bool position_ids_is_forward_;
   Slot<int32_t> position_ids_;
 };
 

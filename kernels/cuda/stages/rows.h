@@ -16,8 +16,9 @@ struct EmbedStage {
       const int32_t id = a.ids_T[t];
       float y = 0;
       if (id >= 0) {
+        const size_t position = a.position_T != nullptr ? static_cast<size_t>(a.position_T[t]) : t;
         y = a.scale * a.table_MD[static_cast<size_t>(id) * a.d + i];
-        if (a.positions_TD != nullptr) y += a.positions_TD[t * a.d + i];
+        if (a.positions_TD != nullptr) y += a.positions_TD[position * a.d + i];
       }
       a.y_TD[t * a.d + i] = y;
     }

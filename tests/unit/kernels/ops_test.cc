@@ -130,14 +130,18 @@ double CheckEmbed(const OpTable& ops, size_t d, int variant, uint64_t seed) {
   std::vector<int32_t> ids(rows);
   for (int32_t& id : ids) id = static_cast<int32_t>(random() % (items + 1)) - 1;
   std::vector<double> td = table.Double(), pd = positions.Double(), yd(rows * d);
-  const bool with = variant % 2 == 0;
+  const bool with = variant % 3 != 0;
+  std::vector<int32_t> position(rows);  // of each row, where it is named; -1 for padding
+  for (size_t t = 0; t < rows; ++t) position[t] = ids[t] < 0 ? -1 : static_cast<int32_t>(rows - 1 - t);
+  const int32_t* position_T = variant % 3 == 2 ? position.data() : nullptr;
   reference::EmbedForward<double>({.table_MD = td.data(),
                                    .positions_TD = with ? pd.data() : nullptr,
                                    .ids_T = ids.data(),
                                    .y_TD = yd.data(),
                                    .rows = rows,
                                    .d = d,
-                                   .scale = 3.5});
+                                   .scale = 3.5,
+                                   .position_T = position_T});
   y.Fill(NAN);
   if (d > 0) PlanPerturbation(y.data(), 1e-4);
   ops.embed_forward({.table_MD = table.data(),
@@ -146,7 +150,8 @@ double CheckEmbed(const OpTable& ops, size_t d, int variant, uint64_t seed) {
                      .y_TD = y.data(),
                      .rows = rows,
                      .d = d,
-                     .scale = 3.5f});
+                     .scale = 3.5f,
+                     .position_T = position_T});
   ErrorMeter meter;
   for (size_t i = 0; i < rows * d; ++i) meter.Add(y.data()[i], yd[i], 8 * kUlp * (1 + std::abs(yd[i])));
   EXPECT_TRUE(y.GuardsIntact());
