@@ -16,6 +16,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/cuda/program.h"
+
 #ifdef __CUDACC__
 #include "kernels/cuda/gpu/gpu.h"
 #else
@@ -31,9 +33,6 @@ inline constexpr unsigned kWholeWarp = 0xffffffffu;
 struct Grid {
   unsigned blocks = 1, blocks_y = 1, threads = 256;
 };
-
-// program.h: what was put off runs first.
-void FlushProgram();
 
 #ifdef __CUDACC__
 

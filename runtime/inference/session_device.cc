@@ -8,7 +8,7 @@ namespace wisp {
 
 Status Session::Arrived() {
   if (is_host()) return OkStatus();
-  const Status status = WaitForDevice(graph_.device());
+  Status status = WaitForDevice(graph_.device());
   if (!status.ok()) encoded_.clear();
   return status;
 }

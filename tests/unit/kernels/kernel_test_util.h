@@ -86,7 +86,7 @@ class GuardedMatrixOf {
     while (reinterpret_cast<uintptr_t>(&buffer_[offset]) % 64 != sizeof(T) % 64) --offset;
     data_ = &buffer_[offset];
     for (size_t r = 0; r < rows_; ++r) {
-      for (size_t c = 0; c < cols_; ++c) *at(r, c) = T(0);
+      for (size_t c = 0; c < cols_; ++c) *at(r, c) = T{};
     }
   }
   GuardedMatrixOf(const GuardedMatrixOf&) = delete;

@@ -149,6 +149,7 @@ __global__ void ReadNext(const Arrays& arrays) {
   }
   if (kGrids == Grids::kOneThreadLess && threadIdx.x == 1) return;
   if (kGrids == Grids::kPlaces && blockIdx.x == 0) {
+    arrays.y[0] = 0;
     GridBarrier();
   } else if (kGrids != Grids::kNoBarrier && (kGrids != Grids::kOneBlockLess || blockIdx.x > 0)) {
     GridBarrier();
