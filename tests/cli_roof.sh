@@ -46,6 +46,8 @@ END
 # A recipe names model, method, batch and length.
 expect 0 "" "$wisp" bench --what roof --recipe "$root/models/recipes/ml-1m-dp-10.json" --json
 json '[j["training"][k] for k in ("records", "length", "items")] == [2048, 192, 3416]'
+# The product of one history's state with the table of 3,416 items, width 32, is in it.
+json 'j["inference"]["total"]["operations"] > 2 * 3416 * 32 and "score_tiles" in [op["op"] for op in j["inference"]["ops"]]'
 json 'j["inference"]["total"]["operations"] < j["training"]["total"]["operations"] / 2048'
 expect 0 "Thor" sh -c '"$1" bench --what roof --batch 2 --length 4 --items 9 >&2' - "$wisp"
 expect 2 "allowed are 1 to 192" "$wisp" bench --what roof --recipe "$root/models/recipes/ml-1m-dp-10.json" --length 193

@@ -221,9 +221,11 @@ void ForwardOfOne(const AttentionForwardArgs<>& a) {
   AttendOne<8>(a);
 }
 
+// Where a program is recorded a record alone is a stage of it. Else the same kernel as in company: a record of a private
+// step must not be computed by other code where it happens to pass alone.
 void Forward(const AttentionForwardArgs<>& args) {
   const AttentionForwardArgs<> a = ForDevice(args);
-  if (args.records.begin_B == nullptr && a.value_variance == nullptr) return ForwardOfOne(a);
+  if (IsGathering() && args.records.begin_B == nullptr && a.value_variance == nullptr) return ForwardOfOne(a);
   ForAttended(args, a.num_queries, a.heads, [&]<unsigned kChunks>(const Grid& grid, const Attended& attended) {
     a.value_variance != nullptr ? Launch(AttendQueries<kChunks, true>, grid, a, attended)
                                 : Launch(AttendQueries<kChunks, false>, grid, a, attended);

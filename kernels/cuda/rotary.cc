@@ -20,7 +20,7 @@ __global__ void RotateRecords(RotaryArgs<> a, RecordsOfLaunch records) {
 void Rotary(const RotaryArgs<>& a) {
   const size_t of_row = a.heads * (a.rotated / 2);
   if (of_row == 0) return;
-  if (a.records.begin_B == nullptr) {
+  if (IsGathering() && a.records.begin_B == nullptr) {  // else the same kernel as in company, as of attention
     return RunStage<RotaryStage>(BlocksFor(a.rows * of_row, kStageThreads), WithoutRecords(a));
   }
   ForRecords(a.records, a.rows, [&](const RecordsOfLaunch& records) {

@@ -3,6 +3,7 @@
 #define WISP_KERNELS_CUDA_SHARED_MEMORY_H_
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -24,9 +25,9 @@ inline bool CopyByHost(void* to, const void* from, size_t bytes) {
 // GPU's own memory, which no dump has. Whole pages, so that nothing of them is left; a hint, nothing depends on it.
 inline void LeaveOutOfDumps(void* memory, size_t bytes) {
 #ifdef MADV_DONTDUMP
-  constexpr uintptr_t kPage = 4096;
-  const uintptr_t begin = reinterpret_cast<uintptr_t>(memory) / kPage * kPage;
-  const uintptr_t end = (reinterpret_cast<uintptr_t>(memory) + bytes + kPage - 1) / kPage * kPage;
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const uintptr_t begin = reinterpret_cast<uintptr_t>(memory) / page * page;
+  const uintptr_t end = (reinterpret_cast<uintptr_t>(memory) + bytes + page - 1) / page * page;
   (void)madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTDUMP);
 #else
   (void)memory;

@@ -27,7 +27,7 @@ Result<OpenedDevice> OpenDevice(const DeviceOptions& o) {
   if (o.name == "cpu") return OpenedDevice();
   const kernels::OpenedModule opened = kernels::OpenModule({.name = o.name, .file = o.module});
   if (opened.module == nullptr) return Unsupported("there is no device ", o.name, ": ", opened.why);
-  opened.module->limit(o.max_bytes);
+  if (o.max_bytes > 0) opened.module->limit(o.max_bytes);
   return OpenedDevice{.device =
                           kernels::Device(opened.module->ops(), kernels::Memory(opened.module->memory(), nullptr)),
                       .description = Describe(o.name, opened.module->facts())};

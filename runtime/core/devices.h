@@ -16,7 +16,7 @@ namespace wisp {
 struct DeviceOptions {
   std::string name = "cpu";  // or what a module of kernels is called
   std::string module = {};   // its file; empty: beside the program, then where the system looks for libraries
-  uint64_t max_bytes = 0;    // of its memory that this process may take; 0: all there is
+  uint64_t max_bytes = 0;  // of its memory that this process may take, from now on; 0: as before, at first all there is
 };
 
 struct OpenedDevice {

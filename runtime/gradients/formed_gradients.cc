@@ -28,6 +28,11 @@ void FormedGradients::Outer(const OuterFactor& f) {
   FormOuterOfRecords(*ops_, f, RowsOf(f.parameter) + f.first_row * f.k, rows_.stride(), norm_scratch_.data());
 }
 
+void FormedGradients::Forget() {
+  rows_.Forget();
+  ops_->clear({.y = norm_scratch_.data(), .bytes = norm_scratch_.size() * sizeof(float)});
+}
+
 void FormedGradients::Rows(const RowsFactor& f) {
   if (Wants(f.parameter)) FormRowsOfRecords(*ops_, f, RowsOf(f.parameter), rows_.stride());
 }

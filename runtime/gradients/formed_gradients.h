@@ -31,7 +31,7 @@ class FormedGradients final : public BatchGradients {
   void Vector(const VectorFactor& factor) override;
   std::span<const RecordOutcome> FinishRecords() override { return rows_.Finish(); }
   // Nothing of any record stays in memory.
-  void Forget() { rows_.Forget(); }
+  void Forget();
 
   size_t scratch_bytes() const override { return rows_.size_bytes() + norm_scratch_.allocated_bytes(); }
   // What scratch_bytes of such an object will be; allocates none of it.

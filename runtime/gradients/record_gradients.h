@@ -47,7 +47,8 @@ class RecordGradients : public FactorSink {
   virtual size_t scratch_bytes() const = 0;
 };
 
-// The same of all records that pass together: every factor is of all of them, and taken before the next comes.
+// The same of all records that pass together: every factor is of all of them. What a factor points at stays until
+// FinishRecords has returned, but for dy of a block of the head, which stays until the next factor comes.
 class BatchGradients : public FactorSink {
  public:
   // What such an object is made for; what it names must outlive the object.

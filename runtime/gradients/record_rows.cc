@@ -1,5 +1,6 @@
 #include "runtime/gradients/record_rows.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "runtime/gradients/form_outer.h"
@@ -15,7 +16,11 @@ RecordRows::RecordRows(const kernels::Device& device, size_t max_records, size_t
       outcomes_(max_records),
       steps_B_(max_records),
       squares_B_(max_records),
-      slot_squares_B_(max_records) {}
+      slot_squares_B_(max_records) {
+  // Of zeros: room for so many results is there, or found to be missing, before anything is charged.
+  ops_->squares_of_rows(
+      {.x_BN = rows_.data(), .ldx = row_size, .rows = max_records, .n = row_size, .squares_B = squares_B_.data()});
+}
 
 size_t RecordRows::PlanBytes(size_t max_records, size_t row_size) {
   return AlignedArray<float>::AllocatedBytes(max_records * row_size) +
@@ -30,6 +35,7 @@ size_t RecordRows::size_bytes() const {
 void RecordRows::Begin(size_t num_records, size_t row_size) {
   num_records_ = num_records;
   row_size_ = row_size;
+  most_used_ = std::max(most_used_, num_records * row_size);
   ops_->clear({.y = rows_.data(), .bytes = num_records * row_size * sizeof(float)});
 }
 
@@ -69,7 +75,10 @@ void RecordRows::TakeBack(const GridGradientSum::Slots& slots) {
   if (any) Add(slots, -1);
 }
 
-void RecordRows::Forget() { ops_->clear({.y = rows_.data(), .bytes = rows_.size() * sizeof(float)}); }
+void RecordRows::Forget() {
+  ops_->clear({.y = rows_.data(), .bytes = most_used_ * sizeof(float)});
+  most_used_ = 0;
+}
 
 namespace {
 

@@ -49,7 +49,7 @@ class RecordRows {
   ClipRule clip_;
   GridGradientSum* sum_;
   AlignedArray<float> rows_;
-  size_t num_records_ = 0, row_size_ = 0;
+  size_t num_records_ = 0, row_size_ = 0, most_used_ = 0;  // floats since Forget
   std::vector<RecordOutcome> outcomes_;
   std::vector<float> steps_B_;                      // clip factors, in steps of the sum's grid
   std::vector<double> squares_B_, slot_squares_B_;  // of norms, then of what was added

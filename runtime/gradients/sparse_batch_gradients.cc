@@ -194,7 +194,11 @@ std::span<const RecordOutcome> SparseBatchGradients::FinishRecords() {
 
 void SparseBatchGradients::Forget() {
   rows_.Forget();
-  ops_->clear({.y = columns_.data(), .bytes = columns_.size() * sizeof(float)});
+  for (const auto* array : {&columns_, &normed_})
+    ops_->clear({.y = array->data(), .bytes = array->size() * sizeof(float)});
+  for (const auto* array : {&inputs_, &targets_, &slots_})
+    ops_->clear({.y = array->data(), .bytes = array->size() * sizeof(int32_t)});
+  for (auto* list : {&host_inputs_, &host_targets_, &host_slots_}) list->assign(list->size(), 0);
 }
 
 }  // namespace wisp

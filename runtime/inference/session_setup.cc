@@ -24,9 +24,7 @@ Result<kernels::Device> DeviceOf(const SessionOptions& o) {
   if (o.backend != Backend::kSimd)
     return Unsupported("8-bit integers and XNNPACK are the processor's: a session on the device ", o.device.ops->name,
                        " has kernels of its own");
-  if (o.num_threads <= 1) return o.device;
-  return Unsupported("a session on ", o.num_threads, " threads is for the processor, not for the device ",
-                     o.device.ops->name);
+  return o.device;
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 # For another processor nvcc calls that one's compiler (ports/jetson).
 find_program(NVCC nvcc HINTS /usr/local/cuda/bin)
 if(NOT NVCC)
-  message(STATUS "without libwisp_cuda.so: nvcc is missing (CUDA toolkit 12 or 13)")
+  message(STATUS "without libwisp_cuda.so: nvcc is missing (CUDA toolkit 12.1 or later)")
   return()
 endif()
 # For another processor: of that processor, from a toolkit or a copy of the board's (ports/jetson).
@@ -16,7 +16,8 @@ if(nvcc_version VERSION_GREATER_EQUAL 13)
   list(APPEND cuda_architectures 110)
 endif()
 set(WISP_CUDA_ARCHITECTURES "${cuda_architectures}" CACHE STRING "GPUs that the module has code for; others from 80 on compile it when it is loaded")
-set(cuda_flags -x cu -std=c++20 --extended-lambda --expt-relaxed-constexpr -ccbin ${CMAKE_CXX_COMPILER} -O3 -DNDEBUG
+# As -ffp-contract=off of the host: what one kernel fuses and another does not would be two results of one record.
+set(cuda_flags -x cu -std=c++20 --extended-lambda --expt-relaxed-constexpr -fmad=false -ccbin ${CMAKE_CXX_COMPILER} -O3 -DNDEBUG
     -DWISP_OPS_VERSION="${ops_version}" -I ${CMAKE_CURRENT_SOURCE_DIR}
     -Xcompiler=-fPIC,-fvisibility=hidden,-fvisibility-inlines-hidden,-ffunction-sections,-O2)
 if(CMAKE_CROSSCOMPILING)
@@ -49,7 +50,7 @@ file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/wisp_cuda)
 # All but the linking: where CUDA's runtime for the processor is missing, the kernels and their host code are compiled still.
 add_custom_target(wisp_cuda_objects DEPENDS ${cuda_objects})
 if(NOT CUDART_STATIC)
-  message(STATUS "without libwisp_cuda.so: libcudart_static.a is missing (CUDA toolkit 12 or 13); its objects: wisp_cuda_objects")
+  message(STATUS "without libwisp_cuda.so: libcudart_static.a is missing (CUDA toolkit 12.1 or later); its objects: wisp_cuda_objects")
   return()
 endif()
 add_library(wisp_cuda MODULE EXCLUDE_FROM_ALL ${cuda_objects})

@@ -1,5 +1,6 @@
 // The audit of one step: what is observed, twice, and what that proves.
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <string>
 
@@ -102,6 +103,7 @@ class ThroughRelease final : public Observed {
     release_->Prepare();
     const double divisor = options_.expected_batch;
     release_->Update(0, random_, divisor, [&](const Change& change) {
+      assert(change.row_J == nullptr);  // of devices, which audits refuse
       const size_t offset = graph_->parameters()[change.parameter].offset + change.first;
       for (size_t i = 0; i < change.n; ++i)
         sum[offset + i] = static_cast<float>(static_cast<double>(change.gradient[i]) * divisor);

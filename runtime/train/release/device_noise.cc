@@ -15,7 +15,10 @@ void DeviceNoise::Draw(size_t first, size_t n, privacy::RandomStream& noise) {
   privacy::AddDiscreteGaussian(noise, sigma_, {drawn, n});
 }
 
-void DeviceNoise::Send(size_t size) { device_.memory.copy_in(noise_.data(), drawn_.data(), size * sizeof(int64_t)); }
+void DeviceNoise::Send(size_t size) {
+  sent_ = size;
+  device_.memory.copy_in(noise_.data(), drawn_.data(), size * sizeof(int64_t));
+}
 
 const float* DeviceNoise::AddTo(const GridGradientSum& sum, float scale) {
   device_.ops->noised_sum(
@@ -24,8 +27,8 @@ const float* DeviceNoise::AddTo(const GridGradientSum& sum, float scale) {
 }
 
 void DeviceNoise::Forget() {
-  std::fill_n(drawn_.data(), drawn_.size(), 0);
-  device_.ops->clear({.y = noise_.data(), .bytes = noise_.size() * sizeof(int64_t)});
+  std::fill_n(drawn_.data(), sent_, 0);
+  device_.ops->clear({.y = noise_.data(), .bytes = sent_ * sizeof(int64_t)});
 }
 
 }  // namespace wisp

@@ -25,6 +25,7 @@ class DeviceNoise {
   void Send(size_t size);
   // scale * (sum + noise), on the device; valid until the next call.
   const float* AddTo(const GridGradientSum& sum, float scale);
+  // Of as many coordinates as were sent.
   void Forget();
 
   size_t size_bytes() const {
@@ -41,6 +42,7 @@ class DeviceNoise {
   AlignedArray<int64_t> drawn_;  // in the host's memory; 0 where nothing is drawn
   AlignedArray<int64_t> noise_;  // the same in the device's
   AlignedArray<float> released_;
+  size_t sent_ = 0;
 };
 
 }  // namespace wisp

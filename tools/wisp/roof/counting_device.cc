@@ -163,6 +163,7 @@ void CountingDevice::CountNumbers() {
   Count<&OpTable::squares_of_rows>("squares_of_rows");
   Count<&OpTable::accumulate_rows_on_grid>("accumulate_rows_on_grid");
   Count<&OpTable::accumulate_slots_on_grid>("accumulate_slots_on_grid");
+  Count<&OpTable::score_tiles>("score_tiles");
   Count<&OpTable::top_k>("top_k");
   Count<&OpTable::noised_sum>("noised_sum");
   Count<&OpTable::add_squared_moves>("add_squared_moves");

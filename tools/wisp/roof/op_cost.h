@@ -74,6 +74,7 @@ OpCost CostOf(const kernels::AddRowsArgs<>& a);
 OpCost CostOf(const kernels::SquaresOfRowsArgs<>& a);
 OpCost CostOf(const kernels::AccumulateRowsOnGridArgs<>& a);
 OpCost CostOf(const kernels::AccumulateSlotsOnGridArgs<>& a);
+OpCost CostOf(const kernels::ScoreTilesArgs<>& a);
 OpCost CostOf(const kernels::TopKArgs& a);
 OpCost CostOf(const kernels::NoisedSumArgs<>& a);
 OpCost CostOf(const kernels::AddSquaredMovesArgs<>& a);

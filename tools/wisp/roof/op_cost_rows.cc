@@ -138,6 +138,12 @@ OpCost CostOf(const kernels::AccumulateSlotsOnGridArgs<>& a) {
   return {.bytes = Floats(n + static_cast<double>(rows)) + 16 * n + 12.0 * a.rows, .operations = 5 * n};
 }
 
+OpCost CostOf(const kernels::ScoreTilesArgs<>& a) {
+  const double bias = a.bias_N != nullptr ? static_cast<double>(a.n) : 0;
+  return {.bytes = Floats(Product(a.rows, a.k) + Product(a.n, a.k) + bias + Product(a.rows, a.n)),
+          .operations = 2 * Product(a.rows, a.n) * static_cast<double>(a.k)};
+}
+
 OpCost CostOf(const kernels::TopKArgs& a) {
   const double n = Product(a.rows, a.n);
   return {.bytes = Floats(n) + n / 8 + 8 * Product(a.rows, a.k + 1), .operations = n};

@@ -179,7 +179,6 @@ TEST_F(DeviceSessionTest, WhatADeviceDoesNotDoIsRefused) {
   };
   refused({.backend = Backend::kInt8, .device = TheDevice()}, "a session on the device cuda has kernels of its own");
   refused({.backend = Backend::kXnnpack, .device = TheDevice()}, "a session on the device cuda has kernels of its own");
-  refused({.num_threads = 2, .device = TheDevice()}, "a session on 2 threads is for the processor");
   const auto session = Open(TheDevice());
   const std::vector<int32_t> far = {99};
   EXPECT_EQ(session->Recommend({}, {}).status().code(), StatusCode::kInvalidArgument);
