@@ -221,8 +221,8 @@ void ForwardOfOne(const AttentionForwardArgs<>& a) {
   AttendOne<8>(a);
 }
 
-// Where a program is recorded a record alone is a stage of it. Else the same kernel as in company: a record of a private
-// step must not be computed by other code where it happens to pass alone.
+// Where a program is recorded a record alone is a stage of it. Else it has the kernel that it has in company: a record
+// of a private step must not be computed by other code where it happens to pass alone.
 void Forward(const AttentionForwardArgs<>& args) {
   const AttentionForwardArgs<> a = ForDevice(args);
   if (IsGathering() && args.records.begin_B == nullptr && a.value_variance == nullptr) return ForwardOfOne(a);

@@ -116,9 +116,9 @@ typedef struct wisp_device {
   size_t size;
   const char* name;   /* "cuda": an NVIDIA GPU, the first that the driver shows; "cpu" */
   const char* module; /* file of its kernels; NULL: libwisp_cuda.so beside this library, or where the system looks */
-  uint64_t
-      max_bytes; /* of its memory that this process may take, in all calls together: the last number named counts. 0: as before, at
-                         first all there is */
+  /* of its memory that this process may take, in all calls together: the last number counts. 0: as before, at first all
+   * there is */
+  uint64_t max_bytes;
 } wisp_device;
 
 typedef struct wisp_open_options {
@@ -138,7 +138,8 @@ typedef struct wisp_open_options {
   void* run_tasks_data;     /* both are used until the model is closed */
   /* NULL: the processor. Where there is no such device the model is opened on the processor: wisp_model_on_device says
    * where it is. On a device it recommends, alone and in batches; with WISP_BACKEND_SIMD, whose place its own kernels
-   * take; num_threads is not read there. A device that has no room or fails is WISP_IO: it is not used again in this process */
+   * take; num_threads is not read there. A device that has no room or fails is WISP_IO: it is not used again in this
+   * process */
   const wisp_device* device;
 } wisp_open_options;
 
