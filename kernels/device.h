@@ -17,6 +17,10 @@ namespace wisp::kernels {
 // Whether launches of a device go out one by one, or are put together as far as that goes.
 enum class Launches { kEach, kTogether };
 
+// What matrix products of a device multiply; they sum in 32 bits, all else is in floats of 32 bits. How far results are
+// off: docs/cuda.md, "arithmetic". Those but the first two are for inference.
+enum class Arithmetic { kFloat32, kTf32, kFloat16, kBfloat16, kInt8 };
+
 // What a backend does with its memory, in the order of a stream.
 struct MemoryTable {
   // Zeroed, 64-byte aligned. Where there is none left: std::bad_alloc, as of operator new; the doors catch it.

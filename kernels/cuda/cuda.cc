@@ -4,29 +4,56 @@
 
 namespace wisp::kernels::cuda {
 
-const OpTable& Ops() {
+namespace {
+
+OpTable FloatTable() {
+  OpTable table = {.name = "cuda", .takes_records = true};
+  FillActivation(table);
+  FillAttention(table);
+  FillElementwise(table);
+  FillEmbedding(table);
+  FillExpDouble(table);
+  FillFormed(table);
+  FillGemm(table);
+  FillHalf(table);
+  FillHeads(table);
+  FillNorm(table);
+  FillOptimizer(table);
+  FillReduce(table);
+  FillRotary(table);
+  FillSoftmax(table);
+  FillStep(table);
+  FillTopK(table);
+  FillVariance(table);
+  return table;
+}
+
+template <Arithmetic kArithmetic>
+const OpTable& TableOf() {
   static const OpTable kTable = [] {
-    OpTable table = {.name = "cuda", .takes_records = true};
-    FillActivation(table);
-    FillAttention(table);
-    FillElementwise(table);
-    FillEmbedding(table);
-    FillExpDouble(table);
-    FillFormed(table);
-    FillGemm(table);
-    FillHalf(table);
-    FillHeads(table);
-    FillNorm(table);
-    FillOptimizer(table);
-    FillReduce(table);
-    FillRotary(table);
-    FillSoftmax(table);
-    FillStep(table);
-    FillTopK(table);
-    FillVariance(table);
+    OpTable table = FloatTable();
+    FillTensor(table, kArithmetic);
     return table;
   }();
   return kTable;
+}
+
+}  // namespace
+
+const OpTable& Ops(Arithmetic arithmetic) {
+  switch (arithmetic) {
+    case Arithmetic::kTf32:
+      return TableOf<Arithmetic::kTf32>();
+    case Arithmetic::kFloat16:
+      return TableOf<Arithmetic::kFloat16>();
+    case Arithmetic::kBfloat16:
+      return TableOf<Arithmetic::kBfloat16>();
+    case Arithmetic::kInt8:
+      return TableOf<Arithmetic::kInt8>();
+    case Arithmetic::kFloat32:
+      break;
+  }
+  return TableOf<Arithmetic::kFloat32>();
 }
 
 }  // namespace wisp::kernels::cuda

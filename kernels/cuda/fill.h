@@ -2,7 +2,7 @@
 #ifndef WISP_KERNELS_CUDA_FILL_H_
 #define WISP_KERNELS_CUDA_FILL_H_
 
-#include "kernels/kernels.h"
+#include "kernels/device.h"
 
 namespace wisp::kernels::cuda {
 
@@ -21,6 +21,8 @@ void FillReduce(OpTable& table);
 void FillRotary(OpTable& table);
 void FillSoftmax(OpTable& table);
 void FillStep(OpTable& table);
+// Over the others: matrix products of other numbers than floats of 32 bits, and the table's name.
+void FillTensor(OpTable& table, Arithmetic arithmetic);
 void FillTopK(OpTable& table);
 void FillVariance(OpTable& table);
 

@@ -15,6 +15,7 @@
 #include "kernels/cuda/stages/products.h"
 #include "kernels/cuda/stages/rotary.h"
 #include "kernels/cuda/stages/rows.h"
+#include "kernels/cuda/stages/tensor_products.h"
 #include "kernels/cuda/stages/top_k.h"
 #ifdef __CUDACC__
 #include "kernels/cuda/gpu/grid_barrier.h"
@@ -78,6 +79,14 @@ __device__ inline void RunBlockOf(StageKind kind, const void* arguments, const B
       return RunAs<TilesStage<4>>(arguments, block);
     case StageKind::kProductLargeTiles:
       return RunAs<TilesStage<8>>(arguments, block);
+    case StageKind::kProductTf32:
+      return RunAs<TensorStage<Tf32>>(arguments, block);
+    case StageKind::kProductFloat16:
+      return RunAs<TensorStage<Float16>>(arguments, block);
+    case StageKind::kProductBfloat16:
+      return RunAs<TensorStage<Bfloat16>>(arguments, block);
+    case StageKind::kProductInt8:
+      return RunAs<TensorStage<Int8>>(arguments, block);
     case StageKind::kRmsNorm:
       return RunAs<RmsNormStage>(arguments, block);
     case StageKind::kRotary:

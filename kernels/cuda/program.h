@@ -33,6 +33,10 @@ enum class StageKind : uint32_t {
   kProductFewRows,
   kProductSmallTiles,
   kProductLargeTiles,
+  kProductTf32,  // on tensor cores
+  kProductFloat16,
+  kProductBfloat16,
+  kProductInt8,
   kRmsNorm,
   kRotary,
   kScale,

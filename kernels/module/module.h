@@ -2,7 +2,7 @@
 //
 //   OpenedModule opened = OpenModule({.name = "cuda"});
 //   if (opened.module == nullptr) return opened.why;                     // a sentence
-//   const Device device(opened.module->ops(), Memory(opened.module->memory(), nullptr));
+//   const Device device(opened.module->ops(Arithmetic::kFloat32), Memory(opened.module->memory(), nullptr));
 //
 // A module is a shared library with one function, kModuleEntry. It is loaded when it is asked for and stays until the
 // process ends. A program that loads modules runs where there is neither module, nor driver, nor device.
@@ -36,7 +36,7 @@ struct KernelModule {
   DeviceFacts (*facts)();
   // Allocations beyond so many bytes together are refused; 0: none.
   void (*limit)(uint64_t bytes);
-  const OpTable& (*ops)();
+  const OpTable& (*ops)(Arithmetic arithmetic);
   const MemoryTable& (*memory)();
   size_t (*allocated)();  // bytes of the device's memory that this process has now
 

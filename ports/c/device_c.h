@@ -11,8 +11,10 @@ inline Result<OpenedDevice> OpenDevice(const wisp_device* given) {
   if (given == nullptr) return OpenedDevice();
   WISP_ASSIGN_OR_RETURN(const wisp_device device, OptionsOf(given, "wisp_device"));
   if (device.name == nullptr) return InvalidArgument("wisp_device: name must not be NULL");
-  return wisp::OpenDevice(
-      {.name = device.name, .module = device.module == nullptr ? "" : device.module, .max_bytes = device.max_bytes});
+  return wisp::OpenDevice({.name = device.name,
+                           .module = device.module == nullptr ? "" : device.module,
+                           .arithmetic = device.arithmetic == nullptr ? "float32" : device.arithmetic,
+                           .max_bytes = device.max_bytes});
 }
 
 // The processor where there is no such device; other errors stay.

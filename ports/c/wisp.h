@@ -119,6 +119,9 @@ typedef struct wisp_device {
   /* of its memory that this process may take, in all calls together: the last number counts. 0: as before, at first all
    * there is */
   uint64_t max_bytes;
+  /* what its matrix products multiply; NULL: "float32". "tf32", and to recommend also "float16", "bfloat16" and "int8",
+   * are faster and slightly off (docs/cuda.md, "arithmetic") */
+  const char* arithmetic;
 } wisp_device;
 
 typedef struct wisp_open_options {

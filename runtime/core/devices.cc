@@ -5,6 +5,32 @@
 #endif
 
 namespace wisp {
+namespace {
+
+Result<kernels::Arithmetic> ArithmeticOf(const DeviceOptions& o) {
+  using kernels::Arithmetic;
+  constexpr struct {
+    const char* name;
+    Arithmetic arithmetic;
+  } kAll[] = {{"float32", Arithmetic::kFloat32},
+              {"tf32", Arithmetic::kTf32},
+              {"float16", Arithmetic::kFloat16},
+              {"bfloat16", Arithmetic::kBfloat16},
+              {"int8", Arithmetic::kInt8}};
+  for (const auto& a : kAll) {
+    if (o.arithmetic == a.name) return a.arithmetic;
+  }
+  return InvalidArgument("a device's arithmetic is '", o.arithmetic,
+                         "', allowed are float32, tf32, float16, bfloat16 and int8");
+}
+
+Result<OpenedDevice> OpenProcessor(kernels::Arithmetic arithmetic) {
+  if (arithmetic == kernels::Arithmetic::kFloat32) return OpenedDevice();
+  return InvalidArgument("the processor's arithmetic is float32: others are for a device, such as cuda; the ",
+                         "processor's 8-bit integers are a backend, int8");
+}
+
+}  // namespace
 
 #ifdef WISP_HAS_MODULES
 
@@ -24,19 +50,21 @@ std::string Describe(const std::string& name, const kernels::DeviceFacts& facts)
 }  // namespace
 
 Result<OpenedDevice> OpenDevice(const DeviceOptions& o) {
-  if (o.name == "cpu") return OpenedDevice();
+  WISP_ASSIGN_OR_RETURN(const kernels::Arithmetic arithmetic, ArithmeticOf(o));
+  if (o.name == "cpu") return OpenProcessor(arithmetic);
   const kernels::OpenedModule opened = kernels::OpenModule({.name = o.name, .file = o.module});
   if (opened.module == nullptr) return Unsupported("there is no device ", o.name, ": ", opened.why);
   if (o.max_bytes > 0) opened.module->limit(o.max_bytes);
-  return OpenedDevice{.device =
-                          kernels::Device(opened.module->ops(), kernels::Memory(opened.module->memory(), nullptr)),
-                      .description = Describe(o.name, opened.module->facts())};
+  const kernels::OpTable& ops = opened.module->ops(arithmetic);
+  return OpenedDevice{.device = kernels::Device(ops, kernels::Memory(opened.module->memory(), nullptr)),
+                      .description = Describe(ops.name, opened.module->facts())};
 }
 
 #else
 
 Result<OpenedDevice> OpenDevice(const DeviceOptions& o) {
-  if (o.name == "cpu") return OpenedDevice();
+  WISP_ASSIGN_OR_RETURN(const kernels::Arithmetic arithmetic, ArithmeticOf(o));
+  if (o.name == "cpu") return OpenProcessor(arithmetic);
   return Unsupported("there is no device ", o.name, ": this build has none but the processor");
 }
 

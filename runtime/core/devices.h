@@ -16,6 +16,9 @@ namespace wisp {
 struct DeviceOptions {
   std::string name = "cpu";  // or what a module of kernels is called
   std::string module = {};   // its file; empty: beside the program, then where the system looks for libraries
+  // What its matrix products multiply: float32, tf32, float16, bfloat16 or int8 (docs/cuda.md). Those but the first two
+  // are for inference. The processor takes float32 alone here.
+  std::string arithmetic = "float32";
   uint64_t max_bytes = 0;  // of its memory that this process may take, from now on; 0: as before, at first all there is
 };
 
@@ -26,7 +29,7 @@ struct OpenedDevice {
   bool is_processor() const { return device.memory.is_host(); }
 };
 
-// kUnsupported, with the reason, where this build, this machine or its driver has no such device. The device stays open
+// kInvalidArgument where the arithmetic is unknown; kUnsupported, with the reason, where this build, this machine or its driver has no such device. The device stays open
 // until the process ends.
 Result<OpenedDevice> OpenDevice(const DeviceOptions& options);
 

@@ -57,6 +57,9 @@ Status ValidateDevice(const TrainingOptions& o) {
   if (ops == kernels::Int8Ops() || ops == kernels::XnnpackOps())
     return Unsupported("the ops ", ops->name, " are for inference only: training runs on the default ones");
   if (o.device.memory.is_host()) return OkStatus();
+  if (ops->record_weight_gradients == nullptr) {
+    return Unsupported("the arithmetic of ", ops->name, " is for inference only: a device trains in float32 or tf32");
+  }
   if (o.privacy.norm_form == NormForm::kGram) {
     return Unsupported("on a device (", ops->name, ") records' gradients are formed: norms by Gram matrices are not ",
                        "offered there, norm_form must be automatic or formed");

@@ -127,7 +127,7 @@ int main(int argc, char** argv) {
 
 namespace wisp::kernels::cuda {
 
-const OpTable& Ops() { return TheModule().ops(); }
+const OpTable& Ops(Arithmetic arithmetic) { return TheModule().ops(arithmetic); }
 const MemoryTable& DeviceMemory() { return TheModule().memory(); }
 size_t AllocatedBytes() { return TheModule().allocated(); }
 

@@ -29,6 +29,21 @@ def places():
         ("few-rows-drop-what-is-left-of-sixteen", "MultiplyElement", "for (; k < p.k; ++k) sum", "for (; k + 1 < p.k; ++k) sum", "cuda_gemm_test:*"),
         ("scores-of-the-last-tile-laid-out-as-of-others", "ProductOfTile", ".ldb = count,", ".ldb = a.tile,", "cuda_scoring_test:ScoreTiles*"),
         ("scores-with-the-first-tiles-bias", "ProductOfTile", "a.bias_N + first", "a.bias_N", "cuda_scoring_test:ScoreTiles*"),
+    ]) + table("kernels/cuda/stages/tensor_products.h", [
+        ("tensor-slice-overwritten-in-use", "MultiplyTensorTile", "MultiplySlices<Number>(a_slice, b_slice, sum); __syncthreads();",
+         "MultiplySlices<Number>(a_slice, b_slice, sum);", "cuda_arithmetic_test:*"),
+        ("tensor-slice-read-too-early", "MultiplyTensorTile", "b_next); __syncthreads(); if", "b_next); if", "cuda_arithmetic_test:*"),
+        ("word-filled-from-beyond-the-row", "MakeWord", "inner < k ?", "inner <= k ?", "cuda_arithmetic_test:*"),
+        ("scale-of-another-row", "FinishTensor", "ScalesOfRows()[row]", "ScalesOfRows()[0]", "cuda_arithmetic_test:*Integers*"),
+        ("scale-of-tiny-rows-not-zero", "ScaleOfRow", "if (magnitude < kSmallest) return {0.0f, 0.0f};", "", "cuda_arithmetic_test:*Integers*"),
+        ("infinite-rows-become-numbers", "ScaleOfRow", "if (IsSpecial(largest)) return {FloatOfBits(0x7fc00000), 0.0f};", "",
+         "cuda_arithmetic_test:*"),
+        ("last-piece-as-wide-as-the-others", "PieceOf", "left < t.piece_columns ? left : t.piece_columns", "t.piece_columns",
+         "cuda_arithmetic_test:*Tiles*"),
+    ]) + table("kernels/cuda/tensor.cc", [
+        ("tf32-records-share-the-first-ones-rows", "MultiplyRecordsTf32", "p.b += begin * p.ldb;", "", "cuda_arithmetic_test:*Records*"),
+        ("tf32-gradients-lose-their-scale", "LinearBackwardWeight", ".scale = a.scale", ".scale = 1.0f", "cuda_arithmetic_test:*Gradients*"),
+        ("float16-offered-for-training", "FillNumber", "table.record_weight_gradients = nullptr;", "", "cuda_trainer_test:*Refuses*"),
     ]) + table("kernels/cuda/stages/attention.h", [
         ("keys-of-the-wrong-head", "ShareOf", "static_cast<unsigned>(KeyHead(a, head))", "head", "cuda_attention_test:*"),
         ("older-sums-not-shrunk", "AttendQueriesOfBlock", "out.Scale(shrink);", "", "cuda_attention_test:*Forward*"),

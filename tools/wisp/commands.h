@@ -43,7 +43,7 @@ struct AnchorArguments {
 
 // Where a run computes, wherever --device is taken.
 struct DeviceArguments {
-  std::string name = "cpu", module;
+  std::string name = "cpu", module, arithmetic = "float32";
   uint64_t megabytes = 0;  // 10^6 bytes; 0: all there is
 };
 

@@ -5,7 +5,8 @@
 namespace wisp::tools {
 
 Result<OpenedDevice> OpenDevice(const DeviceArguments& a) {
-  return wisp::OpenDevice({.name = a.name, .module = a.module, .max_bytes = a.megabytes * 1'000'000});
+  return wisp::OpenDevice(
+      {.name = a.name, .module = a.module, .arithmetic = a.arithmetic, .max_bytes = a.megabytes * 1'000'000});
 }
 
 OpenedDevice DeviceOrProcessor(const DeviceArguments& a) {

@@ -232,6 +232,7 @@ inline unsigned __ballot_sync(unsigned, bool vote, const emulate::Location& loca
 // Rounded once, as the host rounds; nvcc may otherwise make one operation of a product and a sum.
 inline float __fmul_rn(float a, float b) { return a * b; }
 inline float __fadd_rn(float a, float b) { return a + b; }
+inline float __fdiv_rn(float a, float b) { return a / b; }
 inline double __dmul_rn(double a, double b) { return a * b; }
 inline double __dadd_rn(double a, double b) { return a + b; }
 inline float __ll2float_rn(long long x) { return static_cast<float>(x); }

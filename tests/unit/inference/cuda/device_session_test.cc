@@ -203,6 +203,69 @@ TEST_F(DeviceSessionTest, MemoryIsWhatWasPlanned) {
   }
 }
 
+// ---- Other arithmetics. ---------------------------------------------------------------------------------------------
+
+struct Other {
+  kernels::Arithmetic arithmetic;
+  float off;       // scores, of the largest
+  size_t smaller;  // packed weights
+};
+constexpr Other kOthers[] = {{kernels::Arithmetic::kTf32, 4e-3f, 1},
+                             {kernels::Arithmetic::kFloat16, 4e-3f, 2},
+                             {kernels::Arithmetic::kBfloat16, 3e-2f, 2},
+                             {kernels::Arithmetic::kInt8, 6e-2f, 4}};
+
+kernels::Device DeviceOf(const Other& other, const kernels::Device& like) {
+  return {kernels::cuda::Ops(other.arithmetic), like.memory};
+}
+
+TEST_F(DeviceSessionTest, OtherArithmeticsScoreNearby) {
+  std::vector<Architecture> all = testing::SmallArchitectures();
+  all.push_back(kLarger);
+  uint32_t seed = 130;
+  for (const Architecture& a : all) {
+    if (a.re_attention == ReAttention::kOn) continue;  // squares of weights: another question
+    Write(a, ++seed);
+    const auto host = *Session::Open(path_);
+    const std::vector<int32_t> history = testing::RandomRecord(a.num_items, 6, seed).inputs;
+    const std::vector<float> expected = Scores(*host, history);
+    float largest = 0;
+    for (const float score : expected) largest = std::max(largest, std::abs(score));
+    for (const Other& other : kOthers) {
+      const kernels::Device device = DeviceOf(other, TheDevice());
+      SCOPED_TRACE(::testing::Message() << device.ops->name << ", seed " << seed);
+      const std::vector<float> scores = Scores(*Open(device), history);
+      EXPECT_NE(scores, expected);
+      for (size_t j = 0; j < scores.size(); ++j) ASSERT_NEAR(scores[j], expected[j], other.off * largest) << j;
+    }
+  }
+}
+
+TEST_F(DeviceSessionTest, OtherArithmeticsAreOneLaunchAndRememberToTheBit) {
+  Write(kLarger, 21);
+  const auto float_session = Open(TheDevice());
+  for (const Other& other : kOthers) {
+    const auto session = Open(DeviceOf(other, TheDevice())), each = Open(DeviceOf(other, OneByOne()));
+    SCOPED_TRACE(session->graph().ops().name);
+    std::vector<int32_t> history = {4, 90, 5};
+    for (const int32_t next : {1, 699, 4}) {
+      history.push_back(next);
+#ifndef WISP_TEST_GPU
+      const uint64_t before = kernels::cuda::emulate::NumLaunches();
+      ASSERT_TRUE(session->Recommend(history, {.count = 3}).ok());
+      EXPECT_EQ(kernels::cuda::emulate::NumLaunches() - before, 1u);
+#endif
+      const std::vector<float> scores = Scores(*session, history);
+      ASSERT_EQ(scores, Scores(*each, history));
+      ASSERT_EQ(scores, Scores(*Open(DeviceOf(other, TheDevice())), history));
+    }
+    // Beside the words: constants, and what fills up a row or a matrix.
+    const size_t words = float_session->memory().packed_weights / other.smaller;
+    EXPECT_GE(session->memory().packed_weights, words);
+    EXPECT_LT(session->memory().packed_weights, words + words / 4);
+  }
+}
+
 // ---- A device that has no room, or fails. ---------------------------------------------------------------------------
 
 TEST_F(DeviceSessionTest, ADeviceThatFailsGivesNoList) {

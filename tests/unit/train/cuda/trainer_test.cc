@@ -73,6 +73,35 @@ TEST_F(CudaTrainer, CompanyOfARecordChangesNoBitOfAPrivateRun) {
   EXPECT_EQ(Run(o), together);
 }
 
+kernels::Device DeviceOf(kernels::Arithmetic arithmetic) {
+  return {kernels::cuda::Ops(arithmetic), kernels::Memory(kernels::cuda::DeviceMemory(), nullptr)};
+}
+
+// The noise is the host's, gradients are off as their factors are.
+TEST_F(CudaTrainer, RunsInTf32AreNearTheHosts) {
+  for (const TrainingOptions& o : {Private(), Ordinary()}) {
+    const std::vector<float> host = Run(o), start = testing::StartWeights(kSmall);
+    const std::vector<float> device = Run(OnDevice(o, DeviceOf(kernels::Arithmetic::kTf32)));
+    float moved = 0, off = 0;
+    for (size_t i = 0; i < host.size(); ++i) {
+      moved = std::max(moved, std::abs(host[i] - start[i]));
+      off = std::max(off, std::abs(device[i] - host[i]));
+    }
+    EXPECT_LT(off, 5e-3f * moved);
+    EXPECT_GT(off, 1e-5f * moved) << "products in floats of 32 bits";
+  }
+}
+
+TEST_F(CudaTrainer, CompanyOfARecordChangesNoBitInTf32) {
+  TrainingOptions o = OnDevice(Private(), DeviceOf(kernels::Arithmetic::kTf32));
+  o.optimizer = {.learning_rate = 0.01f};
+  const std::vector<float> together = Run(o);
+  o.rows_at_once = 1;
+  EXPECT_EQ(Run(o), together);
+  o.rows_at_once = 3 * kSmall.max_length;
+  EXPECT_EQ(Run(o), together);
+}
+
 TEST_F(CudaTrainer, ARunGoesOnFromItsCheckpointAndFromTheHosts) {
   TrainingOptions o = OnDevice(Private());
   o.ema_decay = 0.5f;
@@ -120,6 +149,11 @@ TEST_F(CudaTrainer, RefusesWhatADeviceDoesNotDo) {
   TrainingOptions o = OnDevice(Private());
   o.privacy.norm_form = NormForm::kGram;
   EXPECT_NE(refusal(o).find("norm_form"), std::string::npos);
+  for (const auto arithmetic :
+       {kernels::Arithmetic::kFloat16, kernels::Arithmetic::kBfloat16, kernels::Arithmetic::kInt8}) {
+    for (const TrainingOptions& refused : {Private(), Ordinary()})
+      EXPECT_NE(refusal(OnDevice(refused, DeviceOf(arithmetic))).find("inference only"), std::string::npos);
+  }
 }
 
 // The device's memory, of which the allocation after so many fails.

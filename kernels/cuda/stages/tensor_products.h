@@ -1,0 +1,259 @@
+// Matrix products on tensor cores, of numbers of few bits (tensor_core.h).
+//
+// Packed weights are rows of words [n, WordsOf(k)], filled up with zeros; of integers with a scale for each row before
+// them. Rows of inputs become words as they are read.
+// An element is one chain of sums in the order of the inner index, however many rows and columns there are: as of
+// floats (products.h), its bits depend on its own row and column alone.
+#ifndef WISP_KERNELS_CUDA_STAGES_TENSOR_PRODUCTS_H_
+#define WISP_KERNELS_CUDA_STAGES_TENSOR_PRODUCTS_H_
+
+#include "kernels/cuda/stages/products.h"
+#include "kernels/cuda/tensor_core.h"
+
+namespace wisp::kernels::cuda {
+
+inline constexpr unsigned kTensorTile = 64, kSliceWords = 16;
+// 20 words from row to row: the lanes of a warp read 32 different banks.
+inline constexpr unsigned kSlicePitch = kSliceWords + 4;
+using Slice = Shared<uint32_t, kTensorTile * kSlicePitch>;
+using RowNumbers = Shared<float, kTensorTile>;
+
+// One of each in a kernel, whatever kinds of numbers it multiplies.
+__device__ inline Slice& SliceOfA() {
+  __shared__ Slice slice;
+  return slice;
+}
+__device__ inline Slice& SliceOfB() {
+  __shared__ Slice slice;
+  return slice;
+}
+__device__ inline RowNumbers& ScalesOfRows() {
+  __shared__ RowNumbers scales;
+  return scales;
+}
+__device__ inline RowNumbers& FactorsOfRows() {
+  __shared__ RowNumbers factors;
+  return factors;
+}
+
+template <class Number>
+__host__ __device__ constexpr size_t WordsOf(size_t k) {
+  return (k + Number::kPerWord - 1) / Number::kPerWord;
+}
+
+// What a row is multiplied by to become integers, and what they are multiplied by to become the row.
+struct RowScale {
+  float scale, factor;
+};
+
+// As on the processor (kernels/int8/quantise.cc), to the bit. By a whole warp. Magnitudes compare as their bits do.
+__device__ inline RowScale ScaleOfRow(const float* x, unsigned k) {
+  uint32_t largest = 0;
+  for (unsigned i = Lane(); i < k; i += kWarp) {
+    const uint32_t magnitude = BitsOf(x[i]) & 0x7fffffff;
+    largest = magnitude > largest ? magnitude : largest;
+  }
+  largest = WarpMax(largest);
+  constexpr float kSmallest = 0x1p-100f;
+  if (IsSpecial(largest)) return {FloatOfBits(0x7fc00000), 0.0f};
+  const float magnitude = FloatOfBits(largest);
+  if (magnitude < kSmallest) return {0.0f, 0.0f};
+  return {__fdiv_rn(magnitude, 127.0f), __fdiv_rn(127.0f, magnitude)};
+}
+
+// Where the words of B come from.
+enum class WordsOfB { kPacked, kInner, kOuter };
+
+// Word `word` of row `outer` of a matrix of floats.
+template <class Number, Along kAlong>
+__device__ inline uint32_t MakeWord(const float* matrix, size_t ld, unsigned outer, unsigned word, unsigned k,
+                                    float factor) {
+  float x[Number::kPerWord];
+  WISP_UNROLL for (unsigned i = 0; i < Number::kPerWord; ++i) {
+    const unsigned inner = word * Number::kPerWord + i;
+    x[i] = inner < k ? At<kAlong>(matrix, ld, outer, inner) : 0.0f;
+  }
+  return Number::Word(x, factor);
+}
+
+template <class Number>
+__device__ inline const uint32_t* PackedWords(const Product& p) {
+  return reinterpret_cast<const uint32_t*>(p.b) + (Number::kScaled ? p.n : 0);
+}
+
+template <class Number, WordsOfB kFrom>
+__device__ inline uint32_t WordOfB(const Product& p, unsigned n, unsigned word) {
+  if constexpr (kFrom == WordsOfB::kPacked) {
+    return PackedWords<Number>(p)[n * WordsOf<Number>(p.k) + word];
+  } else {
+    constexpr Along kAlong = kFrom == WordsOfB::kInner ? Along::kInner : Along::kOuter;
+    return MakeWord<Number, kAlong>(p.b, p.ldb, n, word, p.k, 0.0f);
+  }
+}
+
+// The scales of the tile's rows, a warp for each row.
+__device__ inline void FindScales(const Product& p, unsigned first_m) {
+  for (unsigned r = WarpOfBlock(); r < kTensorTile; r += kStageThreads / kWarp) {
+    const RowScale scale = first_m + r < p.m ? ScaleOfRow(p.a + (first_m + r) * p.lda, p.k) : RowScale{0.0f, 0.0f};
+    if (Lane() == 0) {
+      ScalesOfRows()[r] = scale.scale;
+      FactorsOfRows()[r] = scale.factor;
+    }
+  }
+  __syncthreads();
+}
+
+template <class Number>
+__device__ inline void FinishTensor(const Product& p, unsigned first_m, unsigned row, unsigned n,
+                                    typename Number::Sum sum) {
+  if (first_m + row >= p.m || n >= p.n) return;
+  if constexpr (Number::kScaled) {
+    const float of_row = __fmul_rn(static_cast<float>(sum), ScalesOfRows()[row]);
+    Finish(p, first_m + row, n, __fmul_rn(of_row, p.b[n]));
+  } else {
+    Finish(p, first_m + row, n, sum);
+  }
+}
+
+// What a thread brings of a slice: neighbours in memory by neighbouring threads.
+inline constexpr unsigned kEachOfSlice = kTensorTile * kSliceWords / kStageThreads;
+
+template <bool kInner>
+__device__ inline unsigned RowOfSlice(unsigned i) {
+  return kInner ? threadIdx.x / kSliceWords + i * (kStageThreads / kSliceWords) : threadIdx.x % kTensorTile;
+}
+template <bool kInner>
+__device__ inline unsigned WordOfSlice(unsigned i) {
+  return kInner ? threadIdx.x % kSliceWords : threadIdx.x / kTensorTile + i * (kStageThreads / kTensorTile);
+}
+
+template <bool kInner>
+__device__ inline void StoreSlice(Slice& slice, const uint32_t (&words)[kEachOfSlice]) {
+  WISP_UNROLL for (unsigned i = 0; i < kEachOfSlice; ++i) {
+    slice[RowOfSlice<kInner>(i) * kSlicePitch + WordOfSlice<kInner>(i)] = words[i];
+  }
+}
+
+// Rows of A from first_m on, words from first_word on.
+template <class Number, Along kA>
+__device__ inline void FetchA(const Product& p, unsigned first_m, unsigned first_word,
+                              uint32_t (&words)[kEachOfSlice]) {
+  constexpr bool kInner = kA == Along::kInner;
+  WISP_UNROLL for (unsigned i = 0; i < kEachOfSlice; ++i) {
+    const unsigned row = RowOfSlice<kInner>(i), word = first_word + WordOfSlice<kInner>(i);
+    float factor = 0.0f;
+    if constexpr (Number::kScaled) factor = FactorsOfRows()[row];
+    const bool is_there = first_m + row < p.m && word < WordsOf<Number>(p.k);
+    words[i] = is_there ? MakeWord<Number, kA>(p.a, p.lda, first_m + row, word, p.k, factor) : 0;
+  }
+}
+
+template <class Number, WordsOfB kB>
+__device__ inline void FetchB(const Product& p, unsigned first_n, unsigned first_word,
+                              uint32_t (&words)[kEachOfSlice]) {
+  constexpr bool kInner = kB != WordsOfB::kOuter;
+  WISP_UNROLL for (unsigned i = 0; i < kEachOfSlice; ++i) {
+    const unsigned n = first_n + RowOfSlice<kInner>(i), word = first_word + WordOfSlice<kInner>(i);
+    words[i] = n < p.n && word < WordsOf<Number>(p.k) ? WordOfB<Number, kB>(p, n, word) : 0;
+  }
+}
+
+// What a warp makes of a tile: 16 rows by 32 columns, from these on. Eight warps, four by two, make the tile.
+inline constexpr unsigned kColumnsOfWarp = 4;  // eight each
+__device__ inline unsigned FirstRowOfWarp() { return WarpOfBlock() % 4 * 16; }
+__device__ inline unsigned FirstColumnOfWarp() { return WarpOfBlock() / 4 * (8 * kColumnsOfWarp); }
+
+template <class Number>
+__device__ inline void MultiplySlices(Slice& a_slice, Slice& b_slice, typename Number::Sum (&sum)[kColumnsOfWarp][4]) {
+  const unsigned g = Lane() / 4, t = Lane() % 4;
+  WISP_UNROLL for (unsigned first = 0; first < kSliceWords; first += 8) {
+    uint32_t a[4];
+    WISP_UNROLL for (unsigned i = 0; i < 4; ++i) {
+      a[i] = a_slice[(FirstRowOfWarp() + g + i % 2 * 8) * kSlicePitch + first + t + i / 2 * 4];
+    }
+    WISP_UNROLL for (unsigned j = 0; j < kColumnsOfWarp; ++j) {
+      uint32_t b[2];
+      WISP_UNROLL for (unsigned i = 0; i < 2; ++i) {
+        b[i] = b_slice[(FirstColumnOfWarp() + 8 * j + g) * kSlicePitch + first + t + 4 * i];
+      }
+      Number::Multiply(sum[j], a, b);
+    }
+  }
+}
+
+// A block makes a tile of 64 by 64 elements. While a slice is multiplied the next is on its way to the registers.
+template <class Number, Along kA, WordsOfB kB>
+__device__ inline void MultiplyTensorTile(const Product& p, unsigned tile) {
+  static_assert(Number::kPerWord == 1 || (kA == Along::kInner && kB != WordsOfB::kOuter));
+  const unsigned first_m = tile / p.tiles_n * kTensorTile, first_n = tile % p.tiles_n * kTensorTile;
+  const unsigned words = static_cast<unsigned>(WordsOf<Number>(p.k));
+  Slice &a_slice = SliceOfA(), &b_slice = SliceOfB();
+  if constexpr (Number::kScaled) FindScales(p, first_m);
+  uint32_t a_next[kEachOfSlice], b_next[kEachOfSlice];
+  typename Number::Sum sum[kColumnsOfWarp][4] = {};
+  FetchA<Number, kA>(p, first_m, 0, a_next);
+  FetchB<Number, kB>(p, first_n, 0, b_next);
+  for (unsigned next = kSliceWords; next < words + kSliceWords; next += kSliceWords) {
+    StoreSlice<kA == Along::kInner>(a_slice, a_next);
+    StoreSlice<kB != WordsOfB::kOuter>(b_slice, b_next);
+    __syncthreads();
+    if (next < words) {
+      FetchA<Number, kA>(p, first_m, next, a_next);
+      FetchB<Number, kB>(p, first_n, next, b_next);
+    }
+    MultiplySlices<Number>(a_slice, b_slice, sum);
+    __syncthreads();
+  }
+  WISP_UNROLL for (unsigned j = 0; j < kColumnsOfWarp; ++j) {
+    WISP_UNROLL for (unsigned i = 0; i < 4; ++i) {
+      const unsigned row = FirstRowOfWarp() + Lane() / 4 + i / 2 * 8;
+      const unsigned n = first_n + FirstColumnOfWarp() + 8 * j + 2 * (Lane() % 4) + i % 2;
+      FinishTensor<Number>(p, first_m, row, n, sum[j][i]);
+    }
+  }
+}
+
+// Of rows by packed weights, which may lie in pieces of so many columns, each packed alone.
+struct TensorProduct {
+  Product p;  // of the first piece; p.n and p.ldb are of all
+  size_t piece_columns, piece_stride;
+  unsigned blocks_of_piece;
+};
+
+// Piece `piece` of it.
+__device__ inline Product PieceOf(const TensorProduct& t, unsigned piece) {
+  Product p = t.p;
+  const size_t first = piece * t.piece_columns, left = p.n - first;
+  p.b += piece * t.piece_stride;
+  if (p.bias != nullptr) p.bias += first;
+  p.c += first;
+  p.n = static_cast<unsigned>(left < t.piece_columns ? left : t.piece_columns);
+  p.tiles_n = (p.n + kTensorTile - 1) / kTensorTile;
+  return p;
+}
+
+template <class Number>
+constexpr StageKind KindOfTensorStage() {
+  if constexpr (std::is_same_v<Number, Tf32>) return StageKind::kProductTf32;
+  if constexpr (std::is_same_v<Number, Float16>) return StageKind::kProductFloat16;
+  if constexpr (std::is_same_v<Number, Bfloat16>) return StageKind::kProductBfloat16;
+  return StageKind::kProductInt8;
+}
+
+template <class Number>
+struct TensorStage {
+  using Args = TensorProduct;
+  static constexpr StageKind kKind = KindOfTensorStage<Number>();
+  static __device__ void Run(const Args& a, const BlockPlace& block) {
+    const Product p = PieceOf(a, block.index / a.blocks_of_piece);
+    const unsigned tile = block.index % a.blocks_of_piece;
+    // The last piece may have fewer tiles than the others.
+    if (tile < (p.m + kTensorTile - 1) / kTensorTile * p.tiles_n) {
+      MultiplyTensorTile<Number, Along::kInner, WordsOfB::kPacked>(p, tile);
+    }
+  }
+};
+
+}  // namespace wisp::kernels::cuda
+
+#endif  // WISP_KERNELS_CUDA_STAGES_TENSOR_PRODUCTS_H_
