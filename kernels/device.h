@@ -38,6 +38,10 @@ struct MemoryTable {
   // How what this thread asks for goes out from now on; kEach sends what was put off. Results are the same, to the bit.
   // Null on the host.
   void (*gather)(void* stream, Launches launches);
+  // Bytes of the host that ops read where they lie, until unshare is called with the same ones: their address for ops,
+  // or null, and then they have to be copied. Nothing may change them meanwhile. Both null where memory is not shared.
+  const void* (*share)(void* stream, const void* host, size_t bytes);
+  void (*unshare)(void* stream, const void* host, size_t bytes);
 };
 
 // A device's memory; by default this process's own, in large pages where there are megabytes. The memory of another
@@ -55,6 +59,11 @@ struct Memory {
   void gather(Launches launches) const {
     if (table->gather != nullptr) table->gather(stream, launches);
   }
+  bool can_share() const { return table->share != nullptr; }
+  const void* share(const void* host, size_t bytes) const {
+    return can_share() ? table->share(stream, host, bytes) : nullptr;
+  }
+  void unshare(const void* host, size_t bytes) const { table->unshare(stream, host, bytes); }
   bool is_host() const { return table == Memory().table; }
 
   const MemoryTable* table;

@@ -93,7 +93,7 @@ json '135232 < j["training"]["record_gradients"] < 7 * 135232 and j["training"][
 expect 3 "there is no device cuda" "$wisp" inspect "$root/models/cafe.wisp" --memory --method phantom --records 60 --device cuda --device-module none.so
 expect 0 "" "$wisp" bench --what train --batch 2 --length 10 --items 40 --inner-width 16 --repeats 1 --json "${emulated[@]}"
 json 'j["training"]["records_at_once"] == 2 and "fma_peak_gflops" not in j["training"]'
-expect 2 "is of --what train, score and roof" "$wisp" bench --what ops --device cuda
+expect 2 "is of --what train, score, encoder and roof" "$wisp" bench --what ops --device cuda
 
 # Recommending there: the same items with scores alike; where there is no device, the processor's very answer.
 recommend=("$wisp" recommend --model cuda.wisp --data log.db --user u00003 --json)
@@ -118,6 +118,26 @@ json '0 < j["inference"]["on_device"] < j["inference"]["total"] and j["inference
 expect 0 "" "$wisp" bench --what score --length 10 --items 40 --inner-width 16 --repeats 2 --json "${emulated[@]}"
 json 'j["scoring"]["top_10_ms"]["median"] > 0 and j["scoring"]["appended_event_top_10_ms"]["median"] > 0 and j["batch"]["32"]["histories_per_s"]["median"] > 0'
 
+# Other arithmetics: the same items here, with other scores. Two of them train.
+for arithmetic in tf32 float16 bfloat16 int8; do
+  expect 0 "" "${recommend[@]}" "${emulated[@]}" --device-arithmetic $arithmetic
+  python3 - <<'END' || fail "$arithmetic recommends something else"
+import json
+floats, others = json.load(open("on_cuda.out")), json.load(open("out"))
+assert others != floats and len({i["item"] for i in floats} & {i["item"] for i in others}) >= 8
+assert abs(floats[0]["score"] - others[0]["score"]) < 0.05 * abs(floats[0]["score"])
+END
+done
+expect 2 "--device-arithmetic" "${recommend[@]}" "${emulated[@]}" --device-arithmetic float8
+expect 2 "--device" "${recommend[@]}" --device-arithmetic tf32
+expect 0 "" "${train[@]}" --out tf32.wisp --ledger tf32.ledger "${emulated[@]}" --device-arithmetic tf32
+json 'j["device"].startswith("cuda tf32 (emulator")'
+alike cpu.wisp tf32.wisp 61440
+expect 3 "the arithmetic of cuda float16 is for inference only" \
+  "${train[@]}" --out o.wisp --ledger float16.ledger "${emulated[@]}" --device-arithmetic float16
+[ -e o.wisp ] && fail "a refused run wrote a model"
+grep -q '"steps"' <<<"$("$wisp" privacy --ledger float16.ledger --delta 1e-3 --json 2>/dev/null)" && fail "a refused run was charged"
+
 # Classifiers.
 mkdir texts && cd texts
 . "$root/tests/cli_fixtures.sh"
@@ -130,4 +150,17 @@ for mode in aggregate clipped; do
   alike $mode.cpu $mode.cuda 1024
 done
 expect 0 "" "$wisp" classify evaluate --model aggregate.cuda --data test.txt
+predict=("$wisp" classify predict --model aggregate.cpu --text "good film" --text ugly --json)
+expect 0 "" "${predict[@]}"
+cp out on_cpu.out
+expect 0 "" "${predict[@]}" "${emulated[@]}"
+python3 - <<'END' || fail "the device predicts something else"
+import json
+cpu, cuda = json.load(open("on_cpu.out")), json.load(open("out"))
+assert [t["class"] for t in cpu] == [t["class"] for t in cuda] and len(cuda) == 2
+assert all(abs(a["probability"] - b["probability"]) < 1e-5 for a, b in zip(cpu, cuda))
+END
+expect 0 "" "${predict[@]}" "${emulated[@]}" --device-arithmetic float16
+expect 0 "there is no device cuda: .*What follows runs on the processor" "${predict[@]}" --device cuda --device-module none.so
+cmp -s out on_cpu.out || fail "another class without a device"
 finish

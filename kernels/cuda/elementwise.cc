@@ -20,11 +20,7 @@ void Clear(const ClearArgs& a) {
   ForEach(ends, [=] __device__(size_t i) { bytes[i < before ? i : i + 4 * words] = 0; });
 }
 
-void Map(const MapArgs<>& a) {
-  ForEach(a.n, [a] __device__(size_t i) {
-    a.y[i] = a.function == Function::kTanh ? tanhf(a.x[i]) : __fmul_rn(a.x[i], a.x[i]);
-  });
-}
+void Map(const MapArgs<>& a) { RunStage<MapStage>(BlocksFor(a.n, kStageThreads), a); }
 
 void ApplyKeep(const ApplyKeepArgs<>& a) {
   ForEach(a.n, [a] __device__(size_t i) { a.y[i] = a.keep[i] != 0 ? a.x[i] * a.scale : 0.0f; });

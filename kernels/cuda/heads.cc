@@ -4,6 +4,7 @@
 #include "kernels/cuda/fill.h"
 #include "kernels/cuda/for_each.h"
 #include "kernels/cuda/results.h"
+#include "kernels/cuda/stages/heads.h"
 
 namespace wisp::kernels::cuda {
 namespace {
@@ -11,12 +12,6 @@ namespace {
 constexpr unsigned kThreads = 256;
 
 Grid WarpsFor(size_t rows) { return {.blocks = BlocksFor(rows * kWarp, kThreads), .threads = kThreads}; }
-
-__device__ inline double WideDot(const float* x, const float* y, size_t n) {
-  double sum = 0;
-  for (size_t i = Lane(); i < n; i += kWarp) sum += static_cast<double>(x[i]) * static_cast<double>(y[i]);
-  return WarpSum(sum);
-}
 
 // The first of the ascending class_N that is not below `target`.
 __device__ inline size_t LowerBound(const int32_t* class_N, size_t n, int32_t target) {
@@ -87,27 +82,7 @@ void ClassCrossEntropy(const ClassCrossEntropyArgs<>& a) {
   for (size_t r = 0; r < a.rows; ++r) a.loss_R[r] = arrived ? loss[r] : std::numeric_limits<double>::quiet_NaN();
 }
 
-// min(1, bound / ||x||); 1 where bound is 0.
-__device__ inline double ClipScale(const float* x, size_t n, double bound) {
-  if (bound == 0) return 1;
-  const double norm = sqrt(WideDot(x, x, n));
-  return bound < norm ? bound / norm : 1;
-}
-
-__global__ void ClipEachRow(ClipRowsArgs<> a) {
-  const size_t warps = AllThreads() / kWarp;
-  for (size_t r = GlobalThread() / kWarp; r < a.rows; r += warps) {
-    const double scale = ClipScale(a.x_RD + r * a.d, a.d, a.bound);
-    for (size_t i = r * a.d + Lane(); i < (r + 1) * a.d; i += kWarp) {
-      const float y = static_cast<float>(scale * static_cast<double>(a.x_RD[i]));
-      a.y_RD[i] = a.noise_RD != nullptr ? __fadd_rn(y, a.noise_RD[i]) : y;
-    }
-  }
-}
-
-void ClipRows(const ClipRowsArgs<>& a) {
-  if (a.rows > 0) Launch(ClipEachRow, WarpsFor(a.rows), a);
-}
+void ClipRows(const ClipRowsArgs<>& a) { RunStage<ClipRowsStage>(BlocksFor(a.rows * kWarp, kStageThreads), a); }
 
 // y = s x with s = C / ||x|| where ||x|| > C: dx = s (dy - x <x, dy> / ||x||^2); else s = 1 and dx = dy. x = tanh(p):
 // dp = dx (1 - x^2).

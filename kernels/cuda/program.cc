@@ -11,6 +11,7 @@
 #include "kernels/cuda/stages/attention.h"
 #include "kernels/cuda/stages/copies.h"
 #include "kernels/cuda/stages/elementwise.h"
+#include "kernels/cuda/stages/heads.h"
 #include "kernels/cuda/stages/norms.h"
 #include "kernels/cuda/stages/products.h"
 #include "kernels/cuda/stages/rotary.h"
@@ -59,6 +60,8 @@ __device__ inline void RunBlockOf(StageKind kind, const void* arguments, const B
       return RunAs<AttendStage<4>>(arguments, block);
     case StageKind::kAttention8:
       return RunAs<AttendStage<8>>(arguments, block);
+    case StageKind::kClipRows:
+      return RunAs<ClipRowsStage>(arguments, block);
     case StageKind::kCopyIn:
       return RunAs<CopyInStage>(arguments, block);
     case StageKind::kCopyOut:
@@ -71,6 +74,8 @@ __device__ inline void RunBlockOf(StageKind kind, const void* arguments, const B
       return RunAs<GatedActivationStage>(arguments, block);
     case StageKind::kLayerNorm:
       return RunAs<LayerNormStage>(arguments, block);
+    case StageKind::kMap:
+      return RunAs<MapStage>(arguments, block);
     case StageKind::kMultiplyHalf:
       return RunAs<MultiplyHalfStage>(arguments, block);
     case StageKind::kProductFewRows:

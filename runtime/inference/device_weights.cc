@@ -1,18 +1,51 @@
 #include "runtime/inference/device_weights.h"
 
+#include <algorithm>
+
 namespace wisp {
 namespace {
+
+constexpr size_t kInPlaceBytes = size_t{16} << 10;  // from so many on
 
 size_t BytesOf(const ParameterSpec& p, bool halves) {
   return p.size() * (halves ? sizeof(kernels::Half) : sizeof(float));
 }
 
-ArenaPlan PlanOf(std::span<const ParameterSpec> parameters, std::span<const StoredTensor> tensors,
+std::span<const std::byte> BytesOf(const ParameterSpec& p, const StoredTensor& tensor) {
+  const void* at = tensor.halves != nullptr ? static_cast<const void*>(tensor.halves) : tensor.floats;
+  return {static_cast<const std::byte*>(at), BytesOf(p, tensor.halves != nullptr)};
+}
+
+// All of them, where they lie in one piece: in a file, with little between them. Empty where they do not, as those of a
+// model and of an adapter's file.
+std::span<const std::byte> PieceOf(std::span<const ParameterSpec> parameters, std::span<const StoredTensor> tensors) {
+  if (tensors.empty()) return {};
+  const std::byte *begin = nullptr, *end = nullptr;
+  size_t bytes = 0;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const std::span<const std::byte> tensor = BytesOf(parameters[i], tensors[i]);
+    if (begin == nullptr || tensor.data() < begin) begin = tensor.data();
+    end = std::max(end, tensor.data() + tensor.size());
+    bytes += tensor.size();
+  }
+  constexpr size_t kBetweenTwo = 4096;
+  if (static_cast<size_t>(end - begin) > bytes + tensors.size() * kBetweenTwo) return {};
+  return {begin, end};
+}
+
+bool IsInPlace(const ParameterSpec& p, const StoredTensor& tensor) {
+  return BytesOf(p, tensor).size() >= kInPlaceBytes;
+}
+
+// Of those that are copied; the slots of others are empty.
+ArenaPlan PlanOf(std::span<const ParameterSpec> parameters, std::span<const StoredTensor> tensors, bool in_place,
                  std::vector<Slot<std::byte>>* slots) {
   ArenaPlan plan;
   for (size_t i = 0; i < parameters.size(); ++i) {
     const bool halves = !tensors.empty() && tensors[i].halves != nullptr;
-    const Slot<std::byte> slot = plan.Reserve<std::byte>(BytesOf(parameters[i], halves));
+    Slot<std::byte> slot;
+    if (!in_place || !IsInPlace(parameters[i], tensors[i]))
+      slot = plan.Reserve<std::byte>(BytesOf(parameters[i], halves));
     if (slots != nullptr) slots->push_back(slot);
   }
   return plan;
@@ -21,24 +54,34 @@ ArenaPlan PlanOf(std::span<const ParameterSpec> parameters, std::span<const Stor
 }  // namespace
 
 DeviceWeights::DeviceWeights(std::span<const ParameterSpec> parameters, std::span<const StoredTensor> tensors,
-                             const kernels::Memory& memory) {
+                             const kernels::Memory& memory)
+    : shared_(memory, memory.can_share() ? PieceOf(parameters, tensors) : std::span<const std::byte>()) {
   std::vector<Slot<std::byte>> slots;
-  arena_ = Arena(PlanOf(parameters, tensors, &slots), memory);
+  const bool in_place = shared_.is_there();
+  const ArenaPlan plan = PlanOf(parameters, tensors, in_place, &slots);
+  allocated_bytes_ = plan.allocated_bytes();
+  arena_ = Arena(plan, memory);
   for (size_t i = 0; i < parameters.size(); ++i) {
-    const StoredTensor& from = tensors[i];
-    std::byte* to = arena_[slots[i]];
-    if (from.halves != nullptr) {
-      memory.copy_in(to, from.halves, BytesOf(parameters[i], true));
-      tensors_.push_back({.halves = reinterpret_cast<const kernels::Half*>(to)});
+    const std::span<const std::byte> from = BytesOf(parameters[i], tensors[i]);
+    const std::byte* there = nullptr;
+    if (in_place && IsInPlace(parameters[i], tensors[i])) {
+      there = shared_.At(from.data());
     } else {
-      memory.copy_in(to, from.floats, BytesOf(parameters[i], false));
-      tensors_.push_back({.floats = reinterpret_cast<const float*>(to)});
+      memory.copy_in(arena_[slots[i]], from.data(), from.size());
+      there = arena_[slots[i]];
+    }
+    if (tensors[i].halves != nullptr) {
+      tensors_.push_back({.halves = reinterpret_cast<const kernels::Half*>(there)});
+    } else {
+      tensors_.push_back({.floats = reinterpret_cast<const float*>(there)});
     }
   }
 }
 
-size_t DeviceWeights::PlanBytes(std::span<const ParameterSpec> parameters, std::span<const StoredTensor> tensors) {
-  return PlanOf(parameters, tensors, nullptr).allocated_bytes();
+size_t DeviceWeights::PlanBytes(std::span<const ParameterSpec> parameters, std::span<const StoredTensor> tensors,
+                                const kernels::Memory& memory) {
+  const bool in_place = memory.can_share() && !PieceOf(parameters, tensors).empty();
+  return PlanOf(parameters, tensors, in_place, nullptr).allocated_bytes();
 }
 
 }  // namespace wisp

@@ -109,7 +109,7 @@ InferenceMemory Session::MemoryOf(const Recommender& graph, std::span<const Stor
                          .scores = a.num_items * (sizeof(float) + sizeof(uint8_t)) + a.max_length * sizeof(int32_t)};
   if (graph.device().memory.is_host()) return memory;
   const DeviceTop::Bytes top = DeviceTop::PlanBytes(graph.ops(), a.num_items, 1);
-  memory.weights = DeviceWeights::PlanBytes(graph.parameters(), tensors);
+  memory.weights = DeviceWeights::PlanBytes(graph.parameters(), tensors, graph.device().memory);
   memory.on_device = memory.activations - graph.host_bytes() + memory.packed_weights + memory.weights + top.on_device;
   memory.scores += top.on_device + top.on_host;
   return memory;

@@ -154,8 +154,8 @@ Status Bench(const BenchArguments& a, OutputFormat format) {
                            "', allowed are all, train, score, encoder, ops, sparse, clipping and roof");
   }
   WISP_RETURN_IF_ERROR(CheckGiven(a));
-  if (a.device.name != "cpu" && a.what != "train" && a.what != "score" && a.what != "roof")
-    return InvalidArgument("--device ", a.device.name, " is of --what train, score and roof; --what ", a.what,
+  if (a.device.name != "cpu" && a.what != "train" && a.what != "score" && a.what != "encoder" && a.what != "roof")
+    return InvalidArgument("--device ", a.device.name, " is of --what train, score, encoder and roof; --what ", a.what,
                            " does not read it");
   if (a.threads > Processors()) {
     std::fprintf(stderr,

@@ -7,7 +7,7 @@
 
 #include "runtime/core/file.h"
 #include "runtime/data/lines.h"
-#include "runtime/layers/packed_weights.h"
+#include "runtime/inference/classifier_session.h"
 #include "runtime/model/model_file.h"
 #include "runtime/privacy/json.h"
 #include "runtime/privacy/statement.h"
@@ -420,31 +420,26 @@ Status ClassifyPredict(const ClassifyPredictArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(const std::vector<std::string> texts, ReadTexts(a));
   const Architecture& architecture = opened.file.architecture();
   const std::vector<std::string>& class_names = opened.file.classifier().class_names;
-  const Classifier graph(architecture, kernels::BestOps(), {.use = GraphUse::kInference});
-  std::vector<float> widened;
-  const float* flat = opened.file.AllWeights(widened).data();
-  const PackedWeights weights(graph, flat);
-  const Buffers buffers = graph.AllocateForInference();
-  const KeyValueCache cache = graph.AllocateCache(KeptBlocks::kTwoInTurn);
-  const auto helpers = graph.AllocateHelpers(a.threads == 0 ? DefaultThreads() : a.threads);
-  RecordContext context{.weights = weights.view(),
-                        .buffers = buffers,
-                        .cache = &cache,
-                        .head_input = opened.input(),
-                        .helpers = helpers.get()};
+  const OpenedDevice device = DeviceOrProcessor(a.device);
+  WISP_ASSIGN_OR_RETURN(const auto session,
+                        ClassifierSession::Create(architecture, opened.file.tensors(),
+                                                  {.device = device.device,
+                                                   .num_threads = a.threads == 0 ? DefaultThreads() : a.threads,
+                                                   .norm_bound = opened.input().norm_bound}));
+  std::vector<float> z(architecture.head.num_classes);
   Json list = Json::array();
   std::vector<int32_t> tokens;
   for (const std::string& text : texts) {
     tokens.clear();
     data::AppendTokens(text, opened.vocabulary, opened.letters, architecture.max_length, tokens);
-    const float* z = graph.Logits(context, tokens);
-    const float* best = std::max_element(z, z + architecture.head.num_classes);
+    WISP_RETURN_IF_ERROR(session->Logits(tokens, z));
+    const auto best = std::max_element(z.begin(), z.end());
     double sum = 0;
-    for (uint32_t k = 0; k < architecture.head.num_classes; ++k) sum += std::exp(static_cast<double>(z[k]) - *best);
+    for (const float score : z) sum += std::exp(static_cast<double>(score) - *best);
     // The sum is at least 1, of the best class, where all are finite.
     if (!(sum >= 1 && std::isfinite(sum)))
       return InvalidData(a.model, ": the score of a class is no finite number: the weights are of no use");
-    const auto k = static_cast<size_t>(best - z);
+    const auto k = static_cast<size_t>(best - z.begin());
     const std::string name = class_names.empty() ? std::to_string(k) : class_names[k];
     if (format == OutputFormat::kText) std::printf("%-16s %.4f  %s\n", name.c_str(), 1 / sum, text.c_str());
     list.push_back({{"text", text}, {"class", name}, {"probability", 1 / sum}});

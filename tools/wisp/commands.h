@@ -155,6 +155,7 @@ struct ClassifyPredictArguments {
   std::string model, input;
   std::vector<std::string> texts;
   uint32_t threads = 1;
+  DeviceArguments device;
 };
 
 struct AuditArguments {

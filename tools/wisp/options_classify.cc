@@ -79,6 +79,7 @@ void AddClassify(CLI::App& app, Chosen& chosen, ClassifyArguments& a) {
   predict->add_option("--threads", a.predict.threads, "That share the positions of a text; 0: up to 4")
       ->check(ThreadsRange())
       ->capture_default_str();
+  AddDevice(predict, a.predict.device);
   chosen.OnCall(predict, ClassifyPredict, a.predict);
 }
 

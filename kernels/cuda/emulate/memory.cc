@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -9,6 +10,7 @@
 #include <iterator>
 #include <map>
 #include <new>
+#include <vector>
 
 #include "kernels/cuda/cuda.h"
 #include "kernels/cuda/memory_kinds.h"
@@ -37,7 +39,13 @@ struct Pages {
   int open = 0;  // how deep
   bool integrated = false;
   MemoryKind kind = MemoryKind::kDevice;
-  Range results, arena;  // of the host, shared
+  Range results, arena;       // of the host, shared
+  std::vector<Range> shared;  // likewise, by MemoryTable::share
+
+  bool IsShared(uintptr_t address) const {
+    const auto holds = [address](const Range& range) { return range.Holds(address); };
+    return holds(results) || holds(arena) || std::any_of(shared.begin(), shared.end(), holds);
+  }
 
   bool OnDevice(uintptr_t address) const {
     const auto after = bytes.upper_bound(reinterpret_cast<void*>(address));
@@ -101,6 +109,19 @@ void CopyOutWhereShared(void*, void* to, const void* from, size_t size) {
   if (!CopyOutWithProgram(to, from, size)) (void)CopyByHost(to, from, size);
 }
 
+const void* Share(void*, const void* host, size_t size) {
+  ThePages().shared.push_back({host, size});
+  return host;
+}
+
+void Unshare(void*, const void* host, size_t size) {
+  FlushProgram();
+  std::vector<Range>& shared = ThePages().shared;
+  const auto it = std::find_if(shared.begin(), shared.end(),
+                               [&](const Range& range) { return range.begin == host && range.bytes == size; });
+  if (it != shared.end()) shared.erase(it);
+}
+
 bool WaitForAll(void*) {
   FlushProgram();
   return Wait();
@@ -160,7 +181,7 @@ bool HoldsHostAddress(const void* argument, size_t bytes) {
     uintptr_t word;
     std::memcpy(&word, static_cast<const std::byte*>(argument) + at, sizeof(word));
     if (word >> 32 == 0 || word >> 47 != 0 || pages.OnDevice(word)) continue;
-    if (pages.results.Holds(word) || pages.arena.Holds(word)) continue;
+    if (pages.IsShared(word)) continue;
     if (IsMapped(word)) return true;
   }
   return false;
@@ -177,14 +198,18 @@ const MemoryTable& DeviceMemory() {
                                           .copy_out = emulate::CopyOut,
                                           .wait = emulate::WaitForAll,
                                           .failure = emulate::NoFailure,
-                                          .gather = Gather};
+                                          .gather = Gather,
+                                          .share = nullptr,
+                                          .unshare = nullptr};
   static constexpr MemoryTable kManaged = {.allocate = emulate::Allocate,
                                            .release = emulate::Release,
                                            .copy_in = emulate::CopyInWhereShared,
                                            .copy_out = emulate::CopyOutWhereShared,
                                            .wait = emulate::WaitForAll,
                                            .failure = emulate::NoFailure,
-                                           .gather = Gather};
+                                           .gather = Gather,
+                                           .share = emulate::Share,
+                                           .unshare = emulate::Unshare};
   return emulate::IsManaged() ? kManaged : kDevice;
 }
 

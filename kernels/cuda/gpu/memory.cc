@@ -1,4 +1,6 @@
 // The GPU's memory, and the host's that it reads and writes. Which kind it is memory_kinds.h says.
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -112,6 +114,39 @@ void CopyOutByHost(void*, void* to, const void* from, size_t bytes) {
   if (!CopyByHost(to, from, bytes) && bytes > 0) std::memset(to, 0, bytes);
 }
 
+// Of whole pages, as the driver takes them.
+struct PageRange {
+  PageRange(const void* host, size_t bytes) {
+    const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE)), at = reinterpret_cast<uintptr_t>(host);
+    offset = at % page;
+    begin = reinterpret_cast<void*>(at - offset);
+    size = (offset + bytes + page - 1) / page * page;
+  }
+  void* begin;
+  size_t offset, size;
+};
+
+// Read-only pages, as of a mapped file, are taken as such where the driver knows these.
+const void* ShareWithGpu(void*, const void* host, size_t bytes) {
+  (void)Stream();  // this thread's device
+  int knows_read_only = 0;
+  (void)Forgive(cudaDeviceGetAttribute(&knows_read_only, cudaDevAttrHostRegisterReadOnlySupported, 0));
+  const PageRange range(host, bytes);
+  const unsigned flags = cudaHostRegisterMapped | (knows_read_only != 0 ? cudaHostRegisterReadOnly : 0u);
+  if (!Forgive(cudaHostRegister(range.begin, range.size, flags))) return nullptr;
+  void* there = nullptr;
+  if (Forgive(cudaHostGetDevicePointer(&there, range.begin, 0))) return static_cast<char*>(there) + range.offset;
+  (void)Forgive(cudaHostUnregister(range.begin));
+  return nullptr;
+}
+
+// Once nothing reads it any more.
+void UnshareWithGpu(void*, const void* host, size_t bytes) {
+  FlushProgram();
+  Note(cudaStreamSynchronize(Stream()));
+  (void)Forgive(cudaHostUnregister(PageRange(host, bytes).begin));
+}
+
 bool WaitForAll(void*) {
   FlushProgram();
   return Wait();
@@ -180,14 +215,18 @@ const MemoryTable& DeviceMemory() {
                                           .copy_out = CopyOut,
                                           .wait = WaitForAll,
                                           .failure = FirstFailure,
-                                          .gather = Gather};
+                                          .gather = Gather,
+                                          .share = nullptr,
+                                          .unshare = nullptr};
   static constexpr MemoryTable kManaged = {.allocate = Allocate,
                                            .release = Release,
                                            .copy_in = CopyInByHost,
                                            .copy_out = CopyOutByHost,
                                            .wait = WaitForAll,
                                            .failure = FirstFailure,
-                                           .gather = Gather};
+                                           .gather = Gather,
+                                           .share = ShareWithGpu,
+                                           .unshare = UnshareWithGpu};
   return IsManaged() ? kManaged : kDevice;
 }
 

@@ -119,12 +119,22 @@ __device__ inline Share ShareOf(const Args& a, unsigned part) {
   return {head, static_cast<unsigned>(KeyHead(a, head)), part % parts * kChunks * kWarp};
 }
 
+// One of each in a kernel, however many columns its stages keep.
+__device__ inline Tile& TheTile() {
+  __shared__ Tile tile;
+  return tile;
+}
+__device__ inline Numbers& TheNumbers() {
+  __shared__ Numbers numbers;
+  return numbers;
+}
+
 // ---- Forward: a warp for each query. --------------------------------------------------------------------------------
 // Block `x` of the queries of one record, part `part` of its heads.
 template <unsigned kChunks, bool kVariances>
 __device__ inline void AttendQueriesOfBlock(const AttentionForwardArgs<>& a, unsigned x, unsigned part) {
-  __shared__ Tile tile;
-  __shared__ Numbers numbers;
+  Tile& tile = TheTile();
+  Numbers& numbers = TheNumbers();
   const auto width = static_cast<unsigned>(a.head_width);
   const Share share = ShareOf<kChunks>(a, part);
   const size_t query = size_t{x} * kWarps + WarpOfBlock();

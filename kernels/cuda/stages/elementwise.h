@@ -1,4 +1,4 @@
-// Numbers each for itself: scaling, activations.
+// Numbers each for itself: scaling, functions, activations.
 #ifndef WISP_KERNELS_CUDA_STAGES_ELEMENTWISE_H_
 #define WISP_KERNELS_CUDA_STAGES_ELEMENTWISE_H_
 
@@ -42,6 +42,16 @@ struct GatedActivationStage {
     for (size_t at = ThreadOf(block); at < a.rows * a.n; at += ThreadsOf(block)) {
       const size_t r = at / a.n, i = at % a.n;
       a.y_RF[r * a.ldy + i] = Activated(a.gate_RF[r * a.ldgate + i], a.kind) * a.up_RF[r * a.ldup + i];
+    }
+  }
+};
+
+struct MapStage {
+  using Args = MapArgs<>;
+  static constexpr StageKind kKind = StageKind::kMap;
+  static __device__ void Run(const Args& a, const BlockPlace& block) {
+    for (size_t i = ThreadOf(block); i < a.n; i += ThreadsOf(block)) {
+      a.y[i] = a.function == Function::kTanh ? tanhf(a.x[i]) : __fmul_rn(a.x[i], a.x[i]);
     }
   }
 };

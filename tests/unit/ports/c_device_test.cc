@@ -106,5 +106,31 @@ TEST_F(CDevice, WhatItDoesNotDoIsRefused) {
   EXPECT_EQ(Open(), WISP_OK) << error_.message;
 }
 
+TEST_F(CDevice, ArithmeticIsChosen) {
+  wisp_model_memory in_floats = WISP_INIT(wisp_model_memory), in_integers = WISP_INIT(wisp_model_memory);
+  ASSERT_EQ(wisp_model_plan_memory_with(path_.c_str(), &options_, &in_floats, &error_), WISP_OK);
+  ASSERT_EQ(Open(), WISP_OK);
+  const std::vector<wisp_recommendation> expected = Top();
+  for (const char* arithmetic : {"tf32", "float16", "bfloat16", "int8"}) {
+    device_.arithmetic = arithmetic;
+    ASSERT_EQ(Open(), WISP_OK) << error_.message;
+    const std::vector<wisp_recommendation> top = Top();
+    ASSERT_EQ(top.size(), expected.size());
+    EXPECT_NE(top[0].score, expected[0].score) << arithmetic;
+    EXPECT_NEAR(top[0].score, expected[0].score, 0.1 * std::abs(expected[0].score)) << arithmetic;
+  }
+  ASSERT_EQ(wisp_model_plan_memory_with(path_.c_str(), &options_, &in_integers, &error_), WISP_OK);
+  EXPECT_LT(in_integers.packed_weights_bytes, in_floats.packed_weights_bytes);
+  device_.arithmetic = "float8";
+  EXPECT_EQ(Open(), WISP_INVALID_ARGUMENT);
+  EXPECT_STREQ(error_.message,
+               "a device's arithmetic is 'float8', allowed are float32, tf32, float16, bfloat16 and int8");
+  device_.name = "cpu";
+  device_.arithmetic = "tf32";
+  EXPECT_EQ(Open(), WISP_INVALID_ARGUMENT);
+  device_.arithmetic = "float32";
+  EXPECT_EQ(Open(), WISP_OK);
+}
+
 }  // namespace
 }  // namespace wisp

@@ -61,6 +61,12 @@ TEST_F(CPersonalise, RunsOnADeviceOrSaysThatItDidNot) {
   EXPECT_GT(memory.record_gradient_bytes, on_host.record_gradient_bytes);
   options_.device = &device;
   EXPECT_EQ(MustRun().on_device, 1);
+  device.arithmetic = "tf32";
+  EXPECT_EQ(MustRun().on_device, 1);
+  device.arithmetic = "float16";
+  EXPECT_EQ(Run(), WISP_UNSUPPORTED);
+  EXPECT_NE(std::string(error_.message).find("inference only"), std::string::npos) << error_.message;
+  device.arithmetic = nullptr;
   device.max_bytes = 1000;
   EXPECT_EQ(Run(), WISP_IO);
   EXPECT_NE(std::string(error_.message).find("there is no room on the device cuda"), std::string::npos);

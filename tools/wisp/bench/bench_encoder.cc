@@ -3,15 +3,13 @@
 // first, and several threads to the bits of one.
 //
 // tools/bench/peers/encoder.py reads the weights, the tokens and what came of them, and holds others to that.
-#include <deque>
-
-#include "runtime/layers/classifier.h"
-#include "runtime/layers/packed_weights.h"
+#include "runtime/inference/classifier_session.h"
 #include "runtime/train/run/initialise.h"
 #include "tools/exchange/safetensors.h"
 #include "tools/wisp/bench/bench_checks.h"
 #include "tools/wisp/bench/bench_parts.h"
 #include "tools/wisp/bench/fma_peak.h"
+#include "tools/wisp/device.h"
 
 namespace wisp::tools {
 namespace {
@@ -40,47 +38,36 @@ double Flops(const Architecture& a) {
   return 2 * t * (static_cast<double>(a.blocks.size()) * (4 * d * d + 2 * d * f + 2 * t * d)) + 2 * d * d;
 }
 
-// A graph with its weights packed and its buffers: what a session is to a recommender.
+// A classifier's session over weights in one buffer.
 class Encoder {
  public:
-  Encoder(const Architecture& architecture, const kernels::OpTable& ops, const std::vector<float>& weights,
-          size_t threads = 1, Executor executor = {})
-      : graph_(architecture, ops, {.use = GraphUse::kInference}),
-        buffers_(graph_.AllocateForInference()),
-        kept_(threads > 1 ? KeptBlocks::kTwoInTurn : KeptBlocks::kInTurn),
-        cache_(graph_.AllocateCache(kept_)),
-        helpers_(graph_.AllocateHelpers(threads, std::move(executor))),
-        weights_(graph_, weights.data()),
-        context_{.weights = weights_.view(), .buffers = buffers_, .cache = &cache_, .helpers = helpers_.get()} {}
-  Encoder(const Encoder&) = delete;
-  Encoder& operator=(const Encoder&) = delete;
+  static Result<std::unique_ptr<Encoder>> Create(const Architecture& architecture, const std::vector<float>& weights,
+                                                 const ClassifierOptions& options) {
+    std::vector<StoredTensor> tensors;
+    for (const ParameterSpec& p : ParametersOf(architecture)) tensors.push_back({.floats = weights.data() + p.offset});
+    WISP_ASSIGN_OR_RETURN(auto session, ClassifierSession::Create(architecture, tensors, options));
+    return std::unique_ptr<Encoder>(new Encoder(std::move(tensors), std::move(session)));
+  }
 
-  std::vector<float> Represented(std::span<const int32_t> tokens) {
-    const auto represented = Represent(tokens);
-    return {represented.begin(), represented.end()};
-  }
   // Valid until the next call.
-  std::span<const float> Represent(std::span<const int32_t> tokens) {
-    return {graph_.Represent(context_, tokens), graph_.architecture().width};
+  Result<std::vector<float>> Represented(std::span<const int32_t> tokens) {
+    WISP_RETURN_IF_ERROR(session_->Represent(tokens, represented_));
+    return represented_;
   }
-  size_t bytes() const {
-    return graph_.inference_bytes() + graph_.helper_bytes(threads()) + graph_.cache_bytes(kept_) +
-           weights_.allocated_bytes();
-  }
-  size_t threads() const { return helpers_ == nullptr ? 1 : helpers_->team.size(); }
-  // Of one call.
+  size_t bytes() const { return session_->bytes(); }
+  size_t threads() const { return session_->num_threads(); }
+  // Of one call, which has been shown to work.
   double Milliseconds(std::span<const int32_t> tokens) {
-    return 1e3 * Seconds([&] { Represent(tokens); });
+    return 1e3 * Seconds([&] { (void)session_->Represent(tokens, represented_); });
   }
 
  private:
-  Classifier graph_;
-  Buffers buffers_;
-  KeptBlocks kept_;
-  KeyValueCache cache_;
-  std::unique_ptr<Helpers> helpers_;
-  PackedWeights weights_;
-  RecordContext context_;
+  Encoder(std::vector<StoredTensor> tensors, std::unique_ptr<ClassifierSession> session)
+      : tensors_(std::move(tensors)), session_(std::move(session)), represented_(session_->architecture().width) {}
+
+  std::vector<StoredTensor> tensors_;
+  std::unique_ptr<ClassifierSession> session_;
+  std::vector<float> represented_;
 };
 
 // Threads that are none: the parts of each step one after the other on the caller's thread, and their times. What as
@@ -113,43 +100,55 @@ class PartsInTurn {
 
 // What takes its turn: an encoder, and its times. One on several threads is held to the one on one.
 struct Contender {
-  Contender(const char* suffix_of_names, const kernels::OpTable& table, const Architecture& shape,
-            const std::vector<float>& weights, size_t threads, double largest_error)
-      : suffix(suffix_of_names), ops(table), tolerance(largest_error), encoder(shape, table, weights, threads) {}
-  Contender(Contender& on_one, const Architecture& shape, const std::vector<float>& weights, size_t threads)
-      : Contender(on_one.suffix, on_one.ops, shape, weights, threads, on_one.tolerance) {
-    alone = &on_one;
-    in_turn = std::make_unique<Encoder>(shape, ops, weights, threads, parts.executor());
+  static Result<std::unique_ptr<Contender>> Create(const char* suffix, const kernels::Device& device,
+                                                   const Architecture& shape, const std::vector<float>& weights,
+                                                   double tolerance) {
+    auto c = std::make_unique<Contender>();
+    c->suffix = suffix, c->device = device, c->tolerance = tolerance;
+    WISP_ASSIGN_OR_RETURN(c->encoder, Encoder::Create(shape, weights, {.device = device}));
+    return c;
+  }
+  static Result<std::unique_ptr<Contender>> OnThreads(Contender& on_one, const Architecture& shape,
+                                                      const std::vector<float>& weights, size_t threads) {
+    WISP_ASSIGN_OR_RETURN(auto c, Create(on_one.suffix, on_one.device, shape, weights, on_one.tolerance));
+    c->alone = &on_one;
+    WISP_ASSIGN_OR_RETURN(c->encoder, Encoder::Create(shape, weights, {.device = c->device, .num_threads = threads}));
+    WISP_ASSIGN_OR_RETURN(
+        c->in_turn, Encoder::Create(shape, weights,
+                                    {.device = c->device, .num_threads = threads, .executor = c->parts.executor()}));
+    return c;
   }
 
   Status Check(std::span<const int32_t> tokens, const std::vector<float>& expected) {
-    const auto represented = encoder.Represented(tokens);
-    if (alone != nullptr && represented != alone->encoder.Represented(tokens))
-      return InvalidData("the encoder's pooled position on several threads is not that of one");
+    WISP_ASSIGN_OR_RETURN(const std::vector<float> represented, encoder->Represented(tokens));
+    if (alone != nullptr) {
+      WISP_ASSIGN_OR_RETURN(const std::vector<float> on_one, alone->encoder->Represented(tokens));
+      if (represented != on_one)
+        return InvalidData("the encoder's pooled position on several threads is not that of one");
+    }
     return CheckNear(std::string("the encoder's pooled position") + suffix, represented, expected, tolerance);
   }
   void Sample(std::span<const int32_t> tokens) {
-    ms.push_back(encoder.Milliseconds(tokens));
+    ms.push_back(encoder->Milliseconds(tokens));
     if (alone == nullptr) return;
     over_one.push_back(alone->ms.back() / ms.back());
-    at_best.push_back(alone->ms.back() / parts.Milliseconds([&] { in_turn->Represent(tokens); }));
+    at_best.push_back(alone->ms.back() / parts.Milliseconds([&] { (void)in_turn->Milliseconds(tokens); }));
   }
   void Report(Json& j) const {
     j[std::string("ms") + suffix] = ToJson(SpreadOf(ms));
-    j[std::string("planned_bytes") + suffix] = encoder.bytes();
+    j[std::string("planned_bytes") + suffix] = encoder->bytes();
     if (alone == nullptr) return;
-    j["threads"] = encoder.threads();
+    j["threads"] = encoder->threads();
     j[std::string("over_one_thread") + suffix] = ToJson(SpreadOf(over_one));
     j[std::string("over_one_thread_on_cores_of_their_own") + suffix] = ToJson(SpreadOf(at_best));
   }
 
-  const char* suffix;
-  const kernels::OpTable& ops;
-  double tolerance;
+  const char* suffix = "";
+  kernels::Device device = kernels::BestOps();
+  double tolerance = 0;
   Contender* alone = nullptr;
-  Encoder encoder;
   PartsInTurn parts;
-  std::unique_ptr<Encoder> in_turn;  // of several threads
+  std::unique_ptr<Encoder> encoder, in_turn;  // the second of several threads
   std::vector<double> ms, over_one, at_best;
 };
 
@@ -171,6 +170,45 @@ Status WriteTensors(const std::string& path, const Architecture& c, const std::v
   return exchange::WriteSafeTensors(path, tensors, {{"wisp.encoder", shape.dump()}});
 }
 
+// Of the processor: floats and integers, each on one thread and on several.
+Result<std::vector<std::unique_ptr<Contender>>> OnProcessor(const Architecture& shape,
+                                                            const std::vector<float>& weights, size_t threads) {
+  std::vector<std::unique_ptr<Contender>> all;
+  WISP_ASSIGN_OR_RETURN(auto floats, Contender::Create("", kernels::BestOps(), shape, weights, kFloatTolerance));
+  all.push_back(std::move(floats));
+  if (kernels::Int8Ops() != nullptr) {
+    WISP_ASSIGN_OR_RETURN(auto int8, Contender::Create("_int8", *kernels::Int8Ops(), shape, weights, kInt8Tolerance));
+    all.push_back(std::move(int8));
+  }
+  for (size_t alone = all.size(), i = 0; threads > 1 && i < alone; ++i) {
+    WISP_ASSIGN_OR_RETURN(auto several, Contender::OnThreads(*all[i], shape, weights, threads));
+    all.push_back(std::move(several));
+  }
+  return all;
+}
+
+// Of a device: each of its arithmetics, from tokens on the host to the pooled position on the host.
+Result<std::vector<std::unique_ptr<Contender>>> OnDevice(const DeviceArguments& device, const Architecture& shape,
+                                                         const std::vector<float>& weights) {
+  constexpr struct {
+    const char *suffix, *arithmetic;
+    double tolerance;
+  } kAll[] = {{"", "float32", kFloatTolerance},
+              {"_tf32", "tf32", 1e-2},
+              {"_float16", "float16", 1e-2},
+              {"_bfloat16", "bfloat16", 0.1},
+              {"_int8", "int8", kInt8Tolerance}};
+  std::vector<std::unique_ptr<Contender>> all;
+  for (const auto& one : kAll) {
+    DeviceArguments arguments = device;
+    arguments.arithmetic = one.arithmetic;
+    WISP_ASSIGN_OR_RETURN(const OpenedDevice opened, OpenDevice(arguments));
+    WISP_ASSIGN_OR_RETURN(auto contender, Contender::Create(one.suffix, opened.device, shape, weights, one.tolerance));
+    all.push_back(std::move(contender));
+  }
+  return all;
+}
+
 }  // namespace
 
 Status BenchEncoder(const BenchArguments& a, Json& result) {
@@ -183,28 +221,29 @@ Status BenchEncoder(const BenchArguments& a, Json& result) {
   std::vector<int32_t> tokens(kTokens);
   for (int32_t& token : tokens) token = static_cast<int32_t>(random.UniformBelow(a.items));
 
-  const size_t threads = a.threads == 0 ? DefaultThreads() : a.threads;
-  std::deque<Contender> contenders;
-  contenders.emplace_back("", kernels::BestOps(), shape, weights, 1, kFloatTolerance);
-  if (kernels::Int8Ops() != nullptr)
-    contenders.emplace_back("_int8", *kernels::Int8Ops(), shape, weights, 1, kInt8Tolerance);
-  for (size_t alone = contenders.size(), i = 0; threads > 1 && i < alone; ++i)
-    contenders.emplace_back(contenders[i], shape, weights, threads);
-  const auto represented = contenders[0].encoder.Represented(tokens);
-  if (!a.tensors.empty()) WISP_RETURN_IF_ERROR(WriteTensors(a.tensors, shape, weights, tokens, represented));
-  const auto expected = Encoder(shape, kernels::ReferenceOps(), weights).Represented(tokens);
-  for (Contender& c : contenders) WISP_RETURN_IF_ERROR(c.Check(tokens, expected));
+  const bool on_processor = a.device.name == "cpu";
+  WISP_ASSIGN_OR_RETURN(const auto contenders,
+                        on_processor ? OnProcessor(shape, weights, a.threads == 0 ? DefaultThreads() : a.threads)
+                                     : OnDevice(a.device, shape, weights));
+  if (!a.tensors.empty()) {
+    WISP_ASSIGN_OR_RETURN(const auto represented, contenders[0]->encoder->Represented(tokens));
+    WISP_RETURN_IF_ERROR(WriteTensors(a.tensors, shape, weights, tokens, represented));
+  }
+  // The reference is slow, but nothing of it is shared with what it judges.
+  WISP_ASSIGN_OR_RETURN(const auto reference, Encoder::Create(shape, weights, {.device = kernels::ReferenceOps()}));
+  WISP_ASSIGN_OR_RETURN(const auto expected, reference->Represented(tokens));
+  for (const auto& c : contenders) WISP_RETURN_IF_ERROR(c->Check(tokens, expected));
   std::vector<double> percents;
   const double flops = Flops(shape);
   for (uint32_t i = 0; i < a.repeats; ++i) {
     double peak = 0;
-    for (int probe = 0; probe < 20; ++probe) peak = std::max(peak, FmaProbe());
-    for (Contender& c : contenders) c.Sample(tokens);
-    percents.push_back(100 * flops / (1e6 * contenders[0].ms.back()) / peak);
+    for (int probe = 0; probe < 20 && on_processor; ++probe) peak = std::max(peak, FmaProbe());
+    for (const auto& c : contenders) c->Sample(tokens);
+    if (on_processor) percents.push_back(100 * flops / (1e6 * contenders[0]->ms.back()) / peak);
   }
   Json j = {{"tokens", kTokens}, {"threads", 1}, {"gflops", flops / 1e9}};
-  j["percent_of_peak"] = ToJson(SpreadOf(percents));
-  for (const Contender& c : contenders) c.Report(c.alone == nullptr ? j : j["several_threads"]);
+  if (on_processor) j["percent_of_peak"] = ToJson(SpreadOf(percents));
+  for (const auto& c : contenders) c->Report(c->alone == nullptr ? j : j["several_threads"]);
   result["encoder"] = j;
   return OkStatus();
 }

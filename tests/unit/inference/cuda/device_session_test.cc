@@ -203,6 +203,32 @@ TEST_F(DeviceSessionTest, MemoryIsWhatWasPlanned) {
   }
 }
 
+// On a device that shares the host's memory: the item table of 700 rows is not copied, gains and biases are.
+TEST_F(DeviceSessionTest, TablesAreReadWhereTheyLie) {
+  for (const TableStorage tables : {TableStorage::kFloat, TableStorage::kHalf}) {
+    Write(kLarger, 12, tables);
+    const ModelFile file = *ModelFile::Open(path_);
+    const size_t table_bytes = file.parameters()[0].size() * (tables == TableStorage::kHalf ? 2 : 4);
+    size_t all_bytes = 0;
+    for (size_t i = 0; i < file.parameters().size(); ++i)
+      all_bytes += file.parameters()[i].size() * (file.tensors()[i].halves != nullptr ? 2 : 4);
+    const InferenceMemory plan = *Session::PlanMemory(file, {.device = TheDevice()});
+    EXPECT_GT(plan.weights, all_bytes - table_bytes);
+    if (TheDevice().memory.can_share()) {
+      EXPECT_LT(plan.weights, all_bytes);
+    } else {
+      EXPECT_GT(plan.weights, all_bytes);
+    }
+    const std::vector<int32_t> history = {3, 699, 17};
+    std::vector<float> expected;
+    for (int again = 0; again < 2; ++again) {
+      const auto session = Open(TheDevice());
+      if (again == 0) expected = Scores(*session, history);
+      EXPECT_EQ(Scores(*session, history), expected);
+    }
+  }
+}
+
 // ---- Other arithmetics. ---------------------------------------------------------------------------------------------
 
 struct Other {

@@ -1,0 +1,38 @@
+// Rows of representations: a warp for each, sums in double.
+#ifndef WISP_KERNELS_CUDA_STAGES_HEADS_H_
+#define WISP_KERNELS_CUDA_STAGES_HEADS_H_
+
+#include "kernels/cuda/stage.h"
+
+namespace wisp::kernels::cuda {
+
+__device__ inline double WideDot(const float* x, const float* y, size_t n) {
+  double sum = 0;
+  for (size_t i = Lane(); i < n; i += kWarp) sum += static_cast<double>(x[i]) * static_cast<double>(y[i]);
+  return WarpSum(sum);
+}
+
+// min(1, bound / ||x||); 1 where bound is 0.
+__device__ inline double ClipScale(const float* x, size_t n, double bound) {
+  if (bound == 0) return 1;
+  const double norm = sqrt(WideDot(x, x, n));
+  return bound < norm ? bound / norm : 1;
+}
+
+struct ClipRowsStage {
+  using Args = ClipRowsArgs<>;
+  static constexpr StageKind kKind = StageKind::kClipRows;
+  static __device__ void Run(const Args& a, const BlockPlace& block) {
+    for (size_t r = ThreadOf(block) / kWarp; r < a.rows; r += ThreadsOf(block) / kWarp) {
+      const double scale = ClipScale(a.x_RD + r * a.d, a.d, a.bound);
+      for (size_t i = r * a.d + Lane(); i < (r + 1) * a.d; i += kWarp) {
+        const float y = static_cast<float>(scale * static_cast<double>(a.x_RD[i]));
+        a.y_RD[i] = a.noise_RD != nullptr ? __fadd_rn(y, a.noise_RD[i]) : y;
+      }
+    }
+  }
+};
+
+}  // namespace wisp::kernels::cuda
+
+#endif  // WISP_KERNELS_CUDA_STAGES_HEADS_H_
