@@ -11,7 +11,7 @@ Status CheckTokens(const Architecture& a, std::span<const int32_t> tokens) {
   if (tokens.empty() || tokens.size() > a.max_length)
     return InvalidArgument("a text has ", tokens.size(), " tokens, allowed are 1 to ", a.max_length);
   for (const int32_t id : tokens) {
-    if (id < 0 || static_cast<uint32_t>(id) >= a.num_items)
+    if (static_cast<uint32_t>(id) >= a.num_items)
       return InvalidArgument("a text names token ", id, "; the model has tokens 0 to ", a.num_items - 1);
   }
   return OkStatus();

@@ -36,14 +36,20 @@ def places():
         ("word-filled-from-beyond-the-row", "MakeWord", "inner < k ?", "inner <= k ?", "cuda_arithmetic_test:*"),
         ("scale-of-another-row", "FinishTensor", "ScalesOfRows()[row]", "ScalesOfRows()[0]", "cuda_arithmetic_test:*Integers*"),
         ("scale-of-tiny-rows-not-zero", "ScaleOfRow", "if (magnitude < kSmallest) return {0.0f, 0.0f};", "", "cuda_arithmetic_test:*Integers*"),
-        ("infinite-rows-become-numbers", "ScaleOfRow", "if (IsSpecial(largest)) return {FloatOfBits(0x7fc00000), 0.0f};", "",
-         "cuda_arithmetic_test:*"),
         ("last-piece-as-wide-as-the-others", "PieceOf", "left < t.piece_columns ? left : t.piece_columns", "t.piece_columns",
          "cuda_arithmetic_test:*Tiles*"),
     ]) + table("kernels/cuda/tensor.cc", [
         ("tf32-records-share-the-first-ones-rows", "MultiplyRecordsTf32", "p.b += begin * p.ldb;", "", "cuda_arithmetic_test:*Records*"),
         ("tf32-gradients-lose-their-scale", "LinearBackwardWeight", ".scale = a.scale", ".scale = 1.0f", "cuda_arithmetic_test:*Gradients*"),
         ("float16-offered-for-training", "FillNumber", "table.record_weight_gradients = nullptr;", "", "cuda_trainer_test:*Refuses*"),
+    ]) + table("runtime/inference/classifier_session.cc", [
+        ("unknown-tokens-pass", "CheckTokens", "if (static_cast<uint32_t>(id) >= a.num_items)", "if (false)",
+         "cuda_device_classifier_test:*Refused*"),
+        ("a-class-from-a-failed-device", "ClassifierSession::Run", "memory.is_host() ? OkStatus() : WaitForDevice(graph_.device())",
+         "OkStatus()", "cuda_device_classifier_test:*Fails*"),
+        ("classifier-launches-one-by-one", "ClassifierSession::Run", "const Gathering gathering(memory);", "",
+         "cuda_device_classifier_test:*OneLaunch*"),
+        ("representations-not-clipped", "", "{.norm_bound = o.norm_bound}", "{.norm_bound = 0}", "cuda_device_classifier_test:*Clipped*"),
     ]) + table("kernels/cuda/stages/attention.h", [
         ("keys-of-the-wrong-head", "ShareOf", "static_cast<unsigned>(KeyHead(a, head))", "head", "cuda_attention_test:*"),
         ("older-sums-not-shrunk", "AttendQueriesOfBlock", "out.Scale(shrink);", "", "cuda_attention_test:*Forward*"),
