@@ -15,7 +15,7 @@ namespace wisp {
 
 struct DeviceOptions {
   std::string name = "cpu";  // or what a module of kernels is called
-  std::string module = {};   // its file; empty: beside the program, then where the system looks for libraries
+  std::string module = {};   // its file; empty: where kernels/module/module.h says
   // What its matrix products multiply: float32, tf32, float16, bfloat16 or int8 (docs/cuda.md). Those but the first two
   // are for inference. The processor takes float32 alone here.
   std::string arithmetic = "float32";

@@ -62,9 +62,9 @@ inline void AddDevice(CLI::App* app, DeviceArguments& device, CLI::Option* needs
   app->add_option("--device-memory", device.megabytes, "Most of the device's memory to take, in MB; 0: all there is")
       ->check(CLI::Range(uint64_t{0}, uint64_t{1} << 40))
       ->needs(name);
-  app->add_option(
-         "--device-module", device.module,
-         "File of the device's kernels; default: libwisp_cuda.so beside the program, or where the system looks")
+  app->add_option("--device-module", device.module,
+                  "File of the device's kernels; default: libwisp_cuda.so beside the program, in the lib beside its\n"
+                  "bin, or where the system looks")
       ->needs(name);
 }
 

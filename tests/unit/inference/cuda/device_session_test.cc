@@ -267,6 +267,22 @@ TEST_F(DeviceSessionTest, OtherArithmeticsScoreNearby) {
   }
 }
 
+TEST_F(DeviceSessionTest, WhatIsBeyondHalvesIsSaid) {
+  const Architecture a = kLarger;
+  weights_ = testing::RandomWeights(a, 22);
+  const ParameterSpec table = ParametersOf(a)[0];
+  weights_[table.offset + 5] = 1e5f;
+  ASSERT_TRUE(WriteModel(path_, {.architecture = a, .weights = weights_, .created_by = "test"}).ok());
+  const std::vector<int32_t> history = {1, 2};
+  for (const Other& other : kOthers) {
+    const auto top = Open(DeviceOf(other, TheDevice()))->Recommend(history, {.count = 3});
+    EXPECT_EQ(top.ok(), other.arithmetic != kernels::Arithmetic::kFloat16) << top.status().message();
+    if (top.ok()) continue;
+    EXPECT_NE(top.status().message().find("whose largest number is 65504"), std::string::npos)
+        << top.status().message();
+  }
+}
+
 TEST_F(DeviceSessionTest, OtherArithmeticsAreOneLaunchAndRememberToTheBit) {
   Write(kLarger, 21);
   const auto float_session = Open(TheDevice());
