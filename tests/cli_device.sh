@@ -93,7 +93,7 @@ json '135232 < j["training"]["record_gradients"] < 7 * 135232 and j["training"][
 expect 3 "there is no device cuda" "$wisp" inspect "$root/models/cafe.wisp" --memory --method phantom --records 60 --device cuda --device-module none.so
 expect 0 "" "$wisp" bench --what train --batch 2 --length 10 --items 40 --inner-width 16 --repeats 1 --json "${emulated[@]}"
 json 'j["training"]["records_at_once"] == 2 and "fma_peak_gflops" not in j["training"]'
-expect 2 "is of --what train, score, encoder and roof" "$wisp" bench --what ops --device cuda
+expect 2 "is of --what train, score, encoder, products and roof" "$wisp" bench --what ops --device cuda
 
 # Recommending there: the same items with scores alike; where there is no device, the processor's very answer.
 recommend=("$wisp" recommend --model cuda.wisp --data log.db --user u00003 --json)

@@ -51,7 +51,7 @@ json 'j["inference"]["total"]["operations"] > 2 * 3416 * 32 and "score_tiles" in
 json 'j["inference"]["total"]["operations"] < j["training"]["total"]["operations"] / 2048'
 expect 0 "Thor" sh -c '"$1" bench --what roof --batch 2 --length 4 --items 9 >&2' - "$wisp"
 expect 2 "allowed are 1 to 192" "$wisp" bench --what roof --recipe "$root/models/recipes/ml-1m-dp-10.json" --length 193
-expect 2 "is of --what roof" "$wisp" bench --what train --recipe "$root/models/recipes/ml-1m-dp-10.json"
+expect 2 "is of --what products, roof, train" "$wisp" bench --what score --recipe "$root/models/recipes/ml-1m-dp-10.json"
 
 # The same on a device, which is timed beside it.
 module=$build/libwisp_cuda_emulator.so
@@ -68,5 +68,27 @@ for part in ("training", "inference"):
 here = timed["devices"][-1]
 assert here["name"] == "here" and here["gb_per_s"] > 0 and here["source"] == "measured copy"
 END
+  # Each product of a step, of all records that pass and of each of them.
+  tiny=(--length 6 --items 40 --repeats 1 --json --device cuda --device-module "$module")
+  expect 0 "" "$wisp" bench --what products --inner-width 16 --batch 2 "${tiny[@]}"
+  python3 - <<'END' || fail "products are missing: $(cat out)"
+import json
+found = {(p["product"], p["n"], p["k"]) for p in json.load(open("out"))["products"]}
+kinds = ("forward", "gradient of rows", "gradient of weights", "gradient of each record's weights")
+assert found == {(kind, n, k) for kind in kinds for n, k in ((192, 64), (64, 64), (16, 64), (64, 16), (40, 64))}, found
+assert all(p["rows"] == 12 and p["records"] == 2 and p["us"]["median"] > 0 for p in json.load(open("out"))["products"])
+END
+  # Goals beside what was measured, and what was not.
+  mkdir goals
+  expect 0 "" "$wisp" bench --what train --batch 2 "${tiny[@]}" --recipe "$root/models/recipes/ml-1m-dp-10.json"
+  cp out goals/train-2048.json
+  json 'j["training"]["records"] == 2 and j["training"]["positions"] == 6'
+  expect 0 "" "$wisp" bench --what roof --batch 2 "${tiny[@]}"
+  cp out goals/roof.json
+  echo '{"contender": "opacus ghost", "over_wisp": {"median": 8.5}}' >goals/private.jsonl
+  expect 0 "" "$root/tests/cuda/goals" goals
+  grep -q "private over ordinary step.* missed$" out || fail "an emulator that meets a GPU's goal: $(cat out)"
+  grep -q "ghost clipping.* 8.5 met$" out || fail "a goal that is met is not shown: $(cat out)"
+  [ "$(grep -c "not measured$" out)" -ge 5 ] || fail "what was not measured is not said: $(cat out)"
 fi
 finish

@@ -4,9 +4,9 @@
 // all of them lie alike in the registers of a warp (PTX ISA, "matrix fragments for mma.m16n8k8" and its wider forms).
 // With g = lane / 4 and t = lane % 4, of a product of 16 rows, 8 columns and 8 words:
 //
-//   a[0] row g, word t          a[1] row g + 8, word t       a[2] row g, word t + 4       a[3] row g + 8, word t + 4
-//   b[0] column g, word t       b[1] column g, word t + 4
-//   c[0] row g, column 2 t      c[1] row g, column 2 t + 1   c[2] row g + 8, column 2 t   c[3] row g + 8, column 2 t + 1
+//   a[0] row g, word t      a[1] row g + 8, word t      a[2] row g, word t + 4      a[3] row g + 8, word t + 4
+//   b[0] column g, word t   b[1] column g, word t + 4
+//   c[0] row g, column 2t   c[1] row g, column 2t + 1   c[2] row g + 8, column 2t   c[3] row g + 8, column 2t + 1
 //
 // Sums are floats, or 32-bit integers. What an element sums, and in which order, depends on its own row and column
 // alone.

@@ -19,7 +19,8 @@ struct DeviceOptions {
   // What its matrix products multiply: float32, tf32, float16, bfloat16 or int8 (docs/cuda.md). Those but the first two
   // are for inference. The processor takes float32 alone here.
   std::string arithmetic = "float32";
-  uint64_t max_bytes = 0;  // of its memory that this process may take, from now on; 0: as before, at first all there is
+  // Of its memory that this process may take, from now on; 0: as before, at first all there is.
+  uint64_t max_bytes = 0;
 };
 
 struct OpenedDevice {
@@ -29,8 +30,8 @@ struct OpenedDevice {
   bool is_processor() const { return device.memory.is_host(); }
 };
 
-// kInvalidArgument where the arithmetic is unknown; kUnsupported, with the reason, where this build, this machine or its driver has no such device. The device stays open
-// until the process ends.
+// kInvalidArgument where the arithmetic is unknown; kUnsupported, with the reason, where this build, this machine or
+// its driver has no such device. The device stays open until the process ends.
 Result<OpenedDevice> OpenDevice(const DeviceOptions& options);
 
 }  // namespace wisp

@@ -37,7 +37,8 @@ double Peak(Workers& workers) {
 // Which options the benches read, of those that the command line may name.
 const std::map<std::string, std::vector<std::string>> kReads = {
     {"all", {"--model", "--threads", "--batch", "--items", "--length", "--inner-width", "--repeats"}},
-    {"train", {"--threads", "--batch", "--items", "--length", "--inner-width", "--repeats"}},
+    {"train", {"--recipe", "--threads", "--batch", "--items", "--length", "--inner-width", "--repeats"}},
+    {"products", {"--recipe", "--batch", "--items", "--length", "--inner-width", "--repeats"}},
     {"score", {"--model", "--threads", "--items", "--length", "--inner-width", "--repeats"}},
     {"encoder", {"--tensors", "--threads", "--items", "--repeats"}},
     {"ops", {"--items", "--length", "--inner-width", "--repeats"}},
@@ -70,7 +71,10 @@ double RecordFlops(const Architecture& a, double t) {
 
 Status BenchTraining(const BenchArguments& a, Json& result) {
   WISP_ASSIGN_OR_RETURN(const auto pair, StepPair::Create(a));
-  const double flops = RecordFlops(pair->problem().architecture, a.length) * a.batch;
+  const std::vector<Record>& records = pair->problem().records;
+  const size_t length = records[0].inputs.size();
+  const double flops =
+      RecordFlops(pair->problem().architecture, static_cast<double>(length)) * static_cast<double>(records.size());
   std::vector<double> percents;
   double peak = 0;
   const bool has_roof = pair->device().is_processor();
@@ -82,8 +86,8 @@ Status BenchTraining(const BenchArguments& a, Json& result) {
     percents.push_back(100 * flops / pair->ordinary_seconds().back() / 1e9 / roof);
   }
   const size_t bytes[2] = {pair->ordinary().planned_bytes(), pair->with_privacy().planned_bytes()};
-  result["training"] = {{"records", a.batch},
-                        {"positions", a.length},
+  result["training"] = {{"records", records.size()},
+                        {"positions", length},
                         {"items", a.items},
                         {"threads", pair->ordinary().workers().size()},
                         {"ordinary_step_seconds", ToJson(SpreadOf(pair->ordinary_seconds()))},
@@ -104,9 +108,24 @@ Status BenchTraining(const BenchArguments& a, Json& result) {
   return OkStatus();
 }
 
+// Rows of a table, each in a line.
+void PrintRows(const Json& rows, const std::string& indent) {
+  for (const Json& row : rows) {
+    std::printf("%s", indent.c_str());
+    for (const auto& [key, value] : row.items()) {
+      const Json& shown = value.is_object() ? value["median"] : value;
+      const std::string text = shown.is_string() ? shown.get<std::string>() : Json(shown).dump();
+      std::printf("%s%s %s", key == row.begin().key() ? "" : ", ", key.c_str(), text.substr(0, 32).c_str());
+    }
+    std::printf("\n");
+  }
+}
+
 void PrintText(const Json& json, const std::string& indent) {
   for (const auto& [key, value] : json.items()) {
-    if (value.is_object() && !value.contains("median")) {
+    if (value.is_array()) {
+      PrintRows(value, indent);
+    } else if (value.is_object() && !value.contains("median")) {
       std::printf("%s%s\n", indent.c_str(), key.c_str());
       PrintText(value, indent + "  ");
     } else if (value.is_object()) {
@@ -149,13 +168,16 @@ Status PrintOps(const BenchArguments& a, OutputFormat format) {
 
 Status Bench(const BenchArguments& a, OutputFormat format) {
   if (a.what != "all" && a.what != "train" && a.what != "score" && a.what != "encoder" && a.what != "ops" &&
-      a.what != "sparse" && a.what != "clipping" && a.what != "roof") {
+      a.what != "sparse" && a.what != "clipping" && a.what != "products" && a.what != "roof") {
     return InvalidArgument("--what is '", a.what,
-                           "', allowed are all, train, score, encoder, ops, sparse, clipping and roof");
+                           "', allowed are all, train, score, encoder, ops, sparse, clipping, products and roof");
   }
   WISP_RETURN_IF_ERROR(CheckGiven(a));
-  if (a.device.name != "cpu" && a.what != "train" && a.what != "score" && a.what != "encoder" && a.what != "roof")
-    return InvalidArgument("--device ", a.device.name, " is of --what train, score, encoder and roof; --what ", a.what,
+  const bool on_devices =
+      a.what == "train" || a.what == "score" || a.what == "encoder" || a.what == "products" || a.what == "roof";
+  if (a.device.name != "cpu" && !on_devices)
+    return InvalidArgument("--device ", a.device.name,
+                           " is of --what train, score, encoder, products and roof; --what ", a.what,
                            " does not read it");
   if (a.threads > Processors()) {
     std::fprintf(stderr,
@@ -171,6 +193,7 @@ Status Bench(const BenchArguments& a, OutputFormat format) {
   Json result = {{"ops", kernels::BestOps().name}};
   if (a.what == "all" || a.what == "train") WISP_RETURN_IF_ERROR(BenchTraining(a, result));
   if (a.what == "all" || a.what == "score") WISP_RETURN_IF_ERROR(BenchScoring(a, result));
+  if (a.what == "products") WISP_RETURN_IF_ERROR(BenchProducts(a, result));
   if (a.what == "encoder") WISP_RETURN_IF_ERROR(BenchEncoder(a, result));
   if (a.what == "clipping") WISP_RETURN_IF_ERROR(BenchClipping(a, result));
   if (a.what == "sparse") WISP_RETURN_IF_ERROR(BenchSparse(a, result));

@@ -406,20 +406,21 @@ class CommandLine {
         app_.add_subcommand("bench",
                             "Measure this machine: products, training steps with and without privacy, scoring.\n"
                             "  wisp bench --threads 2\n  wisp bench --model m.wisp --what score");
-    c->add_option("--what", bench_.what,
-                  "all (train and score), train, score, encoder (128 tokens, 6 blocks of width 384), ops (each kernel; "
-                  "to measure memory\n"
-                  "it takes twice the last-level cache, up to a gigabyte), clipping (what ghost clipping of the "
-                  "embedding would add to\n"
-                  "a private step), sparse (catalogues of 1e5 to 1e7 items: 16 GB, minutes) or roof (bytes and "
-                  "operations of each op)")
+    c->add_option(
+         "--what", bench_.what,
+         "all (train and score), train, score, encoder (128 tokens, 6 blocks of width 384), ops (each kernel; "
+         "to measure memory\n"
+         "it takes twice the last-level cache, up to a gigabyte), clipping (what ghost clipping of the "
+         "embedding would add to\n"
+         "a private step), sparse (catalogues of 1e5 to 1e7 items: 16 GB, minutes), products (of a step, by shape) "
+         "or roof (bytes\nand operations of each op)")
         ->capture_default_str();
     const auto add = [&](const std::string& name, auto& value, const char* help) {
       return c->add_option(name, value, help)->each([this, name](const std::string&) { bench_.given.push_back(name); });
     };
     add("--model", bench_.model, "score: with this model; default: one of the size of ML-1M");
     add("--tensors", bench_.tensors, "encoder: write its weights and what it computed there, as safetensors");
-    add("--recipe", bench_.recipe, "roof: of this model and method, with its batch and length");
+    add("--recipe", bench_.recipe, "train, products, roof: of this model and method, with its batch and length");
     add("--threads", bench_.threads, "0: up to 4; ops has one")->check(ThreadsRange());
     add("--batch", bench_.batch, "Records per training step")->capture_default_str();
     add("--items", bench_.items, "Size of the catalogue; sparse has its own")->capture_default_str();

@@ -24,10 +24,14 @@ def arguments():
     parser.add_argument("--inner-width", type=int, default=256, help="of a feed-forward, in training")
     parser.add_argument("--model", help="score with this model; default: an untrained one of the size of ML-1M")
     parser.add_argument("--without", action="append", default=[], metavar="CONTENDER", help="leave it out; may be repeated")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="where both sides compute; cuda is of training and private")
+    parser.add_argument("--device-module", metavar="FILE", help="wisp's kernels of that device")
     parser.add_argument("--json", metavar="FILE", help="write lines of JSON")
     a = parser.parse_args()
     if a.threads < 1 or a.rounds < 1 or a.inner_width < 1 or (a.batch is not None and a.batch < 18):
         parser.error("--threads, --rounds and --inner-width must be 1 or more, --batch 18 or more: each item occurs")
+    if a.device == "cuda" and a.what not in ("training", "private"):
+        parser.error(f"--device cuda is of --what training and private, not of {a.what}")
     if not os.access(a.wisp, os.X_OK):
         parser.error(f"--wisp is {a.wisp!r}: there is no program; build it first (tools/dev build)")
     return a
@@ -38,7 +42,7 @@ def main():
     os.environ.pop("OPENBLAS_CORETYPE", None)
     os.environ["OMP_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = str(a.threads)  # before torch is loaded
     try:
-        import torch  # noqa: F401
+        import torch
     except ImportError:
         print("run: PyTorch is not installed, nothing was compared", file=sys.stderr)
         return 77
@@ -47,7 +51,11 @@ def main():
     import scoring
     import training
     from wisp_program import Wisp, WispError
-    report, wisp = figures.Report(a.json), Wisp(os.path.abspath(a.wisp))
+    if a.device == "cuda" and not torch.cuda.is_available():
+        print("run: PyTorch sees no GPU, nothing was compared", file=sys.stderr)
+        return 77
+    device = () if a.device == "cpu" else ("--device", a.device, *(("--device-module", a.device_module) if a.device_module else ()))
+    report, wisp = figures.Report(a.json), Wisp(os.path.abspath(a.wisp), device)
     parts = {"scoring": scoring.run, "encoder": encoder.run, "training": training.run_ordinary, "private": training.run_private}
     with tempfile.TemporaryDirectory() as folder:
         try:

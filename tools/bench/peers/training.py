@@ -13,6 +13,7 @@ from wisp_program import LENGTH, NUM_ITEMS, Problem
 LOSS_LIMIT = 1e-4      # relative; wisp prints three decimals of about 8.1, which is 6e-5
 GRADIENT_LIMIT = 1e-3  # relative, of each parameter; a step of rate 1 rounds weights of about 1 to 6e-8, gradients are small
 NORM_LIMIT = 1e-3      # of both modes of Opacus
+STEPS_OF_A_TURN = 5    # of wisp on a device
 
 
 class WorkerError(Exception):
@@ -26,7 +27,7 @@ class Worker:
         self.name, self.seconds, self.peak = name, [], 0
         given, said = problem.file(f"{name.replace(' ', '-')}.pt"), problem.file(f"{name.replace(' ', '-')}.err")
         torch.save({"contender": name, "tensors": problem.model.tensors, "inputs": problem.inputs, "targets": problem.targets, "threads": a.threads,
-                    "gradients": gradients}, given)
+                    "gradients": gradients, "device": a.device}, given)
         self.said = open(said, "w+", encoding="utf-8")
         self.process = subprocess.Popen([sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "training_worker.py"), given],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.said, text=True)
@@ -85,6 +86,8 @@ def measure(wisp, workers, problem, a):
     """Seconds of wisp's steps, ordinary and private, and in the workers of theirs, taking turns."""
     ordinary, private = [], []
     command = ("--what", "train", "--batch", problem.batch, "--threads", a.threads, "--repeats", 1)
+    if a.device != "cpu":
+        command += ("--repeats", STEPS_OF_A_TURN)  # each turn opens the device anew
     if problem.inner_width != 256:  # which older programs have
         command += ("--inner-width", problem.inner_width)
     for r in range(a.rounds):
@@ -94,6 +97,7 @@ def measure(wisp, workers, problem, a):
                 turn.step()
                 continue
             figures = wisp.bench(*command)["training"]
+            problem.planned = figures["ordinary_bytes"], figures["private_bytes"]
             ordinary.append(figures["ordinary_step_seconds"]["median"])
             private.append(figures["private_step_seconds"]["median"])
     return ordinary, private
@@ -123,7 +127,7 @@ def row_of_peer(report, what, worker, setting, ours, our_peak, baseline=None):
 def prepare(report, wisp, a, folder, batch, title):
     problem = Problem(wisp, folder, batch, a.inner_width)
     report.title(f"{title}: {batch} records of {LENGTH}, {NUM_ITEMS} items, width 64, 2 blocks, feed-forward {a.inner_width}, all items in the loss, "
-                 f"{a.threads} thread(s), {a.rounds} rounds; {problem.model.created_by}")
+                 f"{a.device}, {a.threads} thread(s), {a.rounds} rounds; {problem.model.created_by}")
     stepped, loss, peak = problem.ordinary_step(a.threads)
     gradients = {name: (before - stepped[name]).detach() for name, before in problem.model.module.named_parameters()}
     return problem, {"batch": batch, "inner_width": a.inner_width, "threads": a.threads}, loss, gradients, peak
@@ -134,6 +138,7 @@ def run_ordinary(report, wisp, a, folder):
     problem, setting, loss, gradients, peak = prepare(report, wisp, a, folder, a.batch or 256, "Ordinary step")
     workers = start(report, what, ("torch", "torch fast", "torch fast compiled"), problem, a, loss, gradients)
     ordinary, _ = measure(wisp, workers, problem, a)
+    peak = peak if a.device == "cpu" else problem.planned[0]  # of a device's memory
     row_of_wisp(report, what, "wisp", setting, ordinary, peak)
     for worker in workers:
         worker.close()
@@ -147,6 +152,8 @@ def run_private(report, wisp, a, folder):
     peak = problem.private_step_bytes(a.threads)
     workers = start(report, what, ("torch untied", "opacus hooks", "opacus ghost"), problem, a, loss, None)
     ordinary, private = measure(wisp, workers, problem, a)
+    if a.device != "cpu":
+        ordinary_peak, peak = problem.planned
     baseline = next((worker for worker in workers if worker.name == "torch untied"), None)
     row_of_wisp(report, what, "wisp ordinary", setting, ordinary, ordinary_peak)
     row_of_wisp(report, what, "wisp phantom", setting, private, peak, {"private_over_ordinary": over(private, ordinary)})

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """A contender of training in a process of its own, whose peak memory is therefore its own. For run.py, over pipes.
 
-Reads from the file named by its only argument, of torch.save: contender, tensors, inputs, targets, threads, gradients (of a tied model, or None).
+Reads from the file named by its only argument, of torch.save: contender, tensors, inputs, targets, threads, device, gradients (of a tied model, or
+None). On a GPU products are in floats of 32 bits, steps are waited for, and memory is what torch has taken there.
 Writes lines of JSON: first, of a step that is not timed, {"loss", "gradient_difference" or "clipped_norm", "resident_bytes" before it}, then for each
 line "step" that it reads {"seconds", "peak_bytes"}.
 """
@@ -85,18 +86,32 @@ def gradient_difference(module, expected):
     return worst
 
 
+def peak_bytes(device):
+    return torch.cuda.max_memory_allocated() if device == "cuda" else 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def wait(device):
+    if device == "cuda":
+        torch.cuda.synchronize()
+
+
 def main():
-    given = torch.load(sys.argv[1])
+    given = torch.load(sys.argv[1], **({"weights_only": False} if torch.__version__ >= "1.13" else {}))
+    device = given["device"]
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     torch.set_num_threads(given["threads"])
     torch.manual_seed(1)
-    contender, inputs, targets, expected = given["contender"], given["inputs"], given["targets"], given["gradients"]
+    contender, expected = given["contender"], given["gradients"]
+    inputs, targets = given["inputs"].to(device), given["targets"].to(device)
+    if expected is not None:
+        expected = {name: gradient.to(device) for name, gradient in expected.items()}
     twin = peer.load(given["tensors"])[0].train()
-    module = twin if contender == "torch" else Plain(twin, tied=contender.startswith("torch fast")).train()
+    module = (twin if contender == "torch" else Plain(twin, tied=contender.startswith("torch fast")).train()).to(device)
     if contender.startswith("opacus"):
         trained = Opacus(module, contender.split()[1], inputs, targets)
     else:
         trained = Ordinary(module, torch.compile(module.loss) if "compiled" in contender else module.loss)
-    found = {"resident_bytes": 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}
+    found = {"resident_bytes": peak_bytes(device)}
 
     def inspect(module):
         if contender.startswith("opacus"):  # before noise
@@ -109,10 +124,12 @@ def main():
     for line in sys.stdin:
         if line.strip() != "step":
             break
+        wait(device)
         begin = time.perf_counter()
         trained.step(inputs, targets)
+        wait(device)
         seconds = time.perf_counter() - begin
-        print(json.dumps({"seconds": seconds, "peak_bytes": 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}), flush=True)
+        print(json.dumps({"seconds": seconds, "peak_bytes": peak_bytes(device)}), flush=True)
 
 
 if __name__ == "__main__":

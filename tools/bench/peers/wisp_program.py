@@ -27,8 +27,10 @@ sys.exit(code if code >= 0 else 1)"""
 
 
 class Wisp:
-    def __init__(self, path):
-        self.path = path
+    """`device`: what --device and its options are called with, where it is not the processor."""
+
+    def __init__(self, path, device=()):
+        self.path, self.device = path, tuple(device)
 
     def measured(self, *arguments):
         """What it prints, what it says, and the most memory that was resident, in bytes."""
@@ -52,7 +54,7 @@ class Wisp:
         return self.measured(*arguments)[0]
 
     def bench(self, *arguments):
-        return json.loads(self.call("bench", "--json", *arguments))
+        return json.loads(self.call("bench", "--json", *arguments, *self.device))
 
 
 class Model:
@@ -115,7 +117,7 @@ class Problem:
         """One step of gradient descent with rate 1: the weights after it by their names, the loss as printed (three decimals), and peak bytes."""
         out = self.file("stepped.wisp")
         _, said, peak = self.wisp.measured("train", "--recipe", self.recipe("ordinary"), "--data", self.data, "--model", self.model.path,
-                                           "--out", out, "--threads", threads, "--json")
+                                           "--out", out, "--threads", threads, "--json", *self.wisp.device)
         loss = float(said.split("loss ")[-1].split(",")[0])
         stepped = Model(self.wisp, out, self.folder)
         return dict(stepped.module.named_parameters()), loss, peak
@@ -126,4 +128,4 @@ class Problem:
             if os.path.exists(left):
                 os.remove(left)
         return self.wisp.measured("train", "--recipe", self.recipe("phantom"), "--data", self.data, "--out", self.file("private.wisp"),
-                                  "--ledger", ledger, "--threads", threads, "--json")[2]
+                                  "--ledger", ledger, "--threads", threads, "--json", *self.wisp.device)[2]

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "runtime/core/devices.h"
+#include "runtime/train/run/initialise.h"
 #include "runtime/train/trainer.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/temporary_folder.h"
@@ -37,9 +38,23 @@ inline Spread SpreadOf(std::vector<double> samples) {
 
 inline Json ToJson(const Spread& s) { return {{"median", s.median}, {"quartiles", {s.low, s.high}}}; }
 
-// A recommender of width 64 with two blocks, over random records of full length.
+// Whether the command line names an option.
+bool IsGiven(const BenchArguments& arguments, const char* option);
+
+// What is trained: a recipe's model and method, with its batch and longest records; or the bench's own, a recommender
+// of width 64 with two blocks.
+struct BenchSubject {
+  Architecture architecture;
+  InitialisationOptions initialisation;
+  TrainingOptions training;
+  uint32_t batch = 0, length = 0;
+};
+Result<BenchSubject> BenchSubjectOf(const BenchArguments& arguments);
+BenchSubject OwnSubject(const BenchArguments& arguments);
+
+// Weights of a subject, and random records of full length.
 struct BenchProblem {
-  explicit BenchProblem(const BenchArguments& arguments);
+  explicit BenchProblem(const BenchSubject& subject);
   Architecture architecture;
   std::vector<float> weights;
   std::vector<int32_t> items;
@@ -66,8 +81,8 @@ class StepPair {
   const std::vector<double>& ratios() const { return ratios_; }  // private over ordinary, pair by pair
 
  private:
-  StepPair(const BenchArguments& arguments, OpenedDevice device, TemporaryFolder folder, privacy::Ledger ledger)
-      : device_(std::move(device)), problem_(arguments), folder_(std::move(folder)), ledger_(std::move(ledger)) {}
+  StepPair(const BenchSubject& subject, OpenedDevice device, TemporaryFolder folder, privacy::Ledger ledger)
+      : device_(std::move(device)), problem_(subject), folder_(std::move(folder)), ledger_(std::move(ledger)) {}
 
   OpenedDevice device_;
   BenchProblem problem_;
@@ -92,6 +107,9 @@ Status BenchOps(const BenchArguments& arguments, std::vector<Json>& lines);
 
 // 128 tokens through an encoder of width 384, in float and int8 (bench_encoder.cc).
 Status BenchEncoder(const BenchArguments& arguments, Json& result);
+
+// The matrix products of a step, shape by shape, with the time of each (bench_products.cc).
+Status BenchProducts(const BenchArguments& arguments, Json& result);
 
 // What each op has to do, and how long that takes at least (bench_roof.cc). Prints.
 Status BenchRoof(const BenchArguments& arguments, OutputFormat format);

@@ -11,49 +11,12 @@
 #include "runtime/core/arena.h"
 #include "runtime/layers/packed_weights.h"
 #include "runtime/layers/recommender.h"
-#include "runtime/train/run/initialise.h"
 #include "tools/wisp/bench/bench_parts.h"
 #include "tools/wisp/device.h"
-#include "tools/wisp/recipe/recipe.h"
 #include "tools/wisp/roof/counting_device.h"
 
 namespace wisp::tools {
 namespace {
-
-// What is counted: a recipe's model and method, or the bench's own.
-struct Subject {
-  Architecture architecture;
-  InitialisationOptions initialisation;
-  TrainingOptions training;
-  uint32_t batch = 0, length = 0;
-};
-
-bool IsGiven(const BenchArguments& a, const char* option) {
-  return std::find(a.given.begin(), a.given.end(), option) != a.given.end();
-}
-
-Result<Subject> SubjectOf(const BenchArguments& a) {
-  Subject s;
-  s.batch = a.batch;
-  if (a.recipe.empty()) {
-    BenchArguments small = a;
-    small.batch = 1;
-    s.architecture = BenchProblem(small).architecture;
-    s.training.method = Method::kPhantom;
-  } else {
-    WISP_ASSIGN_OR_RETURN(const Recipe recipe, ReadRecipe(a.recipe));
-    s.architecture = recipe.architecture;
-    s.architecture.num_items = a.items;
-    s.initialisation = recipe.initialisation;
-    s.training = recipe.training;
-    if (!IsGiven(a, "--batch")) s.batch = recipe.training.expected_batch;
-  }
-  WISP_RETURN_IF_ERROR(Validate(s.architecture));
-  s.length = IsGiven(a, "--length") ? a.length : s.architecture.max_length;
-  if (s.length > s.architecture.max_length)
-    return InvalidArgument("--length is ", s.length, ", allowed are 1 to ", s.architecture.max_length);
-  return s;
-}
 
 // Bytes per second of a copy within the device's memory, read and written. Longer ones until the clock is sure.
 double CopyBandwidth(const kernels::Device& device) {
@@ -75,13 +38,13 @@ double CopyBandwidth(const kernels::Device& device) {
 
 class RoofBench {
  public:
-  RoofBench(const BenchArguments& arguments, Subject subject) : a_(arguments), s_(std::move(subject)) {}
+  RoofBench(const BenchArguments& arguments, BenchSubject subject)
+      : a_(arguments), s_(std::move(subject)), problem_(s_) {}
 
   Result<Json> Run() {
     WISP_ASSIGN_OR_RETURN(device_, OpenDevice(a_.device));
     roofs_ = Roofs();
     if (measures()) roofs_.push_back(RoofOfDevice());
-    MakeWeights();
     Json j;
     for (const Roof& roof : roofs_)
       j["devices"].push_back(
@@ -106,18 +69,6 @@ class RoofBench {
     return here;
   }
 
-  void MakeWeights() {
-    auto random = privacy::RandomStream::Reproducible(1, privacy::StreamPurpose::kInitialisation);
-    weights_.resize(FlatSize(ParametersOf(s_.architecture)));
-    InitialiseWeights(s_.architecture, s_.initialisation, random, weights_);
-    items_.resize(size_t{s_.batch} * (s_.length + 1));
-    for (int32_t& item : items_) item = static_cast<int32_t>(random.UniformBelow(s_.architecture.num_items));
-    for (size_t r = 0; r < s_.batch; ++r) {
-      const std::span<const int32_t> all(items_.data() + r * (s_.length + 1), s_.length + 1);
-      records_.push_back({all.first(s_.length), all.last(s_.length)});
-    }
-  }
-
   // Every step takes all records, and its first charge is for all steps.
   TrainingOptions Options(const kernels::Device& device, privacy::Ledger* ledger) const {
     constexpr uint64_t kSteps = 1000000;
@@ -139,8 +90,8 @@ class RoofBench {
     WISP_ASSIGN_OR_RETURN(TemporaryFolder folder, TemporaryFolder::Create());
     WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(folder.File("ledger"), {.dataset = "bench"}));
     CountingDevice counting(inner(), roofs_);
-    WISP_ASSIGN_OR_RETURN(const auto trainer,
-                          Trainer::Create(s_.architecture, weights_, records_, Options(counting.device(), &ledger)));
+    WISP_ASSIGN_OR_RETURN(const auto trainer, Trainer::Create(s_.architecture, problem_.weights, problem_.records,
+                                                              Options(counting.device(), &ledger)));
     WISP_ASSIGN_OR_RETURN(Json j, Sample(counting, [&] { return trainer->Step().status(); }));
     j.update({{"records", s_.batch},
               {"length", s_.length},
@@ -155,8 +106,8 @@ class RoofBench {
     CountingDevice counting(inner(), roofs_);
     const kernels::Device device = counting.device();
     const Recommender graph(s_.architecture, device, {.use = GraphUse::kInference});
-    AlignedArray<float> flat(weights_.size(), device.memory);
-    device.memory.copy_in(flat.data(), weights_.data(), weights_.size() * sizeof(float));
+    AlignedArray<float> flat(problem_.weights.size(), device.memory);
+    device.memory.copy_in(flat.data(), problem_.weights.data(), problem_.weights.size() * sizeof(float));
     const PackedWeights packed(graph, flat.data());
     const Buffers buffers = graph.AllocateForInference();
     KeyValueCache cache = graph.AllocateCache(KeptBlocks::kAll);
@@ -164,7 +115,7 @@ class RoofBench {
     std::vector<float> on_host(s_.architecture.num_items);
     RecordContext context{.weights = packed.view(), .buffers = buffers, .cache = &cache};
     WISP_ASSIGN_OR_RETURN(Json j, Sample(counting, [&] {
-                            graph.Score(context, records_[0].inputs, scores.data());
+                            graph.Score(context, problem_.records[0].inputs, scores.data());
                             device.memory.copy_out(on_host.data(), scores.data(), on_host.size() * sizeof(float));
                             return OkStatus();
                           }));
@@ -215,12 +166,10 @@ class RoofBench {
   }
 
   const BenchArguments& a_;
-  Subject s_;
+  BenchSubject s_;
+  BenchProblem problem_;
   OpenedDevice device_;
   std::vector<Roof> roofs_;
-  std::vector<float> weights_;
-  std::vector<int32_t> items_;
-  std::vector<Record> records_;
 };
 
 void PrintRow(const Json& op, const Json& devices) {
@@ -249,7 +198,7 @@ void PrintPart(const char* title, const Json& part, const Json& devices) {
 }  // namespace
 
 Status BenchRoof(const BenchArguments& a, OutputFormat format) {
-  WISP_ASSIGN_OR_RETURN(Subject subject, SubjectOf(a));
+  WISP_ASSIGN_OR_RETURN(BenchSubject subject, BenchSubjectOf(a));
   WISP_ASSIGN_OR_RETURN(const Json j, RoofBench(a, std::move(subject)).Run());
   if (format == OutputFormat::kJson) {
     std::printf("%s\n", j.dump().c_str());

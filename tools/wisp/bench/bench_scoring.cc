@@ -305,7 +305,7 @@ Status BenchScoring(const BenchArguments& a, Json& result) {
   WISP_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::Create());
   std::string path = a.model;
   if (path.empty()) {
-    const BenchProblem problem(a);
+    const BenchProblem problem(OwnSubject(a));
     path = folder.File("model.wisp");
     WISP_RETURN_IF_ERROR(WriteModel(
         path, {.architecture = problem.architecture, .weights = problem.weights, .created_by = "wisp bench"}));
