@@ -355,6 +355,8 @@ struct OpTable {
   const char* name;  // "reference", "AVX3", "AVX2", "NEON", ...
   // Attention and rotary take several records in one call. Not on the host, where a record at a time stays in cache.
   bool takes_records;
+  // Of a product: the largest factor that is one; beyond it, it is infinite. 0: that of floats.
+  float largest_factor;
 
   size_t (*packed_size)(size_t n, size_t k);
   void (*pack_weights)(const PackWeightsArgs<>&);

@@ -56,11 +56,16 @@ expect 0 "" timeout 120 "${train[@]}" --out part.wisp --ledger part.ledger --che
 # Where there is no such device the run goes on without it, and says so; its bytes are the processor's.
 cp cpu.wisp before.wisp
 rm -f cpu.wisp cpu.ledger
-expect 0 "there is no device cuda: its module was not loaded: .*What follows runs on the processor" \
-  "${train[@]}" --out cpu.wisp --ledger cpu.ledger --device cuda --device-module "$work/none.so"
+without=(env WISP_TEST_NO_GPU=1)
+expect 0 "there is no device cuda: the emulator plays a machine without a GPU. What follows runs on the processor" \
+  "${without[@]}" "${train[@]}" --out cpu.wisp --ledger cpu.ledger "${emulated[@]}"
 python3 -c 'a, b = (open(f, "rb").read()[-61440:] for f in ("cpu.wisp", "before.wisp")); assert a == b' || fail "other weights without a device"
-expect 0 "is no module of wisp" "${train[@]}" --out o.wisp --ledger o.ledger --device cuda --device-module libm.so.6
-rm -f o.wisp o.ledger
+# A module that is named must be one: nothing is spent on a path that is mistyped.
+for wrong in "$work/none.so" libm.so.6; do
+  expect 2 "the device cuda cannot be opened: .*(was not loaded|is no module of wisp)" \
+    "${train[@]}" --out o.wisp --ledger o.ledger --device cuda --device-module "$wrong"
+done
+[ ! -e o.wisp ] && [ ! -e o.ledger ] || fail "a run with a wrong module wrote something"
 
 # Other methods: the processor's charges and weights.
 alike() {  # CPU_MODEL CUDA_MODEL BYTES: the weights at the end of both files
@@ -90,7 +95,7 @@ expect 0 "" "$wisp" inspect "$root/models/cafe.wisp" --memory --method phantom -
 json 'j["training"]["device"].startswith("cuda (emulator") and j["training"]["record_gradients"] > 135232'
 expect 0 "" "$wisp" inspect "$root/models/cafe.wisp" --memory --method phantom --records 60 --threads 2 --batch 6 --json "${emulated[@]}"
 json '135232 < j["training"]["record_gradients"] < 7 * 135232 and j["training"]["batch"] == 6'
-expect 3 "there is no device cuda" "$wisp" inspect "$root/models/cafe.wisp" --memory --method phantom --records 60 --device cuda --device-module none.so
+expect 3 "there is no device cuda" "${without[@]}" "$wisp" inspect "$root/models/cafe.wisp" --memory --method phantom --records 60 "${emulated[@]}"
 expect 0 "" "$wisp" bench --what train --batch 2 --length 10 --items 40 --inner-width 16 --repeats 1 --json "${emulated[@]}"
 json 'j["training"]["records_at_once"] == 2 and "fma_peak_gflops" not in j["training"]'
 expect 2 "is of --what train, score, encoder, products and roof" "$wisp" bench --what ops --device cuda
@@ -107,9 +112,12 @@ cpu, cuda = json.load(open("on_cpu.out")), json.load(open("on_cuda.out"))
 assert len(cuda) == 10 and [i["item"] for i in cpu] == [i["item"] for i in cuda]
 assert all(abs(a["score"] - b["score"]) < 1e-4 for a, b in zip(cpu, cuda))
 END
-expect 0 "there is no device cuda: .*What follows runs on the processor" "${recommend[@]}" --device cuda --device-module none.so
+expect 0 "there is no device cuda: .*What follows runs on the processor" "${without[@]}" "${recommend[@]}" "${emulated[@]}"
 cmp -s out on_cpu.out || fail "another answer without a device"
-expect 3 "a session on the device cuda has kernels of its own" "${recommend[@]}" "${emulated[@]}" --backend int8
+for machine in env "${without[0]} ${without[1]}"; do
+  # shellcheck disable=SC2086
+  expect 3 "a session on the device cuda has kernels of its own" $machine "${recommend[@]}" "${emulated[@]}" --backend int8
+done
 expect 0 "" "${recommend[@]}" "${emulated[@]}" --threads 2
 cmp -s out on_cuda.out || fail "threads of the processor change what a device gives"
 expect 2 "is not for --private" "${recommend[@]}" "${emulated[@]}" --private
@@ -133,10 +141,13 @@ expect 2 "--device" "${recommend[@]}" --device-arithmetic tf32
 expect 0 "" "${train[@]}" --out tf32.wisp --ledger tf32.ledger "${emulated[@]}" --device-arithmetic tf32
 json 'j["device"].startswith("cuda tf32 (emulator")'
 alike cpu.wisp tf32.wisp 61440
-expect 3 "the arithmetic of cuda float16 is for inference only" \
-  "${train[@]}" --out o.wisp --ledger float16.ledger "${emulated[@]}" --device-arithmetic float16
-[ -e o.wisp ] && fail "a refused run wrote a model"
-grep -q '"steps"' <<<"$("$wisp" privacy --ledger float16.ledger --delta 1e-3 --json 2>/dev/null)" && fail "a refused run was charged"
+# Refused with a device, without one, and where none was asked for: nothing is spent in another arithmetic than asked.
+refused=("${train[@]}" --out o.wisp --ledger refused.ledger)
+expect 2 "the arithmetic float16 is for inference only" "${refused[@]}" "${emulated[@]}" --device-arithmetic float16
+expect 2 "the arithmetic int8 is for inference only" "${without[@]}" "${refused[@]}" "${emulated[@]}" --device-arithmetic int8
+expect 2 "the processor's arithmetic is float32" "${refused[@]}" --device cpu --device-arithmetic tf32
+expect 2 "the processor's arithmetic is float32" "${recommend[@]}" --device cpu --device-arithmetic int8
+[ ! -e o.wisp ] && [ ! -e refused.ledger ] || fail "a refused run wrote something"
 
 # Classifiers.
 mkdir texts && cd texts
@@ -160,7 +171,17 @@ cpu, cuda = json.load(open("on_cpu.out")), json.load(open("out"))
 assert [t["class"] for t in cpu] == [t["class"] for t in cuda] and len(cuda) == 2
 assert all(abs(a["probability"] - b["probability"]) < 1e-5 for a, b in zip(cpu, cuda))
 END
-expect 0 "" "${predict[@]}" "${emulated[@]}" --device-arithmetic float16
-expect 0 "there is no device cuda: .*What follows runs on the processor" "${predict[@]}" --device cuda --device-module none.so
+expect 0 "computing on cuda float16" "${predict[@]}" "${emulated[@]}" --device-arithmetic float16
+# What its training holds there, as planned: more than on the processor.
+plan=("$wisp" inspect clipped.cpu --memory --recipe tiny.json --records 60 --json)
+expect 0 "" "${plan[@]}"
+cp out on_cpu.out
+expect 0 "" "${plan[@]}" "${emulated[@]}"
+python3 - <<'END' || fail "the plan does not know the device"
+import json
+cpu, cuda = (json.load(open(f))["training"] for f in ("on_cpu.out", "out"))
+assert cuda["device"].startswith("cuda (emulator") and cuda["total"] > cpu["total"] and "device" not in cpu
+END
+expect 0 "there is no device cuda: .*What follows runs on the processor" "${without[@]}" "${predict[@]}" "${emulated[@]}"
 cmp -s out on_cpu.out || fail "another class without a device"
 finish

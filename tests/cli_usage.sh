@@ -46,7 +46,7 @@ PY
 # An option that the bench does not read is refused; a peak is of processors, not of threads that wait for them.
 expect 2 "--tensors is of --what encoder; --what score does not read it" \
   "$wisp" bench --what score --tensors x.safetensors
-expect 2 "--batch is of --what all, clipping, roof, sparse, train; --what score does not" "$wisp" bench --what score --batch 4
+expect 2 "--batch is of --what all, clipping, products, roof, sparse, train; --what score does not" "$wisp" bench --what score --batch 4
 expect 2 "--threads is of .*; --what ops does not" "$wisp" bench --what ops --threads 2
 expect 0 "there are $(nproc) processors" \
   "$wisp" bench --what train --length 10 --items 100 --batch 8 --repeats 1 --threads $((4 * $(nproc))) --json

@@ -97,7 +97,9 @@ for name, value in sorted(measured.items()):
         continue
     compared += 1
     change = value / base['value'] - 1
-    if abs(change) <= base['tolerance']: print(f'{name} is {value:,} ({change:+.2%})')
+    # A linker rounds segments to pages, so the same code of another folder may be a page off.
+    pages = name.startswith('size_') and abs(value - base['value']) <= 2 * 4096
+    if abs(change) <= base['tolerance'] or pages: print(f'{name} is {value:,} ({change:+.2%})')
     else:
         print(f'FAILED: {name} is {value:,}, {change:+.2%} from the baseline of {base["date"]}, {base["value"]:,}; allowed are '
               f'{base["tolerance"]:.0%} up and down. If the change is meant: {command}')

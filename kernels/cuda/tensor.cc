@@ -192,6 +192,7 @@ void FillTensor(OpTable& table, Arithmetic arithmetic) {
       table.record_weight_gradients = ForTraining(RecordWeightGradients);
       return;
     case Arithmetic::kFloat16:
+      table.largest_factor = kLargestHalf;
       return FillNumber<Float16>(table, "cuda float16");
     case Arithmetic::kBfloat16:
       return FillNumber<Bfloat16>(table, "cuda bfloat16");

@@ -36,6 +36,8 @@ __device__ inline float FloatOfBits(uint32_t bits) {
 #endif
 }
 
+inline constexpr uint32_t kNotANumber = 0x7fc00000;
+
 // Infinite, or no number.
 __device__ inline bool IsSpecial(uint32_t bits) { return (bits & 0x7f800000) == 0x7f800000; }
 
@@ -80,11 +82,13 @@ struct Tf32 {
   // The nearest, ties away from zero.
   static __device__ uint32_t Word(const float (&x)[1], float) {
     const uint32_t bits = BitsOf(x[0]);
-    return IsSpecial(bits) ? bits : (bits + 0x1000) & 0xffffe000;
+    if (IsSpecial(bits)) return (bits & 0x7fffff) != 0 ? kNotANumber : bits;
+    return (bits + 0x1000) & 0xffffe000;
   }
   static __device__ void Multiply(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
 #ifdef __CUDACC__
-    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+    asm volatile(
+        "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
         : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 #else
@@ -105,7 +109,8 @@ struct Float16 {
   static __device__ uint32_t Word(const float (&x)[2], float) { return HalfBitsOf(x[0]) | HalfBitsOf(x[1]) << 16; }
   static __device__ void Multiply(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
 #ifdef __CUDACC__
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
         : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 #else
@@ -130,7 +135,8 @@ struct Bfloat16 {
   static __device__ uint32_t Word(const float (&x)[2], float) { return Rounded(x[0]) >> 16 | Rounded(x[1]); }
   static __device__ void Multiply(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
 #ifdef __CUDACC__
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
         : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 #else
@@ -146,18 +152,17 @@ struct Bfloat16 {
   // The nearest, ties to even, in the upper 16 bits. What is no number stays none.
   static __device__ uint32_t Rounded(float x) {
     const uint32_t bits = BitsOf(x);
-    if (IsSpecial(bits)) return (bits & 0x7fffff) != 0 ? 0x7fc00000 : bits;
+    if (IsSpecial(bits)) return (bits & 0x7fffff) != 0 ? kNotANumber : bits;
     return (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000;
   }
 };
 
-// Whole numbers from -127 to 127, times a scale for each row of either side. Sums are exact as long as there are at
-// most kMostTerms of them.
+// Whole numbers from -127 to 127, times a scale for each row of either side. Sums are exact: 127 * 127 * 2^16 terms are
+// below 2^31, and no layer has as many inputs.
 struct Int8 {
   static constexpr unsigned kPerWord = 4;
   static constexpr bool kScaled = true;
   using Sum = int32_t;
-  static constexpr size_t kMostTerms = 0x7fffffff / (127 * 127);
 
   static __device__ uint32_t Word(const float (&x)[4], float factor) {
     uint32_t word = 0;
@@ -169,9 +174,9 @@ struct Int8 {
   }
   static __device__ void Multiply(int32_t (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
 #ifdef __CUDACC__
-    asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-        : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+    asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+                 : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 #else
     EmulateMultiply<Int8>(c, a, b);
 #endif

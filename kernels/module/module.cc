@@ -58,13 +58,15 @@ OpenedModule OpenModule(const ModuleRequest& request) {
   void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     const char* error = dlerror();
-    return {.why = "its module was not loaded: " + std::string(error != nullptr ? error : file.c_str())};
+    return {.why = "its module was not loaded: " + std::string(error != nullptr ? error : file.c_str()),
+            .is_wrong = !request.file.empty()};
   }
   const auto entry = reinterpret_cast<ModuleEntry>(dlsym(library, kModuleEntry));
-  if (entry == nullptr) return {.why = file + " is no module of wisp: it has no " + kModuleEntry};
+  if (entry == nullptr) return {.why = file + " is no module of wisp: it has no " + kModuleEntry, .is_wrong = true};
   const KernelModule* module = entry();
   if (std::strcmp(module->ops_version, WISP_OPS_VERSION) != 0)
-    return {.why = file + " was built from other sources than this program: build both from the same"};
+    return {.why = file + " was built from other sources than this program: build both from the same",
+            .is_wrong = true};
   if (const char* why = module->open()) return {.why = why};
   return {.module = module};
 }

@@ -58,7 +58,8 @@ struct ModuleRequest {
 
 struct OpenedModule {
   const KernelModule* module = nullptr;
-  std::string why = {};  // a sentence, where there is none
+  std::string why = {};   // a sentence, where there is none
+  bool is_wrong = false;  // the file that was named is none, or no module of this program
 };
 
 OpenedModule OpenModule(const ModuleRequest& request);

@@ -7,21 +7,21 @@
 
 namespace wisp::ports {
 
-inline Result<OpenedDevice> OpenDevice(const wisp_device* given) {
-  if (given == nullptr) return OpenedDevice();
-  WISP_ASSIGN_OR_RETURN(const wisp_device device, OptionsOf(given, "wisp_device"));
+inline Result<DeviceOptions> DeviceOptionsOf(const wisp_device& given, DeviceUse use) {
+  WISP_ASSIGN_OR_RETURN(const wisp_device device, OptionsOf(&given, "wisp_device"));
   if (device.name == nullptr) return InvalidArgument("wisp_device: name must not be NULL");
-  return wisp::OpenDevice({.name = device.name,
-                           .module = device.module == nullptr ? "" : device.module,
-                           .arithmetic = device.arithmetic == nullptr ? "float32" : device.arithmetic,
-                           .max_bytes = device.max_bytes});
+  return DeviceOptions{.name = device.name,
+                       .module = device.module == nullptr ? "" : device.module,
+                       .arithmetic = device.arithmetic == nullptr ? "float32" : device.arithmetic,
+                       .use = use,
+                       .max_bytes = device.max_bytes};
 }
 
-// The processor where there is no such device; other errors stay.
-inline Result<OpenedDevice> DeviceOrProcessor(const wisp_device* given) {
-  Result<OpenedDevice> opened = OpenDevice(given);
-  if (!opened.ok() && opened.status().code() == StatusCode::kUnsupported) return OpenedDevice();
-  return opened;
+// `given` may be null: the processor.
+inline Result<OpenedDevice> DeviceOrProcessor(const wisp_device* given, DeviceUse use) {
+  if (given == nullptr) return OpenedDevice();
+  WISP_ASSIGN_OR_RETURN(const DeviceOptions options, DeviceOptionsOf(*given, use));
+  return OpenDeviceOrProcessor(options);
 }
 
 }  // namespace wisp::ports

@@ -65,7 +65,11 @@ Result<OpenChoice> ChoiceOf(const wisp_open_options* given) {
   if (verify == WISP_VERIFY_ONCE && o.verified == nullptr)
     return InvalidArgument("wisp_open_options: verified must not be NULL with WISP_VERIFY_ONCE");
   WISP_RETURN_IF_ERROR(wisp::CheckThreads(o.num_threads));
-  WISP_ASSIGN_OR_RETURN(const wisp::OpenedDevice device, wisp::ports::DeviceOrProcessor(o.device));
+  WISP_ASSIGN_OR_RETURN(const wisp::OpenedDevice device,
+                        wisp::ports::DeviceOrProcessor(o.device, wisp::DeviceUse::kInference));
+  // With the device and where there is none: an app that was tested without a GPU runs with one.
+  const bool wants_device = !device.is_processor() || !device.missing.empty();
+  if (wants_device && backend != WISP_BACKEND_SIMD) return wisp::BackendOnDevice(o.device->name);
   OpenChoice choice{.backend = wisp::Backend::kSimd,
                     .verify = verify,
                     .verified = o.verified,

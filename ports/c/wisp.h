@@ -119,8 +119,8 @@ typedef struct wisp_device {
   /* of its memory that this process may take, in all calls together: the last number counts. 0: as before, at first all
    * there is */
   uint64_t max_bytes;
-  /* what its matrix products multiply; NULL: "float32". "tf32", and to recommend also "float16", "bfloat16" and "int8",
-   * are faster and slightly off (docs/cuda.md, "arithmetic") */
+  /* what its matrix products multiply; NULL: "float32". "tf32", and to recommend also "float16", "bfloat16" and
+   * "int8", are faster and slightly off (docs/cuda.md, "arithmetic") */
   const char* arithmetic;
 } wisp_device;
 
@@ -458,7 +458,8 @@ typedef struct wisp_personalise_memory {
   uint64_t total_bytes;
 } wisp_personalise_memory;
 
-/* Reads model_path, num_users_public and num_threads of the options, of the model its description only; spends nothing.
+/* Reads model_path, num_users_public, num_threads and device of the options, of the model its description only; spends
+ * nothing. On a device the figures are of its memory and the host's together, and of as many records as pass at once.
  * Set memory->size with WISP_INIT. */
 WISP_API wisp_code wisp_personalise_plan_memory(const wisp_personalise_options* options,
                                                 wisp_personalise_memory* memory, wisp_error* error);

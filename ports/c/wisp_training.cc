@@ -127,7 +127,7 @@ class Personalisation {
     wisp::ModelContents contents = wisp::ContentsOf(base, widened);
     contents.created_by = std::string("wisp ") + wisp_version();
     WISP_ASSIGN_OR_RETURN(contents.architecture, TrainedArchitecture(o_, base));
-    WISP_ASSIGN_OR_RETURN(device_, wisp::ports::DeviceOrProcessor(o_.device));
+    WISP_ASSIGN_OR_RETURN(device_, wisp::ports::DeviceOrProcessor(o_.device, wisp::DeviceUse::kTraining));
     WISP_ASSIGN_OR_RETURN(wisp::FineTune fine_tune, Begin(base));
     WISP_ASSIGN_OR_RETURN(const data::ReadResult events, ReadEvents(base, units));
     wisp::TrainingJob job = MakeJob(contents, events);
@@ -253,7 +253,8 @@ Status PlanPersonalise(const wisp_personalise_options* given, wisp_personalise_m
   }
   WISP_ASSIGN_OR_RETURN(const wisp::ModelFile base, OpenBase(o, wisp::Verify::kStructure));
   WISP_ASSIGN_OR_RETURN(const wisp::Architecture architecture, TrainedArchitecture(o, base));
-  WISP_ASSIGN_OR_RETURN(const wisp::OpenedDevice device, wisp::ports::DeviceOrProcessor(o.device));
+  WISP_ASSIGN_OR_RETURN(const wisp::OpenedDevice device,
+                        wisp::ports::DeviceOrProcessor(o.device, wisp::DeviceUse::kTraining));
   const wisp::TrainingOptions options = {.method = wisp::Method::kPhantom,
                                          .expected_batch = ExpectedBatch(o),
                                          .num_threads = o.num_threads,
@@ -305,7 +306,9 @@ Status Statement(const char* path, const wisp_anchor* given, double delta, int32
 Status DescribeDevice(const wisp_device* given, char* text, size_t capacity, size_t* needed) {
   if (given == nullptr || needed == nullptr || (text == nullptr && capacity > 0))
     return InvalidArgument("wisp_device_describe: device and needed must not be NULL, nor text with a capacity");
-  WISP_ASSIGN_OR_RETURN(const wisp::OpenedDevice device, wisp::ports::OpenDevice(given));
+  WISP_ASSIGN_OR_RETURN(const wisp::DeviceOptions options,
+                        wisp::ports::DeviceOptionsOf(*given, wisp::DeviceUse::kInference));
+  WISP_ASSIGN_OR_RETURN(const wisp::OpenedDevice device, wisp::OpenDevice(options));
   GiveText(device.description, text, capacity, needed);
   return OkStatus();
 }

@@ -18,7 +18,10 @@ Result<kernels::Arithmetic> ArithmeticOf(const DeviceOptions& o) {
               {"bfloat16", Arithmetic::kBfloat16},
               {"int8", Arithmetic::kInt8}};
   for (const auto& a : kAll) {
-    if (o.arithmetic == a.name) return a.arithmetic;
+    if (o.arithmetic != a.name) continue;
+    const bool trains = a.arithmetic == Arithmetic::kFloat32 || a.arithmetic == Arithmetic::kTf32;
+    if (trains || o.use == DeviceUse::kInference) return a.arithmetic;
+    return InvalidArgument("the arithmetic ", a.name, " is for inference only: a device trains in float32 or tf32");
   }
   return InvalidArgument("a device's arithmetic is '", o.arithmetic,
                          "', allowed are float32, tf32, float16, bfloat16 and int8");
@@ -53,6 +56,7 @@ Result<OpenedDevice> OpenDevice(const DeviceOptions& o) {
   WISP_ASSIGN_OR_RETURN(const kernels::Arithmetic arithmetic, ArithmeticOf(o));
   if (o.name == "cpu") return OpenProcessor(arithmetic);
   const kernels::OpenedModule opened = kernels::OpenModule({.name = o.name, .file = o.module});
+  if (opened.is_wrong) return InvalidArgument("the device ", o.name, " cannot be opened: ", opened.why);
   if (opened.module == nullptr) return Unsupported("there is no device ", o.name, ": ", opened.why);
   if (o.max_bytes > 0) opened.module->limit(o.max_bytes);
   const kernels::OpTable& ops = opened.module->ops(arithmetic);
@@ -69,5 +73,11 @@ Result<OpenedDevice> OpenDevice(const DeviceOptions& o) {
 }
 
 #endif
+
+Result<OpenedDevice> OpenDeviceOrProcessor(const DeviceOptions& options) {
+  Result<OpenedDevice> opened = OpenDevice(options);
+  if (opened.ok() || opened.status().code() != StatusCode::kUnsupported) return opened;
+  return OpenedDevice{.missing = opened.status().message()};
+}
 
 }  // namespace wisp

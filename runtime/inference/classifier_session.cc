@@ -1,5 +1,7 @@
 #include "runtime/inference/classifier_session.h"
 
+#include <algorithm>
+#include <cmath>
 #include <new>
 
 #include "runtime/inference/on_device.h"
@@ -21,11 +23,12 @@ Status CheckTokens(const Architecture& a, std::span<const int32_t> tokens) {
 
 ClassifierSession::ClassifierSession(const Architecture& architecture, std::span<const StoredTensor> tensors,
                                      const ClassifierOptions& o)
-    : graph_(architecture, o.device, {.use = GraphUse::kInference}),
+    : name_(o.name),
+      graph_(architecture, o.device, {.use = GraphUse::kInference}),
       buffers_(graph_.AllocateForInference()),
       kept_(o.num_threads > 1 ? KeptBlocks::kTwoInTurn : KeptBlocks::kInTurn),
       cache_(graph_.AllocateCache(kept_)),
-      helpers_(graph_.AllocateHelpers(o.device.memory.is_host() ? o.num_threads : 1, o.executor)),
+      helpers_(graph_.AllocateHelpers(o.num_threads, o.executor)),
       tensors_(o.device.memory.is_host()
                    ? nullptr
                    : std::make_unique<DeviceWeights>(graph_.parameters(), tensors, o.device.memory)),
@@ -42,12 +45,14 @@ Result<std::unique_ptr<ClassifierSession>> ClassifierSession::Create(const Archi
   WISP_RETURN_IF_ERROR(CheckThreads(o.num_threads));
   if (o.device.memory.is_host())
     return std::unique_ptr<ClassifierSession>(new ClassifierSession(architecture, tensors, o));
+  ClassifierOptions alone = o;
+  alone.num_threads = 1;
   const Classifier graph(architecture, o.device, {.use = GraphUse::kInference});
   const size_t there = graph.inference_bytes() - graph.host_bytes() + graph.cache_bytes(KeptBlocks::kInTurn) +
                        PackedWeights::PlanBytes(graph) +
-                       DeviceWeights::PlanBytes(graph.parameters(), tensors, graph.device().memory);
+                       DeviceWeights::PlanBytes(graph.parameters(), tensors, o.device.memory).at_most;
   try {
-    std::unique_ptr<ClassifierSession> session(new ClassifierSession(architecture, tensors, o));
+    std::unique_ptr<ClassifierSession> session(new ClassifierSession(architecture, tensors, alone));
     WISP_RETURN_IF_ERROR(WaitForDevice(o.device));
     return session;
   } catch (const std::bad_alloc&) {
@@ -56,7 +61,7 @@ Result<std::unique_ptr<ClassifierSession>> ClassifierSession::Create(const Archi
 }
 
 template <class Compute>
-Status ClassifierSession::Run(std::span<const int32_t> tokens, std::span<float> to, size_t size,
+Status ClassifierSession::Run(std::span<const int32_t> tokens, std::span<float> to, size_t size, const char* what,
                               const Compute& compute) {
   WISP_RETURN_IF_ERROR(CheckTokens(architecture(), tokens));
   if (to.size() != size) return InvalidArgument("room for ", to.size(), " numbers, there are ", size);
@@ -65,15 +70,19 @@ Status ClassifierSession::Run(std::span<const int32_t> tokens, std::span<float> 
     const Gathering gathering(memory);
     memory.copy_out(to.data(), compute(), to.size_bytes());
   }
-  return memory.is_host() ? OkStatus() : WaitForDevice(graph_.device());
+  if (!memory.is_host()) WISP_RETURN_IF_ERROR(WaitForDevice(graph_.device()));
+  const bool finite = std::all_of(to.begin(), to.end(), [](float x) { return std::isfinite(x); });
+  return finite ? OkStatus() : NotFiniteOn(graph_.device(), name_, what);
 }
 
 Status ClassifierSession::Logits(std::span<const int32_t> tokens, std::span<float> z) {
-  return Run(tokens, z, architecture().head.num_classes, [&] { return graph_.Logits(context_, tokens); });
+  return Run(tokens, z, architecture().head.num_classes, "the score of a class",
+             [&] { return graph_.Logits(context_, tokens); });
 }
 
 Status ClassifierSession::Represent(std::span<const int32_t> tokens, std::span<float> h_D) {
-  return Run(tokens, h_D, architecture().width, [&] { return graph_.Represent(context_, tokens); });
+  return Run(tokens, h_D, architecture().width, "a number of a representation",
+             [&] { return graph_.Represent(context_, tokens); });
 }
 
 size_t ClassifierSession::bytes() const {

@@ -12,6 +12,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 
 #include "runtime/core/status.h"
 #include "runtime/inference/device_weights.h"
@@ -25,13 +26,14 @@ struct ClassifierOptions {
   // For one text, the caller's among them: at most kMaxThreads, of which Team::kMaxTasks are used. On a device one.
   size_t num_threads = 1;
   Executor executor = {};
-  double norm_bound = 0;  // what representations are clipped to before the head; 0: to nothing
+  double norm_bound = 0;                // what representations are clipped to before the head; 0: to nothing
+  std::string name = "the classifier";  // of its file, for errors
 };
 
 class ClassifierSession {
  public:
-  // `tensors`: of ParametersOf(architecture), which has passed Validate; they must outlive this. kIo
-  // where the device has failed or has no room: then nothing is left there.
+  // `tensors`: of ParametersOf(architecture), which has passed Validate; they must outlive this. kIo where the device
+  // has failed or has no room: then nothing is left there.
   static Result<std::unique_ptr<ClassifierSession>> Create(const Architecture& architecture,
                                                            std::span<const StoredTensor> tensors,
                                                            const ClassifierOptions& options);
@@ -39,7 +41,7 @@ class ClassifierSession {
   ClassifierSession& operator=(const ClassifierSession&) = delete;
 
   // z [num_classes] of a text of 1 to max_length tokens; kInvalidArgument of any other, or where there is other room
-  // than for that. kIo where the device has failed.
+  // than for that. kInvalidData where one of them is no finite number. kIo where the device has failed.
   Status Logits(std::span<const int32_t> tokens, std::span<float> z);
   // h [width], unclipped; likewise.
   Status Represent(std::span<const int32_t> tokens, std::span<float> h_D);
@@ -54,8 +56,10 @@ class ClassifierSession {
                     const ClassifierOptions& options);
   // Runs `compute`, whose result goes to `to`.
   template <class Compute>
-  Status Run(std::span<const int32_t> tokens, std::span<float> to, size_t size, const Compute& compute);
+  Status Run(std::span<const int32_t> tokens, std::span<float> to, size_t size, const char* what,
+             const Compute& compute);
 
+  std::string name_;
   Classifier graph_;
   Buffers buffers_;
   KeptBlocks kept_;

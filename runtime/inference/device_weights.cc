@@ -33,8 +33,9 @@ std::span<const std::byte> PieceOf(std::span<const ParameterSpec> parameters, st
   return {begin, end};
 }
 
+// Vectors are copied: they are read again and again, and some of them by the host.
 bool IsInPlace(const ParameterSpec& p, const StoredTensor& tensor) {
-  return BytesOf(p, tensor).size() >= kInPlaceBytes;
+  return p.shape != ParameterShape::kVector && BytesOf(p, tensor).size() >= kInPlaceBytes;
 }
 
 // Of those that are copied; the slots of others are empty.
@@ -78,10 +79,11 @@ DeviceWeights::DeviceWeights(std::span<const ParameterSpec> parameters, std::spa
   }
 }
 
-size_t DeviceWeights::PlanBytes(std::span<const ParameterSpec> parameters, std::span<const StoredTensor> tensors,
-                                const kernels::Memory& memory) {
+DeviceWeights::Bytes DeviceWeights::PlanBytes(std::span<const ParameterSpec> parameters,
+                                              std::span<const StoredTensor> tensors, const kernels::Memory& memory) {
   const bool in_place = memory.can_share() && !PieceOf(parameters, tensors).empty();
-  return PlanOf(parameters, tensors, in_place, nullptr).allocated_bytes();
+  return {.expected = PlanOf(parameters, tensors, in_place, nullptr).allocated_bytes(),
+          .at_most = PlanOf(parameters, tensors, false, nullptr).allocated_bytes()};
 }
 
 }  // namespace wisp

@@ -28,9 +28,13 @@ class DeviceWeights {
 
   size_t allocated_bytes() const { return allocated_bytes_; }
 
-  // What one takes; more where the driver shares nothing after all. Without tensors: of floats, all of them copied.
-  [[gnu::cold]] static size_t PlanBytes(std::span<const ParameterSpec> parameters,
-                                        std::span<const StoredTensor> tensors, const kernels::Memory& memory);
+  // What one takes where the driver shares what it could, and at most, where it shares nothing. Without tensors: of
+  // floats, all of them copied.
+  struct Bytes {
+    size_t expected, at_most;
+  };
+  [[gnu::cold]] static Bytes PlanBytes(std::span<const ParameterSpec> parameters, std::span<const StoredTensor> tensors,
+                                       const kernels::Memory& memory);
 
  private:
   // Memory of the host that the device reads, until the end of this.

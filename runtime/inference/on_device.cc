@@ -1,5 +1,7 @@
 #include "runtime/inference/on_device.h"
 
+#include <sstream>
+
 namespace wisp {
 
 Status WaitForDevice(const kernels::Device& device) {
@@ -11,6 +13,13 @@ Status WaitForDevice(const kernels::Device& device) {
 Status NoRoomOnDevice(const kernels::Device& device, const char* what, size_t bytes_there, size_t bytes_here) {
   return IoError("there is no room on the device ", device.ops->name, ", or on the host, for ", what, ", which takes ",
                  bytes_there, " bytes there and ", bytes_here, " here");
+}
+
+Status NotFiniteOn(const kernels::Device& device, const std::string& name, const char* what) {
+  std::ostringstream narrow;
+  if (device.ops->largest_factor > 0)
+    narrow << ", or too large for " << device.ops->name << ", whose largest number is " << device.ops->largest_factor;
+  return InvalidData(name, ": ", what, " is no finite number: the weights are damaged, or of no use", narrow.str());
 }
 
 }  // namespace wisp

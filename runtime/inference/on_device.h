@@ -1,9 +1,10 @@
 // What inference on a device shares: launches that go out together, and what is said of a device that has failed or has
-// no room.
+// no room, and of results that are no numbers.
 #ifndef WISP_RUNTIME_INFERENCE_ON_DEVICE_H_
 #define WISP_RUNTIME_INFERENCE_ON_DEVICE_H_
 
 #include <cstddef>
+#include <string>
 
 #include "kernels/device.h"
 #include "runtime/core/status.h"
@@ -27,6 +28,9 @@ Status WaitForDevice(const kernels::Device& device);
 
 // kIo: `what`, which was not made, takes so many bytes.
 Status NoRoomOnDevice(const kernels::Device& device, const char* what, size_t bytes_there, size_t bytes_here);
+
+// kInvalidData: of the model in the file of this name, `what` is no finite number.
+Status NotFiniteOn(const kernels::Device& device, const std::string& name, const char* what);
 
 }  // namespace wisp
 

@@ -2,7 +2,8 @@
 #include "runtime/inference/session.h"
 
 #include <algorithm>
-#include <string_view>
+
+#include "runtime/inference/on_device.h"
 
 namespace wisp {
 namespace {
@@ -18,9 +19,7 @@ namespace {
 }  // namespace
 
 [[gnu::cold]] Status Session::NotFinite() const {
-  const bool narrow = std::string_view(graph_.ops().name).ends_with(" float16");
-  return InvalidData(file_.name(), ": the score of an item is no finite number: the weights are damaged, or of no use",
-                     narrow ? ", or too large for the device's float16, whose largest number is 65504" : "");
+  return NotFiniteOn(graph_.device(), file_.name(), "the score of an item");
 }
 
 Status Session::CheckItems(const char* what, std::span<const int32_t> items) const {

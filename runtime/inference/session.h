@@ -59,6 +59,9 @@ struct SessionOptions {
   kernels::Device device = kernels::BestOps();
 };
 
+// kUnsupported: a backend is the processor's, and a device of this name was asked for.
+Status BackendOnDevice(const char* device);
+
 // The ops of a backend; kUnsupported where this build or this processor has none. Xnnpack's are for one thread.
 Result<const kernels::OpTable*> OpsOf(Backend backend);
 
@@ -68,8 +71,10 @@ struct InferenceMemory {
   size_t activations = 0;  // of one history, keys and values of all of it among them; and of each thread
   // Matrices, and an output table that is not multiplied by where it lies, in the order in which products read them.
   size_t packed_weights = 0;
-  size_t scores = 0;     // of every item, with what is excluded and the last history
-  size_t weights = 0;    // on a device: those of the file, copied there
+  size_t scores = 0;  // of every item, with what is excluded and the last history
+  // On a device: those of the file that are copied there. Where it shares the host's memory a plan takes the driver to
+  // share what it can; should it not, all of them are copied.
+  size_t weights = 0;
   size_t on_device = 0;  // of all these, in the device's memory
   size_t total() const { return activations + packed_weights + scores + weights; }
 };

@@ -21,13 +21,16 @@ Result<kernels::Device> DeviceOf(const SessionOptions& o) {
     WISP_ASSIGN_OR_RETURN(const kernels::OpTable* const ops, OpsOf(o.backend));
     return kernels::Device(*ops);
   }
-  if (o.backend != Backend::kSimd)
-    return Unsupported("8-bit integers and XNNPACK are the processor's: a session on the device ", o.device.ops->name,
-                       " has kernels of its own");
+  if (o.backend != Backend::kSimd) return BackendOnDevice(o.device.ops->name);
   return o.device;
 }
 
 }  // namespace
+
+Status BackendOnDevice(const char* device) {
+  return Unsupported("8-bit integers and XNNPACK are backends of the processor: a session on the device ", device,
+                     " has kernels of its own, of 8-bit integers too, which its arithmetic chooses");
+}
 
 Result<const kernels::OpTable*> OpsOf(Backend backend) {
   const kernels::OpTable* ops = &kernels::BestOps();
@@ -69,12 +72,13 @@ Result<std::unique_ptr<Session>> Session::Create(ModelFile file, const SessionOp
   if (device.memory.is_host())
     return std::unique_ptr<Session>(new Session(std::move(file), device, threads, options.executor));
   WISP_ASSIGN_OR_RETURN(const InferenceMemory plan, PlanMemory(file, options));
+  const size_t at_most = DeviceWeights::PlanBytes(file.parameters(), file.tensors(), device.memory).at_most;
   try {
     std::unique_ptr<Session> session(new Session(std::move(file), device, 1, {}));
     WISP_RETURN_IF_ERROR(session->Arrived());
     return session;
   } catch (const std::bad_alloc&) {
-    return NoRoomOnDevice(device, "a session", plan.on_device, plan.total() - plan.on_device);
+    return NoRoomOnDevice(device, "a session", plan.on_device - plan.weights + at_most, plan.total() - plan.on_device);
   }
 }
 
@@ -109,7 +113,7 @@ InferenceMemory Session::MemoryOf(const Recommender& graph, std::span<const Stor
                          .scores = a.num_items * (sizeof(float) + sizeof(uint8_t)) + a.max_length * sizeof(int32_t)};
   if (graph.device().memory.is_host()) return memory;
   const DeviceTop::Bytes top = DeviceTop::PlanBytes(graph.ops(), a.num_items, 1);
-  memory.weights = DeviceWeights::PlanBytes(graph.parameters(), tensors, graph.device().memory);
+  memory.weights = DeviceWeights::PlanBytes(graph.parameters(), tensors, graph.device().memory).expected;
   memory.on_device = memory.activations - graph.host_bytes() + memory.packed_weights + memory.weights + top.on_device;
   memory.scores += top.on_device + top.on_host;
   return memory;
@@ -120,6 +124,10 @@ InferenceMemory Session::memory() const {
   memory.packed_weights = weights_.allocated_bytes();
   memory.scores = scores_.capacity() * sizeof(float) + excluded_.capacity() + encoded_.capacity() * sizeof(int32_t);
   if (top_ != nullptr) memory.scores += top_->bytes().on_device + top_->bytes().on_host;
+  if (tensors_ != nullptr) {  // the driver may have shared nothing
+    memory.on_device += tensors_->allocated_bytes() - memory.weights;
+    memory.weights = tensors_->allocated_bytes();
+  }
   return memory;
 }
 

@@ -33,9 +33,11 @@ uint64_t PrivateDropoutSeed(uint64_t seed, uint64_t step, const Record& record) 
 // What was allocated is given back.
 Status NoRoom(const Architecture& architecture, size_t num_records, const TrainingOptions& options) {
   const Result<TrainingMemory> plan = PlanTrainingMemory(architecture, num_records, options);
-  return IoError("there is no room on the device ", options.device.ops->name,
-                 ", or on the host, for the run, which takes ", plan.ok() ? plan->total() : 0,
-                 " bytes; a smaller batch or fewer rows_at_once take less");
+  return IoError(
+      "there is no room on the device ", options.device.ops->name, ", or on the host, for the run, which takes ",
+      plan.ok() ? plan->total() : 0,
+      " bytes on both together; a smaller batch or fewer rows_at_once take less, and a limit of the device's "
+      "memory may be raised");
 }
 
 }  // namespace

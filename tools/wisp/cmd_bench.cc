@@ -102,8 +102,11 @@ Status BenchTraining(const BenchArguments& a, Json& result) {
                                {"threads_in_peak", std::min(pair->ordinary().workers().size(), Processors())},
                                {"ordinary_percent_of_peak", ToJson(SpreadOf(percents))}});
   } else {
-    result["training"].update(
-        {{"device", pair->device().description}, {"records_at_once", pair->ordinary().graph().max_records()}});
+    WISP_ASSIGN_OR_RETURN(const double over, pair->BytesOverOrdinaryAtEqualRecords());
+    result["training"].update({{"device", pair->device().description},
+                               {"records_at_once", pair->ordinary().graph().max_records()},
+                               {"records_at_once_private", pair->with_privacy().graph().max_records()},
+                               {"private_over_ordinary_bytes_at_equal_records", over}});
   }
   return OkStatus();
 }

@@ -105,7 +105,7 @@ class ClassifyTrainCommand {
     WISP_RETURN_IF_ERROR(Override(a_, recipe_));
     if (!is_private()) WISP_RETURN_IF_ERROR(CheckPaper());
     WISP_RETURN_IF_ERROR(CheckClasses());
-    device_ = DeviceOrProcessor(a_.device);
+    WISP_ASSIGN_OR_RETURN(device_, DeviceOrProcessor(a_.device, DeviceUse::kTraining));
     recipe_.options.device = device_.device;
     // Before anything is spent on it. A base may be replaced by what it is fine-tuned to.
     WISP_RETURN_IF_ERROR(CheckInterval(a_.checkpoint, a_.checkpoint_every));
@@ -420,12 +420,13 @@ Status ClassifyPredict(const ClassifyPredictArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(const std::vector<std::string> texts, ReadTexts(a));
   const Architecture& architecture = opened.file.architecture();
   const std::vector<std::string>& class_names = opened.file.classifier().class_names;
-  const OpenedDevice device = DeviceOrProcessor(a.device);
+  WISP_ASSIGN_OR_RETURN(const OpenedDevice device, DeviceOrProcessor(a.device, DeviceUse::kInference));
   WISP_ASSIGN_OR_RETURN(const auto session,
                         ClassifierSession::Create(architecture, opened.file.tensors(),
                                                   {.device = device.device,
                                                    .num_threads = a.threads == 0 ? DefaultThreads() : a.threads,
-                                                   .norm_bound = opened.input().norm_bound}));
+                                                   .norm_bound = opened.input().norm_bound,
+                                                   .name = a.model}));
   std::vector<float> z(architecture.head.num_classes);
   Json list = Json::array();
   std::vector<int32_t> tokens;
@@ -436,9 +437,6 @@ Status ClassifyPredict(const ClassifyPredictArguments& a, OutputFormat format) {
     const auto best = std::max_element(z.begin(), z.end());
     double sum = 0;
     for (const float score : z) sum += std::exp(static_cast<double>(score) - *best);
-    // The sum is at least 1, of the best class, where all are finite.
-    if (!(sum >= 1 && std::isfinite(sum)))
-      return InvalidData(a.model, ": the score of a class is no finite number: the weights are of no use");
     const auto k = static_cast<size_t>(best - z.begin());
     const std::string name = class_names.empty() ? std::to_string(k) : class_names[k];
     if (format == OutputFormat::kText) std::printf("%-16s %.4f  %s\n", name.c_str(), 1 / sum, text.c_str());

@@ -134,7 +134,7 @@ Result<Json> PlanTraining(const InspectArguments& a, Architecture architecture) 
     if (recipe.adapter) architecture.adapter = recipe.adapter;
   }
   options.num_threads = a.threads == 0 ? DefaultThreads() : a.threads;
-  WISP_ASSIGN_OR_RETURN(const OpenedDevice device, OpenDevice(a.device));
+  WISP_ASSIGN_OR_RETURN(const OpenedDevice device, OpenDevice(a.device, DeviceUse::kTraining));
   options.device = device.device;
   WISP_RETURN_IF_ERROR(OverrideMethod(a.method, options));
   if (a.rank) options.rgp.rank = *a.rank;
@@ -223,6 +223,8 @@ Result<Json> PlanClassifier(const InspectArguments& a) {
   WISP_ASSIGN_OR_RETURN(const ModelFile file, ModelFile::Open(a.model, Verify::kStructure, Accept::kClassifier));
   WISP_ASSIGN_OR_RETURN(ClassifyRecipe recipe, ReadClassifyRecipe(a.recipe));
   recipe.options.num_threads = a.threads == 0 ? DefaultThreads() : a.threads;
+  WISP_ASSIGN_OR_RETURN(const OpenedDevice device, OpenDevice(a.device, DeviceUse::kTraining));
+  recipe.options.device = device.device;
   if (a.expected_batch) recipe.options.expected_batch = *a.expected_batch;
   if (a.num_records_public) recipe.options.num_records_public = *a.num_records_public;
   const uint32_t records = RecordsOf(a, recipe.options.num_records_public);
@@ -234,6 +236,7 @@ Result<Json> PlanClassifier(const InspectArguments& a) {
   }
   WISP_ASSIGN_OR_RETURN(const TrainingMemory m, PlanTrainingMemory(file.architecture(), records, recipe.options));
   Json j = MemoryJson(m, false);
+  if (!device.is_processor()) j["device"] = device.description, j["batch"] = recipe.options.expected_batch;
   j.update({{"records_at_most", m.records_at_most},
             {"mode", ToText(recipe.options.dp_fp.mode)},
             {"recipe", a.recipe},

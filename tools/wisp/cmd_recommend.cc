@@ -421,9 +421,11 @@ Status Recommend(const RecommendArguments& a, OutputFormat format) {
   if (a.count == 0) return InvalidArgument("--count is 0, allowed are 1 and above");
   WISP_ASSIGN_OR_RETURN(const Backend backend, BackendNamed(a.backend));
   if (a.priv.on && backend != Backend::kSimd) return InvalidArgument("--backend is not for --private");
+  // With a device and without one: an answer does not depend on where it is asked for.
+  if (a.device.name != "cpu" && backend != Backend::kSimd) return BackendOnDevice(a.device.name.c_str());
   if (a.priv.on && a.device.name != "cpu") return InvalidArgument("--device ", a.device.name, " is not for --private");
   WISP_ASSIGN_OR_RETURN(ModelFile file, ModelFile::OpenWithAdapter(a.model, a.adapter, Verify::kFull));
-  const OpenedDevice device = DeviceOrProcessor(a.device);
+  WISP_ASSIGN_OR_RETURN(const OpenedDevice device, DeviceOrProcessor(a.device, DeviceUse::kInference));
   WISP_ASSIGN_OR_RETURN(
       const auto session,
       Session::Create(std::move(file), {.backend = backend, .num_threads = a.threads, .device = device.device}));

@@ -3,17 +3,23 @@
 #include <cstdio>
 
 namespace wisp::tools {
+namespace {
 
-Result<OpenedDevice> OpenDevice(const DeviceArguments& a) {
-  return wisp::OpenDevice(
-      {.name = a.name, .module = a.module, .arithmetic = a.arithmetic, .max_bytes = a.megabytes * 1'000'000});
+DeviceOptions OptionsOf(const DeviceArguments& a, DeviceUse use) {
+  return {
+      .name = a.name, .module = a.module, .arithmetic = a.arithmetic, .use = use, .max_bytes = a.megabytes * 1'000'000};
 }
 
-OpenedDevice DeviceOrProcessor(const DeviceArguments& a) {
-  Result<OpenedDevice> opened = OpenDevice(a);
-  if (opened.ok()) return *std::move(opened);
-  std::fprintf(stderr, "wisp: %s. What follows runs on the processor\n", opened.status().message().c_str());
-  return {};
+}  // namespace
+
+Result<OpenedDevice> OpenDevice(const DeviceArguments& a, DeviceUse use) { return wisp::OpenDevice(OptionsOf(a, use)); }
+
+Result<OpenedDevice> DeviceOrProcessor(const DeviceArguments& a, DeviceUse use) {
+  WISP_ASSIGN_OR_RETURN(OpenedDevice opened, OpenDeviceOrProcessor(OptionsOf(a, use)));
+  if (!opened.missing.empty())
+    std::fprintf(stderr, "wisp: %s. What follows runs on the processor\n", opened.missing.c_str());
+  if (!opened.is_processor()) std::fprintf(stderr, "wisp: computing on %s\n", opened.description.c_str());
+  return opened;
 }
 
 }  // namespace wisp::tools

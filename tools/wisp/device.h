@@ -7,10 +7,11 @@
 
 namespace wisp::tools {
 
-Result<OpenedDevice> OpenDevice(const DeviceArguments& arguments);
+Result<OpenedDevice> OpenDevice(const DeviceArguments& arguments, DeviceUse use = DeviceUse::kInference);
 
-// For a run that goes on without it: where there is none, stderr says why, and what it is given is the processor.
-OpenedDevice DeviceOrProcessor(const DeviceArguments& arguments);
+// For a run that goes on without it: stderr says which device it has, or why it has none, and then what it is given is
+// the processor.
+Result<OpenedDevice> DeviceOrProcessor(const DeviceArguments& arguments, DeviceUse use);
 
 }  // namespace wisp::tools
 

@@ -54,12 +54,13 @@ inline void AddDevice(CLI::App* app, DeviceArguments& device, CLI::Option* needs
                           ->capture_default_str();
   if (needs != nullptr) name->needs(needs);
   app->add_option("--device-arithmetic", device.arithmetic,
-                  "What the device's matrix products multiply: float32, tf32; to recommend also float16, bfloat16 and\n"
-                  "int8, faster and slightly off (docs/cuda.md)")
+                  "What the device's matrix products multiply: float32, tf32; to recommend and classify also float16,\n"
+                  "bfloat16 and int8, faster and slightly off (docs/cuda.md)")
       ->check(CLI::IsMember({"float32", "tf32", "float16", "bfloat16", "int8"}))
       ->capture_default_str()
       ->needs(name);
-  app->add_option("--device-memory", device.megabytes, "Most of the device's memory to take, in MB; 0: all there is")
+  app->add_option("--device-memory", device.megabytes,
+                  "Most of the device's memory to take, in MB of 10^6 bytes; 0: all there is")
       ->check(CLI::Range(uint64_t{0}, uint64_t{1} << 40))
       ->needs(name);
   app->add_option("--device-module", device.module,

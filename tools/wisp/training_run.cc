@@ -138,7 +138,7 @@ Result<JobResult> TrainingRun::Run() {
 Status TrainingRun::Read() {
   Override(a_, recipe_);
   WISP_RETURN_IF_ERROR(OverrideMethod(a_.method, recipe_.training));
-  device_ = DeviceOrProcessor(a_.device);
+  WISP_ASSIGN_OR_RETURN(device_, DeviceOrProcessor(a_.device, DeviceUse::kTraining));
   recipe_.training.device = device_.device;
   dataset_ = a_.dataset.empty() ? FileName(a_.data.path) : a_.dataset;
   if (!a_.model.empty()) {

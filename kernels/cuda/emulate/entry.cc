@@ -9,8 +9,11 @@
 namespace wisp::kernels::cuda::emulate {
 namespace {
 
-// For tests: WISP_TEST_INTEGRATED makes it one that shares the host's memory.
-const char* Open() { return PlayIntegrated(std::getenv("WISP_TEST_INTEGRATED") != nullptr); }
+// For tests: WISP_TEST_INTEGRATED makes it one that shares the host's memory, WISP_TEST_NO_GPU a machine without any.
+const char* Open() {
+  if (std::getenv("WISP_TEST_NO_GPU") != nullptr) return "the emulator plays a machine without a GPU";
+  return PlayIntegrated(std::getenv("WISP_TEST_INTEGRATED") != nullptr);
+}
 
 DeviceFacts FactsOfEmulator() {
   DeviceFacts facts{.total_bytes = uint64_t{1} << 32, .free_bytes = uint64_t{1} << 32, .processors = 1};

@@ -109,8 +109,15 @@ void CopyOutWhereShared(void*, void* to, const void* from, size_t size) {
   if (!CopyOutWithProgram(to, from, size)) (void)CopyByHost(to, from, size);
 }
 
+// As the driver: of whole pages, which nobody else has shared.
 const void* Share(void*, const void* host, size_t size) {
-  ThePages().shared.push_back({host, size});
+  const auto first = [](const Range& r) { return reinterpret_cast<uintptr_t>(r.begin) / kPage; };
+  const auto last = [](const Range& r) { return (reinterpret_cast<uintptr_t>(r.begin) + r.bytes - 1) / kPage; };
+  const Range wanted = {host, size};
+  for (const Range& r : ThePages().shared) {
+    if (first(wanted) <= last(r) && first(r) <= last(wanted)) return nullptr;
+  }
+  ThePages().shared.push_back(wanted);
   return host;
 }
 

@@ -2,8 +2,8 @@
 //
 // Packed weights are rows of words [n, WordsOf(k)], filled up with zeros; of integers with a scale for each row before
 // them. Rows of inputs become words as they are read.
-// An element is one chain of sums in the order of the inner index, however many rows and columns there are: as of
-// floats (products.h), its bits depend on its own row and column alone.
+// An element sums one slice after the other, each as the tensor core sums it, however many rows and columns there are:
+// as of floats (products.h), its bits depend on its own row and column alone.
 #ifndef WISP_KERNELS_CUDA_STAGES_TENSOR_PRODUCTS_H_
 #define WISP_KERNELS_CUDA_STAGES_TENSOR_PRODUCTS_H_
 
@@ -55,7 +55,7 @@ __device__ inline RowScale ScaleOfRow(const float* x, unsigned k) {
   }
   largest = WarpMax(largest);
   constexpr float kSmallest = 0x1p-100f;
-  if (IsSpecial(largest)) return {FloatOfBits(0x7fc00000), 0.0f};
+  if (IsSpecial(largest)) return {FloatOfBits(kNotANumber), 0.0f};
   const float magnitude = FloatOfBits(largest);
   if (magnitude < kSmallest) return {0.0f, 0.0f};
   return {__fdiv_rn(magnitude, 127.0f), __fdiv_rn(127.0f, magnitude)};
@@ -166,6 +166,7 @@ __device__ inline unsigned FirstColumnOfWarp() { return WarpOfBlock() / 4 * (8 *
 template <class Number>
 __device__ inline void MultiplySlices(Slice& a_slice, Slice& b_slice, typename Number::Sum (&sum)[kColumnsOfWarp][4]) {
   const unsigned g = Lane() / 4, t = Lane() % 4;
+  __syncwarp();  // lanes that fetched less may be ahead; all multiply together
   WISP_UNROLL for (unsigned first = 0; first < kSliceWords; first += 8) {
     uint32_t a[4];
     WISP_UNROLL for (unsigned i = 0; i < 4; ++i) {

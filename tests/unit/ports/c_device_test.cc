@@ -88,9 +88,16 @@ TEST_F(CDevice, MemoryIsPlanned_AndNoRoomIsSaid) {
 
 TEST_F(CDevice, WithoutOneTheProcessorDoes) {
   device_.module = "none.so";
+  EXPECT_EQ(Open(), WISP_INVALID_ARGUMENT) << "a module that was named is none";
+  device_.module = std::getenv("WISP_CUDA_MODULE");
+  setenv("WISP_TEST_NO_GPU", "1", 1);
   ASSERT_EQ(Open(), WISP_OK) << error_.message;
   EXPECT_EQ(wisp_model_on_device(model_), 0);
   EXPECT_FALSE(Top().empty());
+  options_.backend = WISP_BACKEND_INT8;
+  EXPECT_EQ(Open(), WISP_UNSUPPORTED) << "as where there is one";
+  options_.backend = WISP_BACKEND_SIMD;
+  unsetenv("WISP_TEST_NO_GPU");
   device_.name = nullptr;
   EXPECT_EQ(Open(), WISP_INVALID_ARGUMENT);
   EXPECT_EQ(wisp_model_on_device(nullptr), 0);

@@ -45,12 +45,17 @@ TEST_F(CPersonalise, RunsOnADeviceOrSaysThatItDidNot) {
   device.module = "none.so";
   char text[200];
   size_t needed = 0;
-  EXPECT_EQ(wisp_device_describe(&device, text, sizeof text, &needed, &error_), WISP_UNSUPPORTED);
-  EXPECT_NE(std::string(error_.message).find("there is no device cuda: "), std::string::npos) << error_.message;
-  EXPECT_EQ(MustRun().on_device, 0);
+  EXPECT_EQ(Run(), WISP_INVALID_ARGUMENT) << "a module that was named is none";
+  EXPECT_NE(std::string(error_.message).find("the device cuda cannot be opened: "), std::string::npos)
+      << error_.message;
   const char* module = std::getenv("WISP_CUDA_MODULE");
   if (module == nullptr) GTEST_SKIP() << "WISP_CUDA_MODULE names no module";
   device.module = module;
+  setenv("WISP_TEST_NO_GPU", "1", 1);
+  EXPECT_EQ(wisp_device_describe(&device, text, sizeof text, &needed, &error_), WISP_UNSUPPORTED);
+  EXPECT_NE(std::string(error_.message).find("there is no device cuda: "), std::string::npos) << error_.message;
+  EXPECT_EQ(MustRun().on_device, 0);
+  unsetenv("WISP_TEST_NO_GPU");
   EXPECT_EQ(wisp_device_describe(&device, text, sizeof text, &needed, &error_), WISP_OK) << error_.message;
   EXPECT_EQ(needed, std::string(text).size() + 1);
   EXPECT_EQ(std::string(text).rfind("cuda (emulator, ", 0), 0u) << text;
@@ -64,7 +69,7 @@ TEST_F(CPersonalise, RunsOnADeviceOrSaysThatItDidNot) {
   device.arithmetic = "tf32";
   EXPECT_EQ(MustRun().on_device, 1);
   device.arithmetic = "float16";
-  EXPECT_EQ(Run(), WISP_UNSUPPORTED);
+  EXPECT_EQ(Run(), WISP_INVALID_ARGUMENT);
   EXPECT_NE(std::string(error_.message).find("inference only"), std::string::npos) << error_.message;
   device.arithmetic = nullptr;
   device.max_bytes = 1000;

@@ -49,7 +49,6 @@ class Encoder {
     return std::unique_ptr<Encoder>(new Encoder(std::move(tensors), std::move(session)));
   }
 
-  // Valid until the next call.
   Result<std::vector<float>> Represented(std::span<const int32_t> tokens) {
     WISP_RETURN_IF_ERROR(session_->Represent(tokens, represented_));
     return represented_;
@@ -110,8 +109,8 @@ struct Contender {
   }
   static Result<std::unique_ptr<Contender>> OnThreads(Contender& on_one, const Architecture& shape,
                                                       const std::vector<float>& weights, size_t threads) {
-    WISP_ASSIGN_OR_RETURN(auto c, Create(on_one.suffix, on_one.device, shape, weights, on_one.tolerance));
-    c->alone = &on_one;
+    auto c = std::make_unique<Contender>();
+    c->suffix = on_one.suffix, c->device = on_one.device, c->tolerance = on_one.tolerance, c->alone = &on_one;
     WISP_ASSIGN_OR_RETURN(c->encoder, Encoder::Create(shape, weights, {.device = c->device, .num_threads = threads}));
     WISP_ASSIGN_OR_RETURN(
         c->in_turn, Encoder::Create(shape, weights,
@@ -222,6 +221,8 @@ Status BenchEncoder(const BenchArguments& a, Json& result) {
   for (int32_t& token : tokens) token = static_cast<int32_t>(random.UniformBelow(a.items));
 
   const bool on_processor = a.device.name == "cpu";
+  if (a.device.arithmetic != "float32")
+    return InvalidArgument("--device-arithmetic is not of --what encoder, which takes each in turn");
   WISP_ASSIGN_OR_RETURN(const auto contenders,
                         on_processor ? OnProcessor(shape, weights, a.threads == 0 ? DefaultThreads() : a.threads)
                                      : OnDevice(a.device, shape, weights));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/train/memory.h"
 #include "tools/wisp/bench/bench_checks.h"
 #include "tools/wisp/device.h"
 #include "tools/wisp/recipe/recipe.h"
@@ -73,20 +74,29 @@ BenchProblem::BenchProblem(const BenchSubject& s) : architecture(s.architecture)
 
 Result<std::unique_ptr<StepPair>> StepPair::Create(const BenchArguments& a) {
   WISP_ASSIGN_OR_RETURN(const BenchSubject subject, BenchSubjectOf(a));
-  WISP_ASSIGN_OR_RETURN(OpenedDevice device, OpenDevice(a.device));
+  WISP_ASSIGN_OR_RETURN(OpenedDevice device, OpenDevice(a.device, DeviceUse::kTraining));
   WISP_ASSIGN_OR_RETURN(TemporaryFolder folder, TemporaryFolder::Create());
   WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(folder.File("ledger"), {.dataset = "bench"}));
   std::unique_ptr<StepPair> pair(new StepPair(subject, std::move(device), std::move(folder), std::move(ledger)));
   WISP_RETURN_IF_ERROR(CheckGradient(pair->problem_));
   for (size_t m = 0; m < 2; ++m) {
     const Method method = m == 0 ? Method::kOrdinary : Method::kPhantom;
-    WISP_ASSIGN_OR_RETURN(pair->trainers_[m],
-                          Trainer::Create(pair->problem_.architecture, pair->problem_.weights, pair->problem_.records,
-                                          Options(a, subject.batch, method, pair->device_.device, &pair->ledger_)));
+    const TrainingOptions options = Options(a, subject.batch, method, pair->device_.device, &pair->ledger_);
+    if (m == 0) pair->ordinary_options_ = options;
+    WISP_ASSIGN_OR_RETURN(pair->trainers_[m], Trainer::Create(pair->problem_.architecture, pair->problem_.weights,
+                                                              pair->problem_.records, options));
     WISP_ASSIGN_OR_RETURN(const StepReport first, pair->trainers_[m]->Step());
     WISP_RETURN_IF_ERROR(CheckFirstLoss(pair->problem_, first));
   }
   return pair;
+}
+
+Result<double> StepPair::BytesOverOrdinaryAtEqualRecords() const {
+  TrainingOptions ordinary = ordinary_options_;
+  ordinary.rows_at_once = trainers_[1]->graph().max_records() * problem_.architecture.max_length;
+  WISP_ASSIGN_OR_RETURN(const TrainingMemory plan,
+                        PlanTrainingMemory(problem_.architecture, problem_.records.size(), ordinary));
+  return static_cast<double>(trainers_[1]->planned_bytes()) / static_cast<double>(plan.total());
 }
 
 Status StepPair::Sample() {

@@ -72,6 +72,9 @@ class StepPair {
   // A step of each, one after the other, timed.
   Status Sample();
 
+  // What the private one is planned to hold over an ordinary one that takes as many records at once.
+  Result<double> BytesOverOrdinaryAtEqualRecords() const;
+
   const BenchProblem& problem() const { return problem_; }
   const OpenedDevice& device() const { return device_; }
   Trainer& ordinary() { return *trainers_[0]; }
@@ -88,6 +91,7 @@ class StepPair {
   BenchProblem problem_;
   TemporaryFolder folder_;
   privacy::Ledger ledger_;
+  TrainingOptions ordinary_options_;
   std::unique_ptr<Trainer> trainers_[2];
   std::vector<double> seconds_[2], ratios_;
 };

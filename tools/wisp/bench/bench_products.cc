@@ -143,7 +143,7 @@ class ProductsBench {
 
 Status BenchProducts(const BenchArguments& a, Json& result) {
   WISP_ASSIGN_OR_RETURN(BenchSubject subject, BenchSubjectOf(a));
-  WISP_ASSIGN_OR_RETURN(const OpenedDevice device, OpenDevice(a.device));
+  WISP_ASSIGN_OR_RETURN(const OpenedDevice device, OpenDevice(a.device, DeviceUse::kTraining));
   // As many records as pass at once.
   subject.training.expected_batch = subject.batch;
   subject.training.device = device.device;

@@ -42,7 +42,7 @@ class RoofBench {
       : a_(arguments), s_(std::move(subject)), problem_(s_) {}
 
   Result<Json> Run() {
-    WISP_ASSIGN_OR_RETURN(device_, OpenDevice(a_.device));
+    WISP_ASSIGN_OR_RETURN(device_, OpenDevice(a_.device, DeviceUse::kTraining));
     roofs_ = Roofs();
     if (measures()) roofs_.push_back(RoofOfDevice());
     Json j;

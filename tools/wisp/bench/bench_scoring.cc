@@ -61,7 +61,8 @@ class ScoringBench {
               {"device", device.description},
               {"planned_bytes", session_->planned_bytes()},
               {"planned_bytes_on_device", session_->memory().on_device}};
-    WISP_RETURN_IF_ERROR(CheckScores("a score", *session_, histories_->Next(), kFloatTolerance));
+    const double tolerance = a_.device.arithmetic == "float32" ? kFloatTolerance : kInt8Tolerance;
+    WISP_RETURN_IF_ERROR(CheckScores("a score", *session_, histories_->Next(), tolerance));
     WISP_RETURN_IF_ERROR(session_->Recommend(histories_->Next(), {.count = 10}).status());
     WISP_ASSIGN_OR_RETURN(j["top_10_ms"], WholeHistory(*session_));
     WISP_ASSIGN_OR_RETURN(j["appended_event_top_10_ms"], AppendedEvent(*session_));

@@ -132,6 +132,17 @@ TEST_F(DeviceClassifier, WhatIsNoTextIsRefused) {
   }
 }
 
+TEST_F(DeviceClassifier, WhatIsNoNumberIsRefused) {
+  const kernels::Device halves(kernels::cuda::Ops(kernels::Arithmetic::kFloat16), TheDevice().memory);
+  std::vector<float> z(3), h(24);
+  weights_.assign(weights_.size(), 1e5f);
+  EXPECT_TRUE((*Make(TheDevice()))->Represent(text_, h).ok());
+  const Status status = (*Make(halves))->Logits(text_, z);
+  EXPECT_EQ(status.code(), StatusCode::kInvalidData);
+  EXPECT_NE(status.message().find("too large for cuda float16, whose largest number is 65504"), std::string::npos)
+      << status.message();
+}
+
 TEST_F(DeviceClassifier, HoldsWhatItSaysAndGivesItBack) {
   const size_t before = kernels::cuda::AllocatedBytes();
   {

@@ -220,12 +220,52 @@ TEST_F(DeviceSessionTest, TablesAreReadWhereTheyLie) {
       EXPECT_GT(plan.weights, all_bytes);
     }
     const std::vector<int32_t> history = {3, 699, 17};
+    const std::vector<float> host = Scores(**Session::Open(path_), history);
     std::vector<float> expected;
-    for (int again = 0; again < 2; ++again) {
-      const auto session = Open(TheDevice());
-      if (again == 0) expected = Scores(*session, history);
-      EXPECT_EQ(Scores(*session, history), expected);
+    for (const bool shares : {true, false, true}) {
+      kernels::MemoryTable table = kernels::cuda::DeviceMemory();
+      if (!shares && table.share != nullptr)
+        table.share = [](void*, const void*, size_t) -> const void* { return nullptr; };
+      const size_t before = kernels::cuda::AllocatedBytes();
+      const auto session = Open({kernels::cuda::Ops(), kernels::Memory(table, nullptr)});
+      const std::vector<float> scores = Scores(*session, history);
+      if (expected.empty()) expected = scores;
+      EXPECT_EQ(scores, expected);
+      for (size_t j = 0; j < scores.size(); ++j) ASSERT_NEAR(scores[j], host[j], 4e-5 * (1 + std::abs(host[j])));
+      // What it holds, not what was planned, where the driver has shared nothing.
+      EXPECT_EQ(session->memory().on_device, kernels::cuda::AllocatedBytes() - before);
+      EXPECT_EQ(session->memory().on_device == plan.on_device, shares || table.share == nullptr);
     }
+  }
+}
+
+// Where the driver shares nothing, what is said of no room is what it takes then.
+TEST_F(DeviceSessionTest, NoRoomIsSaidOfCopies) {
+  Write(kLarger, 13);
+  if (!TheDevice().memory.can_share()) GTEST_SKIP() << "this device has memory of its own";
+  static kernels::MemoryTable table = kernels::cuda::DeviceMemory();
+  table.share = [](void*, const void*, size_t) -> const void* { return nullptr; };
+  const kernels::Memory memory(table, nullptr);
+  const size_t held = Open({kernels::cuda::Ops(), memory})->memory().on_device;
+  table.allocate = [](void*, size_t) -> void* { throw std::bad_alloc(); };
+  const Status status = Session::Open(path_, SessionOptions{.device = {kernels::cuda::Ops(), memory}}).status();
+  EXPECT_EQ(status.code(), StatusCode::kIo);
+  EXPECT_NE(status.message().find("which takes " + std::to_string(held) + " bytes there"), std::string::npos)
+      << held << ": " << status.message();
+}
+
+// Tables of halves are scored where they lie, in 32-bit floats, but with integers.
+TEST_F(DeviceSessionTest, OtherArithmeticsScoreTablesOfHalves) {
+  Write(kLarger, 23, TableStorage::kHalf);
+  const std::vector<int32_t> history = {3, 699, 17};
+  const std::vector<float> expected = Scores(**Session::Open(path_), history);
+  float largest = 0;
+  for (const float score : expected) largest = std::max(largest, std::abs(score));
+  for (const auto arithmetic : {kernels::Arithmetic::kTf32, kernels::Arithmetic::kFloat16,
+                                kernels::Arithmetic::kBfloat16, kernels::Arithmetic::kInt8}) {
+    const auto session = Open({kernels::cuda::Ops(arithmetic), TheDevice().memory});
+    const std::vector<float> scores = Scores(*session, history);
+    for (size_t j = 0; j < scores.size(); ++j) ASSERT_NEAR(scores[j], expected[j], 6e-2f * largest) << j;
   }
 }
 
@@ -278,7 +318,8 @@ TEST_F(DeviceSessionTest, WhatIsBeyondHalvesIsSaid) {
     const auto top = Open(DeviceOf(other, TheDevice()))->Recommend(history, {.count = 3});
     EXPECT_EQ(top.ok(), other.arithmetic != kernels::Arithmetic::kFloat16) << top.status().message();
     if (top.ok()) continue;
-    EXPECT_NE(top.status().message().find("whose largest number is 65504"), std::string::npos)
+    EXPECT_NE(top.status().message().find("too large for cuda float16, whose largest number is 65504"),
+              std::string::npos)
         << top.status().message();
   }
 }

@@ -16,10 +16,10 @@ namespace {
 struct Kind {
   Arithmetic arithmetic;
   double of_factor;  // how far a factor is off, of its magnitude
+  double near_zero;  // and at most by so much where it is small
 };
-constexpr Kind kTf32 = {Arithmetic::kTf32, 0x1p-11}, kHalf = {Arithmetic::kFloat16, 0x1p-11},
-               kBfloat = {Arithmetic::kBfloat16, 0x1p-8};
-constexpr double kSmallestHalf = 0x1p-25;  // what halves lose at most near zero
+constexpr Kind kTf32 = {Arithmetic::kTf32, 0x1p-11, 0}, kHalf = {Arithmetic::kFloat16, 0x1p-11, 0x1p-25},
+               kBfloat = {Arithmetic::kBfloat16, 0x1p-8, 0};
 
 struct Shape {
   size_t rows, n, k;
@@ -48,7 +48,7 @@ double Compare(const GuardedMatrix& y, const Kind& kind, size_t inner, X x, W w,
         const double a = x(r, i), b = w(j, i);
         sum += a * b;
         magnitudes += std::abs(a * b);
-        near_zero += kSmallestHalf * (std::abs(a) + std::abs(b));
+        near_zero += kind.near_zero * (std::abs(a) + std::abs(b));
       }
       const double rounding = 4 * static_cast<double>(inner + 4) * kEpsilon;
       meter.Add(*y.at(r, j), sum, (2.01 * kind.of_factor + rounding) * magnitudes + near_zero + 1e-30);
