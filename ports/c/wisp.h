@@ -458,9 +458,8 @@ typedef struct wisp_personalise_memory {
   uint64_t total_bytes;
 } wisp_personalise_memory;
 
-/* Reads model_path, num_users_public, num_threads and device of the options, of the model its description only; spends
- * nothing. On a device the figures are of its memory and the host's together, and of as many records as pass at once.
- * Set memory->size with WISP_INIT. */
+/* Reads model_path, num_users_public, num_threads and device, of the model its description; spends nothing. On a
+ * device: its memory and the host's together, of as many records as pass at once. Set memory->size with WISP_INIT. */
 WISP_API wisp_code wisp_personalise_plan_memory(const wisp_personalise_options* options,
                                                 wisp_personalise_memory* memory, wisp_error* error);
 

@@ -45,8 +45,10 @@ def places():
     ]) + table("runtime/inference/classifier_session.cc", [
         ("unknown-tokens-pass", "CheckTokens", "if (static_cast<uint32_t>(id) >= a.num_items)", "if (false)",
          "cuda_device_classifier_test:*Refused*"),
-        ("a-class-from-a-failed-device", "ClassifierSession::Run", "memory.is_host() ? OkStatus() : WaitForDevice(graph_.device())",
-         "OkStatus()", "cuda_device_classifier_test:*Fails*"),
+        ("a-class-from-a-failed-device", "ClassifierSession::Run", "WISP_RETURN_IF_ERROR(WaitForDevice(graph_.device()));",
+         "(void)0;", "cuda_device_classifier_test:*Fails*"),
+        ("a-class-of-no-number", "ClassifierSession::Run", "return finite ? OkStatus()", "return true ? OkStatus()",
+         "cuda_device_classifier_test:*NoNumber*"),
         ("classifier-launches-one-by-one", "ClassifierSession::Run", "const Gathering gathering(memory);", "",
          "cuda_device_classifier_test:*OneLaunch*"),
         ("representations-not-clipped", "", "{.norm_bound = o.norm_bound}", "{.norm_bound = 0}", "cuda_device_classifier_test:*Clipped*"),

@@ -21,7 +21,7 @@ double CheckScores(const OpTable& ops, size_t rows, size_t n, size_t k, uint64_t
   Row x(rows * k, random, 1.0f), w(n * k, random, 1.0f), bias(n, random, 1.0f);
   const bool has_bias = seed % 2 == 0;
   const size_t stride = ops.packed_size(kTile, k), tiles = (n + kTile - 1) / kTile;
-  std::vector<float> packed(tiles * stride + 1, NAN), expected(rows * n);
+  std::vector<float> packed(tiles * stride + 1, NAN), expected((rows + 1) * n);
   GuardedMatrix y(rows, n, std::max<size_t>(n, 1));
   y.Fill(NAN);
   for (size_t tile = 0; tile < tiles; ++tile) {
