@@ -25,7 +25,7 @@ was, now = (j["accounting"]["epsilon"] for j in (old, new))
 assert now is None if was is None else now >= was, (was, now)
 PYTHON
   cp "$ledger" read.ledger
-  [ "$(sqlite3 read.ledger 'pragma user_version')" != 2 ] || fail "$ledger was upgraded by who only reads"
+  [ "$(sqlite3 read.ledger 'pragma user_version')" != 3 ] || fail "$ledger was upgraded by who only reads"
   rm -f read.ledger
 done
 [ "$(wc -l <several.past)" = 8 ] && [ "$(wc -l <limits.past)" = 7 ] || fail "the old ledgers are not what this test expects: $(wc -l ./*.past)"
@@ -36,7 +36,7 @@ run=("$wisp" train --recipe recipe.json --model base.wisp --data log.db --datase
 for name in closed limits several killed; do
   expect 0 "" "${run[@]}" --ledger $name.ledger --noise-multiplier 8 --epochs 1 --out $name.wisp
   [ ! -e $name.ledger-wal ] || fail "$name.ledger-wal is still there"
-  [ "$(sqlite3 $name.ledger 'pragma user_version')" = 2 ] || fail "$name.ledger was not upgraded"
+  [ "$(sqlite3 $name.ledger 'pragma user_version')" = 3 ] || fail "$name.ledger was not upgraded"
   sqlite3 $name.ledger "$past" >now
   [ "$(head -n "$(wc -l <$name.past)" now)" = "$(cat $name.past)" ] || fail "$name.ledger lost something: $(diff $name.past now)"
   [ "$(wc -l <now)" = $(($(wc -l <$name.past) + 1)) ] || fail "$name.ledger has not one charge more: $(cat now)"
@@ -71,4 +71,38 @@ expect 0 "" "${run[@]}" --ledger stopped.ledger --noise-multiplier 40 --epochs 2
 [ "$(sqlite3 stopped.ledger "$rows" | head -n 10)" = "$(tail -n +2 stopped.past)" ] || fail "the run that was gone on with lost charges"
 [ "$(sqlite3 stopped.ledger 'select count(*), count(distinct run) from entries')" = "805|1" ] || fail "the run was begun anew"
 [ ! -e stopped.checkpoint ] || fail "a finished run leaves its checkpoint"
+# Ledgers of format 2 (tests/golden/ledgers2): what they say is what they said, and asking changes nothing.
+rm -f ./*.ledger*
+cp "$root"/tests/golden/ledgers2/* .
+chains="select seq, hex(chain) from (select seq, chain from limits union select seq, chain from plans union select seq, chain from entries)
+  order by seq"
+for name in planned several raised; do
+  sqlite3 $name.ledger "$past" >$name.past
+  sqlite3 $name.ledger "$chains" >$name.chains
+  before=$(sha256sum $name.ledger)
+  expect 0 "" "$wisp" privacy --ledger $name.ledger --delta 1e-3 --json
+  json "j['accounting'] == json.load(open('$name.json'))['accounting']"
+  [ "$(sha256sum $name.ledger)" = "$before" ] || fail "$name.ledger was changed by who only reads"
+done
+# The next run upgrades them: every row keeps its hash, so anchors and models that know one stay good.
+second=("$wisp" train --recipe recipe.json --model planned.wisp --data log.db --dataset "golden log" --ledger planned.ledger
+  --anchor planned.anchor --planned-runs 3 --epsilon 4 --out p.wisp)
+expect 0 "" "${second[@]}"
+for name in several raised; do
+  expect 0 "" "${run[@]}" --ledger $name.ledger --noise-multiplier 8 --epochs 1 --out p.wisp
+done
+for name in planned several raised; do
+  [ "$(sqlite3 $name.ledger 'pragma user_version')" = 3 ] || fail "$name.ledger was not upgraded"
+  for what in past chains; do
+    sqlite3 $name.ledger "${!what}" >now
+    while read -r row; do grep -qxF "$row" now || fail "$name.ledger lost '$row'"; done <$name.$what
+  done
+  expect 0 "" "$wisp" privacy --ledger $name.ledger --delta 1e-3 --json
+  json "j['accounting']['epsilon'] >= json.load(open('$name.json'))['accounting']['epsilon']"
+done
+# The second of three planned runs costs nothing beyond the plan.
+expect 0 "" "$wisp" privacy --ledger planned.ledger --anchor planned.anchor --delta 1e-3 --json
+json "j['accounting']['composition'] == 'plan' and j['accounting']['epsilon'] == json.load(open('planned.json'))['accounting']['epsilon']"
+cp "$root/tests/golden/ledgers2/planned.ledger" .
+expect 4 "anchor" "${second[@]}"
 finish

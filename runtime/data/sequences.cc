@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
+#include <numeric>
 
 #include "runtime/core/text.h"
 #include "runtime/data/lines.h"
@@ -181,19 +182,37 @@ Status SequenceBuilder::SplitUsers(const ReadOptions& options) {
   }
   const int64_t second = units.times_per_second;
   WISP_RETURN_IF_ERROR(DropTimesOutside(units));
-  SortByUserAndTime(events_);
-  uint32_t user = 0;
+  const std::vector<uint32_t> arrival = SortByUserAndTime();
+  const bool sessions = units.unit == RecordUnit::kSession;
+  uint32_t user = 0, first = 0;  // of the unit: whose it is, and when the event came that came first
   int64_t last = 0;
-  for (Event& e : events_) {
-    const bool same = units.unit == RecordUnit::kSession
-                          ? e.time - last <= units.session_gap * second
-                          : e.time / second / kSecondsOfDay == last / second / kSecondsOfDay;
-    if (user_of_.empty() || e.user != user || !same) user_of_.push_back(e.user);
+  for (size_t i = 0; i < events_.size(); ++i) {
+    Event& e = events_[i];
+    const int64_t day = e.time / second / kSecondsOfDay;
+    const bool same = sessions ? e.time - last <= units.session_gap * second : day == last / second / kSecondsOfDay;
+    const bool begins = user_of_.empty() || e.user != user || !same;
+    if (begins) user_of_.push_back(e.user), begins_.push_back(0);
+    if (begins || arrival[i] < first) first = arrival[i], begins_.back() = sessions ? e.time : day;
     user = e.user;
     last = e.time;
     e.user = static_cast<uint32_t>(user_of_.size() - 1);
   }
   return OkStatus();
+}
+
+// The place that each event had before.
+std::vector<uint32_t> SequenceBuilder::SortByUserAndTime() {
+  std::vector<uint32_t> before(events_.size());
+  std::iota(before.begin(), before.end(), 0);
+  std::stable_sort(before.begin(), before.end(), [&](uint32_t a, uint32_t b) {
+    const Event &x = events_[a], &y = events_[b];
+    return x.user != y.user ? x.user < y.user : x.time < y.time;
+  });
+  std::vector<Event> sorted;
+  sorted.reserve(events_.size());
+  for (const uint32_t i : before) sorted.push_back(events_[i]);
+  events_ = std::move(sorted);
+  return before;
 }
 
 Status SequenceBuilder::MapToKnown(const ReadOptions& options, ReadReport& report, std::vector<int32_t>& ids) {
@@ -269,7 +288,7 @@ std::vector<std::string> SequenceBuilder::NumberByKey(std::vector<int32_t>& ids)
 
 void SequenceBuilder::Emit(const std::vector<int32_t>& ids, ReadResult& result) {
   Sequences& sequences = result.sequences;
-  SortByUserAndTime(events_);
+  data::SortByUserAndTime(events_);
   sequences.items.reserve(events_.size());
   std::vector<uint32_t> last_user(ids.size(), KeyTable::kNone);  // who had the item last
   for (size_t i = 0; i < events_.size(); ++i) {
@@ -278,6 +297,7 @@ void SequenceBuilder::Emit(const std::vector<int32_t>& ids, ReadResult& result) 
     if (first) {
       if (i > 0) sequences.offsets.push_back(i);
       sequences.user_keys.push_back(UserKey(e.user));
+      if (!begins_.empty()) sequences.unit_begins.push_back(begins_[e.user]);
     }
     result.report.ties += !first && events_[i - 1].time == e.time;
     result.report.repeats += last_user[e.item] == e.user;

@@ -47,6 +47,10 @@ struct Sequences {
   std::vector<uint64_t> offsets = {0};  // num_users + 1
   std::vector<std::string> user_keys;   // of another unit than the user: a user's key once for each unit of theirs
   std::vector<std::string> item_keys;   // of item 0 .. M-1
+  // Of a unit smaller than a user: what each is known by beside the user's key. Of a session the time of that event of
+  // it which came first in the file: what is added to the log later does not change it, wherever its time falls, unless
+  // it joins two sessions. Of a day its number since 1970. Empty with the unit user.
+  std::vector<int64_t> unit_begins;
 
   size_t num_users() const { return offsets.size() - 1; }
   size_t num_items() const { return item_keys.size(); }
@@ -172,6 +176,7 @@ class SequenceBuilder {
   Status AddKey(uint64_t line, const char* field, std::string_view key, KeyTable& table, uint32_t& id);
   Status DropTimesOutside(const Units& units);
   Status SplitUsers(const ReadOptions& options);
+  std::vector<uint32_t> SortByUserAndTime();
   const std::string& UserKey(uint32_t user) const { return users_.keys()[user_of_.empty() ? user : user_of_[user]]; }
   Status MapToKnown(const ReadOptions& options, ReadReport& report, std::vector<int32_t>& ids);
   void DropRare(const ReadOptions& options, ReadReport& report);
@@ -182,6 +187,7 @@ class SequenceBuilder {
   KeyTable users_, items_;
   std::vector<Event> events_;
   std::vector<uint32_t> user_of_;  // of a unit smaller than a user, whose number events have then; else empty
+  std::vector<int64_t> begins_;    // of these units: Sequences::unit_begins
   bool timed_ = true;
   bool private_run_;
   uint64_t num_lines_ = 0, bad_rows_ = 0;

@@ -177,6 +177,8 @@ Result<std::string> Ledger::ExportJson(const Delta& delta) const {
         .Value(p.run)
         .Key("purpose")
         .Value(p.purpose)
+        .Key("part")
+        .Value(ToText(p.part))
         .Key("mechanisms")
         .BeginArray();
     for (const PlannedMechanism& m : p.mechanisms) json.Value(m.mechanism.ToText());
@@ -195,7 +197,7 @@ Result<std::string> Ledger::ExportJson(const Delta& delta) const {
         .Value(ToText(e.noise))
         .Key("mechanism")
         .Value(e.mechanism.ToText());
-    json.Key("loss_slack").Value(e.loss_slack).Key("plan").Value(e.plan);
+    json.Key("loss_slack").Value(e.loss_slack).Key("plan").Value(e.plan).Key("part").Value(ToText(e.part));
     json.Key("state").Value(e.state == LedgerEntry::State::kReleased ? "released" : "charged");
     json.EndObject();
   }

@@ -45,7 +45,9 @@ struct PrivateTraining {
   NormForm norm_form = NormForm::kAutomatic;
   privacy::Ledger* ledger = nullptr;  // must outlive the trainer; required
   std::string run;                    // names the run in the ledger; unique, or its cost is added to its namesake's
-  uint32_t steps_per_charge = 1;      // steps charged at a time; what was charged is spent, used or not
+  // Whose records the run reads; another than kAll: of a ledger that divides them, and the job takes those alone.
+  privacy::RecordPart part = privacy::RecordPart::kAll;
+  uint32_t steps_per_charge = 1;              // steps charged at a time; what was charged is spent, used or not
   std::optional<uint64_t> reproducible_seed;  // set: noise repeats and there is NO guarantee
 };
 

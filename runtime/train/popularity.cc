@@ -103,7 +103,8 @@ Result<Popularity> PrivatePopularity(std::span<const Record> records, uint32_t n
                                       .purpose = "item popularity",
                                       .noise = noise.IsSecure() ? privacy::NoiseKind::kSecure
                                                                 : privacy::NoiseKind::kReproducible,
-                                      .loss_slack = PopularityLossSlack(options.noise_multiplier, num_items)};
+                                      .loss_slack = PopularityLossSlack(options.noise_multiplier, num_items),
+                                      .part = options.part};
   WISP_RETURN_IF_ERROR(options.ledger->Charge(charge).status());
   std::vector<int64_t> histogram = Histogram(records, num_items);
   privacy::AddDiscreteGaussian(noise, SigmaInSteps(options.noise_multiplier), histogram);

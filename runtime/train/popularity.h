@@ -22,6 +22,7 @@ struct PopularityOptions {
   double noise_multiplier = 5;
   privacy::Ledger* ledger = nullptr;  // required
   std::string run;
+  privacy::RecordPart part = privacy::RecordPart::kAll;  // whose records these are
   uint32_t num_records_public = 0;  // N as declared; read for the frequencies only, 0: none are given
 };
 

@@ -46,6 +46,7 @@ Result<PrivacyPlan> PrivacyPlan::Create(const Architecture& a, const TrainingOpt
     return InvalidArgument("num_records_public and micro_batches must be 1 or above");
   PrivacyPlan plan;
   plan.run_ = o.privacy.run;
+  plan.record_part_ = o.privacy.part;
   plan.noise_ = o.privacy.reproducible_seed ? privacy::NoiseKind::kReproducible : privacy::NoiseKind::kSecure;
   if (ReleasesHead(o)) plan.parts_.push_back(HeadPartOf(a, o));
   if (HasGradients(o))
@@ -91,7 +92,8 @@ Result<std::vector<privacy::ChargeRequest>> PrivacyPlan::Charges(uint64_t steps,
                        .run = run_,
                        .purpose = parts_[i].purpose,
                        .noise = noise_,
-                       .loss_slack = LossSlack(parts_[i], steps, noise_factor)});
+                       .loss_slack = LossSlack(parts_[i], steps, noise_factor),
+                       .part = record_part_});
   }
   return charges;
 }

@@ -8,6 +8,7 @@ LEDGER = "ledger_test:LedgerTest."
 CRAFTED = "ledger_crafted_test:LedgerTest."
 ANCHOR = "ledger_anchor_test:LedgerAnchorTest."
 BUDGET = "ledger_budget_test:LedgerBudgetTest."
+PARTS = "ledger_parts_test:LedgerPartsTest."
 RANDOM = "random_test:RandomStream."
 GAUSSIAN = "discrete_gaussian_test:DiscreteGaussian."
 AUDIT = "audit_test:"
@@ -79,20 +80,39 @@ def ledger():
         ("charges-of-others-not-read", "Charge", "WISP_RETURN_IF_ERROR(Refresh());", "", LEDGER + "OthersChargesAndANewLimitCountAtOnce"),
         ("charge-not-committed", "Write", "WISP_RETURN_IF_ERROR(transaction.Commit());", "", LEDGER + "ChargesSurviveReopening"),
         ("charge-forgets-its-slack", "Charge", ".loss_slack = charge.loss_slack", ".loss_slack = 0", LEDGER + "LossSlackIsPaidFor"),
-        ("noise-of-two-kinds-mixed", "Charge", "WISP_RETURN_IF_ERROR(budget.all().CheckNoise(charge.noise));", "", LEDGER + "NoiseOfTwoKindsDoesNotMix"),
+        ("noise-of-two-kinds-mixed", "Charge", "WISP_RETURN_IF_ERROR(budget.CheckNoise({&charge, 1}));", "", LEDGER + "NoiseOfTwoKindsDoesNotMix"),
         ("a-name-forges-lines-of-a-message", "CheckDataset", "OneLine(dataset)", "Printable(dataset)", LEDGER + "AnotherUnitOrAdjacencyIsRefused"),
         ("run-of-others-counted", "Ledger::SpentByRun", "e.run == run", "e.run != run", LEDGER + "*:-LedgerTest.TheFileIsMade*"),
-        ("filter-without-what-is-about-to-run", "Charge", "budget.AfterCharge(charge), {}", "budget, {}", BUDGET + "WhatIsAboutToRunIsCounted"),
+        ("filter-without-what-is-about-to-run", "Charge", "budget.AfterCharge(charge), charge.part", "budget, charge.part", BUDGET + "WhatIsAboutToRunIsCounted"),
     ]) + table("runtime/privacy/accounting/privacy_filter.cc", [
         ("filter-of-the-last-order", "RenyiFilter::Fits", "size_t j = 0;", "size_t j = bound_.size() - 1;", "privacy_filter_test:Filter.TheWholePathMustFitOneOrder"),
         ("filter-gives-every-order-all-of-delta", "RenyiFilter::RenyiFilter", "delta_[j] *= budget.delta / sum * (1 - kBoundRounding);", "delta_[j] = budget.delta;",
          "privacy_filter_test:Filter.SharesOfDeltaAddUpToDelta"),
     ]) + table("runtime/privacy/ledger/ledger_budget.cc", [
-        ("filter-without-the-plans-steps", "LedgerBudget::Count", "path_.Add(mechanism, loss_slack);", "if (left_plan_) path_.Add(mechanism, loss_slack);",
+        ("filter-without-the-plans-steps", "LedgerBudget::Count", "path_.Add(e.mechanism, e.loss_slack);", "if (left_plan_) path_.Add(e.mechanism, e.loss_slack);",
          BUDGET + "StepsOfThePlanCountForWhatComesAfterIt"),
         ("plan-after-a-look", "LedgerBudget::Take", "if (has_entries()) return;", "", BUDGET + "APlanIsFixedBeforeTheFirstLook"),
         ("choice-composed-by-pld", "LedgerBudget::Keeps", "if (!left_plan_) {", "{ const bool keeps = *all_.Epsilon(*Delta::Create(limit.delta())) <= limit.epsilon(); return keeps; }\n  {",
          BUDGET + "AsManyStepsFitAsTheFilterHasRoomForNotAsPldWouldCount"),
+        ("plan-pays-for-other-parts", "LedgerBudget::FindInPlans", "active.plan.part != charge.part || ", "",
+         PARTS + "APlanOfAPartIsFixedBeforeItsFirstLook"),
+    ]) + table("runtime/privacy/ledger/ledger_parts.cc", [
+        ("what-reads-all-counts-once", "LedgerParts::ForEach", "part == RecordPart::kAll || ", "", PARTS + "WhatReadsAllRecordsCountsForEach"),
+        ("every-charge-counts-for-each", "LedgerParts::ForEach", "part == kParts[i]", "true", PARTS + "TheDataSetCostsWhatItsDearestPartCosts"),
+        ("split-forgets-what-was-charged", "LedgerParts::Take", "budgets_.push_back(budgets_.front());", "budgets_.push_back({});",
+         PARTS + "WhatReadsAllRecordsCountsForEach"),
+        ("cheapest-part-stated", "LedgerParts::Figures", "less(each[0].stated, each[1].stated) ? 1 : 0", "less(each[0].stated, each[1].stated) ? 0 : 1",
+         PARTS + "TheDataSetCostsWhatItsDearestPartCosts"),
+        ("records-divided-twice", "LedgerParts::Take", 'if (split_) return InvalidData("records are divided twice");', "",
+         PARTS + "WhatIsChangedInTheFileIsNoticed"),
+        ("charge-of-a-part-that-is-none", "LedgerParts::CheckParts", "charge.part != RecordPart::kAll && !split_", "false",
+         PARTS + "RecordsAreDividedOnceAndOnlyUnderAddRemove"),
+        ("limit-of-one-part-alone", "LedgerParts::CheckLimits", "ForEach(after.budgets_, part, [&]", "ForEach(after.budgets_, RecordPart::kTraining, [&]",
+         PARTS + "ALimitHoldsForEachPart"),
+    ]) + table("runtime/privacy/ledger/record_parts.cc", [
+        ("sides-without-the-salt", "PartOf", ".Text(split.salt)", "", "record_parts_test:PartOf.*"),
+        ("sessions-of-a-user-together", "PartOf", "if (record.begins) name.Number(static_cast<uint64_t>(*record.begins));", "",
+         "record_parts_test:PartOf.*"),
     ]) + table("runtime/privacy/ledger/ledger_composition.cc", [
         ("slack-not-added-up", "Composition::Add", "loss_slack_ += loss_slack;", "loss_slack_ = loss_slack;", "composition_test:Composition.SlackCostsEpsilonAndDelta"),
         ("slack-costs-no-epsilon", "Composition::State", "stated.epsilon + 2 * eta", "stated.epsilon", "composition_test:Composition.SlackCostsEpsilonAndDelta"),
@@ -112,6 +132,11 @@ def ledger_file():
         ("rows-not-held-to-the-head", "ReadRowsAfter", "if (head.seq == rows.end.seq && head.chain == rows.end.chain) return rows;", "return rows;",
          LEDGER + "EntriesCannotBeChangedOrRemovedByOthers"),
         ("receipt-of-the-first-charge", "ReadReceipt", "ORDER BY id DESC", "ORDER BY id", "check_start_test:CheckStartTest.ACopyFromBeforeTheLastChargeDidNotPay"),
+        ("part-outside-the-chain", "LinkOf", "if (e.part != RecordPart::kAll) link.Text(ToText(e.part));", "", PARTS + "WhatIsChangedInTheFileIsNoticed"),
+        ("settings-outside-the-chain", "LinkOf", "if (p.part != RecordPart::kAll || !p.settings.empty()) link.Text(ToText(p.part)).Text(p.settings);", "",
+         PARTS + "WhatIsChangedInTheFileIsNoticed"),
+        ("share-outside-the-chain", "LinkOf", ".Real(s.judging_share)", "", PARTS + "WhatIsChangedInTheFileIsNoticed"),
+    ]) + table("runtime/privacy/ledger/ledger_tables.cc", [
         ("any-tables-are-a-ledgers", "CheckTables", "texts[0] == texts[1]", "!texts[1].empty()", CRAFTED + "AViewInAnOldLedgerIsNotRead"),
     ]) + table("runtime/privacy/ledger/ledger_database.cc", [
         ("trees-of-any-height", "Database::CheckContents", "WISP_RETURN_IF_ERROR(CheckHeights());", "", CRAFTED + "ATreeAsHighAsTheFileIsLongIsRefused"),
@@ -119,7 +144,7 @@ def ledger_file():
          CRAFTED + "ALongHonestLedgerIsOpenedAndUpgraded"),
         ("ledger-without-its-log-begun-anew", "Database::CheckNothingLost", 'journal.Text(0) != "wal"', "true",
          "ledger_file_test:LedgerTest.Version1WithoutItsLogIsRefusedNotBegunAnew"),
-        ("journal-takes-a-charge-back", "Database::OpenBounded", "return IsWholeLedger(path, bytes);", "return !IsWholeLedger(path, bytes);",
+        ("journal-takes-a-charge-back", "Database::OpenBounded", "return CheckWholeLedger(path, bytes).ok();", "return !CheckWholeLedger(path, bytes).ok();",
          "ledger_file_test:LedgerTest.AJournalThatWasLeftTakesNoChargeBack"),
     ]) + table("runtime/privacy/ledger/ledger_anchored.cc", [
         ("anchor-goes-by-number", "Anchored::Check", "if (chain == known->chain) return OkStatus();", "return OkStatus();", ANCHOR + "AnOldCopyPutBack_IsRefused"),
@@ -127,7 +152,7 @@ def ledger_file():
         ("anchor-stays-behind", "Anchored::Keep", "return anchor_->Write({random_id, position.seq, position.chain});", "return OkStatus();",
          ANCHOR + "AnOldCopyPutBack_IsRefused"),
     ]) + table("runtime/privacy/ledger/ledger_upgrade.cc", [
-        ("old-tables-taken-as-they-are", "CheckTablesOfVersion1", "return CheckTables(database, kTablesOfVersion1);", "static_cast<void>(database); return OkStatus();",
+        ("old-tables-taken-as-they-are", "CheckTablesOf", "return CheckTables(database, version == 1 ? kTablesOfVersion1 : kTablesOfVersion2);", "return OkStatus();",
          CRAFTED + "AViewInAnOldLedgerIsNotRead"),
         ("old-ledger-loses-its-last-entries", "CheckLastEntry", "row.Number(0) <= static_cast<int64_t>(num_entries)", "true",
          CRAFTED + "AnOldLedgerThatLostItsLastEntryIsRefused"),

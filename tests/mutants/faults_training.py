@@ -17,6 +17,7 @@ CHECK = "clipping_check_test:ClippingCheck."
 START = "check_start_test:CheckStartTest."
 EVERY_COORDINATE = NOISE + "EveryCoordinateOfEveryMethodHasItsNoise"
 
+PARTS = "record_parts_test:PartsOfARun.ReadsAndChargesItsPartAlone"
 
 def clipping():
     return table("runtime/gradients/clipping.h", [
@@ -78,6 +79,7 @@ def noise():
          "privacy::AddDiscreteGaussian(noise, sigma, sum.first(std::min<size_t>(sum.size(), 4000)))", EVERY_COORDINATE,
          DP_FP_NOISE + "EveryCoordinateOfTheEncoderHasItsNoiseAndNoneFollowsFromAnything"),
     ]) + table("runtime/train/privacy_plan.cc", [
+        ("steps-of-a-part-charged-to-all", "PrivacyPlan::Charges", ".part = record_part_", "", PARTS),
         ("noise-of-gradient-is-the-maps", "GradientNoise", ".gradient", ".map", NOISE + "TheMapHasItsOwnNoiseNotTheGradients"),
         ("map-slack-left-out", "GradientPartOf", "part.noises.push_back({norm, pair.map, coordinates, a.num_items});", "",
          NOISE + "TheMapsSlackIsCharged"),
@@ -178,6 +180,7 @@ def rows():
 
 def jobs():
     return table("runtime/train/run/job.cc", [
+        ("a-part-trains-on-all", "TakePart", "sequences_ = SequencesOf(p.part, *split, *job_.sequences);", "sequences_ = *job_.sequences;", PARTS),
         ("steps-of-the-private-number", "NumRecords", "declared ? job_.training.num_records_public : static_cast<double>(set_.records.size())",
          "declared ? static_cast<double>(set_.records.size()) : static_cast<double>(set_.records.size())",
          DECLARED + "StepsAndProbabilityOfARunAreOfTheDeclaredRecords",
@@ -195,6 +198,7 @@ def jobs():
          INTERRUPTED + "CheckpointBeforeTheFirstStepNeedsTheLedgerThatPaidForItsHistogram"),
         ("no-room-kept-for-the-ledger", "Step", "saved_.GiveUpLedgerRoom()", "false", INTERRUPTED + "RoomKeptForTheLedgerIsGivenToIt"),
     ]) + table("runtime/train/run/job_popularity.cc", [
+        ("histogram-of-a-part-charged-to-all", "SetPopularity", ".part = p.part,", "", PARTS),
         ("histogram-noise-from-the-seed", "SetPopularity", "WISP_ASSIGN_OR_RETURN(noise, RandomStream::Secure());",
          "noise = RandomStream::Reproducible(job.training.seed, StreamPurpose::kNoise);", HISTOGRAM + "ARunsHistogramDoesNotFollowFromItsSeed"),
     ]) + table("runtime/train/run/job_charges.cc", [

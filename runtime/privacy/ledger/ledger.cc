@@ -1,6 +1,5 @@
 #include "runtime/privacy/ledger/ledger.h"
 
-#include <limits>
 #include <mutex>
 #include <utility>
 
@@ -8,50 +7,12 @@
 #include "runtime/privacy/accounting/accountant.h"
 #include "runtime/privacy/json.h"
 #include "runtime/privacy/ledger/ledger_anchored.h"
-#include "runtime/privacy/ledger/ledger_budget.h"
 #include "runtime/privacy/ledger/ledger_composition.h"
 #include "runtime/privacy/ledger/ledger_database.h"
+#include "runtime/privacy/ledger/ledger_parts.h"
 #include "runtime/privacy/ledger/ledger_rows.h"
 
 namespace wisp::privacy {
-namespace {
-
-Status NotAName(const char* what, std::string_view text, const char* allowed) {
-  return InvalidData(what, " is '", OneLine(std::string(text)), "', allowed are ", allowed);
-}
-
-}  // namespace
-
-std::string_view ToText(PrivacyUnit unit) {
-  switch (unit) {
-    case PrivacyUnit::kUser:
-      return "user";
-    case PrivacyUnit::kSession:
-      return "session";
-    case PrivacyUnit::kDay:
-      return "day";
-    case PrivacyUnit::kInteraction:
-      return "interaction";
-  }
-  return "unknown";
-}
-
-Result<PrivacyUnit> PrivacyUnitFromText(std::string_view text) {
-  for (PrivacyUnit unit : {PrivacyUnit::kUser, PrivacyUnit::kSession, PrivacyUnit::kDay, PrivacyUnit::kInteraction}) {
-    if (text == ToText(unit)) return unit;
-  }
-  return NotAName("the privacy unit", text, "user, session, day, interaction");
-}
-
-std::string_view ToText(NoiseKind noise) { return noise == NoiseKind::kSecure ? "secure" : "reproducible"; }
-
-Result<NoiseKind> NoiseKindFromText(std::string_view text) {
-  for (NoiseKind noise : {NoiseKind::kSecure, NoiseKind::kReproducible}) {
-    if (text == ToText(noise)) return noise;
-  }
-  return NotAName("the kind of noise", text, "secure, reproducible");
-}
-
 struct Ledger::Impl {
   Impl(Database d, const LedgerOptions& options)
       : database(std::move(d)), anchored(options.anchor, options.begin_anchor) {}
@@ -109,21 +70,8 @@ struct Ledger::Impl {
     // Before the rows: who adds rows writes the anchor after them.
     WISP_ASSIGN_OR_RETURN(const auto known, anchored.Read());
     WISP_ASSIGN_OR_RETURN(const LedgerRows rows, ReadRowsAfter(database, position));
-    // One order over all three.
-    size_t limit = 0, plan = 0, entry = 0;
-    const auto next = [](const auto& list, size_t i) {
-      return i < list.size() ? list[i].seq : std::numeric_limits<uint64_t>::max();
-    };
-    while (limit + plan + entry < rows.limits.size() + rows.plans.size() + rows.entries.size()) {
-      const uint64_t l = next(rows.limits, limit), p = next(rows.plans, plan), e = next(rows.entries, entry);
-      if (l < p && l < e) {
-        budget.Take(rows.limits[limit++]);
-      } else if (p < e) {
-        budget.Take(rows.plans[plan++]);
-      } else {
-        budget.Take(rows.entries[entry++]);
-      }
-    }
+    const Status taken = InOrder(rows, [&](const auto& row) { return budget.Take(row); });
+    if (!taken.ok()) return Damaged(database, taken.message());
     position = rows.end;
     return anchored.Check(known, database, random_id, position);
   }
@@ -138,29 +86,34 @@ struct Ledger::Impl {
     return CheckAccountable({&charge.mechanism, 1});
   }
 
-  // Whether what is to be charged may be, `after` being with it.
-  Status CheckBudget(const std::string& who, const LedgerBudget& after,
-                     const std::optional<EpsilonDelta>& new_limit) const {
-    WISP_ASSIGN_OR_RETURN(const auto breach, after.FindBreach(new_limit));
-    return breach ? budget.Refusal(who, after, *breach) : OkStatus();
-  }
-
+  // What can be said of all charges of one part before their cost.
   Status CheckEach(std::span<const ChargeRequest> charges) const {
-    for (const ChargeRequest& charge : charges) {
-      WISP_RETURN_IF_ERROR(CheckAlone(charge));
-      WISP_RETURN_IF_ERROR(budget.all().CheckNoise(charge.noise));
-    }
-    return OkStatus();
+    WISP_RETURN_IF_ERROR(budget.CheckParts(charges));
+    for (const ChargeRequest& charge : charges) WISP_RETURN_IF_ERROR(CheckAlone(charge));
+    return budget.CheckNoise(charges);
   }
 
-  // A limit, a plan or an entry, and then the anchor.
-  template <typename Row>
-  Status Write(Transaction& transaction, Row& row) {
-    WISP_ASSIGN_OR_RETURN(const LedgerPosition after, Append(database, position, row));
-    // Should the commit fail after all, the row may or may not be there: then Refresh finds it.
+  // Rows, in this order and all or none, and then the anchor.
+  template <typename... Rows>
+  Status Write(Transaction& transaction, Rows&... rows) {
+    LedgerPosition after = position;
+    Status status;
+    const auto append = [&](auto& row) {
+      if (!status.ok()) return;
+      const Result<LedgerPosition> next = Append(database, after, row);
+      if (next.ok()) after = *next;
+      status = next.status();
+    };
+    (append(rows), ...);
+    WISP_RETURN_IF_ERROR(status);
+    // Should the commit fail after all, the rows may or may not be there: then Refresh finds them.
     WISP_RETURN_IF_ERROR(transaction.Commit());
-    ++num_written;
-    budget.Take(row);
+    num_written += sizeof...(rows);
+    const auto take = [&](const auto& row) {
+      if (status.ok()) status = budget.Take(row);
+    };
+    (take(rows), ...);
+    WISP_RETURN_IF_ERROR(status);
     position = after;
     return anchored.Keep(database, random_id, position);
   }
@@ -170,18 +123,20 @@ struct Ledger::Impl {
     WISP_RETURN_IF_ERROR(Attach(/*make=*/true));
     WISP_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database));
     WISP_RETURN_IF_ERROR(Refresh());
-    WISP_RETURN_IF_ERROR(budget.all().CheckNoise(charge.noise));
+    WISP_RETURN_IF_ERROR(budget.CheckParts({&charge, 1}));
+    WISP_RETURN_IF_ERROR(budget.CheckNoise({&charge, 1}));
     if (budget.limit()) {
       WISP_RETURN_IF_ERROR(
-          CheckBudget("charging " + charge.mechanism.Describe() + " to run '" + OneLine(charge.run) + "'",
-                      budget.AfterCharge(charge), {}));
+          budget.CheckLimits("charging " + charge.mechanism.Describe() + " to run '" + OneLine(charge.run) + "'",
+                             budget.AfterCharge(charge), charge.part));
     }
     LedgerEntry entry{.run = charge.run,
                       .purpose = charge.purpose,
                       .mechanism = charge.mechanism,
                       .noise = charge.noise,
                       .loss_slack = charge.loss_slack,
-                      .plan = budget.PlanFor(charge)};
+                      .plan = budget.PlanFor(charge),
+                      .part = charge.part};
     WISP_RETURN_IF_ERROR(Write(transaction, entry));
     return entry.id;
   }
@@ -207,7 +162,7 @@ struct Ledger::Impl {
   Status mismatch;        // why the file that was made meanwhile is not the one wanted
   // Of the rows up to `position`, which never change.
   LedgerPosition position;
-  LedgerBudget budget;
+  LedgerParts budget;
 };
 
 Ledger::Ledger(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -268,8 +223,8 @@ Status Ledger::CheckLimit(const EpsilonDelta& limit) const {
   std::lock_guard lock(impl_->mutex);
   WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/false));
   WISP_RETURN_IF_ERROR(impl_->Refresh());
-  WISP_ASSIGN_OR_RETURN(const auto breach, impl_->budget.FindBreach(limit));
-  if (!breach) return OkStatus();
+  WISP_ASSIGN_OR_RETURN(const bool beyond, impl_->budget.IsBeyond(RecordPart::kAll, limit));
+  if (!beyond) return OkStatus();
   WISP_ASSIGN_OR_RETURN(const Delta delta, Delta::Create(limit.delta()));
   WISP_ASSIGN_OR_RETURN(const LedgerFigures figures, impl_->budget.Figures(delta));
   return PrivacyRefused(
@@ -294,22 +249,25 @@ Result<ChargeId> Ledger::Charge(const ChargeRequest& charge) {
   return id.ok() ? id : Result<ChargeId>(impl_->WithWhatWasCharged(id.status(), charge.run));
 }
 
-Status Ledger::WritePlan(const std::string& run, const std::string& purpose, std::span<const ChargeRequest> charges) {
+Status Ledger::WritePlan(const std::string& run, const std::string& purpose, std::span<const ChargeRequest> charges,
+                         const std::string& settings) {
   std::lock_guard lock(impl_->mutex);
+  const RecordPart part = charges.empty() ? RecordPart::kAll : charges.front().part;
   for (const ChargeRequest& charge : charges) WISP_RETURN_IF_ERROR(impl_->CheckAlone(charge));
   WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/true));
   WISP_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(impl_->database));
   WISP_RETURN_IF_ERROR(impl_->Refresh());
-  if (impl_->budget.has_entries()) {
+  WISP_RETURN_IF_ERROR(impl_->budget.CheckParts(charges));
+  if (!impl_->budget.MayPlan(part)) {
     return PrivacyRefused(
         "ledger '", impl_->database.path(),
         "' has charges: a plan made now may follow from what they released, and would promise nothing");
   }
-  LedgerPlan plan{.run = run, .purpose = purpose};
+  LedgerPlan plan{.run = run, .purpose = purpose, .part = part, .settings = settings};
   for (const ChargeRequest& c : charges) plan.mechanisms.push_back({c.mechanism, c.loss_slack});
-  LedgerBudget planned = impl_->budget;
-  planned.Take(plan);
-  WISP_RETURN_IF_ERROR(impl_->CheckBudget("the plan", planned.After(charges), {}));
+  LedgerParts planned = impl_->budget;
+  WISP_RETURN_IF_ERROR(planned.Take(plan));
+  WISP_RETURN_IF_ERROR(impl_->budget.CheckLimits("the plan", planned.After(charges), part));
   return impl_->Write(transaction, plan);
 }
 
@@ -318,17 +276,62 @@ Status Ledger::PlanRun(std::span<const ChargeRequest> charges) {
   for (const ChargeRequest& charge : charges) {
     if (!impl_->CheckAlone(charge).ok() || charge.noise == NoiseKind::kReproducible) return OkStatus();
   }
-  if (charges.empty() || !impl_->budget.MayPlanRun()) return OkStatus();
+  if (charges.empty() || !impl_->budget.MayPlanRun(charges.front().part)) return OkStatus();
+  const RecordPart part = charges.front().part;
   WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/true));
   WISP_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(impl_->database));
   WISP_RETURN_IF_ERROR(impl_->Refresh());
-  if (!impl_->budget.MayPlanRun() || impl_->budget.Covers(charges)) return OkStatus();
+  WISP_RETURN_IF_ERROR(impl_->budget.CheckParts(charges));
+  if (!impl_->budget.MayPlanRun(part) || impl_->budget.Covers(charges)) return OkStatus();
   // What does not fit as a whole is charged as far as it goes, without a plan.
-  WISP_ASSIGN_OR_RETURN(const auto breach, impl_->budget.After(charges).FindBreach());
-  if (breach) return OkStatus();
-  LedgerPlan plan{.run = charges.front().run, .purpose = kRunPlan};
+  WISP_ASSIGN_OR_RETURN(const bool beyond, impl_->budget.After(charges).IsBeyond(part));
+  if (beyond) return OkStatus();
+  LedgerPlan plan{.run = charges.front().run, .purpose = kRunPlan, .part = part};
   for (const ChargeRequest& c : charges) plan.mechanisms.push_back({c.mechanism, c.loss_slack});
   return impl_->Write(transaction, plan);
+}
+
+Status Ledger::Split(double judging_share) {
+  if (!(judging_share > 0 && judging_share < 1))
+    return InvalidArgument("the share of records that judge is ", DoubleText(judging_share),
+                           ", allowed is above 0 and below 1");
+  std::lock_guard lock(impl_->mutex);
+  if (impl_->subject.adjacency != Adjacency::kAddRemove)
+    return Unsupported(
+        "the data set of ledger '", impl_->database.path(), "' is protected under ",
+        std::string(ToText(impl_->subject.adjacency)),
+        ": a record that is replaced may leave one part and enter the other, so their costs add up; only "
+        "under add_remove are records divided");
+  WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/true));
+  WISP_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(impl_->database));
+  WISP_RETURN_IF_ERROR(impl_->Refresh());
+  if (const auto& there = impl_->budget.split()) {
+    if (there->judging_share == judging_share) return OkStatus();
+    return PrivacyRefused("ledger '", impl_->database.path(), "' divides its records already, with a share of ",
+                          DoubleText(there->judging_share),
+                          " that judges; records are divided once, as one that changed sides would count for both");
+  }
+  LedgerSplit split{.judging_share = judging_share};
+  WISP_ASSIGN_OR_RETURN(split.salt, NewRandomId());
+  return impl_->Write(transaction, split);
+}
+
+Result<std::optional<LedgerSplit>> Ledger::TheSplit() const {
+  std::lock_guard lock(impl_->mutex);
+  WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/false));
+  WISP_RETURN_IF_ERROR(impl_->Refresh());
+  return impl_->budget.split();
+}
+
+Status Ledger::AddResult(ChargeId id, const std::string& text) {
+  std::lock_guard lock(impl_->mutex);
+  WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/false));
+  WISP_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(impl_->database));
+  WISP_RETURN_IF_ERROR(impl_->Refresh());
+  if (id < 1 || id > impl_->position.last_id)
+    return InvalidArgument("ledger '", impl_->database.path(), "' has no charge ", id);
+  LedgerResult result{.entry = id, .text = text};
+  return impl_->Write(transaction, result);
 }
 
 Result<bool> Ledger::Covers(std::span<const ChargeRequest> charges) const {
@@ -344,8 +347,8 @@ Status Ledger::CheckFits(std::span<const ChargeRequest> charges, const std::opti
   WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/false));
   WISP_RETURN_IF_ERROR(impl_->Refresh());
   WISP_RETURN_IF_ERROR(impl_->CheckEach(charges));
-  return new_limit || impl_->budget.limit() ? impl_->CheckBudget("this run", impl_->budget.After(charges), new_limit)
-                                            : OkStatus();
+  if (!new_limit && !impl_->budget.limit()) return OkStatus();
+  return impl_->budget.CheckLimits("this run", impl_->budget.After(charges), charges.front().part, new_limit);
 }
 
 Result<uint64_t> Ledger::StepsThatFit(uint64_t most,
@@ -358,8 +361,9 @@ Result<uint64_t> Ledger::StepsThatFit(uint64_t most,
   while (too_many - fit > 1) {
     WISP_ASSIGN_OR_RETURN(const std::vector<ChargeRequest> run, charges(number));
     WISP_RETURN_IF_ERROR(impl_->CheckEach(run));
-    WISP_ASSIGN_OR_RETURN(const auto breach, impl_->budget.After(run).FindBreach(new_limit));
-    (breach ? too_many : fit) = number;
+    const RecordPart part = run.empty() ? RecordPart::kAll : run.front().part;
+    WISP_ASSIGN_OR_RETURN(const bool beyond, impl_->budget.After(run).IsBeyond(part, new_limit));
+    (beyond ? too_many : fit) = number;
     number = fit + (too_many - fit) / 2;
   }
   return fit;
@@ -435,6 +439,12 @@ Result<std::vector<LedgerPlan>> Ledger::Plans() const {
   std::lock_guard lock(impl_->mutex);
   WISP_ASSIGN_OR_RETURN(LedgerRows rows, impl_->ReadAll());
   return std::move(rows.plans);
+}
+
+Result<std::vector<LedgerResult>> Ledger::Results() const {
+  std::lock_guard lock(impl_->mutex);
+  WISP_ASSIGN_OR_RETURN(LedgerRows rows, impl_->ReadAll());
+  return std::move(rows.results);
 }
 
 }  // namespace wisp::privacy

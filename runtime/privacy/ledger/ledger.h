@@ -48,6 +48,16 @@ enum class NoiseKind { kSecure, kReproducible };
 std::string_view ToText(NoiseKind noise);  // "secure", "reproducible"
 Result<NoiseKind> NoiseKindFromText(std::string_view text);
 
+// Whose records a mechanism reads. Records of a divided data set are in one part each (LedgerSplit), so what reads one
+// part only costs those of the other nothing: both compose in parallel (docs/algorithms.md, section 11).
+enum class RecordPart {
+  kAll,       // it may read every record: counts for both parts
+  kTraining,  // those that train
+  kJudging,   // those that decide whether what was trained is better
+};
+std::string_view ToText(RecordPart part);  // "all", "training", "judging"
+Result<RecordPart> RecordPartFromText(std::string_view text);
+
 using ChargeId = int64_t;  // 1, 2, 3, ... without gaps
 
 struct ChargeRequest {
@@ -58,6 +68,7 @@ struct ChargeRequest {
   // How far the noise drawn is from the mechanism's: DiscretisationLoss (exact_sum.h) for all that is released on this
   // charge. 0 to 1; 0 where the noise is the mechanism's own.
   double loss_slack = 0;
+  RecordPart part = RecordPart::kAll;  // another one: of a ledger that is split
 };
 
 struct LedgerEntry {
@@ -68,7 +79,8 @@ struct LedgerEntry {
   Mechanism mechanism;
   NoiseKind noise = NoiseKind::kSecure;
   double loss_slack = 0;
-  uint64_t plan = 0;                                                 // seq of the plan that pays; 0: none
+  uint64_t plan = 0;  // seq of the plan that pays; 0: none
+  RecordPart part = RecordPart::kAll;
   enum class State { kCharged, kReleased } state = State::kCharged;  // both are spent
 };
 
@@ -81,6 +93,26 @@ struct LedgerPlan {
   uint64_t seq = 0;
   std::string time_utc, run, purpose;
   std::vector<PlannedMechanism> mechanisms;
+  RecordPart part = RecordPart::kAll;
+  std::string settings = {};  // JSON of who wrote it: how its runs are made; empty: none
+};
+
+// How records are divided: once, for good. A record judges where the hash of its unit with the salt, as a number from 0
+// to 1, is below the share (runtime/train/run/parts.h).
+struct LedgerSplit {
+  uint64_t seq = 0;
+  std::string time_utc;
+  double judging_share = 0;  // above 0, below 1
+  std::string salt;          // kSplitSaltBytes, random, public
+};
+inline constexpr size_t kSplitSaltBytes = 16;
+
+// What a charge released, kept for those who go on from it.
+struct LedgerResult {
+  uint64_t seq = 0;
+  std::string time_utc;
+  ChargeId entry = 0;
+  std::string text;
 };
 
 struct LedgerLimit {
@@ -107,6 +139,16 @@ struct LedgerFigures {
   std::optional<EpsilonDelta> held_limit = {};
   bool limit_is_late = false;     // the first one was set after a charge
   bool limit_was_raised = false;  // after a charge: a new guarantee, and the old one is gone
+  // Where records are divided: what was charged for each part. The figures above are those of the part with the largest
+  // epsilon, and hold for every record.
+  struct Part {
+    RecordPart part;
+    Basis basis;
+    StatedEpsilon stated;
+    std::optional<StatedEpsilon> used;
+    std::vector<Mechanism> planned_left;
+  };
+  std::vector<Part> parts = {};
 };
 
 class LedgerAnchor;  // ledger_anchor.h
@@ -170,11 +212,24 @@ class Ledger {
   // Fixes what is to be charged, before the first charge: what then runs under the plan, in any order, composes by PLD,
   // and the figure is that of the whole plan. The last plan before the first charge counts; where there is none the
   // first charge is one by itself. kPrivacyRefused after a charge, and for a plan that passes the limit.
-  Status WritePlan(const std::string& run, const std::string& purpose, std::span<const ChargeRequest> charges);
+  // Charges of one part: the plan is that part's, and "a charge" one that counts for it. `settings`: LedgerPlan.
+  Status WritePlan(const std::string& run, const std::string& purpose, std::span<const ChargeRequest> charges,
+                   const std::string& settings = {});
   // For a run, when it can no longer be refused and before its first charge: WritePlan of all that it will charge,
   // where it may. Does nothing after a charge, for noise that can be repeated, where what is planned covers the run,
   // and where somebody else's plan is written.
   Status PlanRun(std::span<const ChargeRequest> charges);
+
+  // Divides the records, once: from now on charges may be of one part, and the data set's figure is that of the part
+  // that was charged most. Does nothing where they are divided in this way. kPrivacyRefused where they are divided in
+  // another; kUnsupported under replace-one, where parts would add up.
+  Status Split(double judging_share);
+  Result<std::optional<LedgerSplit>> TheSplit() const;
+
+  // Keeps what the charge released, for those who go on from it. It must be nothing but what the charge paid for and
+  // what anybody may know.
+  Status AddResult(ChargeId id, const std::string& text);
+  Result<std::vector<LedgerResult>> Results() const;
 
   // Whether what is left of the plan has all of these: then their cost is part of the plan's figure.
   Result<bool> Covers(std::span<const ChargeRequest> charges) const;

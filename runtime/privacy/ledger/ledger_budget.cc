@@ -45,39 +45,57 @@ struct LedgerBudget::PlanFigures {
 
 void LedgerBudget::Take(const LedgerPlan& plan) {
   if (has_entries()) return;  // made after a look: it pays for nothing
-  plan_ = plan;
-  planned_ = {};
-  steps_left_.clear();
-  slack_left_ = 0;
-  figures_ = std::make_shared<PlanFigures>();
+  // One of the same part is replaced, and so is what a run wrote for itself and never charged.
+  std::erase_if(plans_, [&](const ActivePlan& p) { return p.plan.part == plan.part || p.plan.purpose == kRunPlan; });
+  ActivePlan& active = plans_.emplace_back(ActivePlan{.plan = plan});
   for (const PlannedMechanism& p : plan.mechanisms) {
-    planned_.Add(p.mechanism, NoiseKind::kSecure, p.loss_slack);
-    steps_left_.push_back(p.mechanism.steps());
-    slack_left_ += p.loss_slack * kSlackRounding;
+    active.steps_left.push_back(p.mechanism.steps());
+    active.slack_left += p.loss_slack * kSlackRounding;
   }
+  planned_ = {};
+  for (const ActivePlan& each : plans_) {
+    for (const PlannedMechanism& p : each.plan.mechanisms) planned_.Add(p.mechanism, NoiseKind::kSecure, p.loss_slack);
+  }
+  figures_ = std::make_shared<PlanFigures>();
 }
 
-bool LedgerBudget::FindInPlan(const Mechanism& mechanism, double loss_slack, size_t& position) const {
-  if (!plan_ || loss_slack > slack_left_) return false;
+bool LedgerBudget::MayPlanRun(RecordPart part) const {
+  return MayPlan() && std::all_of(plans_.begin(), plans_.end(), [&](const ActivePlan& p) {
+           return p.plan.part != part || p.plan.purpose == kRunPlan;
+         });
+}
+
+std::optional<LedgerBudget::Place> LedgerBudget::FindInPlans(const LedgerEntry& charge) const {
   for (const bool exactly : {true, false}) {
-    for (position = 0; position < steps_left_.size(); ++position) {
-      const Mechanism& planned = plan_->mechanisms[position].mechanism;
-      const bool matches = exactly ? planned.DiffersInStepsOnly(mechanism) : IsNoMoreThan(mechanism, planned);
-      if (matches && mechanism.steps() <= steps_left_[position]) return true;
+    for (size_t p = 0; p < plans_.size(); ++p) {
+      const ActivePlan& active = plans_[p];
+      if (active.plan.part != charge.part || charge.loss_slack > active.slack_left) continue;
+      for (size_t m = 0; m < active.steps_left.size(); ++m) {
+        const Mechanism& planned = active.plan.mechanisms[m].mechanism;
+        const bool matches =
+            exactly ? planned.DiffersInStepsOnly(charge.mechanism) : IsNoMoreThan(charge.mechanism, planned);
+        if (matches && charge.mechanism.steps() <= active.steps_left[m]) return Place{p, m};
+      }
     }
   }
-  return false;
+  return std::nullopt;
 }
 
 uint64_t LedgerBudget::PlanFor(const ChargeRequest& charge) const {
-  size_t position;
-  return FindInPlan(charge.mechanism, charge.loss_slack, position) ? plan_->seq : 0;
+  const std::optional<Place> place =
+      FindInPlans({.mechanism = charge.mechanism, .loss_slack = charge.loss_slack, .part = charge.part});
+  return place ? plans_[place->plan].plan.seq : 0;
 }
 
-void LedgerBudget::Take(const LedgerEntry& e) { Count(e.mechanism, e.noise, e.loss_slack, e.seq, e.plan); }
+void LedgerBudget::Take(const LedgerEntry& e) { Count(e); }
 
 void LedgerBudget::TakeCharge(const ChargeRequest& c) {
-  Count(c.mechanism, c.noise, c.loss_slack, kNotWritten, PlanFor(c));
+  Count({.seq = kNotWritten,
+         .mechanism = c.mechanism,
+         .noise = c.noise,
+         .loss_slack = c.loss_slack,
+         .plan = PlanFor(c),
+         .part = c.part});
 }
 
 LedgerBudget LedgerBudget::AfterCharge(const ChargeRequest& charge) const {
@@ -87,7 +105,7 @@ LedgerBudget LedgerBudget::AfterCharge(const ChargeRequest& charge) const {
 }
 
 bool LedgerBudget::Covers(std::span<const ChargeRequest> charges) const {
-  if (!plan_) return false;
+  if (plans_.empty()) return false;
   LedgerBudget after = *this;
   for (const ChargeRequest& c : charges) {
     if (after.PlanFor(c) == 0) return false;
@@ -96,10 +114,10 @@ bool LedgerBudget::Covers(std::span<const ChargeRequest> charges) const {
   return true;
 }
 
-LedgerBudget LedgerBudget::After(std::span<const ChargeRequest> charges) const {
+LedgerBudget LedgerBudget::After(std::span<const ChargeRequest> charges, bool may_plan) const {
   LedgerBudget after = *this;
-  if (MayPlanRun() && !Covers(charges)) {
-    LedgerPlan plan{.seq = kNotWritten};
+  if (may_plan && !Covers(charges)) {
+    LedgerPlan plan{.seq = kNotWritten, .part = charges.front().part};
     for (const ChargeRequest& c : charges) plan.mechanisms.push_back({c.mechanism, c.loss_slack});
     after.Take(plan);
   }
@@ -107,19 +125,21 @@ LedgerBudget LedgerBudget::After(std::span<const ChargeRequest> charges) const {
   return after;
 }
 
-void LedgerBudget::Count(const Mechanism& mechanism, NoiseKind noise, double loss_slack, uint64_t seq,
-                         uint64_t paid_by) {
-  if (!has_entries() && !plan_) Take(LedgerPlan{.seq = paid_by = seq, .mechanisms = {{mechanism, loss_slack}}});
-  if (!has_entries()) first_entry_ = seq;
-  size_t position;
-  if (paid_by == plan_->seq && FindInPlan(mechanism, loss_slack, position)) {
-    steps_left_[position] -= mechanism.steps();
-    slack_left_ -= loss_slack;
+void LedgerBudget::Count(LedgerEntry e) {
+  if (!has_entries() && plans_.empty()) {
+    e.plan = e.seq;
+    Take(LedgerPlan{.seq = e.seq, .mechanisms = {{e.mechanism, e.loss_slack}}, .part = e.part});
+  }
+  if (!has_entries()) first_entry_ = e.seq;
+  const std::optional<Place> place = FindInPlans(e);
+  if (place && plans_[place->plan].plan.seq == e.plan) {
+    plans_[place->plan].steps_left[place->mechanism] -= e.mechanism.steps();
+    plans_[place->plan].slack_left -= e.loss_slack;
   } else {
     left_plan_ = true;
   }
-  all_.Add(mechanism, noise, loss_slack);
-  path_.Add(mechanism, loss_slack);
+  all_.Add(e.mechanism, e.noise, e.loss_slack);
+  path_.Add(e.mechanism, e.loss_slack);
 }
 
 std::optional<EpsilonDelta> LedgerBudget::limit() const {
@@ -146,7 +166,7 @@ std::optional<EpsilonDelta> LedgerBudget::guaranteed_limit() const {
 }
 
 Result<bool> LedgerBudget::PlanKeeps(const EpsilonDelta& limit) const {
-  if (!plan_) return false;
+  if (plans_.empty()) return false;
   for (const auto& known : figures_->at_limits) {
     if (IsSame(known.limit, limit)) return known.keeps;
   }
@@ -198,7 +218,8 @@ Result<std::optional<EpsilonDelta>> LedgerBudget::FindBreach(const std::optional
   return std::optional<EpsilonDelta>();
 }
 
-Status LedgerBudget::Refusal(const std::string& who, const LedgerBudget& after, const EpsilonDelta& passed) const {
+Status LedgerBudget::Refusal(const std::string& who, const std::string& whose, const LedgerBudget& after,
+                             const EpsilonDelta& passed) const {
   const std::string delta = " at delta " + DoubleText(passed.delta()), limit = DoubleText(passed.epsilon());
   WISP_ASSIGN_OR_RETURN(const Delta at, Delta::Create(passed.delta()));
   WISP_ASSIGN_OR_RETURN(const LedgerFigures figures, after.Figures(at));
@@ -210,9 +231,9 @@ Status LedgerBudget::Refusal(const std::string& who, const LedgerBudget& after, 
   }
   WISP_ASSIGN_OR_RETURN(const LedgerFigures before, Figures(at));
   std::string text = who +
-                     (total > passed.epsilon() ? " would bring the data set to epsilon " + EpsilonText(total, 6) +
+                     (total > passed.epsilon() ? " would bring " + whose + " to epsilon " + EpsilonText(total, 6) +
                                                      delta + ", the limit is " + limit
-                                               : " would pass the data set's limit, epsilon " + limit + delta) +
+                                               : " would pass the limit of " + whose + ", epsilon " + limit + delta) +
                      ", spent " + EpsilonText(before.stated.epsilon, 6);
   if (figures.basis == LedgerFigures::Basis::kAdaptive) {
     text +=
@@ -268,10 +289,12 @@ Result<LedgerFigures> LedgerBudget::Figures(const Delta& delta) const {
     return figures;
   }
   figures.basis = Basis::kPlan;
-  for (size_t i = 0; i < steps_left_.size(); ++i) {
-    if (steps_left_[i] == 0) continue;
-    WISP_ASSIGN_OR_RETURN(const Mechanism left, plan_->mechanisms[i].mechanism.WithSteps(steps_left_[i]));
-    figures.planned_left.push_back(left);
+  for (const ActivePlan& active : plans_) {
+    for (size_t i = 0; i < active.steps_left.size(); ++i) {
+      if (active.steps_left[i] == 0) continue;
+      WISP_ASSIGN_OR_RETURN(const Mechanism left, active.plan.mechanisms[i].mechanism.WithSteps(active.steps_left[i]));
+      figures.planned_left.push_back(left);
+    }
   }
   if (!figures.planned_left.empty()) {
     WISP_ASSIGN_OR_RETURN(figures.used, all_.State(delta));

@@ -1,15 +1,17 @@
-// What a ledger's rows mean for its budget: which plan holds, whether everything is under it, whether what is to come
-// stays within the limits, and which figure may be stated. docs/algorithms.md, section 10, has the proofs.
+// What a ledger's rows mean for the budget of one part of its records, or of all: which plan holds, whether everything
+// is under it, whether what is to come stays within the limits, and which figure may be stated. docs/algorithms.md,
+// section 10, has the proofs. ledger_parts.h has the budgets of all parts.
 //
-// A *look* is any charge. The plan that counts is the last one before the first charge; where there is none, the first
-// charge is one by itself. Under a limit (epsilon, delta) that the plan keeps by PLD, with delta_plan = its delta at
-// epsilon:
+// A *look* is any charge that counts for the part. The plan that counts is the last one before the first such charge;
+// where there is none, the first charge is one by itself. A plan of a part and one of what reads all records count
+// together, each for its own charges. Under a limit (epsilon, delta) that the plan keeps by PLD, with delta_plan = its
+// delta at epsilon:
 //   - while every charge is under the plan, nothing is asked;
 //   - from the first charge that is not, everything along the path, the plan's used steps too, must fit a Renyi filter
 //     at epsilon with kFilterShare of delta - delta_plan. The rest of it is the odometer's.
 // Histories that stay on the plan and those that leave it are disjoint, so their deltas add up to delta.
 //
-// What it is not: aware of files. ledger.cc feeds it the rows and asks.
+// What it is not: aware of files, or of which rows count for its part. LedgerParts feeds it the rows and asks.
 #ifndef WISP_RUNTIME_PRIVACY_LEDGER_LEDGER_BUDGET_H_
 #define WISP_RUNTIME_PRIVACY_LEDGER_LEDGER_BUDGET_H_
 
@@ -41,16 +43,16 @@ class LedgerBudget {
   void Take(const LedgerPlan& plan);
   void Take(const LedgerEntry& entry);
 
-  // The seq of the plan that would pay for the charge; 0: none.
+  // The seq of the plan that would pay for the charge; 0: none. Charges of a plan's part only.
   uint64_t PlanFor(const ChargeRequest& charge) const;
-  // As it would be after these charges of a run that writes a plan of its own where it may (Ledger::PlanRun).
-  LedgerBudget After(std::span<const ChargeRequest> charges) const;
+  // As it would be after these charges, of one part, of a run that writes a plan of its own where it `may_plan` and
+  // none covers it (Ledger::PlanRun).
+  LedgerBudget After(std::span<const ChargeRequest> charges, bool may_plan) const;
   // As it would be after this one, as it comes.
   LedgerBudget AfterCharge(const ChargeRequest& charge) const;
   bool Covers(std::span<const ChargeRequest> charges) const;  // all of them are under the plan
 
   bool has_entries() const { return first_entry_ != 0; }
-  const std::optional<LedgerPlan>& plan() const { return plan_; }
   bool left_plan() const { return left_plan_; }
   const Composition& all() const { return all_; }
   std::optional<EpsilonDelta> limit() const;
@@ -63,31 +65,39 @@ class LedgerBudget {
   // The limit that everything taken so far passes: one that is to hold, or where `instead` is given, that one about to
   // be set.
   Result<std::optional<EpsilonDelta>> FindBreach(const std::optional<EpsilonDelta>& instead = {}) const;
-  // kPrivacyRefused, of `who`, a charge or a run, with which it is `after`, beyond `limit`.
-  Status Refusal(const std::string& who, const LedgerBudget& after, const EpsilonDelta& limit) const;
+  // kPrivacyRefused, of `who`, a charge or a run, with which it is `after`, beyond `limit`. `whose`: "the data set".
+  Status Refusal(const std::string& who, const std::string& whose, const LedgerBudget& after,
+                 const EpsilonDelta& limit) const;
   Result<LedgerFigures> Figures(const Delta& delta) const;
 
   // Whether a plan may be written now: nothing was charged.
   bool MayPlan() const { return !has_entries(); }
-  // Whether a run may write its own: there is none, or one of another run, which charged nothing.
-  bool MayPlanRun() const { return MayPlan() && (!plan_ || plan_->purpose == kRunPlan); }
+  // Whether a run of this part may write its own: there is none, or one of another run, which charged nothing.
+  bool MayPlanRun(RecordPart part) const;
 
  private:
   struct PlanFigures;
+  // A plan and what is left of it.
+  struct ActivePlan {
+    LedgerPlan plan;
+    std::vector<uint64_t> steps_left;  // of each mechanism
+    double slack_left = 0;             // of all of them together
+  };
+  struct Place {
+    size_t plan, mechanism;
+  };
   void TakeCharge(const ChargeRequest& charge);
-  bool FindInPlan(const Mechanism& mechanism, double loss_slack, size_t& position) const;
-  void Count(const Mechanism& mechanism, NoiseKind noise, double loss_slack, uint64_t seq, uint64_t paid_by);
+  std::optional<Place> FindInPlans(const LedgerEntry& charge) const;
+  void Count(LedgerEntry charge);
   Result<bool> PlanKeeps(const EpsilonDelta& limit) const;
   Result<double> PlanDelta(const EpsilonDelta& limit) const;
   Result<bool> Keeps(const EpsilonDelta& limit) const;
   Result<double> AdaptiveEpsilon(const Delta& delta, const std::optional<EpsilonDelta>& held) const;
 
   std::vector<LedgerLimit> limits_;
-  std::optional<LedgerPlan> plan_;
-  Composition planned_;                   // all of the plan
-  std::vector<uint64_t> steps_left_;      // of each mechanism of the plan
-  double slack_left_ = 0;                 // of all of them together
-  std::shared_ptr<PlanFigures> figures_;  // of the plan, as far as they were asked for: PLD takes a while
+  std::vector<ActivePlan> plans_;         // at most one of each RecordPart
+  Composition planned_;                   // all of the plans
+  std::shared_ptr<PlanFigures> figures_;  // of the plans, as far as they were asked for: PLD takes a while
   uint64_t first_entry_ = 0;
   bool left_plan_ = false;
   Composition all_;

@@ -49,15 +49,14 @@ std::string AsUri(const std::string& path) {
   return uri;
 }
 
-// Whether these are the bytes of a ledger of this version in which nothing is missing.
-bool IsWholeLedger(const std::string& path, const std::string& bytes) {
-  auto copy = Database::InMemory(path);
-  return copy.ok() && copy->TakeBytes(bytes).ok() && copy->CheckWhole().ok() && [&]() -> Status {
-    LedgerPosition start;
-    WISP_RETURN_IF_ERROR(ReadSubject(*copy, &start).status());
-    return ReadRowsAfter(*copy, start).status();
-  }()
-                                                                                             .ok();
+// That these are the bytes of a ledger with a chain in which nothing is missing.
+Status CheckWholeLedger(const std::string& path, const std::string& bytes) {
+  WISP_ASSIGN_OR_RETURN(Database copy, Database::InMemory(path));
+  WISP_RETURN_IF_ERROR(copy.TakeBytes(bytes));
+  WISP_ASSIGN_OR_RETURN(const int64_t version, copy.CheckWhole());
+  LedgerPosition start;
+  WISP_RETURN_IF_ERROR(ReadSubject(copy, &start).status());
+  return ReadRowsAfter(copy, start, version).status();
 }
 
 }  // namespace
@@ -172,7 +171,7 @@ Status Database::BringUpToDate(const OpenOptions& options) {
   WISP_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(*this));
   WISP_ASSIGN_OR_RETURN(const int64_t version, Recognise());  // another process may have done it meanwhile
   if (version == kLedgerVersion) return OkStatus();
-  WISP_RETURN_IF_ERROR(version == 0 ? options.create(*this) : UpgradeFromVersion1(*this));
+  WISP_RETURN_IF_ERROR(version == 0 ? options.create(*this) : Upgrade(*this, version));
   return transaction.Commit();
 }
 
@@ -194,7 +193,7 @@ Status Database::CheckContents() {
   WISP_ASSIGN_OR_RETURN(const Snapshot snapshot, Snapshot::Begin(*this));
   WISP_ASSIGN_OR_RETURN(const int64_t version, Recognise());
   // First: to check rows is to compute what their table says of them.
-  WISP_RETURN_IF_ERROR(version == 1 ? CheckTablesOfVersion1(*this) : CheckTables(*this));
+  WISP_RETURN_IF_ERROR(CheckTablesOf(*this, version));
   WISP_RETURN_IF_ERROR(CheckHeights());
   WISP_ASSIGN_OR_RETURN(Statement check, Prepare("PRAGMA quick_check(1)"));
   WISP_ASSIGN_OR_RETURN(const bool row, check.Step());
@@ -202,9 +201,11 @@ Status Database::CheckContents() {
                                       : Damaged(*this, row ? check.Text(0) : std::string("no answer to a check"));
 }
 
-Status Database::CheckWhole() {
+Result<int64_t> Database::CheckWhole() {
   WISP_ASSIGN_OR_RETURN(const int64_t version, Recognise());
-  return version == kLedgerVersion ? CheckContents() : Damaged(*this, "it is of another version");
+  if (version < 2) return Status(Damaged(*this, "it is of a version that has no chain"));
+  WISP_RETURN_IF_ERROR(CheckContents());
+  return version;
 }
 
 Status Database::TakeBytes(const std::string& bytes) {
@@ -321,13 +322,13 @@ Result<Database> Database::OpenBounded(const OpenOptions& options) {
   WISP_RETURN_IF_ERROR(database.Configure(options.busy_timeout_ms));
   if (display_only) return OpenReadOnly(std::move(database));
   WISP_RETURN_IF_ERROR(SettleJournal(handle, options.busy_timeout_ms,
-                                     [&](const std::string& bytes) { return IsWholeLedger(path, bytes); }));
+                                     [&](const std::string& bytes) { return CheckWholeLedger(path, bytes).ok(); }));
   WISP_ASSIGN_OR_RETURN(const int64_t version, database.Recognise());
   if (sqlite3_db_readonly(handle, "main") == 1) return database.Error(SQLITE_READONLY);
   if (version == 0) WISP_RETURN_IF_ERROR(database.CheckNothingLost());
   if (version == 0 && options.missing == Missing::kError)
     return InvalidData("'", path, "' is empty, not a privacy ledger");
-  if (version == 1 && options.for_display) return Upgraded(std::move(database));
+  if (version != 0 && version < kLedgerVersion && options.for_display) return Upgraded(std::move(database));
   WISP_RETURN_IF_ERROR(database.UseRollbackJournal());
   if (version != 0) WISP_RETURN_IF_ERROR(database.CheckContents());
   if (version == kLedgerVersion) return database;
@@ -365,9 +366,9 @@ Result<Database> Database::OpenReadOnly(Database database) {
   }
   if (!version.ok()) return version.status();
   if (*version == 0) return InvalidData("'", database.path_, "' is empty, not a privacy ledger");
-  if (*version == 1) return Upgraded(std::move(database));
+  if (*version < kLedgerVersion) return Upgraded(std::move(database));
   database.display_only_ = true;
-  WISP_RETURN_IF_ERROR(database.CheckWhole());
+  WISP_RETURN_IF_ERROR(database.CheckContents());
   return database;
 }
 

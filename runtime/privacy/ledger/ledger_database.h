@@ -67,8 +67,8 @@ class Database {
   // This database becomes one with these contents, which cannot be written, and its work is bounded by their size from
   // here on.
   Status TakeBytes(const std::string& bytes);
-  // That it is a ledger of this version with the right tables and undamaged pages.
-  Status CheckWhole();
+  // That it is a ledger of a version that has a chain, which is the result, with the right tables and undamaged pages.
+  Result<int64_t> CheckWhole();
   bool display_only() const { return display_only_; }
   bool is_file() const { return busy_ != nullptr; }
   // Its whole path, wherever the program is now.

@@ -19,54 +19,6 @@ namespace {
 
 constexpr size_t kRandomIdBytes = 16;
 
-// Rows are never changed or removed, by whatever program holds the file, except that a charge may be marked as
-// released. That guards against mistakes; what gets around it breaks the chain. Entries count 1, 2, 3, ... without
-// gaps.
-constexpr const char* kTables = R"sql(
-CREATE TABLE dataset (
-  id INTEGER PRIMARY KEY CHECK (id = 1), name TEXT NOT NULL, unit TEXT NOT NULL, adjacency TEXT NOT NULL,
-  created TEXT NOT NULL, unit_chosen INTEGER NOT NULL CHECK (unit_chosen IN (0, 1)), id_random BLOB NOT NULL);
-CREATE TABLE head (
-  id INTEGER PRIMARY KEY CHECK (id = 1), seq INTEGER NOT NULL, chain BLOB NOT NULL);
-CREATE TABLE limits (
-  seq INTEGER PRIMARY KEY, time TEXT NOT NULL, epsilon REAL NOT NULL, delta REAL NOT NULL, chain BLOB NOT NULL);
-CREATE TABLE plans (
-  seq INTEGER PRIMARY KEY, time TEXT NOT NULL, run TEXT NOT NULL, purpose TEXT NOT NULL, chain BLOB NOT NULL);
-CREATE TABLE plan_mechanisms (
-  plan_seq INTEGER NOT NULL, position INTEGER NOT NULL, mechanism TEXT NOT NULL,
-  loss_slack REAL NOT NULL CHECK (loss_slack >= 0), PRIMARY KEY (plan_seq, position)) WITHOUT ROWID;
-CREATE TABLE entries (
-  id INTEGER PRIMARY KEY, seq INTEGER NOT NULL, time TEXT NOT NULL, run TEXT NOT NULL, purpose TEXT NOT NULL,
-  noise TEXT NOT NULL CHECK (noise IN ('secure', 'reproducible')), mechanism TEXT NOT NULL,
-  loss_slack REAL NOT NULL CHECK (loss_slack >= 0), plan INTEGER NOT NULL DEFAULT 0, chain BLOB NOT NULL,
-  state TEXT NOT NULL DEFAULT 'charged' CHECK (state IN ('charged', 'released')));
-CREATE TRIGGER entries_stay BEFORE DELETE ON entries
-  BEGIN SELECT RAISE(ABORT, 'spent budget cannot be taken back'); END;
-CREATE TRIGGER entries_are_final BEFORE UPDATE OF id, seq, time, run, purpose, noise, mechanism, loss_slack, plan, chain
-  ON entries BEGIN SELECT RAISE(ABORT, 'spent budget cannot be changed'); END;
-CREATE TRIGGER entries_release_once BEFORE UPDATE OF state ON entries WHEN NEW.state <> 'released'
-  BEGIN SELECT RAISE(ABORT, 'a released charge stays released'); END;
-CREATE TRIGGER limits_stay BEFORE DELETE ON limits
-  BEGIN SELECT RAISE(ABORT, 'a limit that was set stays on record'); END;
-CREATE TRIGGER limits_are_final BEFORE UPDATE ON limits
-  BEGIN SELECT RAISE(ABORT, 'a limit that was set stays on record'); END;
-CREATE TRIGGER plans_stay BEFORE DELETE ON plans
-  BEGIN SELECT RAISE(ABORT, 'a plan stays on record'); END;
-CREATE TRIGGER plans_are_final BEFORE UPDATE ON plans
-  BEGIN SELECT RAISE(ABORT, 'a plan stays on record'); END;
-CREATE TRIGGER plan_mechanisms_stay BEFORE DELETE ON plan_mechanisms
-  BEGIN SELECT RAISE(ABORT, 'a plan stays on record'); END;
-CREATE TRIGGER plan_mechanisms_are_final BEFORE UPDATE ON plan_mechanisms
-  BEGIN SELECT RAISE(ABORT, 'a plan stays on record'); END;
-PRAGMA application_id = 0x77697370;
-PRAGMA user_version = 2;
-)sql";
-
-// What tables and triggers say. Version 1 leaves sqlite_sequence behind, which SQLite makes and nobody can drop.
-constexpr char kSelectTables[] =
-    "SELECT coalesce(group_concat(type || ' ' || name || ' ' || tbl_name || ' ' || coalesce(sql, ''), char(10)), '') "
-    "FROM (SELECT * FROM sqlite_master WHERE sql IS NOT 'CREATE TABLE sqlite_sequence(name,seq)' ORDER BY type, name)";
-
 std::string_view AsText(const ChainValue& chain) { return {reinterpret_cast<const char*>(chain.data()), chain.size()}; }
 
 // No value is that of a blob of another length.
@@ -93,24 +45,38 @@ ChainLink LinkOf(const LedgerLimit& l) {
   return std::move(ChainLink("limit").Number(l.seq).Text(l.time_utc).Real(l.limit.epsilon()).Real(l.limit.delta()));
 }
 
+ChainLink LinkOf(const LedgerSplit& s) {
+  return std::move(ChainLink("split").Number(s.seq).Text(s.time_utc).Real(s.judging_share).Text(s.salt));
+}
+
+// What version 2 did not have is hashed where it says something: so its rows keep their chain values, which models and
+// anchors know.
 ChainLink LinkOf(const LedgerPlan& p) {
   ChainLink link("plan");
   link.Number(p.seq).Text(p.time_utc).Text(p.run).Text(p.purpose).Number(p.mechanisms.size());
   for (const PlannedMechanism& m : p.mechanisms) link.Text(m.mechanism.ToText()).Real(m.loss_slack);
+  if (p.part != RecordPart::kAll || !p.settings.empty()) link.Text(ToText(p.part)).Text(p.settings);
   return link;
 }
 
 ChainLink LinkOf(const LedgerEntry& e) {
-  return std::move(ChainLink("entry")
-                       .Number(e.seq)
-                       .Number(static_cast<uint64_t>(e.id))
-                       .Text(e.time_utc)
-                       .Text(e.run)
-                       .Text(e.purpose)
-                       .Text(ToText(e.noise))
-                       .Text(e.mechanism.ToText())
-                       .Real(e.loss_slack)
-                       .Number(e.plan));
+  ChainLink link("entry");
+  link.Number(e.seq)
+      .Number(static_cast<uint64_t>(e.id))
+      .Text(e.time_utc)
+      .Text(e.run)
+      .Text(e.purpose)
+      .Text(ToText(e.noise))
+      .Text(e.mechanism.ToText())
+      .Real(e.loss_slack)
+      .Number(e.plan);
+  if (e.part != RecordPart::kAll) link.Text(ToText(e.part));
+  return link;
+}
+
+ChainLink LinkOf(const LedgerResult& r) {
+  return std::move(
+      ChainLink("result").Number(r.seq).Text(r.time_utc).Number(static_cast<uint64_t>(r.entry)).Text(r.text));
 }
 
 // ---- Reading ----
@@ -157,35 +123,85 @@ Status ReadPlanMechanisms(Database& database, LedgerPlan& plan) {
   }
 }
 
-Status ReadPlans(Database& database, uint64_t after, LedgerRows& rows, std::vector<Place>& places) {
-  WISP_ASSIGN_OR_RETURN(
-      Statement row, database.Prepare("SELECT seq, time, run, purpose, chain FROM plans WHERE seq > ? ORDER BY seq"));
+Result<Statement> PrepareAfter(Database& database, const std::string& sql, uint64_t after) {
+  WISP_ASSIGN_OR_RETURN(Statement row, database.Prepare(sql));
   row.Bind(0, static_cast<int64_t>(after));
+  return row;
+}
+
+// Columns that version 2 did not have.
+std::string New(int64_t version, const char* column, const char* without) { return version >= 3 ? column : without; }
+
+Status ReadSplits(Database& database, uint64_t after, LedgerRows& rows, std::vector<Place>& places) {
+  WISP_ASSIGN_OR_RETURN(
+      Statement row,
+      PrepareAfter(database, "SELECT seq, time, judging_share, salt, chain FROM splits WHERE seq > ? ORDER BY seq",
+                   after));
+  for (;;) {
+    WISP_ASSIGN_OR_RETURN(const bool found, row.Step());
+    if (!found) return OkStatus();
+    rows.splits.push_back({.seq = static_cast<uint64_t>(row.Number(0)),
+                           .time_utc = row.Text(1),
+                           .judging_share = row.Real(2),
+                           .salt = row.Blob(3)});
+    const LedgerSplit& split = rows.splits.back();
+    if (!(split.judging_share > 0 && split.judging_share < 1) || split.salt.size() != kSplitSaltBytes)
+      return Damaged(database, "its records are divided in a way that none are");
+    places.push_back({split.seq, LinkOf(split), row.Blob(4)});
+  }
+}
+
+Status ReadPlans(Database& database, int64_t version, uint64_t after, LedgerRows& rows, std::vector<Place>& places) {
+  WISP_ASSIGN_OR_RETURN(Statement row,
+                        PrepareAfter(database,
+                                     "SELECT seq, time, run, purpose, chain, " + New(version, "part", "'all'") + ", " +
+                                         New(version, "settings", "''") + " FROM plans WHERE seq > ? ORDER BY seq",
+                                     after));
   for (;;) {
     WISP_ASSIGN_OR_RETURN(const bool found, row.Step());
     if (!found) return OkStatus();
     LedgerPlan plan{.seq = static_cast<uint64_t>(row.Number(0)),
                     .time_utc = row.Text(1),
                     .run = row.Text(2),
-                    .purpose = row.Text(3)};
+                    .purpose = row.Text(3),
+                    .settings = row.Text(6)};
+    WISP_ASSIGN_OR_RETURN(plan.part,
+                          Checked(database, "plan " + std::to_string(plan.seq), RecordPartFromText(row.Text(5))));
     WISP_RETURN_IF_ERROR(ReadPlanMechanisms(database, plan));
     places.push_back({plan.seq, LinkOf(plan), row.Blob(4)});
     rows.plans.push_back(std::move(plan));
   }
 }
 
-Status ReadEntries(Database& database, ChargeId after, LedgerRows& rows, std::vector<Place>& places) {
+Status ReadResults(Database& database, uint64_t after, LedgerRows& rows, std::vector<Place>& places) {
   WISP_ASSIGN_OR_RETURN(
       Statement row,
-      database.Prepare("SELECT id, time, run, purpose, noise, mechanism, loss_slack, state, seq, plan, chain "
-                       "FROM entries WHERE id > ? ORDER BY id"));
-  row.Bind(0, after);
+      PrepareAfter(database, "SELECT seq, time, entry, text, chain FROM results WHERE seq > ? ORDER BY seq", after));
+  for (;;) {
+    WISP_ASSIGN_OR_RETURN(const bool found, row.Step());
+    if (!found) return OkStatus();
+    rows.results.push_back({.seq = static_cast<uint64_t>(row.Number(0)),
+                            .time_utc = row.Text(1),
+                            .entry = row.Number(2),
+                            .text = row.Text(3)});
+    places.push_back({rows.results.back().seq, LinkOf(rows.results.back()), row.Blob(4)});
+  }
+}
+
+Status ReadEntries(Database& database, int64_t version, ChargeId after, LedgerRows& rows, std::vector<Place>& places) {
+  WISP_ASSIGN_OR_RETURN(
+      Statement row,
+      PrepareAfter(database,
+                   "SELECT id, time, run, purpose, noise, mechanism, loss_slack, state, seq, plan, chain, " +
+                       New(version, "part", "'all'") + " FROM entries WHERE id > ? ORDER BY id",
+                   static_cast<uint64_t>(after)));
   for (;;) {
     WISP_ASSIGN_OR_RETURN(const bool found, row.Step());
     if (!found) return OkStatus();
     const std::string name = "entry " + std::to_string(row.Number(0));
     WISP_ASSIGN_OR_RETURN(const Mechanism mechanism, Checked(database, name, Mechanism::FromText(row.Text(5))));
     WISP_ASSIGN_OR_RETURN(const NoiseKind noise, Checked(database, name, NoiseKindFromText(row.Text(4))));
+    WISP_ASSIGN_OR_RETURN(const RecordPart part, Checked(database, name, RecordPartFromText(row.Text(11))));
     rows.entries.push_back(
         {.id = row.Number(0),
          .seq = static_cast<uint64_t>(row.Number(8)),
@@ -196,6 +212,7 @@ Status ReadEntries(Database& database, ChargeId after, LedgerRows& rows, std::ve
          .noise = noise,
          .loss_slack = row.Real(6),
          .plan = static_cast<uint64_t>(row.Number(9)),
+         .part = part,
          .state = row.Text(7) == "released" ? LedgerEntry::State::kReleased : LedgerEntry::State::kCharged});
     const LedgerEntry& entry = rows.entries.back();
     if (entry.id != ++rows.end.last_id)
@@ -272,7 +289,7 @@ Status Damaged(const Database& database, const std::string& what) {
 }
 
 Status CreateTables(Database& database, const LedgerSubject& s) {
-  WISP_RETURN_IF_ERROR(database.Execute(kTables));
+  WISP_RETURN_IF_ERROR(MakeTables(database));
   WISP_ASSIGN_OR_RETURN(Statement insert, database.Prepare("INSERT INTO dataset VALUES (1, ?, ?, ?, ?, ?, ?)"));
   WISP_RETURN_IF_ERROR(insert.Bind(0, s.dataset)
                            .Bind(1, ToText(s.unit))
@@ -297,7 +314,7 @@ Result<LedgerSubject> ReadSubject(Database& database, LedgerPosition* start) {
   return subject;
 }
 
-Result<LedgerRows> ReadRowsAfter(Database& database, const LedgerPosition& after) {
+Result<LedgerRows> ReadRowsAfter(Database& database, const LedgerPosition& after, int64_t version) {
   WISP_ASSIGN_OR_RETURN(const Snapshot snapshot, Snapshot::Begin(database));
   WISP_ASSIGN_OR_RETURN(const Head head, ReadHead(database));
   LedgerRows rows{.end = after};
@@ -306,8 +323,12 @@ Result<LedgerRows> ReadRowsAfter(Database& database, const LedgerPosition& after
   if (after.seq != 0 && head.seq == after.seq && head.chain == after.chain) return rows;
   std::vector<Place> places;
   WISP_RETURN_IF_ERROR(ReadLimits(database, after.seq, rows, places));
-  WISP_RETURN_IF_ERROR(ReadPlans(database, after.seq, rows, places));
-  WISP_RETURN_IF_ERROR(ReadEntries(database, after.last_id, rows, places));
+  WISP_RETURN_IF_ERROR(ReadPlans(database, version, after.seq, rows, places));
+  WISP_RETURN_IF_ERROR(ReadEntries(database, version, after.last_id, rows, places));
+  if (version >= 3) {
+    WISP_RETURN_IF_ERROR(ReadSplits(database, after.seq, rows, places));
+    WISP_RETURN_IF_ERROR(ReadResults(database, after.seq, rows, places));
+  }
   WISP_RETURN_IF_ERROR(Follow(database, places, rows.end));
   if (head.seq == rows.end.seq && head.chain == rows.end.chain) return rows;
   return Damaged(database, "rows are missing, it has " + std::to_string(rows.end.seq) + " where " +
@@ -320,8 +341,10 @@ Result<ChainValue> ReadChainAt(Database& database, uint64_t seq) {
   if (seq == 0) return start.chain;
   WISP_ASSIGN_OR_RETURN(
       Statement row,
-      database.Prepare("SELECT chain FROM limits WHERE seq = ?1 UNION ALL SELECT chain FROM plans WHERE seq = ?1 "
-                       "UNION ALL SELECT chain FROM entries WHERE seq = ?1"));
+      database.Prepare(
+          "SELECT chain FROM limits WHERE seq = ?1 UNION ALL SELECT chain FROM plans WHERE seq = ?1 "
+          "UNION ALL SELECT chain FROM entries WHERE seq = ?1 UNION ALL SELECT chain FROM splits WHERE seq = ?1 "
+          "UNION ALL SELECT chain FROM results WHERE seq = ?1"));
   WISP_ASSIGN_OR_RETURN(const bool found, row.Bind(0, static_cast<int64_t>(seq)).Step());
   const std::optional<ChainValue> chain = found ? AsChain(row.Blob(0)) : std::nullopt;
   if (!chain) return Damaged(database, "row " + std::to_string(seq) + " is missing");
@@ -356,16 +379,51 @@ Result<LedgerPosition> Append(Database& database, const LedgerPosition& at, Ledg
   return next;
 }
 
+Result<LedgerPosition> Append(Database& database, const LedgerPosition& at, LedgerSplit& split) {
+  LedgerPosition next = Advance(at, split);
+  next.chain = LinkOf(split).After(at.chain);
+  WISP_ASSIGN_OR_RETURN(
+      Statement insert,
+      database.Prepare("INSERT INTO splits (seq, time, judging_share, salt, chain) VALUES (?, ?, ?, ?, ?)"));
+  WISP_RETURN_IF_ERROR(insert.Bind(0, static_cast<int64_t>(split.seq))
+                           .Bind(1, split.time_utc)
+                           .Bind(2, split.judging_share)
+                           .BindBlob(3, split.salt)
+                           .BindBlob(4, AsText(next.chain))
+                           .Run());
+  WISP_RETURN_IF_ERROR(MoveHead(database, at, next));
+  return next;
+}
+
+Result<LedgerPosition> Append(Database& database, const LedgerPosition& at, LedgerResult& result) {
+  LedgerPosition next = Advance(at, result);
+  next.chain = LinkOf(result).After(at.chain);
+  WISP_ASSIGN_OR_RETURN(Statement insert,
+                        database.Prepare("INSERT INTO results (seq, time, entry, text, chain) VALUES (?, ?, ?, ?, ?)"));
+  WISP_RETURN_IF_ERROR(insert.Bind(0, static_cast<int64_t>(result.seq))
+                           .Bind(1, result.time_utc)
+                           .Bind(2, result.entry)
+                           .Bind(3, result.text)
+                           .BindBlob(4, AsText(next.chain))
+                           .Run());
+  WISP_RETURN_IF_ERROR(MoveHead(database, at, next));
+  return next;
+}
+
 Result<LedgerPosition> Append(Database& database, const LedgerPosition& at, LedgerPlan& plan) {
   LedgerPosition next = Advance(at, plan);
   next.chain = LinkOf(plan).After(at.chain);
-  WISP_ASSIGN_OR_RETURN(Statement insert,
-                        database.Prepare("INSERT INTO plans (seq, time, run, purpose, chain) VALUES (?, ?, ?, ?, ?)"));
+  WISP_ASSIGN_OR_RETURN(
+      Statement insert,
+      database.Prepare(
+          "INSERT INTO plans (seq, time, run, purpose, chain, part, settings) VALUES (?, ?, ?, ?, ?, ?, ?)"));
   WISP_RETURN_IF_ERROR(insert.Bind(0, static_cast<int64_t>(plan.seq))
                            .Bind(1, plan.time_utc)
                            .Bind(2, plan.run)
                            .Bind(3, plan.purpose)
                            .BindBlob(4, AsText(next.chain))
+                           .Bind(5, ToText(plan.part))
+                           .Bind(6, plan.settings)
                            .Run());
   for (size_t i = 0; i < plan.mechanisms.size(); ++i) {
     WISP_ASSIGN_OR_RETURN(
@@ -389,8 +447,8 @@ Result<LedgerPosition> Append(Database& database, const LedgerPosition& at, Ledg
   WISP_ASSIGN_OR_RETURN(
       Statement insert,
       database.Prepare(
-          "INSERT INTO entries (id, seq, time, run, purpose, noise, mechanism, loss_slack, plan, chain, state) "
-          "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+          "INSERT INTO entries (id, seq, time, run, purpose, noise, mechanism, loss_slack, plan, chain, state, part) "
+          "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
   WISP_RETURN_IF_ERROR(insert.Bind(0, entry.id)
                            .Bind(1, static_cast<int64_t>(entry.seq))
                            .Bind(2, entry.time_utc)
@@ -402,24 +460,10 @@ Result<LedgerPosition> Append(Database& database, const LedgerPosition& at, Ledg
                            .Bind(8, static_cast<int64_t>(entry.plan))
                            .BindBlob(9, AsText(next.chain))
                            .Bind(10, entry.state == LedgerEntry::State::kReleased ? "released" : "charged")
+                           .Bind(11, ToText(entry.part))
                            .Run());
   WISP_RETURN_IF_ERROR(MoveHead(database, at, next));
   return next;
-}
-
-Status CheckTables(Database& database) { return CheckTables(database, kTables); }
-
-Status CheckTables(Database& database, const char* sql) {
-  WISP_ASSIGN_OR_RETURN(Database expected, Database::InMemory(database.path()));
-  WISP_RETURN_IF_ERROR(expected.Execute(sql));
-  std::string texts[2];
-  Database* const both[2] = {&expected, &database};
-  for (int i = 0; i < 2; ++i) {
-    WISP_ASSIGN_OR_RETURN(Statement row, both[i]->Prepare(kSelectTables));
-    WISP_RETURN_IF_ERROR(row.Step().status());
-    texts[i] = row.Text(0);
-  }
-  return texts[0] == texts[1] ? OkStatus() : Damaged(database, "its tables are not those of a ledger");
 }
 
 }  // namespace wisp::privacy

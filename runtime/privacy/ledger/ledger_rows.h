@@ -1,9 +1,9 @@
-// The rows of a ledger, format 2: what the tables are, how rows are read and added, and that nothing between them is
+// The rows of a ledger, format 3: what the tables are, how rows are read and added, and that nothing between them is
 // missing or changed.
 //
-// Limits, plans and entries share one count, `seq`: 1, 2, 3, ... in the order in which they were written. Each row
-// carries the chain value (ledger_chain.h) up to itself; seq 0 is the row of the data set. `head` repeats the last
-// pair. Rows are read with these checks only, and added at the head only.
+// Limits, splits, plans, entries and results share one count, `seq`: 1, 2, 3, ... in the order in which they were
+// written. Each row carries the chain value (ledger_chain.h) up to itself; seq 0 is the row of the data set. `head`
+// repeats the last pair. Rows are read with these checks only, and added at the head only.
 //
 //   WISP_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database));
 //   WISP_ASSIGN_OR_RETURN(LedgerRows news, ReadRowsAfter(database, position));     // what others added meanwhile
@@ -11,10 +11,12 @@
 //   WISP_ASSIGN_OR_RETURN(position, Append(database, news.end, entry));            // sets seq, id and time
 //   WISP_RETURN_IF_ERROR(transaction.Commit());
 //
-// What it is not: aware of what a charge costs (ledger_composition.h) or of version 1 (ledger_upgrade.h).
+// What it is not: aware of what a charge costs (ledger_composition.h) or of upgrades (ledger_upgrade.h).
 #ifndef WISP_RUNTIME_PRIVACY_LEDGER_LEDGER_ROWS_H_
 #define WISP_RUNTIME_PRIVACY_LEDGER_LEDGER_ROWS_H_
 
+#include <algorithm>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -22,11 +24,9 @@
 #include "runtime/privacy/ledger/ledger.h"
 #include "runtime/privacy/ledger/ledger_chain.h"
 #include "runtime/privacy/ledger/ledger_database.h"
+#include "runtime/privacy/ledger/ledger_tables.h"
 
 namespace wisp::privacy {
-
-constexpr int64_t kLedgerApplicationId = 0x77697370;  // "wisp"
-constexpr int64_t kLedgerVersion = 2;
 
 // The row of the data set.
 struct LedgerSubject {
@@ -49,17 +49,43 @@ struct LedgerPosition {
 // Each in the order of seq.
 struct LedgerRows {
   std::vector<LedgerLimit> limits;
+  std::vector<LedgerSplit> splits;  // one at most
   std::vector<LedgerPlan> plans;
   std::vector<LedgerEntry> entries;
+  std::vector<LedgerResult> results;
   LedgerPosition end;
 };
+
+// Calls `take` with each row of `rows`, in the order of seq; a Status that is an error ends it.
+template <typename Rows, typename Take>
+Status InOrder(Rows& rows, const Take& take) {
+  size_t l = 0, s = 0, p = 0, e = 0, r = 0;
+  const auto seq = [](const auto& list, size_t i) { return i < list.size() ? list[i].seq : UINT64_MAX; };
+  for (;;) {
+    const uint64_t next = std::min(
+        {seq(rows.limits, l), seq(rows.splits, s), seq(rows.plans, p), seq(rows.entries, e), seq(rows.results, r)});
+    if (next == UINT64_MAX) return OkStatus();
+    if (next == seq(rows.limits, l)) {
+      WISP_RETURN_IF_ERROR(take(rows.limits[l++]));
+    } else if (next == seq(rows.splits, s)) {
+      WISP_RETURN_IF_ERROR(take(rows.splits[s++]));
+    } else if (next == seq(rows.plans, p)) {
+      WISP_RETURN_IF_ERROR(take(rows.plans[p++]));
+    } else if (next == seq(rows.entries, e)) {
+      WISP_RETURN_IF_ERROR(take(rows.entries[e++]));
+    } else {
+      WISP_RETURN_IF_ERROR(take(rows.results[r++]));
+    }
+  }
+}
 
 // Makes the tables and the row of the data set in an empty database, inside a transaction.
 Status CreateTables(Database& database, const LedgerSubject& subject);
 // The row of the data set. `start` becomes the position before everything else.
 Result<LedgerSubject> ReadSubject(Database& database, LedgerPosition* start);
-// All rows after `after`, of one snapshot. kInvalidData where a row or the head does not go on from there.
-Result<LedgerRows> ReadRowsAfter(Database& database, const LedgerPosition& after);
+// All rows after `after`, of one snapshot. kInvalidData where a row or the head does not go on from there. `version` of
+// the tables: 2 has no parts, settings and results.
+Result<LedgerRows> ReadRowsAfter(Database& database, const LedgerPosition& after, int64_t version = kLedgerVersion);
 // The chain value at `seq`, which must be at most that of the head; for rows that ReadRowsAfter has verified.
 Result<ChainValue> ReadChainAt(Database& database, uint64_t seq);
 // The chain value at the newest entry of `run`; empty where there is none. For rows that ReadRowsAfter has verified.
@@ -70,12 +96,10 @@ Result<bool> HasReceipt(Database& database, const Receipt& receipt);
 // Add a row at the head, inside a transaction. Seq and, for an entry, id are set; the time too where it is empty. The
 // position after it.
 Result<LedgerPosition> Append(Database& database, const LedgerPosition& at, LedgerLimit& limit);
+Result<LedgerPosition> Append(Database& database, const LedgerPosition& at, LedgerSplit& split);
 Result<LedgerPosition> Append(Database& database, const LedgerPosition& at, LedgerPlan& plan);
 Result<LedgerPosition> Append(Database& database, const LedgerPosition& at, LedgerEntry& entry);
-
-// That tables and triggers are those of this format, or those that `sql` makes, letter by letter.
-Status CheckTables(Database& database);
-Status CheckTables(Database& database, const char* sql);
+Result<LedgerPosition> Append(Database& database, const LedgerPosition& at, LedgerResult& result);
 
 // 2026-05-01T12:00:00.000000Z. To the microsecond, so that two copies of a ledger that go on by themselves have no
 // chain value in common from there on.

@@ -102,12 +102,7 @@ bool WasBefore(const LedgerLimit& limit, bool first_limit, const LedgerEntry& en
   return limit.time_utc < entry.time_utc || (first_limit && first_entry && limit.time_utc == entry.time_utc);
 }
 
-}  // namespace
-
-Status CheckTablesOfVersion1(Database& database) { return CheckTables(database, kTablesOfVersion1); }
-
 Status UpgradeFromVersion1(Database& database) {
-  WISP_RETURN_IF_ERROR(CheckTablesOfVersion1(database));
   WISP_ASSIGN_OR_RETURN(const LedgerSubject subject, ReadSubjectOfVersion1(database));
   WISP_ASSIGN_OR_RETURN(std::vector<LedgerLimit> limits, ReadLimitsOfVersion1(database));
   WISP_ASSIGN_OR_RETURN(std::vector<LedgerEntry> entries, ReadEntriesOfVersion1(database));
@@ -132,6 +127,33 @@ Status UpgradeFromVersion1(Database& database) {
     WISP_ASSIGN_OR_RETURN(at, Append(database, at, *limit));
   }
   return OkStatus();
+}
+
+Status UpgradeFromVersion2(Database& database) {
+  LedgerPosition at;
+  WISP_ASSIGN_OR_RETURN(const LedgerSubject subject, ReadSubject(database, &at));
+  WISP_ASSIGN_OR_RETURN(LedgerRows rows, ReadRowsAfter(database, at, 2));
+  WISP_RETURN_IF_ERROR(
+      database.Execute("DROP TABLE entries; DROP TABLE plan_mechanisms; DROP TABLE plans; DROP TABLE limits; "
+                       "DROP TABLE head; DROP TABLE dataset"));
+  WISP_RETURN_IF_ERROR(CreateTables(database, subject));
+  WISP_RETURN_IF_ERROR(InOrder(rows, [&](auto& row) -> Status {
+    WISP_ASSIGN_OR_RETURN(at, Append(database, at, row));
+    return OkStatus();
+  }));
+  return at == rows.end ? OkStatus() : Damaged(database, "its rows could not be written as they were");
+}
+
+}  // namespace
+
+Status CheckTablesOf(Database& database, int64_t version) {
+  if (version == kLedgerVersion) return CheckTables(database);
+  return CheckTables(database, version == 1 ? kTablesOfVersion1 : kTablesOfVersion2);
+}
+
+Status Upgrade(Database& database, int64_t version) {
+  WISP_RETURN_IF_ERROR(CheckTablesOf(database, version));
+  return version == 1 ? UpgradeFromVersion1(database) : UpgradeFromVersion2(database);
 }
 
 }  // namespace wisp::privacy

@@ -14,6 +14,7 @@
 #include "runtime/train/dp_fp_report.h"
 #include "runtime/train/run/job_charges.h"
 #include "runtime/train/run/job_popularity.h"
+#include "runtime/train/run/parts.h"
 #include "runtime/train/run/saved_run.h"
 
 namespace wisp {
@@ -52,7 +53,10 @@ class JobRun {
     WISP_RETURN_IF_ERROR(Validate(job_.architecture));
     WISP_RETURN_IF_ERROR(CheckStartWeights());
     if (job_.sequences != nullptr) {
-      set_ = MakeRecords(*job_.sequences, job_.architecture.max_length, job_.hold_out);
+      WISP_RETURN_IF_ERROR(TakePart());
+      set_ = MakeRecords(sequences_ ? *sequences_ : *job_.sequences, job_.architecture.max_length, job_.hold_out);
+    } else if (job_.training.privacy.part != privacy::RecordPart::kAll) {
+      return InvalidArgument("records without a key cannot be divided: train on all of them, or on sequences");
     } else {
       set_.records.assign(job_.records.begin(), job_.records.end());
     }
@@ -110,6 +114,18 @@ class JobRun {
     popularity_.Use(popularity);
     WISP_RETURN_IF_ERROR(MakeTrainer(weights));
     if (!popularity.histogram.empty()) Save();
+    return OkStatus();
+  }
+
+  // Those records alone that the charges will be for.
+  Status TakePart() {
+    const PrivateTraining& p = job_.training.privacy;
+    if (!IsPrivate(job_) || p.ledger == nullptr || p.part == privacy::RecordPart::kAll) return OkStatus();
+    WISP_ASSIGN_OR_RETURN(const auto split, p.ledger->TheSplit());
+    if (!split)
+      return InvalidArgument("the run is to read the part '", std::string(ToText(p.part)),
+                             "' of the records, and ledger '", p.ledger->path(), "' does not divide them");
+    sequences_ = SequencesOf(p.part, *split, *job_.sequences);
     return OkStatus();
   }
 
@@ -332,6 +348,7 @@ class JobRun {
 
   const TrainingJob& job_;
   TrainingOptions options_;
+  std::optional<data::Sequences> sequences_;  // where they are not all of the job's
   RecordSet set_;
   JobPopularity popularity_{job_, options_};
   std::vector<Mechanism> overheads_;

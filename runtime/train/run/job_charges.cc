@@ -30,7 +30,8 @@ Result<std::vector<privacy::ChargeRequest>> JobCharges::Of(uint64_t steps_of_run
                        .purpose = "item popularity",
                        .noise = noise,
                        .loss_slack = static_cast<double>(runs) *
-                                     PopularityLossSlack(job_.histogram_noise, job_.architecture.num_items)});
+                                     PopularityLossSlack(job_.histogram_noise, job_.architecture.num_items),
+                       .part = p.part});
   }
   WISP_ASSIGN_OR_RETURN(const PrivacyPlan plan, PrivacyPlan::Create(job_.architecture, options_));
   WISP_ASSIGN_OR_RETURN(auto of_steps, plan.ChargesTogether(steps, noise_factor));

@@ -153,8 +153,8 @@ void WritePages(const std::string& path, std::string bytes, const std::vector<st
 // name.
 TEST_F(LedgerTest, ASchemaWithoutEndIsRefused) {
   constexpr size_t kLevels = 6, kTimes = 60;
-  for (const int64_t version : {1, 2}) {
-    const std::string path = Path(version == 1 ? "old" : "new");
+  for (const int64_t version : {1, 2, 3}) {
+    const std::string path = Path(("v" + std::to_string(version)).c_str());
     Sql(path, "PRAGMA page_size = 512; CREATE TABLE x(a); PRAGMA application_id = 0x77697370; PRAGMA user_version = " +
                   std::to_string(version) +
                   "; PRAGMA writable_schema = 1; UPDATE sqlite_schema SET sql = 'CREATE TABLE IF NOT EXISTS x(a)'");

@@ -26,7 +26,9 @@ std::string Said(const std::string& path) {
   const auto entries = ledger->Entries();
   const auto limits = ledger->Limits();
   const auto plans = ledger->Plans();
-  if (!entries.ok() || !limits.ok() || !plans.ok()) return kRefused;
+  const auto split = ledger->TheSplit();
+  const auto results = ledger->Results();
+  if (!entries.ok() || !limits.ok() || !plans.ok() || !split.ok() || !results.ok()) return kRefused;
   std::ostringstream out;
   out << std::hexfloat << ledger->dataset() << '|' << ToText(ledger->unit()) << ledger->unit_chosen()
       << ToText(ledger->adjacency()) << '\n';
@@ -34,13 +36,16 @@ std::string Said(const std::string& path) {
     out << l.seq << '|' << l.time_utc << '|' << l.limit.epsilon() << '|' << l.limit.delta() << '\n';
   }
   for (const LedgerPlan& p : *plans) {
-    out << p.seq << '|' << p.time_utc << '|' << p.run << '|' << p.purpose << '\n';
+    out << p.seq << '|' << p.time_utc << '|' << p.run << '|' << p.purpose << '|' << ToText(p.part) << '|' << p.settings
+        << '\n';
     for (const PlannedMechanism& m : p.mechanisms) out << m.mechanism.ToText() << '|' << m.loss_slack << '\n';
   }
   for (const LedgerEntry& e : *entries) {
     out << e.id << '|' << e.seq << '|' << e.time_utc << '|' << e.run << '|' << e.purpose << '|' << e.mechanism.ToText()
-        << '|' << ToText(e.noise) << '|' << e.loss_slack << '|' << e.plan << '\n';
+        << '|' << ToText(e.noise) << '|' << e.loss_slack << '|' << e.plan << '|' << ToText(e.part) << '\n';
   }
+  if (*split) out << (*split)->seq << '|' << (*split)->time_utc << '|' << (*split)->judging_share << (*split)->salt;
+  for (const LedgerResult& r : *results) out << r.seq << '|' << r.time_utc << '|' << r.entry << '|' << r.text << '\n';
   return out.str();
 }
 
@@ -58,7 +63,7 @@ void Write(const std::string& path, const std::string& bytes) {
   std::fclose(file);
 }
 
-// A limit, a plan of two mechanisms, entries under it and beside it.
+// A limit, a plan of two mechanisms, entries under it and beside it, then parts, a plan of one and a result.
 void MakeLedger(const std::string& path) {
   Ledger ledger = MustOpen(path);
   ASSERT_TRUE(ledger.SetLimit(LimitOf(8)).ok());
@@ -71,6 +76,11 @@ void MakeLedger(const std::string& path) {
     ASSERT_TRUE(ledger.MarkReleased(*id).ok());
   }
   ASSERT_TRUE(ledger.SetLimit(LimitOf(9)).ok());
+  ASSERT_TRUE(ledger.Split(0.2).ok());
+  const ChargeRequest judging{.mechanism = Steps(1, 30), .run = "j", .part = RecordPart::kJudging};
+  ASSERT_TRUE(ledger.PlanRun({&judging, 1}).ok());
+  const auto id = ledger.Charge(judging);
+  ASSERT_TRUE(id.ok() && ledger.AddResult(*id, "12").ok());
 }
 
 TEST_F(LedgerTest, AFlippedBitIsRefusedOrChangesNothing) {

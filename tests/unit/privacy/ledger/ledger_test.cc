@@ -351,7 +351,7 @@ TEST_F(LedgerTest, WhatIsNotALedgerIsLeftAlone) {
   std::ofstream(Path("text")) << std::string(5000, 'x');
   ASSERT_EQ(Sql(Path("app.db"), "CREATE TABLE t (x); INSERT INTO t VALUES (1)"), "");
   ASSERT_TRUE(MustOpen(Path("newer")).SetLimit(LimitOf(10)).ok());
-  ASSERT_EQ(Sql(Path("newer"), "PRAGMA user_version = 3"), "");
+  ASSERT_EQ(Sql(Path("newer"), "PRAGMA user_version = 4"), "");
   std::ofstream(Path("empty")).close();
   fs::create_directory(folder_ / "folder");
   struct Case {

@@ -1,0 +1,63 @@
+// The words of a ledger's kinds, as files and people have them.
+#include "runtime/core/text.h"
+#include "runtime/privacy/ledger/ledger.h"
+
+namespace wisp::privacy {
+namespace {
+
+Status NotAName(const char* what, std::string_view text, const char* allowed) {
+  return InvalidData(what, " is '", OneLine(std::string(text)), "', allowed are ", allowed);
+}
+
+}  // namespace
+
+std::string_view ToText(PrivacyUnit unit) {
+  switch (unit) {
+    case PrivacyUnit::kUser:
+      return "user";
+    case PrivacyUnit::kSession:
+      return "session";
+    case PrivacyUnit::kDay:
+      return "day";
+    case PrivacyUnit::kInteraction:
+      return "interaction";
+  }
+  return "unknown";
+}
+
+Result<PrivacyUnit> PrivacyUnitFromText(std::string_view text) {
+  for (PrivacyUnit unit : {PrivacyUnit::kUser, PrivacyUnit::kSession, PrivacyUnit::kDay, PrivacyUnit::kInteraction}) {
+    if (text == ToText(unit)) return unit;
+  }
+  return NotAName("the privacy unit", text, "user, session, day, interaction");
+}
+
+std::string_view ToText(NoiseKind noise) { return noise == NoiseKind::kSecure ? "secure" : "reproducible"; }
+
+Result<NoiseKind> NoiseKindFromText(std::string_view text) {
+  for (NoiseKind noise : {NoiseKind::kSecure, NoiseKind::kReproducible}) {
+    if (text == ToText(noise)) return noise;
+  }
+  return NotAName("the kind of noise", text, "secure, reproducible");
+}
+
+std::string_view ToText(RecordPart part) {
+  switch (part) {
+    case RecordPart::kAll:
+      return "all";
+    case RecordPart::kTraining:
+      return "training";
+    case RecordPart::kJudging:
+      return "judging";
+  }
+  return "unknown";
+}
+
+Result<RecordPart> RecordPartFromText(std::string_view text) {
+  for (RecordPart part : {RecordPart::kAll, RecordPart::kTraining, RecordPart::kJudging}) {
+    if (text == ToText(part)) return part;
+  }
+  return NotAName("the part of the records", text, "all, training, judging");
+}
+
+}  // namespace wisp::privacy

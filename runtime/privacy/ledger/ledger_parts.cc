@@ -1,0 +1,165 @@
+#include "runtime/privacy/ledger/ledger_parts.h"
+
+#include <algorithm>
+
+namespace wisp::privacy {
+
+template <typename Budgets, typename Use>
+void LedgerParts::ForEach(Budgets& budgets, RecordPart part, const Use& use) {
+  for (size_t i = 0; i < budgets.size(); ++i) {
+    if (part == RecordPart::kAll || budgets.size() == 1 || part == kParts[i]) use(i, budgets[i]);
+  }
+}
+
+std::string LedgerParts::Name(size_t budget) const {
+  if (!split_) return "the data set";
+  return kParts[budget] == RecordPart::kTraining ? "the records that train" : "the records that judge";
+}
+
+Status LedgerParts::Take(const LedgerLimit& limit) {
+  for (LedgerBudget& budget : budgets_) budget.Take(limit);
+  return OkStatus();
+}
+
+Status LedgerParts::Take(const LedgerSplit& split) {
+  if (split_) return InvalidData("records are divided twice");
+  split_ = split;
+  budgets_.push_back(budgets_.front());
+  return OkStatus();
+}
+
+Status LedgerParts::Take(const LedgerPlan& plan) {
+  if (plan.part != RecordPart::kAll && !split_) return InvalidData("a plan of a part, and records are not divided");
+  ForEach(budgets_, plan.part, [&](size_t, LedgerBudget& budget) { budget.Take(plan); });
+  return OkStatus();
+}
+
+Status LedgerParts::Take(const LedgerEntry& entry) {
+  if (entry.part != RecordPart::kAll && !split_) return InvalidData("a charge of a part, and records are not divided");
+  ForEach(budgets_, entry.part, [&](size_t, LedgerBudget& budget) { budget.Take(entry); });
+  return OkStatus();
+}
+
+Status LedgerParts::CheckParts(std::span<const ChargeRequest> charges) const {
+  for (const ChargeRequest& charge : charges) {
+    if (charge.part != charges.front().part)
+      return InvalidArgument("charges of different parts of the records belong in calls of their own");
+    if (charge.part != RecordPart::kAll && !split_)
+      return InvalidArgument("the charge reads the records of the part '", std::string(ToText(charge.part)),
+                             "', and the ledger does not divide its records: write a split first");
+  }
+  return OkStatus();
+}
+
+Status LedgerParts::CheckNoise(std::span<const ChargeRequest> charges) const {
+  for (const ChargeRequest& charge : charges) {
+    Status status;
+    ForEach(budgets_, charge.part, [&](size_t, const LedgerBudget& budget) {
+      if (status.ok()) status = budget.all().CheckNoise(charge.noise);
+    });
+    WISP_RETURN_IF_ERROR(status);
+  }
+  return OkStatus();
+}
+
+uint64_t LedgerParts::PlanFor(const ChargeRequest& charge) const {
+  uint64_t plan = 0;
+  ForEach(budgets_, charge.part, [&](size_t, const LedgerBudget& budget) {
+    if (plan == 0) plan = budget.PlanFor(charge);
+  });
+  return plan;
+}
+
+bool LedgerParts::Covers(std::span<const ChargeRequest> charges) const {
+  bool covers = true;
+  const RecordPart part = charges.empty() ? RecordPart::kAll : charges.front().part;
+  ForEach(budgets_, part, [&](size_t, const LedgerBudget& budget) { covers = covers && budget.Covers(charges); });
+  return covers;
+}
+
+bool LedgerParts::MayPlan(RecordPart part) const {
+  bool may = true;
+  ForEach(budgets_, part, [&](size_t, const LedgerBudget& budget) { may = may && budget.MayPlan(); });
+  return may;
+}
+
+bool LedgerParts::MayPlanRun(RecordPart part) const {
+  bool may = true;
+  ForEach(budgets_, part, [&](size_t, const LedgerBudget& budget) { may = may && budget.MayPlanRun(part); });
+  return may;
+}
+
+LedgerParts LedgerParts::After(std::span<const ChargeRequest> charges) const {
+  LedgerParts after = *this;
+  if (charges.empty()) return after;
+  ForEach(after.budgets_, charges.front().part,
+          [&](size_t, LedgerBudget& budget) { budget = budget.After(charges, MayPlanRun(charges.front().part)); });
+  return after;
+}
+
+LedgerParts LedgerParts::AfterCharge(const ChargeRequest& charge) const {
+  LedgerParts after = *this;
+  ForEach(after.budgets_, charge.part, [&](size_t, LedgerBudget& budget) { budget = budget.AfterCharge(charge); });
+  return after;
+}
+
+Status LedgerParts::CheckLimits(const std::string& who, const LedgerParts& after, RecordPart part,
+                                const std::optional<EpsilonDelta>& instead) const {
+  Status status;
+  ForEach(after.budgets_, part, [&](size_t i, const LedgerBudget& budget) {
+    if (!status.ok()) return;
+    const auto breach = budget.FindBreach(instead);
+    if (!breach.ok()) {
+      status = breach.status();
+    } else if (*breach) {
+      status = budgets_[std::min(i, budgets_.size() - 1)].Refusal(who, Name(i), budget, **breach);
+    }
+  });
+  return status;
+}
+
+Result<bool> LedgerParts::IsBeyond(RecordPart part, const std::optional<EpsilonDelta>& instead) const {
+  Status status;
+  bool beyond = false;
+  ForEach(budgets_, part, [&](size_t, const LedgerBudget& budget) {
+    const auto breach = budget.FindBreach(instead);
+    if (!breach.ok()) {
+      status = breach.status();
+    } else {
+      beyond = beyond || breach->has_value();
+    }
+  });
+  if (!status.ok()) return status;
+  return beyond;
+}
+
+Result<LedgerFigures> LedgerParts::Figures(const Delta& delta) const {
+  if (!split_) return budgets_.front().Figures(delta);
+  std::vector<LedgerFigures> each;
+  for (const LedgerBudget& budget : budgets_) {
+    WISP_ASSIGN_OR_RETURN(each.emplace_back(), budget.Figures(delta));
+  }
+  // The largest epsilon is the data set's; the limit holds where it holds for each.
+  const auto less = [](const StatedEpsilon& a, const StatedEpsilon& b) { return a.epsilon < b.epsilon; };
+  LedgerFigures figures = each[less(each[0].stated, each[1].stated) ? 1 : 0];
+  if (figures.basis == LedgerFigures::Basis::kPlan) {
+    const StatedEpsilon used =
+        std::max(each[0].used.value_or(each[0].stated), each[1].used.value_or(each[1].stated), less);
+    figures.used = less(used, figures.stated) ? std::optional(used) : std::nullopt;
+  }
+  for (const LedgerFigures& f : each) {
+    if (!f.held_limit) figures.held_limit.reset();
+    figures.limit_is_late = figures.limit_is_late || f.limit_is_late;
+    figures.limit_was_raised = figures.limit_was_raised || f.limit_was_raised;
+  }
+  for (size_t i = 0; i < each.size(); ++i) {
+    figures.parts.push_back({.part = kParts[i],
+                             .basis = each[i].basis,
+                             .stated = each[i].stated,
+                             .used = each[i].used,
+                             .planned_left = each[i].planned_left});
+  }
+  return figures;
+}
+
+}  // namespace wisp::privacy

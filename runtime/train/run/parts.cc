@@ -1,0 +1,25 @@
+#include "runtime/train/run/parts.h"
+
+#include "runtime/privacy/ledger/record_parts.h"
+
+namespace wisp {
+
+data::Sequences SequencesOf(privacy::RecordPart part, const privacy::LedgerSplit& split,
+                            const data::Sequences& sequences) {
+  if (part == privacy::RecordPart::kAll) return sequences;
+  data::Sequences kept;
+  kept.item_keys = sequences.item_keys;
+  for (size_t u = 0; u < sequences.num_users(); ++u) {
+    privacy::RecordName name{.user = sequences.user_keys[u]};
+    if (!sequences.unit_begins.empty()) name.begins = sequences.unit_begins[u];
+    if (privacy::PartOf(split, name) != part) continue;
+    const std::span<const int32_t> items = sequences.User(u);
+    kept.items.insert(kept.items.end(), items.begin(), items.end());
+    kept.offsets.push_back(kept.items.size());
+    kept.user_keys.push_back(sequences.user_keys[u]);
+    if (name.begins) kept.unit_begins.push_back(*name.begins);
+  }
+  return kept;
+}
+
+}  // namespace wisp

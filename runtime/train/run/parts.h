@@ -1,0 +1,17 @@
+// The sequences of one part of a divided data set.
+#ifndef WISP_RUNTIME_TRAIN_RUN_PARTS_H_
+#define WISP_RUNTIME_TRAIN_RUN_PARTS_H_
+
+#include "runtime/data/sequences.h"
+#include "runtime/privacy/ledger/ledger.h"
+
+namespace wisp {
+
+// Those users of `sequences`, or smaller units, that are in `part` by privacy::PartOf: all of them for kAll. Items keep
+// their numbers.
+data::Sequences SequencesOf(privacy::RecordPart part, const privacy::LedgerSplit& split,
+                            const data::Sequences& sequences);
+
+}  // namespace wisp
+
+#endif  // WISP_RUNTIME_TRAIN_RUN_PARTS_H_

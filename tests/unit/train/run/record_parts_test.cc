@@ -1,0 +1,151 @@
+// Which records train and which judge: by their own names, once and for good; and a run of one part never sees the other.
+#include "runtime/train/run/parts.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "runtime/privacy/ledger/record_parts.h"
+#include "runtime/train/run/job.h"
+#include "tests/unit/core/temporary_folder.h"
+
+namespace wisp {
+namespace {
+
+using privacy::Ledger;
+using privacy::PartOf;
+using privacy::RecordPart;
+
+constexpr RecordPart kAll = RecordPart::kAll, kTraining = RecordPart::kTraining, kJudging = RecordPart::kJudging;
+
+privacy::LedgerSplit WithShare(double share) { return {.judging_share = share, .salt = "0123456789abcdef"}; }
+
+char Letter(const privacy::LedgerSplit& split, const privacy::RecordName& name) {
+  return PartOf(split, name) == kJudging ? 'j' : 't';
+}
+
+// Computed by Python's hashlib from the words in record_parts.h. A version that says otherwise would move records of
+// devices to the other side.
+TEST(PartOf, IsWhatItWasInEveryVersion) {
+  std::string users, days;
+  for (int i = 0; i < 24; ++i) users += Letter(WithShare(0.3), {.user = std::to_string(i)});
+  for (int64_t day = 20500; day < 20524; ++day) days += Letter(WithShare(0.3), {.user = "anna", .begins = day});
+  EXPECT_EQ(users, "tjttttttjjjtttjjtttjttjt");
+  EXPECT_EQ(days, "ttttttjttttjjtjtjtjtjttt");
+  EXPECT_EQ(Letter(WithShare(0.3), {.user = "anna", .begins = -1}), 'j');
+}
+
+TEST(PartOf, FollowsTheShareAndTheSalt) {
+  constexpr int kUsers = 20000;
+  int judging = 0, moved = 0, more = 0;
+  for (int i = 0; i < kUsers; ++i) {
+    const std::string user = "user " + std::to_string(i);
+    const bool judges = PartOf(WithShare(0.2), {.user = user}) == kJudging;
+    privacy::LedgerSplit other = WithShare(0.2);
+    other.salt[0] = 'x';
+    judging += judges;
+    moved += judges != (PartOf(other, {.user = user}) == kJudging);
+    more += judges && PartOf(WithShare(0.4), {.user = user}) == kTraining;
+  }
+  EXPECT_NEAR(judging, 0.2 * kUsers, 300);  // five standard deviations
+  EXPECT_NEAR(moved, 2 * 0.2 * 0.8 * kUsers, 400);
+  EXPECT_EQ(more, 0) << "a larger share has the records of a smaller one";
+}
+
+data::Sequences Ring(size_t users) {
+  data::Sequences sequences;
+  for (size_t u = 0; u < users; ++u) {
+    for (size_t t = 0; t < 8; ++t) sequences.items.push_back(static_cast<int32_t>((u * 7 + t) % 20));
+    sequences.offsets.push_back(sequences.items.size());
+    sequences.user_keys.push_back(std::to_string(u));
+  }
+  for (int i = 0; i < 20; ++i) sequences.item_keys.push_back(std::to_string(i));
+  return sequences;
+}
+
+TEST(SequencesOf, EveryRecordIsInOnePartWhole) {
+  data::Sequences all = Ring(80);
+  const auto split = WithShare(0.3);
+  for (const bool days : {false, true}) {
+    if (days) all.unit_begins.assign(80, 0);
+    for (size_t u = 0; days && u < 80; ++u) all.unit_begins[u] = 20000 + static_cast<int64_t>(u);
+    const data::Sequences training = SequencesOf(kTraining, split, all), judging = SequencesOf(kJudging, split, all);
+    EXPECT_EQ(training.num_users() + judging.num_users(), 80u);
+    EXPECT_GT(judging.num_users(), 10u);
+    for (const data::Sequences* part : {&training, &judging}) {
+      EXPECT_EQ(part->item_keys, all.item_keys);
+      EXPECT_EQ(part->unit_begins.size(), days ? part->num_users() : 0);
+      for (size_t u = 0; u < part->num_users(); ++u) {
+        const std::span<const int32_t> got = part->User(u), want = all.User(std::stoul(part->user_keys[u]));
+        EXPECT_TRUE(std::equal(got.begin(), got.end(), want.begin(), want.end())) << part->user_keys[u];
+      }
+    }
+  }
+  EXPECT_EQ(SequencesOf(kAll, split, all).num_users(), 80u);
+}
+
+class PartsOfARun : public ::testing::Test {
+ protected:
+  Result<JobResult> Run(const data::Sequences& sequences, Ledger& ledger, RecordPart part) {
+    TrainingJob job{.sequences = &sequences};
+    job.architecture = UniformArchitecture{.num_items = 20,
+                                           .max_length = 8,
+                                           .width = 8,
+                                           .num_heads = 1,
+                                           .num_blocks = 1,
+                                           .inner_width = 8,
+                                           .output_bias = OutputBias::kFixed};
+    job.training = {.method = Method::kPhantom,
+                    .sampling = Sampling::kPoisson,
+                    .num_steps = 4,
+                    .expected_batch = 20,
+                    .num_records_public = 60,
+                    .num_threads = 1};
+    job.training.privacy.ledger = &ledger;
+    job.training.privacy.run = "run";
+    job.training.privacy.part = part;
+    job.training.privacy.reproducible_seed = 3;  // the same noise, so that a record that is read shows
+    job.histogram_noise = 5;
+    job.goal = {.epsilon = {}, .noise_multiplier = 2.0, .delta = 1e-3};
+    return RunTrainingJob(job);
+  }
+  Ledger Open(const char* name) {
+    return *Ledger::Open(folder_ / name, {.dataset = "ring", .unit = privacy::PrivacyUnit::kUser});
+  }
+
+  test::TemporaryFolder folder_;
+};
+
+TEST_F(PartsOfARun, ReadsAndChargesItsPartAlone) {
+  Ledger ledger = Open("l");
+  ASSERT_TRUE(ledger.Split(0.3).ok());
+  const privacy::LedgerSplit split = **ledger.TheSplit();
+  const data::Sequences all = Ring(80), training = SequencesOf(kTraining, split, all);
+  const auto run = Run(all, ledger, kTraining);
+  ASSERT_TRUE(run.ok()) << run.status().message();
+  EXPECT_EQ(run->num_records, training.num_users());
+  const auto entries = *ledger.Entries();
+  ASSERT_EQ(entries.size(), 5u);
+  for (const privacy::LedgerEntry& e : entries) EXPECT_EQ(e.part, kTraining) << e.purpose;
+  // Without those that judge, and with others in their place, no bit changes.
+  Ledger whole = Open("whole");
+  EXPECT_EQ(Run(training, whole, kAll)->weights, run->weights);
+  data::Sequences others = all;
+  for (size_t u = 0; u < all.num_users(); ++u) {
+    if (PartOf(split, {.user = all.user_keys[u]}) != kJudging) continue;
+    for (uint64_t i = all.offsets[u]; i < all.offsets[u + 1]; ++i) others.items[i] = 19 - others.items[i];
+  }
+  EXPECT_EQ(Run(others, ledger, kTraining)->weights, run->weights);
+  EXPECT_NE(Run(others, ledger, kAll)->weights, Run(all, ledger, kAll)->weights);
+}
+
+TEST_F(PartsOfARun, NeedsRecordsThatAreDivided) {
+  Ledger ledger = Open("l");
+  const auto run = Run(Ring(80), ledger, kTraining);
+  EXPECT_EQ(run.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_NE(run.status().message().find("does not divide"), std::string::npos) << run.status().message();
+  EXPECT_TRUE(ledger.Entries()->empty());
+}
+
+}  // namespace
+}  // namespace wisp
