@@ -1,4 +1,4 @@
-// Which records train and which judge: by their own names, once and for good; and a run of one part never sees the other.
+// Which records train and which judge: by their own names, once and for good; a run of one part never sees the other.
 #include "runtime/train/run/parts.h"
 
 #include <gtest/gtest.h>
