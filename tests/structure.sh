@@ -38,6 +38,7 @@ check_arrows runtime/train "$step|$release|$below" top
 check_arrows runtime/train/release "$release|runtime/train/(options|privacy_plan|memory|optimizer|popularity)\.h$|$below"
 check_arrows runtime/train/run "runtime/train/run/|$step|$release|$below"
 check_arrows runtime/train/audit "runtime/train/audit/|$step|$release|$below"
+check_arrows runtime/personalise "runtime/personalise/|runtime/train/run/|$step|$below"
 check_arrows runtime/inference 'runtime/(inference|model|layers|core)/|kernels/(kernels|device)\.h$'
 check_arrows runtime/decoding 'runtime/(decoding|inference|model|layers|privacy|core)/|kernels/kernels\.h$'
 check_arrows tools/exchange 'tools/exchange/|runtime/core/'

@@ -95,7 +95,7 @@ def ledger():
         ("choice-composed-by-pld", "LedgerBudget::Keeps", "if (!left_plan_) {", "{ const bool keeps = *all_.Epsilon(*Delta::Create(limit.delta())) <= limit.epsilon(); return keeps; }\n  {",
          BUDGET + "AsManyStepsFitAsTheFilterHasRoomForNotAsPldWouldCount"),
         ("plan-pays-for-other-parts", "LedgerBudget::FindInPlans", "active.plan.part != charge.part || ", "",
-         PARTS + "APlanOfAPartIsFixedBeforeItsFirstLook"),
+         PARTS + "PlansOfAPartAndOfAllCountTogether"),
     ]) + table("runtime/privacy/ledger/ledger_parts.cc", [
         ("what-reads-all-counts-once", "LedgerParts::ForEach", "part == RecordPart::kAll || ", "", PARTS + "WhatReadsAllRecordsCountsForEach"),
         ("every-charge-counts-for-each", "LedgerParts::ForEach", "part == kParts[i]", "true", PARTS + "TheDataSetCostsWhatItsDearestPartCosts"),

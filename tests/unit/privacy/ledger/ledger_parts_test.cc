@@ -134,6 +134,11 @@ TEST_F(LedgerPartsTest, PlansOfAPartAndOfAllCountTogether) {
   EXPECT_EQ(figures.basis, LedgerFigures::Basis::kPlan);
   EXPECT_EQ(figures.parts[0].stated.epsilon, Pld({all.mechanism, training.mechanism}));
   EXPECT_EQ(figures.parts[1].stated.epsilon, Pld({all.mechanism}));
+  // Each pays for its own: what all were to be read for is no room for a part's charge.
+  Ledger other = Divided("other");
+  Plan(other, all);
+  ASSERT_TRUE(other.Charge(Of(kTraining, Gaussian(30))).ok());
+  EXPECT_EQ(other.Entries()->back().plan, 0u);
 }
 
 TEST_F(LedgerPartsTest, ARunOfAPartPlansForItself) {

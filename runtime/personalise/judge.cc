@@ -1,0 +1,171 @@
+#include "runtime/personalise/judge.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/layers/packed_weights.h"
+#include "runtime/layers/recommender.h"
+#include "runtime/privacy/json.h"
+#include "runtime/privacy/noise/discrete_gaussian.h"
+#include "runtime/privacy/noise/exact_sum.h"
+#include "runtime/train/run/evaluate.h"
+#include "runtime/train/run/parts.h"
+
+namespace wisp {
+namespace {
+
+using privacy::RandomStream;
+using privacy::StreamPurpose;
+
+constexpr double kMostJudgeNoise = 1e6;
+
+// One model and one worker's buffers.
+class Reader {
+ public:
+  Reader(const Recommender& graph, const Weights& weights)
+      : graph_(graph),
+        buffers_(graph.AllocateForInference()),
+        cache_(graph.AllocateCache(KeptBlocks::kAll)),
+        context_{.weights = weights, .buffers = buffers_, .cache = &cache_},
+        scores_(graph.architecture().num_items) {}
+
+  // Of `target` after `history`; the call before had a history that begins this one, or `fresh`.
+  double Value(std::span<const int32_t> history, int32_t target, JudgeMeasure measure, bool fresh,
+               std::vector<uint8_t>& excluded) {
+    const size_t window = std::min<size_t>(graph_.architecture().max_length, history.size());
+    const bool keeps = !fresh && graph_.KeepsKeys(read_, history.size()) && window == history.size();
+    context_.past = keeps ? read_ : 0;
+    graph_.Score(context_, history.last(window), scores_.data());
+    read_ = window == history.size() ? window : 0;
+    return measure == JudgeMeasure::kLogRank ? -LogRank(history, target, excluded) : LogProbability(target);
+  }
+
+ private:
+  double LogRank(std::span<const int32_t> history, int32_t target, std::vector<uint8_t>& excluded) const {
+    for (const int32_t id : history) excluded[static_cast<size_t>(id)] = 1;
+    const size_t rank = RankOf(scores_, excluded, target);
+    for (const int32_t id : history) excluded[static_cast<size_t>(id)] = 0;
+    return std::log1p(static_cast<double>(rank));
+  }
+
+  double LogProbability(int32_t target) const {
+    const float largest = *std::max_element(scores_.begin(), scores_.end());
+    double sum = 0;
+    for (const float score : scores_) sum += std::exp(static_cast<double>(score - largest));
+    return static_cast<double>(scores_[static_cast<size_t>(target)] - largest) - std::log(sum);
+  }
+
+  const Recommender& graph_;
+  Buffers buffers_;
+  KeyValueCache cache_;
+  RecordContext context_;
+  std::vector<float> scores_;
+  size_t read_ = 0;  // of the newest history, items whose keys are kept
+};
+
+double MeanGain(Reader& base, Reader& candidate, std::span<const int32_t> record, const JudgeOptions& o,
+                std::vector<uint8_t>& excluded) {
+  const size_t targets = std::min<size_t>(o.num_targets, record.size() - 1);
+  double sum = 0;
+  for (size_t t = record.size() - targets; t < record.size(); ++t) {
+    const bool fresh = t == record.size() - targets;
+    sum += candidate.Value(record.first(t), record[t], o.measure, fresh, excluded) -
+           base.Value(record.first(t), record[t], o.measure, fresh, excluded);
+  }
+  return sum / static_cast<double>(targets);
+}
+
+uint64_t NoiseInSteps(double noise_multiplier) {
+  return static_cast<uint64_t>(std::ceil(noise_multiplier * JudgeNorm()));
+}
+
+Judgement FromSums(std::span<const int64_t, 2> sums, double noise_multiplier) {
+  return {.gains = static_cast<double>(sums[0]) / kJudgeSteps,
+          .squares = static_cast<double>(sums[1]) / (kSquareWeight * kJudgeSteps),
+          .noise_multiplier = noise_multiplier};
+}
+
+Status Check(const JudgeOptions& o) {
+  if (o.ledger == nullptr)
+    return PrivacyRefused("judging needs a ledger: without one the budget spent would be forgotten");
+  if (!(o.gain_scale > 0 && std::isfinite(o.gain_scale)))
+    return InvalidArgument("the gain that counts as 1 is ", privacy::DoubleText(o.gain_scale), ", allowed is above 0");
+  if (!(o.noise_multiplier > 0 && o.noise_multiplier <= kMostJudgeNoise))
+    return InvalidArgument("the noise of judging is ", privacy::DoubleText(o.noise_multiplier),
+                           ", allowed is above 0, up to ", kMostJudgeNoise);
+  if (o.num_targets == 0) return InvalidArgument("a record is judged by 0 events, allowed are 1 and more");
+  WISP_RETURN_IF_ERROR(CheckThreads(o.num_threads));
+  return OkStatus();
+}
+
+}  // namespace
+
+double JudgeNorm() {
+  return std::ceil(static_cast<double>(kJudgeSteps) * std::sqrt(1 + kSquareWeight * kSquareWeight));
+}
+
+GainOnGrid OnGrid(double mean_gain, double gain_scale) {
+  const double ratio = mean_gain / gain_scale;
+  if (!std::isfinite(ratio)) return {};
+  const double gain = std::clamp(ratio, -1.0, 1.0);
+  // Towards zero: no rounding makes the record longer than JudgeNorm.
+  return {.gain = static_cast<int64_t>(gain * kJudgeSteps),
+          .square = static_cast<int64_t>(kSquareWeight * gain * gain * kJudgeSteps)};
+}
+
+Result<privacy::ChargeRequest> JudgeCharge(const JudgeOptions& o, uint64_t num_judgings) {
+  WISP_ASSIGN_OR_RETURN(const privacy::Mechanism mechanism,
+                        privacy::Mechanism::Gaussian({.noise_multiplier = o.noise_multiplier, .count = num_judgings}));
+  return privacy::ChargeRequest{
+      .mechanism = mechanism,
+      .run = o.run,
+      .purpose = "judging",
+      .noise = o.reproducible_seed ? privacy::NoiseKind::kReproducible : privacy::NoiseKind::kSecure,
+      .loss_slack = privacy::DiscretisationLoss(
+          {.sigma_in_steps = NoiseInSteps(o.noise_multiplier), .num_coordinates = 2, .num_steps = num_judgings}),
+      .part = privacy::RecordPart::kJudging};
+}
+
+std::vector<GainOnGrid> Gains(const Architecture& architecture, const ParameterSource& base,
+                              const ParameterSource& candidate, const data::Sequences& judging, const JudgeOptions& o) {
+  const Recommender graph(architecture, kernels::Device(kernels::BestOps()), {.use = GraphUse::kInference});
+  const PackedWeights of_base(graph, base), of_candidate(graph, candidate);
+  std::vector<GainOnGrid> gains(judging.num_users());
+  Workers workers(o.num_threads, o.executor);
+  workers.Run([&](size_t worker) {
+    Reader reads_base(graph, of_base.view()), reads_candidate(graph, of_candidate.view());
+    std::vector<uint8_t> excluded(architecture.num_items, 0);
+    for (size_t u = worker; u < judging.num_users(); u += workers.size()) {
+      const std::span<const int32_t> record = judging.User(u);
+      if (record.size() < 2) continue;
+      gains[u] = OnGrid(MeanGain(reads_base, reads_candidate, record, o, excluded), o.gain_scale);
+    }
+  });
+  return gains;
+}
+
+Result<Judgement> Judge(const Architecture& architecture, const ParameterSource& base, const ParameterSource& candidate,
+                        const data::Sequences& judging, const JudgeOptions& o) {
+  WISP_RETURN_IF_ERROR(Check(o));
+  WISP_RETURN_IF_ERROR(Validate(architecture));
+  RandomStream noise = RandomStream::Reproducible(o.reproducible_seed.value_or(0), StreamPurpose::kNoise);
+  if (!o.reproducible_seed) {
+    WISP_ASSIGN_OR_RETURN(noise, RandomStream::Secure());
+  }
+  WISP_ASSIGN_OR_RETURN(const privacy::ChargeRequest charge, JudgeCharge(o));
+  WISP_ASSIGN_OR_RETURN(const privacy::ChargeId id, o.ledger->Charge(charge));
+  WISP_ASSIGN_OR_RETURN(const auto split, o.ledger->TheSplit());
+  const data::Sequences own = SequencesOf(privacy::RecordPart::kJudging, *split, judging);
+  int64_t sums[2] = {0, 0};
+  for (const GainOnGrid& g : Gains(architecture, base, candidate, own, o)) {
+    sums[0] += g.gain;
+    sums[1] += g.square;
+  }
+  privacy::AddDiscreteGaussian(noise, NoiseInSteps(o.noise_multiplier), sums);
+  const Judgement judgement = FromSums(sums, o.noise_multiplier);
+  WISP_RETURN_IF_ERROR(o.ledger->AddResult(id, ToText(judgement)));
+  WISP_RETURN_IF_ERROR(o.ledger->MarkReleased(id));
+  return judgement;
+}
+
+}  // namespace wisp

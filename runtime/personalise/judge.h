@@ -1,0 +1,78 @@
+// A private test of whether a model serves people better than another: how much better it predicts what the records
+// that judge did, summed with noise and charged (docs/algorithms.md, section 12).
+//
+//   WISP_ASSIGN_OR_RETURN(const Judgement night, Judge(architecture, base, candidate, judging, {.ledger = &ledger,
+//       .run = "2026-11-23", .noise_multiplier = 4}));
+//   const Verdict verdict = Decide(rule, judgements);             // judge_rule.h
+//
+// What it is not: a decision, or a figure of quality. `base` and `candidate` must not have learned from the records
+// that judge: those of the other part, in a ledger that divides them (Ledger::Split).
+#ifndef WISP_RUNTIME_PERSONALISE_JUDGE_H_
+#define WISP_RUNTIME_PERSONALISE_JUDGE_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/core/architecture.h"
+#include "runtime/core/status.h"
+#include "runtime/core/threads.h"
+#include "runtime/data/sequences.h"
+#include "runtime/layers/weights.h"
+#include "runtime/personalise/judge_rule.h"
+#include "runtime/privacy/ledger/ledger.h"
+
+namespace wisp {
+
+// What a record's gain is of each of its events, with everything before it as history: larger is better.
+enum class JudgeMeasure {
+  kLogRank,        // log(1 + rank) of the base less that of the candidate; rank 0 is the best
+  kLogLikelihood,  // log-probability under the candidate less that under the base
+};
+
+struct JudgeOptions {
+  privacy::Ledger* ledger = nullptr;  // required; of records that are divided
+  std::string run;
+  JudgeMeasure measure = JudgeMeasure::kLogRank;
+  // Standard deviation of the noise on what one record adds, which is at most 1 in length.
+  double noise_multiplier = 0;
+  double gain_scale = 0.5;   // the mean gain of a record that counts as 1; larger ones count as 1. Public, above 0
+  uint32_t num_targets = 8;  // a record is judged by at most so many of its newest events
+  uint32_t num_threads = 1;
+  Executor executor = {};
+  // Set: noise repeats and there is NO guarantee. For tests.
+  std::optional<uint64_t> reproducible_seed = {};
+};
+
+// Steps of the grid on which gains are summed, for a gain of 1.
+inline constexpr int64_t kJudgeSteps = int64_t{1} << 20;
+
+// A record's gain and its square on the grid: round(g s) and round(w g^2 s) with g = clip(mean gain / gain_scale, -1, 1),
+// s = kJudgeSteps, w = kSquareWeight. Its length is at most JudgeNorm(): that is the sensitivity. 0 where the record
+// has no event to judge by, or one of its gains is no finite number.
+struct GainOnGrid {
+  int64_t gain = 0, square = 0;
+};
+GainOnGrid OnGrid(double mean_gain, double gain_scale);
+// In steps, rounded up.
+double JudgeNorm();
+
+// What one judging costs and releases: one Gaussian mechanism of two sums.
+Result<privacy::ChargeRequest> JudgeCharge(const JudgeOptions& options, uint64_t num_judgings = 1);
+
+// Gains of each record of `judging` (GainOnGrid of base and candidate), in their order. Local only: not private.
+std::vector<GainOnGrid> Gains(const Architecture& architecture, const ParameterSource& base,
+                              const ParameterSource& candidate, const data::Sequences& judging,
+                              const JudgeOptions& options);
+
+// Charges, then sums the gains of `judging`, adds noise, keeps the sums with the charge (Ledger::AddResult) and returns
+// them. Architecture and sources: as EvaluateRanking. kInvalidArgument for options out of range, kPrivacyRefused as
+// Ledger::Charge: then nothing was read.
+Result<Judgement> Judge(const Architecture& architecture, const ParameterSource& base, const ParameterSource& candidate,
+                        const data::Sequences& judging, const JudgeOptions& options);
+
+}  // namespace wisp
+
+#endif  // WISP_RUNTIME_PERSONALISE_JUDGE_H_

@@ -1,0 +1,127 @@
+#include "runtime/personalise/judge_rule.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <string_view>
+#include <utility>
+
+#include "runtime/core/text.h"
+#include "runtime/privacy/json.h"
+
+namespace wisp {
+namespace {
+
+double Above(double z) { return 0.5 * std::erfc(z / std::sqrt(2.0)); }  // of a standard normal
+
+// Where so much of a standard normal is above; by bisection.
+double Quantile(double above) {
+  double low = 0, high = 40;
+  for (int i = 0; i < 100; ++i) {
+    const double middle = 0.5 * (low + high);
+    (Above(middle) > above ? low : high) = middle;
+  }
+  return high;
+}
+
+double Z(const JudgeRule& rule) { return Quantile(rule.error / (2.0 * rule.num_judgings)); }
+
+// Length of what a record adds, in gains.
+double Norm() { return std::sqrt(1 + kSquareWeight * kSquareWeight); }
+
+struct Sums {
+  double weights = 0, squared_weights = 0;
+};
+
+Sums WeightsOf(const JudgeRule& rule, size_t judgings) {
+  Sums sums;
+  for (size_t ago = 0; ago < judgings; ++ago) {
+    const double w = std::pow(rule.decay, static_cast<double>(ago));
+    sums.weights += w;
+    sums.squared_weights += w * w;
+  }
+  return sums;
+}
+
+template <class J>
+auto Fields(J& j) {
+  return std::array{std::pair{std::string_view("gains="), &j.gains},
+                    std::pair{std::string_view("squares="), &j.squares},
+                    std::pair{std::string_view("noise_multiplier="), &j.noise_multiplier}};
+}
+
+}  // namespace
+
+double Judgement::gain_noise() const { return noise_multiplier * Norm(); }
+double Judgement::square_noise() const { return gain_noise() / kSquareWeight; }
+
+std::string ToText(const Judgement& j) {
+  std::string text;
+  for (const auto& [name, value] : Fields(j))
+    text += (text.empty() ? "" : " ") + std::string(name) + privacy::DoubleText(*value);
+  return text;
+}
+
+Result<Judgement> JudgementFromText(const std::string& text) {
+  Judgement j;
+  std::string_view rest = text;
+  bool read = true;
+  for (const auto& [name, value] : Fields(j)) {
+    if (!rest.empty() && rest.front() == ' ') rest.remove_prefix(1);
+    read = read && rest.starts_with(name);
+    if (!read) break;
+    rest.remove_prefix(name.size());
+    const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), *value);
+    read = error == std::errc() && std::isfinite(*value);
+    rest.remove_prefix(static_cast<size_t>(end - rest.data()));
+  }
+  if (read && rest.empty() && j.noise_multiplier > 0) return j;
+  return InvalidData("a judging's result is '", OneLine(text), "', which is none");
+}
+
+Status Validate(const JudgeRule& rule) {
+  if (!(rule.error > 0 && rule.error < 1))
+    return InvalidArgument("the error of judging is ", privacy::DoubleText(rule.error),
+                           ", allowed is above 0 and below 1");
+  if (!(rule.decay > 0 && rule.decay <= 1))
+    return InvalidArgument("the decay of judging is ", privacy::DoubleText(rule.decay),
+                           ", allowed is above 0, up to 1");
+  return rule.num_judgings > 0 ? OkStatus() : InvalidArgument("there are 0 judgings, allowed are 1 and more");
+}
+
+Verdict Decide(const JudgeRule& rule, std::span<const Judgement> judgements) {
+  const double z = Z(rule);
+  double weights = 0, noise = 0, squares = 0, square_noise = 0;
+  Verdict verdict;
+  for (size_t t = 0; t < judgements.size(); ++t) {
+    const Judgement& j = judgements[t];
+    const double w = std::pow(rule.decay, static_cast<double>(judgements.size() - 1 - t));
+    weights += w;
+    verdict.evidence += w * j.gains;
+    squares += w * j.squares;
+    noise += w * w * j.gain_noise() * j.gain_noise();
+    square_noise += w * w * j.square_noise() * j.square_noise();
+  }
+  const double spread = std::max(0.0, weights * (squares + z * std::sqrt(square_noise)));
+  verdict.threshold = z * std::sqrt(noise + spread);
+  if (judgements.empty()) return verdict;
+  if (verdict.evidence > verdict.threshold) verdict.kind = Verdict::Kind::kBetter;
+  if (verdict.evidence < -verdict.threshold) verdict.kind = Verdict::Kind::kWorse;
+  return verdict;
+}
+
+double Power(const JudgeRule& rule, const JudgedGain& gain, double noise_multiplier, uint32_t judgings) {
+  const Judgement noise{.noise_multiplier = noise_multiplier};
+  const double z = Z(rule), n = gain.num_records;
+  const Sums w = WeightsOf(rule, judgings);
+  const double square = gain.mean * gain.mean + gain.deviation * gain.deviation;
+  const double of_noise = noise.gain_noise() * noise.gain_noise() * w.squared_weights;
+  const double of_records = w.weights * w.weights * n;
+  const double spread = of_records * square + z * w.weights * std::sqrt(w.squared_weights) * noise.square_noise();
+  const double threshold = z * std::sqrt(of_noise + spread);
+  const double deviation = std::sqrt(of_noise + of_records * gain.deviation * gain.deviation);
+  return Above((threshold - w.weights * n * gain.mean) / deviation);
+}
+
+}  // namespace wisp

@@ -1,0 +1,33 @@
+"""Faults of a device's life: judging."""
+from faults import table
+
+JUDGE = "judge_test:JudgeTest."
+RULE = "judge_rule_test:JudgeRule."
+
+
+def judging():
+    return table("runtime/personalise/judge.cc", [
+        ("judged-without-noise", "Judge", "privacy::AddDiscreteGaussian(noise, NoiseInSteps(o.noise_multiplier), sums);", "", JUDGE + "TheNoiseIsWhatIsCharged"),
+        ("judged-with-half-the-noise", "NoiseInSteps", "noise_multiplier * JudgeNorm()", "noise_multiplier * JudgeNorm() / 2",
+         JUDGE + "TheNoiseIsWhatIsCharged"),
+        ("judged-gain-not-clipped", "OnGrid", "std::clamp(ratio, -1.0, 1.0)", "ratio", JUDGE + "ARecordAddsNoMoreThanItsBound"),
+        ("judged-square-without-a-bound", "JudgeNorm", "std::sqrt(1 + kSquareWeight * kSquareWeight)", "1.0", JUDGE + "ARecordAddsNoMoreThanItsBound"),
+        ("judged-by-all-records", "Judge", "SequencesOf(privacy::RecordPart::kJudging, *split, judging)", "judging", JUDGE + "RecordsThatTrainDoNotCount"),
+        ("judging-charged-to-all", "JudgeCharge", "privacy::RecordPart::kJudging", "privacy::RecordPart::kAll", JUDGE + "IsPaidForByTheRecordsThatJudge"),
+        ("judged-though-refused", "Judge", "WISP_ASSIGN_OR_RETURN(const privacy::ChargeId id, o.ledger->Charge(charge));",
+         "const Result<privacy::ChargeId> paid = o.ledger->Charge(charge); const privacy::ChargeId id = paid.ok() ? *paid : 1;",
+         JUDGE + "IsPaidForByTheRecordsThatJudge"),
+        ("judging-without-slack", "JudgeCharge", ".num_steps = num_judgings})", ".num_steps = 0})", JUDGE + "IsPaidForByTheRecordsThatJudge"),
+        ("judged-with-keys-of-another-record", "Value", "!fresh &&", "", JUDGE + "GainsAreThoseOfTheNewestEvents"),
+        ("no-number-judges", "OnGrid", "if (!std::isfinite(ratio)) return {};", "", JUDGE + "ARecordAddsNoMoreThanItsBound"),
+    ]) + table("runtime/personalise/judge_rule.cc", [
+        ("nights-taken-for-independent", "Decide", "weights * (squares + z * std::sqrt(square_noise))", "squares + z * std::sqrt(square_noise)",
+         RULE + "IsWrongNoMoreOftenThanStated"),
+        ("records-taken-for-certain", "Decide", "std::sqrt(noise + spread)", "std::sqrt(noise)", RULE + "IsWrongNoMoreOftenThanStated"),
+        ("noise-taken-for-none", "Decide", "std::sqrt(noise + spread)", "std::sqrt(spread)", RULE + "FindsWhatIsThereAsOftenAsItsPowerSays"),
+        ("looks-counted-once", "Z", "/ (2.0 * rule.num_judgings)", "/ 2.0", RULE + "EveryLookHasItsShareOfTheError"),
+    ])
+
+
+def faults():
+    return judging()

@@ -1,0 +1,167 @@
+// The rule that decides from noised sums: how often it is wrong where nothing is better, and how often it finds what is.
+#include "runtime/personalise/judge_rule.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <random>
+#include <vector>
+
+namespace wisp {
+namespace {
+
+using Kind = Verdict::Kind;
+
+// Judgings of `records` people, each with a gain of its own that stays (`lasting`) and one of the day.
+class Population {
+ public:
+  Population(uint64_t seed, uint32_t records, double mean, double lasting, double daily)
+      : random_(seed), mean_(mean), daily_(daily), own_(records) {
+    for (double& g : own_) g = lasting * normal_(random_);
+  }
+
+  Judgement Judge(double noise_multiplier) {
+    Judgement j{.noise_multiplier = noise_multiplier};
+    for (const double own : own_) {
+      const double g = std::clamp(mean_ + own + daily_ * normal_(random_), -1.0, 1.0);
+      j.gains += g;
+      j.squares += g * g;
+    }
+    j.gains += j.gain_noise() * normal_(random_);
+    j.squares += j.square_noise() * normal_(random_);
+    return j;
+  }
+
+ private:
+  std::mt19937_64 random_;
+  std::normal_distribution<double> normal_;
+  double mean_, daily_;
+  std::vector<double> own_;
+};
+
+struct Rates {
+  double better = 0, worse = 0;
+};
+
+// Of 1,000 lives: how often the rule ever says so, over all its judgings.
+Rates Ever(const JudgeRule& rule, uint32_t records, double mean, double lasting, double daily, double noise) {
+  constexpr int kLives = 1000;
+  Rates rates;
+  for (int life = 0; life < kLives; ++life) {
+    Population people(static_cast<uint64_t>(life) + 1, records, mean, lasting, daily);
+    std::vector<Judgement> all;
+    bool better = false, worse = false;
+    for (uint32_t t = 0; t < rule.num_judgings; ++t) {
+      all.push_back(people.Judge(noise));
+      const Verdict verdict = Decide(rule, all);
+      better = better || verdict.kind == Kind::kBetter;
+      worse = worse || verdict.kind == Kind::kWorse;
+    }
+    rates.better += better / double{kLives};
+    rates.worse += worse / double{kLives};
+  }
+  return rates;
+}
+
+// The worst cases for a rule that takes nights for independent: gains that stay, and hardly any noise.
+TEST(JudgeRule, IsWrongNoMoreOftenThanStated) {
+  struct Case {
+    uint32_t records;
+    double lasting, daily, noise;
+  };
+  for (const double decay : {1.0, 0.8}) {
+    const JudgeRule rule{.error = 0.1, .num_judgings = 12, .decay = decay};
+    for (const Case& c : {Case{400, 0.3, 0.0, 0.1}, Case{400, 0.3, 0.1, 4.0}, Case{100, 0.0, 0.3, 4.0},
+                          Case{2000, 0.5, 0.0, 4.0}, Case{0, 0, 0, 4.0}, Case{40, 0.05, 0.0, 4.0}}) {
+      const Rates rates = Ever(rule, c.records, 0, c.lasting, c.daily, c.noise);
+      std::printf("decay %g, %u records, lasting %g, daily %g, noise %g: better %.3f, worse %.3f (stated %g)\n", decay,
+                  c.records, c.lasting, c.daily, c.noise, rates.better, rates.worse, rule.error);
+      EXPECT_LE(rates.better, rule.error);
+      EXPECT_LE(rates.worse, rule.error);
+    }
+  }
+}
+
+TEST(JudgeRule, FindsWhatIsThereAsOftenAsItsPowerSays) {
+  const JudgeRule rule{.error = 0.05, .num_judgings = 12};
+  struct Case {
+    uint32_t records;
+    double mean, noise;
+  };
+  for (const Case& c : {Case{400, 0.08, 4}, Case{400, 0.15, 4}, Case{4000, 0.03, 4}, Case{400, 0.02, 4}}) {
+    constexpr int kLives = 1000;
+    for (const uint32_t judgings : {1u, 4u, 12u}) {
+      int better = 0;
+      for (int life = 0; life < kLives; ++life) {
+        Population people(static_cast<uint64_t>(life) + 1, c.records, c.mean, 0.3, 0);
+        std::vector<Judgement> all;
+        for (uint32_t t = 0; t < judgings; ++t) all.push_back(people.Judge(c.noise));
+        better += Decide(rule, all).kind == Kind::kBetter;
+      }
+      const double power = Power(rule, {.num_records = c.records, .mean = c.mean, .deviation = 0.3}, c.noise, judgings);
+      const double found = better / double{kLives};
+      std::printf("%u records, gain %g: found by %u judgings in %.3f, power %.3f\n", c.records, c.mean, judgings, found,
+                  power);
+      EXPECT_NEAR(found, power, 0.06);
+    }
+  }
+}
+
+TEST(JudgeRule, MoreJudgingsAndMoreRecordsFindMore) {
+  const JudgeRule rule{.error = 0.05, .num_judgings = 12};
+  const JudgedGain gain{.num_records = 400, .mean = 0.08, .deviation = 0.3};
+  EXPECT_LT(Power(rule, gain, 4, 1), Power(rule, gain, 4, 12));
+  EXPECT_LT(Power(rule, gain, 8, 4), Power(rule, gain, 4, 4));
+  EXPECT_LT(Power(rule, {.num_records = 100, .mean = 0.08, .deviation = 0.3}, 4, 12), Power(rule, gain, 4, 12));
+  EXPECT_LT(Power(rule, {.num_records = 10, .mean = 1, .deviation = 0}, 4, 1), 0.5)
+      << "10 records never exceed the noise";
+}
+
+TEST(JudgeRule, NothingIsDecidedWithoutJudgings) {
+  EXPECT_EQ(Decide({}, {}).kind, Kind::kUndecided);
+  const Judgement good{.gains = 100, .squares = 20, .noise_multiplier = 4};
+  Judgement bad = good;
+  bad.gains = -100;
+  EXPECT_EQ(Decide({}, {{good}}).kind, Kind::kBetter);
+  EXPECT_EQ(Decide({}, {{bad}}).kind, Kind::kWorse);
+  // Old evidence fades.
+  const std::vector<Judgement> both = {good, good, bad, bad};
+  EXPECT_EQ(Decide({.num_judgings = 4}, both).kind, Kind::kUndecided);
+  EXPECT_EQ(Decide({.num_judgings = 4, .decay = 0.2}, both).kind, Kind::kWorse);
+  // A sum of squares that noise made negative is none.
+  EXPECT_TRUE(std::isfinite(Decide({}, {{{.gains = 1, .squares = -500, .noise_multiplier = 4}}}).threshold));
+}
+
+// Quantiles of a normal distribution, from tables: each of the planned looks has its share of the error.
+TEST(JudgeRule, EveryLookHasItsShareOfTheError) {
+  const Judgement noise_alone{.gains = 0, .squares = -1e6, .noise_multiplier = 4};
+  const auto threshold = [&](const JudgeRule& rule) {
+    return Decide(rule, {{noise_alone}}).threshold / noise_alone.gain_noise();
+  };
+  EXPECT_NEAR(threshold({.error = 0.05, .num_judgings = 1}), 1.959964, 1e-6);
+  EXPECT_NEAR(threshold({.error = 0.05, .num_judgings = 12}), 2.865260, 1e-6);
+  EXPECT_NEAR(threshold({.error = 0.02, .num_judgings = 1}), 2.326348, 1e-6);
+}
+
+TEST(JudgeRule, RefusesWhatIsNone) {
+  EXPECT_TRUE(Validate({}).ok());
+  for (const JudgeRule& bad : {JudgeRule{.error = 0}, JudgeRule{.error = 1}, JudgeRule{.error = std::nan("")},
+                               JudgeRule{.num_judgings = 0}, JudgeRule{.decay = 0}, JudgeRule{.decay = 1.1}})
+    EXPECT_EQ(Validate(bad).code(), StatusCode::kInvalidArgument);
+}
+
+TEST(JudgeRule, JudgementsAreReadBack) {
+  for (const Judgement& j : {Judgement{-1.25, 3e-9, 4}, Judgement{1e6, -7, 0.1}}) {
+    const auto read = JudgementFromText(ToText(j));
+    ASSERT_TRUE(read.ok()) << read.status().message();
+    EXPECT_EQ(*read, j);
+  }
+  for (const char* bad :
+       {"", "gains=1", "gains=1 squares=2 noise_multiplier=0", "gains=nan squares=2 noise_multiplier=1",
+        "gains=1 squares=2 noise_multiplier=1 x", "squares=2 gains=1 noise_multiplier=1"})
+    EXPECT_EQ(JudgementFromText(bad).status().code(), StatusCode::kInvalidData) << bad;
+}
+
+}  // namespace
+}  // namespace wisp

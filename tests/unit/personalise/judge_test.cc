@@ -1,0 +1,232 @@
+// What a judging releases: bounded by what one record may add, charged first, of the records that judge alone.
+#include "runtime/personalise/judge.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "runtime/layers/packed_weights.h"
+#include "runtime/layers/recommender.h"
+#include "runtime/privacy/ledger/record_parts.h"
+#include "runtime/train/run/evaluate.h"
+#include "runtime/train/run/initialise.h"
+#include "runtime/train/run/parts.h"
+#include "tests/unit/core/temporary_folder.h"
+
+namespace wisp {
+namespace {
+
+using privacy::Ledger;
+using privacy::RecordPart;
+
+constexpr uint32_t kItems = 30;
+
+class JudgeTest : public ::testing::Test {
+ protected:
+  JudgeTest() {
+    architecture_ = UniformArchitecture{
+        .num_items = kItems, .max_length = 6, .width = 8, .num_heads = 2, .num_blocks = 2, .inner_width = 16};
+    for (std::vector<float>* weights : {&base_, &candidate_}) {
+      weights->resize(FlatSize(ParametersOf(architecture_)));
+      auto random =
+          privacy::RandomStream::Reproducible(weights == &base_ ? 1 : 2, privacy::StreamPurpose::kInitialisation);
+      InitialiseWeights(architecture_, {.table_deviation = 0.5f}, random, *weights);
+    }
+    std::mt19937 random(5);
+    for (size_t u = 0; u < 60; ++u) Add(std::to_string(u), 1 + random() % 12, random);
+    for (uint32_t i = 0; i < kItems; ++i) sequences_.item_keys.push_back(std::to_string(i));
+  }
+
+  void Add(const std::string& user, size_t length, std::mt19937& random) {
+    for (size_t t = 0; t < length; ++t) sequences_.items.push_back(static_cast<int32_t>(random() % kItems));
+    sequences_.offsets.push_back(sequences_.items.size());
+    sequences_.user_keys.push_back(user);
+  }
+
+  Ledger Divided(const char* name = "l") {
+    Ledger ledger = *Ledger::Open(folder_ / name, {.dataset = "d", .unit = privacy::PrivacyUnit::kUser});
+    EXPECT_TRUE(ledger.Split(0.5).ok());
+    return ledger;
+  }
+  static JudgeOptions Options(Ledger& ledger) {
+    return {.ledger = &ledger, .run = "night", .noise_multiplier = 3, .gain_scale = 2, .reproducible_seed = 4};
+  }
+  Result<Judgement> Run(const JudgeOptions& options) {
+    return Judge(architecture_, base_.data(), candidate_.data(), sequences_, options);
+  }
+
+  test::TemporaryFolder folder_;
+  Architecture architecture_;
+  std::vector<float> base_, candidate_;
+  data::Sequences sequences_;
+};
+
+// The sensitivity: whatever a gain is, what it adds on the grid is no longer than what the noise is measured by.
+TEST_F(JudgeTest, ARecordAddsNoMoreThanItsBound) {
+  double longest = 0;
+  const auto check = [&](double gain, double scale) {
+    const GainOnGrid g = OnGrid(gain, scale);
+    const double length = std::hypot(static_cast<double>(g.gain), static_cast<double>(g.square));
+    longest = std::max(longest, length);
+    EXPECT_LE(length, JudgeNorm()) << gain << " of " << scale;
+  };
+  std::mt19937_64 random(1);
+  std::uniform_real_distribution<double> exponent(-20, 20);
+  for (int i = 0; i < 100000; ++i) check((i % 2 ? 1 : -1) * std::exp2(exponent(random)), std::exp2(exponent(random)));
+  for (const double gain : {1.0, -1.0, 1 - 1e-16, 1e308, -1e308}) check(gain, 1);
+  EXPECT_GT(longest, 0.999999 * JudgeNorm()) << "noise is wasted";
+  for (const double bad : {std::nan(""), static_cast<double>(INFINITY), -static_cast<double>(INFINITY)}) {
+    EXPECT_EQ(OnGrid(bad, 1).gain, 0);
+    EXPECT_EQ(OnGrid(bad, 1).square, 0);
+  }
+  EXPECT_EQ(OnGrid(0.25, 0.5).gain, kJudgeSteps / 2);
+  EXPECT_EQ(OnGrid(-0.25, 0.5).square, kJudgeSteps / 16);
+}
+
+// The sum with a record more, less the sum without it, is what the record adds.
+TEST_F(JudgeTest, OneRecordMoreAddsItsOwnGainAlone) {
+  Ledger ledger = Divided();
+  const auto without = Run(Options(ledger));
+  ASSERT_TRUE(without.ok()) << without.status().message();
+  std::mt19937 random(9);
+  for (int i = 0;; ++i) {
+    const std::string user = "new " + std::to_string(i);
+    if (PartOf(**ledger.TheSplit(), {.user = user}) != RecordPart::kJudging) continue;
+    Add(user, 9, random);
+    break;
+  }
+  const auto with = Run(Options(ledger));
+  const GainOnGrid own = Gains(architecture_, base_.data(), candidate_.data(), sequences_, Options(ledger)).back();
+  EXPECT_NE(own.gain, 0);
+  EXPECT_EQ((with->gains - without->gains) * kJudgeSteps, static_cast<double>(own.gain));
+  EXPECT_EQ((with->squares - without->squares) * kJudgeSteps * kSquareWeight, static_cast<double>(own.square));
+}
+
+TEST_F(JudgeTest, RecordsThatTrainDoNotCount) {
+  Ledger ledger = Divided();
+  const auto judged = Run(Options(ledger));
+  sequences_ = SequencesOf(RecordPart::kJudging, **ledger.TheSplit(), sequences_);
+  EXPECT_EQ(*Run(Options(ledger)), *judged);
+  ASSERT_LT(sequences_.num_users(), 60u);
+}
+
+// By a score of each history from its beginning, and by hand.
+TEST_F(JudgeTest, GainsAreThoseOfTheNewestEvents) {
+  Ledger ledger = Divided();
+  const Recommender graph(architecture_, kernels::Device(kernels::BestOps()), {.use = GraphUse::kInference});
+  const Buffers buffers = graph.AllocateForInference();
+  const KeyValueCache cache = graph.AllocateCache(KeptBlocks::kAll);
+  for (const JudgeMeasure measure : {JudgeMeasure::kLogRank, JudgeMeasure::kLogLikelihood}) {
+    for (const uint32_t targets : {1u, 4u, 100u}) {
+      JudgeOptions options = Options(ledger);
+      options.measure = measure;
+      options.num_targets = targets;
+      const auto gains = Gains(architecture_, base_.data(), candidate_.data(), sequences_, options);
+      for (size_t u = 0; u < sequences_.num_users(); ++u) {
+        const std::span<const int32_t> record = sequences_.User(u);
+        const size_t count = std::min<size_t>(targets, record.size() - 1);
+        double sum[2] = {0, 0};
+        for (int model = 0; model < 2; ++model) {
+          const PackedWeights weights(graph, model == 0 ? base_.data() : candidate_.data());
+          RecordContext context{.weights = weights.view(), .buffers = buffers, .cache = &cache};
+          for (size_t t = record.size() - count; t < record.size(); ++t) {
+            std::vector<float> scores(kItems);
+            std::vector<uint8_t> seen(kItems, 0);
+            const auto history = record.first(t);
+            graph.Score(context, history.last(std::min<size_t>(6, t)), scores.data());
+            for (const int32_t id : history) seen[static_cast<size_t>(id)] = 1;
+            double total = 0;
+            for (const float score : scores) total += std::exp(static_cast<double>(score));
+            const auto target = static_cast<size_t>(record[t]);
+            sum[model] += measure == JudgeMeasure::kLogRank
+                              ? -std::log1p(static_cast<double>(RankOf(scores, seen, record[t])))
+                              : static_cast<double>(scores[target]) - std::log(total);
+          }
+        }
+        const double mean = count == 0 ? 0 : (sum[1] - sum[0]) / static_cast<double>(count);
+        EXPECT_NEAR(static_cast<double>(gains[u].gain), static_cast<double>(OnGrid(mean, 2).gain), 2) << u;
+      }
+    }
+  }
+}
+
+TEST_F(JudgeTest, ThreadsChangeNothingAndAModelGainsNothingOverItself) {
+  Ledger ledger = Divided();
+  JudgeOptions options = Options(ledger);
+  const auto one = Run(options);
+  options.num_threads = 3;
+  EXPECT_EQ(*Run(options), *one);
+  for (const GainOnGrid& g : Gains(architecture_, base_.data(), base_.data(), sequences_, options))
+    EXPECT_EQ(g.gain, 0);
+  candidate_[3] = NAN;
+  for (const GainOnGrid& g : Gains(architecture_, base_.data(), candidate_.data(), sequences_, [&] {
+         options.measure = JudgeMeasure::kLogLikelihood;
+         return options;
+       }()))
+    EXPECT_EQ(g.gain, 0);
+}
+
+// Charged first, to the part that judges, with the noise that is drawn; refused, nothing is said.
+TEST_F(JudgeTest, IsPaidForByTheRecordsThatJudge) {
+  Ledger ledger = Divided();
+  JudgeOptions options = Options(ledger);
+  options.reproducible_seed.reset();
+  ASSERT_TRUE(ledger.SetLimit(*privacy::EpsilonDelta::Create(3, 1e-5)).ok());
+  const auto first = Run(options);
+  ASSERT_TRUE(first.ok()) << first.status().message();
+  const privacy::LedgerEntry entry = ledger.Entries()->back();
+  EXPECT_EQ(entry.part, RecordPart::kJudging);
+  EXPECT_EQ(entry.mechanism, *privacy::Mechanism::Gaussian({.noise_multiplier = 3}));
+  EXPECT_GT(entry.loss_slack, 0);
+  const auto results = *ledger.Results();
+  ASSERT_EQ(results.size(), 1u);
+  EXPECT_EQ(results[0].entry, entry.id);
+  EXPECT_EQ(*JudgementFromText(results[0].text), *first);
+  EXPECT_NE(*Run(options), *first) << "noise anew";
+  int more = 0;
+  while (more < 20 && Run(options).ok()) ++more;
+  EXPECT_LT(more, 20);
+  EXPECT_EQ(ledger.Results()->size(), ledger.Entries()->size());
+  EXPECT_LE(*ledger.Spent(*privacy::Delta::Create(1e-5)), 3);
+  Ledger whole = *Ledger::Open(folder_ / "whole", {.dataset = "d", .unit = privacy::PrivacyUnit::kUser});
+  EXPECT_EQ(Run(Options(whole)).status().code(), StatusCode::kInvalidArgument);
+}
+
+// The noise that is there is the noise that is charged, on both sums.
+TEST_F(JudgeTest, TheNoiseIsWhatIsCharged) {
+  Ledger ledger = Divided();
+  sequences_ = {.offsets = {0}, .item_keys = sequences_.item_keys};
+  constexpr int kDraws = 400;
+  double gains = 0, squares = 0;
+  for (int i = 0; i < kDraws; ++i) {
+    JudgeOptions options = Options(ledger);
+    options.reproducible_seed = 100 + static_cast<uint64_t>(i);
+    const Judgement j = *Run(options);
+    gains += j.gains * j.gains / kDraws;
+    squares += j.squares * j.squares / kDraws;
+  }
+  const Judgement noise{.noise_multiplier = 3};
+  EXPECT_NEAR(noise.gain_noise(), 3 * std::sqrt(1 + 1.0 / 16), 1e-12);
+  EXPECT_NEAR(std::sqrt(gains) / noise.gain_noise(), 1, 0.15);
+  EXPECT_NEAR(std::sqrt(squares) / noise.square_noise(), 1, 0.15);
+}
+
+TEST_F(JudgeTest, RefusesWhatIsNoJudging) {
+  Ledger ledger = Divided();
+  const auto refused = [&](auto change) {
+    JudgeOptions options = Options(ledger);
+    change(options);
+    return Run(options).status().code();
+  };
+  EXPECT_EQ(refused([](JudgeOptions& o) { o.ledger = nullptr; }), StatusCode::kPrivacyRefused);
+  for (const double bad : {0.0, -1.0, std::nan(""), static_cast<double>(INFINITY)}) {
+    EXPECT_EQ(refused([&](JudgeOptions& o) { o.noise_multiplier = bad; }), StatusCode::kInvalidArgument) << bad;
+    EXPECT_EQ(refused([&](JudgeOptions& o) { o.gain_scale = bad; }), StatusCode::kInvalidArgument) << bad;
+  }
+  EXPECT_EQ(refused([](JudgeOptions& o) { o.num_targets = 0; }), StatusCode::kInvalidArgument);
+  EXPECT_TRUE(ledger.Entries()->empty());
+}
+
+}  // namespace
+}  // namespace wisp
