@@ -49,9 +49,9 @@ struct JudgeOptions {
 // Steps of the grid on which gains are summed, for a gain of 1.
 inline constexpr int64_t kJudgeSteps = int64_t{1} << 20;
 
-// A record's gain and its square on the grid: round(g s) and round(w g^2 s) with g = clip(mean gain / gain_scale, -1, 1),
-// s = kJudgeSteps, w = kSquareWeight. Its length is at most JudgeNorm(): that is the sensitivity. 0 where the record
-// has no event to judge by, or one of its gains is no finite number.
+// A record's gain and its square on the grid: g s and w g^2 s, rounded towards zero, with g = clip(mean gain /
+// gain_scale, -1, 1), s = kJudgeSteps, w = kSquareWeight. Its length is at most JudgeNorm(): that is the sensitivity.
+// 0 where the record has no event to judge by, or one of its gains is no finite number.
 struct GainOnGrid {
   int64_t gain = 0, square = 0;
 };

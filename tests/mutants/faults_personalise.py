@@ -29,5 +29,19 @@ def judging():
     ])
 
 
+LIFE = "lifetime_test:LifetimeTest."
+
+
+def lifetime():
+    return table("runtime/personalise/lifetime.cc", [
+        ("life-planned-as-one-run", "PlanLifetime", "{.planned_runs = s.runs}", "{.planned_runs = 1}", LIFE + "CostsWhatWasAskedForAndNoMoreAtItsEnd"),
+        ("life-trains-on-those-that-judge", "OptionsOf", "o.privacy.part = s.training_part();", "", LIFE + "CostsWhatWasAskedForAndNoMoreAtItsEnd"),
+        ("probability-of-all-records", "OptionsOf", "s.num_training_public()", "s.num_records_public", LIFE + "CostsWhatWasAskedForAndNoMoreAtItsEnd"),
+        ("one-judging-for-all-of-them", "JudgingNoise", ".steps = s.judgings}", ".steps = 1}", LIFE + "CostsWhatWasAskedForAndNoMoreAtItsEnd"),
+        ("plan-of-a-life-after-a-look", "WriteLifetime", "if (!entries.empty())", "if (false)", LIFE + "AfterAChargeThereIsNoPlanAndNothingOfOne"),
+        ("limit-of-the-app-raised", "WriteLifetime", "if (!there) ", "", LIFE + "ALimitThatIsThereHolds"),
+    ])
+
+
 def faults():
-    return judging()
+    return judging() + lifetime()

@@ -1,4 +1,4 @@
-// The rule that decides from noised sums: how often it is wrong where nothing is better, and how often it finds what is.
+// The rule that decides from noised sums: how often it is wrong where nothing is better, how often it finds what is.
 #include "runtime/personalise/judge_rule.h"
 
 #include <gtest/gtest.h>

@@ -1,0 +1,195 @@
+#include "runtime/personalise/lifetime.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <string_view>
+
+#include "runtime/core/text.h"
+#include "runtime/privacy/accounting/calibration.h"
+#include "runtime/privacy/json.h"
+#include "runtime/train/privacy_plan.h"
+#include "runtime/train/run/noise_goal.h"
+
+namespace wisp {
+namespace {
+
+using privacy::ChargeRequest;
+using privacy::EpsilonDelta;
+using privacy::Mechanism;
+
+constexpr uint64_t kMostSteps = 1'000'000'000;
+
+// Calls `field` with the name and the value of each field, in the order of the text.
+template <class Settings, class Use>
+void ForEachField(Settings& s, const Use& field) {
+  field("num_records_public", s.num_records_public);
+  field("epsilon", s.epsilon);
+  field("delta", s.delta);
+  field("runs", s.runs);
+  field("steps_per_run", s.steps_per_run);
+  field("expected_batch", s.expected_batch);
+  field("clipping_norm", s.clipping_norm);
+  field("training_noise", s.training_noise);
+  field("judgings", s.judgings);
+  field("judging_share", s.judging_share);
+  field("judging_noise", s.judging_noise);
+  field("gain_scale", s.gain_scale);
+  field("error", s.error);
+  field("decay", s.decay);
+  field("num_targets", s.num_targets);
+}
+
+constexpr std::string_view kMeasures[] = {"log_rank", "log_likelihood"};
+
+std::string NumberText(double number) { return privacy::DoubleText(number); }
+std::string NumberText(uint32_t number) { return std::to_string(number); }
+std::string NumberText(uint64_t number) { return std::to_string(number); }
+
+// Takes "name=number " off the front.
+template <class Number>
+bool Take(std::string_view& rest, std::string_view name, Number& number) {
+  if (!rest.starts_with(name) || rest.substr(name.size(), 1) != "=") return false;
+  rest.remove_prefix(name.size() + 1);
+  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
+  if (error != std::errc() || end == rest.data() + rest.size() || *end != ' ') return false;
+  rest.remove_prefix(static_cast<size_t>(end - rest.data()) + 1);
+  return true;
+}
+
+Status Check(const LifetimeSettings& s) {
+  if (s.num_records_public == 0) return InvalidArgument("a plan needs a public number of records; it is 0");
+  if (s.runs == 0 || s.steps_per_run == 0 || s.steps_per_run > kMostSteps / s.runs)
+    return InvalidArgument("a plan has ", s.runs, " runs of ", s.steps_per_run, " steps, allowed are 1 of each, up to ",
+                           kMostSteps, " steps in all");
+  if (s.judgings == 0) return OkStatus();
+  if (!(s.judging_share > 0 && s.judging_share < 1))
+    return InvalidArgument("the share of records that judge is ", NumberText(s.judging_share),
+                           ", allowed is above 0 and below 1");
+  return Validate(s.rule());
+}
+
+TrainingOptions OptionsOf(const TrainingOptions& training, const LifetimeSettings& s) {
+  TrainingOptions o = training;
+  o.num_steps = s.steps_per_run;
+  o.expected_batch = s.expected_batch;
+  o.num_records_public = s.num_training_public();
+  o.privacy.clipping_norm = s.clipping_norm;
+  o.privacy.part = s.training_part();
+  return o;
+}
+
+// The smallest noise with which all judgings keep the goal, what the grid costs included.
+Result<double> JudgingNoise(const LifetimeSettings& s) {
+  double slack = 1e-9;
+  for (int attempt = 0; attempt < 4; ++attempt) {
+    WISP_ASSIGN_OR_RETURN(const EpsilonDelta target,
+                          EpsilonDelta::Create(s.epsilon - 2.2 * slack, s.delta * (1 - 1e-6) * std::exp(-1.1 * slack)));
+    WISP_ASSIGN_OR_RETURN(const privacy::Calibration noise,
+                          privacy::CalibrateNoise({.target = target, .sampling_probability = 1, .steps = s.judgings}));
+    WISP_ASSIGN_OR_RETURN(const ChargeRequest charge,
+                          JudgeCharge({.noise_multiplier = noise.noise_multiplier}, s.judgings));
+    if (charge.loss_slack <= slack) return noise.noise_multiplier;
+    slack = 1.1 * charge.loss_slack;
+  }
+  return PrivacyRefused("epsilon ", NumberText(s.epsilon), " cannot be met: the grid of judging alone costs ",
+                        NumberText(slack));
+}
+
+}  // namespace
+
+uint32_t LifetimeSettings::num_judging_public() const {
+  return judgings == 0 ? 0 : std::max(1u, static_cast<uint32_t>(std::lround(num_records_public * judging_share)));
+}
+uint32_t LifetimeSettings::num_training_public() const {
+  return std::max(1u, num_records_public - std::min(num_records_public, num_judging_public()));
+}
+
+std::string ToText(const LifetimeSettings& settings) {
+  std::string text;
+  ForEachField(settings,
+               [&](const char* name, const auto& value) { text += std::string(name) + "=" + NumberText(value) + " "; });
+  return text + "measure=" + std::string(kMeasures[static_cast<size_t>(settings.measure)]);
+}
+
+Result<LifetimeSettings> LifetimeSettingsFromText(const std::string& text) {
+  LifetimeSettings settings;
+  std::string_view rest = text;
+  bool read = true;
+  ForEachField(settings, [&](const char* name, auto& value) { read = read && Take(rest, name, value); });
+  const auto* measure = std::find(std::begin(kMeasures), std::end(kMeasures),
+                                  rest.starts_with("measure=") ? rest.substr(8) : std::string_view());
+  if (!read || measure == std::end(kMeasures) || !Check(settings).ok())
+    return InvalidData("the settings of a plan are '", OneLine(text), "', which are none of this version");
+  settings.measure = static_cast<JudgeMeasure>(measure - std::begin(kMeasures));
+  return settings;
+}
+
+Result<Lifetime> PlanLifetime(const Architecture& architecture, const TrainingOptions& training,
+                              const LifetimeSettings& settings) {
+  WISP_RETURN_IF_ERROR(Check(settings));
+  const PrivacyGoal goal = {.epsilon = settings.epsilon, .noise_multiplier = {}, .delta = settings.delta};
+  WISP_RETURN_IF_ERROR(CheckPrivacyGoal(goal, settings.num_records_public));
+  Lifetime life{.settings = settings};
+  LifetimeSettings& s = life.settings;
+  TrainingOptions options = OptionsOf(training, s);
+  WISP_RETURN_IF_ERROR(FillInNoise(architecture, goal, {.planned_runs = s.runs}, options));
+  s.training_noise = options.privacy.noise_multiplier;
+  WISP_ASSIGN_OR_RETURN(const PrivacyPlan plan, PrivacyPlan::Create(architecture, options));
+  WISP_ASSIGN_OR_RETURN(life.training, plan.ChargesTogether(s.steps_per_run * s.runs));
+  if (s.judgings == 0) return life;
+  WISP_ASSIGN_OR_RETURN(s.judging_noise, JudgingNoise(s));
+  WISP_ASSIGN_OR_RETURN(const ChargeRequest judging, JudgeCharge({.noise_multiplier = s.judging_noise}, s.judgings));
+  life.judging.push_back(judging);
+  return life;
+}
+
+Status WriteLifetime(privacy::Ledger& ledger, const Lifetime& life, const std::string& run) {
+  const LifetimeSettings& s = life.settings;
+  WISP_ASSIGN_OR_RETURN(const auto entries, ledger.Entries());
+  if (!entries.empty())
+    return PrivacyRefused(
+        "ledger '", ledger.path(),
+        "' has charges: a plan for a life is made before the first of them, or it would promise nothing");
+  WISP_ASSIGN_OR_RETURN(const EpsilonDelta limit, EpsilonDelta::Create(s.epsilon, s.delta));
+  WISP_ASSIGN_OR_RETURN(const auto there, ledger.Limit());
+  if (!there) WISP_RETURN_IF_ERROR(ledger.SetLimit(limit));
+  if (s.judgings > 0) {
+    WISP_RETURN_IF_ERROR(ledger.Split(s.judging_share));
+    WISP_RETURN_IF_ERROR(ledger.WritePlan(run, "judging of a life", life.judging));
+  }
+  return ledger.WritePlan(run, "training of a life", life.training, ToText(s));
+}
+
+Result<std::optional<LifetimeSettings>> SettingsOf(const privacy::Ledger& ledger) {
+  WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerPlan> plans, ledger.Plans());
+  for (auto plan = plans.rbegin(); plan != plans.rend(); ++plan) {
+    if (plan->settings.empty()) continue;
+    WISP_ASSIGN_OR_RETURN(const LifetimeSettings settings, LifetimeSettingsFromText(plan->settings));
+    return std::optional(settings);
+  }
+  return std::optional<LifetimeSettings>();
+}
+
+Result<LifetimeLeft> LeftOf(const privacy::Ledger& ledger, const LifetimeSettings& s) {
+  WISP_ASSIGN_OR_RETURN(const privacy::Delta delta, privacy::Delta::Create(s.delta));
+  WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerPlan> plans, ledger.Plans());
+  WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerEntry> entries, ledger.Entries());
+  WISP_ASSIGN_OR_RETURN(const auto limit, ledger.Limit());
+  WISP_ASSIGN_OR_RETURN(const double spent, ledger.Spent(delta));
+  LifetimeLeft left;
+  for (const privacy::LedgerPlan& plan : plans) {
+    const bool trains = !plan.settings.empty();
+    if (!trains && plan.part != privacy::RecordPart::kJudging) continue;
+    const Mechanism& planned = plan.mechanisms.front().mechanism;
+    uint64_t steps = planned.steps();
+    for (const privacy::LedgerEntry& e : entries)
+      steps -= e.plan == plan.seq && e.mechanism.DiffersInStepsOnly(planned) ? std::min(steps, e.mechanism.steps()) : 0;
+    (trains ? left.steps : left.judgings) = steps;
+  }
+  left.runs = left.steps / s.steps_per_run;
+  if (limit) left.epsilon = std::max(0.0, limit->epsilon() - spent);
+  return left;
+}
+
+}  // namespace wisp

@@ -1,0 +1,85 @@
+// What a device's life is to cost, fixed before the first look at its data: so many runs of training and so many
+// judgings, whose noise follows from public numbers alone. All of it is a plan in the ledger, so it composes by PLD
+// however the runs are spread and whatever they show (docs/algorithms.md, sections 10 and 11).
+//
+//   WISP_ASSIGN_OR_RETURN(const Lifetime life, PlanLifetime(architecture, training, {.num_records_public = 2000,
+//       .epsilon = 4, .delta = 1e-5, .runs = 365, .steps_per_run = 4, .judgings = 12}));
+//   WISP_RETURN_IF_ERROR(WriteLifetime(ledger, life, "plan"));             // before the first run
+//   ... a year later
+//   WISP_ASSIGN_OR_RETURN(const auto settings, SettingsOf(ledger));
+//   WISP_ASSIGN_OR_RETURN(const LifetimeLeft left, LeftOf(ledger, *settings));
+#ifndef WISP_RUNTIME_PERSONALISE_LIFETIME_H_
+#define WISP_RUNTIME_PERSONALISE_LIFETIME_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/core/architecture.h"
+#include "runtime/core/status.h"
+#include "runtime/personalise/judge.h"
+#include "runtime/privacy/ledger/ledger.h"
+#include "runtime/train/options.h"
+
+namespace wisp {
+
+// Public constants, the same for every run of the life.
+struct LifetimeSettings {
+  uint32_t num_records_public = 0;  // of all parts together
+  double epsilon = 0, delta = 0;    // of the whole life, for every record
+  uint32_t runs = 0;                // of training
+  uint64_t steps_per_run = 0;
+  uint32_t expected_batch = 0;
+  double clipping_norm = 1;
+  double training_noise = 0;  // noise multipliers, found by PlanLifetime
+  // None: no record judges, and all of them train.
+  uint32_t judgings = 0;
+  double judging_share = 0.2;
+  double judging_noise = 0;
+  double gain_scale = 0.5, error = 0.05, decay = 1;  // JudgeOptions and JudgeRule
+  uint32_t num_targets = 8;
+  JudgeMeasure measure = JudgeMeasure::kLogRank;
+
+  privacy::RecordPart training_part() const {
+    return judgings > 0 ? privacy::RecordPart::kTraining : privacy::RecordPart::kAll;
+  }
+  JudgeRule rule() const { return {.error = error, .num_judgings = judgings, .decay = decay}; }
+  // So many records train, and judge, as far as anybody may know; never fewer than one.
+  uint32_t num_training_public() const;
+  uint32_t num_judging_public() const;
+  bool operator==(const LifetimeSettings&) const = default;
+};
+
+// "num_records_public=2000 epsilon=4 ...", and back; kInvalidData for anything else.
+std::string ToText(const LifetimeSettings& settings);
+Result<LifetimeSettings> LifetimeSettingsFromText(const std::string& text);
+
+struct Lifetime {
+  LifetimeSettings settings;
+  std::vector<privacy::ChargeRequest> training, judging;  // all that will ever be charged
+};
+
+// Finds the noise. Of `training` all counts that a step's cost depends on; steps, batch, records and clipping norm are
+// those of `settings`. kInvalidArgument for settings out of range, kPrivacyRefused for a delta that is none with so
+// many records, or an epsilon that no noise meets.
+Result<Lifetime> PlanLifetime(const Architecture& architecture, const TrainingOptions& training,
+                              const LifetimeSettings& settings);
+
+// Writes the limit, the split and the plans into a ledger without charges. Doing so again does no harm: a power cut in
+// between leaves less than a whole plan, and no settings. kPrivacyRefused where something was charged.
+Status WriteLifetime(privacy::Ledger& ledger, const Lifetime& life, const std::string& run);
+
+// Those of the plan that is in force; nothing where there is none.
+Result<std::optional<LifetimeSettings>> SettingsOf(const privacy::Ledger& ledger);
+
+// What is left of the plan: it costs nothing beyond the plan's epsilon.
+struct LifetimeLeft {
+  uint64_t steps = 0, runs = 0, judgings = 0;  // whole runs
+  double epsilon = 0;                          // of the limit: what the plan leaves over
+};
+Result<LifetimeLeft> LeftOf(const privacy::Ledger& ledger, const LifetimeSettings& settings);
+
+}  // namespace wisp
+
+#endif  // WISP_RUNTIME_PERSONALISE_LIFETIME_H_

@@ -1,0 +1,183 @@
+// A life's plan: what it costs is what was asked for, however it is used; what it says is read back; half of one is none.
+#include "runtime/personalise/lifetime.h"
+
+#include <gtest/gtest.h>
+
+#include "runtime/train/run/job.h"
+#include "tests/unit/core/temporary_folder.h"
+
+namespace wisp {
+namespace {
+
+using privacy::ChargeRequest;
+using privacy::Ledger;
+using privacy::LedgerFigures;
+using privacy::RecordPart;
+
+constexpr LifetimeSettings kLife = {.num_records_public = 2000,
+                                    .epsilon = 4,
+                                    .delta = 1e-5,
+                                    .runs = 12,
+                                    .steps_per_run = 10,
+                                    .expected_batch = 100,
+                                    .judgings = 6};
+
+class LifetimeTest : public ::testing::Test {
+ protected:
+  LifetimeTest() {
+    architecture_ = UniformArchitecture{
+        .num_items = 40, .max_length = 8, .width = 8, .num_heads = 1, .num_blocks = 1, .inner_width = 8};
+    training_ = {.method = Method::kPhantom, .sampling = Sampling::kPoisson};
+  }
+  Ledger Open(const char* name = "l") {
+    return *Ledger::Open(folder_ / name, {.dataset = "d", .unit = privacy::PrivacyUnit::kUser});
+  }
+  Lifetime MustPlan(const LifetimeSettings& settings = kLife) {
+    auto life = PlanLifetime(architecture_, training_, settings);
+    EXPECT_TRUE(life.ok()) << life.status().message();
+    return *std::move(life);
+  }
+  double Spent(const Ledger& ledger) { return *ledger.Spent(*privacy::Delta::Create(1e-5)); }
+
+  test::TemporaryFolder folder_;
+  Architecture architecture_;
+  TrainingOptions training_;
+};
+
+TEST_F(LifetimeTest, CostsWhatWasAskedForAndNoMoreAtItsEnd) {
+  const Lifetime life = MustPlan();
+  EXPECT_EQ(life.settings.num_training_public(), 1600u);
+  EXPECT_EQ(life.settings.num_judging_public(), 400u);
+  EXPECT_EQ(life.training[0].mechanism.sampling_probability(), 100.0 / 1600);
+  EXPECT_EQ(life.training[0].mechanism.steps(), 120u);
+  EXPECT_EQ(life.judging[0].mechanism.steps(), 6u);
+  Ledger ledger = Open();
+  ASSERT_TRUE(WriteLifetime(ledger, life, "plan").ok());
+  EXPECT_EQ(Spent(ledger), 0);
+  // All of it, in an order that nobody foresaw.
+  const auto charge = [&](const ChargeRequest& all, uint64_t steps) {
+    ChargeRequest some = all;
+    some.mechanism = *all.mechanism.WithSteps(steps);
+    some.loss_slack = all.loss_slack * static_cast<double>(steps) / static_cast<double>(all.mechanism.steps());
+    return ledger.Charge(some).ok();
+  };
+  for (const uint64_t steps : {1, 50, 19, 50}) EXPECT_TRUE(charge(life.training[0], steps));
+  for (const uint64_t judgings : {4, 2}) EXPECT_TRUE(charge(life.judging[0], judgings));
+  const LedgerFigures figures = *ledger.Figures(*privacy::Delta::Create(1e-5));
+  EXPECT_EQ(figures.basis, LedgerFigures::Basis::kPlan);
+  ASSERT_EQ(figures.parts.size(), 2u);
+  for (const LedgerFigures::Part& part : figures.parts) {
+    EXPECT_LE(part.stated.epsilon, 4);
+    EXPECT_GT(part.stated.epsilon, 3.99) << "noise is wasted on " << ToText(part.part);
+  }
+  // One step more is refused, of either.
+  EXPECT_FALSE(charge(life.training[0], 1));
+  EXPECT_FALSE(charge(life.judging[0], 1));
+  EXPECT_LE(Spent(ledger), 4);
+}
+
+TEST_F(LifetimeTest, SaysWhatIsLeft) {
+  Ledger ledger = Open();
+  EXPECT_FALSE(SettingsOf(ledger)->has_value());
+  const Lifetime life = MustPlan();
+  ASSERT_TRUE(WriteLifetime(ledger, life, "plan").ok());
+  const LifetimeSettings settings = **SettingsOf(ledger);
+  EXPECT_EQ(settings, life.settings);
+  const auto left = [&] { return *LeftOf(ledger, settings); };
+  EXPECT_EQ(left().steps, 120u);
+  EXPECT_EQ(left().runs, 12u);
+  EXPECT_EQ(left().judgings, 6u);
+  ChargeRequest some = life.training[0];
+  some.mechanism = *some.mechanism.WithSteps(25);
+  some.loss_slack = 0;
+  ASSERT_TRUE(ledger.Charge(some).ok());
+  ChargeRequest judging = life.judging[0];
+  judging.mechanism = *judging.mechanism.WithSteps(1);
+  judging.loss_slack = 0;
+  ASSERT_TRUE(ledger.Charge(judging).ok());
+  EXPECT_EQ(left().steps, 95u);
+  EXPECT_EQ(left().runs, 9u);
+  EXPECT_EQ(left().judgings, 5u);
+  EXPECT_LT(left().epsilon, 0.01);
+  EXPECT_EQ(WriteLifetime(ledger, life, "plan").code(), StatusCode::kPrivacyRefused);
+  EXPECT_EQ(left().steps, 95u);
+}
+
+// After a power cut between the rows nothing is planned yet, and the plan is made as if it were the first time.
+TEST_F(LifetimeTest, HalfOfAPlanIsNone) {
+  const Lifetime life = MustPlan();
+  Ledger ledger = Open();
+  ASSERT_TRUE(ledger.SetLimit(*privacy::EpsilonDelta::Create(4, 1e-5)).ok());
+  ASSERT_TRUE(ledger.Split(kLife.judging_share).ok());
+  ASSERT_TRUE(ledger.WritePlan("plan", "judging of a life", life.judging).ok());
+  EXPECT_FALSE(SettingsOf(ledger)->has_value());
+  ASSERT_TRUE(WriteLifetime(ledger, life, "plan").ok());
+  EXPECT_TRUE(SettingsOf(ledger)->has_value());
+  EXPECT_EQ(LeftOf(ledger, life.settings)->judgings, 6u);
+  ASSERT_TRUE(ledger.Charge(life.training[0]).ok());
+  ASSERT_TRUE(ledger.Charge(life.judging[0]).ok());
+  EXPECT_LE(Spent(ledger), 4);
+  EXPECT_EQ(ledger.Figures(*privacy::Delta::Create(1e-5))->basis, LedgerFigures::Basis::kPlan);
+}
+
+TEST_F(LifetimeTest, AfterAChargeThereIsNoPlanAndNothingOfOne) {
+  const Lifetime life = MustPlan();
+  Ledger ledger = Open();
+  ASSERT_TRUE(ledger.Charge({.mechanism = *privacy::Mechanism::Gaussian({.noise_multiplier = 50}), .run = "a"}).ok());
+  EXPECT_EQ(WriteLifetime(ledger, life, "plan").code(), StatusCode::kPrivacyRefused);
+  EXPECT_FALSE(ledger.Limit()->has_value());
+  EXPECT_FALSE(ledger.TheSplit()->has_value());
+}
+
+TEST_F(LifetimeTest, WithoutJudgingAllRecordsTrain) {
+  LifetimeSettings settings = kLife;
+  settings.judgings = 0;
+  const Lifetime life = MustPlan(settings);
+  EXPECT_TRUE(life.judging.empty());
+  EXPECT_EQ(life.training[0].part, RecordPart::kAll);
+  EXPECT_EQ(life.training[0].mechanism.sampling_probability(), 0.05);
+  Ledger ledger = Open();
+  ASSERT_TRUE(WriteLifetime(ledger, life, "plan").ok());
+  EXPECT_FALSE(ledger.TheSplit()->has_value());
+  EXPECT_EQ(LeftOf(ledger, life.settings)->runs, 12u);
+}
+
+TEST_F(LifetimeTest, ALimitThatIsThereHolds) {
+  const Lifetime life = MustPlan();
+  Ledger ledger = Open();
+  ASSERT_TRUE(ledger.SetLimit(*privacy::EpsilonDelta::Create(2, 1e-5)).ok());
+  EXPECT_EQ(WriteLifetime(ledger, life, "plan").code(), StatusCode::kPrivacyRefused);
+  EXPECT_FALSE(SettingsOf(ledger)->has_value());
+  EXPECT_EQ((**ledger.Limit()).epsilon(), 2);
+}
+
+TEST_F(LifetimeTest, SettingsAreReadBackAndNothingElseIs) {
+  LifetimeSettings settings = kLife;
+  settings.training_noise = 1.0 / 3;
+  settings.measure = JudgeMeasure::kLogLikelihood;
+  const std::string text = ToText(settings);
+  EXPECT_EQ(*LifetimeSettingsFromText(text), settings);
+  for (const std::string& bad : {std::string(), text + " ", text.substr(0, text.size() - 1), "x" + text,
+                                 text.substr(0, text.find("runs")) + "runs=0" + text.substr(text.find(" steps_per"))})
+    EXPECT_EQ(LifetimeSettingsFromText(bad).status().code(), StatusCode::kInvalidData) << bad;
+}
+
+TEST_F(LifetimeTest, RefusesWhatIsNoPlan) {
+  const auto refused = [&](auto change) {
+    LifetimeSettings settings = kLife;
+    change(settings);
+    return PlanLifetime(architecture_, training_, settings).status().code();
+  };
+  constexpr auto kInvalid = StatusCode::kInvalidArgument;
+  EXPECT_EQ(refused([](auto& s) { s.num_records_public = 0; }), kInvalid);
+  EXPECT_EQ(refused([](auto& s) { s.runs = 0; }), kInvalid);
+  EXPECT_EQ(refused([](auto& s) { s.steps_per_run = 0; }), kInvalid);
+  EXPECT_EQ(refused([](auto& s) { s.steps_per_run = UINT64_MAX / 2; }), kInvalid);
+  EXPECT_EQ(refused([](auto& s) { s.judging_share = 1; }), kInvalid);
+  EXPECT_EQ(refused([](auto& s) { s.error = 0; }), kInvalid);
+  EXPECT_EQ(refused([](auto& s) { s.delta = 0.01; }), StatusCode::kPrivacyRefused);
+  EXPECT_EQ(refused([](auto& s) { s.epsilon = 0; }), kInvalid);
+}
+
+}  // namespace
+}  // namespace wisp
