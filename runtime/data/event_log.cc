@@ -16,7 +16,8 @@ namespace wisp::data {
 namespace {
 
 constexpr char kSchema[] =
-    "PRAGMA ignore_check_constraints=ON; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"
+    "PRAGMA auto_vacuum=INCREMENTAL; PRAGMA ignore_check_constraints=ON; PRAGMA journal_mode=WAL; PRAGMA "
+    "synchronous=FULL;"
     "CREATE TABLE IF NOT EXISTS events(user TEXT NOT NULL, item TEXT NOT NULL, time INTEGER NOT NULL);"
     "CREATE INDEX IF NOT EXISTS events_by_user ON events(user, time);";
 
@@ -26,16 +27,6 @@ constexpr char kComputed[] =
     "SELECT 'column ' || name FROM pragma_table_xinfo('events') WHERE hidden <> 0 OR dflt_value LIKE '%(%' UNION ALL "
     "SELECT 'index ' || name FROM pragma_index_list('events') l WHERE partial OR EXISTS (SELECT 1 FROM "
     "pragma_index_xinfo(l.name) WHERE cid = -2)";
-
-SqliteStatement Prepare(sqlite3* database, const char* sql) {
-  sqlite3_stmt* statement = nullptr;
-  sqlite3_prepare_v2(database, sql, -1, &statement, nullptr);
-  return SqliteStatement(statement);
-}
-
-void BindText(sqlite3_stmt* statement, int index, const std::string& text) {
-  sqlite3_bind_text64(statement, index, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
-}
 
 }  // namespace
 
@@ -108,20 +99,40 @@ Status EventLog::CheckTable() const {
   return InvalidData(log, "the table events has no column '", missing->front(), "'; the columns are ", list);
 }
 
-Status EventLog::Append(const Event& event) {
+Status EventLog::Execute(const char* sql, const char* doing) {
+  return sqlite3_exec(database_, sql, nullptr, nullptr, nullptr) == SQLITE_OK ? OkStatus() : Error(doing);
+}
+
+Status EventLog::Append(const Event& event) { return Insert({&event, 1}); }
+
+Status EventLog::AppendAll(std::span<const Event> events) {
+  WISP_RETURN_IF_ERROR(Execute("BEGIN IMMEDIATE", "cannot append"));
+  Status status = Insert(events);
+  if (status.ok()) status = Execute("COMMIT", "cannot append");
+  if (!status.ok()) (void)Execute("ROLLBACK", "cannot append");
+  return status;
+}
+
+Status EventLog::Insert(std::span<const Event> events) {
   // What the readers would refuse must not get into the log: one such event would make all of it unreadable.
-  for (const auto& [field, key] : {std::pair("user", &event.user), std::pair("item", &event.item)}) {
-    const std::string fault = KeyFault(*key);
-    if (!fault.empty()) return InvalidArgument("event log '", path_, "': the ", field, " ", fault);
+  for (const Event& event : events) {
+    for (const auto& [field, key] : {std::pair("user", &event.user), std::pair("item", &event.item)}) {
+      const std::string fault = KeyFault(*key);
+      if (!fault.empty()) return InvalidArgument("event log '", path_, "': the ", field, " ", fault);
+    }
   }
   WorkLimit work(database_);  // it may search other tables, such as the one that keeps the last number given
-  work.AllowForSize();
   const SqliteStatement insert = Prepare(database_, "INSERT INTO events(user, item, time) VALUES(?, ?, ?)");
   if (insert == nullptr) return Error("cannot append");
-  BindText(insert.get(), 1, event.user);
-  BindText(insert.get(), 2, event.item);
-  sqlite3_bind_int64(insert.get(), 3, event.time);
-  return sqlite3_step(insert.get()) == SQLITE_DONE ? OkStatus() : Error("cannot append");
+  for (const Event& event : events) {
+    work.AllowForSize();
+    BindText(insert.get(), 1, event.user);
+    BindText(insert.get(), 2, event.item);
+    sqlite3_bind_int64(insert.get(), 3, event.time);
+    if (sqlite3_step(insert.get()) != SQLITE_DONE) return Error("cannot append");
+    sqlite3_reset(insert.get());
+  }
+  return OkStatus();
 }
 
 Result<std::vector<std::string>> EventLog::History(const std::string& user, size_t limit) const {

@@ -12,10 +12,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "runtime/core/status.h"
+#include "runtime/data/sequences.h"
 
 struct sqlite3;
 struct sqlite3_stmt;
@@ -26,6 +29,27 @@ struct Event {
   std::string user;
   std::string item;
   int64_t time = 0;  // any unit that grows
+};
+
+// What a log holds. Local only: not private.
+struct LogCount {
+  uint64_t events = 0, users = 0, items = 0;
+  std::optional<int64_t> oldest, newest;  // times; none in an empty log
+};
+struct LogUser {
+  std::string user;
+  uint64_t events = 0;
+  int64_t newest = 0;
+};
+
+// What may be forgotten. Whether an event stays follows from its own unit alone: were it to follow from how many events
+// there are, one record would decide over others, and a bound on one record would bound nothing. So a log cannot be
+// pruned to a number of events in all; what bounds it are an age and, with the unit user, a number for each user.
+struct PruneOptions {
+  // Events before this time go, but for those of a unit that has later ones too, or that a later one may still join.
+  std::optional<int64_t> before = {};
+  uint64_t newest_per_user = 0;  // unit user: so many of each user stay; 0: all
+  Units units = {};              // as the log is trained with
 };
 
 class EventLog {
@@ -40,6 +64,19 @@ class EventLog {
 
   // On disk when it returns. Users and items with a KeyFault (sequences.h) are refused.
   Status Append(const Event& event);
+  // All of them or none, with one write to the disk.
+  Status AppendAll(std::span<const Event> events);
+
+  // Takes all events of the user away and overwrites them in the file; where another program is reading it, once that
+  // one has ended. How many there were. What a model has learned from them stays in the model.
+  Result<uint64_t> Erase(const std::string& user);
+  // How many went. kInvalidArgument for options that no pruning keeps (PruneOptions), and for units that are none. The
+  // file shrinks by what was in it, if it was made by Open.
+  Result<uint64_t> Prune(const PruneOptions& options);
+
+  Result<LogCount> Count() const;
+  // Users by key, from the first after `after` on, at most `limit` of them.
+  Result<std::vector<LogUser>> Users(const std::string& after, size_t limit) const;
 
   // The item keys of the user's newest `limit` events, oldest first; ties in time in the order of appending.
   Result<std::vector<std::string>> History(const std::string& user, size_t limit) const;
@@ -48,6 +85,13 @@ class EventLog {
   EventLog(std::string path, sqlite3* database);
   Status CheckTable() const;
   Status Error(const char* doing) const;
+  Status Execute(const char* sql, const char* doing);
+  Status Insert(std::span<const Event> events);
+  // Deletes events of the user before a time. How many.
+  Result<uint64_t> DeleteBefore(const std::string& user, int64_t time);
+  Result<std::vector<int64_t>> Times(const std::string& user) const;
+  Result<uint64_t> PruneUsers(const PruneOptions& options);
+  Status Shrink();
 
   std::string path_;
   sqlite3* database_ = nullptr;

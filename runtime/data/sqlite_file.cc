@@ -41,6 +41,16 @@ void Distrust(sqlite3* database) {
   sqlite3_busy_timeout(database, kBusyTimeoutMs);
 }
 
+SqliteStatement Prepare(sqlite3* database, const char* sql) {
+  sqlite3_stmt* statement = nullptr;
+  sqlite3_prepare_v2(database, sql, -1, &statement, nullptr);
+  return SqliteStatement(statement);
+}
+
+void BindText(sqlite3_stmt* statement, int index, std::string_view text) {
+  sqlite3_bind_text64(statement, index, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+}
+
 std::string_view TextOf(sqlite3_stmt* row, int column) {
   const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(row, column));
   return text == nullptr ? std::string_view()

@@ -35,6 +35,10 @@ inline constexpr std::string_view kTooMuchWork =
 // error. Other processes are waited for.
 void Distrust(sqlite3* database);
 
+// Null on errors: see sqlite3_errcode.
+SqliteStatement Prepare(sqlite3* database, const char* sql);
+// Parameters count from 1.
+void BindText(sqlite3_stmt* statement, int index, std::string_view text);
 std::string_view TextOf(sqlite3_stmt* row, int column);
 
 // The first column of what a query yields, with its parameter, if it has one, set to `bound`. Nothing on errors: see

@@ -43,5 +43,23 @@ def lifetime():
     ])
 
 
+KEEP = "event_log_keep_test:EventLogKeep."
+
+
+def log():
+    return table("runtime/data/event_log_keep.cc", [
+        ("erased-and-in-the-journal", "EventLog::Erase", "WISP_RETURN_IF_ERROR(Shrink());", "", KEEP + "WhoIsErasedLeavesNoByte"),
+        ("session-cut-in-two", "FirstKept", "later - *(event - 1) <= gap", "false", KEEP + "UnitsAreForgottenWhole"),
+        ("open-session-forgotten", "FirstKept", "int64_t later = *o.before;", "int64_t later = *o.before + 2 * gap;",
+         KEEP + "ASessionThatALaterEventMayJoinStays"),
+        ("day-cut-in-two", "FirstKept", "*o.before - *o.before % (second * kSecondsOfDay)", "*o.before", KEEP + "UnitsAreForgottenWhole"),
+        ("sessions-counted", "Check", "if (o.newest_per_user > 0)", "if (false)", KEEP + "RefusesWhatWouldCoupleRecords"),
+    ]) + table("runtime/data/event_log.cc", [
+        ("file-never-shrinks", "", "PRAGMA auto_vacuum=INCREMENTAL; ", "", KEEP + "TheFileStaysBounded"),
+        ("half-of-many-appended", "EventLog::AppendAll", 'Execute("ROLLBACK", "cannot append")', 'Execute("COMMIT", "cannot append")',
+         KEEP + "ManyEventsAreAppendedAtOnceOrNone"),
+    ])
+
+
 def faults():
-    return judging() + lifetime()
+    return judging() + lifetime() + log()

@@ -1,4 +1,4 @@
-// A life's plan: what it costs is what was asked for, however it is used; what it says is read back; half of one is none.
+// A plan for a life: it costs what was asked for, however it is used; its settings are read back; half of one is none.
 #include "runtime/personalise/lifetime.h"
 
 #include <gtest/gtest.h>

@@ -1,0 +1,157 @@
+// What a log forgets, and what it holds.
+#include <sqlite3.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "runtime/data/event_log.h"
+#include "runtime/data/sqlite_file.h"
+
+namespace wisp::data {
+namespace {
+
+constexpr int64_t kSecondsOfDay = 86400;
+constexpr char kForgetting[] = "cannot forget";
+
+// The time from which on a user's events stay; those at `times`, which ascend.
+int64_t FirstKept(const std::vector<int64_t>& times, const PruneOptions& o) {
+  constexpr int64_t kAll = std::numeric_limits<int64_t>::min(), kNone = std::numeric_limits<int64_t>::max();
+  const int64_t second = o.units.times_per_second;
+  int64_t first = kAll;
+  if (o.units.unit == RecordUnit::kUser) {
+    if (o.before) first = *o.before;
+    if (o.newest_per_user > 0 && times.size() > o.newest_per_user)
+      first = std::max(first, times[times.size() - o.newest_per_user]);
+    return first;
+  }
+  if (o.units.unit == RecordUnit::kDay) return *o.before - *o.before % (second * kSecondsOfDay);
+  // Back over all pauses that end no session.
+  const int64_t gap = o.units.session_gap * second;
+  first = kNone;
+  int64_t later = *o.before;
+  auto event = std::lower_bound(times.begin(), times.end(), *o.before);
+  if (event != times.end()) first = later = *event;
+  while (event != times.begin() && later - *(event - 1) <= gap) first = later = *--event;
+  return first;
+}
+
+Status Check(const PruneOptions& o) {
+  WISP_RETURN_IF_ERROR(CheckUnits(o.units));
+  if (!o.before && o.newest_per_user == 0)
+    return InvalidArgument("nothing says what the log is to forget: give an age, or a number of events for each user");
+  if (o.units.unit == RecordUnit::kUser) return OkStatus();
+  if (o.newest_per_user > 0)
+    return InvalidArgument(
+        "a number of events for each user is given, and the unit is smaller than a user: one session or day would "
+        "decide whether another stays; allowed is an age");
+  if (*o.before < 0)
+    return InvalidArgument("the log is to forget what was before ", *o.before, ", allowed is 0 and more");
+  return OkStatus();
+}
+
+}  // namespace
+
+// secure_delete: Debian's SQLite has it as its default, others do not.
+Result<uint64_t> EventLog::Erase(const std::string& user) {
+  WISP_RETURN_IF_ERROR(Execute("PRAGMA secure_delete=ON", kForgetting));
+  uint64_t erased = 0;
+  {
+    WorkLimit work(database_);
+    work.AllowForSize();
+    const SqliteStatement erase = Prepare(database_, "DELETE FROM events WHERE user = ?");
+    if (erase == nullptr) return Error(kForgetting);
+    BindText(erase.get(), 1, user);
+    if (sqlite3_step(erase.get()) != SQLITE_DONE) return Error(kForgetting);
+    erased = static_cast<uint64_t>(sqlite3_changes64(database_));
+  }
+  WISP_RETURN_IF_ERROR(Shrink());
+  return erased;
+}
+
+Result<std::vector<int64_t>> EventLog::Times(const std::string& user) const {
+  const SqliteStatement select = Prepare(database_, "SELECT time FROM events WHERE user = ? ORDER BY time");
+  if (select == nullptr) return Error("cannot read");
+  BindText(select.get(), 1, user);
+  std::vector<int64_t> times;
+  int code;
+  while ((code = sqlite3_step(select.get())) == SQLITE_ROW) times.push_back(sqlite3_column_int64(select.get(), 0));
+  if (code != SQLITE_DONE) return Error("cannot read");
+  return times;
+}
+
+Result<uint64_t> EventLog::DeleteBefore(const std::string& user, int64_t time) {
+  const SqliteStatement remove = Prepare(database_, "DELETE FROM events WHERE user = ? AND time < ?");
+  if (remove == nullptr) return Error(kForgetting);
+  BindText(remove.get(), 1, user);
+  sqlite3_bind_int64(remove.get(), 2, time);
+  if (sqlite3_step(remove.get()) != SQLITE_DONE) return Error(kForgetting);
+  return static_cast<uint64_t>(sqlite3_changes64(database_));
+}
+
+Result<uint64_t> EventLog::PruneUsers(const PruneOptions& o) {
+  uint64_t pruned = 0;
+  constexpr size_t kAtOnce = 256;
+  std::string after;
+  for (;;) {
+    WISP_ASSIGN_OR_RETURN(const std::vector<LogUser> users, Users(after, kAtOnce));
+    for (const LogUser& u : users) {
+      WorkLimit work(database_);
+      work.AllowForSize();
+      WISP_ASSIGN_OR_RETURN(const std::vector<int64_t> times, Times(u.user));
+      WISP_ASSIGN_OR_RETURN(const uint64_t gone, DeleteBefore(u.user, FirstKept(times, o)));
+      pruned += gone;
+    }
+    if (users.size() < kAtOnce) return pruned;
+    after = users.back().user;
+  }
+}
+
+Result<uint64_t> EventLog::Prune(const PruneOptions& o) {
+  WISP_RETURN_IF_ERROR(Check(o));
+  WISP_RETURN_IF_ERROR(Execute("PRAGMA secure_delete=ON; BEGIN IMMEDIATE", kForgetting));
+  Result<uint64_t> pruned = PruneUsers(o);
+  const Status ended = Execute(pruned.ok() ? "COMMIT" : "ROLLBACK", kForgetting);
+  WISP_RETURN_IF_ERROR(pruned.status());
+  WISP_RETURN_IF_ERROR(ended);
+  WISP_RETURN_IF_ERROR(Shrink());
+  return pruned;
+}
+
+// What was written over must not stay in the write-ahead log, and unused pages are given back. A file that another
+// program made keeps them, and uses them again.
+Status EventLog::Shrink() { return Execute("PRAGMA incremental_vacuum; PRAGMA wal_checkpoint(TRUNCATE)", kForgetting); }
+
+Result<LogCount> EventLog::Count() const {
+  WorkLimit work(database_);
+  work.AllowForSize();
+  const SqliteStatement select = Prepare(
+      database_, "SELECT count(*), count(DISTINCT user), count(DISTINCT item), min(time), max(time) FROM events");
+  if (select == nullptr || sqlite3_step(select.get()) != SQLITE_ROW) return Error("cannot read");
+  const auto number = [&](int column) { return sqlite3_column_int64(select.get(), column); };
+  LogCount count{.events = static_cast<uint64_t>(number(0)),
+                 .users = static_cast<uint64_t>(number(1)),
+                 .items = static_cast<uint64_t>(number(2))};
+  if (count.events > 0) count.oldest = number(3), count.newest = number(4);
+  return count;
+}
+
+Result<std::vector<LogUser>> EventLog::Users(const std::string& after, size_t limit) const {
+  WorkLimit work(database_);
+  work.AllowForSize();
+  const SqliteStatement select = Prepare(
+      database_, "SELECT user, count(*), max(time) FROM events WHERE user > ? GROUP BY user ORDER BY user LIMIT ?");
+  if (select == nullptr) return Error("cannot read");
+  BindText(select.get(), 1, after);
+  sqlite3_bind_int64(select.get(), 2, static_cast<sqlite3_int64>(limit));
+  std::vector<LogUser> users;
+  int code;
+  while ((code = sqlite3_step(select.get())) == SQLITE_ROW) {
+    users.push_back({.user = std::string(TextOf(select.get(), 0)),
+                     .events = static_cast<uint64_t>(sqlite3_column_int64(select.get(), 1)),
+                     .newest = sqlite3_column_int64(select.get(), 2)});
+  }
+  if (code != SQLITE_DONE) return Error("cannot read");
+  return users;
+}
+
+}  // namespace wisp::data

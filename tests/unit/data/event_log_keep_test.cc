@@ -1,0 +1,192 @@
+// What a log forgets: whole units, each by its own events alone, and not a byte of who was erased.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <random>
+
+#include "runtime/data/event_log.h"
+#include "runtime/data/readers.h"
+#include "tests/unit/data/readers_test_util.h"
+
+namespace wisp::data {
+namespace {
+
+constexpr int64_t kDay = 86400, kGap = 1800;
+constexpr Units kSessions = {.unit = RecordUnit::kSession, .session_gap = kGap}, kDays = {.unit = RecordUnit::kDay};
+
+class EventLogKeep : public ::testing::Test {
+ protected:
+  EventLog Open(const char* name = "log.db") { return *EventLog::Open(folder_ / name); }
+  static std::vector<Event> Random(uint64_t seed, int users, int events) {
+    std::mt19937_64 random(seed);
+    std::vector<Event> all;
+    for (int i = 0; i < events; ++i) {
+      all.push_back({.user = "u" + std::to_string(random() % static_cast<uint64_t>(users)),
+                     .item = "i" + std::to_string(random() % 50),
+                     .time = static_cast<int64_t>(20000 * kDay + random() % (4 * kDay))});
+    }
+    return all;
+  }
+  // Records by user and name, as training sees them.
+  static std::map<std::string, int> Records(const std::string& path, const Units& units) {
+    std::map<std::string, int> records;
+    const auto read = ReadSequences(path, Format::kAuto, {.units = units});
+    if (!read.ok()) return records;
+    const Sequences& s = read->sequences;
+    for (size_t u = 0; u < s.num_users(); ++u) {
+      const std::string begins = s.unit_begins.empty() ? "" : " " + std::to_string(s.unit_begins[u]);
+      records[s.user_keys[u] + begins] = static_cast<int>(s.User(u).size());
+    }
+    return records;
+  }
+
+  const LogFolder folder_;
+};
+
+TEST_F(EventLogKeep, ManyEventsAreAppendedAtOnceOrNone) {
+  EventLog log = Open();
+  const std::vector<Event> events = Random(1, 5, 500);
+  ASSERT_TRUE(log.AppendAll(events).ok());
+  EXPECT_EQ(log.Count()->events, 500u);
+  std::vector<Event> bad = events;
+  bad.back().item = "";
+  EXPECT_EQ(log.AppendAll(bad).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(log.Count()->events, 500u);
+  EXPECT_TRUE(log.AppendAll({}).ok());
+  // The table of an app that takes each event once.
+  EventLog strict = *EventLog::Open(folder_.MakeDatabase(
+      "strict.db",
+      "CREATE TABLE events(user TEXT, item TEXT, time INTEGER); CREATE UNIQUE INDEX one ON events(user, item)"));
+  EXPECT_FALSE(strict.AppendAll(std::vector<Event>{{"a", "x", 1}, {"a", "y", 2}, {"a", "x", 3}}).ok());
+  EXPECT_EQ(strict.Count()->events, 0u);
+  EXPECT_TRUE(strict.AppendAll(std::vector<Event>{{"a", "x", 1}, {"a", "y", 2}}).ok());
+}
+
+TEST_F(EventLogKeep, SaysWhatItHolds) {
+  EventLog log = Open();
+  EXPECT_EQ(log.Count()->events, 0u);
+  EXPECT_FALSE(log.Count()->oldest.has_value());
+  ASSERT_TRUE(log.AppendAll(std::vector<Event>{{"b", "x", 5}, {"a", "x", 3}, {"b", "y", 4}, {"c", "z", 9}}).ok());
+  const LogCount count = *log.Count();
+  EXPECT_EQ(count.users, 3u);
+  EXPECT_EQ(count.items, 3u);
+  EXPECT_EQ(*count.oldest, 3);
+  EXPECT_EQ(*count.newest, 9);
+  const auto users = *log.Users("", 2);
+  ASSERT_EQ(users.size(), 2u);
+  EXPECT_EQ(users[1].user, "b");
+  EXPECT_EQ(users[1].events, 2u);
+  EXPECT_EQ(users[1].newest, 5);
+  EXPECT_EQ(log.Users("b", 9)->front().user, "c");
+}
+
+TEST_F(EventLogKeep, WhoIsErasedLeavesNoByte) {
+  {
+    EventLog log = Open();
+    std::vector<Event> events = Random(2, 20, 3000);
+    for (int i = 0; i < 40; ++i) events.push_back({"somebody-in-particular", "secret-item-" + std::to_string(i), i});
+    ASSERT_TRUE(log.AppendAll(events).ok());
+    EXPECT_EQ(*log.Erase("somebody-in-particular"), 40u);
+    EXPECT_EQ(*log.Erase("somebody-in-particular"), 0u);
+    EXPECT_EQ(log.Count()->events, 3000u);
+    for (const char* file : {"log.db", "log.db-wal"}) {
+      std::ifstream in(folder_ / file, std::ios::binary);
+      const std::string bytes{std::istreambuf_iterator<char>(in), {}};
+      EXPECT_EQ(bytes.find("somebody-in"), std::string::npos) << file;
+      EXPECT_EQ(bytes.find("secret-item"), std::string::npos) << file;
+    }
+  }
+  EXPECT_EQ(Open().Count()->users, 20u);
+}
+
+TEST_F(EventLogKeep, UsersKeepTheirNewest) {
+  EventLog log = Open();
+  ASSERT_TRUE(log.AppendAll(std::vector<Event>{{"a", "1", 1}, {"a", "2", 2}, {"a", "3", 3}, {"b", "1", 1}}).ok());
+  EXPECT_EQ(*log.Prune({.newest_per_user = 2}), 1u);
+  EXPECT_EQ(*log.History("a", 9), (std::vector<std::string>{"2", "3"}));
+  EXPECT_EQ(*log.History("b", 9), (std::vector<std::string>{"1"}));
+  EXPECT_EQ(*log.Prune({.before = 3, .newest_per_user = 5}), 2u);
+  EXPECT_EQ(log.Count()->events, 1u);
+}
+
+// A record is forgotten whole or stays whole, under its name: half of one could be in another part than all of it was.
+TEST_F(EventLogKeep, UnitsAreForgottenWhole) {
+  const std::string path = folder_ / "log.db";
+  for (const Units& units : {kSessions, kDays}) {
+    for (uint64_t seed = 1; seed <= 20; ++seed) {
+      EventLog log = Open();
+      ASSERT_TRUE(log.AppendAll(Random(seed, 8, 400)).ok());
+      const auto before = Records(path, units);
+      const int64_t cut = 20001 * kDay + static_cast<int64_t>(seed) * 4000;
+      const uint64_t pruned = *log.Prune({.before = cut, .units = units});
+      EXPECT_GT(pruned, 0u);
+      const auto after = Records(path, units);
+      EXPECT_LT(after.size(), before.size());
+      for (const auto& [name, events] : after) {
+        const auto was = before.find(name);
+        ASSERT_NE(was, before.end()) << name;
+        EXPECT_EQ(was->second, events) << name;
+      }
+      EXPECT_GE(*log.Count()->oldest, cut - 8 * kDay);
+      ASSERT_TRUE(log.Prune({.before = 30000 * kDay, .units = units}).ok());
+      EXPECT_EQ(log.Count()->events, 0u);
+    }
+  }
+}
+
+// One that may still go on is not cut off from what it was.
+TEST_F(EventLogKeep, ASessionThatALaterEventMayJoinStays) {
+  EventLog log = Open();
+  ASSERT_TRUE(log.AppendAll(std::vector<Event>{{"a", "1", 1000}, {"a", "2", 5000}, {"a", "3", 6000}}).ok());
+  EXPECT_EQ(*log.Prune({.before = 7800, .units = kSessions}), 1u);
+  EXPECT_EQ(*log.Prune({.before = 7801, .units = kSessions}), 2u);
+}
+
+// What stays of a user does not depend on the others.
+TEST_F(EventLogKeep, NoRecordDecidesOverOthers) {
+  for (const PruneOptions& options : {PruneOptions{.before = 20002 * kDay}, PruneOptions{.newest_per_user = 7},
+                                      PruneOptions{.before = 20002 * kDay, .units = kSessions},
+                                      PruneOptions{.before = 20002 * kDay, .units = kDays}}) {
+    EventLog all = Open("all.db"), fewer = Open("fewer.db");
+    std::vector<Event> events = Random(3, 6, 300);
+    ASSERT_TRUE(all.AppendAll(events).ok());
+    std::erase_if(events, [](const Event& e) { return e.user == "u0"; });
+    ASSERT_TRUE(fewer.AppendAll(events).ok());
+    ASSERT_TRUE(all.Prune(options).ok());
+    ASSERT_TRUE(fewer.Prune(options).ok());
+    for (int u = 1; u < 6; ++u) {
+      const std::string user = "u" + std::to_string(u);
+      EXPECT_EQ(*all.History(user, 999), *fewer.History(user, 999)) << user;
+    }
+    for (EventLog* log : {&all, &fewer}) ASSERT_TRUE(log->Prune({.before = 30000 * kDay}).ok());
+  }
+}
+
+TEST_F(EventLogKeep, TheFileStaysBounded) {
+  EventLog log = Open();
+  uintmax_t largest = 0;
+  for (int64_t night = 0; night < 60; ++night) {
+    std::vector<Event> events = Random(static_cast<uint64_t>(night) + 1, 10, 300);
+    for (Event& e : events) e.time += night * kDay;
+    ASSERT_TRUE(log.AppendAll(events).ok());
+    ASSERT_TRUE(log.Prune({.before = (20000 + night - 7) * kDay, .units = kDays}).ok());
+    if (night == 20) largest = std::filesystem::file_size(folder_ / "log.db");
+  }
+  EXPECT_LE(std::filesystem::file_size(folder_ / "log.db"), 1.3 * static_cast<double>(largest));
+  ASSERT_EQ(log.Prune({.before = 30000 * kDay}).status().message(), "");
+  EXPECT_LT(std::filesystem::file_size(folder_ / "log.db"), 30000u);
+}
+
+TEST_F(EventLogKeep, RefusesWhatWouldCoupleRecords) {
+  EventLog log = Open();
+  for (const PruneOptions& bad :
+       {PruneOptions{}, PruneOptions{.newest_per_user = 5, .units = kSessions},
+        PruneOptions{.before = 1, .newest_per_user = 5, .units = kDays}, PruneOptions{.before = -1, .units = kDays},
+        PruneOptions{.before = 1, .units = {.unit = RecordUnit::kSession}}})
+    EXPECT_EQ(log.Prune(bad).status().code(), StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace wisp::data
