@@ -42,7 +42,7 @@ class EventLogKeep : public ::testing::Test {
     return records;
   }
 
-  const LogFolder folder_;
+  LogFolder folder_;
 };
 
 TEST_F(EventLogKeep, ManyEventsAreAppendedAtOnceOrNone) {
