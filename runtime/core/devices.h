@@ -35,9 +35,8 @@ struct OpenedDevice {
 };
 
 // kInvalidArgument where the arithmetic is unknown, not for this use, or asked of the processor, and where the module
-// is not what it should be; kUnsupported, with the reason, where this build, this machine or its driver has no such
-// device. The device stays open until the process
-// ends.
+// is not what it should be. kUnsupported, with the reason, where this build, this machine or its driver has no such
+// device. The device stays open until the process ends.
 Result<OpenedDevice> OpenDevice(const DeviceOptions& options);
 // The same; the processor where there is no such device. Other errors stay.
 Result<OpenedDevice> OpenDeviceOrProcessor(const DeviceOptions& options);

@@ -31,7 +31,7 @@ int64_t FirstKept(const std::vector<int64_t>& times, const PruneOptions& o) {
   int64_t later = *o.before;
   auto event = std::lower_bound(times.begin(), times.end(), *o.before);
   if (event != times.end()) first = later = *event;
-  while (event != times.begin() && later - *(event - 1) <= gap) first = later = *--event;
+  while (event != times.begin() && *(event - 1) >= later - gap) first = later = *--event;
   return first;
 }
 

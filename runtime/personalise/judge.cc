@@ -100,9 +100,7 @@ Status Check(const JudgeOptions& o) {
 
 }  // namespace
 
-double JudgeNorm() {
-  return std::ceil(static_cast<double>(kJudgeSteps) * std::sqrt(1 + kSquareWeight * kSquareWeight));
-}
+double JudgeNorm() { return std::ceil(static_cast<double>(kJudgeSteps) * RecordNorm()); }
 
 GainOnGrid OnGrid(double mean_gain, double gain_scale) {
   const double ratio = mean_gain / gain_scale;
@@ -148,6 +146,9 @@ Result<Judgement> Judge(const Architecture& architecture, const ParameterSource&
                         const data::Sequences& judging, const JudgeOptions& o) {
   WISP_RETURN_IF_ERROR(Check(o));
   WISP_RETURN_IF_ERROR(Validate(architecture));
+  if (judging.item_keys.size() != architecture.num_items)
+    return InvalidArgument("the records that judge are of ", judging.item_keys.size(), " items, the models of ",
+                           architecture.num_items);
   RandomStream noise = RandomStream::Reproducible(o.reproducible_seed.value_or(0), StreamPurpose::kNoise);
   if (!o.reproducible_seed) {
     WISP_ASSIGN_OR_RETURN(noise, RandomStream::Secure());

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "runtime/core/text.h"
 #include "runtime/privacy/json.h"
@@ -26,9 +27,6 @@ double Quantile(double above) {
 }
 
 double Z(const JudgeRule& rule) { return Quantile(rule.error / (2.0 * rule.num_judgings)); }
-
-// Length of what a record adds, in gains.
-double Norm() { return std::sqrt(1 + kSquareWeight * kSquareWeight); }
 
 struct Sums {
   double weights = 0, squared_weights = 0;
@@ -53,7 +51,9 @@ auto Fields(J& j) {
 
 }  // namespace
 
-double Judgement::gain_noise() const { return noise_multiplier * Norm(); }
+double RecordNorm() { return std::sqrt(1 + kSquareWeight * kSquareWeight); }
+
+double Judgement::gain_noise() const { return noise_multiplier * RecordNorm(); }
 double Judgement::square_noise() const { return gain_noise() / kSquareWeight; }
 
 std::string ToText(const Judgement& j) {
@@ -112,16 +112,14 @@ Verdict Decide(const JudgeRule& rule, std::span<const Judgement> judgements) {
 }
 
 double Power(const JudgeRule& rule, const JudgedGain& gain, double noise_multiplier, uint32_t judgings) {
-  const Judgement noise{.noise_multiplier = noise_multiplier};
-  const double z = Z(rule), n = gain.num_records;
+  const double n = gain.num_records, variance = gain.deviation * gain.deviation;
+  const Judgement expected{
+      .gains = n * gain.mean, .squares = n * (gain.mean * gain.mean + variance), .noise_multiplier = noise_multiplier};
+  const Verdict verdict = Decide(rule, std::vector<Judgement>(judgings, expected));
   const Sums w = WeightsOf(rule, judgings);
-  const double square = gain.mean * gain.mean + gain.deviation * gain.deviation;
-  const double of_noise = noise.gain_noise() * noise.gain_noise() * w.squared_weights;
-  const double of_records = w.weights * w.weights * n;
-  const double spread = of_records * square + z * w.weights * std::sqrt(w.squared_weights) * noise.square_noise();
-  const double threshold = z * std::sqrt(of_noise + spread);
-  const double deviation = std::sqrt(of_noise + of_records * gain.deviation * gain.deviation);
-  return Above((threshold - w.weights * n * gain.mean) / deviation);
+  const double of_noise = expected.gain_noise() * expected.gain_noise() * w.squared_weights;
+  const double deviation = std::sqrt(of_noise + w.weights * w.weights * n * variance);
+  return Above((verdict.threshold - verdict.evidence) / deviation);
 }
 
 }  // namespace wisp

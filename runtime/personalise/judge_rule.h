@@ -26,6 +26,9 @@ namespace wisp {
 // the gain alone.
 inline constexpr double kSquareWeight = 0.25;
 
+// What one record adds is no longer than this, with a gain of 1.
+double RecordNorm();
+
 struct Judgement {
   double gains = 0, squares = 0;  // noised sums over the records that judge; a gain is from -1 to 1
   double noise_multiplier = 0;

@@ -11,7 +11,7 @@ def judging():
         ("judged-with-half-the-noise", "NoiseInSteps", "noise_multiplier * JudgeNorm()", "noise_multiplier * JudgeNorm() / 2",
          JUDGE + "TheNoiseIsWhatIsCharged"),
         ("judged-gain-not-clipped", "OnGrid", "std::clamp(ratio, -1.0, 1.0)", "ratio", JUDGE + "ARecordAddsNoMoreThanItsBound"),
-        ("judged-square-without-a-bound", "JudgeNorm", "std::sqrt(1 + kSquareWeight * kSquareWeight)", "1.0", JUDGE + "ARecordAddsNoMoreThanItsBound"),
+        ("judged-square-without-a-bound", "JudgeNorm", "* RecordNorm()", "", JUDGE + "ARecordAddsNoMoreThanItsBound"),
         ("judged-by-all-records", "Judge", "SequencesOf(privacy::RecordPart::kJudging, *split, judging)", "judging", JUDGE + "RecordsThatTrainDoNotCount"),
         ("judging-charged-to-all", "JudgeCharge", "privacy::RecordPart::kJudging", "privacy::RecordPart::kAll", JUDGE + "IsPaidForByTheRecordsThatJudge"),
         ("judged-though-refused", "Judge", "WISP_ASSIGN_OR_RETURN(const privacy::ChargeId id, o.ledger->Charge(charge));",
@@ -49,7 +49,7 @@ KEEP = "event_log_keep_test:EventLogKeep."
 def log():
     return table("runtime/data/event_log_keep.cc", [
         ("erased-and-in-the-journal", "EventLog::Erase", "WISP_RETURN_IF_ERROR(Shrink());", "", KEEP + "WhoIsErasedLeavesNoByte"),
-        ("session-cut-in-two", "FirstKept", "later - *(event - 1) <= gap", "false", KEEP + "UnitsAreForgottenWhole"),
+        ("session-cut-in-two", "FirstKept", "*(event - 1) >= later - gap", "false", KEEP + "UnitsAreForgottenWhole"),
         ("open-session-forgotten", "FirstKept", "int64_t later = *o.before;", "int64_t later = *o.before + 2 * gap;",
          KEEP + "ASessionThatALaterEventMayJoinStays"),
         ("day-cut-in-two", "FirstKept", "*o.before - *o.before % (second * kSecondsOfDay)", "*o.before", KEEP + "UnitsAreForgottenWhole"),

@@ -142,6 +142,9 @@ TEST_F(EventLogKeep, ASessionThatALaterEventMayJoinStays) {
   ASSERT_TRUE(log.AppendAll(std::vector<Event>{{"a", "1", 1000}, {"a", "2", 5000}, {"a", "3", 6000}}).ok());
   EXPECT_EQ(*log.Prune({.before = 7800, .units = kSessions}), 1u);
   EXPECT_EQ(*log.Prune({.before = 7801, .units = kSessions}), 2u);
+  // A time that no clock has.
+  ASSERT_TRUE(log.Append({"a", "4", INT64_MIN}).ok());
+  EXPECT_EQ(*log.Prune({.before = 7801, .units = kSessions}), 1u);
 }
 
 // What stays of a user does not depend on the others.

@@ -225,6 +225,8 @@ TEST_F(JudgeTest, RefusesWhatIsNoJudging) {
     EXPECT_EQ(refused([&](JudgeOptions& o) { o.gain_scale = bad; }), StatusCode::kInvalidArgument) << bad;
   }
   EXPECT_EQ(refused([](JudgeOptions& o) { o.num_targets = 0; }), StatusCode::kInvalidArgument);
+  sequences_.item_keys.pop_back();
+  EXPECT_EQ(Run(Options(ledger)).status().code(), StatusCode::kInvalidArgument) << "another catalogue";
   EXPECT_TRUE(ledger.Entries()->empty());
 }
 
